@@ -1,0 +1,132 @@
+# Boreside. make demo | test | bench | fuzz | clean ; everything else: make help
+#   GPU=auto|0|1   SANITIZE=address,undefined|thread   CC=gcc|clang   DATA=folder of recordings
+CC       = gcc
+GPU     ?= auto
+SANITIZE ?=
+DATA    ?= ../shared/data
+NVCC    ?= $(firstword $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc)
+ifeq ($(GPU),auto)
+override GPU := $(if $(wildcard $(NVCC)),1,0)
+endif
+
+comma := ,
+B     := build/$(notdir $(CC))-gpu$(GPU)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+PKGS  := nanomsg libconfig fftw3 fftw3f hdf5 expat libpng
+HAVE  := $(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes)
+SD    := $(shell pkg-config --exists libsystemd 2>/dev/null && echo libsystemd)
+
+WARN  := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
+SAN   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
+CFLAGS += -std=c17 -g -O2 $(WARN) $(SAN) -I. -MMD -MP -pthread -DBS_GPU=$(GPU) \
+          $(shell pkg-config --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
+LDLIBS = $(shell pkg-config --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lfftw3_threads -lfftw3f_threads \
+         -lm -lpthread
+
+# SIMD kernels (*_simd.c) are built once per instruction set and chosen when the program starts.
+MACHINE := $(shell uname -m)
+ISAS    := $(if $(filter x86_64,$(MACHINE)),v2 v3 v4,native)
+ISA_v2  := -march=x86-64-v2
+ISA_v3  := -march=x86-64-v3
+ISA_v4  := -march=x86-64-v4 -mprefer-vector-width=512
+ISA_native :=
+
+SIMD := $(wildcard gpu/*_simd.c)
+SRC  := $(filter-out $(SIMD) board/main.c,$(wildcard core/*.c config/*.c ipc/*.c drivers/*.c gpu/*.c board/*.c))
+OBJ  := $(SRC:%.c=$(B)/%.o) $(foreach i,$(ISAS),$(SIMD:%.c=$(B)/%.$(i).o))
+CUSRC := $(wildcard gpu/*.cu)
+ifeq ($(GPU),1)
+CUDA  := $(abspath $(dir $(NVCC))..)
+CUARCH ?= -gencode=arch=compute_87,code=sm_87 -gencode=arch=compute_90,code=sm_90 \
+          -gencode=arch=compute_90,code=compute_90
+NVFLAGS = -O3 -std=c++17 -I. -lineinfo -Xcompiler -Wall,-Wextra --Werror all-warnings -DBS_GPU=1
+OBJ  += $(CUSRC:%.cu=$(B)/%.cu.o)
+CFLAGS += -I$(CUDA)/include
+LDLIBS += -L$(CUDA)/lib64 -lcufft -lcudart_static -lstdc++ -ldl -lrt -Wl,-rpath,$(CUDA)/lib64
+endif
+
+LIB   := $(B)/libboreside.a
+EXE   := $(B)/boreside
+UNITS := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c test/twin/twin_*.c test/replay/*.c test/fault/*.c))
+TOOLS := $(patsubst %.c,$(B)/%,$(wildcard test/bench/*.c test/soak/*.c))
+SCRIPTS := $(wildcard test/unit/*.sh test/replay/*.sh test/fault/*.sh)
+
+.PHONY: all help setup demo test bench fuzz lint clean tests tools
+.DELETE_ON_ERROR:
+.SECONDARY:
+all: $(EXE)
+
+help:
+	@echo 'make [GPU=auto|0|1] [SANITIZE=address,undefined|thread] [CC=gcc|clang]  the boreside program'
+	@echo 'make demo    a simulated scan through the service: images and a table of latencies'
+	@echo 'make test    all tests that run without a GPU (DATA=folder of recordings)'
+	@echo 'make bench   the operators timed against a floor'
+	@echo 'make fuzz    the decoders under libFuzzer, FUZZ_SECONDS each (clang)'
+	@echo 'make lint    clang-format and clang-tidy'
+
+setup:
+	@sh board/setup.sh
+
+# demo and test install what is missing first, then start over so that pkg-config is asked again.
+demo: setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@sh board/demo.sh $(EXE)
+
+test: setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all tests
+	@BORESIDE=$(abspath $(EXE)) BUILD=$(abspath $(B)) DATA=$(abspath $(DATA)) \
+		bash test/run.sh $(UNITS) $(SCRIPTS)
+
+tests: $(UNITS) $(EXE)
+tools: $(TOOLS)
+
+bench: setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all tools
+	@$(EXE) bench
+
+$(EXE): $(B)/board/main.o $(LIB)
+	$(CC) $(SAN) -o $@ $^ $(LDLIBS)
+
+$(LIB): $(OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/test/%: $(B)/test/%.o $(LIB)
+	$(CC) $(SAN) -o $@ $^ $(LDLIBS) -llapack
+
+$(B)/gpu/%.o: CFLAGS += -O3
+$(B)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c -o $@ $<
+
+define simd_rule
+$(B)/%_simd.$(1).o: %_simd.c Makefile
+	@mkdir -p $$(@D)
+	$$(CC) $$(CFLAGS) -O3 $$(ISA_$(1)) -DBS_ISA=$(1) -c -o $$@ $$<
+endef
+$(foreach i,$(ISAS),$(eval $(call simd_rule,$(i))))
+
+$(B)/%.cu.o: %.cu Makefile
+	@mkdir -p $(@D)
+	$(NVCC) $(NVFLAGS) $(CUARCH) $(CUARCH_$(notdir $*)) -MMD -MP -MF $(B)/$*.cu.d -c -o $@ $<
+
+# libFuzzer wants clang and its own main; the library is built again under the sanitizers.
+FUZZ_SECONDS ?= 600
+fuzz:
+	@$(MAKE) --no-print-directory CC=clang GPU=0 SANITIZE=fuzzer-no-link,address,undefined fuzzers
+	@for f in build/clang-gpu0-fuzzer-no-link-address-undefined/test/fuzz/fuzz_*[!.do]; do \
+		mkdir -p build/corpus/$$(basename $$f); \
+		$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -rss_limit_mb=4096 \
+			build/corpus/$$(basename $$f) || exit 1; done
+.PHONY: fuzzers
+fuzzers: $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
+$(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(LIB)
+	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
+
+lint:
+	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h')
+	clang-tidy --quiet $(SRC) board/main.c -- -std=c17 -I. $(filter -I% -D%,$(CFLAGS))
+
+clean:
+	rm -rf build
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

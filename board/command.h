@@ -1,0 +1,11 @@
+/*
+ * board/command.h - the subcommands of the one binary, one file each (board/cmd_*.c)
+ *
+ * argv[0] is the command's own name. Returns the process's exit status: 0 done, 1 failed, 2 usage.
+ */
+#ifndef BS_BOARD_COMMAND_H
+#define BS_BOARD_COMMAND_H
+
+int bs_cmd_version(int argc, char **argv);
+
+#endif

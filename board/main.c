@@ -1,0 +1,34 @@
+/* board/main.c - the one binary: finds the subcommand and runs it */
+#include "board/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} commands[] = {
+	{ "version", bs_cmd_version, "                     the release and what it was built with" },
+};
+
+static int usage(FILE *to, int status)
+{
+	(void)fprintf(to, "usage: boreside COMMAND [options]\n");
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		(void)fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return usage(stderr, 2);
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return usage(stdout, 0);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	(void)fprintf(stderr, "boreside: no command '%s'\n", argv[1]);
+	return usage(stderr, 2);
+}

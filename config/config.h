@@ -1,0 +1,28 @@
+/*
+ * config/config.h - site files: libconfig in, struct bs_site out
+ *
+ * load reads the file into a fresh configuration, checks every key against the one table
+ * (config/keys.c) and reports all faults at once, "file:line: key: why", through report (called
+ * once per fault; arg is passed on). Returns 0 or BS_ERR_CONFIG; *site is valid only on 0.
+ * Relative paths in the file are taken from the file's own folder. Allocates and frees; call at
+ * start only. Test: test/unit/test_config.c
+ */
+#ifndef BS_CONFIG_CONFIG_H
+#define BS_CONFIG_CONFIG_H
+
+#include <stdio.h>
+
+#include "core/err.h"
+#include "core/protocol.h"
+
+int bs_config_load(struct bs_site *site, const char *path,
+		   void (*report)(void *arg, const char *line), void *arg);
+/* The table as Markdown documentation. */
+void bs_config_print_keys(FILE *to);
+/* The resolved configuration, every key with its value. */
+void bs_config_print(FILE *to, const struct bs_site *site);
+/* The words of the enums in core/protocol.h: "gridding" for BS_METHOD_GRIDDING ... */
+const char *bs_method_name(enum bs_method m);
+const struct bs_protocol *bs_config_find(const struct bs_site *site, const char *protocol);
+
+#endif

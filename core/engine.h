@@ -1,0 +1,64 @@
+/*
+ * core/engine.h - a reconstruction method on one backend, as a struct of functions
+ *
+ * need -> arm -> { begin -> add* -> finish }* -> disarm, per armed protocol.
+ * need says the bytes that arm will take from the arena, from the protocol's sizes alone. arm does
+ * all that the protocol fixes (tables, FFT plans, Q, device memory) and is the only one that may
+ * allocate, block or touch files (the cache). begin, add, finish are for the recon thread only,
+ * allocate nothing; on a GPU add only queues work, finish waits for the image.
+ * frame: 0 .. frames-1, the frame's slot (frames = slices x contrasts may be open at once).
+ * Each readout of a frame is added at most once; one that never comes counts as zeros. Results
+ * depend on the data alone: not on arrival order or timing, not on the number of threads.
+ */
+#ifndef BS_CORE_ENGINE_H
+#define BS_CORE_ENGINE_H
+
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/protocol.h"
+#include "core/team.h"
+#include "core/traj.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What board/ loaded for a protocol before it is armed. Lives as long as the engine. */
+struct bs_tables {
+	const struct bs_traj *traj;
+	const float *weight; /* [readout][sample], density_file; NULL otherwise */
+	const float *maps;   /* [coil][z][y][x] complex; NULL otherwise */
+	const struct bs_csr *w; /* the anatomical constraint; NULL: identity */
+};
+
+struct bs_arm_env {
+	struct bs_arena *arena; /* exactly what need asked for is left in it */
+	struct bs_team *team;
+	const char *cache_dir;  /* "" : no cache */
+};
+
+/* What finish says about an image; goes into the image's attributes. */
+struct bs_report {
+	uint32_t iterations;  /* solver; 0 for direct methods */
+	double residual;      /* relative, solver */
+	bool deadline_stop;   /* the solver stopped because the next iteration would not fit */
+};
+
+struct bs_engine {
+	const char *name; /* "gridding/host" */
+	int (*need)(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
+	int (*arm)(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+		   const struct bs_arm_env *env, struct bs_fail *why);
+	int (*begin)(void *self, uint32_t frame);
+	/* data [coil][samples] complex, the protocol's samples only (discarded ones removed) */
+	int (*add)(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride);
+	/* image: bs_protocol_image_bytes; deadline_ns: bs_now_ns's clock, INT64_MAX for none */
+	int (*finish)(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+		      struct bs_report *report);
+	void (*disarm)(void *self);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,28 @@
+/*
+ * core/log.h - one line of words per event, on standard error
+ *
+ * Lines read "boreside[ingest] warn: text"; under systemd the journal adds the time. One write(2)
+ * per line, so lines of several processes do not mix. Not for real-time threads: they raise
+ * events (core/event.h) and another thread makes the words. Allocates nothing.
+ */
+#ifndef BS_CORE_LOG_H
+#define BS_CORE_LOG_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum bs_log_level { BS_LOG_ERROR, BS_LOG_WARN, BS_LOG_INFO, BS_LOG_DEBUG };
+
+/* who: "ingest", "recon", ...: kept by pointer. Lines above level are dropped. Once per process. */
+void bs_log_init(const char *who, enum bs_log_level level);
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void bs_log(enum bs_log_level level, const char *fmt, ...);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

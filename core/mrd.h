@@ -1,0 +1,86 @@
+/*
+ * core/mrd.h - MRD (ISMRMRD v1) headers as the program holds them in memory
+ *
+ * Field names, widths and meaning are the standard's; the byte layouts (packed, little-endian)
+ * belong to ipc/mrd.c and nothing else. An acquisition's body is trajectory [samples][dims] float
+ * (dims fastest), then data [channels][samples] complex float.
+ */
+#ifndef BS_CORE_MRD_H
+#define BS_CORE_MRD_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_MRD_ACQ_BYTES   340u
+#define BS_MRD_IMAGE_BYTES 198u
+
+/* Flags are numbered from 1 in the standard. */
+#define BS_MRD_FLAG(n)              (UINT64_C(1) << ((n)-1))
+#define BS_MRD_LAST_IN_ENCODE_STEP1 BS_MRD_FLAG(2)
+#define BS_MRD_LAST_IN_SLICE        BS_MRD_FLAG(8)
+#define BS_MRD_LAST_IN_REPETITION   BS_MRD_FLAG(14)
+#define BS_MRD_IS_NOISE             BS_MRD_FLAG(19)
+#define BS_MRD_LAST_IN_MEASUREMENT  BS_MRD_FLAG(25)
+
+struct bs_mrd_idx {
+	uint16_t kspace_encode_step_1, kspace_encode_step_2, average, slice, contrast, phase,
+		repetition, set, segment, user[8];
+};
+
+struct bs_mrd_acq {
+	uint16_t version;
+	uint64_t flags;
+	uint32_t measurement_uid, scan_counter, acquisition_time_stamp, physiology_time_stamp[3];
+	uint16_t number_of_samples, available_channels, active_channels;
+	uint64_t channel_mask[16];
+	uint16_t discard_pre, discard_post, center_sample, encoding_space_ref, trajectory_dimensions;
+	float sample_time_us, position[3], read_dir[3], phase_dir[3], slice_dir[3],
+		patient_table_position[3];
+	struct bs_mrd_idx idx;
+	int32_t user_int[8];
+	float user_float[8];
+};
+
+enum bs_mrd_type { BS_MRD_FLOAT = 5, BS_MRD_CXFLOAT = 7 };
+enum bs_mrd_image_type { BS_MRD_MAGNITUDE = 1, BS_MRD_COMPLEX = 5 };
+
+struct bs_mrd_image {
+	uint16_t version, data_type;
+	uint64_t flags;
+	uint32_t measurement_uid;
+	uint16_t matrix_size[3];
+	float field_of_view[3]; /* mm */
+	uint16_t channels;
+	float position[3], read_dir[3], phase_dir[3], slice_dir[3], patient_table_position[3];
+	uint16_t average, slice, contrast, phase, repetition, set;
+	uint32_t acquisition_time_stamp, physiology_time_stamp[3];
+	uint16_t image_type, image_index, image_series_index;
+	int32_t user_int[8];
+	float user_float[8];
+	uint32_t attribute_string_len;
+};
+
+/* What the MRD XML header says that a protocol is checked against (ipc/mrdxml.h fills it). */
+struct bs_scan_info {
+	char protocol[64];        /* measurementInformation/protocolName; "" when absent */
+	char trajectory_name[32]; /* encoding/trajectory: "cartesian", "radial", ... */
+	char trajectory_unit[32]; /* userParameterString trajectory_units; "" when absent */
+	uint32_t encoded[3];      /* encodedSpace/matrixSize */
+	uint32_t recon[3];        /* reconSpace/matrixSize */
+	float encoded_fov_mm[3];
+	float fov_mm[3];          /* reconSpace/fieldOfView_mm */
+	uint32_t channels;        /* receiverChannels; 0 when absent */
+	uint32_t encodings;       /* number of <encoding> elements */
+	struct bs_limit {
+		uint32_t min, max, center;
+		uint32_t given; /* 0: the header does not say */
+	} step1, step2, slice, contrast, repetition, average, set, phase;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

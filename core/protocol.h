@@ -1,0 +1,154 @@
+/*
+ * core/protocol.h - a protocol: one kind of scan that the node prepares for
+ *
+ * Plain data, filled by config/ from a site file (config/keys.c has key, unit, default and range
+ * of every field), never changed after that. Axes are x, y, z, x fastest in memory; a 2D protocol
+ * has matrix[2] = 1. All strings are NUL-terminated; "" means not given.
+ */
+#ifndef BS_CORE_PROTOCOL_H
+#define BS_CORE_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_NAME_MAX      64u
+#define BS_PATH_MAX_     256u
+#define BS_COILS_MAX     64u
+#define BS_AXIS_MIN      16u
+#define BS_AXIS_MAX      512u
+#define BS_PROTOCOLS_MAX 16u
+#define BS_SINKS_MAX     8u
+
+enum bs_method { BS_METHOD_GRIDDING, BS_METHOD_LS, BS_METHOD_SENSE, BS_METHOD_CARTESIAN, BS_METHOD_NOOP };
+enum bs_backend { BS_BACKEND_AUTO, BS_BACKEND_HOST, BS_BACKEND_CUDA };
+enum bs_window { BS_WINDOW_KAISER_BESSEL, BS_WINDOW_GAUSS };
+enum bs_density { BS_DENSITY_RAMP, BS_DENSITY_PIPE, BS_DENSITY_FILE, BS_DENSITY_NONE };
+/* uniform: weights scaled so that an image of ones comes back as one at its center voxel. */
+enum bs_normalize { BS_NORMALIZE_AUTO, BS_NORMALIZE_NONE, BS_NORMALIZE_UNIFORM };
+enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
+enum bs_output { BS_OUTPUT_MAGNITUDE, BS_OUTPUT_COMPLEX };
+enum bs_traj_type {
+	BS_TRAJ_FILE, BS_TRAJ_CARTESIAN, BS_TRAJ_RADIAL2D, BS_TRAJ_SPIRAL2D, BS_TRAJ_RADIAL3D,
+	BS_TRAJ_STACK, BS_TRAJ_RANDOM, BS_TRAJ_CONES, BS_TRAJ_TPI
+};
+enum bs_traj_unit { BS_UNIT_CYCLES_PER_VOXEL, BS_UNIT_CYCLES_PER_FOV, BS_UNIT_RAD_PER_VOXEL };
+enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
+enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
+enum bs_precond { BS_PRECOND_NONE, BS_PRECOND_JACOBI, BS_PRECOND_CIRCULANT };
+enum bs_miss { BS_MISS_FLAG, BS_MISS_SHED, BS_MISS_STOP };
+
+/* Where the protocol's trajectory comes from; known before the scan, checked against the stream. */
+struct bs_traj_spec {
+	enum bs_traj_type type;
+	char file[BS_PATH_MAX_]; /* type file: an MRD .h5 (its trajectory) or a BART .cfl */
+	enum bs_traj_unit unit;  /* of the file and of the stream */
+	uint32_t interleaves;    /* spiral2d, stack: in-plane interleaves */
+	double turns;            /* spiral2d, stack: turns of one interleaf; 0: Nyquist */
+	uint64_t seed;           /* random */
+	bool third_ignored;      /* 2D with three trajectory dimensions: ignore the third (else it must be 0) */
+	double tolerance;        /* largest difference between stream and table, cycles per voxel */
+	double min_extent;       /* the table must reach at least this |k| on each axis, cycles per voxel */
+};
+
+struct bs_protocol {
+	char name[BS_NAME_MAX];
+	enum bs_method method;
+	enum bs_backend backend;
+	uint32_t dims;      /* 2 or 3 */
+	uint32_t matrix[3]; /* image voxels x, y, z */
+	uint32_t encoded[3];/* cartesian: k-space matrix, readout oversampling included */
+	float fov_mm[3];
+	uint32_t coils;
+	uint32_t samples;   /* of a readout, discarded ones not counted */
+	uint32_t readouts;  /* of a frame */
+	uint32_t slices;    /* frames that may be open at once: slices x contrasts */
+	uint32_t contrasts;
+	double max_sample;  /* largest legal |sample| */
+	double silence_ms;  /* a scan whose sender is silent for longer is aborted */
+	struct bs_traj_spec traj;
+
+	/* gridding, and the NUFFT route of ls and sense: either accuracy, or width and oversampling */
+	double accuracy;    /* 1e-1 .. 1e-6; 0: width and oversampling are given */
+	double width;       /* window width, oversampled grid cells */
+	double oversampling;/* 1.25 .. 2 */
+	enum bs_window window;
+	enum bs_density density;
+	char density_file[BS_PATH_MAX_];
+	uint32_t density_iterations; /* pipe */
+	enum bs_normalize normalize;
+	uint32_t chunk_readouts;     /* accumulate after this many; 0: chosen at arm */
+	enum bs_combine combine;
+	char maps_file[BS_PATH_MAX_];/* sensitivities, .cfl [x][y][z][coil] */
+	enum bs_output output;
+
+	/* ls, sense */
+	double lambda;
+	uint32_t iterations;
+	double tolerance;   /* relative residual at which the solver stops; 0: by iterations alone */
+	enum bs_sum fhd, q;
+	enum bs_basis basis;
+	enum bs_precond precond;
+	char w_file[BS_PATH_MAX_]; /* Matrix Market; "": identity */
+
+	/* deadlines */
+	double image_ms;    /* budget; 0: none declared */
+	enum bs_miss on_miss;
+	uint32_t frame_step;    /* sliding window: a frame every step readouts; 0: off */
+	uint32_t preview_every; /* readouts between previews; 0: off */
+};
+
+/* The node: one of these per site file. Threads, priorities and paths of the whole service. */
+struct bs_sink_spec {
+	char type[16]; /* "png", "cfl", "mrd" */
+	char dir[BS_PATH_MAX_];
+};
+
+struct bs_site {
+	char file[BS_PATH_MAX_]; /* where it was read from */
+	char name[BS_NAME_MAX];
+	char board[32];          /* "host", "workstation", "jetson" */
+	char run_dir[BS_PATH_MAX_];   /* sockets, pid file */
+	char cache_dir[BS_PATH_MAX_]; /* what arming computes */
+	char kspace_url[BS_PATH_MAX_], archive_url[BS_PATH_MAX_], viewers_url[BS_PATH_MAX_],
+		status_url[BS_PATH_MAX_]; /* "" in archive or viewers: off */
+	uint32_t threads;        /* recon's team */
+	uint32_t acq_slots;      /* shared pool, readouts */
+	uint32_t image_slots;    /* shared pool, images */
+	double heartbeat_ms;
+	double stall_ms;         /* a worker that makes no progress for this long is replaced */
+	int log_level;
+	struct bs_sink_spec sink[BS_SINKS_MAX];
+	uint32_t sinks;
+	struct bs_protocol protocol[BS_PROTOCOLS_MAX];
+	uint32_t protocols;
+};
+
+/* Derived sizes; all of them fit 64 bits for every protocol that config/ accepts. */
+static inline uint64_t bs_protocol_voxels(const struct bs_protocol *p)
+{
+	return (uint64_t)p->matrix[0] * p->matrix[1] * p->matrix[2];
+}
+static inline uint64_t bs_protocol_samples(const struct bs_protocol *p) /* of a frame */
+{
+	return (uint64_t)p->samples * p->readouts;
+}
+/* channels of the image that leaves: one a coil without combination, else one */
+static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)
+{
+	return p->combine == BS_COMBINE_NONE && p->method != BS_METHOD_SENSE ? p->coils : 1;
+}
+static inline uint64_t bs_protocol_image_bytes(const struct bs_protocol *p)
+{
+	return bs_protocol_voxels(p) * bs_protocol_channels(p) *
+	       (p->output == BS_OUTPUT_COMPLEX ? 8u : 4u);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,65 @@
+/*
+ * core/recon.h - from readouts to images: one armed protocol, one scan at a time
+ *
+ * arm -> { scan -> readout* -> close }* -> disarm, and after each readout and after close:
+ * pop until it returns 0. The service's recon worker and `boreside recon` run this same code.
+ *
+ * bs_admit_* are the checks that a scan and each acquisition must pass before they are believed;
+ * ingest runs them before it acknowledges, recon relies on them. They have no state of their own.
+ * Thread rules: one thread per bs_recon. Only arm and disarm allocate.
+ * Test: test/unit/test_recon.c
+ */
+#ifndef BS_CORE_RECON_H
+#define BS_CORE_RECON_H
+
+#include "core/engine.h"
+#include "core/mrd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_recon;
+
+struct bs_recon_image {
+	struct bs_mrd_image head;
+	float *pixels;          /* where pop writes: the caller's, bs_protocol_image_bytes */
+	struct bs_report report;
+	uint32_t readouts;      /* that the image holds */
+	uint32_t missing;       /* that it should have held */
+	int64_t last_ns;        /* when the last readout that it needed was received */
+	uint32_t last_scan_counter;
+};
+
+/* The header against the protocol: matrix, channels, unit. The reason names the element. */
+int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why);
+
+/*
+ * One acquisition against the protocol and its table: sizes, counters, trajectory, values.
+ * traj [samples][trajectory_dimensions], data [channels][samples] complex. A noise measurement
+ * passes with any sample count that its header states. Checks every value it is given once.
+ */
+int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
+		 const struct bs_mrd_acq *head, const float *traj, const float *data,
+		 struct bs_fail *why);
+
+int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struct bs_engine *engine,
+		 const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why);
+void bs_recon_disarm(struct bs_recon *r);
+
+void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info);
+/* An admitted acquisition, received at now_ns. Copies what it needs before it returns. */
+int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, const float *data,
+		     int64_t now_ns, struct bs_fail *why);
+/* No more readouts: frames that were begun become images that say what is missing. */
+void bs_recon_close(struct bs_recon *r);
+/* 1: *image was made. 0: no frame is complete. Negative: the engine failed. */
+int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
+		 struct bs_fail *why);
+/* Frames whose image a pop would make now, for a caller that must find an image slot first. */
+uint32_t bs_recon_ready(const struct bs_recon *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,47 @@
+/*
+ * core/traj.h - trajectory tables: where in k-space each sample of a frame lies
+ *
+ * k     [readout][sample][dims] float, cycles per voxel, every component in [-0.5, 0.5)
+ * Analytic types (bs_traj_make) and tables from files (drivers/trajfile.h) end in the same struct.
+ * A table is made when a protocol is armed and never changed after that. open allocates.
+ * Sources: golden angle 2D: Winkelmann et al., IEEE Trans Med Imaging 2007;26:68-76; koosh ball
+ * order: Chan et al., Magn Reson Med 2009;61:354-363 (2D golden means); spiral: Archimedean.
+ * Test: test/unit/test_traj.c
+ */
+#ifndef BS_CORE_TRAJ_H
+#define BS_CORE_TRAJ_H
+
+#include "core/protocol.h"
+#include "core/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_traj {
+	uint32_t dims, samples, readouts;
+	float *k;
+	/* MRD counters of each readout (kspace_encode_step_1, _2), for finding a row by its header;
+	 * keyed is false when they are not unique: then rows come in the order of arrival. */
+	uint16_t *step1, *step2;
+	bool keyed;
+};
+
+/* Zeroed table of the given size. */
+int bs_traj_open(struct bs_traj *t, uint32_t dims, uint32_t samples, uint32_t readouts,
+		 struct bs_fail *why);
+void bs_traj_close(struct bs_traj *t);
+
+/* Fills a table for an analytic type from the protocol's sizes; BS_ERR_UNSUPPORTED for type file. */
+int bs_traj_make(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why);
+
+/*
+ * Converts to cycles per voxel in place, checks each value (finite, in [-0.5, 0.5) after folding
+ * +0.5 to -0.5) and the extent (min_extent), and sets keyed. The reason names readout, sample and axis.
+ */
+int bs_traj_check(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,23 @@
+/*
+ * drivers/tables.h - loads what a protocol names before it is armed: trajectory, weights, maps
+ *
+ * Trajectory: analytic (core/traj.h) or from a file, converted and checked; sizes that differ from
+ * the protocol's are refused with both sizes. Weights: .cfl [1, samples, readouts] or
+ * [samples, readouts]. Maps: .cfl [x, y, z, coil]. All checked for NaN. Allocates; at start only.
+ */
+#ifndef BS_DRIVERS_TABLES_H
+#define BS_DRIVERS_TABLES_H
+
+#include "core/engine.h"
+
+struct bs_loaded {
+	struct bs_tables tables; /* points into the rest */
+	struct bs_traj traj;
+	float *weight, *maps;
+	struct bs_csr *w;
+};
+
+int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_fail *why);
+void bs_tables_free(struct bs_loaded *l);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * gpu/engines.h - the reconstruction methods that this build has
+ *
+ * find: the engine for a protocol's method and backend; BS_ERR_UNSUPPORTED with the reason when
+ * this build or machine has none (backend cuda without a GPU). auto: CUDA where a GPU answers,
+ * else host. For the recon process only: on a GPU build it may start the CUDA runtime.
+ */
+#ifndef BS_GPU_ENGINES_H
+#define BS_GPU_ENGINES_H
+
+#include "core/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
+		   struct bs_fail *why);
+
+extern const struct bs_engine bs_engine_gridding_host, bs_engine_cartesian_host, bs_engine_noop;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
