@@ -35,22 +35,33 @@ struct bs_recon_image {
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why);
 
 /*
- * One acquisition against the protocol and its table: sizes, counters, trajectory, values.
- * traj [samples][trajectory_dimensions], data [channels][samples] complex. A noise measurement
- * passes with any sample count that its header states. Checks every value it is given once.
+ * One acquisition against the protocol, its table and the scan's header: sizes, counters,
+ * trajectory, values; and which of the frame's readouts it is (*row).
+ * traj [samples][trajectory_dimensions] in the protocol's unit, data [channels][samples] complex;
+ * both may be unaligned. The row comes from the counters (cartesian: the line ky + encoded_y * kz,
+ * counted from the header's center), or, where a table's counters are not unique, from the
+ * trajectory itself. A noise measurement passes whatever its size, with *row = BS_ROW_NOISE.
+ * table: NULL for cartesian. Checks every value it is given once; O(values), no state.
  */
+#define BS_ROW_NOISE UINT32_MAX
 int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
-		 const struct bs_mrd_acq *head, const float *traj, const float *data,
-		 struct bs_fail *why);
+		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,
+		 const void *data, uint32_t *row, struct bs_fail *why);
 
 int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struct bs_engine *engine,
 		 const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why);
 void bs_recon_disarm(struct bs_recon *r);
 
 void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info);
-/* An admitted acquisition, received at now_ns. Copies what it needs before it returns. */
-int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, const float *data,
-		     int64_t now_ns, struct bs_fail *why);
+/*
+ * An admitted acquisition and its row, received at now_ns. Copies what it needs before it returns.
+ * data: 4-byte aligned. 0: taken (noise is counted and dropped). BS_RECON_POP_FIRST: it begins a
+ * new frame where an older one still stands unfinished; pop, then call again with the same readout.
+ * BS_ERR_INDEX: this row is in the frame already.
+ */
+#define BS_RECON_POP_FIRST 1
+int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+		     const float *data, int64_t now_ns, struct bs_fail *why);
 /* No more readouts: frames that were begun become images that say what is missing. */
 void bs_recon_close(struct bs_recon *r);
 /* 1: *image was made. 0: no frame is complete. Negative: the engine failed. */
