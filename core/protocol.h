@@ -65,6 +65,7 @@ struct bs_protocol {
 	float fov_mm[3];
 	uint32_t coils;
 	uint32_t samples;   /* of a readout, discarded ones not counted */
+	uint32_t discard;   /* most samples of a readout that the stream may mark as discarded */
 	uint32_t readouts;  /* of a frame */
 	uint32_t slices;    /* frames that may be open at once: slices x contrasts */
 	uint32_t contrasts;
@@ -119,6 +120,7 @@ struct bs_site {
 	uint32_t threads;        /* recon's team */
 	uint32_t acq_slots;      /* shared pool, readouts */
 	uint32_t image_slots;    /* shared pool, images */
+	uint64_t memory_bytes;   /* shared pools and all protocols' plans together: at most this */
 	double heartbeat_ms;
 	double stall_ms;         /* a worker that makes no progress for this long is replaced */
 	int log_level;
