@@ -1,0 +1,32 @@
+/*
+ * gpu/density.h - density compensation: the weight of each sample in the adjoint
+ *
+ * weight  out [readout][sample] float
+ * file    in  [readout][sample] float, density "file" only
+ * ramp:  |k|^(dims-1), the area that a sample of a radial trajectory stands for; for a stack
+ *        (kz on the grid) |k| in the plane
+ * pipe:  w <- w / |C (*) w|, the iteration of Pipe and Menon, on a grid, density_iterations times
+ * none:  1
+ * Normalization uniform: all weights times 1 / Re sum_m w_m D(k_m), D(k) = sum_n exp(-i2pi k.n):
+ * then an image of ones comes back as one at its center voxel. auto: uniform for ramp and pipe,
+ * none for file and none.
+ * At arm only: allocates, works in double precision. Results do not depend on the team.
+ * Test: test/unit/test_density.c
+ * Source: Pipe & Menon, Magn Reson Med 1999;41:179-186.
+ */
+#ifndef BS_GPU_DENSITY_H
+#define BS_GPU_DENSITY_H
+
+#include "core/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int bs_density(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
+	       const float *file, struct bs_team *team, struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
