@@ -1,0 +1,43 @@
+/*
+ * gpu/cudacheck.h - one way to check CUDA and cuFFT calls; for .cu files alone
+ *
+ * BS_CUDA(call, why): returns from the function with a coded error unless the call succeeded. The
+ * words name the call, the place and CUDA's reason; without a why they go to the log. Nothing here
+ * ends the process: a sticky error is the caller's to act on (end the recon worker).
+ * BS_CUDA_GO is the same with a goto, for functions that unwind: sets err, jumps to label.
+ */
+#ifndef BS_GPU_CUDACHECK_H
+#define BS_GPU_CUDACHECK_H
+
+#include <cuda_runtime.h>
+#include <cufft.h>
+
+#include "core/err.h"
+
+int bs_cuda_fail(struct bs_fail *why, cudaError_t e, const char *call, const char *file, int line);
+int bs_cufft_fail(struct bs_fail *why, cufftResult r, const char *call, const char *file, int line);
+
+#define BS_CUDA(call, why)                                                                         \
+	do {                                                                                       \
+		cudaError_t bs_e_ = (call);                                                        \
+		if (bs_e_ != cudaSuccess)                                                          \
+			return bs_cuda_fail(why, bs_e_, #call, __FILE__, __LINE__);                \
+	} while (0)
+
+#define BS_CUDA_GO(call, why, err, label)                                                          \
+	do {                                                                                       \
+		cudaError_t bs_e_ = (call);                                                        \
+		if (bs_e_ != cudaSuccess) {                                                        \
+			err = bs_cuda_fail(why, bs_e_, #call, __FILE__, __LINE__);                 \
+			goto label;                                                                \
+		}                                                                                  \
+	} while (0)
+
+#define BS_CUFFT(call, why)                                                                        \
+	do {                                                                                       \
+		cufftResult bs_r_ = (call);                                                        \
+		if (bs_r_ != CUFFT_SUCCESS)                                                        \
+			return bs_cufft_fail(why, bs_r_, #call, __FILE__, __LINE__);               \
+	} while (0)
+
+#endif

@@ -1,0 +1,56 @@
+/* test/twin/twin_devmem.c - a need too large is refused in words; a sealed device arena gives nothing */
+#include "test/check.h"
+
+#if BS_GPU
+#include "gpu/devmem.h"
+
+#include <string.h>
+
+static void check_device(const struct bs_gpu_info *gpu)
+{
+	struct bs_devmem m;
+	struct bs_fail why;
+
+	CHECK(bs_devmem_open(&m, 4096, "small", &why) == 0, "4,096 bytes on %s", gpu->name);
+	CHECK(bs_devmem_take(&m, 1000) == m.base, "the first piece lies at the base");
+	CHECK(bs_devmem_take(&m, 1000) == m.base + 1024, "the second is aligned");
+	CHECK(bs_devmem_take(&m, SIZE_MAX - 2048) == NULL, "a size that would wrap is refused");
+	CHECK(bs_devmem_take(&m, 2049) == NULL, "a size beyond the end is refused");
+	m.sealed = true;
+	CHECK(bs_devmem_take(&m, 1) == NULL, "a sealed arena gives nothing");
+	bs_devmem_close(&m);
+	CHECK(bs_devmem_open(&m, UINT64_MAX / 4, "huge", &why) == BS_ERR_NOMEM &&
+		      strstr(why.text, "huge") != NULL,
+	      "refused: %s", why.text);
+}
+
+static void check_pinned(void)
+{
+	struct bs_pinned m;
+	struct bs_fail why;
+
+	CHECK(bs_pinned_open(&m, 8192, &why) == 0, "8,192 pinned bytes");
+	CHECK(bs_pinned_take(&m, 100) == 0 && bs_pinned_take(&m, 100) == 256, "pieces are aligned");
+	CHECK(bs_pinned_take(&m, 8192) == SIZE_MAX, "a size beyond the end is refused");
+	memset(m.host, 1, m.size);
+	bs_pinned_close(&m);
+}
+#endif
+
+int main(void)
+{
+#if BS_GPU
+	struct bs_gpu_info gpu;
+	struct bs_fail why;
+
+	if (bs_gpu_probe(&gpu, &why) != 0) {
+		SKIP("device memory: %s", why.text);
+		return check_done();
+	}
+	check_device(&gpu);
+	check_pinned();
+#else
+	SKIP("device memory: built with GPU=0");
+#endif
+	return check_done();
+}
