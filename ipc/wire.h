@@ -15,11 +15,13 @@
 #ifndef BS_IPC_WIRE_H
 #define BS_IPC_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/err.h"
 #include "core/protocol.h"
+#include "ipc/crc32c.h"
 
 #define BS_WIRE_BYTES   64u         /* of the envelope */
 #define BS_WIRE_MAGIC   0x31445342u /* "BSD1" */
@@ -76,6 +78,12 @@ void bs_wire_encode(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const v
  */
 int bs_wire_decode(struct bs_wire *w, const unsigned char *msg, size_t len,
 		   const unsigned char **payload, struct bs_fail *why);
+/*
+ * peek: the envelope alone, without payload length and checksum: for saying whose message it was
+ * that is longer than the buffer. len: the bytes that are there. What it gives is not verified.
+ */
+int bs_wire_peek(struct bs_wire *w, const unsigned char *msg, size_t len, struct bs_fail *why);
+bool bs_wire_kind_known(unsigned kind);
 
 void bs_wire_put_verdict(unsigned char out[BS_WIRE_VERDICT_BYTES], const struct bs_wire_verdict *v);
 int bs_wire_get_verdict(struct bs_wire_verdict *v, const unsigned char *p, size_t len,
@@ -87,7 +95,14 @@ int bs_wire_get_outcome(struct bs_wire_outcome *o, const unsigned char *p, size_
 void bs_wire_put_u64(unsigned char out[8], uint64_t v);
 int bs_wire_get_u64(uint64_t *v, const unsigned char *p, size_t len, struct bs_fail *why);
 
-/* CRC-32C (Castagnoli), chained: start with 0. Hardware where the CPU has it. */
-uint32_t bs_crc32c(uint32_t crc, const void *data, size_t len);
+/*
+ * OPEN: the 64 bytes in front of the XML. get refuses a name that does not end in 0 or is followed
+ * by other bytes (BS_ERR_PROTOCOL) and XML beyond BS_WIRE_XML_MAX (BS_ERR_XML); *xml points into p
+ * and is not NUL-terminated.
+ */
+int bs_wire_put_open(unsigned char out[BS_WIRE_OPEN_NAME], const char *protocol,
+		     struct bs_fail *why);
+int bs_wire_get_open(char protocol[BS_WIRE_OPEN_NAME], const char **xml, size_t *xml_len,
+		     const unsigned char *p, size_t len, struct bs_fail *why);
 
 #endif

@@ -1,0 +1,95 @@
+/*
+ * ipc/endpoint.h - nanomsg sockets: the only place that sees the library
+ *
+ * bind|connect -> { send, recv, wait }* -> close. One thread per endpoint; bind, connect and close
+ * allocate, and nanomsg itself allocates once per message on each side; nothing else here does.
+ *
+ * URLs: ipc://PATH (its directory must exist; the socket is made for owner and group only; a stale
+ * socket is replaced, a live one or any other file is refused) and tcp://127.x.y.z:PORT. ws://,
+ * inproc:// and other addresses are refused (BS_ERR_CONFIG): they abort or leave the machine.
+ *
+ * What nanomsg does not do, and the caller must know: a send that succeeds says only that the
+ * message was queued; a message beyond the receiver's message_max is lost and the connection
+ * remade; the last messages before close may be lost. A peer that comes back is reconnected
+ * silently (bs_endpoint_connections tells). Delivery is the wire protocol's: ipc/WIRE.md.
+ *
+ * Results of send, recv, wait: 0, or BS_ENDPOINT_TIMEOUT, or BS_ENDPOINT_INTERRUPTED (a signal
+ * came, nothing was sent or received), or a negative enum bs_err.
+ * Test: test/unit/test_endpoint.c
+ */
+#ifndef BS_IPC_ENDPOINT_H
+#define BS_IPC_ENDPOINT_H
+
+#include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#define BS_ENDPOINT_TIMEOUT     1
+#define BS_ENDPOINT_INTERRUPTED 2
+
+enum bs_endpoint_role {
+	BS_ENDPOINT_KSPACE, /* PAIR: the service binds, one scanner connects; both directions */
+	BS_ENDPOINT_ARCHIVE_OUT, /* PUSH: the service; blocks while the archive is slow or away */
+	BS_ENDPOINT_ARCHIVE_IN,  /* PULL: the archive */
+	BS_ENDPOINT_VIEWERS_OUT, /* PUB: the service; never blocks, drops what a viewer cannot take
+				  */
+	BS_ENDPOINT_VIEWERS_IN,  /* SUB, to everything: a viewer */
+	BS_ENDPOINT_STATUS,      /* REP: recv, then send, in turns */
+	BS_ENDPOINT_STATUS_ASK,  /* REQ: send, then recv, in turns */
+};
+
+struct bs_endpoint {
+	int socket;     /* nanomsg's number; -1: closed */
+	int receive_fd; /* readable (POLLIN) when recv has a message; -1: the role never receives */
+	int send_fd; /* readable (POLLIN, not POLLOUT) when send would not block; -1: never sends */
+	int send_ms, recv_ms; /* timeouts that are set */
+	enum bs_endpoint_role role;
+};
+
+/*
+ * message_max: bytes of the largest message that will be received; beyond it nothing is read.
+ * Keep it just above the largest legal message. On failure *e is closed and the reason names the
+ * URL.
+ */
+int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
+		     size_t message_max, struct bs_fail *why);
+int bs_endpoint_connect(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
+			size_t message_max, struct bs_fail *why);
+
+/*
+ * One message made of two pieces (an envelope and its payload); tail may be NULL when tail_len is
+ * 0. timeout_ms: 0 does not wait, -1 waits for ever.
+ */
+int bs_endpoint_send(struct bs_endpoint *e, const void *head, size_t head_len, const void *tail,
+		     size_t tail_len, int timeout_ms, struct bs_fail *why);
+
+/*
+ * One message into buf. *len: its length. BS_ERR_LENGTH when it was longer than cap: the message is
+ * gone, its first cap bytes are in buf, *len is what it had.
+ */
+int bs_endpoint_recv(struct bs_endpoint *e, void *buf, size_t cap, size_t *len, int timeout_ms,
+		     struct bs_fail *why);
+
+/*
+ * Until one of the descriptors is ready or bs_now_ns reaches until_ns (INT64_MAX: no end); 0 then
+ * says that fds[].revents are set. fds: endpoints' receive_fd and send_fd, eventfds, timers, ...
+ */
+int bs_endpoint_wait(struct pollfd *fds, unsigned n, int64_t until_ns, struct bs_fail *why);
+
+/* Connections made since open; grows when a peer came back. Now: present right now. */
+uint64_t bs_endpoint_connections(const struct bs_endpoint *e);
+uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e);
+
+/* May be called on a closed endpoint. Not after fork in the child (it hangs there): exec instead.
+ */
+void bs_endpoint_close(struct bs_endpoint *e);
+
+/*
+ * Once per process, before the first endpoint: keeps malloc from mapping and unmapping nanomsg's
+ * message buffers, which costs a page fault per page of every message. message_max: as above.
+ */
+void bs_endpoint_tune_malloc(size_t message_max);
+
+#endif
