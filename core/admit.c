@@ -245,8 +245,8 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 {
 	int rc;
 
-	if (head->flags & BS_MRD_IS_NOISE) {
-		*row = BS_ROW_NOISE;
+	if (head->flags & BS_MRD_NOT_IMAGING) {
+		*row = BS_ROW_NONE;
 		return 0;
 	}
 	rc = check_sizes(p, head, why);

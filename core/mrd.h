@@ -24,6 +24,11 @@ extern "C" {
 #define BS_MRD_LAST_IN_REPETITION   BS_MRD_FLAG(14)
 #define BS_MRD_IS_NOISE             BS_MRD_FLAG(19)
 #define BS_MRD_LAST_IN_MEASUREMENT  BS_MRD_FLAG(25)
+/* Readouts that are not part of an image: noise, calibration alone, navigators, phase correction,
+ * feedback, dummies, coil correction, phase stabilization reference. Counted and dropped. */
+#define BS_MRD_NOT_IMAGING                                                                         \
+	(BS_MRD_FLAG(19) | BS_MRD_FLAG(20) | BS_MRD_FLAG(23) | BS_MRD_FLAG(24) | BS_MRD_FLAG(26) | \
+	 BS_MRD_FLAG(27) | BS_MRD_FLAG(28) | BS_MRD_FLAG(29) | BS_MRD_FLAG(30))
 
 struct bs_mrd_idx {
 	uint16_t kspace_encode_step_1, kspace_encode_step_2, average, slice, contrast, phase,

@@ -20,7 +20,7 @@ struct bs_recon {
 	void *self;
 	struct frame *frame;
 	uint32_t frames, rows;
-	uint32_t noise; /* counted and dropped */
+	uint32_t dropped; /* readouts that belong to no image */
 	uint16_t image_index;
 	uint16_t series;
 	float fov_mm[3];
@@ -86,7 +86,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 {
 	for (uint32_t f = 0; f < r->frames; f++)
 		r->frame[f].state = FRAME_EMPTY;
-	r->noise = 0;
+	r->dropped = 0;
 	r->image_index = 0;
 	r->series++;
 	for (int a = 0; a < 3; a++)
@@ -115,8 +115,8 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	struct frame *f;
 	int rc;
 
-	if (row == BS_ROW_NOISE) {
-		r->noise++;
+	if (row == BS_ROW_NONE) {
+		r->dropped++;
 		return 0;
 	}
 	slot = head->idx.slice * r->p->contrasts + head->idx.contrast;

@@ -40,10 +40,11 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
  * traj [samples][trajectory_dimensions] in the protocol's unit, data [channels][samples] complex;
  * both may be unaligned. The row comes from the counters (cartesian: the line ky + encoded_y * kz,
  * counted from the header's center), or, where a table's counters are not unique, from the
- * trajectory itself. A noise measurement passes whatever its size, with *row = BS_ROW_NOISE.
+ * trajectory itself. What is not imaging (noise, dummies, ...: BS_MRD_NOT_IMAGING) passes whatever
+ * its size, with *row = BS_ROW_NONE.
  * table: NULL for cartesian. Checks every value it is given once; O(values), no state.
  */
-#define BS_ROW_NOISE UINT32_MAX
+#define BS_ROW_NONE UINT32_MAX
 int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why);
@@ -55,7 +56,7 @@ void bs_recon_disarm(struct bs_recon *r);
 void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info);
 /*
  * An admitted acquisition and its row, received at now_ns. Copies what it needs before it returns.
- * data: 4-byte aligned. 0: taken (noise is counted and dropped). BS_RECON_POP_FIRST: it begins a
+ * data: 4-byte aligned. 0: taken (BS_ROW_NONE is counted and dropped). BS_RECON_POP_FIRST: it begins a
  * new frame where an older one still stands unfinished; pop, then call again with the same readout.
  * BS_ERR_INDEX: this row is in the frame already.
  */

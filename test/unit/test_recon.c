@@ -92,7 +92,7 @@ static void admit_lines(void)
 	}
 	h.flags = BS_MRD_IS_NOISE;
 	h.number_of_samples = 7;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == BS_ROW_NOISE,
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == BS_ROW_NONE,
 	      "a noise measurement passes and has no row");
 }
 
@@ -210,7 +210,7 @@ static void frames(void)
 	CHECK(bs_recon_arm(&r, &p, &bs_engine_cartesian_host, &tables, &env, &why) == 0, "arm %s",
 	      why.text);
 	bs_recon_scan(r, &info);
-	CHECK(bs_recon_readout(r, &noise, BS_ROW_NOISE, NULL, 0, &why) == 0, "noise is taken");
+	CHECK(bs_recon_readout(r, &noise, BS_ROW_NONE, NULL, 0, &why) == 0, "noise is taken");
 	for (uint16_t l = 0; l < 16; l++) { /* two slices interleaved, one of them backwards */
 		n += send(r, l, 0, 0);
 		n += send(r, (uint16_t)(15 - l), 1, 0);
