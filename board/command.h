@@ -6,6 +6,7 @@
 #ifndef BS_BOARD_COMMAND_H
 #define BS_BOARD_COMMAND_H
 
+int bs_cmd_check(int argc, char **argv);
 int bs_cmd_version(int argc, char **argv);
 
 #endif

@@ -9,6 +9,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
+	{ "check", bs_cmd_check, "FILE | --keys         is a site file valid; its memory plan and budgets" },
 	{ "version", bs_cmd_version, "                     the release and what it was built with" },
 };
 

@@ -120,7 +120,7 @@ struct bs_site {
 	uint32_t threads;        /* recon's team */
 	uint32_t acq_slots;      /* shared pool, readouts */
 	uint32_t image_slots;    /* shared pool, images */
-	uint64_t memory_bytes;   /* shared pools and all protocols' plans together: at most this */
+	uint32_t memory_mib;     /* shared pools and all protocols' plans together: at most this */
 	double heartbeat_ms;
 	double stall_ms;         /* a worker that makes no progress for this long is replaced */
 	int log_level;

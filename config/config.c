@@ -1,0 +1,326 @@
+/* config/config.c - see config.h */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "config/config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/rules.h"
+#include "core/team.h"
+
+struct loading {
+	struct bs_faults faults;
+	struct bs_text text;
+	struct bs_reading reading;
+	struct bs_scope node, sink[BS_SINKS_MAX], protocol[BS_PROTOCOLS_MAX];
+};
+
+/* Changes of one letter that make b of a; counted up to 3. */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned edge[64] = { 0 };
+	size_t na = strlen(a);
+	size_t nb = strlen(b);
+
+	if (nb >= 64 || na >= 64)
+		return 3;
+	for (unsigned j = 0; j <= nb; j++)
+		edge[j] = j;
+	for (unsigned i = 1; i <= na; i++) {
+		unsigned corner = edge[0];
+
+		edge[0] = i;
+		for (unsigned j = 1; j <= nb; j++) {
+			unsigned best = corner + (a[i - 1] != b[j - 1]);
+
+			corner = edge[j];
+			best = corner + 1 < best ? corner + 1 : best;
+			edge[j] = edge[j - 1] + 1 < best ? edge[j - 1] + 1 : best;
+		}
+	}
+	return edge[nb] < 3 ? edge[nb] : 3;
+}
+
+static void unknown(struct loading *l, const struct bs_scope *s, const char *path, unsigned line)
+{
+	const char *near = NULL;
+	const char *elsewhere = NULL;
+	unsigned best = 3;
+	char name[160];
+
+	for (size_t i = 0; i < bs_keys_count; i++) {
+		const char *dot = strrchr(bs_keys[i].path, '.');
+		unsigned d = distance(path, bs_keys[i].path);
+
+		if (bs_keys[i].scope != s->scope)
+			continue;
+		if (d < best) {
+			best = d;
+			near = bs_keys[i].path;
+		}
+		if (dot != NULL && strcmp(dot + 1, path) == 0)
+			elsewhere = bs_keys[i].path;
+	}
+	near = near != NULL ? near : elsewhere;
+	bs_scope_name(name, s, path);
+	bs_fault(&l->faults, line, name, "unknown key%s%s%s", near != NULL ? " (did you mean " : "",
+		 near != NULL ? near : "", near != NULL ? "?)" : "");
+}
+
+/* The members of one group; prefix: its path within the scope, "" at the top. */
+static void read_group(struct loading *l, struct bs_scope *s, const config_setting_t *group,
+		       const char *prefix)
+{
+	for (int i = 0; i < config_setting_length(group); i++) {
+		const config_setting_t *v = config_setting_get_elem(group, (unsigned)i);
+		const struct bs_key *key = NULL;
+		char path[120];
+		char name[160];
+
+		(void)snprintf(path, sizeof(path), "%s%s%.64s", prefix, prefix[0] != '\0' ? "." : "",
+			       v->name);
+		key = bs_key_find(s->scope, path);
+		bs_scope_name(name, s, path);
+		if (key != NULL)
+			bs_value_set(&l->reading, s, key, v);
+		else if (!bs_key_is_group(s->scope, path))
+			unknown(l, s, path, v->line);
+		else if (config_setting_is_group(v))
+			read_group(l, s, v, path);
+		else
+			bs_fault(&l->faults, v->line, name, "a group { } is wanted here");
+	}
+}
+
+/* "{run_dir}" stands only in the table's own defaults. */
+static void expand(char *out, size_t size, const char *fallback, const char *run_dir)
+{
+	const char *mark = strstr(fallback, "{run_dir}");
+
+	if (mark == NULL)
+		(void)snprintf(out, size, "%s", fallback);
+	else
+		(void)snprintf(out, size, "%.*s%s%s", (int)(mark - fallback), fallback, run_dir,
+			       mark + strlen("{run_dir}"));
+}
+
+/* Rows in the table's order, so node.board and node.run_dir stand before what they decide. */
+static void fill_defaults(struct loading *l, struct bs_scope *s, const struct bs_site *site)
+{
+	char text[BS_PATH_MAX_ + 64];
+	char name[160];
+
+	for (size_t i = 0; i < bs_keys_count; i++) {
+		const struct bs_key *key = &bs_keys[i];
+		const char *fallback = bs_key_fallback(key, site->board);
+
+		if (key->scope != s->scope || s->at[i] != 0)
+			continue;
+		bs_scope_name(name, s, key->path);
+		if (fallback == NULL) {
+			s->bad[i] = true;
+			bs_fault(&l->faults, s->line, name, "missing");
+			continue;
+		}
+		expand(text, sizeof(text), fallback, site->run_dir);
+		if (bs_value_default(&l->reading, s, key, text) != 0) {
+			s->bad[i] = true;
+			bs_fault(&l->faults, s->line, name, "its default %s is not valid here", text);
+		}
+	}
+}
+
+/* A list of groups: base is the array that they fill, step bytes apart. */
+static uint32_t read_list(struct loading *l, const config_setting_t *list, const char *name,
+			  enum bs_key_scope scope, struct bs_scope *scopes, void *base, size_t step,
+			  uint32_t most)
+{
+	uint32_t n = 0;
+
+	if (!config_setting_is_list(list)) {
+		bs_fault(&l->faults, list->line, name, "a list ( { ... }, { ... } ) is wanted here");
+		return 0;
+	}
+	for (int i = 0; i < config_setting_length(list); i++) {
+		const config_setting_t *v = config_setting_get_elem(list, (unsigned)i);
+		struct bs_scope *s = &scopes[n];
+		char label[sizeof(s->label)];
+
+		(void)snprintf(label, sizeof(label), "%s.[%d]", name, i);
+		if (n == most) {
+			bs_fault(&l->faults, v->line, label, "more than %u", most);
+			break;
+		}
+		if (!config_setting_is_group(v)) {
+			bs_fault(&l->faults, v->line, label, "a group { } is wanted here");
+			continue;
+		}
+		s->scope = scope;
+		s->base = (unsigned char *)base + n * step;
+		s->line = v->line;
+		memcpy(s->label, label, sizeof(label));
+		read_group(l, s, v, "");
+		n++;
+	}
+	return n;
+}
+
+static void read_top(struct loading *l, struct bs_site *site, const config_setting_t *root)
+{
+	bool protocols = false;
+
+	for (int i = 0; i < config_setting_length(root); i++) {
+		const config_setting_t *v = config_setting_get_elem(root, (unsigned)i);
+
+		if (strcmp(v->name, "sinks") == 0) {
+			site->sinks = read_list(l, v, v->name, BS_SCOPE_SINK, l->sink, site->sink,
+						sizeof(site->sink[0]), BS_SINKS_MAX);
+		} else if (strcmp(v->name, "protocols") == 0) {
+			protocols = true;
+			site->protocols = read_list(l, v, v->name, BS_SCOPE_PROTOCOL, l->protocol,
+						    site->protocol, sizeof(site->protocol[0]),
+						    BS_PROTOCOLS_MAX);
+			if (config_setting_is_list(v) && config_setting_length(v) == 0)
+				bs_fault(&l->faults, v->line, "protocols", "the list is empty");
+		} else if (!bs_key_is_group(BS_SCOPE_SITE, v->name)) {
+			unknown(l, &l->node, v->name, v->line);
+		} else if (config_setting_is_group(v)) {
+			read_group(l, &l->node, v, v->name);
+		} else {
+			bs_fault(&l->faults, v->line, v->name, "a group { } is wanted here");
+		}
+	}
+	if (!protocols)
+		bs_fault(&l->faults, 1, "protocols", "missing");
+}
+
+static uint32_t processors(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < 1 ? 1 : n > BS_TEAM_MAX ? BS_TEAM_MAX : (uint32_t)n;
+}
+
+static void check_all(struct loading *l, struct bs_site *site)
+{
+	fill_defaults(l, &l->node, site);
+	if (site->threads == 0)
+		site->threads = processors();
+	for (uint32_t i = 0; i < site->sinks; i++)
+		fill_defaults(l, &l->sink[i], site);
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		fill_defaults(l, &l->protocol[i], site);
+		bs_rules_derive(&l->protocol[i], &site->protocol[i]);
+		bs_rules_protocol(&l->reading, &l->protocol[i], &site->protocol[i]);
+	}
+	bs_rules_site(&l->reading, &l->node, site, l->sink, l->protocol);
+}
+
+/* Literals that the scan spotted in keys that nobody read. */
+static void tell_spots(struct loading *l)
+{
+	for (unsigned i = 0; i < l->text.spots && i < BS_TEXT_SPOTS; i++)
+		if (!l->text.spot[i].told)
+			bs_fault(&l->faults, l->text.spot[i].line, l->text.spot[i].key, "%s",
+				 l->text.spot[i].why);
+	if (l->text.spots > BS_TEXT_SPOTS)
+		bs_fault(&l->faults, 1, "", "%u numbers in all do not survive reading",
+			 l->text.spots);
+}
+
+static void parse(struct loading *l, struct bs_site *site)
+{
+	config_t c;
+
+	config_init(&c);
+	if (config_read_string(&c, l->text.text) != CONFIG_TRUE) {
+		bs_fault(&l->faults, config_error_line(&c) > 0 ? (unsigned)config_error_line(&c) : 1, "",
+			 "%s", config_error_text(&c) != NULL ? config_error_text(&c) : "not readable");
+	} else if (config_setting_length(config_root_setting(&c)) == 0) {
+		bs_fault(&l->faults, 1, "", "the file is empty");
+	} else {
+		read_top(l, site, config_root_setting(&c));
+		check_all(l, site);
+	}
+	config_destroy(&c);
+}
+
+/* site->file and the folder that relative paths start from. */
+static int locate(struct loading *l, struct bs_site *site, const char *path, struct bs_fail *why)
+{
+	char *real = realpath(path, NULL);
+	size_t n = 0;
+
+	if (real == NULL)
+		return bs_fail(why, BS_ERR_IO, "cannot be read: %s", strerror(errno));
+	n = strlen(real);
+	if (n >= sizeof(site->file)) {
+		free(real);
+		return bs_fail(why, BS_ERR_FORMAT, "its path of %zu characters is too long, at most %zu",
+			       n, sizeof(site->file) - 1);
+	}
+	memcpy(site->file, real, n + 1);
+	memcpy(l->reading.folder, real, n + 1);
+	*strrchr(l->reading.folder, '/') = '\0';
+	if (l->reading.folder[0] == '\0')
+		memcpy(l->reading.folder, "/", 2);
+	free(real);
+	return 0;
+}
+
+int bs_config_load(struct bs_site *site, const char *path,
+		   void (*report)(void *arg, const char *line), void *arg)
+{
+	struct loading *l = calloc(1, sizeof(*l));
+	struct bs_fail why;
+	int rc = 0;
+
+	memset(site, 0, sizeof(*site));
+	if (l == NULL) {
+		if (report != NULL)
+			report(arg, "no memory to read the configuration");
+		return BS_ERR_CONFIG;
+	}
+	l->reading.faults = &l->faults;
+	l->reading.text = &l->text;
+	l->node.scope = BS_SCOPE_SITE;
+	l->node.base = site;
+	l->node.line = 1;
+	if (locate(l, site, path, &why) != 0 || bs_text_read(&l->text, path, &why) != 0) {
+		bs_fault(&l->faults, 1, "", "%s", why.text);
+	} else {
+		bs_text_scan(&l->text);
+		if (l->text.include != 0)
+			bs_fault(&l->faults, l->text.include, "", "@include is refused: one site, one file");
+		else
+			parse(l, site);
+		tell_spots(l);
+	}
+	if (l->faults.count > 0)
+		rc = BS_ERR_CONFIG;
+	bs_faults_tell(&l->faults, path, report, arg);
+	bs_text_free(&l->text);
+	free(l);
+	return rc;
+}
+
+const char *bs_method_name(enum bs_method m)
+{
+	const struct bs_key *key = bs_key_find(BS_SCOPE_PROTOCOL, "method");
+
+	for (unsigned i = 0; key->words[i] != NULL; i++)
+		if (i == (unsigned)m)
+			return key->words[i];
+	return "?";
+}
+
+const struct bs_protocol *bs_config_find(const struct bs_site *site, const char *protocol)
+{
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (strcmp(site->protocol[i].name, protocol) == 0)
+			return &site->protocol[i];
+	return NULL;
+}

@@ -1,0 +1,224 @@
+/* config/keys.c - see keys.h: the table itself */
+#include "config/keys.h"
+
+#include <string.h>
+
+/* Words in the order of the enums in core/protocol.h and core/log.h. */
+static const char *const boards[] = { "host", "workstation", "jetson", NULL };
+static const char *const logs[] = { "error", "warn", "info", "debug", NULL };
+static const char *const sink_types[] = { "png", "cfl", "mrd", NULL };
+static const char *const methods[] = { "gridding", "ls", "sense", "cartesian", "noop", NULL };
+static const char *const backends[] = { "auto", "host", "cuda", NULL };
+static const char *const windows[] = { "kaiser_bessel", "gauss", NULL };
+static const char *const densities[] = { "ramp", "pipe", "file", "none", NULL };
+static const char *const normalizes[] = { "auto", "none", "uniform", NULL };
+static const char *const combines[] = { "none", "rss", "sense", NULL };
+static const char *const outputs[] = { "magnitude", "complex", NULL };
+static const char *const traj_types[] = { "file",  "cartesian", "radial2d", "spiral2d", "radial3d",
+					  "stack", "random",    "cones",    "tpi",      NULL };
+static const char *const traj_units[] = { "cycles/voxel", "cycles/fov", "rad/voxel", NULL };
+static const char *const sums[] = { "exact", "nufft", NULL };
+static const char *const bases[] = { "delta", "box", NULL };
+static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
+static const char *const misses[] = { "flag", "shed", "stop", NULL };
+
+#define FIELD(type, field) offsetof(struct type, field), sizeof(((struct type *)0)->field)
+#define S(path, type, unit, fallback, min, max, words, field, help)                                \
+	{ BS_SCOPE_SITE, path, type, unit, fallback, min, max, words, help, FIELD(bs_site, field) }
+#define K(path, type, unit, fallback, min, max, words, field, help)                                \
+	{ BS_SCOPE_SINK, path, type, unit, fallback, min, max, words, help,                        \
+	  FIELD(bs_sink_spec, field) }
+#define P(path, type, unit, fallback, min, max, words, field, help)                                \
+	{ BS_SCOPE_PROTOCOL, path, type, unit, fallback, min, max, words, help,                    \
+	  FIELD(bs_protocol, field) }
+
+/* clang-format off */
+const struct bs_key bs_keys[] = {
+S("node.name", BS_KEY_TEXT, "", "\"boreside\"", 0, 0, NULL, name,
+  "the node's name in status and logs"),
+S("node.board", BS_KEY_WORD_TEXT, "", "\"host\"", 0, 0, boards, board,
+  "the kind of machine; sets the defaults of other node keys"),
+S("node.run_dir", BS_KEY_PATH, "", "\"/run/boreside\"", 0, 0, NULL, run_dir,
+  "folder for sockets and the pid file; only the service's group should enter it"),
+S("node.cache_dir", BS_KEY_PATH, "", "\"/var/cache/boreside\"", 0, 0, NULL, cache_dir,
+  "folder for what arming computes (FFT plans, Q); \"\": nothing is kept"),
+S("node.threads", BS_KEY_INT, "threads", "0", 0, 64, NULL, threads,
+  "threads of the reconstruction; 0: one for each processor"),
+S("node.acq_slots", BS_KEY_INT, "slots", "512", 8, 65536, NULL, acq_slots,
+  "readouts that the shared pool holds"),
+S("node.image_slots", BS_KEY_INT, "slots", "8", 2, 256, NULL, image_slots,
+  "images that the shared pool holds"),
+S("node.memory_mib", BS_KEY_INT, "MiB", "4096", 64, 1048576, NULL, memory_mib,
+  "shared pools and all protocols' plans together may take at most this"),
+S("node.heartbeat_ms", BS_KEY_NUMBER, "ms", "500.0", 10, 60000, NULL, heartbeat_ms,
+  "time between heartbeats on an idle k-space connection"),
+S("node.stall_ms", BS_KEY_NUMBER, "ms", "2000.0", 50, 600000, NULL, stall_ms,
+  "a worker that makes no progress for this long is replaced"),
+S("node.log", BS_KEY_WORD, "", "\"info\"", 0, 0, logs, log_level,
+  "the least important lines that are logged"),
+
+S("endpoints.kspace", BS_KEY_URL, "", "\"ipc://{run_dir}/kspace.ipc\"", 0, 0, NULL, kspace_url,
+  "PAIR: k-space comes in, verdicts and acknowledgements go out"),
+S("endpoints.archive", BS_KEY_URL, "", "\"ipc://{run_dir}/archive.ipc\"", 0, 0, NULL, archive_url,
+  "PUSH: every image, to one archive; \"\": off"),
+S("endpoints.viewers", BS_KEY_URL, "", "\"ipc://{run_dir}/viewers.ipc\"", 0, 0, NULL, viewers_url,
+  "PUB: images to any number of viewers, which may miss some; \"\": off"),
+S("endpoints.status", BS_KEY_URL, "", "\"ipc://{run_dir}/status.ipc\"", 0, 0, NULL, status_url,
+  "REP: one JSON document for each request"),
+
+K("type", BS_KEY_WORD_TEXT, "", NULL, 0, 0, sink_types, type,
+  "png: windowed magnitude for looking; cfl: BART files; mrd: one MRD .h5 for each scan"),
+K("dir", BS_KEY_PATH, "", NULL, 0, 0, NULL, dir,
+  "folder that the files go to; it is made when missing"),
+
+P("name", BS_KEY_TEXT, "", NULL, 0, 0, NULL, name,
+  "the protocol's name, as scans ask for it; no two alike, no '/'"),
+P("method", BS_KEY_WORD, "", NULL, 0, 0, methods, method,
+  "gridding: density-compensated adjoint; ls: least squares, coil by coil; sense: least squares "
+  "with coil sensitivities; cartesian: FFT; noop: receives and emits empty images (for timing)"),
+P("backend", BS_KEY_WORD, "", "\"auto\"", 0, 0, backends, backend,
+  "auto: CUDA where a GPU answers, else host"),
+P("dims", BS_KEY_INT, "", "0", 0, 3, NULL, dims,
+  "2 or 3; 0: 2 where matrix z is 1, else 3"),
+P("matrix", BS_KEY_INT3, "voxels", NULL, 1, BS_AXIS_MAX, NULL, matrix,
+  "image size [x, y] or [x, y, z], 16 to 512 an axis; z is 1 in 2D"),
+P("encoded", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 2 * BS_AXIS_MAX, NULL, encoded,
+  "cartesian: k-space size, readout oversampling included; at least the matrix"),
+P("fov_mm", BS_KEY_NUMBER3, "mm", "[0.0, 0.0, 0.0]", 0, 10000, NULL, fov_mm,
+  "field of view, for the images' headers; 0: as the scan's header says"),
+P("coils", BS_KEY_INT, "", NULL, 1, BS_COILS_MAX, NULL, coils,
+  "receive coils"),
+P("samples", BS_KEY_INT, "", NULL, 1, 65535, NULL, samples,
+  "samples of a readout, discarded ones not counted"),
+P("discard", BS_KEY_INT, "samples", "64", 0, 65535, NULL, discard,
+  "most samples of a readout that the stream may mark as discarded (they come on top)"),
+P("readouts", BS_KEY_INT, "", NULL, 1, 1048576, NULL, readouts,
+  "readouts of a frame: of one image or volume"),
+P("slices", BS_KEY_INT, "", "1", 1, 512, NULL, slices,
+  "slices whose frames may be open at once"),
+P("contrasts", BS_KEY_INT, "", "1", 1, 64, NULL, contrasts,
+  "contrasts (echoes) whose frames may be open at once"),
+P("max_sample", BS_KEY_NUMBER, "", "1.0e9", 1e-30, 1e30, NULL, max_sample,
+  "a sample of larger magnitude is refused as absurd"),
+P("silence_ms", BS_KEY_NUMBER, "ms", "5000.0", 100, 3600000, NULL, silence_ms,
+  "a scan whose sender is silent for longer is aborted"),
+
+P("trajectory.type", BS_KEY_WORD, "", "\"cartesian\"", 0, 0, traj_types, traj.type,
+  "where in k-space the samples lie; must be given unless the method is cartesian"),
+P("trajectory.file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, traj.file,
+  "type file: an MRD .h5 (its trajectory) or a BART .cfl"),
+P("trajectory.unit", BS_KEY_WORD, "", "\"cycles/voxel\"", 0, 0, traj_units, traj.unit,
+  "unit of the file's and of the stream's trajectory"),
+P("trajectory.interleaves", BS_KEY_INT, "", "0", 0, 65535, NULL, traj.interleaves,
+  "spiral2d, stack: in-plane interleaves; 0: as many as the readouts allow"),
+P("trajectory.turns", BS_KEY_NUMBER, "turns", "0.0", 0, 10000, NULL, traj.turns,
+  "spiral2d, stack: turns of one interleaf; 0: as many as Nyquist asks"),
+P("trajectory.seed", BS_KEY_LONG, "", "1", 0, 0x1p63, NULL, traj.seed,
+  "random: the seed"),
+P("trajectory.third_ignored", BS_KEY_BOOL, "", "false", 0, 0, NULL, traj.third_ignored,
+  "2D with three trajectory dimensions in the stream: ignore the third (else it must be 0)"),
+P("trajectory.tolerance", BS_KEY_NUMBER, "cycles/voxel", "1.0e-4", 0, 1, NULL, traj.tolerance,
+  "largest difference between the stream's trajectory and the protocol's"),
+P("trajectory.min_extent", BS_KEY_NUMBER, "cycles/voxel", "0.25", 0, 0.5, NULL, traj.min_extent,
+  "the trajectory must reach at least this far on each axis, or it is not in the stated unit"),
+
+P("gridding.accuracy", BS_KEY_NUMBER, "", "1.0e-4", 0, 0.1, NULL, accuracy,
+  "relative error of the transform, 1e-6 to 1e-1; 0, or not given beside width and oversampling: "
+  "those say"),
+P("gridding.width", BS_KEY_NUMBER, "cells", "0.0", 0, 16, NULL, width,
+  "width of the window on the oversampled grid, 2 to 16; instead of accuracy"),
+P("gridding.oversampling", BS_KEY_NUMBER, "", "0.0", 0, 2, NULL, oversampling,
+  "oversampled grid over matrix, 1.25 to 2; beside width"),
+P("gridding.window", BS_KEY_WORD, "", "\"kaiser_bessel\"", 0, 0, windows, window,
+  "shape of the convolution window"),
+P("gridding.density", BS_KEY_WORD, "", "\"ramp\"", 0, 0, densities, density,
+  "density compensation; for ls and sense the weights of the samples, and none by default"),
+P("gridding.density_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, density_file,
+  "density file: weights as .cfl, [1, samples, readouts] or [samples, readouts]"),
+P("gridding.density_iterations", BS_KEY_INT, "", "20", 1, 1000, NULL, density_iterations,
+  "density pipe: iterations"),
+P("gridding.normalize", BS_KEY_WORD, "", "\"auto\"", 0, 0, normalizes, normalize,
+  "scale of the weights; uniform: an image of ones comes back as one at its center; none: as they "
+  "are; auto: none for density file and none, else uniform"),
+P("gridding.chunk_readouts", BS_KEY_INT, "readouts", "0", 0, 1048576, NULL, chunk_readouts,
+  "readouts that are gridded together while the scan runs; 0: chosen when armed"),
+
+P("image.combine", BS_KEY_WORD, "", "\"rss\"", 0, 0, combines, combine,
+  "coils to one image; rss: root of the sum of squares; none: one image a coil; sense: with "
+  "maps_file. Default none where output is complex, sense where method is sense"),
+P("image.maps_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, maps_file,
+  "combine sense, method sense: coil sensitivities as .cfl [x, y, z, coil]"),
+P("image.output", BS_KEY_WORD, "", "\"magnitude\"", 0, 0, outputs, output,
+  "magnitude: float; complex: complex float"),
+
+P("ls.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, lambda,
+  "weight of the constraint, against the sum over samples |F rho - d|^2"),
+P("ls.iterations", BS_KEY_INT, "", "20", 1, 10000, NULL, iterations,
+  "iterations of the conjugate gradients, at most"),
+P("ls.tolerance", BS_KEY_NUMBER, "", "0.0", 0, 1, NULL, tolerance,
+  "relative residual at which the solver stops; 0: by iterations alone"),
+P("ls.fhd", BS_KEY_WORD, "", "\"nufft\"", 0, 0, sums, fhd,
+  "how F^H d is computed: the exact sum, or the NUFFT at gridding.accuracy"),
+P("ls.q", BS_KEY_WORD, "", "\"nufft\"", 0, 0, sums, q,
+  "how Q is computed when armed"),
+P("ls.basis", BS_KEY_WORD, "", "\"delta\"", 0, 0, bases, basis,
+  "shape of a voxel"),
+P("ls.preconditioner", BS_KEY_WORD, "", "\"none\"", 0, 0, preconds, precond,
+  "preconditioner of the conjugate gradients"),
+P("ls.w_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, w_file,
+  "the constraint W as a Matrix Market file; \"\": identity"),
+
+P("budget.image_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, image_ms,
+  "latency budget, from the last readout received to the image handed on; 0: none declared"),
+P("budget.on_miss", BS_KEY_WORD, "", "\"flag\"", 0, 0, misses, on_miss,
+  "flag: mark the late image; shed: do less next time; stop: end the scan"),
+
+P("frame.step", BS_KEY_INT, "readouts", "0", 0, 1048576, NULL, frame_step,
+  "sliding window: a frame every so many readouts, over the last `readouts`; 0: off"),
+P("frame.preview_every", BS_KEY_INT, "readouts", "0", 0, 1048576, NULL, preview_every,
+  "a preview every so many readouts; 0: off"),
+};
+/* clang-format on */
+const size_t bs_keys_count = sizeof(bs_keys) / sizeof(bs_keys[0]);
+_Static_assert(sizeof(bs_keys) / sizeof(bs_keys[0]) <= BS_KEYS_MAX, "raise BS_KEYS_MAX");
+
+/* What a board changes of the defaults above. */
+static const struct {
+	const char *board, *path, *fallback;
+} profiles[] = {
+	{ "workstation", "node.acq_slots", "2048" },
+	{ "workstation", "node.image_slots", "16" },
+	{ "workstation", "node.memory_mib", "32768" },
+	{ "jetson", "node.acq_slots", "256" },
+	{ "jetson", "node.image_slots", "4" },
+	{ "jetson", "node.memory_mib", "3072" },
+};
+
+const char *bs_key_fallback(const struct bs_key *key, const char *board)
+{
+	if (key->scope == BS_SCOPE_SITE)
+		for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++)
+			if (strcmp(profiles[i].board, board) == 0 &&
+			    strcmp(profiles[i].path, key->path) == 0)
+				return profiles[i].fallback;
+	return key->fallback;
+}
+
+const struct bs_key *bs_key_find(enum bs_key_scope scope, const char *path)
+{
+	for (size_t i = 0; i < bs_keys_count; i++)
+		if (bs_keys[i].scope == scope && strcmp(bs_keys[i].path, path) == 0)
+			return &bs_keys[i];
+	return NULL;
+}
+
+bool bs_key_is_group(enum bs_key_scope scope, const char *group)
+{
+	size_t n = strlen(group);
+
+	for (size_t i = 0; i < bs_keys_count; i++)
+		if (bs_keys[i].scope == scope && strncmp(bs_keys[i].path, group, n) == 0 &&
+		    bs_keys[i].path[n] == '.')
+			return true;
+	return false;
+}

@@ -1,0 +1,58 @@
+/*
+ * config/keys.h - the one table of what a site file may say
+ *
+ * One row per key: where it stands, type, unit, default, range or words, meaning, and the field of
+ * struct bs_site, bs_sink_spec or bs_protocol that it fills. The loader, the printed configuration,
+ * the documentation (boreside check --keys) and the tests all read this table and nothing else.
+ * fallback is written as it would be in a site file; NULL: the key must be given. A board may have
+ * its own (bs_key_fallback). Read-only data; any thread. Test: test/unit/test_config.c
+ */
+#ifndef BS_CONFIG_KEYS_H
+#define BS_CONFIG_KEYS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/protocol.h"
+
+enum bs_key_scope { BS_SCOPE_SITE, BS_SCOPE_SINK, BS_SCOPE_PROTOCOL, BS_SCOPES };
+
+enum bs_key_type {
+	BS_KEY_INT,       /* uint32_t */
+	BS_KEY_LONG,      /* uint64_t; in the file with the suffix L where 32 bits are too few */
+	BS_KEY_NUMBER,    /* double */
+	BS_KEY_BOOL,      /* bool */
+	BS_KEY_WORD,      /* an enum, its values 0, 1, ... in the order of words */
+	BS_KEY_WORD_TEXT, /* char[], one of words */
+	BS_KEY_TEXT,      /* char[], printable ASCII */
+	BS_KEY_PATH,      /* char[], absolute once loaded */
+	BS_KEY_URL,       /* char[], ipc:// or loopback tcp:// */
+	BS_KEY_INT3,      /* uint32_t[3] */
+	BS_KEY_NUMBER3,   /* float[3] */
+};
+
+struct bs_key {
+	enum bs_key_scope scope;
+	const char *path; /* "matrix", "trajectory.type": from the top of its scope */
+	enum bs_key_type type;
+	const char *unit;
+	const char *fallback;
+	double min, max;          /* of a number, both included */
+	const char *const *words; /* NULL-ended */
+	const char *help;
+	size_t offset, size; /* of the field */
+};
+
+#define BS_KEYS_MAX 96u
+
+extern const struct bs_key bs_keys[];
+extern const size_t bs_keys_count;
+
+/* The default on a board; NULL: required. */
+const char *bs_key_fallback(const struct bs_key *key, const char *board);
+/* The row, or NULL. */
+const struct bs_key *bs_key_find(enum bs_key_scope scope, const char *path);
+/* True when some key of the scope lies in this group ("trajectory"). */
+bool bs_key_is_group(enum bs_key_scope scope, const char *group);
+
+#endif

@@ -1,0 +1,434 @@
+/* config/rules.c - see rules.h */
+#include "config/rules.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/pools.h"
+
+static size_t row(const struct bs_scope *s, const char *path)
+{
+	const struct bs_key *key = bs_key_find(s->scope, path);
+
+	if (key == NULL) /* a rule names a key that the table lacks: the tests run every rule */
+		abort();
+	return (size_t)(key - bs_keys);
+}
+
+static bool given(const struct bs_scope *s, const char *path)
+{
+	return s->at[row(s, path)] != 0;
+}
+
+/* None of these keys (the list ends with NULL) is faulty. */
+static bool sound(const struct bs_scope *s, ...)
+{
+	va_list ap;
+	bool yes = true;
+
+	va_start(ap, s);
+	for (const char *p = va_arg(ap, const char *); p != NULL; p = va_arg(ap, const char *))
+		yes = yes && !s->bad[row(s, p)];
+	va_end(ap);
+	return yes;
+}
+
+__attribute__((format(printf, 4, 5))) static void
+fault(const struct bs_reading *r, const struct bs_scope *s, const char *path, const char *fmt, ...)
+{
+	unsigned line = s->at[row(s, path)];
+	char why[448];
+	char name[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	bs_scope_name(name, s, path);
+	bs_fault(r->faults, line != 0 ? line : s->line, name, "%s", why);
+}
+
+void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
+{
+	if (p->dims == 0)
+		p->dims = p->matrix[2] <= 1 ? 2 : 3;
+	if (!given(s, "gridding.accuracy") && (p->width > 0.0 || p->oversampling > 0.0))
+		p->accuracy = 0.0;
+	if (!given(s, "gridding.density") &&
+	    (p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE))
+		p->density = BS_DENSITY_NONE;
+	if (!given(s, "image.combine")) {
+		if (p->method == BS_METHOD_SENSE)
+			p->combine = BS_COMBINE_SENSE;
+		else if (p->output == BS_OUTPUT_COMPLEX)
+			p->combine = BS_COMBINE_NONE;
+	}
+}
+
+static bool readable(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return false;
+	if (!S_ISREG(st.st_mode)) {
+		errno = EINVAL;
+		return false;
+	}
+	return access(path, R_OK) == 0;
+}
+
+/* The file is there; a .cfl (named with or without its ending) has its .hdr beside it. */
+static void file_exists(const struct bs_reading *r, const struct bs_scope *s, const char *key,
+			const char *path, bool cfl)
+{
+	char name[BS_PATH_MAX_ + 8];
+	size_t n = strlen(path);
+	bool ending = n > 4 && strcmp(path + n - 4, ".cfl") == 0;
+
+	if (!cfl) {
+		if (!readable(path))
+			fault(r, s, key, "%s: %s", path, strerror(errno));
+		return;
+	}
+	(void)snprintf(name, sizeof(name), "%s%s", path, ending ? "" : ".cfl");
+	if (!readable(name))
+		fault(r, s, key, "%s: %s", name, strerror(errno));
+	n = strlen(name) - 4;
+	memcpy(name + n, ".hdr", 5);
+	if (!readable(name))
+		fault(r, s, key, "%s: %s", name, strerror(errno));
+}
+
+/* A key that must be given exactly where another says so. */
+static void file_where(const struct bs_reading *r, const struct bs_scope *s, const char *key,
+		       const char *path, bool wanted, const char *where, bool cfl)
+{
+	if (!sound(s, key, NULL))
+		return;
+	if (wanted && path[0] == '\0')
+		fault(r, s, key, "missing; %s needs it", where);
+	else if (!wanted && path[0] != '\0')
+		fault(r, s, key, "has no effect without %s", where);
+	else if (wanted)
+		file_exists(r, s, key, path, cfl);
+}
+
+static void rule_matrix(const struct bs_reading *r, const struct bs_scope *s,
+			const struct bs_protocol *p)
+{
+	static const char axis[] = "xyz";
+
+	if (!sound(s, "matrix", "dims", NULL))
+		return;
+	if (p->dims == 1)
+		fault(r, s, "dims", "1 is neither 2 nor 3");
+	else if (p->dims == 2 && p->matrix[2] != 1)
+		fault(r, s, "matrix", "z is %u: it must be 1 in 2D", p->matrix[2]);
+	for (uint32_t i = 0; i < p->dims && i < 3; i++)
+		if (p->matrix[i] < BS_AXIS_MIN)
+			fault(r, s, "matrix", "%c is %u: outside %u .. %u voxels", axis[i], p->matrix[i],
+			      BS_AXIS_MIN, BS_AXIS_MAX);
+}
+
+static void rule_sizes(const struct bs_reading *r, const struct bs_scope *s,
+		       const struct bs_protocol *p)
+{
+	if (sound(s, "samples", "discard", NULL) && p->samples + p->discard > 65535u)
+		fault(r, s, "discard", "samples and discard are %u together: an acquisition holds 65535",
+		      p->samples + p->discard);
+	if (sound(s, "samples", "readouts", NULL) && bs_protocol_samples(p) > BS_FRAME_SAMPLES_MAX)
+		fault(r, s, "readouts", "a frame of %llu samples is beyond the limit of %llu",
+		      (unsigned long long)bs_protocol_samples(p),
+		      (unsigned long long)BS_FRAME_SAMPLES_MAX);
+	if (sound(s, "slices", "contrasts", NULL) && p->slices * p->contrasts > BS_FRAMES_MAX)
+		fault(r, s, "slices", "%u slices x %u contrasts: at most %u frames may be open", p->slices,
+		      p->contrasts, BS_FRAMES_MAX);
+	if (!sound(s, "readouts", NULL))
+		return;
+	if (sound(s, "gridding.chunk_readouts", NULL) && p->chunk_readouts > p->readouts)
+		fault(r, s, "gridding.chunk_readouts", "%u is more than the frame's %u readouts",
+		      p->chunk_readouts, p->readouts);
+	if (sound(s, "frame.step", NULL) && p->frame_step > p->readouts)
+		fault(r, s, "frame.step", "%u is more than the frame's %u readouts", p->frame_step,
+		      p->readouts);
+	if (sound(s, "frame.preview_every", NULL) && p->preview_every > p->readouts)
+		fault(r, s, "frame.preview_every", "%u is more than the frame's %u readouts",
+		      p->preview_every, p->readouts);
+}
+
+static void rule_cartesian(const struct bs_reading *r, const struct bs_scope *s,
+			   const struct bs_protocol *p)
+{
+	if (p->traj.type != BS_TRAJ_CARTESIAN || !sound(s, "encoded", "matrix", NULL))
+		return;
+	if (p->encoded[0] == 0) {
+		fault(r, s, "encoded", "missing; a cartesian trajectory needs it");
+		return;
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		if (p->encoded[i] < p->matrix[i])
+			fault(r, s, "encoded", "%c is %u: less than the matrix's %u", "xyz"[i],
+			      p->encoded[i], p->matrix[i]);
+	if (p->matrix[2] == 1 && p->encoded[2] > 1)
+		fault(r, s, "encoded", "z is %u: it must be 1 in 2D", p->encoded[2]);
+	if (sound(s, "samples", NULL) && p->samples > p->encoded[0])
+		fault(r, s, "samples", "%u is more than encoded x, %u", p->samples, p->encoded[0]);
+	if (sound(s, "readouts", NULL) &&
+	    p->readouts > (uint64_t)p->encoded[1] * (p->encoded[2] > 0 ? p->encoded[2] : 1))
+		fault(r, s, "readouts", "%u is more than the %u x %u lines of encoded", p->readouts,
+		      p->encoded[1], p->encoded[2]);
+}
+
+/* Dimensions that a trajectory type is made for; 0: either. */
+static uint32_t traj_dims(enum bs_traj_type type)
+{
+	switch (type) {
+	case BS_TRAJ_RADIAL2D:
+	case BS_TRAJ_SPIRAL2D:
+		return 2;
+	case BS_TRAJ_RADIAL3D:
+	case BS_TRAJ_STACK:
+	case BS_TRAJ_CONES:
+	case BS_TRAJ_TPI:
+		return 3;
+	case BS_TRAJ_FILE:
+	case BS_TRAJ_CARTESIAN:
+	case BS_TRAJ_RANDOM:
+		break;
+	}
+	return 0;
+}
+
+static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
+		      const struct bs_protocol *p)
+{
+	const struct bs_traj_spec *t = &p->traj;
+	const char *type = bs_keys[row(s, "trajectory.type")].words[t->type];
+	bool winds = t->type == BS_TRAJ_SPIRAL2D || t->type == BS_TRAJ_STACK;
+
+	if (!sound(s, "trajectory.type", "method", NULL))
+		return;
+	if (!given(s, "trajectory.type") && p->method != BS_METHOD_CARTESIAN) {
+		fault(r, s, "trajectory.type", "missing");
+		return;
+	}
+	if (p->method == BS_METHOD_CARTESIAN && t->type != BS_TRAJ_CARTESIAN)
+		fault(r, s, "trajectory.type", "method cartesian needs a cartesian trajectory, not %s",
+		      type);
+	if (traj_dims(t->type) != 0 && sound(s, "dims", "matrix", NULL) &&
+	    traj_dims(t->type) != p->dims)
+		fault(r, s, "trajectory.type", "%s has %u dimensions, the protocol %u", type,
+		      traj_dims(t->type), p->dims);
+	file_where(r, s, "trajectory.file", t->file, t->type == BS_TRAJ_FILE, "trajectory.type file",
+		   strlen(t->file) < 3 || strcmp(t->file + strlen(t->file) - 3, ".h5") != 0);
+	if (sound(s, "trajectory.interleaves", NULL) && t->interleaves != 0) {
+		if (!winds)
+			fault(r, s, "trajectory.interleaves",
+			      "has no effect without trajectory.type spiral2d or stack");
+		else if (sound(s, "readouts", NULL) && p->readouts % t->interleaves != 0)
+			fault(r, s, "trajectory.interleaves", "%u readouts are no multiple of %u",
+			      p->readouts, t->interleaves);
+	}
+	if (t->third_ignored && sound(s, "dims", "matrix", NULL) && p->dims != 2)
+		fault(r, s, "trajectory.third_ignored", "is for 2D only");
+	rule_cartesian(r, s, p);
+}
+
+static void rule_gridding(const struct bs_reading *r, const struct bs_scope *s,
+			  const struct bs_protocol *p)
+{
+	bool pair = p->width > 0.0 || p->oversampling > 0.0;
+
+	if (sound(s, "gridding.accuracy", "gridding.width", "gridding.oversampling", NULL)) {
+		if (p->accuracy > 0.0 && pair)
+			fault(r, s, p->width > 0.0 ? "gridding.width" : "gridding.oversampling",
+			      "either accuracy, or width and oversampling: not both");
+		else if (p->accuracy > 0.0 && p->accuracy < 1e-6)
+			fault(r, s, "gridding.accuracy", "%g is outside 1e-06 .. 0.1", p->accuracy);
+		else if (p->accuracy == 0.0 && p->width < 2.0)
+			fault(r, s, "gridding.width", "%g is outside 2 .. 16 cells (without accuracy)",
+			      p->width);
+		if (p->accuracy == 0.0 && p->oversampling < 1.25)
+			fault(r, s, "gridding.oversampling",
+			      "%g is outside 1.25 .. 2 (without accuracy)", p->oversampling);
+	}
+	if (!sound(s, "gridding.density", NULL))
+		return;
+	file_where(r, s, "gridding.density_file", p->density_file, p->density == BS_DENSITY_FILE,
+		   "gridding.density file", true);
+}
+
+static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
+		       const struct bs_protocol *p)
+{
+	bool sense = p->combine == BS_COMBINE_SENSE;
+
+	if (!sound(s, "image.combine", "method", NULL))
+		return;
+	if (p->method == BS_METHOD_SENSE && !sense)
+		fault(r, s, "image.combine", "method sense combines by sensitivities: sense");
+	file_where(r, s, "image.maps_file", p->maps_file, sense || p->method == BS_METHOD_SENSE,
+		   p->method == BS_METHOD_SENSE ? "method sense" : "image.combine sense", true);
+	if (sound(s, "image.output", NULL) && p->combine == BS_COMBINE_RSS &&
+	    p->output == BS_OUTPUT_COMPLEX)
+		fault(r, s, "image.output",
+		      "the root of a sum of squares has no phase: magnitude, or combine none or sense");
+}
+
+static void rule_solver(const struct bs_reading *r, const struct bs_scope *s,
+			const struct bs_protocol *p)
+{
+	bool solves = p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE;
+
+	if (!sound(s, "method", NULL))
+		return;
+	if (sound(s, "ls.w_file", NULL) && p->w_file[0] != '\0') {
+		if (!solves)
+			fault(r, s, "ls.w_file", "has no effect without method ls or sense");
+		else
+			file_exists(r, s, "ls.w_file", p->w_file, false);
+		if (solves && sound(s, "ls.lambda", NULL) && p->lambda == 0.0)
+			fault(r, s, "ls.lambda", "is 0: w_file would have no effect");
+	}
+	if (p->basis == BS_BASIS_BOX && sound(s, "ls.basis", NULL) && !solves)
+		fault(r, s, "ls.basis", "has no effect without method ls or sense");
+	if (sound(s, "budget.image_ms", "budget.on_miss", NULL) && p->on_miss != BS_MISS_FLAG &&
+	    p->image_ms == 0.0)
+		fault(r, s, "budget.on_miss", "has no effect without budget.image_ms");
+}
+
+void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
+		       const struct bs_protocol *p)
+{
+	if (sound(s, "name", NULL) && (strchr(p->name, '/') != NULL || p->name[0] == '.'))
+		fault(r, s, "name", "\"%s\": no '/' and no leading '.' (files are named after it)",
+		      p->name);
+	rule_matrix(r, s, p);
+	rule_sizes(r, s, p);
+	rule_traj(r, s, p);
+	rule_gridding(r, s, p);
+	rule_image(r, s, p);
+	rule_solver(r, s, p);
+}
+
+/* 127.a.b.c:port or [::1]:port */
+static bool loopback(const char *at)
+{
+	unsigned octet[4];
+	unsigned port = 0;
+	int n = 0;
+
+	if (strncmp(at, "[::1]:", 6) == 0) {
+		at += 6;
+	} else {
+		if (sscanf(at, "%3u.%3u.%3u.%3u:%n", &octet[0], &octet[1], &octet[2], &octet[3], &n) != 4 ||
+		    n == 0 || octet[0] != 127 || octet[1] > 255 || octet[2] > 255 || octet[3] > 255)
+			return false;
+		at += n;
+	}
+	n = 0;
+	return sscanf(at, "%5u%n", &port, &n) == 1 && at[n] == '\0' && port > 0 && port < 65536 &&
+	       strspn(at, "0123456789") == strlen(at);
+}
+
+static void rule_url(const struct bs_reading *r, const struct bs_scope *s, const char *key,
+		     const char *url, bool needed)
+{
+	size_t path = strlen(url) - (strlen(url) < 6 ? strlen(url) : 6);
+
+	if (!sound(s, key, NULL))
+		return;
+	if (url[0] == '\0') {
+		if (needed)
+			fault(r, s, key, "must not be empty");
+	} else if (strncmp(url, "tcp://", 6) == 0) {
+		if (!loopback(url + 6))
+			fault(r, s, key, "%s: tcp is open to loopback only: tcp://127.0.0.1:PORT", url);
+	} else if (strncmp(url, "ws://", 5) == 0) {
+		fault(r, s, key, "%s: ws is refused (crafted handshakes end the process)", url);
+	} else if (strncmp(url, "ipc://", 6) != 0) {
+		fault(r, s, key, "%s: neither ipc:// nor tcp://", url);
+	} else if (path == 0) {
+		fault(r, s, key, "a path must follow ipc://");
+	} else if (path > BS_IPC_PATH_MAX) {
+		fault(r, s, key, "a socket's path of %zu characters is too long, at most %u", path,
+		      BS_IPC_PATH_MAX);
+	}
+}
+
+static void rule_endpoints(const struct bs_reading *r, const struct bs_scope *s,
+			   const struct bs_site *site)
+{
+	const struct {
+		const char *key, *url;
+	} all[] = {
+		{ "endpoints.kspace", site->kspace_url },
+		{ "endpoints.archive", site->archive_url },
+		{ "endpoints.viewers", site->viewers_url },
+		{ "endpoints.status", site->status_url },
+	};
+
+	for (size_t i = 0; i < 4; i++) {
+		rule_url(r, s, all[i].key, all[i].url, i == 0 || i == 3);
+		for (size_t j = 0; j < i; j++)
+			if (all[i].url[0] != '\0' && strcmp(all[i].url, all[j].url) == 0)
+				fault(r, s, all[i].key, "the same as %s", all[j].key);
+	}
+}
+
+static void rule_memory(const struct bs_reading *r, const struct bs_scope *s,
+			const struct bs_site *site, const struct bs_scope *protocols)
+{
+	struct bs_pools pools;
+	struct bs_fail why;
+
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (!sound(&protocols[i], "matrix", "coils", "samples", "discard", "image.combine",
+			   "image.output", "method", NULL))
+			return;
+	if (!sound(s, "node.acq_slots", "node.image_slots", "node.memory_mib", NULL))
+		return;
+	if (bs_pools_size(&pools, site, &why) != 0)
+		fault(r, s, "node.acq_slots", "%s", why.text);
+	else if (pools.total_bytes > (uint64_t)site->memory_mib << 20)
+		fault(r, s, "node.memory_mib",
+		      "%u MiB are too few: the shared pools need %llu x %llu + %llu x %llu bytes",
+		      site->memory_mib, (unsigned long long)pools.acq_slots,
+		      (unsigned long long)pools.acq_bytes, (unsigned long long)pools.image_slots,
+		      (unsigned long long)pools.image_bytes);
+}
+
+void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
+		   const struct bs_scope *sinks, const struct bs_scope *protocols)
+{
+	if (sound(s, "node.run_dir", NULL) && site->run_dir[0] == '\0')
+		fault(r, s, "node.run_dir", "must not be empty");
+	if (sound(s, "node.heartbeat_ms", "node.stall_ms", NULL) &&
+	    site->stall_ms < 2.0 * site->heartbeat_ms)
+		fault(r, s, "node.stall_ms", "%g is less than twice heartbeat_ms, %g", site->stall_ms,
+		      site->heartbeat_ms);
+	rule_endpoints(r, s, site);
+	for (uint32_t i = 0; i < site->sinks; i++) {
+		if (!sound(&sinks[i], "type", "dir", NULL))
+			continue;
+		if (site->sink[i].dir[0] == '\0')
+			fault(r, &sinks[i], "dir", "must not be empty");
+		for (uint32_t j = 0; j < i; j++)
+			if (strcmp(site->sink[i].type, site->sink[j].type) == 0 &&
+			    strcmp(site->sink[i].dir, site->sink[j].dir) == 0)
+				fault(r, &sinks[i], "dir", "the same as %s (line %u)", sinks[j].label,
+				      sinks[j].line);
+	}
+	for (uint32_t i = 0; i < site->protocols; i++)
+		for (uint32_t j = 0; j < i; j++)
+			if (sound(&protocols[i], "name", NULL) && sound(&protocols[j], "name", NULL) &&
+			    strcmp(site->protocol[i].name, site->protocol[j].name) == 0)
+				fault(r, &protocols[i], "name", "\"%s\" is already the name of %s (line %u)",
+				      site->protocol[i].name, protocols[j].label, protocols[j].line);
+	rule_memory(r, s, site, protocols);
+}

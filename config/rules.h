@@ -1,0 +1,23 @@
+/*
+ * config/rules.h - what must hold between keys, and the defaults that depend on other keys
+ *
+ * A rule is skipped when a key that it reads is itself faulty. derive runs before the rules.
+ * One thread; looks at the file system (stat) and nothing else.
+ */
+#ifndef BS_CONFIG_RULES_H
+#define BS_CONFIG_RULES_H
+
+#include "config/value.h"
+
+#define BS_FRAME_SAMPLES_MAX (UINT64_C(1) << 28) /* samples x readouts */
+#define BS_FRAMES_MAX        512u                /* slices x contrasts */
+#define BS_IPC_PATH_MAX      107u                /* sun_path of unix(7), less its NUL */
+
+void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p);
+void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
+		       const struct bs_protocol *p);
+/* sinks, protocols: the scopes of the site's lists. */
+void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
+		   const struct bs_scope *sinks, const struct bs_scope *protocols);
+
+#endif

@@ -1,0 +1,199 @@
+/* config/text.c - see text.h */
+#include "config/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int bs_text_read(struct bs_text *t, const char *path, struct bs_fail *why)
+{
+	struct stat st;
+	FILE *in = NULL;
+	int rc = BS_ERR_FORMAT;
+
+	memset(t, 0, sizeof(*t));
+	/* stat first: opening a fifo would block */
+	if (stat(path, &st) != 0)
+		return bs_fail(why, BS_ERR_IO, "cannot be read: %s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return bs_fail(why, BS_ERR_FORMAT, "not a regular file");
+	in = fopen(path, "rb");
+	if (in == NULL)
+		return bs_fail(why, BS_ERR_IO, "cannot be read: %s", strerror(errno));
+	t->text = malloc(BS_TEXT_MAX + 2u);
+	if (t->text == NULL) {
+		rc = bs_fail(why, BS_ERR_NOMEM, "no memory to read it");
+		goto out;
+	}
+	t->size = fread(t->text, 1, BS_TEXT_MAX + 1u, in);
+	t->text[t->size] = '\0';
+	if (ferror(in))
+		rc = bs_fail(why, BS_ERR_IO, "cannot be read: %s", strerror(errno));
+	else if (t->size > BS_TEXT_MAX)
+		(void)bs_fail(why, rc, "larger than %u bytes: not a site file", BS_TEXT_MAX);
+	else if (strlen(t->text) != t->size)
+		(void)bs_fail(why, rc, "a NUL at byte %zu: not a text file", strlen(t->text));
+	else if (t->text[strspn(t->text, " \t\r\n")] == '\0')
+		(void)bs_fail(why, rc, "the file is empty");
+	else
+		rc = 0;
+out:
+	(void)fclose(in);
+	if (rc != 0)
+		bs_text_free(t);
+	return rc;
+}
+
+void bs_text_free(struct bs_text *t)
+{
+	free(t->text);
+	t->text = NULL;
+}
+
+static void spot(struct bs_text *t, unsigned line, const char *key, const char *why,
+		 const char *token)
+{
+	struct bs_text_spot *s = &t->spot[t->spots];
+
+	if (t->spots++ >= BS_TEXT_SPOTS)
+		return;
+	s->line = line;
+	(void)snprintf(s->key, sizeof(s->key), "%s", key);
+	(void)snprintf(s->why, sizeof(s->why), "%.60s %s", token, why);
+}
+
+/* Why the number in token would not survive; NULL when it does (or is no number at all). */
+static const char *number_fault(const char *token)
+{
+	const char *digits = token + (*token == '-' || *token == '+');
+	bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+	size_t body = hex ? 2 + strspn(digits + 2, "0123456789abcdefABCDEF") :
+			    strspn(digits, "0123456789");
+	bool wide = digits[body] == 'L';
+	const char *tail = digits + body + (wide ? strspn(digits + body, "L") : 0);
+	bool negative = *token == '-';
+
+	if (!isdigit((unsigned char)digits[0]) && digits[0] != '.')
+		return NULL;
+	errno = 0;
+	if (*tail == '\0') {
+		unsigned long long v = strtoull(digits, NULL, hex ? 16 : 10);
+		unsigned long long top = wide ? INT64_MAX : INT32_MAX;
+
+		if (errno == ERANGE || v > top + negative)
+			return wide ? "does not fit 64 bits" :
+				      "does not fit 32 bits (a larger integer ends in L)";
+		return NULL;
+	}
+	if (!hex) {
+		double v = strtod(token, NULL);
+
+		if (!isfinite(v) || errno == ERANGE)
+			return "does not fit a double";
+	}
+	return NULL;
+}
+
+/* Where a number's characters end: digits, letters, dots, and a sign behind an exponent's e. */
+static const char *number_end(const char *p)
+{
+	bool hex = p[0] == '0' && (p[1] == 'x' || p[1] == 'X');
+
+	p += *p == '-' || *p == '+';
+	while (isalnum((unsigned char)*p) || *p == '.' ||
+	       ((*p == '-' || *p == '+') && !hex && (p[-1] == 'e' || p[-1] == 'E')))
+		p++;
+	return p;
+}
+
+/* Behind the string that starts at p; counts lines, spots "\x00". */
+static const char *string_end(struct bs_text *t, const char *p, unsigned *line, const char *key)
+{
+	for (p++; *p != '\0' && *p != '"'; p++) {
+		if (*p == '\n')
+			++*line;
+		if (*p != '\\' || p[1] == '\0')
+			continue;
+		if ((p[1] == 'x' || p[1] == 'X') && p[2] == '0' && p[3] == '0')
+			spot(t, *line, key, "ends a string early", "\\x00");
+		p++;
+		if (*p == '\n')
+			++*line;
+	}
+	return *p == '"' ? p + 1 : p;
+}
+
+static const char *comment_end(const char *p, unsigned *line)
+{
+	if (p[0] == '/' && p[1] == '*') {
+		for (p += 2; *p != '\0' && !(p[0] == '*' && p[1] == '/'); p++)
+			if (*p == '\n')
+				++*line;
+		return *p == '\0' ? p : p + 2;
+	}
+	return p + strcspn(p, "\n");
+}
+
+/* libconfig takes an include at the start of any line; refused even inside a comment or string. */
+static unsigned include_line(const char *text)
+{
+	unsigned line = 1;
+
+	for (const char *p = text; p != NULL; line++) {
+		p += strspn(p, " \t");
+		if (strncmp(p, "@include", 8) == 0)
+			return line;
+		p = strchr(p, '\n');
+		if (p != NULL)
+			p++;
+	}
+	return 0;
+}
+
+void bs_text_scan(struct bs_text *t)
+{
+	char name[BS_TEXT_KEY_MAX] = "";
+	char key[BS_TEXT_KEY_MAX] = "";
+	unsigned line = 1;
+	const char *p = t->text;
+
+	t->include = include_line(t->text);
+	while (*p != '\0') {
+		const char *from = p;
+
+		if (*p == '#' || (p[0] == '/' && (p[1] == '/' || p[1] == '*'))) {
+			p = comment_end(p, &line);
+		} else if (*p == '"') {
+			p = string_end(t, p, &line, key);
+		} else if (isalpha((unsigned char)*p) || *p == '*') {
+			while (isalnum((unsigned char)*p) || *p == '*' || *p == '_' || *p == '-')
+				p++;
+			(void)snprintf(name, sizeof(name), "%.*s", (int)(p - from), from);
+		} else if (isdigit((unsigned char)*p) || *p == '.' || *p == '-' || *p == '+') {
+			char token[512];
+			const char *why = NULL;
+
+			p = number_end(p);
+			p += p == from;
+			if ((size_t)(p - from) < sizeof(token)) {
+				(void)snprintf(token, sizeof(token), "%.*s", (int)(p - from), from);
+				why = number_fault(token);
+			} else {
+				(void)snprintf(token, sizeof(token), "%.40s...", from);
+				why = "is too long for a number";
+			}
+			if (why != NULL)
+				spot(t, line, key, why, token);
+		} else {
+			if (*p == '=' || *p == ':')
+				memcpy(key, name, sizeof(key));
+			line += *p == '\n';
+			p++;
+		}
+	}
+}

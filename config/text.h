@@ -1,0 +1,40 @@
+/*
+ * config/text.h - the text of a site file, and what libconfig would read silently wrong in it
+ *
+ * libconfig 1.5 reads an integer literal beyond 32 bits as another number, 1.0e400 as infinity,
+ * "\x00" as nothing, and follows @include. scan finds these in the text before it is parsed.
+ * Allocates in read; one thread. Test: test/unit/test_config.c
+ */
+#ifndef BS_CONFIG_TEXT_H
+#define BS_CONFIG_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/err.h"
+
+#define BS_TEXT_MAX      (1u << 20) /* bytes of a site file */
+#define BS_TEXT_SPOTS    64u
+#define BS_TEXT_KEY_MAX  64u
+
+struct bs_text_spot {
+	unsigned line;
+	char key[BS_TEXT_KEY_MAX]; /* the name before the last '=' or ':'; "" when there is none */
+	char why[160];
+	bool told; /* for the caller: reported under its full key */
+};
+
+struct bs_text {
+	char *text; /* NUL-terminated, without other NULs */
+	size_t size;
+	struct bs_text_spot spot[BS_TEXT_SPOTS]; /* literals that do not survive */
+	unsigned spots;    /* may exceed BS_TEXT_SPOTS: then the rest are not kept */
+	unsigned include;  /* line of an @include; 0: none */
+};
+
+/* BS_ERR_IO, or BS_ERR_FORMAT: not a regular file, empty, too large, holds a NUL. */
+int bs_text_read(struct bs_text *t, const char *path, struct bs_fail *why);
+void bs_text_scan(struct bs_text *t);
+void bs_text_free(struct bs_text *t);
+
+#endif

@@ -1,0 +1,381 @@
+/* config/value.c - see value.h */
+#include "config/value.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const type_names[] = {
+	[CONFIG_TYPE_NONE] = "nothing",   [CONFIG_TYPE_GROUP] = "a group { }",
+	[CONFIG_TYPE_INT] = "an integer", [CONFIG_TYPE_INT64] = "an integer",
+	[CONFIG_TYPE_FLOAT] = "a number", [CONFIG_TYPE_STRING] = "a string",
+	[CONFIG_TYPE_BOOL] = "a boolean", [CONFIG_TYPE_ARRAY] = "an array [ ]",
+	[CONFIG_TYPE_LIST] = "a list ( )",
+};
+
+void bs_scope_name(char out[160], const struct bs_scope *s, const char *path)
+{
+	(void)snprintf(out, 160, "%s%s%.120s", s->label, s->label[0] != '\0' ? "." : "", path);
+}
+
+/* The reason why a value is refused; the caller adds line and key. */
+struct why {
+	char text[448];
+};
+#define WHY(w, ...) ((void)snprintf((w)->text, sizeof((w)->text), __VA_ARGS__), false)
+
+static bool get_integer(long long *out, const config_setting_t *v, const struct bs_key *key,
+			struct why *why)
+{
+	int type = config_setting_type(v);
+
+	if (type == CONFIG_TYPE_FLOAT)
+		return WHY(why, "%g is not an integer", config_setting_get_float(v));
+	if (type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64)
+		return WHY(why, "an integer is wanted, not %s", type_names[type]);
+	*out = type == CONFIG_TYPE_INT ? config_setting_get_int(v) : config_setting_get_int64(v);
+	if (*out < key->min || *out > key->max)
+		return WHY(why, "%lld is outside %.0f .. %.0f%s%s", *out, key->min, key->max,
+			   key->unit[0] != '\0' ? " " : "", key->unit);
+	return true;
+}
+
+static bool get_number(double *out, const config_setting_t *v, const struct bs_key *key,
+		       struct why *why)
+{
+	int type = config_setting_type(v);
+
+	if (type == CONFIG_TYPE_FLOAT) {
+		*out = config_setting_get_float(v);
+	} else if (type == CONFIG_TYPE_INT || type == CONFIG_TYPE_INT64) {
+		long long i = type == CONFIG_TYPE_INT ? config_setting_get_int(v) :
+							config_setting_get_int64(v);
+
+		*out = (double)i;
+		if (*out >= 0x1p63 || (long long)*out != i)
+			return WHY(why, "%lld is not exact as a floating-point number", i);
+	} else {
+		return WHY(why, "a number is wanted, not %s", type_names[type]);
+	}
+	if (!isfinite(*out))
+		return WHY(why, "%g is not finite", *out);
+	if (*out < key->min || *out > key->max)
+		return WHY(why, "%g is outside %g .. %g%s%s", *out, key->min, key->max,
+			   key->unit[0] != '\0' ? " " : "", key->unit);
+	return true;
+}
+
+static bool get_string(const char **out, const config_setting_t *v, const struct bs_key *key,
+		       struct why *why)
+{
+	int type = config_setting_type(v);
+	bool ascii = key->type == BS_KEY_TEXT || key->type == BS_KEY_URL;
+
+	if (type != CONFIG_TYPE_STRING)
+		return WHY(why, "a string is wanted, not %s", type_names[type]);
+	*out = config_setting_get_string(v);
+	if (*out == NULL)
+		*out = "";
+	for (const char *p = *out; *p != '\0'; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		if (c < 0x20 || c == 0x7f || (ascii && c > 0x7f))
+			return WHY(why, "character %zu of the string (0x%02x) is not printable",
+				   (size_t)(p - *out) + 1, c);
+	}
+	return true;
+}
+
+static bool get_word(unsigned *index, const char **out, const config_setting_t *v,
+		     const struct bs_key *key, struct why *why)
+{
+	size_t n = 0;
+
+	if (!get_string(out, v, key, why))
+		return false;
+	for (*index = 0; key->words[*index] != NULL; ++*index)
+		if (strcmp(key->words[*index], *out) == 0)
+			return true;
+	(void)WHY(why, "\"%.60s\" is none of", *out);
+	for (unsigned i = 0; key->words[i] != NULL; i++) {
+		n = strlen(why->text);
+		(void)snprintf(why->text + n, sizeof(why->text) - n, "%s \"%s\"", i > 0 ? "," : "",
+			       key->words[i]);
+	}
+	return false;
+}
+
+static bool put_string(char *field, size_t size, const char *s, struct why *why)
+{
+	size_t n = strlen(s);
+
+	if (n >= size)
+		return WHY(why, "%zu characters are too long, at most %zu", n, size - 1);
+	memset(field, 0, size);
+	memcpy(field, s, n);
+	return true;
+}
+
+/* folder/path without ".", ".." and double slashes; folder is absolute and clean. */
+static bool put_path(char *field, size_t size, const char *folder, const char *path,
+		     struct why *why)
+{
+	char out[2 * BS_PATH_MAX_ + 2];
+	size_t n = 0;
+
+	if (path[0] == '\0')
+		return put_string(field, size, path, why);
+	if (strlen(path) >= BS_PATH_MAX_)
+		return put_string(field, size, path, why);
+	if (path[0] != '/' && strcmp(folder, "/") != 0)
+		n = (size_t)snprintf(out, sizeof(out), "%s", folder);
+	while (*path != '\0') {
+		size_t len = strcspn(path, "/");
+
+		if (len == 2 && path[0] == '.' && path[1] == '.') {
+			while (n > 0 && out[--n] != '/')
+				;
+		} else if (len > 0 && !(len == 1 && path[0] == '.')) {
+			out[n++] = '/';
+			memcpy(out + n, path, len);
+			n += len;
+		}
+		path += len;
+		path += *path == '/';
+	}
+	if (n == 0)
+		out[n++] = '/';
+	out[n] = '\0';
+	return put_string(field, size, out, why);
+}
+
+/* An ipc:// path is a path; anything else stays as it is (the rules judge it). */
+static bool put_url(char *field, size_t size, const char *folder, const char *url, struct why *why)
+{
+	char path[BS_PATH_MAX_];
+	char out[BS_PATH_MAX_ + 8];
+
+	if (strncmp(url, "ipc://", 6) != 0 || url[6] == '\0')
+		return put_string(field, size, url, why);
+	if (!put_path(path, sizeof(path), folder, url + 6, why))
+		return false;
+	(void)snprintf(out, sizeof(out), "ipc://%s", path);
+	return put_string(field, size, out, why);
+}
+
+/* Two or three elements; the third of two is 1 for sizes, 0 for lengths. */
+static bool put_three(unsigned char *field, const config_setting_t *v, const struct bs_key *key,
+		      struct why *why)
+{
+	bool sizes = key->type == BS_KEY_INT3;
+	int n = 0;
+
+	if (!config_setting_is_array(v) && !config_setting_is_list(v))
+		return WHY(why, "an array [x, y] or [x, y, z] is wanted, not %s",
+			   type_names[config_setting_type(v)]);
+	n = config_setting_length(v);
+	if (n != 2 && n != 3)
+		return WHY(why, "an array of 2 or 3 is wanted, not of %d", n);
+	for (int i = 0; i < 3; i++) {
+		const config_setting_t *e = i < n ? config_setting_get_elem(v, (unsigned)i) : NULL;
+		long long whole = 1;
+		double number = 0.0;
+
+		if (e != NULL && sizes && !get_integer(&whole, e, key, why))
+			return false;
+		if (e != NULL && !sizes && !get_number(&number, e, key, why))
+			return false;
+		if (sizes)
+			((uint32_t *)(void *)field)[i] = (uint32_t)whole;
+		else
+			((float *)(void *)field)[i] = (float)number;
+	}
+	return true;
+}
+
+static bool put(unsigned char *field, const char *folder, const config_setting_t *v,
+		const struct bs_key *key, struct why *why)
+{
+	long long whole = 0;
+	unsigned index = 0;
+	const char *s = NULL;
+
+	switch (key->type) {
+	case BS_KEY_INT:
+		if (!get_integer(&whole, v, key, why))
+			return false;
+		*(uint32_t *)(void *)field = (uint32_t)whole;
+		return true;
+	case BS_KEY_LONG:
+		if (!get_integer(&whole, v, key, why))
+			return false;
+		*(uint64_t *)(void *)field = (uint64_t)whole;
+		return true;
+	case BS_KEY_NUMBER:
+		return get_number((double *)(void *)field, v, key, why);
+	case BS_KEY_BOOL:
+		if (config_setting_type(v) != CONFIG_TYPE_BOOL)
+			return WHY(why, "true or false is wanted, not %s",
+				   type_names[config_setting_type(v)]);
+		*(bool *)field = config_setting_get_bool(v) != 0;
+		return true;
+	case BS_KEY_WORD:
+		if (!get_word(&index, &s, v, key, why))
+			return false;
+		memcpy(field, &index, sizeof(index));
+		return true;
+	case BS_KEY_WORD_TEXT:
+		return get_word(&index, &s, v, key, why) && put_string((char *)field, key->size, s, why);
+	case BS_KEY_TEXT:
+		if (!get_string(&s, v, key, why))
+			return false;
+		return s[0] != '\0' ? put_string((char *)field, key->size, s, why) :
+				      WHY(why, "must not be empty");
+	case BS_KEY_PATH:
+		return get_string(&s, v, key, why) &&
+		       put_path((char *)field, key->size, folder, s, why);
+	case BS_KEY_URL:
+		return get_string(&s, v, key, why) &&
+		       put_url((char *)field, key->size, folder, s, why);
+	case BS_KEY_INT3:
+	case BS_KEY_NUMBER3:
+		return put_three(field, v, key, why);
+	}
+	return WHY(why, "no such type of key");
+}
+
+/* The scan's word on a literal at these lines under this name, not yet told; NULL: none. */
+static struct bs_text_spot *spotted(struct bs_text *t, const config_setting_t *v, const char *leaf)
+{
+	unsigned from = v->line;
+	unsigned to = v->line;
+	unsigned n = t->spots < BS_TEXT_SPOTS ? t->spots : BS_TEXT_SPOTS;
+
+	if (config_setting_is_aggregate(v))
+		for (int i = 0; i < config_setting_length(v); i++) {
+			unsigned line = config_setting_get_elem(v, (unsigned)i)->line;
+
+			to = line > to ? line : to;
+		}
+	for (unsigned i = 0; i < n; i++)
+		if (!t->spot[i].told && t->spot[i].line >= from && t->spot[i].line <= to &&
+		    strcmp(t->spot[i].key, leaf) == 0)
+			return &t->spot[i];
+	return NULL;
+}
+
+void bs_value_set(const struct bs_reading *r, struct bs_scope *s, const struct bs_key *key,
+		  const config_setting_t *v)
+{
+	size_t row = (size_t)(key - bs_keys);
+	const char *dot = strrchr(key->path, '.');
+	struct bs_text_spot *spot = spotted(r->text, v, dot != NULL ? dot + 1 : key->path);
+	char name[160];
+	struct why why;
+
+	bs_scope_name(name, s, key->path);
+	s->at[row] = v->line;
+	if (spot != NULL) {
+		spot->told = true;
+		s->bad[row] = true;
+		bs_fault(r->faults, spot->line, name, "%s", spot->why);
+	} else if (!put((unsigned char *)s->base + key->offset, r->folder, v, key, &why)) {
+		s->bad[row] = true;
+		bs_fault(r->faults, v->line, name, "%s", why.text);
+	}
+}
+
+int bs_value_default(const struct bs_reading *r, struct bs_scope *s, const struct bs_key *key,
+		     const char *fallback)
+{
+	char text[512];
+	config_t c;
+	struct why why;
+	int rc = BS_ERR_CONFIG;
+
+	(void)snprintf(text, sizeof(text), "v = %s;", fallback);
+	config_init(&c);
+	if (config_read_string(&c, text) == CONFIG_TRUE &&
+	    put((unsigned char *)s->base + key->offset, r->folder, config_lookup(&c, "v"), key, &why))
+		rc = 0;
+	config_destroy(&c);
+	return rc;
+}
+
+/* The shortest decimal that reads back to the same bits, and as a floating-point literal. */
+static void print_number(FILE *to, double v, bool single)
+{
+	char text[40];
+
+	if (fabs(v) < 1e15 && v == floor(v)) {
+		(void)fprintf(to, "%.1f", v);
+		return;
+	}
+	for (int digits = 1; digits <= 17; digits++) {
+		(void)snprintf(text, sizeof(text), "%.*g", digits, v);
+		if (single ? strtof(text, NULL) == (float)v : strtod(text, NULL) == v)
+			break;
+	}
+	if (strchr(text, '.') != NULL) {
+		(void)fputs(text, to);
+	} else {
+		size_t e = strcspn(text, "e");
+
+		(void)fprintf(to, "%.*s.0%s", (int)e, text, text + e);
+	}
+}
+
+static void print_string(FILE *to, const char *s)
+{
+	(void)fputc('"', to);
+	for (; *s != '\0'; s++) {
+		if (*s == '"' || *s == '\\')
+			(void)fputc('\\', to);
+		(void)fputc(*s, to);
+	}
+	(void)fputc('"', to);
+}
+
+void bs_value_print(FILE *to, const struct bs_key *key, const void *base)
+{
+	const void *field = (const unsigned char *)base + key->offset;
+	const uint32_t *n = field;
+	const float *x = field;
+	unsigned word = 0;
+
+	switch (key->type) {
+	case BS_KEY_INT:
+		(void)fprintf(to, "%lu", (unsigned long)*n);
+		break;
+	case BS_KEY_LONG:
+		(void)fprintf(to, "%lluL", (unsigned long long)*(const uint64_t *)field);
+		break;
+	case BS_KEY_NUMBER:
+		print_number(to, *(const double *)field, false);
+		break;
+	case BS_KEY_BOOL:
+		(void)fputs(*(const bool *)field ? "true" : "false", to);
+		break;
+	case BS_KEY_WORD:
+		memcpy(&word, field, sizeof(word));
+		print_string(to, key->words[word]);
+		break;
+	case BS_KEY_WORD_TEXT:
+	case BS_KEY_TEXT:
+	case BS_KEY_PATH:
+	case BS_KEY_URL:
+		print_string(to, field);
+		break;
+	case BS_KEY_INT3:
+		(void)fprintf(to, "[%lu, %lu, %lu]", (unsigned long)n[0], (unsigned long)n[1],
+			      (unsigned long)n[2]);
+		break;
+	case BS_KEY_NUMBER3:
+		for (int i = 0; i < 3; i++) {
+			(void)fputs(i == 0 ? "[" : ", ", to);
+			print_number(to, (double)x[i], true);
+		}
+		(void)fputc(']', to);
+		break;
+	}
+}
