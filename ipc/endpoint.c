@@ -1,0 +1,347 @@
+/*
+ * ipc/endpoint.c - see endpoint.h
+ *
+ * The numbers come from measurement on nanomsg 1.1.5: without a finite NN_RCVMAXSIZE sixteen
+ * bytes from anybody abort the process; the default socket buffers stall large messages by 20 ms;
+ * nn_bind on ipc:// deletes whatever file stands at the path.
+ */
+#define _GNU_SOURCE /* ppoll */
+#include "ipc/endpoint.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <malloc.h>
+#include <nanomsg/nn.h>
+#include <nanomsg/pair.h>
+#include <nanomsg/pipeline.h>
+#include <nanomsg/pubsub.h>
+#include <nanomsg/reqrep.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+
+#define SOCKET_BUFFER_BYTES (4 * 1024 * 1024)
+#define RECONNECT_MS        20
+#define SOCKET_UMASK        0117 /* leaves rw-rw---- */
+#define IPC                 "ipc://"
+#define TCP                 "tcp://"
+
+static const struct {
+	int protocol;
+	bool receives, sends;
+} roles[] = {
+	[BS_ENDPOINT_KSPACE] = { NN_PAIR, true, true },
+	[BS_ENDPOINT_ARCHIVE_OUT] = { NN_PUSH, false, true },
+	[BS_ENDPOINT_ARCHIVE_IN] = { NN_PULL, true, false },
+	[BS_ENDPOINT_VIEWERS_OUT] = { NN_PUB, false, true },
+	[BS_ENDPOINT_VIEWERS_IN] = { NN_SUB, true, false },
+	[BS_ENDPOINT_STATUS] = { NN_REP, true, true },
+	[BS_ENDPOINT_STATUS_ASK] = { NN_REQ, true, true },
+};
+
+static int check_tcp(const char *url, struct bs_fail *why)
+{
+	const char *host = url + strlen(TCP);
+	const char *colon = strrchr(host, ':');
+	char text[INET_ADDRSTRLEN];
+	struct in_addr address;
+	size_t n = colon != NULL ? (size_t)(colon - host) : 0;
+	long port = 0;
+
+	if (colon != NULL && strlen(colon + 1) <= 5 &&
+	    strspn(colon + 1, "0123456789") == strlen(colon + 1))
+		port = strtol(colon + 1, NULL, 10);
+	if (n == 0 || n >= sizeof(text) || port < 1 || port > 65535)
+		return bs_fail(why, BS_ERR_CONFIG, "%s: not tcp://127.x.y.z:PORT", url);
+	memcpy(text, host, n);
+	text[n] = '\0';
+	if (inet_pton(AF_INET, text, &address) != 1 || ntohl(address.s_addr) >> 24 != 127)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "%s: only loopback addresses (127.x.y.z) are allowed over tcp", url);
+	return 0;
+}
+
+static int check_ipc(const char *url, struct bs_fail *why)
+{
+	const size_t room = sizeof(((struct sockaddr_un *)0)->sun_path);
+	size_t n = strlen(url + strlen(IPC));
+
+	if (n == 0 || n >= room)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "%s: the path has %zu bytes, 1 to %zu are possible", url, n,
+			       room - 1);
+	return 0;
+}
+
+static int check_url(const char *url, struct bs_fail *why)
+{
+	if (strncmp(url, IPC, strlen(IPC)) == 0)
+		return check_ipc(url, why);
+	if (strncmp(url, TCP, strlen(TCP)) == 0)
+		return check_tcp(url, why);
+	return bs_fail(why, BS_ERR_CONFIG, "%s: the transport must be ipc:// or tcp://", url);
+}
+
+/* Does somebody accept connections at this socket file? */
+static bool alive(const char *path)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool yes;
+
+	if (fd < 0)
+		return true; /* cannot tell: better refuse than steal */
+	(void)snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
+	yes = connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EAGAIN;
+	(void)close(fd);
+	return yes;
+}
+
+static int check_directory(const char *url, const char *path, struct bs_fail *why)
+{
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char *slash;
+	struct stat st;
+
+	(void)snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash == NULL)
+		(void)snprintf(dir, sizeof(dir), ".");
+	else
+		slash[slash == dir ? 1 : 0] = '\0';
+	if (stat(dir, &st) != 0)
+		return bs_fail(why, BS_ERR_IO, "%s: %s: %s", url, dir, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return bs_fail(why, BS_ERR_IO, "%s: %s is not a directory", url, dir);
+	if ((st.st_mode & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0)
+		return bs_fail(why, BS_ERR_IO, "%s: anybody may write in %s (mode %03o)", url, dir,
+			       (unsigned)st.st_mode & 0777);
+	return 0;
+}
+
+/* nn_bind would delete what stands at the path: only a socket that nobody serves may go. */
+static int clear_path(const char *url, struct bs_fail *why)
+{
+	const char *path = url + strlen(IPC);
+	struct stat st;
+	int rc = check_directory(url, path, why);
+
+	if (rc != 0)
+		return rc;
+	if (lstat(path, &st) != 0)
+		return errno == ENOENT ? 0
+				       : bs_fail(why, BS_ERR_IO, "%s: %s", url, strerror(errno));
+	if (!S_ISSOCK(st.st_mode))
+		return bs_fail(why, BS_ERR_IO, "%s: a file that is no socket stands there", url);
+	if (alive(path))
+		return bs_fail(why, BS_ERR_IO, "%s: another process serves it", url);
+	if (unlink(path) != 0 && errno != ENOENT)
+		return bs_fail(why, BS_ERR_IO, "%s: %s", url, strerror(errno));
+	return 0;
+}
+
+static int set_int(struct bs_endpoint *e, int level, int option, int value)
+{
+	return nn_setsockopt(e->socket, level, option, &value, sizeof(value));
+}
+
+static int get_fd(const struct bs_endpoint *e, int option)
+{
+	int fd = -1;
+	size_t size = sizeof(fd);
+
+	return nn_getsockopt(e->socket, NN_SOL_SOCKET, option, &fd, &size) == 0 ? fd : -1;
+}
+
+static int open_socket(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
+		       size_t message_max, struct bs_fail *why)
+{
+	*e = (struct bs_endpoint){ .socket = -1, .receive_fd = -1, .send_fd = -1, .role = role };
+	if (message_max == 0 || message_max > INT_MAX)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "%s: largest message of %zu bytes, 1 to %d are possible", url,
+			       message_max, INT_MAX);
+	if (check_url(url, why) != 0)
+		return BS_ERR_CONFIG;
+	e->socket = nn_socket(AF_SP, roles[role].protocol);
+	if (e->socket < 0)
+		return bs_fail(why, BS_ERR_IO, "%s: socket: %s", url, nn_strerror(nn_errno()));
+	e->send_ms = e->recv_ms = -1; /* nanomsg's own default */
+	if (set_int(e, NN_SOL_SOCKET, NN_RCVMAXSIZE, (int)message_max) != 0 ||
+	    set_int(e, NN_SOL_SOCKET, NN_SNDBUF, SOCKET_BUFFER_BYTES) != 0 ||
+	    set_int(e, NN_SOL_SOCKET, NN_RCVBUF, SOCKET_BUFFER_BYTES) != 0 ||
+	    set_int(e, NN_SOL_SOCKET, NN_RECONNECT_IVL, RECONNECT_MS) != 0 ||
+	    (role == BS_ENDPOINT_VIEWERS_IN &&
+	     nn_setsockopt(e->socket, NN_SUB, NN_SUB_SUBSCRIBE, "", 0) != 0))
+		goto failed;
+	if (roles[role].receives && (e->receive_fd = get_fd(e, NN_RCVFD)) < 0)
+		goto failed;
+	if (roles[role].sends && (e->send_fd = get_fd(e, NN_SNDFD)) < 0 &&
+	    role != BS_ENDPOINT_VIEWERS_OUT)
+		goto failed;
+	return 0;
+failed:
+	(void)bs_fail(why, BS_ERR_IO, "%s: option: %s", url, nn_strerror(nn_errno()));
+	bs_endpoint_close(e);
+	return BS_ERR_IO;
+}
+
+int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
+		     size_t message_max, struct bs_fail *why)
+{
+	bool ipc = strncmp(url, IPC, strlen(IPC)) == 0;
+	int rc = open_socket(e, role, url, message_max, why);
+	mode_t before;
+
+	if (rc != 0)
+		return rc;
+	if (ipc)
+		rc = clear_path(url, why);
+	if (rc == 0) {
+		before = umask(SOCKET_UMASK);
+		if (nn_bind(e->socket, url) < 0)
+			rc = bs_fail(why, BS_ERR_IO, "%s: bind: %s", url, nn_strerror(nn_errno()));
+		(void)umask(before);
+	}
+	if (rc != 0)
+		bs_endpoint_close(e);
+	return rc;
+}
+
+int bs_endpoint_connect(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
+			size_t message_max, struct bs_fail *why)
+{
+	int rc = open_socket(e, role, url, message_max, why);
+
+	if (rc != 0)
+		return rc;
+	if (nn_connect(e->socket, url) < 0) {
+		rc = bs_fail(why, BS_ERR_IO, "%s: connect: %s", url, nn_strerror(nn_errno()));
+		bs_endpoint_close(e);
+	}
+	return rc;
+}
+
+/* What a failed call says: patience, a signal, or an error. */
+static int failed_call(const char *call, struct bs_fail *why)
+{
+	int e = nn_errno();
+
+	if (e == EAGAIN || e == ETIMEDOUT)
+		return BS_ENDPOINT_TIMEOUT;
+	if (e == EINTR)
+		return BS_ENDPOINT_INTERRUPTED;
+	if (e == EFSM)
+		return bs_fail(why, BS_ERR_STATE, "%s: not this side's turn", call);
+	return bs_fail(why, BS_ERR_IO, "%s: %s", call, nn_strerror(e));
+}
+
+/* Returns nanomsg's flags for a call with this timeout, or -1. */
+static int arrange(struct bs_endpoint *e, int option, int *is_set, int timeout_ms)
+{
+	if (timeout_ms == 0)
+		return NN_DONTWAIT;
+	if (timeout_ms < 0)
+		timeout_ms = -1;
+	if (*is_set != timeout_ms && set_int(e, NN_SOL_SOCKET, option, timeout_ms) != 0)
+		return -1;
+	*is_set = timeout_ms;
+	return 0;
+}
+
+int bs_endpoint_send(struct bs_endpoint *e, const void *head, size_t head_len, const void *tail,
+		     size_t tail_len, int timeout_ms, struct bs_fail *why)
+{
+	/* nanomsg's vector is not const; it only reads from it here. */
+	struct nn_iovec piece[2] = { { (void *)(uintptr_t)head, head_len },
+				     { (void *)(uintptr_t)tail, tail_len } };
+	struct nn_msghdr msg = { .msg_iov = piece, .msg_iovlen = tail_len > 0 ? 2 : 1 };
+	int flags = arrange(e, NN_SNDTIMEO, &e->send_ms, timeout_ms);
+
+	if (flags < 0 || nn_sendmsg(e->socket, &msg, flags) < 0)
+		return failed_call("send", why);
+	return 0;
+}
+
+int bs_endpoint_recv(struct bs_endpoint *e, void *buf, size_t cap, size_t *len, int timeout_ms,
+		     struct bs_fail *why)
+{
+	int flags = arrange(e, NN_RCVTIMEO, &e->recv_ms, timeout_ms);
+	int n;
+
+	*len = 0;
+	if (flags < 0)
+		return failed_call("recv", why);
+	n = nn_recv(e->socket, buf, cap, flags);
+	if (n < 0)
+		return failed_call("recv", why);
+	*len = (size_t)n;
+	if (*len > cap)
+		return bs_fail(why, BS_ERR_LENGTH, "message of %zu bytes, at most %zu are taken",
+			       *len, cap);
+	return 0;
+}
+
+int bs_endpoint_wait(struct pollfd *fds, unsigned n, int64_t until_ns, struct bs_fail *why)
+{
+	struct timespec left = { 0 };
+	int ready;
+
+	if (until_ns != INT64_MAX) {
+		int64_t ns = until_ns - bs_now_ns();
+
+		if (ns > 0) {
+			left.tv_sec = ns / 1000000000;
+			left.tv_nsec = ns % 1000000000;
+		}
+	}
+	ready = ppoll(fds, n, until_ns != INT64_MAX ? &left : NULL, NULL);
+	if (ready > 0)
+		return 0;
+	if (ready == 0)
+		return BS_ENDPOINT_TIMEOUT;
+	if (errno == EINTR)
+		return BS_ENDPOINT_INTERRUPTED;
+	return bs_fail(why, BS_ERR_IO, "poll: %s", strerror(errno));
+}
+
+uint64_t bs_endpoint_connections(const struct bs_endpoint *e)
+{
+	return nn_get_statistic(e->socket, NN_STAT_ESTABLISHED_CONNECTIONS) +
+	       nn_get_statistic(e->socket, NN_STAT_ACCEPTED_CONNECTIONS);
+}
+
+uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e)
+{
+	return nn_get_statistic(e->socket, NN_STAT_CURRENT_CONNECTIONS);
+}
+
+void bs_endpoint_close(struct bs_endpoint *e)
+{
+	if (e->socket >= 0)
+		while (nn_close(e->socket) != 0 && nn_errno() == EINTR)
+			continue; /* a signal came; the socket is still open */
+	e->socket = e->receive_fd = e->send_fd = -1;
+}
+
+void bs_endpoint_tune_malloc(size_t message_max)
+{
+	const size_t ceiling = 32u << 20; /* glibc refuses a larger mmap threshold */
+	size_t threshold = message_max < ceiling / 2 ? message_max * 2 : ceiling;
+	size_t trim = message_max < INT_MAX / 8 ? message_max * 8 : INT_MAX;
+
+	if (threshold < 1u << 20)
+		threshold = 1u << 20;
+	if (trim < 64u << 20)
+		trim = 64u << 20;
+	(void)mallopt(M_MMAP_THRESHOLD, (int)threshold);
+	(void)mallopt(M_TRIM_THRESHOLD, (int)trim);
+}
