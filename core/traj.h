@@ -32,11 +32,14 @@ int bs_traj_open(struct bs_traj *t, uint32_t dims, uint32_t samples, uint32_t re
 		 struct bs_fail *why);
 void bs_traj_close(struct bs_traj *t);
 
-/* Fills a table for an analytic type from the protocol's sizes; BS_ERR_UNSUPPORTED for type file. */
+/*
+ * Opens and fills a table for an analytic type from the protocol's sizes, already in cycles per
+ * voxel and keyed (core/trajmake.c lists the orders); BS_ERR_UNSUPPORTED for type file.
+ */
 int bs_traj_make(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why);
 
 /*
- * Converts to cycles per voxel in place, checks each value (finite, in [-0.5, 0.5) after folding
+ * For a table that was read: converts to cycles per voxel in place, checks each value (finite, in [-0.5, 0.5) after folding
  * +0.5 to -0.5) and the extent (min_extent), and sets keyed. The reason names readout, sample and axis.
  */
 int bs_traj_check(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why);
