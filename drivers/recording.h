@@ -3,7 +3,10 @@
  *
  * reading: open -> xml, count, read* -> close.  writing: create -> xml, append* -> close.
  * A damaged file is refused with BS_ERR_FORMAT and the reason; sizes in it are checked before
- * they are used. Not for real-time threads: libismrmrd and HDF5 allocate. One thread.
+ * they are used. open reads the whole recording once, in a child process (drivers/probe.h), because
+ * HDF5 itself crashes on some damage. A new recording has its name only after a close that
+ * succeeded; it replaces an older one; without a header it is dropped. Not for real-time threads:
+ * libismrmrd and HDF5 allocate. One thread. Test: test/unit/test_recording.c
  */
 #ifndef BS_DRIVERS_RECORDING_H
 #define BS_DRIVERS_RECORDING_H
@@ -17,8 +20,8 @@ struct bs_recording;
 
 struct bs_recorded {
 	struct bs_mrd_acq head;
-	float *traj;  /* [samples][dims]; owned by the recording until the next read */
-	float *data;  /* [channels][samples] complex */
+	float *traj; /* [samples][dims]; owned by the recording until the next read */
+	float *data; /* [channels][samples] complex */
 };
 
 int bs_recording_open(struct bs_recording **r, const char *path, struct bs_fail *why);

@@ -1,0 +1,73 @@
+/* drivers/probe.c - see probe.h */
+#define _GNU_SOURCE /* pipe2 */
+#include "drivers/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void bs_probe_alive(void)
+{
+	(void)alarm(BS_PROBE_SECONDS);
+}
+
+static void child(int (*fn)(const char *path, struct bs_fail *why), const char *path, int to)
+{
+	const struct rlimit no_core = { 0, 0 };
+	struct bs_fail verdict = { 0 };
+	sigset_t none;
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	/* What a library prints while it falls over is not for the user. */
+	if (null >= 0)
+		(void)dup2(null, STDERR_FILENO);
+	(void)setrlimit(RLIMIT_CORE, &no_core);
+	(void)signal(SIGALRM, SIG_DFL);
+	(void)signal(SIGSEGV, SIG_DFL);
+	(void)signal(SIGBUS, SIG_DFL);
+	(void)signal(SIGABRT, SIG_DFL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	bs_probe_alive();
+	verdict.code = fn(path, &verdict);
+	/* less than PIPE_BUF: whole or not at all */
+	_exit(write(to, &verdict, sizeof(verdict)) == (ssize_t)sizeof(verdict) ? 0 : 1);
+}
+
+int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
+	     struct bs_fail *why)
+{
+	struct bs_fail verdict;
+	int fd[2];
+	pid_t pid;
+	ssize_t n;
+
+	if (pipe2(fd, O_CLOEXEC) != 0)
+		return bs_fail(why, BS_ERR_IO, "%s: no pipe: %s", path, strerror(errno));
+	pid = fork();
+	if (pid == 0)
+		child(fn, path, fd[1]);
+	(void)close(fd[1]);
+	if (pid < 0) {
+		(void)close(fd[0]);
+		return bs_fail(why, BS_ERR_IO, "%s: no child process: %s", path, strerror(errno));
+	}
+	do {
+		n = read(fd[0], &verdict, sizeof(verdict));
+	} while (n < 0 && errno == EINTR);
+	(void)close(fd[0]);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (n != (ssize_t)sizeof(verdict))
+		return bs_fail(why, BS_ERR_FORMAT,
+			       "%s: damaged: HDF5 did not survive reading it (tried in a child)",
+			       path);
+	verdict.text[sizeof(verdict.text) - 1] = '\0';
+	return verdict.code == 0 ? 0 : bs_fail(why, verdict.code, "%s", verdict.text);
+}

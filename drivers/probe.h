@@ -1,0 +1,26 @@
+/*
+ * drivers/probe.h - tries a file in a child process before this one believes it
+ *
+ * HDF5 1.10 crashes or loops on some damaged files (one flipped byte in a global heap is enough),
+ * and no check made beforehand can tell. The child reads the file with the same code as its parent
+ * will; the parent goes on only when the child came to an end and said so. Not for real-time
+ * threads: forks, blocks. Test: test/unit/test_recording.c
+ */
+#ifndef BS_DRIVERS_PROBE_H
+#define BS_DRIVERS_PROBE_H
+
+#include "core/err.h"
+
+/* The child is killed when it is longer than this between two calls of bs_probe_alive. */
+#define BS_PROBE_SECONDS 20u
+
+/*
+ * Runs fn(path) in a child. Returns what it returned, with its reason; BS_ERR_FORMAT when the child
+ * died or was killed; BS_ERR_IO when there is no child to be had.
+ */
+int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
+	     struct bs_fail *why);
+/* For fn: before each piece of work. */
+void bs_probe_alive(void);
+
+#endif
