@@ -295,6 +295,8 @@ int bs_config_load(struct bs_site *site, const char *path,
 		bs_text_scan(&l->text);
 		if (l->text.include != 0)
 			bs_fault(&l->faults, l->text.include, "", "@include is refused: one site, one file");
+		else if (l->text.open != 0)
+			bs_fault(&l->faults, l->text.open, "", "a string or comment that never ends");
 		else
 			parse(l, site);
 		tell_spots(l);

@@ -37,19 +37,40 @@ static bool sound(const struct bs_scope *s, ...)
 	return yes;
 }
 
-__attribute__((format(printf, 4, 5))) static void
-fault(const struct bs_reading *r, const struct bs_scope *s, const char *path, const char *fmt, ...)
+static void tell(const struct bs_reading *r, const struct bs_scope *s, const char *path,
+		 unsigned line, const char *why)
+{
+	char name[160];
+
+	bs_scope_name(name, s, path);
+	bs_fault(r->faults, line != 0 ? line : s->line, name, "%s", why);
+}
+
+/* At the line of path; where it is not given, at that of near, the key that asks for it. */
+__attribute__((format(printf, 5, 6))) static void
+fault_near(const struct bs_reading *r, const struct bs_scope *s, const char *path, const char *near,
+	   const char *fmt, ...)
 {
 	unsigned line = s->at[row(s, path)];
 	char why[448];
-	char name[160];
 	va_list ap;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	bs_scope_name(name, s, path);
-	bs_fault(r->faults, line != 0 ? line : s->line, name, "%s", why);
+	tell(r, s, path, line != 0 ? line : s->at[row(s, near)], why);
+}
+
+__attribute__((format(printf, 4, 5))) static void
+fault(const struct bs_reading *r, const struct bs_scope *s, const char *path, const char *fmt, ...)
+{
+	char why[448];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	tell(r, s, path, s->at[row(s, path)], why);
 }
 
 void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
@@ -104,16 +125,16 @@ static void file_exists(const struct bs_reading *r, const struct bs_scope *s, co
 		fault(r, s, key, "%s: %s", name, strerror(errno));
 }
 
-/* A key that must be given exactly where another says so. */
+/* A file that must be given exactly where another key, where, has the word is. */
 static void file_where(const struct bs_reading *r, const struct bs_scope *s, const char *key,
-		       const char *path, bool wanted, const char *where, bool cfl)
+		       const char *path, bool wanted, const char *where, const char *is, bool cfl)
 {
 	if (!sound(s, key, NULL))
 		return;
 	if (wanted && path[0] == '\0')
-		fault(r, s, key, "missing; %s needs it", where);
+		fault_near(r, s, key, where, "missing; %s %s needs it", where, is);
 	else if (!wanted && path[0] != '\0')
-		fault(r, s, key, "has no effect without %s", where);
+		fault(r, s, key, "has no effect without %s %s", where, is);
 	else if (wanted)
 		file_exists(r, s, key, path, cfl);
 }
@@ -167,7 +188,7 @@ static void rule_cartesian(const struct bs_reading *r, const struct bs_scope *s,
 	if (p->traj.type != BS_TRAJ_CARTESIAN || !sound(s, "encoded", "matrix", NULL))
 		return;
 	if (p->encoded[0] == 0) {
-		fault(r, s, "encoded", "missing; a cartesian trajectory needs it");
+		fault_near(r, s, "encoded", "method", "missing; a cartesian trajectory needs it");
 		return;
 	}
 	for (uint32_t i = 0; i < 3; i++)
@@ -214,18 +235,18 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 	if (!sound(s, "trajectory.type", "method", NULL))
 		return;
 	if (!given(s, "trajectory.type") && p->method != BS_METHOD_CARTESIAN) {
-		fault(r, s, "trajectory.type", "missing");
+		fault_near(r, s, "trajectory.type", "method", "missing");
 		return;
 	}
 	if (p->method == BS_METHOD_CARTESIAN && t->type != BS_TRAJ_CARTESIAN)
 		fault(r, s, "trajectory.type", "method cartesian needs a cartesian trajectory, not %s",
 		      type);
-	if (traj_dims(t->type) != 0 && sound(s, "dims", "matrix", NULL) &&
+	if (traj_dims(t->type) != 0 && sound(s, "dims", "matrix", NULL) && p->dims >= 2 &&
 	    traj_dims(t->type) != p->dims)
 		fault(r, s, "trajectory.type", "%s has %u dimensions, the protocol %u", type,
 		      traj_dims(t->type), p->dims);
-	file_where(r, s, "trajectory.file", t->file, t->type == BS_TRAJ_FILE, "trajectory.type file",
-		   strlen(t->file) < 3 || strcmp(t->file + strlen(t->file) - 3, ".h5") != 0);
+	file_where(r, s, "trajectory.file", t->file, t->type == BS_TRAJ_FILE, "trajectory.type",
+		   "file", strlen(t->file) < 3 || strcmp(t->file + strlen(t->file) - 3, ".h5") != 0);
 	if (sound(s, "trajectory.interleaves", NULL) && t->interleaves != 0) {
 		if (!winds)
 			fault(r, s, "trajectory.interleaves",
@@ -251,16 +272,16 @@ static void rule_gridding(const struct bs_reading *r, const struct bs_scope *s,
 		else if (p->accuracy > 0.0 && p->accuracy < 1e-6)
 			fault(r, s, "gridding.accuracy", "%g is outside 1e-06 .. 0.1", p->accuracy);
 		else if (p->accuracy == 0.0 && p->width < 2.0)
-			fault(r, s, "gridding.width", "%g is outside 2 .. 16 cells (without accuracy)",
+			fault_near(r, s, "gridding.width", "gridding.oversampling", "%g is outside 2 .. 16 cells (without accuracy)",
 			      p->width);
 		if (p->accuracy == 0.0 && p->oversampling < 1.25)
-			fault(r, s, "gridding.oversampling",
-			      "%g is outside 1.25 .. 2 (without accuracy)", p->oversampling);
+			fault_near(r, s, "gridding.oversampling", "gridding.width",
+				   "%g is outside 1.25 .. 2 (without accuracy)", p->oversampling);
 	}
 	if (!sound(s, "gridding.density", NULL))
 		return;
 	file_where(r, s, "gridding.density_file", p->density_file, p->density == BS_DENSITY_FILE,
-		   "gridding.density file", true);
+		   "gridding.density", "file", true);
 }
 
 static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
@@ -273,7 +294,7 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 	if (p->method == BS_METHOD_SENSE && !sense)
 		fault(r, s, "image.combine", "method sense combines by sensitivities: sense");
 	file_where(r, s, "image.maps_file", p->maps_file, sense || p->method == BS_METHOD_SENSE,
-		   p->method == BS_METHOD_SENSE ? "method sense" : "image.combine sense", true);
+		   p->method == BS_METHOD_SENSE ? "method" : "image.combine", "sense", true);
 	if (sound(s, "image.output", NULL) && p->combine == BS_COMBINE_RSS &&
 	    p->output == BS_OUTPUT_COMPLEX)
 		fault(r, s, "image.output",

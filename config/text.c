@@ -55,7 +55,13 @@ void bs_text_free(struct bs_text *t)
 	t->text = NULL;
 }
 
-static void spot(struct bs_text *t, unsigned line, const char *key, const char *why,
+/* The last name, and the last name that stood before a '=' or ':': where a literal belongs. */
+struct names {
+	char last[BS_TEXT_KEY_MAX], key[BS_TEXT_KEY_MAX];
+	unsigned last_line, key_line;
+};
+
+static void spot(struct bs_text *t, unsigned line, const struct names *at, const char *why,
 		 const char *token)
 {
 	struct bs_text_spot *s = &t->spot[t->spots];
@@ -63,7 +69,8 @@ static void spot(struct bs_text *t, unsigned line, const char *key, const char *
 	if (t->spots++ >= BS_TEXT_SPOTS)
 		return;
 	s->line = line;
-	(void)snprintf(s->key, sizeof(s->key), "%s", key);
+	s->key_line = at->key_line;
+	(void)snprintf(s->key, sizeof(s->key), "%s", at->key);
 	(void)snprintf(s->why, sizeof(s->why), "%.60s %s", token, why);
 }
 
@@ -112,28 +119,35 @@ static const char *number_end(const char *p)
 }
 
 /* Behind the string that starts at p; counts lines, spots "\x00". */
-static const char *string_end(struct bs_text *t, const char *p, unsigned *line, const char *key)
+static const char *string_end(struct bs_text *t, const char *p, unsigned *line,
+			      const struct names *at)
 {
+	unsigned from = *line;
+
 	for (p++; *p != '\0' && *p != '"'; p++) {
 		if (*p == '\n')
 			++*line;
 		if (*p != '\\' || p[1] == '\0')
 			continue;
 		if ((p[1] == 'x' || p[1] == 'X') && p[2] == '0' && p[3] == '0')
-			spot(t, *line, key, "ends a string early", "\\x00");
+			spot(t, *line, at, "ends a string early", "\\x00");
 		p++;
 		if (*p == '\n')
 			++*line;
 	}
+	t->open = *p == '\0' ? from : t->open;
 	return *p == '"' ? p + 1 : p;
 }
 
-static const char *comment_end(const char *p, unsigned *line)
+static const char *comment_end(struct bs_text *t, const char *p, unsigned *line)
 {
+	unsigned from = *line;
+
 	if (p[0] == '/' && p[1] == '*') {
 		for (p += 2; *p != '\0' && !(p[0] == '*' && p[1] == '/'); p++)
 			if (*p == '\n')
 				++*line;
+		t->open = *p == '\0' ? from : t->open;
 		return *p == '\0' ? p : p + 2;
 	}
 	return p + strcspn(p, "\n");
@@ -157,8 +171,7 @@ static unsigned include_line(const char *text)
 
 void bs_text_scan(struct bs_text *t)
 {
-	char name[BS_TEXT_KEY_MAX] = "";
-	char key[BS_TEXT_KEY_MAX] = "";
+	struct names at = { .key_line = 1 };
 	unsigned line = 1;
 	const char *p = t->text;
 
@@ -167,13 +180,14 @@ void bs_text_scan(struct bs_text *t)
 		const char *from = p;
 
 		if (*p == '#' || (p[0] == '/' && (p[1] == '/' || p[1] == '*'))) {
-			p = comment_end(p, &line);
+			p = comment_end(t, p, &line);
 		} else if (*p == '"') {
-			p = string_end(t, p, &line, key);
+			p = string_end(t, p, &line, &at);
 		} else if (isalpha((unsigned char)*p) || *p == '*') {
 			while (isalnum((unsigned char)*p) || *p == '*' || *p == '_' || *p == '-')
 				p++;
-			(void)snprintf(name, sizeof(name), "%.*s", (int)(p - from), from);
+			(void)snprintf(at.last, sizeof(at.last), "%.*s", (int)(p - from), from);
+			at.last_line = line;
 		} else if (isdigit((unsigned char)*p) || *p == '.' || *p == '-' || *p == '+') {
 			char token[512];
 			const char *why = NULL;
@@ -188,10 +202,12 @@ void bs_text_scan(struct bs_text *t)
 				why = "is too long for a number";
 			}
 			if (why != NULL)
-				spot(t, line, key, why, token);
+				spot(t, line, &at, why, token);
 		} else {
-			if (*p == '=' || *p == ':')
-				memcpy(key, name, sizeof(key));
+			if (*p == '=' || *p == ':') {
+				memcpy(at.key, at.last, sizeof(at.key));
+				at.key_line = at.last_line;
+			}
 			line += *p == '\n';
 			p++;
 		}

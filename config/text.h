@@ -19,6 +19,7 @@
 
 struct bs_text_spot {
 	unsigned line;
+	unsigned key_line;         /* where its key stands */
 	char key[BS_TEXT_KEY_MAX]; /* the name before the last '=' or ':'; "" when there is none */
 	char why[160];
 	bool told; /* for the caller: reported under its full key */
@@ -30,6 +31,7 @@ struct bs_text {
 	struct bs_text_spot spot[BS_TEXT_SPOTS]; /* literals that do not survive */
 	unsigned spots;    /* may exceed BS_TEXT_SPOTS: then the rest are not kept */
 	unsigned include;  /* line of an @include; 0: none */
+	unsigned open;     /* line where a string or comment begins that never ends; 0: none */
 };
 
 /* BS_ERR_IO, or BS_ERR_FORMAT: not a regular file, empty, too large, holds a NUL. */

@@ -244,22 +244,14 @@ static bool put(unsigned char *field, const char *folder, const config_setting_t
 	return WHY(why, "no such type of key");
 }
 
-/* The scan's word on a literal at these lines under this name, not yet told; NULL: none. */
-static struct bs_text_spot *spotted(struct bs_text *t, const config_setting_t *v, const char *leaf)
+/* The scan's word on a literal of this setting, not yet told; NULL: none. */
+static struct bs_text_spot *spotted(struct bs_text *t, unsigned line, const char *leaf)
 {
-	unsigned from = v->line;
-	unsigned to = v->line;
 	unsigned n = t->spots < BS_TEXT_SPOTS ? t->spots : BS_TEXT_SPOTS;
 
-	if (config_setting_is_aggregate(v))
-		for (int i = 0; i < config_setting_length(v); i++) {
-			unsigned line = config_setting_get_elem(v, (unsigned)i)->line;
-
-			to = line > to ? line : to;
-		}
 	for (unsigned i = 0; i < n; i++)
-		if (!t->spot[i].told && t->spot[i].line >= from && t->spot[i].line <= to &&
-		    strcmp(t->spot[i].key, leaf) == 0)
+		if (!t->spot[i].told && strcmp(t->spot[i].key, leaf) == 0 &&
+		    (t->spot[i].key_line == line || t->spot[i].line == line))
 			return &t->spot[i];
 	return NULL;
 }
@@ -269,7 +261,7 @@ void bs_value_set(const struct bs_reading *r, struct bs_scope *s, const struct b
 {
 	size_t row = (size_t)(key - bs_keys);
 	const char *dot = strrchr(key->path, '.');
-	struct bs_text_spot *spot = spotted(r->text, v, dot != NULL ? dot + 1 : key->path);
+	struct bs_text_spot *spot = spotted(r->text, v->line, dot != NULL ? dot + 1 : key->path);
 	char name[160];
 	struct why why;
 
