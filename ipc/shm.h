@@ -1,0 +1,223 @@
+/*
+ * ipc/shm.h - the one memory that the supervisor and its workers share
+ *
+ * supervisor: create (lays everything out from the site, once; sealed against resizing) -> close.
+ * worker: attach (checks magic, version, sizes and every offset before it believes them) -> close.
+ * The memory is a memfd that workers inherit; it has no name. Each field says who writes it;
+ * anybody reads. recover is for the supervisor alone, after a worker ended for certain.
+ * create and attach call memfd_create/mmap; nothing else here allocates or blocks.
+ * Test: test/unit/test_shm.c
+ */
+#ifndef BS_IPC_SHM_H
+#define BS_IPC_SHM_H
+
+#include "core/event.h"
+#include "core/hist.h"
+#include "core/mrd.h"
+#include "core/pool.h"
+#include "core/pools.h"
+#include "core/protocol.h"
+#include "core/recon.h"
+#include "core/ring.h"
+#include "core/traj.h"
+#include "ipc/bell.h"
+
+#define BS_SHM_MAGIC   UINT64_C(0x313030454d485342) /* "BSHME001" */
+#define BS_SHM_VERSION 1u
+
+enum bs_worker { BS_WORKER_INGEST, BS_WORKER_RECON, BS_WORKER_EMIT, BS_WORKERS };
+/* Bells and eventfds: one each, and one for the supervisor. */
+#define BS_SUPERVISOR ((int)BS_WORKERS)
+#define BS_BELLS      (BS_WORKERS + 1)
+
+enum bs_phase { BS_PHASE_DOWN, BS_PHASE_ARMING, BS_PHASE_READY, BS_PHASE_STOPPED };
+
+struct bs_worker_state {
+	struct bs_bell bell;
+	_Atomic uint64_t beat;   /* the worker: grows with every turn of its loop */
+	_Atomic uint32_t phase;  /* enum bs_phase; the worker, and the supervisor at its death */
+	_Atomic uint32_t epoch;  /* the supervisor: how many times the worker was started */
+	_Atomic int32_t pid;     /* the supervisor; 0: none */
+	_Atomic uint32_t stalls; /* the supervisor: times it was killed for lack of progress */
+	_Atomic int64_t started_ns, restart_ns; /* the supervisor; last death to last start */
+	_Atomic uint64_t waits;   /* the worker: times it had to wait for the next stage's slots */
+	_Atomic int32_t priority; /* the worker: SCHED_FIFO priority that it got; 0: none */
+	_Atomic uint32_t locked;  /* the worker: 1 when its memory is locked */
+	struct bs_event_ring events;
+};
+
+/* What travels in the rings: kind, low bits of the scan's number, slot. */
+enum bs_entry_kind {
+	BS_ENTRY_OPEN = 1,
+	BS_ENTRY_ACQ,
+	BS_ENTRY_CLOSE,
+	BS_ENTRY_IMAGE,
+	BS_ENTRY_END
+};
+
+static inline uint64_t bs_entry(enum bs_entry_kind kind, uint64_t scan, uint32_t slot)
+{
+	return (uint64_t)kind << 56 | (scan & 0xffffff) << 32 | slot;
+}
+static inline enum bs_entry_kind bs_entry_kind(uint64_t e)
+{
+	return (enum bs_entry_kind)(e >> 56);
+}
+static inline bool bs_entry_of(uint64_t e, uint64_t scan)
+{
+	return ((e >> 32) & 0xffffff) == (scan & 0xffffff);
+}
+static inline uint32_t bs_entry_slot(uint64_t e)
+{
+	return (uint32_t)e;
+}
+
+/* Beside each acquisition slot, whose bytes hold the samples alone [coil][sample], aligned. */
+struct bs_acq_meta {
+	struct bs_mrd_acq head;
+	uint32_t row;
+	int64_t received_ns; /* ingest had the whole message */
+	int64_t handed_ns;   /* it was checked, copied and given to recon */
+};
+
+enum bs_stage {
+	BS_STAGE_RECEIVE, /* received -> handed to recon: checks and the copy */
+	BS_STAGE_QUEUE,   /* handed -> taken up by recon */
+	BS_STAGE_ADD,     /* taken up -> accumulated (the engine's add) */
+	BS_STAGE_SLOT,    /* frame complete -> image slot at hand */
+	BS_STAGE_FINISH,  /* the engine's finish */
+	BS_STAGE_PASS,    /* image made -> taken up by emit */
+	BS_STAGE_HAND,    /* taken up -> handed to the first sink: attributes, checksum */
+	BS_STAGE_IMAGE,   /* last readout received -> image handed to the first sink */
+	BS_STAGE_SINKS,   /* handed to the first sink -> done with all */
+	BS_STAGES
+};
+const char *bs_stage_name(enum bs_stage s);
+
+/* Beside each image slot, whose bytes are laid out as core/pools.h says. */
+struct bs_image_meta {
+	struct bs_recon_image image; /* .pixels means nothing here */
+	uint64_t scan, session;
+	uint32_t protocol;
+	char engine[32];
+	int64_t ready_ns;          /* the frame was complete in recon */
+	int64_t begun_ns, made_ns; /* finish began and ended */
+	_Atomic uint32_t tries;    /* emit: how often it was taken up */
+	_Atomic uint32_t done;     /* emit: bit i: sink i has it; so a successor does not repeat */
+};
+
+/* The scan in flight or the last one. Its number grows by one for each accepted header. */
+struct bs_scan_record {
+	/* ingest; believed when id is not 0 */
+	_Atomic uint64_t id;
+	_Atomic uint32_t open;  /* 1 until its outcome was made */
+	_Atomic uint32_t state; /* enum bs_state */
+	uint64_t session;
+	uint32_t protocol;
+	struct bs_scan_info info;
+	_Atomic uint64_t next_seq; /* the first sequence number that is not yet held */
+	_Atomic uint64_t acquisitions, noise, waveforms, gaps, duplicates, rejected, late;
+	/* recon */
+	_Atomic uint64_t images_made, readouts_missing;
+	int32_t recon_code;
+	char recon_text[BS_EVENT_TEXT];
+	/* emit */
+	_Atomic uint64_t images_left, images_unsent, images_late;
+	int32_t emit_code;
+	char emit_text[BS_EVENT_TEXT];
+	_Atomic uint64_t ended; /* the number of the last scan whose END has passed emit */
+};
+
+/* Since the service started; each is written by one worker. */
+struct bs_totals {
+	_Atomic uint64_t scans, refused, messages, bytes, rejected, gaps, duplicates,
+		late;                           /* ingest */
+	_Atomic uint64_t oversize, connections; /* ingest */
+	_Atomic uint64_t images, engine_faults; /* recon */
+	_Atomic uint64_t archived, archive_shed, published, filed, sink_faults, repeated,
+		lost; /* emit */
+};
+
+#define BS_LAST_ERRORS 16u
+
+struct bs_shared {
+	uint64_t magic;
+	uint32_t version, struct_bytes; /* of this struct: another build is refused */
+	uint64_t total_bytes;
+	uint64_t acq_ring_at, image_ring_at, acq_pool_at, image_pool_at;
+	uint64_t acq_meta_at, image_meta_at, acq_at, image_at, hist_at;
+	uint64_t table_at[BS_PROTOCOLS_MAX]; /* trajectory tables; 0: none */
+	struct bs_pools pools;
+	struct bs_site site;
+	int64_t started_ns;
+	_Atomic uint32_t stop;      /* the supervisor: how many workers, in order, are to end */
+	_Atomic int64_t stop_by_ns; /* a scan in flight has until then */
+	struct bs_worker_state worker[BS_WORKERS];
+	struct bs_bell supervisor_bell;
+	struct bs_scan_record scan;
+	struct bs_totals totals;
+	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon: of each protocol's plan */
+	char engine[BS_PROTOCOLS_MAX][32];    /* recon */
+	_Atomic uint32_t armed[BS_PROTOCOLS_MAX];
+	/* the supervisor: the last lines of warning or worse; number i is in place i % 16 */
+	_Atomic uint64_t errors;
+	char error[BS_LAST_ERRORS][512];
+};
+
+/* A process's view of it. */
+struct bs_shm {
+	int fd;
+	struct bs_shared *s;
+	size_t bytes;
+	int bell_fd[BS_BELLS]; /* eventfds; the supervisor makes them, workers inherit them */
+	struct bs_ring *acq_ring, *image_ring;
+	struct bs_pool *acq_pool, *image_pool;
+	struct bs_acq_meta *acq_meta;
+	struct bs_image_meta *image_meta;
+	struct bs_hist *hist; /* [protocol][stage] */
+};
+
+/*
+ * tables: one for each protocol of the site (k NULL: none); copied in. The reason names the bytes
+ * when the system refuses them. All eventfds are made here, too, close-on-exec.
+ */
+int bs_shm_create(struct bs_shm *m, const struct bs_site *site, const struct bs_traj *tables,
+		  struct bs_fail *why);
+/* fd and bell_fd: as inherited. */
+int bs_shm_attach(struct bs_shm *m, int fd, const int bell_fd[BS_BELLS], struct bs_fail *why);
+/* Closes the descriptors, too. */
+void bs_shm_close(struct bs_shm *m);
+
+/* Aligned to BS_ALIGN. slot is not checked here: whoever takes it from a ring checks it. */
+static inline float *bs_shm_samples(const struct bs_shm *m, uint32_t slot)
+{
+	return (float *)((unsigned char *)m->s + m->s->acq_at + slot * m->s->pools.acq_bytes);
+}
+static inline unsigned char *bs_shm_image(const struct bs_shm *m, uint32_t slot)
+{
+	return (unsigned char *)m->s + m->s->image_at + slot * m->s->pools.image_bytes;
+}
+static inline struct bs_hist *bs_shm_hist(const struct bs_shm *m, uint32_t protocol,
+					  enum bs_stage stage)
+{
+	return &m->hist[protocol * BS_STAGES + (uint32_t)stage];
+}
+/* False: the protocol has no table. *t points into the shared memory: do not close it. */
+bool bs_shm_table(const struct bs_shm *m, uint32_t protocol, struct bs_traj *t);
+
+static inline void bs_shm_ring_bell(const struct bs_shm *m, int whom)
+{
+	struct bs_bell *b =
+		whom == BS_SUPERVISOR ? &m->s->supervisor_bell : &m->s->worker[whom].bell;
+
+	bs_bell_ring(b, m->bell_fd[whom]);
+}
+
+/*
+ * After worker ended for certain and before its successor starts: every slot that it held or that
+ * only it could have passed on is free again. A dead recon's queue is emptied; a dead emit's queue
+ * stays, its successor goes on with it. Returns the number of slots freed.
+ */
+uint32_t bs_shm_recover(struct bs_shm *m, enum bs_worker worker, struct bs_fail *why);
+
+#endif
