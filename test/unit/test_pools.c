@@ -1,9 +1,11 @@
 /* test/unit/test_pools.c - slots hold the largest message of any protocol, and never wrap */
 #include "core/pools.h"
+#include "core/attributes.h"
 #include "ipc/wire.h"
 #include "test/check.h"
 
 _Static_assert(BS_POOLS_ENVELOPE == BS_WIRE_BYTES, "the envelope of the wire");
+_Static_assert(BS_POOLS_ATTRIBUTES == BS_ATTRIBUTES_MAX, "the attributes that fit a slot");
 
 static struct bs_site site;
 
