@@ -1,9 +1,12 @@
 /*
  * drivers/tables.h - loads what a protocol names before it is armed: trajectory, weights, maps
  *
- * Trajectory: analytic (core/traj.h) or from a file, converted and checked; sizes that differ from
- * the protocol's are refused with both sizes. Weights: .cfl [1, samples, readouts] or
- * [samples, readouts]. Maps: .cfl [x, y, z, coil]. All checked for NaN. Allocates; at start only.
+ * Trajectory: analytic (core/traj.h) or from a file (drivers/trajfile.h); none for cartesian.
+ * Weights: .cfl [1, samples, readouts] or [samples, readouts], real, finite, not negative, not all
+ * zero; further dimensions that multiply up to the readouts are as good. Maps: .cfl [x, y, z,
+ * coil], finite, not all zero. Sizes that differ from the protocol's are refused with both sizes.
+ * On failure nothing is left to free. w is NULL: BS_ERR_UNSUPPORTED for a protocol that names one.
+ * Allocates; at start only. Test: test/unit/test_tables.c
  */
 #ifndef BS_DRIVERS_TABLES_H
 #define BS_DRIVERS_TABLES_H

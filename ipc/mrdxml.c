@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "ipc/wire.h"
 
@@ -375,6 +376,20 @@ static void check_whole(struct reader *r)
 		}
 }
 
+/* Python's XML writers declare "ascii", which is no registered name: take it for US-ASCII. */
+static int on_encoding(void *user, const XML_Char *name, XML_Encoding *to)
+{
+	(void)user;
+	if (strcasecmp(name, "ascii") != 0)
+		return XML_STATUS_ERROR;
+	for (int c = 0; c < 256; c++)
+		to->map[c] = c < 128 ? c : -1;
+	to->data = NULL;
+	to->convert = NULL;
+	to->release = NULL;
+	return XML_STATUS_OK;
+}
+
 int bs_mrdxml_read(struct bs_scan_info *info, const char *xml, size_t len, struct bs_fail *why)
 {
 	struct reader r = { .info = info, .why = why };
@@ -395,6 +410,7 @@ int bs_mrdxml_read(struct bs_scan_info *info, const char *xml, size_t len, struc
 	XML_SetCharacterDataHandler(r.parser, on_text);
 	XML_SetStartDoctypeDeclHandler(r.parser, on_doctype);
 	XML_SetEntityDeclHandler(r.parser, on_entity);
+	XML_SetUnknownEncodingHandler(r.parser, on_encoding, NULL);
 	if (XML_Parse(r.parser, xml, (int)len, XML_TRUE) != XML_STATUS_OK && r.rc == 0)
 		refuse(&r, "malformed", XML_ErrorString(XML_GetErrorCode(r.parser)));
 	if (r.rc == 0)
