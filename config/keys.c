@@ -69,7 +69,7 @@ S("endpoints.status", BS_KEY_URL, "", "\"ipc://{run_dir}/status.ipc\"", 0, 0, NU
 K("type", BS_KEY_WORD_TEXT, "", NULL, 0, 0, sink_types, type,
   "png: windowed magnitude for looking; cfl: BART files; mrd: one MRD .h5 for each scan"),
 K("dir", BS_KEY_PATH, "", NULL, 0, 0, NULL, dir,
-  "folder that the files go to; it is made when missing"),
+  "folder that the files go to"),
 
 P("name", BS_KEY_TEXT, "", NULL, 0, 0, NULL, name,
   "the protocol's name, as scans ask for it; no two alike, no '/'"),
