@@ -111,12 +111,17 @@ $(B)/%.cu.o: %.cu Makefile
 
 # libFuzzer wants clang and its own main; the library is built again under the sanitizers.
 FUZZ_SECONDS ?= 600
+FUZZERS := $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/fuzz_*.c))
+FUZZ_B  := build/clang-gpu0-fuzzer-no-link-address-undefined/test/fuzz
 fuzz:
 	@$(MAKE) --no-print-directory CC=clang GPU=0 SANITIZE=fuzzer-no-link,address,undefined fuzzers
-	@for f in build/clang-gpu0-fuzzer-no-link-address-undefined/test/fuzz/fuzz_*[!.do]; do \
-		mkdir -p build/corpus/$$(basename $$f); \
-		$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -rss_limit_mb=4096 \
-			build/corpus/$$(basename $$f) || exit 1; done
+	@for f in $(FUZZERS); do \
+		mkdir -p build/corpus/$$f && echo "$$f: $(FUZZ_SECONDS) s" && \
+		dict=$$(ls test/fuzz/$$f.dict 2>/dev/null); seed=$$(ls -d test/fuzz/seed/$$f 2>/dev/null); \
+		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(FUZZ_B)/$$f \
+			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -rss_limit_mb=4096 \
+			-artifact_prefix=build/ $${dict:+-dict=$$dict} build/corpus/$$f $$seed || exit 1; \
+	done
 .PHONY: fuzzers
 fuzzers: $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(LIB)
