@@ -55,7 +55,7 @@ static void round_trip(void)
 
 static void every_truncation(void)
 {
-	unsigned char msg[BS_WIRE_BYTES + 300];
+	unsigned char msg[BS_WIRE_BYTES + 301];
 	const unsigned char *payload = NULL;
 	struct bs_wire w;
 	struct bs_fail why;
