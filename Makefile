@@ -101,7 +101,7 @@ $(B)/%.o: %.c Makefile
 define simd_rule
 $(B)/%_simd.$(1).o: %_simd.c Makefile
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS) -O3 $$(ISA_$(1)) -DBS_ISA=$(1) -c -o $$@ $$<
+	$$(CC) $$(CFLAGS) -O3 -ffp-contract=fast $$(ISA_$(1)) -DBS_ISA=$(1) -c -o $$@ $$<
 endef
 $(foreach i,$(ISAS),$(eval $(call simd_rule,$(i))))
 

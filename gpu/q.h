@@ -7,7 +7,7 @@
  *   j < N, at j + 2N for j < 0; the entry at N is 0. An axis beyond dims has one entry.
  * On the plane x = 0 both halves are kept and agree.
  *
- * exact: the direct sum (gpu/exact.h, real data: a quarter of the work of 8 images).
+ * exact: the direct sum (gpu/exact.h; four times the work of one F^H d in 3D, twice in 2D).
  * nufft: relative l2 error at most accuracy. Computed at arm: allocates what it needs and frees it.
  * Twins: q.c (host); the CUDA build fills the same array. Test: test/unit/test_exact.c
  * Sources: Stone et al. 2008 (Q); Fessler et al., IEEE Trans Signal Process 2005;53:3393-3402.

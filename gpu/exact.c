@@ -1,0 +1,760 @@
+/* gpu/exact.c - host twin; see exact.h. Rows, columns and folding: "the sum over a grid" there. */
+#define _GNU_SOURCE /* sincos */
+#include "gpu/exact.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/exact_simd.h"
+
+#define AXIS_MAX 2047u
+#define BLOCK    1024u /* samples that share one set of tables; whole inner lengths of both types */
+#define GROUPS   64u   /* partial sums of the forward transform, added in this fixed number */
+
+struct bs_exact {
+	struct bs_exact_spec s;
+	struct bs_team *team;
+	const struct bs_exact_half *v;
+	/* outer and middle axis make the rows, x the columns; 2D has no middle axis (size 1) */
+	uint32_t outer, middle, columns, tiles, dims;
+	uint32_t comps, planes; /* real parts and imaginary parts are planes of rows of their own */
+	uint64_t rows, panels;  /* of one plane; the last panel is filled with zeros */
+	size_t column_ld, fold_ld;
+	float *k, *weight;
+	/* per state */
+	double *sums;  /* [state][plane][row][column] */
+	float *kept;   /* [state][coil][sample] as they came */
+	uint32_t *got; /* [state][chunk] samples that came */
+	uint64_t *next;/* [state] first chunk not summed */
+	uint64_t chunks, sums_size, kept_size;
+	/* tables of the block in work */
+	unsigned char *e, *y, *x, *b, *d, *panel, *fold;
+	double *partial;
+	/* the block in work, for the team's tasks */
+	const float *data;
+	size_t stride;
+	uint64_t at;
+	uint32_t count;
+	double *sum;
+	const void *image;
+	void *out;
+	bool image_twice;
+	bool tables_forward;
+	void (*progress)(void *arg, double done);
+	void *progress_arg;
+};
+
+/* Bytes of everything, in the order in which they are taken. */
+struct layout {
+	uint64_t count[14], bytes[14];
+};
+
+enum part { K, WEIGHT, SUMS, KEPT, GOT, NEXT, E, Y, X, B, D, PANEL, FOLD, PARTIAL };
+static const char *const part_name[] = {
+	"trajectory",    "weights",      "accumulators",      "samples kept", "chunk counts",
+	"chunk cursors", "phase tables", "phase tables",      "phase tables", "phase tiles",
+	"sample factors", "row panels",  "folded image",      "partial sums",
+};
+
+static void shape(struct bs_exact *p, const struct bs_exact_spec *s)
+{
+	const struct bs_exact_kernels *kernels = BS_ISA_PICK(bs_exact_kernels);
+
+	memset(p, 0, sizeof(*p));
+	p->s = *s;
+	p->v = s->twice ? &kernels->twice : &kernels->single;
+	p->dims = s->dims;
+	p->columns = s->matrix[0];
+	p->outer = s->matrix[s->dims - 1];
+	p->middle = s->dims == 3 ? s->matrix[1] : 1;
+	p->tiles = (p->columns + p->v->cols - 1) / p->v->cols;
+	p->column_ld = (size_t)p->tiles * p->v->cols;
+	p->fold_ld = p->columns + BS_EXACT_PAD;
+	p->comps = s->real_data ? 1 : 2;
+	p->planes = p->comps * s->coils;
+	p->panels = ((uint64_t)p->outer * p->middle + p->v->rows - 1) / p->v->rows;
+	p->rows = p->panels * p->v->rows;
+	if (p->s.chunk == 0 || p->s.chunk > s->samples)
+		p->s.chunk = s->samples < BLOCK ? s->samples : BLOCK;
+	p->chunks = (s->samples + p->s.chunk - 1) / p->s.chunk;
+	p->sums_size = p->planes * p->rows * p->column_ld;
+	p->kept_size = s->coils * s->samples * p->comps;
+}
+
+static void lay_out(const struct bs_exact *p, struct layout *l)
+{
+	const struct bs_exact_spec *s = &p->s;
+	uint64_t real = p->v->real_bytes;
+
+	memset(l, 0, sizeof(*l));
+#define PART(which, n, size) (l->count[which] = (n), l->bytes[which] = (size))
+	PART(K, 1, s->samples * s->dims * 4);
+	PART(WEIGHT, 1, s->samples * 4);
+	PART(SUMS, s->states, p->sums_size * 8);
+	PART(KEPT, s->states, p->kept_size * 4);
+	PART(GOT, s->states, p->chunks * 4);
+	PART(NEXT, 1, s->states * 8u);
+	PART(E, 1, (uint64_t)p->outer * BLOCK * real);
+	PART(Y, 1, (uint64_t)p->middle * BLOCK * real);
+	PART(X, 1, (uint64_t)p->columns * BLOCK * real);
+	PART(B, 1, (s->forward && p->columns > p->column_ld ? p->columns : p->column_ld) * BLOCK * real);
+	PART(D, p->planes, BLOCK * real);
+	PART(PANEL, BS_TEAM_MAX, (uint64_t)p->v->rows * (p->v->inner + BS_EXACT_PAD) * real);
+	if (s->forward) {
+		PART(FOLD, p->planes, p->rows * p->fold_ld * real);
+		PART(PARTIAL, GROUPS, (uint64_t)p->planes * BLOCK * 8);
+	}
+#undef PART
+}
+
+static int check(const struct bs_exact_spec *s, struct bs_fail *why)
+{
+	uint64_t voxels = 1;
+
+	if (s->dims != 2 && s->dims != 3)
+		return bs_fail(why, BS_ERR_CONFIG, "exact sums: %u dimensions (2 or 3)", s->dims);
+	for (uint32_t a = 0; a < 3; a++) {
+		uint32_t most = a < s->dims ? AXIS_MAX : 1;
+
+		if (s->matrix[a] == 0 || s->matrix[a] > most)
+			return bs_fail(why, BS_ERR_CONFIG, "exact sums: matrix %c is %u (1 to %u)",
+				       "xyz"[a], s->matrix[a], most);
+		if (s->real_data && a < s->dims && s->matrix[a] % 2 == 0)
+			return bs_fail(why, BS_ERR_CONFIG,
+				       "exact sums: matrix %c is %u, real data need it odd", "xyz"[a],
+				       s->matrix[a]);
+		voxels *= s->matrix[a];
+	}
+	if (s->real_data && s->forward)
+		return bs_fail(why, BS_ERR_CONFIG, "exact sums: no forward transform of real data");
+	if (s->coils == 0 || s->coils > BS_COILS_MAX || s->states > 4096)
+		return bs_fail(why, BS_ERR_CONFIG, "exact sums: %u coils, %u states", s->coils,
+			       s->states);
+	/* 2^33 voxels and 2^36 samples of 64 coils in 4096 states stay below 2^64 bytes */
+	if (s->samples == 0 || s->samples > UINT64_C(1) << 36 || s->chunk > UINT32_MAX)
+		return bs_fail(why, BS_ERR_CONFIG, "exact sums: %llu samples, chunk %llu",
+			       (unsigned long long)s->samples, (unsigned long long)s->chunk);
+	if (voxels * s->coils > UINT64_C(1) << 40)
+		return bs_fail(why, BS_ERR_CONFIG, "exact sums: %llu voxels of %u coils",
+			       (unsigned long long)voxels, s->coils);
+	return 0;
+}
+
+int bs_exact_need(const struct bs_exact_spec *s, struct bs_need *need, struct bs_fail *why)
+{
+	struct bs_exact p;
+	struct layout l;
+	int rc = check(s, why);
+
+	if (rc != 0)
+		return rc;
+	shape(&p, s);
+	lay_out(&p, &l);
+	for (int i = K; i <= PARTIAL; i++)
+		bs_need_add(need, part_name[i], l.count[i], l.bytes[i]);
+	return 0;
+}
+
+/* Whole slots, each rounded up as bs_need_add rounds it; NULL for nothing as well as for failure. */
+static void *take(struct bs_arena *arena, const struct layout *l, enum part i, bool *failed)
+{
+	uint64_t slot = (l->bytes[i] + BS_ALIGN - 1) & ~((uint64_t)BS_ALIGN - 1);
+	void *at;
+
+	if (l->count[i] == 0 || slot == 0)
+		return NULL;
+	at = bs_arena_take(arena, (size_t)(l->count[i] * slot), BS_ALIGN);
+	if (at == NULL)
+		*failed = true;
+	return at;
+}
+
+int bs_exact_plan(struct bs_exact **plan, const struct bs_exact_spec *s, const float *k,
+		  const float *weight, struct bs_arena *arena, struct bs_team *team,
+		  struct bs_fail *why)
+{
+	struct bs_exact *p;
+	struct layout l;
+	bool failed = false;
+	int rc = check(s, why);
+
+	if (rc != 0)
+		return rc;
+	p = malloc(sizeof(*p));
+	if (p == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "exact sums");
+	shape(p, s);
+	lay_out(p, &l);
+	p->team = team;
+	p->k = take(arena, &l, K, &failed);
+	p->weight = take(arena, &l, WEIGHT, &failed);
+	p->sums = take(arena, &l, SUMS, &failed);
+	p->kept = take(arena, &l, KEPT, &failed);
+	p->got = take(arena, &l, GOT, &failed);
+	p->next = take(arena, &l, NEXT, &failed);
+	p->e = take(arena, &l, E, &failed);
+	p->y = take(arena, &l, Y, &failed);
+	p->x = take(arena, &l, X, &failed);
+	p->b = take(arena, &l, B, &failed);
+	p->d = take(arena, &l, D, &failed);
+	p->panel = take(arena, &l, PANEL, &failed);
+	p->fold = take(arena, &l, FOLD, &failed);
+	p->partial = take(arena, &l, PARTIAL, &failed);
+	if (failed) {
+		free(p);
+		return bs_fail(why, BS_ERR_NOMEM, "exact sums: the arena is too small");
+	}
+	/* the strides between slots, in elements */
+	p->sums_size = (p->sums_size * 8 + BS_ALIGN - 1) / BS_ALIGN * (BS_ALIGN / 8);
+	p->kept_size = (p->kept_size * 4 + BS_ALIGN - 1) / BS_ALIGN * (BS_ALIGN / 4);
+	memcpy(p->k, k, (size_t)(s->samples * s->dims) * 4);
+	for (uint64_t m = 0; m < s->samples; m++)
+		p->weight[m] = weight != NULL ? weight[m] : 1.0f;
+	*plan = p;
+	return 0;
+}
+
+void bs_exact_close(struct bs_exact *p)
+{
+	free(p);
+}
+
+void bs_exact_progress(struct bs_exact *p, void (*fn)(void *arg, double done), void *arg)
+{
+	p->progress = fn;
+	p->progress_arg = arg;
+}
+
+/* --- tables of one block ------------------------------------------------------------------- */
+
+static double sinc(double t)
+{
+	return fabs(t) < 1e-9 ? 1.0 : sin(M_PI * t) / (M_PI * t);
+}
+
+/* phi_m and the angle that moves the centers of even axes to n = -1/2 (exact.h). */
+static double basis(const struct bs_exact *p, uint64_t m, double *angle)
+{
+	double phi = 1.0;
+
+	*angle = 0.0;
+	for (uint32_t a = 0; a < p->dims; a++) {
+		double ka = p->k[m * p->dims + a];
+
+		if (p->s.basis == BS_BASIS_BOX)
+			phi *= sinc(ka);
+		if (p->s.matrix[a] % 2 == 0)
+			*angle -= M_PI * ka;
+	}
+	return phi;
+}
+
+static void put_real(const struct bs_exact *p, void *array, size_t at, double value)
+{
+	if (p->s.twice)
+		((double *)array)[at] = value;
+	else
+		((float *)array)[at] = (float)value;
+}
+
+/* D[plane][m] = w phi d exp(i angle): real parts and imaginary parts in planes of their own. */
+static void sample_factors(struct bs_exact *p, uint32_t from, uint32_t n)
+{
+	for (uint32_t m = from; m < from + n; m++) {
+		double angle;
+		double amplitude = basis(p, p->at + m, &angle) * (double)p->weight[p->at + m];
+		double c;
+		double s;
+
+		sincos(angle, &s, &c);
+		c *= amplitude;
+		s *= amplitude;
+		for (uint32_t coil = 0; coil < p->s.coils; coil++) {
+			const float *d = p->data + (coil * p->stride + m) * p->comps;
+			size_t at = (size_t)coil * p->comps * BLOCK + m;
+
+			if (p->comps == 1) {
+				put_real(p, p->d, at, amplitude * (double)d[0]);
+				continue;
+			}
+			put_real(p, p->d, at, c * (double)d[0] - s * (double)d[1]);
+			put_real(p, p->d, at + BLOCK, c * (double)d[1] + s * (double)d[0]);
+		}
+	}
+}
+
+/* Task: axis (or, beyond them, the samples' factors) x part of the block. */
+static void make_tables(void *arg, int task, int member)
+{
+	struct bs_exact *p = arg;
+	const struct bs_exact_half *v = p->v;
+	uint32_t parts = BLOCK / v->inner;
+	uint32_t axis = (uint32_t)task / parts;
+	uint32_t from = (uint32_t)task % parts * v->inner;
+	uint32_t n = p->count > from ? p->count - from : 0;
+	size_t at = (size_t)from * v->real_bytes;
+	const float *k;
+
+	(void)member;
+	if (n == 0)
+		return;
+	if (n > v->inner)
+		n = v->inner;
+	if (axis == p->dims) {
+		if (!p->tables_forward)
+			sample_factors(p, from, n);
+		return;
+	}
+	k = p->k + (p->at + from) * p->dims + axis;
+	if (axis == 0) {
+		v->phases(p->x + at, BLOCK, k, p->dims, n, p->columns);
+		if (!p->tables_forward)
+			v->pack(p->b + (size_t)from * p->column_ld * v->real_bytes, p->x + at, BLOCK,
+				n, p->columns);
+	} else {
+		v->phases(axis == p->dims - 1 ? p->e + at : p->y + at, BLOCK, k, p->dims, n,
+			  p->s.matrix[axis]);
+	}
+}
+
+static void tables(struct bs_exact *p, bool forward)
+{
+	p->tables_forward = forward;
+	bs_team_run(p->team, make_tables, p, (int)((p->dims + 1) * (BLOCK / p->v->inner)));
+}
+
+/* One panel of rows for the samples [from, from + n) of the block: D E Y, or E Y. */
+static void form_panel(const struct bs_exact *p, unsigned char *panel, uint64_t first, uint32_t from,
+		       uint32_t n, const unsigned char *d)
+{
+	const struct bs_exact_half *v = p->v;
+	size_t ld = (size_t)(v->inner + BS_EXACT_PAD) * v->real_bytes;
+	size_t row_bytes = (size_t)BLOCK * v->real_bytes;
+	size_t at = (size_t)from * v->real_bytes;
+
+	for (uint32_t r = 0; r < v->rows; r++, panel += ld) {
+		uint64_t row = first + r;
+		uint64_t outer = row / p->middle;
+		const unsigned char *e = outer < p->outer ? p->e + outer * row_bytes + at : NULL;
+		const unsigned char *y = p->dims == 3 ? p->y + row % p->middle * row_bytes + at : NULL;
+
+		v->form(panel, d != NULL ? d + at : NULL, e, y, n);
+	}
+}
+
+/* --- adjoint ------------------------------------------------------------------------------- */
+
+/* Task: plane x panel. */
+static void add_panel(void *arg, int task, int member)
+{
+	struct bs_exact *p = arg;
+	const struct bs_exact_half *v = p->v;
+	uint64_t plane = (uint64_t)task / p->panels;
+	uint64_t first = (uint64_t)task % p->panels * v->rows;
+	unsigned char *panel = p->panel + (size_t)member * v->rows * (v->inner + BS_EXACT_PAD) *
+						  v->real_bytes;
+	const unsigned char *d = p->d + plane * BLOCK * v->real_bytes;
+	double *t = p->sum + (plane * p->rows + first) * p->column_ld;
+
+	for (uint32_t from = 0; from < p->count; from += v->inner) {
+		uint32_t n = p->count - from < v->inner ? p->count - from : v->inner;
+		const unsigned char *b = p->b + (size_t)from * p->column_ld * v->real_bytes;
+
+		form_panel(p, panel, first, from, n, d);
+		for (uint32_t tile = 0; tile < p->tiles; tile++)
+			v->add(panel, b + (size_t)tile * n * v->cols * v->real_bytes, n,
+			       t + (size_t)tile * v->cols, p->column_ld);
+	}
+}
+
+/* Adds the samples [first, first + count) of the state, data at p->data for the first of them. */
+static void sum_samples(struct bs_exact *p, uint32_t state, uint64_t first, uint64_t count,
+			const float *data, size_t stride)
+{
+	p->sum = p->sums + state * p->sums_size;
+	p->stride = stride;
+	for (uint64_t done = 0; done < count; done += BLOCK) {
+		p->at = first + done;
+		p->count = count - done < BLOCK ? (uint32_t)(count - done) : BLOCK;
+		p->data = data + done * p->comps;
+		tables(p, false);
+		bs_team_run(p->team, add_panel, p, (int)(p->planes * p->panels));
+		if (p->progress != NULL)
+			p->progress(p->progress_arg,
+				    (double)(p->at + p->count) / (double)p->s.samples);
+	}
+}
+
+static uint64_t chunk_length(const struct bs_exact *p, uint64_t chunk)
+{
+	uint64_t left = p->s.samples - chunk * p->s.chunk;
+
+	return left < p->s.chunk ? left : p->s.chunk;
+}
+
+void bs_exact_begin(struct bs_exact *p, uint32_t state)
+{
+	memset(p->sums + state * p->sums_size, 0, p->sums_size * 8);
+	memset(p->kept + state * p->kept_size, 0, p->kept_size * 4);
+	memset(p->got + state * ((p->chunks + 15) & ~(uint64_t)15), 0, p->chunks * 4);
+	p->next[state] = 0;
+}
+
+static void sum_kept(struct bs_exact *p, uint32_t state)
+{
+	uint64_t chunk = p->next[state]++;
+	const float *data = p->kept + state * p->kept_size + chunk * p->s.chunk * p->comps;
+
+	sum_samples(p, state, chunk * p->s.chunk, chunk_length(p, chunk), data, p->s.samples);
+}
+
+void bs_exact_add(struct bs_exact *p, uint32_t state, uint64_t first, uint64_t count,
+		  const float *data, size_t coil_stride)
+{
+	float *kept = p->kept + state * p->kept_size;
+	uint32_t *got = p->got + state * ((p->chunks + 15) & ~(uint64_t)15);
+
+	for (uint32_t coil = 0; coil < p->s.coils; coil++)
+		memcpy(kept + (coil * p->s.samples + first) * p->comps,
+		       data + coil * coil_stride * p->comps, count * p->comps * 4);
+	while (count > 0) {
+		uint64_t chunk = first / p->s.chunk;
+		uint64_t n = (chunk + 1) * p->s.chunk - first;
+
+		if (n > count)
+			n = count;
+		got[chunk] += (uint32_t)n;
+		first += n;
+		count -= n;
+	}
+	while (p->next[state] < p->chunks && got[p->next[state]] >= chunk_length(p, p->next[state]))
+		sum_kept(p, state);
+}
+
+/* Voxel j of an axis of N: its cosine's column, its sine's (-1: none) and the sine's sign. */
+static int axis_sine(uint32_t N, uint32_t j, uint32_t *cosine, double *sign)
+{
+	int n = (int)j - (int)(N / 2);
+	int h = N % 2 == 0 ? (n < 0 ? -n - 1 : n) : abs(n);
+
+	*cosine = (uint32_t)h;
+	*sign = n < 0 ? -1.0 : 1.0;
+	if (N % 2 == 0)
+		return (int)(N / 2) + h;
+	return h == 0 ? -1 : (int)((N + 1) / 2) + h - 1;
+}
+
+/* re, im += i^power sign (row of T): the rows that make one image row before x is unfolded. */
+static void gather_row(const struct bs_exact *p, uint32_t coil, uint64_t row, int power, double sign,
+		       double *re, double *im)
+{
+	const double *tr = p->sum + ((uint64_t)coil * p->comps * p->rows + row) * p->column_ld;
+	const double *ti = p->comps == 2 ? tr + p->rows * p->column_ld : NULL;
+	double sr = power == 2 ? -sign : sign;
+
+	for (uint32_t l = 0; l < p->columns; l++) {
+		double a = sr * tr[l];
+		double b = ti != NULL ? sr * ti[l] : 0.0;
+
+		re[l] += power == 1 ? -b : a;
+		im[l] += power == 1 ? a : b;
+	}
+}
+
+static void store(const struct bs_exact *p, uint64_t at, double re, double im)
+{
+	if (p->image_twice) {
+		((double *)p->out)[2 * at] = re;
+		((double *)p->out)[2 * at + 1] = im;
+	} else {
+		((float *)p->out)[2 * at] = (float)re;
+		((float *)p->out)[2 * at + 1] = (float)im;
+	}
+}
+
+/* Task: coil x outer voxel. */
+static void unfold(void *arg, int task, int member)
+{
+	struct bs_exact *p = arg;
+	uint32_t coil = (uint32_t)task / p->outer;
+	uint32_t outer = (uint32_t)task % p->outer;
+	double re[AXIS_MAX + 1];
+	double im[AXIS_MAX + 1];
+	uint32_t co[2] = { 0, 0 };
+	double sign[2] = { 1.0, 1.0 };
+	int si[2] = { -1, -1 };
+
+	(void)member;
+	si[0] = axis_sine(p->outer, outer, &co[0], &sign[0]);
+	for (uint32_t mid = 0; mid < p->middle; mid++) {
+		uint64_t at = (((uint64_t)coil * p->outer + outer) * p->middle + mid) * p->columns;
+
+		if (p->dims == 3)
+			si[1] = axis_sine(p->middle, mid, &co[1], &sign[1]);
+		memset(re, 0, p->columns * sizeof(re[0]));
+		memset(im, 0, p->columns * sizeof(im[0]));
+		for (int s = 0; s < 4; s++) {
+			int so = s >> 1;
+			int sm = s & 1;
+			int64_t ro = so ? si[0] : (int)co[0];
+			int64_t rm = sm ? si[1] : (int)co[1];
+
+			if (ro >= 0 && rm >= 0)
+				gather_row(p, coil, (uint64_t)ro * p->middle + (uint64_t)rm, so + sm,
+					   (so ? sign[0] : 1.0) * (sm ? sign[1] : 1.0), re, im);
+		}
+		for (uint32_t x = 0; x < p->columns; x++) {
+			uint32_t c;
+			double sx;
+			int s = axis_sine(p->columns, x, &c, &sx);
+
+			store(p, at + x, re[c] - (s < 0 ? 0.0 : sx * im[s]),
+			      im[c] + (s < 0 ? 0.0 : sx * re[s]));
+		}
+	}
+}
+
+static void finish(struct bs_exact *p, uint32_t state, void *image, bool twice)
+{
+	while (p->next[state] < p->chunks)
+		sum_kept(p, state);
+	p->sum = p->sums + state * p->sums_size;
+	p->out = image;
+	p->image_twice = twice;
+	bs_team_run(p->team, unfold, p, (int)(p->s.coils * p->outer));
+}
+
+void bs_exact_finish(struct bs_exact *p, uint32_t state, float *image)
+{
+	finish(p, state, image, false);
+}
+
+void bs_exact_finish_double(struct bs_exact *p, uint32_t state, double *image)
+{
+	finish(p, state, image, true);
+}
+
+void bs_exact_adjoint(struct bs_exact *p, const float *data, float *image)
+{
+	memset(p->sums, 0, p->sums_size * 8);
+	for (uint64_t chunk = 0; chunk < p->chunks; chunk++)
+		sum_samples(p, 0, chunk * p->s.chunk, chunk_length(p, chunk),
+			    data + chunk * p->s.chunk * p->comps, p->s.samples);
+	p->next[0] = p->chunks;
+	finish(p, 0, image, false);
+}
+
+/* --- forward ------------------------------------------------------------------------------- */
+
+/* Column of an axis of N: the voxels at +h and -h (minus -1: the same voxel); true for a sine. */
+static bool axis_pair(uint32_t N, uint32_t column, int *plus, int *minus)
+{
+	bool sine = column >= (N + 1) / 2;
+	int h = (int)(sine ? column - (N + 1) / 2 : column);
+	int mid = (int)(N / 2);
+
+	if (N % 2 == 0) {
+		*plus = mid + h;
+		*minus = mid - 1 - h;
+	} else {
+		h += sine ? 1 : 0;
+		*plus = mid + h;
+		*minus = h == 0 ? -1 : mid - h;
+	}
+	return sine;
+}
+
+static void load_row(const struct bs_exact *p, uint64_t at, double sign, double *re, double *im)
+{
+	if (p->image_twice) {
+		const double *in = (const double *)p->image + 2 * at;
+
+		for (uint32_t x = 0; x < p->columns; x++) {
+			re[x] += sign * in[2 * x];
+			im[x] += sign * in[2 * x + 1];
+		}
+	} else {
+		const float *in = (const float *)p->image + 2 * at;
+
+		for (uint32_t x = 0; x < p->columns; x++) {
+			re[x] += sign * (double)in[2 * x];
+			im[x] += sign * (double)in[2 * x + 1];
+		}
+	}
+}
+
+/* Multiplies by (-i)^power. */
+static void turn(int power, double *re, double *im)
+{
+	double r = *re;
+	double i = *im;
+
+	switch (power) {
+	case 0:
+		break;
+	case 1:
+		*re = i;
+		*im = -r;
+		break;
+	case 2:
+		*re = -r;
+		*im = -i;
+		break;
+	default:
+		*re = -i;
+		*im = r;
+	}
+}
+
+/* One folded row: x is folded here, the row's own two axes by the signs of the image rows. */
+static void fold_row(struct bs_exact *p, uint32_t coil, uint64_t row, int power, const double *re,
+		     const double *im)
+{
+	uint64_t to_re = ((uint64_t)coil * 2 * p->rows + row) * p->fold_ld;
+	uint64_t to_im = to_re + p->rows * p->fold_ld;
+
+	for (uint32_t l = 0; l < p->columns; l++) {
+		int plus;
+		int minus;
+		bool sine = axis_pair(p->columns, l, &plus, &minus);
+		double sign = sine ? -1.0 : 1.0;
+		double a = re[plus] + (minus < 0 ? 0.0 : sign * re[minus]);
+		double b = im[plus] + (minus < 0 ? 0.0 : sign * im[minus]);
+
+		turn(power + (sine ? 1 : 0), &a, &b);
+		put_real(p, p->fold, to_re + l, a);
+		put_real(p, p->fold, to_im + l, b);
+	}
+}
+
+/* Task: coil x column of the outer axis. */
+static void fold(void *arg, int task, int member)
+{
+	struct bs_exact *p = arg;
+	uint32_t coil = (uint32_t)task / p->outer;
+	uint32_t outer = (uint32_t)task % p->outer;
+	double re[AXIS_MAX + 1];
+	double im[AXIS_MAX + 1];
+	int vo[2];
+	int vm[2] = { 0, -1 };
+	bool so = axis_pair(p->outer, outer, &vo[0], &vo[1]);
+	bool sm = false;
+
+	(void)member;
+	for (uint32_t mid = 0; mid < p->middle; mid++) {
+		if (p->dims == 3)
+			sm = axis_pair(p->middle, mid, &vm[0], &vm[1]);
+		memset(re, 0, p->columns * sizeof(re[0]));
+		memset(im, 0, p->columns * sizeof(im[0]));
+		for (int s = 0; s < 4; s++) {
+			int o = vo[s >> 1];
+			int m = vm[s & 1];
+			double sign = (s >> 1 && so ? -1.0 : 1.0) * (s & 1 && sm ? -1.0 : 1.0);
+
+			if (o >= 0 && m >= 0)
+				load_row(p,
+					 (((uint64_t)coil * p->outer + (uint64_t)o) * p->middle +
+					  (uint64_t)m) * p->columns,
+					 sign, re, im);
+		}
+		fold_row(p, coil, (uint64_t)outer * p->middle + mid, (so ? 1 : 0) + (sm ? 1 : 0), re, im);
+	}
+}
+
+/* x columns [column][sample] into tiles [tile][column][cols]. Task: part of the block. */
+static void tile_columns(void *arg, int task, int member)
+{
+	struct bs_exact *p = arg;
+	size_t bytes = (size_t)p->v->cols * p->v->real_bytes;
+	unsigned char *to = p->b + (size_t)task * p->columns * bytes;
+	const unsigned char *from = p->x + (size_t)task * bytes;
+
+	(void)member;
+	for (uint32_t l = 0; l < p->columns; l++)
+		memcpy(to + l * bytes, from + (size_t)l * BLOCK * p->v->real_bytes, bytes);
+}
+
+/* Task: a group of panels, with its own partial sums [plane][sample]. */
+static void dot_group(void *arg, int group, int member)
+{
+	struct bs_exact *p = arg;
+	const struct bs_exact_half *v = p->v;
+	size_t real = v->real_bytes;
+	unsigned char *panel = p->panel + (size_t)member * v->rows * (v->inner + BS_EXACT_PAD) * real;
+	double *partial = p->partial + (size_t)group * p->planes * BLOCK;
+	uint64_t first = (uint64_t)group * p->panels / GROUPS;
+	uint64_t last = (uint64_t)(group + 1) * p->panels / GROUPS;
+
+	memset(partial, 0, (size_t)p->planes * BLOCK * 8);
+	for (uint64_t pan = first; pan < last; pan++)
+		for (uint32_t from = 0; from < p->count; from += v->inner) {
+			form_panel(p, panel, pan * v->rows, from, v->inner, NULL);
+			for (uint32_t plane = 0; plane < p->planes; plane++) {
+				const unsigned char *t =
+					p->fold + (plane * p->rows + pan * v->rows) * p->fold_ld * real;
+				double *d = partial + (size_t)plane * BLOCK + from;
+
+				for (uint32_t c = 0; c < v->inner; c += v->cols)
+					v->dot(t, p->fold_ld, p->b + (size_t)(from + c) * p->columns * real,
+					       p->columns, panel + c * real, d + c);
+			}
+		}
+}
+
+/* Adds the groups in order, undoes the centers' phase, applies the basis. Task: coil. */
+static void add_groups(void *arg, int coil, int member)
+{
+	struct bs_exact *p = arg;
+	size_t plane = (size_t)coil * 2 * BLOCK;
+
+	(void)member;
+	for (uint32_t m = 0; m < p->count; m++) {
+		double angle;
+		double phi = basis(p, p->at + m, &angle);
+		double c;
+		double s;
+		double re = 0.0;
+		double im = 0.0;
+
+		for (uint32_t g = 0; g < GROUPS; g++) {
+			const double *partial = p->partial + (size_t)g * p->planes * BLOCK + plane;
+
+			re += partial[m];
+			im += partial[BLOCK + m];
+		}
+		sincos(-angle, &s, &c);
+		store(p, (uint64_t)coil * p->s.samples + p->at + m, phi * (c * re - s * im),
+		      phi * (c * im + s * re));
+	}
+}
+
+static void forward(struct bs_exact *p, const void *image, void *data, bool twice)
+{
+	p->image = image;
+	p->image_twice = twice;
+	p->out = data;
+	bs_team_run(p->team, fold, p, (int)(p->s.coils * p->outer));
+	for (p->at = 0; p->at < p->s.samples; p->at += BLOCK) {
+		uint64_t left = p->s.samples - p->at;
+
+		p->count = left < BLOCK ? (uint32_t)left : BLOCK;
+		tables(p, true);
+		bs_team_run(p->team, tile_columns, p, (int)(BLOCK / p->v->cols));
+		bs_team_run(p->team, dot_group, p, (int)GROUPS);
+		bs_team_run(p->team, add_groups, p, (int)p->s.coils);
+		if (p->progress != NULL)
+			p->progress(p->progress_arg,
+				    (double)(p->at + p->count) / (double)p->s.samples);
+	}
+}
+
+void bs_exact_forward(struct bs_exact *p, const float *image, float *data)
+{
+	forward(p, image, data, false);
+}
+
+void bs_exact_forward_double(struct bs_exact *p, const double *image, double *data)
+{
+	forward(p, image, data, true);
+}

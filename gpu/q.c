@@ -1,0 +1,112 @@
+/* gpu/q.c - host twin; see q.h */
+#define _DEFAULT_SOURCE /* M_PI */
+#include "gpu/q.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/exact.h"
+
+#define AXIS_MAX 1024u /* the doubled grid must fit what gpu/exact.h accepts */
+
+uint64_t bs_q_size(const struct bs_q_spec *s)
+{
+	uint64_t n = s->matrix[0];
+
+	for (uint32_t a = 0; a < 3; a++)
+		if (s->matrix[a] == 0 || s->matrix[a] > (a < s->dims ? AXIS_MAX : 1))
+			return 0;
+	if (s->dims != 2 && s->dims != 3)
+		return 0;
+	n *= 2u * s->matrix[1];
+	return s->dims == 3 ? n * 2u * s->matrix[2] : n;
+}
+
+/* Copies offsets from a centered image [z][y][x] of size M (offset 0 at M/2) into q's places. */
+static void place(float *q, const struct bs_q_spec *s, const float *image, const uint32_t M[3])
+{
+	int N[3] = { (int)s->matrix[0], (int)s->matrix[1], (int)s->matrix[2] };
+
+	memset(q, 0, bs_q_size(s) * 8);
+	for (int z = 1 - N[2]; z < N[2]; z++)
+		for (int y = 1 - N[1]; y < N[1]; y++) {
+			const int32_t n[3] = { 0, y, z };
+			size_t from = ((size_t)(z + (int)(M[2] / 2)) * M[1] + (size_t)(y + (int)(M[1] / 2))) *
+					      M[0] + M[0] / 2;
+
+			memcpy(q + 2 * bs_q_index(s, n), image + 2 * from, (size_t)N[0] * 8);
+		}
+}
+
+static int by_exact(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
+		    const float *phi, struct bs_team *team,
+		    void (*progress)(void *arg, double done), void *arg, struct bs_fail *why)
+{
+	struct bs_exact_spec e = { .dims = s->dims, .matrix = { 1, 1, 1 }, .coils = 1,
+				   .samples = s->samples, .states = 1, .basis = s->basis,
+				   .real_data = true };
+	struct bs_need need = { 0 };
+	struct bs_arena arena = { 0 };
+	struct bs_exact *plan = NULL;
+	uint64_t voxels = 1;
+	float *image = NULL;
+	int rc;
+
+	for (uint32_t a = 0; a < s->dims; a++) {
+		e.matrix[a] = 2 * s->matrix[a] - 1;
+		voxels *= e.matrix[a];
+	}
+	bs_need_add(&need, "Q", 1, voxels * 8);
+	rc = bs_exact_need(&e, &need, why);
+	if (rc == 0)
+		rc = bs_arena_open(&arena, need.total_bytes, why);
+	if (rc != 0)
+		return rc;
+	image = bs_arena_take(&arena, voxels * 8, BS_ALIGN);
+	rc = bs_exact_plan(&plan, &e, k, weight, &arena, team, why);
+	if (rc == 0) {
+		bs_exact_progress(plan, progress, arg);
+		bs_exact_adjoint(plan, phi, image);
+		place(q, s, image, e.matrix);
+		bs_exact_close(plan);
+	}
+	bs_arena_close(&arena);
+	return rc;
+}
+
+/* phi_m: the direct sum applies the basis once more by itself. */
+static void basis_of(float *phi, const struct bs_q_spec *s, const float *k)
+{
+	for (uint64_t m = 0; m < s->samples; m++) {
+		double product = 1.0;
+
+		for (uint32_t a = 0; a < s->dims && s->basis == BS_BASIS_BOX; a++) {
+			double t = M_PI * (double)k[m * s->dims + a];
+
+			product *= fabs(t) < 1e-9 ? 1.0 : sin(t) / t;
+		}
+		phi[m] = (float)product;
+	}
+}
+
+int bs_q_make(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
+	      struct bs_team *team, void (*progress)(void *arg, double done), void *arg,
+	      struct bs_fail *why)
+{
+	float *phi;
+	int rc;
+
+	if (bs_q_size(s) == 0 || s->samples == 0 || s->samples > UINT64_C(1) << 36)
+		return bs_fail(why, BS_ERR_CONFIG, "Q of %ux%ux%u voxels, %llu samples", s->matrix[0],
+			       s->matrix[1], s->matrix[2], (unsigned long long)s->samples);
+	if (s->sum != BS_SUM_EXACT)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "Q by NUFFT");
+	phi = malloc(s->samples * 4);
+	if (phi == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "Q: %llu samples", (unsigned long long)s->samples);
+	basis_of(phi, s, k);
+	rc = by_exact(q, s, k, weight, phi, team, progress, arg, why);
+	free(phi);
+	return rc;
+}
