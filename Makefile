@@ -38,6 +38,8 @@ ifeq ($(GPU),1)
 CUDA  := $(abspath $(dir $(NVCC))..)
 CUARCH ?= -gencode=arch=compute_87,code=sm_87 -gencode=arch=compute_90,code=sm_90 \
           -gencode=arch=compute_90,code=compute_90
+# a file that is for one architecture alone names it: wgmma exists on sm_90a only
+CUARCH_exact_wgmma = -gencode=arch=compute_90a,code=sm_90a
 NVFLAGS = -O3 -std=c++17 -I. -lineinfo -Xcompiler -Wall,-Wextra --Werror all-warnings -DBS_GPU=1
 OBJ  += $(CUSRC:%.cu=$(B)/%.cu.o)
 CFLAGS += -I$(CUDA)/include
@@ -107,7 +109,7 @@ $(foreach i,$(ISAS),$(eval $(call simd_rule,$(i))))
 
 $(B)/%.cu.o: %.cu Makefile
 	@mkdir -p $(@D)
-	$(NVCC) $(NVFLAGS) $(CUARCH) $(CUARCH_$(notdir $*)) -MMD -MP -MF $(B)/$*.cu.d -c -o $@ $<
+	$(NVCC) $(NVFLAGS) $(or $(CUARCH_$(notdir $*)),$(CUARCH)) -MMD -MP -MF $(B)/$*.cu.d -c -o $@ $<
 
 # libFuzzer wants clang and its own main; the library is built again under the sanitizers.
 FUZZ_SECONDS ?= 600
