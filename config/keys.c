@@ -16,7 +16,7 @@ static const char *const combines[] = { "none", "rss", "sense", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
 static const char *const traj_types[] = { "file",  "cartesian", "radial2d", "spiral2d", "radial3d",
 					  "stack", "random",    "cones",    "tpi",      NULL };
-static const char *const traj_units[] = { "cycles/voxel", "cycles/fov", "rad/voxel", NULL };
+static const char *const traj_units[] = { "cycles/voxel", "cycles/fov", "rad/voxel", "rad/m", NULL };
 static const char *const sums[] = { "exact", "nufft", NULL };
 static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
@@ -85,7 +85,7 @@ P("matrix", BS_KEY_INT3, "voxels", NULL, 1, BS_AXIS_MAX, NULL, matrix,
 P("encoded", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 2 * BS_AXIS_MAX, NULL, encoded,
   "cartesian: k-space size, readout oversampling included; at least the matrix"),
 P("fov_mm", BS_KEY_NUMBER3, "mm", "[0.0, 0.0, 0.0]", 0, 10000, NULL, fov_mm,
-  "field of view, for the images' headers; 0: as the scan's header says"),
+  "field of view; 0: for the images' headers, as the scan's header says"),
 P("coils", BS_KEY_INT, "", NULL, 1, BS_COILS_MAX, NULL, coils,
   "receive coils"),
 P("samples", BS_KEY_INT, "", NULL, 1, 65535, NULL, samples,
@@ -108,7 +108,7 @@ P("trajectory.type", BS_KEY_WORD, "", "\"cartesian\"", 0, 0, traj_types, traj.ty
 P("trajectory.file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, traj.file,
   "type file: an MRD .h5 (its trajectory) or a BART .cfl"),
 P("trajectory.unit", BS_KEY_WORD, "", "\"cycles/voxel\"", 0, 0, traj_units, traj.unit,
-  "unit of the file's and of the stream's trajectory"),
+  "unit of the file's and of the stream's trajectory; rad/m needs fov_mm"),
 P("trajectory.interleaves", BS_KEY_INT, "", "0", 0, 65535, NULL, traj.interleaves,
   "spiral2d, stack: in-plane interleaves; 0: as many as the readouts allow"),
 P("trajectory.turns", BS_KEY_NUMBER, "turns", "0.0", 0, 10000, NULL, traj.turns,

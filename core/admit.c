@@ -10,7 +10,6 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 {
 	/* A non-Cartesian header's reconSpace is a wish; its encodedSpace fixes the unit of k. */
 	const uint32_t *want = p->method == BS_METHOD_CARTESIAN ? p->encoded : p->matrix;
-	static const char *const units[] = { "cycles/voxel", "cycles/fov", "rad/voxel" };
 
 	for (int a = 0; a < 3; a++)
 		if (info->encoded[a] != want[a])
@@ -21,10 +20,10 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 		return bs_fail(why, BS_ERR_SIZE, "receiverChannels is %u, protocol '%s' has %u",
 			       info->channels, p->name, p->coils);
 	if (p->method != BS_METHOD_CARTESIAN && info->trajectory_unit[0] != '\0' &&
-	    strcmp(info->trajectory_unit, units[p->traj.unit]) != 0)
+	    strcmp(info->trajectory_unit, bs_traj_unit_name(p->traj.unit)) != 0)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
 			       "trajectory_units is '%s', protocol '%s' declares '%s'",
-			       info->trajectory_unit, p->name, units[p->traj.unit]);
+			       info->trajectory_unit, p->name, bs_traj_unit_name(p->traj.unit));
 	if ((strcmp(info->trajectory_name, "cartesian") == 0) != (p->method == BS_METHOD_CARTESIAN) &&
 	    info->trajectory_name[0] != '\0' && p->method != BS_METHOD_NOOP)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -89,19 +88,6 @@ static int check_values(const struct bs_protocol *p, const struct bs_mrd_acq *h,
 	return 0;
 }
 
-static double unit_scale(const struct bs_protocol *p, int axis)
-{
-	switch (p->traj.unit) {
-	case BS_UNIT_CYCLES_PER_FOV:
-		return 1.0 / p->matrix[axis];
-	case BS_UNIT_RAD_PER_VOXEL:
-		return 0.5 / 3.14159265358979323846;
-	case BS_UNIT_CYCLES_PER_VOXEL:
-		break;
-	}
-	return 1.0;
-}
-
 static float stream_k(const unsigned char *traj, uint32_t dims, uint32_t sample, uint32_t axis)
 {
 	float k;
@@ -125,7 +111,7 @@ static bool row_matches(const struct bs_protocol *p, const struct bs_traj *t, ui
 
 	for (uint32_t a = 0; a < t->dims; a++) {
 		double got = stream_k(traj, h->trajectory_dimensions, h->discard_pre + sample, a) *
-			     unit_scale(p, (int)a);
+			     bs_traj_unit_scale(p, a);
 
 		if (!(k_distance(got, k[a]) <= p->traj.tolerance))
 			return false;
@@ -146,7 +132,7 @@ static int check_range(const struct bs_protocol *p, const struct bs_mrd_acq *h,
 				return bs_fail(why, BS_ERR_TRAJECTORY,
 					       "acquisition %u: sample %u has k%c = %g in a 2D protocol",
 					       h->scan_counter, s, axes[a], k);
-			if (!(fabs(k * (a < p->dims ? unit_scale(p, (int)a) : 1.0)) <= 0.5 + 1e-6))
+			if (!(fabs(k * (a < p->dims ? bs_traj_unit_scale(p, a) : 1.0)) <= 0.5 + 1e-6))
 				return bs_fail(why, BS_ERR_TRAJECTORY,
 					       "acquisition %u: sample %u has k%c = %g, out of range for "
 					       "the declared unit",

@@ -71,13 +71,30 @@ static int set_keyed(struct bs_traj *t, struct bs_fail *why)
 	return 0;
 }
 
-static double unit_scale(const struct bs_protocol *p, uint32_t axis)
+const char *bs_traj_unit_name(enum bs_traj_unit unit)
+{
+	switch (unit) {
+	case BS_UNIT_CYCLES_PER_VOXEL:
+		return "cycles/voxel";
+	case BS_UNIT_CYCLES_PER_FOV:
+		return "cycles/fov";
+	case BS_UNIT_RAD_PER_VOXEL:
+		return "rad/voxel";
+	case BS_UNIT_RAD_PER_M:
+		return "rad/m";
+	}
+	return "?";
+}
+
+double bs_traj_unit_scale(const struct bs_protocol *p, uint32_t axis)
 {
 	switch (p->traj.unit) {
 	case BS_UNIT_CYCLES_PER_FOV:
 		return 1.0 / p->matrix[axis];
 	case BS_UNIT_RAD_PER_VOXEL:
 		return 1.0 / 6.283185307179586;
+	case BS_UNIT_RAD_PER_M: /* fov_mm is given: config/rules.c */
+		return 1e-3 * (double)p->fov_mm[axis] / p->matrix[axis] / 6.283185307179586;
 	case BS_UNIT_CYCLES_PER_VOXEL:
 		break;
 	}
@@ -88,7 +105,7 @@ static int check_axis(struct bs_traj *t, const struct bs_protocol *p, uint32_t a
 		      struct bs_fail *why)
 {
 	static const char name[] = "xyz";
-	double scale = unit_scale(p, axis);
+	double scale = bs_traj_unit_scale(p, axis);
 	uint64_t points = (uint64_t)t->readouts * t->samples;
 	double extent = 0.0;
 

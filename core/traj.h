@@ -38,6 +38,11 @@ void bs_traj_close(struct bs_traj *t);
  */
 int bs_traj_make(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why);
 
+/* The unit as headers and site files spell it: "cycles/voxel". */
+const char *bs_traj_unit_name(enum bs_traj_unit unit);
+/* What a value along axis 0, 1 or 2 in the protocol's unit is times, in cycles per voxel. */
+double bs_traj_unit_scale(const struct bs_protocol *p, uint32_t axis);
+
 /*
  * For a table that was read: converts to cycles per voxel in place, checks each value (finite, in [-0.5, 0.5) after folding
  * +0.5 to -0.5) and the extent (min_extent), and sets keyed. The reason names readout, sample and axis.

@@ -19,7 +19,6 @@ static int in_file(const char *path, int code, const struct bs_fail *inner, stru
 static int check_header(const struct bs_protocol *p, const char *path, const char *xml,
 			struct bs_fail *why)
 {
-	static const char *const units[] = { "cycles/voxel", "cycles/fov", "rad/voxel" };
 	struct bs_scan_info info;
 	struct bs_fail inner;
 	int rc = bs_mrdxml_read(&info, xml, strlen(xml), &inner);
@@ -32,10 +31,10 @@ static int check_header(const struct bs_protocol *p, const char *path, const cha
 				       "%s: encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
 				       path, axes[a], info.encoded[a], p->name, p->matrix[a]);
 	if (info.trajectory_unit[0] != '\0' &&
-	    strcmp(info.trajectory_unit, units[p->traj.unit]) != 0)
+	    strcmp(info.trajectory_unit, bs_traj_unit_name(p->traj.unit)) != 0)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
 			       "%s: trajectory_units is '%s', protocol '%s' declares '%s'", path,
-			       info.trajectory_unit, p->name, units[p->traj.unit]);
+			       info.trajectory_unit, p->name, bs_traj_unit_name(p->traj.unit));
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "config/config.h"
 #include "config/keys.h"
 #include "config/value.h"
+#include "core/traj.h"
 #include "test/check.h"
 
 #include <string.h>
@@ -293,6 +294,10 @@ static const struct {
 	{ 4, "protocols.[0].trajectory.third_ignored: is for 2D only",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64, 64];\n"
 	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\";\nthird_ignored = true; }; } );" },
+	{ 4, "protocols.[0].fov_mm: z is missing; trajectory.unit rad/m needs it",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\"; unit = \"rad/m\"; };\n"
+	  "fov_mm = [220.0, 220.0]; } );" },
 	/* gridding, image, solver, budget */
 	{ 4, "protocols.[0].gridding.width: either accuracy, or width and oversampling: not both",
 	  PROTOCOL("gridding: { accuracy = 1e-3; width = 6.0; };") },
@@ -513,6 +518,16 @@ static void fields(void)
 #endif
 }
 
+/* The words of the table are those that the code uses elsewhere. */
+static void words(void)
+{
+	const struct bs_key *unit = bs_key_find(BS_SCOPE_PROTOCOL, "trajectory.unit");
+
+	for (unsigned i = 0; unit->words[i] != NULL; i++)
+		CHECK(strcmp(unit->words[i], bs_traj_unit_name((enum bs_traj_unit)i)) == 0,
+		      "unit %s", unit->words[i]);
+}
+
 static void documentation(void)
 {
 	char *text = NULL;
@@ -607,6 +622,7 @@ int main(void)
 	all_at_once();
 	round_trip();
 	fields();
+	words();
 	documentation();
 	mangled();
 	for (const char *const *f = (const char *const[]){ "site.cfg", "half.cfl", "whole.cfl", "whole.hdr",

@@ -352,6 +352,12 @@ static void test_refused(void)
 	CHECK(bs_traj_check(&t, &p, &why) == 0 && t.k[0] == -0.5f, "and accepted as what it is");
 	bs_traj_close(&t);
 
+	/* voxels of 220/64 mm: half a cycle per voxel is 913.9 rad/m */
+	p.traj.unit = BS_UNIT_RAD_PER_M;
+	p.fov_mm[0] = p.fov_mm[1] = 220.0f;
+	CHECK(fabs(913.9 * bs_traj_unit_scale(&p, 0) - 0.5) < 1e-4 && p.matrix[0] == 64,
+	      "rad per meter by the field of view");
+
 	p.traj.unit = BS_UNIT_RAD_PER_VOXEL;
 	if (bs_traj_make(&t, &p, NULL))
 		return;
