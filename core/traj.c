@@ -86,21 +86,6 @@ const char *bs_traj_unit_name(enum bs_traj_unit unit)
 	return "?";
 }
 
-double bs_traj_unit_scale(const struct bs_protocol *p, uint32_t axis)
-{
-	switch (p->traj.unit) {
-	case BS_UNIT_CYCLES_PER_FOV:
-		return 1.0 / p->matrix[axis];
-	case BS_UNIT_RAD_PER_VOXEL:
-		return 1.0 / 6.283185307179586;
-	case BS_UNIT_RAD_PER_M: /* fov_mm is given: config/rules.c */
-		return 1e-3 * (double)p->fov_mm[axis] / p->matrix[axis] / 6.283185307179586;
-	case BS_UNIT_CYCLES_PER_VOXEL:
-		break;
-	}
-	return 1.0;
-}
-
 static int check_axis(struct bs_traj *t, const struct bs_protocol *p, uint32_t axis,
 		      struct bs_fail *why)
 {

@@ -41,7 +41,20 @@ int bs_traj_make(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail 
 /* The unit as headers and site files spell it: "cycles/voxel". */
 const char *bs_traj_unit_name(enum bs_traj_unit unit);
 /* What a value along axis 0, 1 or 2 in the protocol's unit is times, in cycles per voxel. */
-double bs_traj_unit_scale(const struct bs_protocol *p, uint32_t axis);
+static inline double bs_traj_unit_scale(const struct bs_protocol *p, uint32_t axis)
+{
+	switch (p->traj.unit) {
+	case BS_UNIT_CYCLES_PER_FOV:
+		return 1.0 / p->matrix[axis];
+	case BS_UNIT_RAD_PER_VOXEL:
+		return 1.0 / 6.283185307179586;
+	case BS_UNIT_RAD_PER_M: /* fov_mm is given: config/rules.c */
+		return 1e-3 * (double)p->fov_mm[axis] / p->matrix[axis] / 6.283185307179586;
+	case BS_UNIT_CYCLES_PER_VOXEL:
+		break;
+	}
+	return 1.0;
+}
 
 /*
  * For a table that was read: converts to cycles per voxel in place, checks each value (finite, in [-0.5, 0.5) after folding
