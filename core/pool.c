@@ -24,6 +24,9 @@ bool bs_pool_take(struct bs_pool *p, enum bs_owner who, uint32_t *slot)
 		if (!atomic_compare_exchange_strong(&p->owner[s], &expected, (uint8_t)who))
 			continue;
 		uint32_t used = atomic_fetch_add(&p->taken, 1) + 1;
+
+		/* a slot is free before its giver has counted it: the count may run ahead by one */
+		used = used < p->slots ? used : p->slots;
 		uint32_t high = atomic_load_explicit(&p->high_water, memory_order_relaxed);
 
 		while (used > high && !atomic_compare_exchange_weak(&p->high_water, &high, used))
