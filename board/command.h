@@ -7,6 +7,7 @@
 #define BS_BOARD_COMMAND_H
 
 int bs_cmd_check(int argc, char **argv);
+int bs_cmd_recon(int argc, char **argv);
 int bs_cmd_version(int argc, char **argv);
 
 #endif

@@ -1,0 +1,29 @@
+/*
+ * board/armed.h - a protocol made ready: its tables, engine, memory and reconstruction in one piece
+ *
+ * open -> (bs_recon_* on .recon, by one thread) -> close. Used by the service's recon worker and by
+ * `boreside recon`, so that both run the same plan. open loads the tables from disk, takes the
+ * arena that the engine's need states, arms, and seals it; nothing is allocated after that.
+ * team: shared by all protocols of a process, one reconstruction at a time.
+ */
+#ifndef BS_BOARD_ARMED_H
+#define BS_BOARD_ARMED_H
+
+#include "core/recon.h"
+#include "drivers/tables.h"
+
+struct bs_armed {
+	const struct bs_protocol *protocol;
+	const struct bs_engine *engine;
+	struct bs_loaded loaded;
+	struct bs_arena arena;
+	struct bs_need need;
+	struct bs_recon *recon;
+	int64_t arm_ns; /* how long it took */
+};
+
+int bs_armed_open(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		  struct bs_team *team, struct bs_fail *why);
+void bs_armed_close(struct bs_armed *a);
+
+#endif

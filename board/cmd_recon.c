@@ -1,0 +1,217 @@
+/* board/cmd_recon.c - boreside recon: the service's pipeline in one process, recording to image */
+#include "board/armed.h"
+#include "board/command.h"
+#include "config/config.h"
+#include "core/attributes.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "drivers/recording.h"
+#include "drivers/sink.h"
+#include "ipc/mrdxml.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct job {
+	const char *config, *protocol, *recording, *out;
+	struct bs_site site;
+	struct bs_armed armed;
+	struct bs_team *team;
+	struct bs_recording *in;
+	const struct bs_sink *sink;
+	void *sink_self;
+	struct bs_scan_info info;
+	struct bs_recon_image image;
+	uint32_t images, rejected;
+};
+
+static int usage(void)
+{
+	(void)fprintf(stderr,
+		      "usage: boreside recon -c FILE [-p PROTOCOL] RECORDING -o OUT.{cfl,h5,png}\n");
+	return 2;
+}
+
+static void print_line(void *arg, const char *line)
+{
+	(void)arg;
+	(void)fprintf(stderr, "%s\n", line);
+}
+
+/* The same rule as the service's: named, else by the header, else the only one. */
+static const struct bs_protocol *choose(struct job *j, struct bs_fail *why)
+{
+	const char *name = j->protocol != NULL ? j->protocol : j->info.protocol;
+	const struct bs_protocol *p = bs_config_find(&j->site, name);
+
+	if (p == NULL && j->protocol == NULL && j->site.protocols == 1)
+		p = &j->site.protocol[0];
+	if (p == NULL)
+		(void)bs_fail(why, BS_ERR_PROTOCOL, "%s has no protocol '%s'", j->config, name);
+	return p;
+}
+
+static int emit_ready(struct job *j, struct bs_fail *why)
+{
+	static const struct bs_image_timing untimed;
+	char attributes[BS_ATTRIBUTES_MAX];
+	int rc;
+
+	while ((rc = bs_recon_pop(j->armed.recon, &j->image, INT64_MAX, why)) == 1) {
+		rc = bs_attributes_write(attributes, sizeof(attributes), j->armed.protocol,
+					 j->armed.engine->name, &j->image, &untimed);
+		if (rc < 0)
+			return bs_fail(why, rc, "attributes longer than %u bytes", BS_ATTRIBUTES_MAX);
+		j->image.head.attribute_string_len = (uint32_t)rc;
+		rc = j->sink->put(j->sink_self, &j->image.head, attributes, j->image.pixels, why);
+		if (rc != 0)
+			return rc;
+		j->images++;
+		if (j->image.missing != 0)
+			bs_log(BS_LOG_WARN, "image %u: %u of %u readouts are missing",
+			       j->image.head.image_index, j->image.missing,
+			       j->image.missing + j->image.readouts);
+	}
+	return rc;
+}
+
+static int feed(struct job *j, const struct bs_recorded *acq, struct bs_fail *why)
+{
+	uint32_t row;
+	int rc = bs_admit_acq(j->armed.protocol, &j->armed.loaded.traj, &j->info, &acq->head, acq->traj,
+			      acq->data, &row, why);
+
+	if (rc != 0)
+		return rc;
+	do {
+		rc = bs_recon_readout(j->armed.recon, &acq->head, row, acq->data, bs_now_ns(), why);
+		if (rc < 0)
+			return rc;
+		int popped = emit_ready(j, why);
+
+		if (popped < 0)
+			return popped;
+	} while (rc == BS_RECON_POP_FIRST);
+	return 0;
+}
+
+static int run(struct job *j, struct bs_fail *why)
+{
+	uint32_t n = bs_recording_count(j->in);
+	struct bs_recorded acq;
+	int rc;
+
+	bs_recon_scan(j->armed.recon, &j->info);
+	for (uint32_t i = 0; i < n; i++) {
+		rc = bs_recording_read(j->in, i, &acq, why);
+		if (rc == 0)
+			rc = feed(j, &acq, why);
+		if (rc != 0)
+			return rc;
+	}
+	bs_recon_close(j->armed.recon);
+	return emit_ready(j, why);
+}
+
+static int prepare(struct job *j, struct bs_fail *why)
+{
+	const struct bs_protocol *p;
+	const char *xml;
+	int rc;
+
+	j->sink = bs_sink_find(j->out);
+	if (j->sink == NULL)
+		return bs_fail(why, BS_ERR_USAGE, "%s: an image file ends in .cfl, .h5 or .png", j->out);
+	rc = bs_config_load(&j->site, j->config, print_line, NULL);
+	if (rc != 0)
+		return bs_fail(why, rc, "%s is not valid", j->config);
+	rc = bs_recording_open(&j->in, j->recording, why);
+	if (rc != 0)
+		return rc;
+	xml = bs_recording_xml(j->in);
+	rc = bs_mrdxml_read(&j->info, xml, strlen(xml), why);
+	if (rc != 0)
+		return rc;
+	p = choose(j, why);
+	if (p == NULL)
+		return BS_ERR_PROTOCOL;
+	rc = bs_admit_scan(p, &j->info, why);
+	if (rc == 0)
+		rc = bs_team_open(&j->team, (int)j->site.threads, why);
+	if (rc == 0)
+		rc = bs_armed_open(&j->armed, &j->site, p, j->team, why);
+	if (rc != 0)
+		return rc;
+	j->image.pixels = aligned_alloc(BS_ALIGN, (bs_protocol_image_bytes(p) + BS_ALIGN - 1) /
+							  BS_ALIGN * BS_ALIGN);
+	if (j->image.pixels == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "image of %llu bytes",
+			       (unsigned long long)bs_protocol_image_bytes(p));
+	return j->sink->open(&j->sink_self, j->out, why);
+}
+
+static int finish(struct job *j, int rc, struct bs_fail *why)
+{
+	struct bs_fail late;
+
+	if (j->sink_self != NULL) {
+		int closed = j->sink->close(j->sink_self, &late);
+
+		if (rc == 0 && closed != 0) {
+			*why = late;
+			rc = closed;
+		}
+	}
+	if (j->in != NULL)
+		(void)bs_recording_close(j->in, NULL);
+	bs_armed_close(&j->armed);
+	bs_team_close(j->team);
+	free(j->image.pixels);
+	return rc;
+}
+
+int bs_cmd_recon(int argc, char **argv)
+{
+	struct job *j = calloc(1, sizeof(*j)); /* a site is too large for the stack */
+	struct bs_fail why = { 0 };
+	int64_t start_ns = bs_now_ns();
+	int opt;
+	int rc;
+
+	if (j == NULL)
+		return 1;
+	while ((opt = getopt(argc, argv, "c:p:o:")) != -1) {
+		if (opt == 'c')
+			j->config = optarg;
+		else if (opt == 'p')
+			j->protocol = optarg;
+		else if (opt == 'o')
+			j->out = optarg;
+		else
+			break;
+	}
+	if (opt != -1 || optind + 1 != argc || j->config == NULL || j->out == NULL) {
+		free(j);
+		return usage();
+	}
+	j->recording = argv[optind];
+	bs_log_init("recon", BS_LOG_INFO);
+	rc = prepare(j, &why);
+	if (rc == 0) {
+		int64_t armed_ns = bs_now_ns();
+
+		rc = run(j, &why);
+		if (rc == 0)
+			(void)printf("%u image%s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
+				     j->images, j->images == 1 ? "" : "s", j->armed.engine->name,
+				     (double)(armed_ns - start_ns) * 1e-6,
+				     (double)(bs_now_ns() - armed_ns) * 1e-6);
+	}
+	rc = finish(j, rc, &why);
+	if (rc != 0)
+		bs_log(BS_LOG_ERROR, "%s: %s: %s", j->recording, bs_err_name(rc), why.text);
+	free(j);
+	return rc == 0 ? 0 : 1;
+}
