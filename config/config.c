@@ -80,8 +80,8 @@ static void read_group(struct loading *l, struct bs_scope *s, const config_setti
 		char path[120];
 		char name[160];
 
-		(void)snprintf(path, sizeof(path), "%s%s%.64s", prefix, prefix[0] != '\0' ? "." : "",
-			       v->name);
+		(void)snprintf(path, sizeof(path), "%s%s%.64s", prefix,
+			       prefix[0] != '\0' ? "." : "", v->name);
 		key = bs_key_find(s->scope, path);
 		bs_scope_name(name, s, path);
 		if (key != NULL)
@@ -128,7 +128,8 @@ static void fill_defaults(struct loading *l, struct bs_scope *s, const struct bs
 		expand(text, sizeof(text), fallback, site->run_dir);
 		if (bs_value_default(&l->reading, s, key, text) != 0) {
 			s->bad[i] = true;
-			bs_fault(&l->faults, s->line, name, "its default %s is not valid here", text);
+			bs_fault(&l->faults, s->line, name, "its default %s is not valid here",
+				 text);
 		}
 	}
 }
@@ -141,7 +142,8 @@ static uint32_t read_list(struct loading *l, const config_setting_t *list, const
 	uint32_t n = 0;
 
 	if (!config_setting_is_list(list)) {
-		bs_fault(&l->faults, list->line, name, "a list ( { ... }, { ... } ) is wanted here");
+		bs_fault(&l->faults, list->line, name,
+			 "a list ( { ... }, { ... } ) is wanted here");
 		return 0;
 	}
 	for (int i = 0; i < config_setting_length(list); i++) {
@@ -237,8 +239,9 @@ static void parse(struct loading *l, struct bs_site *site)
 
 	config_init(&c);
 	if (config_read_string(&c, l->text.text) != CONFIG_TRUE) {
-		bs_fault(&l->faults, config_error_line(&c) > 0 ? (unsigned)config_error_line(&c) : 1, "",
-			 "%s", config_error_text(&c) != NULL ? config_error_text(&c) : "not readable");
+		bs_fault(&l->faults,
+			 config_error_line(&c) > 0 ? (unsigned)config_error_line(&c) : 1, "", "%s",
+			 config_error_text(&c) != NULL ? config_error_text(&c) : "not readable");
 	} else if (config_setting_length(config_root_setting(&c)) == 0) {
 		bs_fault(&l->faults, 1, "", "the file is empty");
 	} else {
@@ -259,8 +262,9 @@ static int locate(struct loading *l, struct bs_site *site, const char *path, str
 	n = strlen(real);
 	if (n >= sizeof(site->file)) {
 		free(real);
-		return bs_fail(why, BS_ERR_FORMAT, "its path of %zu characters is too long, at most %zu",
-			       n, sizeof(site->file) - 1);
+		return bs_fail(why, BS_ERR_FORMAT,
+			       "its path of %zu characters is too long, at most %zu", n,
+			       sizeof(site->file) - 1);
 	}
 	memcpy(site->file, real, n + 1);
 	memcpy(l->reading.folder, real, n + 1);
@@ -294,9 +298,11 @@ int bs_config_load(struct bs_site *site, const char *path,
 	} else {
 		bs_text_scan(&l->text);
 		if (l->text.include != 0)
-			bs_fault(&l->faults, l->text.include, "", "@include is refused: one site, one file");
+			bs_fault(&l->faults, l->text.include, "",
+				 "@include is refused: one site, one file");
 		else if (l->text.open != 0)
-			bs_fault(&l->faults, l->text.open, "", "a string or comment that never ends");
+			bs_fault(&l->faults, l->text.open, "",
+				 "a string or comment that never ends");
 		else
 			parse(l, site);
 		tell_spots(l);

@@ -17,8 +17,8 @@ struct bs_faults {
 };
 
 /* key may be "": a fault of the file as a whole. */
-__attribute__((format(printf, 4, 5))) void
-bs_fault(struct bs_faults *f, unsigned line, const char *key, const char *fmt, ...);
+__attribute__((format(printf, 4, 5))) void bs_fault(struct bs_faults *f, unsigned line,
+						    const char *key, const char *fmt, ...);
 
 /* Tells each as "file:line: key: why", sorted by line. */
 void bs_faults_tell(struct bs_faults *f, const char *file,

@@ -16,7 +16,8 @@ static const char *const combines[] = { "none", "rss", "sense", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
 static const char *const traj_types[] = { "file",  "cartesian", "radial2d", "spiral2d", "radial3d",
 					  "stack", "random",    "cones",    "tpi",      NULL };
-static const char *const traj_units[] = { "cycles/voxel", "cycles/fov", "rad/voxel", "rad/m", NULL };
+static const char *const traj_units[] = { "cycles/voxel", "cycles/fov", "rad/voxel", "rad/m",
+					  NULL };
 static const char *const sums[] = { "exact", "nufft", NULL };
 static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
@@ -24,13 +25,20 @@ static const char *const misses[] = { "flag", "shed", "stop", NULL };
 
 #define FIELD(type, field) offsetof(struct type, field), sizeof(((struct type *)0)->field)
 #define S(path, type, unit, fallback, min, max, words, field, help)                                \
-	{ BS_SCOPE_SITE, path, type, unit, fallback, min, max, words, help, FIELD(bs_site, field) }
+	{                                                                                          \
+		BS_SCOPE_SITE, path, type, unit, fallback, min, max, words, help,                  \
+			FIELD(bs_site, field)                                                      \
+	}
 #define K(path, type, unit, fallback, min, max, words, field, help)                                \
-	{ BS_SCOPE_SINK, path, type, unit, fallback, min, max, words, help,                        \
-	  FIELD(bs_sink_spec, field) }
+	{                                                                                          \
+		BS_SCOPE_SINK, path, type, unit, fallback, min, max, words, help,                  \
+			FIELD(bs_sink_spec, field)                                                 \
+	}
 #define P(path, type, unit, fallback, min, max, words, field, help)                                \
-	{ BS_SCOPE_PROTOCOL, path, type, unit, fallback, min, max, words, help,                    \
-	  FIELD(bs_protocol, field) }
+	{                                                                                          \
+		BS_SCOPE_PROTOCOL, path, type, unit, fallback, min, max, words, help,              \
+			FIELD(bs_protocol, field)                                                  \
+	}
 
 /* clang-format off */
 const struct bs_key bs_keys[] = {
@@ -152,7 +160,7 @@ P("image.output", BS_KEY_WORD, "", "\"magnitude\"", 0, 0, outputs, output,
   "magnitude: float; complex: complex float"),
 
 P("ls.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, lambda,
-  "weight of the constraint, against the sum over samples |F rho - d|^2"),
+  "weight of the constraint beside the squared error summed over the samples"),
 P("ls.iterations", BS_KEY_INT, "", "20", 1, 10000, NULL, iterations,
   "iterations of the conjugate gradients, at most"),
 P("ls.tolerance", BS_KEY_NUMBER, "", "0.0", 0, 1, NULL, tolerance,
@@ -186,12 +194,9 @@ _Static_assert(sizeof(bs_keys) / sizeof(bs_keys[0]) <= BS_KEYS_MAX, "raise BS_KE
 static const struct {
 	const char *board, *path, *fallback;
 } profiles[] = {
-	{ "workstation", "node.acq_slots", "2048" },
-	{ "workstation", "node.image_slots", "16" },
-	{ "workstation", "node.memory_mib", "32768" },
-	{ "jetson", "node.acq_slots", "256" },
-	{ "jetson", "node.image_slots", "4" },
-	{ "jetson", "node.memory_mib", "3072" },
+	{ "workstation", "node.acq_slots", "2048" },   { "workstation", "node.image_slots", "16" },
+	{ "workstation", "node.memory_mib", "32768" }, { "jetson", "node.acq_slots", "256" },
+	{ "jetson", "node.image_slots", "4" },         { "jetson", "node.memory_mib", "3072" },
 };
 
 const char *bs_key_fallback(const struct bs_key *key, const char *board)

@@ -116,8 +116,10 @@ static void print_row(FILE *to, const struct bs_key *key)
 
 static void print_table(FILE *to, const char *title, enum bs_key_scope scope)
 {
-	(void)fprintf(to, "\n## %s\n\n| key | type | unit | default | range | meaning |\n"
-		      "|---|---|---|---|---|---|\n", title);
+	(void)fprintf(to,
+		      "\n## %s\n\n| key | type | unit | default | range | meaning |\n"
+		      "|---|---|---|---|---|---|\n",
+		      title);
 	for (size_t i = 0; i < bs_keys_count; i++)
 		if (bs_keys[i].scope == scope)
 			print_row(to, &bs_keys[i]);
@@ -127,13 +129,14 @@ void bs_config_print_keys(FILE *to)
 {
 	static const char *const boards[] = { "workstation", "jetson" };
 
-	(void)fputs("# Keys of a site file\n\n"
-		    "A site file is in libconfig's syntax: `name = value;`, groups `name: { ... };`, lists "
-		    "`( { ... }, { ... } )`.\nA dot in a key below stands for a group: `node.name` is "
-		    "`node: { name = \"bay-3\"; };`.\nRelative paths start from the file's own folder. An "
-		    "integer may stand for a number, never a number for an\ninteger; an integer beyond 32 "
-		    "bits ends in `L`. `@include` is refused. `boreside check FILE` names every fault.\n",
-		    to);
+	(void)fputs(
+		"# Keys of a site file\n\n"
+		"A site file is in libconfig's syntax: `name = value;`, groups `name: { ... };`, lists "
+		"`( { ... }, { ... } )`.\nA dot in a key below stands for a group: `node.name` is "
+		"`node: { name = \"bay-3\"; };`.\nRelative paths start from the file's own folder. An "
+		"integer may stand for a number, never a number for an\ninteger; an integer beyond 32 "
+		"bits ends in `L`. `@include` is refused. `boreside check FILE` names every fault.\n",
+		to);
 	print_table(to, "The site", BS_SCOPE_SITE);
 	(void)fputs("\nDefaults that `node.board` changes:\n\n", to);
 	for (size_t b = 0; b < 2; b++)

@@ -10,6 +10,8 @@
 
 #include "core/pools.h"
 
+static const char axes[] = "xyz";
+
 static size_t row(const struct bs_scope *s, const char *path)
 {
 	const struct bs_key *key = bs_key_find(s->scope, path);
@@ -47,9 +49,10 @@ static void tell(const struct bs_reading *r, const struct bs_scope *s, const cha
 }
 
 /* At the line of path; where it is not given, at that of near, the key that asks for it. */
-__attribute__((format(printf, 5, 6))) static void
-fault_near(const struct bs_reading *r, const struct bs_scope *s, const char *path, const char *near,
-	   const char *fmt, ...)
+__attribute__((format(printf, 5, 6))) static void fault_near(const struct bs_reading *r,
+							     const struct bs_scope *s,
+							     const char *path, const char *near,
+							     const char *fmt, ...)
 {
 	unsigned line = s->at[row(s, path)];
 	char why[448];
@@ -142,8 +145,6 @@ static void file_where(const struct bs_reading *r, const struct bs_scope *s, con
 static void rule_matrix(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p)
 {
-	static const char axis[] = "xyz";
-
 	if (!sound(s, "matrix", "dims", NULL))
 		return;
 	if (p->dims == 1)
@@ -152,23 +153,24 @@ static void rule_matrix(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "matrix", "z is %u: it must be 1 in 2D", p->matrix[2]);
 	for (uint32_t i = 0; i < p->dims && i < 3; i++)
 		if (p->matrix[i] < BS_AXIS_MIN)
-			fault(r, s, "matrix", "%c is %u: outside %u .. %u voxels", axis[i], p->matrix[i],
-			      BS_AXIS_MIN, BS_AXIS_MAX);
+			fault(r, s, "matrix", "%c is %u: outside %u .. %u voxels", axes[i],
+			      p->matrix[i], BS_AXIS_MIN, BS_AXIS_MAX);
 }
 
 static void rule_sizes(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
 {
 	if (sound(s, "samples", "discard", NULL) && p->samples + p->discard > 65535u)
-		fault(r, s, "discard", "samples and discard are %u together: an acquisition holds 65535",
+		fault(r, s, "discard",
+		      "samples and discard are %u together: an acquisition holds 65535",
 		      p->samples + p->discard);
 	if (sound(s, "samples", "readouts", NULL) && bs_protocol_samples(p) > BS_FRAME_SAMPLES_MAX)
 		fault(r, s, "readouts", "a frame of %llu samples is beyond the limit of %llu",
 		      (unsigned long long)bs_protocol_samples(p),
 		      (unsigned long long)BS_FRAME_SAMPLES_MAX);
 	if (sound(s, "slices", "contrasts", NULL) && p->slices * p->contrasts > BS_FRAMES_MAX)
-		fault(r, s, "slices", "%u slices x %u contrasts: at most %u frames may be open", p->slices,
-		      p->contrasts, BS_FRAMES_MAX);
+		fault(r, s, "slices", "%u slices x %u contrasts: at most %u frames may be open",
+		      p->slices, p->contrasts, BS_FRAMES_MAX);
 	if (!sound(s, "readouts", NULL))
 		return;
 	if (sound(s, "gridding.chunk_readouts", NULL) && p->chunk_readouts > p->readouts)
@@ -193,7 +195,7 @@ static void rule_cartesian(const struct bs_reading *r, const struct bs_scope *s,
 	}
 	for (uint32_t i = 0; i < 3; i++)
 		if (p->encoded[i] < p->matrix[i])
-			fault(r, s, "encoded", "%c is %u: less than the matrix's %u", "xyz"[i],
+			fault(r, s, "encoded", "%c is %u: less than the matrix's %u", axes[i],
 			      p->encoded[i], p->matrix[i]);
 	if (p->matrix[2] == 1 && p->encoded[2] > 1)
 		fault(r, s, "encoded", "z is %u: it must be 1 in 2D", p->encoded[2]);
@@ -239,14 +241,15 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 		return;
 	}
 	if (p->method == BS_METHOD_CARTESIAN && t->type != BS_TRAJ_CARTESIAN)
-		fault(r, s, "trajectory.type", "method cartesian needs a cartesian trajectory, not %s",
-		      type);
+		fault(r, s, "trajectory.type",
+		      "method cartesian needs a cartesian trajectory, not %s", type);
 	if (traj_dims(t->type) != 0 && sound(s, "dims", "matrix", NULL) && p->dims >= 2 &&
 	    traj_dims(t->type) != p->dims)
 		fault(r, s, "trajectory.type", "%s has %u dimensions, the protocol %u", type,
 		      traj_dims(t->type), p->dims);
 	file_where(r, s, "trajectory.file", t->file, t->type == BS_TRAJ_FILE, "trajectory.type",
-		   "file", strlen(t->file) < 3 || strcmp(t->file + strlen(t->file) - 3, ".h5") != 0);
+		   "file",
+		   strlen(t->file) < 3 || strcmp(t->file + strlen(t->file) - 3, ".h5") != 0);
 	if (sound(s, "trajectory.interleaves", NULL) && t->interleaves != 0) {
 		if (!winds)
 			fault(r, s, "trajectory.interleaves",
@@ -260,7 +263,7 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 	for (uint32_t i = 0; t->unit == BS_UNIT_RAD_PER_M && i < p->dims; i++)
 		if (sound(s, "fov_mm", "matrix", "trajectory.unit", NULL) && p->fov_mm[i] <= 0.0f) {
 			fault_near(r, s, "fov_mm", "trajectory.unit",
-				   "%c is missing; trajectory.unit rad/m needs it", "xyz"[i]);
+				   "%c is missing; trajectory.unit rad/m needs it", axes[i]);
 			break;
 		}
 	rule_cartesian(r, s, p);
@@ -278,8 +281,8 @@ static void rule_gridding(const struct bs_reading *r, const struct bs_scope *s,
 		else if (p->accuracy > 0.0 && p->accuracy < 1e-6)
 			fault(r, s, "gridding.accuracy", "%g is outside 1e-06 .. 0.1", p->accuracy);
 		else if (p->accuracy == 0.0 && p->width < 2.0)
-			fault_near(r, s, "gridding.width", "gridding.oversampling", "%g is outside 2 .. 16 cells (without accuracy)",
-			      p->width);
+			fault_near(r, s, "gridding.width", "gridding.oversampling",
+				   "%g is outside 2 .. 16 cells (without accuracy)", p->width);
 		if (p->accuracy == 0.0 && p->oversampling < 1.25)
 			fault_near(r, s, "gridding.oversampling", "gridding.width",
 				   "%g is outside 1.25 .. 2 (without accuracy)", p->oversampling);
@@ -353,7 +356,8 @@ static bool loopback(const char *at)
 	if (strncmp(at, "[::1]:", 6) == 0) {
 		at += 6;
 	} else {
-		if (sscanf(at, "%3u.%3u.%3u.%3u:%n", &octet[0], &octet[1], &octet[2], &octet[3], &n) != 4 ||
+		if (sscanf(at, "%3u.%3u.%3u.%3u:%n", &octet[0], &octet[1], &octet[2], &octet[3],
+			   &n) != 4 ||
 		    n == 0 || octet[0] != 127 || octet[1] > 255 || octet[2] > 255 || octet[3] > 255)
 			return false;
 		at += n;
@@ -375,7 +379,8 @@ static void rule_url(const struct bs_reading *r, const struct bs_scope *s, const
 			fault(r, s, key, "must not be empty");
 	} else if (strncmp(url, "tcp://", 6) == 0) {
 		if (!loopback(url + 6))
-			fault(r, s, key, "%s: tcp is open to loopback only: tcp://127.0.0.1:PORT", url);
+			fault(r, s, key, "%s: tcp is open to loopback only: tcp://127.0.0.1:PORT",
+			      url);
 	} else if (strncmp(url, "ws://", 5) == 0) {
 		fault(r, s, key, "%s: ws is refused (crafted handshakes end the process)", url);
 	} else if (strncmp(url, "ipc://", 6) != 0) {
@@ -437,8 +442,8 @@ void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const s
 		fault(r, s, "node.run_dir", "must not be empty");
 	if (sound(s, "node.heartbeat_ms", "node.stall_ms", NULL) &&
 	    site->stall_ms < 2.0 * site->heartbeat_ms)
-		fault(r, s, "node.stall_ms", "%g is less than twice heartbeat_ms, %g", site->stall_ms,
-		      site->heartbeat_ms);
+		fault(r, s, "node.stall_ms", "%g is less than twice heartbeat_ms, %g",
+		      site->stall_ms, site->heartbeat_ms);
 	rule_endpoints(r, s, site);
 	for (uint32_t i = 0; i < site->sinks; i++) {
 		if (!sound(&sinks[i], "type", "dir", NULL))
@@ -448,14 +453,17 @@ void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const s
 		for (uint32_t j = 0; j < i; j++)
 			if (strcmp(site->sink[i].type, site->sink[j].type) == 0 &&
 			    strcmp(site->sink[i].dir, site->sink[j].dir) == 0)
-				fault(r, &sinks[i], "dir", "the same as %s (line %u)", sinks[j].label,
-				      sinks[j].line);
+				fault(r, &sinks[i], "dir", "the same as %s (line %u)",
+				      sinks[j].label, sinks[j].line);
 	}
 	for (uint32_t i = 0; i < site->protocols; i++)
 		for (uint32_t j = 0; j < i; j++)
-			if (sound(&protocols[i], "name", NULL) && sound(&protocols[j], "name", NULL) &&
+			if (sound(&protocols[i], "name", NULL) &&
+			    sound(&protocols[j], "name", NULL) &&
 			    strcmp(site->protocol[i].name, site->protocol[j].name) == 0)
-				fault(r, &protocols[i], "name", "\"%s\" is already the name of %s (line %u)",
-				      site->protocol[i].name, protocols[j].label, protocols[j].line);
+				fault(r, &protocols[i], "name",
+				      "\"%s\" is already the name of %s (line %u)",
+				      site->protocol[i].name, protocols[j].label,
+				      protocols[j].line);
 	rule_memory(r, s, site, protocols);
 }

@@ -79,8 +79,8 @@ static const char *number_fault(const char *token)
 {
 	const char *digits = token + (*token == '-' || *token == '+');
 	bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
-	size_t body = hex ? 2 + strspn(digits + 2, "0123456789abcdefABCDEF") :
-			    strspn(digits, "0123456789");
+	size_t body = hex ? 2 + strspn(digits + 2, "0123456789abcdefABCDEF")
+			  : strspn(digits, "0123456789");
 	bool wide = digits[body] == 'L';
 	const char *tail = digits + body + (wide ? strspn(digits + body, "L") : 0);
 	bool negative = *token == '-';
@@ -93,8 +93,8 @@ static const char *number_fault(const char *token)
 		unsigned long long top = wide ? INT64_MAX : INT32_MAX;
 
 		if (errno == ERANGE || v > top + negative)
-			return wide ? "does not fit 64 bits" :
-				      "does not fit 32 bits (a larger integer ends in L)";
+			return wide ? "does not fit 64 bits"
+				    : "does not fit 32 bits (a larger integer ends in L)";
 		return NULL;
 	}
 	if (!hex) {

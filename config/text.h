@@ -13,9 +13,9 @@
 
 #include "core/err.h"
 
-#define BS_TEXT_MAX      (1u << 20) /* bytes of a site file */
-#define BS_TEXT_SPOTS    64u
-#define BS_TEXT_KEY_MAX  64u
+#define BS_TEXT_MAX     (1u << 20) /* bytes of a site file */
+#define BS_TEXT_SPOTS   64u
+#define BS_TEXT_KEY_MAX 64u
 
 struct bs_text_spot {
 	unsigned line;
@@ -29,9 +29,9 @@ struct bs_text {
 	char *text; /* NUL-terminated, without other NULs */
 	size_t size;
 	struct bs_text_spot spot[BS_TEXT_SPOTS]; /* literals that do not survive */
-	unsigned spots;    /* may exceed BS_TEXT_SPOTS: then the rest are not kept */
-	unsigned include;  /* line of an @include; 0: none */
-	unsigned open;     /* line where a string or comment begins that never ends; 0: none */
+	unsigned spots;   /* may exceed BS_TEXT_SPOTS: then the rest are not kept */
+	unsigned include; /* line of an @include; 0: none */
+	unsigned open;    /* line where a string or comment begins that never ends; 0: none */
 };
 
 /* BS_ERR_IO, or BS_ERR_FORMAT: not a regular file, empty, too large, holds a NUL. */

@@ -6,10 +6,10 @@
 #include <string.h>
 
 static const char *const type_names[] = {
-	[CONFIG_TYPE_NONE] = "nothing",   [CONFIG_TYPE_GROUP] = "a group { }",
-	[CONFIG_TYPE_INT] = "an integer", [CONFIG_TYPE_INT64] = "an integer",
-	[CONFIG_TYPE_FLOAT] = "a number", [CONFIG_TYPE_STRING] = "a string",
-	[CONFIG_TYPE_BOOL] = "a boolean", [CONFIG_TYPE_ARRAY] = "an array [ ]",
+	[CONFIG_TYPE_NONE] = "nothing",    [CONFIG_TYPE_GROUP] = "a group { }",
+	[CONFIG_TYPE_INT] = "an integer",  [CONFIG_TYPE_INT64] = "an integer",
+	[CONFIG_TYPE_FLOAT] = "a number",  [CONFIG_TYPE_STRING] = "a string",
+	[CONFIG_TYPE_BOOL] = "a boolean",  [CONFIG_TYPE_ARRAY] = "an array [ ]",
 	[CONFIG_TYPE_LIST] = "a list ( )",
 };
 
@@ -48,8 +48,8 @@ static bool get_number(double *out, const config_setting_t *v, const struct bs_k
 	if (type == CONFIG_TYPE_FLOAT) {
 		*out = config_setting_get_float(v);
 	} else if (type == CONFIG_TYPE_INT || type == CONFIG_TYPE_INT64) {
-		long long i = type == CONFIG_TYPE_INT ? config_setting_get_int(v) :
-							config_setting_get_int64(v);
+		long long i = type == CONFIG_TYPE_INT ? config_setting_get_int(v)
+						      : config_setting_get_int64(v);
 
 		*out = (double)i;
 		if (*out >= 0x1p63 || (long long)*out != i)
@@ -225,12 +225,13 @@ static bool put(unsigned char *field, const char *folder, const config_setting_t
 		memcpy(field, &index, sizeof(index));
 		return true;
 	case BS_KEY_WORD_TEXT:
-		return get_word(&index, &s, v, key, why) && put_string((char *)field, key->size, s, why);
+		return get_word(&index, &s, v, key, why) &&
+		       put_string((char *)field, key->size, s, why);
 	case BS_KEY_TEXT:
 		if (!get_string(&s, v, key, why))
 			return false;
-		return s[0] != '\0' ? put_string((char *)field, key->size, s, why) :
-				      WHY(why, "must not be empty");
+		return s[0] != '\0' ? put_string((char *)field, key->size, s, why)
+				    : WHY(why, "must not be empty");
 	case BS_KEY_PATH:
 		return get_string(&s, v, key, why) &&
 		       put_path((char *)field, key->size, folder, s, why);
@@ -288,7 +289,8 @@ int bs_value_default(const struct bs_reading *r, struct bs_scope *s, const struc
 	(void)snprintf(text, sizeof(text), "v = %s;", fallback);
 	config_init(&c);
 	if (config_read_string(&c, text) == CONFIG_TRUE &&
-	    put((unsigned char *)s->base + key->offset, r->folder, config_lookup(&c, "v"), key, &why))
+	    put((unsigned char *)s->base + key->offset, r->folder, config_lookup(&c, "v"), key,
+		&why))
 		rc = 0;
 	config_destroy(&c);
 	return rc;

@@ -29,7 +29,7 @@ struct bs_scope {
 
 struct bs_reading {
 	struct bs_faults *faults;
-	struct bs_text *text; /* NULL while defaults are read */
+	struct bs_text *text;      /* NULL while defaults are read */
 	char folder[BS_PATH_MAX_]; /* of the site file, absolute */
 };
 

@@ -20,7 +20,8 @@
 extern "C" {
 #endif
 
-#define BS_POOLS_ENVELOPE   64u   /* bytes; BS_WIRE_BYTES of ipc/wire.h (core cannot see it; the test compares) */
+#define BS_POOLS_ENVELOPE                                                                          \
+	64u /* bytes; BS_WIRE_BYTES of ipc/wire.h (core cannot see it; the test compares) */
 #define BS_POOLS_TRAJ_DIMS  3u    /* of a message, at most */
 #define BS_POOLS_ATTRIBUTES 4096u /* bytes of an image's attributes */
 #define BS_POOLS_IMAGE_HEAD (BS_POOLS_ENVELOPE + BS_MRD_IMAGE_BYTES + 8u + BS_POOLS_ATTRIBUTES)

@@ -1,4 +1,5 @@
-/* test/fuzz/fuzz_config.c - any bytes as a site file: refused, or read and printed as the same site */
+/* test/fuzz/fuzz_config.c - any bytes as a site file: refused, or read and printed as the same site
+ */
 #define _GNU_SOURCE /* open_memstream */
 #include "config/config.h"
 

@@ -34,3 +34,5 @@ rows=$("$BORESIDE" check --keys | grep -c '^| `')
 keys=$(grep -c '^[SKP]("' "$here/config/keys.c")
 [ "$rows" -eq "$keys" ] && [ "$keys" -gt 50 ] && echo "ok --keys prints all $keys keys" ||
 	echo "not ok --keys prints $rows rows of $keys keys"
+"$BORESIDE" check --keys | cmp -s - "$here/config/KEYS.md" && echo "ok config/KEYS.md is the table" ||
+	echo "not ok config/KEYS.md is not what boreside check --keys prints: write it anew"

@@ -88,7 +88,8 @@ static void defaults(void)
 		      p->combine == BS_COMBINE_RSS && p->output == BS_OUTPUT_MAGNITUDE &&
 		      p->backend == BS_BACKEND_AUTO && p->slices == 1 && p->contrasts == 1,
 	      "accuracy 1e-4, ramp, root-sum-of-squares, magnitude, auto");
-	CHECK(bs_config_find(&site, "p") == p && bs_config_find(&site, "q") == NULL, "found by name");
+	CHECK(bs_config_find(&site, "p") == p && bs_config_find(&site, "q") == NULL,
+	      "found by name");
 	CHECK(strcmp(bs_method_name(BS_METHOD_CARTESIAN), "cartesian") == 0 &&
 		      strcmp(bs_method_name((enum bs_method)99), "?") == 0,
 	      "method names");
@@ -115,6 +116,7 @@ static void defaults(void)
 	      "loopback tcp; an endpoint that is off");
 }
 
+/* clang-format off */
 static const struct {
 	unsigned line;
 	const char *want, *text; /* want: behind "file:line: " */
@@ -331,6 +333,7 @@ static const struct {
 	{ 4, "protocols.[0].budget.on_miss: has no effect without budget.image_ms",
 	  PROTOCOL("budget: { on_miss = \"stop\"; };") },
 };
+/* clang-format on */
 
 static void refusals(void)
 {
@@ -339,28 +342,36 @@ static void refusals(void)
 		int rc = load(&site, refused[i].text);
 
 		(void)snprintf(place, sizeof(place), "%s:%u: ", path, refused[i].line);
-		CHECK(rc == BS_ERR_CONFIG && faults == 1 && strncmp(told, place, strlen(place)) == 0 &&
+		CHECK(rc == BS_ERR_CONFIG && faults == 1 &&
+			      strncmp(told, place, strlen(place)) == 0 &&
 			      strstr(told, refused[i].want) != NULL,
 		      "line %u: %s; told %s", refused[i].line, refused[i].want, told);
 	}
 	CHECK(bs_config_load(&site, "/nowhere/x.cfg", collect, NULL) == BS_ERR_CONFIG, "no file");
 	CHECK(bs_config_load(&site, dir, NULL, NULL) == BS_ERR_CONFIG, "a folder, told to nobody");
-	CHECK(load_bytes(&site, "a\0b", 3) == BS_ERR_CONFIG && strstr(told, "a NUL at byte 1") != NULL,
+	CHECK(load_bytes(&site, "a\0b", 3) == BS_ERR_CONFIG &&
+		      strstr(told, "a NUL at byte 1") != NULL,
 	      "a NUL: %s", told);
 }
 
 static void all_at_once(void)
 {
-	static const char *const want[] = { ":1: node.threads: ", ":1: node.board: ", ":3: sinks.[0].type: ",
-					    ":4: protocols.[0].coils: ", ":4: protocols.[0].method: missing",
-					    ":5: protocols.[0].trajectory.seed: ", ":6: protocols.[0].x: " };
+	static const char *const want[] = { ":1: node.threads: ",
+					    ":1: node.board: ",
+					    ":3: sinks.[0].type: ",
+					    ":4: protocols.[0].coils: ",
+					    ":4: protocols.[0].method: missing",
+					    ":5: protocols.[0].trajectory.seed: ",
+					    ":6: protocols.[0].x: " };
 	const char *at = told;
 
-	CHECK(load(&site, "node: { threads = 5.5; board = \"x\"; };\n\n"
-			  "sinks = ( { type = \"x\"; dir = \"d\"; } );\n"
-			  "protocols = ( { name = \"p\"; coils = 99; matrix = [64, 64]; samples = 8; readouts = 8;\n"
-			  "trajectory: { type = \"radial2d\"; seed = 9999999999; };\n"
-			  "x = 1; } );\n") == BS_ERR_CONFIG && faults == 7,
+	CHECK(load(&site,
+		   "node: { threads = 5.5; board = \"x\"; };\n\n"
+		   "sinks = ( { type = \"x\"; dir = \"d\"; } );\n"
+		   "protocols = ( { name = \"p\"; coils = 99; matrix = [64, 64]; samples = 8; readouts = 8;\n"
+		   "trajectory: { type = \"radial2d\"; seed = 9999999999; };\n"
+		   "x = 1; } );\n") == BS_ERR_CONFIG &&
+		      faults == 7,
 	      "seven faults at once: %s", told);
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		const char *next = strstr(at, want[i]);
@@ -370,6 +381,7 @@ static void all_at_once(void)
 	}
 }
 
+/* clang-format off */
 /* Sets every key of every scope to something that is not its default. */
 static const char every[] =
 	"node: { name = \"n\\\"\\\\\"; board = \"workstation\"; run_dir = \"/r\"; cache_dir = \"c\"; threads = 3;\n"
@@ -393,6 +405,7 @@ static const char every[] =
 	"  gridding: { accuracy = 3e-5; };\n"
 	"  ls: { lambda = 0.017; iterations = 9; tolerance = 1e-5; fhd = \"exact\"; q = \"exact\"; basis = \"box\";\n"
 	"    preconditioner = \"circulant\"; w_file = \"w.mtx\"; }; } );\n";
+/* clang-format on */
 
 static void print_to(char **text, const struct bs_key *key, const void *base)
 {
@@ -423,8 +436,8 @@ static void round_trip(void)
 	FILE *f = NULL;
 	int rc = 0;
 
-	if (load(&plain, PROTOCOL("")
-		 "sinks = ( { type = \"png\"; dir = \"x\"; } );") != 0 || load(&site, every) != 0) {
+	if (load(&plain, PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"x\"; } );") != 0 ||
+	    load(&site, every) != 0) {
 		CHECK(0, "every key can be given: %s", told);
 		return;
 	}
@@ -500,7 +513,8 @@ static void fields(void)
 		{ offsetof(struct bs_site, sinks), sizeof(site.sinks) },
 		{ offsetof(struct bs_site, protocol), sizeof(site.protocol) },
 		/* and the padding behind it, the only one: gcc 12 clears the wrong bytes here */
-		{ offsetof(struct bs_site, protocols), sizeof(site) - offsetof(struct bs_site, protocols) },
+		{ offsetof(struct bs_site, protocols),
+		  sizeof(site) - offsetof(struct bs_site, protocols) },
 	};
 
 	memset(&p, 0xff, sizeof(p));
@@ -542,13 +556,17 @@ static void documentation(void)
 		char start[160];
 		const char *row = NULL;
 		const char *end = NULL;
+		unsigned bars = 0;
 
 		(void)snprintf(start, sizeof(start), "\n| `%s` | ", bs_keys[i].path);
 		row = strstr(text, start);
 		end = row != NULL ? strchr(row + 1, '\n') : NULL;
+		for (const char *p = row; p != NULL && p < end; p++)
+			bars += *p == '|';
 		CHECK(end != NULL && (size_t)(end - row) > strlen(bs_keys[i].help) &&
 			      memmem(row, (size_t)(end - row), bs_keys[i].help,
-				     strlen(bs_keys[i].help)) != NULL,
+				     strlen(bs_keys[i].help)) != NULL &&
+			      bars == 7,
 		      "%s is documented", bs_keys[i].path);
 	}
 	free(text);
@@ -576,7 +594,8 @@ static void mangled(void)
 
 			len = len < n - at ? len : n - at;
 			if (what < 0.6) {
-				text[at] = spice[(size_t)(check_uniform(&seed) * (sizeof(spice) - 1))];
+				text[at] =
+					spice[(size_t)(check_uniform(&seed) * (sizeof(spice) - 1))];
 			} else if (what < 0.75) {
 				n = at;
 			} else if (what < 0.9) {
@@ -596,7 +615,8 @@ static void mangled(void)
 			bad++;
 			for (size_t i = 0; i < n; i++)
 				lines += text[i] == '\n';
-			for (char *p = told, *end = NULL; p != NULL; p = end != NULL ? end + 1 : NULL) {
+			for (char *p = told, *end = NULL; p != NULL;
+			     p = end != NULL ? end + 1 : NULL) {
 				end = strchr(p, '\n');
 				if (sscanf(p + strlen(path), ":%u: ", &line) != 1 || line < 1 ||
 				    line > lines)
@@ -605,7 +625,8 @@ static void mangled(void)
 		}
 	}
 	CHECK(good + bad == 1500 && good > 0 && bad > 0 && astray == 0,
-	      "1500 mangled files: %u read, %u refused, %u faults without a place", good, bad, astray);
+	      "1500 mangled files: %u read, %u refused, %u faults without a place", good, bad,
+	      astray);
 }
 
 int main(void)
@@ -625,8 +646,8 @@ int main(void)
 	words();
 	documentation();
 	mangled();
-	for (const char *const *f = (const char *const[]){ "site.cfg", "half.cfl", "whole.cfl", "whole.hdr",
-							   "w.mtx", NULL };
+	for (const char *const *f = (const char *const[]){ "site.cfg", "half.cfl", "whole.cfl",
+							   "whole.hdr", "w.mtx", NULL };
 	     *f != NULL; f++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", dir, *f);
 		(void)unlink(path);

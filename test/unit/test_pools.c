@@ -18,10 +18,16 @@ int main(void)
 	site.protocols = 2;
 	site.acq_slots = 10;
 	site.image_slots = 3;
-	p[0] = (struct bs_protocol){ .matrix = { 64, 64, 1 }, .samples = 128, .coils = 4,
-				     .discard = 2, .combine = BS_COMBINE_RSS };
-	p[1] = (struct bs_protocol){ .matrix = { 16, 16, 16 }, .samples = 16, .coils = 2,
-				     .combine = BS_COMBINE_NONE, .output = BS_OUTPUT_COMPLEX };
+	p[0] = (struct bs_protocol){ .matrix = { 64, 64, 1 },
+				     .samples = 128,
+				     .coils = 4,
+				     .discard = 2,
+				     .combine = BS_COMBINE_RSS };
+	p[1] = (struct bs_protocol){ .matrix = { 16, 16, 16 },
+				     .samples = 16,
+				     .coils = 2,
+				     .combine = BS_COMBINE_NONE,
+				     .output = BS_OUTPUT_COMPLEX };
 	CHECK(bs_pools_acq_message(&p[0]) == 64 + 340 + 130 * (12 + 4 * 8),
 	      "envelope, header, three trajectory dimensions and four coils of 130 samples");
 	CHECK(bs_pools_size(&pools, &site, &why) == 0, "sizes");
@@ -35,8 +41,11 @@ int main(void)
 	CHECK(BS_POOLS_PIXELS % BS_ALIGN == 0 && BS_POOLS_IMAGE_AT == 50, "pixels are aligned");
 
 	/* the largest that config/ lets pass: no part of the arithmetic may wrap */
-	p[0] = (struct bs_protocol){ .matrix = { 512, 512, 512 }, .samples = 65535, .coils = 64,
-				     .discard = 65535, .output = BS_OUTPUT_COMPLEX };
+	p[0] = (struct bs_protocol){ .matrix = { 512, 512, 512 },
+				     .samples = 65535,
+				     .coils = 64,
+				     .discard = 65535,
+				     .output = BS_OUTPUT_COMPLEX };
 	site.acq_slots = site.image_slots = UINT32_MAX;
 	CHECK(bs_pools_size(&pools, &site, &why) == BS_ERR_NOMEM, "refused: %s", why.text);
 	CHECK(pools.image_bytes == 4416 + (UINT64_C(1) << 36), "64 coils of 512^3 in 64 bits");
