@@ -5,41 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/memplan.h"
 #include "config/config.h"
-#include "core/pools.h"
 
 static void print_fault(void *arg, const char *line)
 {
 	(void)fprintf(arg, "%s\n", line);
 }
 
-static void print_pool(const char *what, uint64_t slots, uint64_t bytes)
-{
-	(void)printf("#   %-28s %8llu x %12llu = %14llu bytes\n", what, (unsigned long long)slots,
-		     (unsigned long long)bytes, (unsigned long long)(slots * bytes));
-}
-
 /* The plan is printed as comments behind the resolved site file, which stays a valid one. */
-static int print_plan(const struct bs_site *site)
+static int check(const char *path, struct bs_site *site, struct bs_memplan *plan)
 {
-	struct bs_pools pools;
-	struct bs_fail why;
+	int rc = 0;
 
-	if (bs_pools_size(&pools, site, &why) != 0) {
-		(void)fprintf(stderr, "%s: %s\n", site->file, why.text);
+	if (bs_config_load(site, path, print_fault, stderr) != 0)
 		return 1;
-	}
-	(void)printf("#\n# Memory plan\n# shared by ingest, recon and emit:\n");
-	print_pool("acquisition slots", pools.acq_slots, pools.acq_bytes);
-	print_pool("image slots", pools.image_slots, pools.image_bytes);
-	(void)printf("#   total %llu bytes of %u MiB\n", (unsigned long long)pools.total_bytes,
-		     site->memory_mib);
-	return 0;
+	rc = bs_memplan_make(plan, site, print_fault, stderr);
+	(void)printf("# %s, as resolved\n", site->file);
+	bs_config_print(stdout, site);
+	(void)printf("#\n");
+	bs_memplan_print(stdout, plan, site, "# ");
+	return rc != 0;
 }
 
 int bs_cmd_check(int argc, char **argv)
 {
 	struct bs_site *site = NULL;
+	struct bs_memplan *plan = NULL;
 	int rc = 1;
 
 	if (argc == 2 && strcmp(argv[1], "--keys") == 0) {
@@ -51,15 +43,12 @@ int bs_cmd_check(int argc, char **argv)
 		return 2;
 	}
 	site = malloc(sizeof(*site));
-	if (site == NULL) {
+	plan = malloc(sizeof(*plan));
+	if (site == NULL || plan == NULL)
 		(void)fprintf(stderr, "boreside check: no memory\n");
-		return 1;
-	}
-	if (bs_config_load(site, argv[1], print_fault, stderr) == 0) {
-		(void)printf("# %s, as resolved\n", site->file);
-		bs_config_print(stdout, site);
-		rc = print_plan(site);
-	}
+	else
+		rc = check(argv[1], site, plan);
+	free(plan);
 	free(site);
 	return rc;
 }

@@ -8,13 +8,15 @@ trap 'rm -rf "$dir"' EXIT
 for name in demo host workstation jetson; do
 	if "$BORESIDE" check "$here/config/$name.cfg" >"$dir/$name.cfg" 2>"$dir/err"; then
 		echo "ok config/$name.cfg is valid"
+	elif [ -s "$dir/err" ] && ! grep -qv 'has no [A-Za-z]* engine here$' "$dir/err"; then
+		echo "skip config/$name.cfg: $(head -n 1 "$dir/err" | sed 's/^[^ ]* //')"
 	else
 		echo "not ok config/$name.cfg: $(head -n 5 "$dir/err")"
 		continue
 	fi
 	grep -q '^# Memory plan' "$dir/$name.cfg" && echo "ok $name: a memory plan" ||
 		echo "not ok $name: no memory plan"
-	"$BORESIDE" check "$dir/$name.cfg" 2>&1 | sed 's/^# .*as resolved//' >"$dir/again"
+	"$BORESIDE" check "$dir/$name.cfg" 2>"$dir/err" | sed 's/^# .*as resolved//' >"$dir/again"
 	sed 's/^# .*as resolved//' "$dir/$name.cfg" | cmp -s - "$dir/again" &&
 		echo "ok $name: what check prints is the same site" ||
 		echo "not ok $name: check of its own output: $(head -n 3 "$dir/again")"
