@@ -4,13 +4,13 @@
  * apply:  out[c](n) = sum_n' Q(n - n') in[c](n')
  * sense:  out(n) = sum_c conj(S_c(n)) sum_n' Q(n - n') S_c(n') in(n')
  * in, out [coil][z][y][x] complex float (sense: one image); maps S [coil][z][y][x] complex float;
- * q as in gpu/q.h. in and out may be the same array.
+ * q as in gpu/q.h. in and out may be the same array for apply, not for sense.
  *
  * Pruned: along z only the Ny x Nx lines that hold voxels are padded and transformed; each plane
  * of the padded z axis is then transformed along y and x, multiplied by Q's spectrum, and
  * transformed back while it is in the cache, and only what is wanted is kept, so the padded grid
  * never exists. The spectrum is real because Q is Hermitian. The padded size of an axis is the
- * least product of 2, 3, 4 and 5 that is at least 2N - 1 (gpu/lines.h): any N is legal.
+ * cheapest product of 2, 3 and 5 that is at least 2N - 1 (gpu/lines.h): any N is legal.
  * The sum over coils runs in the order of the coils; results do not depend on the team.
  *
  * need -> plan -> { apply | sense }* -> close. plan takes from the arena and may allocate beside
