@@ -8,6 +8,7 @@
 
 int bs_cmd_check(int argc, char **argv);
 int bs_cmd_recon(int argc, char **argv);
+int bs_cmd_compare(int argc, char **argv);
 int bs_cmd_version(int argc, char **argv);
 
 #endif

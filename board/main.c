@@ -11,6 +11,7 @@ static const struct {
 } commands[] = {
 	{ "check", bs_cmd_check, "FILE | --keys         is a site file valid; its memory plan and budgets" },
 	{ "recon", bs_cmd_recon, "-c FILE [-p PROTOCOL] RECORDING -o OUT   the pipeline in one process" },
+	{ "compare", bs_cmd_compare, "A B                  percent error, NRMSE after optimal scaling, PSNR" },
 	{ "version", bs_cmd_version, "                     the release and what it was built with" },
 };
 

@@ -60,6 +60,20 @@ static double percentile(float *v, uint64_t n)
 	return v[k] + (at - (double)k) * (next - v[k]);
 }
 
+int bs_montage_arrange(struct bs_montage *m, uint32_t columns, struct bs_fail *why)
+{
+	uint64_t plane = (uint64_t)m->nx * m->ny;
+	uint64_t rows = ((uint64_t)m->planes + columns - 1) / columns;
+
+	if (plane > BS_MONTAGE_PIXELS_MAX || plane > BS_MONTAGE_PIXELS_MAX / (columns * rows))
+		return bs_fail(why, BS_ERR_SIZE,
+			       "%u planes of %u x %u pixels are too many for a picture", m->planes,
+			       m->nx, m->ny);
+	m->columns = columns;
+	m->rows = (uint32_t)rows;
+	return 0;
+}
+
 int bs_montage_make(struct bs_montage *m, const float *pixels, bool is_complex, uint32_t nx,
 		    uint32_t ny, uint32_t planes, struct bs_fail *why)
 {
@@ -67,24 +81,21 @@ int bs_montage_make(struct bs_montage *m, const float *pixels, bool is_complex, 
 	double top = 0.0;
 	uint64_t n;
 	float *v;
+	int rc;
 
 	memset(m, 0, sizeof(*m));
 	if (plane == 0 || planes == 0)
 		return bs_fail(why, BS_ERR_SIZE, "an image of %u x %u pixels in %u planes", nx, ny,
 			       planes);
-	m->columns = (uint32_t)ceil(sqrt((double)planes));
-	m->rows = (planes + m->columns - 1) / m->columns;
-	if (plane > BS_MONTAGE_PIXELS_MAX ||
-	    plane > BS_MONTAGE_PIXELS_MAX / ((uint64_t)m->columns * m->rows))
-		return bs_fail(why, BS_ERR_SIZE,
-			       "%u planes of %u x %u pixels are too many for a picture", planes, nx,
-			       ny);
-	n = plane * planes;
-	m->pixels = pixels;
-	m->is_complex = is_complex;
 	m->nx = nx;
 	m->ny = ny;
 	m->planes = planes;
+	rc = bs_montage_arrange(m, (uint32_t)ceil(sqrt((double)planes)), why);
+	if (rc != 0)
+		return rc;
+	n = plane * planes;
+	m->pixels = pixels;
+	m->is_complex = is_complex;
 	v = malloc((size_t)n * sizeof(*v));
 	if (v == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for a picture of %llu pixels",
