@@ -123,6 +123,7 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		      const char *prefix)
 {
 	const struct bs_pools *pools = &plan->pools;
+	bool whole = true;
 
 	(void)fprintf(to, "%sMemory plan\n%sshared by ingest, recon and emit\n", prefix, prefix);
 	print_pool(to, prefix, "acquisition slots", pools->acq_slots, pools->acq_bytes);
@@ -130,6 +131,7 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		const struct bs_memplan_protocol *m = &plan->protocol[i];
 
+		whole = whole && m->engine != NULL;
 		(void)fprintf(to, "%sprotocol '%s': %s, ", prefix, site->protocol[i].name,
 			      m->engine != NULL ? m->engine->name : "no engine");
 		print_budget(to, &site->protocol[i]);
@@ -139,7 +141,7 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		(void)fprintf(to, "%s  %-28s %40llu bytes\n", prefix, "sum",
 			      (unsigned long long)(m->need.total_bytes + m->tables.total_bytes));
 	}
-	(void)fprintf(to, "%stotal %llu of %llu bytes (node.memory_mib = %u)\n", prefix,
-		      (unsigned long long)plan->total_bytes,
+	(void)fprintf(to, "%stotal %s%llu of %llu bytes (node.memory_mib = %u)\n", prefix,
+		      whole ? "" : "at least ", (unsigned long long)plan->total_bytes,
 		      (unsigned long long)site->memory_mib << 20, site->memory_mib);
 }
