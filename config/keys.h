@@ -5,7 +5,7 @@
  * struct bs_site, bs_sink_spec or bs_protocol that it fills. The loader, the printed configuration,
  * the documentation (boreside check --keys) and the tests all read this table and nothing else.
  * fallback is written as it would be in a site file; NULL: the key must be given. A board may have
- * its own (bs_key_fallback). Read-only data; any thread. Test: test/unit/test_config.c
+ * its own (bs_key_fallback). Read-only data; any thread. Test: test/unit/test_keys.c
  */
 #ifndef BS_CONFIG_KEYS_H
 #define BS_CONFIG_KEYS_H

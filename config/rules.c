@@ -388,8 +388,9 @@ static void rule_url(const struct bs_reading *r, const struct bs_scope *s, const
 	} else if (path == 0) {
 		fault(r, s, key, "a path must follow ipc://");
 	} else if (path > BS_IPC_PATH_MAX) {
-		fault(r, s, key, "a socket's path of %zu characters is too long, at most %u", path,
-		      BS_IPC_PATH_MAX);
+		fault_near(r, s, key, "node.run_dir",
+			   "a socket's path of %zu characters is too long, at most %u", path,
+			   BS_IPC_PATH_MAX);
 	}
 }
 

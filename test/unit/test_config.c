@@ -1,72 +1,7 @@
-/* test/unit/test_config.c - every refusal with its line; defaults; the table, the structs and the
- * documentation say the same; mangled files are refused or read, never worse */
-#define _GNU_SOURCE /* open_memstream, memmem, mkdtemp */
-#include "config/config.h"
-#include "config/keys.h"
-#include "config/value.h"
-#include "core/traj.h"
-#include "test/check.h"
-
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* libconfig 1.5 loses strings when a syntax error follows them; its leak, not ours. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libconfig\n";
-}
-
-static char dir[] = "/tmp/test_config.XXXXXX";
-static char path[64];
-static char told[65536]; /* what the last load reported */
-static unsigned faults;
-static struct bs_site site, again;
-
-static void collect(void *arg, const char *line)
-{
-	size_t n = strlen(told);
-
-	(void)arg;
-	faults++;
-	(void)snprintf(told + n, sizeof(told) - n, "%s%s", n > 0 ? "\n" : "", line);
-}
-
-static int load_bytes(struct bs_site *to, const char *text, size_t n)
-{
-	FILE *f = fopen(path, "wb");
-
-	told[0] = '\0';
-	faults = 0;
-	if (f == NULL || fwrite(text, 1, n, f) != n || fclose(f) != 0)
-		abort();
-	return bs_config_load(to, path, collect, NULL);
-}
-
-static int load(struct bs_site *to, const char *text)
-{
-	return load_bytes(to, text, strlen(text));
-}
-
-static void make_file(const char *name, const char *text)
-{
-	char full[128];
-	FILE *f = NULL;
-
-	(void)snprintf(full, sizeof(full), "%s/%s", dir, name);
-	f = fopen(full, "wb");
-	if (f == NULL || fputs(text, f) < 0 || fclose(f) != 0)
-		abort();
-}
-
-/* The smallest protocol, with further keys on line 4 and on. */
-#define PROTOCOL(more)                                                                             \
-	"protocols = (\n"                                                                          \
-	"{ name = \"p\"; method = \"gridding\"; matrix = [64, 48];\n"                              \
-	"coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; };\n" more   \
-	"} );\n"
-#define NODE(more) "node: {\n" more "};\n" PROTOCOL("")
+/* test/unit/test_config.c - every refusal with its line; defaults; mangled files are refused or
+ * read, never worse */
+#define _GNU_SOURCE /* mkdtemp */
+#include "test/unit/site_file.h"
 
 static void defaults(void)
 {
@@ -221,6 +156,7 @@ static const struct {
 		       "012345678901234567890123456789012345678\"; };" },
 	{ 5, "sinks.[1].dir: the same as sinks.[0] (line 5)",
 	  PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"a\"; }, { type = \"png\"; dir = \"./a\"; } );" },
+	{ 5, "sinks.[0].dir: must not be empty", PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"\"; } );" },
 	{ 5, "sinks.[0].type: \"gif\" is none of", PROTOCOL("") "sinks = ( { type = \"gif\"; dir = \"a\"; } );" },
 	{ 5, "sinks.[8]: more than 8",
 	  PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"1\"; }, { type = \"png\"; dir = \"2\"; },"
@@ -271,7 +207,16 @@ static const struct {
 	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
 	  "encoded = [128, 64]; coils = 1; samples = 128; readouts = 64;\n"
 	  "trajectory: { type = \"random\"; }; } );" },
+	{ 3, "protocols.[0].encoded: z is 2: it must be 1 in 2D",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [128, 64, 2]; coils = 1; samples = 128; readouts = 64; } );" },
 	/* trajectory */
+	{ 4, "/folder.h5: Invalid argument",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = \"folder.h5\"; }; } );" },
+	{ 4, "protocols.[0].trajectory.file: a string is wanted",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = 5; }; } );" },
 	{ 3, "protocols.[0].trajectory.type: stack has 3 dimensions, the protocol 2",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
 	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"stack\"; }; } );" },
@@ -354,6 +299,67 @@ static void refusals(void)
 	      "a NUL: %s", told);
 }
 
+/* Texts too long to write down: n times piece between head and tail. */
+static int load_many(const char *head, const char *piece, size_t n, const char *tail)
+{
+	size_t h = strlen(head);
+	size_t p = strlen(piece);
+	size_t t = strlen(tail);
+	char *text = malloc(h + n * p + t + 1);
+	int rc = 0;
+
+	if (text == NULL)
+		abort();
+	memcpy(text, head, h);
+	for (size_t i = 0; i < n; i++)
+		memcpy(text + h + i * p, piece, p);
+	memcpy(text + h + n * p, tail, t);
+	rc = load_bytes(&site, text, h + n * p + t);
+	free(text);
+	return rc;
+}
+
+static void too_much(void)
+{
+	CHECK(load_many(PROTOCOL(""), "#", 1u << 20, "") == BS_ERR_CONFIG && faults == 1 &&
+		      strstr(told, ":1: larger than 1048576 bytes") != NULL,
+	      "a file beyond a megabyte: %s", told);
+	CHECK(load_many("sinks = (\n", "{ x = 1; },", 8, "1);\n" PROTOCOL("")) == BS_ERR_CONFIG &&
+		      faults == 25,
+	      "three faults in each of eight sinks, and one: %u", faults);
+	CHECK(load_many("protocols = (\n", "1,\n", 300, "1 );") == BS_ERR_CONFIG && faults == 257 &&
+		      strstr(told, ":257: and 45 more faults") != NULL,
+	      "of 301 faults 256 are told, and how many there were: %u", faults);
+	CHECK(load_many("protocols = (\n", "{ discard = 99999999999; },\n", 16, "{ } );\n") ==
+			      BS_ERR_CONFIG &&
+		      strstr(told, "protocols.[15].discard: 99999999999 does not fit") != NULL,
+	      "sixteen literals, each under its key");
+	CHECK(load_many("x = [", "99999999999, ", 70, "1];\n" PROTOCOL("")) == BS_ERR_CONFIG &&
+		      faults == 66 && strstr(told, "70 numbers in all do not survive") != NULL,
+	      "seventy literals in an unknown key: %u faults", faults);
+	CHECK(load_many("node: { stall_ms = ", "1", 600, ".0; };\n" PROTOCOL("")) ==
+			      BS_ERR_CONFIG &&
+		      faults == 1 && strstr(told, ":1: node.stall_ms: 1111") != NULL &&
+		      strstr(told, "... is too long for a number") != NULL,
+	      "a number of 600 digits: %s", told);
+	CHECK(load_many("node: {\nrun_dir = \"/", "x", 119, "\"; };\n" PROTOCOL("")) ==
+			      BS_ERR_CONFIG &&
+		      faults == 4 &&
+		      strstr(told, ":2: endpoints.kspace: a socket's path of 131 characters") !=
+			      NULL,
+	      "sockets in too long a run_dir: %s", told);
+	CHECK(load_many("node: {\nrun_dir = \"/", "x", 300, "\"; };\n" PROTOCOL("")) ==
+			      BS_ERR_CONFIG &&
+		      faults == 1 &&
+		      strstr(told, ":2: node.run_dir: 301 characters are too long") != NULL,
+	      "a path beyond its field: %s", told);
+	CHECK(load_many("node: {\nrun_dir = \"/", "x", 254, "\"; };\n" PROTOCOL("")) ==
+			      BS_ERR_CONFIG &&
+		      faults == 4 &&
+		      strstr(told, "endpoints.status: its default \"ipc:///xx") != NULL,
+	      "a default that no longer fits: %u faults", faults);
+}
+
 static void all_at_once(void)
 {
 	static const char *const want[] = { ":1: node.threads: ",
@@ -379,197 +385,6 @@ static void all_at_once(void)
 		CHECK(next != NULL, "in order of line: %s", want[i]);
 		at = next != NULL ? next : at;
 	}
-}
-
-/* clang-format off */
-/* Sets every key of every scope to something that is not its default. */
-static const char every[] =
-	"node: { name = \"n\\\"\\\\\"; board = \"workstation\"; run_dir = \"/r\"; cache_dir = \"c\"; threads = 3;\n"
-	"acq_slots = 99; image_slots = 5; memory_mib = 2000; heartbeat_ms = 123.456; stall_ms = 3000.5;\n"
-	"log = \"debug\"; };\n"
-	"endpoints: { kspace = \"ipc:///k\"; archive = \"\"; viewers = \"tcp://127.0.0.1:77\"; status = \"ipc://s\"; };\n"
-	"sinks = ( { type = \"cfl\"; dir = \"/a\"; }, { type = \"mrd\"; dir = \"b\"; } );\n"
-	"protocols = (\n"
-	"{ name = \"g\"; method = \"gridding\"; backend = \"host\"; dims = 2; matrix = [64, 32, 1];\n"
-	"  encoded = [80, 81, 1]; fov_mm = [256.1, 200.3, 7.0]; coils = 7; samples = 33; discard = 5; readouts = 12;\n"
-	"  slices = 3; contrasts = 2; max_sample = 1.0e5; silence_ms = 777.25;\n"
-	"  trajectory: { type = \"file\"; file = \"whole\"; unit = \"cycles/fov\"; third_ignored = true;\n"
-	"    tolerance = 0.1; min_extent = 0.3; };\n"
-	"  gridding: { width = 5.5; oversampling = 1.3; window = \"gauss\"; density = \"file\"; density_file = \"whole.cfl\";\n"
-	"    density_iterations = 7; normalize = \"uniform\"; chunk_readouts = 4; };\n"
-	"  image: { combine = \"sense\"; maps_file = \"whole\"; output = \"complex\"; };\n"
-	"  budget: { image_ms = 3.3; on_miss = \"shed\"; };\n"
-	"  frame: { step = 5; preview_every = 6; }; },\n"
-	"{ name = \"l\"; method = \"ls\"; matrix = [64, 32, 16]; coils = 1; samples = 33; readouts = 32;\n"
-	"  trajectory: { type = \"stack\"; interleaves = 2; turns = 3.7; seed = 9007199254740993L; };\n"
-	"  gridding: { accuracy = 3e-5; };\n"
-	"  ls: { lambda = 0.017; iterations = 9; tolerance = 1e-5; fhd = \"exact\"; q = \"exact\"; basis = \"box\";\n"
-	"    preconditioner = \"circulant\"; w_file = \"w.mtx\"; }; } );\n";
-/* clang-format on */
-
-static void print_to(char **text, const struct bs_key *key, const void *base)
-{
-	size_t n = 0;
-	FILE *f = open_memstream(text, &n);
-
-	if (f == NULL)
-		abort();
-	bs_value_print(f, key, base);
-	(void)fclose(f);
-}
-
-/* Value of the key in element i of its scope; NULL: no such element. */
-static const void *element(const struct bs_site *s, enum bs_key_scope scope, unsigned i)
-{
-	if (scope == BS_SCOPE_SITE)
-		return i == 0 ? s : NULL;
-	if (scope == BS_SCOPE_SINK)
-		return i < s->sinks ? &s->sink[i] : NULL;
-	return i < s->protocols ? &s->protocol[i] : NULL;
-}
-
-static void round_trip(void)
-{
-	static struct bs_site plain;
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = NULL;
-	int rc = 0;
-
-	if (load(&plain, PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"x\"; } );") != 0 ||
-	    load(&site, every) != 0) {
-		CHECK(0, "every key can be given: %s", told);
-		return;
-	}
-	for (size_t i = 0; i < bs_keys_count; i++) {
-		const struct bs_key *key = &bs_keys[i];
-		bool differs = false;
-		char *was = NULL;
-
-		print_to(&was, key, element(&plain, key->scope, 0));
-		for (unsigned e = 0; element(&site, key->scope, e) != NULL; e++) {
-			char *is = NULL;
-
-			print_to(&is, key, element(&site, key->scope, e));
-			differs = differs || strcmp(is, was) != 0;
-			free(is);
-		}
-		CHECK(differs, "%s reaches its field (without it %s)", key->path, was);
-		free(was);
-	}
-	f = open_memstream(&text, &n);
-	if (f == NULL)
-		abort();
-	bs_config_print(f, &site);
-	(void)fclose(f);
-	rc = load(&again, text);
-	CHECK(rc == 0 && memcmp(&site, &again, sizeof(site)) == 0,
-	      "the resolved site reads back to the same bytes: %s", told);
-	free(text);
-	CHECK(site.protocol[1].traj.seed == UINT64_C(9007199254740993), "a seed beyond a double");
-	CHECK(site.protocol[0].fov_mm[0] == 256.1f, "a float to the nearest");
-	CHECK(strcmp(site.name, "n\"\\") == 0, "quotes and backslashes");
-	CHECK(site.protocol[1].density == BS_DENSITY_NONE, "ls weighs nothing by default");
-}
-
-/* No byte of the struct but padding is without a row; given: bytes that the loader fills itself. */
-static void covered(const char *what, enum bs_key_scope scope, unsigned char *padding, size_t size,
-		    const size_t given[][2], size_t gaps)
-{
-	unsigned char *seen = calloc(1, size);
-	size_t bare = 0;
-
-	if (seen == NULL)
-		abort();
-	for (size_t i = 0; i < bs_keys_count; i++)
-		for (size_t b = 0; bs_keys[i].scope == scope && b < bs_keys[i].size; b++)
-			seen[bs_keys[i].offset + b]++;
-	for (size_t g = 0; g < gaps; g++)
-		for (size_t b = 0; b < given[g][1]; b++)
-			seen[given[g][0] + b]++;
-	for (size_t b = 0; b < size; b++) {
-		if (seen[b] > 1)
-			CHECK(0, "byte %zu of %s has %u rows", b, what, seen[b]);
-		bare += seen[b] == 0 && padding[b] != 0;
-	}
-	CHECK(bare == 0, "every field of %s has one row (%zu bytes have none)", what, bare);
-	free(seen);
-}
-
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_clear_padding)
-#define HAVE_PADDING 1
-#endif
-#endif
-
-static void fields(void)
-{
-#ifdef HAVE_PADDING
-	static struct bs_protocol p;
-	static struct bs_sink_spec k;
-	static const size_t own[][2] = {
-		{ offsetof(struct bs_site, file), sizeof(site.file) },
-		{ offsetof(struct bs_site, sink), sizeof(site.sink) },
-		{ offsetof(struct bs_site, sinks), sizeof(site.sinks) },
-		{ offsetof(struct bs_site, protocol), sizeof(site.protocol) },
-		/* and the padding behind it, the only one: gcc 12 clears the wrong bytes here */
-		{ offsetof(struct bs_site, protocols),
-		  sizeof(site) - offsetof(struct bs_site, protocols) },
-	};
-
-	memset(&p, 0xff, sizeof(p));
-	memset(&k, 0xff, sizeof(k));
-	memset(&site, 0xff, sizeof(site));
-	__builtin_clear_padding(&p);
-	__builtin_clear_padding(&k);
-	covered("struct bs_protocol", BS_SCOPE_PROTOCOL, (unsigned char *)&p, sizeof(p), NULL, 0);
-	covered("struct bs_sink_spec", BS_SCOPE_SINK, (unsigned char *)&k, sizeof(k), NULL, 0);
-	covered("struct bs_site", BS_SCOPE_SITE, (unsigned char *)&site, sizeof(site), own,
-		sizeof(own) / sizeof(own[0]));
-#else
-	(void)covered;
-	SKIP("fields without a row: this compiler cannot tell padding");
-#endif
-}
-
-/* The words of the table are those that the code uses elsewhere. */
-static void words(void)
-{
-	const struct bs_key *unit = bs_key_find(BS_SCOPE_PROTOCOL, "trajectory.unit");
-
-	for (unsigned i = 0; unit->words[i] != NULL; i++)
-		CHECK(strcmp(unit->words[i], bs_traj_unit_name((enum bs_traj_unit)i)) == 0,
-		      "unit %s", unit->words[i]);
-}
-
-static void documentation(void)
-{
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-
-	if (f == NULL)
-		abort();
-	bs_config_print_keys(f);
-	(void)fclose(f);
-	for (size_t i = 0; i < bs_keys_count; i++) {
-		char start[160];
-		const char *row = NULL;
-		const char *end = NULL;
-		unsigned bars = 0;
-
-		(void)snprintf(start, sizeof(start), "\n| `%s` | ", bs_keys[i].path);
-		row = strstr(text, start);
-		end = row != NULL ? strchr(row + 1, '\n') : NULL;
-		for (const char *p = row; p != NULL && p < end; p++)
-			bars += *p == '|';
-		CHECK(end != NULL && (size_t)(end - row) > strlen(bs_keys[i].help) &&
-			      memmem(row, (size_t)(end - row), bs_keys[i].help,
-				     strlen(bs_keys[i].help)) != NULL &&
-			      bars == 7,
-		      "%s is documented", bs_keys[i].path);
-	}
-	free(text);
 }
 
 /* Bytes changed, cut, doubled or swapped: read or refused, each fault at a line that exists. */
@@ -631,27 +446,12 @@ static void mangled(void)
 
 int main(void)
 {
-	if (mkdtemp(dir) == NULL)
-		return 1;
-	(void)snprintf(path, sizeof(path), "%s/site.cfg", dir);
-	make_file("half.cfl", "x");
-	make_file("whole.cfl", "x");
-	make_file("whole.hdr", "x");
-	make_file("w.mtx", "x");
+	open_folder();
 	defaults();
 	refusals();
+	too_much();
 	all_at_once();
-	round_trip();
-	fields();
-	words();
-	documentation();
 	mangled();
-	for (const char *const *f = (const char *const[]){ "site.cfg", "half.cfl", "whole.cfl",
-							   "whole.hdr", "w.mtx", NULL };
-	     *f != NULL; f++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", dir, *f);
-		(void)unlink(path);
-	}
-	(void)rmdir(dir);
+	close_folder();
 	return check_done();
 }
