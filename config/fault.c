@@ -7,12 +7,13 @@
 
 void bs_fault(struct bs_faults *f, unsigned line, const char *key, const char *fmt, ...)
 {
-	struct bs_fault_line *at = &f->kept[f->count];
+	struct bs_fault_line *at = f->kept;
 	va_list ap;
 	int n = 0;
 
 	if (f->count++ >= BS_FAULTS_MAX)
 		return;
+	at += f->count - 1;
 	at->line = line;
 	at->order = f->count;
 	if (key[0] != '\0')

@@ -64,10 +64,11 @@ struct names {
 static void spot(struct bs_text *t, unsigned line, const struct names *at, const char *why,
 		 const char *token)
 {
-	struct bs_text_spot *s = &t->spot[t->spots];
+	struct bs_text_spot *s = t->spot;
 
 	if (t->spots++ >= BS_TEXT_SPOTS)
 		return;
+	s += t->spots - 1;
 	s->line = line;
 	s->key_line = at->key_line;
 	(void)snprintf(s->key, sizeof(s->key), "%s", at->key);
