@@ -1,0 +1,50 @@
+/*
+ * gpu/fft_simd.h - what the kernels of one instruction set share: the vector and its width
+ *
+ * Only *_simd.c files include this. BS_ISA names the build; BS_SYM(x) is x with its suffix.
+ */
+#ifndef BS_GPU_FFT_SIMD_H
+#define BS_GPU_FFT_SIMD_H
+
+#include "gpu/simd.h"
+
+#define BS_JOIN2(a, b) a##_##b
+#define BS_JOIN(a, b)  BS_JOIN2(a, b)
+#define BS_SYM(x)      BS_JOIN(x, BS_ISA)
+#define BS_STR2(x)     #x
+#define BS_STR(x)      BS_STR2(x)
+
+#if defined(__AVX512F__)
+#define VW 16
+#elif defined(__AVX__)
+#define VW 8
+#else
+#define VW 4
+#endif
+
+typedef float vf __attribute__((vector_size(4 * VW), aligned(4 * VW), may_alias));
+typedef float vfu __attribute__((vector_size(4 * VW), aligned(4), may_alias));
+typedef double vd __attribute__((vector_size(4 * VW), aligned(4 * VW), may_alias));
+typedef double vdu __attribute__((vector_size(4 * VW), aligned(4), may_alias));
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 48")
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE vf loadu(const float *p)
+{
+	return *(const vfu *)p;
+}
+
+INLINE void storeu(float *p, vf v)
+{
+	*(vfu *)p = v;
+}
+
+extern const bs_spread_fn BS_SYM(bs_spread_table)[BS_TAPS_MAX + 1][5];
+extern const bs_spread_fn BS_SYM(bs_interpolate_table)[BS_TAPS_MAX + 1][5];
+
+#endif

@@ -1,0 +1,160 @@
+/* gpu/nufft_grid.c - sorted samples onto the grid and off it, over the team; see nufft_part.h */
+#include "gpu/nufft_part.h"
+
+#include <string.h>
+
+struct job {
+	struct bs_nufft *n;
+	float *grid;
+	uint64_t cells;
+	const struct bs_lanes *lanes;
+	uint32_t run;   /* the first of this color */
+	uint64_t chunk; /* its first sample */
+	bs_spread_fn kernel;
+};
+
+#define ZERO_CELLS 16384u
+
+static void zero_task(void *arg, int task, int member)
+{
+	const struct job *j = arg;
+	uint64_t first = (uint64_t)task * ZERO_CELLS;
+	uint64_t count = j->cells - first < ZERO_CELLS ? j->cells - first : ZERO_CELLS;
+
+	(void)member;
+	memset(j->grid + first * 2 * j->n->shape.width, 0, count * 8 * j->n->shape.width);
+}
+
+void bs_nufft_zero(struct bs_nufft *n, float *grid, uint64_t cells)
+{
+	struct job j = { .n = n, .grid = grid, .cells = cells };
+
+	bs_team_run(n->team, zero_task, &j, (int)((cells + ZERO_CELLS - 1) / ZERO_CELLS));
+}
+
+static struct bs_spread spread_of(const struct job *j, uint64_t first, uint64_t count)
+{
+	const struct bs_grid_shape *g = &j->n->shape;
+	const struct bs_sample_table *t = &j->n->table;
+
+	return (struct bs_spread){
+		.taps = { j->n->taps[0], j->n->taps[1], j->n->taps[2] },
+		.cell = t->cell + first,
+		.t = { t->t[0] + first, g->dims > 1 ? t->t[1] + first : NULL,
+		       g->dims > 2 ? t->t[2] + first : NULL },
+		.count = count,
+		.rows = g->dims > 1 ? g->taps : 1,
+		.planes = g->dims > 2 ? g->taps : 1,
+		.row = g->row * 2 * g->width,
+		.plane = g->plane * 2 * g->width,
+		.grid = j->grid,
+	};
+}
+
+/* The run's samples, weighted, [sample][width] complex. Lanes without a coil stay zero. */
+static void gather(const struct job *j, uint64_t first, uint64_t count, float *to)
+{
+	const struct bs_lanes *in = j->lanes;
+	const struct bs_sample_table *t = &j->n->table;
+	const uint32_t *source = t->source + first;
+	const float *weight = t->weight != NULL ? t->weight + first : NULL;
+	uint32_t width = j->n->shape.width;
+
+	if (in->lanes < width)
+		memset(to, 0, count * width * 2 * sizeof(float));
+	for (uint64_t i = 0; i < count; i++) {
+		float w = weight != NULL ? weight[i] : 1.0f;
+		const float *d = in->data + 2 * (size_t)source[i];
+		float *p = to + i * width * 2;
+
+		for (uint32_t c = 0; c < in->lanes; c++) {
+			p[2 * c] = w * d[2 * c * in->stride];
+			p[2 * c + 1] = w * d[2 * c * in->stride + 1];
+		}
+	}
+}
+
+static void spread_task(void *arg, int task, int member)
+{
+	const struct job *j = arg;
+	const struct bs_sector_run *r = &j->n->table.run[j->run + (uint32_t)task];
+	uint32_t floats = 2 * j->n->shape.width;
+	float *buffer = bs_nufft_scratch(j->n, member).run;
+
+	if (j->lanes->sorted) {
+		struct bs_spread s = spread_of(j, r->first, r->count);
+
+		s.data = j->lanes->data + (size_t)r->first * floats;
+		j->kernel(&s);
+		return;
+	}
+	for (uint32_t done = 0; done < r->count; done += BS_RUN) {
+		uint64_t first = (uint64_t)r->first + done;
+		uint64_t count = r->count - done < BS_RUN ? r->count - done : BS_RUN;
+		struct bs_spread s = spread_of(j, first, count);
+
+		gather(j, first, count, buffer);
+		s.data = buffer;
+		j->kernel(&s);
+	}
+}
+
+static uint32_t log2_of(uint32_t n)
+{
+	return n <= 1 ? 0 : 1 + log2_of(n / 2);
+}
+
+void bs_nufft_spread(struct bs_nufft *n, float *grid, uint64_t chunk, const struct bs_lanes *in)
+{
+	const uint32_t *color = n->table.color + chunk * (BS_COLORS + 1);
+	struct job j = { .n = n, .grid = grid, .lanes = in };
+
+	j.kernel = n->simd->spread[n->shape.taps][log2_of(2 * n->shape.width)];
+	for (uint32_t c = 0; c < BS_COLORS; c++) {
+		j.run = color[c];
+		if (color[c + 1] > color[c])
+			bs_team_run(n->team, spread_task, &j, (int)(color[c + 1] - color[c]));
+	}
+}
+
+static void interpolate_task(void *arg, int task, int member)
+{
+	const struct job *j = arg;
+	const struct bs_sector_run *r = &j->n->table.run[j->run + (uint32_t)task];
+	const struct bs_lanes *out = j->lanes;
+	const uint32_t width = j->n->shape.width;
+	float *buffer = bs_nufft_scratch(j->n, member).run;
+
+	if (out->sorted) {
+		struct bs_spread s = spread_of(j, r->first, r->count);
+
+		s.data = out->data + (size_t)r->first * width * 2;
+		j->kernel(&s);
+		return;
+	}
+	for (uint32_t done = 0; done < r->count; done += BS_RUN) {
+		uint64_t first = (uint64_t)r->first + done;
+		uint64_t count = r->count - done < BS_RUN ? r->count - done : BS_RUN;
+		struct bs_spread s = spread_of(j, first, count);
+
+		s.data = buffer;
+		j->kernel(&s);
+		for (uint64_t i = 0; i < count; i++) {
+			float *d = out->data + 2 * (size_t)j->n->table.source[first + i];
+
+			for (uint32_t c = 0; c < out->lanes; c++)
+				memcpy(d + 2 * c * out->stride, buffer + (i * width + c) * 2,
+				       2 * sizeof(float));
+		}
+	}
+}
+
+void bs_nufft_interpolate(struct bs_nufft *n, float *grid, uint64_t chunk,
+			  const struct bs_lanes *out)
+{
+	const uint32_t *color = n->table.color + chunk * (BS_COLORS + 1);
+	struct job j = { .n = n, .grid = grid, .lanes = out, .run = color[0] };
+
+	j.kernel = n->simd->interpolate[n->shape.taps][log2_of(2 * n->shape.width)];
+	bs_team_run(n->team, interpolate_task, &j, (int)(color[BS_COLORS] - color[0]));
+}
