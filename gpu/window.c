@@ -23,8 +23,8 @@ static double bessel(double q)
 
 struct bs_window_shape bs_window_make(enum bs_window kind, double width, double oversampling)
 {
-	/* Past 2 the optimum would only trade roundoff for an aliasing error that is already below it. */
-	double s = oversampling > 2.0 ? 2.0 : oversampling;
+	/* Only matrices of a few voxels have more; their optimum would trade roundoff for nothing. */
+	double s = oversampling > 4.0 ? 4.0 : oversampling;
 	struct bs_window_shape w = { kind, width, 0.0, oversampling };
 
 	if (kind == BS_WINDOW_KAISER_BESSEL) {
