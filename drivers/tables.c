@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/csr.h"
 #include "drivers/cfl.h"
+#include "drivers/mtx.h"
 #include "drivers/trajfile.h"
 
 /* [1, samples, readouts], or without the leading 1 (unless a readout has one sample). */
@@ -115,16 +117,36 @@ static int load_traj(struct bs_traj *t, const struct bs_protocol *p, struct bs_f
 	return p->traj.type == BS_TRAJ_FILE ? bs_trajfile_load(t, p, why) : bs_traj_make(t, p, why);
 }
 
+/* One column a voxel; the file's own faults come with their line. */
+static int load_w(struct bs_csr **w, const struct bs_protocol *p, struct bs_fail *why)
+{
+	uint64_t voxels = bs_protocol_voxels(p);
+	struct bs_csr *m = calloc(1, sizeof(*m));
+	int rc;
+
+	if (m == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s", p->w_file);
+	rc = bs_mtx_read(m, p->w_file, why);
+	if (rc == 0 && m->cols != voxels) {
+		rc = bs_fail(why, BS_ERR_SIZE,
+			     "protocol '%s': %s has %" PRIu64 " columns, the image %" PRIu64 " voxels",
+			     p->name, p->w_file, m->cols, voxels);
+		bs_csr_close(m);
+	}
+	if (rc != 0) {
+		free(m);
+		return rc;
+	}
+	*w = m;
+	return 0;
+}
+
 int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_fail *why)
 {
 	int rc = 0;
 
 	memset(l, 0, sizeof(*l));
-	if (p->w_file[0] != '\0')
-		rc = bs_fail(why, BS_ERR_UNSUPPORTED,
-			     "protocol '%s': w from a file is not supported: %s", p->name,
-			     p->w_file);
-	if (rc == 0 && p->method != BS_METHOD_CARTESIAN) {
+	if (p->method != BS_METHOD_CARTESIAN) {
 		rc = load_traj(&l->traj, p, why);
 		l->tables.traj = &l->traj;
 	}
@@ -132,12 +154,15 @@ int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_f
 		rc = load_weights(&l->weight, p, why);
 	if (rc == 0 && p->maps_file[0] != '\0')
 		rc = load_maps(&l->maps, p, why);
+	if (rc == 0 && p->w_file[0] != '\0')
+		rc = load_w(&l->w, p, why);
 	if (rc != 0) {
 		bs_tables_free(l);
 		return rc;
 	}
 	l->tables.weight = l->weight;
 	l->tables.maps = l->maps;
+	l->tables.w = l->w;
 	return 0;
 }
 
@@ -146,5 +171,8 @@ void bs_tables_free(struct bs_loaded *l)
 	bs_traj_close(&l->traj);
 	free(l->weight);
 	free(l->maps);
+	if (l->w != NULL)
+		bs_csr_close(l->w);
+	free(l->w);
 	memset(l, 0, sizeof(*l));
 }

@@ -5,7 +5,7 @@
  * Weights: .cfl [1, samples, readouts] or [samples, readouts], real, finite, not negative, not all
  * zero; further dimensions that multiply up to the readouts are as good. Maps: .cfl [x, y, z,
  * coil], finite, not all zero. Sizes that differ from the protocol's are refused with both sizes.
- * On failure nothing is left to free. w is NULL: BS_ERR_UNSUPPORTED for a protocol that names one.
+ * W: Matrix Market (drivers/mtx.h), one column a voxel. On failure nothing is left to free.
  * Allocates; at start only. Test: test/unit/test_tables.c
  */
 #ifndef BS_DRIVERS_TABLES_H

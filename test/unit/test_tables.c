@@ -5,7 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/csr.h"
 #include "drivers/cfl.h"
+#include "drivers/mtx.h"
 #include "drivers/recording.h"
 #include "drivers/tables.h"
 
@@ -14,7 +16,7 @@
 #define MATRIX   16u
 
 static char dir[] = "/tmp/boreside-test-XXXXXX";
-static char h5[128], cfl[128], weights[128], maps[128];
+static char h5[128], cfl[128], weights[128], maps[128], w[128];
 
 static struct bs_protocol protocol(void)
 {
@@ -336,8 +338,37 @@ static void test_maps(void)
 	v[1021] = INFINITY;
 	write_array(maps, v, MATRIX, MATRIX, 1, 2);
 	expect_refusal(&p, BS_ERR_VALUE);
-	(void)strcpy(p.w_file, "w.mtx");
-	expect_refusal(&p, BS_ERR_UNSUPPORTED);
+}
+
+static void write_matrix(const char *name, uint32_t cols)
+{
+	struct bs_csr m;
+	struct bs_fail why = { 0 };
+
+	(void)bs_csr_open(&m, 1, cols, 1, false, &why);
+	m.start[1] = 1;
+	m.col[0] = cols - 1;
+	m.value[0] = 2.5f;
+	CHECK(bs_mtx_write(name, &m, &why) == 0, "a matrix %s", why.text);
+	bs_csr_close(&m);
+}
+
+static void test_w(void)
+{
+	struct bs_protocol p = radial();
+	struct bs_fail why = { 0 };
+	struct bs_loaded l;
+	int rc;
+
+	(void)strcpy(p.w_file, w);
+	expect_refusal(&p, BS_ERR_IO);
+	write_matrix(w, MATRIX * MATRIX);
+	rc = bs_tables_load(&l, &p, &why);
+	CHECK(rc == 0 && l.tables.w != NULL && l.tables.w->value[0] == 2.5f, "W %s", why.text);
+	if (rc == 0)
+		bs_tables_free(&l);
+	write_matrix(w, MATRIX * MATRIX - 1);
+	expect_refusal(&p, BS_ERR_SIZE);
 }
 
 /* The recordings at hand, against what their README says of them. */
@@ -393,10 +424,12 @@ int main(void)
 	(void)snprintf(cfl, sizeof(cfl), "%s/traj.cfl", dir);
 	(void)snprintf(weights, sizeof(weights), "%s/w.cfl", dir);
 	(void)snprintf(maps, sizeof(maps), "%s/maps.cfl", dir);
+	(void)snprintf(w, sizeof(w), "%s/w.mtx", dir);
 	test_recordings();
 	test_arrays();
 	test_weights();
 	test_maps();
+	test_w();
 	test_data();
 	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", dir);
 	return system(clean) != 0 || check_done();
