@@ -5,15 +5,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-void bs_probe_alive(void)
+static bool in_child;
+
+void bs_probe_allow(unsigned seconds)
 {
-	(void)alarm(BS_PROBE_SECONDS);
+	if (in_child)
+		(void)alarm(seconds);
 }
 
 static void child(int (*fn)(const char *path, struct bs_fail *why), const char *path, int to)
@@ -34,7 +38,8 @@ static void child(int (*fn)(const char *path, struct bs_fail *why), const char *
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	bs_probe_alive();
+	in_child = true;
+	bs_probe_allow(BS_PROBE_SECONDS);
 	verdict.code = fn(path, &verdict);
 	/* less than PIPE_BUF: whole or not at all */
 	_exit(write(to, &verdict, sizeof(verdict)) == (ssize_t)sizeof(verdict) ? 0 : 1);

@@ -11,8 +11,8 @@
 
 #include "core/err.h"
 
-/* The child is killed when it is longer than this between two calls of bs_probe_alive. */
-#define BS_PROBE_SECONDS 20u
+/* What opening a file may take. */
+#define BS_PROBE_SECONDS 5u
 
 /*
  * Runs fn(path) in a child. Returns what it returned, with its reason; BS_ERR_FORMAT when the child
@@ -20,7 +20,8 @@
  */
 int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 	     struct bs_fail *why);
-/* For fn: before each piece of work. */
-void bs_probe_alive(void);
+/* For fn, before each piece of work: the child is killed when that takes
+ * longer. Does nothing outside the child. */
+void bs_probe_allow(unsigned seconds);
 
 #endif

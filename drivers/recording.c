@@ -20,6 +20,10 @@
 #define XML_AT  "/dataset/xml"
 #define DATA_AT "/dataset/data"
 
+/* HDF5 converts an acquisition's head in here, a few hundred bytes; by itself it would take two
+ * megabytes anew for each read. */
+#define CONVERT_BYTES 65536u
+
 /* HDF5 takes memory for sequences through these; no sequence is longer than its file. */
 struct pool {
 	uint64_t limit;
@@ -34,6 +38,7 @@ struct bs_recording {
 	/* reading */
 	hid_t file, data, space, type, transfer;
 	struct pool pool;
+	unsigned char convert[CONVERT_BYTES], background[CONVERT_BYTES];
 	/* writing */
 	bool writing, failed, has_xml;
 	ISMRMRD_Dataset out;
@@ -227,8 +232,10 @@ static int open_here(struct bs_recording **out, const char *path, struct bs_fail
 	rc = bs_mrdh5_open(&r->file, &r->pool.limit, path, why);
 	if (rc == 0) {
 		r->transfer = H5Pcreate(H5P_DATASET_XFER);
-		if (r->transfer < 0 || H5Pset_vlen_mem_manager(r->transfer, pool_take, &r->pool,
-							       pool_give, &r->pool) < 0)
+		if (r->transfer < 0 ||
+		    H5Pset_buffer(r->transfer, CONVERT_BYTES, r->convert, r->background) < 0 ||
+		    H5Pset_vlen_mem_manager(r->transfer, pool_take, &r->pool, pool_give, &r->pool) <
+			    0)
 			rc = bs_mrdh5_fail(why, BS_ERR_NOMEM, path, "no memory for HDF5");
 	}
 	if (rc == 0)
@@ -253,7 +260,7 @@ static int read_all(const char *path, struct bs_fail *why)
 	if (rc != 0)
 		return rc;
 	for (uint32_t i = 0; rc == 0 && i < r->count; i++) {
-		bs_probe_alive();
+		bs_probe_allow(BS_PROBE_SECONDS); /* at most some megabytes */
 		rc = bs_recording_read(r, i, &acq, why);
 	}
 	release(r);
