@@ -12,14 +12,18 @@ static const struct {
 	{ "check", bs_cmd_check, "FILE | --keys         is a site file valid; its memory plan and budgets" },
 	{ "recon", bs_cmd_recon, "-c FILE [-p PROTOCOL] RECORDING -o OUT   the pipeline in one process" },
 	{ "compare", bs_cmd_compare, "A B                  percent error, NRMSE after optimal scaling, PSNR" },
+	{ "serve", bs_cmd_serve, "-c FILE              the service, in the foreground" },
+	{ "status", bs_cmd_status, "[-c FILE] [--json]   what a running service is doing" },
 	{ "version", bs_cmd_version, "                     the release and what it was built with" },
+	{ "worker", bs_cmd_worker, NULL }, /* the service's own */
 };
 
 static int usage(FILE *to, int status)
 {
 	(void)fprintf(to, "usage: boreside COMMAND [options]\n");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		(void)fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
+		if (commands[i].help != NULL)
+			(void)fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
 	return status;
 }
 

@@ -290,6 +290,26 @@ int bs_endpoint_recv(struct bs_endpoint *e, void *buf, size_t cap, size_t *len, 
 	return 0;
 }
 
+int bs_endpoint_take(struct bs_endpoint *e, const unsigned char **msg, size_t *len,
+		     struct bs_fail *why)
+{
+	void *at = NULL;
+	int n = nn_recv(e->socket, &at, NN_MSG, NN_DONTWAIT);
+
+	*msg = NULL;
+	*len = 0;
+	if (n < 0)
+		return failed_call("recv", why);
+	*msg = at;
+	*len = (size_t)n;
+	return 0;
+}
+
+void bs_endpoint_release(const unsigned char *msg)
+{
+	(void)nn_freemsg((void *)(uintptr_t)msg);
+}
+
 int bs_endpoint_wait(struct pollfd *fds, unsigned n, int64_t until_ns, struct bs_fail *why)
 {
 	struct timespec left = { 0 };

@@ -73,6 +73,14 @@ int bs_endpoint_recv(struct bs_endpoint *e, void *buf, size_t cap, size_t *len, 
 		     struct bs_fail *why);
 
 /*
+ * One message where nanomsg has it, without a copy; does not wait. *msg is the caller's until
+ * release. For a reader that looks first and then copies the part it wants to where it wants it.
+ */
+int bs_endpoint_take(struct bs_endpoint *e, const unsigned char **msg, size_t *len,
+		     struct bs_fail *why);
+void bs_endpoint_release(const unsigned char *msg);
+
+/*
  * Until one of the descriptors is ready or bs_now_ns reaches until_ns (INT64_MAX: no end); 0 then
  * says that fds[].revents are set. fds: endpoints' receive_fd and send_fd, eventfds, timers, ...
  */

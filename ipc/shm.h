@@ -35,14 +35,14 @@ enum bs_phase { BS_PHASE_DOWN, BS_PHASE_ARMING, BS_PHASE_READY, BS_PHASE_STOPPED
 struct bs_worker_state {
 	struct bs_bell bell;
 	_Atomic uint64_t beat;   /* the worker: grows with every turn of its loop */
+	_Atomic uint32_t busy;   /* the worker: 1 inside a call that may outlast a stall */
 	_Atomic uint32_t phase;  /* enum bs_phase; the worker, and the supervisor at its death */
 	_Atomic uint32_t epoch;  /* the supervisor: how many times the worker was started */
 	_Atomic int32_t pid;     /* the supervisor; 0: none */
 	_Atomic uint32_t stalls; /* the supervisor: times it was killed for lack of progress */
 	_Atomic int64_t started_ns, restart_ns; /* the supervisor; last death to last start */
 	_Atomic uint64_t waits;   /* the worker: times it had to wait for the next stage's slots */
-	_Atomic int32_t priority; /* the worker: SCHED_FIFO priority that it got; 0: none */
-	_Atomic uint32_t locked;  /* the worker: 1 when its memory is locked */
+	char obituary[96];      /* the supervisor, before epoch grows: how the last one ended */
 	struct bs_event_ring events;
 };
 
@@ -114,11 +114,12 @@ struct bs_scan_record {
 	_Atomic uint32_t state; /* enum bs_state */
 	uint64_t session;
 	uint32_t protocol;
+	uint32_t recon_epoch; /* of the recon that was to reconstruct it */
 	struct bs_scan_info info;
 	_Atomic uint64_t next_seq; /* the first sequence number that is not yet held */
 	_Atomic uint64_t acquisitions, noise, waveforms, gaps, duplicates, rejected, late;
 	/* recon */
-	_Atomic uint64_t images_made, readouts_missing;
+	_Atomic uint64_t images_made, images_partial, readouts_missing, unused;
 	int32_t recon_code;
 	char recon_text[BS_EVENT_TEXT];
 	/* emit */
@@ -150,6 +151,7 @@ struct bs_shared {
 	struct bs_pools pools;
 	struct bs_site site;
 	int64_t started_ns;
+	uint32_t locked; /* the supervisor: 1 when this memory cannot be swapped out */
 	_Atomic uint32_t stop;      /* the supervisor: how many workers, in order, are to end */
 	_Atomic int64_t stop_by_ns; /* a scan in flight has until then */
 	struct bs_worker_state worker[BS_WORKERS];

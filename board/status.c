@@ -1,0 +1,366 @@
+/* board/status.c - the status document; see status.h */
+#include "board/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "board/worker.h"
+#include "config/config.h"
+#include "core/clock.h"
+#include "core/state.h"
+
+struct doc {
+	char *out;
+	size_t cap, len;
+	bool full, first; /* first: no comma before the next member */
+};
+
+static void put(struct doc *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct doc *d, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (d->full)
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(d->out + d->len, d->cap - d->len, fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= d->cap - d->len)
+		d->full = true;
+	else
+		d->len += (size_t)n;
+}
+
+static void key(struct doc *d, const char *name)
+{
+	put(d, "%s\"%s\":", d->first ? "" : ",", name);
+	d->first = false;
+}
+
+/* A member without a name: of an array. */
+static void next(struct doc *d)
+{
+	put(d, "%s", d->first ? "" : ",");
+	d->first = false;
+}
+
+static void open_with(struct doc *d, const char *bracket)
+{
+	put(d, "%s", bracket);
+	d->first = true;
+}
+
+static void close_with(struct doc *d, const char *bracket)
+{
+	put(d, "%s", bracket);
+	d->first = false;
+}
+
+static void text(struct doc *d, const char *s, size_t max)
+{
+	put(d, "\"");
+	for (size_t i = 0; i < max && s[i] != '\0'; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c == '"' || c == '\\')
+			put(d, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f)
+			put(d, "\\u%04x",
+			    c); /* names and reasons are ASCII; a stray byte does no harm */
+		else
+			put(d, "%c", c);
+	}
+	put(d, "\"");
+}
+
+static void member(struct doc *d, const char *name, const char *s)
+{
+	key(d, name);
+	text(d, s, 1024);
+}
+
+static void number(struct doc *d, const char *name, uint64_t v)
+{
+	key(d, name);
+	put(d, "%llu", (unsigned long long)v);
+}
+
+static void real(struct doc *d, const char *name, double v)
+{
+	key(d, name);
+	put(d, "%.3f", v);
+}
+
+static const char *phase_name(uint32_t p)
+{
+	static const char *const names[] = { "down", "arming", "ready", "stopped" };
+
+	return p < 4 ? names[p] : "?";
+}
+
+static void put_protocols(struct doc *d, const struct bs_shared *s)
+{
+	key(d, "protocols");
+	open_with(d, "[");
+	for (uint32_t i = 0; i < s->site.protocols; i++) {
+		const struct bs_protocol *p = &s->site.protocol[i];
+		bool armed = atomic_load(&s->armed[i]) != 0;
+
+		next(d);
+		open_with(d, "{");
+		member(d, "name", p->name);
+		member(d, "method", bs_method_name(p->method));
+		key(d, "armed");
+		put(d, "%s", armed ? "true" : "false");
+		member(d, "engine", armed ? s->engine[i] : "");
+		number(d, "plan_bytes", s->arm_bytes[i]);
+		real(d, "budget_ms", p->image_ms);
+		close_with(d, "}");
+	}
+	close_with(d, "]");
+}
+
+static void put_workers(struct doc *d, const struct bs_shared *s)
+{
+	key(d, "workers");
+	open_with(d, "[");
+	for (int i = 0; i < BS_WORKERS; i++) {
+		const struct bs_worker_state *w = &s->worker[i];
+		uint32_t starts = atomic_load(&w->epoch);
+
+		next(d);
+		open_with(d, "{");
+		member(d, "name", bs_worker_name((enum bs_worker)i));
+		key(d, "pid");
+		put(d, "%d", atomic_load(&w->pid));
+		member(d, "phase", phase_name(atomic_load(&w->phase)));
+		number(d, "restarts", starts > 0 ? starts - 1 : 0);
+		number(d, "stalls", atomic_load(&w->stalls));
+		real(d, "restart_ms", (double)atomic_load(&w->restart_ns) * 1e-6);
+		number(d, "waits", atomic_load(&w->waits));
+		number(d, "events_lost", atomic_load(&w->events.lost));
+		member(d, "last_end", starts > 1 ? w->obituary : "");
+		close_with(d, "}");
+	}
+	close_with(d, "]");
+}
+
+static void put_scan(struct doc *d, const struct bs_shared *s)
+{
+	const struct bs_scan_record *r = &s->scan;
+	char session[24];
+
+	key(d, "scan");
+	open_with(d, "{");
+	number(d, "number", atomic_load(&r->id));
+	key(d, "open");
+	put(d, "%s", atomic_load(&r->open) ? "true" : "false");
+	(void)snprintf(session, sizeof(session), "%016llx", (unsigned long long)r->session);
+	member(d, "session", session);
+	member(d, "protocol",
+	       atomic_load(&r->id) != 0 && r->protocol < s->site.protocols
+		       ? s->site.protocol[r->protocol].name
+		       : "");
+	number(d, "next_seq", atomic_load(&r->next_seq));
+	number(d, "acquisitions", atomic_load(&r->acquisitions));
+	number(d, "not_imaging", atomic_load(&r->noise));
+	number(d, "waveforms", atomic_load(&r->waveforms));
+	number(d, "gaps", atomic_load(&r->gaps));
+	number(d, "duplicates", atomic_load(&r->duplicates));
+	number(d, "rejected", atomic_load(&r->rejected) + atomic_load(&r->unused));
+	number(d, "too_late", atomic_load(&r->late));
+	number(d, "images_made", atomic_load(&r->images_made));
+	number(d, "images_partial", atomic_load(&r->images_partial));
+	number(d, "readouts_missing", atomic_load(&r->readouts_missing));
+	number(d, "images_left", atomic_load(&r->images_left));
+	number(d, "images_unsent", atomic_load(&r->images_unsent));
+	number(d, "images_late", atomic_load(&r->images_late));
+	close_with(d, "}");
+}
+
+static void put_pool(struct doc *d, const char *name, const struct bs_pool *p, uint64_t bytes)
+{
+	next(d);
+	open_with(d, "{");
+	member(d, "name", name);
+	number(d, "slots", p->slots);
+	number(d, "slot_bytes", bytes);
+	number(d, "in_use", bs_pool_in_use(p));
+	number(d, "high_water", atomic_load(&p->high_water));
+	number(d, "refusals", atomic_load(&p->refusals));
+	close_with(d, "}");
+}
+
+static void put_pools(struct doc *d, const struct bs_shm *shm)
+{
+	key(d, "pools");
+	open_with(d, "[");
+	put_pool(d, "acquisitions", shm->acq_pool, shm->s->pools.acq_bytes);
+	put_pool(d, "images", shm->image_pool, shm->s->pools.image_bytes);
+	close_with(d, "]");
+	key(d, "queues");
+	open_with(d, "{");
+	number(d, "recon", bs_ring_count(shm->acq_ring));
+	number(d, "emit", bs_ring_count(shm->image_ring));
+	close_with(d, "}");
+}
+
+static void put_latency(struct doc *d, const struct bs_shm *shm)
+{
+	key(d, "latency");
+	open_with(d, "[");
+	for (uint32_t i = 0; i < shm->s->site.protocols; i++)
+		for (int st = 0; st < BS_STAGES; st++) {
+			const struct bs_hist *h = bs_shm_hist(shm, i, (enum bs_stage)st);
+			uint64_t n = atomic_load(&h->count);
+
+			if (n == 0)
+				continue;
+			next(d);
+			open_with(d, "{");
+			member(d, "protocol", shm->s->site.protocol[i].name);
+			member(d, "stage", bs_stage_name((enum bs_stage)st));
+			number(d, "n", n);
+			real(d, "p50_us", (double)bs_hist_quantile(h, 0.5) * 1e-3);
+			real(d, "p99_us", (double)bs_hist_quantile(h, 0.99) * 1e-3);
+			real(d, "p999_us", (double)bs_hist_quantile(h, 0.999) * 1e-3);
+			real(d, "max_us", (double)bs_hist_quantile(h, 1.0) * 1e-3);
+			close_with(d, "}");
+		}
+	close_with(d, "]");
+}
+
+static void put_totals(struct doc *d, const struct bs_totals *t)
+{
+	key(d, "totals");
+	open_with(d, "{");
+	number(d, "scans", atomic_load(&t->scans));
+	number(d, "refused", atomic_load(&t->refused));
+	number(d, "messages", atomic_load(&t->messages));
+	number(d, "bytes", atomic_load(&t->bytes));
+	number(d, "rejected", atomic_load(&t->rejected));
+	number(d, "gaps", atomic_load(&t->gaps));
+	number(d, "duplicates", atomic_load(&t->duplicates));
+	number(d, "too_late", atomic_load(&t->late));
+	number(d, "images", atomic_load(&t->images));
+	number(d, "engine_faults", atomic_load(&t->engine_faults));
+	number(d, "archived", atomic_load(&t->archived));
+	number(d, "archive_shed", atomic_load(&t->archive_shed));
+	number(d, "published", atomic_load(&t->published));
+	number(d, "filed", atomic_load(&t->filed));
+	number(d, "sink_faults", atomic_load(&t->sink_faults));
+	number(d, "repeated", atomic_load(&t->repeated));
+	number(d, "lost", atomic_load(&t->lost));
+	close_with(d, "}");
+}
+
+/* The newest last. */
+static void put_errors(struct doc *d, const struct bs_shared *s)
+{
+	uint64_t n = atomic_load(&s->errors);
+
+	key(d, "errors");
+	open_with(d, "[");
+	for (uint64_t i = n > BS_LAST_ERRORS ? n - BS_LAST_ERRORS : 0; i < n; i++) {
+		next(d);
+		text(d, s->error[i % BS_LAST_ERRORS], sizeof(s->error[0]) - 1);
+	}
+	close_with(d, "]");
+}
+
+int bs_status_json(char *out, size_t cap, const struct bs_shm *shm)
+{
+	const struct bs_shared *s = shm->s;
+	struct doc d = { .out = out, .cap = cap, .full = cap == 0 };
+
+	open_with(&d, "{");
+	member(&d, "boreside", "0.1");
+	member(&d, "node", s->site.name);
+	member(&d, "state", bs_state_name((enum bs_state)atomic_load(&s->scan.state)));
+	real(&d, "uptime_s", (double)(bs_now_ns() - s->started_ns) * 1e-9);
+	number(&d, "shared_bytes", s->total_bytes);
+	key(&d, "memory_locked");
+	put(&d, "%s", s->locked ? "true" : "false");
+	put_protocols(&d, s);
+	put_workers(&d, s);
+	put_scan(&d, s);
+	put_pools(&d, shm);
+	put_latency(&d, shm);
+	put_totals(&d, &s->totals);
+	put_errors(&d, s);
+	close_with(&d, "}");
+	put(&d, "\n");
+	return d.full ? BS_ERR_NOMEM : (int)d.len;
+}
+
+static void table_latency(struct doc *d, const struct bs_shm *shm)
+{
+	put(d, "%-20s %-8s %9s %10s %10s %10s %10s  us\n", "protocol", "stage", "N", "p50", "p99",
+	    "p99.9", "max");
+	for (uint32_t i = 0; i < shm->s->site.protocols; i++)
+		for (int st = 0; st < BS_STAGES; st++) {
+			const struct bs_hist *h = bs_shm_hist(shm, i, (enum bs_stage)st);
+
+			if (atomic_load(&h->count) != 0)
+				put(d, "%-20s %-8s %9llu %10.1f %10.1f %10.1f %10.1f\n",
+				    shm->s->site.protocol[i].name, bs_stage_name((enum bs_stage)st),
+				    (unsigned long long)atomic_load(&h->count),
+				    (double)bs_hist_quantile(h, 0.5) * 1e-3,
+				    (double)bs_hist_quantile(h, 0.99) * 1e-3,
+				    (double)bs_hist_quantile(h, 0.999) * 1e-3,
+				    (double)bs_hist_quantile(h, 1.0) * 1e-3);
+		}
+}
+
+static void table_pool(struct doc *d, const char *name, const struct bs_pool *p, uint64_t bytes)
+{
+	put(d, "%-14s %6u x %10llu bytes: %u in use, high-water %u, refusals %llu\n", name,
+	    p->slots, (unsigned long long)bytes, bs_pool_in_use(p), atomic_load(&p->high_water),
+	    (unsigned long long)atomic_load(&p->refusals));
+}
+
+int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
+{
+	const struct bs_shared *s = shm->s;
+	const struct bs_scan_record *r = &s->scan;
+	struct doc d = { .out = out, .cap = cap, .full = cap == 0 };
+	uint64_t n = atomic_load(&s->errors);
+
+	put(&d, "%s: %s, up %.0f s, %llu scans, %llu images\n", s->site.name,
+	    bs_state_name((enum bs_state)atomic_load(&r->state)),
+	    (double)(bs_now_ns() - s->started_ns) * 1e-9,
+	    (unsigned long long)atomic_load(&s->totals.scans),
+	    (unsigned long long)atomic_load(&s->totals.images));
+	for (int i = 0; i < BS_WORKERS; i++) {
+		const struct bs_worker_state *w = &s->worker[i];
+		uint32_t starts = atomic_load(&w->epoch);
+
+		put(&d, "%-14s pid %d, %s, %u restarts%s%s\n", bs_worker_name((enum bs_worker)i),
+		    atomic_load(&w->pid), phase_name(atomic_load(&w->phase)),
+		    starts > 0 ? starts - 1 : 0, starts > 1 ? ", last: " : "",
+		    starts > 1 ? w->obituary : "");
+	}
+	for (uint32_t i = 0; i < s->site.protocols; i++)
+		put(&d, "protocol %-20s %s, %s, %llu bytes\n", s->site.protocol[i].name,
+		    atomic_load(&s->armed[i]) ? "armed" : "not armed", s->engine[i],
+		    (unsigned long long)s->arm_bytes[i]);
+	table_pool(&d, "acquisitions", shm->acq_pool, s->pools.acq_bytes);
+	table_pool(&d, "images", shm->image_pool, s->pools.image_bytes);
+	if (atomic_load(&r->id) != 0)
+		put(&d,
+		    "scan %llu: %llu acquisitions, %llu images, gaps %llu, duplicates %llu, "
+		    "rejected %llu%s\n",
+		    (unsigned long long)atomic_load(&r->id),
+		    (unsigned long long)atomic_load(&r->acquisitions),
+		    (unsigned long long)atomic_load(&r->images_left),
+		    (unsigned long long)atomic_load(&r->gaps),
+		    (unsigned long long)atomic_load(&r->duplicates),
+		    (unsigned long long)(atomic_load(&r->rejected) + atomic_load(&r->unused)),
+		    atomic_load(&r->open) ? ", open" : "");
+	table_latency(&d, shm);
+	for (uint64_t i = n > BS_LAST_ERRORS ? n - BS_LAST_ERRORS : 0; i < n; i++)
+		put(&d, "! %.511s\n", s->error[i % BS_LAST_ERRORS]);
+	return d.full ? BS_ERR_NOMEM : (int)d.len;
+}

@@ -1,0 +1,83 @@
+/* board/status_server.c - the thread that answers on the status socket; see status.h */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "board/status.h"
+#include "ipc/endpoint.h"
+
+#define REQUEST_MAX 4096u
+#define POLL_MS     100
+
+struct bs_status_server {
+	const struct bs_shm *shm;
+	struct bs_endpoint socket;
+	pthread_t thread;
+	_Atomic bool quit;
+	char reply[BS_STATUS_MAX];
+};
+
+static void *serve(void *arg)
+{
+	struct bs_status_server *s = arg;
+	char request[REQUEST_MAX];
+	size_t len;
+
+	while (!atomic_load(&s->quit)) {
+		int rc =
+			bs_endpoint_recv(&s->socket, request, sizeof(request), &len, POLL_MS, NULL);
+		int n;
+
+		if (rc != 0 && rc != BS_ERR_LENGTH) /* a request that is too long is one, too */
+			continue;
+		if (rc == 0 && len == 4 && memcmp(request, "text", 4) == 0)
+			n = bs_status_text(s->reply, sizeof(s->reply), s->shm);
+		else
+			n = bs_status_json(s->reply, sizeof(s->reply), s->shm);
+		if (n > 0)
+			(void)bs_endpoint_send(&s->socket, s->reply, (size_t)n, NULL, 0, POLL_MS,
+					       NULL);
+	}
+	return NULL;
+}
+
+int bs_status_serve(struct bs_status_server **server, const struct bs_shm *shm, const char *url,
+		    struct bs_fail *why)
+{
+	struct bs_status_server *s = calloc(1, sizeof(*s));
+	sigset_t all, old;
+	int rc;
+
+	*server = NULL;
+	if (s == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "the status server");
+	s->shm = shm;
+	rc = bs_endpoint_bind(&s->socket, BS_ENDPOINT_STATUS, url, REQUEST_MAX, why);
+	if (rc != 0) {
+		free(s);
+		return rc;
+	}
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&s->thread, NULL, serve, s);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc != 0) {
+		bs_endpoint_close(&s->socket);
+		free(s);
+		return bs_fail(why, BS_ERR_NOMEM, "the status thread: %s", strerror(rc));
+	}
+	*server = s;
+	return 0;
+}
+
+void bs_status_stop(struct bs_status_server *s)
+{
+	if (s == NULL)
+		return;
+	atomic_store(&s->quit, true);
+	(void)pthread_join(s->thread, NULL);
+	bs_endpoint_close(&s->socket);
+	free(s);
+}

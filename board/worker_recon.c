@@ -1,0 +1,308 @@
+/*
+ * board/worker_recon.c - the reconstruction process: arms every protocol, then turns readouts into
+ * images. After arming its loop allocates nothing, opens nothing and waits only for its bell.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "board/armed.h"
+#include "board/memplan.h"
+#include "board/worker.h"
+#include "core/clock.h"
+
+struct worker_recon {
+	struct bs_worker_env *env;
+	struct bs_team *team;
+	struct bs_armed armed[BS_PROTOCOLS_MAX];
+	/* the scan in flight; current NULL: none */
+	struct bs_armed *current;
+	uint32_t protocol;
+	uint64_t scan, session;
+	int64_t ready_ns; /* when the frame that is popped next was complete */
+};
+
+static int arm_one(struct worker_recon *w, uint32_t i, struct bs_fail *why)
+{
+	struct bs_armed *a = &w->armed[i];
+	struct bs_shared *s = w->env->shm.s;
+	char text[160];
+	int rc = bs_armed_open(a, &w->env->site, &w->env->site.protocol[i], w->team, why);
+
+	if (rc != 0)
+		return rc;
+	s->arm_bytes[i] = a->need.total_bytes;
+	(void)snprintf(s->engine[i], sizeof(s->engine[i]), "%s", a->engine->name);
+	atomic_store(&s->armed[i], 1);
+	(void)snprintf(text, sizeof(text), "protocol '%s' on %s", a->protocol->name,
+		       a->engine->name);
+	bs_worker_say(w->env, BS_EVENT_ARMED, 0,
+		      (const uint64_t[3]){ a->need.total_bytes, (uint64_t)a->arm_ns / 1000 }, text);
+	return 0;
+}
+
+static void say_fault(void *arg, const char *line)
+{
+	bs_worker_say(arg, BS_EVENT_FAULT, BS_ERR_CONFIG, NULL, line);
+}
+
+static int arm_all(struct worker_recon *w)
+{
+	static struct bs_memplan plan;
+	struct bs_fail why = { 0 };
+	int rc;
+
+	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++)
+		atomic_store(&w->env->shm.s->armed[i], 0);
+	bs_worker_phase(w->env, BS_PHASE_ARMING);
+	if (bs_memplan_make(&plan, &w->env->site, say_fault, w->env) != 0)
+		return BS_ERR_CONFIG;
+	rc = bs_team_open(&w->team, (int)w->env->site.threads, &why);
+	for (uint32_t i = 0; rc == 0 && i < w->env->site.protocols; i++) {
+		rc = arm_one(w, i, &why);
+		bs_worker_beat(w->env);
+	}
+	if (rc != 0)
+		bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
+	return rc;
+}
+
+static void disarm_all(struct worker_recon *w)
+{
+	for (uint32_t i = 0; i < w->env->site.protocols; i++)
+		bs_armed_close(&w->armed[i]);
+	bs_team_close(w->team);
+}
+
+/* The scan's first fault is the one that its outcome names. */
+static void scan_fault(struct worker_recon *w, const struct bs_fail *why)
+{
+	struct bs_scan_record *scan = &w->env->shm.s->scan;
+
+	if (scan->recon_code != 0)
+		return;
+	(void)snprintf(scan->recon_text, sizeof(scan->recon_text), "%s", why->text);
+	scan->recon_code = why->code;
+}
+
+/* Until emit gives one back: images are never dropped here, the stream is slowed down instead. */
+static bool wait_image_slot(struct worker_recon *w, uint32_t *slot)
+{
+	struct bs_worker_env *env = w->env;
+
+	if (bs_pool_take(env->shm.image_pool, BS_OWNER_RECON, slot))
+		return true;
+	bs_count(&env->me->waits, 1);
+	for (;;) {
+		bs_bell_announce(&env->me->bell);
+		if (bs_pool_in_use(env->shm.image_pool) == env->shm.image_pool->slots)
+			bs_worker_sleep(env, NULL, 0, INT64_MAX);
+		else
+			bs_bell_awake(&env->me->bell, env->shm.bell_fd[env->who]);
+		if (bs_pool_in_use(env->shm.image_pool) < env->shm.image_pool->slots &&
+		    bs_pool_take(env->shm.image_pool, BS_OWNER_RECON, slot))
+			return true;
+		if (atomic_load(&env->shm.s->worker[BS_WORKER_EMIT].phase) == BS_PHASE_STOPPED)
+			return false; /* cannot be while recon lives, but never wait for it */
+	}
+}
+
+/* What is done to a slot's image before emit may see it. */
+static void describe(struct worker_recon *w, struct bs_image_meta *m, int64_t begun_ns)
+{
+	struct bs_scan_record *scan = &w->env->shm.s->scan;
+	struct bs_armed *a = w->current;
+
+	m->made_ns = bs_now_ns();
+	m->begun_ns = begun_ns;
+	m->ready_ns = w->ready_ns;
+	m->scan = w->scan;
+	m->session = w->session;
+	m->protocol = w->protocol;
+	(void)snprintf(m->engine, sizeof(m->engine), "%s", a->engine->name);
+	m->image.head.image_series_index = (uint16_t)w->scan; /* grows over recon's restarts, too */
+	atomic_store(&m->tries, 0);
+	atomic_store(&m->done, 0);
+	bs_hist_add(bs_shm_hist(&w->env->shm, w->protocol, BS_STAGE_SLOT), begun_ns - m->ready_ns);
+	bs_hist_add(bs_shm_hist(&w->env->shm, w->protocol, BS_STAGE_FINISH), m->made_ns - begun_ns);
+	bs_count(&scan->images_made, 1);
+	bs_count(&scan->images_partial, m->image.missing != 0);
+	bs_count(&scan->readouts_missing, m->image.missing);
+	bs_count(&w->env->shm.s->totals.images, 1);
+}
+
+/* 0, or the engine's failure when this process must be replaced. */
+static int make_images(struct worker_recon *w, int64_t deadline_ns)
+{
+	struct bs_shm *shm = &w->env->shm;
+	struct bs_recon *r = w->current->recon;
+	struct bs_fail why = { 0 };
+	uint32_t slot;
+
+	while (bs_recon_ready(r) > 0) {
+		if (!wait_image_slot(w, &slot))
+			return BS_ERR_ABORTED;
+		struct bs_image_meta *m = &shm->image_meta[slot];
+		int64_t begun = bs_now_ns();
+
+		m->image.pixels = (float *)(bs_shm_image(shm, slot) + BS_POOLS_PIXELS);
+		int rc = bs_recon_pop(r, &m->image, deadline_ns, &why);
+
+		if (rc != 1) {
+			bs_pool_give(shm->image_pool, slot);
+			if (rc == 0)
+				return 0;
+			bs_count(&shm->s->totals.engine_faults, 1);
+			bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
+			scan_fault(w, &why);
+			if (rc == BS_ERR_GPU) /* a CUDA error is sticky: only a new process helps */
+				return rc;
+			continue;
+		}
+		describe(w, m, begun);
+		(void)bs_ring_push(shm->image_ring, bs_entry(BS_ENTRY_IMAGE, w->scan, slot));
+		bs_shm_ring_bell(shm, BS_WORKER_EMIT);
+		bs_worker_beat(w->env);
+	}
+	return 0;
+}
+
+static int64_t deadline(const struct worker_recon *w, int64_t last_ns)
+{
+	const struct bs_protocol *p = w->current->protocol;
+
+	if (p->on_miss != BS_MISS_SHED || p->image_ms <= 0.0)
+		return INT64_MAX;
+	return last_ns + (int64_t)(p->image_ms * 1e6);
+}
+
+static void open_scan(struct worker_recon *w, uint64_t entry)
+{
+	struct bs_scan_record *scan = &w->env->shm.s->scan;
+	uint64_t id = atomic_load(&scan->id);
+
+	w->current = NULL;
+	if (!bs_entry_of(entry, id) || scan->protocol >= w->env->site.protocols)
+		return; /* an older scan's, which its ingest left behind */
+	w->scan = id;
+	w->session = scan->session;
+	w->protocol = scan->protocol;
+	w->current = &w->armed[scan->protocol];
+	bs_recon_scan(w->current->recon, &scan->info);
+}
+
+static int take_readout(struct worker_recon *w, uint32_t slot, int64_t taken_ns)
+{
+	struct bs_shm *shm = &w->env->shm;
+	const struct bs_acq_meta *m = &shm->acq_meta[slot];
+	struct bs_fail why = { 0 };
+	int rc;
+
+	bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_QUEUE), taken_ns - m->handed_ns);
+	do {
+		rc = bs_recon_readout(w->current->recon, &m->head, m->row,
+				      bs_shm_samples(shm, slot), m->received_ns, &why);
+		w->ready_ns = bs_now_ns();
+		if (rc == 0)
+			bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_ADD),
+				    w->ready_ns - taken_ns);
+		int made = make_images(w, deadline(w, m->received_ns));
+
+		if (made != 0)
+			return made;
+	} while (rc == BS_RECON_POP_FIRST);
+	if (rc < 0) {
+		bs_count(&shm->s->scan.unused, 1);
+		bs_worker_say(w->env, BS_EVENT_REJECTED, rc, (const uint64_t[3]){ w->scan },
+			      why.text);
+		scan_fault(w, &why);
+	}
+	return rc == BS_ERR_GPU ? rc : 0;
+}
+
+static int close_scan(struct worker_recon *w)
+{
+	int rc;
+
+	w->ready_ns = bs_now_ns();
+	bs_recon_close(w->current->recon);
+	rc = make_images(w, INT64_MAX);
+	w->current = NULL;
+	if (rc != 0)
+		return rc;
+	(void)bs_ring_push(w->env->shm.image_ring, bs_entry(BS_ENTRY_END, w->scan, 0));
+	bs_shm_ring_bell(&w->env->shm, BS_WORKER_EMIT);
+	return 0;
+}
+
+/* One entry of ingest's queue. A slot is given back only after the entry is out of the ring. */
+static int take_entry(struct worker_recon *w, uint64_t entry)
+{
+	struct bs_shm *shm = &w->env->shm;
+	uint32_t slot = bs_entry_slot(entry);
+	bool mine = w->current != NULL && bs_entry_of(entry, w->scan);
+	int rc = 0;
+
+	switch (bs_entry_kind(entry)) {
+	case BS_ENTRY_OPEN:
+		open_scan(w, entry);
+		break;
+	case BS_ENTRY_ACQ:
+		if (slot >= shm->acq_pool->slots)
+			break;
+		bs_pool_claim(shm->acq_pool, slot, BS_OWNER_RECON);
+		if (mine)
+			rc = take_readout(w, slot, bs_now_ns());
+		bs_ring_advance(shm->acq_ring);
+		bs_pool_give(shm->acq_pool, slot);
+		bs_shm_ring_bell(shm, BS_WORKER_INGEST);
+		return rc;
+	case BS_ENTRY_CLOSE:
+		if (mine)
+			rc = close_scan(w);
+		break;
+	default:
+		break;
+	}
+	bs_ring_advance(shm->acq_ring);
+	return rc;
+}
+
+static int work(struct worker_recon *w)
+{
+	struct bs_worker_env *env = w->env;
+	uint64_t entry;
+	int rc = 0;
+
+	while (rc == 0) {
+		if (bs_ring_peek(env->shm.acq_ring, &entry)) {
+			bs_worker_beat(env);
+			atomic_store_explicit(&env->me->busy, 1, memory_order_relaxed);
+			rc = take_entry(w, entry);
+			atomic_store_explicit(&env->me->busy, 0, memory_order_relaxed);
+			continue;
+		}
+		if (bs_worker_stop(env))
+			return 0;
+		bs_bell_announce(&env->me->bell);
+		if (bs_ring_count(env->shm.acq_ring) == 0)
+			bs_worker_sleep(env, NULL, 0, INT64_MAX);
+		else
+			bs_bell_awake(&env->me->bell, env->shm.bell_fd[env->who]);
+	}
+	return rc;
+}
+
+int bs_worker_recon(struct bs_worker_env *env)
+{
+	static struct worker_recon w;
+	int rc;
+
+	w.env = env;
+	if (arm_all(&w) != 0)
+		return BS_EXIT_HOPELESS;
+	bs_worker_phase(env, BS_PHASE_READY);
+	rc = work(&w);
+	disarm_all(&w);
+	return rc == 0 ? 0 : BS_EXIT_REPLACE;
+}

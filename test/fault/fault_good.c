@@ -1,0 +1,27 @@
+/* test/fault/fault_good.c - good scans through the running service: images, counts, status, the end
+ */
+#define _GNU_SOURCE
+#include "test/service.h"
+
+int main(void)
+{
+	static struct peer p;
+	static char doc[200000];
+	struct service s;
+
+	CHECK(service_start(&s), "the service starts and answers");
+	CHECK(peer_open(&p, &s), "a sender connects");
+	CHECK(peer_good_scan(&p, "cart", 3), "a Cartesian scan of 3 frames ends with code 0");
+	CHECK(peer_good_scan(&p, "radial", 3), "a radial scan of 3 frames ends with code 0");
+	CHECK(service_number(&s, "\"totals\"", "images") == 6, "six images were made");
+	CHECK(service_number(&s, "\"totals\"", "filed") == 6, "six images were filed");
+	CHECK(service_number(&s, "\"acquisitions\",\"slots\"", "in_use") == 0, "no slot is in use");
+	CHECK(service_number(&s, "\"stage\":\"image\"", "n") == 3,
+	      "latencies of 3 images are there");
+	CHECK(service_ask(&s, "text", doc, sizeof(doc), 2000) && strstr(doc, "p99.9") != NULL,
+	      "the table for people is there, too");
+	CHECK(service_stop(&s) == 0, "SIGTERM: the service ends with 0");
+	peer_close(&p);
+	service_remove(&s);
+	return check_done();
+}
