@@ -14,6 +14,7 @@ static const struct {
 	{ "compare", bs_cmd_compare, "A B                  percent error, NRMSE after optimal scaling, PSNR" },
 	{ "serve", bs_cmd_serve, "-c FILE              the service, in the foreground" },
 	{ "status", bs_cmd_status, "[-c FILE] [--json]   what a running service is doing" },
+	{ "phantom", bs_cmd_phantom, "[options] -o RECORDING   a simulated scan and its true image" },
 	{ "version", bs_cmd_version, "                     the release and what it was built with" },
 	{ "worker", bs_cmd_worker, NULL }, /* the service's own */
 };

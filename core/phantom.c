@@ -45,10 +45,11 @@ static struct bs_ellipsoid turned(const struct shape *s, uint32_t contrast, doub
 	struct bs_ellipsoid e = { .intensity = s->intensity[contrast] };
 
 	memcpy(e.center, s->center, sizeof(e.center));
+	e.center[1] = -e.center[1]; /* the tables have y upwards, images downwards */
 	for (int d = 0; d < 3; d++)
 		e.axis[d] = s->axis[d] * scale;
 	e.cosine = cos(s->degrees * PI / 180.0);
-	e.sine = sin(s->degrees * PI / 180.0);
+	e.sine = -sin(s->degrees * PI / 180.0);
 	return e;
 }
 

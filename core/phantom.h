@@ -2,7 +2,8 @@
  * core/phantom.h - the Shepp-Logan head: its image, and its Fourier transform in closed form
  *
  * A sum of ellipses (2D) or ellipsoids (3D), each turned about z. Phantom units run from -1 to 1
- * across the matrix; voxel n of an axis of N voxels lies at n/(N/2), n = -N/2 .. N/2-1.
+ * across the matrix; voxel n of an axis of N voxels lies at n/(N/2), n = -N/2 .. N/2-1. y points
+ * down, so that the head stands as it is usually shown.
  * transform: rho^(k) = integral of rho(x) exp(-i2pi k.x) dx, x in voxels, k in cycles per voxel,
  * so a sum over voxels approximates it. Contrast 0 .. 2: the same shapes, other intensities.
  * One slice in 2D is the classical head with Toft's contrasts; several slices are cuts through the

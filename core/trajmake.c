@@ -2,7 +2,7 @@
  * core/trajmake.c - the analytic trajectories
  *
  * Orders and shapes (S samples, R readouts, N the longest axis of the matrix, kmax = 0.5):
- *   cartesian  kx = (s - S/2)/Nx, lines and partitions of the encoded matrix, x fastest
+ *   cartesian  points of the encoded matrix, y before z; a short readout lacks its start
  *   radial2d   spokes through the whole diameter, k = (s - S/2)/S, golden angle 180/1.618... degrees
  *   radial3d   the same in 3D, directions by the 2D golden means
  *   spiral2d   Archimedean, from the center out, constant speed, interleaves rotated evenly
@@ -85,7 +85,7 @@ static int cartesian(struct bs_traj *t, const struct bs_protocol *p, struct bs_f
 		t->step1[r] = (uint16_t)line;
 		t->step2[r] = (uint16_t)part;
 		for (uint32_t s = 0; s < t->samples; s++, k += t->dims) {
-			k[0] = fold(((double)s - t->samples / 2) / n[0]);
+			k[0] = fold(((double)s + (n[0] - t->samples) - n[0] / 2) / n[0]);
 			k[1] = fold(((double)line - n[1] / 2) / n[1]);
 			if (t->dims > 2)
 				k[2] = fold(((double)part - n[2] / 2) / n[2]);
