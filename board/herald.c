@@ -12,7 +12,10 @@
 #include "core/log.h"
 #include "core/state.h"
 
-#define LINES_PER_S 200 /* a peer that sends nothing but nonsense must not fill the disk */
+/* A peer that sends nothing but nonsense must not fill the disk: so many lines at once, then a
+ * rate. */
+#define LINES_AT_ONCE 2000.0
+#define LINES_PER_S   50.0
 
 static void keep_error(struct bs_shared *s, const char *line)
 {
@@ -38,18 +41,24 @@ void bs_herald_say(struct bs_shm *shm, enum bs_log_level level, const char *fmt,
 /* True: the line may be written. */
 static bool within_rate(void)
 {
-	static int64_t second_ns;
-	static int lines;
+	static double left = LINES_AT_ONCE;
+	static int64_t last_ns;
+	static uint64_t left_out;
 	int64_t now = bs_now_ns();
 
-	if (now - second_ns > 1000000000) {
-		if (lines > LINES_PER_S)
-			bs_log(BS_LOG_WARN, "%d lines of the last second were left out",
-			       lines - LINES_PER_S);
-		second_ns = now;
-		lines = 0;
+	left += (double)(now - last_ns) * 1e-9 * LINES_PER_S;
+	if (left > LINES_AT_ONCE)
+		left = LINES_AT_ONCE;
+	last_ns = now;
+	if (left < 1.0) {
+		left_out++;
+		return false;
 	}
-	return ++lines <= LINES_PER_S;
+	left -= 1.0;
+	if (left_out != 0)
+		bs_log(BS_LOG_WARN, "%llu lines were left out", (unsigned long long)left_out);
+	left_out = 0;
+	return true;
 }
 
 void bs_herald_drain(struct bs_shm *shm)

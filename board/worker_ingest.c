@@ -269,10 +269,16 @@ static void watch_time(struct ingest *in, int64_t now)
 	}
 	if (in->state == BS_STATE_SCANNING &&
 	    now - in->heard_ns > (int64_t)(in->p->silence_ms * 1e6)) {
-		(void)bs_fail(&why, BS_ERR_TIMEOUT,
-			      "nothing came from the sender for %.0f ms, after number %llu",
-			      in->p->silence_ms, (unsigned long long)(in->next - 1));
-		bs_ingest_fault(in, &why, BS_ON_SILENCE);
+		if (in->held_count >
+		    0) { /* what is missing is not coming; what came may hold the close */
+			in->heard_ns = now;
+			bs_ingest_give_up_gap(in, now, true);
+		} else {
+			(void)bs_fail(&why, BS_ERR_TIMEOUT,
+				      "nothing came from the sender for %.0f ms, after number %llu",
+				      in->p->silence_ms, (unsigned long long)(in->next - 1));
+			bs_ingest_fault(in, &why, BS_ON_SILENCE);
+		}
 	}
 	bs_ingest_heartbeat(in, now);
 }

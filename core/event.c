@@ -74,7 +74,8 @@ enum bs_log_level bs_event_words(const struct bs_event *e, char *out, size_t cap
 			       bs_err_name(e->code), e->text);
 		return BS_LOG_WARN;
 	case BS_EVENT_GAP:
-		(void)snprintf(out, cap, "scan %llu: gap of %llu from sequence %llu on", a, c, b);
+		(void)snprintf(out, cap, "scan %llu: %s: gap of %llu from sequence %llu on", a,
+			       bs_err_name(e->code), c, b);
 		return BS_LOG_WARN;
 	case BS_EVENT_OUTCOME:
 		(void)snprintf(out, cap, "scan %llu: %s, %llu acquisitions, %llu images%s%s", a,
