@@ -78,7 +78,7 @@ test: setup
 	@BORESIDE=$(abspath $(EXE)) BUILD=$(abspath $(B)) DATA=$(abspath $(DATA)) \
 		bash test/run.sh $(UNITS) $(SCRIPTS)
 
-tests: $(UNITS) $(EXE)
+tests: $(UNITS) $(EXE) $(B)/test/alloc_hook.so
 tools: $(TOOLS)
 
 bench: setup
@@ -94,6 +94,11 @@ $(LIB): $(OBJ)
 
 $(B)/test/%: $(B)/test/%.o $(LIB)
 	$(CC) $(SAN) -o $@ $^ $(LDLIBS) -llapack
+
+# Preloaded by tests that count allocations; never sanitized itself.
+$(B)/test/alloc_hook.so: test/alloc_hook.c test/alloc_hook.h
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -O2 $(WARN) -I. -shared -fPIC -o $@ $< -ldl
 
 $(B)/gpu/%.o: CFLAGS += -O3
 $(B)/%.o: %.c Makefile

@@ -39,12 +39,14 @@ struct service {
 	int exit_status;
 };
 
-/* Two protocols, small: "cart" (64x32 -> 32x32, 2 coils) and "radial" (noop, 32 spokes of 64). */
-static const char service_protocols[] =
-	"protocols = ( { name = \"cart\"; method = \"cartesian\"; matrix = [32, 32];\n"
-	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32; silence_ms = 700.0; },\n"
-	"  { name = \"radial\"; method = \"noop\"; matrix = [32, 32]; coils = 2; samples = 64;\n"
-	"    readouts = 32; silence_ms = 700.0; trajectory: { type = \"radial2d\"; }; } );\n";
+/* Files in the folder out. Two protocols, small: "cart" (64x32 -> 32x32, 2 coils) and "radial"
+ * (noop, 32 spokes of 64). Paths are taken from the site file's folder. */
+#define SERVICE_SINKS "sinks = ( { type = \"cfl\"; dir = \"out\"; } );\n"
+#define SERVICE_PROTOCOLS                                                                             \
+	"protocols = ( { name = \"cart\"; method = \"cartesian\"; matrix = [32, 32];\n"               \
+	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32; silence_ms = 700.0; },\n" \
+	"  { name = \"radial\"; method = \"noop\"; matrix = [32, 32]; coils = 2; samples = 64;\n"     \
+	"    readouts = 32; silence_ms = 700.0; trajectory: { type = \"radial2d\"; }; } );\n"
 
 static inline void service_pause_ms(int ms)
 {
@@ -113,7 +115,7 @@ static inline bool service_logged(const struct service *s, const char *words)
 	return strstr(text, words) != NULL;
 }
 
-static inline bool service_write_site(struct service *s, const char *node, const char *protocols)
+static inline bool service_write_site(struct service *s, const char *node, const char *body)
 {
 	FILE *f;
 
@@ -127,9 +129,8 @@ static inline bool service_write_site(struct service *s, const char *node, const
 		return false;
 	(void)fprintf(
 		f,
-		"node: { name = \"test\"; run_dir = \"%s/run\"; cache_dir = \"\"; threads = 1; %s };\n"
-		"sinks = ( { type = \"cfl\"; dir = \"%s/out\"; } );\n%s",
-		s->dir, node, s->dir, protocols);
+		"node: { name = \"test\"; run_dir = \"run\"; cache_dir = \"\"; threads = 1; %s };\n%s",
+		node, body);
 	return fclose(f) == 0;
 }
 
@@ -154,12 +155,12 @@ static inline bool service_spawn(struct service *s, const char *preload)
 	return s->pid > 0;
 }
 
-static inline bool service_start_with(struct service *s, const char *node, const char *protocols,
+static inline bool service_start_with(struct service *s, const char *node, const char *body,
 				      const char *preload)
 {
 	memset(s, 0, sizeof(*s));
 	(void)snprintf(s->dir, sizeof(s->dir), "/tmp/boreside-test-XXXXXX");
-	if (mkdtemp(s->dir) == NULL || !service_write_site(s, node, protocols) ||
+	if (mkdtemp(s->dir) == NULL || !service_write_site(s, node, body) ||
 	    !service_spawn(s, preload))
 		return false;
 	return service_until(s, "\"state\":\"idle\"", 20000);
@@ -167,8 +168,8 @@ static inline bool service_start_with(struct service *s, const char *node, const
 
 static inline bool service_start(struct service *s)
 {
-	return service_start_with(s, "heartbeat_ms = 100.0; stall_ms = 1000.0;", service_protocols,
-				  NULL);
+	return service_start_with(s, "heartbeat_ms = 100.0; stall_ms = 1000.0;",
+				  SERVICE_SINKS SERVICE_PROTOCOLS, NULL);
 }
 
 static inline void service_print_log(const struct service *s)
@@ -302,7 +303,7 @@ static inline bool peer_await(struct peer *p, enum bs_wire_kind kind, int ms)
 	return false;
 }
 
-/* A header that the two protocols of service_protocols accept; name "": none in it. */
+/* A header that the two protocols of SERVICE_PROTOCOLS accept; name "": none in it. */
 static inline size_t peer_xml(char out[SERVICE_XML_MAX], const char *name, bool cartesian)
 {
 	int n = snprintf(

@@ -1,0 +1,115 @@
+/*
+ * test/fault/fault_alloc.c - once armed, ingest and recon allocate nothing of their own: counted
+ * over 1,000 frames by a preloaded malloc. nanomsg allocates for each message; that is counted,
+ * shown and excluded by the address it is called from.
+ */
+#define _GNU_SOURCE
+#include <sys/mman.h>
+
+#include "test/alloc_hook.h"
+#include "test/service.h"
+
+#define FRAMES 1000u
+#define WARM   20u
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
+static struct service service;
+static struct peer p;
+static struct bs_endpoint archive;
+static struct alloc_counts *now, before;
+
+static bool send_frame(const char *protocol, unsigned frame)
+{
+	static unsigned char image[65536];
+	size_t len;
+
+	for (unsigned i = 0; i < 32; i++)
+		if (!peer_acq(&p, protocol, i, frame))
+			return false;
+	return bs_endpoint_recv(&archive, image, sizeof(image), &len, 10000, NULL) == 0;
+}
+
+static void check_row(enum alloc_row row, const char *name, const char *protocol)
+{
+	uint64_t taken[ALLOC_WHO];
+	uint64_t freed[ALLOC_WHO];
+
+	for (int i = 0; i < ALLOC_WHO; i++) {
+		taken[i] = now->row[row].taken[i] - before.row[row].taken[i];
+		freed[i] = now->row[row].freed[i] - before.row[row].freed[i];
+	}
+	CHECK(taken[ALLOC_OURS] == 0 && freed[ALLOC_OURS] == 0,
+	      "%s, %s: our code took %llu and freed %llu in %u frames (last at %llx)", name,
+	      protocol, (unsigned long long)taken[ALLOC_OURS],
+	      (unsigned long long)freed[ALLOC_OURS], FRAMES,
+	      (unsigned long long)now->row[row].ours_at);
+	CHECK(taken[ALLOC_OTHER] == 0 && freed[ALLOC_OTHER] == 0,
+	      "%s, %s: libraries took %llu and freed %llu (last at %llx)", name, protocol,
+	      (unsigned long long)taken[ALLOC_OTHER], (unsigned long long)freed[ALLOC_OTHER],
+	      (unsigned long long)now->row[row].other_at);
+	printf("# %s, %s: nanomsg took %llu, freed %llu\n", name, protocol,
+	       (unsigned long long)taken[ALLOC_NANOMSG], (unsigned long long)freed[ALLOC_NANOMSG]);
+	if (row == ALLOC_INGEST)
+		CHECK(taken[ALLOC_NANOMSG] >= FRAMES * 32u,
+		      "the hook sees nanomsg's allocations: one a message at least");
+}
+
+static void test_protocol(const char *protocol)
+{
+	unsigned frame = 0;
+	bool good = peer_begin(&p, protocol);
+
+	for (; good && frame < WARM; frame++)
+		good = send_frame(protocol, frame);
+	service_pause_ms(200); /* the last acknowledgement */
+	memcpy(&before, now, sizeof(before));
+	for (; good && frame < WARM + FRAMES; frame++)
+		good = send_frame(protocol, frame);
+	CHECK(good, "%s: %u frames went through", protocol, FRAMES);
+	check_row(ALLOC_INGEST, "ingest", protocol);
+	check_row(ALLOC_RECON, "recon", protocol);
+	CHECK(peer_end(&p, (WARM + FRAMES) * 32) && p.outcome.code == 0, "%s: outcome %s \"%s\"",
+	      protocol, bs_err_name(p.outcome.code), p.outcome.text);
+}
+
+int main(void)
+{
+	char counts[] = "/tmp/boreside-alloc-XXXXXX";
+	char hook[512];
+	int fd = mkstemp(counts);
+
+	(void)snprintf(hook, sizeof(hook), "%s/test/alloc_hook.so",
+		       getenv("BUILD") ? getenv("BUILD") : "");
+#ifdef SANITIZED
+	SKIP("allocations cannot be counted under a sanitizer, which replaces malloc itself");
+	(void)unlink(counts);
+	return 0;
+#endif
+	if (fd < 0 || ftruncate(fd, sizeof(*now)) != 0 || access(hook, R_OK) != 0) {
+		SKIP("no %s (make tests builds it)", hook);
+		return 0;
+	}
+	now = mmap(NULL, sizeof(*now), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	(void)setenv("ALLOC_HOOK", counts, 1);
+	CHECK(service_start_with(&service, "", SERVICE_PROTOCOLS, hook), "the service starts");
+	CHECK(peer_open(&p, &service), "a sender connects");
+	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, 65536, NULL) ==
+		      0,
+	      "an archive connects");
+	test_protocol("cart");
+	test_protocol("radial");
+	bs_endpoint_close(&archive);
+	peer_close(&p);
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	service_remove(&service);
+	(void)unlink(counts);
+	return check_done();
+}
