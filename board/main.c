@@ -15,6 +15,7 @@ static const struct {
 	{ "serve", bs_cmd_serve, "-c FILE              the service, in the foreground" },
 	{ "status", bs_cmd_status, "[-c FILE] [--json]   what a running service is doing" },
 	{ "phantom", bs_cmd_phantom, "[options] -o RECORDING   a simulated scan and its true image" },
+	{ "bench", bs_cmd_bench, "[--rows PATTERN] [--json FILE]   the operators' timings beside a reference" },
 	{ "version", bs_cmd_version, "                     the release and what it was built with" },
 	{ "worker", bs_cmd_worker, NULL }, /* the service's own */
 };

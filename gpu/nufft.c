@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "gpu/nufft_part.h"
 
 /* ---- memory ---- */
@@ -301,23 +302,36 @@ static struct bs_lanes lanes_of(const struct bs_nufft *n, uint32_t batch, uint64
 				  false };
 }
 
+void bs_nufft_clock(struct bs_nufft *n, enum bs_nufft_stage stage, int64_t *from)
+{
+	int64_t now = bs_now_ns();
+
+	n->info.stage_ns[stage] += now - *from;
+	*from = now;
+}
+
 static void adjoint(struct bs_nufft *n, const float *data, float *image)
 {
 	const struct bs_grid_shape *g = &n->shape;
+	int64_t t = bs_now_ns();
 
+	memset(n->info.stage_ns, 0, sizeof(n->info.stage_ns));
 	if (n->stacked) {
 		bs_nufft_stack_adjoint(n, data, image);
 		return;
 	}
 	for (uint32_t b = 0; b < g->batches; b++) {
 		bs_nufft_zero(n, n->work_grid, g->cells);
+		bs_nufft_clock(n, BS_NUFFT_CLEAR, &t);
 		for (uint64_t c = 0; c < g->chunks; c++) {
 			struct bs_lanes in = lanes_of(n, b, c, data, n->spec.samples, 0);
 
 			bs_nufft_spread(n, n->work_grid, c, &in);
 		}
+		bs_nufft_clock(n, BS_NUFFT_GRID, &t);
 		bs_nufft_to_image(n, n->work_grid, image + 2 * voxels_of(n) * b * g->width,
 				  batch_lanes(n, b));
+		bs_nufft_clock(n, BS_NUFFT_TRANSFORM, &t);
 	}
 }
 
@@ -329,7 +343,9 @@ void bs_nufft_adjoint(struct bs_nufft *n, const float *data, float *image)
 void bs_nufft_forward(struct bs_nufft *n, const float *image, float *data)
 {
 	const struct bs_grid_shape *g = &n->shape;
+	int64_t t = bs_now_ns();
 
+	memset(n->info.stage_ns, 0, sizeof(n->info.stage_ns));
 	if (n->stacked) {
 		bs_nufft_stack_forward(n, image, data);
 		return;
@@ -337,11 +353,13 @@ void bs_nufft_forward(struct bs_nufft *n, const float *image, float *data)
 	for (uint32_t b = 0; b < g->batches; b++) {
 		bs_nufft_from_image(n, n->work_grid, image + 2 * voxels_of(n) * b * g->width,
 				    batch_lanes(n, b));
+		bs_nufft_clock(n, BS_NUFFT_TRANSFORM, &t);
 		for (uint64_t c = 0; c < g->chunks; c++) {
 			struct bs_lanes out = lanes_of(n, b, c, data, n->spec.samples, 0);
 
 			bs_nufft_interpolate(n, n->work_grid, c, &out);
 		}
+		bs_nufft_clock(n, BS_NUFFT_GRID, &t);
 	}
 }
 

@@ -11,7 +11,8 @@
  * Incremental use (begin, add, finish): the samples come in chunks fixed at plan; chunk c holds the
  * samples [c*chunk, (c+1)*chunk), is sorted by itself and is added when all its samples are there, in
  * the order 0, 1, 2 ... The result is that of one adjoint with the same chunks, bit for bit, for
- * any number of threads. Not thread-safe: one caller per plan and state.
+ * any number of threads. Not thread-safe: one caller per plan. adjoint and forward use the grid of
+ * state 0: not while it is open, unless it has no grid (chunk 0, or the stack route).
  * Twins: nufft.c (host), nufft.cu (CUDA). Tests: test/unit/test_nufft.c, test/twin/twin_nufft.c
  * Sources: Beatty, Nishimura, Pauly, IEEE Trans Med Imaging 2005;24:799-808 (window shape, error);
  * Jackson et al., IEEE Trans Med Imaging 1991;10:473-478 (convolution gridding).
@@ -34,7 +35,7 @@ struct bs_nufft_spec {
 	uint32_t coils;     /* transforms that share the trajectory */
 	uint64_t samples;
 	uint64_t chunk;     /* samples per chunk; 0: all in one */
-	uint32_t states;    /* accumulators (frames open at once), at least 1 */
+	uint32_t states;    /* accumulators (frames open at once); 0: adjoint and forward only */
 	enum bs_window window;
 	double accuracy;    /* 1e-1 .. 1e-6, or 0 with the two below */
 	double width;       /* oversampled grid cells */
@@ -61,11 +62,13 @@ void bs_nufft_add(struct bs_nufft *plan, uint32_t state, uint64_t first, uint64_
 void bs_nufft_finish(struct bs_nufft *plan, uint32_t state, float *image);
 
 /* What plan chose: window width (cells), oversampling, grid size an axis. */
+enum bs_nufft_stage { BS_NUFFT_CLEAR, BS_NUFFT_GRID, BS_NUFFT_TRANSFORM, BS_NUFFT_PARTITIONS, BS_NUFFT_STAGES };
 struct bs_nufft_info {
 	double width, oversampling;
 	uint32_t grid[3];
 	uint64_t table_bytes, grid_bytes;
 	const char *route; /* "sectors", "stack" (separable along z) */
+	int64_t stage_ns[BS_NUFFT_STAGES]; /* of the last adjoint or forward */
 };
 void bs_nufft_info(const struct bs_nufft *plan, struct bs_nufft_info *info);
 

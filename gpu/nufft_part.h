@@ -84,6 +84,9 @@ struct bs_scratch {
 };
 struct bs_scratch bs_nufft_scratch(const struct bs_nufft *n, int member);
 
+/* Adds the time since *from to a stage, and moves *from on. */
+void bs_nufft_clock(struct bs_nufft *n, enum bs_nufft_stage stage, int64_t *from);
+
 /* One batch's samples of one chunk: lane c of sample s at data[c * stride + s] complex; sorted: the
  * batch in the table's order instead, [point][width] complex. */
 struct bs_lanes {
