@@ -62,14 +62,15 @@ static void gather(const struct job *j, uint64_t first, uint64_t count, float *t
 
 	if (in->lanes < width)
 		memset(to, 0, count * width * 2 * sizeof(float));
-	for (uint64_t i = 0; i < count; i++) {
-		float w = weight != NULL ? weight[i] : 1.0f;
-		const float *d = in->data + 2 * (size_t)source[i];
-		float *p = to + i * width * 2;
+	for (uint32_t c = 0; c < in->lanes; c++) {
+		const float *d = in->data + 2 * c * in->stride;
+		float *p = to + 2 * c;
 
-		for (uint32_t c = 0; c < in->lanes; c++) {
-			p[2 * c] = w * d[2 * c * in->stride];
-			p[2 * c + 1] = w * d[2 * c * in->stride + 1];
+		for (uint64_t i = 0; i < count; i++, p += 2 * width) {
+			float w = weight != NULL ? weight[i] : 1.0f;
+
+			p[0] = w * d[2 * (size_t)source[i]];
+			p[1] = w * d[2 * (size_t)source[i] + 1];
 		}
 	}
 }
@@ -139,12 +140,13 @@ static void interpolate_task(void *arg, int task, int member)
 
 		s.data = buffer;
 		j->kernel(&s);
-		for (uint64_t i = 0; i < count; i++) {
-			float *d = out->data + 2 * (size_t)j->n->table.source[first + i];
+		for (uint32_t c = 0; c < out->lanes; c++) {
+			const uint32_t *source = j->n->table.source + first;
+			float *d = out->data + 2 * c * out->stride;
+			const float *p = buffer + 2 * c;
 
-			for (uint32_t c = 0; c < out->lanes; c++)
-				memcpy(d + 2 * c * out->stride, buffer + (i * width + c) * 2,
-				       2 * sizeof(float));
+			for (uint64_t i = 0; i < count; i++, p += 2 * width)
+				memcpy(d + 2 * (size_t)source[i], p, 2 * sizeof(float));
 		}
 	}
 }

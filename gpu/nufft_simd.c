@@ -2,198 +2,397 @@
  * gpu/nufft_simd.c - the gridding kernels: sorted samples onto the grid, and off it
  *
  * The window's polynomials are evaluated on the fly: a sample then costs 12 to 24 bytes of table
- * instead of taps x dims weights, and the coils of a cell share the evaluation. A grid cell is
- * FLOATS wide (2 x the coils of a batch); taps and cell width are constants in each instance.
- * A row may be written up to one vector past its last tap, with zeros added: sectors leave room.
+ * instead of taps x dims weights. In y and z, the samples of a block are the lanes. In x the taps
+ * are, where a cell is narrower than 8 floats: then a row is added in pieces of 8 floats that always lie
+ * on multiples of 8, with the weights shifted instead (one set of coefficients for each shift), as a load
+ * that overlaps an unfinished store only in part would wait for it. Whatever a piece holds beyond the
+ * taps is zero; sectors leave room for it.
  */
 #include "gpu/fft_simd.h"
 
 #include <string.h>
 
-#define WIDE_MAX (BS_TAPS_MAX * 16 / VW + 1)
+#define BLOCK 32 /* samples weighed at a time */
 
-/* The weights of taps 0 .. taps-1 at t. */
-INLINE void weigh(const struct bs_taps *w, float t, int taps, float *out)
+/* a vector, or half of one, that never straddles a multiple of 32 bytes when it holds 8 floats */
+#if VW == 16
+typedef float vp __attribute__((vector_size(32), aligned(32), may_alias));
+#define PIECE 8
+#else
+typedef vf vp;
+#define PIECE VW
+#endif
+typedef float vpu __attribute__((vector_size(4 * PIECE), aligned(4), may_alias));
+typedef float v4 __attribute__((vector_size(16), aligned(16), may_alias));
+typedef float v4u __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int64_t vl __attribute__((vector_size(4 * VW)));
+
+INLINE void split(const vf *a, vp *r, int pieces)
 {
-	const int n = (taps + VW - 1) / VW;
-	vf a[16 / VW];
-
 	UNROLL
-	for (int i = 0; i < n; i++)
-		a[i] = *(const vf *)&w->plain[0][i * VW];
-	for (uint32_t d = 1; d < w->coefs; d++)
-		UNROLL
-		for (int i = 0; i < n; i++)
-			a[i] = a[i] * t + *(const vf *)&w->plain[d][i * VW];
-	UNROLL
-	for (int i = 0; i < n; i++)
-		*(vf *)(out + i * VW) = a[i];
-	if (w->fractional && t > w->cut)
-		out[taps - 1] = 0.0f;
+	for (int i = 0; i < pieces; i++)
+#if VW == 16
+		r[i] = i % 2 == 0 ? __builtin_shufflevector(a[i / 2], a[i / 2], 0, 1, 2, 3, 4, 5, 6, 7)
+				  : __builtin_shufflevector(a[i / 2], a[i / 2], 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+		r[i] = a[i];
+#endif
 }
 
-/* The same with each tap repeated for the floats of a cell, where a cell is less than a vector. */
-INLINE void weigh_wide(const struct bs_taps *w, float t, int taps, int floats, vf *a)
+/* The sum of a vector's cells. */
+INLINE void fold(float *to, vf a, int floats)
 {
-	const int n = (taps * floats + VW - 1) / VW;
+#if VW == 16
+	vp h = __builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7) +
+	       __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15);
+#elif VW == 8
+	vf h = a;
+#endif
+#if VW >= 8
+	v4 q = __builtin_shufflevector(h, h, 0, 1, 2, 3) + __builtin_shufflevector(h, h, 4, 5, 6, 7);
+#else
+	v4 q = a;
+#endif
+	if (floats == 2)
+		q += __builtin_shufflevector(q, q, 2, 3, 2, 3);
+	memcpy(to, &q, (size_t)floats * sizeof(float));
+}
+
+struct weights {
+	_Alignas(64) float x[BS_TAPS_MAX][BLOCK], y[BS_TAPS_MAX][BLOCK], z[BS_TAPS_MAX][BLOCK];
+	_Alignas(64) float yz[BS_TAPS_MAX * BS_TAPS_MAX][BLOCK];
+};
+
+/* One axis' weights of a block, [tap][sample]. */
+INLINE void weigh(const struct bs_taps *w, const float *t, int taps, float (*out)[BLOCK])
+{
+	vf v[BLOCK / VW];
+
+	for (int i = 0; i < BLOCK / VW; i++)
+		v[i] = *(const vf *)(t + i * VW);
+	for (int j = 0; j < taps; j++) {
+		vf a[BLOCK / VW];
+
+		UNROLL
+		for (int i = 0; i < BLOCK / VW; i++)
+			a[i] = (vf){0} + w->tap[j][0];
+		for (uint32_t d = 1; d < w->coefs; d++)
+			UNROLL
+			for (int i = 0; i < BLOCK / VW; i++)
+				a[i] = a[i] * v[i] + w->tap[j][d];
+		UNROLL
+		for (int i = 0; i < BLOCK / VW; i++)
+			*(vf *)(out[j] + i * VW) = a[i];
+	}
+	for (int i = 0; w->fractional && i < BLOCK; i++)
+		if (t[i] > w->cut)
+			out[taps - 1][i] = 0.0f;
+}
+
+/* The block's weights but those in x of narrow cells; count samples, the rest repeat the last. */
+INLINE const float (*block_weights(const struct bs_spread *s, uint64_t first, uint64_t count, int taps,
+				  int floats, struct weights *w))[BLOCK]
+{
+	_Alignas(64) float t[BLOCK];
+
+	for (int a = floats >= 8 ? 0 : 1; a < 3; a++) {
+		if (s->t[a] == NULL)
+			continue;
+		for (uint64_t i = 0; i < BLOCK; i++)
+			t[i] = s->t[a][first + (i < count ? i : count - 1)];
+		weigh(s->taps[a], t, taps, a == 0 ? w->x : a == 1 ? w->y : w->z);
+	}
+	if (s->rows == 1)
+		for (int i = 0; i < BLOCK; i++)
+			w->y[0][i] = 1.0f;
+	if (s->planes == 1)
+		return (const float(*)[BLOCK])w->y;
+	for (int z = 0; z < taps; z++)
+		for (int y = 0; y < taps; y++)
+			UNROLL
+			for (int i = 0; i < BLOCK; i += VW)
+				*(vf *)(w->yz[z * taps + y] + i) =
+					*(vf *)(w->z[z] + i) * *(vf *)(w->y[y] + i);
+	return (const float(*)[BLOCK])w->yz;
+}
+
+/* x weights of one sample, n vectors, each tap repeated for the floats of a cell. */
+#define STEP(d)                                                                                    \
+	case d:                                                                                    \
+		UNROLL                                                                             \
+		for (int i = 0; i < n; i++)                                                        \
+			a[i] = a[i] * t + *(const vf *)&c[(d)-1][i * VW];                          \
+		__attribute__((fallthrough));
+INLINE void weigh_wide(const struct bs_taps *w, uint32_t shift, float t, int n, int taps, int floats,
+		       vf *a)
+{
+	const float(*c)[BS_WIDE] = w->wide[shift];
 
 	UNROLL
 	for (int i = 0; i < n; i++)
-		a[i] = *(const vf *)&w->wide[0][i * VW];
-	for (uint32_t d = 1; d < w->coefs; d++)
-		UNROLL
-		for (int i = 0; i < n; i++)
-			a[i] = a[i] * t + *(const vf *)&w->wide[d][i * VW];
+		a[i] = (vf){0};
+	switch (w->coefs) { /* wide[][0] is the constant term */
+	default:
+		STEP(15) STEP(14) STEP(13) STEP(12) STEP(11) STEP(10) STEP(9) STEP(8) STEP(7)
+		STEP(6) STEP(5) STEP(4) STEP(3) STEP(2) STEP(1)
+	case 0:
+		break;
+	}
 	if (w->fractional && t > w->cut) {
-		UNROLL
+		_Alignas(64) float out[BS_WIDE];
+
 		for (int i = 0; i < n; i++)
-			UNROLL
-			for (int k = 0; k < VW; k++)
-				if (i * VW + k >= (taps - 1) * floats)
-					a[i][k] = 0.0f;
+			*(vf *)(out + i * VW) = a[i];
+		for (int k = 0; k < floats; k++)
+			out[((int)shift + taps - 1) * floats + k] = 0.0f;
+		for (int i = 0; i < n; i++)
+			a[i] = *(vf *)(out + i * VW);
 	}
 }
 
-/* The data of one cell, repeated to fill a vector. */
+/* A narrow cell's floats, repeated to fill a vector. */
 INLINE vf repeat(const float *d, int floats)
 {
-	vf v;
-
 	if (floats == 2) {
-		double both;
-		vd t;
+		int64_t both;
 
 		memcpy(&both, d, sizeof(both));
-		UNROLL
-		for (int k = 0; k < VW / 2; k++)
-			t[k] = both;
-		return (vf)t;
+		return (vf)((vl){0} + both);
 	}
+	v4 one = *(const v4u *)d;
+#if VW == 16
+	return __builtin_shufflevector(one, one, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
+#elif VW == 8
+	return __builtin_shufflevector(one, one, 0, 1, 2, 3, 0, 1, 2, 3);
+#else
+	return one;
+#endif
+}
+
+/* ---- spreading ---- */
+
+/* A row of pieces, times w, added at p. */
+INLINE void add_row(float *p, const vp *r, int pieces, float w)
+{
 	UNROLL
-	for (int k = 0; k < VW; k++)
-		v[k] = d[k % floats];
-	return v;
+	for (int i = 0; i < pieces; i++)
+		*(vp *)(p + i * PIECE) += w * r[i];
 }
 
-INLINE void spread(const struct bs_spread *s, int taps, int floats)
+INLINE void spread_narrow(const struct bs_spread *s, int taps, int floats)
 {
-	const int n = (taps * floats + VW - 1) / VW;
+	const int shifts = 8 / floats;
+	const int lanes = (shifts - 1 + taps + shifts - 1) / shifts * 8;
+	const int n = (lanes + VW - 1) / VW;
+	const int pieces = lanes / PIECE;
+	const size_t row = s->row;
+	const size_t plane = s->plane;
+	const uint32_t planes = s->planes;
+	struct weights w;
 
-	for (uint64_t m = 0; m < s->count; m++) {
-		_Alignas(64) float wx[16];
-		_Alignas(64) float wy[16] = { 1.0f };
-		_Alignas(64) float wz[16] = { 1.0f };
-		const float *d = s->data + m * (size_t)floats;
-		float *g = s->grid + (size_t)s->cell[m] * (size_t)floats;
-		vf r[WIDE_MAX];
+	for (uint64_t first = 0; first < s->count; first += BLOCK) {
+		uint64_t count = s->count - first < BLOCK ? s->count - first : BLOCK;
+		const float(*yz)[BLOCK] = block_weights(s, first, count, taps, floats, &w);
 
-		if (s->rows > 1)
-			weigh(s->taps[1], s->t[1][m], taps, wy);
-		if (s->planes > 1)
-			weigh(s->taps[2], s->t[2][m], taps, wz);
-		if (floats < VW) {
-			vf v = repeat(d, floats);
+		for (uint64_t i = 0; i < count; i++) {
+			uint32_t cell = s->cell[first + i];
+			uint32_t shift = cell % (uint32_t)shifts;
+			float *g = s->grid + (size_t)(cell - shift) * (size_t)floats;
+			const float *wy = &yz[0][i];
+			vf v = repeat(s->data + (first + i) * (size_t)floats, floats);
+			vf a[BS_WIDE / VW];
+			vp r[BS_WIDE / PIECE];
 
-			weigh_wide(s->taps[0], s->t[0][m], taps, floats, r);
+			weigh_wide(s->taps[0], shift, s->t[0][first + i], n, taps, floats, a);
 			UNROLL
-			for (int i = 0; i < n; i++)
-				r[i] = r[i] * v;
-		} else {
-			weigh(s->taps[0], s->t[0][m], taps, wx);
-			UNROLL
-			for (int i = 0; i < n; i++)
-				r[i] = wx[i * VW / floats] * loadu(d + i * VW % floats);
-		}
-		for (uint32_t z = 0; z < s->planes; z++) {
-			float *at = g + z * s->plane;
-
-			for (uint32_t y = 0; y < s->rows; y++, at += s->row) {
-				float w = wz[z] * wy[y];
+			for (int k = 0; k < n; k++)
+				a[k] = a[k] * v;
+			split(a, r, pieces);
+			if (s->rows == 1) {
+				add_row(g, r, pieces, *wy);
+				continue;
+			}
+			for (uint32_t z = 0; z < planes; z++, g += plane, wy += taps * BLOCK) {
+				float *p = g;
 
 				UNROLL
-				for (int i = 0; i < n; i++)
-					storeu(at + i * VW, loadu(at + i * VW) + w * r[i]);
+				for (int y = 0; y < taps; y++, p += row)
+					add_row(p, r, pieces, wy[y * BLOCK]);
 			}
 		}
 	}
 }
 
-INLINE void interpolate(const struct bs_spread *s, int taps, int floats)
+/* Cells of 8 or 16 floats: the piece, or the pieces, of a tap always lie on their own boundaries. */
+INLINE void spread_broad(const struct bs_spread *s, int taps, int floats)
 {
-	const int n = (taps * floats + VW - 1) / VW;
+	const int each = floats >= VW ? VW : floats; /* floats of a vector that is added */
+	const int n = floats / each;
+	const size_t row = s->row;
+	const size_t plane = s->plane;
+	const uint32_t rows = s->rows;
+	const uint32_t planes = s->planes;
+	struct weights w;
 
-	for (uint64_t m = 0; m < s->count; m++) {
-		_Alignas(64) float wx[16];
-		_Alignas(64) float wy[16] = { 1.0f };
-		_Alignas(64) float wz[16] = { 1.0f };
-		float *d = s->data + m * (size_t)floats;
-		const float *g = s->grid + (size_t)s->cell[m] * (size_t)floats;
-		vf r[WIDE_MAX];
+	for (uint64_t first = 0; first < s->count; first += BLOCK) {
+		uint64_t count = s->count - first < BLOCK ? s->count - first : BLOCK;
+		const float(*yz)[BLOCK] = block_weights(s, first, count, taps, floats, &w);
 
-		if (s->rows > 1)
-			weigh(s->taps[1], s->t[1][m], taps, wy);
-		if (s->planes > 1)
-			weigh(s->taps[2], s->t[2][m], taps, wz);
-		UNROLL
-		for (int i = 0; i < n; i++)
-			r[i] = (vf){0};
-		for (uint32_t z = 0; z < s->planes; z++) {
-			const float *at = g + z * s->plane;
+		for (uint64_t i = 0; i < count; i++) {
+			float *g = s->grid + (size_t)s->cell[first + i] * (size_t)floats;
+			const float *d = s->data + (first + i) * (size_t)floats;
+			const float *wy = &yz[0][i];
 
-			for (uint32_t y = 0; y < s->rows; y++, at += s->row) {
-				float w = wz[z] * wy[y];
+			if (each == VW) {
+				vf r[BS_TAPS_MAX * 16 / VW];
 
 				UNROLL
-				for (int i = 0; i < n; i++)
-					r[i] += w * loadu(at + i * VW);
+				for (int k = 0; k < taps * n; k++)
+					r[k] = w.x[k / n][i] * loadu(d + k % n * VW);
+				for (uint32_t z = 0; z < planes; z++, g += plane) {
+					float *p = g;
+
+					for (uint32_t y = 0; y < rows; y++, p += row, wy += BLOCK)
+						UNROLL
+						for (int k = 0; k < taps * n; k++)
+							*(vf *)(p + k * VW) += *wy * r[k];
+				}
+			} else {
+				vp r[BS_TAPS_MAX];
+
+				UNROLL
+				for (int k = 0; k < taps; k++)
+					r[k] = w.x[k][i] * *(const vpu *)d;
+				for (uint32_t z = 0; z < planes; z++, g += plane) {
+					float *p = g;
+
+					for (uint32_t y = 0; y < rows; y++, p += row, wy += BLOCK)
+						add_row(p, r, taps, *wy);
+				}
 			}
 		}
-		if (floats < VW) {
-			vf x[WIDE_MAX];
+	}
+}
+
+/* ---- interpolation ---- */
+
+INLINE void interpolate_narrow(const struct bs_spread *s, int taps, int floats)
+{
+	const int n = (taps * floats + VW - 1) / VW;
+	const size_t row = s->row;
+	const size_t plane = s->plane;
+	const uint32_t planes = s->planes;
+	struct weights w;
+
+	for (uint64_t first = 0; first < s->count; first += BLOCK) {
+		uint64_t count = s->count - first < BLOCK ? s->count - first : BLOCK;
+		const float(*yz)[BLOCK] = block_weights(s, first, count, taps, floats, &w);
+
+		for (uint64_t i = 0; i < count; i++) {
+			const float *g = s->grid + (size_t)s->cell[first + i] * (size_t)floats;
+			const float *wy = &yz[0][i];
+			vf x[BS_WIDE / VW];
+			vf r[BS_WIDE / VW];
 			vf sum = {0};
-			_Alignas(64) float out[VW];
 
-			weigh_wide(s->taps[0], s->t[0][m], taps, floats, x);
 			UNROLL
-			for (int i = 0; i < n; i++)
-				sum += x[i] * r[i];
-			*(vf *)out = sum;
-			UNROLL
-			for (int half = VW / 2; half >= floats; half /= 2)
+			for (int k = 0; k < n; k++)
+				r[k] = (vf){0};
+			for (uint32_t z = 0; s->rows > 1 && z < planes; z++, g += plane, wy += taps * BLOCK) {
+				const float *p = g;
+
 				UNROLL
-				for (int k = 0; k < half; k++)
-					out[k] += out[k + half];
+				for (int y = 0; y < taps; y++, p += row)
+					UNROLL
+					for (int k = 0; k < n; k++)
+						r[k] += wy[y * BLOCK] * loadu(p + k * VW);
+			}
+			for (int k = 0; s->rows == 1 && k < n; k++)
+				r[k] = *wy * loadu(g + k * VW);
+			weigh_wide(s->taps[0], 0, s->t[0][first + i], n, taps, floats, x);
 			UNROLL
-			for (int k = 0; k < floats; k++)
-				d[k] = out[k];
-		} else {
-			const int v = floats / VW > 0 ? floats / VW : 1; /* vectors in a cell */
-			vf sum[4];
-
-			weigh(s->taps[0], s->t[0][m], taps, wx);
-			UNROLL
-			for (int k = 0; k < v; k++)
-				sum[k] = wx[0] * r[k];
-			UNROLL
-			for (int i = v; i < n; i++)
-				sum[i % v] += wx[i / v] * r[i];
-			UNROLL
-			for (int k = 0; k < v; k++)
-				storeu(d + k * VW, sum[k]);
+			for (int k = 0; k < n; k++)
+				sum += x[k] * r[k];
+			fold(s->data + (first + i) * (size_t)floats, sum, floats);
 		}
 	}
 }
 
-#define ONE(taps, floats)                                                                          \
+INLINE void interpolate_broad(const struct bs_spread *s, int taps, int floats)
+{
+	const int n = floats / VW;
+	const size_t row = s->row;
+	const size_t plane = s->plane;
+	const uint32_t rows = s->rows;
+	const uint32_t planes = s->planes;
+	struct weights w;
+
+	for (uint64_t first = 0; first < s->count; first += BLOCK) {
+		uint64_t count = s->count - first < BLOCK ? s->count - first : BLOCK;
+		const float(*yz)[BLOCK] = block_weights(s, first, count, taps, floats, &w);
+
+		for (uint64_t i = 0; i < count; i++) {
+			const float *g = s->grid + (size_t)s->cell[first + i] * (size_t)floats;
+			const float *wy = &yz[0][i];
+			float *d = s->data + (first + i) * (size_t)floats;
+
+			if (n > 0) {
+				vf r[BS_TAPS_MAX * 16 / VW];
+
+				UNROLL
+				for (int k = 0; k < taps * n; k++)
+					r[k] = (vf){0};
+				for (uint32_t z = 0; z < planes; z++, g += plane) {
+					const float *p = g;
+
+					for (uint32_t y = 0; y < rows; y++, p += row, wy += BLOCK)
+						UNROLL
+						for (int k = 0; k < taps * n; k++)
+							r[k] += *wy * *(const vf *)(p + k * VW);
+				}
+				UNROLL
+				for (int k = 0; k < taps * n; k++)
+					r[k % n] = k < n ? w.x[0][i] * r[k] : r[k % n] + w.x[k / n][i] * r[k];
+				UNROLL
+				for (int k = 0; k < n; k++)
+					storeu(d + k * VW, r[k]);
+			} else {
+				vp r[BS_TAPS_MAX];
+
+				UNROLL
+				for (int k = 0; k < taps; k++)
+					r[k] = (vp){0};
+				for (uint32_t z = 0; z < planes; z++, g += plane) {
+					const float *p = g;
+
+					for (uint32_t y = 0; y < rows; y++, p += row, wy += BLOCK)
+						UNROLL
+						for (int k = 0; k < taps; k++)
+							r[k] += *wy * *(const vp *)(p + k * PIECE);
+				}
+				r[0] = w.x[0][i] * r[0];
+				UNROLL
+				for (int k = 1; k < taps; k++)
+					r[0] += w.x[k][i] * r[k];
+				*(vpu *)d = r[0];
+			}
+		}
+	}
+}
+
+/* ---- every width ---- */
+
+#define ONE(taps, floats, kind)                                                                    \
 	static void spread_##taps##_##floats(const struct bs_spread *s)                            \
 	{                                                                                          \
-		spread(s, taps, floats);                                                           \
+		spread_##kind(s, taps, floats);                                                    \
 	}                                                                                          \
 	static void interpolate_##taps##_##floats(const struct bs_spread *s)                       \
 	{                                                                                          \
-		interpolate(s, taps, floats);                                                      \
+		interpolate_##kind(s, taps, floats);                                               \
 	}
-#define ALL(taps) ONE(taps, 2) ONE(taps, 4) ONE(taps, 8) ONE(taps, 16)
+#define ALL(taps)                                                                                  \
+	ONE(taps, 2, narrow) ONE(taps, 4, narrow) ONE(taps, 8, broad) ONE(taps, 16, broad)
 ALL(2) ALL(3) ALL(4) ALL(5) ALL(6) ALL(7) ALL(8) ALL(9) ALL(10) ALL(11) ALL(12)
 
 #define ROW(f, taps) { NULL, f##_##taps##_2, f##_##taps##_4, f##_##taps##_8, f##_##taps##_16 }

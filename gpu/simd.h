@@ -35,18 +35,21 @@ struct bs_fft {
 	float *tables;
 };
 
+#define BS_WIDE 64u
+
 /*
  * The window on one axis as one polynomial a tap: in t = 2f - 1, f = the first tap's distance past
- * the window's lower end. wide holds the same, each tap repeated for the floats of one grid cell.
+ * the window's lower end. tap: highest power first. wide: lowest power first, each tap repeated for
+ * the floats of a cell, behind as many zeros as shift cells have; zero past the last tap.
  * Beyond cut the last tap lies outside a window of fractional width.
  */
 struct bs_taps {
 	uint32_t coefs;
 	uint32_t fractional;
 	float cut;
-	uint32_t pad[13];
-	float plain[BS_POLY_MAX][16];                   /* 64-byte aligned in a plan */
-	float wide[BS_POLY_MAX][BS_TAPS_MAX * 8 + 16];
+	uint32_t pad[13]; /* wide lies on 64 bytes in a plan */
+	float tap[BS_TAPS_MAX][BS_POLY_MAX];
+	float wide[4][BS_POLY_MAX][BS_WIDE];
 };
 
 /* A run of sorted samples against one grid of cells, each floats wide. */

@@ -186,13 +186,13 @@ double bs_window_taps(struct bs_taps *taps, const struct bs_window_shape *w, uin
 	}
 	if (taps->coefs == BS_POLY_MAX)
 		taps->coefs--;
-	for (uint32_t d = 0; d < taps->coefs; d++) { /* highest power first: Horner */
+	for (uint32_t d = 0; d < taps->coefs; d++)
 		for (uint32_t j = 0; j < n; j++) {
-			taps->plain[d][j] = (float)c[j][taps->coefs - 1 - d];
-			for (uint32_t k = 0; floats <= 8 && k < floats; k++)
-				taps->wide[d][j * floats + k] = taps->plain[d][j];
+			taps->tap[j][taps->coefs - 1 - d] = (float)c[j][d];
+			for (uint32_t k = 0; floats <= 4 && k < floats * (8 / floats); k++)
+				taps->wide[k / floats][d][(j + k / floats) * floats + k % floats] =
+					(float)c[j][d];
 		}
-	}
 	/* the last tap lies inside while f + n-1 - width/2 <= width/2 */
 	taps->fractional = (double)n != w->width;
 	taps->cut = taps->fractional ? (float)(2.0 * (w->width - (n - 1.0)) - 1.0) : 2.0f;
