@@ -24,6 +24,7 @@ struct bs_worker_env {
 	struct bs_worker_state *me;
 	struct bs_site site; /* a private copy: nobody changes it under this worker */
 	int64_t tick_ns;     /* sleep at most this long between two beats */
+	_Atomic bool stuck;  /* a helper thread hangs: no beats until it goes on */
 };
 
 const char *bs_worker_name(enum bs_worker w);
@@ -48,7 +49,8 @@ static inline bool bs_worker_stop(const struct bs_worker_env *env)
 
 static inline void bs_worker_beat(struct bs_worker_env *env)
 {
-	atomic_fetch_add_explicit(&env->me->beat, 1, memory_order_relaxed);
+	if (!atomic_load_explicit(&env->stuck, memory_order_relaxed))
+		atomic_fetch_add_explicit(&env->me->beat, 1, memory_order_relaxed);
 }
 
 /*

@@ -121,7 +121,9 @@ static void describe(struct worker_recon *w, struct bs_image_meta *m, int64_t be
 	m->protocol = w->protocol;
 	(void)snprintf(m->engine, sizeof(m->engine), "%s", a->engine->name);
 	m->image.head.image_series_index = (uint16_t)w->scan; /* grows over recon's restarts, too */
+	atomic_store(&m->inside, 0);
 	atomic_store(&m->tries, 0);
+	atomic_store(&m->takers, 0);
 	atomic_store(&m->done, 0);
 	bs_hist_add(bs_shm_hist(&w->env->shm, w->protocol, BS_STAGE_SLOT), begun_ns - m->ready_ns);
 	bs_hist_add(bs_shm_hist(&w->env->shm, w->protocol, BS_STAGE_FINISH), m->made_ns - begun_ns);

@@ -74,6 +74,16 @@ static inline bool bs_ring_peek(struct bs_ring *r, uint64_t *value)
 	return true;
 }
 
+/* Consumer: the entry number index (counted from the ring's first), at or behind the tail, without
+ * taking it. False: not pushed yet. */
+static inline bool bs_ring_look(struct bs_ring *r, uint64_t index, uint64_t *value)
+{
+	if (atomic_load(&r->head) == index)
+		return false;
+	*value = r->entry[index & r->mask];
+	return true;
+}
+
 /* Consumer, after a peek that was true. */
 static inline void bs_ring_advance(struct bs_ring *r)
 {

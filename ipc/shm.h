@@ -41,7 +41,7 @@ struct bs_worker_state {
 	_Atomic int32_t pid;     /* the supervisor; 0: none */
 	_Atomic uint32_t stalls; /* the supervisor: times it was killed for lack of progress */
 	_Atomic int64_t started_ns, restart_ns; /* the supervisor; last death to last start */
-	_Atomic uint64_t waits;   /* the worker: times it had to wait for the next stage's slots */
+	_Atomic uint64_t waits; /* the worker: times it had to wait for the next stage's slots */
 	char obituary[96];      /* the supervisor, before epoch grows: how the last one ended */
 	struct bs_event_ring events;
 };
@@ -102,8 +102,12 @@ struct bs_image_meta {
 	char engine[32];
 	int64_t ready_ns;          /* the frame was complete in recon */
 	int64_t begun_ns, made_ns; /* finish began and ended */
-	_Atomic uint32_t tries;    /* emit: how often it was taken up */
-	_Atomic uint32_t done;     /* emit: bit i: sink i has it; so a successor does not repeat */
+	int64_t handed_ns;         /* emit: to the first sink */
+	uint32_t attributes_len;   /* emit: they end right before the pixels */
+	_Atomic uint32_t inside; /* emit: 1 while it is being handed on: who dies then is suspect */
+	_Atomic uint32_t tries;  /* emit: times that a process ended with it in hand */
+	_Atomic uint32_t done; /* emit: bit i: sink i has had it; so a successor does not repeat */
+	_Atomic uint32_t takers; /* emit: how many took it */
 };
 
 /* The scan in flight or the last one. Its number grows by one for each accepted header. */
@@ -151,7 +155,7 @@ struct bs_shared {
 	struct bs_pools pools;
 	struct bs_site site;
 	int64_t started_ns;
-	uint32_t locked; /* the supervisor: 1 when this memory cannot be swapped out */
+	uint32_t locked;            /* the supervisor: 1 when this memory cannot be swapped out */
 	_Atomic uint32_t stop;      /* the supervisor: how many workers, in order, are to end */
 	_Atomic int64_t stop_by_ns; /* a scan in flight has until then */
 	struct bs_worker_state worker[BS_WORKERS];

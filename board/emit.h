@@ -1,0 +1,54 @@
+/*
+ * board/emit.h - the process that hands images on, in two threads
+ *
+ * worker_emit.c  the first thread: looks ahead in the queue, makes each image one message, and
+ * sends it to viewers (never blocks) and to the archive (waits, within bounds, while one is
+ *                connected)
+ * emit_files.c   the second: follows it, writes the files, takes the entry out of the queue and
+ * gives the slot back. It may take its time: recon waits only when the image pool is full. An
+ * image's done bits say which sinks have had it, so that a successor repeats at most the one that
+ * was under way. Both may allocate and block; neither is on the reconstruction's path.
+ */
+#ifndef BS_BOARD_EMIT_H
+#define BS_BOARD_EMIT_H
+
+#include <pthread.h>
+
+#include "board/worker.h"
+#include "drivers/sink.h"
+#include "ipc/endpoint.h"
+
+#define BS_EMIT_TRIES   2u         /* an image that ended this process so often is given up */
+#define BS_EMIT_SENT    (1u << 30) /* done: viewers and archive had their turn */
+#define BS_EMIT_FAILED  (1u << 31) /* done: it could not be made a message, or was given up */
+#define BS_EMIT_FILE_NS INT64_C(10000000000) /* one file takes at most this, or emit is replaced   \
+					      */
+
+struct emit {
+	struct bs_worker_env *env;
+	struct bs_endpoint archive, viewers; /* socket -1: off */
+	struct {
+		const struct bs_sink *type;
+		void *self;
+	} sink[BS_SINKS_MAX];
+	pthread_t files;
+	pthread_mutex_t lock; /* for saying things, and for wake */
+	pthread_cond_t wake;
+	_Atomic uint64_t sent;         /* entries of the queue that the first thread is done with */
+	_Atomic int64_t file_since_ns; /* a file is being written since; 0: none */
+	_Atomic bool quit;
+};
+
+/* Either thread. */
+void bs_emit_fault(struct emit *e, const struct bs_fail *why);
+/* Takes the image up; false: it ended a process too often, or failed before: leave it. */
+bool bs_emit_begin(struct emit *e, struct bs_image_meta *m);
+void bs_emit_end(struct bs_image_meta *m);
+
+/* emit_files.c */
+int bs_emit_open_files(struct emit *e, struct bs_fail *why);
+int bs_emit_start_files(struct emit *e, struct bs_fail *why);
+/* After the last entry: waits for the thread and closes the files. */
+void bs_emit_stop_files(struct emit *e);
+
+#endif
