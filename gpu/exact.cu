@@ -87,21 +87,23 @@ static __device__ __forceinline__ float2 data_of(const struct ex_tables &a, int 
 /* Left tables: a thread makes four samples of one pair, a cosine entry and a sine entry. */
 template <int PRODUCTS>
 static __device__ void side_tables(const struct ex_tables &a, const struct ex_axis &axis, int tile,
-				   int tiles, unsigned char *out)
+				   int tiles, int rows, unsigned char *out)
 {
 	const int bytes = PRODUCTS == 3 ? 16 : 8;
 	const int t = (int)threadIdx.x & 3;
 	const int j = ((int)threadIdx.x >> 2) & 7;
 	const int k16 = (int)threadIdx.x >> 5;
-	const int pair = tile * 8 + j;
+	const int pair = tile * (rows / 2) + j;
 	const float s = ((float)pair + axis.half) * axis.stride;
 	const float size = pair < axis.pairs ? (float)(1 << EX_SHIFT) : 0.0f;
 	const long long m = a.first + (long long)blockIdx.x * EX_BLOCK + k16 * 16 + 2 * t;
 	__half c[2][4];
 	__half n[2][4]; /* sines; [high, low][sample] */
-	unsigned char *at = out + ((size_t)blockIdx.x * tiles + tile) * EX_SIDE_BYTES(PRODUCTS) +
-			    (k16 * 64 + j * 4 + t) * bytes;
+	unsigned char *at = out + (((size_t)blockIdx.x * tiles + tile) * 4 + k16) * rows * 4 * bytes +
+			    (j * 4 + t) * bytes;
 
+	if (j >= rows / 2)
+		return;
 #pragma unroll
 	for (int i = 0; i < 4; i++) {
 		const float2 u = unit_phase(k_of(a, m + (i & 1) + (i >> 1) * 8, axis.axis), s);
@@ -112,11 +114,11 @@ static __device__ void side_tables(const struct ex_tables &a, const struct ex_ax
 #define PAIR(v, h, i) ex_bits(__halves2half2(v[h][i], v[h][i + 1]))
 	if (PRODUCTS == 3) {
 		*(uint4 *)at = make_uint4(PAIR(c, 0, 0), PAIR(c, 1, 0), PAIR(c, 0, 2), PAIR(c, 1, 2));
-		*(uint4 *)(at + 32 * bytes) =
+		*(uint4 *)(at + rows * 2 * bytes) =
 			make_uint4(PAIR(n, 0, 0), PAIR(n, 1, 0), PAIR(n, 0, 2), PAIR(n, 1, 2));
 	} else {
 		*(uint2 *)at = make_uint2(PAIR(c, 0, 0), PAIR(c, 0, 2));
-		*(uint2 *)(at + 32 * bytes) = make_uint2(PAIR(n, 0, 0), PAIR(n, 0, 2));
+		*(uint2 *)(at + rows * 2 * bytes) = make_uint2(PAIR(n, 0, 0), PAIR(n, 0, 2));
 	}
 #undef PAIR
 }
@@ -179,7 +181,7 @@ static __device__ __forceinline__ void put_column(unsigned char *at, const float
 	}
 	*(uint4 *)at = make_uint4(ex_bits(h[0]), ex_bits(h[1]), ex_bits(h[2]), ex_bits(h[3]));
 	if (products == 3)
-		*(uint4 *)(at + EX_COLS * EX_BLOCK * 2) =
+		*(uint4 *)(at + EX_LOW_BYTES) =
 			make_uint4(ex_bits(l[0]), ex_bits(l[1]), ex_bits(l[2]), ex_bits(l[3]));
 }
 
@@ -217,7 +219,7 @@ template <int PRODUCTS> static __device__ void right_tables(const struct ex_tabl
 				for (int i = 0; i < 8; i++)
 					v[i] = (sine ? u[i].y : u[i].x) *
 					       (part ? d[k8 * 8 + i].y : d[k8 * 8 + i].x);
-				put_column(out + (k8 * 8 + col / 8) * 128 + col % 8 * 16, v,
+				put_column(out + k8 * EX_K8_BYTES + col / 8 * 128 + col % 8 * 16, v,
 					   PRODUCTS);
 			}
 	}
@@ -229,12 +231,12 @@ static __global__ __launch_bounds__(TABLE_THREADS) void make_tables(const struct
 	int part = (int)blockIdx.y;
 
 	if (part < a.ptiles) {
-		side_tables<PRODUCTS>(a, a.p, part, a.ptiles, a.x);
+		side_tables<PRODUCTS>(a, a.p, part, a.ptiles, EX_P, a.x);
 		return;
 	}
 	part -= a.ptiles;
 	if (part < a.qtiles) {
-		side_tables<PRODUCTS>(a, a.q, part, a.qtiles, a.y);
+		side_tables<PRODUCTS>(a, a.q, part, a.qtiles, EX_Q, a.y);
 		return;
 	}
 	right_tables<PRODUCTS>(a, part - a.qtiles);
@@ -253,10 +255,10 @@ static __device__ __forceinline__ float gather(const struct ex_unpack &a, int p,
 					       int col)
 {
 	int thread;
-	const int n = ex_sum_index(p & 15, q & 15, col, &thread);
+	const int n = ex_sum_index(p % EX_P, q % EX_Q, col, &thread);
 	const size_t slice = (size_t)a.qtiles * a.ptiles * EX_SUMS * EX_THREADS;
 	const float *at = a.sums + (size_t)ct * a.slices * slice +
-			  ((size_t)(q >> 4) * a.ptiles + (p >> 4)) * EX_SUMS * EX_THREADS +
+			  ((size_t)(q / EX_Q) * a.ptiles + p / EX_P) * EX_SUMS * EX_THREADS +
 			  ((size_t)(n >> 2) * EX_THREADS + thread) * 4 + (n & 3);
 	float sum = __ldg(at);
 
@@ -265,10 +267,10 @@ static __device__ __forceinline__ float gather(const struct ex_unpack &a, int p,
 	return sum;
 }
 
-/* Row (p or q) of pair j in tiles of 8 pairs: cosines, then sines. */
-static __device__ __forceinline__ int row_of(int j, int sine)
+/* Row (p or q) of pair j in tiles of so many rows: cosines, then sines. */
+static __device__ __forceinline__ int row_of(int j, int sine, int rows)
 {
-	return (j >> 3) * 16 + sine * 8 + (j & 7);
+	return j / (rows / 2) * rows + sine * (rows / 2) + j % (rows / 2);
 }
 
 /* Where (sp jp, sq jq, sr jr) lies in the image, or -1 outside. */
@@ -297,21 +299,21 @@ static __device__ __forceinline__ long long place(const struct ex_unpack &a, con
 				return -1;
 		} else {
 			at[i] = (int)pos[i];
+			if (i == 0 && at[i] < 0)
+				return -1; /* the half that is not kept */
 			at[i] = at[i] < 0 ? at[i] + 2 * a.matrix[i] : at[i];
 		}
 	}
 	if (a.parts == 2)
 		return ((long long)at[2] * a.matrix[1] + at[1]) * a.matrix[0] + at[0];
-	return ((long long)at[2] * (a.matrix[1] > 1 ? 2 * a.matrix[1] : 1) + at[1]) *
-		       (2 * a.matrix[0]) +
-	       at[0];
+	return ((long long)at[2] * (2 * a.matrix[1]) + at[1]) * a.matrix[0] + at[0];
 }
 
 /* The eight real (complex for d) sums of a triple of pairs become its eight voxels. */
 static __global__ __launch_bounds__(UNPACK_THREADS) void unpack(const struct ex_unpack a)
 {
-	const int jp = (int)(blockIdx.x * UNPACK_THREADS + threadIdx.x) % (a.ptiles * 8);
-	const int jq = (int)(blockIdx.x * UNPACK_THREADS + threadIdx.x) / (a.ptiles * 8);
+	const int jp = (int)(blockIdx.x * UNPACK_THREADS + threadIdx.x) % (a.ptiles * EX_P / 2);
+	const int jq = (int)(blockIdx.x * UNPACK_THREADS + threadIdx.x) / (a.ptiles * EX_P / 2);
 	const int jr = (int)blockIdx.y;
 	const int coil = (int)blockIdx.z;
 	const int per = EX_COLS / 2 / a.parts;
@@ -323,8 +325,8 @@ static __global__ __launch_bounds__(UNPACK_THREADS) void unpack(const struct ex_
 		return;
 #pragma unroll
 	for (int n = 0; n < 8; n++) {
-		const int p = row_of(jp, n >> 2);
-		const int q = row_of(jq, n >> 1 & 1);
+		const int p = row_of(jp, n >> 2, EX_P);
+		const int q = row_of(jq, n >> 1 & 1, EX_Q);
 		const int col = (n & 1) * per + jr % per;
 
 		v[n].x = gather(a, p, q, ct, col);
@@ -392,8 +394,8 @@ static void choose_axes(struct ex_tables *t, const struct bs_exact_cuda_spec *sp
 		t->r = make_axis(1, 1.0f, false, spec->matrix[1]);
 	}
 	t->coils = centered ? (int)spec->coils : 1;
-	t->ptiles = divide_up(t->p.pairs, 8);
-	t->qtiles = divide_up(t->q.pairs, 8);
+	t->ptiles = divide_up(t->p.pairs, EX_P / 2);
+	t->qtiles = divide_up(t->q.pairs, EX_Q / 2);
 	t->ctiles_coil = divide_up(t->r.pairs, EX_COLS / 2 / t->parts);
 	t->ctiles = t->ctiles_coil * t->coils;
 }
@@ -468,7 +470,8 @@ static int lay_out(struct bs_exact_cuda *e, const struct bs_exact_cuda_spec *spe
 		return err;
 	choose_axes(t, spec);
 	const int products = spec->precision == BS_EXACT_SINGLE ? 3 : 1;
-	const uint64_t block = (uint64_t)(t->ptiles + t->qtiles) * EX_SIDE_BYTES(products) +
+	const uint64_t block = (uint64_t)t->ptiles * EX_P_BYTES(products) +
+			       (uint64_t)t->qtiles * EX_Q_BYTES(products) +
 			       (uint64_t)t->ctiles * EX_RIGHT_BYTES(products);
 	const uint64_t all = (spec->samples + EX_GROUP - 1) / EX_GROUP; /* groups */
 	uint64_t groups = spec->chunk > 0 ? (spec->chunk + EX_GROUP - 1) / EX_GROUP :
@@ -497,8 +500,8 @@ static uint64_t table_bytes(const struct bs_exact_cuda *e, uint64_t part[4])
 	const uint64_t blocks = (uint64_t)t->groups * EX_BLOCKS;
 	uint64_t sum = 0;
 
-	part[0] = blocks * t->ptiles * EX_SIDE_BYTES(products);
-	part[1] = blocks * t->qtiles * EX_SIDE_BYTES(products);
+	part[0] = blocks * t->ptiles * EX_P_BYTES(products);
+	part[1] = blocks * t->qtiles * EX_Q_BYTES(products);
 	part[2] = blocks * t->ctiles * EX_RIGHT_BYTES(products);
 	part[3] = (uint64_t)t->coils * t->groups * sizeof(float);
 	for (int i = 0; i < 4; i++)
@@ -583,7 +586,7 @@ void bs_exact_cuda_info(const struct bs_exact_cuda *e, struct bs_exact_cuda_info
 	info->route = e->route == BS_EXACT_WGMMA ? "wgmma" : e->route == BS_EXACT_MMA ? "mma" : "simt";
 	info->state_bytes = e->state_floats * sizeof(float);
 	info->table_bytes = table_bytes(e, part);
-	info->products = (double)p->ptiles * p->qtiles * p->ctiles * EX_SIDE * EX_SIDE * EX_COLS *
+	info->products = (double)p->ptiles * p->qtiles * p->ctiles * EX_ROWS * EX_COLS *
 			 (double)e->spec.samples *
 			 (e->spec.precision == BS_EXACT_SINGLE ? 3.0 : 1.0);
 }
@@ -661,11 +664,11 @@ int bs_exact_cuda_finish(struct bs_exact_cuda *e, uint32_t state, float *result,
 
 	for (int i = 0; i < 3; i++) {
 		u.matrix[i] = (int)e->spec.matrix[i];
-		doubled *= i < (int)e->spec.dims ? 2 * (size_t)u.matrix[i] : 1;
+		doubled *= (size_t)u.matrix[i] * (i > 0 && i < (int)e->spec.dims ? 2 : 1);
 	}
 	if (t->parts == 1)
 		BS_CUDA(cudaMemsetAsync(result, 0, doubled * sizeof(float2), stream), why);
-	const dim3 grid((unsigned)divide_up((long long)t->ptiles * 8 * t->q.pairs, UNPACK_THREADS),
+	const dim3 grid((unsigned)divide_up((long long)t->ptiles * EX_P / 2 * t->q.pairs, UNPACK_THREADS),
 			(unsigned)t->r.pairs, (unsigned)t->coils);
 
 	unpack<<<grid, UNPACK_THREADS, 0, stream>>>(u);

@@ -2,10 +2,9 @@
  * gpu/exact_cuda.h - exact sums on the GPU: F^H d and Q, on tensor cores where there are any
  *
  * fhd:  image[c][n] = sum_m w_m d[c][m] exp(+i2pi k_m.n)         n = -N/2 .. N/2-1 (N/2 truncated)
- * q:    q[n] = sum_m w_m exp(+i2pi k_m.n)                        n = -(N-1) .. N-1, at n mod 2N; the
- *       planes n = -N, which no Toeplitz product reads, are zero. Half is computed, the rest follows.
+ * q:    q[n] = sum_m w_m exp(+i2pi k_m.n)                        n = -(N-1) .. N-1: the array of q.h
  * k      [sample][dims] float, cycles per voxel, [-0.5, 0.5); w [sample] float or NULL (ones)
- * d      [coil][sample] complex float; image [coil][z][y][x]; q [2Nz][2Ny][2Nx], complex float
+ * d      [coil][sample] complex float; image [coil][z][y][x]; q [z 2Nz][y 2Ny][x Nx], complex
  * All of these in device memory. Accuracy, relative to the sum in double precision: single about
  * 3e-6 (three fp16 products, each sum flushed to fp32), fast about 3e-4 (one product).
  *

@@ -2,13 +2,13 @@
  * gpu/exact_mma.cu - the exact sums' matrix product with mma.sync (compute capability 8.0 and later)
  *
  * Eight warps hold the same sums, in the same places, as the warpgroups of exact_wgmma.cu; the tables
- * come in by cp.async, EX_STAGES blocks ahead; ldmatrix reads the right factor, whose core matrices
+ * come in by cp.async, MMA_STAGES blocks ahead; ldmatrix reads the right factor, whose core matrices
  * are just what it wants. See exact_tile.h for the arithmetic and the layouts.
  */
 #include "gpu/cudacheck.h"
 #include "gpu/exact_tile.h"
 
-#define EX_STAGES 3
+#define MMA_STAGES 3
 
 static __device__ __forceinline__ uint32_t shared_address(const void *p)
 {
@@ -17,7 +17,7 @@ static __device__ __forceinline__ uint32_t shared_address(const void *p)
 
 template <int PRODUCTS> struct stage_layout {
 	static const int right = 0, y = EX_RIGHT_BYTES(PRODUCTS),
-			 x = y + EX_SIDE_BYTES(PRODUCTS), bytes = x + EX_SIDE_BYTES(PRODUCTS);
+			 x = y + EX_Q_BYTES(PRODUCTS), bytes = x + EX_P_BYTES(PRODUCTS);
 };
 
 static __device__ __forceinline__ void copy_in(uint32_t to, const unsigned char *from, int bytes)
@@ -33,13 +33,14 @@ static __device__ __forceinline__ void fetch(const struct ex_product &a, const s
 					     int b, uint32_t to)
 {
 	typedef stage_layout<PRODUCTS> at;
-	const int side = EX_SIDE_BYTES(PRODUCTS);
+	const int xs = EX_P_BYTES(PRODUCTS);
+	const int ys = EX_Q_BYTES(PRODUCTS);
 	const int right = EX_RIGHT_BYTES(PRODUCTS);
 
 	if (b < w.last * EX_BLOCKS) {
 		copy_in(to + at::right, a.right + ((size_t)b * a.ctiles + w.ct) * right, right);
-		copy_in(to + at::y, a.y + ((size_t)b * a.qtiles + w.qt) * side, side);
-		copy_in(to + at::x, a.x + ((size_t)b * a.ptiles + w.pt) * side, side);
+		copy_in(to + at::y, a.y + ((size_t)b * a.qtiles + w.qt) * ys, ys);
+		copy_in(to + at::x, a.x + ((size_t)b * a.ptiles + w.pt) * xs, xs);
 	}
 	asm volatile("cp.async.commit_group;" ::: "memory");
 }
@@ -63,12 +64,12 @@ static __device__ __forceinline__ void load_right(uint32_t (&b)[4], uint32_t at)
 
 template <int PRODUCTS>
 static __device__ __forceinline__ void form(const unsigned char *x, const unsigned char *y,
-					    uint32_t (&hi)[2][4], uint32_t (&lo)[2][4])
+					    uint32_t (&hi)[EX_MT][4], uint32_t (&lo)[EX_MT][4])
 {
 	const int entry = PRODUCTS == 3 ? 16 : 8;
 	uint32_t v[3][4]; /* y of q, y of q + 8, x: {h, l} of samples 2t, then of 2t + 8 */
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < EX_MT; i++) {
 #pragma unroll
 		for (int n = 0; n < 3; n++) {
 			const unsigned char *from = n < 2 ? y + n * 32 * entry : x + i * 16 * entry;
@@ -101,21 +102,21 @@ static __device__ __forceinline__ void form(const unsigned char *x, const unsign
 	}
 }
 
-/* Sixteen samples: 32 rows of this warp by 64 columns. */
+/* Sixteen samples: this warp's rows by the tile's columns. */
 template <int PRODUCTS>
-static __device__ __forceinline__ void step(float (&acc)[2][32], const uint32_t (&hi)[2][4],
-					    const uint32_t (&lo)[2][4], uint32_t right)
+static __device__ __forceinline__ void step(float (&acc)[EX_MT][EX_NR], const uint32_t (&hi)[EX_MT][4],
+					    const uint32_t (&lo)[EX_MT][4], uint32_t right)
 {
 #pragma unroll
-	for (int c = 0; c < 4; c++) {
+	for (int c = 0; c < EX_COLS / 16; c++) {
 		uint32_t bh[4];
 		uint32_t bl[4];
 
 		load_right(bh, right + c * 256);
 		if (PRODUCTS == 3)
-			load_right(bl, right + c * 256 + 8192);
+			load_right(bl, right + c * 256 + EX_LOW_BYTES);
 #pragma unroll
-		for (int i = 0; i < 2; i++)
+		for (int i = 0; i < EX_MT; i++)
 #pragma unroll
 			for (int h = 0; h < 2; h++) {
 				float *d = &acc[i][c * 8 + h * 4];
@@ -139,44 +140,45 @@ static __global__ __launch_bounds__(EX_THREADS, 1) void product_mma(
 	const int thread = (int)threadIdx.x;
 	const int lane = thread & 31;
 	const int entry = PRODUCTS == 3 ? 16 : 8;
-	const int p = (thread >> 7) * 8 + ((thread >> 5) & 3);
+	const int p = (thread >> 7) * (EX_P / 2) + ((thread >> 5) & 3);
 	/* ldmatrix: lanes 0-7 address samples 0-7 of columns 0-7, 8-15 samples 8-15 of the same,
 	 * 16-31 the next eight columns */
-	const int my_right = (lane & 7) * 16 + ((lane >> 3) & 1) * 1024 + (lane >> 4) * 128;
+	const int my_right = (lane & 7) * 16 + ((lane >> 3) & 1) * EX_K8_BYTES + (lane >> 4) * 128;
 	const int my_x = at::x + (p * 4 + (lane & 3)) * entry;
 	const int my_y = at::y + lane * entry;
 	const float *scale = a.scale + (size_t)(w.ct / a.ctiles_coil) * a.groups;
 	const int first = w.first * EX_BLOCKS;
-	float sum[2][32] = {};
+	float sum[EX_MT][EX_NR] = {};
 
-	for (int s = 0; s < EX_STAGES - 1; s++)
+	for (int s = 0; s < MMA_STAGES - 1; s++)
 		fetch<PRODUCTS>(a, w, first + s, shared_address(stages + s * at::bytes));
 	for (int g = w.first, n = 0; g < w.last; g++) {
 		const float unit = __ldg(scale + g);
-		float acc[2][32] = {};
+		float acc[EX_MT][EX_NR] = {};
 
 		for (int b = 0; b < EX_BLOCKS; b++, n++) {
-			const unsigned char *stage = stages + n % EX_STAGES * at::bytes;
+			const unsigned char *stage = stages + n % MMA_STAGES * at::bytes;
 
-			asm volatile("cp.async.wait_group %0;" ::"n"(EX_STAGES - 2) : "memory");
+			asm volatile("cp.async.wait_group %0;" ::"n"(MMA_STAGES - 2) : "memory");
 			__syncthreads();
-			fetch<PRODUCTS>(a, w, first + n + EX_STAGES - 1,
-					shared_address(stages + (n + EX_STAGES - 1) % EX_STAGES * at::bytes));
+			fetch<PRODUCTS>(a, w, first + n + MMA_STAGES - 1,
+					shared_address(stages + (n + MMA_STAGES - 1) % MMA_STAGES * at::bytes));
 #pragma unroll
 			for (int k = 0; k < EX_BLOCK / 16; k++) {
-				uint32_t hi[2][4];
-				uint32_t lo[2][4];
+				uint32_t hi[EX_MT][4];
+				uint32_t lo[EX_MT][4];
 
-				form<PRODUCTS>(stage + my_x + k * 64 * entry,
-					       stage + my_y + k * 64 * entry, hi, lo);
+				form<PRODUCTS>(stage + my_x + k * EX_P * 4 * entry,
+					       stage + my_y + k * EX_Q * 4 * entry, hi, lo);
 				step<PRODUCTS>(acc, hi, lo,
-					       shared_address(stage) + my_right + k * 2048);
+					       shared_address(stage) + my_right +
+						       k * 2 * EX_K8_BYTES);
 			}
 		}
 #pragma unroll
-		for (int i = 0; i < 2; i++)
+		for (int i = 0; i < EX_MT; i++)
 #pragma unroll
-			for (int r = 0; r < 32; r++)
+			for (int r = 0; r < EX_NR; r++)
 				sum[i][r] = fmaf(acc[i][r], unit, sum[i][r]);
 	}
 	ex_store(a, w.sums, thread, sum);
@@ -184,7 +186,7 @@ static __global__ __launch_bounds__(EX_THREADS, 1) void product_mma(
 
 static size_t shared_bytes(int products)
 {
-	return (size_t)EX_STAGES * (EX_RIGHT_BYTES(products) + 2 * EX_SIDE_BYTES(products));
+	return (size_t)MMA_STAGES * (EX_RIGHT_BYTES(products) + EX_P_BYTES(products) + EX_Q_BYTES(products));
 }
 
 int ex_prepare_mma(struct bs_fail *why)
@@ -192,6 +194,10 @@ int ex_prepare_mma(struct bs_fail *why)
 	BS_CUDA(cudaFuncSetAttribute((const void *)product_mma<3>,
 				     cudaFuncAttributeMaxDynamicSharedMemorySize,
 				     (int)shared_bytes(3)),
+		why);
+	BS_CUDA(cudaFuncSetAttribute((const void *)product_mma<1>,
+				     cudaFuncAttributeMaxDynamicSharedMemorySize,
+				     (int)shared_bytes(1)),
 		why);
 	return 0;
 }

@@ -15,7 +15,7 @@
  * hi*hi, `fast` hi*hi alone. Tensor cores round their running sum towards zero, so it is added
  * to fp32 sums every EX_GROUP samples, scaled by a power of two that each group has of its own.
  *
- * A tile is 256 rows (16 p x 16 q) by 64 columns; a block is 64 samples; a group is EX_GROUP.
+ * A tile is EX_ROWS rows (EX_P p x 16 q) by EX_COLS columns; a block is 64 samples.
  */
 #ifndef BS_GPU_EXACT_TILE_H
 #define BS_GPU_EXACT_TILE_H
@@ -28,14 +28,21 @@
 #define EX_BLOCK   64               /* samples */
 #define EX_GROUP   256              /* samples between flushes to fp32 */
 #define EX_BLOCKS  (EX_GROUP / EX_BLOCK)
-#define EX_SIDE    16               /* p of a tile, and q: 8 pairs, cosines first */
-#define EX_COLS    64
+#define EX_COLS    128              /* of a tile */
+#define EX_ROWS    (16384 / EX_COLS) /* of a tile */
+#define EX_Q       16               /* q of a tile: 8 pairs, cosines first */
+#define EX_P       (EX_ROWS / EX_Q) /* p of a tile, likewise */
+#define EX_MT      (EX_P / 8)       /* fragments of 64 rows a warpgroup has */
+#define EX_NR      (EX_COLS / 2)    /* sums of a thread in one of them */
 #define EX_THREADS 256              /* that hold the sums of a tile: 64 each */
 #define EX_SUMS    64
 #define EX_SHIFT   6                /* tables are cos * 2^6, sin * 2^6: the low parts stay normal */
 
 /* Bytes of one block's tables: products is 3 (high and low parts) or 1 (high parts). */
-#define EX_SIDE_BYTES(products)  (EX_SIDE * EX_BLOCK * ((products) == 3 ? 4 : 2))
+#define EX_P_BYTES(products)     (EX_P * EX_BLOCK * ((products) == 3 ? 4 : 2))
+#define EX_Q_BYTES(products)     (EX_Q * EX_BLOCK * ((products) == 3 ? 4 : 2))
+#define EX_LOW_BYTES             (EX_COLS * EX_BLOCK * 2) /* from high to low part on the right */
+#define EX_K8_BYTES              (EX_COLS * 16)           /* of eight samples on the right */
 #define EX_RIGHT_BYTES(products) (EX_COLS * EX_BLOCK * ((products) == 3 ? 4 : 2))
 
 /*
@@ -56,13 +63,13 @@ struct ex_product {
 	int add;    /* to what sums hold; else they are set */
 };
 
-/* The 64 sums of thread = 128 w + 32 v + lane: sum i*32 + r is row (p, q), column col. */
+/* The 64 sums of thread = 128 w + 32 v + lane: sum i*EX_NR + r is row (p, q), column col. */
 static __host__ __device__ inline int ex_sum_index(int p, int q, int col, int *thread)
 {
 	int lane = (q & 7) * 4 + ((col & 7) >> 1);
 
-	*thread = (p >> 3) * 128 + (p & 3) * 32 + lane;
-	return ((p >> 2) & 1) * 32 + (col >> 3) * 4 + (q >> 3) * 2 + (col & 1);
+	*thread = p / (EX_P / 2) * 128 + (p & 3) * 32 + lane;
+	return (p >> 2) % EX_MT * EX_NR + (col >> 3) * 4 + (q >> 3) * 2 + (col & 1);
 }
 
 int ex_product_wgmma(const struct ex_product *a, int products, cudaStream_t stream,
@@ -126,13 +133,13 @@ static __device__ __forceinline__ void ex_split(uint32_t xh, uint32_t xl, uint32
 
 /* The sums of one thread to memory, or added to it. */
 static __device__ __forceinline__ void ex_store(const struct ex_product &a, size_t at, int thread,
-						const float (&sum)[2][32])
+						const float (&sum)[EX_MT][EX_NR])
 {
 	float4 *out = reinterpret_cast<float4 *>(a.sums) + at + thread;
 
 #pragma unroll
 	for (int n = 0; n < EX_SUMS / 4; n++) {
-		const float *s = &sum[n / 8][(n % 8) * 4];
+		const float *s = &sum[n * 4 / EX_NR][n * 4 % EX_NR];
 		float4 v = make_float4(s[0], s[1], s[2], s[3]);
 
 		if (a.add) {
