@@ -1,0 +1,40 @@
+/*
+ * gpu/launch.cuh - kernels that follow each other closely; for .cu files alone
+ *
+ * bs_launch queues a kernel whose blocks may start while the one before it in the stream ends
+ * (programmatic dependent launch, compute capability 9.0 on; an ordinary launch elsewhere). Such a
+ * kernel calls bs_after_previous before it reads or writes anything: from there on all that the
+ * kernels before it wrote is there.
+ */
+#ifndef BS_GPU_LAUNCH_CUH
+#define BS_GPU_LAUNCH_CUH
+
+#include "gpu/cudacheck.h"
+
+static __device__ __forceinline__ void bs_after_previous(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+	asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+template <class... PARAMETERS, class... ARGUMENTS>
+static int bs_launch(void (*kernel)(PARAMETERS...), dim3 blocks, unsigned threads, size_t shared_bytes,
+		     bool follows, cudaStream_t stream, struct bs_fail *why, ARGUMENTS... arguments)
+{
+	cudaLaunchAttribute attribute;
+	cudaLaunchConfig_t config = cudaLaunchConfig_t();
+
+	attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+	attribute.val.programmaticStreamSerializationAllowed = 1;
+	config.gridDim = blocks;
+	config.blockDim = dim3(threads);
+	config.dynamicSmemBytes = shared_bytes;
+	config.stream = stream;
+	config.attrs = &attribute;
+	config.numAttrs = follows ? 1 : 0;
+	BS_CUDA(cudaLaunchKernelEx(&config, kernel, PARAMETERS(arguments)...), why);
+	return 0;
+}
+
+#endif
