@@ -1,0 +1,678 @@
+/* gpu/bench_ls.cu - see bench_ls.h */
+#include "gpu/bench_ls.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/cudacheck.h"
+#include "gpu/exact_cuda.h"
+#include "gpu/pcg_cuda.h"
+
+#define RUNS  20
+#define PROBE 256 /* voxels held against double precision */
+
+struct bench {
+	int (*wanted)(void *arg, const char *name);
+	void (*row)(void *arg, const struct bs_gpu_row *r);
+	void *arg;
+	struct bs_fail *why;
+	cudaStream_t stream;
+	cudaEvent_t from, to;
+	double bytes_ms;    /* copy bandwidth, bytes a millisecond */
+	double products_ms; /* tensor multiply-adds a millisecond */
+};
+
+/* One problem: a trajectory drawn at random, data, and the voxels that are checked. */
+struct problem {
+	uint32_t dims, n[3], coils;
+	uint64_t samples;
+	size_t voxels;
+	float *k, *d, *image;
+	int *probe;
+	double2 *truth;
+};
+
+/* The same numbers everywhere, in [0, 1). */
+static __host__ __device__ inline double draw(uint64_t i)
+{
+	i += UINT64_C(0x9e3779b97f4a7c15);
+	i = (i ^ (i >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	i = (i ^ (i >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return (double)((i ^ (i >> 31)) >> 11) * 0x1p-53;
+}
+
+static __global__ void draw_values(float *v, size_t n, uint64_t seed)
+{
+	const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < n)
+		v[i] = fminf((float)(draw(seed * 1000003 + i) - 0.5), 0.49999997f);
+}
+
+static void random_values(float *v, size_t n, uint64_t seed)
+{
+	draw_values<<<(unsigned)((n + 255) / 256), 256>>>(v, n, seed);
+}
+
+static __device__ void reduce_into(double2 *out, double2 v)
+{
+	__shared__ double2 all[256];
+
+	all[threadIdx.x] = v;
+	__syncthreads();
+	for (int n = 128; n > 0; n >>= 1) {
+		if ((int)threadIdx.x < n) {
+			all[threadIdx.x].x += all[threadIdx.x + n].x;
+			all[threadIdx.x].y += all[threadIdx.x + n].y;
+		}
+		__syncthreads();
+	}
+	if (threadIdx.x == 0)
+		*out = all[0];
+}
+
+/* F^H d in double at probe[b] (offsets x, y, z); d NULL: Q. */
+static __global__ void true_sums(const float *k, const float2 *d, uint64_t samples, int dims,
+				 const int *probe, double2 *out)
+{
+	double2 sum = make_double2(0.0, 0.0);
+
+	for (uint64_t m = threadIdx.x; m < samples; m += blockDim.x) {
+		double turn = 0.0;
+		double s;
+		double c;
+
+		for (int i = 0; i < dims; i++)
+			turn += (double)k[m * dims + i] * probe[3 * blockIdx.x + i];
+		turn -= rint(turn);
+		sincospi(2.0 * turn, &s, &c);
+		const double x = d != NULL ? d[m].x : 1.0;
+		const double y = d != NULL ? d[m].y : 0.0;
+
+		sum.x += x * c - y * s;
+		sum.y += x * s + y * c;
+	}
+	reduce_into(out + blockIdx.x, sum);
+}
+
+/* (T in)(n) in double at the probes, from q (q.h, 3D). */
+static __global__ void true_toeplitz(const float2 *q, const float2 *in, int nx, int ny, int nz,
+				     const int *probe, double2 *out)
+{
+	const int *at = probe + 3 * blockIdx.x;
+	double2 sum = make_double2(0.0, 0.0);
+
+	for (long long v = threadIdx.x; v < (long long)nx * ny * nz; v += blockDim.x) {
+		int x = at[0] + nx / 2 - (int)(v % nx);
+		int y = at[1] + ny / 2 - (int)(v / nx % ny);
+		int z = at[2] + nz / 2 - (int)(v / nx / ny);
+		const double sign = x < 0 ? -1.0 : 1.0;
+
+		if (x < 0) {
+			x = -x;
+			y = -y;
+			z = -z;
+		}
+		const float2 a = q[((long long)(z < 0 ? z + 2 * nz : z) * (2 * ny) +
+				    (y < 0 ? y + 2 * ny : y)) * nx + x];
+		const float2 b = in[v];
+
+		sum.x += (double)a.x * b.x - sign * a.y * b.y;
+		sum.y += (double)a.x * b.y + sign * a.y * b.x;
+	}
+	reduce_into(out + blockIdx.x, sum);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const float x = *(const float *)a;
+	const float y = *(const float *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Times `work` RUNS times after two that are not counted. */
+static int time_it(struct bench *b, int (*work)(void *self, cudaStream_t stream, struct bs_fail *why),
+		   void *self, struct bs_gpu_row *row)
+{
+	float ms[RUNS];
+
+	for (int r = -2; r < RUNS; r++) {
+		BS_CUDA(cudaEventRecord(b->from, b->stream), b->why);
+		int err = work(self, b->stream, b->why);
+
+		if (err != 0)
+			return err;
+		BS_CUDA(cudaEventRecord(b->to, b->stream), b->why);
+		BS_CUDA(cudaStreamSynchronize(b->stream), b->why);
+		if (r >= 0)
+			BS_CUDA(cudaEventElapsedTime(&ms[r], b->from, b->to), b->why);
+	}
+	qsort(ms, RUNS, sizeof(ms[0]), by_time);
+	row->median_ms = 0.5 * (ms[RUNS / 2 - 1] + ms[RUNS / 2]);
+	row->min_ms = ms[0];
+	row->n = RUNS;
+	return 0;
+}
+
+static int open_problem(struct problem *p, uint32_t dims, uint32_t x, uint32_t y, uint32_t z,
+			uint32_t coils, uint64_t samples, struct bs_fail *why)
+{
+	int probe[3 * PROBE];
+
+	memset(p, 0, sizeof(*p));
+	p->dims = dims;
+	p->n[0] = x;
+	p->n[1] = y;
+	p->n[2] = z;
+	p->coils = coils;
+	p->samples = samples;
+	p->voxels = (size_t)x * y * z;
+	BS_CUDA(cudaMalloc(&p->k, samples * dims * sizeof(float)), why);
+	BS_CUDA(cudaMalloc(&p->d, samples * coils * sizeof(float2)), why);
+	BS_CUDA(cudaMalloc(&p->image, p->voxels * coils * sizeof(float2)), why);
+	BS_CUDA(cudaMalloc(&p->probe, sizeof(probe)), why);
+	BS_CUDA(cudaMalloc(&p->truth, PROBE * sizeof(double2)), why);
+	random_values(p->k, samples * dims, 1);
+	random_values(p->d, samples * coils * 2, 2);
+	for (int i = 0; i < 3 * PROBE; i++)
+		probe[i] = (int)(draw((uint64_t)i) * p->n[i % 3]) - (int)(p->n[i % 3] / 2);
+	BS_CUDA(cudaMemcpy(p->probe, probe, sizeof(probe), cudaMemcpyHostToDevice), why);
+	return 0;
+}
+
+static void close_problem(struct problem *p)
+{
+	(void)cudaFree(p->k);
+	(void)cudaFree(p->d);
+	(void)cudaFree(p->image);
+	(void)cudaFree(p->probe);
+	(void)cudaFree(p->truth);
+}
+
+/* Relative difference of an array of values at the probes from the truth already computed. */
+static int probe_error(const struct problem *p, const float *values, bool q, double *error,
+		       struct bs_fail *why)
+{
+	int probe[3 * PROBE];
+	double2 truth[PROBE];
+	double e = 0.0;
+	double r = 0.0;
+
+	BS_CUDA(cudaMemcpy(probe, p->probe, sizeof(probe), cudaMemcpyDeviceToHost), why);
+	BS_CUDA(cudaMemcpy(truth, p->truth, sizeof(truth), cudaMemcpyDeviceToHost), why);
+	for (int i = 0; i < PROBE; i++) {
+		int at[3];
+		size_t index;
+		float2 v;
+
+		for (int a = 0; a < 3; a++)
+			at[a] = probe[3 * i + a] + (q ? 0 : (int)(p->n[a] / 2));
+		if (q && at[0] < 0)
+			continue; /* the half that is not kept */
+		if (q)
+			index = ((size_t)(at[2] < 0 ? at[2] + 2 * (int)p->n[2] : at[2]) * 2 * p->n[1] +
+				 (size_t)(at[1] < 0 ? at[1] + 2 * (int)p->n[1] : at[1])) * p->n[0] +
+				(size_t)at[0];
+		else
+			index = ((size_t)at[2] * p->n[1] + (size_t)at[1]) * p->n[0] + (size_t)at[0];
+		BS_CUDA(cudaMemcpy(&v, values + 2 * index, sizeof(v), cudaMemcpyDeviceToHost), why);
+		e += (v.x - truth[i].x) * (v.x - truth[i].x) + (v.y - truth[i].y) * (v.y - truth[i].y);
+		r += truth[i].x * truth[i].x + truth[i].y * truth[i].y;
+	}
+	*error = sqrt(e / r);
+	return 0;
+}
+
+struct exact_run {
+	struct bs_devmem mem;
+	struct bs_exact_cuda *plan;
+	const struct problem *p;
+	const float *data;
+	float *out;
+	double products;
+	char detail[96];
+};
+
+static int run_exact(void *self, cudaStream_t stream, struct bs_fail *why)
+{
+	struct exact_run *r = (struct exact_run *)self;
+
+	return bs_exact_cuda_sum(r->plan, 0, r->data, r->p->samples, r->out, stream, why);
+}
+
+static int open_exact(struct exact_run *r, const struct problem *p, enum bs_exact_sum sum,
+		      enum bs_exact_class precision, enum bs_exact_route route, float *out,
+		      struct bs_fail *why)
+{
+	struct bs_exact_cuda_spec s;
+	struct bs_exact_cuda_info info;
+	uint64_t bytes;
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	memset(&s, 0, sizeof(s));
+	s.sum = sum;
+	s.precision = precision;
+	s.route = route;
+	s.dims = p->dims;
+	memcpy(s.matrix, p->n, sizeof(s.matrix));
+	s.coils = sum == BS_EXACT_Q ? 1 : p->coils;
+	s.states = 1;
+	s.samples = p->samples;
+	r->p = p;
+	r->data = sum == BS_EXACT_Q ? NULL : p->d;
+	r->out = out;
+	err = bs_exact_cuda_need(&s, &bytes, why);
+	if (err == 0)
+		err = bs_devmem_open(&r->mem, bytes, "bench", why);
+	if (err == 0)
+		err = bs_exact_cuda_plan(&r->plan, &s, p->k, NULL, &r->mem, why);
+	if (err != 0)
+		return err;
+	bs_exact_cuda_info(r->plan, &info);
+	r->products = info.products;
+	(void)snprintf(r->detail, sizeof(r->detail), "%s, chunks of %u", info.route, info.chunk);
+	return 0;
+}
+
+static void close_exact(struct exact_run *r)
+{
+	bs_exact_cuda_close(r->plan);
+	bs_devmem_close(&r->mem);
+}
+
+static bool asked(const struct bench *b, const char *name)
+{
+	return b->wanted == NULL || b->wanted(b->arg, name) != 0;
+}
+
+/* One exact sum: time, floor, error. out: where the result goes. */
+static int exact_row(struct bench *b, const char *name, struct problem *p, enum bs_exact_sum sum,
+		     enum bs_exact_class precision, enum bs_exact_route route, float *out)
+{
+	struct exact_run r;
+	struct bs_gpu_row row;
+	int err;
+
+	if (!asked(b, name))
+		return 0;
+	memset(&row, 0, sizeof(row));
+	err = open_exact(&r, p, sum, precision, route, out, b->why);
+	if (err == 0)
+		err = time_it(b, run_exact, &r, &row);
+	if (err == 0) {
+		true_sums<<<PROBE, 256>>>(p->k, (const float2 *)r.data, p->samples, (int)p->dims,
+					  p->probe, p->truth);
+		err = probe_error(p, out, sum == BS_EXACT_Q, &row.error, b->why);
+	}
+	if (err == 0) {
+		row.name = name;
+		row.detail = r.detail;
+		row.floor_ms = r.products / b->products_ms;
+		b->row(b->arg, &row);
+	}
+	close_exact(&r);
+	return err;
+}
+
+/* W: forward differences to the neighbors along x, y and z, weights at random. */
+static int make_w(struct bs_csr *w, const uint32_t n[3], struct bs_fail *why)
+{
+	const uint64_t voxels = (uint64_t)n[0] * n[1] * n[2];
+	const uint64_t step[3] = { 1, n[0], (uint64_t)n[0] * n[1] };
+	const uint64_t axes = n[2] > 1 ? 3 : 2;
+	uint64_t e = 0;
+	int err = bs_csr_open(w, axes * voxels, voxels, 2 * axes * voxels, false, why);
+
+	if (err != 0)
+		return err;
+	for (uint64_t r = 0; r < axes * voxels; r++) {
+		uint64_t v = r / axes;
+		const uint64_t s = step[r % axes];
+		const float weight = (float)(0.2 + 0.8 * draw(r));
+
+		v = v + s >= voxels ? voxels - 1 - s : v;
+		w->start[r] = e;
+		w->col[e] = (uint32_t)v;
+		w->value[e++] = -weight;
+		w->col[e] = (uint32_t)(v + s);
+		w->value[e++] = weight;
+	}
+	w->start[w->rows] = e;
+	return bs_csr_seal(w, why);
+}
+
+/* The whole reconstruction: F^H d, then so many iterations with W. */
+struct whole_run {
+	struct exact_run fhd;
+	struct bs_devmem mem;
+	struct bs_toeplitz_cuda *normal;
+	struct bs_csr_cuda gram;
+	struct bs_pcg_cuda *pcg;
+	float *q, *x;
+	uint32_t iterations;
+	bool with_fhd;
+};
+
+static int run_whole(void *self, cudaStream_t stream, struct bs_fail *why)
+{
+	struct whole_run *r = (struct whole_run *)self;
+	int err = r->with_fhd ? run_exact(&r->fhd, stream, why) : 0;
+
+	return err != 0 ? err : bs_pcg_cuda_queue(r->pcg, r->iterations, stream, why);
+}
+
+static int run_toeplitz(void *self, cudaStream_t stream, struct bs_fail *why)
+{
+	struct whole_run *r = (struct whole_run *)self;
+
+	return bs_toeplitz_cuda_apply(r->normal, 1, r->fhd.out, r->x, stream, why);
+}
+
+static int open_solver(struct whole_run *r, struct problem *p, const struct bs_csr *gram,
+		       uint32_t iterations, struct bs_fail *why)
+{
+	struct bs_toeplitz_spec t;
+	struct bs_pcg_cuda_spec cg;
+	struct bs_pcg_cuda_system system;
+	uint64_t bytes[3];
+	int err;
+
+	memset(&t, 0, sizeof(t));
+	memset(&cg, 0, sizeof(cg));
+	memset(&system, 0, sizeof(system));
+	t.dims = p->dims;
+	memcpy(t.matrix, p->n, sizeof(t.matrix));
+	t.coils = 1;
+	cg.voxels = p->voxels;
+	cg.iterations = iterations;
+	r->iterations = iterations;
+	err = bs_toeplitz_cuda_need(&t, &bytes[0], why);
+	if (err == 0)
+		err = bs_pcg_cuda_need(&cg, &bytes[1], why);
+	bytes[2] = bs_csr_cuda_need(gram, BS_CSR_PLAIN);
+	if (err == 0)
+		err = bs_devmem_open(&r->mem, bytes[0] + bytes[1] + bytes[2] + 16 * BS_DEV_ALIGN,
+				     "bench", why);
+	if (err == 0)
+		err = bs_toeplitz_cuda_plan(&r->normal, &t, r->q, &r->mem, why);
+	if (err == 0)
+		err = bs_csr_cuda_plan(&r->gram, gram, BS_CSR_PLAIN, &r->mem, why);
+	system.normal = r->normal;
+	system.coils = 1;
+	system.lambda = 0.1 * (double)p->samples;
+	system.gram = &r->gram;
+	system.b = p->image;
+	system.x = r->x;
+	if (err == 0)
+		err = bs_pcg_cuda_plan(&r->pcg, &cg, &system, &r->mem, why);
+	return err;
+}
+
+static int open_whole(struct whole_run *r, struct problem *p, uint32_t iterations, struct bs_fail *why)
+{
+	const size_t q = (p->dims == 3 ? 4 : 2) * p->voxels;
+	struct exact_run once;
+	struct bs_csr w;
+	struct bs_csr gram;
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	memset(&w, 0, sizeof(w));
+	memset(&gram, 0, sizeof(gram));
+	BS_CUDA(cudaMalloc(&r->q, q * sizeof(float2)), why);
+	BS_CUDA(cudaMalloc(&r->x, p->voxels * sizeof(float2)), why);
+	err = open_exact(&once, p, BS_EXACT_Q, BS_EXACT_SINGLE, BS_EXACT_AUTO, r->q, why);
+	if (err == 0)
+		err = run_exact(&once, 0, why);
+	BS_CUDA(cudaDeviceSynchronize(), why);
+	close_exact(&once);
+	if (err == 0)
+		err = open_exact(&r->fhd, p, BS_EXACT_FHD, BS_EXACT_SINGLE, BS_EXACT_AUTO, p->image, why);
+	if (err == 0)
+		err = make_w(&w, p->n, why);
+	if (err == 0)
+		err = bs_csr_gram(&gram, &w, UINT64_MAX, why);
+	if (err == 0)
+		err = open_solver(r, p, &gram, iterations, why);
+	bs_csr_close(&w);
+	bs_csr_close(&gram);
+	return err;
+}
+
+static void close_whole(struct whole_run *r)
+{
+	bs_pcg_cuda_close(r->pcg);
+	bs_toeplitz_cuda_close(r->normal);
+	close_exact(&r->fhd);
+	bs_devmem_close(&r->mem);
+	(void)cudaFree(r->q);
+	(void)cudaFree(r->x);
+}
+
+/* Bytes that an iteration must move: the operator's, the Gram matrix, and each vector's reads and
+ * writes where they are fused: p, r, q, x. */
+static double iteration_bytes(const struct whole_run *r, const struct problem *p)
+{
+	return (double)bs_toeplitz_cuda_bytes(r->normal, 1) + (double)p->voxels * (7 * 8 + 11 * 8);
+}
+
+#define APPLIES 10
+
+/* Ten applications as one graph, as a solver runs them. */
+static int run_graph(void *self, cudaStream_t stream, struct bs_fail *why)
+{
+	BS_CUDA(cudaGraphLaunch(*(cudaGraphExec_t *)self, stream), why);
+	return 0;
+}
+
+static int make_graph(struct bench *b, struct whole_run *r, cudaGraphExec_t *exec)
+{
+	cudaGraph_t graph = NULL;
+	int err = 0;
+
+	BS_CUDA(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeThreadLocal), b->why);
+	for (int i = 0; i < APPLIES && err == 0; i++)
+		err = run_toeplitz(r, b->stream, b->why);
+	BS_CUDA(cudaStreamEndCapture(b->stream, &graph), b->why);
+	if (err == 0)
+		BS_CUDA(cudaGraphInstantiate(exec, graph, 0), b->why);
+	BS_CUDA(cudaGraphDestroy(graph), b->why);
+	return err;
+}
+
+static int toeplitz_row(struct bench *b, const char *name, struct whole_run *r, struct problem *p)
+{
+	struct bs_gpu_row row;
+	cudaGraphExec_t graph = NULL;
+	int err;
+
+	if (!asked(b, name))
+		return 0;
+	memset(&row, 0, sizeof(row));
+	random_values(p->image, p->voxels * 2, 7);
+	err = make_graph(b, r, &graph);
+	if (err == 0)
+		err = time_it(b, run_graph, &graph, &row);
+	if (graph != NULL)
+		(void)cudaGraphExecDestroy(graph);
+	row.median_ms /= APPLIES;
+	row.min_ms /= APPLIES;
+	if (err == 0) {
+		true_toeplitz<<<PROBE, 256>>>((const float2 *)r->q, (const float2 *)p->image,
+					      (int)p->n[0], (int)p->n[1], (int)p->n[2], p->probe,
+					      p->truth);
+		err = probe_error(p, r->x, false, &row.error, b->why);
+	}
+	row.name = name;
+	row.detail = "five fused passes, ten applications as one graph";
+	row.floor_ms = (double)bs_toeplitz_cuda_bytes(r->normal, 1) / b->bytes_ms;
+	if (err == 0)
+		b->row(b->arg, &row);
+	return err;
+}
+
+static int whole_row(struct bench *b, const char *name, struct whole_run *r, struct problem *p,
+		     bool with_fhd)
+{
+	struct bs_pcg_result result;
+	struct bs_gpu_row row;
+	char detail[96];
+	int err;
+
+	if (!asked(b, name))
+		return 0;
+	memset(&row, 0, sizeof(row));
+	r->with_fhd = with_fhd;
+	err = time_it(b, run_whole, r, &row);
+	if (err == 0)
+		err = bs_pcg_cuda_wait(r->pcg, b->stream, &result, b->why);
+	if (err != 0)
+		return err;
+	(void)snprintf(detail, sizeof(detail), "%u iterations, residual %.2e", result.iterations,
+		       result.residual);
+	row.name = name;
+	row.detail = detail;
+	row.floor_ms = r->iterations * iteration_bytes(r, p) / b->bytes_ms +
+		       (with_fhd ? r->fhd.products / b->products_ms : 0.0);
+	row.error = -1.0;
+	b->row(b->arg, &row);
+	return 0;
+}
+
+static int bench_2008(struct bench *b)
+{
+	static const struct {
+		const char *name;
+		enum bs_exact_class precision;
+		enum bs_exact_route route;
+	} sums[] = {
+		{ "exact F^H d 128^3 x 284592 single", BS_EXACT_SINGLE, BS_EXACT_AUTO },
+		{ "exact F^H d 128^3 x 284592 fast", BS_EXACT_FAST, BS_EXACT_AUTO },
+		{ "exact F^H d 128^3 x 284592 single, mma.sync", BS_EXACT_SINGLE, BS_EXACT_MMA },
+		{ "exact F^H d 128^3 x 284592 single, CUDA cores", BS_EXACT_SINGLE, BS_EXACT_SIMT },
+	};
+	struct problem p;
+	struct whole_run r;
+	int err = open_problem(&p, 3, 128, 128, 128, 1, 284592, b->why);
+
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]) && err == 0; i++)
+		err = exact_row(b, sums[i].name, &p, BS_EXACT_FHD, sums[i].precision, sums[i].route,
+				p.image);
+	if (err == 0) {
+		err = open_whole(&r, &p, 60, b->why);
+		if (err == 0)
+			err = exact_row(b, "exact Q 128^3 (256^3) x 284592", &p, BS_EXACT_Q,
+					BS_EXACT_SINGLE, BS_EXACT_AUTO, r.q);
+		if (err == 0)
+			err = toeplitz_row(b, "Toeplitz operator 128^3", &r, &p);
+		if (err == 0)
+			err = run_exact(&r.fhd, b->stream, b->why);
+		if (err == 0)
+			err = whole_row(b, "60 iterations with W 128^3", &r, &p, false);
+		if (err == 0)
+			err = whole_row(b, "2008 whole: F^H d + 60 iterations 128^3", &r, &p, true);
+		close_whole(&r);
+	}
+	close_problem(&p);
+	return err;
+}
+
+static int bench_2007(struct bench *b)
+{
+	struct problem p;
+	struct whole_run r;
+	int err = open_problem(&p, 3, 64, 64, 64, 1, 3200000, b->why);
+
+	if (err == 0)
+		err = exact_row(b, "exact F^H d 64^3 x 3200000 single", &p, BS_EXACT_FHD, BS_EXACT_SINGLE,
+				BS_EXACT_AUTO, p.image);
+	if (err == 0) {
+		err = open_whole(&r, &p, 60, b->why);
+		if (err == 0)
+			err = toeplitz_row(b, "Toeplitz operator 64^3", &r, &p);
+		if (err == 0)
+			err = run_exact(&r.fhd, b->stream, b->why);
+		if (err == 0)
+			err = whole_row(b, "2007 whole: F^H d + 60 iterations 64^3", &r, &p, true);
+		close_whole(&r);
+	}
+	close_problem(&p);
+	return err;
+}
+
+static int bench_parboil(struct bench *b)
+{
+	struct problem p;
+	int err = open_problem(&p, 3, 64, 64, 64, 1, 2048, b->why);
+
+	if (err == 0)
+		err = exact_row(b, "exact F^H d 64^3 x 2048 single", &p, BS_EXACT_FHD, BS_EXACT_SINGLE,
+				BS_EXACT_AUTO, p.image);
+	close_problem(&p);
+	if (err == 0)
+		err = open_problem(&p, 2, 256, 256, 1, 8, 131072, b->why);
+	if (err == 0)
+		err = exact_row(b, "exact F^H d 256^2 x 131072, 8 coils", &p, BS_EXACT_FHD,
+				BS_EXACT_SINGLE, BS_EXACT_AUTO, p.image);
+	close_problem(&p);
+	return err;
+}
+
+/* What a copy inside the device's memory reaches, read and written bytes together. */
+static int measure_copy(struct bench *b)
+{
+	const size_t bytes = (size_t)1 << 30;
+	unsigned char *m = NULL;
+	float ms = 0.0f;
+
+	BS_CUDA(cudaMalloc(&m, 2 * bytes), b->why);
+	for (int r = 0; r < 4; r++) {
+		BS_CUDA(cudaEventRecord(b->from, b->stream), b->why);
+		BS_CUDA(cudaMemcpyAsync(m + bytes, m, bytes, cudaMemcpyDeviceToDevice, b->stream), b->why);
+		BS_CUDA(cudaEventRecord(b->to, b->stream), b->why);
+		BS_CUDA(cudaStreamSynchronize(b->stream), b->why);
+	}
+	BS_CUDA(cudaEventElapsedTime(&ms, b->from, b->to), b->why);
+	b->bytes_ms = 2.0 * (double)bytes / ms;
+	BS_CUDA(cudaFree(m), b->why);
+	return 0;
+}
+
+int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
+		    void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
+		    struct bs_fail *why)
+{
+	struct bench b;
+	int khz = 0;
+	int count = 0;
+	int major = 0;
+	int err;
+
+	memset(&b, 0, sizeof(b));
+	b.wanted = wanted;
+	b.row = row;
+	b.arg = arg;
+	b.why = why;
+	BS_CUDA(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, 0), why);
+	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0), why);
+	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), why);
+	b.products_ms = (double)khz * count * (major >= 9 ? 2048.0 : 1024.0);
+	BS_CUDA(cudaStreamCreateWithFlags(&b.stream, cudaStreamNonBlocking), why);
+	BS_CUDA(cudaEventCreate(&b.from), why);
+	BS_CUDA(cudaEventCreate(&b.to), why);
+	err = measure_copy(&b);
+	if (err == 0)
+		err = bench_2008(&b);
+	if (err == 0)
+		err = bench_2007(&b);
+	if (err == 0)
+		err = bench_parboil(&b);
+	(void)cudaEventDestroy(b.from);
+	(void)cudaEventDestroy(b.to);
+	(void)cudaStreamDestroy(b.stream);
+	return err;
+}

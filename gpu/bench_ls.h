@@ -1,0 +1,32 @@
+/*
+ * gpu/bench_ls.h - the least-squares operators timed on the GPU
+ *
+ * Device time by events, plans made, median of 20; beside each the floor: bytes that must move over
+ * the copy bandwidth measured in the same run, or products over the tensor cores' peak (from clock and
+ * multiprocessors). error: relative l2, against double precision sums at voxels drawn at random;
+ * negative where there is nothing to compare. Allocates what it needs and frees it.
+ */
+#ifndef BS_GPU_BENCH_LS_H
+#define BS_GPU_BENCH_LS_H
+
+#include "core/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_gpu_row {
+	const char *name, *detail;
+	double median_ms, min_ms, floor_ms, error;
+	int n;
+};
+
+/* wanted: NULL (all) or asked before each row is prepared. */
+int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
+		    void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
+		    struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

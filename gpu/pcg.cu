@@ -1,0 +1,542 @@
+/* gpu/pcg.cu - conjugate gradients whole on the GPU; see pcg_cuda.h */
+#include "gpu/pcg_cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "gpu/csr_row.cuh"
+#include "gpu/cudacheck.h"
+#include "gpu/launch.cuh"
+
+#define CG_THREADS 256
+#define CG_ROWS    4 /* voxels of a thread */
+#define CG_BLOCK   (CG_THREADS * CG_ROWS)
+
+/* What the iterations share, in device memory. */
+struct cg_state {
+	double bb, rr, rz;   /* squared norms of b and r, and r^H z */
+	float alpha, beta;
+	int stop;
+	unsigned iterations; /* made */
+	unsigned tickets;    /* blocks of the present launch that have ended */
+};
+
+struct cg_vectors {
+	const float2 *b;
+	float2 *x, *r, *p, *q;
+	const float *inverse;
+	double *partial;     /* [2][blocks] */
+	double *history;
+	struct cg_state *state;
+	uint64_t voxels;
+	float lambda;
+	double tolerance;
+};
+
+struct bs_pcg_cuda {
+	struct bs_pcg_cuda_spec spec;
+	struct bs_pcg_cuda_system system;
+	struct cg_vectors v;
+	float2 *rows;            /* c p, where there is no gram */
+	struct bs_pinned pinned; /* a copy of the state, then of the history */
+	cudaStream_t capture;
+	cudaGraphExec_t whole, first, one; /* a whole solve; its beginning; one iteration */
+	cudaEvent_t done[2];
+	int64_t longest_ns;      /* of one iteration, of the last solve */
+	bool close;
+};
+
+/* Two sums over a block, by a fixed tree; valid in thread 0. */
+static __device__ double2 block_sum(double2 v)
+{
+	__shared__ double2 warp[CG_THREADS / 32];
+
+	for (int n = 16; n > 0; n >>= 1) {
+		v.x += __shfl_down_sync(0xffffffffu, v.x, n);
+		v.y += __shfl_down_sync(0xffffffffu, v.y, n);
+	}
+	__syncthreads();
+	if (threadIdx.x % 32 == 0)
+		warp[threadIdx.x / 32] = v;
+	__syncthreads();
+	if (threadIdx.x < 32) {
+		v = threadIdx.x < CG_THREADS / 32 ? warp[threadIdx.x] : make_double2(0.0, 0.0);
+		for (int n = CG_THREADS / 64; n > 0; n >>= 1) {
+			v.x += __shfl_down_sync(0xffffffffu, v.x, n);
+			v.y += __shfl_down_sync(0xffffffffu, v.y, n);
+		}
+	}
+	return v;
+}
+
+/* True in the block that ends last; there, in thread 0, *sum is the sum over all blocks, added in
+ * the order of the blocks whichever that is. */
+static __device__ bool grid_sum(const struct cg_vectors &a, double2 v, double2 *sum)
+{
+	__shared__ bool last;
+
+	v = block_sum(v);
+	if (threadIdx.x == 0) {
+		a.partial[blockIdx.x] = v.x;
+		a.partial[gridDim.x + blockIdx.x] = v.y;
+		__threadfence();
+		last = atomicAdd(&a.state->tickets, 1u) == gridDim.x - 1;
+	}
+	__syncthreads();
+	if (!last)
+		return false;
+	__threadfence();
+	v = make_double2(0.0, 0.0);
+	for (unsigned i = threadIdx.x; i < gridDim.x; i += CG_THREADS) {
+		v.x += __ldcg(a.partial + i);
+		v.y += __ldcg(a.partial + gridDim.x + i);
+	}
+	*sum = block_sum(v);
+	if (threadIdx.x == 0)
+		a.state->tickets = 0;
+	return true;
+}
+
+static __device__ __forceinline__ double norm2(float2 v)
+{
+	return (double)v.x * v.x + (double)v.y * v.y;
+}
+
+/* x = 0, r = b, p = 0. */
+static __global__ __launch_bounds__(CG_THREADS) void begin(const struct cg_vectors a)
+{
+	double2 sum = make_double2(0.0, 0.0);
+
+	bs_after_previous();
+#pragma unroll
+	for (int i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+
+		if (at < a.voxels) {
+			const float2 r = a.b[at];
+			const double n = norm2(r);
+
+			a.x[at] = make_float2(0.0f, 0.0f);
+			a.p[at] = make_float2(0.0f, 0.0f);
+			a.r[at] = r;
+			sum.x += n;
+			sum.y += a.inverse != NULL ? n * (double)__ldg(a.inverse + at) : n;
+		}
+	}
+	if (grid_sum(a, sum, &sum) && threadIdx.x == 0) {
+		struct cg_state *s = a.state;
+
+		s->bb = s->rr = sum.x;
+		s->rz = sum.y;
+		s->alpha = s->beta = 0.0f;
+		s->iterations = 0;
+		s->stop = !(sum.x > 0.0);
+		a.history[0] = sum.x > 0.0 ? 1.0 : 0.0;
+	}
+}
+
+/* p = z + beta p; where the operator's first pass does not do it (sense). */
+static __global__ __launch_bounds__(CG_THREADS) void direction(const struct cg_vectors a)
+{
+	bs_after_previous();
+	if (a.state->stop)
+		return;
+	const float beta = a.state->beta;
+
+#pragma unroll
+	for (int i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+
+		if (at < a.voxels) {
+			const float w = a.inverse != NULL ? __ldg(a.inverse + at) : 1.0f;
+			const float2 r = a.r[at];
+			const float2 p = a.p[at];
+
+			a.p[at] = make_float2(fmaf(beta, p.x, w * r.x), fmaf(beta, p.y, w * r.y));
+		}
+	}
+}
+
+/* The constraint's part of a row of A p: of C^H C p, of C^H (C p), or of p. */
+enum { CG_IDENTITY, CG_REAL, CG_COMPLEX };
+
+template <int FORM>
+static __device__ __forceinline__ float2 constrain(const struct bs_csr_cuda &m, const float2 *in,
+						   uint64_t at)
+{
+	return FORM == CG_IDENTITY ? in[at] : bs_csr_row<FORM == CG_COMPLEX>(m, at, in);
+}
+
+/* q += lambda (constraint of from), p^H q, alpha. */
+template <int FORM>
+static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct cg_vectors a,
+								  const struct bs_csr_cuda m,
+								  const float2 *from)
+{
+	double2 sum = make_double2(0.0, 0.0);
+
+	bs_after_previous();
+	if (a.state->stop)
+		return;
+#pragma unroll
+	for (int i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+
+		if (at < a.voxels) {
+			const float2 p = a.p[at];
+			float2 q = a.q[at];
+
+			if (a.lambda != 0.0f) {
+				const float2 c = constrain<FORM>(m, from, at);
+
+				q.x = fmaf(a.lambda, c.x, q.x);
+				q.y = fmaf(a.lambda, c.y, q.y);
+				a.q[at] = q;
+			}
+			sum.x += (double)p.x * q.x + (double)p.y * q.y;
+		}
+	}
+	if (grid_sum(a, sum, &sum) && threadIdx.x == 0) {
+		if (sum.x > 0.0)
+			a.state->alpha = (float)(a.state->rz / sum.x);
+		else
+			a.state->stop = 1; /* round-off has used up what the system can give */
+	}
+}
+
+/* rows = C p. */
+template <bool COMPLEX>
+static __global__ __launch_bounds__(CG_THREADS) void constraint_rows(const struct cg_vectors a,
+								     const struct bs_csr_cuda m,
+								     float2 *rows)
+{
+	const uint64_t at = (uint64_t)blockIdx.x * CG_THREADS + threadIdx.x;
+
+	bs_after_previous();
+	if (a.state->stop == 0 && at < m.rows)
+		rows[at] = bs_csr_row<COMPLEX>(m, at, a.p);
+}
+
+/* x += alpha p, r -= alpha q, norms, beta. */
+static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vectors a)
+{
+	double2 sum = make_double2(0.0, 0.0);
+
+	bs_after_previous();
+	if (a.state->stop)
+		return;
+	const float alpha = a.state->alpha;
+
+#pragma unroll
+	for (int i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+
+		if (at < a.voxels) {
+			const float2 p = a.p[at];
+			const float2 q = a.q[at];
+			float2 x = a.x[at];
+			float2 r = a.r[at];
+
+			x = make_float2(fmaf(alpha, p.x, x.x), fmaf(alpha, p.y, x.y));
+			r = make_float2(fmaf(-alpha, q.x, r.x), fmaf(-alpha, q.y, r.y));
+			a.x[at] = x;
+			a.r[at] = r;
+			const double n = norm2(r);
+
+			sum.x += n;
+			sum.y += a.inverse != NULL ? n * (double)__ldg(a.inverse + at) : n;
+		}
+	}
+	if (grid_sum(a, sum, &sum) && threadIdx.x == 0) {
+		struct cg_state *s = a.state;
+		const double residual = sqrt(sum.x / s->bb);
+
+		s->beta = (float)(sum.y / s->rz);
+		s->rr = sum.x;
+		s->rz = sum.y;
+		s->iterations++;
+		a.history[s->iterations] = residual;
+		s->stop = residual <= a.tolerance || !(sum.x > 0.0);
+	}
+}
+
+static unsigned blocks_of(uint64_t voxels)
+{
+	return (unsigned)((voxels + CG_BLOCK - 1) / CG_BLOCK);
+}
+
+static size_t history_bytes(const struct bs_pcg_cuda_spec *s)
+{
+	return ((size_t)s->iterations + 1) * sizeof(double);
+}
+
+int bs_pcg_cuda_need(const struct bs_pcg_cuda_spec *spec, uint64_t *bytes, struct bs_fail *why)
+{
+	if (spec->voxels < 1 || spec->voxels > UINT64_C(1) << 32 || spec->iterations < 1 ||
+	    spec->iterations > 100000 || spec->rows > UINT64_C(1) << 32)
+		return bs_fail(why, BS_ERR_SIZE, "conjugate gradients: %llu voxels, %u iterations",
+			       (unsigned long long)spec->voxels, spec->iterations);
+	*bytes = 3 * bs_devmem_round(spec->voxels * sizeof(float2)) +
+		 bs_devmem_round(spec->rows * sizeof(float2)) +
+		 bs_devmem_round(2 * (uint64_t)blocks_of(spec->voxels) * sizeof(double)) +
+		 bs_devmem_round(history_bytes(spec)) + bs_devmem_round(sizeof(struct cg_state));
+	return 0;
+}
+
+static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	const struct bs_pcg_cuda_system *s = &c->system;
+	struct bs_toeplitz_step step;
+
+	if (s->maps != NULL) {
+		int err = bs_launch(direction, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, c->close,
+				    stream, why, c->v);
+
+		return err != 0 ? err : bs_toeplitz_cuda_sense(s->normal, s->coils, s->maps,
+							       (const float *)c->v.p,
+							       (float *)c->v.q, stream, why);
+	}
+	step.residual = (const float *)c->v.r;
+	step.inverse = c->v.inverse;
+	step.direction = (float *)c->v.p;
+	step.beta = &c->v.state->beta;
+	step.stop = &c->v.state->stop;
+	return bs_toeplitz_cuda_step(s->normal, &step, (float *)c->v.q, stream, why);
+}
+
+static int constraint(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	const struct bs_pcg_cuda_system *s = &c->system;
+	const dim3 blocks(blocks_of(c->v.voxels));
+	struct bs_csr_cuda none;
+	const struct bs_csr_cuda *m = s->gram != NULL ? s->gram : s->adjoint;
+	const float2 *from = c->v.p;
+
+	memset(&none, 0, sizeof(none));
+	if (s->gram == NULL && s->c != NULL && s->lambda != 0.0) {
+		const dim3 rows((unsigned)((s->c->rows + CG_THREADS - 1) / CG_THREADS));
+		int err = bs_launch(s->c->is_complex ? constraint_rows<true> : constraint_rows<false>,
+				    rows, CG_THREADS, 0, c->close, stream, why, c->v, *s->c, c->rows);
+
+		if (err != 0)
+			return err;
+		from = c->rows;
+	}
+	if (m == NULL)
+		return bs_launch(finish_apply<CG_IDENTITY>, blocks, CG_THREADS, 0, c->close, stream, why,
+				 c->v, none, from);
+	return bs_launch(m->is_complex ? finish_apply<CG_COMPLEX> : finish_apply<CG_REAL>, blocks,
+			 CG_THREADS, 0, c->close, stream, why, c->v, *m, from);
+}
+
+static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	int err = apply(c, stream, why);
+
+	if (err == 0)
+		err = constraint(c, stream, why);
+	if (err == 0)
+		err = bs_launch(update, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, c->close, stream, why,
+				c->v);
+	return err;
+}
+
+/* A graph of the beginning (or not) and so many iterations. */
+static int make_graph(struct bs_pcg_cuda *c, bool from_start, uint32_t iterations,
+		      cudaGraphExec_t *exec, struct bs_fail *why)
+{
+	cudaGraph_t graph = NULL;
+	cudaError_t e;
+	int err = 0;
+
+	BS_CUDA(cudaStreamBeginCapture(c->capture, cudaStreamCaptureModeThreadLocal), why);
+	if (from_start)
+		err = bs_launch(begin, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, false, c->capture, why,
+				c->v);
+	for (uint32_t i = 0; i < iterations && err == 0; i++)
+		err = iterate(c, c->capture, why);
+	e = cudaStreamEndCapture(c->capture, &graph);
+	if (err == 0 && e == cudaSuccess)
+		e = cudaGraphInstantiate(exec, graph, 0);
+	if (graph != NULL)
+		(void)cudaGraphDestroy(graph);
+	if (err == 0)
+		BS_CUDA(e, why);
+	return err;
+}
+
+static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const uint64_t vector = c->spec.voxels * sizeof(float2);
+	int err;
+
+	c->v.r = (float2 *)bs_devmem_take(mem, vector);
+	c->v.p = (float2 *)bs_devmem_take(mem, vector);
+	c->v.q = (float2 *)bs_devmem_take(mem, vector);
+	c->rows = (float2 *)bs_devmem_take(mem, c->spec.rows * sizeof(float2));
+	c->v.partial = (double *)bs_devmem_take(mem, 2 * (size_t)blocks_of(c->spec.voxels) *
+							     sizeof(double));
+	c->v.history = (double *)bs_devmem_take(mem, history_bytes(&c->spec));
+	c->v.state = (struct cg_state *)bs_devmem_take(mem, sizeof(struct cg_state));
+	if (c->v.r == NULL || c->v.p == NULL || c->v.q == NULL || c->rows == NULL ||
+	    c->v.partial == NULL || c->v.history == NULL || c->v.state == NULL)
+		return bs_fail(why, BS_ERR_NOMEM,
+			       "conjugate gradients: vectors of %llu bytes do not fit the device arena",
+			       (unsigned long long)vector);
+	err = bs_pinned_open(&c->pinned, BS_DEV_ALIGN + history_bytes(&c->spec), why);
+	if (err != 0)
+		return err;
+	BS_CUDA(cudaMemset(c->v.state, 0, sizeof(struct cg_state)), why);
+	BS_CUDA(cudaStreamCreateWithFlags(&c->capture, cudaStreamNonBlocking), why);
+	for (int i = 0; i < 2; i++)
+		BS_CUDA(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming), why);
+	err = make_graph(c, true, c->spec.iterations, &c->whole, why);
+	if (err == 0)
+		err = make_graph(c, true, 0, &c->first, why);
+	if (err == 0)
+		err = make_graph(c, false, 1, &c->one, why);
+	return err;
+}
+
+int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *spec,
+		     const struct bs_pcg_cuda_system *system, struct bs_devmem *mem,
+		     struct bs_fail *why)
+{
+	struct bs_pcg_cuda *c = (struct bs_pcg_cuda *)calloc(1, sizeof(*c));
+	uint64_t bytes;
+	int major = 0;
+	int err;
+
+	*plan = NULL;
+	if (c == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "conjugate gradients: no memory for the plan");
+	err = bs_pcg_cuda_need(spec, &bytes, why);
+	if (err == 0) {
+		c->spec = *spec;
+		c->system = *system;
+		c->v.b = (const float2 *)system->b;
+		c->v.x = (float2 *)system->x;
+		c->v.inverse = system->inverse;
+		c->v.voxels = spec->voxels;
+		c->v.lambda = (float)system->lambda;
+		c->v.tolerance = spec->tolerance;
+		(void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+		c->close = major >= 9;
+		err = prepare(c, mem, why);
+	}
+	if (err != 0) {
+		bs_pcg_cuda_close(c);
+		return err;
+	}
+	*plan = c;
+	return 0;
+}
+
+void bs_pcg_cuda_close(struct bs_pcg_cuda *c)
+{
+	cudaGraphExec_t graphs[3];
+
+	if (c == NULL)
+		return;
+	graphs[0] = c->whole;
+	graphs[1] = c->first;
+	graphs[2] = c->one;
+	for (int i = 0; i < 3; i++)
+		if (graphs[i] != NULL)
+			(void)cudaGraphExecDestroy(graphs[i]);
+	for (int i = 0; i < 2; i++)
+		if (c->done[i] != NULL)
+			(void)cudaEventDestroy(c->done[i]);
+	if (c->capture != NULL)
+		(void)cudaStreamDestroy(c->capture);
+	bs_pinned_close(&c->pinned);
+	free(c);
+}
+
+int bs_pcg_cuda_queue(struct bs_pcg_cuda *c, uint32_t iterations, struct CUstream_st *stream,
+		      struct bs_fail *why)
+{
+	if (iterations > c->spec.iterations)
+		return bs_fail(why, BS_ERR_SIZE, "conjugate gradients: %u iterations, planned for %u",
+			       iterations, c->spec.iterations);
+	if (iterations == c->spec.iterations) {
+		BS_CUDA(cudaGraphLaunch(c->whole, stream), why);
+		return 0;
+	}
+	BS_CUDA(cudaGraphLaunch(c->first, stream), why);
+	for (uint32_t i = 0; i < iterations; i++)
+		BS_CUDA(cudaGraphLaunch(c->one, stream), why);
+	return 0;
+}
+
+int bs_pcg_cuda_wait(struct bs_pcg_cuda *c, struct CUstream_st *stream,
+		     struct bs_pcg_result *result, struct bs_fail *why)
+{
+	struct cg_state *state = (struct cg_state *)c->pinned.host;
+	double *history = (double *)(c->pinned.host + BS_DEV_ALIGN);
+
+	BS_CUDA(cudaMemcpyAsync(state, c->v.state, sizeof(*state), cudaMemcpyDeviceToHost, stream), why);
+	BS_CUDA(cudaMemcpyAsync(history, c->v.history, history_bytes(&c->spec), cudaMemcpyDeviceToHost,
+				stream),
+		why);
+	BS_CUDA(cudaStreamSynchronize(stream), why);
+	result->iterations = state->iterations;
+	result->history = history;
+	result->residual = history[state->iterations];
+	result->deadline_stop = false;
+	return 0;
+}
+
+/* Two iterations queued at most; each that has ended is timed. */
+static int watch(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns, cudaStream_t stream,
+		 bool *late, struct bs_fail *why)
+{
+	int64_t longest = c->longest_ns;
+	int64_t before;
+	uint32_t queued = 0;
+
+	*late = false;
+	c->longest_ns = 0;
+	BS_CUDA(cudaGraphLaunch(c->first, stream), why);
+	BS_CUDA(cudaStreamSynchronize(stream), why);
+	before = bs_now_ns();
+	while (queued < iterations) {
+		int64_t now;
+
+		if (queued >= 2) {
+			BS_CUDA(cudaEventSynchronize(c->done[queued % 2]), why);
+			now = bs_now_ns();
+			c->longest_ns = now - before > c->longest_ns ? now - before : c->longest_ns;
+			longest = c->longest_ns > longest ? c->longest_ns : longest;
+			before = now;
+		}
+		now = bs_now_ns();
+		/* one is still under way, this one comes after it */
+		if (queued > 0 && now > deadline_ns - 2 * longest) {
+			*late = true;
+			break;
+		}
+		BS_CUDA(cudaGraphLaunch(c->one, stream), why);
+		BS_CUDA(cudaEventRecord(c->done[queued % 2], stream), why);
+		queued++;
+	}
+	return 0;
+}
+
+int bs_pcg_cuda_solve(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns,
+		      struct CUstream_st *stream, struct bs_pcg_result *result, struct bs_fail *why)
+{
+	bool late = false;
+	int err;
+
+	if (deadline_ns == INT64_MAX || iterations > c->spec.iterations)
+		err = bs_pcg_cuda_queue(c, iterations, stream, why);
+	else
+		err = watch(c, iterations, deadline_ns, stream, &late, why);
+	if (err == 0)
+		err = bs_pcg_cuda_wait(c, stream, result, why);
+	if (err == 0)
+		result->deadline_stop = late && result->iterations < iterations;
+	return err;
+}

@@ -1,0 +1,71 @@
+/* test/twin/device.h - what the twin tests share: arrays on the device, random numbers, one hash */
+#ifndef BS_TEST_TWIN_DEVICE_H
+#define BS_TEST_TWIN_DEVICE_H
+
+#include <cuda_runtime_api.h>
+
+#include <string.h>
+
+#include "gpu/devmem.h"
+#include "test/check.h"
+
+static inline void fill_random(float *v, size_t n, uint64_t *seed)
+{
+	for (size_t i = 0; i < n; i++)
+		v[i] = (float)(check_uniform(seed) - 0.5);
+}
+
+/* k in [-0.5, 0.5): rounding to float must not reach the upper end */
+static inline void fill_k(float *k, size_t n, uint64_t *seed)
+{
+	for (size_t i = 0; i < n; i++) {
+		k[i] = (float)(check_uniform(seed) - 0.5);
+		if (k[i] >= 0.5f)
+			k[i] = -0.5f;
+	}
+}
+
+/* NULL when the device refuses; the test says so and goes on to fail. */
+static inline float *device_copy(const float *from, size_t n)
+{
+	void *p = NULL;
+
+	if (cudaMalloc(&p, n * sizeof(float) + 1) != cudaSuccess ||
+	    (from != NULL &&
+	     cudaMemcpy(p, from, n * sizeof(float), cudaMemcpyHostToDevice) != cudaSuccess))
+		return NULL;
+	if (from == NULL && cudaMemset(p, 0x7f, n * sizeof(float)) != cudaSuccess) /* poison */
+		return NULL;
+	return p;
+}
+
+static inline int fetch(float *to, const float *from, size_t n)
+{
+	return cudaMemcpy(to, from, n * sizeof(float), cudaMemcpyDeviceToHost) == cudaSuccess;
+}
+
+static inline uint64_t hash_of(const float *v, size_t n)
+{
+	uint64_t h = UINT64_C(1469598103934665603);
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t bits;
+
+		memcpy(&bits, v + i, 4);
+		h = (h ^ bits) * UINT64_C(1099511628211);
+	}
+	return h;
+}
+
+/* True when a device answers; else the skip line is written. */
+static inline int device_answers(const char *what, struct bs_gpu_info *gpu)
+{
+	struct bs_fail why;
+
+	if (bs_gpu_probe(gpu, &why) == 0)
+		return 1;
+	SKIP("%s: %s", what, why.text);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,267 @@
+/*
+ * test/twin/twin_exact.c - exact F^H d and Q: CUDA against the host's sums in double
+ *
+ * single: fp16 pairs carry 22 bits, sums run 256 samples between flushes: a few 1e-6 at most, so
+ * 1e-5. fast: three factors rounded to 11 bits, each 2^-11 at worst: 1.5e-3.
+ */
+#include "test/check.h"
+
+#if BS_GPU
+#include "gpu/exact.h"
+#include "gpu/exact_cuda.h"
+#include "gpu/q.h"
+#include "test/twin/device.h"
+
+#define RUNS 100
+
+struct shape {
+	uint32_t dims, matrix[3], coils;
+	uint64_t samples;
+	uint32_t chunk;
+};
+
+static const struct shape shapes[] = {
+	{ 3, { 16, 16, 16 }, 1, 1000, 0 },   { 3, { 37, 22, 19 }, 2, 777, 0 },
+	{ 3, { 48, 64, 31 }, 1, 4099, 1024 }, { 2, { 64, 48, 1 }, 3, 5000, 1024 },
+	{ 2, { 33, 50, 1 }, 1, 257, 0 },      { 3, { 20, 18, 1 }, 1, 300, 0 },
+};
+
+static struct bs_team *team;
+
+/* The host's F^H d in double, rounded to float: 6e-8. */
+static void host_sum(const struct shape *s, const float *k, const float *w, const float *d, float *image)
+{
+	struct bs_exact_spec e = { .dims = s->dims, .coils = s->coils, .samples = s->samples,
+				   .states = 1, .twice = true };
+	struct bs_need need = { 0 };
+	struct bs_arena arena;
+	struct bs_exact *plan = NULL;
+	struct bs_fail why = { 0 };
+
+	memcpy(e.matrix, s->matrix, sizeof(e.matrix));
+	int rc = bs_exact_need(&e, &need, &why);
+
+	if (rc == 0)
+		rc = bs_arena_open(&arena, need.total_bytes, &why);
+	if (rc == 0)
+		rc = bs_exact_plan(&plan, &e, k, w, &arena, team, &why);
+	CHECK(rc == 0, "host plan %s", why.text);
+	if (rc == 0)
+		bs_exact_adjoint(plan, d, image);
+	bs_exact_close(plan);
+	bs_arena_close(&arena);
+}
+
+/* runs times on the device; the hashes must agree. n: floats of the result. */
+static int device_sum(const struct bs_exact_cuda_spec *s, const float *k, const float *w, const float *d,
+		      float *out, size_t n, int runs)
+{
+	struct bs_devmem mem = { 0 };
+	struct bs_exact_cuda *plan = NULL;
+	struct bs_fail why = { 0 };
+	uint64_t bytes = 0;
+	uint64_t first = 0;
+	int same = 1;
+	float *dk = device_copy(k, s->samples * s->dims);
+	float *dw = w != NULL ? device_copy(w, s->samples) : NULL;
+	float *dd = d != NULL ? device_copy(d, 2 * s->samples * s->coils) : NULL;
+	float *result = device_copy(NULL, n);
+	int rc = bs_exact_cuda_need(s, &bytes, &why);
+
+	if (rc == 0)
+		rc = bs_devmem_open(&mem, bytes, "twin_exact", &why);
+	if (rc == 0)
+		rc = bs_exact_cuda_plan(&plan, s, dk, dw, &mem, &why);
+	for (int r = 0; r < runs && rc == 0; r++) {
+		rc = bs_exact_cuda_sum(plan, s->states - 1, dd, s->samples, result, NULL, &why);
+		if (rc == 0 && !fetch(out, result, n))
+			rc = bs_fail(&why, BS_ERR_GPU, "the result could not be fetched");
+		if (r == 0)
+			first = hash_of(out, n);
+		same &= hash_of(out, n) == first;
+	}
+	CHECK(rc == 0, "device sum %s", why.text);
+	CHECK(same, "%d runs, one hash", runs);
+	bs_exact_cuda_close(plan);
+	bs_devmem_close(&mem);
+	(void)cudaFree(dk);
+	(void)cudaFree(dw);
+	(void)cudaFree(dd);
+	(void)cudaFree(result);
+	return rc;
+}
+
+static const char *const routes[] = { "auto", "wgmma", "mma", "simt" };
+
+static void check_fhd(const struct shape *s, const struct bs_gpu_info *gpu)
+{
+	uint64_t seed = 17 + s->samples;
+	size_t voxels = (size_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
+	size_t n = 2 * voxels * s->coils;
+	float *k = malloc(s->samples * s->dims * 4);
+	float *w = malloc(s->samples * 4);
+	float *d = malloc(2 * s->samples * s->coils * 4);
+	float *want = malloc(n * 4);
+	float *got = malloc(n * 4);
+
+	fill_k(k, s->samples * s->dims, &seed);
+	fill_random(w, s->samples, &seed);
+	fill_random(d, 2 * s->samples * s->coils, &seed);
+	for (uint64_t m = 0; m < s->samples; m += 13) /* the range of real k-space */
+		for (uint32_t c = 0; c < 2 * s->coils; c++)
+			d[(c / 2 * s->samples + m) * 2 + c % 2] *= 1e4f;
+	host_sum(s, k, w, d, want);
+	for (int route = BS_EXACT_WGMMA; route <= BS_EXACT_SIMT; route++)
+		for (int fast = 0; fast < 2; fast++) {
+			struct bs_exact_cuda_spec e = {
+				.sum = BS_EXACT_FHD,
+				.precision = fast ? BS_EXACT_FAST : BS_EXACT_SINGLE,
+				.route = (enum bs_exact_route)route, .dims = s->dims,
+				.coils = s->coils, .states = 2, .samples = s->samples,
+				.chunk = s->chunk };
+			double error;
+
+			if (route == BS_EXACT_WGMMA && (gpu->major != 9 || gpu->minor != 0)) {
+				SKIP("wgmma: compute capability %u.%u", gpu->major, gpu->minor);
+				continue;
+			}
+			memcpy(e.matrix, s->matrix, sizeof(e.matrix));
+			if (device_sum(&e, k, w, d, got, n, 3) != 0)
+				continue;
+			error = check_rel(got, want, n);
+			CHECK(error <= (fast ? 1.5e-3 : 1e-5),
+			      "F^H d %ux%ux%u, %llu samples, %u coils, %s %s: %.2e", s->matrix[0],
+			      s->matrix[1], s->matrix[2], (unsigned long long)s->samples, s->coils,
+			      routes[route], fast ? "fast" : "single", error);
+		}
+	free(k);
+	free(w);
+	free(d);
+	free(want);
+	free(got);
+}
+
+static void check_q(const struct shape *s)
+{
+	uint64_t seed = 5 + s->samples;
+	struct bs_q_spec q = { .dims = s->dims, .samples = s->samples, .sum = BS_SUM_EXACT };
+	struct bs_exact_cuda_spec e = { .sum = BS_EXACT_Q, .dims = s->dims, .coils = 1, .states = 1,
+					.samples = s->samples, .chunk = s->chunk };
+	struct bs_fail why = { 0 };
+	float *k = malloc(s->samples * s->dims * 4);
+	float *w = malloc(s->samples * 4);
+
+	memcpy(q.matrix, s->matrix, sizeof(q.matrix));
+	memcpy(e.matrix, s->matrix, sizeof(e.matrix));
+	size_t n = 2 * bs_q_size(&q);
+	float *want = malloc(n * 4);
+	float *got = malloc(n * 4);
+
+	fill_k(k, s->samples * s->dims, &seed);
+	for (uint64_t m = 0; m < s->samples; m++)
+		w[m] = (float)check_uniform(&seed);
+	CHECK(bs_q_make(want, &q, k, w, team, NULL, NULL, &why) == 0, "host Q %s", why.text);
+	if (device_sum(&e, k, w, NULL, got, n, 2) == 0) {
+		double error = check_rel(got, want, n);
+
+		CHECK(error <= 1e-5, "Q %ux%ux%u, %llu samples: %.2e", s->matrix[0], s->matrix[1],
+		      s->matrix[2], (unsigned long long)s->samples, error);
+	}
+	free(k);
+	free(w);
+	free(want);
+	free(got);
+}
+
+/* exp(i2pi k.n) summed in double over one voxel; the full size is too long for the host's twin. */
+static void plain_voxel(const float *k, const float *d, uint64_t samples, const int n[3], double sum[2])
+{
+	const double turn = 6.283185307179586476925;
+
+	sum[0] = sum[1] = 0.0;
+	for (uint64_t m = 0; m < samples; m++) {
+		double t = (double)k[3 * m] * n[0] + (double)k[3 * m + 1] * n[1] +
+			   (double)k[3 * m + 2] * n[2];
+		double c = cos(turn * t);
+		double s = sin(turn * t);
+
+		sum[0] += d[2 * m] * c - d[2 * m + 1] * s;
+		sum[1] += d[2 * m] * s + d[2 * m + 1] * c;
+	}
+}
+
+static void check_full_size(void)
+{
+	struct bs_exact_cuda_spec e = { .sum = BS_EXACT_FHD, .dims = 3, .matrix = { 128, 128, 128 },
+					.coils = 1, .states = 1, .samples = 284592 };
+	uint64_t seed = 99;
+	size_t n = (size_t)2 * 128 * 128 * 128;
+	float *k = malloc(e.samples * 3 * 4);
+	float *d = malloc(e.samples * 2 * 4);
+	float *got = malloc(n * 4);
+	double err = 0.0;
+	double ref = 0.0;
+
+	fill_k(k, e.samples * 3, &seed);
+	fill_random(d, e.samples * 2, &seed);
+	if (device_sum(&e, k, NULL, d, got, n, RUNS) == 0) {
+		for (int v = 0; v < 100; v++) {
+			int x = (int)(check_uniform(&seed) * 128.0);
+			int y = (int)(check_uniform(&seed) * 128.0);
+			int z = (int)(check_uniform(&seed) * 128.0);
+			const int at[3] = { x - 64, y - 64, z - 64 };
+			const float *g = got + 2 * (((size_t)z * 128 + (size_t)y) * 128 + (size_t)x);
+			double sum[2];
+
+			plain_voxel(k, d, e.samples, at, sum);
+			err += (g[0] - sum[0]) * (g[0] - sum[0]) + (g[1] - sum[1]) * (g[1] - sum[1]);
+			ref += sum[0] * sum[0] + sum[1] * sum[1];
+		}
+		CHECK(sqrt(err / ref) <= 1e-5, "F^H d 128^3, 284,592 samples, 100 voxels: %.2e",
+		      sqrt(err / ref));
+	}
+	free(k);
+	free(d);
+	free(got);
+}
+
+/* What cannot be is refused in words, before anything is taken. */
+static void check_refusals(void)
+{
+	struct bs_exact_cuda_spec e = { .dims = 3, .matrix = { 16, 16, 0 }, .coils = 1, .states = 1,
+					.samples = 10 };
+	struct bs_fail why;
+	uint64_t bytes;
+
+	CHECK(bs_exact_cuda_need(&e, &bytes, &why) == BS_ERR_SIZE, "refused: %s", why.text);
+	e.matrix[2] = 16;
+	e.samples = 0;
+	CHECK(bs_exact_cuda_need(&e, &bytes, &why) == BS_ERR_SIZE, "refused: %s", why.text);
+	e.samples = 10;
+	e.coils = 1000;
+	CHECK(bs_exact_cuda_need(&e, &bytes, &why) == BS_ERR_SIZE, "refused: %s", why.text);
+}
+#endif
+
+int main(void)
+{
+#if BS_GPU
+	struct bs_gpu_info gpu;
+	struct bs_fail why;
+
+	if (!device_answers("exact sums on the GPU", &gpu))
+		return check_done();
+	CHECK(bs_team_open(&team, 4, &why) == 0, "team");
+	check_refusals();
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		check_fhd(&shapes[i], &gpu);
+		check_q(&shapes[i]);
+	}
+	if (getenv("BORESIDE_SMALL") == NULL) /* under compute-sanitizer the full size takes too long */
+		check_full_size();
+	bs_team_close(team);
+#else
+	SKIP("exact sums on the GPU: built with GPU=0");
+#endif
+	return check_done();
+}

@@ -1,0 +1,159 @@
+/*
+ * test/twin/twin_toeplitz.c - the Toeplitz operator: CUDA against the host, random images
+ *
+ * Both run in single precision, about 8 roundings a point and axis: a few 1e-7, so 1e-5 for the twin.
+ */
+#include "test/check.h"
+
+#if BS_GPU
+#include "gpu/q.h"
+#include "gpu/toeplitz.h"
+#include "gpu/toeplitz_cuda.h"
+#include "test/twin/device.h"
+
+#define SAMPLES 200u
+
+static struct bs_team *team;
+
+struct problem {
+	struct bs_toeplitz_spec spec;
+	size_t voxels;
+	float *q, *in, *maps, *want, *want_sense;
+	size_t q_floats;
+};
+
+static void make_problem(struct problem *p, uint32_t dims, uint32_t x, uint32_t y, uint32_t z,
+			 uint32_t coils)
+{
+	struct bs_q_spec q = { .dims = dims, .matrix = { x, y, z }, .samples = SAMPLES,
+			       .sum = BS_SUM_EXACT };
+	struct bs_need need = { 0 };
+	struct bs_arena arena = { 0 };
+	struct bs_toeplitz *host = NULL;
+	struct bs_fail why = { 0 };
+	uint64_t seed = 3 + x;
+	float k[SAMPLES * 3];
+
+	p->spec = (struct bs_toeplitz_spec){ .dims = dims, .matrix = { x, y, z }, .coils = coils };
+	p->voxels = (size_t)x * y * z;
+	p->q_floats = 2 * bs_q_size(&q);
+	p->q = malloc(p->q_floats * 4);
+	p->in = malloc(p->voxels * coils * 8);
+	p->maps = malloc(p->voxels * coils * 8);
+	p->want = malloc(p->voxels * coils * 8);
+	p->want_sense = malloc(p->voxels * 8);
+	fill_k(k, SAMPLES * 3, &seed);
+	fill_random(p->in, p->voxels * coils * 2, &seed);
+	fill_random(p->maps, p->voxels * coils * 2, &seed);
+	int rc = bs_q_make(p->q, &q, k, NULL, team, NULL, NULL, &why);
+
+	if (rc == 0)
+		rc = bs_toeplitz_need(&p->spec, &need, &why);
+	if (rc == 0)
+		rc = bs_arena_open(&arena, need.total_bytes, &why);
+	if (rc == 0)
+		rc = bs_toeplitz_plan(&host, &p->spec, p->q, &arena, team, &why);
+	CHECK(rc == 0, "host plan %ux%ux%u %s", x, y, z, why.text);
+	if (rc == 0) {
+		bs_toeplitz_apply(host, coils, p->in, p->want);
+		bs_toeplitz_sense(host, coils, p->maps, p->in, p->want_sense);
+	}
+	bs_toeplitz_close(host);
+	bs_arena_close(&arena);
+}
+
+static void drop_problem(struct problem *p)
+{
+	free(p->q);
+	free(p->in);
+	free(p->maps);
+	free(p->want);
+	free(p->want_sense);
+}
+
+static void compare(const struct problem *p, struct bs_toeplitz_cuda *plan, int runs)
+{
+	const size_t n = p->voxels * p->spec.coils * 2;
+	struct bs_fail why = { 0 };
+	float *in = device_copy(p->in, n);
+	float *maps = device_copy(p->maps, n);
+	float *out = device_copy(NULL, n);
+	float *got = malloc(n * 4);
+	uint64_t first = 0;
+	int same = 1;
+	int rc = 0;
+
+	for (int r = 0; r < runs && rc == 0; r++) {
+		rc = bs_toeplitz_cuda_apply(plan, p->spec.coils, in, out, NULL, &why);
+		if (rc == 0 && !fetch(got, out, n))
+			rc = bs_fail(&why, BS_ERR_GPU, "fetch");
+		first = r == 0 ? hash_of(got, n) : first;
+		same &= hash_of(got, n) == first;
+	}
+	CHECK(rc == 0 && same, "%d runs, one hash %s", runs, why.text);
+	CHECK(check_rel(got, p->want, n) <= 1e-5, "apply %ux%ux%u, %u coils: %.2e", p->spec.matrix[0],
+	      p->spec.matrix[1], p->spec.matrix[2], p->spec.coils, check_rel(got, p->want, n));
+	rc = bs_toeplitz_cuda_sense(plan, p->spec.coils, maps, in, in, NULL, &why);
+	if (rc == 0 && !fetch(got, in, p->voxels * 2))
+		rc = bs_fail(&why, BS_ERR_GPU, "fetch");
+	CHECK(rc == 0 && check_rel(got, p->want_sense, p->voxels * 2) <= 1e-5,
+	      "sense %ux%ux%u, %u coils, in place: %.2e %s", p->spec.matrix[0], p->spec.matrix[1],
+	      p->spec.matrix[2], p->spec.coils, check_rel(got, p->want_sense, p->voxels * 2), why.text);
+	(void)cudaFree(in);
+	(void)cudaFree(maps);
+	(void)cudaFree(out);
+	free(got);
+}
+
+static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32_t coils, int runs)
+{
+	struct problem p;
+	struct bs_devmem mem = { 0 };
+	struct bs_toeplitz_cuda *plan = NULL;
+	struct bs_fail why = { 0 };
+	uint64_t bytes = 0;
+
+	make_problem(&p, dims, x, y, z, coils);
+	float *q = device_copy(p.q, p.q_floats);
+	int rc = bs_toeplitz_cuda_need(&p.spec, &bytes, &why);
+
+	if (rc == 0)
+		rc = bs_devmem_open(&mem, bytes, "twin_toeplitz", &why);
+	if (rc == 0)
+		rc = bs_toeplitz_cuda_plan(&plan, &p.spec, q, &mem, &why);
+	CHECK(rc == 0, "plan %ux%ux%u %s", x, y, z, why.text);
+	if (rc == 0)
+		compare(&p, plan, runs);
+	bs_toeplitz_cuda_close(plan);
+	bs_devmem_close(&mem);
+	(void)cudaFree(q);
+	drop_problem(&p);
+}
+#endif
+
+int main(void)
+{
+#if BS_GPU
+	struct bs_gpu_info gpu;
+	struct bs_fail why;
+
+	if (!device_answers("Toeplitz operator on the GPU", &gpu))
+		return check_done();
+	CHECK(bs_team_open(&team, 8, &why) == 0, "team");
+	check_size(3, 16, 16, 16, 1, 2);
+	check_size(3, 37, 22, 19, 2, 2);
+	check_size(3, 65, 17, 33, 1, 2);
+	check_size(3, 20, 18, 1, 1, 2);
+	check_size(2, 33, 50, 1, 3, 2);
+	if (getenv("BORESIDE_SMALL") == NULL) {
+		check_size(2, 256, 256, 1, 4, 2);
+		check_size(2, 300, 512, 1, 1, 2);
+		check_size(3, 64, 64, 64, 1, 100);
+		check_size(3, 128, 128, 128, 1, 10);
+	}
+	bs_team_close(team);
+#else
+	SKIP("Toeplitz operator on the GPU: built with GPU=0");
+#endif
+	return check_done();
+}
