@@ -4,13 +4,15 @@
  * weight  out [readout][sample] float
  * file    in  [readout][sample] float, density "file" only
  * ramp:  |k|^(dims-1), the area that a sample of a radial trajectory stands for; for a stack
- *        (kz on the grid) |k| in the plane
- * pipe:  w <- w / |C (*) w|, the iteration of Pipe and Menon, on a grid, density_iterations times
+ *        (kz on the grid) |k| in the plane. With normalization uniform the samples at k = 0 of a
+ *        plane get what the integral over rings lacks; without it they have weight 0, as |k| says
+ * pipe:  w <- w / (C (*) w), the iteration of Pipe and Menon from w = 1, density_iterations times;
+ *        C is the Fejer kernel of the field of view
  * none:  1
  * Normalization uniform: all weights times 1 / Re sum_m w_m D(k_m), D(k) = sum_n exp(-i2pi k.n):
  * then an image of ones comes back as one at its center voxel. auto: uniform for ramp and pipe,
  * none for file and none.
- * At arm only: allocates, works in double precision. Results do not depend on the team.
+ * At arm only: allocates (pipe: an image of twice the matrix an axis). Results do not depend on the team.
  * Test: test/unit/test_density.c
  * Source: Pipe & Menon, Magn Reson Med 1999;41:179-186.
  */

@@ -6,7 +6,7 @@ static const struct {
 	const char *method;
 	const struct bs_engine *host, *cuda;
 } table[] = {
-	[BS_METHOD_GRIDDING] = { "gridding", NULL, NULL },
+	[BS_METHOD_GRIDDING] = { "gridding", &bs_engine_gridding_host, NULL },
 	[BS_METHOD_LS] = { "ls", NULL, NULL },
 	[BS_METHOD_SENSE] = { "sense", NULL, NULL },
 	[BS_METHOD_CARTESIAN] = { "cartesian", &bs_engine_cartesian_host, NULL },

@@ -1,0 +1,123 @@
+/* gpu/engine_gridding.c - method "gridding" on the host: weighted adjoint NUFFT, then combination */
+#include "gpu/combine.h"
+#include "gpu/density.h"
+#include "gpu/engines.h"
+#include "gpu/nufft.h"
+
+#include <stdlib.h>
+
+struct engine {
+	const struct bs_protocol *p;
+	struct bs_team *team;
+	struct bs_nufft *nufft;
+	float *coil_images;
+	const float *maps;
+};
+
+static struct bs_nufft_spec spec_of(const struct bs_protocol *p)
+{
+	struct bs_nufft_spec s = { .dims = p->dims,
+				   .coils = p->coils,
+				   .samples = bs_protocol_samples(p),
+				   .states = p->slices * p->contrasts,
+				   .window = p->window,
+				   .accuracy = p->accuracy,
+				   .width = p->width,
+				   .oversampling = p->oversampling };
+	uint32_t readouts = p->chunk_readouts;
+
+	for (int a = 0; a < 3; a++)
+		s.matrix[a] = p->matrix[a];
+	/* By default about sixteen chunks: 15/16 of the work is done when the last readout comes. */
+	if (readouts == 0)
+		readouts = (p->readouts + 15) / 16;
+	s.chunk = (uint64_t)readouts * p->samples;
+	return s;
+}
+
+static int gridding_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	struct bs_nufft_spec s = spec_of(p);
+
+	bs_need_add(need, "coil images", p->coils, bs_protocol_voxels(p) * 8u);
+	return bs_nufft_need(&s, need, why);
+}
+
+static void gridding_disarm(void *self)
+{
+	struct engine *e = self;
+
+	bs_nufft_close(e->nufft);
+	free(e);
+}
+
+static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+			const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct bs_nufft_spec s = spec_of(p);
+	struct engine *e = calloc(1, sizeof(*e));
+	float *weight = malloc((size_t)s.samples * sizeof(*weight));
+	int rc;
+
+	if (e == NULL || weight == NULL) {
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density weights", p->name);
+		goto fail;
+	}
+	e->p = p;
+	e->team = env->team;
+	e->maps = tables->maps;
+	e->coil_images = bs_arena_take(env->arena, (size_t)(bs_protocol_voxels(p) * 8u) * p->coils,
+				       BS_ALIGN);
+	if (e->coil_images == NULL) {
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': coil images", p->name);
+		goto fail;
+	}
+	rc = bs_density(weight, p, tables->traj, tables->weight, env->team, why);
+	if (rc == 0)
+		rc = bs_nufft_plan(&e->nufft, &s, tables->traj->k, weight, env->arena, env->team,
+				   env->cache_dir, why);
+	if (rc != 0)
+		goto fail;
+	free(weight);
+	*self = e;
+	return 0;
+fail:
+	free(weight);
+	if (e != NULL)
+		gridding_disarm(e);
+	return rc;
+}
+
+static int gridding_begin(void *self, uint32_t frame)
+{
+	bs_nufft_begin(((struct engine *)self)->nufft, frame);
+	return 0;
+}
+
+static int gridding_add(void *self, uint32_t frame, uint32_t readout, const float *data,
+			size_t coil_stride)
+{
+	struct engine *e = self;
+
+	bs_nufft_add(e->nufft, frame, (uint64_t)readout * e->p->samples, e->p->samples, data,
+		     coil_stride);
+	return 0;
+}
+
+static int gridding_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+			   struct bs_report *report)
+{
+	struct engine *e = self;
+
+	(void)deadline_ns; /* a direct method: nothing could be left out */
+	(void)report;
+	bs_nufft_finish(e->nufft, frame, e->coil_images);
+	bs_combine(e->team, e->p->combine, e->p->output, e->p->coils, bs_protocol_voxels(e->p),
+		   e->coil_images, e->maps, image);
+	return 0;
+}
+
+const struct bs_engine bs_engine_gridding_host = {
+	"gridding/host",  gridding_need,   gridding_arm,    gridding_begin,
+	gridding_add,     gridding_finish, gridding_disarm,
+};
