@@ -171,6 +171,8 @@ static int open_socket(struct bs_endpoint *e, enum bs_endpoint_role role, const 
 			       message_max, INT_MAX);
 	if (check_url(url, why) != 0)
 		return BS_ERR_CONFIG;
+	e->message_max = message_max;
+	(void)snprintf(e->url, sizeof(e->url), "%s", url);
 	e->socket = nn_socket(AF_SP, roles[role].protocol);
 	if (e->socket < 0)
 		return bs_fail(why, BS_ERR_IO, "%s: socket: %s", url, nn_strerror(nn_errno()));
@@ -228,6 +230,14 @@ int bs_endpoint_connect(struct bs_endpoint *e, enum bs_endpoint_role role, const
 		bs_endpoint_close(e);
 	}
 	return rc;
+}
+
+int bs_endpoint_renew(struct bs_endpoint *e, struct bs_fail *why)
+{
+	struct bs_endpoint old = *e;
+
+	bs_endpoint_close(e);
+	return bs_endpoint_connect(e, old.role, old.url, old.message_max, why);
 }
 
 /* What a failed call says: patience, a signal, or an error. */

@@ -46,6 +46,8 @@ struct bs_endpoint {
 	int send_fd; /* readable (POLLIN, not POLLOUT) when send would not block; -1: never sends */
 	int send_ms, recv_ms; /* timeouts that are set */
 	enum bs_endpoint_role role;
+	size_t message_max;
+	char url[128]; /* nanomsg's own limit */
 };
 
 /*
@@ -89,6 +91,14 @@ int bs_endpoint_wait(struct pollfd *fds, unsigned n, int64_t until_ns, struct bs
 /* Connections made since open; grows when a peer came back. Now: present right now. */
 uint64_t bs_endpoint_connections(const struct bs_endpoint *e);
 uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e);
+
+/*
+ * A connected endpoint anew: another socket to the same URL; what was under way is lost. Needed
+ * because nanomsg 1.1.5's PAIR can fail to let go of a connection that broke while it was sending:
+ * it then connects and drops every new one, 50 times a second, for ever (about one break in ten
+ * when the peer closes under load). Seen as connections that grow while nothing is heard.
+ */
+int bs_endpoint_renew(struct bs_endpoint *e, struct bs_fail *why);
 
 /* May be called on a closed endpoint. Not after fork in the child (it hangs there): exec instead.
  */
