@@ -1,0 +1,251 @@
+/*
+ * test/fault/fault_stream.c - good messages in bad order, and senders that misbehave, through the
+ * real socket: gaps, duplicates, what comes out of turn, scans that stop, senders that vanish
+ */
+#define _GNU_SOURCE
+#include "test/expect.h"
+
+/* ---- order ---- */
+
+static void test_gap(void)
+{
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	for (unsigned i = 0; i < 32; i++)
+		if (i >= 10 && i < 13)
+			p.seq++; /* never sent */
+		else
+			(void)peer_acq(&p, "cart", i, 0);
+	(void)peer_end(&p, 32);
+	expect_outcome("a gap of 3", BS_ERR_SEQUENCE);
+	CHECK(p.outcome.gaps == 3 && p.outcome.acquisitions == 29 && p.outcome.images == 1,
+	      "a gap of 3: counted, the other 29 make the image (%llu, %llu, %llu)",
+	      (unsigned long long)p.outcome.gaps, (unsigned long long)p.outcome.acquisitions,
+	      (unsigned long long)p.outcome.images);
+	CHECK(logged(BS_ERR_SEQUENCE, "gap of 3 from sequence 11"), "a gap of 3: logged");
+	good_after("a gap");
+}
+
+static void test_far_number(void)
+{
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	p.seq = UINT64_MAX - 1;
+	(void)peer_acq(&p, "cart", 0, 0);
+	expect_refuse("a number near 2^64", BS_ERR_SEQUENCE);
+	p.seq = 1;
+	for (unsigned i = 0; i < 31; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	p.seq += 1000; /* further than anything that can be held */
+	(void)peer_acq(&p, "cart", 31, 0);
+	(void)peer_end(&p, 1032);
+	expect_outcome("a gap of 1000", BS_ERR_SEQUENCE);
+	CHECK(p.outcome.gaps == 1000 && p.outcome.acquisitions == 32, "a gap of 1000: %llu counted",
+	      (unsigned long long)p.outcome.gaps);
+	good_after("a number far ahead");
+}
+
+static void test_duplicates(void)
+{
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	for (unsigned i = 0; i < 32; i++) {
+		(void)peer_acq(&p, "cart", i, 0);
+		if (i % 8 == 7) { /* the last two again */
+			p.seq -= 2;
+			(void)peer_acq(&p, "cart", i - 1, 0);
+			(void)peer_acq(&p, "cart", i, 0);
+		}
+	}
+	(void)peer_end(&p, 32);
+	expect_outcome("duplicates", 0);
+	CHECK(p.outcome.duplicates == 8 && p.outcome.acquisitions == 32 && p.outcome.images == 1,
+	      "8 duplicates dropped (%llu), 32 used", (unsigned long long)p.outcome.duplicates);
+}
+
+static void test_reorder(void)
+{
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	for (unsigned i = 0; i < 32; i += 4) /* 3 2 1 0, 7 6 5 4, ... */
+		for (unsigned j = 4; j-- > 0;) {
+			p.seq = 1 + i + j;
+			(void)peer_acq(&p, "cart", i + j, 0);
+		}
+	p.seq = 33;
+	(void)peer_end(&p, 32);
+	expect_outcome("reordered messages are put in order", 0);
+	CHECK(p.outcome.gaps == 0 && p.outcome.acquisitions == 32 && p.outcome.images == 1,
+	      "reordered: all 32 used, no gap");
+}
+
+/* What comes after it was given up is said, not used. */
+static void test_too_late(void)
+{
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	p.seq = 2;
+	for (unsigned i = 1; i < 32; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	CHECK(service_until(&service, "\"gaps\":1,", 5000), "the gap is declared after a while");
+	p.seq = 1;
+	(void)peer_acq(&p, "cart", 0, 0);
+	p.seq = 33;
+	(void)peer_end(&p, 32);
+	expect_outcome("a message after its gap was declared", BS_ERR_SEQUENCE);
+	CHECK(p.outcome.gaps == 1 && p.outcome.rejected == 1 && p.outcome.acquisitions == 31,
+	      "too late: counted");
+	good_after("too late");
+}
+
+static void test_counts(void)
+{
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	for (unsigned i = 0; i < 32; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	(void)peer_end(&p, 33);
+	expect_outcome("CLOSE says one more than came", BS_ERR_SEQUENCE);
+	for (size_t n = 0; n < 12; n += n == 0 ? 7 : 2) {
+		unsigned char payload[16] = { 32 };
+
+		CHECK(peer_begin(&p, "cart"), "a scan begins");
+		for (unsigned i = 0; i < 32; i++)
+			(void)peer_acq(&p, "cart", i, 0);
+		(void)peer_say(&p, BS_WIRE_CLOSE, p.seq++, payload, n);
+		expect_refuse("CLOSE of the wrong length", BS_ERR_LENGTH);
+		expect_outcome("CLOSE of the wrong length", BS_ERR_LENGTH);
+	}
+	good_after("counts");
+}
+
+/* ---- the conversation ---- */
+
+static void test_out_of_turn(void)
+{
+	unsigned char payload[8] = { 0 };
+	uint64_t old;
+
+	(void)peer_new_session(&p);
+	p.seq = 1;
+	(void)peer_acq(&p, "cart", 0, 0);
+	expect_refuse("an acquisition before its header", BS_ERR_STATE);
+	(void)peer_say(&p, BS_WIRE_CLOSE, 2, payload, 8);
+	expect_refuse("a close before its header", BS_ERR_STATE);
+	(void)peer_say(&p, BS_WIRE_ACCEPT, 0, payload, 8);
+	expect_refuse("what only the service says", BS_ERR_KIND);
+	good_after("out of turn");
+
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	for (unsigned i = 0; i < 32; i++) {
+		(void)peer_acq(&p, "cart", i, 0);
+		if (i == 9)
+			(void)peer_say(&p, BS_WIRE_OPEN, p.seq++, payload, 8);
+	}
+	expect_refuse("a second header, numbered, mid-scan", BS_ERR_STATE);
+	(void)peer_end(&p, 32);
+	expect_outcome("a second header, numbered, mid-scan", BS_ERR_STATE);
+
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	for (unsigned i = 0; i < 10; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	old = p.session;
+	char xml[SERVICE_XML_MAX];
+	size_t n = peer_xml(xml, "cart", true);
+
+	(void)peer_new_session(&p);
+	(void)peer_header(&p, "cart", xml, n);
+	CHECK(peer_await(&p, BS_WIRE_OUTCOME, 5000) && p.outcome.code == BS_ERR_STATE &&
+		      p.w.session == old && p.outcome.images == 1,
+	      "another session's header ends the scan: \"%s\"", p.outcome.text);
+	CHECK(peer_await(&p, BS_WIRE_ACCEPT, 5000) && p.w.session == p.session,
+	      "and is accepted itself");
+	for (unsigned i = 0; i < 32; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	CHECK(peer_end(&p, 32) && p.outcome.code == 0, "and its scan is good");
+}
+
+static void test_again(void)
+{
+	char xml[SERVICE_XML_MAX];
+	size_t n = peer_xml(xml, "cart", true);
+	unsigned char payload[8];
+
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	(void)peer_header(&p, "cart", xml, n);
+	CHECK(peer_await(&p, BS_WIRE_ACCEPT, 5000),
+	      "a header that is sent again is accepted again");
+	for (unsigned i = 0; i < 32; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	CHECK(peer_end(&p, 32) && p.outcome.code == 0, "its scan is good");
+	bs_wire_put_u64(payload, 32);
+	(void)peer_say(&p, BS_WIRE_CLOSE, 33, payload, 8);
+	CHECK(peer_await(&p, BS_WIRE_OUTCOME, 5000) && p.outcome.code == 0 && p.outcome.images == 1,
+	      "a close that is sent again gets its outcome again");
+}
+
+/* ---- ends ---- */
+
+static void test_stops_half_way(void)
+{
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	for (unsigned i = 0; i < 16; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	(void)peer_end(&p, 16);
+	expect_outcome("closed half-way through a frame", BS_ERR_LENGTH);
+	CHECK(p.outcome.images == 1 && p.outcome.acquisitions == 16,
+	      "its image was made of what came");
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	for (unsigned i = 0; i < 48; i++)
+		(void)peer_acq(&p, "cart", i % 32, i / 32);
+	expect_outcome("silent half-way", BS_ERR_TIMEOUT);
+	CHECK(p.outcome.images == 2 && p.outcome.acquisitions == 48,
+	      "both images were made of what came");
+	CHECK(service_logged(&service, "BS_ERR_TIMEOUT, 48 acquisitions, 2 images"), "logged");
+	good_after("a scan that stopped");
+}
+
+static void test_heartbeats(void)
+{
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	for (int i = 0; i < 10; i++) { /* 1 s, longer than silence_ms */
+		(void)peer_say(&p, BS_WIRE_HEARTBEAT, 0, NULL, 0);
+		service_pause_ms(100);
+	}
+	CHECK(peer_await(&p, BS_WIRE_HEARTBEAT, 2000), "the service says that it lives");
+	for (unsigned i = 0; i < 32; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	CHECK(peer_end(&p, 32) && p.outcome.code == 0, "heartbeats keep an idle scan open");
+}
+
+static void test_vanishes(void)
+{
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	for (unsigned i = 0; i < 16; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	service_pause_ms(100);
+	peer_close(&p);
+	CHECK(peer_open(&p, &service), "the sender vanishes, another one comes");
+	good_after("a sender that vanished");
+	CHECK(service_logged(&service, "BS_ERR_STATE, 16 acquisitions, 1 images") ||
+		      service_logged(&service, "BS_ERR_TIMEOUT, 16 acquisitions, 1 images"),
+	      "its scan's end is logged");
+}
+
+/* Beyond the transport's limit: nothing is answered, the connection is remade, nothing else breaks.
+ */
+static void test_oversize(void)
+{
+	size_t n = (size_t)14 << 20;
+	unsigned char *msg = calloc(1, n);
+
+	(void)peer_raw(&p, msg, n);
+	free(msg);
+	service_pause_ms(300);
+	good_after("a message beyond the transport's limit");
+}
+
+int main(void)
+{
+	static void (*const tests[])(
+		void) = { test_gap,         test_far_number, test_duplicates,
+			  test_reorder,     test_too_late,   test_counts,
+			  test_out_of_turn, test_again,      test_stops_half_way,
+			  test_heartbeats,  test_vanishes,   test_oversize };
+
+	return expect_run(tests, sizeof(tests) / sizeof(tests[0]));
+}
