@@ -23,6 +23,7 @@ static const char usage_text[] =
 	"  --readouts N             of a frame (all lines for cartesian, pi/2 X for radial2d)\n"
 	"  --interleaves N          spiral2d, stack: in the plane\n"
 	"  --turns T                spiral2d, stack, cones: of one interleaf (Nyquist)\n"
+	"  --reach K                radial, spiral2d, stack, cones, tpi: largest |k| (0.5 cycles/voxel)\n"
 	"  --slices N               2D slices through the head (1)\n"
 	"  --name NAME              protocol name in the header (phantom)\n"
 	"and for both:\n"
@@ -136,7 +137,7 @@ static bool name_of(const char *text, struct bs_protocol *p)
 
 enum {
 	OPT_TRAJ = 256, OPT_MATRIX, OPT_COILS, OPT_SAMPLES, OPT_READOUTS, OPT_INTERLEAVES, OPT_TURNS,
-	OPT_SLICES, OPT_NAME, OPT_LAST_SIZE, OPT_ECHOES, OPT_REPETITIONS, OPT_SNR, OPT_SEED, OPT_TR,
+	OPT_REACH, OPT_SLICES, OPT_NAME, OPT_ECHOES, OPT_REPETITIONS, OPT_SNR, OPT_SEED, OPT_TR,
 	OPT_DWELL
 };
 
@@ -148,6 +149,7 @@ static const struct option options[] = {
 	{ "readouts", required_argument, NULL, OPT_READOUTS },
 	{ "interleaves", required_argument, NULL, OPT_INTERLEAVES },
 	{ "turns", required_argument, NULL, OPT_TURNS },
+	{ "reach", required_argument, NULL, OPT_REACH },
 	{ "slices", required_argument, NULL, OPT_SLICES },
 	{ "name", required_argument, NULL, OPT_NAME },
 	{ "echoes", required_argument, NULL, OPT_ECHOES },
@@ -182,6 +184,8 @@ static bool take_size(struct request *q, int opt, const char *text)
 		return size_of(text, &p->traj.interleaves);
 	case OPT_TURNS:
 		return number(text, &p->traj.turns);
+	case OPT_REACH:
+		return number(text, &p->traj.reach) && p->traj.reach > 0.0 && p->traj.reach <= 0.5;
 	case OPT_SLICES:
 		return size_of(text, &p->slices);
 	case OPT_NAME:

@@ -17,6 +17,7 @@ static const struct {
 	{ "phantom", bs_cmd_phantom, "[options] -o RECORDING   a simulated scan and its true image" },
 	{ "bench", bs_cmd_bench, "[--rows PATTERN] [--json FILE]   the operators' timings beside a reference" },
 	{ "replay", bs_cmd_replay, "[options] RECORDING    act as the scanner: stream a recording to the service" },
+	{ "prior", bs_cmd_prior, "[options] -o W.mtx REFERENCE...   an anatomical constraint for ls" },
 	{ "version", bs_cmd_version, "                     the release and what it was built with" },
 	{ "worker", bs_cmd_worker, NULL }, /* the service's own */
 };

@@ -1,9 +1,10 @@
 /*
  * core/trajmake.c - the analytic trajectories
  *
- * Orders and shapes (S samples, R readouts, N the longest axis of the matrix, kmax = 0.5):
+ * Orders and shapes (S samples, R readouts, N the longest axis of the matrix, kmax the
+ * protocol's reach, 0.5 cycles per voxel where it says nothing):
  *   cartesian  points of the encoded matrix, y before z; a short readout lacks its start
- *   radial2d   spokes through the whole diameter, k = (s - S/2)/S, golden angle 180/1.618... degrees
+ *   radial2d   spokes through the whole diameter, k = 2 kmax (s - S/2)/S, golden angle 180/1.618... degrees
  *   radial3d   the same in 3D, directions by the 2D golden means
  *   spiral2d   Archimedean, from the center out, constant speed, interleaves rotated evenly
  *   stack      spiral2d in the plane, kz on the grid: one partition for each voxel of z
@@ -21,7 +22,6 @@
 #include "core/random.h"
 
 #define PI   3.141592653589793
-#define KMAX 0.5
 /* 1/golden ratio; and the two golden means in 3D, from the root of x^3 + x - 1 and its square */
 #define GOLDEN   0.6180339887498949
 #define GOLDEN_1 0.4655712318767680
@@ -42,6 +42,11 @@ static float fold(double k)
 static double fraction(double x)
 {
 	return x - floor(x);
+}
+
+static double reach(const struct bs_protocol *p)
+{
+	return p->traj.reach > 0.0 ? p->traj.reach : 0.5;
 }
 
 static uint32_t longest(const struct bs_protocol *p)
@@ -94,7 +99,7 @@ static int cartesian(struct bs_traj *t, const struct bs_protocol *p, struct bs_f
 	return 0;
 }
 
-static void radial(struct bs_traj *t)
+static void radial(struct bs_traj *t, double kmax)
 {
 	for (uint32_t r = 0; r < t->readouts; r++) {
 		double turn = t->dims == 2 ? PI * fraction(r * GOLDEN) :
@@ -106,7 +111,8 @@ static void radial(struct bs_traj *t)
 
 		for (uint32_t s = 0; s < t->samples; s++)
 			for (uint32_t d = 0; d < t->dims; d++)
-				*k++ = fold(dir[d] * ((double)s - t->samples / 2) / t->samples);
+				*k++ = fold(dir[d] * 2.0 * kmax * ((double)s - t->samples / 2) /
+					    t->samples);
 	}
 }
 
@@ -121,7 +127,7 @@ static double arc(double b, double k)
 /* The radius at which that curve has the given length: Newton on a convex function, from above. */
 static double arc_radius(double b, double length)
 {
-	double k = fmin(KMAX, length);
+	double k = length;
 
 	for (int i = 0; i < 50; i++) {
 		double step = (arc(b, k) - length) / sqrt(1.0 + b * b * k * k);
@@ -130,7 +136,7 @@ static double arc_radius(double b, double length)
 		if (fabs(step) < 1e-14)
 			break;
 	}
-	return fmin(fmax(k, 0.0), KMAX);
+	return fmax(k, 0.0);
 }
 
 static int spiral(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why)
@@ -138,6 +144,7 @@ static int spiral(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail
 	uint32_t parts = t->dims == 3 ? p->matrix[2] : 1;
 	uint32_t leaves = p->traj.interleaves ? p->traj.interleaves : t->readouts / parts;
 	uint32_t n = p->matrix[0] > p->matrix[1] ? p->matrix[0] : p->matrix[1];
+	double kmax = reach(p);
 	double turns;
 	double b;
 
@@ -146,10 +153,10 @@ static int spiral(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail
 			       "spiral: %u readouts are not %u interleaves x %u partitions",
 			       t->readouts, leaves, parts);
 	/* Nyquist: neighboring turns of all interleaves 1/N apart at most */
-	turns = p->traj.turns > 0.0 ? p->traj.turns : n * KMAX / leaves;
-	b = 2.0 * PI * turns / KMAX;
+	turns = p->traj.turns > 0.0 ? p->traj.turns : n * kmax / leaves;
+	b = 2.0 * PI * turns / kmax;
 	for (uint32_t s = 0; s < t->samples; s++) {
-		double k = arc_radius(b, arc(b, KMAX) * s / t->samples);
+		double k = arc_radius(b, arc(b, kmax) * s / t->samples);
 
 		for (uint32_t r = 0; r < t->readouts; r++) {
 			double angle = b * k + 2.0 * PI * (r % leaves) / leaves;
@@ -184,26 +191,27 @@ static double polar(uint32_t j, uint32_t n)
 	return PI * (j + 0.5) / n;
 }
 
+/* Cones whose neighbors lie gap x kmax apart at the edge. */
 static uint32_t cone_count(double gap)
 {
-	double n = ceil(PI * KMAX / gap);
+	double n = ceil(PI / gap);
 
 	return n < 1.0 ? 1u : n > 65535.0 ? 65535u : (uint32_t)n;
 }
 
 /*
  * Readouts that evenly covered cones need so that at the edge of k-space their curves, measured
- * across them, and the cones lie gap apart; falls as the gap grows. A cone's interleaves make
+ * across them, and the cones lie gap x kmax apart; falls as the gap grows. A cone's interleaves make
  * turns/sin(theta) turns: every readout is equally long, and a cone needs sin(theta) times those
  * of the equator.
  */
 static double cones_need(double turns, double gap)
 {
 	double slope = 2.0 * PI * turns; /* azimuthal over radial speed at kmax */
-	double equator = 2.0 * PI * KMAX / (gap * sqrt(1.0 + slope * slope));
+	double equator = 2.0 * PI / (gap * sqrt(1.0 + slope * slope));
 
 	/* the sum of sin over n cones, whose mean is 2/pi */
-	return equator * PI * KMAX / gap * 2.0 / PI;
+	return equator * PI / gap * 2.0 / PI;
 }
 
 /* The gap that uses up the given readouts. */
@@ -220,7 +228,7 @@ static double cones_turns(const struct bs_traj *t)
 
 	for (int i = 0; i < 40; i++) {
 		double mid = 0.5 * (lo + hi);
-		double step = arc(2.0 * PI * mid / KMAX, KMAX) / t->samples;
+		double step = arc(2.0 * PI * mid, 1.0) / t->samples;
 
 		if (step < cones_gap(mid, t->readouts))
 			lo = mid;
@@ -297,28 +305,29 @@ static int on_cones(struct bs_traj *t, uint32_t n, const struct twist *curve, st
 	return 0;
 }
 
-static struct twist cone_curve(double turns, uint32_t sample, uint32_t samples)
+static struct twist cone_curve(double kmax, double turns, uint32_t sample, uint32_t samples)
 {
-	double b = 2.0 * PI * turns / KMAX;
-	double k = arc_radius(b, arc(b, KMAX) * sample / samples);
-	struct twist at = { k, b * k };
+	double b = 2.0 * PI * turns;
+	double k = arc_radius(b, arc(b, 1.0) * sample / samples);
+	struct twist at = { kmax * k, b * k };
 
 	return at;
 }
 
-/* Length of a twisted projection, in units of k, that is radial up to share x kmax. */
+/* Length of a twisted projection, in units of kmax, that is radial up to part x kmax. */
 static double tpi_length(double part)
 {
-	return KMAX * (part + (1.0 - part * part * part) / (3.0 * part * part));
+	return part + (1.0 - part * part * part) / (3.0 * part * part);
 }
 
 /*
  * The radial part: readouts suffice for directions 1/N apart at its end (4 pi k0^2 N^2 of them),
  * unless the twisted rest would then be too long for samples 1/N apart.
  */
-static double tpi_part(const struct bs_traj *t, uint32_t n)
+/* n: voxels across, in units of 1/kmax */
+static double tpi_part(const struct bs_traj *t, double n)
 {
-	double part = sqrt(t->readouts / PI) / n;
+	double part = sqrt(t->readouts / (4.0 * PI)) / n;
 	double lo = 0.01;
 	double hi = 1.0;
 
@@ -333,14 +342,13 @@ static double tpi_part(const struct bs_traj *t, uint32_t n)
 	return fmin(1.0, fmax(part, hi));
 }
 
-static struct twist tpi_curve(double part, uint32_t sample, uint32_t samples)
+static struct twist tpi_curve(double kmax, double part, uint32_t sample, uint32_t samples)
 {
-	double k0 = part * KMAX;
 	double at = tpi_length(part) * sample / samples;
-	double k = at <= k0 ? at : fmin(KMAX, cbrt(k0 * k0 * (3.0 * at - 2.0 * k0)));
-	double u = k > k0 ? k * k / (k0 * k0) : 1.0;
+	double k = at <= part ? at : fmin(1.0, cbrt(part * part * (3.0 * at - 2.0 * part)));
+	double u = k > part ? k * k / (part * part) : 1.0;
 	double root = sqrt(u * u - 1.0);
-	struct twist curve = { k, 0.5 * (root - atan(root)) };
+	struct twist curve = { kmax * k, 0.5 * (root - atan(root)) };
 
 	return curve;
 }
@@ -349,17 +357,18 @@ static int conical(struct bs_traj *t, const struct bs_protocol *p, struct bs_fai
 {
 	struct twist *curve = malloc(t->samples * sizeof(*curve));
 	double turns = p->traj.turns > 0.0 ? p->traj.turns : cones_turns(t);
-	double part = tpi_part(t, longest(p));
+	double kmax = reach(p);
+	double part = tpi_part(t, longest(p) * kmax);
 	uint32_t n;
 	int err;
 
 	if (!curve)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for %u samples", t->samples);
 	for (uint32_t s = 0; s < t->samples; s++)
-		curve[s] = p->traj.type == BS_TRAJ_TPI ? tpi_curve(part, s, t->samples) :
-							 cone_curve(turns, s, t->samples);
+		curve[s] = p->traj.type == BS_TRAJ_TPI ? tpi_curve(kmax, part, s, t->samples) :
+							 cone_curve(kmax, turns, s, t->samples);
 	/* tpi: cones as far apart as the readouts' directions */
-	n = p->traj.type == BS_TRAJ_TPI ? cone_count(KMAX * sqrt(4.0 * PI / t->readouts)) :
+	n = p->traj.type == BS_TRAJ_TPI ? cone_count(sqrt(4.0 * PI / t->readouts)) :
 					  cone_count(cones_gap(turns, t->readouts));
 	err = on_cones(t, n, curve, why);
 	free(curve);
@@ -397,6 +406,8 @@ static int check_dims(const struct bs_protocol *p, struct bs_fail *why)
 				       p->matrix[1], p->matrix[2]);
 	if (!isfinite(p->traj.turns) || p->traj.turns < 0.0 || p->traj.turns > 1e6)
 		return bs_fail(why, BS_ERR_SIZE, "%g turns of an interleaf", p->traj.turns);
+	if (!(p->traj.reach >= 0.0 && p->traj.reach <= 0.5))
+		return bs_fail(why, BS_ERR_SIZE, "a reach of %g cycles per voxel", p->traj.reach);
 	return 0;
 }
 
@@ -416,7 +427,7 @@ int bs_traj_make(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail 
 		break;
 	case BS_TRAJ_RADIAL2D:
 	case BS_TRAJ_RADIAL3D:
-		radial(t);
+		radial(t, reach(p));
 		break;
 	case BS_TRAJ_SPIRAL2D:
 	case BS_TRAJ_STACK:

@@ -88,6 +88,39 @@ static void test_common(void)
 	common("cones", &p, 0.47);
 	p = protocol(BS_TRAJ_TPI, 64, 64, 64, 512, 700);
 	common("tpi", &p, 0.47);
+	p = protocol(BS_TRAJ_CONES, 32, 32, 32, 400, 150);
+	p.traj.reach = 0.3;
+	common("cones to 0.3", &p, 0.28);
+}
+
+/* Shapes scale with their reach: every value is that of the full table times the ratio. */
+static void test_reach(void)
+{
+	static const enum bs_traj_type types[] = { BS_TRAJ_RADIAL2D, BS_TRAJ_SPIRAL2D,
+						   BS_TRAJ_RADIAL3D, BS_TRAJ_CONES, BS_TRAJ_TPI };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		struct bs_protocol p = protocol(types[i], 32, 32, i < 2 ? 1 : 32, 200, 60);
+		struct bs_traj full;
+		struct bs_traj half;
+		double worst = 0.0;
+
+		p.traj.turns = 3.0; /* Nyquist turns would change with the reach */
+		if (types[i] == BS_TRAJ_TPI)
+			p.readouts = 8000; /* radial all the way, for both */
+		if (bs_traj_make(&full, &p, NULL))
+			continue;
+		p.traj.reach = 0.25;
+		if (bs_traj_make(&half, &p, NULL))
+			continue;
+		for (size_t v = 0; v < (size_t)p.samples * p.readouts * p.dims; v++)
+			if (full.k[v] > -0.5f)
+				worst = fmax(worst, fabs(half.k[v] - 0.5 * (double)full.k[v]));
+		CHECK(worst < 1e-7, "type %d: half the reach, half of everything, to %.1e", (int)types[i],
+		      worst);
+		bs_traj_close(&full);
+		bs_traj_close(&half);
+	}
 }
 
 static void test_cartesian(void)
@@ -413,6 +446,7 @@ static void test_random(void)
 int main(void)
 {
 	test_common();
+	test_reach();
 	test_cartesian();
 	test_radial();
 	test_spiral();
