@@ -142,15 +142,15 @@ struct bs_scratch bs_nufft_scratch(const struct bs_nufft *n, int member)
 static int make_window(struct bs_nufft *n, struct bs_fail *why)
 {
 	const struct bs_grid_shape *g = &n->shape;
-	/* well below the aliasing error, and above what single precision can hold */
-	double misfit = n->spec.accuracy > 0.0 ? 0.02 * n->spec.accuracy : 1e-8;
-
 	for (uint32_t a = 0; a < 3; a++) {
 		struct bs_window_shape w =
 			bs_window_make(n->spec.window, g->window, (double)g->grid[a] / g->matrix[a]);
+		double misfit = a < g->dims ? 0.02 * bs_window_error(&w) : 0.0;
 
 		if (a >= g->dims)
 			continue;
+		if (misfit < 0.02 * n->spec.accuracy) /* well below what is asked for is enough */
+			misfit = 0.02 * n->spec.accuracy;
 		n->taps[a] = alloc(sizeof(*n->taps[a]));
 		n->deapodize[a] = alloc(g->matrix[a] * sizeof(float));
 		if (n->taps[a] == NULL || n->deapodize[a] == NULL ||
