@@ -179,46 +179,104 @@ INLINE void add_row(float *p, const vp *r, int pieces, float w)
 		*(vp *)(p + i * PIECE) += w * r[i];
 }
 
+/* One sample by itself: its row v, times every weight in y and z, at g. */
+INLINE void add_one(const struct bs_spread *s, float *g, const vf *v, const float *wy, int taps,
+		    int pieces)
+{
+	const size_t row = s->row;
+	vp r[BS_WIDE / PIECE];
+
+	split(v, r, pieces);
+	for (uint32_t z = 0; z < s->planes; z++, g += s->plane, wy += taps * BLOCK) {
+		float *p = g;
+
+		UNROLL
+		for (int y = 0; y < taps; y++, p += row)
+			add_row(p, r, pieces, wy[y * BLOCK]);
+	}
+}
+
+/* Samples whose pieces are the same: their sum in registers, a few rows at a time, then to g. */
+INLINE void add_group(const struct bs_spread *s, float *g, const vf *v, const float *wy,
+		      uint64_t count, int taps, int n, int pieces)
+{
+	const int most = (VW == 16 ? 24 : 10) / n;
+	const int rows = most < 1 ? 1 : most < taps ? most : taps;
+	const size_t row = s->row;
+
+	for (uint32_t z = 0; z < s->planes; z++, g += s->plane, wy += taps * BLOCK) {
+		float *p = g;
+
+		for (int y = 0; y < taps; y += rows) {
+			vf a[24];
+
+			UNROLL
+			for (int k = 0; k < rows * n; k++)
+				a[k] = (vf){0};
+			for (uint64_t i = 0; i < count; i++)
+				UNROLL
+				for (int k = 0; k < rows * n; k++)
+					a[k] += wy[(y + k / n) * BLOCK + (int)i] * v[i * (size_t)n + (size_t)(k % n)];
+			UNROLL
+			for (int k = 0; k < rows; k++) {
+				vp r[BS_WIDE / PIECE];
+
+				if (y + k >= taps)
+					break;
+				split(a + k * n, r, pieces);
+				UNROLL
+				for (int i = 0; i < pieces; i++)
+					*(vp *)(p + i * PIECE) += r[i];
+				p += row;
+			}
+		}
+	}
+}
+
 INLINE void spread_narrow(const struct bs_spread *s, int taps, int floats)
 {
 	const int shifts = 8 / floats;
 	const int lanes = (shifts - 1 + taps + shifts - 1) / shifts * 8;
 	const int n = (lanes + VW - 1) / VW;
 	const int pieces = lanes / PIECE;
-	const size_t row = s->row;
-	const size_t plane = s->plane;
-	const uint32_t planes = s->planes;
 	struct weights w;
+	vf v[BLOCK * (BS_WIDE / VW)];
+	uint32_t base[BLOCK + 1];
 
 	for (uint64_t first = 0; first < s->count; first += BLOCK) {
 		uint64_t count = s->count - first < BLOCK ? s->count - first : BLOCK;
 		const float(*yz)[BLOCK] = block_weights(s, first, count, taps, floats, &w);
 
 		for (uint64_t i = 0; i < count; i++) {
-			uint32_t cell = s->cell[first + i];
-			uint32_t shift = cell % (uint32_t)shifts;
-			float *g = s->grid + (size_t)(cell - shift) * (size_t)floats;
-			const float *wy = &yz[0][i];
-			vf v = repeat(s->data + (first + i) * (size_t)floats, floats);
+			uint32_t shift = s->cell[first + i] % (uint32_t)shifts;
+			vf d = repeat(s->data + (first + i) * (size_t)floats, floats);
 			vf a[BS_WIDE / VW];
-			vp r[BS_WIDE / PIECE];
 
+			base[i] = s->cell[first + i] - shift;
 			weigh_wide(s->taps[0], shift, s->t[0][first + i], n, taps, floats, a);
 			UNROLL
 			for (int k = 0; k < n; k++)
-				a[k] = a[k] * v;
-			split(a, r, pieces);
-			if (s->rows == 1) {
-				add_row(g, r, pieces, *wy);
-				continue;
-			}
-			for (uint32_t z = 0; z < planes; z++, g += plane, wy += taps * BLOCK) {
-				float *p = g;
+				v[i * (size_t)n + (size_t)k] = a[k] * d;
+		}
+		base[count] = UINT32_MAX;
+		for (uint64_t i = 0; i < count;) {
+			float *g = s->grid + (size_t)base[i] * (size_t)floats;
+			uint64_t end = i + 1;
 
-				UNROLL
-				for (int y = 0; y < taps; y++, p += row)
-					add_row(p, r, pieces, wy[y * BLOCK]);
-			}
+			while (base[end] == base[i])
+				end++;
+			if (s->rows == 1)
+				for (uint64_t m = i; m < end; m++) {
+					vp r[BS_WIDE / PIECE];
+
+					split(v + m * (size_t)n, r, pieces);
+					add_row(g, r, pieces, 1.0f);
+				}
+			else if (end == i + 1)
+				add_one(s, g, v + i * (size_t)n, &yz[0][i], taps, pieces);
+			else
+				add_group(s, g, v + i * (size_t)n, &yz[0][i], end - i, taps, n, pieces);
+			i = end;
 		}
 	}
 }
