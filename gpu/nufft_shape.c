@@ -4,15 +4,21 @@
 #include <math.h>
 #include <string.h>
 
-/* Cells of a sector's edge. A sector's footprint should stay in the first-level cache where it
- * can (1 and 2 coils), in the second where it cannot; the halo that neighbors share grows as the
- * edge shrinks. */
-static const uint32_t edges[4][3][3] = {
-	/* dims 1, 2, 3; by log2 of width */
-	{ { 256, 1, 1 }, { 32, 32, 1 }, { 16, 16, 8 } },
-	{ { 256, 1, 1 }, { 32, 16, 1 }, { 16, 8, 8 } },
-	{ { 128, 1, 1 }, { 16, 16, 1 }, { 16, 8, 8 } },
-	{ { 128, 1, 1 }, { 16, 16, 1 }, { 8, 8, 8 } },
+/*
+ * Cells of a sector's edge. A sector's footprint should stay in the second-level cache, its rows
+ * that are in use in the first; the halo that neighbors share grows as the edge shrinks. Where samples
+ * are sparse it is the halo that costs, and sectors are larger.
+ */
+static const uint32_t edges[2][4][3][3] = {
+	{ /* by log2 of width; dims 1, 2, 3 */
+	  { { 256, 1, 1 }, { 32, 32, 1 }, { 16, 16, 8 } },
+	  { { 256, 1, 1 }, { 32, 16, 1 }, { 16, 8, 8 } },
+	  { { 128, 1, 1 }, { 16, 16, 1 }, { 16, 8, 8 } },
+	  { { 128, 1, 1 }, { 16, 16, 1 }, { 16, 8, 8 } } },
+	{ { { 256, 1, 1 }, { 32, 32, 1 }, { 32, 32, 16 } },
+	  { { 256, 1, 1 }, { 32, 16, 1 }, { 32, 16, 16 } },
+	  { { 128, 1, 1 }, { 16, 16, 1 }, { 16, 16, 16 } },
+	  { { 128, 1, 1 }, { 16, 16, 1 }, { 16, 16, 16 } } },
 };
 
 static uint32_t log2_of(uint32_t n)
@@ -25,11 +31,13 @@ static int sizes(struct bs_grid_shape *g, const struct bs_nufft_spec *s, uint64_
 {
 	uint64_t x;
 	uint64_t sectors = 1;
+	/* from the specification alone: a stack has as many positions in need as in plan */
+	bool sparse = (double)s->samples < 0.5 * g->grid[0] * g->grid[1] * (double)g->grid[2];
 
 	for (uint32_t a = 0; a < 3; a++) {
 		/* same-colored footprints must not touch, nor the vector written past a row's end */
 		uint32_t least = g->taps + (a == 0 ? 8 : 0);
-		uint32_t edge = edges[log2_of(g->width)][g->dims - 1][a];
+		uint32_t edge = edges[sparse][log2_of(g->width)][g->dims - 1][a];
 
 		g->halo[a] = a < g->dims ? g->taps - 1 : 0;
 		edge = (edge > least ? edge : least) + (a == 0 ? 7 : 0);
@@ -42,8 +50,8 @@ static int sizes(struct bs_grid_shape *g, const struct bs_nufft_spec *s, uint64_
 	    __builtin_mul_overflow(g->plane, (uint64_t)g->grid[2] + g->halo[2], &g->cells) ||
 	    __builtin_add_overflow(g->cells, 16, &g->cells) || g->cells > UINT32_MAX ||
 	    __builtin_mul_overflow(g->cells, 8ull * g->width * g->batches, &x) || x > SIZE_MAX / 8)
-		return bs_fail(why, BS_ERR_SIZE, "oversampled grid of %u x %u x %u for %u coils is too large",
-			       g->grid[0], g->grid[1], g->grid[2], s->coils);
+		return bs_fail(why, BS_ERR_SIZE,
+			       "oversampled grid of %u x %u x %u for %u coils is too large", g->grid[0], g->grid[1], g->grid[2], s->coils);
 	g->points = points;
 	g->chunk = s->chunk == 0 || s->chunk > points ? points : s->chunk;
 	g->chunks = (points + g->chunk - 1) / g->chunk;

@@ -59,8 +59,8 @@ INLINE void fold(float *to, vf a, int floats)
 }
 
 struct weights {
-	_Alignas(64) float x[BS_TAPS_MAX][BLOCK], y[BS_TAPS_MAX][BLOCK], z[BS_TAPS_MAX][BLOCK];
-	_Alignas(64) float yz[BS_TAPS_MAX * BS_TAPS_MAX][BLOCK];
+	_Alignas(64) float x[BS_TAPS_MAX][BLOCK], y[2 * BS_TAPS_MAX][BLOCK], z[BS_TAPS_MAX][BLOCK];
+	_Alignas(64) float yz[BS_TAPS_MAX * BS_TAPS_MAX + BS_TAPS_MAX][BLOCK];
 };
 
 /* One axis' weights of a block, [tap][sample]. */
@@ -69,7 +69,7 @@ INLINE void weigh(const struct bs_taps *w, const float *t, int taps, float (*out
 	vf v[BLOCK / VW];
 
 	for (int i = 0; i < BLOCK / VW; i++)
-		v[i] = *(const vf *)(t + i * VW);
+		v[i] = loadu(t + i * VW);
 	for (int j = 0; j < taps; j++) {
 		vf a[BLOCK / VW];
 
@@ -89,17 +89,19 @@ INLINE void weigh(const struct bs_taps *w, const float *t, int taps, float (*out
 			out[taps - 1][i] = 0.0f;
 }
 
-/* The block's weights but those in x of narrow cells; count samples, the rest repeat the last. */
+/* The block's weights but those in x of narrow cells; count samples. */
 INLINE const float (*block_weights(const struct bs_spread *s, uint64_t first, uint64_t count, int taps,
 				  int floats, struct weights *w))[BLOCK]
 {
-	_Alignas(64) float t[BLOCK];
-
 	for (int a = floats >= 8 ? 0 : 1; a < 3; a++) {
-		if (s->t[a] == NULL)
+		float tail[BLOCK] = { 0.0f };
+		const float *t = s->t[a];
+
+		if (t == NULL)
 			continue;
-		for (uint64_t i = 0; i < BLOCK; i++)
-			t[i] = s->t[a][first + (i < count ? i : count - 1)];
+		t += first;
+		if (count < BLOCK)
+			t = memcpy(tail, t, count * sizeof(float));
 		weigh(s->taps[a], t, taps, a == 0 ? w->x : a == 1 ? w->y : w->z);
 	}
 	if (s->rows == 1)
@@ -197,26 +199,27 @@ INLINE void add_one(const struct bs_spread *s, float *g, const vf *v, const floa
 }
 
 /* Samples whose pieces are the same: their sum in registers, a few rows at a time, then to g. */
-INLINE void add_group(const struct bs_spread *s, float *g, const vf *v, const float *wy,
-		      uint64_t count, int taps, int n, int pieces)
+INLINE void add_group(const struct bs_spread *s, float *g, const vf *v, const float *wy, size_t count,
+		      int taps, int n, int pieces)
 {
 	const int most = (VW == 16 ? 24 : 10) / n;
 	const int rows = most < 1 ? 1 : most < taps ? most : taps;
 	const size_t row = s->row;
 
-	for (uint32_t z = 0; z < s->planes; z++, g += s->plane, wy += taps * BLOCK) {
-		float *p = g;
-
+	for (uint32_t z = 0; z < s->planes; z++, g += s->plane, wy += taps * BLOCK)
 		for (int y = 0; y < taps; y += rows) {
+			float *p = g + (size_t)y * row;
+			const float *w = wy + y * BLOCK;
 			vf a[24];
 
 			UNROLL
 			for (int k = 0; k < rows * n; k++)
-				a[k] = (vf){0};
-			for (uint64_t i = 0; i < count; i++)
+				a[k] = w[(size_t)(k / n) * BLOCK] * v[k % n];
+			for (size_t i = 1; i < count; i++)
 				UNROLL
 				for (int k = 0; k < rows * n; k++)
-					a[k] += wy[(y + k / n) * BLOCK + (int)i] * v[i * (size_t)n + (size_t)(k % n)];
+					a[k] += w[(size_t)(k / n) * BLOCK + i] *
+						v[i * (size_t)n + (size_t)(k % n)];
 			UNROLL
 			for (int k = 0; k < rows; k++) {
 				vp r[BS_WIDE / PIECE];
@@ -226,11 +229,9 @@ INLINE void add_group(const struct bs_spread *s, float *g, const vf *v, const fl
 				split(a + k * n, r, pieces);
 				UNROLL
 				for (int i = 0; i < pieces; i++)
-					*(vp *)(p + i * PIECE) += r[i];
-				p += row;
+					*(vp *)(p + (size_t)k * row + i * PIECE) += r[i];
 			}
 		}
-	}
 }
 
 INLINE void spread_narrow(const struct bs_spread *s, int taps, int floats)
@@ -244,38 +245,42 @@ INLINE void spread_narrow(const struct bs_spread *s, int taps, int floats)
 	uint32_t base[BLOCK + 1];
 
 	for (uint64_t first = 0; first < s->count; first += BLOCK) {
-		uint64_t count = s->count - first < BLOCK ? s->count - first : BLOCK;
+		size_t count = s->count - first < BLOCK ? s->count - first : BLOCK;
 		const float(*yz)[BLOCK] = block_weights(s, first, count, taps, floats, &w);
+		const uint32_t *cell = s->cell + first;
+		const float *t = s->t[0] + first;
+		const float *data = s->data + first * (size_t)floats;
 
-		for (uint64_t i = 0; i < count; i++) {
-			uint32_t shift = s->cell[first + i] % (uint32_t)shifts;
-			vf d = repeat(s->data + (first + i) * (size_t)floats, floats);
+		for (size_t i = 0; i < count; i++) {
+			uint32_t shift = cell[i] % (uint32_t)shifts;
+			vf d = repeat(data + i * (size_t)floats, floats);
 			vf a[BS_WIDE / VW];
 
-			base[i] = s->cell[first + i] - shift;
-			weigh_wide(s->taps[0], shift, s->t[0][first + i], n, taps, floats, a);
+			base[i] = cell[i] - shift;
+			weigh_wide(s->taps[0], shift, t[i], n, taps, floats, a);
 			UNROLL
 			for (int k = 0; k < n; k++)
 				v[i * (size_t)n + (size_t)k] = a[k] * d;
 		}
 		base[count] = UINT32_MAX;
-		for (uint64_t i = 0; i < count;) {
+		for (size_t i = 0; i < count;) {
 			float *g = s->grid + (size_t)base[i] * (size_t)floats;
-			uint64_t end = i + 1;
+			const vf *at = v + i * (size_t)n;
+			size_t end = i + 1;
 
 			while (base[end] == base[i])
 				end++;
 			if (s->rows == 1)
-				for (uint64_t m = i; m < end; m++) {
+				for (; i < end; i++, at += n) {
 					vp r[BS_WIDE / PIECE];
 
-					split(v + m * (size_t)n, r, pieces);
+					split(at, r, pieces);
 					add_row(g, r, pieces, 1.0f);
 				}
 			else if (end == i + 1)
-				add_one(s, g, v + i * (size_t)n, &yz[0][i], taps, pieces);
+				add_one(s, g, at, &yz[0][i], taps, pieces);
 			else
-				add_group(s, g, v + i * (size_t)n, &yz[0][i], end - i, taps, n, pieces);
+				add_group(s, g, at, &yz[0][i], end - i, taps, n, pieces);
 			i = end;
 		}
 	}
@@ -336,26 +341,36 @@ INLINE void spread_broad(const struct bs_spread *s, int taps, int floats)
 
 INLINE void interpolate_narrow(const struct bs_spread *s, int taps, int floats)
 {
-	const int n = (taps * floats + VW - 1) / VW;
+	/* whole pieces where that takes no more vectors than the taps alone, from where they start */
+	const int tight = (taps * floats + VW - 1) / VW;
+	const int most = 8 / floats;
+	const int shifts = ((most - 1 + taps) * floats + VW - 1) / VW > tight ? 1 : most;
+	const int n = ((shifts - 1 + taps) * floats + VW - 1) / VW;
 	const size_t row = s->row;
 	const size_t plane = s->plane;
 	const uint32_t planes = s->planes;
 	struct weights w;
 
 	for (uint64_t first = 0; first < s->count; first += BLOCK) {
-		uint64_t count = s->count - first < BLOCK ? s->count - first : BLOCK;
+		size_t count = s->count - first < BLOCK ? s->count - first : BLOCK;
 		const float(*yz)[BLOCK] = block_weights(s, first, count, taps, floats, &w);
+		const uint32_t *cell = s->cell + first;
+		const float *t = s->t[0] + first;
+		float *data = s->data + first * (size_t)floats;
 
-		for (uint64_t i = 0; i < count; i++) {
-			const float *g = s->grid + (size_t)s->cell[first + i] * (size_t)floats;
+		for (size_t i = 0; i < count; i++, data += floats) {
+			uint32_t shift = cell[i] % (uint32_t)shifts;
+			const float *g = s->grid + (size_t)(cell[i] - shift) * (size_t)floats;
 			const float *wy = &yz[0][i];
 			vf x[BS_WIDE / VW];
-			vf r[BS_WIDE / VW];
+			vf r[2 * BS_WIDE / VW]; /* of even and of odd rows: two chains of sums */
 			vf sum = {0};
 
 			UNROLL
-			for (int k = 0; k < n; k++)
+			for (int k = 0; k < 2 * n; k++)
 				r[k] = (vf){0};
+			for (int k = 0; s->rows == 1 && k < n; k++)
+				r[k] = loadu(g + k * VW);
 			for (uint32_t z = 0; s->rows > 1 && z < planes; z++, g += plane, wy += taps * BLOCK) {
 				const float *p = g;
 
@@ -363,15 +378,13 @@ INLINE void interpolate_narrow(const struct bs_spread *s, int taps, int floats)
 				for (int y = 0; y < taps; y++, p += row)
 					UNROLL
 					for (int k = 0; k < n; k++)
-						r[k] += wy[y * BLOCK] * loadu(p + k * VW);
+						r[y % 2 * n + k] += wy[y * BLOCK] * loadu(p + k * VW);
 			}
-			for (int k = 0; s->rows == 1 && k < n; k++)
-				r[k] = *wy * loadu(g + k * VW);
-			weigh_wide(s->taps[0], 0, s->t[0][first + i], n, taps, floats, x);
+			weigh_wide(s->taps[0], shift, t[i], n, taps, floats, x);
 			UNROLL
 			for (int k = 0; k < n; k++)
-				sum += x[k] * r[k];
-			fold(s->data + (first + i) * (size_t)floats, sum, floats);
+				sum += x[k] * (r[k] + r[n + k]);
+			fold(data, sum, floats);
 		}
 	}
 }
