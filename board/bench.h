@@ -13,9 +13,9 @@
 struct bs_bench {
 	const char *pattern; /* fnmatch: rows to run */
 	int threads;
-	double seconds;      /* to spend on each row, about */
-	FILE *json;          /* NULL: none */
-	int rows;            /* written so far */
+	double seconds; /* to spend on each row, about */
+	FILE *json;     /* NULL: none */
+	int rows;       /* written so far */
 };
 
 struct bs_bench_row {

@@ -18,11 +18,12 @@
 #include "drivers/sink.h"
 #include "ipc/endpoint.h"
 
-#define BS_EMIT_TRIES   2u         /* an image that ended this process so often is given up */
-#define BS_EMIT_SENT    (1u << 30) /* done: viewers and archive had their turn */
-#define BS_EMIT_FAILED  (1u << 31) /* done: it could not be made a message, or was given up */
-#define BS_EMIT_FILE_NS INT64_C(10000000000) /* one file takes at most this, or emit is replaced   \
-					      */
+#define BS_EMIT_TRIES  2u         /* an image that ended this process so often is given up */
+#define BS_EMIT_SENT   (1u << 30) /* done: viewers and archive had their turn */
+#define BS_EMIT_FAILED (1u << 31) /* done: it could not be made a message, or was given up */
+#define BS_EMIT_FILE_NS                                                                            \
+	INT64_C(10000000000) /* one file takes at most this, or emit is replaced                   \
+			      */
 
 struct emit {
 	struct bs_worker_env *env;

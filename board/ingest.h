@@ -47,6 +47,7 @@ struct ingest {
 	const unsigned char *waiting;
 	size_t waiting_len;
 	int64_t waiting_since;
+	uint64_t waiting_session; /* when it is a header: whom to tell that we live */
 
 	/* the scan in flight */
 	const struct bs_protocol *p;

@@ -101,10 +101,11 @@ void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
 {
 	bool active = in->state == BS_STATE_SCANNING || in->state == BS_STATE_DRAINING ||
 		      in->state == BS_STATE_ABORTING || in->waiting != NULL;
+	uint64_t whom = in->state == BS_STATE_SCANNING || in->waiting == NULL ? in->session
+									      : in->waiting_session;
 
 	if (!active || now_ns - in->said_ns < (int64_t)(in->env->site.heartbeat_ms * 1e6))
 		return;
-	/* the peer that waits for its header's verdict does not know this session: any will do */
-	if (!say(in, BS_WIRE_HEARTBEAT, in->session, now_ns, NULL, 0))
+	if (!say(in, BS_WIRE_HEARTBEAT, whom, now_ns, NULL, 0))
 		in->said_ns = now_ns; /* nobody there: no need to try at every turn */
 }

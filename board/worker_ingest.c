@@ -82,6 +82,7 @@ static int take_open(struct ingest *in, const struct bs_wire *w, const unsigned 
 		in->outcome_due = true;
 		return 0;
 	}
+	in->waiting_session = w->session;
 	if (open_waits(in, w, now))
 		return BS_INGEST_LATER;
 	if (in->state == BS_STATE_IDLE)

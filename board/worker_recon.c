@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "board/armed.h"
 #include "board/memplan.h"
@@ -305,6 +306,8 @@ int bs_worker_recon(struct bs_worker_env *env)
 		return BS_EXIT_HOPELESS;
 	bs_worker_phase(env, BS_PHASE_READY);
 	rc = work(&w);
+	if (rc != 0) /* a device in error may hang whoever tries to tidy up: the end does it all */
+		_exit(BS_EXIT_REPLACE);
 	disarm_all(&w);
-	return rc == 0 ? 0 : BS_EXIT_REPLACE;
+	return 0;
 }
