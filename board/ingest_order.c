@@ -52,19 +52,18 @@ bool bs_ingest_wanted(struct ingest *in, const struct bs_wire *w)
 		bs_ingest_reject(in, in->session, &why);
 		return false;
 	}
-	/* Further ahead than the window allows: what is missing will not come any more. */
-	while (in->held_count > 0 && in->state == BS_STATE_SCANNING &&
-	       w->seq - in->next >= BS_HELD_MAX)
-		bs_ingest_give_up_gap(in, 0, true);
-	if (in->state != BS_STATE_SCANNING)
-		return false; /* the close was among what was held */
 	if (place_of(in, w->seq)->kind != 0 && place_of(in, w->seq)->seq == w->seq) {
 		bs_count(&in->scan->duplicates, 1);
 		bs_count(&in->totals->duplicates, 1);
 		in->ack_due = true;
 		return false;
 	}
-	return true;
+	/* More, or further ahead, than the window allows: what is missing will not come any more.
+	 */
+	while (in->held_count > 0 && in->state == BS_STATE_SCANNING && w->seq != in->next &&
+	       (w->seq - in->next >= BS_HELD_MAX || in->held_count >= in->window))
+		bs_ingest_give_up_gap(in, 0, true);
+	return in->state == BS_STATE_SCANNING; /* the close may have been among what was held */
 }
 
 static void deliver(struct ingest *in, const struct bs_item *item)

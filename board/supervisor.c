@@ -285,6 +285,12 @@ static bool advance_end(struct supervisor *v, int64_t now)
 	uint32_t stage = atomic_load(&v->shm.s->stop);
 	struct child *c = &v->child[stage - 1];
 
+	/* One that is still arming holds nothing yet, and does not look up until it is done. */
+	if (c->pid != 0 && stage > 1 && !c->stopping &&
+	    atomic_load(&v->shm.s->worker[stage - 1].phase) == BS_PHASE_ARMING) {
+		c->stopping = true;
+		(void)kill(c->pid, SIGKILL);
+	}
 	if (c->pid != 0 && now > v->stage_by_ns) {
 		bs_herald_say(&v->shm, BS_LOG_WARN, "%s does not end by itself: killed",
 			      bs_worker_name((enum bs_worker)(stage - 1)));

@@ -376,7 +376,8 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	in.env = env;
 	in.scan = &env->shm.s->scan;
 	in.totals = &env->shm.s->totals;
-	in.window = slots < BS_HELD_MAX ? slots : BS_HELD_MAX;
+	/* Half of the pool: what is held beyond a gap never keeps the missing message out. */
+	in.window = slots / 2 < BS_HELD_MAX ? slots / 2 : BS_HELD_MAX;
 	bs_worker_phase(env, BS_PHASE_ARMING);
 	if (message_max < MESSAGE_MAX)
 		message_max = MESSAGE_MAX;

@@ -15,12 +15,7 @@ static inline bool logged(int code, const char *words)
 	char part[200];
 
 	(void)snprintf(part, sizeof(part), "%s: %.150s", bs_err_name(code), words);
-	for (int i = 0; i < 100; i++) { /* the supervisor writes it a moment later */
-		if (service_logged(&service, part))
-			return true;
-		service_pause_ms(10);
-	}
-	return false;
+	return service_logs(&service, part);
 }
 
 static inline void good_after(const char *what)

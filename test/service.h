@@ -115,6 +115,17 @@ static inline bool service_logged(const struct service *s, const char *words)
 	return strstr(text, words) != NULL;
 }
 
+/* The supervisor writes a line a moment after the event: waits up to 2 s for it. */
+static inline bool service_logs(const struct service *s, const char *words)
+{
+	for (int i = 0; i < 200; i++) {
+		if (service_logged(s, words))
+			return true;
+		service_pause_ms(10);
+	}
+	return false;
+}
+
 static inline bool service_write_site(struct service *s, const char *node, const char *body)
 {
 	FILE *f;

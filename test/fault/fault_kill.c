@@ -154,7 +154,7 @@ static void test_second_service(void)
 
 	CHECK(service_spawn(&second, NULL) && service_wait(&second, 10000) == 1,
 	      "a second service in the same folder is refused");
-	CHECK(service_logged(&service, "another service runs in this folder"), "with the reason");
+	CHECK(service_logs(&service, "another service runs in this folder"), "with the reason");
 	CHECK(peer_good_scan(&p, "cart", 1), "the first is not disturbed");
 }
 

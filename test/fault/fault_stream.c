@@ -195,7 +195,7 @@ static void test_stops_half_way(void)
 	expect_outcome("silent half-way", BS_ERR_TIMEOUT);
 	CHECK(p.outcome.images == 2 && p.outcome.acquisitions == 48,
 	      "both images were made of what came");
-	CHECK(service_logged(&service, "BS_ERR_TIMEOUT, 48 acquisitions, 2 images"), "logged");
+	CHECK(service_logs(&service, "BS_ERR_TIMEOUT, 48 acquisitions, 2 images"), "logged");
 	good_after("a scan that stopped");
 }
 
