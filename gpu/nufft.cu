@@ -1,555 +1,614 @@
-/* gpu/nufft.cu - CUDA twin of nufft.c: choice of window, tables, launches; see nufft_cuda.h */
+/* gpu/nufft.cu - CUDA twin of nufft.c: memory, tables, launches; see nufft_cuda.h */
 #include "gpu/nufft_cuda.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/cudacheck.h"
-#include "gpu/nufft_kernels.cuh"
+#include "gpu/nufft_dev.cuh"
 
-/* Largest sector side: smaller sectors have more border, larger ones fewer warps an SM. */
-#define SIDE_2D 16
-#define SIDE_3D 8
-
-struct launch_set {
-	void (*spread)(const bs_nufft_dev, const bs_poly, const float2 *, float2 *);
-	void (*interpolate)(const bs_nufft_dev, const bs_poly, const float2 *, float2 *);
-	void (*gather)(const bs_nufft_dev, const float2 *, float2 *);
-	uint32_t padded_cells;
+struct chunk {
+	bs_nufft_dev dev;
+	uint64_t first, count;
 };
 
-struct choice {
-	uint32_t width, grid[3], side, run, coils_a_warp, padded_coils;
-	uint64_t tasks;
+struct state {
+	float2 *data;      /* [coil][samples] */
+	float2 *grid;      /* chunks > 1 */
+	uint64_t *arrived; /* samples of each chunk, host */
+	uint64_t next;     /* the next chunk to be gridded */
 };
 
 struct bs_nufft_cuda {
 	struct bs_nufft_spec spec;
-	struct choice chosen;
-	struct bs_nufft_dev dev;
-	struct bs_poly poly;
-	struct launch_set run;
-	float *weight_by_sample;
-	float2 *mixed; /* [sample][padded coil] */
-	float2 *part;  /* [task][padded coil][padded sector] */
-	float2 *grid;  /* [coil][z][y][x] */
-	cufftHandle fft;
-	bool have_fft;
+	struct bs_nufft_choice choice;
+	struct bs_nufft_kernels kernels;
+	bool stacked;
+	bs_stack_dev stack;
+	struct chunk *chunk;
+	struct state *state;
+	const float *weight; /* [sample], where samples are mixed */
+	float2 *mixed;       /* [point][channel] */
+	float2 *scratch;     /* padded sectors; what the passes need in their absence */
+	float2 *half;        /* [channel][gz][gy][nx] */
+	float2 *grid;        /* forward: [channel][gz][gy][gx] */
+	bs_line_pass in[3], out[3]; /* adjoint and forward, by axis */
 };
 
-/* ---- choice ------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------- */
 
-static bool smooth(uint32_t n)
+enum region { TABLES, ROOTS, MIXED, SCRATCH, HALF, GRIDS, DATA, REGIONS };
+static const char *const region_name[REGIONS] = { "device sample tables", "device window tables",
+						  "device samples by channel", "device sectors",
+						  "device half-transformed grids", "device grids",
+						  "device samples" };
+
+static uint64_t up(uint64_t bytes)
 {
-	static const uint32_t primes[] = { 2, 3, 5, 7 };
-
-	for (uint32_t p : primes)
-		while (n % p == 0)
-			n /= p;
-	return n == 1;
+	return bs_devmem_round(bytes);
 }
 
-static uint32_t grid_for(uint32_t matrix, double oversampling, uint32_t least)
+static uint64_t most(uint64_t a, uint64_t b)
 {
-	uint32_t g = (uint32_t)ceil(matrix * oversampling - 1e-9);
-
-	g = g < least ? least : g;
-	while (!smooth(g) || g % 2 != 0)
-		g++;
-	return g;
+	return a > b ? a : b;
 }
 
-/* Aliasing of the Kaiser-Bessel window falls as exp(-pi w sqrt(1 - 1/sigma)) (Fourmont 2003). */
-static uint32_t width_for(double accuracy, double oversampling)
+/* All products stay below 2^64: matrix <= 512, oversampling <= 4 of small axes, coils <= 64. */
+static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
+		       const struct bs_nufft_spec *s)
 {
-	return (uint32_t)ceil(-log(accuracy) / (M_PI * sqrt(1.0 - 1.0 / oversampling)));
+	const struct bs_sectors_spec *x = &c->sectors;
+	const uint64_t gx = x->grid[0], gy = x->grid[1], gz = x->grid[2];
+	const uint64_t nx = c->matrix[0], ny = c->matrix[1], nz = x->dims == 3 ? c->matrix[2] : 1;
+	const uint64_t sectors = bs_sectors_count(x);
+
+	bytes[TABLES] = c->chunks * (up(c->chunk * 4) * (3 + x->dims) +
+				     up(c->tasks * sizeof(struct bs_sector_task)) +
+				     up((sectors + 1) * 4)) +
+			up(s->samples * 4) + (c->planes > 1 ? up(c->points * c->planes * 4) : 0);
+	bytes[ROOTS] = bs_line_bytes(s->matrix[2]);
+	for (uint32_t a = 0; a < 3; a++)
+		bytes[ROOTS] += bs_line_bytes(x->grid[a]) + up(c->matrix[a] * 4u) +
+				up(x->grid[a] * sizeof(struct bs_sector_reach)) +
+				up((x->grid[a] + 1) * 4u);
+	bytes[MIXED] = c->mixed ? up(c->points * c->channels * 8) : 0;
+	bytes[SCRATCH] = up(most(c->tasks * c->groups * c->lanes * c->padded_cells * 8,
+				 c->channels * gz * ny * nx * 8));
+	bytes[HALF] = up(c->channels * gz * gy * nx * 8);
+	bytes[GRIDS] = up(c->channels * gz * gy * gx * 8) *
+		       (c->chunks > 1 && s->states > 1 ? s->states : 1);
+	bytes[DATA] = up(s->samples * s->coils * 8) * s->states;
+	(void)nz;
 }
 
-static void try_choice(const struct bs_nufft_spec *s, uint32_t width, double oversampling,
-		       struct choice *c, double *cost)
+/* The most that either route takes: which one it is, the trajectory will tell. */
+static int regions_need(uint64_t bytes[REGIONS], const struct bs_nufft_spec *s, struct bs_fail *why)
 {
-	double cells = 1.0;
-	double window = 1.0;
+	struct bs_nufft_choice c;
+	uint64_t other[REGIONS];
+	int rc = bs_nufft_choose(&c, s, false, 0, why);
 
-	c->width = width;
-	c->side = s->dims == 3 ? SIDE_3D : SIDE_2D;
-	for (uint32_t a = 0; a < 3; a++) {
-		c->grid[a] = a < s->dims ? grid_for(s->matrix[a], oversampling, c->side + width - 1) : 1;
-		cells *= c->grid[a];
-		window *= a < s->dims ? width : 1;
-	}
-	/* A grid cell passes memory about ten times; a window cell is two multiply-adds in registers. */
-	*cost = cells * 10.0 * 8.0 / 3e12 + (double)s->samples * (window + 40.0) / 8e12;
-}
-
-static int choose(const struct bs_nufft_spec *s, struct choice *best, struct bs_fail *why)
-{
-	static const double ratios[] = { 1.25, 1.5, 2.0 };
-	double least = INFINITY;
-
-	if (s->dims != 2 && s->dims != 3)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "CUDA gridding in %u dimensions", s->dims);
-	if (s->samples == 0 || s->samples > UINT32_MAX || s->coils == 0 || s->coils > BS_COILS_MAX)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "CUDA gridding of %llu samples, %u coils",
-			       (unsigned long long)s->samples, s->coils);
-	for (double ratio : ratios) {
-		struct choice c = {};
-		double cost;
-		double sigma = s->accuracy > 0.0 ? ratio : s->oversampling;
-		uint32_t width = s->accuracy > 0.0 ? width_for(s->accuracy, ratio)
-						   : (uint32_t)ceil(s->width);
-
-		if (width < 2)
-			width = 2;
-		if (width > 8)
-			continue;
-		try_choice(s, width, sigma, &c, &cost);
-		if (cost < least) {
-			least = cost;
-			*best = c;
-		}
-	}
-	if (least == INFINITY)
-		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "CUDA gridding: no window of 8 cells or less reaches %g", s->accuracy);
-	/* Enough tasks to fill the device, few enough that adding their borders stays cheap. */
-	uint64_t run = s->samples / 4096;
-
-	best->run = (uint32_t)(run < 64 ? 64 : run > 1024 ? 1024 : run);
-	best->coils_a_warp = s->coils == 1 ? 1 : s->coils == 2 ? 2 : 4;
-	best->padded_coils = (s->coils + best->coils_a_warp - 1) / best->coils_a_warp *
-			     best->coils_a_warp;
-	best->tasks = bs_sectors_max_tasks(best->grid, s->dims, best->side, s->samples, best->run);
-	return 0;
-}
-
-/* ---- kernels by size ---------------------------------------------------------------------- */
-
-template <int DIM, int W, int CB> static struct launch_set pick3()
-{
-	constexpr int T = DIM == 3 ? SIDE_3D : SIDE_2D;
-	constexpr int P = T + W - 1;
-
-	return { spread<DIM, W, CB, T>, interpolate<DIM, W, CB, T>, gather<DIM, W, T>,
-		 DIM == 3 ? P * P * P : P * P };
-}
-
-template <int DIM, int W> static struct launch_set pick2(uint32_t coils)
-{
-	return coils == 1 ? pick3<DIM, W, 1>() : coils == 2 ? pick3<DIM, W, 2>() : pick3<DIM, W, 4>();
-}
-
-template <int DIM> static struct launch_set pick1(uint32_t width, uint32_t coils)
-{
-	switch (width) {
-	case 2:
-		return pick2<DIM, 2>(coils);
-	case 3:
-		return pick2<DIM, 3>(coils);
-	case 4:
-		return pick2<DIM, 4>(coils);
-	case 5:
-		return pick2<DIM, 5>(coils);
-	case 6:
-		return pick2<DIM, 6>(coils);
-	case 7:
-		return pick2<DIM, 7>(coils);
-	default:
-		return pick2<DIM, 8>(coils);
-	}
-}
-
-static struct launch_set pick(uint32_t dims, const struct choice *c)
-{
-	return dims == 3 ? pick1<3>(c->width, c->coils_a_warp) : pick1<2>(c->width, c->coils_a_warp);
-}
-
-/* ---- window ------------------------------------------------------------------------------- */
-
-static double bessel_i0(double x)
-{
-	double term = 1.0;
-	double sum = 1.0;
-
-	for (int k = 1; k < 200 && term > 1e-17 * sum; k++) {
-		term *= x * x / (4.0 * k * k);
-		sum += term;
-	}
-	return sum;
-}
-
-struct shape {
-	enum bs_window kind;
-	double width, sharp; /* Kaiser-Bessel beta, or 1 / (2 sigma^2) of the Gaussian */
-};
-
-/* Beatty et al. 2005, equation 5, for the ratio that the grid really has. */
-static struct shape shape_of(enum bs_window kind, double width, double ratio)
-{
-	double b = width / ratio * (ratio - 0.5);
-
-	if (kind == BS_WINDOW_GAUSS) /* Greengard & Lee, SIAM Rev 2004;46:443-454 */
-		return { kind, width, M_PI / width * (ratio - 0.5) / ratio * 2.0 };
-	return { kind, width, M_PI * sqrt(fmax(b * b - 0.8, 0.01)) };
-}
-
-static double value(const struct shape *s, double x)
-{
-	double t = 2.0 * x / s->width;
-
-	if (s->kind == BS_WINDOW_GAUSS)
-		return exp(-s->sharp * x * x);
-	t = 1.0 - t * t;
-	return t < 0.0 ? 0.0 : bessel_i0(s->sharp * sqrt(t)) / bessel_i0(s->sharp);
-}
-
-/* One polynomial a window cell through the Chebyshev nodes, in powers of u = 2 offset - 1. */
-static void fit(struct bs_poly *p, const struct shape *s, uint32_t width)
-{
-	const int n = (int)width + 5;
-
-	memset(p, 0, sizeof(*p));
-	p->terms = n;
-	for (uint32_t j = 0; j < width; j++) {
-		double cheb[BS_POLY_MAX];
-		double power[BS_POLY_MAX] = { 0 };
-		double t0[BS_POLY_MAX] = { 1 };
-		double t1[BS_POLY_MAX] = { 0, 1 };
-
-		for (int k = 0; k < n; k++) {
-			cheb[k] = 0.0;
-			for (int i = 0; i < n; i++) {
-				double angle = M_PI * (i + 0.5) / n;
-				double offset = 0.5 * (cos(angle) + 1.0);
-
-				cheb[k] += value(s, offset + j - 0.5 * width) * cos(k * angle);
-			}
-			cheb[k] *= (k == 0 ? 1.0 : 2.0) / n;
-		}
-		for (int k = 0; k < n; k++) { /* T_k in powers of u, by its recurrence */
-			double next[BS_POLY_MAX] = { 0 };
-
-			for (int i = 0; i < n; i++)
-				power[i] += cheb[k] * t0[i];
-			for (int i = 0; i < n; i++)
-				next[i] = (i > 0 ? 2.0 * t1[i - 1] : 0.0) - t0[i];
-			memcpy(t0, t1, sizeof(t0));
-			memcpy(t1, next, sizeof(t1));
-		}
-		for (int i = 0; i < n; i++)
-			p->c[j][i] = (float)power[i];
-	}
-}
-
-/* 1 / transform of the window at n / grid, by Gauss-Legendre's little brother: a fine midpoint rule. */
-static void deapodize(float *out, uint32_t n, uint32_t grid, const struct shape *s)
-{
-	const int steps = 4000;
-
-	for (uint32_t i = 0; i < n; i++) {
-		double nu = ((double)i - n / 2) / grid;
-		double sum = 0.0;
-
-		for (int j = 0; j < steps; j++) {
-			double x = ((j + 0.5) / steps - 0.5) * s->width;
-
-			sum += value(s, x) * cos(2.0 * M_PI * nu * x);
-		}
-		out[i] = (float)(steps / (sum * s->width));
-	}
-}
-
-/* ---- plan --------------------------------------------------------------------------------- */
-
-static uint64_t fft_work_bytes(const struct bs_nufft_spec *s, const struct choice *c)
-{
-	size_t bytes = 0;
-	int n[3];
-
-	for (uint32_t a = 0; a < s->dims; a++)
-		n[a] = (int)c->grid[s->dims - 1 - a];
-	if (cufftEstimateMany((int)s->dims, n, NULL, 1, 0, NULL, 1, 0, CUFFT_C2C, (int)s->coils,
-			      &bytes) != CUFFT_SUCCESS)
+	if (rc != 0)
+		return rc;
+	regions_of(bytes, &c, s);
+	if (s->dims != 3 || s->matrix[2] == 1)
 		return 0;
-	return bytes;
+	rc = bs_nufft_choose(&c, s, true, bs_nufft_stack_most(s), why);
+	if (rc != 0)
+		return rc;
+	regions_of(other, &c, s);
+	for (int r = 0; r < REGIONS; r++)
+		bytes[r] = most(bytes[r], other[r]);
+	return 0;
 }
 
 int bs_nufft_cuda_need(const struct bs_nufft_spec *s, struct bs_need *need, struct bs_fail *why)
 {
-	struct choice c;
-	int rc = choose(s, &c, why);
-	uint64_t cells = 1;
-	uint64_t sectors = 1;
+	uint64_t bytes[REGIONS];
+	int rc = regions_need(bytes, s, why);
 
-	if (rc != 0)
-		return rc;
-	struct launch_set run = pick(s->dims, &c);
-
-	for (uint32_t a = 0; a < 3; a++) {
-		cells *= c.grid[a];
-		sectors *= a < s->dims ? (c.grid[a] + c.side - 1) / c.side : 1;
-		bs_need_add(need, "sector reach", 1,
-			    bs_devmem_round((uint64_t)c.grid[a] * sizeof(struct bs_sector_reach)));
-		bs_need_add(need, "sector starts", 1, bs_devmem_round((c.grid[a] + 1) * 4u));
-		bs_need_add(need, "deapodization", 1, bs_devmem_round(s->matrix[a] * 4u));
-	}
-	bs_need_add(need, "sorted samples", 1,
-		    bs_devmem_round(s->samples * 4u) * 4 + bs_devmem_round(s->samples * s->dims * 4u));
-	bs_need_add(need, "tasks", 1,
-		    bs_devmem_round(c.tasks * sizeof(struct bs_sector_task)) +
-			    bs_devmem_round((sectors + 1) * 4u));
-	if (c.coils_a_warp > 1)
-		bs_need_add(need, "weighted samples", 1,
-			    bs_devmem_round(s->samples * c.padded_coils * 8u));
-	bs_need_add(need, "padded sectors", 1,
-		    bs_devmem_round(c.tasks * c.padded_coils * run.padded_cells * 8u));
-	bs_need_add(need, "oversampled grid", 1, bs_devmem_round(cells * s->coils * 8u));
-	bs_need_add(need, "FFT work area", 1, bs_devmem_round(fft_work_bytes(s, &c)));
-	return 0;
+	for (int r = 0; rc == 0 && r < REGIONS; r++)
+		bs_need_add(need, region_name[r], 1, bytes[r]);
+	return rc;
 }
+
+/* ---- plan --------------------------------------------------------------------------------- */
 
 /* Takes device memory and copies a table into it. */
 template <typename T>
-static int upload(T **to, const T *from, uint64_t count, struct bs_devmem *mem, struct bs_fail *why)
+static int upload(const T **to, const T *from, uint64_t count, struct bs_devmem *mem,
+		  struct bs_fail *why)
 {
 	T *at = (T *)bs_devmem_take(mem, (size_t)count * sizeof(T));
 
 	if (at == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: device arena");
+		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: tables of %llu bytes",
+			       (unsigned long long)(count * sizeof(T)));
 	BS_CUDA(cudaMemcpy(at, from, (size_t)count * sizeof(T), cudaMemcpyHostToDevice), why);
 	*to = at;
 	return 0;
 }
 
-static int upload_sectors(struct bs_nufft_cuda *p, const struct bs_sectors *s, struct bs_devmem *mem,
+static int upload_samples(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_devmem *mem,
 			  struct bs_fail *why)
 {
-	struct bs_nufft_dev *d = &p->dev;
-	int rc = upload((uint32_t **)&d->order, s->order, d->samples, mem, why);
+	int rc = upload<uint32_t>(&d->order, s->order, s->samples, mem, why);
 
 	if (rc == 0)
-		rc = upload((uint32_t **)&d->cell, s->cell, d->samples, mem, why);
+		rc = upload<uint32_t>(&d->cell, s->cell, s->samples, mem, why);
 	if (rc == 0)
-		rc = upload((float **)&d->offset, s->offset, d->samples * s->dims, mem, why);
+		rc = upload<float>(&d->offset, s->offset, s->samples * s->spec.dims, mem, why);
 	if (rc == 0)
-		rc = upload((struct bs_sector_task **)&d->task, s->task, s->tasks, mem, why);
+		rc = upload<struct bs_sector_task>(&d->task, s->task, s->tasks, mem, why);
 	if (rc == 0)
-		rc = upload((uint32_t **)&d->task_of, s->task_of, s->sectors + 1, mem, why);
-	for (uint32_t a = 0; rc == 0 && a < s->dims; a++) {
-		rc = upload((struct bs_sector_reach **)&d->reach[a], s->reach[a], s->grid[a], mem, why);
-		if (rc == 0)
-			rc = upload((uint32_t **)&d->start[a], s->start[a], s->axis[a] + 1, mem, why);
-	}
+		rc = upload<uint32_t>(&d->task_of, s->task_of, s->sectors + 1ull, mem, why);
+	d->points = s->samples;
 	d->tasks = s->tasks;
-	for (int a = 0; a < 3; a++)
-		d->axis[a] = s->axis[a];
 	return rc;
 }
 
-static int upload_weights(struct bs_nufft_cuda *p, const struct bs_sectors *s, const float *weight,
-			  struct bs_devmem *mem, struct bs_fail *why)
+/* The same for all chunks. */
+static int upload_sectors(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_devmem *mem,
+			  struct bs_fail *why)
 {
-	float *w = (float *)malloc((size_t)p->dev.samples * sizeof(*w));
+	int rc = 0;
+
+	for (uint32_t a = 0; rc == 0 && a < s->spec.dims; a++) {
+		rc = upload<struct bs_sector_reach>(&d->reach[a], s->reach[a], s->spec.grid[a], mem, why);
+		if (rc == 0)
+			rc = upload<uint32_t>(&d->start[a], s->start[a], s->axis[a] + 1ull, mem, why);
+	}
+	return rc;
+}
+
+static void lay_dev(const struct bs_nufft_cuda *p, bs_nufft_dev *d, const struct bs_sectors *s)
+{
+	const struct bs_nufft_choice *c = &p->choice;
+
+	for (int a = 0; a < 3; a++) {
+		d->grid[a] = c->sectors.grid[a];
+		d->axis[a] = s->axis[a];
+		d->padded[a] = (uint32_t)a < c->sectors.dims ? c->sectors.side[a] + c->taps - 1 : 1;
+	}
+	d->channels = c->channels;
+	d->groups = c->groups;
+	d->sample_step = c->mixed ? c->channels : 1;
+	d->channel_step = c->mixed ? 1 : p->spec.samples;
+}
+
+/* Numbers the samples of a chunk within all; weights in the sorted order, where they are not mixed in. */
+static int upload_weights(struct bs_nufft_cuda *p, bs_nufft_dev *d, struct bs_sectors *s,
+			  uint64_t first, const float *weight, struct bs_devmem *mem,
+			  struct bs_fail *why)
+{
+	float *w;
 	int rc;
 
+	for (uint64_t i = 0; i < s->samples; i++)
+		s->order[i] += (uint32_t)first;
+	if (weight == NULL || p->choice.mixed)
+		return 0;
+	w = (float *)malloc((size_t)s->samples * sizeof(*w));
 	if (w == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: weights");
-	for (uint64_t i = 0; i < p->dev.samples; i++)
-		w[i] = weight != NULL ? weight[i] : 1.0f;
-	rc = upload(&p->weight_by_sample, w, p->dev.samples, mem, why);
-	for (uint64_t i = 0; i < p->dev.samples; i++)
-		w[i] = weight != NULL ? weight[s->order[i]] : 1.0f;
-	if (rc == 0)
-		rc = upload((float **)&p->dev.weight, w, p->dev.samples, mem, why);
+	for (uint64_t i = 0; i < s->samples; i++)
+		w[i] = weight[s->order[i]];
+	rc = upload<float>(&d->weight, w, s->samples, mem, why);
 	free(w);
 	return rc;
 }
 
-static int make_window(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
+/* k of point i at k[(index ? index[i] : i) * spec.dims]. */
+static int sort_chunks(struct bs_nufft_cuda *p, const float *k, const uint32_t *index,
+		       const float *weight, struct bs_devmem *mem, struct bs_fail *why)
 {
-	float table[BS_AXIS_MAX];
-	double least = INFINITY;
+	const struct bs_nufft_choice *c = &p->choice;
+	const uint32_t stride = p->spec.dims;
+	bs_nufft_dev common;
 	int rc = 0;
 
-	for (uint32_t a = 0; a < p->spec.dims; a++)
-		least = fmin(least, (double)p->chosen.grid[a] / p->spec.matrix[a]);
-	struct shape s = shape_of(p->spec.window, p->chosen.width, least);
+	memset(&common, 0, sizeof(common));
+	rc = bs_nufft_kernel_window(&common.window, c, &p->spec, why);
+	p->chunk = (struct chunk *)calloc((size_t)c->chunks, sizeof(*p->chunk));
+	if (rc == 0 && p->chunk == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: chunks");
+	for (uint64_t i = 0; rc == 0 && i < c->chunks; i++) {
+		struct chunk *at = &p->chunk[i];
+		struct bs_sectors s;
 
-	fit(&p->poly, &s, p->chosen.width);
-	for (uint32_t a = 0; rc == 0 && a < 3; a++) {
-		table[0] = 1.0f;
-		if (p->spec.matrix[a] > BS_AXIS_MAX)
-			return bs_fail(why, BS_ERR_UNSUPPORTED, "matrix of %u", p->spec.matrix[a]);
-		if (a < p->spec.dims)
-			deapodize(table, p->spec.matrix[a], p->chosen.grid[a], &s);
-		rc = upload((float **)&p->dev.deapod[a], table, p->spec.matrix[a], mem, why);
+		at->first = i * c->chunk;
+		at->count = c->points - at->first < c->chunk ? c->points - at->first : c->chunk;
+		rc = bs_sectors_open(&s, &c->sectors, at->count,
+				     index != NULL ? k : k + at->first * stride, stride, index, why);
+		if (rc != 0)
+			return rc;
+		if (i == 0) {
+			lay_dev(p, &common, &s);
+			rc = upload_sectors(&common, &s, mem, why);
+		}
+		at->dev = common;
+		if (rc == 0)
+			rc = upload_weights(p, &at->dev, &s, at->first, weight, mem, why);
+		if (rc == 0)
+			rc = upload_samples(&at->dev, &s, mem, why);
+		bs_sectors_close(&s);
 	}
 	return rc;
 }
 
-static int make_fft(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
+/* A stack's first sample at each position, by which positions are sorted. */
+static int sort_stack(struct bs_nufft_cuda *p, const float *k, const uint32_t *source,
+		      const float *weight, struct bs_devmem *mem, struct bs_fail *why)
 {
-	int n[3];
-	size_t bytes = 0;
-	size_t room = (size_t)fft_work_bytes(&p->spec, &p->chosen);
-	void *work;
+	const uint64_t n = p->choice.points;
+	uint32_t *any = (uint32_t *)malloc((size_t)n * sizeof(*any));
+	int rc;
 
-	for (uint32_t a = 0; a < p->spec.dims; a++)
-		n[a] = (int)p->chosen.grid[p->spec.dims - 1 - a];
-	BS_CUFFT(cufftCreate(&p->fft), why);
-	p->have_fft = true;
-	BS_CUFFT(cufftSetAutoAllocation(p->fft, 0), why);
-	BS_CUFFT(cufftMakePlanMany(p->fft, (int)p->spec.dims, n, NULL, 1, 0, NULL, 1, 0, CUFFT_C2C,
-				   (int)p->spec.coils, &bytes),
-		 why);
-	if (bytes > room)
-		return bs_fail(why, BS_ERR_NOMEM, "cuFFT wants %zu bytes, its estimate was %zu", bytes,
-			       room);
-	work = bs_devmem_take(mem, room);
-	if (work == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: FFT work area");
-	BS_CUFFT(cufftSetWorkArea(p->fft, work), why);
+	if (any == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: positions");
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t j = 0;
+
+		while (source[j * n + i] == UINT32_MAX)
+			j++;
+		any[i] = source[j * n + i];
+	}
+	p->stack.positions = n;
+	p->stack.samples = p->spec.samples;
+	p->stack.coils = p->spec.coils;
+	rc = sort_chunks(p, k, any, NULL, mem, why);
+	free(any);
+	if (rc == 0)
+		rc = upload<uint32_t>(&p->stack.source, source, n * p->choice.planes, mem, why);
+	if (rc == 0)
+		rc = bs_line_make(&p->stack.line, p->choice.planes, mem, why);
+	p->stack.weight = p->weight;
+	(void)weight;
+	return rc;
+}
+
+/* The passes of both directions; the one along x of the adjoint begins with the sum over sectors. */
+static int make_passes(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_nufft_choice *c = &p->choice;
+	const uint32_t *g = c->sectors.grid;
+	const uint32_t *n = c->matrix;
+	const uint32_t dims = c->sectors.dims;
+	float table[BS_AXIS_MAX];
+	int rc = bs_nufft_passes_init(why);
+
+	for (uint32_t a = 0; rc == 0 && a < dims; a++) {
+		bs_line_pass *in = &p->in[a];
+		const float *scale = NULL;
+
+		bs_nufft_deapodize(table, c, &p->spec, a);
+		rc = upload<float>(&scale, table, n[a], mem, why);
+		if (rc == 0)
+			rc = bs_line_make(&in->line, g[a], mem, why);
+		in->in_count = g[a];
+		in->out_count = n[a];
+		in->out_half = n[a] / 2;
+		in->scale_out = scale;
+		in->outer = c->channels;
+		in->inner = 1;
+		for (uint32_t b = 0; b < a; b++)
+			in->inner *= n[b];
+		for (uint32_t b = a + 1; b < dims; b++)
+			in->outer *= g[b];
+		p->out[a] = *in;
+		p->out[a].in_count = n[a];
+		p->out[a].in_half = n[a] / 2;
+		p->out[a].out_count = g[a];
+		p->out[a].out_half = 0;
+		p->out[a].scale_in = scale;
+		p->out[a].scale_out = NULL;
+	}
+	if (c->planes > 1) {
+		p->in[1].out_planes = c->planes;
+		p->out[1].in_planes = c->planes;
+	}
+	return rc;
+}
+
+static int take_buffers(struct bs_nufft_cuda *p, const uint64_t bytes[REGIONS], struct bs_devmem *mem,
+			struct bs_fail *why)
+{
+	const uint32_t states = p->spec.states;
+	const uint64_t grid = p->choice.chunks > 1 && states > 1 ? bytes[GRIDS] / states : bytes[GRIDS];
+
+	p->state = (struct state *)calloc(states + 1ul, sizeof(*p->state));
+	p->mixed = p->choice.mixed ? (float2 *)bs_devmem_take(mem, bytes[MIXED]) : NULL;
+	p->scratch = (float2 *)bs_devmem_take(mem, bytes[SCRATCH]);
+	p->half = (float2 *)bs_devmem_take(mem, bytes[HALF]);
+	p->grid = (float2 *)bs_devmem_take(mem, bytes[GRIDS]);
+	if (p->state == NULL || p->scratch == NULL || p->half == NULL || p->grid == NULL ||
+	    (p->choice.mixed && p->mixed == NULL))
+		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: buffers");
+	for (uint32_t i = 0; i < states; i++) {
+		struct state *s = &p->state[i];
+
+		s->data = (float2 *)bs_devmem_take(mem, bytes[DATA] / states);
+		s->grid = p->choice.chunks > 1 ? p->grid + i * (grid / sizeof(float2)) : NULL;
+		s->arrived = (uint64_t *)calloc((size_t)p->choice.chunks, sizeof(*s->arrived));
+		if (s->data == NULL || s->arrived == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: state %u", i);
+	}
 	return 0;
 }
 
-static int take_buffers(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
+static int allow_shared(const struct bs_nufft_kernels *k, struct bs_fail *why)
 {
-	const struct choice *c = &p->chosen;
-	uint64_t cells = (uint64_t)c->grid[0] * c->grid[1] * c->grid[2];
+	BS_CUDA(cudaFuncSetAttribute((const void *)k->spread, cudaFuncAttributeMaxDynamicSharedMemorySize,
+				     (int)k->spread_bytes),
+		why);
+	BS_CUDA(cudaFuncSetAttribute((const void *)k->interpolate,
+				     cudaFuncAttributeMaxDynamicSharedMemorySize,
+				     (int)k->interpolate_bytes),
+		why);
+	return 0;
+}
 
-	if (c->coils_a_warp > 1) {
-		p->mixed = (float2 *)bs_devmem_take(mem, p->dev.samples * c->padded_coils * 8u);
-		if (p->mixed == NULL)
-			goto full;
-	}
-	p->part = (float2 *)bs_devmem_take(mem, c->tasks * c->padded_coils * p->run.padded_cells * 8u);
-	p->grid = (float2 *)bs_devmem_take(mem, cells * p->spec.coils * 8u);
-	if (p->part != NULL && p->grid != NULL)
-		return 0;
-full:
-	return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: device arena");
+static int check_samples(const struct bs_nufft_spec *s, const float *k, struct bs_fail *why)
+{
+	for (uint64_t i = 0; i < s->samples * s->dims; i++)
+		if (!(k[i] >= -0.5f && k[i] <= 0.5f))
+			return bs_fail(why, BS_ERR_TRAJECTORY,
+				       "sample %llu, axis %u: k = %g is outside [-0.5, 0.5) cycles per voxel",
+				       (unsigned long long)(i / s->dims), (unsigned)(i % s->dims),
+				       (double)k[i]);
+	return 0;
+}
+
+static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weight, uint32_t **source,
+		     struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_nufft_spec *s = &p->spec;
+	uint64_t bytes[REGIONS];
+	uint64_t positions = 0;
+	int rc = regions_need(bytes, s, why);
+
+	if (rc == 0)
+		rc = check_samples(s, k, why);
+	if (rc == 0 && s->dims == 3 && s->matrix[2] > 1)
+		rc = bs_nufft_stack_table(s, k, source, &positions, why);
+	p->stacked = positions > 0;
+	if (rc == 0)
+		rc = bs_nufft_choose(&p->choice, s, p->stacked, positions, why);
+	if (rc != 0)
+		return rc;
+	p->kernels = p->choice.sectors.dims == 3 ? bs_nufft_kernels_3d(p->choice.taps, p->choice.lanes)
+						 : bs_nufft_kernels_2d(p->choice.taps, p->choice.lanes);
+	rc = allow_shared(&p->kernels, why);
+	if (rc == 0)
+		rc = take_buffers(p, bytes, mem, why);
+	if (rc == 0 && weight != NULL && p->choice.mixed)
+		rc = upload<float>(&p->weight, weight, s->samples, mem, why);
+	if (rc == 0)
+		rc = p->stacked ? sort_stack(p, k, *source, weight, mem, why)
+				: sort_chunks(p, k, NULL, weight, mem, why);
+	if (rc == 0)
+		rc = make_passes(p, mem, why);
+	return rc;
 }
 
 int bs_nufft_cuda_plan(struct bs_nufft_cuda **plan, const struct bs_nufft_spec *s, const float *k,
 		       const float *weight, struct bs_devmem *mem, struct bs_fail *why)
 {
 	struct bs_nufft_cuda *p = (struct bs_nufft_cuda *)calloc(1, sizeof(*p));
-	struct bs_sectors sectors = {};
+	uint32_t *source = NULL;
 	int rc;
 
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding plan");
 	p->spec = *s;
-	rc = choose(s, &p->chosen, why);
-	if (rc != 0)
-		goto fail;
-	p->run = pick(s->dims, &p->chosen);
-	p->dev.samples = s->samples;
-	p->dev.coils = s->coils;
-	p->dev.padded_coils = p->chosen.padded_coils;
-	for (int a = 0; a < 3; a++) {
-		p->dev.grid[a] = p->chosen.grid[a];
-		p->dev.matrix[a] = (uint32_t)a < s->dims ? s->matrix[a] : 1;
-		p->spec.matrix[a] = p->dev.matrix[a];
+	rc = fill_plan(p, k, weight, &source, mem, why);
+	free(source);
+	if (rc != 0) {
+		bs_nufft_cuda_close(p);
+		return rc;
 	}
-	rc = bs_sectors_open(&sectors, s->dims, p->chosen.grid, p->chosen.width, p->chosen.side,
-			     p->chosen.run, s->samples, k, why);
-	if (rc == 0)
-		rc = upload_sectors(p, &sectors, mem, why);
-	if (rc == 0)
-		rc = upload_weights(p, &sectors, weight, mem, why);
-	if (rc == 0)
-		rc = make_window(p, mem, why);
-	if (rc == 0)
-		rc = take_buffers(p, mem, why);
-	if (rc == 0)
-		rc = make_fft(p, mem, why);
-	if (rc != 0)
-		goto fail;
-	{ /* more than 48 KB of shared memory must be asked for */
-		int bytes = (int)(p->run.padded_cells * p->chosen.coils_a_warp * 8u);
-
-		rc = BS_ERR_GPU;
-		BS_CUDA_GO(cudaFuncSetAttribute((const void *)p->run.spread,
-						cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-			   why, rc, fail);
-		BS_CUDA_GO(cudaFuncSetAttribute((const void *)p->run.interpolate,
-						cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-			   why, rc, fail);
-	}
-	bs_sectors_close(&sectors);
 	*plan = p;
 	return 0;
-fail:
-	bs_sectors_close(&sectors);
-	bs_nufft_cuda_close(p);
-	return rc;
 }
 
 void bs_nufft_cuda_close(struct bs_nufft_cuda *p)
 {
 	if (p == NULL)
 		return;
-	if (p->have_fft)
-		(void)cufftDestroy(p->fft);
+	for (uint32_t i = 0; p->state != NULL && i < p->spec.states; i++)
+		free(p->state[i].arrived);
+	free(p->state);
+	free(p->chunk);
 	free(p);
+}
+
+void bs_nufft_cuda_info(const struct bs_nufft_cuda *p, struct bs_nufft_info *info)
+{
+	const struct bs_nufft_choice *c = &p->choice;
+
+	memset(info, 0, sizeof(*info));
+	info->width = c->sectors.window;
+	for (uint32_t a = 0; a < 3; a++) {
+		double o = (double)c->sectors.grid[a] / c->matrix[a];
+
+		info->grid[a] = c->sectors.grid[a];
+		if (a < c->sectors.dims && o > info->oversampling)
+			info->oversampling = o;
+	}
+	info->table_bytes = c->points * 4 * (3 + c->sectors.dims);
+	info->grid_bytes = (uint64_t)c->sectors.grid[0] * c->sectors.grid[1] * c->sectors.grid[2] *
+			   c->channels * 8;
+	info->route = p->stacked ? "stack" : "sectors";
 }
 
 /* ---- transforms --------------------------------------------------------------------------- */
 
-static dim3 blocks_over(const uint32_t size[3], uint32_t coils, dim3 block)
+/* Into the padded sectors. */
+static int spread(struct bs_nufft_cuda *p, const struct chunk *c, const float2 *data,
+		  cudaStream_t stream, struct bs_fail *why)
 {
-	return dim3((size[0] + block.x - 1) / block.x, (size[1] * size[2] + block.y - 1) / block.y,
-		    coils);
+	const dim3 blocks(c->dev.tasks, c->dev.groups);
+	int rc = 0;
+
+	if (p->stacked)
+		rc = bs_nufft_stack_in(&p->stack, data, p->mixed, stream, why);
+	else if (p->choice.mixed)
+		rc = bs_nufft_mix(data, p->weight, p->spec.samples, c->first, c->count, p->spec.coils,
+				  p->mixed, stream, why);
+	if (rc != 0)
+		return rc;
+	p->kernels.spread<<<blocks, p->kernels.spread_threads, p->kernels.spread_bytes, stream>>>(
+		c->dev, p->choice.mixed ? p->mixed : data, p->scratch);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
+
+/* What is left when half holds lines along x. */
+static int from_half(struct bs_nufft_cuda *p, float2 *image, cudaStream_t stream, struct bs_fail *why)
+{
+	if (p->choice.sectors.dims == 2)
+		return bs_line_launch(&p->in[1], 1, p->half, image, stream, why);
+	int rc = bs_line_launch(&p->in[1], 1, p->half, p->scratch, stream, why);
+
+	return rc != 0 ? rc : bs_line_launch(&p->in[2], 1, p->scratch, image, stream, why);
+}
+
+static int add_chunk(struct bs_nufft_cuda *p, uint64_t chunk, const float2 *data, float2 *grid,
+		     cudaStream_t stream, struct bs_fail *why)
+{
+	int rc = spread(p, &p->chunk[chunk], data, stream, why);
+
+	return rc != 0 ? rc : bs_nufft_gather(&p->chunk[chunk].dev, p->choice.lanes, p->scratch, grid,
+					      stream, why);
+}
+
+static uint64_t cells_of(const struct bs_nufft_cuda *p)
+{
+	const uint32_t *g = p->choice.sectors.grid;
+
+	return (uint64_t)g[0] * g[1] * g[2] * p->choice.channels;
 }
 
 int bs_nufft_cuda_adjoint(struct bs_nufft_cuda *p, const float *data, float *image, void *stream,
 			  struct bs_fail *why)
 {
 	cudaStream_t st = (cudaStream_t)stream;
-	const struct choice *c = &p->chosen;
 	const float2 *in = (const float2 *)data;
-	const dim3 block(32, 4);
-	const dim3 batches(p->dev.tasks, c->padded_coils / c->coils_a_warp);
-	const size_t shared = (size_t)p->run.padded_cells * c->coils_a_warp * 8u;
+	int rc;
 
-	if (p->mixed != NULL) {
-		unsigned groups = (unsigned)((p->dev.samples + 127) / 128);
-
-		if (c->coils_a_warp == 2)
-			interleave<2><<<groups, 128, 0, st>>>(p->dev, p->weight_by_sample, in, p->mixed);
-		else
-			interleave<4><<<groups, 128, 0, st>>>(p->dev, p->weight_by_sample, in, p->mixed);
-		in = p->mixed;
+	if (p->choice.chunks == 1) {
+		rc = spread(p, &p->chunk[0], in, st, why);
+		if (rc == 0)
+			rc = bs_nufft_gather_rows(&p->chunk[0].dev, p->choice.lanes, &p->in[0],
+						  p->scratch, p->half, st, why);
+	} else {
+		BS_CUDA(cudaMemsetAsync(p->grid, 0, cells_of(p) * sizeof(float2), st), why);
+		rc = 0;
+		for (uint64_t i = 0; rc == 0 && i < p->choice.chunks; i++)
+			rc = add_chunk(p, i, in, p->grid, st, why);
+		if (rc == 0)
+			rc = bs_line_launch(&p->in[0], 1, p->grid, p->half, st, why);
 	}
-	p->run.spread<<<batches, 32, shared, st>>>(p->dev, p->poly, in, p->part);
-	p->run.gather<<<blocks_over(c->grid, p->spec.coils, block), block, 0, st>>>(p->dev, p->part,
-										     p->grid);
-	BS_CUDA(cudaGetLastError(), why);
-	BS_CUFFT(cufftSetStream(p->fft, st), why);
-	BS_CUFFT(cufftExecC2C(p->fft, p->grid, p->grid, CUFFT_INVERSE), why);
-	crop<<<blocks_over(p->dev.matrix, p->spec.coils, block), block, 0, st>>>(p->dev, p->grid,
-										  (float2 *)image);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);
 }
 
 int bs_nufft_cuda_forward(struct bs_nufft_cuda *p, const float *image, float *data, void *stream,
 			  struct bs_fail *why)
 {
 	cudaStream_t st = (cudaStream_t)stream;
-	const struct choice *c = &p->chosen;
-	const dim3 block(32, 4);
-	const dim3 batches(p->dev.tasks, c->padded_coils / c->coils_a_warp);
-	const size_t shared = (size_t)p->run.padded_cells * c->coils_a_warp * 8u;
+	const float2 *from = (const float2 *)image;
+	float2 *to = p->choice.mixed && p->stacked ? p->mixed : (float2 *)data;
+	int rc = 0;
 
-	pad<<<blocks_over(c->grid, p->spec.coils, block), block, 0, st>>>(p->dev, (const float2 *)image,
-									   p->grid);
-	BS_CUDA(cudaGetLastError(), why);
-	BS_CUFFT(cufftSetStream(p->fft, st), why);
-	BS_CUFFT(cufftExecC2C(p->fft, p->grid, p->grid, CUFFT_FORWARD), why);
-	p->run.interpolate<<<batches, 64, shared, st>>>(p->dev, p->poly, p->grid, (float2 *)data);
-	BS_CUDA(cudaGetLastError(), why);
+	if (p->choice.sectors.dims == 3) {
+		rc = bs_line_launch(&p->out[2], -1, from, p->scratch, st, why);
+		from = p->scratch;
+	}
+	if (rc == 0)
+		rc = bs_line_launch(&p->out[1], -1, from, p->half, st, why);
+	if (rc == 0)
+		rc = bs_line_launch(&p->out[0], -1, p->half, p->grid, st, why);
+	for (uint64_t i = 0; rc == 0 && i < p->choice.chunks; i++) {
+		bs_nufft_dev d = p->chunk[i].dev;
+
+		if (!p->stacked) { /* written where it belongs, mixed or not */
+			d.sample_step = 1;
+			d.channel_step = p->spec.samples;
+		}
+		p->kernels.interpolate<<<dim3(d.tasks, d.groups), p->kernels.interpolate_threads,
+					 p->kernels.interpolate_bytes, st>>>(d, p->grid, to);
+		BS_CUDA(cudaGetLastError(), why);
+	}
+	if (rc == 0 && p->stacked)
+		rc = bs_nufft_stack_out(&p->stack, p->mixed, (float2 *)data, st, why);
+	return rc;
+}
+
+/* ---- incremental -------------------------------------------------------------------------- */
+
+float *bs_nufft_cuda_samples(struct bs_nufft_cuda *p, uint32_t state)
+{
+	return (float *)p->state[state].data;
+}
+
+int bs_nufft_cuda_begin(struct bs_nufft_cuda *p, uint32_t state, void *stream, struct bs_fail *why)
+{
+	struct state *s = &p->state[state];
+	cudaStream_t st = (cudaStream_t)stream;
+
+	s->next = 0;
+	memset(s->arrived, 0, (size_t)p->choice.chunks * sizeof(*s->arrived));
+	BS_CUDA(cudaMemsetAsync(s->data, 0, p->spec.samples * p->spec.coils * sizeof(float2), st), why);
+	if (s->grid != NULL)
+		BS_CUDA(cudaMemsetAsync(s->grid, 0, cells_of(p) * sizeof(float2), st), why);
 	return 0;
+}
+
+/* The last chunk waits for finish, so that what finish queues is always the same. */
+int bs_nufft_cuda_arrived(struct bs_nufft_cuda *p, uint32_t state, uint64_t first, uint64_t count,
+			  void *stream, struct bs_fail *why)
+{
+	struct state *s = &p->state[state];
+	int rc = 0;
+
+	if (p->choice.chunks == 1)
+		return 0;
+	while (count > 0) {
+		uint64_t c = first / p->choice.chunk;
+		uint64_t left = p->chunk[c].first + p->chunk[c].count - first;
+		uint64_t part = count < left ? count : left;
+
+		s->arrived[c] += part;
+		first += part;
+		count -= part;
+	}
+	while (rc == 0 && s->next + 1 < p->choice.chunks &&
+	       s->arrived[s->next] >= p->chunk[s->next].count)
+		rc = add_chunk(p, s->next++, s->data, s->grid, (cudaStream_t)stream, why);
+	return rc;
+}
+
+int bs_nufft_cuda_settle(struct bs_nufft_cuda *p, uint32_t state, void *stream, struct bs_fail *why)
+{
+	struct state *s = &p->state[state];
+	int rc = 0;
+
+	while (rc == 0 && s->next + 1 < p->choice.chunks)
+		rc = add_chunk(p, s->next++, s->data, s->grid, (cudaStream_t)stream, why);
+	return rc;
+}
+
+int bs_nufft_cuda_finish(struct bs_nufft_cuda *p, uint32_t state, float *image, void *stream,
+			 struct bs_fail *why)
+{
+	struct state *s = &p->state[state];
+	cudaStream_t st = (cudaStream_t)stream;
+
+	if (p->choice.chunks == 1)
+		return bs_nufft_cuda_adjoint(p, (const float *)s->data, image, stream, why);
+	int rc = add_chunk(p, p->choice.chunks - 1, s->data, s->grid, st, why);
+
+	if (rc == 0)
+		rc = bs_line_launch(&p->in[0], 1, s->grid, p->half, st, why);
+	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);
 }

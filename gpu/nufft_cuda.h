@@ -6,13 +6,15 @@
  *   adjoint:  image[c][n] = sum_m w_m d[c][m] exp(+i2pi k_m.n)
  *   forward:  d[c][m]     = sum_n image[c][n] exp(-i2pi k_m.n)
  * How: samples are sorted into sectors (tiles) of the oversampled grid and, inside, by the first
- * cell of their window. A warp owns a piece of a sector's samples and a padded copy of the sector
- * in shared memory; each lane owns window cells and sums runs of samples with the same first cell
- * in registers. The padded sectors are then added up cell by cell, in a fixed order: no atomics,
- * the same bytes in every run. The window is a polynomial per cell, fitted when planned.
- * plan computes on the host and copies the tables; only plan and close may allocate (host memory,
- * cuFFT's tables; device memory comes from mem, cuFFT's work area too). One stream at a time.
- * Errors: BS_ERR_GPU, BS_ERR_UNSUPPORTED (1D, windows wider than 8 cells, grids under 16 cells).
+ * cell of their window. A block owns a run of a sector's samples and a padded copy of the sector in
+ * shared memory. The padded sectors are then added up cell by cell, in a fixed order, by the same
+ * kernel that transforms along x; each further axis is one pass that crops. No atomics: the same
+ * bytes in every run. A stack is transformed along kz first and gridded plane by plane.
+ * Chunks and states: as nufft.h; the result depends on the chunks, not on when their samples came.
+ * plan computes on the host and copies the tables; only plan and close may allocate (host memory;
+ * device memory comes from mem). One stream at a time: states share what is in between.
+ * Errors: BS_ERR_GPU; at need and plan BS_ERR_UNSUPPORTED (1D, windows wider than 8 cells),
+ * BS_ERR_SIZE, BS_ERR_TRAJECTORY, BS_ERR_NOMEM.
  * Host twin: nufft.c. Test: test/twin/twin_nufft.c
  */
 #ifndef BS_GPU_NUFFT_CUDA_H
@@ -38,6 +40,24 @@ int bs_nufft_cuda_adjoint(struct bs_nufft_cuda *plan, const float *data, float *
 			  struct bs_fail *why);
 int bs_nufft_cuda_forward(struct bs_nufft_cuda *plan, const float *image, float *data, void *stream,
 			  struct bs_fail *why);
+
+/*
+ * Accumulation into state 0 .. states-1: begin, then samples [coil][sample] are copied into
+ * bs_nufft_cuda_samples on the stream and announced by arrived (each once, in any order); settle queues
+ * all but the last chunk, come or not; finish queues the last chunk and the transform: always the same
+ * launches, fit for a graph. Samples that never come count as zeros.
+ */
+float *bs_nufft_cuda_samples(struct bs_nufft_cuda *plan, uint32_t state);
+int bs_nufft_cuda_begin(struct bs_nufft_cuda *plan, uint32_t state, void *stream,
+			struct bs_fail *why);
+int bs_nufft_cuda_arrived(struct bs_nufft_cuda *plan, uint32_t state, uint64_t first, uint64_t count,
+			  void *stream, struct bs_fail *why);
+int bs_nufft_cuda_settle(struct bs_nufft_cuda *plan, uint32_t state, void *stream,
+			 struct bs_fail *why);
+int bs_nufft_cuda_finish(struct bs_nufft_cuda *plan, uint32_t state, float *image, void *stream,
+			 struct bs_fail *why);
+
+void bs_nufft_cuda_info(const struct bs_nufft_cuda *plan, struct bs_nufft_info *info);
 
 #ifdef __cplusplus
 }

@@ -1,104 +1,90 @@
 /*
- * gpu/nufft_kernels.cuh - the gridding kernels: spread, gather, crop and their forward counterparts
+ * gpu/nufft_kernels.cuh - spreading into padded sectors and interpolating out of them
  *
- * DIM dimensions, W window cells an axis, CB coils a warp, T largest sector side. Complex numbers are
- * float2. The oversampled grid is planar: [coil][z][y][x]. Included by nufft.cu alone.
+ * W cells of window an axis, CB channels at a time. One block, one task: a run of samples of one
+ * sector, whose padded copy lies in shared memory. Runs of samples with the same first cell are
+ * summed in registers first. Nothing here is atomic: each cell has one owner, and receives its
+ * samples in sorted order.
  */
 #ifndef BS_GPU_NUFFT_KERNELS_CUH
 #define BS_GPU_NUFFT_KERNELS_CUH
 
-#include <cuda_runtime.h>
-#include <stdint.h>
+#include "gpu/nufft_dev.cuh"
 
-#include "gpu/sectors.h"
-
-#define BS_POLY_MAX 13 /* coefficients: degree 12 */
-
-/* The window's value in its cell j is a polynomial in u = 2 offset - 1. Lies in constant memory. */
-struct bs_poly {
-	float c[8][BS_POLY_MAX];
-	int terms;
-};
-
-struct bs_nufft_dev {
-	const uint32_t *order;
-	const float *offset;
-	const uint32_t *cell;
-	const float *weight; /* in sorted order */
-	const struct bs_sector_task *task;
-	const uint32_t *task_of;
-	const struct bs_sector_reach *reach[3];
-	const uint32_t *start[3];
-	const float *deapod[3]; /* [N[a]] */
-	uint64_t samples;
-	uint32_t grid[3], matrix[3], axis[3];
-	uint32_t coils, padded_coils, tasks;
-};
+#define NO_CELL 0xffffffffu
 
 template <int W>
-__device__ __forceinline__ void window(float (&w)[W], float offset, const bs_poly &p)
+static __device__ __forceinline__ void window(float (&w)[W], float offset, const bs_kernel_window &p,
+					      int axis)
 {
-	float u = 2.0f * offset - 1.0f;
+	const int terms = BS_KERNEL_TERMS_OF(W);
+	const float u = 2.0f * offset - 1.0f;
 
 #pragma unroll
 	for (int j = 0; j < W; j++)
-		w[j] = p.c[j][W + 4];
+		w[j] = p.c[axis][0][j];
 #pragma unroll
-	for (int t = W + 3; t >= 0; t--)
+	for (int t = 1; t < terms; t++)
 #pragma unroll
 		for (int j = 0; j < W; j++)
-			w[j] = fmaf(w[j], u, p.c[j][t]);
+			w[j] = fmaf(w[j], u, p.c[axis][t][j]);
+	if (u > p.cut)
+#pragma unroll
+		for (int j = 0; j < W; j++)
+			w[j] = j == (int)p.last ? 0.0f : w[j];
 }
 
-/* data [coil][sample] -> weighted [sample][padded coil], so that a warp reads a sample in one piece. */
+/* CB channels of one sample, weighted; zeros beyond the last channel. */
 template <int CB>
-__global__ void interleave(const bs_nufft_dev d, const float *__restrict__ weight_of,
-			   const float2 *__restrict__ in, float2 *__restrict__ out)
+static __device__ __forceinline__ void values_of(float2 *v, const bs_nufft_dev &d, uint64_t e,
+						 uint32_t channel, const float2 *__restrict__ data)
 {
-	uint64_t m = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-
-	if (m >= d.samples)
-		return;
-	float w = weight_of[m];
-	for (uint32_t c = 0; c < d.padded_coils; c += CB) {
-		float2 v[CB];
+	const uint64_t m = d.order[e];
+	const float w = d.weight != NULL ? d.weight[e] : 1.0f;
+	const float2 *from = data + m * d.sample_step + channel * d.channel_step;
 
 #pragma unroll
-		for (int i = 0; i < CB; i++) {
-			v[i] = c + i < d.coils ? in[(uint64_t)(c + i) * d.samples + m]
-					       : make_float2(0.0f, 0.0f);
-			v[i].x *= w;
-			v[i].y *= w;
-		}
-#pragma unroll
-		for (int i = 0; i < CB; i++)
-			out[m * d.padded_coils + c + i] = v[i];
+	for (int c = 0; c < CB; c++) {
+		float2 x = make_float2(0.0f, 0.0f);
+
+		if (channel + c < d.channels)
+			x = __ldg(from + c * d.channel_step);
+		v[c] = make_float2(x.x * w, x.y * w);
 	}
 }
 
-/*
- * One warp, one task, CB coils. Lanes own (x, y) pairs of the window and all of z. Runs of samples
- * with the same first cell are summed in registers and added to the padded sector when it changes.
- */
-template <int DIM, int W, int CB, int T>
-__global__ void __launch_bounds__(32)
-	spread(const bs_nufft_dev d, const __grid_constant__ bs_poly poly,
-	       const float2 *__restrict__ data, float2 *__restrict__ part)
+/* 2D: each warp has its own share of the samples and its own copy of the sector; at the end the
+ * copies are added in the order of the warps. Lanes own window cells. */
+template <int W, int CB, int WARPS> struct plane {
+	static const int P = 16 + W - 1, CELLS = P * P, THREADS = 32 * WARPS;
+	static const size_t spread_bytes = sizeof(float2) * CELLS * CB * WARPS;
+	static const size_t tile_bytes = sizeof(float2) * CELLS * CB;
+};
+
+template <int W, int CB, int WARPS>
+static __global__ void __launch_bounds__(32 * WARPS)
+	spread_plane(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ data,
+		     float2 *__restrict__ part)
 {
-	constexpr int P = T + W - 1;
-	constexpr int CELLS = DIM == 3 ? P * P * P : P * P;
-	constexpr int ROUNDS = (W * W + 31) / 32;
-	constexpr int WZ = DIM == 3 ? W : 1;
-	constexpr int ROW = DIM * W | 1; /* odd: lanes that write their row hit different banks */
-	extern __shared__ float2 tile[];
-	__shared__ float table[32][ROW];
-	__shared__ float2 values[32][CB];
-	const int lane = threadIdx.x;
+	const int P = plane<W, CB, WARPS>::P, CELLS = plane<W, CB, WARPS>::CELLS;
+	const int ROUNDS = (W * W + 31) / 32;
+	const int ROW = 2 * W | 1; /* odd: lanes that write their row hit different banks */
+	extern __shared__ float2 tiles[];
+	__shared__ float tables[WARPS][32][ROW];
+	__shared__ float2 taken[WARPS][32][CB];
+	const int lane = threadIdx.x % 32;
+	const int warp = threadIdx.x / 32;
 	const bs_sector_task task = d.task[blockIdx.x];
-	const uint32_t coil = blockIdx.y * CB;
-	float2 acc[ROUNDS][WZ][CB] = {};
-	uint32_t current = 0xffffffffu;
-	int at[ROUNDS], wx[ROUNDS], wy[ROUNDS];
+	const uint32_t share = (task.count + WARPS - 1) / WARPS;
+	const uint32_t begin = min(task.count, share * warp);
+	const uint32_t end = min(task.count, begin + share);
+	const uint32_t channel = blockIdx.y * CB;
+	float2 *tile = tiles + warp * CELLS * CB;
+	float (*table)[ROW] = tables[warp];
+	float2 (*value)[CB] = taken[warp];
+	float2 acc[ROUNDS][CB] = {};
+	uint32_t current = NO_CELL;
+	int wx[ROUNDS], wy[ROUNDS];
 
 #pragma unroll
 	for (int r = 0; r < ROUNDS; r++) {
@@ -106,282 +92,267 @@ __global__ void __launch_bounds__(32)
 
 		wx[r] = pair < W * W ? pair % W : 0;
 		wy[r] = pair < W * W ? pair / W : 0;
-		at[r] = wy[r] * P + wx[r];
 	}
 	for (int i = lane; i < CELLS * CB; i += 32)
 		tile[i] = make_float2(0.0f, 0.0f);
 
 	auto flush = [&]() {
-		int base = (int)(current & 255u) + (int)(current >> 8 & 255u) * P +
-			   (DIM == 3 ? (int)(current >> 16) * P * P : 0);
+		int base = (int)(current & 255u) + (int)(current >> 8 & 255u) * P;
 
 #pragma unroll
 		for (int r = 0; r < ROUNDS; r++) {
 			if (lane + 32 * r >= W * W)
 				continue;
 #pragma unroll
-			for (int z = 0; z < WZ; z++)
-#pragma unroll
-				for (int c = 0; c < CB; c++) {
-					float2 *to = &tile[c * CELLS + base + at[r] + z * P * P];
-					float2 v = *to;
+			for (int c = 0; c < CB; c++) {
+				float2 *to = &tile[c * CELLS + base + wy[r] * P + wx[r]];
+				float2 v = *to;
 
-					v.x += acc[r][z][c].x;
-					v.y += acc[r][z][c].y;
-					*to = v;
-					acc[r][z][c] = make_float2(0.0f, 0.0f);
-				}
+				*to = make_float2(v.x + acc[r][c].x, v.y + acc[r][c].y);
+				acc[r][c] = make_float2(0.0f, 0.0f);
+			}
 		}
 	};
 
-	for (uint32_t done = 0; done < task.count; done += 32) {
-		const uint32_t n = min(32u, task.count - done);
-		const uint64_t e = (uint64_t)task.first + done + lane;
+	for (uint32_t done = begin; done < end; done += 32) {
+		const uint32_t n = min(32u, end - done);
 		uint32_t cell = 0;
 
 		__syncwarp();
 		if (lane < n) {
-			const uint64_t m = d.order[e];
+			const uint64_t e = (uint64_t)task.first + done + lane;
 			float w[W];
 
 			cell = d.cell[e];
+			values_of<CB>(value[lane], d, e, channel, data);
 #pragma unroll
-			for (int a = 0; a < DIM; a++) {
-				window<W>(w, d.offset[a * d.samples + e], poly);
+			for (int a = 0; a < 2; a++) {
+				window<W>(w, d.offset[a * d.points + e], d.window, a);
 #pragma unroll
 				for (int j = 0; j < W; j++)
 					table[lane][a * W + j] = w[j];
 			}
-			if (CB == 1) {
-				float2 v = data[m];
-				float scale = d.weight[e];
-
-				values[lane][0] = make_float2(v.x * scale, v.y * scale);
-			} else {
-				const float4 *from =
-					(const float4 *)(data + m * d.padded_coils + coil);
-
-#pragma unroll
-				for (int c = 0; c < CB / 2; c++) {
-					float4 v = from[c];
-
-					values[lane][2 * c] = make_float2(v.x, v.y);
-					values[lane][2 * c + 1] = make_float2(v.z, v.w);
-				}
-			}
 		}
 		__syncwarp();
 		for (uint32_t s = 0; s < n; s++) {
-			uint32_t here = __shfl_sync(0xffffffffu, cell, s);
+			const uint32_t here = __shfl_sync(0xffffffffu, cell, s);
 
 			if (here != current) {
-				if (current != 0xffffffffu)
+				if (current != NO_CELL)
 					flush();
 				__syncwarp();
 				current = here;
 			}
-			float2 v[CB];
-
-#pragma unroll
-			for (int c = 0; c < CB; c++)
-				v[c] = values[s][c];
 #pragma unroll
 			for (int r = 0; r < ROUNDS; r++) {
-				float xy = table[s][wx[r]] * table[s][W + wy[r]];
+				const float w = table[s][wx[r]] * table[s][W + wy[r]];
 
 #pragma unroll
-				for (int z = 0; z < WZ; z++) {
-					float w = DIM == 3 ? xy * table[s][2 * W + z] : xy;
+				for (int c = 0; c < CB; c++) {
+					const float2 v = value[s][c];
 
-#pragma unroll
-					for (int c = 0; c < CB; c++) {
-						acc[r][z][c].x = fmaf(w, v[c].x, acc[r][z][c].x);
-						acc[r][z][c].y = fmaf(w, v[c].y, acc[r][z][c].y);
-					}
+					acc[r][c].x = fmaf(w, v.x, acc[r][c].x);
+					acc[r][c].y = fmaf(w, v.y, acc[r][c].y);
 				}
 			}
 		}
 	}
-	if (current != 0xffffffffu)
+	if (current != NO_CELL)
 		flush();
-	__syncwarp();
-	float2 *out = part + ((uint64_t)blockIdx.x * d.padded_coils + coil) * CELLS;
+	__syncthreads();
+	float2 *out = part + ((uint64_t)blockIdx.x * d.groups + blockIdx.y) * (CELLS * CB);
 
-	for (int i = lane; i < CELLS * CB; i += 32)
-		out[i] = tile[i];
-}
-
-/* grid cell = sum of the padded sectors that reach it, in a fixed order. Thread: a cell of a coil. */
-template <int DIM, int W, int T>
-__global__ void gather(const bs_nufft_dev d, const float2 *__restrict__ part,
-		       float2 *__restrict__ grid)
-{
-	constexpr int P = T + W - 1;
-	constexpr int CELLS = DIM == 3 ? P * P * P : P * P;
-	const uint32_t x = blockIdx.x * blockDim.x + threadIdx.x;
-	const uint32_t y = (blockIdx.y * blockDim.y + threadIdx.y) % d.grid[1];
-	const uint32_t z = (blockIdx.y * blockDim.y + threadIdx.y) / d.grid[1];
-	const uint32_t coil = blockIdx.z;
-	float2 sum = make_float2(0.0f, 0.0f);
-
-	if (x >= d.grid[0] || z >= d.grid[2])
-		return;
-	const bs_sector_reach rx = d.reach[0][x];
-	const bs_sector_reach ry = d.reach[1][y];
-	bs_sector_reach rz = { 1, { 0, 0, 0 } };
-
-	if (DIM == 3)
-		rz = d.reach[2][z];
-	for (uint32_t k = 0; k < rz.count; k++)
-		for (uint32_t j = 0; j < ry.count; j++)
-			for (uint32_t i = 0; i < rx.count; i++) {
-				uint32_t sector =
-					((rz.at[k] >> 8) * d.axis[1] + (ry.at[j] >> 8)) * d.axis[0] +
-					(rx.at[i] >> 8);
-				uint32_t local = ((rz.at[k] & 255u) * P + (ry.at[j] & 255u)) * P +
-						 (rx.at[i] & 255u);
-
-				for (uint32_t t = d.task_of[sector]; t < d.task_of[sector + 1]; t++) {
-					float2 v = part[((uint64_t)t * d.padded_coils + coil) * CELLS +
-							local];
-
-					sum.x += v.x;
-					sum.y += v.y;
-				}
-			}
-	grid[(((uint64_t)coil * d.grid[2] + z) * d.grid[1] + y) * d.grid[0] + x] = sum;
-}
-
-/* The matrix's index i is voxel n = i - N/2, which lies at grid index n mod G. */
-__device__ __forceinline__ uint32_t centered(uint32_t i, uint32_t n, uint32_t g)
-{
-	int v = (int)i - (int)(n / 2);
-
-	return (uint32_t)(v < 0 ? v + (int)g : v);
-}
-
-__global__ void crop(const bs_nufft_dev d, const float2 *__restrict__ grid, float2 *__restrict__ image)
-{
-	const uint32_t x = blockIdx.x * blockDim.x + threadIdx.x;
-	const uint32_t y = (blockIdx.y * blockDim.y + threadIdx.y) % d.matrix[1];
-	const uint32_t z = (blockIdx.y * blockDim.y + threadIdx.y) / d.matrix[1];
-	const uint64_t coil = blockIdx.z;
-
-	if (x >= d.matrix[0] || z >= d.matrix[2])
-		return;
-	float2 v = grid[((coil * d.grid[2] + centered(z, d.matrix[2], d.grid[2])) * d.grid[1] +
-			 centered(y, d.matrix[1], d.grid[1])) *
-				d.grid[0] +
-			centered(x, d.matrix[0], d.grid[0])];
-	float s = d.deapod[0][x] * d.deapod[1][y] * d.deapod[2][z];
-
-	image[((coil * d.matrix[2] + z) * d.matrix[1] + y) * d.matrix[0] + x] =
-		make_float2(v.x * s, v.y * s);
-}
-
-/* The matrix's index of grid index g, or n when the cell is outside the image. */
-__device__ __forceinline__ uint32_t uncentered(uint32_t g, uint32_t n, uint32_t size)
-{
-	uint32_t i = g + n / 2;
-
-	if (i >= size)
-		i -= size;
-	return i < n ? i : n;
-}
-
-__global__ void pad(const bs_nufft_dev d, const float2 *__restrict__ image, float2 *__restrict__ grid)
-{
-	const uint32_t x = blockIdx.x * blockDim.x + threadIdx.x;
-	const uint32_t y = (blockIdx.y * blockDim.y + threadIdx.y) % d.grid[1];
-	const uint32_t z = (blockIdx.y * blockDim.y + threadIdx.y) / d.grid[1];
-	const uint64_t coil = blockIdx.z;
-
-	if (x >= d.grid[0] || z >= d.grid[2])
-		return;
-	uint32_t i = uncentered(x, d.matrix[0], d.grid[0]);
-	uint32_t j = uncentered(y, d.matrix[1], d.grid[1]);
-	uint32_t k = uncentered(z, d.matrix[2], d.grid[2]);
-	float2 v = make_float2(0.0f, 0.0f);
-
-	if (i < d.matrix[0] && j < d.matrix[1] && k < d.matrix[2]) {
-		float s = d.deapod[0][i] * d.deapod[1][j] * d.deapod[2][k];
-
-		v = image[((coil * d.matrix[2] + k) * d.matrix[1] + j) * d.matrix[0] + i];
-		v.x *= s;
-		v.y *= s;
-	}
-	grid[((coil * d.grid[2] + z) * d.grid[1] + y) * d.grid[0] + x] = v;
-}
-
-/* One block, one task, CB coils: the padded sector in shared memory, a sample a thread. */
-template <int DIM, int W, int CB, int T>
-__global__ void __launch_bounds__(64)
-	interpolate(const bs_nufft_dev d, const __grid_constant__ bs_poly poly,
-		    const float2 *__restrict__ grid, float2 *__restrict__ data)
-{
-	constexpr int P = T + W - 1;
-	constexpr int CELLS = DIM == 3 ? P * P * P : P * P;
-	extern __shared__ float2 tile[];
-	const bs_sector_task task = d.task[blockIdx.x];
-	const uint32_t coil = blockIdx.y * CB;
-	const uint32_t sx = task.sector % d.axis[0];
-	const uint32_t sy = task.sector / d.axis[0] % d.axis[1];
-	const uint32_t sz = task.sector / d.axis[0] / d.axis[1];
-
-	for (int i = threadIdx.x; i < CELLS; i += 64) {
-		uint32_t x = (d.start[0][sx] + i % P) % d.grid[0];
-		uint32_t y = (d.start[1][sy] + i / P % P) % d.grid[1];
-		uint32_t z = DIM == 3 ? (d.start[2][sz] + i / (P * P)) % d.grid[2] : 0;
-		uint64_t from = ((uint64_t)z * d.grid[1] + y) * d.grid[0] + x;
+	for (int i = threadIdx.x; i < CELLS * CB; i += 32 * WARPS) {
+		const int at = i % CB * CELLS + i / CB;
+		float2 sum = tiles[at];
 
 #pragma unroll
+		for (int k = 1; k < WARPS; k++)
+			sum = bs_cadd(sum, tiles[k * CELLS * CB + at]);
+		out[i] = sum;
+	}
+}
+
+/*
+ * 3D: all warps go through all samples of the task and share one copy of the sector. A lane owns a
+ * column of the window and those rows of the sector whose y and z are its own modulo W: each sample's
+ * window has exactly one such row, so no cell has two owners and each receives its samples in order.
+ */
+template <int W, int CB> struct volume {
+	static const int PX = 16 + W - 1, PY = 8 + W - 1, CELLS = PX * PY * PY;
+	static const int ROWS = 32 / W, WARPS = (W * W + ROWS - 1) / ROWS, THREADS = 32 * WARPS;
+	static const size_t tile_bytes = sizeof(float2) * CELLS * CB;
+};
+
+template <int W, int CB>
+static __global__ void __launch_bounds__(32 * ((W * W + 32 / W - 1) / (32 / W)))
+	spread_volume(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ data,
+		      float2 *__restrict__ part)
+{
+	using V = volume<W, CB>;
+	const int BATCH = 64;
+	const int ROW = 3 * W | 1;
+	extern __shared__ float2 tile[]; /* [channel][cell] */
+	__shared__ float table[BATCH][ROW];
+	__shared__ float2 value[BATCH][CB];
+	__shared__ uint32_t cells[BATCH]; /* x, y, z: 8 bits each; y mod W, z mod W: 4 each */
+	const int lane = threadIdx.x % 32;
+	const int row = (threadIdx.x / 32) * V::ROWS + lane / W;
+	const bool mine = lane < V::ROWS * W && row < W * W;
+	const int dx = mine ? lane % W : 0;
+	const int own_y = mine ? row % W : 0;
+	const int own_z = mine ? row / W : 0;
+	const bs_sector_task task = d.task[blockIdx.x];
+	const uint32_t channel = blockIdx.y * CB;
+	float2 acc[CB] = {};
+	uint32_t current = NO_CELL;
+	int at = 0, iy = 0, iz = 0;
+
+	for (int i = threadIdx.x; i < V::CELLS * CB; i += V::THREADS)
+		tile[i] = make_float2(0.0f, 0.0f);
+
+	auto flush = [&]() {
+#pragma unroll
+		for (int c = 0; c < CB; c++) {
+			float2 *to = &tile[c * V::CELLS + at];
+			float2 v = *to;
+
+			*to = make_float2(v.x + acc[c].x, v.y + acc[c].y);
+			acc[c] = make_float2(0.0f, 0.0f);
+		}
+	};
+
+	for (uint32_t done = 0; done < task.count; done += BATCH) {
+		const uint32_t n = min((uint32_t)BATCH, task.count - done);
+
+		__syncthreads();
+		if (threadIdx.x < n) {
+			const int s = threadIdx.x;
+			const uint64_t e = (uint64_t)task.first + done + s;
+			const uint32_t cell = d.cell[e];
+			float w[W];
+
+			values_of<CB>(value[s], d, e, channel, data);
+			cells[s] = cell | (cell >> 8 & 255u) % W << 24 | (cell >> 16) % W << 28;
+#pragma unroll
+			for (int a = 0; a < 3; a++) {
+				window<W>(w, d.offset[a * d.points + e], d.window, a);
+#pragma unroll
+				for (int j = 0; j < W; j++)
+					table[s][a * W + j] = w[j];
+			}
+		}
+		__syncthreads();
+		if (!mine)
+			continue;
+		for (uint32_t s = 0; s < n; s++) {
+			const uint32_t here = cells[s];
+
+			if (here != current) {
+				if (current != NO_CELL)
+					flush();
+				current = here;
+				iy = own_y - (int)(here >> 24 & 15u);
+				iz = own_z - (int)(here >> 28);
+				iy += iy < 0 ? W : 0;
+				iz += iz < 0 ? W : 0;
+				at = ((int)(here >> 16 & 255u) + iz) * (V::PX * V::PY) +
+				     ((int)(here >> 8 & 255u) + iy) * V::PX + (int)(here & 255u) + dx;
+			}
+			const float w = table[s][dx] * (table[s][W + iy] * table[s][2 * W + iz]);
+
+#pragma unroll
+			for (int c = 0; c < CB; c++) {
+				const float2 v = value[s][c];
+
+				acc[c].x = fmaf(w, v.x, acc[c].x);
+				acc[c].y = fmaf(w, v.y, acc[c].y);
+			}
+		}
+	}
+	if (mine && current != NO_CELL)
+		flush();
+	__syncthreads();
+	float2 *out = part + ((uint64_t)blockIdx.x * d.groups + blockIdx.y) * (V::CELLS * CB);
+
+	for (int i = threadIdx.x; i < V::CELLS * CB; i += V::THREADS)
+		out[i] = tile[i % CB * V::CELLS + i / CB];
+}
+
+#define INTERPOLATE_THREADS 128
+
+/* The padded sector in shared memory, a sample a thread. */
+template <int DIM, int W, int CB>
+static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
+	interpolate(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ grid,
+		    float2 *__restrict__ data)
+{
+	const int PX = 16 + W - 1, PY = DIM == 3 ? 8 + W - 1 : PX, PZ = DIM == 3 ? PY : 1;
+	const int CELLS = PX * PY * PZ;
+	extern __shared__ float2 tile[];
+	const bs_sector_task task = d.task[blockIdx.x];
+	const uint32_t channel = blockIdx.y * CB;
+	const uint32_t x0 = d.start[0][task.sector % d.axis[0]];
+	const uint32_t y0 = d.start[1][task.sector / d.axis[0] % d.axis[1]];
+	const uint32_t z0 = DIM == 3 ? d.start[2][task.sector / d.axis[0] / d.axis[1]] : 0;
+	const uint64_t cells = (uint64_t)d.grid[0] * d.grid[1] * d.grid[2];
+
+	for (int i = threadIdx.x; i < CELLS; i += INTERPOLATE_THREADS) {
+		uint32_t x = x0 + i % PX;
+		uint32_t y = y0 + i / PX % PY;
+		uint32_t z = z0 + i / (PX * PY);
+
+		x -= x >= d.grid[0] ? d.grid[0] : 0;
+		y -= y >= d.grid[1] ? d.grid[1] : 0;
+		z -= z >= d.grid[2] ? d.grid[2] : 0;
+#pragma unroll
 		for (int c = 0; c < CB; c++)
-			if (coil + c < d.coils)
-				tile[c * CELLS + i] = grid[(uint64_t)(coil + c) * d.grid[2] * d.grid[1] *
-								   d.grid[0] +
-							   from];
+			if (channel + c < d.channels)
+				tile[c * CELLS + i] =
+					__ldg(grid + (channel + c) * cells +
+					      ((uint64_t)z * d.grid[1] + y) * d.grid[0] + x);
 	}
 	__syncthreads();
-	for (uint32_t s = threadIdx.x; s < task.count; s += 64) {
+	for (uint32_t s = threadIdx.x; s < task.count; s += INTERPOLATE_THREADS) {
 		const uint64_t e = (uint64_t)task.first + s;
 		const uint32_t cell = d.cell[e];
-		const uint64_t m = d.order[e];
-		const int base = (int)(cell & 255u) + (int)(cell >> 8 & 255u) * P +
-				 (DIM == 3 ? (int)(cell >> 16) * P * P : 0);
+		const int base = (int)(cell & 255u) + (int)(cell >> 8 & 255u) * PX +
+				 (DIM == 3 ? (int)(cell >> 16) * PX * PY : 0);
 		float wx[W], wy[W], wz[W];
 		float2 sum[CB] = {};
 
-		window<W>(wx, d.offset[e], poly);
-		window<W>(wy, d.offset[d.samples + e], poly);
+		window<W>(wx, d.offset[e], d.window, 0);
+		window<W>(wy, d.offset[d.points + e], d.window, 1);
 		if (DIM == 3)
-			window<W>(wz, d.offset[2 * d.samples + e], poly);
+			window<W>(wz, d.offset[2 * d.points + e], d.window, 2);
 #pragma unroll
 		for (int z = 0; z < (DIM == 3 ? W : 1); z++)
 #pragma unroll
 			for (int y = 0; y < W; y++) {
 				float2 row[CB] = {};
+				const float w = DIM == 3 ? wy[y] * wz[z] : wy[y];
 
 #pragma unroll
 				for (int x = 0; x < W; x++)
 #pragma unroll
 					for (int c = 0; c < CB; c++) {
-						float2 v = tile[c * CELLS + base + (z * P + y) * P + x];
+						float2 v = tile[c * CELLS + base + (z * PY + y) * PX + x];
 
 						row[c].x = fmaf(wx[x], v.x, row[c].x);
 						row[c].y = fmaf(wx[x], v.y, row[c].y);
 					}
-				float w = DIM == 3 ? wy[y] * wz[z] : wy[y];
-
 #pragma unroll
 				for (int c = 0; c < CB; c++) {
 					sum[c].x = fmaf(w, row[c].x, sum[c].x);
 					sum[c].y = fmaf(w, row[c].y, sum[c].y);
 				}
 			}
+		const uint64_t m = d.order[e];
+
 #pragma unroll
 		for (int c = 0; c < CB; c++)
-			if (coil + c < d.coils)
-				data[(uint64_t)(coil + c) * d.samples + m] = sum[c];
+			if (channel + c < d.channels)
+				data[m * d.sample_step + (channel + c) * d.channel_step] = sum[c];
 	}
 }
 

@@ -250,7 +250,8 @@ static void grids(const struct bs_nufft_spec *s, uint32_t dims, double width, do
 }
 
 /* Aliasing at most half of what is asked for, and roundoff too, which single precision bounds. */
-static bool accurate(const struct bs_nufft_spec *s, uint32_t dims, double width, const uint32_t *grid)
+bool bs_window_accurate(const struct bs_nufft_spec *s, uint32_t dims, double width,
+			const uint32_t grid[3])
 {
 	double roundoff = 5e-8; /* of a cell: 2^-24, as measured a little less over a window */
 	double alias = 0.0;
@@ -292,7 +293,7 @@ int bs_window_choose(const struct bs_nufft_spec *s, uint32_t dims, double *width
 
 			grids(s, dims, taps, o, g);
 			c = cost(s, dims, taps, g);
-			if (c < best && accurate(s, dims, taps, g)) {
+			if (c < best && bs_window_accurate(s, dims, taps, g)) {
 				best = c;
 				*width = taps;
 				memcpy(grid, g, sizeof(g));

@@ -1,0 +1,221 @@
+/* gpu/nufft_choice.c - see nufft_choice.h */
+#include "gpu/nufft_choice.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/nufft_part.h"
+#include "gpu/window.h"
+
+/* Cells of a sector: the border that padding adds against the blocks that fit a multiprocessor. */
+static const uint32_t sides[2][3] = { { 16, 16, 1 }, { 16, 8, 8 } };
+
+/* Seconds of one channel on a large device, near enough to rank choices: a padded sector is written
+ * and read, a cell passes three more times; window cells run at the rate that was measured. */
+static double cost(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps, const uint32_t *grid,
+		   const uint32_t *side)
+{
+	double cells = 1.0;
+	double padded = 1.0;
+	double window = 1.0;
+
+	for (uint32_t a = 0; a < dims; a++) {
+		cells *= grid[a];
+		padded *= (double)(side[a] + taps - 1) / side[a];
+		window *= taps;
+	}
+	return cells * 8.0 * (2.0 * padded + 3.0) / 3e12 + (double)s->samples * (window + 20.0) / 8e11;
+}
+
+static void grids(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps, double oversampling,
+		  const uint32_t *side, uint32_t grid[3])
+{
+	for (uint32_t a = 0; a < 3; a++) {
+		uint32_t least = side[a] + taps - 1; /* a padded sector must not meet itself */
+		double n = oversampling * s->matrix[a];
+
+		grid[a] = a < dims ? bs_window_smooth(n > least ? n : least) : 1;
+	}
+}
+
+static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *s, struct bs_fail *why)
+{
+	struct bs_sectors_spec *x = &c->sectors;
+	double best = INFINITY;
+
+	if (s->accuracy == 0.0) {
+		int rc = bs_window_choose(s, x->dims, &x->window, x->grid, why);
+
+		if (rc != 0)
+			return rc;
+		if (x->window > BS_KERNEL_TAPS_MAX)
+			return bs_fail(why, BS_ERR_UNSUPPORTED,
+				       "CUDA gridding: window width %g, at most %u", x->window,
+				       BS_KERNEL_TAPS_MAX);
+		c->taps = (uint32_t)ceil(x->window);
+		c->taps = c->taps < BS_KERNEL_TAPS_MIN ? BS_KERNEL_TAPS_MIN : c->taps;
+		for (uint32_t a = 0; a < x->dims; a++)
+			if (x->grid[a] < x->side[a] + c->taps - 1)
+				x->grid[a] = bs_window_smooth(x->side[a] + c->taps - 1);
+		return 0;
+	}
+	if (!(s->accuracy >= 1e-6 && s->accuracy <= 1e-1))
+		return bs_fail(why, BS_ERR_CONFIG, "accuracy %g: 1e-6 to 1e-1", s->accuracy);
+	for (uint32_t taps = BS_KERNEL_TAPS_MIN; taps <= BS_KERNEL_TAPS_MAX; taps++)
+		for (double o = 1.25; o <= 2.0; o += 0.0625) {
+			uint32_t g[3];
+			double t;
+
+			grids(s, x->dims, taps, o, x->side, g);
+			t = cost(s, x->dims, taps, g, x->side);
+			if (t < best && bs_window_accurate(s, x->dims, taps, g)) {
+				best = t;
+				x->window = c->taps = taps;
+				memcpy(x->grid, g, sizeof(g));
+			}
+		}
+	if (best == INFINITY)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "CUDA gridding: accuracy %g is out of reach of a window of %u cells",
+			       s->accuracy, BS_KERNEL_TAPS_MAX);
+	return 0;
+}
+
+static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
+{
+	if (s->dims != 2 && s->dims != 3)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "CUDA gridding in %u dimensions: 2 or 3", s->dims);
+	for (uint32_t a = 0; a < 3; a++)
+		if (s->matrix[a] == 0 || s->matrix[a] > BS_AXIS_MAX ||
+		    (a >= s->dims && s->matrix[a] != 1))
+			return bs_fail(why, BS_ERR_SIZE, "CUDA gridding: matrix[%u] = %u in %u dimensions",
+				       a, s->matrix[a], s->dims);
+	if (s->samples == 0 || s->samples >= UINT32_MAX || s->coils == 0 || s->coils > BS_COILS_MAX ||
+	    s->states > 65536)
+		return bs_fail(why, BS_ERR_SIZE, "CUDA gridding of %llu samples, %u coils, %u states",
+			       (unsigned long long)s->samples, s->coils, s->states);
+	return 0;
+}
+
+int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec, bool stack,
+		    uint64_t positions, struct bs_fail *why)
+{
+	struct bs_nufft_spec s = *spec;
+	int rc = check(spec, why);
+
+	if (rc != 0)
+		return rc;
+	memset(c, 0, sizeof(*c));
+	c->planes = stack ? spec->matrix[2] : 1;
+	if (stack) {
+		s.dims = 2;
+		s.matrix[2] = 1;
+		s.samples = spec->samples / spec->matrix[2] + 1; /* by the specification alone */
+	}
+	c->channels = spec->coils * c->planes;
+	c->points = stack ? positions : spec->samples;
+	c->chunk = stack || spec->chunk == 0 || spec->chunk > c->points ? c->points : spec->chunk;
+	c->chunks = (c->points + c->chunk - 1) / c->chunk;
+	c->sectors.dims = s.dims;
+	memcpy(c->matrix, s.matrix, sizeof(c->matrix));
+	memcpy(c->sectors.side, sides[s.dims - 2], sizeof(c->sectors.side));
+	rc = choose_window(c, &s, why);
+	if (rc != 0)
+		return rc;
+	/* Enough tasks to fill the device, few enough that adding their borders stays cheap. */
+	uint64_t run = s.dims == 2 ? 256 : c->chunk / 4096;
+
+	c->sectors.run = (uint32_t)(run < 128 ? 128 : run > 1024 ? 1024 : run);
+	c->padded_cells = 1;
+	for (uint32_t a = 0; a < s.dims; a++)
+		c->padded_cells *= c->sectors.side[a] + c->taps - 1;
+	c->lanes = c->channels == 1 ? 1 : c->channels == 2 || s.dims == 3 ? 2 : 4;
+	c->groups = (c->channels + c->lanes - 1) / c->lanes;
+	/* Where all channels stay in the second-level cache, scattered reads of each cost little. */
+	c->mixed = stack || (c->channels > 1 && c->points * c->channels * 8 > UINT64_C(24) << 20);
+	c->tasks = bs_sectors_max_tasks(&c->sectors, c->chunk);
+	if (c->tasks > INT32_MAX || c->groups > 65535)
+		return bs_fail(why, BS_ERR_SIZE, "CUDA gridding: %llu sectors, %u channels",
+			       (unsigned long long)c->tasks, c->channels);
+	return 0;
+}
+
+static struct bs_window_shape shape_of(const struct bs_nufft_choice *c,
+				       const struct bs_nufft_spec *spec, uint32_t axis)
+{
+	return bs_window_make(spec->window, c->sectors.window,
+			      (double)c->sectors.grid[axis] / c->matrix[axis]);
+}
+
+int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_choice *c,
+			   const struct bs_nufft_spec *spec, struct bs_fail *why)
+{
+	const uint32_t terms = BS_KERNEL_TERMS_OF(c->taps);
+
+	memset(w, 0, sizeof(*w));
+	for (uint32_t a = 0; a < c->sectors.dims; a++) {
+		struct bs_window_shape shape = shape_of(c, spec, a);
+		struct bs_taps *taps = aligned_alloc(64, (sizeof(*taps) + 63) / 64 * 64);
+		double misfit = 1e-9;
+		double worst;
+
+		if (taps == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: window");
+		do { /* as good as this many terms can be */
+			misfit *= 2.0;
+			worst = bs_window_taps(taps, &shape, 2, misfit);
+		} while (taps->coefs > terms);
+		for (uint32_t i = 0; i < taps->coefs; i++)
+			for (uint32_t j = 0; j < c->taps; j++)
+				w->c[a][i + terms - taps->coefs][j] = taps->tap[j][i];
+		w->cut = taps->fractional ? taps->cut : 2.0f;
+		free(taps);
+		if (worst > 0.05 * bs_window_error(&shape) + 1e-7)
+			return bs_fail(why, BS_ERR_UNSUPPORTED,
+				       "CUDA gridding: a window of %g cells on axis %u is fitted to %g only",
+				       c->sectors.window, a, worst);
+	}
+	w->last = (uint32_t)ceil(c->sectors.window) - 1;
+	return 0;
+}
+
+void bs_nufft_deapodize(float *table, const struct bs_nufft_choice *c,
+			const struct bs_nufft_spec *spec, uint32_t axis)
+{
+	struct bs_window_shape w = shape_of(c, spec, axis);
+	uint32_t n = c->matrix[axis];
+
+	for (uint32_t i = 0; i < n; i++)
+		table[i] = (float)(1.0 / bs_window_transform(&w, ((double)i - n / 2) /
+							     c->sectors.grid[axis]));
+}
+
+uint64_t bs_nufft_stack_most(const struct bs_nufft_spec *spec)
+{
+	return bs_nufft_positions_max(spec);
+}
+
+int bs_nufft_stack_table(const struct bs_nufft_spec *spec, const float *k, uint32_t **source,
+			 uint64_t *positions, struct bs_fail *why)
+{
+	uint32_t *by_position = NULL;
+	uint32_t nz = spec->matrix[2];
+	int rc = bs_nufft_stack_find(spec, k, &by_position, positions, why);
+
+	*source = NULL;
+	if (rc != 0 || *positions == 0) {
+		free(by_position);
+		return rc;
+	}
+	*source = malloc(*positions * nz * sizeof(**source));
+	if (*source == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "a stack of %llu positions",
+			     (unsigned long long)*positions);
+	else
+		for (uint64_t i = 0; i < *positions; i++)
+			for (uint32_t j = 0; j < nz; j++)
+				(*source)[j * *positions + i] = by_position[i * nz + j];
+	free(by_position);
+	return rc;
+}

@@ -1,0 +1,325 @@
+/* gpu/nufft_passes.cu - the sum over sectors, fused with the transform along x; stacks; see nufft_dev.cuh */
+#include "gpu/cudacheck.h"
+#include "gpu/nufft_dev.cuh"
+
+#define THREADS 256
+
+template <int CB> struct cell_of {
+	float2 v[CB];
+};
+
+template <int CB>
+static __device__ __forceinline__ void add_cell(cell_of<CB> &sum, const float2 *__restrict__ from)
+{
+	if constexpr (CB == 1) {
+		sum.v[0] = bs_cadd(sum.v[0], __ldg(from));
+	} else {
+#pragma unroll
+		for (int c = 0; c < CB; c += 2) {
+			float4 q = __ldg((const float4 *)(from + c));
+
+			sum.v[c] = bs_cadd(sum.v[c], make_float2(q.x, q.y));
+			sum.v[c + 1] = bs_cadd(sum.v[c + 1], make_float2(q.z, q.w));
+		}
+	}
+}
+
+/* The lanes of one grid cell from all padded sectors that reach it. */
+template <int CB>
+static __device__ __forceinline__ cell_of<CB>
+gathered(const bs_nufft_dev &d, uint32_t group, uint32_t x, const bs_sector_reach *ry,
+	 const bs_sector_reach *rz, const float2 *__restrict__ part)
+{
+	const bs_sector_reach *rx = d.reach[0] + x;
+	const uint32_t nx = __ldg(&rx->count);
+	const uint32_t ny = __ldg(&ry->count);
+	const uint32_t nz = rz != NULL ? __ldg(&rz->count) : 1;
+	const uint32_t cells = d.padded[0] * d.padded[1] * d.padded[2];
+	const uint64_t step = (uint64_t)d.groups * cells * CB;
+	cell_of<CB> sum = {};
+
+	for (uint32_t k = 0; k < nz; k++)
+		for (uint32_t j = 0; j < ny; j++)
+			for (uint32_t i = 0; i < nx; i++) {
+				const uint32_t ax = __ldg(&rx->at[i]);
+				const uint32_t ay = __ldg(&ry->at[j]);
+				const uint32_t az = rz != NULL ? __ldg(&rz->at[k]) : 0;
+				const uint32_t sector = ((az >> 8) * d.axis[1] + (ay >> 8)) * d.axis[0] +
+							(ax >> 8);
+				const uint32_t local = ((az & 255u) * d.padded[1] + (ay & 255u)) *
+							       d.padded[0] +
+						       (ax & 255u);
+				const uint32_t first = __ldg(d.task_of + sector);
+				const uint32_t end = __ldg(d.task_of + sector + 1);
+				const float2 *from =
+					part + first * step + ((uint64_t)group * cells + local) * CB;
+
+#pragma unroll 4
+				for (uint32_t t = first; t < end; t++, from += step)
+					add_cell<CB>(sum, from);
+			}
+	return sum;
+}
+
+/* Which sectors reach a row's y and z; z: NULL in two dimensions. */
+struct row_reach {
+	const bs_sector_reach *y, *z;
+};
+
+static __device__ __forceinline__ row_reach reach_of(const bs_nufft_dev &d, uint32_t row)
+{
+	return { d.reach[1] + row % d.grid[1],
+		 d.reach[2] != NULL ? d.reach[2] + row / d.grid[1] : NULL };
+}
+
+/* Thread: a cell of a group. Block x: rows, which may be many. */
+template <int CB>
+static __global__ void __launch_bounds__(128)
+	gather(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ part,
+	       float2 *__restrict__ grid)
+{
+	const uint32_t x = blockIdx.y * 32 + threadIdx.x;
+	const uint32_t rows = d.grid[1] * d.grid[2];
+	const uint32_t row = blockIdx.x * 4 + threadIdx.y;
+
+	if (x >= d.grid[0] || row >= rows)
+		return;
+	const row_reach reach = reach_of(d, row);
+	cell_of<CB> sum = gathered<CB>(d, blockIdx.z, x, reach.y, reach.z, part);
+
+#pragma unroll
+	for (int c = 0; c < CB; c++)
+		if (blockIdx.z * CB + c < d.channels) {
+			float2 *to = grid + ((uint64_t)(blockIdx.z * CB + c) * rows + row) * d.grid[0] + x;
+
+			*to = bs_cadd(*to, sum.v[c]);
+		}
+}
+
+/* Lines of a block: cols / CB rows, each of CB channels. */
+template <int CB>
+static __global__ void __launch_bounds__(THREADS)
+	gather_rows(const __grid_constant__ bs_nufft_dev d, const __grid_constant__ bs_line_pass p,
+		    uint32_t cols, const float2 *__restrict__ part, float2 *__restrict__ out)
+{
+	extern __shared__ float2 shared[];
+	const uint32_t n = p.line.n;
+	const uint32_t pitch = cols + 1;
+	const uint32_t rows = d.grid[1] * d.grid[2];
+	const uint32_t first = blockIdx.x * (cols / CB);
+	float2 *a = shared;
+	float2 *b = shared + n * pitch;
+
+	for (uint32_t r = 0; r < cols / CB && first + r < rows; r++) {
+		const row_reach reach = reach_of(d, first + r);
+
+		for (uint32_t x = threadIdx.x; x < n; x += THREADS) {
+			cell_of<CB> sum = gathered<CB>(d, blockIdx.y, x, reach.y, reach.z, part);
+
+#pragma unroll
+			for (int c = 0; c < CB; c++)
+				a[x * pitch + r * CB + c] = sum.v[c];
+		}
+	}
+	__syncthreads();
+	a = bs_lines_run<1>(p.line, a, b, cols, pitch);
+	for (uint32_t l = 0; l < cols; l++) {
+		const uint32_t row = first + l / CB;
+		const uint32_t channel = blockIdx.y * CB + l % CB;
+
+		if (row >= rows || channel >= d.channels)
+			continue;
+		for (uint32_t k = threadIdx.x; k < p.out_count; k += THREADS) {
+			uint32_t bin = k + n - p.out_half;
+			float2 v = a[(bin >= n ? bin - n : bin) * pitch + l];
+			float s = __ldg(p.scale_out + k);
+
+			out[((uint64_t)channel * rows + row) * p.out_count + k] =
+				make_float2(v.x * s, v.y * s);
+		}
+	}
+}
+
+static __global__ void __launch_bounds__(128)
+	mix(const float2 *__restrict__ data, const float *__restrict__ weight, uint64_t samples,
+	    uint64_t first, uint64_t count, uint32_t coils, float2 *__restrict__ mixed)
+{
+	const uint64_t m = first + (uint64_t)blockIdx.x * 128 + threadIdx.x;
+
+	if (m >= first + count)
+		return;
+	const float w = weight != NULL ? weight[m] : 1.0f;
+
+	for (uint32_t c = 0; c < coils; c += 2) {
+		float2 a = __ldg(data + c * samples + m);
+		float2 b = c + 1 < coils ? __ldg(data + (c + 1) * samples + m)
+					 : make_float2(0.0f, 0.0f);
+
+		mixed[m * coils + c] = make_float2(a.x * w, a.y * w);
+		if (c + 1 < coils)
+			mixed[m * coils + c + 1] = make_float2(b.x * w, b.y * w);
+	}
+}
+
+/* Block: cols positions of one coil, a line each. */
+static __global__ void __launch_bounds__(THREADS)
+	stack_in(const __grid_constant__ bs_stack_dev s, uint32_t cols,
+		 const float2 *__restrict__ data, float2 *__restrict__ mixed)
+{
+	extern __shared__ float2 shared[];
+	const uint32_t n = s.line.n;
+	const uint32_t pitch = cols + 1;
+	const uint64_t first = (uint64_t)blockIdx.x * cols;
+	const float2 *in = data + blockIdx.y * s.samples;
+	float2 *a = shared;
+
+	for (uint32_t i = threadIdx.x; i < n * cols; i += THREADS) {
+		const uint32_t c = i & (cols - 1);
+		const uint32_t j = i / cols;
+		float2 v = make_float2(0.0f, 0.0f);
+
+		if (first + c < s.positions) {
+			const uint32_t m = __ldg(s.source + j * s.positions + first + c);
+
+			if (m != UINT32_MAX) {
+				const float w = s.weight != NULL ? __ldg(s.weight + m) : 1.0f;
+
+				v = __ldg(in + m);
+				v = make_float2(v.x * w, v.y * w);
+			}
+		}
+		a[j * pitch + c] = v;
+	}
+	__syncthreads();
+	a = bs_lines_run<1>(s.line, a, shared + n * pitch, cols, pitch);
+	for (uint32_t i = threadIdx.x; i < n * cols; i += THREADS) {
+		const uint32_t c = i / n;
+		const uint32_t k = i - c * n;
+
+		if (first + c < s.positions)
+			mixed[((first + c) * s.coils + blockIdx.y) * n + k] = a[k * pitch + c];
+	}
+}
+
+static __global__ void __launch_bounds__(THREADS)
+	stack_out(const __grid_constant__ bs_stack_dev s, uint32_t cols,
+		  const float2 *__restrict__ mixed, float2 *__restrict__ data)
+{
+	extern __shared__ float2 shared[];
+	const uint32_t n = s.line.n;
+	const uint32_t pitch = cols + 1;
+	const uint64_t first = (uint64_t)blockIdx.x * cols;
+	float2 *out = data + blockIdx.y * s.samples;
+	float2 *a = shared;
+
+	for (uint32_t i = threadIdx.x; i < n * cols; i += THREADS) {
+		const uint32_t c = i / n;
+		const uint32_t k = i - c * n;
+
+		a[k * pitch + c] = first + c < s.positions
+					   ? __ldg(mixed + ((first + c) * s.coils + blockIdx.y) * n + k)
+					   : make_float2(0.0f, 0.0f);
+	}
+	__syncthreads();
+	a = bs_lines_run<-1>(s.line, a, shared + n * pitch, cols, pitch);
+	for (uint32_t i = threadIdx.x; i < n * cols; i += THREADS) {
+		const uint32_t c = i & (cols - 1);
+		const uint32_t j = i / cols;
+
+		if (first + c < s.positions) {
+			const uint32_t m = __ldg(s.source + j * s.positions + first + c);
+
+			if (m != UINT32_MAX)
+				out[m] = a[j * pitch + c];
+		}
+	}
+}
+
+int bs_nufft_passes_init(struct bs_fail *why)
+{
+	const void *kernel[] = { (const void *)gather_rows<1>, (const void *)gather_rows<2>,
+				 (const void *)gather_rows<4>, (const void *)stack_in,
+				 (const void *)stack_out };
+	int rc = bs_lines_cuda_init(why);
+
+	for (const void *k : kernel)
+		if (rc == 0)
+			rc = bs_line_allow(k, why);
+	return rc;
+}
+
+int bs_nufft_gather(const bs_nufft_dev *d, uint32_t lanes, const float2 *part, float2 *grid,
+		    cudaStream_t stream, struct bs_fail *why)
+{
+	const dim3 threads(32, 4);
+	const dim3 blocks((d->grid[1] * d->grid[2] + 3) / 4, (d->grid[0] + 31) / 32, d->groups);
+
+	if (lanes == 1)
+		gather<1><<<blocks, threads, 0, stream>>>(*d, part, grid);
+	else if (lanes == 2)
+		gather<2><<<blocks, threads, 0, stream>>>(*d, part, grid);
+	else
+		gather<4><<<blocks, threads, 0, stream>>>(*d, part, grid);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
+
+int bs_nufft_gather_rows(const bs_nufft_dev *d, uint32_t lanes, const bs_line_pass *pass,
+			 const float2 *part, float2 *out, cudaStream_t stream, struct bs_fail *why)
+{
+	const uint32_t rows = d->grid[1] * d->grid[2];
+	const uint32_t cols = bs_line_cols(pass->line.n, (uint64_t)rows * d->groups * lanes, lanes);
+	const size_t bytes = bs_line_shared(pass->line.n, cols);
+	const dim3 blocks((rows + cols / lanes - 1) / (cols / lanes), d->groups);
+
+	if (lanes == 1)
+		gather_rows<1><<<blocks, THREADS, bytes, stream>>>(*d, *pass, cols, part, out);
+	else if (lanes == 2)
+		gather_rows<2><<<blocks, THREADS, bytes, stream>>>(*d, *pass, cols, part, out);
+	else
+		gather_rows<4><<<blocks, THREADS, bytes, stream>>>(*d, *pass, cols, part, out);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
+
+int bs_nufft_mix(const float2 *data, const float *weight, uint64_t samples, uint64_t first,
+		 uint64_t count, uint32_t coils, float2 *mixed, cudaStream_t stream,
+		 struct bs_fail *why)
+{
+	mix<<<(unsigned)((count + 127) / 128), 128, 0, stream>>>(data, weight, samples, first, count,
+								   coils, mixed);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
+
+/* Positions of a block: as many as a line's length leaves shared memory for. */
+static uint32_t stack_cols(const bs_stack_dev *s)
+{
+	uint32_t cols = 16;
+
+	while (cols > 1 && bs_line_shared(s->line.n, cols) > 48u * 1024u)
+		cols /= 2;
+	return cols;
+}
+
+int bs_nufft_stack_in(const bs_stack_dev *s, const float2 *data, float2 *mixed,
+		      cudaStream_t stream, struct bs_fail *why)
+{
+	const uint32_t cols = stack_cols(s);
+	const dim3 blocks((unsigned)((s->positions + cols - 1) / cols), s->coils);
+
+	stack_in<<<blocks, THREADS, bs_line_shared(s->line.n, cols), stream>>>(*s, cols, data, mixed);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
+
+int bs_nufft_stack_out(const bs_stack_dev *s, const float2 *mixed, float2 *data,
+		       cudaStream_t stream, struct bs_fail *why)
+{
+	const uint32_t cols = stack_cols(s);
+	const dim3 blocks((unsigned)((s->positions + cols - 1) / cols), s->coils);
+
+	stack_out<<<blocks, THREADS, bs_line_shared(s->line.n, cols), stream>>>(*s, cols, mixed, data);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* gpu/nufft_volume.cu - the gridding kernels in three dimensions, by width and channels */
+#include "gpu/nufft_kernels.cuh"
+
+template <int W, int CB> static struct bs_nufft_kernels kernels()
+{
+	using V = volume<W, CB>;
+
+	return { spread_volume<W, CB>, interpolate<3, W, CB>, V::THREADS, INTERPOLATE_THREADS,
+		 V::tile_bytes, V::tile_bytes };
+}
+
+template <int W> static struct bs_nufft_kernels by_lanes(uint32_t lanes)
+{
+	return lanes == 1 ? kernels<W, 1>() : kernels<W, 2>();
+}
+
+struct bs_nufft_kernels bs_nufft_kernels_3d(uint32_t taps, uint32_t lanes)
+{
+	switch (taps) {
+	case 4:
+		return by_lanes<4>(lanes);
+	case 5:
+		return by_lanes<5>(lanes);
+	case 6:
+		return by_lanes<6>(lanes);
+	case 7:
+		return by_lanes<7>(lanes);
+	default:
+		return by_lanes<8>(lanes);
+	}
+}
