@@ -21,6 +21,7 @@
 #define BS_IPC_ENDPOINT_H
 
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -99,6 +100,19 @@ uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e);
  * when the peer closes under load). Seen as connections that grow while nothing is heard.
  */
 int bs_endpoint_renew(struct bs_endpoint *e, struct bs_fail *why);
+
+/*
+ * True when connections are made, at least five within a second, and none of them stands: nanomsg's PAIR
+ * sometimes keeps a peer's pipe after the peer was killed, and then hangs up on every new connection,
+ * for ever. Only closing the endpoint and opening it again helps. Call it now and then, at least
+ * every 200 ms while nothing comes; allocates nothing.
+ */
+struct bs_endpoint_watch {
+	int64_t since_ns;
+	uint64_t connections; /* at since_ns */
+	bool stood;           /* one was seen to stand since */
+};
+bool bs_endpoint_wedged(const struct bs_endpoint *e, struct bs_endpoint_watch *w, int64_t now_ns);
 
 /* May be called on a closed endpoint. Not after fork in the child (it hangs there): exec instead.
  */
