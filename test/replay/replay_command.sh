@@ -51,6 +51,7 @@ expect 1 'refused: BS_ERR_PROTOCOL' "an unknown protocol" -c "$dir/site.cfg" -p 
 expect 1 'outcome: BS_ERR_LENGTH' "a scan that ends half-way" $site --asap --limit 300 "$recording"
 expect 0 'outcome: BS_OK' "and a good one after that" $site --asap "$recording"
 
+: >"$dir/stopped"
 "$BORESIDE" replay $site --speed 0.1 "$recording" >"$dir/stopped" 2>&1 &
 player=$!
 for _ in $(seq 600); do grep -q acquisitions "$dir/stopped" && break; sleep 0.05; done
