@@ -42,8 +42,8 @@ struct ingest {
 	struct bs_endpoint socket;
 	size_t message_max;
 	struct bs_endpoint_watch watch;
-	int64_t watched_ns;
-	struct bs_scan_record *scan; /* in shared memory */
+	int64_t watched_ns, message_ns; /* the socket was looked at; a message came */
+	struct bs_scan_record *scan;    /* in shared memory */
 	struct bs_totals *totals;
 	enum bs_state state;
 	uint32_t recon_epoch; /* of the recon that this process counts on */

@@ -220,7 +220,8 @@ static bool receive(struct ingest *in)
 			break;
 		bs_count(&in->totals->messages, 1);
 		bs_count(&in->totals->bytes, len);
-		settle(in, msg, len, bs_now_ns());
+		in->message_ns = bs_now_ns();
+		settle(in, msg, len, in->message_ns);
 		bs_worker_beat(in->env);
 		any = true;
 		if (in->ack_due)
@@ -314,11 +315,12 @@ static bool watch_socket(struct ingest *in, int64_t now)
 	if (now - in->watched_ns < BS_WATCH_NS)
 		return true;
 	in->watched_ns = now;
-	if (!bs_endpoint_wedged(&in->socket, &in->watch, now))
+	if (!bs_endpoint_wedged(&in->socket, &in->watch, in->message_ns, now))
 		return true;
 	bs_worker_say(in->env, BS_EVENT_FAULT, BS_ERR_IO, NULL,
 		      "the k-space socket hangs up on every sender: it is made anew");
 	bs_endpoint_close(&in->socket);
+	in->watch = (struct bs_endpoint_watch){ 0 };
 	if (bs_endpoint_bind(&in->socket, BS_ENDPOINT_KSPACE, in->env->site.kspace_url,
 			     in->message_max, &why) == 0)
 		return true;

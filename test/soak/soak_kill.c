@@ -10,7 +10,7 @@
 
 static struct service service;
 static struct peer p;
-static struct bs_endpoint_watch watch;
+static int64_t heard_ns;
 static unsigned wedged;
 
 static pid_t worker_pid(const char *worker)
@@ -30,28 +30,37 @@ static void hurt(uint64_t *seed)
 		(void)kill(pid, check_uniform(seed) < 0.9 ? SIGKILL : SIGSTOP);
 }
 
+/* See ipc/endpoint.h, bs_endpoint_renew: a socket on which nothing is heard for 2 s is made anew.
+ */
+static void mend(void)
+{
+	if (bs_now_ns() - heard_ns < INT64_C(2000000000))
+		return;
+	wedged++;
+	heard_ns = bs_now_ns();
+	if (bs_endpoint_renew(&p.socket, NULL) != 0)
+		exit(1);
+}
+
+static bool hear(int ms)
+{
+	bool heard = peer_hear(&p, ms);
+
+	if (heard)
+		heard_ns = bs_now_ns();
+	return heard;
+}
+
 /* Reads what is there; true when the outcome has come. */
 static bool over(int ms)
 {
 	int64_t until = bs_now_ns() + (int64_t)ms * 1000000;
 
 	do {
-		if (peer_hear(&p, ms) && p.w.kind == BS_WIRE_OUTCOME && p.w.session == p.session)
+		if (hear(ms) && p.w.kind == BS_WIRE_OUTCOME && p.w.session == p.session)
 			return true;
 	} while (bs_now_ns() < until);
 	return false;
-}
-
-/* See ipc/endpoint.h: a socket that hangs up on everybody is made anew. */
-static void mend(void)
-{
-	if (!bs_endpoint_wedged(&p.socket, &watch, bs_now_ns()))
-		return;
-	wedged++;
-	bs_endpoint_close(&p.socket);
-	if (bs_endpoint_connect(&p.socket, BS_ENDPOINT_KSPACE, service.kspace, sizeof(p.in),
-				NULL) != 0)
-		exit(1);
 }
 
 /* OPEN, again every second until it is answered. */
@@ -68,9 +77,13 @@ static bool begin(void)
 		(void)peer_header(&p, "cart", xml, n);
 		while (bs_now_ns() < again) {
 			mend();
-			if (peer_hear(&p, 100) && p.w.kind == BS_WIRE_ACCEPT &&
-			    p.w.session == p.session)
+			if (!hear(100) || p.w.session != p.session)
+				continue;
+			if (p.w.kind == BS_WIRE_ACCEPT)
 				return true;
+			if (p.w.kind ==
+			    BS_WIRE_OUTCOME) /* its ACCEPT was lost, and it fell silent */
+				(void)peer_new_session(&p);
 		}
 	}
 	return false;
@@ -131,6 +144,7 @@ int main(int argc, char **argv)
 				 SERVICE_SINKS SERVICE_PROTOCOLS, NULL),
 	      "the service starts");
 	CHECK(peer_open(&p, &service), "a sender connects");
+	heard_ns = bs_now_ns();
 	until = bs_now_ns() + (int64_t)seconds * 1000000000;
 	while (bs_now_ns() < until && silent == 0) {
 		unsigned frames = 1 + (unsigned)(check_uniform(&seed) * 8);
@@ -157,6 +171,7 @@ int main(int argc, char **argv)
 	CHECK(silent == 0, "every scan had an outcome");
 	CHECK(other == 0, "whole or aborted, nothing else");
 	service_pause_ms(1500);
+	heard_ns = bs_now_ns();
 	CHECK(scan(&seed, 3, false) && p.outcome.code == 0,
 	      "a scan that nobody disturbs is good: %s", p.outcome.text);
 	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0 &&
