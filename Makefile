@@ -100,6 +100,9 @@ $(B)/test/alloc_hook.so: test/alloc_hook.c test/alloc_hook.h
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -O2 $(WARN) -I. -shared -fPIC -o $@ $< -ldl
 
+# twin_engine counts what is allocated after arm
+$(B)/test/twin/twin_engine: private SAN += $(if $(filter 1,$(GPU)),$(foreach f,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister,-Wl,--wrap=$(f)))
+
 $(B)/gpu/%.o: CFLAGS += -O3
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
