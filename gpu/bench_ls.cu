@@ -116,7 +116,9 @@ static __global__ void true_toeplitz(const float2 *q, const float2 *in, int nx, 
 			z = -z;
 		}
 		const float2 a = q[((long long)(z < 0 ? z + 2 * nz : z) * (2 * ny) +
-				    (y < 0 ? y + 2 * ny : y)) * nx + x];
+				    (y < 0 ? y + 2 * ny : y)) *
+					   nx +
+				   x];
 		const float2 b = in[v];
 
 		sum.x += (double)a.x * b.x - sign * a.y * b.y;
@@ -134,8 +136,9 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Times `work` RUNS times after two that are not counted. */
-static int time_it(struct bench *b, int (*work)(void *self, cudaStream_t stream, struct bs_fail *why),
-		   void *self, struct bs_gpu_row *row)
+static int time_it(struct bench *b,
+		   int (*work)(void *self, cudaStream_t stream, struct bs_fail *why), void *self,
+		   struct bs_gpu_row *row)
 {
 	float ms[RUNS];
 
@@ -213,13 +216,16 @@ static int probe_error(const struct problem *p, const float *values, bool q, dou
 		if (q && at[0] < 0)
 			continue; /* the half that is not kept */
 		if (q)
-			index = ((size_t)(at[2] < 0 ? at[2] + 2 * (int)p->n[2] : at[2]) * 2 * p->n[1] +
-				 (size_t)(at[1] < 0 ? at[1] + 2 * (int)p->n[1] : at[1])) * p->n[0] +
+			index = ((size_t)(at[2] < 0 ? at[2] + 2 * (int)p->n[2] : at[2]) * 2 *
+					 p->n[1] +
+				 (size_t)(at[1] < 0 ? at[1] + 2 * (int)p->n[1] : at[1])) *
+					p->n[0] +
 				(size_t)at[0];
 		else
 			index = ((size_t)at[2] * p->n[1] + (size_t)at[1]) * p->n[0] + (size_t)at[0];
 		BS_CUDA(cudaMemcpy(&v, values + 2 * index, sizeof(v), cudaMemcpyDeviceToHost), why);
-		e += (v.x - truth[i].x) * (v.x - truth[i].x) + (v.y - truth[i].y) * (v.y - truth[i].y);
+		e += (v.x - truth[i].x) * (v.x - truth[i].x) +
+		     (v.y - truth[i].y) * (v.y - truth[i].y);
 		r += truth[i].x * truth[i].x + truth[i].y * truth[i].y;
 	}
 	*error = sqrt(e / r);
@@ -412,7 +418,8 @@ static int open_solver(struct whole_run *r, struct problem *p, const struct bs_c
 	return err;
 }
 
-static int open_whole(struct whole_run *r, struct problem *p, uint32_t iterations, struct bs_fail *why)
+static int open_whole(struct whole_run *r, struct problem *p, uint32_t iterations,
+		      struct bs_fail *why)
 {
 	const size_t q = (p->dims == 3 ? 4 : 2) * p->voxels;
 	struct exact_run once;
@@ -431,7 +438,8 @@ static int open_whole(struct whole_run *r, struct problem *p, uint32_t iteration
 	BS_CUDA(cudaDeviceSynchronize(), why);
 	close_exact(&once);
 	if (err == 0)
-		err = open_exact(&r->fhd, p, BS_EXACT_FHD, BS_EXACT_SINGLE, BS_EXACT_AUTO, p->image, why);
+		err = open_exact(&r->fhd, p, BS_EXACT_FHD, BS_EXACT_SINGLE, BS_EXACT_AUTO, p->image,
+				 why);
 	if (err == 0)
 		err = make_w(&w, p->n, why);
 	if (err == 0)
@@ -588,8 +596,8 @@ static int bench_2007(struct bench *b)
 	int err = open_problem(&p, 3, 64, 64, 64, 1, 3200000, b->why);
 
 	if (err == 0)
-		err = exact_row(b, "exact F^H d 64^3 x 3200000 single", &p, BS_EXACT_FHD, BS_EXACT_SINGLE,
-				BS_EXACT_AUTO, p.image);
+		err = exact_row(b, "exact F^H d 64^3 x 3200000 single", &p, BS_EXACT_FHD,
+				BS_EXACT_SINGLE, BS_EXACT_AUTO, p.image);
 	if (err == 0) {
 		err = open_whole(&r, &p, 60, b->why);
 		if (err == 0)
@@ -610,8 +618,8 @@ static int bench_parboil(struct bench *b)
 	int err = open_problem(&p, 3, 64, 64, 64, 1, 2048, b->why);
 
 	if (err == 0)
-		err = exact_row(b, "exact F^H d 64^3 x 2048 single", &p, BS_EXACT_FHD, BS_EXACT_SINGLE,
-				BS_EXACT_AUTO, p.image);
+		err = exact_row(b, "exact F^H d 64^3 x 2048 single", &p, BS_EXACT_FHD,
+				BS_EXACT_SINGLE, BS_EXACT_AUTO, p.image);
 	close_problem(&p);
 	if (err == 0)
 		err = open_problem(&p, 2, 256, 256, 1, 8, 131072, b->why);
@@ -632,7 +640,8 @@ static int measure_copy(struct bench *b)
 	BS_CUDA(cudaMalloc(&m, 2 * bytes), b->why);
 	for (int r = 0; r < 4; r++) {
 		BS_CUDA(cudaEventRecord(b->from, b->stream), b->why);
-		BS_CUDA(cudaMemcpyAsync(m + bytes, m, bytes, cudaMemcpyDeviceToDevice, b->stream), b->why);
+		BS_CUDA(cudaMemcpyAsync(m + bytes, m, bytes, cudaMemcpyDeviceToDevice, b->stream),
+			b->why);
 		BS_CUDA(cudaEventRecord(b->to, b->stream), b->why);
 		BS_CUDA(cudaStreamSynchronize(b->stream), b->why);
 	}

@@ -2,9 +2,9 @@
  * gpu/bench_ls.h - the least-squares operators timed on the GPU
  *
  * Device time by events, plans made, median of 20; beside each the floor: bytes that must move over
- * the copy bandwidth measured in the same run, or products over the tensor cores' peak (from clock and
- * multiprocessors). error: relative l2, against double precision sums at voxels drawn at random;
- * negative where there is nothing to compare. Allocates what it needs and frees it.
+ * the copy bandwidth measured in the same run, or products over the tensor cores' peak (from clock
+ * and multiprocessors). error: relative l2, against double precision sums at voxels drawn at
+ * random; negative where there is nothing to compare. Allocates what it needs and frees it.
  */
 #ifndef BS_GPU_BENCH_LS_H
 #define BS_GPU_BENCH_LS_H

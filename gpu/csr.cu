@@ -83,7 +83,8 @@ static void slice_rows(const struct rows_of *r, bool is_complex, bool conjugate,
 					continue;
 				}
 				value[2 * to] = r->value[2 * e];
-				value[2 * to + 1] = conjugate ? -r->value[2 * e + 1] : r->value[2 * e + 1];
+				value[2 * to + 1] =
+					conjugate ? -r->value[2 * e + 1] : r->value[2 * e + 1];
 			}
 		}
 		at += width * CSR_SLICE;

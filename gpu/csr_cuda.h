@@ -2,9 +2,9 @@
  * gpu/csr_cuda.h - a sparse matrix on the GPU and its products, the twin of csr.h
  *
  * product: out[row] = scale sum_col M[row][col] in[col]   (add: is added to out)
- * in, out complex float in device memory. M is W, its adjoint, or the Gram matrix W^H W, laid out in
- * slices of 32 rows (column by column, padded to the slice's longest row), so that a warp reads whole
- * sectors; each sum runs in the order of the columns: the same bits every run.
+ * in, out complex float in device memory. M is W, its adjoint, or the Gram matrix W^H W, laid out
+ * in slices of 32 rows (column by column, padded to the slice's longest row), so that a warp reads
+ * whole sectors; each sum runs in the order of the columns: the same bits every run.
  *
  * gram computes W^H W on the host, rows only (its transpose is not made); where it would have more
  * than `most` entries it answers BS_ERR_UNSUPPORTED, and two products do.

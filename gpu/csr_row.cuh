@@ -1,4 +1,5 @@
-/* gpu/csr_row.cuh - one row of a sliced matrix times a vector; for .cu files alone, see csr_cuda.h */
+/* gpu/csr_row.cuh - one row of a sliced matrix times a vector; for .cu files alone, see csr_cuda.h
+ */
 #ifndef BS_GPU_CSR_ROW_CUH
 #define BS_GPU_CSR_ROW_CUH
 

@@ -73,15 +73,16 @@ int bs_devmem_open(struct bs_devmem *m, uint64_t bytes, const char *protocol, st
 	BS_CUDA(cudaMemGetInfo(&free_bytes, &total), why);
 	if (bytes > free_bytes)
 		return bs_fail(why, BS_ERR_NOMEM,
-			       "protocol %s needs %llu bytes of device memory, %llu are free", protocol,
-			       (unsigned long long)bytes, (unsigned long long)free_bytes);
+			       "protocol %s needs %llu bytes of device memory, %llu are free",
+			       protocol, (unsigned long long)bytes, (unsigned long long)free_bytes);
 	cudaError_t e = cudaMalloc(&p, (size_t)bytes);
 
 	if (e == cudaErrorMemoryAllocation) {
 		(void)cudaGetLastError();
-		return bs_fail(why, BS_ERR_NOMEM,
-			       "protocol %s needs %llu bytes of device memory in one piece, %llu are free",
-			       protocol, (unsigned long long)bytes, (unsigned long long)free_bytes);
+		return bs_fail(
+			why, BS_ERR_NOMEM,
+			"protocol %s needs %llu bytes of device memory in one piece, %llu are free",
+			protocol, (unsigned long long)bytes, (unsigned long long)free_bytes);
 	}
 	BS_CUDA(e, why);
 	m->base = (unsigned char *)p;

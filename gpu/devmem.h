@@ -1,10 +1,10 @@
 /*
  * gpu/devmem.h - the GPU's memory of one armed protocol, taken once and sealed; pinned memory too
  *
- * As core/arena.h, on the device: need (struct bs_need) -> open -> take* -> seal -> close. open makes
- * one cudaMalloc (devmem) or one cudaHostAlloc (pinned, mapped into the device's address space);
- * nothing else in gpu/ allocates either kind. Contents are undefined until written.
- * C callers see device memory as void pointers they must not follow. Every error is BS_ERR_GPU with
+ * As core/arena.h, on the device: need (struct bs_need) -> open -> take* -> seal -> close. open
+ * makes one cudaMalloc (devmem) or one cudaHostAlloc (pinned, mapped into the device's address
+ * space); nothing else in gpu/ allocates either kind. Contents are undefined until written. C
+ * callers see device memory as void pointers they must not follow. Every error is BS_ERR_GPU with
  * the failed call, its file and line and CUDA's own words; BS_ERR_NOMEM when memory ran out, with
  * the need and what was free.
  * Thread rules: one thread arms. Only with GPU=1. Test: test/twin/twin_devmem.c
@@ -19,7 +19,8 @@
 extern "C" {
 #endif
 
-#define BS_DEV_ALIGN 256u /* bytes: a sector of every width, and what cuFFT and bulk copies want */
+#define BS_DEV_ALIGN 256u /* bytes: a sector of every width, and what cuFFT and bulk copies want   \
+			   */
 
 struct bs_devmem {
 	unsigned char *base; /* device address */
@@ -36,12 +37,12 @@ struct bs_pinned {
 
 struct bs_gpu_info {
 	char name[64];
-	uint32_t major, minor;     /* compute capability */
+	uint32_t major, minor; /* compute capability */
 	uint32_t multiprocessors;
 	uint64_t total_bytes, free_bytes;
-	uint32_t driver;           /* 13000 = 13.0 */
+	uint32_t driver; /* 13000 = 13.0 */
 	uint64_t l2_bytes;
-	bool integrated;           /* shares the host's memory (Jetson) */
+	bool integrated; /* shares the host's memory (Jetson) */
 };
 
 /* 0 when a device answers; else BS_ERR_UNSUPPORTED with the reason. Starts the CUDA runtime. */

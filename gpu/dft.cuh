@@ -1,8 +1,8 @@
 /*
  * gpu/dft.cuh - small discrete Fourier transforms in registers, for .cu files alone
  *
- * bs_dft<N, S>::run(v): v[k] = sum_j v[j] exp(S i2pi j k / N), natural order, N = 2 .. 32, a power of
- * two; S = -1 forward, +1 inverse. half: the upper half of the input is taken as zero, unread.
+ * bs_dft<N, S>::run(v): v[k] = sum_j v[j] exp(S i2pi j k / N), natural order, N = 2 .. 32, a power
+ * of two; S = -1 forward, +1 inverse. half: the upper half of the input is taken as zero, unread.
  * Every index is a constant after unrolling, every twiddle a literal.
  * Source: Cooley & Tukey, Math Comput 1965;19:297-301.
  */
@@ -17,15 +17,15 @@ __host__ __device__ constexpr double bs_cos32(int k)
 	const double sign = k > 8 ? -1.0 : 1.0;
 
 	k = k > 8 ? 16 - k : k;
-	return sign * (k == 0   ? 1.0 :
-		       k == 1   ? 0.98078528040323044913 :
-		       k == 2   ? 0.92387953251128675613 :
-		       k == 3   ? 0.83146961230254523708 :
-		       k == 4   ? 0.70710678118654752440 :
-		       k == 5   ? 0.55557023301960222474 :
-		       k == 6   ? 0.38268343236508977173 :
-		       k == 7   ? 0.19509032201612826785 :
-				  0.0);
+	return sign * (k == 0   ? 1.0
+		       : k == 1 ? 0.98078528040323044913
+		       : k == 2 ? 0.92387953251128675613
+		       : k == 3 ? 0.83146961230254523708
+		       : k == 4 ? 0.70710678118654752440
+		       : k == 5 ? 0.55557023301960222474
+		       : k == 6 ? 0.38268343236508977173
+		       : k == 7 ? 0.19509032201612826785
+				: 0.0);
 }
 
 /* v exp(S i2pi k / N) */

@@ -2,19 +2,19 @@
  * gpu/exact_cuda.h - exact sums on the GPU: F^H d and Q, on tensor cores where there are any
  *
  * fhd:  image[c][n] = sum_m w_m d[c][m] exp(+i2pi k_m.n)         n = -N/2 .. N/2-1 (N/2 truncated)
- * q:    q[n] = sum_m w_m exp(+i2pi k_m.n)                        n = -(N-1) .. N-1: the array of q.h
- * k      [sample][dims] float, cycles per voxel, [-0.5, 0.5); w [sample] float or NULL (ones)
+ * q:    q[n] = sum_m w_m exp(+i2pi k_m.n)                        n = -(N-1) .. N-1: the array of
+ * q.h k      [sample][dims] float, cycles per voxel, [-0.5, 0.5); w [sample] float or NULL (ones)
  * d      [coil][sample] complex float; image [coil][z][y][x]; q [z 2Nz][y 2Ny][x Nx], complex
  * All of these in device memory. Accuracy, relative to the sum in double precision: single about
  * 3e-6 (three fp16 products, each sum flushed to fp32), fast about 3e-4 (one product).
  *
- * need -> plan -> { begin, chunk 0, 1, 2 ..., finish }* -> close. A chunk is `chunk` samples (plan's
- * info); chunks are added in order, each once, the last one may be short. Everything else only
- * queues work on the stream, allocates nothing and waits for nothing. The result depends on data and
- * plan alone: the same bits every run. k and w must stay while the plan lives.
- * Thread rules: one caller a plan. Errors: BS_ERR_GPU (launch refused), BS_ERR_NOMEM.
- * Source of the sums: Stone et al., J Parallel Distrib Comput 2008;68:1307-1318; the splitting is
- * Ozaki-like: Markidis et al., IPDPSW 2018. Arithmetic: gpu/exact_tile.h. Test: test/twin/twin_exact.c
+ * need -> plan -> { begin, chunk 0, 1, 2 ..., finish }* -> close. A chunk is `chunk` samples
+ * (plan's info); chunks are added in order, each once, the last one may be short. Everything else
+ * only queues work on the stream, allocates nothing and waits for nothing. The result depends on
+ * data and plan alone: the same bits every run. k and w must stay while the plan lives. Thread
+ * rules: one caller a plan. Errors: BS_ERR_GPU (launch refused), BS_ERR_NOMEM. Source of the sums:
+ * Stone et al., J Parallel Distrib Comput 2008;68:1307-1318; the splitting is Ozaki-like: Markidis
+ * et al., IPDPSW 2018. Arithmetic: gpu/exact_tile.h. Test: test/twin/twin_exact.c
  */
 #ifndef BS_GPU_EXACT_CUDA_H
 #define BS_GPU_EXACT_CUDA_H
@@ -39,19 +39,20 @@ struct bs_exact_cuda_spec {
 	enum bs_exact_class precision;
 	enum bs_exact_route route;
 	uint32_t dims;      /* 2 or 3 */
-	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; for q, of the image */
+	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; for q, of the
+			       image */
 	uint32_t coils;     /* fhd; q has one */
 	uint32_t states;    /* accumulators (frames open at once), at least 1 */
 	uint64_t samples;
-	uint32_t chunk;     /* samples; 0: chosen */
+	uint32_t chunk; /* samples; 0: chosen */
 };
 
 struct bs_exact_cuda_info {
-	uint32_t chunk, chunks;    /* samples of a chunk, chunks of a frame */
-	const char *route;         /* "wgmma", "mma", "simt" */
-	uint64_t state_bytes;      /* of one accumulator */
-	uint64_t table_bytes;      /* of one chunk */
-	double products;           /* multiply-adds the tensor cores do for a whole frame */
+	uint32_t chunk, chunks; /* samples of a chunk, chunks of a frame */
+	const char *route;      /* "wgmma", "mma", "simt" */
+	uint64_t state_bytes;   /* of one accumulator */
+	uint64_t table_bytes;   /* of one chunk */
+	double products;        /* multiply-adds the tensor cores do for a whole frame */
 };
 
 struct bs_exact_cuda;
@@ -65,7 +66,8 @@ void bs_exact_cuda_close(struct bs_exact_cuda *plan);
 void bs_exact_cuda_info(const struct bs_exact_cuda *plan, struct bs_exact_cuda_info *info);
 
 void bs_exact_cuda_begin(struct bs_exact_cuda *plan, uint32_t state);
-/* data: the whole frame's, [coil][sample] with coil_stride complex samples between coils; q: NULL */
+/* data: the whole frame's, [coil][sample] with coil_stride complex samples between coils; q: NULL
+ */
 int bs_exact_cuda_chunk(struct bs_exact_cuda *plan, uint32_t state, uint32_t chunk,
 			const float *data, size_t coil_stride, struct CUstream_st *stream,
 			struct bs_fail *why);

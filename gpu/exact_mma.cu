@@ -1,9 +1,10 @@
 /*
- * gpu/exact_mma.cu - the exact sums' matrix product with mma.sync (compute capability 8.0 and later)
+ * gpu/exact_mma.cu - the exact sums' matrix product with mma.sync (compute capability 8.0 and
+ * later)
  *
- * Eight warps hold the same sums, in the same places, as the warpgroups of exact_wgmma.cu; the tables
- * come in by cp.async, MMA_STAGES blocks ahead; ldmatrix reads the right factor, whose core matrices
- * are just what it wants. See exact_tile.h for the arithmetic and the layouts.
+ * Eight warps hold the same sums, in the same places, as the warpgroups of exact_wgmma.cu; the
+ * tables come in by cp.async, MMA_STAGES blocks ahead; ldmatrix reads the right factor, whose core
+ * matrices are just what it wants. See exact_tile.h for the arithmetic and the layouts.
  */
 #include "gpu/cudacheck.h"
 #include "gpu/exact_tile.h"
@@ -16,14 +17,15 @@ static __device__ __forceinline__ uint32_t shared_address(const void *p)
 }
 
 template <int PRODUCTS> struct stage_layout {
-	static const int right = 0, y = EX_RIGHT_BYTES(PRODUCTS),
-			 x = y + EX_Q_BYTES(PRODUCTS), bytes = x + EX_P_BYTES(PRODUCTS);
+	static const int right = 0, y = EX_RIGHT_BYTES(PRODUCTS), x = y + EX_Q_BYTES(PRODUCTS),
+			 bytes = x + EX_P_BYTES(PRODUCTS);
 };
 
 static __device__ __forceinline__ void copy_in(uint32_t to, const unsigned char *from, int bytes)
 {
 	for (int i = (int)threadIdx.x * 16; i < bytes; i += EX_THREADS * 16)
-		asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + i), "l"(from + i)
+		asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + i),
+			     "l"(from + i)
 			     : "memory");
 }
 
@@ -95,7 +97,8 @@ static __device__ __forceinline__ void form(const unsigned char *x, const unsign
 			const int k = n & 2;
 
 			if (PRODUCTS == 3)
-				ex_split(v[2][k], v[2][k + 1], v[r][k], v[r][k + 1], hi[i][n], lo[i][n]);
+				ex_split(v[2][k], v[2][k + 1], v[r][k], v[r][k + 1], hi[i][n],
+					 lo[i][n]);
 			else
 				hi[i][n] = ex_bits(__hmul2(ex_half2(v[2][k]), ex_half2(v[r][k])));
 		}
@@ -104,7 +107,8 @@ static __device__ __forceinline__ void form(const unsigned char *x, const unsign
 
 /* Sixteen samples: this warp's rows by the tile's columns. */
 template <int PRODUCTS>
-static __device__ __forceinline__ void step(float (&acc)[EX_MT][EX_NR], const uint32_t (&hi)[EX_MT][4],
+static __device__ __forceinline__ void step(float (&acc)[EX_MT][EX_NR],
+					    const uint32_t (&hi)[EX_MT][4],
 					    const uint32_t (&lo)[EX_MT][4], uint32_t right)
 {
 #pragma unroll
@@ -131,8 +135,8 @@ static __device__ __forceinline__ void step(float (&acc)[EX_MT][EX_NR], const ui
 }
 
 template <int PRODUCTS>
-static __global__ __launch_bounds__(EX_THREADS, 1) void product_mma(
-	const __grid_constant__ struct ex_product a)
+static __global__ __launch_bounds__(EX_THREADS,
+				    1) void product_mma(const __grid_constant__ struct ex_product a)
 {
 	typedef stage_layout<PRODUCTS> at;
 	extern __shared__ __align__(128) unsigned char stages[];
@@ -162,7 +166,8 @@ static __global__ __launch_bounds__(EX_THREADS, 1) void product_mma(
 			asm volatile("cp.async.wait_group %0;" ::"n"(MMA_STAGES - 2) : "memory");
 			__syncthreads();
 			fetch<PRODUCTS>(a, w, first + n + MMA_STAGES - 1,
-					shared_address(stages + (n + MMA_STAGES - 1) % MMA_STAGES * at::bytes));
+					shared_address(stages + (n + MMA_STAGES - 1) % MMA_STAGES *
+									at::bytes));
 #pragma unroll
 			for (int k = 0; k < EX_BLOCK / 16; k++) {
 				uint32_t hi[EX_MT][4];
@@ -186,7 +191,8 @@ static __global__ __launch_bounds__(EX_THREADS, 1) void product_mma(
 
 static size_t shared_bytes(int products)
 {
-	return (size_t)MMA_STAGES * (EX_RIGHT_BYTES(products) + EX_P_BYTES(products) + EX_Q_BYTES(products));
+	return (size_t)MMA_STAGES *
+	       (EX_RIGHT_BYTES(products) + EX_P_BYTES(products) + EX_Q_BYTES(products));
 }
 
 int ex_prepare_mma(struct bs_fail *why)

@@ -21,10 +21,11 @@ static __device__ __forceinline__ float2 pair_of(const unsigned char *at, int lo
 	return v;
 }
 
-/* Two samples' part of the sums; x, y point at the pair's entries, right at its place in column 0. */
+/* Two samples' part of the sums; x, y point at the pair's entries, right at its place in column 0.
+ */
 template <int PRODUCTS>
-static __device__ __forceinline__ void two_samples(float (&sum)[EX_MT][EX_NR], const unsigned char *x,
-						   const unsigned char *y,
+static __device__ __forceinline__ void two_samples(float (&sum)[EX_MT][EX_NR],
+						   const unsigned char *x, const unsigned char *y,
 						   const unsigned char *right, float unit)
 {
 	const int row = PRODUCTS == 3 ? 64 : 32; /* bytes between rows of a side table */
@@ -45,7 +46,8 @@ static __device__ __forceinline__ void two_samples(float (&sum)[EX_MT][EX_NR], c
 	for (int c = 0; c < EX_COLS / 8; c++)
 #pragma unroll
 		for (int odd = 0; odd < 2; odd++) {
-			const float2 r = pair_of<PRODUCTS>(right + c * 128 + odd * 16, EX_LOW_BYTES);
+			const float2 r =
+				pair_of<PRODUCTS>(right + c * 128 + odd * 16, EX_LOW_BYTES);
 
 #pragma unroll
 			for (int i = 0; i < EX_MT; i++)
@@ -60,8 +62,8 @@ static __device__ __forceinline__ void two_samples(float (&sum)[EX_MT][EX_NR], c
 }
 
 template <int PRODUCTS>
-static __global__ __launch_bounds__(EX_THREADS) void product_simt(
-	const __grid_constant__ struct ex_product a)
+static __global__
+__launch_bounds__(EX_THREADS) void product_simt(const __grid_constant__ struct ex_product a)
 {
 	__shared__ __align__(16) unsigned char right[EX_RIGHT_BYTES(PRODUCTS)];
 	__shared__ __align__(16) unsigned char x[EX_P_BYTES(PRODUCTS)];
@@ -94,11 +96,10 @@ static __global__ __launch_bounds__(EX_THREADS) void product_simt(
 			/* sample m's place: k16, then t = (m % 8) / 2, then the half of sixteen */
 			const int at = (m & 7) / 2 * (row / 4) + (m >> 3 & 1) * (row / 8);
 
-			two_samples<PRODUCTS>(sum, x + at + (m / 16 * EX_P + p) * row,
-					      y + at + (m / 16 * EX_Q + (lane >> 2)) * row,
-					      right + m / 8 * EX_K8_BYTES + (m & 7) * 2 +
-						      (lane & 3) * 32,
-					      unit);
+			two_samples<PRODUCTS>(
+				sum, x + at + (m / 16 * EX_P + p) * row,
+				y + at + (m / 16 * EX_Q + (lane >> 2)) * row,
+				right + m / 8 * EX_K8_BYTES + (m & 7) * 2 + (lane & 3) * 32, unit);
 		}
 	}
 	ex_store(a, w.sums, thread, sum);

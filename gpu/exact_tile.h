@@ -25,18 +25,18 @@
 
 #include "core/err.h"
 
-#define EX_BLOCK   64               /* samples */
-#define EX_GROUP   256              /* samples between flushes to fp32 */
+#define EX_BLOCK   64  /* samples */
+#define EX_GROUP   256 /* samples between flushes to fp32 */
 #define EX_BLOCKS  (EX_GROUP / EX_BLOCK)
-#define EX_COLS    128              /* of a tile */
+#define EX_COLS    128               /* of a tile */
 #define EX_ROWS    (16384 / EX_COLS) /* of a tile */
-#define EX_Q       16               /* q of a tile: 8 pairs, cosines first */
-#define EX_P       (EX_ROWS / EX_Q) /* p of a tile, likewise */
-#define EX_MT      (EX_P / 8)       /* fragments of 64 rows a warpgroup has */
-#define EX_NR      (EX_COLS / 2)    /* sums of a thread in one of them */
-#define EX_THREADS 256              /* that hold the sums of a tile: 64 each */
+#define EX_Q       16                /* q of a tile: 8 pairs, cosines first */
+#define EX_P       (EX_ROWS / EX_Q)  /* p of a tile, likewise */
+#define EX_MT      (EX_P / 8)        /* fragments of 64 rows a warpgroup has */
+#define EX_NR      (EX_COLS / 2)     /* sums of a thread in one of them */
+#define EX_THREADS 256               /* that hold the sums of a tile: 64 each */
 #define EX_SUMS    64
-#define EX_SHIFT   6                /* tables are cos * 2^6, sin * 2^6: the low parts stay normal */
+#define EX_SHIFT   6 /* tables are cos * 2^6, sin * 2^6: the low parts stay normal */
 
 /* Bytes of one block's tables: products is 3 (high and low parts) or 1 (high parts). */
 #define EX_P_BYTES(products)     (EX_P * EX_BLOCK * ((products) == 3 ? 4 : 2))
@@ -118,7 +118,8 @@ static __device__ __forceinline__ __half2 ex_half2(uint32_t u)
 	return *reinterpret_cast<__half2 *>(&u);
 }
 
-/* hi + lo = (xh + xl)(yh + yl), less the product of the low parts: four operations for two values. */
+/* hi + lo = (xh + xl)(yh + yl), less the product of the low parts: four operations for two values.
+ */
 static __device__ __forceinline__ void ex_split(uint32_t xh, uint32_t xl, uint32_t yh, uint32_t yl,
 						uint32_t &hi, uint32_t &lo)
 {

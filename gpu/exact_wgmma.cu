@@ -1,10 +1,10 @@
 /*
  * gpu/exact_wgmma.cu - the exact sums' matrix product on Hopper's tensor cores (sm_90a)
  *
- * Two warpgroups of 128 rows each form the left factor in registers and multiply (wgmma, A from
+ * Two warpgroups of 64 rows each form the left factor in registers and multiply (wgmma, A from
  * registers, B from shared memory); one more brings the tables in by bulk copies, several blocks
- * ahead. A cluster of thread blocks shares q tile and column tile: each copies its part of
- * these tables to all. See exact_tile.h for the arithmetic and the layouts.
+ * ahead. See exact_tile.h for the arithmetic and the layouts. (Sharing the right factor within a
+ * cluster of two by multicast was tried: no faster, the caches keep up.)
  */
 #include "gpu/cudacheck.h"
 #include "gpu/exact_tile.h"
@@ -20,8 +20,8 @@
 /* Blocks on the way: of 38 KiB, or of 19. */
 template <int PRODUCTS> struct stage_layout {
 	static const int stages = PRODUCTS == 3 ? 5 : 10;
-	static const int right = 0, y = EX_RIGHT_BYTES(PRODUCTS),
-			 x = y + EX_Q_BYTES(PRODUCTS), bytes = x + EX_P_BYTES(PRODUCTS);
+	static const int right = 0, y = EX_RIGHT_BYTES(PRODUCTS), x = y + EX_Q_BYTES(PRODUCTS),
+			 bytes = x + EX_P_BYTES(PRODUCTS);
 };
 
 #if EX_HOPPER
@@ -44,7 +44,8 @@ static __device__ __forceinline__ void barrier_wait(uint32_t bar, uint32_t parit
 		     "@done bra.uni DONE;\n"
 		     "bra.uni WAIT;\n"
 		     "DONE:\n"
-		     "}" ::"r"(bar), "r"(parity)
+		     "}" ::"r"(bar),
+		     "r"(parity)
 		     : "memory");
 }
 
@@ -54,32 +55,17 @@ static __device__ __forceinline__ void barrier_expect(uint32_t bar, uint32_t byt
 		     : "memory");
 }
 
-/* Arrives at the same barrier of thread block `rank` of the cluster. It says that shared memory has been
- * read, nothing has been written: release at cluster scope would wait for all of memory. */
-static __device__ __forceinline__ void barrier_arrive(uint32_t bar, uint32_t rank)
+static __device__ __forceinline__ void barrier_arrive(uint32_t bar)
 {
-	asm volatile("{\n"
-		     ".reg .b32 there;\n"
-		     "mapa.shared::cluster.u32 there, %0, %1;\n"
-		     "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
-		     "}" ::"r"(bar), "r"(rank)
-		     : "memory");
+	asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
 }
 
 static __device__ __forceinline__ void copy_in(uint32_t to, const void *from, uint32_t bytes,
 					       uint32_t bar)
 {
 	asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-		     "[%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(bar)
-		     : "memory");
-}
-
-static __device__ __forceinline__ void copy_to_all(uint32_t to, const void *from, uint32_t bytes,
-						   uint32_t bar, uint16_t mask)
-{
-	asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-		     ".multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(to), "l"(from),
-		     "r"(bytes), "r"(bar), "h"(mask)
+		     "[%0], [%1], %2, [%3];" ::"r"(to),
+		     "l"(from), "r"(bytes), "r"(bar)
 		     : "memory");
 }
 
@@ -94,29 +80,28 @@ static __device__ __forceinline__ uint64_t right_descriptor(uint32_t at)
 static __device__ __forceinline__ void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t b,
 						int keep)
 {
-	asm volatile(
-		"{\n"
-		".reg .pred keep;\n"
-		"setp.ne.b32 keep, %69, 0;\n"
-		"wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
-		"{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-		"%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-		"%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
-		"%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63},"
-		"{%64,%65,%66,%67}, %68, keep, 1, 1, 0;\n"
-		"}"
-		: "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-		  "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-		  "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
-		  "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-		  "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-		  "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
-		  "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-		  "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-		  "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
-		  "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
-		  "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-		: "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
+	asm volatile("{\n"
+		     ".reg .pred keep;\n"
+		     "setp.ne.b32 keep, %69, 0;\n"
+		     "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
+		     "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
+		     "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
+		     "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
+		     "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63},"
+		     "{%64,%65,%66,%67}, %68, keep, 1, 1, 0;\n"
+		     "}"
+		     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+		       "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+		       "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
+		       "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+		       "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
+		       "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
+		       "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
+		       "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+		       "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
+		       "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
+		       "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+		     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
 }
 
 static __device__ __forceinline__ void fence(void)
@@ -135,9 +120,9 @@ template <int PENDING> static __device__ __forceinline__ void settle(void)
 }
 
 /*
- * A product whose A is in registers holds up the warp until the tensor core takes it. The warpgroups
- * take turns, so that one forms its fragments while the other's products run; left alone they fall
- * into step and the tensor core waits for both.
+ * A product whose A is in registers holds up the warp until the tensor core takes it. The
+ * warpgroups take turns, so that one forms its fragments while the other's products run; left alone
+ * they fall into step and the tensor core waits for both.
  */
 static __device__ __forceinline__ void turn_wait(int group)
 {
@@ -179,36 +164,26 @@ static __device__ __forceinline__ void keep(uint32_t (&hi)[STEPS][EX_MT][4],
 			}
 }
 
-template <int PRODUCTS, int CLUSTER>
+template <int PRODUCTS>
 static __device__ void produce(const struct ex_product &a, const struct ex_where &w, uint32_t base,
-			       uint32_t full, uint32_t empty, uint32_t rank)
+			       uint32_t full, uint32_t empty)
 {
 	typedef stage_layout<PRODUCTS> at;
 	const uint32_t xs = EX_P_BYTES(PRODUCTS);
 	const uint32_t ys = EX_Q_BYTES(PRODUCTS);
 	const uint32_t right = EX_RIGHT_BYTES(PRODUCTS);
-	const uint16_t all = (uint16_t)((1u << CLUSTER) - 1u);
 
 	for (int b = w.first * EX_BLOCKS, n = 0; b < w.last * EX_BLOCKS; b++, n++) {
-		uint32_t s = (uint32_t)(n % at::stages);
-		uint32_t bar = full + 8 * s;
-		uint32_t to = base + s * at::bytes;
-		const unsigned char *r = a.right + ((size_t)b * a.ctiles + w.ct) * right;
-		const unsigned char *y = a.y + ((size_t)b * a.qtiles + w.qt) * ys;
+		const uint32_t s = (uint32_t)(n % at::stages);
+		const uint32_t bar = full + 8 * s;
+		const uint32_t to = base + s * at::bytes;
 
 		barrier_wait(empty + 8 * s, (uint32_t)(n / at::stages + 1) & 1u);
 		barrier_expect(bar, at::bytes);
 		copy_in(to + at::x, a.x + ((size_t)b * a.ptiles + w.pt) * xs, xs, bar);
-		if (CLUSTER == 1) {
-			copy_in(to + at::right, r, right, bar);
-			copy_in(to + at::y, y, ys, bar);
-		} else {
-			const uint32_t rpart = right / CLUSTER;
-			const uint32_t ypart = ys / CLUSTER;
-
-			copy_to_all(to + at::right + rank * rpart, r + rank * rpart, rpart, bar, all);
-			copy_to_all(to + at::y + rank * ypart, y + rank * ypart, ypart, bar, all);
-		}
+		copy_in(to + at::y, a.y + ((size_t)b * a.qtiles + w.qt) * ys, ys, bar);
+		copy_in(to + at::right, a.right + ((size_t)b * a.ctiles + w.ct) * right, right,
+			bar);
 	}
 }
 
@@ -248,8 +223,9 @@ static __device__ __forceinline__ void form(const unsigned char *x, const unsign
 
 /* Sixteen samples of both tiles of rows: lo*hi, hi*lo, hi*hi. */
 template <int PRODUCTS>
-static __device__ __forceinline__ void step(float (&acc)[EX_MT][EX_NR], const uint32_t (&hi)[EX_MT][4],
-					    const uint32_t (&lo)[EX_MT][4], uint64_t right, int keep)
+static __device__ __forceinline__ void
+step(float (&acc)[EX_MT][EX_NR], const uint32_t (&hi)[EX_MT][4], const uint32_t (&lo)[EX_MT][4],
+     uint64_t right, int keep)
 {
 	const uint64_t low = right + (uint64_t)(EX_LOW_BYTES >> 4);
 
@@ -266,14 +242,14 @@ static __device__ __forceinline__ void step(float (&acc)[EX_MT][EX_NR], const ui
 		multiply(acc[i], hi[i], right, PRODUCTS == 3 || keep);
 }
 
-template <int PRODUCTS, int CLUSTER>
+template <int PRODUCTS>
 static __device__ void consume(const struct ex_product &a, const struct ex_where &w,
 			       unsigned char *base, uint32_t full, uint32_t empty)
 {
 	typedef stage_layout<PRODUCTS> at;
 	const int thread = (int)threadIdx.x - EX_PRODUCER;
 	const int lane = thread & 31;
-	const int STEPS = 2; /* of 16 samples, formed and issued together */
+	const int STEPS = 2;                      /* of 16 samples, formed and issued together */
 	const int entry = PRODUCTS == 3 ? 16 : 8; /* bytes of one lane's piece of a table */
 	const int p = (thread >> 7) * (EX_P / 2) + ((thread >> 5) & 3);
 	const int my_x = at::x + (p * 4 + (lane & 3)) * entry;
@@ -317,17 +293,23 @@ static __device__ void consume(const struct ex_product &a, const struct ex_where
 				fence();
 #pragma unroll
 				for (int j = 0; j < STEPS; j++)
-					step<PRODUCTS>(acc, hi[set][j], lo[set][j],
-						       right + (uint64_t)(((k + j) * 2 * EX_K8_BYTES) >> 4),
-						       b > 0 || k + j > 0);
+					step<PRODUCTS>(
+						acc, hi[set][j], lo[set][j],
+						right + (uint64_t)(((k + j) * 2 * EX_K8_BYTES) >>
+								   4),
+						b > 0 || k + j > 0);
 				commit();
 				turn_pass(thread >> 7);
 				settle<1>();
 				/* the products of the other set have ended: it may change now */
 				keep<PRODUCTS, STEPS>(hi[1 - set], lo[1 - set]);
-				/* and the block before this one has been read by all of this warp */
-				if (k == 0 && n > 0 && lane < CLUSTER)
-					barrier_arrive(empty + 8 * ((n - 1) % at::stages), (uint32_t)lane);
+				/* and the block before this one has been read by all of this warp
+				 */
+				if (k == 0 && n > 0) {
+					__syncwarp();
+					if (lane == 0)
+						barrier_arrive(empty + 8 * ((n - 1) % at::stages));
+				}
 			}
 		}
 		settle<0>();
@@ -344,9 +326,10 @@ static __device__ void consume(const struct ex_product &a, const struct ex_where
 }
 #endif
 
-template <int PRODUCTS, int CLUSTER>
-static __global__ __launch_bounds__(EX_PRODUCER + EX_THREADS, 1) void product_wgmma(
-	const __grid_constant__ struct ex_product a)
+template <int PRODUCTS>
+static __global__
+__launch_bounds__(EX_PRODUCER + EX_THREADS,
+		  1) void product_wgmma(const __grid_constant__ struct ex_product a)
 {
 #if EX_HOPPER
 	extern __shared__ __align__(1024) unsigned char stages[];
@@ -354,75 +337,58 @@ static __global__ __launch_bounds__(EX_PRODUCER + EX_THREADS, 1) void product_wg
 	const struct ex_where w = ex_find(a);
 	const uint32_t full = shared_address(bars);
 	const uint32_t empty = full + 8 * stage_layout<PRODUCTS>::stages;
-	uint32_t rank;
 
-	asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
 	if (threadIdx.x == 0) {
 		for (int s = 0; s < stage_layout<PRODUCTS>::stages; s++) {
 			barrier_init(full + 8 * s, 1);
-			barrier_init(empty + 8 * s, CLUSTER * EX_THREADS / 32);
+			barrier_init(empty + 8 * s, EX_THREADS / 32);
 		}
-		asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+		/* the copy engine must see them too */
+		asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 	}
-	asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+	__syncthreads();
 	if (threadIdx.x < EX_PRODUCER) {
 		asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
 		if (threadIdx.x == 0)
-			produce<PRODUCTS, CLUSTER>(a, w, shared_address(stages), full, empty, rank);
+			produce<PRODUCTS>(a, w, shared_address(stages), full, empty);
 	} else {
 		asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-		consume<PRODUCTS, CLUSTER>(a, w, stages, full, empty);
+		consume<PRODUCTS>(a, w, stages, full, empty);
 	}
-	/* nobody leaves while a neighbor may still write to its shared memory */
-	__syncwarp();
-	asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 #else
 	(void)a;
 #endif
 }
 
-typedef void (*product_kernel)(const struct ex_product);
-
-/* [products 3 or 1][cluster 1 or 2]; four leave multiprocessors idle, their groups hold 16 or 18 */
-static const product_kernel kernels[2][2] = {
-	{ product_wgmma<3, 1>, product_wgmma<3, 2> },
-	{ product_wgmma<1, 1>, product_wgmma<1, 2> },
-};
-
 static size_t shared_bytes(int products)
 {
-	return products == 3 ? (size_t)stage_layout<3>::stages * stage_layout<3>::bytes :
-			       (size_t)stage_layout<1>::stages * stage_layout<1>::bytes;
+	return products == 3 ? (size_t)stage_layout<3>::stages * stage_layout<3>::bytes
+			     : (size_t)stage_layout<1>::stages * stage_layout<1>::bytes;
 }
 
 int ex_prepare_wgmma(struct bs_fail *why)
 {
-	for (int n = 0; n < 4; n++)
-		BS_CUDA(cudaFuncSetAttribute((const void *)kernels[n / 2][n % 2],
-					     cudaFuncAttributeMaxDynamicSharedMemorySize,
-					     (int)shared_bytes(n / 2 == 0 ? 3 : 1)),
-			why);
+	BS_CUDA(cudaFuncSetAttribute((const void *)product_wgmma<3>,
+				     cudaFuncAttributeMaxDynamicSharedMemorySize,
+				     (int)shared_bytes(3)),
+		why);
+	BS_CUDA(cudaFuncSetAttribute((const void *)product_wgmma<1>,
+				     cudaFuncAttributeMaxDynamicSharedMemorySize,
+				     (int)shared_bytes(1)),
+		why);
 	return 0;
 }
 
 int ex_product_wgmma(const struct ex_product *a, int products, cudaStream_t stream,
 		     struct bs_fail *why)
 {
-	const int width = a->ptiles % 2 == 0 ? 1 : 0;
-	cudaLaunchAttribute attribute;
-	cudaLaunchConfig_t config;
+	const unsigned tiles = (unsigned)(a->ptiles * a->qtiles * a->ctiles * a->slices);
+	const unsigned threads = EX_PRODUCER + EX_THREADS;
 
-	attribute.id = cudaLaunchAttributeClusterDimension;
-	attribute.val.clusterDim.x = 1u << width;
-	attribute.val.clusterDim.y = 1;
-	attribute.val.clusterDim.z = 1;
-	config = cudaLaunchConfig_t();
-	config.gridDim = dim3((unsigned)(a->ptiles * a->qtiles * a->ctiles * a->slices));
-	config.blockDim = dim3(EX_PRODUCER + EX_THREADS);
-	config.dynamicSmemBytes = shared_bytes(products);
-	config.stream = stream;
-	config.attrs = &attribute;
-	config.numAttrs = 1;
-	BS_CUDA(cudaLaunchKernelEx(&config, kernels[products == 3 ? 0 : 1][width], *a), why);
+	if (products == 3)
+		product_wgmma<3><<<tiles, threads, shared_bytes(3), stream>>>(*a);
+	else
+		product_wgmma<1><<<tiles, threads, shared_bytes(1), stream>>>(*a);
+	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }

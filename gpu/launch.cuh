@@ -19,8 +19,9 @@ static __device__ __forceinline__ void bs_after_previous(void)
 }
 
 template <class... PARAMETERS, class... ARGUMENTS>
-static int bs_launch(void (*kernel)(PARAMETERS...), dim3 blocks, unsigned threads, size_t shared_bytes,
-		     bool follows, cudaStream_t stream, struct bs_fail *why, ARGUMENTS... arguments)
+static int bs_launch(void (*kernel)(PARAMETERS...), dim3 blocks, unsigned threads,
+		     size_t shared_bytes, bool follows, cudaStream_t stream, struct bs_fail *why,
+		     ARGUMENTS... arguments)
 {
 	cudaLaunchAttribute attribute;
 	cudaLaunchConfig_t config = cudaLaunchConfig_t();

@@ -15,7 +15,7 @@
 
 /* What the iterations share, in device memory. */
 struct cg_state {
-	double bb, rr, rz;   /* squared norms of b and r, and r^H z */
+	double bb, rr, rz; /* squared norms of b and r, and r^H z */
 	float alpha, beta;
 	int stop;
 	unsigned iterations; /* made */
@@ -26,7 +26,7 @@ struct cg_vectors {
 	const float2 *b;
 	float2 *x, *r, *p, *q;
 	const float *inverse;
-	double *partial;     /* [2][blocks] */
+	double *partial; /* [2][blocks] */
 	double *history;
 	struct cg_state *state;
 	uint64_t voxels;
@@ -43,7 +43,7 @@ struct bs_pcg_cuda {
 	cudaStream_t capture;
 	cudaGraphExec_t whole, first, one; /* a whole solve; its beginning; one iteration */
 	cudaEvent_t done[2];
-	int64_t longest_ns;      /* of one iteration, of the last solve */
+	int64_t longest_ns; /* of one iteration, of the last solve */
 	bool close;
 };
 
@@ -290,12 +290,13 @@ static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why
 	struct bs_toeplitz_step step;
 
 	if (s->maps != NULL) {
-		int err = bs_launch(direction, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, c->close,
-				    stream, why, c->v);
+		int err = bs_launch(direction, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0,
+				    c->close, stream, why, c->v);
 
-		return err != 0 ? err : bs_toeplitz_cuda_sense(s->normal, s->coils, s->maps,
-							       (const float *)c->v.p,
-							       (float *)c->v.q, stream, why);
+		return err != 0 ? err
+				: bs_toeplitz_cuda_sense(s->normal, s->coils, s->maps,
+							 (const float *)c->v.p, (float *)c->v.q,
+							 stream, why);
 	}
 	step.residual = (const float *)c->v.r;
 	step.inverse = c->v.inverse;
@@ -316,16 +317,17 @@ static int constraint(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail
 	memset(&none, 0, sizeof(none));
 	if (s->gram == NULL && s->c != NULL && s->lambda != 0.0) {
 		const dim3 rows((unsigned)((s->c->rows + CG_THREADS - 1) / CG_THREADS));
-		int err = bs_launch(s->c->is_complex ? constraint_rows<true> : constraint_rows<false>,
-				    rows, CG_THREADS, 0, c->close, stream, why, c->v, *s->c, c->rows);
+		int err =
+			bs_launch(s->c->is_complex ? constraint_rows<true> : constraint_rows<false>,
+				  rows, CG_THREADS, 0, c->close, stream, why, c->v, *s->c, c->rows);
 
 		if (err != 0)
 			return err;
 		from = c->rows;
 	}
 	if (m == NULL)
-		return bs_launch(finish_apply<CG_IDENTITY>, blocks, CG_THREADS, 0, c->close, stream, why,
-				 c->v, none, from);
+		return bs_launch(finish_apply<CG_IDENTITY>, blocks, CG_THREADS, 0, c->close, stream,
+				 why, c->v, none, from);
 	return bs_launch(m->is_complex ? finish_apply<CG_COMPLEX> : finish_apply<CG_REAL>, blocks,
 			 CG_THREADS, 0, c->close, stream, why, c->v, *m, from);
 }
@@ -337,8 +339,8 @@ static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *w
 	if (err == 0)
 		err = constraint(c, stream, why);
 	if (err == 0)
-		err = bs_launch(update, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, c->close, stream, why,
-				c->v);
+		err = bs_launch(update, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, c->close,
+				stream, why, c->v);
 	return err;
 }
 
@@ -352,8 +354,8 @@ static int make_graph(struct bs_pcg_cuda *c, bool from_start, uint32_t iteration
 
 	BS_CUDA(cudaStreamBeginCapture(c->capture, cudaStreamCaptureModeThreadLocal), why);
 	if (from_start)
-		err = bs_launch(begin, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, false, c->capture, why,
-				c->v);
+		err = bs_launch(begin, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, false,
+				c->capture, why, c->v);
 	for (uint32_t i = 0; i < iterations && err == 0; i++)
 		err = iterate(c, c->capture, why);
 	e = cudaStreamEndCapture(c->capture, &graph);
@@ -381,9 +383,10 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 	c->v.state = (struct cg_state *)bs_devmem_take(mem, sizeof(struct cg_state));
 	if (c->v.r == NULL || c->v.p == NULL || c->v.q == NULL || c->rows == NULL ||
 	    c->v.partial == NULL || c->v.history == NULL || c->v.state == NULL)
-		return bs_fail(why, BS_ERR_NOMEM,
-			       "conjugate gradients: vectors of %llu bytes do not fit the device arena",
-			       (unsigned long long)vector);
+		return bs_fail(
+			why, BS_ERR_NOMEM,
+			"conjugate gradients: vectors of %llu bytes do not fit the device arena",
+			(unsigned long long)vector);
 	err = bs_pinned_open(&c->pinned, BS_DEV_ALIGN + history_bytes(&c->spec), why);
 	if (err != 0)
 		return err;
@@ -458,8 +461,9 @@ int bs_pcg_cuda_queue(struct bs_pcg_cuda *c, uint32_t iterations, struct CUstrea
 		      struct bs_fail *why)
 {
 	if (iterations > c->spec.iterations)
-		return bs_fail(why, BS_ERR_SIZE, "conjugate gradients: %u iterations, planned for %u",
-			       iterations, c->spec.iterations);
+		return bs_fail(why, BS_ERR_SIZE,
+			       "conjugate gradients: %u iterations, planned for %u", iterations,
+			       c->spec.iterations);
 	if (iterations == c->spec.iterations) {
 		BS_CUDA(cudaGraphLaunch(c->whole, stream), why);
 		return 0;
@@ -476,9 +480,10 @@ int bs_pcg_cuda_wait(struct bs_pcg_cuda *c, struct CUstream_st *stream,
 	struct cg_state *state = (struct cg_state *)c->pinned.host;
 	double *history = (double *)(c->pinned.host + BS_DEV_ALIGN);
 
-	BS_CUDA(cudaMemcpyAsync(state, c->v.state, sizeof(*state), cudaMemcpyDeviceToHost, stream), why);
-	BS_CUDA(cudaMemcpyAsync(history, c->v.history, history_bytes(&c->spec), cudaMemcpyDeviceToHost,
-				stream),
+	BS_CUDA(cudaMemcpyAsync(state, c->v.state, sizeof(*state), cudaMemcpyDeviceToHost, stream),
+		why);
+	BS_CUDA(cudaMemcpyAsync(history, c->v.history, history_bytes(&c->spec),
+				cudaMemcpyDeviceToHost, stream),
 		why);
 	BS_CUDA(cudaStreamSynchronize(stream), why);
 	result->iterations = state->iterations;
@@ -489,8 +494,8 @@ int bs_pcg_cuda_wait(struct bs_pcg_cuda *c, struct CUstream_st *stream,
 }
 
 /* Two iterations queued at most; each that has ended is timed. */
-static int watch(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns, cudaStream_t stream,
-		 bool *late, struct bs_fail *why)
+static int watch(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns,
+		 cudaStream_t stream, bool *late, struct bs_fail *why)
 {
 	int64_t longest = c->longest_ns;
 	int64_t before;

@@ -1,14 +1,15 @@
 /*
  * gpu/pcg_cuda.h - conjugate gradients whole on the GPU: (F^H W F + lambda C^H C) x = b
  *
- * The twin of core/pcg.h over the Toeplitz operator (gpu/toeplitz_cuda.h; sense: its sum over coils)
- * and the constraint C (identity or a sparse matrix), with Jacobi's preconditioner or none. An
- * iteration is seven launches, a whole solve one CUDA graph; every scalar stays on the device. With a deadline it keeps two iterations queued and queues no
- * other when the longest iteration seen so far would end past it; one is always made.
- * b, x       [z][y][x] complex float, device; may not overlap
- * inverse    [z][y][x] float, device: 1 / diagonal of the matrix, or NULL (no preconditioner)
- * Dot products in double, in blocks of fixed size added in a fixed order: the same bits every run.
- * It also stops where p^H A p is not positive, and at the tolerance: what is queued then does nothing.
+ * The twin of core/pcg.h over the Toeplitz operator (gpu/toeplitz_cuda.h; sense: its sum over
+ * coils) and the constraint C (identity or a sparse matrix), with Jacobi's preconditioner or none.
+ * An iteration is seven launches, a whole solve one CUDA graph; every scalar stays on the device.
+ * With a deadline it keeps two iterations queued and queues no other when the longest iteration
+ * seen so far would end past it; one is always made. b, x       [z][y][x] complex float, device;
+ * may not overlap inverse    [z][y][x] float, device: 1 / diagonal of the matrix, or NULL (no
+ * preconditioner) Dot products in double, in blocks of fixed size added in a fixed order: the same
+ * bits every run. It also stops where p^H A p is not positive, and at the tolerance: what is queued
+ * then does nothing.
  *
  * need -> plan -> solve* -> close. plan may allocate beside the arena, solve allocates nothing and
  * waits for the stream. One caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM.
@@ -27,21 +28,21 @@ extern "C" {
 
 struct bs_pcg_cuda_system {
 	struct bs_toeplitz_cuda *normal;
-	uint32_t coils;        /* sense: of maps; else 1 */
-	const float *maps;     /* sense: device, [coil][z][y][x]; NULL: one image, no maps */
+	uint32_t coils;    /* sense: of maps; else 1 */
+	const float *maps; /* sense: device, [coil][z][y][x]; NULL: one image, no maps */
 	double lambda;
 	/* constraint: gram (C^H C) alone; or c and its adjoint; all NULL: the identity */
 	const struct bs_csr_cuda *gram, *c, *adjoint;
 	const float *inverse;
-	const float *b;        /* the right-hand side of every solve */
-	float *x;              /* where every solve leaves its result */
+	const float *b; /* the right-hand side of every solve */
+	float *x;       /* where every solve leaves its result */
 };
 
 struct bs_pcg_cuda_spec {
 	uint64_t voxels;
-	uint32_t iterations;   /* at most, of any solve */
-	double tolerance;      /* relative residual; 0: by iterations alone */
-	uint64_t rows;         /* of c, where there is no gram */
+	uint32_t iterations; /* at most, of any solve */
+	double tolerance;    /* relative residual; 0: by iterations alone */
+	uint64_t rows;       /* of c, where there is no gram */
 };
 
 struct bs_pcg_cuda;
@@ -60,7 +61,8 @@ int bs_pcg_cuda_wait(struct bs_pcg_cuda *plan, struct CUstream_st *stream,
 		     struct bs_pcg_result *result, struct bs_fail *why);
 /* queue and wait, watching the deadline. */
 int bs_pcg_cuda_solve(struct bs_pcg_cuda *plan, uint32_t iterations, int64_t deadline_ns,
-		      struct CUstream_st *stream, struct bs_pcg_result *result, struct bs_fail *why);
+		      struct CUstream_st *stream, struct bs_pcg_result *result,
+		      struct bs_fail *why);
 
 #ifdef __cplusplus
 }

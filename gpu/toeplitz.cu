@@ -6,374 +6,65 @@
 
 #include "core/protocol.h"
 #include "gpu/cudacheck.h"
-#include "gpu/dft.cuh"
-#include "gpu/launch.cuh"
-#include "gpu/dft.cuh"
-
-#define TP_THREADS 256
-#ifndef TP_MIDDLE_BLOCKS
-#define TP_MIDDLE_BLOCKS 3
-#endif
-
-/*
- * One line of G = A B points: n = t + B j and k = k1 + A k2. A threads share it. Going in, thread t
- * transforms its A values for each t it has (t, t + A, ...), turns them, exchanges, and thread k1
- * transforms B values: it ends with X[k1 + A k2]. Going back is the same in reverse, and the lower
- * half of the result alone is made.
- */
-struct tp_pass {
-	const float2 *in;
-	float2 *out;
-	const float *q;        /* middle pass: spectrum, at k * line + column */
-	const float2 *maps;    /* x passes of sense: [coil][z][y][x] */
-	const float2 *turns;   /* exp(-i2pi t k1 / G), [k1][t], then again [t][k1] */
-	int n;                 /* voxels of the axis */
-	int columns;           /* strided passes: contiguous values beside each other */
-	long long in_line, out_line;   /* from one point of a line to the next */
-	long long in_outer, out_outer; /* from one set of columns to the next; x passes: line to line */
-	long long in_coil, out_coil;   /* from one coil to the next; 0: all read the same */
-	int lines;             /* x passes */
-	int coils;             /* sense's last pass: sums over them */
-	struct bs_toeplitz_step step; /* the first pass of a step */
-	const int *stop;              /* nothing is done where this is set; NULL: always */
-};
-
-/* What the first pass along x reads. */
-enum { TP_PLAIN, TP_SENSE, TP_STEP };
-
-static __device__ __forceinline__ bool stopped(const struct tp_pass &a)
-{
-	return a.stop != NULL && *a.stop != 0;
-}
-
-/* p = z + beta p of one voxel, written back; z the residual, preconditioned. */
-static __device__ __forceinline__ float2 next_direction(const struct bs_toeplitz_step &s,
-							long long at, float beta)
-{
-	const float2 old = ((const float2 *)s.direction)[at];
-	float2 z = ((const float2 *)s.residual)[at];
-
-	if (s.inverse != NULL) {
-		const float w = __ldg(s.inverse + at);
-
-		z = make_float2(z.x * w, z.y * w);
-	}
-	z = make_float2(fmaf(beta, old.x, z.x), fmaf(beta, old.y, z.y));
-	((float2 *)s.direction)[at] = z;
-	return z;
-}
-
-/* Thread t's P sets of A values (zero from n on), transformed and turned, into v[u][k1]. */
-template <int A, int B> struct line_in {
-	static const int P = B / A;
-
-	template <class LOAD>
-	static __device__ __forceinline__ void start(float2 (&v)[P][A], int t, int n,
-						     const float2 *turns, LOAD load)
-	{
-#pragma unroll
-		for (int u = 0; u < P; u++)
-#pragma unroll
-			for (int j = 0; j < A / 2; j++) {
-				const int at = t + A * u + B * j;
-
-				v[u][j] = at < n ? load(at) : make_float2(0.0f, 0.0f);
-			}
-#pragma unroll
-		for (int u = 0; u < P; u++) {
-			bs_dft<A, -1>::template run<true>(v[u]);
-#pragma unroll
-			for (int k = 1; k < A; k++)
-				v[u][k] = bs_mul(v[u][k], __ldg(turns + k * B + t + A * u));
-		}
-	}
-};
-
-/* Lines along x: a warp has 32 / A of them, so the exchange needs no other warp. */
-template <int A, int B, int MODE>
-static __global__ __launch_bounds__(TP_THREADS) void x_in(const struct tp_pass a)
-{
-	extern __shared__ float2 exchange[];
-	const int t = (int)threadIdx.x % A;
-	const int line = (int)(blockIdx.x * (TP_THREADS / A) + threadIdx.x / A);
-	const bool mine = line < a.lines;
-	const float2 *in = a.in + blockIdx.y * a.in_coil + line * a.in_outer;
-	const float2 *map = a.maps + (long long)blockIdx.y * a.lines * a.n + (long long)line * a.n;
-	float2 *out = a.out + blockIdx.y * a.out_coil + line * a.out_outer;
-	float2 *mid = exchange + threadIdx.x / A * (A * (B + 1));
-	float2 v[B / A][A];
-	float2 w[B];
-	float beta = 0.0f;
-
-	bs_after_previous();
-	if (stopped(a))
-		return;
-	if (MODE == TP_STEP)
-		beta = *a.step.beta;
-	line_in<A, B>::start(v, t, mine ? a.n : 0, a.turns, [&](int at) {
-		return MODE == TP_STEP ? next_direction(a.step, (long long)line * a.n + at, beta) :
-		       MODE == TP_SENSE ? bs_mul(in[at], __ldg(map + at)) : in[at];
-	});
-#pragma unroll
-	for (int u = 0; u < B / A; u++)
-#pragma unroll
-		for (int k = 0; k < A; k++)
-			mid[k * (B + 1) + t + A * u] = v[u][k];
-	__syncwarp();
-#pragma unroll
-	for (int s = 0; s < B; s++)
-		w[s] = mid[t * (B + 1) + s];
-	bs_dft<B, -1>::run(w);
-	if (mine) {
-#pragma unroll
-		for (int k = 0; k < B; k++)
-			out[t + A * k] = w[k];
-	}
-}
-
-/* The way back from thread k1's B values: exchanged and transformed, v[u][j] at n = t + A u + B j. */
-template <int A, int B>
-static __device__ __forceinline__ void turn_back(float2 (&w)[B], int k1, const float2 *turns)
-{
-	bs_dft<B, 1>::run(w);
-#pragma unroll
-	for (int s = 0; s < B; s++)
-		w[s] = bs_mul_conj(w[s], __ldg(turns + A * B + s * A + k1));
-}
-
-template <int A, int B>
-static __device__ __forceinline__ void x_back(float2 (&v)[B / A][A], const float2 *in, float2 *mid,
-					      int t, bool mine, const float2 *turns)
-{
-	float2 w[B];
-
-#pragma unroll
-	for (int k = 0; k < B; k++)
-		w[k] = mine ? in[t + A * k] : make_float2(0.0f, 0.0f);
-	turn_back<A, B>(w, t, turns);
-	__syncwarp();
-#pragma unroll
-	for (int s = 0; s < B; s++)
-		mid[t * (B + 1) + s] = w[s];
-	__syncwarp();
-#pragma unroll
-	for (int u = 0; u < B / A; u++) {
-#pragma unroll
-		for (int k = 0; k < A; k++)
-			v[u][k] = mid[k * (B + 1) + t + A * u];
-		bs_dft<A, 1>::run(v[u]);
-	}
-}
-
-template <int A, int B, bool SENSE>
-static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass a)
-{
-	extern __shared__ float2 exchange[];
-	const int t = (int)threadIdx.x % A;
-	const int line = (int)(blockIdx.x * (TP_THREADS / A) + threadIdx.x / A);
-	const bool mine = line < a.lines;
-	const float2 *in = a.in + blockIdx.y * a.in_coil + line * a.in_outer;
-	float2 *out = a.out + blockIdx.y * a.out_coil + line * a.out_outer;
-	float2 *mid = exchange + threadIdx.x / A * (A * (B + 1));
-	float2 sum[B / A][A / 2] = {};
-
-	bs_after_previous();
-	if (stopped(a))
-		return;
-#pragma unroll 1
-	for (int c = 0; c < (SENSE ? a.coils : 1); c++) {
-		const float2 *map = a.maps + ((long long)c * a.lines + line) * a.n;
-		float2 v[B / A][A];
-
-		x_back<A, B>(v, in + c * a.in_coil, mid, t, mine, a.turns);
-#pragma unroll
-		for (int u = 0; u < B / A; u++)
-#pragma unroll
-			for (int j = 0; j < A / 2; j++) {
-				const int at = t + A * u + B * j;
-
-				if (!SENSE)
-					sum[u][j] = v[u][j];
-				else if (mine && at < a.n)
-					sum[u][j] = bs_add(sum[u][j],
-							   bs_mul_conj(v[u][j], __ldg(map + at)));
-			}
-	}
-#pragma unroll
-	for (int u = 0; u < B / A; u++)
-#pragma unroll
-		for (int j = 0; j < A / 2; j++) {
-			const int at = t + A * u + B * j;
-
-			if (mine && at < a.n)
-				out[at] = sum[u][j];
-		}
-}
-
-/* Strided lines: COLS columns beside each other share a block, so every access is a whole sector. */
-template <int A, int B> struct tile {
-	static const int cols = TP_THREADS / A, bytes = A * B * cols * (int)sizeof(float2);
-};
-
-/* between: what the caller wants under way while the exchange is waited for. */
-template <int A, int B, class BETWEEN>
-static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *in, long long line,
-						  int n, float2 *exchange, int t, int c,
-						  const float2 *turns, BETWEEN between)
-{
-	const int C = tile<A, B>::cols;
-	float2 v[B / A][A];
-
-	line_in<A, B>::start(v, t, n, turns, [&](int at) { return in[at * line]; });
-#pragma unroll
-	for (int u = 0; u < B / A; u++)
-#pragma unroll
-		for (int k = 0; k < A; k++)
-			exchange[(k * B + t + A * u) * C + c] = v[u][k];
-	between();
-	__syncthreads();
-#pragma unroll
-	for (int s = 0; s < B; s++)
-		w[s] = exchange[(t * B + s) * C + c];
-	bs_dft<B, -1>::run(w);
-}
-
-template <int A, int B>
-static __device__ __forceinline__ void strided_out(float2 (&w)[B], float2 *out, long long line, int n,
-						   float2 *exchange, int t, int c,
-						   const float2 *turns)
-{
-	const int C = tile<A, B>::cols;
-
-	turn_back<A, B>(w, t, turns);
-#pragma unroll
-	for (int s = 0; s < B; s++)
-		exchange[(t * B + s) * C + c] = w[s];
-	__syncthreads();
-#pragma unroll
-	for (int u = 0; u < B / A; u++) {
-		float2 v[A];
-
-#pragma unroll
-		for (int k = 0; k < A; k++)
-			v[k] = exchange[(k * B + t + A * u) * C + c];
-		bs_dft<A, 1>::run(v);
-#pragma unroll
-		for (int j = 0; j < A / 2; j++) {
-			const int at = t + A * u + B * j;
-
-			if (at < n)
-				out[at * line] = v[j];
-		}
-	}
-}
-
-template <int A, int B>
-static __global__ __launch_bounds__(TP_THREADS) void y_in(const struct tp_pass a)
-{
-	extern __shared__ float2 exchange[];
-	const int C = tile<A, B>::cols;
-	const int t = (int)threadIdx.x / C;
-	const int c = (int)threadIdx.x % C;
-	const long long column = (long long)blockIdx.x * C + c;
-	const float2 *in = a.in + blockIdx.z * a.in_coil + blockIdx.y * a.in_outer + column;
-	float2 *out = a.out + blockIdx.z * a.out_coil + blockIdx.y * a.out_outer + column;
-	float2 w[B];
-
-	bs_after_previous();
-	if (stopped(a))
-		return;
-	strided_in<A, B>(w, in, a.in_line, a.n, exchange, t, c, a.turns, []() {});
-#pragma unroll
-	for (int k = 0; k < B; k++)
-		out[(t + A * k) * a.out_line] = w[k];
-}
-
-template <int A, int B>
-static __global__ __launch_bounds__(TP_THREADS) void y_out(const struct tp_pass a)
-{
-	extern __shared__ float2 exchange[];
-	const int C = tile<A, B>::cols;
-	const int t = (int)threadIdx.x / C;
-	const int c = (int)threadIdx.x % C;
-	const long long column = (long long)blockIdx.x * C + c;
-	const float2 *in = a.in + blockIdx.z * a.in_coil + blockIdx.y * a.in_outer + column;
-	float2 *out = a.out + blockIdx.z * a.out_coil + blockIdx.y * a.out_outer + column;
-	float2 w[B];
-
-	bs_after_previous();
-	if (stopped(a))
-		return;
-#pragma unroll
-	for (int k = 0; k < B; k++)
-		w[k] = in[(t + A * k) * a.in_line];
-	strided_out<A, B>(w, out, a.out_line, a.n, exchange, t, c, a.turns);
-}
-
-/* In place. Coils are neighbors in the grid, so that they find Q's spectrum in the cache. */
-template <int A, int B>
-static __global__ __launch_bounds__(TP_THREADS, A == 16 && B == 16 ? TP_MIDDLE_BLOCKS : 1) void middle(const struct tp_pass a)
-{
-	extern __shared__ float2 exchange[];
-	const int C = tile<A, B>::cols;
-	const int t = (int)threadIdx.x / C;
-	const int c = (int)threadIdx.x % C;
-	const long long column = (long long)blockIdx.y * C + c;
-	float2 *data = a.out + blockIdx.x * a.out_coil + column;
-	const float *q = a.q + column;
-	float spectrum[B];
-	float2 w[B];
-
-	bs_after_previous();
-	if (stopped(a))
-		return;
-	strided_in<A, B>(w, data, a.out_line, a.n, exchange, t, c, a.turns, [&]() {
-#pragma unroll
-		for (int k = 0; k < B; k++)
-			spectrum[k] = __ldcs(q + (t + A * k) * a.out_line);
-	});
-#pragma unroll
-	for (int k = 0; k < B; k++)
-		w[k] = make_float2(w[k].x * spectrum[k], w[k].y * spectrum[k]);
-	__syncthreads();
-	strided_out<A, B>(w, data, a.out_line, a.n, exchange, t, c, a.turns);
-}
+#include "gpu/toeplitz_pass.cuh"
 
 typedef void (*pass_kernel)(const struct tp_pass);
 
-enum { TP_X_IN, TP_X_IN_SENSE, TP_X_IN_STEP, TP_X_OUT, TP_X_OUT_SENSE, TP_Y_IN, TP_Y_OUT, TP_MIDDLE, TP_KINDS };
+enum {
+	TP_X_IN,
+	TP_X_IN_SENSE,
+	TP_X_IN_STEP,
+	TP_X_OUT,
+	TP_X_OUT_SENSE,
+	TP_Y_IN,
+	TP_Y_OUT,
+	TP_MIDDLE,
+	TP_STREAMED,
+	TP_KINDS
+};
 
-#define TP_KERNELS(A, B)                                                                           \
-	{ A, B,                                                                                    \
-	  { x_in<A, B, TP_PLAIN>, x_in<A, B, TP_SENSE>, x_in<A, B, TP_STEP>, x_out<A, B, false>, x_out<A, B, true>,            \
-	    y_in<A, B>, y_out<A, B>, middle<A, B> } }
+#define TP_KERNELS(A, B, STREAM)                                                                   \
+	{                                                                                          \
+		A, B,                                                                              \
+		{                                                                                  \
+			x_in<A, B, TP_PLAIN>, x_in<A, B, TP_SENSE>, x_in<A, B, TP_STEP>,           \
+				x_out<A, B, false>, x_out<A, B, true>, y_in<A, B>, y_out<A, B>,    \
+				middle<A, B>, STREAM                                               \
+		}                                                                                  \
+	}
 
 static const struct tp_size {
 	int a, b;
 	pass_kernel kernel[TP_KINDS];
 } sizes[] = {
-	TP_KERNELS(8, 8),   TP_KERNELS(8, 16),  TP_KERNELS(16, 16),
-	TP_KERNELS(16, 32), TP_KERNELS(32, 32),
+	TP_KERNELS(8, 8, NULL),
+	TP_KERNELS(8, 16, (middle_stream<8, 16>)),
+	TP_KERNELS(16, 16, (middle_stream<16, 16>)),
+	TP_KERNELS(16, 32, NULL),
+	TP_KERNELS(32, 32, NULL),
 };
 
 struct bs_toeplitz_cuda {
 	struct bs_toeplitz_spec spec;
 	const struct tp_size *size[3];
-	int grid[3];         /* padded; 1 beyond dims */
+	int grid[3]; /* padded; 1 beyond dims */
 	float2 *turns[3];
-	float *spectrum;     /* [gz][gy][gx] */
-	float2 *first;       /* 3D: [coil][z Nz][y Ny][gx] */
-	float2 *last;        /* 3D: [coil][z Nz][gy][gx]; 2D: [coil][y Ny][gx] */
-	bool close;          /* launches may overlap (launch.cuh) */
-	const int *stop;     /* of the call under way */
+	float *spectrum; /* [gz][gy][gx] */
+	float2 *first;   /* 3D: [coil][z Nz][y Ny][gx] */
+	float2 *last;    /* 3D: [coil][z Nz][gy][gx]; 2D: [coil][y Ny][gx] */
+	bool close;      /* launches may overlap (launch.cuh) */
+	int streams;     /* blocks of the streamed middle pass that fit the device; 0: not used */
+	const int *stop; /* of the call under way */
 };
 
 static int shared_of(const struct tp_size *s, int kind)
 {
 	const int per = TP_THREADS / s->a;
 
-	return kind <= TP_X_OUT_SENSE ? per * s->a * (s->b + 1) * (int)sizeof(float2) :
-					s->a * s->b * per * (int)sizeof(float2);
+	if (kind <= TP_X_OUT_SENSE)
+		return per * s->a * (s->b + 1) * (int)sizeof(float2);
+	/* streamed: the exchange, the next tile's input (half) and spectrum (half) */
+	return (kind == TP_STREAMED ? 2 : 1) * s->a * s->b * per * (int)sizeof(float2);
 }
 
 static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *spec,
@@ -394,15 +85,16 @@ static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *sp
 		p->grid[i] = 1;
 		if (i >= spec->dims) {
 			if (n != 1)
-				return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: matrix[%u] is %u",
-					       i, n);
+				return bs_fail(why, BS_ERR_SIZE,
+					       "Toeplitz operator: matrix[%u] is %u", i, n);
 			continue;
 		}
 		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]) && p->size[i] == NULL; s++)
 			if (n >= 1 && (uint32_t)(sizes[s].a * sizes[s].b) + 1 >= 2 * n)
 				p->size[i] = &sizes[s];
 		if (p->size[i] == NULL)
-			return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: matrix[%u] is %u", i, n);
+			return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: matrix[%u] is %u", i,
+				       n);
 		p->grid[i] = p->size[i]->a * p->size[i]->b;
 	}
 	return 0;
@@ -520,9 +212,11 @@ static int transform_q(struct bs_toeplitz_cuda *p, const float *q, float2 *grid,
 {
 	const uint32_t *n = p->spec.matrix;
 	const size_t all = (size_t)p->grid[0] * p->grid[1] * p->grid[2];
-	const dim3 blocks((unsigned)(p->grid[0] + 127) / 128, (unsigned)p->grid[1], (unsigned)p->grid[2]);
+	const dim3 blocks((unsigned)(p->grid[0] + 127) / 128, (unsigned)p->grid[1],
+			  (unsigned)p->grid[2]);
 
-	spread_q<<<blocks, 128>>>(grid, (const float2 *)q, make_int3(p->grid[0], p->grid[1], p->grid[2]),
+	spread_q<<<blocks, 128>>>(grid, (const float2 *)q,
+				  make_int3(p->grid[0], p->grid[1], p->grid[2]),
 				  make_int3((int)n[0], (int)n[1], (int)n[2]));
 	BS_CUDA(cudaGetLastError(), why);
 	BS_CUFFT(cufftSetWorkArea(fft, work), why);
@@ -548,12 +242,14 @@ static int make_spectrum(struct bs_toeplitz_cuda *p, const float *q, struct bs_f
 	cufftResult r = cufftSetAutoAllocation(fft, 0);
 
 	if (r == CUFFT_SUCCESS)
-		r = cufftMakePlanMany(fft, (int)p->spec.dims, dims + 3 - p->spec.dims, NULL, 1, 0, NULL,
-				      1, 0, CUFFT_C2C, 1, &work);
-	err = r == CUFFT_SUCCESS ? 0 : bs_cufft_fail(why, r, "cufftMakePlanMany", __FILE__, __LINE__);
+		r = cufftMakePlanMany(fft, (int)p->spec.dims, dims + 3 - p->spec.dims, NULL, 1, 0,
+				      NULL, 1, 0, CUFFT_C2C, 1, &work);
+	err = r == CUFFT_SUCCESS ? 0
+				 : bs_cufft_fail(why, r, "cufftMakePlanMany", __FILE__, __LINE__);
 	if (err == 0)
 		err = bs_devmem_open(&temporary,
-				     bs_devmem_round(all * sizeof(float2)) + bs_devmem_round(work + 1),
+				     bs_devmem_round(all * sizeof(float2)) +
+					     bs_devmem_round(work + 1),
 				     "(spectrum of Q)", why);
 	if (err == 0) {
 		float2 *grid = (float2 *)bs_devmem_take(&temporary, all * sizeof(float2));
@@ -563,6 +259,29 @@ static int make_spectrum(struct bs_toeplitz_cuda *p, const float *q, struct bs_f
 	bs_devmem_close(&temporary);
 	(void)cufftDestroy(fft);
 	return err;
+}
+
+/* The streamed middle pass pays where each of its blocks has several tiles. */
+static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
+{
+	const struct tp_size *s = p->size[p->spec.dims - 1];
+	const long long tiles = (long long)p->grid[0] * (p->spec.dims == 3 ? p->grid[1] : 1) /
+				(TP_THREADS / s->a) * p->spec.coils;
+	int count = 0;
+	int each = 0;
+
+	if (s->kernel[TP_STREAMED] == NULL)
+		return 0;
+	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0), why);
+	BS_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+			&each, (const void *)s->kernel[TP_STREAMED], TP_THREADS,
+			(size_t)shared_of(s, TP_STREAMED)),
+		why);
+	if (each > 0 && tiles >= 2LL * count * each)
+		p->streams = count * each;
+	/* blocks that stay would be placed unevenly while the pass before them ends */
+	p->close = p->close && p->streams == 0;
+	return 0;
 }
 
 static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
@@ -576,7 +295,8 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 	p->first = (float2 *)bs_devmem_take(mem, first * p->spec.coils * sizeof(float2));
 	p->last = (float2 *)bs_devmem_take(mem, last * p->spec.coils * sizeof(float2));
 	for (int i = 0; i < 3; i++)
-		p->turns[i] = (float2 *)bs_devmem_take(mem, (size_t)p->grid[i] * 2 * sizeof(float2));
+		p->turns[i] =
+			(float2 *)bs_devmem_take(mem, (size_t)p->grid[i] * 2 * sizeof(float2));
 	if (p->spectrum == NULL || p->first == NULL || p->last == NULL || p->turns[0] == NULL ||
 	    p->turns[1] == NULL || p->turns[2] == NULL)
 		return bs_fail(why, BS_ERR_NOMEM,
@@ -588,12 +308,14 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 		make_turns<<<(unsigned)(p->grid[i] + 127) / 128, 128>>>(p->turns[i], s->a, s->b);
 		BS_CUDA(cudaGetLastError(), why);
 		for (int kind = 0; kind < TP_KINDS; kind++)
-			BS_CUDA(cudaFuncSetAttribute((const void *)s->kernel[kind],
-						     cudaFuncAttributeMaxDynamicSharedMemorySize,
-						     shared_of(s, kind)),
-				why);
+			if (s->kernel[kind] != NULL)
+				BS_CUDA(cudaFuncSetAttribute(
+						(const void *)s->kernel[kind],
+						cudaFuncAttributeMaxDynamicSharedMemorySize,
+						shared_of(s, kind)),
+					why);
 	}
-	return 0;
+	return choose_middle(p, why);
 }
 
 int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toeplitz_spec *spec,
@@ -698,6 +420,10 @@ static int middle_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStr
 	a.q = p->spectrum;
 	a.out_line = plane;
 	a.out_coil = plane * p->spec.matrix[axis];
+	a.columns = (int)plane;
+	a.coils = (int)coils;
+	if (p->streams > 0 && plane / per * coils >= p->streams)
+		return launch(p, axis, TP_STREAMED, dim3((unsigned)p->streams), &a, stream, why);
 	return launch(p, axis, TP_MIDDLE, dim3(coils, (unsigned)(plane / per)), &a, stream, why);
 }
 
@@ -711,8 +437,8 @@ static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, co
 	int err;
 
 	if (coils < 1 || coils > p->spec.coils)
-		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u coils, planned for %u", coils,
-			       p->spec.coils);
+		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u coils, planned for %u",
+			       coils, p->spec.coils);
 	err = x_pass(p, first, coils, (const float2 *)in, rows, maps, step, stream, why);
 	if (err == 0 && p->spec.dims == 3)
 		err = y_pass(p, TP_Y_IN, coils, stream, why);

@@ -3,13 +3,14 @@
  *
  * apply:  out[c](n) = sum_n' Q(n - n') in[c](n')
  * sense:  out(n) = sum_c conj(S_c(n)) sum_n' Q(n - n') S_c(n') in(n')
- * in, out, maps, q as in toeplitz.h and q.h, all in device memory; in and out may be the same array.
+ * in, out, maps, q as in toeplitz.h and q.h, all in device memory; in and out may be the same
+ * array.
  *
  * Five fused passes in 3D, three in 2D. Each transforms the lines of one axis in registers and one
  * exchange through shared memory; going in, only lines that hold voxels are read and the padding is
- * never stored; the pass of the last axis transforms, multiplies by Q's real spectrum and transforms
- * back; going out only what is wanted is kept. The padded size of an axis is the power of two that
- * is at least 2N - 1: any N up to 512 is legal.
+ * never stored; the pass of the last axis transforms, multiplies by Q's real spectrum and
+ * transforms back; going out only what is wanted is kept. The padded size of an axis is the power
+ * of two that is at least 2N - 1: any N up to 512 is legal.
  *
  * need -> plan -> { apply | sense }* -> close. plan waits for the GPU and takes temporary memory
  * beside the arena (freed before it returns), the others only queue work. One caller.
@@ -30,7 +31,8 @@ extern "C" {
 struct CUstream_st; /* cudaStream_t */
 struct bs_toeplitz_cuda;
 
-int bs_toeplitz_cuda_need(const struct bs_toeplitz_spec *spec, uint64_t *bytes, struct bs_fail *why);
+int bs_toeplitz_cuda_need(const struct bs_toeplitz_spec *spec, uint64_t *bytes,
+			  struct bs_fail *why);
 int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toeplitz_spec *spec,
 			  const float *q, struct bs_devmem *mem, struct bs_fail *why);
 void bs_toeplitz_cuda_close(struct bs_toeplitz_cuda *plan);
@@ -41,9 +43,9 @@ int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const 
 			   const float *in, float *out, struct CUstream_st *stream,
 			   struct bs_fail *why);
 /*
- * One image, and conjugate gradients' new direction in the same pass: direction = inverse residual +
- * *beta direction, out = T direction. inverse [voxel] float or NULL (ones); beta, stop (NULL: none) in
- * device memory; where *stop is set nothing is read or written.
+ * One image, and conjugate gradients' new direction in the same pass: direction = inverse residual
+ * + *beta direction, out = T direction. inverse [voxel] float or NULL (ones); beta, stop (NULL:
+ * none) in device memory; where *stop is set nothing is read or written.
  */
 struct bs_toeplitz_step {
 	const float *residual, *inverse;

@@ -18,8 +18,9 @@ static void print_row(void *arg, const struct bs_gpu_row *r)
 	(void)arg;
 	if (r->error >= 0.0)
 		(void)snprintf(error, sizeof(error), "%.1e", r->error);
-	printf("| %-46s | %9.4f | %9.4f | %9.4f | %6.2f | %8s | %s, median of %d |\n", r->name, r->median_ms,
-	       r->min_ms, r->floor_ms, r->median_ms / r->floor_ms, error, r->detail, r->n);
+	printf("| %-46s | %9.4f | %9.4f | %9.4f | %6.2f | %8s | %s, median of %d |\n", r->name,
+	       r->median_ms, r->min_ms, r->floor_ms, r->median_ms / r->floor_ms, error, r->detail,
+	       r->n);
 	(void)fflush(stdout);
 }
 #endif

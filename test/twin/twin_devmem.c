@@ -1,4 +1,5 @@
-/* test/twin/twin_devmem.c - a need too large is refused in words; a sealed device arena gives nothing */
+/* test/twin/twin_devmem.c - a need too large is refused in words; a sealed device arena gives
+ * nothing */
 #include "test/check.h"
 
 #if BS_GPU
