@@ -235,7 +235,7 @@ static void pass5(const float *x, float *y, uint32_t n, uint32_t s, const float 
 /* Elements of src that a transform of this size reads when `used` of them are not zero. */
 INLINE uint32_t lines_read(const struct bs_line *l, uint32_t used)
 {
-	return l->radix[0] % 2 == 0 && used <= l->size / 2 ? l->size / 2 : l->size;
+	return l->passes > 1 && l->radix[0] % 2 == 0 && used <= l->size / 2 ? l->size / 2 : l->size;
 }
 
 static void lines_transform(const struct bs_line *l, const float *src, float *dst, float *tmp,
@@ -251,7 +251,7 @@ static void lines_transform(const struct bs_line *l, const float *src, float *ds
 		int last = i + 1 == l->passes;
 		int from = i == 0 ? exchange : 0;
 		int to = last ? exchange : 0;
-		int half_in = i == 0 && !last && used <= l->size / 2;
+		int half_in = i == 0 && !last && lines_read(l, used) < l->size;
 		int half_out = last && i != 0 && wanted <= l->size / 2;
 
 		switch (radix) {

@@ -255,6 +255,7 @@ int main(void)
 		against_direct(2, 37, 22, 1, 3, BS_BASIS_BOX);
 		against_direct(3, 16, 16, 16, 1, BS_BASIS_DELTA);
 		against_direct(3, 19, 7, 12, 2, BS_BASIS_BOX);
+		against_direct(3, 4, 5, 4, 2, BS_BASIS_DELTA); /* lines of a single pass */
 		identity();
 	}
 	threads();
