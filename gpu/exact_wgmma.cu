@@ -341,7 +341,7 @@ __launch_bounds__(EX_PRODUCER + EX_THREADS,
 	if (threadIdx.x == 0) {
 		for (int s = 0; s < stage_layout<PRODUCTS>::stages; s++) {
 			barrier_init(full + 8 * s, 1);
-			barrier_init(empty + 8 * s, EX_THREADS / 32);
+			barrier_init(empty + 8 * s, EX_THREADS);
 		}
 		/* the copy engine must see them too */
 		asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
