@@ -303,13 +303,9 @@ static __device__ void consume(const struct ex_product &a, const struct ex_where
 				settle<1>();
 				/* the products of the other set have ended: it may change now */
 				keep<PRODUCTS, STEPS>(hi[1 - set], lo[1 - set]);
-				/* and the block before this one has been read by all of this warp
-				 */
-				if (k == 0 && n > 0) {
-					__syncwarp();
-					if (lane == 0)
-						barrier_arrive(empty + 8 * ((n - 1) % at::stages));
-				}
+				/* and this thread has read the block before this one */
+				if (k == 0 && n > 0)
+					barrier_arrive(empty + 8 * ((n - 1) % at::stages));
 			}
 		}
 		settle<0>();
