@@ -23,7 +23,7 @@ static const char usage_text[] =
 	"  --readouts N             of a frame (all lines for cartesian, pi/2 X for radial2d)\n"
 	"  --interleaves N          spiral2d, stack: in the plane\n"
 	"  --turns T                spiral2d, stack, cones: of one interleaf (Nyquist)\n"
-	"  --reach K                radial, spiral2d, stack, cones, tpi: largest |k| (0.5 cycles/voxel)\n"
+	"  --reach K                largest |k| of all but cartesian (0.5 cycles/voxel)\n"
 	"  --slices N               2D slices through the head (1)\n"
 	"  --name NAME              protocol name in the header (phantom)\n"
 	"and for both:\n"

@@ -2,10 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "board/command.h"
 #include "board/status.h"
 #include "config/config.h"
+#include "core/clock.h"
 #include "ipc/endpoint.h"
 
 #define DEFAULT_URL "ipc:///run/boreside/status.ipc"
@@ -17,36 +19,60 @@ static void print_fault(void *arg, const char *line)
 	(void)fprintf(stderr, "%s\n", line);
 }
 
-static int ask(const char *url, const char *what)
+/* One question, one answer into reply (NUL-terminated). */
+static int ask(const char *url, const char *what, char *reply, int wait_ms, struct bs_fail *why)
+{
+	struct bs_endpoint e;
+	size_t len = 0;
+	int rc = bs_endpoint_connect(&e, BS_ENDPOINT_STATUS_ASK, url, BS_STATUS_MAX, why);
+
+	if (rc != 0)
+		return rc;
+	rc = bs_endpoint_send(&e, what, strlen(what), NULL, 0, wait_ms, why);
+	if (rc == 0)
+		rc = bs_endpoint_recv(&e, reply, BS_STATUS_MAX - 1, &len, wait_ms, why);
+	bs_endpoint_close(&e);
+	reply[rc == 0 ? len : 0] = '\0';
+	return rc == 0 ? 0 : rc > 0 ? bs_fail(why, BS_ERR_TIMEOUT, "no service answers") : rc;
+}
+
+static int show(const char *url, const char *what)
 {
 	static char reply[BS_STATUS_MAX];
-	struct bs_endpoint e;
 	struct bs_fail why = { 0 };
-	size_t len = 0;
-	int rc = bs_endpoint_connect(&e, BS_ENDPOINT_STATUS_ASK, url, sizeof(reply), &why);
 
-	if (rc != 0) {
-		(void)fprintf(stderr, "boreside status: %s\n", why.text);
+	if (ask(url, what, reply, WAIT_MS, &why) != 0) {
+		(void)fprintf(stderr, "boreside status: %s: %s\n", url, why.text);
 		return 1;
 	}
-	rc = bs_endpoint_send(&e, what, strlen(what), NULL, 0, WAIT_MS, &why);
-	if (rc == 0)
-		rc = bs_endpoint_recv(&e, reply, sizeof(reply), &len, WAIT_MS, &why);
-	bs_endpoint_close(&e);
-	if (rc != 0) {
-		(void)fprintf(stderr, "boreside status: %s: %s\n", url,
-			      rc > 0 ? "no service answers" : why.text);
-		return 1;
-	}
-	(void)fwrite(reply, 1, len, stdout);
+	(void)fputs(reply, stdout);
 	return 0;
+}
+
+/* Until every worker is ready: what a script needs between `serve` and the first scan. */
+static int wait_ready(const char *url, double seconds)
+{
+	static char reply[BS_STATUS_MAX];
+	int64_t until_ns = bs_now_ns() + (int64_t)(seconds * 1e9);
+	const struct timespec pause = { 0, 20 * 1000 * 1000 };
+	struct bs_fail why = { 0 };
+
+	do {
+		if (ask(url, "ready", reply, 500, &why) == 0 && strcmp(reply, "yes\n") == 0)
+			return 0;
+		(void)nanosleep(&pause, NULL);
+	} while (bs_now_ns() < until_ns);
+	(void)fprintf(stderr, "boreside status: %s: not ready after %g s\n", url, seconds);
+	return 1;
 }
 
 int bs_cmd_status(int argc, char **argv)
 {
 	const char *file = NULL;
 	const char *what = "text";
-	struct bs_site *site;
+	const char *url = DEFAULT_URL;
+	double wait_s = -1.0;
+	struct bs_site *site = NULL;
 	int status = 1;
 
 	for (int i = 1; i < argc; i++) {
@@ -54,16 +80,22 @@ int bs_cmd_status(int argc, char **argv)
 			what = "json";
 		} else if (strcmp(argv[i], "-c") == 0 && i + 1 < argc) {
 			file = argv[++i];
+		} else if (strcmp(argv[i], "--wait") == 0 && i + 1 < argc) {
+			wait_s = atof(argv[++i]);
 		} else {
-			(void)fprintf(stderr, "usage: boreside status [-c FILE] [--json]\n");
+			(void)fprintf(stderr, "usage: boreside status [-c FILE] [--json | --wait SECONDS]\n"
+					      "  --wait: say nothing, end with 0 once the service is ready\n");
 			return 2;
 		}
 	}
-	if (file == NULL)
-		return ask(DEFAULT_URL, what);
-	site = malloc(sizeof(*site));
-	if (site != NULL && bs_config_load(site, file, print_fault, NULL) == 0)
-		status = ask(site->status_url, what);
+	if (file != NULL) {
+		site = malloc(sizeof(*site));
+		if (site == NULL || bs_config_load(site, file, print_fault, NULL) != 0)
+			goto out;
+		url = site->status_url;
+	}
+	status = wait_s >= 0.0 ? wait_ready(url, wait_s) : show(url, what);
+out:
 	free(site);
 	return status;
 }

@@ -22,8 +22,10 @@
 #define BS_JUMP_MAX    (UINT64_C(1) << 24) /* a number this far ahead is a fault, not a gap */
 /* A sender resends after 1 s without progress (WIRE.md, 6): a gap is one when that has not helped.
  */
-#define BS_GAP_NS  INT64_C(1500000000)
-#define BS_OPEN_NS INT64_C(60000000000) /* a header waits at most this long for recon to arm */
+#define BS_GAP_NS     INT64_C(1500000000)
+#define BS_OUTCOME_NS INT64_C(200000000)   /* an outcome is said again at most so often */
+#define BS_WATCH_NS   INT64_C(100000000)   /* the socket is looked at so often */
+#define BS_OPEN_NS    INT64_C(60000000000) /* a header waits at most this long for recon to arm */
 
 /* A message that is checked, and where its samples lie. */
 struct bs_item {
@@ -38,7 +40,10 @@ struct bs_item {
 struct ingest {
 	struct bs_worker_env *env;
 	struct bs_endpoint socket;
-	struct bs_scan_record *scan; /* in shared memory */
+	size_t message_max;
+	struct bs_endpoint_watch watch;
+	int64_t watched_ns, message_ns; /* the socket was looked at; a message came */
+	struct bs_scan_record *scan;    /* in shared memory */
 	struct bs_totals *totals;
 	enum bs_state state;
 	uint32_t recon_epoch; /* of the recon that this process counts on */
@@ -78,9 +83,9 @@ struct ingest {
 		char text[sizeof(((struct bs_fail *)0)->text)];
 	} refuse[BS_REFUSES_MAX];
 	uint32_t refuse_first, refuses;
-	bool outcome_due, ended_known;
-	uint64_t ended_session;
-	unsigned char outcome[BS_WIRE_OUTCOME_BYTES];
+	struct bs_scan_end *ended; /* the last scan's outcome, in shared memory */
+	bool outcome_due;
+	int64_t outcome_said_ns;
 };
 
 /* worker_ingest.c */

@@ -87,10 +87,11 @@ bool bs_ingest_flush(struct ingest *in)
 	if (in->ack_due && !in->accept_due && !flush_ack(in))
 		return false;
 	if (in->outcome_due) {
-		if (!say(in, BS_WIRE_OUTCOME, in->ended_session, bs_now_ns(), in->outcome,
-			 sizeof(in->outcome)))
+		if (!say(in, BS_WIRE_OUTCOME, in->ended->session, bs_now_ns(), in->ended->outcome,
+			 BS_WIRE_OUTCOME_BYTES))
 			return false;
 		in->outcome_due = false;
+		in->outcome_said_ns = in->said_ns;
 		if (in->accept_due)
 			return bs_ingest_flush(in);
 	}

@@ -285,6 +285,8 @@ static void judge(struct ingest *in, struct bs_wire_outcome *o)
 	}
 }
 
+_Static_assert(BS_SCAN_END_BYTES == BS_WIRE_OUTCOME_BYTES, "an outcome fits the shared memory");
+
 void bs_ingest_end(struct ingest *in, enum bs_happening on)
 {
 	struct bs_scan_record *s = in->scan;
@@ -297,10 +299,12 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on)
 				     .late = atomic_load(&s->images_late) };
 
 	judge(in, &o);
-	bs_wire_put_outcome(in->outcome, &o);
 	in->accept_due = false;
-	in->outcome_due = in->ended_known = true;
-	in->ended_session = s->session;
+	in->outcome_due = true;
+	atomic_store(&in->ended->known, 0);
+	in->ended->session = s->session;
+	bs_wire_put_outcome(in->ended->outcome, &o);
+	atomic_store(&in->ended->known, 1);
 	bs_ingest_drop_held(in);
 	atomic_store(&s->open, 0);
 	bs_worker_say(in->env, BS_EVENT_OUTCOME, o.code,

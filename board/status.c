@@ -364,3 +364,12 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 		put(&d, "! %.511s\n", s->error[i % BS_LAST_ERRORS]);
 	return d.full ? BS_ERR_NOMEM : (int)d.len;
 }
+
+int bs_status_ready(char *out, size_t cap, const struct bs_shm *shm)
+{
+	bool ready = true;
+
+	for (int i = 0; i < BS_WORKERS; i++)
+		ready &= atomic_load(&shm->s->worker[i].phase) == BS_PHASE_READY;
+	return snprintf(out, cap, "%s\n", ready ? "yes" : "no");
+}

@@ -34,6 +34,8 @@ static void *serve(void *arg)
 			continue;
 		if (rc == 0 && len == 4 && memcmp(request, "text", 4) == 0)
 			n = bs_status_text(s->reply, sizeof(s->reply), s->shm);
+		else if (rc == 0 && len == 5 && memcmp(request, "ready", 5) == 0)
+			n = bs_status_ready(s->reply, sizeof(s->reply), s->shm);
 		else
 			n = bs_status_json(s->reply, sizeof(s->reply), s->shm);
 		if (n > 0)

@@ -28,9 +28,9 @@
 #define GRACE_NS    (5000 * MS)   /* a scan in flight has this long after SIGTERM */
 #define DRAIN_NS    (5000 * MS)   /* each worker then, to hand over what it has */
 #define BUSY_NS     (600000 * MS) /* arming, or one call of an engine, takes at most this */
-#define QUICK_NS    (10000 * MS)  /* deaths closer together than this are a series */
+#define QUICK_NS    (2000 * MS)   /* a worker that lived shorter than this is one of a series */
 #define SERIES_FREE 3             /* of a series, so many are replaced at once */
-#define PAUSE_NS    (5000 * MS)   /* longest pause before another start */
+#define PAUSE_NS    (2000 * MS)   /* longest pause before another start */
 #define FIRST_FD    32            /* our descriptors lie above those that workers get */
 
 struct child {

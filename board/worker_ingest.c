@@ -42,6 +42,11 @@ static bool in_scan(const struct ingest *in)
 	       in->state == BS_STATE_ABORTING;
 }
 
+static bool is_ended(const struct ingest *in, uint64_t session)
+{
+	return atomic_load(&in->ended->known) != 0 && in->ended->session == session;
+}
+
 /* A header while no scan can begin: it waits, or ends the scan before it. True: it waits. */
 static bool open_waits(struct ingest *in, const struct bs_wire *w, int64_t now)
 {
@@ -78,7 +83,7 @@ static int take_open(struct ingest *in, const struct bs_wire *w, const unsigned 
 		in->accept_due = in->state == BS_STATE_SCANNING;
 		return 0;
 	}
-	if (!in_scan(in) && in->ended_known && w->session == in->ended_session) {
+	if (!in_scan(in) && is_ended(in, w->session)) {
 		in->outcome_due = true;
 		return 0;
 	}
@@ -135,9 +140,10 @@ static void out_of_turn(struct ingest *in, const struct bs_wire *w)
 {
 	struct bs_fail why;
 
-	if (in->ended_known && w->session == in->ended_session) {
-		if (w->kind == BS_WIRE_CLOSE)
-			in->outcome_due = true; /* what was under way when it ended is not news */
+	if (is_ended(in, w->session)) { /* what was under way when it ended is not news; once is
+					   enough */
+		if (w->kind == BS_WIRE_CLOSE || bs_now_ns() - in->outcome_said_ns > BS_OUTCOME_NS)
+			in->outcome_due = true;
 		return;
 	}
 	(void)bs_fail(&why, BS_ERR_STATE,
@@ -214,7 +220,8 @@ static bool receive(struct ingest *in)
 			break;
 		bs_count(&in->totals->messages, 1);
 		bs_count(&in->totals->bytes, len);
-		settle(in, msg, len, bs_now_ns());
+		in->message_ns = bs_now_ns();
+		settle(in, msg, len, in->message_ns);
 		bs_worker_beat(in->env);
 		any = true;
 		if (in->ack_due)
@@ -300,6 +307,27 @@ static bool watch_stop(struct ingest *in, int64_t now)
 	return in->state == BS_STATE_STOPPED && in->waiting == NULL;
 }
 
+/* False: the socket is lost, and only a new process helps. */
+static bool watch_socket(struct ingest *in, int64_t now)
+{
+	struct bs_fail why;
+
+	if (now - in->watched_ns < BS_WATCH_NS)
+		return true;
+	in->watched_ns = now;
+	if (!bs_endpoint_wedged(&in->socket, &in->watch, in->message_ns, now))
+		return true;
+	bs_worker_say(in->env, BS_EVENT_FAULT, BS_ERR_IO, NULL,
+		      "the k-space socket hangs up on every sender: it is made anew");
+	bs_endpoint_close(&in->socket);
+	in->watch = (struct bs_endpoint_watch){ 0 };
+	if (bs_endpoint_bind(&in->socket, BS_ENDPOINT_KSPACE, in->env->site.kspace_url,
+			     in->message_max, &why) == 0)
+		return true;
+	bs_worker_say(in->env, BS_EVENT_FAULT, why.code, NULL, why.text);
+	return false;
+}
+
 static bool has_work(const struct ingest *in)
 {
 	const struct bs_shared *s = in->env->shm.s;
@@ -318,7 +346,8 @@ static bool has_work(const struct ingest *in)
 	       bs_pool_in_use(in->env->shm.acq_pool) < in->env->shm.acq_pool->slots;
 }
 
-static void work(struct ingest *in)
+/* 0, or the exit status that asks for a new process. */
+static int work(struct ingest *in)
 {
 	struct bs_worker_env *env = in->env;
 
@@ -329,7 +358,9 @@ static void work(struct ingest *in)
 		watch_others(in);
 		watch_time(in, now);
 		if (watch_stop(in, now))
-			return;
+			return 0;
+		if (!any && !watch_socket(in, now))
+			return BS_EXIT_REPLACE;
 		bool said = bs_ingest_flush(in);
 
 		if (any) {
@@ -354,7 +385,7 @@ static void say_goodbye(struct ingest *in)
 	const struct timespec moment = { 0, 20000000 };
 	int64_t until = bs_now_ns() + 200000000;
 
-	if (!in->ended_known)
+	if (!atomic_load(&in->ended->known))
 		return;
 	while (!bs_ingest_flush(in) && bs_now_ns() < until) {
 		(void)nanosleep(&moment, NULL);
@@ -370,19 +401,20 @@ int bs_worker_ingest(struct bs_worker_env *env)
 {
 	static struct ingest in;
 	struct bs_fail why = { 0 };
-	size_t message_max = (size_t)env->shm.s->pools.acq_bytes + BS_WIRE_BYTES + BS_MRD_ACQ_BYTES;
 	uint32_t slots = env->shm.acq_pool->slots;
 
 	in.env = env;
 	in.scan = &env->shm.s->scan;
 	in.totals = &env->shm.s->totals;
+	in.ended = &env->shm.s->ended;
+	in.message_max = (size_t)env->shm.s->pools.acq_bytes + BS_WIRE_BYTES + BS_MRD_ACQ_BYTES;
 	/* Half of the pool: what is held beyond a gap never keeps the missing message out. */
 	in.window = slots / 2 < BS_HELD_MAX ? slots / 2 : BS_HELD_MAX;
 	bs_worker_phase(env, BS_PHASE_ARMING);
-	if (message_max < MESSAGE_MAX)
-		message_max = MESSAGE_MAX;
-	bs_endpoint_tune_malloc(message_max);
-	if (bs_endpoint_bind(&in.socket, BS_ENDPOINT_KSPACE, env->site.kspace_url, message_max,
+	if (in.message_max < MESSAGE_MAX)
+		in.message_max = MESSAGE_MAX;
+	bs_endpoint_tune_malloc(in.message_max);
+	if (bs_endpoint_bind(&in.socket, BS_ENDPOINT_KSPACE, env->site.kspace_url, in.message_max,
 			     &why) != 0) {
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		return BS_EXIT_HOPELESS;
@@ -391,8 +423,9 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	in.recon_epoch = atomic_load(&env->shm.s->worker[BS_WORKER_RECON].epoch);
 	bs_ingest_resume(&in);
 	bs_worker_phase(env, BS_PHASE_READY);
-	work(&in);
+	int status = work(&in);
+
 	say_goodbye(&in);
 	bs_endpoint_close(&in.socket);
-	return 0;
+	return status;
 }

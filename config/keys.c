@@ -122,7 +122,7 @@ P("trajectory.interleaves", BS_KEY_INT, "", "0", 0, 65535, NULL, traj.interleave
 P("trajectory.turns", BS_KEY_NUMBER, "turns", "0.0", 0, 10000, NULL, traj.turns,
   "spiral2d, stack, cones: turns of one interleaf (at the equator); 0: as many as Nyquist asks"),
 P("trajectory.reach", BS_KEY_NUMBER, "cycles/voxel", "0.5", 0.05, 0.5, NULL, traj.reach,
-  "radial2d, radial3d, spiral2d, stack, cones, tpi: how far from the center of k-space samples lie"),
+  "generated types but cartesian: how far from the center of k-space samples lie"),
 P("trajectory.seed", BS_KEY_LONG, "", "1", 0, 0x1p63, NULL, traj.seed,
   "random: the seed"),
 P("trajectory.third_ignored", BS_KEY_BOOL, "", "false", 0, 0, NULL, traj.third_ignored,

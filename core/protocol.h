@@ -51,7 +51,7 @@ struct bs_traj_spec {
 	enum bs_traj_unit unit;  /* of the file and of the stream */
 	uint32_t interleaves;    /* spiral2d, stack: in-plane interleaves */
 	double turns;            /* spiral2d, stack, cones: turns of one interleaf; 0: Nyquist */
-	double reach;            /* radial, spiral2d, stack, cones, tpi: largest radius; 0: 0.5 */
+	double reach;            /* all but cartesian and file: largest radius (random: half the cube); 0: 0.5 */
 	uint64_t seed;           /* random */
 	bool third_ignored;      /* 2D with three trajectory dimensions: ignore the third (else it must be 0) */
 	double tolerance;        /* largest difference between stream and table, cycles per voxel */

@@ -8,7 +8,7 @@
  *   radial3d   the same in 3D, directions by the 2D golden means
  *   spiral2d   Archimedean, from the center out, constant speed, interleaves rotated evenly
  *   stack      spiral2d in the plane, kz on the grid: one partition for each voxel of z
- *   random     uniform in the cube
+ *   random     uniform in the cube |kx|, |ky|, |kz| <= kmax
  *   cones      spirals on nested cones around z, from the center out, constant speed
  *   tpi        cones whose radial speed falls with 1/k^2 beyond a radius, so density stays even
  * Sources: Winkelmann 2007, Chan 2009 (core/traj.h); Irarrazabal, Nishimura, Magn Reson Med
@@ -175,14 +175,14 @@ static int spiral(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail
 	return 0;
 }
 
-static void random_cube(struct bs_traj *t, uint64_t seed)
+static void random_cube(struct bs_traj *t, double half, uint64_t seed)
 {
 	size_t values = (size_t)t->readouts * t->samples * t->dims;
 	struct bs_random random;
 
 	bs_random_seed(&random, seed);
 	for (size_t i = 0; i < values; i++)
-		t->k[i] = fold(bs_random_uniform(&random) - 0.5);
+		t->k[i] = fold(2.0 * half * (bs_random_uniform(&random) - 0.5));
 }
 
 /* The polar angle of cone j of n. */
@@ -434,7 +434,7 @@ int bs_traj_make(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail 
 		err = spiral(t, p, why);
 		break;
 	case BS_TRAJ_RANDOM:
-		random_cube(t, p->traj.seed);
+		random_cube(t, reach(p), p->traj.seed);
 		break;
 	case BS_TRAJ_CONES:
 	case BS_TRAJ_TPI:

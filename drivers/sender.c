@@ -12,6 +12,9 @@
 int bs_sender_open(struct bs_sender *s, size_t ring_bytes, struct bs_fail *why)
 {
 	memset(s, 0, sizeof(*s));
+	if (ring_bytes > BS_SENDER_RING_MAX)
+		return bs_fail(why, BS_ERR_NOMEM, "sender: a ring of %zu bytes, at most %llu",
+			       ring_bytes, (unsigned long long)BS_SENDER_RING_MAX);
 	s->ring_bytes = ring_bytes & ~(size_t)(ALIGN - 1);
 	s->ring = malloc(s->ring_bytes > 0 ? s->ring_bytes : 1);
 	s->item = calloc(BS_SENDER_WINDOW, sizeof(*s->item));

@@ -14,7 +14,7 @@ struct engine {
 	const float *maps;
 };
 
-static struct bs_nufft_spec spec_of(const struct bs_protocol *p)
+struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p)
 {
 	struct bs_nufft_spec s = { .dims = p->dims,
 				   .coils = p->coils,
@@ -37,7 +37,7 @@ static struct bs_nufft_spec spec_of(const struct bs_protocol *p)
 
 static int gridding_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	struct bs_nufft_spec s = spec_of(p);
+	struct bs_nufft_spec s = bs_gridding_spec(p);
 
 	bs_need_add(need, "coil images", p->coils, bs_protocol_voxels(p) * 8u);
 	return bs_nufft_need(&s, need, why);
@@ -54,7 +54,7 @@ static void gridding_disarm(void *self)
 static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 			const struct bs_arm_env *env, struct bs_fail *why)
 {
-	struct bs_nufft_spec s = spec_of(p);
+	struct bs_nufft_spec s = bs_gridding_spec(p);
 	struct engine *e = calloc(1, sizeof(*e));
 	float *weight = malloc((size_t)s.samples * sizeof(*weight));
 	int rc;

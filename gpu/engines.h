@@ -17,10 +17,17 @@ extern "C" {
 int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 		   struct bs_fail *why);
 
+/* gridding's operator for a protocol: chunks, states, accuracy; the same for both twins. */
+struct bs_nufft_spec;
+struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p);
+
 extern const struct bs_engine bs_engine_gridding_host, bs_engine_cartesian_host, bs_engine_noop;
 #if BS_GPU
 extern const struct bs_engine bs_engine_ls_cuda, bs_engine_sense_cuda;
 #endif
+
+/* Only in a build with GPU=1. */
+extern const struct bs_engine bs_engine_gridding_cuda, bs_engine_cartesian_cuda;
 
 #ifdef __cplusplus
 }

@@ -14,7 +14,7 @@
 #include "gpu/devmem.h"
 #include "gpu/lines.cuh"
 
-#define BS_LINE_MAX 2048u
+#define BS_LINE_MAX 4096u
 
 struct bs_line_pass {
 	struct bs_line_plan line;

@@ -64,7 +64,7 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
 
 	bytes[TABLES] = c->chunks * (up(c->chunk * 4) * (3 + x->dims) +
 				     up(c->tasks * sizeof(struct bs_sector_task)) +
-				     up((sectors + 1) * 4)) +
+				     2 * up(sectors * sizeof(uint2))) +
 			up(s->samples * 4) + (c->planes > 1 ? up(c->points * c->planes * 4) : 0);
 	bytes[ROOTS] = bs_line_bytes(s->matrix[2]);
 	for (uint32_t a = 0; a < 3; a++)
@@ -129,6 +129,32 @@ static int upload(const T **to, const T *from, uint64_t count, struct bs_devmem 
 	return 0;
 }
 
+/* More copies of a sector than this are added up first, by a kernel of their own. */
+#define CROWD 6u
+
+static int upload_ranges(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_devmem *mem,
+			 struct bs_fail *why)
+{
+	uint2 *range = (uint2 *)malloc(2 * (size_t)s->sectors * sizeof(*range));
+	uint2 *crowd = range + s->sectors;
+	int rc;
+
+	if (range == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: %u sectors", s->sectors);
+	for (uint32_t i = 0; i < s->sectors; i++) {
+		range[i] = make_uint2(s->task_of[i], s->task_of[i + 1] - s->task_of[i]);
+		if (range[i].y <= CROWD)
+			continue;
+		crowd[d->crowds++] = range[i];
+		range[i].y = 1;
+	}
+	rc = upload<uint2>(&d->range, range, s->sectors, mem, why);
+	if (rc == 0 && d->crowds > 0)
+		rc = upload<uint2>(&d->crowd, crowd, d->crowds, mem, why);
+	free(range);
+	return rc;
+}
+
 static int upload_samples(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_devmem *mem,
 			  struct bs_fail *why)
 {
@@ -141,7 +167,7 @@ static int upload_samples(bs_nufft_dev *d, const struct bs_sectors *s, struct bs
 	if (rc == 0)
 		rc = upload<struct bs_sector_task>(&d->task, s->task, s->tasks, mem, why);
 	if (rc == 0)
-		rc = upload<uint32_t>(&d->task_of, s->task_of, s->sectors + 1ull, mem, why);
+		rc = upload_ranges(d, s, mem, why);
 	d->points = s->samples;
 	d->tasks = s->tasks;
 	return rc;
@@ -460,7 +486,7 @@ static int spread(struct bs_nufft_cuda *p, const struct chunk *c, const float2 *
 	p->kernels.spread<<<blocks, p->kernels.spread_threads, p->kernels.spread_bytes, stream>>>(
 		c->dev, p->choice.mixed ? p->mixed : data, p->scratch);
 	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return bs_nufft_merge(&c->dev, p->choice.lanes, p->scratch, stream, why);
 }
 
 /* What is left when half holds lines along x. */

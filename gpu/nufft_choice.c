@@ -9,7 +9,7 @@
 #include "gpu/window.h"
 
 /* Cells of a sector: the border that padding adds against the blocks that fit a multiprocessor. */
-static const uint32_t sides[2][3] = { { 16, 16, 1 }, { 16, 8, 8 } };
+static const uint32_t sides[2][3] = { { 16, 16, 1 }, { 8, 8, 8 } };
 
 /* Seconds of one channel on a large device, near enough to rank choices: a padded sector is written
  * and read, a cell passes three more times; window cells run at the rate that was measured. */

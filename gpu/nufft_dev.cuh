@@ -19,13 +19,14 @@ struct bs_nufft_dev {
 	const float *offset; /* [axis][points] */
 	const float *weight; /* in sorted order; NULL: applied already */
 	const struct bs_sector_task *task;
-	const uint32_t *task_of;
+	const uint2 *range;  /* [sector] first task, tasks: 1 after merging */
+	const uint2 *crowd;  /* sectors whose tasks are merged: first task, tasks */
 	const struct bs_sector_reach *reach[3];
 	const uint32_t *start[3];
 	uint64_t points;
 	uint64_t sample_step, channel_step;
 	uint32_t grid[3], axis[3], padded[3];
-	uint32_t channels, groups, tasks;
+	uint32_t channels, groups, tasks, crowds;
 	struct bs_kernel_window window;
 };
 
@@ -43,6 +44,9 @@ struct bs_nufft_kernels bs_nufft_kernels_3d(uint32_t taps, uint32_t lanes);
 
 /* nufft_passes.cu */
 int bs_nufft_passes_init(struct bs_fail *why);
+/* Adds the copies of a crowded sector into its first, in order; nothing to do without crowds. */
+int bs_nufft_merge(const bs_nufft_dev *d, uint32_t lanes, float2 *part, cudaStream_t stream,
+		   struct bs_fail *why);
 /* grid += the padded sectors, each cell's in a fixed order. */
 int bs_nufft_gather(const bs_nufft_dev *d, uint32_t lanes, const float2 *part, float2 *grid,
 		    cudaStream_t stream, struct bs_fail *why);

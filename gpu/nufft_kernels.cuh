@@ -174,52 +174,80 @@ static __global__ void __launch_bounds__(32 * WARPS)
 }
 
 /*
- * 3D: all warps go through all samples of the task and share one copy of the sector. A lane owns a
- * column of the window and those rows of the sector whose y and z are its own modulo W: each sample's
- * window has exactly one such row, so no cell has two owners and each receives its samples in order.
+ * 3D: all warps go through all samples of the task and share one copy of the sector. A lane owns an x
+ * and a y of the window and all of its z, whose sums stay in registers while samples share their first
+ * cell. Windows wider than 5 take two warps; then a lane's y is that of the sector's rows which is
+ * its own modulo W, so that no cell has two owners and each receives its samples in order.
  */
 template <int W, int CB> struct volume {
-	static const int PX = 16 + W - 1, PY = 8 + W - 1, CELLS = PX * PY * PY;
-	static const int ROWS = 32 / W, WARPS = (W * W + ROWS - 1) / ROWS, THREADS = 32 * WARPS;
+	static const int P = 8 + W - 1, CELLS = P * P * P;
+	static const int WARPS = W > 5 ? 2 : 1, THREADS = 32 * WARPS;
+	static const int ROWS = (W + WARPS - 1) / WARPS; /* of a warp */
 	static const size_t tile_bytes = sizeof(float2) * CELLS * CB;
 };
 
+/* One cell's CB channels. */
+template <int CB> struct lanes_of;
+template <> struct lanes_of<1> {
+	typedef float2 type;
+	static __device__ __forceinline__ void add(float2 &to, float w, float4 v)
+	{
+		to = make_float2(fmaf(w, v.x, to.x), fmaf(w, v.y, to.y));
+	}
+	static __device__ __forceinline__ float2 sum(float2 a, float2 b)
+	{
+		return bs_cadd(a, b);
+	}
+};
+template <> struct lanes_of<2> {
+	typedef float4 type;
+	static __device__ __forceinline__ void add(float4 &to, float w, float4 v)
+	{
+		to = make_float4(fmaf(w, v.x, to.x), fmaf(w, v.y, to.y), fmaf(w, v.z, to.z),
+				 fmaf(w, v.w, to.w));
+	}
+	static __device__ __forceinline__ float4 sum(float4 a, float4 b)
+	{
+		return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+	}
+};
+
 template <int W, int CB>
-static __global__ void __launch_bounds__(32 * ((W * W + 32 / W - 1) / (32 / W)))
+static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 	spread_volume(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ data,
 		      float2 *__restrict__ part)
 {
 	using V = volume<W, CB>;
-	const int BATCH = 64;
-	const int ROW = 3 * W | 1;
-	extern __shared__ float2 tile[]; /* [channel][cell] */
-	__shared__ float table[BATCH][ROW];
-	__shared__ float2 value[BATCH][CB];
-	__shared__ uint32_t cells[BATCH]; /* x, y, z: 8 bits each; y mod W, z mod W: 4 each */
+	using L = lanes_of<CB>;
+	using C = typename L::type;
+	const int BATCH = V::THREADS;
+	const int ROW = 2 * W | 1;
+	extern __shared__ float4 shared[];
+	__shared__ float table[BATCH][ROW]; /* window along x and y */
+	__shared__ float4 whole[BATCH][3];  /* along z; the values: what every lane reads */
+	__shared__ uint32_t cells[BATCH];   /* first cell; y mod W << 16 */
+	C *tile = (C *)shared;
 	const int lane = threadIdx.x % 32;
-	const int row = (threadIdx.x / 32) * V::ROWS + lane / W;
-	const bool mine = lane < V::ROWS * W && row < W * W;
+	const int own_y = threadIdx.x / 32 * V::ROWS + lane / W;
+	const bool mine = lane < V::ROWS * W && own_y < W;
 	const int dx = mine ? lane % W : 0;
-	const int own_y = mine ? row % W : 0;
-	const int own_z = mine ? row / W : 0;
 	const bs_sector_task task = d.task[blockIdx.x];
 	const uint32_t channel = blockIdx.y * CB;
-	float2 acc[CB] = {};
+	C acc[W] = {};
 	uint32_t current = NO_CELL;
-	int at = 0, iy = 0, iz = 0;
+	int at = 0, iy = mine ? own_y : 0;
 
-	for (int i = threadIdx.x; i < V::CELLS * CB; i += V::THREADS)
-		tile[i] = make_float2(0.0f, 0.0f);
-
+	for (int i = threadIdx.x; i < V::CELLS; i += V::THREADS)
+		tile[i] = C();
 	auto flush = [&]() {
+		if (mine)
 #pragma unroll
-		for (int c = 0; c < CB; c++) {
-			float2 *to = &tile[c * V::CELLS + at];
-			float2 v = *to;
-
-			*to = make_float2(v.x + acc[c].x, v.y + acc[c].y);
-			acc[c] = make_float2(0.0f, 0.0f);
-		}
+			for (int z = 0; z < W; z++)
+				tile[at + z * (V::P * V::P)] =
+					L::sum(tile[at + z * (V::P * V::P)], acc[z]);
+#pragma unroll
+		for (int z = 0; z < W; z++)
+			acc[z] = C();
 	};
 
 	for (uint32_t done = 0; done < task.count; done += BATCH) {
@@ -230,53 +258,61 @@ static __global__ void __launch_bounds__(32 * ((W * W + 32 / W - 1) / (32 / W)))
 			const int s = threadIdx.x;
 			const uint64_t e = (uint64_t)task.first + done + s;
 			const uint32_t cell = d.cell[e];
+			const uint32_t y = cell >> 8 & 255u;
+			float2 v[2] = {};
 			float w[W];
+			float z[8] = {};
 
-			values_of<CB>(value[s], d, e, channel, data);
-			cells[s] = cell | (cell >> 8 & 255u) % W << 24 | (cell >> 16) % W << 28;
+			values_of<CB>(v, d, e, channel, data);
+			cells[s] = ((cell >> 16) * V::P + y) * V::P + (cell & 255u) | y % W << 16;
 #pragma unroll
-			for (int a = 0; a < 3; a++) {
+			for (int a = 0; a < 2; a++) {
 				window<W>(w, d.offset[a * d.points + e], d.window, a);
 #pragma unroll
 				for (int j = 0; j < W; j++)
 					table[s][a * W + j] = w[j];
 			}
+			window<W>(w, d.offset[2 * d.points + e], d.window, 2);
+#pragma unroll
+			for (int j = 0; j < W; j++)
+				z[j] = w[j];
+			whole[s][0] = make_float4(z[0], z[1], z[2], z[3]);
+			whole[s][1] = make_float4(z[4], z[5], z[6], z[7]);
+			whole[s][2] = make_float4(v[0].x, v[0].y, v[1].x, v[1].y);
 		}
 		__syncthreads();
-		if (!mine)
-			continue;
 		for (uint32_t s = 0; s < n; s++) {
 			const uint32_t here = cells[s];
 
 			if (here != current) {
 				if (current != NO_CELL)
 					flush();
+				__syncwarp();
 				current = here;
-				iy = own_y - (int)(here >> 24 & 15u);
-				iz = own_z - (int)(here >> 28);
-				iy += iy < 0 ? W : 0;
-				iz += iz < 0 ? W : 0;
-				at = ((int)(here >> 16 & 255u) + iz) * (V::PX * V::PY) +
-				     ((int)(here >> 8 & 255u) + iy) * V::PX + (int)(here & 255u) + dx;
+				if (V::WARPS > 1) {
+					iy = own_y - (int)(here >> 16);
+					iy = !mine ? 0 : iy < 0 ? iy + W : iy;
+				}
+				at = (int)(here & 0xffffu) + iy * V::P + dx;
 			}
-			const float w = table[s][dx] * (table[s][W + iy] * table[s][2 * W + iz]);
+			const float w = table[s][dx] * table[s][W + iy];
+			const float4 z0 = whole[s][0];
+			const float4 z1 = W > 4 ? whole[s][1] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+			const float4 v = whole[s][2];
+			const float z[8] = { z0.x, z0.y, z0.z, z0.w, z1.x, z1.y, z1.z, z1.w };
 
 #pragma unroll
-			for (int c = 0; c < CB; c++) {
-				const float2 v = value[s][c];
-
-				acc[c].x = fmaf(w, v.x, acc[c].x);
-				acc[c].y = fmaf(w, v.y, acc[c].y);
-			}
+			for (int i = 0; i < W; i++)
+				L::add(acc[i], w * z[i], v);
 		}
 	}
-	if (mine && current != NO_CELL)
+	if (current != NO_CELL)
 		flush();
 	__syncthreads();
-	float2 *out = part + ((uint64_t)blockIdx.x * d.groups + blockIdx.y) * (V::CELLS * CB);
+	C *out = (C *)part + ((uint64_t)blockIdx.x * d.groups + blockIdx.y) * V::CELLS;
 
-	for (int i = threadIdx.x; i < V::CELLS * CB; i += V::THREADS)
-		out[i] = tile[i % CB * V::CELLS + i / CB];
+	for (int i = threadIdx.x; i < V::CELLS; i += V::THREADS)
+		out[i] = tile[i];
 }
 
 #define INTERPOLATE_THREADS 128
@@ -287,7 +323,7 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 	interpolate(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ grid,
 		    float2 *__restrict__ data)
 {
-	const int PX = 16 + W - 1, PY = DIM == 3 ? 8 + W - 1 : PX, PZ = DIM == 3 ? PY : 1;
+	const int PX = (DIM == 3 ? 8 : 16) + W - 1, PY = PX, PZ = DIM == 3 ? PX : 1;
 	const int CELLS = PX * PY * PZ;
 	extern __shared__ float2 tile[];
 	const bs_sector_task task = d.task[blockIdx.x];

@@ -24,41 +24,94 @@ static __device__ __forceinline__ void add_cell(cell_of<CB> &sum, const float2 *
 	}
 }
 
-/* The lanes of one grid cell from all padded sectors that reach it. */
+/* One padded sector's share of a cell. */
+template <int CB>
+static __device__ __forceinline__ void add_sector(cell_of<CB> &sum, const bs_nufft_dev &d, uint2 range,
+						  const float2 *__restrict__ part, uint64_t step,
+						  uint64_t local)
+{
+	const float2 *from = part + range.x * step + local * CB;
+
+#pragma unroll 2
+	for (uint32_t t = 0; t < range.y; t++, from += step)
+		add_cell<CB>(sum, from);
+}
+
+/* The lanes of one grid cell from all padded sectors that reach it; rz NULL in two dimensions. At most
+ * two an axis do, but for grids of a few sectors: these go first, all look-ups side by side. */
 template <int CB>
 static __device__ __forceinline__ cell_of<CB>
 gathered(const bs_nufft_dev &d, uint32_t group, uint32_t x, const bs_sector_reach *ry,
 	 const bs_sector_reach *rz, const float2 *__restrict__ part)
 {
-	const bs_sector_reach *rx = d.reach[0] + x;
-	const uint32_t nx = __ldg(&rx->count);
-	const uint32_t ny = __ldg(&ry->count);
-	const uint32_t nz = rz != NULL ? __ldg(&rz->count) : 1;
+	const uint4 none = make_uint4(1, 0, 0, 0);
+	const uint4 ax = __ldg((const uint4 *)(d.reach[0] + x));
+	const uint4 ay = __ldg((const uint4 *)ry);
+	const uint4 az = rz != NULL ? __ldg((const uint4 *)rz) : none;
+	const uint32_t at[3][3] = { { ax.y, ax.z, ax.w }, { ay.y, ay.z, ay.w }, { az.y, az.z, az.w } };
 	const uint32_t cells = d.padded[0] * d.padded[1] * d.padded[2];
 	const uint64_t step = (uint64_t)d.groups * cells * CB;
+	const float2 *base = part + (uint64_t)group * cells * CB;
 	cell_of<CB> sum = {};
+	uint2 range[8];
+	uint32_t local[8];
 
-	for (uint32_t k = 0; k < nz; k++)
-		for (uint32_t j = 0; j < ny; j++)
-			for (uint32_t i = 0; i < nx; i++) {
-				const uint32_t ax = __ldg(&rx->at[i]);
-				const uint32_t ay = __ldg(&ry->at[j]);
-				const uint32_t az = rz != NULL ? __ldg(&rz->at[k]) : 0;
-				const uint32_t sector = ((az >> 8) * d.axis[1] + (ay >> 8)) * d.axis[0] +
-							(ax >> 8);
-				const uint32_t local = ((az & 255u) * d.padded[1] + (ay & 255u)) *
-							       d.padded[0] +
-						       (ax & 255u);
-				const uint32_t first = __ldg(d.task_of + sector);
-				const uint32_t end = __ldg(d.task_of + sector + 1);
-				const float2 *from =
-					part + first * step + ((uint64_t)group * cells + local) * CB;
+#pragma unroll
+	for (int q = 0; q < 8; q++) {
+		const int i = q & 1, j = q >> 1 & 1, k = q >> 2;
+		const uint32_t sector = ((at[2][k] >> 8) * d.axis[1] + (at[1][j] >> 8)) * d.axis[0] +
+					(at[0][i] >> 8);
 
-#pragma unroll 4
-				for (uint32_t t = first; t < end; t++, from += step)
-					add_cell<CB>(sum, from);
-			}
+		local[q] = ((at[2][k] & 255u) * d.padded[1] + (at[1][j] & 255u)) * d.padded[0] +
+			   (at[0][i] & 255u);
+		range[q] = (uint32_t)i < ax.x && (uint32_t)j < ay.x && (uint32_t)k < az.x
+				   ? __ldg(d.range + sector)
+				   : make_uint2(0, 0);
+	}
+#pragma unroll
+	for (int q = 0; q < 8; q++)
+		if (range[q].y > 0)
+			add_cell<CB>(sum, base + range[q].x * step + (uint64_t)local[q] * CB);
+#pragma unroll
+	for (int q = 0; q < 8; q++)
+		if (range[q].y > 1)
+			add_sector<CB>(sum, d, make_uint2(range[q].x + 1, range[q].y - 1), base, step,
+				       local[q]);
+	if (ax.x < 3 && ay.x < 3 && az.x < 3)
+		return sum;
+	for (uint32_t q = 0; q < 27; q++) {
+		const uint32_t i = q % 3, j = q / 3 % 3, k = q / 9;
+
+		if (i >= ax.x || j >= ay.x || k >= az.x || (i < 2 && j < 2 && k < 2))
+			continue;
+		const uint32_t lx = i == 2 ? ax.w : i == 1 ? ax.z : ax.y;
+		const uint32_t ly = j == 2 ? ay.w : j == 1 ? ay.z : ay.y;
+		const uint32_t lz = k == 2 ? az.w : k == 1 ? az.z : az.y;
+
+		add_sector<CB>(sum, d,
+			       __ldg(d.range + ((lz >> 8) * d.axis[1] + (ly >> 8)) * d.axis[0] + (lx >> 8)),
+			       base, step,
+			       ((lz & 255u) * d.padded[1] + (ly & 255u)) * d.padded[0] + (lx & 255u));
+	}
 	return sum;
+}
+
+/* Thread: a complex value of a crowded sector's copies; all copies lie step apart. */
+static __global__ void __launch_bounds__(THREADS)
+	merge(const uint2 *__restrict__ crowd, uint64_t step, float2 *part)
+{
+	const uint2 c = crowd[blockIdx.x];
+	const uint64_t i = (uint64_t)blockIdx.y * THREADS + threadIdx.x;
+	float2 *at = part + c.x * step + i;
+
+	if (i >= step)
+		return;
+	float2 sum = *at;
+
+#pragma unroll 8
+	for (uint32_t t = 1; t < c.y; t++)
+		sum = bs_cadd(sum, __ldg(at + t * step));
+	*at = sum;
 }
 
 /* Which sectors reach a row's y and z; z: NULL in two dimensions. */
@@ -110,16 +163,18 @@ static __global__ void __launch_bounds__(THREADS)
 	float2 *a = shared;
 	float2 *b = shared + n * pitch;
 
-	for (uint32_t r = 0; r < cols / CB && first + r < rows; r++) {
-		const row_reach reach = reach_of(d, first + r);
+	for (uint32_t i = threadIdx.x; i < cols / CB * n; i += THREADS) {
+		const uint32_t r = i / n;
+		const uint32_t x = i - r * n;
 
-		for (uint32_t x = threadIdx.x; x < n; x += THREADS) {
-			cell_of<CB> sum = gathered<CB>(d, blockIdx.y, x, reach.y, reach.z, part);
+		if (first + r >= rows)
+			break;
+		const row_reach reach = reach_of(d, first + r);
+		const cell_of<CB> sum = gathered<CB>(d, blockIdx.y, x, reach.y, reach.z, part);
 
 #pragma unroll
-			for (int c = 0; c < CB; c++)
-				a[x * pitch + r * CB + c] = sum.v[c];
-		}
+		for (int c = 0; c < CB; c++)
+			a[x * pitch + r * CB + c] = sum.v[c];
 	}
 	__syncthreads();
 	a = bs_lines_run<1>(p.line, a, b, cols, pitch);
@@ -246,6 +301,20 @@ int bs_nufft_passes_init(struct bs_fail *why)
 		if (rc == 0)
 			rc = bs_line_allow(k, why);
 	return rc;
+}
+
+int bs_nufft_merge(const bs_nufft_dev *d, uint32_t lanes, float2 *part, cudaStream_t stream,
+		   struct bs_fail *why)
+{
+	const uint64_t step =
+		(uint64_t)d->groups * d->padded[0] * d->padded[1] * d->padded[2] * lanes;
+
+	if (d->crowds == 0)
+		return 0;
+	merge<<<dim3(d->crowds, (unsigned)((step + THREADS - 1) / THREADS)), THREADS, 0, stream>>>(
+		d->crowd, step, part);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
 }
 
 int bs_nufft_gather(const bs_nufft_dev *d, uint32_t lanes, const float2 *part, float2 *grid,

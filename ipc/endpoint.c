@@ -354,6 +354,21 @@ uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e)
 	return nn_get_statistic(e->socket, NN_STAT_CURRENT_CONNECTIONS);
 }
 
+bool bs_endpoint_wedged(const struct bs_endpoint *e, struct bs_endpoint_watch *w, int64_t heard_ns,
+			int64_t now_ns)
+{
+	uint64_t made;
+	bool wedged;
+
+	if (now_ns - w->since_ns < INT64_C(2000000000))
+		return false;
+	made = bs_endpoint_connections(e);
+	wedged = w->since_ns != 0 && heard_ns < w->since_ns && made >= w->connections + 10;
+	w->since_ns = now_ns;
+	w->connections = made;
+	return wedged;
+}
+
 void bs_endpoint_close(struct bs_endpoint *e)
 {
 	if (e->socket >= 0)

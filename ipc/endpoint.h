@@ -21,6 +21,7 @@
 #define BS_IPC_ENDPOINT_H
 
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -99,6 +100,20 @@ uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e);
  * when the peer closes under load). Seen as connections that grow while nothing is heard.
  */
 int bs_endpoint_renew(struct bs_endpoint *e, struct bs_fail *why);
+
+/*
+ * The same trap on the side that binds: it keeps the pipe of a sender that died and hangs up on every
+ * later one. True when at least ten connections were made within two seconds and nothing was heard
+ * on any of them: close the endpoint and bind it again. (A second sender that knocks at a PAIR in use
+ * makes connections, too; then the first one is heard.) heard_ns: when a message came last. Call it
+ * now and then, at least every 200 ms while nothing comes; allocates nothing.
+ */
+struct bs_endpoint_watch {
+	int64_t since_ns;
+	uint64_t connections; /* at since_ns */
+};
+bool bs_endpoint_wedged(const struct bs_endpoint *e, struct bs_endpoint_watch *w, int64_t heard_ns,
+			int64_t now_ns);
 
 /* May be called on a closed endpoint. Not after fork in the child (it hangs there): exec instead.
  */

@@ -133,6 +133,14 @@ struct bs_scan_record {
 	_Atomic uint64_t ended; /* the number of the last scan whose END has passed emit */
 };
 
+/* The last outcome: ingest's, kept here so that its successor can say it again to who asks. */
+#define BS_SCAN_END_BYTES 440u /* ipc/wire.h: BS_WIRE_OUTCOME_BYTES */
+struct bs_scan_end {
+	_Atomic uint32_t known;
+	uint64_t session;
+	unsigned char outcome[BS_SCAN_END_BYTES];
+};
+
 /* Since the service started; each is written by one worker. */
 struct bs_totals {
 	_Atomic uint64_t scans, refused, messages, bytes, rejected, gaps, duplicates,
@@ -161,6 +169,7 @@ struct bs_shared {
 	struct bs_worker_state worker[BS_WORKERS];
 	struct bs_bell supervisor_bell;
 	struct bs_scan_record scan;
+	struct bs_scan_end ended;
 	struct bs_totals totals;
 	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon: of each protocol's plan */
 	char engine[BS_PROTOCOLS_MAX][32];    /* recon */

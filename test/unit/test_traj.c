@@ -97,7 +97,8 @@ static void test_common(void)
 static void test_reach(void)
 {
 	static const enum bs_traj_type types[] = { BS_TRAJ_RADIAL2D, BS_TRAJ_SPIRAL2D,
-						   BS_TRAJ_RADIAL3D, BS_TRAJ_CONES, BS_TRAJ_TPI };
+						   BS_TRAJ_RADIAL3D, BS_TRAJ_CONES, BS_TRAJ_TPI,
+						   BS_TRAJ_RANDOM };
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		struct bs_protocol p = protocol(types[i], 32, 32, i < 2 ? 1 : 32, 200, 60);

@@ -1,0 +1,39 @@
+/*
+ * gpu/cuda_operator.h - what a direct method on the device gives its engine (engine_cuda.cu)
+ *
+ * Readout r of coil c lies at samples(frame) + c * coil_step + r * p->samples (complex values, device).
+ * need adds bytes of device memory; plan takes exactly those. begin zeroes the frame; arrived says
+ * which readouts' copies are queued on the stream; settle queues what is late; finish queues the
+ * rest, always the same launches (they become a graph), into coil images [coil][z][y][x].
+ */
+#ifndef BS_GPU_CUDA_OPERATOR_H
+#define BS_GPU_CUDA_OPERATOR_H
+
+#include <cuda_runtime.h>
+
+#include "core/engine.h"
+#include "gpu/devmem.h"
+
+struct bs_cuda_operator {
+	uint64_t (*coil_step)(const struct bs_protocol *p);
+	uint32_t (*rows)(const struct bs_protocol *p);
+	int (*need)(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
+	int (*plan)(void **op, const struct bs_protocol *p, const struct bs_tables *tables,
+		    struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why);
+	void (*close)(void *op);
+	float2 *(*samples)(void *op, uint32_t frame);
+	int (*begin)(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why);
+	int (*arrived)(void *op, uint32_t frame, uint32_t row, cudaStream_t stream, struct bs_fail *why);
+	int (*settle)(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why);
+	int (*finish)(void *op, uint32_t frame, float2 *image, cudaStream_t stream,
+		      struct bs_fail *why);
+};
+
+extern const struct bs_cuda_operator bs_cuda_gridding, bs_cuda_cartesian;
+
+/* gpu/combine.cu: as combine.h, on the device; maps may be NULL unless they are needed. */
+int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, uint64_t voxels,
+		    const float2 *coil_images, const float2 *maps, float *out, cudaStream_t stream,
+		    struct bs_fail *why);
+
+#endif

@@ -1,0 +1,364 @@
+/*
+ * gpu/engine_cuda.cu - direct methods on the device as engines: "gridding/cuda", "cartesian/cuda"
+ *
+ * A readout is copied into pinned memory and uploaded while the scan goes on; what the operator can do
+ * early follows it on the same stream. After the last readout: one graph launch, whose end is the
+ * image in pinned memory. One stream, so frames share all buffers but their samples.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/cuda_operator.h"
+#include "gpu/cudacheck.h"
+#include "gpu/density.h"
+#include "gpu/engines.h"
+#include "gpu/nufft_cuda.h"
+
+struct engine {
+	const struct bs_protocol *p;
+	const struct bs_cuda_operator *method;
+	void *op;
+	struct bs_devmem mem;
+	unsigned char *pinned; /* of the arena, registered */
+	float *readouts;       /* pinned: [frame][row][coil][sample] complex */
+	float *image;          /* pinned */
+	float2 *coil_images;   /* device */
+	float *out;            /* device */
+	const float2 *maps;    /* device, or NULL */
+	uint32_t frames;
+	cudaStream_t stream;
+	cudaGraphExec_t *finish; /* one a frame */
+};
+
+static uint64_t readout_bytes(const struct bs_protocol *p)
+{
+	return (uint64_t)p->samples * p->coils * 8;
+}
+
+static uint64_t maps_bytes(const struct bs_protocol *p)
+{
+	return p->combine == BS_COMBINE_SENSE ? bs_protocol_voxels(p) * p->coils * 8 : 0;
+}
+
+/* Host memory, page-locked when armed. */
+static uint64_t pinned_bytes(const struct bs_cuda_operator *m, const struct bs_protocol *p)
+{
+	const uint64_t image = (bs_protocol_image_bytes(p) + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+
+	return image + readout_bytes(p) * m->rows(p) * p->slices * p->contrasts;
+}
+
+static int device_need(const struct bs_cuda_operator *m, const struct bs_protocol *p,
+		       struct bs_need *need, struct bs_fail *why)
+{
+	memset(need, 0, sizeof(*need));
+	bs_need_add(need, "device coil images", 1,
+		    bs_devmem_round(bs_protocol_voxels(p) * p->coils * 8));
+	bs_need_add(need, "device image", 1, bs_devmem_round(bs_protocol_image_bytes(p)));
+	bs_need_add(need, "device sensitivities", 1, bs_devmem_round(maps_bytes(p)));
+	return m->need(p, need, why);
+}
+
+static int need_of(const struct bs_cuda_operator *m, const struct bs_protocol *p, struct bs_need *need,
+		   struct bs_fail *why)
+{
+	struct bs_need device;
+	int rc = device_need(m, p, &device, why);
+
+	if (rc != 0)
+		return rc;
+	if (device.overflow)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': its device memory does not fit 64 bits",
+			       p->name);
+	bs_need_add(need, "pinned readouts and image", 1, pinned_bytes(m, p));
+	return 0;
+}
+
+static void disarm(void *self)
+{
+	struct engine *e = (struct engine *)self;
+
+	if (e->stream != NULL)
+		(void)cudaStreamSynchronize(e->stream);
+	for (uint32_t f = 0; e->finish != NULL && f < e->frames; f++)
+		if (e->finish[f] != NULL)
+			(void)cudaGraphExecDestroy(e->finish[f]);
+	free(e->finish);
+	if (e->op != NULL)
+		e->method->close(e->op);
+	if (e->stream != NULL)
+		(void)cudaStreamDestroy(e->stream);
+	if (e->pinned != NULL)
+		(void)cudaHostUnregister(e->pinned);
+	bs_devmem_close(&e->mem);
+	free(e);
+}
+
+static int queue_finish(struct engine *e, uint32_t frame, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	int rc = e->method->finish(e->op, frame, e->coil_images, e->stream, why);
+
+	if (rc == 0)
+		rc = bs_combine_cuda(p->combine, p->output, p->coils, bs_protocol_voxels(p),
+				     e->coil_images, e->maps, e->out, e->stream, why);
+	if (rc == 0)
+		BS_CUDA(cudaMemcpyAsync(e->image, e->out, (size_t)bs_protocol_image_bytes(p),
+					cudaMemcpyDeviceToHost, e->stream),
+			why);
+	return rc;
+}
+
+/* Everything once for real, so that no kernel is loaded later; then as a graph. */
+static int record(struct engine *e, uint32_t frame, struct bs_fail *why)
+{
+	cudaGraph_t graph = NULL;
+	int rc = e->method->begin(e->op, frame, e->stream, why);
+
+	if (rc == 0)
+		rc = e->method->settle(e->op, frame, e->stream, why);
+	if (rc == 0)
+		rc = queue_finish(e, frame, why);
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaStreamSynchronize(e->stream), why);
+	BS_CUDA(cudaStreamBeginCapture(e->stream, cudaStreamCaptureModeThreadLocal), why);
+	rc = queue_finish(e, frame, why);
+	cudaError_t end = cudaStreamEndCapture(e->stream, &graph);
+
+	if (rc == 0)
+		BS_CUDA_GO(end, why, rc, out);
+	if (rc == 0)
+		BS_CUDA_GO(cudaGraphInstantiate(&e->finish[frame], graph, 0), why, rc, out);
+	if (rc == 0)
+		BS_CUDA_GO(cudaGraphUpload(e->finish[frame], e->stream), why, rc, out);
+	if (rc == 0)
+		BS_CUDA_GO(cudaStreamSynchronize(e->stream), why, rc, out);
+out:
+	if (graph != NULL)
+		(void)cudaGraphDestroy(graph);
+	return rc;
+}
+
+static int take_memory(struct engine *e, const struct bs_tables *tables, const struct bs_arm_env *env,
+		       struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	const size_t bytes = (size_t)pinned_bytes(e->method, p);
+	struct bs_need need;
+	int rc = device_need(e->method, p, &need, why);
+
+	if (rc == 0)
+		rc = bs_devmem_open(&e->mem, need.total_bytes, p->name, why);
+	if (rc != 0)
+		return rc;
+	e->coil_images = (float2 *)bs_devmem_take(&e->mem, bs_protocol_voxels(p) * p->coils * 8);
+	e->out = (float *)bs_devmem_take(&e->mem, bs_protocol_image_bytes(p));
+	float2 *maps = (float2 *)bs_devmem_take(&e->mem, maps_bytes(p));
+	unsigned char *host = (unsigned char *)bs_arena_take(env->arena, bytes, BS_ALIGN);
+
+	if (e->coil_images == NULL || e->out == NULL || maps == NULL || host == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images and readouts", p->name);
+	if (maps_bytes(p) > 0) {
+		BS_CUDA(cudaMemcpy(maps, tables->maps, maps_bytes(p), cudaMemcpyHostToDevice), why);
+		e->maps = maps;
+	}
+	BS_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterDefault), why);
+	e->pinned = host;
+	e->image = (float *)host;
+	e->readouts = (float *)(host + (bs_protocol_image_bytes(p) + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN);
+	return 0;
+}
+
+static int arm(const struct bs_cuda_operator *m, void **self, const struct bs_protocol *p,
+	       const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct engine *e = (struct engine *)calloc(1, sizeof(*e));
+	int rc;
+
+	if (e == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	e->p = p;
+	e->method = m;
+	e->frames = p->slices * p->contrasts;
+	e->finish = (cudaGraphExec_t *)calloc(e->frames, sizeof(*e->finish));
+	rc = e->finish == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frames", p->name)
+			       : take_memory(e, tables, env, why);
+	if (rc == 0)
+		rc = m->plan(&e->op, p, tables, env->team, &e->mem, why);
+	e->mem.sealed = true;
+	if (rc == 0)
+		BS_CUDA_GO(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), why, rc, fail);
+	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
+		rc = record(e, f, why);
+	if (rc != 0)
+		goto fail;
+	*self = e;
+	return 0;
+fail:
+	disarm(e);
+	return rc;
+}
+
+static int begin(void *self, uint32_t frame)
+{
+	struct engine *e = (struct engine *)self;
+
+	/* a frame that was given up may still be on its way out of pinned memory */
+	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
+	return e->method->begin(e->op, frame, e->stream, NULL);
+}
+
+static int add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride)
+{
+	struct engine *e = (struct engine *)self;
+	const struct bs_protocol *p = e->p;
+	const size_t row = (size_t)p->samples * 8;
+	const uint64_t rows = e->method->rows(p);
+	float *from = e->readouts + ((uint64_t)frame * rows + readout) * p->samples * p->coils * 2;
+	float2 *to = e->method->samples(e->op, frame) + (uint64_t)readout * p->samples;
+
+	for (uint32_t c = 0; c < p->coils; c++)
+		memcpy(from + 2ull * c * p->samples, data + 2ull * c * coil_stride, row);
+	BS_CUDA(cudaMemcpy2DAsync(to, e->method->coil_step(p) * 8, from, row, row, p->coils,
+				  cudaMemcpyHostToDevice, e->stream),
+		NULL);
+	return e->method->arrived(e->op, frame, readout, e->stream, NULL);
+}
+
+static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+		  struct bs_report *report)
+{
+	struct engine *e = (struct engine *)self;
+	int rc = e->method->settle(e->op, frame, e->stream, NULL);
+
+	(void)deadline_ns; /* a direct method: nothing could be left out */
+	(void)report;
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaGraphLaunch(e->finish[frame], e->stream), NULL);
+	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
+	memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
+	return 0;
+}
+
+/* ---- gridding ----------------------------------------------------------------------------- */
+
+static uint64_t grid_coil_step(const struct bs_protocol *p)
+{
+	return bs_protocol_samples(p);
+}
+
+static uint32_t grid_rows(const struct bs_protocol *p)
+{
+	return p->readouts;
+}
+
+static int grid_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	const struct bs_nufft_spec s = bs_gridding_spec(p);
+
+	return bs_nufft_cuda_need(&s, need, why);
+}
+
+struct gridding {
+	struct bs_nufft_cuda *nufft;
+	uint32_t samples; /* of a readout */
+};
+
+static void grid_close(void *op)
+{
+	bs_nufft_cuda_close(((struct gridding *)op)->nufft);
+	free(op);
+}
+
+static int grid_plan(void **op, const struct bs_protocol *p, const struct bs_tables *tables,
+		     struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_nufft_spec s = bs_gridding_spec(p);
+	struct gridding *g = (struct gridding *)calloc(1, sizeof(*g));
+	float *weight = (float *)malloc((size_t)s.samples * sizeof(*weight));
+	int rc;
+
+	if (g == NULL || weight == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density weights", p->name);
+	else
+		rc = bs_density(weight, p, tables->traj, tables->weight, team, why);
+	if (rc == 0)
+		rc = bs_nufft_cuda_plan(&g->nufft, &s, tables->traj->k, weight, mem, why);
+	free(weight);
+	if (rc != 0) {
+		free(g);
+		return rc;
+	}
+	g->samples = p->samples;
+	*op = g;
+	return 0;
+}
+
+static float2 *grid_samples(void *op, uint32_t frame)
+{
+	return (float2 *)bs_nufft_cuda_samples(((struct gridding *)op)->nufft, frame);
+}
+
+static int grid_begin(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
+{
+	return bs_nufft_cuda_begin(((struct gridding *)op)->nufft, frame, stream, why);
+}
+
+static int grid_arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t stream,
+			struct bs_fail *why)
+{
+	const struct gridding *g = (const struct gridding *)op;
+
+	return bs_nufft_cuda_arrived(g->nufft, frame, (uint64_t)row * g->samples, g->samples, stream,
+				     why);
+}
+
+static int grid_settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
+{
+	return bs_nufft_cuda_settle(((struct gridding *)op)->nufft, frame, stream, why);
+}
+
+static int grid_finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream,
+		       struct bs_fail *why)
+{
+	return bs_nufft_cuda_finish(((struct gridding *)op)->nufft, frame, (float *)image, stream, why);
+}
+
+const struct bs_cuda_operator bs_cuda_gridding = {
+	grid_coil_step, grid_rows, grid_need, grid_plan, grid_close, grid_samples,
+	grid_begin, grid_arrived, grid_settle, grid_finish,
+};
+
+/* ---- the two engines ---------------------------------------------------------------------- */
+
+static int gridding_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	return need_of(&bs_cuda_gridding, p, need, why);
+}
+
+static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+			const struct bs_arm_env *env, struct bs_fail *why)
+{
+	return arm(&bs_cuda_gridding, self, p, tables, env, why);
+}
+
+static int cartesian_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	return need_of(&bs_cuda_cartesian, p, need, why);
+}
+
+static int cartesian_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+			 const struct bs_arm_env *env, struct bs_fail *why)
+{
+	return arm(&bs_cuda_cartesian, self, p, tables, env, why);
+}
+
+const struct bs_engine bs_engine_gridding_cuda = {
+	"gridding/cuda", gridding_need, gridding_arm, begin, add, finish, disarm,
+};
+
+const struct bs_engine bs_engine_cartesian_cuda = {
+	"cartesian/cuda", cartesian_need, cartesian_arm, begin, add, finish, disarm,
+};

@@ -1,0 +1,48 @@
+#!/bin/bash
+# test/replay/recordings.sh - every real recording against its independent reference, through
+# `boreside recon` and through `boreside serve` + `boreside replay --asap`; both give the same bytes.
+set -u
+if [ ! -d "$DATA/ref" ]; then
+	echo "skip recordings: no folder of recordings at $DATA"
+	exit 0
+fi
+here=$(dirname "$0")
+. "$here/site.sh"
+dir=$(mktemp -d)
+write_site "$dir"
+"$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
+server=$!
+trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
+"$BORESIDE" status -c "$dir/site.cfg" --wait 60
+
+# first NAME: the newest .cfl's base name in out/ holding the scan's first image
+first_image() { find "$dir/out" -name '*.cfl' | sort | head -n 1 | sed 's/\.cfl$//'; }
+
+while read -r protocol recording reference bound; do
+	[ -n "$protocol" ] || continue
+	name="$recording as $protocol"
+	if ! "$BORESIDE" recon -c "$dir/site.cfg" -p "$protocol" "$DATA/$recording.h5" -o "$dir/one.cfl" \
+		>"$dir/recon.log" 2>&1; then
+		echo "not ok recon $name: $(tail -n 1 "$dir/recon.log")"
+		continue
+	fi
+	"$BORESIDE" compare --max-unscaled "$bound" "$dir/one.cfl" "$DATA/ref/$reference.cfl" >"$dir/compare.log" 2>&1
+	rc=$?
+	error=$(grep -m 1 unscaled "$dir/compare.log")
+	[ $rc -eq 0 ] && echo "ok recon $name: $error" || echo "not ok recon $name: $(cat "$dir/compare.log")"
+
+	rm -f "$dir"/out/*
+	if ! "$BORESIDE" replay -c "$dir/site.cfg" -p "$protocol" --asap "$DATA/$recording.h5" >"$dir/replay.log" 2>&1; then
+		echo "not ok service $name: $(tail -n 1 "$dir/replay.log") $(tail -n 3 "$dir/serve.log")"
+		continue
+	fi
+	for _ in $(seq 100); do
+		[ -n "$(first_image)" ] && break
+		sleep 0.1
+	done
+	if cmp -s "$(first_image).cfl" "$dir/one.cfl"; then
+		echo "ok service $name: the same bytes as recon"
+	else
+		echo "not ok service $name: differs from recon ($(ls "$dir/out"))"
+	fi
+done <<<"$RECORDINGS"
