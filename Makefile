@@ -52,7 +52,7 @@ UNITS := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c test/twin/twin_*.c 
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard test/bench/*.c test/soak/*.c))
 SCRIPTS := $(wildcard test/unit/*.sh test/replay/*.sh test/fault/*.sh)
 
-.PHONY: all help setup demo test bench fuzz lint clean tests tools
+.PHONY: all help setup demo test bench reproduce fuzz lint clean tests tools
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: $(EXE)
@@ -62,6 +62,7 @@ help:
 	@echo 'make demo    a simulated scan through the service: images and a table of latencies'
 	@echo 'make test    all tests that run without a GPU (DATA=folder of recordings)'
 	@echo 'make bench   the operators timed against a floor'
+	@echo 'make reproduce  the experiments of the two papers: build/reproduce/REPORT.md (minutes)'
 	@echo 'make fuzz    the decoders under libFuzzer, FUZZ_SECONDS each (clang)'
 	@echo 'make lint    clang-format and clang-tidy'
 
@@ -84,6 +85,10 @@ tools: $(TOOLS)
 bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all tools
 	@$(EXE) bench
+
+reproduce: setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@$(EXE) reproduce -o build/reproduce
 
 $(EXE): $(B)/board/main.o $(LIB)
 	$(CC) $(SAN) -o $@ $^ $(LDLIBS)

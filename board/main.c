@@ -18,6 +18,8 @@ static const struct {
 	{ "bench", bs_cmd_bench, "[--rows PATTERN] [--json FILE]   the operators' timings beside a reference" },
 	{ "replay", bs_cmd_replay, "[options] RECORDING    act as the scanner: stream a recording to the service" },
 	{ "prior", bs_cmd_prior, "[options] -o W.mtx REFERENCE...   an anatomical constraint for ls" },
+	{ "tune", bs_cmd_tune, "-c FILE -p PROTOCOL [options]   noise and resolution over lambda" },
+	{ "reproduce", bs_cmd_reproduce, "[--small] -o FOLDER   the papers' experiments as a report" },
 	{ "version", bs_cmd_version, "                     the release and what it was built with" },
 	{ "worker", bs_cmd_worker, NULL }, /* the service's own */
 };
