@@ -16,7 +16,7 @@ HAVE  := $(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes)
 SD    := $(shell pkg-config --exists libsystemd 2>/dev/null && echo libsystemd)
 
 WARN  := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
-SAN   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
+SAN   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CFLAGS += -std=c17 -g -O2 $(WARN) $(SAN) -I. -MMD -MP -pthread -DBS_GPU=$(GPU) \
           $(shell pkg-config --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
 LDLIBS = $(shell pkg-config --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lfftw3_threads -lfftw3f_threads \
