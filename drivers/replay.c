@@ -14,6 +14,7 @@
 #define TICK_US        2500.0 /* of acquisition_time_stamp, by the field's habit */
 #define PROGRESS_NS    INT64_C(200000000)
 #define STUCK          3  /* connections without a word on any of them */
+#define QUIET_NS INT64_C(2000000000)
 #define MESSAGES_AHEAD 64 /* sent before the socket is looked at again */
 
 /* One acquisition, as it goes on the wire. */
@@ -232,6 +233,7 @@ struct play {
 	int64_t shown_ns; /* progress */
 	uint64_t connections;
 	uint64_t heard_on; /* connections when the service last said something */
+	int64_t renewed_ns; /* when the socket was last made anew */
 	uint32_t next;     /* acquisition to be queued */
 	bool window_full, line_full;
 };
@@ -304,19 +306,25 @@ static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
 	return 1;
 }
 
-/* New connections: what went out on the old one goes again; a socket that is stuck is replaced. */
+/* New connections: what went out on the old one goes again. A socket that is stuck is replaced: one
+ * that connects again and again unheard, or one that hears nothing (the service's heartbeats come
+ * faster than QUIET_NS). */
 static int look_for_reconnect(struct play *p, struct bs_fail *why)
 {
 	uint64_t n = bs_endpoint_connections(p->e);
+	int64_t now_ns = bs_now_ns();
 	int rc = 0;
 
 	if (n != p->connections)
-		bs_sender_reconnected(&p->r->sender, bs_now_ns());
+		bs_sender_reconnected(&p->r->sender, now_ns);
 	p->connections = n;
-	if (n - p->heard_on < STUCK)
+	if (n - p->heard_on < STUCK && now_ns - p->r->sender.heard_ns < QUIET_NS)
 		return 0;
+	if (now_ns - p->renewed_ns < QUIET_NS)
+		return 0; /* give the last one time to connect and be answered */
 	rc = bs_endpoint_renew(p->e, why);
 	p->connections = p->heard_on = 0;
+	p->renewed_ns = now_ns;
 	return rc;
 }
 
