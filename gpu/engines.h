@@ -22,9 +22,10 @@ struct bs_nufft_spec;
 struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p);
 
 extern const struct bs_engine bs_engine_gridding_host, bs_engine_cartesian_host, bs_engine_noop;
-#if BS_GPU
-extern const struct bs_engine bs_engine_ls_cuda, bs_engine_sense_cuda;
-#endif
+
+/* Only in a build with GPU=1. */
+extern const struct bs_engine bs_engine_gridding_cuda, bs_engine_cartesian_cuda, bs_engine_ls_cuda,
+	bs_engine_sense_cuda;
 
 /* Only in a build with GPU=1. */
 extern const struct bs_engine bs_engine_gridding_cuda, bs_engine_cartesian_cuda;
