@@ -8,12 +8,13 @@
 #include "gpu/simd.h"
 
 #include "core/err.h"
+#include "gpu/isa.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct bs_simd bs_simd_v2, bs_simd_v3, bs_simd_v4, bs_simd_native;
+BS_ISA_DECLARE(const struct bs_simd, bs_simd);
 
 static uint32_t next_radix(uint32_t n)
 {
@@ -87,41 +88,7 @@ void bs_fft_close(struct bs_fft *f)
 	memset(f, 0, sizeof(*f));
 }
 
-const struct bs_simd *bs_simd_of(enum bs_isa isa)
-{
-#if defined(__x86_64__)
-	__builtin_cpu_init();
-	switch (isa) {
-	case BS_ISA_V4:
-		if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-		    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-		    __builtin_cpu_supports("avx512vl") && bs_simd_of(BS_ISA_V3) != NULL)
-			return &bs_simd_v4;
-		return NULL;
-	case BS_ISA_V3:
-		if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-		    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
-			return &bs_simd_v3;
-		return NULL;
-	case BS_ISA_V2:
-		if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"))
-			return &bs_simd_v2;
-		return NULL;
-	case BS_ISA_NATIVE:
-	case BS_ISAS:
-		break;
-	}
-	return NULL;
-#else
-	return isa == BS_ISA_NATIVE ? &bs_simd_native : NULL;
-#endif
-}
-
 const struct bs_simd *bs_simd_best(void)
 {
-	const struct bs_simd *s = NULL;
-
-	for (int i = BS_ISAS - 1; i >= 0 && s == NULL; i--)
-		s = bs_simd_of((enum bs_isa)i);
-	return s;
+	return BS_ISA_PICK(bs_simd);
 }

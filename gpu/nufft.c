@@ -220,10 +220,7 @@ int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, cons
 	n->team = team;
 	n->simd = bs_simd_best();
 	n->state = calloc(spec->states + 1ul, sizeof(*n->state));
-	rc = n->simd == NULL ? bs_fail(why, BS_ERR_UNSUPPORTED,
-				       "this processor has none of the instruction sets that the "
-				       "host operators are built for (x86-64-v2 at least)")
-	   : n->state == NULL ? bs_fail(why, BS_ERR_NOMEM, "NUFFT states")
+	rc = n->state == NULL ? bs_fail(why, BS_ERR_NOMEM, "NUFFT states")
 			      : bs_nufft_shape(&n->shape, spec, why);
 	for (uint64_t i = 0; rc == 0 && i < spec->samples * spec->dims; i++)
 		if (!(k[i] >= -0.5f && k[i] <= 0.5f))

@@ -2,9 +2,8 @@
  * gpu/simd.h - the host operators' kernels, built once per instruction set
  *
  * gpu/fft_simd.c and gpu/nufft_simd.c are compiled with BS_ISA = v2, v3, v4 (x86-64 levels) or
- * native (other machines), each into its own tables of functions. bs_simd_best is the widest set
- * this processor has; the others answer to tests. Results differ between sets by rounding only
- * (fused multiply-add), and never between runs or threads on one set.
+ * native (other machines), each into its own tables of functions. Results differ between sets by
+ * rounding only (fused multiply-add), and never between runs or threads on one set.
  */
 #ifndef BS_GPU_SIMD_H
 #define BS_GPU_SIMD_H
@@ -89,10 +88,7 @@ struct bs_simd {
 	const bs_spread_fn (*spread)[5], (*interpolate)[5];
 };
 
-enum bs_isa { BS_ISA_NATIVE, BS_ISA_V2, BS_ISA_V3, BS_ISA_V4, BS_ISAS };
-
-/* NULL when the set was not built or the processor lacks it. */
-const struct bs_simd *bs_simd_of(enum bs_isa isa);
+/* The table of the instruction set that gpu/isa.h chooses. */
 const struct bs_simd *bs_simd_best(void);
 
 /* BS_ERR_NOMEM only. n >= 1; any prime factor works, 2, 3 and 5 are fast. */
