@@ -27,8 +27,9 @@ typedef float vfu __attribute__((vector_size(4 * VW), aligned(4), may_alias));
 typedef double vd __attribute__((vector_size(4 * VW), aligned(4 * VW), may_alias));
 typedef double vdu __attribute__((vector_size(4 * VW), aligned(4), may_alias));
 
-/* Loops over a vector's worth of registers; without it the code is the same, and slower. Under a
- * sanitizer the checks in so much straight-line code take minutes to compile. */
+/* UNROLL: loops over a few registers' worth. KERNEL: one copy for each constant that it is called
+ * with. Under a sanitizer the same code runs rolled, once for all: so many checks in straight-line code
+ * take minutes to compile. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(undefined_behavior_sanitizer)
 #define BS_CHECKED 1
@@ -36,10 +37,14 @@ typedef double vdu __attribute__((vector_size(4 * VW), aligned(4), may_alias));
 #endif
 #if defined(BS_CHECKED) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define UNROLL
+#define KERNEL static __attribute__((noinline))
 #elif defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 48")
+#endif
+#if !defined(KERNEL)
+#define KERNEL static inline __attribute__((always_inline))
 #endif
 #define INLINE static inline __attribute__((always_inline))
 

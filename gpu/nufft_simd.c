@@ -234,7 +234,7 @@ INLINE void add_group(const struct bs_spread *s, float *g, const vf *v, const fl
 		}
 }
 
-INLINE void spread_narrow(const struct bs_spread *s, int taps, int floats)
+KERNEL void spread_narrow(const struct bs_spread *s, int taps, int floats)
 {
 	const int shifts = 8 / floats;
 	const int lanes = (shifts - 1 + taps + shifts - 1) / shifts * 8;
@@ -287,7 +287,7 @@ INLINE void spread_narrow(const struct bs_spread *s, int taps, int floats)
 }
 
 /* Cells of 8 or 16 floats: the piece, or the pieces, of a tap always lie on their own boundaries. */
-INLINE void spread_broad(const struct bs_spread *s, int taps, int floats)
+KERNEL void spread_broad(const struct bs_spread *s, int taps, int floats)
 {
 	const int each = floats >= VW ? VW : floats; /* floats of a vector that is added */
 	const int n = floats / each;
@@ -339,7 +339,7 @@ INLINE void spread_broad(const struct bs_spread *s, int taps, int floats)
 
 /* ---- interpolation ---- */
 
-INLINE void interpolate_narrow(const struct bs_spread *s, int taps, int floats)
+KERNEL void interpolate_narrow(const struct bs_spread *s, int taps, int floats)
 {
 	/* whole pieces where that takes no more vectors than the taps alone, from where they start */
 	const int tight = (taps * floats + VW - 1) / VW;
@@ -389,7 +389,7 @@ INLINE void interpolate_narrow(const struct bs_spread *s, int taps, int floats)
 	}
 }
 
-INLINE void interpolate_broad(const struct bs_spread *s, int taps, int floats)
+KERNEL void interpolate_broad(const struct bs_spread *s, int taps, int floats)
 {
 	const int n = floats / VW;
 	const size_t row = s->row;
