@@ -163,9 +163,17 @@ static __device__ void bs_radix_pass(const bs_line_step &s, const float2 *__rest
 #pragma unroll
 		for (int q = 0; q < R; q++)
 			v[q] = a[(j + q * m) * s.pitch + c];
+		if (s.done > 1) { /* one root is read, its powers are made: reads are what is dear */
+			float2 w[R];
+
+			w[1] = bs_turn_of<S>(s.turn, lo * step);
 #pragma unroll
-		for (int q = 1; q < R; q++)
-			v[q] = bs_cmul(v[q], bs_turn_of<S>(s.turn, (uint32_t)q * lo * step));
+			for (int q = 2; q < R; q++)
+				w[q] = bs_cmul(w[q / 2], w[q - q / 2]);
+#pragma unroll
+			for (int q = 1; q < R; q++)
+				v[q] = bs_cmul(v[q], w[q]);
+		}
 		bs_small<S>(v);
 #pragma unroll
 		for (int q = 0; q < R; q++)

@@ -8,8 +8,9 @@
 #include "gpu/nufft_part.h"
 #include "gpu/window.h"
 
-/* Cells of a sector: the border that padding adds against the blocks that fit a multiprocessor. */
-static const uint32_t sides[2][3] = { { 16, 16, 1 }, { 8, 8, 8 } };
+/* Cells of a sector: the border that padding adds against the blocks that fit a multiprocessor. 15 in
+ * 2D: then the rows of one window of 5 lie in different banks of shared memory. */
+static const uint32_t sides[2][3] = { { 15, 16, 1 }, { 8, 8, 8 } };
 
 /* Seconds of one channel on a large device, near enough to rank choices: a padded sector is written
  * and read, a cell passes three more times; window cells run at the rate that was measured. */

@@ -54,9 +54,10 @@ static __device__ __forceinline__ void values_of(float2 *v, const bs_nufft_dev &
 }
 
 /* 2D: each warp has its own share of the samples and its own copy of the sector; at the end the
- * copies are added in the order of the warps. Lanes own window cells. */
+ * copies are added in the order of the warps. Lanes own window cells. Real and imaginary parts lie
+ * apart, so that a window's cells lie in different banks. */
 template <int W, int CB, int WARPS> struct plane {
-	static const int P = 16 + W - 1, CELLS = P * P, THREADS = 32 * WARPS;
+	static const int P = 15 + W - 1, CELLS = P * (16 + W - 1), THREADS = 32 * WARPS;
 	static const size_t spread_bytes = sizeof(float2) * CELLS * CB * WARPS;
 	static const size_t tile_bytes = sizeof(float2) * CELLS * CB;
 };
@@ -69,7 +70,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	const int P = plane<W, CB, WARPS>::P, CELLS = plane<W, CB, WARPS>::CELLS;
 	const int ROUNDS = (W * W + 31) / 32;
 	const int ROW = 2 * W | 1; /* odd: lanes that write their row hit different banks */
-	extern __shared__ float2 tiles[];
+	extern __shared__ float tiles[]; /* [warp][channel][real, imaginary][cell] */
 	__shared__ float tables[WARPS][32][ROW];
 	__shared__ float2 taken[WARPS][32][CB];
 	const int lane = threadIdx.x % 32;
@@ -79,7 +80,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	const uint32_t begin = min(task.count, share * warp);
 	const uint32_t end = min(task.count, begin + share);
 	const uint32_t channel = blockIdx.y * CB;
-	float2 *tile = tiles + warp * CELLS * CB;
+	float *tile = tiles + warp * CELLS * CB * 2;
 	float (*table)[ROW] = tables[warp];
 	float2 (*value)[CB] = taken[warp];
 	float2 acc[ROUNDS][CB] = {};
@@ -93,8 +94,8 @@ static __global__ void __launch_bounds__(32 * WARPS)
 		wx[r] = pair < W * W ? pair % W : 0;
 		wy[r] = pair < W * W ? pair / W : 0;
 	}
-	for (int i = lane; i < CELLS * CB; i += 32)
-		tile[i] = make_float2(0.0f, 0.0f);
+	for (int i = lane; i < CELLS * CB * 2; i += 32)
+		tile[i] = 0.0f;
 
 	auto flush = [&]() {
 		int base = (int)(current & 255u) + (int)(current >> 8 & 255u) * P;
@@ -105,10 +106,10 @@ static __global__ void __launch_bounds__(32 * WARPS)
 				continue;
 #pragma unroll
 			for (int c = 0; c < CB; c++) {
-				float2 *to = &tile[c * CELLS + base + wy[r] * P + wx[r]];
-				float2 v = *to;
+				float *to = &tile[2 * c * CELLS + base + wy[r] * P + wx[r]];
 
-				*to = make_float2(v.x + acc[r][c].x, v.y + acc[r][c].y);
+				to[0] += acc[r][c].x;
+				to[CELLS] += acc[r][c].y;
 				acc[r][c] = make_float2(0.0f, 0.0f);
 			}
 		}
@@ -163,12 +164,15 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	float2 *out = part + ((uint64_t)blockIdx.x * d.groups + blockIdx.y) * (CELLS * CB);
 
 	for (int i = threadIdx.x; i < CELLS * CB; i += 32 * WARPS) {
-		const int at = i % CB * CELLS + i / CB;
-		float2 sum = tiles[at];
+		const int at = i % CB * 2 * CELLS + i / CB;
+		float2 sum = make_float2(tiles[at], tiles[at + CELLS]);
 
 #pragma unroll
-		for (int k = 1; k < WARPS; k++)
-			sum = bs_cadd(sum, tiles[k * CELLS * CB + at]);
+		for (int k = 1; k < WARPS; k++) {
+			const float *copy = tiles + k * CELLS * CB * 2 + at;
+
+			sum = bs_cadd(sum, make_float2(copy[0], copy[CELLS]));
+		}
 		out[i] = sum;
 	}
 }
@@ -323,9 +327,10 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 	interpolate(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ grid,
 		    float2 *__restrict__ data)
 {
-	const int PX = (DIM == 3 ? 8 : 16) + W - 1, PY = PX, PZ = DIM == 3 ? PX : 1;
+	const int PX = (DIM == 3 ? 8 : 15) + W - 1, PY = (DIM == 3 ? 8 : 16) + W - 1;
+	const int PZ = DIM == 3 ? PY : 1;
 	const int CELLS = PX * PY * PZ;
-	extern __shared__ float2 tile[];
+	extern __shared__ float2 cells_in[]; /* [channel][cell] */
 	const bs_sector_task task = d.task[blockIdx.x];
 	const uint32_t channel = blockIdx.y * CB;
 	const uint32_t x0 = d.start[0][task.sector % d.axis[0]];
@@ -344,7 +349,7 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 #pragma unroll
 		for (int c = 0; c < CB; c++)
 			if (channel + c < d.channels)
-				tile[c * CELLS + i] =
+				cells_in[c * CELLS + i] =
 					__ldg(grid + (channel + c) * cells +
 					      ((uint64_t)z * d.grid[1] + y) * d.grid[0] + x);
 	}
@@ -372,7 +377,7 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 				for (int x = 0; x < W; x++)
 #pragma unroll
 					for (int c = 0; c < CB; c++) {
-						float2 v = tile[c * CELLS + base + (z * PY + y) * PX + x];
+						float2 v = cells_in[c * CELLS + base + (z * PY + y) * PX + x];
 
 						row[c].x = fmaf(wx[x], v.x, row[c].x);
 						row[c].y = fmaf(wx[x], v.y, row[c].y);

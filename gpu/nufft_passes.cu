@@ -195,25 +195,29 @@ static __global__ void __launch_bounds__(THREADS)
 	}
 }
 
-static __global__ void __launch_bounds__(128)
+/* Block: 32 samples of 8 coils, turned in shared memory so that both sides are whole sectors. */
+static __global__ void __launch_bounds__(THREADS)
 	mix(const float2 *__restrict__ data, const float *__restrict__ weight, uint64_t samples,
 	    uint64_t first, uint64_t count, uint32_t coils, float2 *__restrict__ mixed)
 {
-	const uint64_t m = first + (uint64_t)blockIdx.x * 128 + threadIdx.x;
+	__shared__ float2 tile[8][33];
+	const uint32_t along = threadIdx.x % 32;
+	const uint32_t across = threadIdx.x / 32;
+	const uint64_t from = first + (uint64_t)blockIdx.x * 32;
+	const uint32_t coil = blockIdx.y * 8;
 
-	if (m >= first + count)
-		return;
-	const float w = weight != NULL ? weight[m] : 1.0f;
+	if (from + along < first + count && coil + across < coils) {
+		const float w = weight != NULL ? __ldg(weight + from + along) : 1.0f;
+		const float2 v = __ldg(data + (coil + across) * samples + from + along);
 
-	for (uint32_t c = 0; c < coils; c += 2) {
-		float2 a = __ldg(data + c * samples + m);
-		float2 b = c + 1 < coils ? __ldg(data + (c + 1) * samples + m)
-					 : make_float2(0.0f, 0.0f);
-
-		mixed[m * coils + c] = make_float2(a.x * w, a.y * w);
-		if (c + 1 < coils)
-			mixed[m * coils + c + 1] = make_float2(b.x * w, b.y * w);
+		tile[across][along] = make_float2(v.x * w, v.y * w);
 	}
+	__syncthreads();
+	const uint32_t c = threadIdx.x % 8;
+	const uint32_t m = threadIdx.x / 8;
+
+	if (from + m < first + count && coil + c < coils)
+		mixed[(from + m) * coils + coil + c] = tile[c][m];
 }
 
 /* Block: cols positions of one coil, a line each. */
@@ -355,8 +359,9 @@ int bs_nufft_mix(const float2 *data, const float *weight, uint64_t samples, uint
 		 uint64_t count, uint32_t coils, float2 *mixed, cudaStream_t stream,
 		 struct bs_fail *why)
 {
-	mix<<<(unsigned)((count + 127) / 128), 128, 0, stream>>>(data, weight, samples, first, count,
-								   coils, mixed);
+	const dim3 blocks((unsigned)((count + 31) / 32), (coils + 7) / 8);
+
+	mix<<<blocks, THREADS, 0, stream>>>(data, weight, samples, first, count, coils, mixed);
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }
