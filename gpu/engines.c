@@ -15,8 +15,8 @@ static const struct {
 } table[] = {
 	[BS_METHOD_GRIDDING] = { "gridding", &bs_engine_gridding_host,
 				 CUDA(bs_engine_gridding_cuda) },
-	[BS_METHOD_LS] = { "ls", NULL, CUDA(bs_engine_ls_cuda) },
-	[BS_METHOD_SENSE] = { "sense", NULL, CUDA(bs_engine_sense_cuda) },
+	[BS_METHOD_LS] = { "ls", &bs_engine_ls_host, CUDA(bs_engine_ls_cuda) },
+	[BS_METHOD_SENSE] = { "sense", &bs_engine_sense_host, CUDA(bs_engine_sense_cuda) },
 	[BS_METHOD_CARTESIAN] = { "cartesian", &bs_engine_cartesian_host,
 				  CUDA(bs_engine_cartesian_cuda) },
 	[BS_METHOD_NOOP] = { "noop", &bs_engine_noop, &bs_engine_noop },

@@ -22,6 +22,7 @@ struct bs_nufft_spec;
 struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p);
 
 extern const struct bs_engine bs_engine_gridding_host, bs_engine_cartesian_host, bs_engine_noop;
+extern const struct bs_engine bs_engine_ls_host, bs_engine_sense_host;
 
 /* Only in a build with GPU=1. */
 extern const struct bs_engine bs_engine_gridding_cuda, bs_engine_cartesian_cuda, bs_engine_ls_cuda,

@@ -1,0 +1,59 @@
+/* gpu/lsq.c - see lsq.h */
+#include "gpu/lsq.h"
+
+#include <stdlib.h>
+
+#include "gpu/density.h"
+
+int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
+		   struct bs_team *team, struct bs_fail *why)
+{
+	int rc;
+
+	*weight = NULL;
+	if (p->density == BS_DENSITY_NONE)
+		return 0;
+	*weight = malloc((size_t)bs_protocol_samples(p) * sizeof(**weight));
+	if (*weight == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': weights", p->name);
+	rc = bs_density(*weight, p, tables->traj, tables->weight, team, why);
+	if (rc != 0) {
+		free(*weight);
+		*weight = NULL;
+	}
+	return rc;
+}
+
+struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p)
+{
+	return (struct bs_q_spec){
+		.dims = p->dims,
+		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
+		.samples = bs_protocol_samples(p),
+		.basis = p->basis,
+		.sum = p->q,
+		/* a window given by width and oversampling states none: Q is made once, so well */
+		.accuracy = p->accuracy > 0.0 ? p->accuracy : 1e-5,
+	};
+}
+
+int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
+	     const float *weight, struct bs_team *team, const char *cache_dir,
+	     void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
+	     struct bs_fail *why)
+{
+	struct bs_q_spec s = bs_lsq_q_spec(p);
+	int rc;
+
+	*q = malloc((size_t)bs_q_size(&s) * 8);
+	if (*q == NULL || bs_q_size(&s) == 0)
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': Q", p->name);
+	else
+		rc = bs_qcache_get(*q, &s, tables->traj->k, weight, team, cache_dir, progress, arg,
+				   from, why);
+	if (rc != 0) {
+		free(*q);
+		*q = NULL;
+	}
+	return rc;
+}

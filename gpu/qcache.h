@@ -1,0 +1,37 @@
+/*
+ * gpu/qcache.h - Q kept on disk, so that a trajectory is summed once and not at every arm
+ *
+ * A file holds all that Q depends on beside Q itself: sizes, basis, exact or NUFFT with its accuracy,
+ * the trajectory and the weights. Its name is the hash of these, the contents are compared in
+ * full, so protocols that agree in them share the file and no two can be taken for each other. A
+ * checksum covers the file; one that is damaged, cut short or of another version is made anew. It
+ * appears under its name whole or not at all. A cache that cannot be read or written costs time only:
+ * that is logged, and Q is computed.
+ * File CACHE/q-HASH.bsq: struct header in qcache.c, k, weights, q, checksum; this machine's byte order.
+ * Hash and checksum: FNV-1a (Fowler, Noll, Vo) over 64-bit words. Blocks on the disk; at arm only.
+ * Test: test/unit/test_qcache.c
+ */
+#ifndef BS_GPU_QCACHE_H
+#define BS_GPU_QCACHE_H
+
+#include "gpu/q.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum bs_qcache_from { BS_QCACHE_COMPUTED, BS_QCACHE_DISK };
+
+/*
+ * As bs_q_make, from the cache where it is there. cache_dir "": no cache. from (may be NULL): which.
+ * progress is called only while Q is computed.
+ */
+int bs_qcache_get(float *q, const struct bs_q_spec *spec, const float *k, const float *weight,
+		  struct bs_team *team, const char *cache_dir,
+		  void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
+		  struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
