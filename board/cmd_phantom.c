@@ -118,8 +118,8 @@ static bool traj_of(const char *text, struct bs_protocol *p)
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (strcmp(text, types[i].name) == 0) {
 			p->traj.type = types[i].type;
-			p->method = p->traj.type == BS_TRAJ_CARTESIAN ? BS_METHOD_CARTESIAN :
-									BS_METHOD_GRIDDING;
+			p->method = p->traj.type == BS_TRAJ_CARTESIAN ? BS_METHOD_CARTESIAN
+								      : BS_METHOD_GRIDDING;
 			return true;
 		}
 	return false;
@@ -136,8 +136,21 @@ static bool name_of(const char *text, struct bs_protocol *p)
 }
 
 enum {
-	OPT_TRAJ = 256, OPT_MATRIX, OPT_COILS, OPT_SAMPLES, OPT_READOUTS, OPT_INTERLEAVES, OPT_TURNS,
-	OPT_REACH, OPT_SLICES, OPT_NAME, OPT_ECHOES, OPT_REPETITIONS, OPT_SNR, OPT_SEED, OPT_TR,
+	OPT_TRAJ = 256,
+	OPT_MATRIX,
+	OPT_COILS,
+	OPT_SAMPLES,
+	OPT_READOUTS,
+	OPT_INTERLEAVES,
+	OPT_TURNS,
+	OPT_REACH,
+	OPT_SLICES,
+	OPT_NAME,
+	OPT_ECHOES,
+	OPT_REPETITIONS,
+	OPT_SNR,
+	OPT_SEED,
+	OPT_TR,
 	OPT_DWELL
 };
 
@@ -363,10 +376,14 @@ static int simulate(struct request *q, struct bs_fail *why)
 		return rc;
 	q->scan.protocol = &q->protocol;
 	q->scan.traj = &traj;
-	if (!beside(image, sizeof(image), q->out, "true") || !beside(maps, sizeof(maps), q->out, "maps"))
+	if (!beside(image, sizeof(image), q->out, "true") ||
+	    !beside(maps, sizeof(maps), q->out, "maps"))
 		rc = bs_fail(why, BS_ERR_USAGE, "the file name is too long");
 	if (rc == 0)
-		rc = bs_team_open(&team, cpus < 1 ? 1 : cpus > BS_TEAM_MAX ? BS_TEAM_MAX : (int)cpus,
+		rc = bs_team_open(&team,
+				  cpus < 1             ? 1
+				  : cpus > BS_TEAM_MAX ? BS_TEAM_MAX
+						       : (int)cpus,
 				  why);
 	if (rc == 0)
 		rc = bs_phantom_record(&q->scan, team, q->out, why);
@@ -375,7 +392,8 @@ static int simulate(struct request *q, struct bs_fail *why)
 	if (rc == 0)
 		(void)printf("%s: %u x %u readouts of %u samples, %u coils; %s, %s\n", q->out,
 			     q->scan.repetitions * q->protocol.slices * q->protocol.contrasts,
-			     q->protocol.readouts, q->protocol.samples, q->protocol.coils, image, maps);
+			     q->protocol.readouts, q->protocol.samples, q->protocol.coils, image,
+			     maps);
 	bs_team_close(team);
 	bs_traj_close(&traj);
 	return rc;

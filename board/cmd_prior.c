@@ -105,8 +105,9 @@ static int check_size(struct request *q, const struct bs_cfl *c, const char *nam
 				       "%s has %llu x %llu x %llu voxels, the first reference "
 				       "%u x %u x %u",
 				       name, (unsigned long long)c->dims[0],
-				       (unsigned long long)c->dims[1], (unsigned long long)c->dims[2],
-				       s->matrix[0], s->matrix[1], s->matrix[2]);
+				       (unsigned long long)c->dims[1],
+				       (unsigned long long)c->dims[2], s->matrix[0], s->matrix[1],
+				       s->matrix[2]);
 	return 0;
 }
 
@@ -129,7 +130,8 @@ static int add_reference(struct request *q, const char *name, struct bs_fail *wh
 			rc = bs_fail(why, BS_ERR_NOMEM, "no memory for %s", name);
 		} else {
 			q->images = more;
-			memcpy(more + q->spec.images * voxels * 2, c.data, c.size * 2 * sizeof(float));
+			memcpy(more + q->spec.images * voxels * 2, c.data,
+			       c.size * 2 * sizeof(float));
 			q->spec.images += (uint32_t)(c.size / voxels);
 		}
 	}

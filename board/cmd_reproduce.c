@@ -126,16 +126,18 @@ static int run_all(struct bs_reproduce *r, const struct request *q, struct bs_fa
 
 	(void)fprintf(r->md,
 		      "# The papers' experiments, measured here\n\n"
-		      "Written by `boreside reproduce%s`. ", q->small ? " --small" : "");
+		      "Written by `boreside reproduce%s`. ",
+		      q->small ? " --small" : "");
 	machine(r->md, bs_team_members(r->team));
-	(void)fprintf(r->md,
-		      "The phantom is the 3D Shepp-Logan head, its k-space in closed form; errors are "
-		      "against its\ntrue image, each voxel the mean over its cube: percent error is the "
-		      "RMS of the voxel error\nover the RMS of the true image, PSNR is relative to the "
-		      "true image's maximum. Gridded images are\nscaled to the true image first, as in "
-		      "the papers; least-squares images are not.\n%s\n",
-		      q->small ? "\n**Small sizes: a test of the program, not of the papers' figures.**\n" :
-				 "");
+	(void)fprintf(
+		r->md,
+		"The phantom is the 3D Shepp-Logan head, its k-space in closed form; errors are "
+		"against its\ntrue image, each voxel the mean over its cube: percent error is the "
+		"RMS of the voxel error\nover the RMS of the true image, PSNR is relative to the "
+		"true image's maximum. Gridded images are\nscaled to the true image first, as in "
+		"the papers; least-squares images are not.\n%s\n",
+		q->small ? "\n**Small sizes: a test of the program, not of the papers' figures.**\n"
+			 : "");
 	for (size_t i = 0; rc == 0 && i < sizeof(experiments) / sizeof(experiments[0]); i++)
 		if (q->only == NULL || strcmp(q->only, experiments[i].name) == 0)
 			rc = experiments[i].run(r, why);

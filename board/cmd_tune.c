@@ -98,11 +98,16 @@ static bool voxel(const char *text, struct request *q)
 static int parse(struct request *q, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "noise", required_argument, NULL, 'n' },     { "lambda", required_argument, NULL, 'l' },
-		{ "steps", required_argument, NULL, 's' },     { "trials", required_argument, NULL, 't' },
-		{ "at", required_argument, NULL, 'a' },        { "png", required_argument, NULL, 'g' },
-		{ "resolution", required_argument, NULL, 'r' },{ "max-noise", required_argument, NULL, 'm' },
-		{ "help", no_argument, NULL, 'h' },            { NULL, 0, NULL, 0 },
+		{ "noise", required_argument, NULL, 'n' },
+		{ "lambda", required_argument, NULL, 'l' },
+		{ "steps", required_argument, NULL, 's' },
+		{ "trials", required_argument, NULL, 't' },
+		{ "at", required_argument, NULL, 'a' },
+		{ "png", required_argument, NULL, 'g' },
+		{ "resolution", required_argument, NULL, 'r' },
+		{ "max-noise", required_argument, NULL, 'm' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
 	};
 	bool good = true;
 	int opt;
@@ -175,18 +180,19 @@ static int open_protocol(struct work *w, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", w->q.config);
 	p = bs_config_find(w->site, w->q.name);
 	if (p == NULL)
-		return bs_fail(why, BS_ERR_PROTOCOL, "no protocol '%s' in %s", w->q.name, w->q.config);
+		return bs_fail(why, BS_ERR_PROTOCOL, "no protocol '%s' in %s", w->q.name,
+			       w->q.config);
 	if (p->method != BS_METHOD_LS && p->method != BS_METHOD_SENSE)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s' is not of method ls or sense",
-			       p->name);
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s' is not of method ls or sense", p->name);
 	w->p = *p;
 	for (int a = 0; a < 3; a++) {
 		if (!w->q.at_given)
 			w->q.at[a] = p->matrix[a] / 2;
 		if (w->q.at[a] >= p->matrix[a])
 			return bs_fail(why, BS_ERR_SIZE, "voxel %u,%u,%u is outside %u x %u x %u",
-				       w->q.at[0], w->q.at[1], w->q.at[2], p->matrix[0], p->matrix[1],
-				       p->matrix[2]);
+				       w->q.at[0], w->q.at[1], w->q.at[2], p->matrix[0],
+				       p->matrix[1], p->matrix[2]);
 	}
 	return 0;
 }
@@ -195,7 +201,10 @@ static int open_solver(struct work *w, struct bs_fail *why)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct bs_tables *t = &w->loaded.tables;
-	int rc = bs_team_open(&w->team, cpus < 1 ? 1 : cpus > BS_TEAM_MAX ? BS_TEAM_MAX : (int)cpus,
+	int rc = bs_team_open(&w->team,
+			      cpus < 1             ? 1
+			      : cpus > BS_TEAM_MAX ? BS_TEAM_MAX
+						   : (int)cpus,
 			      why);
 
 	if (rc == 0)
@@ -275,7 +284,8 @@ static double noise_of(struct work *w, double lambda)
 	return n ? sqrt(sum / (double)n) : 0.0;
 }
 
-/* The right-hand side of an impulse is F^H F (or its sum over coils) of it: coils are in already. */
+/* The right-hand side of an impulse is F^H F (or its sum over coils) of it: coils are in already.
+ */
 static double width_of(struct work *w, double lambda, double *gain)
 {
 	const uint32_t *n = w->p.matrix;
@@ -322,14 +332,16 @@ static int propose(struct work *w)
 	for (long i = 0; i < last; i++) {
 		double at = crossing(w->lambda, y, i, limit);
 
-		/* the last place where the width passes its limit, the first where the noise does */
+		/* the last place where the width passes its limit, the first where the noise does
+		 */
 		if (isfinite(at) && (by_width || !isfinite(found)))
 			found = at;
 	}
 	if (!isfinite(found) && y[by_width ? last : 0] <= limit)
 		found = w->lambda[by_width ? last : 0];
 	if (!isfinite(found)) {
-		(void)fprintf(stderr, "boreside tune: no lambda from %g to %g has a %s of at most %g\n",
+		(void)fprintf(stderr,
+			      "boreside tune: no lambda from %g to %g has a %s of at most %g\n",
 			      w->q.lo, w->q.hi, by_width ? "width" : "noise", limit);
 		return 1;
 	}
@@ -346,18 +358,19 @@ static int tune(struct work *w, struct bs_fail *why)
 					    { "gain", w->gain } };
 
 	(void)printf("# protocol %s, noise %g, voxel %u,%u,%u, %u iterations\n%12s %14s %14s %9s\n",
-		     w->p.name, w->q.noise, w->q.at[0], w->q.at[1], w->q.at[2], w->p.iterations, "lambda",
-		     "noise", "width (voxels)", "gain");
+		     w->p.name, w->q.noise, w->q.at[0], w->q.at[1], w->q.at[2], w->p.iterations,
+		     "lambda", "noise", "width (voxels)", "gain");
 	for (long i = 0; i < w->q.steps; i++) {
-		w->lambda[i] = w->q.lo * pow(w->q.hi / w->q.lo, (double)i / (double)(w->q.steps - 1));
+		w->lambda[i] =
+			w->q.lo * pow(w->q.hi / w->q.lo, (double)i / (double)(w->q.steps - 1));
 		w->noise[i] = noise_of(w, w->lambda[i]);
 		w->width[i] = width_of(w, w->lambda[i], &w->gain[i]);
 		print_row(w->lambda[i], w->noise[i], w->width[i], w->gain[i]);
 		(void)fflush(stdout);
 	}
-	return w->q.png == NULL ? 0 :
-				  bs_chart_write(w->q.png, "lambda", w->lambda, (uint32_t)w->q.steps,
-						 panels, 3, why);
+	return w->q.png == NULL ? 0
+				: bs_chart_write(w->q.png, "lambda", w->lambda,
+						 (uint32_t)w->q.steps, panels, 3, why);
 }
 
 int bs_cmd_tune(int argc, char **argv)

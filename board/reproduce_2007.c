@@ -19,10 +19,17 @@ struct work {
 /* 3,200 x 1,000 = 3.2 million; the sodium trajectory of the papers' group. */
 static struct bs_protocol protocol(bool small)
 {
-	struct bs_protocol p = { .name = "2007", .method = BS_METHOD_LS, .dims = 3, .coils = 1,
-				 .slices = 1, .contrasts = 1, .accuracy = 1e-5,
-				 .density = BS_DENSITY_PIPE, .density_iterations = 20,
-				 .iterations = 60, .q = BS_SUM_NUFFT };
+	struct bs_protocol p = { .name = "2007",
+				 .method = BS_METHOD_LS,
+				 .dims = 3,
+				 .coils = 1,
+				 .slices = 1,
+				 .contrasts = 1,
+				 .accuracy = 1e-5,
+				 .density = BS_DENSITY_PIPE,
+				 .density_iterations = 20,
+				 .iterations = 60,
+				 .q = BS_SUM_NUFFT };
 	uint32_t n = small ? 24 : 64;
 
 	p.matrix[0] = p.matrix[1] = p.matrix[2] = n;
@@ -93,18 +100,19 @@ static void measure(struct work *w)
 	w->solve_s = seconds_since(start);
 	g = bs_trial_error(t, w->grid, t->truth[0]).scaled;
 	d = bs_trial_error(t, w->ls, t->truth[0]).unscaled;
-	(void)fprintf(w->r->md,
-		      "| image or work | here | paper |\n|---|---|---|\n"
-		      "| gridding (weights after Pipe and Menon) | %.1f %%, %.1f dB | |\n"
-		      "| least squares, %u iterations without a constraint | %.1f %%, %.1f dB | |\n"
-		      "| F^H d, exact, single precision | %.2f s | |\n"
-		      "| F^H d, NUFFT, accuracy 1e-5 (differs from the exact by %.1e) | %.3f s | |\n"
-		      "| %u iterations | %.2f s | |\n"
-		      "| Q, once for the trajectory (NUFFT) | %.2f s | |\n"
-		      "| least squares: exact F^H d and iterations | %.2f s | 3.19 min |\n\nOne run each.\n\n",
-		      100.0 * g.nrmse, g.psnr_db, result.iterations, 100.0 * d.nrmse, d.psnr_db,
-		      w->exact_s, off, w->nufft_s, result.iterations, w->solve_s, w->exact.q_s,
-		      w->exact_s + w->solve_s);
+	(void)fprintf(
+		w->r->md,
+		"| image or work | here | paper |\n|---|---|---|\n"
+		"| gridding (weights after Pipe and Menon) | %.1f %%, %.1f dB | |\n"
+		"| least squares, %u iterations without a constraint | %.1f %%, %.1f dB | |\n"
+		"| F^H d, exact, single precision | %.2f s | |\n"
+		"| F^H d, NUFFT, accuracy 1e-5 (differs from the exact by %.1e) | %.3f s | |\n"
+		"| %u iterations | %.2f s | |\n"
+		"| Q, once for the trajectory (NUFFT) | %.2f s | |\n"
+		"| least squares: exact F^H d and iterations | %.2f s | 3.19 min |\n\nOne run each.\n\n",
+		100.0 * g.nrmse, g.psnr_db, result.iterations, 100.0 * d.nrmse, d.psnr_db,
+		w->exact_s, off, w->nufft_s, result.iterations, w->solve_s, w->exact.q_s,
+		w->exact_s + w->solve_s);
 	bs_reproduce_figure(w->r, "2007.gridding.percent", 100.0 * g.nrmse);
 	bs_reproduce_figure(w->r, "2007.ls.percent", 100.0 * d.nrmse);
 	bs_reproduce_figure(w->r, "2007.nufft.off", off);
@@ -139,9 +147,11 @@ int bs_reproduce_2007(struct bs_reproduce *r, struct bs_fail *why)
 	int rc = open_work(&w, why);
 
 	if (rc == 0) {
-		(void)fprintf(r->md, "## 2007: %u^3 voxels from %zu samples\n\n%u twisted projections of %u "
-			      "samples, without noise.\n\n", w.t.p.matrix[0], w.t.samples,
-			      w.t.p.readouts, w.t.p.samples);
+		(void)fprintf(
+			r->md,
+			"## 2007: %u^3 voxels from %zu samples\n\n%u twisted projections of %u "
+			"samples, without noise.\n\n",
+			w.t.p.matrix[0], w.t.samples, w.t.p.readouts, w.t.p.samples);
 		measure(&w);
 		rc = picture(&w, why);
 	}

@@ -33,10 +33,18 @@ struct work {
  */
 static struct bs_protocol protocol(bool small)
 {
-	struct bs_protocol p = { .name = "2008", .method = BS_METHOD_LS, .dims = 3, .coils = 1,
-				 .slices = 1, .contrasts = 1, .accuracy = 1e-5,
-				 .density = BS_DENSITY_PIPE, .density_iterations = 20,
-				 .iterations = 60, .fhd = BS_SUM_NUFFT, .q = BS_SUM_NUFFT };
+	struct bs_protocol p = { .name = "2008",
+				 .method = BS_METHOD_LS,
+				 .dims = 3,
+				 .coils = 1,
+				 .slices = 1,
+				 .contrasts = 1,
+				 .accuracy = 1e-5,
+				 .density = BS_DENSITY_PIPE,
+				 .density_iterations = 20,
+				 .iterations = 60,
+				 .fhd = BS_SUM_NUFFT,
+				 .q = BS_SUM_NUFFT };
 	uint32_t n = small ? 48 : 128;
 
 	p.matrix[0] = p.matrix[1] = p.matrix[2] = n;
@@ -57,8 +65,9 @@ static double seconds_since(int64_t start)
 static int exact(struct work *w, bool twice, enum route route, struct bs_fail *why)
 {
 	const struct bs_trial *t = &w->t;
-	struct bs_exact_spec spec = { .dims = 3, .coils = 1, .samples = t->samples, .states = 1,
-				      .twice = twice };
+	struct bs_exact_spec spec = {
+		.dims = 3, .coils = 1, .samples = t->samples, .states = 1, .twice = twice
+	};
 	struct bs_need need = { 0 };
 	struct bs_arena arena = { 0 };
 	struct bs_exact *plan = NULL;
@@ -84,8 +93,9 @@ static int exact(struct work *w, bool twice, enum route route, struct bs_fail *w
 
 static int open_operators(struct work *w, struct bs_fail *why)
 {
-	struct bs_prior_spec prior = { .dims = 3, .neighbors = 6, .images = 1, .edge = 0.05,
-				       .outside = 1.0 };
+	struct bs_prior_spec prior = {
+		.dims = 3, .neighbors = 6, .images = 1, .edge = 0.05, .outside = 1.0
+	};
 	struct bs_tables tables = { .traj = &w->t.traj };
 	struct bs_trial *t = &w->t;
 	struct bs_phantom ph;
@@ -119,8 +129,8 @@ static int open_operators(struct work *w, struct bs_fail *why)
 static int open_work(struct work *w, struct bs_fail *why)
 {
 	struct bs_protocol p = protocol(w->r->small);
-	float **image[] = { &w->grid, &w->ls, &w->noisy_grid, &w->noisy_ls, &w->fhd[0], &w->fhd[1],
-			    &w->fhd[2] };
+	float **image[] = { &w->grid,   &w->ls,     &w->noisy_grid, &w->noisy_ls,
+			    &w->fhd[0], &w->fhd[1], &w->fhd[2] };
 	int rc;
 
 	bs_reproduce_say(w->r, "2008: data and density compensation");
@@ -138,8 +148,8 @@ static int open_work(struct work *w, struct bs_fail *why)
 
 static void close_work(struct work *w)
 {
-	float *image[] = { w->grid, w->ls, w->noisy_grid, w->noisy_ls, w->fhd[0], w->fhd[1],
-			   w->fhd[2], w->noisy };
+	float *image[] = { w->grid,   w->ls,     w->noisy_grid, w->noisy_ls,
+			   w->fhd[0], w->fhd[1], w->fhd[2],     w->noisy };
 
 	for (size_t i = 0; i < sizeof(image) / sizeof(image[0]); i++)
 		free(image[i]);
@@ -154,8 +164,8 @@ static void row(struct work *w, const char *what, const char *key, struct bs_dif
 {
 	char name[64];
 
-	(void)fprintf(w->r->md, "| %s | %.1f %% | %.1f dB | %s |\n", what, 100.0 * d.nrmse, d.psnr_db,
-		      paper);
+	(void)fprintf(w->r->md, "| %s | %.1f %% | %.1f dB | %s |\n", what, 100.0 * d.nrmse,
+		      d.psnr_db, paper);
 	(void)snprintf(name, sizeof(name), "2008.%s.percent", key);
 	bs_reproduce_figure(w->r, name, 100.0 * d.nrmse);
 	(void)snprintf(name, sizeof(name), "2008.%s.db", key);
@@ -180,7 +190,8 @@ static int without_noise(struct work *w, struct bs_fail *why)
 	bs_solver_fhd(&w->s[0], t->data[0], w->fhd[ROUTE_NUFFT]);
 	w->fhd_s[ROUTE_NUFFT] = seconds_since(start);
 	bs_trial_grid(t, t->data[0], w->grid);
-	(void)fprintf(w->r->md, "### Without noise\n\n| image | error | PSNR | paper |\n|---|---|---|---|\n");
+	(void)fprintf(w->r->md,
+		      "### Without noise\n\n| image | error | PSNR | paper |\n|---|---|---|---|\n");
 	struct bs_difference g = bs_trial_error(t, w->grid, t->truth[0]).scaled;
 
 	row(w, "gridding (weights after Pipe and Menon)", "gridding", g, "42 %, 17 dB");
@@ -200,11 +211,12 @@ static int without_noise(struct work *w, struct bs_fail *why)
 	bs_reproduce_figure(w->r, "2008.ratio", ratio);
 	bs_reproduce_figure(w->r, "2008.single.off", off[ROUTE_SINGLE]);
 	bs_reproduce_figure(w->r, "2008.nufft.off", off[ROUTE_NUFFT]);
-	(void)fprintf(w->r->md,
-		      "\n%u iterations without a constraint; the gridded image has %.1f times the error. "
-		      "F^H d differs from the\nsum in double precision by %.1e (single precision) and "
-		      "%.1e (NUFFT), relative l2.\n\n",
-		      result.iterations, ratio, off[ROUTE_SINGLE], off[ROUTE_NUFFT]);
+	(void)fprintf(
+		w->r->md,
+		"\n%u iterations without a constraint; the gridded image has %.1f times the error. "
+		"F^H d differs from the\nsum in double precision by %.1e (single precision) and "
+		"%.1e (NUFFT), relative l2.\n\n",
+		result.iterations, ratio, off[ROUTE_SINGLE], off[ROUTE_NUFFT]);
 	return 0;
 }
 
@@ -218,8 +230,8 @@ static int with_noise(struct work *w, struct bs_fail *why)
 	double sigma = 0.0;
 	float *image = bs_trial_take(t->voxels, why);
 	double wanted = 100.0 * bs_trial_error(t, w->grid, t->truth[0]).scaled.nrmse * 47.0 / 42.0;
-	int rc = image ? bs_trial_noise_for(t, w->r->small ? wanted : 47.0, NOISE_SEED, &sigma, why) :
-			 BS_ERR_NOMEM;
+	int rc = image ? bs_trial_noise_for(t, w->r->small ? wanted : 47.0, NOISE_SEED, &sigma, why)
+		       : BS_ERR_NOMEM;
 
 	if (rc != 0) {
 		free(image);
@@ -229,16 +241,19 @@ static int with_noise(struct work *w, struct bs_fail *why)
 	bs_trial_noisy(t, t->data[0], sigma, NOISE_SEED, w->noisy);
 	bs_trial_grid(t, w->noisy, w->noisy_grid);
 	bs_solver_fhd(&w->s[0], w->noisy, w->fhd[ROUTE_NUFFT]);
-	(void)fprintf(w->r->md, "### With noise\n\nThe noise that brings the gridded image's error to %.0f %%: "
-		      "a Cartesian scan would have an image SNR of %.2f.\nW: differences of the 6 neighbors, "
-		      "small across the edges of a reference image of another contrast.\n\n"
-		      "| image | error | PSNR | paper |\n|---|---|---|---|\n",
-		      100.0 * bs_trial_error(t, w->noisy_grid, t->truth[0]).scaled.nrmse,
-		      sqrt(t->energy) / sigma);
+	(void)fprintf(
+		w->r->md,
+		"### With noise\n\nThe noise that brings the gridded image's error to %.0f %%: "
+		"a Cartesian scan would have an image SNR of %.2f.\nW: differences of the 6 neighbors, "
+		"small across the edges of a reference image of another contrast.\n\n"
+		"| image | error | PSNR | paper |\n|---|---|---|---|\n",
+		100.0 * bs_trial_error(t, w->noisy_grid, t->truth[0]).scaled.nrmse,
+		sqrt(t->energy) / sigma);
 	row(w, "gridding", "noise.gridding", bs_trial_error(t, w->noisy_grid, t->truth[0]).scaled,
 	    "47 %, 16 dB");
 	bs_solver_solve(&w->s[0], 0.0, w->fhd[ROUTE_NUFFT], image, &result);
-	row(w, "least squares without W", "noise.ls", bs_trial_error(t, image, t->truth[0]).unscaled, "");
+	row(w, "least squares without W", "noise.ls",
+	    bs_trial_error(t, image, t->truth[0]).unscaled, "");
 	for (size_t i = 0; i < sizeof(lambda) / sizeof(lambda[0]); i++) {
 		char what[80];
 		char key[32];
@@ -320,7 +335,7 @@ static int others(struct work *w, struct bs_fail *why)
 	koosh.samples = w->r->small ? 126 : 308;
 	bs_reproduce_say(w->r, "2008: other trajectories");
 	(void)fprintf(w->r->md, "### Other trajectories of as many samples, without noise\n\n"
-		      "| image | error | PSNR | |\n|---|---|---|---|\n");
+				"| image | error | PSNR | |\n|---|---|---|---|\n");
 	rc = other(w, "cones to 0.325", "cones", &cones, why);
 	if (rc == 0)
 		rc = other(w, "koosh ball to 0.5", "koosh", &koosh, why);
@@ -340,8 +355,10 @@ static void times(struct work *w)
 		      w->fhd_s[ROUTE_SINGLE]);
 	(void)fprintf(md, "| F^H d, NUFFT | %.3f s | |\n", w->fhd_s[ROUTE_NUFFT]);
 	(void)fprintf(md, "| 60 iterations | %.2f s | 17 s (GPU) |\n", w->ls_s);
-	(void)fprintf(md, "| F^H d (exact, single) and 60 iterations | %.2f s | 66 s (GPU) |\n", total);
-	(void)fprintf(md, "| Q, once for the trajectory | %.2f s | |\n\nOne run each.\n\n", w->s[0].q_s);
+	(void)fprintf(md, "| F^H d (exact, single) and 60 iterations | %.2f s | 66 s (GPU) |\n",
+		      total);
+	(void)fprintf(md, "| Q, once for the trajectory | %.2f s | |\n\nOne run each.\n\n",
+		      w->s[0].q_s);
 	bs_reproduce_figure(w->r, "2008.seconds.fhd_double", w->fhd_s[ROUTE_DOUBLE]);
 	bs_reproduce_figure(w->r, "2008.seconds.fhd_single", w->fhd_s[ROUTE_SINGLE]);
 	bs_reproduce_figure(w->r, "2008.seconds.fhd_nufft", w->fhd_s[ROUTE_NUFFT]);
@@ -374,10 +391,13 @@ static int pictures(struct work *w, struct bs_fail *why)
 		rc = bs_fail(why, BS_ERR_USAGE, "the folder's name is too long");
 	/* through the ventricles; white at 2.2: the skull is 2 */
 	if (rc == 0)
-		rc = bs_trial_picture(t, path, "true, gridding, least squares; with noise: gridding, "
-				      "least squares with W", images, 5, t->p.matrix[2] * 3 / 8, 2.2, why);
+		rc = bs_trial_picture(t, path,
+				      "true, gridding, least squares; with noise: gridding, "
+				      "least squares with W",
+				      images, 5, t->p.matrix[2] * 3 / 8, 2.2, why);
 	if (rc == 0)
-		(void)fprintf(w->r->md, "![slices](2008.png)\n\nTrue image; gridding; least squares; with "
+		(void)fprintf(w->r->md,
+			      "![slices](2008.png)\n\nTrue image; gridding; least squares; with "
 			      "noise: gridding; least squares with W.\n\n");
 	free(grid);
 	free(noisy);
@@ -390,11 +410,13 @@ int bs_reproduce_2008(struct bs_reproduce *r, struct bs_fail *why)
 	int rc = open_work(&w, why);
 
 	if (rc == 0) {
-		(void)fprintf(r->md, "## 2008: %u^3 voxels from %zu samples\n\nPositions at random, within "
-			      "%.2f cycles per voxel of the center on each axis: the papers do not\nsay "
-			      "enough of their trajectory to repeat it; this one gives gridding the error "
-			      "that they report.\n\n",
-			      w.t.p.matrix[0], w.t.samples, w.t.p.traj.reach);
+		(void)fprintf(
+			r->md,
+			"## 2008: %u^3 voxels from %zu samples\n\nPositions at random, within "
+			"%.2f cycles per voxel of the center on each axis: the papers do not\nsay "
+			"enough of their trajectory to repeat it; this one gives gridding the error "
+			"that they report.\n\n",
+			w.t.p.matrix[0], w.t.samples, w.t.p.traj.reach);
 		rc = without_noise(&w, why);
 	}
 	if (rc == 0)

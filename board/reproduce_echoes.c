@@ -28,27 +28,35 @@ struct work {
 	struct bs_solver s;
 	struct bs_csr w;
 	double sigma;
-	float *noisy[ECHOES];  /* samples */
-	float *echo[ECHOES];   /* images of the round */
-	float *joint;          /* [echo][z][y][x], what W is made of */
-	float *grid[ECHOES];   /* gridded, best scale */
+	float *noisy[ECHOES]; /* samples */
+	float *echo[ECHOES];  /* images of the round */
+	float *joint;         /* [echo][z][y][x], what W is made of */
+	float *grid[ECHOES];  /* gridded, best scale */
 	float *fhd, *image, *data;
 };
 
 struct outcome {
 	double lambda;
-	double kept;      /* share of the true steps, without noise */
-	double variance;  /* of the noise, mean over the head */
+	double kept;     /* share of the true steps, without noise */
+	double variance; /* of the noise, mean over the head */
 	double error[ECHOES];
 	double width_edge, width_flat; /* across the rim of the brain; in the brain, along y */
 };
 
 static struct bs_protocol protocol(bool small)
 {
-	struct bs_protocol p = { .name = "echoes", .method = BS_METHOD_LS, .dims = 3, .coils = 1,
-				 .slices = 1, .contrasts = ECHOES, .accuracy = 1e-5,
-				 .density = BS_DENSITY_PIPE, .density_iterations = 20,
-				 .iterations = 40, .fhd = BS_SUM_NUFFT, .q = BS_SUM_NUFFT };
+	struct bs_protocol p = { .name = "echoes",
+				 .method = BS_METHOD_LS,
+				 .dims = 3,
+				 .coils = 1,
+				 .slices = 1,
+				 .contrasts = ECHOES,
+				 .accuracy = 1e-5,
+				 .density = BS_DENSITY_PIPE,
+				 .density_iterations = 20,
+				 .iterations = 40,
+				 .fhd = BS_SUM_NUFFT,
+				 .q = BS_SUM_NUFFT };
 
 	p.matrix[0] = p.matrix[1] = small ? 40 : 96;
 	p.matrix[2] = small ? 16 : 32;
@@ -98,7 +106,8 @@ static double steps_kept(const struct work *w, const float *image, const float *
 			for (size_t i = 0; i < 2; i++) {
 				double true_step = (double)truth[2 * next + i] - truth[2 * v + i];
 
-				both += true_step * ((double)image[2 * next + i] - image[2 * v + i]);
+				both += true_step *
+					((double)image[2 * next + i] - image[2 * v + i]);
 				own += true_step * true_step;
 			}
 		}
@@ -156,7 +165,7 @@ static void close_work(struct work *w)
 /* Noisy data; gridded images of them at their best scale; the noise and steps of gridding. */
 static void gridding(struct work *w, struct outcome *o)
 {
-	struct bs_comparison c = { .values = 0 };
+	struct bs_comparison c;
 	const uint32_t *n = w->t.p.matrix;
 	const uint32_t middle[3] = { n[0] / 2, n[1] / 2, n[2] / 2 };
 
@@ -188,8 +197,9 @@ static void gridding(struct work *w, struct outcome *o)
 
 static int make_w(struct work *w, double edge, struct bs_fail *why)
 {
-	struct bs_prior_spec spec = { .dims = 3, .neighbors = 6, .images = ECHOES, .edge = edge,
-				      .outside = 1.0 };
+	struct bs_prior_spec spec = {
+		.dims = 3, .neighbors = 6, .images = ECHOES, .edge = edge, .outside = 1.0
+	};
 	struct bs_tables tables = { .traj = &w->t.traj, .w = &w->w };
 	size_t bytes = w->t.voxels * 2 * sizeof(float);
 	int rc;
@@ -227,12 +237,14 @@ static double width_at(struct work *w, double lambda, const uint32_t at[3])
 static void constrained_figures(struct work *w, struct outcome *o)
 {
 	const uint32_t *n = w->t.p.matrix;
-	/* the last voxel of brain before the skull, whose inside is at y = 0.874; plain brain at 0.45 */
+	/* the last voxel of brain before the skull, whose inside is at y = 0.874; plain brain at
+	 * 0.45 */
 	const uint32_t edge[3] = { n[0] / 2, n[1] / 2 + (uint32_t)(0.874 * n[1] / 2), n[2] / 2 };
 	const uint32_t flat[3] = { n[0] / 2, n[1] / 2 + (uint32_t)(0.45 * n[1] / 2), n[2] / 2 };
 
 	for (int e = 0; e < ECHOES; e++)
-		o->error[e] = 100.0 * bs_trial_error(&w->t, w->echo[e], w->t.truth[e]).unscaled.nrmse;
+		o->error[e] =
+			100.0 * bs_trial_error(&w->t, w->echo[e], w->t.truth[e]).unscaled.nrmse;
 	solve(w, o->lambda, w->t.data[0], w->image);
 	o->kept = steps_kept(w, w->image, w->t.truth[0]);
 	for (uint32_t i = 0; i < TRIALS; i++) {
@@ -265,8 +277,7 @@ static int constrained(struct work *w, struct outcome *o, struct bs_fail *why)
 
 static void row(struct work *w, const char *what, const struct outcome *o, double reference)
 {
-	(void)fprintf(w->r->md,
-		      "| %s | %.2f | %.3f | %.2f, %.2f | %.1f, %.1f, %.1f %% |\n", what,
+	(void)fprintf(w->r->md, "| %s | %.2f | %.3f | %.2f, %.2f | %.1f, %.1f, %.1f %% |\n", what,
 		      reference / o->variance, o->kept, o->width_edge, o->width_flat, o->error[0],
 		      o->error[1], o->error[2]);
 }
@@ -283,7 +294,8 @@ static int picture(struct work *w, struct bs_fail *why)
 	}
 	if (!bs_reproduce_path(w->r, path, sizeof(path), "echoes.png"))
 		return bs_fail(why, BS_ERR_USAGE, "the folder's name is too long");
-	(void)fprintf(w->r->md, "![slices](echoes.png)\n\nFor each echo: true image; gridding; shared "
+	(void)fprintf(w->r->md,
+		      "![slices](echoes.png)\n\nFor each echo: true image; gridding; shared "
 		      "anatomy.\n\n");
 	return bs_trial_picture(&w->t, path, "each echo: true, gridding, shared anatomy", images,
 				3 * ECHOES, w->t.p.matrix[2] * 3 / 8, 2.2, why);
@@ -298,9 +310,10 @@ static int measure(struct work *w, struct bs_fail *why)
 	int rc = 0;
 
 	gridding(w, &grid);
-	(void)fprintf(w->r->md,
-		      "| reconstruction | noise variance of gridding over its own | true steps kept | width at an "
-		      "edge, in the brain (voxels) | error of each echo |\n|---|---|---|---|---|\n");
+	(void)fprintf(
+		w->r->md,
+		"| reconstruction | noise variance of gridding over its own | true steps kept | width at an "
+		"edge, in the brain (voxels) | error of each echo |\n|---|---|---|---|---|\n");
 	row(w, "gridding", &grid, grid.variance);
 	for (size_t i = 0; rc == 0 && i < sizeof(lambda) / sizeof(lambda[0]); i++) {
 		struct outcome o = { .lambda = lambda[i] };
@@ -316,9 +329,12 @@ static int measure(struct work *w, struct bs_fail *why)
 		rc = bs_fail(why, BS_ERR_VALUE, "echoes: no lambda keeps gridding's resolution");
 	if (rc != 0)
 		return rc;
-	(void)fprintf(w->r->md, "\nAt equal resolution (lambda %g: at least as much of the true steps kept) the "
-		      "noise variance is %.1f times\nlower than gridding's; the paper says more than 3 "
-		      "times.\n\n", best.lambda, grid.variance / best.variance);
+	(void)fprintf(
+		w->r->md,
+		"\nAt equal resolution (lambda %g: at least as much of the true steps kept) the "
+		"noise variance is %.1f times\nlower than gridding's; the paper says more than 3 "
+		"times.\n\n",
+		best.lambda, grid.variance / best.variance);
 	bs_reproduce_figure(w->r, "echoes.variance.ratio", grid.variance / best.variance);
 	bs_reproduce_figure(w->r, "echoes.kept.gridding", grid.kept);
 	bs_reproduce_figure(w->r, "echoes.kept.shared", best.kept);
@@ -334,11 +350,13 @@ int bs_reproduce_echoes(struct bs_reproduce *r, struct bs_fail *why)
 	bs_reproduce_say(r, "echoes");
 	rc = open_work(&w, why);
 	if (rc == 0) {
-		(void)fprintf(r->md, "## Three echoes of one anatomy\n\n%u x %u x %u voxels, stack of spirals, %u "
-			      "interleaves of %u samples; image SNR %.0f of a Cartesian scan;\n%u rounds of shared "
-			      "edges and reconstruction.\n\n",
-			      w.t.p.matrix[0], w.t.p.matrix[1], w.t.p.matrix[2], w.t.p.traj.interleaves,
-			      w.t.p.samples, SNR, ROUNDS);
+		(void)fprintf(
+			r->md,
+			"## Three echoes of one anatomy\n\n%u x %u x %u voxels, stack of spirals, %u "
+			"interleaves of %u samples; image SNR %.0f of a Cartesian scan;\n%u rounds of shared "
+			"edges and reconstruction.\n\n",
+			w.t.p.matrix[0], w.t.p.matrix[1], w.t.p.matrix[2], w.t.p.traj.interleaves,
+			w.t.p.samples, SNR, ROUNDS);
 		rc = measure(&w, why);
 	}
 	close_work(&w);

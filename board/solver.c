@@ -31,9 +31,14 @@ static int open_nufft(struct bs_solver *s, const struct bs_tables *tables, struc
 		      struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
-	struct bs_nufft_spec spec = { .dims = p->dims, .coils = s->coils, .samples = s->samples,
-				      .states = 1, .window = p->window, .accuracy = p->accuracy,
-				      .width = p->width, .oversampling = p->oversampling };
+	struct bs_nufft_spec spec = { .dims = p->dims,
+				      .coils = s->coils,
+				      .samples = s->samples,
+				      .states = 1,
+				      .window = p->window,
+				      .accuracy = p->accuracy,
+				      .width = p->width,
+				      .oversampling = p->oversampling };
 	struct bs_need need = { 0 };
 	float *box = NULL;
 	int rc;
@@ -58,8 +63,11 @@ static int open_exact(struct bs_solver *s, const struct bs_tables *tables, struc
 		      struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
-	struct bs_exact_spec spec = { .dims = p->dims, .coils = s->coils, .samples = s->samples,
-				      .states = 1, .basis = p->basis };
+	struct bs_exact_spec spec = { .dims = p->dims,
+				      .coils = s->coils,
+				      .samples = s->samples,
+				      .states = 1,
+				      .basis = p->basis };
 	struct bs_need need = { 0 };
 	int rc;
 
@@ -79,7 +87,8 @@ static int open_ls(struct bs_solver *s, const struct bs_tables *tables, const fl
 	const struct bs_protocol *p = s->p;
 	struct bs_ls_spec spec = { .dims = p->dims,
 				   .coils = p->method == BS_METHOD_SENSE ? s->coils : 0,
-				   .precond = p->precond, .iterations = p->iterations,
+				   .precond = p->precond,
+				   .iterations = p->iterations,
 				   .lambda = p->lambda };
 	struct bs_need need = { 0 };
 	int rc;
@@ -93,11 +102,13 @@ static int open_ls(struct bs_solver *s, const struct bs_tables *tables, const fl
 	return rc;
 }
 
-int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p,
-		   const struct bs_tables *tables, struct bs_team *team, struct bs_fail *why)
+int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struct bs_tables *tables,
+		   struct bs_team *team, struct bs_fail *why)
 {
-	struct bs_q_spec qs = { .dims = p->dims, .samples = bs_protocol_samples(p),
-				.basis = p->basis, .sum = p->q,
+	struct bs_q_spec qs = { .dims = p->dims,
+				.samples = bs_protocol_samples(p),
+				.basis = p->basis,
+				.sum = p->q,
 				.accuracy = p->accuracy > 0.0 ? p->accuracy : 1e-5 };
 	int64_t start = bs_now_ns();
 	float *q = NULL;
@@ -161,7 +172,8 @@ void bs_solver_fhd(struct bs_solver *s, const float *data, float *image)
 void bs_solver_solve(struct bs_solver *s, double lambda, const float *fhd, float *rho,
 		     struct bs_pcg_result *result)
 {
-	struct bs_pcg_stop stop = { .iterations = s->p->iterations, .tolerance = s->p->tolerance,
+	struct bs_pcg_stop stop = { .iterations = s->p->iterations,
+				    .tolerance = s->p->tolerance,
 				    .deadline_ns = INT64_MAX };
 
 	bs_ls_lambda(s->ls, lambda);
@@ -184,8 +196,10 @@ static void spread_coils(struct bs_solver *s, const float *rhs)
 			float *out = s->spread + 2 * (c * s->voxels + v);
 			double by = power > 0.0 ? 1.0 / power : 0.0;
 
-			out[0] = (float)(by * ((double)m[0] * rhs[2 * v] - (double)m[1] * rhs[2 * v + 1]));
-			out[1] = (float)(by * ((double)m[0] * rhs[2 * v + 1] + (double)m[1] * rhs[2 * v]));
+			out[0] = (float)(by * ((double)m[0] * rhs[2 * v] -
+					       (double)m[1] * rhs[2 * v + 1]));
+			out[1] = (float)(by * ((double)m[0] * rhs[2 * v + 1] +
+					       (double)m[1] * rhs[2 * v]));
 		}
 	}
 }

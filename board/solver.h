@@ -2,8 +2,8 @@
  * board/solver.h - least squares outside of the service: for choosing parameters and experiments
  *
  * The operators of a protocol of method ls or sense over its tables, as the engine would arm them:
- * F^H d and Q by the routes that the protocol names, the conjugate gradients of gpu/ls.h. For ls one
- * coil stands for all. open allocates (much), fhd allocates nothing, solve neither. One thread.
+ * F^H d and Q by the routes that the protocol names, the conjugate gradients of gpu/ls.h. For ls
+ * one coil stands for all. open allocates (much), fhd allocates nothing, solve neither. One thread.
  * open -> { fhd | solve | gram }* -> close. Test: test/unit/tune.sh, test/unit/reproduce.sh
  */
 #ifndef BS_BOARD_SOLVER_H
@@ -17,7 +17,7 @@
 struct bs_solver {
 	const struct bs_protocol *p;
 	const float *maps;
-	float *spread; /* sense: [coil][z][y][x], for solve_image */
+	float *spread;  /* sense: [coil][z][y][x], for solve_image */
 	uint32_t coils; /* images of fhd: 1 for ls */
 	size_t voxels, samples;
 	struct bs_arena arena[2];
@@ -28,8 +28,8 @@ struct bs_solver {
 };
 
 /* tables: trajectory, weight (or NULL), maps (sense), w; must outlive the solver. */
-int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p,
-		   const struct bs_tables *tables, struct bs_team *team, struct bs_fail *why);
+int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struct bs_tables *tables,
+		   struct bs_team *team, struct bs_fail *why);
 void bs_solver_close(struct bs_solver *s);
 
 /* data [coil][sample] -> [coil][z][y][x] */

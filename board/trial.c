@@ -65,8 +65,11 @@ static int simulate(struct bs_trial *t, uint32_t contrast, struct bs_fail *why)
 
 static int open_gridding(struct bs_trial *t, struct bs_fail *why)
 {
-	struct bs_nufft_spec spec = { .dims = t->p.dims, .coils = 1, .samples = t->samples,
-				      .states = 1, .accuracy = t->p.accuracy };
+	struct bs_nufft_spec spec = { .dims = t->p.dims,
+				      .coils = 1,
+				      .samples = t->samples,
+				      .states = 1,
+				      .accuracy = t->p.accuracy };
 	struct bs_need need = { 0 };
 	int rc;
 
@@ -134,8 +137,8 @@ void bs_trial_noisy(const struct bs_trial *t, const float *data, double sigma, u
 
 		bs_random_normal(&random, z);
 		for (size_t i = 0; i < 2; i++)
-			out[2 * m + i] = (float)(sigma * sqrt(0.5) * z[i] +
-						 (data ? data[2 * m + i] : 0.0f));
+			out[2 * m + i] =
+				(float)(sigma * sqrt(0.5) * z[i] + (data ? data[2 * m + i] : 0.0f));
 	}
 }
 
@@ -144,7 +147,8 @@ void bs_trial_grid(struct bs_trial *t, const float *data, float *image)
 	bs_nufft_adjoint(t->nufft, data, image);
 }
 
-struct bs_comparison bs_trial_error(const struct bs_trial *t, const float *image, const float *truth)
+struct bs_comparison bs_trial_error(const struct bs_trial *t, const float *image,
+				    const float *truth)
 {
 	struct bs_comparison c;
 

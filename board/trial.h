@@ -1,5 +1,6 @@
 /*
- * board/trial.h - an experiment on the phantom in memory: true images, data, reconstructions, errors
+ * board/trial.h - an experiment on the phantom in memory: true images, data, reconstructions,
+ * errors
  *
  * The data are the closed form (core/phantom.h) on the protocol's trajectory, one coil, contrast
  * by contrast; the true images are means over voxels, as `boreside phantom` writes them. Noise is
@@ -42,7 +43,8 @@ void bs_trial_grid(struct bs_trial *t, const float *data, float *image);
  * Percent error and PSNR of an image against a true one: unscaled, and after the scale that is best
  * for it. A NaN in the image comes out as NaN.
  */
-struct bs_comparison bs_trial_error(const struct bs_trial *t, const float *image, const float *truth);
+struct bs_comparison bs_trial_error(const struct bs_trial *t, const float *image,
+				    const float *truth);
 /* The noise at which the gridded image of contrast 0 has this percent error, scaled. */
 int bs_trial_noise_for(struct bs_trial *t, double percent, uint64_t seed, double *sigma,
 		       struct bs_fail *why);

@@ -124,8 +124,8 @@ void bs_phantom_transform(const struct bs_phantom *ph, const double *k, double o
 		double turn = 2.0 * PI *
 			      (p[0] * e->center[0] + p[1] * e->center[1] + p[2] * e->center[2]);
 		double size = unit * e->intensity * e->axis[0] * e->axis[1];
-		double a = ph->dims == 2 ? size * disk(sqrt(u * u + v * v)) :
-					   size * e->axis[2] * ball(sqrt(u * u + v * v + w * w));
+		double a = ph->dims == 2 ? size * disk(sqrt(u * u + v * v))
+					 : size * e->axis[2] * ball(sqrt(u * u + v * v + w * w));
 
 		out[0] += a * cos(turn);
 		out[1] -= a * sin(turn);

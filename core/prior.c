@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAYS_MAX 13 /* half of 26 neighbors: each pair once */
+#define WAYS_MAX   13 /* half of 26 neighbors: each pair once */
 #define IMAGES_MAX 64
 
 struct maker {
@@ -22,8 +22,8 @@ struct maker {
 static int check_spec(const struct bs_prior_spec *s, struct bs_fail *why)
 {
 	uint64_t voxels = (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
-	bool known = s->dims == 2 ? s->neighbors == 4 || s->neighbors == 8 :
-				    s->neighbors == 6 || s->neighbors == 26;
+	bool known = s->dims == 2 ? s->neighbors == 4 || s->neighbors == 8
+				  : s->neighbors == 6 || s->neighbors == 26;
 
 	if (s->dims < 2 || s->dims > 3 || (s->dims == 2 && s->matrix[2] != 1))
 		return bs_fail(why, BS_ERR_SIZE, "prior: %u dimensions, matrix %u x %u x %u",
@@ -43,7 +43,8 @@ static int check_spec(const struct bs_prior_spec *s, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_SIZE, "prior: %u images, 1 to %d are legal", s->images,
 			       IMAGES_MAX);
 	if (!(s->edge > 0.0) || !(s->outside > 0.0) || !isfinite(s->edge) || !isfinite(s->outside))
-		return bs_fail(why, BS_ERR_VALUE, "prior: edge %g, outside %g", s->edge, s->outside);
+		return bs_fail(why, BS_ERR_VALUE, "prior: edge %g, outside %g", s->edge,
+			       s->outside);
 	return 0;
 }
 
@@ -74,8 +75,8 @@ static int set_units(struct maker *m, struct bs_fail *why)
 		double top = 0.0;
 
 		for (uint64_t v = 0; v < m->voxels; v++) {
-			double square = (double)r[2 * v] * r[2 * v] +
-					(double)r[2 * v + 1] * r[2 * v + 1];
+			double square =
+				(double)r[2 * v] * r[2 * v] + (double)r[2 * v + 1] * r[2 * v + 1];
 
 			if (!isfinite(square))
 				return bs_fail(why, BS_ERR_VALUE,

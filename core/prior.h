@@ -7,12 +7,12 @@
  * with top the image's largest magnitude: an edge seen by one image counts for all. One row for
  * each voxel outside the mask: `outside` rho_i; no differences across the mask's rim.
  * images [image][z][y][x] complex float, mask [z][y][x] complex float, inside where it is not 0.
- * Rows: voxel by voxel, x fastest, neighbors in a fixed order. Allocates the matrix; it comes sealed.
- * BS_ERR_SIZE: sizes, neighborhood or an empty mask; BS_ERR_VALUE: an image that is not finite or
- * all zero. Test: test/unit/test_prior.c
- * Sources: Haldar, Hernando, Song, Liang, Magn Reson Med 2008;59:810-818 (weighted differences);
- * Haldar, Liang, IEEE Int Symp Biomed Imaging 2008:752-755 (edges shared by a set); Geman, McClure,
- * Bull Int Stat Inst 1987;52:5-21 (the weight's shape).
+ * Rows: voxel by voxel, x fastest, neighbors in a fixed order. Allocates the matrix; it comes
+ * sealed. BS_ERR_SIZE: sizes, neighborhood or an empty mask; BS_ERR_VALUE: an image that is not
+ * finite or all zero. Test: test/unit/test_prior.c Sources: Haldar, Hernando, Song, Liang, Magn
+ * Reson Med 2008;59:810-818 (weighted differences); Haldar, Liang, IEEE Int Symp Biomed Imaging
+ * 2008:752-755 (edges shared by a set); Geman, McClure, Bull Int Stat Inst 1987;52:5-21 (the
+ * weight's shape).
  */
 #ifndef BS_CORE_PRIOR_H
 #define BS_CORE_PRIOR_H

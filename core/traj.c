@@ -106,11 +106,12 @@ static int check_axis(struct bs_traj *t, const struct bs_protocol *p, uint32_t a
 				       (unsigned long long)readout, (unsigned long long)sample,
 				       name[axis], isnan(k) ? "NaN" : "infinite");
 		if (fabs(k) > 0.5 + ROUNDING_CYCLES)
-			return bs_fail(why, BS_ERR_TRAJECTORY,
-				       "trajectory: readout %llu, sample %llu: k%c is %g cycles per "
-				       "voxel, outside [-0.5, 0.5): wrong unit?",
-				       (unsigned long long)readout, (unsigned long long)sample,
-				       name[axis], k);
+			return bs_fail(
+				why, BS_ERR_TRAJECTORY,
+				"trajectory: readout %llu, sample %llu: k%c is %g cycles per "
+				"voxel, outside [-0.5, 0.5): wrong unit?",
+				(unsigned long long)readout, (unsigned long long)sample, name[axis],
+				k);
 		extent = fmax(extent, fabs(k));
 		*at = (float)k;
 		if (*at >= 0.5f)

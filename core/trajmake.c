@@ -4,15 +4,14 @@
  * Orders and shapes (S samples, R readouts, N the longest axis of the matrix, kmax the
  * protocol's reach, 0.5 cycles per voxel where it says nothing):
  *   cartesian  points of the encoded matrix, y before z; a short readout lacks its start
- *   radial2d   spokes through the whole diameter, k = 2 kmax (s - S/2)/S, golden angle 180/1.618... degrees
- *   radial3d   the same in 3D, directions by the 2D golden means
- *   spiral2d   Archimedean, from the center out, constant speed, interleaves rotated evenly
- *   stack      spiral2d in the plane, kz on the grid: one partition for each voxel of z
- *   random     uniform in the cube |kx|, |ky|, |kz| <= kmax
- *   cones      spirals on nested cones around z, from the center out, constant speed
- *   tpi        cones whose radial speed falls with 1/k^2 beyond a radius, so density stays even
- * Sources: Winkelmann 2007, Chan 2009 (core/traj.h); Irarrazabal, Nishimura, Magn Reson Med
- * 1995;33:656-662 (cones); Boada et al., Magn Reson Med 1997;37:706-715 (twisted projections).
+ *   radial2d   spokes through the whole diameter, k = 2 kmax (s - S/2)/S, golden angle 180/1.618...
+ * degrees radial3d   the same in 3D, directions by the 2D golden means spiral2d   Archimedean, from
+ * the center out, constant speed, interleaves rotated evenly stack      spiral2d in the plane, kz
+ * on the grid: one partition for each voxel of z random     uniform in the cube |kx|, |ky|, |kz| <=
+ * kmax cones      spirals on nested cones around z, from the center out, constant speed tpi cones
+ * whose radial speed falls with 1/k^2 beyond a radius, so density stays even Sources: Winkelmann
+ * 2007, Chan 2009 (core/traj.h); Irarrazabal, Nishimura, Magn Reson Med 1995;33:656-662 (cones);
+ * Boada et al., Magn Reson Med 1997;37:706-715 (twisted projections).
  */
 #include "core/traj.h"
 
@@ -21,7 +20,7 @@
 
 #include "core/random.h"
 
-#define PI   3.141592653589793
+#define PI 3.141592653589793
 /* 1/golden ratio; and the two golden means in 3D, from the root of x^3 + x - 1 and its square */
 #define GOLDEN   0.6180339887498949
 #define GOLDEN_1 0.4655712318767680
@@ -78,10 +77,12 @@ static int cartesian(struct bs_traj *t, const struct bs_protocol *p, struct bs_f
 
 	for (int i = 0; i < 3; i++)
 		n[i] = p->encoded[i] ? p->encoded[i] : p->matrix[i];
-	if (t->samples > n[0] || t->readouts > (uint64_t)n[1] * n[2] || n[1] > 65536 || n[2] > 65536)
+	if (t->samples > n[0] || t->readouts > (uint64_t)n[1] * n[2] || n[1] > 65536 ||
+	    n[2] > 65536)
 		return bs_fail(why, BS_ERR_SIZE,
 			       "cartesian: %u samples x %u readouts do not fit the encoded matrix "
-			       "%u x %u x %u", t->samples, t->readouts, n[0], n[1], n[2]);
+			       "%u x %u x %u",
+			       t->samples, t->readouts, n[0], n[1], n[2]);
 	for (uint32_t r = 0; r < t->readouts; r++) {
 		uint32_t line = r % n[1];
 		uint32_t part = r / n[1];
@@ -102,8 +103,8 @@ static int cartesian(struct bs_traj *t, const struct bs_protocol *p, struct bs_f
 static void radial(struct bs_traj *t, double kmax)
 {
 	for (uint32_t r = 0; r < t->readouts; r++) {
-		double turn = t->dims == 2 ? PI * fraction(r * GOLDEN) :
-					     2.0 * PI * fraction(r * GOLDEN_2);
+		double turn = t->dims == 2 ? PI * fraction(r * GOLDEN)
+					   : 2.0 * PI * fraction(r * GOLDEN_2);
 		double up = t->dims == 2 ? 0.0 : fraction(r * GOLDEN_1);
 		double flat = sqrt(1.0 - up * up);
 		double dir[3] = { flat * cos(turn), flat * sin(turn), up };
@@ -201,9 +202,9 @@ static uint32_t cone_count(double gap)
 
 /*
  * Readouts that evenly covered cones need so that at the edge of k-space their curves, measured
- * across them, and the cones lie gap x kmax apart; falls as the gap grows. A cone's interleaves make
- * turns/sin(theta) turns: every readout is equally long, and a cone needs sin(theta) times those
- * of the equator.
+ * across them, and the cones lie gap x kmax apart; falls as the gap grows. A cone's interleaves
+ * make turns/sin(theta) turns: every readout is equally long, and a cone needs sin(theta) times
+ * those of the equator.
  */
 static double cones_need(double turns, double gap)
 {
@@ -220,7 +221,8 @@ static double cones_gap(double turns, uint32_t readouts)
 	return sqrt(cones_need(turns, 1.0) / readouts);
 }
 
-/* Turns at which samples lie as far apart along the equator's curve as curves lie from each other. */
+/* Turns at which samples lie as far apart along the equator's curve as curves lie from each other.
+ */
 static double cones_turns(const struct bs_traj *t)
 {
 	double lo = 0.0;
@@ -365,11 +367,11 @@ static int conical(struct bs_traj *t, const struct bs_protocol *p, struct bs_fai
 	if (!curve)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for %u samples", t->samples);
 	for (uint32_t s = 0; s < t->samples; s++)
-		curve[s] = p->traj.type == BS_TRAJ_TPI ? tpi_curve(kmax, part, s, t->samples) :
-							 cone_curve(kmax, turns, s, t->samples);
+		curve[s] = p->traj.type == BS_TRAJ_TPI ? tpi_curve(kmax, part, s, t->samples)
+						       : cone_curve(kmax, turns, s, t->samples);
 	/* tpi: cones as far apart as the readouts' directions */
-	n = p->traj.type == BS_TRAJ_TPI ? cone_count(sqrt(4.0 * PI / t->readouts)) :
-					  cone_count(cones_gap(turns, t->readouts));
+	n = p->traj.type == BS_TRAJ_TPI ? cone_count(sqrt(4.0 * PI / t->readouts))
+					: cone_count(cones_gap(turns, t->readouts));
 	err = on_cones(t, n, curve, why);
 	free(curve);
 	return err;

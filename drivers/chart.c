@@ -9,20 +9,21 @@
 
 #include "drivers/pngfile.h"
 
-#define LEFT   60
-#define RIGHT  12
-#define TOP    22
-#define BOTTOM 34
-#define DOT    2 /* pixels of a letter's dot */
+#define LEFT       60
+#define RIGHT      12
+#define TOP        22
+#define BOTTOM     34
+#define DOT        2 /* pixels of a letter's dot */
 #define PANELS_MAX 8u
 
 /* Rows of 3 dots, one octal digit each, from the top. */
 static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ.-+(),/:=%";
 static const uint16_t rows[] = {
-	075557, 026227, 071747, 071717, 055711, 074717, 074757, 071122, 075757, 075717, 025755, 065656,
-	034443, 065556, 074647, 074644, 034553, 055755, 072227, 011152, 055655, 044447, 057755, 065555,
-	025552, 065644, 025563, 065655, 034216, 072222, 055557, 055552, 055775, 055255, 055222, 071247,
-	000002, 000700, 002720, 012221, 042224, 000024, 011244, 002020, 007070, 051245,
+	075557, 026227, 071747, 071717, 055711, 074717, 074757, 071122, 075757, 075717,
+	025755, 065656, 034443, 065556, 074647, 074644, 034553, 055755, 072227, 011152,
+	055655, 044447, 057755, 065555, 025552, 065644, 025563, 065655, 034216, 072222,
+	055557, 055552, 055775, 055255, 055222, 071247, 000002, 000700, 002720, 012221,
+	042224, 000024, 011244, 002020, 007070, 051245,
 };
 
 struct canvas {
@@ -57,8 +58,8 @@ static void line(struct canvas *c, double x0, double y0, double x1, double y1, f
 	int steps = (int)fmax(fabs(x1 - x0), fabs(y1 - y0)) + 1;
 
 	for (int i = 0; i <= steps; i++)
-		dot(c, (int)lround(x0 + (x1 - x0) * i / steps), (int)lround(y0 + (y1 - y0) * i / steps),
-		    value);
+		dot(c, (int)lround(x0 + (x1 - x0) * i / steps),
+		    (int)lround(y0 + (y1 - y0) * i / steps), value);
 }
 
 /* 1, 2 or 5 times a power of ten, so that about four steps reach the top */
@@ -105,8 +106,8 @@ static void axes(struct canvas *c, const struct frame *f, const char *title, con
 
 		line(c, x, py(f, 0.0), x, f->y0 + TOP, 0.8f);
 		(void)snprintf(number, sizeof(number), "1E%d", e);
-		text(c, x - 2 * DOT * (int)strlen(number), f->y0 + (int)BS_CHART_HEIGHT - BOTTOM + 5,
-		     number);
+		text(c, x - 2 * DOT * (int)strlen(number),
+		     f->y0 + (int)BS_CHART_HEIGHT - BOTTOM + 5, number);
 	}
 	line(c, LEFT, py(f, 0.0), LEFT, f->y0 + TOP, 0.0f);
 	text(c, LEFT, f->y0 + 6, title);
@@ -120,7 +121,8 @@ static void curve(struct canvas *c, const struct frame *f, const double *x, cons
 		if (!isfinite(y[i]))
 			continue;
 		for (int d = -2; d <= 2; d++)
-			line(c, px(f, x[i]) - 2, py(f, y[i]) + d, px(f, x[i]) + 2, py(f, y[i]) + d, 0.0f);
+			line(c, px(f, x[i]) - 2, py(f, y[i]) + d, px(f, x[i]) + 2, py(f, y[i]) + d,
+			     0.0f);
 		if (i > 0 && isfinite(y[i - 1]))
 			line(c, px(f, x[i - 1]), py(f, y[i - 1]), px(f, x[i]), py(f, y[i]), 0.0f);
 	}
@@ -153,12 +155,12 @@ int bs_chart_write(const char *path, const char *x_title, const double *x, uint3
 	int rc;
 
 	if (points < 2 || count == 0 || count > PANELS_MAX)
-		return bs_fail(why, BS_ERR_SIZE, "%s: a chart of %u points, %u panels", path, points,
-			       count);
+		return bs_fail(why, BS_ERR_SIZE, "%s: a chart of %u points, %u panels", path,
+			       points, count);
 	for (uint32_t i = 0; i < points; i++)
 		if (!(x[i] > (i ? x[i - 1] : 0.0)) || !isfinite(x[i]))
-			return bs_fail(why, BS_ERR_SIZE, "%s: x values do not increase from above 0",
-				       path);
+			return bs_fail(why, BS_ERR_SIZE,
+				       "%s: x values do not increase from above 0", path);
 	c.at = malloc((size_t)c.width * (size_t)c.height * sizeof(*c.at));
 	if (c.at == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a chart", path);

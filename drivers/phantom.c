@@ -12,9 +12,9 @@
 #include "drivers/recording.h"
 #include "drivers/scanxml.h"
 
-#define PAUSE_US  2000.0
+#define PAUSE_US   2000.0
 #define START_TICK 14760000u /* 10:15:00 in 2.5 ms */
-#define TICK_US   2500
+#define TICK_US    2500
 
 /* What a run of the simulator holds. */
 struct run {
@@ -101,9 +101,10 @@ static int check_scan(const struct bs_phantom_scan *s, struct bs_fail *why)
 	if (p->samples > UINT16_MAX || p->coils > BS_COILS_MAX || !s->repetitions ||
 	    s->repetitions > UINT16_MAX || !p->slices || !p->contrasts ||
 	    p->contrasts > BS_PHANTOM_CONTRASTS)
-		return bs_fail(why, BS_ERR_SIZE,
-			       "phantom: %u samples, %u coils, %u repetitions, %u slices, %u contrasts",
-			       p->samples, p->coils, s->repetitions, p->slices, p->contrasts);
+		return bs_fail(
+			why, BS_ERR_SIZE,
+			"phantom: %u samples, %u coils, %u repetitions, %u slices, %u contrasts",
+			p->samples, p->coils, s->repetitions, p->slices, p->contrasts);
 	acquisitions = (uint64_t)p->readouts * p->contrasts;
 	if (acquisitions > INT32_MAX ||
 	    acquisitions * p->slices > UINT32_MAX / (uint64_t)s->repetitions)
@@ -122,8 +123,10 @@ static int set_time(struct run *r, struct bs_fail *why)
 
 	r->tr_us = r->scan->tr_us > 0.0 ? r->scan->tr_us : ceil(echoes_us + PAUSE_US);
 	if (r->tr_us < echoes_us)
-		return bs_fail(why, BS_ERR_USAGE, "phantom: a TR of %g us is shorter than its %g us "
-			       "of sampling", r->tr_us, echoes_us);
+		return bs_fail(why, BS_ERR_USAGE,
+			       "phantom: a TR of %g us is shorter than its %g us "
+			       "of sampling",
+			       r->tr_us, echoes_us);
 	total = r->tr_us * p->readouts * p->slices * r->scan->repetitions;
 	if (total > INT32_MAX)
 		return bs_fail(why, BS_ERR_SIZE,
@@ -383,8 +386,22 @@ static void widen(float *image, size_t voxels)
 static int write_images(const struct bs_protocol *p, struct bs_team *team, const char *name,
 			struct bs_fail *why)
 {
-	uint64_t dims[BS_CFL_DIMS] = { p->matrix[0], p->matrix[1], p->matrix[2], 1, 1, p->contrasts,
-				       1, 1, 1, 1, 1, 1, 1, p->slices, 1, 1 };
+	uint64_t dims[BS_CFL_DIMS] = { p->matrix[0],
+				       p->matrix[1],
+				       p->matrix[2],
+				       1,
+				       1,
+				       p->contrasts,
+				       1,
+				       1,
+				       1,
+				       1,
+				       1,
+				       1,
+				       1,
+				       p->slices,
+				       1,
+				       1 };
 	size_t voxels = (size_t)bs_protocol_voxels(p);
 	size_t images = (size_t)p->contrasts * p->slices;
 	float *image = NULL;
@@ -413,8 +430,22 @@ static int write_images(const struct bs_protocol *p, struct bs_team *team, const
 
 static int write_maps(const struct bs_protocol *p, const char *name, struct bs_fail *why)
 {
-	uint64_t dims[BS_CFL_DIMS] = { p->matrix[0], p->matrix[1], p->matrix[2], p->coils, 1, 1, 1, 1,
-				       1, 1, 1, 1, 1, 1, 1, 1 };
+	uint64_t dims[BS_CFL_DIMS] = { p->matrix[0],
+				       p->matrix[1],
+				       p->matrix[2],
+				       p->coils,
+				       1,
+				       1,
+				       1,
+				       1,
+				       1,
+				       1,
+				       1,
+				       1,
+				       1,
+				       1,
+				       1,
+				       1 };
 	size_t voxels = (size_t)bs_protocol_voxels(p);
 	struct bs_coils coils;
 	float *maps;

@@ -24,7 +24,8 @@
 #include "core/traj.h"
 
 struct bs_phantom_scan {
-	const struct bs_protocol *protocol; /* sizes, name, method; trajectory unit cycles per voxel */
+	const struct bs_protocol
+		*protocol; /* sizes, name, method; trajectory unit cycles per voxel */
 	const struct bs_traj *traj;
 	uint32_t repetitions;
 	double snr;      /* 0: no noise */

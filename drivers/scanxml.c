@@ -51,7 +51,8 @@ static void put_element(struct text *t, const char *name, const char *value)
 	put(t, "</%s>", name);
 }
 
-static void put_space(struct text *t, const char *name, const uint32_t matrix[3], const float fov[3])
+static void put_space(struct text *t, const char *name, const uint32_t matrix[3],
+		      const float fov[3])
 {
 	put(t,
 	    "<%s><matrixSize><x>%u</x><y>%u</y><z>%u</z></matrixSize>"
@@ -63,8 +64,7 @@ static void put_space(struct text *t, const char *name, const uint32_t matrix[3]
 static void put_limit(struct text *t, const char *name, const struct bs_limit *l)
 {
 	if (l->given)
-		put(t,
-		    "<%s><minimum>%u</minimum><maximum>%u</maximum><center>%u</center></%s>\n",
+		put(t, "<%s><minimum>%u</minimum><maximum>%u</maximum><center>%u</center></%s>\n",
 		    name, l->min, l->max, l->center, name);
 }
 

@@ -36,7 +36,8 @@ static void refuse(const char *what, const double *x, const double *y, uint32_t 
 	struct bs_fail why = { 0 };
 
 	CHECK(bs_chart_write(path, "x", x, points, &panel, 1, &why) == BS_ERR_SIZE &&
-	      access(path, F_OK) != 0, "%s: %s", what, why.text);
+		      access(path, F_OK) != 0,
+	      "%s: %s", what, why.text);
 }
 
 int main(void)
@@ -60,15 +61,17 @@ int main(void)
 	refuse("x of 0", zero, y, 3);
 	CHECK(bs_chart_write(path, "x", x, 3, panels, 2, &why) == 0, "two panels %s", why.text);
 	p = read_png(&width, &height);
-	CHECK(p != NULL && width == BS_CHART_WIDTH && height == 2 * BS_CHART_HEIGHT, "%u x %u pixels",
-	      width, height);
+	CHECK(p != NULL && width == BS_CHART_WIDTH && height == 2 * BS_CHART_HEIGHT,
+	      "%u x %u pixels", width, height);
 	if (p != NULL) {
 		unsigned mid = (60 + BS_CHART_WIDTH - 12) / 2; /* x = 1, the middle decade */
 
 		/* y = 4 is the top of the axis, 22 pixels below the panel's edge */
 		CHECK(p[22 * width + mid] == 0, "the middle point is black, at the top");
-		CHECK(p[60 * width + BS_CHART_WIDTH - 40] == 255, "no line to the value that is none");
-		CHECK(p[(2 * BS_CHART_HEIGHT - 34) * width + mid] == 0, "a curve of zeros lies on the axis");
+		CHECK(p[60 * width + BS_CHART_WIDTH - 40] == 255,
+		      "no line to the value that is none");
+		CHECK(p[(2 * BS_CHART_HEIGHT - 34) * width + mid] == 0,
+		      "a curve of zeros lies on the axis");
 		free(p);
 	}
 	(void)unlink(path);

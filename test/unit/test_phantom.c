@@ -107,8 +107,9 @@ static void test_transform(uint32_t dims, uint32_t slices, uint32_t contrast)
 {
 	/* an anisotropic matrix: the phantom stretches with it */
 	const uint32_t matrix[3] = { 20, 16, 24 };
-	static const double at[6][3] = { { 0, 0, 0 }, { 1e-7, 2e-7, -1e-7 }, { .013, -.004, .009 },
-					 { .11, .2, -.07 }, { -.5, .31, .25 }, { .43, -.5, -.5 } };
+	static const double at[6][3] = { { 0, 0, 0 },           { 1e-7, 2e-7, -1e-7 },
+					 { .013, -.004, .009 }, { .11, .2, -.07 },
+					 { -.5, .31, .25 },     { .43, -.5, -.5 } };
 	struct bs_phantom ph;
 	double worst = 0.0;
 	double top = 0.0;
@@ -127,8 +128,9 @@ static void test_transform(uint32_t dims, uint32_t slices, uint32_t contrast)
 		top = fmax(top, hypot(slow[0], slow[1]));
 	}
 	/* both are sums of ten terms in double precision, the quadrature of 1e5 points */
-	CHECK(worst < 1e-11 * top, "%uD, %u slices, contrast %u: closed form within %.1e of quadrature",
-	      dims, slices, contrast, worst / top);
+	CHECK(worst < 1e-11 * top,
+	      "%uD, %u slices, contrast %u: closed form within %.1e of quadrature", dims, slices,
+	      contrast, worst / top);
 }
 
 /* The series of the ball's transform meets the closed form where they change over. */
@@ -197,8 +199,8 @@ static void test_image(uint32_t dims)
 	double cut = dims > 2 ? 2.0 * PI * n * n : 2.0 * PI * n;
 	double bound = 3.0 * sqrt(cut) * (dims > 2 ? 2.0 / 8 : 1.0 / 16);
 
-	CHECK(worst < bound, "%uD image: its sums are the transform to %.2e of %.0f (bound %.2e)", dims,
-	      worst, peak, bound);
+	CHECK(worst < bound, "%uD image: its sums are the transform to %.2e of %.0f (bound %.2e)",
+	      dims, worst, peak, bound);
 	for (size_t v = 0; v < voxels; v++)
 		outside += fabsf(image[v] - hard[v]) > 2.0f || !(image[v] >= -1e-6f);
 	CHECK(!outside, "%uD image: no voxel negative, none far from its center's value", dims);
@@ -217,7 +219,9 @@ static void test_coils(uint32_t dims)
 {
 	const uint32_t matrix[3] = { 16, 16, dims > 2 ? 16 : 1 };
 	const uint32_t coils = 5;
-	static const float k[3][3] = { { 0.03125f, -0.25f, 0.125f }, { 0, 0, 0 }, { -0.5f, 0.25f, 0 } };
+	static const float k[3][3] = { { 0.03125f, -0.25f, 0.125f },
+				       { 0, 0, 0 },
+				       { -0.5f, 0.25f, 0 } };
 	float flat[9];
 	float data[2 * 5 * 3];
 	float maps[2 * 5 * 4096];
@@ -248,8 +252,8 @@ static void test_coils(uint32_t dims)
 			top = fmax(top, hypot(slow[0], slow[1]));
 		}
 	/* one rounding to single precision */
-	CHECK(worst < 1.2e-7 * top, "%uD coils: shifted sums within %.1e of the product's quadrature",
-	      dims, worst / top);
+	CHECK(worst < 1.2e-7 * top,
+	      "%uD coils: shifted sums within %.1e of the product's quadrature", dims, worst / top);
 	bs_coils_maps(&c, maps);
 	for (size_t v = 0; v < voxels; v++) {
 		double sum = 0.0;
@@ -264,11 +268,13 @@ static void test_coils(uint32_t dims)
 		rss[0] = fmin(rss[0], sqrt(sum));
 		rss[1] = fmax(rss[1], sqrt(sum));
 	}
-	CHECK(most < 1.3 && rss[0] > 0.3, "%uD coils: at most %.2f, root sum of squares %.2f to %.2f",
-	      dims, most, rss[0], rss[1]);
+	CHECK(most < 1.3 && rss[0] > 0.3,
+	      "%uD coils: at most %.2f, root sum of squares %.2f to %.2f", dims, most, rss[0],
+	      rss[1]);
 	bs_coils_make(&c, 1, dims, matrix, NULL);
 	bs_coils_maps(&c, maps);
-	CHECK(maps[0] == 1.0f && maps[1] == 0.0f && maps[2 * voxels - 2] == 1.0f, "one coil is uniform");
+	CHECK(maps[0] == 1.0f && maps[1] == 0.0f && maps[2 * voxels - 2] == 1.0f,
+	      "one coil is uniform");
 }
 
 static void test_refused(void)

@@ -6,9 +6,9 @@
 
 #include "test/check.h"
 
-#define NX 6
-#define NY 5
-#define NZ 4
+#define NX     6
+#define NY     5
+#define NZ     4
 #define VOXELS (NX * NY * NZ)
 
 static float image[2][VOXELS][2];
@@ -22,8 +22,11 @@ static size_t voxel(int x, int y, int z)
 static struct bs_prior_spec spec(uint32_t neighbors)
 {
 	struct bs_prior_spec s = { .dims = neighbors == 4 || neighbors == 8 ? 2 : 3,
-				   .matrix = { NX, NY, NZ }, .neighbors = neighbors, .images = 1,
-				   .edge = 0.1, .outside = 2.0 };
+				   .matrix = { NX, NY, NZ },
+				   .neighbors = neighbors,
+				   .images = 1,
+				   .edge = 0.1,
+				   .outside = 2.0 };
 
 	if (s.dims == 2)
 		s.matrix[2] = 1;
@@ -82,7 +85,8 @@ static void test_rows(void)
 
 			off = fmax(off, fabs(joins(&w, a, b) - 1.0 / sqrt(steps)));
 		}
-		CHECK(off < 1e-7, "%u neighbors: weights are 1/distance to %.1e", want[i].neighbors, off);
+		CHECK(off < 1e-7, "%u neighbors: weights are 1/distance to %.1e", want[i].neighbors,
+		      off);
 		bs_csr_close(&w);
 	}
 }
@@ -92,7 +96,8 @@ static void test_edges(void)
 	struct bs_prior_spec s = spec(6);
 	struct bs_csr w;
 
-	/* image 0 steps by 0.2 of its top between x = 2 and 3, image 1 (complex) by 0.1 at y = 1, 2 */
+	/* image 0 steps by 0.2 of its top between x = 2 and 3, image 1 (complex) by 0.1 at y = 1, 2
+	 */
 	for (int z = 0; z < NZ; z++)
 		for (int y = 0; y < NY; y++)
 			for (int x = 0; x < NX; x++) {
@@ -115,8 +120,8 @@ static void test_edges(void)
 	double flat = joins(&w, voxel(4, 1, 2), voxel(4, 1, 3));
 
 	CHECK(fabs(across_x - 0.2) < 1e-6 && fabs(across_y - 0.5) < 1e-6 && flat == 1.0,
-	      "an edge of either image counts for all: weights %.4f, %.4f, %.4f", across_x, across_y,
-	      flat);
+	      "an edge of either image counts for all: weights %.4f, %.4f, %.4f", across_x,
+	      across_y, flat);
 	bs_csr_close(&w);
 }
 

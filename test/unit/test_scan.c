@@ -46,8 +46,12 @@ static struct bs_protocol protocol(enum bs_traj_type type, uint32_t nz, uint32_t
 static struct bs_recording *record(const struct bs_protocol *p, struct bs_traj *t,
 				   uint32_t repetitions, double snr, uint64_t seed)
 {
-	struct bs_phantom_scan scan = { .protocol = p, .traj = t, .repetitions = repetitions,
-					.snr = snr, .seed = seed, .dwell_us = 4.0 };
+	struct bs_phantom_scan scan = { .protocol = p,
+					.traj = t,
+					.repetitions = repetitions,
+					.snr = snr,
+					.seed = seed,
+					.dwell_us = 4.0 };
 	struct bs_recording *r = NULL;
 	struct bs_fail why = { 0 };
 
@@ -76,12 +80,13 @@ static void test_order(void)
 		return;
 	const char *xml = bs_recording_xml(r);
 
-	CHECK(bs_mrdxml_read(&info, xml, strlen(xml), NULL) == 0 && strcmp(info.protocol, p.name) == 0,
+	CHECK(bs_mrdxml_read(&info, xml, strlen(xml), NULL) == 0 &&
+		      strcmp(info.protocol, p.name) == 0,
 	      "the header is read back, with the name '%s'", info.protocol);
 	CHECK(info.encoded[0] == 20 && info.recon[1] == 18 && info.channels == 3 &&
-	      strcmp(info.trajectory_unit, "cycles/voxel") == 0 &&
-	      strcmp(info.trajectory_name, "spiral") == 0 && info.slice.max == 1 &&
-	      info.contrast.max == 2 && info.repetition.max == 1 && info.step1.max == 3,
+		      strcmp(info.trajectory_unit, "cycles/voxel") == 0 &&
+		      strcmp(info.trajectory_name, "spiral") == 0 && info.slice.max == 1 &&
+		      info.contrast.max == 2 && info.repetition.max == 1 && info.step1.max == 3,
 	      "its sizes, unit and limits are the protocol's");
 	CHECK(bs_recording_count(r) == 2 * 2 * 4 * 3, "%u acquisitions", bs_recording_count(r));
 	for (uint32_t rep = 0; rep < 2; rep++)
@@ -95,7 +100,8 @@ static void test_order(void)
 						continue;
 					}
 					wrong += a.head.scan_counter != count ||
-						 a.head.idx.repetition != rep || a.head.idx.slice != s ||
+						 a.head.idx.repetition != rep ||
+						 a.head.idx.slice != s ||
 						 a.head.idx.contrast != c ||
 						 a.head.idx.kspace_encode_step_1 != i ||
 						 a.head.number_of_samples != 40 ||
@@ -104,7 +110,8 @@ static void test_order(void)
 						 a.head.trajectory_dimensions != 2;
 					wrong += !(a.head.flags & BS_MRD_FLAG(7)) != (i != 0);
 					wrong += !(a.head.flags & BS_MRD_LAST_IN_SLICE) != (i != 3);
-					wrong += !(a.head.flags & BS_MRD_LAST_IN_REPETITION) != !last;
+					wrong += !(a.head.flags & BS_MRD_LAST_IN_REPETITION) !=
+						 !last;
 					wrong += !(a.head.flags & BS_MRD_LAST_IN_MEASUREMENT) !=
 						 !(last && rep == 1);
 					wrong += a.head.user_int[0] <= before;
@@ -144,8 +151,9 @@ static void test_truth(void)
 		CHECK(0, "true images");
 		return;
 	}
-	CHECK(image.dims[0] == 20 && image.dims[1] == 18 && image.dims[5] == 3 && image.dims[13] == 2 &&
-	      maps.dims[3] == 3, "true image and maps have the protocol's sizes");
+	CHECK(image.dims[0] == 20 && image.dims[1] == 18 && image.dims[5] == 3 &&
+		      image.dims[13] == 2 && maps.dims[3] == 3,
+	      "true image and maps have the protocol's sizes");
 	for (uint32_t i = 0; i < 6; i++) {
 		struct bs_phantom ph;
 
@@ -220,7 +228,7 @@ static void test_noise(void)
 
 	/* relative spread of a standard deviation of n parts: 1/sqrt(2n); 5 of them */
 	CHECK(fabs(sigma / want - 1.0) < 5.0 / sqrt(2.0 * (double)n) &&
-	      fabs(mean) < 5.0 * want / sqrt(2.0 * (double)n),
+		      fabs(mean) < 5.0 * want / sqrt(2.0 * (double)n),
 	      "noise of %.4f where %.4f was asked for, mean %.1e", sigma, want, mean);
 	CHECK(memcmp(noisy, again, n * sizeof(float)) == 0, "the same seed, the same noise");
 	bs_cfl_free(&image);
@@ -251,8 +259,8 @@ static void test_cartesian(void)
 			CHECK(0, "readout %u", i);
 		for (uint32_t k = 0; k < 20; k++) {
 			const float *d = a.data + 2 * (size_t)(20 + k); /* coil 1 */
-			double turn = 6.283185307179586 * (((double)k - 10) / 20 * at_x +
-							   ((double)i - 9) / 18 * at_y);
+			double turn = 6.283185307179586 *
+				      (((double)k - 10) / 20 * at_x + ((double)i - 9) / 18 * at_y);
 
 			sum[0] += (d[0] * cos(turn) - d[1] * sin(turn)) / 360;
 			sum[1] += (d[0] * sin(turn) + d[1] * cos(turn)) / 360;
@@ -310,7 +318,8 @@ static void test_refused(void)
 
 int main(void)
 {
-	static const char *const left[] = { "scan.h5", "true.cfl", "true.hdr", "maps.cfl", "maps.hdr" };
+	static const char *const left[] = { "scan.h5", "true.cfl", "true.hdr", "maps.cfl",
+					    "maps.hdr" };
 
 	if (mkdtemp(folder) == NULL || bs_team_open(&team, 2, NULL)) {
 		CHECK(0, "a folder and a team");

@@ -50,14 +50,15 @@ int main(void)
 		for (uint32_t a = 0; a < 3; a++) {
 			double w = bs_spread_width(&image[0][0][0][0], matrix, voxel, a);
 			/*
-			 * a chord departs from the curve by h^2/8 f'' at most, f'' < 8 log 2/w^2 at the
-			 * half, the slope there is 2 log 2/w; two flanks
+			 * a chord departs from the curve by h^2/8 f'' at most, f'' < 8 log 2/w^2 at
+			 * the half, the slope there is 2 log 2/w; two flanks
 			 */
 			double off = 2.0 * (8.0 * log(2.0) / (fwhm[a] * fwhm[a]) / 8.0) /
 				     (2.0 * log(2.0) / fwhm[a]);
 
-			CHECK(fabs(w - fwhm[a]) < off, "voxel %d, axis %u: width %.3f of %.1f, to %.3f",
-			      i, a, w, fwhm[a], off);
+			CHECK(fabs(w - fwhm[a]) < off,
+			      "voxel %d, axis %u: width %.3f of %.1f, to %.3f", i, a, w, fwhm[a],
+			      off);
 		}
 	}
 	const uint32_t voxel[3] = { 3, 3, 3 };
@@ -65,13 +66,15 @@ int main(void)
 	memset(image, 0, sizeof(image));
 	CHECK(bs_spread_width(&image[0][0][0][0], matrix, voxel, 1) == 0.0, "nothing has no width");
 	image[3][3][3][0] = 2.0f;
-	CHECK(bs_spread_width(&image[0][0][0][0], matrix, voxel, 2) == 1.0, "one voxel is one wide");
+	CHECK(bs_spread_width(&image[0][0][0][0], matrix, voxel, 2) == 1.0,
+	      "one voxel is one wide");
 	image[3][3][3][1] = NAN;
 	CHECK(bs_spread_width(&image[0][0][0][0], matrix, voxel, 2) == 0.0, "NaN has no width");
 	for (int x = 0; x < NX; x++)
 		image[5][5][x][1] = 1.0f;
 	const uint32_t line[3] = { 7, 5, 5 };
 
-	CHECK(bs_spread_width(&image[0][0][0][0], matrix, line, 0) == NX, "a line is as wide as the field");
+	CHECK(bs_spread_width(&image[0][0][0][0], matrix, line, 0) == NX,
+	      "a line is as wide as the field");
 	return check_done();
 }

@@ -97,8 +97,8 @@ static void test_common(void)
 static void test_reach(void)
 {
 	static const enum bs_traj_type types[] = { BS_TRAJ_RADIAL2D, BS_TRAJ_SPIRAL2D,
-						   BS_TRAJ_RADIAL3D, BS_TRAJ_CONES, BS_TRAJ_TPI,
-						   BS_TRAJ_RANDOM };
+						   BS_TRAJ_RADIAL3D, BS_TRAJ_CONES,
+						   BS_TRAJ_TPI,      BS_TRAJ_RANDOM };
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		struct bs_protocol p = protocol(types[i], 32, 32, i < 2 ? 1 : 32, 200, 60);
@@ -117,8 +117,8 @@ static void test_reach(void)
 		for (size_t v = 0; v < (size_t)p.samples * p.readouts * p.dims; v++)
 			if (full.k[v] > -0.5f)
 				worst = fmax(worst, fabs(half.k[v] - 0.5 * (double)full.k[v]));
-		CHECK(worst < 1e-7, "type %d: half the reach, half of everything, to %.1e", (int)types[i],
-		      worst);
+		CHECK(worst < 1e-7, "type %d: half the reach, half of everything, to %.1e",
+		      (int)types[i], worst);
 		bs_traj_close(&full);
 		bs_traj_close(&half);
 	}
@@ -156,12 +156,14 @@ static void test_radial(void)
 		return;
 	CHECK(t.k[0] == -0.5f && t.k[32 * 2] == 0.0f, "radial2d: the first spoke runs along x");
 	for (uint32_t r = 0; r + 1 < t.readouts; r++) {
-		/* a spoke and its reverse are the same line: the cross product is that of 111.246 */
+		/* a spoke and its reverse are the same line: the cross product is that of 111.246
+		 */
 		const float *a = t.k + ((size_t)r * 64 + 48) * 2;
 		const float *b = t.k + ((size_t)(r + 1) * 64 + 48) * 2;
 		double sine = ((double)a[0] * b[1] - (double)a[1] * b[0]) / (0.25 * 0.25);
 
-		worst = fmax(worst, fabs(fabs(sine) - sin(111.24611797498108 * 3.141592653589793 / 180)));
+		worst = fmax(worst,
+			     fabs(fabs(sine) - sin(111.24611797498108 * 3.141592653589793 / 180)));
 	}
 	CHECK(worst < 1e-5, "radial2d: spokes 111.246 degrees apart, off by %.1e", worst);
 	bs_traj_close(&t);
@@ -180,7 +182,7 @@ static void test_radial(void)
 		mean[3] += (double)k[2] * k[2] / 0.0625 / t.readouts;
 	}
 	CHECK(fabs(mean[0]) < 0.01 && fabs(mean[1]) < 0.01 && fabs(mean[2] - 0.5) < 0.01 &&
-	      fabs(mean[3] - 1.0 / 3) < 0.01,
+		      fabs(mean[3] - 1.0 / 3) < 0.01,
 	      "radial3d: directions even: means %.4f %.4f %.4f, z^2 %.4f", mean[0], mean[1],
 	      mean[2], mean[3]);
 	bs_traj_close(&t);
@@ -268,7 +270,8 @@ static void test_spiral(void)
 	CHECK(!off && t.step1[47] == 2 && t.step2[47] == 15, "stack: kz on the grid");
 	bs_traj_close(&t);
 	p.readouts = 50;
-	CHECK(bs_traj_make(&t, &p, NULL) == BS_ERR_SIZE, "stack: 50 readouts in 16 partitions: refused");
+	CHECK(bs_traj_make(&t, &p, NULL) == BS_ERR_SIZE,
+	      "stack: 50 readouts in 16 partitions: refused");
 }
 
 /* Share of samples within half the radius. */
@@ -334,7 +337,8 @@ static void test_density(void)
 	}
 	CHECK(equator_speed(&t) < 1.1, "cones: constant speed near the equator, ratio %.3f",
 	      equator_speed(&t));
-	CHECK(fabs(z2 - 1.0 / 3) < 0.01, "cones: mean of (kz/k)^2 is %.3f, for an even cover 0.333", z2);
+	CHECK(fabs(z2 - 1.0 / 3) < 0.01, "cones: mean of (kz/k)^2 is %.3f, for an even cover 0.333",
+	      z2);
 	bs_traj_close(&t);
 }
 
@@ -381,7 +385,8 @@ static void test_refused(void)
 		return;
 	for (size_t i = 0; i < (size_t)t.samples * t.readouts * 2; i++)
 		t.k[i] *= 64.0f;
-	CHECK(bs_traj_check(&t, &p, &why) == BS_ERR_TRAJECTORY, "wrong unit, too large: %s", why.text);
+	CHECK(bs_traj_check(&t, &p, &why) == BS_ERR_TRAJECTORY, "wrong unit, too large: %s",
+	      why.text);
 	p.traj.unit = BS_UNIT_CYCLES_PER_FOV;
 	CHECK(bs_traj_check(&t, &p, &why) == 0 && t.k[0] == -0.5f, "and accepted as what it is");
 	bs_traj_close(&t);
@@ -411,7 +416,8 @@ static void test_refused(void)
 	CHECK(bs_traj_check(&t, &p, &why) == 0 && !t.keyed, "shared counters: by order of arrival");
 	bs_traj_close(&t);
 
-	CHECK(bs_traj_open(&t, 3, UINT32_MAX, UINT32_MAX, &why) == BS_ERR_NOMEM, "huge: %s", why.text);
+	CHECK(bs_traj_open(&t, 3, UINT32_MAX, UINT32_MAX, &why) == BS_ERR_NOMEM, "huge: %s",
+	      why.text);
 	CHECK(bs_traj_open(&t, 3, 0, 5, &why) == BS_ERR_SIZE, "empty: %s", why.text);
 	p.traj.type = BS_TRAJ_FILE;
 	CHECK(bs_traj_make(&t, &p, &why) == BS_ERR_UNSUPPORTED, "file: %s", why.text);
@@ -440,7 +446,7 @@ static void test_random(void)
 	}
 	/* 5 standard deviations of the sample moments: var 1, 2, 96 over n */
 	CHECK(fabs(sum) < 5 / sqrt(n) && fabs(square - 1.0) < 5 * sqrt(2.0 / n) &&
-	      fabs(fourth - 3.0) < 5 * sqrt(96.0 / n),
+		      fabs(fourth - 3.0) < 5 * sqrt(96.0 / n),
 	      "normal numbers: moments %.4f %.4f %.4f", sum, square, fourth);
 }
 
