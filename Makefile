@@ -17,7 +17,10 @@ SD    := $(shell pkg-config --exists libsystemd 2>/dev/null && echo libsystemd)
 
 WARN  := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
 SAN   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-CFLAGS += -std=c17 -g -O2 $(WARN) $(SAN) -I. -MMD -MP -pthread -DBS_GPU=$(GPU) \
+# The sanitizers' checks in unrolled kernels take minutes to optimize: there -O1, everywhere else -O3.
+OPT   := $(if $(SANITIZE),-O1,-O2)
+FAST  := $(if $(SANITIZE),-O1,-O3)
+CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) -I. -MMD -MP -pthread -DBS_GPU=$(GPU) \
           $(shell pkg-config --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
 LDLIBS = $(shell pkg-config --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lfftw3_threads -lfftw3f_threads \
          -lm -lpthread
@@ -41,7 +44,8 @@ CUARCH ?= -gencode=arch=compute_87,code=sm_87 -gencode=arch=compute_90,code=sm_9
 # a file that is for one architecture alone names it: wgmma exists on sm_90a only
 CUARCH_exact_wgmma = -gencode=arch=compute_90a,code=sm_90a
 NVFLAGS = -O3 -std=c++17 -I. -lineinfo -Xcompiler -Wall,-Wextra --Werror all-warnings -DBS_GPU=1
-OBJ  += $(CUSRC:%.cu=$(B)/%.cu.o)
+# One copy for every CC: nvcc's host compiler is its own choice.
+OBJ  += $(CUSRC:%.cu=build/cuda/%.cu.o)
 CFLAGS += -I$(CUDA)/include
 LDLIBS += -L$(CUDA)/lib64 -lcufft -lcudart_static -lstdc++ -ldl -lrt -Wl,-rpath,$(CUDA)/lib64
 endif
@@ -79,6 +83,12 @@ test: setup
 	@BORESIDE=$(abspath $(EXE)) BUILD=$(abspath $(B)) DATA=$(abspath $(DATA)) \
 		bash test/run.sh $(UNITS) $(SCRIPTS)
 
+# What threads and processes share, under the thread sanitizer (SANITIZE=thread).
+SHARED := $(foreach t,ring pool team event hist shm,$(B)/test/unit/test_$(t))
+.PHONY: tsan
+tsan: $(SHARED)
+	@bash test/run.sh $(SHARED)
+
 tests: $(UNITS) $(EXE) $(B)/test/alloc_hook.so
 tools: $(TOOLS)
 
@@ -108,7 +118,7 @@ $(B)/test/alloc_hook.so: test/alloc_hook.c test/alloc_hook.h
 # twin_engine counts what is allocated after arm
 $(B)/test/twin/twin_engine: private SAN += $(if $(filter 1,$(GPU)),$(foreach f,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister,-Wl,--wrap=$(f)))
 
-$(B)/gpu/%.o: CFLAGS += -O3
+$(B)/gpu/%.o: CFLAGS += $(FAST)
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
@@ -116,13 +126,13 @@ $(B)/%.o: %.c Makefile
 define simd_rule
 $(B)/%_simd.$(1).o: %_simd.c Makefile
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS) -O3 -ffp-contract=fast $$(ISA_$(1)) -DBS_ISA=$(1) -c -o $$@ $$<
+	$$(CC) $$(CFLAGS) $$(FAST) -ffp-contract=fast $$(ISA_$(1)) -DBS_ISA=$(1) -c -o $$@ $$<
 endef
 $(foreach i,$(ISAS),$(eval $(call simd_rule,$(i))))
 
-$(B)/%.cu.o: %.cu Makefile
+build/cuda/%.cu.o: %.cu Makefile
 	@mkdir -p $(@D)
-	$(NVCC) $(NVFLAGS) $(or $(CUARCH_$(notdir $*)),$(CUARCH)) -MMD -MP -MF $(B)/$*.cu.d -c -o $@ $<
+	$(NVCC) $(NVFLAGS) $(or $(CUARCH_$(notdir $*)),$(CUARCH)) -MMD -MP -MF build/cuda/$*.cu.d -c -o $@ $<
 
 # libFuzzer wants clang and its own main; the library is built again under the sanitizers.
 FUZZ_SECONDS ?= 600
@@ -154,4 +164,4 @@ lint:
 clean:
 	rm -rf build
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) build/cuda -name '*.d' 2>/dev/null)
