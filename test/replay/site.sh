@@ -11,6 +11,15 @@ protocols: (
     trajectory: { type = "file"; file = "$DATA/brain3d_sos_4ch.h5"; };
     gridding: { accuracy = 1e-5; density = "none"; };
     image: { combine = "none"; output = "complex"; }; },
+  { name = "brain_sense"; method = "sense"; matrix = [64, 64, 16]; coils = 4; samples = 4162; readouts = 16;
+    trajectory: { type = "file"; file = "$DATA/brain3d_sos_4ch.h5"; };
+    image: { maps_file = "$DATA/ref/brain3d_maps.cfl"; output = "complex"; };
+    ls: { lambda = 0.1; iterations = 30; fhd = "exact"; q = "exact"; }; },
+  { name = "brain_sense_nufft"; method = "sense"; matrix = [64, 64, 16]; coils = 4; samples = 4162; readouts = 16;
+    trajectory: { type = "file"; file = "$DATA/brain3d_sos_4ch.h5"; };
+    gridding: { accuracy = 1e-5; };
+    image: { maps_file = "$DATA/ref/brain3d_maps.cfl"; output = "complex"; };
+    ls: { lambda = 0.1; iterations = 30; fhd = "nufft"; q = "nufft"; }; },
   { name = "lung"; method = "gridding"; matrix = [64, 64, 64]; coils = 1; samples = 45; readouts = 4601;
     trajectory: { type = "file"; file = "$DATA/lung3d_radial_xe.h5"; };
     gridding: { accuracy = 1e-5; density = "ramp"; normalize = "none"; };
@@ -32,6 +41,8 @@ END
 # protocol, recording, reference, largest relative l2 error with no scaling at all
 RECORDINGS="
 brain_fhd  brain3d_sos_4ch               brain3d_fhd_coils                     1e-4
+brain_sense       brain3d_sos_4ch        brain3d_cgsense_l0.1_i30              1e-3
+brain_sense_nufft brain3d_sos_4ch        brain3d_cgsense_l0.1_i30              2e-3
 lung       lung3d_radial_xe              lung3d_adj_r2_64                      1e-4
 spiral_dcf spiral2d_bonn_clean_slc30     spiral2d_bonn_clean_slc30_adj_dcf     1e-4
 spiral_dcf spiral2d_bonn_CS_slc30        spiral2d_bonn_CS_slc30_adj_dcf        1e-4
