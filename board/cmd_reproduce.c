@@ -107,6 +107,7 @@ static void machine(FILE *to, int threads)
 	char line[256];
 	FILE *f = fopen("/proc/cpuinfo", "r");
 	const char *name = "unknown processor";
+	double load;
 
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
 		if (strncmp(line, "model name", 10) == 0 && strchr(line, ':') != NULL) {
@@ -114,8 +115,11 @@ static void machine(FILE *to, int threads)
 			name = strchr(line, ':') + 2;
 			break;
 		}
-	(void)fprintf(to, "Measured on %s, %d threads, by the host operators (no GPU).\n", name,
-		      threads);
+	(void)fprintf(to, "Measured on %s, %d threads, by the host operators (no GPU)", name, threads);
+	/* others' work on the same processors is in the times */
+	if (getloadavg(&load, 1) == 1)
+		(void)fprintf(to, ", load average %.1f at the start", load);
+	(void)fprintf(to, ".\n");
 	if (f != NULL)
 		(void)fclose(f);
 }
