@@ -12,6 +12,7 @@ int bs_cmd_compare(int argc, char **argv);
 int bs_cmd_serve(int argc, char **argv);
 int bs_cmd_status(int argc, char **argv);
 int bs_cmd_phantom(int argc, char **argv);
+int bs_cmd_arm(int argc, char **argv);
 int bs_cmd_prior(int argc, char **argv);
 int bs_cmd_tune(int argc, char **argv);
 int bs_cmd_reproduce(int argc, char **argv);

@@ -17,6 +17,7 @@ static const struct {
 	{ "phantom", bs_cmd_phantom, "[options] -o RECORDING   a simulated scan and its true image" },
 	{ "bench", bs_cmd_bench, "[--rows PATTERN] [--json FILE]   the operators' timings beside a reference" },
 	{ "replay", bs_cmd_replay, "[options] RECORDING    act as the scanner: stream a recording to the service" },
+	{ "arm", bs_cmd_arm, "-c FILE [-p PROTOCOL]    computes what arming needs ahead of time: Q into the cache" },
 	{ "prior", bs_cmd_prior, "[options] -o W.mtx REFERENCE...   an anatomical constraint for ls" },
 	{ "tune", bs_cmd_tune, "-c FILE -p PROTOCOL [options]   noise and resolution over lambda" },
 	{ "reproduce", bs_cmd_reproduce, "[--small] -o FOLDER   the papers' experiments as a report" },

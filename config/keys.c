@@ -162,7 +162,8 @@ P("image.output", BS_KEY_WORD, "", "\"magnitude\"", 0, 0, outputs, output,
   "magnitude: float; complex: complex float"),
 
 P("ls.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, lambda,
-  "weight of the constraint beside the squared error summed over the samples"),
+  "weight of the constraint: lambda times the number of voxels times the squared norm of W rho is "
+  "added to the squared error of the samples (the scale of BART's pics -r)"),
 P("ls.iterations", BS_KEY_INT, "", "20", 1, 10000, NULL, iterations,
   "iterations of the conjugate gradients, at most"),
 P("ls.tolerance", BS_KEY_NUMBER, "", "0.0", 0, 1, NULL, tolerance,

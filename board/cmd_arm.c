@@ -1,0 +1,161 @@
+/* board/cmd_arm.c - boreside arm: computes ahead of time what arming would, and keeps it on disk */
+#define _GNU_SOURCE /* getopt_long */
+#include "board/command.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "board/folder.h"
+#include "config/config.h"
+#include "core/clock.h"
+#include "drivers/tables.h"
+#include "gpu/lsq.h"
+
+#define BAR 40
+
+static const char usage_text[] =
+	"usage: boreside arm -c FILE [-p PROTOCOL]\n"
+	"Computes Q for every protocol of method ls or sense (or for the one named) and keeps it in the\n"
+	"site's cache_dir, so that the service starts at once. What is there already is checked.\n"
+	"  -c FILE       the site file\n"
+	"  -p PROTOCOL   this one only\n";
+
+struct bar {
+	const char *name;
+	int64_t start_ns, shown_ns;
+	bool on; /* standard error is a terminal */
+};
+
+static void print_fault(void *arg, const char *line)
+{
+	(void)arg;
+	(void)fprintf(stderr, "%s\n", line);
+}
+
+/* At most ten times a second: the time that is left at the pace so far. */
+static void show(void *arg, double done)
+{
+	struct bar *b = arg;
+	int64_t now_ns = bs_now_ns();
+	double spent_s = (double)(now_ns - b->start_ns) * 1e-9;
+	int full = (int)(done * BAR + 0.5);
+
+	if (!b->on || (done < 1.0 && now_ns - b->shown_ns < 100000000))
+		return;
+	b->shown_ns = now_ns;
+	(void)fprintf(stderr, "\r%-24s [", b->name);
+	for (int i = 0; i < BAR; i++)
+		(void)fputc(i < full ? '#' : '.', stderr);
+	(void)fprintf(stderr, "] %3.0f %%, %.0f s left ", 100.0 * done,
+		      done > 0.0 ? spent_s * (1.0 - done) / done : 0.0);
+	(void)fflush(stderr);
+}
+
+static void clear(const struct bar *b)
+{
+	if (b->on && b->shown_ns != 0)
+		(void)fprintf(stderr, "\r%*s\r", BAR + 60, "");
+}
+
+static int arm(const struct bs_site *site, const struct bs_protocol *p, struct bs_team *team,
+	       struct bs_fail *why)
+{
+	struct bar bar = { p->name, bs_now_ns(), 0, isatty(STDERR_FILENO) != 0 };
+	enum bs_qcache_from from = BS_QCACHE_COMPUTED;
+	struct bs_loaded loaded;
+	float *weight = NULL;
+	float *q = NULL;
+	int rc = bs_tables_load(&loaded, p, why);
+
+	if (rc != 0)
+		return rc;
+	rc = bs_lsq_weights(&weight, p, &loaded.tables, team, why);
+	if (rc == 0)
+		rc = bs_lsq_q(&q, p, &loaded.tables, weight, team, site->cache_dir, show, &bar, &from, why);
+	clear(&bar);
+	if (rc == 0)
+		(void)printf("%-24s Q %s, %.2f s\n", p->name,
+			     from == BS_QCACHE_DISK ? "is in the cache" : "computed and kept",
+			     (double)(bs_now_ns() - bar.start_ns) * 1e-9);
+	(void)fflush(stdout);
+	free(q);
+	free(weight);
+	bs_tables_free(&loaded);
+	return rc;
+}
+
+static int arm_all(const struct bs_site *site, const char *only)
+{
+	struct bs_team *team = NULL;
+	struct bs_fail why = { 0 };
+	int failed = 0;
+	int done = 0;
+
+	if (only != NULL && bs_config_find(site, only) == NULL) {
+		(void)fprintf(stderr, "boreside arm: %s has no protocol '%s'\n", site->file, only);
+		return 1;
+	}
+	if (site->cache_dir[0] == '\0') {
+		(void)fprintf(stderr, "boreside arm: %s: node.cache_dir is \"\": nothing can be kept\n",
+			      site->file);
+		return 1;
+	}
+	if (bs_folder_make(site->cache_dir, 0750, &why) != 0 ||
+	    bs_team_open(&team, (int)site->threads, &why) != 0) {
+		(void)fprintf(stderr, "boreside arm: %s\n", why.text);
+		return 1;
+	}
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		const struct bs_protocol *p = &site->protocol[i];
+
+		if (only != NULL && strcmp(p->name, only) != 0)
+			continue;
+		done++;
+		if (p->method != BS_METHOD_LS && p->method != BS_METHOD_SENSE) {
+			(void)printf("%-24s method %s keeps nothing\n", p->name, bs_method_name(p->method));
+		} else if (arm(site, p, team, &why) != 0) {
+			(void)fprintf(stderr, "boreside arm: protocol '%s': %s\n", p->name, why.text);
+			failed++;
+		}
+	}
+	bs_team_close(team);
+	return failed != 0 || done == 0;
+}
+
+int bs_cmd_arm(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	const char *config = NULL;
+	const char *only = NULL;
+	struct bs_site *site;
+	int status = 1;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "c:p:", options, NULL)) != -1) {
+		if (opt == 'c')
+			config = optarg;
+		else if (opt == 'p')
+			only = optarg;
+		else {
+			(void)fputs(usage_text, opt == 'h' ? stdout : stderr);
+			return opt == 'h' ? 0 : 2;
+		}
+	}
+	if (config == NULL || optind != argc) {
+		(void)fputs(usage_text, stderr);
+		return 2;
+	}
+	site = malloc(sizeof(*site));
+	if (site == NULL)
+		(void)fprintf(stderr, "boreside arm: no memory\n");
+	else if (bs_config_load(site, config, print_fault, NULL) == 0)
+		status = arm_all(site, only);
+	free(site);
+	return status;
+}

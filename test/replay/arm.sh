@@ -1,0 +1,44 @@
+#!/bin/bash
+# test/replay/arm.sh - boreside arm fills the cache that recon then reads; what is wrong is said
+set -u
+if [ ! -d "$DATA/ref" ]; then
+	echo "skip arm: no folder of recordings at $DATA"
+	exit 0
+fi
+here=$(dirname "$0")
+. "$here/site.sh"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+write_site "$dir"
+rmdir "$dir/cache"
+check() { # check WHAT COMMAND...: ok when it succeeds
+	what=$1
+	shift
+	"$@" >"$dir/log" 2>&1 && echo "ok $what" || echo "not ok $what: $(tail -n 2 "$dir/log" | tr '\n' ' ')"
+}
+refuse() { # refuse STATUS TEXT WHAT COMMAND...
+	status=$1 text=$2 what=$3
+	shift 3
+	"$@" >"$dir/log" 2>&1
+	rc=$?
+	[ $rc -eq "$status" ] && grep -q "$text" "$dir/log" && echo "ok $what" ||
+		echo "not ok $what: status $rc, $(tail -n 2 "$dir/log" | tr '\n' ' ')"
+}
+arm() { "$BORESIDE" arm -c "$dir/site.cfg" "$@"; }
+says() { arm -p "$1" | grep -q "$2"; }
+
+check "arm all protocols" arm
+n=$(find "$dir/cache" -name 'q-*.bsq' | wc -l)
+[ "$n" -eq 2 ] && echo "ok two protocols of method sense, two files" || echo "not ok $n files in the cache"
+check "the second time Q is there" says brain_sense "is in the cache"
+check "a method without Q" says lung "method gridding keeps nothing"
+"$BORESIDE" recon -c "$dir/site.cfg" -p brain_sense "$DATA/brain3d_sos_4ch.h5" -o "$dir/with.cfl" >/dev/null 2>&1
+check "recon leaves the cache as it is" test "$(find "$dir/cache" -name 'q-*.bsq' | wc -l)" -eq 2
+rm -rf "$dir/cache"
+mkdir "$dir/cache"
+"$BORESIDE" recon -c "$dir/site.cfg" -p brain_sense "$DATA/brain3d_sos_4ch.h5" -o "$dir/without.cfl" >/dev/null 2>&1
+check "recon with and without the cache: the same bytes" cmp "$dir/with.cfl" "$dir/without.cfl"
+check "recon fills the cache too" says brain_sense "is in the cache"
+refuse 1 "no protocol 'none'" "an unknown protocol is refused" arm -p none
+refuse 2 usage "no site file is refused" "$BORESIDE" arm
+refuse 1 "" "a missing site file is refused" "$BORESIDE" arm -c "$dir/none.cfg"
