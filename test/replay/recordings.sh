@@ -7,7 +7,7 @@ if [ ! -d "$DATA/ref" ]; then
 	exit 0
 fi
 here=$(dirname "$0")
-. "$here/site.sh"
+. "$here/site.bash"
 dir=$(mktemp -d)
 write_site "$dir"
 "$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &

@@ -1,4 +1,4 @@
-# test/replay/site.sh - sourced by the replay tests: a site file for the real recordings in $DATA
+# test/replay/site.bash - sourced by the replay tests: a site file for the real recordings in $DATA
 # write_site DIR: DIR gets site.cfg, a run folder for sockets, a cache and out/ for .cfl images.
 write_site() {
 	mkdir -p "$1/run" "$1/cache" "$1/out"
