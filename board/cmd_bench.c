@@ -14,6 +14,7 @@ static const struct {
 	int (*run)(struct bs_bench *b);
 } groups[] = {
 	{ "NUFFT, accuracy 1e-3, plan made; reference: FINUFFT 2.6, two cores of an AMD EPYC", bs_bench_nufft },
+	{ "Least squares, plans made; references as each row says", bs_bench_ls },
 };
 
 int bs_bench_wanted(const struct bs_bench *b, const char *name)
