@@ -17,6 +17,12 @@
 void zposv_(const char *uplo, const int *n, const int *nrhs, double complex *a, const int *lda,
 	    double complex *b, const int *ldb, int *info);
 
+/* CMPLX is not in every compiler's complex.h; here all parts are finite. */
+static double complex cplx(double re, double im)
+{
+	return re + im * I;
+}
+
 struct problem {
 	const char *name;
 	uint32_t dims, matrix[3], coils, samples;
@@ -46,7 +52,7 @@ static float *random_floats(size_t n, uint64_t seed)
 
 static double complex pair(const float *x, size_t i)
 {
-	return CMPLX((double)x[2 * i], (double)x[2 * i + 1]);
+	return cplx((double)x[2 * i], (double)x[2 * i + 1]);
 }
 
 /* Differences between neighbors in memory, with uneven weights: rows of two entries. */
@@ -91,7 +97,7 @@ static void make_f(struct parts *p, const struct problem *t)
 				turn += (double)p->k[m * t->dims + a] * n;
 				at /= t->matrix[a];
 			}
-			p->f[m * p->voxels + v] = cexp(CMPLX(0.0, -2.0 * M_PI * turn));
+			p->f[m * p->voxels + v] = cexp(cplx(0.0, -2.0 * M_PI * turn));
 		}
 }
 
@@ -139,7 +145,7 @@ static void make_rhs(struct parts *p, const struct problem *t)
 				sum += conj(p->f[m * p->voxels + v]) * pair(d, c * t->samples + m);
 			to[0] = (float)creal(sum);
 			to[1] = (float)cimag(sum);
-			p->b[v] += conj(map_at(p, c, v)) * CMPLX((double)to[0], (double)to[1]);
+			p->b[v] += conj(map_at(p, c, v)) * cplx((double)to[0], (double)to[1]);
 		}
 	free(d);
 }
@@ -276,7 +282,7 @@ static void circulant_inverse(void)
 			double turn = (double)k[3 * m] * (v % 6) + (double)k[3 * m + 1] * (v / 6 % 5) +
 				      (double)k[3 * m + 2] * (v / 30);
 
-			f[v] = cexp(CMPLX(0.0, 2.0 * M_PI * turn));
+			f[v] = cexp(cplx(0.0, 2.0 * M_PI * turn));
 			dot += conj(f[v]) * pair(in, (size_t)v);
 		}
 		for (int v = 0; v < 120; v++)

@@ -15,6 +15,12 @@ void zposv_(const char *uplo, const int *n, const int *nrhs, double complex *a, 
 
 #define N 96
 
+/* CMPLX is not in every compiler's complex.h; here all parts are finite. */
+static double complex cplx(double re, double im)
+{
+	return re + im * I;
+}
+
 struct dense {
 	double complex a[N * N]; /* column-major */
 	double diagonal[N];
@@ -34,7 +40,7 @@ static void make_system(double shift)
 		double re = check_uniform(&seed) - 0.5;
 		double im = check_uniform(&seed) - 0.5;
 
-		g[i] = CMPLX(re, im);
+		g[i] = cplx(re, im);
 	}
 	memset(&sys, 0, sizeof(sys));
 	for (int i = 0; i < N; i++)
@@ -57,7 +63,7 @@ static void apply(void *self, const float *in, float *out)
 		double complex sum = 0.0;
 
 		for (int j = 0; j < N; j++)
-			sum += s->a[i + j * N] * CMPLX((double)in[2 * j], (double)in[2 * j + 1]);
+			sum += s->a[i + j * N] * cplx((double)in[2 * j], (double)in[2 * j + 1]);
 		out[2 * i] = (float)creal(sum);
 		out[2 * i + 1] = (float)cimag(sum);
 	}
@@ -125,11 +131,11 @@ static double against_lapack(const float *x, const float *b)
 
 	memcpy(a, sys.a, sizeof(a));
 	for (int i = 0; i < N; i++)
-		y[i] = CMPLX((double)b[2 * i], (double)b[2 * i + 1]);
+		y[i] = cplx((double)b[2 * i], (double)b[2 * i + 1]);
 	zposv_("U", &n, &one, a, &n, y, &n, &info);
 	CHECK(info == 0, "LAPACK solves it: info %d", info);
 	for (int i = 0; i < N; i++) {
-		double complex d = CMPLX((double)x[2 * i], (double)x[2 * i + 1]) - y[i];
+		double complex d = cplx((double)x[2 * i], (double)x[2 * i + 1]) - y[i];
 
 		e += creal(d * conj(d));
 		r += creal(y[i] * conj(y[i]));
