@@ -261,6 +261,115 @@ static void q_by_definition(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, e
 	free(q);
 }
 
+/*
+ * Parboil's mri-q, results of an independent program (DATA/parboil_mriq/README.md): its reader took
+ * the arrays two places late, so that result 2K + g is the sum at grid point g with the last 2K of
+ * the z coordinates as (phi_r, phi_i). 5e-6: its sums are float, 1e-6 from double ones.
+ */
+struct parboil {
+	uint32_t n, samples, voxels;
+	float *in, *out; /* as the two files hold them */
+};
+
+static bool read_part(const char *path, long from, float *to, size_t floats)
+{
+	FILE *f = fopen(path, "rb");
+	bool good = f != NULL && fseek(f, from, SEEK_SET) == 0 && fread(to, 4, floats, f) == floats;
+
+	if (f != NULL)
+		(void)fclose(f);
+	return good;
+}
+
+static bool read_parboil(struct parboil *p, const char *folder, const char *set, uint32_t n)
+{
+	char stem[400];
+	char path[420];
+	float sizes[2];
+	int32_t count[2];
+	size_t floats;
+
+	(void)snprintf(stem, sizeof(stem), "%s/parboil_mriq/%s/%u_%u_%u_dataset", folder, set, n, n, n);
+	(void)snprintf(path, sizeof(path), "%s.bin", stem);
+	if (!read_part(path, 0, sizes, 2)) {
+		SKIP("parboil: no %s", path);
+		return false;
+	}
+	memcpy(count, sizes, sizeof(count));
+	*p = (struct parboil){ n, (uint32_t)count[0], n * n * n, NULL, NULL };
+	CHECK(count[0] > 0 && count[0] < 10000 && (uint32_t)count[1] == p->voxels,
+	      "parboil %s: %u samples, %u voxels", set, p->samples, p->voxels);
+	if (count[0] <= 0 || count[0] >= 10000)
+		return false;
+	floats = 5 * (size_t)p->samples + 3 * (size_t)p->voxels;
+	p->in = malloc(floats * 4);
+	p->out = malloc((size_t)p->voxels * 8);
+	if (read_part(path, 8, p->in, floats)) {
+		(void)snprintf(path, sizeof(path), "%s.out", stem);
+		if (read_part(path, 4, p->out, 2 * (size_t)p->voxels))
+			return true;
+	}
+	CHECK(0, "parboil %s: the files are short", set);
+	free(p->in);
+	free(p->out);
+	return false;
+}
+
+/* The sums at all grid points, by the operator under test. */
+static void sum_parboil(const struct parboil *p, float *image)
+{
+	struct bs_exact_spec s = { .dims = 3, .matrix = { p->n, p->n, p->n }, .coils = 1, .states = 1,
+				   .samples = p->samples };
+	const float *end = p->in + 5 * (size_t)p->samples + 3 * (size_t)p->voxels;
+	float *pk = malloc((size_t)p->samples * 12);
+	float *d = calloc(p->samples, 8);
+	struct bs_need need = { 0 };
+	struct bench b = { 0 };
+	struct bs_fail why = { 0 };
+
+	for (uint32_t m = 0; m < p->samples; m++) {
+		float re = end[(int64_t)m - 2 * (int64_t)p->samples];
+		float im = end[(int64_t)m - (int64_t)p->samples];
+
+		for (uint32_t a = 0; a < 3; a++) /* stored in cycles per field of view */
+			pk[3 * m + a] = p->in[a * p->samples + m] / (float)p->n;
+		d[2 * m] = re * re + im * im;
+	}
+	(void)bs_exact_need(&s, &need, NULL);
+	(void)bs_arena_open(&b.arena, need.total_bytes, NULL);
+	(void)bs_team_open(&b.team, 2, NULL);
+	CHECK(bs_exact_plan(&b.plan, &s, pk, NULL, &b.arena, b.team, &why) == 0, "plan %s", why.text);
+	bs_exact_adjoint(b.plan, d, image);
+	close_plan(&b);
+	free(pk);
+	free(d);
+}
+
+static void parboil(const char *folder, const char *set, uint32_t n)
+{
+	struct parboil p;
+	double e = 0.0;
+	double r = 0.0;
+	float *image;
+
+	if (!read_parboil(&p, folder, set, n))
+		return;
+	image = malloc((size_t)p.voxels * 8);
+	sum_parboil(&p, image);
+	for (uint32_t g = 0; g + 2 * p.samples < p.voxels; g++)
+		for (uint32_t part = 0; part < 2; part++) {
+			double want = (double)p.out[part * (size_t)p.voxels + g + 2 * p.samples];
+			double diff = (double)image[2 * (size_t)g + part] - want;
+
+			e += diff * diff;
+			r += want * want;
+		}
+	CHECK(sqrt(e / r) <= 5e-6, "parboil %s: %.1e <= 5e-6", set, sqrt(e / r));
+	free(image);
+	free(p.in);
+	free(p.out);
+}
+
 static void refused(const char *what, struct bs_exact_spec s)
 {
 	struct bs_need need = { 0 };
@@ -296,6 +405,12 @@ int main(void)
 	incremental();
 	q_by_definition(2, 12, 9, 1, BS_BASIS_DELTA);
 	q_by_definition(3, 6, 5, 4, BS_BASIS_BOX);
+	if (getenv("DATA") != NULL) {
+		parboil(getenv("DATA"), "small", 32);
+		parboil(getenv("DATA"), "large", 64);
+	} else {
+		SKIP("parboil: no folder of recordings (DATA)");
+	}
 	refused("1D", (struct bs_exact_spec){ .dims = 1, .matrix = { 8, 1, 1 }, .coils = 1, .samples = 1 });
 	refused("a matrix of 0",
 		(struct bs_exact_spec){ .dims = 2, .matrix = { 8, 0, 1 }, .coils = 1, .samples = 1 });
