@@ -1,6 +1,7 @@
 /* core/pcg.c - see pcg.h */
 #include "core/pcg.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 /* Values of one task: four vectors' share stays in the second-level cache. */
 #define BLOCK 8192u
 #define SUMS  8
+/* Half an ulp: a recurrence that falls below it has left the true residual of float vectors behind. */
+#define ROUND_OFF (0.5 * (double)FLT_EPSILON)
 
 struct bs_pcg {
 	struct bs_pcg_spec s;
@@ -235,7 +238,7 @@ void bs_pcg_solve(struct bs_pcg *g, const struct bs_pcg_system *system, const fl
 		rz = next;
 		if (bs_now_ns() - began_ns > longest_ns)
 			longest_ns = bs_now_ns() - began_ns;
-		if (g->history[i + 1] <= stop->tolerance) {
+		if (g->history[i + 1] <= stop->tolerance || g->history[i + 1] <= ROUND_OFF) {
 			i++;
 			break;
 		}

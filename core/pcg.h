@@ -6,7 +6,8 @@
  * recurrence) is at most `tolerance`, or when the next iteration would not end before `deadline_ns`:
  * it is expected to take as long as the longest one of this and of the last solve. One
  * iteration is always made, so that a deadline already past still leaves an image.
- * It also stops where p^H A p is not positive: round-off has used up what the system can give.
+ * It also stops where the residual falls below 6e-8, or where p^H A p is not positive: vectors of
+ * floats have no more to give.
  *
  * need -> plan -> solve* -> close. solve allocates nothing. Dot products in double, in blocks of
  * fixed size added in a fixed order: the same bits for any number of threads. One caller.

@@ -6,7 +6,7 @@ if [ ! -d "$DATA/ref" ]; then
 	exit 0
 fi
 here=$(dirname "$0")
-. "$here/site.sh"
+. "$here/site.bash"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 write_site "$dir"

@@ -193,6 +193,12 @@ static void stops(void)
 	CHECK(result.residual <= 1e-3 && result.history[result.iterations - 1] > 1e-3,
 	      "stops at the first residual of at most 1e-3: %.2e after %u", result.residual,
 	      result.iterations);
+	stop.tolerance = 0.0;
+	bs_pcg_solve(b.pcg, &system, rhs, x, &stop, &result);
+	CHECK(result.iterations < 200 && result.residual <= 6e-8 && result.residual > 0.0 &&
+		      result.history[result.iterations - 1] > 5.9e-8,
+	      "stops where floats have no more to give: %.1e after %u", result.residual,
+	      result.iterations);
 	close_bench(&b);
 	/* iterations of 10 ms, one of 25: after 55 ms of 80 the next could take 25 again, and fits no more */
 	open_bench(&b, N, 1, false);
