@@ -383,11 +383,11 @@ static inline const struct bs_traj *peer_spokes(void)
 	return &t;
 }
 
-/* A good readout of either protocol; payload: at least 4096 bytes. Returns its length. */
+/* A good readout of "cart", or of a protocol of spokes by any other name; payload: at least 4096 bytes. Returns its length. */
 static inline size_t peer_readout(unsigned char *payload, const char *protocol, unsigned line,
 				  unsigned repetition)
 {
-	bool radial = strcmp(protocol, "radial") == 0;
+	bool radial = strcmp(protocol, "cart") != 0;
 	struct bs_mrd_acq a = { .version = 1,
 				.scan_counter = line + 1,
 				.number_of_samples = 64,

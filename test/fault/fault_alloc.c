@@ -12,6 +12,21 @@
 #define FRAMES 1000u
 #define WARM   20u
 
+#define SPOKES                                                                                     \
+	"matrix = [32, 32]; coils = 2; samples = 64; readouts = 32; silence_ms = 2000.0;\n"         \
+	"    trajectory: { type = \"radial2d\"; };"
+/* Every host method; ls by both sums and both preconditioners. */
+#define PROTOCOLS                                                                                  \
+	"protocols = ( { name = \"cart\"; method = \"cartesian\"; matrix = [32, 32];\n"              \
+	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32; silence_ms = 2000.0; },\n" \
+	"  { name = \"noop\"; method = \"noop\"; " SPOKES " },\n"                                     \
+	"  { name = \"gridding\"; method = \"gridding\"; " SPOKES " },\n"                             \
+	"  { name = \"ls_exact\"; method = \"ls\"; " SPOKES "\n"                                      \
+	"    ls: { lambda = 0.01; iterations = 3; fhd = \"exact\"; q = \"exact\";\n"                 \
+	"      preconditioner = \"circulant\"; }; },\n"                                               \
+	"  { name = \"ls_nufft\"; method = \"ls\"; " SPOKES "\n"                                      \
+	"    ls: { lambda = 0.01; iterations = 3; preconditioner = \"jacobi\"; }; } );\n"
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define SANITIZED 1
@@ -99,13 +114,16 @@ int main(void)
 	}
 	now = mmap(NULL, sizeof(*now), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	(void)setenv("ALLOC_HOOK", counts, 1);
-	CHECK(service_start_with(&service, "", SERVICE_PROTOCOLS, hook), "the service starts");
+	CHECK(service_start_with(&service, "", PROTOCOLS, hook), "the service starts");
 	CHECK(peer_open(&p, &service), "a sender connects");
 	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, 65536, NULL) ==
 		      0,
 	      "an archive connects");
 	test_protocol("cart");
-	test_protocol("radial");
+	test_protocol("noop");
+	test_protocol("gridding");
+	test_protocol("ls_exact");
+	test_protocol("ls_nufft");
 	bs_endpoint_close(&archive);
 	peer_close(&p);
 	CHECK(service_stop(&service) == 0, "the service ends with 0");
