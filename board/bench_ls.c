@@ -43,8 +43,8 @@ static float *noise(size_t floats, uint64_t s)
 }
 
 /* Runs fn at least `least` times and for about the row's seconds; fills the row. */
-static void repeat(const struct bs_bench *b, struct bs_bench_row *row, int least, void (*fn)(void *arg),
-		   void *arg)
+static void repeat(const struct bs_bench *b, struct bs_bench_row *row, int least,
+		   void (*fn)(void *arg), void *arg)
 {
 	int64_t start = bs_now_ns();
 	int n = 0;
@@ -153,8 +153,11 @@ static void measure_exact(struct bs_bench *b, size_t i, struct exact_job *j, str
 
 static int bench_exact(struct bs_bench *b, size_t i, struct bs_team *team, struct bs_fail *why)
 {
-	struct bs_exact_spec s = { .dims = sums[i].dims, .coils = 1, .samples = sums[i].samples,
-				   .states = 1, .twice = sums[i].twice };
+	struct bs_exact_spec s = { .dims = sums[i].dims,
+				   .coils = 1,
+				   .samples = sums[i].samples,
+				   .states = 1,
+				   .twice = sums[i].twice };
 	struct bs_need need = { .parts = 0 };
 	struct bs_arena arena = { 0 };
 	struct exact_job j = { 0 };
@@ -166,9 +169,9 @@ static int bench_exact(struct bs_bench *b, size_t i, struct bs_team *team, struc
 	memcpy(s.matrix, sums[i].matrix, sizeof(s.matrix));
 	j.image = malloc(voxels * 8);
 	j.data = data;
-	rc = k == NULL || data == NULL || j.image == NULL ?
-		     bs_fail(why, BS_ERR_NOMEM, "%s", sums[i].name) :
-		     bs_exact_need(&s, &need, why);
+	rc = k == NULL || data == NULL || j.image == NULL
+		     ? bs_fail(why, BS_ERR_NOMEM, "%s", sums[i].name)
+		     : bs_exact_need(&s, &need, why);
 	if (rc == 0)
 		rc = bs_arena_open(&arena, need.total_bytes, why);
 	if (rc == 0)
@@ -215,7 +218,8 @@ static void run_padded(void *arg)
 	struct toeplitz_job *j = arg;
 
 	for (uint32_t c = 0; c < j->coils; c++)
-		bs_plain_padded_apply(j->padded, j->in + 2 * c * j->voxels, j->out + 2 * c * j->voxels);
+		bs_plain_padded_apply(j->padded, j->in + 2 * c * j->voxels,
+				      j->out + 2 * c * j->voxels);
 }
 
 static int bench_toeplitz(struct bs_bench *b, size_t i, struct bs_team *team, struct bs_fail *why)
@@ -238,8 +242,8 @@ static int bench_toeplitz(struct bs_bench *b, size_t i, struct bs_team *team, st
 	in = noise(2 * j.voxels * s.coils, 521288629u);
 	j.in = in;
 	j.out = malloc(j.voxels * s.coils * 8);
-	rc = q == NULL || in == NULL || j.out == NULL ? bs_fail(why, BS_ERR_NOMEM, "%s", row.name) :
-							bs_toeplitz_need(&s, &need, why);
+	rc = q == NULL || in == NULL || j.out == NULL ? bs_fail(why, BS_ERR_NOMEM, "%s", row.name)
+						      : bs_toeplitz_need(&s, &need, why);
 	if (rc == 0) {
 		q[0] = 1.0f; /* the work does not depend on Q */
 		rc = bs_arena_open(&arena, need.total_bytes, why);
@@ -297,7 +301,10 @@ static int arm_sense(struct sense_job *j, const struct bs_traj *traj, const floa
 		     struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
 	uint64_t samples = (uint64_t)traj->samples * traj->readouts;
-	struct bs_nufft_spec n = { .dims = 2, .matrix = { 256, 256, 1 }, .coils = 8, .samples = samples,
+	struct bs_nufft_spec n = { .dims = 2,
+				   .matrix = { 256, 256, 1 },
+				   .coils = 8,
+				   .samples = samples,
 				   .accuracy = 1e-4 };
 	struct bs_ls_spec s = { 2, { 256, 256, 1 }, 8, BS_PRECOND_NONE, 30, 0.01 };
 	struct bs_q_spec qs = { 2, { 256, 256, 1 }, samples, BS_BASIS_DELTA, BS_SUM_NUFFT, 1e-4 };
@@ -321,7 +328,9 @@ static int arm_sense(struct sense_job *j, const struct bs_traj *traj, const floa
 
 static int bench_sense(struct bs_bench *b, struct bs_team *team, struct bs_fail *why)
 {
-	struct bs_protocol p = { .dims = 2, .matrix = { 256, 256, 1 }, .samples = 512, .readouts = 256 };
+	struct bs_protocol p = {
+		.dims = 2, .matrix = { 256, 256, 1 }, .samples = 512, .readouts = 256
+	};
 	struct bs_traj traj = { 0 };
 	struct bs_arena arena = { 0 };
 	struct sense_job j = { 0 };
@@ -337,9 +346,9 @@ static int bench_sense(struct bs_bench *b, struct bs_team *team, struct bs_fail 
 	j.data = data;
 	j.fhd = malloc(values * 4);
 	j.rho = malloc(values / 2);
-	rc = maps == NULL || data == NULL || j.fhd == NULL || j.rho == NULL ?
-		     bs_fail(why, BS_ERR_NOMEM, "%s", sense_name) :
-		     bs_traj_make(&traj, &p, why);
+	rc = maps == NULL || data == NULL || j.fhd == NULL || j.rho == NULL
+		     ? bs_fail(why, BS_ERR_NOMEM, "%s", sense_name)
+		     : bs_traj_make(&traj, &p, why);
 	t = bs_now_ns();
 	if (rc == 0)
 		rc = arm_sense(&j, &traj, maps, &arena, team, why);
@@ -348,9 +357,10 @@ static int bench_sense(struct bs_bench *b, struct bs_team *team, struct bs_fail 
 
 		run_sense(&j);
 		repeat(b, &row, 5, run_sense, &j);
-		(void)snprintf(detail, sizeof(detail),
-			       "F^H d %.1f, %u steps; armed in %.0f; reference: BART pics -t, whole process",
-			       j.fhd_ms, j.iterations, arm_ms);
+		(void)snprintf(
+			detail, sizeof(detail),
+			"F^H d %.1f, %u steps; armed in %.0f; reference: BART pics -t, whole process",
+			j.fhd_ms, j.iterations, arm_ms);
 		row.detail = detail;
 		bs_bench_write(b, &row);
 	}

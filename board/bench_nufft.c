@@ -24,11 +24,35 @@ static const struct row {
 	uint32_t dims, matrix[3], samples, readouts, interleaves;
 	double adjoint_ms[2], forward_ms[2]; /* 1 and 8 coils */
 } rows[] = {
-	{ "radial2d", BS_TRAJ_RADIAL2D, 2, { 256, 256, 1 }, 512, 256, 1, { 0.80, 7.2 }, { 0.62, 6.1 } },
-	{ "spiral2d", BS_TRAJ_SPIRAL2D, 2, { 256, 256, 1 }, 4096, 16, 16, { 0.48, 4.5 }, { 0.38, 3.2 } },
+	{ "radial2d",
+	  BS_TRAJ_RADIAL2D,
+	  2,
+	  { 256, 256, 1 },
+	  512,
+	  256,
+	  1,
+	  { 0.80, 7.2 },
+	  { 0.62, 6.1 } },
+	{ "spiral2d",
+	  BS_TRAJ_SPIRAL2D,
+	  2,
+	  { 256, 256, 1 },
+	  4096,
+	  16,
+	  16,
+	  { 0.48, 4.5 },
+	  { 0.38, 3.2 } },
 	{ "random3d", BS_TRAJ_RANDOM, 3, { 128, 128, 128 }, 528, 539, 1, { 20, 180 }, { 17, 174 } },
 	{ "stack", BS_TRAJ_STACK, 3, { 256, 256, 32 }, 6000, 544, 17, { 79, 622 }, { 82, 683 } },
-	{ "radial3d", BS_TRAJ_RADIAL3D, 3, { 64, 64, 64 }, 128, 25000, 1, { 46, 380 }, { 61, 513 } },
+	{ "radial3d",
+	  BS_TRAJ_RADIAL3D,
+	  3,
+	  { 64, 64, 64 },
+	  128,
+	  25000,
+	  1,
+	  { 46, 380 },
+	  { 61, 513 } },
 	{ "random2d", BS_TRAJ_RANDOM, 2, { 512, 512, 1 }, 1024, 1024, 1, { 9.9, 79 }, { 7.1, 63 } },
 };
 
@@ -83,12 +107,13 @@ static void measure(struct bs_bench *b, const struct row *r, struct bs_nufft *pl
 	}
 	bs_bench_sum(&out, ms, n);
 	bs_nufft_info(plan, &info);
-	(void)snprintf(detail, sizeof(detail),
-		       "%s, width %g, grid %ux%ux%u; clear %.3f grid %.3f transform %.3f partitions %.3f",
-		       info.route, info.width, info.grid[0], info.grid[1], info.grid[2],
-		       (double)stage[BS_NUFFT_CLEAR] * 1e-6 / n, (double)stage[BS_NUFFT_GRID] * 1e-6 / n,
-		       (double)stage[BS_NUFFT_TRANSFORM] * 1e-6 / n,
-		       (double)stage[BS_NUFFT_PARTITIONS] * 1e-6 / n);
+	(void)snprintf(
+		detail, sizeof(detail),
+		"%s, width %g, grid %ux%ux%u; clear %.3f grid %.3f transform %.3f partitions %.3f",
+		info.route, info.width, info.grid[0], info.grid[1], info.grid[2],
+		(double)stage[BS_NUFFT_CLEAR] * 1e-6 / n, (double)stage[BS_NUFFT_GRID] * 1e-6 / n,
+		(double)stage[BS_NUFFT_TRANSFORM] * 1e-6 / n,
+		(double)stage[BS_NUFFT_PARTITIONS] * 1e-6 / n);
 	out.name = name;
 	out.detail = detail;
 	out.reference_ms = (forward ? r->forward_ms : r->adjoint_ms)[coils == 8];
@@ -98,7 +123,9 @@ static void measure(struct bs_bench *b, const struct row *r, struct bs_nufft *pl
 static int run_coils(struct bs_bench *b, const struct row *r, const float *k, uint32_t coils,
 		     struct bs_team *team, struct bs_fail *why)
 {
-	struct bs_nufft_spec spec = { .dims = r->dims, .coils = coils, .accuracy = 1e-3,
+	struct bs_nufft_spec spec = { .dims = r->dims,
+				      .coils = coils,
+				      .accuracy = 1e-3,
 				      .samples = (uint64_t)r->samples * r->readouts };
 	struct bs_need need = { .parts = 0 };
 	struct bs_arena arena = { 0 };
@@ -144,7 +171,8 @@ int bs_bench_nufft(struct bs_bench *b)
 	int rc = bs_team_open(&team, b->threads, &why);
 
 	for (size_t i = 0; rc == 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct bs_protocol p = { .dims = rows[i].dims, .samples = rows[i].samples,
+		struct bs_protocol p = { .dims = rows[i].dims,
+					 .samples = rows[i].samples,
 					 .readouts = rows[i].readouts };
 		struct bs_traj traj = { 0 };
 		int wanted = any_wanted(b, rows[i].name, 1) + 2 * any_wanted(b, rows[i].name, 8);

@@ -74,7 +74,8 @@ static int arm(const struct bs_site *site, const struct bs_protocol *p, struct b
 		return rc;
 	rc = bs_lsq_weights(&weight, p, &loaded.tables, team, why);
 	if (rc == 0)
-		rc = bs_lsq_q(&q, p, &loaded.tables, weight, team, site->cache_dir, show, &bar, &from, why);
+		rc = bs_lsq_q(&q, p, &loaded.tables, weight, team, site->cache_dir, show, &bar,
+			      &from, why);
 	clear(&bar);
 	if (rc == 0)
 		(void)printf("%-24s Q %s, %.2f s\n", p->name,
@@ -99,7 +100,8 @@ static int arm_all(const struct bs_site *site, const char *only)
 		return 1;
 	}
 	if (site->cache_dir[0] == '\0') {
-		(void)fprintf(stderr, "boreside arm: %s: node.cache_dir is \"\": nothing can be kept\n",
+		(void)fprintf(stderr,
+			      "boreside arm: %s: node.cache_dir is \"\": nothing can be kept\n",
 			      site->file);
 		return 1;
 	}
@@ -115,9 +117,11 @@ static int arm_all(const struct bs_site *site, const char *only)
 			continue;
 		done++;
 		if (p->method != BS_METHOD_LS && p->method != BS_METHOD_SENSE) {
-			(void)printf("%-24s method %s keeps nothing\n", p->name, bs_method_name(p->method));
+			(void)printf("%-24s method %s keeps nothing\n", p->name,
+				     bs_method_name(p->method));
 		} else if (arm(site, p, team, &why) != 0) {
-			(void)fprintf(stderr, "boreside arm: protocol '%s': %s\n", p->name, why.text);
+			(void)fprintf(stderr, "boreside arm: protocol '%s': %s\n", p->name,
+				      why.text);
 			failed++;
 		}
 	}

@@ -13,7 +13,8 @@ static const struct {
 	const char *title;
 	int (*run)(struct bs_bench *b);
 } groups[] = {
-	{ "NUFFT, accuracy 1e-3, plan made; reference: FINUFFT 2.6, two cores of an AMD EPYC", bs_bench_nufft },
+	{ "NUFFT, accuracy 1e-3, plan made; reference: FINUFFT 2.6, two cores of an AMD EPYC",
+	  bs_bench_nufft },
 	{ "Least squares, plans made; references as each row says", bs_bench_ls },
 };
 
@@ -70,8 +71,10 @@ static int usage(void)
 int bs_cmd_bench(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "rows", required_argument, NULL, 'r' },    { "threads", required_argument, NULL, 't' },
-		{ "seconds", required_argument, NULL, 's' }, { "json", required_argument, NULL, 'j' },
+		{ "rows", required_argument, NULL, 'r' },
+		{ "threads", required_argument, NULL, 't' },
+		{ "seconds", required_argument, NULL, 's' },
+		{ "json", required_argument, NULL, 'j' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct bs_bench b = { .pattern = "*", .threads = 2, .seconds = 1.0 };
@@ -95,15 +98,16 @@ int bs_cmd_bench(int argc, char **argv)
 		if (end != NULL && (end == optarg || *end != '\0'))
 			return usage();
 	}
-	if (optind != argc || b.threads < 1 || b.threads > 64 || !(b.seconds > 0.0 && b.seconds < 3600.0))
+	if (optind != argc || b.threads < 1 || b.threads > 64 ||
+	    !(b.seconds > 0.0 && b.seconds < 3600.0))
 		return usage();
 	if (json != NULL && (b.json = fopen(json, "w")) == NULL) {
 		(void)fprintf(stderr, "boreside bench: %s: %s\n", json, strerror(errno));
 		return 1;
 	}
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-		(void)printf("%s; %d threads\n%-34s %9s %9s %6s %9s %6s\n", groups[i].title, b.threads, "row",
-			     "median ms", "min ms", "N", "reference", "ratio");
+		(void)printf("%s; %d threads\n%-34s %9s %9s %6s %9s %6s\n", groups[i].title,
+			     b.threads, "row", "median ms", "min ms", "N", "reference", "ratio");
 		failed |= groups[i].run(&b);
 	}
 	if (b.json != NULL) {

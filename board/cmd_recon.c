@@ -29,8 +29,9 @@ struct job {
 
 static int usage(void)
 {
-	(void)fprintf(stderr,
-		      "usage: boreside recon -c FILE [-p PROTOCOL] RECORDING -o OUT.{cfl,h5,png}\n");
+	(void)fprintf(
+		stderr,
+		"usage: boreside recon -c FILE [-p PROTOCOL] RECORDING -o OUT.{cfl,h5,png}\n");
 	return 2;
 }
 
@@ -63,7 +64,8 @@ static int emit_ready(struct job *j, struct bs_fail *why)
 		rc = bs_attributes_write(attributes, sizeof(attributes), j->armed.protocol,
 					 j->armed.engine->name, &j->image, &untimed);
 		if (rc < 0)
-			return bs_fail(why, rc, "attributes longer than %u bytes", BS_ATTRIBUTES_MAX);
+			return bs_fail(why, rc, "attributes longer than %u bytes",
+				       BS_ATTRIBUTES_MAX);
 		j->image.head.attribute_string_len = (uint32_t)rc;
 		rc = j->sink->put(j->sink_self, &j->image.head, attributes, j->image.pixels, why);
 		if (rc != 0)
@@ -80,8 +82,8 @@ static int emit_ready(struct job *j, struct bs_fail *why)
 static int feed(struct job *j, const struct bs_recorded *acq, struct bs_fail *why)
 {
 	uint32_t row;
-	int rc = bs_admit_acq(j->armed.protocol, &j->armed.loaded.traj, &j->info, &acq->head, acq->traj,
-			      acq->data, &row, why);
+	int rc = bs_admit_acq(j->armed.protocol, &j->armed.loaded.traj, &j->info, &acq->head,
+			      acq->traj, acq->data, &row, why);
 
 	if (rc != 0)
 		return rc;
@@ -123,7 +125,8 @@ static int prepare(struct job *j, struct bs_fail *why)
 
 	j->sink = bs_sink_find(j->out);
 	if (j->sink == NULL)
-		return bs_fail(why, BS_ERR_USAGE, "%s: an image file ends in .cfl, .h5 or .png", j->out);
+		return bs_fail(why, BS_ERR_USAGE, "%s: an image file ends in .cfl, .h5 or .png",
+			       j->out);
 	rc = bs_config_load(&j->site, j->config, print_line, NULL);
 	if (rc != 0)
 		return bs_fail(why, rc, "%s is not valid", j->config);

@@ -115,7 +115,8 @@ static void machine(FILE *to, int threads)
 			name = strchr(line, ':') + 2;
 			break;
 		}
-	(void)fprintf(to, "Measured on %s, %d threads, by the host operators (no GPU)", name, threads);
+	(void)fprintf(to, "Measured on %s, %d threads, by the host operators (no GPU)", name,
+		      threads);
 	/* others' work on the same processors is in the times */
 	if (getloadavg(&load, 1) == 1)
 		(void)fprintf(to, ", load average %.1f at the start", load);

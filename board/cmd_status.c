@@ -83,8 +83,10 @@ int bs_cmd_status(int argc, char **argv)
 		} else if (strcmp(argv[i], "--wait") == 0 && i + 1 < argc) {
 			wait_s = atof(argv[++i]);
 		} else {
-			(void)fprintf(stderr, "usage: boreside status [-c FILE] [--json | --wait SECONDS]\n"
-					      "  --wait: say nothing, end with 0 once the service is ready\n");
+			(void)fprintf(
+				stderr,
+				"usage: boreside status [-c FILE] [--json | --wait SECONDS]\n"
+				"  --wait: say nothing, end with 0 once the service is ready\n");
 			return 2;
 		}
 	}

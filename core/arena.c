@@ -37,7 +37,8 @@ int bs_arena_open(struct bs_arena *a, uint64_t bytes, struct bs_fail *why)
 		return 0;
 	if (bytes > SIZE_MAX / 2)
 		return bs_fail(why, BS_ERR_NOMEM, "arena of %llu bytes", (unsigned long long)bytes);
-	void *p = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
 	if (p == MAP_FAILED)
 		return bs_fail(why, BS_ERR_NOMEM, "arena of %llu bytes: %s",
 			       (unsigned long long)bytes, strerror(errno));

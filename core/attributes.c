@@ -65,8 +65,8 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_text(&t, "boreside_protocol", p->name);
 	put_text(&t, "boreside_engine", engine);
 	put_text(&t, "boreside_quality",
-		 image->missing != 0	       ? "partial"
-		 : late			       ? "late"
+		 image->missing != 0           ? "partial"
+		 : late                        ? "late"
 		 : image->report.deadline_stop ? "degraded"
 					       : "complete");
 	put_count(&t, "boreside_readouts", image->readouts);
@@ -85,7 +85,8 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 		put(&t, "<meta><name>boreside_latency_us</name><value>%.3f</value></meta>",
 		    (double)timing->latency_ns * 1e-3);
 	if (p->image_ms > 0.0) {
-		put(&t, "<meta><name>boreside_budget_ms</name><value>%.6g</value></meta>", p->image_ms);
+		put(&t, "<meta><name>boreside_budget_ms</name><value>%.6g</value></meta>",
+		    p->image_ms);
 		if (timing->latency_ns > 0)
 			put_text(&t, "boreside_budget", late ? "missed" : "met");
 	}

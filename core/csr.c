@@ -45,17 +45,18 @@ static int check(const struct bs_csr *m, struct bs_fail *why)
 			return bs_fail(why, BS_ERR_FORMAT, "row %llu ends before it starts", row);
 		for (uint64_t e = m->start[i]; e < m->start[i + 1]; e++) {
 			if (m->col[e] >= m->cols)
-				return bs_fail(why, BS_ERR_FORMAT, "row %llu: column %llu of %llu", row,
-					       m->col[e] + 1ull, (unsigned long long)m->cols);
+				return bs_fail(why, BS_ERR_FORMAT, "row %llu: column %llu of %llu",
+					       row, m->col[e] + 1ull, (unsigned long long)m->cols);
 			if (e > m->start[i] && m->col[e] <= m->col[e - 1])
 				return bs_fail(why, BS_ERR_FORMAT,
 					       "row %llu: column %llu after column %llu", row,
 					       m->col[e] + 1ull, m->col[e - 1] + 1ull);
 			for (uint32_t part = 0; part < parts; part++)
 				if (!isfinite(m->value[e * parts + part]))
-					return bs_fail(why, BS_ERR_FORMAT,
-						       "row %llu, column %llu: the value is not finite",
-						       row, m->col[e] + 1ull);
+					return bs_fail(
+						why, BS_ERR_FORMAT,
+						"row %llu, column %llu: the value is not finite",
+						row, m->col[e] + 1ull);
 		}
 	}
 	return 0;

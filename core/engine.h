@@ -26,22 +26,22 @@ extern "C" {
 /* What board/ loaded for a protocol before it is armed. Lives as long as the engine. */
 struct bs_tables {
 	const struct bs_traj *traj;
-	const float *weight; /* [readout][sample], density_file; NULL otherwise */
-	const float *maps;   /* [coil][z][y][x] complex; NULL otherwise */
+	const float *weight;    /* [readout][sample], density_file; NULL otherwise */
+	const float *maps;      /* [coil][z][y][x] complex; NULL otherwise */
 	const struct bs_csr *w; /* the anatomical constraint; NULL: identity */
 };
 
 struct bs_arm_env {
 	struct bs_arena *arena; /* exactly what need asked for is left in it */
 	struct bs_team *team;
-	const char *cache_dir;  /* "" : no cache */
+	const char *cache_dir; /* "" : no cache */
 };
 
 /* What finish says about an image; goes into the image's attributes. */
 struct bs_report {
-	uint32_t iterations;  /* solver; 0 for direct methods */
-	double residual;      /* relative, solver */
-	bool deadline_stop;   /* the solver stopped because the next iteration would not fit */
+	uint32_t iterations; /* solver; 0 for direct methods */
+	double residual;     /* relative, solver */
+	bool deadline_stop;  /* the solver stopped because the next iteration would not fit */
 };
 
 struct bs_engine {
@@ -51,7 +51,8 @@ struct bs_engine {
 		   const struct bs_arm_env *env, struct bs_fail *why);
 	int (*begin)(void *self, uint32_t frame);
 	/* data [coil][samples] complex, the protocol's samples only (discarded ones removed) */
-	int (*add)(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride);
+	int (*add)(void *self, uint32_t frame, uint32_t readout, const float *data,
+		   size_t coil_stride);
 	/* image: bs_protocol_image_bytes; deadline_ns: bs_now_ns's clock, INT64_MAX for none */
 	int (*finish)(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 		      struct bs_report *report);

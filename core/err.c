@@ -7,12 +7,14 @@
 const char *bs_err_name(int code)
 {
 	static const char *const names[] = {
-		"BS_OK",         "BS_ERR_NOMEM",     "BS_ERR_IO",       "BS_ERR_CONFIG",
-		"BS_ERR_GPU",    "BS_ERR_UNSUPPORTED", "BS_ERR_STATE",  "BS_ERR_MAGIC",
-		"BS_ERR_VERSION", "BS_ERR_KIND",     "BS_ERR_LENGTH",   "BS_ERR_CRC",
-		"BS_ERR_SEQUENCE", "BS_ERR_XML",     "BS_ERR_PROTOCOL", "BS_ERR_SIZE",
-		"BS_ERR_TRAJECTORY", "BS_ERR_VALUE", "BS_ERR_INDEX",    "BS_ERR_TIMEOUT",
-		"BS_ERR_ABORTED", "BS_ERR_BUDGET",   "BS_ERR_FORMAT",   "BS_ERR_USAGE",
+		"BS_OK",           "BS_ERR_NOMEM",      "BS_ERR_IO",
+		"BS_ERR_CONFIG",   "BS_ERR_GPU",        "BS_ERR_UNSUPPORTED",
+		"BS_ERR_STATE",    "BS_ERR_MAGIC",      "BS_ERR_VERSION",
+		"BS_ERR_KIND",     "BS_ERR_LENGTH",     "BS_ERR_CRC",
+		"BS_ERR_SEQUENCE", "BS_ERR_XML",        "BS_ERR_PROTOCOL",
+		"BS_ERR_SIZE",     "BS_ERR_TRAJECTORY", "BS_ERR_VALUE",
+		"BS_ERR_INDEX",    "BS_ERR_TIMEOUT",    "BS_ERR_ABORTED",
+		"BS_ERR_BUDGET",   "BS_ERR_FORMAT",     "BS_ERR_USAGE",
 	};
 	_Static_assert(sizeof(names) / sizeof(names[0]) == -BS_ERR_LAST, "one name per error");
 

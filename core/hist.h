@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define BS_HIST_SUB     64u                    /* buckets an octave */
+#define BS_HIST_SUB     64u /* buckets an octave */
 #define BS_HIST_BUCKETS (BS_HIST_SUB * (40u - 6u + 1u))
 
 struct bs_hist {

@@ -30,7 +30,8 @@ void bs_log(enum bs_log_level level, const char *fmt, ...)
 	va_end(ap);
 	if (n > (int)sizeof(line) - 2)
 		n = (int)sizeof(line) - 2;
-	for (int i = 0; i < n; i++) /* text from outside must not forge a line or drive a terminal */
+	for (int i = 0; i < n;
+	     i++) /* text from outside must not forge a line or drive a terminal */
 		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
 			line[i] = ' ';
 	line[n++] = '\n';

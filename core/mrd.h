@@ -41,7 +41,8 @@ struct bs_mrd_acq {
 	uint32_t measurement_uid, scan_counter, acquisition_time_stamp, physiology_time_stamp[3];
 	uint16_t number_of_samples, available_channels, active_channels;
 	uint64_t channel_mask[16];
-	uint16_t discard_pre, discard_post, center_sample, encoding_space_ref, trajectory_dimensions;
+	uint16_t discard_pre, discard_post, center_sample, encoding_space_ref,
+		trajectory_dimensions;
 	float sample_time_us, position[3], read_dir[3], phase_dir[3], slice_dir[3],
 		patient_table_position[3];
 	struct bs_mrd_idx idx;
@@ -76,9 +77,9 @@ struct bs_scan_info {
 	uint32_t encoded[3];      /* encodedSpace/matrixSize */
 	uint32_t recon[3];        /* reconSpace/matrixSize */
 	float encoded_fov_mm[3];
-	float fov_mm[3];          /* reconSpace/fieldOfView_mm */
-	uint32_t channels;        /* receiverChannels; 0 when absent */
-	uint32_t encodings;       /* number of <encoding> elements */
+	float fov_mm[3];    /* reconSpace/fieldOfView_mm */
+	uint32_t channels;  /* receiverChannels; 0 when absent */
+	uint32_t encodings; /* number of <encoding> elements */
 	struct bs_limit {
 		uint32_t min, max, center;
 		uint32_t given; /* 0: the header does not say */

@@ -18,7 +18,7 @@ struct bs_pcg {
 	struct bs_pcg_spec s;
 	struct bs_team *team;
 	float *r, *z, *p, *ap; /* z is r without a preconditioner */
-	double *partial; /* [block] */
+	double *partial;       /* [block] */
 	double *history;
 	int64_t last_longest_ns;
 	/* the operation in progress */
@@ -42,7 +42,8 @@ int bs_pcg_need(const struct bs_pcg_spec *s, struct bs_need *need, struct bs_fai
 {
 	if (s->size == 0 || s->size > UINT64_C(1) << 40 || s->iterations == 0 ||
 	    s->iterations > 1000000)
-		return bs_fail(why, BS_ERR_CONFIG, "conjugate gradients: %llu values, %u iterations",
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "conjugate gradients: %llu values, %u iterations",
 			       (unsigned long long)s->size, s->iterations);
 	bs_need_add(need, "solver vectors", s->precond ? 4 : 3, s->size * 8);
 	bs_need_add(need, "partial sums", 1, blocks_of(s) * 8);
@@ -214,7 +215,8 @@ void bs_pcg_solve(struct bs_pcg *g, const struct bs_pcg_system *system, const fl
 	g->beta = 0.0f;
 	for (i = 0; i < most; i++) {
 		int64_t began_ns = bs_now_ns();
-		int64_t expected_ns = longest_ns > g->last_longest_ns ? longest_ns : g->last_longest_ns;
+		int64_t expected_ns =
+			longest_ns > g->last_longest_ns ? longest_ns : g->last_longest_ns;
 		double pap;
 		double next;
 

@@ -46,8 +46,8 @@ struct bs_pcg_stop {
 };
 
 struct bs_pcg_result {
-	uint32_t iterations;   /* made */
-	double residual;       /* relative, after them */
+	uint32_t iterations; /* made */
+	double residual;     /* relative, after them */
 	bool deadline_stop;
 	const double *history; /* [0 .. iterations], relative residuals; until the next solve */
 };

@@ -24,7 +24,13 @@ extern "C" {
 #define BS_PROTOCOLS_MAX 16u
 #define BS_SINKS_MAX     8u
 
-enum bs_method { BS_METHOD_GRIDDING, BS_METHOD_LS, BS_METHOD_SENSE, BS_METHOD_CARTESIAN, BS_METHOD_NOOP };
+enum bs_method {
+	BS_METHOD_GRIDDING,
+	BS_METHOD_LS,
+	BS_METHOD_SENSE,
+	BS_METHOD_CARTESIAN,
+	BS_METHOD_NOOP
+};
 enum bs_backend { BS_BACKEND_AUTO, BS_BACKEND_HOST, BS_BACKEND_CUDA };
 enum bs_window { BS_WINDOW_KAISER_BESSEL, BS_WINDOW_GAUSS };
 enum bs_density { BS_DENSITY_RAMP, BS_DENSITY_PIPE, BS_DENSITY_FILE, BS_DENSITY_NONE };
@@ -33,11 +39,21 @@ enum bs_normalize { BS_NORMALIZE_AUTO, BS_NORMALIZE_NONE, BS_NORMALIZE_UNIFORM }
 enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
 enum bs_output { BS_OUTPUT_MAGNITUDE, BS_OUTPUT_COMPLEX };
 enum bs_traj_type {
-	BS_TRAJ_FILE, BS_TRAJ_CARTESIAN, BS_TRAJ_RADIAL2D, BS_TRAJ_SPIRAL2D, BS_TRAJ_RADIAL3D,
-	BS_TRAJ_STACK, BS_TRAJ_RANDOM, BS_TRAJ_CONES, BS_TRAJ_TPI
+	BS_TRAJ_FILE,
+	BS_TRAJ_CARTESIAN,
+	BS_TRAJ_RADIAL2D,
+	BS_TRAJ_SPIRAL2D,
+	BS_TRAJ_RADIAL3D,
+	BS_TRAJ_STACK,
+	BS_TRAJ_RANDOM,
+	BS_TRAJ_CONES,
+	BS_TRAJ_TPI
 };
 enum bs_traj_unit {
-	BS_UNIT_CYCLES_PER_VOXEL, BS_UNIT_CYCLES_PER_FOV, BS_UNIT_RAD_PER_VOXEL, BS_UNIT_RAD_PER_M
+	BS_UNIT_CYCLES_PER_VOXEL,
+	BS_UNIT_CYCLES_PER_FOV,
+	BS_UNIT_RAD_PER_VOXEL,
+	BS_UNIT_RAD_PER_M
 };
 enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
 enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
@@ -51,56 +67,56 @@ struct bs_traj_spec {
 	enum bs_traj_unit unit;  /* of the file and of the stream */
 	uint32_t interleaves;    /* spiral2d, stack: in-plane interleaves */
 	double turns;            /* spiral2d, stack, cones: turns of one interleaf; 0: Nyquist */
-	double reach;            /* all but cartesian and file: largest radius (random: half the cube); 0: 0.5 */
-	uint64_t seed;           /* random */
-	bool third_ignored;      /* 2D with three trajectory dimensions: ignore the third (else it must be 0) */
-	double tolerance;        /* largest difference between stream and table, cycles per voxel */
-	double min_extent;       /* the table must reach at least this |k| on each axis, cycles per voxel */
+	double reach; /* all but cartesian and file: largest radius (random: half the cube); 0: 0.5 */
+	uint64_t seed; /* random */
+	bool third_ignored; /* 2D with three trajectory dimensions: ignore the third (else it must be 0) */
+	double tolerance; /* largest difference between stream and table, cycles per voxel */
+	double min_extent; /* the table must reach at least this |k| on each axis, cycles per voxel */
 };
 
 struct bs_protocol {
 	char name[BS_NAME_MAX];
 	enum bs_method method;
 	enum bs_backend backend;
-	uint32_t dims;      /* 2 or 3 */
-	uint32_t matrix[3]; /* image voxels x, y, z */
-	uint32_t encoded[3];/* cartesian: k-space matrix, readout oversampling included */
+	uint32_t dims;       /* 2 or 3 */
+	uint32_t matrix[3];  /* image voxels x, y, z */
+	uint32_t encoded[3]; /* cartesian: k-space matrix, readout oversampling included */
 	float fov_mm[3];
 	uint32_t coils;
-	uint32_t samples;   /* of a readout, discarded ones not counted */
-	uint32_t discard;   /* most samples of a readout that the stream may mark as discarded */
-	uint32_t readouts;  /* of a frame */
-	uint32_t slices;    /* frames that may be open at once: slices x contrasts */
+	uint32_t samples;  /* of a readout, discarded ones not counted */
+	uint32_t discard;  /* most samples of a readout that the stream may mark as discarded */
+	uint32_t readouts; /* of a frame */
+	uint32_t slices;   /* frames that may be open at once: slices x contrasts */
 	uint32_t contrasts;
-	double max_sample;  /* largest legal |sample| */
-	double silence_ms;  /* a scan whose sender is silent for longer is aborted */
+	double max_sample; /* largest legal |sample| */
+	double silence_ms; /* a scan whose sender is silent for longer is aborted */
 	struct bs_traj_spec traj;
 
 	/* gridding, and the NUFFT route of ls and sense: either accuracy, or width and oversampling */
-	double accuracy;    /* 1e-1 .. 1e-6; 0: width and oversampling are given */
-	double width;       /* window width, oversampled grid cells */
-	double oversampling;/* 1.25 .. 2 */
+	double accuracy;     /* 1e-1 .. 1e-6; 0: width and oversampling are given */
+	double width;        /* window width, oversampled grid cells */
+	double oversampling; /* 1.25 .. 2 */
 	enum bs_window window;
 	enum bs_density density;
 	char density_file[BS_PATH_MAX_];
 	uint32_t density_iterations; /* pipe */
 	enum bs_normalize normalize;
-	uint32_t chunk_readouts;     /* accumulate after this many; 0: chosen at arm */
+	uint32_t chunk_readouts; /* accumulate after this many; 0: chosen at arm */
 	enum bs_combine combine;
-	char maps_file[BS_PATH_MAX_];/* sensitivities, .cfl [x][y][z][coil] */
+	char maps_file[BS_PATH_MAX_]; /* sensitivities, .cfl [x][y][z][coil] */
 	enum bs_output output;
 
 	/* ls, sense */
 	double lambda;
 	uint32_t iterations;
-	double tolerance;   /* relative residual at which the solver stops; 0: by iterations alone */
+	double tolerance; /* relative residual at which the solver stops; 0: by iterations alone */
 	enum bs_sum fhd, q;
 	enum bs_basis basis;
 	enum bs_precond precond;
 	char w_file[BS_PATH_MAX_]; /* Matrix Market; "": identity */
 
 	/* deadlines */
-	double image_ms;    /* budget; 0: none declared */
+	double image_ms; /* budget; 0: none declared */
 	enum bs_miss on_miss;
 	uint32_t frame_step;    /* sliding window: a frame every step readouts; 0: off */
 	uint32_t preview_every; /* readouts between previews; 0: off */
@@ -115,17 +131,17 @@ struct bs_sink_spec {
 struct bs_site {
 	char file[BS_PATH_MAX_]; /* where it was read from */
 	char name[BS_NAME_MAX];
-	char board[32];          /* "host", "workstation", "jetson" */
+	char board[32];               /* "host", "workstation", "jetson" */
 	char run_dir[BS_PATH_MAX_];   /* sockets, pid file */
 	char cache_dir[BS_PATH_MAX_]; /* what arming computes */
 	char kspace_url[BS_PATH_MAX_], archive_url[BS_PATH_MAX_], viewers_url[BS_PATH_MAX_],
 		status_url[BS_PATH_MAX_]; /* "" in archive or viewers: off */
-	uint32_t threads;        /* recon's team */
-	uint32_t acq_slots;      /* shared pool, readouts */
-	uint32_t image_slots;    /* shared pool, images */
-	uint32_t memory_mib;     /* shared pools and all protocols' plans together: at most this */
+	uint32_t threads;                 /* recon's team */
+	uint32_t acq_slots;               /* shared pool, readouts */
+	uint32_t image_slots;             /* shared pool, images */
+	uint32_t memory_mib; /* shared pools and all protocols' plans together: at most this */
 	double heartbeat_ms;
-	double stall_ms;         /* a worker that makes no progress for this long is replaced */
+	double stall_ms; /* a worker that makes no progress for this long is replaced */
 	int log_level;
 	struct bs_sink_spec sink[BS_SINKS_MAX];
 	uint32_t sinks;

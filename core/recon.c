@@ -131,12 +131,13 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	if (f->state == FRAME_EMPTY) {
 		rc = begin_frame(r, slot, head);
 		if (rc != 0)
-			return bs_fail(why, rc, "engine %s refused to begin a frame", r->engine->name);
+			return bs_fail(why, rc, "engine %s refused to begin a frame",
+				       r->engine->name);
 	}
 	if (f->row[row])
 		return bs_fail(why, BS_ERR_INDEX,
-			       "acquisition %u: readout %u is in the frame already", head->scan_counter,
-			       row);
+			       "acquisition %u: readout %u is in the frame already",
+			       head->scan_counter, row);
 	rc = r->engine->add(r->self, slot, row, data + 2 * (size_t)head->discard_pre,
 			    head->number_of_samples);
 	if (rc != 0)
@@ -216,8 +217,8 @@ int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadl
 		image->last_scan_counter = f->last.scan_counter;
 		rc = r->engine->finish(r->self, slot, deadline_ns, image->pixels, &image->report);
 		if (rc != 0)
-			return bs_fail(why, rc, "engine %s failed to make image %u", r->engine->name,
-				       image->head.image_index);
+			return bs_fail(why, rc, "engine %s failed to make image %u",
+				       r->engine->name, image->head.image_index);
 		return 1;
 	}
 	return 0;

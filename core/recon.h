@@ -23,16 +23,17 @@ struct bs_recon;
 
 struct bs_recon_image {
 	struct bs_mrd_image head;
-	float *pixels;          /* where pop writes: the caller's, bs_protocol_image_bytes */
+	float *pixels; /* where pop writes: the caller's, bs_protocol_image_bytes */
 	struct bs_report report;
-	uint32_t readouts;      /* that the image holds */
-	uint32_t missing;       /* that it should have held */
-	int64_t last_ns;        /* when the last readout that it needed was received */
+	uint32_t readouts; /* that the image holds */
+	uint32_t missing;  /* that it should have held */
+	int64_t last_ns;   /* when the last readout that it needed was received */
 	uint32_t last_scan_counter;
 };
 
 /* The header against the protocol: matrix, channels, unit. The reason names the element. */
-int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why);
+int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info,
+		  struct bs_fail *why);
 
 /*
  * One acquisition against the protocol, its table and the scan's header: sizes, counters,

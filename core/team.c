@@ -43,7 +43,8 @@ static void sleep_while(_Atomic uint32_t *word, uint32_t value)
 #endif
 	}
 	while (atomic_load_explicit(word, memory_order_acquire) == value)
-		(void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+		(void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT_PRIVATE, value, NULL, NULL,
+			      0);
 }
 
 static void wake(_Atomic uint32_t *word)
@@ -85,7 +86,8 @@ int bs_team_open(struct bs_team **team, int members, struct bs_fail *why)
 	sigset_t all, old;
 
 	if (members < 1 || members > BS_TEAM_MAX)
-		return bs_fail(why, BS_ERR_CONFIG, "team of %d threads: 1 to %d", members, BS_TEAM_MAX);
+		return bs_fail(why, BS_ERR_CONFIG, "team of %d threads: 1 to %d", members,
+			       BS_TEAM_MAX);
 	t = calloc(1, sizeof(*t));
 	if (t == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "team of %d threads", members);

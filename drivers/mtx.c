@@ -25,7 +25,7 @@ struct reader {
 };
 
 __attribute__((format(printf, 3, 4))) static int refuse(const struct reader *r, struct bs_fail *why,
-							  const char *fmt, ...)
+							const char *fmt, ...)
 {
 	char text[256];
 	va_list ap;
@@ -96,8 +96,8 @@ static int read_banner(struct reader *r, bool *is_complex, struct bs_fail *why)
 
 	if (rc < 0)
 		return rc;
-	if (rc == 0 || sscanf(r->text, "%%%%MatrixMarket %1023s %1023s %1023s %1023s", object, format,
-			      field, symmetry) != 4)
+	if (rc == 0 || sscanf(r->text, "%%%%MatrixMarket %1023s %1023s %1023s %1023s", object,
+			      format, field, symmetry) != 4)
 		return refuse(r, why, "does not start with %%%%MatrixMarket and four words");
 	if (strcasecmp(object, "matrix") != 0 || strcasecmp(format, "coordinate") != 0)
 		return refuse(r, why, "is '%.40s %.40s', not 'matrix coordinate'", object, format);
@@ -126,7 +126,8 @@ static int read_sizes(struct reader *r, unsigned long long n[3], struct bs_fail 
 	if (!read_count(&p, &n[0]) || !read_count(&p, &n[1]) || !read_count(&p, &n[2]) || !blank(p))
 		return refuse(r, why, "the sizes are not three counts");
 	if (n[0] == 0 || n[1] == 0 || n[0] > UINT32_MAX || n[1] > UINT32_MAX)
-		return refuse(r, why, "%llu x %llu: 1 to %lu each", n[0], n[1], (unsigned long)UINT32_MAX);
+		return refuse(r, why, "%llu x %llu: 1 to %lu each", n[0], n[1],
+			      (unsigned long)UINT32_MAX);
 	/* the shortest entry is "1 1 1" and a newline */
 	if (fstat(fileno(r->file), &st) != 0 || st.st_size < 0)
 		return bs_fail(why, BS_ERR_IO, "%s: %s", r->path, strerror(errno));
@@ -151,14 +152,16 @@ static int read_entry(struct reader *r, struct bs_csr *m, uint64_t e, unsigned l
 		return refuse(r, why, "row %llu, column %llu lie outside %llu x %llu", row, col,
 			      (unsigned long long)m->rows, (unsigned long long)m->cols);
 	if (!read_value(&p, &value[0]) || (m->is_complex && !read_value(&p, &value[1])))
-		return refuse(r, why, "row %llu, column %llu: the value is not a finite float", row, col);
+		return refuse(r, why, "row %llu, column %llu: the value is not a finite float", row,
+			      col);
 	if (!blank(p))
 		return refuse(r, why, "more follows the entry");
 	if (row == last[0] && col == last[1])
 		return refuse(r, why, "row %llu, column %llu is there twice", row, col);
 	if (row < last[0] || (row == last[0] && col < last[1]))
-		return refuse(r, why, "row %llu, column %llu after row %llu, column %llu: not sorted",
-			      row, col, last[0], last[1]);
+		return refuse(r, why,
+			      "row %llu, column %llu after row %llu, column %llu: not sorted", row,
+			      col, last[0], last[1]);
 	last[0] = row;
 	last[1] = col;
 	m->col[e] = (uint32_t)(col - 1);
@@ -185,8 +188,8 @@ static int read_entries(struct reader *r, struct bs_csr *m, struct bs_fail *why)
 	if (rc < 0)
 		return rc;
 	if (e != m->entries)
-		return refuse(r, why, "the file ends after %llu of %llu entries", (unsigned long long)e,
-			      (unsigned long long)m->entries);
+		return refuse(r, why, "the file ends after %llu of %llu entries",
+			      (unsigned long long)e, (unsigned long long)m->entries);
 	for (uint64_t i = 0; i < m->rows; i++) /* counts to starts */
 		m->start[i + 1] += m->start[i];
 	return 0;
@@ -238,12 +241,11 @@ int bs_mtx_write(const char *path, const struct bs_csr *m, struct bs_fail *why)
 			unsigned long long col = m->col[e] + 1ull;
 
 			/* 9 digits give a float back exactly */
-			used += (size_t)(m->is_complex ?
-						 snprintf(to, room, "%llu %llu %.9g %.9g\n", row, col,
-							  (double)m->value[2 * e],
-							  (double)m->value[2 * e + 1]) :
-						 snprintf(to, room, "%llu %llu %.9g\n", row, col,
-							  (double)m->value[e]));
+			used += (size_t)(m->is_complex ? snprintf(to, room, "%llu %llu %.9g %.9g\n",
+								  row, col, (double)m->value[2 * e],
+								  (double)m->value[2 * e + 1])
+						       : snprintf(to, room, "%llu %llu %.9g\n", row,
+								  col, (double)m->value[e]));
 			if (used > sizeof(text) - 128) {
 				rc = bs_draft_write(&d, text, used, why);
 				used = 0;

@@ -13,8 +13,8 @@
 #define PRELOAD_BYTES  (1u << 30)
 #define TICK_US        2500.0 /* of acquisition_time_stamp, by the field's habit */
 #define PROGRESS_NS    INT64_C(200000000)
-#define STUCK          3  /* connections without a word on any of them */
-#define QUIET_NS INT64_C(2000000000)
+#define STUCK          3 /* connections without a word on any of them */
+#define QUIET_NS       INT64_C(2000000000)
 #define MESSAGES_AHEAD 64 /* sent before the socket is looked at again */
 
 /* One acquisition, as it goes on the wire. */
@@ -232,9 +232,9 @@ struct play {
 	int64_t start_ns; /* ACCEPT: the recording's time 0 */
 	int64_t shown_ns; /* progress */
 	uint64_t connections;
-	uint64_t heard_on; /* connections when the service last said something */
+	uint64_t heard_on;  /* connections when the service last said something */
 	int64_t renewed_ns; /* when the socket was last made anew */
-	uint32_t next;     /* acquisition to be queued */
+	uint32_t next;      /* acquisition to be queued */
 	bool window_full, line_full;
 };
 

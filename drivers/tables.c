@@ -129,7 +129,8 @@ static int load_w(struct bs_csr **w, const struct bs_protocol *p, struct bs_fail
 	rc = bs_mtx_read(m, p->w_file, why);
 	if (rc == 0 && m->cols != voxels) {
 		rc = bs_fail(why, BS_ERR_SIZE,
-			     "protocol '%s': %s has %" PRIu64 " columns, the image %" PRIu64 " voxels",
+			     "protocol '%s': %s has %" PRIu64 " columns, the image %" PRIu64
+			     " voxels",
 			     p->name, p->w_file, m->cols, voxels);
 		bs_csr_close(m);
 	}

@@ -47,7 +47,7 @@ int bs_cart_need(const struct bs_cart_spec *s, struct bs_need *need, struct bs_f
 	for (int a = 0; a < 3; a++)
 		if (s->matrix[a] == 0 || s->matrix[a] > s->encoded[a] || s->encoded[a] > 4096)
 			return bs_fail(why, BS_ERR_CONFIG, "matrix %c is %u, encoded %u", "xyz"[a],
-				       s->matrix[a], s->encoded[a]);
+				       s -> matrix[a], s -> encoded[a]);
 	if (s->samples == 0 || s->samples > s->encoded[0] || s->samples < s->encoded[0] / 2)
 		return bs_fail(why, BS_ERR_CONFIG, "%u samples of an encoded %u (at least half)",
 			       s->samples, s->encoded[0]);
@@ -65,8 +65,8 @@ static fftwf_plan plan_lines(float complex *at, uint32_t len, uint32_t stride, u
 {
 	int size = (int)len;
 
-	return fftwf_plan_many_dft(1, &size, (int)n, at, NULL, (int)stride, 1, at, NULL, (int)stride, 1,
-				   FFTW_BACKWARD, FFTW_ESTIMATE | FFTW_UNALIGNED);
+	return fftwf_plan_many_dft(1, &size, (int)n, at, NULL, (int)stride, 1, at, NULL,
+				   (int)stride, 1, FFTW_BACKWARD, FFTW_ESTIMATE | FFTW_UNALIGNED);
 }
 
 int bs_cart_plan(struct bs_cart **plan, const struct bs_cart_spec *s, struct bs_arena *arena,
@@ -177,8 +177,8 @@ static void finish_row(void *arg, int task, int member) /* task: coil x y */
 		fftwf_execute_dft(c->along_z, row, row);
 	for (uint32_t z = 0; z < N[2]; z++) {
 		const float complex *in = row + wrap((int64_t)z - N[2] / 2, E[2]) * plane;
-		float complex *out = (float complex *)c->image +
-				     (((size_t)coil * N[2] + z) * N[1] + y) * N[0];
+		float complex *out =
+			(float complex *)c->image + (((size_t)coil * N[2] + z) * N[1] + y) * N[0];
 
 		for (uint32_t x = 0; x < N[0]; x++)
 			out[x] = in[x] * c->scale;

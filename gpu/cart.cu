@@ -51,9 +51,10 @@ static uint64_t frame_bytes(const struct bs_protocol *p)
 static int cart_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	for (int a = 0; a < 3; a++)
-		if (p->matrix[a] == 0 || p->matrix[a] > p->encoded[a] || p->encoded[a] > BS_LINE_MAX)
+		if (p->matrix[a] == 0 || p->matrix[a] > p->encoded[a] ||
+		    p->encoded[a] > BS_LINE_MAX)
 			return bs_fail(why, BS_ERR_CONFIG, "matrix %c is %u, encoded %u", "xyz"[a],
-				       p->matrix[a], p->encoded[a]);
+				       p -> matrix[a], p -> encoded[a]);
 	if (p->samples == 0 || p->samples > p->encoded[0] || p->samples < p->encoded[0] / 2)
 		return bs_fail(why, BS_ERR_CONFIG, "%u samples of an encoded %u (at least half)",
 			       p->samples, p->encoded[0]);
@@ -65,8 +66,8 @@ static int cart_need(const struct bs_protocol *p, struct bs_need *need, struct b
 	return 0;
 }
 
-static int make_pass(bs_line_pass *l, const struct bs_protocol *p, uint32_t a, struct bs_devmem *mem,
-		     struct bs_fail *why)
+static int make_pass(bs_line_pass *l, const struct bs_protocol *p, uint32_t a,
+		     struct bs_devmem *mem, struct bs_fail *why)
 {
 	const uint32_t E = p->encoded[a];
 	const uint32_t N = p->matrix[a];
@@ -80,9 +81,11 @@ static int make_pass(bs_line_pass *l, const struct bs_protocol *p, uint32_t a, s
 	}
 	for (uint32_t i = 0; i < N; i++)
 		host[i] = (float)(1.0 / sqrt((double)E));
-	BS_CUDA_GO(cudaMemcpy(scale, host, N * sizeof(float), cudaMemcpyHostToDevice), why, rc, out);
+	BS_CUDA_GO(cudaMemcpy(scale, host, N * sizeof(float), cudaMemcpyHostToDevice), why, rc,
+		   out);
 	l->in_count = a == 0 ? p->samples : E;
-	l->in_half = a == 0 ? E / 2 - (E - p->samples) : E / 2; /* partial echo: the start is missing */
+	l->in_half =
+		a == 0 ? E / 2 - (E - p->samples) : E / 2; /* partial echo: the start is missing */
 	l->out_count = N;
 	l->out_half = N / 2;
 	l->scale_out = scale;
@@ -144,7 +147,9 @@ static int cart_begin(void *op, uint32_t frame, cudaStream_t stream, struct bs_f
 {
 	struct cart *c = (struct cart *)op;
 
-	BS_CUDA(cudaMemsetAsync(cart_samples(op, frame), 0, c->frame_values * sizeof(float2), stream), why);
+	BS_CUDA(cudaMemsetAsync(cart_samples(op, frame), 0, c->frame_values * sizeof(float2),
+				stream),
+		why);
 	return 0;
 }
 
@@ -171,13 +176,14 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 	int rc = bs_line_launch(&c->pass[0], 1, cart_samples(op, frame), c->a, stream, why);
 
 	if (rc == 0)
-		rc = bs_line_launch(&c->pass[1], 1, c->a, c->passes == 3 ? c->b : image, stream, why);
+		rc = bs_line_launch(&c->pass[1], 1, c->a, c->passes == 3 ? c->b : image, stream,
+				    why);
 	if (rc == 0 && c->passes == 3)
 		rc = bs_line_launch(&c->pass[2], 1, c->b, image, stream, why);
 	return rc;
 }
 
 const struct bs_cuda_operator bs_cuda_cartesian = {
-	coil_step, rows, cart_need, cart_plan, cart_close, cart_samples,
-	cart_begin, cart_arrived, cart_settle, cart_finish,
+	coil_step,    rows,       cart_need,    cart_plan,   cart_close,
+	cart_samples, cart_begin, cart_arrived, cart_settle, cart_finish,
 };

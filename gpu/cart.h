@@ -26,7 +26,7 @@ struct bs_cart_spec {
 	uint32_t encoded[3], matrix[3]; /* E and N, x y z */
 	uint32_t samples;               /* of a readout, <= encoded[0] */
 	uint32_t coils;
-	uint32_t states;                /* frames open at once */
+	uint32_t states; /* frames open at once */
 };
 
 struct bs_cart;

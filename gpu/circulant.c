@@ -38,8 +38,8 @@ int bs_circulant_need(uint32_t dims, const uint32_t matrix[3], struct bs_need *n
 	struct bs_q_spec s = { .dims = dims, .matrix = { matrix[0], matrix[1], matrix[2] } };
 
 	if (bs_q_size(&s) == 0)
-		return bs_fail(why, BS_ERR_CONFIG, "circulant preconditioner of %ux%ux%u", matrix[0],
-			       matrix[1], matrix[2]);
+		return bs_fail(why, BS_ERR_CONFIG, "circulant preconditioner of %ux%ux%u",
+			       matrix[0], matrix[1], matrix[2]);
 	bs_need_add(need, "circulant preconditioner", 2,
 		    (uint64_t)matrix[0] * matrix[1] * matrix[2] * 4);
 	bs_need_add(need, "FFT lines", (uint64_t)BS_TEAM_MAX * 2, block_floats(matrix) * 4);
@@ -90,8 +90,8 @@ static int find_eigenvalues(struct bs_circulant *p, const struct bs_q_spec *s, c
 	fftw_plan plan = NULL;
 
 	if (c != NULL)
-		plan = fftw_plan_dft_3d((int)p->matrix[2], (int)p->matrix[1], (int)p->matrix[0], c, c,
-					FFTW_FORWARD, FFTW_ESTIMATE);
+		plan = fftw_plan_dft_3d((int)p->matrix[2], (int)p->matrix[1], (int)p->matrix[0], c,
+					c, FFTW_FORWARD, FFTW_ESTIMATE);
 	if (plan == NULL) {
 		fftw_free(c);
 		return bs_fail(why, BS_ERR_NOMEM, "circulant preconditioner");
@@ -126,9 +126,10 @@ int bs_circulant_plan(struct bs_circulant **plan, uint32_t dims, const uint32_t 
 	p->eigen = bs_arena_take(arena, slot, BS_ALIGN);
 	p->inverse = bs_arena_take(arena, slot, BS_ALIGN);
 	p->blocks = bs_arena_take(arena, (size_t)BS_TEAM_MAX * 2 * p->block_size * 4, BS_ALIGN);
-	rc = p->eigen == NULL || p->inverse == NULL || p->blocks == NULL ?
-		     bs_fail(why, BS_ERR_NOMEM, "circulant preconditioner: the arena is too small") :
-		     find_eigenvalues(p, &s, q, why);
+	rc = p->eigen == NULL || p->inverse == NULL || p->blocks == NULL
+		     ? bs_fail(why, BS_ERR_NOMEM,
+			       "circulant preconditioner: the arena is too small")
+		     : find_eigenvalues(p, &s, q, why);
 	for (uint32_t a = 0; rc == 0 && a < dims; a++)
 		if (bs_fft_plan(&p->fft[a], matrix[a]) != 0)
 			rc = bs_fail(why, BS_ERR_NOMEM, "circulant preconditioner: FFT tables");
@@ -192,8 +193,8 @@ static void along_x(const struct bs_circulant *p, int member, const float *from,
 }
 
 /* Columns along axis 1 or 2 at `at`, count of them side by side in x; in place. */
-static void along(const struct bs_circulant *p, int member, uint32_t axis, float *at, uint32_t count,
-		  bool inverse)
+static void along(const struct bs_circulant *p, int member, uint32_t axis, float *at,
+		  uint32_t count, bool inverse)
 {
 	size_t stride = 2 * (size_t)p->matrix[0] * (axis == 2 ? p->matrix[1] : 1);
 	float *block = block_of(p, member);

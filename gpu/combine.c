@@ -16,7 +16,8 @@ struct combine {
 	float *out;
 };
 
-static void store(const struct combine *c, uint64_t at, const float *re, const float *im, uint32_t n)
+static void store(const struct combine *c, uint64_t at, const float *re, const float *im,
+		  uint32_t n)
 {
 	if (c->output == BS_OUTPUT_COMPLEX)
 		for (uint32_t i = 0; i < n; i++) {
@@ -32,14 +33,15 @@ static void block_none(const struct combine *c, uint64_t from, uint32_t n)
 {
 	for (uint32_t coil = 0; coil < c->coils; coil++) {
 		const float *in = c->in + 2 * (coil * c->voxels + from);
-		float *out = c->out + (coil * c->voxels + from) *
-					      (c->output == BS_OUTPUT_COMPLEX ? 2 : 1);
+		float *out = c->out +
+			     (coil * c->voxels + from) * (c->output == BS_OUTPUT_COMPLEX ? 2 : 1);
 
 		if (c->output == BS_OUTPUT_COMPLEX)
 			memcpy(out, in, (size_t)n * 8);
 		else
 			for (uint32_t i = 0; i < n; i++)
-				out[i] = sqrtf(in[2 * i] * in[2 * i] + in[2 * i + 1] * in[2 * i + 1]);
+				out[i] = sqrtf(in[2 * i] * in[2 * i] +
+					       in[2 * i + 1] * in[2 * i + 1]);
 	}
 }
 

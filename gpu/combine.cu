@@ -59,16 +59,16 @@ int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, 
 
 	switch (how) {
 	case BS_COMBINE_NONE:
-		combine<BS_COMBINE_NONE><<<blocks, THREADS, 0, stream>>>(coils, voxels, complex_out, in,
-									  maps, out);
+		combine<BS_COMBINE_NONE>
+			<<<blocks, THREADS, 0, stream>>>(coils, voxels, complex_out, in, maps, out);
 		break;
 	case BS_COMBINE_RSS:
-		combine<BS_COMBINE_RSS><<<blocks, THREADS, 0, stream>>>(coils, voxels, complex_out, in,
-									 maps, out);
+		combine<BS_COMBINE_RSS>
+			<<<blocks, THREADS, 0, stream>>>(coils, voxels, complex_out, in, maps, out);
 		break;
 	case BS_COMBINE_SENSE:
-		combine<BS_COMBINE_SENSE><<<blocks, THREADS, 0, stream>>>(coils, voxels, complex_out, in,
-									   maps, out);
+		combine<BS_COMBINE_SENSE>
+			<<<blocks, THREADS, 0, stream>>>(coils, voxels, complex_out, in, maps, out);
 		break;
 	}
 	BS_CUDA(cudaGetLastError(), why);

@@ -63,7 +63,8 @@ static void block(void *arg, int task, int member)
 
 void bs_csr_forward(struct bs_team *team, const struct bs_csr *w, const float *in, float *out)
 {
-	struct product p = { w->rows, w->start, w->col, w->value, in, out, 1.0f, w->is_complex, false };
+	struct product p = { w->rows, w->start, w->col,        w->value, in,
+			     out,     1.0f,     w->is_complex, false };
 
 	bs_team_run(team, block, &p, (int)((w->rows + BLOCK - 1) / BLOCK));
 }
@@ -71,8 +72,8 @@ void bs_csr_forward(struct bs_team *team, const struct bs_csr *w, const float *i
 void bs_csr_adjoint_add(struct bs_team *team, const struct bs_csr *w, float scale, const float *in,
 			float *out)
 {
-	struct product p = { w->cols, w->t_start, w->t_row, w->t_value, in, out, scale, w->is_complex,
-			     true };
+	struct product p = { w->cols, w->t_start, w->t_row,      w->t_value, in,
+			     out,     scale,      w->is_complex, true };
 
 	bs_team_run(team, block, &p, (int)((w->cols + BLOCK - 1) / BLOCK));
 }

@@ -23,7 +23,8 @@ struct bs_cuda_operator {
 	void (*close)(void *op);
 	float2 *(*samples)(void *op, uint32_t frame);
 	int (*begin)(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why);
-	int (*arrived)(void *op, uint32_t frame, uint32_t row, cudaStream_t stream, struct bs_fail *why);
+	int (*arrived)(void *op, uint32_t frame, uint32_t row, cudaStream_t stream,
+		       struct bs_fail *why);
 	int (*settle)(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why);
 	int (*finish)(void *op, uint32_t frame, float2 *image, cudaStream_t stream,
 		      struct bs_fail *why);

@@ -45,8 +45,8 @@ static double center_weight(const float *k, uint32_t dims, uint32_t flat, uint32
 {
 	uint32_t at_center = 0;
 	double step = INFINITY;
-	bool through = radius(k, flat) > CENTER &&
-		       radius(k + (size_t)(samples - 1) * dims, flat) > CENTER;
+	bool through =
+		radius(k, flat) > CENTER && radius(k + (size_t)(samples - 1) * dims, flat) > CENTER;
 
 	for (uint32_t s = 0; s < samples; s++) {
 		double r = radius(k + (size_t)s * dims, flat);
@@ -60,7 +60,8 @@ static double center_weight(const float *k, uint32_t dims, uint32_t flat, uint32
 	return step / (through ? 6.0 : 12.0) / at_center;
 }
 
-static void ramp(float *weight, const struct bs_protocol *p, const struct bs_traj *t, bool fill_center)
+static void ramp(float *weight, const struct bs_protocol *p, const struct bs_traj *t,
+		 bool fill_center)
 {
 	uint32_t flat = is_stack(p, t) ? 2 : t->dims;
 
@@ -73,8 +74,9 @@ static void ramp(float *weight, const struct bs_protocol *p, const struct bs_tra
 		for (uint32_t s = 0; s < t->samples; s++) {
 			double rad = radius(k + (size_t)s * t->dims, flat);
 
-			weight[(size_t)r * t->samples + s] =
-				(float)(rad <= CENTER ? center : flat == 3 ? rad * rad : rad);
+			weight[(size_t)r * t->samples + s] = (float)(rad <= CENTER ? center
+								     : flat == 3   ? rad * rad
+										   : rad);
 		}
 	}
 }
@@ -88,9 +90,9 @@ static void ramp(float *weight, const struct bs_protocol *p, const struct bs_tra
 struct pipe {
 	struct bs_nufft *nufft;
 	struct bs_arena arena;
-	uint32_t size[3]; /* 2N an axis */
-	float *image;     /* complex */
-	float *at_samples;/* complex */
+	uint32_t size[3];  /* 2N an axis */
+	float *image;      /* complex */
+	float *at_samples; /* complex */
 };
 
 static void pipe_close(struct pipe *c)
@@ -123,8 +125,8 @@ static int pipe_open(struct pipe *c, const struct bs_protocol *p, const struct b
 	c->image = malloc(voxels * 8);
 	c->at_samples = malloc((size_t)spec.samples * 8);
 	if (c->image == NULL || c->at_samples == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density pipe on %zu voxels", p->name,
-			       voxels);
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density pipe on %zu voxels",
+			       p->name, voxels);
 	rc = bs_nufft_need(&spec, &need, why);
 	if (rc == 0 && need.overflow)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density pipe", p->name);
@@ -152,8 +154,9 @@ static void pipe_step(struct pipe *c, float *weight, size_t samples)
 	for (uint32_t z = 0; z < c->size[2]; z++)
 		for (uint32_t y = 0; y < c->size[1]; y++)
 			for (uint32_t x = 0; x < c->size[0]; x++, v++) {
-				float h = (float)(triangle(x, c->size[0]) * triangle(y, c->size[1]) *
-						  (c->size[2] > 1 ? triangle(z, c->size[2]) : 1.0));
+				float h =
+					(float)(triangle(x, c->size[0]) * triangle(y, c->size[1]) *
+						(c->size[2] > 1 ? triangle(z, c->size[2]) : 1.0));
 
 				c->image[2 * v] *= h;
 				c->image[2 * v + 1] *= h;
@@ -205,9 +208,10 @@ static int normalize(float *weight, const struct bs_protocol *p, const struct bs
 	for (size_t m = 0; m < n; m++)
 		sum += weight[m] * ones(t->k + m * t->dims, t->dims, p->matrix);
 	if (!(sum > 0.0))
-		return bs_fail(why, BS_ERR_VALUE,
-			       "protocol '%s': its weights see nothing of an image of ones (sum %g)",
-			       p->name, sum);
+		return bs_fail(
+			why, BS_ERR_VALUE,
+			"protocol '%s': its weights see nothing of an image of ones (sum %g)",
+			p->name, sum);
 	for (size_t m = 0; m < n; m++)
 		weight[m] = (float)(weight[m] / sum);
 	return 0;

@@ -19,7 +19,8 @@
 extern "C" {
 #endif
 
-#define BS_DEV_ALIGN 256u /* bytes: a sector of every width, and what cuFFT and bulk copies want   \
+#define BS_DEV_ALIGN                                                                               \
+	256u /* bytes: a sector of every width, and what cuFFT and bulk copies want   \
 			   */
 
 struct bs_devmem {

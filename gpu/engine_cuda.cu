@@ -59,8 +59,8 @@ static int device_need(const struct bs_cuda_operator *m, const struct bs_protoco
 	return m->need(p, need, why);
 }
 
-static int need_of(const struct bs_cuda_operator *m, const struct bs_protocol *p, struct bs_need *need,
-		   struct bs_fail *why)
+static int need_of(const struct bs_cuda_operator *m, const struct bs_protocol *p,
+		   struct bs_need *need, struct bs_fail *why)
 {
 	struct bs_need device;
 	int rc = device_need(m, p, &device, why);
@@ -68,8 +68,8 @@ static int need_of(const struct bs_cuda_operator *m, const struct bs_protocol *p
 	if (rc != 0)
 		return rc;
 	if (device.overflow)
-		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': its device memory does not fit 64 bits",
-			       p->name);
+		return bs_fail(why, BS_ERR_NOMEM,
+			       "protocol '%s': its device memory does not fit 64 bits", p->name);
 	bs_need_add(need, "pinned readouts and image", 1, pinned_bytes(m, p));
 	return 0;
 }
@@ -140,8 +140,8 @@ out:
 	return rc;
 }
 
-static int take_memory(struct engine *e, const struct bs_tables *tables, const struct bs_arm_env *env,
-		       struct bs_fail *why)
+static int take_memory(struct engine *e, const struct bs_tables *tables,
+		       const struct bs_arm_env *env, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
 	const size_t bytes = (size_t)pinned_bytes(e->method, p);
@@ -166,7 +166,8 @@ static int take_memory(struct engine *e, const struct bs_tables *tables, const s
 	BS_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterDefault), why);
 	e->pinned = host;
 	e->image = (float *)host;
-	e->readouts = (float *)(host + (bs_protocol_image_bytes(p) + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN);
+	e->readouts =
+		(float *)(host + (bs_protocol_image_bytes(p) + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN);
 	return 0;
 }
 
@@ -188,7 +189,8 @@ static int arm(const struct bs_cuda_operator *m, void **self, const struct bs_pr
 		rc = m->plan(&e->op, p, tables, env->team, &e->mem, why);
 	e->mem.sealed = true;
 	if (rc == 0)
-		BS_CUDA_GO(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), why, rc, fail);
+		BS_CUDA_GO(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), why, rc,
+			   fail);
 	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
 		rc = record(e, f, why);
 	if (rc != 0)
@@ -311,8 +313,8 @@ static int grid_arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t str
 {
 	const struct gridding *g = (const struct gridding *)op;
 
-	return bs_nufft_cuda_arrived(g->nufft, frame, (uint64_t)row * g->samples, g->samples, stream,
-				     why);
+	return bs_nufft_cuda_arrived(g->nufft, frame, (uint64_t)row * g->samples, g->samples,
+				     stream, why);
 }
 
 static int grid_settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
@@ -323,12 +325,13 @@ static int grid_settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_
 static int grid_finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream,
 		       struct bs_fail *why)
 {
-	return bs_nufft_cuda_finish(((struct gridding *)op)->nufft, frame, (float *)image, stream, why);
+	return bs_nufft_cuda_finish(((struct gridding *)op)->nufft, frame, (float *)image, stream,
+				    why);
 }
 
 const struct bs_cuda_operator bs_cuda_gridding = {
-	grid_coil_step, grid_rows, grid_need, grid_plan, grid_close, grid_samples,
-	grid_begin, grid_arrived, grid_settle, grid_finish,
+	grid_coil_step, grid_rows,  grid_need,    grid_plan,   grid_close,
+	grid_samples,   grid_begin, grid_arrived, grid_settle, grid_finish,
 };
 
 /* ---- the two engines ---------------------------------------------------------------------- */

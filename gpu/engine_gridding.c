@@ -118,6 +118,6 @@ static int gridding_finish(void *self, uint32_t frame, int64_t deadline_ns, floa
 }
 
 const struct bs_engine bs_engine_gridding_host = {
-	"gridding/host",  gridding_need,   gridding_arm,    gridding_begin,
-	gridding_add,     gridding_finish, gridding_disarm,
+	"gridding/host", gridding_need,   gridding_arm,    gridding_begin,
+	gridding_add,    gridding_finish, gridding_disarm,
 };

@@ -26,8 +26,8 @@ struct engine {
 	struct bs_nufft *nufft;
 	struct bs_ls *ls;
 	const float *maps;
-	float *fhd;    /* [coil][voxel] complex */
-	float *images; /* [coil][voxel] complex, or one */
+	float *fhd;      /* [coil][voxel] complex */
+	float *images;   /* [coil][voxel] complex, or one */
 	int64_t tail_ns; /* the longest combination so far: kept free before the deadline */
 };
 
@@ -103,7 +103,8 @@ static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 
 	bs_need_add(need, "F^H d", p->coils, bs_protocol_voxels(p) * 8u);
 	bs_need_add(need, "solutions", images_of(p), bs_protocol_voxels(p) * 8u);
-	rc = p->fhd == BS_SUM_EXACT ? bs_exact_need(&exact, need, why) : bs_nufft_need(&nufft, need, why);
+	rc = p->fhd == BS_SUM_EXACT ? bs_exact_need(&exact, need, why)
+				    : bs_nufft_need(&nufft, need, why);
 	return rc != 0 ? rc : bs_ls_need(&ls, need, why);
 }
 
@@ -129,8 +130,8 @@ static int plan_nufft(struct engine *e, const struct bs_tables *tables, const fl
 	int rc;
 
 	if (p->basis == BS_BASIS_DELTA)
-		return bs_nufft_plan(&e->nufft, &s, k, weight, env->arena, env->team, env->cache_dir,
-				     why);
+		return bs_nufft_plan(&e->nufft, &s, k, weight, env->arena, env->team,
+				     env->cache_dir, why);
 	phi = malloc((size_t)s.samples * sizeof(*phi));
 	if (phi == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': voxel basis", p->name);
@@ -176,7 +177,8 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 	e->team = env->team;
 	e->maps = tables->maps;
 	if (is_sense(p) && tables->maps == NULL)
-		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method sense needs maps_file", p->name);
+		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method sense needs maps_file",
+			     p->name);
 	/* taken coil by coil, as need states it: each slot is rounded up to whole cache lines */
 	e->fhd = bs_arena_take(env->arena, (size_t)(slot * p->coils), BS_ALIGN);
 	e->images = bs_arena_take(env->arena, (size_t)(slot * images_of(p)), BS_ALIGN);
@@ -187,10 +189,11 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 	if (rc == 0)
 		rc = plan_sums(e, tables, weight, env, why);
 	if (rc == 0)
-		rc = bs_lsq_q(&q, p, tables, weight, env->team, env->cache_dir, NULL, NULL, NULL, why);
+		rc = bs_lsq_q(&q, p, tables, weight, env->team, env->cache_dir, NULL, NULL, NULL,
+			      why);
 	if (rc == 0)
-		rc = bs_ls_plan(&e->ls, &ls, q, is_sense(p) ? tables->maps : NULL, tables->w, env->arena,
-				env->team, why);
+		rc = bs_ls_plan(&e->ls, &ls, q, is_sense(p) ? tables->maps : NULL, tables->w,
+				env->arena, env->team, why);
 	free(weight);
 	free(q);
 	if (rc != 0) {
@@ -212,7 +215,8 @@ static int ls_begin(void *self, uint32_t frame)
 	return 0;
 }
 
-static int ls_add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride)
+static int ls_add(void *self, uint32_t frame, uint32_t readout, const float *data,
+		  size_t coil_stride)
 {
 	struct engine *e = self;
 	uint64_t first = (uint64_t)readout * e->p->samples;
@@ -238,9 +242,11 @@ static void solve(struct engine *e, int64_t deadline_ns, struct bs_report *repor
 		if (deadline_ns != INT64_MAX) {
 			int64_t now_ns = bs_now_ns();
 
-			stop.deadline_ns = now_ns + (deadline_ns - e->tail_ns - now_ns) / (int64_t)(n - i);
+			stop.deadline_ns =
+				now_ns + (deadline_ns - e->tail_ns - now_ns) / (int64_t)(n - i);
 		}
-		bs_ls_solve(e->ls, e->fhd + 2 * i * voxels, e->images + 2 * i * voxels, &stop, &result);
+		bs_ls_solve(e->ls, e->fhd + 2 * i * voxels, e->images + 2 * i * voxels, &stop,
+			    &result);
 		if (i == 0 || result.iterations < report->iterations)
 			report->iterations = result.iterations;
 		if (i == 0 || result.residual > report->residual)

@@ -50,7 +50,8 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 			       reason.text);
 	*engine = cuda ? table[p->method].cuda : table[p->method].host;
 	if (*engine == NULL)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': method %s has no %s engine here",
-			       p->name, table[p->method].method, cuda ? "CUDA" : "host");
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': method %s has no %s engine here", p->name,
+			       table[p->method].method, cuda ? "CUDA" : "host");
 	return 0;
 }

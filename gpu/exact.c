@@ -23,10 +23,10 @@ struct bs_exact {
 	size_t column_ld, fold_ld;
 	float *k, *weight;
 	/* per state */
-	double *sums;  /* [state][plane][row][column] */
-	float *kept;   /* [state][coil][sample] as they came */
-	uint32_t *got; /* [state][chunk] samples that came */
-	uint64_t *next;/* [state] first chunk not summed */
+	double *sums;   /* [state][plane][row][column] */
+	float *kept;    /* [state][coil][sample] as they came */
+	uint32_t *got;  /* [state][chunk] samples that came */
+	uint64_t *next; /* [state] first chunk not summed */
 	uint64_t chunks, sums_size, kept_size;
 	/* tables of the block in work */
 	unsigned char *e, *y, *x, *b, *d, *panel, *fold;
@@ -52,9 +52,9 @@ struct layout {
 
 enum part { K, WEIGHT, SUMS, KEPT, GOT, NEXT, E, Y, X, B, D, PANEL, FOLD, PARTIAL };
 static const char *const part_name[] = {
-	"trajectory",    "weights",      "accumulators",      "samples kept", "chunk counts",
-	"chunk cursors", "phase tables", "phase tables",      "phase tables", "phase tiles",
-	"sample factors", "row panels",  "folded image",      "partial sums",
+	"trajectory",     "weights",      "accumulators", "samples kept", "chunk counts",
+	"chunk cursors",  "phase tables", "phase tables", "phase tables", "phase tiles",
+	"sample factors", "row panels",   "folded image", "partial sums",
 };
 
 static void shape(struct bs_exact *p, const struct bs_exact_spec *s)
@@ -98,7 +98,8 @@ static void lay_out(const struct bs_exact *p, struct layout *l)
 	PART(E, 1, (uint64_t)p->outer * BLOCK * real);
 	PART(Y, 1, (uint64_t)p->middle * BLOCK * real);
 	PART(X, 1, (uint64_t)p->columns * BLOCK * real);
-	PART(B, 1, (s->forward && p->columns > p->column_ld ? p->columns : p->column_ld) * BLOCK * real);
+	PART(B, 1,
+	     (s->forward && p->columns > p->column_ld ? p->columns : p->column_ld) * BLOCK * real);
 	PART(D, p->planes, BLOCK * real);
 	PART(PANEL, BS_TEAM_MAX, (uint64_t)p->v->rows * (p->v->inner + BS_EXACT_PAD) * real);
 	if (s->forward) {
@@ -119,11 +120,11 @@ static int check(const struct bs_exact_spec *s, struct bs_fail *why)
 
 		if (s->matrix[a] == 0 || s->matrix[a] > most)
 			return bs_fail(why, BS_ERR_CONFIG, "exact sums: matrix %c is %u (1 to %u)",
-				       "xyz"[a], s->matrix[a], most);
+				       "xyz"[a], s -> matrix[a], most);
 		if (s->real_data && a < s->dims && s->matrix[a] % 2 == 0)
 			return bs_fail(why, BS_ERR_CONFIG,
-				       "exact sums: matrix %c is %u, real data need it odd", "xyz"[a],
-				       s->matrix[a]);
+				       "exact sums: matrix %c is %u, real data need it odd",
+				       "xyz"[a], s -> matrix[a]);
 		voxels *= s->matrix[a];
 	}
 	if (s->real_data && s->forward)
@@ -310,8 +311,8 @@ static void make_tables(void *arg, int task, int member)
 	if (axis == 0) {
 		v->phases(p->x + at, BLOCK, k, p->dims, n, p->columns);
 		if (!p->tables_forward)
-			v->pack(p->b + (size_t)from * p->column_ld * v->real_bytes, p->x + at, BLOCK,
-				n, p->columns);
+			v->pack(p->b + (size_t)from * p->column_ld * v->real_bytes, p->x + at,
+				BLOCK, n, p->columns);
 	} else {
 		v->phases(axis == p->dims - 1 ? p->e + at : p->y + at, BLOCK, k, p->dims, n,
 			  p->s.matrix[axis]);
@@ -325,8 +326,8 @@ static void tables(struct bs_exact *p, bool forward)
 }
 
 /* One panel of rows for the samples [from, from + n) of the block: D E Y, or E Y. */
-static void form_panel(const struct bs_exact *p, unsigned char *panel, uint64_t first, uint32_t from,
-		       uint32_t n, const unsigned char *d)
+static void form_panel(const struct bs_exact *p, unsigned char *panel, uint64_t first,
+		       uint32_t from, uint32_t n, const unsigned char *d)
 {
 	const struct bs_exact_half *v = p->v;
 	size_t ld = (size_t)(v->inner + BS_EXACT_PAD) * v->real_bytes;
@@ -337,7 +338,8 @@ static void form_panel(const struct bs_exact *p, unsigned char *panel, uint64_t 
 		uint64_t row = first + r;
 		uint64_t outer = row / p->middle;
 		const unsigned char *e = outer < p->outer ? p->e + outer * row_bytes + at : NULL;
-		const unsigned char *y = p->dims == 3 ? p->y + row % p->middle * row_bytes + at : NULL;
+		const unsigned char *y =
+			p->dims == 3 ? p->y + row % p->middle * row_bytes + at : NULL;
 
 		v->form(panel, d != NULL ? d + at : NULL, e, y, n);
 	}
@@ -352,8 +354,8 @@ static void add_panel(void *arg, int task, int member)
 	const struct bs_exact_half *v = p->v;
 	uint64_t plane = (uint64_t)task / p->panels;
 	uint64_t first = (uint64_t)task % p->panels * v->rows;
-	unsigned char *panel = p->panel + (size_t)member * v->rows * (v->inner + BS_EXACT_PAD) *
-						  v->real_bytes;
+	unsigned char *panel =
+		p->panel + (size_t)member * v->rows * (v->inner + BS_EXACT_PAD) * v->real_bytes;
 	const unsigned char *d = p->d + plane * BLOCK * v->real_bytes;
 	double *t = p->sum + (plane * p->rows + first) * p->column_ld;
 
@@ -446,8 +448,8 @@ static int axis_sine(uint32_t N, uint32_t j, uint32_t *cosine, double *sign)
 }
 
 /* re, im += i^power sign (row of T): the rows that make one image row before x is unfolded. */
-static void gather_row(const struct bs_exact *p, uint32_t coil, uint64_t row, int power, double sign,
-		       double *re, double *im)
+static void gather_row(const struct bs_exact *p, uint32_t coil, uint64_t row, int power,
+		       double sign, double *re, double *im)
 {
 	const double *tr = p->sum + ((uint64_t)coil * p->comps * p->rows + row) * p->column_ld;
 	const double *ti = p->comps == 2 ? tr + p->rows * p->column_ld : NULL;
@@ -501,8 +503,9 @@ static void unfold(void *arg, int task, int member)
 			int64_t rm = sm ? si[1] : (int)co[1];
 
 			if (ro >= 0 && rm >= 0)
-				gather_row(p, coil, (uint64_t)ro * p->middle + (uint64_t)rm, so + sm,
-					   (so ? sign[0] : 1.0) * (sm ? sign[1] : 1.0), re, im);
+				gather_row(p, coil, (uint64_t)ro * p->middle + (uint64_t)rm,
+					   so + sm, (so ? sign[0] : 1.0) * (sm ? sign[1] : 1.0), re,
+					   im);
 		}
 		for (uint32_t x = 0; x < p->columns; x++) {
 			uint32_t c;
@@ -655,10 +658,12 @@ static void fold(void *arg, int task, int member)
 			if (o >= 0 && m >= 0)
 				load_row(p,
 					 (((uint64_t)coil * p->outer + (uint64_t)o) * p->middle +
-					  (uint64_t)m) * p->columns,
+					  (uint64_t)m) *
+						 p->columns,
 					 sign, re, im);
 		}
-		fold_row(p, coil, (uint64_t)outer * p->middle + mid, (so ? 1 : 0) + (sm ? 1 : 0), re, im);
+		fold_row(p, coil, (uint64_t)outer * p->middle + mid, (so ? 1 : 0) + (sm ? 1 : 0),
+			 re, im);
 	}
 }
 
@@ -681,7 +686,8 @@ static void dot_group(void *arg, int group, int member)
 	struct bs_exact *p = arg;
 	const struct bs_exact_half *v = p->v;
 	size_t real = v->real_bytes;
-	unsigned char *panel = p->panel + (size_t)member * v->rows * (v->inner + BS_EXACT_PAD) * real;
+	unsigned char *panel =
+		p->panel + (size_t)member * v->rows * (v->inner + BS_EXACT_PAD) * real;
 	double *partial = p->partial + (size_t)group * p->planes * BLOCK;
 	uint64_t first = (uint64_t)group * p->panels / GROUPS;
 	uint64_t last = (uint64_t)(group + 1) * p->panels / GROUPS;
@@ -692,11 +698,13 @@ static void dot_group(void *arg, int group, int member)
 			form_panel(p, panel, pan * v->rows, from, v->inner, NULL);
 			for (uint32_t plane = 0; plane < p->planes; plane++) {
 				const unsigned char *t =
-					p->fold + (plane * p->rows + pan * v->rows) * p->fold_ld * real;
+					p->fold +
+					(plane * p->rows + pan * v->rows) * p->fold_ld * real;
 				double *d = partial + (size_t)plane * BLOCK + from;
 
 				for (uint32_t c = 0; c < v->inner; c += v->cols)
-					v->dot(t, p->fold_ld, p->b + (size_t)(from + c) * p->columns * real,
+					v->dot(t, p->fold_ld,
+					       p->b + (size_t)(from + c) * p->columns * real,
 					       p->columns, panel + c * real, d + c);
 			}
 		}

@@ -45,12 +45,12 @@ struct bs_exact_spec {
 	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; at most 2047 */
 	uint32_t coils;     /* sums that share the trajectory */
 	uint64_t samples;
-	uint64_t chunk;     /* samples per chunk of incremental use; 0: chosen */
-	uint32_t states;    /* accumulators (frames open at once); 0: no adjoint */
-	bool forward;       /* forward will be called */
+	uint64_t chunk;  /* samples per chunk of incremental use; 0: chosen */
+	uint32_t states; /* accumulators (frames open at once); 0: no adjoint */
+	bool forward;    /* forward will be called */
 	enum bs_basis basis;
-	bool twice;         /* double precision */
-	bool real_data;     /* adjoint only: d is [coil][sample] real float; half the work (Q) */
+	bool twice;     /* double precision */
+	bool real_data; /* adjoint only: d is [coil][sample] real float; half the work (Q) */
 };
 
 struct bs_exact;

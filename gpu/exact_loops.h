@@ -127,7 +127,8 @@ static void SUFFIX(add)(const void *a, const void *b, uint32_t n, double *t, siz
 	}
 }
 
-static void SUFFIX(dot)(const void *t, size_t ldt, const void *b, uint32_t n, const void *a, double *d)
+static void SUFFIX(dot)(const void *t, size_t ldt, const void *b, uint32_t n, const void *a,
+			double *d)
 {
 	const real *tt = t;
 	const real *bb = b;

@@ -21,14 +21,14 @@
 #endif
 #define INNER_BYTES 1024
 
-#define real       float
-#define SUFFIX(f)  f##_single
+#define real      float
+#define SUFFIX(f) f##_single
 #include "gpu/exact_loops.h"
 #undef real
 #undef SUFFIX
 
-#define real       double
-#define SUFFIX(f)  f##_twice
+#define real      double
+#define SUFFIX(f) f##_twice
 #include "gpu/exact_loops.h"
 #undef real
 #undef SUFFIX

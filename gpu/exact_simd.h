@@ -20,7 +20,8 @@
 struct bs_exact_half {
 	uint32_t rows, cols, inner, real_bytes;
 	/* cosines, then sines, of 2 pi k n' for the half axis of N voxels, n samples of stride floats */
-	void (*phases)(void *table, size_t ld, const float *k, uint32_t stride, uint32_t n, uint32_t N);
+	void (*phases)(void *table, size_t ld, const float *k, uint32_t stride, uint32_t n,
+		       uint32_t N);
 	/* tiles [tile][sample][cols] from columns [column][sample]; columns beyond N are zero */
 	void (*pack)(void *tiles, const void *table, size_t ld, uint32_t n, uint32_t N);
 	/* row[m] = d[m] e[m] y[m]; d and y may be NULL (ones); e NULL: a row of zeros */

@@ -31,7 +31,8 @@ typedef double vdu __attribute__((vector_size(4 * VW), aligned(4), may_alias));
  * with. Under a sanitizer the same code runs rolled, once for all: so many checks in straight-line code
  * take minutes to compile. */
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(undefined_behavior_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+	__has_feature(undefined_behavior_sanitizer)
 #define BS_CHECKED 1
 #endif
 #endif

@@ -58,7 +58,8 @@ uint32_t bs_line_size(uint32_t wanted)
 	uint32_t best = 0;
 	double least = HUGE_VAL;
 
-	for (uint32_t size = wanted < 2 ? 2 : wanted; size <= BS_LINE_MAX && size <= 2 * wanted + 2; size++) {
+	for (uint32_t size = wanted < 2 ? 2 : wanted; size <= BS_LINE_MAX && size <= 2 * wanted + 2;
+	     size++) {
 		uint32_t radix[BS_LINE_PASSES];
 		uint32_t n = split(size, radix);
 		double work = 0.0;

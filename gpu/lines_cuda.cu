@@ -50,7 +50,8 @@ uint64_t bs_line_bytes(uint32_t n)
 int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, struct bs_fail *why)
 {
 	if (n == 0 || n > BS_LINE_MAX)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "lines of %u points: 1 to %u", n, BS_LINE_MAX);
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "lines of %u points: 1 to %u", n,
+			       BS_LINE_MAX);
 	float2 *turn = (float2 *)bs_devmem_take(mem, n * sizeof(float2));
 	float2 *host = (float2 *)malloc(n * sizeof(float2));
 	int rc = 0;
@@ -64,8 +65,10 @@ int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, stru
 		goto out;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		host[i] = make_float2((float)cos(2.0 * M_PI * i / n), (float)sin(2.0 * M_PI * i / n));
-	BS_CUDA_GO(cudaMemcpy(turn, host, n * sizeof(float2), cudaMemcpyHostToDevice), why, rc, out);
+		host[i] =
+			make_float2((float)cos(2.0 * M_PI * i / n), (float)sin(2.0 * M_PI * i / n));
+	BS_CUDA_GO(cudaMemcpy(turn, host, n * sizeof(float2), cudaMemcpyHostToDevice), why, rc,
+		   out);
 out:
 	free(host);
 	return rc;
@@ -88,7 +91,8 @@ int bs_line_allow(const void *kernel, struct bs_fail *why)
 	int most = 0;
 
 	BS_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0), why);
-	BS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most), why);
+	BS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most),
+		why);
 	return 0;
 }
 
@@ -112,8 +116,8 @@ static __device__ __forceinline__ uint32_t wrap(uint32_t i, uint32_t n)
 /* inner > 1: columns beside each other are the lines. inner = 1: whole rows are. */
 template <int S>
 static __global__ void __launch_bounds__(THREADS)
-	strided(const __grid_constant__ bs_line_pass p, uint32_t cols, const float2 *__restrict__ in,
-		float2 *__restrict__ out)
+	strided(const __grid_constant__ bs_line_pass p, uint32_t cols,
+		const float2 *__restrict__ in, float2 *__restrict__ out)
 {
 	extern __shared__ float2 shared[];
 	const uint32_t n = p.line.n;

@@ -185,8 +185,10 @@ INLINE void pass(int radix, int in, int out, const float *x, float *y, uint32_t 
 
 #pragma GCC unroll 8
 			for (int leg = 0; leg < radix; leg++)
-				v[leg] = leg < in ? load2(x + (q + s * (p + m * (size_t)leg)) * 2 * LANES, from) :
-						    (struct cvec){ { 0 }, { 0 } };
+				v[leg] = leg < in ? load2(x + (q + s * (p + m * (size_t)leg)) * 2 *
+									  LANES,
+							  from)
+						  : (struct cvec){ { 0 }, { 0 } };
 			if (radix == 2)
 				dft2(v);
 			else if (radix == 3)
@@ -199,16 +201,18 @@ INLINE void pass(int radix, int in, int out, const float *x, float *y, uint32_t 
 				dft8(v);
 #pragma GCC unroll 8
 			for (int leg = 0; leg < out; leg++)
-				store2(y + (q + s * ((size_t)radix * p + (size_t)leg)) * 2 * LANES, to,
-				       leg == 0 || m == 1 ? v[leg] :
-							    times(v[leg], factor[2 * leg - 2], factor[2 * leg - 1]));
+				store2(y + (q + s * ((size_t)radix * p + (size_t)leg)) * 2 * LANES,
+				       to,
+				       leg == 0 || m == 1 ? v[leg]
+							  : times(v[leg], factor[2 * leg - 2],
+								  factor[2 * leg - 1]));
 		}
 }
 
 /* Passes of full legs, and the first and the last ones with half of them. */
 #define PASSES(radix)                                                                              \
-	static void pass##radix(const float *x, float *y, uint32_t n, uint32_t s, const float *factor, \
-				int from, int to, int half_in, int half_out)                       \
+	static void pass##radix(const float *x, float *y, uint32_t n, uint32_t s,                  \
+				const float *factor, int from, int to, int half_in, int half_out)  \
 	{                                                                                          \
 		if (half_in)                                                                       \
 			pass(radix, radix / 2, radix, x, y, n, s, factor, from, to);               \
@@ -222,12 +226,14 @@ PASSES(4)
 PASSES(8)
 #undef PASSES
 
-static void pass3(const float *x, float *y, uint32_t n, uint32_t s, const float *factor, int from, int to)
+static void pass3(const float *x, float *y, uint32_t n, uint32_t s, const float *factor, int from,
+		  int to)
 {
 	pass(3, 3, 3, x, y, n, s, factor, from, to);
 }
 
-static void pass5(const float *x, float *y, uint32_t n, uint32_t s, const float *factor, int from, int to)
+static void pass5(const float *x, float *y, uint32_t n, uint32_t s, const float *factor, int from,
+		  int to)
 {
 	pass(5, 5, 5, x, y, n, s, factor, from, to);
 }
@@ -290,10 +296,13 @@ INLINE void lines_inverse(const struct bs_line *l, const float *src, float *dst,
 
 /* Even and odd lanes of two vectors; lower and upper halves interleaved. */
 #if LANES == 16
-#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
-#define ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
-#define LOW(a, b)  __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define HIGH(a, b) \
+#define EVEN(a, b)                                                                                 \
+	__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define ODD(a, b)                                                                                  \
+	__builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
+#define LOW(a, b)                                                                                  \
+	__builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH(a, b)                                                                                 \
 	__builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #elif LANES == 8
 #define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)

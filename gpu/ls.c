@@ -22,11 +22,11 @@ struct bs_ls {
 	const struct bs_csr *w;
 	double mu;
 	double power_mean, r_mean; /* of sum_c |S_c|^2, of R's diagonal */
-	float *b;       /* sum_c S_c^H fhd_c */
-	float *power;   /* Jacobi: Q(0) sum_c |S_c|^2 */
-	float *r;       /* Jacobi: R's diagonal */
-	float *inverse; /* Jacobi: 1 / (power + mu r) */
-	float *wx;      /* [rows of W] complex */
+	float *b;                  /* sum_c S_c^H fhd_c */
+	float *power;              /* Jacobi: Q(0) sum_c |S_c|^2 */
+	float *r;                  /* Jacobi: R's diagonal */
+	float *inverse;            /* Jacobi: 1 / (power + mu r) */
+	float *wx;                 /* [rows of W] complex */
 	/* the operation in progress */
 	const float *in;
 	float *out;
@@ -70,8 +70,8 @@ int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail 
 
 static float *take(struct bs_arena *arena, uint64_t floats, bool *failed)
 {
-	float *at = bs_arena_take(arena, (size_t)((floats * 4 + BS_ALIGN - 1) & ~((uint64_t)BS_ALIGN - 1)),
-				  BS_ALIGN);
+	float *at = bs_arena_take(
+		arena, (size_t)((floats * 4 + BS_ALIGN - 1) & ~((uint64_t)BS_ALIGN - 1)), BS_ALIGN);
 
 	if (at == NULL)
 		*failed = true;
@@ -199,7 +199,9 @@ void bs_ls_lambda(struct bs_ls *p, double lambda)
 			double d = (double)p->power[v] + p->mu * (double)p->r[v];
 
 			/* a voxel that no coil sees: any positive number will do */
-			p->inverse[v] = (float)(1.0 / (d > FLT_EPSILON * most ? d : most > 0.0 ? most : 1.0));
+			p->inverse[v] = (float)(1.0 / (d > FLT_EPSILON * most ? d
+						       : most > 0.0           ? most
+									      : 1.0));
 		}
 	}
 }

@@ -32,7 +32,7 @@ struct bs_ls_spec {
 	uint32_t matrix[3]; /* 1 beyond dims */
 	uint32_t coils;     /* of the sensitivities; 0: no sensitivities, one image at a time */
 	enum bs_precond precond;
-	uint32_t iterations;/* at most, of any solve */
+	uint32_t iterations; /* at most, of any solve */
 	double lambda;
 };
 
@@ -40,9 +40,9 @@ struct bs_ls;
 
 int bs_ls_need(const struct bs_ls_spec *spec, struct bs_need *need, struct bs_fail *why);
 /* maps [coil][z][y][x] complex, NULL without coils; w NULL: identity. */
-int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *spec, const float *q, const float *maps,
-	       const struct bs_csr *w, struct bs_arena *arena, struct bs_team *team,
-	       struct bs_fail *why);
+int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *spec, const float *q,
+	       const float *maps, const struct bs_csr *w, struct bs_arena *arena,
+	       struct bs_team *team, struct bs_fail *why);
 void bs_ls_close(struct bs_ls *plan);
 /* Another lambda for the solves that follow (not for a circulant preconditioner's quality). */
 void bs_ls_lambda(struct bs_ls *plan, double lambda);

@@ -11,9 +11,9 @@
 /* ---- memory ---- */
 
 enum region { TABLE, RUNS, GRID, PLANES, STACK, DATA, REGIONS };
-static const char *const region_name[REGIONS] = { "nufft tables", "nufft sectors", "nufft grids",
-						  "nufft planes", "nufft partitions",
-						  "nufft samples" };
+static const char *const region_name[REGIONS] = { "nufft tables",     "nufft sectors",
+						  "nufft grids",      "nufft planes",
+						  "nufft partitions", "nufft samples" };
 
 static uint64_t up(uint64_t bytes)
 {
@@ -32,7 +32,8 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_grid_shape *g,
 	bytes[GRID] = grids * up(g->cells * g->width * 8);
 	bytes[PLANES] = up(g->mid * 4);
 	bytes[STACK] = stack ? 2 * up(g->points * s->matrix[2] * 4) +
-			       up(g->points * g->batches * g->width * 8) : 0;
+				       up(g->points * g->batches * g->width * 8)
+			     : 0;
 	bytes[DATA] = s->states * up(s->samples * s->coils * 8);
 }
 
@@ -89,8 +90,9 @@ static int take_regions(struct bs_nufft *n, struct bs_arena *arena, bool weighte
 	for (int r = 0; r < REGIONS; r++) {
 		at[r] = bs_arena_take(arena, bytes[r], BS_ALIGN);
 		if (at[r] == NULL)
-			return bs_fail(why, BS_ERR_NOMEM, "%s: %llu bytes are not left in the arena",
-				       region_name[r], (unsigned long long)bytes[r]);
+			return bs_fail(why, BS_ERR_NOMEM,
+				       "%s: %llu bytes are not left in the arena", region_name[r],
+				       (unsigned long long)bytes[r]);
 	}
 	n->table.source = carve(&at[TABLE], g->points * 4);
 	n->table.cell = carve(&at[TABLE], g->points * 4);
@@ -143,8 +145,8 @@ static int make_window(struct bs_nufft *n, struct bs_fail *why)
 {
 	const struct bs_grid_shape *g = &n->shape;
 	for (uint32_t a = 0; a < 3; a++) {
-		struct bs_window_shape w =
-			bs_window_make(n->spec.window, g->window, (double)g->grid[a] / g->matrix[a]);
+		struct bs_window_shape w = bs_window_make(n->spec.window, g->window,
+							  (double)g->grid[a] / g->matrix[a]);
 		double misfit = a < g->dims ? 0.02 * bs_window_error(&w) : 0.0;
 
 		if (a >= g->dims)
@@ -224,10 +226,11 @@ int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, cons
 			      : bs_nufft_shape(&n->shape, spec, why);
 	for (uint64_t i = 0; rc == 0 && i < spec->samples * spec->dims; i++)
 		if (!(k[i] >= -0.5f && k[i] <= 0.5f))
-			rc = bs_fail(why, BS_ERR_TRAJECTORY,
-				     "sample %llu, axis %u: k = %g is outside [-0.5, 0.5) cycles per voxel",
-				     (unsigned long long)(i / spec->dims), (unsigned)(i % spec->dims),
-				     (double)k[i]);
+			rc = bs_fail(
+				why, BS_ERR_TRAJECTORY,
+				"sample %llu, axis %u: k = %g is outside [-0.5, 0.5) cycles per voxel",
+				(unsigned long long)(i / spec->dims), (unsigned)(i % spec->dims),
+				(double)k[i]);
 	if (rc == 0 && spec->dims == 3 && spec->matrix[2] > 1)
 		rc = bs_nufft_stack_find(spec, k, &source, &positions, why);
 	if (rc == 0 && positions > 0) {
@@ -293,7 +296,8 @@ static uint32_t batch_lanes(const struct bs_nufft *n, uint32_t batch)
 static struct bs_lanes lanes_of(const struct bs_nufft *n, uint32_t batch, uint64_t chunk,
 				const float *data, size_t stride, uint64_t first)
 {
-	size_t at = (size_t)(chunk * n->shape.chunk - first) + (size_t)batch * n->shape.width * stride;
+	size_t at =
+		(size_t)(chunk * n->shape.chunk - first) + (size_t)batch * n->shape.width * stride;
 
 	return (struct bs_lanes){ (float *)(uintptr_t)data + 2 * at, stride, batch_lanes(n, batch),
 				  false };

@@ -27,21 +27,22 @@ struct bs_nufft_cuda {
 	bs_stack_dev stack;
 	struct chunk *chunk;
 	struct state *state;
-	const float *weight; /* [sample], where samples are mixed */
-	float2 *mixed;       /* [point][channel] */
-	float2 *scratch;     /* padded sectors; what the passes need in their absence */
-	float2 *half;        /* [channel][gz][gy][nx] */
-	float2 *grid;        /* forward: [channel][gz][gy][gx] */
+	const float *weight;        /* [sample], where samples are mixed */
+	float2 *mixed;              /* [point][channel] */
+	float2 *scratch;            /* padded sectors; what the passes need in their absence */
+	float2 *half;               /* [channel][gz][gy][nx] */
+	float2 *grid;               /* forward: [channel][gz][gy][gx] */
 	bs_line_pass in[3], out[3]; /* adjoint and forward, by axis */
 };
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
 enum region { TABLES, ROOTS, MIXED, SCRATCH, HALF, GRIDS, DATA, REGIONS };
-static const char *const region_name[REGIONS] = { "device sample tables", "device window tables",
-						  "device samples by channel", "device sectors",
-						  "device half-transformed grids", "device grids",
-						  "device samples" };
+static const char *const region_name[REGIONS] = {
+	"device sample tables", "device window tables",          "device samples by channel",
+	"device sectors",       "device half-transformed grids", "device grids",
+	"device samples"
+};
 
 static uint64_t up(uint64_t bytes)
 {
@@ -180,9 +181,11 @@ static int upload_sectors(bs_nufft_dev *d, const struct bs_sectors *s, struct bs
 	int rc = 0;
 
 	for (uint32_t a = 0; rc == 0 && a < s->spec.dims; a++) {
-		rc = upload<struct bs_sector_reach>(&d->reach[a], s->reach[a], s->spec.grid[a], mem, why);
+		rc = upload<struct bs_sector_reach>(&d->reach[a], s->reach[a], s->spec.grid[a], mem,
+						    why);
 		if (rc == 0)
-			rc = upload<uint32_t>(&d->start[a], s->start[a], s->axis[a] + 1ull, mem, why);
+			rc = upload<uint32_t>(&d->start[a], s->start[a], s->axis[a] + 1ull, mem,
+					      why);
 	}
 	return rc;
 }
@@ -245,7 +248,8 @@ static int sort_chunks(struct bs_nufft_cuda *p, const float *k, const uint32_t *
 		at->first = i * c->chunk;
 		at->count = c->points - at->first < c->chunk ? c->points - at->first : c->chunk;
 		rc = bs_sectors_open(&s, &c->sectors, at->count,
-				     index != NULL ? k : k + at->first * stride, stride, index, why);
+				     index != NULL ? k : k + at->first * stride, stride, index,
+				     why);
 		if (rc != 0)
 			return rc;
 		if (i == 0) {
@@ -336,11 +340,12 @@ static int make_passes(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs
 	return rc;
 }
 
-static int take_buffers(struct bs_nufft_cuda *p, const uint64_t bytes[REGIONS], struct bs_devmem *mem,
-			struct bs_fail *why)
+static int take_buffers(struct bs_nufft_cuda *p, const uint64_t bytes[REGIONS],
+			struct bs_devmem *mem, struct bs_fail *why)
 {
 	const uint32_t states = p->spec.states;
-	const uint64_t grid = p->choice.chunks > 1 && states > 1 ? bytes[GRIDS] / states : bytes[GRIDS];
+	const uint64_t grid =
+		p->choice.chunks > 1 && states > 1 ? bytes[GRIDS] / states : bytes[GRIDS];
 
 	p->state = (struct state *)calloc(states + 1ul, sizeof(*p->state));
 	p->mixed = p->choice.mixed ? (float2 *)bs_devmem_take(mem, bytes[MIXED]) : NULL;
@@ -364,7 +369,8 @@ static int take_buffers(struct bs_nufft_cuda *p, const uint64_t bytes[REGIONS], 
 
 static int allow_shared(const struct bs_nufft_kernels *k, struct bs_fail *why)
 {
-	BS_CUDA(cudaFuncSetAttribute((const void *)k->spread, cudaFuncAttributeMaxDynamicSharedMemorySize,
+	BS_CUDA(cudaFuncSetAttribute((const void *)k->spread,
+				     cudaFuncAttributeMaxDynamicSharedMemorySize,
 				     (int)k->spread_bytes),
 		why);
 	BS_CUDA(cudaFuncSetAttribute((const void *)k->interpolate,
@@ -378,15 +384,16 @@ static int check_samples(const struct bs_nufft_spec *s, const float *k, struct b
 {
 	for (uint64_t i = 0; i < s->samples * s->dims; i++)
 		if (!(k[i] >= -0.5f && k[i] <= 0.5f))
-			return bs_fail(why, BS_ERR_TRAJECTORY,
-				       "sample %llu, axis %u: k = %g is outside [-0.5, 0.5) cycles per voxel",
-				       (unsigned long long)(i / s->dims), (unsigned)(i % s->dims),
-				       (double)k[i]);
+			return bs_fail(
+				why, BS_ERR_TRAJECTORY,
+				"sample %llu, axis %u: k = %g is outside [-0.5, 0.5) cycles per voxel",
+				(unsigned long long)(i / s->dims), (unsigned)(i % s->dims),
+				(double)k[i]);
 	return 0;
 }
 
-static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weight, uint32_t **source,
-		     struct bs_devmem *mem, struct bs_fail *why)
+static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weight,
+		     uint32_t **source, struct bs_devmem *mem, struct bs_fail *why)
 {
 	const struct bs_nufft_spec *s = &p->spec;
 	uint64_t bytes[REGIONS];
@@ -402,8 +409,9 @@ static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weigh
 		rc = bs_nufft_choose(&p->choice, s, p->stacked, positions, why);
 	if (rc != 0)
 		return rc;
-	p->kernels = p->choice.sectors.dims == 3 ? bs_nufft_kernels_3d(p->choice.taps, p->choice.lanes)
-						 : bs_nufft_kernels_2d(p->choice.taps, p->choice.lanes);
+	p->kernels = p->choice.sectors.dims == 3
+			     ? bs_nufft_kernels_3d(p->choice.taps, p->choice.lanes)
+			     : bs_nufft_kernels_2d(p->choice.taps, p->choice.lanes);
 	rc = allow_shared(&p->kernels, why);
 	if (rc == 0)
 		rc = take_buffers(p, bytes, mem, why);
@@ -479,8 +487,8 @@ static int spread(struct bs_nufft_cuda *p, const struct chunk *c, const float2 *
 	if (p->stacked)
 		rc = bs_nufft_stack_in(&p->stack, data, p->mixed, stream, why);
 	else if (p->choice.mixed)
-		rc = bs_nufft_mix(data, p->weight, p->spec.samples, c->first, c->count, p->spec.coils,
-				  p->mixed, stream, why);
+		rc = bs_nufft_mix(data, p->weight, p->spec.samples, c->first, c->count,
+				  p->spec.coils, p->mixed, stream, why);
 	if (rc != 0)
 		return rc;
 	p->kernels.spread<<<blocks, p->kernels.spread_threads, p->kernels.spread_bytes, stream>>>(
@@ -490,7 +498,8 @@ static int spread(struct bs_nufft_cuda *p, const struct chunk *c, const float2 *
 }
 
 /* What is left when half holds lines along x. */
-static int from_half(struct bs_nufft_cuda *p, float2 *image, cudaStream_t stream, struct bs_fail *why)
+static int from_half(struct bs_nufft_cuda *p, float2 *image, cudaStream_t stream,
+		     struct bs_fail *why)
 {
 	if (p->choice.sectors.dims == 2)
 		return bs_line_launch(&p->in[1], 1, p->half, image, stream, why);
@@ -504,8 +513,9 @@ static int add_chunk(struct bs_nufft_cuda *p, uint64_t chunk, const float2 *data
 {
 	int rc = spread(p, &p->chunk[chunk], data, stream, why);
 
-	return rc != 0 ? rc : bs_nufft_gather(&p->chunk[chunk].dev, p->choice.lanes, p->scratch, grid,
-					      stream, why);
+	return rc != 0 ? rc
+		       : bs_nufft_gather(&p->chunk[chunk].dev, p->choice.lanes, p->scratch, grid,
+					 stream, why);
 }
 
 static uint64_t cells_of(const struct bs_nufft_cuda *p)
@@ -584,7 +594,8 @@ int bs_nufft_cuda_begin(struct bs_nufft_cuda *p, uint32_t state, void *stream, s
 
 	s->next = 0;
 	memset(s->arrived, 0, (size_t)p->choice.chunks * sizeof(*s->arrived));
-	BS_CUDA(cudaMemsetAsync(s->data, 0, p->spec.samples * p->spec.coils * sizeof(float2), st), why);
+	BS_CUDA(cudaMemsetAsync(s->data, 0, p->spec.samples * p->spec.coils * sizeof(float2), st),
+		why);
 	if (s->grid != NULL)
 		BS_CUDA(cudaMemsetAsync(s->grid, 0, cells_of(p) * sizeof(float2), st), why);
 	return 0;

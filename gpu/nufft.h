@@ -34,11 +34,11 @@ struct bs_nufft_spec {
 	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal */
 	uint32_t coils;     /* transforms that share the trajectory */
 	uint64_t samples;
-	uint64_t chunk;     /* samples per chunk; 0: all in one */
-	uint32_t states;    /* accumulators (frames open at once); 0: adjoint and forward only */
+	uint64_t chunk;  /* samples per chunk; 0: all in one */
+	uint32_t states; /* accumulators (frames open at once); 0: adjoint and forward only */
 	enum bs_window window;
-	double accuracy;    /* 1e-1 .. 1e-6, or 0 with the two below */
-	double width;       /* oversampled grid cells */
+	double accuracy; /* 1e-1 .. 1e-6, or 0 with the two below */
+	double width;    /* oversampled grid cells */
 	double oversampling;
 };
 
@@ -62,12 +62,18 @@ void bs_nufft_add(struct bs_nufft *plan, uint32_t state, uint64_t first, uint64_
 void bs_nufft_finish(struct bs_nufft *plan, uint32_t state, float *image);
 
 /* What plan chose: window width (cells), oversampling, grid size an axis. */
-enum bs_nufft_stage { BS_NUFFT_CLEAR, BS_NUFFT_GRID, BS_NUFFT_TRANSFORM, BS_NUFFT_PARTITIONS, BS_NUFFT_STAGES };
+enum bs_nufft_stage {
+	BS_NUFFT_CLEAR,
+	BS_NUFFT_GRID,
+	BS_NUFFT_TRANSFORM,
+	BS_NUFFT_PARTITIONS,
+	BS_NUFFT_STAGES
+};
 struct bs_nufft_info {
 	double width, oversampling;
 	uint32_t grid[3];
 	uint64_t table_bytes, grid_bytes;
-	const char *route; /* "sectors", "stack" (separable along z) */
+	const char *route;                 /* "sectors", "stack" (separable along z) */
 	int64_t stage_ns[BS_NUFFT_STAGES]; /* of the last adjoint or forward */
 };
 void bs_nufft_info(const struct bs_nufft *plan, struct bs_nufft_info *info);

@@ -14,8 +14,8 @@ static const uint32_t sides[2][3] = { { 15, 16, 1 }, { 8, 8, 8 } };
 
 /* Seconds of one channel on a large device, near enough to rank choices: a padded sector is written
  * and read, a cell passes three more times; window cells run at the rate that was measured. */
-static double cost(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps, const uint32_t *grid,
-		   const uint32_t *side)
+static double cost(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps,
+		   const uint32_t *grid, const uint32_t *side)
 {
 	double cells = 1.0;
 	double padded = 1.0;
@@ -26,7 +26,8 @@ static double cost(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps, 
 		padded *= (double)(side[a] + taps - 1) / side[a];
 		window *= taps;
 	}
-	return cells * 8.0 * (2.0 * padded + 3.0) / 3e12 + (double)s->samples * (window + 20.0) / 8e11;
+	return cells * 8.0 * (2.0 * padded + 3.0) / 3e12 +
+	       (double)s->samples * (window + 20.0) / 8e11;
 }
 
 static void grids(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps, double oversampling,
@@ -40,7 +41,8 @@ static void grids(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps, d
 	}
 }
 
-static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *s, struct bs_fail *why)
+static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
+			 struct bs_fail *why)
 {
 	struct bs_sectors_spec *x = &c->sectors;
 	double best = INFINITY;
@@ -86,15 +88,18 @@ static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *
 static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
 {
 	if (s->dims != 2 && s->dims != 3)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "CUDA gridding in %u dimensions: 2 or 3", s->dims);
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "CUDA gridding in %u dimensions: 2 or 3",
+			       s->dims);
 	for (uint32_t a = 0; a < 3; a++)
 		if (s->matrix[a] == 0 || s->matrix[a] > BS_AXIS_MAX ||
 		    (a >= s->dims && s->matrix[a] != 1))
-			return bs_fail(why, BS_ERR_SIZE, "CUDA gridding: matrix[%u] = %u in %u dimensions",
-				       a, s->matrix[a], s->dims);
-	if (s->samples == 0 || s->samples >= UINT32_MAX || s->coils == 0 || s->coils > BS_COILS_MAX ||
-	    s->states > 65536)
-		return bs_fail(why, BS_ERR_SIZE, "CUDA gridding of %llu samples, %u coils, %u states",
+			return bs_fail(why, BS_ERR_SIZE,
+				       "CUDA gridding: matrix[%u] = %u in %u dimensions", a,
+				       s->matrix[a], s->dims);
+	if (s->samples == 0 || s->samples >= UINT32_MAX || s->coils == 0 ||
+	    s->coils > BS_COILS_MAX || s->states > 65536)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "CUDA gridding of %llu samples, %u coils, %u states",
 			       (unsigned long long)s->samples, s->coils, s->states);
 	return 0;
 }
@@ -173,9 +178,10 @@ int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_cho
 		w->cut = taps->fractional ? taps->cut : 2.0f;
 		free(taps);
 		if (worst > 0.05 * bs_window_error(&shape) + 1e-7)
-			return bs_fail(why, BS_ERR_UNSUPPORTED,
-				       "CUDA gridding: a window of %g cells on axis %u is fitted to %g only",
-				       c->sectors.window, a, worst);
+			return bs_fail(
+				why, BS_ERR_UNSUPPORTED,
+				"CUDA gridding: a window of %g cells on axis %u is fitted to %g only",
+				c->sectors.window, a, worst);
 	}
 	w->last = (uint32_t)ceil(c->sectors.window) - 1;
 	return 0;
@@ -189,7 +195,7 @@ void bs_nufft_deapodize(float *table, const struct bs_nufft_choice *c,
 
 	for (uint32_t i = 0; i < n; i++)
 		table[i] = (float)(1.0 / bs_window_transform(&w, ((double)i - n / 2) /
-							     c->sectors.grid[axis]));
+									 c->sectors.grid[axis]));
 }
 
 uint64_t bs_nufft_stack_most(const struct bs_nufft_spec *spec)

@@ -33,13 +33,13 @@ struct bs_kernel_window {
 struct bs_nufft_choice {
 	struct bs_sectors_spec sectors;
 	uint32_t matrix[3];
-	uint32_t taps;         /* of the kernel, 4 .. 8 */
-	uint32_t padded_cells; /* of a sector */
-	uint32_t planes;       /* stack: partitions; else 1 */
+	uint32_t taps;                    /* of the kernel, 4 .. 8 */
+	uint32_t padded_cells;            /* of a sector */
+	uint32_t planes;                  /* stack: partitions; else 1 */
 	uint32_t channels, lanes, groups; /* lanes channels are gridded at a time, groups times */
-	bool mixed;            /* samples are first laid out with all channels side by side */
+	bool mixed; /* samples are first laid out with all channels side by side */
 	uint64_t points, chunk, chunks;
-	uint64_t tasks;        /* at most, of a chunk */
+	uint64_t tasks; /* at most, of a chunk */
 };
 
 int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec, bool stack,

@@ -31,8 +31,9 @@ struct bs_nufft_cuda;
 
 /* Adds the bytes of device memory, an upper bound for any trajectory of that many samples. */
 int bs_nufft_cuda_need(const struct bs_nufft_spec *spec, struct bs_need *need, struct bs_fail *why);
-int bs_nufft_cuda_plan(struct bs_nufft_cuda **plan, const struct bs_nufft_spec *spec, const float *k,
-		       const float *weight, struct bs_devmem *mem, struct bs_fail *why);
+int bs_nufft_cuda_plan(struct bs_nufft_cuda **plan, const struct bs_nufft_spec *spec,
+		       const float *k, const float *weight, struct bs_devmem *mem,
+		       struct bs_fail *why);
 void bs_nufft_cuda_close(struct bs_nufft_cuda *plan);
 
 /* stream: a cudaStream_t. data and image: device memory, 16-byte aligned. */
@@ -50,8 +51,8 @@ int bs_nufft_cuda_forward(struct bs_nufft_cuda *plan, const float *image, float 
 float *bs_nufft_cuda_samples(struct bs_nufft_cuda *plan, uint32_t state);
 int bs_nufft_cuda_begin(struct bs_nufft_cuda *plan, uint32_t state, void *stream,
 			struct bs_fail *why);
-int bs_nufft_cuda_arrived(struct bs_nufft_cuda *plan, uint32_t state, uint64_t first, uint64_t count,
-			  void *stream, struct bs_fail *why);
+int bs_nufft_cuda_arrived(struct bs_nufft_cuda *plan, uint32_t state, uint64_t first,
+			  uint64_t count, void *stream, struct bs_fail *why);
 int bs_nufft_cuda_settle(struct bs_nufft_cuda *plan, uint32_t state, void *stream,
 			 struct bs_fail *why);
 int bs_nufft_cuda_finish(struct bs_nufft_cuda *plan, uint32_t state, float *image, void *stream,

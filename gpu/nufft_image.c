@@ -94,7 +94,8 @@ static void y_forward(const struct bs_nufft *n, float *plane, uint32_t b,
 	v->cols_in(s->a, at + low * row, row, high, count, n->deapodize[1] + low, false);
 	memset(block_at(v, s->a, high), 0,
 	       (size_t)(g->grid[1] - g->matrix[1]) * v->lanes * 2 * sizeof(float));
-	v->cols_in(block_at(v, s->a, g->grid[1] - low), at, row, low, count, n->deapodize[1], false);
+	v->cols_in(block_at(v, s->a, g->grid[1] - low), at, row, low, count, n->deapodize[1],
+		   false);
 	r = v->fft(&n->fft[1], s->a, s->b, false);
 	v->cols_out(at, row, r, g->grid[1], count, NULL);
 }
@@ -153,8 +154,8 @@ static void x_adjoint(const struct bs_nufft *n, const float *plane, float *base,
 		else
 			v->cells_in(s->a, from, width, g->grid[0], NULL);
 		r = v->fft(&n->fft[0], s->a, s->b, true);
-		places(to, base, lane_stride, 2 * (size_t)g->matrix[0], y, g->matrix[1], coil, width,
-		       lanes, v->lanes, s->dummy);
+		places(to, base, lane_stride, 2 * (size_t)g->matrix[0], y, g->matrix[1], coil,
+		       width, lanes, v->lanes, s->dummy);
 		v->lines_out(to, block_at(v, r, g->grid[0] - low), low, n->deapodize[0]);
 		for (uint32_t l = 0; l < v->lanes; l++)
 			to[l] += 2 * (size_t)low;
@@ -266,8 +267,8 @@ static void z_forward_task(void *arg, int task, int member)
 		v->cols_in(s.a, at + low * row, row, high, count, n->deapodize[2] + low, false);
 		memset(block_at(v, s.a, high), 0,
 		       (size_t)(g->grid[2] - g->matrix[2]) * v->lanes * 2 * sizeof(float));
-		v->cols_in(block_at(v, s.a, g->grid[2] - low), at, row, low, count,
-			   n->deapodize[2], false);
+		v->cols_in(block_at(v, s.a, g->grid[2] - low), at, row, low, count, n->deapodize[2],
+			   false);
 		r = v->fft(&n->fft[2], s.a, s.b, false);
 		v->cols_out(mid + 2 * (size_t)c, row, r, g->grid[2], count, NULL);
 	}
@@ -309,7 +310,8 @@ static void plane_task(void *arg, int task, int member)
 	for (uint32_t b = 0; b < y_blocks(j->n); b++)
 		y_adjoint(j->n, plane, wrapped, b, &s);
 	for (uint32_t b = 0; b < x_blocks(j->n); b++)
-		x_adjoint(j->n, plane, j->n->mid + z * pixels, pixels * g->grid[2], j->lanes, b, &s);
+		x_adjoint(j->n, plane, j->n->mid + z * pixels, pixels * g->grid[2], j->lanes, b,
+			  &s);
 }
 
 void bs_nufft_to_image(struct bs_nufft *n, float *grid, float *image, uint32_t lanes)
@@ -382,14 +384,14 @@ static void plane_forward_task(void *arg, int task, int member)
 	size_t pixels = 2 * (size_t)g->matrix[0] * g->matrix[1];
 
 	for (uint32_t b = 0; b < x_blocks(j->n); b++)
-		x_forward(j->n, plane, j->n->mid + z * pixels, pixels * g->grid[2], j->lanes, b, &s);
+		x_forward(j->n, plane, j->n->mid + z * pixels, pixels * g->grid[2], j->lanes, b,
+			  &s);
 	for (uint32_t b = 0; b < y_blocks(j->n); b++)
 		y_forward(j->n, plane, b, &s);
 	for (uint32_t y = 0; y < g->grid[1]; y++)
 		wrap_row(j->n, plane, y);
 	if (z < g->halo[2])
-		memcpy(plane_at(j, z + g->grid[2]), plane,
-		       g->plane * g->width * 2 * sizeof(float));
+		memcpy(plane_at(j, z + g->grid[2]), plane, g->plane * g->width * 2 * sizeof(float));
 }
 
 void bs_nufft_from_image(struct bs_nufft *n, float *grid, const float *image, uint32_t lanes)

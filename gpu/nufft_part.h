@@ -39,9 +39,9 @@ struct bs_sample_table {
 	uint32_t *source; /* sample within its chunk */
 	uint32_t *cell;
 	float *t[3];
-	float *weight;                  /* NULL: ones */
+	float *weight; /* NULL: ones */
 	struct bs_sector_run *run;
-	uint32_t *color;                /* [chunk][BS_COLORS + 1]: first run of each color */
+	uint32_t *color; /* [chunk][BS_COLORS + 1]: first run of each color */
 };
 
 struct bs_stack_table {
@@ -52,10 +52,10 @@ struct bs_stack_table {
 };
 
 struct bs_nufft_state {
-	float *grid;        /* [batch][cells]; NULL on the stack route */
-	float *data;        /* [coil][samples] complex */
-	uint64_t *arrived;  /* samples of each chunk; on the stack route of all */
-	uint64_t next;      /* the next chunk to be gridded */
+	float *grid;       /* [batch][cells]; NULL on the stack route */
+	float *data;       /* [coil][samples] complex */
+	uint64_t *arrived; /* samples of each chunk; on the stack route of all */
+	uint64_t next;     /* the next chunk to be gridded */
 };
 
 struct bs_nufft {
@@ -73,7 +73,7 @@ struct bs_nufft {
 	bool deferred;    /* gridded at finish: one chunk, or the stack route */
 	float *work_grid; /* one batch, for adjoint and forward; state 0's when that has one */
 	float *mid;
-	float *scratch;   /* per member */
+	float *scratch; /* per member */
 	size_t scratch_floats, block_floats, dummy_floats;
 	struct bs_nufft_info info;
 };

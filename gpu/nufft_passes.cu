@@ -26,9 +26,9 @@ static __device__ __forceinline__ void add_cell(cell_of<CB> &sum, const float2 *
 
 /* One padded sector's share of a cell. */
 template <int CB>
-static __device__ __forceinline__ void add_sector(cell_of<CB> &sum, const bs_nufft_dev &d, uint2 range,
-						  const float2 *__restrict__ part, uint64_t step,
-						  uint64_t local)
+static __device__ __forceinline__ void add_sector(cell_of<CB> &sum, const bs_nufft_dev &d,
+						  uint2 range, const float2 *__restrict__ part,
+						  uint64_t step, uint64_t local)
 {
 	const float2 *from = part + range.x * step + local * CB;
 
@@ -48,7 +48,9 @@ gathered(const bs_nufft_dev &d, uint32_t group, uint32_t x, const bs_sector_reac
 	const uint4 ax = __ldg((const uint4 *)(d.reach[0] + x));
 	const uint4 ay = __ldg((const uint4 *)ry);
 	const uint4 az = rz != NULL ? __ldg((const uint4 *)rz) : none;
-	const uint32_t at[3][3] = { { ax.y, ax.z, ax.w }, { ay.y, ay.z, ay.w }, { az.y, az.z, az.w } };
+	const uint32_t at[3][3] = { { ax.y, ax.z, ax.w },
+				    { ay.y, ay.z, ay.w },
+				    { az.y, az.z, az.w } };
 	const uint32_t cells = d.padded[0] * d.padded[1] * d.padded[2];
 	const uint64_t step = (uint64_t)d.groups * cells * CB;
 	const float2 *base = part + (uint64_t)group * cells * CB;
@@ -59,8 +61,9 @@ gathered(const bs_nufft_dev &d, uint32_t group, uint32_t x, const bs_sector_reac
 #pragma unroll
 	for (int q = 0; q < 8; q++) {
 		const int i = q & 1, j = q >> 1 & 1, k = q >> 2;
-		const uint32_t sector = ((at[2][k] >> 8) * d.axis[1] + (at[1][j] >> 8)) * d.axis[0] +
-					(at[0][i] >> 8);
+		const uint32_t sector =
+			((at[2][k] >> 8) * d.axis[1] + (at[1][j] >> 8)) * d.axis[0] +
+			(at[0][i] >> 8);
 
 		local[q] = ((at[2][k] & 255u) * d.padded[1] + (at[1][j] & 255u)) * d.padded[0] +
 			   (at[0][i] & 255u);
@@ -75,8 +78,8 @@ gathered(const bs_nufft_dev &d, uint32_t group, uint32_t x, const bs_sector_reac
 #pragma unroll
 	for (int q = 0; q < 8; q++)
 		if (range[q].y > 1)
-			add_sector<CB>(sum, d, make_uint2(range[q].x + 1, range[q].y - 1), base, step,
-				       local[q]);
+			add_sector<CB>(sum, d, make_uint2(range[q].x + 1, range[q].y - 1), base,
+				       step, local[q]);
 	if (ax.x < 3 && ay.x < 3 && az.x < 3)
 		return sum;
 	for (uint32_t q = 0; q < 27; q++) {
@@ -89,9 +92,11 @@ gathered(const bs_nufft_dev &d, uint32_t group, uint32_t x, const bs_sector_reac
 		const uint32_t lz = k == 2 ? az.w : k == 1 ? az.z : az.y;
 
 		add_sector<CB>(sum, d,
-			       __ldg(d.range + ((lz >> 8) * d.axis[1] + (ly >> 8)) * d.axis[0] + (lx >> 8)),
+			       __ldg(d.range + ((lz >> 8) * d.axis[1] + (ly >> 8)) * d.axis[0] +
+				     (lx >> 8)),
 			       base, step,
-			       ((lz & 255u) * d.padded[1] + (ly & 255u)) * d.padded[0] + (lx & 255u));
+			       ((lz & 255u) * d.padded[1] + (ly & 255u)) * d.padded[0] +
+				       (lx & 255u));
 	}
 	return sum;
 }
@@ -143,7 +148,8 @@ static __global__ void __launch_bounds__(128)
 #pragma unroll
 	for (int c = 0; c < CB; c++)
 		if (blockIdx.z * CB + c < d.channels) {
-			float2 *to = grid + ((uint64_t)(blockIdx.z * CB + c) * rows + row) * d.grid[0] + x;
+			float2 *to = grid +
+				     ((uint64_t)(blockIdx.z * CB + c) * rows + row) * d.grid[0] + x;
 
 			*to = bs_cadd(*to, sum.v[c]);
 		}
@@ -275,9 +281,10 @@ static __global__ void __launch_bounds__(THREADS)
 		const uint32_t c = i / n;
 		const uint32_t k = i - c * n;
 
-		a[k * pitch + c] = first + c < s.positions
-					   ? __ldg(mixed + ((first + c) * s.coils + blockIdx.y) * n + k)
-					   : make_float2(0.0f, 0.0f);
+		a[k * pitch + c] =
+			first + c < s.positions
+				? __ldg(mixed + ((first + c) * s.coils + blockIdx.y) * n + k)
+				: make_float2(0.0f, 0.0f);
 	}
 	__syncthreads();
 	a = bs_lines_run<-1>(s.line, a, shared + n * pitch, cols, pitch);
@@ -376,13 +383,14 @@ static uint32_t stack_cols(const bs_stack_dev *s)
 	return cols;
 }
 
-int bs_nufft_stack_in(const bs_stack_dev *s, const float2 *data, float2 *mixed,
-		      cudaStream_t stream, struct bs_fail *why)
+int bs_nufft_stack_in(const bs_stack_dev *s, const float2 *data, float2 *mixed, cudaStream_t stream,
+		      struct bs_fail *why)
 {
 	const uint32_t cols = stack_cols(s);
 	const dim3 blocks((unsigned)((s->positions + cols - 1) / cols), s->coils);
 
-	stack_in<<<blocks, THREADS, bs_line_shared(s->line.n, cols), stream>>>(*s, cols, data, mixed);
+	stack_in<<<blocks, THREADS, bs_line_shared(s->line.n, cols), stream>>>(*s, cols, data,
+									       mixed);
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }
@@ -393,7 +401,8 @@ int bs_nufft_stack_out(const bs_stack_dev *s, const float2 *mixed, float2 *data,
 	const uint32_t cols = stack_cols(s);
 	const dim3 blocks((unsigned)((s->positions + cols - 1) / cols), s->coils);
 
-	stack_out<<<blocks, THREADS, bs_line_shared(s->line.n, cols), stream>>>(*s, cols, mixed, data);
+	stack_out<<<blocks, THREADS, bs_line_shared(s->line.n, cols), stream>>>(*s, cols, mixed,
+										data);
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }

@@ -5,13 +5,15 @@ template <int W, int CB, int WARPS> static struct bs_nufft_kernels kernels()
 {
 	using P = plane<W, CB, WARPS>;
 
-	return { spread_plane<W, CB, WARPS>, interpolate<2, W, CB>, P::THREADS, INTERPOLATE_THREADS,
-		 P::spread_bytes, P::tile_bytes };
+	return { spread_plane<W, CB, WARPS>, interpolate<2, W, CB>, P::THREADS,
+		 INTERPOLATE_THREADS,        P::spread_bytes,       P::tile_bytes };
 }
 
 template <int W> static struct bs_nufft_kernels by_lanes(uint32_t lanes)
 {
-	return lanes == 1 ? kernels<W, 1, 8>() : lanes == 2 ? kernels<W, 2, 4>() : kernels<W, 4, 4>();
+	return lanes == 1   ? kernels<W, 1, 8>()
+	       : lanes == 2 ? kernels<W, 2, 4>()
+			    : kernels<W, 4, 4>();
 }
 
 struct bs_nufft_kernels bs_nufft_kernels_2d(uint32_t taps, uint32_t lanes)

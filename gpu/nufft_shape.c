@@ -51,7 +51,8 @@ static int sizes(struct bs_grid_shape *g, const struct bs_nufft_spec *s, uint64_
 	    __builtin_add_overflow(g->cells, 16, &g->cells) || g->cells > UINT32_MAX ||
 	    __builtin_mul_overflow(g->cells, 8ull * g->width * g->batches, &x) || x > SIZE_MAX / 8)
 		return bs_fail(why, BS_ERR_SIZE,
-			       "oversampled grid of %u x %u x %u for %u coils is too large", g->grid[0], g->grid[1], g->grid[2], s->coils);
+			       "oversampled grid of %u x %u x %u for %u coils is too large",
+			       g->grid[0], g->grid[1], g->grid[2], s->coils);
 	g->points = points;
 	g->chunk = s->chunk == 0 || s->chunk > points ? points : s->chunk;
 	g->chunks = (points + g->chunk - 1) / g->chunk;
@@ -70,8 +71,10 @@ static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
 	if (s->dims < 1 || s->dims > 3)
 		return bs_fail(why, BS_ERR_CONFIG, "NUFFT of %u dimensions: 1 to 3", s->dims);
 	for (uint32_t a = 0; a < 3; a++) {
-		if (s->matrix[a] == 0 || s->matrix[a] > 65536 || (a >= s->dims && s->matrix[a] != 1))
-			return bs_fail(why, BS_ERR_SIZE, "matrix[%u] = %u in a NUFFT of %u dimensions", a,
+		if (s->matrix[a] == 0 || s->matrix[a] > 65536 ||
+		    (a >= s->dims && s->matrix[a] != 1))
+			return bs_fail(why, BS_ERR_SIZE,
+				       "matrix[%u] = %u in a NUFFT of %u dimensions", a,
 				       s->matrix[a], s->dims);
 		voxels *= s->matrix[a]; /* at most 2^48 */
 	}
@@ -82,7 +85,8 @@ static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
 			       (unsigned long long)s->samples);
 	if (__builtin_mul_overflow(s->samples * 8, (uint64_t)s->coils * (s->states + 1ull), &x) ||
 	    __builtin_mul_overflow(voxels, 8ull * s->coils, &x) || x > SIZE_MAX / 8)
-		return bs_fail(why, BS_ERR_SIZE, "%llu samples, %u coils, %u states do not fit memory",
+		return bs_fail(why, BS_ERR_SIZE,
+			       "%llu samples, %u coils, %u states do not fit memory",
 			       (unsigned long long)s->samples, s->coils, s->states);
 	if (s->window != BS_WINDOW_KAISER_BESSEL && s->window != BS_WINDOW_GAUSS)
 		return bs_fail(why, BS_ERR_CONFIG, "unknown gridding window %d", (int)s->window);

@@ -32,8 +32,10 @@ INLINE void split(const vf *a, vp *r, int pieces)
 	UNROLL
 	for (int i = 0; i < pieces; i++)
 #if VW == 16
-		r[i] = i % 2 == 0 ? __builtin_shufflevector(a[i / 2], a[i / 2], 0, 1, 2, 3, 4, 5, 6, 7)
-				  : __builtin_shufflevector(a[i / 2], a[i / 2], 8, 9, 10, 11, 12, 13, 14, 15);
+		r[i] = i % 2 == 0
+			       ? __builtin_shufflevector(a[i / 2], a[i / 2], 0, 1, 2, 3, 4, 5, 6, 7)
+			       : __builtin_shufflevector(a[i / 2], a[i / 2], 8, 9, 10, 11, 12, 13,
+							 14, 15);
 #else
 		r[i] = a[i];
 #endif
@@ -49,7 +51,8 @@ INLINE void fold(float *to, vf a, int floats)
 	vf h = a;
 #endif
 #if VW >= 8
-	v4 q = __builtin_shufflevector(h, h, 0, 1, 2, 3) + __builtin_shufflevector(h, h, 4, 5, 6, 7);
+	v4 q = __builtin_shufflevector(h, h, 0, 1, 2, 3) +
+	       __builtin_shufflevector(h, h, 4, 5, 6, 7);
 #else
 	v4 q = a;
 #endif
@@ -75,11 +78,11 @@ INLINE void weigh(const struct bs_taps *w, const float *t, int taps, float (*out
 
 		UNROLL
 		for (int i = 0; i < BLOCK / VW; i++)
-			a[i] = (vf){0} + w->tap[j][0];
+			a[i] = (vf){ 0 } + w->tap[j][0];
 		for (uint32_t d = 1; d < w->coefs; d++)
 			UNROLL
-			for (int i = 0; i < BLOCK / VW; i++)
-				a[i] = a[i] * v[i] + w->tap[j][d];
+		for (int i = 0; i < BLOCK / VW; i++)
+			a[i] = a[i] * v[i] + w->tap[j][d];
 		UNROLL
 		for (int i = 0; i < BLOCK / VW; i++)
 			*(vf *)(out[j] + i * VW) = a[i];
@@ -90,8 +93,8 @@ INLINE void weigh(const struct bs_taps *w, const float *t, int taps, float (*out
 }
 
 /* The block's weights but those in x of narrow cells; count samples. */
-INLINE const float (*block_weights(const struct bs_spread *s, uint64_t first, uint64_t count, int taps,
-				  int floats, struct weights *w))[BLOCK]
+INLINE const float (*block_weights(const struct bs_spread *s, uint64_t first, uint64_t count,
+				   int taps, int floats, struct weights *w))[BLOCK]
 {
 	for (int a = floats >= 8 ? 0 : 1; a < 3; a++) {
 		float tail[BLOCK] = { 0.0f };
@@ -112,9 +115,8 @@ INLINE const float (*block_weights(const struct bs_spread *s, uint64_t first, ui
 	for (int z = 0; z < taps; z++)
 		for (int y = 0; y < taps; y++)
 			UNROLL
-			for (int i = 0; i < BLOCK; i += VW)
-				*(vf *)(w->yz[z * taps + y] + i) =
-					*(vf *)(w->z[z] + i) * *(vf *)(w->y[y] + i);
+	for (int i = 0; i < BLOCK; i += VW)
+		*(vf *)(w->yz[z * taps + y] + i) = *(vf *)(w->z[z] + i) * *(vf *)(w->y[y] + i);
 	return (const float(*)[BLOCK])w->yz;
 }
 
@@ -125,20 +127,19 @@ INLINE const float (*block_weights(const struct bs_spread *s, uint64_t first, ui
 		for (int i = 0; i < n; i++)                                                        \
 			a[i] = a[i] * t + *(const vf *)&c[(d)-1][i * VW];                          \
 		__attribute__((fallthrough));
-INLINE void weigh_wide(const struct bs_taps *w, uint32_t shift, float t, int n, int taps, int floats,
-		       vf *a)
+INLINE void weigh_wide(const struct bs_taps *w, uint32_t shift, float t, int n, int taps,
+		       int floats, vf *a)
 {
 	const float(*c)[BS_WIDE] = w->wide[shift];
 
 	UNROLL
 	for (int i = 0; i < n; i++)
-		a[i] = (vf){0};
+		a[i] = (vf){ 0 };
 	switch (w->coefs) { /* wide[][0] is the constant term */
 	default:
-		STEP(15) STEP(14) STEP(13) STEP(12) STEP(11) STEP(10) STEP(9) STEP(8) STEP(7)
-		STEP(6) STEP(5) STEP(4) STEP(3) STEP(2) STEP(1)
-	case 0:
-		break;
+		STEP(15)
+		STEP(14) STEP(13) STEP(12) STEP(11) STEP(10) STEP(9) STEP(8) STEP(7) STEP(6) STEP(5)
+			STEP(4) STEP(3) STEP(2) STEP(1) case 0 : break;
 	}
 	if (w->fractional && t > w->cut) {
 		_Alignas(64) float out[BS_WIDE];
@@ -159,7 +160,7 @@ INLINE vf repeat(const float *d, int floats)
 		int64_t both;
 
 		memcpy(&both, d, sizeof(both));
-		return (vf)((vl){0} + both);
+		return (vf)((vl){ 0 } + both);
 	}
 	v4 one = *(const v4u *)d;
 #if VW == 16
@@ -199,8 +200,8 @@ INLINE void add_one(const struct bs_spread *s, float *g, const vf *v, const floa
 }
 
 /* Samples whose pieces are the same: their sum in registers, a few rows at a time, then to g. */
-INLINE void add_group(const struct bs_spread *s, float *g, const vf *v, const float *wy, size_t count,
-		      int taps, int n, int pieces)
+INLINE void add_group(const struct bs_spread *s, float *g, const vf *v, const float *wy,
+		      size_t count, int taps, int n, int pieces)
 {
 	const int most = (VW == 16 ? 24 : 10) / n;
 	const int rows = most < 1 ? 1 : most < taps ? most : taps;
@@ -217,9 +218,9 @@ INLINE void add_group(const struct bs_spread *s, float *g, const vf *v, const fl
 				a[k] = w[(size_t)(k / n) * BLOCK] * v[k % n];
 			for (size_t i = 1; i < count; i++)
 				UNROLL
-				for (int k = 0; k < rows * n; k++)
-					a[k] += w[(size_t)(k / n) * BLOCK + i] *
-						v[i * (size_t)n + (size_t)(k % n)];
+			for (int k = 0; k < rows * n; k++)
+				a[k] += w[(size_t)(k / n) * BLOCK + i] *
+					v[i * (size_t)n + (size_t)(k % n)];
 			UNROLL
 			for (int k = 0; k < rows; k++) {
 				vp r[BS_WIDE / PIECE];
@@ -317,8 +318,8 @@ KERNEL void spread_broad(const struct bs_spread *s, int taps, int floats)
 
 					for (uint32_t y = 0; y < rows; y++, p += row, wy += BLOCK)
 						UNROLL
-						for (int k = 0; k < taps * n; k++)
-							*(vf *)(p + k * VW) += *wy * r[k];
+					for (int k = 0; k < taps * n; k++)
+						*(vf *)(p + k * VW) += *wy * r[k];
 				}
 			} else {
 				vp r[BS_TAPS_MAX];
@@ -364,21 +365,22 @@ KERNEL void interpolate_narrow(const struct bs_spread *s, int taps, int floats)
 			const float *wy = &yz[0][i];
 			vf x[BS_WIDE / VW];
 			vf r[2 * BS_WIDE / VW]; /* of even and of odd rows: two chains of sums */
-			vf sum = {0};
+			vf sum = { 0 };
 
 			UNROLL
 			for (int k = 0; k < 2 * n; k++)
-				r[k] = (vf){0};
+				r[k] = (vf){ 0 };
 			for (int k = 0; s->rows == 1 && k < n; k++)
 				r[k] = loadu(g + k * VW);
-			for (uint32_t z = 0; s->rows > 1 && z < planes; z++, g += plane, wy += taps * BLOCK) {
+			for (uint32_t z = 0; s->rows > 1 && z < planes;
+			     z++, g += plane, wy += taps * BLOCK) {
 				const float *p = g;
 
 				UNROLL
 				for (int y = 0; y < taps; y++, p += row)
 					UNROLL
-					for (int k = 0; k < n; k++)
-						r[y % 2 * n + k] += wy[y * BLOCK] * loadu(p + k * VW);
+				for (int k = 0; k < n; k++)
+					r[y % 2 * n + k] += wy[y * BLOCK] * loadu(p + k * VW);
 			}
 			weigh_wide(s->taps[0], shift, t[i], n, taps, floats, x);
 			UNROLL
@@ -412,18 +414,19 @@ KERNEL void interpolate_broad(const struct bs_spread *s, int taps, int floats)
 
 				UNROLL
 				for (int k = 0; k < taps * n; k++)
-					r[k] = (vf){0};
+					r[k] = (vf){ 0 };
 				for (uint32_t z = 0; z < planes; z++, g += plane) {
 					const float *p = g;
 
 					for (uint32_t y = 0; y < rows; y++, p += row, wy += BLOCK)
 						UNROLL
-						for (int k = 0; k < taps * n; k++)
-							r[k] += *wy * *(const vf *)(p + k * VW);
+					for (int k = 0; k < taps * n; k++)
+						r[k] += *wy * *(const vf *)(p + k * VW);
 				}
 				UNROLL
 				for (int k = 0; k < taps * n; k++)
-					r[k % n] = k < n ? w.x[0][i] * r[k] : r[k % n] + w.x[k / n][i] * r[k];
+					r[k % n] = k < n ? w.x[0][i] * r[k]
+							 : r[k % n] + w.x[k / n][i] * r[k];
 				UNROLL
 				for (int k = 0; k < n; k++)
 					storeu(d + k * VW, r[k]);
@@ -432,14 +435,14 @@ KERNEL void interpolate_broad(const struct bs_spread *s, int taps, int floats)
 
 				UNROLL
 				for (int k = 0; k < taps; k++)
-					r[k] = (vp){0};
+					r[k] = (vp){ 0 };
 				for (uint32_t z = 0; z < planes; z++, g += plane) {
 					const float *p = g;
 
 					for (uint32_t y = 0; y < rows; y++, p += row, wy += BLOCK)
 						UNROLL
-						for (int k = 0; k < taps; k++)
-							r[k] += *wy * *(const vp *)(p + k * PIECE);
+					for (int k = 0; k < taps; k++)
+						r[k] += *wy * *(const vp *)(p + k * PIECE);
 				}
 				r[0] = w.x[0][i] * r[0];
 				UNROLL
@@ -462,15 +465,18 @@ KERNEL void interpolate_broad(const struct bs_spread *s, int taps, int floats)
 	{                                                                                          \
 		interpolate_##kind(s, taps, floats);                                               \
 	}
-#define ALL(taps)                                                                                  \
-	ONE(taps, 2, narrow) ONE(taps, 4, narrow) ONE(taps, 8, broad) ONE(taps, 16, broad)
-ALL(2) ALL(3) ALL(4) ALL(5) ALL(6) ALL(7) ALL(8) ALL(9) ALL(10) ALL(11) ALL(12)
+#define ALL(taps) ONE(taps, 2, narrow) ONE(taps, 4, narrow) ONE(taps, 8, broad) ONE(taps, 16, broad)
+ALL(2)
+ALL(3) ALL(4) ALL(5) ALL(6) ALL(7) ALL(8) ALL(9) ALL(10) ALL(11) ALL(12)
 
-#define ROW(f, taps) { NULL, f##_##taps##_2, f##_##taps##_4, f##_##taps##_8, f##_##taps##_16 }
+#define ROW(f, taps)                                                                               \
+	{                                                                                          \
+		NULL, f##_##taps##_2, f##_##taps##_4, f##_##taps##_8, f##_##taps##_16              \
+	}
 #define TABLE(f)                                                                                   \
 	{                                                                                          \
-		{ NULL }, { NULL }, ROW(f, 2), ROW(f, 3), ROW(f, 4), ROW(f, 5), ROW(f, 6), ROW(f, 7), \
-			ROW(f, 8), ROW(f, 9), ROW(f, 10), ROW(f, 11), ROW(f, 12),                  \
+		{ NULL }, { NULL }, ROW(f, 2), ROW(f, 3), ROW(f, 4), ROW(f, 5), ROW(f, 6),         \
+			ROW(f, 7), ROW(f, 8), ROW(f, 9), ROW(f, 10), ROW(f, 11), ROW(f, 12),       \
 	}
-const bs_spread_fn BS_SYM(bs_spread_table)[BS_TAPS_MAX + 1][5] = TABLE(spread);
+	const bs_spread_fn BS_SYM(bs_spread_table)[BS_TAPS_MAX + 1][5] = TABLE(spread);
 const bs_spread_fn BS_SYM(bs_interpolate_table)[BS_TAPS_MAX + 1][5] = TABLE(interpolate);

@@ -60,7 +60,7 @@ struct sorter {
 	uint32_t *sector; /* of each point of the chunk */
 	uint32_t *first;  /* of each sector, and one more */
 	struct key *key;
-	uint64_t runs;    /* so far */
+	uint64_t runs; /* so far */
 };
 
 static const float *k_of(const struct sorter *s, uint64_t point)
@@ -87,8 +87,9 @@ static uint32_t cell_of(const struct bs_grid_shape *g, const float *k)
 	uint64_t cell = 0;
 
 	for (uint32_t a = 0; a < g->dims; a++)
-		cell += spot_of(k[a], g->grid[a], g->window).cell *
-			(a == 0 ? 1 : a == 1 ? g->row : g->plane);
+		cell += spot_of(k[a], g->grid[a], g->window).cell * (a == 0   ? 1
+								     : a == 1 ? g->row
+									      : g->plane);
 	return (uint32_t)cell;
 }
 
@@ -107,9 +108,9 @@ static void order_runs(struct sorter *s, uint64_t base, uint64_t count)
 			for (uint32_t i = 0; i < n; i++) {
 				uint32_t point = t->source[base + at + i];
 
-				s->key[i] = (struct key){
-					cell_of(&s->n->shape, k_of(s, base + point)), point
-				};
+				s->key[i] =
+					(struct key){ cell_of(&s->n->shape, k_of(s, base + point)),
+						      point };
 			}
 			if (s->n->shape.width <= 2) /* wider cells gain less than gathering loses */
 				qsort(s->key, n, sizeof(*s->key), by_cell);
@@ -154,9 +155,9 @@ static void sort_chunk(struct sorter *s, uint64_t chunk)
 		color[c] = (uint32_t)s->runs;
 		for (uint32_t i = 0; i < s->sectors; i++)
 			if (color_of(g, i) == c && s->first[i + 1] > s->first[i])
-				t->run[s->runs++] = (struct bs_sector_run){
-					(uint32_t)base + s->first[i], s->first[i + 1] - s->first[i]
-				};
+				t->run[s->runs++] =
+					(struct bs_sector_run){ (uint32_t)base + s->first[i],
+								s->first[i + 1] - s->first[i] };
 		qsort(t->run + color[c], s->runs - color[c], sizeof(*t->run), by_count);
 	}
 	color[BS_COLORS] = (uint32_t)s->runs;
@@ -177,7 +178,8 @@ int bs_nufft_sort(struct bs_nufft *n, const float *k, uint32_t stride, const uin
 	s.first = malloc((s.sectors + 1) * sizeof(uint32_t));
 	s.key = malloc(SPELL * sizeof(*s.key));
 	if (s.sector == NULL || s.first == NULL || s.key == NULL)
-		rc = bs_fail(why, BS_ERR_NOMEM, "sorting %llu samples", (unsigned long long)g->points);
+		rc = bs_fail(why, BS_ERR_NOMEM, "sorting %llu samples",
+			     (unsigned long long)g->points);
 	for (uint64_t c = 0; rc == 0 && c < g->chunks; c++)
 		sort_chunk(&s, c);
 	free(s.sector);

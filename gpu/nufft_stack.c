@@ -82,7 +82,8 @@ static uint64_t walk(const struct bs_nufft_spec *s, const struct entry *e, struc
 			uint32_t partition = e[end].partition;
 
 			for (; end < s->samples && e[end].kx == e[i].kx && e[end].ky == e[i].ky &&
-			       e[end].partition == partition; end++, same++) {
+			       e[end].partition == partition;
+			     end++, same++) {
 				uint64_t id = found + same;
 
 				if (p != NULL && (same >= most || e[end].sample < p[id].earliest))
@@ -204,7 +205,8 @@ static void z_load(const struct bs_nufft *n, const float *data, uint64_t first, 
 		memset(block, 0, (size_t)nz * lanes * 2 * sizeof(float));
 	for (uint32_t l = 0; l < count; l++) {
 		const uint32_t *from = n->stack.source + (first + l) * nz;
-		const float *w = n->stack.weight != NULL ? n->stack.weight + (first + l) * nz : NULL;
+		const float *w =
+			n->stack.weight != NULL ? n->stack.weight + (first + l) * nz : NULL;
 		float *to = block + l;
 
 		for (uint32_t j = 0; j < nz; j++, to += (size_t)2 * lanes) {
@@ -245,7 +247,8 @@ static void planes(const struct bs_nufft *n, uint64_t first, uint32_t count, flo
 	for (uint32_t i = 0; i < nz; i++) {
 		float *row = block + (size_t)((i + nz - nz / 2) % nz) * lanes * 2;
 		float *at = n->stack.data +
-			    2 * (((size_t)(i / g->width) * g->points + first) * g->width + i % g->width);
+			    2 * (((size_t)(i / g->width) * g->points + first) * g->width +
+				 i % g->width);
 
 		for (uint32_t l = 0; l < count; l++, at += 2 * g->width) {
 			if (out) {
@@ -266,7 +269,8 @@ static void z_adjoint_task(void *arg, int task, int member)
 	struct bs_scratch s = bs_nufft_scratch(n, member);
 	uint64_t first = (uint64_t)task * n->simd->lanes * Z_BLOCKS;
 
-	for (uint32_t b = 0; b < Z_BLOCKS && first < n->shape.points; b++, first += n->simd->lanes) {
+	for (uint32_t b = 0; b < Z_BLOCKS && first < n->shape.points;
+	     b++, first += n->simd->lanes) {
 		uint64_t left = n->shape.points - first;
 		uint32_t count = left < n->simd->lanes ? (uint32_t)left : n->simd->lanes;
 
@@ -282,7 +286,8 @@ static void z_forward_task(void *arg, int task, int member)
 	struct bs_scratch s = bs_nufft_scratch(n, member);
 	uint64_t first = (uint64_t)task * n->simd->lanes * Z_BLOCKS;
 
-	for (uint32_t b = 0; b < Z_BLOCKS && first < n->shape.points; b++, first += n->simd->lanes) {
+	for (uint32_t b = 0; b < Z_BLOCKS && first < n->shape.points;
+	     b++, first += n->simd->lanes) {
 		uint64_t left = n->shape.points - first;
 		uint32_t count = left < n->simd->lanes ? (uint32_t)left : n->simd->lanes;
 
@@ -318,9 +323,11 @@ void bs_nufft_stack_adjoint(struct bs_nufft *n, const float *data, float *image)
 			bs_nufft_clock(n, BS_NUFFT_CLEAR, &t);
 			bs_nufft_spread(n, n->work_grid, 0, &in);
 			bs_nufft_clock(n, BS_NUFFT_GRID, &t);
-			bs_nufft_to_image(n, n->work_grid,
-					  image + ((size_t)c * n->stack.partitions +
-						   (size_t)b * g->width) * pixels, in.lanes);
+			bs_nufft_to_image(
+				n, n->work_grid,
+				image + ((size_t)c * n->stack.partitions + (size_t)b * g->width) *
+						pixels,
+				in.lanes);
 			bs_nufft_clock(n, BS_NUFFT_TRANSFORM, &t);
 		}
 	}
@@ -338,9 +345,11 @@ void bs_nufft_stack_forward(struct bs_nufft *n, const float *image, float *data)
 		for (uint32_t b = 0; b < g->batches; b++) {
 			struct bs_lanes out = batch_of(n, b);
 
-			bs_nufft_from_image(n, n->work_grid,
-					    image + ((size_t)c * n->stack.partitions +
-						     (size_t)b * g->width) * pixels, out.lanes);
+			bs_nufft_from_image(
+				n, n->work_grid,
+				image + ((size_t)c * n->stack.partitions + (size_t)b * g->width) *
+						pixels,
+				out.lanes);
 			bs_nufft_clock(n, BS_NUFFT_TRANSFORM, &t);
 			bs_nufft_interpolate(n, n->work_grid, 0, &out);
 			bs_nufft_clock(n, BS_NUFFT_GRID, &t);

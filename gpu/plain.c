@@ -135,8 +135,8 @@ static void crop_row(void *arg, int row, int member) /* rows of the image */
 	uint32_t z = (uint32_t)row / p->n[1];
 
 	(void)member;
-	memcpy(p->out + 2 * (size_t)row * p->n[0], p->data + ((size_t)z * p->grid[1] + y) * p->grid[0],
-	       (size_t)p->n[0] * 8);
+	memcpy(p->out + 2 * (size_t)row * p->n[0],
+	       p->data + ((size_t)z * p->grid[1] + y) * p->grid[0], (size_t)p->n[0] * 8);
 }
 
 void bs_plain_padded_apply(struct bs_plain_padded *p, const float *in, float *out)

@@ -33,8 +33,10 @@ static void place(float *q, const struct bs_q_spec *s, const float *image, const
 	for (int z = 1 - N[2]; z < N[2]; z++)
 		for (int y = 1 - N[1]; y < N[1]; y++) {
 			const int32_t n[3] = { 0, y, z };
-			size_t from = ((size_t)(z + (int)(M[2] / 2)) * M[1] + (size_t)(y + (int)(M[1] / 2))) *
-					      M[0] + M[0] / 2;
+			size_t from = ((size_t)(z + (int)(M[2] / 2)) * M[1] +
+				       (size_t)(y + (int)(M[1] / 2))) *
+					      M[0] +
+				      M[0] / 2;
 
 			memcpy(q + 2 * bs_q_index(s, n), image + 2 * from, (size_t)N[0] * 8);
 		}
@@ -44,8 +46,12 @@ static int by_exact(float *q, const struct bs_q_spec *s, const float *k, const f
 		    const float *phi, struct bs_team *team,
 		    void (*progress)(void *arg, double done), void *arg, struct bs_fail *why)
 {
-	struct bs_exact_spec e = { .dims = s->dims, .matrix = { 1, 1, 1 }, .coils = 1,
-				   .samples = s->samples, .states = 1, .basis = s->basis,
+	struct bs_exact_spec e = { .dims = s->dims,
+				   .matrix = { 1, 1, 1 },
+				   .coils = 1,
+				   .samples = s->samples,
+				   .states = 1,
+				   .basis = s->basis,
 				   .real_data = true };
 	struct bs_need need = { 0 };
 	struct bs_arena arena = { 0 };
@@ -99,8 +105,12 @@ static void mirror(float *q, const struct bs_q_spec *s)
 static int by_nufft(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
 		    const float *phi, struct bs_team *team, struct bs_fail *why)
 {
-	struct bs_nufft_spec f = { .dims = s->dims, .matrix = { 1, 1, 1 }, .coils = 1,
-				   .samples = s->samples, .states = 1, .accuracy = s->accuracy };
+	struct bs_nufft_spec f = { .dims = s->dims,
+				   .matrix = { 1, 1, 1 },
+				   .coils = 1,
+				   .samples = s->samples,
+				   .states = 1,
+				   .accuracy = s->accuracy };
 	struct bs_need need = { 0 };
 	struct bs_arena arena = { 0 };
 	struct bs_nufft *plan = NULL;
@@ -160,14 +170,16 @@ int bs_q_make(float *q, const struct bs_q_spec *s, const float *k, const float *
 	int rc;
 
 	if (bs_q_size(s) == 0 || s->samples == 0 || s->samples > UINT64_C(1) << 36)
-		return bs_fail(why, BS_ERR_CONFIG, "Q of %ux%ux%u voxels, %llu samples", s->matrix[0],
-			       s->matrix[1], s->matrix[2], (unsigned long long)s->samples);
+		return bs_fail(why, BS_ERR_CONFIG, "Q of %ux%ux%u voxels, %llu samples",
+			       s->matrix[0], s->matrix[1], s->matrix[2],
+			       (unsigned long long)s->samples);
 	phi = malloc(s->samples * 4);
 	if (phi == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "Q: %llu samples", (unsigned long long)s->samples);
+		return bs_fail(why, BS_ERR_NOMEM, "Q: %llu samples",
+			       (unsigned long long)s->samples);
 	basis_of(phi, s, k);
-	rc = s->sum == BS_SUM_NUFFT ? by_nufft(q, s, k, weight, phi, team, why) :
-				      by_exact(q, s, k, weight, phi, team, progress, arg, why);
+	rc = s->sum == BS_SUM_NUFFT ? by_nufft(q, s, k, weight, phi, team, why)
+				    : by_exact(q, s, k, weight, phi, team, progress, arg, why);
 	free(phi);
 	return rc;
 }

@@ -30,7 +30,7 @@ struct bs_q_spec {
 	uint64_t samples;
 	enum bs_basis basis;
 	enum bs_sum sum;
-	double accuracy;    /* nufft: 1e-2 .. 1e-6 */
+	double accuracy; /* nufft: 1e-2 .. 1e-6 */
 };
 
 /* Complex values of q; 0 when a size is out of range. */
@@ -39,8 +39,10 @@ uint64_t bs_q_size(const struct bs_q_spec *spec);
 /* Index of offset n (|n| < N on each axis, n[0] >= 0). */
 static inline uint64_t bs_q_index(const struct bs_q_spec *s, const int32_t n[3])
 {
-	uint64_t y = s->dims < 2 ? 0 : (uint64_t)(n[1] < 0 ? n[1] + 2 * (int32_t)s->matrix[1] : n[1]);
-	uint64_t z = s->dims < 3 ? 0 : (uint64_t)(n[2] < 0 ? n[2] + 2 * (int32_t)s->matrix[2] : n[2]);
+	uint64_t y =
+		s->dims < 2 ? 0 : (uint64_t)(n[1] < 0 ? n[1] + 2 * (int32_t)s->matrix[1] : n[1]);
+	uint64_t z =
+		s->dims < 3 ? 0 : (uint64_t)(n[2] < 0 ? n[2] + 2 * (int32_t)s->matrix[2] : n[2]);
 
 	return (z * (2u * s->matrix[1]) + y) * s->matrix[0] + (uint64_t)n[0];
 }

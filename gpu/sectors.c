@@ -109,7 +109,8 @@ static void key_samples(const struct bs_sectors *s, struct keyed *list, const fl
 
 		for (uint32_t a = s->spec.dims; a-- > 0;) {
 			float offset;
-			uint32_t c = locate((double)at[a], s->spec.grid[a], s->spec.window, &offset);
+			uint32_t c =
+				locate((double)at[a], s->spec.grid[a], s->spec.window, &offset);
 			uint32_t i = sector_of(s, a, c);
 
 			sector = sector * s->axis[a] + i;
@@ -154,15 +155,17 @@ static int check(const struct bs_sectors_spec *p, uint64_t samples, struct bs_fa
 {
 	if (p->dims < 1 || p->dims > 3 || !(p->window >= 1.0 && p->window <= 64.0) || p->run < 1 ||
 	    samples == 0 || samples > UINT32_MAX)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "%llu samples with a window of %g in sectors",
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "%llu samples with a window of %g in sectors",
 			       (unsigned long long)samples, p->window);
 	for (uint32_t a = 0; a < p->dims; a++) {
 		uint32_t least = p->side[a] + (uint32_t)ceil(p->window) - 1;
 
 		if (p->side[a] < 1 || least > 255 || p->grid[a] < least || p->grid[a] > 65536)
-			return bs_fail(why, BS_ERR_UNSUPPORTED,
-				       "grid of %u cells with sectors of %u: at least %u, at most 65,536",
-				       p->grid[a], p->side[a], least);
+			return bs_fail(
+				why, BS_ERR_UNSUPPORTED,
+				"grid of %u cells with sectors of %u: at least %u, at most 65,536",
+				p->grid[a], p->side[a], least);
 	}
 	if (bs_sectors_count(p) >= UINT64_C(1) << 31)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "a grid of %u x %u x %u cells in sectors",

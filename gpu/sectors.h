@@ -41,14 +41,14 @@ struct bs_sectors {
 	struct bs_sectors_spec spec;
 	uint32_t taps;
 	uint64_t samples;
-	uint32_t axis[3];       /* sectors an axis; 1 beyond dims */
-	uint32_t *start[3];     /* first cell of each sector, [axis + 1] */
-	uint32_t *order;        /* [sample] sample number in sorted order */
-	float *offset;          /* [dims][sample] first cell minus the window's lower end, [0, 1] */
-	uint32_t *cell;         /* [sample] first cell in its sector: x | y << 8 | z << 16 */
+	uint32_t axis[3];   /* sectors an axis; 1 beyond dims */
+	uint32_t *start[3]; /* first cell of each sector, [axis + 1] */
+	uint32_t *order;    /* [sample] sample number in sorted order */
+	float *offset;      /* [dims][sample] first cell minus the window's lower end, [0, 1] */
+	uint32_t *cell;     /* [sample] first cell in its sector: x | y << 8 | z << 16 */
 	struct bs_sector_task *task;
 	uint32_t tasks;
-	uint32_t *task_of;      /* [sectors + 1] first task of each sector */
+	uint32_t *task_of;                /* [sectors + 1] first task of each sector */
 	struct bs_sector_reach *reach[3]; /* [grid[a]] */
 	uint32_t sectors;
 };

@@ -60,7 +60,7 @@ struct bs_spread {
 	uint32_t rows, planes; /* taps in y and z; 1 beyond dims */
 	size_t row, plane;     /* floats from one to the next */
 	float *grid;
-	float *data;           /* [sample][floats]; in for spread, out for interpolate */
+	float *data; /* [sample][floats]; in for spread, out for interpolate */
 };
 
 typedef void (*bs_spread_fn)(const struct bs_spread *s);

@@ -48,14 +48,15 @@ static int shape(struct bs_toeplitz *t, const struct bs_toeplitz_spec *s, struct
 	if (s->dims != 2 && s->dims != 3)
 		return bs_fail(why, BS_ERR_CONFIG, "Toeplitz: %u dimensions (2 or 3)", s->dims);
 	if (s->coils == 0 || s->coils > BS_COILS_MAX)
-		return bs_fail(why, BS_ERR_CONFIG, "Toeplitz: %u coils (1 to %u)", s->coils, BS_COILS_MAX);
+		return bs_fail(why, BS_ERR_CONFIG, "Toeplitz: %u coils (1 to %u)", s->coils,
+			       BS_COILS_MAX);
 	for (uint32_t a = 0; a < 3; a++) {
-		t->grid[a] = a < s->dims && s->matrix[a] > 0 && s->matrix[a] <= BS_LINE_MAX / 2 ?
-				     bs_line_size(2 * s->matrix[a] - 1) :
-				     1;
+		t->grid[a] = a < s->dims && s->matrix[a] > 0 && s->matrix[a] <= BS_LINE_MAX / 2
+				     ? bs_line_size(2 * s->matrix[a] - 1)
+				     : 1;
 		if (a < s->dims ? t->grid[a] < 2 : s->matrix[a] != 1)
 			return bs_fail(why, BS_ERR_CONFIG, "Toeplitz: matrix %c is %u", "xyz"[a],
-				       s->matrix[a]);
+				       s -> matrix[a]);
 		if (round_up(s->matrix[a], t->lanes) > longest)
 			longest = (uint32_t)round_up(s->matrix[a], t->lanes);
 		if (t->grid[a] > longest)
@@ -73,7 +74,8 @@ static int shape(struct bs_toeplitz *t, const struct bs_toeplitz_spec *s, struct
 
 static size_t factor_floats(const struct bs_toeplitz *t)
 {
-	return bs_line_factors(t->grid[0]) + bs_line_factors(t->grid[1]) + bs_line_factors(t->grid[2]);
+	return bs_line_factors(t->grid[0]) + bs_line_factors(t->grid[1]) +
+	       bs_line_factors(t->grid[2]);
 }
 
 static size_t hybrid_floats(const struct bs_toeplitz *t)
@@ -108,8 +110,8 @@ int bs_toeplitz_need(const struct bs_toeplitz_spec *s, struct bs_need *need, str
 static int make_spectrum(struct bs_toeplitz *t, const float *q, struct bs_fail *why)
 {
 	const uint32_t *G = t->grid;
-	struct bs_q_spec qs = { .dims = t->s.dims, .matrix = { t->s.matrix[0], t->s.matrix[1],
-							       t->s.matrix[2] } };
+	struct bs_q_spec qs = { .dims = t->s.dims,
+				.matrix = { t->s.matrix[0], t->s.matrix[1], t->s.matrix[2] } };
 	size_t half = G[0] / 2 + 1;
 	size_t row = 2 * half;
 	double *grid = fftw_malloc((size_t)G[1] * G[2] * row * 8);
@@ -117,8 +119,8 @@ static int make_spectrum(struct bs_toeplitz *t, const float *q, struct bs_fail *
 	fftw_plan plan;
 
 	if (grid != NULL)
-		plan = fftw_plan_dft_c2r_3d((int)G[2], (int)G[1], (int)G[0], (fftw_complex *)grid, grid,
-					    FFTW_ESTIMATE);
+		plan = fftw_plan_dft_c2r_3d((int)G[2], (int)G[1], (int)G[0], (fftw_complex *)grid,
+					    grid, FFTW_ESTIMATE);
 	if (grid == NULL || plan == NULL) {
 		fftw_free(grid);
 		return bs_fail(why, BS_ERR_NOMEM, "spectrum of Q on %ux%ux%u", G[0], G[1], G[2]);
@@ -244,8 +246,8 @@ static void volume_in(void *arg, int y, int member)
 		size_t at = (size_t)y * N[0] + (size_t)b * t->lanes;
 
 		t->v->lines_in(&t->line[2], in + 2 * at,
-			       t->maps != NULL ? t->maps + 2 * (coil + at) : NULL, (size_t)N[0] * N[1],
-			       N[2], width_of(t, b),
+			       t->maps != NULL ? t->maps + 2 * (coil + at) : NULL,
+			       (size_t)N[0] * N[1], N[2], width_of(t, b),
 			       t->hybrid + ((size_t)y * t->blocks + b) * t->block_size, &w);
 	}
 }
@@ -284,7 +286,8 @@ static void volume_out(void *arg, int y, int member)
 	for (uint32_t b = 0; b < t->blocks; b++) {
 		size_t at = (size_t)y * N[0] + (size_t)b * t->lanes;
 
-		t->v->lines_out(&t->line[2], t->hybrid + ((size_t)y * t->blocks + b) * t->block_size,
+		t->v->lines_out(&t->line[2],
+				t->hybrid + ((size_t)y * t->blocks + b) * t->block_size,
 				out + 2 * at, t->maps != NULL ? t->maps + 2 * (coil + at) : NULL,
 				t->maps != NULL && t->coil > 0, (size_t)N[0] * N[1], N[2],
 				width_of(t, b), &w);
@@ -304,7 +307,8 @@ static void image_in(void *arg, int task, int member)
 
 	t->v->lines_in(&t->line[1], t->in + 2 * (at + (t->maps != NULL ? 0 : coil)),
 		       t->maps != NULL ? t->maps + 2 * (coil + at) : NULL, t->s.matrix[0],
-		       t->s.matrix[1], width_of(t, b), t->hybrid + (size_t)task * t->block_size, &w);
+		       t->s.matrix[1], width_of(t, b), t->hybrid + (size_t)task * t->block_size,
+		       &w);
 }
 
 /* Task: coil x square of padded lines. */
@@ -332,14 +336,16 @@ static void image_out(void *arg, int task, int member)
 	for (uint32_t c = first; c < last; c++) {
 		uint64_t coil = c * voxels_of(t);
 
-		t->v->lines_out(&t->line[1], t->hybrid + ((size_t)c * t->blocks + b) * t->block_size,
+		t->v->lines_out(&t->line[1],
+				t->hybrid + ((size_t)c * t->blocks + b) * t->block_size,
 				t->out + 2 * (at + (t->maps != NULL ? 0 : coil)),
 				t->maps != NULL ? t->maps + 2 * (coil + at) : NULL, c > first,
 				t->s.matrix[0], t->s.matrix[1], width_of(t, b), &w);
 	}
 }
 
-static void run(struct bs_toeplitz *t, uint32_t coils, const float *maps, const float *in, float *out)
+static void run(struct bs_toeplitz *t, uint32_t coils, const float *maps, const float *in,
+		float *out)
 {
 	t->in = in;
 	t->out = out;

@@ -45,8 +45,8 @@ int bs_toeplitz_plan(struct bs_toeplitz **plan, const struct bs_toeplitz_spec *s
 void bs_toeplitz_close(struct bs_toeplitz *plan);
 
 void bs_toeplitz_apply(struct bs_toeplitz *plan, uint32_t coils, const float *in, float *out);
-void bs_toeplitz_sense(struct bs_toeplitz *plan, uint32_t coils, const float *maps,
-		       const float *in, float *out);
+void bs_toeplitz_sense(struct bs_toeplitz *plan, uint32_t coils, const float *maps, const float *in,
+		       float *out);
 
 #ifdef __cplusplus
 }

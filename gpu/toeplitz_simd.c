@@ -68,8 +68,8 @@ static void lines_out(const struct bs_line *l, const float *from, float *image, 
 	}
 }
 
-static void middle_in(const struct bs_line *l, const float *from, size_t stride, uint32_t n, float *to,
-		      const struct bs_toeplitz_work *w)
+static void middle_in(const struct bs_line *l, const float *from, size_t stride, uint32_t n,
+		      float *to, const struct bs_toeplitz_work *w)
 {
 	uint32_t read = lines_read(l, n);
 	float *b = w->block[0];
@@ -81,8 +81,8 @@ static void middle_in(const struct bs_line *l, const float *from, size_t stride,
 	lines_forward(l, w->block[0], to, w->block[1], n, l->size);
 }
 
-static void middle_out(const struct bs_line *l, const float *from, float *to, size_t stride, uint32_t n,
-		       const struct bs_toeplitz_work *w)
+static void middle_out(const struct bs_line *l, const float *from, float *to, size_t stride,
+		       uint32_t n, const struct bs_toeplitz_work *w)
 {
 	lines_inverse(l, from, w->block[0], w->block[1], l->size, n);
 	for (uint32_t e = 0; e < n; e++)

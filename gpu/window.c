@@ -53,11 +53,13 @@ double bs_window_value(const struct bs_window_shape *w, double x)
 double bs_window_transform(const struct bs_window_shape *w, double v)
 {
 	static const double node[8] = { 0.0950125098376374402, 0.2816035507792589132,
-		0.4580167776572273863, 0.6178762444026437484, 0.7554044083550030339,
-		0.8656312023878317439, 0.9445750230732325761, 0.9894009349916499326 };
+					0.4580167776572273863, 0.6178762444026437484,
+					0.7554044083550030339, 0.8656312023878317439,
+					0.9445750230732325761, 0.9894009349916499326 };
 	static const double weight[8] = { 0.1894506104550684963, 0.1826034150449235889,
-		0.1691565193950025382, 0.1495959888165767321, 0.1246289712555338720,
-		0.0951585116824927848, 0.0622535239386478929, 0.0271524594117540949 };
+					  0.1691565193950025382, 0.1495959888165767321,
+					  0.1246289712555338720, 0.0951585116824927848,
+					  0.0622535239386478929, 0.0271524594117540949 };
 	const int panels = 16;
 	double h = w->width / 4.0 / panels; /* half a panel */
 	double sum = 0.0;
@@ -133,7 +135,8 @@ static void fit(const struct bs_window_shape *w, uint32_t tap, uint32_t coefs, d
 			double a = M_PI * (i + 0.5) / coefs;
 			double x = 0.5 * (cos(a) + 1.0) + tap - w->width / 2.0;
 
-			cheb[k] += bs_window_value(w, x) * cos(k * a) * (k == 0 ? 1.0 : 2.0) / coefs;
+			cheb[k] +=
+				bs_window_value(w, x) * cos(k * a) * (k == 0 ? 1.0 : 2.0) / coefs;
 		}
 		c[k] = 0.0;
 	}
@@ -217,7 +220,8 @@ uint32_t bs_window_smooth(double n)
 
 /* Nanoseconds for one coil, from measurements on one core of a 2025 server with AVX-512: only the
  * ratio of the terms matters, and only where two choices are close. */
-static double cost(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps, const uint32_t *grid)
+static double cost(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps,
+		   const uint32_t *grid)
 {
 	double coils = s->coils >= 8 ? 8.0 : s->coils;
 	double rows = dims == 1 ? 1.0 : dims == 2 ? taps : (double)taps * taps;
@@ -275,8 +279,8 @@ int bs_window_choose(const struct bs_nufft_spec *s, uint32_t dims, double *width
 
 	if (s->accuracy == 0.0) {
 		if (!(s->width >= BS_TAPS_MIN && s->width <= BS_TAPS_MAX))
-			return bs_fail(why, BS_ERR_CONFIG, "window width %g cells: %u to %u", s->width,
-				       BS_TAPS_MIN, BS_TAPS_MAX);
+			return bs_fail(why, BS_ERR_CONFIG, "window width %g cells: %u to %u",
+				       s->width, BS_TAPS_MIN, BS_TAPS_MAX);
 		if (!(s->oversampling >= 1.25 && s->oversampling <= 2.0))
 			return bs_fail(why, BS_ERR_CONFIG, "oversampling %g: 1.25 to 2",
 				       s->oversampling);
@@ -302,6 +306,7 @@ int bs_window_choose(const struct bs_nufft_spec *s, uint32_t dims, double *width
 	if (best == INFINITY)
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "accuracy %g is out of reach of this window up to width %u and "
-			       "oversampling 2", s->accuracy, BS_TAPS_MAX);
+			       "oversampling 2",
+			       s->accuracy, BS_TAPS_MAX);
 	return 0;
 }

@@ -226,6 +226,7 @@ static bool user_parameter(const char *element)
 static void end_user(struct reader *r)
 {
 	const char *element = r->name[r->depth - 1];
+	size_t len = strlen(r->user.value);
 	double d;
 
 	if (!r->user.named || r->user.name[0] == '\0') {
@@ -244,11 +245,10 @@ static void end_user(struct reader *r)
 	}
 	if (strcmp(r->user.name, "trajectory_units") != 0 || r->depth != 3)
 		return;
-	if (r->user.value_cut || strlen(r->user.value) >= sizeof(r->info->trajectory_unit))
+	if (r->user.value_cut || len >= sizeof(r->info->trajectory_unit))
 		refuse(r, "trajectory_units: no unit has so long a name", r->user.value);
 	else
-		(void)snprintf(r->info->trajectory_unit, sizeof(r->info->trajectory_unit), "%s",
-			       r->user.value);
+		memcpy(r->info->trajectory_unit, r->user.value, len + 1);
 }
 
 static void end_in_user(struct reader *r)

@@ -28,7 +28,8 @@
 #define BS_WIRE_VERSION 1u
 
 enum bs_wire_kind {
-	BS_WIRE_OPEN = 1,      /* char protocol[64], NUL-padded, "" = by the header; then the MRD XML header */
+	BS_WIRE_OPEN =
+		1, /* char protocol[64], NUL-padded, "" = by the header; then the MRD XML header */
 	BS_WIRE_ACQ = 2,       /* MRD acquisition: 340-byte header, trajectory, samples */
 	BS_WIRE_WAVEFORM = 3,  /* MRD waveform: counted and dropped */
 	BS_WIRE_CLOSE = 4,     /* u64 number of ACQ messages sent in this session */
@@ -44,18 +45,18 @@ struct bs_wire {
 	uint16_t kind;        /* enum bs_wire_kind */
 	uint64_t payload_len; /* bytes */
 	uint64_t session, seq;
-	int64_t time_ns;      /* the sender's clock, for its own use; echoed in ACK */
-	uint32_t crc;         /* CRC-32C over the envelope with this field 0, then the payload */
+	int64_t time_ns; /* the sender's clock, for its own use; echoed in ACK */
+	uint32_t crc;    /* CRC-32C over the envelope with this field 0, then the payload */
 };
 
 struct bs_wire_verdict {
-	int32_t code;    /* 0, or an enum bs_err */
+	int32_t code; /* 0, or an enum bs_err */
 	uint32_t window;
 	char text[384];
 };
 
 struct bs_wire_outcome {
-	int32_t code;    /* 0: every readout was used and every image left */
+	int32_t code; /* 0: every readout was used and every image left */
 	uint64_t acquisitions, images, gaps, duplicates, rejected, late;
 	char text[384];
 };

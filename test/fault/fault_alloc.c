@@ -13,18 +13,18 @@
 #define WARM   20u
 
 #define SPOKES                                                                                     \
-	"matrix = [32, 32]; coils = 2; samples = 64; readouts = 32; silence_ms = 2000.0;\n"         \
+	"matrix = [32, 32]; coils = 2; samples = 64; readouts = 32; silence_ms = 2000.0;\n"        \
 	"    trajectory: { type = \"radial2d\"; };"
 /* Every host method; ls by both sums and both preconditioners. */
-#define PROTOCOLS                                                                                  \
-	"protocols = ( { name = \"cart\"; method = \"cartesian\"; matrix = [32, 32];\n"              \
+#define PROTOCOLS                                                                                      \
+	"protocols = ( { name = \"cart\"; method = \"cartesian\"; matrix = [32, 32];\n"                \
 	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32; silence_ms = 2000.0; },\n" \
-	"  { name = \"noop\"; method = \"noop\"; " SPOKES " },\n"                                     \
-	"  { name = \"gridding\"; method = \"gridding\"; " SPOKES " },\n"                             \
-	"  { name = \"ls_exact\"; method = \"ls\"; " SPOKES "\n"                                      \
-	"    ls: { lambda = 0.01; iterations = 3; fhd = \"exact\"; q = \"exact\";\n"                 \
-	"      preconditioner = \"circulant\"; }; },\n"                                               \
-	"  { name = \"ls_nufft\"; method = \"ls\"; " SPOKES "\n"                                      \
+	"  { name = \"noop\"; method = \"noop\"; " SPOKES " },\n"                                      \
+	"  { name = \"gridding\"; method = \"gridding\"; " SPOKES " },\n"                              \
+	"  { name = \"ls_exact\"; method = \"ls\"; " SPOKES "\n"                                       \
+	"    ls: { lambda = 0.01; iterations = 3; fhd = \"exact\"; q = \"exact\";\n"                   \
+	"      preconditioner = \"circulant\"; }; },\n"                                                \
+	"  { name = \"ls_nufft\"; method = \"ls\"; " SPOKES "\n"                                       \
 	"    ls: { lambda = 0.01; iterations = 3; preconditioner = \"jacobi\"; }; } );\n"
 
 #if defined(__has_feature)

@@ -46,7 +46,8 @@ static bool read_scan(struct scan *s, const char *folder)
 	n = bs_recording_count(r);
 	for (uint32_t i = 0; i < n; i++) {
 		if (bs_recording_read(r, i, &a, &why) != 0 || a.head.active_channels != COILS ||
-		    a.head.trajectory_dimensions != 3 || (i > 0 && a.head.number_of_samples != each)) {
+		    a.head.trajectory_dimensions != 3 ||
+		    (i > 0 && a.head.number_of_samples != each)) {
 			CHECK(0, "readout %u: %s", i, why.text);
 			return false;
 		}
@@ -58,7 +59,8 @@ static bool read_scan(struct scan *s, const char *folder)
 		}
 		memcpy(s->k + i * each * 3, a.traj, each * 12);
 		for (uint32_t c = 0; c < COILS; c++)
-			memcpy(s->data + 2 * (c * s->samples + i * each), a.data + 2 * c * each, each * 8);
+			memcpy(s->data + 2 * (c * s->samples + i * each), a.data + 2 * c * each,
+			       each * 8);
 	}
 	return bs_recording_close(r, &why) == 0;
 }
@@ -79,8 +81,12 @@ static bool read_cfl(struct bs_cfl *c, const char *folder, const char *name, siz
 
 static struct bs_exact_spec exact_spec(const struct scan *s)
 {
-	return (struct bs_exact_spec){ .dims = 3, .matrix = { X, Y, Z }, .coils = COILS,
-				       .samples = s->samples, .states = 1, .forward = true };
+	return (struct bs_exact_spec){ .dims = 3,
+				       .matrix = { X, Y, Z },
+				       .coils = COILS,
+				       .samples = s->samples,
+				       .states = 1,
+				       .forward = true };
 }
 
 /* F^H d of all coils by the direct sum, and ||F S_c x - d_c|| / ||d|| of an image, if given. */
@@ -92,7 +98,8 @@ static void exact(const struct scan *s, float *fhd, const float *x, double *resi
 	struct bs_exact *plan = NULL;
 	struct bs_fail why = { 0 };
 
-	if (bs_exact_need(&spec, &need, &why) != 0 || bs_arena_open(&arena, need.total_bytes, &why) != 0 ||
+	if (bs_exact_need(&spec, &need, &why) != 0 ||
+	    bs_arena_open(&arena, need.total_bytes, &why) != 0 ||
 	    bs_exact_plan(&plan, &spec, s->k, NULL, &arena, team, &why) != 0) {
 		CHECK(0, "exact sums: %s", why.text);
 		return;
@@ -121,14 +128,19 @@ static void exact(const struct scan *s, float *fhd, const float *x, double *resi
 
 static void nufft(const struct scan *s, float *fhd)
 {
-	struct bs_nufft_spec spec = { .dims = 3, .matrix = { X, Y, Z }, .coils = COILS,
-				      .samples = s->samples, .states = 1, .accuracy = 1e-5 };
+	struct bs_nufft_spec spec = { .dims = 3,
+				      .matrix = { X, Y, Z },
+				      .coils = COILS,
+				      .samples = s->samples,
+				      .states = 1,
+				      .accuracy = 1e-5 };
 	struct bs_need need = { 0 };
 	struct bs_arena arena;
 	struct bs_nufft *plan = NULL;
 	struct bs_fail why = { 0 };
 
-	if (bs_nufft_need(&spec, &need, &why) != 0 || bs_arena_open(&arena, need.total_bytes, &why) != 0 ||
+	if (bs_nufft_need(&spec, &need, &why) != 0 ||
+	    bs_arena_open(&arena, need.total_bytes, &why) != 0 ||
 	    bs_nufft_plan(&plan, &spec, s->k, NULL, &arena, team, "", &why) != 0) {
 		CHECK(0, "NUFFT: %s", why.text);
 		return;

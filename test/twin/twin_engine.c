@@ -127,7 +127,8 @@ static void compare(const char *name, const struct bs_protocol *p, uint32_t rows
 		rc = open_engine(&h, host, p, &tables, &why);
 	if (rc == 0)
 		rc = open_engine(&c, cuda, p, &tables, &why);
-	CHECK(rc == 0, "%s: both engines armed%s%s", name, rc != 0 ? ": " : "", rc != 0 ? why.text : "");
+	CHECK(rc == 0, "%s: both engines armed%s%s", name, rc != 0 ? ": " : "",
+	      rc != 0 ? why.text : "");
 	if (rc == 0) {
 		rc = image_of(&h, p, rows, 1, UINT32_MAX, data, a);
 		allocations = 0;
@@ -200,7 +201,8 @@ static void all(void)
 	p.traj.interleaves = 8;
 	p.readouts = 96;
 	p.samples = 300;
-	compare("gridding stack", &p, p.readouts, &bs_engine_gridding_host, &bs_engine_gridding_cuda);
+	compare("gridding stack", &p, p.readouts, &bs_engine_gridding_host,
+		&bs_engine_gridding_cuda);
 	p = protocol(BS_METHOD_CARTESIAN, 2, BS_TRAJ_CARTESIAN);
 	p.encoded[0] = 96;
 	p.encoded[1] = 54;

@@ -34,8 +34,8 @@ struct fixture {
 	const struct trial *t;
 	struct bs_nufft_spec spec;
 	uint64_t voxels;
-	float *k, *weight, *data, *image;   /* inputs of both directions */
-	float *out_image, *out_data;        /* CUDA's */
+	float *k, *weight, *data, *image; /* inputs of both directions */
+	float *out_image, *out_data;      /* CUDA's */
 	float *dev_data, *dev_image;
 	struct bs_devmem mem;
 	struct bs_nufft_cuda *cuda;
@@ -65,7 +65,8 @@ static float *path_of(const struct trial *t)
 		double r = (double)(m % 128) / 128.0 - 0.5;
 		double a = 2.399963229728653 * (double)(m / 128);
 		double z = t->dims == 3 ? 2.0 * fmod(0.618034 * (double)(m / 128), 1.0) - 1.0 : 0.0;
-		double d[3] = { r * cos(a) * sqrt(1.0 - z * z), r * sin(a) * sqrt(1.0 - z * z), r * z };
+		double d[3] = { r * cos(a) * sqrt(1.0 - z * z), r * sin(a) * sqrt(1.0 - z * z),
+				r * z };
 
 		if (t->path == STACK) { /* the same plane at every kz */
 			uint64_t each = t->samples / t->matrix[2];
@@ -77,7 +78,8 @@ static float *path_of(const struct trial *t)
 			d[2] = ((double)(m / each) - t->matrix[2] / 2) / t->matrix[2];
 		}
 		for (uint32_t i = 0; i < t->dims; i++)
-			k[m * t->dims + i] = inside(t->path == RANDOM ? check_uniform(&seed) : d[i]);
+			k[m * t->dims + i] =
+				inside(t->path == RANDOM ? check_uniform(&seed) : d[i]);
 	}
 	return k;
 }
@@ -102,8 +104,12 @@ static int prepare(struct fixture *f, const struct trial *t, struct bs_fail *why
 
 	memset(f, 0, sizeof(*f));
 	f->t = t;
-	f->spec = (struct bs_nufft_spec){ .dims = t->dims, .coils = t->coils, .samples = t->samples,
-					  .chunk = t->chunk, .states = 2, .accuracy = t->accuracy };
+	f->spec = (struct bs_nufft_spec){ .dims = t->dims,
+					  .coils = t->coils,
+					  .samples = t->samples,
+					  .chunk = t->chunk,
+					  .states = 2,
+					  .accuracy = t->accuracy };
 	memcpy(f->spec.matrix, t->matrix, sizeof(t->matrix));
 	f->voxels = v = (uint64_t)t->matrix[0] * t->matrix[1] * t->matrix[2];
 	f->k = path_of(t);
@@ -248,8 +254,8 @@ static void against_host(struct fixture *f)
 	double a = check_rel(f->out_image, image, 2 * f->voxels * t->coils);
 	double b = check_rel(f->out_data, data, 2 * t->samples * t->coils);
 
-	CHECK(a <= bound && b <= bound, "%s: twins differ by %.1e adjoint, %.1e forward; at most %.0e",
-	      t->name, a, b, bound);
+	CHECK(a <= bound && b <= bound,
+	      "%s: twins differ by %.1e adjoint, %.1e forward; at most %.0e", t->name, a, b, bound);
 	bs_nufft_close(host);
 	bs_arena_close(&arena);
 	free(image);
@@ -269,14 +275,16 @@ static void incremental(struct fixture *f)
 
 	for (uint64_t i = 0; ok && i < 7; i++) {
 		uint64_t first = (i * 3 + 2) % 7 * size;
-		uint64_t count = first >= t->samples ? 0 : t->samples - first < size ? t->samples - first
-										      : size;
+		uint64_t count = first >= t->samples         ? 0
+				 : t->samples - first < size ? t->samples - first
+							     : size;
 		float *to = bs_nufft_cuda_samples(f->cuda, 1);
 
 		if (count == 0)
 			continue;
-		ok = cudaMemcpy2D(to + 2 * first, t->samples * 8, f->data + 2 * first, t->samples * 8,
-				  count * 8, t->coils, cudaMemcpyHostToDevice) == cudaSuccess &&
+		ok = cudaMemcpy2D(to + 2 * first, t->samples * 8, f->data + 2 * first,
+				  t->samples * 8, count * 8, t->coils,
+				  cudaMemcpyHostToDevice) == cudaSuccess &&
 		     bs_nufft_cuda_arrived(f->cuda, 1, first, count, NULL, &why) == 0;
 	}
 	ok = ok && bs_nufft_cuda_settle(f->cuda, 1, NULL, &why) == 0 &&
@@ -303,8 +311,9 @@ static void try(const struct trial *t, bool pieces)
 		bs_nufft_cuda_info(f.cuda, &info);
 		CHECK(a <= bound && b <= bound,
 		      "%s (%u coils, %s, width %g, grid %u x %u x %u): adjoint %.1e, forward %.1e from "
-		      "the direct sum; at most %.0e", t->name, t->coils, info.route, info.width,
-		      info.grid[0], info.grid[1], info.grid[2], a, b, bound);
+		      "the direct sum; at most %.0e",
+		      t->name, t->coils, info.route, info.width, info.grid[0], info.grid[1],
+		      info.grid[2], a, b, bound);
 		CHECK((t->path == STACK) == (strcmp(info.route, "stack") == 0), "%s: its route",
 		      t->name);
 		against_host(&f);
@@ -335,8 +344,9 @@ static void repeat(const struct trial *t)
 
 	if (prepare(&f, t, &why) == 0)
 		for (int i = 0; i < 100; i++) {
-			uint64_t h = adjoint(&f, f.out_image) ? hash(f.out_image, 2 * f.voxels * t->coils)
-							      : (uint64_t)i;
+			uint64_t h = adjoint(&f, f.out_image)
+					     ? hash(f.out_image, 2 * f.voxels * t->coils)
+					     : (uint64_t)i;
 
 			first = i == 0 ? h : first;
 			same += h == first;
@@ -360,7 +370,14 @@ static void all(void)
 		{ "3D one coil 1e-6", RADIAL, 3, { 32, 32, 32 }, 1, 30000, 0, 1e-6 },
 		{ "3D stack 1e-3", STACK, 3, { 48, 40, 12 }, 3, 12000, 3000, 1e-3 },
 		{ "3D stack 1e-6", STACK, 3, { 40, 40, 22 }, 2, 22000, 0, 1e-6 },
-		{ "3D many samples, eight coils 1e-3", RADIAL, 3, { 32, 32, 32 }, 8, 500000, 60000, 1e-3 },
+		{ "3D many samples, eight coils 1e-3",
+		  RADIAL,
+		  3,
+		  { 32, 32, 32 },
+		  8,
+		  500000,
+		  60000,
+		  1e-3 },
 	};
 	const size_t n = sizeof(trials) / sizeof(trials[0]);
 

@@ -64,11 +64,12 @@ static void one(const struct bs_cart_spec *s, int members, uint64_t seed)
 	for (int round = 0; round < 2; round++) {
 		bs_cart_begin(plan, s->states - 1);
 		for (size_t i = 0; i < lines; i++) {
-			size_t l = round ? lines - 1 - i : i; /* the order of arrival must not matter */
+			size_t l = round ? lines - 1 - i
+					 : i; /* the order of arrival must not matter */
 
 			if (sent[l])
-				bs_cart_add(plan, s->states - 1, (uint32_t)l, data + 2 * l * per_line,
-					    s->samples);
+				bs_cart_add(plan, s->states - 1, (uint32_t)l,
+					    data + 2 * l * per_line, s->samples);
 		}
 		bs_cart_finish(plan, s->states - 1, round ? again : image);
 	}
@@ -83,9 +84,9 @@ static void one(const struct bs_cart_spec *s, int members, uint64_t seed)
 		}
 		double complex want =
 			direct(s, data + 2 * (size_t)(s->coils - 1) * s->samples, sent, n);
-		const float *got = image + 2 * ((s->coils - 1) * voxels +
-						((size_t)v[2] * s->matrix[1] + v[1]) * s->matrix[0] +
-						v[0]);
+		const float *got =
+			image + 2 * ((s->coils - 1) * voxels +
+				     ((size_t)v[2] * s->matrix[1] + v[1]) * s->matrix[0] + v[0]);
 
 		worst = fmax(worst, cabs(got[0] + I * (double)got[1] - want));
 		peak = fmax(peak, cabs(want));

@@ -30,7 +30,8 @@ static size_t expect(enum bs_combine how, bool cx)
 			if (how == BS_COMBINE_NONE)
 				sum = at(in, c, v);
 			for (uint32_t k = 0; how != BS_COMBINE_NONE && k < COILS; k++) {
-				double complex m = how == BS_COMBINE_RSS ? at(in, k, v) : at(maps, k, v);
+				double complex m =
+					how == BS_COMBINE_RSS ? at(in, k, v) : at(maps, k, v);
 
 				sum += conj(m) * at(in, k, v);
 				power += creal(m * conj(m));
@@ -65,12 +66,12 @@ int main(void)
 				size_t n = expect((enum bs_combine)how, o == BS_OUTPUT_COMPLEX);
 				double e;
 
-				bs_combine(team, (enum bs_combine)how, (enum bs_output)o, COILS, VOXELS, in,
-					   maps, out);
+				bs_combine(team, (enum bs_combine)how, (enum bs_output)o, COILS,
+					   VOXELS, in, maps, out);
 				e = check_rel(out, want, n);
 				/* a few roundings of 6e-8 a voxel; cancellation in sense's sum */
-				CHECK(e <= 1e-6, "%s, output %d, %d threads: error %.1e", names[how], o,
-				      members, e);
+				CHECK(e <= 1e-6, "%s, output %d, %d threads: error %.1e",
+				      names[how], o, members, e);
 			}
 		bs_team_close(team);
 	}

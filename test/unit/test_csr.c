@@ -81,7 +81,8 @@ static void products(bool is_complex)
 	float *diagonal = malloc(COLS * 4);
 	double e;
 
-	CHECK(bs_csr_open(&m, ROWS, COLS, entries_of(), is_complex, &why) == 0, "open %s", why.text);
+	CHECK(bs_csr_open(&m, ROWS, COLS, entries_of(), is_complex, &why) == 0, "open %s",
+	      why.text);
 	fill(&m);
 	CHECK(bs_csr_seal(&m, &why) == 0, "seal %s", why.text);
 	for (size_t i = 0; i < 2 * COLS; i++)
@@ -173,7 +174,8 @@ int main(void)
 	refused(NAN_VALUE, "a NaN");
 	refused(BACKWARDS, "a row that ends before it starts");
 	refused(TOTAL, "a wrong sum of entries");
-	CHECK(bs_csr_open(&m, 0, 5, 1, false, &why) == BS_ERR_FORMAT, "no rows refused: %s", why.text);
+	CHECK(bs_csr_open(&m, 0, 5, 1, false, &why) == BS_ERR_FORMAT, "no rows refused: %s",
+	      why.text);
 	CHECK(bs_csr_open(&m, UINT64_C(1) << 32, 5, 1, false, &why) == BS_ERR_FORMAT,
 	      "2^32 rows refused: %s", why.text);
 	return check_done();

@@ -10,7 +10,8 @@
 static struct bs_fail why;
 static struct bs_team *team;
 
-static struct bs_protocol protocol(uint32_t dims, enum bs_density density, enum bs_normalize normalize)
+static struct bs_protocol protocol(uint32_t dims, enum bs_density density,
+				   enum bs_normalize normalize)
 {
 	struct bs_protocol p = { .name = "test",
 				 .dims = dims,
@@ -64,8 +65,8 @@ static void ramp(void)
 	for (int m = 0; m < 64 * 60; m++)
 		area += w[m];
 	/* the disc of k-space; its edge is half a step (1/128) uncertain */
-	CHECK(fabs(area - PI / 4) < PI * 0.5 / 64, "ramp: the weights add up to %.4f, pi/4 = %.4f", area,
-	      PI / 4);
+	CHECK(fabs(area - PI / 4) < PI * 0.5 / 64, "ramp: the weights add up to %.4f, pi/4 = %.4f",
+	      area, PI / 4);
 	p.normalize = BS_NORMALIZE_NONE;
 	CHECK(bs_density(w, &p, &t, NULL, team, &why) == 0, "ramp, no normalization");
 	double worst = 0;
@@ -103,8 +104,8 @@ static void pipe(void)
 	left /= N * N;
 	right /= N * N / 2;
 	/* The kernel reaches over the seam and the table's ends: a few per cent of the mean remain. */
-	CHECK(fabs(2 * left / right - 1) < 0.05, "pipe: a doubled sample weighs %.4f of a single one",
-	      left / right);
+	CHECK(fabs(2 * left / right - 1) < 0.05,
+	      "pipe: a doubled sample weighs %.4f of a single one", left / right);
 	CHECK(fabs(center_of_ones(w, &p, &t) - 1) < 1e-6, "pipe is normalized");
 	free(w);
 	bs_traj_close(&t);
@@ -127,11 +128,13 @@ static void file_and_none(void)
 	p.density = BS_DENSITY_RAMP;
 	p.normalize = BS_NORMALIZE_NONE;
 	CHECK(bs_density(w, &p, &t, NULL, team, &why) == 0, "ramp in 3D");
-	CHECK(fabs(w[5] - (0.15 * 0.15 + 0.16 * 0.16 + 0.17 * 0.17)) < 1e-7, "ramp in 3D is k squared");
+	CHECK(fabs(w[5] - (0.15 * 0.15 + 0.16 * 0.16 + 0.17 * 0.17)) < 1e-7,
+	      "ramp in 3D is k squared");
 	for (int i = 0; i < 6; i++)
 		t.k[3 * i + 2] = (float)(i - 3) / 16.0f;
 	CHECK(bs_density(w, &p, &t, NULL, team, &why) == 0, "ramp of a stack");
-	CHECK(fabs(w[5] - hypot(0.15, 0.16)) < 1e-7, "planes on the grid: |k| in the plane, %g", w[5]);
+	CHECK(fabs(w[5] - hypot(0.15, 0.16)) < 1e-7, "planes on the grid: |k| in the plane, %g",
+	      w[5]);
 	bs_traj_close(&t);
 }
 

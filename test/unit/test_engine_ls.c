@@ -24,8 +24,12 @@ static struct bs_traj traj = { .dims = 2, .samples = SAMPLES, .readouts = READOU
 
 static void simulate(void)
 {
-	struct bs_exact_spec s = { .dims = 2, .matrix = { N, N, 1 }, .coils = COILS, .samples = M,
-				   .forward = true, .twice = true };
+	struct bs_exact_spec s = { .dims = 2,
+				   .matrix = { N, N, 1 },
+				   .coils = COILS,
+				   .samples = M,
+				   .forward = true,
+				   .twice = true };
 	struct bs_need need = { 0 };
 	struct bs_arena arena;
 	struct bs_exact *plan = NULL;
@@ -64,11 +68,23 @@ static void simulate(void)
 
 static struct bs_protocol protocol(enum bs_method method, enum bs_sum sum)
 {
-	struct bs_protocol p = { .method = method, .backend = BS_BACKEND_HOST, .dims = 2, .matrix = { N, N, 1 }, .coils = COILS,
-				 .samples = SAMPLES, .readouts = READOUTS, .slices = 2, .contrasts = 1,
-				 .accuracy = 1e-5, .density = BS_DENSITY_NONE,
-				 .combine = BS_COMBINE_NONE, .output = BS_OUTPUT_COMPLEX,
-				 .lambda = 1e-7, .iterations = 150, .tolerance = 1e-6, .fhd = sum,
+	struct bs_protocol p = { .method = method,
+				 .backend = BS_BACKEND_HOST,
+				 .dims = 2,
+				 .matrix = { N, N, 1 },
+				 .coils = COILS,
+				 .samples = SAMPLES,
+				 .readouts = READOUTS,
+				 .slices = 2,
+				 .contrasts = 1,
+				 .accuracy = 1e-5,
+				 .density = BS_DENSITY_NONE,
+				 .combine = BS_COMBINE_NONE,
+				 .output = BS_OUTPUT_COMPLEX,
+				 .lambda = 1e-7,
+				 .iterations = 150,
+				 .tolerance = 1e-6,
+				 .fhd = sum,
 				 .q = sum };
 
 	(void)strcpy(p.name, "test");
@@ -100,9 +116,9 @@ static bool arm(struct armed *a, const struct bs_protocol *p, int members)
 
 		rc = a->engine->arm(&a->self, p, &tables, &env, &why);
 	}
-	CHECK(rc == 0 && a->arena.used == need.total_bytes, "%s: arm takes what need states: %llu of %llu %s",
-	      a->engine->name, (unsigned long long)a->arena.used, (unsigned long long)need.total_bytes,
-	      why.text);
+	CHECK(rc == 0 && a->arena.used == need.total_bytes,
+	      "%s: arm takes what need states: %llu of %llu %s", a->engine->name,
+	      (unsigned long long)a->arena.used, (unsigned long long)need.total_bytes, why.text);
 	a->arena.sealed = true;
 	return rc == 0;
 }
@@ -146,11 +162,13 @@ static void back_to_x(enum bs_method method, enum bs_sum sum, enum bs_precond pr
 		for (uint32_t c = 0; c < channels && members == 1; c++) {
 			double e = check_rel(first + 2 * (size_t)c * N * N, x, (size_t)N * N * 2);
 
-			CHECK(e <= bound, "%s, %s, preconditioner %d: %.1e of the image, %u iterations",
-			      a.engine->name, sum == BS_SUM_EXACT ? "exact" : "NUFFT", (int)precond, e,
-			      report.iterations);
+			CHECK(e <= bound,
+			      "%s, %s, preconditioner %d: %.1e of the image, %u iterations",
+			      a.engine->name, sum == BS_SUM_EXACT ? "exact" : "NUFFT", (int)precond,
+			      e, report.iterations);
 		}
-		CHECK(report.residual <= 1e-6 && !report.deadline_stop, "residual %.1e", report.residual);
+		CHECK(report.residual <= 1e-6 && !report.deadline_stop, "residual %.1e",
+		      report.residual);
 		(void)a.engine->finish(a.self, 1, INT64_MAX, image, &report);
 		CHECK(memcmp(first, image, values * 4) == 0,
 		      "a second frame, readouts out of order, %d threads: the same bits", members);
@@ -191,8 +209,8 @@ static void late_and_missing(void)
 	(void)a.engine->finish(a.self, 1, bs_now_ns() - 1, image, &report);
 	CHECK(report.deadline_stop && report.iterations == 1 && report.residual < 1.0 &&
 		      report.residual > 1e-6,
-	      "a deadline already past: %u iteration, residual %.2f, and it is said", report.iterations,
-	      report.residual);
+	      "a deadline already past: %u iteration, residual %.2f, and it is said",
+	      report.iterations, report.residual);
 	disarm(&a);
 }
 

@@ -52,7 +52,8 @@ static double angle_of(const struct bs_exact_spec *s, uint32_t m, const int n[3]
 }
 
 /* The definition in exact.h, word for word. sign +1: adjoint of d into image; -1: forward. */
-static void plain(const struct bs_exact_spec *s, int sign, const float *in, const float *w, double *out)
+static void plain(const struct bs_exact_spec *s, int sign, const float *in, const float *w,
+		  double *out)
 {
 	const uint32_t *N = s->matrix;
 	size_t voxels = (size_t)N[0] * N[1] * N[2];
@@ -60,12 +61,14 @@ static void plain(const struct bs_exact_spec *s, int sign, const float *in, cons
 
 	memset(out, 0, s->coils * (sign > 0 ? voxels : s->samples) * 16);
 	for (size_t v = 0; v < voxels; v++) {
-		int n[3] = { (int)(v % N[0]) - (int)(N[0] / 2), (int)(v / N[0] % N[1]) - (int)(N[1] / 2),
+		int n[3] = { (int)(v % N[0]) - (int)(N[0] / 2),
+			     (int)(v / N[0] % N[1]) - (int)(N[1] / 2),
 			     (int)(v / N[0] / N[1]) - (int)(N[2] / 2) };
 
 		for (uint32_t m = 0; m < s->samples; m++) {
 			double t = sign * angle_of(s, m, n);
-			double amplitude = phi_of(s, m) * (sign > 0 && w != NULL ? (double)w[m] : 1.0);
+			double amplitude =
+				phi_of(s, m) * (sign > 0 && w != NULL ? (double)w[m] : 1.0);
 			double c = amplitude * cos(t);
 			double q = amplitude * sin(t);
 
@@ -112,8 +115,9 @@ static int open_plan(struct bench *b, const struct bs_exact_spec *s, const float
 		rc = bs_team_open(&b->team, members, &why);
 	if (rc == 0)
 		rc = bs_exact_plan(&b->plan, s, k, w, &b->arena, b->team, &why);
-	CHECK(rc == 0 && b->arena.used == need.total_bytes, "plan takes what need states: %llu of %llu %s",
-	      (unsigned long long)b->arena.used, (unsigned long long)need.total_bytes, why.text);
+	CHECK(rc == 0 && b->arena.used == need.total_bytes,
+	      "plan takes what need states: %llu of %llu %s", (unsigned long long)b->arena.used,
+	      (unsigned long long)need.total_bytes, why.text);
 	return rc;
 }
 
@@ -156,8 +160,9 @@ static void against_plain(struct bs_exact_spec s)
 	bs_exact_finish_double(b.plan, 0, out);
 	plain(&s, 1, data, weight, truth);
 	e = rel(out, truth, values);
-	CHECK(e <= bound, "%s adjoint %ux%ux%u, %u coils, basis %d%s: %.2e <= %.0e", how, s.matrix[0],
-	      s.matrix[1], s.matrix[2], s.coils, (int)s.basis, s.real_data ? ", real data" : "", e, bound);
+	CHECK(e <= bound, "%s adjoint %ux%ux%u, %u coils, basis %d%s: %.2e <= %.0e", how,
+	      s.matrix[0], s.matrix[1], s.matrix[2], s.coils, (int)s.basis,
+	      s.real_data ? ", real data" : "", e, bound);
 	for (size_t i = 0; i < values; i++)
 		out[i] = (double)image[i];
 	e = rel(out, truth, values);
@@ -184,8 +189,12 @@ static void against_plain(struct bs_exact_spec s)
 /* Chunks in any order, any number of threads, missing samples: the same bits. */
 static void incremental(void)
 {
-	struct bs_exact_spec s = { .dims = 2, .matrix = { 20, 17, 1 }, .coils = 2, .samples = SAMPLES,
-				   .chunk = 200, .states = 2 };
+	struct bs_exact_spec s = { .dims = 2,
+				   .matrix = { 20, 17, 1 },
+				   .coils = 2,
+				   .samples = SAMPLES,
+				   .chunk = 200,
+				   .states = 2 };
 	size_t values = (size_t)s.coils * s.matrix[0] * s.matrix[1] * 2;
 	float *data = malloc(s.coils * s.samples * 8);
 	float *want = malloc(values * 4);
@@ -208,12 +217,13 @@ static void incremental(void)
 			uint32_t readout = (i * 7 + (uint32_t)members) % (SAMPLES / 100);
 
 			if (readout != 9)
-				bs_exact_add(b.plan, 1, readout * 100, 100, data + (size_t)readout * 200,
-					     s.samples);
+				bs_exact_add(b.plan, 1, readout * 100, 100,
+					     data + (size_t)readout * 200, s.samples);
 		}
 		bs_exact_finish(b.plan, 1, got);
 		CHECK(memcmp(got, want, values * 4) == 0,
-		      "readouts out of order, one missing, %d threads: the adjoint's bits", members);
+		      "readouts out of order, one missing, %d threads: the adjoint's bits",
+		      members);
 		close_plan(&b);
 	}
 	free(data);
@@ -247,7 +257,8 @@ static void q_by_definition(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, e
 
 				for (uint32_t m = 0; m < SAMPLES; m++) {
 					double t = angle_of(&phis, m, n);
-					double a = (double)weight[m] * phi_of(&phis, m) * phi_of(&phis, m);
+					double a = (double)weight[m] * phi_of(&phis, m) *
+						   phi_of(&phis, m);
 
 					re += a * cos(t);
 					im += a * sin(t);
@@ -289,7 +300,8 @@ static bool read_parboil(struct parboil *p, const char *folder, const char *set,
 	int32_t count[2];
 	size_t floats;
 
-	(void)snprintf(stem, sizeof(stem), "%s/parboil_mriq/%s/%u_%u_%u_dataset", folder, set, n, n, n);
+	(void)snprintf(stem, sizeof(stem), "%s/parboil_mriq/%s/%u_%u_%u_dataset", folder, set, n, n,
+		       n);
 	(void)snprintf(path, sizeof(path), "%s.bin", stem);
 	if (!read_part(path, 0, sizes, 2)) {
 		SKIP("parboil: no %s", path);
@@ -318,7 +330,10 @@ static bool read_parboil(struct parboil *p, const char *folder, const char *set,
 /* The sums at all grid points, by the operator under test. */
 static void sum_parboil(const struct parboil *p, float *image)
 {
-	struct bs_exact_spec s = { .dims = 3, .matrix = { p->n, p->n, p->n }, .coils = 1, .states = 1,
+	struct bs_exact_spec s = { .dims = 3,
+				   .matrix = { p->n, p->n, p->n },
+				   .coils = 1,
+				   .states = 1,
 				   .samples = p->samples };
 	const float *end = p->in + 5 * (size_t)p->samples + 3 * (size_t)p->voxels;
 	float *pk = malloc((size_t)p->samples * 12);
@@ -338,7 +353,8 @@ static void sum_parboil(const struct parboil *p, float *image)
 	(void)bs_exact_need(&s, &need, NULL);
 	(void)bs_arena_open(&b.arena, need.total_bytes, NULL);
 	(void)bs_team_open(&b.team, 2, NULL);
-	CHECK(bs_exact_plan(&b.plan, &s, pk, NULL, &b.arena, b.team, &why) == 0, "plan %s", why.text);
+	CHECK(bs_exact_plan(&b.plan, &s, pk, NULL, &b.arena, b.team, &why) == 0, "plan %s",
+	      why.text);
 	bs_exact_adjoint(b.plan, d, image);
 	close_plan(&b);
 	free(pk);
@@ -382,11 +398,23 @@ int main(void)
 {
 	const struct bs_exact_spec cases[] = {
 		{ .dims = 2, .matrix = { 16, 16, 1 }, .coils = 1, .samples = SAMPLES },
-		{ .dims = 2, .matrix = { 33, 18, 1 }, .coils = 3, .samples = 1024, .basis = BS_BASIS_BOX },
+		{ .dims = 2,
+		  .matrix = { 33, 18, 1 },
+		  .coils = 3,
+		  .samples = 1024,
+		  .basis = BS_BASIS_BOX },
 		{ .dims = 3, .matrix = { 16, 12, 10 }, .coils = 2, .samples = SAMPLES },
-		{ .dims = 3, .matrix = { 7, 5, 9 }, .coils = 1, .samples = 77, .basis = BS_BASIS_BOX },
+		{ .dims = 3,
+		  .matrix = { 7, 5, 9 },
+		  .coils = 1,
+		  .samples = 77,
+		  .basis = BS_BASIS_BOX },
 		{ .dims = 3, .matrix = { 1, 34, 3 }, .coils = 1, .samples = 300 },
-		{ .dims = 3, .matrix = { 15, 11, 7 }, .coils = 1, .samples = SAMPLES, .real_data = true },
+		{ .dims = 3,
+		  .matrix = { 15, 11, 7 },
+		  .coils = 1,
+		  .samples = SAMPLES,
+		  .real_data = true },
 	};
 	const size_t n = sizeof(cases) / sizeof(cases[0]);
 	enum bs_isa best = bs_isa();
@@ -411,13 +439,17 @@ int main(void)
 	} else {
 		SKIP("parboil: no folder of recordings (DATA)");
 	}
-	refused("1D", (struct bs_exact_spec){ .dims = 1, .matrix = { 8, 1, 1 }, .coils = 1, .samples = 1 });
+	refused("1D", (struct bs_exact_spec){
+			      .dims = 1, .matrix = { 8, 1, 1 }, .coils = 1, .samples = 1 });
 	refused("a matrix of 0",
-		(struct bs_exact_spec){ .dims = 2, .matrix = { 8, 0, 1 }, .coils = 1, .samples = 1 });
-	refused("no samples",
-		(struct bs_exact_spec){ .dims = 2, .matrix = { 8, 8, 1 }, .coils = 1, .samples = 0 });
-	refused("real data on an even grid",
 		(struct bs_exact_spec){
-			.dims = 2, .matrix = { 8, 9, 1 }, .coils = 1, .samples = 1, .real_data = true });
+			.dims = 2, .matrix = { 8, 0, 1 }, .coils = 1, .samples = 1 });
+	refused("no samples", (struct bs_exact_spec){
+				      .dims = 2, .matrix = { 8, 8, 1 }, .coils = 1, .samples = 0 });
+	refused("real data on an even grid", (struct bs_exact_spec){ .dims = 2,
+								     .matrix = { 8, 9, 1 },
+								     .coils = 1,
+								     .samples = 1,
+								     .real_data = true });
 	return check_done();
 }

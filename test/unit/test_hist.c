@@ -37,8 +37,8 @@ int main(void)
 		below += got < want;
 		worst = fmax(worst, (got - want) / want);
 	}
-	CHECK(below == 0 && worst <= 1.0 / 64, "every quantile 0 to 1/64 above the sorted one: %.4f",
-	      worst);
+	CHECK(below == 0 && worst <= 1.0 / 64,
+	      "every quantile 0 to 1/64 above the sorted one: %.4f", worst);
 	CHECK(bs_hist_quantile(&h, 1.0) == v[N - 1], "the maximum is exact");
 	bs_hist_merge(&parts[0], &parts[1]);
 	CHECK(memcmp(&parts[0], &h, sizeof(h)) == 0, "merged parts are the whole");

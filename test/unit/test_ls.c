@@ -36,8 +36,8 @@ static struct bs_team *team;
 struct parts {
 	size_t voxels, coils;
 	float *k, *q, *maps, *fhd, *rho, *image;
-	double complex *f;      /* [sample][voxel] */
-	double complex *a, *b;  /* the dense system */
+	double complex *f;     /* [sample][voxel] */
+	double complex *a, *b; /* the dense system */
 	struct bs_csr w;
 };
 
@@ -184,10 +184,12 @@ static uint32_t solve(const struct problem *t)
 {
 	struct parts p = { .voxels = (size_t)t->matrix[0] * t->matrix[1] * t->matrix[2],
 			   .coils = t->coils > 0 ? t->coils : 1 };
-	struct bs_q_spec qs = { t->dims, { t->matrix[0], t->matrix[1], t->matrix[2] }, t->samples,
-				BS_BASIS_DELTA, BS_SUM_EXACT, 0.0 };
-	struct bs_ls_spec s = { t->dims, { t->matrix[0], t->matrix[1], t->matrix[2] }, t->coils,
-				t->precond, 400, t->lambda };
+	struct bs_q_spec qs = { t->dims,      { t->matrix[0], t->matrix[1], t->matrix[2] },
+				t->samples,   BS_BASIS_DELTA,
+				BS_SUM_EXACT, 0.0 };
+	struct bs_ls_spec s = { t->dims,  { t->matrix[0], t->matrix[1], t->matrix[2] },
+				t->coils, t->precond,
+				400,      t->lambda };
 	struct bs_pcg_stop stop = { 400, 1e-7, INT64_MAX };
 	struct bs_pcg_result result = { 0 };
 	struct bs_need need = { 0 };
@@ -220,9 +222,10 @@ static uint32_t solve(const struct problem *t)
 	if (rc == 0)
 		rc = bs_arena_open(&arena, need.total_bytes, &why);
 	if (rc == 0)
-		rc = bs_ls_plan(&plan, &s, p.q, p.maps, t->w != 0 ? &p.w : NULL, &arena, team, &why);
-	CHECK(rc == 0 && arena.used == need.total_bytes, "%s: plan takes what need states %s", t->name,
-	      why.text);
+		rc = bs_ls_plan(&plan, &s, p.q, p.maps, t->w != 0 ? &p.w : NULL, &arena, team,
+				&why);
+	CHECK(rc == 0 && arena.used == need.total_bytes, "%s: plan takes what need states %s",
+	      t->name, why.text);
 	if (rc == 0) {
 		check_apply(plan, &p);
 		bs_ls_solve(plan, p.fhd, p.rho, &stop, &result);
@@ -279,7 +282,8 @@ static void circulant_inverse(void)
 		double complex dot = 0.0;
 
 		for (int v = 0; v < 120; v++) {
-			double turn = (double)k[3 * m] * (v % 6) + (double)k[3 * m + 1] * (v / 6 % 5) +
+			double turn = (double)k[3 * m] * (v % 6) +
+				      (double)k[3 * m + 1] * (v / 6 % 5) +
 				      (double)k[3 * m + 2] * (v / 30);
 
 			f[v] = cexp(cplx(0.0, 2.0 * M_PI * turn));
@@ -322,7 +326,14 @@ int main(void)
 		{ "Jacobi, 3 coils", 2, { 9, 8, 1 }, 3, 60, 0.1, 0, BS_PRECOND_JACOBI },
 		{ "Jacobi with W", 2, { 9, 8, 1 }, 0, 300, 0.5, 1, BS_PRECOND_JACOBI },
 		{ "circulant", 2, { 9, 8, 1 }, 0, 300, 0.05, 0, BS_PRECOND_CIRCULANT },
-		{ "circulant in 3D, coils, W", 3, { 5, 6, 4 }, 3, 100, 0.5, 1, BS_PRECOND_CIRCULANT },
+		{ "circulant in 3D, coils, W",
+		  3,
+		  { 5, 6, 4 },
+		  3,
+		  100,
+		  0.5,
+		  1,
+		  BS_PRECOND_CIRCULANT },
 	};
 
 	(void)bs_team_open(&team, 2, NULL);

@@ -28,7 +28,8 @@ static void refused(const char *what, int line, const char *text)
 	put(text);
 	rc = bs_mtx_read(&m, path, &why);
 	(void)snprintf(mark, sizeof(mark), "%s:%d: ", path, line);
-	CHECK(rc == BS_ERR_FORMAT && strstr(why.text, mark) == why.text, "%s refused: %s", what, why.text);
+	CHECK(rc == BS_ERR_FORMAT && strstr(why.text, mark) == why.text, "%s refused: %s", what,
+	      why.text);
 	if (rc == 0)
 		bs_csr_close(&m);
 }
@@ -41,7 +42,8 @@ static void faults(void)
 	refused("no banner", 1, "3 3 1\n1 1 1\n");
 	refused("a dense array", 1, "%%MatrixMarket matrix array real general\n1 1\n1\n");
 	refused("a pattern", 1, "%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n");
-	refused("a symmetric one", 1, "%%MatrixMarket matrix coordinate real symmetric\n1 1 1\n1 1 1\n");
+	refused("a symmetric one", 1,
+		"%%MatrixMarket matrix coordinate real symmetric\n1 1 1\n1 1 1\n");
 	refused("no sizes", 3, BANNER "% only a comment\n");
 	refused("two sizes", 2, BANNER "3 3\n1 1 1\n");
 	refused("a negative size", 2, BANNER "-3 3 1\n1 1 1\n");
@@ -91,7 +93,8 @@ static void round_trip(bool is_complex)
 		m.col[2 * i + 1] = (uint32_t)(i + n);
 	}
 	for (uint64_t i = 0; i < 2 * n * (is_complex ? 2 : 1); i++)
-		m.value[i] = (float)((check_uniform(&seed) - 0.5) * pow(10.0, 30.0 * check_uniform(&seed)));
+		m.value[i] = (float)((check_uniform(&seed) - 0.5) *
+				     pow(10.0, 30.0 * check_uniform(&seed)));
 	CHECK(bs_csr_seal(&m, &why) == 0 && bs_mtx_write(path, &m, &why) == 0 &&
 		      bs_mtx_read(&back, path, &why) == 0,
 	      "written and read %s", why.text);
@@ -119,8 +122,8 @@ int main(void)
 	faults();
 	long_line();
 	put("%%MatrixMarket MATRIX coordinate integer General\n% a comment\n\n2 3 2\n1 3 -4\n2 1 5\n\n");
-	CHECK(bs_mtx_read(&m, path, &why) == 0 && m.rows == 2 && m.cols == 3 && m.value[0] == -4.0f &&
-		      m.col[0] == 2 && m.value[1] == 5.0f,
+	CHECK(bs_mtx_read(&m, path, &why) == 0 && m.rows == 2 && m.cols == 3 &&
+		      m.value[0] == -4.0f && m.col[0] == 2 && m.value[1] == 5.0f,
 	      "comments, blank lines, integers and capitals are read %s", why.text);
 	bs_csr_close(&m);
 	round_trip(false);

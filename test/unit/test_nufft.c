@@ -87,7 +87,8 @@ static void exact_sum(const struct exact *x, const float *weight, const float *f
 
 	for (uint64_t m = 0; m < x->samples; m++)
 		for (size_t v = 0; v < voxels; v++) {
-			size_t at[3] = { v % x->n[0], v / x->n[0] % x->n[1], v / x->n[0] / x->n[1] };
+			size_t at[3] = { v % x->n[0], v / x->n[0] % x->n[1],
+					 v / x->n[0] / x->n[1] };
 			double re = 1.0;
 			double im = 0.0;
 
@@ -228,8 +229,10 @@ static void accuracies(void)
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
 		for (int digits = 1; digits <= 6; digits++) {
-			struct bs_nufft_spec s = { .dims = row[i].dims, .coils = row[i].coils,
-						   .samples = row[i].samples, .states = 1,
+			struct bs_nufft_spec s = { .dims = row[i].dims,
+						   .coils = row[i].coils,
+						   .samples = row[i].samples,
+						   .states = 1,
 						   .accuracy = pow(10.0, -digits) };
 			double bound = digits == 6 ? 5e-6 : s.accuracy;
 
@@ -261,9 +264,14 @@ static void widths(void)
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct bs_nufft_spec s = { .dims = 2, .matrix = { 24, 21, 1 }, .coils = 1 + 2 * (i & 1),
-					   .samples = 600, .states = 1, .window = row[i].window,
-					   .width = row[i].width, .oversampling = row[i].oversampling };
+		struct bs_nufft_spec s = { .dims = 2,
+					   .matrix = { 24, 21, 1 },
+					   .coils = 1 + 2 * (i & 1),
+					   .samples = 600,
+					   .states = 1,
+					   .window = row[i].window,
+					   .width = row[i].width,
+					   .oversampling = row[i].oversampling };
 		float *k = random_floats(s.samples * 2, 0.5);
 
 		against_exact(&s, k, NULL, row[i].bound,
@@ -271,8 +279,12 @@ static void widths(void)
 		free(k);
 	}
 	for (int digits = 1; digits <= 5; digits++) {
-		struct bs_nufft_spec s = { .dims = 2, .matrix = { 24, 21, 1 }, .coils = 1,
-					   .samples = 600, .states = 1, .window = BS_WINDOW_GAUSS,
+		struct bs_nufft_spec s = { .dims = 2,
+					   .matrix = { 24, 21, 1 },
+					   .coils = 1,
+					   .samples = 600,
+					   .states = 1,
+					   .window = BS_WINDOW_GAUSS,
 					   .accuracy = pow(10.0, -digits) };
 		float *k = random_floats(s.samples * 2, 0.5);
 
@@ -283,15 +295,20 @@ static void widths(void)
 
 static void tiny(void)
 {
-	static const uint32_t n[][3] = { { 1, 1, 1 }, { 2, 1, 1 }, { 3, 2, 1 }, { 1, 1, 16 },
-					 { 2, 1, 3 }, { 1, 5, 1 } };
+	static const uint32_t n[][3] = { { 1, 1, 1 },  { 2, 1, 1 }, { 3, 2, 1 },
+					 { 1, 1, 16 }, { 2, 1, 3 }, { 1, 5, 1 } };
 	static const uint64_t samples[] = { 1, 2, 7 };
 
 	for (size_t i = 0; i < sizeof(n) / sizeof(n[0]); i++)
 		for (size_t j = 0; j < 3; j++)
-			for (uint32_t dims = n[i][2] > 1 ? 3 : n[i][1] > 1 ? 2 : 1; dims <= 3; dims++) {
-				struct bs_nufft_spec s = { .dims = dims, .coils = 1 + (uint32_t)j,
-							   .samples = samples[j], .states = 1,
+			for (uint32_t dims = n[i][2] > 1   ? 3
+					     : n[i][1] > 1 ? 2
+							   : 1;
+			     dims <= 3; dims++) {
+				struct bs_nufft_spec s = { .dims = dims,
+							   .coils = 1 + (uint32_t)j,
+							   .samples = samples[j],
+							   .states = 1,
 							   .accuracy = 1e-5 };
 				float *k = random_floats(s.samples * dims, 0.5);
 
@@ -307,8 +324,12 @@ static void many_coils(void)
 	static const uint32_t coils[] = { 4, 5, 9, 13 };
 
 	for (size_t i = 0; i < 4; i++) {
-		struct bs_nufft_spec s = { .dims = 2, .matrix = { 20, 18, 1 }, .coils = coils[i],
-					   .samples = 300, .states = 1, .accuracy = 1e-4 };
+		struct bs_nufft_spec s = { .dims = 2,
+					   .matrix = { 20, 18, 1 },
+					   .coils = coils[i],
+					   .samples = 300,
+					   .states = 1,
+					   .accuracy = 1e-4 };
 		float *k = random_floats(s.samples * 2, 0.5);
 
 		against_exact(&s, k, NULL, 1e-4, "coils");
@@ -343,9 +364,12 @@ static void stacks(void)
 	} row[] = { { 8, 8, 1 }, { 14, 14, 2 }, { 9, 8, 1 }, { 5, 5, 3 }, { 16, 14, 1 } };
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct bs_nufft_spec s = { .dims = 3, .matrix = { 12, 15, row[i].nz },
-					   .coils = row[i].coils, .samples = 64ull * row[i].partitions,
-					   .states = 1, .accuracy = 1e-4 };
+		struct bs_nufft_spec s = { .dims = 3,
+					   .matrix = { 12, 15, row[i].nz },
+					   .coils = row[i].coils,
+					   .samples = 64ull * row[i].partitions,
+					   .states = 1,
+					   .accuracy = 1e-4 };
 		float *k = stack(row[i].nz, 64, row[i].partitions, i % 2 == 0);
 		float *w = random_floats(s.samples, 1.0);
 		struct bench b;
@@ -383,7 +407,8 @@ static void incremental(const struct bs_nufft_spec *s, const float *k, const cha
 
 	for (int missing = 0; missing < 2; missing++) {
 		for (uint32_t c = 0; missing && c < s->coils; c++)
-			memset(data + 2 * (c * s->samples + 2 * piece), 0, 2 * piece * sizeof(float));
+			memset(data + 2 * (c * s->samples + 2 * piece), 0,
+			       2 * piece * sizeof(float));
 		bs_nufft_adjoint(b.plan, data, want);
 		for (int order = 0; order < 3; order++) {
 			uint32_t state = s->states - 1;
@@ -425,8 +450,12 @@ static void incremental(const struct bs_nufft_spec *s, const float *k, const cha
 
 static void increments(void)
 {
-	struct bs_nufft_spec s = { .dims = 2, .matrix = { 64, 64, 1 }, .coils = 3, .samples = 1000,
-				   .states = 2, .accuracy = 1e-3 };
+	struct bs_nufft_spec s = { .dims = 2,
+				   .matrix = { 64, 64, 1 },
+				   .coils = 3,
+				   .samples = 1000,
+				   .states = 2,
+				   .accuracy = 1e-3 };
 	float *k = radial(2, s.samples);
 
 	incremental(&s, k, "one chunk");
@@ -436,8 +465,13 @@ static void increments(void)
 	s.chunk = 37;
 	incremental(&s, k, "11 coils, chunks of 37");
 	free(k);
-	s = (struct bs_nufft_spec){ .dims = 3, .matrix = { 16, 12, 8 }, .coils = 2, .samples = 512,
-				    .chunk = 64, .states = 2, .accuracy = 1e-3 };
+	s = (struct bs_nufft_spec){ .dims = 3,
+				    .matrix = { 16, 12, 8 },
+				    .coils = 2,
+				    .samples = 512,
+				    .chunk = 64,
+				    .states = 2,
+				    .accuracy = 1e-3 };
 	k = stack(8, 64, 8, 0);
 	incremental(&s, k, "stack");
 	free(k);
@@ -452,12 +486,17 @@ static void threads(void)
 	static const struct {
 		uint32_t dims, n[3], coils;
 		uint64_t samples;
-	} row[] = { { 2, { 96, 90, 1 }, 1, 20000 }, { 2, { 64, 64, 1 }, 8, 8000 },
-		    { 3, { 24, 24, 24 }, 2, 9000 }, { 3, { 20, 20, 8 }, 1, 8 * 500 } };
+	} row[] = { { 2, { 96, 90, 1 }, 1, 20000 },
+		    { 2, { 64, 64, 1 }, 8, 8000 },
+		    { 3, { 24, 24, 24 }, 2, 9000 },
+		    { 3, { 20, 20, 8 }, 1, 8 * 500 } };
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct bs_nufft_spec s = { .dims = row[i].dims, .coils = row[i].coils,
-					   .samples = row[i].samples, .states = 1, .accuracy = 1e-4 };
+		struct bs_nufft_spec s = { .dims = row[i].dims,
+					   .coils = row[i].coils,
+					   .samples = row[i].samples,
+					   .states = 1,
+					   .accuracy = 1e-4 };
 		float *first = NULL;
 
 		memcpy(s.matrix, row[i].n, sizeof(s.matrix));
@@ -468,7 +507,8 @@ static void threads(void)
 			struct bs_team *t;
 			struct bench b;
 
-			if (bs_team_open(&t, members, NULL) != 0 || open_plan(&b, &s, k, NULL, t) != 0) {
+			if (bs_team_open(&t, members, NULL) != 0 ||
+			    open_plan(&b, &s, k, NULL, t) != 0) {
 				CHECK(0, "plan with %d threads", members);
 				return;
 			}
@@ -501,15 +541,20 @@ static void kernels(const char *isa)
 
 	for (size_t i = 0; i < 4; i++)
 		for (uint32_t w = BS_TAPS_MIN; w <= BS_TAPS_MAX; w += 1 + (w > 4) * 2) {
-			struct bs_nufft_spec s = { .dims = 2 + (w & 1), .matrix = { 18, 14, 1 },
-						   .coils = coils[i], .samples = 150, .states = 0,
-						   .width = w, .oversampling = 2.0 };
+			struct bs_nufft_spec s = { .dims = 2 + (w & 1),
+						   .matrix = { 18, 14, 1 },
+						   .coils = coils[i],
+						   .samples = 150,
+						   .states = 0,
+						   .width = w,
+						   .oversampling = 2.0 };
 			/* aliasing falls by a factor of 8 to 10 a cell from 0.1 at two; then roundoff */
 			double bound = fmax(0.2 * pow(8.0, 2.0 - w), 2e-6);
 			float *k;
 
 			s.matrix[2] = s.dims == 3 ? 6 : 1;
-			k = i % 2 != 0 ? radial(s.dims, s.samples) : random_floats(s.samples * s.dims, 0.5);
+			k = i % 2 != 0 ? radial(s.dims, s.samples)
+				       : random_floats(s.samples * s.dims, 0.5);
 			against_exact(&s, k, NULL, bound, isa);
 			free(k);
 		}
@@ -518,7 +563,8 @@ static void kernels(const char *isa)
 /* Every instruction set that this machine has: the transform's lengths and directions. */
 static void transforms(void)
 {
-	static const uint32_t size[] = { 1, 2, 3, 4, 5, 7, 8, 14, 16, 30, 49, 60, 64, 90, 125, 135, 320 };
+	static const uint32_t size[] = { 1,  2,  3,  4,  5,  7,   8,   14, 16,
+					 30, 49, 60, 64, 90, 125, 135, 320 };
 
 	for (int isa = BS_ISA_V2; isa <= BS_ISA_V4; isa++) {
 		const struct bs_simd *v;
@@ -659,7 +705,8 @@ static void vectors(void)
 
 		worst = fmax(worst, e);
 		if (!(e <= 5e-6))
-			CHECK(0, "independent vector %s%s: %.1e", adjoint ? "adjoint " : "", name, e);
+			CHECK(0, "independent vector %s%s: %.1e", adjoint ? "adjoint " : "", name,
+			      e);
 		files++;
 		close_plan(&b);
 		free(k);
@@ -667,13 +714,18 @@ static void vectors(void)
 		free(data);
 		free(got);
 	}
-	CHECK(files == 66 && worst <= 5e-6, "%d independent vectors, worst %.1e <= 5e-6", files, worst);
+	CHECK(files == 66 && worst <= 5e-6, "%d independent vectors, worst %.1e <= 5e-6", files,
+	      worst);
 }
 
 static void refusals(void)
 {
-	struct bs_nufft_spec good = { .dims = 2, .matrix = { 16, 16, 1 }, .coils = 1, .samples = 10,
-				      .states = 1, .accuracy = 1e-3 };
+	struct bs_nufft_spec good = { .dims = 2,
+				      .matrix = { 16, 16, 1 },
+				      .coils = 1,
+				      .samples = 10,
+				      .states = 1,
+				      .accuracy = 1e-3 };
 	struct bs_nufft_spec s = good;
 	struct bs_need need = { .parts = 0 };
 	struct bs_fail why;
@@ -701,10 +753,12 @@ static void refusals(void)
 	s.matrix[0] = s.matrix[1] = s.matrix[2] = 65536;
 	CHECK(bs_nufft_need(&s, &need, &why) == BS_ERR_SIZE, "matrix: %s", why.text);
 	k[7] = 0.6f;
-	CHECK(open_plan(&b, &good, k, NULL, team) == BS_ERR_TRAJECTORY, "k out of range is refused");
+	CHECK(open_plan(&b, &good, k, NULL, team) == BS_ERR_TRAJECTORY,
+	      "k out of range is refused");
 	close_plan(&b);
 	k[7] = NAN;
-	CHECK(open_plan(&b, &good, k, NULL, team) == BS_ERR_TRAJECTORY, "k that is not a number is refused");
+	CHECK(open_plan(&b, &good, k, NULL, team) == BS_ERR_TRAJECTORY,
+	      "k that is not a number is refused");
 	close_plan(&b);
 	free(k);
 }

@@ -24,7 +24,7 @@ static double complex cplx(double re, double im)
 struct dense {
 	double complex a[N * N]; /* column-major */
 	double diagonal[N];
-	int64_t *clock;          /* advanced by each application */
+	int64_t *clock; /* advanced by each application */
 	int64_t cost_ns[8];
 	int applied;
 };
@@ -101,7 +101,8 @@ static void open_bench(struct bench *b, uint64_t size, int members, bool with_pr
 		rc = bs_team_open(&b->team, members, &why);
 	if (rc == 0)
 		rc = bs_pcg_plan(&b->pcg, &s, &b->arena, b->team, &why);
-	CHECK(rc == 0 && b->arena.used == need.total_bytes, "plan takes what need states %s", why.text);
+	CHECK(rc == 0 && b->arena.used == need.total_bytes, "plan takes what need states %s",
+	      why.text);
 }
 
 static void close_bench(struct bench *b)
@@ -186,8 +187,8 @@ static void stops(void)
 	random_rhs(rhs);
 	open_bench(&b, N, 1, false);
 	bs_pcg_solve(b.pcg, &system, rhs, x, &stop, &result);
-	CHECK(result.iterations == 7 && result.residual < 1.0, "stops after 7 iterations: %u, residual %.2e",
-	      result.iterations, result.residual);
+	CHECK(result.iterations == 7 && result.residual < 1.0,
+	      "stops after 7 iterations: %u, residual %.2e", result.iterations, result.residual);
 	stop = (struct bs_pcg_stop){ 200, 1e-3, INT64_MAX };
 	bs_pcg_solve(b.pcg, &system, rhs, x, &stop, &result);
 	CHECK(result.residual <= 1e-3 && result.history[result.iterations - 1] > 1e-3,
@@ -209,15 +210,15 @@ static void stops(void)
 		sys.cost_ns[i] = i == 2 ? 25000000 : 10000000;
 	stop = (struct bs_pcg_stop){ 200, 0.0, now_ns + 79000000 };
 	bs_pcg_solve(b.pcg, &system, rhs, x, &stop, &result);
-	CHECK(result.deadline_stop && result.iterations == 4, "stops before the deadline: %u iterations",
-	      result.iterations);
+	CHECK(result.deadline_stop && result.iterations == 4,
+	      "stops before the deadline: %u iterations", result.iterations);
 	CHECK(now_ns <= stop.deadline_ns, "the deadline is kept: %lld ns left",
 	      (long long)(stop.deadline_ns - now_ns));
 	/* the next solve remembers the 25 ms: 30 ms are enough for one of unknown cost, not for two */
 	stop.deadline_ns = now_ns + 30000000;
 	bs_pcg_solve(b.pcg, &system, rhs, x, &stop, &result);
-	CHECK(result.deadline_stop && result.iterations == 1, "the longest of the last solve counts: %u",
-	      result.iterations);
+	CHECK(result.deadline_stop && result.iterations == 1,
+	      "the longest of the last solve counts: %u", result.iterations);
 	stop.deadline_ns = now_ns - 1;
 	bs_pcg_solve(b.pcg, &system, rhs, x, &stop, &result);
 	CHECK(result.deadline_stop && result.iterations == 1 && result.residual < 1.0,

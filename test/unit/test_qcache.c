@@ -43,8 +43,8 @@ static void get(enum bs_qcache_from wanted, const char *what)
 
 	memset(q, 0xff, bytes);
 	rc = bs_qcache_get(q, &spec, k, weight, team, folder, NULL, NULL, &from, &why);
-	CHECK(rc == 0 && from == wanted && memcmp(q, truth, bytes) == 0, "%s: %s, the same bits %s", what,
-	      from == BS_QCACHE_DISK ? "from disk" : "computed", why.text);
+	CHECK(rc == 0 && from == wanted && memcmp(q, truth, bytes) == 0, "%s: %s, the same bits %s",
+	      what, from == BS_QCACHE_DISK ? "from disk" : "computed", why.text);
 }
 
 static void damage(long at, const char *what)
@@ -117,11 +117,13 @@ int main(void)
 	other("other weights", 5);
 	k[7] *= 0.5f;
 	other("another trajectory", 6);
-	CHECK(bs_qcache_get(q, &spec, k, weight, team, "/nonexistent/folder", NULL, NULL, &from, &why) == 0 &&
+	CHECK(bs_qcache_get(q, &spec, k, weight, team, "/nonexistent/folder", NULL, NULL, &from,
+			    &why) == 0 &&
 		      from == BS_QCACHE_COMPUTED,
 	      "a cache that cannot be written costs nothing but time %s", why.text);
 	spec.matrix[0] = 0;
-	CHECK(bs_qcache_get(q, &spec, k, weight, team, folder, NULL, NULL, NULL, &why) == BS_ERR_CONFIG,
+	CHECK(bs_qcache_get(q, &spec, k, weight, team, folder, NULL, NULL, NULL, &why) ==
+		      BS_ERR_CONFIG,
 	      "a matrix of 0 refused: %s", why.text);
 	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", folder);
 	bs_team_close(team);

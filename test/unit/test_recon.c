@@ -65,30 +65,36 @@ static void admit_lines(void)
 	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == 7,
 	      "a partial field whose center is line 4: row %u", row);
 	h.idx.kspace_encode_step_1 = 12;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s", why.text);
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s",
+	      why.text);
 	h = line_head(3);
 	h.idx.slice = 2;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s", why.text);
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s",
+	      why.text);
 	h = line_head(3);
 	h.number_of_samples = 34;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
+	      why.text);
 	h = line_head(3);
 	h.discard_pre = 40000;
 	h.discard_post = 40000;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
+	      why.text);
 	h = line_head(3);
 	h.active_channels = 1;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
+	      why.text);
 	h = line_head(3);
 	h.center_sample = 20;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
+	      why.text);
 	h = line_head(3);
 	static const float bad[] = { NAN, INFINITY, -INFINITY, 2.4e38f };
 
 	for (int i = 0; i < 4; i++) {
 		data[2 * 33 + 1] = bad[i];
-		CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_VALUE, "%s",
-		      why.text);
+		CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_VALUE,
+		      "%s", why.text);
 	}
 	h.flags = BS_MRD_IS_NOISE;
 	h.number_of_samples = 7;
@@ -132,31 +138,31 @@ static void admit_trajectory(void)
 	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == 0 && row == 2,
 	      "counters that are not unique: found by its trajectory, row %u", row);
 	stream[3 * 7] += 0.1f;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
+	      "%s", why.text);
 	stream[3 * 7] -= 0.1f;
 	table.keyed = true;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
+	      "%s", why.text);
 	h.idx.kspace_encode_step_1 = 4;
 	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_INDEX, "%s",
 	      why.text);
 	h.idx.kspace_encode_step_1 = 2;
 	stream[3 * 4 + 2] = 0.25f;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
+	      "%s", why.text);
 	p.traj.third_ignored = true;
 	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == 0,
 	      "a third dimension that the protocol ignores");
 	p.traj.unit = BS_UNIT_CYCLES_PER_VOXEL;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
+	      "%s", why.text);
 	stream[1] = NAN;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
+	      "%s", why.text);
 	h.trajectory_dimensions = 1;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
+	      "%s", why.text);
 	k[1] = -0.5f; /* the edge of k-space: 0.5 in the stream is the same place */
 	stream[1] = 0.5f;
 	stream[0] = k[0];

@@ -93,7 +93,7 @@ static void test_edges(void)
 static void test_wrap(void)
 {
 	struct bs_ring *r = make_ring(8);
-	uint64_t v;
+	uint64_t v = 0;
 	int wrong = 0;
 
 	atomic_store(&r->head, UINT64_MAX - 3);

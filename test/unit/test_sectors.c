@@ -23,7 +23,8 @@ static bool windows_fit(const struct bs_sectors *s, const float *k, uint32_t str
 			const uint32_t *index)
 {
 	for (uint32_t t = 0; t < s->tasks; t++)
-		for (uint64_t e = s->task[t].first; e < (uint64_t)s->task[t].first + s->task[t].count; e++) {
+		for (uint64_t e = s->task[t].first;
+		     e < (uint64_t)s->task[t].first + s->task[t].count; e++) {
 			uint32_t sector = s->task[t].sector;
 			uint64_t m = index != NULL ? index[s->order[e]] : s->order[e];
 
@@ -33,7 +34,8 @@ static bool windows_fit(const struct bs_sectors *s, const float *k, uint32_t str
 				uint32_t cell = s->start[a][at] + local;
 				uint32_t grid = s->spec.grid[a];
 				double x = (double)k[m * stride + a] * grid;
-				double from = (double)s->offset[a * s->samples + e] - 0.5 * s->spec.window;
+				double from = (double)s->offset[a * s->samples + e] -
+					      0.5 * s->spec.window;
 				double d = remainder((double)cell - x - from, grid);
 
 				if (cell >= s->start[a][at + 1] || fabs(d) > 1e-5 ||
@@ -54,8 +56,8 @@ static bool each_once(const struct bs_sectors *s)
 
 	for (uint32_t t = 0; t < s->tasks; t++) {
 		ok = ok && s->task[t].first == n && s->task[t].count > 0 &&
-		     s->task[t].count <= s->spec.run &&
-		     s->task_of[s->task[t].sector] <= t && t < s->task_of[s->task[t].sector + 1];
+		     s->task[t].count <= s->spec.run && s->task_of[s->task[t].sector] <= t &&
+		     t < s->task_of[s->task[t].sector + 1];
 		n += s->task[t].count;
 	}
 	for (uint64_t i = 0; i < s->samples; i++)
@@ -101,10 +103,11 @@ static void try(const struct bs_sectors_spec *spec, uint64_t samples, const uint
 			reach = reach && reach_is_right(&s, a);
 		CHECK(each_once(&s) && windows_fit(&s, k, 3, index) && reach,
 		      "each sample once, its window in its padded sector; every cell is reached");
-		CHECK(s.tasks <= bs_sectors_max_tasks(spec, samples), "%u tasks of at most %u", s.tasks,
-		      (unsigned)bs_sectors_max_tasks(spec, samples));
+		CHECK(s.tasks <= bs_sectors_max_tasks(spec, samples), "%u tasks of at most %u",
+		      s.tasks, (unsigned)bs_sectors_max_tasks(spec, samples));
 		rc = bs_sectors_open(&again, spec, samples, k, 3, index, &why);
-		CHECK(rc == 0 && memcmp(again.order, s.order, samples * 4) == 0, "the same order again");
+		CHECK(rc == 0 && memcmp(again.order, s.order, samples * 4) == 0,
+		      "the same order again");
 		bs_sectors_close(&again);
 		bs_sectors_close(&s);
 	}
@@ -123,8 +126,8 @@ static void refusals(void)
 	spec.grid[0] = 21;
 	CHECK(bs_sectors_open(&s, &spec, 1, k, 2, NULL, &why) == 0, "the smallest grid");
 	bs_sectors_close(&s);
-	CHECK(bs_sectors_open(&s, &spec, 0, k, 2, NULL, &why) == BS_ERR_UNSUPPORTED, "no samples: %s",
-	      why.text);
+	CHECK(bs_sectors_open(&s, &spec, 0, k, 2, NULL, &why) == BS_ERR_UNSUPPORTED,
+	      "no samples: %s", why.text);
 }
 
 /* What the device will evaluate: the window's polynomials against the window itself. */
@@ -134,8 +137,11 @@ static void windows(void)
 
 	for (uint32_t dims = 2; dims <= 3; dims++)
 		for (size_t i = 0; i < sizeof(accuracy) / sizeof(accuracy[0]); i++) {
-			struct bs_nufft_spec s = { .dims = dims, .matrix = { 65, 64, dims == 3 ? 63 : 1 },
-						   .coils = 3, .samples = 100000, .states = 1,
+			struct bs_nufft_spec s = { .dims = dims,
+						   .matrix = { 65, 64, dims == 3 ? 63 : 1 },
+						   .coils = 3,
+						   .samples = 100000,
+						   .states = 1,
 						   .accuracy = accuracy[i] };
 			struct bs_nufft_choice c;
 			struct bs_kernel_window w;
@@ -145,7 +151,8 @@ static void windows(void)
 			if (rc == 0)
 				rc = bs_nufft_kernel_window(&w, &c, &s, &why);
 			CHECK(rc == 0, "%uD at %g: width %g, grid %u x %u x %u", dims, accuracy[i],
-			      c.sectors.window, c.sectors.grid[0], c.sectors.grid[1], c.sectors.grid[2]);
+			      c.sectors.window, c.sectors.grid[0], c.sectors.grid[1],
+			      c.sectors.grid[2]);
 		}
 }
 

@@ -39,7 +39,8 @@ static void direct(const struct bs_exact_spec *e, const double *in, double *out)
 
 	(void)bs_exact_need(e, &need, &why);
 	(void)bs_arena_open(&arena, need.total_bytes, &why);
-	CHECK(bs_exact_plan(&plan, e, k, weight, &arena, team, &why) == 0, "exact sums %s", why.text);
+	CHECK(bs_exact_plan(&plan, e, k, weight, &arena, team, &why) == 0, "exact sums %s",
+	      why.text);
 	bs_exact_forward_double(plan, in, d);
 	for (size_t i = 0; i < values; i++) /* samples as floats: 6e-8, far below the tolerance */
 		df[i] = (float)d[i];
@@ -76,13 +77,14 @@ static struct bs_toeplitz *open_plan(struct bs_arena *arena, const struct bs_toe
 		rc = bs_arena_open(arena, need.total_bytes, &why);
 	if (rc == 0)
 		rc = bs_toeplitz_plan(&plan, s, q, arena, team, &why);
-	CHECK(rc == 0 && arena->used == need.total_bytes, "plan takes what need states %s", why.text);
+	CHECK(rc == 0 && arena->used == need.total_bytes, "plan takes what need states %s",
+	      why.text);
 	return plan;
 }
 
 /* sum_c conj(S_c) F^H W F S_c x from the coils' own products */
-static void sense_truth(const struct bs_exact_spec *e, const float *maps, const float *x, size_t voxels,
-			double *out)
+static void sense_truth(const struct bs_exact_spec *e, const float *maps, const float *x,
+			size_t voxels, double *out)
 {
 	double *in = malloc(e->coils * voxels * 16);
 	double *each = malloc(e->coils * voxels * 16);
@@ -112,8 +114,13 @@ static void against_direct(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, ui
 {
 	struct bs_toeplitz_spec s = { dims, { x, y, z }, coils };
 	struct bs_q_spec qs = { dims, { x, y, z }, SAMPLES, basis, BS_SUM_EXACT, 0.0 };
-	struct bs_exact_spec e = { .dims = dims, .matrix = { x, y, z }, .coils = coils,
-				   .samples = SAMPLES, .states = 1, .forward = true, .basis = basis,
+	struct bs_exact_spec e = { .dims = dims,
+				   .matrix = { x, y, z },
+				   .coils = coils,
+				   .samples = SAMPLES,
+				   .states = 1,
+				   .forward = true,
+				   .basis = basis,
 				   .twice = true };
 	size_t voxels = (size_t)x * y * z;
 	size_t values = voxels * coils * 2;
@@ -145,8 +152,8 @@ static void against_direct(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, ui
 		wide[i] = (double)in[i];
 	direct(&e, wide, truth);
 	error = rel(out, truth, values);
-	CHECK(error <= 1e-5, "%ux%ux%u, %u coils, basis %d: %.2e <= 1e-5", x, y, z, coils, (int)basis,
-	      error);
+	CHECK(error <= 1e-5, "%ux%ux%u, %u coils, basis %d: %.2e <= 1e-5", x, y, z, coils,
+	      (int)basis, error);
 	bs_toeplitz_sense(plan, coils, maps, in, out);
 	sense_truth(&e, maps, in, voxels, truth);
 	error = rel(out, truth, voxels * 2);
@@ -172,7 +179,9 @@ static void identity(void)
 
 	for (uint32_t n = 1; n <= 300; n += n < 70 ? 1 : 7) {
 		struct bs_toeplitz_spec s = { 2, { n, 301 - n, 1 }, 1 };
-		struct bs_q_spec qs = { 2, { n, 301 - n, 1 }, 1, BS_BASIS_DELTA, BS_SUM_EXACT, 0.0 };
+		struct bs_q_spec qs = {
+			2, { n, 301 - n, 1 }, 1, BS_BASIS_DELTA, BS_SUM_EXACT, 0.0
+		};
 		size_t values = (size_t)n * (301 - n) * 2;
 		float *q = calloc(bs_q_size(&qs), 8);
 		float *in = malloc(values * 4);
@@ -200,7 +209,8 @@ static void identity(void)
 		free(in);
 		free(out);
 	}
-	CHECK(bad == 0, "%d sizes where Q = delta is not the identity; worst %.1e <= 1e-6", bad, worst);
+	CHECK(bad == 0, "%d sizes where Q = delta is not the identity; worst %.1e <= 1e-6", bad,
+	      worst);
 }
 
 static void threads(void)
@@ -227,7 +237,8 @@ static void threads(void)
 		plan = open_plan(&arena, &s, q);
 		bs_toeplitz_sense(plan, 3, maps, in, members == 1 ? first : out);
 		if (members > 1)
-			CHECK(memcmp(first, out, values * 4) == 0, "%d threads: the same bits", members);
+			CHECK(memcmp(first, out, values * 4) == 0, "%d threads: the same bits",
+			      members);
 		bs_toeplitz_close(plan);
 		bs_arena_close(&arena);
 		bs_team_close(team);
@@ -259,7 +270,8 @@ int main(void)
 		identity();
 	}
 	threads();
-	CHECK(bs_toeplitz_need(&bad, &need, &why) == BS_ERR_CONFIG, "a matrix of 0 refused: %s", why.text);
+	CHECK(bs_toeplitz_need(&bad, &need, &why) == BS_ERR_CONFIG, "a matrix of 0 refused: %s",
+	      why.text);
 	CHECK(bs_line_size(BS_LINE_MAX + 1) == 0, "a line beyond the longest has no size");
 	bs_team_close(team);
 	return check_done();
