@@ -132,7 +132,7 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 
 /* The samples go to the slot's start, aligned: the one copy between nanomsg and the engine. */
 static int fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq *head, uint32_t row,
-		     const unsigned char *data, int64_t received_ns)
+		     const unsigned char *data, int64_t received_ns, int64_t sender_ns)
 {
 	struct bs_acq_meta *m = &in->env->shm.acq_meta[slot];
 	size_t bytes = (size_t)head->number_of_samples * head->active_channels * 8;
@@ -140,6 +140,7 @@ static int fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq *
 	m->head = *head;
 	m->row = row;
 	m->received_ns = received_ns;
+	m->sender_ns = sender_ns;
 	if (row != BS_ROW_NONE)
 		memcpy(bs_shm_samples(&in->env->shm, slot), data, bytes);
 	return 0;
@@ -182,7 +183,7 @@ int bs_ingest_acq(struct ingest *in, const struct bs_wire *w, const unsigned cha
 	}
 	if (!bs_pool_take(in->env->shm.acq_pool, BS_OWNER_INGEST, &slot))
 		return BS_INGEST_LATER;
-	(void)fill_slot(in, slot, &head, row, payload + data_at, received_ns);
+	(void)fill_slot(in, slot, &head, row, payload + data_at, received_ns, w->time_ns);
 	item->slot = slot;
 	item->used = true;
 	return 0;

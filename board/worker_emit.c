@@ -63,6 +63,7 @@ static int make_message(struct emit *e, uint32_t slot, struct message *msg, int6
 	const struct bs_protocol *p = &e->env->site.protocol[m->protocol];
 	const struct bs_scan_record *scan = &e->env->shm.s->scan;
 	struct bs_image_timing timing = { .latency_ns = latency_ns,
+					  .sender_ns = m->sender_ns,
 					  .gaps = atomic_load(&scan->gaps),
 					  .duplicates = atomic_load(&scan->duplicates),
 					  .rejected = atomic_load(&scan->rejected) };

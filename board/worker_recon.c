@@ -21,6 +21,8 @@ struct worker_recon {
 	uint32_t protocol;
 	uint64_t scan, session;
 	int64_t ready_ns; /* when the frame that is popped next was complete */
+	/* of each frame slot's latest readout, by the sender's clock */
+	int64_t sender_ns[BS_FRAMES_MAX];
 };
 
 static int arm_one(struct worker_recon *w, uint32_t i, struct bs_fail *why)
@@ -108,6 +110,12 @@ static bool wait_image_slot(struct worker_recon *w, uint32_t *slot)
 	}
 }
 
+/* As recon.c numbers them; admission has checked both counters. */
+static uint32_t frame_slot(const struct bs_protocol *p, uint32_t slice, uint32_t contrast)
+{
+	return (slice * p->contrasts + contrast) % BS_FRAMES_MAX;
+}
+
 /* What is done to a slot's image before emit may see it. */
 static void describe(struct worker_recon *w, struct bs_image_meta *m, int64_t begun_ns)
 {
@@ -117,6 +125,8 @@ static void describe(struct worker_recon *w, struct bs_image_meta *m, int64_t be
 	m->made_ns = bs_now_ns();
 	m->begun_ns = begun_ns;
 	m->ready_ns = w->ready_ns;
+	m->sender_ns =
+		w->sender_ns[frame_slot(a->protocol, m->image.head.slice, m->image.head.contrast)];
 	m->scan = w->scan;
 	m->session = w->session;
 	m->protocol = w->protocol;
@@ -206,9 +216,12 @@ static int take_readout(struct worker_recon *w, uint32_t slot, int64_t taken_ns)
 		rc = bs_recon_readout(w->current->recon, &m->head, m->row,
 				      bs_shm_samples(shm, slot), m->received_ns, &why);
 		w->ready_ns = bs_now_ns();
-		if (rc == 0)
+		if (rc == 0) {
 			bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_ADD),
 				    w->ready_ns - taken_ns);
+			w->sender_ns[frame_slot(w->current->protocol, m->head.idx.slice,
+						m->head.idx.contrast)] = m->sender_ns;
+		}
 		int made = make_images(w, deadline(w, m->received_ns));
 
 		if (made != 0)

@@ -10,7 +10,6 @@
 #include "config/value.h"
 
 #define BS_FRAME_SAMPLES_MAX (UINT64_C(1) << 28) /* samples x readouts */
-#define BS_FRAMES_MAX        512u                /* slices x contrasts */
 #define BS_IPC_PATH_MAX      107u                /* sun_path of unix(7), less its NUL */
 
 void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p);

@@ -84,6 +84,9 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	if (timing->latency_ns > 0)
 		put(&t, "<meta><name>boreside_latency_us</name><value>%.3f</value></meta>",
 		    (double)timing->latency_ns * 1e-3);
+	if (timing->sender_ns != 0)
+		put(&t, "<meta><name>boreside_sender_ns</name><value>%lld</value></meta>",
+		    (long long)timing->sender_ns);
 	if (p->image_ms > 0.0) {
 		put(&t, "<meta><name>boreside_budget_ms</name><value>%.6g</value></meta>",
 		    p->image_ms);

@@ -15,6 +15,7 @@
 /* What only the service knows; zeros in `boreside recon`. */
 struct bs_image_timing {
 	int64_t latency_ns; /* last readout received to image handed to the sink; 0: not measured */
+	int64_t sender_ns;  /* time_ns of the last readout's envelope; 0: not known */
 	uint64_t gaps, duplicates, rejected; /* of the scan so far */
 };
 

@@ -23,6 +23,7 @@ extern "C" {
 #define BS_AXIS_MAX      512u
 #define BS_PROTOCOLS_MAX 16u
 #define BS_SINKS_MAX     8u
+#define BS_FRAMES_MAX    512u /* slices x contrasts of a protocol */
 
 enum bs_method {
 	BS_METHOD_GRIDDING,

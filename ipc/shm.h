@@ -78,6 +78,7 @@ struct bs_acq_meta {
 	uint32_t row;
 	int64_t received_ns; /* ingest had the whole message */
 	int64_t handed_ns;   /* it was checked, copied and given to recon */
+	int64_t sender_ns;   /* its envelope's time_ns: the sender's clock */
 };
 
 enum bs_stage {
@@ -103,6 +104,7 @@ struct bs_image_meta {
 	int64_t ready_ns;          /* the frame was complete in recon */
 	int64_t begun_ns, made_ns; /* finish began and ended */
 	int64_t handed_ns;         /* emit: to the first sink */
+	int64_t sender_ns;         /* time_ns of the last readout that it needed */
 	uint32_t attributes_len;   /* emit: they end right before the pixels */
 	_Atomic uint32_t inside; /* emit: 1 while it is being handed on: who dies then is suspect */
 	_Atomic uint32_t tries;  /* emit: times that a process ended with it in hand */

@@ -244,12 +244,16 @@ static void frames(void)
 	CHECK(bs_recon_pop(r, &image, INT64_MAX, &why) == 1 && image.missing == 15,
 	      "close ends the last frame");
 
+	timing.sender_ns = 123456789012345;
 	n = bs_attributes_write(text, sizeof(text), &p, "cartesian/host", &image, &timing);
 	CHECK(n > 0 && strstr(text, "<name>boreside_missing</name><value>15</value>") != NULL &&
 		      strstr(text, "<value>partial</value>") != NULL &&
 		      strstr(text, "<value>cart &lt;&amp;&gt;</value>") != NULL &&
 		      strstr(text, "<name>boreside_budget</name><value>missed</value>") != NULL,
 	      "attributes: %s", text);
+	CHECK(n > 0 && strstr(text, "<name>boreside_sender_ns</name><value>123456789012345<") !=
+			       NULL,
+	      "the sender's clock comes back: %s", text);
 	CHECK(bs_attributes_write(text, (size_t)n, &p, "cartesian/host", &image, &timing) ==
 		      BS_ERR_NOMEM,
 	      "attributes are never cut");
