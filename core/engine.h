@@ -57,6 +57,23 @@ struct bs_engine {
 	int (*finish)(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 		      struct bs_report *report);
 	void (*disarm)(void *self);
+
+	/*
+	 * Sliding windows (protocol's frame_step > 0); NULL where a method has none. Between begin
+	 * and fold come readouts of one group only (row / frame_step). fold: what they sum to becomes
+	 * the group's share of the frame's window, whatever was there before. slide: the image of the
+	 * shares with held[group] set, added in the order of the groups' numbers.
+	 */
+	int (*fold)(void *self, uint32_t frame, uint32_t group);
+	int (*slide)(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		     float *image, struct bs_report *report);
+	/*
+	 * Previews (protocol's preview_every > 0): the image of what the frame holds so far; the frame
+	 * goes on as if nothing had been asked. NULL where a method has none. preview: the engine that
+	 * is armed beside this one for its previews; NULL: it makes its own.
+	 */
+	int (*peek)(void *self, uint32_t frame, float *image);
+	const struct bs_engine *preview;
 };
 
 #ifdef __cplusplus

@@ -4,7 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A frame's slot: one per slice and contrast, reused for every repetition. */
+/* A sliding window: the groups that ended, by their number in the table. */
+struct window {
+	uint8_t *held;   /* [group]: its share is of use */
+	uint32_t *count; /* [group]: readouts that it holds */
+	uint32_t group;  /* the newest one */
+	uint32_t passed; /* groups since the scan began, up to a window's */
+	bool unfolded;   /* the newest one is not among the shares yet */
+};
+
+/* A frame's slot: one per slice and contrast, reused for every repetition (and group of a window). */
 struct frame {
 	enum { FRAME_EMPTY, FRAME_FILLING, FRAME_READY } state;
 	uint64_t key; /* repetition, set, phase, average: what makes it another image */
@@ -12,16 +21,22 @@ struct frame {
 	uint8_t *row; /* [rows]: 1 = this readout is in */
 	struct bs_mrd_acq first, last;
 	int64_t last_ns;
+	bool preview_due;
+	struct window w;
 };
 
 struct bs_recon {
 	const struct bs_protocol *p;
 	const struct bs_engine *engine;
 	void *self;
+	const struct bs_engine *preview; /* whose peek is used; NULL: no previews */
+	void *preview_self;              /* armed beside, or self */
+	struct bs_protocol preview_p;
 	struct frame *frame;
 	uint32_t frames, rows;
+	uint32_t groups;  /* of a window; 0: none */
 	uint32_t dropped; /* readouts that belong to no image */
-	uint16_t image_index;
+	uint16_t image_index, preview_index;
 	uint16_t series;
 	float fov_mm[3];
 };
@@ -38,27 +53,114 @@ static uint32_t count_rows(const struct bs_protocol *p)
 	return p->method == BS_METHOD_CARTESIAN ? p->encoded[1] * p->encoded[2] : p->readouts;
 }
 
+/* Readouts that end a frame, or a window's group. */
+static uint32_t full_at(const struct bs_recon *r)
+{
+	return r->groups > 0 ? r->p->frame_step : r->p->readouts;
+}
+
+/* ---- arming ------------------------------------------------------------------------------- */
+
+/* What solves least squares is previewed by gridding, to the accuracy that the eye needs. */
+static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
+{
+	*out = *p;
+	out->method = BS_METHOD_GRIDDING;
+	if (p->density == BS_DENSITY_NONE)
+		out->density = BS_DENSITY_RAMP;
+	out->normalize = BS_NORMALIZE_UNIFORM;
+	out->accuracy = 1e-2;
+	out->width = out->oversampling = 0.0;
+	out->frame_step = 0;
+}
+
+static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, struct bs_fail *why)
+{
+	const struct bs_engine *preview = e->preview != NULL ? e->preview : e;
+
+	if (p->frame_step > 0 && e->fold == NULL)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': frame.step: engine %s has no sliding window",
+			       p->name, e->name);
+	if (p->frame_step > 0 && p->readouts % p->frame_step != 0)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "protocol '%s': frame.step: %u readouts are no multiple of %u",
+			       p->name, p->readouts, p->frame_step);
+	if (p->frame_step > 0 && p->preview_every > 0)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "protocol '%s': frame.preview_every: a sliding window has none",
+			       p->name);
+	if (p->preview_every > 0 && preview->peek == NULL)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': frame.preview_every: engine %s makes no previews",
+			       p->name, e->name);
+	return 0;
+}
+
+int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, struct bs_need *need,
+		  struct bs_fail *why)
+{
+	struct bs_protocol preview;
+	int rc = check_ways(p, engine, why);
+
+	if (rc == 0)
+		rc = engine->need(p, need, why);
+	if (rc != 0 || p->preview_every == 0 || engine->preview == NULL)
+		return rc;
+	derive_preview(&preview, p);
+	return engine->preview->need(&preview, need, why);
+}
+
+static int arm_preview(struct bs_recon *r, const struct bs_tables *tables,
+		       const struct bs_arm_env *env, struct bs_fail *why)
+{
+	if (r->p->preview_every == 0)
+		return 0;
+	r->preview = r->engine;
+	r->preview_self = r->self;
+	if (r->engine->preview == NULL)
+		return 0;
+	derive_preview(&r->preview_p, r->p);
+	r->preview = r->engine->preview;
+	r->preview_self = NULL;
+	return r->preview->arm(&r->preview_self, &r->preview_p, tables, env, why);
+}
+
+static bool open_frame(const struct bs_recon *r, struct frame *f)
+{
+	f->row = calloc(r->rows, 1);
+	if (r->groups > 0) {
+		f->w.held = calloc(r->groups, 1);
+		f->w.count = calloc(r->groups, sizeof(*f->w.count));
+	}
+	return f->row != NULL && (r->groups == 0 || (f->w.held != NULL && f->w.count != NULL));
+}
+
 int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struct bs_engine *engine,
 		 const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why)
 {
-	struct bs_recon *r = calloc(1, sizeof(*r));
-	int rc;
+	struct bs_recon *r;
+	int rc = check_ways(p, engine, why);
 
+	if (rc != 0)
+		return rc;
+	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	r->p = p;
 	r->engine = engine;
 	r->frames = p->slices * p->contrasts;
 	r->rows = count_rows(p);
+	r->groups = p->frame_step > 0 ? p->readouts / p->frame_step : 0;
 	r->frame = calloc(r->frames, sizeof(*r->frame));
 	if (r->frame == NULL)
 		goto nomem;
-	for (uint32_t f = 0; f < r->frames; f++) {
-		r->frame[f].row = calloc(r->rows, 1);
-		if (r->frame[f].row == NULL)
+	for (uint32_t f = 0; f < r->frames; f++)
+		if (!open_frame(r, &r->frame[f]))
 			goto nomem;
-	}
 	rc = engine->arm(&r->self, p, tables, env, why);
+	if (rc == 0)
+		rc = arm_preview(r, tables, env, why);
 	if (rc != 0) {
 		bs_recon_disarm(r);
 		return rc;
@@ -74,32 +176,98 @@ void bs_recon_disarm(struct bs_recon *r)
 {
 	if (r == NULL)
 		return;
+	if (r->preview_self != NULL && r->preview_self != r->self)
+		r->preview->disarm(r->preview_self);
 	if (r->self != NULL)
 		r->engine->disarm(r->self);
-	for (uint32_t f = 0; r->frame != NULL && f < r->frames; f++)
+	for (uint32_t f = 0; r->frame != NULL && f < r->frames; f++) {
 		free(r->frame[f].row);
+		free(r->frame[f].w.held);
+		free(r->frame[f].w.count);
+	}
 	free(r->frame);
 	free(r);
 }
 
+/* ---- a scan ------------------------------------------------------------------------------- */
+
 void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 {
-	for (uint32_t f = 0; f < r->frames; f++)
-		r->frame[f].state = FRAME_EMPTY;
+	for (uint32_t i = 0; i < r->frames; i++) {
+		struct frame *f = &r->frame[i];
+
+		f->state = FRAME_EMPTY;
+		f->preview_due = false;
+		f->w.passed = 0;
+		f->w.unfolded = false;
+		if (r->groups > 0)
+			memset(f->w.held, 0, r->groups);
+	}
 	r->dropped = 0;
-	r->image_index = 0;
-	r->series++;
+	r->image_index = r->preview_index = 0;
+	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
 	for (int a = 0; a < 3; a++)
 		r->fov_mm[a] = info->fov_mm[a] > 0.0f ? info->fov_mm[a] : r->p->fov_mm[a];
 }
 
-static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head)
+static void pass(const struct bs_recon *r, struct window *w, uint32_t groups)
+{
+	w->passed = groups < r->groups - w->passed ? w->passed + groups : r->groups;
+}
+
+/*
+ * The stream enters a group: what went by since the last one it was in was lost. A pass that the
+ * stream does not count is taken to be the next one.
+ */
+static void enter_group(const struct bs_recon *r, struct frame *f, const struct bs_mrd_idx *idx,
+			uint32_t group)
+{
+	struct window *w = &f->w;
+
+	if (w->passed > 0) {
+		uint64_t passes = (uint16_t)(idx->repetition - f->first.idx.repetition);
+		uint64_t on = group > w->group || passes > 0
+				      ? passes * r->groups + group - w->group
+				      : (uint64_t)r->groups - w->group + group;
+		uint64_t lost = on > 0 ? on - 1 : 0;
+
+		lost = lost < r->groups ? lost : r->groups;
+		for (uint32_t i = 1; i <= lost; i++)
+			w->held[(w->group + i) % r->groups] = 0;
+		pass(r, w, (uint32_t)lost);
+	}
+	w->held[group] = 0;
+	w->group = group;
+}
+
+/* A group is over; what is missing of it will not come. An image is due once all have gone by. */
+static int end_group(struct bs_recon *r, uint32_t slot)
+{
+	struct frame *f = &r->frame[slot];
+	int rc = 0;
+
+	f->w.held[f->w.group] = 1;
+	f->w.count[f->w.group] = f->have;
+	pass(r, &f->w, 1);
+	f->w.unfolded = f->w.passed == r->groups;
+	f->state = f->w.unfolded ? FRAME_READY : FRAME_EMPTY;
+	if (!f->w.unfolded)
+		rc = r->engine->fold(r->self, slot, f->w.group);
+	return rc;
+}
+
+static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
+		       uint32_t row)
 {
 	struct frame *f = &r->frame[slot];
 	int rc = r->engine->begin(r->self, slot);
 
+	if (rc == 0 && r->preview_self != r->self && r->preview_self != NULL)
+		rc = r->preview->begin(r->preview_self, slot);
 	if (rc != 0)
 		return rc;
+	if (r->groups > 0)
+		enter_group(r, f, &head->idx, row / r->p->frame_step);
 	memset(f->row, 0, r->rows);
 	f->state = FRAME_FILLING;
 	f->key = frame_key(&head->idx);
@@ -108,12 +276,31 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	return 0;
 }
 
+/* True: this readout belongs to a later frame (or group) than the one that is being filled. */
+static bool goes_on(const struct bs_recon *r, const struct frame *f, const struct bs_mrd_acq *head,
+		    uint32_t row)
+{
+	if (r->groups == 0)
+		return f->key != frame_key(&head->idx);
+	return row / r->p->frame_step != f->w.group ||
+	       head->idx.repetition != f->first.idx.repetition;
+}
+
+static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const float *data, size_t stride)
+{
+	int rc = r->engine->add(r->self, slot, row, data, stride);
+
+	if (rc == 0 && r->preview_self != r->self && r->preview_self != NULL)
+		rc = r->preview->add(r->preview_self, slot, row, data, stride);
+	return rc;
+}
+
 int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why)
 {
 	uint32_t slot;
 	struct frame *f;
-	int rc;
+	int rc = 0;
 
 	if (row == BS_ROW_NONE) {
 		r->dropped++;
@@ -124,50 +311,95 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: readout %u of frame slot %u",
 			       head->scan_counter, row, slot);
 	f = &r->frame[slot];
-	if (f->state == FRAME_FILLING && f->key != frame_key(&head->idx))
+	if (f->state == FRAME_FILLING && goes_on(r, f, head, row)) {
 		f->state = FRAME_READY; /* the sender has gone on: what is missing will not come */
+		if (r->groups > 0)
+			rc = end_group(r, slot);
+	}
 	if (f->state == FRAME_READY)
 		return BS_RECON_POP_FIRST;
-	if (f->state == FRAME_EMPTY) {
-		rc = begin_frame(r, slot, head);
-		if (rc != 0)
-			return bs_fail(why, rc, "engine %s refused to begin a frame",
-				       r->engine->name);
-	}
+	if (rc == 0 && f->state == FRAME_EMPTY)
+		rc = begin_frame(r, slot, head, row);
+	if (rc != 0)
+		return bs_fail(why, rc, "engine %s refused to begin a frame", r->engine->name);
 	if (f->row[row])
 		return bs_fail(why, BS_ERR_INDEX,
 			       "acquisition %u: readout %u is in the frame already",
 			       head->scan_counter, row);
-	rc = r->engine->add(r->self, slot, row, data + 2 * (size_t)head->discard_pre,
-			    head->number_of_samples);
+	rc = add(r, slot, row, data + 2 * (size_t)head->discard_pre, head->number_of_samples);
+	if (rc == 0) {
+		f->row[row] = 1;
+		f->last = *head;
+		f->last_ns = now_ns;
+		if (++f->have == full_at(r))
+			f->state = FRAME_READY;
+		else if (r->preview_self != NULL && f->have % r->p->preview_every == 0)
+			f->preview_due = true;
+		if (f->state == FRAME_READY && r->groups > 0)
+			rc = end_group(r, slot);
+	}
 	if (rc != 0)
 		return bs_fail(why, rc, "engine %s failed at acquisition %u", r->engine->name,
 			       head->scan_counter);
-	f->row[row] = 1;
-	f->last = *head;
-	f->last_ns = now_ns;
-	if (++f->have == r->p->readouts)
-		f->state = FRAME_READY;
 	return 0;
 }
 
 void bs_recon_close(struct bs_recon *r)
 {
+	for (uint32_t i = 0; i < r->frames; i++) {
+		struct frame *f = &r->frame[i];
+
+		if (f->state == FRAME_FILLING && r->groups > 0) {
+			f->w.held[f->w.group] = 1;
+			f->w.count[f->w.group] = f->have;
+			f->w.unfolded = true;
+		}
+		/* a scan that ended before the window was full: its groups were in no image yet */
+		if (f->state == FRAME_FILLING ||
+		    (f->state == FRAME_EMPTY && f->w.passed > 0 && f->w.passed < r->groups))
+			f->state = FRAME_READY;
+	}
+}
+
+/* ---- images ------------------------------------------------------------------------------- */
+
+/* A frame that is complete needs no preview any more. */
+static bool preview_due(const struct frame *f)
+{
+	return f->preview_due && f->state == FRAME_FILLING;
+}
+
+uint32_t bs_recon_previews(const struct bs_recon *r)
+{
+	uint32_t n = 0;
+
 	for (uint32_t f = 0; f < r->frames; f++)
-		if (r->frame[f].state == FRAME_FILLING)
-			r->frame[f].state = FRAME_READY;
+		n += preview_due(&r->frame[f]);
+	return n;
 }
 
 uint32_t bs_recon_ready(const struct bs_recon *r)
 {
-	uint32_t n = 0;
+	uint32_t n = bs_recon_previews(r);
 
 	for (uint32_t f = 0; f < r->frames; f++)
 		n += r->frame[f].state == FRAME_READY;
 	return n;
 }
 
-static void fill_head(struct bs_recon *r, const struct frame *f, struct bs_mrd_image *h)
+void bs_recon_skip_previews(struct bs_recon *r)
+{
+	for (uint32_t f = 0; f < r->frames; f++)
+		r->frame[f].preview_due = false;
+}
+
+const char *bs_recon_engine(const struct bs_recon *r, bool preview)
+{
+	return preview ? r->preview->name : r->engine->name;
+}
+
+static void fill_head(struct bs_recon *r, const struct frame *f, bool preview,
+		      struct bs_mrd_image *h)
 {
 	const struct bs_mrd_acq *a = &f->first;
 	bool complex_out = r->p->output == BS_OUTPUT_COMPLEX;
@@ -195,8 +427,57 @@ static void fill_head(struct bs_recon *r, const struct frame *f, struct bs_mrd_i
 	h->repetition = a->idx.repetition;
 	h->set = a->idx.set;
 	h->acquisition_time_stamp = f->last.acquisition_time_stamp;
-	h->image_index = ++r->image_index;
-	h->image_series_index = r->series;
+	h->image_index = preview ? ++r->preview_index : ++r->image_index;
+	h->image_series_index = (uint16_t)(r->series | (preview ? BS_PREVIEW_SERIES : 0));
+}
+
+static uint32_t readouts_in(const struct bs_recon *r, const struct frame *f)
+{
+	uint32_t sum = 0;
+
+	if (r->groups == 0)
+		return f->have;
+	for (uint32_t g = 0; g < r->groups; g++)
+		sum += f->w.held[g] ? f->w.count[g] : 0;
+	return sum;
+}
+
+static int make_window(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
+		       int64_t deadline_ns)
+{
+	struct window *w = &r->frame[slot].w;
+	int rc = w->unfolded ? r->engine->fold(r->self, slot, w->group) : 0;
+
+	w->unfolded = false;
+	return rc != 0 ? rc
+		       : r->engine->slide(r->self, slot, w->held, deadline_ns, image->pixels,
+					  &image->report);
+}
+
+static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
+		      int64_t deadline_ns, struct bs_fail *why)
+{
+	struct frame *f = &r->frame[slot];
+	int rc;
+
+	memset(&image->report, 0, sizeof(image->report));
+	fill_head(r, f, preview, &image->head);
+	image->preview = preview;
+	image->readouts = readouts_in(r, f);
+	image->missing = r->p->readouts > image->readouts ? r->p->readouts - image->readouts : 0;
+	image->last_ns = f->last_ns;
+	image->last_scan_counter = f->last.scan_counter;
+	if (preview)
+		rc = r->preview->peek(r->preview_self, slot, image->pixels);
+	else if (r->groups > 0)
+		rc = make_window(r, slot, image, deadline_ns);
+	else
+		rc = r->engine->finish(r->self, slot, deadline_ns, image->pixels, &image->report);
+	if (rc != 0)
+		return bs_fail(why, rc, "engine %s failed to make %s %u",
+			       bs_recon_engine(r, preview), preview ? "preview" : "image",
+			       image->head.image_index);
+	return 1;
 }
 
 int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
@@ -204,22 +485,20 @@ int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadl
 {
 	for (uint32_t slot = 0; slot < r->frames; slot++) {
 		struct frame *f = &r->frame[slot];
-		int rc;
 
 		if (f->state != FRAME_READY)
 			continue;
 		f->state = FRAME_EMPTY;
-		memset(&image->report, 0, sizeof(image->report));
-		fill_head(r, f, &image->head);
-		image->readouts = f->have;
-		image->missing = r->p->readouts > f->have ? r->p->readouts - f->have : 0;
-		image->last_ns = f->last_ns;
-		image->last_scan_counter = f->last.scan_counter;
-		rc = r->engine->finish(r->self, slot, deadline_ns, image->pixels, &image->report);
-		if (rc != 0)
-			return bs_fail(why, rc, "engine %s failed to make image %u",
-				       r->engine->name, image->head.image_index);
-		return 1;
+		f->preview_due = false;
+		return make_image(r, slot, image, false, deadline_ns, why);
+	}
+	for (uint32_t slot = 0; slot < r->frames; slot++) {
+		struct frame *f = &r->frame[slot];
+
+		if (!preview_due(f))
+			continue;
+		f->preview_due = false;
+		return make_image(r, slot, image, true, deadline_ns, why);
 	}
 	return 0;
 }

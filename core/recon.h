@@ -4,6 +4,15 @@
  * arm -> { scan -> readout* -> close }* -> disarm, and after each readout and after close:
  * pop until it returns 0. The service's recon worker and `boreside recon` run this same code.
  *
+ * Sliding window (protocol's frame_step > 0): the table of `readouts` rows is the window, frame_step
+ * rows of it in a line are a group, and the stream goes through the table in its order, over and
+ * over, counting its passes in idx.repetition (or never). When a group ends, complete or because the
+ * stream has gone on, an image leaves of the newest readouts of all groups, as soon as all of the
+ * table has gone by; a group that was lost as a whole counts as missing and makes no image. close
+ * makes one image more if readouts have come that were in none. Each image is a sum of one share a
+ * group in the order of the table, so it depends on its own readouts alone, to the bit.
+ * Previews (preview_every > 0): pop makes one each so many readouts of a frame, before it is complete.
+ *
  * bs_admit_* are the checks that a scan and each acquisition must pass before they are believed;
  * ingest runs them before it acknowledges, recon relies on them. They have no state of their own.
  * Thread rules: one thread per bs_recon. Only arm and disarm allocate.
@@ -25,6 +34,7 @@ struct bs_recon_image {
 	struct bs_mrd_image head;
 	float *pixels; /* where pop writes: the caller's, bs_protocol_image_bytes */
 	struct bs_report report;
+	bool preview;      /* of a frame that goes on; image_index counts previews by themselves */
 	uint32_t readouts; /* that the image holds */
 	uint32_t missing;  /* that it should have held */
 	int64_t last_ns;   /* when the last readout that it needed was received */
@@ -50,6 +60,9 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why);
 
+/* What arm will take from the arena: the engine's need, and that of what makes its previews. */
+int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, struct bs_need *need,
+		  struct bs_fail *why);
 int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struct bs_engine *engine,
 		 const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why);
 void bs_recon_disarm(struct bs_recon *r);
@@ -69,8 +82,16 @@ void bs_recon_close(struct bs_recon *r);
 /* 1: *image was made. 0: no frame is complete. Negative: the engine failed. */
 int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
 		 struct bs_fail *why);
-/* Frames whose image a pop would make now, for a caller that must find an image slot first. */
+/* Images that pops would make now, for a caller that must find an image slot first. */
 uint32_t bs_recon_ready(const struct bs_recon *r);
+/* Of these the previews: pop makes them after the frames. They may be left out. */
+uint32_t bs_recon_previews(const struct bs_recon *r);
+void bs_recon_skip_previews(struct bs_recon *r);
+/* Whose work an image is: "gridding/host". */
+const char *bs_recon_engine(const struct bs_recon *r, bool preview);
+
+/* image_series_index: frames have that of their scan, its previews that and this bit. */
+#define BS_PREVIEW_SERIES 0x8000u
 
 #ifdef __cplusplus
 }

@@ -96,5 +96,11 @@ static int cart_finish(void *self, uint32_t frame, int64_t deadline_ns, float *i
 }
 
 const struct bs_engine bs_engine_cartesian_host = {
-	"cartesian/host", cart_need, cart_arm, cart_begin, cart_add, cart_finish, cart_disarm,
+	.name = "cartesian/host",
+	.need = cart_need,
+	.arm = cart_arm,
+	.begin = cart_begin,
+	.add = cart_add,
+	.finish = cart_finish,
+	.disarm = cart_disarm,
 };

@@ -359,9 +359,9 @@ static int cartesian_arm(void **self, const struct bs_protocol *p, const struct 
 }
 
 const struct bs_engine bs_engine_gridding_cuda = {
-	"gridding/cuda", gridding_need, gridding_arm, begin, add, finish, disarm,
+	"gridding/cuda", gridding_need, gridding_arm, begin, add, finish, disarm, NULL, NULL, NULL, NULL,
 };
 
 const struct bs_engine bs_engine_cartesian_cuda = {
-	"cartesian/cuda", cartesian_need, cartesian_arm, begin, add, finish, disarm,
+	"cartesian/cuda", cartesian_need, cartesian_arm, begin, add, finish, disarm, NULL, NULL, NULL, NULL,
 };

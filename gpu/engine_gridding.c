@@ -3,6 +3,7 @@
 #include "gpu/density.h"
 #include "gpu/engines.h"
 #include "gpu/nufft.h"
+#include "gpu/partial.h"
 
 #include <stdlib.h>
 
@@ -10,6 +11,7 @@ struct engine {
 	const struct bs_protocol *p;
 	struct bs_team *team;
 	struct bs_nufft *nufft;
+	struct bs_partial window;
 	float *coil_images;
 	const float *maps;
 };
@@ -31,7 +33,9 @@ struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p)
 	/* By default about sixteen chunks: 15/16 of the work is done when the last readout comes. */
 	if (readouts == 0)
 		readouts = (p->readouts + 15) / 16;
-	s.chunk = (uint64_t)readouts * p->samples;
+	s.chunk = (uint64_t)bs_partial_chunk(p, readouts) * p->samples;
+	s.part = (uint64_t)p->frame_step * p->samples;
+	s.peek = p->preview_every > 0;
 	return s;
 }
 
@@ -40,6 +44,7 @@ static int gridding_need(const struct bs_protocol *p, struct bs_need *need, stru
 	struct bs_nufft_spec s = bs_gridding_spec(p);
 
 	bs_need_add(need, "coil images", p->coils, bs_protocol_voxels(p) * 8u);
+	bs_partial_need(p, need);
 	return bs_nufft_need(&s, need, why);
 }
 
@@ -72,7 +77,9 @@ static int gridding_arm(void **self, const struct bs_protocol *p, const struct b
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': coil images", p->name);
 		goto fail;
 	}
-	rc = bs_density(weight, p, tables->traj, tables->weight, env->team, why);
+	rc = bs_partial_open(&e->window, p, env->arena, env->team, why);
+	if (rc == 0)
+		rc = bs_density(weight, p, tables->traj, tables->weight, env->team, why);
 	if (rc == 0)
 		rc = bs_nufft_plan(&e->nufft, &s, tables->traj->k, weight, env->arena, env->team,
 				   env->cache_dir, why);
@@ -104,6 +111,13 @@ static int gridding_add(void *self, uint32_t frame, uint32_t readout, const floa
 	return 0;
 }
 
+static int to_image(struct engine *e, float *image)
+{
+	bs_combine(e->team, e->p->combine, e->p->output, e->p->coils, bs_protocol_voxels(e->p),
+		   e->coil_images, e->maps, image);
+	return 0;
+}
+
 static int gridding_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 			   struct bs_report *report)
 {
@@ -112,12 +126,45 @@ static int gridding_finish(void *self, uint32_t frame, int64_t deadline_ns, floa
 	(void)deadline_ns; /* a direct method: nothing could be left out */
 	(void)report;
 	bs_nufft_finish(e->nufft, frame, e->coil_images);
-	bs_combine(e->team, e->p->combine, e->p->output, e->p->coils, bs_protocol_voxels(e->p),
-		   e->coil_images, e->maps, image);
+	return to_image(e, image);
+}
+
+static int gridding_fold(void *self, uint32_t frame, uint32_t group)
+{
+	struct engine *e = self;
+
+	bs_nufft_finish(e->nufft, frame, bs_partial_at(&e->window, frame, group));
 	return 0;
 }
 
+static int gridding_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+			  float *image, struct bs_report *report)
+{
+	struct engine *e = self;
+
+	(void)deadline_ns;
+	(void)report;
+	bs_partial_sum(&e->window, frame, held, e->coil_images);
+	return to_image(e, image);
+}
+
+static int gridding_peek(void *self, uint32_t frame, float *image)
+{
+	struct engine *e = self;
+
+	bs_nufft_peek(e->nufft, frame, e->coil_images);
+	return to_image(e, image);
+}
+
 const struct bs_engine bs_engine_gridding_host = {
-	"gridding/host", gridding_need,   gridding_arm,    gridding_begin,
-	gridding_add,    gridding_finish, gridding_disarm,
+	.name = "gridding/host",
+	.need = gridding_need,
+	.arm = gridding_arm,
+	.begin = gridding_begin,
+	.add = gridding_add,
+	.finish = gridding_finish,
+	.disarm = gridding_disarm,
+	.fold = gridding_fold,
+	.slide = gridding_slide,
+	.peek = gridding_peek,
 };

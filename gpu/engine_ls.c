@@ -18,6 +18,7 @@
 #include "gpu/ls.h"
 #include "gpu/lsq.h"
 #include "gpu/nufft.h"
+#include "gpu/partial.h"
 
 struct engine {
 	const struct bs_protocol *p;
@@ -26,6 +27,7 @@ struct engine {
 	struct bs_nufft *nufft;
 	struct bs_ls *ls;
 	const float *maps;
+	struct bs_partial window;
 	float *fhd;      /* [coil][voxel] complex */
 	float *images;   /* [coil][voxel] complex, or one */
 	int64_t tail_ns; /* the longest combination so far: kept free before the deadline */
@@ -44,13 +46,18 @@ static uint32_t images_of(const struct bs_protocol *p)
 /* By default: exact, as many readouts as fill its tables once; NUFFT, a sixteenth of the frame. */
 static uint64_t chunk_of(const struct bs_protocol *p)
 {
-	uint64_t readouts = p->chunk_readouts;
+	uint32_t readouts = p->chunk_readouts;
 
 	if (readouts == 0 && p->fhd == BS_SUM_EXACT)
 		readouts = p->samples < 1024 ? 1024 / p->samples : 1;
 	if (readouts == 0)
 		readouts = (p->readouts + 15) / 16;
-	return readouts * p->samples;
+	return (uint64_t)bs_partial_chunk(p, readouts) * p->samples;
+}
+
+static uint64_t part_of(const struct bs_protocol *p)
+{
+	return (uint64_t)p->frame_step * p->samples;
 }
 
 static struct bs_exact_spec exact_of(const struct bs_protocol *p)
@@ -61,6 +68,7 @@ static struct bs_exact_spec exact_of(const struct bs_protocol *p)
 		.coils = p->coils,
 		.samples = bs_protocol_samples(p),
 		.chunk = chunk_of(p),
+		.part = part_of(p),
 		.states = p->slices * p->contrasts,
 		.basis = p->basis,
 	};
@@ -74,6 +82,7 @@ static struct bs_nufft_spec nufft_of(const struct bs_protocol *p)
 		.coils = p->coils,
 		.samples = bs_protocol_samples(p),
 		.chunk = chunk_of(p),
+		.part = part_of(p),
 		.states = p->slices * p->contrasts,
 		.window = p->window,
 		.accuracy = p->accuracy,
@@ -103,6 +112,7 @@ static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 
 	bs_need_add(need, "F^H d", p->coils, bs_protocol_voxels(p) * 8u);
 	bs_need_add(need, "solutions", images_of(p), bs_protocol_voxels(p) * 8u);
+	bs_partial_need(p, need);
 	rc = p->fhd == BS_SUM_EXACT ? bs_exact_need(&exact, need, why)
 				    : bs_nufft_need(&nufft, need, why);
 	return rc != 0 ? rc : bs_ls_need(&ls, need, why);
@@ -185,6 +195,8 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 	if (rc == 0 && (e->fhd == NULL || e->images == NULL))
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': the arena is too small", p->name);
 	if (rc == 0)
+		rc = bs_partial_open(&e->window, p, env->arena, env->team, why);
+	if (rc == 0)
 		rc = bs_lsq_weights(&weight, p, tables, env->team, why);
 	if (rc == 0)
 		rc = plan_sums(e, tables, weight, env, why);
@@ -255,18 +267,21 @@ static void solve(struct engine *e, int64_t deadline_ns, struct bs_report *repor
 	}
 }
 
-static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		     struct bs_report *report)
+/* F^H d of what was added, and of zeros for what was not. */
+static void sum_up(struct engine *e, uint32_t frame, float *fhd)
 {
-	struct engine *e = self;
+	if (e->exact != NULL)
+		bs_exact_finish(e->exact, frame, fhd);
+	else
+		bs_nufft_finish(e->nufft, frame, fhd);
+}
+
+static int to_image(struct engine *e, int64_t deadline_ns, float *image, struct bs_report *report)
+{
 	const struct bs_protocol *p = e->p;
 	int64_t start_ns;
 
 	memset(report, 0, sizeof(*report));
-	if (e->exact != NULL)
-		bs_exact_finish(e->exact, frame, e->fhd);
-	else
-		bs_nufft_finish(e->nufft, frame, e->fhd);
 	solve(e, deadline_ns, report);
 	start_ns = bs_now_ns();
 	bs_combine(e->team, is_sense(p) ? BS_COMBINE_NONE : p->combine, p->output, images_of(p),
@@ -276,10 +291,54 @@ static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *ima
 	return 0;
 }
 
+static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+		     struct bs_report *report)
+{
+	struct engine *e = self;
+
+	sum_up(e, frame, e->fhd);
+	return to_image(e, deadline_ns, image, report);
+}
+
+static int ls_fold(void *self, uint32_t frame, uint32_t group)
+{
+	struct engine *e = self;
+
+	sum_up(e, frame, bs_partial_at(&e->window, frame, group));
+	return 0;
+}
+
+static int ls_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		    float *image, struct bs_report *report)
+{
+	struct engine *e = self;
+
+	bs_partial_sum(&e->window, frame, held, e->fhd);
+	return to_image(e, deadline_ns, image, report);
+}
+
 const struct bs_engine bs_engine_ls_host = {
-	"ls/host", ls_need, ls_arm, ls_begin, ls_add, ls_finish, ls_disarm,
+	.name = "ls/host",
+	.need = ls_need,
+	.arm = ls_arm,
+	.begin = ls_begin,
+	.add = ls_add,
+	.finish = ls_finish,
+	.disarm = ls_disarm,
+	.fold = ls_fold,
+	.slide = ls_slide,
+	.preview = &bs_engine_gridding_host,
 };
 
 const struct bs_engine bs_engine_sense_host = {
-	"sense/host", ls_need, ls_arm, ls_begin, ls_add, ls_finish, ls_disarm,
+	.name = "sense/host",
+	.need = ls_need,
+	.arm = ls_arm,
+	.begin = ls_begin,
+	.add = ls_add,
+	.finish = ls_finish,
+	.disarm = ls_disarm,
+	.fold = ls_fold,
+	.slide = ls_slide,
+	.preview = &bs_engine_gridding_host,
 };

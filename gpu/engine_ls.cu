@@ -655,9 +655,9 @@ static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *ima
 }
 
 const struct bs_engine bs_engine_ls_cuda = {
-	"ls/cuda", ls_need, ls_arm, ls_begin, ls_add, ls_finish, ls_disarm,
+	"ls/cuda", ls_need, ls_arm, ls_begin, ls_add, ls_finish, ls_disarm, NULL, NULL, NULL, NULL,
 };
 
 const struct bs_engine bs_engine_sense_cuda = {
-	"sense/cuda", ls_need, ls_arm, ls_begin, ls_add, ls_finish, ls_disarm,
+	"sense/cuda", ls_need, ls_arm, ls_begin, ls_add, ls_finish, ls_disarm, NULL, NULL, NULL, NULL,
 };

@@ -57,6 +57,35 @@ static void noop_disarm(void *self)
 	(void)self;
 }
 
+static int noop_fold(void *self, uint32_t frame, uint32_t group)
+{
+	(void)self;
+	(void)frame;
+	(void)group;
+	return 0;
+}
+
+static int noop_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		      float *image, struct bs_report *report)
+{
+	(void)held;
+	return noop_finish(self, frame, deadline_ns, image, report);
+}
+
+static int noop_peek(void *self, uint32_t frame, float *image)
+{
+	return noop_finish(self, frame, INT64_MAX, image, NULL);
+}
+
 const struct bs_engine bs_engine_noop = {
-	"noop", noop_need, noop_arm, noop_begin, noop_add, noop_finish, noop_disarm,
+	.name = "noop",
+	.need = noop_need,
+	.arm = noop_arm,
+	.begin = noop_begin,
+	.add = noop_add,
+	.finish = noop_finish,
+	.disarm = noop_disarm,
+	.fold = noop_fold,
+	.slide = noop_slide,
+	.peek = noop_peek,
 };

@@ -10,7 +10,8 @@
 
 #define AXIS_MAX 2047u
 #define BLOCK    1024u /* samples that share one set of tables; whole inner lengths of both types */
-#define GROUPS   64u   /* partial sums of the forward transform, added in this fixed number */
+#define FRESH    UINT64_MAX /* no sample came since begin */
+#define GROUPS   64u        /* partial sums of the forward transform, added in this fixed number */
 
 struct bs_exact {
 	struct bs_exact_spec s;
@@ -26,7 +27,7 @@ struct bs_exact {
 	double *sums;   /* [state][plane][row][column] */
 	float *kept;    /* [state][coil][sample] as they came */
 	uint32_t *got;  /* [state][chunk] samples that came */
-	uint64_t *next; /* [state] first chunk not summed */
+	uint64_t *next; /* [state] first chunk not summed, or FRESH */
 	uint64_t chunks, sums_size, kept_size;
 	/* tables of the block in work */
 	unsigned char *e, *y, *x, *b, *d, *panel, *fold;
@@ -395,38 +396,63 @@ static uint64_t chunk_length(const struct bs_exact *p, uint64_t chunk)
 	return left < p->s.chunk ? left : p->s.chunk;
 }
 
+static uint32_t *got_of(const struct bs_exact *p, uint32_t state)
+{
+	return p->got + state * ((p->chunks + 15) & ~(uint64_t)15);
+}
+
 void bs_exact_begin(struct bs_exact *p, uint32_t state)
 {
 	memset(p->sums + state * p->sums_size, 0, p->sums_size * 8);
-	memset(p->kept + state * p->kept_size, 0, p->kept_size * 4);
-	memset(p->got + state * ((p->chunks + 15) & ~(uint64_t)15), 0, p->chunks * 4);
-	p->next[state] = 0;
+	memset(got_of(p, state), 0, p->chunks * 4);
+	p->next[state] = FRESH;
 }
 
+/* A chunk of which nothing came would add zeros: it is left out, the sums are the same. */
 static void sum_kept(struct bs_exact *p, uint32_t state)
 {
 	uint64_t chunk = p->next[state]++;
 	const float *data = p->kept + state * p->kept_size + chunk * p->s.chunk * p->comps;
 
-	sum_samples(p, state, chunk * p->s.chunk, chunk_length(p, chunk), data, p->s.samples);
+	if (got_of(p, state)[chunk] > 0)
+		sum_samples(p, state, chunk * p->s.chunk, chunk_length(p, chunk), data,
+			    p->s.samples);
+}
+
+/* Samples of one chunk; those of it that never come will count as zeros. */
+static void keep(struct bs_exact *p, uint32_t state, uint64_t chunk, uint64_t first, uint64_t n,
+		 const float *data, size_t coil_stride)
+{
+	float *kept = p->kept + state * p->kept_size;
+	uint32_t *got = got_of(p, state) + chunk;
+	uint64_t all = chunk_length(p, chunk);
+
+	for (uint32_t coil = 0; coil < p->s.coils; coil++) {
+		float *to = kept + coil * p->s.samples * p->comps;
+
+		if (*got == 0 && n < all)
+			memset(to + chunk * p->s.chunk * p->comps, 0, all * p->comps * 4);
+		memcpy(to + first * p->comps, data + coil * coil_stride * p->comps,
+		       n * p->comps * 4);
+	}
+	*got += (uint32_t)n;
 }
 
 void bs_exact_add(struct bs_exact *p, uint32_t state, uint64_t first, uint64_t count,
 		  const float *data, size_t coil_stride)
 {
-	float *kept = p->kept + state * p->kept_size;
-	uint32_t *got = p->got + state * ((p->chunks + 15) & ~(uint64_t)15);
+	uint32_t *got = got_of(p, state);
 
-	for (uint32_t coil = 0; coil < p->s.coils; coil++)
-		memcpy(kept + (coil * p->s.samples + first) * p->comps,
-		       data + coil * coil_stride * p->comps, count * p->comps * 4);
+	if (p->next[state] == FRESH)
+		p->next[state] = p->s.part > 0 ? first / p->s.part * (p->s.part / p->s.chunk) : 0;
 	while (count > 0) {
 		uint64_t chunk = first / p->s.chunk;
 		uint64_t n = (chunk + 1) * p->s.chunk - first;
 
 		if (n > count)
 			n = count;
-		got[chunk] += (uint32_t)n;
+		keep(p, state, chunk, first, n, data, coil_stride);
+		data += n * p->comps;
 		first += n;
 		count -= n;
 	}
@@ -520,7 +546,7 @@ static void unfold(void *arg, int task, int member)
 
 static void finish(struct bs_exact *p, uint32_t state, void *image, bool twice)
 {
-	while (p->next[state] < p->chunks)
+	while (p->next[state] != FRESH && p->next[state] < p->chunks)
 		sum_kept(p, state);
 	p->sum = p->sums + state * p->sums_size;
 	p->out = image;

@@ -24,7 +24,9 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_grid_shape *g,
 		       const struct bs_nufft_spec *s, bool stack)
 {
 	bool deferred = stack || g->chunks == 1;
-	uint64_t grids = deferred || s->states == 0 ? 1 : (uint64_t)s->states * g->batches;
+	uint64_t grids = deferred || s->states == 0
+				 ? 1
+				 : (uint64_t)s->states * g->batches + (s->peek ? 1 : 0);
 
 	bytes[TABLE] = (3 + g->dims) * up(g->points * 4);
 	bytes[RUNS] = up(g->runs * sizeof(struct bs_sector_run)) +
@@ -112,6 +114,8 @@ static int take_regions(struct bs_nufft *n, struct bs_arena *arena, bool weighte
 		if (!n->deferred)
 			st->grid = carve(&at[GRID], g->cells * g->width * g->batches * 8);
 	}
+	if (s->peek && !n->deferred && s->states > 0)
+		n->peek_grid = carve(&at[GRID], g->cells * g->width * 8);
 	if (n->stacked) {
 		n->stack.partitions = s->matrix[2];
 		n->stack.source = carve(&at[STACK], g->points * s->matrix[2] * 4);
@@ -381,6 +385,7 @@ void bs_nufft_begin(struct bs_nufft *n, uint32_t state)
 
 	memset(s->arrived, 0, chunks * sizeof(*s->arrived));
 	s->next = 0;
+	s->fresh = true;
 	if (!n->deferred)
 		bs_nufft_zero(n, s->grid, n->shape.cells * n->shape.batches);
 }
@@ -420,6 +425,9 @@ void bs_nufft_add(struct bs_nufft *n, uint32_t state, uint64_t first, uint64_t c
 	struct bs_nufft_state *s = &n->state[state];
 	uint64_t size = n->deferred ? n->spec.samples : n->shape.chunk;
 
+	if (s->fresh && n->spec.part > 0 && !n->deferred)
+		s->next = first / n->spec.part * (n->spec.part / size);
+	s->fresh = false;
 	while (count > 0) {
 		uint64_t chunk = first / size;
 		uint64_t left = chunk * size + chunk_count(n, chunk) - first;
@@ -459,4 +467,26 @@ void bs_nufft_finish(struct bs_nufft *n, uint32_t state, float *image)
 	for (uint32_t b = 0; b < g->batches; b++)
 		bs_nufft_to_image(n, s->grid + b * g->cells * g->width * 2,
 				  image + 2 * voxels_of(n) * b * g->width, batch_lanes(n, b));
+}
+
+void bs_nufft_peek(struct bs_nufft *n, uint32_t state, float *image)
+{
+	const struct bs_grid_shape *g = &n->shape;
+	struct bs_nufft_state *s = &n->state[state];
+
+	if (n->deferred) { /* the samples are still there */
+		bs_nufft_finish(n, state, image);
+		return;
+	}
+	for (uint32_t b = 0; b < g->batches; b++) {
+		bs_nufft_copy(n, n->peek_grid, s->grid + b * g->cells * g->width * 2, g->cells);
+		for (uint64_t c = s->next; c < g->chunks; c++) {
+			struct bs_lanes in = lanes_of(n, b, c, s->data, n->spec.samples, 0);
+
+			if (s->arrived[c] > 0)
+				bs_nufft_spread(n, n->peek_grid, c, &in);
+		}
+		bs_nufft_to_image(n, n->peek_grid, image + 2 * voxels_of(n) * b * g->width,
+				  batch_lanes(n, b));
+	}
 }

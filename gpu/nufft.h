@@ -35,7 +35,10 @@ struct bs_nufft_spec {
 	uint32_t coils;     /* transforms that share the trajectory */
 	uint64_t samples;
 	uint64_t chunk;  /* samples per chunk; 0: all in one */
+	uint64_t part;   /* a multiple of chunk: between begin and finish come samples of one part
+			    [i*part, (i+1)*part) alone; 0: of any */
 	uint32_t states; /* accumulators (frames open at once); 0: adjoint and forward only */
+	bool peek;       /* peek will be called */
 	enum bs_window window;
 	double accuracy; /* 1e-1 .. 1e-6, or 0 with the two below */
 	double width;    /* oversampled grid cells */
@@ -60,6 +63,8 @@ void bs_nufft_begin(struct bs_nufft *plan, uint32_t state);
 void bs_nufft_add(struct bs_nufft *plan, uint32_t state, uint64_t first, uint64_t count,
 		  const float *data, size_t coil_stride);
 void bs_nufft_finish(struct bs_nufft *plan, uint32_t state, float *image);
+/* The image of what was added so far; the state stays as it is, to the bit. */
+void bs_nufft_peek(struct bs_nufft *plan, uint32_t state, float *image);
 
 /* What plan chose: window width (cells), oversampling, grid size an axis. */
 enum bs_nufft_stage {

@@ -32,6 +32,29 @@ void bs_nufft_zero(struct bs_nufft *n, float *grid, uint64_t cells)
 	bs_team_run(n->team, zero_task, &j, (int)((cells + ZERO_CELLS - 1) / ZERO_CELLS));
 }
 
+struct copy {
+	float *to;
+	const float *from;
+	uint64_t floats;
+};
+
+static void copy_task(void *arg, int task, int member)
+{
+	const struct copy *j = arg;
+	uint64_t first = (uint64_t)task * ZERO_CELLS;
+	uint64_t count = j->floats - first < ZERO_CELLS ? j->floats - first : ZERO_CELLS;
+
+	(void)member;
+	memcpy(j->to + first, j->from + first, count * sizeof(float));
+}
+
+void bs_nufft_copy(struct bs_nufft *n, float *grid, const float *from, uint64_t cells)
+{
+	struct copy j = { grid, from, cells * 2 * n->shape.width };
+
+	bs_team_run(n->team, copy_task, &j, (int)((j.floats + ZERO_CELLS - 1) / ZERO_CELLS));
+}
+
 static struct bs_spread spread_of(const struct job *j, uint64_t first, uint64_t count)
 {
 	const struct bs_grid_shape *g = &j->n->shape;

@@ -56,6 +56,7 @@ struct bs_nufft_state {
 	float *data;       /* [coil][samples] complex */
 	uint64_t *arrived; /* samples of each chunk; on the stack route of all */
 	uint64_t next;     /* the next chunk to be gridded */
+	bool fresh;        /* nothing was added since begin */
 };
 
 struct bs_nufft {
@@ -72,6 +73,7 @@ struct bs_nufft {
 	struct bs_nufft_state *state;
 	bool deferred;    /* gridded at finish: one chunk, or the stack route */
 	float *work_grid; /* one batch, for adjoint and forward; state 0's when that has one */
+	float *peek_grid; /* one batch, NULL unless peek needs it */
 	float *mid;
 	float *scratch; /* per member */
 	size_t scratch_floats, block_floats, dummy_floats;
@@ -109,6 +111,7 @@ int bs_nufft_sort(struct bs_nufft *n, const float *k, uint32_t stride, const uin
 
 /* nufft_grid.c */
 void bs_nufft_zero(struct bs_nufft *n, float *grid, uint64_t cells);
+void bs_nufft_copy(struct bs_nufft *n, float *grid, const float *from, uint64_t cells);
 void bs_nufft_spread(struct bs_nufft *n, float *grid, uint64_t chunk, const struct bs_lanes *in);
 void bs_nufft_interpolate(struct bs_nufft *n, float *grid, uint64_t chunk,
 			  const struct bs_lanes *out);

@@ -1,0 +1,61 @@
+/*
+ * gpu/partial.h - a sliding window's partial sums, in the image domain
+ *
+ * The window is the protocol's table of `readouts` rows; its groups are frame_step rows each, in the
+ * order of the table. Every method here is linear in the data up to F^H d (or the gridded image) of
+ * each coil, so a group's share of it is kept as coil images, and a frame is the sum of the groups:
+ * always in the order of their number in the table, not of their age. Nothing is ever subtracted, so
+ * no error builds up and a frame depends on its own readouts alone.
+ *
+ * sum  [frame][group][coil][z][y][x] complex float
+ * need -> open -> { at, sum }*. Takes what need states from the arena, allocates nothing. One caller.
+ * Without a window (frame_step 0) need adds nothing and open takes nothing.
+ * Twins: partial.c (host), partial.cu (CUDA). Test: test/unit/test_window.c, test/twin/twin_window.c
+ */
+#ifndef BS_GPU_PARTIAL_H
+#define BS_GPU_PARTIAL_H
+
+#include "core/arena.h"
+#include "core/protocol.h"
+#include "core/team.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_partial {
+	struct bs_team *team;
+	float *sum;
+	uint64_t floats, stride; /* of a group's coil images; from one to the next */
+	uint32_t groups;
+};
+
+/* Groups of a window; 0 without one. */
+static inline uint32_t bs_partial_groups(const struct bs_protocol *p)
+{
+	return p->frame_step > 0 ? p->readouts / p->frame_step : 0;
+}
+
+/* Readouts that an operator takes at a time: no chunk may lie in two groups. */
+static inline uint32_t bs_partial_chunk(const struct bs_protocol *p, uint32_t want)
+{
+	if (p->frame_step == 0)
+		return want;
+	want = want < 1 ? 1 : want < p->frame_step ? want : p->frame_step;
+	while (p->frame_step % want != 0)
+		want--;
+	return want;
+}
+
+void bs_partial_need(const struct bs_protocol *p, struct bs_need *need);
+int bs_partial_open(struct bs_partial *w, const struct bs_protocol *p, struct bs_arena *arena,
+		    struct bs_team *team, struct bs_fail *why);
+/* Where a group's coil images go. */
+float *bs_partial_at(const struct bs_partial *w, uint32_t frame, uint32_t group);
+/* out [coil][z][y][x] = the groups whose held[group] is not 0, in order; zeros if there are none. */
+void bs_partial_sum(const struct bs_partial *w, uint32_t frame, const uint8_t *held, float *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
