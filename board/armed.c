@@ -19,7 +19,7 @@ int bs_armed_open(struct bs_armed *a, const struct bs_site *site, const struct b
 	if (rc == 0)
 		rc = bs_tables_load(&a->loaded, p, why);
 	if (rc == 0)
-		rc = a->engine->need(p, &a->need, why);
+		rc = bs_recon_need(p, a->engine, &a->need, why);
 	if (rc == 0 && a->need.overflow)
 		rc = bs_fail(why, BS_ERR_NOMEM,
 			     "protocol '%s': its memory plan does not fit 64 bits", p->name);

@@ -24,7 +24,7 @@ struct job {
 	void *sink_self;
 	struct bs_scan_info info;
 	struct bs_recon_image image;
-	uint32_t images, rejected;
+	uint32_t images, previews;
 };
 
 static int usage(void)
@@ -62,7 +62,8 @@ static int emit_ready(struct job *j, struct bs_fail *why)
 
 	while ((rc = bs_recon_pop(j->armed.recon, &j->image, INT64_MAX, why)) == 1) {
 		rc = bs_attributes_write(attributes, sizeof(attributes), j->armed.protocol,
-					 j->armed.engine->name, &j->image, &untimed);
+					 bs_recon_engine(j->armed.recon, j->image.preview),
+					 &j->image, &untimed);
 		if (rc < 0)
 			return bs_fail(why, rc, "attributes longer than %u bytes",
 				       BS_ATTRIBUTES_MAX);
@@ -70,8 +71,9 @@ static int emit_ready(struct job *j, struct bs_fail *why)
 		rc = j->sink->put(j->sink_self, &j->image.head, attributes, j->image.pixels, why);
 		if (rc != 0)
 			return rc;
-		j->images++;
-		if (j->image.missing != 0)
+		j->images += !j->image.preview;
+		j->previews += j->image.preview;
+		if (j->image.missing != 0 && !j->image.preview)
 			bs_log(BS_LOG_WARN, "image %u: %u of %u readouts are missing",
 			       j->image.head.image_index, j->image.missing,
 			       j->image.missing + j->image.readouts);
@@ -207,10 +209,12 @@ int bs_cmd_recon(int argc, char **argv)
 
 		rc = run(j, &why);
 		if (rc == 0)
-			(void)printf("%u image%s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
-				     j->images, j->images == 1 ? "" : "s", j->armed.engine->name,
-				     (double)(armed_ns - start_ns) * 1e-6,
-				     (double)(bs_now_ns() - armed_ns) * 1e-6);
+			(void)printf(
+				"%u image%s%s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
+				j->images, j->images == 1 ? "" : "s",
+				j->previews > 0 ? " (and previews)" : "", j->armed.engine->name,
+				(double)(armed_ns - start_ns) * 1e-6,
+				(double)(bs_now_ns() - armed_ns) * 1e-6);
 	}
 	rc = finish(j, rc, &why);
 	if (rc != 0)

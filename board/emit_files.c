@@ -62,9 +62,11 @@ static void finish_image(struct emit *e, uint32_t slot)
 	if (bs_emit_begin(e, m))
 		write_files(e, m, bs_shm_image(shm, slot) + BS_POOLS_PIXELS);
 	bs_emit_end(m);
-	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_SINKS), bs_now_ns() - m->handed_ns);
-	if (m->scan != atomic_load(&scan->id))
-		return; /* of a scan that was given up: the totals alone count it */
+	if (!m->image.preview)
+		bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_SINKS),
+			    bs_now_ns() - m->handed_ns);
+	if (m->scan != atomic_load(&scan->id) || m->image.preview)
+		return; /* a scan that was given up, or no image: the totals alone count it */
 	bs_count(atomic_load(&m->takers) > 0 ? &scan->images_left : &scan->images_unsent, 1);
 }
 

@@ -63,6 +63,8 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info)
 	atomic_store(&s->late, 0);
 	atomic_store(&s->images_made, 0);
 	atomic_store(&s->images_partial, 0);
+	atomic_store(&s->previews_made, 0);
+	atomic_store(&s->previews_skipped, 0);
 	atomic_store(&s->readouts_missing, 0);
 	atomic_store(&s->unused, 0);
 	s->recon_code = 0;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/recon.h"
 #include "gpu/engines.h"
 
 struct telling {
@@ -37,6 +38,9 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 	if (p->combine == BS_COMBINE_SENSE)
 		bs_need_add(need, "sensitivities", p->coils, bs_protocol_voxels(p) * 8u);
 	bs_need_add(need, "readouts seen", (uint64_t)p->slices * p->contrasts, p->readouts);
+	if (p->frame_step > 0)
+		bs_need_add(need, "groups seen", (uint64_t)p->slices * p->contrasts,
+			    (uint64_t)(p->readouts / p->frame_step) * 5u);
 }
 
 static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protocol *p,
@@ -47,7 +51,7 @@ static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protoco
 
 	tables_need(&m->tables, p);
 	if (rc == 0)
-		rc = m->engine->need(p, &m->need, &why);
+		rc = bs_recon_need(p, m->engine, &m->need, &why);
 	else
 		m->engine = NULL;
 	if (rc != 0)

@@ -174,6 +174,8 @@ static void put_scan(struct doc *d, const struct bs_shared *s)
 	number(d, "images_made", atomic_load(&r->images_made));
 	number(d, "images_partial", atomic_load(&r->images_partial));
 	number(d, "readouts_missing", atomic_load(&r->readouts_missing));
+	number(d, "previews_made", atomic_load(&r->previews_made));
+	number(d, "previews_skipped", atomic_load(&r->previews_skipped));
 	number(d, "images_left", atomic_load(&r->images_left));
 	number(d, "images_unsent", atomic_load(&r->images_unsent));
 	number(d, "images_late", atomic_load(&r->images_late));

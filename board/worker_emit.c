@@ -70,7 +70,8 @@ static int make_message(struct emit *e, uint32_t slot, struct message *msg, int6
 	unsigned char *pixels = bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS;
 	struct bs_wire w = { .kind = BS_WIRE_IMAGE,
 			     .session = m->session,
-			     .seq = m->image.head.image_index,
+			     .seq = m->image.head.image_index +
+				    (m->image.preview ? BS_WIRE_PREVIEWS : 0),
 			     .time_ns = bs_now_ns() };
 	int n = bs_attributes_write(attributes, sizeof(attributes), p, m->engine, &m->image,
 				    &timing);
@@ -151,6 +152,8 @@ static void take_image(struct emit *e, uint32_t slot)
 	m->handed_ns = bs_now_ns();
 	send_image(e, m, &msg);
 	bs_emit_end(m);
+	if (m->image.preview)
+		return; /* its time is not the protocol's latency */
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_PASS), taken - m->made_ns);
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_HAND), m->handed_ns - taken);
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_IMAGE), m->handed_ns - m->image.last_ns);

@@ -130,18 +130,44 @@ static void describe(struct worker_recon *w, struct bs_image_meta *m, int64_t be
 	m->scan = w->scan;
 	m->session = w->session;
 	m->protocol = w->protocol;
-	(void)snprintf(m->engine, sizeof(m->engine), "%s", a->engine->name);
-	m->image.head.image_series_index = (uint16_t)w->scan; /* grows over recon's restarts, too */
+	(void)snprintf(m->engine, sizeof(m->engine), "%s",
+		       bs_recon_engine(a->recon, m->image.preview));
+	/* grows over recon's restarts, too */
+	m->image.head.image_series_index = (uint16_t)(w->scan % BS_PREVIEW_SERIES) |
+					   (m->image.preview ? BS_PREVIEW_SERIES : 0u);
 	atomic_store(&m->inside, 0);
 	atomic_store(&m->tries, 0);
 	atomic_store(&m->takers, 0);
 	atomic_store(&m->done, 0);
+	if (m->image.preview) {
+		bs_count(&scan->previews_made, 1);
+		return;
+	}
 	bs_hist_add(bs_shm_hist(&w->env->shm, w->protocol, BS_STAGE_SLOT), begun_ns - m->ready_ns);
 	bs_hist_add(bs_shm_hist(&w->env->shm, w->protocol, BS_STAGE_FINISH), m->made_ns - begun_ns);
 	bs_count(&scan->images_made, 1);
 	bs_count(&scan->images_partial, m->image.missing != 0);
 	bs_count(&scan->readouts_missing, m->image.missing);
 	bs_count(&w->env->shm.s->totals.images, 1);
+}
+
+/*
+ * Only previews are due, and they would cost more than their own time: the next one's readouts are here
+ * already, or an image slot that a frame will want soon. They are left out, and counted.
+ */
+static bool skips_previews(struct worker_recon *w)
+{
+	const struct bs_shm *shm = &w->env->shm;
+	struct bs_recon *r = w->current->recon;
+	uint32_t due = bs_recon_previews(r);
+
+	if (due == 0 || due != bs_recon_ready(r) ||
+	    (bs_ring_count(shm->acq_ring) <= w->current->protocol->preview_every &&
+	     bs_pool_in_use(shm->image_pool) + 2 <= shm->image_pool->slots))
+		return false;
+	bs_recon_skip_previews(r);
+	bs_count(&shm->s->scan.previews_skipped, due);
+	return true;
 }
 
 /* 0, or the engine's failure when this process must be replaced. */
@@ -152,7 +178,7 @@ static int make_images(struct worker_recon *w, int64_t deadline_ns)
 	struct bs_fail why = { 0 };
 	uint32_t slot;
 
-	while (bs_recon_ready(r) > 0) {
+	while (bs_recon_ready(r) > 0 && !skips_previews(w)) {
 		if (!wait_image_slot(w, &slot))
 			return BS_ERR_ABORTED;
 		struct bs_image_meta *m = &shm->image_meta[slot];

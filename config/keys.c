@@ -185,9 +185,12 @@ P("budget.on_miss", BS_KEY_WORD, "", "\"flag\"", 0, 0, misses, on_miss,
   "flag: mark the late image; shed: do less next time; stop: end the scan"),
 
 P("frame.step", BS_KEY_INT, "readouts", "0", 0, 1048576, NULL, frame_step,
-  "sliding window: a frame every so many readouts, over the last `readouts`; 0: off"),
+  "sliding window: an image every so many readouts, over the last `readouts`, which must be a "
+  "multiple of it. The stream goes through the trajectory's rows in their order, over and over (a "
+  "golden angle that begins again after `readouts`; angles that never repeat have no table to be "
+  "armed with), and counts its passes in idx.repetition or leaves that alone. 0: off"),
 P("frame.preview_every", BS_KEY_INT, "readouts", "0", 0, 1048576, NULL, preview_every,
-  "a preview every so many readouts; 0: off"),
+  "a preview by gridding every so many readouts of a frame, in a series of its own; 0: off"),
 };
 /* clang-format on */
 const size_t bs_keys_count = sizeof(bs_keys) / sizeof(bs_keys[0]);

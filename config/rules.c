@@ -157,6 +157,39 @@ static void rule_matrix(const struct bs_reading *r, const struct bs_scope *s,
 			      p->matrix[i], BS_AXIS_MIN, BS_AXIS_MAX);
 }
 
+/* Images while the scan runs. */
+static void rule_frame(const struct bs_reading *r, const struct bs_scope *s,
+		       const struct bs_protocol *p)
+{
+	bool cartesian = sound(s, "method", NULL) && p->method == BS_METHOD_CARTESIAN;
+
+	if (sound(s, "frame.preview_every", NULL) && p->preview_every > 0) {
+		if (p->preview_every > p->readouts)
+			fault(r, s, "frame.preview_every",
+			      "%u is more than the frame's %u readouts", p->preview_every,
+			      p->readouts);
+		else if (cartesian)
+			fault(r, s, "frame.preview_every", "method cartesian has no previews");
+		else if (p->frame_step > 0)
+			fault(r, s, "frame.preview_every",
+			      "a sliding window (frame.step) has no previews");
+	}
+	if (!sound(s, "frame.step", NULL) || p->frame_step == 0)
+		return;
+	if (p->frame_step > p->readouts)
+		fault(r, s, "frame.step", "%u is more than the frame's %u readouts", p->frame_step,
+		      p->readouts);
+	else if (cartesian)
+		fault(r, s, "frame.step", "method cartesian has no sliding window");
+	else if (p->readouts % p->frame_step != 0)
+		fault(r, s, "frame.step", "the frame's %u readouts are no multiple of %u",
+		      p->readouts, p->frame_step);
+	else if (sound(s, "gridding.chunk_readouts", NULL) && p->chunk_readouts > 0 &&
+		 p->frame_step % p->chunk_readouts != 0)
+		fault(r, s, "gridding.chunk_readouts", "frame.step, %u, is no multiple of %u",
+		      p->frame_step, p->chunk_readouts);
+}
+
 static void rule_sizes(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
 {
@@ -176,12 +209,7 @@ static void rule_sizes(const struct bs_reading *r, const struct bs_scope *s,
 	if (sound(s, "gridding.chunk_readouts", NULL) && p->chunk_readouts > p->readouts)
 		fault(r, s, "gridding.chunk_readouts", "%u is more than the frame's %u readouts",
 		      p->chunk_readouts, p->readouts);
-	if (sound(s, "frame.step", NULL) && p->frame_step > p->readouts)
-		fault(r, s, "frame.step", "%u is more than the frame's %u readouts", p->frame_step,
-		      p->readouts);
-	if (sound(s, "frame.preview_every", NULL) && p->preview_every > p->readouts)
-		fault(r, s, "frame.preview_every", "%u is more than the frame's %u readouts",
-		      p->preview_every, p->readouts);
+	rule_frame(r, s, p);
 }
 
 static void rule_cartesian(const struct bs_reading *r, const struct bs_scope *s,

@@ -59,7 +59,8 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 			const struct bs_recon_image *image, const struct bs_image_timing *timing)
 {
 	struct text t = { out, cap, 0, cap == 0 };
-	bool late = p->image_ms > 0.0 && (double)timing->latency_ns > p->image_ms * 1e6;
+	bool late = !image->preview && p->image_ms > 0.0 &&
+		    (double)timing->latency_ns > p->image_ms * 1e6;
 
 	put(&t, "<ismrmrdMeta>");
 	put_text(&t, "boreside_protocol", p->name);
@@ -69,12 +70,14 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 		 : late                        ? "late"
 		 : image->report.deadline_stop ? "degraded"
 					       : "complete");
+	if (image->preview)
+		put_count(&t, "boreside_preview", image->head.image_index);
 	put_count(&t, "boreside_readouts", image->readouts);
 	put_count(&t, "boreside_missing", image->missing);
 	put_count(&t, "boreside_gaps", timing->gaps);
 	put_count(&t, "boreside_duplicates", timing->duplicates);
 	put_count(&t, "boreside_rejected", timing->rejected);
-	if (p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE) {
+	if ((p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE) && !image->preview) {
 		put(&t, "<meta><name>boreside_lambda</name><value>%.9g</value></meta>", p->lambda);
 		put_count(&t, "boreside_iterations", image->report.iterations);
 		put(&t, "<meta><name>boreside_residual</name><value>%.6e</value></meta>",
@@ -87,7 +90,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	if (timing->sender_ns != 0)
 		put(&t, "<meta><name>boreside_sender_ns</name><value>%lld</value></meta>",
 		    (long long)timing->sender_ns);
-	if (p->image_ms > 0.0) {
+	if (p->image_ms > 0.0 && !image->preview) {
 		put(&t, "<meta><name>boreside_budget_ms</name><value>%.6g</value></meta>",
 		    p->image_ms);
 		if (timing->latency_ns > 0)

@@ -126,6 +126,7 @@ struct bs_scan_record {
 	_Atomic uint64_t acquisitions, noise, waveforms, gaps, duplicates, rejected, late;
 	/* recon */
 	_Atomic uint64_t images_made, images_partial, readouts_missing, unused;
+	_Atomic uint64_t previews_made, previews_skipped; /* not among the images */
 	int32_t recon_code;
 	char recon_text[BS_EVENT_TEXT];
 	/* emit */

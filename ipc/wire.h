@@ -63,6 +63,7 @@ struct bs_wire_outcome {
 
 #define BS_WIRE_VERDICT_BYTES (4u + 4u + 384u)
 #define BS_WIRE_OUTCOME_BYTES (4u + 4u + 6u * 8u + 384u)
+#define BS_WIRE_PREVIEWS      (UINT64_C(1) << 32) /* of an IMAGE's seq: a preview */
 #define BS_WIRE_OPEN_NAME     64u
 #define BS_WIRE_XML_MAX       (1u << 20) /* bytes of XML; longer is refused unread */
 

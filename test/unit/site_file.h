@@ -87,12 +87,13 @@ static const char every[] =
 	"    density_iterations = 7; normalize = \"uniform\"; chunk_readouts = 4; };\n"
 	"  image: { combine = \"sense\"; maps_file = \"whole\"; output = \"complex\"; };\n"
 	"  budget: { image_ms = 3.3; on_miss = \"shed\"; };\n"
-	"  frame: { step = 5; preview_every = 6; }; },\n"
+	"  frame: { step = 4; }; },\n"
 	"{ name = \"l\"; method = \"ls\"; matrix = [64, 32, 16]; coils = 1; samples = 33; readouts = 32;\n"
 	"  trajectory: { type = \"stack\"; interleaves = 2; turns = 3.7; reach = 0.4; seed = 9007199254740993L; };\n"
 	"  gridding: { accuracy = 3e-5; };\n"
 	"  ls: { lambda = 0.017; iterations = 9; tolerance = 1e-5; fhd = \"exact\"; q = \"exact\"; basis = \"box\";\n"
-	"    preconditioner = \"circulant\"; w_file = \"w.mtx\"; }; } );\n";
+	"    preconditioner = \"circulant\"; w_file = \"w.mtx\"; };\n"
+	"  frame: { preview_every = 6; }; } );\n";
 /* clang-format on */
 
 static inline void open_folder(void)

@@ -187,6 +187,20 @@ static const struct {
 	{ 2, "node.memory_mib: 64 MiB are too few: the shared pools need 65536 x",
 	  NODE("memory_mib = 64; acq_slots = 65536;") },
 	{ 4, "protocols.[0].frame.step: 101 is more than the frame's 100", PROTOCOL("frame: { step = 101; };") },
+	{ 4, "protocols.[0].frame.step: the frame's 100 readouts are no multiple of 30",
+	  PROTOCOL("frame: { step = 30; };") },
+	{ 4, "protocols.[0].gridding.chunk_readouts: frame.step, 25, is no multiple of 10",
+	  PROTOCOL("gridding: { chunk_readouts = 10; }; frame: { step = 25; };") },
+	{ 4, "protocols.[0].frame.preview_every: a sliding window (frame.step) has no previews",
+	  PROTOCOL("frame: { step = 25; preview_every = 30; };") },
+	{ 4, "protocols.[0].frame.step: method cartesian has no sliding window",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [128, 64]; coils = 1; samples = 64; readouts = 64;\n"
+	  "frame: { step = 16; }; } );" },
+	{ 4, "protocols.[0].frame.preview_every: method cartesian has no previews",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [128, 64]; coils = 1; samples = 64; readouts = 64;\n"
+	  "frame: { preview_every = 16; }; } );" },
 	{ 4, "protocols.[0].frame.preview_every: 101 is more", PROTOCOL("frame: { preview_every = 101; };") },
 	{ 4, "protocols.[0].gridding.chunk_readouts: 101 is more",
 	  PROTOCOL("gridding: { chunk_readouts = 101; };") },
