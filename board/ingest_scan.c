@@ -27,6 +27,15 @@ static int find_protocol(struct ingest *in, const char *asked, const struct bs_s
 	return bs_fail(why, BS_ERR_PROTOCOL, "no protocol '%s' is armed", name);
 }
 
+/* Whether it was refused when it was to be armed. */
+static int admit_armed(const struct ingest *in, struct bs_fail *why)
+{
+	const struct bs_shared *s = in->env->shm.s;
+	uint32_t i = (uint32_t)(in->p - in->env->site.protocol);
+
+	return s->refused[i] != 0 ? bs_fail(why, s->refused[i], "%s", s->refusal[i]) : 0;
+}
+
 /* The name in front of the XML: 64 bytes, NUL-padded, at least one NUL. */
 static int read_name(char name[BS_WIRE_OPEN_NAME], const struct bs_wire *w,
 		     const unsigned char *payload, struct bs_fail *why)
@@ -117,7 +126,12 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 	if (rc == 0)
 		rc = find_protocol(in, name, &info, &why);
 	if (rc == 0)
+		rc = admit_armed(in, &why);
+	if (rc == 0)
 		rc = bs_admit_scan(in->p, &info, &why);
+	if (rc == 0)
+		rc = bs_admission_rate(&in->env->shm.s->admission[in->p - in->env->site.protocol],
+				       in->p, &info, &why);
 	if (rc == 0 && (w->session == 0 || w->seq != 0))
 		rc = bs_fail(&why, BS_ERR_STATE,
 			     "OPEN has session %llx and number %llu: not 0, and 0",

@@ -10,7 +10,7 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{ "check", bs_cmd_check,
-	  "FILE | --keys         is a site file valid; its memory plan and budgets" },
+	  "[--measure] FILE | --keys   is a site file valid; its memory plan and budgets" },
 	{ "recon", bs_cmd_recon,
 	  "-c FILE [-p PROTOCOL] RECORDING -o OUT   the pipeline in one process" },
 	{ "compare", bs_cmd_compare,

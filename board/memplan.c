@@ -46,18 +46,21 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protocol *p,
 			  struct telling *t)
 {
-	struct bs_fail why = { 0 };
-	int rc = bs_engine_find(&m->engine, p, &why);
+	struct bs_fail *why = &m->why;
+	int rc = bs_engine_find(&m->engine, p, why);
 
 	tables_need(&m->tables, p);
 	if (rc == 0)
-		rc = bs_recon_need(p, m->engine, &m->need, &why);
+		rc = bs_recon_need(p, m->engine, &m->need, why);
 	else
 		m->engine = NULL;
-	if (rc != 0)
-		tell(t, p->name, rc, why.text[0] != '\0' ? why.text : bs_err_name(rc));
-	else if (m->need.overflow || m->tables.overflow)
-		tell(t, p->name, BS_ERR_NOMEM, "its memory does not fit 64 bits");
+	if (rc == 0 && (m->need.overflow || m->tables.overflow))
+		rc = bs_fail(why, BS_ERR_NOMEM, "its memory does not fit 64 bits");
+	if (rc == 0)
+		return;
+	if (why->code == 0)
+		(void)bs_fail(why, rc, "%s", bs_err_name(rc));
+	tell(t, p->name, rc, why->text);
 }
 
 static void add(uint64_t *sum, uint64_t bytes)
@@ -66,32 +69,54 @@ static void add(uint64_t *sum, uint64_t bytes)
 		*sum = UINT64_MAX;
 }
 
+static uint64_t mib(uint64_t bytes)
+{
+	return (bytes >> 20) + ((bytes & ((1u << 20) - 1)) != 0);
+}
+
+/* Beside what is held already, by the pools and the protocols before it. */
+static void fit(struct bs_memplan_protocol *m, const struct bs_site *site, uint64_t *held,
+		const struct bs_protocol *p, struct telling *t)
+{
+	uint64_t limit = (uint64_t)site->memory_mib << 20;
+	uint64_t need = 0;
+
+	if (m->why.code != 0)
+		return;
+	add(&need, m->need.total_bytes);
+	add(&need, m->tables.total_bytes);
+	if (*held <= limit && need <= limit - *held) {
+		*held += need;
+		return;
+	}
+	(void)bs_fail(
+		&m->why, BS_ERR_NOMEM,
+		"node.memory_mib: %u MiB are too few for protocol '%s': it needs %llu MiB, pools "
+		"and protocols before it hold %llu",
+		site->memory_mib, p->name, (unsigned long long)mib(need),
+		(unsigned long long)mib(*held));
+	tell(t, NULL, BS_ERR_NOMEM, m->why.text);
+}
+
 int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
 		    void (*report)(void *arg, const char *line), void *arg)
 {
 	struct telling t = { report, arg, site, 0 };
 	struct bs_fail why = { 0 };
-	char words[160];
-	int rc = 0;
+	uint64_t held;
 
 	memset(plan, 0, sizeof(*plan));
-	rc = bs_pools_size(&plan->pools, site, &why);
-	if (rc != 0)
-		tell(&t, NULL, rc, why.text);
-	plan->total_bytes = plan->pools.total_bytes;
+	plan->code = bs_pools_size(&plan->pools, site, &why);
+	if (plan->code != 0)
+		tell(&t, NULL, plan->code, why.text);
+	plan->total_bytes = held = plan->pools.total_bytes;
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		struct bs_memplan_protocol *m = &plan->protocol[i];
 
 		plan_protocol(m, &site->protocol[i], &t);
 		add(&plan->total_bytes, m->need.total_bytes);
 		add(&plan->total_bytes, m->tables.total_bytes);
-	}
-	if (t.first == 0 && plan->total_bytes > (uint64_t)site->memory_mib << 20) {
-		(void)snprintf(words, sizeof(words),
-			       "node.memory_mib: %u MiB are too few, all plans together need %llu",
-			       site->memory_mib,
-			       (unsigned long long)((plan->total_bytes >> 20) + 1));
-		tell(&t, NULL, BS_ERR_NOMEM, words);
+		fit(m, site, &held, &site->protocol[i], &t);
 	}
 	return t.first;
 }

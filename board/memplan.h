@@ -2,8 +2,9 @@
  * board/memplan.h - the memory that a site will take: shared pools, and each protocol's own
  *
  * make asks every protocol's engine what it needs, adds the tables that are loaded for it, and
- * holds the sum against node.memory_mib. All that is wrong is told through report, one line each,
- * "file: what: why". Allocates nothing; on a GPU build it may start the CUDA runtime
+ * holds the sum against node.memory_mib: in the order of the file, a protocol that does not fit
+ * beside those before it is refused with its need, and the next ones are tried without it. All that
+ * is wrong is told through report, one line each, "file: what: why". Allocates nothing; on a GPU build it may start the CUDA runtime
  * (gpu/engines.h). Used by check, and by serve before it lays anything out. Test:
  * test/unit/test_memplan.c
  */
@@ -21,8 +22,11 @@ struct bs_memplan {
 		const struct bs_engine *engine; /* NULL: this build or machine has none */
 		struct bs_need need;            /* what arm takes from its arena */
 		struct bs_need tables;          /* trajectory, weights, sensitivities, rows seen */
+		struct bs_fail
+			why; /* code not 0: it cannot be armed, alone or beside those before it */
 	} protocol[BS_PROTOCOLS_MAX];
-	uint64_t total_bytes; /* all of it */
+	uint64_t total_bytes; /* all of it, refused protocols included */
+	int code;             /* not 0: the pools themselves cannot be */
 };
 
 /* 0, or the code of the first fault: BS_ERR_UNSUPPORTED, BS_ERR_NOMEM, or what need returned. */

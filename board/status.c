@@ -100,6 +100,25 @@ static const char *phase_name(uint32_t p)
 	return p < 4 ? names[p] : "?";
 }
 
+/* What arming measured, in ms; worst: with the margin. */
+static void put_admission(struct doc *d, const struct bs_admission *a)
+{
+	key(d, "estimate");
+	open_with(d, "{");
+	real(d, "image_ms", (double)bs_admission_worst(a, false) * 1e-6);
+	if (a->least.n > 0)
+		real(d, "least_ms", (double)bs_admission_worst(a, true) * 1e-6);
+	for (int c = 0; c < BS_COSTS; c++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "%s_ms", bs_cost_name((enum bs_cost)c));
+		real(d, name, (double)bs_admission_cost(a, (enum bs_cost)c) * 1e-6);
+	}
+	real(d, "readout_us", (double)a->readout_ns * 1e-3);
+	real(d, "frame_ms", (double)a->frame_ns * 1e-6);
+	close_with(d, "}");
+}
+
 static void put_protocols(struct doc *d, const struct bs_shared *s)
 {
 	key(d, "protocols");
@@ -117,6 +136,9 @@ static void put_protocols(struct doc *d, const struct bs_shared *s)
 		member(d, "engine", armed ? s->engine[i] : "");
 		number(d, "plan_bytes", s->arm_bytes[i]);
 		real(d, "budget_ms", p->image_ms);
+		member(d, "refused", s->refused[i] != 0 ? s->refusal[i] : "");
+		if (armed && s->admission[i].measured)
+			put_admission(d, &s->admission[i]);
 		close_with(d, "}");
 	}
 	close_with(d, "]");
@@ -346,8 +368,13 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 	}
 	for (uint32_t i = 0; i < s->site.protocols; i++)
 		put(&d, "protocol %-20s %s, %s, %llu bytes\n", s->site.protocol[i].name,
-		    atomic_load(&s->armed[i]) ? "armed" : "not armed", s->engine[i],
-		    (unsigned long long)s->arm_bytes[i]);
+		    s->refused[i] != 0          ? "refused"
+		    : atomic_load(&s->armed[i]) ? "armed"
+						: "not armed",
+		    s->engine[i], (unsigned long long)s->arm_bytes[i]);
+	for (uint32_t i = 0; i < s->site.protocols; i++)
+		if (s->refused[i] != 0)
+			put(&d, "refused  %s\n", s->refusal[i]);
 	table_pool(&d, "acquisitions", shm->acq_pool, s->pools.acq_bytes);
 	table_pool(&d, "images", shm->image_pool, s->pools.image_bytes);
 	if (atomic_load(&r->id) != 0)

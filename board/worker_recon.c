@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "board/armed.h"
+#include "board/measure.h"
 #include "board/memplan.h"
 #include "board/worker.h"
 #include "core/clock.h"
@@ -25,6 +26,40 @@ struct worker_recon {
 	int64_t sender_ns[BS_FRAMES_MAX];
 };
 
+static void beat(void *arg)
+{
+	bs_worker_beat(arg);
+}
+
+/* Times what was armed where its budget asks for it, in the very memory that scans will use. */
+static int admit(struct worker_recon *w, uint32_t i, struct bs_fail *why)
+{
+	struct bs_shm *shm = &w->env->shm;
+	struct bs_admission *out = &shm->s->admission[i];
+	struct bs_measure_env env = { .seconds = BS_MEASURE_SECONDS, .beat = beat, .arg = w->env };
+	uint32_t acq;
+	uint32_t image;
+	bool has_acq;
+	bool has_image;
+	int rc;
+
+	/* a successor believes what was measured in peace: it is to be back at once */
+	if (out->measured)
+		return bs_admission_judge(out, w->armed[i].protocol, why);
+	if (!bs_measure_wanted(w->armed[i].protocol))
+		return 0;
+	has_acq = bs_pool_take(shm->acq_pool, BS_OWNER_RECON, &acq);
+	has_image = bs_pool_take(shm->image_pool, BS_OWNER_RECON, &image);
+	env.samples = has_acq ? bs_shm_samples(shm, acq) : NULL;
+	env.image = has_image ? (float *)(bs_shm_image(shm, image) + BS_POOLS_PIXELS) : NULL;
+	rc = bs_measure(out, &w->armed[i], &env, why);
+	if (has_acq)
+		bs_pool_give(shm->acq_pool, acq);
+	if (has_image)
+		bs_pool_give(shm->image_pool, image);
+	return rc != 0 ? rc : bs_admission_judge(out, w->armed[i].protocol, why);
+}
+
 static int arm_one(struct worker_recon *w, uint32_t i, struct bs_fail *why)
 {
 	struct bs_armed *a = &w->armed[i];
@@ -32,8 +67,12 @@ static int arm_one(struct worker_recon *w, uint32_t i, struct bs_fail *why)
 	char text[160];
 	int rc = bs_armed_open(a, &w->env->site, &w->env->site.protocol[i], w->team, why);
 
-	if (rc != 0)
+	if (rc == 0)
+		rc = admit(w, i, why);
+	if (rc != 0) {
+		bs_armed_close(a);
 		return rc;
+	}
 	s->arm_bytes[i] = a->need.total_bytes;
 	(void)snprintf(s->engine[i], sizeof(s->engine[i]), "%s", a->engine->name);
 	atomic_store(&s->armed[i], 1);
@@ -49,24 +88,46 @@ static void say_fault(void *arg, const char *line)
 	bs_worker_say(arg, BS_EVENT_FAULT, BS_ERR_CONFIG, NULL, line);
 }
 
+/* A protocol that cannot be is refused, with the reason for whoever asks for it; the rest serves. */
+static void refuse(struct worker_recon *w, uint32_t i, const struct bs_fail *why)
+{
+	struct bs_shared *s = w->env->shm.s;
+
+	(void)snprintf(s->refusal[i], sizeof(s->refusal[i]), "%s", why->text);
+	s->refused[i] = why->code;
+}
+
 static int arm_all(struct worker_recon *w)
 {
 	static struct bs_memplan plan;
 	struct bs_fail why = { 0 };
 	int rc;
 
-	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++)
+	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++) {
 		atomic_store(&w->env->shm.s->armed[i], 0);
+		w->env->shm.s->refused[i] = 0;
+	}
 	bs_worker_phase(w->env, BS_PHASE_ARMING);
-	if (bs_memplan_make(&plan, &w->env->site, say_fault, w->env) != 0)
-		return BS_ERR_CONFIG;
+	rc = bs_memplan_make(&plan, &w->env->site, say_fault, w->env);
+	if (plan.code != 0)
+		return rc;
 	rc = bs_team_open(&w->team, (int)w->env->site.threads, &why);
-	for (uint32_t i = 0; rc == 0 && i < w->env->site.protocols; i++) {
-		rc = arm_one(w, i, &why);
+	if (rc != 0) {
+		bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
+		return rc;
+	}
+	rc = BS_ERR_CONFIG; /* all of them refused: there is nothing to serve */
+	for (uint32_t i = 0; i < w->env->site.protocols; i++) {
+		if (plan.protocol[i].why.code != 0) {
+			refuse(w, i, &plan.protocol[i].why);
+		} else if (arm_one(w, i, &why) == 0) {
+			rc = 0;
+		} else {
+			bs_worker_say(w->env, BS_EVENT_FAULT, why.code, NULL, why.text);
+			refuse(w, i, &why);
+		}
 		bs_worker_beat(w->env);
 	}
-	if (rc != 0)
-		bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
 	return rc;
 }
 

@@ -22,6 +22,7 @@ static const char *const sums[] = { "exact", "nufft", NULL };
 static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
 static const char *const misses[] = { "flag", "shed", "stop", NULL };
+static const char *const admissions[] = { "measure", "trust", NULL };
 
 #define FIELD(type, field) offsetof(struct type, field), sizeof(((struct type *)0)->field)
 #define S(path, type, unit, fallback, min, max, words, field, help)                                \
@@ -183,6 +184,11 @@ P("budget.image_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, image_ms,
   "latency budget, from the last readout received to the image handed on; 0: none declared"),
 P("budget.on_miss", BS_KEY_WORD, "", "\"flag\"", 0, 0, misses, on_miss,
   "flag: mark the late image; shed: do less next time; stop: end the scan"),
+P("budget.admission", BS_KEY_WORD, "", "\"measure\"", 0, 0, admissions, admission,
+  "measure: arming times every stage, and a budget or a scan that cannot be kept up with is refused; "
+  "trust: not"),
+P("budget.margin", BS_KEY_NUMBER, "", "0.2", 0, 10, NULL, margin,
+  "admission: share that is added to the worst that was measured"),
 
 P("frame.step", BS_KEY_INT, "readouts", "0", 0, 1048576, NULL, frame_step,
   "sliding window: an image every so many readouts, over the last `readouts`, which must be a "
@@ -191,6 +197,8 @@ P("frame.step", BS_KEY_INT, "readouts", "0", 0, 1048576, NULL, frame_step,
   "armed with), and counts its passes in idx.repetition or leaves that alone. 0: off"),
 P("frame.preview_every", BS_KEY_INT, "readouts", "0", 0, 1048576, NULL, preview_every,
   "a preview by gridding every so many readouts of a frame, in a series of its own; 0: off"),
+P("frame.interval_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, interval_ms,
+  "time between two readouts of the stream, for admission; 0: the header's TR over its contrasts"),
 };
 /* clang-format on */
 const size_t bs_keys_count = sizeof(bs_keys) / sizeof(bs_keys[0]);

@@ -80,6 +80,7 @@ struct bs_scan_info {
 	float fov_mm[3];    /* reconSpace/fieldOfView_mm */
 	uint32_t channels;  /* receiverChannels; 0 when absent */
 	uint32_t encodings; /* number of <encoding> elements */
+	float tr_ms;        /* sequenceParameters/TR, the largest of several; 0 when absent */
 	struct bs_limit {
 		uint32_t min, max, center;
 		uint32_t given; /* 0: the header does not say */

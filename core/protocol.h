@@ -60,6 +60,7 @@ enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
 enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
 enum bs_precond { BS_PRECOND_NONE, BS_PRECOND_JACOBI, BS_PRECOND_CIRCULANT };
 enum bs_miss { BS_MISS_FLAG, BS_MISS_SHED, BS_MISS_STOP };
+enum bs_admit { BS_ADMIT_MEASURE, BS_ADMIT_TRUST }; /* a budget: measured when armed, or believed */
 
 /* Where the protocol's trajectory comes from; known before the scan, checked against the stream. */
 struct bs_traj_spec {
@@ -119,8 +120,11 @@ struct bs_protocol {
 	/* deadlines */
 	double image_ms; /* budget; 0: none declared */
 	enum bs_miss on_miss;
+	enum bs_admit admission;
+	double margin;          /* of the estimate at arm, on top of the measured: 0.2 is 20 % */
 	uint32_t frame_step;    /* sliding window: a frame every step readouts; 0: off */
 	uint32_t preview_every; /* readouts between previews; 0: off */
+	double interval_ms;     /* between two readouts of the stream; 0: as the header's TR says */
 };
 
 /* The node: one of these per site file. Threads, priorities and paths of the whole service. */

@@ -121,6 +121,18 @@ static bool read_mm(struct reader *r, float *v)
 	return true;
 }
 
+static void end_tr(struct reader *r)
+{
+	double ms;
+
+	if (r->text_cut || !decimal(r->text, &ms) || !(ms >= 0.0 && ms <= 1e9)) {
+		refuse(r, "not a time in ms", r->text);
+		return;
+	}
+	if ((float)ms > r->info->tr_ms)
+		r->info->tr_ms = (float)ms;
+}
+
 /* A name that does not fit ends in "...", so that it equals no whole name. */
 static void copy_text(const struct reader *r, char *out, size_t bytes)
 {
@@ -327,6 +339,8 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 		copy_text(r, r->info->protocol, sizeof(r->info->protocol));
 	else if (at(r, "acquisitionSystemInformation/receiverChannels"))
 		(void)read_u32(r, &r->info->channels);
+	else if (at(r, "sequenceParameters/TR"))
+		end_tr(r);
 	r->depth--;
 	r->text_len = 0; /* what follows belongs to the parent, which has no text that is read */
 	r->text_cut = false;

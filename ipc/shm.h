@@ -11,6 +11,7 @@
 #ifndef BS_IPC_SHM_H
 #define BS_IPC_SHM_H
 
+#include "core/admission.h"
 #include "core/event.h"
 #include "core/hist.h"
 #include "core/mrd.h"
@@ -177,6 +178,10 @@ struct bs_shared {
 	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon: of each protocol's plan */
 	char engine[BS_PROTOCOLS_MAX][32];    /* recon */
 	_Atomic uint32_t armed[BS_PROTOCOLS_MAX];
+	/* recon, before it is ready: why a protocol is not armed while others are; 0: no reason */
+	int32_t refused[BS_PROTOCOLS_MAX];
+	char refusal[BS_PROTOCOLS_MAX][BS_EVENT_TEXT];
+	struct bs_admission admission[BS_PROTOCOLS_MAX]; /* recon, the same */
 	/* the supervisor: the last lines of warning or worse; number i is in place i % 16 */
 	_Atomic uint64_t errors;
 	char error[BS_LAST_ERRORS][512];

@@ -58,11 +58,21 @@ static void whole(void)
 		"<encodedSpace><matrixSize><x>1</x><y>1</y><z>1</z></matrixSize></encodedSpace>"
 		"<trajectory>cartesian</trajectory></encoding><userParameters><userParameterString>"
 		"<name>trajectory_units</name><value>cycles/voxel</value></userParameterString>"
-		"</userParameters></ismrmrdHeader>";
+		"</userParameters><sequenceParameters><TR>4.5</TR><TR> 1.25e1 </TR><TR>3</TR>"
+		"</sequenceParameters></ismrmrdHeader>";
 
 	CHECK(read_text(limits) == 0, "a whole header %s", why.text);
 	CHECK(strcmp(info.protocol, "radial & more") == 0, "protocol '%s'", info.protocol);
 	CHECK(info.channels == 8 && info.encodings == 2, "channels and encodings");
+	CHECK(info.tr_ms == 12.5f, "TR: the largest of several is %g", (double)info.tr_ms);
+	CHECK(read_text(HEADER("<sequenceParameters><TR>soon</TR></sequenceParameters>")) ==
+			      BS_ERR_XML &&
+		      strstr(why.text, "not a time in ms") != NULL,
+	      "a TR that is no number: %s", why.text);
+	CHECK(read_text(HEADER("<sequenceParameters><TR>-3</TR></sequenceParameters>")) ==
+		      BS_ERR_XML,
+	      "a negative TR: %s", why.text);
+	CHECK(read_text(limits) == 0, "and the whole header again %s", why.text);
 	CHECK(info.encoded[0] == 512 && info.encoded[1] == 256 && info.encoded[2] == 1 &&
 		      info.recon[0] == 256 && info.recon[1] == 255 && info.recon[2] == 1,
 	      "matrix sizes are the first encoding's");

@@ -1,0 +1,115 @@
+/* gpu/hog.cu - see hog.h */
+#include "gpu/hog.h"
+
+#include <atomic>
+#include <new>
+#include <pthread.h>
+
+#include "gpu/cudacheck.h"
+
+#define THREADS 256
+#define AHEAD   2 /* kernels queued at a time */
+
+struct bs_hog {
+	pthread_t thread;
+	bool started;
+	std::atomic<bool> stop;
+	float4 *memory;
+	size_t cells;
+	long long cycles; /* of a kernel */
+	int blocks;
+	cudaStream_t stream;
+	cudaEvent_t done[AHEAD];
+};
+
+/* Every thread streams through the memory until its time is over. */
+__global__ static void work(float4 *memory, size_t cells, long long cycles)
+{
+	const long long start = clock64();
+	size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+	float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+
+	do {
+		for (int i = 0; i < 16; i++) {
+			const float4 m = memory[at];
+
+			v.x += m.x * 1.0001f;
+			v.y += m.y * 0.9999f;
+			v.z += v.x * v.y;
+			at += (size_t)gridDim.x * blockDim.x;
+			at = at < cells ? at : at % cells;
+		}
+	} while (clock64() - start < cycles);
+	if (v.z == 12345.678f) /* so that the loads are not dropped */
+		memory[at] = v;
+}
+
+static void *run(void *arg)
+{
+	bs_hog *h = (bs_hog *)arg;
+	bool good = true;
+
+	for (unsigned n = 0; good && !h->stop.load(); n++) {
+		good = cudaEventSynchronize(h->done[n % AHEAD]) == cudaSuccess;
+		work<<<h->blocks, THREADS, 0, h->stream>>>(h->memory, h->cells, h->cycles);
+		good = good && cudaEventRecord(h->done[n % AHEAD], h->stream) == cudaSuccess;
+	}
+	(void)cudaStreamSynchronize(h->stream);
+	(void)cudaGetLastError();
+	return NULL;
+}
+
+int bs_hog_open(struct bs_hog **out, uint32_t kernel_us, struct bs_fail *why)
+{
+	bs_hog *h = new (std::nothrow) bs_hog();
+	int low = 0, high = 0, khz = 0, sms = 0, rc = 0;
+
+	*out = NULL;
+	if (h == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for a load on the GPU");
+	h->cells = ((size_t)64 << 20) / sizeof(float4);
+	BS_CUDA_GO(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, 0), why, rc, failed);
+	BS_CUDA_GO(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0), why, rc,
+		   failed);
+	BS_CUDA_GO(cudaDeviceGetStreamPriorityRange(&low, &high), why, rc, failed);
+	h->cycles = (long long)kernel_us * khz / 1000;
+	h->blocks = sms * 4;
+	BS_CUDA_GO(cudaStreamCreateWithPriority(&h->stream, cudaStreamNonBlocking, low), why, rc,
+		   failed);
+	for (int i = 0; i < AHEAD; i++)
+		BS_CUDA_GO(cudaEventCreateWithFlags(
+				   &h->done[i], cudaEventDisableTiming | cudaEventBlockingSync),
+			   why, rc, failed);
+	BS_CUDA_GO(cudaMalloc((void **)&h->memory, h->cells * sizeof(float4)), why, rc, failed);
+	BS_CUDA_GO(cudaMemsetAsync(h->memory, 0, h->cells * sizeof(float4), h->stream), why, rc,
+		   failed);
+	if (pthread_create(&h->thread, NULL, run, h) != 0) {
+		rc = bs_fail(why, BS_ERR_NOMEM, "no thread for a load on the GPU");
+		goto failed;
+	}
+	h->started = true;
+	*out = h;
+	return 0;
+failed:
+	bs_hog_close(h);
+	return rc;
+}
+
+void bs_hog_close(struct bs_hog *h)
+{
+	if (h == NULL)
+		return;
+	h->stop.store(true);
+	if (h->started)
+		(void)pthread_join(h->thread, NULL);
+	if (h->stream != NULL)
+		(void)cudaStreamSynchronize(h->stream);
+	for (int i = 0; i < AHEAD; i++)
+		if (h->done[i] != NULL)
+			(void)cudaEventDestroy(h->done[i]);
+	if (h->memory != NULL)
+		(void)cudaFree(h->memory);
+	if (h->stream != NULL)
+		(void)cudaStreamDestroy(h->stream);
+	delete h;
+}
