@@ -40,7 +40,7 @@ int main(void)
 	int rc = 0;
 
 	(void)snprintf(site.file, sizeof(site.file), "site.cfg");
-	site.acq_slots = 10;
+	site.acq_slots = 1000;
 	site.image_slots = 2;
 	site.memory_mib = 64;
 	site.protocols = 2;
