@@ -21,6 +21,7 @@ static const char *const traj_units[] = { "cycles/voxel", "cycles/fov", "rad/vox
 static const char *const sums[] = { "exact", "nufft", NULL };
 static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
+static const char *const waits[] = { "block", "poll", NULL };
 static const char *const misses[] = { "flag", "shed", "stop", NULL };
 static const char *const admissions[] = { "measure", "trust", NULL };
 
@@ -74,6 +75,29 @@ S("endpoints.viewers", BS_KEY_URL, "", "\"ipc://{run_dir}/viewers.ipc\"", 0, 0, 
   "PUB: images to any number of viewers, which may miss some; \"\": off"),
 S("endpoints.status", BS_KEY_URL, "", "\"ipc://{run_dir}/status.ipc\"", 0, 0, NULL, status_url,
   "REP: one JSON document for each request"),
+
+S("realtime.priority", BS_KEY_INT, "", "0", 0, 90, NULL, realtime.priority,
+  "SCHED_FIFO priority of the reconstruction and its threads; emit has one more, ingest two, the "
+  "supervisor three; 0: ordinary scheduling"),
+S("realtime.ingest_cpus", BS_KEY_CPUS, "", "\"\"", 0, 0, NULL, realtime.ingest_cpus,
+  "processors that receive, \"0-1,4\"; \"\": any"),
+S("realtime.recon_cpus", BS_KEY_CPUS, "", "\"\"", 0, 0, NULL, realtime.recon_cpus,
+  "processors that reconstruct; \"\": any"),
+S("realtime.emit_cpus", BS_KEY_CPUS, "", "\"\"", 0, 0, NULL, realtime.emit_cpus,
+  "processors that hand images on (files are written on any); \"\": any"),
+S("realtime.lock_memory", BS_KEY_BOOL, "", "false", 0, 0, NULL, realtime.lock_memory,
+  "all of the workers' memory is made present and kept from being swapped out"),
+S("realtime.wait", BS_KEY_WORD, "", "\"block\"", 0, 0, waits, realtime.wait,
+  "how the reconstruction waits for readouts; poll: keeps its processor busy while a scan runs, "
+  "which wants one of its own"),
+S("realtime.gpu_wait", BS_KEY_WORD, "", "\"poll\"", 0, 0, waits, realtime.gpu_wait,
+  "how it waits for the GPU; poll: the processor spins until the GPU is done"),
+S("realtime.gpu_priority", BS_KEY_BOOL, "", "true", 0, 0, NULL, realtime.gpu_priority,
+  "the GPU prefers our work to that of other streams of this process"),
+S("realtime.timer_slack_us", BS_KEY_INT, "us", "1", 1, 1000, NULL, realtime.timer_slack_us,
+  "a timer of a thread without real-time priority may be this late"),
+S("realtime.canary", BS_KEY_BOOL, "", "true", 0, 0, NULL, realtime.canary,
+  "threads that wake each millisecond and record when the machine itself stalls"),
 
 K("type", BS_KEY_WORD_TEXT, "", NULL, 0, 0, sink_types, type,
   "png: windowed magnitude for looking; cfl: BART files; mrd: one MRD .h5 for each scan"),
@@ -208,9 +232,17 @@ _Static_assert(sizeof(bs_keys) / sizeof(bs_keys[0]) <= BS_KEYS_MAX, "raise BS_KE
 static const struct {
 	const char *board, *path, *fallback;
 } profiles[] = {
-	{ "workstation", "node.acq_slots", "2048" },   { "workstation", "node.image_slots", "16" },
-	{ "workstation", "node.memory_mib", "32768" }, { "jetson", "node.acq_slots", "256" },
-	{ "jetson", "node.image_slots", "4" },         { "jetson", "node.memory_mib", "3072" },
+	{ "workstation", "node.acq_slots", "2048" },
+	{ "workstation", "node.image_slots", "16" },
+	{ "workstation", "node.memory_mib", "32768" },
+	{ "jetson", "node.acq_slots", "256" },
+	{ "jetson", "node.image_slots", "4" },
+	{ "jetson", "node.memory_mib", "3072" },
+	{ "workstation", "realtime.priority", "60" },
+	{ "workstation", "realtime.lock_memory", "true" },
+	{ "jetson", "realtime.priority", "60" },
+	{ "jetson", "realtime.lock_memory", "true" },
+	{ "jetson", "realtime.gpu_wait", "\"block\"" },
 };
 
 const char *bs_key_fallback(const struct bs_key *key, const char *board)

@@ -27,6 +27,7 @@ enum bs_key_type {
 	BS_KEY_TEXT,      /* char[], printable ASCII */
 	BS_KEY_PATH,      /* char[], absolute once loaded */
 	BS_KEY_URL,       /* char[], ipc:// or loopback tcp:// */
+	BS_KEY_CPUS,      /* char[], a list of processors (core/cpus.h) */
 	BS_KEY_INT3,      /* uint32_t[3] */
 	BS_KEY_NUMBER3,   /* float[3] */
 };
@@ -43,7 +44,7 @@ struct bs_key {
 	size_t offset, size; /* of the field */
 };
 
-#define BS_KEYS_MAX 96u
+#define BS_KEYS_MAX 128u
 
 extern const struct bs_key bs_keys[];
 extern const size_t bs_keys_count;

@@ -80,6 +80,8 @@ static const char *type_name(const struct bs_key *key)
 		return "path";
 	case BS_KEY_URL:
 		return "URL";
+	case BS_KEY_CPUS:
+		return "processors";
 	case BS_KEY_INT3:
 		return "2 or 3 integers";
 	case BS_KEY_NUMBER3:

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cpus.h"
+
 static const char *const type_names[] = {
 	[CONFIG_TYPE_NONE] = "nothing",    [CONFIG_TYPE_GROUP] = "a group { }",
 	[CONFIG_TYPE_INT] = "an integer",  [CONFIG_TYPE_INT64] = "an integer",
@@ -114,6 +116,16 @@ static bool put_string(char *field, size_t size, const char *s, struct why *why)
 	memset(field, 0, size);
 	memcpy(field, s, n);
 	return true;
+}
+
+static bool put_cpus(char *field, size_t size, const char *s, struct why *why)
+{
+	struct bs_cpus set;
+	struct bs_fail fail;
+
+	if (bs_cpus_parse(&set, s, &fail) != 0)
+		return WHY(why, "%s", fail.text);
+	return put_string(field, size, s, why);
 }
 
 /* folder/path without ".", ".." and double slashes; folder is absolute and clean. */
@@ -235,6 +247,8 @@ static bool put(unsigned char *field, const char *folder, const config_setting_t
 	case BS_KEY_PATH:
 		return get_string(&s, v, key, why) &&
 		       put_path((char *)field, key->size, folder, s, why);
+	case BS_KEY_CPUS:
+		return get_string(&s, v, key, why) && put_cpus((char *)field, key->size, s, why);
 	case BS_KEY_URL:
 		return get_string(&s, v, key, why) &&
 		       put_url((char *)field, key->size, folder, s, why);
@@ -358,6 +372,7 @@ void bs_value_print(FILE *to, const struct bs_key *key, const void *base)
 	case BS_KEY_TEXT:
 	case BS_KEY_PATH:
 	case BS_KEY_URL:
+	case BS_KEY_CPUS:
 		print_string(to, field);
 		break;
 	case BS_KEY_INT3:

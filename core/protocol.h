@@ -133,6 +133,20 @@ struct bs_sink_spec {
 	char dir[BS_PATH_MAX_];
 };
 
+enum bs_wait { BS_WAIT_BLOCK, BS_WAIT_POLL };
+
+/* How hard the node tries to be on time: group realtime of a site file. */
+struct bs_realtime {
+	char ingest_cpus[64], recon_cpus[64], emit_cpus[64]; /* core/cpus.h; "": any */
+	uint32_t priority;     /* SCHED_FIFO of recon; emit +1, ingest +2, supervisor +3; 0: none */
+	enum bs_wait wait;     /* recon for readouts */
+	enum bs_wait gpu_wait; /* recon for the GPU */
+	uint32_t timer_slack_us; /* of threads without a priority */
+	bool lock_memory;
+	bool gpu_priority; /* streams of the highest priority */
+	bool canary;       /* core/canary.h */
+};
+
 struct bs_site {
 	char file[BS_PATH_MAX_]; /* where it was read from */
 	char name[BS_NAME_MAX];
@@ -148,6 +162,7 @@ struct bs_site {
 	double heartbeat_ms;
 	double stall_ms; /* a worker that makes no progress for this long is replaced */
 	int log_level;
+	struct bs_realtime realtime;
 	struct bs_sink_spec sink[BS_SINKS_MAX];
 	uint32_t sinks;
 	struct bs_protocol protocol[BS_PROTOCOLS_MAX];

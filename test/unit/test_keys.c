@@ -109,10 +109,13 @@ static void fields(void)
 	static struct bs_sink_spec k;
 	static const size_t own[][2] = {
 		{ offsetof(struct bs_site, file), sizeof(site.file) },
+		/* padding, of which gcc 12 clears the wrong bytes here */
+		{ offsetof(struct bs_site, realtime.canary) + 1,
+		  offsetof(struct bs_site, sink) - offsetof(struct bs_site, realtime.canary) - 1 },
 		{ offsetof(struct bs_site, sink), sizeof(site.sink) },
 		{ offsetof(struct bs_site, sinks), sizeof(site.sinks) },
 		{ offsetof(struct bs_site, protocol), sizeof(site.protocol) },
-		/* and the padding behind it, the only one: gcc 12 clears the wrong bytes here */
+		/* and the padding behind it */
 		{ offsetof(struct bs_site, protocols),
 		  sizeof(site) - offsetof(struct bs_site, protocols) },
 	};
