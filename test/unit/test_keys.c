@@ -113,7 +113,8 @@ static void fields(void)
 		{ offsetof(struct bs_site, realtime.canary) + 1,
 		  offsetof(struct bs_site, sink) - offsetof(struct bs_site, realtime.canary) - 1 },
 		{ offsetof(struct bs_site, sink), sizeof(site.sink) },
-		{ offsetof(struct bs_site, sinks), sizeof(site.sinks) },
+		{ offsetof(struct bs_site, sinks),
+		  offsetof(struct bs_site, protocol) - offsetof(struct bs_site, sinks) },
 		{ offsetof(struct bs_site, protocol), sizeof(site.protocol) },
 		/* and the padding behind it */
 		{ offsetof(struct bs_site, protocols),
