@@ -100,15 +100,18 @@ reproduce: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@$(EXE) reproduce -o build/reproduce
 
+# board/allocs.c counts what our own threads allocate
+WRAP := $(foreach f,malloc calloc realloc aligned_alloc posix_memalign mmap,-Wl$(comma)--wrap=$(f))
+
 $(EXE): $(B)/board/main.o $(LIB)
-	$(CC) $(SAN) -o $@ $^ $(LDLIBS)
+	$(CC) $(SAN) $(WRAP) -o $@ $^ $(LDLIBS)
 
 $(LIB): $(OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
 $(B)/test/%: $(B)/test/%.o $(LIB)
-	$(CC) $(SAN) -o $@ $^ $(LDLIBS) -llapack
+	$(CC) $(SAN) $(WRAP) -o $@ $^ $(LDLIBS) -llapack
 
 # Preloaded by tests that count allocations; never sanitized itself.
 $(B)/test/alloc_hook.so: test/alloc_hook.c test/alloc_hook.h

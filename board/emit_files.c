@@ -8,6 +8,7 @@
 
 #include "board/emit.h"
 #include "board/folder.h"
+#include "board/rt.h"
 #include "core/clock.h"
 
 #define NAP_NS 20000000
@@ -129,6 +130,7 @@ static void *files_main(void *arg)
 	struct bs_ring *r = e->env->shm.image_ring;
 	uint64_t entry;
 
+	bs_rt_leave();
 	for (;;) {
 		if (atomic_load(&e->sent) != atomic_load(&r->tail) && bs_ring_peek(r, &entry))
 			finish_entry(e, entry);

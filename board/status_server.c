@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/rt.h"
 #include "board/status.h"
 #include "ipc/endpoint.h"
 
@@ -25,6 +26,7 @@ static void *serve(void *arg)
 	char request[REQUEST_MAX];
 	size_t len;
 
+	bs_rt_leave();
 	while (!atomic_load(&s->quit)) {
 		int rc =
 			bs_endpoint_recv(&s->socket, request, sizeof(request), &len, POLL_MS, NULL);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "board/command.h"
+#include "board/rt.h"
 #include "core/clock.h"
 #include "core/log.h"
 
@@ -60,6 +61,7 @@ void bs_worker_sleep(struct bs_worker_env *env, struct pollfd *more, unsigned n,
 			more[i].revents = fds[i + 1].revents;
 	bs_bell_awake(&env->me->bell, env->shm.bell_fd[env->who]);
 	bs_worker_beat(env);
+	bs_rt_publish(env, env->place, bs_now_ns());
 }
 
 static int attach(struct bs_worker_env *env, const char *name)
@@ -85,6 +87,15 @@ static int attach(struct bs_worker_env *env, const char *name)
 	}
 	env->me = &env->shm.s->worker[who];
 	env->site = env->shm.s->site;
+	env->place = who == BS_WORKER_INGEST ? BS_THREAD_INGEST
+		     : who == BS_WORKER_EMIT ? BS_THREAD_EMIT
+					     : BS_THREAD_RECON;
+	for (int i = env->place; i < BS_THREADS; i++) { /* a predecessor's are no more */
+		atomic_store(&env->shm.s->thread[i].tid, 0);
+		atomic_store(&env->shm.s->thread[i].at_ns, 0);
+		if (who != BS_WORKER_RECON)
+			break;
+	}
 	double tick_ms = env->site.heartbeat_ms / 2;
 
 	if (tick_ms > env->site.stall_ms / 4)
@@ -117,6 +128,7 @@ int bs_cmd_worker(int argc, char **argv)
 	}
 	(void)snprintf(title, sizeof(title), "bs-%s", bs_worker_name(env->who));
 	(void)prctl(PR_SET_NAME, title);
+	bs_rt_process(env);
 	status = mains[env->who](env);
 	if (status == 0)
 		bs_worker_phase(env, BS_PHASE_STOPPED);

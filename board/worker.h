@@ -22,9 +22,10 @@ struct bs_worker_env {
 	struct bs_shm shm;
 	enum bs_worker who;
 	struct bs_worker_state *me;
-	struct bs_site site; /* a private copy: nobody changes it under this worker */
-	int64_t tick_ns;     /* sleep at most this long between two beats */
-	_Atomic bool stuck;  /* a helper thread hangs: no beats until it goes on */
+	struct bs_site site;  /* a private copy: nobody changes it under this worker */
+	int64_t tick_ns;      /* sleep at most this long between two beats */
+	enum bs_thread place; /* of its first thread */
+	_Atomic bool stuck;   /* a helper thread hangs: no beats until it goes on */
 };
 
 const char *bs_worker_name(enum bs_worker w);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "board/emit.h"
+#include "board/rt.h"
 #include "board/status.h"
 #include "core/attributes.h"
 #include "core/clock.h"
@@ -129,6 +130,19 @@ static void send_image(struct emit *e, struct bs_image_meta *m, const struct mes
 	atomic_fetch_or(&m->done, BS_EMIT_SENT);
 }
 
+/* Raw, and those that would have been in time but for a stall that the canaries saw meanwhile. */
+static void count_miss(struct emit *e, const struct bs_image_meta *m, int64_t taken_ns)
+{
+	struct bs_shared *s = e->env->shm.s;
+	struct bs_misses *miss = &s->misses[m->protocol];
+	int64_t budget_ns = (int64_t)(e->env->site.protocol[m->protocol].image_ms * 1e6);
+
+	bs_count(&miss->raw, 1);
+	if (bs_canary_explains(s->canary, atomic_load(&s->canaries), m->image.last_ns, taken_ns,
+			       budget_ns, bs_now_ns()))
+		bs_count(&miss->explained, 1);
+}
+
 static void take_image(struct emit *e, uint32_t slot)
 {
 	struct bs_shm *shm = &e->env->shm;
@@ -157,9 +171,11 @@ static void take_image(struct emit *e, uint32_t slot)
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_PASS), taken - m->made_ns);
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_HAND), m->handed_ns - taken);
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_IMAGE), m->handed_ns - m->image.last_ns);
-	if (p->image_ms > 0.0 && (double)latency > p->image_ms * 1e6 &&
-	    m->scan == atomic_load(&scan->id))
-		bs_count(&scan->images_late, 1);
+	if (p->image_ms > 0.0 && (double)latency > p->image_ms * 1e6) {
+		count_miss(e, m, taken);
+		if (m->scan == atomic_load(&scan->id))
+			bs_count(&scan->images_late, 1);
+	}
 }
 
 static void take_entry(struct emit *e, uint64_t entry)
@@ -212,6 +228,7 @@ static void work(struct emit *e)
 		if (bs_ring_look(r, atomic_load(&e->sent), &entry)) {
 			take_entry(e, entry);
 			bs_worker_beat(env);
+			bs_rt_publish(env, BS_THREAD_EMIT, bs_now_ns());
 			continue;
 		}
 		if (bs_worker_stop(env) && bs_ring_count(r) == 0)
@@ -233,6 +250,8 @@ int bs_worker_emit(struct bs_worker_env *env)
 
 	e.env = env;
 	bs_worker_phase(env, BS_PHASE_ARMING);
+	bs_rt_enter(env, BS_THREAD_EMIT); /* before the sockets: nanomsg's threads inherit it */
+	bs_rt_lock(env, true);
 	rc = open_sockets(&e, &why);
 	if (rc == 0)
 		rc = bs_emit_open_files(&e, &why);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "board/ingest.h"
+#include "board/rt.h"
 #include "core/clock.h"
 #include "core/log.h"
 
@@ -365,6 +366,7 @@ static int work(struct ingest *in)
 
 		if (any) {
 			bs_worker_beat(env);
+			bs_rt_publish(env, BS_THREAD_INGEST, now);
 			continue;
 		}
 		struct pollfd fds[2];
@@ -414,6 +416,8 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	if (in.message_max < MESSAGE_MAX)
 		in.message_max = MESSAGE_MAX;
 	bs_endpoint_tune_malloc(in.message_max);
+	bs_rt_enter(env, BS_THREAD_INGEST); /* before the sockets: nanomsg's threads inherit it */
+	bs_rt_lock(env, true);
 	if (bs_endpoint_bind(&in.socket, BS_ENDPOINT_KSPACE, env->site.kspace_url, in.message_max,
 			     &why) != 0) {
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);

@@ -10,6 +10,7 @@
 #include "board/armed.h"
 #include "board/measure.h"
 #include "board/memplan.h"
+#include "board/rt.h"
 #include "board/worker.h"
 #include "core/clock.h"
 
@@ -21,6 +22,8 @@ struct worker_recon {
 	struct bs_armed *current;
 	uint32_t protocol;
 	uint64_t scan, session;
+	int64_t noted_ns;
+	bool unnoted;     /* the team has worked since it wrote its records */
 	int64_t ready_ns; /* when the frame that is popped next was complete */
 	/* of each frame slot's latest readout, by the sender's clock */
 	int64_t sender_ns[BS_FRAMES_MAX];
@@ -231,6 +234,18 @@ static bool skips_previews(struct worker_recon *w)
 	return true;
 }
 
+/* Between images, not before one; the team's members write theirs at our word alone. */
+static void note_costs(struct worker_recon *w)
+{
+	int64_t now = bs_now_ns();
+
+	if (!w->unnoted || now - w->noted_ns < BS_THREAD_NS)
+		return;
+	bs_rt_note_team(w->env, w->team);
+	w->noted_ns = now;
+	w->unnoted = false;
+}
+
 /* 0, or the engine's failure when this process must be replaced. */
 static int make_images(struct worker_recon *w, int64_t deadline_ns)
 {
@@ -263,6 +278,8 @@ static int make_images(struct worker_recon *w, int64_t deadline_ns)
 		(void)bs_ring_push(shm->image_ring, bs_entry(BS_ENTRY_IMAGE, w->scan, slot));
 		bs_shm_ring_bell(shm, BS_WORKER_EMIT);
 		bs_worker_beat(w->env);
+		w->unnoted = true;
+		note_costs(w);
 	}
 	return 0;
 }
@@ -371,6 +388,24 @@ static int take_entry(struct worker_recon *w, uint64_t entry)
 	return rc;
 }
 
+/* Until there may be work. While a scan runs a site may want it polled for: no sleep, no bell. */
+static void rest(struct worker_recon *w)
+{
+	struct bs_worker_env *env = w->env;
+
+	note_costs(w);
+	if (w->current != NULL && env->site.realtime.wait == BS_WAIT_POLL) {
+		bs_worker_beat(env);
+		bs_rt_publish(env, BS_THREAD_RECON, bs_now_ns());
+		return;
+	}
+	bs_bell_announce(&env->me->bell);
+	if (bs_ring_count(env->shm.acq_ring) == 0)
+		bs_worker_sleep(env, NULL, 0, INT64_MAX);
+	else
+		bs_bell_awake(&env->me->bell, env->shm.bell_fd[env->who]);
+}
+
 static int work(struct worker_recon *w)
 {
 	struct bs_worker_env *env = w->env;
@@ -387,11 +422,7 @@ static int work(struct worker_recon *w)
 		}
 		if (bs_worker_stop(env))
 			return 0;
-		bs_bell_announce(&env->me->bell);
-		if (bs_ring_count(env->shm.acq_ring) == 0)
-			bs_worker_sleep(env, NULL, 0, INT64_MAX);
-		else
-			bs_bell_awake(&env->me->bell, env->shm.bell_fd[env->who]);
+		rest(w);
 	}
 	return rc;
 }
@@ -404,6 +435,9 @@ int bs_worker_recon(struct bs_worker_env *env)
 	w.env = env;
 	if (arm_all(&w) != 0)
 		return BS_EXIT_HOPELESS;
+	/* arming computes for minutes, at nobody's expense; from here on time counts */
+	bs_rt_lock(env, false);
+	bs_rt_enter_team(env, w.team);
 	bs_worker_phase(env, BS_PHASE_READY);
 	rc = work(&w);
 	if (rc != 0) /* a device in error may hang whoever tries to tidy up: the end does it all */

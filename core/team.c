@@ -25,6 +25,7 @@ struct bs_team {
 	void (*fn)(void *arg, int task, int member);
 	void *arg;
 	int tasks;
+	bool each; /* every member takes the task of its own number */
 	int members;
 	pthread_t thread[BS_TEAM_MAX];
 	struct member {
@@ -54,6 +55,10 @@ static void wake(_Atomic uint32_t *word)
 
 static void take_tasks(struct bs_team *t, int member)
 {
+	if (t->each) {
+		t->fn(t->arg, member, member);
+		return;
+	}
 	for (;;) {
 		int task = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
 
@@ -111,19 +116,13 @@ int bs_team_open(struct bs_team **team, int members, struct bs_fail *why)
 	return 0;
 }
 
-void bs_team_run(struct bs_team *t, void (*fn)(void *arg, int task, int member), void *arg,
-		 int tasks)
+/* One round: the others are woken, the caller takes its share and waits for them. */
+static void go_round(struct bs_team *t, void (*fn)(void *arg, int task, int member), void *arg)
 {
 	uint32_t left;
 
-	if (t->members == 1 || tasks == 1) {
-		for (int i = 0; i < tasks; i++)
-			fn(arg, i, 0);
-		return;
-	}
 	t->fn = fn;
 	t->arg = arg;
-	t->tasks = tasks;
 	atomic_store_explicit(&t->next, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->busy, (uint32_t)t->members - 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&t->round, 1, memory_order_release);
@@ -131,6 +130,29 @@ void bs_team_run(struct bs_team *t, void (*fn)(void *arg, int task, int member),
 	take_tasks(t, 0);
 	while ((left = atomic_load_explicit(&t->busy, memory_order_acquire)) != 0)
 		sleep_while(&t->busy, left);
+}
+
+void bs_team_run(struct bs_team *t, void (*fn)(void *arg, int task, int member), void *arg,
+		 int tasks)
+{
+	if (t->members == 1 || tasks == 1) {
+		for (int i = 0; i < tasks; i++)
+			fn(arg, i, 0);
+		return;
+	}
+	t->tasks = tasks;
+	t->each = false;
+	go_round(t, fn, arg);
+}
+
+void bs_team_each(struct bs_team *t, void (*fn)(void *arg, int task, int member), void *arg)
+{
+	if (t->members == 1) {
+		fn(arg, 0, 0);
+		return;
+	}
+	t->each = true;
+	go_round(t, fn, arg);
 }
 
 int bs_team_members(const struct bs_team *t)

@@ -24,6 +24,8 @@ struct bs_team;
 int bs_team_open(struct bs_team **team, int members, struct bs_fail *why);
 void bs_team_run(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg,
 		 int tasks);
+/* Once in each member, the caller included; returns when all have. */
+void bs_team_each(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg);
 int bs_team_members(const struct bs_team *team);
 void bs_team_close(struct bs_team *team);
 

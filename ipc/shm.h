@@ -12,6 +12,7 @@
 #define BS_IPC_SHM_H
 
 #include "core/admission.h"
+#include "core/canary.h"
 #include "core/event.h"
 #include "core/hist.h"
 #include "core/mrd.h"
@@ -20,6 +21,7 @@
 #include "core/protocol.h"
 #include "core/recon.h"
 #include "core/ring.h"
+#include "core/team.h"
 #include "core/traj.h"
 #include "ipc/bell.h"
 
@@ -155,6 +157,53 @@ struct bs_totals {
 		lost; /* emit */
 };
 
+/*
+ * What a thread on the path of an image costs, counted since it started and written down by itself
+ * (a member of recon's team: at recon's word), at most every BS_THREAD_NS and once it is idle. What
+ * counts is the growth after warm-up: none. allocations: calls of malloc & co., mmap and munmap from
+ * this program's own code, static libraries included; not what shared libraries (nanomsg, libc) do.
+ */
+#define BS_THREAD_NS INT64_C(100000000)
+
+enum bs_thread { /* places in bs_shared.thread */
+		 BS_THREAD_INGEST,
+		 BS_THREAD_EMIT,
+		 BS_THREAD_RECON, /* and the members 1, 2, ... of its team behind it */
+		 BS_THREADS = BS_THREAD_RECON + BS_TEAM_MAX
+};
+
+struct bs_thread_record {
+	char name[16];
+	_Atomic int32_t tid;      /* 0: there is none */
+	_Atomic int32_t priority; /* SCHED_FIFO that is in force; 0: ordinary scheduling */
+	_Atomic uint64_t minor_faults, major_faults; /* getrusage, RUSAGE_THREAD */
+	_Atomic uint64_t allocations;
+	_Atomic uint64_t preempted; /* involuntary context switches */
+	_Atomic uint64_t notes;     /* times that it wrote this, and when the last time */
+	_Atomic int64_t at_ns;
+};
+
+/* What the site asked of the machine; a setting that some worker was refused has its bit. */
+enum bs_setting {
+	BS_SETTING_PRIORITY,
+	BS_SETTING_AFFINITY,
+	BS_SETTING_LOCK_MEMORY,
+	BS_SETTING_TIMER_SLACK,
+	BS_SETTINGS
+};
+#define BS_REMEDY 192u
+
+struct bs_realtime_state {
+	_Atomic uint32_t refused;            /* bits; whoever sets one tells it, once */
+	_Atomic uint32_t told;               /* bits: remedy is complete */
+	char remedy[BS_SETTINGS][BS_REMEDY]; /* why, and what helps */
+};
+
+/* emit, per protocol: images over their budget, and those of them that a canary's stall explains */
+struct bs_misses {
+	_Atomic uint64_t raw, explained;
+};
+
 #define BS_LAST_ERRORS 16u
 
 struct bs_shared {
@@ -182,6 +231,11 @@ struct bs_shared {
 	int32_t refused[BS_PROTOCOLS_MAX];
 	char refusal[BS_PROTOCOLS_MAX][BS_EVENT_TEXT];
 	struct bs_admission admission[BS_PROTOCOLS_MAX]; /* recon, the same */
+	struct bs_misses misses[BS_PROTOCOLS_MAX];
+	struct bs_realtime_state realtime;
+	struct bs_thread_record thread[BS_THREADS];
+	_Atomic uint32_t canaries;            /* the supervisor: how many run */
+	struct bs_canary canary[BS_CANARIES]; /* each its own */
 	/* the supervisor: the last lines of warning or worse; number i is in place i % 16 */
 	_Atomic uint64_t errors;
 	char error[BS_LAST_ERRORS][512];

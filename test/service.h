@@ -138,10 +138,9 @@ static inline bool service_write_site(struct service *s, const char *node, const
 	f = fopen(s->site, "w");
 	if (f == NULL)
 		return false;
-	(void)fprintf(
-		f,
-		"node: { name = \"test\"; run_dir = \"run\"; cache_dir = \"\"; threads = 1; %s };\n%s",
-		node, body);
+	(void)fprintf(f,
+		      "node: { name = \"test\"; run_dir = \"run\"; cache_dir = \"\"; %s %s };\n%s",
+		      strstr(node, "threads") == NULL ? "threads = 1;" : "", node, body);
 	return fclose(f) == 0;
 }
 

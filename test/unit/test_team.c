@@ -14,6 +14,12 @@ static void hit(void *arg, int task, int member)
 	atomic_fetch_add(&hits[task], 1);
 }
 
+static void own(void *arg, int task, int member)
+{
+	(void)arg;
+	atomic_fetch_add(&hits[member], task == member ? 1 : 100);
+}
+
 int main(void)
 {
 	for (int members = 1; members <= 5; members++) {
@@ -31,6 +37,19 @@ int main(void)
 				bad += atomic_load(&hits[i]) != (i < tasks);
 		}
 		CHECK(bad == 0, "team of %d: %d tasks not run exactly once", members, bad);
+		bad = 0;
+		for (int round = 0; round < 500; round++) {
+			memset((void *)hits, 0, sizeof(hits));
+			bs_team_each(team, own, NULL);
+			for (int i = 0; i < 1000; i++)
+				bad += atomic_load(&hits[i]) != (i < members);
+			memset((void *)hits, 0, sizeof(hits));
+			bs_team_run(team, hit, NULL, 7);
+			for (int i = 0; i < 1000; i++)
+				bad += atomic_load(&hits[i]) != (i < 7);
+		}
+		CHECK(bad == 0, "team of %d: each member once, and runs in between (%d wrong)",
+		      members, bad);
 		bs_team_close(team);
 	}
 	struct bs_team *none;

@@ -1,0 +1,208 @@
+/*
+ * test/fault/fault_realtime.c - real-time set-up through the service: after warm-up no thread on an
+ * image's path faults a page in or allocates, over many frames, with locked memory and without; and
+ * a machine that refuses everything is told about once, with the remedy, while the service runs on.
+ */
+#define _GNU_SOURCE
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "test/service.h"
+
+#define FRAMES 1000u
+#define WARM   50u
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
+#define SPOKES                                                                                     \
+	"matrix = [32, 32]; coils = 2; samples = 64; readouts = 32; silence_ms = 5000.0;\n"        \
+	"    trajectory: { type = \"radial2d\"; };"
+#define PROTOCOLS                                                                                      \
+	"protocols = ( { name = \"cart\"; method = \"cartesian\"; matrix = [32, 32];\n"                \
+	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32; silence_ms = 5000.0; },\n" \
+	"  { name = \"gridding\"; method = \"gridding\"; " SPOKES " },\n"                              \
+	"  { name = \"ls\"; method = \"ls\"; " SPOKES "\n"                                             \
+	"    ls: { lambda = 0.01; iterations = 3; preconditioner = \"jacobi\"; }; } );\n"
+
+static struct service service;
+static struct peer p;
+static struct bs_endpoint archive;
+static const char *const threads[] = { "ingest", "recon", "recon/1", "emit" };
+#define COSTS 4
+static const char *const costs[COSTS] = { "minor_faults", "major_faults", "allocations", "notes" };
+
+static long cost(const char *thread, const char *what)
+{
+	char where[64];
+
+	(void)snprintf(where, sizeof(where), "\"thread\":\"%s\"", thread);
+	return service_number(&service, where, what);
+}
+
+static bool frames(const char *protocol, unsigned first, unsigned n)
+{
+	static unsigned char image[65536];
+	size_t len;
+
+	for (unsigned f = first; f < first + n; f++) {
+		for (unsigned i = 0; i < 32; i++)
+			if (!peer_acq(&p, protocol, i, f))
+				return false;
+		if (bs_endpoint_recv(&archive, image, sizeof(image), &len, 10000, NULL) != 0)
+			return false;
+	}
+	service_pause_ms(400); /* each thread writes down what it cost, every 100 ms */
+	return true;
+}
+
+static void read_costs(long out[4][COSTS])
+{
+	for (int t = 0; t < 4; t++)
+		for (int c = 0; c < COSTS; c++)
+			out[t][c] = cost(threads[t], costs[c]);
+}
+
+/* locked: page faults must not grow at all; without, the kernel may take a page back at any time:
+ * counted and shown, the allocations alone are judged. */
+static void test_protocol(const char *protocol, bool locked)
+{
+	long before[4][COSTS];
+	long after[4][COSTS];
+	bool good = peer_begin(&p, protocol) && frames(protocol, 0, WARM);
+
+	read_costs(before);
+	good = good && frames(protocol, WARM, FRAMES);
+	read_costs(after);
+	CHECK(good, "%s: %u frames went through", protocol, FRAMES);
+	for (int t = 0; t < 4; t++) {
+		CHECK(after[t][3] > before[t][3], "%s, %s: wrote it down %ld times meanwhile",
+		      protocol, threads[t], after[t][3] - before[t][3]);
+		for (int c = 0; c < 3; c++) {
+			long grown = after[t][c] - before[t][c];
+
+			if (locked || c == 2)
+				CHECK(before[t][c] >= 0 && grown == 0,
+				      "%s, %s: %ld %s in %u frames (%ld before)", protocol,
+				      threads[t], grown, costs[c], FRAMES, before[t][c]);
+			else
+				printf("# %s, %s, not locked: %ld %s in %u frames\n", protocol,
+				       threads[t], grown, costs[c], FRAMES);
+		}
+	}
+	CHECK(peer_end(&p, (uint64_t)(WARM + FRAMES) * 32) && p.outcome.code == 0,
+	      "%s: outcome %s \"%s\"", protocol, bs_err_name(p.outcome.code), p.outcome.text);
+}
+
+static bool start(const char *realtime)
+{
+	char body[4096];
+
+	(void)snprintf(body, sizeof(body), "realtime: { %s };\n" PROTOCOLS, realtime);
+	return service_start_with(&service, "stall_ms = 20000.0; threads = 2;", body, NULL) &&
+	       peer_open(&p, &service) &&
+	       bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, 65536,
+				   NULL) == 0;
+}
+
+static void stop(void)
+{
+	bs_endpoint_close(&archive);
+	peer_close(&p);
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	service_remove(&service);
+}
+
+static bool says(const char *what)
+{
+	static char doc[200000];
+
+	return service_ask(&service, "json", doc, sizeof(doc), 2000) && strstr(doc, what) != NULL;
+}
+
+static void test_costs(void)
+{
+	bool up = start("priority = 5; lock_memory = true;");
+	bool locked;
+
+	CHECK(up, "the service starts, real-time");
+	if (!up)
+		return;
+	locked = says("\"lock_memory\":\"on\"");
+	if (!locked)
+		SKIP("page faults: this machine refuses to lock memory (ulimit -l)");
+#ifdef SANITIZED
+	SKIP("page faults and allocations: a sanitizer causes its own");
+	locked = false;
+#else
+	test_protocol("cart", locked);
+	test_protocol("gridding", locked);
+	test_protocol("ls", locked);
+#endif
+	if (says("\"priority\":\"on\""))
+		CHECK(cost("ingest", "priority") == 7 && cost("emit", "priority") == 6 &&
+			      cost("recon", "priority") == 5 && cost("recon/1", "priority") == 5,
+		      "ingest at 7, emit at 6, recon and its team at 5");
+	else
+		CHECK(says("real-time priority") && service_logs(&service, "real-time priority"),
+		      "refused: said in status and log");
+	CHECK(service_number(&service, "\"canary\"", "wakes") > 100, "a canary wakes");
+	stop();
+}
+
+static unsigned lines_with(const char *words)
+{
+	char line[1100];
+	unsigned n = 0;
+	FILE *f = fopen(service.log, "r");
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		n += strstr(line, words) != NULL;
+	if (f != NULL)
+		(void)fclose(f);
+	return n;
+}
+
+/* What a plain user's service is: no capability, no limit raised. This process never gets them back. */
+static void test_refused(void)
+{
+	const struct rlimit none = { 0, 0 };
+	const struct rlimit little = { 65536, 65536 };
+
+	(void)prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0);
+	(void)prctl(PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0);
+	(void)setrlimit(RLIMIT_RTPRIO, &none);
+	(void)setrlimit(RLIMIT_MEMLOCK, &little);
+	CHECK(start("priority = 5; lock_memory = true; recon_cpus = \"1023\";"),
+	      "the service starts on a machine that grants nothing");
+	CHECK(says("\"priority\":\"refused\"") && says("\"affinity\":\"refused\"") &&
+		      says("\"timer_slack\":\"on\""),
+	      "status: priority and affinity are refused");
+	CHECK(says("LimitRTPRIO") && says("realtime.recon_cpus must name"),
+	      "status: with what helps");
+	CHECK(service_logs(&service, "LimitRTPRIO") && lines_with("LimitRTPRIO") == 1,
+	      "the log says it once for all workers (%u times)", lines_with("LimitRTPRIO"));
+#ifndef SANITIZED
+	CHECK(says("\"lock_memory\":\"refused\"") && says("LimitMEMLOCK=infinity") &&
+		      lines_with("locking the memory of") == 1,
+	      "and that memory is not locked, once (%u times)",
+	      lines_with("locking the memory of"));
+#endif
+	CHECK(cost("recon", "priority") == 0, "recon runs at ordinary priority");
+	CHECK(peer_good_scan(&p, "cart", 3), "a scan goes through all the same");
+	stop();
+}
+
+int main(void)
+{
+	test_costs();
+	test_refused();
+	return check_done();
+}
