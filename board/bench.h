@@ -29,11 +29,14 @@ struct bs_bench_row {
 /* 1 when the row is wanted. */
 int bs_bench_wanted(const struct bs_bench *b, const char *name);
 void bs_bench_write(struct bs_bench *b, const struct bs_bench_row *row);
+/* Into the JSON file alone. */
+void bs_bench_json(struct bs_bench *b, const struct bs_bench_row *row);
 /* Sorts the times and fills median, min, n. */
 void bs_bench_sum(struct bs_bench_row *row, double *ms, int n);
 
 /* 0, or 1 when something failed. */
 int bs_bench_nufft(struct bs_bench *b);
 int bs_bench_ls(struct bs_bench *b);
+int bs_bench_ladder(struct bs_bench *b);
 
 #endif

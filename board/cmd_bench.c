@@ -4,19 +4,40 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "board/bench.h"
 
+/* A group is run by its word; without a word those that are not `named` only, or whose word the
+ * pattern begins with. */
 static const struct {
-	const char *title;
+	const char *word, *title;
 	int (*run)(struct bs_bench *b);
+	bool named;
 } groups[] = {
-	{ "NUFFT, accuracy 1e-3, plan made; reference: FINUFFT 2.6, two cores of an AMD EPYC",
-	  bs_bench_nufft },
-	{ "Least squares, plans made; references as each row says", bs_bench_ls },
+	{ "nufft",
+	  "NUFFT, accuracy 1e-3, plan made; reference: FINUFFT 2.6, two cores of an AMD EPYC",
+	  bs_bench_nufft, false },
+	{ "ls", "Least squares, plans made; references as each row says", bs_bench_ls, false },
+	{ "ladder", "The papers' optimizations on this GPU", bs_bench_ladder, true },
 };
+
+static bool group_wanted(size_t i, const char *word, const char *pattern)
+{
+	if (word != NULL)
+		return strcmp(groups[i].word, word) == 0;
+	return !groups[i].named || strncmp(pattern, groups[i].word, strlen(groups[i].word)) == 0;
+}
+
+static bool group_known(const char *word)
+{
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (strcmp(groups[i].word, word) == 0)
+			return true;
+	return false;
+}
 
 int bs_bench_wanted(const struct bs_bench *b, const char *name)
 {
@@ -48,6 +69,11 @@ void bs_bench_write(struct bs_bench *b, const struct bs_bench_row *r)
 		(void)printf(" %9s %6s", "", "");
 	(void)printf("  %s\n", r->detail);
 	(void)fflush(stdout);
+	bs_bench_json(b, r);
+}
+
+void bs_bench_json(struct bs_bench *b, const struct bs_bench_row *r)
+{
 	if (b->json == NULL)
 		return;
 	(void)fprintf(b->json,
@@ -59,8 +85,9 @@ void bs_bench_write(struct bs_bench *b, const struct bs_bench_row *r)
 
 static int usage(void)
 {
-	(void)fprintf(stderr, "usage: boreside bench [--rows PATTERN] [--threads N] [--seconds S] "
-			      "[--json FILE]\n"
+	(void)fprintf(stderr, "usage: boreside bench [GROUP] [--rows PATTERN] [--threads N] "
+			      "[--seconds S] [--json FILE]\n"
+			      "  GROUP           nufft, ls (both by default) or ladder (GPU)\n"
 			      "  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'\n"
 			      "  --threads N     the team (2)\n"
 			      "  --seconds S     about this long on each row (1)\n"
@@ -79,6 +106,7 @@ int bs_cmd_bench(int argc, char **argv)
 	};
 	struct bs_bench b = { .pattern = "*", .threads = 2, .seconds = 1.0 };
 	const char *json = NULL;
+	const char *word;
 	int failed = 0;
 	int c;
 
@@ -98,16 +126,23 @@ int bs_cmd_bench(int argc, char **argv)
 		if (end != NULL && (end == optarg || *end != '\0'))
 			return usage();
 	}
-	if (optind != argc || b.threads < 1 || b.threads > 64 ||
-	    !(b.seconds > 0.0 && b.seconds < 3600.0))
+	word = optind < argc ? argv[optind++] : NULL;
+	if (optind != argc || (word != NULL && !group_known(word)) || b.threads < 1 ||
+	    b.threads > 64 || !(b.seconds > 0.0 && b.seconds < 3600.0))
 		return usage();
 	if (json != NULL && (b.json = fopen(json, "w")) == NULL) {
 		(void)fprintf(stderr, "boreside bench: %s: %s\n", json, strerror(errno));
 		return 1;
 	}
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-		(void)printf("%s; %d threads\n%-34s %9s %9s %6s %9s %6s\n", groups[i].title,
-			     b.threads, "row", "median ms", "min ms", "N", "reference", "ratio");
+		if (!group_wanted(i, word, b.pattern))
+			continue;
+		if (groups[i].named)
+			(void)printf("%s\n", groups[i].title);
+		else
+			(void)printf("%s; %d threads\n%-34s %9s %9s %6s %9s %6s\n", groups[i].title,
+				     b.threads, "row", "median ms", "min ms", "N", "reference",
+				     "ratio");
 		failed |= groups[i].run(&b);
 	}
 	if (b.json != NULL) {

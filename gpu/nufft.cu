@@ -525,6 +525,40 @@ static uint64_t cells_of(const struct bs_nufft_cuda *p)
 	return (uint64_t)g[0] * g[1] * g[2] * p->choice.channels;
 }
 
+/* Samples of a sector up to which reading each four times is less than padded copies cost. */
+#define DIRECT_MOST 12u
+
+static bool can_direct(const struct bs_nufft_cuda *p)
+{
+	const struct bs_nufft_choice *c = &p->choice;
+	const bs_nufft_dev *d = &p->chunk[0].dev;
+
+	return c->sectors.dims == 2 && c->channels == 1 && c->chunks == 1 && !c->mixed &&
+	       !p->stacked && d->crowds == 0 && d->grid[0] / d->axis[0] + 1 >= c->taps &&
+	       d->grid[1] / d->axis[1] + 1 >= c->taps;
+}
+
+int bs_nufft_cuda_spread(struct bs_nufft_cuda *p, enum bs_nufft_spreading how, const float *data,
+			 float *grid, void *stream, struct bs_fail *why)
+{
+	cudaStream_t st = (cudaStream_t)stream;
+	const bs_nufft_dev *d = &p->chunk[0].dev;
+	const bool few = d->points <= (uint64_t)DIRECT_MOST * d->axis[0] * d->axis[1];
+	int rc = 0;
+
+	if (how == BS_NUFFT_SPREAD_DIRECT && !can_direct(p))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "spreading directly: 2D, one coil and chunk, no crowded sectors");
+	if (how != BS_NUFFT_SPREAD_SECTORS && can_direct(p) &&
+	    (few || how == BS_NUFFT_SPREAD_DIRECT))
+		return bs_nufft_direct(d, p->choice.taps, (const float2 *)data, (float2 *)grid, st,
+				       why);
+	BS_CUDA(cudaMemsetAsync(grid, 0, cells_of(p) * sizeof(float2), st), why);
+	for (uint64_t i = 0; rc == 0 && i < p->choice.chunks; i++)
+		rc = add_chunk(p, i, (const float2 *)data, (float2 *)grid, st, why);
+	return rc;
+}
+
 int bs_nufft_cuda_adjoint(struct bs_nufft_cuda *p, const float *data, float *image, void *stream,
 			  struct bs_fail *why)
 {

@@ -42,6 +42,11 @@ struct bs_nufft_kernels {
 struct bs_nufft_kernels bs_nufft_kernels_2d(uint32_t taps, uint32_t lanes);
 struct bs_nufft_kernels bs_nufft_kernels_3d(uint32_t taps, uint32_t lanes);
 
+/* nufft_direct.cu: 2D, one channel, no crowds, no sector narrower than the window less a cell: sets
+ * grid. */
+int bs_nufft_direct(const bs_nufft_dev *d, uint32_t taps, const float2 *data, float2 *grid,
+		    cudaStream_t stream, struct bs_fail *why);
+
 /* nufft_passes.cu */
 int bs_nufft_passes_init(struct bs_fail *why);
 /* Adds the copies of a crowded sector into its first, in order; nothing to do without crowds. */
