@@ -161,9 +161,14 @@ $(B)/libfuzzed.a: $(filter-out $(B)/gpu/% $(B)/board/%,$(OBJ))
 $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(B)/libfuzzed.a
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
 
+# One clang-tidy a source, a process a core, words only for findings; .clang-tidy says which.
+TIDIED := $(SRC) $(SIMD) board/main.c
+TIDY   = -std=c17 -pthread -DBS_ISA=v3 $(if $(filter x86_64,$(MACHINE)),$(ISA_v3)) $(filter -I% -D%,$(CFLAGS))
 lint:
-	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h')
-	clang-tidy --quiet $(SRC) board/main.c -- -std=c17 -I. $(filter -I% -D%,$(CFLAGS))
+	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cu')
+	@echo 'clang-tidy: $(words $(TIDIED)) sources'
+	@printf '%s\n' $(TIDIED) | xargs -n 1 -P $$(nproc) sh -c \
+		'said=$$(clang-tidy --quiet "$$1" -- $(TIDY) 2>&1) || { echo "$$said"; exit 1; }' lint
 
 clean:
 	rm -rf build

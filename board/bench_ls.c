@@ -92,7 +92,7 @@ static double error_at(const float *k, uint32_t dims, const float *d, uint64_t s
 	double e = 0.0;
 	double r = 0.0;
 
-	for (int v = 0; v < count; v++) {
+	for (size_t v = 0; v < (size_t)count; v++) {
 		double re = 0.0;
 		double im = 0.0;
 
@@ -129,10 +129,10 @@ static void measure_exact(struct bs_bench *b, size_t i, struct exact_job *j, str
 	if (k3 == NULL)
 		return;
 	for (uint64_t m = 0; m < sums[i].samples; m++)
-		memcpy(k3 + 3 * m, k + m * dims, dims * 4);
+		memcpy(k3 + 3 * m, k + m * dims, dims * sizeof(float));
 	repeat(b, &row, sums[i].least, run_exact, j);
-	for (int v = 0; v < PLAIN; v++) {
-		uint64_t at = (uint64_t)v * (uint64_t)(all / PLAIN) + (uint64_t)v % 97;
+	for (size_t v = 0; v < PLAIN; v++) {
+		uint64_t at = v * (uint64_t)(all / PLAIN) + v % 97;
 
 		voxels[3 * v] = (float)(int)(at % N[0]) - (float)(N[0] / 2);
 		voxels[3 * v + 1] = (float)(int)(at / N[0] % N[1]) - (float)(N[1] / 2);
@@ -217,7 +217,7 @@ static void run_padded(void *arg)
 {
 	struct toeplitz_job *j = arg;
 
-	for (uint32_t c = 0; c < j->coils; c++)
+	for (size_t c = 0; c < j->coils; c++)
 		bs_plain_padded_apply(j->padded, j->in + 2 * c * j->voxels,
 				      j->out + 2 * c * j->voxels);
 }

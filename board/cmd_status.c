@@ -54,7 +54,7 @@ static int wait_ready(const char *url, double seconds)
 {
 	static char reply[BS_STATUS_MAX];
 	int64_t until_ns = bs_now_ns() + (int64_t)(seconds * 1e9);
-	const struct timespec pause = { 0, 20 * 1000 * 1000 };
+	const struct timespec pause = { 0, 20000000 };
 	struct bs_fail why = { 0 };
 
 	do {
@@ -81,7 +81,14 @@ int bs_cmd_status(int argc, char **argv)
 		} else if (strcmp(argv[i], "-c") == 0 && i + 1 < argc) {
 			file = argv[++i];
 		} else if (strcmp(argv[i], "--wait") == 0 && i + 1 < argc) {
-			wait_s = atof(argv[++i]);
+			char *end;
+
+			wait_s = strtod(argv[++i], &end);
+			if (end == argv[i] || *end != '\0' || !(wait_s >= 0.0)) {
+				(void)fprintf(stderr, "boreside status: --wait %s: seconds\n",
+					      argv[i]);
+				return 2;
+			}
 		} else {
 			(void)fprintf(
 				stderr,

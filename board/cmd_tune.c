@@ -86,13 +86,23 @@ static bool range(const char *text, double *lo, double *hi)
 
 static bool voxel(const char *text, struct request *q)
 {
-	int n = 0;
-	int given = sscanf(text, "%u,%u%n,%u%n", &q->at[0], &q->at[1], &n, &q->at[2], &n);
+	int axes = 0;
 
 	q->at_given = true;
-	if (given == 2)
-		q->at[2] = 0;
-	return given >= 2 && text[n] == '\0' && strchr(text, '-') == NULL;
+	q->at[2] = 0;
+	for (;;) {
+		char *end;
+		unsigned long at = strtoul(text, &end, 10);
+
+		if (*text < '0' || *text > '9' || at > UINT32_MAX)
+			return false;
+		q->at[axes++] = (uint32_t)at;
+		if (*end == '\0')
+			return axes >= 2;
+		if (*end != ',' || axes == 3)
+			return false;
+		text = end + 1;
+	}
 }
 
 static int parse(struct request *q, int argc, char **argv)

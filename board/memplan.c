@@ -126,7 +126,7 @@ static void print_pool(FILE *to, const char *prefix, const char *what, uint64_t 
 {
 	(void)fprintf(to, "%s  %-28s %8llu x %12llu = %14llu bytes\n", prefix, what,
 		      (unsigned long long)slots, (unsigned long long)bytes,
-		      (unsigned long long)(slots * bytes));
+		      (unsigned long long)slots * bytes);
 }
 
 static void print_need(FILE *to, const char *prefix, const struct bs_need *need)
@@ -168,7 +168,7 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		print_need(to, prefix, &m->need);
 		print_need(to, prefix, &m->tables);
 		(void)fprintf(to, "%s  %-28s %40llu bytes\n", prefix, "sum",
-			      (unsigned long long)(m->need.total_bytes + m->tables.total_bytes));
+			      (unsigned long long)m->need.total_bytes + m->tables.total_bytes);
 	}
 	(void)fprintf(to, "%stotal %s%llu of %llu bytes (node.memory_mib = %u)\n", prefix,
 		      whole ? "" : "at least ", (unsigned long long)plan->total_bytes,

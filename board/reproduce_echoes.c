@@ -287,7 +287,7 @@ static int picture(struct work *w, struct bs_fail *why)
 	const float *images[3 * ECHOES];
 	char path[1024];
 
-	for (int e = 0; e < ECHOES; e++) {
+	for (size_t e = 0; e < ECHOES; e++) {
 		images[3 * e] = w->t.truth[e];
 		images[3 * e + 1] = w->grid[e];
 		images[3 * e + 2] = w->echo[e];

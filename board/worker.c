@@ -121,7 +121,8 @@ int bs_cmd_worker(int argc, char **argv)
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (env == NULL || argc != 3 || atoi(argv[2]) != getppid() || attach(env, argv[1]) != 0) {
+	if (env == NULL || argc != 3 || strtol(argv[2], NULL, 10) != getppid() ||
+	    attach(env, argv[1]) != 0) {
 		(void)fprintf(stderr, "boreside worker: is started by boreside serve alone\n");
 		free(env);
 		return 2;

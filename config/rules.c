@@ -384,6 +384,7 @@ static bool loopback(const char *at)
 	if (strncmp(at, "[::1]:", 6) == 0) {
 		at += 6;
 	} else {
+		/* NOLINTNEXTLINE(cert-err34-c): three digits fit, and the count is checked */
 		if (sscanf(at, "%3u.%3u.%3u.%3u:%n", &octet[0], &octet[1], &octet[2], &octet[3],
 			   &n) != 4 ||
 		    n == 0 || octet[0] != 127 || octet[1] > 255 || octet[2] > 255 || octet[3] > 255)
@@ -391,6 +392,7 @@ static bool loopback(const char *at)
 		at += n;
 	}
 	n = 0;
+	/* NOLINTNEXTLINE(cert-err34-c): five digits fit */
 	return sscanf(at, "%5u%n", &port, &n) == 1 && at[n] == '\0' && port > 0 && port < 65536 &&
 	       strspn(at, "0123456789") == strlen(at);
 }

@@ -36,7 +36,7 @@ static bool get_integer(long long *out, const config_setting_t *v, const struct 
 	if (type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64)
 		return WHY(why, "an integer is wanted, not %s", type_names[type]);
 	*out = type == CONFIG_TYPE_INT ? config_setting_get_int(v) : config_setting_get_int64(v);
-	if (*out < key->min || *out > key->max)
+	if ((double)*out < key->min || (double)*out > key->max)
 		return WHY(why, "%lld is outside %.0f .. %.0f%s%s", *out, key->min, key->max,
 			   key->unit[0] != '\0' ? " " : "", key->unit);
 	return true;
@@ -114,7 +114,7 @@ static bool put_string(char *field, size_t size, const char *s, struct why *why)
 	if (n >= size)
 		return WHY(why, "%zu characters are too long, at most %zu", n, size - 1);
 	memset(field, 0, size);
-	memcpy(field, s, n);
+	memcpy(field, s, n + 1);
 	return true;
 }
 

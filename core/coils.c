@@ -67,7 +67,7 @@ void bs_coils_at(const struct bs_coils *c, uint32_t coil, const double x[3], dou
 		double turn = 0.0;
 
 		for (uint32_t d = 0; d < c->dims; d++)
-			turn += 2.0 * PI * c->f[t][d] * x[d];
+			turn += 2.0 * PI * c->f[t][d] * x[d]; /* NOLINT: made with 2 or 3 dims */
 		out[0] += c->a[coil][t][0] * cos(turn) - c->a[coil][t][1] * sin(turn);
 		out[1] += c->a[coil][t][0] * sin(turn) + c->a[coil][t][1] * cos(turn);
 	}

@@ -47,7 +47,7 @@ int bs_pcg_need(const struct bs_pcg_spec *s, struct bs_need *need, struct bs_fai
 			       (unsigned long long)s->size, s->iterations);
 	bs_need_add(need, "solver vectors", s->precond ? 4 : 3, s->size * 8);
 	bs_need_add(need, "partial sums", 1, blocks_of(s) * 8);
-	bs_need_add(need, "residual history", 1, (s->iterations + 1u) * 8u);
+	bs_need_add(need, "residual history", 1, ((uint64_t)s->iterations + 1) * 8);
 	return 0;
 }
 
@@ -66,7 +66,7 @@ int bs_pcg_plan(struct bs_pcg **plan, const struct bs_pcg_spec *s, struct bs_are
 	g->ap = bs_arena_take(arena, bytes, BS_ALIGN);
 	g->z = s->precond ? bs_arena_take(arena, bytes, BS_ALIGN) : g->r;
 	g->partial = bs_arena_take(arena, whole_lines(blocks_of(s) * 8), BS_ALIGN);
-	g->history = bs_arena_take(arena, whole_lines((s->iterations + 1u) * 8u), BS_ALIGN);
+	g->history = bs_arena_take(arena, whole_lines(((uint64_t)s->iterations + 1) * 8), BS_ALIGN);
 	if (g->r == NULL || g->p == NULL || g->ap == NULL || g->z == NULL || g->partial == NULL ||
 	    g->history == NULL) {
 		free(g);

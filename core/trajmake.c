@@ -112,6 +112,7 @@ static void radial(struct bs_traj *t, double kmax)
 
 		for (uint32_t s = 0; s < t->samples; s++)
 			for (uint32_t d = 0; d < t->dims; d++)
+				/* NOLINTNEXTLINE: bs_traj_open takes 2 or 3 dims */
 				*k++ = fold(dir[d] * 2.0 * kmax * ((double)s - t->samples / 2) /
 					    t->samples);
 	}

@@ -25,8 +25,7 @@ static int path_of(char out[BS_DRAFT_PATH], const char *name, const char *ext, s
 		n -= 4;
 	if (n + 5 > BS_DRAFT_PATH)
 		return bs_fail(why, BS_ERR_IO, "a file name of %zu bytes is too long", n);
-	memcpy(out, name, n);
-	memcpy(out + n, ext, 5);
+	(void)snprintf(out, BS_DRAFT_PATH, "%.*s%s", (int)n, name, ext);
 	return 0;
 }
 

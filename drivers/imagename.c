@@ -17,7 +17,7 @@ int bs_imagename_open(struct bs_imagename *n, const char *target, const char *ex
 	memset(n, 0, sizeof(*n));
 	if (len == 0 || len >= sizeof(n->target))
 		return bs_fail(why, BS_ERR_IO, "a file name of %zu bytes", len);
-	strcpy(n->target, target);
+	memcpy(n->target, target, len + 1);
 	n->ext = ext;
 	n->folder = stat(target, &st) == 0 && S_ISDIR(st.st_mode);
 	n->mode = n->folder ? BS_DRAFT_KEEP : BS_DRAFT_REPLACE;

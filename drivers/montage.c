@@ -96,7 +96,7 @@ int bs_montage_make(struct bs_montage *m, const float *pixels, bool is_complex, 
 	n = plane * planes;
 	m->pixels = pixels;
 	m->is_complex = is_complex;
-	v = malloc((size_t)n * sizeof(*v));
+	v = calloc((size_t)n, sizeof(*v));
 	if (v == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for a picture of %llu pixels",
 			       (unsigned long long)n);

@@ -198,7 +198,7 @@ static int read_entries(struct reader *r, struct bs_csr *m, struct bs_fail *why)
 int bs_mtx_read(struct bs_csr *m, const char *path, struct bs_fail *why)
 {
 	struct reader r = { .path = path, .file = fopen(path, "r") };
-	unsigned long long n[3];
+	unsigned long long n[3] = { 0 };
 	bool is_complex = false;
 	int rc;
 

@@ -80,14 +80,14 @@ static void pool_release(struct pool *p)
 static int blank(struct bs_recording **out, const char *path, struct bs_fail *why)
 {
 	struct bs_recording *r;
+	size_t len = strlen(path);
 
-	if (strlen(path) >= sizeof(r->path))
-		return bs_fail(why, BS_ERR_IO, "a file name of %zu bytes is too long",
-			       strlen(path));
+	if (len >= sizeof(r->path))
+		return bs_fail(why, BS_ERR_IO, "a file name of %zu bytes is too long", len);
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a recording", path);
-	strcpy(r->path, path);
+	memcpy(r->path, path, len + 1);
 	r->file = r->data = r->space = r->type = r->transfer = -1;
 	r->draft.fd = -1;
 	*out = r;

@@ -122,7 +122,7 @@ static int put_array(struct bs_traj *t, const struct bs_protocol *p, const struc
 			int rc;
 
 			for (uint32_t a = 0; a < dims; a++) {
-				k[a] = at[2 * a];
+				k[a] = at[2 * (size_t)a];
 				if (!(at[2 * a + 1] == 0.0f))
 					return bs_fail(
 						why, BS_ERR_TRAJECTORY,

@@ -66,7 +66,8 @@ static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *
 	if (!(s->accuracy >= 1e-6 && s->accuracy <= 1e-1))
 		return bs_fail(why, BS_ERR_CONFIG, "accuracy %g: 1e-6 to 1e-1", s->accuracy);
 	for (uint32_t taps = BS_KERNEL_TAPS_MIN; taps <= BS_KERNEL_TAPS_MAX; taps++)
-		for (double o = 1.25; o <= 2.0; o += 0.0625) {
+		for (uint32_t step = 20; step <= 32; step++) {
+			double o = step / 16.0; /* 1.25 to 2 */
 			uint32_t g[3];
 			double t;
 

@@ -138,7 +138,7 @@ static void x_adjoint(const struct bs_nufft *n, const float *plane, float *base,
 	uint32_t y = b * rows_a_block(n);
 	uint32_t width = min32(g->width, v->lanes);
 	uint32_t low = g->matrix[0] / 2;
-	const float *from[BS_SIMD_LANES_MAX];
+	const float *from[BS_SIMD_LANES_MAX] = { plane };
 	float *to[BS_SIMD_LANES_MAX];
 
 	for (uint32_t i = 0; i < v->lanes / width; i++)
@@ -174,7 +174,7 @@ static void x_forward(const struct bs_nufft *n, float *plane, const float *base,
 	uint32_t low = g->matrix[0] / 2;
 	uint32_t high = g->matrix[0] - low;
 	float *from[BS_SIMD_LANES_MAX];
-	float *to[BS_SIMD_LANES_MAX];
+	float *to[BS_SIMD_LANES_MAX] = { s->dummy };
 
 	for (uint32_t i = 0; i < v->lanes / width; i++)
 		to[i] = y + i < g->matrix[1] ? plane + (y + i) * row : s->dummy;

@@ -135,12 +135,14 @@ INLINE void weigh_wide(const struct bs_taps *w, uint32_t shift, float t, int n, 
 	UNROLL
 	for (int i = 0; i < n; i++)
 		a[i] = (vf){ 0 };
+	/* clang-format off */
 	switch (w->coefs) { /* wide[][0] is the constant term */
-	default:
-		STEP(15)
-		STEP(14) STEP(13) STEP(12) STEP(11) STEP(10) STEP(9) STEP(8) STEP(7) STEP(6) STEP(5)
-			STEP(4) STEP(3) STEP(2) STEP(1) case 0 : break;
+	default: STEP(15) STEP(14) STEP(13) STEP(12) STEP(11) STEP(10) STEP(9) STEP(8)
+		 STEP(7) STEP(6) STEP(5) STEP(4) STEP(3) STEP(2) STEP(1)
+	case 0:
+		break;
 	}
+	/* clang-format on */
 	if (w->fractional && t > w->cut) {
 		_Alignas(64) float out[BS_WIDE];
 
@@ -466,8 +468,9 @@ KERNEL void interpolate_broad(const struct bs_spread *s, int taps, int floats)
 		interpolate_##kind(s, taps, floats);                                               \
 	}
 #define ALL(taps) ONE(taps, 2, narrow) ONE(taps, 4, narrow) ONE(taps, 8, broad) ONE(taps, 16, broad)
-ALL(2)
-ALL(3) ALL(4) ALL(5) ALL(6) ALL(7) ALL(8) ALL(9) ALL(10) ALL(11) ALL(12)
+/* clang-format off */
+ALL(2) ALL(3) ALL(4) ALL(5) ALL(6) ALL(7) ALL(8) ALL(9) ALL(10) ALL(11) ALL(12)
+/* clang-format on */
 
 #define ROW(f, taps)                                                                               \
 	{                                                                                          \

@@ -44,7 +44,7 @@ static inline uint64_t bs_q_index(const struct bs_q_spec *s, const int32_t n[3])
 	uint64_t z =
 		s->dims < 3 ? 0 : (uint64_t)(n[2] < 0 ? n[2] + 2 * (int32_t)s->matrix[2] : n[2]);
 
-	return (z * (2u * s->matrix[1]) + y) * s->matrix[0] + (uint64_t)n[0];
+	return (z * 2 * s->matrix[1] + y) * s->matrix[0] + (uint64_t)n[0];
 }
 
 /* k [sample][dims], weight [sample] or NULL. progress (may be NULL): share done, 0 .. 1. */

@@ -291,7 +291,8 @@ int bs_window_choose(const struct bs_nufft_spec *s, uint32_t dims, double *width
 	if (!(s->accuracy >= 1e-6 && s->accuracy <= 1e-1))
 		return bs_fail(why, BS_ERR_CONFIG, "accuracy %g: 1e-6 to 1e-1", s->accuracy);
 	for (uint32_t taps = BS_TAPS_MIN; taps <= BS_TAPS_MAX; taps++)
-		for (double o = 1.25; o <= 2.0; o += 0.0625) {
+		for (uint32_t step = 20; step <= 32; step++) {
+			double o = step / 16.0; /* 1.25 to 2 */
 			uint32_t g[3];
 			double c;
 

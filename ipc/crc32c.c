@@ -37,8 +37,8 @@
 #define HAVE_INSTRUCTION 0
 #endif
 
-#define POLYNOMIAL 0x82f63b78u /* 0x1EDC6F41, lowest power first */
-#define STRETCH    2048u       /* bytes; three of them side by side */
+#define POLYNOMIAL 0x82f63b78u    /* 0x1EDC6F41, lowest power first */
+#define STRETCH    ((size_t)2048) /* bytes; three of them side by side */
 
 /* Filled before main, read-only after that. */
 static uint32_t slice[8][256];

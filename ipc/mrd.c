@@ -131,16 +131,16 @@ static void put_fields(unsigned char *out, const void *mem, const struct field *
 {
 	for (; n > 0; n--, f++)
 		for (unsigned i = 0; i < f->count; i++)
-			put_element(out + f->at + i * f->width,
-				    (const char *)mem + f->mem + i * f->width, f->width);
+			put_element(out + f->at + (size_t)i * f->width,
+				    (const char *)mem + f->mem + (size_t)i * f->width, f->width);
 }
 
 static void get_fields(void *mem, const unsigned char *in, const struct field *f, size_t n)
 {
 	for (; n > 0; n--, f++)
 		for (unsigned i = 0; i < f->count; i++)
-			get_element((char *)mem + f->mem + i * f->width, in + f->at + i * f->width,
-				    f->width);
+			get_element((char *)mem + f->mem + (size_t)i * f->width,
+				    in + f->at + (size_t)i * f->width, f->width);
 }
 
 void bs_mrd_put_acq(unsigned char out[BS_MRD_ACQ_BYTES], const struct bs_mrd_acq *a)

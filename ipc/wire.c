@@ -173,7 +173,7 @@ void bs_wire_put_outcome(unsigned char out[BS_WIRE_OUTCOME_BYTES], const struct 
 	bs_put_le(out, (uint32_t)o->code, 4);
 	bs_put_le(out + 4, 0, 4);
 	for (int i = 0; i < 6; i++)
-		bs_put_le(out + 8 + 8 * i, count[i], 8);
+		bs_put_le(out + 8 + 8 * (size_t)i, count[i], 8);
 	put_text(out + 56, o->text, sizeof(o->text));
 }
 
@@ -188,7 +188,7 @@ int bs_wire_get_outcome(struct bs_wire_outcome *o, const unsigned char *p, size_
 		return rc;
 	o->code = (int32_t)bs_get_le(p, 4);
 	for (int i = 0; i < 6; i++)
-		*count[i] = bs_get_le(p + 8 + 8 * i, 8);
+		*count[i] = bs_get_le(p + 8 + 8 * (size_t)i, 8);
 	get_text(o->text, p + 56, sizeof(o->text));
 	return 0;
 }
