@@ -28,6 +28,13 @@ struct bs_cuda_operator {
 	int (*settle)(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why);
 	int (*finish)(void *op, uint32_t frame, float2 *image, cudaStream_t stream,
 		      struct bs_fail *why);
+	/* Both NULL where there is none. part: the coil images of one group's readouts alone (sliding
+	 * window: neither arrived, settle nor finish is called). peek: of what the frame holds, which
+	 * goes on unchanged. */
+	int (*part)(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStream_t stream,
+		    struct bs_fail *why);
+	int (*peek)(void *op, uint32_t frame, float2 *image, cudaStream_t stream,
+		    struct bs_fail *why);
 };
 
 extern const struct bs_cuda_operator bs_cuda_gridding, bs_cuda_cartesian;

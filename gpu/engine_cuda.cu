@@ -13,6 +13,7 @@
 #include "gpu/density.h"
 #include "gpu/engines.h"
 #include "gpu/nufft_cuda.h"
+#include "gpu/partial_cuda.h"
 
 struct engine {
 	const struct bs_protocol *p;
@@ -25,6 +26,7 @@ struct engine {
 	float2 *coil_images;   /* device */
 	float *out;            /* device */
 	const float2 *maps;    /* device, or NULL */
+	struct bs_partial_cuda window;
 	uint32_t frames;
 	cudaStream_t stream;
 	cudaGraphExec_t *finish; /* one a frame */
@@ -56,6 +58,7 @@ static int device_need(const struct bs_cuda_operator *m, const struct bs_protoco
 		    bs_devmem_round(bs_protocol_voxels(p) * p->coils * 8));
 	bs_need_add(need, "device image", 1, bs_devmem_round(bs_protocol_image_bytes(p)));
 	bs_need_add(need, "device sensitivities", 1, bs_devmem_round(maps_bytes(p)));
+	bs_need_add(need, "device window", 1, bs_partial_cuda_bytes(p));
 	return m->need(p, need, why);
 }
 
@@ -63,8 +66,10 @@ static int need_of(const struct bs_cuda_operator *m, const struct bs_protocol *p
 		   struct bs_need *need, struct bs_fail *why)
 {
 	struct bs_need device;
-	int rc = device_need(m, p, &device, why);
+	int rc = bs_partial_cuda_check(p, why);
 
+	if (rc == 0)
+		rc = device_need(m, p, &device, why);
 	if (rc != 0)
 		return rc;
 	if (device.overflow)
@@ -94,18 +99,55 @@ static void disarm(void *self)
 	free(e);
 }
 
-static int queue_finish(struct engine *e, uint32_t frame, struct bs_fail *why)
+/* From coil images to the image in pinned memory. */
+static int queue_image(struct engine *e, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
-	int rc = e->method->finish(e->op, frame, e->coil_images, e->stream, why);
+	int rc = bs_combine_cuda(p->combine, p->output, p->coils, bs_protocol_voxels(p),
+				 e->coil_images, e->maps, e->out, e->stream, why);
 
-	if (rc == 0)
-		rc = bs_combine_cuda(p->combine, p->output, p->coils, bs_protocol_voxels(p),
-				     e->coil_images, e->maps, e->out, e->stream, why);
 	if (rc == 0)
 		BS_CUDA(cudaMemcpyAsync(e->image, e->out, (size_t)bs_protocol_image_bytes(p),
 					cudaMemcpyDeviceToHost, e->stream),
 			why);
+	return rc;
+}
+
+static int queue_finish(struct engine *e, uint32_t frame, struct bs_fail *why)
+{
+	int rc = e->method->finish(e->op, frame, e->coil_images, e->stream, why);
+
+	return rc != 0 ? rc : queue_image(e, why);
+}
+
+/* A window's group, then its image: what fold and slide queue. */
+static int queue_window(struct engine *e, uint32_t frame, uint32_t group, const uint8_t *held,
+			struct bs_fail *why)
+{
+	int rc = e->method->part(e->op, frame, group,
+				 (float2 *)bs_partial_cuda_at(&e->window, frame, group), e->stream,
+				 why);
+
+	if (rc == 0)
+		rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images,
+					 e->stream, why);
+	return rc != 0 ? rc : queue_image(e, why);
+}
+
+/* Everything that a window launches, once, so that no kernel is loaded later. */
+static int try_window(struct engine *e, uint32_t frame, struct bs_fail *why)
+{
+	uint8_t *held = (uint8_t *)calloc(e->window.groups, 1);
+	int rc = held == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': groups", e->p->name)
+			      : e->method->begin(e->op, frame, e->stream, why);
+
+	for (uint32_t g = 0; rc == 0 && g < e->window.groups; g++) {
+		held[g] = 1;
+		rc = queue_window(e, frame, g, held, why);
+	}
+	free(held);
+	if (rc == 0)
+		BS_CUDA(cudaStreamSynchronize(e->stream), why);
 	return rc;
 }
 
@@ -186,13 +228,20 @@ static int arm(const struct bs_cuda_operator *m, void **self, const struct bs_pr
 	rc = e->finish == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frames", p->name)
 			       : take_memory(e, tables, env, why);
 	if (rc == 0)
+		rc = bs_partial_cuda_open(&e->window, p, &e->mem, why);
+	if (rc == 0)
 		rc = m->plan(&e->op, p, tables, env->team, &e->mem, why);
 	e->mem.sealed = true;
 	if (rc == 0)
 		BS_CUDA_GO(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), why, rc,
 			   fail);
 	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
-		rc = record(e, f, why);
+		rc = e->window.groups > 0 ? try_window(e, f, why) : record(e, f, why);
+	if (rc == 0 && p->preview_every > 0 && m->peek != NULL) {
+		rc = m->peek(e->op, 0, e->coil_images, e->stream, why);
+		if (rc == 0)
+			BS_CUDA_GO(cudaStreamSynchronize(e->stream), why, rc, fail);
+	}
 	if (rc != 0)
 		goto fail;
 	*self = e;
@@ -225,6 +274,8 @@ static int add(void *self, uint32_t frame, uint32_t readout, const float *data, 
 	BS_CUDA(cudaMemcpy2DAsync(to, e->method->coil_step(p) * 8, from, row, row, p->coils,
 				  cudaMemcpyHostToDevice, e->stream),
 		NULL);
+	if (e->window.groups > 0) /* a group is gridded as a whole */
+		return 0;
 	return e->method->arrived(e->op, frame, readout, e->stream, NULL);
 }
 
@@ -244,6 +295,47 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 	return 0;
 }
 
+static int wait_image(struct engine *e, float *image)
+{
+	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
+	memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
+	return 0;
+}
+
+/* Queued, not waited for: begin and slide wait. */
+static int fold(void *self, uint32_t frame, uint32_t group)
+{
+	struct engine *e = (struct engine *)self;
+
+	return e->method->part(e->op, frame, group,
+			       (float2 *)bs_partial_cuda_at(&e->window, frame, group), e->stream,
+			       NULL);
+}
+
+static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns, float *image,
+		 struct bs_report *report)
+{
+	struct engine *e = (struct engine *)self;
+	int rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images, e->stream,
+				     NULL);
+
+	(void)deadline_ns;
+	(void)report;
+	if (rc == 0)
+		rc = queue_image(e, NULL);
+	return rc != 0 ? rc : wait_image(e, image);
+}
+
+static int peek(void *self, uint32_t frame, float *image)
+{
+	struct engine *e = (struct engine *)self;
+	int rc = e->method->peek(e->op, frame, e->coil_images, e->stream, NULL);
+
+	if (rc == 0)
+		rc = queue_image(e, NULL);
+	return rc != 0 ? rc : wait_image(e, image);
+}
+
 /* ---- gridding ----------------------------------------------------------------------------- */
 
 static uint64_t grid_coil_step(const struct bs_protocol *p)
@@ -256,9 +348,19 @@ static uint32_t grid_rows(const struct bs_protocol *p)
 	return p->readouts;
 }
 
+/* As the host's, but a window's group is one chunk: it is small, and needs no grid of its own. */
+static struct bs_nufft_spec grid_spec(const struct bs_protocol *p)
+{
+	struct bs_nufft_spec s = bs_gridding_spec(p);
+
+	if (p->frame_step > 0)
+		s.chunk = s.part;
+	return s;
+}
+
 static int grid_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	const struct bs_nufft_spec s = bs_gridding_spec(p);
+	const struct bs_nufft_spec s = grid_spec(p);
 
 	return bs_nufft_cuda_need(&s, need, why);
 }
@@ -277,7 +379,7 @@ static void grid_close(void *op)
 static int grid_plan(void **op, const struct bs_protocol *p, const struct bs_tables *tables,
 		     struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
-	const struct bs_nufft_spec s = bs_gridding_spec(p);
+	const struct bs_nufft_spec s = grid_spec(p);
 	struct gridding *g = (struct gridding *)calloc(1, sizeof(*g));
 	float *weight = (float *)malloc((size_t)s.samples * sizeof(*weight));
 	int rc;
@@ -329,9 +431,23 @@ static int grid_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 				    why);
 }
 
+static int grid_part(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStream_t stream,
+		     struct bs_fail *why)
+{
+	return bs_nufft_cuda_part(((struct gridding *)op)->nufft, frame, group, (float *)image,
+				  stream, why);
+}
+
+static int grid_peek(void *op, uint32_t frame, float2 *image, cudaStream_t stream,
+		     struct bs_fail *why)
+{
+	return bs_nufft_cuda_peek(((struct gridding *)op)->nufft, frame, (float *)image, stream,
+				  why);
+}
+
 const struct bs_cuda_operator bs_cuda_gridding = {
-	grid_coil_step, grid_rows,  grid_need,    grid_plan,   grid_close,
-	grid_samples,   grid_begin, grid_arrived, grid_settle, grid_finish,
+	grid_coil_step, grid_rows,    grid_need,   grid_plan,   grid_close, grid_samples,
+	grid_begin,     grid_arrived, grid_settle, grid_finish, grid_part,  grid_peek,
 };
 
 /* ---- the two engines ---------------------------------------------------------------------- */
@@ -359,9 +475,11 @@ static int cartesian_arm(void **self, const struct bs_protocol *p, const struct 
 }
 
 const struct bs_engine bs_engine_gridding_cuda = {
-	"gridding/cuda", gridding_need, gridding_arm, begin, add, finish, disarm, NULL, NULL, NULL, NULL,
+	"gridding/cuda", gridding_need, gridding_arm, begin, add,  finish,
+	disarm,          fold,          slide,        peek,  NULL,
 };
 
 const struct bs_engine bs_engine_cartesian_cuda = {
-	"cartesian/cuda", cartesian_need, cartesian_arm, begin, add, finish, disarm, NULL, NULL, NULL, NULL,
+	"cartesian/cuda", cartesian_need, cartesian_arm, begin, add,  finish,
+	disarm,           NULL,           NULL,          NULL,  NULL,
 };

@@ -17,20 +17,24 @@
 #include "core/clock.h"
 #include "gpu/cudacheck.h"
 #include "gpu/exact_cuda.h"
+#include "gpu/partial_cuda.h"
 #include "gpu/pcg_cuda.h"
 
 #define THREADS 256
 
 struct frame {
-	uint8_t *here;     /* [readout]: has come */
+	uint8_t *here;     /* [readout of the sum]: has come */
 	uint32_t *missing; /* [chunk]: readouts that have not */
 	uint32_t next;     /* chunk to be queued */
+	uint32_t group;    /* of a sliding window: the one that its readouts are of */
 };
 
 struct engine {
 	const struct bs_protocol *p;
 	uint32_t dims, coils, channels, frames, chunk, chunks;
-	uint64_t samples; /* of a frame */
+	uint64_t samples; /* of one sum: a frame's, or those of a sliding window's group */
+	uint32_t readouts;
+	struct bs_partial_cuda window;
 	size_t voxels;
 	bool sense, mapped;
 	struct bs_devmem mem;
@@ -107,6 +111,17 @@ static bool is_sense(const struct bs_protocol *p)
 	return p->method == BS_METHOD_SENSE;
 }
 
+/* Readouts and samples of one F^H d: of a frame, or of a sliding window's group. */
+static uint32_t sum_readouts(const struct bs_protocol *p)
+{
+	return p->frame_step > 0 ? p->frame_step : p->readouts;
+}
+
+static uint64_t sum_samples(const struct bs_protocol *p)
+{
+	return (uint64_t)sum_readouts(p) * p->samples;
+}
+
 static void exact_spec(struct bs_exact_cuda_spec *s, const struct bs_protocol *p,
 		       enum bs_exact_sum sum)
 {
@@ -116,7 +131,7 @@ static void exact_spec(struct bs_exact_cuda_spec *s, const struct bs_protocol *p
 	memcpy(s->matrix, p->matrix, sizeof(s->matrix));
 	s->coils = sum == BS_EXACT_Q ? 1 : p->coils;
 	s->states = sum == BS_EXACT_Q ? 1 : p->slices * p->contrasts;
-	s->samples = bs_protocol_samples(p);
+	s->samples = sum == BS_EXACT_Q ? bs_protocol_samples(p) : sum_samples(p);
 }
 
 static void toeplitz_spec(struct bs_toeplitz_spec *t, const struct bs_protocol *p)
@@ -138,7 +153,7 @@ static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 			p->name);
 	if (p->iterations < 1)
 		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no iterations", p->name);
-	return 0;
+	return bs_partial_cuda_check(p, why);
 }
 
 static void ls_disarm(void *self)
@@ -203,6 +218,7 @@ static int arm_normal(struct engine *e, const struct bs_traj *traj, double *q0, 
 	struct bs_devmem temporary;
 	struct bs_exact_cuda *sum = NULL;
 	const uint64_t q_bytes = (uint64_t)e->voxels * (e->dims == 3 ? 4 : 2) * sizeof(float2);
+	const uint64_t samples = bs_protocol_samples(e->p);
 	const bool box = e->p->basis == BS_BASIS_BOX;
 	float *weight = NULL;
 	float *w = NULL;
@@ -216,16 +232,15 @@ static int arm_normal(struct engine *e, const struct bs_traj *traj, double *q0, 
 	int err = bs_exact_cuda_need(&s, &bytes, why);
 
 	if (err == 0)
-		err = bs_devmem_open(&temporary,
-				     bytes + bs_devmem_round(q_bytes) +
-					     bs_devmem_round(e->samples * 4),
-				     e->p->name, why);
+		err = bs_devmem_open(
+			&temporary, bytes + bs_devmem_round(q_bytes) + bs_devmem_round(samples * 4),
+			e->p->name, why);
 	if (err == 0 && box) {
-		weight = box_weights(traj, e->samples, 2);
-		w = (float *)bs_devmem_take(&temporary, e->samples * 4);
+		weight = box_weights(traj, samples, 2);
+		w = (float *)bs_devmem_take(&temporary, samples * 4);
 		err = weight == NULL
 			      ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': weights", e->p->name)
-		      : cudaMemcpy(w, weight, e->samples * 4, cudaMemcpyHostToDevice) != cudaSuccess
+		      : cudaMemcpy(w, weight, samples * 4, cudaMemcpyHostToDevice) != cudaSuccess
 			      ? bs_cuda_fail(why, cudaGetLastError(), "cudaMemcpy", __FILE__,
 					     __LINE__)
 			      : 0;
@@ -315,7 +330,8 @@ static uint64_t vectors_bytes(const struct engine *e, const struct bs_protocol *
 	const uint64_t image = bs_devmem_round((uint64_t)e->voxels * sizeof(float2));
 	const uint64_t coils = bs_devmem_round((uint64_t)e->voxels * sizeof(float2) * e->coils);
 
-	return bs_devmem_round(e->samples * e->dims * 4) + bs_devmem_round(e->samples * 4) +
+	return bs_devmem_round(bs_protocol_samples(p) * e->dims * 4) +
+	       bs_devmem_round(bs_protocol_samples(p) * 4) + bs_partial_cuda_bytes(p) +
 	       bs_devmem_round(e->samples * 8 * e->coils * e->frames) + coils + (maps ? coils : 0) +
 	       2 * image + bs_devmem_round((uint64_t)e->voxels * 4) +
 	       bs_devmem_round(bs_protocol_image_bytes(p));
@@ -323,18 +339,21 @@ static uint64_t vectors_bytes(const struct engine *e, const struct bs_protocol *
 
 static int arm_vectors(struct engine *e, const struct bs_tables *tables, struct bs_fail *why)
 {
+	const size_t samples = (size_t)bs_protocol_samples(e->p);
 	const size_t image = e->voxels * 2;
 	float *phi = NULL;
-	int err = upload(&e->k, e, tables->traj->k, e->samples * e->dims, why);
+	int err = upload(&e->k, e, tables->traj->k, samples * e->dims, why);
 
 	if (err == 0 && e->p->basis == BS_BASIS_BOX) {
-		phi = box_weights(tables->traj, e->samples, 1);
+		phi = box_weights(tables->traj, samples, 1);
 		err = phi == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': weights", e->p->name)
-				  : upload(&e->phi, e, phi, e->samples, why);
+				  : upload(&e->phi, e, phi, samples, why);
 		free(phi);
 	}
 	if (err == 0)
 		err = upload(&e->data, e, NULL, e->samples * 2 * e->coils * e->frames, why);
+	if (err == 0)
+		err = bs_partial_cuda_open(&e->window, e->p, &e->mem, why);
 	if (err == 0)
 		err = upload(&e->images, e, NULL, image * e->coils, why);
 	if (err == 0 && tables->maps != NULL)
@@ -362,7 +381,7 @@ static int arm_frames(struct engine *e, struct bs_fail *why)
 	e->data_at = bs_pinned_take(&e->pinned, (size_t)bytes);
 	e->frame = (struct frame *)calloc(e->frames, sizeof(struct frame));
 	for (uint32_t f = 0; e->frame != NULL && f < e->frames; f++) {
-		e->frame[f].here = (uint8_t *)calloc(e->p->readouts, 1);
+		e->frame[f].here = (uint8_t *)calloc(e->readouts, 1);
 		e->frame[f].missing = (uint32_t *)calloc(e->chunks, sizeof(uint32_t));
 		if (e->frame[f].here == NULL || e->frame[f].missing == NULL)
 			return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frames", e->p->name);
@@ -454,7 +473,8 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 	e->coils = p->coils;
 	e->channels = bs_protocol_channels(p);
 	e->frames = p->slices * p->contrasts;
-	e->samples = bs_protocol_samples(p);
+	e->samples = sum_samples(p);
+	e->readouts = sum_readouts(p);
 	e->voxels = (size_t)bs_protocol_voxels(p);
 	e->sense = is_sense(p);
 	err = bs_gpu_probe(&gpu, why);
@@ -493,10 +513,13 @@ static int ls_begin(void *self, uint32_t frame)
 	uint32_t first;
 	uint32_t last;
 
-	memset(f->here, 0, e->p->readouts);
+	/* a group that was folded may still be on its way out of pinned memory */
+	if (e->window.groups > 0)
+		BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
+	memset(f->here, 0, e->readouts);
 	memset(f->missing, 0, e->chunks * sizeof(uint32_t));
 	f->next = 0;
-	for (uint32_t r = 0; r < e->p->readouts; r++) {
+	for (uint32_t r = 0; r < e->readouts; r++) {
 		chunks_of(e, r, &first, &last);
 		for (uint32_t c = first; c <= last; c++)
 			f->missing[c]++;
@@ -523,6 +546,12 @@ static int queue_chunk(struct engine *e, uint32_t frame)
 					  (size_t)count * 8, e->coils, cudaMemcpyHostToDevice,
 					  e->stream),
 			NULL);
+	if (e->window.groups > 0) {
+		const size_t at = (size_t)f->group * e->samples;
+
+		bs_exact_cuda_move(e->fhd, e->k + at * e->dims,
+				   e->phi != NULL ? e->phi + at : NULL);
+	}
 	return bs_exact_cuda_chunk(e->fhd, frame, f->next++, device, (size_t)e->samples, e->stream,
 				   NULL);
 }
@@ -532,9 +561,12 @@ static int ls_add(void *self, uint32_t frame, uint32_t readout, const float *dat
 {
 	struct engine *e = (struct engine *)self;
 	struct frame *f = &e->frame[frame];
-	float *to = frame_data(e, frame) + (size_t)readout * e->p->samples * 2;
 	uint32_t first;
 	uint32_t last;
+
+	f->group = readout / e->readouts;
+	readout %= e->readouts;
+	float *to = frame_data(e, frame) + (size_t)readout * e->p->samples * 2;
 
 	for (uint32_t c = 0; c < e->coils; c++)
 		memcpy(to + (size_t)c * e->samples * 2, data + 2 * c * coil_stride,
@@ -555,7 +587,7 @@ static int ls_add(void *self, uint32_t frame, uint32_t readout, const float *dat
 /* Readouts that never came count as zeros. */
 static void zero_missing(struct engine *e, uint32_t frame)
 {
-	for (uint32_t r = 0; r < e->p->readouts; r++) {
+	for (uint32_t r = 0; r < e->readouts; r++) {
 		float *at = frame_data(e, frame) + (size_t)r * e->p->samples * 2;
 
 		for (uint32_t c = 0; !e->frame[frame].here[r] && c < e->coils; c++)
@@ -625,22 +657,24 @@ static int solve_coils(struct engine *e, int64_t deadline_ns, struct bs_report *
 	return 0;
 }
 
-static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		     struct bs_report *report)
+/* F^H d of what has come: queued. */
+static int queue_sum(struct engine *e, uint32_t frame, float *images)
 {
-	struct engine *e = (struct engine *)self;
-	const enum bs_combine how = e->sense ? BS_COMBINE_NONE : e->p->combine;
 	int err = 0;
 
-	memset(report, 0, sizeof(*report));
 	zero_missing(e, frame);
 	while (err == 0 && e->frame[frame].next < e->chunks)
 		err = queue_chunk(e, frame);
-	if (err == 0)
-		err = bs_exact_cuda_finish(e->fhd, frame, e->images, e->stream, NULL);
-	if (err == 0)
-		err = e->sense ? solve_sense(e, deadline_ns, report)
-			       : solve_coils(e, deadline_ns, report);
+	return err != 0 ? err : bs_exact_cuda_finish(e->fhd, frame, images, e->stream, NULL);
+}
+
+/* From F^H d in e->images to the image that leaves. */
+static int to_image(struct engine *e, int64_t deadline_ns, float *image, struct bs_report *report)
+{
+	const enum bs_combine how = e->sense ? BS_COMBINE_NONE : e->p->combine;
+	int err = e->sense ? solve_sense(e, deadline_ns, report)
+			   : solve_coils(e, deadline_ns, report);
+
 	if (err != 0)
 		return err;
 	combine<<<dim3(blocks_of(e), e->channels), THREADS, 0, e->stream>>>(
@@ -654,10 +688,58 @@ static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *ima
 	return 0;
 }
 
+static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+		     struct bs_report *report)
+{
+	struct engine *e = (struct engine *)self;
+	int err = queue_sum(e, frame, e->images);
+
+	memset(report, 0, sizeof(*report));
+	return err != 0 ? err : to_image(e, deadline_ns, image, report);
+}
+
+/* Queued, not waited for: begin and slide wait. */
+static int ls_fold(void *self, uint32_t frame, uint32_t group)
+{
+	struct engine *e = (struct engine *)self;
+
+	return queue_sum(e, frame, bs_partial_cuda_at(&e->window, frame, group));
+}
+
+static int ls_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		    float *image, struct bs_report *report)
+{
+	struct engine *e = (struct engine *)self;
+	int err = bs_partial_cuda_sum(&e->window, frame, held, e->images, e->stream, NULL);
+
+	memset(report, 0, sizeof(*report));
+	return err != 0 ? err : to_image(e, deadline_ns, image, report);
+}
+
 const struct bs_engine bs_engine_ls_cuda = {
-	"ls/cuda", ls_need, ls_arm, ls_begin, ls_add, ls_finish, ls_disarm, NULL, NULL, NULL, NULL,
+	"ls/cuda",
+	ls_need,
+	ls_arm,
+	ls_begin,
+	ls_add,
+	ls_finish,
+	ls_disarm,
+	ls_fold,
+	ls_slide,
+	NULL,
+	&bs_engine_gridding_cuda,
 };
 
 const struct bs_engine bs_engine_sense_cuda = {
-	"sense/cuda", ls_need, ls_arm, ls_begin, ls_add, ls_finish, ls_disarm, NULL, NULL, NULL, NULL,
+	"sense/cuda",
+	ls_need,
+	ls_arm,
+	ls_begin,
+	ls_add,
+	ls_finish,
+	ls_disarm,
+	ls_fold,
+	ls_slide,
+	NULL,
+	&bs_engine_gridding_cuda,
 };

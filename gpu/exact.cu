@@ -273,6 +273,12 @@ void bs_exact_cuda_begin(struct bs_exact_cuda *e, uint32_t state)
 	e->begun[state] = 0;
 }
 
+void bs_exact_cuda_move(struct bs_exact_cuda *e, const float *k, const float *weight)
+{
+	e->tables.k = k;
+	e->tables.weight = weight;
+}
+
 static int run_product(struct bs_exact_cuda *e, const struct ex_product *p, cudaStream_t stream,
 		       struct bs_fail *why)
 {

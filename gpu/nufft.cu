@@ -32,6 +32,7 @@ struct bs_nufft_cuda {
 	float2 *scratch;            /* padded sectors; what the passes need in their absence */
 	float2 *half;               /* [channel][gz][gy][nx] */
 	float2 *grid;               /* forward: [channel][gz][gy][gx] */
+	float2 *spare;              /* peek: a grid to go on with, NULL where none is needed */
 	bs_line_pass in[3], out[3]; /* adjoint and forward, by axis */
 };
 
@@ -52,6 +53,12 @@ static uint64_t up(uint64_t bytes)
 static uint64_t most(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
+}
+
+/* One for each state that grids chunk by chunk, and one for peek. */
+static uint64_t grids_of(const struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
+{
+	return c->chunks > 1 ? (s->states > 1 ? s->states : 1) + (s->peek ? 1 : 0) : 1;
 }
 
 /* All products stay below 2^64: matrix <= 512, oversampling <= 4 of small axes, coils <= 64. */
@@ -76,8 +83,7 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
 	bytes[SCRATCH] = up(most(c->tasks * c->groups * c->lanes * c->padded_cells * 8,
 				 c->channels * gz * ny * nx * 8));
 	bytes[HALF] = up(c->channels * gz * gy * nx * 8);
-	bytes[GRIDS] = up(c->channels * gz * gy * gx * 8) *
-		       (c->chunks > 1 && s->states > 1 ? s->states : 1);
+	bytes[GRIDS] = up(c->channels * gz * gy * gx * 8) * grids_of(c, s);
 	bytes[DATA] = up(s->samples * s->coils * 8) * s->states;
 	(void)nz;
 }
@@ -340,12 +346,18 @@ static int make_passes(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs
 	return rc;
 }
 
+static uint64_t cells_of(const struct bs_nufft_cuda *p)
+{
+	const uint32_t *g = p->choice.sectors.grid;
+
+	return (uint64_t)g[0] * g[1] * g[2] * p->choice.channels;
+}
+
 static int take_buffers(struct bs_nufft_cuda *p, const uint64_t bytes[REGIONS],
 			struct bs_devmem *mem, struct bs_fail *why)
 {
 	const uint32_t states = p->spec.states;
-	const uint64_t grid =
-		p->choice.chunks > 1 && states > 1 ? bytes[GRIDS] / states : bytes[GRIDS];
+	const uint64_t grid = up(cells_of(p) * sizeof(float2));
 
 	p->state = (struct state *)calloc(states + 1ul, sizeof(*p->state));
 	p->mixed = p->choice.mixed ? (float2 *)bs_devmem_take(mem, bytes[MIXED]) : NULL;
@@ -355,6 +367,8 @@ static int take_buffers(struct bs_nufft_cuda *p, const uint64_t bytes[REGIONS],
 	if (p->state == NULL || p->scratch == NULL || p->half == NULL || p->grid == NULL ||
 	    (p->choice.mixed && p->mixed == NULL))
 		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: buffers");
+	if (p->spec.peek && p->choice.chunks > 1)
+		p->spare = p->grid + (states > 1 ? states : 1) * (grid / sizeof(float2));
 	for (uint32_t i = 0; i < states; i++) {
 		struct state *s = &p->state[i];
 
@@ -518,13 +532,6 @@ static int add_chunk(struct bs_nufft_cuda *p, uint64_t chunk, const float2 *data
 					 stream, why);
 }
 
-static uint64_t cells_of(const struct bs_nufft_cuda *p)
-{
-	const uint32_t *g = p->choice.sectors.grid;
-
-	return (uint64_t)g[0] * g[1] * g[2] * p->choice.channels;
-}
-
 /* Samples of a sector up to which reading each four times is less than padded copies cost. */
 #define DIRECT_MOST 12u
 
@@ -681,5 +688,42 @@ int bs_nufft_cuda_finish(struct bs_nufft_cuda *p, uint32_t state, float *image, 
 
 	if (rc == 0)
 		rc = bs_line_launch(&p->in[0], 1, s->grid, p->half, st, why);
+	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);
+}
+
+int bs_nufft_cuda_part(struct bs_nufft_cuda *p, uint32_t state, uint64_t chunk, float *image,
+		       void *stream, struct bs_fail *why)
+{
+	cudaStream_t st = (cudaStream_t)stream;
+	const float2 *data = p->state[state].data;
+
+	if (p->choice.chunks == 1) /* the rest of the samples are zeros */
+		return bs_nufft_cuda_adjoint(p, (const float *)data, image, stream, why);
+	const struct chunk *c = &p->chunk[chunk];
+	int rc = spread(p, c, data, st, why);
+
+	if (rc == 0)
+		rc = bs_nufft_gather_rows(&c->dev, p->choice.lanes, &p->in[0], p->scratch, p->half,
+					  st, why);
+	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);
+}
+
+int bs_nufft_cuda_peek(struct bs_nufft_cuda *p, uint32_t state, float *image, void *stream,
+		       struct bs_fail *why)
+{
+	const struct state *s = &p->state[state];
+	cudaStream_t st = (cudaStream_t)stream;
+	int rc = 0;
+
+	if (p->choice.chunks == 1)
+		return bs_nufft_cuda_adjoint(p, (const float *)s->data, image, stream, why);
+	BS_CUDA(cudaMemcpyAsync(p->spare, s->grid, cells_of(p) * sizeof(float2),
+				cudaMemcpyDeviceToDevice, st),
+		why);
+	for (uint64_t c = s->next; rc == 0 && c < p->choice.chunks; c++)
+		if (s->arrived[c] > 0)
+			rc = add_chunk(p, c, s->data, p->spare, st, why);
+	if (rc == 0)
+		rc = bs_line_launch(&p->in[0], 1, p->spare, p->half, st, why);
 	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);
 }

@@ -66,6 +66,15 @@ int bs_nufft_cuda_settle(struct bs_nufft_cuda *plan, uint32_t state, void *strea
 			 struct bs_fail *why);
 int bs_nufft_cuda_finish(struct bs_nufft_cuda *plan, uint32_t state, float *image, void *stream,
 			 struct bs_fail *why);
+/*
+ * One part (spec.part, the same as spec.chunk here): the image of the samples of one chunk alone, after
+ * begin and their copies; neither arrived, settle nor finish is called for it.
+ */
+int bs_nufft_cuda_part(struct bs_nufft_cuda *plan, uint32_t state, uint64_t chunk, float *image,
+		       void *stream, struct bs_fail *why);
+/* The image of what has arrived so far (spec.peek); the state stays as it is, to the bit. */
+int bs_nufft_cuda_peek(struct bs_nufft_cuda *plan, uint32_t state, float *image, void *stream,
+		       struct bs_fail *why);
 
 void bs_nufft_cuda_info(const struct bs_nufft_cuda *plan, struct bs_nufft_info *info);
 

@@ -260,4 +260,47 @@ static inline void window_previews(const struct window_site *s, const struct bs_
 	free(c.pixels);
 }
 
+static inline struct bs_protocol window_golden(enum bs_method method, uint32_t step)
+{
+	struct bs_protocol p = { .name = "golden",
+				 .method = method,
+				 .backend = BS_BACKEND_HOST,
+				 .dims = 2,
+				 .matrix = { 24, 20, 1 },
+				 .coils = 3,
+				 .samples = 40,
+				 .readouts = 24,
+				 .slices = 1,
+				 .contrasts = 1,
+				 .width = 5.0,
+				 .oversampling = 2.0,
+				 .combine = BS_COMBINE_RSS,
+				 .frame_step = step,
+				 .lambda = 0.1,
+				 .iterations = 3,
+				 .traj = { .type = BS_TRAJ_RADIAL2D } };
+
+	if (method == BS_METHOD_LS || method == BS_METHOD_SENSE) {
+		p.fhd = p.q = BS_SUM_NUFFT;
+		p.density = BS_DENSITY_NONE;
+	}
+	if (method == BS_METHOD_SENSE)
+		p.combine = BS_COMBINE_SENSE;
+	return p;
+}
+
+/* Interleaves of one plane after the other: the gridding goes plane by plane, all at once. */
+static inline struct bs_protocol window_stack(uint32_t step)
+{
+	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, step);
+
+	p.dims = 3;
+	p.matrix[0] = p.matrix[1] = p.matrix[2] = 16;
+	p.coils = 2;
+	p.samples = 60;
+	p.readouts = 32;
+	p.traj = (struct bs_traj_spec){ .type = BS_TRAJ_STACK, .interleaves = 2, .turns = 4 };
+	return p;
+}
+
 #endif

@@ -7,49 +7,6 @@
  */
 #include "test/window.h"
 
-static struct bs_protocol golden(enum bs_method method, uint32_t step)
-{
-	struct bs_protocol p = { .name = "golden",
-				 .method = method,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { 24, 20, 1 },
-				 .coils = 3,
-				 .samples = 40,
-				 .readouts = 24,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .width = 5.0,
-				 .oversampling = 2.0,
-				 .combine = BS_COMBINE_RSS,
-				 .frame_step = step,
-				 .lambda = 0.1,
-				 .iterations = 3,
-				 .traj = { .type = BS_TRAJ_RADIAL2D } };
-
-	if (method == BS_METHOD_LS || method == BS_METHOD_SENSE) {
-		p.fhd = p.q = BS_SUM_NUFFT;
-		p.density = BS_DENSITY_NONE;
-	}
-	if (method == BS_METHOD_SENSE)
-		p.combine = BS_COMBINE_SENSE;
-	return p;
-}
-
-/* Interleaves of one plane after the other: the gridding goes plane by plane, all at once. */
-static struct bs_protocol stack(uint32_t step)
-{
-	struct bs_protocol p = golden(BS_METHOD_GRIDDING, step);
-
-	p.dims = 3;
-	p.matrix[0] = p.matrix[1] = p.matrix[2] = 16;
-	p.coils = 2;
-	p.samples = 60;
-	p.readouts = 32;
-	p.traj = (struct bs_traj_spec){ .type = BS_TRAJ_STACK, .interleaves = 2, .turns = 4 };
-	return p;
-}
-
 static void frames_of(const struct bs_protocol *p, const struct bs_engine *engine, const char *what,
 		      double tolerance)
 {
@@ -62,28 +19,28 @@ static void frames_of(const struct bs_protocol *p, const struct bs_engine *engin
 
 static void frames(void)
 {
-	struct bs_protocol p = golden(BS_METHOD_GRIDDING, 4);
+	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 4);
 
 	frames_of(&p, &bs_engine_gridding_host, "gridding, 6 groups", 1e-6);
 	p.chunk_readouts = 3; /* the largest chunk of at most 3 that 4 is a multiple of: 2 */
 	frames_of(&p, &bs_engine_gridding_host, "gridding, 6 groups of 2 chunks", 1e-6);
-	p = golden(BS_METHOD_GRIDDING, 24);
+	p = window_golden(BS_METHOD_GRIDDING, 24);
 	frames_of(&p, &bs_engine_gridding_host, "gridding, one group", 1e-6);
-	p = golden(BS_METHOD_GRIDDING, 8);
+	p = window_golden(BS_METHOD_GRIDDING, 8);
 	p.output = BS_OUTPUT_COMPLEX;
 	p.combine = BS_COMBINE_NONE;
 	frames_of(&p, &bs_engine_gridding_host, "gridding, complex coil images", 1e-6);
-	p = stack(8);
+	p = window_stack(8);
 	frames_of(&p, &bs_engine_gridding_host, "gridding of a stack", 1e-6);
-	p = golden(BS_METHOD_LS, 8);
+	p = window_golden(BS_METHOD_LS, 8);
 	frames_of(&p, &bs_engine_ls_host, "ls, NUFFT", 1e-6);
 	p.fhd = BS_SUM_EXACT;
 	frames_of(&p, &bs_engine_ls_host, "ls, exact sum", 1e-6);
-	p = golden(BS_METHOD_SENSE, 6);
+	p = window_golden(BS_METHOD_SENSE, 6);
 	p.fhd = BS_SUM_EXACT;
 	p.basis = BS_BASIS_BOX;
 	frames_of(&p, &bs_engine_sense_host, "sense, exact sum", 1e-6);
-	p = golden(BS_METHOD_NOOP, 4);
+	p = window_golden(BS_METHOD_NOOP, 4);
 	frames_of(&p, &bs_engine_noop, "noop", 0.0);
 }
 
@@ -107,7 +64,7 @@ static bool pass_lost(uint32_t readout)
 
 static void losses(void)
 {
-	struct bs_protocol p = golden(BS_METHOD_GRIDDING, 4);
+	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 4);
 	struct window_site s;
 	struct window_run run;
 	struct window_run part;
@@ -148,7 +105,7 @@ static void losses(void)
 
 static void ends(void)
 {
-	struct bs_protocol p = golden(BS_METHOD_GRIDDING, 4);
+	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 4);
 	struct window_site s;
 	struct window_run run;
 
@@ -178,7 +135,7 @@ static void ends(void)
 /* A second scan of the same recon, and a readout twice. */
 static void scans(void)
 {
-	struct bs_protocol p = golden(BS_METHOD_GRIDDING, 8);
+	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 8);
 	struct bs_tables tables = { 0 };
 	struct bs_scan_info info = { 0 };
 	struct bs_need need = { 0 };
@@ -243,13 +200,13 @@ static void refused(const struct bs_protocol *p, const struct bs_engine *engine,
 
 static void refusals(void)
 {
-	struct bs_protocol p = golden(BS_METHOD_GRIDDING, 5);
+	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 5);
 
 	refused(&p, &bs_engine_gridding_host, BS_ERR_CONFIG);
-	p = golden(BS_METHOD_GRIDDING, 4);
+	p = window_golden(BS_METHOD_GRIDDING, 4);
 	p.preview_every = 6;
 	refused(&p, &bs_engine_gridding_host, BS_ERR_CONFIG);
-	p = golden(BS_METHOD_CARTESIAN, 4);
+	p = window_golden(BS_METHOD_CARTESIAN, 4);
 	refused(&p, &bs_engine_cartesian_host, BS_ERR_UNSUPPORTED);
 	p.frame_step = 0;
 	p.preview_every = 6;
@@ -271,7 +228,7 @@ static void previews_of(const struct bs_protocol *p, const struct bs_engine *eng
 /* A preview is what a frame would be that ended there; for ls, what gridding makes of it. */
 static void preview_content(void)
 {
-	struct bs_protocol p = golden(BS_METHOD_GRIDDING, 0);
+	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 0);
 	struct bs_protocol plain = p;
 	struct window_site s;
 	struct window_run a;
@@ -283,7 +240,7 @@ static void preview_content(void)
 	window_run(&b, &s, &plain, &bs_engine_gridding_host, 1, 0, 14, NULL, true);
 	CHECK(window_same(&a, 1, &b, 0), "gridding: a preview is the partial frame, bit for bit");
 	free(a.pixels);
-	p = golden(BS_METHOD_LS, 0);
+	p = window_golden(BS_METHOD_LS, 0);
 	p.preview_every = 7;
 	window_run(&a, &s, &p, &bs_engine_ls_host, 1, 0, 24, NULL, true);
 	CHECK(a.images == 4 &&
@@ -297,17 +254,17 @@ static void preview_content(void)
 
 static void previews(void)
 {
-	struct bs_protocol p = golden(BS_METHOD_GRIDDING, 0);
+	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 0);
 
 	previews_of(&p, &bs_engine_gridding_host, "gridding", 7);
 	p.coils = 11; /* two batches */
 	p.chunk_readouts = 24;
 	previews_of(&p, &bs_engine_gridding_host, "gridding in one chunk", 10);
-	p = stack(0);
+	p = window_stack(0);
 	previews_of(&p, &bs_engine_gridding_host, "gridding of a stack", 9);
-	p = golden(BS_METHOD_LS, 0);
+	p = window_golden(BS_METHOD_LS, 0);
 	previews_of(&p, &bs_engine_ls_host, "ls", 6);
-	p = golden(BS_METHOD_SENSE, 0);
+	p = window_golden(BS_METHOD_SENSE, 0);
 	p.fhd = BS_SUM_EXACT;
 	previews_of(&p, &bs_engine_sense_host, "sense", 10);
 }

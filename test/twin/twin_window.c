@@ -1,0 +1,195 @@
+/*
+ * test/twin/twin_window.c - sliding windows and previews on the device: the checks of
+ * test/unit/test_window.c, and each frame against the host's
+ *
+ * Gridding in other groups differs by roundings, 1e-6 (test/unit/test_window.c says why). The device's
+ * exact sums are good to 3e-6 whatever the grouping, and three iterations of a system of condition below
+ * 10 pass that on: 1e-5 between groupings. Against the host: gridding at accuracy 1e-6 1e-5, the
+ * bound of twin_nufft.c; least squares, whose Q has 3e-6 of its own, 1e-4.
+ */
+#include "test/check.h"
+
+#if BS_GPU
+#include "test/twin/device.h"
+#include "test/window.h"
+
+static void frames_of(const struct bs_protocol *p, const struct bs_engine *engine, const char *what,
+		      double tolerance)
+{
+	struct window_site s;
+
+	CHECK(window_site_open(&s, p, 3), "%s: a stream", what);
+	window_frames(&s, engine, what, tolerance);
+	window_site_close(&s);
+}
+
+static void frames(void)
+{
+	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 4);
+
+	frames_of(&p, &bs_engine_gridding_cuda, "gridding/cuda, 6 groups", 1e-6);
+	p = window_golden(BS_METHOD_GRIDDING, 24);
+	frames_of(&p, &bs_engine_gridding_cuda, "gridding/cuda, one group", 1e-6);
+	p = window_golden(BS_METHOD_GRIDDING, 8);
+	p.output = BS_OUTPUT_COMPLEX;
+	p.combine = BS_COMBINE_NONE;
+	frames_of(&p, &bs_engine_gridding_cuda, "gridding/cuda, complex coil images", 1e-6);
+	p = window_stack(8);
+	frames_of(&p, &bs_engine_gridding_cuda, "gridding/cuda of a stack", 1e-6);
+	p = window_golden(BS_METHOD_LS, 8);
+	frames_of(&p, &bs_engine_ls_cuda, "ls/cuda", 1e-5);
+	p = window_golden(BS_METHOD_SENSE, 6);
+	p.basis = BS_BASIS_BOX;
+	frames_of(&p, &bs_engine_sense_cuda, "sense/cuda, box voxels", 1e-5);
+}
+
+static void against_host(struct bs_protocol p, const struct bs_engine *cuda,
+			 const struct bs_engine *host, const char *what, double tolerance)
+{
+	struct window_site s;
+	struct window_run a;
+	struct window_run b;
+	double worst = 0.0;
+
+	p.fhd = p.q = BS_SUM_EXACT;
+	if (p.method == BS_METHOD_GRIDDING) {
+		p.width = p.oversampling = 0.0;
+		p.accuracy = 1e-6;
+	}
+	CHECK(window_site_open(&s, &p, 3), "%s: a stream", what);
+	window_run(&a, &s, &p, cuda, 2, 0, p.readouts * 2, NULL, true);
+	window_run(&b, &s, &p, host, 2, 0, p.readouts * 2, NULL, true);
+	CHECK(a.rc == 0 && b.rc == 0 && a.images == b.images, "%s: %u and %u frames %s%s", what,
+	      a.images, b.images, a.why.text, b.why.text);
+	for (uint32_t f = 0; f < a.images && f < b.images; f++) {
+		double e = check_rel(window_image(&a, f), window_image(&b, f), a.floats);
+
+		worst = e > worst || !(e == e) ? e : worst;
+	}
+	CHECK(worst <= tolerance, "%s: at most %.1e from the host's frames (%.0e)", what, worst,
+	      tolerance);
+	free(a.pixels);
+	free(b.pixels);
+	window_site_close(&s);
+}
+
+static bool some_lost(uint32_t readout)
+{
+	return readout == 26 || readout / 4 == 8 || readout == 3;
+}
+
+static void losses(enum bs_method method, const struct bs_engine *engine)
+{
+	struct bs_protocol p = window_golden(method, 4);
+	struct window_site s;
+	struct window_run run;
+	struct window_run part;
+
+	CHECK(window_site_open(&s, &p, 3), "%s: a stream", engine->name);
+	window_run(&run, &s, &p, engine, 1, 0, 52, some_lost, true);
+	window_run(&part, &s, &p, engine, 1, 8, 32, some_lost, true);
+	CHECK(run.rc == 0 && run.images == 7 && run.image[0].missing == 1 &&
+		      run.image[1].missing == 1 && run.image[3].missing == 5,
+	      "%s: lost readouts are counted in each frame: %u frames, %u, %u, %u %s", engine->name,
+	      run.images, run.image[0].missing, run.image[1].missing, run.image[3].missing,
+	      run.why.text);
+	CHECK(part.images == 1 && window_same(&run, 2, &part, 0),
+	      "%s: and the frame is that of the rest, bit for bit", engine->name);
+	free(run.pixels);
+	free(part.pixels);
+	window_site_close(&s);
+}
+
+static void previews_of(const struct bs_protocol *p, const struct bs_engine *engine,
+			const char *what, uint32_t every)
+{
+	struct window_site s;
+
+	CHECK(window_site_open(&s, p, 2), "%s: a stream", what);
+	window_previews(&s, engine, what, every);
+	window_site_close(&s);
+}
+
+/* A preview against the frame that would have ended there. */
+static void preview_content(void)
+{
+	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 0);
+	struct bs_protocol plain = p;
+	struct window_site s;
+	struct window_run a;
+	struct window_run b;
+
+	p.preview_every = 7;
+	CHECK(window_site_open(&s, &p, 1), "a stream");
+	window_run(&a, &s, &p, &bs_engine_gridding_cuda, 1, 0, 24, NULL, true);
+	window_run(&b, &s, &plain, &bs_engine_gridding_cuda, 1, 0, 14, NULL, true);
+	CHECK(a.images == 4 && b.images == 1 &&
+		      check_rel(window_image(&a, 1), window_image(&b, 0), a.floats) <= 1e-6,
+	      "gridding/cuda: a preview is the partial frame: %.1e %s",
+	      check_rel(window_image(&a, 1), window_image(&b, 0), a.floats), a.why.text);
+	free(a.pixels);
+	free(b.pixels);
+	window_site_close(&s);
+}
+
+static void previews(void)
+{
+	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 0);
+
+	previews_of(&p, &bs_engine_gridding_cuda, "gridding/cuda", 7);
+	p.slices = 2; /* two states: each has a grid, previews a third */
+	previews_of(&p, &bs_engine_gridding_cuda, "gridding/cuda, two slices", 7);
+	p.slices = 1;
+	p.chunk_readouts = 24;
+	previews_of(&p, &bs_engine_gridding_cuda, "gridding/cuda in one chunk", 10);
+	p = window_stack(0);
+	previews_of(&p, &bs_engine_gridding_cuda, "gridding/cuda of a stack", 9);
+	p = window_golden(BS_METHOD_LS, 0);
+	previews_of(&p, &bs_engine_ls_cuda, "ls/cuda", 6);
+	p = window_golden(BS_METHOD_SENSE, 0);
+	previews_of(&p, &bs_engine_sense_cuda, "sense/cuda", 10);
+	preview_content();
+}
+
+static void refusals(void)
+{
+	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 1);
+	struct bs_need need = { 0 };
+	struct bs_fail why = { 0 };
+
+	p.readouts = 2048;
+	CHECK(bs_recon_need(&p, &bs_engine_gridding_cuda, &need, &why) == BS_ERR_UNSUPPORTED,
+	      "too many groups are refused: %s", why.text);
+	p = window_golden(BS_METHOD_CARTESIAN, 4);
+	CHECK(bs_recon_need(&p, &bs_engine_cartesian_cuda, &need, &why) == BS_ERR_UNSUPPORTED,
+	      "a window of cartesian lines: %s", why.text);
+}
+
+int main(void)
+{
+	struct bs_gpu_info gpu;
+
+	if (!device_answers("sliding windows on the device", &gpu))
+		return check_done();
+	refusals();
+	frames();
+	against_host(window_golden(BS_METHOD_GRIDDING, 4), &bs_engine_gridding_cuda,
+		     &bs_engine_gridding_host, "gridding", 1e-5);
+	against_host(window_stack(8), &bs_engine_gridding_cuda, &bs_engine_gridding_host, "stack",
+		     1e-5);
+	against_host(window_golden(BS_METHOD_LS, 8), &bs_engine_ls_cuda, &bs_engine_ls_host, "ls",
+		     1e-4);
+	against_host(window_golden(BS_METHOD_SENSE, 6), &bs_engine_sense_cuda,
+		     &bs_engine_sense_host, "sense", 1e-4);
+	losses(BS_METHOD_GRIDDING, &bs_engine_gridding_cuda);
+	losses(BS_METHOD_LS, &bs_engine_ls_cuda);
+	previews();
+	return check_done();
+}
+#else
+int main(void)
+{
+	SKIP("sliding windows on the device: built without CUDA");
+	return check_done();
+}
+#endif
