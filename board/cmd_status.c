@@ -1,4 +1,5 @@
 /* board/cmd_status.c - boreside status: asks a running service what it is doing */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,15 +70,19 @@ static int wait_ready(const char *url, double seconds)
 int bs_cmd_status(int argc, char **argv)
 {
 	const char *file = NULL;
-	const char *what = "text";
+	bool json = false;
+	bool latency = false;
 	const char *url = DEFAULT_URL;
+	const char *what;
 	double wait_s = -1.0;
 	struct bs_site *site = NULL;
 	int status = 1;
 
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--json") == 0) {
-			what = "json";
+			json = true;
+		} else if (strcmp(argv[i], "--latency") == 0) {
+			latency = true;
 		} else if (strcmp(argv[i], "-c") == 0 && i + 1 < argc) {
 			file = argv[++i];
 		} else if (strcmp(argv[i], "--wait") == 0 && i + 1 < argc) {
@@ -92,7 +97,9 @@ int bs_cmd_status(int argc, char **argv)
 		} else {
 			(void)fprintf(
 				stderr,
-				"usage: boreside status [-c FILE] [--json | --wait SECONDS]\n"
+				"usage: boreside status [-c FILE] [--latency] [--json] | --wait SECONDS\n"
+				"  --latency: each protocol's stages and whole images, misses, stalls of the "
+				"machine\n"
 				"  --wait: say nothing, end with 0 once the service is ready\n");
 			return 2;
 		}
@@ -103,6 +110,7 @@ int bs_cmd_status(int argc, char **argv)
 			goto out;
 		url = site->status_url;
 	}
+	what = latency ? (json ? "latency.json" : "latency") : (json ? "json" : "text");
 	status = wait_s >= 0.0 ? wait_ready(url, wait_s) : show(url, what);
 out:
 	free(site);

@@ -1,97 +1,14 @@
 /* board/status.c - the status document; see status.h */
 #include "board/status.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "board/status_doc.h"
 #include "board/worker.h"
 #include "config/config.h"
 #include "core/clock.h"
 #include "core/state.h"
-
-struct doc {
-	char *out;
-	size_t cap, len;
-	bool full, first; /* first: no comma before the next member */
-};
-
-static void put(struct doc *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct doc *d, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	if (d->full)
-		return;
-	va_start(ap, fmt);
-	n = vsnprintf(d->out + d->len, d->cap - d->len, fmt, ap);
-	va_end(ap);
-	if (n < 0 || (size_t)n >= d->cap - d->len)
-		d->full = true;
-	else
-		d->len += (size_t)n;
-}
-
-static void key(struct doc *d, const char *name)
-{
-	put(d, "%s\"%s\":", d->first ? "" : ",", name);
-	d->first = false;
-}
-
-/* A member without a name: of an array. */
-static void next(struct doc *d)
-{
-	put(d, "%s", d->first ? "" : ",");
-	d->first = false;
-}
-
-static void open_with(struct doc *d, const char *bracket)
-{
-	put(d, "%s", bracket);
-	d->first = true;
-}
-
-static void close_with(struct doc *d, const char *bracket)
-{
-	put(d, "%s", bracket);
-	d->first = false;
-}
-
-static void text(struct doc *d, const char *s, size_t max)
-{
-	put(d, "\"");
-	for (size_t i = 0; i < max && s[i] != '\0'; i++) {
-		unsigned char c = (unsigned char)s[i];
-
-		if (c == '"' || c == '\\')
-			put(d, "\\%c", c);
-		else if (c < 0x20 || c >= 0x7f)
-			put(d, "\\u%04x",
-			    c); /* names and reasons are ASCII; a stray byte does no harm */
-		else
-			put(d, "%c", c);
-	}
-	put(d, "\"");
-}
-
-static void member(struct doc *d, const char *name, const char *s)
-{
-	key(d, name);
-	text(d, s, 1024);
-}
-
-static void number(struct doc *d, const char *name, uint64_t v)
-{
-	key(d, name);
-	put(d, "%llu", (unsigned long long)v);
-}
-
-static void real(struct doc *d, const char *name, double v)
-{
-	key(d, name);
-	put(d, "%.3f", v);
-}
 
 static const char *phase_name(uint32_t p)
 {
@@ -169,112 +86,6 @@ static void put_workers(struct doc *d, const struct bs_shared *s)
 		close_with(d, "}");
 	}
 	close_with(d, "]");
-}
-
-static const char *const settings[BS_SETTINGS] = { "priority", "affinity", "lock_memory",
-						   "timer_slack" };
-
-/* The bits of what this site asks for at all. */
-static uint32_t asked(const struct bs_realtime *rt)
-{
-	return (rt->priority != 0 ? 1u << BS_SETTING_PRIORITY : 0) |
-	       (rt->ingest_cpus[0] != '\0' || rt->recon_cpus[0] != '\0' || rt->emit_cpus[0] != '\0'
-			? 1u << BS_SETTING_AFFINITY
-			: 0) |
-	       (rt->lock_memory ? 1u << BS_SETTING_LOCK_MEMORY : 0) | 1u << BS_SETTING_TIMER_SLACK;
-}
-
-static const char *setting_state(const struct bs_shared *s, int i)
-{
-	uint32_t bit = 1u << i;
-
-	return atomic_load(&s->realtime.refused) & bit ? "refused"
-	       : asked(&s->site.realtime) & bit        ? "on"
-						       : "off";
-}
-
-static const char *remedy(const struct bs_shared *s, int i)
-{
-	return atomic_load(&s->realtime.told) & (1u << i) ? s->realtime.remedy[i] : "";
-}
-
-static void put_threads(struct doc *d, const struct bs_shared *s)
-{
-	key(d, "threads");
-	open_with(d, "[");
-	for (int i = 0; i < BS_THREADS; i++) {
-		const struct bs_thread_record *r = &s->thread[i];
-
-		if (atomic_load(&r->tid) == 0)
-			continue;
-		next(d);
-		open_with(d, "{");
-		key(d, "thread");
-		text(d, r->name, sizeof(r->name));
-		number(d, "tid", (uint64_t)atomic_load(&r->tid));
-		number(d, "priority", (uint64_t)atomic_load(&r->priority));
-		number(d, "minor_faults", atomic_load(&r->minor_faults));
-		number(d, "major_faults", atomic_load(&r->major_faults));
-		number(d, "allocations", atomic_load(&r->allocations));
-		number(d, "preempted", atomic_load(&r->preempted));
-		number(d, "notes", atomic_load(&r->notes));
-		close_with(d, "}");
-	}
-	close_with(d, "]");
-}
-
-static void put_realtime(struct doc *d, const struct bs_shared *s)
-{
-	const struct bs_realtime *rt = &s->site.realtime;
-
-	key(d, "realtime");
-	open_with(d, "{");
-	for (int i = 0; i < BS_SETTINGS; i++)
-		member(d, settings[i], setting_state(s, i));
-	member(d, "wait", rt->wait == BS_WAIT_POLL ? "poll" : "block");
-	member(d, "gpu_wait", rt->gpu_wait == BS_WAIT_POLL ? "poll" : "block");
-	key(d, "gpu_priority");
-	put(d, "%s", rt->gpu_priority ? "true" : "false");
-	key(d, "remedies");
-	open_with(d, "[");
-	for (int i = 0; i < BS_SETTINGS; i++)
-		if (remedy(s, i)[0] != '\0') {
-			next(d);
-			text(d, remedy(s, i), BS_REMEDY);
-		}
-	close_with(d, "]");
-	put_threads(d, s);
-	close_with(d, "}");
-}
-
-static void put_canary(struct doc *d, const struct bs_shared *s)
-{
-	uint32_t n = atomic_load(&s->canaries);
-
-	key(d, "canary");
-	open_with(d, "{");
-	number(d, "period_us", (uint64_t)(BS_CANARY_PERIOD_NS / 1000));
-	number(d, "stall_us", (uint64_t)(BS_CANARY_STALL_NS / 1000));
-	key(d, "processors");
-	open_with(d, "[");
-	for (uint32_t i = 0; i < n && i < BS_CANARIES; i++) {
-		const struct bs_canary *c = &s->canary[i];
-
-		next(d);
-		open_with(d, "{");
-		key(d, "cpu");
-		put(d, "%d", atomic_load(&c->cpu));
-		number(d, "priority", (uint64_t)atomic_load(&c->priority));
-		number(d, "wakes", atomic_load(&c->wakes));
-		number(d, "stalls", atomic_load(&c->stalls));
-		real(d, "p50_us", (double)bs_hist_quantile(&c->late, 0.5) * 1e-3);
-		real(d, "p99_us", (double)bs_hist_quantile(&c->late, 0.99) * 1e-3);
-		real(d, "p999_us", (double)bs_hist_quantile(&c->late, 0.999) * 1e-3);
-		real(d, "max_us", (double)bs_hist_quantile(&c->late, 1.0) * 1e-3);
-		close_with(d, "}");
-	}
-	close_with(d, "]");
-	close_with(d, "}");
 }
 
 static void put_scan(struct doc *d, const struct bs_shared *s)
@@ -417,8 +228,8 @@ int bs_status_json(char *out, size_t cap, const struct bs_shm *shm)
 	put(&d, "%s", s->locked ? "true" : "false");
 	put_protocols(&d, s);
 	put_workers(&d, s);
-	put_realtime(&d, s);
-	put_canary(&d, s);
+	bs_status_realtime(&d, s);
+	bs_status_canary(&d, s);
 	put_scan(&d, s);
 	put_pools(&d, shm);
 	put_latency(&d, shm);
@@ -446,22 +257,6 @@ static void table_latency(struct doc *d, const struct bs_shm *shm)
 				    (double)bs_hist_quantile(h, 0.999) * 1e-3,
 				    (double)bs_hist_quantile(h, 1.0) * 1e-3);
 		}
-}
-
-static void table_canary(struct doc *d, const struct bs_shared *s)
-{
-	for (uint32_t i = 0; i < atomic_load(&s->canaries) && i < BS_CANARIES; i++) {
-		const struct bs_canary *c = &s->canary[i];
-
-		put(d,
-		    "canary         processor %d: %llu stalls in %llu wakes, late by p99.9 %.1f, max "
-		    "%.1f us%s\n",
-		    atomic_load(&c->cpu), (unsigned long long)atomic_load(&c->stalls),
-		    (unsigned long long)atomic_load(&c->wakes),
-		    (double)bs_hist_quantile(&c->late, 0.999) * 1e-3,
-		    (double)bs_hist_quantile(&c->late, 1.0) * 1e-3,
-		    atomic_load(&c->priority) == 0 ? " (no real-time priority)" : "");
-	}
 }
 
 static void table_pool(struct doc *d, const char *name, const struct bs_pool *p, uint64_t bytes)
@@ -501,14 +296,8 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 	for (uint32_t i = 0; i < s->site.protocols; i++)
 		if (s->refused[i] != 0)
 			put(&d, "refused  %s\n", s->refusal[i]);
-	put(&d, "realtime      ");
-	for (int i = 0; i < BS_SETTINGS; i++)
-		put(&d, "%s %s %s", i > 0 ? "," : "", settings[i], setting_state(s, i));
-	put(&d, "\n");
-	for (int i = 0; i < BS_SETTINGS; i++)
-		if (remedy(s, i)[0] != '\0')
-			put(&d, "  %.191s\n", remedy(s, i));
-	table_canary(&d, s);
+	bs_status_realtime_table(&d, s);
+	bs_status_canary_table(&d, s);
 	table_pool(&d, "acquisitions", shm->acq_pool, s->pools.acq_bytes);
 	table_pool(&d, "images", shm->image_pool, s->pools.image_bytes);
 	if (atomic_load(&r->id) != 0)

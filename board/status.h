@@ -4,7 +4,8 @@
  * json, text: write one document into out, NUL-terminated; return its length, or BS_ERR_NOMEM when
  * cap is too small. They read while the workers write: numbers are whole, but not of one instant.
  * serve: a thread that answers on the status socket: any request with the JSON document, the
- * request "text" with a table for people, "ready" with yes or no: would a scan be taken now. It never touches the reconstruction.
+ * requests "text", "latency", "latency.json", "stalls" and "ready" (yes or no: would a scan be taken
+ * now) with what their names say. It never touches the reconstruction.
  * The document is described in board/STATUS.md. Test: test/unit/test_status.c
  */
 #ifndef BS_BOARD_STATUS_H
@@ -16,6 +17,11 @@
 
 int bs_status_json(char *out, size_t cap, const struct bs_shm *shm);
 int bs_status_text(char *out, size_t cap, const struct bs_shm *shm);
+/* Latencies alone: per protocol and stage, misses raw and explained, and the canaries. */
+int bs_status_latency_json(char *out, size_t cap, const struct bs_shm *shm);
+int bs_status_latency_text(char *out, size_t cap, const struct bs_shm *shm);
+/* {"now_ns":N,"stalls":[[cpu,begin_ns,end_ns],...]}: the newest of each canary, CLOCK_MONOTONIC. */
+int bs_status_stalls(char *out, size_t cap, const struct bs_shm *shm);
 int bs_status_ready(char *out, size_t cap, const struct bs_shm *shm);
 
 struct bs_status_server;

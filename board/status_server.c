@@ -20,6 +20,25 @@ struct bs_status_server {
 	char reply[BS_STATUS_MAX];
 };
 
+/* To any other request the whole document. */
+static int answer(struct bs_status_server *s, const char *request, size_t len)
+{
+	static const struct {
+		const char *request;
+		int (*make)(char *out, size_t cap, const struct bs_shm *shm);
+	} answers[] = { { "text", bs_status_text },
+			{ "latency", bs_status_latency_text },
+			{ "latency.json", bs_status_latency_json },
+			{ "stalls", bs_status_stalls },
+			{ "ready", bs_status_ready } };
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (len == strlen(answers[i].request) &&
+		    memcmp(request, answers[i].request, len) == 0)
+			return answers[i].make(s->reply, sizeof(s->reply), s->shm);
+	return bs_status_json(s->reply, sizeof(s->reply), s->shm);
+}
+
 static void *serve(void *arg)
 {
 	struct bs_status_server *s = arg;
@@ -34,12 +53,7 @@ static void *serve(void *arg)
 
 		if (rc != 0 && rc != BS_ERR_LENGTH) /* a request that is too long is one, too */
 			continue;
-		if (rc == 0 && len == 4 && memcmp(request, "text", 4) == 0)
-			n = bs_status_text(s->reply, sizeof(s->reply), s->shm);
-		else if (rc == 0 && len == 5 && memcmp(request, "ready", 5) == 0)
-			n = bs_status_ready(s->reply, sizeof(s->reply), s->shm);
-		else
-			n = bs_status_json(s->reply, sizeof(s->reply), s->shm);
+		n = answer(s, request, rc == 0 ? len : 0);
 		if (n > 0)
 			(void)bs_endpoint_send(&s->socket, s->reply, (size_t)n, NULL, 0, POLL_MS,
 					       NULL);

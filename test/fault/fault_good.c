@@ -20,6 +20,17 @@ int main(void)
 	      "latencies of 3 images are there");
 	CHECK(service_ask(&s, "text", doc, sizeof(doc), 2000) && strstr(doc, "p99.9") != NULL,
 	      "the table for people is there, too");
+	CHECK(service_ask(&s, "latency.json", doc, sizeof(doc), 2000) &&
+		      strstr(doc, "\"protocol\":\"cart\",\"budget_us\":0.000,\"misses\":0") !=
+			      NULL &&
+		      strstr(doc, "\"stage\":\"image\",\"n\":3") != NULL,
+	      "latencies as a document");
+	CHECK(service_ask(&s, "latency", doc, sizeof(doc), 2000) &&
+		      strstr(doc, "explained") != NULL && strstr(doc, "no budget") != NULL,
+	      "and as a table");
+	CHECK(service_ask(&s, "stalls", doc, sizeof(doc), 2000) &&
+		      strstr(doc, "\"stalls\":[") != NULL,
+	      "the machine's stalls can be asked for");
 	CHECK(service_stop(&s) == 0, "SIGTERM: the service ends with 0");
 	peer_close(&p);
 	service_remove(&s);

@@ -100,6 +100,18 @@ static void fill(struct bs_shm *m)
 		(void)snprintf(s->worker[i].obituary, sizeof(s->worker[i].obituary),
 			       "signal 9, \"Killed\"");
 	}
+	for (int i = 0; i < BS_THREADS; i++) {
+		memset(s->thread[i].name, i % 2 != 0 ? '"' : 0xff, sizeof(s->thread[i].name));
+		atomic_store(&s->thread[i].tid, INT32_MAX);
+		atomic_store(&s->thread[i].minor_faults, UINT64_MAX);
+	}
+	atomic_store(&s->realtime.refused, UINT32_MAX);
+	atomic_store(&s->realtime.told, UINT32_MAX);
+	memset(s->realtime.remedy, 0xff, sizeof(s->realtime.remedy));
+	atomic_store(&s->canaries, 1000);
+	for (uint32_t i = 0; i < BS_CANARIES; i++)
+		for (int64_t due = INT64_MAX / 2; due < INT64_MAX / 2 + 2000 * BS_CANARY_PERIOD_NS;)
+			due = bs_canary_wake(&s->canary[i], due, due + BS_CANARY_STALL_NS);
 	for (uint32_t i = 0; i < BS_LAST_ERRORS; i++) /* not even NUL-terminated */
 		memset(s->error[i], i % 2 != 0 ? '"' : 0xff, sizeof(s->error[0]));
 	atomic_store(&s->errors, 1000);
@@ -127,10 +139,19 @@ int main(void)
 	CHECK(n < (int)BS_STATUS_MAX / 2, "with room to spare");
 	n = bs_status_text(doc, sizeof(doc), &m);
 	CHECK(n > 0 && (size_t)n == strlen(doc), "the table: %d bytes", n);
+	n = bs_status_latency_text(doc, sizeof(doc), &m);
+	CHECK(n > 0 && (size_t)n == strlen(doc) && strstr(doc, "image "), "latencies: %d bytes", n);
+	n = bs_status_latency_json(doc, sizeof(doc), &m);
+	CHECK(n > 0 && well_formed(), "latencies: %d bytes of JSON", n);
+	n = bs_status_stalls(doc, sizeof(doc), &m);
+	CHECK(n > 0 && well_formed() && n > 8 * 256 * 40, "stalls: %d bytes of JSON", n);
 	for (size_t cap = 0; cap < 3000; cap += 7) { /* never beyond its room */
 		memset(doc, 'Z', 4096);
 		bad += bs_status_json(doc, cap, &m) != BS_ERR_NOMEM || doc[cap] != 'Z';
 		bad += bs_status_text(doc, cap, &m) != BS_ERR_NOMEM || doc[cap] != 'Z';
+		bad += bs_status_latency_json(doc, cap, &m) != BS_ERR_NOMEM || doc[cap] != 'Z';
+		bad += bs_status_latency_text(doc, cap, &m) != BS_ERR_NOMEM || doc[cap] != 'Z';
+		bad += bs_status_stalls(doc, cap, &m) != BS_ERR_NOMEM || doc[cap] != 'Z';
 	}
 	CHECK(bad == 0, "too little room is said and not overrun");
 	bs_shm_close(&m);
