@@ -56,8 +56,7 @@ static void ramp(void)
 	double area = 0;
 	double one;
 
-	CHECK(bs_traj_open(&t, 2, 64, 60, &why) == 0 && bs_traj_make(&t, &p, &why) == 0 &&
-		      bs_traj_check(&t, &p, &why) == 0,
+	CHECK(bs_traj_make(&t, &p, &why) == 0 && bs_traj_check(&t, &p, &why) == 0,
 	      "radial table %s", why.text);
 	CHECK(bs_density(w, &p, &t, NULL, team, &why) == 0, "ramp %s", why.text);
 	one = center_of_ones(w, &p, &t);
