@@ -10,10 +10,11 @@
 
 /* ---- memory ---- */
 
-enum region { TABLE, RUNS, GRID, PLANES, STACK, DATA, REGIONS };
+enum region { TABLE, RUNS, GRID, PLANES, STACK, MIXED, DATA, REGIONS };
 static const char *const region_name[REGIONS] = { "nufft tables",     "nufft sectors",
 						  "nufft grids",      "nufft planes",
-						  "nufft partitions", "nufft samples" };
+						  "nufft partitions", "nufft mixed coils",
+						  "nufft samples" };
 
 static uint64_t up(uint64_t bytes)
 {
@@ -36,6 +37,7 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_grid_shape *g,
 	bytes[STACK] = stack ? 2 * up(g->points * s->matrix[2] * 4) +
 				       up(g->points * g->batches * g->width * 8)
 			     : 0;
+	bytes[MIXED] = stack ? 0 : up(bs_nufft_mixed_bytes(g));
 	bytes[DATA] = s->states * up(s->samples * s->coils * 8);
 }
 
@@ -106,6 +108,7 @@ static int take_regions(struct bs_nufft *n, struct bs_arena *arena, bool weighte
 	n->table.color = carve(&at[RUNS], g->chunks * (BS_COLORS + 1) * 4);
 	n->work_grid = (float *)(void *)at[GRID];
 	n->mid = (float *)(void *)at[PLANES];
+	n->mixed = !n->stacked && bs_nufft_mixed_bytes(g) > 0 ? (float *)(void *)at[MIXED] : NULL;
 	for (uint32_t i = 0; i < s->states; i++) {
 		struct bs_nufft_state *st = &n->state[i];
 

@@ -6,7 +6,8 @@
 struct job {
 	struct bs_nufft *n;
 	float *grid;
-	uint64_t cells;
+	uint64_t cells;   /* to be cleared */
+	uint64_t samples; /* to be mixed */
 	const struct bs_lanes *lanes;
 	uint32_t run;   /* the first of this color */
 	uint64_t chunk; /* its first sample */
@@ -74,6 +75,83 @@ static struct bs_spread spread_of(const struct job *j, uint64_t first, uint64_t 
 	};
 }
 
+/*
+ * Samples in sector order lie anywhere in each coil's data. Where those outgrow the caches, they are
+ * first brought side by side, [sample][width], in one pass in memory's order: then one line of
+ * memory holds a sample of every coil, and not of one alone.
+ */
+#define MIXED_LEAST  (UINT64_C(12) << 20) /* bytes */
+#define MIXED_BLOCK  2048u                /* samples of a task */
+#define FETCH_BEFORE 16u                  /* samples */
+
+uint64_t bs_nufft_mixed_bytes(const struct bs_grid_shape *g)
+{
+	uint64_t bytes = g->chunk * g->width * 8;
+
+	return g->width >= 4 && bytes >= MIXED_LEAST ? bytes : 0;
+}
+
+static void mix_task(void *arg, int task, int member)
+{
+	const struct job *j = arg;
+	const struct bs_lanes *in = j->lanes;
+	const size_t width = j->n->shape.width;
+	uint64_t first = (uint64_t)task * MIXED_BLOCK;
+	uint64_t end = first + MIXED_BLOCK < j->samples ? first + MIXED_BLOCK : j->samples;
+	float *to = j->n->mixed + 2 * width * first;
+
+	(void)member;
+	for (uint64_t i = first; i < end; i++)
+		for (size_t c = 0; c < width; c++, to += 2)
+			if (c < in->lanes)
+				memcpy(to, in->data + 2 * (c * in->stride + i), 8);
+			else
+				memset(to, 0, 8);
+}
+
+static void unmix_task(void *arg, int task, int member)
+{
+	const struct job *j = arg;
+	const struct bs_lanes *out = j->lanes;
+	const size_t width = j->n->shape.width;
+	uint64_t first = (uint64_t)task * MIXED_BLOCK;
+	uint64_t end = first + MIXED_BLOCK < j->samples ? first + MIXED_BLOCK : j->samples;
+	const float *from = j->n->mixed + 2 * width * first;
+
+	(void)member;
+	for (uint64_t i = first; i < end; i++, from += 2 * width)
+		for (size_t c = 0; c < out->lanes; c++)
+			memcpy(out->data + 2 * (c * out->stride + i), from + 2 * c, 8);
+}
+
+/* All samples of a chunk, from its lanes to n->mixed or back. */
+static void mix(struct bs_nufft *n, uint64_t chunk, const struct bs_lanes *lanes,
+		void (*task)(void *arg, int task, int member))
+{
+	uint64_t left = n->shape.points - chunk * n->shape.chunk;
+	struct job j = { .n = n, .lanes = lanes };
+
+	j.samples = left < n->shape.chunk ? left : n->shape.chunk;
+	bs_team_run(n->team, task, &j, (int)((j.samples + MIXED_BLOCK - 1) / MIXED_BLOCK));
+}
+
+static void gather_mixed(const struct job *j, uint64_t first, uint64_t count, float *to)
+{
+	const uint32_t *source = j->n->table.source + first;
+	const float *weight = j->n->table.weight != NULL ? j->n->table.weight + first : NULL;
+	const size_t floats = 2 * j->n->shape.width;
+
+	for (uint64_t i = 0; i < count; i++, to += floats) {
+		const float *from = j->n->mixed + floats * source[i];
+		float w = weight != NULL ? weight[i] : 1.0f;
+
+		if (i + FETCH_BEFORE < count)
+			__builtin_prefetch(j->n->mixed + floats * source[i + FETCH_BEFORE]);
+		for (size_t k = 0; k < floats; k++)
+			to[k] = w * from[k];
+	}
+}
+
 /* The run's samples, weighted, [sample][width] complex. Lanes without a coil stay zero. */
 static void gather(const struct job *j, uint64_t first, uint64_t count, float *to)
 {
@@ -117,7 +195,10 @@ static void spread_task(void *arg, int task, int member)
 		uint64_t count = r->count - done < BS_RUN ? r->count - done : BS_RUN;
 		struct bs_spread s = spread_of(j, first, count);
 
-		gather(j, first, count, buffer);
+		if (j->n->mixed != NULL)
+			gather_mixed(j, first, count, buffer);
+		else
+			gather(j, first, count, buffer);
 		s.data = buffer;
 		j->kernel(&s);
 	}
@@ -134,11 +215,22 @@ void bs_nufft_spread(struct bs_nufft *n, float *grid, uint64_t chunk, const stru
 	struct job j = { .n = n, .grid = grid, .lanes = in };
 
 	j.kernel = n->simd->spread[n->shape.taps][log2_of(2 * n->shape.width)];
+	if (n->mixed != NULL)
+		mix(n, chunk, in, mix_task);
 	for (uint32_t c = 0; c < BS_COLORS; c++) {
 		j.run = color[c];
 		if (color[c + 1] > color[c])
 			bs_team_run(n->team, spread_task, &j, (int)(color[c + 1] - color[c]));
 	}
+}
+
+static void scatter_mixed(const struct job *j, uint64_t first, uint64_t count, const float *from)
+{
+	const uint32_t *source = j->n->table.source + first;
+	const size_t floats = 2 * j->n->shape.width;
+
+	for (uint64_t i = 0; i < count; i++, from += floats)
+		memcpy(j->n->mixed + floats * source[i], from, floats * sizeof(float));
 }
 
 static void interpolate_task(void *arg, int task, int member)
@@ -163,6 +255,10 @@ static void interpolate_task(void *arg, int task, int member)
 
 		s.data = buffer;
 		j->kernel(&s);
+		if (j->n->mixed != NULL) {
+			scatter_mixed(j, first, count, buffer);
+			continue;
+		}
 		for (uint32_t c = 0; c < out->lanes; c++) {
 			const uint32_t *source = j->n->table.source + first;
 			float *d = out->data + 2 * c * out->stride;
@@ -182,4 +278,6 @@ void bs_nufft_interpolate(struct bs_nufft *n, float *grid, uint64_t chunk,
 
 	j.kernel = n->simd->interpolate[n->shape.taps][log2_of(2 * n->shape.width)];
 	bs_team_run(n->team, interpolate_task, &j, (int)(color[BS_COLORS] - color[0]));
+	if (n->mixed != NULL)
+		mix(n, chunk, out, unmix_task);
 }

@@ -75,6 +75,7 @@ struct bs_nufft {
 	float *work_grid; /* one batch, for adjoint and forward; state 0's when that has one */
 	float *peek_grid; /* one batch, NULL unless peek needs it */
 	float *mid;
+	float *mixed;   /* [sample of a chunk][width] complex; NULL: gathered coil by coil */
 	float *scratch; /* per member */
 	size_t scratch_floats, block_floats, dummy_floats;
 	struct bs_nufft_info info;
@@ -110,6 +111,7 @@ int bs_nufft_sort(struct bs_nufft *n, const float *k, uint32_t stride, const uin
 		  const float *weight, struct bs_fail *why);
 
 /* nufft_grid.c */
+uint64_t bs_nufft_mixed_bytes(const struct bs_grid_shape *g);
 void bs_nufft_zero(struct bs_nufft *n, float *grid, uint64_t cells);
 void bs_nufft_copy(struct bs_nufft *n, float *grid, const float *from, uint64_t cells);
 void bs_nufft_spread(struct bs_nufft *n, float *grid, uint64_t chunk, const struct bs_lanes *in);
