@@ -29,6 +29,8 @@ static const char usage_text[] =
 	"and for both:\n"
 	"  --echoes N               contrasts, 1 to 3 (1)\n"
 	"  --repetitions N          frames one after the other (1)\n"
+	"  --motion A,N             one ellipse beats: its size changes by the share A (below 1), once in\n"
+	"                           N frames, while the scan runs; the true image is the one at rest\n"
 	"  --snr X                  image RMS over noise in a Cartesian scan; 0: no noise (0)\n"
 	"  --seed N                 of noise and of random trajectories (1)\n"
 	"  --tr-us T, --dwell-us T  between readouts (sampling + 2 ms), between samples (4)\n"
@@ -74,6 +76,18 @@ static bool number(const char *text, double *value)
 
 	*value = strtod(text, &end);
 	return end != text && *end == '\0' && isfinite(*value) && *value >= 0.0;
+}
+
+/* "A,N" */
+static bool motion_of(const char *text, struct bs_phantom_scan *s)
+{
+	char *end;
+
+	s->motion = strtod(text, &end);
+	if (end == text || *end != ',')
+		return false;
+	return number(end + 1, &s->motion_frames) && s->motion_frames > 0.0 && s->motion > 0.0 &&
+	       s->motion < 1.0;
 }
 
 static bool matrix_of(const char *text, struct bs_protocol *p)
@@ -151,7 +165,8 @@ enum {
 	OPT_SNR,
 	OPT_SEED,
 	OPT_TR,
-	OPT_DWELL
+	OPT_DWELL,
+	OPT_MOTION
 };
 
 static const struct option options[] = {
@@ -171,6 +186,7 @@ static const struct option options[] = {
 	{ "seed", required_argument, NULL, OPT_SEED },
 	{ "tr-us", required_argument, NULL, OPT_TR },
 	{ "dwell-us", required_argument, NULL, OPT_DWELL },
+	{ "motion", required_argument, NULL, OPT_MOTION },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -231,6 +247,9 @@ static bool take(struct request *q, int opt, const char *text)
 		break;
 	case OPT_SNR:
 		good = number(text, &q->scan.snr);
+		break;
+	case OPT_MOTION:
+		good = motion_of(text, &q->scan);
 		break;
 	case OPT_SEED:
 		good = whole(text, 0, INT32_MAX, &n);

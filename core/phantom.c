@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#define PI 3.141592653589793
+#define PI      3.141592653589793
+#define BEATING 4 /* of both tables: the large round one */
 
 struct shape {
 	double center[3], axis[3], degrees;
@@ -84,9 +85,19 @@ int bs_phantom_make(struct bs_phantom *ph, uint32_t dims, const uint32_t matrix[
 				continue;
 			scale = sqrt(1.0 - up * up);
 		}
+		if (i == BEATING)
+			ph->beating = ph->parts;
 		ph->part[ph->parts++] = turned(&head[i], contrast, scale);
 	}
+	if (ph->beating == 0) /* part 0 is the skull */
+		ph->beating = ph->parts;
 	return 0;
+}
+
+void bs_phantom_beat(struct bs_phantom *ph, double share)
+{
+	for (int d = 0; d < 3 && ph->beating < ph->parts; d++)
+		ph->part[ph->beating].axis[d] *= 1.0 + share;
 }
 
 /* The transform of the unit disk at q cycles: J1(2 pi q)/q. */

@@ -40,11 +40,15 @@ struct bs_phantom {
 	uint32_t dims;
 	uint32_t matrix[3]; /* 1 beyond dims */
 	uint32_t parts;
+	uint32_t beating; /* the part that beat changes; parts: this slice has none of it */
 	struct bs_ellipsoid part[BS_PHANTOM_PARTS];
 };
 
 int bs_phantom_make(struct bs_phantom *ph, uint32_t dims, const uint32_t matrix[3], uint32_t slice,
 		    uint32_t slices, uint32_t contrast, struct bs_fail *why);
+
+/* The large round part's semi-axes times 1 + share, share > -1: something that moves. */
+void bs_phantom_beat(struct bs_phantom *ph, double share);
 
 /* k [dims] cycles per voxel; out: real, imaginary. */
 void bs_phantom_transform(const struct bs_phantom *ph, const double *k, double out[2]);

@@ -1,4 +1,5 @@
 /* drivers/phantom.c - see phantom.h */
+#define _DEFAULT_SOURCE /* M_PI */
 #include "drivers/phantom.h"
 
 #include <math.h>
@@ -31,6 +32,7 @@ struct run {
 	struct bs_recording *out;
 	float *noisy; /* one readout */
 	uint32_t count;
+	uint32_t repetition;
 };
 
 static uint32_t supersample(uint32_t dims)
@@ -61,11 +63,20 @@ static void sample_row(void *arg, int task, int member)
 	struct run *r = arg;
 	uint32_t readout = (uint32_t)task % r->t->readouts;
 	uint32_t contrast = (uint32_t)task / r->t->readouts;
+	const struct bs_phantom *ph = &r->ph[contrast];
+	struct bs_phantom moved;
 
 	(void)member;
-	bs_coils_sample(&r->coils, &r->ph[contrast],
-			r->t->k + (size_t)readout * r->t->samples * r->t->dims, r->t->samples,
-			r->data + (size_t)task * r->row);
+	if (r->scan->motion > 0.0) {
+		double t = r->repetition + (double)readout / r->t->readouts;
+
+		moved = r->ph[contrast];
+		bs_phantom_beat(&moved,
+				r->scan->motion * sin(2.0 * M_PI * t / r->scan->motion_frames));
+		ph = &moved;
+	}
+	bs_coils_sample(&r->coils, ph, r->t->k + (size_t)readout * r->t->samples * r->t->dims,
+			r->t->samples, r->data + (size_t)task * r->row);
 }
 
 /* Energy of the first slice's true image in contrast 0. */
@@ -112,6 +123,10 @@ static int check_scan(const struct bs_phantom_scan *s, struct bs_fail *why)
 	if (!(s->snr >= 0.0) || !(s->dwell_us > 0.0) || !(s->tr_us >= 0.0))
 		return bs_fail(why, BS_ERR_USAGE, "phantom: snr %g, dwell time %g us, TR %g us",
 			       s->snr, s->dwell_us, s->tr_us);
+	if (!(s->motion >= 0.0 && s->motion < 1.0) ||
+	    (s->motion > 0.0 && !(s->motion_frames > 0.0)))
+		return bs_fail(why, BS_ERR_USAGE, "phantom: a motion of %g in %g frames", s->motion,
+			       s->motion_frames);
 	return 0;
 }
 
@@ -339,8 +354,9 @@ static int put_scan(struct run *r, struct bs_team *team, struct bs_fail *why)
 
 	for (uint32_t rep = 0; rc == 0 && rep < r->scan->repetitions; rep++)
 		for (uint32_t slice = 0; rc == 0 && slice < r->p->slices; slice++) {
-			/* one slice alone keeps its samples for all repetitions */
-			if (rep == 0 || r->p->slices > 1) {
+			r->repetition = rep;
+			/* one slice alone, at rest, keeps its samples for all repetitions */
+			if (rep == 0 || r->p->slices > 1 || r->scan->motion > 0.0) {
 				rc = set_slice(r, slice, why);
 				if (rc == 0)
 					bs_team_run(team, sample_row, r,

@@ -32,6 +32,10 @@ struct bs_phantom_scan {
 	uint64_t seed;   /* of the noise */
 	double dwell_us; /* between samples */
 	double tr_us;    /* between readouts; 0: what echoes and a pause of 2 ms take */
+	/* one part beats (core/phantom.h) while the scan runs, from readout to readout: its semi-axes times
+	 * 1 + motion sin(2 pi t / motion_frames), t in frames. The true image is that of t = 0. */
+	double motion; /* 0: at rest; below 1 */
+	double motion_frames;
 };
 
 int bs_phantom_record(const struct bs_phantom_scan *scan, struct bs_team *team, const char *path,

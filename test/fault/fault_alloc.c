@@ -25,7 +25,14 @@
 	"    ls: { lambda = 0.01; iterations = 3; fhd = \"exact\"; q = \"exact\";\n"                   \
 	"      preconditioner = \"circulant\"; }; },\n"                                                \
 	"  { name = \"ls_nufft\"; method = \"ls\"; " SPOKES "\n"                                       \
-	"    ls: { lambda = 0.01; iterations = 3; preconditioner = \"jacobi\"; }; } );\n"
+	"    ls: { lambda = 0.01; iterations = 3; preconditioner = \"jacobi\"; }; },\n"                \
+	"  { name = \"slide\"; method = \"gridding\"; " SPOKES " frame: { step = 16; }; },\n"          \
+	"  { name = \"slide_ls\"; method = \"ls\"; " SPOKES " frame: { step = 16; };\n"                \
+	"    ls: { lambda = 0.01; iterations = 3; fhd = \"exact\"; }; },\n"                            \
+	"  { name = \"previews\"; method = \"gridding\"; " SPOKES "\n"                                 \
+	"    frame: { preview_every = 31; }; },\n"                                                     \
+	"  { name = \"previews_ls\"; method = \"ls\"; " SPOKES "\n"                                    \
+	"    frame: { preview_every = 31; }; ls: { lambda = 0.01; iterations = 3; }; } );\n"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -41,6 +48,14 @@ static struct peer p;
 static struct bs_endpoint archive;
 static struct alloc_counts *now, before;
 
+/* A pass ends two groups of a window, but the first image waits for all of it; one preview a frame. */
+static unsigned images_of(const char *protocol, unsigned frame)
+{
+	if (strncmp(protocol, "slide", 5) == 0)
+		return frame == 0 ? 1 : 2;
+	return strncmp(protocol, "previews", 8) == 0 ? 2 : 1;
+}
+
 static bool send_frame(const char *protocol, unsigned frame)
 {
 	static unsigned char image[65536];
@@ -49,7 +64,10 @@ static bool send_frame(const char *protocol, unsigned frame)
 	for (unsigned i = 0; i < 32; i++)
 		if (!peer_acq(&p, protocol, i, frame))
 			return false;
-	return bs_endpoint_recv(&archive, image, sizeof(image), &len, 10000, NULL) == 0;
+	for (unsigned i = 0; i < images_of(protocol, frame); i++)
+		if (bs_endpoint_recv(&archive, image, sizeof(image), &len, 10000, NULL) != 0)
+			return false;
+	return true;
 }
 
 static void check_row(enum alloc_row row, const char *name, const char *protocol)
@@ -124,6 +142,10 @@ int main(void)
 	test_protocol("gridding");
 	test_protocol("ls_exact");
 	test_protocol("ls_nufft");
+	test_protocol("slide");
+	test_protocol("slide_ls");
+	test_protocol("previews");
+	test_protocol("previews_ls");
 	bs_endpoint_close(&archive);
 	peer_close(&p);
 	CHECK(service_stop(&service) == 0, "the service ends with 0");

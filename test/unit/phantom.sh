@@ -24,6 +24,9 @@ expect 2 "legal" -- --matrix 32x32 --coils 0 -o "$dir/a.h5"
 expect 2 "coils" -- --matrix 32x32 --coils 65 -o "$dir/a.h5"
 expect 2 "legal" -- --matrix 32x32 --traj rosette -o "$dir/a.h5"
 expect 2 "legal" -- --matrix 32x32 --snr nan -o "$dir/a.h5"
+expect 2 "legal" -- --matrix 32x32 --motion 0.5 -o "$dir/a.h5"
+expect 2 "legal" -- --matrix 32x32 --motion 1,4 -o "$dir/a.h5"
+expect 2 "legal" -- --matrix 32x32 --motion 0.5,0 -o "$dir/a.h5"
 expect 2 "legal" -- --matrix 32x32 --echoes 4 -o "$dir/a.h5"
 expect 2 "samples" -- --matrix 32x32 --traj spiral2d -o "$dir/a.h5"
 expect 2 "go together" -- -c x.cfg -o "$dir/a.h5"
@@ -45,3 +48,25 @@ protocols = ( { name = "head"; method = "gridding"; matrix = [32, 32, 16]; coils
 END
 expect 0 "2 x 48 readouts of 200 samples, 2 coils" -- -c "$dir/site.cfg" -p head --repetitions 2 -o "$dir/b.h5"
 expect 1 "no protocol 'foot'" -- -c "$dir/site.cfg" -p foot -o "$dir/b.h5"
+expect 0 "3 x 51 readouts" -- --matrix 32x32 --repetitions 3 --motion 0.4,2 -o "$dir/moves.h5"
+expect 0 "3 x 51 readouts" -- --matrix 32x32 --repetitions 3 -o "$dir/rests.h5"
+cat >"$dir/moves.cfg" <<'END'
+node: { run_dir = "run"; cache_dir = ""; };
+protocols = ( { name = "p"; method = "gridding"; matrix = [32, 32]; coils = 1; samples = 64;
+	readouts = 51; trajectory: { type = "radial2d"; }; } );
+END
+for f in moves rests; do
+	"$BORESIDE" recon -c "$dir/moves.cfg" -p p "$dir/$f.h5" -o "$dir/$f.cfl" >/dev/null 2>&1
+done
+for i in .cfl -0002.cfl -0003.cfl; do # a period is two frames: the first is that of the third
+	cmp -s "$dir/rests.cfl" "$dir/rests$i" && echo "ok at rest, image$i is that of the first" ||
+		echo "not ok at rest, image$i differs from the first"
+done
+# apart A B: the relative difference of two images, above ("+") or below ("-") 1e-5
+apart() {
+	"$BORESIDE" compare "$dir/$1" "$dir/$2" |
+		awk '/^unscaled/ { seen = 1; print $3 < 1e-5 ? "-" : "+" } END { if (!seen) print "?" }'
+}
+got="$(apart moves-0003.cfl moves.cfl)$(apart moves-0002.cfl moves.cfl)$(apart moves.cfl rests.cfl)"
+[ "$got" = "-++" ] && echo "ok what beats comes back after a period" ||
+	echo "not ok the images of what beats: $got, not -++"

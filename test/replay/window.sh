@@ -1,0 +1,113 @@
+#!/bin/bash
+# test/replay/window.sh - images while the scan runs, through the service and through `boreside recon`: the
+# same bytes; a sliding window at a pass's end is the plain frame; previews lead to the frame that would
+# have come without them, in a series of their own.
+set -u
+dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
+serve=
+cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
+trap cleanup EXIT
+failed=0
+check() { # words, then a command
+	local words=$1
+	shift
+	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
+		echo "not ok $words [$*]"
+		failed=1
+	fi
+}
+close_to() { # A B BOUND: relative difference
+	"$BORESIDE" compare "$1" "$2" |
+		awk -v bound="$3" '{ print } /^unscaled/ { good = $3 <= bound } END { exit !good }'
+}
+nth() { # NAME I: the I-th image of `boreside recon -o NAME.cfl`
+	if [ "$2" -eq 1 ]; then echo "$1.cfl"; else printf '%s-%04d.cfl' "$1" "$2"; fi
+}
+
+spokes='coils = 2; samples = 96; readouts = 60; trajectory: { type = "radial2d"; };'
+volume='matrix = [24, 24, 24]; coils = 2; samples = 48; readouts = 400; trajectory: { type = "radial3d"; };'
+# a preview's successor is never due before it is made: there are fewer slots than preview_every
+cat >"$dir/site.cfg" <<CFG
+node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; acq_slots = 64; image_slots = 16; };
+sinks = ( { type = "cfl"; dir = "images"; }, { type = "mrd"; dir = "mrd"; } );
+protocols = (
+	{ name = "slide"; method = "gridding"; matrix = [48, 48]; $spokes frame: { step = 12; }; },
+	{ name = "slide_ls"; method = "ls"; matrix = [48, 48]; $spokes frame: { step = 20; };
+	  ls: { lambda = 0.01; iterations = 5; }; },
+	{ name = "plain"; method = "gridding"; matrix = [48, 48]; $spokes },
+	{ name = "volume"; method = "gridding"; $volume frame: { preview_every = 100; }; },
+	{ name = "volume_ls"; method = "ls"; $volume frame: { preview_every = 150; };
+	  ls: { lambda = 0.01; iterations = 5; }; },
+	{ name = "quiet"; method = "gridding"; $volume },
+	{ name = "quiet_ls"; method = "ls"; $volume ls: { lambda = 0.01; iterations = 5; }; } );
+CFG
+cd "$dir" || exit 1
+for p in slide slide_ls plain; do
+	check "$p: a phantom that beats" "$BORESIDE" phantom -c site.cfg -p $p --repetitions 3 \
+		--motion 0.4,2.5 -o $p.h5
+done
+for p in volume volume_ls quiet quiet_ls; do
+	check "$p: a phantom" "$BORESIDE" phantom -c site.cfg -p $p --repetitions 2 -o $p.h5
+done
+"$BORESIDE" serve -c site.cfg 2>log.txt &
+serve=$!
+"$BORESIDE" status -c site.cfg --wait 60 >/dev/null
+scan=0
+same() { # PROTOCOL FRAMES PREVIEWS (of a scan) PERIOD (previews that lead to one frame)
+	local p=$1 frames=$2 previews=$3 lead=$4 series i f=0 v=0 good=0
+	scan=$((scan + 1))
+	check "$p: through the service" "$BORESIDE" replay -c site.cfg --asap -p "$p" "$p.h5"
+	check "$p: in one process" "$BORESIDE" recon -c site.cfg -p "$p" "$p.h5" -o "$p.cfl"
+	mapfile -t ours < <(ls images/*-s00"$scan"-*.cfl 2>/dev/null)
+	series=$((scan + 32768))
+	mapfile -t early < <(ls images/*-s"$series"-*.cfl 2>/dev/null)
+	check "$p: $frames frames (${#ours[@]}) and $previews previews (${#early[@]}) left" \
+		[ "${#ours[@]}" -eq "$frames" -a "${#early[@]}" -eq "$previews" ]
+	for ((i = 1; i <= frames + previews; i++)); do
+		if [ "$previews" -gt 0 ] && [ $((i % (lead + 1))) -ne 0 ]; then
+			cmp -s "${early[$v]:-none}" "$(nth "$p" $i)" && good=$((good + 1))
+			v=$((v + 1))
+		else
+			cmp -s "${ours[$f]:-none}" "$(nth "$p" $i)" && good=$((good + 1))
+			f=$((f + 1))
+		fi
+	done
+	check "$p: $good of $((frames + previews)) are the same in both, bit for bit" \
+		[ "$good" -eq $((frames + previews)) ]
+}
+same slide 11 0 0
+same slide_ls 7 0 0
+same volume 2 6 3
+same volume_ls 2 4 2
+for p in plain quiet quiet_ls; do
+	check "$p: in one process" "$BORESIDE" recon -c site.cfg -p $p $p.h5 -o $p.cfl
+done
+for i in 0 1 2; do # a window over one pass is that pass
+	check "slide: frame $((5 * i + 1)) is the plain frame $((i + 1)), to 1e-6" \
+		close_to "$(nth slide $((5 * i + 1)))" "$(nth plain $((i + 1)))" 1e-6
+done
+check "slide: what beats is seen between them" \
+	sh -c "! cmp -s $(nth slide 1) $(nth slide 4)"
+for i in 1 2; do
+	check "volume: frame $i has the bytes that it has without previews" \
+		cmp "$(nth volume $((4 * i)))" "$(nth quiet $i)"
+	check "volume_ls: frame $i has the bytes that it has without previews" \
+		cmp "$(nth volume_ls $((3 * i)))" "$(nth quiet_ls $i)"
+done
+"$BORESIDE" status -c site.cfg --json >status.json
+check "status counts previews by themselves" \
+	grep -q '"images_made":2,.*"previews_made":4,"previews_skipped":0,"images_left":2,' status.json
+said() { # SERIES-INDEX NAME: an attribute of one image
+	cat mrd/*-s"$1".h5 | grep -a -o "<name>boreside_$2</name><value>[^<]*" | sed 's/.*>//' | head -n 1
+}
+words="$(for n in engine quality preview readouts missing iterations; do said 32772-i00003 $n; done)"
+check "a preview of ls says what it is: $(echo $words)" \
+	[ "$(echo $words)" = "gridding/host partial 3 150 250" ]
+words="$(for n in engine quality preview readouts missing iterations; do said 004-i00002 $n; done)"
+check "and its frame: $(echo $words)" [ "$(echo $words)" = "ls/host complete 400 0 5" ]
+kill -TERM "$serve"
+wait "$serve"
+check "the service ends with 0" [ $? -eq 0 ]
+serve=
+[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt
+exit $failed
