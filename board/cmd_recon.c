@@ -25,6 +25,7 @@ struct job {
 	struct bs_scan_info info;
 	struct bs_recon_image image;
 	uint32_t images, previews;
+	int64_t taken_ns; /* the last readout was read; there is no earlier time in a recording */
 };
 
 static int usage(void)
@@ -56,17 +57,28 @@ static const struct bs_protocol *choose(struct job *j, struct bs_fail *why)
 
 static int emit_ready(struct job *j, struct bs_fail *why)
 {
-	static const struct bs_image_timing untimed;
+	struct bs_image_timing timing = { .taken_ns = j->taken_ns };
 	char attributes[BS_ATTRIBUTES_MAX];
 	int rc;
 
-	while ((rc = bs_recon_pop(j->armed.recon, &j->image, INT64_MAX, why)) == 1) {
+	for (;;) {
+		timing.added_ns = timing.begun_ns = bs_now_ns();
+		rc = bs_recon_pop(j->armed.recon, &j->image, INT64_MAX, why);
+		if (rc != 1)
+			break;
+		timing.made_ns = bs_now_ns();
+		timing.received_ns = j->image.last_ns;
+		if (j->image.missing != 0) /* its last readout was not the one at hand */
+			timing.taken_ns = timing.added_ns = 0;
+		timing.latency_ns = timing.made_ns -
+				    (j->image.missing == 0 ? timing.received_ns : timing.begun_ns);
 		rc = bs_attributes_write(attributes, sizeof(attributes), j->armed.protocol,
-					 bs_recon_engine(j->armed.recon, j->image.preview),
-					 &j->image, &untimed);
+					 bs_recon_engine(j->armed.recon, &j->image), &j->image,
+					 &timing);
 		if (rc < 0)
 			return bs_fail(why, rc, "attributes longer than %u bytes",
 				       BS_ATTRIBUTES_MAX);
+		bs_attributes_fill(&j->image.head, j->armed.protocol, &j->image, &timing);
 		j->image.head.attribute_string_len = (uint32_t)rc;
 		rc = j->sink->put(j->sink_self, &j->image.head, attributes, j->image.pixels, why);
 		if (rc != 0)
@@ -89,8 +101,9 @@ static int feed(struct job *j, const struct bs_recorded *acq, struct bs_fail *wh
 
 	if (rc != 0)
 		return rc;
+	j->taken_ns = bs_now_ns();
 	do {
-		rc = bs_recon_readout(j->armed.recon, &acq->head, row, acq->data, bs_now_ns(), why);
+		rc = bs_recon_readout(j->armed.recon, &acq->head, row, acq->data, j->taken_ns, why);
 		if (rc < 0)
 			return rc;
 		int popped = emit_ready(j, why);

@@ -79,7 +79,7 @@ static void end_scan(struct emit *e, uint64_t entry)
 
 	if (!bs_entry_of(entry, id))
 		return;
-	if (unsent != 0) {
+	if (unsent != 0 && scan->emit_code == 0) {
 		(void)snprintf(scan->emit_text, sizeof(scan->emit_text),
 			       "%llu images found nobody to take them (no archive, viewer or file)",
 			       (unsigned long long)unsent);

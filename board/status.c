@@ -36,6 +36,52 @@ static void put_admission(struct doc *d, const struct bs_admission *a)
 	close_with(d, "}");
 }
 
+static const char *miss_name(enum bs_miss m)
+{
+	static const char *const names[] = { "flag", "shed", "stop" };
+
+	return (unsigned)m < 3 ? names[m] : "?";
+}
+
+/* Counts since the service started; the rung is where the ladder stands now. */
+static void put_budget(struct doc *d, const struct bs_protocol *p, const struct bs_budget_record *b)
+{
+	key(d, "budget");
+	open_with(d, "{");
+	real(d, "image_ms", p->image_ms);
+	member(d, "on_miss", miss_name(p->on_miss));
+	number(d, "handed", atomic_load(&b->handed));
+	number(d, "missed", atomic_load(&b->missed));
+	number(d, "scans_stopped", atomic_load(&b->stopped));
+	member(d, "rung", bs_rung_name((enum bs_rung)atomic_load(&b->rung)));
+	key(d, "rungs");
+	open_with(d, "[");
+	for (int r = 0; r < BS_RUNGS; r++) {
+		next(d);
+		open_with(d, "{");
+		member(d, "name", bs_rung_name((enum bs_rung)r));
+		number(d, "images", atomic_load(&b->images[r]));
+		number(d, "steps_down", atomic_load(&b->down[r]));
+		number(d, "steps_up", atomic_load(&b->up[r]));
+		close_with(d, "}");
+	}
+	close_with(d, "]");
+	key(d, "stages");
+	open_with(d, "[");
+	for (int i = 0; i < BS_BUDGET_STAGES; i++) {
+		if (p->stage_ms[i] <= 0.0)
+			continue;
+		next(d);
+		open_with(d, "{");
+		member(d, "name", bs_budget_stage_name((enum bs_budget_stage)i));
+		real(d, "ms", p->stage_ms[i]);
+		number(d, "missed", atomic_load(&b->stage_missed[i]));
+		close_with(d, "}");
+	}
+	close_with(d, "]");
+	close_with(d, "}");
+}
+
 static void put_protocols(struct doc *d, const struct bs_shared *s)
 {
 	key(d, "protocols");
@@ -53,6 +99,7 @@ static void put_protocols(struct doc *d, const struct bs_shared *s)
 		member(d, "engine", armed ? s->engine[i] : "");
 		number(d, "plan_bytes", s->arm_bytes[i]);
 		real(d, "budget_ms", p->image_ms);
+		put_budget(d, p, &s->budget[i]);
 		member(d, "refused", s->refused[i] != 0 ? s->refusal[i] : "");
 		if (armed && s->admission[i].measured)
 			put_admission(d, &s->admission[i]);
@@ -259,6 +306,29 @@ static void table_latency(struct doc *d, const struct bs_shm *shm)
 		}
 }
 
+static void table_budget(struct doc *d, const struct bs_protocol *p,
+			 const struct bs_budget_record *b)
+{
+	uint64_t down = 0;
+	uint64_t up = 0;
+
+	for (int r = 0; r < BS_RUNGS; r++) {
+		down += atomic_load(&b->down[r]);
+		up += atomic_load(&b->up[r]);
+	}
+	if (p->image_ms > 0.0)
+		put(d,
+		    "  budget %g ms, %s: %llu of %llu images late, ladder on %s, %llu down, %llu up\n",
+		    p->image_ms, miss_name(p->on_miss), (unsigned long long)atomic_load(&b->missed),
+		    (unsigned long long)atomic_load(&b->handed),
+		    bs_rung_name((enum bs_rung)atomic_load(&b->rung)), (unsigned long long)down,
+		    (unsigned long long)up);
+	for (int i = 0; i < BS_BUDGET_STAGES; i++)
+		if (p->stage_ms[i] > 0.0)
+			put(d, "  stage %-10s %g ms: missed %llu times\n",
+			    bs_budget_stage_name((enum bs_budget_stage)i), p->stage_ms[i],
+			    (unsigned long long)atomic_load(&b->stage_missed[i]));
+}
 static void table_pool(struct doc *d, const char *name, const struct bs_pool *p, uint64_t bytes)
 {
 	put(d, "%-14s %6u x %10llu bytes: %u in use, high-water %u, refusals %llu\n", name,
@@ -287,12 +357,14 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 		    starts > 0 ? starts - 1 : 0, starts > 1 ? ", last: " : "",
 		    starts > 1 ? w->obituary : "");
 	}
-	for (uint32_t i = 0; i < s->site.protocols; i++)
+	for (uint32_t i = 0; i < s->site.protocols; i++) {
 		put(&d, "protocol %-20s %s, %s, %llu bytes\n", s->site.protocol[i].name,
 		    s->refused[i] != 0          ? "refused"
 		    : atomic_load(&s->armed[i]) ? "armed"
 						: "not armed",
 		    s->engine[i], (unsigned long long)s->arm_bytes[i]);
+		table_budget(&d, &s->site.protocol[i], &s->budget[i]);
+	}
 	for (uint32_t i = 0; i < s->site.protocols; i++)
 		if (s->refused[i] != 0)
 			put(&d, "refused  %s\n", s->refusal[i]);

@@ -13,7 +13,7 @@
 
 #include "ipc/shm.h"
 
-#define BS_STATUS_MAX 196608u /* bytes; 16 protocols and 64 threads take about 60,000 */
+#define BS_STATUS_MAX 262144u /* bytes; 16 protocols and 64 threads take about 110,000 */
 
 int bs_status_json(char *out, size_t cap, const struct bs_shm *shm);
 int bs_status_text(char *out, size_t cap, const struct bs_shm *shm);

@@ -57,28 +57,42 @@ void bs_emit_end(struct bs_image_meta *m)
 	atomic_store(&m->inside, 0);
 }
 
-static int make_message(struct emit *e, uint32_t slot, struct message *msg, int64_t latency_ns)
+static struct bs_image_timing timing_of(const struct bs_image_meta *m, int64_t passed_ns)
+{
+	return (struct bs_image_timing){ .latency_ns = passed_ns - m->from_ns,
+					 .sender_ns = m->sender_ns,
+					 .received_ns = m->image.last_ns,
+					 .handed_ns = m->acq_handed_ns,
+					 .taken_ns = m->taken_ns,
+					 .added_ns = m->added_ns,
+					 .begun_ns = m->begun_ns,
+					 .made_ns = m->made_ns,
+					 .passed_ns = passed_ns,
+					 .rung = m->rung };
+}
+
+static int make_message(struct emit *e, uint32_t slot, struct message *msg, int64_t passed_ns)
 {
 	char attributes[BS_POOLS_ATTRIBUTES];
 	struct bs_image_meta *m = &e->env->shm.image_meta[slot];
 	const struct bs_protocol *p = &e->env->site.protocol[m->protocol];
 	const struct bs_scan_record *scan = &e->env->shm.s->scan;
-	struct bs_image_timing timing = { .latency_ns = latency_ns,
-					  .sender_ns = m->sender_ns,
-					  .gaps = atomic_load(&scan->gaps),
-					  .duplicates = atomic_load(&scan->duplicates),
-					  .rejected = atomic_load(&scan->rejected) };
+	struct bs_image_timing timing = timing_of(m, passed_ns);
 	unsigned char *pixels = bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS;
 	struct bs_wire w = { .kind = BS_WIRE_IMAGE,
 			     .session = m->session,
 			     .seq = m->image.head.image_index +
 				    (m->image.preview ? BS_WIRE_PREVIEWS : 0),
 			     .time_ns = bs_now_ns() };
-	int n = bs_attributes_write(attributes, sizeof(attributes), p, m->engine, &m->image,
-				    &timing);
+	int n;
 
+	timing.gaps = atomic_load(&scan->gaps);
+	timing.duplicates = atomic_load(&scan->duplicates);
+	timing.rejected = atomic_load(&scan->rejected);
+	n = bs_attributes_write(attributes, sizeof(attributes), p, m->engine, &m->image, &timing);
 	if (n < 0)
 		return n;
+	bs_attributes_fill(&m->image.head, p, &m->image, &timing);
 	m->attributes_len = m->image.head.attribute_string_len = (uint32_t)n;
 	msg->at = pixels - (BS_WIRE_BYTES + BS_MRD_IMAGE_BYTES + 8 + (size_t)n);
 	msg->len = (size_t)(pixels - msg->at) + (size_t)bs_protocol_image_bytes(p);
@@ -131,32 +145,86 @@ static void send_image(struct emit *e, struct bs_image_meta *m, const struct mes
 }
 
 /* Raw, and those that would have been in time but for a stall that the canaries saw meanwhile. */
-static void count_miss(struct emit *e, const struct bs_image_meta *m, int64_t taken_ns)
+static void count_miss(struct emit *e, const struct bs_image_meta *m, int64_t handed_ns)
 {
 	struct bs_shared *s = e->env->shm.s;
 	struct bs_misses *miss = &s->misses[m->protocol];
 	int64_t budget_ns = (int64_t)(e->env->site.protocol[m->protocol].image_ms * 1e6);
 
 	bs_count(&miss->raw, 1);
-	if (bs_canary_explains(s->canary, atomic_load(&s->canaries), m->image.last_ns, taken_ns,
+	if (bs_canary_explains(s->canary, atomic_load(&s->canaries), m->from_ns, handed_ns,
 			       budget_ns, bs_now_ns()))
 		bs_count(&miss->explained, 1);
+}
+
+/* on_miss stop: the late image has left, and its scan ends with the reason. */
+static void stop_scan(struct emit *e, const struct bs_image_meta *m, const struct bs_protocol *p,
+		      int64_t latency_ns)
+{
+	struct bs_shared *s = e->env->shm.s;
+
+	if (atomic_load(&s->scan.over_budget) == m->scan)
+		return;
+	if (s->scan.emit_code == 0) {
+		(void)snprintf(s->scan.emit_text, sizeof(s->scan.emit_text),
+			       "image %u was late, %.3f ms of %g, and protocol '%s' stops then",
+			       m->image.head.image_index, (double)latency_ns * 1e-6, p->image_ms,
+			       p->name);
+		s->scan.emit_code = BS_ERR_BUDGET;
+	}
+	bs_count(&s->budget[m->protocol].stopped, 1);
+	atomic_store(&s->scan.over_budget, m->scan); /* last: ingest reads the reason after it */
+	bs_shm_ring_bell(&e->env->shm, BS_WORKER_INGEST);
+}
+
+/* The image is handed on: was it in time, and each of its stages? Tells recon's ladder. */
+static void judge(struct emit *e, const struct bs_image_meta *m, const struct bs_protocol *p,
+		  int64_t passed_ns)
+{
+	struct bs_shared *s = e->env->shm.s;
+	struct bs_budget_record *b = &s->budget[m->protocol];
+	struct bs_image_timing t = timing_of(m, passed_ns);
+	int64_t latency_ns = m->handed_ns - m->from_ns;
+	bool missed = bs_budget_missed(p, latency_ns);
+	bool current = m->scan == atomic_load(&s->scan.id);
+	uint64_t n = atomic_load(&b->verdicts);
+	int64_t stage_ns[BS_BUDGET_STAGES];
+	uint32_t stages;
+
+	bs_image_stages(&t, &m->image.report, m->handed_ns, stage_ns);
+	stages = bs_budget_stages_missed(p, stage_ns);
+	for (int i = 0; i < BS_BUDGET_STAGES; i++)
+		bs_count(&b->stage_missed[i], stages >> i & 1);
+	bs_count(&b->handed, 1);
+	bs_count(&b->missed, missed);
+	atomic_store(&b->verdict[n % BS_VERDICTS_KEPT],
+		     bs_verdict(m->scan, m->rung,
+				missed                          ? BS_VERDICT_MISSED
+				: m->image.report.deadline_stop ? BS_VERDICT_TIGHT
+								: BS_VERDICT_MET,
+				m->handed_ns - m->made_ns));
+	atomic_store(&b->verdicts, n + 1);
+	if (missed)
+		count_miss(e, m, m->handed_ns);
+	if (missed && current) {
+		bs_count(&s->scan.images_late, 1);
+		if (p->on_miss == BS_MISS_STOP)
+			stop_scan(e, m, p, latency_ns);
+	}
 }
 
 static void take_image(struct emit *e, uint32_t slot)
 {
 	struct bs_shm *shm = &e->env->shm;
 	struct bs_image_meta *m = &shm->image_meta[slot];
-	struct bs_scan_record *scan = &shm->s->scan;
 	const struct bs_protocol *p = &e->env->site.protocol[m->protocol];
 	int64_t taken = bs_now_ns();
-	int64_t latency = taken - m->image.last_ns;
 	struct message msg;
 
 	bs_pool_claim(shm->image_pool, slot, BS_OWNER_EMIT);
 	if ((atomic_load(&m->done) & BS_EMIT_SENT) || !bs_emit_begin(e, m))
 		return; /* a predecessor sent it */
-	if (make_message(e, slot, &msg, latency) != 0) {
+	if (make_message(e, slot, &msg, taken) != 0) {
 		bs_emit_fault(
 			e, &(struct bs_fail){ BS_ERR_NOMEM, "an image's attributes do not fit" });
 		atomic_fetch_or(&m->done, BS_EMIT_FAILED);
@@ -170,12 +238,8 @@ static void take_image(struct emit *e, uint32_t slot)
 		return; /* its time is not the protocol's latency */
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_PASS), taken - m->made_ns);
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_HAND), m->handed_ns - taken);
-	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_IMAGE), m->handed_ns - m->image.last_ns);
-	if (p->image_ms > 0.0 && (double)latency > p->image_ms * 1e6) {
-		count_miss(e, m, taken);
-		if (m->scan == atomic_load(&scan->id))
-			bs_count(&scan->images_late, 1);
-	}
+	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_IMAGE), m->handed_ns - m->from_ns);
+	judge(e, m, p, taken);
 }
 
 static void take_entry(struct emit *e, uint64_t entry)

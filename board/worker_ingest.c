@@ -262,6 +262,13 @@ static void watch_others(struct ingest *in)
 		in->recon_epoch = epoch;
 		bs_ingest_step(in, BS_ON_READY);
 	}
+	if (in->state == BS_STATE_SCANNING &&
+	    atomic_load(&in->scan->over_budget) == atomic_load(&in->scan->id)) {
+		struct bs_fail why;
+
+		(void)bs_fail(&why, BS_ERR_BUDGET, "%s", in->scan->emit_text);
+		bs_ingest_fault(in, &why, BS_ON_FAULT);
+	}
 	if ((in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING) &&
 	    atomic_load(&in->scan->ended) == atomic_load(&in->scan->id))
 		bs_ingest_end(in, BS_ON_DONE);

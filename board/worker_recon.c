@@ -25,8 +25,14 @@ struct worker_recon {
 	int64_t noted_ns;
 	bool unnoted;     /* the team has worked since it wrote its records */
 	int64_t ready_ns; /* when the frame that is popped next was complete */
-	/* of each frame slot's latest readout, by the sender's clock */
-	int64_t sender_ns[BS_FRAMES_MAX];
+	/* of each frame slot's latest readout */
+	struct stamps {
+		int64_t sender_ns; /* by the sender's clock */
+		int64_t handed_ns, taken_ns, added_ns;
+	} stamps[BS_FRAMES_MAX];
+	int64_t told_ns; /* what was received then ends a frame that lacks readouts */
+	struct bs_budget budget[BS_PROTOCOLS_MAX];
+	uint64_t verdicts; /* of the scan's protocol: read so far */
 };
 
 static void beat(void *arg)
@@ -76,6 +82,8 @@ static int arm_one(struct worker_recon *w, uint32_t i, struct bs_fail *why)
 		bs_armed_close(a);
 		return rc;
 	}
+	bs_budget_open(&w->budget[i], a->protocol, bs_recon_stands_in(a->recon));
+	atomic_store(&s->budget[i].rung, BS_RUNG_FULL);
 	s->arm_bytes[i] = a->need.total_bytes;
 	(void)snprintf(s->engine[i], sizeof(s->engine[i]), "%s", a->engine->name);
 	atomic_store(&s->armed[i], 1);
@@ -180,22 +188,69 @@ static uint32_t frame_slot(const struct bs_protocol *p, uint32_t slice, uint32_t
 	return (slice * p->contrasts + contrast) % BS_FRAMES_MAX;
 }
 
+/* A step of the ladder, counted, named, and what it asks of the frames to come. */
+static void step(struct worker_recon *w, enum bs_rung before)
+{
+	struct bs_budget_record *r = &w->env->shm.s->budget[w->protocol];
+	struct bs_budget *b = &w->budget[w->protocol];
+
+	bs_count(b->rung > before ? &r->down[b->rung] : &r->up[b->rung], 1);
+	atomic_store(&r->rung, (uint32_t)b->rung);
+	bs_worker_say(w->env, BS_EVENT_RUNG, 0, (const uint64_t[3]){ w->scan, before, b->rung },
+		      w->current->protocol->name);
+}
+
+static void aim(struct worker_recon *w)
+{
+	struct bs_aim a = bs_budget_aim(&w->budget[w->protocol]);
+
+	bs_recon_aim(w->current->recon, &a);
+}
+
+/* What emit says of the images that were handed on since the last look. */
+static void read_verdicts(struct worker_recon *w)
+{
+	const struct bs_budget_record *r = &w->env->shm.s->budget[w->protocol];
+	struct bs_budget *b = &w->budget[w->protocol];
+	uint64_t end = atomic_load(&r->verdicts);
+
+	if (end - w->verdicts > BS_VERDICTS_KEPT)
+		w->verdicts = end - BS_VERDICTS_KEPT;
+	for (; w->verdicts != end; w->verdicts++) {
+		uint64_t v = atomic_load(&r->verdict[w->verdicts % BS_VERDICTS_KEPT]);
+		enum bs_rung before = b->rung;
+
+		if (v >> 40 == (w->scan & 0xffffff) &&
+		    bs_budget_verdict(b, (enum bs_rung)(v >> 36 & 15),
+				      (enum bs_verdict)(v >> 32 & 15),
+				      (int64_t)(v & UINT32_MAX) * 1000))
+			step(w, before);
+	}
+}
+
 /* What is done to a slot's image before emit may see it. */
 static void describe(struct worker_recon *w, struct bs_image_meta *m, int64_t begun_ns)
 {
 	struct bs_scan_record *scan = &w->env->shm.s->scan;
 	struct bs_armed *a = w->current;
+	const struct bs_protocol *p = a->protocol;
+	const struct stamps *t =
+		&w->stamps[frame_slot(p, m->image.head.slice, m->image.head.contrast)];
+	bool whole = m->image.missing == 0;
+	enum bs_rung before = w->budget[w->protocol].rung;
 
 	m->made_ns = bs_now_ns();
 	m->begun_ns = begun_ns;
 	m->ready_ns = w->ready_ns;
-	m->sender_ns =
-		w->sender_ns[frame_slot(a->protocol, m->image.head.slice, m->image.head.contrast)];
+	m->sender_ns = t->sender_ns;
+	m->from_ns = whole ? m->image.last_ns : w->told_ns;
+	m->acq_handed_ns = whole ? t->handed_ns : 0;
+	m->taken_ns = whole ? t->taken_ns : 0;
+	m->added_ns = whole ? t->added_ns : 0;
 	m->scan = w->scan;
 	m->session = w->session;
 	m->protocol = w->protocol;
-	(void)snprintf(m->engine, sizeof(m->engine), "%s",
-		       bs_recon_engine(a->recon, m->image.preview));
+	(void)snprintf(m->engine, sizeof(m->engine), "%s", bs_recon_engine(a->recon, &m->image));
 	/* grows over recon's restarts, too */
 	m->image.head.image_series_index = (uint16_t)(w->scan % BS_PREVIEW_SERIES) |
 					   (m->image.preview ? BS_PREVIEW_SERIES : 0u);
@@ -204,15 +259,37 @@ static void describe(struct worker_recon *w, struct bs_image_meta *m, int64_t be
 	atomic_store(&m->takers, 0);
 	atomic_store(&m->done, 0);
 	if (m->image.preview) {
+		m->rung = BS_RUNG_FULL;
 		bs_count(&scan->previews_made, 1);
 		return;
 	}
-	bs_hist_add(bs_shm_hist(&w->env->shm, w->protocol, BS_STAGE_SLOT), begun_ns - m->ready_ns);
-	bs_hist_add(bs_shm_hist(&w->env->shm, w->protocol, BS_STAGE_FINISH), m->made_ns - begun_ns);
+	if (bs_budget_made(&w->budget[w->protocol], &m->image.report, m->from_ns, m->made_ns,
+			   &m->rung))
+		step(w, before);
+	bs_count(&w->env->shm.s->budget[w->protocol].images[m->rung], 1);
 	bs_count(&scan->images_made, 1);
 	bs_count(&scan->images_partial, m->image.missing != 0);
 	bs_count(&scan->readouts_missing, m->image.missing);
 	bs_count(&w->env->shm.s->totals.images, 1);
+}
+
+static void add_times(struct worker_recon *w, const struct bs_image_meta *m)
+{
+	static const enum bs_stage stages[BS_BUDGET_STAGES] = {
+		[BS_BUDGET_UPLOAD] = BS_STAGE_UPLOAD,
+		[BS_BUDGET_ACCUMULATE] = BS_STAGE_ACCUMULATE,
+		[BS_BUDGET_SOLVE] = BS_STAGE_SOLVE,
+		[BS_BUDGET_COMBINE] = BS_STAGE_COMBINE,
+		[BS_BUDGET_DOWNLOAD] = BS_STAGE_DOWNLOAD,
+	};
+	struct bs_shm *shm = &w->env->shm;
+
+	bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_SLOT), m->begun_ns - m->ready_ns);
+	bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_FINISH), m->made_ns - m->begun_ns);
+	for (int i = BS_BUDGET_UPLOAD; i <= BS_BUDGET_DOWNLOAD; i++)
+		if (m->image.report.stage_ns[i] != 0)
+			bs_hist_add(bs_shm_hist(shm, w->protocol, stages[i]),
+				    m->image.report.stage_ns[i]);
 }
 
 /*
@@ -246,22 +323,27 @@ static void note_costs(struct worker_recon *w)
 	w->unnoted = false;
 }
 
-/* 0, or the engine's failure when this process must be replaced. */
-static int make_images(struct worker_recon *w, int64_t deadline_ns)
+/* told_ns: when what made the frame ready was received. 0, or the engine's failure when this process
+ * must be replaced. */
+static int make_images(struct worker_recon *w, int64_t told_ns)
 {
 	struct bs_shm *shm = &w->env->shm;
 	struct bs_recon *r = w->current->recon;
 	struct bs_fail why = { 0 };
 	uint32_t slot;
 
+	w->told_ns = told_ns;
 	while (bs_recon_ready(r) > 0 && !skips_previews(w)) {
 		if (!wait_image_slot(w, &slot))
 			return BS_ERR_ABORTED;
 		struct bs_image_meta *m = &shm->image_meta[slot];
 		int64_t begun = bs_now_ns();
 
+		read_verdicts(w);
+		aim(w);
 		m->image.pixels = (float *)(bs_shm_image(shm, slot) + BS_POOLS_PIXELS);
-		int rc = bs_recon_pop(r, &m->image, deadline_ns, &why);
+		int rc = bs_recon_pop(r, &m->image,
+				      bs_budget_deadline(&w->budget[w->protocol], told_ns), &why);
 
 		if (rc != 1) {
 			bs_pool_give(shm->image_pool, slot);
@@ -275,6 +357,8 @@ static int make_images(struct worker_recon *w, int64_t deadline_ns)
 			continue;
 		}
 		describe(w, m, begun);
+		if (!m->image.preview)
+			add_times(w, m);
 		(void)bs_ring_push(shm->image_ring, bs_entry(BS_ENTRY_IMAGE, w->scan, slot));
 		bs_shm_ring_bell(shm, BS_WORKER_EMIT);
 		bs_worker_beat(w->env);
@@ -282,15 +366,6 @@ static int make_images(struct worker_recon *w, int64_t deadline_ns)
 		note_costs(w);
 	}
 	return 0;
-}
-
-static int64_t deadline(const struct worker_recon *w, int64_t last_ns)
-{
-	const struct bs_protocol *p = w->current->protocol;
-
-	if (p->on_miss != BS_MISS_SHED || p->image_ms <= 0.0)
-		return INT64_MAX;
-	return last_ns + (int64_t)(p->image_ms * 1e6);
 }
 
 static void open_scan(struct worker_recon *w, uint64_t entry)
@@ -305,6 +380,10 @@ static void open_scan(struct worker_recon *w, uint64_t entry)
 	w->session = scan->session;
 	w->protocol = scan->protocol;
 	w->current = &w->armed[scan->protocol];
+	w->verdicts = atomic_load(&w->env->shm.s->budget[w->protocol].verdicts);
+	bs_budget_scan(&w->budget[w->protocol]);
+	atomic_store(&w->env->shm.s->budget[w->protocol].rung, BS_RUNG_FULL);
+	aim(w);
 	bs_recon_scan(w->current->recon, &scan->info);
 }
 
@@ -316,6 +395,8 @@ static int take_readout(struct worker_recon *w, uint32_t slot, int64_t taken_ns)
 	int rc;
 
 	bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_QUEUE), taken_ns - m->handed_ns);
+	read_verdicts(w);
+	aim(w);
 	do {
 		rc = bs_recon_readout(w->current->recon, &m->head, m->row,
 				      bs_shm_samples(shm, slot), m->received_ns, &why);
@@ -323,10 +404,12 @@ static int take_readout(struct worker_recon *w, uint32_t slot, int64_t taken_ns)
 		if (rc == 0) {
 			bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_ADD),
 				    w->ready_ns - taken_ns);
-			w->sender_ns[frame_slot(w->current->protocol, m->head.idx.slice,
-						m->head.idx.contrast)] = m->sender_ns;
+			w->stamps[frame_slot(w->current->protocol, m->head.idx.slice,
+					     m->head.idx.contrast)] =
+				(struct stamps){ m->sender_ns, m->handed_ns, taken_ns,
+						 w->ready_ns };
 		}
-		int made = make_images(w, deadline(w, m->received_ns));
+		int made = make_images(w, m->received_ns);
 
 		if (made != 0)
 			return made;
@@ -346,7 +429,7 @@ static int close_scan(struct worker_recon *w)
 
 	w->ready_ns = bs_now_ns();
 	bs_recon_close(w->current->recon);
-	rc = make_images(w, INT64_MAX);
+	rc = make_images(w, w->ready_ns);
 	w->current = NULL;
 	if (rc != 0)
 		return rc;

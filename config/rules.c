@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/budget.h"
 #include "core/pools.h"
 
 static const char axes[] = "xyz";
@@ -355,9 +356,32 @@ static void rule_solver(const struct bs_reading *r, const struct bs_scope *s,
 	}
 	if (p->basis == BS_BASIS_BOX && sound(s, "ls.basis", NULL) && !solves)
 		fault(r, s, "ls.basis", "has no effect without method ls or sense");
+}
+
+static void rule_budget(const struct bs_reading *r, const struct bs_scope *s,
+			const struct bs_protocol *p)
+{
+	bool solves = p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE;
+	char path[40];
+
 	if (sound(s, "budget.image_ms", "budget.on_miss", NULL) && p->on_miss != BS_MISS_FLAG &&
 	    p->image_ms == 0.0)
 		fault(r, s, "budget.on_miss", "has no effect without budget.image_ms");
+	for (int i = 0; i < BS_BUDGET_STAGES; i++) {
+		(void)snprintf(path, sizeof(path), "budget.%s_ms",
+			       bs_budget_stage_name((enum bs_budget_stage)i));
+		if (!sound(s, path, "budget.image_ms", "method", "backend", NULL) ||
+		    p->stage_ms[i] == 0.0)
+			continue;
+		if (p->image_ms > 0.0 && p->stage_ms[i] > p->image_ms)
+			fault(r, s, path, "%g is more than the whole image's %g", p->stage_ms[i],
+			      p->image_ms);
+		if (i == BS_BUDGET_SOLVE && !solves)
+			fault(r, s, path, "has no effect without method ls or sense");
+		if ((i == BS_BUDGET_UPLOAD || i == BS_BUDGET_DOWNLOAD) &&
+		    p->backend == BS_BACKEND_HOST)
+			fault(r, s, path, "has no effect with backend host");
+	}
 }
 
 void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
@@ -372,6 +396,7 @@ void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
 	rule_gridding(r, s, p);
 	rule_image(r, s, p);
 	rule_solver(r, s, p);
+	rule_budget(r, s, p);
 }
 
 /* 127.a.b.c:port or [::1]:port */

@@ -37,11 +37,19 @@ struct bs_arm_env {
 	const char *cache_dir; /* "" : no cache */
 };
 
-/* What finish says about an image; goes into the image's attributes. */
+/*
+ * What finish says about an image; goes into the image's attributes. The caller clears it, and may
+ * ask for less: finish leaves allowed and gridded as they are.
+ */
 struct bs_report {
+	uint32_t allowed;    /* in: iterations at most; 0: the protocol's */
+	bool gridded;        /* in: by the gridding that stands in for a solver (core/recon.h) */
 	uint32_t iterations; /* solver; 0 for direct methods */
 	double residual;     /* relative, solver */
 	bool deadline_stop;  /* the solver stopped because the next iteration would not fit */
+	/* upload, accumulate, solve, combine, download: what finish spent, by the device's clock where
+	 * there is one; 0 where the method has no such stage */
+	int64_t stage_ns[BS_BUDGET_STAGES];
 };
 
 struct bs_engine {
@@ -70,7 +78,8 @@ struct bs_engine {
 	/*
 	 * Previews (protocol's preview_every > 0): the image of what the frame holds so far; the frame
 	 * goes on as if nothing had been asked. NULL where a method has none. preview: the engine that
-	 * is armed beside this one for its previews; NULL: it makes its own.
+	 * is armed beside this one for its previews, and to stand in for it (core/recon.h); NULL: it
+	 * makes its own, and nothing stands in.
 	 */
 	int (*peek)(void *self, uint32_t frame, float *image);
 	const struct bs_engine *preview;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/budget.h"
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/state.h"
@@ -90,6 +91,11 @@ enum bs_log_level bs_event_words(const struct bs_event *e, char *out, size_t cap
 	case BS_EVENT_LIMIT:
 		(void)snprintf(out, cap, "%s", e->text);
 		return BS_LOG_WARN;
+	case BS_EVENT_RUNG:
+		(void)snprintf(out, cap, "scan %llu: protocol '%s': %s -> %s: %s", a, e->text,
+			       bs_rung_name((enum bs_rung)b), bs_rung_name((enum bs_rung)c),
+			       c > b ? "does less, to be in time" : "does more again");
+		return c > b ? BS_LOG_WARN : BS_LOG_INFO;
 	default:
 		(void)snprintf(out, cap, "event %u", e->number);
 		return BS_LOG_WARN;

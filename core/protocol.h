@@ -61,6 +61,20 @@ enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
 enum bs_precond { BS_PRECOND_NONE, BS_PRECOND_JACOBI, BS_PRECOND_CIRCULANT };
 enum bs_miss { BS_MISS_FLAG, BS_MISS_SHED, BS_MISS_STOP };
 enum bs_admit { BS_ADMIT_MEASURE, BS_ADMIT_TRUST }; /* a budget: measured when armed, or believed */
+/*
+ * The stages of an image's latency that may have a budget of their own. What lies between them (the
+ * wait for an image slot) counts in the image's latency alone.
+ */
+enum bs_budget_stage {
+	BS_BUDGET_RECEIVE,    /* last readout received -> recon takes it up: checks, copy, queue */
+	BS_BUDGET_UPLOAD,     /* last samples to the device; none on the host */
+	BS_BUDGET_ACCUMULATE, /* last readout's own share, and what finish had to add of the sum */
+	BS_BUDGET_SOLVE,      /* ls, sense: the iterations */
+	BS_BUDGET_COMBINE,    /* coils to one image */
+	BS_BUDGET_DOWNLOAD,   /* image from the device; none on the host */
+	BS_BUDGET_EMIT,       /* image made -> handed to the first sink */
+	BS_BUDGET_STAGES
+};
 
 /* Where the protocol's trajectory comes from; known before the scan, checked against the stream. */
 struct bs_traj_spec {
@@ -118,7 +132,8 @@ struct bs_protocol {
 	char w_file[BS_PATH_MAX_]; /* Matrix Market; "": identity */
 
 	/* deadlines */
-	double image_ms; /* budget; 0: none declared */
+	double image_ms;                   /* budget; 0: none declared */
+	double stage_ms[BS_BUDGET_STAGES]; /* of the stages by themselves; 0: none declared */
 	enum bs_miss on_miss;
 	enum bs_admit admission;
 	double margin;          /* of the estimate at arm, on top of the measured: 0.2 is 20 % */

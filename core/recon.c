@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
+
+struct seat;
+
 /* A sliding window: the groups that ended, by their number in the table. */
 struct window {
 	uint8_t *held;   /* [group]: its share is of use */
@@ -18,20 +22,26 @@ struct frame {
 	enum { FRAME_EMPTY, FRAME_FILLING, FRAME_READY } state;
 	uint64_t key; /* repetition, set, phase, average: what makes it another image */
 	uint32_t have;
-	uint8_t *row; /* [rows]: 1 = this readout is in */
+	uint8_t *row;            /* [rows]: 1 = this readout is in */
+	const struct seat *seat; /* the engine that it began with */
 	struct bs_mrd_acq first, last;
 	int64_t last_ns;
 	bool preview_due;
 	struct window w;
 };
 
+struct seat {
+	const struct bs_engine *engine; /* NULL: nobody sits there */
+	void *self;
+};
+
 struct bs_recon {
 	const struct bs_protocol *p;
-	const struct bs_engine *engine;
-	void *self;
+	struct seat seat[2]; /* the method's own, and the gridding that may stand in for it */
+	struct bs_aim aim;
 	const struct bs_engine *preview; /* whose peek is used; NULL: no previews */
-	void *preview_self;              /* armed beside, or self */
-	struct bs_protocol preview_p;
+	void *preview_self;              /* armed beside, or the method's own */
+	struct bs_protocol preview_p, stand_in_p;
 	struct frame *frame;
 	uint32_t frames, rows;
 	uint32_t groups;  /* of a window; 0: none */
@@ -74,6 +84,25 @@ static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 	out->frame_step = 0;
 }
 
+/* A window that slides has no beginning at which its readouts could take another way. */
+static bool wants_stand_in(const struct bs_protocol *p, const struct bs_engine *engine)
+{
+	return engine->preview != NULL && p->on_miss == BS_MISS_SHED && p->image_ms > 0.0 &&
+	       p->frame_step == 0 && (p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE);
+}
+
+/* What the ladder falls back to: as good as gridding gets. */
+static void derive_stand_in(struct bs_protocol *out, const struct bs_protocol *p)
+{
+	*out = *p;
+	out->method = BS_METHOD_GRIDDING;
+	out->basis = BS_BASIS_DELTA;
+	if (p->density == BS_DENSITY_NONE)
+		out->density = BS_DENSITY_PIPE;
+	out->normalize = BS_NORMALIZE_UNIFORM;
+	out->preview_every = 0;
+}
+
 static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, struct bs_fail *why)
 {
 	const struct bs_engine *preview = e->preview != NULL ? e->preview : e;
@@ -100,30 +129,58 @@ static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, st
 int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, struct bs_need *need,
 		  struct bs_fail *why)
 {
-	struct bs_protocol preview;
+	struct bs_protocol beside;
 	int rc = check_ways(p, engine, why);
 
 	if (rc == 0)
 		rc = engine->need(p, need, why);
-	if (rc != 0 || p->preview_every == 0 || engine->preview == NULL)
-		return rc;
-	derive_preview(&preview, p);
-	return engine->preview->need(&preview, need, why);
+	if (rc == 0 && p->preview_every > 0 && engine->preview != NULL) {
+		derive_preview(&beside, p);
+		rc = engine->preview->need(&beside, need, why);
+	}
+	if (rc == 0 && wants_stand_in(p, engine)) {
+		derive_stand_in(&beside, p);
+		rc = engine->preview->need(&beside, need, why);
+	}
+	return rc;
+}
+
+static int sit(struct seat *s, const struct bs_engine *engine, const struct bs_protocol *p,
+	       const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why)
+{
+	int rc = engine->arm(&s->self, p, tables, env, why);
+
+	if (rc == 0)
+		s->engine = engine;
+	return rc;
 }
 
 static int arm_preview(struct bs_recon *r, const struct bs_tables *tables,
 		       const struct bs_arm_env *env, struct bs_fail *why)
 {
+	const struct seat *own = &r->seat[0];
+
 	if (r->p->preview_every == 0)
 		return 0;
-	r->preview = r->engine;
-	r->preview_self = r->self;
-	if (r->engine->preview == NULL)
+	r->preview = own->engine;
+	r->preview_self = own->self;
+	if (own->engine->preview == NULL)
 		return 0;
 	derive_preview(&r->preview_p, r->p);
-	r->preview = r->engine->preview;
+	r->preview = own->engine->preview;
 	r->preview_self = NULL;
 	return r->preview->arm(&r->preview_self, &r->preview_p, tables, env, why);
+}
+
+static int arm_stand_in(struct bs_recon *r, const struct bs_tables *tables,
+			const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const struct bs_engine *engine = r->seat[0].engine;
+
+	if (!wants_stand_in(r->p, engine))
+		return 0;
+	derive_stand_in(&r->stand_in_p, r->p);
+	return sit(&r->seat[1], engine->preview, &r->stand_in_p, tables, env, why);
 }
 
 static bool open_frame(const struct bs_recon *r, struct frame *f)
@@ -148,7 +205,6 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	r->p = p;
-	r->engine = engine;
 	r->frames = p->slices * p->contrasts;
 	r->rows = count_rows(p);
 	r->groups = p->frame_step > 0 ? p->readouts / p->frame_step : 0;
@@ -158,9 +214,11 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 	for (uint32_t f = 0; f < r->frames; f++)
 		if (!open_frame(r, &r->frame[f]))
 			goto nomem;
-	rc = engine->arm(&r->self, p, tables, env, why);
+	rc = sit(&r->seat[0], engine, p, tables, env, why);
 	if (rc == 0)
 		rc = arm_preview(r, tables, env, why);
+	if (rc == 0)
+		rc = arm_stand_in(r, tables, env, why);
 	if (rc != 0) {
 		bs_recon_disarm(r);
 		return rc;
@@ -172,14 +230,25 @@ nomem:
 	return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frame tables", p->name);
 }
 
+void bs_recon_aim(struct bs_recon *r, const struct bs_aim *aim)
+{
+	r->aim = *aim;
+}
+
+bool bs_recon_stands_in(const struct bs_recon *r)
+{
+	return r->seat[1].engine != NULL;
+}
+
 void bs_recon_disarm(struct bs_recon *r)
 {
 	if (r == NULL)
 		return;
-	if (r->preview_self != NULL && r->preview_self != r->self)
+	if (r->preview_self != NULL && r->preview_self != r->seat[0].self)
 		r->preview->disarm(r->preview_self);
-	if (r->self != NULL)
-		r->engine->disarm(r->self);
+	for (int i = 1; i >= 0; i--)
+		if (r->seat[i].engine != NULL)
+			r->seat[i].engine->disarm(r->seat[i].self);
 	for (uint32_t f = 0; r->frame != NULL && f < r->frames; f++) {
 		free(r->frame[f].row);
 		free(r->frame[f].w.held);
@@ -252,17 +321,24 @@ static int end_group(struct bs_recon *r, uint32_t slot)
 	f->w.unfolded = f->w.passed == r->groups;
 	f->state = f->w.unfolded ? FRAME_READY : FRAME_EMPTY;
 	if (!f->w.unfolded)
-		rc = r->engine->fold(r->self, slot, f->w.group);
+		rc = r->seat[0].engine->fold(r->seat[0].self, slot, f->w.group);
 	return rc;
+}
+
+static bool has_preview_beside(const struct bs_recon *r)
+{
+	return r->preview_self != NULL && r->preview_self != r->seat[0].self;
 }
 
 static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		       uint32_t row)
 {
 	struct frame *f = &r->frame[slot];
-	int rc = r->engine->begin(r->self, slot);
+	int rc;
 
-	if (rc == 0 && r->preview_self != r->self && r->preview_self != NULL)
+	f->seat = &r->seat[r->aim.gridding && r->seat[1].engine != NULL];
+	rc = f->seat->engine->begin(f->seat->self, slot);
+	if (rc == 0 && has_preview_beside(r))
 		rc = r->preview->begin(r->preview_self, slot);
 	if (rc != 0)
 		return rc;
@@ -288,9 +364,10 @@ static bool goes_on(const struct bs_recon *r, const struct frame *f, const struc
 
 static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const float *data, size_t stride)
 {
-	int rc = r->engine->add(r->self, slot, row, data, stride);
+	const struct seat *seat = r->frame[slot].seat;
+	int rc = seat->engine->add(seat->self, slot, row, data, stride);
 
-	if (rc == 0 && r->preview_self != r->self && r->preview_self != NULL)
+	if (rc == 0 && has_preview_beside(r))
 		rc = r->preview->add(r->preview_self, slot, row, data, stride);
 	return rc;
 }
@@ -321,7 +398,8 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	if (rc == 0 && f->state == FRAME_EMPTY)
 		rc = begin_frame(r, slot, head, row);
 	if (rc != 0)
-		return bs_fail(why, rc, "engine %s refused to begin a frame", r->engine->name);
+		return bs_fail(why, rc, "engine %s refused to begin a frame",
+			       f->seat->engine->name);
 	if (f->row[row])
 		return bs_fail(why, BS_ERR_INDEX,
 			       "acquisition %u: readout %u is in the frame already",
@@ -339,7 +417,7 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 			rc = end_group(r, slot);
 	}
 	if (rc != 0)
-		return bs_fail(why, rc, "engine %s failed at acquisition %u", r->engine->name,
+		return bs_fail(why, rc, "engine %s failed at acquisition %u", f->seat->engine->name,
 			       head->scan_counter);
 	return 0;
 }
@@ -393,9 +471,9 @@ void bs_recon_skip_previews(struct bs_recon *r)
 		r->frame[f].preview_due = false;
 }
 
-const char *bs_recon_engine(const struct bs_recon *r, bool preview)
+const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image)
 {
-	return preview ? r->preview->name : r->engine->name;
+	return image->preview ? r->preview->name : r->seat[image->report.gridded].engine->name;
 }
 
 static void fill_head(struct bs_recon *r, const struct frame *f, bool preview,
@@ -446,12 +524,17 @@ static int make_window(struct bs_recon *r, uint32_t slot, struct bs_recon_image 
 		       int64_t deadline_ns)
 {
 	struct window *w = &r->frame[slot].w;
-	int rc = w->unfolded ? r->engine->fold(r->self, slot, w->group) : 0;
+	const struct seat *own = &r->seat[0];
+	int64_t fold_ns = bs_now_ns();
+	int rc = w->unfolded ? own->engine->fold(own->self, slot, w->group) : 0;
 
+	fold_ns = bs_now_ns() - fold_ns;
 	w->unfolded = false;
-	return rc != 0 ? rc
-		       : r->engine->slide(r->self, slot, w->held, deadline_ns, image->pixels,
-					  &image->report);
+	if (rc == 0)
+		rc = own->engine->slide(own->self, slot, w->held, deadline_ns, image->pixels,
+					&image->report);
+	image->report.stage_ns[BS_BUDGET_ACCUMULATE] += fold_ns;
+	return rc;
 }
 
 static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
@@ -461,6 +544,8 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	int rc;
 
 	memset(&image->report, 0, sizeof(image->report));
+	image->report.allowed = r->aim.iterations;
+	image->report.gridded = f->seat == &r->seat[1];
 	fill_head(r, f, preview, &image->head);
 	image->preview = preview;
 	image->readouts = readouts_in(r, f);
@@ -472,11 +557,11 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	else if (r->groups > 0)
 		rc = make_window(r, slot, image, deadline_ns);
 	else
-		rc = r->engine->finish(r->self, slot, deadline_ns, image->pixels, &image->report);
+		rc = f->seat->engine->finish(f->seat->self, slot, deadline_ns, image->pixels,
+					     &image->report);
 	if (rc != 0)
-		return bs_fail(why, rc, "engine %s failed to make %s %u",
-			       bs_recon_engine(r, preview), preview ? "preview" : "image",
-			       image->head.image_index);
+		return bs_fail(why, rc, "engine %s failed to make %s %u", bs_recon_engine(r, image),
+			       preview ? "preview" : "image", image->head.image_index);
 	return 1;
 }
 

@@ -12,6 +12,15 @@
  * makes one image more if readouts have come that were in none. Each image is a sum of one share a
  * group in the order of the table, so it depends on its own readouts alone, to the bit.
  * Previews (preview_every > 0): pop makes one each so many readouts of a frame, before it is complete.
+ * Under on_miss shed a solver (whose engine names one in .preview; not a sliding window) has a gridding
+ * engine of the same trajectory armed beside it, for the ladder of core/budget.h: its weights are the
+ * protocol's, or Pipe and Menon's where the least squares has none, scaled so that its images have the
+ * solver's brightness. It has accumulators of its own and is fed the same readouts, but only of frames that
+ * begin while aim says so, and those are not fed to the solver's engine: whoever must do less does
+ * not sum twice. (Fed both at once, each frame could choose when it is complete, at the price of the
+ * second sum in every frame of every scan; made from the solver's F^H d, an image would lack the
+ * density compensation, which is under the sum.) A frame keeps what it began with; its memory is in
+ * the protocol's need and taken at arm.
  *
  * bs_admit_* are the checks that a scan and each acquisition must pass before they are believed;
  * ingest runs them before it acknowledges, recon relies on them. They have no state of their own.
@@ -21,6 +30,7 @@
 #ifndef BS_CORE_RECON_H
 #define BS_CORE_RECON_H
 
+#include "core/budget.h"
 #include "core/engine.h"
 #include "core/mrd.h"
 
@@ -60,12 +70,15 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why);
 
-/* What arm will take from the arena: the engine's need, and that of what makes its previews. */
+/* What arm will take from the arena: the engine's need, and that of what is armed beside it. */
 int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, struct bs_need *need,
 		  struct bs_fail *why);
 int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struct bs_engine *engine,
 		 const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why);
 void bs_recon_disarm(struct bs_recon *r);
+/* From now on: where frames that begin are made, and how many iterations those that end may take. */
+void bs_recon_aim(struct bs_recon *r, const struct bs_aim *aim);
+bool bs_recon_stands_in(const struct bs_recon *r); /* there is a gridding to aim at */
 
 void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info);
 /*
@@ -88,7 +101,7 @@ uint32_t bs_recon_ready(const struct bs_recon *r);
 uint32_t bs_recon_previews(const struct bs_recon *r);
 void bs_recon_skip_previews(struct bs_recon *r);
 /* Whose work an image is: "gridding/host". */
-const char *bs_recon_engine(const struct bs_recon *r, bool preview);
+const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image);
 
 /* image_series_index: frames have that of their scan, its previews that and this bit. */
 #define BS_PREVIEW_SERIES 0x8000u

@@ -4,6 +4,8 @@
  * BS_CUDA(call, why): returns from the function with a coded error unless the call succeeded. The
  * words name the call, the place and CUDA's reason; without a why they go to the log. Nothing here
  * ends the process: a sticky error is the caller's to act on (end the recon worker).
+ * bs_cuda_between_ns: by the device's clock, from one event that has passed to another; 0 when either
+ * was never recorded. For reports: no error comes of it.
  * BS_CUDA_GO is the same with a goto, for functions that unwind: sets err, jumps to label.
  */
 #ifndef BS_GPU_CUDACHECK_H
@@ -11,6 +13,7 @@
 
 #include <cuda_runtime.h>
 #include <cufft.h>
+#include <stdint.h>
 
 #include "core/err.h"
 
@@ -39,5 +42,16 @@ int bs_cufft_fail(struct bs_fail *why, cufftResult r, const char *call, const ch
 		if (bs_r_ != CUFFT_SUCCESS)                                                        \
 			return bs_cufft_fail(why, bs_r_, #call, __FILE__, __LINE__);               \
 	} while (0)
+
+static inline int64_t bs_cuda_between_ns(cudaEvent_t from, cudaEvent_t to)
+{
+	float ms = 0.0f;
+
+	if (from == NULL || to == NULL || cudaEventElapsedTime(&ms, from, to) != cudaSuccess) {
+		(void)cudaGetLastError();
+		return 0;
+	}
+	return ms > 0.0f ? (int64_t)((double)ms * 1e6) : 0;
+}
 
 #endif

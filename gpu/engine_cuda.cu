@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "gpu/cuda_operator.h"
 #include "gpu/cudacheck.h"
 #include "gpu/density.h"
 #include "gpu/engines.h"
 #include "gpu/nufft_cuda.h"
 #include "gpu/partial_cuda.h"
+
+enum mark { UPLOADING, UPLOADED, SUMMED, COMBINED, DOWNLOADED, MARKS };
 
 struct engine {
 	const struct bs_protocol *p;
@@ -30,6 +33,7 @@ struct engine {
 	uint32_t frames;
 	cudaStream_t stream;
 	cudaGraphExec_t *finish; /* one a frame */
+	cudaEvent_t mark[MARKS]; /* passed by the stream, for the report's stages */
 };
 
 static uint64_t readout_bytes(const struct bs_protocol *p)
@@ -89,6 +93,9 @@ static void disarm(void *self)
 		if (e->finish[f] != NULL)
 			(void)cudaGraphExecDestroy(e->finish[f]);
 	free(e->finish);
+	for (int i = 0; i < MARKS; i++)
+		if (e->mark[i] != NULL)
+			(void)cudaEventDestroy(e->mark[i]);
 	if (e->op != NULL)
 		e->method->close(e->op);
 	if (e->stream != NULL)
@@ -99,25 +106,36 @@ static void disarm(void *self)
 	free(e);
 }
 
+/* flag: cudaEventRecordExternal while a graph is captured, so that each launch of it records anew. */
+static int pass(struct engine *e, enum mark m, unsigned flag, struct bs_fail *why)
+{
+	BS_CUDA(cudaEventRecordWithFlags(e->mark[m], e->stream, flag), why);
+	return 0;
+}
+
 /* From coil images to the image in pinned memory. */
-static int queue_image(struct engine *e, struct bs_fail *why)
+static int queue_image(struct engine *e, unsigned flag, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
-	int rc = bs_combine_cuda(p->combine, p->output, p->coils, bs_protocol_voxels(p),
-				 e->coil_images, e->maps, e->out, e->stream, why);
+	int rc = pass(e, SUMMED, flag, why);
 
+	if (rc == 0)
+		rc = bs_combine_cuda(p->combine, p->output, p->coils, bs_protocol_voxels(p),
+				     e->coil_images, e->maps, e->out, e->stream, why);
+	if (rc == 0)
+		rc = pass(e, COMBINED, flag, why);
 	if (rc == 0)
 		BS_CUDA(cudaMemcpyAsync(e->image, e->out, (size_t)bs_protocol_image_bytes(p),
 					cudaMemcpyDeviceToHost, e->stream),
 			why);
-	return rc;
+	return rc != 0 ? rc : pass(e, DOWNLOADED, flag, why);
 }
 
-static int queue_finish(struct engine *e, uint32_t frame, struct bs_fail *why)
+static int queue_finish(struct engine *e, uint32_t frame, unsigned flag, struct bs_fail *why)
 {
 	int rc = e->method->finish(e->op, frame, e->coil_images, e->stream, why);
 
-	return rc != 0 ? rc : queue_image(e, why);
+	return rc != 0 ? rc : queue_image(e, flag, why);
 }
 
 /* A window's group, then its image: what fold and slide queue. */
@@ -131,7 +149,7 @@ static int queue_window(struct engine *e, uint32_t frame, uint32_t group, const 
 	if (rc == 0)
 		rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images,
 					 e->stream, why);
-	return rc != 0 ? rc : queue_image(e, why);
+	return rc != 0 ? rc : queue_image(e, cudaEventRecordDefault, why);
 }
 
 /* Everything that a window launches, once, so that no kernel is loaded later. */
@@ -160,12 +178,12 @@ static int record(struct engine *e, uint32_t frame, struct bs_fail *why)
 	if (rc == 0)
 		rc = e->method->settle(e->op, frame, e->stream, why);
 	if (rc == 0)
-		rc = queue_finish(e, frame, why);
+		rc = queue_finish(e, frame, cudaEventRecordDefault, why);
 	if (rc != 0)
 		return rc;
 	BS_CUDA(cudaStreamSynchronize(e->stream), why);
 	BS_CUDA(cudaStreamBeginCapture(e->stream, cudaStreamCaptureModeThreadLocal), why);
-	rc = queue_finish(e, frame, why);
+	rc = queue_finish(e, frame, cudaEventRecordExternal, why);
 	cudaError_t end = cudaStreamEndCapture(e->stream, &graph);
 
 	if (rc == 0)
@@ -235,6 +253,8 @@ static int arm(const struct bs_cuda_operator *m, void **self, const struct bs_pr
 	if (rc == 0)
 		BS_CUDA_GO(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), why, rc,
 			   fail);
+	for (int i = 0; rc == 0 && i < MARKS; i++)
+		BS_CUDA_GO(cudaEventCreate(&e->mark[i]), why, rc, fail);
 	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
 		rc = e->window.groups > 0 ? try_window(e, f, why) : record(e, f, why);
 	if (rc == 0 && p->preview_every > 0 && m->peek != NULL) {
@@ -271,12 +291,33 @@ static int add(void *self, uint32_t frame, uint32_t readout, const float *data, 
 
 	for (uint32_t c = 0; c < p->coils; c++)
 		memcpy(from + 2ull * c * p->samples, data + 2ull * c * coil_stride, row);
+	BS_CUDA(cudaEventRecord(e->mark[UPLOADING], e->stream), NULL);
 	BS_CUDA(cudaMemcpy2DAsync(to, e->method->coil_step(p) * 8, from, row, row, p->coils,
 				  cudaMemcpyHostToDevice, e->stream),
 		NULL);
+	BS_CUDA(cudaEventRecord(e->mark[UPLOADED], e->stream), NULL);
 	if (e->window.groups > 0) /* a group is gridded as a whole */
 		return 0;
 	return e->method->arrived(e->op, frame, readout, e->stream, NULL);
+}
+
+static int wait_image(struct engine *e, float *image, struct bs_report *report)
+{
+	int64_t down_ns;
+
+	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
+	down_ns = bs_now_ns();
+	memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
+	down_ns = bs_now_ns() - down_ns;
+	report->stage_ns[BS_BUDGET_UPLOAD] =
+		bs_cuda_between_ns(e->mark[UPLOADING], e->mark[UPLOADED]);
+	report->stage_ns[BS_BUDGET_ACCUMULATE] =
+		bs_cuda_between_ns(e->mark[UPLOADED], e->mark[SUMMED]);
+	report->stage_ns[BS_BUDGET_COMBINE] =
+		bs_cuda_between_ns(e->mark[SUMMED], e->mark[COMBINED]);
+	report->stage_ns[BS_BUDGET_DOWNLOAD] =
+		bs_cuda_between_ns(e->mark[COMBINED], e->mark[DOWNLOADED]) + down_ns;
+	return 0;
 }
 
 static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
@@ -286,20 +327,10 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 	int rc = e->method->settle(e->op, frame, e->stream, NULL);
 
 	(void)deadline_ns; /* a direct method: nothing could be left out */
-	(void)report;
 	if (rc != 0)
 		return rc;
 	BS_CUDA(cudaGraphLaunch(e->finish[frame], e->stream), NULL);
-	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
-	memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
-	return 0;
-}
-
-static int wait_image(struct engine *e, float *image)
-{
-	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
-	memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
-	return 0;
+	return wait_image(e, image, report);
 }
 
 /* Queued, not waited for: begin and slide wait. */
@@ -320,20 +351,20 @@ static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadli
 				     NULL);
 
 	(void)deadline_ns;
-	(void)report;
 	if (rc == 0)
-		rc = queue_image(e, NULL);
-	return rc != 0 ? rc : wait_image(e, image);
+		rc = queue_image(e, cudaEventRecordDefault, NULL);
+	return rc != 0 ? rc : wait_image(e, image, report);
 }
 
 static int peek(void *self, uint32_t frame, float *image)
 {
 	struct engine *e = (struct engine *)self;
+	struct bs_report unread;
 	int rc = e->method->peek(e->op, frame, e->coil_images, e->stream, NULL);
 
 	if (rc == 0)
-		rc = queue_image(e, NULL);
-	return rc != 0 ? rc : wait_image(e, image);
+		rc = queue_image(e, cudaEventRecordDefault, NULL);
+	return rc != 0 ? rc : wait_image(e, image, &unread);
 }
 
 /* ---- gridding ----------------------------------------------------------------------------- */

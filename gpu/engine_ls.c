@@ -30,7 +30,7 @@ struct engine {
 	struct bs_partial window;
 	float *fhd;      /* [coil][voxel] complex */
 	float *images;   /* [coil][voxel] complex, or one */
-	int64_t tail_ns; /* the longest combination so far: kept free before the deadline */
+	int64_t tail_ns; /* the longest combination of late, fading: kept free before the deadline */
 };
 
 static bool is_sense(const struct bs_protocol *p)
@@ -246,9 +246,10 @@ static void solve(struct engine *e, int64_t deadline_ns, struct bs_report *repor
 	const struct bs_protocol *p = e->p;
 	uint64_t voxels = bs_protocol_voxels(p);
 	uint32_t n = images_of(p);
+	uint32_t most = report->allowed > 0 ? report->allowed : p->iterations;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct bs_pcg_stop stop = { p->iterations, p->tolerance, deadline_ns };
+		struct bs_pcg_stop stop = { most, p->tolerance, deadline_ns };
 		struct bs_pcg_result result;
 
 		if (deadline_ns != INT64_MAX) {
@@ -276,18 +277,27 @@ static void sum_up(struct engine *e, uint32_t frame, float *fhd)
 		bs_nufft_finish(e->nufft, frame, fhd);
 }
 
-static int to_image(struct engine *e, int64_t deadline_ns, float *image, struct bs_report *report)
+/* start_ns: when the sum that is now in fhd was begun. */
+static int to_image(struct engine *e, int64_t start_ns, int64_t deadline_ns, float *image,
+		    struct bs_report *report)
 {
 	const struct bs_protocol *p = e->p;
-	int64_t start_ns;
+	int64_t summed_ns = bs_now_ns();
+	int64_t solved_ns;
+	int64_t spent_ns;
 
-	memset(report, 0, sizeof(*report));
+	report->deadline_stop = false;
 	solve(e, deadline_ns, report);
-	start_ns = bs_now_ns();
+	solved_ns = bs_now_ns();
 	bs_combine(e->team, is_sense(p) ? BS_COMBINE_NONE : p->combine, p->output, images_of(p),
 		   bs_protocol_voxels(p), e->images, e->maps, image);
-	if (bs_now_ns() - start_ns > e->tail_ns)
-		e->tail_ns = bs_now_ns() - start_ns;
+	spent_ns = bs_now_ns() - solved_ns;
+	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;
+	report->stage_ns[BS_BUDGET_SOLVE] = solved_ns - summed_ns;
+	report->stage_ns[BS_BUDGET_COMBINE] = spent_ns;
+	e->tail_ns -= e->tail_ns / 16;
+	if (spent_ns > e->tail_ns)
+		e->tail_ns = spent_ns;
 	return 0;
 }
 
@@ -295,9 +305,10 @@ static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *ima
 		     struct bs_report *report)
 {
 	struct engine *e = self;
+	int64_t start_ns = bs_now_ns();
 
 	sum_up(e, frame, e->fhd);
-	return to_image(e, deadline_ns, image, report);
+	return to_image(e, start_ns, deadline_ns, image, report);
 }
 
 static int ls_fold(void *self, uint32_t frame, uint32_t group)
@@ -312,9 +323,10 @@ static int ls_slide(void *self, uint32_t frame, const uint8_t *held, int64_t dea
 		    float *image, struct bs_report *report)
 {
 	struct engine *e = self;
+	int64_t start_ns = bs_now_ns();
 
 	bs_partial_sum(&e->window, frame, held, e->fhd);
-	return to_image(e, deadline_ns, image, report);
+	return to_image(e, start_ns, deadline_ns, image, report);
 }
 
 const struct bs_engine bs_engine_ls_host = {

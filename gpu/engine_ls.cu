@@ -29,6 +29,9 @@ struct frame {
 	uint32_t group;    /* of a sliding window: the one that its readouts are of */
 };
 
+/* Passed by the stream, for the report's stages. */
+enum mark { UPLOADING, UPLOADED, SUMMED, SOLVED, COMBINED, DOWNLOADED, MARKS };
+
 struct engine {
 	const struct bs_protocol *p;
 	uint32_t dims, coils, channels, frames, chunk, chunks;
@@ -47,6 +50,8 @@ struct engine {
 	struct bs_pcg_cuda *pcg;
 	struct frame *frame;
 	cudaStream_t stream;
+	cudaEvent_t mark[MARKS];
+	int64_t tail_ns; /* from solved to image: the longest of late, fading; kept free before the deadline */
 	float *k, *phi, *maps, *data, *images, *b, *x, *inverse, *out;
 };
 
@@ -166,6 +171,9 @@ static void ls_disarm(void *self)
 		(void)cudaStreamSynchronize(e->stream);
 		(void)cudaStreamDestroy(e->stream);
 	}
+	for (int i = 0; i < MARKS; i++)
+		if (e->mark[i] != NULL)
+			(void)cudaEventDestroy(e->mark[i]);
 	bs_pcg_cuda_close(e->pcg);
 	bs_toeplitz_cuda_close(e->normal);
 	bs_exact_cuda_close(e->fhd);
@@ -389,6 +397,8 @@ static int arm_frames(struct engine *e, struct bs_fail *why)
 	if (e->frame == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frames", e->p->name);
 	BS_CUDA(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), why);
+	for (int i = 0; i < MARKS; i++)
+		BS_CUDA(cudaEventCreate(&e->mark[i]), why);
 	return 0;
 }
 
@@ -538,6 +548,7 @@ static int queue_chunk(struct engine *e, uint32_t frame)
 	float *device = e->data + (size_t)frame * e->coils * e->samples * 2;
 	const float *from = frame_data(e, frame);
 
+	BS_CUDA(cudaEventRecord(e->mark[UPLOADING], e->stream), NULL);
 	if (e->mapped)
 		device = (float *)(e->pinned.dev + e->data_at) +
 			 (size_t)frame * e->coils * e->samples * 2;
@@ -546,6 +557,7 @@ static int queue_chunk(struct engine *e, uint32_t frame)
 					  (size_t)count * 8, e->coils, cudaMemcpyHostToDevice,
 					  e->stream),
 			NULL);
+	BS_CUDA(cudaEventRecord(e->mark[UPLOADED], e->stream), NULL);
 	if (e->window.groups > 0) {
 		const size_t at = (size_t)f->group * e->samples;
 
@@ -598,8 +610,8 @@ static void zero_missing(struct engine *e, uint32_t frame)
 static int solve(struct engine *e, int64_t deadline_ns, struct bs_report *report)
 {
 	struct bs_pcg_result result;
-	int err =
-		bs_pcg_cuda_solve(e->pcg, e->p->iterations, deadline_ns, e->stream, &result, NULL);
+	const uint32_t most = report->allowed > 0 ? report->allowed : e->p->iterations;
+	int err = bs_pcg_cuda_solve(e->pcg, most, deadline_ns, e->stream, &result, NULL);
 
 	if (err != 0)
 		return err;
@@ -672,19 +684,36 @@ static int queue_sum(struct engine *e, uint32_t frame, float *images)
 static int to_image(struct engine *e, int64_t deadline_ns, float *image, struct bs_report *report)
 {
 	const enum bs_combine how = e->sense ? BS_COMBINE_NONE : e->p->combine;
-	int err = e->sense ? solve_sense(e, deadline_ns, report)
-			   : solve_coils(e, deadline_ns, report);
+	int64_t solved_ns;
+	int err;
 
+	report->iterations = 0;
+	report->residual = 0.0;
+	report->deadline_stop = false;
+	if (deadline_ns != INT64_MAX)
+		deadline_ns -= e->tail_ns;
+	BS_CUDA(cudaEventRecord(e->mark[SUMMED], e->stream), NULL);
+	err = e->sense ? solve_sense(e, deadline_ns, report) : solve_coils(e, deadline_ns, report);
 	if (err != 0)
 		return err;
+	solved_ns = bs_now_ns();
+	BS_CUDA(cudaEventRecord(e->mark[SOLVED], e->stream), NULL);
 	combine<<<dim3(blocks_of(e), e->channels), THREADS, 0, e->stream>>>(
 		e->out, (const float2 *)e->images, (const float2 *)e->maps, (int)e->coils,
 		e->voxels, how, e->p->output == BS_OUTPUT_MAGNITUDE);
 	BS_CUDA(cudaGetLastError(), NULL);
+	BS_CUDA(cudaEventRecord(e->mark[COMBINED], e->stream), NULL);
 	BS_CUDA(cudaMemcpyAsync(image, e->out, (size_t)bs_protocol_image_bytes(e->p),
 				cudaMemcpyDeviceToHost, e->stream),
 		NULL);
+	BS_CUDA(cudaEventRecord(e->mark[DOWNLOADED], e->stream), NULL);
 	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
+	solved_ns = bs_now_ns() - solved_ns;
+	e->tail_ns -= e->tail_ns / 16;
+	e->tail_ns = solved_ns > e->tail_ns ? solved_ns : e->tail_ns;
+	for (int i = 0; i < 5; i++) /* upload .. download lie in the order of the marks */
+		report->stage_ns[BS_BUDGET_UPLOAD + i] =
+			bs_cuda_between_ns(e->mark[UPLOADING + i], e->mark[UPLOADING + i + 1]);
 	return 0;
 }
 
@@ -694,7 +723,6 @@ static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *ima
 	struct engine *e = (struct engine *)self;
 	int err = queue_sum(e, frame, e->images);
 
-	memset(report, 0, sizeof(*report));
 	return err != 0 ? err : to_image(e, deadline_ns, image, report);
 }
 
@@ -712,7 +740,6 @@ static int ls_slide(void *self, uint32_t frame, const uint8_t *held, int64_t dea
 	struct engine *e = (struct engine *)self;
 	int err = bs_partial_cuda_sum(&e->window, frame, held, e->images, e->stream, NULL);
 
-	memset(report, 0, sizeof(*report));
 	return err != 0 ? err : to_image(e, deadline_ns, image, report);
 }
 

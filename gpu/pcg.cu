@@ -509,15 +509,16 @@ static int watch(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns
 	while (queued < iterations) {
 		int64_t now;
 
-		if (queued >= 2) {
-			BS_CUDA(cudaEventSynchronize(c->done[queued % 2]), why);
+		/* two are kept queued; while no iteration's time is known, one */
+		if (queued >= 2 || (queued == 1 && longest == 0)) {
+			BS_CUDA(cudaEventSynchronize(c->done[queued >= 2 ? queued % 2 : 0]), why);
 			now = bs_now_ns();
 			c->longest_ns = now - before > c->longest_ns ? now - before : c->longest_ns;
 			longest = c->longest_ns > longest ? c->longest_ns : longest;
 			before = now;
 		}
 		now = bs_now_ns();
-		/* one is still under way, this one comes after it */
+		/* one may still be under way, this one comes after it */
 		if (queued > 0 && now > deadline_ns - 2 * longest) {
 			*late = true;
 			break;

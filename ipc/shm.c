@@ -20,8 +20,10 @@ struct table_head {
 
 const char *bs_stage_name(enum bs_stage s)
 {
-	static const char *const names[BS_STAGES] = { "receive", "queue", "add",   "slot", "finish",
-						      "pass",    "hand",  "image", "sinks" };
+	static const char *const names[BS_STAGES] = { "receive", "queue",   "add",        "slot",
+						      "finish",  "pass",    "hand",       "image",
+						      "sinks",   "upload",  "accumulate", "solve",
+						      "combine", "download" };
 
 	return (unsigned)s < BS_STAGES ? names[s] : "?";
 }

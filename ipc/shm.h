@@ -12,6 +12,7 @@
 #define BS_IPC_SHM_H
 
 #include "core/admission.h"
+#include "core/budget.h"
 #include "core/canary.h"
 #include "core/event.h"
 #include "core/hist.h"
@@ -94,6 +95,12 @@ enum bs_stage {
 	BS_STAGE_HAND,    /* taken up -> handed to the first sink: attributes, checksum */
 	BS_STAGE_IMAGE,   /* last readout received -> image handed to the first sink */
 	BS_STAGE_SINKS,   /* handed to the first sink -> done with all */
+	/* what finish says it is made of (struct bs_report); not a value where a method has none */
+	BS_STAGE_UPLOAD,
+	BS_STAGE_ACCUMULATE,
+	BS_STAGE_SOLVE,
+	BS_STAGE_COMBINE,
+	BS_STAGE_DOWNLOAD,
 	BS_STAGES
 };
 const char *bs_stage_name(enum bs_stage s);
@@ -104,11 +111,16 @@ struct bs_image_meta {
 	uint64_t scan, session;
 	uint32_t protocol;
 	char engine[32];
-	int64_t ready_ns;          /* the frame was complete in recon */
-	int64_t begun_ns, made_ns; /* finish began and ended */
-	int64_t handed_ns;         /* emit: to the first sink */
-	int64_t sender_ns;         /* time_ns of the last readout that it needed */
-	uint32_t attributes_len;   /* emit: they end right before the pixels */
+	int64_t from_ns;       /* latency counts from here: the last readout received, or, of a
+				    * partial frame, what told that no more will come */
+	int64_t acq_handed_ns; /* of the last readout: given to recon, taken up, accumulated; */
+	int64_t taken_ns, added_ns; /* 0: not known (a partial frame) */
+	enum bs_rung rung;          /* that it was made on */
+	int64_t ready_ns;           /* the frame was complete in recon */
+	int64_t begun_ns, made_ns;  /* finish began and ended */
+	int64_t handed_ns;          /* emit: to the first sink */
+	int64_t sender_ns;          /* time_ns of the last readout that it needed */
+	uint32_t attributes_len;    /* emit: they end right before the pixels */
 	_Atomic uint32_t inside; /* emit: 1 while it is being handed on: who dies then is suspect */
 	_Atomic uint32_t tries;  /* emit: times that a process ended with it in hand */
 	_Atomic uint32_t done; /* emit: bit i: sink i has had it; so a successor does not repeat */
@@ -136,8 +148,36 @@ struct bs_scan_record {
 	_Atomic uint64_t images_left, images_unsent, images_late;
 	int32_t emit_code;
 	char emit_text[BS_EVENT_TEXT];
+	_Atomic uint64_t
+		over_budget;    /* the number of the scan that a late image ends (on_miss stop) */
 	_Atomic uint64_t ended; /* the number of the last scan whose END has passed emit */
 };
+
+/*
+ * How a protocol's budget is kept, since the service started. And what emit tells recon's ladder:
+ * one number an image, the last ones kept; a reader that is late misses the oldest, no more.
+ */
+#define BS_VERDICTS_KEPT 64u
+struct bs_budget_record {
+	/* recon */
+	_Atomic uint32_t rung; /* enum bs_rung, where the ladder stands */
+	_Atomic uint64_t down[BS_RUNGS], up[BS_RUNGS], images[BS_RUNGS];
+	/* emit */
+	_Atomic uint64_t handed, missed, stopped; /* images; scans that a late image ended */
+	_Atomic uint64_t stage_missed[BS_BUDGET_STAGES];
+	_Atomic uint64_t verdicts; /* their number; number i is in place i % BS_VERDICTS_KEPT */
+	_Atomic uint64_t verdict[BS_VERDICTS_KEPT];
+};
+
+/* 24 bits of the scan, 4 of the rung, 4 of the verdict, 32 of us from made to handed on. */
+static inline uint64_t bs_verdict(uint64_t scan, enum bs_rung rung, enum bs_verdict v,
+				  int64_t emit_ns)
+{
+	uint64_t us = emit_ns < 0 ? 0 : (uint64_t)emit_ns / 1000;
+
+	return (scan & 0xffffff) << 40 | (uint64_t)rung << 36 | (uint64_t)v << 32 |
+	       (us > UINT32_MAX ? UINT32_MAX : us);
+}
 
 /* The last outcome: ingest's, kept here so that its successor can say it again to who asks. */
 #define BS_SCAN_END_BYTES 440u /* ipc/wire.h: BS_WIRE_OUTCOME_BYTES */
@@ -236,6 +276,7 @@ struct bs_shared {
 	struct bs_thread_record thread[BS_THREADS];
 	_Atomic uint32_t canaries;            /* the supervisor: how many run */
 	struct bs_canary canary[BS_CANARIES]; /* each its own */
+	struct bs_budget_record budget[BS_PROTOCOLS_MAX];
 	/* the supervisor: the last lines of warning or worse; number i is in place i % 16 */
 	_Atomic uint64_t errors;
 	char error[BS_LAST_ERRORS][512];

@@ -219,7 +219,7 @@ static void check_engine(const struct bs_engine *engine, struct scan *s)
 	struct bs_arena arena = { 0 };
 	struct bs_need need = { 0 };
 	struct bs_fail why = { 0 };
-	struct bs_report report;
+	struct bs_report report = { 0 };
 	float *image = malloc(s->voxels * 4);
 	void *self = NULL;
 	int rc = engine->need(&s->p, &need, &why);

@@ -95,6 +95,8 @@ static const char every[] =
 	"  gridding: { accuracy = 3e-5; };\n"
 	"  ls: { lambda = 0.017; iterations = 9; tolerance = 1e-5; fhd = \"exact\"; q = \"exact\"; basis = \"box\";\n"
 	"    preconditioner = \"circulant\"; w_file = \"w.mtx\"; };\n"
+	"  budget: { image_ms = 9.0; receive_ms = 1.0; upload_ms = 2.0; accumulate_ms = 3.0; solve_ms = 4.0;\n"
+	"    combine_ms = 5.0; download_ms = 6.0; emit_ms = 7.0; };\n"
 	"  frame: { preview_every = 6; }; } );\n";
 /* clang-format on */
 

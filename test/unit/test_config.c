@@ -291,6 +291,18 @@ static const struct {
 	{ 4, "protocols.[0].ls.basis: has no effect", PROTOCOL("ls: { basis = \"box\"; };") },
 	{ 4, "protocols.[0].budget.on_miss: has no effect without budget.image_ms",
 	  PROTOCOL("budget: { on_miss = \"stop\"; };") },
+	{ 4, "protocols.[0].budget.on_miss: has no effect without budget.image_ms",
+	  PROTOCOL("budget: { on_miss = \"shed\"; };") },
+	{ 4, "protocols.[0].budget.emit_ms: 3 is more than the whole image's 2.5",
+	  PROTOCOL("budget: { image_ms = 2.5; emit_ms = 3.0; };") },
+	{ 4, "protocols.[0].budget.solve_ms: has no effect without method ls or sense",
+	  PROTOCOL("budget: { image_ms = 2.5; solve_ms = 1.0; };") },
+	{ 4, "protocols.[0].budget.upload_ms: has no effect with backend host",
+	  PROTOCOL("backend = \"host\"; budget: { upload_ms = 1.0; };") },
+	{ 4, "protocols.[0].budget.download_ms: has no effect with backend host",
+	  PROTOCOL("backend = \"host\"; budget: { download_ms = 1.0; };") },
+	{ 4, "protocols.[0].budget.receive_ms: -1 is outside",
+	  PROTOCOL("budget: { receive_ms = -1.0; };") },
 };
 /* clang-format on */
 

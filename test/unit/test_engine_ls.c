@@ -185,7 +185,7 @@ static void late_and_missing(void)
 	static float lacking[COILS * M * 2];
 	static float with_zeros[N * N * 2];
 	static float image[N * N * 2];
-	struct bs_report report;
+	struct bs_report report = { 0 };
 	struct armed a;
 
 	memcpy(lacking, data[1], sizeof(lacking));
