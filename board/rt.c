@@ -18,6 +18,7 @@
 #include "board/supervisor.h"
 #include "core/clock.h"
 #include "core/cpus.h"
+#include "gpu/engines.h"
 
 static cpu_set_t anywhere; /* where this process might run when it started */
 
@@ -199,6 +200,21 @@ void bs_rt_leave(void)
 	(void)set_priority(0, 0);
 	if (CPU_COUNT(&anywhere) > 0)
 		(void)sched_setaffinity(0, sizeof(anywhere), &anywhere);
+}
+
+void bs_rt_gpu(struct bs_worker_env *env)
+{
+	const struct bs_realtime *rt = &env->site.realtime;
+	char words[BS_REMEDY];
+	struct bs_fail why = { 0 };
+
+	if (bs_engines_policy(rt->gpu_wait, rt->gpu_priority, &why) == 0)
+		return;
+	(void)snprintf(
+		words, sizeof(words),
+		"the GPU refuses realtime.gpu_wait, it is waited for as the driver likes: %.90s",
+		why.text);
+	refused(env, BS_SETTING_GPU_WAIT, words);
 }
 
 /* ---- memory ---- */

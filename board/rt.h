@@ -27,6 +27,8 @@ void bs_rt_enter(struct bs_worker_env *env, enum bs_thread place);
 void bs_rt_enter_team(struct bs_worker_env *env, struct bs_team *team);
 /* Back to ordinary scheduling on any processor: for threads that inherited what they should not. */
 void bs_rt_leave(void);
+/* recon, before it arms: how it waits for the GPU. */
+void bs_rt_gpu(struct bs_worker_env *env);
 /* future: also what will be allocated. After it no page of this process is missing. */
 void bs_rt_lock(struct bs_worker_env *env, bool future);
 /* The calling thread writes its record. */

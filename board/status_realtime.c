@@ -2,7 +2,7 @@
 #include "board/status_doc.h"
 
 static const char *const settings[BS_SETTINGS] = { "priority", "affinity", "lock_memory",
-						   "timer_slack" };
+						   "timer_slack", "gpu" };
 
 /* The bits of what this site asks for at all. */
 static uint32_t asked(const struct bs_realtime *rt)
@@ -11,7 +11,8 @@ static uint32_t asked(const struct bs_realtime *rt)
 	       (rt->ingest_cpus[0] != '\0' || rt->recon_cpus[0] != '\0' || rt->emit_cpus[0] != '\0'
 			? 1u << BS_SETTING_AFFINITY
 			: 0) |
-	       (rt->lock_memory ? 1u << BS_SETTING_LOCK_MEMORY : 0) | 1u << BS_SETTING_TIMER_SLACK;
+	       (rt->lock_memory ? 1u << BS_SETTING_LOCK_MEMORY : 0) | 1u << BS_SETTING_TIMER_SLACK |
+	       1u << BS_SETTING_GPU_WAIT;
 }
 
 static const char *setting_state(const struct bs_shared *s, int i)

@@ -119,6 +119,7 @@ static int arm_all(struct worker_recon *w)
 		w->env->shm.s->refused[i] = 0;
 	}
 	bs_worker_phase(w->env, BS_PHASE_ARMING);
+	bs_rt_gpu(w->env);
 	rc = bs_memplan_make(&plan, &w->env->site, say_fault, w->env);
 	if (plan.code != 0)
 		return rc;

@@ -15,6 +15,7 @@
 #include "gpu/engines.h"
 #include "gpu/nufft_cuda.h"
 #include "gpu/partial_cuda.h"
+#include "gpu/stream.h"
 
 enum mark { UPLOADING, UPLOADED, SUMMED, COMBINED, DOWNLOADED, MARKS };
 
@@ -251,8 +252,7 @@ static int arm(const struct bs_cuda_operator *m, void **self, const struct bs_pr
 		rc = m->plan(&e->op, p, tables, env->team, &e->mem, why);
 	e->mem.sealed = true;
 	if (rc == 0)
-		BS_CUDA_GO(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), why, rc,
-			   fail);
+		rc = bs_stream_open(&e->stream, why);
 	for (int i = 0; rc == 0 && i < MARKS; i++)
 		BS_CUDA_GO(cudaEventCreate(&e->mark[i]), why, rc, fail);
 	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)

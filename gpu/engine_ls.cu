@@ -19,6 +19,7 @@
 #include "gpu/exact_cuda.h"
 #include "gpu/partial_cuda.h"
 #include "gpu/pcg_cuda.h"
+#include "gpu/stream.h"
 
 #define THREADS 256
 
@@ -396,10 +397,9 @@ static int arm_frames(struct engine *e, struct bs_fail *why)
 	}
 	if (e->frame == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frames", e->p->name);
-	BS_CUDA(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), why);
 	for (int i = 0; i < MARKS; i++)
 		BS_CUDA(cudaEventCreate(&e->mark[i]), why);
-	return 0;
+	return bs_stream_open(&e->stream, why);
 }
 
 static int arm_solver(struct engine *e, const struct bs_tables *tables, const struct bs_csr *gram,

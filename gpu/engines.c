@@ -3,6 +3,7 @@
 
 #if BS_GPU
 #include "gpu/devmem.h"
+#include "gpu/stream.h"
 #define CUDA(engine) (&(engine))
 #else
 #define CUDA(engine) NULL
@@ -31,6 +32,18 @@ static int probe(struct bs_fail *why)
 	return bs_gpu_probe(&info, why);
 #else
 	return bs_fail(why, BS_ERR_UNSUPPORTED, "this program was built without CUDA");
+#endif
+}
+
+int bs_engines_policy(enum bs_wait wait, bool urgent, struct bs_fail *why)
+{
+#if BS_GPU
+	return probe(NULL) == 0 ? bs_stream_policy(wait, urgent, why) : 0;
+#else
+	(void)wait;
+	(void)urgent;
+	(void)why;
+	return 0;
 #endif
 }
 

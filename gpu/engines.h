@@ -17,6 +17,12 @@ extern "C" {
 int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 		   struct bs_fail *why);
 
+/*
+ * How this process waits for its GPU, and whether its streams are urgent; before the first arm. 0
+ * where there is no GPU. BS_ERR_GPU: the device refuses the kind of wait, and all goes on.
+ */
+int bs_engines_policy(enum bs_wait wait, bool urgent, struct bs_fail *why);
+
 /* gridding's operator for a protocol: chunks, states, accuracy; the same for both twins. */
 struct bs_nufft_spec;
 struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p);

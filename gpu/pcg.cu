@@ -8,6 +8,7 @@
 #include "gpu/csr_row.cuh"
 #include "gpu/cudacheck.h"
 #include "gpu/launch.cuh"
+#include "gpu/stream.h"
 
 #define CG_THREADS 256
 #define CG_ROWS    4 /* voxels of a thread */
@@ -391,9 +392,11 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 	if (err != 0)
 		return err;
 	BS_CUDA(cudaMemset(c->v.state, 0, sizeof(struct cg_state)), why);
-	BS_CUDA(cudaStreamCreateWithFlags(&c->capture, cudaStreamNonBlocking), why);
-	for (int i = 0; i < 2; i++)
-		BS_CUDA(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming), why);
+	err = bs_stream_open(&c->capture, why);
+	for (int i = 0; err == 0 && i < 2; i++)
+		err = bs_stream_event(&c->done[i], why);
+	if (err != 0)
+		return err;
 	err = make_graph(c, true, c->spec.iterations, &c->whole, why);
 	if (err == 0)
 		err = make_graph(c, true, 0, &c->first, why);
