@@ -9,6 +9,12 @@
 int bs_armed_open(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
 		  struct bs_team *team, struct bs_fail *why)
 {
+	return bs_armed_open_with(a, site, p, NULL, team, why);
+}
+
+int bs_armed_open_with(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		       const struct bs_csr *w, struct bs_team *team, struct bs_fail *why)
+{
 	int64_t start_ns = bs_now_ns();
 	struct bs_arm_env env = { &a->arena, team, site->cache_dir };
 	int rc;
@@ -18,6 +24,8 @@ int bs_armed_open(struct bs_armed *a, const struct bs_site *site, const struct b
 	rc = bs_engine_find(&a->engine, p, why);
 	if (rc == 0)
 		rc = bs_tables_load(&a->loaded, p, why);
+	if (w != NULL)
+		a->loaded.tables.w = w;
 	if (rc == 0)
 		rc = bs_recon_need(p, a->engine, &a->need, why);
 	if (rc == 0 && a->need.overflow)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/rounds.h"
 #include "board/trial.h"
 #include "core/prior.h"
 #include "core/spread.h"
@@ -21,6 +22,7 @@
 #define ROUNDS 3
 #define TRIALS 4
 #define SNR    6.0
+#define EDGE   0.08 /* of the last round */
 
 struct work {
 	struct bs_reproduce *r;
@@ -259,14 +261,13 @@ static void constrained_figures(struct work *w, struct outcome *o)
 /* Rounds of edges and reconstructions from the gridded echoes; the figures of the last. */
 static int constrained(struct work *w, struct outcome *o, struct bs_fail *why)
 {
-	static const double edge[ROUNDS] = { 0.25, 0.12, 0.08 }; /* finer as noise falls */
 	size_t bytes = w->t.voxels * 2 * sizeof(float);
 	int rc = 0;
 
 	for (int e = 0; e < ECHOES; e++)
 		memcpy(w->echo[e], w->grid[e], bytes);
-	for (int i = 0; rc == 0 && i < ROUNDS; i++) {
-		rc = make_w(w, edge[i], why);
+	for (uint32_t i = 0; rc == 0 && i < ROUNDS; i++) {
+		rc = make_w(w, bs_rounds_edge(EDGE, i, ROUNDS), why);
 		for (int e = 0; rc == 0 && e < ECHOES; e++)
 			solve(w, o->lambda, w->noisy[e], w->echo[e]);
 	}

@@ -202,7 +202,8 @@ P("ls.basis", BS_KEY_WORD, "", "\"delta\"", 0, 0, bases, basis,
 P("ls.preconditioner", BS_KEY_WORD, "", "\"none\"", 0, 0, preconds, precond,
   "preconditioner of the conjugate gradients"),
 P("ls.w_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, w_file,
-  "the constraint W as a Matrix Market file; \"\": identity"),
+  "the constraint W as a Matrix Market file, made by boreside prior of reference images or by "
+  "boreside recon --rounds of an earlier scan's contrasts; \"\": identity"),
 
 P("budget.image_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, image_ms,
   "latency budget, from the last readout received to the image handed on; 0: none declared"),
