@@ -141,8 +141,8 @@ static void scans(void)
 	struct bs_need need = { 0 };
 	struct bs_recon_image image = { 0 };
 	struct bs_fail why = { 0 };
-	struct bs_arena arena;
-	struct bs_team *team;
+	struct bs_arena arena = { 0 };
+	struct bs_team *team = NULL;
 	struct bs_recon *r = NULL;
 	struct window_site s;
 	int rc = 0;
