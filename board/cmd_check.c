@@ -1,10 +1,12 @@
 /* board/cmd_check.c - boreside check: is a site file valid, and what memory will it take */
 #include "board/command.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/birds.h"
 #include "board/measure.h"
 #include "board/memplan.h"
 #include "config/config.h"
@@ -33,14 +35,19 @@ static int check(const char *path, struct bs_site *site, struct bs_memplan *plan
 static int measure_one(const struct bs_site *site, const struct bs_protocol *p,
 		       struct bs_team *team)
 {
-	const struct bs_measure_env env = { .seconds = BS_MEASURE_SECONDS };
+	static struct bs_canary canary[BS_CANARIES];
+	struct bs_birds birds;
+	struct bs_measure_env env = { .seconds = BS_MEASURE_SECONDS, .canary = canary };
 	static struct bs_admission admission;
 	struct bs_armed a;
 	struct bs_fail why = { 0 };
 	int rc = bs_armed_open(&a, site, p, team, &why);
 
 	if (rc == 0) {
+		bs_birds_start(&birds, canary, BS_CANARIES);
+		env.canaries = birds.count;
 		rc = bs_measure(&admission, &a, &env, &why);
+		bs_birds_stop(&birds);
 		if (rc == 0) {
 			bs_measure_print(stdout, &admission, p, "# ");
 			rc = bs_admission_judge(&admission, p, &why);
@@ -55,10 +62,14 @@ static int measure_one(const struct bs_site *site, const struct bs_protocol *p,
 /* Every protocol with a budget, armed and timed on this machine, one after the other. */
 static int measure(const struct bs_site *site, const struct bs_memplan *plan)
 {
+	const struct sched_param rt = { .sched_priority = (int)site->realtime.priority };
 	struct bs_team *team;
 	struct bs_fail why;
 	int status = 0;
 
+	/* as the service will run, where that is allowed; the team inherits it */
+	if (site->realtime.priority > 0)
+		(void)sched_setscheduler(0, SCHED_FIFO, &rt);
 	if (bs_team_open(&team, (int)site->threads, &why) != 0) {
 		(void)fprintf(stderr, "boreside check: %s\n", why.text);
 		return 1;

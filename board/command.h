@@ -18,6 +18,7 @@ int bs_cmd_tune(int argc, char **argv);
 int bs_cmd_reproduce(int argc, char **argv);
 int bs_cmd_bench(int argc, char **argv);
 int bs_cmd_replay(int argc, char **argv);
+int bs_cmd_certify(int argc, char **argv);
 int bs_cmd_version(int argc, char **argv);
 int bs_cmd_worker(int argc, char **argv); /* hidden: the supervisor starts it */
 

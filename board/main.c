@@ -31,6 +31,8 @@ static const struct {
 	{ "tune", bs_cmd_tune, "-c FILE -p PROTOCOL [options]   noise and resolution over lambda" },
 	{ "reproduce", bs_cmd_reproduce,
 	  "[--small] -o FOLDER   the papers' experiments as a report" },
+	{ "certify", bs_cmd_certify,
+	  "-c FILE -p PROTOCOL [options] RECORDING   does the budget hold on this machine" },
 	{ "version", bs_cmd_version,
 	  "                     the release and what it was built with" },
 	{ "worker", bs_cmd_worker, NULL }, /* the service's own */

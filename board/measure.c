@@ -1,5 +1,5 @@
 /* board/measure.c - see measure.h */
-#define _GNU_SOURCE /* RUSAGE_THREAD, SC_LEVEL3 */
+#define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE */
 #include "board/measure.h"
 
 #include <math.h>
@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/attributes.h"
@@ -48,18 +47,16 @@ struct measuring {
 	struct series add, finish, total, adds;
 };
 
-/* How often the scheduler took a processor from this process so far. */
-static long interruptions(void)
+/* From from_ns until now. */
+static void note(const struct measuring *m, struct series *s, int64_t from_ns, int64_t less_ns)
 {
-	struct rusage u;
+	int64_t now = bs_now_ns();
 
-	return getrusage(RUSAGE_SELF, &u) == 0 ? u.ru_nivcsw : 0;
-}
-
-static void note(struct series *s, int64_t ns, bool disturbed)
-{
 	if (s->n < BS_MEASURE_MAX)
-		s->at[s->n++] = (struct bs_timing){ ns, disturbed };
+		s->at[s->n++] =
+			(struct bs_timing){ now - from_ns - less_ns,
+					    bs_canary_stalled(m->env->canary, m->env->canaries,
+							      from_ns, now, now) > 0 };
 }
 
 static size_t sweep_bytes(void)
@@ -123,8 +120,6 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 	int64_t adds_ns = 0;
 	int64_t start_ns = bs_now_ns();
 	int64_t swept_ns = 0;
-	long before_frame = interruptions();
-	long before = before_frame;
 
 	m->repetition++;
 	for (uint32_t row = 0; row < m->p->readouts; row++) {
@@ -137,8 +132,6 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 			sweep_caches(m);
 			swept_ns = bs_now_ns() - t;
 		}
-		if (last)
-			before = interruptions();
 		int64_t t0 = bs_now_ns();
 		int rc = bs_recon_readout(r, &h, row, m->samples, t0, why);
 		int64_t t1 = bs_now_ns();
@@ -149,16 +142,13 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 			return rc < 0 ? rc : bs_fail(why, BS_ERR_STATE, "a frame did not end");
 		adds_ns += t1 - t0;
 		if (last) {
-			bool disturbed = interruptions() != before;
-
-			note(&m->add, t1 - t0, disturbed);
-			note(&m->finish, bs_now_ns() - t1, disturbed);
+			note(m, &m->finish, t1, 0);
+			note(m, &m->add, t0, bs_now_ns() - t1);
 		}
 	}
-	bool disturbed = interruptions() != before_frame;
-
-	note(&m->total, bs_now_ns() - start_ns - swept_ns, disturbed);
-	note(&m->adds, adds_ns / m->p->readouts, disturbed);
+	note(m, &m->total, start_ns, swept_ns);
+	if (m->adds.n < BS_MEASURE_MAX)
+		m->adds.at[m->adds.n++].ns = adds_ns / m->p->readouts;
 	if (m->env->beat != NULL)
 		m->env->beat(m->env->arg);
 	return 0;
@@ -360,14 +350,11 @@ static int measure_wake(struct measuring *m, struct bs_fail *why)
 		(void)nanosleep(&nap, NULL); /* so that the other one sleeps */
 		t0 = bs_now_ns();
 		rc = wake_once(&e);
-		note(&s, bs_now_ns() - t0, false);
+		note(m, &s, t0, 0);
 	}
 	(void)!write(e.ask, &end, sizeof(end));
 	(void)pthread_join(helper, NULL);
-	/* A wake-up is a change of processes, so that interruptions cannot tell whose fault a slow
-	 * one is: the slowest 5 % are taken for the machine's. */
 	bs_estimate_make(wake, s.at, s.n, m->out->margin);
-	bs_estimate_make(wake, s.at, s.n * 95 / 100, m->out->margin);
 out:
 	if (e.ask >= 0)
 		(void)close(e.ask);
@@ -388,11 +375,10 @@ static int measure_share(struct measuring *m, enum bs_cost cost,
 		for (int i = 0; rc == 0 && i < 128 && (i < 3 || bs_now_ns() < until); i++) {
 			if (cold)
 				sweep_caches(m);
-			long before = interruptions();
 			int64_t t0 = bs_now_ns();
 
 			rc = once(m, why);
-			note(&s, bs_now_ns() - t0, interruptions() != before);
+			note(m, &s, t0, 0);
 		}
 		bs_estimate_make(&m->out->cost[cost][cold ? BS_CONDITION_COLD : BS_CONDITION_WARM],
 				 s.at, s.n, m->out->margin);

@@ -18,6 +18,7 @@
 
 #include "board/armed.h"
 #include "core/admission.h"
+#include "core/canary.h"
 
 #define BS_MEASURE_MAX     256u /* timings of one cost and condition */
 #define BS_MEASURE_SECONDS 0.3
@@ -25,6 +26,9 @@
 struct bs_measure_env {
 	float *samples; /* where readouts lie: [coil][sample] complex, room for one; NULL: own */
 	float *image;   /* where images go: bs_protocol_image_bytes; NULL: own */
+	/* that sing meanwhile: a timing in which one of them was stalled is disturbed; n 0: none is */
+	const struct bs_canary *canary;
+	uint32_t canaries;
 	double seconds;
 	void (*beat)(void *arg); /* after each frame; NULL: none */
 	void *arg;

@@ -45,7 +45,11 @@ static int admit(struct worker_recon *w, uint32_t i, struct bs_fail *why)
 {
 	struct bs_shm *shm = &w->env->shm;
 	struct bs_admission *out = &shm->s->admission[i];
-	struct bs_measure_env env = { .seconds = BS_MEASURE_SECONDS, .beat = beat, .arg = w->env };
+	struct bs_measure_env env = { .canary = shm->s->canary,
+				      .canaries = atomic_load(&shm->s->canaries),
+				      .seconds = BS_MEASURE_SECONDS,
+				      .beat = beat,
+				      .arg = w->env };
 	uint32_t acq;
 	uint32_t image;
 	bool has_acq;

@@ -3,7 +3,8 @@
  *
  * Each cost on an image's way is timed under up to three conditions: warm (again and again), cold
  * (the caches were swept before) and loaded (beside other work on the GPU). A timing during which
- * the scheduler took a processor away is disturbed. The estimate of one cost and condition:
+ * a canary was stalled (core/canary.h) is disturbed: the machine, not the work, took that time.
+ * The estimate of one cost and condition:
  *   at least half of the timings undisturbed: the 99.9 % quantile of those (the largest, below
  *   1,000 of them) times 1 + margin;
  *   else the machine was too busy to measure on: the median of all times 1 + margin, and busy.

@@ -128,6 +128,19 @@ static void curve(struct canvas *c, const struct frame *f, const double *x, cons
 	}
 }
 
+/* Dashed, where it lies on the axis. */
+static void mark(struct canvas *c, const struct frame *f, double x)
+{
+	int at;
+
+	if (!(x > 0.0) || log10(x) < f->x0 || log10(x) > f->x1)
+		return;
+	at = (int)lround(px(f, x));
+	for (int y = f->y0 + TOP; y < (int)py(f, 0.0); y++)
+		if (y % 6 < 4)
+			line(c, at, y, at + 1, y, 0.3f);
+}
+
 static int write_png(const char *path, const struct canvas *c, const char *title,
 		     struct bs_fail *why)
 {
@@ -176,6 +189,7 @@ int bs_chart_write(const char *path, const char *x_title, const double *x, uint3
 		if (f.top <= 0.0)
 			f.top = 1.0;
 		axes(&c, &f, panels[p].title, x_title);
+		mark(&c, &f, panels[p].mark);
 		curve(&c, &f, x, panels[p].y, points);
 	}
 	rc = write_png(path, &c, panels[0].title, why);

@@ -1,0 +1,428 @@
+/* board/certificate.c - the certificate as Markdown, JSON and a chart; see certify.h */
+#include "board/certify.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "drivers/chart.h"
+#include "drivers/draft.h"
+
+#define BINS 80
+#define MS   1e-6 /* of a nanosecond */
+
+/* ---- Markdown ---- */
+
+static void md_spread(FILE *f, const char *what, const struct bs_spread *s)
+{
+	if (s->n == 0)
+		return;
+	(void)fprintf(f, "| %s | %zu | %.3f | %.3f | %.3f | %.3f | %.3f |\n", what, s->n,
+		      (double)s->p50_ns * MS, (double)s->p99_ns * MS, (double)s->p999_ns * MS,
+		      (double)s->max_ns * MS, (double)(s->max_ns - s->p50_ns) * MS);
+}
+
+static void md_head(FILE *f)
+{
+	(void)fputs("| ms | N | p50 | p99 | p99.9 | max | jitter (max - p50) |\n"
+		    "|---|---|---|---|---|---|---|\n",
+		    f);
+}
+
+static void md_contract(FILE *f, const struct bs_certificate *c)
+{
+	static const char *const misses[] = { "marked", "followed by doing less",
+					      "the end of its scan" };
+
+	(void)fprintf(f,
+		      "Contract: every image within %g ms of its last readout's due time; a late "
+		      "one is %s.\n\n",
+		      c->p->image_ms, misses[c->p->on_miss]);
+	(void)fprintf(f, "**The contract was %s.**\n\n", c->kept ? "kept" : "broken");
+	if (c->refused[0] != '\0')
+		(void)fprintf(f, "The service refused it: %s\n\n", c->refused);
+}
+
+static void md_machine(FILE *f, const struct bs_certificate *c)
+{
+	const struct bs_machine *m = &c->machine;
+	char words[16];
+
+	(void)fputs("## What was tried\n\n| | |\n|---|---|\n", f);
+	(void)fprintf(f, "| made | %s, boreside 0.1, CUDA %s, compiler %s |\n", c->made_at,
+		      BS_GPU ? "built in" : "not built in", __VERSION__);
+	(void)fprintf(f, "| protocol | %s, method %s, engine %s |\n", c->p->name,
+		      bs_method_name(c->p->method), c->engine[0] != '\0' ? c->engine : "none");
+	(void)fprintf(f, "| configuration | SHA-256 %s (of what `boreside check` prints) |\n",
+		      c->config_sha256);
+	(void)fprintf(f, "| recording | %s, %u acquisitions, paced by %s |\n", c->recording,
+		      c->acquisitions, c->pace);
+	(void)fprintf(f, "| machine | %s: %u x %s, %llu MiB%s%s |\n", m->host, m->processors,
+		      m->cpu[0] != '\0' ? m->cpu : "processors of unknown kind",
+		      (unsigned long long)m->memory_mib,
+		      m->governor[0] != '\0' ? ", governor " : "", m->governor);
+	(void)fprintf(f, "| kernel | %s |\n", m->system);
+	(void)fprintf(f, "| GPU | %s%s%s |\n", m->gpu[0] != '\0' ? m->gpu : "none",
+		      m->driver[0] != '\0' ? ", driver " : "", m->driver);
+	(void)fprintf(f, "| load beside it | %s", bs_loads_words(c->loads, words));
+	if (c->loads & BS_LOAD_CPU)
+		(void)fprintf(f, "; %u processes wrote through 64 MiB %llu times",
+			      m->processors < 64 ? m->processors : 64,
+			      (unsigned long long)c->cpu_passes);
+	if (c->loads & BS_LOAD_IO)
+		(void)fprintf(f, "; %llu MiB written in %llu fsyncs", (unsigned long long)c->io_mib,
+			      (unsigned long long)c->io_syncs);
+	if (c->loads & BS_LOAD_GPU)
+		(void)fprintf(f, "; the GPU was %s", c->gpu_loaded ? "loaded" : "NOT loaded");
+	(void)fprintf(f, " |\n| sender and archive | one process on the same machine, %s |\n",
+		      c->sender_rt ? "SCHED_FIFO" : "ordinary scheduling (no real-time priority)");
+	(void)fputs(
+		"| files | none written: sinks were left out (they come after the image is handed "
+		"on) |\n",
+		f);
+	if (c->estimate[0] != '\0')
+		(void)fprintf(f, "| estimate when armed | `%s` |\n", c->estimate);
+	if (c->realtime[0] != '\0')
+		(void)fprintf(f, "| real-time set-up | `%s` |\n", c->realtime);
+	(void)fputc('\n', f);
+}
+
+static void md_run(FILE *f, const struct bs_certify_run *r)
+{
+	char name[64];
+
+	(void)fprintf(f, "## At %g times the recording's pace\n\n", r->speed);
+	(void)fprintf(f,
+		      "%llu scans in %.1f s: %llu images handed on, %llu taken by the archive, "
+		      "%llu partial, %llu degraded, %llu previews, %llu torn.\n",
+		      (unsigned long long)r->scans, r->seconds, (unsigned long long)r->made,
+		      (unsigned long long)r->arrived, (unsigned long long)r->partial,
+		      (unsigned long long)r->degraded, (unsigned long long)r->previews,
+		      (unsigned long long)r->torn);
+	if (r->faults > 0)
+		(void)fprintf(f, "%llu scans ended with a fault; the first: %s\n",
+			      (unsigned long long)r->faults, r->fault);
+	(void)fprintf(f,
+		      "\n- missed: %llu raw; %llu explained by a stall of the machine; **%llu "
+		      "attributed to the service**\n",
+		      (unsigned long long)r->raw, (unsigned long long)r->explained,
+		      (unsigned long long)(r->raw - r->explained));
+	(void)fprintf(f,
+		      "- by the service's own clock, from the last readout received: %llu late\n",
+		      (unsigned long long)r->late);
+	(void)fprintf(f,
+		      "- at 95 %%, this run leaves a rate of misses of at most %.3g possible "
+		      "(raw), %.3g (attributed)%s\n",
+		      bs_contract_bound(r->raw, r->arrived),
+		      bs_contract_bound(r->raw - r->explained, r->arrived),
+		      r->raw == r->explained ? ": none in N images proves at most 3/N" : "");
+	if (r->due.n > 0 && r->due.p50_ns > 0)
+		(void)fprintf(f, "- p99.9/p50: %.2f from due, %.2f from received\n",
+			      (double)r->due.p999_ns / (double)r->due.p50_ns,
+			      r->received.p50_ns > 0
+				      ? (double)r->received.p999_ns / (double)r->received.p50_ns
+				      : 0.0);
+	(void)fputc('\n', f);
+	md_head(f);
+	md_spread(f, "last readout due to image handed on", &r->due);
+	md_spread(f, "last readout received to image handed on", &r->received);
+	md_spread(f, "of that, the service's own part", &r->own);
+	for (uint32_t i = 0; i < BS_CERTIFY_PARTS; i++) {
+		(void)snprintf(name, sizeof(name), "of that, %s", bs_certify_part_names[i]);
+		md_spread(f, name, &r->part[i]);
+	}
+	md_spread(f, "last readout due to image in the archive's hands", &r->arrival);
+	md_spread(f, "the sender behind its due times, each readout, all runs so far", &r->sent);
+	(void)fputc('\n', f);
+}
+
+static void md_service(FILE *f, const struct bs_certificate *c)
+{
+	if (c->stages > 0) {
+		(void)fputs("## The service's own histograms\n\n", f);
+		md_head(f);
+	}
+	for (uint32_t i = 0; i < c->stages; i++) {
+		const struct bs_certify_stage *s = &c->stage[i];
+
+		(void)fprintf(f, "| %s | %.0f | %.3f | %.3f | %.3f | %.3f | %.3f |\n", s->name,
+			      s->n, s->p50_us * 1e-3, s->p99_us * 1e-3, s->p999_us * 1e-3,
+			      s->max_us * 1e-3, (s->max_us - s->p50_us) * 1e-3);
+	}
+	(void)fprintf(f, "\n## Page faults and allocations, %s\n\n",
+		      c->grown_from_start ? "since the service was ready" : "after the first scan");
+	if (c->threads == 0)
+		(void)fputs("Not known.\n", f);
+	else
+		(void)fputs("| thread | SCHED_FIFO | minor faults | major faults | allocations |\n"
+			    "|---|---|---|---|---|\n",
+			    f);
+	for (uint32_t i = 0; i < c->threads; i++)
+		(void)fprintf(f, "| %s | %.0f | %.0f | %.0f | %.0f |\n", c->thread[i].name,
+			      c->thread[i].priority, c->thread[i].minor_faults,
+			      c->thread[i].major_faults, c->thread[i].allocations);
+	(void)fputs(
+		"\n## The machine's stalls\n\nA canary on each processor wakes every millisecond "
+		"and does nothing; one that is 0.2 ms late or more was stalled. A miss is "
+		"explained when the image would have kept its budget without the time that some "
+		"canary was stalled between due and handed on.\n\n"
+		"| processor | SCHED_FIFO | wakes | stalls | p99.9 late, ms | max late, ms |\n"
+		"|---|---|---|---|---|---|\n",
+		f);
+	for (uint32_t i = 0; i < c->canaries; i++)
+		(void)fprintf(f, "| %d | %d | %.0f | %.0f | %.3f | %.3f |\n", c->canary[i].cpu,
+			      c->canary[i].priority, c->canary[i].wakes, c->canary[i].stalls,
+			      c->canary[i].p999_us * 1e-3, c->canary[i].max_us * 1e-3);
+	if (c->canaries > 0 && c->canary[0].priority == 0)
+		(void)fputs(
+			"\nThe canaries had no real-time priority: the load itself can stall them, "
+			"so that an explained miss may be the load's doing.\n",
+			f);
+}
+
+static void md_all(FILE *f, const struct bs_certificate *c)
+{
+	(void)fprintf(f, "# Certificate of '%s' on %s\n\n", c->p->name, c->site.name);
+	md_contract(f, c);
+	md_machine(f, c);
+	for (uint32_t i = 0; i < c->runs; i++)
+		md_run(f, &c->run[i]);
+	if (c->runs > 0) {
+		(void)fputs(
+			"![latency](latency.png)\n\nImages over their latency from the due time in "
+			"ms, at the recording's own pace; above as counted, below the logarithm of "
+			"1 + count. The vertical line is the budget.\n\n",
+			f);
+		md_service(f, c);
+	}
+	(void)fputs(
+		"\nLatencies count from due times, not from when a readout was really sent: what "
+		"the sender or the machine delays is in them (no coordinated omission).\n",
+		f);
+}
+
+/* ---- JSON ---- */
+
+static void js_text(FILE *f, const char *key, const char *text)
+{
+	(void)fprintf(f, "\"%s\":\"", key);
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\')
+			(void)fprintf(f, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f)
+			(void)fprintf(f, "\\u%04x", c);
+		else
+			(void)fputc(c, f);
+	}
+	(void)fputs("\",\n", f);
+}
+
+static void js_spread(FILE *f, const char *key, const struct bs_spread *s)
+{
+	if (s->n == 0)
+		return;
+	(void)fprintf(f,
+		      "\"%s\":{\"n\":%zu,\"p50\":%.6f,\"p99\":%.6f,\"p999\":%.6f,\"max\":%.6f,"
+		      "\"jitter\":%.6f},\n",
+		      key, s->n, (double)s->p50_ns * MS, (double)s->p99_ns * MS,
+		      (double)s->p999_ns * MS, (double)s->max_ns * MS,
+		      (double)(s->max_ns - s->p50_ns) * MS);
+}
+
+static void js_count(FILE *f, const char *key, uint64_t n)
+{
+	(void)fprintf(f, "\"%s\":%llu,\n", key, (unsigned long long)n);
+}
+
+static void js_run(FILE *f, const struct bs_certify_run *r)
+{
+	(void)fprintf(f, "{\"speed\":%g,\"seconds\":%.3f,\n", r->speed, r->seconds);
+	js_count(f, "scans", r->scans);
+	js_count(f, "faulty_scans", r->faults);
+	js_text(f, "fault", r->fault);
+	js_count(f, "made", r->made);
+	js_count(f, "images", r->arrived);
+	js_count(f, "partial", r->partial);
+	js_count(f, "degraded", r->degraded);
+	js_count(f, "previews", r->previews);
+	js_count(f, "torn", r->torn);
+	js_count(f, "late_by_the_service", r->late);
+	js_count(f, "missed_raw", r->raw);
+	js_count(f, "missed_explained", r->explained);
+	js_count(f, "missed_attributed", r->raw - r->explained);
+	js_spread(f, "due_ms", &r->due);
+	js_spread(f, "received_ms", &r->received);
+	js_spread(f, "own_ms", &r->own);
+	for (uint32_t i = 0; i < BS_CERTIFY_PARTS; i++) {
+		char key[48];
+
+		(void)snprintf(key, sizeof(key), "%s_ms", bs_certify_part_names[i]);
+		js_spread(f, key, &r->part[i]);
+	}
+	js_spread(f, "archive_ms", &r->arrival);
+	js_spread(f, "sender_ms", &r->sent);
+	(void)fprintf(f, "\"rate_95_raw\":%.6g,\"rate_95_attributed\":%.6g}",
+		      bs_contract_bound(r->raw, r->arrived),
+		      bs_contract_bound(r->raw - r->explained, r->arrived));
+}
+
+static void js_service(FILE *f, const struct bs_certificate *c)
+{
+	(void)fputs("\"stages\":[", f);
+	for (uint32_t i = 0; i < c->stages; i++)
+		(void)fprintf(f,
+			      "%s{\"stage\":\"%s\",\"n\":%.0f,\"p50\":%.6f,\"p99\":%.6f,\"p999\":"
+			      "%.6f,\"max\":%.6f}",
+			      i > 0 ? ",\n" : "", c->stage[i].name, c->stage[i].n,
+			      c->stage[i].p50_us * 1e-3, c->stage[i].p99_us * 1e-3,
+			      c->stage[i].p999_us * 1e-3, c->stage[i].max_us * 1e-3);
+	(void)fputs("],\n\"threads\":[", f);
+	for (uint32_t i = 0; i < c->threads; i++)
+		(void)fprintf(f,
+			      "%s{\"thread\":\"%s\",\"priority\":%.0f,\"minor_faults\":%.0f,"
+			      "\"major_faults\":%.0f,\"allocations\":%.0f}",
+			      i > 0 ? ",\n" : "", c->thread[i].name, c->thread[i].priority,
+			      c->thread[i].minor_faults, c->thread[i].major_faults,
+			      c->thread[i].allocations);
+	(void)fputs("],\n\"canaries\":[", f);
+	for (uint32_t i = 0; i < c->canaries; i++)
+		(void)fprintf(f,
+			      "%s{\"cpu\":%d,\"priority\":%d,\"wakes\":%.0f,\"stalls\":%.0f,"
+			      "\"p999_us\":%.3f,\"max_us\":%.3f}",
+			      i > 0 ? ",\n" : "", c->canary[i].cpu, c->canary[i].priority,
+			      c->canary[i].wakes, c->canary[i].stalls, c->canary[i].p999_us,
+			      c->canary[i].max_us);
+	(void)fputs("]\n", f);
+}
+
+static void js_all(FILE *f, const struct bs_certificate *c)
+{
+	const struct bs_machine *m = &c->machine;
+	char words[16];
+
+	(void)fprintf(f, "{\"kept\":%s,\n", c->kept ? "true" : "false");
+	js_text(f, "made_at", c->made_at);
+	js_text(f, "protocol", c->p->name);
+	js_text(f, "engine", c->engine);
+	(void)fprintf(f, "\"budget_ms\":%g,\n", c->p->image_ms);
+	js_text(f, "refused", c->refused);
+	js_text(f, "config_sha256", c->config_sha256);
+	js_text(f, "recording", c->recording);
+	js_count(f, "acquisitions", c->acquisitions);
+	js_text(f, "pace", c->pace);
+	js_text(f, "host", m->host);
+	js_text(f, "kernel", m->system);
+	js_text(f, "cpu", m->cpu);
+	js_count(f, "processors", m->processors);
+	js_count(f, "memory_mib", m->memory_mib);
+	js_text(f, "gpu", m->gpu);
+	js_text(f, "driver", m->driver);
+	js_text(f, "load", bs_loads_words(c->loads, words));
+	js_count(f, "load_cpu_passes", c->cpu_passes);
+	js_count(f, "load_io_mib", c->io_mib);
+	js_count(f, "load_io_fsyncs", c->io_syncs);
+	js_count(f, "load_gpu", c->gpu_loaded);
+	js_count(f, "sender_realtime", c->sender_rt);
+	if (c->estimate[0] != '\0')
+		(void)fprintf(f, "\"estimate\":%s,\n", c->estimate);
+	if (c->realtime[0] != '\0')
+		(void)fprintf(f, "\"realtime\":%s,\n", c->realtime);
+	(void)fputs("\"runs\":[", f);
+	for (uint32_t i = 0; i < c->runs; i++) {
+		(void)fputs(i > 0 ? ",\n" : "", f);
+		js_run(f, &c->run[i]);
+	}
+	(void)fprintf(f, "],\n\"threads_since\":\"%s\",\n",
+		      c->grown_from_start ? "ready" : "first scan");
+	js_service(f, c);
+	(void)fputs("}\n", f);
+}
+
+/* ---- the chart ---- */
+
+static int draw(const struct bs_certificate *c, const char *path, struct bs_fail *why)
+{
+	const struct bs_certify_run *r = &c->run[0];
+	static double x[BINS], count[BINS], logarithm[BINS];
+	struct bs_chart_panel panels[2] = { { "images", count, c->p->image_ms },
+					    { "log10 (1 + images)", logarithm, c->p->image_ms } };
+	double low = (double)r->latency[0] * MS;
+	double high = fmax((double)r->latency[r->due.n - 1] * MS, c->p->image_ms);
+	double first;
+	double step;
+
+	/* whole decades, so that at least two of them are marked */
+	first = floor(log10(fmax(low, 1e-4)));
+	step = (ceil(log10(fmax(high, 1e-3)) + 1e-9) - first) / BINS;
+	memset(count, 0, sizeof(count));
+	for (size_t i = 0; i < r->due.n; i++) {
+		double at = (log10(fmax((double)r->latency[i] * MS, 1e-4)) - first) / step;
+
+		count[at < 0.0 ? 0 : at > BINS - 1 ? BINS - 1 : (int)at] += 1.0;
+	}
+	for (int i = 0; i < BINS; i++) {
+		x[i] = pow(10.0, first + (i + 0.5) * step);
+		logarithm[i] = log10(1.0 + count[i]);
+	}
+	return bs_chart_write(path, "ms", x, BINS, panels, 2, why);
+}
+
+/* ---- */
+
+static int write_text(const char *path, const struct bs_certificate *c,
+		      void (*all)(FILE *, const struct bs_certificate *), struct bs_fail *why)
+{
+	FILE *f = fopen(path, "w");
+	bool good;
+
+	if (f == NULL)
+		return bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
+	all(f, c);
+	good = ferror(f) == 0;
+	good = fclose(f) == 0 && good;
+	return good ? 0 : bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+int bs_certificate_write(const struct bs_certificate *c, const char *folder, struct bs_fail *why)
+{
+	char path[512];
+	int rc = 0;
+
+	(void)snprintf(path, sizeof(path), "%.490s/latency.png", folder);
+	if (c->runs > 0 && c->run[0].latency != NULL && c->run[0].due.n > 0)
+		rc = draw(c, path, why);
+	(void)snprintf(path, sizeof(path), "%.490s/certificate.md", folder);
+	if (rc == 0)
+		rc = write_text(path, c, md_all, why);
+	(void)snprintf(path, sizeof(path), "%.490s/certificate.json", folder);
+	if (rc == 0)
+		rc = write_text(path, c, js_all, why);
+	return rc;
+}
+
+void bs_certificate_line(const struct bs_certificate *c, char *out, size_t cap)
+{
+	const struct bs_certify_run *r = &c->run[0];
+
+	if (c->refused[0] != '\0' || c->runs == 0)
+		(void)snprintf(out, cap, "%s: budget %g ms, BROKEN: %s", c->p->name, c->p->image_ms,
+			       c->refused[0] != '\0' ? c->refused : "nothing was run");
+	else
+		(void)snprintf(
+			out, cap,
+			"%s: budget %g ms, N %llu, from due p50 %.3f p99 %.3f p99.9 %.3f max "
+			"%.3f ms, from received p50 %.3f p99.9 %.3f max %.3f ms, missed %llu raw "
+			"%llu attributed, %s",
+			c->p->name, c->p->image_ms, (unsigned long long)r->arrived,
+			(double)r->due.p50_ns * MS, (double)r->due.p99_ns * MS,
+			(double)r->due.p999_ns * MS, (double)r->due.max_ns * MS,
+			(double)r->received.p50_ns * MS, (double)r->received.p999_ns * MS,
+			(double)r->received.max_ns * MS, (unsigned long long)r->raw,
+			(unsigned long long)(r->raw - r->explained), c->kept ? "kept" : "BROKEN");
+}

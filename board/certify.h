@@ -1,0 +1,104 @@
+/*
+ * board/certify.h - a protocol's budget tried on the real service, and what came of it
+ *
+ * run starts `boreside serve` on a private copy of the site (its own process group and run folder,
+ * no files written, everything else as configured), plays the recording to it through its sockets
+ * at its own pace, over and over, under the loads asked for, and takes every image from the archive
+ * socket. A readout is due at the scan's start plus its stamp; the sender's envelope carries that
+ * due time, the image gives it back (boreside_sender_ns, ipc/WIRE.md): latencies count from there,
+ * however late the sender itself was. Then again at `speed` times the pace, when that is asked for.
+ * write makes certificate.md, certificate.json and latency.png of it in the folder out.
+ * One run at a time; call with one thread and no endpoint open. Test: test/replay/certify.sh
+ */
+#ifndef BS_BOARD_CERTIFY_H
+#define BS_BOARD_CERTIFY_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "board/load.h"
+#include "board/machine.h"
+#include "core/contract.h"
+#include "core/protocol.h"
+#include "core/sha256.h"
+
+#define BS_CERTIFY_PARTS  7u  /* the stages that an image's attributes may tell of */
+#define BS_CERTIFY_STAGES 24u /* of the service's own histograms */
+#define BS_CERTIFY_RUNS   2u
+#define BS_CERTIFY_CPUS   8u
+
+struct bs_certify_request {
+	const char *config, *protocol, *recording, *out;
+	double minutes;  /* of each run, to the end of a recording */
+	double speed;    /* of the second run; 0: none */
+	uint64_t images; /* a run may end after so many; 0: not before its time */
+	unsigned loads;  /* BS_LOAD_* */
+	const volatile sig_atomic_t *stop;
+};
+
+/* Latencies in ns; n 0: not known. */
+struct bs_certify_run {
+	double speed, seconds;
+	uint64_t scans, faults; /* scans whose outcome was no success */
+	uint64_t made;          /* images that the outcomes count */
+	uint64_t arrived, partial, degraded, late, previews, torn; /* late: the service's word */
+	uint64_t raw, explained; /* later than the budget from the due time; by a canary's stall */
+	struct bs_spread due, received,
+		arrival;      /* from due, from received to handed on; due to here */
+	struct bs_spread own; /* received to handed on less the operators */
+	struct bs_spread part[BS_CERTIFY_PARTS];
+	struct bs_spread sent; /* the sender's own lateness: buckets of 1.6 % */
+	int64_t *latency;      /* [due.n], sorted: for the chart */
+	char fault[400];       /* of the first faulty scan */
+};
+
+struct bs_certify_stage {
+	char name[16];
+	double n, p50_us, p99_us, p999_us, max_us;
+};
+
+struct bs_certify_thread {
+	char name[16];
+	double priority, minor_faults, major_faults, allocations; /* counts after the first scan */
+};
+
+struct bs_certificate {
+	struct bs_site site; /* as it was certified */
+	const struct bs_protocol *p;
+	char config_sha256[BS_SHA256_HEX]; /* of the site as `boreside check` prints it */
+	char recording[512];
+	uint32_t acquisitions;
+	char pace[64];
+	char made_at[32], engine[32], estimate[512], realtime[2048];
+	struct bs_machine machine;
+	unsigned loads;
+	uint64_t cpu_passes, io_mib, io_syncs;
+	bool gpu_loaded;
+	struct {
+		int cpu, priority; /* SCHED_FIFO; 0: none was granted */
+		double wakes, stalls, p999_us, max_us;
+	} canary[BS_CERTIFY_CPUS];
+	uint32_t canaries;
+	bool sender_rt;    /* this process has a real-time priority */
+	char refused[400]; /* why the service did not take the protocol; "" : it did */
+	struct bs_certify_run run[BS_CERTIFY_RUNS];
+	uint32_t runs;
+	struct bs_certify_stage stage[BS_CERTIFY_STAGES]; /* of the first run */
+	uint32_t stages;
+	struct bs_certify_thread thread[16];
+	uint32_t threads;
+	bool grown_from_start; /* one scan alone: the threads' counts are since the service was ready */
+	bool kept;
+};
+
+extern const char *const bs_certify_part_names[BS_CERTIFY_PARTS];
+
+/* 0: it was tried, and c->kept says whether the contract held. Else it could not be tried. */
+int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
+		   struct bs_fail *why);
+void bs_certify_free(struct bs_certificate *c);
+int bs_certificate_write(const struct bs_certificate *c, const char *folder, struct bs_fail *why);
+/* One line for a table: protocol, images, quantiles, misses, verdict. */
+void bs_certificate_line(const struct bs_certificate *c, char *out, size_t cap);
+
+#endif

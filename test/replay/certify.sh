@@ -1,0 +1,76 @@
+#!/bin/bash
+# test/replay/certify.sh - boreside certify: a contract that cannot be broken is kept, one that cannot be
+# kept is broken, and the certificate says everything that it must. No timing passes or fails here.
+set -u
+dir=$(mktemp -d)
+mkdir -p "$dir/tmp"
+trap 'rm -rf "$dir"' EXIT
+export TMPDIR=$dir/tmp
+protocol() { # protocol NAME METHOD BUDGET
+	echo "{ name = \"$1\"; method = \"$2\"; backend = \"host\"; matrix = [32, 32]; coils = 2; samples = 64; readouts = 16;
+		trajectory: { type = \"radial2d\"; }; $3 }"
+}
+cat >"$dir/site.cfg" <<END
+node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 64; };
+sinks = ( { type = "cfl"; dir = "never"; } );
+protocols = ( $(protocol ample gridding "budget: { image_ms = 1000000.0; };"),
+	$(protocol never gridding "budget: { image_ms = 0.000001; admission = \"trust\"; };"),
+	$(protocol refused gridding "budget: { image_ms = 0.000001; };"),
+	$(protocol own noop "budget: { image_ms = 1000000.0; };"),
+	$(protocol none gridding "") );
+END
+"$BORESIDE" phantom -c "$dir/site.cfg" -p ample --repetitions 5 --tr-us 2000 -o "$dir/scan.h5" >/dev/null
+certify() { # certify STATUS PROTOCOL OPTIONS...: into $dir/PROTOCOL
+	status=$1 p=$2
+	shift 2
+	timeout 120 "$BORESIDE" certify -c "$dir/site.cfg" -p "$p" -o "$dir/$p" "$@" "$dir/scan.h5" >"$dir/out" 2>"$dir/err"
+	rc=$?
+	[ $rc -eq "$status" ] && echo "ok $p: exit status $rc: $(head -n 1 "$dir/out" | cut -c1-150)" ||
+		echo "not ok $p: exit status $rc, not $status: $(cat "$dir/out" "$dir/err" | tail -n 3)"
+}
+says() { # says PROTOCOL FILE TEXT...
+	p=$1 file=$dir/$1/$2
+	shift 2
+	for text; do
+		grep -q -- "$text" "$file" && echo "ok $p: ${file##*/} has $text" || echo "not ok $p: ${file##*/} lacks $text"
+	done
+}
+number() { # number PROTOCOL KEY: the first of that name
+	grep -o -m1 "\"$2\":[0-9.e+-]*" "$dir/$1/certificate.json" | head -n 1 | cut -d: -f2
+}
+is() { # is WHAT A B
+	[ -n "$2" ] && [ "$2" = "$3" ] && echo "ok $1: $2" || echo "not ok $1: '$2' is not '$3'"
+}
+
+certify 0 ample --minutes 0.02 --speed 8 --load cpu,io
+says ample certificate.json '^{"kept":true,' '"config_sha256":"[0-9a-f]\{64\}"' '"cpu":"' '"kernel":"Linux' '"load":"cpu, io"' \
+	'"gridding/host"' '"estimate":{"image_ms":' '"due_ms":{"n":' '"p999":' '"jitter":' '"archive_ms":{"n":' '"sender_ms":{"n":' \
+	'"stage":"receive"' '"stage":"image"' '"allocations":' '"minor_faults":' '"cpu":0,"priority":' '"speed":8,'
+says ample certificate.md 'The contract was kept' '0 attributed to the service' 'proves at most 3/N' 'p99.9/p50' \
+	'## At 8 times' 'minor faults' 'wakes every millisecond' 'latency.png'
+is "every image was taken" "$(number ample images)" "$(number ample made)"
+is "five a scan" "$(number ample images)" "$(($(number ample scans) * 5))"
+is "every one has its latency" "$(number ample n)" "$(number ample images)"
+is "none is partial" "$(number ample partial)" 0
+[ "$(number ample load_io_fsyncs)" -gt 0 ] && echo "ok the disk was written to" || echo "not ok no fsync"
+[ "$(od -An -c -N4 "$dir/ample/latency.png" | tr -d ' ')" = '211PNG' ] && echo "ok the chart is a PNG" || echo "not ok latency.png"
+rule=$(awk -v n="$(number ample images)" 'BEGIN { printf "%.2e", 2.99573227 / n }')
+is "the bound is 3/N" "$(awk -v r="$(number ample rate_95_raw)" 'BEGIN { printf "%.2e", r }')" "$rule"
+
+certify 0 own --images 10
+says own certificate.json '"own_ms":{"n":10,'
+is "--images ends the run" "$(number own images)" 10
+certify 1 never --images 5
+says never certificate.json '^{"kept":false,'
+says never certificate.md 'The contract was broken' '\*\*5 attributed to the service\*\*'
+is "all were missed" "$(number never missed_raw)" "$(number never images)"
+certify 1 refused --images 5
+says refused certificate.json '^{"kept":false,' '"refused":".*budget.image_ms is 1e-06'
+says refused certificate.md 'The service refused it'
+certify 1 none
+grep -q "declares no budget" "$dir/err" && echo "ok without a budget there is no contract" || echo "not ok $(cat "$dir/err")"
+certify 1 unknown
+certify 2 ample --load tape
+certify 2 ample --minutes 0
+[ -z "$(ls -A "$dir/tmp")" ] && echo "ok nothing stays behind" || echo "not ok left: $(ls -R "$dir/tmp" | head -n 5)"
+[ ! -e "$dir/never/run" ] && [ ! -e "$dir/run" ] && echo "ok the site's own folders were not touched" || echo "not ok run folder"
