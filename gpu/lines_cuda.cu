@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu/cudacheck.h"
+#include "gpu/launch.cuh"
 
 #define THREADS 256
 
@@ -74,12 +75,12 @@ out:
 	return rc;
 }
 
-uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least)
+uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most)
 {
-	uint32_t cols = 8;
+	uint32_t cols = most != 0 ? most : 8;
 
 	/* few lines: rather more blocks than wide ones */
-	while (cols > 2 && cols > least && lines / cols < 256)
+	while (most == 0 && cols > 2 && cols > least && lines / cols < 256)
 		cols /= 2;
 	while (cols > 1 && cols > least && bs_line_shared(n, cols) > 96u * 1024u)
 		cols /= 2;
@@ -130,6 +131,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 	if (o >= p.outer)
 		return;
+	bs_after_previous();
 	const float2 *from = in + shifted(o, p.in_planes, p.in_planes / 2) * p.in_count * p.inner;
 	float2 *to = out + shifted(o, p.out_planes, p.out_planes / 2) * p.out_count * p.inner;
 
@@ -173,6 +175,7 @@ static __global__ void __launch_bounds__(THREADS)
 	float2 *a = shared;
 	float2 *b = shared + n * pitch;
 
+	bs_after_previous();
 	for (uint32_t c = 0; c < cols; c++)
 		for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
 			const uint32_t j = wrap(i + p.in_half, n);
@@ -210,29 +213,23 @@ int bs_lines_cuda_init(struct bs_fail *why)
 		rc = bs_line_allow((const void *)rows<1>, why);
 	if (rc == 0)
 		rc = bs_line_allow((const void *)rows<-1>, why);
-	return rc;
+	return rc != 0 ? rc : bs_lines_reg_init(why);
 }
 
 int bs_line_launch(const struct bs_line_pass *p, int sign, const float2 *in, float2 *out,
 		   cudaStream_t stream, struct bs_fail *why)
 {
-	uint32_t cols = bs_line_cols(p->line.n, p->outer * p->inner, 1);
-	size_t bytes = bs_line_shared(p->line.n, cols);
+	const uint32_t cols = bs_line_cols(p->line.n, p->outer * p->inner, 1, p->cols);
+	const size_t bytes = bs_line_shared(p->line.n, cols);
 	dim3 blocks((unsigned)((p->inner + cols - 1) / cols),
 		    (unsigned)(p->outer < 65535u ? p->outer : 65535u),
 		    (unsigned)((p->outer + 65534u) / 65535u));
 
-	if (p->inner == 1) {
+	if (p->registers && bs_line_has_registers(p->line.n))
+		return bs_line_launch_registers(p, sign, in, out, stream, why);
+	if (p->inner == 1)
 		blocks = dim3((unsigned)((p->outer + cols - 1) / cols));
-		if (sign > 0)
-			rows<1><<<blocks, THREADS, bytes, stream>>>(*p, cols, in, out);
-		else
-			rows<-1><<<blocks, THREADS, bytes, stream>>>(*p, cols, in, out);
-	} else if (sign > 0) {
-		strided<1><<<blocks, THREADS, bytes, stream>>>(*p, cols, in, out);
-	} else {
-		strided<-1><<<blocks, THREADS, bytes, stream>>>(*p, cols, in, out);
-	}
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return bs_launch(p->inner == 1 ? (sign > 0 ? rows<1> : rows<-1>)
+				       : (sign > 0 ? strided<1> : strided<-1>),
+			 blocks, THREADS, bytes, p->close, stream, why, *p, cols, in, out);
 }

@@ -22,13 +22,17 @@ struct bs_line_pass {
 	const float *scale_in, *scale_out;
 	uint64_t outer, inner;
 	uint32_t in_planes, out_planes; /* 1: the outer index as it is */
+	uint32_t cols;                  /* lines of a block at most; 0: by their number */
+	bool registers;                 /* where the length has such kernels (lines_reg.cuh) */
+	bool close; /* its blocks may start while the kernel before it in the stream ends */
 };
 
 /* Device memory that a plan takes. */
 uint64_t bs_line_bytes(uint32_t n);
 int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, struct bs_fail *why);
-/* cols lines at a time fit a block, as many as are worth it; for kernels that bring their own. */
-uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least);
+/* cols lines at a time fit a block, as many as are worth it (most: 0, or at most so many, a power of
+ * two); for kernels that bring their own. */
+uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most);
 static inline size_t bs_line_shared(uint32_t n, uint32_t cols)
 {
 	return (size_t)2 * n * (cols + 1) * sizeof(float2);
@@ -40,5 +44,10 @@ int bs_lines_cuda_init(struct bs_fail *why);
 /* sign: +1 or -1. */
 int bs_line_launch(const struct bs_line_pass *pass, int sign, const float2 *in, float2 *out,
 		   cudaStream_t stream, struct bs_fail *why);
+/* Lengths with kernels that transform in registers; launch uses them where the pass says so. */
+bool bs_line_has_registers(uint32_t n);
+int bs_lines_reg_init(struct bs_fail *why);
+int bs_line_launch_registers(const struct bs_line_pass *pass, int sign, const float2 *in,
+			     float2 *out, cudaStream_t stream, struct bs_fail *why);
 
 #endif

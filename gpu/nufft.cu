@@ -1,40 +1,10 @@
-/* gpu/nufft.cu - CUDA twin of nufft.c: memory, tables, launches; see nufft_cuda.h */
-#include "gpu/nufft_cuda.h"
+/* gpu/nufft.cu - CUDA twin of nufft.c: the plan, its memory and tables; see nufft_cuda.h */
+#include "gpu/nufft_plan.cuh"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/cudacheck.h"
-#include "gpu/nufft_dev.cuh"
-
-struct chunk {
-	bs_nufft_dev dev;
-	uint64_t first, count;
-};
-
-struct state {
-	float2 *data;      /* [coil][samples] */
-	float2 *grid;      /* chunks > 1 */
-	uint64_t *arrived; /* samples of each chunk, host */
-	uint64_t next;     /* the next chunk to be gridded */
-};
-
-struct bs_nufft_cuda {
-	struct bs_nufft_spec spec;
-	struct bs_nufft_choice choice;
-	struct bs_nufft_kernels kernels;
-	bool stacked;
-	bs_stack_dev stack;
-	struct chunk *chunk;
-	struct state *state;
-	const float *weight;        /* [sample], where samples are mixed */
-	float2 *mixed;              /* [point][channel] */
-	float2 *scratch;            /* padded sectors; what the passes need in their absence */
-	float2 *half;               /* [channel][gz][gy][nx] */
-	float2 *grid;               /* forward: [channel][gz][gy][gx] */
-	float2 *spare;              /* peek: a grid to go on with, NULL where none is needed */
-	bs_line_pass in[3], out[3]; /* adjoint and forward, by axis */
-};
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
@@ -74,35 +44,44 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
 				     up(c->tasks * sizeof(struct bs_sector_task)) +
 				     2 * up(sectors * sizeof(uint2))) +
 			up(s->samples * 4) + (c->planes > 1 ? up(c->points * c->planes * 4) : 0);
+	if (c->fold)
+		bytes[TABLES] += c->chunks * up(sectors * sizeof(uint2)) +
+				 up(sectors * c->groups * sizeof(uint32_t));
+	if (c->collect)
+		bytes[TABLES] += c->chunks * up(sectors * sizeof(uint2));
 	bytes[ROOTS] = bs_line_bytes(s->matrix[2]);
 	for (uint32_t a = 0; a < 3; a++)
 		bytes[ROOTS] += bs_line_bytes(x->grid[a]) + up(c->matrix[a] * 4u) +
 				up(x->grid[a] * sizeof(struct bs_sector_reach)) +
 				up((x->grid[a] + 1) * 4u);
 	bytes[MIXED] = c->mixed ? up(c->points * c->channels * 8) : 0;
-	bytes[SCRATCH] = up(most(c->tasks * c->groups * c->lanes * c->padded_cells * 8,
-				 c->channels * gz * ny * nx * 8));
+	const uint64_t padded = c->tasks * c->groups * c->lanes * c->padded_cells * 8;
+
+	bytes[SCRATCH] = up(most(c->collect ? 0 : padded, c->channels * gz * ny * nx * 8));
 	bytes[HALF] = up(c->channels * gz * gy * nx * 8);
 	bytes[GRIDS] = up(c->channels * gz * gy * gx * 8) * grids_of(c, s);
 	bytes[DATA] = up(s->samples * s->coils * 8) * s->states;
 	(void)nz;
 }
 
-/* The most that either route takes: which one it is, the trajectory will tell. */
+/* The most that either route takes: which one it is, the trajectory will tell. A tuned choice may
+ * be possible on one of them only. */
 static int regions_need(uint64_t bytes[REGIONS], const struct bs_nufft_spec *s, struct bs_fail *why)
 {
+	const bool may_stack = s->dims == 3 && s->matrix[2] > 1;
 	struct bs_nufft_choice c;
 	uint64_t other[REGIONS];
 	int rc = bs_nufft_choose(&c, s, false, 0, why);
 
-	if (rc != 0)
+	memset(bytes, 0, REGIONS * sizeof(*bytes));
+	if (rc == 0)
+		regions_of(bytes, &c, s);
+	if (!may_stack || (rc != 0 && s->tune == NULL))
 		return rc;
-	regions_of(bytes, &c, s);
-	if (s->dims != 3 || s->matrix[2] == 1)
-		return 0;
-	rc = bs_nufft_choose(&c, s, true, bs_nufft_stack_most(s), why);
-	if (rc != 0)
-		return rc;
+	const int stack = bs_nufft_choose(&c, s, true, bs_nufft_stack_most(s), why);
+
+	if (stack != 0)
+		return s->tune == NULL || rc != 0 ? stack : 0;
 	regions_of(other, &c, s);
 	for (int r = 0; r < REGIONS; r++)
 		bytes[r] = most(bytes[r], other[r]);
@@ -136,34 +115,63 @@ static int upload(const T **to, const T *from, uint64_t count, struct bs_devmem 
 	return 0;
 }
 
-/* More copies of a sector than this are added up first, by a kernel of their own. */
-#define CROWD 6u
-
-static int upload_ranges(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_devmem *mem,
-			 struct bs_fail *why)
+/* What happens to the copies of each sector: folded, all; merged, those of crowded ones; else they
+ * are summed where they are read. */
+static int upload_ranges(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
+			 const struct bs_sectors *s, struct bs_devmem *mem, struct bs_fail *why)
 {
 	uint2 *range = (uint2 *)malloc(2 * (size_t)s->sectors * sizeof(*range));
 	uint2 *crowd = range + s->sectors;
-	int rc;
+	int rc = 0;
 
 	if (range == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: %u sectors", s->sectors);
-	for (uint32_t i = 0; i < s->sectors; i++) {
+	for (uint32_t i = 0; i < s->sectors; i++)
 		range[i] = make_uint2(s->task_of[i], s->task_of[i + 1] - s->task_of[i]);
-		if (range[i].y <= CROWD)
+	if (choice->fold)
+		rc = upload<uint2>(&d->copies, range, s->sectors, mem, why);
+	for (uint32_t i = 0; i < s->sectors; i++) {
+		if (range[i].y <= (choice->fold ? 1 : choice->crowd))
 			continue;
-		crowd[d->crowds++] = range[i];
+		if (!choice->fold)
+			crowd[d->crowds++] = range[i];
 		range[i].y = 1;
 	}
-	rc = upload<uint2>(&d->range, range, s->sectors, mem, why);
+	if (rc == 0)
+		rc = upload<uint2>(&d->range, range, s->sectors, mem, why);
 	if (rc == 0 && d->crowds > 0)
 		rc = upload<uint2>(&d->crowd, crowd, d->crowds, mem, why);
 	free(range);
 	return rc;
 }
 
-static int upload_samples(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_devmem *mem,
-			  struct bs_fail *why)
+/* Cells that collect go through a sector's samples one warp at a time: no crowds. */
+#define COLLECT_MOST 8192u
+
+static int upload_spans(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_devmem *mem,
+			struct bs_fail *why)
+{
+	uint2 *span = (uint2 *)calloc(s->sectors, sizeof(*span));
+	int rc = span == NULL ? bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: %u sectors", s->sectors)
+			      : 0;
+
+	for (uint32_t i = 0; rc == 0 && i < s->sectors; i++)
+		for (uint32_t t = s->task_of[i]; t < s->task_of[i + 1]; t++) {
+			span[i].x = t == s->task_of[i] ? s->task[t].first : span[i].x;
+			span[i].y += s->task[t].count;
+			if (span[i].y > COLLECT_MOST)
+				rc = bs_fail(why, BS_ERR_UNSUPPORTED,
+					     "a sector of more than %u samples: cells cannot collect",
+					     COLLECT_MOST);
+		}
+	if (rc == 0)
+		rc = upload<uint2>(&d->span, span, s->sectors, mem, why);
+	free(span);
+	return rc;
+}
+
+static int upload_samples(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
+			  const struct bs_sectors *s, struct bs_devmem *mem, struct bs_fail *why)
 {
 	int rc = upload<uint32_t>(&d->order, s->order, s->samples, mem, why);
 
@@ -174,7 +182,9 @@ static int upload_samples(bs_nufft_dev *d, const struct bs_sectors *s, struct bs
 	if (rc == 0)
 		rc = upload<struct bs_sector_task>(&d->task, s->task, s->tasks, mem, why);
 	if (rc == 0)
-		rc = upload_ranges(d, s, mem, why);
+		rc = upload_ranges(d, choice, s, mem, why);
+	if (rc == 0 && choice->collect)
+		rc = upload_spans(d, s, mem, why);
 	d->points = s->samples;
 	d->tasks = s->tasks;
 	return rc;
@@ -194,6 +204,19 @@ static int upload_sectors(bs_nufft_dev *d, const struct bs_sectors *s, struct bs
 					      why);
 	}
 	return rc;
+}
+
+/* Blocks that ended, of each sector and group: zero between launches. */
+static int take_counters(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_devmem *mem,
+			 struct bs_fail *why)
+{
+	const size_t bytes = (size_t)s->sectors * d->groups * sizeof(*d->done);
+
+	d->done = (uint32_t *)bs_devmem_take(mem, bytes);
+	if (d->done == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: %zu bytes of counters", bytes);
+	BS_CUDA(cudaMemset(d->done, 0, bytes), why);
+	return 0;
 }
 
 static void lay_dev(const struct bs_nufft_cuda *p, bs_nufft_dev *d, const struct bs_sectors *s)
@@ -244,11 +267,11 @@ static int sort_chunks(struct bs_nufft_cuda *p, const float *k, const uint32_t *
 
 	memset(&common, 0, sizeof(common));
 	rc = bs_nufft_kernel_window(&common.window, c, &p->spec, why);
-	p->chunk = (struct chunk *)calloc((size_t)c->chunks, sizeof(*p->chunk));
+	p->chunk = (struct bs_nufft_chunk *)calloc((size_t)c->chunks, sizeof(*p->chunk));
 	if (rc == 0 && p->chunk == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: chunks");
 	for (uint64_t i = 0; rc == 0 && i < c->chunks; i++) {
-		struct chunk *at = &p->chunk[i];
+		struct bs_nufft_chunk *at = &p->chunk[i];
 		struct bs_sectors s;
 
 		at->first = i * c->chunk;
@@ -261,12 +284,14 @@ static int sort_chunks(struct bs_nufft_cuda *p, const float *k, const uint32_t *
 		if (i == 0) {
 			lay_dev(p, &common, &s);
 			rc = upload_sectors(&common, &s, mem, why);
+			if (rc == 0 && c->fold)
+				rc = take_counters(&common, &s, mem, why);
 		}
 		at->dev = common;
 		if (rc == 0)
 			rc = upload_weights(p, &at->dev, &s, at->first, weight, mem, why);
 		if (rc == 0)
-			rc = upload_samples(&at->dev, &s, mem, why);
+			rc = upload_samples(&at->dev, c, &s, mem, why);
 		bs_sectors_close(&s);
 	}
 	return rc;
@@ -346,20 +371,13 @@ static int make_passes(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs
 	return rc;
 }
 
-static uint64_t cells_of(const struct bs_nufft_cuda *p)
-{
-	const uint32_t *g = p->choice.sectors.grid;
-
-	return (uint64_t)g[0] * g[1] * g[2] * p->choice.channels;
-}
-
 static int take_buffers(struct bs_nufft_cuda *p, const uint64_t bytes[REGIONS],
 			struct bs_devmem *mem, struct bs_fail *why)
 {
 	const uint32_t states = p->spec.states;
-	const uint64_t grid = up(cells_of(p) * sizeof(float2));
+	const uint64_t grid = up(bs_nufft_cells(p) * sizeof(float2));
 
-	p->state = (struct state *)calloc(states + 1ul, sizeof(*p->state));
+	p->state = (struct bs_nufft_cuda_state *)calloc(states + 1ul, sizeof(*p->state));
 	p->mixed = p->choice.mixed ? (float2 *)bs_devmem_take(mem, bytes[MIXED]) : NULL;
 	p->scratch = (float2 *)bs_devmem_take(mem, bytes[SCRATCH]);
 	p->half = (float2 *)bs_devmem_take(mem, bytes[HALF]);
@@ -370,7 +388,7 @@ static int take_buffers(struct bs_nufft_cuda *p, const uint64_t bytes[REGIONS],
 	if (p->spec.peek && p->choice.chunks > 1)
 		p->spare = p->grid + (states > 1 ? states : 1) * (grid / sizeof(float2));
 	for (uint32_t i = 0; i < states; i++) {
-		struct state *s = &p->state[i];
+		struct bs_nufft_cuda_state *s = &p->state[i];
 
 		s->data = (float2 *)bs_devmem_take(mem, bytes[DATA] / states);
 		s->grid = p->choice.chunks > 1 ? p->grid + i * (grid / sizeof(float2)) : NULL;
@@ -388,6 +406,10 @@ static int allow_shared(const struct bs_nufft_kernels *k, struct bs_fail *why)
 				     (int)k->spread_bytes),
 		why);
 	BS_CUDA(cudaFuncSetAttribute((const void *)k->interpolate,
+				     cudaFuncAttributeMaxDynamicSharedMemorySize,
+				     (int)k->interpolate_bytes),
+		why);
+	BS_CUDA(cudaFuncSetAttribute((const void *)k->interpolate_shared,
 				     cudaFuncAttributeMaxDynamicSharedMemorySize,
 				     (int)k->interpolate_bytes),
 		why);
@@ -436,7 +458,34 @@ static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weigh
 				: sort_chunks(p, k, NULL, weight, mem, why);
 	if (rc == 0)
 		rc = make_passes(p, mem, why);
+	if (rc == 0)
+		rc = bs_nufft_cuda_relaunch(p, &p->choice.launch, why);
 	return rc;
+}
+
+int bs_nufft_cuda_relaunch(struct bs_nufft_cuda *p, const struct bs_nufft_launch *launch,
+			   struct bs_fail *why)
+{
+	int major = 0;
+
+	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), why);
+	p->choice.launch = *launch;
+	p->close = launch->close && major >= 9;
+	for (uint32_t a = 0; a < p->choice.sectors.dims; a++) {
+		bs_line_pass *both[2] = { &p->in[a], &p->out[a] };
+
+		for (bs_line_pass *pass : both) {
+			pass->cols = launch->cols;
+			pass->registers = launch->registers;
+			pass->close = p->close;
+		}
+	}
+	return 0;
+}
+
+const struct bs_nufft_choice *bs_nufft_cuda_choice(const struct bs_nufft_cuda *p)
+{
+	return &p->choice;
 }
 
 int bs_nufft_cuda_plan(struct bs_nufft_cuda **plan, const struct bs_nufft_spec *s, const float *k,
@@ -451,6 +500,7 @@ int bs_nufft_cuda_plan(struct bs_nufft_cuda **plan, const struct bs_nufft_spec *
 	p->spec = *s;
 	rc = fill_plan(p, k, weight, &source, mem, why);
 	free(source);
+	p->spec.tune = NULL; /* the caller's; all that it decided is in the choice */
 	if (rc != 0) {
 		bs_nufft_cuda_close(p);
 		return rc;
@@ -487,243 +537,4 @@ void bs_nufft_cuda_info(const struct bs_nufft_cuda *p, struct bs_nufft_info *inf
 	info->grid_bytes = (uint64_t)c->sectors.grid[0] * c->sectors.grid[1] * c->sectors.grid[2] *
 			   c->channels * 8;
 	info->route = p->stacked ? "stack" : "sectors";
-}
-
-/* ---- transforms --------------------------------------------------------------------------- */
-
-/* Into the padded sectors. */
-static int spread(struct bs_nufft_cuda *p, const struct chunk *c, const float2 *data,
-		  cudaStream_t stream, struct bs_fail *why)
-{
-	const dim3 blocks(c->dev.tasks, c->dev.groups);
-	int rc = 0;
-
-	if (p->stacked)
-		rc = bs_nufft_stack_in(&p->stack, data, p->mixed, stream, why);
-	else if (p->choice.mixed)
-		rc = bs_nufft_mix(data, p->weight, p->spec.samples, c->first, c->count,
-				  p->spec.coils, p->mixed, stream, why);
-	if (rc != 0)
-		return rc;
-	p->kernels.spread<<<blocks, p->kernels.spread_threads, p->kernels.spread_bytes, stream>>>(
-		c->dev, p->choice.mixed ? p->mixed : data, p->scratch);
-	BS_CUDA(cudaGetLastError(), why);
-	return bs_nufft_merge(&c->dev, p->choice.lanes, p->scratch, stream, why);
-}
-
-/* What is left when half holds lines along x. */
-static int from_half(struct bs_nufft_cuda *p, float2 *image, cudaStream_t stream,
-		     struct bs_fail *why)
-{
-	if (p->choice.sectors.dims == 2)
-		return bs_line_launch(&p->in[1], 1, p->half, image, stream, why);
-	int rc = bs_line_launch(&p->in[1], 1, p->half, p->scratch, stream, why);
-
-	return rc != 0 ? rc : bs_line_launch(&p->in[2], 1, p->scratch, image, stream, why);
-}
-
-static int add_chunk(struct bs_nufft_cuda *p, uint64_t chunk, const float2 *data, float2 *grid,
-		     cudaStream_t stream, struct bs_fail *why)
-{
-	int rc = spread(p, &p->chunk[chunk], data, stream, why);
-
-	return rc != 0 ? rc
-		       : bs_nufft_gather(&p->chunk[chunk].dev, p->choice.lanes, p->scratch, grid,
-					 stream, why);
-}
-
-/* Samples of a sector up to which reading each four times is less than padded copies cost. */
-#define DIRECT_MOST 12u
-
-static bool can_direct(const struct bs_nufft_cuda *p)
-{
-	const struct bs_nufft_choice *c = &p->choice;
-	const bs_nufft_dev *d = &p->chunk[0].dev;
-
-	return c->sectors.dims == 2 && c->channels == 1 && c->chunks == 1 && !c->mixed &&
-	       !p->stacked && d->crowds == 0 && d->grid[0] / d->axis[0] + 1 >= c->taps &&
-	       d->grid[1] / d->axis[1] + 1 >= c->taps;
-}
-
-int bs_nufft_cuda_spread(struct bs_nufft_cuda *p, enum bs_nufft_spreading how, const float *data,
-			 float *grid, void *stream, struct bs_fail *why)
-{
-	cudaStream_t st = (cudaStream_t)stream;
-	const bs_nufft_dev *d = &p->chunk[0].dev;
-	const bool few = d->points <= (uint64_t)DIRECT_MOST * d->axis[0] * d->axis[1];
-	int rc = 0;
-
-	if (how == BS_NUFFT_SPREAD_DIRECT && !can_direct(p))
-		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "spreading directly: 2D, one coil and chunk, no crowded sectors");
-	if (how != BS_NUFFT_SPREAD_SECTORS && can_direct(p) &&
-	    (few || how == BS_NUFFT_SPREAD_DIRECT))
-		return bs_nufft_direct(d, p->choice.taps, (const float2 *)data, (float2 *)grid, st,
-				       why);
-	BS_CUDA(cudaMemsetAsync(grid, 0, cells_of(p) * sizeof(float2), st), why);
-	for (uint64_t i = 0; rc == 0 && i < p->choice.chunks; i++)
-		rc = add_chunk(p, i, (const float2 *)data, (float2 *)grid, st, why);
-	return rc;
-}
-
-int bs_nufft_cuda_adjoint(struct bs_nufft_cuda *p, const float *data, float *image, void *stream,
-			  struct bs_fail *why)
-{
-	cudaStream_t st = (cudaStream_t)stream;
-	const float2 *in = (const float2 *)data;
-	int rc;
-
-	if (p->choice.chunks == 1) {
-		rc = spread(p, &p->chunk[0], in, st, why);
-		if (rc == 0)
-			rc = bs_nufft_gather_rows(&p->chunk[0].dev, p->choice.lanes, &p->in[0],
-						  p->scratch, p->half, st, why);
-	} else {
-		BS_CUDA(cudaMemsetAsync(p->grid, 0, cells_of(p) * sizeof(float2), st), why);
-		rc = 0;
-		for (uint64_t i = 0; rc == 0 && i < p->choice.chunks; i++)
-			rc = add_chunk(p, i, in, p->grid, st, why);
-		if (rc == 0)
-			rc = bs_line_launch(&p->in[0], 1, p->grid, p->half, st, why);
-	}
-	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);
-}
-
-int bs_nufft_cuda_forward(struct bs_nufft_cuda *p, const float *image, float *data, void *stream,
-			  struct bs_fail *why)
-{
-	cudaStream_t st = (cudaStream_t)stream;
-	const float2 *from = (const float2 *)image;
-	float2 *to = p->choice.mixed && p->stacked ? p->mixed : (float2 *)data;
-	int rc = 0;
-
-	if (p->choice.sectors.dims == 3) {
-		rc = bs_line_launch(&p->out[2], -1, from, p->scratch, st, why);
-		from = p->scratch;
-	}
-	if (rc == 0)
-		rc = bs_line_launch(&p->out[1], -1, from, p->half, st, why);
-	if (rc == 0)
-		rc = bs_line_launch(&p->out[0], -1, p->half, p->grid, st, why);
-	for (uint64_t i = 0; rc == 0 && i < p->choice.chunks; i++) {
-		bs_nufft_dev d = p->chunk[i].dev;
-
-		if (!p->stacked) { /* written where it belongs, mixed or not */
-			d.sample_step = 1;
-			d.channel_step = p->spec.samples;
-		}
-		p->kernels.interpolate<<<dim3(d.tasks, d.groups), p->kernels.interpolate_threads,
-					 p->kernels.interpolate_bytes, st>>>(d, p->grid, to);
-		BS_CUDA(cudaGetLastError(), why);
-	}
-	if (rc == 0 && p->stacked)
-		rc = bs_nufft_stack_out(&p->stack, p->mixed, (float2 *)data, st, why);
-	return rc;
-}
-
-/* ---- incremental -------------------------------------------------------------------------- */
-
-float *bs_nufft_cuda_samples(struct bs_nufft_cuda *p, uint32_t state)
-{
-	return (float *)p->state[state].data;
-}
-
-int bs_nufft_cuda_begin(struct bs_nufft_cuda *p, uint32_t state, void *stream, struct bs_fail *why)
-{
-	struct state *s = &p->state[state];
-	cudaStream_t st = (cudaStream_t)stream;
-
-	s->next = 0;
-	memset(s->arrived, 0, (size_t)p->choice.chunks * sizeof(*s->arrived));
-	BS_CUDA(cudaMemsetAsync(s->data, 0, p->spec.samples * p->spec.coils * sizeof(float2), st),
-		why);
-	if (s->grid != NULL)
-		BS_CUDA(cudaMemsetAsync(s->grid, 0, cells_of(p) * sizeof(float2), st), why);
-	return 0;
-}
-
-/* The last chunk waits for finish, so that what finish queues is always the same. */
-int bs_nufft_cuda_arrived(struct bs_nufft_cuda *p, uint32_t state, uint64_t first, uint64_t count,
-			  void *stream, struct bs_fail *why)
-{
-	struct state *s = &p->state[state];
-	int rc = 0;
-
-	if (p->choice.chunks == 1)
-		return 0;
-	while (count > 0) {
-		uint64_t c = first / p->choice.chunk;
-		uint64_t left = p->chunk[c].first + p->chunk[c].count - first;
-		uint64_t part = count < left ? count : left;
-
-		s->arrived[c] += part;
-		first += part;
-		count -= part;
-	}
-	while (rc == 0 && s->next + 1 < p->choice.chunks &&
-	       s->arrived[s->next] >= p->chunk[s->next].count)
-		rc = add_chunk(p, s->next++, s->data, s->grid, (cudaStream_t)stream, why);
-	return rc;
-}
-
-int bs_nufft_cuda_settle(struct bs_nufft_cuda *p, uint32_t state, void *stream, struct bs_fail *why)
-{
-	struct state *s = &p->state[state];
-	int rc = 0;
-
-	while (rc == 0 && s->next + 1 < p->choice.chunks)
-		rc = add_chunk(p, s->next++, s->data, s->grid, (cudaStream_t)stream, why);
-	return rc;
-}
-
-int bs_nufft_cuda_finish(struct bs_nufft_cuda *p, uint32_t state, float *image, void *stream,
-			 struct bs_fail *why)
-{
-	struct state *s = &p->state[state];
-	cudaStream_t st = (cudaStream_t)stream;
-
-	if (p->choice.chunks == 1)
-		return bs_nufft_cuda_adjoint(p, (const float *)s->data, image, stream, why);
-	int rc = add_chunk(p, p->choice.chunks - 1, s->data, s->grid, st, why);
-
-	if (rc == 0)
-		rc = bs_line_launch(&p->in[0], 1, s->grid, p->half, st, why);
-	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);
-}
-
-int bs_nufft_cuda_part(struct bs_nufft_cuda *p, uint32_t state, uint64_t chunk, float *image,
-		       void *stream, struct bs_fail *why)
-{
-	cudaStream_t st = (cudaStream_t)stream;
-	const float2 *data = p->state[state].data;
-
-	if (p->choice.chunks == 1) /* the rest of the samples are zeros */
-		return bs_nufft_cuda_adjoint(p, (const float *)data, image, stream, why);
-	const struct chunk *c = &p->chunk[chunk];
-	int rc = spread(p, c, data, st, why);
-
-	if (rc == 0)
-		rc = bs_nufft_gather_rows(&c->dev, p->choice.lanes, &p->in[0], p->scratch, p->half,
-					  st, why);
-	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);
-}
-
-int bs_nufft_cuda_peek(struct bs_nufft_cuda *p, uint32_t state, float *image, void *stream,
-		       struct bs_fail *why)
-{
-	const struct state *s = &p->state[state];
-	cudaStream_t st = (cudaStream_t)stream;
-	int rc = 0;
-
-	if (p->choice.chunks == 1)
-		return bs_nufft_cuda_adjoint(p, (const float *)s->data, image, stream, why);
-	BS_CUDA(cudaMemcpyAsync(p->spare, s->grid, cells_of(p) * sizeof(float2),
-				cudaMemcpyDeviceToDevice, st),
-		why);
-	for (uint64_t c = s->next; rc == 0 && c < p->choice.chunks; c++)
-		if (s->arrived[c] > 0)
-			rc = add_chunk(p, c, s->data, p->spare, st, why);
-	if (rc == 0)
-		rc = bs_line_launch(&p->in[0], 1, p->spare, p->half, st, why);
-	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);
 }

@@ -24,6 +24,7 @@
 #include "core/err.h"
 #include "core/protocol.h"
 #include "core/team.h"
+#include "gpu/tune.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,6 +44,7 @@ struct bs_nufft_spec {
 	double accuracy; /* 1e-1 .. 1e-6, or 0 with the two below */
 	double width;    /* oversampled grid cells */
 	double oversampling;
+	const struct bs_tune *tune; /* CUDA: measured choices (nufft_tune.h); NULL: by its own model */
 };
 
 struct bs_nufft;

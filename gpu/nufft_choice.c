@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu/nufft_part.h"
+#include "gpu/nufft_tune.h"
 #include "gpu/window.h"
 
 /* Cells of a sector: the border that padding adds against the blocks that fit a multiprocessor. 15 in
@@ -41,13 +42,66 @@ static void grids(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps, d
 	}
 }
 
-static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
-			 struct bs_fail *why)
+static uint32_t tuned(const struct bs_nufft_spec *s, enum bs_nufft_field field)
+{
+	return s->tune != NULL ? s->tune->v[field] : 0;
+}
+
+/* A window of so many taps on the least grid that is accurate, steps sizes up; a grid of more than
+ * 2.5 times the matrix is none. */
+static bool window_of_taps(struct bs_nufft_choice *c, const struct bs_nufft_spec *s, uint32_t taps,
+			   uint32_t steps)
+{
+	struct bs_sectors_spec *x = &c->sectors;
+	uint32_t g[3];
+	uint32_t o = 72; /* of 64: from 1.125 to 2.5 */
+
+	grids(s, x->dims, taps, o / 64.0, x->side, g);
+	while (o <= 160 && !bs_window_accurate(s, x->dims, taps, g))
+		grids(s, x->dims, taps, ++o / 64.0, x->side, g);
+	for (; steps > 0; steps--)
+		for (uint32_t a = 0; a < x->dims; a++)
+			g[a] = bs_window_smooth(g[a] + 1.0);
+	if (o > 160)
+		return false;
+	x->window = c->taps = taps;
+	memcpy(x->grid, g, sizeof(g));
+	return bs_window_accurate(s, x->dims, taps, g);
+}
+
+/* The cheapest pair by the model of cost, whose error is within the rule. */
+static bool window_by_cost(struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
 {
 	struct bs_sectors_spec *x = &c->sectors;
 	double best = INFINITY;
 
+	for (uint32_t taps = BS_KERNEL_TAPS_MIN; taps <= BS_KERNEL_TAPS_MAX; taps++)
+		for (uint32_t step = 20; step <= 32; step++) {
+			const double o = step / 16.0; /* 1.25 to 2 */
+			uint32_t g[3];
+			double t;
+
+			grids(s, x->dims, taps, o, x->side, g);
+			t = cost(s, x->dims, taps, g, x->side);
+			if (t < best && bs_window_accurate(s, x->dims, taps, g)) {
+				best = t;
+				x->window = c->taps = taps;
+				memcpy(x->grid, g, sizeof(g));
+			}
+		}
+	return best < INFINITY;
+}
+
+static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
+			 struct bs_fail *why)
+{
+	struct bs_sectors_spec *x = &c->sectors;
+	const uint32_t steps = tuned(s, BS_NUFFT_STEPS);
+	uint32_t taps = tuned(s, BS_NUFFT_TAPS);
+
 	if (s->accuracy == 0.0) {
+		if (taps != 0 || steps != 0)
+			return bs_fail(why, BS_ERR_UNSUPPORTED, "width and grid are given");
 		int rc = bs_window_choose(s, x->dims, &x->window, x->grid, why);
 
 		if (rc != 0)
@@ -65,24 +119,16 @@ static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *
 	}
 	if (!(s->accuracy >= 1e-6 && s->accuracy <= 1e-1))
 		return bs_fail(why, BS_ERR_CONFIG, "accuracy %g: 1e-6 to 1e-1", s->accuracy);
-	for (uint32_t taps = BS_KERNEL_TAPS_MIN; taps <= BS_KERNEL_TAPS_MAX; taps++)
-		for (uint32_t step = 20; step <= 32; step++) {
-			double o = step / 16.0; /* 1.25 to 2 */
-			uint32_t g[3];
-			double t;
-
-			grids(s, x->dims, taps, o, x->side, g);
-			t = cost(s, x->dims, taps, g, x->side);
-			if (t < best && bs_window_accurate(s, x->dims, taps, g)) {
-				best = t;
-				x->window = c->taps = taps;
-				memcpy(x->grid, g, sizeof(g));
-			}
-		}
-	if (best == INFINITY)
+	if (taps == 0 && !window_by_cost(c, s))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "CUDA gridding: accuracy %g is out of reach of a window of %u cells",
 			       s->accuracy, BS_KERNEL_TAPS_MAX);
+	if (taps == 0 && steps > 0)
+		taps = c->taps;
+	if (taps != 0 && !window_of_taps(c, s, taps, steps > 0 ? steps - 1 : 0))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "accuracy %g is out of reach of %u taps on a grid of this size",
+			       s->accuracy, taps);
 	return 0;
 }
 
@@ -103,6 +149,70 @@ static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
 			       "CUDA gridding of %llu samples, %u coils, %u states",
 			       (unsigned long long)s->samples, s->coils, s->states);
 	return 0;
+}
+
+static uint32_t or_else(uint32_t tuned_value, uint32_t otherwise)
+{
+	return tuned_value != 0 ? tuned_value : otherwise;
+}
+
+/* Cells that collect need sectors that reach no farther than the next one. */
+static bool can_collect(const struct bs_nufft_choice *c)
+{
+	for (uint32_t a = 0; a < c->sectors.dims; a++) {
+		const uint32_t n =
+			(c->sectors.grid[a] + c->sectors.side[a] - 1) / c->sectors.side[a];
+
+		if (c->sectors.grid[a] / n < c->taps - 1 || n < 2)
+			return false;
+	}
+	return c->sectors.dims == 3 && c->planes == 1;
+}
+
+/* How the sums are split: between blocks, and between kernels. */
+static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s, bool stack,
+			struct bs_fail *why)
+{
+	/* Enough tasks to fill the device, few enough that adding their borders stays cheap. */
+	const uint64_t run = s->dims == 2 ? 256 : c->chunk / 4096;
+	const uint32_t lanes = c->channels == 1 ? 1 : c->channels == 2 || s->dims == 3 ? 2 : 4;
+	/* Where all channels stay in the second-level cache, scattered reads of each cost little. */
+	const bool mixed = stack ||
+			   (c->channels > 1 && c->points * c->channels * 8 > UINT64_C(24) << 20);
+	const uint32_t want = tuned(s, BS_NUFFT_MIXED);
+
+	c->sectors.run = or_else(tuned(s, BS_NUFFT_RUN),
+				 (uint32_t)(run < 128 ? 128 : run > 1024 ? 1024 : run));
+	c->lanes = or_else(tuned(s, BS_NUFFT_LANES), lanes);
+	if (c->lanes == 3 || c->lanes > (s->dims == 3 ? 2u : 4u) ||
+	    (c->lanes > 1 && c->lanes >= 2 * c->channels))
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "%u coils of a block", c->lanes);
+	c->groups = (c->channels + c->lanes - 1) / c->lanes;
+	c->mixed = want != 0 ? want == 2 : mixed;
+	if ((stack && !c->mixed) || (c->channels == 1 && c->mixed && !stack))
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "samples of this kind are %s mixed",
+			       stack ? "always" : "never");
+	c->crowd = or_else(tuned(s, BS_NUFFT_CROWD), 6);
+	c->fold = s->dims == 2 && tuned(s, BS_NUFFT_FOLD) == 2;
+	c->collect = tuned(s, BS_NUFFT_ROUTE) == 2;
+	/* a part is gridded beside the grids of the states: sectors have the room for it */
+	if (c->collect && (!can_collect(c) || s->part > 0))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "cells collect samples in 3D alone, on grids of more sectors");
+	if (tuned(s, BS_NUFFT_FOLD) == 2 && s->dims != 2)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "sectors are folded in 2D alone");
+	return 0;
+}
+
+static void choose_launch(struct bs_nufft_launch *l, const struct bs_nufft_spec *s)
+{
+	l->cols = tuned(s, BS_NUFFT_COLS);
+	l->cols = l->cols > 16 ? 32 : l->cols > 8 ? 16 : l->cols > 4 ? 8 : l->cols;
+	l->cols = l->cols == 3 ? 4 : l->cols; /* a power of two */
+	l->parts = or_else(tuned(s, BS_NUFFT_PARTS), 1);
+	l->parts = l->parts > 1 ? 4 : 1;
+	l->registers = tuned(s, BS_NUFFT_LINES) == 2;
+	l->close = tuned(s, BS_NUFFT_CLOSE) != 1;
 }
 
 int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec, bool stack,
@@ -130,17 +240,13 @@ int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec,
 	rc = choose_window(c, &s, why);
 	if (rc != 0)
 		return rc;
-	/* Enough tasks to fill the device, few enough that adding their borders stays cheap. */
-	uint64_t run = s.dims == 2 ? 256 : c->chunk / 4096;
-
-	c->sectors.run = (uint32_t)(run < 128 ? 128 : run > 1024 ? 1024 : run);
 	c->padded_cells = 1;
 	for (uint32_t a = 0; a < s.dims; a++)
 		c->padded_cells *= c->sectors.side[a] + c->taps - 1;
-	c->lanes = c->channels == 1 ? 1 : c->channels == 2 || s.dims == 3 ? 2 : 4;
-	c->groups = (c->channels + c->lanes - 1) / c->lanes;
-	/* Where all channels stay in the second-level cache, scattered reads of each cost little. */
-	c->mixed = stack || (c->channels > 1 && c->points * c->channels * 8 > UINT64_C(24) << 20);
+	rc = choose_split(c, &s, stack, why);
+	if (rc != 0)
+		return rc;
+	choose_launch(&c->launch, &s);
 	c->tasks = bs_sectors_max_tasks(&c->sectors, c->chunk);
 	if (c->tasks > INT32_MAX || c->groups > 65535)
 		return bs_fail(why, BS_ERR_SIZE, "CUDA gridding: %llu sectors, %u channels",

@@ -30,6 +30,14 @@ struct bs_kernel_window {
 	uint32_t last; /* the cell that cut is about */
 };
 
+/* How blocks are laid out: the same plan can be run with another. */
+struct bs_nufft_launch {
+	uint32_t cols;  /* lines of a block at most; 0: by their number */
+	uint32_t parts; /* threads that share a sample of the forward: 1, 4 */
+	bool registers; /* lines of known lengths are transformed in registers */
+	bool close;     /* kernels may start while the one before them ends */
+};
+
 struct bs_nufft_choice {
 	struct bs_sectors_spec sectors;
 	uint32_t matrix[3];
@@ -40,8 +48,13 @@ struct bs_nufft_choice {
 	bool mixed; /* samples are first laid out with all channels side by side */
 	uint64_t points, chunk, chunks;
 	uint64_t tasks; /* at most, of a chunk */
+	bool collect;   /* 3D: cells collect their samples; no padded sectors */
+	bool fold;      /* 2D: the last block of a sector adds up its copies */
+	uint32_t crowd; /* more copies of a sector than this are added up by a kernel of their own */
+	struct bs_nufft_launch launch;
 };
 
+/* spec.tune, where there is one, decides what it decides; whether that can be had is said here. */
 int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec, bool stack,
 		    uint64_t positions, struct bs_fail *why);
 /* Polynomials of a kernel's number of terms; BS_ERR_UNSUPPORTED when they do not fit the window. */

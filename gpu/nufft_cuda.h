@@ -8,8 +8,11 @@
  * How: samples are sorted into sectors (tiles) of the oversampled grid and, inside, by the first
  * cell of their window. A block owns a run of a sector's samples and a padded copy of the sector in
  * shared memory. The padded sectors are then added up cell by cell, in a fixed order, by the same
- * kernel that transforms along x; each further axis is one pass that crops. No atomics: the same
- * bytes in every run. A stack is transformed along kz first and gridded plane by plane.
+ * kernel that transforms along x; each further axis is one pass that crops. Sparse samples in 3D may
+ * be collected by the cells instead (nufft_collect.cu). No sum is atomic: the same bytes in every
+ * run. A stack is transformed along kz first and gridded plane by plane.
+ * spec.tune (nufft_tune.h) names the variants; a given choice always gives the same bytes, another
+ * one another rounding of the same accuracy.
  * Chunks and states: as nufft.h; the result depends on the chunks, not on when their samples came.
  * plan computes on the host and copies the tables; only plan and close may allocate (host memory;
  * device memory comes from mem). One stream at a time: states share what is in between.
@@ -77,6 +80,14 @@ int bs_nufft_cuda_peek(struct bs_nufft_cuda *plan, uint32_t state, float *image,
 		       struct bs_fail *why);
 
 void bs_nufft_cuda_info(const struct bs_nufft_cuda *plan, struct bs_nufft_info *info);
+
+/* For the tuner and tests: what the plan was made with, and other launches of the same plan. Work
+ * that was captured before keeps its own. */
+struct bs_nufft_choice;
+struct bs_nufft_launch;
+const struct bs_nufft_choice *bs_nufft_cuda_choice(const struct bs_nufft_cuda *plan);
+int bs_nufft_cuda_relaunch(struct bs_nufft_cuda *plan, const struct bs_nufft_launch *launch,
+			   struct bs_fail *why);
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,9 @@ struct bs_nufft_dev {
 	const struct bs_sector_task *task;
 	const uint2 *range;  /* [sector] first task, tasks: 1 after merging */
 	const uint2 *crowd;  /* sectors whose tasks are merged: first task, tasks */
+	const uint2 *copies; /* [sector] first task, tasks; where the last block adds them up */
+	uint32_t *done;      /* [sector][group] of these, blocks that have ended; NULL: not so */
+	const uint2 *span;   /* [sector] first sample, samples; where cells collect */
 	const struct bs_sector_reach *reach[3];
 	const uint32_t *start[3];
 	uint64_t points;
@@ -32,9 +35,10 @@ struct bs_nufft_dev {
 
 typedef void (*bs_grid_kernel)(const bs_nufft_dev, const float2 *, float2 *);
 
-/* The kernels of a choice: one block a task (x) and group of channels (y). */
+/* The kernels of a choice: one block a task (x) and group of channels (y). shared: interpolation with
+ * four threads a sample. */
 struct bs_nufft_kernels {
-	bs_grid_kernel spread, interpolate;
+	bs_grid_kernel spread, interpolate, interpolate_shared;
 	unsigned spread_threads, interpolate_threads;
 	size_t spread_bytes, interpolate_bytes; /* dynamic shared memory */
 };
@@ -50,8 +54,12 @@ int bs_nufft_direct(const bs_nufft_dev *d, uint32_t taps, const float2 *data, fl
 /* nufft_passes.cu */
 int bs_nufft_passes_init(struct bs_fail *why);
 /* Adds the copies of a crowded sector into its first, in order; nothing to do without crowds. */
-int bs_nufft_merge(const bs_nufft_dev *d, uint32_t lanes, float2 *part, cudaStream_t stream,
-		   struct bs_fail *why);
+int bs_nufft_merge(const bs_nufft_dev *d, uint32_t lanes, float2 *part, bool close,
+		   cudaStream_t stream, struct bs_fail *why);
+/* nufft_collect.cu: grid = (add: +=) the samples, each cell's in a fixed order; 3D. */
+int bs_nufft_collect(const bs_nufft_dev *d, uint32_t taps, uint32_t lanes, bool add,
+		     const float2 *data, float2 *grid, bool close, cudaStream_t stream,
+		     struct bs_fail *why);
 /* grid += the padded sectors, each cell's in a fixed order. */
 int bs_nufft_gather(const bs_nufft_dev *d, uint32_t lanes, const float2 *part, float2 *grid,
 		    cudaStream_t stream, struct bs_fail *why);

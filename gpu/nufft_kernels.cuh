@@ -3,12 +3,13 @@
  *
  * W cells of window an axis, CB channels at a time. One block, one task: a run of samples of one
  * sector, whose padded copy lies in shared memory. Runs of samples with the same first cell are
- * summed in registers first. Nothing here is atomic: each cell has one owner, and receives its
- * samples in sorted order.
+ * summed in registers first. No sum is atomic: each cell has one owner, and receives its samples in
+ * sorted order; copies of a sector are added in the order of its tasks, whoever ends last.
  */
 #ifndef BS_GPU_NUFFT_KERNELS_CUH
 #define BS_GPU_NUFFT_KERNELS_CUH
 
+#include "gpu/launch.cuh"
 #include "gpu/nufft_dev.cuh"
 
 #define NO_CELL 0xffffffffu
@@ -62,6 +63,42 @@ template <int W, int CB, int WARPS> struct plane {
 	static const size_t tile_bytes = sizeof(float2) * CELLS * CB;
 };
 
+/* The block that ends last of a sector's adds up its copies, in the order of the tasks, into the
+ * first. Which block that is changes nothing but who does it. */
+template <int VALUES, int THREADS>
+static __device__ __forceinline__ void fold_copies(const bs_nufft_dev &d, uint32_t sector,
+						   float2 *part)
+{
+	__shared__ bool last;
+	const uint2 c = d.copies[sector];
+	const uint64_t step = (uint64_t)d.groups * VALUES;
+	float2 *first = part + c.x * step + (uint64_t)blockIdx.y * VALUES;
+
+	if (c.y < 2)
+		return;
+	__threadfence();
+	__syncthreads();
+	if (threadIdx.x == 0) {
+		uint32_t *done = d.done + (uint64_t)sector * d.groups + blockIdx.y;
+
+		last = atomicAdd(done, 1u) == c.y - 1;
+		if (last)
+			*done = 0; /* for the next launch */
+	}
+	__syncthreads();
+	if (!last)
+		return;
+	__threadfence();
+	for (int i = threadIdx.x; i < VALUES; i += THREADS) {
+		float2 sum = __ldcg(first + i);
+
+#pragma unroll 8
+		for (uint32_t t = 1; t < c.y; t++)
+			sum = bs_cadd(sum, __ldcg(first + t * step + i));
+		first[i] = sum;
+	}
+}
+
 template <int W, int CB, int WARPS>
 static __global__ void __launch_bounds__(32 * WARPS)
 	spread_plane(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ data,
@@ -96,6 +133,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	}
 	for (int i = lane; i < CELLS * CB * 2; i += 32)
 		tile[i] = 0.0f;
+	bs_after_previous();
 
 	auto flush = [&]() {
 		int base = (int)(current & 255u) + (int)(current >> 8 & 255u) * P;
@@ -175,6 +213,8 @@ static __global__ void __launch_bounds__(32 * WARPS)
 		}
 		out[i] = sum;
 	}
+	if (d.done != NULL)
+		fold_copies<CELLS * CB, 32 * WARPS>(d, task.sector, part);
 }
 
 /*
@@ -243,6 +283,7 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 
 	for (int i = threadIdx.x; i < V::CELLS; i += V::THREADS)
 		tile[i] = C();
+	bs_after_previous();
 	auto flush = [&]() {
 		if (mine)
 #pragma unroll
@@ -321,8 +362,23 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 
 #define INTERPOLATE_THREADS 128
 
-/* The padded sector in shared memory, a sample a thread. */
-template <int DIM, int W, int CB>
+/* Where PARTS threads share a sample: this one's planes along z (2D: rows) of the window. */
+template <int PARTS, int W>
+static __device__ __forceinline__ void own_part(float (&own)[(W + PARTS - 1) / PARTS],
+						const float (&w)[W], int part)
+{
+#pragma unroll
+	for (int i = 0; i < (W + PARTS - 1) / PARTS; i++) {
+		own[i] = 0.0f;
+#pragma unroll
+		for (int p = 0; p < PARTS; p++)
+			if (i * PARTS + p < W)
+				own[i] = part == p ? w[i * PARTS + p] : own[i];
+	}
+}
+
+/* The padded sector in shared memory, PARTS threads a sample, in neighboring lanes. */
+template <int DIM, int W, int CB, int PARTS>
 static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 	interpolate(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ grid,
 		    float2 *__restrict__ data)
@@ -330,6 +386,7 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 	const int PX = (DIM == 3 ? 8 : 15) + W - 1, PY = (DIM == 3 ? 8 : 16) + W - 1;
 	const int PZ = DIM == 3 ? PY : 1;
 	const int CELLS = PX * PY * PZ;
+	const int MINE = (W + PARTS - 1) / PARTS;
 	extern __shared__ float2 cells_in[]; /* [channel][cell] */
 	const bs_sector_task task = d.task[blockIdx.x];
 	const uint32_t channel = blockIdx.y * CB;
@@ -337,7 +394,9 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 	const uint32_t y0 = d.start[1][task.sector / d.axis[0] % d.axis[1]];
 	const uint32_t z0 = DIM == 3 ? d.start[2][task.sector / d.axis[0] / d.axis[1]] : 0;
 	const uint64_t cells = (uint64_t)d.grid[0] * d.grid[1] * d.grid[2];
+	const int part = threadIdx.x % PARTS;
 
+	bs_after_previous();
 	for (int i = threadIdx.x; i < CELLS; i += INTERPOLATE_THREADS) {
 		uint32_t x = x0 + i % PX;
 		uint32_t y = y0 + i / PX % PY;
@@ -354,45 +413,59 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 					      ((uint64_t)z * d.grid[1] + y) * d.grid[0] + x);
 	}
 	__syncthreads();
-	for (uint32_t s = threadIdx.x; s < task.count; s += INTERPOLATE_THREADS) {
-		const uint64_t e = (uint64_t)task.first + s;
+	/* lanes stay together: those past the last sample repeat it and write nothing */
+	for (uint32_t from = 0; from < task.count; from += INTERPOLATE_THREADS / PARTS) {
+		const uint32_t s = from + threadIdx.x / PARTS;
+		const uint64_t e = (uint64_t)task.first + min(s, task.count - 1);
 		const uint32_t cell = d.cell[e];
 		const int base = (int)(cell & 255u) + (int)(cell >> 8 & 255u) * PX +
 				 (DIM == 3 ? (int)(cell >> 16) * PX * PY : 0);
-		float wx[W], wy[W], wz[W];
+		float wx[W], wy[W], wz[W], own[MINE];
 		float2 sum[CB] = {};
 
 		window<W>(wx, d.offset[e], d.window, 0);
 		window<W>(wy, d.offset[d.points + e], d.window, 1);
 		if (DIM == 3)
 			window<W>(wz, d.offset[2 * d.points + e], d.window, 2);
+		own_part<PARTS, W>(own, DIM == 3 ? wz : wy, part);
 #pragma unroll
-		for (int z = 0; z < (DIM == 3 ? W : 1); z++)
-#pragma unroll
-			for (int y = 0; y < W; y++) {
-				float2 row[CB] = {};
-				const float w = DIM == 3 ? wy[y] * wz[z] : wy[y];
+		for (int i = 0; i < (DIM == 3 ? W * MINE : MINE); i++) {
+			const int line = DIM == 3 ? i % W : 0;
+			const int mine = DIM == 3 ? i / W : i;
+			/* past the window: its last plane, weighted by zero */
+			const int at = PARTS == 1 ? mine : min(mine * PARTS + part, W - 1);
+			const int row_at =
+				base + (DIM == 3 ? (at * PY + line) * PX : at * PX);
+			const float w = DIM == 3 ? wy[line] * own[mine] : own[mine];
+			float2 row[CB] = {};
 
 #pragma unroll
-				for (int x = 0; x < W; x++)
-#pragma unroll
-					for (int c = 0; c < CB; c++) {
-						float2 v = cells_in[c * CELLS + base + (z * PY + y) * PX + x];
-
-						row[c].x = fmaf(wx[x], v.x, row[c].x);
-						row[c].y = fmaf(wx[x], v.y, row[c].y);
-					}
+			for (int x = 0; x < W; x++)
 #pragma unroll
 				for (int c = 0; c < CB; c++) {
-					sum[c].x = fmaf(w, row[c].x, sum[c].x);
-					sum[c].y = fmaf(w, row[c].y, sum[c].y);
+					const float2 v = cells_in[c * CELLS + row_at + x];
+
+					row[c].x = fmaf(wx[x], v.x, row[c].x);
+					row[c].y = fmaf(wx[x], v.y, row[c].y);
 				}
+#pragma unroll
+			for (int c = 0; c < CB; c++) {
+				sum[c].x = fmaf(w, row[c].x, sum[c].x);
+				sum[c].y = fmaf(w, row[c].y, sum[c].y);
+			}
+		}
+#pragma unroll
+		for (int c = 0; c < CB; c++)
+#pragma unroll
+			for (int p = 1; p < PARTS; p *= 2) {
+				sum[c].x += __shfl_xor_sync(0xffffffffu, sum[c].x, p);
+				sum[c].y += __shfl_xor_sync(0xffffffffu, sum[c].y, p);
 			}
 		const uint64_t m = d.order[e];
 
 #pragma unroll
 		for (int c = 0; c < CB; c++)
-			if (channel + c < d.channels)
+			if (s < task.count && part == 0 && channel + c < d.channels)
 				data[m * d.sample_step + (channel + c) * d.channel_step] = sum[c];
 	}
 }

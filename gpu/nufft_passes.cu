@@ -1,5 +1,5 @@
 /* gpu/nufft_passes.cu - the sum over sectors, fused with the transform along x; stacks; see nufft_dev.cuh */
-#include "gpu/cudacheck.h"
+#include "gpu/launch.cuh"
 #include "gpu/nufft_dev.cuh"
 
 #define THREADS 256
@@ -37,26 +37,26 @@ static __device__ __forceinline__ void add_sector(cell_of<CB> &sum, const bs_nuf
 		add_cell<CB>(sum, from);
 }
 
-/* The lanes of one grid cell from all padded sectors that reach it; rz NULL in two dimensions. At most
- * two an axis do, but for grids of a few sectors: these go first, all look-ups side by side. */
-template <int CB>
-static __device__ __forceinline__ cell_of<CB>
-gathered(const bs_nufft_dev &d, uint32_t group, uint32_t x, const bs_sector_reach *ry,
-	 const bs_sector_reach *rz, const float2 *__restrict__ part)
-{
-	const uint4 none = make_uint4(1, 0, 0, 0);
-	const uint4 ax = __ldg((const uint4 *)(d.reach[0] + x));
-	const uint4 ay = __ldg((const uint4 *)ry);
-	const uint4 az = rz != NULL ? __ldg((const uint4 *)rz) : none;
-	const uint32_t at[3][3] = { { ax.y, ax.z, ax.w },
-				    { ay.y, ay.z, ay.w },
-				    { az.y, az.z, az.w } };
-	const uint32_t cells = d.padded[0] * d.padded[1] * d.padded[2];
-	const uint64_t step = (uint64_t)d.groups * cells * CB;
-	const float2 *base = part + (uint64_t)group * cells * CB;
-	cell_of<CB> sum = {};
+/* Where one grid cell lies in the padded sectors that reach it: up to two an axis, but for grids of a
+ * few sectors. What the plan fixed, so it is looked up before the sectors are there. */
+struct cell_places {
+	uint4 axis[3]; /* count, then sector << 8 | place */
 	uint2 range[8];
 	uint32_t local[8];
+};
+
+/* rz NULL in two dimensions. */
+static __device__ __forceinline__ cell_places places_of(const bs_nufft_dev &d, uint32_t x,
+							const bs_sector_reach *ry,
+							const bs_sector_reach *rz)
+{
+	cell_places p;
+
+	p.axis[0] = __ldg((const uint4 *)(d.reach[0] + x));
+	p.axis[1] = __ldg((const uint4 *)ry);
+	p.axis[2] = rz != NULL ? __ldg((const uint4 *)rz) : make_uint4(1, 0, 0, 0);
+	const uint4 ax = p.axis[0], ay = p.axis[1], az = p.axis[2];
+	const uint32_t at[3][2] = { { ax.y, ax.z }, { ay.y, ay.z }, { az.y, az.z } };
 
 #pragma unroll
 	for (int q = 0; q < 8; q++) {
@@ -65,21 +65,37 @@ gathered(const bs_nufft_dev &d, uint32_t group, uint32_t x, const bs_sector_reac
 			((at[2][k] >> 8) * d.axis[1] + (at[1][j] >> 8)) * d.axis[0] +
 			(at[0][i] >> 8);
 
-		local[q] = ((at[2][k] & 255u) * d.padded[1] + (at[1][j] & 255u)) * d.padded[0] +
-			   (at[0][i] & 255u);
-		range[q] = (uint32_t)i < ax.x && (uint32_t)j < ay.x && (uint32_t)k < az.x
-				   ? __ldg(d.range + sector)
-				   : make_uint2(0, 0);
+		p.local[q] = ((at[2][k] & 255u) * d.padded[1] + (at[1][j] & 255u)) * d.padded[0] +
+			     (at[0][i] & 255u);
+		p.range[q] = (uint32_t)i < ax.x && (uint32_t)j < ay.x && (uint32_t)k < az.x
+				     ? __ldg(d.range + sector)
+				     : make_uint2(0, 0);
 	}
+	return p;
+}
+
+/* The lanes of one grid cell: the first copies of all sectors side by side, then the others. */
+template <int CB>
+static __device__ __forceinline__ cell_of<CB> gathered(const bs_nufft_dev &d, uint32_t group,
+						       const cell_places &p,
+						       const float2 *__restrict__ part)
+{
+	const uint4 ax = p.axis[0], ay = p.axis[1], az = p.axis[2];
+	const uint32_t cells = d.padded[0] * d.padded[1] * d.padded[2];
+	const uint64_t step = (uint64_t)d.groups * cells * CB;
+	const float2 *base = part + (uint64_t)group * cells * CB;
+	cell_of<CB> sum = {};
+
 #pragma unroll
 	for (int q = 0; q < 8; q++)
-		if (range[q].y > 0)
-			add_cell<CB>(sum, base + range[q].x * step + (uint64_t)local[q] * CB);
+		if (p.range[q].y > 0)
+			add_cell<CB>(sum, base + p.range[q].x * step + (uint64_t)p.local[q] * CB);
 #pragma unroll
 	for (int q = 0; q < 8; q++)
-		if (range[q].y > 1)
-			add_sector<CB>(sum, d, make_uint2(range[q].x + 1, range[q].y - 1), base,
-				       step, local[q]);
+		if (p.range[q].y > 1)
+			add_sector<CB>(sum, d,
+				       make_uint2(p.range[q].x + 1, p.range[q].y - 1), base, step,
+				       p.local[q]);
 	if (ax.x < 3 && ay.x < 3 && az.x < 3)
 		return sum;
 	for (uint32_t q = 0; q < 27; q++) {
@@ -109,6 +125,7 @@ static __global__ void __launch_bounds__(THREADS)
 	const uint64_t i = (uint64_t)blockIdx.y * THREADS + threadIdx.x;
 	float2 *at = part + c.x * step + i;
 
+	bs_after_previous();
 	if (i >= step)
 		return;
 	float2 sum = *at;
@@ -143,7 +160,8 @@ static __global__ void __launch_bounds__(128)
 	if (x >= d.grid[0] || row >= rows)
 		return;
 	const row_reach reach = reach_of(d, row);
-	cell_of<CB> sum = gathered<CB>(d, blockIdx.z, x, reach.y, reach.z, part);
+	const cell_of<CB> sum =
+		gathered<CB>(d, blockIdx.z, places_of(d, x, reach.y, reach.z), part);
 
 #pragma unroll
 	for (int c = 0; c < CB; c++)
@@ -169,15 +187,28 @@ static __global__ void __launch_bounds__(THREADS)
 	float2 *a = shared;
 	float2 *b = shared + n * pitch;
 
-	for (uint32_t i = threadIdx.x; i < cols / CB * n; i += THREADS) {
+	const uint32_t cells = min(cols / CB, rows - first) * n; /* of this block */
+	auto look_up = [&](uint32_t i) {
+		const uint32_t r = i / n;
+		const row_reach reach = reach_of(d, first + r);
+
+		return places_of(d, i - r * n, reach.y, reach.z);
+	};
+	const bool AHEAD = CB < 4; /* registers: with 4 channels they would cost a block */
+	cell_places places = {};
+
+	/* what the plan fixed is on its way before the sectors are complete */
+	if (AHEAD && threadIdx.x < cells)
+		places = look_up(threadIdx.x);
+	bs_after_previous();
+	for (uint32_t i = threadIdx.x; i < cells; i += THREADS) {
+		const cell_of<CB> sum =
+			gathered<CB>(d, blockIdx.y, AHEAD ? places : look_up(i), part);
 		const uint32_t r = i / n;
 		const uint32_t x = i - r * n;
 
-		if (first + r >= rows)
-			break;
-		const row_reach reach = reach_of(d, first + r);
-		const cell_of<CB> sum = gathered<CB>(d, blockIdx.y, x, reach.y, reach.z, part);
-
+		if (AHEAD && i + THREADS < cells)
+			places = look_up(i + THREADS);
 #pragma unroll
 		for (int c = 0; c < CB; c++)
 			a[x * pitch + r * CB + c] = sum.v[c];
@@ -277,6 +308,7 @@ static __global__ void __launch_bounds__(THREADS)
 	float2 *out = data + blockIdx.y * s.samples;
 	float2 *a = shared;
 
+	bs_after_previous();
 	for (uint32_t i = threadIdx.x; i < n * cols; i += THREADS) {
 		const uint32_t c = i / n;
 		const uint32_t k = i - c * n;
@@ -314,18 +346,16 @@ int bs_nufft_passes_init(struct bs_fail *why)
 	return rc;
 }
 
-int bs_nufft_merge(const bs_nufft_dev *d, uint32_t lanes, float2 *part, cudaStream_t stream,
-		   struct bs_fail *why)
+int bs_nufft_merge(const bs_nufft_dev *d, uint32_t lanes, float2 *part, bool close,
+		   cudaStream_t stream, struct bs_fail *why)
 {
 	const uint64_t step =
 		(uint64_t)d->groups * d->padded[0] * d->padded[1] * d->padded[2] * lanes;
 
 	if (d->crowds == 0)
 		return 0;
-	merge<<<dim3(d->crowds, (unsigned)((step + THREADS - 1) / THREADS)), THREADS, 0, stream>>>(
-		d->crowd, step, part);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return bs_launch(merge, dim3(d->crowds, (unsigned)((step + THREADS - 1) / THREADS)), THREADS,
+			 0, close, stream, why, d->crowd, step, part);
 }
 
 int bs_nufft_gather(const bs_nufft_dev *d, uint32_t lanes, const float2 *part, float2 *grid,
@@ -348,18 +378,16 @@ int bs_nufft_gather_rows(const bs_nufft_dev *d, uint32_t lanes, const bs_line_pa
 			 const float2 *part, float2 *out, cudaStream_t stream, struct bs_fail *why)
 {
 	const uint32_t rows = d->grid[1] * d->grid[2];
-	const uint32_t cols = bs_line_cols(pass->line.n, (uint64_t)rows * d->groups * lanes, lanes);
+	const uint32_t cols = bs_line_cols(pass->line.n, (uint64_t)rows * d->groups * lanes, lanes,
+					   pass->cols);
 	const size_t bytes = bs_line_shared(pass->line.n, cols);
 	const dim3 blocks((rows + cols / lanes - 1) / (cols / lanes), d->groups);
 
-	if (lanes == 1)
-		gather_rows<1><<<blocks, THREADS, bytes, stream>>>(*d, *pass, cols, part, out);
-	else if (lanes == 2)
-		gather_rows<2><<<blocks, THREADS, bytes, stream>>>(*d, *pass, cols, part, out);
-	else
-		gather_rows<4><<<blocks, THREADS, bytes, stream>>>(*d, *pass, cols, part, out);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return bs_launch(lanes == 1   ? gather_rows<1>
+			 : lanes == 2 ? gather_rows<2>
+				      : gather_rows<4>,
+			 blocks, THREADS, bytes, pass->close, stream, why, *d, *pass, cols, part,
+			 out);
 }
 
 int bs_nufft_mix(const float2 *data, const float *weight, uint64_t samples, uint64_t first,

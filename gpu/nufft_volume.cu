@@ -5,8 +5,9 @@ template <int W, int CB> static struct bs_nufft_kernels kernels()
 {
 	using V = volume<W, CB>;
 
-	return { spread_volume<W, CB>, interpolate<3, W, CB>, V::THREADS,
-		 INTERPOLATE_THREADS,  V::tile_bytes,         V::tile_bytes };
+	return { spread_volume<W, CB>, interpolate<3, W, CB, 1>, interpolate<3, W, CB, 4>,
+		 V::THREADS,           INTERPOLATE_THREADS,       V::tile_bytes,
+		 V::tile_bytes };
 }
 
 template <int W> static struct bs_nufft_kernels by_lanes(uint32_t lanes)

@@ -1,0 +1,66 @@
+/* gpu/lines_reg.cu - lengths that are transformed in registers; see lines_reg.cuh */
+#include "gpu/lines_reg.cuh"
+
+#include "gpu/cudacheck.h"
+
+/* Grids that accuracies of 1e-2 to 1e-4 lead to for matrices of 64, 128 and 256. */
+static const struct bs_line_reg *list(uint32_t *count)
+{
+	static const struct bs_line_reg all[] = {
+		reg_make<8, 10>(),  reg_make<8, 12>(),	reg_make<12, 12>(), reg_make<10, 15>(),
+		reg_make<10, 16>(), reg_make<12, 16>(), reg_make<15, 20>(), reg_make<16, 20>(),
+		reg_make<18, 20>(), reg_make<15, 25>(), reg_make<16, 24>(),
+	};
+
+	*count = sizeof(all) / sizeof(all[0]);
+	return all;
+}
+
+static const struct bs_line_reg *find(uint32_t n)
+{
+	uint32_t count;
+	const struct bs_line_reg *all = list(&count);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (all[i].n == n)
+			return &all[i];
+	return NULL;
+}
+
+bool bs_line_has_registers(uint32_t n)
+{
+	return find(n) != NULL;
+}
+
+int bs_line_launch_registers(const struct bs_line_pass *p, int sign, const float2 *in, float2 *out,
+			     cudaStream_t stream, struct bs_fail *why)
+{
+	const struct bs_line_reg *r = find(p->line.n);
+	const bool rows = p->inner == 1;
+
+	if (r == NULL)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "lines of %u points in registers",
+			       p->line.n);
+	const dim3 blocks =
+		rows ? dim3((unsigned)((p->outer + r->cols - 1) / r->cols))
+		     : dim3((unsigned)((p->inner + r->cols - 1) / r->cols),
+			    (unsigned)(p->outer < 65535u ? p->outer : 65535u),
+			    (unsigned)((p->outer + 65534u) / 65535u));
+
+	return bs_launch(r->kernel[sign > 0][rows], blocks, r->threads,
+			 rows ? r->row_bytes : r->strided_bytes, p->close, stream, why, *p, in,
+			 out);
+}
+
+/* Nothing here takes more than the 48 KiB that every kernel may: that is checked. */
+int bs_lines_reg_init(struct bs_fail *why)
+{
+	uint32_t count;
+	const struct bs_line_reg *all = list(&count);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (all[i].row_bytes > 48u * 1024u || all[i].strided_bytes > 48u * 1024u)
+			return bs_fail(why, BS_ERR_SIZE, "lines of %u points in registers",
+				       all[i].n);
+	return 0;
+}
