@@ -37,6 +37,7 @@ void bs_bench_sum(struct bs_bench_row *row, double *ms, int n);
 /* 0, or 1 when something failed. */
 int bs_bench_nufft(struct bs_bench *b);
 int bs_bench_ls(struct bs_bench *b);
+int bs_bench_tune(struct bs_bench *b);
 int bs_bench_ladder(struct bs_bench *b);
 
 #endif

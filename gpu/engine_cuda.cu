@@ -9,11 +9,13 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/log.h"
 #include "gpu/cuda_operator.h"
 #include "gpu/cudacheck.h"
 #include "gpu/density.h"
 #include "gpu/engines.h"
 #include "gpu/nufft_cuda.h"
+#include "gpu/nufft_tune.h"
 #include "gpu/partial_cuda.h"
 #include "gpu/stream.h"
 
@@ -380,12 +382,46 @@ static uint32_t grid_rows(const struct bs_protocol *p)
 }
 
 /* As the host's, but a window's group is one chunk: it is small, and needs no grid of its own. */
-static struct bs_nufft_spec grid_spec(const struct bs_protocol *p)
+static struct bs_nufft_spec untuned_spec(const struct bs_protocol *p)
 {
 	struct bs_nufft_spec s = bs_gridding_spec(p);
 
 	if (p->frame_step > 0)
 		s.chunk = s.part;
+	return s;
+}
+
+#define TUNE_SECONDS 5.0 /* at the first arm; boreside arm gives more */
+
+/* What was measured for the protocol that is being armed; need and plan must see the same. */
+static struct bs_tune chosen;
+static const struct bs_protocol *chosen_for;
+
+/* Without a cache nothing is measured: every start would cost that time again. */
+static void choose(const struct bs_protocol *p, const float *k, const char *cache_dir)
+{
+	const struct bs_nufft_spec s = untuned_spec(p);
+	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
+	struct bs_fail why;
+
+	chosen_for = NULL;
+	if (t != NULL && cache_dir != NULL && cache_dir[0] != '\0') {
+		if (bs_nufft_tuned(t, &s, k, cache_dir, TUNE_SECONDS, &why) == 0) {
+			chosen = t->trial[t->best].tune;
+			chosen_for = p;
+		} else {
+			bs_log(BS_LOG_WARN, "protocol '%s': variants not measured: %s", p->name,
+			       why.text);
+		}
+	}
+	free(t);
+}
+
+static struct bs_nufft_spec grid_spec(const struct bs_protocol *p)
+{
+	struct bs_nufft_spec s = untuned_spec(p);
+
+	s.tune = p == chosen_for ? &chosen : NULL;
 	return s;
 }
 
@@ -491,6 +527,7 @@ static int gridding_need(const struct bs_protocol *p, struct bs_need *need, stru
 static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 			const struct bs_arm_env *env, struct bs_fail *why)
 {
+	choose(p, tables->traj->k, env->cache_dir);
 	return arm(&bs_cuda_gridding, self, p, tables, env, why);
 }
 

@@ -20,6 +20,7 @@
 #include "gpu/partial_cuda.h"
 #include "gpu/pcg_cuda.h"
 #include "gpu/stream.h"
+#include "gpu/toeplitz_tune.h"
 
 #define THREADS 256
 
@@ -219,8 +220,26 @@ static float *box_weights(const struct bs_traj *t, uint64_t samples, int power)
 	return w;
 }
 
+/* Measured once and kept; without a cache, or when it fails, the operator's own choice stays. */
+static void choose_launches(struct bs_toeplitz_cuda *normal, const struct bs_toeplitz_spec *spec,
+			    const char *cache_dir)
+{
+	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
+	struct bs_fail why;
+
+	if (t != NULL && cache_dir != NULL && cache_dir[0] != '\0' &&
+	    bs_toeplitz_tuned(t, spec, cache_dir, &why) == 0) {
+		const struct bs_tune *best = &t->trial[t->best].tune;
+
+		(void)bs_toeplitz_cuda_choose(normal, best->v[BS_TOEPLITZ_MIDDLE],
+					      best->v[BS_TOEPLITZ_CLOSE], &why);
+	}
+	free(t);
+}
+
 /* Q by the exact sum in temporary memory, the operator, and the value of Q at 0. */
-static int arm_normal(struct engine *e, const struct bs_traj *traj, double *q0, struct bs_fail *why)
+static int arm_normal(struct engine *e, const struct bs_traj *traj, const char *cache_dir,
+		      double *q0, struct bs_fail *why)
 {
 	struct bs_exact_cuda_spec s;
 	struct bs_toeplitz_spec t;
@@ -264,6 +283,8 @@ static int arm_normal(struct engine *e, const struct bs_traj *traj, double *q0, 
 		err = bs_cuda_fail(why, cudaGetLastError(), "cudaMemcpy of Q", __FILE__, __LINE__);
 	if (err == 0)
 		err = bs_toeplitz_cuda_plan(&e->normal, &t, q, &e->mem, why);
+	if (err == 0)
+		choose_launches(e->normal, &t, cache_dir);
 	*q0 = first;
 	bs_exact_cuda_close(sum);
 	bs_devmem_close(&temporary);
@@ -403,12 +424,12 @@ static int arm_frames(struct engine *e, struct bs_fail *why)
 }
 
 static int arm_solver(struct engine *e, const struct bs_tables *tables, const struct bs_csr *gram,
-		      struct bs_pcg_cuda_spec *cg, struct bs_fail *why)
+		      struct bs_pcg_cuda_spec *cg, const char *cache_dir, struct bs_fail *why)
 {
 	const double mu = e->p->lambda * (double)e->voxels;
 	struct bs_pcg_cuda_system system;
 	double q0 = 0.0;
-	int err = arm_normal(e, tables->traj, &q0, why);
+	int err = arm_normal(e, tables->traj, cache_dir, &q0, why);
 
 	if (err == 0)
 		err = arm_constraint(e, tables->w, gram, why);

@@ -53,7 +53,10 @@ struct bs_toeplitz_cuda {
 	float2 *first;   /* 3D: [coil][z Nz][y Ny][gx] */
 	float2 *last;    /* 3D: [coil][z Nz][gy][gx]; 2D: [coil][y Ny][gx] */
 	bool close;      /* launches may overlap (launch.cuh) */
-	int streams;     /* blocks of the streamed middle pass that fit the device; 0: not used */
+	bool can_close;
+	int streams; /* blocks of the streamed middle pass that are launched; 0: not used */
+	int fits;    /* of them the device holds at once; 0: no such kernel */
+	bool pays;   /* each would have several tiles */
 	const int *stop; /* of the call under way */
 };
 
@@ -78,7 +81,7 @@ static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *sp
 	memset(p, 0, sizeof(*p));
 	p->spec = *spec;
 	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), why);
-	p->close = major >= 9;
+	p->can_close = major >= 9;
 	for (uint32_t i = 0; i < 3; i++) {
 		const uint32_t n = spec->matrix[i];
 
@@ -277,10 +280,19 @@ static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 			&each, (const void *)s->kernel[TP_STREAMED], TP_THREADS,
 			(size_t)shared_of(s, TP_STREAMED)),
 		why);
-	if (each > 0 && tiles >= 2LL * count * each)
-		p->streams = count * each;
-	/* blocks that stay would be placed unevenly while the pass before them ends */
-	p->close = p->close && p->streams == 0;
+	p->fits = count * each;
+	p->pays = each > 0 && tiles >= 2LL * p->fits;
+	return 0;
+}
+
+/* By itself: streamed where it pays; launches close together elsewhere, where it was measured. */
+int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *p, uint32_t middle, uint32_t close,
+			    struct bs_fail *why)
+{
+	if ((middle == 2 && p->fits == 0) || (close == 2 && !p->can_close))
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such launch here");
+	p->streams = middle == 2 || (middle == 0 && p->pays) ? p->fits : 0;
+	p->close = close == 2 || (close == 0 && p->can_close && p->streams == 0);
 	return 0;
 }
 
@@ -315,7 +327,9 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 						shared_of(s, kind)),
 					why);
 	}
-	return choose_middle(p, why);
+	const int err = choose_middle(p, why);
+
+	return err != 0 ? err : bs_toeplitz_cuda_choose(p, 0, 0, why);
 }
 
 int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toeplitz_spec *spec,
@@ -353,8 +367,9 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
 	a->turns = p->turns[axis];
 	a->n = (int)p->spec.matrix[axis];
 	a->stop = p->stop;
-	return bs_launch(s->kernel[kind], blocks, TP_THREADS, (size_t)shared_of(s, kind), p->close,
-			 stream, why, *a);
+	/* blocks that stay would be placed unevenly while the pass before them ends */
+	return bs_launch(s->kernel[kind], blocks, TP_THREADS, (size_t)shared_of(s, kind),
+			 p->close && kind != TP_STREAMED, stream, why, *a);
 }
 
 /* Along x: rows of voxels in `image`, rows of gx in `rows`. */

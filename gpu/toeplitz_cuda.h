@@ -55,6 +55,10 @@ struct bs_toeplitz_step {
 };
 int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
 			  float *out, struct CUstream_st *stream, struct bs_fail *why);
+/* Other launches of the same sums (toeplitz_tune.h); 0 each: as plan chose. BS_ERR_UNSUPPORTED where
+ * the size or the device has no such kernel. */
+int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *plan, uint32_t middle, uint32_t close,
+			    struct bs_fail *why);
 /* Bytes that one apply of so many images must move at least: the floor of its time. */
 uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *plan, uint32_t coils);
 

@@ -1,0 +1,187 @@
+/* gpu/toeplitz_measure.cu - the Toeplitz operator's variants timed on this device; see toeplitz_tune.h */
+#include "gpu/toeplitz_tune.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/cudacheck.h"
+#include "gpu/toeplitz_cuda.h"
+
+#define REPEATS 15
+#define WARM    2
+#define TIMES   4 /* applications of a graph, as in a solve */
+
+const struct bs_tune_kind bs_toeplitz_tunable = {
+	"Toeplitz operator", BS_TOEPLITZ_FIELDS, { { "middle", 1, 2 }, { "close", 1, 2 } }
+};
+
+static const struct bs_tune_stage stages[] = {
+	{ BS_TOEPLITZ_MIDDLE, 0, { 1, 2 } },
+	{ BS_TOEPLITZ_CLOSE, 0, { 1, 2 } },
+};
+
+struct bench {
+	struct bs_toeplitz_spec spec;
+	struct bs_devmem mem;
+	struct bs_toeplitz_cuda *plan;
+	float *in, *out;
+	cudaStream_t stream;
+	cudaEvent_t from, to;
+};
+
+static __global__ void fill(float *v, size_t n)
+{
+	const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+	uint32_t x = (uint32_t)i * 2654435761u + 777u;
+
+	x ^= x >> 16;
+	x *= 2246822519u;
+	x ^= x >> 13;
+	if (i < n)
+		v[i] = (float)(int32_t)x * 0x1p-31f;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const float x = *(const float *)a;
+	const float y = *(const float *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int applications(struct bench *b, uint32_t coils, struct bs_fail *why)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < TIMES; i++)
+		rc = bs_toeplitz_cuda_apply(b->plan, coils, b->in, b->out, b->stream, why);
+	return rc;
+}
+
+static int replay(struct bench *b, cudaGraphExec_t graph, double *ms, struct bs_fail *why)
+{
+	float all[REPEATS];
+
+	for (int i = -WARM; i < REPEATS; i++) {
+		float one = 0.0f;
+
+		BS_CUDA(cudaEventRecord(b->from, b->stream), why);
+		BS_CUDA(cudaGraphLaunch(graph, b->stream), why);
+		BS_CUDA(cudaEventRecord(b->to, b->stream), why);
+		BS_CUDA(cudaEventSynchronize(b->to), why);
+		BS_CUDA(cudaEventElapsedTime(&one, b->from, b->to), why);
+		if (i >= 0)
+			all[i] = one;
+	}
+	qsort(all, REPEATS, sizeof(*all), ascending);
+	*ms = (double)all[REPEATS / 2] / TIMES;
+	return 0;
+}
+
+static int time_one(struct bench *b, uint32_t coils, double *ms, struct bs_fail *why)
+{
+	cudaGraph_t graph = NULL;
+	cudaGraphExec_t exec = NULL;
+	int rc = applications(b, coils, why);
+
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaStreamSynchronize(b->stream), why);
+	BS_CUDA(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeThreadLocal), why);
+	rc = applications(b, coils, why);
+	const cudaError_t end = cudaStreamEndCapture(b->stream, &graph);
+
+	if (rc == 0)
+		BS_CUDA_GO(end, why, rc, out);
+	if (rc == 0)
+		BS_CUDA_GO(cudaGraphInstantiate(&exec, graph, 0), why, rc, out);
+	if (rc == 0)
+		rc = replay(b, exec, ms, why);
+out:
+	if (exec != NULL)
+		(void)cudaGraphExecDestroy(exec);
+	if (graph != NULL)
+		(void)cudaGraphDestroy(graph);
+	return rc;
+}
+
+static int measure(void *arg, const struct bs_tune *tune, double ms[2], struct bs_fail *why)
+{
+	struct bench *b = (struct bench *)arg;
+	int rc = bs_toeplitz_cuda_choose(b->plan, tune->v[BS_TOEPLITZ_MIDDLE],
+					 tune->v[BS_TOEPLITZ_CLOSE], why);
+
+	if (rc == 0)
+		rc = time_one(b, 1, &ms[0], why);
+	if (rc == 0)
+		rc = time_one(b, b->spec.coils, &ms[1], why);
+	return rc;
+}
+
+/* Q drawn at random: its values change nothing in the time. */
+static int prepare(struct bench *b, struct bs_fail *why)
+{
+	const struct bs_toeplitz_spec *s = &b->spec;
+	const size_t voxels = (size_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
+	const size_t q = voxels * (s->dims == 3 ? 4 : 2) * 2;
+	const size_t image = voxels * s->coils * 2;
+	uint64_t bytes = 0;
+	int rc = bs_toeplitz_cuda_need(s, &bytes, why);
+
+	if (rc == 0)
+		rc = bs_devmem_open(&b->mem,
+				    bytes + bs_devmem_round(q * 4) + 2 * bs_devmem_round(image * 4),
+				    "(tuning)", why);
+	if (rc != 0)
+		return rc;
+	float *values = (float *)bs_devmem_take(&b->mem, q * 4);
+
+	b->in = (float *)bs_devmem_take(&b->mem, image * 4);
+	b->out = (float *)bs_devmem_take(&b->mem, image * 4);
+	fill<<<(unsigned)((q + 255) / 256), 256>>>(values, q);
+	fill<<<(unsigned)((image + 255) / 256), 256>>>(b->in, image);
+	BS_CUDA(cudaGetLastError(), why);
+	BS_CUDA(cudaDeviceSynchronize(), why);
+	BS_CUDA(cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking), why);
+	BS_CUDA(cudaEventCreate(&b->from), why);
+	BS_CUDA(cudaEventCreate(&b->to), why);
+	return bs_toeplitz_cuda_plan(&b->plan, s, values, &b->mem, why);
+}
+
+int bs_toeplitz_tuned(struct bs_tuning *t, const struct bs_toeplitz_spec *spec,
+		      const char *cache_dir, struct bs_fail *why)
+{
+	struct bs_gpu_info gpu;
+	struct bench b;
+	char key[512];
+	int rc = bs_gpu_probe(&gpu, why);
+
+	if (rc != 0)
+		return rc;
+	(void)snprintf(key, sizeof(key),
+		       "Toeplitz 1 on %s, driver %" PRIu32 ": %" PRIu32 "D %" PRIu32 "x%" PRIu32
+		       "x%" PRIu32 ", %" PRIu32 " coils",
+		       gpu.name, gpu.driver, spec->dims, spec->matrix[0], spec->matrix[1],
+		       spec->matrix[2], spec->coils);
+	if (bs_tune_load(t, &bs_toeplitz_tunable, key, cache_dir))
+		return 0;
+	memset(&b, 0, sizeof(b));
+	b.spec = *spec;
+	rc = prepare(&b, why);
+	if (rc == 0)
+		rc = bs_tune_search(t, &bs_toeplitz_tunable, stages,
+				    sizeof(stages) / sizeof(stages[0]), 2, 10.0, measure, &b, why);
+	bs_toeplitz_cuda_close(b.plan);
+	if (b.stream != NULL)
+		(void)cudaStreamDestroy(b.stream);
+	if (b.from != NULL)
+		(void)cudaEventDestroy(b.from);
+	if (b.to != NULL)
+		(void)cudaEventDestroy(b.to);
+	bs_devmem_close(&b.mem);
+	if (rc == 0)
+		bs_tune_save(t, key, cache_dir);
+	return rc;
+}
