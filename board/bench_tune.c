@@ -84,8 +84,8 @@ static int gridding(struct bs_bench *b, const struct row *r, struct bs_tuning *t
 	}
 	show(b, name, t, r->adjoint_ms, "adjoint", "forward");
 	if (r->forward_ms > 0.0)
-		(void)printf("%-24s forward %.4f ms, at most %.3f\n", "",
-			     t->trial[t->best].ms[1], r->forward_ms);
+		(void)printf("%-24s forward %.4f ms, at most %.3f\n", "", t->trial[t->best].ms[1],
+			     r->forward_ms);
 	return 0;
 }
 

@@ -13,6 +13,13 @@
 #include "core/clock.h"
 #include "drivers/tables.h"
 #include "gpu/lsq.h"
+#if BS_GPU
+#include "board/tuning.h"
+#include "gpu/devmem.h"
+#include "gpu/engines.h"
+#include "gpu/nufft_tune.h"
+#include "gpu/toeplitz_tune.h"
+#endif
 
 #define BAR 40
 
@@ -20,6 +27,9 @@ static const char usage_text[] =
 	"usage: boreside arm -c FILE [-p PROTOCOL]\n"
 	"Computes Q for every protocol of method ls or sense (or for the one named) and keeps it in the\n"
 	"site's cache_dir, so that the service starts at once. What is there already is checked.\n"
+	"With a GPU: measures the variants of each protocol's operator on it, once for each GPU, driver\n"
+	"and size, keeps the fastest there and lists all. A kept choice gives the same bytes each run;\n"
+	"another choice is another rounding of the same accuracy.\n"
 	"  -c FILE       the site file\n"
 	"  -p PROTOCOL   this one only\n";
 
@@ -88,6 +98,55 @@ static int arm(const struct bs_site *site, const struct bs_protocol *p, struct b
 	return rc;
 }
 
+#if BS_GPU
+#define TUNE_SECONDS 60.0
+
+/* The variants of the protocol's operator, where it runs on a GPU that answers. */
+static int tune(const struct bs_site *site, const struct bs_protocol *p, struct bs_fail *why)
+{
+	struct bs_toeplitz_spec t = { .dims = p->dims, .coils = 1 };
+	struct bs_tuning *found;
+	struct bs_loaded loaded;
+	struct bs_gpu_info gpu;
+	int rc;
+
+	if (p->backend == BS_BACKEND_HOST || bs_gpu_probe(&gpu, why) != 0 ||
+	    p->method == BS_METHOD_CARTESIAN || p->method == BS_METHOD_NOOP)
+		return 0;
+	found = malloc(sizeof(*found));
+	if (found == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "tuning");
+	memcpy(t.matrix, p->matrix, sizeof(t.matrix));
+	if (p->method == BS_METHOD_GRIDDING) {
+		const struct bs_nufft_spec s = bs_gridding_cuda_spec(p);
+
+		rc = bs_tables_load(&loaded, p, why);
+		if (rc == 0) {
+			rc = bs_nufft_tuned(found, &s, loaded.tables.traj->k, site->cache_dir,
+					    TUNE_SECONDS, why);
+			bs_tables_free(&loaded);
+		}
+	} else {
+		t.coils = p->method == BS_METHOD_SENSE ? p->coils : 1;
+		rc = bs_toeplitz_tuned(found, &t, site->cache_dir, why);
+	}
+	if (rc == 0)
+		bs_tuning_print(found, p->name,
+				p->method == BS_METHOD_GRIDDING ? "adjoint" : "one image",
+				p->method == BS_METHOD_GRIDDING ? "forward" : "all coils");
+	free(found);
+	return rc;
+}
+#else
+static int tune(const struct bs_site *site, const struct bs_protocol *p, struct bs_fail *why)
+{
+	(void)site;
+	(void)p;
+	(void)why;
+	return 0;
+}
+#endif
+
 static int arm_all(const struct bs_site *site, const char *only)
 {
 	struct bs_team *team = NULL;
@@ -116,6 +175,11 @@ static int arm_all(const struct bs_site *site, const char *only)
 		if (only != NULL && strcmp(p->name, only) != 0)
 			continue;
 		done++;
+		if (tune(site, p, &why) != 0) {
+			(void)fprintf(stderr, "boreside arm: protocol '%s': variants: %s\n",
+				      p->name, why.text);
+			failed++;
+		}
 		if (p->method != BS_METHOD_LS && p->method != BS_METHOD_SENSE) {
 			(void)printf("%-24s method %s keeps nothing\n", p->name,
 				     bs_method_name(p->method));

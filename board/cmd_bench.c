@@ -89,13 +89,14 @@ void bs_bench_json(struct bs_bench *b, const struct bs_bench_row *r)
 
 static int usage(void)
 {
-	(void)fprintf(stderr, "usage: boreside bench [GROUP] [--rows PATTERN] [--threads N] "
-			      "[--seconds S] [--json FILE]\n"
-			      "  GROUP           nufft, ls (both by default), ladder or tune (GPU)\n"
-			      "  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'\n"
-			      "  --threads N     the team (2)\n"
-			      "  --seconds S     about this long on each row (1)\n"
-			      "  --json FILE     also write the rows there\n");
+	(void)fprintf(stderr,
+		      "usage: boreside bench [GROUP] [--rows PATTERN] [--threads N] "
+		      "[--seconds S] [--json FILE]\n"
+		      "  GROUP           nufft, ls (both by default), ladder or tune (GPU)\n"
+		      "  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'\n"
+		      "  --threads N     the team (2)\n"
+		      "  --seconds S     about this long on each row (1)\n"
+		      "  --json FILE     also write the rows there\n");
 	return 2;
 }
 

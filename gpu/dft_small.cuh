@@ -50,7 +50,7 @@ template <int N, int S, int K> static __device__ __forceinline__ float2 bs_root(
 
 __host__ __device__ constexpr int bs_first_factor(int n)
 {
-	return n == 10		  ? 2
+	return n == 10               ? 2
 	       : n % 4 == 0 && n > 8 ? 4
 	       : n % 3 == 0 && n > 6 ? 3
 	       : n % 5 == 0 && n > 5 ? 5

@@ -382,7 +382,7 @@ static uint32_t grid_rows(const struct bs_protocol *p)
 }
 
 /* As the host's, but a window's group is one chunk: it is small, and needs no grid of its own. */
-static struct bs_nufft_spec untuned_spec(const struct bs_protocol *p)
+struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p)
 {
 	struct bs_nufft_spec s = bs_gridding_spec(p);
 
@@ -400,7 +400,7 @@ static const struct bs_protocol *chosen_for;
 /* Without a cache nothing is measured: every start would cost that time again. */
 static void choose(const struct bs_protocol *p, const float *k, const char *cache_dir)
 {
-	const struct bs_nufft_spec s = untuned_spec(p);
+	const struct bs_nufft_spec s = bs_gridding_cuda_spec(p);
 	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
 	struct bs_fail why;
 
@@ -419,7 +419,7 @@ static void choose(const struct bs_protocol *p, const float *k, const char *cach
 
 static struct bs_nufft_spec grid_spec(const struct bs_protocol *p)
 {
-	struct bs_nufft_spec s = untuned_spec(p);
+	struct bs_nufft_spec s = bs_gridding_cuda_spec(p);
 
 	s.tune = p == chosen_for ? &chosen : NULL;
 	return s;

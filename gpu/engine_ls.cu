@@ -36,6 +36,7 @@ enum mark { UPLOADING, UPLOADED, SUMMED, SOLVED, COMBINED, DOWNLOADED, MARKS };
 
 struct engine {
 	const struct bs_protocol *p;
+	const char *cache_dir; /* while it is armed */
 	uint32_t dims, coils, channels, frames, chunk, chunks;
 	uint64_t samples; /* of one sum: a frame's, or those of a sliding window's group */
 	uint32_t readouts;
@@ -238,8 +239,7 @@ static void choose_launches(struct bs_toeplitz_cuda *normal, const struct bs_toe
 }
 
 /* Q by the exact sum in temporary memory, the operator, and the value of Q at 0. */
-static int arm_normal(struct engine *e, const struct bs_traj *traj, const char *cache_dir,
-		      double *q0, struct bs_fail *why)
+static int arm_normal(struct engine *e, const struct bs_traj *traj, double *q0, struct bs_fail *why)
 {
 	struct bs_exact_cuda_spec s;
 	struct bs_toeplitz_spec t;
@@ -284,7 +284,7 @@ static int arm_normal(struct engine *e, const struct bs_traj *traj, const char *
 	if (err == 0)
 		err = bs_toeplitz_cuda_plan(&e->normal, &t, q, &e->mem, why);
 	if (err == 0)
-		choose_launches(e->normal, &t, cache_dir);
+		choose_launches(e->normal, &t, e->cache_dir);
 	*q0 = first;
 	bs_exact_cuda_close(sum);
 	bs_devmem_close(&temporary);
@@ -424,12 +424,12 @@ static int arm_frames(struct engine *e, struct bs_fail *why)
 }
 
 static int arm_solver(struct engine *e, const struct bs_tables *tables, const struct bs_csr *gram,
-		      struct bs_pcg_cuda_spec *cg, const char *cache_dir, struct bs_fail *why)
+		      struct bs_pcg_cuda_spec *cg, struct bs_fail *why)
 {
 	const double mu = e->p->lambda * (double)e->voxels;
 	struct bs_pcg_cuda_system system;
 	double q0 = 0.0;
-	int err = arm_normal(e, tables->traj, cache_dir, &q0, why);
+	int err = arm_normal(e, tables->traj, &q0, why);
 
 	if (err == 0)
 		err = arm_constraint(e, tables->w, gram, why);
@@ -495,9 +495,9 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 	struct bs_csr gram;
 	int err;
 
-	(void)env;
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	e->cache_dir = env->cache_dir;
 	memset(&gram, 0, sizeof(gram));
 	e->p = p;
 	e->dims = p->dims;

@@ -26,6 +26,8 @@ int bs_engines_policy(enum bs_wait wait, bool urgent, struct bs_fail *why);
 /* gridding's operator for a protocol: chunks, states, accuracy; the same for both twins. */
 struct bs_nufft_spec;
 struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p);
+/* Only in a build with GPU=1: as the CUDA engine asks for it. */
+struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p);
 
 extern const struct bs_engine bs_engine_gridding_host, bs_engine_cartesian_host, bs_engine_noop;
 extern const struct bs_engine bs_engine_ls_host, bs_engine_sense_host;

@@ -7,7 +7,7 @@
 static const struct bs_line_reg *list(uint32_t *count)
 {
 	static const struct bs_line_reg all[] = {
-		reg_make<8, 10>(),  reg_make<8, 12>(),	reg_make<12, 12>(), reg_make<10, 15>(),
+		reg_make<8, 10>(),  reg_make<8, 12>(),  reg_make<12, 12>(), reg_make<10, 15>(),
 		reg_make<10, 16>(), reg_make<12, 16>(), reg_make<15, 20>(), reg_make<16, 20>(),
 		reg_make<18, 20>(), reg_make<15, 25>(), reg_make<16, 24>(),
 	};
@@ -41,11 +41,10 @@ int bs_line_launch_registers(const struct bs_line_pass *p, int sign, const float
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "lines of %u points in registers",
 			       p->line.n);
-	const dim3 blocks =
-		rows ? dim3((unsigned)((p->outer + r->cols - 1) / r->cols))
-		     : dim3((unsigned)((p->inner + r->cols - 1) / r->cols),
-			    (unsigned)(p->outer < 65535u ? p->outer : 65535u),
-			    (unsigned)((p->outer + 65534u) / 65535u));
+	const dim3 blocks = rows ? dim3((unsigned)((p->outer + r->cols - 1) / r->cols))
+				 : dim3((unsigned)((p->inner + r->cols - 1) / r->cols),
+					(unsigned)(p->outer < 65535u ? p->outer : 65535u),
+					(unsigned)((p->outer + 65534u) / 65535u));
 
 	return bs_launch(r->kernel[sign > 0][rows], blocks, r->threads,
 			 rows ? r->row_bytes : r->strided_bytes, p->close, stream, why, *p, in,

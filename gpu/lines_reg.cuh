@@ -16,7 +16,7 @@
 template <int A, int B> struct reg_line {
 	static const int N = A * B;
 	static const int COLS = N <= 192 ? 16 : 8;
-	static const int THREADS = B * COLS; /* A <= B */
+	static const int THREADS = B * COLS;  /* A <= B */
 	static const int PITCH = A * (B + 1); /* rows: of one line */
 	static const size_t strided_bytes = sizeof(float2) * N * COLS;
 	static const size_t row_bytes = sizeof(float2) * PITCH * COLS;
@@ -95,7 +95,7 @@ static __global__ void __launch_bounds__(reg_line<A, B>::THREADS)
 		const bool mine = i < A * C && first + c < (ROWS ? p.outer : p.inner);
 		float2 *to = ROWS ? out + (first + c) * p.out_count
 				  : out + reg_shifted(o, p.out_planes) * p.out_count * p.inner +
-					    first + c;
+					     first + c;
 		float2 w[B];
 
 		if (!mine)
@@ -110,7 +110,8 @@ static __global__ void __launch_bounds__(reg_line<A, B>::THREADS)
 			const uint32_t at = reg_wrap((uint32_t)(k1 + A * k) + p.out_half, N);
 
 			if (at < p.out_count) {
-				const float s = p.scale_out != NULL ? __ldg(p.scale_out + at) : 1.0f;
+				const float s =
+					p.scale_out != NULL ? __ldg(p.scale_out + at) : 1.0f;
 
 				to[at * step] = make_float2(w[k].x * s, w[k].y * s);
 			}

@@ -160,9 +160,10 @@ static int upload_spans(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_d
 			span[i].x = t == s->task_of[i] ? s->task[t].first : span[i].x;
 			span[i].y += s->task[t].count;
 			if (span[i].y > COLLECT_MOST)
-				rc = bs_fail(why, BS_ERR_UNSUPPORTED,
-					     "a sector of more than %u samples: cells cannot collect",
-					     COLLECT_MOST);
+				rc = bs_fail(
+					why, BS_ERR_UNSUPPORTED,
+					"a sector of more than %u samples: cells cannot collect",
+					COLLECT_MOST);
 		}
 	if (rc == 0)
 		rc = upload<uint2>(&d->span, span, s->sectors, mem, why);

@@ -44,7 +44,8 @@ struct bs_nufft_spec {
 	double accuracy; /* 1e-1 .. 1e-6, or 0 with the two below */
 	double width;    /* oversampled grid cells */
 	double oversampling;
-	const struct bs_tune *tune; /* CUDA: measured choices (nufft_tune.h); NULL: by its own model */
+	const struct bs_tune
+		*tune; /* CUDA: measured choices (nufft_tune.h); NULL: by its own model */
 };
 
 struct bs_nufft;

@@ -177,12 +177,13 @@ static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s
 	const uint64_t run = s->dims == 2 ? 256 : c->chunk / 4096;
 	const uint32_t lanes = c->channels == 1 ? 1 : c->channels == 2 || s->dims == 3 ? 2 : 4;
 	/* Where all channels stay in the second-level cache, scattered reads of each cost little. */
-	const bool mixed = stack ||
-			   (c->channels > 1 && c->points * c->channels * 8 > UINT64_C(24) << 20);
+	const bool mixed =
+		stack || (c->channels > 1 && c->points * c->channels * 8 > UINT64_C(24) << 20);
 	const uint32_t want = tuned(s, BS_NUFFT_MIXED);
 
-	c->sectors.run = or_else(tuned(s, BS_NUFFT_RUN),
-				 (uint32_t)(run < 128 ? 128 : run > 1024 ? 1024 : run));
+	c->sectors.run = or_else(tuned(s, BS_NUFFT_RUN), (uint32_t)(run < 128    ? 128
+								    : run > 1024 ? 1024
+										 : run));
 	c->lanes = or_else(tuned(s, BS_NUFFT_LANES), lanes);
 	if (c->lanes == 3 || c->lanes > (s->dims == 3 ? 2u : 4u) ||
 	    (c->lanes > 1 && c->lanes >= 2 * c->channels))

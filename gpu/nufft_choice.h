@@ -50,7 +50,8 @@ struct bs_nufft_choice {
 	uint64_t tasks; /* at most, of a chunk */
 	bool collect;   /* 3D: cells collect their samples; no padded sectors */
 	bool fold;      /* 2D: the last block of a sector adds up its copies */
-	uint32_t crowd; /* more copies of a sector than this are added up by a kernel of their own */
+	uint32_t
+		crowd; /* more copies of a sector than this are added up by a kernel of their own */
 	struct bs_nufft_launch launch;
 };
 

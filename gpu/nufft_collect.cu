@@ -92,9 +92,8 @@ static __device__ __forceinline__ void weigh(collected<W, CB> &s, const bs_nufft
 
 /* The first n of the queue; all lanes take part. */
 template <int W, int CB>
-static __device__ __forceinline__ void add_batch(collected<W, CB> &s,
-						 float2 (&acc)[2][SIDE][CB], int n,
-						 const bs_nufft_dev &d, uint32_t channel,
+static __device__ __forceinline__ void add_batch(collected<W, CB> &s, float2 (&acc)[2][SIDE][CB],
+						 int n, const bs_nufft_dev &d, uint32_t channel,
 						 const float2 *__restrict__ data, int lane)
 {
 	const int x = lane % SIDE;
@@ -233,7 +232,7 @@ int bs_nufft_collect(const bs_nufft_dev *d, uint32_t taps, uint32_t lanes, bool 
 		     struct bs_fail *why)
 {
 	const uint32_t sectors = d->axis[0] * d->axis[1] * d->axis[2];
-	const collect_kernel kernel = taps == 4	  ? by_lanes<4>(lanes)
+	const collect_kernel kernel = taps == 4   ? by_lanes<4>(lanes)
 				      : taps == 5 ? by_lanes<5>(lanes)
 				      : taps == 6 ? by_lanes<6>(lanes)
 				      : taps == 7 ? by_lanes<7>(lanes)

@@ -79,8 +79,8 @@ struct bs_stack_dev {
 	uint32_t coils;
 };
 /* data -> transformed along kz -> mixed [position][coil][z's bin], and back. */
-int bs_nufft_stack_in(const bs_stack_dev *s, const float2 *data, float2 *mixed,
-		      cudaStream_t stream, struct bs_fail *why);
+int bs_nufft_stack_in(const bs_stack_dev *s, const float2 *data, float2 *mixed, cudaStream_t stream,
+		      struct bs_fail *why);
 int bs_nufft_stack_out(const bs_stack_dev *s, const float2 *mixed, float2 *data,
 		       cudaStream_t stream, struct bs_fail *why);
 

@@ -15,8 +15,8 @@
 #define NO_CELL 0xffffffffu
 
 template <int W>
-static __device__ __forceinline__ void window(float (&w)[W], float offset, const bs_kernel_window &p,
-					      int axis)
+static __device__ __forceinline__ void window(float (&w)[W], float offset,
+					      const bs_kernel_window &p, int axis)
 {
 	const int terms = BS_KERNEL_TERMS_OF(W);
 	const float u = 2.0f * offset - 1.0f;
@@ -106,7 +106,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 {
 	const int P = plane<W, CB, WARPS>::P, CELLS = plane<W, CB, WARPS>::CELLS;
 	const int ROUNDS = (W * W + 31) / 32;
-	const int ROW = 2 * W | 1; /* odd: lanes that write their row hit different banks */
+	const int ROW = 2 * W | 1;       /* odd: lanes that write their row hit different banks */
 	extern __shared__ float tiles[]; /* [warp][channel][real, imaginary][cell] */
 	__shared__ float tables[WARPS][32][ROW];
 	__shared__ float2 taken[WARPS][32][CB];
@@ -118,8 +118,8 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	const uint32_t end = min(task.count, begin + share);
 	const uint32_t channel = blockIdx.y * CB;
 	float *tile = tiles + warp * CELLS * CB * 2;
-	float (*table)[ROW] = tables[warp];
-	float2 (*value)[CB] = taken[warp];
+	float(*table)[ROW] = tables[warp];
+	float2(*value)[CB] = taken[warp];
 	float2 acc[ROUNDS][CB] = {};
 	uint32_t current = NO_CELL;
 	int wx[ROUNDS], wy[ROUNDS];
@@ -434,8 +434,7 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 			const int mine = DIM == 3 ? i / W : i;
 			/* past the window: its last plane, weighted by zero */
 			const int at = PARTS == 1 ? mine : min(mine * PARTS + part, W - 1);
-			const int row_at =
-				base + (DIM == 3 ? (at * PY + line) * PX : at * PX);
+			const int row_at = base + (DIM == 3 ? (at * PY + line) * PX : at * PX);
 			const float w = DIM == 3 ? wy[line] * own[mine] : own[mine];
 			float2 row[CB] = {};
 

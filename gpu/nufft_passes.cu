@@ -93,9 +93,8 @@ static __device__ __forceinline__ cell_of<CB> gathered(const bs_nufft_dev &d, ui
 #pragma unroll
 	for (int q = 0; q < 8; q++)
 		if (p.range[q].y > 1)
-			add_sector<CB>(sum, d,
-				       make_uint2(p.range[q].x + 1, p.range[q].y - 1), base, step,
-				       p.local[q]);
+			add_sector<CB>(sum, d, make_uint2(p.range[q].x + 1, p.range[q].y - 1), base,
+				       step, p.local[q]);
 	if (ax.x < 3 && ay.x < 3 && az.x < 3)
 		return sum;
 	for (uint32_t q = 0; q < 27; q++) {
@@ -354,8 +353,8 @@ int bs_nufft_merge(const bs_nufft_dev *d, uint32_t lanes, float2 *part, bool clo
 
 	if (d->crowds == 0)
 		return 0;
-	return bs_launch(merge, dim3(d->crowds, (unsigned)((step + THREADS - 1) / THREADS)), THREADS,
-			 0, close, stream, why, d->crowd, step, part);
+	return bs_launch(merge, dim3(d->crowds, (unsigned)((step + THREADS - 1) / THREADS)),
+			 THREADS, 0, close, stream, why, d->crowd, step, part);
 }
 
 int bs_nufft_gather(const bs_nufft_dev *d, uint32_t lanes, const float2 *part, float2 *grid,
@@ -378,8 +377,8 @@ int bs_nufft_gather_rows(const bs_nufft_dev *d, uint32_t lanes, const bs_line_pa
 			 const float2 *part, float2 *out, cudaStream_t stream, struct bs_fail *why)
 {
 	const uint32_t rows = d->grid[1] * d->grid[2];
-	const uint32_t cols = bs_line_cols(pass->line.n, (uint64_t)rows * d->groups * lanes, lanes,
-					   pass->cols);
+	const uint32_t cols =
+		bs_line_cols(pass->line.n, (uint64_t)rows * d->groups * lanes, lanes, pass->cols);
 	const size_t bytes = bs_line_shared(pass->line.n, cols);
 	const dim3 blocks((rows + cols / lanes - 1) / (cols / lanes), d->groups);
 

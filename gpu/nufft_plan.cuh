@@ -30,7 +30,7 @@ struct bs_nufft_cuda {
 	bs_stack_dev stack;
 	struct bs_nufft_chunk *chunk;
 	struct bs_nufft_cuda_state *state;
-	bool close; /* launches may overlap (launch.cuh), where the device can */
+	bool close;                 /* launches may overlap (launch.cuh), where the device can */
 	const float *weight;        /* [sample], where samples are mixed */
 	float2 *mixed;              /* [point][channel] */
 	float2 *scratch;            /* padded sectors; what the passes need in their absence */

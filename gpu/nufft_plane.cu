@@ -5,9 +5,12 @@ template <int W, int CB, int WARPS> static struct bs_nufft_kernels kernels()
 {
 	using P = plane<W, CB, WARPS>;
 
-	return { spread_plane<W, CB, WARPS>, interpolate<2, W, CB, 1>,
-		 interpolate<2, W, CB, 4>,   P::THREADS,
-		 INTERPOLATE_THREADS,        P::spread_bytes,
+	return { spread_plane<W, CB, WARPS>,
+		 interpolate<2, W, CB, 1>,
+		 interpolate<2, W, CB, 4>,
+		 P::THREADS,
+		 INTERPOLATE_THREADS,
+		 P::spread_bytes,
 		 P::tile_bytes };
 }
 

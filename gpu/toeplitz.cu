@@ -54,9 +54,9 @@ struct bs_toeplitz_cuda {
 	float2 *last;    /* 3D: [coil][z Nz][gy][gx]; 2D: [coil][y Ny][gx] */
 	bool close;      /* launches may overlap (launch.cuh) */
 	bool can_close;
-	int streams; /* blocks of the streamed middle pass that are launched; 0: not used */
-	int fits;    /* of them the device holds at once; 0: no such kernel */
-	bool pays;   /* each would have several tiles */
+	int streams;     /* blocks of the streamed middle pass that are launched; 0: not used */
+	int fits;        /* of them the device holds at once; 0: no such kernel */
+	bool pays;       /* each would have several tiles */
 	const int *stop; /* of the call under way */
 };
 

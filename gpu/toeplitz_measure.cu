@@ -13,9 +13,9 @@
 #define WARM    2
 #define TIMES   4 /* applications of a graph, as in a solve */
 
-const struct bs_tune_kind bs_toeplitz_tunable = {
-	"Toeplitz operator", BS_TOEPLITZ_FIELDS, { { "middle", 1, 2 }, { "close", 1, 2 } }
-};
+const struct bs_tune_kind bs_toeplitz_tunable = { "Toeplitz operator",
+						  BS_TOEPLITZ_FIELDS,
+						  { { "middle", 1, 2 }, { "close", 1, 2 } } };
 
 static const struct bs_tune_stage stages[] = {
 	{ BS_TOEPLITZ_MIDDLE, 0, { 1, 2 } },

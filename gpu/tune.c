@@ -266,9 +266,8 @@ const char *bs_tune_parse(struct bs_tuning *t, const struct bs_tune_kind *kind, 
 
 static bool path_of(char path[PATH], const char *key, const char *cache_dir)
 {
-	return cache_dir[0] != '\0' &&
-	       snprintf(path, PATH, "%s/tune-%016" PRIx64 ".txt", cache_dir,
-			fnv(FNV_START, key, strlen(key))) < (int)PATH;
+	return cache_dir[0] != '\0' && snprintf(path, PATH, "%s/tune-%016" PRIx64 ".txt", cache_dir,
+						fnv(FNV_START, key, strlen(key))) < (int)PATH;
 }
 
 bool bs_tune_load(struct bs_tuning *t, const struct bs_tune_kind *kind, const char *key,

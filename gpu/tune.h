@@ -59,7 +59,7 @@ struct bs_tuning {
 
 struct bs_tune_stage {
 	uint32_t field;
-	int direction;                   /* whose time decides: 0, 1; the other may not get 3 % worse */
+	int direction; /* whose time decides: 0, 1; the other may not get 3 % worse */
 	uint32_t value[BS_TUNE_VALUES]; /* 0 ends them */
 };
 

@@ -13,7 +13,10 @@
 #include <string.h>
 
 #include "core/team.h"
+#include "gpu/nufft_choice.h"
 #include "gpu/nufft_cuda.h"
+#include "gpu/nufft_tune.h"
+#include "test/twin/timing.h"
 
 #define POINTS 40 /* voxels and samples that are summed directly */
 
@@ -39,6 +42,7 @@ struct fixture {
 	float *dev_data, *dev_image;
 	struct bs_devmem mem;
 	struct bs_nufft_cuda *cuda;
+	cudaStream_t stream; /* of a measurement */
 };
 
 static float *random_floats(uint64_t n, double from, double to)
@@ -84,23 +88,9 @@ static float *path_of(const struct trial *t)
 	return k;
 }
 
-static void release(struct fixture *f)
+static void make_inputs(struct fixture *f, const struct trial *t)
 {
-	bs_nufft_cuda_close(f->cuda);
-	bs_devmem_close(&f->mem);
-	free(f->k);
-	free(f->weight);
-	free(f->data);
-	free(f->image);
-	free(f->out_image);
-	free(f->out_data);
-}
-
-static int prepare(struct fixture *f, const struct trial *t, struct bs_fail *why)
-{
-	struct bs_need need = { 0 };
 	uint64_t v;
-	int rc;
 
 	memset(f, 0, sizeof(*f));
 	f->t = t;
@@ -118,18 +108,50 @@ static int prepare(struct fixture *f, const struct trial *t, struct bs_fail *why
 	f->image = random_floats(2 * v * t->coils, -1.0, 1.0);
 	f->out_image = malloc(v * t->coils * 8);
 	f->out_data = malloc(t->samples * t->coils * 8);
-	bs_need_add(&need, "image", 1, bs_devmem_round(v * t->coils * 8));
+}
+
+static void close_plan(struct fixture *f)
+{
+	bs_nufft_cuda_close(f->cuda);
+	bs_devmem_close(&f->mem);
+	f->cuda = NULL;
+}
+
+static int open_plan(struct fixture *f, struct bs_fail *why)
+{
+	const struct trial *t = f->t;
+	struct bs_need need = { 0 };
+	int rc;
+
+	bs_need_add(&need, "image", 1, bs_devmem_round(f->voxels * t->coils * 8));
 	bs_need_add(&need, "data", 1, bs_devmem_round(t->samples * t->coils * 8));
 	rc = bs_nufft_cuda_need(&f->spec, &need, why);
 	if (rc == 0)
 		rc = bs_devmem_open(&f->mem, need.total_bytes, t->name, why);
 	if (rc != 0)
 		return rc;
-	f->dev_image = bs_devmem_take(&f->mem, v * t->coils * 8);
+	f->dev_image = bs_devmem_take(&f->mem, f->voxels * t->coils * 8);
 	f->dev_data = bs_devmem_take(&f->mem, t->samples * t->coils * 8);
 	rc = bs_nufft_cuda_plan(&f->cuda, &f->spec, f->k, f->weight, &f->mem, why);
 	f->mem.sealed = true;
 	return rc;
+}
+
+static void release(struct fixture *f)
+{
+	close_plan(f);
+	free(f->k);
+	free(f->weight);
+	free(f->data);
+	free(f->image);
+	free(f->out_image);
+	free(f->out_data);
+}
+
+static int prepare(struct fixture *f, const struct trial *t, struct bs_fail *why)
+{
+	make_inputs(f, t);
+	return open_plan(f, why);
 }
 
 static bool up(float *to, const float *from, uint64_t floats)
@@ -355,6 +377,143 @@ static void repeat(const struct trial *t)
 	release(&f);
 }
 
+static int run_adjoint(void *arg)
+{
+	struct fixture *f = arg;
+	struct bs_fail why;
+
+	return bs_nufft_cuda_adjoint(f->cuda, f->dev_data, f->dev_image, f->stream, &why);
+}
+
+static int run_forward(void *arg)
+{
+	struct fixture *f = arg;
+	struct bs_fail why;
+
+	return bs_nufft_cuda_forward(f->cuda, f->dev_image, f->dev_data, f->stream, &why);
+}
+
+/* One choice: against the direct sum and the host twin (whose answers are given), twice the same
+ * bytes, and in pieces. A choice that this trial cannot have is none of its own. */
+static void candidate(struct fixture *f, const struct bs_tune *tune, const float *host_image,
+		      const float *host_data, int *tried)
+{
+	const struct trial *t = f->t;
+	const uint64_t voxels = 2 * f->voxels * t->coils;
+	const uint64_t samples = 2 * t->samples * t->coils;
+	const double bound = t->accuracy <= 1e-6 ? 1e-5 : 2.0 * t->accuracy;
+	struct bs_nufft_choice other;
+	struct bs_fail why = { 0 };
+	char words[BS_TUNE_TEXT];
+	double ms[2] = { 0.0, 0.0 };
+	uint64_t h;
+	int rc;
+
+	(void)bs_tune_text(words, &bs_nufft_tunable, tune);
+	f->spec.tune = tune;
+	rc = bs_nufft_choose(&other, &f->spec, t->path == STACK,
+			     t->path == STACK ? t->samples / t->matrix[2] : 0, &why);
+	if (rc == BS_ERR_UNSUPPORTED)
+		return;
+	rc = open_plan(f, &why);
+	(*tried)++;
+	CHECK(rc == 0, "%s, %s: planned%s%s", t->name, words, rc ? ": " : "", rc ? why.text : "");
+	if (rc == 0 && (!adjoint(f, f->out_image) || !forward(f, f->out_data))) {
+		CHECK(false, "%s, %s: ran: %s", t->name, words,
+		      cudaGetErrorString(cudaGetLastError()));
+	} else if (rc == 0) {
+		const double a = check_rel(f->out_image, host_image, voxels);
+		const double b = check_rel(f->out_data, host_data, samples);
+
+		h = hash(f->out_image, voxels);
+		ms[0] = time_ms(run_adjoint, f, &f->stream);
+		ms[1] = time_ms(run_forward, f, &f->stream);
+		f->stream = NULL;
+		CHECK(a <= bound && b <= bound,
+		      "%s, %s: twins differ by %.1e adjoint, %.1e forward; at most %.0e; %.4f and %.4f ms",
+		      t->name, words, a, b, bound, ms[0], ms[1]);
+		CHECK(adjoint(f, f->out_image) && hash(f->out_image, voxels) == h,
+		      "%s, %s: the same bytes again", t->name, words);
+		incremental(f);
+	}
+	close_plan(f);
+}
+
+/* Every value of every field, alone, and with the choices that lead to other kernels beside it. */
+static void candidates(const struct trial *t)
+{
+	struct bs_arena arena;
+	struct bs_need need = { 0 };
+	struct bs_nufft *host = NULL;
+	struct bs_fail why = { 0 };
+	struct bs_tune tune = { 0 };
+	struct fixture f;
+	int tried = 0;
+	int rc;
+
+	make_inputs(&f, t);
+	float *image = malloc(f.voxels * t->coils * 8);
+	float *data = malloc(t->samples * t->coils * 8);
+
+	rc = bs_nufft_need(&f.spec, &need, &why);
+	if (rc == 0)
+		rc = bs_arena_open(&arena, need.total_bytes, &why);
+	if (rc == 0)
+		rc = bs_nufft_plan(&host, &f.spec, f.k, f.weight, &arena, team, "", &why);
+	CHECK(rc == 0, "%s: host twin planned%s%s", t->name, rc ? ": " : "", rc ? why.text : "");
+	if (rc == 0) {
+		bs_nufft_adjoint(host, f.data, image);
+		bs_nufft_forward(host, f.image, data);
+		candidate(&f, &tune, image, data, &tried);
+		for (uint32_t s = 0; s < bs_nufft_stage_count; s++)
+			for (uint32_t v = 0; v < BS_TUNE_VALUES && bs_nufft_stages[s].value[v];
+			     v++) {
+				memset(&tune, 0, sizeof(tune));
+				tune.v[bs_nufft_stages[s].field] = bs_nufft_stages[s].value[v];
+				candidate(&f, &tune, image, data, &tried);
+			}
+		for (uint32_t taps = 4; taps <= 8; taps++)
+			for (uint32_t lanes = 1; lanes <= 4; lanes *= 2) {
+				memset(&tune, 0, sizeof(tune));
+				tune.v[BS_NUFFT_TAPS] = taps;
+				tune.v[BS_NUFFT_LANES] = lanes;
+				tune.v[BS_NUFFT_LINES] = 2;
+				tune.v[BS_NUFFT_PARTS] = 4;
+				tune.v[t->dims == 3 ? BS_NUFFT_ROUTE : BS_NUFFT_FOLD] = 2;
+				if (t->path == STACK)
+					tune.v[BS_NUFFT_ROUTE] = 0;
+				candidate(&f, &tune, image, data, &tried);
+			}
+		bs_nufft_close(host);
+		bs_arena_close(&arena);
+	}
+	CHECK(tried >= 8, "%s: %d choices", t->name, tried);
+	free(image);
+	free(data);
+	release(&f);
+}
+
+static void all_candidates(void)
+{
+	static const struct trial small[] = {
+		{ "2D one coil", RADIAL, 2, { 96, 80, 1 }, 1, 20000, 0, 1e-3 },
+		{ "2D five coils in chunks", RANDOM, 2, { 61, 75, 1 }, 5, 9000, 2500, 1e-3 },
+		{ "3D one coil", RANDOM, 3, { 40, 33, 36 }, 1, 9000, 0, 1e-3 },
+		{ "3D three coils in chunks", RANDOM, 3, { 33, 40, 29 }, 3, 9000, 2500, 1e-3 },
+		{ "3D stack", STACK, 3, { 48, 40, 12 }, 3, 12000, 0, 1e-3 },
+	};
+	static const struct trial large[] = {
+		{ "3D random 128^3", RANDOM, 3, { 128, 128, 128 }, 1, 284592, 0, 1e-3 },
+		{ "2D radial 256^2", RADIAL, 2, { 256, 256, 1 }, 1, 131072, 0, 1e-3 },
+	};
+
+	for (size_t i = 0; i < sizeof(small) / sizeof(small[0]); i++)
+		candidates(&small[i]);
+	if (getenv("BORESIDE_SMALL") == NULL)
+		for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++)
+			candidates(&large[i]);
+}
+
 static void all(void)
 {
 	static const struct trial trials[] = {
@@ -403,6 +562,7 @@ int main(void)
 		CHECK(false, "%s", why.text);
 		return check_done();
 	}
+	all_candidates();
 	all();
 	bs_team_close(team);
 #else

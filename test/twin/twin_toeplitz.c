@@ -11,6 +11,7 @@
 #include "gpu/toeplitz.h"
 #include "gpu/toeplitz_cuda.h"
 #include "test/twin/device.h"
+#include "test/twin/timing.h"
 
 #define SAMPLES 200u
 
@@ -109,6 +110,58 @@ static void compare(const struct problem *p, struct bs_toeplitz_cuda *plan, int 
 	free(got);
 }
 
+struct queued {
+	struct bs_toeplitz_cuda *plan;
+	uint32_t coils;
+	float *in, *out;
+	cudaStream_t stream;
+};
+
+static int queue_apply(void *arg)
+{
+	struct queued *q = arg;
+	struct bs_fail why;
+
+	return bs_toeplitz_cuda_apply(q->plan, q->coils, q->in, q->out, q->stream, &why);
+}
+
+/* Each way to launch the passes: the sums are the same, so are the bytes. */
+static void launches(const struct problem *p, struct bs_toeplitz_cuda *plan)
+{
+	const size_t n = p->voxels * p->spec.coils * 2;
+	struct queued q = { .plan = plan, .coils = p->spec.coils };
+	float *got = malloc(n * 4);
+	uint64_t first = 0;
+	int tried = 0;
+
+	q.in = device_copy(p->in, n);
+	q.out = device_copy(NULL, n);
+	for (uint32_t i = 0; i < 9; i++) {
+		struct bs_fail why = { 0 };
+		int rc = bs_toeplitz_cuda_choose(plan, i / 3, i % 3, &why);
+
+		if (rc == BS_ERR_UNSUPPORTED)
+			continue;
+		const double ms = rc == 0 ? time_ms(queue_apply, &q, &q.stream) : 0.0;
+
+		q.stream = NULL;
+		rc = rc == 0 ? queue_apply(&q) : rc;
+		if (rc == 0 && !fetch(got, q.out, n))
+			rc = bs_fail(&why, BS_ERR_GPU, "fetch");
+		first = tried++ == 0 ? hash_of(got, n) : first;
+		CHECK(rc == 0 && check_rel(got, p->want, n) <= 1e-5 && hash_of(got, n) == first,
+		      "apply %ux%ux%u, %u coils, middle %u, close %u: %.2e from the host, same bytes; "
+		      "%.4f ms %s",
+		      p->spec.matrix[0], p->spec.matrix[1], p->spec.matrix[2], p->spec.coils, i / 3,
+		      i % 3, check_rel(got, p->want, n), ms, why.text);
+	}
+	CHECK(tried >= 4, "%d ways to launch", tried);
+	(void)bs_toeplitz_cuda_choose(plan, 0, 0, &(struct bs_fail){ 0 });
+	(void)cudaFree(q.in);
+	(void)cudaFree(q.out);
+	free(got);
+}
+
 static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32_t coils, int runs)
 {
 	struct problem p;
@@ -126,8 +179,10 @@ static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32
 	if (rc == 0)
 		rc = bs_toeplitz_cuda_plan(&plan, &p.spec, q, &mem, &why);
 	CHECK(rc == 0, "plan %ux%ux%u %s", x, y, z, why.text);
-	if (rc == 0)
+	if (rc == 0) {
 		compare(&p, plan, runs);
+		launches(&p, plan);
+	}
 	bs_toeplitz_cuda_close(plan);
 	bs_devmem_close(&mem);
 	(void)cudaFree(q);

@@ -47,8 +47,7 @@ static void search(struct bs_tuning *t)
 
 	CHECK(rc == 0 && t->trial[t->best].tune.v[0] == 6 && t->trial[t->best].tune.v[1] == 128 &&
 		      t->trial[t->best].tune.v[2] == 8,
-	      "the best of each stage: %s",
-	      bs_tune_text(words, &kind, &t->trial[t->best].tune));
+	      "the best of each stage: %s", bs_tune_text(words, &kind, &t->trial[t->best].tune));
 	bool fault = false;
 
 	for (uint32_t i = 0; i < t->trials; i++)
