@@ -48,7 +48,8 @@ static void put_budget(struct doc *d, const struct bs_protocol *p, const struct 
 {
 	key(d, "budget");
 	open_with(d, "{");
-	real(d, "image_ms", p->image_ms);
+	key(d, "image_ms");
+	put(d, "%.6g", p->image_ms);
 	member(d, "on_miss", miss_name(p->on_miss));
 	number(d, "handed", atomic_load(&b->handed));
 	number(d, "missed", atomic_load(&b->missed));
@@ -74,7 +75,8 @@ static void put_budget(struct doc *d, const struct bs_protocol *p, const struct 
 		next(d);
 		open_with(d, "{");
 		member(d, "name", bs_budget_stage_name((enum bs_budget_stage)i));
-		real(d, "ms", p->stage_ms[i]);
+		key(d, "ms");
+		put(d, "%.6g", p->stage_ms[i]);
 		number(d, "missed", atomic_load(&b->stage_missed[i]));
 		close_with(d, "}");
 	}

@@ -66,3 +66,6 @@ is "deadline stop" "$(value deadline_stop)" 1
 below iterations "$(value iterations)" 10000
 below residual "$(value residual)" 1
 echo "# latency $(value latency_us) us of a budget of 500 ms: $(value budget), quality $(value quality), $(value iterations) steps"
+is "rung" "$(value rung)" full
+for _ in $(seq 50); do grep -q "protocol 'tight': full -> fewer" "$dir/serve.log" && break; sleep 0.1; done
+is "the ladder's step after it, in the log" "$(grep -c "protocol 'tight': full -> fewer" "$dir/serve.log")" 1
