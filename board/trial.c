@@ -10,6 +10,8 @@
 #include "drivers/pngfile.h"
 #include "gpu/density.h"
 
+#define PI 3.141592653589793
+
 float *bs_trial_take(size_t values, struct bs_fail *why)
 {
 	float *at = calloc(values, 2 * sizeof(*at));
@@ -158,6 +160,50 @@ struct bs_comparison bs_trial_error(const struct bs_trial *t, const float *image
 		c.scaled.psnr_db = c.unscaled.psnr_db = NAN;
 	}
 	return c;
+}
+
+/* One line of n values, `stride` apart, convolved around its ends with an even real kernel. */
+static void cut_line(const double *kernel, uint32_t n, size_t stride, float *line)
+{
+	float in[2 * BS_AXIS_MAX];
+
+	for (size_t i = 0; i < n; i++)
+		memcpy(in + 2 * i, line + 2 * i * stride, 2 * sizeof(float));
+	for (size_t i = 0; i < n; i++) {
+		double re = 0.0;
+		double im = 0.0;
+
+		for (size_t j = 0; j < n; j++) {
+			double w = kernel[i > j ? i - j : j - i];
+
+			re += w * (double)in[2 * j];
+			im += w * (double)in[2 * j + 1];
+		}
+		line[2 * i * stride] = (float)re;
+		line[2 * i * stride + 1] = (float)im;
+	}
+}
+
+void bs_trial_cut(const struct bs_trial *t, double reach, float *out)
+{
+	double kernel[BS_AXIS_MAX];
+	size_t stride = 1;
+
+	memcpy(out, t->truth[0], t->voxels * 2 * sizeof(float));
+	for (uint32_t a = 0; a < t->p.dims; a++) {
+		uint32_t n = t->p.matrix[a];
+		int most = (int)floor(reach * n);
+
+		for (uint32_t d = 0; d < n; d++) {
+			kernel[d] = 1.0 / n;
+			for (int k = 1; k <= most; k++)
+				kernel[d] += 2.0 * cos(2.0 * PI * k * d / n) / n;
+		}
+		for (size_t v = 0; v < t->voxels; v += stride * n)
+			for (size_t i = 0; i < stride; i++)
+				cut_line(kernel, n, stride, out + 2 * (v + i));
+		stride *= n;
+	}
 }
 
 /* Gridding is linear: image(sigma) = clean + sigma x noise, so two transforms serve the search. */

@@ -45,6 +45,8 @@ void bs_trial_grid(struct bs_trial *t, const float *data, float *image);
  */
 struct bs_comparison bs_trial_error(const struct bs_trial *t, const float *image,
 				    const float *truth);
+/* out = the true image of contrast 0 without its frequencies beyond reach (below 0.5) on an axis */
+void bs_trial_cut(const struct bs_trial *t, double reach, float *out);
 /* The noise at which the gridded image of contrast 0 has this percent error, scaled. */
 int bs_trial_noise_for(struct bs_trial *t, double percent, uint64_t seed, double *sigma,
 		       struct bs_fail *why);

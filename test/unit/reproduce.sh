@@ -28,6 +28,8 @@ holds() {
 holds "F^H d, single against double precision" 2008.single.off "<=" 0.00001
 holds "F^H d, NUFFT at 1e-5 against double precision" 2008.nufft.off "<=" 0.00001
 holds "gridding's error over least squares', undersampled" 2008.ratio ">=" 2
+holds "least squares against the true image cut to what was measured" 2008.ls.nufft.percent "<=" \
+	"$(echo "$(figure 2008.cut.percent) * 1.05" | bc -l)"
 holds "noise: least squares with W against gridding" 2008.noise.best.percent "<=" \
 	"$(echo "$(figure 2008.noise.gridding.percent) / 3" | bc -l)"
 holds "noise: W against none" 2008.noise.best.percent "<=" "$(figure 2008.noise.ls.percent)"
