@@ -43,7 +43,9 @@ CUARCH ?= -gencode=arch=compute_87,code=sm_87 -gencode=arch=compute_90,code=sm_9
           -gencode=arch=compute_90,code=compute_90
 # a file that is for one architecture alone names it: wgmma exists on sm_90a only
 CUARCH_exact_wgmma = -gencode=arch=compute_90a,code=sm_90a
-NVFLAGS = -O3 -std=c++17 -I. -lineinfo -Xcompiler -Wall,-Wextra --Werror all-warnings -DBS_GPU=1
+# Several GPUs: the header alone is needed to build, the library (libnccl.so.2) where it is used.
+NCCL  := $(firstword $(wildcard $(CUDA)/include/nccl.h /usr/include/nccl.h))
+NVFLAGS = $(if $(NCCL),-DBS_NCCL) -O3 -std=c++17 -I. -lineinfo -Xcompiler -Wall,-Wextra --Werror all-warnings -DBS_GPU=1
 # One copy for every CC: nvcc's host compiler is its own choice.
 OBJ  += $(CUSRC:%.cu=build/cuda/%.cu.o)
 CFLAGS += -I$(CUDA)/include

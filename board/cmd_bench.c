@@ -25,6 +25,7 @@ static const struct {
 	{ "tune",
 	  "Variants of the GPU's operators, 1e-3, device time of a graph; reference: the project's demand",
 	  bs_bench_tune, true },
+	{ "multi", "One scan on several GPUs", bs_bench_multi, true },
 };
 
 static bool group_wanted(size_t i, const char *word, const char *pattern)
@@ -92,7 +93,7 @@ static int usage(void)
 	(void)fprintf(stderr,
 		      "usage: boreside bench [GROUP] [--rows PATTERN] [--threads N] "
 		      "[--seconds S] [--json FILE]\n"
-		      "  GROUP           nufft, ls (both by default), ladder or tune (GPU)\n"
+		      "  GROUP           nufft, ls (both by default), ladder, tune or multi (GPU)\n"
 		      "  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'\n"
 		      "  --threads N     the team (2)\n"
 		      "  --seconds S     about this long on each row (1)\n"

@@ -33,11 +33,11 @@ static int open_piece(struct ladder_multi *m, int i, const struct ladder_sum *wh
 	BS_CUDA(cudaMalloc(&p->sample, (size_t)samples * sizeof(*p->sample)), why);
 	BS_CUDA(cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking), why);
 	for (int a = 0; a < 3; a++)
-		BS_CUDA(cudaMemcpyPeerAsync(p->floats + a * s.count, i, from[a], m->home, bytes,
-					    p->stream),
+		BS_CUDA(cudaMemcpyAsync(p->floats + a * s.count, from[a], bytes, cudaMemcpyDefault,
+					p->stream),
 			why);
-	BS_CUDA(cudaMemcpyPeerAsync(p->sample, i, whole->sample, m->home,
-				    (size_t)samples * sizeof(*p->sample), p->stream),
+	BS_CUDA(cudaMemcpyAsync(p->sample, whole->sample, (size_t)samples * sizeof(*p->sample),
+				cudaMemcpyDefault, p->stream),
 		why);
 	BS_CUDA(cudaStreamSynchronize(p->stream), why);
 	p->first = s.first;
@@ -118,11 +118,11 @@ static int collect(struct ladder_multi *m, const struct ladder_sum *whole, struc
 		const size_t bytes = (size_t)p->sum.voxels * sizeof(float);
 
 		BS_CUDA(cudaSetDevice(i), why);
-		BS_CUDA(cudaMemcpyPeerAsync(whole->re + p->first, m->home, p->sum.re, i, bytes,
-					    p->stream),
+		BS_CUDA(cudaMemcpyAsync(whole->re + p->first, p->sum.re, bytes, cudaMemcpyDefault,
+					p->stream),
 			why);
-		BS_CUDA(cudaMemcpyPeerAsync(whole->im + p->first, m->home, p->sum.im, i, bytes,
-					    p->stream),
+		BS_CUDA(cudaMemcpyAsync(whole->im + p->first, p->sum.im, bytes, cudaMemcpyDefault,
+					p->stream),
 			why);
 	}
 	for (int i = 0; i < m->devices; i++) {
