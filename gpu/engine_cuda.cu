@@ -105,6 +105,7 @@ static void disarm(void *self)
 		(void)cudaStreamDestroy(e->stream);
 	if (e->pinned != NULL)
 		(void)cudaHostUnregister(e->pinned);
+	bs_partial_cuda_close(&e->window);
 	bs_devmem_close(&e->mem);
 	free(e);
 }
@@ -146,8 +147,8 @@ static int queue_window(struct engine *e, uint32_t frame, uint32_t group, const 
 			struct bs_fail *why)
 {
 	int rc = e->method->part(e->op, frame, group,
-				 (float2 *)bs_partial_cuda_at(&e->window, frame, group), e->stream,
-				 why);
+				 (float2 *)bs_partial_cuda_write(&e->window, frame, group),
+				 e->stream, why);
 
 	if (rc == 0)
 		rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images,
@@ -341,7 +342,7 @@ static int fold(void *self, uint32_t frame, uint32_t group)
 	struct engine *e = (struct engine *)self;
 
 	return e->method->part(e->op, frame, group,
-			       (float2 *)bs_partial_cuda_at(&e->window, frame, group), e->stream,
+			       (float2 *)bs_partial_cuda_write(&e->window, frame, group), e->stream,
 			       NULL);
 }
 

@@ -139,7 +139,7 @@ static int gridding_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct engine *e = self;
 
-	bs_nufft_finish(e->nufft, frame, bs_partial_at(&e->window, frame, group));
+	bs_nufft_finish(e->nufft, frame, bs_partial_write(&e->window, frame, group));
 	return 0;
 }
 

@@ -315,7 +315,7 @@ static int ls_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct engine *e = self;
 
-	sum_up(e, frame, bs_partial_at(&e->window, frame, group));
+	sum_up(e, frame, bs_partial_write(&e->window, frame, group));
 	return 0;
 }
 

@@ -181,6 +181,7 @@ static void ls_disarm(void *self)
 	bs_toeplitz_cuda_close(e->normal);
 	bs_exact_cuda_close(e->fhd);
 	bs_pinned_close(&e->pinned);
+	bs_partial_cuda_close(&e->window);
 	bs_devmem_close(&e->mem);
 	for (uint32_t f = 0; e->frame != NULL && f < e->frames; f++) {
 		free(e->frame[f].here);
@@ -752,7 +753,7 @@ static int ls_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct engine *e = (struct engine *)self;
 
-	return queue_sum(e, frame, bs_partial_cuda_at(&e->window, frame, group));
+	return queue_sum(e, frame, bs_partial_cuda_write(&e->window, frame, group));
 }
 
 static int ls_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,

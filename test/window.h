@@ -13,7 +13,7 @@
 #include "gpu/engines.h"
 #include "test/check.h"
 
-#define WINDOW_IMAGES 32u
+#define WINDOW_IMAGES 40u
 
 struct window_site {
 	struct bs_protocol p;

@@ -28,6 +28,8 @@ static void frames(void)
 	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 4);
 
 	frames_of(&p, &bs_engine_gridding_cuda, "gridding/cuda, 6 groups", 1e-6);
+	p = window_golden(BS_METHOD_GRIDDING, 1);
+	frames_of(&p, &bs_engine_gridding_cuda, "gridding/cuda, 24 groups", 1e-6);
 	p = window_golden(BS_METHOD_GRIDDING, 24);
 	frames_of(&p, &bs_engine_gridding_cuda, "gridding/cuda, one group", 1e-6);
 	p = window_golden(BS_METHOD_GRIDDING, 8);

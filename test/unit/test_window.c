@@ -24,6 +24,8 @@ static void frames(void)
 	frames_of(&p, &bs_engine_gridding_host, "gridding, 6 groups", 1e-6);
 	p.chunk_readouts = 3; /* the largest chunk of at most 3 that 4 is a multiple of: 2 */
 	frames_of(&p, &bs_engine_gridding_host, "gridding, 6 groups of 2 chunks", 1e-6);
+	p = window_golden(BS_METHOD_GRIDDING, 1);
+	frames_of(&p, &bs_engine_gridding_host, "gridding, 24 groups", 1e-6);
 	p = window_golden(BS_METHOD_GRIDDING, 24);
 	frames_of(&p, &bs_engine_gridding_host, "gridding, one group", 1e-6);
 	p = window_golden(BS_METHOD_GRIDDING, 8);
@@ -89,6 +91,16 @@ static void losses(void)
 		CHECK(run.image[f].missing == (f >= 2 && f < 7 ? 4u : 0u) &&
 			      run.image[f].readouts == 24 - run.image[f].missing,
 		      "frame %u lacks %u", f, run.image[f].missing);
+	for (uint32_t f = 2; f < 9; f++) {
+		uint32_t first = 12 + 4 * (f - 2);
+
+		window_run(&part, &s, &p, &bs_engine_gridding_host, 2, first, first + 24,
+			   group_lost, true);
+		CHECK(part.images == 1 && window_same(&run, f, &part, 0),
+		      "and frame %u is that of readouts %u to %u, bit for bit", f, first,
+		      first + 23);
+		free(part.pixels);
+	}
 	free(run.pixels);
 
 	window_run(&run, &s, &p, &bs_engine_gridding_host, 1, 0, 64, pass_lost, true);
