@@ -13,6 +13,7 @@
 static const char usage_text[] =
 	"usage: boreside certify -c FILE [-p PROTOCOL] [options] RECORDING\n"
 	"  --minutes M      for so long, to the end of a recording (1)\n"
+	"  --seconds S      the same in seconds\n"
 	"  --images N       or until N images are made\n"
 	"  --speed X        afterwards once more, at X times the recording's pace\n"
 	"  --load LIST      beside a load: any of cpu,io,gpu\n"
@@ -60,6 +61,11 @@ static int set_option(struct bs_certify_request *q, int option, const char *valu
 		return 0;
 	case 'm':
 		return positive(value, 1e5, &q->minutes) ? 0 : bad("--minutes", value);
+	case 'S':
+		if (!positive(value, 6e6, &x))
+			return bad("--seconds", value);
+		q->minutes = x / 60.0;
+		return 0;
 	case 's':
 		return positive(value, 1e4, &q->speed) ? 0 : bad("--speed", value);
 	case 'n':
@@ -81,6 +87,7 @@ static int parse(struct bs_certify_request *q, int argc, char **argv)
 		{ "config", required_argument, NULL, 'c' },
 		{ "protocol", required_argument, NULL, 'p' },
 		{ "minutes", required_argument, NULL, 'm' },
+		{ "seconds", required_argument, NULL, 'S' },
 		{ "images", required_argument, NULL, 'n' },
 		{ "speed", required_argument, NULL, 's' },
 		{ "load", required_argument, NULL, 'l' },

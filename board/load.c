@@ -74,7 +74,7 @@ static void spin(struct bs_load_done *done)
 		/* a step that the prefetcher does not follow across a page, every line once */
 		for (size_t i = 0, p = 0; i < CPU_BYTES / 64; i++) {
 			at[p]++;
-			p = (p + 64 * 4097) % CPU_BYTES;
+			p = (p + (size_t)64 * 4097) % CPU_BYTES;
 		}
 		atomic_fetch_add(&done->cpu_passes, 1);
 	}

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -71,7 +72,6 @@ void bs_machine_read(struct bs_machine *m)
 {
 	struct utsname u;
 	char kb[64] = "";
-	unsigned long long n = 0;
 
 	memset(m, 0, sizeof(*m));
 	if (uname(&u) == 0) {
@@ -82,8 +82,7 @@ void bs_machine_read(struct bs_machine *m)
 	line_of("/proc/cpuinfo", "model name", m->cpu, sizeof(m->cpu));
 	m->processors = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 	line_of("/proc/meminfo", "MemTotal", kb, sizeof(kb));
-	if (sscanf(kb, "%llu", &n) == 1)
-		m->memory_mib = n >> 10;
+	m->memory_mib = strtoull(kb, NULL, 10) >> 10;
 	line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "", m->governor,
 		sizeof(m->governor));
 	read_gpu(m);

@@ -47,16 +47,15 @@ struct measuring {
 	struct series add, finish, total, adds;
 };
 
-/* From from_ns until now. */
+/* From from_ns until now. Disturbed: canaries were stalled for more than a twentieth of it. */
 static void note(const struct measuring *m, struct series *s, int64_t from_ns, int64_t less_ns)
 {
 	int64_t now = bs_now_ns();
+	int64_t stalled = bs_canary_stalled(m->env->canary, m->env->canaries, from_ns, now, now);
 
 	if (s->n < BS_MEASURE_MAX)
 		s->at[s->n++] =
-			(struct bs_timing){ now - from_ns - less_ns,
-					    bs_canary_stalled(m->env->canary, m->env->canaries,
-							      from_ns, now, now) > 0 };
+			(struct bs_timing){ now - from_ns - less_ns, stalled * 20 > now - from_ns };
 }
 
 static size_t sweep_bytes(void)
@@ -117,6 +116,7 @@ static int64_t deadline(const struct measuring *m, bool passed, int64_t now_ns)
 static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *why)
 {
 	struct bs_recon *r = m->a->recon;
+	const uint32_t readouts = m->p->readouts > 0 ? m->p->readouts : 1;
 	int64_t adds_ns = 0;
 	int64_t start_ns = bs_now_ns();
 	int64_t swept_ns = 0;
@@ -148,7 +148,7 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 	}
 	note(m, &m->total, start_ns, swept_ns);
 	if (m->adds.n < BS_MEASURE_MAX)
-		m->adds.at[m->adds.n++].ns = adds_ns / m->p->readouts;
+		m->adds.at[m->adds.n++].ns = adds_ns / readouts;
 	if (m->env->beat != NULL)
 		m->env->beat(m->env->arg);
 	return 0;

@@ -26,7 +26,8 @@
 struct bs_measure_env {
 	float *samples; /* where readouts lie: [coil][sample] complex, room for one; NULL: own */
 	float *image;   /* where images go: bs_protocol_image_bytes; NULL: own */
-	/* that sing meanwhile: a timing in which one of them was stalled is disturbed; n 0: none is */
+	/* that sing meanwhile: a timing of which they were stalled for more than a
+	 * twentieth is disturbed; 0 canaries: none is */
 	const struct bs_canary *canary;
 	uint32_t canaries;
 	double seconds;

@@ -2,8 +2,9 @@
  * core/admission.h - can a budget be met: worst-case estimates from timings taken when armed
  *
  * Each cost on an image's way is timed under up to three conditions: warm (again and again), cold
- * (the caches were swept before) and loaded (beside other work on the GPU). A timing during which
- * a canary was stalled (core/canary.h) is disturbed: the machine, not the work, took that time.
+ * (the caches were swept before) and loaded (beside other work on the GPU). A timing of which
+ * canaries (core/canary.h) were stalled for more than a twentieth is disturbed: the machine, not the
+ * work, took that time.
  * The estimate of one cost and condition:
  *   at least half of the timings undisturbed: the 99.9 % quantile of those (the largest, below
  *   1,000 of them) times 1 + margin;

@@ -28,7 +28,7 @@ static void block(uint32_t h[8], const unsigned char *p)
 	uint32_t w[64];
 	uint32_t v[8];
 
-	for (int i = 0; i < 16; i++)
+	for (size_t i = 0; i < 16; i++)
 		w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 |
 		       (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
 	for (int i = 16; i < 64; i++)
@@ -70,6 +70,6 @@ void bs_sha256(char hex[BS_SHA256_HEX], const void *data, size_t len)
 		last[end - 1 - (size_t)i] = (unsigned char)(bits >> (8 * i));
 	for (size_t i = 0; i < end; i += 64)
 		block(h, last + i);
-	for (int i = 0; i < 8; i++)
+	for (size_t i = 0; i < 8; i++)
 		(void)snprintf(hex + 8 * i, 9, "%08x", h[i]);
 }

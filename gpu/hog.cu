@@ -77,8 +77,8 @@ int bs_hog_open(struct bs_hog **out, uint32_t kernel_us, struct bs_fail *why)
 	BS_CUDA_GO(cudaStreamCreateWithPriority(&h->stream, cudaStreamNonBlocking, low), why, rc,
 		   failed);
 	for (int i = 0; i < AHEAD; i++)
-		BS_CUDA_GO(cudaEventCreateWithFlags(
-				   &h->done[i], cudaEventDisableTiming | cudaEventBlockingSync),
+		BS_CUDA_GO(cudaEventCreateWithFlags(&h->done[i],
+						    cudaEventDisableTiming | cudaEventBlockingSync),
 			   why, rc, failed);
 	BS_CUDA_GO(cudaMalloc((void **)&h->memory, h->cells * sizeof(float4)), why, rc, failed);
 	BS_CUDA_GO(cudaMemsetAsync(h->memory, 0, h->cells * sizeof(float4), h->stream), why, rc,

@@ -42,7 +42,7 @@ is() { # is WHAT A B
 	[ -n "$2" ] && [ "$2" = "$3" ] && echo "ok $1: $2" || echo "not ok $1: '$2' is not '$3'"
 }
 
-certify 0 ample --minutes 0.02 --speed 8 --load cpu,io
+certify 0 ample --seconds 1.2 --speed 8 --load cpu,io
 says ample certificate.json '^{"kept":true,' '"config_sha256":"[0-9a-f]\{64\}"' '"cpu":"' '"kernel":"Linux' '"load":"cpu, io"' \
 	'"gridding/host"' '"estimate":{"image_ms":' '"due_ms":{"n":' '"p999":' '"jitter":' '"archive_ms":{"n":' '"sender_ms":{"n":' \
 	'"stage":"receive"' '"stage":"image"' '"allocations":' '"minor_faults":' '"cpu":0,"priority":' '"speed":8,'
