@@ -15,7 +15,7 @@
 #define SPOKES                                                                                     \
 	"matrix = [32, 32]; coils = 2; samples = 64; readouts = 32; silence_ms = 2000.0;\n"        \
 	"    trajectory: { type = \"radial2d\"; };"
-/* Every host method; ls by both sums and both preconditioners. */
+/* Every host method; ls by both sums and both preconditioners, and down the ladder to its end. */
 #define PROTOCOLS                                                                                      \
 	"protocols = ( { name = \"cart\"; method = \"cartesian\"; matrix = [32, 32];\n"                \
 	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32; silence_ms = 2000.0; },\n" \
@@ -32,7 +32,10 @@
 	"  { name = \"previews\"; method = \"gridding\"; " SPOKES "\n"                                 \
 	"    frame: { preview_every = 31; }; },\n"                                                     \
 	"  { name = \"previews_ls\"; method = \"ls\"; " SPOKES "\n"                                    \
-	"    frame: { preview_every = 31; }; ls: { lambda = 0.01; iterations = 3; }; } );\n"
+	"    frame: { preview_every = 31; }; ls: { lambda = 0.01; iterations = 3; }; },\n"             \
+	"  { name = \"sheds\"; method = \"ls\"; " SPOKES                                               \
+	" ls: { lambda = 0.01; iterations = 4; };\n"                                                   \
+	"    budget: { image_ms = 1e-6; on_miss = \"shed\"; admission = \"trust\"; }; } );\n"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -146,6 +149,7 @@ int main(void)
 	test_protocol("slide_ls");
 	test_protocol("previews");
 	test_protocol("previews_ls");
+	test_protocol("sheds");
 	bs_endpoint_close(&archive);
 	peer_close(&p);
 	CHECK(service_stop(&service) == 0, "the service ends with 0");
