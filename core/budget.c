@@ -161,8 +161,9 @@ bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t
 	b->images[*rung]++;
 	if (bs_budget_missed(b->p, made_ns - from_ns)) /* it is late before it is handed on */
 		return judge(b, *rung, BS_VERDICT_MISSED);
-	if (report->deadline_stop)
-		return judge(b, *rung, BS_VERDICT_TIGHT);
+	if (report->deadline_stop) /* after one iteration: the next image may well be late */
+		return judge(b, *rung,
+			     report->iterations > 1 ? BS_VERDICT_TIGHT : BS_VERDICT_MISSED);
 	return false;
 }
 

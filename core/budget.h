@@ -15,8 +15,9 @@
  *   gridding  of the same data (ls, sense; not for sliding windows): frames that begin now go to a
  *             second engine, armed beside the first for the same trajectory, instead of to it
  *   late      nothing is left to be left out: as gridding, and the late image is flagged
- * A rung that the method does not have is passed over. A step down follows a missed image, and from
- * full also a solver that had to stop (the ladder then does not wait for the miss). Images that were
+ * A rung that the method does not have is passed over. A step down follows a missed image, and one that
+ * is foreseen: from full when the solver had to stop, from fewer when it had time for one iteration
+ * alone, which is no better than gridding. Images that were
  * in flight when a step was taken tell nothing about the rung below it and bring no second one.
  * A step up follows `hold` images in a row that were met without a solver stopped by its deadline.
  * hold is 8; a step down before a climb has proved itself for as many images doubles it (to 512 at

@@ -297,6 +297,38 @@ static void whole_ladder(void)
 	close_small(&s);
 }
 
+/* A solver that has time for one iteration: met, but a miss is foreseen, and gridding is as good. */
+static void foreseen(void)
+{
+	struct bs_protocol p = protocol(BS_METHOD_LS, BS_MISS_SHED, 10.0);
+	static struct small s;
+	uint32_t late = 0;
+
+	open_small(&s, &p, true);
+	s.emit_ns = 1 * MS;
+	solver = (struct cost){ .rest_ns = 1 * MS, .iteration_ns = MS / 2 };
+	gridder = (struct cost){ .rest_ns = 2 * MS };
+	frame(&s);
+	CHECK(s.rung == BS_RUNG_FULL && !s.missed, "in time, and 1 ms to hand it on is known");
+	solver.rest_ns = 7 * MS;
+	solver.iteration_ns = 12 * MS / 10;
+	for (int i = 0; i < 2; i++) {
+		frame(&s);
+		CHECK(s.rung == (i == 0 ? BS_RUNG_FULL : BS_RUNG_FEWER) && !s.missed && s.stepped &&
+			      s.image.report.iterations == 1,
+		      "%s: one iteration, met at %.1f ms, and down to %s", bs_rung_name(s.rung),
+		      (double)s.latency_ns / MS, bs_rung_name(s.budget.rung));
+	}
+	for (int i = 0; i < 100; i++) {
+		frame(&s);
+		late += s.missed;
+	}
+	CHECK(late == 0 && s.budget.down[BS_RUNG_LATE] == 0 && s.budget.up[BS_RUNG_FEWER] > 0,
+	      "fewer is tried again %llu times in 100 images, and none is late",
+	      (unsigned long long)s.budget.up[BS_RUNG_FEWER]);
+	close_small(&s);
+}
+
 /* A load under which full never fits: the ladder tries it ever more seldom. */
 static void hysteresis(void)
 {
@@ -608,6 +640,7 @@ int main(void)
 {
 	bs_clock_script(&now_ns);
 	whole_ladder();
+	foreseen();
 	hysteresis();
 	in_flight();
 	other_methods();
