@@ -67,7 +67,7 @@ help:
 	@echo 'make [GPU=auto|0|1] [SANITIZE=address,undefined|thread] [CC=gcc|clang]  the boreside program'
 	@echo 'make demo    a simulated scan through the service: images and a table of latencies'
 	@echo 'make test    all tests that run without a GPU (DATA=folder of recordings)'
-	@echo 'make bench   the operators timed against a floor'
+	@echo 'make bench   the operators timed against a floor, the service against a bare socket'
 	@echo 'make reproduce  the experiments of the two papers: build/reproduce/REPORT.md (minutes)'
 	@echo 'make fuzz    the decoders under libFuzzer, FUZZ_SECONDS each (clang)'
 	@echo 'make lint    clang-format and clang-tidy'
@@ -97,6 +97,7 @@ tools: $(TOOLS)
 bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all tools
 	@$(EXE) bench
+	@BORESIDE=$(abspath $(EXE)) $(B)/test/bench/bench_service
 
 reproduce: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "board/reproduce.h"
+#include "core/clock.h"
 #include "drivers/draft.h"
 
 static const char usage_text[] =
@@ -40,6 +42,23 @@ void bs_reproduce_figure(struct bs_reproduce *r, const char *name, double value)
 bool bs_reproduce_path(const struct bs_reproduce *r, char *out, size_t size, const char *name)
 {
 	return (size_t)snprintf(out, size, "%s/%s", r->dir, name) < size;
+}
+
+struct bs_took bs_reproduce_now(const struct bs_reproduce *r)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (struct bs_took){ (double)bs_now_ns() * 1e-9,
+				 ((double)t.tv_sec + (double)t.tv_nsec * 1e-9) /
+					 bs_team_members(r->team) };
+}
+
+struct bs_took bs_reproduce_since(const struct bs_reproduce *r, struct bs_took start)
+{
+	struct bs_took now = bs_reproduce_now(r);
+
+	return (struct bs_took){ now.wall_s - start.wall_s, now.busy_s - start.busy_s };
 }
 
 void bs_reproduce_say(const struct bs_reproduce *r, const char *what)
@@ -140,7 +159,8 @@ static int run_all(struct bs_reproduce *r, const struct request *q, struct bs_fa
 		"against its\ntrue image, each voxel the mean over its cube: percent error is the "
 		"RMS of the voxel error\nover the RMS of the true image, PSNR is relative to the "
 		"true image's maximum. Gridded images are\nscaled to the true image first, as in "
-		"the papers; least-squares images are not.\n%s\n",
+		"the papers; least-squares images are not. Times: one run each, on the clock;\nin "
+		"brackets the processor time over the threads, what an idle machine would take.\n%s\n",
 		q->small ? "\n**Small sizes: a test of the program, not of the papers' figures.**\n"
 			 : "");
 	for (size_t i = 0; rc == 0 && i < sizeof(experiments) / sizeof(experiments[0]); i++)

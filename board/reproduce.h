@@ -16,6 +16,12 @@
 #include "core/err.h"
 #include "core/team.h"
 
+/* What a piece of work took: on the wall, and the processor time of all threads over their number,
+ * which is what it takes on a machine with nothing else to do (not on memory that is shared). */
+struct bs_took {
+	double wall_s, busy_s;
+};
+
 struct bs_reproduce {
 	FILE *md, *figures;
 	const char *dir;
@@ -31,6 +37,8 @@ int bs_reproduce_echoes(struct bs_reproduce *r, struct bs_fail *why);
 void bs_reproduce_figure(struct bs_reproduce *r, const char *name, double value);
 /* "DIR/NAME"; false when it does not fit. */
 bool bs_reproduce_path(const struct bs_reproduce *r, char *out, size_t size, const char *name);
+struct bs_took bs_reproduce_now(const struct bs_reproduce *r);
+struct bs_took bs_reproduce_since(const struct bs_reproduce *r, struct bs_took start);
 /* Says on a terminal what takes a while. */
 void bs_reproduce_say(const struct bs_reproduce *r, const char *what);
 

@@ -6,14 +6,13 @@
 #include <string.h>
 
 #include "board/trial.h"
-#include "core/clock.h"
 
 struct work {
 	struct bs_reproduce *r;
 	struct bs_trial t;
 	struct bs_solver exact, nufft;
 	float *grid, *fhd[2], *ls;
-	double exact_s, nufft_s, solve_s;
+	struct bs_took exact_took, nufft_took, solve_took;
 };
 
 /* 3,200 x 1,000 = 3.2 million; the sodium trajectory of the papers' group. */
@@ -72,11 +71,6 @@ static void close_work(struct work *w)
 	bs_trial_close(&w->t);
 }
 
-static double seconds_since(int64_t start)
-{
-	return (double)(bs_now_ns() - start) * 1e-9;
-}
-
 static void measure(struct work *w)
 {
 	struct bs_trial *t = &w->t;
@@ -84,20 +78,20 @@ static void measure(struct work *w)
 	struct bs_difference g;
 	struct bs_difference d;
 	double off;
-	int64_t start;
+	struct bs_took start;
 
 	bs_reproduce_say(w->r, "2007: exact F^H d");
-	start = bs_now_ns();
+	start = bs_reproduce_now(w->r);
 	bs_solver_fhd(&w->exact, t->data[0], w->fhd[0]);
-	w->exact_s = seconds_since(start);
-	start = bs_now_ns();
+	w->exact_took = bs_reproduce_since(w->r, start);
+	start = bs_reproduce_now(w->r);
 	bs_solver_fhd(&w->nufft, t->data[0], w->fhd[1]);
-	w->nufft_s = seconds_since(start);
+	w->nufft_took = bs_reproduce_since(w->r, start);
 	off = bs_trial_error(t, w->fhd[1], w->fhd[0]).unscaled.nrmse;
 	bs_trial_grid(t, t->data[0], w->grid);
-	start = bs_now_ns();
+	start = bs_reproduce_now(w->r);
 	bs_solver_solve(&w->exact, 0.0, w->fhd[0], w->ls, &result);
-	w->solve_s = seconds_since(start);
+	w->solve_took = bs_reproduce_since(w->r, start);
 	g = bs_trial_error(t, w->grid, t->truth[0]).scaled;
 	d = bs_trial_error(t, w->ls, t->truth[0]).unscaled;
 	(void)fprintf(
@@ -105,20 +99,22 @@ static void measure(struct work *w)
 		"| image or work | here | paper |\n|---|---|---|\n"
 		"| gridding (weights after Pipe and Menon) | %.1f %%, %.1f dB | |\n"
 		"| least squares, %u iterations without a constraint | %.1f %%, %.1f dB | |\n"
-		"| F^H d, exact, single precision | %.2f s | |\n"
-		"| F^H d, NUFFT, accuracy 1e-5 (differs from the exact by %.1e) | %.3f s | |\n"
-		"| %u iterations | %.2f s | |\n"
+		"| F^H d, exact, single precision | %.2f s (%.2f) | |\n"
+		"| F^H d, NUFFT, accuracy 1e-5 (differs from the exact by %.1e) | %.3f s (%.3f) | |\n"
+		"| %u iterations | %.2f s (%.2f) | |\n"
 		"| Q, once for the trajectory (NUFFT) | %.2f s | |\n"
-		"| least squares: exact F^H d and iterations | %.2f s | 3.19 min |\n\nOne run each.\n\n",
+		"| least squares: exact F^H d and iterations | %.2f s (%.2f) | 3.19 min |\n\n",
 		100.0 * g.nrmse, g.psnr_db, result.iterations, 100.0 * d.nrmse, d.psnr_db,
-		w->exact_s, off, w->nufft_s, result.iterations, w->solve_s, w->exact.q_s,
-		w->exact_s + w->solve_s);
+		w->exact_took.wall_s, w->exact_took.busy_s, off, w->nufft_took.wall_s,
+		w->nufft_took.busy_s, result.iterations, w->solve_took.wall_s, w->solve_took.busy_s,
+		w->exact.q_s, w->exact_took.wall_s + w->solve_took.wall_s,
+		w->exact_took.busy_s + w->solve_took.busy_s);
 	bs_reproduce_figure(w->r, "2007.gridding.percent", 100.0 * g.nrmse);
 	bs_reproduce_figure(w->r, "2007.ls.percent", 100.0 * d.nrmse);
 	bs_reproduce_figure(w->r, "2007.nufft.off", off);
-	bs_reproduce_figure(w->r, "2007.seconds.fhd_single", w->exact_s);
-	bs_reproduce_figure(w->r, "2007.seconds.fhd_nufft", w->nufft_s);
-	bs_reproduce_figure(w->r, "2007.seconds.solve", w->solve_s);
+	bs_reproduce_figure(w->r, "2007.seconds.fhd_single", w->exact_took.wall_s);
+	bs_reproduce_figure(w->r, "2007.seconds.fhd_nufft", w->nufft_took.wall_s);
+	bs_reproduce_figure(w->r, "2007.seconds.solve", w->solve_took.wall_s);
 }
 
 static int picture(struct work *w, struct bs_fail *why)

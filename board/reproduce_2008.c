@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "board/trial.h"
-#include "core/clock.h"
 #include "core/prior.h"
 
 #define NOISE_SEED 11
@@ -19,7 +18,7 @@ struct work {
 	struct bs_solver s[2]; /* without W, with W */
 	struct bs_csr w;
 	float *fhd[ROUTES];
-	double fhd_s[ROUTES];
+	struct bs_took fhd_took[ROUTES], q_took[ROUTES];
 	float *grid, *ls, *noisy, *noisy_grid, *noisy_ls;
 };
 
@@ -52,11 +51,6 @@ static struct bs_protocol protocol(bool small)
 	return p;
 }
 
-static double seconds_since(int64_t start)
-{
-	return (double)(bs_now_ns() - start) * 1e-9;
-}
-
 /* F^H d by a direct sum; sums in double where twice. */
 static int exact(struct work *w, bool twice, enum route route, struct bs_fail *why)
 {
@@ -67,7 +61,7 @@ static int exact(struct work *w, bool twice, enum route route, struct bs_fail *w
 	struct bs_need need = { 0 };
 	struct bs_arena arena = { 0 };
 	struct bs_exact *plan = NULL;
-	int64_t start;
+	struct bs_took start;
 	int rc;
 
 	memcpy(spec.matrix, t->p.matrix, sizeof(spec.matrix));
@@ -79,9 +73,9 @@ static int exact(struct work *w, bool twice, enum route route, struct bs_fail *w
 	if (rc == 0) {
 		bs_reproduce_say(w->r, twice ? "2008: exact F^H d, double precision"
 					     : "2008: exact F^H d, single precision");
-		start = bs_now_ns();
+		start = bs_reproduce_now(w->r);
 		bs_exact_adjoint(plan, t->data[0], w->fhd[route]);
-		w->fhd_s[route] = seconds_since(start);
+		w->fhd_took[route] = bs_reproduce_since(w->r, start);
 		bs_exact_close(plan);
 	}
 	bs_arena_close(&arena);
@@ -96,6 +90,7 @@ static int open_operators(struct work *w, struct bs_fail *why)
 	struct bs_tables tables = { .traj = &w->t.traj };
 	struct bs_trial *t = &w->t;
 	struct bs_phantom ph;
+	struct bs_took start;
 	float *reference = bs_trial_take(t->voxels, why);
 	int rc = reference ? 0 : BS_ERR_NOMEM;
 
@@ -114,9 +109,11 @@ static int open_operators(struct work *w, struct bs_fail *why)
 		rc = bs_prior_make(&w->w, &prior, reference, NULL, why);
 	}
 	free(reference);
-	bs_reproduce_say(w->r, "Q");
+	bs_reproduce_say(w->r, "2008: Q");
+	start = bs_reproduce_now(w->r);
 	if (rc == 0)
 		rc = bs_solver_open(&w->s[0], &t->p, &tables, t->team, why);
+	w->q_took[ROUTE_NUFFT] = bs_reproduce_since(w->r, start);
 	tables.w = &w->w;
 	if (rc == 0)
 		rc = bs_solver_open(&w->s[1], &t->p, &tables, t->team, why);
@@ -173,7 +170,7 @@ static void row(struct work *w, const char *what, const char *key, struct bs_dif
 struct outcome {
 	struct bs_difference error;
 	double off; /* its F^H d from that in double precision, relative l2 */
-	double fhd_s, solve_s, q_s;
+	struct bs_took fhd, solve, q;
 };
 
 static void figures(struct work *w, const struct outcome *o, const struct bs_difference *grid)
@@ -189,13 +186,25 @@ static void figures(struct work *w, const struct outcome *o, const struct bs_dif
 		(void)snprintf(name, sizeof(name), "2008.ls.%s.db", key[i]);
 		bs_reproduce_figure(w->r, name, o[i].error.psnr_db);
 		(void)snprintf(name, sizeof(name), "2008.seconds.fhd_%s", key[i]);
-		bs_reproduce_figure(w->r, name, o[i].fhd_s);
+		bs_reproduce_figure(w->r, name, o[i].fhd.wall_s);
 		(void)snprintf(name, sizeof(name), "2008.seconds.solve_%s", key[i]);
-		bs_reproduce_figure(w->r, name, o[i].solve_s);
+		bs_reproduce_figure(w->r, name, o[i].solve.wall_s);
 	}
 	bs_reproduce_figure(w->r, "2008.ratio", grid->nrmse / o[ROUTE_NUFFT].error.nrmse);
 	bs_reproduce_figure(w->r, "2008.single.off", o[ROUTE_SINGLE].off);
 	bs_reproduce_figure(w->r, "2008.nufft.off", o[ROUTE_NUFFT].off);
+}
+
+static struct bs_took both(const struct outcome *o)
+{
+	return (struct bs_took){ o->fhd.wall_s + o->solve.wall_s, o->fhd.busy_s + o->solve.busy_s };
+}
+
+static void time_row(FILE *md, const char *what, struct bs_took a, struct bs_took b,
+		     struct bs_took c, const char *paper)
+{
+	(void)fprintf(md, "| %s | | %.2f s (%.2f) | %.2f s (%.2f) | %.3f s (%.3f) | %s |\n", what,
+		      a.wall_s, a.busy_s, b.wall_s, b.busy_s, c.wall_s, c.busy_s, paper);
 }
 
 static void table(struct work *w, const struct outcome *o, const struct bs_difference *grid,
@@ -205,6 +214,7 @@ static void table(struct work *w, const struct outcome *o, const struct bs_diffe
 	const struct outcome *s = &o[ROUTE_SINGLE];
 	const struct outcome *n = &o[ROUTE_NUFFT];
 	struct bs_difference cut;
+	char what[32];
 	FILE *md = w->r->md;
 
 	bs_trial_cut(&w->t, w->t.p.traj.reach, w->ls);
@@ -220,28 +230,26 @@ static void table(struct work *w, const struct outcome *o, const struct bs_diffe
 		100.0 * grid->nrmse, 100.0 * d->error.nrmse, 100.0 * s->error.nrmse,
 		100.0 * n->error.nrmse, grid->psnr_db, d->error.psnr_db, s->error.psnr_db,
 		n->error.psnr_db);
-	(void)fprintf(md,
-		      "| F^H d off from double | | | %.1e | %.1e | |\n"
-		      "| F^H d | | %.2f s | %.2f s | %.3f s | 22.5 min (four cores), 49 s (GPU) |\n"
-		      "| %u iterations | | %.2f s | %.2f s | %.2f s | 17 s (GPU) |\n"
-		      "| F^H d and iterations | | %.2f s | %.2f s | %.2f s | 66 s (GPU) |\n"
-		      "| Q, once for the trajectory | | the same | %.2f s | %.2f s | |\n\n",
-		      s->off, n->off, d->fhd_s, s->fhd_s, n->fhd_s, iterations, d->solve_s,
-		      s->solve_s, n->solve_s, d->fhd_s + d->solve_s, s->fhd_s + s->solve_s,
-		      n->fhd_s + n->solve_s, s->q_s, n->q_s);
+	(void)fprintf(md, "| F^H d off from double | | | %.1e | %.1e | |\n", s->off, n->off);
+	time_row(md, "F^H d", d->fhd, s->fhd, n->fhd, "22.5 min (four cores), 49 s (GPU)");
+	(void)snprintf(what, sizeof(what), "%u iterations", iterations);
+	time_row(md, what, d->solve, s->solve, n->solve, "17 s (GPU)");
+	time_row(md, "F^H d and iterations", both(d), both(s), both(n), "66 s (GPU)");
+	time_row(md, "Q and plans, once for the trajectory", d->q, s->q, n->q, "");
+	(void)fprintf(md, "\n");
 	(void)fprintf(
 		md,
 		"LS: no constraint. exact: F^H d and Q by direct sums, those of F^H d in double "
 		"or single precision;\nNUFFT: both by the NUFFT. The iterations are in single "
-		"precision in all columns. One run each.\n\n"
+		"precision in all columns.\n\n"
 		"Why these positions: what lies beyond the cube is not measured, and the true "
 		"image without it\nis off by %.1f %%, %.1f dB: the cube's size, %.2f, "
 		"is the one at which that is the papers' least-squares\nerror, and least squares "
 		"here comes to it. Positions at random, %.1f for each of the cube's unknowns,\nleave "
 		"clusters and holes, which weights of the samples can't make good: gridding has "
-		"%.1f times the\nerror. On trajectories that cover their part of k-space evenly "
-		"(below) gridding does much better than\nthe papers report, and least squares "
-		"gains less.\n\n",
+		"%.1f times the\nerror. Where a trajectory covers its part of k-space evenly "
+		"(below), gridding with these weights does\nmuch better than the papers report, and "
+		"least squares gains less.\n\n",
 		100.0 * cut.nrmse, cut.psnr_db, w->t.p.traj.reach,
 		(double)w->t.samples / (pow(2.0 * w->t.p.traj.reach, 3.0) * (double)w->t.voxels),
 		grid->nrmse / n->error.nrmse);
@@ -256,30 +264,32 @@ static int without_noise(struct work *w, struct bs_fail *why)
 	struct outcome o[ROUTES];
 	struct bs_pcg_result result = { 0 };
 	struct bs_difference grid;
-	int64_t start;
+	struct bs_took start;
 	int rc = exact(w, true, ROUTE_DOUBLE, why);
 
 	if (rc == 0)
 		rc = exact(w, false, ROUTE_SINGLE, why);
 	p.q = BS_SUM_EXACT;
 	bs_reproduce_say(w->r, "2008: exact Q");
+	start = bs_reproduce_now(w->r);
 	if (rc == 0)
 		rc = bs_solver_open(&slow, &p, &tables, t->team, why);
+	w->q_took[ROUTE_DOUBLE] = w->q_took[ROUTE_SINGLE] = bs_reproduce_since(w->r, start);
 	if (rc != 0)
 		return rc;
-	start = bs_now_ns();
+	start = bs_reproduce_now(w->r);
 	bs_solver_fhd(&w->s[0], t->data[0], w->fhd[ROUTE_NUFFT]);
-	w->fhd_s[ROUTE_NUFFT] = seconds_since(start);
+	w->fhd_took[ROUTE_NUFFT] = bs_reproduce_since(w->r, start);
 	bs_trial_grid(t, t->data[0], w->grid);
 	grid = bs_trial_error(t, w->grid, t->truth[0]).scaled;
 	for (int i = 0; i < ROUTES; i++) {
 		struct bs_solver *s = i == ROUTE_NUFFT ? &w->s[0] : &slow;
 
-		start = bs_now_ns();
+		start = bs_reproduce_now(w->r);
 		bs_solver_solve(s, 0.0, w->fhd[i], w->ls, &result);
-		o[i].solve_s = seconds_since(start);
-		o[i].fhd_s = w->fhd_s[i];
-		o[i].q_s = s->q_s;
+		o[i].solve = bs_reproduce_since(w->r, start);
+		o[i].fhd = w->fhd_took[i];
+		o[i].q = w->q_took[i];
 		o[i].error = bs_trial_error(t, w->ls, t->truth[0]).unscaled;
 		o[i].off = bs_trial_error(t, w->fhd[i], w->fhd[ROUTE_DOUBLE]).unscaled.nrmse;
 	}
