@@ -21,6 +21,7 @@ static const char *const traj_units[] = { "cycles/voxel", "cycles/fov", "rad/vox
 static const char *const sums[] = { "exact", "nufft", NULL };
 static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
+static const char *const policies[] = { "wait", "keep_newest", "spill", NULL };
 static const char *const waits[] = { "block", "poll", NULL };
 static const char *const misses[] = { "flag", "shed", "stop", NULL };
 static const char *const admissions[] = { "measure", "trust", NULL };
@@ -98,6 +99,18 @@ S("realtime.timer_slack_us", BS_KEY_INT, "us", "1", 1, 1000, NULL, realtime.time
   "a timer of a thread without real-time priority may be this late"),
 S("realtime.canary", BS_KEY_BOOL, "", "true", 0, 0, NULL, realtime.canary,
   "threads that wake each millisecond and record when the machine itself stalls"),
+
+S("overload.archive", BS_KEY_WORD, "", "\"wait\"", 0, 0, policies, overload.archive,
+  "when the archive is slow; wait: the stream waits, too, at most a second for an image; keep_newest: "
+  "nothing waits, the oldest is shed and counted; spill: nothing waits, the oldest goes to disk"),
+S("overload.sinks", BS_KEY_WORD, "", "\"wait\"", 0, 0, policies, overload.sinks,
+  "the same for the files of each sink; wait: as long as it takes (for replay faster than real time)"),
+S("overload.queue", BS_KEY_INT, "images", "4", 1, 64, NULL, overload.queue,
+  "images that may wait for each taker in memory, beside the pool; not used by wait"),
+S("overload.spill_dir", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, overload.spill_dir,
+  "spill: the folder; what is left in it is delivered after the next start"),
+S("overload.spill_mib", BS_KEY_INT, "MiB", "1024", 1, 1048576, NULL, overload.spill_mib,
+  "spill: at most so much for each taker; beyond it the oldest in memory is shed and counted"),
 
 K("type", BS_KEY_WORD_TEXT, "", NULL, 0, 0, sink_types, type,
   "png: windowed magnitude for looking; cfl: BART files; mrd: one MRD .h5 for each scan"),
@@ -258,6 +271,10 @@ static const struct {
 	{ "workstation", "realtime.lock_memory", "true" },
 	{ "jetson", "realtime.priority", "60" },
 	{ "jetson", "realtime.lock_memory", "true" },
+	{ "workstation", "overload.archive", "\"keep_newest\"" },
+	{ "workstation", "overload.sinks", "\"keep_newest\"" },
+	{ "jetson", "overload.archive", "\"keep_newest\"" },
+	{ "jetson", "overload.sinks", "\"keep_newest\"" },
 	{ "jetson", "realtime.gpu_wait", "\"block\"" },
 };
 

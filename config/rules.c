@@ -501,6 +501,14 @@ void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const s
 		fault(r, s, "node.stall_ms", "%g is less than twice heartbeat_ms, %g",
 		      site->stall_ms, site->heartbeat_ms);
 	rule_endpoints(r, s, site);
+	if (sound(s, "overload.archive", "overload.sinks", "overload.spill_dir", NULL) &&
+	    (site->overload.archive == BS_POLICY_SPILL ||
+	     site->overload.sinks == BS_POLICY_SPILL) &&
+	    site->overload.spill_dir[0] == '\0')
+		fault_near(r, s, "overload.spill_dir",
+			   site->overload.sinks == BS_POLICY_SPILL ? "overload.sinks"
+								   : "overload.archive",
+			   "must be given: images are spilled to it");
 	for (uint32_t i = 0; i < site->sinks; i++) {
 		if (!sound(&sinks[i], "type", "dir", NULL))
 			continue;

@@ -162,6 +162,20 @@ struct bs_realtime {
 	bool canary;       /* core/canary.h */
 };
 
+/* What becomes of an image that its taker cannot have now. */
+enum bs_policy {
+	BS_POLICY_WAIT,        /* it waits, and in the end the reconstruction with it */
+	BS_POLICY_KEEP_NEWEST, /* a queue of its own; when it is full the oldest is shed */
+	BS_POLICY_SPILL        /* the same, but the oldest goes to disk while there is room */
+};
+
+struct bs_overload {
+	char spill_dir[BS_PATH_MAX_];
+	uint32_t spill_mib; /* of each taker */
+	uint32_t queue;     /* images that may wait for each taker */
+	enum bs_policy archive, sinks;
+};
+
 struct bs_site {
 	char file[BS_PATH_MAX_]; /* where it was read from */
 	char name[BS_NAME_MAX];
@@ -177,6 +191,7 @@ struct bs_site {
 	double heartbeat_ms;
 	double stall_ms; /* a worker that makes no progress for this long is replaced */
 	int log_level;
+	struct bs_overload overload;
 	struct bs_realtime realtime;
 	struct bs_sink_spec sink[BS_SINKS_MAX];
 	uint32_t sinks;

@@ -245,6 +245,20 @@ struct bs_misses {
 	_Atomic uint64_t raw, explained;
 };
 
+/* Who takes images: each sink in the site's order, the archive, the viewers. */
+enum { BS_CONSUMER_ARCHIVE = BS_SINKS_MAX, BS_CONSUMER_VIEWERS, BS_CONSUMERS };
+
+struct bs_consumer_record {
+	char name[64];          /* emit; "": there is none */
+	uint32_t policy, queue; /* emit; enum bs_policy; viewers: nanomsg keeps the newest */
+	/* emit: taken = handed + failed + shed + lost + what waits (lost: with a process that died) */
+	_Atomic uint64_t taken, handed, failed, shed, lost;
+	_Atomic uint64_t spilled;                    /* of these, that went to disk */
+	_Atomic uint64_t spill_waiting, spill_bytes; /* on disk now */
+	_Atomic uint32_t waiting;                    /* in memory now, the one in hand included */
+	_Atomic int64_t since_ns;                    /* it has one in hand since; 0: none */
+};
+
 #define BS_LAST_ERRORS 16u
 
 struct bs_shared {
@@ -273,6 +287,7 @@ struct bs_shared {
 	char refusal[BS_PROTOCOLS_MAX][BS_EVENT_TEXT];
 	struct bs_admission admission[BS_PROTOCOLS_MAX]; /* recon, the same */
 	struct bs_misses misses[BS_PROTOCOLS_MAX];
+	struct bs_consumer_record consumer[BS_CONSUMERS];
 	struct bs_realtime_state realtime;
 	struct bs_thread_record thread[BS_THREADS];
 	_Atomic uint32_t canaries;            /* the supervisor: how many run */

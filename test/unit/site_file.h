@@ -78,6 +78,7 @@ static const char every[] =
 	"endpoints: { kspace = \"ipc:///k\"; archive = \"\"; viewers = \"tcp://127.0.0.1:77\"; status = \"ipc://s\"; };\n"
 	"realtime: { priority = 44; ingest_cpus = \"0\"; recon_cpus = \"0-1,3\"; emit_cpus = \"2\"; lock_memory = true;\n"
 	"wait = \"poll\"; gpu_wait = \"block\"; gpu_priority = false; timer_slack_us = 50; canary = false; };\n"
+	"overload: { archive = \"spill\"; sinks = \"spill\"; queue = 7; spill_dir = \"/s\"; spill_mib = 99; };\n"
 	"sinks = ( { type = \"cfl\"; dir = \"/a\"; }, { type = \"mrd\"; dir = \"b\"; } );\n"
 	"protocols = (\n"
 	"{ name = \"g\"; method = \"gridding\"; backend = \"host\"; dims = 2; matrix = [64, 32, 1];\n"

@@ -1,0 +1,444 @@
+/* board/consumer.c - see consumer.h */
+#define _GNU_SOURCE
+#include "board/consumer.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "board/rt.h"
+#include "core/clock.h"
+
+#define ALIGN_BYTES 64u /* messages keep their place within a cache line: pixels stay aligned */
+#define SAY_NS      INT64_C(1000000000)
+
+/* A buffer: the length of the lead-in and of the message, the message at HEAD + lead. */
+#define HEAD 64u
+struct piece {
+	uint64_t lead, len;
+};
+
+struct bs_consumer {
+	struct bs_consumer_spec spec;
+	struct bs_consumer_record *r;
+	size_t cap; /* bytes of a buffer */
+	unsigned char *memory;
+	unsigned char *queue[BS_CONSUMER_QUEUE_MAX];
+	unsigned char *hand, *spilling; /* buffers outside the queue, one for each thread */
+	uint32_t first, count;
+	bool busy;       /* an image is being delivered */
+	bool moving;     /* an image is on its way to the folder */
+	bool folder_bad; /* the folder refused the last one */
+	int64_t since_ns;
+	_Atomic bool quit, absent;
+	struct bs_spill spill;
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	pthread_t thread, mover;
+	bool has_thread, has_mover;
+	uint64_t unsaid; /* shed since it was said */
+	int64_t said_ns;
+};
+
+static void count(_Atomic uint64_t *n, uint64_t by)
+{
+	atomic_fetch_add_explicit(n, by, memory_order_relaxed);
+}
+
+/* With the lock held. */
+static void publish(struct bs_consumer *c)
+{
+	atomic_store(&c->r->waiting, c->count + c->busy + c->moving);
+	atomic_store(&c->r->spill_waiting, atomic_load(&c->spill.pieces));
+	atomic_store(&c->r->spill_bytes, atomic_load(&c->spill.bytes));
+}
+
+/* At once for the first, then at most every second, with the number; with the lock held. */
+static void say_shed(struct bs_consumer *c, int64_t now)
+{
+	char line[200];
+
+	if (c->unsaid == 0 || (c->said_ns != 0 && now - c->said_ns < SAY_NS))
+		return;
+	(void)snprintf(line, sizeof(line),
+		       "%s does not keep up: %llu images shed, %llu since the start", c->spec.name,
+		       (unsigned long long)c->unsaid, (unsigned long long)atomic_load(&c->r->shed));
+	c->unsaid = 0;
+	c->said_ns = now;
+	c->spec.say(c->spec.arg, line);
+}
+
+static void shed(struct bs_consumer *c)
+{
+	count(&c->r->shed, 1);
+	c->unsaid++;
+	say_shed(c, bs_now_ns());
+}
+
+/* Takes the oldest out of the queue; other is the buffer that takes its place there. */
+static unsigned char *pop(struct bs_consumer *c, unsigned char *other)
+{
+	unsigned char *oldest = c->queue[c->first];
+
+	c->queue[c->first] = other;
+	c->first = (c->first + 1) % c->spec.queue;
+	c->count--;
+	return oldest;
+}
+
+static void put_piece(unsigned char *buffer, const unsigned char *msg, size_t len)
+{
+	struct piece p = { (uintptr_t)msg % ALIGN_BYTES, len };
+
+	memcpy(buffer, &p, sizeof(p));
+	memcpy(buffer + HEAD + p.lead, msg, len);
+}
+
+/* The message in a buffer; NULL when what was read from disk cannot be one. */
+static const unsigned char *message(const unsigned char *buffer, size_t cap, size_t *len)
+{
+	struct piece p;
+
+	memcpy(&p, buffer, sizeof(p));
+	if (p.lead >= ALIGN_BYTES || p.len > cap - HEAD - p.lead)
+		return NULL;
+	*len = (size_t)p.len;
+	return buffer + HEAD + p.lead;
+}
+
+bool bs_consumer_quits(const struct bs_consumer *c)
+{
+	return atomic_load(&c->quit);
+}
+
+void bs_consumer_absent(struct bs_consumer *c, bool absent)
+{
+	atomic_store(&c->absent, absent);
+}
+
+bool bs_consumer_push(struct bs_consumer *c, const unsigned char *msg, size_t len)
+{
+	bool direct;
+
+	(void)pthread_mutex_lock(&c->lock);
+	count(&c->r->taken, 1);
+	if (len > c->spec.image_bytes || atomic_load(&c->quit)) {
+		shed(c);
+		(void)pthread_mutex_unlock(&c->lock);
+		return false;
+	}
+	direct = c->spec.attempt != NULL && !c->busy && !c->moving && c->count == 0 &&
+		 atomic_load(&c->spill.pieces) == 0;
+	c->busy = c->busy || direct; /* the thread keeps off meanwhile */
+	c->since_ns = direct ? bs_now_ns() : c->since_ns;
+	(void)pthread_mutex_unlock(&c->lock);
+	bool had = direct && c->spec.attempt(c->spec.arg, msg, len) == 1;
+
+	(void)pthread_mutex_lock(&c->lock);
+	c->busy = c->busy && !direct;
+	if (had) {
+		count(&c->r->handed, 1);
+	} else {
+		if (c->count == c->spec.queue) {
+			(void)pop(c, c->queue[c->first]);
+			shed(c);
+		}
+		put_piece(c->queue[(c->first + c->count) % c->spec.queue], msg, len);
+		c->count++;
+		(void)pthread_cond_broadcast(&c->change);
+	}
+	say_shed(c, bs_now_ns());
+	publish(c);
+	(void)pthread_mutex_unlock(&c->lock);
+	return true;
+}
+
+bool bs_consumer_quiet(struct bs_consumer *c)
+{
+	bool quiet;
+
+	(void)pthread_mutex_lock(&c->lock);
+	quiet = (c->count == 0 && !c->busy && !c->moving) || atomic_load(&c->absent) ||
+		(c->busy && bs_now_ns() - c->since_ns > BS_CONSUMER_STUCK_NS);
+	(void)pthread_mutex_unlock(&c->lock);
+	return quiet;
+}
+
+/* With the lock held: the next image into c->hand. False: there is none; *from_disk: a spilled one. */
+static bool next_image(struct bs_consumer *c, bool *from_disk)
+{
+	struct bs_fail why = { 0 };
+	size_t len;
+	int rc;
+
+	*from_disk = false;
+	while (atomic_load(&c->spill.pieces) > 0) {
+		c->busy = true;
+		c->since_ns = bs_now_ns();
+		(void)pthread_mutex_unlock(&c->lock);
+		rc = bs_spill_take(&c->spill, c->hand, c->cap, &len, &why);
+		(void)pthread_mutex_lock(&c->lock);
+		*from_disk = rc == 1;
+		if (rc == 1)
+			return true;
+		c->busy = false;
+		if (rc < 0) {
+			count(&c->r->failed, 1);
+			c->spec.say(c->spec.arg, why.text);
+		}
+	}
+	if (c->moving ||
+	    c->count == 0) /* what is on its way to the folder comes before the queue */
+		return false;
+	c->hand = pop(c, c->hand);
+	return true;
+}
+
+/* Without the lock. False: the taker gave up because the process ends; the image is safe or shed. */
+static bool deliver(struct bs_consumer *c, bool from_disk)
+{
+	struct bs_fail why = { 0 };
+	struct piece p;
+	size_t len = 0;
+	const unsigned char *msg = message(c->hand, c->cap, &len);
+	int rc = msg == NULL ? bs_fail(&why, BS_ERR_FORMAT, "%s: a spilled image is damaged",
+				       c->spec.name)
+			     : c->spec.deliver(c->spec.arg, c, msg, len, &why);
+
+	if (rc == BS_ERR_ABORTED) { /* what was spilled stays where it is */
+		memcpy(&p, c->hand, sizeof(p));
+		if (from_disk)
+			return false;
+		if (c->spec.policy == BS_POLICY_SPILL &&
+		    bs_spill_put(&c->spill, c->hand, HEAD + (size_t)(p.lead + p.len), NULL) == 0)
+			count(&c->r->spilled, 1);
+		else
+			count(&c->r->shed, 1);
+		return false;
+	}
+	if (from_disk)
+		bs_spill_drop(&c->spill);
+	count(rc == 0 ? &c->r->handed : &c->r->failed, 1);
+	if (rc != 0)
+		c->spec.say(c->spec.arg, why.text);
+	return true;
+}
+
+static void *serve(void *arg)
+{
+	struct bs_consumer *c = arg;
+	bool goes_on = true;
+
+	bs_rt_leave();
+	(void)pthread_mutex_lock(&c->lock);
+	while (goes_on) {
+		bool from_disk = false;
+
+		/* at the end what can be spilled is not delivered: it may be much */
+		if (atomic_load(&c->quit) && c->spec.policy == BS_POLICY_SPILL)
+			break;
+		if (c->busy || !next_image(c, &from_disk)) {
+			if (atomic_load(&c->quit))
+				break;
+			(void)pthread_cond_wait(&c->change, &c->lock);
+			continue;
+		}
+		c->busy = true;
+		c->since_ns = bs_now_ns();
+		atomic_store(&c->r->since_ns, c->since_ns);
+		publish(c);
+		(void)pthread_mutex_unlock(&c->lock);
+		goes_on = deliver(c, from_disk);
+		(void)pthread_mutex_lock(&c->lock);
+		c->busy = false;
+		atomic_store(&c->r->since_ns, 0);
+		say_shed(c, bs_now_ns());
+		publish(c);
+		(void)pthread_cond_broadcast(&c->change);
+	}
+	(void)pthread_mutex_unlock(&c->lock);
+	return NULL;
+}
+
+/* True: the oldest is to go to the folder now. With the lock held. */
+static bool too_many(const struct bs_consumer *c)
+{
+	return c->busy && 2 * c->count >= c->spec.queue && c->count > 0 &&
+	       atomic_load(&c->spill.bytes) + c->cap <= c->spec.spill_bytes;
+}
+
+static void move_one(struct bs_consumer *c)
+{
+	struct bs_fail why = { 0 };
+	struct piece p;
+	int rc;
+
+	c->spilling = pop(c, c->spilling);
+	c->moving = true;
+	(void)pthread_mutex_unlock(&c->lock);
+	memcpy(&p, c->spilling, sizeof(p));
+	rc = bs_spill_put(&c->spill, c->spilling, HEAD + (size_t)(p.lead + p.len), &why);
+	(void)pthread_mutex_lock(&c->lock);
+	c->moving = false;
+	if (rc == 0) {
+		count(&c->r->spilled, 1);
+	} else {
+		shed(c);
+		if (!c->folder_bad)
+			c->spec.say(c->spec.arg, why.text);
+	}
+	c->folder_bad = rc != 0;
+	publish(c);
+	(void)pthread_cond_broadcast(&c->change);
+}
+
+static void *move(void *arg)
+{
+	struct bs_consumer *c = arg;
+
+	bs_rt_leave();
+	(void)pthread_mutex_lock(&c->lock);
+	while (!atomic_load(&c->quit)) {
+		if (too_many(c))
+			move_one(c);
+		else
+			(void)pthread_cond_wait(&c->change, &c->lock);
+	}
+	(void)pthread_mutex_unlock(&c->lock);
+	return NULL;
+}
+
+static int open_memory(struct bs_consumer *c, struct bs_fail *why)
+{
+	size_t buffers = c->spec.queue + 2u;
+
+	if (c->spec.queue == 0 || c->spec.queue > BS_CONSUMER_QUEUE_MAX ||
+	    c->spec.image_bytes > SIZE_MAX / 2 / (BS_CONSUMER_QUEUE_MAX + 2u) - 2u * HEAD)
+		return bs_fail(why, BS_ERR_CONFIG, "%s: a queue of %u images of %zu bytes",
+			       c->spec.name, c->spec.queue, c->spec.image_bytes);
+	c->cap = (HEAD + ALIGN_BYTES + c->spec.image_bytes + 63u) & ~(size_t)63u;
+	c->memory = aligned_alloc(ALIGN_BYTES, buffers * c->cap);
+	if (c->memory == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: a queue of %zu bytes", c->spec.name,
+			       buffers * c->cap);
+	memset(c->memory, 0, buffers * c->cap); /* present from now on */
+	for (uint32_t i = 0; i < c->spec.queue; i++)
+		c->queue[i] = c->memory + i * c->cap;
+	c->hand = c->memory + c->spec.queue * c->cap;
+	c->spilling = c->hand + c->cap;
+	return 0;
+}
+
+/* What a predecessor held in memory is gone, and counted; what it spilled is here. */
+static void inherit(struct bs_consumer *c)
+{
+	struct bs_consumer_record *r = c->r;
+	uint64_t here = atomic_load(&c->spill.pieces);
+	uint64_t past = atomic_load(&r->handed) + atomic_load(&r->failed) + atomic_load(&r->shed) +
+			atomic_load(&r->lost) + here;
+	char line[200];
+
+	if (c->spec.fresh)
+		count(&r->taken, here);
+	else if (atomic_load(&r->taken) > past) {
+		uint64_t lost = atomic_load(&r->taken) - past;
+
+		count(&r->lost, lost);
+		(void)snprintf(line, sizeof(line),
+			       "%s: %llu images that waited for it were lost with the process",
+			       c->spec.name, (unsigned long long)lost);
+		c->spec.say(c->spec.arg, line);
+	}
+	publish(c);
+}
+
+static int start(struct bs_consumer *c, struct bs_fail *why)
+{
+	pthread_mutexattr_t kind;
+	sigset_t all, old;
+	int rc;
+
+	(void)pthread_mutexattr_init(&kind); /* the pusher may be a real-time thread */
+	(void)pthread_mutexattr_setprotocol(&kind, PTHREAD_PRIO_INHERIT);
+	(void)pthread_mutex_init(&c->lock, &kind);
+	(void)pthread_mutexattr_destroy(&kind);
+	(void)pthread_cond_init(&c->change, NULL);
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&c->thread, NULL, serve, c);
+	c->has_thread = rc == 0;
+	if (rc == 0 && c->spec.policy == BS_POLICY_SPILL) {
+		rc = pthread_create(&c->mover, NULL, move, c);
+		c->has_mover = rc == 0;
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc == 0 ? 0
+		       : bs_fail(why, BS_ERR_NOMEM, "%s: its thread: %s", c->spec.name,
+				 strerror(rc));
+}
+
+int bs_consumer_open(struct bs_consumer **out, const struct bs_consumer_spec *spec,
+		     struct bs_consumer_record *record, struct bs_fail *why)
+{
+	struct bs_consumer *c = calloc(1, sizeof(*c));
+	int rc;
+
+	*out = NULL;
+	if (c == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s", spec->name);
+	c->spec = *spec;
+	c->r = record;
+	rc = open_memory(c, why);
+	if (rc == 0 && spec->policy == BS_POLICY_SPILL)
+		rc = bs_spill_open(&c->spill, spec->spill_dir, spec->file, spec->spill_bytes, why);
+	if (rc == 0) {
+		inherit(c);
+		rc = start(c, why);
+	}
+	if (rc != 0) {
+		bs_consumer_close(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
+}
+
+/* What still waits in memory when the process ends; the threads are gone. */
+static void settle(struct bs_consumer *c)
+{
+	struct piece p;
+
+	while (c->count > 0) {
+		unsigned char *oldest = pop(c, c->hand);
+
+		c->hand = oldest;
+		memcpy(&p, oldest, sizeof(p));
+		if (c->spec.policy == BS_POLICY_SPILL &&
+		    bs_spill_put(&c->spill, oldest, HEAD + (size_t)(p.lead + p.len), NULL) == 0)
+			count(&c->r->spilled, 1);
+		else
+			shed(c);
+	}
+	c->said_ns = 0;
+	say_shed(c, bs_now_ns());
+	publish(c);
+}
+
+void bs_consumer_close(struct bs_consumer *c)
+{
+	if (c == NULL)
+		return;
+	if (c->has_thread) {
+		(void)pthread_mutex_lock(&c->lock);
+		atomic_store(&c->quit, true);
+		(void)pthread_cond_broadcast(&c->change);
+		(void)pthread_mutex_unlock(&c->lock);
+		if (c->has_mover)
+			(void)pthread_join(c->mover, NULL);
+		(void)pthread_join(c->thread, NULL);
+		settle(c);
+	}
+	free(c->memory);
+	free(c);
+}
