@@ -1,19 +1,23 @@
 /*
- * board/emit.h - the process that hands images on, in two threads
+ * board/emit.h - the process that hands images on
  *
  * worker_emit.c  the first thread: looks ahead in the queue, makes each image one message, and
- * sends it to viewers (never blocks) and to the archive (waits, within bounds, while one is
- *                connected)
- * emit_files.c   the second: follows it, writes the files, takes the entry out of the queue and
- * gives the slot back. It may take its time: recon waits only when the image pool is full. An
- * image's done bits say which sinks have had it, so that a successor repeats at most the one that
- * was under way. Both may allocate and block; neither is on the reconstruction's path.
+ *                sends it to viewers (never blocks) and to the archive
+ * emit_files.c   the second: follows it, gives files to the sinks, takes the entry out of the queue
+ *                and gives the slot back
+ * emit_takers.c  the takers that nobody waits for: what their threads do (board/consumer.h)
+ * Under the policy "wait" (group overload) these two threads write the files and wait for a connected
+ * archive; recon waits when the image pool is full. Under the others each taker has a queue of its
+ * own, these two threads only copy, and recon never waits for a taker. An image's done bits say which
+ * takers have had it, so that a successor repeats at most the one that was under way. Both may
+ * allocate and block; neither is on the reconstruction's path.
  */
 #ifndef BS_BOARD_EMIT_H
 #define BS_BOARD_EMIT_H
 
 #include <pthread.h>
 
+#include "board/consumer.h"
 #include "board/worker.h"
 #include "drivers/sink.h"
 #include "ipc/endpoint.h"
@@ -32,6 +36,7 @@ struct emit {
 		const struct bs_sink *type;
 		void *self;
 	} sink[BS_SINKS_MAX];
+	struct bs_consumer *taker[BS_CONSUMERS]; /* NULL: there is none, or it is waited for */
 	pthread_t files;
 	pthread_mutex_t lock; /* for saying things, and for wake */
 	pthread_cond_t wake;
@@ -45,6 +50,19 @@ void bs_emit_fault(struct emit *e, const struct bs_fail *why);
 /* Takes the image up; false: it ended a process too often, or failed before: leave it. */
 bool bs_emit_begin(struct emit *e, struct bs_image_meta *m);
 void bs_emit_end(struct bs_image_meta *m);
+
+/* Where an image's message lies in its slot, once it is made. */
+struct message {
+	unsigned char *at;
+	size_t len;
+};
+struct message bs_emit_message(const struct emit *e, uint32_t slot);
+
+/* emit_takers.c: after the sockets and the sinks are open, and before they are closed. */
+int bs_emit_open_takers(struct emit *e, struct bs_fail *why);
+void bs_emit_close_takers(struct emit *e);
+/* No taker has an image of ours in its queue that it might still take soon. */
+bool bs_emit_takers_quiet(struct emit *e);
 
 /* emit_files.c */
 int bs_emit_open_files(struct emit *e, struct bs_fail *why);

@@ -30,26 +30,43 @@ int bs_emit_open_files(struct emit *e, struct bs_fail *why)
 	return rc;
 }
 
-static void write_files(struct emit *e, struct bs_image_meta *m, const unsigned char *pixels)
+/* Written here and now: the policy is to wait. */
+static void write_file(struct emit *e, struct bs_image_meta *m, const unsigned char *pixels,
+		       uint32_t sink)
 {
+	struct bs_consumer_record *r = &e->env->shm.s->consumer[sink];
 	char attributes[BS_POOLS_ATTRIBUTES + 1];
 	uint32_t n = m->attributes_len <= BS_POOLS_ATTRIBUTES ? m->attributes_len : 0;
 	struct bs_fail why = { 0 };
 
 	memcpy(attributes, pixels - n, n);
 	attributes[n] = '\0';
+	bs_count(&r->taken, 1);
+	atomic_store(&r->since_ns, bs_now_ns());
+	atomic_store(&e->file_since_ns, bs_now_ns());
+	if (e->sink[sink].type->put(e->sink[sink].self, &m->image.head, attributes, pixels, &why) ==
+	    0) {
+		bs_count(&r->handed, 1);
+		atomic_fetch_add(&m->takers, 1);
+	} else {
+		bs_count(&r->failed, 1);
+		bs_emit_fault(e, &why);
+	}
+	atomic_store(&e->file_since_ns, 0);
+	atomic_store(&r->since_ns, 0);
+}
+
+static void give_to_sinks(struct emit *e, struct bs_image_meta *m, uint32_t slot)
+{
+	struct message msg = bs_emit_message(e, slot);
+
 	for (uint32_t i = 0; i < e->env->site.sinks; i++) {
 		if (atomic_load(&m->done) & (1u << i))
 			continue;
-		atomic_store(&e->file_since_ns, bs_now_ns());
-		if (e->sink[i].type->put(e->sink[i].self, &m->image.head, attributes, pixels,
-					 &why) == 0) {
-			bs_count(&e->env->shm.s->totals.filed, 1);
+		if (e->taker[i] == NULL)
+			write_file(e, m, bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS, i);
+		else if (bs_consumer_push(e->taker[i], msg.at, msg.len))
 			atomic_fetch_add(&m->takers, 1);
-		} else {
-			bs_emit_fault(e, &why);
-		}
-		atomic_store(&e->file_since_ns, 0);
 		atomic_fetch_or(&m->done, 1u << i);
 	}
 }
@@ -61,7 +78,7 @@ static void finish_image(struct emit *e, uint32_t slot)
 	struct bs_scan_record *scan = &shm->s->scan;
 
 	if (bs_emit_begin(e, m))
-		write_files(e, m, bs_shm_image(shm, slot) + BS_POOLS_PIXELS);
+		give_to_sinks(e, m, slot);
 	bs_emit_end(m);
 	if (!m->image.preview)
 		bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_SINKS),
@@ -71,10 +88,21 @@ static void finish_image(struct emit *e, uint32_t slot)
 	bs_count(atomic_load(&m->takers) > 0 ? &scan->images_left : &scan->images_unsent, 1);
 }
 
+/* The sender hears that all is done when all is: but for takers that are stuck. */
+static void await_takers(struct emit *e)
+{
+	const struct timespec moment = { 0, 2000000 };
+
+	while (!bs_emit_takers_quiet(e) && !atomic_load(&e->quit))
+		(void)nanosleep(&moment, NULL);
+}
+
 static void end_scan(struct emit *e, uint64_t entry)
 {
 	struct bs_scan_record *scan = &e->env->shm.s->scan;
 	uint64_t id = atomic_load(&scan->id);
+
+	await_takers(e);
 	uint64_t unsent = atomic_load(&scan->images_unsent);
 
 	if (!bs_entry_of(entry, id))
@@ -147,8 +175,6 @@ int bs_emit_start_files(struct emit *e, struct bs_fail *why)
 	int rc;
 
 	atomic_store(&e->sent, atomic_load(&e->env->shm.image_ring->tail));
-	(void)pthread_mutex_init(&e->lock, NULL);
-	(void)pthread_cond_init(&e->wake, NULL);
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&e->files, NULL, files_main, e);
@@ -165,6 +191,7 @@ void bs_emit_stop_files(struct emit *e)
 	(void)pthread_cond_signal(&e->wake);
 	(void)pthread_mutex_unlock(&e->lock);
 	(void)pthread_join(e->files, NULL);
+	bs_emit_close_takers(e);
 	for (uint32_t i = 0; i < e->env->site.sinks; i++)
 		if (e->sink[i].self != NULL && e->sink[i].type->close(e->sink[i].self, &why) != 0)
 			bs_emit_fault(e, &why);

@@ -14,12 +14,6 @@
 #define ARCHIVE_WAIT_NS                                                                            \
 	1000000000 /* a connected archive that takes nothing for so long loses one */
 
-/* The image as one message in its slot, its head right before its pixels. */
-struct message {
-	unsigned char *at;
-	size_t len;
-};
-
 void bs_emit_fault(struct emit *e, const struct bs_fail *why)
 {
 	(void)pthread_mutex_lock(&e->lock);
@@ -71,6 +65,18 @@ static struct bs_image_timing timing_of(const struct bs_image_meta *m, int64_t p
 					 .rung = m->rung };
 }
 
+/* The image is one message in its slot, its head right before its pixels. */
+struct message bs_emit_message(const struct emit *e, uint32_t slot)
+{
+	const struct bs_image_meta *m = &e->env->shm.image_meta[slot];
+	unsigned char *pixels = bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS;
+	size_t head = BS_WIRE_BYTES + BS_MRD_IMAGE_BYTES + 8 + (size_t)m->attributes_len;
+
+	return (struct message){ pixels - head,
+				 head + (size_t)bs_protocol_image_bytes(
+						&e->env->site.protocol[m->protocol]) };
+}
+
 static int make_message(struct emit *e, uint32_t slot, struct message *msg, int64_t passed_ns)
 {
 	char attributes[BS_POOLS_ATTRIBUTES];
@@ -78,7 +84,6 @@ static int make_message(struct emit *e, uint32_t slot, struct message *msg, int6
 	const struct bs_protocol *p = &e->env->site.protocol[m->protocol];
 	const struct bs_scan_record *scan = &e->env->shm.s->scan;
 	struct bs_image_timing timing = timing_of(m, passed_ns);
-	unsigned char *pixels = bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS;
 	struct bs_wire w = { .kind = BS_WIRE_IMAGE,
 			     .session = m->session,
 			     .seq = m->image.head.image_index +
@@ -94,8 +99,7 @@ static int make_message(struct emit *e, uint32_t slot, struct message *msg, int6
 		return n;
 	bs_attributes_fill(&m->image.head, p, &m->image, &timing);
 	m->attributes_len = m->image.head.attribute_string_len = (uint32_t)n;
-	msg->at = pixels - (BS_WIRE_BYTES + BS_MRD_IMAGE_BYTES + 8 + (size_t)n);
-	msg->len = (size_t)(pixels - msg->at) + (size_t)bs_protocol_image_bytes(p);
+	*msg = bs_emit_message(e, slot);
 	unsigned char *payload = msg->at + BS_WIRE_BYTES;
 
 	bs_mrd_put_image(payload, &m->image.head);
@@ -106,17 +110,18 @@ static int make_message(struct emit *e, uint32_t slot, struct message *msg, int6
 }
 
 /* True: the archive has it. Waits as long as one is connected, at most ARCHIVE_WAIT_NS. */
-static bool to_archive(struct emit *e, const struct message *msg)
+static bool wait_for_archive(struct emit *e, const struct message *msg)
 {
-	struct bs_totals *t = &e->env->shm.s->totals;
+	struct bs_consumer_record *r = &e->env->shm.s->consumer[BS_CONSUMER_ARCHIVE];
 	int64_t until = bs_now_ns() + ARCHIVE_WAIT_NS;
 	struct bs_fail why;
 
+	bs_count(&r->taken, 1);
 	for (;;) {
 		int rc = bs_endpoint_send(&e->archive, msg->at, msg->len, NULL, 0, 0, &why);
 
 		if (rc == 0) {
-			bs_count(&t->archived, 1);
+			bs_count(&r->handed, 1);
 			return true;
 		}
 		if (rc < 0)
@@ -127,17 +132,40 @@ static bool to_archive(struct emit *e, const struct message *msg)
 
 		bs_worker_sleep(e->env, &writable, 1, until);
 	}
-	bs_count(&t->archive_shed, 1);
+	bs_count(&r->shed, 1);
 	return false;
+}
+
+/* Nobody there to keep it for: an archive that was never started must not fill a disk silently. */
+static bool to_archive(struct emit *e, const struct message *msg)
+{
+	struct bs_consumer_record *r = &e->env->shm.s->consumer[BS_CONSUMER_ARCHIVE];
+
+	if (e->taker[BS_CONSUMER_ARCHIVE] == NULL)
+		return wait_for_archive(e, msg);
+	if (e->env->site.overload.archive == BS_POLICY_KEEP_NEWEST &&
+	    bs_endpoint_connections_now(&e->archive) == 0) {
+		bs_count(&r->taken, 1);
+		bs_count(&r->shed, 1);
+		return false;
+	}
+	return bs_consumer_push(e->taker[BS_CONSUMER_ARCHIVE], msg->at, msg->len);
 }
 
 static void send_image(struct emit *e, struct bs_image_meta *m, const struct message *msg)
 {
+	struct bs_shared *s = e->env->shm.s;
+
 	if (e->viewers.socket >= 0) {
-		if (bs_endpoint_send(&e->viewers, msg->at, msg->len, NULL, 0, 0, NULL) == 0 &&
-		    bs_endpoint_connections_now(&e->viewers) != 0)
+		bool sent = bs_endpoint_send(&e->viewers, msg->at, msg->len, NULL, 0, 0, NULL) == 0;
+
+		if (sent && bs_endpoint_connections_now(&e->viewers) != 0)
 			atomic_fetch_add(&m->takers, 1);
-		bs_count(&e->env->shm.s->totals.published, 1);
+		bs_count(&s->totals.published, 1);
+		bs_count(&s->consumer[BS_CONSUMER_VIEWERS].taken, 1);
+		bs_count(sent ? &s->consumer[BS_CONSUMER_VIEWERS].handed
+			      : &s->consumer[BS_CONSUMER_VIEWERS].failed,
+			 1);
 	}
 	if (e->archive.socket >= 0 && to_archive(e, msg))
 		atomic_fetch_add(&m->takers, 1);
@@ -319,6 +347,8 @@ int bs_worker_emit(struct bs_worker_env *env)
 	rc = open_sockets(&e, &why);
 	if (rc == 0)
 		rc = bs_emit_open_files(&e, &why);
+	if (rc == 0)
+		rc = bs_emit_open_takers(&e, &why);
 	if (rc == 0)
 		rc = bs_status_serve(&status, &env->shm, env->site.status_url, &why);
 	if (rc == 0) { /* the last word before there are two who may speak */

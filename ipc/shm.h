@@ -190,11 +190,10 @@ struct bs_scan_end {
 /* Since the service started; each is written by one worker. */
 struct bs_totals {
 	_Atomic uint64_t scans, refused, messages, bytes, rejected, gaps, duplicates,
-		late;                           /* ingest */
-	_Atomic uint64_t oversize, connections; /* ingest */
-	_Atomic uint64_t images, engine_faults; /* recon */
-	_Atomic uint64_t archived, archive_shed, published, filed, sink_faults, repeated,
-		lost; /* emit */
+		late;                                            /* ingest */
+	_Atomic uint64_t oversize, connections;                  /* ingest */
+	_Atomic uint64_t images, engine_faults;                  /* recon */
+	_Atomic uint64_t published, sink_faults, repeated, lost; /* emit */
 };
 
 /*

@@ -1,0 +1,181 @@
+/* board/emit_takers.c - takers of images with a queue of their own; see emit.h, consumer.h */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+
+#include "board/emit.h"
+#include "board/folder.h"
+#include "core/clock.h"
+#include "ipc/mrd.h"
+#include "ipc/wire.h"
+
+#define LOOK_NS 20000000 /* between two looks at an archive that takes nothing */
+
+struct taker {
+	struct emit *e;
+	uint32_t sink;
+};
+static struct taker takers[BS_CONSUMERS];
+
+static void say(void *arg, const char *line)
+{
+	struct taker *t = arg;
+
+	(void)pthread_mutex_lock(&t->e->lock);
+	bs_worker_say(t->e->env, BS_EVENT_LIMIT, 0, NULL, line);
+	(void)pthread_mutex_unlock(&t->e->lock);
+}
+
+/* ---- a sink ---- */
+
+static int put_file(void *arg, struct bs_consumer *c, const unsigned char *msg, size_t len,
+		    struct bs_fail *why)
+{
+	struct taker *t = arg;
+	char attributes[BS_POOLS_ATTRIBUTES + 1];
+	const unsigned char *payload = NULL;
+	struct bs_mrd_image head;
+	struct bs_wire w;
+	size_t attr_at = 0;
+	size_t pixels_at = 0;
+	int rc = bs_wire_decode(&w, msg, len, &payload, why); /* it may come from disk */
+
+	(void)c;
+	if (rc == 0)
+		rc = bs_mrd_parse_image(&head, &attr_at, &pixels_at, payload, (size_t)w.payload_len,
+					why);
+	if (rc == 0 && pixels_at - attr_at > BS_POOLS_ATTRIBUTES)
+		rc = bs_fail(why, BS_ERR_LENGTH, "image %u: attributes of %zu bytes",
+			     head.image_index, pixels_at - attr_at);
+	if (rc == 0) {
+		memcpy(attributes, payload + attr_at, pixels_at - attr_at);
+		attributes[pixels_at - attr_at] = '\0';
+		rc = t->e->sink[t->sink].type->put(t->e->sink[t->sink].self, &head, attributes,
+						   payload + pixels_at, why);
+	}
+	if (rc != 0) {
+		(void)pthread_mutex_lock(&t->e->lock);
+		bs_count(&t->e->env->shm.s->totals.sink_faults, 1);
+		(void)pthread_mutex_unlock(&t->e->lock);
+	}
+	return rc == BS_ERR_ABORTED ? BS_ERR_IO : rc;
+}
+
+/* ---- the archive ---- */
+
+static int try_archive(void *arg, const unsigned char *msg, size_t len)
+{
+	struct taker *t = arg;
+
+	return bs_endpoint_send(&t->e->archive, msg, len, NULL, 0, 0, NULL) == 0;
+}
+
+/* Until it takes the image, is gone (spill: until it is back), or this process ends. */
+static int send_archive(void *arg, struct bs_consumer *c, const unsigned char *msg, size_t len,
+			struct bs_fail *why)
+{
+	struct taker *t = arg;
+	struct bs_endpoint *archive = &t->e->archive;
+	bool spill = t->e->env->site.overload.archive == BS_POLICY_SPILL;
+
+	for (;;) {
+		int rc = bs_endpoint_send(archive, msg, len, NULL, 0, 0, why);
+		bool gone = bs_endpoint_connections_now(archive) == 0;
+		struct pollfd writable = { archive->send_fd, POLLIN, 0 };
+
+		bs_consumer_absent(c, rc != 0 && gone);
+		if (rc <= 0)
+			return rc;
+		if (bs_consumer_quits(c))
+			return BS_ERR_ABORTED;
+		if (gone && !spill)
+			return bs_fail(why, BS_ERR_IO, "the archive has left");
+		(void)bs_endpoint_wait(&writable, 1, bs_now_ns() + LOOK_NS, NULL);
+	}
+}
+
+/* ---- all of them ---- */
+
+static void name_record(struct emit *e, uint32_t i, const char *name, enum bs_policy policy)
+{
+	struct bs_consumer_record *r = &e->env->shm.s->consumer[i];
+
+	r->policy = policy;
+	r->queue = policy == BS_POLICY_WAIT ? 0 : e->env->site.overload.queue;
+	(void)snprintf(r->name, sizeof(r->name), "%s", name);
+}
+
+static int open_taker(struct emit *e, uint32_t i, const char *name, const char *file,
+		      enum bs_policy policy, struct bs_fail *why)
+{
+	const struct bs_overload *o = &e->env->site.overload;
+	struct bs_consumer_spec spec = {
+		.name = e->env->shm.s->consumer[i].name,
+		.file = file,
+		.policy = policy,
+		.queue = o->queue,
+		.image_bytes = (size_t)e->env->shm.s->pools.image_bytes,
+		.spill_dir = o->spill_dir,
+		.spill_bytes = (uint64_t)o->spill_mib << 20,
+		.fresh = atomic_load(&e->env->me->epoch) <= 1,
+		.deliver = i == BS_CONSUMER_ARCHIVE ? send_archive : put_file,
+		.attempt = i == BS_CONSUMER_ARCHIVE ? try_archive : NULL,
+		.say = say,
+		.arg = &takers[i],
+	};
+	int rc = 0;
+
+	name_record(e, i, name, policy);
+	takers[i] = (struct taker){ e, i };
+	if (policy == BS_POLICY_WAIT)
+		return 0;
+	if (policy == BS_POLICY_SPILL)
+		rc = bs_folder_make(o->spill_dir, 0750, why);
+	return rc != 0 ? rc
+		       : bs_consumer_open(&e->taker[i], &spec, &e->env->shm.s->consumer[i], why);
+}
+
+int bs_emit_open_takers(struct emit *e, struct bs_fail *why)
+{
+	const struct bs_site *site = &e->env->site;
+	static char files[BS_SINKS_MAX][16];
+	pthread_mutexattr_t kind;
+	int rc = 0;
+
+	(void)pthread_mutexattr_init(&kind); /* the first thread is a real-time thread */
+	(void)pthread_mutexattr_setprotocol(&kind, PTHREAD_PRIO_INHERIT);
+	(void)pthread_mutex_init(&e->lock, &kind);
+	(void)pthread_mutexattr_destroy(&kind);
+	(void)pthread_cond_init(&e->wake, NULL);
+	for (uint32_t i = 0; rc == 0 && i < site->sinks; i++) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "%.8s %.54s", site->sink[i].type,
+			       site->sink[i].dir);
+		(void)snprintf(files[i], sizeof(files[i]), "sink%u", i + 1);
+		rc = open_taker(e, i, name, files[i], site->overload.sinks, why);
+	}
+	if (rc == 0 && e->archive.socket >= 0)
+		rc = open_taker(e, BS_CONSUMER_ARCHIVE, "archive", "archive",
+				site->overload.archive, why);
+	if (e->viewers.socket >= 0)
+		name_record(e, BS_CONSUMER_VIEWERS, "viewers", BS_POLICY_KEEP_NEWEST);
+	return rc;
+}
+
+bool bs_emit_takers_quiet(struct emit *e)
+{
+	bool quiet = true;
+
+	for (int i = 0; i < BS_CONSUMERS; i++)
+		quiet = quiet && (e->taker[i] == NULL || bs_consumer_quiet(e->taker[i]));
+	return quiet;
+}
+
+void bs_emit_close_takers(struct emit *e)
+{
+	for (int i = 0; i < BS_CONSUMERS; i++) {
+		bs_consumer_close(e->taker[i]);
+		e->taker[i] = NULL;
+	}
+}
