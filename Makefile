@@ -91,7 +91,7 @@ SHARED := $(foreach t,ring pool team event hist shm,$(B)/test/unit/test_$(t))
 tsan: $(SHARED)
 	@bash test/run.sh $(SHARED)
 
-tests: $(UNITS) $(EXE) $(B)/test/alloc_hook.so
+tests: $(UNITS) $(EXE) $(B)/test/alloc_hook.so $(B)/test/block_hook.so
 tools: $(TOOLS)
 
 bench: setup
@@ -116,8 +116,8 @@ $(LIB): $(OBJ)
 $(B)/test/%: $(B)/test/%.o $(B)/board/allocs.o $(LIB)
 	$(CC) $(SAN) $(WRAP) -o $@ $^ $(LDLIBS) -llapack
 
-# Preloaded by tests that count allocations; never sanitized itself.
-$(B)/test/alloc_hook.so: test/alloc_hook.c test/alloc_hook.h
+# Preloaded by tests: counts allocations, hangs the disk; never sanitized themselves.
+$(B)/test/%_hook.so: test/%_hook.c test/alloc_hook.h
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -O2 $(WARN) -I. -shared -fPIC -o $@ $< -ldl
 

@@ -211,7 +211,8 @@ static bool deliver(struct bs_consumer *c, bool from_disk)
 		if (from_disk)
 			return false;
 		if (c->spec.policy == BS_POLICY_SPILL &&
-		    bs_spill_put(&c->spill, c->hand, HEAD + (size_t)(p.lead + p.len), NULL) == 0)
+		    bs_spill_put_back(&c->spill, c->hand, HEAD + (size_t)(p.lead + p.len), NULL) ==
+			    0)
 			count(&c->r->spilled, 1);
 		else
 			count(&c->r->shed, 1);

@@ -98,6 +98,14 @@ static void fit(struct bs_memplan_protocol *m, const struct bs_site *site, uint6
 	tell(t, NULL, BS_ERR_NOMEM, m->why.text);
 }
 
+/* Those with a queue of their own. */
+static uint32_t count_takers(const struct bs_site *site)
+{
+	bool archive = site->archive_url[0] != '\0' && site->overload.archive != BS_POLICY_WAIT;
+
+	return archive + (site->overload.sinks != BS_POLICY_WAIT ? site->sinks : 0);
+}
+
 int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
 		    void (*report)(void *arg, const char *line), void *arg)
 {
@@ -109,7 +117,12 @@ int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
 	plan->code = bs_pools_size(&plan->pools, site, &why);
 	if (plan->code != 0)
 		tell(&t, NULL, plan->code, why.text);
-	plan->total_bytes = held = plan->pools.total_bytes;
+	plan->takers = count_takers(site);
+	plan->total_bytes = plan->pools.total_bytes;
+	if (plan->takers != 0) /* two more than wait: one in hand, one on its way to disk */
+		add(&plan->total_bytes,
+		    (uint64_t)plan->takers * (site->overload.queue + 2u) * plan->pools.image_bytes);
+	held = plan->total_bytes;
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		struct bs_memplan_protocol *m = &plan->protocol[i];
 
@@ -157,6 +170,10 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 	(void)fprintf(to, "%sMemory plan\n%sshared by ingest, recon and emit\n", prefix, prefix);
 	print_pool(to, prefix, "acquisition slots", pools->acq_slots, pools->acq_bytes);
 	print_pool(to, prefix, "image slots", pools->image_slots, pools->image_bytes);
+	if (plan->takers != 0)
+		print_pool(to, prefix, "takers' queues",
+			   (uint64_t)plan->takers * (site->overload.queue + 2u),
+			   pools->image_bytes);
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		const struct bs_memplan_protocol *m = &plan->protocol[i];
 

@@ -25,6 +25,7 @@ struct bs_memplan {
 		struct bs_fail
 			why; /* code not 0: it cannot be armed, alone or beside those before it */
 	} protocol[BS_PROTOCOLS_MAX];
+	uint32_t takers;      /* of images, with a queue of their own (group overload) */
 	uint64_t total_bytes; /* all of it, refused protocols included */
 	int code;             /* not 0: the pools themselves cannot be */
 };

@@ -60,8 +60,8 @@ int bs_spill_open(struct bs_spill *s, const char *dir, const char *name, uint64_
 		atomic_fetch_add(&s->pieces, 1);
 	}
 	(void)closedir(folder);
-	atomic_store(&s->first, first == UINT64_MAX ? 0 : first);
-	atomic_store(&s->next, next);
+	atomic_store(&s->first, first == UINT64_MAX ? BS_SPILL_FIRST : first);
+	atomic_store(&s->next, first == UINT64_MAX ? BS_SPILL_FIRST : next);
 	return 0;
 }
 
@@ -80,9 +80,9 @@ static int write_all(int fd, const unsigned char *at, size_t len)
 	return 0;
 }
 
-int bs_spill_put(struct bs_spill *s, const void *piece, size_t len, struct bs_fail *why)
+static int put(struct bs_spill *s, uint64_t number, const void *piece, size_t len,
+	       struct bs_fail *why)
 {
-	uint64_t number = atomic_load(&s->next);
 	char part[PATH_BYTES];
 	char path[PATH_BYTES];
 	int rc;
@@ -107,8 +107,31 @@ int bs_spill_put(struct bs_spill *s, const void *piece, size_t len, struct bs_fa
 		return bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(rc));
 	}
 	atomic_fetch_add(&s->bytes, (uint64_t)len);
+	return 0;
+}
+
+int bs_spill_put(struct bs_spill *s, const void *piece, size_t len, struct bs_fail *why)
+{
+	int rc = put(s, atomic_load(&s->next), piece, len, why);
+
+	if (rc != 0)
+		return rc;
+	atomic_fetch_add(&s->next, 1);
+	atomic_fetch_add(&s->pieces, 1); /* last: whoever takes sees it whole */
+	return 0;
+}
+
+int bs_spill_put_back(struct bs_spill *s, const void *piece, size_t len, struct bs_fail *why)
+{
+	uint64_t first = atomic_load(&s->first);
+	int rc = first == 0
+			 ? bs_fail(why, BS_ERR_IO, "%s: no number is left before the first", s->dir)
+			 : put(s, first - 1, piece, len, why);
+
+	if (rc != 0)
+		return rc;
+	atomic_store(&s->first, first - 1);
 	atomic_fetch_add(&s->pieces, 1);
-	atomic_store(&s->next, number + 1);
 	return 0;
 }
 

@@ -20,6 +20,8 @@
 #include "core/err.h"
 #include "core/protocol.h"
 
+#define BS_SPILL_FIRST (UINT64_C(1) << 32) /* number of the first piece of an empty folder */
+
 struct bs_spill {
 	char dir[BS_PATH_MAX_];
 	char name[32];
@@ -31,6 +33,8 @@ struct bs_spill {
 int bs_spill_open(struct bs_spill *s, const char *dir, const char *name, uint64_t most_bytes,
 		  struct bs_fail *why);
 int bs_spill_put(struct bs_spill *s, const void *piece, size_t len, struct bs_fail *why);
+/* Before the oldest: a piece that was being delivered and is not. By the thread that takes. */
+int bs_spill_put_back(struct bs_spill *s, const void *piece, size_t len, struct bs_fail *why);
 int bs_spill_take(struct bs_spill *s, void *piece, size_t cap, size_t *len, struct bs_fail *why);
 void bs_spill_drop(struct bs_spill *s);
 

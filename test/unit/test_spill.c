@@ -9,6 +9,8 @@
 
 #include "test/check.h"
 
+#define NUMBER(n) ((unsigned long long)(BS_SPILL_FIRST + (n)))
+
 static char dir[] = "/tmp/boreside-spill-XXXXXX";
 static struct bs_spill s;
 static struct bs_fail why;
@@ -46,6 +48,10 @@ static void in_order(void)
 	CHECK(comes(0, 900) && comes(0, 900), "the oldest comes first, until it is dropped");
 	bs_spill_drop(&s);
 	CHECK(comes(1, 901) && atomic_load(&s.bytes) == 1803, "then the next");
+	CHECK(bs_spill_put_back(&s, piece(0), 900, &why) == 0 && comes(0, 900),
+	      "what is put back comes first again");
+	bs_spill_drop(&s);
+	CHECK(comes(1, 901) && atomic_load(&s.bytes) == 1803, "and then the next");
 }
 
 /* As a successor finds it. */
@@ -63,7 +69,7 @@ static void restart(void)
 	CHECK(bs_spill_put(&s, piece(7), 10, &why) == 0 && comes(1, 901),
 	      "goes on with the oldest");
 	bs_spill_drop(&s);
-	(void)snprintf(path, sizeof(path), "%s/archive-%020u.image", dir, 2u);
+	(void)snprintf(path, sizeof(path), "%s/archive-%020llu.image", dir, NUMBER(2));
 	CHECK(unlink(path) == 0 && comes(7, 10), "passes over one that somebody removed");
 	bs_spill_drop(&s);
 	CHECK(access(path, F_OK) != 0 && rmdir(dir) == 0, "and leaves nothing behind");
@@ -82,10 +88,10 @@ static void trouble(void)
 	CHECK(bs_spill_take(&s, out, 100, &len, &why) == BS_ERR_LENGTH, "longer than expected: %s",
 	      why.text);
 	CHECK(bs_spill_take(&s, out, sizeof(out), &len, &why) == 0, "it is given up");
-	(void)snprintf(path, sizeof(path), "%s/a-%020u.image", dir, 0u);
+	(void)snprintf(path, sizeof(path), "%s/a-%020llu.image", dir, NUMBER(0));
 	CHECK(access(path, F_OK) == 0 && unlink(path) == 0, "but not destroyed");
 	CHECK(bs_spill_put(&s, piece(1), 900, &why) == 0, "a piece");
-	(void)snprintf(path, sizeof(path), "%s/a-%020u.image", dir, 1u);
+	(void)snprintf(path, sizeof(path), "%s/a-%020llu.image", dir, NUMBER(1));
 	(void)unlink(path);
 	CHECK(bs_spill_take(&s, out, sizeof(out), &len, &why) == BS_ERR_IO &&
 		      atomic_load(&s.bytes) == 0,

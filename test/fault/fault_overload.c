@@ -1,0 +1,293 @@
+/*
+ * test/fault/fault_overload.c - takers that are dead, slow, stuck or full: the reconstruction goes
+ * on as if nothing were, not one wait of it, and what each did not get is counted; and what was
+ * spilled arrives later, in order. Images of a MiB, so that sockets' buffers are soon full.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include "test/service.h"
+
+#define FRAMES 60u
+#define IMAGE  (256u * 256u * 8u * 2u) /* two coils */
+
+#define PROTOCOLS                                                                                    \
+	"protocols = ( { name = \"big\"; method = \"noop\"; matrix = [256, 256]; coils = 2;\n"       \
+	"    samples = 64; readouts = 32; silence_ms = 20000.0; image: { output = \"complex\"; };\n" \
+	"    trajectory: { type = \"radial2d\"; }; } );\n"
+
+static struct service service;
+static struct peer p;
+
+static bool accepted(void)
+{
+	char xml[SERVICE_XML_MAX];
+	char wide[SERVICE_XML_MAX];
+	const char *from = xml;
+	size_t n = peer_xml(xml, "big", false);
+	size_t out = 0;
+
+	xml[n] = '\0';
+	for (const char *at; (at = strstr(from, "<matrixSize><x>32</x><y>32</y>")) != NULL;) {
+		out += (size_t)snprintf(wide + out, sizeof(wide) - out,
+					"%.*s<matrixSize><x>256</x><y>256</y>", (int)(at - from),
+					from);
+		from = at + strlen("<matrixSize><x>32</x><y>32</y>");
+	}
+	out += (size_t)snprintf(wide + out, sizeof(wide) - out, "%s", from);
+	(void)peer_new_session(&p);
+	return peer_header(&p, "big", wide, out) && peer_await(&p, BS_WIRE_ACCEPT, 10000);
+}
+
+/* As a scanner does: each readout when it is due, whatever becomes of the images. */
+static bool scan(unsigned frames)
+{
+	if (!accepted()) {
+		printf("# not accepted: %s\n", p.verdict.text);
+		return false;
+	}
+	for (unsigned f = 0; f < frames; f++) {
+		for (unsigned i = 0; i < 32; i++)
+			if (!peer_acq(&p, "big", i, f))
+				return false;
+		service_pause_ms(5);
+	}
+	if (!peer_end(&p, (uint64_t)frames * 32) || p.outcome.code != 0)
+		printf("# outcome %d: %s\n", p.outcome.code, p.outcome.text);
+	return p.outcome.code == 0 && p.outcome.acquisitions == (uint64_t)frames * 32;
+}
+
+static long taker(const char *name, const char *what)
+{
+	char where[160];
+
+	(void)snprintf(where, sizeof(where), "\"consumer\":\"%s", name);
+	return service_number(&service, where, what);
+}
+
+static bool start(const char *overload, const char *rest, const char *preload)
+{
+	char body[4096];
+	bool up;
+
+	(void)snprintf(body, sizeof(body), "overload: { %s };\n%s\n" PROTOCOLS, overload, rest);
+	up = service_start_with(&service, "heartbeat_ms = 100.0; stall_ms = 5000.0;", body,
+				preload);
+	CHECK(up && peer_open(&p, &service), "the service starts with %s", overload);
+	return up;
+}
+
+static void stop(void)
+{
+	peer_close(&p);
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	service_remove(&service);
+}
+
+/* All that was taken is accounted for, and the reconstruction has not waited once. */
+static void check_all(const char *name, unsigned images)
+{
+	long taken = taker(name, "taken");
+	long sum = taker(name, "handed") + taker(name, "failed") + taker(name, "shed") +
+		   taker(name, "lost") + taker(name, "waiting") + taker(name, "spill_waiting");
+
+	CHECK(taken == (long)images, "%s: %ld images were given to it, %u made", name, taken,
+	      images);
+	CHECK(sum == taken, "%s: %ld are accounted for", name, sum);
+	CHECK(service_number(&service, "\"name\":\"recon\"", "waits") == 0,
+	      "recon has not waited for a slot once");
+	CHECK(service_number(&service, "\"totals\"", "images") == (long)images,
+	      "all images were made");
+	printf("# %s: %ld handed, %ld shed, %ld waiting, %ld on disk\n", name,
+	       taker(name, "handed"), taker(name, "shed"), taker(name, "waiting"),
+	       taker(name, "spill_waiting"));
+}
+
+/* A taker that is connected and reads nothing. */
+static void test_dead_archive(void)
+{
+	struct bs_endpoint archive;
+	static unsigned char image[IMAGE + 65536];
+	size_t len;
+	unsigned got = 0;
+	unsigned last = 0;
+
+	if (!start("archive = \"keep_newest\"; queue = 3;", "", NULL))
+		return;
+	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, sizeof(image),
+				  NULL) == 0,
+	      "an archive connects, and reads nothing");
+	service_pause_ms(300);
+	CHECK(scan(FRAMES), "%u frames go through all the same", FRAMES);
+	check_all("archive", FRAMES);
+	CHECK(taker("archive", "shed") > 0 && taker("archive", "waiting") <= 4,
+	      "what it did not take is shed: %ld", taker("archive", "shed"));
+	CHECK(service_logs(&service, "archive does not keep up"), "and the log says so");
+	while (bs_endpoint_recv(&archive, image, sizeof(image), &len, 1000, NULL) == 0) {
+		struct bs_wire w;
+		const unsigned char *payload;
+
+		got++;
+		if (bs_wire_decode(&w, image, len, &payload, NULL) == 0)
+			last = (unsigned)w.seq;
+	}
+	CHECK(got == (unsigned)taker("archive", "handed") && last >= FRAMES - 1,
+	      "when it reads it has all that was handed, %u, the newest (%u) among them", got,
+	      last);
+	CHECK(got + (unsigned)taker("archive", "shed") == FRAMES, "and the rest was shed");
+	bs_endpoint_close(&archive);
+	stop();
+}
+
+static void test_slow_viewer(void)
+{
+	struct bs_endpoint viewer;
+	char url[160];
+
+	if (!start("archive = \"keep_newest\"; queue = 2;", "", NULL))
+		return;
+	(void)snprintf(url, sizeof(url), "ipc://%s/run/viewers.ipc", service.dir);
+	CHECK(bs_endpoint_connect(&viewer, BS_ENDPOINT_VIEWERS_IN, url, IMAGE + 65536, NULL) == 0,
+	      "a viewer connects, and reads nothing");
+	service_pause_ms(300);
+	CHECK(scan(FRAMES), "%u frames go through all the same", FRAMES);
+	check_all("viewers", FRAMES);
+	CHECK(taker("archive", "shed") == (long)FRAMES && taker("archive", "taken") == (long)FRAMES,
+	      "an archive that is not there has all of its images counted as shed");
+	bs_endpoint_close(&viewer);
+	stop();
+}
+
+static unsigned files_in(const char *dir, const char *ending)
+{
+	struct dirent *d;
+	unsigned n = 0;
+	DIR *folder = opendir(dir);
+
+	while (folder != NULL && (d = readdir(folder)) != NULL) {
+		size_t len = strlen(d->d_name);
+
+		n += len > strlen(ending) && strcmp(d->d_name + len - strlen(ending), ending) == 0;
+	}
+	if (folder != NULL)
+		(void)closedir(folder);
+	return n;
+}
+
+/* A disk that hangs: no file is finished while the gate stands. */
+static void test_hung_disk(const char *policy, bool spill)
+{
+	char gate[] = "/tmp/boreside-block-XXXXXX";
+	char hook[512];
+	char dir[160];
+	char overload[200];
+	int fd = mkstemp(gate);
+
+	(void)snprintf(hook, sizeof(hook), "%s/test/block_hook.so",
+		       getenv("BUILD") ? getenv("BUILD") : "");
+	if (fd < 0 || access(hook, R_OK) != 0) {
+		SKIP("no %s (make tests builds it)", hook);
+		return;
+	}
+	(void)close(fd);
+	(void)setenv("BLOCK_HOOK", gate, 1);
+	(void)snprintf(
+		overload, sizeof(overload),
+		"archive = \"keep_newest\"; sinks = \"%s\"; queue = 3; spill_dir = \"spill\";",
+		policy);
+	if (!start(overload, "sinks = ( { type = \"cfl\"; dir = \"out\"; } );", hook))
+		return;
+	(void)snprintf(dir, sizeof(dir), "%s/out", service.dir);
+	CHECK(scan(FRAMES), "%s: %u frames go through while the disk hangs", policy, FRAMES);
+	check_all("cfl", FRAMES);
+	CHECK(taker("cfl", "handed") == 0, "no file is finished");
+	CHECK(!spill || taker("cfl", "spilled") > 0, "what it cannot take goes to the other disk");
+	CHECK(spill || taker("cfl", "shed") == (long)FRAMES - 4,
+	      "one in hand, three wait, the rest is shed: %ld", taker("cfl", "shed"));
+	CHECK(scan(2), "the next scan is not held up either");
+	(void)unlink(gate);
+	for (int i = 0;
+	     i < 1000 && (taker("cfl", "waiting") > 0 || taker("cfl", "spill_waiting") > 0); i++)
+		service_pause_ms(10);
+	CHECK(taker("cfl", "handed") + taker("cfl", "shed") == (long)FRAMES + 2,
+	      "when the disk is back, %ld files are written, %ld images were shed",
+	      taker("cfl", "handed"), taker("cfl", "shed"));
+	CHECK(files_in(dir, ".cfl") == (unsigned)taker("cfl", "handed"), "they are there");
+	stop();
+}
+
+/* The sink's folder is gone: every image fails, and is counted as failed. */
+static void test_no_folder(void)
+{
+	char dir[160];
+	char away[180];
+
+	if (!start("archive = \"keep_newest\"; sinks = \"keep_newest\"; queue = 64;",
+		   "sinks = ( { type = \"cfl\"; dir = \"out\"; } );", NULL))
+		return;
+	(void)snprintf(dir, sizeof(dir), "%s/out", service.dir);
+	(void)snprintf(away, sizeof(away), "%s/away", service.dir);
+	CHECK(rename(dir, away) == 0, "somebody moves the sink's folder away");
+	CHECK(scan(10), "10 frames go through all the same");
+	check_all("cfl", 10);
+	CHECK(taker("cfl", "failed") == 10 &&
+		      service_number(&service, "\"totals\"", "sink_faults") == 10,
+	      "all of them failed, and are counted");
+	stop();
+}
+
+/* The archive comes late: nothing is lost, even over the end of the service. */
+static void test_spilled_archive(void)
+{
+	static unsigned char image[IMAGE + 65536];
+	struct bs_endpoint archive;
+	size_t len;
+	unsigned got = 0;
+	bool in_order = true;
+	const char *overload = "archive = \"spill\"; queue = 3; spill_dir = \"spill\";";
+
+	if (!start(overload, "", NULL))
+		return;
+	CHECK(scan(FRAMES), "%u frames go through without an archive", FRAMES);
+	check_all("archive", FRAMES);
+	CHECK(taker("archive", "shed") == 0 && taker("archive", "handed") == 0,
+	      "nothing is shed, nothing handed");
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	CHECK(service_spawn(&service, NULL) && service_until(&service, "\"state\":\"idle\"", 20000),
+	      "and starts again");
+	CHECK(taker("archive", "taken") == (long)FRAMES, "all %ld are still there",
+	      taker("archive", "taken"));
+	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, sizeof(image),
+				  NULL) == 0,
+	      "the archive comes");
+	while (got < FRAMES &&
+	       bs_endpoint_recv(&archive, image, sizeof(image), &len, 5000, NULL) == 0) {
+		struct bs_wire w;
+		const unsigned char *payload;
+		static uint64_t before;
+
+		in_order = in_order && bs_wire_decode(&w, image, len, &payload, NULL) == 0 &&
+			   (got == 0 || w.seq == before + 1);
+		before = w.seq;
+		got++;
+	}
+	CHECK(got == FRAMES && in_order, "it gets all %u, whole and in order", got);
+	for (int i = 0; i < 500 && taker("archive", "spill_waiting") > 0; i++)
+		service_pause_ms(10);
+	CHECK(taker("archive", "handed") == (long)FRAMES && taker("archive", "spill_waiting") == 0,
+	      "and the folder is empty again");
+	bs_endpoint_close(&archive);
+	stop();
+}
+
+int main(void)
+{
+	test_dead_archive();
+	test_slow_viewer();
+	test_hung_disk("keep_newest", false);
+	test_hung_disk("spill", true);
+	test_no_folder();
+	test_spilled_archive();
+	return check_done();
+}
