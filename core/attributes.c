@@ -111,7 +111,7 @@ static void put_stages(struct text *t, const struct bs_protocol *p,
 		if (stamps[i].ns != 0)
 			put_us(t, "at", stamps[i].name, stamps[i].ns - timing->received_ns);
 	bs_image_stages(timing, &image->report, timing->passed_ns, stage_ns);
-	missed = bs_budget_stages_missed(p, stage_ns);
+	missed = image->preview ? 0 : bs_budget_stages_missed(p, stage_ns); /* it has no budget */
 	for (int i = 0; i < BS_BUDGET_STAGES; i++)
 		if (stage_ns[i] != 0)
 			put_us(t, "stage", bs_budget_stage_name((enum bs_budget_stage)i),
@@ -139,9 +139,9 @@ void bs_attributes_fill(struct bs_mrd_image *head, const struct bs_protocol *p,
 {
 	int64_t stage_ns[BS_BUDGET_STAGES];
 
-	head->user_int[0] = whole_us((int64_t)(p->image_ms * 1e6));
+	head->user_int[0] = image->preview ? 0 : whole_us((int64_t)(p->image_ms * 1e6));
 	head->user_int[1] = whole_us(timing->latency_ns);
-	head->user_int[2] = bs_budget_missed(p, timing->latency_ns);
+	head->user_int[2] = !image->preview && bs_budget_missed(p, timing->latency_ns);
 	head->user_int[3] = count(image->report.iterations);
 	head->user_int[4] = count(image->missing);
 	head->user_int[5] = count(timing->gaps);

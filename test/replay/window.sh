@@ -38,6 +38,7 @@ protocols = (
 	{ name = "volume"; method = "gridding"; $volume frame: { preview_every = 100; }; },
 	{ name = "volume_ls"; method = "ls"; $volume frame: { preview_every = 150; };
 	  ls: { lambda = 0.01; iterations = 5; }; },
+	{ name = "hasty"; method = "gridding"; $volume frame: { preview_every = 3; }; },
 	{ name = "quiet"; method = "gridding"; $volume },
 	{ name = "quiet_ls"; method = "ls"; $volume ls: { lambda = 0.01; iterations = 5; }; } );
 CFG
@@ -46,7 +47,7 @@ for p in slide slide_ls plain; do
 	check "$p: a phantom that beats" "$BORESIDE" phantom -c site.cfg -p $p --repetitions 3 \
 		--motion 0.4,2.5 -o $p.h5
 done
-for p in volume volume_ls quiet quiet_ls; do
+for p in volume volume_ls hasty quiet quiet_ls; do
 	check "$p: a phantom" "$BORESIDE" phantom -c site.cfg -p $p --repetitions 2 -o $p.h5
 done
 "$BORESIDE" serve -c site.cfg 2>log.txt &
@@ -100,6 +101,17 @@ check "status counts previews by themselves" \
 said() { # SERIES-INDEX NAME: an attribute of one image
 	cat mrd/*-s"$1".h5 | grep -a -o "<name>boreside_$2</name><value>[^<]*" | sed 's/.*>//' | head -n 1
 }
+# more previews than there is time for: some are left out, the frames are what they are
+check "hasty: as fast as it goes" "$BORESIDE" replay -c site.cfg --asap -p hasty hasty.h5
+"$BORESIDE" status -c site.cfg --json >status.json
+made=$(sed 's/.*"previews_made":\([0-9]*\).*/\1/' status.json)
+skipped=$(sed 's/.*"previews_skipped":\([0-9]*\).*/\1/' status.json)
+check "hasty: $made previews and $skipped left out are the 266 that were due" \
+	[ $((made + skipped)) -eq 266 ]
+for i in 1 2; do
+	check "hasty: frame $i has the bytes that it has without previews" \
+		cmp "$(ls images/*-s005-i0000$i.cfl)" "$(nth quiet $i)"
+done
 words="$(for n in engine quality preview readouts missing iterations; do said 32772-i00003 $n; done)"
 check "a preview of ls says what it is: $(echo $words)" \
 	[ "$(echo $words)" = "gridding/host partial 3 150 250" ]
