@@ -308,6 +308,10 @@ int bs_ladder_grid_step(struct bs_ladder_grid *l, enum bs_ladder_grid_step step,
 	if (grid != NULL) /* no cell may be left over from the rung before */
 		BS_CUDA(cudaMemset(l->a.grid, 0xff, bytes), why);
 	BS_CUDA(cudaDeviceSynchronize(), why);
+	err = queue(l, step, why); /* once for real: no kernel is loaded while capturing */
+	if (err != 0)
+		return err;
+	BS_CUDA(cudaStreamSynchronize(l->stream), why);
 	err = capture(l, step, repeats, &exec, why);
 	if (err == 0)
 		err = time_graph(l, exec, &elapsed, why);

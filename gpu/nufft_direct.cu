@@ -32,7 +32,8 @@ static __device__ direct_source source_of(const bs_nufft_dev &d, int q)
 		at[a] = here[a] == 0 ? d.axis[a] - 1 : here[a] - 1;
 		s.back[a] = (int)(__ldg(d.start[a] + at[a] + 1) - __ldg(d.start[a] + at[a]));
 	}
-	const uint2 range = d.range[at[1] * d.axis[0] + at[0]];
+	/* folded copies count as one in range, not here: all their samples are wanted */
+	const uint2 range = (d.copies != NULL ? d.copies : d.range)[at[1] * d.axis[0] + at[0]];
 
 	if (range.y > 0) {
 		const bs_sector_task last = d.task[range.x + range.y - 1];

@@ -85,8 +85,8 @@ static bool can_direct(const struct bs_nufft_cuda *p)
 	const bs_nufft_dev *d = &p->chunk[0].dev;
 
 	return c->sectors.dims == 2 && c->channels == 1 && c->chunks == 1 && !c->mixed &&
-	       !p->stacked && d->crowds == 0 && !c->fold &&
-	       d->grid[0] / d->axis[0] + 1 >= c->taps && d->grid[1] / d->axis[1] + 1 >= c->taps;
+	       !p->stacked && d->crowds == 0 && d->grid[0] / d->axis[0] + 1 >= c->taps &&
+	       d->grid[1] / d->axis[1] + 1 >= c->taps;
 }
 
 int bs_nufft_cuda_spread(struct bs_nufft_cuda *p, enum bs_nufft_spreading how, const float *data,
