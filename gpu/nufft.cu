@@ -506,6 +506,7 @@ int bs_nufft_cuda_plan(struct bs_nufft_cuda **plan, const struct bs_nufft_spec *
 		bs_nufft_cuda_close(p);
 		return rc;
 	}
+	p->direct = s->tune == NULL && bs_nufft_few(p);
 	*plan = p;
 	return 0;
 }

@@ -48,7 +48,8 @@ int bs_nufft_cuda_forward(struct bs_nufft_cuda *plan, const float *image, float 
 /*
  * The adjoint's first half: grid = the samples convolved with the window, [channel][z][y][x] of
  * info's grid (channel: coil; stack: coil and transformed partition). direct: one kernel without
- * padded sectors, for few samples in 2D; auto takes it where they are few enough.
+ * padded sectors, for few samples in 2D; auto takes it where they are few enough, and so does the
+ * adjoint of a plan without tuning.
  */
 enum bs_nufft_spreading { BS_NUFFT_SPREAD_AUTO, BS_NUFFT_SPREAD_SECTORS, BS_NUFFT_SPREAD_DIRECT };
 int bs_nufft_cuda_spread(struct bs_nufft_cuda *plan, enum bs_nufft_spreading how, const float *data,

@@ -31,6 +31,7 @@ struct bs_nufft_cuda {
 	struct bs_nufft_chunk *chunk;
 	struct bs_nufft_cuda_state *state;
 	bool close;                 /* launches may overlap (launch.cuh), where the device can */
+	bool direct;                /* untuned and few samples: each cell is written once */
 	const float *weight;        /* [sample], where samples are mixed */
 	float2 *mixed;              /* [point][channel] */
 	float2 *scratch;            /* padded sectors; what the passes need in their absence */
@@ -39,6 +40,10 @@ struct bs_nufft_cuda {
 	float2 *spare;              /* peek: a grid to go on with, NULL where none is needed */
 	bs_line_pass in[3], out[3]; /* adjoint and forward, by axis */
 };
+
+/* Samples so few that reading each four times is less than padded copies cost; and all that
+ * nufft_direct.cu asks for. */
+bool bs_nufft_few(const struct bs_nufft_cuda *p);
 
 /* Of the grids of all channels. */
 static inline uint64_t bs_nufft_cells(const struct bs_nufft_cuda *p)

@@ -89,19 +89,24 @@ static bool can_direct(const struct bs_nufft_cuda *p)
 	       d->grid[1] / d->axis[1] + 1 >= c->taps;
 }
 
+bool bs_nufft_few(const struct bs_nufft_cuda *p)
+{
+	const bs_nufft_dev *d = &p->chunk[0].dev;
+
+	return can_direct(p) && d->points <= (uint64_t)DIRECT_MOST * d->axis[0] * d->axis[1];
+}
+
 int bs_nufft_cuda_spread(struct bs_nufft_cuda *p, enum bs_nufft_spreading how, const float *data,
 			 float *grid, void *stream, struct bs_fail *why)
 {
 	cudaStream_t st = (cudaStream_t)stream;
 	const bs_nufft_dev *d = &p->chunk[0].dev;
-	const bool few = d->points <= (uint64_t)DIRECT_MOST * d->axis[0] * d->axis[1];
 	int rc = 0;
 
 	if (how == BS_NUFFT_SPREAD_DIRECT && !can_direct(p))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "spreading directly: 2D, one coil and chunk, no crowded sectors");
-	if (how != BS_NUFFT_SPREAD_SECTORS && can_direct(p) &&
-	    (few || how == BS_NUFFT_SPREAD_DIRECT))
+	if (how == BS_NUFFT_SPREAD_DIRECT || (how == BS_NUFFT_SPREAD_AUTO && bs_nufft_few(p)))
 		return bs_nufft_direct(d, p->choice.taps, (const float2 *)data, (float2 *)grid, st,
 				       why);
 	BS_CUDA(cudaMemsetAsync(grid, 0, bs_nufft_cells(p) * sizeof(float2), st), why);
@@ -119,6 +124,10 @@ int bs_nufft_cuda_adjoint(struct bs_nufft_cuda *p, const float *data, float *ima
 
 	if (p->choice.chunks == 1 && p->choice.collect) {
 		rc = collect(p, &p->chunk[0], in, p->grid, false, st, why);
+		if (rc == 0)
+			rc = bs_line_launch(&p->in[0], 1, p->grid, p->half, st, why);
+	} else if (p->direct) {
+		rc = bs_nufft_direct(&p->chunk[0].dev, p->choice.taps, in, p->grid, st, why);
 		if (rc == 0)
 			rc = bs_line_launch(&p->in[0], 1, p->grid, p->half, st, why);
 	} else if (p->choice.chunks == 1) {
