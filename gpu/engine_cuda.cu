@@ -37,6 +37,7 @@ struct engine {
 	cudaStream_t stream;
 	cudaGraphExec_t *finish; /* one a frame */
 	cudaEvent_t mark[MARKS]; /* passed by the stream, for the report's stages */
+	bool unmarked;           /* a driver that refuses them in a graph */
 };
 
 static uint64_t readout_bytes(const struct bs_protocol *p)
@@ -113,6 +114,8 @@ static void disarm(void *self)
 /* flag: cudaEventRecordExternal while a graph is captured, so that each launch of it records anew. */
 static int pass(struct engine *e, enum mark m, unsigned flag, struct bs_fail *why)
 {
+	if (e->unmarked)
+		return 0;
 	BS_CUDA(cudaEventRecordWithFlags(e->mark[m], e->stream, flag), why);
 	return 0;
 }
@@ -173,19 +176,12 @@ static int try_window(struct engine *e, uint32_t frame, struct bs_fail *why)
 	return rc;
 }
 
-/* Everything once for real, so that no kernel is loaded later; then as a graph. */
-static int record(struct engine *e, uint32_t frame, struct bs_fail *why)
+/* What finish queues, as a graph that is ready to be launched. */
+static int capture(struct engine *e, uint32_t frame, struct bs_fail *why)
 {
 	cudaGraph_t graph = NULL;
-	int rc = e->method->begin(e->op, frame, e->stream, why);
+	int rc;
 
-	if (rc == 0)
-		rc = e->method->settle(e->op, frame, e->stream, why);
-	if (rc == 0)
-		rc = queue_finish(e, frame, cudaEventRecordDefault, why);
-	if (rc != 0)
-		return rc;
-	BS_CUDA(cudaStreamSynchronize(e->stream), why);
 	BS_CUDA(cudaStreamBeginCapture(e->stream, cudaStreamCaptureModeThreadLocal), why);
 	rc = queue_finish(e, frame, cudaEventRecordExternal, why);
 	cudaError_t end = cudaStreamEndCapture(e->stream, &graph);
@@ -202,6 +198,28 @@ out:
 	if (graph != NULL)
 		(void)cudaGraphDestroy(graph);
 	return rc;
+}
+
+/* Everything once for real, so that no kernel is loaded later; then as a graph. */
+static int record(struct engine *e, uint32_t frame, struct bs_fail *why)
+{
+	int rc = e->method->begin(e->op, frame, e->stream, why);
+
+	if (rc == 0)
+		rc = e->method->settle(e->op, frame, e->stream, why);
+	if (rc == 0)
+		rc = queue_finish(e, frame, cudaEventRecordDefault, why);
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaStreamSynchronize(e->stream), why);
+	rc = capture(e, frame, why);
+	if (rc == 0 || e->unmarked)
+		return rc;
+	bs_log(BS_LOG_WARN, "protocol '%s': stages are not timed: %s", e->p->name,
+	       why != NULL ? why->text : bs_err_name(rc));
+	(void)cudaGetLastError();
+	e->unmarked = true;
+	return capture(e, frame, why);
 }
 
 static int take_memory(struct engine *e, const struct bs_tables *tables,
