@@ -546,7 +546,15 @@ static int gridding_need(const struct bs_protocol *p, struct bs_need *need, stru
 static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 			const struct bs_arm_env *env, struct bs_fail *why)
 {
+	int rc;
+
 	choose(p, tables->traj->k, env->cache_dir);
+	rc = arm(&bs_cuda_gridding, self, p, tables, env, why);
+	if (rc == 0 || chosen_for == NULL)
+		return rc;
+	/* it may want more memory than is left beside other protocols */
+	bs_log(BS_LOG_WARN, "protocol '%s': not with the measured variant: %s", p->name, why->text);
+	chosen_for = NULL;
 	return arm(&bs_cuda_gridding, self, p, tables, env, why);
 }
 

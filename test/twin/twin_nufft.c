@@ -493,6 +493,58 @@ static void candidates(const struct trial *t)
 	release(&f);
 }
 
+/* Each length with transforms in registers, in all directions and layouts (chunks: rows inward),
+ * against the general ones: two roundings of the same sums. */
+static void lengths(void)
+{
+	static const uint32_t grid[] = { 80, 96, 144, 150, 160, 192, 300, 320, 360, 375, 384 };
+	struct trial t = { "lengths", RANDOM, 2, { 0, 0, 1 }, 3, 1500, 600, 0.0 };
+
+	for (size_t i = 0; i < sizeof(grid) / sizeof(grid[0]); i++) {
+		struct bs_fail why = { 0 };
+		struct bs_nufft_info info = { 0 };
+		struct bs_tune general = { 0 };
+		struct bs_tune registers = { 0 };
+		struct fixture f;
+		float *image;
+		float *data;
+		int rc;
+
+		/* odd matrices, and an oversampling that gives this grid on both axes */
+		t.matrix[0] = t.matrix[1] = grid[i] * 2 / 3 | 1;
+		make_inputs(&f, &t);
+		f.spec.width = 5.0;
+		f.spec.oversampling = (grid[i] - 0.25) / t.matrix[0];
+		general.v[BS_NUFFT_LINES] = 1;
+		registers.v[BS_NUFFT_LINES] = 2;
+		image = malloc(f.voxels * t.coils * 8);
+		data = malloc(t.samples * t.coils * 8);
+		f.spec.tune = &general;
+		rc = open_plan(&f, &why);
+		if (rc == 0)
+			bs_nufft_cuda_info(f.cuda, &info);
+		if (rc == 0 && (!adjoint(&f, image) || !forward(&f, data)))
+			rc = bs_fail(&why, BS_ERR_GPU, "did not run");
+		close_plan(&f);
+		f.spec.tune = &registers;
+		if (rc == 0)
+			rc = open_plan(&f, &why);
+		if (rc == 0 && (!adjoint(&f, f.out_image) || !forward(&f, f.out_data)))
+			rc = bs_fail(&why, BS_ERR_GPU, "did not run");
+		close_plan(&f);
+		const double a = check_rel(f.out_image, image, 2 * f.voxels * t.coils);
+		const double b = check_rel(f.out_data, data, 2 * t.samples * t.coils);
+
+		CHECK(rc == 0 && info.grid[0] == grid[i] && info.grid[1] == grid[i] && a <= 2e-6 &&
+			      b <= 2e-6,
+		      "lines of %u: in registers %.1e and %.1e from the general ones %s", grid[i],
+		      a, b, why.text);
+		free(image);
+		free(data);
+		release(&f);
+	}
+}
+
 static void all_candidates(void)
 {
 	static const struct trial small[] = {
@@ -562,6 +614,7 @@ int main(void)
 		CHECK(false, "%s", why.text);
 		return check_done();
 	}
+	lengths();
 	all_candidates();
 	all();
 	bs_team_close(team);
