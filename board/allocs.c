@@ -11,7 +11,8 @@ uint64_t bs_allocs_here(void)
 	return here;
 }
 
-/* The linker's names: whoever says malloc gets __wrap_malloc, __real_malloc is malloc. */
+/* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names, --wrap. */
+/* Whoever says malloc gets __wrap_malloc, __real_malloc is malloc. */
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t n);
@@ -60,3 +61,4 @@ void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 	here++;
 	return __real_mmap(at, n, prot, flags, fd, offset);
 }
+/* NOLINTEND(bugprone-reserved-identifier) */

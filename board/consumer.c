@@ -315,7 +315,7 @@ static int open_memory(struct bs_consumer *c, struct bs_fail *why)
 	size_t buffers = c->spec.queue + 2u;
 
 	if (c->spec.queue == 0 || c->spec.queue > BS_CONSUMER_QUEUE_MAX ||
-	    c->spec.image_bytes > SIZE_MAX / 2 / (BS_CONSUMER_QUEUE_MAX + 2u) - 2u * HEAD)
+	    c->spec.image_bytes > SIZE_MAX / 2 / (BS_CONSUMER_QUEUE_MAX + 2u) - (size_t)2 * HEAD)
 		return bs_fail(why, BS_ERR_CONFIG, "%s: a queue of %u images of %zu bytes",
 			       c->spec.name, c->spec.queue, c->spec.image_bytes);
 	c->cap = (HEAD + ALIGN_BYTES + c->spec.image_bytes + 63u) & ~(size_t)63u;

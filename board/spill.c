@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,11 +25,14 @@ static void path_of(char out[PATH_BYTES], const struct bs_spill *s, uint64_t num
 static bool is_piece(const struct bs_spill *s, const char *file, uint64_t *number)
 {
 	size_t n = strlen(s->name);
-	int end = 0;
+	char *end = NULL;
 
-	return strncmp(file, s->name, n) == 0 && file[n] == '-' &&
-	       sscanf(file + n + 1, "%20" SCNu64 ".image%n", number, &end) == 1 && end != 0 &&
-	       file[n + 1 + (size_t)end] == '\0';
+	if (strncmp(file, s->name, n) != 0 || file[n] != '-' ||
+	    strspn(file + n + 1, "0123456789") != 20 || strcmp(file + n + 21, ".image") != 0)
+		return false;
+	errno = 0;
+	*number = strtoull(file + n + 1, &end, 10);
+	return errno == 0 && *number < UINT64_MAX;
 }
 
 int bs_spill_open(struct bs_spill *s, const char *dir, const char *name, uint64_t most_bytes,

@@ -8,7 +8,8 @@ static bool urgent = true;
 
 extern "C" int bs_stream_policy(enum bs_wait wait, bool priority, struct bs_fail *why)
 {
-	unsigned flags = wait == BS_WAIT_BLOCK ? cudaDeviceScheduleBlockingSync : cudaDeviceScheduleSpin;
+	unsigned flags =
+		wait == BS_WAIT_BLOCK ? cudaDeviceScheduleBlockingSync : cudaDeviceScheduleSpin;
 	unsigned now = 0;
 
 	wait_kind = wait;
@@ -26,7 +27,8 @@ extern "C" int bs_stream_open(struct CUstream_st **stream, struct bs_fail *why)
 	int greatest = 0;
 
 	BS_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest), why);
-	BS_CUDA(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, urgent ? greatest : least),
+	BS_CUDA(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking,
+					     urgent ? greatest : least),
 		why);
 	return 0;
 }
