@@ -488,6 +488,21 @@ static int arm_all(struct engine *e, const struct bs_tables *tables, struct bs_c
 	return err != 0 ? err : arm_solver(e, tables, gram, &cg, why);
 }
 
+/* A sum of no groups: its kernel is loaded now, not when the first image is due. */
+static int warm_window(struct engine *e, struct bs_fail *why)
+{
+	uint8_t none[BS_PARTIAL_GROUPS_MAX];
+	int err;
+
+	if (e->window.groups == 0)
+		return 0;
+	memset(none, 0, sizeof(none));
+	err = bs_partial_cuda_sum(&e->window, 0, none, e->images, e->stream, why);
+	if (err == 0)
+		BS_CUDA(cudaStreamSynchronize(e->stream), why);
+	return err;
+}
+
 static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 		  const struct bs_arm_env *env, struct bs_fail *why)
 {
@@ -516,6 +531,8 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 		e->mapped = gpu.integrated;
 		err = arm_all(e, tables, &gram, why);
 	}
+	if (err == 0)
+		err = warm_window(e, why);
 	bs_csr_close(&gram);
 	if (err != 0) {
 		ls_disarm(e);
