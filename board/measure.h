@@ -7,7 +7,8 @@
  * service's own share is timed with its own functions: decoding, admission and the copy of a
  * readout, two wake-ups through an eventfd, attributes and checksum of an image. Each takes about
  * seconds per condition, at least two frames and at most BS_MEASURE_MAX.
- * A protocol that sheds is timed under its deadline, and once more with the deadline passed.
+ * A protocol that sheds is timed under its deadline, and once more on its lowest rung
+ * with the deadline passed.
  * Before the first scan, from the thread that owns the reconstruction; allocates and frees.
  * Test: test/unit/test_measure.c
  */

@@ -16,7 +16,7 @@ protocol() { # protocol NAME LAMBDA ITERATIONS BUDGET
     gridding: { accuracy = 1e-4; };
     image: { maps_file = "$DATA/ref/brain3d_maps.cfl"; output = "complex"; };
     ls: { lambda = $2; iterations = $3; };
-    budget: { image_ms = $4; on_miss = "shed"; }; }
+    budget: { image_ms = $4; on_miss = "shed"; admission = "trust"; }; }
 END
 }
 # the second one is so badly conditioned that its 10,000 steps would take minutes
