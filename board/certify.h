@@ -44,8 +44,9 @@ struct bs_certify_run {
 	uint64_t arrived, partial, degraded, late, previews, torn; /* late: the service's word */
 	uint64_t raw, explained; /* later than the budget from the due time; by a canary's stall */
 	struct bs_spread due, received,
-		arrival;      /* from due, from received to handed on; due to here */
-	struct bs_spread own; /* received to handed on less the operators */
+		arrival;                   /* from due, from received to handed on; due to here */
+	struct bs_spread own;              /* received to handed on less the operators */
+	struct bs_spread quiet, own_quiet; /* those two less the time that a canary was stalled */
 	struct bs_spread part[BS_CERTIFY_PARTS];
 	struct bs_spread sent; /* the sender's own lateness: buckets of 1.6 % */
 	int64_t *latency;      /* [due.n], sorted: for the chart */

@@ -23,6 +23,8 @@ enum {
 	COL_RECEIVED,
 	COL_ARRIVAL,
 	COL_OWN,
+	COL_QUIET,
+	COL_OWN_QUIET,
 	COL_PART,
 	COLUMNS = COL_PART + BS_CERTIFY_PARTS
 };
@@ -89,7 +91,8 @@ static void keep(struct bs_gather *g, int column, int64_t ns)
 }
 
 /* What is the service's own: all but the operators and the transfers. */
-static void keep_parts(struct bs_gather *g, const char *text, size_t len, int64_t latency)
+static void keep_parts(struct bs_gather *g, const char *text, size_t len, int64_t latency,
+		       int64_t stalled)
 {
 	static const bool operators[BS_CERTIFY_PARTS] = {
 		false, true, true, true, true, true, false
@@ -108,8 +111,10 @@ static void keep_parts(struct bs_gather *g, const char *text, size_t len, int64_
 		keep(g, PART(i), ns);
 		own -= operators[i] ? ns : 0;
 	}
-	if (any)
-		keep(g, COL_OWN, own);
+	if (!any)
+		return;
+	keep(g, COL_OWN, own);
+	keep(g, COL_OWN_QUIET, own > stalled ? own - stalled : 0);
 }
 
 static void judge(struct bs_gather *g, int64_t due, int64_t handed, int64_t now)
@@ -136,6 +141,7 @@ static void take(struct bs_gather *g, const unsigned char *msg, size_t len, int6
 	size_t pixels_at;
 	const char *sender;
 	int64_t latency = 0;
+	int64_t stalled;
 
 	if (bs_wire_decode(&w, msg, len, &payload, NULL) != 0 || w.kind != BS_WIRE_IMAGE ||
 	    bs_mrd_parse_image(&head, &attr_at, &pixels_at, payload, (size_t)w.payload_len, NULL) !=
@@ -164,7 +170,9 @@ static void take(struct bs_gather *g, const unsigned char *msg, size_t len, int6
 	keep(g, COL_DUE, w.time_ns - due);
 	keep(g, COL_RECEIVED, latency);
 	keep(g, COL_ARRIVAL, now - due);
-	keep_parts(g, text, n, latency);
+	stalled = bs_canary_stalled(g->canary, g->birds.count, w.time_ns - latency, w.time_ns, now);
+	keep(g, COL_QUIET, latency - stalled);
+	keep_parts(g, text, n, latency, stalled);
 	judge(g, due, w.time_ns, now);
 	g->run.arrived++;
 	atomic_fetch_add(&g->count, 1);
@@ -255,6 +263,8 @@ void bs_gather_end(struct bs_gather *g, struct bs_certify_run *r)
 	bs_spread_make(&r->received, g->column[COL_RECEIVED], g->rows[COL_RECEIVED]);
 	bs_spread_make(&r->arrival, g->column[COL_ARRIVAL], g->rows[COL_ARRIVAL]);
 	bs_spread_make(&r->own, g->column[COL_OWN], g->rows[COL_OWN]);
+	bs_spread_make(&r->quiet, g->column[COL_QUIET], g->rows[COL_QUIET]);
+	bs_spread_make(&r->own_quiet, g->column[COL_OWN_QUIET], g->rows[COL_OWN_QUIET]);
 	for (int i = 0; i < (int)BS_CERTIFY_PARTS; i++)
 		bs_spread_make(&r->part[i], g->column[PART(i)], g->rows[PART(i)]);
 	r->latency = malloc((r->due.n > 0 ? r->due.n : 1) * sizeof(*r->latency));

@@ -98,7 +98,8 @@ static void axes(struct canvas *c, const struct frame *f, const char *title, con
 		int y = (int)lround(py(f, i * step));
 
 		line(c, LEFT, y, right, y, i ? 0.8f : 0.0f);
-		(void)snprintf(number, sizeof(number), "%.3g", i * step);
+		(void)snprintf(number, sizeof(number),
+			       step >= 1.0 && f->top < 1e6 ? "%.0f" : "%.3g", i * step);
 		text(c, LEFT - 6 - 4 * DOT * (int)strlen(number), y - 5, number);
 	}
 	for (int e = (int)ceil(f->x0 - 1e-9); e <= f->x1 + 1e-9; e++) {
