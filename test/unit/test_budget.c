@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define MS 1000000
+#define MS INT64_C(1000000)
 
 static struct bs_fail why;
 static int64_t now_ns;
@@ -243,7 +243,7 @@ static void whole_ladder(void)
 		frame(&s);
 	CHECK(s.rung == BS_RUNG_FULL && s.image.report.iterations == ITERATIONS && !s.missed,
 	      "in time: full, %u iterations, %.1f ms", s.image.report.iterations,
-	      (double)s.latency_ns / MS);
+	      (double)s.latency_ns / (double)MS);
 
 	/* iterations of 1.2 ms: 1 + 10 x 1.2 + 1 do not fit 10, the solver stops before one that would not */
 	solver.iteration_ns = 12 * MS / 10;
@@ -251,30 +251,30 @@ static void whole_ladder(void)
 	CHECK(s.rung == BS_RUNG_FULL && s.image.report.deadline_stop && !s.missed && s.stepped &&
 		      s.image.report.iterations == 6 && s.latency_ns <= 10 * MS,
 	      "the solver stops in time, %u iterations, %.1f ms, and the ladder steps",
-	      s.image.report.iterations, (double)s.latency_ns / MS);
+	      s.image.report.iterations, (double)s.latency_ns / (double)MS);
 	frame(&s);
 	CHECK(s.rung == BS_RUNG_FEWER && s.image.report.iterations == ITERATIONS / 2 &&
 		      !s.image.report.deadline_stop && !s.missed,
-	      "fewer: half of the iterations, %.1f ms", (double)s.latency_ns / MS);
+	      "fewer: half of the iterations, %.1f ms", (double)s.latency_ns / (double)MS);
 
 	/* a sum that leaves room for one iteration only, which is always made: late */
 	solver.rest_ns = 8 * MS + MS / 2;
 	frame(&s);
 	CHECK(s.rung == BS_RUNG_FEWER && s.missed && s.image.report.iterations == 1 && s.stepped &&
 		      s.budget.rung == BS_RUNG_GRIDDING,
-	      "fewer is not enough: %.1f ms, next is %s", (double)s.latency_ns / MS,
+	      "fewer is not enough: %.1f ms, next is %s", (double)s.latency_ns / (double)MS,
 	      bs_rung_name(s.budget.rung));
 	n = solver.added;
 	frame(&s);
 	CHECK(s.rung == BS_RUNG_GRIDDING && s.image.report.gridded && !s.missed &&
 		      solver.added == n && gridder.added == 2,
 	      "gridding of the same data: %.1f ms, the solver is not fed",
-	      (double)s.latency_ns / MS);
+	      (double)s.latency_ns / (double)MS);
 
 	gridder.rest_ns = 12 * MS;
 	frame(&s);
 	CHECK(s.rung == BS_RUNG_GRIDDING && s.missed && s.budget.rung == BS_RUNG_LATE,
-	      "gridding is late, too: %.1f ms", (double)s.latency_ns / MS);
+	      "gridding is late, too: %.1f ms", (double)s.latency_ns / (double)MS);
 	for (int i = 0; i < 5; i++)
 		frame(&s);
 	CHECK(s.rung == BS_RUNG_LATE && s.missed && s.image.report.gridded,
@@ -317,7 +317,7 @@ static void foreseen(void)
 		CHECK(s.rung == (i == 0 ? BS_RUNG_FULL : BS_RUNG_FEWER) && !s.missed && s.stepped &&
 			      s.image.report.iterations == 1,
 		      "%s: one iteration, met at %.1f ms, and down to %s", bs_rung_name(s.rung),
-		      (double)s.latency_ns / MS, bs_rung_name(s.budget.rung));
+		      (double)s.latency_ns / (double)MS, bs_rung_name(s.budget.rung));
 	}
 	for (int i = 0; i < 100; i++) {
 		frame(&s);
@@ -451,7 +451,7 @@ static void other_policies(void)
 			      !s.image.report.deadline_stop &&
 			      bs_budget_deadline(&s.budget, 0) == INT64_MAX,
 		      "%s: %.1f ms, all %u iterations, missed %d", all[i].name,
-		      (double)s.latency_ns / MS, s.image.report.iterations, s.missed);
+		      (double)s.latency_ns / (double)MS, s.image.report.iterations, s.missed);
 		close_small(&s);
 	}
 }
@@ -470,7 +470,8 @@ static void tail(void)
 	was = bs_budget_deadline(&b, 100);
 	(void)bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MET, 1 * MS);
 	CHECK(bs_budget_deadline(&b, 100) > was && bs_budget_deadline(&b, 100) < was + MS / 2,
-	      "a longer one fades slowly: %.3f ms left", (double)bs_budget_deadline(&b, 100) / MS);
+	      "a longer one fades slowly: %.3f ms left",
+	      (double)bs_budget_deadline(&b, 100) / (double)MS);
 	(void)bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MET, 500 * MS);
 	CHECK(bs_budget_deadline(&b, 100) == 100 + 5 * MS,
 	      "a stalled consumer takes at most half of it");
