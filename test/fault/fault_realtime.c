@@ -200,9 +200,33 @@ static void test_refused(void)
 	stop();
 }
 
+/* Recon polls while a scan runs and sleeps between scans, on the processor that it was given. */
+static void test_poll(void)
+{
+	bool up =
+		start("wait = \"poll\"; gpu_wait = \"block\"; recon_cpus = \"0\"; canary = false;");
+
+	CHECK(up, "the service starts with polling");
+	if (!up)
+		return;
+	CHECK(says("\"wait\":\"poll\"") && says("\"gpu_wait\":\"block\"") &&
+		      says("\"affinity\":\"on\"") && says("\"priority\":\"off\""),
+	      "status says so");
+	CHECK(says("\"processors\":[]"), "no canary where none is wanted");
+	CHECK(peer_good_scan(&p, "gridding", 5) && peer_good_scan(&p, "ls", 2), "scans go through");
+	long before = cost("recon", "notes");
+
+	service_pause_ms(1000);
+	CHECK(service_number(&service, "\"name\":\"recon\"", "restarts") == 0 &&
+		      cost("recon", "notes") > before,
+	      "between scans it sleeps and is well");
+	stop();
+}
+
 int main(void)
 {
 	test_costs();
+	test_poll();
 	test_refused();
 	return check_done();
 }
