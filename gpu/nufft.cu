@@ -459,6 +459,9 @@ static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weigh
 				: sort_chunks(p, k, NULL, weight, mem, why);
 	if (rc == 0)
 		rc = make_passes(p, mem, why);
+	if (rc == 0 && p->choice.direct && !bs_nufft_can_direct(p))
+		rc = bs_fail(why, BS_ERR_UNSUPPORTED,
+			     "crowded or small sectors: samples cannot be gridded directly");
 	if (rc == 0)
 		rc = bs_nufft_cuda_relaunch(p, &p->choice.launch, why);
 	return rc;
@@ -506,7 +509,7 @@ int bs_nufft_cuda_plan(struct bs_nufft_cuda **plan, const struct bs_nufft_spec *
 		bs_nufft_cuda_close(p);
 		return rc;
 	}
-	p->direct = s->tune == NULL && bs_nufft_few(p);
+	p->direct = p->choice.direct || (s->tune == NULL && bs_nufft_few(p));
 	*plan = p;
 	return 0;
 }

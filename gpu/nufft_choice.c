@@ -196,10 +196,14 @@ static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s
 	c->crowd = or_else(tuned(s, BS_NUFFT_CROWD), 6);
 	c->fold = s->dims == 2 && tuned(s, BS_NUFFT_FOLD) == 2;
 	c->collect = tuned(s, BS_NUFFT_ROUTE) == 2;
+	c->direct = tuned(s, BS_NUFFT_ROUTE) == 3;
 	/* a part is gridded beside the grids of the states: sectors have the room for it */
 	if (c->collect && (!can_collect(c) || s->part > 0))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "cells collect samples in 3D alone, on grids of more sectors");
+	if (c->direct && (s->dims != 2 || stack || c->channels > 1 || c->chunks > 1 || c->fold))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "samples are gridded directly in 2D alone, one coil in one chunk");
 	if (tuned(s, BS_NUFFT_FOLD) == 2 && s->dims != 2)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "sectors are folded in 2D alone");
 	return 0;

@@ -49,6 +49,7 @@ struct bs_nufft_choice {
 	uint64_t points, chunk, chunks;
 	uint64_t tasks; /* at most, of a chunk */
 	bool collect;   /* 3D: cells collect their samples; no padded sectors */
+	bool direct;    /* 2D, one coil: the same with few samples (nufft_direct.cu) */
 	bool fold;      /* 2D: the last block of a sector adds up its copies */
 	uint32_t
 		crowd; /* more copies of a sector than this are added up by a kernel of their own */

@@ -41,6 +41,8 @@ struct bs_nufft_cuda {
 	bs_line_pass in[3], out[3]; /* adjoint and forward, by axis */
 };
 
+/* All that nufft_direct.cu asks for. */
+bool bs_nufft_can_direct(const struct bs_nufft_cuda *p);
 /* Samples so few that reading each four times is less than padded copies cost; and all that
  * nufft_direct.cu asks for. */
 bool bs_nufft_few(const struct bs_nufft_cuda *p);

@@ -79,7 +79,7 @@ static int add_chunk(struct bs_nufft_cuda *p, uint64_t chunk, const float2 *data
 /* Samples of a sector up to which reading each four times is less than padded copies cost. */
 #define DIRECT_MOST 12u
 
-static bool can_direct(const struct bs_nufft_cuda *p)
+bool bs_nufft_can_direct(const struct bs_nufft_cuda *p)
 {
 	const struct bs_nufft_choice *c = &p->choice;
 	const bs_nufft_dev *d = &p->chunk[0].dev;
@@ -93,7 +93,8 @@ bool bs_nufft_few(const struct bs_nufft_cuda *p)
 {
 	const bs_nufft_dev *d = &p->chunk[0].dev;
 
-	return can_direct(p) && d->points <= (uint64_t)DIRECT_MOST * d->axis[0] * d->axis[1];
+	return bs_nufft_can_direct(p) &&
+	       d->points <= (uint64_t)DIRECT_MOST * d->axis[0] * d->axis[1];
 }
 
 int bs_nufft_cuda_spread(struct bs_nufft_cuda *p, enum bs_nufft_spreading how, const float *data,
@@ -103,7 +104,7 @@ int bs_nufft_cuda_spread(struct bs_nufft_cuda *p, enum bs_nufft_spreading how, c
 	const bs_nufft_dev *d = &p->chunk[0].dev;
 	int rc = 0;
 
-	if (how == BS_NUFFT_SPREAD_DIRECT && !can_direct(p))
+	if (how == BS_NUFFT_SPREAD_DIRECT && !bs_nufft_can_direct(p))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "spreading directly: 2D, one coil and chunk, no crowded sectors");
 	if (how == BS_NUFFT_SPREAD_DIRECT || (how == BS_NUFFT_SPREAD_AUTO && bs_nufft_few(p)))

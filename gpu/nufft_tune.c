@@ -10,7 +10,7 @@ const struct bs_tune_kind bs_nufft_tunable = {
 	BS_NUFFT_FIELDS,
 	{ { "taps", 4, 8 },
 	  { "steps", 1, 6 },
-	  { "route", 1, 2 },
+	  { "route", 1, 3 },
 	  { "lanes", 1, 4 },
 	  { "mixed", 1, 2 },
 	  { "run", 32, 8192 },
@@ -26,7 +26,7 @@ const struct bs_tune_kind bs_nufft_tunable = {
 const struct bs_tune_stage bs_nufft_stages[] = {
 	{ BS_NUFFT_CLOSE, 0, { 1, 2 } }, /* the first four need no new plan */
 	{ BS_NUFFT_LINES, 0, { 1, 2 } },      { BS_NUFFT_PARTS, 1, { 1, 4 } },
-	{ BS_NUFFT_COLS, 0, { 4, 8, 16 } },   { BS_NUFFT_ROUTE, 0, { 1, 2 } },
+	{ BS_NUFFT_COLS, 0, { 4, 8, 16 } },   { BS_NUFFT_ROUTE, 0, { 1, 2, 3 } },
 	{ BS_NUFFT_TAPS, 0, { 4, 5, 6, 7 } }, { BS_NUFFT_STEPS, 0, { 2, 3, 4 } },
 	{ BS_NUFFT_FOLD, 0, { 1, 2 } },       { BS_NUFFT_LANES, 0, { 1, 2, 4 } },
 	{ BS_NUFFT_MIXED, 0, { 1, 2 } },      { BS_NUFFT_RUN, 0, { 128, 256, 512, 1024, 2048 } },

@@ -3,7 +3,7 @@
  *
  * taps: width of the window in cells; the grid is the least with which the accuracy asked for is
  * met, steps - 1 sizes up. route: 1 padded sectors (spread and gather), 2 cells collect their samples
- * (3D; for samples that are sparse and evenly spread). lanes: coils of a block. mixed: 1 samples are
+ * (3D; for samples that are sparse and evenly spread), 3 the same for few samples of one coil in 2D. lanes: coils of a block. mixed: 1 samples are
  * read where they are, 2 laid out with all coils side by side first. run: samples of a task. crowd:
  * copies of a sector beyond which they are added up first. fold (2D): 1 by a kernel of its own, 2 by
  * the last block of the sector. cols: lines of a block. lines: 1 the general transforms, 2 those in
