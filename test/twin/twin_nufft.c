@@ -430,9 +430,11 @@ static void candidate(struct fixture *f, const struct bs_tune *tune, const float
 		const double b = check_rel(f->out_data, host_data, samples);
 
 		h = hash(f->out_image, voxels);
-		ms[0] = time_ms(run_adjoint, f, &f->stream);
-		ms[1] = time_ms(run_forward, f, &f->stream);
-		f->stream = NULL;
+		if (getenv("BORESIDE_SMALL") == NULL) { /* under a sanitizer times say nothing */
+			ms[0] = time_ms(run_adjoint, f, &f->stream);
+			ms[1] = time_ms(run_forward, f, &f->stream);
+			f->stream = NULL;
+		}
 		CHECK(a <= bound && b <= bound,
 		      "%s, %s: twins differ by %.1e adjoint, %.1e forward; at most %.0e; %.4f and %.4f ms",
 		      t->name, words, a, b, bound, ms[0], ms[1]);
@@ -619,9 +621,9 @@ int main(void)
 		CHECK(false, "%s", why.text);
 		return check_done();
 	}
+	all();
 	lengths();
 	all_candidates();
-	all();
 	bs_team_close(team);
 #else
 	SKIP("CUDA gridding: built with GPU=0");
