@@ -7,9 +7,8 @@
 static const struct bs_line_reg *list(uint32_t *count)
 {
 	static const struct bs_line_reg all[] = {
-		reg_make<8, 10>(),  reg_make<8, 12>(),  reg_make<12, 12>(), reg_make<10, 15>(),
-		reg_make<10, 16>(), reg_make<12, 16>(), reg_make<15, 20>(), reg_make<16, 20>(),
-		reg_make<18, 20>(), reg_make<15, 25>(), reg_make<16, 24>(),
+		reg_make<8, 12>(),  reg_make<10, 16>(), reg_make<12, 16>(), reg_make<15, 20>(),
+		reg_make<16, 20>(), reg_make<18, 20>(), reg_make<15, 25>(), reg_make<16, 24>(),
 	};
 
 	*count = sizeof(all) / sizeof(all[0]);
