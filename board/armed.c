@@ -6,20 +6,16 @@
 
 #include <string.h>
 
-int bs_armed_open(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
-		  struct bs_team *team, struct bs_fail *why)
-{
-	return bs_armed_open_with(a, site, p, NULL, team, why);
-}
-
-int bs_armed_open_with(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
-		       const struct bs_csr *w, struct bs_team *team, struct bs_fail *why)
+static int open_armed(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		      const struct bs_csr *w, const struct bs_arm_env *given, struct bs_fail *why)
 {
 	int64_t start_ns = bs_now_ns();
-	struct bs_arm_env env = { &a->arena, team, site->cache_dir };
+	struct bs_arm_env env = *given;
 	int rc;
 
 	memset(a, 0, sizeof(*a));
+	env.arena = &a->arena;
+	env.cache_dir = site->cache_dir;
 	a->protocol = p;
 	rc = bs_engine_find(&a->engine, p, why);
 	if (rc == 0)
@@ -42,6 +38,28 @@ int bs_armed_open_with(struct bs_armed *a, const struct bs_site *site, const str
 	a->arena.sealed = true;
 	a->arm_ns = bs_now_ns() - start_ns;
 	return 0;
+}
+
+int bs_armed_open(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		  struct bs_team *team, struct bs_fail *why)
+{
+	return bs_armed_open_with(a, site, p, NULL, team, why);
+}
+
+int bs_armed_open_with(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		       const struct bs_csr *w, struct bs_team *team, struct bs_fail *why)
+{
+	const struct bs_arm_env env = { .team = team };
+
+	return open_armed(a, site, p, w, &env, why);
+}
+
+int bs_armed_open_on(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		     struct bs_team *team, const void *pool, size_t pool_bytes, struct bs_fail *why)
+{
+	const struct bs_arm_env env = { .team = team, .pool = pool, .pool_bytes = pool_bytes };
+
+	return open_armed(a, site, p, NULL, &env, why);
 }
 
 void bs_armed_close(struct bs_armed *a)

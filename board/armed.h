@@ -4,7 +4,8 @@
  * open -> (bs_recon_* on .recon, by one thread) -> close. Used by the service's recon worker and by
  * `boreside recon`, so that both run the same plan. open loads the tables from disk, takes the
  * arena that the engine's need states, arms, and seals it; nothing is allocated after that.
- * open_with: the same with this W, which must outlive it, in place of the protocol's file.
+ * open_with: the same with this W, which must outlive it, in place of the protocol's file. open_on: for
+ * a process whose readouts all lie in one shared pool (core/engine.h: env->pool).
  * team: shared by all protocols of a process, one reconstruction at a time.
  */
 #ifndef BS_BOARD_ARMED_H
@@ -27,6 +28,9 @@ int bs_armed_open(struct bs_armed *a, const struct bs_site *site, const struct b
 		  struct bs_team *team, struct bs_fail *why);
 int bs_armed_open_with(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
 		       const struct bs_csr *w, struct bs_team *team, struct bs_fail *why);
+int bs_armed_open_on(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		     struct bs_team *team, const void *pool, size_t pool_bytes,
+		     struct bs_fail *why);
 void bs_armed_close(struct bs_armed *a);
 
 #endif

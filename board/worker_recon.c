@@ -33,6 +33,12 @@ struct worker_recon {
 	int64_t told_ns; /* what was received then ends a frame that lacks readouts */
 	struct bs_budget budget[BS_PROTOCOLS_MAX];
 	uint64_t verdicts; /* of the scan's protocol: read so far */
+	/* slots whose samples a GPU may still be reading, in the order they came: [acq_slots], a ring */
+	struct {
+		uint32_t slot;
+		uint64_t adds; /* the engine's, when this one was made */
+	} * held;
+	uint64_t held_first, held_next;
 };
 
 static void beat(void *arg)
@@ -78,7 +84,9 @@ static int arm_one(struct worker_recon *w, uint32_t i, struct bs_fail *why)
 	struct bs_armed *a = &w->armed[i];
 	struct bs_shared *s = w->env->shm.s;
 	char text[160];
-	int rc = bs_armed_open(a, &w->env->site, &w->env->site.protocol[i], w->team, why);
+	int rc = bs_armed_open_on(a, &w->env->site, &w->env->site.protocol[i], w->team,
+				  bs_shm_samples(&w->env->shm, 0),
+				  (size_t)(s->pools.acq_slots * s->pools.acq_bytes), why);
 
 	if (rc == 0)
 		rc = admit(w, i, why);
@@ -127,7 +135,9 @@ static int arm_all(struct worker_recon *w)
 	rc = bs_memplan_make(&plan, &w->env->site, say_fault, w->env);
 	if (plan.code != 0)
 		return rc;
-	rc = bs_team_open(&w->team, (int)w->env->site.threads, &why);
+	w->held = calloc(w->env->shm.acq_pool->slots, sizeof(*w->held));
+	rc = w->held == NULL ? bs_fail(&why, BS_ERR_NOMEM, "a list of the pool's slots")
+			     : bs_team_open(&w->team, (int)w->env->site.threads, &why);
 	if (rc != 0) {
 		bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
 		return rc;
@@ -152,6 +162,7 @@ static void disarm_all(struct worker_recon *w)
 	for (uint32_t i = 0; i < w->env->site.protocols; i++)
 		bs_armed_close(&w->armed[i]);
 	bs_team_close(w->team);
+	free(w->held);
 }
 
 /* The scan's first fault is the one that its outcome names. */
@@ -373,11 +384,35 @@ static int make_images(struct worker_recon *w, int64_t told_ns)
 	return 0;
 }
 
+/* The slots that have been read go back to ingest. wait: all of them. */
+static void give_back(struct worker_recon *w, bool wait)
+{
+	struct bs_shm *shm = &w->env->shm;
+	uint64_t made = 0;
+	uint64_t read = 0;
+	bool any = false;
+
+	if (w->held_first == w->held_next)
+		return;
+	bs_recon_reading(w->current->recon, wait, &made, &read);
+	for (; w->held_first < w->held_next; w->held_first++) {
+		uint64_t at = w->held_first % shm->acq_pool->slots;
+
+		if (w->held[at].adds > read)
+			break;
+		bs_pool_give(shm->acq_pool, w->held[at].slot);
+		any = true;
+	}
+	if (any)
+		bs_shm_ring_bell(shm, BS_WORKER_INGEST);
+}
+
 static void open_scan(struct worker_recon *w, uint64_t entry)
 {
 	struct bs_scan_record *scan = &w->env->shm.s->scan;
 	uint64_t id = atomic_load(&scan->id);
 
+	give_back(w, true);
 	w->current = NULL;
 	if (!bs_entry_of(entry, id) || scan->protocol >= w->env->site.protocols)
 		return; /* an older scan's, which its ingest left behind */
@@ -390,6 +425,27 @@ static void open_scan(struct worker_recon *w, uint64_t entry)
 	atomic_store(&w->env->shm.s->budget[w->protocol].rung, BS_RUNG_FULL);
 	aim(w);
 	bs_recon_scan(w->current->recon, &scan->info);
+}
+
+/* At once, unless the engine reads it where it lies. */
+static void give_slot(struct worker_recon *w, uint32_t slot, bool mine)
+{
+	struct bs_shm *shm = &w->env->shm;
+	uint64_t made = 0;
+	uint64_t read = 0;
+
+	if (mine)
+		bs_recon_reading(w->current->recon, false, &made, &read);
+	if (made == read) {
+		bs_pool_give(shm->acq_pool, slot);
+		bs_shm_ring_bell(shm, BS_WORKER_INGEST);
+	} else {
+		uint64_t at = w->held_next++ % shm->acq_pool->slots;
+
+		w->held[at].slot = slot;
+		w->held[at].adds = made;
+	}
+	give_back(w, false);
 }
 
 static int take_readout(struct worker_recon *w, uint32_t slot, int64_t taken_ns)
@@ -435,6 +491,7 @@ static int close_scan(struct worker_recon *w)
 	w->ready_ns = bs_now_ns();
 	bs_recon_close(w->current->recon);
 	rc = make_images(w, w->ready_ns);
+	give_back(w, true);
 	w->current = NULL;
 	if (rc != 0)
 		return rc;
@@ -462,8 +519,7 @@ static int take_entry(struct worker_recon *w, uint64_t entry)
 		if (mine)
 			rc = take_readout(w, slot, bs_now_ns());
 		bs_ring_advance(shm->acq_ring);
-		bs_pool_give(shm->acq_pool, slot);
-		bs_shm_ring_bell(shm, BS_WORKER_INGEST);
+		give_slot(w, slot, mine);
 		return rc;
 	case BS_ENTRY_CLOSE:
 		if (mine)
@@ -508,6 +564,7 @@ static int work(struct worker_recon *w)
 			atomic_store_explicit(&env->me->busy, 0, memory_order_relaxed);
 			continue;
 		}
+		give_back(w, true);
 		if (bs_worker_stop(env))
 			return 0;
 		rest(w);

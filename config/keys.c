@@ -9,6 +9,7 @@ static const char *const logs[] = { "error", "warn", "info", "debug", NULL };
 static const char *const sink_types[] = { "png", "cfl", "mrd", NULL };
 static const char *const methods[] = { "gridding", "ls", "sense", "cartesian", "noop", NULL };
 static const char *const backends[] = { "auto", "host", "cuda", NULL };
+static const char *const gpu_memories[] = { "auto", "copy", "mapped", NULL };
 static const char *const windows[] = { "kaiser_bessel", "gauss", NULL };
 static const char *const densities[] = { "ramp", "pipe", "file", "none", NULL };
 static const char *const normalizes[] = { "auto", "none", "uniform", NULL };
@@ -67,6 +68,9 @@ S("node.stall_ms", BS_KEY_NUMBER, "ms", "2000.0", 50, 600000, NULL, stall_ms,
   "a worker that makes no progress for this long is replaced"),
 S("node.log", BS_KEY_WORD, "", "\"info\"", 0, 0, logs, log_level,
   "the least important lines that are logged"),
+S("gpu.memory", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_memories, gpu_memory,
+  "how readouts reach the GPU; copy: uploaded from the shared pool; mapped: it reads them in the "
+  "host's memory; auto: mapped where the GPU shares that memory, else copy"),
 
 S("endpoints.kspace", BS_KEY_URL, "", "\"ipc://{run_dir}/kspace.ipc\"", 0, 0, NULL, kspace_url,
   "PAIR: k-space comes in, verdicts and acknowledgements go out"),

@@ -35,6 +35,10 @@ struct bs_arm_env {
 	struct bs_arena *arena; /* exactly what need asked for is left in it */
 	struct bs_team *team;
 	const char *cache_dir; /* "" : no cache */
+	/* The memory that readouts handed to add lie in, where there is one such (the service's shared
+	 * pool): an engine on a GPU has it read from there. NULL: none, every add copies. */
+	const void *pool;
+	size_t pool_bytes;
 };
 
 /*
@@ -65,6 +69,12 @@ struct bs_engine {
 	int (*finish)(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 		      struct bs_report *report);
 	void (*disarm)(void *self);
+	/*
+	 * NULL: add copies what it needs before it returns. Else data that lies in env->pool may still
+	 * be read after that: made counts the adds so far, read how many of them, in their order, are
+	 * done with their data; the caller leaves the others' as it is. wait: until all are, microseconds.
+	 */
+	void (*reading)(void *self, bool wait, uint64_t *made, uint64_t *read);
 
 	/*
 	 * Sliding windows (protocol's frame_step > 0); NULL where a method has none. Between begin

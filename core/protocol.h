@@ -56,6 +56,8 @@ enum bs_traj_unit {
 	BS_UNIT_RAD_PER_VOXEL,
 	BS_UNIT_RAD_PER_M
 };
+/* auto: mapped where the GPU shares the host's memory, else copy */
+enum bs_gpu_memory { BS_GPU_MEMORY_AUTO, BS_GPU_MEMORY_COPY, BS_GPU_MEMORY_MAPPED };
 enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
 enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
 enum bs_precond { BS_PRECOND_NONE, BS_PRECOND_JACOBI, BS_PRECOND_CIRCULANT };
@@ -94,8 +96,9 @@ struct bs_protocol {
 	char name[BS_NAME_MAX];
 	enum bs_method method;
 	enum bs_backend backend;
-	uint32_t dims;       /* 2 or 3 */
-	uint32_t matrix[3];  /* image voxels x, y, z */
+	enum bs_gpu_memory gpu_memory; /* the site's */
+	uint32_t dims;                 /* 2 or 3 */
+	uint32_t matrix[3];            /* image voxels x, y, z */
 	uint32_t encoded[3]; /* cartesian: k-space matrix, readout oversampling included */
 	float fov_mm[3];
 	uint32_t coils;
@@ -192,6 +195,7 @@ struct bs_site {
 	double stall_ms; /* a worker that makes no progress for this long is replaced */
 	int log_level;
 	struct bs_overload overload;
+	enum bs_gpu_memory gpu_memory; /* how readouts reach the GPU */
 	struct bs_realtime realtime;
 	struct bs_sink_spec sink[BS_SINKS_MAX];
 	uint32_t sinks;

@@ -422,6 +422,21 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	return 0;
 }
 
+/* Who stands in or previews reads the same data: that is waited for in passing. */
+void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *read)
+{
+	const struct seat *own = &r->seat[0];
+	const struct seat *other = &r->seat[1];
+
+	if (other->engine != NULL && other->engine->reading != NULL)
+		other->engine->reading(other->self, true, made, read);
+	if (has_preview_beside(r) && r->preview->reading != NULL)
+		r->preview->reading(r->preview_self, true, made, read);
+	*made = *read = 0;
+	if (own->engine->reading != NULL)
+		own->engine->reading(own->self, wait, made, read);
+}
+
 void bs_recon_close(struct bs_recon *r)
 {
 	for (uint32_t i = 0; i < r->frames; i++) {

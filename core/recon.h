@@ -82,7 +82,8 @@ bool bs_recon_stands_in(const struct bs_recon *r); /* there is a gridding to aim
 
 void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info);
 /*
- * An admitted acquisition and its row, received at now_ns. Copies what it needs before it returns.
+ * An admitted acquisition and its row, received at now_ns. Copies what it needs before it returns,
+ * unless data lies in the pool that the engine was armed with: then as bs_recon_reading says.
  * data: 4-byte aligned. 0: taken (BS_ROW_NONE is counted and dropped). BS_RECON_POP_FIRST: it begins a
  * new frame where an older one still stands unfinished; pop, then call again with the same readout.
  * BS_ERR_INDEX: this row is in the frame already.
@@ -90,6 +91,8 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info);
 #define BS_RECON_POP_FIRST 1
 int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why);
+/* As core/engine.h's reading; both 0 where every readout is copied at once. */
+void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *read);
 /* No more readouts: frames that were begun become images that say what is missing. */
 void bs_recon_close(struct bs_recon *r);
 /* 1: *image was made. 0: no frame is complete. Negative: the engine failed. */

@@ -119,7 +119,7 @@ static int cart_plan(void **op, const struct bs_protocol *p, const struct bs_tab
 		return bs_fail(why, BS_ERR_NOMEM, "cartesian plan");
 	c->p = p;
 	c->frame_values = frame_bytes(p) / sizeof(float2);
-	c->data = (float2 *)bs_devmem_take(mem, frame_bytes(p) * frames);
+	c->data = (float2 *)bs_devmem_take_readouts(mem, frame_bytes(p) * frames);
 	c->a = (float2 *)bs_devmem_take(mem, half_bytes(p));
 	c->b = (float2 *)bs_devmem_take(mem, half_bytes(p));
 	rc = c->data == NULL || c->a == NULL || c->b == NULL

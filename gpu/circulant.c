@@ -166,6 +166,11 @@ void bs_circulant_shift(struct bs_circulant *p, double scale, double shift)
 	}
 }
 
+const float *bs_circulant_inverse(const struct bs_circulant *p)
+{
+	return p->inverse;
+}
+
 static float *block_of(const struct bs_circulant *p, int member)
 {
 	return p->blocks + (size_t)member * 2 * p->block_size;

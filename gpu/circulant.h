@@ -8,7 +8,8 @@
  * apply: out = M^-1 in, one image [z][y][x] complex float; in and out differ.
  * q as in gpu/q.h. need -> plan -> shift -> apply* -> close. Only plan allocates. One caller.
  * Source: T. Chan, SIAM J Sci Stat Comput 1988;9:766-771; Chan & Ng, SIAM Rev 1996;38:427-482.
- * Twins: circulant.c (host). Test: test/unit/test_ls.c
+ * inverse: 1 / (scale eigenvalue + shift) / voxels [z][y][x], in the order of a DFT that starts at 0.
+ * Twins: circulant.c (host), circulant_cuda.h. Tests: test/unit/test_ls.c, test/twin/twin_ls.c
  */
 #ifndef BS_GPU_CIRCULANT_H
 #define BS_GPU_CIRCULANT_H
@@ -30,6 +31,7 @@ int bs_circulant_plan(struct bs_circulant **plan, uint32_t dims, const uint32_t 
 		      struct bs_fail *why);
 void bs_circulant_close(struct bs_circulant *plan);
 void bs_circulant_shift(struct bs_circulant *plan, double scale, double shift);
+const float *bs_circulant_inverse(const struct bs_circulant *plan);
 void bs_circulant_apply(struct bs_circulant *plan, const float *in, float *out);
 
 #ifdef __cplusplus

@@ -2,7 +2,8 @@
  * gpu/cuda_operator.h - what a direct method on the device gives its engine (engine_cuda.cu)
  *
  * Readout r of coil c lies at samples(frame) + c * coil_step + r * p->samples (complex values, device).
- * need adds bytes of device memory; plan takes exactly those. begin zeroes the frame; arrived says
+ * need adds bytes of device memory; plan takes those, the samples by bs_devmem_take_readouts
+ * (frames times bs_devmem_round of a frame's bytes). begin zeroes the frame; arrived says
  * which readouts' copies are queued on the stream; settle queues what is late; finish queues the
  * rest, always the same launches (they become a graph), into coil images [coil][z][y][x].
  */
@@ -37,7 +38,14 @@ struct bs_cuda_operator {
 		    struct bs_fail *why);
 };
 
-extern const struct bs_cuda_operator bs_cuda_gridding, bs_cuda_cartesian;
+/* sum_: F^H d of the least-squares methods, by its two routes. */
+extern const struct bs_cuda_operator bs_cuda_gridding, bs_cuda_cartesian, bs_cuda_sum_nufft,
+	bs_cuda_sum_exact;
+
+/* Before a protocol with gridding is armed: its variants are measured, or found in the cache. */
+void bs_gridding_cuda_choose(const struct bs_protocol *p, const float *k, const char *cache_dir);
+/* Back to the defaults; false: there was no choice. */
+bool bs_gridding_cuda_forget(void);
 
 /* gpu/combine.cu: as combine.h, on the device; maps may be NULL unless they are needed. */
 int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, uint64_t voxels,

@@ -127,3 +127,37 @@ void bs_pinned_close(struct bs_pinned *m)
 		(void)cudaFreeHost(m->host);
 	memset(m, 0, sizeof(*m));
 }
+
+#define PAGE 4096u
+
+bool bs_gpu_share(const void *base, size_t bytes)
+{
+	const uintptr_t from = (uintptr_t)base & ~(uintptr_t)(PAGE - 1);
+	const uintptr_t to = ((uintptr_t)base + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+	cudaError_t e;
+
+	if (base == NULL || bytes == 0)
+		return false;
+	e = cudaHostRegister((void *)from, (size_t)(to - from), cudaHostRegisterPortable);
+	if (e == cudaSuccess)
+		return true;
+	(void)cudaGetLastError();
+	if (e == cudaErrorHostMemoryAlreadyRegistered)
+		return true;
+	bs_log(BS_LOG_WARN,
+	       "the shared pool of %zu bytes cannot be registered with the GPU (%s): readouts are "
+	       "copied once more",
+	       bytes, cudaGetErrorString(e));
+	return false;
+}
+
+bool bs_gpu_integrated(void)
+{
+	int integrated = 0;
+
+	if (cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, 0) != cudaSuccess) {
+		(void)cudaGetLastError();
+		return false;
+	}
+	return integrated != 0;
+}

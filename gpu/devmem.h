@@ -27,6 +27,9 @@ struct bs_devmem {
 	unsigned char *base; /* device address */
 	size_t size, used;   /* bytes */
 	bool sealed;
+	/* readouts, where the device reads them from the host's memory; size 0: they are in base */
+	unsigned char *mapped; /* device address of pinned memory */
+	size_t mapped_size, mapped_used;
 };
 
 struct bs_pinned {
@@ -54,6 +57,15 @@ void bs_devmem_close(struct bs_devmem *m);
 int bs_pinned_open(struct bs_pinned *m, uint64_t bytes, struct bs_fail *why);
 void bs_pinned_close(struct bs_pinned *m);
 
+/*
+ * Lets the device read these bytes of the host where they lie: page-locks the pages around them.
+ * Once per process is enough, again does no harm. Where the system refuses that, false and a line
+ * in the log: readouts then go through pinned memory of our own.
+ */
+bool bs_gpu_share(const void *base, size_t bytes);
+/* True where readouts are better read from the host's memory than copied: auto means that. */
+bool bs_gpu_integrated(void);
+
 /* What a part adds to a need so that any order of takes fits. */
 static inline uint64_t bs_devmem_round(uint64_t bytes)
 {
@@ -69,6 +81,19 @@ static inline void *bs_devmem_take(struct bs_devmem *m, size_t bytes)
 		return NULL;
 	m->used = at + bytes;
 	return m->base + at;
+}
+
+/* For readouts: from the mapped memory, where there is any. */
+static inline void *bs_devmem_take_readouts(struct bs_devmem *m, size_t bytes)
+{
+	size_t at = (m->mapped_used + BS_DEV_ALIGN - 1) & ~(size_t)(BS_DEV_ALIGN - 1);
+
+	if (m->mapped_size == 0)
+		return bs_devmem_take(m, bytes);
+	if (m->sealed || at > m->mapped_size || bytes > m->mapped_size - at)
+		return NULL;
+	m->mapped_used = at + bytes;
+	return m->mapped + at;
 }
 
 /* The offset of the piece in both address spaces, or SIZE_MAX. */

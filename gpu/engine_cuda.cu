@@ -1,9 +1,15 @@
 /*
- * gpu/engine_cuda.cu - direct methods on the device as engines: "gridding/cuda", "cartesian/cuda"
+ * gpu/engine_cuda.cu - all methods on the device as engines: an operator (gpu/cuda_operator.h), for ls and
+ * sense a solver behind it (gpu/solver_cuda.h), combination, and the way of the data there and back
  *
- * A readout is copied into pinned memory and uploaded while the scan goes on; what the operator can do
- * early follows it on the same stream. After the last readout: one graph launch, whose end is the
- * image in pinned memory. One stream, so frames share all buffers but their samples.
+ * Readouts go up on a stream of their own, straight from the shared pool where they lie in it (the
+ * caller leaves them there until `reading` says that they are up), else through pinned memory; the
+ * operator's work follows each on the other stream, while the scan goes on. With gpu memory
+ * "mapped" nothing goes up: a readout is copied into page-locked memory that the kernels read in place,
+ * and the image is written there. After the last readout: one graph launch, whose end is the image in
+ * pinned memory; a solver under a deadline is watched from the host between its iterations, and one
+ * whose graph would be too large is launched in two. One stream computes, so frames share all
+ * buffers but their samples.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,33 +18,55 @@
 #include "core/log.h"
 #include "gpu/cuda_operator.h"
 #include "gpu/cudacheck.h"
-#include "gpu/density.h"
 #include "gpu/engines.h"
-#include "gpu/nufft_cuda.h"
-#include "gpu/nufft_tune.h"
 #include "gpu/partial_cuda.h"
+#include "gpu/solver_cuda.h"
 #include "gpu/stream.h"
 
-enum mark { UPLOADING, UPLOADED, SUMMED, COMBINED, DOWNLOADED, MARKS };
+#define DEPTH 64u /* uploads under way at most */
+
+/* Launches that all frames' graphs of a protocol may hold together: above, the solve is one of its own. */
+#define GRAPH_MOST UINT64_C(40000)
+
+/* What is queued after the last readout: F^H d's rest; the solves; combination and download. */
+enum { PART_SUM = 1, PART_SOLVE = 2, PART_IMAGE = 4, PART_ALL = 7 };
+
+/* Passed by the streams, for the report's stages, which lie in this order. */
+enum mark { UPLOADING, UPLOADED, SUMMED, SOLVED, COMBINED, DOWNLOADED, MARKS };
 
 struct engine {
 	const struct bs_protocol *p;
 	const struct bs_cuda_operator *method;
 	void *op;
+	struct bs_solver_cuda *solver; /* NULL: a direct method */
 	struct bs_devmem mem;
-	unsigned char *pinned; /* of the arena, registered */
-	float *readouts;       /* pinned: [frame][row][coil][sample] complex */
-	float *image;          /* pinned */
-	float2 *coil_images;   /* device */
-	float *out;            /* device */
-	const float2 *maps;    /* device, or NULL */
+	unsigned char *pinned; /* of the arena, registered: image, then staging or samples */
+	unsigned char *pinned_dev;
+	const unsigned char *pool; /* registered, or NULL */
+	size_t pool_bytes;
+	float *image;   /* pinned */
+	float *staging; /* pinned, [DEPTH] readouts; NULL: mapped */
+	bool mapped;
+	float2 *coil_images; /* device */
+	float *out;          /* as the device addresses it */
+	const float2 *maps;  /* device, or NULL */
 	struct bs_partial_cuda window;
 	uint32_t frames;
-	cudaStream_t stream;
-	cudaGraphExec_t *finish; /* one a frame */
-	cudaEvent_t mark[MARKS]; /* passed by the stream, for the report's stages */
-	bool unmarked;           /* a driver that refuses them in a graph */
+	cudaStream_t stream, up;
+	cudaEvent_t sent[DEPTH], cleared, mark[MARKS];
+	bool unmarked; /* a driver that refuses them in a graph */
+	int64_t tail_ns; /* from solved to image: the longest of late, fading; kept free before the deadline */
+	uint64_t made, read;     /* adds; those whose upload is known to have ended */
+	cudaGraphExec_t *finish; /* [frame]: all that is left, or its first part */
+	cudaGraphExec_t *sum;    /* [frame], under a deadline: F^H d's rest */
+	cudaGraphExec_t tail;    /* solves and image, where finish does not hold them */
+	cudaGraphExec_t combine; /* image alone, under a deadline */
 };
+
+static uint64_t up_to_line(uint64_t bytes)
+{
+	return (bytes + BS_DEV_ALIGN - 1) / BS_DEV_ALIGN * BS_DEV_ALIGN;
+}
 
 static uint64_t readout_bytes(const struct bs_protocol *p)
 {
@@ -47,17 +75,31 @@ static uint64_t readout_bytes(const struct bs_protocol *p)
 
 static uint64_t maps_bytes(const struct bs_protocol *p)
 {
-	return p->combine == BS_COMBINE_SENSE ? bs_protocol_voxels(p) * p->coils * 8 : 0;
+	return p->combine == BS_COMBINE_SENSE || p->method == BS_METHOD_SENSE
+		       ? bs_protocol_voxels(p) * p->coils * 8
+		       : 0;
+}
+
+static bool is_mapped(const struct bs_protocol *p)
+{
+	return p->gpu_memory == BS_GPU_MEMORY_MAPPED ||
+	       (p->gpu_memory == BS_GPU_MEMORY_AUTO && bs_gpu_integrated());
+}
+
+/* Readouts of all frames, as the operators take them. */
+static uint64_t samples_bytes(const struct bs_cuda_operator *m, const struct bs_protocol *p)
+{
+	return bs_devmem_round(m->coil_step(p) * p->coils * 8) * p->slices * p->contrasts;
 }
 
 /* Host memory, page-locked when armed. */
 static uint64_t pinned_bytes(const struct bs_cuda_operator *m, const struct bs_protocol *p)
 {
-	const uint64_t image = (bs_protocol_image_bytes(p) + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
-
-	return image + readout_bytes(p) * m->rows(p) * p->slices * p->contrasts;
+	return BS_DEV_ALIGN + up_to_line(bs_protocol_image_bytes(p)) +
+	       (is_mapped(p) ? samples_bytes(m, p) : DEPTH * readout_bytes(p));
 }
 
+/* Device memory without the solver's, whose W the protocol alone does not tell. */
 static int device_need(const struct bs_cuda_operator *m, const struct bs_protocol *p,
 		       struct bs_need *need, struct bs_fail *why)
 {
@@ -87,21 +129,43 @@ static int need_of(const struct bs_cuda_operator *m, const struct bs_protocol *p
 	return 0;
 }
 
+/* ---- arming ----------------------------------------------------------------------------------- */
+
+static void destroy(cudaGraphExec_t graph)
+{
+	if (graph != NULL)
+		(void)cudaGraphExecDestroy(graph);
+}
+
 static void disarm(void *self)
 {
 	struct engine *e = (struct engine *)self;
 
+	if (e->up != NULL)
+		(void)cudaStreamSynchronize(e->up);
 	if (e->stream != NULL)
 		(void)cudaStreamSynchronize(e->stream);
-	for (uint32_t f = 0; e->finish != NULL && f < e->frames; f++)
-		if (e->finish[f] != NULL)
-			(void)cudaGraphExecDestroy(e->finish[f]);
+	for (uint32_t f = 0; f < e->frames; f++) {
+		destroy(e->finish != NULL ? e->finish[f] : NULL);
+		destroy(e->sum != NULL ? e->sum[f] : NULL);
+	}
+	destroy(e->tail);
+	destroy(e->combine);
 	free(e->finish);
+	free(e->sum);
+	bs_solver_cuda_close(e->solver);
+	if (e->op != NULL)
+		e->method->close(e->op);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		if (e->sent[i] != NULL)
+			(void)cudaEventDestroy(e->sent[i]);
 	for (int i = 0; i < MARKS; i++)
 		if (e->mark[i] != NULL)
 			(void)cudaEventDestroy(e->mark[i]);
-	if (e->op != NULL)
-		e->method->close(e->op);
+	if (e->cleared != NULL)
+		(void)cudaEventDestroy(e->cleared);
+	if (e->up != NULL)
+		(void)cudaStreamDestroy(e->up);
 	if (e->stream != NULL)
 		(void)cudaStreamDestroy(e->stream);
 	if (e->pinned != NULL)
@@ -124,74 +188,56 @@ static int pass(struct engine *e, enum mark m, unsigned flag, struct bs_fail *wh
 static int queue_image(struct engine *e, unsigned flag, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
-	int rc = pass(e, SUMMED, flag, why);
+	const bool one = p->method == BS_METHOD_SENSE;
+	int rc = pass(e, SOLVED, flag, why);
 
 	if (rc == 0)
-		rc = bs_combine_cuda(p->combine, p->output, p->coils, bs_protocol_voxels(p),
-				     e->coil_images, e->maps, e->out, e->stream, why);
+		rc = bs_combine_cuda(one ? BS_COMBINE_NONE : p->combine, p->output,
+				     one ? 1 : p->coils, bs_protocol_voxels(p), e->coil_images,
+				     e->maps, e->out, e->stream, why);
 	if (rc == 0)
 		rc = pass(e, COMBINED, flag, why);
-	if (rc == 0)
+	if (rc == 0 && !e->mapped)
 		BS_CUDA(cudaMemcpyAsync(e->image, e->out, (size_t)bs_protocol_image_bytes(p),
 					cudaMemcpyDeviceToHost, e->stream),
 			why);
 	return rc != 0 ? rc : pass(e, DOWNLOADED, flag, why);
 }
 
-static int queue_finish(struct engine *e, uint32_t frame, unsigned flag, struct bs_fail *why)
+/* What is left, whole or in part, for real or into a graph. */
+static int queue_parts(struct engine *e, uint32_t frame, unsigned parts, unsigned flag,
+		       struct bs_fail *why)
 {
-	int rc = e->method->finish(e->op, frame, e->coil_images, e->stream, why);
+	int rc = 0;
 
-	return rc != 0 ? rc : queue_image(e, flag, why);
-}
-
-/* A window's group, then its image: what fold and slide queue. */
-static int queue_window(struct engine *e, uint32_t frame, uint32_t group, const uint8_t *held,
-			struct bs_fail *why)
-{
-	int rc = e->method->part(e->op, frame, group,
-				 (float2 *)bs_partial_cuda_write(&e->window, frame, group),
-				 e->stream, why);
-
-	if (rc == 0)
-		rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images,
-					 e->stream, why);
-	return rc != 0 ? rc : queue_image(e, cudaEventRecordDefault, why);
-}
-
-/* Everything that a window launches, once, so that no kernel is loaded later. */
-static int try_window(struct engine *e, uint32_t frame, struct bs_fail *why)
-{
-	uint8_t *held = (uint8_t *)calloc(e->window.groups, 1);
-	int rc = held == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': groups", e->p->name)
-			      : e->method->begin(e->op, frame, e->stream, why);
-
-	for (uint32_t g = 0; rc == 0 && g < e->window.groups; g++) {
-		held[g] = 1;
-		rc = queue_window(e, frame, g, held, why);
+	if (parts & PART_SUM) {
+		rc = e->method->finish(e->op, frame, e->coil_images, e->stream, why);
+		if (rc == 0)
+			rc = pass(e, SUMMED, flag, why);
 	}
-	free(held);
-	if (rc == 0)
-		BS_CUDA(cudaStreamSynchronize(e->stream), why);
+	if (rc == 0 && (parts & PART_SOLVE) && e->solver != NULL)
+		rc = bs_solver_cuda_queue(e->solver, e->coil_images, e->stream, why);
+	if (rc == 0 && (parts & PART_IMAGE))
+		rc = queue_image(e, flag, why);
 	return rc;
 }
 
-/* What finish queues, as a graph that is ready to be launched. */
-static int capture(struct engine *e, uint32_t frame, struct bs_fail *why)
+static int capture(struct engine *e, uint32_t frame, unsigned parts, cudaGraphExec_t *exec,
+		   struct bs_fail *why)
 {
 	cudaGraph_t graph = NULL;
 	int rc;
 
 	BS_CUDA(cudaStreamBeginCapture(e->stream, cudaStreamCaptureModeThreadLocal), why);
-	rc = queue_finish(e, frame, cudaEventRecordExternal, why);
+	rc = queue_parts(e, frame, parts, cudaEventRecordExternal, why);
 	cudaError_t end = cudaStreamEndCapture(e->stream, &graph);
 
 	if (rc == 0)
 		BS_CUDA_GO(end, why, rc, out);
 	if (rc == 0)
-		BS_CUDA_GO(cudaGraphInstantiate(&e->finish[frame], graph, 0), why, rc, out);
+		BS_CUDA_GO(cudaGraphInstantiate(exec, graph, 0), why, rc, out);
 	if (rc == 0)
-		BS_CUDA_GO(cudaGraphUpload(e->finish[frame], e->stream), why, rc, out);
+		BS_CUDA_GO(cudaGraphUpload(*exec, e->stream), why, rc, out);
 	if (rc == 0)
 		BS_CUDA_GO(cudaStreamSynchronize(e->stream), why, rc, out);
 out:
@@ -200,158 +246,386 @@ out:
 	return rc;
 }
 
-/* Everything once for real, so that no kernel is loaded later; then as a graph. */
-static int record(struct engine *e, uint32_t frame, struct bs_fail *why)
+static int record(struct engine *e, uint32_t frame, unsigned parts, cudaGraphExec_t *exec,
+		  struct bs_fail *why)
 {
-	int rc = e->method->begin(e->op, frame, e->stream, why);
+	int rc = capture(e, frame, parts, exec, why);
 
-	if (rc == 0)
-		rc = e->method->settle(e->op, frame, e->stream, why);
-	if (rc == 0)
-		rc = queue_finish(e, frame, cudaEventRecordDefault, why);
-	if (rc != 0)
-		return rc;
-	BS_CUDA(cudaStreamSynchronize(e->stream), why);
-	rc = capture(e, frame, why);
 	if (rc == 0 || e->unmarked)
 		return rc;
 	bs_log(BS_LOG_WARN, "protocol '%s': stages are not timed: %s", e->p->name,
 	       why != NULL ? why->text : bs_err_name(rc));
 	(void)cudaGetLastError();
 	e->unmarked = true;
-	return capture(e, frame, why);
+	return capture(e, frame, parts, exec, why);
 }
 
-static int take_memory(struct engine *e, const struct bs_tables *tables,
-		       const struct bs_arm_env *env, struct bs_fail *why)
+/* A graph a frame (two, where a solver may be watched). */
+static int record_frame(struct engine *e, uint32_t f, bool split, struct bs_fail *why)
+{
+	int rc = e->method->begin(e->op, f, e->stream, why);
+
+	if (rc == 0)
+		rc = e->method->settle(e->op, f, e->stream, why);
+	if (rc == 0 && f == 0)
+		rc = queue_parts(e, f, PART_ALL, cudaEventRecordDefault, why);
+	if (rc == 0)
+		BS_CUDA(cudaStreamSynchronize(e->stream), why);
+	if (rc == 0)
+		rc = record(e, f, split ? (unsigned)PART_SUM : (unsigned)PART_ALL, &e->finish[f],
+			    why);
+	if (rc == 0 && e->solver != NULL && !split)
+		rc = record(e, f, PART_SUM, &e->sum[f], why);
+	return rc;
+}
+
+/* Everything that a window launches, once. */
+static int try_window(struct engine *e, uint32_t frame, struct bs_fail *why)
+{
+	uint8_t *held = (uint8_t *)calloc(e->window.groups, 1);
+	int rc = held == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': groups", e->p->name)
+			      : e->method->begin(e->op, frame, e->stream, why);
+
+	for (uint32_t g = 0; rc == 0 && g < e->window.groups; g++) {
+		held[g] = 1;
+		rc = e->method->part(e->op, frame, g,
+				     (float2 *)bs_partial_cuda_write(&e->window, frame, g),
+				     e->stream, why);
+		if (rc == 0)
+			rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images,
+						 e->stream, why);
+	}
+	free(held);
+	if (rc == 0)
+		rc = queue_parts(e, frame, PART_SOLVE | PART_IMAGE, cudaEventRecordDefault, why);
+	if (rc == 0)
+		BS_CUDA(cudaStreamSynchronize(e->stream), why);
+	return rc;
+}
+
+/* Everything once for real, so that no kernel is loaded later; then as graphs. */
+static int record_all(struct engine *e, struct bs_fail *why)
+{
+	const bool window = e->window.groups > 0;
+	const bool split = e->solver != NULL &&
+			   (window || bs_solver_cuda_launches(e->solver) * e->frames > GRAPH_MOST);
+	int rc = 0;
+
+	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
+		rc = window ? try_window(e, f, why) : record_frame(e, f, split, why);
+	if (rc == 0 && (split || window))
+		rc = record(e, 0, PART_SOLVE | PART_IMAGE, &e->tail, why);
+	if (rc == 0 && e->solver != NULL)
+		rc = record(e, 0, PART_IMAGE, &e->combine, why);
+	if (rc == 0 && e->p->preview_every > 0 && e->method->peek != NULL) {
+		rc = e->method->peek(e->op, 0, e->coil_images, e->stream, why);
+		if (rc == 0)
+			BS_CUDA(cudaStreamSynchronize(e->stream), why);
+	}
+	return rc;
+}
+
+static int take_pinned(struct engine *e, const struct bs_arm_env *env, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
 	const size_t bytes = (size_t)pinned_bytes(e->method, p);
+	const size_t image = (size_t)up_to_line(bs_protocol_image_bytes(p));
+	unsigned char *host = (unsigned char *)bs_arena_take(env->arena, bytes, BS_ALIGN);
+	void *dev = NULL;
+
+	if (host == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': readouts and image", p->name);
+	BS_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable),
+		why);
+	e->pinned = host;
+	BS_CUDA(cudaHostGetDevicePointer(&dev, host, 0), why);
+	e->pinned_dev = (unsigned char *)dev;
+	const size_t skip = (size_t)(up_to_line((uintptr_t)host) - (uintptr_t)host);
+
+	e->image = (float *)(host + skip);
+	if (e->mapped) {
+		e->mem.mapped = e->pinned_dev + skip + image;
+		e->mem.mapped_size = (size_t)samples_bytes(e->method, p);
+		e->out = (float *)(e->pinned_dev + skip);
+	} else {
+		e->staging = (float *)(host + skip + image);
+		if (env->pool != NULL && bs_gpu_share(env->pool, env->pool_bytes)) {
+			e->pool = (const unsigned char *)env->pool;
+			e->pool_bytes = env->pool_bytes;
+		}
+	}
+	return 0;
+}
+
+static int take_memory(struct engine *e, const struct bs_tables *tables,
+		       const struct bs_arm_env *env, uint64_t more, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
 	struct bs_need need;
 	int rc = device_need(e->method, p, &need, why);
 
 	if (rc == 0)
-		rc = bs_devmem_open(&e->mem, need.total_bytes, p->name, why);
+		rc = bs_devmem_open(&e->mem,
+				    need.total_bytes + more -
+					    (e->mapped ? samples_bytes(e->method, p) : 0),
+				    p->name, why);
+	if (rc == 0)
+		rc = take_pinned(e, env, why);
 	if (rc != 0)
 		return rc;
 	e->coil_images = (float2 *)bs_devmem_take(&e->mem, bs_protocol_voxels(p) * p->coils * 8);
-	e->out = (float *)bs_devmem_take(&e->mem, bs_protocol_image_bytes(p));
+	float *out = (float *)bs_devmem_take(&e->mem, bs_protocol_image_bytes(p));
 	float2 *maps = (float2 *)bs_devmem_take(&e->mem, maps_bytes(p));
-	unsigned char *host = (unsigned char *)bs_arena_take(env->arena, bytes, BS_ALIGN);
 
-	if (e->coil_images == NULL || e->out == NULL || maps == NULL || host == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images and readouts", p->name);
-	if (maps_bytes(p) > 0) {
-		BS_CUDA(cudaMemcpy(maps, tables->maps, maps_bytes(p), cudaMemcpyHostToDevice), why);
-		e->maps = maps;
-	}
-	BS_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterDefault), why);
-	e->pinned = host;
-	e->image = (float *)host;
-	e->readouts =
-		(float *)(host + (bs_protocol_image_bytes(p) + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN);
+	if (e->coil_images == NULL || out == NULL || maps == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images", p->name);
+	if (!e->mapped)
+		e->out = out;
+	if (maps_bytes(p) == 0)
+		return 0;
+	if (tables->maps == NULL)
+		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no sensitivity maps", p->name);
+	BS_CUDA(cudaMemcpy(maps, tables->maps, maps_bytes(p), cudaMemcpyHostToDevice), why);
+	e->maps = maps;
 	return 0;
 }
 
-static int arm(const struct bs_cuda_operator *m, void **self, const struct bs_protocol *p,
-	       const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why)
+static int open_streams(struct engine *e, struct bs_fail *why)
+{
+	int rc = bs_stream_open(&e->stream, why);
+
+	if (rc == 0)
+		rc = bs_stream_open(&e->up, why);
+	for (uint32_t i = 0; rc == 0 && i < DEPTH; i++)
+		rc = bs_stream_event(&e->sent[i], why);
+	if (rc == 0)
+		rc = bs_stream_event(&e->cleared, why);
+	for (int i = 0; rc == 0 && i < MARKS; i++)
+		BS_CUDA(cudaEventCreate(&e->mark[i]), why);
+	return rc;
+}
+
+static int arm(const struct bs_cuda_operator *m, bool solve, void **self,
+	       const struct bs_protocol *p, const struct bs_tables *tables,
+	       const struct bs_arm_env *env, struct bs_fail *why)
 {
 	struct engine *e = (struct engine *)calloc(1, sizeof(*e));
-	int rc;
+	uint64_t more = 0;
+	int rc = 0;
 
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	e->p = p;
 	e->method = m;
+	e->mapped = is_mapped(p);
 	e->frames = p->slices * p->contrasts;
 	e->finish = (cudaGraphExec_t *)calloc(e->frames, sizeof(*e->finish));
-	rc = e->finish == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frames", p->name)
-			       : take_memory(e, tables, env, why);
+	e->sum = (cudaGraphExec_t *)calloc(e->frames, sizeof(*e->sum));
+	if (e->finish == NULL || e->sum == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frames", p->name);
+	if (rc == 0 && solve)
+		rc = bs_solver_cuda_open(&e->solver, p, tables, &more, why);
+	if (rc == 0)
+		rc = take_memory(e, tables, env, more, why);
 	if (rc == 0)
 		rc = bs_partial_cuda_open(&e->window, p, &e->mem, why);
 	if (rc == 0)
 		rc = m->plan(&e->op, p, tables, env->team, &e->mem, why);
+	if (rc == 0 && solve)
+		rc = bs_solver_cuda_plan(e->solver, tables, env, e->maps, &e->mem, why);
 	e->mem.sealed = true;
 	if (rc == 0)
-		rc = bs_stream_open(&e->stream, why);
-	for (int i = 0; rc == 0 && i < MARKS; i++)
-		BS_CUDA_GO(cudaEventCreate(&e->mark[i]), why, rc, fail);
-	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
-		rc = e->window.groups > 0 ? try_window(e, f, why) : record(e, f, why);
-	if (rc == 0 && p->preview_every > 0 && m->peek != NULL) {
-		rc = m->peek(e->op, 0, e->coil_images, e->stream, why);
-		if (rc == 0)
-			BS_CUDA_GO(cudaStreamSynchronize(e->stream), why, rc, fail);
+		rc = open_streams(e, why);
+	if (rc == 0)
+		rc = record_all(e, why);
+	if (rc != 0) {
+		disarm(e);
+		return rc;
 	}
-	if (rc != 0)
-		goto fail;
 	*self = e;
 	return 0;
-fail:
-	disarm(e);
-	return rc;
 }
+
+/* ---- a frame ---------------------------------------------------------------------------------- */
 
 static int begin(void *self, uint32_t frame)
 {
 	struct engine *e = (struct engine *)self;
+	int rc;
 
-	/* a frame that was given up may still be on its way out of pinned memory */
+	/* a frame that was given up may still be on its way */
+	BS_CUDA(cudaStreamSynchronize(e->up), NULL);
 	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
-	return e->method->begin(e->op, frame, e->stream, NULL);
+	e->read = e->made;
+	rc = e->method->begin(e->op, frame, e->stream, NULL);
+	if (rc != 0)
+		return rc;
+	if (e->mapped) { /* the host writes there next */
+		BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
+		return 0;
+	}
+	BS_CUDA(cudaEventRecord(e->cleared, e->stream), NULL);
+	BS_CUDA(cudaStreamWaitEvent(e->up, e->cleared, 0), NULL);
+	return 0;
+}
+
+static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
+{
+	struct engine *e = (struct engine *)self;
+
+	while (e->read < e->made) {
+		cudaEvent_t next = e->sent[e->read % DEPTH];
+
+		/* in error nothing is read any more, and the next call says so */
+		if ((wait ? cudaEventSynchronize(next) : cudaEventQuery(next)) == cudaErrorNotReady)
+			break;
+		e->read++;
+	}
+	*made = e->made;
+	*read = e->read;
+}
+
+/* All coils' samples, coil_stride complex values apart. */
+static void copy_readout(const struct bs_protocol *p, float *to, size_t to_step, const float *data,
+			 size_t coil_stride)
+{
+	for (uint32_t c = 0; c < p->coils; c++)
+		memcpy(to + 2 * c * to_step, data + 2 * c * coil_stride, (size_t)p->samples * 8);
+}
+
+static int send(struct engine *e, float2 *to, const float *data, size_t coil_stride)
+{
+	const struct bs_protocol *p = e->p;
+	const size_t row = (size_t)p->samples * 8;
+	const size_t step = (size_t)e->method->coil_step(p) * 8;
+	const unsigned char *at = (const unsigned char *)data;
+	const size_t span = ((p->coils - 1) * coil_stride + p->samples) * 8;
+	cudaEvent_t sent = e->sent[e->made % DEPTH];
+
+	if (e->made >= DEPTH && e->read + DEPTH <= e->made) {
+		BS_CUDA(cudaEventSynchronize(sent), NULL);
+		e->read = e->made - DEPTH + 1;
+	}
+	if (e->pool == NULL || at < e->pool || span > e->pool_bytes ||
+	    (size_t)(at - e->pool) > e->pool_bytes - span) {
+		float *staging = e->staging + 2 * (e->made % DEPTH) * p->samples * p->coils;
+
+		copy_readout(p, staging, p->samples, data, coil_stride);
+		data = staging;
+		coil_stride = p->samples;
+	}
+	BS_CUDA(cudaEventRecord(e->mark[UPLOADING], e->up), NULL);
+	BS_CUDA(cudaMemcpy2DAsync(to, step, data, coil_stride * 8, row, p->coils,
+				  cudaMemcpyHostToDevice, e->up),
+		NULL);
+	BS_CUDA(cudaEventRecord(sent, e->up), NULL);
+	BS_CUDA(cudaEventRecord(e->mark[UPLOADED], e->up), NULL);
+	e->made++;
+	BS_CUDA(cudaStreamWaitEvent(e->stream, sent, 0), NULL);
+	return 0;
 }
 
 static int add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride)
 {
 	struct engine *e = (struct engine *)self;
 	const struct bs_protocol *p = e->p;
-	const size_t row = (size_t)p->samples * 8;
-	const uint64_t rows = e->method->rows(p);
-	float *from = e->readouts + ((uint64_t)frame * rows + readout) * p->samples * p->coils * 2;
 	float2 *to = e->method->samples(e->op, frame) + (uint64_t)readout * p->samples;
+	int rc = 0;
 
-	for (uint32_t c = 0; c < p->coils; c++)
-		memcpy(from + 2ull * c * p->samples, data + 2ull * c * coil_stride, row);
-	BS_CUDA(cudaEventRecord(e->mark[UPLOADING], e->stream), NULL);
-	BS_CUDA(cudaMemcpy2DAsync(to, e->method->coil_step(p) * 8, from, row, row, p->coils,
-				  cudaMemcpyHostToDevice, e->stream),
-		NULL);
-	BS_CUDA(cudaEventRecord(e->mark[UPLOADED], e->stream), NULL);
-	if (e->window.groups > 0) /* a group is gridded as a whole */
-		return 0;
+	if (e->mapped) {
+		BS_CUDA(cudaEventRecord(e->mark[UPLOADING], e->stream), NULL);
+		BS_CUDA(cudaEventRecord(e->mark[UPLOADED], e->stream), NULL);
+		copy_readout(p, (float *)(e->pinned + ((unsigned char *)to - e->pinned_dev)),
+			     (size_t)e->method->coil_step(p), data, coil_stride);
+	} else {
+		rc = send(e, to, data, coil_stride);
+	}
+	if (rc != 0 || e->window.groups > 0) /* a group is summed as a whole */
+		return rc;
 	return e->method->arrived(e->op, frame, readout, e->stream, NULL);
 }
 
-static int wait_image(struct engine *e, float *image, struct bs_report *report)
+/* Waits for what is queued; the image lies in pinned memory. */
+static int fetch(struct engine *e, float *image, struct bs_report *report)
 {
 	int64_t down_ns;
 
 	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
+	e->read = e->made;
 	down_ns = bs_now_ns();
 	memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
 	down_ns = bs_now_ns() - down_ns;
-	report->stage_ns[BS_BUDGET_UPLOAD] =
-		bs_cuda_between_ns(e->mark[UPLOADING], e->mark[UPLOADED]);
-	report->stage_ns[BS_BUDGET_ACCUMULATE] =
-		bs_cuda_between_ns(e->mark[UPLOADED], e->mark[SUMMED]);
-	report->stage_ns[BS_BUDGET_COMBINE] =
-		bs_cuda_between_ns(e->mark[SUMMED], e->mark[COMBINED]);
-	report->stage_ns[BS_BUDGET_DOWNLOAD] =
-		bs_cuda_between_ns(e->mark[COMBINED], e->mark[DOWNLOADED]) + down_ns;
+	for (int i = 0; i < 5; i++) /* upload .. download */
+		report->stage_ns[BS_BUDGET_UPLOAD + i] =
+			bs_cuda_between_ns(e->mark[UPLOADING + i], e->mark[UPLOADING + i + 1]);
+	if (e->solver == NULL)
+		report->stage_ns[BS_BUDGET_SOLVE] = 0;
+	report->stage_ns[BS_BUDGET_DOWNLOAD] += down_ns;
 	return 0;
+}
+
+/* True: the host has to watch the solver's iterations, or there are fewer of them than in the graph. */
+static bool is_watched(const struct engine *e, int64_t deadline_ns, const struct bs_report *report)
+{
+	return e->solver != NULL && (deadline_ns != INT64_MAX ||
+				     (report->allowed > 0 && report->allowed < e->p->iterations));
+}
+
+/* From F^H d in the coil images. */
+static int solve_watched(struct engine *e, int64_t deadline_ns, float *image,
+			 struct bs_report *report)
+{
+	const uint32_t most = report->allowed > 0 && report->allowed < e->p->iterations
+				      ? report->allowed
+				      : e->p->iterations;
+	int64_t solved_ns;
+	int rc;
+
+	report->deadline_stop = false;
+	if (deadline_ns != INT64_MAX)
+		deadline_ns -= e->tail_ns;
+	rc = bs_solver_cuda_run(e->solver, e->coil_images, most, deadline_ns, e->stream, report,
+				NULL);
+	if (rc != 0)
+		return rc;
+	solved_ns = bs_now_ns();
+	BS_CUDA(cudaGraphLaunch(e->combine, e->stream), NULL);
+	rc = fetch(e, image, report);
+	solved_ns = bs_now_ns() - solved_ns;
+	e->tail_ns -= e->tail_ns / 16;
+	e->tail_ns = solved_ns > e->tail_ns ? solved_ns : e->tail_ns;
+	return rc;
+}
+
+/* The image of a whole solve, or of a direct method, whose graphs have been launched. */
+static int fetch_whole(struct engine *e, float *image, struct bs_report *report)
+{
+	int rc = fetch(e, image, report);
+
+	if (rc == 0 && e->solver != NULL) {
+		report->deadline_stop = false;
+		bs_solver_cuda_outcome(e->solver, report);
+	}
+	return rc;
 }
 
 static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 		  struct bs_report *report)
 {
 	struct engine *e = (struct engine *)self;
+	const bool watched = is_watched(e, deadline_ns, report);
 	int rc = e->method->settle(e->op, frame, e->stream, NULL);
 
-	(void)deadline_ns; /* a direct method: nothing could be left out */
 	if (rc != 0)
 		return rc;
-	BS_CUDA(cudaGraphLaunch(e->finish[frame], e->stream), NULL);
-	return wait_image(e, image, report);
+	BS_CUDA(cudaGraphLaunch(watched && e->sum[frame] != NULL ? e->sum[frame] : e->finish[frame],
+				e->stream),
+		NULL);
+	if (watched)
+		return solve_watched(e, deadline_ns, image, report);
+	if (e->tail != NULL)
+		BS_CUDA(cudaGraphLaunch(e->tail, e->stream), NULL);
+	return fetch_whole(e, image, report);
 }
 
 /* Queued, not waited for: begin and slide wait. */
@@ -371,10 +645,14 @@ static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadli
 	int rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images, e->stream,
 				     NULL);
 
-	(void)deadline_ns;
 	if (rc == 0)
-		rc = queue_image(e, cudaEventRecordDefault, NULL);
-	return rc != 0 ? rc : wait_image(e, image, report);
+		rc = pass(e, SUMMED, cudaEventRecordDefault, NULL);
+	if (rc != 0)
+		return rc;
+	if (is_watched(e, deadline_ns, report))
+		return solve_watched(e, deadline_ns, image, report);
+	BS_CUDA(cudaGraphLaunch(e->tail, e->stream), NULL);
+	return fetch_whole(e, image, report);
 }
 
 static int peek(void *self, uint32_t frame, float *image)
@@ -385,158 +663,15 @@ static int peek(void *self, uint32_t frame, float *image)
 
 	if (rc == 0)
 		rc = queue_image(e, cudaEventRecordDefault, NULL);
-	return rc != 0 ? rc : wait_image(e, image, &unread);
+	return rc != 0 ? rc : fetch(e, image, &unread);
 }
 
-/* ---- gridding ----------------------------------------------------------------------------- */
+/* ---- the four engines ------------------------------------------------------------------------- */
 
-static uint64_t grid_coil_step(const struct bs_protocol *p)
+static const struct bs_cuda_operator *sum_of(const struct bs_protocol *p)
 {
-	return bs_protocol_samples(p);
+	return p->fhd == BS_SUM_EXACT ? &bs_cuda_sum_exact : &bs_cuda_sum_nufft;
 }
-
-static uint32_t grid_rows(const struct bs_protocol *p)
-{
-	return p->readouts;
-}
-
-/* As the host's, but a window's group is one chunk: it is small, and needs no grid of its own. */
-struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p)
-{
-	struct bs_nufft_spec s = bs_gridding_spec(p);
-
-	if (p->frame_step > 0)
-		s.chunk = s.part;
-	return s;
-}
-
-#define TUNE_SECONDS 5.0 /* at the first arm; boreside arm gives more */
-
-/* What was measured for the protocol that is being armed; need and plan must see the same. */
-static struct bs_tune chosen;
-static const struct bs_protocol *chosen_for;
-
-/* Without a cache nothing is measured: every start would cost that time again. */
-static void choose(const struct bs_protocol *p, const float *k, const char *cache_dir)
-{
-	const struct bs_nufft_spec s = bs_gridding_cuda_spec(p);
-	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
-	struct bs_fail why;
-
-	chosen_for = NULL;
-	if (t != NULL && cache_dir != NULL && cache_dir[0] != '\0') {
-		if (bs_nufft_tuned(t, &s, k, cache_dir, TUNE_SECONDS, &why) == 0) {
-			chosen = t->trial[t->best].tune;
-			chosen_for = p;
-		} else {
-			bs_log(BS_LOG_WARN, "protocol '%s': variants not measured: %s", p->name,
-			       why.text);
-		}
-	}
-	free(t);
-}
-
-static struct bs_nufft_spec grid_spec(const struct bs_protocol *p)
-{
-	struct bs_nufft_spec s = bs_gridding_cuda_spec(p);
-
-	s.tune = p == chosen_for ? &chosen : NULL;
-	return s;
-}
-
-static int grid_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
-{
-	const struct bs_nufft_spec s = grid_spec(p);
-
-	return bs_nufft_cuda_need(&s, need, why);
-}
-
-struct gridding {
-	struct bs_nufft_cuda *nufft;
-	uint32_t samples; /* of a readout */
-};
-
-static void grid_close(void *op)
-{
-	bs_nufft_cuda_close(((struct gridding *)op)->nufft);
-	free(op);
-}
-
-static int grid_plan(void **op, const struct bs_protocol *p, const struct bs_tables *tables,
-		     struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
-{
-	const struct bs_nufft_spec s = grid_spec(p);
-	struct gridding *g = (struct gridding *)calloc(1, sizeof(*g));
-	float *weight = (float *)malloc((size_t)s.samples * sizeof(*weight));
-	int rc;
-
-	if (g == NULL || weight == NULL)
-		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density weights", p->name);
-	else
-		rc = bs_density(weight, p, tables->traj, tables->weight, team, why);
-	if (rc == 0)
-		rc = bs_nufft_cuda_plan(&g->nufft, &s, tables->traj->k, weight, mem, why);
-	free(weight);
-	if (rc != 0) {
-		free(g);
-		return rc;
-	}
-	g->samples = p->samples;
-	*op = g;
-	return 0;
-}
-
-static float2 *grid_samples(void *op, uint32_t frame)
-{
-	return (float2 *)bs_nufft_cuda_samples(((struct gridding *)op)->nufft, frame);
-}
-
-static int grid_begin(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
-{
-	return bs_nufft_cuda_begin(((struct gridding *)op)->nufft, frame, stream, why);
-}
-
-static int grid_arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t stream,
-			struct bs_fail *why)
-{
-	const struct gridding *g = (const struct gridding *)op;
-
-	return bs_nufft_cuda_arrived(g->nufft, frame, (uint64_t)row * g->samples, g->samples,
-				     stream, why);
-}
-
-static int grid_settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
-{
-	return bs_nufft_cuda_settle(((struct gridding *)op)->nufft, frame, stream, why);
-}
-
-static int grid_finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream,
-		       struct bs_fail *why)
-{
-	return bs_nufft_cuda_finish(((struct gridding *)op)->nufft, frame, (float *)image, stream,
-				    why);
-}
-
-static int grid_part(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStream_t stream,
-		     struct bs_fail *why)
-{
-	return bs_nufft_cuda_part(((struct gridding *)op)->nufft, frame, group, (float *)image,
-				  stream, why);
-}
-
-static int grid_peek(void *op, uint32_t frame, float2 *image, cudaStream_t stream,
-		     struct bs_fail *why)
-{
-	return bs_nufft_cuda_peek(((struct gridding *)op)->nufft, frame, (float *)image, stream,
-				  why);
-}
-
-const struct bs_cuda_operator bs_cuda_gridding = {
-	grid_coil_step, grid_rows,    grid_need,   grid_plan,   grid_close, grid_samples,
-	grid_begin,     grid_arrived, grid_settle, grid_finish, grid_part,  grid_peek,
-};
-
-/* ---- the two engines ---------------------------------------------------------------------- */
 
 static int gridding_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
@@ -546,16 +681,16 @@ static int gridding_need(const struct bs_protocol *p, struct bs_need *need, stru
 static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 			const struct bs_arm_env *env, struct bs_fail *why)
 {
-	int rc;
+	bs_gridding_cuda_choose(p, tables->traj->k, env->cache_dir);
+	const size_t used = env->arena->used;
+	int rc = arm(&bs_cuda_gridding, false, self, p, tables, env, why);
 
-	choose(p, tables->traj->k, env->cache_dir);
-	rc = arm(&bs_cuda_gridding, self, p, tables, env, why);
-	if (rc == 0 || chosen_for == NULL)
+	if (rc == 0 || !bs_gridding_cuda_forget())
 		return rc;
 	/* it may want more memory than is left beside other protocols */
 	bs_log(BS_LOG_WARN, "protocol '%s': not with the measured variant: %s", p->name, why->text);
-	chosen_for = NULL;
-	return arm(&bs_cuda_gridding, self, p, tables, env, why);
+	env->arena->used = used;
+	return arm(&bs_cuda_gridding, false, self, p, tables, env, why);
 }
 
 static int cartesian_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
@@ -566,15 +701,41 @@ static int cartesian_need(const struct bs_protocol *p, struct bs_need *need, str
 static int cartesian_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 			 const struct bs_arm_env *env, struct bs_fail *why)
 {
-	return arm(&bs_cuda_cartesian, self, p, tables, env, why);
+	return arm(&bs_cuda_cartesian, false, self, p, tables, env, why);
 }
 
+static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	if (p->iterations < 1)
+		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no iterations", p->name);
+	return need_of(sum_of(p), p, need, why);
+}
+
+static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+		  const struct bs_arm_env *env, struct bs_fail *why)
+{
+	if (p->fhd == BS_SUM_NUFFT)
+		bs_gridding_cuda_choose(p, tables->traj->k, env->cache_dir);
+	return arm(sum_of(p), true, self, p, tables, env, why);
+}
+
+/* Fields in core/engine.h's order: ... disarm, reading, fold, slide, peek, preview. */
 const struct bs_engine bs_engine_gridding_cuda = {
 	"gridding/cuda", gridding_need, gridding_arm, begin, add,  finish,
-	disarm,          fold,          slide,        peek,  NULL,
+	disarm,          reading,       fold,         slide, peek, NULL,
 };
 
 const struct bs_engine bs_engine_cartesian_cuda = {
 	"cartesian/cuda", cartesian_need, cartesian_arm, begin, add,  finish,
-	disarm,           NULL,           NULL,          NULL,  NULL,
+	disarm,           reading,        NULL,          NULL,  NULL, NULL,
+};
+
+const struct bs_engine bs_engine_ls_cuda = {
+	"ls/cuda", ls_need, ls_arm, begin, add,  finish,
+	disarm,    reading, fold,   slide, NULL, &bs_engine_gridding_cuda,
+};
+
+const struct bs_engine bs_engine_sense_cuda = {
+	"sense/cuda", ls_need, ls_arm, begin, add,  finish,
+	disarm,       reading, fold,   slide, NULL, &bs_engine_gridding_cuda,
 };

@@ -279,6 +279,11 @@ void bs_exact_cuda_move(struct bs_exact_cuda *e, const float *k, const float *we
 	e->tables.weight = weight;
 }
 
+void bs_exact_cuda_expect(struct bs_exact_cuda *e, uint32_t state, uint32_t chunk)
+{
+	e->begun[state] = chunk;
+}
+
 static int run_product(struct bs_exact_cuda *e, const struct ex_product *p, cudaStream_t stream,
 		       struct bs_fail *why)
 {

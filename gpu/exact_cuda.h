@@ -68,6 +68,8 @@ void bs_exact_cuda_info(const struct bs_exact_cuda *plan, struct bs_exact_cuda_i
 void bs_exact_cuda_begin(struct bs_exact_cuda *plan, uint32_t state);
 /* The chunks that are queued from now on have other positions and weights (as many as the plan's). */
 void bs_exact_cuda_move(struct bs_exact_cuda *plan, const float *k, const float *weight);
+/* Makes chunk the one that is due: for work that is recorded into a graph and launched many times. */
+void bs_exact_cuda_expect(struct bs_exact_cuda *plan, uint32_t state, uint32_t chunk);
 /* data: the whole frame's, [coil][sample] with coil_stride complex samples between coils; q: NULL
  */
 int bs_exact_cuda_chunk(struct bs_exact_cuda *plan, uint32_t state, uint32_t chunk,

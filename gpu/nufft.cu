@@ -391,7 +391,7 @@ static int take_buffers(struct bs_nufft_cuda *p, const uint64_t bytes[REGIONS],
 	for (uint32_t i = 0; i < states; i++) {
 		struct bs_nufft_cuda_state *s = &p->state[i];
 
-		s->data = (float2 *)bs_devmem_take(mem, bytes[DATA] / states);
+		s->data = (float2 *)bs_devmem_take_readouts(mem, bytes[DATA] / states);
 		s->grid = p->choice.chunks > 1 ? p->grid + i * (grid / sizeof(float2)) : NULL;
 		s->arrived = (uint64_t *)calloc((size_t)p->choice.chunks, sizeof(*s->arrived));
 		if (s->data == NULL || s->arrived == NULL)

@@ -27,6 +27,7 @@ struct cg_vectors {
 	const float2 *b;
 	float2 *x, *r, *p, *q;
 	const float *inverse;
+	float2 *z;       /* circulant: M^-1 r; NULL: inverse r, or r */
 	double *partial; /* [2][blocks] */
 	double *history;
 	struct cg_state *state;
@@ -129,7 +130,7 @@ static __global__ __launch_bounds__(CG_THREADS) void begin(const struct cg_vecto
 		struct cg_state *s = a.state;
 
 		s->bb = s->rr = sum.x;
-		s->rz = sum.y;
+		s->rz = a.z == NULL ? sum.y : 0.0;
 		s->alpha = s->beta = 0.0f;
 		s->iterations = 0;
 		s->stop = !(sum.x > 0.0);
@@ -151,7 +152,7 @@ static __global__ __launch_bounds__(CG_THREADS) void direction(const struct cg_v
 
 		if (at < a.voxels) {
 			const float w = a.inverse != NULL ? __ldg(a.inverse + at) : 1.0f;
-			const float2 r = a.r[at];
+			const float2 r = a.z != NULL ? a.z[at] : a.r[at];
 			const float2 p = a.p[at];
 
 			a.p[at] = make_float2(fmaf(beta, p.x, w * r.x), fmaf(beta, p.y, w * r.y));
@@ -253,13 +254,49 @@ static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vect
 		struct cg_state *s = a.state;
 		const double residual = sqrt(sum.x / s->bb);
 
-		s->beta = (float)(sum.y / s->rz);
 		s->rr = sum.x;
-		s->rz = sum.y;
+		if (a.z == NULL) { /* else z^H r does it, once z is made */
+			s->beta = (float)(sum.y / s->rz);
+			s->rz = sum.y;
+		}
 		s->iterations++;
 		a.history[s->iterations] = residual;
 		s->stop = residual <= a.tolerance || !(sum.x > 0.0);
 	}
+}
+
+/* r^H z of the circulant preconditioner, and the next direction's beta: rz is 0 before the first. */
+static __global__ __launch_bounds__(CG_THREADS) void preconditioned(const struct cg_vectors a)
+{
+	double2 sum = make_double2(0.0, 0.0);
+
+	bs_after_previous();
+	if (a.state->stop)
+		return;
+#pragma unroll
+	for (int i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+
+		if (at < a.voxels) {
+			const float2 r = a.r[at];
+			const float2 z = a.z[at];
+
+			sum.x += (double)r.x * z.x + (double)r.y * z.y;
+		}
+	}
+	if (grid_sum(a, sum, &sum) && threadIdx.x == 0) {
+		struct cg_state *s = a.state;
+
+		s->beta = s->rz > 0.0 ? (float)(sum.x / s->rz) : 0.0f;
+		s->rz = sum.x;
+	}
+}
+
+static __global__ void tell_outcome(const struct cg_state *s, const double *history,
+				    struct bs_pcg_outcome *out)
+{
+	out->iterations = s->iterations;
+	out->residual = history[s->iterations];
 }
 
 static unsigned blocks_of(uint64_t voxels)
@@ -278,7 +315,7 @@ int bs_pcg_cuda_need(const struct bs_pcg_cuda_spec *spec, uint64_t *bytes, struc
 	    spec->iterations > 100000 || spec->rows > UINT64_C(1) << 32)
 		return bs_fail(why, BS_ERR_SIZE, "conjugate gradients: %llu voxels, %u iterations",
 			       (unsigned long long)spec->voxels, spec->iterations);
-	*bytes = 3 * bs_devmem_round(spec->voxels * sizeof(float2)) +
+	*bytes = (spec->circulant ? 4 : 3) * bs_devmem_round(spec->voxels * sizeof(float2)) +
 		 bs_devmem_round(spec->rows * sizeof(float2)) +
 		 bs_devmem_round(2 * (uint64_t)blocks_of(spec->voxels) * sizeof(double)) +
 		 bs_devmem_round(history_bytes(spec)) + bs_devmem_round(sizeof(struct cg_state));
@@ -299,7 +336,7 @@ static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why
 							 (const float *)c->v.p, (float *)c->v.q,
 							 stream, why);
 	}
-	step.residual = (const float *)c->v.r;
+	step.residual = (const float *)(c->v.z != NULL ? c->v.z : c->v.r);
 	step.inverse = c->v.inverse;
 	step.direction = (float *)c->v.p;
 	step.beta = &c->v.state->beta;
@@ -333,6 +370,28 @@ static int constraint(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail
 			 CG_THREADS, 0, c->close, stream, why, c->v, *m, from);
 }
 
+/* z = M^-1 r, where M is circulant. */
+static int precondition(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	int err = 0;
+
+	if (c->v.z == NULL)
+		return 0;
+	err = bs_circulant_cuda_apply(c->system.circulant, (const float *)c->v.r, (float *)c->v.z,
+				      stream, why);
+	return err != 0 ? err
+			: bs_launch(preconditioned, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0,
+				    false, stream, why, c->v);
+}
+
+static int start(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	int err = bs_launch(begin, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, false, stream, why,
+			    c->v);
+
+	return err != 0 ? err : precondition(c, stream, why);
+}
+
 static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
 	int err = apply(c, stream, why);
@@ -342,7 +401,7 @@ static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *w
 	if (err == 0)
 		err = bs_launch(update, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, c->close,
 				stream, why, c->v);
-	return err;
+	return err != 0 ? err : precondition(c, stream, why);
 }
 
 /* A graph of the beginning (or not) and so many iterations. */
@@ -355,8 +414,7 @@ static int make_graph(struct bs_pcg_cuda *c, bool from_start, uint32_t iteration
 
 	BS_CUDA(cudaStreamBeginCapture(c->capture, cudaStreamCaptureModeThreadLocal), why);
 	if (from_start)
-		err = bs_launch(begin, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, false,
-				c->capture, why, c->v);
+		err = start(c, c->capture, why);
 	for (uint32_t i = 0; i < iterations && err == 0; i++)
 		err = iterate(c, c->capture, why);
 	e = cudaStreamEndCapture(c->capture, &graph);
@@ -377,13 +435,16 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 	c->v.r = (float2 *)bs_devmem_take(mem, vector);
 	c->v.p = (float2 *)bs_devmem_take(mem, vector);
 	c->v.q = (float2 *)bs_devmem_take(mem, vector);
+	if (c->spec.circulant)
+		c->v.z = (float2 *)bs_devmem_take(mem, vector);
 	c->rows = (float2 *)bs_devmem_take(mem, c->spec.rows * sizeof(float2));
 	c->v.partial = (double *)bs_devmem_take(mem, 2 * (size_t)blocks_of(c->spec.voxels) *
 							     sizeof(double));
 	c->v.history = (double *)bs_devmem_take(mem, history_bytes(&c->spec));
 	c->v.state = (struct cg_state *)bs_devmem_take(mem, sizeof(struct cg_state));
 	if (c->v.r == NULL || c->v.p == NULL || c->v.q == NULL || c->rows == NULL ||
-	    c->v.partial == NULL || c->v.history == NULL || c->v.state == NULL)
+	    c->v.partial == NULL || c->v.history == NULL || c->v.state == NULL ||
+	    (c->spec.circulant && c->v.z == NULL))
 		return bs_fail(
 			why, BS_ERR_NOMEM,
 			"conjugate gradients: vectors of %llu bytes do not fit the device arena",
@@ -418,6 +479,10 @@ int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *s
 	if (c == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "conjugate gradients: no memory for the plan");
 	err = bs_pcg_cuda_need(spec, &bytes, why);
+	if (err == 0 && spec->circulant != (system->circulant != NULL))
+		err = bs_fail(
+			why, BS_ERR_SIZE,
+			"conjugate gradients: a circulant preconditioner that was not planned");
 	if (err == 0) {
 		c->spec = *spec;
 		c->system = *system;
@@ -474,6 +539,20 @@ int bs_pcg_cuda_queue(struct bs_pcg_cuda *c, uint32_t iterations, struct CUstrea
 	BS_CUDA(cudaGraphLaunch(c->first, stream), why);
 	for (uint32_t i = 0; i < iterations; i++)
 		BS_CUDA(cudaGraphLaunch(c->one, stream), why);
+	return 0;
+}
+
+int bs_pcg_cuda_record(struct bs_pcg_cuda *c, struct bs_pcg_outcome *outcome,
+		       struct CUstream_st *stream, struct bs_fail *why)
+{
+	int err = start(c, stream, why);
+
+	for (uint32_t i = 0; i < c->spec.iterations && err == 0; i++)
+		err = iterate(c, stream, why);
+	if (err != 0)
+		return err;
+	tell_outcome<<<1, 1, 0, stream>>>(c->v.state, c->v.history, outcome);
+	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }
 

@@ -2,14 +2,15 @@
  * gpu/pcg_cuda.h - conjugate gradients whole on the GPU: (F^H W F + lambda C^H C) x = b
  *
  * The twin of core/pcg.h over the Toeplitz operator (gpu/toeplitz_cuda.h; sense: its sum over
- * coils) and the constraint C (identity or a sparse matrix), with Jacobi's preconditioner or none.
- * An iteration is seven launches, a whole solve one CUDA graph; every scalar stays on the device.
+ * coils) and the constraint C (identity or a sparse matrix), with Jacobi's preconditioner, the
+ * circulant one or none. An iteration is seven launches (circulant: six to eight more), a whole
+ * solve one CUDA graph or part of the caller's (record); every scalar stays on the device.
  * With a deadline it keeps two iterations queued and queues no other when the longest iteration
- * seen so far would end past it; one is always made. b, x       [z][y][x] complex float, device;
- * may not overlap inverse    [z][y][x] float, device: 1 / diagonal of the matrix, or NULL (no
- * preconditioner) Dot products in double, in blocks of fixed size added in a fixed order: the same
- * bits every run. It also stops where p^H A p is not positive, and at the tolerance: what is queued
- * then does nothing.
+ * seen so far would end past it; one is always made.
+ * b, x     [z][y][x] complex float, device; may not overlap
+ * inverse  [z][y][x] float, device: 1 / diagonal of the matrix; or NULL
+ * Dot products in double, in blocks of fixed size added in a fixed order: the same bits every run.
+ * It also stops where p^H A p is not positive, and at the tolerance: what is queued then does nothing.
  *
  * need -> plan -> solve* -> close. plan may allocate beside the arena, solve allocates nothing and
  * waits for the stream. One caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM.
@@ -19,6 +20,7 @@
 #define BS_GPU_PCG_CUDA_H
 
 #include "core/pcg.h"
+#include "gpu/circulant_cuda.h"
 #include "gpu/csr_cuda.h"
 #include "gpu/toeplitz_cuda.h"
 
@@ -34,8 +36,9 @@ struct bs_pcg_cuda_system {
 	/* constraint: gram (C^H C) alone; or c and its adjoint; all NULL: the identity */
 	const struct bs_csr_cuda *gram, *c, *adjoint;
 	const float *inverse;
-	const float *b; /* the right-hand side of every solve */
-	float *x;       /* where every solve leaves its result */
+	struct bs_circulant_cuda *circulant; /* instead of inverse; or NULL */
+	const float *b;                      /* the right-hand side of every solve */
+	float *x;                            /* where every solve leaves its result */
 };
 
 struct bs_pcg_cuda_spec {
@@ -43,6 +46,13 @@ struct bs_pcg_cuda_spec {
 	uint32_t iterations; /* at most, of any solve */
 	double tolerance;    /* relative residual; 0: by iterations alone */
 	uint64_t rows;       /* of c, where there is no gram */
+	bool circulant;      /* the system will have that preconditioner */
+};
+
+/* What a recorded solve leaves behind, in memory that the device can write. */
+struct bs_pcg_outcome {
+	double residual;
+	uint32_t iterations;
 };
 
 struct bs_pcg_cuda;
@@ -56,6 +66,10 @@ void bs_pcg_cuda_close(struct bs_pcg_cuda *plan);
 /* Queues a whole solve without waiting; wait fetches what came of it. */
 int bs_pcg_cuda_queue(struct bs_pcg_cuda *plan, uint32_t iterations, struct CUstream_st *stream,
 		      struct bs_fail *why);
+/* The kernels of a whole solve themselves, for a stream that is being captured (or not); outcome: as
+ * the device addresses it. */
+int bs_pcg_cuda_record(struct bs_pcg_cuda *plan, struct bs_pcg_outcome *outcome,
+		       struct CUstream_st *stream, struct bs_fail *why);
 /* result->history stays until the next wait. */
 int bs_pcg_cuda_wait(struct bs_pcg_cuda *plan, struct CUstream_st *stream,
 		     struct bs_pcg_result *result, struct bs_fail *why);

@@ -176,10 +176,9 @@ static void save(const float *q, const struct header *h, const float *k, const f
 	(void)unlink(temp);
 }
 
-int bs_qcache_get(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
-		  struct bs_team *team, const char *cache_dir,
-		  void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
-		  struct bs_fail *why)
+int bs_qcache_get_by(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
+		     const char *cache_dir, int (*make)(void *arg, float *q, struct bs_fail *why),
+		     void *arg, enum bs_qcache_from *from, struct bs_fail *why)
 {
 	struct header h = header_of(s, weight);
 	char path[PATH] = "";
@@ -206,8 +205,33 @@ int bs_qcache_get(float *q, const struct bs_q_spec *s, const float *k, const flo
 	}
 	if (fault[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s %s: Q is computed anew", path, fault);
-	rc = bs_q_make(q, s, k, weight, team, progress, arg, why);
+	rc = make(arg, q, why);
 	if (rc == 0 && path[0] != '\0')
 		save(q, &h, k, weight, path, key);
 	return rc;
+}
+
+struct host_job {
+	const struct bs_q_spec *spec;
+	const float *k, *weight;
+	struct bs_team *team;
+	void (*progress)(void *arg, double done);
+	void *arg;
+};
+
+static int make_on_host(void *arg, float *q, struct bs_fail *why)
+{
+	const struct host_job *j = arg;
+
+	return bs_q_make(q, j->spec, j->k, j->weight, j->team, j->progress, j->arg, why);
+}
+
+int bs_qcache_get(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
+		  struct bs_team *team, const char *cache_dir,
+		  void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
+		  struct bs_fail *why)
+{
+	struct host_job j = { s, k, weight, team, progress, arg };
+
+	return bs_qcache_get_by(q, s, k, weight, cache_dir, make_on_host, &j, from, why);
 }

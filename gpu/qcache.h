@@ -31,6 +31,11 @@ int bs_qcache_get(float *q, const struct bs_q_spec *spec, const float *k, const 
 		  void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
 		  struct bs_fail *why);
 
+/* The same with another maker (the GPU) in the place of bs_q_make; spec says what it makes. */
+int bs_qcache_get_by(float *q, const struct bs_q_spec *spec, const float *k, const float *weight,
+		     const char *cache_dir, int (*make)(void *arg, float *q, struct bs_fail *why),
+		     void *arg, enum bs_qcache_from *from, struct bs_fail *why);
+
 #ifdef __cplusplus
 }
 #endif

@@ -106,7 +106,7 @@ static inline void window_run(struct window_run *run, const struct window_site *
 	if (run->rc == 0)
 		run->rc = bs_team_open(&team, threads, &run->why);
 	if (run->rc == 0) {
-		struct bs_arm_env env = { &arena, team, "" };
+		struct bs_arm_env env = { .arena = &arena, .team = team, .cache_dir = "" };
 
 		run->rc = bs_recon_arm(&r, p, engine, &tables, &env, &run->why);
 		arena.sealed = true;

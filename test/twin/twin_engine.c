@@ -1,6 +1,6 @@
 /*
- * test/twin/twin_engine.c - the CUDA engines against the host's: images, order of arrival, gaps, no
- * allocation after arm
+ * test/twin/twin_engine.c - the CUDA engines of all methods against the host's: images, order of arrival,
+ * gaps, 100 runs with the same bytes, the three ways that readouts get up, no allocation after arm
  *
  * The bound, 1e-5 relative at accuracy 1e-6 class, is that of twin_nufft.c. Allocations are counted at
  * the linker's seams (Makefile: --wrap).
@@ -11,6 +11,7 @@
 #include <cuda_runtime_api.h>
 #include <string.h>
 
+#include "core/csr.h"
 #include "core/team.h"
 #include "gpu/engines.h"
 #include "gpu/devmem.h"
@@ -53,25 +54,50 @@ cudaError_t __wrap_cudaHostRegister(void *p, size_t n, unsigned flags)
 static uint64_t seed = 88172645463325252u;
 static struct bs_team *team;
 
+/* How readouts get to the device: through its own pinned memory, from a shared pool, in place. */
+enum way { STAGED, POOL, MAPPED, WAYS };
+static const char *const way_name[] = { "staged", "from the pool", "mapped" };
+
+#define SLOTS 7u
+
 struct armed {
 	const struct bs_engine *engine;
 	struct bs_arena arena;
+	struct bs_protocol p;
 	void *self;
+	float *pool; /* [SLOTS] readouts, or NULL */
+	size_t slot; /* floats */
+	uint64_t stamp[SLOTS];
 };
 
-static int open_engine(struct armed *a, const struct bs_engine *engine, const struct bs_protocol *p,
-		       const struct bs_tables *tables, struct bs_fail *why)
+static int runs(void) /* "the same bytes" is said after so many */
 {
-	struct bs_arm_env env = { &a->arena, team, "" };
+	return getenv("BORESIDE_SMALL") != NULL ? 4 : 100;
+}
+
+static int open_engine(struct armed *a, const struct bs_engine *engine, const struct bs_protocol *p,
+		       const struct bs_tables *tables, enum way way, struct bs_fail *why)
+{
+	struct bs_arm_env env = { .team = team, .cache_dir = "" };
 	struct bs_need need = { 0 };
-	int rc = engine->need(p, &need, why);
+	int rc;
 
 	memset(a, 0, sizeof(*a));
 	a->engine = engine;
+	a->p = *p;
+	a->p.gpu_memory = way == MAPPED ? BS_GPU_MEMORY_MAPPED : BS_GPU_MEMORY_COPY;
+	a->slot = ((size_t)p->samples * p->coils * 2 + 15) & ~(size_t)15;
+	env.arena = &a->arena;
+	if (way == POOL) {
+		a->pool = aligned_alloc(4096, (SLOTS * a->slot * 4 + 4095) & ~(size_t)4095);
+		env.pool = a->pool;
+		env.pool_bytes = SLOTS * a->slot * 4;
+	}
+	rc = engine->need(&a->p, &need, why);
 	if (rc == 0)
 		rc = bs_arena_open(&a->arena, need.total_bytes, why);
 	if (rc == 0)
-		rc = engine->arm(&a->self, p, tables, &env, why);
+		rc = engine->arm(&a->self, &a->p, tables, &env, why);
 	a->arena.sealed = true;
 	return rc;
 }
@@ -80,16 +106,43 @@ static void close_engine(struct armed *a)
 {
 	if (a->self != NULL)
 		a->engine->disarm(a->self);
+	if (a->pool != NULL)
+		(void)cudaHostUnregister(a->pool);
+	(void)cudaGetLastError();
+	free(a->pool);
 	bs_arena_close(&a->arena);
 }
 
-/* All rows but one, in steps of stride; a row of the other frame in between. */
-static int image_of(struct armed *a, const struct bs_protocol *p, uint32_t rows, uint32_t stride,
-		    uint32_t missing, const float *data, float *image)
+/* As the service does it: a slot is written again as soon as the engine says it was read. */
+static int add(struct armed *a, uint32_t frame, uint32_t row, const float *from, uint32_t n)
 {
-	struct bs_report report = { 0 };
+	uint64_t made;
+	uint64_t read;
+	float *slot;
+	int rc;
+
+	if (a->pool == NULL)
+		return a->engine->add(a->self, frame, row, from, a->p.samples);
+	slot = a->pool + (n % SLOTS) * a->slot;
+	a->engine->reading(a->self, false, &made, &read);
+	if (a->stamp[n % SLOTS] > read)
+		a->engine->reading(a->self, true, &made, &read);
+	memcpy(slot, from, (size_t)a->p.samples * a->p.coils * 8);
+	rc = a->engine->add(a->self, frame, row, slot, a->p.samples);
+	a->engine->reading(a->self, false, &made, &read);
+	a->stamp[n % SLOTS] = made;
+	return rc;
+}
+
+/* All rows but one, in steps of stride; a row of the other frame in between. */
+static int image_of(struct armed *a, uint32_t rows, uint32_t stride, uint32_t missing,
+		    const float *data, float *image, struct bs_report *report)
+{
+	const struct bs_protocol *p = &a->p;
+	uint32_t n = 0;
 	int rc = a->engine->begin(a->self, 0);
 
+	memset(report, 0, sizeof(*report));
 	if (rc == 0)
 		rc = a->engine->begin(a->self, 1);
 	for (uint32_t i = 0; rc == 0 && i < rows; i++) {
@@ -98,62 +151,102 @@ static int image_of(struct armed *a, const struct bs_protocol *p, uint32_t rows,
 
 		if (r == missing)
 			continue;
-		rc = a->engine->add(a->self, 0, r, from, p->samples);
+		rc = add(a, 0, r, from, n++);
 		if (rc == 0 && i % 5 == 0)
-			rc = a->engine->add(a->self, 1, r, from, p->samples);
+			rc = add(a, 1, r, from, n++);
 	}
-	return rc != 0 ? rc : a->engine->finish(a->self, 0, INT64_MAX, image, &report);
+	return rc != 0 ? rc : a->engine->finish(a->self, 0, INT64_MAX, image, report);
+}
+
+/* One way up: against the host's images whole and with a gap; first: the bytes of the first way. */
+static void check_way(const char *name, const struct bs_protocol *p, uint32_t rows,
+		      const struct bs_tables *tables, const struct bs_engine *cuda, enum way way,
+		      const float *data, float *const host[2], float *first)
+{
+	struct armed c = { 0 };
+	struct bs_fail why = { 0 };
+	struct bs_report report;
+	uint64_t floats = bs_protocol_image_bytes(p) / 4;
+	float *a = malloc(floats * 4);
+	float *b = malloc(floats * 4);
+	int same = 1;
+	int rc = open_engine(&c, cuda, p, tables, way, &why);
+
+	CHECK(rc == 0, "%s, %s: armed%s%s", name, way_name[way], rc != 0 ? ": " : "",
+	      rc != 0 ? why.text : "");
+	if (rc == 0) {
+		allocations = 0;
+		rc = image_of(&c, rows, 1, UINT32_MAX, data, b, &report);
+		double e = check_rel(b, host[0], floats);
+
+		CHECK(rc == 0 && e <= 1e-5,
+		      "%s, %s: images differ by %.1e; at most 1e-5 (%u iterations)", name,
+		      way_name[way], e, report.iterations);
+		if (way == STAGED)
+			memcpy(first, b, floats * 4);
+		else
+			CHECK(memcmp(first, b, floats * 4) == 0,
+			      "%s, %s: the bytes of the staged way", name, way_name[way]);
+		rc |= image_of(&c, rows, 13, 3, data, b, &report);
+		e = check_rel(b, host[1], floats);
+		CHECK(rc == 0 && e <= 1e-5, "%s, %s: one readout missing: %.1e", name,
+		      way_name[way], e);
+		for (int i = 0; i < runs(); i++) {
+			rc |= image_of(&c, rows, i % 2 ? 13 : 1, UINT32_MAX, data, a, &report);
+			same &= memcmp(a, first, floats * 4) == 0;
+		}
+		CHECK(rc == 0 && same && allocations == 0,
+		      "%s, %s: %d runs in two orders of arrival, the same bytes; %u device or pinned "
+		      "allocations",
+		      name, way_name[way], runs(), allocations);
+	}
+	close_engine(&c);
+	free(a);
+	free(b);
+}
+
+static void compare_with(const char *name, const struct bs_protocol *p, uint32_t rows,
+			 const struct bs_tables *with, const struct bs_engine *engine,
+			 const struct bs_engine *cuda)
+{
+	struct bs_tables tables = { 0 };
+	struct bs_traj traj = { 0 };
+	struct armed h = { 0 };
+	struct bs_fail why = { 0 };
+	struct bs_report report;
+	uint64_t floats = bs_protocol_image_bytes(p) / 4;
+	uint64_t values = 2ull * rows * p->samples * p->coils;
+	float *data = malloc(values * 4);
+	float *host[2] = { malloc(floats * 4), malloc(floats * 4) };
+	float *first = malloc(floats * 4);
+	int rc = p->method == BS_METHOD_CARTESIAN ? 0 : bs_traj_make(&traj, p, &why);
+
+	for (uint64_t i = 0; i < values; i++)
+		data[i] = (float)(check_uniform(&seed) - 0.5);
+	if (with != NULL)
+		tables = *with;
+	tables.traj = &traj;
+	if (rc == 0)
+		rc = open_engine(&h, engine, p, &tables, STAGED, &why);
+	if (rc == 0)
+		rc = image_of(&h, rows, 1, UINT32_MAX, data, host[0], &report) |
+		     image_of(&h, rows, 13, 3, data, host[1], &report);
+	CHECK(rc == 0, "%s: the host's images%s%s", name, rc != 0 ? ": " : "",
+	      rc != 0 ? why.text : "");
+	for (int way = STAGED; rc == 0 && way < WAYS; way++)
+		check_way(name, p, rows, &tables, cuda, (enum way)way, data, host, first);
+	close_engine(&h);
+	bs_traj_close(&traj);
+	free(data);
+	free(host[0]);
+	free(host[1]);
+	free(first);
 }
 
 static void compare(const char *name, const struct bs_protocol *p, uint32_t rows,
 		    const struct bs_engine *host, const struct bs_engine *cuda)
 {
-	struct bs_tables tables = { 0 };
-	struct bs_traj traj = { 0 };
-	struct armed h = { 0 };
-	struct armed c = { 0 };
-	struct bs_fail why = { 0 };
-	uint64_t floats = bs_protocol_image_bytes(p) / 4;
-	uint64_t values = 2ull * rows * p->samples * p->coils;
-	float *data = malloc(values * 4);
-	float *a = malloc(floats * 4);
-	float *b = malloc(floats * 4);
-	int rc = p->method == BS_METHOD_CARTESIAN ? 0 : bs_traj_make(&traj, p, &why);
-
-	for (uint64_t i = 0; i < values; i++)
-		data[i] = (float)(check_uniform(&seed) - 0.5);
-	tables.traj = &traj;
-	if (rc == 0)
-		rc = open_engine(&h, host, p, &tables, &why);
-	if (rc == 0)
-		rc = open_engine(&c, cuda, p, &tables, &why);
-	CHECK(rc == 0, "%s: both engines armed%s%s", name, rc != 0 ? ": " : "",
-	      rc != 0 ? why.text : "");
-	if (rc == 0) {
-		rc = image_of(&h, p, rows, 1, UINT32_MAX, data, a);
-		allocations = 0;
-		rc |= image_of(&c, p, rows, 1, UINT32_MAX, data, b);
-		double e = check_rel(b, a, floats);
-
-		CHECK(rc == 0 && e <= 1e-5, "%s: images differ by %.1e; at most 1e-5", name, e);
-		rc = image_of(&c, p, rows, 13, UINT32_MAX, data, a);
-		CHECK(rc == 0 && memcmp(a, b, floats * 4) == 0,
-		      "%s: another order of arrival, the same bytes", name);
-		rc = image_of(&h, p, rows, 1, 3, data, a) | image_of(&c, p, rows, 13, 3, data, b);
-		e = check_rel(b, a, floats);
-		CHECK(rc == 0 && e <= 1e-5, "%s: one readout missing: %.1e", name, e);
-		for (int i = 0; i < 20; i++)
-			rc |= image_of(&c, p, rows, 13, 3, data, a);
-		CHECK(rc == 0 && memcmp(a, b, floats * 4) == 0 && allocations == 0,
-		      "%s: 20 more frames, the same bytes, %u device or pinned allocations", name,
-		      allocations);
-	}
-	close_engine(&h);
-	close_engine(&c);
-	bs_traj_close(&traj);
-	free(data);
-	free(a);
-	free(b);
+	compare_with(name, p, rows, NULL, host, cuda);
 }
 
 static struct bs_protocol protocol(enum bs_method method, uint32_t dims, enum bs_traj_type type)
@@ -179,6 +272,92 @@ static struct bs_protocol protocol(enum bs_method method, uint32_t dims, enum bs
 	p.readouts = 70;
 	p.combine = BS_COMBINE_RSS;
 	return p;
+}
+
+/* W: weighted differences of neighbors along x, the last of a row against its first. */
+static int make_w(struct bs_csr *w, const struct bs_protocol *p, struct bs_fail *why)
+{
+	const uint64_t voxels = bs_protocol_voxels(p);
+	int rc = bs_csr_open(w, voxels, voxels, 2 * voxels, false, why);
+
+	for (uint64_t v = 0; rc == 0 && v < voxels; v++) {
+		const uint64_t x = v % p->matrix[0];
+		const uint64_t next = x + 1 < p->matrix[0] ? v + 1 : v - x;
+		const float weight = (float)(0.5 + check_uniform(&seed));
+
+		w->start[v] = 2 * v;
+		w->col[2 * v] = (uint32_t)(v < next ? v : next);
+		w->col[2 * v + 1] = (uint32_t)(v < next ? next : v);
+		w->value[2 * v] = v < next ? -weight : weight;
+		w->value[2 * v + 1] = v < next ? weight : -weight;
+	}
+	if (rc != 0)
+		return rc;
+	w->start[voxels] = 2 * voxels;
+	return bs_csr_seal(w, why);
+}
+
+static const struct {
+	const char *name;
+	enum bs_method method;
+	uint32_t dims;
+	enum bs_sum sum;
+	enum bs_precond precond;
+	bool w, weighted;
+} solvers[] = {
+	{ "ls 2D, exact", BS_METHOD_LS, 2, BS_SUM_EXACT, BS_PRECOND_NONE, false, false },
+	{ "ls 3D, exact, W, Jacobi", BS_METHOD_LS, 3, BS_SUM_EXACT, BS_PRECOND_JACOBI, true,
+	  false },
+	{ "ls 2D, NUFFT, circulant", BS_METHOD_LS, 2, BS_SUM_NUFFT, BS_PRECOND_CIRCULANT, false,
+	  true },
+	{ "ls 3D, exact, W, circulant", BS_METHOD_LS, 3, BS_SUM_EXACT, BS_PRECOND_CIRCULANT, true,
+	  false },
+	{ "sense 2D, NUFFT, Jacobi, weights", BS_METHOD_SENSE, 2, BS_SUM_NUFFT, BS_PRECOND_JACOBI,
+	  false, true },
+	{ "sense 3D, exact, W", BS_METHOD_SENSE, 3, BS_SUM_EXACT, BS_PRECOND_NONE, true, false },
+	{ "sense 3D, exact, circulant", BS_METHOD_SENSE, 3, BS_SUM_EXACT, BS_PRECOND_CIRCULANT,
+	  false, false },
+};
+
+/* Well conditioned: random samples, a strong constraint; then twelve steps agree as one does. */
+static void solver(size_t i, struct bs_protocol p)
+{
+	const bool sense = solvers[i].method == BS_METHOD_SENSE;
+	struct bs_tables tables = { 0 };
+	struct bs_csr w = { 0 };
+	struct bs_fail why = { 0 };
+	float *maps;
+
+	p.method = solvers[i].method;
+	p.dims = solvers[i].dims;
+	p.traj.type = BS_TRAJ_RANDOM;
+	p.traj.seed = 5 + i;
+	p.fhd = p.q = solvers[i].sum;
+	p.precond = solvers[i].precond;
+	p.density = solvers[i].weighted ? BS_DENSITY_RAMP : BS_DENSITY_NONE;
+	p.basis = BS_BASIS_BOX;
+	p.lambda = 0.5;
+	p.iterations = 12;
+	p.matrix[0] = 20;
+	p.matrix[1] = 27;
+	p.matrix[2] = p.dims == 3 ? 16 : 1;
+	p.combine = sense ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
+	p.samples = p.dims == 3 ? 200 : 100;
+	p.readouts = 90;
+	const uint64_t voxels = bs_protocol_voxels(&p);
+
+	maps = malloc(voxels * p.coils * 8);
+	for (uint64_t v = 0; v < 2 * voxels * p.coils; v++)
+		maps[v] = (float)(check_uniform(&seed) - 0.5);
+	tables.maps = sense ? maps : NULL;
+	if (solvers[i].w && make_w(&w, &p, &why) == 0)
+		tables.w = &w;
+	CHECK(!solvers[i].w || tables.w != NULL, "%s: W %s", solvers[i].name, why.text);
+	compare_with(solvers[i].name, &p, p.readouts, &tables,
+		     sense ? &bs_engine_sense_host : &bs_engine_ls_host,
+		     sense ? &bs_engine_sense_cuda : &bs_engine_ls_cuda);
+	bs_csr_close(&w);
+	free(maps);
 }
 
 static void all(void)
@@ -217,6 +396,8 @@ static void all(void)
 	p.combine = BS_COMBINE_NONE;
 	compare("cartesian 3D, sizes with 7 and 11", &p, 48 * 22, &bs_engine_cartesian_host,
 		&bs_engine_cartesian_cuda);
+	for (size_t i = 0; i < sizeof(solvers) / sizeof(solvers[0]); i++)
+		solver(i, protocol(BS_METHOD_LS, 2, BS_TRAJ_RANDOM));
 }
 #endif
 

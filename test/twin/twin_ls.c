@@ -226,6 +226,8 @@ static void check_engine(const struct bs_engine *engine, struct scan *s)
 
 	env.arena = &arena;
 	if (rc == 0)
+		rc = bs_arena_open(&arena, need.total_bytes, &why);
+	if (rc == 0)
 		rc = engine->arm(&self, &s->p, &s->tables, &env, &why);
 	CHECK(rc == 0, "%s armed %s", engine->name, why.text);
 	if (rc != 0) {
@@ -260,6 +262,7 @@ static void check_engine(const struct bs_engine *engine, struct scan *s)
 	      "%s: a deadline already past leaves an image of %u iterations", engine->name,
 	      report.iterations);
 	engine->disarm(self);
+	bs_arena_close(&arena);
 	free(image);
 }
 #endif

@@ -112,7 +112,7 @@ static bool arm(struct armed *a, const struct bs_protocol *p, int members)
 	if (rc == 0)
 		rc = bs_team_open(&a->team, members, &why);
 	if (rc == 0) {
-		struct bs_arm_env env = { &a->arena, a->team, "" };
+		struct bs_arm_env env = { .arena = &a->arena, .team = a->team, .cache_dir = "" };
 
 		rc = a->engine->arm(&a->self, p, &tables, &env, &why);
 	}
@@ -227,7 +227,7 @@ static void without_maps(void)
 	(void)bs_team_open(&team, 1, NULL);
 	(void)bs_engine_sense_host.need(&p, &need, &why);
 	(void)bs_arena_open(&arena, need.total_bytes, NULL);
-	struct bs_arm_env env = { &arena, team, "" };
+	struct bs_arm_env env = { .arena = &arena, .team = team, .cache_dir = "" };
 
 	CHECK(bs_engine_sense_host.arm(&self, &p, &tables, &env, &why) == BS_ERR_CONFIG,
 	      "sense without maps refused: %s", why.text);

@@ -211,7 +211,7 @@ static void frames(void)
 	CHECK(bs_team_open(&team, 1, &why) == 0, "team");
 	CHECK(bs_engine_cartesian_host.need(&p, &need, &why) == 0, "need");
 	CHECK(bs_arena_open(&arena, need.total_bytes, &why) == 0, "arena");
-	struct bs_arm_env env = { &arena, team, "" };
+	struct bs_arm_env env = { .arena = &arena, .team = team, .cache_dir = "" };
 
 	CHECK(bs_recon_arm(&r, &p, &bs_engine_cartesian_host, &tables, &env, &why) == 0, "arm %s",
 	      why.text);

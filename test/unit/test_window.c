@@ -163,7 +163,7 @@ static void scans(void)
 		      bs_recon_need(&p, &bs_engine_gridding_host, &need, &why) == 0 &&
 		      bs_arena_open(&arena, need.total_bytes, NULL) == 0,
 	      "a stream");
-	struct bs_arm_env env = { &arena, team, "" };
+	struct bs_arm_env env = { .arena = &arena, .team = team, .cache_dir = "" };
 
 	tables.traj = &s.traj;
 	CHECK(bs_recon_arm(&r, &p, &bs_engine_gridding_host, &tables, &env, &why) == 0, "armed %s",
@@ -200,7 +200,7 @@ static void refused(const struct bs_protocol *p, const struct bs_engine *engine,
 {
 	struct bs_tables tables = { 0 };
 	struct bs_arena arena = { 0 };
-	struct bs_arm_env env = { &arena, NULL, "" };
+	struct bs_arm_env env = { .arena = &arena, .team = NULL, .cache_dir = "" };
 	struct bs_need need = { 0 };
 	struct bs_recon *r = NULL;
 	struct bs_fail why = { 0 };
