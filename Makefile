@@ -121,6 +121,9 @@ $(B)/test/%_hook.so: test/%_hook.c test/alloc_hook.h
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -O2 $(WARN) -I. -shared -fPIC -o $@ $< -ldl
 
+# fault_gpu is a service with one seam
+$(B)/test/fault/fault_gpu: private SAN += -Wl,--wrap=bs_recon_readout
+
 # twin_engine counts what is allocated after arm
 $(B)/test/twin/twin_engine: private SAN += $(if $(filter 1,$(GPU)),$(foreach f,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister,-Wl,--wrap=$(f)))
 

@@ -39,6 +39,7 @@ int bs_bench_nufft(struct bs_bench *b);
 int bs_bench_ls(struct bs_bench *b);
 int bs_bench_tune(struct bs_bench *b);
 int bs_bench_ladder(struct bs_bench *b);
+int bs_bench_gpu(struct bs_bench *b);
 int bs_bench_multi(struct bs_bench *b);
 
 #endif

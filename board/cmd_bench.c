@@ -21,6 +21,8 @@ static const struct {
 	  "NUFFT, accuracy 1e-3, plan made; reference: FINUFFT 2.6, two cores of an AMD EPYC",
 	  bs_bench_nufft, false },
 	{ "ls", "Least squares, plans made; references as each row says", bs_bench_ls, false },
+	{ "gpu", "The speed demand on this GPU, device time of a graph", bs_bench_gpu,
+	  BS_GPU == 0 },
 	{ "ladder", "The papers' optimizations on this GPU", bs_bench_ladder, true },
 	{ "tune",
 	  "Variants of the GPU's operators, 1e-3, device time of a graph; reference: the project's demand",
@@ -90,14 +92,15 @@ void bs_bench_json(struct bs_bench *b, const struct bs_bench_row *r)
 
 static int usage(void)
 {
-	(void)fprintf(stderr,
-		      "usage: boreside bench [GROUP] [--rows PATTERN] [--threads N] "
-		      "[--seconds S] [--json FILE]\n"
-		      "  GROUP           nufft, ls (both by default), ladder, tune or multi (GPU)\n"
-		      "  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'\n"
-		      "  --threads N     the team (2)\n"
-		      "  --seconds S     about this long on each row (1)\n"
-		      "  --json FILE     also write the rows there\n");
+	(void)fprintf(
+		stderr,
+		"usage: boreside bench [GROUP] [--rows PATTERN] [--threads N] "
+		"[--seconds S] [--json FILE]\n"
+		"  GROUP           nufft, ls, gpu (all by default), ladder, tune or multi (GPU)\n"
+		"  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'\n"
+		"  --threads N     the team (2)\n"
+		"  --seconds S     about this long on each row (1)\n"
+		"  --json FILE     also write the rows there\n");
 	return 2;
 }
 

@@ -651,6 +651,22 @@ static int measure_copy(struct bench *b)
 	return 0;
 }
 
+int bs_bench_gpu_copy(double *bytes_ms, struct bs_fail *why)
+{
+	struct bench b;
+	int err;
+
+	memset(&b, 0, sizeof(b));
+	b.why = why;
+	BS_CUDA(cudaEventCreate(&b.from), why);
+	BS_CUDA(cudaEventCreate(&b.to), why);
+	err = measure_copy(&b);
+	(void)cudaEventDestroy(b.from);
+	(void)cudaEventDestroy(b.to);
+	*bytes_ms = b.bytes_ms;
+	return err;
+}
+
 int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
 		    void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
 		    struct bs_fail *why)
@@ -674,12 +690,13 @@ int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
 	BS_CUDA(cudaEventCreate(&b.from), why);
 	BS_CUDA(cudaEventCreate(&b.to), why);
 	err = measure_copy(&b);
-	if (err == 0)
-		err = bench_2008(&b);
-	if (err == 0)
-		err = bench_2007(&b);
-	if (err == 0)
-		err = bench_parboil(&b);
+	/* each on its own: what fails leaves the rest */
+	if (err == 0) {
+		const int part[3] = { bench_2008(&b), bench_2007(&b), bench_parboil(&b) };
+
+		for (int i = 0; i < 3; i++)
+			err = part[i] != 0 ? part[i] : err;
+	}
 	(void)cudaEventDestroy(b.from);
 	(void)cudaEventDestroy(b.to);
 	(void)cudaStreamDestroy(b.stream);

@@ -21,6 +21,12 @@ struct bs_gpu_row {
 	int n;
 };
 
+/* Device copy: bytes read and written together, a millisecond. */
+int bs_bench_gpu_copy(double *bytes_ms, struct bs_fail *why);
+/* The gridding, at 1e-3 (bench_nufft.cu); tune_seconds: for measuring variants before each row; 0: none. */
+int bs_bench_gpu_nufft(int (*wanted)(void *arg, const char *name),
+		       void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
+		       double tune_seconds, double bytes_ms, struct bs_fail *why);
 /* wanted: NULL (all) or asked before each row is prepared. */
 int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
 		    void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,

@@ -1,0 +1,255 @@
+/*
+ * test/fault/fault_gpu.c - faults of the GPU: an illegal address ends the recon worker, which is
+ * replaced, arms again and reconstructs the next scan; too little device memory is said at arm;
+ * and what a machine without a GPU is told
+ *
+ * This program is the service, too: `serve` and `worker` run the real commands, with one seam.
+ * bs_recon_readout is wrapped (Makefile: --wrap): when the file that BORESIDE_TEST_FAULT names is there, it is
+ * removed and a sparse product is launched on addresses that do not exist, an error that no call of
+ * the process can clear. The program itself has no such switch.
+ */
+#define _GNU_SOURCE
+#include "test/service.h"
+
+#include "board/command.h"
+#include "core/recon.h"
+#include "gpu/engines.h"
+
+#if BS_GPU
+#include "gpu/csr_cuda.h"
+#include "gpu/devmem.h"
+#endif
+
+#define READY_BOUND_MS 3000.0 /* the claim: ready again within this */
+
+int __real_bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+			    const float *data, int64_t now_ns, struct bs_fail *why);
+int __wrap_bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+			    const float *data, int64_t now_ns, struct bs_fail *why);
+
+int __wrap_bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+			    const float *data, int64_t now_ns, struct bs_fail *why)
+{
+#if BS_GPU
+	const char *trigger = getenv("BORESIDE_TEST_FAULT");
+
+	if (trigger != NULL && unlink(trigger) == 0) {
+		const struct bs_csr_cuda nowhere = { .rows = 32,
+						     .cols = 32,
+						     .slice = (const uint64_t *)64,
+						     .col = (const uint32_t *)64,
+						     .value = (const float *)64 };
+
+		(void)bs_csr_cuda_product(&nowhere, 1.0f, (const float *)64, (float *)64, false,
+					  NULL, NULL);
+	}
+#endif
+	return __real_bs_recon_readout(r, head, row, data, now_ns, why);
+}
+
+#define BODY(backend)                                                                              \
+	SERVICE_SINKS                                                                              \
+	"protocols = ( { name = \"cart\"; method = \"cartesian\"; matrix = [32, 32];\n"            \
+	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32;\n"                     \
+	"    backend = \"" backend "\"; },\n"                                                      \
+	"  { name = \"radial\"; method = \"gridding\"; matrix = [32, 32]; coils = 2;\n"            \
+	"    samples = 64; readouts = 32; backend = \"" backend "\";\n"                            \
+	"    trajectory: { type = \"radial2d\"; }; },\n"                                           \
+	"  { name = \"radial_ls\"; method = \"ls\"; matrix = [32, 32]; coils = 2;\n"               \
+	"    samples = 64; readouts = 32; backend = \"" backend "\";\n"                            \
+	"    trajectory: { type = \"radial2d\"; }; ls: { lambda = 0.1; iterations = 5; }; } );\n"
+
+static struct service service;
+static struct peer p;
+
+#if BS_GPU
+static const char where_recon[] = "\"name\":\"recon\",\"pid\"";
+static char trigger[128];
+
+static pid_t await_successor(pid_t old, int ms)
+{
+	int64_t until = bs_now_ns() + (int64_t)ms * 1000000;
+	static char doc[200000];
+
+	while (bs_now_ns() < until) {
+		const char *at;
+
+		if (service_ask(&service, "json", doc, sizeof(doc), 300) &&
+		    (at = strstr(doc, where_recon)) != NULL) {
+			pid_t pid = (pid_t)strtol(at + strlen(where_recon) + 1, NULL, 10);
+
+			at = strstr(at, "\"phase\":");
+			if (pid > 0 && pid != old && at != NULL &&
+			    strncmp(at + 8, "\"ready\"", 7) == 0)
+				return pid;
+		}
+		service_pause_ms(2);
+	}
+	return -1;
+}
+
+static void poison(const char *protocol)
+{
+	pid_t old = (pid_t)service_number(&service, where_recon, "pid");
+	int64_t since;
+	double ready_ms;
+	pid_t pid;
+	FILE *f;
+
+	CHECK(peer_begin(&p, protocol), "%s: a scan begins", protocol);
+	for (unsigned i = 0; i < 16; i++)
+		(void)peer_acq(&p, protocol, i, 0);
+	f = fopen(trigger, "w");
+	if (f != NULL)
+		(void)fclose(f);
+	since = bs_now_ns();
+	for (unsigned i = 16; i < 32; i++)
+		(void)peer_acq(&p, protocol, i, 0);
+	CHECK(peer_await(&p, BS_WIRE_OUTCOME, 20000) && p.outcome.code != 0,
+	      "%s: an illegal address on the GPU; the sender is told: %s \"%s\"", protocol,
+	      bs_err_name(p.outcome.code), p.outcome.text);
+	printf("# told %.1f ms after the fault\n", (double)(bs_now_ns() - since) * 1e-6);
+	pid = await_successor(old, 60000);
+	ready_ms = (double)(bs_now_ns() - since) * 1e-6;
+	CHECK(pid > 0 && ready_ms <= READY_BOUND_MS,
+	      "%s: a new recon, armed on the GPU, is ready %.0f ms after the fault; at most %.0f",
+	      protocol, ready_ms, READY_BOUND_MS);
+	CHECK(peer_good_scan(&p, protocol, 2), "%s: the next scan is good", protocol);
+}
+
+static void test_sticky(void)
+{
+	(void)snprintf(trigger, sizeof(trigger), "/tmp/boreside-fault-%d", (int)getpid());
+	(void)setenv("BORESIDE_TEST_FAULT", trigger, 1);
+	CHECK(service_start_with(&service, "heartbeat_ms = 100.0; stall_ms = 20000.0;",
+				 BODY("cuda"), NULL),
+	      "a service of three protocols on the GPU starts");
+	CHECK(peer_open(&p, &service), "a sender connects");
+	for (int i = 0; i < 2; i++) {
+		poison("cart");
+		poison("radial");
+		poison("radial_ls");
+	}
+	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0,
+	      "after that no slot of the shared pool is lost");
+	CHECK(service_logs(&service, "illegal"), "the log has CUDA's words");
+	peer_close(&p);
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	service_remove(&service);
+}
+
+static void test_memory(void)
+{
+	static struct bs_protocol big;
+	struct bs_tables tables = { 0 };
+	struct bs_traj traj = { 0 };
+	struct bs_arena none = { 0 };
+	struct bs_arm_env env = { .arena = &none, .cache_dir = "" };
+	struct bs_need need = { 0 };
+	struct bs_fail why = { 0 };
+	void *self = NULL;
+	int rc;
+
+	(void)snprintf(big.name, sizeof(big.name), "huge");
+	big.method = BS_METHOD_GRIDDING;
+	big.dims = 3;
+	big.coils = 64;
+	big.samples = big.readouts = 64;
+	big.slices = 4;
+	big.contrasts = 1;
+	big.accuracy = 1e-3;
+	big.density = BS_DENSITY_NONE;
+	big.combine = BS_COMBINE_RSS;
+	big.traj.type = BS_TRAJ_RANDOM;
+	for (int a = 0; a < 3; a++)
+		big.matrix[a] = 512;
+	rc = bs_traj_make(&traj, &big, &why);
+	tables.traj = &traj;
+	if (rc == 0)
+		rc = bs_engine_gridding_cuda.need(&big, &need, &why);
+	if (rc == 0)
+		rc = bs_engine_gridding_cuda.arm(&self, &big, &tables, &env, &why);
+	CHECK(rc == BS_ERR_NOMEM && strstr(why.text, "huge") != NULL &&
+		      strstr(why.text, "free") != NULL,
+	      "64 coils of 512^3 are refused at arm: %s", why.text);
+	bs_traj_close(&traj);
+}
+#endif
+
+/* Runs boreside check on a site; its words, and true when it refused. */
+static bool check_refuses(const char *body, char *words, size_t size)
+{
+	struct service s = { 0 };
+	char command[512];
+	FILE *f = NULL;
+	size_t n = 0;
+	int status = 0;
+
+	(void)snprintf(s.dir, sizeof(s.dir), "/tmp/boreside-test-XXXXXX");
+	if (mkdtemp(s.dir) == NULL || !service_write_site(&s, "", body))
+		return false;
+	(void)snprintf(command, sizeof(command), "'%s' check '%s' 2>&1", getenv("REAL_BORESIDE"),
+		       s.site);
+	f = popen(command, "r");
+	if (f != NULL) {
+		n = fread(words, 1, size - 1, f);
+		status = pclose(f);
+	}
+	words[n] = '\0';
+	service_remove(&s);
+	return status != 0;
+}
+
+static void test_without(void)
+{
+	static char words[20000];
+	static char doc[200000];
+
+	CHECK(check_refuses(BODY("cuda"), words, sizeof(words)) && strstr(words, "cuda") != NULL &&
+		      strstr(words, "cart") != NULL,
+	      "backend cuda without a GPU is refused at check: %.200s", words);
+	CHECK(!check_refuses(BODY("auto"), words, sizeof(words)), "backend auto is not");
+	CHECK(service_start_with(&service, "heartbeat_ms = 100.0;", BODY("auto"), NULL),
+	      "backend auto without a GPU: the service starts");
+	CHECK(peer_open(&p, &service) && peer_good_scan(&p, "radial", 1), "a scan is good");
+	CHECK(service_ask(&service, "json", doc, sizeof(doc), 2000) &&
+		      strstr(doc, "gridding/host") != NULL,
+	      "and status says that gridding runs on the host");
+	peer_close(&p);
+	(void)service_stop(&service);
+	service_remove(&service);
+}
+
+int main(int argc, char **argv)
+{
+	bool gpu = false;
+
+	if (argc > 1 && strcmp(argv[1], "serve") == 0)
+		return bs_cmd_serve(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "worker") == 0)
+		return bs_cmd_worker(argc - 1, argv + 1);
+	if (getenv("BORESIDE") == NULL) {
+		SKIP("faults of the GPU: BORESIDE names no program");
+		return check_done();
+	}
+	(void)setenv("REAL_BORESIDE", getenv("BORESIDE"), 1);
+	(void)setenv("BORESIDE", "/proc/self/exe", 1);
+#if BS_GPU
+	struct bs_gpu_info info;
+	struct bs_fail why = { 0 };
+
+	gpu = bs_gpu_probe(&info, &why) == 0;
+	if (gpu) {
+		test_memory();
+		test_sticky();
+		SKIP("a machine without a GPU: this one has one");
+	} else {
+		SKIP("an illegal address on the GPU: %s", why.text);
+	}
+#else
+	SKIP("an illegal address on the GPU: built with GPU=0");
+#endif
+	if (!gpu)
+		test_without();
+	return check_done();
+}
