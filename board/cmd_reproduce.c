@@ -159,8 +159,9 @@ static int run_all(struct bs_reproduce *r, const struct request *q, struct bs_fa
 		"against its\ntrue image, each voxel the mean over its cube: percent error is the "
 		"RMS of the voxel error\nover the RMS of the true image, PSNR is relative to the "
 		"true image's maximum. Gridded images are\nscaled to the true image first, as in "
-		"the papers; least-squares images are not. Times: one run each, on the clock;\nin "
-		"brackets the processor time over the threads, what an idle machine would take.\n%s\n",
+		"the papers; least-squares images are not.\n"
+		"Times: one run each, on the clock; in brackets the processor time over the threads, "
+		"which is what\na machine with nothing else to do would take at best.\n%s\n",
 		q->small ? "\n**Small sizes: a test of the program, not of the papers' figures.**\n"
 			 : "");
 	for (size_t i = 0; rc == 0 && i < sizeof(experiments) / sizeof(experiments[0]); i++)

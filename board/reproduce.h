@@ -17,7 +17,7 @@
 #include "core/team.h"
 
 /* What a piece of work took: on the wall, and the processor time of all threads over their number,
- * which is what it takes on a machine with nothing else to do (not on memory that is shared). */
+ * which is what it takes at best on a machine with nothing else to do. */
 struct bs_took {
 	double wall_s, busy_s;
 };

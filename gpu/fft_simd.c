@@ -5,6 +5,7 @@
  * a shuffle; the inverse transform is the forward one with re and im exchanged.
  */
 #include "gpu/fft_simd.h"
+#include "gpu/shuffle.h"
 
 #include <string.h>
 
@@ -217,27 +218,6 @@ static float *run(const struct bs_fft *f, float *a, float *b, bool inverse)
 	}
 	return a;
 }
-
-#if VW == 16
-#define EVEN(a, b)                                                                                 \
-	__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
-#define ODD(a, b)                                                                                  \
-	__builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
-#define LOW(a, b)                                                                                  \
-	__builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define HIGH(a, b)                                                                                 \
-	__builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-#elif VW == 8
-#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
-#define ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
-#define LOW(a, b)  __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#else
-#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
-#define ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7)
-#define LOW(a, b)  __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
-#endif
 
 /* The transpose of a square of complex numbers, each a double's bits: VW / 2 a side. */
 INLINE void transpose(vd *v)

@@ -27,7 +27,12 @@ struct bs_fft_pass {
 	const float *twiddle, *root; /* root: radix complex roots of unity, for radices above 8 */
 };
 
-/* A length-n transform exp(-i2pi jk/n), or its inverse without the 1/n. Tables: gpu/fft.c */
+/*
+ * A length-n transform exp(-i2pi jk/n), or its inverse without the 1/n. Tables: gpu/fft.c
+ * Beside that of gpu/lines.h: any length, prime ones too (a stack of 17 partitions), in place or to the
+ * other block; whole lines of 128 to 640 elements take both within 15 % of each other (0.45 and 0.38 us
+ * at 128, 1.55 and 1.55 at 320, 3.1 and 2.8 at 512; per 16 lines, AVX-512).
+ */
 struct bs_fft {
 	uint32_t n, passes;
 	struct bs_fft_pass pass[32];
