@@ -184,6 +184,6 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 }
 
 const struct bs_cuda_operator bs_cuda_cartesian = {
-	coil_step,    rows,       cart_need,    cart_plan,   cart_close,
-	cart_samples, cart_begin, cart_arrived, cart_settle, cart_finish, NULL, NULL,
+	coil_step,  rows,         cart_need,   cart_plan,   cart_close, cart_samples,
+	cart_begin, cart_arrived, cart_settle, cart_finish, NULL,       NULL,
 };

@@ -23,7 +23,7 @@ static double cost(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps,
 	double window = 1.0;
 
 	for (uint32_t a = 0; a < dims; a++) {
-		cells *= grid[a];
+		cells *= grid[a]; /* NOLINT: dims is 1 to 3, checked before */
 		padded *= (double)(side[a] + taps - 1) / side[a];
 		window *= taps;
 	}
@@ -53,7 +53,7 @@ static bool window_of_taps(struct bs_nufft_choice *c, const struct bs_nufft_spec
 			   uint32_t steps)
 {
 	struct bs_sectors_spec *x = &c->sectors;
-	uint32_t g[3];
+	uint32_t g[3] = { 1, 1, 1 };
 	uint32_t o = 72; /* of 64: from 1.125 to 2.5 */
 
 	grids(s, x->dims, taps, o / 64.0, x->side, g);
@@ -61,7 +61,7 @@ static bool window_of_taps(struct bs_nufft_choice *c, const struct bs_nufft_spec
 		grids(s, x->dims, taps, ++o / 64.0, x->side, g);
 	for (; steps > 0; steps--)
 		for (uint32_t a = 0; a < x->dims; a++)
-			g[a] = bs_window_smooth(g[a] + 1.0);
+			g[a] = bs_window_smooth(g[a] + 1.0); /* NOLINT: dims again */
 	if (o > 160)
 		return false;
 	x->window = c->taps = taps;

@@ -68,7 +68,8 @@ static int try_one(struct search *s, const struct bs_tune *tune, struct bs_fail 
 	at->ms[0] = at->ms[1] = 0.0;
 	(void)snprintf(at->fault, sizeof(at->fault), "%.79s", why->text);
 	for (char *c = at->fault; *c != '\0'; c++)
-		*c = *c == '\n' ? ' ' : *c;
+		if (*c == '\n')
+			*c = ' ';
 	return rc;
 }
 
