@@ -84,6 +84,10 @@ static void md_machine(FILE *f, const struct bs_certificate *c)
 		"| files | none written: sinks were left out (they come after the image is handed "
 		"on) |\n",
 		f);
+	(void)fprintf(f, "| armed beside it | %s |\n",
+		      c->alone                ? "nothing: the site's other protocols were left out"
+		      : c->site.protocols > 1 ? "the site's other protocols"
+					      : "nothing: the site has one protocol");
 	if (c->estimate[0] != '\0')
 		(void)fprintf(f, "| estimate when armed | `%s` |\n", c->estimate);
 	if (c->realtime[0] != '\0')
@@ -335,6 +339,7 @@ static void js_all(FILE *f, const struct bs_certificate *c)
 	js_count(f, "load_io_fsyncs", c->io_syncs);
 	js_count(f, "load_gpu", c->gpu_loaded);
 	js_count(f, "sender_realtime", c->sender_rt);
+	js_count(f, "alone", c->alone);
 	if (c->estimate[0] != '\0')
 		(void)fprintf(f, "\"estimate\":%s,\n", c->estimate);
 	if (c->realtime[0] != '\0')

@@ -118,6 +118,11 @@ static int make_site(struct certify *w, struct bs_fail *why)
 	(void)snprintf(s->run_dir, sizeof(s->run_dir), "%s/run", w->dir);
 	s->viewers_url[0] = '\0';
 	s->sinks = 0;
+	if (w->q->alone) {
+		s->protocol[0] = *w->c->p;
+		s->protocols = 1;
+	}
+	w->c->alone = w->q->alone;
 	rc = set_url(s->kspace_url, sizeof(s->kspace_url), w->dir, "kspace", why);
 	if (rc == 0)
 		rc = set_url(s->archive_url, sizeof(s->archive_url), w->dir, "archive", why);

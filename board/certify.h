@@ -33,6 +33,7 @@ struct bs_certify_request {
 	double speed;    /* of the second run; 0: none */
 	uint64_t images; /* a run may end after so many; 0: not before its time */
 	unsigned loads;  /* BS_LOAD_* */
+	bool alone;      /* the site's other protocols are left out */
 	const volatile sig_atomic_t *stop;
 };
 
@@ -73,6 +74,7 @@ struct bs_certificate {
 	char made_at[32], engine[32], estimate[512], realtime[2048];
 	struct bs_machine machine;
 	unsigned loads;
+	bool alone;
 	uint64_t cpu_passes, io_mib, io_syncs;
 	bool gpu_loaded;
 	struct {

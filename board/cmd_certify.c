@@ -17,6 +17,7 @@ static const char usage_text[] =
 	"  --images N       or until N images are made\n"
 	"  --speed X        afterwards once more, at X times the recording's pace\n"
 	"  --load LIST      beside a load: any of cpu,io,gpu\n"
+	"  --alone          without the site's other protocols: it starts sooner\n"
 	"  -o FOLDER        certificate.md, certificate.json, latency.png (certificate)\n"
 	"Exit status 0 only when the contract was kept at the recording's own pace: every image taken by\n"
 	"the archive, whole, and within budget.image_ms of its last readout's due time but for misses\n"
@@ -59,6 +60,9 @@ static int set_option(struct bs_certify_request *q, int option, const char *valu
 	case 'o':
 		q->out = value;
 		return 0;
+	case 'a':
+		q->alone = true;
+		return 0;
 	case 'm':
 		return positive(value, 1e5, &q->minutes) ? 0 : bad("--minutes", value);
 	case 'S':
@@ -89,6 +93,7 @@ static int parse(struct bs_certify_request *q, int argc, char **argv)
 		{ "minutes", required_argument, NULL, 'm' },
 		{ "seconds", required_argument, NULL, 'S' },
 		{ "images", required_argument, NULL, 'n' },
+		{ "alone", no_argument, NULL, 'a' },
 		{ "speed", required_argument, NULL, 's' },
 		{ "load", required_argument, NULL, 'l' },
 		{ 0 },

@@ -46,7 +46,7 @@ certify() { # certify PROTOCOL LABEL OPTIONS...
 	p=$1 label=$2
 	shift 2
 	echo "== $p, load $label"
-	line=$("$boreside" certify -c "$out/site.cfg" -p "$p" --seconds "$seconds" -o "$out/$p-$label" "$@" \
+	line=$("$boreside" certify -c "$out/site.cfg" -p "$p" --seconds "$seconds" --alone -o "$out/$p-$label" "$@" \
 		"$out/$(recording "$p")" 2>&1)
 	status=$?
 	echo "$line"

@@ -57,8 +57,8 @@ is "none is partial" "$(number ample partial)" 0
 rule=$(awk -v n="$(number ample images)" 'BEGIN { printf "%.2e", 2.99573227 / n }')
 is "the bound is 3/N" "$(awk -v r="$(number ample rate_95_raw)" 'BEGIN { printf "%.2e", r }')" "$rule"
 
-certify 0 own --images 10
-says own certificate.json '"own_ms":{"n":10,'
+certify 0 own --images 10 --alone
+says own certificate.json '"own_ms":{"n":10,' '"alone":1,'
 is "--images ends the run" "$(number own images)" 10
 certify 1 never --images 5
 says never certificate.json '^{"kept":false,'
