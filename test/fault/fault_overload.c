@@ -251,6 +251,37 @@ static void test_no_folder(void)
 	stop();
 }
 
+/* Emit dies with images that wait for a dead archive: they are lost, and counted as lost. */
+static void test_emit_dies(void)
+{
+	struct bs_endpoint archive;
+	long waiting;
+	long pid;
+
+	if (!start("archive = \"keep_newest\"; queue = 3;", "", NULL))
+		return;
+	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, IMAGE + 65536,
+				  NULL) == 0,
+	      "an archive connects, and reads nothing");
+	service_pause_ms(300);
+	CHECK(scan(FRAMES), "%u frames go through all the same", FRAMES);
+	waiting = taker("archive", "waiting");
+	pid = service_number(&service, "\"name\":\"emit\"", "pid");
+	CHECK(waiting > 0 && pid > 0 && kill((pid_t)pid, SIGKILL) == 0,
+	      "emit is killed while %ld images wait", waiting);
+	for (int i = 0; i < 1000 && service_number(&service, "\"name\":\"emit\"", "restarts") != 1;
+	     i++)
+		service_pause_ms(10);
+	for (int i = 0; i < 1000 && taker("archive", "lost") <= 0; i++)
+		service_pause_ms(10);
+	CHECK(taker("archive", "lost") == waiting && taker("archive", "waiting") == 0,
+	      "its successor counts %ld as lost", taker("archive", "lost"));
+	CHECK(service_logs(&service, "were lost with the process"), "and the log says so");
+	check_all("archive", FRAMES);
+	bs_endpoint_close(&archive);
+	stop();
+}
+
 /* The archive comes late: nothing is lost, even over the end of the service. */
 static void test_spilled_archive(void)
 {
@@ -303,6 +334,7 @@ int main(void)
 	test_hung_disk("keep_newest", false);
 	test_hung_disk("spill", true);
 	test_no_folder();
+	test_emit_dies();
 	test_spilled_archive();
 	return check_done();
 }
