@@ -374,7 +374,7 @@ static int make_gram(struct bs_csr *gram)
 {
 	struct bs_fail why = { 0 };
 	uint64_t e = 0;
-	int rc = bs_csr_open(gram, SV, SV, 3 * SV, false, &why);
+	int rc = bs_csr_open(gram, SV, SV, 3 * SV - 2 * (SV / SX), false, &why);
 
 	for (uint64_t v = 0; v < SV && rc == 0; v++) {
 		const int left = v % SX > 0;
