@@ -61,7 +61,7 @@ static struct bs_protocol protocol(enum bs_method method)
 static int open_side(struct side *s, const struct bs_engine *engine, const struct bs_protocol *p,
 		     const struct bs_tables *tables, struct bs_fail *why)
 {
-	struct bs_arm_env env = { &s->arena, team, "" };
+	struct bs_arm_env env = { .arena = &s->arena, .team = team, .cache_dir = "" };
 	static const struct bs_scan_info info;
 	struct bs_need need;
 	int rc;
