@@ -392,7 +392,7 @@ static void give_back(struct worker_recon *w, bool wait)
 	uint64_t read = 0;
 	bool any = false;
 
-	if (w->held_first == w->held_next)
+	if (w->held_first == w->held_next || w->current == NULL) /* only a scan holds slots */
 		return;
 	bs_recon_reading(w->current->recon, wait, &made, &read);
 	for (; w->held_first < w->held_next; w->held_first++) {
