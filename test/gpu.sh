@@ -85,8 +85,8 @@ fault() {
 	say "" && grep -E '^(ok|not ok|#)' "$out/fault_gpu.log" | sed 's/^/- /' >>"$report"
 }
 bench() {
-	say "\`boreside bench gpu --seconds 0.5 --json bench.json\`" && say ""
-	timeout -k 5 150 "$BORESIDE" bench gpu --seconds 0.5 --json "$out/bench.json" >"$log" 2>&1 ||
+	say "\`boreside bench gpu --seconds 1.5 --json bench.json\`" && say ""
+	timeout -k 5 150 "$BORESIDE" bench gpu --seconds 1.5 --json "$out/bench.json" >"$log" 2>&1 ||
 		fail "boreside bench ended with $?"
 	cp "$log" "$out/bench.log"
 	grep -v ' threads$' "$log" >>"$report"

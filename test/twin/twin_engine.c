@@ -335,6 +335,7 @@ static void solver(size_t i, struct bs_protocol p)
 	p.fhd = p.q = solvers[i].sum;
 	p.precond = solvers[i].precond;
 	p.density = solvers[i].weighted ? BS_DENSITY_RAMP : BS_DENSITY_NONE;
+	p.normalize = BS_NORMALIZE_NONE; /* random positions need not see an image of ones */
 	p.basis = BS_BASIS_BOX;
 	p.lambda = 0.5;
 	p.iterations = 12;

@@ -169,6 +169,7 @@ static int open_scan(struct scan *s, enum bs_method method, uint32_t dims, uint3
 				     .contrasts = 1,
 				     .combine = BS_COMBINE_RSS,
 				     .output = BS_OUTPUT_MAGNITUDE,
+				     .density = BS_DENSITY_NONE,
 				     .lambda = 0.5,
 				     .iterations = 10,
 				     .precond = precond,

@@ -50,7 +50,7 @@ static struct bs_protocol protocol(enum bs_method method)
 	p.density = method == BS_METHOD_GRIDDING ? BS_DENSITY_RAMP : BS_DENSITY_NONE;
 	p.density_iterations = 10;
 	p.combine = BS_COMBINE_RSS;
-	p.lambda = 0.5;
+	p.lambda = 5.0; /* well conditioned: the bound is that of the sums, not of the solve */
 	p.iterations = ITERATIONS;
 	p.fhd = p.q = BS_SUM_EXACT;
 	p.image_ms = 1e6;
