@@ -44,9 +44,9 @@ struct service {
 #define SERVICE_SINKS "sinks = ( { type = \"cfl\"; dir = \"out\"; } );\n"
 #define SERVICE_PROTOCOLS                                                                             \
 	"protocols = ( { name = \"cart\"; method = \"cartesian\"; matrix = [32, 32];\n"               \
-	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32; silence_ms = 700.0; },\n" \
+	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32; silence_ms = 1500.0; },\n" \
 	"  { name = \"radial\"; method = \"noop\"; matrix = [32, 32]; coils = 2; samples = 64;\n"     \
-	"    readouts = 32; silence_ms = 700.0; trajectory: { type = \"radial2d\"; }; } );\n"
+	"    readouts = 32; silence_ms = 1500.0; trajectory: { type = \"radial2d\"; }; } );\n"
 
 static inline void service_pause_ms(int ms)
 {
