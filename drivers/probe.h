@@ -12,7 +12,7 @@
 #include "core/err.h"
 
 /* What opening a file may take. */
-#define BS_PROBE_SECONDS 5u
+#define BS_PROBE_SECONDS 20u
 
 /*
  * Runs fn(path) in a child. Returns what it returned, with its reason; BS_ERR_FORMAT when the child

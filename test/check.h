@@ -13,6 +13,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* 1 where a sanitizer's own run time takes the place of malloc and of page faults */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CHECK_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CHECK_SANITIZED 1
+#endif
+#endif
+#ifndef CHECK_SANITIZED
+#define CHECK_SANITIZED 0
+#endif
+
 static int check_failed;
 
 #define CHECK(cond, ...)                                                                           \

@@ -42,11 +42,11 @@ struct service {
 /* Files in the folder out. Two protocols, small: "cart" (64x32 -> 32x32, 2 coils) and "radial"
  * (noop, 32 spokes of 64). Paths are taken from the site file's folder. */
 #define SERVICE_SINKS "sinks = ( { type = \"cfl\"; dir = \"out\"; } );\n"
-#define SERVICE_PROTOCOLS                                                                              \
-	"protocols = ( { name = \"cart\"; method = \"cartesian\"; matrix = [32, 32];\n"                \
-	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32; silence_ms = 1500.0; },\n" \
-	"  { name = \"radial\"; method = \"noop\"; matrix = [32, 32]; coils = 2; samples = 64;\n"      \
-	"    readouts = 32; silence_ms = 1500.0; trajectory: { type = \"radial2d\"; }; } );\n"
+#define SERVICE_PROTOCOLS                                                                             \
+	"protocols = ( { name = \"cart\"; method = \"cartesian\"; matrix = [32, 32];\n"               \
+	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32; silence_ms = 700.0; },\n" \
+	"  { name = \"radial\"; method = \"noop\"; matrix = [32, 32]; coils = 2; samples = 64;\n"     \
+	"    readouts = 32; silence_ms = 700.0; trajectory: { type = \"radial2d\"; }; } );\n"
 
 static inline void service_pause_ms(int ms)
 {

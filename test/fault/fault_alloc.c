@@ -37,15 +37,6 @@
 	" ls: { lambda = 0.01; iterations = 4; };\n"                                                   \
 	"    budget: { image_ms = 1e-6; on_miss = \"shed\"; admission = \"trust\"; }; } );\n"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#endif
-
 static struct service service;
 static struct peer p;
 static struct bs_endpoint archive;
@@ -124,7 +115,7 @@ int main(void)
 
 	(void)snprintf(hook, sizeof(hook), "%s/test/alloc_hook.so",
 		       getenv("BUILD") ? getenv("BUILD") : "");
-#ifdef SANITIZED
+#if CHECK_SANITIZED
 	SKIP("allocations cannot be counted under a sanitizer, which replaces malloc itself");
 	(void)unlink(counts);
 	return 0;

@@ -57,5 +57,8 @@ waits=$(number 'name":"ingest' waits)
 [ "${waits:-0}" -gt 0 ] && echo "ok ingest waited for slots $waits times" || echo "not ok ingest never waited: no flood"
 grown=$((after - before))
 sent=$((2000 * 8 * 512 * 8 / 1024))
+case $BUILD in
+*-address* | *-thread*) echo "skip ingest's memory: the sanitizer keeps what was freed"; exit 0 ;;
+esac
 [ $grown -lt $((sent / 3)) ] && echo "ok of $sent KiB that were sent ingest's memory never held more than $grown" ||
 	echo "not ok ingest's memory grew by $grown KiB of $sent that were sent"
