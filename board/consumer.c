@@ -107,6 +107,19 @@ static const unsigned char *message(const unsigned char *buffer, size_t cap, siz
 	return buffer + HEAD + p.lead;
 }
 
+/* What was read from disk is cut off or too long (a crash, a full disk): message() will refuse it. */
+static void check_piece(unsigned char *buffer, size_t len)
+{
+	struct piece p = { ALIGN_BYTES, 0 };
+
+	if (len >= HEAD)
+		memcpy(&p, buffer, sizeof(p));
+	if (len < HEAD || p.lead >= ALIGN_BYTES || len - HEAD < p.lead ||
+	    len - HEAD - p.lead != p.len)
+		p.lead = ALIGN_BYTES;
+	memcpy(buffer, &p, sizeof(p));
+}
+
 bool bs_consumer_quits(const struct bs_consumer *c)
 {
 	return atomic_load(&c->quit);
@@ -180,8 +193,10 @@ static bool next_image(struct bs_consumer *c, bool *from_disk)
 		rc = bs_spill_take(&c->spill, c->hand, c->cap, &len, &why);
 		(void)pthread_mutex_lock(&c->lock);
 		*from_disk = rc == 1;
-		if (rc == 1)
+		if (rc == 1) {
+			check_piece(c->hand, len);
 			return true;
+		}
 		c->busy = false;
 		if (rc < 0) {
 			count(&c->r->failed, 1);

@@ -416,6 +416,8 @@ static void open_scan(struct worker_recon *w, uint64_t entry)
 	w->current = NULL;
 	if (!bs_entry_of(entry, id) || scan->protocol >= w->env->site.protocols)
 		return; /* an older scan's, which its ingest left behind */
+	if (w->armed[scan->protocol].recon == NULL)
+		return; /* admitted before this process refused the protocol */
 	w->scan = id;
 	w->session = scan->session;
 	w->protocol = scan->protocol;

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "board/consumer.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -271,6 +272,45 @@ static void test_restart(void)
 	bs_consumer_close(c);
 }
 
+/* Cuts the n-th file of the folder off. */
+static bool cut(int n, off_t bytes)
+{
+	struct dirent **list;
+	char path[300];
+	int found = scandir(dir, &list, NULL, alphasort);
+	bool done = false;
+
+	for (int i = 0; i < found; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%.200s", dir, list[i]->d_name);
+		done = done || (i == n + 2 && truncate(path, bytes) == 0); /* behind . and .. */
+		free(list[i]);
+	}
+	if (found >= 0)
+		free(list);
+	return done;
+}
+
+/* A crash of the machine leaves pieces cut off: they fail, the others arrive, none arrives twice. */
+static void test_torn(void)
+{
+	struct bs_consumer *c = open_one(BS_POLICY_SPILL, 32, true);
+
+	set_gate(false);
+	for (unsigned i = 0; i < 6; i++)
+		(void)push(c, 10 + i);
+	(void)await(one_in_hand);
+	bs_consumer_close(c);
+	CHECK(cut(1, 0) && cut(3, 100), "of six pieces one is emptied, one is cut off");
+	set_gate(true);
+	c = open_one(BS_POLICY_SPILL, 32, true);
+	(void)await(nothing_waits);
+	CHECK(gots == 4 && got[0] == 10 && got[1] == 12 && got[2] == 14 && got[3] == 15,
+	      "the whole ones arrive once, in order (%u)", gots);
+	CHECK(atomic_load(&record.failed) == 2 && said == 2 && accounted() == 6,
+	      "the torn ones are counted as failed, and said");
+	bs_consumer_close(c);
+}
+
 /* The folder is gone: shed, said, and nobody waits. */
 static void test_folder(void)
 {
@@ -302,6 +342,7 @@ int main(void)
 	test_refuses();
 	test_spill();
 	test_restart();
+	test_torn();
 	test_folder();
 	return check_done();
 }
