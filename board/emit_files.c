@@ -88,12 +88,19 @@ static void finish_image(struct emit *e, uint32_t slot)
 	bs_count(atomic_load(&m->takers) > 0 ? &scan->images_left : &scan->images_unsent, 1);
 }
 
-/* The sender hears that all is done when all is: but for takers that are stuck. */
+#define AWAIT_NS INT64_C(5000000000)
+
+/*
+ * The sender hears that all is done when all is: but for takers that are stuck, that have more on
+ * disk than a few seconds' work, or whose service is to end. Their queues keep what they have.
+ */
 static void await_takers(struct emit *e)
 {
 	const struct timespec moment = { 0, 2000000 };
+	const int64_t until = bs_now_ns() + AWAIT_NS;
 
-	while (!bs_emit_takers_quiet(e) && !atomic_load(&e->quit))
+	while (!bs_emit_takers_quiet(e) && !atomic_load(&e->quit) && !bs_worker_stop(e->env) &&
+	       bs_now_ns() < until)
 		(void)nanosleep(&moment, NULL);
 }
 
