@@ -118,8 +118,7 @@ static int make_site(struct certify *w, struct bs_fail *why)
 	(void)snprintf(s->run_dir, sizeof(s->run_dir), "%s/run", w->dir);
 	s->viewers_url[0] = '\0';
 	s->sinks = 0;
-	if (s->overload.archive ==
-	    BS_POLICY_SPILL) /* the node's own folder is not for this service */
+	if (s->overload.archive == BS_POLICY_SPILL) /* the folder is the node's own service's */
 		s->overload.archive = BS_POLICY_KEEP_NEWEST;
 	if (w->q->alone) {
 		s->protocol[0] = *w->c->p;
