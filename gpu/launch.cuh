@@ -5,6 +5,12 @@
  * (programmatic dependent launch, compute capability 9.0 on; an ordinary launch elsewhere). Such a
  * kernel calls bs_after_previous before it reads or writes anything: from there on all that the
  * kernels before it wrote is there.
+ *
+ * Such a kernel begins while the one before it still writes. The loads for data that no one writes
+ * while a kernel runs (ld.global.nc: __ldg, and what the compiler makes of const __restrict__
+ * pointers) are not for that kernel's results, before or after the wait: those are read by plain
+ * loads, through pointers that are const but not __restrict__. Tables of the plan may be read by
+ * __ldg at any time. Source: PTX ISA, ld.global.nc and griddepcontrol. Test: test/replay/loads.sh
  */
 #ifndef BS_GPU_LAUNCH_CUH
 #define BS_GPU_LAUNCH_CUH

@@ -118,7 +118,7 @@ static __device__ __forceinline__ uint32_t wrap(uint32_t i, uint32_t n)
 template <int S>
 static __global__ void __launch_bounds__(THREADS)
 	strided(const __grid_constant__ bs_line_pass p, uint32_t cols,
-		const float2 *__restrict__ in, float2 *__restrict__ out)
+		const float2 *in, float2 *__restrict__ out)
 {
 	extern __shared__ float2 shared[];
 	const uint32_t n = p.line.n;
@@ -141,7 +141,7 @@ static __global__ void __launch_bounds__(THREADS)
 		float2 v = make_float2(0.0f, 0.0f);
 
 		if (j < p.in_count && column + c < p.inner) {
-			v = __ldg(from + j * p.inner + column + c);
+			v = from[j * p.inner + column + c];
 			if (p.scale_in != NULL) {
 				float s = __ldg(p.scale_in + j);
 
@@ -165,7 +165,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 template <int S>
 static __global__ void __launch_bounds__(THREADS)
-	rows(const __grid_constant__ bs_line_pass p, uint32_t cols, const float2 *__restrict__ in,
+	rows(const __grid_constant__ bs_line_pass p, uint32_t cols, const float2 *in,
 	     float2 *__restrict__ out)
 {
 	extern __shared__ float2 shared[];
@@ -182,7 +182,7 @@ static __global__ void __launch_bounds__(THREADS)
 			float2 v = make_float2(0.0f, 0.0f);
 
 			if (j < p.in_count && first + c < p.outer) {
-				v = __ldg(in + (first + c) * p.in_count + j);
+				v = in[(first + c) * p.in_count + j];
 				if (p.scale_in != NULL) {
 					float s = __ldg(p.scale_in + j);
 

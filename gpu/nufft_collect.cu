@@ -55,7 +55,7 @@ static __device__ __forceinline__ void add_column(float2 (&acc)[SIDE][CB], float
 /* Lane: one queued sample's weights and values. */
 template <int W, int CB>
 static __device__ __forceinline__ void weigh(collected<W, CB> &s, const bs_nufft_dev &d,
-					     uint32_t channel, const float2 *__restrict__ data,
+					     uint32_t channel, const float2 *data,
 					     int lane)
 {
 	using C = collected<W, CB>;
@@ -94,7 +94,7 @@ static __device__ __forceinline__ void weigh(collected<W, CB> &s, const bs_nufft
 template <int W, int CB>
 static __device__ __forceinline__ void add_batch(collected<W, CB> &s, float2 (&acc)[2][SIDE][CB],
 						 int n, const bs_nufft_dev &d, uint32_t channel,
-						 const float2 *__restrict__ data, int lane)
+						 const float2 *data, int lane)
 {
 	const int x = lane % SIDE;
 	const int y = lane / SIDE;
@@ -131,7 +131,7 @@ static __device__ __forceinline__ uint32_t neighbor(uint32_t s, uint32_t n, bool
 template <int W, int CB>
 static __global__ void __launch_bounds__(32 * WARPS)
 	collect(const __grid_constant__ bs_nufft_dev d, uint32_t sectors, bool add,
-		const float2 *__restrict__ data, float2 *__restrict__ grid)
+		const float2 *data, float2 *__restrict__ grid)
 {
 	__shared__ collected<W, CB> all[WARPS];
 	collected<W, CB> &s = all[threadIdx.x / 32];

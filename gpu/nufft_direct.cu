@@ -46,7 +46,7 @@ static __device__ direct_source source_of(const bs_nufft_dev &d, int q)
 
 template <int W>
 static __global__ void __launch_bounds__(DIRECT_THREADS)
-	direct(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ data,
+	direct(const __grid_constant__ bs_nufft_dev d, const float2 *data,
 	       float2 *__restrict__ grid)
 {
 	__shared__ direct_source source[4];
@@ -92,7 +92,7 @@ static __global__ void __launch_bounds__(DIRECT_THREADS)
 						    (int)(c >> 8 & 255u) - source[q].back[1]);
 			}
 			if (axis == 1 && tap == 0) {
-				const float2 v = __ldg(data + __ldg(d.order + e));
+				const float2 v = data[__ldg(d.order + e)];
 				const float f = d.weight != NULL ? __ldg(d.weight + e) : 1.0f;
 
 				value[s] = make_float2(v.x * f, v.y * f);

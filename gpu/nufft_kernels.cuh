@@ -38,7 +38,7 @@ static __device__ __forceinline__ void window(float (&w)[W], float offset,
 /* CB channels of one sample, weighted; zeros beyond the last channel. */
 template <int CB>
 static __device__ __forceinline__ void values_of(float2 *v, const bs_nufft_dev &d, uint64_t e,
-						 uint32_t channel, const float2 *__restrict__ data)
+						 uint32_t channel, const float2 *data)
 {
 	const uint64_t m = d.order[e];
 	const float w = d.weight != NULL ? d.weight[e] : 1.0f;
@@ -49,7 +49,7 @@ static __device__ __forceinline__ void values_of(float2 *v, const bs_nufft_dev &
 		float2 x = make_float2(0.0f, 0.0f);
 
 		if (channel + c < d.channels)
-			x = __ldg(from + c * d.channel_step);
+			x = from[c * d.channel_step];
 		v[c] = make_float2(x.x * w, x.y * w);
 	}
 }
@@ -101,7 +101,7 @@ static __device__ __forceinline__ void fold_copies(const bs_nufft_dev &d, uint32
 
 template <int W, int CB, int WARPS>
 static __global__ void __launch_bounds__(32 * WARPS)
-	spread_plane(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ data,
+	spread_plane(const __grid_constant__ bs_nufft_dev d, const float2 *data,
 		     float2 *__restrict__ part)
 {
 	const int P = plane<W, CB, WARPS>::P, CELLS = plane<W, CB, WARPS>::CELLS;
@@ -258,7 +258,7 @@ template <> struct lanes_of<2> {
 
 template <int W, int CB>
 static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
-	spread_volume(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ data,
+	spread_volume(const __grid_constant__ bs_nufft_dev d, const float2 *data,
 		      float2 *__restrict__ part)
 {
 	using V = volume<W, CB>;
@@ -380,7 +380,7 @@ static __device__ __forceinline__ void own_part(float (&own)[(W + PARTS - 1) / P
 /* The padded sector in shared memory, PARTS threads a sample, in neighboring lanes. */
 template <int DIM, int W, int CB, int PARTS>
 static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
-	interpolate(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ grid,
+	interpolate(const __grid_constant__ bs_nufft_dev d, const float2 *grid,
 		    float2 *__restrict__ data)
 {
 	const int PX = (DIM == 3 ? 8 : 15) + W - 1, PY = (DIM == 3 ? 8 : 16) + W - 1;
@@ -409,8 +409,8 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 		for (int c = 0; c < CB; c++)
 			if (channel + c < d.channels)
 				cells_in[c * CELLS + i] =
-					__ldg(grid + (channel + c) * cells +
-					      ((uint64_t)z * d.grid[1] + y) * d.grid[0] + x);
+					grid[(channel + c) * cells +
+					     ((uint64_t)z * d.grid[1] + y) * d.grid[0] + x];
 	}
 	__syncthreads();
 	/* lanes stay together: those past the last sample repeat it and write nothing */

@@ -9,14 +9,14 @@ template <int CB> struct cell_of {
 };
 
 template <int CB>
-static __device__ __forceinline__ void add_cell(cell_of<CB> &sum, const float2 *__restrict__ from)
+static __device__ __forceinline__ void add_cell(cell_of<CB> &sum, const float2 *from)
 {
 	if constexpr (CB == 1) {
-		sum.v[0] = bs_cadd(sum.v[0], __ldg(from));
+		sum.v[0] = bs_cadd(sum.v[0], *from);
 	} else {
 #pragma unroll
 		for (int c = 0; c < CB; c += 2) {
-			float4 q = __ldg((const float4 *)(from + c));
+			const float4 q = *(const float4 *)(from + c);
 
 			sum.v[c] = bs_cadd(sum.v[c], make_float2(q.x, q.y));
 			sum.v[c + 1] = bs_cadd(sum.v[c + 1], make_float2(q.z, q.w));
@@ -27,7 +27,7 @@ static __device__ __forceinline__ void add_cell(cell_of<CB> &sum, const float2 *
 /* One padded sector's share of a cell. */
 template <int CB>
 static __device__ __forceinline__ void add_sector(cell_of<CB> &sum, const bs_nufft_dev &d,
-						  uint2 range, const float2 *__restrict__ part,
+						  uint2 range, const float2 *part,
 						  uint64_t step, uint64_t local)
 {
 	const float2 *from = part + range.x * step + local * CB;
@@ -78,7 +78,7 @@ static __device__ __forceinline__ cell_places places_of(const bs_nufft_dev &d, u
 template <int CB>
 static __device__ __forceinline__ cell_of<CB> gathered(const bs_nufft_dev &d, uint32_t group,
 						       const cell_places &p,
-						       const float2 *__restrict__ part)
+						       const float2 *part)
 {
 	const uint4 ax = p.axis[0], ay = p.axis[1], az = p.axis[2];
 	const uint32_t cells = d.padded[0] * d.padded[1] * d.padded[2];
@@ -131,7 +131,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 #pragma unroll 8
 	for (uint32_t t = 1; t < c.y; t++)
-		sum = bs_cadd(sum, __ldg(at + t * step));
+		sum = bs_cadd(sum, at[t * step]);
 	*at = sum;
 }
 
@@ -149,7 +149,7 @@ static __device__ __forceinline__ row_reach reach_of(const bs_nufft_dev &d, uint
 /* Thread: a cell of a group. Block x: rows, which may be many. */
 template <int CB>
 static __global__ void __launch_bounds__(128)
-	gather(const __grid_constant__ bs_nufft_dev d, const float2 *__restrict__ part,
+	gather(const __grid_constant__ bs_nufft_dev d, const float2 *part,
 	       float2 *__restrict__ grid)
 {
 	const uint32_t x = blockIdx.y * 32 + threadIdx.x;
@@ -176,7 +176,7 @@ static __global__ void __launch_bounds__(128)
 template <int CB>
 static __global__ void __launch_bounds__(THREADS)
 	gather_rows(const __grid_constant__ bs_nufft_dev d, const __grid_constant__ bs_line_pass p,
-		    uint32_t cols, const float2 *__restrict__ part, float2 *__restrict__ out)
+		    uint32_t cols, const float2 *part, float2 *__restrict__ out)
 {
 	extern __shared__ float2 shared[];
 	const uint32_t n = p.line.n;
@@ -233,7 +233,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* Block: 32 samples of 8 coils, turned in shared memory so that both sides are whole sectors. */
 static __global__ void __launch_bounds__(THREADS)
-	mix(const float2 *__restrict__ data, const float *__restrict__ weight, uint64_t samples,
+	mix(const float2 *data, const float *__restrict__ weight, uint64_t samples,
 	    uint64_t first, uint64_t count, uint32_t coils, float2 *__restrict__ mixed)
 {
 	__shared__ float2 tile[8][33];
@@ -244,7 +244,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 	if (from + along < first + count && coil + across < coils) {
 		const float w = weight != NULL ? __ldg(weight + from + along) : 1.0f;
-		const float2 v = __ldg(data + (coil + across) * samples + from + along);
+		const float2 v = data[(coil + across) * samples + from + along];
 
 		tile[across][along] = make_float2(v.x * w, v.y * w);
 	}
@@ -259,7 +259,7 @@ static __global__ void __launch_bounds__(THREADS)
 /* Block: cols positions of one coil, a line each. */
 static __global__ void __launch_bounds__(THREADS)
 	stack_in(const __grid_constant__ bs_stack_dev s, uint32_t cols,
-		 const float2 *__restrict__ data, float2 *__restrict__ mixed)
+		 const float2 *data, float2 *__restrict__ mixed)
 {
 	extern __shared__ float2 shared[];
 	const uint32_t n = s.line.n;
@@ -279,7 +279,7 @@ static __global__ void __launch_bounds__(THREADS)
 			if (m != UINT32_MAX) {
 				const float w = s.weight != NULL ? __ldg(s.weight + m) : 1.0f;
 
-				v = __ldg(in + m);
+				v = in[m];
 				v = make_float2(v.x * w, v.y * w);
 			}
 		}
@@ -298,7 +298,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 static __global__ void __launch_bounds__(THREADS)
 	stack_out(const __grid_constant__ bs_stack_dev s, uint32_t cols,
-		  const float2 *__restrict__ mixed, float2 *__restrict__ data)
+		  const float2 *mixed, float2 *__restrict__ data)
 {
 	extern __shared__ float2 shared[];
 	const uint32_t n = s.line.n;
@@ -314,7 +314,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 		a[k * pitch + c] =
 			first + c < s.positions
-				? __ldg(mixed + ((first + c) * s.coils + blockIdx.y) * n + k)
+				? mixed[((first + c) * s.coils + blockIdx.y) * n + k]
 				: make_float2(0.0f, 0.0f);
 	}
 	__syncthreads();
