@@ -80,7 +80,7 @@ static int fill(struct bs_circulant_cuda *p, const uint32_t matrix[3], const flo
 		l->in_planes = l->out_planes = 1;
 		rc = bs_line_make(&l->line, matrix[a], mem, why);
 	}
-	return rc;
+	return rc != 0 ? rc : bs_cuda_copied(why);
 }
 
 int bs_circulant_cuda_plan(struct bs_circulant_cuda **plan, uint32_t dims, const uint32_t matrix[3],

@@ -126,6 +126,8 @@ int bs_csr_cuda_plan(struct bs_csr_cuda *out, const struct bs_csr *m, enum bs_cs
 			err = upload(to[1], col, (size_t)entries * sizeof(uint32_t), why);
 		if (err == 0)
 			err = upload(to[2], value, (size_t)entries * wide, why);
+		if (err == 0)
+			err = bs_cuda_copied(why);
 	}
 	free(slice);
 	free(col);

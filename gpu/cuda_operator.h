@@ -44,7 +44,7 @@ extern const struct bs_cuda_operator bs_cuda_gridding, bs_cuda_cartesian, bs_cud
 
 /* Before a protocol with gridding is armed: its variants are measured, or found in the cache. */
 void bs_gridding_cuda_choose(const struct bs_protocol *p, const float *k, const char *cache_dir);
-/* Back to the defaults; false: there was no choice. */
+/* Back to the defaults, as soon as that protocol is armed; false: there was no choice. */
 bool bs_gridding_cuda_forget(void);
 
 /* gpu/combine.cu: as combine.h, on the device; maps may be NULL unless they are needed. */

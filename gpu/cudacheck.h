@@ -7,6 +7,9 @@
  * bs_cuda_between_ns: by the device's clock, from one event that has passed to another; 0 when either
  * was never recorded. For reports: no error comes of it.
  * BS_CUDA_GO is the same with a goto, for functions that unwind: sets err, jumps to label.
+ * bs_cuda_copied: a plan's last step: what it copied and cleared by the default stream has arrived.
+ * cudaMemcpy from pageable memory and cudaMemset may return before that, and our streams do not wait
+ * for the default one.
  */
 #ifndef BS_GPU_CUDACHECK_H
 #define BS_GPU_CUDACHECK_H
@@ -42,6 +45,12 @@ int bs_cufft_fail(struct bs_fail *why, cufftResult r, const char *call, const ch
 		if (bs_r_ != CUFFT_SUCCESS)                                                        \
 			return bs_cufft_fail(why, bs_r_, #call, __FILE__, __LINE__);               \
 	} while (0)
+
+static inline int bs_cuda_copied(struct bs_fail *why)
+{
+	BS_CUDA(cudaStreamSynchronize(cudaStreamLegacy), why);
+	return 0;
+}
 
 static inline int64_t bs_cuda_between_ns(cudaEvent_t from, cudaEvent_t to)
 {

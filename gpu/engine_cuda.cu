@@ -25,8 +25,10 @@
 
 #define DEPTH 64u /* uploads under way at most */
 
-/* Launches that all frames' graphs of a protocol may hold together: above, the solve is one of its own. */
-#define GRAPH_MOST UINT64_C(40000)
+/* Launches that all frames' graphs of a protocol may hold together: above, the solve is one of its own,
+ * and a frame's own part, FRAME_LAUNCHES at most, is queued as it is. */
+#define GRAPH_MOST     UINT64_C(40000)
+#define FRAME_LAUNCHES UINT64_C(16)
 
 /* What is queued after the last readout: F^H d's rest; the solves; combination and download. */
 enum { PART_SUM = 1, PART_SOLVE = 2, PART_IMAGE = 4, PART_ALL = 7 };
@@ -56,10 +58,12 @@ struct engine {
 	cudaEvent_t sent[DEPTH], cleared, mark[MARKS];
 	bool unmarked; /* a driver that refuses them in a graph */
 	int64_t tail_ns; /* from solved to image: the longest of late, fading; kept free before the deadline */
-	uint64_t made, read;     /* adds; those whose upload is known to have ended */
-	cudaGraphExec_t *finish; /* [frame]: all that is left, or its first part */
-	cudaGraphExec_t *sum;    /* [frame], under a deadline: F^H d's rest */
-	cudaGraphExec_t tail;    /* solves and image, where finish does not hold them */
+	uint64_t made, read; /* adds; those whose upload is known to have ended */
+	bool *added;         /* [frame]: since it was begun */
+	cudaGraphExec_t
+		*finish;      /* [frame]: all that is left, or its first part; NULL: not recorded */
+	cudaGraphExec_t *sum; /* [frame], under a deadline: F^H d's rest */
+	cudaGraphExec_t tail; /* solves and image, where finish does not hold them */
 	cudaGraphExec_t combine; /* image alone, under a deadline */
 };
 
@@ -153,6 +157,7 @@ static void disarm(void *self)
 	destroy(e->combine);
 	free(e->finish);
 	free(e->sum);
+	free(e->added);
 	bs_solver_cuda_close(e->solver);
 	if (e->op != NULL)
 		e->method->close(e->op);
@@ -243,34 +248,47 @@ static int capture(struct engine *e, uint32_t frame, unsigned parts, cudaGraphEx
 out:
 	if (graph != NULL)
 		(void)cudaGraphDestroy(graph);
+	if (rc != 0) {
+		destroy(*exec);
+		*exec = NULL;
+		(void)cudaGetLastError(); /* of a capture that its own first error ended */
+	}
 	return rc;
 }
 
+/* Without marks where the driver refuses them; what fails that way, too, fails for its first reason. */
 static int record(struct engine *e, uint32_t frame, unsigned parts, cudaGraphExec_t *exec,
 		  struct bs_fail *why)
 {
+	struct bs_fail again;
 	int rc = capture(e, frame, parts, exec, why);
 
 	if (rc == 0 || e->unmarked)
 		return rc;
-	bs_log(BS_LOG_WARN, "protocol '%s': stages are not timed: %s", e->p->name,
-	       why != NULL ? why->text : bs_err_name(rc));
-	(void)cudaGetLastError();
 	e->unmarked = true;
-	return capture(e, frame, parts, exec, why);
+	if (capture(e, frame, parts, exec, &again) != 0)
+		return rc;
+	bs_log(BS_LOG_WARN, "protocol '%s': stages are not timed: %s", e->p->name, why->text);
+	return 0;
 }
 
-/* A graph a frame (two, where a solver may be watched). */
+/* A graph a frame (two, where a solver may be watched); with too many frames none. */
 static int record_frame(struct engine *e, uint32_t f, bool split, struct bs_fail *why)
 {
-	int rc = e->method->begin(e->op, f, e->stream, why);
+	const bool graphs = e->frames * FRAME_LAUNCHES <= GRAPH_MOST;
+	int rc = 0;
 
+	if (f > 0 && !graphs)
+		return 0;
+	rc = e->method->begin(e->op, f, e->stream, why);
 	if (rc == 0)
 		rc = e->method->settle(e->op, f, e->stream, why);
 	if (rc == 0 && f == 0)
 		rc = queue_parts(e, f, PART_ALL, cudaEventRecordDefault, why);
 	if (rc == 0)
 		BS_CUDA(cudaStreamSynchronize(e->stream), why);
+	if (!graphs)
+		return rc;
 	if (rc == 0)
 		rc = record(e, f, split ? (unsigned)PART_SUM : (unsigned)PART_ALL, &e->finish[f],
 			    why);
@@ -308,8 +326,9 @@ static int record_all(struct engine *e, struct bs_fail *why)
 {
 	const bool window = e->window.groups > 0;
 	const bool split = e->solver != NULL &&
-			   (window || bs_solver_cuda_launches(e->solver) * e->frames > GRAPH_MOST);
-	int rc = 0;
+			   (window || (FRAME_LAUNCHES + bs_solver_cuda_launches(e->p)) * e->frames >
+					      GRAPH_MOST);
+	int rc = bs_cuda_copied(why);
 
 	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
 		rc = window ? try_window(e, f, why) : record_frame(e, f, split, why);
@@ -421,7 +440,8 @@ static int arm(const struct bs_cuda_operator *m, bool solve, void **self,
 	e->frames = p->slices * p->contrasts;
 	e->finish = (cudaGraphExec_t *)calloc(e->frames, sizeof(*e->finish));
 	e->sum = (cudaGraphExec_t *)calloc(e->frames, sizeof(*e->sum));
-	if (e->finish == NULL || e->sum == NULL)
+	e->added = (bool *)calloc(e->frames, sizeof(*e->added));
+	if (e->finish == NULL || e->sum == NULL || e->added == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frames", p->name);
 	if (rc == 0 && solve)
 		rc = bs_solver_cuda_open(&e->solver, p, tables, &more, why);
@@ -457,6 +477,7 @@ static int begin(void *self, uint32_t frame)
 	BS_CUDA(cudaStreamSynchronize(e->up), NULL);
 	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
 	e->read = e->made;
+	e->added[frame] = false;
 	rc = e->method->begin(e->op, frame, e->stream, NULL);
 	if (rc != 0)
 		return rc;
@@ -477,8 +498,11 @@ static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
 		cudaEvent_t next = e->sent[e->read % DEPTH];
 
 		/* in error nothing is read any more, and the next call says so */
-		if ((wait ? cudaEventSynchronize(next) : cudaEventQuery(next)) == cudaErrorNotReady)
+		if ((wait ? cudaEventSynchronize(next) : cudaEventQuery(next)) ==
+		    cudaErrorNotReady) {
+			(void)cudaGetLastError(); /* no error: not to be blamed on a launch */
 			break;
+		}
 		e->read++;
 	}
 	*made = e->made;
@@ -518,8 +542,9 @@ static int send(struct engine *e, float2 *to, const float *data, size_t coil_str
 	BS_CUDA(cudaMemcpy2DAsync(to, step, data, coil_stride * 8, row, p->coils,
 				  cudaMemcpyHostToDevice, e->up),
 		NULL);
-	BS_CUDA(cudaEventRecord(sent, e->up), NULL);
+	/* before sent: who waits for that finds the mark passed */
 	BS_CUDA(cudaEventRecord(e->mark[UPLOADED], e->up), NULL);
+	BS_CUDA(cudaEventRecord(sent, e->up), NULL);
 	e->made++;
 	BS_CUDA(cudaStreamWaitEvent(e->stream, sent, 0), NULL);
 	return 0;
@@ -532,6 +557,7 @@ static int add(void *self, uint32_t frame, uint32_t readout, const float *data, 
 	float2 *to = e->method->samples(e->op, frame) + (uint64_t)readout * p->samples;
 	int rc = 0;
 
+	e->added[frame] = true;
 	if (e->mapped) {
 		BS_CUDA(cudaEventRecord(e->mark[UPLOADING], e->stream), NULL);
 		BS_CUDA(cudaEventRecord(e->mark[UPLOADED], e->stream), NULL);
@@ -546,7 +572,7 @@ static int add(void *self, uint32_t frame, uint32_t readout, const float *data, 
 }
 
 /* Waits for what is queued; the image lies in pinned memory. */
-static int fetch(struct engine *e, float *image, struct bs_report *report)
+static int fetch(struct engine *e, uint32_t frame, float *image, struct bs_report *report)
 {
 	int64_t down_ns;
 
@@ -558,6 +584,8 @@ static int fetch(struct engine *e, float *image, struct bs_report *report)
 	for (int i = 0; i < 5; i++) /* upload .. download */
 		report->stage_ns[BS_BUDGET_UPLOAD + i] =
 			bs_cuda_between_ns(e->mark[UPLOADING + i], e->mark[UPLOADING + i + 1]);
+	if (!e->added[frame]) /* nothing went up: those marks are another frame's */
+		report->stage_ns[BS_BUDGET_UPLOAD] = report->stage_ns[BS_BUDGET_ACCUMULATE] = 0;
 	if (e->solver == NULL)
 		report->stage_ns[BS_BUDGET_SOLVE] = 0;
 	report->stage_ns[BS_BUDGET_DOWNLOAD] += down_ns;
@@ -572,7 +600,7 @@ static bool is_watched(const struct engine *e, int64_t deadline_ns, const struct
 }
 
 /* From F^H d in the coil images. */
-static int solve_watched(struct engine *e, int64_t deadline_ns, float *image,
+static int solve_watched(struct engine *e, uint32_t frame, int64_t deadline_ns, float *image,
 			 struct bs_report *report)
 {
 	const uint32_t most = report->allowed > 0 && report->allowed < e->p->iterations
@@ -590,7 +618,7 @@ static int solve_watched(struct engine *e, int64_t deadline_ns, float *image,
 		return rc;
 	solved_ns = bs_now_ns();
 	BS_CUDA(cudaGraphLaunch(e->combine, e->stream), NULL);
-	rc = fetch(e, image, report);
+	rc = fetch(e, frame, image, report);
 	solved_ns = bs_now_ns() - solved_ns;
 	e->tail_ns -= e->tail_ns / 16;
 	e->tail_ns = solved_ns > e->tail_ns ? solved_ns : e->tail_ns;
@@ -598,15 +626,27 @@ static int solve_watched(struct engine *e, int64_t deadline_ns, float *image,
 }
 
 /* The image of a whole solve, or of a direct method, whose graphs have been launched. */
-static int fetch_whole(struct engine *e, float *image, struct bs_report *report)
+static int fetch_whole(struct engine *e, uint32_t frame, float *image, struct bs_report *report)
 {
-	int rc = fetch(e, image, report);
+	int rc = fetch(e, frame, image, report);
 
 	if (rc == 0 && e->solver != NULL) {
 		report->deadline_stop = false;
 		bs_solver_cuda_outcome(e->solver, report);
 	}
 	return rc;
+}
+
+/* A frame's own part: F^H d's rest, or all where the solve is not apart. */
+static int launch_frame(struct engine *e, uint32_t frame, bool watched)
+{
+	cudaGraphExec_t graph = watched && e->sum[frame] != NULL ? e->sum[frame] : e->finish[frame];
+	const unsigned parts = e->solver != NULL ? PART_SUM : PART_ALL;
+
+	if (graph == NULL)
+		return queue_parts(e, frame, parts, cudaEventRecordDefault, NULL);
+	BS_CUDA(cudaGraphLaunch(graph, e->stream), NULL);
+	return 0;
 }
 
 static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
@@ -616,16 +656,15 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 	const bool watched = is_watched(e, deadline_ns, report);
 	int rc = e->method->settle(e->op, frame, e->stream, NULL);
 
+	if (rc == 0)
+		rc = launch_frame(e, frame, watched);
 	if (rc != 0)
 		return rc;
-	BS_CUDA(cudaGraphLaunch(watched && e->sum[frame] != NULL ? e->sum[frame] : e->finish[frame],
-				e->stream),
-		NULL);
 	if (watched)
-		return solve_watched(e, deadline_ns, image, report);
+		return solve_watched(e, frame, deadline_ns, image, report);
 	if (e->tail != NULL)
 		BS_CUDA(cudaGraphLaunch(e->tail, e->stream), NULL);
-	return fetch_whole(e, image, report);
+	return fetch_whole(e, frame, image, report);
 }
 
 /* Queued, not waited for: begin and slide wait. */
@@ -650,9 +689,9 @@ static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadli
 	if (rc != 0)
 		return rc;
 	if (is_watched(e, deadline_ns, report))
-		return solve_watched(e, deadline_ns, image, report);
+		return solve_watched(e, frame, deadline_ns, image, report);
 	BS_CUDA(cudaGraphLaunch(e->tail, e->stream), NULL);
-	return fetch_whole(e, image, report);
+	return fetch_whole(e, frame, image, report);
 }
 
 static int peek(void *self, uint32_t frame, float *image)
@@ -663,7 +702,7 @@ static int peek(void *self, uint32_t frame, float *image)
 
 	if (rc == 0)
 		rc = queue_image(e, cudaEventRecordDefault, NULL);
-	return rc != 0 ? rc : fetch(e, image, &unread);
+	return rc != 0 ? rc : fetch(e, frame, image, &unread);
 }
 
 /* ---- the four engines ------------------------------------------------------------------------- */
@@ -678,19 +717,29 @@ static int gridding_need(const struct bs_protocol *p, struct bs_need *need, stru
 	return need_of(&bs_cuda_gridding, p, need, why);
 }
 
-static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-			const struct bs_arm_env *env, struct bs_fail *why)
+/* An operator that grids, with the variant measured for it; a choice outlives no arming. */
+static int arm_tuned(const struct bs_cuda_operator *m, bool solve, void **self,
+		     const struct bs_protocol *p, const struct bs_tables *tables,
+		     const struct bs_arm_env *env, struct bs_fail *why)
 {
-	bs_gridding_cuda_choose(p, tables->traj->k, env->cache_dir);
 	const size_t used = env->arena->used;
-	int rc = arm(&bs_cuda_gridding, false, self, p, tables, env, why);
 
-	if (rc == 0 || !bs_gridding_cuda_forget())
+	bs_gridding_cuda_choose(p, tables->traj->k, env->cache_dir);
+	int rc = arm(m, solve, self, p, tables, env, why);
+	const bool chosen = bs_gridding_cuda_forget();
+
+	if (rc == 0 || !chosen)
 		return rc;
 	/* it may want more memory than is left beside other protocols */
 	bs_log(BS_LOG_WARN, "protocol '%s': not with the measured variant: %s", p->name, why->text);
 	env->arena->used = used;
-	return arm(&bs_cuda_gridding, false, self, p, tables, env, why);
+	return arm(m, solve, self, p, tables, env, why);
+}
+
+static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+			const struct bs_arm_env *env, struct bs_fail *why)
+{
+	return arm_tuned(&bs_cuda_gridding, false, self, p, tables, env, why);
 }
 
 static int cartesian_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
@@ -706,17 +755,16 @@ static int cartesian_arm(void **self, const struct bs_protocol *p, const struct 
 
 static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	if (p->iterations < 1)
-		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no iterations", p->name);
-	return need_of(sum_of(p), p, need, why);
+	int rc = bs_solver_cuda_check(p, why);
+
+	return rc != 0 ? rc : need_of(sum_of(p), p, need, why);
 }
 
 static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 		  const struct bs_arm_env *env, struct bs_fail *why)
 {
-	if (p->fhd == BS_SUM_NUFFT)
-		bs_gridding_cuda_choose(p, tables->traj->k, env->cache_dir);
-	return arm(sum_of(p), true, self, p, tables, env, why);
+	return (p->fhd == BS_SUM_NUFFT ? arm_tuned : arm)(sum_of(p), true, self, p, tables, env,
+							  why);
 }
 
 /* Fields in core/engine.h's order: ... disarm, reading, fold, slide, peek, preview. */

@@ -117,8 +117,8 @@ static __device__ __forceinline__ uint32_t wrap(uint32_t i, uint32_t n)
 /* inner > 1: columns beside each other are the lines. inner = 1: whole rows are. */
 template <int S>
 static __global__ void __launch_bounds__(THREADS)
-	strided(const __grid_constant__ bs_line_pass p, uint32_t cols,
-		const float2 *in, float2 *__restrict__ out)
+	strided(const __grid_constant__ bs_line_pass p, uint32_t cols, const float2 *in,
+		float2 *__restrict__ out)
 {
 	extern __shared__ float2 shared[];
 	const uint32_t n = p.line.n;

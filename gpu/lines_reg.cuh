@@ -40,8 +40,7 @@ static __device__ __forceinline__ uint64_t reg_shifted(uint64_t o, uint32_t plan
 /* ROWS: the lines lie along memory (inner = 1), COLS of them in a block; else COLS columns. */
 template <int A, int B, int S, bool ROWS>
 static __global__ void __launch_bounds__(reg_line<A, B>::THREADS)
-	reg_pass(const __grid_constant__ bs_line_pass p, const float2 *in,
-		 float2 *__restrict__ out)
+	reg_pass(const __grid_constant__ bs_line_pass p, const float2 *in, float2 *__restrict__ out)
 {
 	using L = reg_line<A, B>;
 	const int N = L::N, C = L::COLS;

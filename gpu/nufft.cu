@@ -464,7 +464,7 @@ static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weigh
 			     "crowded or small sectors: samples cannot be gridded directly");
 	if (rc == 0)
 		rc = bs_nufft_cuda_relaunch(p, &p->choice.launch, why);
-	return rc;
+	return rc != 0 ? rc : bs_cuda_copied(why);
 }
 
 int bs_nufft_cuda_relaunch(struct bs_nufft_cuda *p, const struct bs_nufft_launch *launch,

@@ -55,8 +55,7 @@ static __device__ __forceinline__ void add_column(float2 (&acc)[SIDE][CB], float
 /* Lane: one queued sample's weights and values. */
 template <int W, int CB>
 static __device__ __forceinline__ void weigh(collected<W, CB> &s, const bs_nufft_dev &d,
-					     uint32_t channel, const float2 *data,
-					     int lane)
+					     uint32_t channel, const float2 *data, int lane)
 {
 	using C = collected<W, CB>;
 	const uint2 q = s.queue[lane];

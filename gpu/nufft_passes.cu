@@ -27,8 +27,8 @@ static __device__ __forceinline__ void add_cell(cell_of<CB> &sum, const float2 *
 /* One padded sector's share of a cell. */
 template <int CB>
 static __device__ __forceinline__ void add_sector(cell_of<CB> &sum, const bs_nufft_dev &d,
-						  uint2 range, const float2 *part,
-						  uint64_t step, uint64_t local)
+						  uint2 range, const float2 *part, uint64_t step,
+						  uint64_t local)
 {
 	const float2 *from = part + range.x * step + local * CB;
 
@@ -77,8 +77,7 @@ static __device__ __forceinline__ cell_places places_of(const bs_nufft_dev &d, u
 /* The lanes of one grid cell: the first copies of all sectors side by side, then the others. */
 template <int CB>
 static __device__ __forceinline__ cell_of<CB> gathered(const bs_nufft_dev &d, uint32_t group,
-						       const cell_places &p,
-						       const float2 *part)
+						       const cell_places &p, const float2 *part)
 {
 	const uint4 ax = p.axis[0], ay = p.axis[1], az = p.axis[2];
 	const uint32_t cells = d.padded[0] * d.padded[1] * d.padded[2];
@@ -148,9 +147,8 @@ static __device__ __forceinline__ row_reach reach_of(const bs_nufft_dev &d, uint
 
 /* Thread: a cell of a group. Block x: rows, which may be many. */
 template <int CB>
-static __global__ void __launch_bounds__(128)
-	gather(const __grid_constant__ bs_nufft_dev d, const float2 *part,
-	       float2 *__restrict__ grid)
+static __global__ void __launch_bounds__(128) gather(const __grid_constant__ bs_nufft_dev d,
+						     const float2 *part, float2 *__restrict__ grid)
 {
 	const uint32_t x = blockIdx.y * 32 + threadIdx.x;
 	const uint32_t rows = d.grid[1] * d.grid[2];
@@ -233,8 +231,8 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* Block: 32 samples of 8 coils, turned in shared memory so that both sides are whole sectors. */
 static __global__ void __launch_bounds__(THREADS)
-	mix(const float2 *data, const float *__restrict__ weight, uint64_t samples,
-	    uint64_t first, uint64_t count, uint32_t coils, float2 *__restrict__ mixed)
+	mix(const float2 *data, const float *__restrict__ weight, uint64_t samples, uint64_t first,
+	    uint64_t count, uint32_t coils, float2 *__restrict__ mixed)
 {
 	__shared__ float2 tile[8][33];
 	const uint32_t along = threadIdx.x % 32;
@@ -258,8 +256,8 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* Block: cols positions of one coil, a line each. */
 static __global__ void __launch_bounds__(THREADS)
-	stack_in(const __grid_constant__ bs_stack_dev s, uint32_t cols,
-		 const float2 *data, float2 *__restrict__ mixed)
+	stack_in(const __grid_constant__ bs_stack_dev s, uint32_t cols, const float2 *data,
+		 float2 *__restrict__ mixed)
 {
 	extern __shared__ float2 shared[];
 	const uint32_t n = s.line.n;
@@ -297,8 +295,8 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 static __global__ void __launch_bounds__(THREADS)
-	stack_out(const __grid_constant__ bs_stack_dev s, uint32_t cols,
-		  const float2 *mixed, float2 *__restrict__ data)
+	stack_out(const __grid_constant__ bs_stack_dev s, uint32_t cols, const float2 *mixed,
+		  float2 *__restrict__ data)
 {
 	extern __shared__ float2 shared[];
 	const uint32_t n = s.line.n;
@@ -312,10 +310,9 @@ static __global__ void __launch_bounds__(THREADS)
 		const uint32_t c = i / n;
 		const uint32_t k = i - c * n;
 
-		a[k * pitch + c] =
-			first + c < s.positions
-				? mixed[((first + c) * s.coils + blockIdx.y) * n + k]
-				: make_float2(0.0f, 0.0f);
+		a[k * pitch + c] = first + c < s.positions
+					   ? mixed[((first + c) * s.coils + blockIdx.y) * n + k]
+					   : make_float2(0.0f, 0.0f);
 	}
 	__syncthreads();
 	a = bs_lines_run<-1>(s.line, a, shared + n * pitch, cols, pitch);

@@ -463,7 +463,7 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 		err = make_graph(c, true, 0, &c->first, why);
 	if (err == 0)
 		err = make_graph(c, false, 1, &c->one, why);
-	return err;
+	return err != 0 ? err : bs_cuda_copied(why);
 }
 
 int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *spec,

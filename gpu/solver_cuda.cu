@@ -227,6 +227,33 @@ static int open_constraint(struct bs_solver_cuda *s, uint64_t *bytes, struct bs_
 	return 0;
 }
 
+/* Of an iteration: the direction, five Toeplitz passes, the constraint's two, the update; circulant:
+ * seven passes and a sum. */
+uint64_t bs_solver_cuda_launches(const struct bs_protocol *p)
+{
+	const uint64_t one = p->precond == BS_PRECOND_CIRCULANT ? 17 : 9;
+
+	return (p->method == BS_METHOD_SENSE ? 1 : p->coils) * (8 + p->iterations * one);
+}
+
+/* A graph of one image's solves: some hundred bytes of host and device memory a launch. */
+#define LAUNCHES_MOST UINT64_C(250000)
+
+int bs_solver_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
+{
+	const uint64_t launches = bs_solver_cuda_launches(p);
+
+	if (p->iterations < 1)
+		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no iterations", p->name);
+	if (launches > LAUNCHES_MOST)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "protocol '%s': ls.iterations: %u iterations of %u coils are about "
+			       "%llu launches after the last readout; on the GPU at most %llu",
+			       p->name, p->iterations, p->coils, (unsigned long long)launches,
+			       (unsigned long long)LAUNCHES_MOST);
+	return 0;
+}
+
 int bs_solver_cuda_open(struct bs_solver_cuda **solver, const struct bs_protocol *p,
 			const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why)
 {
@@ -245,10 +272,12 @@ int bs_solver_cuda_open(struct bs_solver_cuda **solver, const struct bs_protocol
 	s->voxels = (size_t)bs_protocol_voxels(p);
 	s->mu = p->lambda * (double)s->voxels;
 	s->w = tables->w;
-	rc = s->sense && tables->maps == NULL
-		     ? bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method sense needs maps_file",
-			       p->name)
-		     : open_constraint(s, bytes, why);
+	rc = bs_solver_cuda_check(p, why);
+	if (rc == 0)
+		rc = s->sense && tables->maps == NULL
+			     ? bs_fail(why, BS_ERR_CONFIG,
+				       "protocol '%s': method sense needs maps_file", p->name)
+			     : open_constraint(s, bytes, why);
 	const struct bs_toeplitz_spec t = toeplitz_of(s);
 	const struct bs_pcg_cuda_spec c = pcg_of(s);
 
@@ -473,14 +502,6 @@ int bs_solver_cuda_plan(struct bs_solver_cuda *s, const struct bs_tables *tables
 }
 
 /* ---- solving ---------------------------------------------------------------------------------- */
-
-uint64_t bs_solver_cuda_launches(const struct bs_solver_cuda *s)
-{
-	return (uint64_t)s->solves *
-	       (8 + (uint64_t)s->p->iterations * (s->circulant != NULL ? 16
-						  : s->sense           ? 8 + 2ull * s->coils
-								       : 9));
-}
 
 /* b from F^H d of solve i. */
 static int load(struct bs_solver_cuda *s, const float2 *images, uint32_t i, cudaStream_t stream,

@@ -30,6 +30,9 @@ int bs_solver_cuda_weights(float **weight, const struct bs_protocol *p,
 			   const struct bs_tables *tables, struct bs_team *team, int power,
 			   struct bs_fail *why);
 
+/* BS_ERR_CONFIG where no graph could hold the protocol's solves; open refuses them for the same reason. */
+int bs_solver_cuda_check(const struct bs_protocol *p, struct bs_fail *why);
+
 /* bytes: of device memory that plan will take. */
 int bs_solver_cuda_open(struct bs_solver_cuda **solver, const struct bs_protocol *p,
 			const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why);
@@ -40,7 +43,7 @@ int bs_solver_cuda_plan(struct bs_solver_cuda *solver, const struct bs_tables *t
 void bs_solver_cuda_close(struct bs_solver_cuda *solver);
 
 /* Launches of one queue, about: so that nobody makes graphs of millions. */
-uint64_t bs_solver_cuda_launches(const struct bs_solver_cuda *solver);
+uint64_t bs_solver_cuda_launches(const struct bs_protocol *p);
 int bs_solver_cuda_queue(struct bs_solver_cuda *solver, float2 *images, cudaStream_t stream,
 			 struct bs_fail *why);
 /* Sets iterations (the fewest of the solves) and residual (the largest). */
