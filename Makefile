@@ -124,6 +124,9 @@ $(B)/test/%_hook.so: test/%_hook.c test/alloc_hook.h
 # fault_gpu is a service with one seam
 $(B)/test/fault/fault_gpu: private SAN += -Wl,--wrap=bs_recon_readout
 
+# test_spill_faults is a disk that refuses
+$(B)/test/unit/test_spill_faults: private SAN += $(foreach f,open read write readdir unlink rename,-Wl$(comma)--wrap=$(f))
+
 # twin_engine counts what is allocated after arm
 $(B)/test/twin/twin_engine: private SAN += $(if $(filter 1,$(GPU)),$(foreach f,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister,-Wl,--wrap=$(f)))
 

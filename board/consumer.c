@@ -6,15 +6,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "board/rt.h"
 #include "core/clock.h"
 
 #define ALIGN_BYTES 64u /* messages keep their place within a cache line: pixels stay aligned */
 #define SAY_NS      INT64_C(1000000000)
+#define FOLDER_NS   INT64_C(1000000000) /* a folder that refused a piece is tried again after that */
+#define RETRY_NS    INT64_C(200000000)  /* a piece that could not be read now, after that */
 
 /* A buffer: the length of the lead-in and of the message, the message at HEAD + lead. */
-#define HEAD 64u
+#define HEAD 64u /* core/pools.h counts with both */
 struct piece {
 	uint64_t lead, len;
 };
@@ -27,9 +30,11 @@ struct bs_consumer {
 	unsigned char *queue[BS_CONSUMER_QUEUE_MAX];
 	unsigned char *hand, *spilling; /* buffers outside the queue, one for each thread */
 	uint32_t first, count;
-	bool busy;       /* an image is being delivered */
-	bool moving;     /* an image is on its way to the folder */
-	bool folder_bad; /* the folder refused the last one */
+	bool busy;         /* an image is being delivered */
+	bool moving;       /* an image is on its way to the folder */
+	bool nobody;       /* what was shed last had no taker */
+	int64_t folder_ns; /* the folder refused the last one: not again before then; 0: it is well */
+	int64_t retry_ns; /* the same for what is to be read from it */
 	int64_t since_ns;
 	_Atomic bool quit, absent;
 	struct bs_spill spill;
@@ -61,19 +66,37 @@ static void say_shed(struct bs_consumer *c, int64_t now)
 
 	if (c->unsaid == 0 || (c->said_ns != 0 && now - c->said_ns < SAY_NS))
 		return;
-	(void)snprintf(line, sizeof(line),
-		       "%s does not keep up: %llu images shed, %llu since the start", c->spec.name,
+	(void)snprintf(line, sizeof(line), "%s %s: %llu images shed, %llu since the start",
+		       c->spec.name, c->nobody ? "is not there" : "does not keep up",
 		       (unsigned long long)c->unsaid, (unsigned long long)atomic_load(&c->r->shed));
 	c->unsaid = 0;
 	c->said_ns = now;
 	c->spec.say(c->spec.arg, line);
 }
 
-static void shed(struct bs_consumer *c)
+static void missed(struct bs_consumer *c, const unsigned char *msg, size_t len)
+{
+	if (c->spec.missed != NULL && msg != NULL)
+		c->spec.missed(c->spec.arg, msg, len);
+}
+
+static void shed(struct bs_consumer *c, const unsigned char *msg, size_t len)
 {
 	count(&c->r->shed, 1);
 	c->unsaid++;
+	missed(c, msg, len);
 	say_shed(c, bs_now_ns());
+}
+
+/* Until something changes, or at_ns when it is not 0; with the lock held. */
+static void await(struct bs_consumer *c, int64_t at_ns)
+{
+	const struct timespec at = { at_ns / 1000000000, at_ns % 1000000000 };
+
+	if (at_ns == 0)
+		(void)pthread_cond_wait(&c->change, &c->lock);
+	else
+		(void)pthread_cond_timedwait(&c->change, &c->lock, &at);
 }
 
 /* Takes the oldest out of the queue; other is the buffer that takes its place there. */
@@ -107,6 +130,22 @@ static const unsigned char *message(const unsigned char *buffer, size_t cap, siz
 	return buffer + HEAD + p.lead;
 }
 
+static void shed_piece(struct bs_consumer *c, const unsigned char *buffer)
+{
+	size_t len = 0;
+	const unsigned char *msg = message(buffer, c->cap, &len);
+
+	shed(c, msg, len);
+}
+
+static size_t piece_bytes(const unsigned char *buffer)
+{
+	struct piece p;
+
+	memcpy(&p, buffer, sizeof(p));
+	return HEAD + (size_t)(p.lead + p.len);
+}
+
 /* What was read from disk is cut off or too long (a crash, a full disk): message() will refuse it. */
 static void check_piece(unsigned char *buffer, size_t len)
 {
@@ -136,8 +175,9 @@ bool bs_consumer_push(struct bs_consumer *c, const unsigned char *msg, size_t le
 
 	(void)pthread_mutex_lock(&c->lock);
 	count(&c->r->taken, 1);
+	c->nobody = false;
 	if (len > c->spec.image_bytes || atomic_load(&c->quit)) {
-		shed(c);
+		shed(c, msg, len);
 		(void)pthread_mutex_unlock(&c->lock);
 		return false;
 	}
@@ -154,8 +194,7 @@ bool bs_consumer_push(struct bs_consumer *c, const unsigned char *msg, size_t le
 		count(&c->r->handed, 1);
 	} else {
 		if (c->count == c->spec.queue) {
-			(void)pop(c, c->queue[c->first]);
-			shed(c);
+			shed_piece(c, pop(c, c->queue[c->first]));
 		}
 		put_piece(c->queue[(c->first + c->count) % c->spec.queue], msg, len);
 		c->count++;
@@ -167,13 +206,22 @@ bool bs_consumer_push(struct bs_consumer *c, const unsigned char *msg, size_t le
 	return true;
 }
 
+void bs_consumer_pass(struct bs_consumer *c, const unsigned char *msg, size_t len)
+{
+	(void)pthread_mutex_lock(&c->lock);
+	c->nobody = true;
+	count(&c->r->taken, 1);
+	shed(c, msg, len);
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
 bool bs_consumer_quiet(struct bs_consumer *c)
 {
 	bool quiet;
 
 	(void)pthread_mutex_lock(&c->lock);
 	quiet = (c->count == 0 && !c->busy && !c->moving) || atomic_load(&c->absent) ||
-		(c->busy && bs_now_ns() - c->since_ns > BS_CONSUMER_STUCK_NS);
+		c->retry_ns != 0 || (c->busy && bs_now_ns() - c->since_ns > BS_CONSUMER_STUCK_NS);
 	(void)pthread_mutex_unlock(&c->lock);
 	return quiet;
 }
@@ -194,15 +242,23 @@ static bool next_image(struct bs_consumer *c, bool *from_disk)
 		(void)pthread_mutex_lock(&c->lock);
 		*from_disk = rc == 1;
 		if (rc == 1) {
+			c->retry_ns = 0;
 			check_piece(c->hand, len);
 			return true;
 		}
 		c->busy = false;
+		if (rc == BS_SPILL_LATER) { /* those behind it wait, too: they come in order */
+			if (c->retry_ns == 0)
+				c->spec.say(c->spec.arg, why.text);
+			c->retry_ns = bs_now_ns() + RETRY_NS;
+			return false;
+		}
 		if (rc < 0) {
 			count(&c->r->failed, 1);
 			c->spec.say(c->spec.arg, why.text);
 		}
 	}
+	c->retry_ns = 0;
 	if (c->moving ||
 	    c->count == 0) /* what is on its way to the folder comes before the queue */
 		return false;
@@ -210,34 +266,49 @@ static bool next_image(struct bs_consumer *c, bool *from_disk)
 	return true;
 }
 
+/* To the folder, or shed: the process ends. With the lock held, or by the last thread. */
+static void keep(struct bs_consumer *c, const unsigned char *buffer, bool front)
+{
+	struct bs_fail why = { 0 };
+	int rc = BS_ERR_UNSUPPORTED;
+
+	if (c->spec.policy == BS_POLICY_SPILL) {
+		rc = front ? bs_spill_put_back(&c->spill, buffer, piece_bytes(buffer), &why)
+			   : bs_spill_put(&c->spill, buffer, piece_bytes(buffer), &why);
+		if (rc != 0)
+			c->spec.say(c->spec.arg, why.text);
+	}
+	if (rc == 0)
+		count(&c->r->spilled, 1);
+	else
+		shed_piece(c, buffer);
+}
+
 /* Without the lock. False: the taker gave up because the process ends; the image is safe or shed. */
 static bool deliver(struct bs_consumer *c, bool from_disk)
 {
 	struct bs_fail why = { 0 };
-	struct piece p;
 	size_t len = 0;
 	const unsigned char *msg = message(c->hand, c->cap, &len);
-	int rc = msg == NULL ? bs_fail(&why, BS_ERR_FORMAT, "%s: a spilled image is damaged",
-				       c->spec.name)
+	int rc = msg == NULL ? bs_spill_give_up(&c->spill, BS_ERR_FORMAT,
+						"it is damaged, no whole image", &why)
 			     : c->spec.deliver(c->spec.arg, c, msg, len, &why);
 
 	if (rc == BS_ERR_ABORTED) { /* what was spilled stays where it is */
-		memcpy(&p, c->hand, sizeof(p));
-		if (from_disk)
-			return false;
-		if (c->spec.policy == BS_POLICY_SPILL &&
-		    bs_spill_put_back(&c->spill, c->hand, HEAD + (size_t)(p.lead + p.len), NULL) ==
-			    0)
-			count(&c->r->spilled, 1);
-		else
-			count(&c->r->shed, 1);
+		(void)pthread_mutex_lock(&c->lock);
+		if (!from_disk)
+			keep(c, c->hand, true);
+		(void)pthread_mutex_unlock(&c->lock);
 		return false;
 	}
-	if (from_disk)
-		bs_spill_drop(&c->spill);
-	count(rc == 0 ? &c->r->handed : &c->r->failed, 1);
-	if (rc != 0)
+	if (rc != 0) {
 		c->spec.say(c->spec.arg, why.text);
+		missed(c, msg, len);
+	}
+	if (from_disk && msg != NULL && bs_spill_drop(&c->spill, &why) != 0)
+		c->spec.say(c->spec.arg, why.text);
+	/* last: who dies before it has one too many lost, rather than one that nobody counts */
+	count(rc == 0 ? &c->r->handed : &c->r->failed, 1);
 	return true;
 }
 
@@ -254,10 +325,10 @@ static void *serve(void *arg)
 		/* at the end what can be spilled is not delivered: it may be much */
 		if (atomic_load(&c->quit) && c->spec.policy == BS_POLICY_SPILL)
 			break;
-		if (c->busy || !next_image(c, &from_disk)) {
+		if (c->busy || bs_now_ns() < c->retry_ns || !next_image(c, &from_disk)) {
 			if (atomic_load(&c->quit))
 				break;
-			(void)pthread_cond_wait(&c->change, &c->lock);
+			await(c, c->retry_ns);
 			continue;
 		}
 		c->busy = true;
@@ -277,34 +348,47 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* True: the oldest is to go to the folder now. With the lock held. */
+/* True: the oldest is to go to the folder. With the lock held. */
 static bool too_many(const struct bs_consumer *c)
 {
-	return c->busy && 2 * c->count >= c->spec.queue && c->count > 0 &&
+	return (c->busy || c->retry_ns != 0) && 2 * c->count >= c->spec.queue && c->count > 0 &&
 	       atomic_load(&c->spill.bytes) + c->cap <= c->spec.spill_bytes;
+}
+
+/* What the folder refused is the oldest again; when others have filled the queue, it is shed. */
+static void unmove(struct bs_consumer *c)
+{
+	unsigned char *image = c->spilling;
+
+	if (c->count == c->spec.queue) {
+		shed_piece(c, image);
+		return;
+	}
+	c->first = (c->first + c->spec.queue - 1) % c->spec.queue;
+	c->spilling = c->queue[c->first];
+	c->queue[c->first] = image;
+	c->count++;
 }
 
 static void move_one(struct bs_consumer *c)
 {
 	struct bs_fail why = { 0 };
-	struct piece p;
 	int rc;
 
 	c->spilling = pop(c, c->spilling);
 	c->moving = true;
 	(void)pthread_mutex_unlock(&c->lock);
-	memcpy(&p, c->spilling, sizeof(p));
-	rc = bs_spill_put(&c->spill, c->spilling, HEAD + (size_t)(p.lead + p.len), &why);
+	rc = bs_spill_put(&c->spill, c->spilling, piece_bytes(c->spilling), &why);
 	(void)pthread_mutex_lock(&c->lock);
 	c->moving = false;
 	if (rc == 0) {
 		count(&c->r->spilled, 1);
 	} else {
-		shed(c);
-		if (!c->folder_bad)
+		unmove(c);
+		if (c->folder_ns == 0)
 			c->spec.say(c->spec.arg, why.text);
 	}
-	c->folder_bad = rc != 0;
+	c->folder_ns = rc != 0 ? bs_now_ns() + FOLDER_NS : 0;
 	publish(c);
 	(void)pthread_cond_broadcast(&c->change);
 }
@@ -316,10 +400,12 @@ static void *move(void *arg)
 	bs_rt_leave();
 	(void)pthread_mutex_lock(&c->lock);
 	while (!atomic_load(&c->quit)) {
-		if (too_many(c))
+		bool wanted = too_many(c);
+
+		if (wanted && bs_now_ns() >= c->folder_ns)
 			move_one(c);
 		else
-			(void)pthread_cond_wait(&c->change, &c->lock);
+			await(c, wanted ? c->folder_ns : 0);
 	}
 	(void)pthread_mutex_unlock(&c->lock);
 	return NULL;
@@ -333,7 +419,7 @@ static int open_memory(struct bs_consumer *c, struct bs_fail *why)
 	    c->spec.image_bytes > SIZE_MAX / 2 / (BS_CONSUMER_QUEUE_MAX + 2u) - (size_t)2 * HEAD)
 		return bs_fail(why, BS_ERR_CONFIG, "%s: a queue of %u images of %zu bytes",
 			       c->spec.name, c->spec.queue, c->spec.image_bytes);
-	c->cap = (HEAD + ALIGN_BYTES + c->spec.image_bytes + 63u) & ~(size_t)63u;
+	c->cap = (size_t)bs_pools_piece_bytes(c->spec.image_bytes);
 	c->memory = aligned_alloc(ALIGN_BYTES, buffers * c->cap);
 	if (c->memory == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "%s: a queue of %zu bytes", c->spec.name,
@@ -346,32 +432,35 @@ static int open_memory(struct bs_consumer *c, struct bs_fail *why)
 	return 0;
 }
 
-/* What a predecessor held in memory is gone, and counted; what it spilled is here. */
+/*
+ * What a predecessor held in memory is gone, and counted; what it spilled is here. More than the
+ * record knows of is an earlier service's.
+ */
 static void inherit(struct bs_consumer *c)
 {
 	struct bs_consumer_record *r = c->r;
-	uint64_t here = atomic_load(&c->spill.pieces);
-	uint64_t past = atomic_load(&r->handed) + atomic_load(&r->failed) + atomic_load(&r->shed) +
-			atomic_load(&r->lost) + here;
+	uint64_t taken = atomic_load(&r->taken);
+	uint64_t known = atomic_load(&r->handed) + atomic_load(&r->failed) + atomic_load(&r->shed) +
+			 atomic_load(&r->lost) + atomic_load(&c->spill.pieces);
 	char line[200];
 
-	if (c->spec.fresh)
-		count(&r->taken, here);
-	else if (atomic_load(&r->taken) > past) {
-		uint64_t lost = atomic_load(&r->taken) - past;
-
-		count(&r->lost, lost);
+	if (known > taken) {
+		count(&r->taken, known - taken);
+	} else if (known < taken) {
+		count(&r->lost, taken - known);
 		(void)snprintf(line, sizeof(line),
 			       "%s: %llu images that waited for it were lost with the process",
-			       c->spec.name, (unsigned long long)lost);
+			       c->spec.name, (unsigned long long)(taken - known));
 		c->spec.say(c->spec.arg, line);
 	}
+	atomic_store(&r->since_ns, 0);
 	publish(c);
 }
 
 static int start(struct bs_consumer *c, struct bs_fail *why)
 {
 	pthread_mutexattr_t kind;
+	pthread_condattr_t clock;
 	sigset_t all, old;
 	int rc;
 
@@ -379,7 +468,10 @@ static int start(struct bs_consumer *c, struct bs_fail *why)
 	(void)pthread_mutexattr_setprotocol(&kind, PTHREAD_PRIO_INHERIT);
 	(void)pthread_mutex_init(&c->lock, &kind);
 	(void)pthread_mutexattr_destroy(&kind);
-	(void)pthread_cond_init(&c->change, NULL);
+	(void)pthread_condattr_init(&clock);
+	(void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&c->change, &clock);
+	(void)pthread_condattr_destroy(&clock);
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&c->thread, NULL, serve, c);
@@ -406,6 +498,9 @@ int bs_consumer_open(struct bs_consumer **out, const struct bs_consumer_spec *sp
 	c->spec = *spec;
 	c->r = record;
 	rc = open_memory(c, why);
+	if (rc == 0 && spec->policy == BS_POLICY_SPILL && spec->spill_bytes < c->cap)
+		rc = bs_fail(why, BS_ERR_CONFIG, "%s: %llu bytes to spill to, an image takes %zu",
+			     spec->name, (unsigned long long)spec->spill_bytes, c->cap);
 	if (rc == 0 && spec->policy == BS_POLICY_SPILL)
 		rc = bs_spill_open(&c->spill, spec->spill_dir, spec->file, spec->spill_bytes, why);
 	if (rc == 0) {
@@ -423,18 +518,9 @@ int bs_consumer_open(struct bs_consumer **out, const struct bs_consumer_spec *sp
 /* What still waits in memory when the process ends; the threads are gone. */
 static void settle(struct bs_consumer *c)
 {
-	struct piece p;
-
 	while (c->count > 0) {
-		unsigned char *oldest = pop(c, c->hand);
-
-		c->hand = oldest;
-		memcpy(&p, oldest, sizeof(p));
-		if (c->spec.policy == BS_POLICY_SPILL &&
-		    bs_spill_put(&c->spill, oldest, HEAD + (size_t)(p.lead + p.len), NULL) == 0)
-			count(&c->r->spilled, 1);
-		else
-			shed(c);
+		c->hand = pop(c, c->hand);
+		keep(c, c->hand, false);
 	}
 	c->said_ns = 0;
 	say_shed(c, bs_now_ns());
@@ -455,6 +541,7 @@ void bs_consumer_close(struct bs_consumer *c)
 		(void)pthread_join(c->thread, NULL);
 		settle(c);
 	}
+	bs_spill_close(&c->spill);
 	free(c->memory);
 	free(c);
 }

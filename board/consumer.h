@@ -5,9 +5,10 @@
  * returns; the consumer's thread delivers, in order, however long it takes. A full queue sheds the
  * oldest that waits (keep the newest). Under BS_POLICY_SPILL a second thread moves the oldest into a
  * folder (board/spill.h) as soon as half of the queue is in use; they come back first. When the folder
- * is full or refuses, the queue sheds as above. Everything is counted in the record in shared memory:
+ * is full or refuses, the queue sheds as above; the folder is tried again every second, what cannot
+ * be read from it every 200 ms. Everything is counted in the record in shared memory:
  * taken = handed + failed + shed + lost + what waits. lost: a predecessor of this process died with
- * them.
+ * them. What the folder holds beyond that comes from an earlier service and is taken anew.
  * try: in the pusher's thread, when nothing waits before it: 1 taken, 0 not now, negative: refused.
  * deliver: in the consumer's thread; may block. Buffers are allocated and made present by open.
  * push, quiet: one thread; deliver of one consumer never runs twice at once, nor beside try.
@@ -35,11 +36,12 @@ struct bs_consumer_spec {
 	size_t image_bytes; /* of the largest message */
 	const char *spill_dir;
 	uint64_t spill_bytes;
-	bool fresh; /* the first process of this service: what it finds in the folder is taken anew */
 	/* 0: delivered. Negative: it is given up, why says so. */
 	int (*deliver)(void *arg, struct bs_consumer *c, const unsigned char *msg, size_t len,
 		       struct bs_fail *why);
 	int (*attempt)(void *arg, const unsigned char *msg, size_t len); /* NULL: always queue */
+	/* Any thread; it will not get this image: it was shed, or its taker refused it. May be NULL. */
+	void (*missed)(void *arg, const unsigned char *msg, size_t len);
 	/* Any thread; what happened in words, rarely. */
 	void (*say)(void *arg, const char *line);
 	void *arg;
@@ -49,6 +51,8 @@ int bs_consumer_open(struct bs_consumer **c, const struct bs_consumer_spec *spec
 		     struct bs_consumer_record *record, struct bs_fail *why);
 /* True: it has it, or will. False: it was shed at once (a message too long, or the queue is shut). */
 bool bs_consumer_push(struct bs_consumer *c, const unsigned char *msg, size_t len);
+/* Instead of push: there is nobody to keep it for. Counted, and said, as shed. */
+void bs_consumer_pass(struct bs_consumer *c, const unsigned char *msg, size_t len);
 /* Nothing waits, or its taker is stuck or absent: there is no use in waiting for it. */
 bool bs_consumer_quiet(struct bs_consumer *c);
 /* For deliver: the process ends; give up. absent: there is nobody to deliver to. */

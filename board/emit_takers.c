@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "board/emit.h"
-#include "board/folder.h"
 #include "core/clock.h"
 #include "ipc/mrd.h"
 #include "ipc/wire.h"
@@ -117,22 +116,17 @@ static int open_taker(struct emit *e, uint32_t i, const char *name, const char *
 		.image_bytes = (size_t)e->env->shm.s->pools.image_bytes,
 		.spill_dir = o->spill_dir,
 		.spill_bytes = (uint64_t)o->spill_mib << 20,
-		.fresh = atomic_load(&e->env->me->epoch) <= 1,
 		.deliver = i == BS_CONSUMER_ARCHIVE ? send_archive : put_file,
 		.attempt = i == BS_CONSUMER_ARCHIVE ? try_archive : NULL,
 		.say = say,
 		.arg = &takers[i],
 	};
-	int rc = 0;
 
 	name_record(e, i, name, policy);
 	takers[i] = (struct taker){ e, i };
 	if (policy == BS_POLICY_WAIT)
 		return 0;
-	if (policy == BS_POLICY_SPILL)
-		rc = bs_folder_make(o->spill_dir, 0750, why);
-	return rc != 0 ? rc
-		       : bs_consumer_open(&e->taker[i], &spec, &e->env->shm.s->consumer[i], why);
+	return bs_consumer_open(&e->taker[i], &spec, &e->env->shm.s->consumer[i], why);
 }
 
 int bs_emit_open_takers(struct emit *e, struct bs_fail *why)

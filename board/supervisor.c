@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -48,7 +47,7 @@ struct supervisor {
 	struct bs_shm shm;
 	struct child child[BS_WORKERS];
 	struct bs_canaries *canaries;
-	int signals, lock;
+	int signals, lock, spill_lock;
 	bool ready, ending;
 	int64_t turn_ns, stage_by_ns;
 	int status;
@@ -344,23 +343,16 @@ static void turn(struct supervisor *v)
 
 /* ---- the start ---- */
 
-/* Two services on one folder would take each other's sockets. */
-static int lock_dir(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
+/* Two services on one folder would take each other's sockets, or each other's spilled images. */
+static int lock_folders(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
 {
-	char path[BS_PATH_MAX_ + 16];
-	char pid[16];
-	int n;
+	int rc = bs_folder_lock(&v->lock, site->run_dir, "boreside.pid", why);
 
-	(void)snprintf(path, sizeof(path), "%s/boreside.pid", site->run_dir);
-	v->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
-	if (v->lock < 0)
-		return bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
-	if (flock(v->lock, LOCK_EX | LOCK_NB) != 0)
-		return bs_fail(why, BS_ERR_IO, "%s: another service runs in this folder", path);
-	n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
-	if (ftruncate(v->lock, 0) != 0 || write(v->lock, pid, (size_t)n) != n)
-		return bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
-	return 0;
+	if (rc == 0 && bs_site_spills(site))
+		rc = bs_folder_make(site->overload.spill_dir, 0750, why);
+	if (rc == 0 && bs_site_spills(site))
+		rc = bs_folder_lock(&v->spill_lock, site->overload.spill_dir, "boreside.lock", why);
+	return rc;
 }
 
 static int raise_fds(struct bs_shm *m, struct bs_fail *why)
@@ -437,7 +429,7 @@ static int start(struct supervisor *v, const struct bs_site *site, struct bs_fai
 	if (rc == 0 && site->cache_dir[0] != '\0')
 		rc = bs_folder_make(site->cache_dir, 0750, why);
 	if (rc == 0)
-		rc = lock_dir(v, site, why);
+		rc = lock_folders(v, site, why);
 	if (rc == 0)
 		rc = make_memory(v, site, why);
 	if (rc == 0)
@@ -461,7 +453,7 @@ int bs_supervisor_run(const struct bs_site *site)
 	struct bs_fail why = { 0 };
 	int rc;
 
-	v.shm.fd = v.signals = v.lock = -1;
+	v.shm.fd = v.signals = v.lock = v.spill_lock = -1;
 	for (int i = 0; i < BS_BELLS; i++)
 		v.shm.bell_fd[i] = -1;
 	rc = start(&v, site, &why);
@@ -485,6 +477,8 @@ int bs_supervisor_run(const struct bs_site *site)
 	bs_shm_close(&v.shm);
 	if (v.signals >= 0)
 		(void)close(v.signals);
+	if (v.spill_lock >= 0)
+		(void)close(v.spill_lock);
 	if (v.lock >= 0)
 		(void)close(v.lock);
 	return v.status;

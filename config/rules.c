@@ -491,6 +491,50 @@ static void rule_memory(const struct bs_reading *r, const struct bs_scope *s,
 		      (unsigned long long)pools.image_bytes);
 }
 
+/* The protocol with the largest image; all of them go to every taker. */
+static const struct bs_protocol *largest(const struct bs_site *site)
+{
+	const struct bs_protocol *most = &site->protocol[0];
+
+	for (uint32_t i = 1; i < site->protocols; i++)
+		if (bs_protocol_image_bytes(&site->protocol[i]) > bs_protocol_image_bytes(most))
+			most = &site->protocol[i];
+	return most;
+}
+
+static void rule_spill(const struct bs_reading *r, const struct bs_scope *s,
+		       const struct bs_site *site, const struct bs_scope *protocols)
+{
+	struct bs_pools pools;
+	struct bs_fail why;
+	uint64_t need;
+
+	if (!sound(s, "overload.archive", "overload.sinks", "overload.spill_dir",
+		   "overload.spill_mib", NULL))
+		return;
+	if ((site->overload.archive == BS_POLICY_SPILL ||
+	     site->overload.sinks == BS_POLICY_SPILL) &&
+	    site->overload.spill_dir[0] == '\0')
+		fault_near(r, s, "overload.spill_dir",
+			   site->overload.sinks == BS_POLICY_SPILL ? "overload.sinks"
+								   : "overload.archive",
+			   "must be given: images are spilled to it");
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (!sound(&protocols[i], "matrix", "coils", "image.combine", "image.output",
+			   "method", NULL))
+			return;
+	if (!bs_site_spills(site) || site->protocols == 0 || bs_pools_size(&pools, site, &why) != 0)
+		return;
+	need = bs_pools_piece_bytes(pools.image_bytes);
+	if (need > (uint64_t)site->overload.spill_mib << 20)
+		fault_near(
+			r, s, "overload.spill_mib", "overload.spill_dir",
+			"%u MiB do not hold one image of protocol '%s': it takes %llu bytes, %llu "
+			"MiB",
+			site->overload.spill_mib, largest(site)->name, (unsigned long long)need,
+			(unsigned long long)((need + (1u << 20) - 1) >> 20));
+}
+
 void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *sinks, const struct bs_scope *protocols)
 {
@@ -501,14 +545,7 @@ void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const s
 		fault(r, s, "node.stall_ms", "%g is less than twice heartbeat_ms, %g",
 		      site->stall_ms, site->heartbeat_ms);
 	rule_endpoints(r, s, site);
-	if (sound(s, "overload.archive", "overload.sinks", "overload.spill_dir", NULL) &&
-	    (site->overload.archive == BS_POLICY_SPILL ||
-	     site->overload.sinks == BS_POLICY_SPILL) &&
-	    site->overload.spill_dir[0] == '\0')
-		fault_near(r, s, "overload.spill_dir",
-			   site->overload.sinks == BS_POLICY_SPILL ? "overload.sinks"
-								   : "overload.archive",
-			   "must be given: images are spilled to it");
+	rule_spill(r, s, site, protocols);
 	for (uint32_t i = 0; i < site->sinks; i++) {
 		if (!sound(&sinks[i], "type", "dir", NULL))
 			continue;

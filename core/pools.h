@@ -28,6 +28,13 @@ extern "C" {
 #define BS_POOLS_PIXELS     ((size_t)(BS_POOLS_IMAGE_HEAD + BS_ALIGN - 1u) / BS_ALIGN * BS_ALIGN)
 #define BS_POOLS_IMAGE_AT   (BS_POOLS_PIXELS - BS_POOLS_IMAGE_HEAD)
 
+/* An image in a taker's queue or in the folder it is spilled to (board/consumer.c): a head of 64, up
+ * to 63 in front of the message so that its pixels stay aligned, the slot, and a multiple of 64. */
+static inline uint64_t bs_pools_piece_bytes(uint64_t image_bytes)
+{
+	return (64u + 64u + image_bytes + 63u) & ~(uint64_t)63u;
+}
+
 struct bs_pools {
 	uint64_t acq_slots, acq_bytes;     /* acq_bytes: of one slot */
 	uint64_t image_slots, image_bytes; /* image_bytes: of one slot */

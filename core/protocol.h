@@ -203,6 +203,13 @@ struct bs_site {
 	uint32_t protocols;
 };
 
+/* Some taker that there is has images spilled for it. */
+static inline bool bs_site_spills(const struct bs_site *s)
+{
+	return (s->archive_url[0] != '\0' && s->overload.archive == BS_POLICY_SPILL) ||
+	       (s->sinks > 0 && s->overload.sinks == BS_POLICY_SPILL);
+}
+
 /* Derived sizes; all of them fit 64 bits for every protocol that config/ accepts. */
 static inline uint64_t bs_protocol_voxels(const struct bs_protocol *p)
 {

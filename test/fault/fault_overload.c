@@ -287,6 +287,25 @@ static void test_emit_dies(void)
 	stop();
 }
 
+/* Another service on the same folder would deliver the first one's images to its own archive. */
+static void test_second_service(void)
+{
+	struct service second;
+	char body[4096];
+
+	memset(&second, 0, sizeof(second));
+	(void)snprintf(second.dir, sizeof(second.dir), "/tmp/boreside-test-XXXXXX");
+	(void)snprintf(body, sizeof(body),
+		       "overload: { archive = \"spill\"; spill_dir = \"%s/spill\"; };\n" PROTOCOLS,
+		       service.dir);
+	CHECK(mkdtemp(second.dir) != NULL && service_write_site(&second, "", body) &&
+		      service_spawn(&second, NULL) && service_wait(&second, 20000) == 1,
+	      "a second service on the same folder ends with 1");
+	CHECK(service_logs(&second, "/spill/boreside.lock: another service runs in this folder"),
+	      "and says why");
+	service_remove(&second);
+}
+
 /* The archive comes late: nothing is lost, even over the end of the service. */
 static void test_spilled_archive(void)
 {
@@ -300,6 +319,7 @@ static void test_spilled_archive(void)
 
 	if (!start(overload, "", NULL))
 		return;
+	test_second_service();
 	CHECK(scan(FRAMES), "%u frames go through without an archive", FRAMES);
 	check_all("archive", FRAMES);
 	CHECK(taker("archive", "shed") == 0 && taker("archive", "handed") == 0,

@@ -51,6 +51,12 @@ static void defaults(void)
 	      "loopback tcp; an endpoint that is off");
 }
 
+/* Two protocols; an image of the second is just over a MiB. */
+#define TWO_SIZES                                                                                  \
+	PROTOCOL(                                                                                  \
+		"}, { name = \"big\"; method = \"gridding\"; matrix = [512, 512];\n"               \
+		"coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; };")
+
 /* clang-format off */
 static const struct {
 	unsigned line;
@@ -186,6 +192,13 @@ static const struct {
 	{ 4, "protocols.[0].slices: 512 slices x 2 contrasts", PROTOCOL("slices = 512; contrasts = 2;") },
 	{ 2, "node.memory_mib: 64 MiB are too few: the shared pools need 65536 x",
 	  NODE("memory_mib = 64; acq_slots = 65536;") },
+	{ 1, "overload.spill_dir: must be given: images are spilled to it",
+	  "overload: { archive = \"spill\"; };\n" PROTOCOL("") },
+	{ 2, "overload.spill_mib: 1 MiB do not hold one image of protocol 'big': it takes 1053120 bytes, 2 MiB",
+	  "overload: { archive = \"spill\"; spill_dir = \"s\";\nspill_mib = 1; };\n" TWO_SIZES },
+	{ 2, "overload.spill_mib: 1 MiB do not hold one image of protocol 'big'",
+	  "overload: { sinks = \"spill\"; spill_dir = \"s\";\nspill_mib = 1; };\n"
+	  "sinks = ( { type = \"cfl\"; dir = \"/a\"; } );\n" TWO_SIZES },
 	{ 4, "protocols.[0].frame.step: 101 is more than the frame's 100", PROTOCOL("frame: { step = 101; };") },
 	{ 4, "protocols.[0].frame.step: the frame's 100 readouts are no multiple of 30",
 	  PROTOCOL("frame: { step = 30; };") },

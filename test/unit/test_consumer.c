@@ -26,7 +26,7 @@ static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
 static bool gate;
 static unsigned got[200], gots, entered;
 static int answer;
-static unsigned said;
+static unsigned said, misses;
 
 static void pause_ms(int ms)
 {
@@ -124,6 +124,12 @@ static bool all_spilled(void)
 	return atomic_load(&record.spill_waiting) >= 18;
 }
 
+static void missed(void *arg, const unsigned char *msg, size_t len)
+{
+	(void)arg;
+	misses += len >= MESSAGE && msg != NULL;
+}
+
 static struct bs_consumer *open_one(enum bs_policy policy, uint32_t queue, bool fresh)
 {
 	struct bs_consumer_spec spec = { .name = "taker",
@@ -133,12 +139,12 @@ static struct bs_consumer *open_one(enum bs_policy policy, uint32_t queue, bool 
 					 .image_bytes = MESSAGE,
 					 .spill_dir = dir,
 					 .spill_bytes = 1u << 20,
-					 .fresh = fresh,
 					 .deliver = take,
+					 .missed = missed,
 					 .say = say };
 	struct bs_consumer *c;
 
-	gots = entered = said = 0;
+	gots = entered = said = misses = 0;
 	why.text[0] = '\0';
 	answer = 0;
 	if (fresh)
@@ -190,6 +196,7 @@ static void test_stuck(void)
 	      "of 50, one in hand and four that wait, %llu are shed",
 	      (unsigned long long)atomic_load(&record.shed));
 	CHECK(said >= 1 && said <= 45, "it was said, %u times", said);
+	CHECK(misses == 45, "and each of them was named: %u", misses);
 	pause_ms(1100);
 	CHECK(bs_consumer_quiet(c), "after a second nobody waits for it any more");
 	set_gate(true);
@@ -213,7 +220,12 @@ static void test_refuses(void)
 	CHECK(!bs_consumer_push(c, huge, sizeof(huge)) && atomic_load(&record.shed) == 1,
 	      "a message too long for its memory is shed");
 	CHECK(accounted() == 2, "both are accounted for");
+	said = 0;
+	bs_consumer_pass(c, huge, MESSAGE);
+	CHECK(atomic_load(&record.shed) == 2 && accounted() == 3 && misses == 3,
+	      "what nobody is there for is shed, and all three are named");
 	bs_consumer_close(c);
+	CHECK(said == 1, "and said, at the end at the latest");
 }
 
 static void test_spill(void)
@@ -264,6 +276,23 @@ static void test_restart(void)
 	CHECK(in_order(100, 18) && atomic_load(&record.taken) == 18 && accounted() == 18,
 	      "the next start delivers %u", gots);
 	bs_consumer_close(c);
+	/* a process that died before it could count them is succeeded by one that does */
+	c = open_one(BS_POLICY_SPILL, 32, true);
+	set_gate(false);
+	for (unsigned i = 0; i < 3; i++)
+		(void)push(c, i);
+	bs_consumer_close(c);
+	memset(&record, 0, sizeof(record));
+	set_gate(true);
+	c = open_one(BS_POLICY_SPILL, 32, false);
+	(void)await(nothing_waits);
+	CHECK(atomic_load(&record.taken) == 3 && accounted() == 3 &&
+		      atomic_load(&record.handed) == 3,
+	      "what the folder holds is counted by whoever finds it first: %llu taken",
+	      (unsigned long long)atomic_load(&record.taken));
+	bs_consumer_close(c);
+	memset(&record, 0, sizeof(record));
+	atomic_store(&record.handed, 18);
 	/* a successor in the same service: what was only in memory is lost, and that is counted */
 	atomic_store(&record.taken, 25);
 	c = open_one(BS_POLICY_SPILL, 32, false);
@@ -290,6 +319,21 @@ static bool cut(int n, off_t bytes)
 	return done;
 }
 
+/* The files that were set aside; how many. */
+static unsigned remove_bad(void)
+{
+	struct dirent *d;
+	DIR *folder = opendir(dir);
+	unsigned n = 0;
+
+	while (folder != NULL && (d = readdir(folder)) != NULL)
+		n += strstr(d->d_name, ".bad") != NULL &&
+		     unlinkat(dirfd(folder), d->d_name, 0) == 0;
+	if (folder != NULL)
+		(void)closedir(folder);
+	return n;
+}
+
 /* A crash of the machine leaves pieces cut off: they fail, the others arrive, none arrives twice. */
 static void test_torn(void)
 {
@@ -309,6 +353,7 @@ static void test_torn(void)
 	CHECK(atomic_load(&record.failed) == 2 && said == 2 && accounted() == 6,
 	      "the torn ones are counted as failed, and said");
 	bs_consumer_close(c);
+	CHECK(remove_bad() == 2, "and set aside");
 }
 
 /* The folder is gone: shed, said, and nobody waits. */

@@ -31,6 +31,11 @@ static bool comes(unsigned seed, size_t size)
 	       memcmp(out, piece(seed), size) == 0;
 }
 
+static void drop(void)
+{
+	CHECK(bs_spill_drop(&s, &why) == 0, "dropped");
+}
+
 static void in_order(void)
 {
 	bool good = true;
@@ -46,11 +51,11 @@ static void in_order(void)
 	CHECK(bs_spill_put(&s, piece(3), SIZE_MAX, &why) == BS_ERR_NOMEM, "far beyond it: %s",
 	      why.text);
 	CHECK(comes(0, 900) && comes(0, 900), "the oldest comes first, until it is dropped");
-	bs_spill_drop(&s);
+	drop();
 	CHECK(comes(1, 901) && atomic_load(&s.bytes) == 1803, "then the next");
 	CHECK(bs_spill_put_back(&s, piece(0), 900, &why) == 0 && comes(0, 900),
 	      "what is put back comes first again");
-	bs_spill_drop(&s);
+	drop();
 	CHECK(comes(1, 901) && atomic_load(&s.bytes) == 1803, "and then the next");
 }
 
@@ -63,42 +68,134 @@ static void restart(void)
 	CHECK(bs_spill_open(&other, dir, "sink1", 3000, &why) == 0 &&
 		      atomic_load(&other.pieces) == 0,
 	      "another consumer's pieces are not ours");
+	bs_spill_close(&other);
+	bs_spill_close(&s);
 	CHECK(bs_spill_open(&s, dir, "archive", 3000, &why) == 0 && atomic_load(&s.pieces) == 2 &&
 		      atomic_load(&s.bytes) == 1803,
 	      "a successor finds two");
 	CHECK(bs_spill_put(&s, piece(7), 10, &why) == 0 && comes(1, 901),
 	      "goes on with the oldest");
-	bs_spill_drop(&s);
+	drop();
 	(void)snprintf(path, sizeof(path), "%s/archive-%020llu.image", dir, NUMBER(2));
-	CHECK(unlink(path) == 0 && comes(7, 10), "passes over one that somebody removed");
-	bs_spill_drop(&s);
-	CHECK(access(path, F_OK) != 0 && rmdir(dir) == 0, "and leaves nothing behind");
+	CHECK(unlink(path) == 0 &&
+		      bs_spill_take(&s, out, sizeof(out), &(size_t){ 0 }, &why) == BS_ERR_IO &&
+		      strstr(why.text, path) != NULL,
+	      "says of one that somebody removed that it is gone: %s", why.text);
+	CHECK(comes(7, 10), "and goes on behind it");
+	drop();
+	CHECK(atomic_load(&s.pieces) == 0 && atomic_load(&s.bytes) == 0 && rmdir(dir) == 0,
+	      "and leaves nothing behind");
+	bs_spill_close(&s);
 	(void)mkdir(dir, 0755);
+}
+
+static void path_of(char path[200], unsigned n, const char *ending)
+{
+	(void)snprintf(path, 200, "%s/a-%020llu.%s", dir, NUMBER(n), ending);
+}
+
+/* A piece that can never be taken is set aside; its bytes are off the count, now and after a restart. */
+static void given_up(void)
+{
+	char path[200];
+	char bad[200];
+	size_t len;
+
+	CHECK(bs_spill_open(&s, dir, "a", 10000, &why) == 0, "a fresh one");
+	CHECK(bs_spill_put(&s, piece(0), 900, &why) == 0 &&
+		      bs_spill_put(&s, piece(1), 90, &why) == 0 &&
+		      bs_spill_put(&s, piece(2), 80, &why) == 0,
+	      "three pieces");
+	path_of(path, 0, "image");
+	path_of(bad, 0, "bad");
+	CHECK(bs_spill_take(&s, out, 100, &len, &why) == BS_ERR_LENGTH &&
+		      strstr(why.text, path) != NULL,
+	      "longer than expected: %s", why.text);
+	CHECK(access(path, F_OK) != 0 && access(bad, F_OK) == 0, "it is set aside, not destroyed");
+	CHECK(atomic_load(&s.pieces) == 2 && atomic_load(&s.bytes) == 170,
+	      "its bytes are off the count: %llu are left",
+	      (unsigned long long)atomic_load(&s.bytes));
+	CHECK(comes(1, 90) &&
+		      bs_spill_give_up(&s, BS_ERR_FORMAT, "no image", &why) == BS_ERR_FORMAT,
+	      "one that is whole and yet no image: %s", why.text);
+	CHECK(atomic_load(&s.pieces) == 1 && atomic_load(&s.bytes) == 80, "its bytes, too");
+	bs_spill_close(&s);
+	CHECK(bs_spill_open(&s, dir, "a", 10000, &why) == 0 && atomic_load(&s.pieces) == 1 &&
+		      atomic_load(&s.bytes) == 80,
+	      "the next start counts neither again");
+	CHECK(comes(2, 80), "the third comes");
+	drop();
+	bs_spill_close(&s);
+	CHECK(bs_spill_open(&s, dir, "a", 10000, &why) == 0 &&
+		      bs_spill_put(&s, piece(3), 70, &why) == 0 && comes(3, 70),
+	      "a later piece");
+	CHECK(bs_spill_give_up(&s, BS_ERR_FORMAT, "no image", &why) == BS_ERR_FORMAT, "given up");
+	CHECK(unlink(bad) == 0, "does not write over the first one set aside");
+	for (unsigned n = 1; n < 3; n++) {
+		path_of(bad, n, "bad");
+		CHECK(unlink(bad) == 0, "%s", bad);
+	}
+	bs_spill_close(&s);
+}
+
+/* Somebody clears the folder while more comes: each piece is told of once, none is forgotten. */
+static void removed(void)
+{
+	char path[200];
+	unsigned told = 0;
+	size_t len;
+
+	CHECK(bs_spill_open(&s, dir, "a", 10000, &why) == 0, "a fresh one");
+	for (unsigned i = 0; i < 4; i++)
+		(void)bs_spill_put(&s, piece(i), 900, &why);
+	for (unsigned n = 0; n < 3; n++) {
+		path_of(path, n, "image");
+		(void)unlink(path);
+	}
+	while (bs_spill_take(&s, out, sizeof(out), &len, &why) == BS_ERR_IO)
+		told++;
+	CHECK(told == 3 && atomic_load(&s.pieces) == 1 && atomic_load(&s.bytes) == 900 &&
+		      comes(3, 900),
+	      "three of four removed: told %u times, %llu bytes are left", told,
+	      (unsigned long long)atomic_load(&s.bytes));
+	drop();
+	CHECK(atomic_load(&s.bytes) == 0 && bs_spill_take(&s, out, sizeof(out), &len, &why) == 0,
+	      "then nothing");
+	bs_spill_close(&s);
+	/* while no process was there: the numbers between are no pieces, and nothing is missed */
+	CHECK(bs_spill_open(&s, dir, "a", 10000, &why) == 0, "again");
+	for (unsigned i = 0; i < 3; i++)
+		(void)bs_spill_put(&s, piece(i), 900, &why);
+	bs_spill_close(&s);
+	path_of(path, 1, "image");
+	CHECK(unlink(path) == 0 && bs_spill_open(&s, dir, "a", 10000, &why) == 0 &&
+		      atomic_load(&s.pieces) == 2,
+	      "one of three is removed between two processes");
+	CHECK(comes(0, 900), "the first");
+	drop();
+	CHECK(comes(2, 900), "and the third, without a word");
+	drop();
+	bs_spill_close(&s);
 }
 
 static void trouble(void)
 {
-	size_t len;
 	char path[200];
+	FILE *part;
 
 	CHECK(bs_spill_open(&s, "/nonexistent", "a", 1, &why) == BS_ERR_IO, "no folder: %s",
 	      why.text);
-	CHECK(bs_spill_open(&s, dir, "a", 10000, &why) == 0, "a fresh one");
-	CHECK(bs_spill_put(&s, piece(0), 900, &why) == 0, "a piece");
-	CHECK(bs_spill_take(&s, out, 100, &len, &why) == BS_ERR_LENGTH, "longer than expected: %s",
-	      why.text);
-	CHECK(bs_spill_take(&s, out, sizeof(out), &len, &why) == 0, "it is given up");
-	(void)snprintf(path, sizeof(path), "%s/a-%020llu.image", dir, NUMBER(0));
-	CHECK(access(path, F_OK) == 0 && unlink(path) == 0, "but not destroyed");
-	CHECK(bs_spill_put(&s, piece(1), 900, &why) == 0, "a piece");
-	(void)snprintf(path, sizeof(path), "%s/a-%020llu.image", dir, NUMBER(1));
-	(void)unlink(path);
-	CHECK(bs_spill_take(&s, out, sizeof(out), &len, &why) == BS_ERR_IO &&
-		      atomic_load(&s.bytes) == 0,
-	      "a folder that was emptied: %s", why.text);
-	(void)rmdir(dir);
+	bs_spill_close(&s);
+	path_of(path, 5, "part");
+	part = fopen(path, "w");
+	CHECK(part != NULL && fclose(part) == 0 && bs_spill_open(&s, dir, "a", 10000, &why) == 0 &&
+		      access(path, F_OK) != 0 && atomic_load(&s.pieces) == 0,
+	      "what a process left that died while it wrote is removed");
+	CHECK(rmdir(dir) == 0, "nothing else is there");
 	CHECK(bs_spill_put(&s, piece(0), 10, &why) == BS_ERR_IO, "a folder that is gone: %s",
 	      why.text);
+	CHECK(atomic_load(&s.bytes) == 0 && atomic_load(&s.pieces) == 0, "nothing is counted");
+	bs_spill_close(&s);
 }
 
 int main(void)
@@ -107,6 +204,8 @@ int main(void)
 		return 1;
 	in_order();
 	restart();
+	given_up();
+	removed();
 	trouble();
 	return check_done();
 }
