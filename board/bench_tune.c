@@ -10,6 +10,7 @@
 #if BS_GPU
 #include "board/tuning.h"
 #include "core/traj.h"
+#include "gpu/bench_ls.h"
 #include "gpu/nufft_tune.h"
 #include "gpu/toeplitz_tune.h"
 
@@ -116,6 +117,32 @@ static int toeplitz(struct bs_bench *b, struct bs_tuning *t, struct bs_fail *why
 	return failed;
 }
 
+static int wanted(void *arg, const char *name)
+{
+	return bs_bench_wanted(arg, name);
+}
+
+static void exact_row(void *arg, const struct bs_gpu_row *r)
+{
+	struct bs_bench_row out = {
+		.name = r->name, .median_ms = r->median_ms, .min_ms = r->min_ms, .n = r->n
+	};
+	char detail[160];
+
+	(void)snprintf(detail, sizeof(detail), "%s, floor %.2f, error %.1e", r->detail, r->floor_ms,
+		       r->error);
+	out.detail = detail;
+	bs_bench_write(arg, &out);
+}
+
+static int exact(struct bs_bench *b, struct bs_fail *why)
+{
+	if (bs_bench_gpu_exact(wanted, exact_row, b, why) == 0)
+		return 0;
+	(void)printf("%-34s %s\n", "gpu tune exact", why->text);
+	return 1;
+}
+
 int bs_bench_tune(struct bs_bench *b)
 {
 	static struct bs_tuning t;
@@ -124,6 +151,7 @@ int bs_bench_tune(struct bs_bench *b)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		failed |= gridding(b, &rows[i], &t, &why);
+	failed |= exact(b, &why);
 	return toeplitz(b, &t, &why) | failed;
 }
 #else

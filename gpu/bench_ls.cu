@@ -11,6 +11,7 @@
 #include "gpu/pcg_cuda.h"
 
 #define RUNS  20
+#define FEW   5   /* where many settings are tried */
 #define PROBE 256 /* voxels held against double precision */
 
 struct bench {
@@ -22,6 +23,8 @@ struct bench {
 	cudaEvent_t from, to;
 	double bytes_ms;    /* copy bandwidth, bytes a millisecond */
 	double products_ms; /* tensor multiply-adds a millisecond */
+	double fmas_ms;     /* of the ordinary cores, fp32 */
+	int runs;
 };
 
 /* One problem: a trajectory drawn at random, data, and the voxels that are checked. */
@@ -97,6 +100,35 @@ static __global__ void true_sums(const float *k, const float2 *d, uint64_t sampl
 	reduce_into(out + blockIdx.x, sum);
 }
 
+/* The sample that probe i looks at. */
+static __host__ __device__ inline uint64_t probe_sample(int i, uint64_t samples)
+{
+	return (uint64_t)(draw(UINT64_C(5000) + i) * (double)samples);
+}
+
+/* The forward sum in double at the probes' samples, 3D. */
+static __global__ void true_samples(const float *k, const float2 *image, uint64_t samples, int nx,
+				    int ny, int nz, double2 *out)
+{
+	const float *at = k + 3 * probe_sample((int)blockIdx.x, samples);
+	double2 sum = make_double2(0.0, 0.0);
+
+	for (long long v = threadIdx.x; v < (long long)nx * ny * nz; v += blockDim.x) {
+		const int x = (int)(v % nx) - nx / 2;
+		const int y = (int)(v / nx % ny) - ny / 2;
+		const int z = (int)(v / nx / ny) - nz / 2;
+		double turn = -((double)at[0] * x + (double)at[1] * y + (double)at[2] * z);
+		double s;
+		double c;
+
+		turn -= rint(turn);
+		sincospi(2.0 * turn, &s, &c);
+		sum.x += image[v].x * c - image[v].y * s;
+		sum.y += image[v].x * s + image[v].y * c;
+	}
+	reduce_into(out + blockIdx.x, sum);
+}
+
 /* (T in)(n) in double at the probes, from q (q.h, 3D). */
 static __global__ void true_toeplitz(const float2 *q, const float2 *in, int nx, int ny, int nz,
 				     const int *probe, double2 *out)
@@ -135,14 +167,14 @@ static int by_time(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Times `work` RUNS times after two that are not counted. */
+/* Times `work` b->runs times after two that are not counted. */
 static int time_it(struct bench *b,
 		   int (*work)(void *self, cudaStream_t stream, struct bs_fail *why), void *self,
 		   struct bs_gpu_row *row)
 {
 	float ms[RUNS];
 
-	for (int r = -2; r < RUNS; r++) {
+	for (int r = -2; r < b->runs; r++) {
 		BS_CUDA(cudaEventRecord(b->from, b->stream), b->why);
 		int err = work(self, b->stream, b->why);
 
@@ -153,10 +185,10 @@ static int time_it(struct bench *b,
 		if (r >= 0)
 			BS_CUDA(cudaEventElapsedTime(&ms[r], b->from, b->to), b->why);
 	}
-	qsort(ms, RUNS, sizeof(ms[0]), by_time);
-	row->median_ms = 0.5 * (ms[RUNS / 2 - 1] + ms[RUNS / 2]);
+	qsort(ms, (size_t)b->runs, sizeof(ms[0]), by_time);
+	row->median_ms = 0.5 * (ms[(b->runs - 1) / 2] + ms[b->runs / 2]);
 	row->min_ms = ms[0];
-	row->n = RUNS;
+	row->n = b->runs;
 	return 0;
 }
 
@@ -249,27 +281,23 @@ static int run_exact(void *self, cudaStream_t stream, struct bs_fail *why)
 	return bs_exact_cuda_sum(r->plan, 0, r->data, r->p->samples, r->out, stream, why);
 }
 
-static int open_exact(struct exact_run *r, const struct problem *p, enum bs_exact_sum sum,
-		      enum bs_exact_class precision, enum bs_exact_route route, float *out,
-		      struct bs_fail *why)
+/* how: sum, precision, route, chunk, parts, stream. */
+static int open_exact(struct exact_run *r, const struct problem *p,
+		      const struct bs_exact_cuda_spec *how, float *out, struct bs_fail *why)
 {
-	struct bs_exact_cuda_spec s;
+	struct bs_exact_cuda_spec s = *how;
 	struct bs_exact_cuda_info info;
 	uint64_t bytes;
 	int err;
 
 	memset(r, 0, sizeof(*r));
-	memset(&s, 0, sizeof(s));
-	s.sum = sum;
-	s.precision = precision;
-	s.route = route;
 	s.dims = p->dims;
 	memcpy(s.matrix, p->n, sizeof(s.matrix));
-	s.coils = sum == BS_EXACT_Q ? 1 : p->coils;
+	s.coils = s.sum == BS_EXACT_Q ? 1 : p->coils;
 	s.states = 1;
 	s.samples = p->samples;
 	r->p = p;
-	r->data = sum == BS_EXACT_Q ? NULL : p->d;
+	r->data = s.sum == BS_EXACT_Q ? NULL : p->d;
 	r->out = out;
 	err = bs_exact_cuda_need(&s, &bytes, why);
 	if (err == 0)
@@ -280,8 +308,20 @@ static int open_exact(struct exact_run *r, const struct problem *p, enum bs_exac
 		return err;
 	bs_exact_cuda_info(r->plan, &info);
 	r->products = info.products;
-	(void)snprintf(r->detail, sizeof(r->detail), "%s, chunks of %u", info.route, info.chunk);
+	(void)snprintf(r->detail, sizeof(r->detail), "%s, chunks of %u, %u part%s%s", info.route,
+		       info.chunk, info.parts, info.parts > 1 ? "s" : "",
+		       info.streamed ? ", sums streamed" : "");
 	return 0;
+}
+
+static struct bs_exact_cuda_spec exact_of(enum bs_exact_sum sum, enum bs_exact_class precision)
+{
+	struct bs_exact_cuda_spec s;
+
+	memset(&s, 0, sizeof(s));
+	s.sum = sum;
+	s.precision = precision;
+	return s;
 }
 
 static void close_exact(struct exact_run *r)
@@ -296,8 +336,8 @@ static bool asked(const struct bench *b, const char *name)
 }
 
 /* One exact sum: time, floor, error. out: where the result goes. */
-static int exact_row(struct bench *b, const char *name, struct problem *p, enum bs_exact_sum sum,
-		     enum bs_exact_class precision, enum bs_exact_route route, float *out)
+static int exact_row(struct bench *b, const char *name, struct problem *p,
+		     const struct bs_exact_cuda_spec *how, float *out)
 {
 	struct exact_run r;
 	struct bs_gpu_row row;
@@ -306,13 +346,13 @@ static int exact_row(struct bench *b, const char *name, struct problem *p, enum 
 	if (!asked(b, name))
 		return 0;
 	memset(&row, 0, sizeof(row));
-	err = open_exact(&r, p, sum, precision, route, out, b->why);
+	err = open_exact(&r, p, how, out, b->why);
 	if (err == 0)
 		err = time_it(b, run_exact, &r, &row);
 	if (err == 0) {
 		true_sums<<<PROBE, 256>>>(p->k, (const float2 *)r.data, p->samples, (int)p->dims,
 					  p->probe, p->truth);
-		err = probe_error(p, out, sum == BS_EXACT_Q, &row.error, b->why);
+		err = probe_error(p, out, how->sum == BS_EXACT_Q, &row.error, b->why);
 	}
 	if (err == 0) {
 		row.name = name;
@@ -321,6 +361,79 @@ static int exact_row(struct bench *b, const char *name, struct problem *p, enum 
 		b->row(b->arg, &row);
 	}
 	close_exact(&r);
+	return err;
+}
+
+struct forward_run {
+	struct bs_exact_forward_spec spec;
+	const struct problem *p;
+	float *data;
+	void *work;
+};
+
+static int run_forward(void *self, cudaStream_t stream, struct bs_fail *why)
+{
+	const struct forward_run *r = (const struct forward_run *)self;
+
+	return bs_exact_cuda_forward(&r->spec, r->p->k, r->p->image, r->data, r->work, stream, why);
+}
+
+/* Samples against double precision, drawn at random like the voxels of the other rows. */
+static int forward_error(const struct forward_run *r, double *error, struct bs_fail *why)
+{
+	float2 got[PROBE];
+	double2 truth[PROBE];
+	double e = 0.0;
+	double t = 0.0;
+
+	true_samples<<<PROBE, 256>>>(r->p->k, (const float2 *)r->p->image, r->p->samples,
+				     (int)r->p->n[0], (int)r->p->n[1], (int)r->p->n[2],
+				     r->p->truth);
+	BS_CUDA(cudaGetLastError(), why);
+	BS_CUDA(cudaMemcpy(truth, r->p->truth, sizeof(truth), cudaMemcpyDeviceToHost), why);
+	for (int i = 0; i < PROBE; i++) {
+		BS_CUDA(cudaMemcpy(&got[i], r->data + 2 * probe_sample(i, r->p->samples),
+				   sizeof(got[i]), cudaMemcpyDeviceToHost),
+			why);
+		e += (got[i].x - truth[i].x) * (got[i].x - truth[i].x) +
+		     (got[i].y - truth[i].y) * (got[i].y - truth[i].y);
+		t += truth[i].x * truth[i].x + truth[i].y * truth[i].y;
+	}
+	*error = sqrt(e / t);
+	return 0;
+}
+
+/* Floor: four multiply-adds a voxel and sample on the ordinary cores. */
+static int forward_row(struct bench *b, const char *name, struct problem *p)
+{
+	struct forward_run r;
+	struct bs_gpu_row row;
+	int err = 0;
+
+	if (!asked(b, name))
+		return 0;
+	memset(&row, 0, sizeof(row));
+	memset(&r, 0, sizeof(r));
+	r.p = p;
+	r.spec.dims = p->dims;
+	memcpy(r.spec.matrix, p->n, sizeof(r.spec.matrix));
+	r.spec.coils = 1;
+	r.spec.samples = p->samples;
+	random_values(p->image, p->voxels * 2, 11);
+	BS_CUDA_GO(cudaMalloc(&r.data, p->samples * sizeof(float2)), b->why, err, out);
+	BS_CUDA_GO(cudaMalloc(&r.work, bs_exact_forward_bytes(&r.spec)), b->why, err, out);
+	BS_CUDA_GO(cudaDeviceSynchronize(), b->why, err, out);
+	err = time_it(b, run_forward, &r, &row);
+	if (err == 0)
+		err = forward_error(&r, &row.error, b->why);
+	row.name = name;
+	row.detail = "Horner's rule in bricks of 16 x 16 voxels";
+	row.floor_ms = 4.0 * (double)p->voxels * (double)p->samples / b->fmas_ms;
+	if (err == 0)
+		b->row(b->arg, &row);
+out:
+	(void)cudaFree(r.data);
+	(void)cudaFree(r.work);
 	return err;
 }
 
@@ -422,6 +535,8 @@ static int open_whole(struct whole_run *r, struct problem *p, uint32_t iteration
 		      struct bs_fail *why)
 {
 	const size_t q = (p->dims == 3 ? 4 : 2) * p->voxels;
+	const struct bs_exact_cuda_spec how_q = exact_of(BS_EXACT_Q, BS_EXACT_SINGLE);
+	const struct bs_exact_cuda_spec how_fhd = exact_of(BS_EXACT_FHD, BS_EXACT_SINGLE);
 	struct exact_run once;
 	struct bs_csr w;
 	struct bs_csr gram;
@@ -432,14 +547,13 @@ static int open_whole(struct whole_run *r, struct problem *p, uint32_t iteration
 	memset(&gram, 0, sizeof(gram));
 	BS_CUDA(cudaMalloc(&r->q, q * sizeof(float2)), why);
 	BS_CUDA(cudaMalloc(&r->x, p->voxels * sizeof(float2)), why);
-	err = open_exact(&once, p, BS_EXACT_Q, BS_EXACT_SINGLE, BS_EXACT_AUTO, r->q, why);
+	err = open_exact(&once, p, &how_q, r->q, why);
 	if (err == 0)
 		err = run_exact(&once, 0, why);
 	BS_CUDA(cudaDeviceSynchronize(), why);
 	close_exact(&once);
 	if (err == 0)
-		err = open_exact(&r->fhd, p, BS_EXACT_FHD, BS_EXACT_SINGLE, BS_EXACT_AUTO, p->image,
-				 why);
+		err = open_exact(&r->fhd, p, &how_fhd, p->image, why);
 	if (err == 0)
 		err = make_w(&w, p->n, why);
 	if (err == 0)
@@ -563,18 +677,23 @@ static int bench_2008(struct bench *b)
 		{ "exact F^H d 128^3 x 284592 single, mma.sync", BS_EXACT_SINGLE, BS_EXACT_MMA },
 		{ "exact F^H d 128^3 x 284592 single, CUDA cores", BS_EXACT_SINGLE, BS_EXACT_SIMT },
 	};
+	const struct bs_exact_cuda_spec q = exact_of(BS_EXACT_Q, BS_EXACT_SINGLE);
 	struct problem p;
 	struct whole_run r;
 	int err = open_problem(&p, 3, 128, 128, 128, 1, 284592, b->why);
 
-	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]) && err == 0; i++)
-		err = exact_row(b, sums[i].name, &p, BS_EXACT_FHD, sums[i].precision, sums[i].route,
-				p.image);
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]) && err == 0; i++) {
+		struct bs_exact_cuda_spec how = exact_of(BS_EXACT_FHD, sums[i].precision);
+
+		how.route = sums[i].route;
+		err = exact_row(b, sums[i].name, &p, &how, p.image);
+	}
+	if (err == 0)
+		err = forward_row(b, "exact forward 128^3 x 284592", &p);
 	if (err == 0) {
 		err = open_whole(&r, &p, 60, b->why);
 		if (err == 0)
-			err = exact_row(b, "exact Q 128^3 (256^3) x 284592", &p, BS_EXACT_Q,
-					BS_EXACT_SINGLE, BS_EXACT_AUTO, r.q);
+			err = exact_row(b, "exact Q 128^3 (256^3) x 284592", &p, &q, r.q);
 		if (err == 0)
 			err = toeplitz_row(b, "Toeplitz operator 128^3", &r, &p);
 		if (err == 0)
@@ -591,13 +710,13 @@ static int bench_2008(struct bench *b)
 
 static int bench_2007(struct bench *b)
 {
+	const struct bs_exact_cuda_spec fhd = exact_of(BS_EXACT_FHD, BS_EXACT_SINGLE);
 	struct problem p;
 	struct whole_run r;
 	int err = open_problem(&p, 3, 64, 64, 64, 1, 3200000, b->why);
 
 	if (err == 0)
-		err = exact_row(b, "exact F^H d 64^3 x 3200000 single", &p, BS_EXACT_FHD,
-				BS_EXACT_SINGLE, BS_EXACT_AUTO, p.image);
+		err = exact_row(b, "exact F^H d 64^3 x 3200000 single", &p, &fhd, p.image);
 	if (err == 0) {
 		err = open_whole(&r, &p, 60, b->why);
 		if (err == 0)
@@ -614,19 +733,98 @@ static int bench_2007(struct bench *b)
 
 static int bench_parboil(struct bench *b)
 {
+	const struct bs_exact_cuda_spec fhd = exact_of(BS_EXACT_FHD, BS_EXACT_SINGLE);
 	struct problem p;
 	int err = open_problem(&p, 3, 64, 64, 64, 1, 2048, b->why);
 
 	if (err == 0)
-		err = exact_row(b, "exact F^H d 64^3 x 2048 single", &p, BS_EXACT_FHD,
-				BS_EXACT_SINGLE, BS_EXACT_AUTO, p.image);
+		err = exact_row(b, "exact F^H d 64^3 x 2048 single", &p, &fhd, p.image);
 	close_problem(&p);
 	if (err == 0)
 		err = open_problem(&p, 2, 256, 256, 1, 8, 131072, b->why);
 	if (err == 0)
-		err = exact_row(b, "exact F^H d 256^2 x 131072, 8 coils", &p, BS_EXACT_FHD,
-				BS_EXACT_SINGLE, BS_EXACT_AUTO, p.image);
+		err = exact_row(b, "exact F^H d 256^2 x 131072, 8 coils", &p, &fhd, p.image);
 	close_problem(&p);
+	return err;
+}
+
+/* Every setting of one sum: samples of a chunk, parts of the voxels, the sums' place in the caches. */
+static int exact_grid(struct bench *b, const char *name, struct problem *p, enum bs_exact_sum sum,
+		      const uint32_t (&chunk)[5], const uint32_t (&parts)[3], float *out)
+{
+	struct bs_exact_cuda_spec how = exact_of(sum, BS_EXACT_SINGLE);
+	int err = exact_row(b, name, p, &how, out);
+
+	for (uint32_t n : parts)
+		for (uint32_t c : chunk)
+			for (uint32_t stream = 1; stream <= 2 && n > 0 && c > 0 && err == 0;
+			     stream++) {
+				how.parts = n;
+				how.chunk = c;
+				how.stream = stream;
+				err = exact_row(b, name, p, &how, out);
+			}
+	return err;
+}
+
+static int bench_exact(struct bench *b)
+{
+	static const struct {
+		const char *name;
+		uint32_t n, coils;
+		uint64_t samples;
+		enum bs_exact_sum sum;
+		uint32_t chunk[5], parts[3]; /* 0: none */
+	} rows[] = {
+		{ "gpu tune exact Q 128^3 (256^3) x 284592",
+		  128,
+		  1,
+		  284592,
+		  BS_EXACT_Q,
+		  { 4096, 10752, 16384, 32768, 65536 },
+		  { 1, 2, 4 } },
+		{ "gpu tune exact F^H d 128^3 x 284592",
+		  128,
+		  1,
+		  284592,
+		  BS_EXACT_FHD,
+		  { 4096, 8192, 16384, 32768, 65536 },
+		  { 1 } },
+		{ "gpu tune exact F^H d 128^3 x 35584, 8 coils",
+		  128,
+		  8,
+		  35584,
+		  BS_EXACT_FHD,
+		  { 3584, 7168, 17920 },
+		  { 1, 4 } },
+		{ "gpu tune exact F^H d 64^3 x 3200000",
+		  64,
+		  1,
+		  3200000,
+		  BS_EXACT_FHD,
+		  { 8192, 16384, 32768, 65536, 131072 },
+		  { 1 } },
+	};
+	int err = 0;
+
+	b->runs = FEW;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && err == 0; i++) {
+		const uint32_t n = rows[i].n;
+		struct problem p;
+		float *q = NULL;
+
+		if (!asked(b, rows[i].name))
+			continue;
+		err = open_problem(&p, 3, n, n, n, rows[i].coils, rows[i].samples, b->why);
+		if (err == 0 && rows[i].sum == BS_EXACT_Q)
+			BS_CUDA_GO(cudaMalloc(&q, 4 * p.voxels * sizeof(float2)), b->why, err, out);
+		if (err == 0)
+			err = exact_grid(b, rows[i].name, &p, rows[i].sum, rows[i].chunk,
+					 rows[i].parts, q != NULL ? q : p.image);
+	out:
+		(void)cudaFree(q);
+		close_problem(&p);
+	}
 	return err;
 }
 
@@ -667,29 +865,47 @@ int bs_bench_gpu_copy(double *bytes_ms, struct bs_fail *why)
 	return err;
 }
 
+static int open_bench(struct bench *b, struct bs_fail *why)
+{
+	int khz = 0;
+	int count = 0;
+	int major = 0;
+
+	b->why = why;
+	b->runs = RUNS;
+	BS_CUDA(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, 0), why);
+	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0), why);
+	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), why);
+	b->products_ms = (double)khz * count * (major >= 9 ? 2048.0 : 1024.0);
+	b->fmas_ms = (double)khz * count * 128.0;
+	BS_CUDA(cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking), why);
+	BS_CUDA(cudaEventCreate(&b->from), why);
+	BS_CUDA(cudaEventCreate(&b->to), why);
+	return measure_copy(b);
+}
+
+static void close_bench(struct bench *b)
+{
+	if (b->from != NULL)
+		(void)cudaEventDestroy(b->from);
+	if (b->to != NULL)
+		(void)cudaEventDestroy(b->to);
+	if (b->stream != NULL)
+		(void)cudaStreamDestroy(b->stream);
+}
+
 int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
 		    void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
 		    struct bs_fail *why)
 {
 	struct bench b;
-	int khz = 0;
-	int count = 0;
-	int major = 0;
 	int err;
 
 	memset(&b, 0, sizeof(b));
 	b.wanted = wanted;
 	b.row = row;
 	b.arg = arg;
-	b.why = why;
-	BS_CUDA(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, 0), why);
-	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0), why);
-	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), why);
-	b.products_ms = (double)khz * count * (major >= 9 ? 2048.0 : 1024.0);
-	BS_CUDA(cudaStreamCreateWithFlags(&b.stream, cudaStreamNonBlocking), why);
-	BS_CUDA(cudaEventCreate(&b.from), why);
-	BS_CUDA(cudaEventCreate(&b.to), why);
-	err = measure_copy(&b);
+	err = open_bench(&b, why);
 	/* each on its own: what fails leaves the rest */
 	if (err == 0) {
 		const int part[3] = { bench_2008(&b), bench_2007(&b), bench_parboil(&b) };
@@ -697,8 +913,24 @@ int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
 		for (int i = 0; i < 3; i++)
 			err = part[i] != 0 ? part[i] : err;
 	}
-	(void)cudaEventDestroy(b.from);
-	(void)cudaEventDestroy(b.to);
-	(void)cudaStreamDestroy(b.stream);
+	close_bench(&b);
+	return err;
+}
+
+int bs_bench_gpu_exact(int (*wanted)(void *arg, const char *name),
+		       void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
+		       struct bs_fail *why)
+{
+	struct bench b;
+	int err;
+
+	memset(&b, 0, sizeof(b));
+	b.wanted = wanted;
+	b.row = row;
+	b.arg = arg;
+	err = open_bench(&b, why);
+	if (err == 0)
+		err = bench_exact(&b);
+	close_bench(&b);
 	return err;
 }

@@ -27,6 +27,10 @@ int bs_bench_gpu_copy(double *bytes_ms, struct bs_fail *why);
 int bs_bench_gpu_nufft(int (*wanted)(void *arg, const char *name),
 		       void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
 		       double tune_seconds, double bytes_ms, struct bs_fail *why);
+/* The exact sums at every setting that decides their time, each row five times: for choosing those. */
+int bs_bench_gpu_exact(int (*wanted)(void *arg, const char *name),
+		       void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
+		       struct bs_fail *why);
 /* wanted: NULL (all) or asked before each row is prepared. */
 int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
 		    void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,

@@ -9,7 +9,9 @@
 #include "gpu/exact_table.cuh"
 
 #define TABLE_TARGET (32u << 20) /* bytes of one chunk's tables: they should stay in the L2 */
+#define SUMS_TARGET  (32u << 20) /* bytes of the sums of one launch: more push the tables out */
 #define SLICES_MAX   32
+#define PARTS_MAX    64
 
 struct bs_exact_cuda {
 	struct bs_exact_cuda_spec spec;
@@ -19,7 +21,8 @@ struct bs_exact_cuda {
 	float *state; /* [state][sums] */
 	size_t state_floats;
 	uint32_t chunk, chunks;
-	uint32_t *begun; /* [state]: chunks added */
+	int parts_q, parts_c; /* of the tiles, each summed over all chunks before the next begins */
+	uint32_t *begun;      /* [state]: chunks added */
 };
 
 static int divide_up(long long a, long long b)
@@ -116,10 +119,40 @@ static int check_spec(const struct bs_exact_cuda_spec *s, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_SIZE, "exact sums: %u coils", s->coils);
 	if (s->states < 1 || s->states > 4096)
 		return bs_fail(why, BS_ERR_SIZE, "exact sums: %u states", s->states);
+	if (s->parts > PARTS_MAX || s->stream > 2)
+		return bs_fail(why, BS_ERR_SIZE, "exact sums: %u parts, stream %u", s->parts,
+			       s->stream);
 	if (s->samples < 1 || s->samples > UINT64_C(1) << 40)
 		return bs_fail(why, BS_ERR_SIZE, "exact sums: %llu samples",
 			       (unsigned long long)s->samples);
 	return 0;
+}
+
+static uint64_t sums_bytes(const struct ex_tables *t, int qtiles, int ctiles)
+{
+	return (uint64_t)t->ptiles * qtiles * ctiles * EX_SUMS * EX_THREADS * sizeof(float);
+}
+
+/*
+ * All sums are read and written once a chunk. Where they are too many to stay in the cache beside the
+ * tables, sum goes through the tiles in parts: by columns first, whose tables are the largest, then by q.
+ */
+static void choose_parts(struct bs_exact_cuda *e)
+{
+	const struct ex_tables *t = &e->tables;
+	const uint64_t sums = sums_bytes(t, t->qtiles, t->ctiles);
+	int parts = e->spec.parts > 0 ? (int)e->spec.parts : 1;
+
+	while (e->spec.parts == 0 && sums > (uint64_t)SUMS_TARGET * parts && parts < PARTS_MAX)
+		parts *= 2;
+	e->parts_c = parts < t->ctiles ? parts : t->ctiles;
+	e->parts_q = parts / e->parts_c < t->qtiles ? parts / e->parts_c : t->qtiles;
+}
+
+static bool streams(const struct bs_exact_cuda *e, int qtiles, int ctiles)
+{
+	return e->spec.stream == 0 ? sums_bytes(&e->tables, qtiles, ctiles) > SUMS_TARGET
+				   : e->spec.stream == 2;
 }
 
 /* Everything but addresses. */
@@ -142,10 +175,15 @@ static int lay_out(struct bs_exact_cuda *e, const struct bs_exact_cuda_spec *spe
 	if (err != 0)
 		return err;
 	choose_axes(t, spec);
+	choose_parts(e);
 	const int products = spec->precision == BS_EXACT_SINGLE ? 3 : 1;
+	/* F^H d comes chunk by chunk, all tiles of each */
+	const bool whole = spec->sum == BS_EXACT_FHD;
+	const int part_q = whole ? t->qtiles : divide_up(t->qtiles, e->parts_q);
+	const int part_c = whole ? t->ctiles : divide_up(t->ctiles, e->parts_c);
 	const uint64_t block = (uint64_t)t->ptiles * EX_P_BYTES(products) +
-			       (uint64_t)t->qtiles * EX_Q_BYTES(products) +
-			       (uint64_t)t->ctiles * EX_RIGHT_BYTES(products);
+			       (uint64_t)part_q * EX_Q_BYTES(products) +
+			       (uint64_t)part_c * EX_RIGHT_BYTES(products);
 	const uint64_t all = (spec->samples + EX_GROUP - 1) / EX_GROUP; /* groups */
 	uint64_t groups = spec->chunk > 0 ? (spec->chunk + EX_GROUP - 1) / EX_GROUP
 					  : TABLE_TARGET / (block * EX_BLOCKS);
@@ -160,8 +198,7 @@ static int lay_out(struct bs_exact_cuda *e, const struct bs_exact_cuda_spec *spe
 	e->product.ctiles = t->ctiles;
 	e->product.ctiles_coil = t->ctiles_coil;
 	e->product.groups = t->groups;
-	e->product.slices =
-		choose_slices((long long)t->ptiles * t->qtiles * t->ctiles, count, t->groups);
+	e->product.slices = choose_slices((long long)t->ptiles * part_q * part_c, count, t->groups);
 	e->state_floats = (size_t)t->ptiles * t->qtiles * t->ctiles * e->product.slices * EX_SUMS *
 			  EX_THREADS;
 	return 0;
@@ -258,6 +295,9 @@ void bs_exact_cuda_info(const struct bs_exact_cuda *e, struct bs_exact_cuda_info
 	memset(info, 0, sizeof(*info));
 	info->chunk = e->chunk;
 	info->chunks = e->chunks;
+	info->parts = (uint32_t)(e->parts_q * e->parts_c);
+	info->streamed =
+		streams(e, divide_up(p->qtiles, e->parts_q), divide_up(p->ctiles, e->parts_c));
 	info->route = e->route == BS_EXACT_WGMMA ? "wgmma"
 		      : e->route == BS_EXACT_MMA ? "mma"
 						 : "simt";
@@ -299,16 +339,24 @@ static int run_product(struct bs_exact_cuda *e, const struct ex_product *p, cuda
 	}
 }
 
-int bs_exact_cuda_chunk(struct bs_exact_cuda *e, uint32_t state, uint32_t chunk, const float *data,
-			size_t coil_stride, struct CUstream_st *stream, struct bs_fail *why)
+/* A range of tiles of q and of columns. */
+struct tiles {
+	int first_q, count_q, first_c, count_c;
+};
+
+static int add_chunk(struct bs_exact_cuda *e, uint32_t state, uint32_t chunk,
+		     const struct tiles *part, const float *data, size_t coil_stride,
+		     cudaStream_t stream, struct bs_fail *why)
 {
 	struct ex_tables t = e->tables;
 	struct ex_product p = e->product;
 	const long long left = t.samples - (long long)chunk * e->chunk;
 
-	if (chunk >= e->chunks || chunk != e->begun[state])
-		return bs_fail(why, BS_ERR_STATE, "exact sums: chunk %u of %u came when %u was due",
-			       chunk, e->chunks, e->begun[state]);
+	t.first_q = p.first_q = part->first_q;
+	t.count_q = p.count_q = part->count_q;
+	t.first_c = p.first_c = part->first_c;
+	t.count_c = p.count_c = part->count_c;
+	p.stream = streams(e, part->count_q, part->count_c);
 	t.data = (const float2 *)data;
 	t.coil_stride = coil_stride;
 	t.first = (long long)chunk * e->chunk;
@@ -318,15 +366,26 @@ int bs_exact_cuda_chunk(struct bs_exact_cuda *e, uint32_t state, uint32_t chunk,
 	p.sums = e->state + state * e->state_floats;
 	p.add = chunk > 0;
 	const dim3 grid((unsigned)(t.groups * EX_BLOCKS),
-			(unsigned)(t.ptiles + t.qtiles + t.ctiles));
+			(unsigned)(t.ptiles + t.count_q + t.count_c));
 
 	if (e->spec.precision == BS_EXACT_SINGLE)
 		make_tables<3><<<grid, TABLE_THREADS, 0, stream>>>(t);
 	else
 		make_tables<1><<<grid, TABLE_THREADS, 0, stream>>>(t);
 	BS_CUDA(cudaGetLastError(), why);
-	e->begun[state]++;
 	return run_product(e, &p, stream, why);
+}
+
+int bs_exact_cuda_chunk(struct bs_exact_cuda *e, uint32_t state, uint32_t chunk, const float *data,
+			size_t coil_stride, struct CUstream_st *stream, struct bs_fail *why)
+{
+	const struct tiles all = { 0, e->tables.qtiles, 0, e->tables.ctiles };
+
+	if (chunk >= e->chunks || chunk != e->begun[state])
+		return bs_fail(why, BS_ERR_STATE, "exact sums: chunk %u of %u came when %u was due",
+			       chunk, e->chunks, e->begun[state]);
+	e->begun[state]++;
+	return add_chunk(e, state, chunk, &all, data, coil_stride, stream, why);
 }
 
 int bs_exact_cuda_finish(struct bs_exact_cuda *e, uint32_t state, float *result,
@@ -370,12 +429,24 @@ int bs_exact_cuda_sum(struct bs_exact_cuda *e, uint32_t state, const float *data
 		      size_t coil_stride, float *result, struct CUstream_st *stream,
 		      struct bs_fail *why)
 {
-	bs_exact_cuda_begin(e, state);
-	for (uint32_t c = 0; c < e->chunks; c++) {
-		int err = bs_exact_cuda_chunk(e, state, c, data, coil_stride, stream, why);
+	const int parts = e->parts_q * e->parts_c;
 
-		if (err != 0)
-			return err;
+	for (int i = 0; i < parts; i++) {
+		const int q = i % e->parts_q;
+		const int c = i / e->parts_q;
+		struct tiles part;
+
+		part.first_q = e->tables.qtiles * q / e->parts_q;
+		part.count_q = e->tables.qtiles * (q + 1) / e->parts_q - part.first_q;
+		part.first_c = e->tables.ctiles * c / e->parts_c;
+		part.count_c = e->tables.ctiles * (c + 1) / e->parts_c - part.first_c;
+		for (uint32_t n = 0; n < e->chunks; n++) {
+			int err = add_chunk(e, state, n, &part, data, coil_stride, stream, why);
+
+			if (err != 0)
+				return err;
+		}
 	}
+	bs_exact_cuda_expect(e, state, e->chunks);
 	return bs_exact_cuda_finish(e, state, result, stream, why);
 }

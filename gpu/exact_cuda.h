@@ -45,10 +45,15 @@ struct bs_exact_cuda_spec {
 	uint32_t states;    /* accumulators (frames open at once), at least 1 */
 	uint64_t samples;
 	uint32_t chunk; /* samples; 0: chosen */
+	uint32_t
+		parts; /* that sum makes of the voxels, about; each goes over all samples; 0: chosen */
+	uint32_t stream; /* 1: the caches keep the sums; 2: they leave first; 0: chosen */
 };
 
 struct bs_exact_cuda_info {
 	uint32_t chunk, chunks; /* samples of a chunk, chunks of a frame */
+	uint32_t parts;         /* of the voxels, one after the other in sum */
+	bool streamed;          /* the sums are the first to leave the caches */
 	const char *route;      /* "wgmma", "mma", "simt" */
 	uint64_t state_bytes;   /* of one accumulator */
 	uint64_t table_bytes;   /* of one chunk */
@@ -78,7 +83,8 @@ int bs_exact_cuda_chunk(struct bs_exact_cuda *plan, uint32_t state, uint32_t chu
 /* result: the image, or q */
 int bs_exact_cuda_finish(struct bs_exact_cuda *plan, uint32_t state, float *result,
 			 struct CUstream_st *stream, struct bs_fail *why);
-/* begin, every chunk, finish. */
+/* begin, every chunk, finish, by parts of the voxels where their sums would fill the caches: the same
+ * bytes. */
 int bs_exact_cuda_sum(struct bs_exact_cuda *plan, uint32_t state, const float *data,
 		      size_t coil_stride, float *result, struct CUstream_st *stream,
 		      struct bs_fail *why);

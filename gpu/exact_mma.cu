@@ -211,7 +211,7 @@ int ex_prepare_mma(struct bs_fail *why)
 int ex_product_mma(const struct ex_product *a, int products, cudaStream_t stream,
 		   struct bs_fail *why)
 {
-	const unsigned tiles = (unsigned)(a->ptiles * a->qtiles * a->ctiles * a->slices);
+	const unsigned tiles = ex_tiles(a);
 
 	if (products == 3)
 		product_mma<3><<<tiles, EX_THREADS, shared_bytes(3), stream>>>(*a);

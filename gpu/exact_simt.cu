@@ -108,7 +108,7 @@ __launch_bounds__(EX_THREADS) void product_simt(const __grid_constant__ struct e
 int ex_product_simt(const struct ex_product *a, int products, cudaStream_t stream,
 		    struct bs_fail *why)
 {
-	const unsigned tiles = (unsigned)(a->ptiles * a->qtiles * a->ctiles * a->slices);
+	const unsigned tiles = ex_tiles(a);
 
 	if (products == 3)
 		product_simt<3><<<tiles, EX_THREADS, 0, stream>>>(*a);

@@ -27,7 +27,8 @@ struct ex_tables {
 	long long first, samples; /* of this chunk, of the frame */
 	float half[3];            /* phase put into the data, voxels an axis */
 	int dims, ptiles, qtiles, ctiles, ctiles_coil, coils, groups;
-	int parts; /* 2: real and imaginary part of d; 1: q */
+	int parts;                              /* 2: real and imaginary part of d; 1: q */
+	int first_q, count_q, first_c, count_c; /* the tiles that are asked for; of p, all */
 	unsigned char *x, *y, *right;
 	float *scale;
 };
@@ -187,7 +188,8 @@ template <int PRODUCTS> static __device__ void right_tables(const struct ex_tabl
 		a.right + ((size_t)blockIdx.x * a.ctiles + ct) * EX_RIGHT_BYTES(PRODUCTS);
 
 	shift_data(a, coil, shift, d);
-	if (threadIdx.x == 0 && ct % a.ctiles_coil == 0 && blockIdx.x % EX_BLOCKS == 0)
+	if (threadIdx.x == 0 && (ct % a.ctiles_coil == 0 || ct == a.first_c) &&
+	    blockIdx.x % EX_BLOCKS == 0)
 		a.scale[(size_t)coil * a.groups + blockIdx.x / EX_BLOCKS] =
 			ldexpf(1.0f, -shift - 2 * EX_SHIFT);
 	for (int item = (int)threadIdx.x; item < 8 * per; item += TABLE_THREADS) {
@@ -226,11 +228,11 @@ static __global__ __launch_bounds__(TABLE_THREADS) void make_tables(const struct
 		return;
 	}
 	part -= a.ptiles;
-	if (part < a.qtiles) {
-		side_tables<PRODUCTS>(a, a.q, part, a.qtiles, EX_Q, a.y);
+	if (part < a.count_q) {
+		side_tables<PRODUCTS>(a, a.q, a.first_q + part, a.qtiles, EX_Q, a.y);
 		return;
 	}
-	right_tables<PRODUCTS>(a, part - a.qtiles);
+	right_tables<PRODUCTS>(a, a.first_c + part - a.count_q);
 }
 
 struct ex_unpack {

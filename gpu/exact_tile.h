@@ -61,7 +61,14 @@ struct ex_product {
 	int slices; /* parts of the chunk's groups, summed apart, added in order at the end */
 	int groups; /* of this chunk */
 	int add;    /* to what sums hold; else they are set */
+	int stream; /* the sums are too many to stay in the cache: they shall not push the tables out */
+	int first_q, count_q, first_c, count_c; /* the tiles of this launch */
 };
+
+static inline unsigned ex_tiles(const struct ex_product *a)
+{
+	return (unsigned)(a->ptiles * a->count_q * a->count_c * a->slices);
+}
 
 /* The 64 sums of thread = 128 w + 32 v + lane: sum i*EX_NR + r is row (p, q), column col. */
 static __host__ __device__ inline int ex_sum_index(int p, int q, int col, int *thread)
@@ -98,13 +105,14 @@ static __device__ __forceinline__ struct ex_where ex_find(const struct ex_produc
 
 	w.pt = b % a.ptiles;
 	b /= a.ptiles;
-	w.qt = b % a.qtiles;
-	b /= a.qtiles;
+	w.qt = a.first_q + b % a.count_q;
+	b /= a.count_q;
 	w.slice = b % a.slices;
-	w.ct = b / a.slices;
+	w.ct = a.first_c + b / a.slices;
 	w.first = (int)((long long)a.groups * w.slice / a.slices);
 	w.last = (int)((long long)a.groups * (w.slice + 1) / a.slices);
-	w.sums = (size_t)blockIdx.x * (EX_SUMS / 4) * EX_THREADS;
+	w.sums = (((size_t)w.ct * a.slices + w.slice) * a.qtiles + w.qt) * a.ptiles + w.pt;
+	w.sums *= (EX_SUMS / 4) * EX_THREADS;
 	return w;
 }
 
@@ -132,27 +140,41 @@ static __device__ __forceinline__ void ex_split(uint32_t xh, uint32_t xl, uint32
 	lo = ex_bits(e);
 }
 
-/* The sums of one thread to memory, or added to it. */
-static __device__ __forceinline__ void ex_store(const struct ex_product &a, size_t at, int thread,
-						const float (&sum)[EX_MT][EX_NR])
+/* The sums of one thread to memory, or added to it. STREAM: first to leave the cache. */
+template <bool STREAM>
+static __device__ __forceinline__ void ex_put(float4 *out, bool add,
+					      const float (&sum)[EX_MT][EX_NR])
 {
-	float4 *out = reinterpret_cast<float4 *>(a.sums) + at + thread;
-
 #pragma unroll
 	for (int n = 0; n < EX_SUMS / 4; n++) {
 		const float *s = &sum[n * 4 / EX_NR][n * 4 % EX_NR];
+		float4 *to = out + (size_t)n * EX_THREADS;
 		float4 v = make_float4(s[0], s[1], s[2], s[3]);
 
-		if (a.add) {
-			float4 old = out[(size_t)n * EX_THREADS];
+		if (add) {
+			const float4 old = STREAM ? __ldcs(to) : *to;
 
 			v.x += old.x;
 			v.y += old.y;
 			v.z += old.z;
 			v.w += old.w;
 		}
-		out[(size_t)n * EX_THREADS] = v;
+		if (STREAM)
+			__stcs(to, v);
+		else
+			*to = v;
 	}
+}
+
+static __device__ __forceinline__ void ex_store(const struct ex_product &a, size_t at, int thread,
+						const float (&sum)[EX_MT][EX_NR])
+{
+	float4 *out = reinterpret_cast<float4 *>(a.sums) + at + thread;
+
+	if (a.stream)
+		ex_put<true>(out, a.add != 0, sum);
+	else
+		ex_put<false>(out, a.add != 0, sum);
 }
 #endif
 #endif

@@ -378,7 +378,7 @@ int ex_prepare_wgmma(struct bs_fail *why)
 int ex_product_wgmma(const struct ex_product *a, int products, cudaStream_t stream,
 		     struct bs_fail *why)
 {
-	const unsigned tiles = (unsigned)(a->ptiles * a->qtiles * a->ctiles * a->slices);
+	const unsigned tiles = ex_tiles(a);
 	const unsigned threads = EX_PRODUCER + EX_THREADS;
 
 	if (products == 3)

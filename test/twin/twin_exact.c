@@ -184,6 +184,48 @@ static void check_q(const struct shape *s)
 	free(got);
 }
 
+/* Parts of the voxels and where their sums are kept change no byte; parts that begin within a coil. */
+static void check_parts(enum bs_exact_sum sum)
+{
+	struct bs_exact_cuda_spec e = { .sum = sum,
+					.dims = 3,
+					.matrix = { 20, 18, 130 },
+					.coils = sum == BS_EXACT_Q ? 1 : 2,
+					.states = 1,
+					.samples = 700,
+					.chunk = 256 };
+	uint64_t seed = 31;
+	struct bs_q_spec q = { .dims = 3, .matrix = { 20, 18, 130 } };
+	const size_t n = sum == BS_EXACT_Q ? 2 * bs_q_size(&q) : (size_t)2 * 20 * 18 * 130 * 2;
+	float *k = malloc(e.samples * 3 * 4);
+	float *d = malloc(e.samples * e.coils * 2 * 4);
+	float *first = malloc(n * 4);
+	float *got = malloc(n * 4);
+
+	fill_k(k, e.samples * 3, &seed);
+	fill_random(d, e.samples * e.coils * 2, &seed);
+	for (uint64_t m = 0; m < e.samples; m++) /* another scale for each group */
+		for (uint32_t c = 0; c < 2 * e.coils; c++)
+			d[2 * e.samples * (c / 2) + 2 * m + c % 2] *= (float)(1u << m / 256 * 3);
+	for (e.parts = 1; e.parts <= 7; e.parts++)
+		for (e.stream = 1; e.stream <= 2; e.stream++) {
+			const int one = e.parts == 1 && e.stream == 1;
+
+			if (device_sum(&e, k, NULL, sum == BS_EXACT_Q ? NULL : d, one ? first : got,
+				       n, 1) != 0 ||
+			    one)
+				continue;
+			CHECK(memcmp(first, got, n * 4) == 0,
+			      "%s in %u parts, sums %s: the bytes of one part",
+			      sum == BS_EXACT_Q ? "Q" : "F^H d of two coils", e.parts,
+			      e.stream == 2 ? "leave the caches" : "cached");
+		}
+	free(k);
+	free(d);
+	free(first);
+	free(got);
+}
+
 /* exp(i2pi k.n) summed in double over one voxel; the full size is too long for the host's twin. */
 static void plain_voxel(const float *k, const float *d, uint64_t samples, const int n[3],
 			double sum[2])
@@ -259,6 +301,9 @@ static void check_refusals(void)
 	e.samples = 10;
 	e.coils = 1000;
 	CHECK(bs_exact_cuda_need(&e, &bytes, &why) == BS_ERR_SIZE, "refused: %s", why.text);
+	e.coils = 1;
+	e.parts = 65;
+	CHECK(bs_exact_cuda_need(&e, &bytes, &why) == BS_ERR_SIZE, "refused: %s", why.text);
 }
 #endif
 
@@ -279,6 +324,8 @@ int main(void)
 		check_fhd(&shapes[i], &gpu);
 		check_q(&shapes[i]);
 	}
+	check_parts(BS_EXACT_FHD);
+	check_parts(BS_EXACT_Q);
 	if (!small)
 		check_full_size();
 	bs_team_close(team);
