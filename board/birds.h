@@ -1,9 +1,11 @@
 /*
  * board/birds.h - canaries of one's own (core/canary.h), where no service runs them
  *
- * start: a thread on each processor that this process may use, at most max, writing to canary[0 ..
- * count-1], at the highest real-time priority where that is allowed. stop waits for them; canary
- * may be read until it is freed by its owner. The service's are those of board/rt.h.
+ * start: a thread on each processor of `where`, at most max, writing to canary[0 .. count-1], at the
+ * highest real-time priority where that is allowed. where NULL: those that this process may use.
+ * unwatched: processors of it that have none: beyond max, or the system refused the thread there.
+ * stop waits for them; canary may be read until it is freed by its owner. The service's are those of
+ * board/rt.h. Test: test/unit/test_birds.c
  */
 #ifndef BS_BOARD_BIRDS_H
 #define BS_BOARD_BIRDS_H
@@ -11,10 +13,11 @@
 #include <pthread.h>
 
 #include "core/canary.h"
+#include "core/cpus.h"
 
 struct bs_birds {
 	_Atomic bool quit;
-	uint32_t count;
+	uint32_t count, unwatched;
 	struct bs_bird {
 		struct bs_birds *all;
 		struct bs_canary *c;
@@ -23,7 +26,11 @@ struct bs_birds {
 };
 
 /* canary: zeroed, [max]; max: BS_CANARIES at most. */
-void bs_birds_start(struct bs_birds *b, struct bs_canary *canary, uint32_t max);
+void bs_birds_start(struct bs_birds *b, struct bs_canary *canary, uint32_t max,
+		    const struct bs_cpus *where);
 void bs_birds_stop(struct bs_birds *b);
+
+/* Adds the processors that a thread may run on (0: the caller). False: the system does not say. */
+bool bs_birds_may_run(struct bs_cpus *set, int32_t tid);
 
 #endif

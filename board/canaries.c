@@ -97,6 +97,7 @@ struct bs_canaries *bs_canaries_start(struct bs_shm *shm)
 	struct bs_canaries *all;
 	sigset_t every, old;
 	cpu_set_t mine;
+	uint32_t unwatched = 0;
 	int rc = 0;
 
 	if (!shm->s->site.realtime.canary)
@@ -110,14 +111,25 @@ struct bs_canaries *bs_canaries_start(struct bs_shm *shm)
 	all->shm = shm;
 	(void)sigfillset(&every);
 	(void)pthread_sigmask(SIG_SETMASK, &every, &old);
-	for (int32_t cpu = 0; rc == 0 && cpu < CPU_SETSIZE && all->count < BS_CANARIES; cpu++)
-		if (CPU_ISSET(cpu, &mine) && of_service(&shm->s->site, (uint32_t)cpu))
+	for (int32_t cpu = 0; rc == 0 && cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &mine) || !of_service(&shm->s->site, (uint32_t)cpu))
+			continue;
+		if (all->count < BS_CANARIES)
 			rc = start_one(all, cpu);
+		else
+			unwatched++;
+	}
 	if (rc == 0 && all->count == 0)
 		rc = start_one(all, -1);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (rc != 0)
 		bs_herald_say(shm, BS_LOG_WARN, "only %u canaries could be started", all->count);
+	if (unwatched > 0)
+		bs_herald_say(
+			shm, BS_LOG_WARN,
+			"canaries watch %u processors, the service may use %u more: a stall of "
+			"those explains no late image",
+			all->count, unwatched);
 	return all;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/verdict.h"
 #include "config/config.h"
 #include "drivers/chart.h"
 #include "drivers/draft.h"
@@ -42,9 +43,18 @@ static void md_contract(FILE *f, const struct bs_certificate *c)
 		      "Contract: every image within %g ms of its last readout's due time; a late "
 		      "one is %s.\n\n",
 		      c->p->image_ms, misses[c->p->on_miss]);
-	(void)fprintf(f, "**The contract was %s.**\n\n", c->kept ? "kept" : "broken");
-	if (c->refused[0] != '\0')
-		(void)fprintf(f, "The service refused it: %s\n\n", c->refused);
+	(void)fprintf(f, "**The contract was %s.**", bs_verdict_word(c->verdict));
+	if (c->verdict == BS_CERTIFY_KEPT && c->run[0].explained > 0)
+		(void)fprintf(f,
+			      " %llu images were late, each for no longer than a canary with a "
+			      "real-time priority was stalled meanwhile.",
+			      (unsigned long long)c->run[0].explained);
+	(void)fputs("\n\n", f);
+	for (uint32_t i = 0; i < c->whys; i++)
+		(void)fprintf(f, "- %s%s\n",
+			      c->refused[0] != '\0' ? "The service refused it: " : "", c->why[i]);
+	if (c->whys > 0)
+		(void)fputc('\n', f);
 }
 
 static void md_machine(FILE *f, const struct bs_certificate *c)
@@ -100,13 +110,17 @@ static void md_run(FILE *f, const struct bs_certify_run *r)
 	char name[64];
 
 	(void)fprintf(f, "## At %g times the recording's pace\n\n", r->speed);
-	(void)fprintf(f,
-		      "%llu scans in %.1f s: %llu images handed on, %llu taken by the archive, "
-		      "%llu partial, %llu degraded, %llu previews, %llu torn.\n",
-		      (unsigned long long)r->scans, r->seconds, (unsigned long long)r->made,
-		      (unsigned long long)r->arrived, (unsigned long long)r->partial,
-		      (unsigned long long)r->degraded, (unsigned long long)r->previews,
-		      (unsigned long long)r->torn);
+	(void)fprintf(
+		f,
+		"%llu scans in %.1f s: %llu readouts sent, %llu taken; %llu images to be made "
+		"of them, %llu handed on, %llu taken by the archive, %llu partial, %llu "
+		"degraded, %llu repeated, %llu previews, %llu torn.\n",
+		(unsigned long long)r->scans, r->seconds, (unsigned long long)r->readouts,
+		(unsigned long long)r->taken, (unsigned long long)r->expected,
+		(unsigned long long)r->made, (unsigned long long)r->arrived,
+		(unsigned long long)r->partial, (unsigned long long)r->degraded,
+		(unsigned long long)r->repeated, (unsigned long long)r->previews,
+		(unsigned long long)r->torn);
 	if (r->faults > 0)
 		(void)fprintf(f, "%llu scans ended with a fault; the first: %s\n",
 			      (unsigned long long)r->faults, r->fault);
@@ -118,6 +132,16 @@ static void md_run(FILE *f, const struct bs_certify_run *r)
 	(void)fprintf(f,
 		      "- by the service's own clock, from the last readout received: %llu late\n",
 		      (unsigned long long)r->late);
+	for (int i = 0; i < BS_RUNGS; i++)
+		if (i != BS_RUNG_FULL && r->rung[i] > 0)
+			(void)fprintf(f, "- made on the ladder's rung `%s`: %llu\n",
+				      bs_rung_name((enum bs_rung)i),
+				      (unsigned long long)r->rung[i]);
+	for (int i = 0; i < BS_BUDGET_STAGES; i++)
+		if (r->stage_missed[i] > 0)
+			(void)fprintf(f, "- stage %s over its own budget: %llu\n",
+				      bs_budget_stage_name((enum bs_budget_stage)i),
+				      (unsigned long long)r->stage_missed[i]);
 	(void)fprintf(f,
 		      "- at 95 %%, this run leaves a rate of misses of at most %.3g possible "
 		      "(raw), %.3g (attributed)%s\n",
@@ -174,10 +198,10 @@ static void md_service(FILE *f, const struct bs_certificate *c)
 			      c->thread[i].priority, c->thread[i].minor_faults,
 			      c->thread[i].major_faults, c->thread[i].allocations);
 	(void)fputs(
-		"\n## The machine's stalls\n\nA canary on each processor wakes every millisecond "
-		"and does nothing; one that is 0.2 ms late or more was stalled. A miss is "
-		"explained when the image would have kept its budget without the time that some "
-		"canary was stalled between due and handed on.\n\n"
+		"\n## The machine's stalls\n\nA canary on each processor that the service's threads "
+		"may run on wakes every millisecond and does nothing; one that is 0.2 ms late or "
+		"more was stalled. A miss is explained when the image would have kept its budget "
+		"without the time that one of them was stalled between due and handed on.\n\n"
 		"| processor | SCHED_FIFO | wakes | stalls | p99.9 late, ms | max late, ms |\n"
 		"|---|---|---|---|---|---|\n",
 		f);
@@ -185,11 +209,17 @@ static void md_service(FILE *f, const struct bs_certificate *c)
 		(void)fprintf(f, "| %d | %d | %.0f | %.0f | %.3f | %.3f |\n", c->canary[i].cpu,
 			      c->canary[i].priority, c->canary[i].wakes, c->canary[i].stalls,
 			      c->canary[i].p999_us * 1e-3, c->canary[i].max_us * 1e-3);
-	if (c->canaries > 0 && c->canary[0].priority == 0)
-		(void)fputs(
-			"\nThe canaries had no real-time priority: the load itself can stall them, "
-			"so that an explained miss may be the load's doing.\n",
-			f);
+	if (c->unwatched > 0)
+		(void)fprintf(
+			f,
+			"\n%u processors that the service may use have no canary (there are %u at "
+			"most): their stalls explain nothing.\n",
+			c->unwatched, BS_CANARIES);
+	if (bs_verdict_doubt(c) != NULL)
+		(void)fprintf(f,
+			      "\nA stall of theirs may not be the machine's: %s. Misses that they "
+			      "explain count.\n",
+			      bs_verdict_doubt(c));
 }
 
 static void md_all(FILE *f, const struct bs_certificate *c)
@@ -215,9 +245,9 @@ static void md_all(FILE *f, const struct bs_certificate *c)
 
 /* ---- JSON ---- */
 
-static void js_text(FILE *f, const char *key, const char *text)
+static void js_string(FILE *f, const char *text)
 {
-	(void)fprintf(f, "\"%s\":\"", key);
+	(void)fputc('"', f);
 	for (; *text != '\0'; text++) {
 		unsigned char c = (unsigned char)*text;
 
@@ -228,7 +258,14 @@ static void js_text(FILE *f, const char *key, const char *text)
 		else
 			(void)fputc(c, f);
 	}
-	(void)fputs("\",\n", f);
+	(void)fputc('"', f);
+}
+
+static void js_text(FILE *f, const char *key, const char *text)
+{
+	(void)fprintf(f, "\"%s\":", key);
+	js_string(f, text);
+	(void)fputs(",\n", f);
 }
 
 static void js_spread(FILE *f, const char *key, const struct bs_spread *s)
@@ -254,13 +291,27 @@ static void js_run(FILE *f, const struct bs_certify_run *r)
 	js_count(f, "scans", r->scans);
 	js_count(f, "faulty_scans", r->faults);
 	js_text(f, "fault", r->fault);
+	js_count(f, "readouts", r->readouts);
+	js_count(f, "readouts_taken", r->taken);
+	js_count(f, "expected", r->expected);
 	js_count(f, "made", r->made);
 	js_count(f, "images", r->arrived);
 	js_count(f, "partial", r->partial);
 	js_count(f, "degraded", r->degraded);
+	for (int i = 0; i < BS_RUNGS; i++) {
+		(void)fprintf(f, "\"rung_%s\":%llu,\n", bs_rung_name((enum bs_rung)i),
+			      (unsigned long long)r->rung[i]);
+	}
+	for (int i = 0; i < BS_BUDGET_STAGES; i++)
+		(void)fprintf(f, "\"%s_over_its_budget\":%llu,\n",
+			      bs_budget_stage_name((enum bs_budget_stage)i),
+			      (unsigned long long)r->stage_missed[i]);
 	js_count(f, "previews", r->previews);
 	js_count(f, "torn", r->torn);
+	js_count(f, "repeated", r->repeated);
 	js_count(f, "late_by_the_service", r->late);
+	js_count(f, "late_by_its_outcomes", r->outcome_late);
+	js_count(f, "disagreed", r->disagreed);
 	js_count(f, "missed_raw", r->raw);
 	js_count(f, "missed_explained", r->explained);
 	js_count(f, "missed_attributed", r->raw - r->explained);
@@ -316,7 +367,14 @@ static void js_all(FILE *f, const struct bs_certificate *c)
 	const struct bs_machine *m = &c->machine;
 	char words[16];
 
-	(void)fprintf(f, "{\"kept\":%s,\n", c->kept ? "true" : "false");
+	(void)fprintf(f, "{\"kept\":%s,\n", c->verdict == BS_CERTIFY_KEPT ? "true" : "false");
+	js_text(f, "verdict", bs_verdict_word(c->verdict));
+	(void)fputs("\"why\":[", f);
+	for (uint32_t i = 0; i < c->whys; i++) {
+		(void)fputs(i > 0 ? ",\n" : "", f);
+		js_string(f, c->why[i]);
+	}
+	(void)fputs("],\n", f);
 	js_text(f, "made_at", c->made_at);
 	js_text(f, "protocol", c->p->name);
 	js_text(f, "engine", c->engine);
@@ -340,6 +398,9 @@ static void js_all(FILE *f, const struct bs_certificate *c)
 	js_count(f, "load_gpu", c->gpu_loaded);
 	js_count(f, "sender_realtime", c->sender_rt);
 	js_count(f, "alone", c->alone);
+	js_count(f, "canaries_unwatched", c->unwatched);
+	js_count(f, "throttled", c->throttled);
+	(void)fprintf(f, "\"restarts\":%.0f,\n", c->restarts);
 	if (c->estimate[0] != '\0')
 		(void)fprintf(f, "\"estimate\":%s,\n", c->estimate);
 	if (c->realtime[0] != '\0')
@@ -417,13 +478,29 @@ int bs_certificate_write(const struct bs_certificate *c, const char *folder, str
 	return rc;
 }
 
+/* The words of a table's last column. */
+static void verdict_words(const struct bs_certificate *c, char *out, size_t cap)
+{
+	unsigned long long explained = c->run[0].explained;
+
+	if (c->verdict != BS_CERTIFY_KEPT)
+		(void)snprintf(out, cap, "%s: %s",
+			       c->verdict == BS_CERTIFY_BROKEN ? "BROKEN" : "NOT PROVEN",
+			       c->whys > 0 ? c->why[0] : "");
+	else if (explained > 0)
+		(void)snprintf(out, cap, "kept, %llu late by stalls of the machine", explained);
+	else
+		(void)snprintf(out, cap, "kept");
+}
+
 void bs_certificate_line(const struct bs_certificate *c, char *out, size_t cap)
 {
 	const struct bs_certify_run *r = &c->run[0];
+	char words[300];
 
+	verdict_words(c, words, sizeof(words));
 	if (c->refused[0] != '\0' || c->runs == 0)
-		(void)snprintf(out, cap, "%s: budget %g ms, BROKEN: %s", c->p->name, c->p->image_ms,
-			       c->refused[0] != '\0' ? c->refused : "nothing was run");
+		(void)snprintf(out, cap, "%s: budget %g ms, %s", c->p->name, c->p->image_ms, words);
 	else
 		(void)snprintf(
 			out, cap,
@@ -436,5 +513,5 @@ void bs_certificate_line(const struct bs_certificate *c, char *out, size_t cap)
 			(double)r->received.p50_ns * MS, (double)r->received.p999_ns * MS,
 			(double)r->received.max_ns * MS, (double)r->quiet.p999_ns * MS,
 			(unsigned long long)r->raw, (unsigned long long)(r->raw - r->explained),
-			c->kept ? "kept" : "BROKEN");
+			words);
 }

@@ -17,10 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "board/expected.h"
 #include "board/folder.h"
 #include "board/gather.h"
-#include "board/json.h"
 #include "board/status.h"
+#include "board/verdict.h"
+#include "board/witness.h"
 #include "config/config.h"
 #include "core/clock.h"
 #include "drivers/replay.h"
@@ -41,7 +43,8 @@ struct certify {
 	struct bs_gather *gather;
 	bool connected;
 	uint64_t session;
-	double threads_before[16][3]; /* minor, major, allocations */
+	uint64_t images; /* that one scan of the recording makes */
+	struct bs_witness witness;
 	char doc[BS_STATUS_MAX];
 };
 
@@ -264,98 +267,7 @@ static int wait_ready(struct certify *w, struct bs_fail *why)
 	}
 }
 
-/* ---- what the service says of itself ---- */
-
-static void note_stages(struct certify *w)
-{
-	struct bs_certificate *c = w->c;
-	size_t len = 0;
-	const char *at = bs_json_first(bs_json_member(w->doc, "latency", &len), &len);
-	char name[BS_NAME_MAX];
-
-	c->stages = 0;
-	for (; at != NULL && c->stages < BS_CERTIFY_STAGES; at = bs_json_next(at, &len)) {
-		struct bs_certify_stage *s = &c->stage[c->stages];
-
-		bs_json_text(at, "protocol", name, sizeof(name));
-		if (strcmp(name, c->p->name) != 0)
-			continue;
-		memset(s, 0, sizeof(*s));
-		bs_json_text(at, "stage", s->name, sizeof(s->name));
-		(void)bs_json_number(at, "n", &s->n);
-		(void)bs_json_number(at, "p50_us", &s->p50_us);
-		(void)bs_json_number(at, "p99_us", &s->p99_us);
-		(void)bs_json_number(at, "p999_us", &s->p999_us);
-		(void)bs_json_number(at, "max_us", &s->max_us);
-		c->stages++;
-	}
-}
-
-/* Counts of the threads on an image's path; less what they were when before. */
-static void note_threads(struct certify *w, bool before)
-{
-	struct bs_certificate *c = w->c;
-	size_t len = 0;
-	const char *rt = bs_json_member(w->doc, "realtime", &len);
-	const char *at = bs_json_first(bs_json_member(rt, "threads", &len), &len);
-	uint32_t n = 0;
-
-	for (; at != NULL && n < 16; at = bs_json_next(at, &len), n++) {
-		struct bs_certify_thread *t = &c->thread[n];
-		double *was = w->threads_before[n];
-
-		memset(t, 0, sizeof(*t));
-		bs_json_text(at, "thread", t->name, sizeof(t->name));
-		(void)bs_json_number(at, "priority", &t->priority);
-		(void)bs_json_number(at, "minor_faults", &t->minor_faults);
-		(void)bs_json_number(at, "major_faults", &t->major_faults);
-		(void)bs_json_number(at, "allocations", &t->allocations);
-		if (before) {
-			was[0] = t->minor_faults;
-			was[1] = t->major_faults;
-			was[2] = t->allocations;
-		}
-		t->minor_faults -= was[0];
-		t->major_faults -= was[1];
-		t->allocations -= was[2];
-	}
-	c->threads = n;
-}
-
-static void copy(char *out, size_t cap, const char *at, size_t len)
-{
-	if (at != NULL && len < cap)
-		(void)snprintf(out, cap, "%.*s", (int)len, at);
-}
-
-static void note_protocol(struct certify *w)
-{
-	struct bs_certificate *c = w->c;
-	size_t len = 0;
-	const char *at = bs_json_first(bs_json_member(w->doc, "protocols", &len), &len);
-	char name[BS_NAME_MAX];
-
-	for (; at != NULL; at = bs_json_next(at, &len)) {
-		size_t n = 0;
-
-		bs_json_text(at, "name", name, sizeof(name));
-		if (strcmp(name, c->p->name) != 0)
-			continue;
-		bs_json_text(at, "engine", c->engine, sizeof(c->engine));
-		bs_json_text(at, "refused", c->refused, sizeof(c->refused));
-		const char *estimate = bs_json_member(at, "estimate", &n);
-
-		copy(c->estimate, sizeof(c->estimate), estimate, n);
-	}
-	at = bs_json_member(w->doc, "realtime", &len);
-	const char *threads = bs_json_member(at, "threads", &len);
-
-	if (at != NULL && threads != NULL) /* the settings alone */
-		copy(c->realtime, sizeof(c->realtime), at,
-		     (size_t)(threads - at) - strlen(",\"threads\":"));
-	if (c->realtime[0] != '\0')
-		(void)strncat(c->realtime, "}", sizeof(c->realtime) - strlen(c->realtime) - 1);
-}
+/* ---- a run ---- */
 
 static bool look(struct certify *w)
 {
@@ -364,8 +276,6 @@ static bool look(struct certify *w)
 			return true;
 	return false;
 }
-
-/* ---- a run ---- */
 
 /* Above the service where that is allowed: a scanner does not wait for this machine's processors.
  * Endpoints that are opened after it inherit it. */
@@ -379,11 +289,13 @@ static void raise_priority(struct certify *w)
 
 static int connect_sender(struct certify *w, struct bs_fail *why)
 {
+	struct bs_cpus where; /* w->doc is from after the service was ready */
 	char url[200];
 	int rc;
 
+	bs_witness_may_run(&where, w->doc);
 	(void)snprintf(url, sizeof(url), "ipc://%s/run/archive.ipc", w->dir);
-	rc = bs_gather_open(&w->gather, w->c->p, url, why);
+	rc = bs_gather_open(&w->gather, w->c->p, url, &where, why);
 	(void)snprintf(url, sizeof(url), "ipc://%s/run/kspace.ipc", w->dir);
 	if (rc == 0)
 		rc = bs_endpoint_connect(&w->kspace, BS_ENDPOINT_KSPACE, url, BS_REPLAY_MESSAGE_MAX,
@@ -396,7 +308,11 @@ static void note_outcome(struct certify *w, struct bs_certify_run *r,
 			 const struct bs_replay_report *report)
 {
 	r->scans++;
+	r->readouts += report->total;
+	r->taken += report->outcome.acquisitions;
+	r->expected += w->images;
 	r->made += report->outcome.images;
+	r->outcome_late += report->outcome.late;
 	if (report->code == 0)
 		return;
 	if (r->faults++ == 0)
@@ -440,12 +356,13 @@ static int play(struct certify *w, struct bs_certify_run *r, double speed, bool 
 		struct bs_replay_report report;
 
 		o.session = ++w->session;
+		bs_gather_scan(w->gather, o.session);
 		rc = bs_replay_run(w->replay, &w->kspace, &o, &report, why);
 		if (rc == 0)
 			note_outcome(w, r, &report);
 		wait_images(w, r->made);
 		if (first && r->scans == 1 && look(w))
-			note_threads(w, !enough(w, r, start));
+			bs_witness_threads(w->c, &w->witness, w->doc, !enough(w, r, start));
 	} while (rc == 0 && !enough(w, r, start));
 	r->seconds = (double)(bs_now_ns() - start) * 1e-9;
 	if (rc != 0 && !alive(w))
@@ -473,17 +390,20 @@ static int try_all(struct certify *w, struct bs_fail *why)
 	bs_loads_go(&w->loads);
 	raise_priority(w);
 	rc = connect_sender(w, why);
-	if (rc == 0 && look(w))
-		note_threads(w, true); /* since the service was ready, if there is one scan alone */
+	if (rc == 0 && look(w)) /* since the service was ready, if there is one scan alone */
+		bs_witness_threads(c, &w->witness, w->doc, true);
 	for (uint32_t i = 0; rc == 0 && i < (w->q->speed > 0.0 ? 2u : 1u); i++) {
 		rc = play(w, &c->run[i], i == 0 ? 1.0 : w->q->speed, i == 0, why);
 		c->runs = i + 1;
 		note_sender(w, &c->run[i]);
 		if (i == 0 && look(w)) {
-			note_stages(w);
-			note_threads(w, false);
+			bs_witness_stages(c, w->doc);
+			bs_witness_threads(c, &w->witness, w->doc, false);
+			bs_witness_restarts(c, w->doc);
 			c->grown_from_start = c->run[0].scans < 2;
 		}
+		if (i == 0)
+			c->cut = asked_to_stop(w);
 		if (asked_to_stop(w) || c->refused[0] != '\0')
 			break;
 	}
@@ -530,6 +450,9 @@ static int open_recording(struct certify *w, struct bs_fail *why)
 
 	if (rc != 0)
 		return rc;
+	rc = bs_expected_images(&w->images, &c->site, c->p, w->q->recording, why);
+	if (rc != 0)
+		return rc;
 	(void)snprintf(c->recording, sizeof(c->recording), "%s", w->q->recording);
 	c->acquisitions = bs_replay_count(w->replay);
 	(void)snprintf(c->pace, sizeof(c->pace), "%.63s",
@@ -539,14 +462,6 @@ static int open_recording(struct certify *w, struct bs_fail *why)
 			return bs_fail(why, BS_ERR_IO, "no random number for a session");
 	w->session >>= 1; /* room to count up */
 	return 0;
-}
-
-static bool contract_kept(const struct bs_certificate *c)
-{
-	const struct bs_certify_run *r = &c->run[0];
-
-	return c->refused[0] == '\0' && c->runs > 0 && r->arrived > 0 && r->raw == r->explained &&
-	       r->arrived == r->made && r->partial == 0 && r->torn == 0 && r->faults == 0;
 }
 
 int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
@@ -563,6 +478,8 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 	w->c = c;
 	w->q = q;
 	w->loads.gate = -1;
+	c->minutes = q->minutes;
+	c->restarts = -1.0;
 	if (gmtime_r(&now, &utc) != NULL)
 		(void)strftime(c->made_at, sizeof(c->made_at), "%Y-%m-%d %H:%M:%S UTC", &utc);
 	rc = load_site(c, q, why);
@@ -582,7 +499,7 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 	if (rc == 0)
 		rc = wait_ready(w, why);
 	if (rc == 0 && c->refused[0] == '\0' && look(w))
-		note_protocol(w);
+		bs_witness_protocol(c, w->doc);
 	if (rc == 0 && c->refused[0] == '\0')
 		rc = try_all(w, why);
 	note_loads(w);
@@ -594,7 +511,8 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 	bs_replay_close(w->replay);
 	remove_site(w);
 	free(w);
-	c->kept = rc == 0 && contract_kept(c);
+	if (rc == 0)
+		bs_verdict_make(c);
 	return rc;
 }
 

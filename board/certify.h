@@ -18,6 +18,8 @@
 
 #include "board/load.h"
 #include "board/machine.h"
+#include "core/budget.h"
+#include "core/canary.h"
 #include "core/contract.h"
 #include "core/protocol.h"
 #include "core/sha256.h"
@@ -25,7 +27,7 @@
 #define BS_CERTIFY_PARTS  7u  /* the stages that an image's attributes may tell of */
 #define BS_CERTIFY_STAGES 24u /* of the service's own histograms */
 #define BS_CERTIFY_RUNS   2u
-#define BS_CERTIFY_CPUS   8u
+#define BS_CERTIFY_WHY    8u /* reasons of a verdict that are kept */
 
 struct bs_certify_request {
 	const char *config, *protocol, *recording, *out;
@@ -37,12 +39,22 @@ struct bs_certify_request {
 	const volatile sig_atomic_t *stop;
 };
 
+/* By board/verdict.h. Only kept is a success. */
+enum bs_certify_verdict { BS_CERTIFY_BROKEN, BS_CERTIFY_UNPROVEN, BS_CERTIFY_KEPT };
+
 /* Latencies in ns; n 0: not known. */
 struct bs_certify_run {
 	double speed, seconds;
-	uint64_t scans, faults; /* scans whose outcome was no success */
-	uint64_t made;          /* images that the outcomes count */
-	uint64_t arrived, partial, degraded, late, previews, torn; /* late: the service's word */
+	uint64_t scans, faults;   /* scans whose outcome was no success */
+	uint64_t readouts, taken; /* that were sent; that the outcomes say were taken */
+	uint64_t expected, made;  /* images that the recording makes; that the outcomes count */
+	uint64_t outcome_late;    /* images that the outcomes call late */
+	uint64_t arrived, partial, previews;     /* partial, late, degraded: the service's words */
+	uint64_t late, degraded, rung[BS_RUNGS]; /* degraded: for being in time, less was done */
+	uint64_t stage_missed[BS_BUDGET_STAGES]; /* images with this stage over its own budget */
+	uint64_t torn;     /* messages that were no image of this run, or lack what must be there */
+	uint64_t repeated; /* images that came again */
+	uint64_t disagreed; /* that call themselves met and were handed on late, or the reverse */
 	uint64_t raw, explained; /* later than the budget from the due time; by a canary's stall */
 	struct bs_spread due, received,
 		arrival;                   /* from due, from received to handed on; due to here */
@@ -80,8 +92,10 @@ struct bs_certificate {
 	struct {
 		int cpu, priority; /* SCHED_FIFO; 0: none was granted */
 		double wakes, stalls, p999_us, max_us;
-	} canary[BS_CERTIFY_CPUS];
-	uint32_t canaries;
+	} canary[BS_CANARIES];
+	uint32_t canaries, unwatched; /* on the processors that the service's threads may use */
+	bool throttled;    /* the kernel stops real-time threads that poll, canaries with them */
+	double restarts;   /* of the service's workers, in the end */
 	bool sender_rt;    /* this process has a real-time priority */
 	char refused[400]; /* why the service did not take the protocol; "" : it did */
 	struct bs_certify_run run[BS_CERTIFY_RUNS];
@@ -91,12 +105,16 @@ struct bs_certificate {
 	struct bs_certify_thread thread[16];
 	uint32_t threads;
 	bool grown_from_start; /* one scan alone: the threads' counts are since the service was ready */
-	bool kept;
+	double minutes;        /* of each run, as asked for */
+	bool cut;              /* told to stop before that */
+	enum bs_certify_verdict verdict;
+	char why[BS_CERTIFY_WHY][256]; /* of a verdict that is not kept, the gravest first */
+	uint32_t whys;
 };
 
 extern const char *const bs_certify_part_names[BS_CERTIFY_PARTS];
 
-/* 0: it was tried, and c->kept says whether the contract held. Else it could not be tried. */
+/* 0: it was tried, and c->verdict says whether the contract held. Else it could not be tried. */
 int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 		   struct bs_fail *why);
 void bs_certify_free(struct bs_certificate *c);

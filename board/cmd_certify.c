@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "board/certify.h"
+#include "board/verdict.h"
 
 static const char usage_text[] =
 	"usage: boreside certify -c FILE [-p PROTOCOL] [options] RECORDING\n"
@@ -19,9 +20,10 @@ static const char usage_text[] =
 	"  --load LIST      beside a load: any of cpu,io,gpu\n"
 	"  --alone          without the site's other protocols: it starts sooner\n"
 	"  -o FOLDER        certificate.md, certificate.json, latency.png (certificate)\n"
-	"Exit status 0 only when the contract was kept at the recording's own pace: every image taken by\n"
-	"the archive, whole, and within budget.image_ms of its last readout's due time but for misses\n"
-	"that a stall of the machine explains. See board/DEADLINES.md.\n";
+	"Exit status 0 only when the contract was kept at the recording's own pace: every image that the\n"
+	"recording makes taken by the archive, whole, made by the protocol's own method, and handed on\n"
+	"within budget.image_ms of its last readout's due time, but for misses that a stall of the\n"
+	"machine explains, seen by canaries with a real-time priority. See board/DEADLINES.md.\n";
 
 static volatile sig_atomic_t stop_asked;
 
@@ -128,13 +130,15 @@ static int certify(const struct bs_certify_request *q, struct bs_certificate *c)
 	if (rc != 0 && c->refused[0] == '\0') /* it broke down in the midst: the record says so */
 		(void)snprintf(c->refused, sizeof(c->refused), "the run broke down: %.360s",
 			       why.text);
+	if (rc != 0)
+		bs_verdict_make(c);
 	if (bs_certificate_write(c, q->out, &why) != 0) {
 		(void)fprintf(stderr, "boreside certify: %s\n", why.text);
 		return 1;
 	}
 	bs_certificate_line(c, line, sizeof(line));
 	(void)printf("%s\n%s/certificate.md\n", line, q->out);
-	return c->kept ? 0 : 1;
+	return c->verdict == BS_CERTIFY_KEPT ? 0 : 1;
 }
 
 int bs_cmd_certify(int argc, char **argv)

@@ -44,7 +44,7 @@ static int measure_one(const struct bs_site *site, const struct bs_protocol *p,
 	int rc = bs_armed_open(&a, site, p, team, &why);
 
 	if (rc == 0) {
-		bs_birds_start(&birds, canary, BS_CANARIES);
+		bs_birds_start(&birds, canary, BS_CANARIES, NULL);
 		env.canaries = birds.count;
 		rc = bs_measure(&admission, &a, &env, &why);
 		bs_birds_stop(&birds);

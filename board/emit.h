@@ -18,6 +18,7 @@
 #include <pthread.h>
 
 #include "board/consumer.h"
+#include "board/message.h"
 #include "board/worker.h"
 #include "drivers/sink.h"
 #include "ipc/endpoint.h"
@@ -52,11 +53,7 @@ bool bs_emit_begin(struct emit *e, struct bs_image_meta *m);
 void bs_emit_end(struct bs_image_meta *m);
 
 /* Where an image's message lies in its slot, once it is made. */
-struct message {
-	unsigned char *at;
-	size_t len;
-};
-struct message bs_emit_message(const struct emit *e, uint32_t slot);
+struct bs_message bs_emit_message(const struct emit *e, uint32_t slot);
 
 /* emit_takers.c: after the sockets and the sinks are open, and before they are closed. */
 int bs_emit_open_takers(struct emit *e, struct bs_fail *why);

@@ -58,7 +58,7 @@ static void write_file(struct emit *e, struct bs_image_meta *m, const unsigned c
 
 static void give_to_sinks(struct emit *e, struct bs_image_meta *m, uint32_t slot)
 {
-	struct message msg = bs_emit_message(e, slot);
+	struct bs_message msg = bs_emit_message(e, slot);
 
 	for (uint32_t i = 0; i < e->env->site.sinks; i++) {
 		if (atomic_load(&m->done) & (1u << i))

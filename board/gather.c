@@ -2,12 +2,15 @@
 #define _GNU_SOURCE
 #include "board/gather.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "board/birds.h"
+#include "board/share.h"
+#include "core/budget.h"
 #include "core/clock.h"
 #include "ipc/endpoint.h"
 #include "ipc/mrd.h"
@@ -44,7 +47,9 @@ struct bs_gather {
 	int64_t *column[COLUMNS];
 	size_t rows[COLUMNS];
 	_Atomic uint64_t count;
-	struct bs_canary *canary; /* [BS_CERTIFY_CPUS] */
+	uint64_t session;         /* whose images are awaited */
+	uint16_t newest;          /* of them, modulo 65,536 */
+	struct bs_canary *canary; /* [BS_CANARIES] */
 	struct bs_birds birds;
 };
 
@@ -61,27 +66,44 @@ void bs_gather_canaries(const struct bs_gather *g, struct bs_certificate *c)
 		c->canary[i].max_us = (double)bs_hist_quantile(&b->late, 1.0) * 1e-3;
 	}
 	c->canaries = g->birds.count;
+	c->unwatched = g->birds.unwatched;
 }
 
 /* ---- an image ---- */
 
-static const char *attribute(const char *text, size_t len, const char *name)
+/* What an image says of itself. */
+struct words {
+	const char *text;
+	size_t len;
+};
+
+static const char *attribute(const struct words *w, const char *name)
 {
 	char key[96];
 	int n = snprintf(key, sizeof(key), "<name>boreside_%s</name><value>", name);
-	const char *at = memmem(text, len, key, (size_t)n);
+	const char *at = memmem(w->text, w->len, key, (size_t)n);
 
 	return at != NULL ? at + n : NULL;
 }
 
-static bool attribute_us(const char *text, size_t len, const char *name, int64_t *ns)
+static bool attribute_us(const struct words *w, const char *name, int64_t *ns)
 {
-	const char *at = attribute(text, len, name);
+	const char *at = attribute(w, name);
 
 	if (at == NULL)
 		return false;
-	*ns = (int64_t)(strtod(at, NULL) * 1e3 + 0.5);
+	*ns = llrint(strtod(at, NULL) * 1e3);
 	return true;
+}
+
+static bool value_is(const char *at, const char *word)
+{
+	return at != NULL && strncmp(at, word, strlen(word)) == 0 && at[strlen(word)] == '<';
+}
+
+static bool attribute_is(const struct words *w, const char *name, const char *word)
+{
+	return value_is(attribute(w, name), word);
 }
 
 static void keep(struct bs_gather *g, int column, int64_t ns)
@@ -90,58 +112,118 @@ static void keep(struct bs_gather *g, int column, int64_t ns)
 		g->column[column][g->rows[column]++] = ns;
 }
 
-/* What is the service's own: all but the operators and the transfers. */
-static void keep_parts(struct bs_gather *g, const char *text, size_t len, int64_t latency,
-		       int64_t stalled)
+/* The service's own times of an image that was handed on at handed_ns; from what its latency counts. */
+static bool read_share(const struct words *w, int64_t handed_ns, struct bs_share *s)
+{
+	const char *received = attribute(w, "received_ns");
+	const struct {
+		const char *name;
+		int64_t *ns;
+	} stamps[] = { { "at_taken_us", &s->taken_ns },
+		       { "at_added_us", &s->added_ns },
+		       { "at_begun_us", &s->begun_ns },
+		       { "at_made_us", &s->made_ns } };
+	int64_t passed;
+	int64_t latency;
+
+	memset(s, 0, sizeof(*s));
+	if (received == NULL || !attribute_us(w, "at_passed_us", &passed) ||
+	    !attribute_us(w, "latency_us", &latency))
+		return false;
+	int64_t zero = strtoll(received, NULL, 10);
+
+	for (size_t i = 0; i < sizeof(stamps) / sizeof(stamps[0]); i++)
+		if (attribute_us(w, stamps[i].name, stamps[i].ns))
+			*stamps[i].ns += zero;
+	s->from_ns = zero + passed - latency;
+	s->handed_ns = handed_ns;
+	return s->from_ns <= handed_ns;
+}
+
+/* The parts, and what is the service's own: all but the operators and the transfers. */
+static void keep_parts(struct bs_gather *g, const struct words *w, struct bs_share *s, int64_t now)
 {
 	static const bool operators[BS_CERTIFY_PARTS] = {
 		false, true, true, true, true, true, false
 	};
 	bool any = g->p->method == BS_METHOD_NOOP;
-	int64_t own = latency;
 
 	for (int i = 0; i < (int)BS_CERTIFY_PARTS; i++) {
 		char name[48];
 		int64_t ns;
 
 		(void)snprintf(name, sizeof(name), "stage_%s_us", bs_certify_part_names[i]);
-		if (!attribute_us(text, len, name, &ns))
+		if (!attribute_us(w, name, &ns))
 			continue;
 		any = true;
 		keep(g, PART(i), ns);
-		own -= operators[i] ? ns : 0;
+		s->operators_ns += operators[i] ? ns : 0;
 	}
 	if (!any)
 		return;
-	keep(g, COL_OWN, own);
-	keep(g, COL_OWN_QUIET, own > stalled ? own - stalled : 0);
+	keep(g, COL_OWN, bs_share_own(s));
+	keep(g, COL_OWN_QUIET, bs_share_quiet(s, g->canary, g->birds.count, now));
 }
 
 static void judge(struct bs_gather *g, int64_t due, int64_t handed, int64_t now)
 {
 	int64_t budget = (int64_t)(g->p->image_ms * 1e6);
 
-	if (handed - due <= budget)
+	if (!bs_budget_missed(g->p, handed - due))
 		return;
 	g->run.raw++;
 	g->run.explained += bs_canary_explains(g->canary, g->birds.count, due, handed, budget, now);
 }
 
-static bool value_is(const char *at, const char *word)
+/* Its words, and whether they agree with when it was handed on. */
+static void keep_words(struct bs_gather *g, const struct words *w, int64_t latency)
 {
-	return at != NULL && strncmp(at, word, strlen(word)) == 0 && at[strlen(word)] == '<';
+	bool missed = attribute_is(w, "budget", "missed");
+	const char *at;
+
+	g->run.partial += attribute_is(w, "quality", "partial");
+	g->run.degraded += attribute_is(w, "quality", "degraded") ||
+			   !attribute_is(w, "rung", bs_rung_name(BS_RUNG_FULL)) ||
+			   attribute_is(w, "deadline_stop", "1");
+	for (int r = 0; r < BS_RUNGS; r++)
+		g->run.rung[r] += attribute_is(w, "rung", bs_rung_name((enum bs_rung)r));
+	g->run.late += missed;
+	g->run.disagreed += missed != bs_budget_missed(g->p, latency) ||
+			    (!missed && !attribute_is(w, "budget", "met"));
+	for (struct words rest = *w; (at = attribute(&rest, "stage_missed")) != NULL;) {
+		for (int i = 0; i < BS_BUDGET_STAGES; i++)
+			g->run.stage_missed[i] +=
+				value_is(at, bs_budget_stage_name((enum bs_budget_stage)i));
+		rest.len -= (size_t)(at - rest.text);
+		rest.text = at;
+	}
 }
 
-static void take(struct bs_gather *g, const unsigned char *msg, size_t len, int64_t now)
+/* True: one of this scan's that did not come before. They come in order, numbered from 1. */
+static bool is_new(struct bs_gather *g, const struct bs_wire *w)
+{
+	uint16_t ahead = (uint16_t)(w->seq - g->newest);
+
+	if (w->session != g->session) {
+		g->run.torn++;
+		return false;
+	}
+	if (ahead == 0 || ahead > UINT16_MAX / 2) {
+		g->run.repeated++;
+		return false;
+	}
+	g->newest = (uint16_t)w->seq;
+	return true;
+}
+
+void bs_gather_take(struct bs_gather *g, const unsigned char *msg, size_t len, int64_t now)
 {
 	const unsigned char *payload;
 	struct bs_mrd_image head;
+	struct bs_share share;
 	struct bs_wire w;
 	size_t attr_at;
 	size_t pixels_at;
-	const char *sender;
-	int64_t latency = 0;
-	int64_t stalled;
 
 	if (bs_wire_decode(&w, msg, len, &payload, NULL) != 0 || w.kind != BS_WIRE_IMAGE ||
 	    bs_mrd_parse_image(&head, &attr_at, &pixels_at, payload, (size_t)w.payload_len, NULL) !=
@@ -149,30 +231,31 @@ static void take(struct bs_gather *g, const unsigned char *msg, size_t len, int6
 		g->run.torn++;
 		return;
 	}
-	const char *text = (const char *)payload + attr_at;
-	size_t n = head.attribute_string_len;
+	struct words words = { (const char *)payload + attr_at, head.attribute_string_len };
+	const char *sender = attribute(&words, "sender_ns");
 
-	if (attribute(text, n, "preview") != NULL) {
+	if (attribute(&words, "preview") != NULL) {
 		g->run.previews++;
 		return;
 	}
-	sender = attribute(text, n, "sender_ns");
-	if (sender == NULL || !attribute_us(text, n, "latency_us", &latency) ||
+	if (!is_new(g, &w))
+		return;
+	int64_t due = sender != NULL ? strtoll(sender, NULL, 10) : INT64_MAX;
+
+	if (due > w.time_ns || !read_share(&words, w.time_ns, &share) ||
 	    g->rows[COL_DUE] == BS_GATHER_MAX) {
 		g->run.torn++;
 		return;
 	}
-	int64_t due = strtoll(sender, NULL, 10);
+	int64_t latency = w.time_ns - share.from_ns;
 
-	g->run.partial += value_is(attribute(text, n, "quality"), "partial");
-	g->run.degraded += value_is(attribute(text, n, "quality"), "degraded");
-	g->run.late += value_is(attribute(text, n, "budget"), "missed");
+	keep_words(g, &words, latency);
 	keep(g, COL_DUE, w.time_ns - due);
 	keep(g, COL_RECEIVED, latency);
 	keep(g, COL_ARRIVAL, now - due);
-	stalled = bs_canary_stalled(g->canary, g->birds.count, w.time_ns - latency, w.time_ns, now);
-	keep(g, COL_QUIET, latency - stalled);
-	keep_parts(g, text, n, latency, stalled);
+	keep(g, COL_QUIET,
+	     latency - bs_canary_stalled(g->canary, g->birds.count, share.from_ns, w.time_ns, now));
+	keep_parts(g, &words, &share, now);
 	judge(g, due, w.time_ns, now);
 	g->run.arrived++;
 	atomic_fetch_add(&g->count, 1);
@@ -194,7 +277,7 @@ static void *receive(void *arg)
 		int64_t now = bs_now_ns();
 
 		(void)pthread_mutex_lock(&g->lock);
-		take(g, msg, len, now);
+		bs_gather_take(g, msg, len, now);
 		(void)pthread_mutex_unlock(&g->lock);
 		bs_endpoint_release(msg);
 	}
@@ -204,7 +287,7 @@ static void *receive(void *arg)
 /* ---- */
 
 int bs_gather_open(struct bs_gather **out, const struct bs_protocol *p, const char *url,
-		   struct bs_fail *why)
+		   const struct bs_cpus *where, struct bs_fail *why)
 {
 	struct bs_gather *g = calloc(1, sizeof(*g));
 	int rc = 0;
@@ -215,7 +298,7 @@ int bs_gather_open(struct bs_gather **out, const struct bs_protocol *p, const ch
 	g->p = p;
 	g->archive.socket = -1;
 	(void)pthread_mutex_init(&g->lock, NULL);
-	g->canary = calloc(BS_CERTIFY_CPUS, sizeof(*g->canary));
+	g->canary = calloc(BS_CANARIES, sizeof(*g->canary));
 	for (int i = 0; i < COLUMNS; i++) {
 		g->column[i] = malloc(BS_GATHER_MAX * sizeof(**g->column));
 		if (g->column[i] == NULL)
@@ -227,7 +310,7 @@ int bs_gather_open(struct bs_gather **out, const struct bs_protocol *p, const ch
 				 (size_t)bs_protocol_image_bytes(p) + OVERHEAD, why);
 	if (rc != 0)
 		return rc;
-	bs_birds_start(&g->birds, g->canary, BS_CERTIFY_CPUS);
+	bs_birds_start(&g->birds, g->canary, BS_CANARIES, where);
 	if (pthread_create(&g->thread, NULL, receive, g) != 0)
 		return bs_fail(why, BS_ERR_NOMEM, "no thread for the archive");
 	g->running = true;
@@ -243,6 +326,14 @@ void bs_gather_begin(struct bs_gather *g)
 	(void)pthread_mutex_unlock(&g->lock);
 }
 
+void bs_gather_scan(struct bs_gather *g, uint64_t session)
+{
+	(void)pthread_mutex_lock(&g->lock);
+	g->session = session;
+	g->newest = 0;
+	(void)pthread_mutex_unlock(&g->lock);
+}
+
 uint64_t bs_gather_count(const struct bs_gather *g)
 {
 	return atomic_load(&g->count);
@@ -253,10 +344,14 @@ void bs_gather_end(struct bs_gather *g, struct bs_certify_run *r)
 	(void)pthread_mutex_lock(&g->lock);
 	r->arrived = g->run.arrived;
 	r->partial = g->run.partial;
-	r->degraded = g->run.degraded;
-	r->late = g->run.late;
 	r->previews = g->run.previews;
+	r->late = g->run.late;
+	r->degraded = g->run.degraded;
+	memcpy(r->rung, g->run.rung, sizeof(r->rung));
+	memcpy(r->stage_missed, g->run.stage_missed, sizeof(r->stage_missed));
 	r->torn = g->run.torn;
+	r->repeated = g->run.repeated;
+	r->disagreed = g->run.disagreed;
 	r->raw = g->run.raw;
 	r->explained = g->run.explained;
 	bs_spread_make(&r->due, g->column[COL_DUE], g->rows[COL_DUE]);

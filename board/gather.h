@@ -1,26 +1,33 @@
 /*
  * board/gather.h - every image of a service as its archive takes it, with its latencies
  *
- * open -> { begin -> (images come) -> end }* -> close. A thread of its own receives, and one canary
- * a processor (core/canary.h, at most BS_CERTIFY_CPUS) records the machine's stalls meanwhile, at
- * the highest real-time priority where that is allowed. count: images so far, previews not counted.
+ * open -> { begin -> { scan -> (images come) }* -> end }* -> close. A thread of its own receives, and
+ * one canary (core/canary.h, BS_CANARIES at most) on each processor of `where`, those that the
+ * service's threads may run on, records their stalls meanwhile, at the highest real-time priority
+ * where that is allowed. scan: the session whose images count from now on; what is of no session of
+ * this run is torn. count: images so far, each once, previews not counted.
  * end: the run's counts and latencies; latency is allocated, and the caller's.
- * A miss is an image that was handed on later than the budget after its last readout's due time;
- * it is explained when the canaries were stalled so long in between that it would have been kept
- * without. BS_GATHER_MAX images a run are kept; what comes beyond is torn.
+ * An image is handed on at its envelope's time (ipc/WIRE.md). A miss is one that was handed on
+ * later than the budget after its last readout's due time; it is explained when the canaries were
+ * stalled so long in between that it would have been kept without. BS_GATHER_MAX images a run are
+ * kept; what comes beyond is torn. take is what the thread does with a message, for tests.
+ * Test: test/unit/test_gather.c
  */
 #ifndef BS_BOARD_GATHER_H
 #define BS_BOARD_GATHER_H
 
 #include "board/certify.h"
+#include "core/cpus.h"
 
 #define BS_GATHER_MAX (1u << 20)
 
 struct bs_gather;
 
 int bs_gather_open(struct bs_gather **g, const struct bs_protocol *p, const char *url,
-		   struct bs_fail *why);
+		   const struct bs_cpus *where, struct bs_fail *why);
 void bs_gather_begin(struct bs_gather *g);
+void bs_gather_scan(struct bs_gather *g, uint64_t session);
+void bs_gather_take(struct bs_gather *g, const unsigned char *msg, size_t len, int64_t now_ns);
 uint64_t bs_gather_count(const struct bs_gather *g);
 void bs_gather_end(struct bs_gather *g, struct bs_certify_run *r);
 void bs_gather_canaries(const struct bs_gather *g, struct bs_certificate *c);

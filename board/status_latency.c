@@ -101,14 +101,14 @@ int bs_status_latency_text(char *out, size_t cap, const struct bs_shm *shm)
 	return d.full ? BS_ERR_NOMEM : (int)d.len;
 }
 
-/* At most so many of each canary, the newest: 8 of them fit the answer. */
-#define STALLS_SHOWN 256u
+/* At most so many in all, each canary's newest: they fit the answer. */
+#define STALLS_SHOWN 2048u
 
-static void put_stalls(struct doc *d, const struct bs_canary *c)
+static void put_stalls(struct doc *d, const struct bs_canary *c, uint64_t shown)
 {
 	uint64_t n = atomic_load(&c->stalls);
 
-	for (uint64_t i = n > STALLS_SHOWN ? n - STALLS_SHOWN : 0; i < n; i++) {
+	for (uint64_t i = n > shown ? n - shown : 0; i < n; i++) {
 		int64_t begin = atomic_load(&c->stall[i % BS_CANARY_STALLS].begin_ns);
 		int64_t end = atomic_load(&c->stall[i % BS_CANARY_STALLS].end_ns);
 
@@ -120,13 +120,18 @@ static void put_stalls(struct doc *d, const struct bs_canary *c)
 int bs_status_stalls(char *out, size_t cap, const struct bs_shm *shm)
 {
 	struct doc d = { .out = out, .cap = cap, .full = cap == 0 };
+	uint32_t n = atomic_load(&shm->s->canaries);
+	uint64_t shown = 0;
 
+	n = n < BS_CANARIES ? n : BS_CANARIES;
+	if (n > 0)
+		shown = STALLS_SHOWN / n < 256 ? STALLS_SHOWN / n : 256;
 	open_with(&d, "{");
 	number(&d, "now_ns", (uint64_t)bs_now_ns());
 	key(&d, "stalls");
 	open_with(&d, "[");
-	for (uint32_t i = 0; i < atomic_load(&shm->s->canaries) && i < BS_CANARIES; i++)
-		put_stalls(&d, &shm->s->canary[i]);
+	for (uint32_t i = 0; i < n; i++)
+		put_stalls(&d, &shm->s->canary[i], shown);
 	close_with(&d, "]");
 	close_with(&d, "}");
 	put(&d, "\n");

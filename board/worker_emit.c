@@ -6,10 +6,7 @@
 #include "board/emit.h"
 #include "board/rt.h"
 #include "board/status.h"
-#include "core/attributes.h"
 #include "core/clock.h"
-#include "ipc/mrd.h"
-#include "ipc/wire.h"
 
 #define ARCHIVE_WAIT_NS                                                                            \
 	1000000000 /* a connected archive that takes nothing for so long loses one */
@@ -51,66 +48,30 @@ void bs_emit_end(struct bs_image_meta *m)
 	atomic_store(&m->inside, 0);
 }
 
-static struct bs_image_timing timing_of(const struct bs_image_meta *m, int64_t passed_ns)
-{
-	return (struct bs_image_timing){ .latency_ns = passed_ns - m->from_ns,
-					 .sender_ns = m->sender_ns,
-					 .received_ns = m->image.last_ns,
-					 .handed_ns = m->acq_handed_ns,
-					 .taken_ns = m->taken_ns,
-					 .added_ns = m->added_ns,
-					 .begun_ns = m->begun_ns,
-					 .made_ns = m->made_ns,
-					 .passed_ns = passed_ns,
-					 .rung = m->rung };
-}
-
-/* The image is one message in its slot, its head right before its pixels. */
-struct message bs_emit_message(const struct emit *e, uint32_t slot)
+struct bs_message bs_emit_message(const struct emit *e, uint32_t slot)
 {
 	const struct bs_image_meta *m = &e->env->shm.image_meta[slot];
-	unsigned char *pixels = bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS;
-	size_t head = BS_WIRE_BYTES + BS_MRD_IMAGE_BYTES + 8 + (size_t)m->attributes_len;
 
-	return (struct message){ pixels - head,
-				 head + (size_t)bs_protocol_image_bytes(
-						&e->env->site.protocol[m->protocol]) };
+	return bs_message_of(m, &e->env->site.protocol[m->protocol],
+			     bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS);
 }
 
-static int make_message(struct emit *e, uint32_t slot, struct message *msg, int64_t passed_ns)
+static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 {
-	char attributes[BS_POOLS_ATTRIBUTES];
-	struct bs_image_meta *m = &e->env->shm.image_meta[slot];
-	const struct bs_protocol *p = &e->env->site.protocol[m->protocol];
 	const struct bs_scan_record *scan = &e->env->shm.s->scan;
-	struct bs_image_timing timing = timing_of(m, passed_ns);
-	struct bs_wire w = { .kind = BS_WIRE_IMAGE,
-			     .session = m->session,
-			     .seq = m->image.head.image_index +
-				    (m->image.preview ? BS_WIRE_PREVIEWS : 0),
-			     .time_ns = bs_now_ns() };
-	int n;
+	struct bs_image_meta *m = &e->env->shm.image_meta[slot];
+	struct bs_message_env env = { .p = &e->env->site.protocol[m->protocol],
+				      .gaps = atomic_load(&scan->gaps),
+				      .duplicates = atomic_load(&scan->duplicates),
+				      .rejected = atomic_load(&scan->rejected),
+				      .now = bs_now_ns };
 
-	timing.gaps = atomic_load(&scan->gaps);
-	timing.duplicates = atomic_load(&scan->duplicates);
-	timing.rejected = atomic_load(&scan->rejected);
-	n = bs_attributes_write(attributes, sizeof(attributes), p, m->engine, &m->image, &timing);
-	if (n < 0)
-		return n;
-	bs_attributes_fill(&m->image.head, p, &m->image, &timing);
-	m->attributes_len = m->image.head.attribute_string_len = (uint32_t)n;
-	*msg = bs_emit_message(e, slot);
-	unsigned char *payload = msg->at + BS_WIRE_BYTES;
-
-	bs_mrd_put_image(payload, &m->image.head);
-	bs_wire_put_u64(payload + BS_MRD_IMAGE_BYTES, (uint64_t)n);
-	memcpy(payload + BS_MRD_IMAGE_BYTES + 8, attributes, (size_t)n);
-	bs_wire_encode(msg->at, &w, payload, msg->len - BS_WIRE_BYTES);
-	return 0;
+	return bs_message_make(m, &env, bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS,
+			       taken_ns);
 }
 
 /* True: the archive has it. Waits as long as one is connected, at most ARCHIVE_WAIT_NS. */
-static bool wait_for_archive(struct emit *e, const struct message *msg)
+static bool wait_for_archive(struct emit *e, const struct bs_message *msg)
 {
 	struct bs_consumer_record *r = &e->env->shm.s->consumer[BS_CONSUMER_ARCHIVE];
 	int64_t until = bs_now_ns() + ARCHIVE_WAIT_NS;
@@ -137,7 +98,7 @@ static bool wait_for_archive(struct emit *e, const struct message *msg)
 }
 
 /* Nobody there to keep it for: an archive that was never started must not fill a disk silently. */
-static bool to_archive(struct emit *e, const struct message *msg)
+static bool to_archive(struct emit *e, const struct bs_message *msg)
 {
 	struct bs_consumer_record *r = &e->env->shm.s->consumer[BS_CONSUMER_ARCHIVE];
 
@@ -152,7 +113,7 @@ static bool to_archive(struct emit *e, const struct message *msg)
 	return bs_consumer_push(e->taker[BS_CONSUMER_ARCHIVE], msg->at, msg->len);
 }
 
-static void send_image(struct emit *e, struct bs_image_meta *m, const struct message *msg)
+static void send_image(struct emit *e, struct bs_image_meta *m, const struct bs_message *msg)
 {
 	struct bs_shared *s = e->env->shm.s;
 
@@ -206,21 +167,16 @@ static void stop_scan(struct emit *e, const struct bs_image_meta *m, const struc
 }
 
 /* The image is handed on: was it in time, and each of its stages? Tells recon's ladder. */
-static void judge(struct emit *e, const struct bs_image_meta *m, const struct bs_protocol *p,
-		  int64_t passed_ns)
+static void judge(struct emit *e, const struct bs_image_meta *m, const struct bs_protocol *p)
 {
 	struct bs_shared *s = e->env->shm.s;
 	struct bs_budget_record *b = &s->budget[m->protocol];
-	struct bs_image_timing t = timing_of(m, passed_ns);
 	int64_t latency_ns = m->handed_ns - m->from_ns;
 	bool missed = bs_budget_missed(p, latency_ns);
 	bool current = m->scan == atomic_load(&s->scan.id);
 	uint64_t n = atomic_load(&b->verdicts);
-	int64_t stage_ns[BS_BUDGET_STAGES];
-	uint32_t stages;
+	uint32_t stages = bs_message_stages_missed(m, p, m->handed_ns);
 
-	bs_image_stages(&t, &m->image.report, m->handed_ns, stage_ns);
-	stages = bs_budget_stages_missed(p, stage_ns);
 	for (int i = 0; i < BS_BUDGET_STAGES; i++)
 		bs_count(&b->stage_missed[i], stages >> i & 1);
 	bs_count(&b->handed, 1);
@@ -247,19 +203,19 @@ static void take_image(struct emit *e, uint32_t slot)
 	struct bs_image_meta *m = &shm->image_meta[slot];
 	const struct bs_protocol *p = &e->env->site.protocol[m->protocol];
 	int64_t taken = bs_now_ns();
-	struct message msg;
+	struct bs_message msg;
 
 	bs_pool_claim(shm->image_pool, slot, BS_OWNER_EMIT);
 	if ((atomic_load(&m->done) & BS_EMIT_SENT) || !bs_emit_begin(e, m))
 		return; /* a predecessor sent it */
-	if (make_message(e, slot, &msg, taken) != 0) {
+	if (make_message(e, slot, taken) != 0) {
 		bs_emit_fault(
 			e, &(struct bs_fail){ BS_ERR_NOMEM, "an image's attributes do not fit" });
 		atomic_fetch_or(&m->done, BS_EMIT_FAILED);
 		bs_emit_end(m);
 		return;
 	}
-	m->handed_ns = bs_now_ns();
+	msg = bs_emit_message(e, slot);
 	send_image(e, m, &msg);
 	bs_emit_end(m);
 	if (m->image.preview)
@@ -267,7 +223,7 @@ static void take_image(struct emit *e, uint32_t slot)
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_PASS), taken - m->made_ns);
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_HAND), m->handed_ns - taken);
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_IMAGE), m->handed_ns - m->from_ns);
-	judge(e, m, p, taken);
+	judge(e, m, p);
 }
 
 static void take_entry(struct emit *e, uint64_t entry)

@@ -2,7 +2,7 @@
 #include "core/canary.h"
 
 /* More stalls than these within one wait are not looked at: less is explained, never more. */
-#define SPANS_MAX 64u
+#define SPANS_MAX 256u
 
 struct span {
 	int64_t begin, end;

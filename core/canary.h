@@ -22,7 +22,7 @@
 
 #include "core/hist.h"
 
-#define BS_CANARIES         8u               /* of a service: one for each processor, at most */
+#define BS_CANARIES         64u              /* one for each processor, at most */
 #define BS_CANARY_PERIOD_NS INT64_C(1000000) /* between two wakes */
 #define BS_CANARY_STALL_NS  INT64_C(200000)  /* later than this is a stall */
 #define BS_CANARY_STALLS    1024u            /* that are remembered */

@@ -36,10 +36,8 @@ int bs_cpus_parse(struct bs_cpus *set, const char *text, struct bs_fail *why)
 				       "\"%s\" is no list of processors like \"0-3,6\" (at \"%s\"; "
 				       "the largest number is %u)",
 				       text, at, BS_CPUS_MAX - 1);
-		for (uint32_t cpu = first; cpu <= last; cpu++) {
-			set->count += !bs_cpus_has(set, cpu);
-			set->bits[cpu / 64u] |= UINT64_C(1) << (cpu % 64u);
-		}
+		for (uint32_t cpu = first; cpu <= last; cpu++)
+			bs_cpus_add(set, cpu);
 		p += *p == ',';
 	}
 	return 0;

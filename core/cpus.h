@@ -27,4 +27,13 @@ static inline bool bs_cpus_has(const struct bs_cpus *set, uint32_t cpu)
 	return cpu < BS_CPUS_MAX && ((set->bits[cpu / 64u] >> (cpu % 64u)) & 1u) != 0;
 }
 
+/* BS_CPUS_MAX and more are left out. */
+static inline void bs_cpus_add(struct bs_cpus *set, uint32_t cpu)
+{
+	if (cpu >= BS_CPUS_MAX || bs_cpus_has(set, cpu))
+		return;
+	set->bits[cpu / 64u] |= UINT64_C(1) << (cpu % 64u);
+	set->count++;
+}
+
 #endif

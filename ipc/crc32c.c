@@ -5,7 +5,8 @@
  * Instruction: its latency is three cycles and its throughput one, so three stretches of the data
  * run side by side and are joined by advancing a checksum over zeros, a linear map kept as four
  * tables: Gopal et al., Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction, Intel
- * white paper 323405, 2011.
+ * white paper 323405, 2011. Joining takes the same map as a product with x^(8 len) modulo the
+ * polynomial, the power by repeated squares.
  */
 #include "ipc/crc32c.h"
 
@@ -111,6 +112,36 @@ uint32_t (*bs_crc32c_instruction(void))(uint32_t crc, const void *data, size_t l
 #else
 	return NULL;
 #endif
+}
+
+/* a b modulo the polynomial; lowest power first: x^0 is the highest bit. */
+static uint32_t multiply(uint32_t a, uint32_t b)
+{
+	uint32_t product = 0;
+
+	for (uint32_t bit = UINT32_C(1) << 31; bit != 0; bit >>= 1) {
+		product ^= a & bit ? b : 0;
+		b = b >> 1 ^ (b & 1 ? POLYNOMIAL : 0);
+	}
+	return product;
+}
+
+uint32_t bs_crc32c_shift(uint64_t len)
+{
+	uint32_t power = UINT32_C(1) << 31;  /* x^0 */
+	uint32_t square = UINT32_C(1) << 23; /* x^8: one byte */
+
+	for (; len > 0; len >>= 1) {
+		if (len & 1)
+			power = multiply(power, square);
+		square = multiply(square, square);
+	}
+	return power;
+}
+
+uint32_t bs_crc32c_join(uint32_t first, uint32_t second, uint32_t shift)
+{
+	return multiply(first, shift) ^ second;
 }
 
 static void fill_slices(void)

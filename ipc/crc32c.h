@@ -5,6 +5,8 @@
  * the last result on to continue. "123456789" gives 0xE3069283.
  * bs_crc32c takes the CPU's instruction (SSE 4.2, ARMv8 CRC) where it has one and tables where it
  * has none; both stand here by name so that a test can hold them against each other.
+ * join: the checksum of two stretches of data, one behind the other, from their own two; shift, for the
+ * second one's length, costs some microseconds and joins any number of stretches of that length.
  * Any thread; allocates nothing, waits for nothing. Test: test/unit/test_crc32c.c
  */
 #ifndef BS_IPC_CRC32C_H
@@ -14,6 +16,9 @@
 #include <stdint.h>
 
 uint32_t bs_crc32c(uint32_t crc, const void *data, size_t len);
+
+uint32_t bs_crc32c_shift(uint64_t len);
+uint32_t bs_crc32c_join(uint32_t first, uint32_t second, uint32_t shift);
 
 /* Tables, eight bytes a step; any machine. */
 uint32_t bs_crc32c_tables(uint32_t crc, const void *data, size_t len);

@@ -19,21 +19,24 @@ enum {
 	AT_RESERVED = 44,
 };
 
-static uint32_t checksum(const unsigned char envelope[BS_WIRE_BYTES], const void *payload,
-			 size_t payload_len)
+/* Of the envelope alone. */
+static uint32_t checksum(const unsigned char envelope[BS_WIRE_BYTES])
 {
 	static const unsigned char zero[4];
 	uint32_t crc = bs_crc32c(0, envelope, AT_CRC);
 
 	crc = bs_crc32c(crc, zero, sizeof(zero));
-	crc = bs_crc32c(crc, envelope + AT_RESERVED, BS_WIRE_BYTES - AT_RESERVED);
+	return bs_crc32c(crc, envelope + AT_RESERVED, BS_WIRE_BYTES - AT_RESERVED);
+}
+
+static uint32_t continued(uint32_t crc, const void *payload, size_t payload_len)
+{
 	return payload_len > 0 ? bs_crc32c(crc, payload, payload_len) : crc;
 }
 
-void bs_wire_encode(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const void *payload,
-		    size_t payload_len)
+/* All but the checksum. */
+static void write_fields(unsigned char out[BS_WIRE_BYTES], const struct bs_wire *w)
 {
-	w->payload_len = payload_len;
 	memset(out, 0, BS_WIRE_BYTES);
 	bs_put_le(out + AT_MAGIC, BS_WIRE_MAGIC, 4);
 	bs_put_le(out + AT_VERSION, BS_WIRE_VERSION, 2);
@@ -42,7 +45,29 @@ void bs_wire_encode(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const v
 	bs_put_le(out + AT_SESSION, w->session, 8);
 	bs_put_le(out + AT_SEQ, w->seq, 8);
 	bs_put_le(out + AT_TIME, (uint64_t)w->time_ns, 8);
-	w->crc = checksum(out, payload, payload_len);
+}
+
+void bs_wire_encode(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const void *payload,
+		    size_t payload_len)
+{
+	w->payload_len = payload_len;
+	write_fields(out, w);
+	w->crc = continued(checksum(out), payload, payload_len);
+	bs_put_le(out + AT_CRC, w->crc, 4);
+}
+
+void bs_wire_sum(struct bs_wire_sum *s, const void *payload, size_t payload_len)
+{
+	s->payload_len = payload_len;
+	s->crc = continued(0, payload, payload_len);
+	s->shift = bs_crc32c_shift(payload_len);
+}
+
+void bs_wire_seal(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const struct bs_wire_sum *s)
+{
+	w->payload_len = s->payload_len;
+	write_fields(out, w);
+	w->crc = bs_crc32c_join(checksum(out), s->crc, s->shift);
 	bs_put_le(out + AT_CRC, w->crc, 4);
 }
 
@@ -113,7 +138,7 @@ int bs_wire_decode(struct bs_wire *w, const unsigned char *msg, size_t len,
 			"envelope states a payload of %llu bytes, %zu came (kind %u, seq %llu)",
 			(unsigned long long)w->payload_len, len - BS_WIRE_BYTES, w->kind,
 			(unsigned long long)w->seq);
-	crc = checksum(msg, msg + BS_WIRE_BYTES, len - BS_WIRE_BYTES);
+	crc = continued(checksum(msg), msg + BS_WIRE_BYTES, len - BS_WIRE_BYTES);
 	if (crc != w->crc)
 		return bs_fail(why, BS_ERR_CRC,
 			       "checksum is %08x, the envelope states %08x (kind %u, seq %llu)",

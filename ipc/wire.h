@@ -75,6 +75,17 @@ void bs_wire_encode(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const v
 		    size_t payload_len);
 
 /*
+ * The same in two steps, for a message whose time_ns is to be when all else of it was done: sum, all
+ * that depends on the payload; then seal, in constant time (well under a microsecond).
+ */
+struct bs_wire_sum {
+	uint64_t payload_len;
+	uint32_t crc, shift;
+};
+void bs_wire_sum(struct bs_wire_sum *s, const void *payload, size_t payload_len);
+void bs_wire_seal(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const struct bs_wire_sum *s);
+
+/*
  * decode: checks length, magic, version, reserved bytes, kind, payload length, CRC in that order.
  * msg, len: the whole message. On success *payload points into msg.
  */

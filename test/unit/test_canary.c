@@ -117,8 +117,8 @@ static void test_many(void)
 	CHECK(bs_canary_stalled(bird, 1, first, first + 10 * MS, due) == 10 * 500 * US,
 	      "the oldest that are kept count");
 	CHECK(bs_canary_stalled(bird, 1, 0, first - MS, due) == 0, "older ones are forgotten");
-	CHECK(bs_canary_stalled(bird, 1, 0, due, due) == 64 * 500 * US,
-	      "in one wait at most 64 are looked at: never more explained than was");
+	CHECK(bs_canary_stalled(bird, 1, 0, due, due) == 256 * 500 * US,
+	      "in one wait at most 256 are looked at: never more explained than was");
 }
 
 int main(void)

@@ -60,6 +60,24 @@ static void against_bits(uint32_t (*crc)(uint32_t, const void *, size_t), const 
 	CHECK(bad_chain == 0, "%s: the same in two pieces: %d differ", who, bad_chain);
 }
 
+static void joined(void)
+{
+	static unsigned char buf[70000];
+	uint64_t seed = 11;
+	int bad = 0;
+
+	for (size_t i = 0; i < sizeof(buf); i++)
+		buf[i] = (unsigned char)(256 * check_uniform(&seed));
+	for (int n = 0; n < 300; n++) {
+		size_t len = n < 100 ? (size_t)n : (size_t)(check_uniform(&seed) * 69000);
+		size_t cut = (size_t)(check_uniform(&seed) * (double)(len + 1));
+
+		bad += bs_crc32c_join(bs_crc32c(0, buf, cut), bs_crc32c(0, buf + cut, len - cut),
+				      bs_crc32c_shift(len - cut)) != bs_crc32c(0, buf, len);
+	}
+	CHECK(bad == 0, "two stretches' checksums joined: 300 lengths and cuts, %d differ", bad);
+}
+
 int main(void)
 {
 	published(bs_crc32c_tables, "tables");
@@ -71,5 +89,6 @@ int main(void)
 		SKIP("this CPU has no CRC-32C instruction");
 	}
 	published(bs_crc32c, "chosen");
+	joined();
 	return check_done();
 }
