@@ -127,8 +127,8 @@ $(B)/test/fault/fault_gpu: private SAN += -Wl,--wrap=bs_recon_readout
 # test_spill_faults is a disk that refuses
 $(B)/test/unit/test_spill_faults: private SAN += $(foreach f,open read write readdir unlink rename,-Wl$(comma)--wrap=$(f))
 
-# twin_engine counts what is allocated after arm
-$(B)/test/twin/twin_engine: private SAN += $(if $(filter 1,$(GPU)),$(foreach f,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister,-Wl,--wrap=$(f)))
+# these count what is allocated after arm
+$(B)/test/twin/twin_engine $(B)/test/twin/twin_devices: private SAN += $(if $(filter 1,$(GPU)),$(foreach f,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister,-Wl,--wrap=$(f)))
 
 $(B)/gpu/%.o: CFLAGS += $(FAST)
 $(B)/gpu/plain.o: CFLAGS += -ffast-math # the papers' own loop as they compiled it, for the bench

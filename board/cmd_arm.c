@@ -18,6 +18,7 @@
 #include "gpu/devmem.h"
 #include "gpu/engines.h"
 #include "gpu/nufft_tune.h"
+#include "gpu/shares.h"
 #include "gpu/toeplitz_tune.h"
 #endif
 
@@ -101,18 +102,14 @@ static int arm(const struct bs_site *site, const struct bs_protocol *p, struct b
 #if BS_GPU
 #define TUNE_SECONDS 60.0
 
-/* The variants of the protocol's operator, where it runs on a GPU that answers. */
-static int tune(const struct bs_site *site, const struct bs_protocol *p, struct bs_fail *why)
+static int tune_operator(const struct bs_site *site, const struct bs_protocol *p,
+			 struct bs_fail *why)
 {
 	struct bs_toeplitz_spec t = { .dims = p->dims, .coils = 1 };
 	struct bs_tuning *found;
 	struct bs_loaded loaded;
-	struct bs_gpu_info gpu;
 	int rc;
 
-	if (p->backend == BS_BACKEND_HOST || bs_gpu_probe(&gpu, why) != 0 ||
-	    p->method == BS_METHOD_CARTESIAN || p->method == BS_METHOD_NOOP)
-		return 0;
 	found = malloc(sizeof(*found));
 	if (found == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "tuning");
@@ -136,6 +133,50 @@ static int tune(const struct bs_site *site, const struct bs_protocol *p, struct 
 				p->method == BS_METHOD_GRIDDING ? "forward" : "all coils");
 	free(found);
 	return rc;
+}
+
+/* The variants of the protocol's operator on the GPU that is current, for so many coils. */
+static int tune_coils(const struct bs_site *site, const struct bs_protocol *whole, uint32_t coils,
+		      struct bs_fail *why)
+{
+	struct bs_protocol *p = malloc(sizeof(*p));
+	int rc;
+
+	if (p == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "tuning");
+	*p = *whole;
+	p->coils = coils;
+	p->combine = BS_COMBINE_NONE; /* the maps are those of all coils, and not wanted here */
+	rc = tune_operator(site, p, why);
+	free(p);
+	return rc;
+}
+
+/* Where it runs on GPUs that answer: for the shares of the coils, which differ by one at most. */
+static int tune(const struct bs_site *site, const struct bs_protocol *p, struct bs_fail *why)
+{
+	const uint32_t parts = bs_shares_of(p).parts;
+	const uint32_t most = (p->coils + parts - 1) / parts;
+	const uint32_t least = p->coils / parts;
+	const struct bs_engine *engine = NULL;
+	struct bs_gpu_info gpu;
+	char place[96];
+	int rc;
+
+	if (p->backend == BS_BACKEND_HOST || bs_gpu_probe(&gpu, why) != 0 ||
+	    p->method == BS_METHOD_NOOP)
+		return 0;
+	rc = bs_engine_find(&engine, p, why);
+	if (rc != 0)
+		return rc;
+	bs_engine_place(place, sizeof(place), engine, p);
+	(void)printf("%-24s %s\n", p->name, place);
+	if (p->method == BS_METHOD_CARTESIAN)
+		return 0;
+	rc = tune_coils(site, p, most, why);
+	return rc == 0 && least != most && p->method != BS_METHOD_LS
+		       ? tune_coils(site, p, least, why)
+		       : rc;
 }
 #else
 static int tune(const struct bs_site *site, const struct bs_protocol *p, struct bs_fail *why)

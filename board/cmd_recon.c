@@ -10,6 +10,7 @@
 #include "drivers/mtx.h"
 #include "drivers/recording.h"
 #include "drivers/sink.h"
+#include "gpu/engines.h"
 #include "ipc/mrdxml.h"
 
 #include <getopt.h>
@@ -333,6 +334,7 @@ int bs_cmd_recon(int argc, char **argv)
 	struct job *j = calloc(1, sizeof(*j)); /* a site is too large for the stack */
 	struct bs_fail why = { 0 };
 	int64_t start_ns = bs_now_ns();
+	char place[96];
 	int rc;
 
 	if (j == NULL)
@@ -347,15 +349,16 @@ int bs_cmd_recon(int argc, char **argv)
 	if (rc == 0) {
 		int64_t armed_ns = bs_now_ns();
 
+		bs_engine_place(place, sizeof(place), j->armed.engine, j->armed.protocol);
 		rc = rounds(j, &why);
 		if (rc == 0)
 			rc = run(j, &why);
 		if (rc == 0)
 			(void)printf(
-				"%u image%s%s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
+				"%u image%s%s, %s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
 				j->images, j->images == 1 ? "" : "s",
 				j->previews > 0 ? " (and previews)" : "", j->armed.engine->name,
-				(double)(armed_ns - start_ns) * 1e-6,
+				place, (double)(armed_ns - start_ns) * 1e-6,
 				(double)(bs_now_ns() - armed_ns) * 1e-6);
 	}
 	rc = finish(j, rc, &why);

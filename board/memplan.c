@@ -180,6 +180,12 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		whole = whole && m->engine != NULL;
 		(void)fprintf(to, "%sprotocol '%s': %s, ", prefix, site->protocol[i].name,
 			      m->engine != NULL ? m->engine->name : "no engine");
+		if (m->engine != NULL && site->gpu_devices.count > 1) {
+			char place[96];
+
+			bs_engine_place(place, sizeof(place), m->engine, &site->protocol[i]);
+			(void)fprintf(to, "%s, ", place);
+		}
 		print_budget(to, &site->protocol[i]);
 		(void)fputc('\n', to);
 		print_need(to, prefix, &m->need);

@@ -208,7 +208,7 @@ void bs_rt_gpu(struct bs_worker_env *env)
 	char words[BS_REMEDY];
 	struct bs_fail why = { 0 };
 
-	if (bs_engines_policy(rt->gpu_wait, rt->gpu_priority, &why) == 0)
+	if (bs_engines_policy(&env->site.gpu_devices, rt->gpu_wait, rt->gpu_priority, &why) == 0)
 		return;
 	(void)snprintf(
 		words, sizeof(words),

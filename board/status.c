@@ -99,6 +99,7 @@ static void put_protocols(struct doc *d, const struct bs_shared *s)
 		key(d, "armed");
 		put(d, "%s", armed ? "true" : "false");
 		member(d, "engine", armed ? s->engine[i] : "");
+		member(d, "place", armed ? s->place[i] : "");
 		number(d, "plan_bytes", s->arm_bytes[i]);
 		real(d, "budget_ms", p->image_ms);
 		put_budget(d, p, &s->budget[i]);
@@ -366,11 +367,12 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 		    starts > 1 ? w->obituary : "");
 	}
 	for (uint32_t i = 0; i < s->site.protocols; i++) {
-		put(&d, "protocol %-20s %s, %s, %llu bytes\n", s->site.protocol[i].name,
+		put(&d, "protocol %-20s %s, %s%s%s, %llu bytes\n", s->site.protocol[i].name,
 		    s->refused[i] != 0          ? "refused"
 		    : atomic_load(&s->armed[i]) ? "armed"
 						: "not armed",
-		    s->engine[i], (unsigned long long)s->arm_bytes[i]);
+		    s->engine[i], s->place[i][0] != '\0' ? ", " : "", s->place[i],
+		    (unsigned long long)s->arm_bytes[i]);
 		table_budget(&d, &s->site.protocol[i], &s->budget[i]);
 	}
 	for (uint32_t i = 0; i < s->site.protocols; i++)

@@ -13,6 +13,7 @@
 #include "board/rt.h"
 #include "board/worker.h"
 #include "core/clock.h"
+#include "gpu/engines.h"
 
 struct worker_recon {
 	struct bs_worker_env *env;
@@ -83,7 +84,7 @@ static int arm_one(struct worker_recon *w, uint32_t i, struct bs_fail *why)
 {
 	struct bs_armed *a = &w->armed[i];
 	struct bs_shared *s = w->env->shm.s;
-	char text[160];
+	char text[256];
 	int rc = bs_armed_open_on(a, &w->env->site, &w->env->site.protocol[i], w->team,
 				  bs_shm_samples(&w->env->shm, 0),
 				  (size_t)(s->pools.acq_slots * s->pools.acq_bytes), why);
@@ -98,9 +99,10 @@ static int arm_one(struct worker_recon *w, uint32_t i, struct bs_fail *why)
 	atomic_store(&s->budget[i].rung, BS_RUNG_FULL);
 	s->arm_bytes[i] = a->need.total_bytes;
 	(void)snprintf(s->engine[i], sizeof(s->engine[i]), "%s", a->engine->name);
+	bs_engine_place(s->place[i], sizeof(s->place[i]), a->engine, a->protocol);
 	atomic_store(&s->armed[i], 1);
-	(void)snprintf(text, sizeof(text), "protocol '%s' on %s", a->protocol->name,
-		       a->engine->name);
+	(void)snprintf(text, sizeof(text), "protocol '%s' on %s, %s", a->protocol->name,
+		       a->engine->name, s->place[i]);
 	bs_worker_say(w->env, BS_EVENT_ARMED, 0,
 		      (const uint64_t[3]){ a->need.total_bytes, (uint64_t)a->arm_ns / 1000 }, text);
 	return 0;

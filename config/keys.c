@@ -71,6 +71,9 @@ S("node.log", BS_KEY_WORD, "", "\"info\"", 0, 0, logs, log_level,
 S("gpu.memory", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_memories, gpu_memory,
   "how readouts reach the GPU; copy: uploaded from the shared pool; mapped: it reads them in the "
   "host's memory; auto: mapped where the GPU shares that memory, else copy"),
+S("gpu.devices", BS_KEY_DEVICES, "", "[0]", 0, 63, NULL, gpu_devices,
+  "the GPUs, by CUDA's numbers, 1 to 8 of one kind; a scan is shared out among them (gpu/shares.h), "
+  "what cannot be runs on the first"),
 
 S("endpoints.kspace", BS_KEY_URL, "", "\"ipc://{run_dir}/kspace.ipc\"", 0, 0, NULL, kspace_url,
   "PAIR: k-space comes in, verdicts and acknowledgements go out"),

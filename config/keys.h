@@ -30,6 +30,7 @@ enum bs_key_type {
 	BS_KEY_CPUS,      /* char[], a list of processors (core/cpus.h) */
 	BS_KEY_INT3,      /* uint32_t[3] */
 	BS_KEY_NUMBER3,   /* float[3] */
+	BS_KEY_DEVICES,   /* struct bs_devices: different integers */
 };
 
 struct bs_key {

@@ -86,6 +86,8 @@ static const char *type_name(const struct bs_key *key)
 		return "2 or 3 integers";
 	case BS_KEY_NUMBER3:
 		return "2 or 3 numbers";
+	case BS_KEY_DEVICES:
+		return "1 to 8 integers";
 	}
 	return "?";
 }

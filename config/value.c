@@ -205,6 +205,32 @@ static bool put_three(unsigned char *field, const config_setting_t *v, const str
 	return true;
 }
 
+/* One to BS_DEVICES_MAX numbers, no two alike. */
+static bool put_devices(struct bs_devices *field, const config_setting_t *v,
+			const struct bs_key *key, struct why *why)
+{
+	struct bs_devices d = { 0 };
+	long long number = 0;
+	int n;
+
+	if (!config_setting_is_array(v) && !config_setting_is_list(v))
+		return WHY(why, "an array as [0, 1] is wanted, not %s",
+			   type_names[config_setting_type(v)]);
+	n = config_setting_length(v);
+	if (n < 1 || n > (int)BS_DEVICES_MAX)
+		return WHY(why, "an array of 1 to %u is wanted, not of %d", BS_DEVICES_MAX, n);
+	for (; d.count < (uint32_t)n; d.count++) {
+		if (!get_integer(&number, config_setting_get_elem(v, d.count), key, why))
+			return false;
+		for (uint32_t i = 0; i < d.count; i++)
+			if (d.device[i] == (uint32_t)number)
+				return WHY(why, "%lld is named twice", number);
+		d.device[d.count] = (uint32_t)number;
+	}
+	*field = d;
+	return true;
+}
+
 static bool put(unsigned char *field, const char *folder, const config_setting_t *v,
 		const struct bs_key *key, struct why *why)
 {
@@ -255,6 +281,8 @@ static bool put(unsigned char *field, const char *folder, const config_setting_t
 	case BS_KEY_INT3:
 	case BS_KEY_NUMBER3:
 		return put_three(field, v, key, why);
+	case BS_KEY_DEVICES:
+		return put_devices((struct bs_devices *)(void *)field, v, key, why);
 	}
 	return WHY(why, "no such type of key");
 }
@@ -349,6 +377,7 @@ void bs_value_print(FILE *to, const struct bs_key *key, const void *base)
 	const void *field = (const unsigned char *)base + key->offset;
 	const uint32_t *n = field;
 	const float *x = field;
+	const struct bs_devices *d = field;
 	unsigned word = 0;
 
 	switch (key->type) {
@@ -384,6 +413,12 @@ void bs_value_print(FILE *to, const struct bs_key *key, const void *base)
 			(void)fputs(i == 0 ? "[" : ", ", to);
 			print_number(to, (double)x[i], true);
 		}
+		(void)fputc(']', to);
+		break;
+	case BS_KEY_DEVICES:
+		for (uint32_t i = 0; i < d->count; i++)
+			(void)fprintf(to, "%s%lu", i == 0 ? "[" : ", ",
+				      (unsigned long)d->device[i]);
 		(void)fputc(']', to);
 		break;
 	}

@@ -57,6 +57,13 @@ enum bs_traj_unit {
 	BS_UNIT_RAD_PER_M
 };
 /* auto: mapped where the GPU shares the host's memory, else copy */
+/* The GPUs of a node that work on one scan, by CUDA's numbers; results come together on the first. */
+#define BS_DEVICES_MAX 8u
+struct bs_devices {
+	uint32_t count;
+	uint32_t device[BS_DEVICES_MAX];
+};
+
 enum bs_gpu_memory { BS_GPU_MEMORY_AUTO, BS_GPU_MEMORY_COPY, BS_GPU_MEMORY_MAPPED };
 enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
 enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
@@ -97,6 +104,7 @@ struct bs_protocol {
 	enum bs_method method;
 	enum bs_backend backend;
 	enum bs_gpu_memory gpu_memory; /* the site's */
+	struct bs_devices gpu_devices; /* the site's */
 	uint32_t dims;                 /* 2 or 3 */
 	uint32_t matrix[3];            /* image voxels x, y, z */
 	uint32_t encoded[3]; /* cartesian: k-space matrix, readout oversampling included */
@@ -196,6 +204,7 @@ struct bs_site {
 	int log_level;
 	struct bs_overload overload;
 	enum bs_gpu_memory gpu_memory; /* how readouts reach the GPU */
+	struct bs_devices gpu_devices;
 	struct bs_realtime realtime;
 	struct bs_sink_spec sink[BS_SINKS_MAX];
 	uint32_t sinks;

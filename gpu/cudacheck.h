@@ -52,6 +52,16 @@ static inline int bs_cuda_copied(struct bs_fail *why)
 	return 0;
 }
 
+/* The device that is current. */
+static inline int bs_cuda_device(void)
+{
+	int device = 0;
+
+	if (cudaGetDevice(&device) != cudaSuccess)
+		(void)cudaGetLastError();
+	return device;
+}
+
 static inline int64_t bs_cuda_between_ns(cudaEvent_t from, cudaEvent_t to)
 {
 	float ms = 0.0f;

@@ -45,7 +45,7 @@ int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "no GPU answers: %s",
 			       e != cudaSuccess ? cudaGetErrorString(e) : "no device");
 	}
-	BS_CUDA(cudaGetDeviceProperties(&prop, 0), why);
+	BS_CUDA(cudaGetDeviceProperties(&prop, bs_cuda_device()), why);
 	BS_CUDA(cudaMemGetInfo(&free_bytes, &total), why);
 	BS_CUDA(cudaDriverGetVersion(&driver), why);
 	memset(info, 0, sizeof(*info));
@@ -61,6 +61,12 @@ int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why)
 	return 0;
 }
 
+int bs_gpu_use(uint32_t device, struct bs_fail *why)
+{
+	BS_CUDA(cudaSetDevice((int)device), why);
+	return 0;
+}
+
 int bs_devmem_open(struct bs_devmem *m, uint64_t bytes, const char *protocol, struct bs_fail *why)
 {
 	size_t free_bytes = 0;
@@ -73,16 +79,18 @@ int bs_devmem_open(struct bs_devmem *m, uint64_t bytes, const char *protocol, st
 	BS_CUDA(cudaMemGetInfo(&free_bytes, &total), why);
 	if (bytes > free_bytes)
 		return bs_fail(why, BS_ERR_NOMEM,
-			       "protocol %s needs %llu bytes of device memory, %llu are free",
-			       protocol, (unsigned long long)bytes, (unsigned long long)free_bytes);
+			       "protocol %s needs %llu bytes of memory on GPU %d, %llu are free",
+			       protocol, (unsigned long long)bytes, bs_cuda_device(),
+			       (unsigned long long)free_bytes);
 	cudaError_t e = cudaMalloc(&p, (size_t)bytes);
 
 	if (e == cudaErrorMemoryAllocation) {
 		(void)cudaGetLastError();
 		return bs_fail(
 			why, BS_ERR_NOMEM,
-			"protocol %s needs %llu bytes of device memory in one piece, %llu are free",
-			protocol, (unsigned long long)bytes, (unsigned long long)free_bytes);
+			"protocol %s needs %llu bytes of memory on GPU %d in one piece, %llu are free",
+			protocol, (unsigned long long)bytes, bs_cuda_device(),
+			(unsigned long long)free_bytes);
 	}
 	BS_CUDA(e, why);
 	m->base = (unsigned char *)p;
@@ -155,7 +163,8 @@ bool bs_gpu_integrated(void)
 {
 	int integrated = 0;
 
-	if (cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, 0) != cudaSuccess) {
+	if (cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, bs_cuda_device()) !=
+	    cudaSuccess) {
 		(void)cudaGetLastError();
 		return false;
 	}

@@ -49,8 +49,11 @@ struct bs_gpu_info {
 	bool integrated; /* shares the host's memory (Jetson) */
 };
 
-/* 0 when a device answers; else BS_ERR_UNSUPPORTED with the reason. Starts the CUDA runtime. */
+/* 0 when a device answers; else BS_ERR_UNSUPPORTED with the reason. Starts the CUDA runtime.
+ * info: of the device that is current. */
 int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why);
+/* Makes a device current for this thread. */
+int bs_gpu_use(uint32_t device, struct bs_fail *why);
 
 int bs_devmem_open(struct bs_devmem *m, uint64_t bytes, const char *protocol, struct bs_fail *why);
 void bs_devmem_close(struct bs_devmem *m);

@@ -20,6 +20,7 @@
 #include "gpu/cudacheck.h"
 #include "gpu/engines.h"
 #include "gpu/partial_cuda.h"
+#include "gpu/share_cuda.h"
 #include "gpu/solver_cuda.h"
 #include "gpu/stream.h"
 
@@ -39,6 +40,7 @@ enum mark { UPLOADING, UPLOADED, SUMMED, SOLVED, COMBINED, DOWNLOADED, MARKS };
 struct engine {
 	const struct bs_protocol *p;
 	const struct bs_cuda_operator *method;
+	bool share; /* of a scan on several GPUs: it ends with the coil images (gpu/share_cuda.h) */
 	void *op;
 	struct bs_solver_cuda *solver; /* NULL: a direct method */
 	struct bs_devmem mem;
@@ -96,40 +98,46 @@ static uint64_t samples_bytes(const struct bs_cuda_operator *m, const struct bs_
 	return bs_devmem_round(m->coil_step(p) * p->coils * 8) * p->slices * p->contrasts;
 }
 
-/* Host memory, page-locked when armed. */
-static uint64_t pinned_bytes(const struct bs_cuda_operator *m, const struct bs_protocol *p)
+static uint64_t image_bytes(const struct bs_protocol *p, bool share)
 {
-	return BS_DEV_ALIGN + up_to_line(bs_protocol_image_bytes(p)) +
+	return share ? 0 : bs_protocol_image_bytes(p);
+}
+
+/* Host memory, page-locked when armed. */
+static uint64_t pinned_bytes(const struct bs_cuda_operator *m, const struct bs_protocol *p,
+			     bool share)
+{
+	return BS_DEV_ALIGN + up_to_line(image_bytes(p, share)) +
 	       (is_mapped(p) ? samples_bytes(m, p) : DEPTH * readout_bytes(p));
 }
 
 /* Device memory without the solver's, whose W the protocol alone does not tell. */
-static int device_need(const struct bs_cuda_operator *m, const struct bs_protocol *p,
+static int device_need(const struct bs_cuda_operator *m, const struct bs_protocol *p, bool share,
 		       struct bs_need *need, struct bs_fail *why)
 {
 	memset(need, 0, sizeof(*need));
 	bs_need_add(need, "device coil images", 1,
 		    bs_devmem_round(bs_protocol_voxels(p) * p->coils * 8));
-	bs_need_add(need, "device image", 1, bs_devmem_round(bs_protocol_image_bytes(p)));
+	bs_need_add(need, "device image", 1, bs_devmem_round(image_bytes(p, share)));
 	bs_need_add(need, "device sensitivities", 1, bs_devmem_round(maps_bytes(p)));
 	bs_need_add(need, "device window", 1, bs_partial_cuda_bytes(p));
 	return m->need(p, need, why);
 }
 
-static int need_of(const struct bs_cuda_operator *m, const struct bs_protocol *p,
+static int need_of(const struct bs_cuda_operator *m, const struct bs_protocol *p, bool share,
 		   struct bs_need *need, struct bs_fail *why)
 {
 	struct bs_need device;
 	int rc = bs_partial_cuda_check(p, why);
 
 	if (rc == 0)
-		rc = device_need(m, p, &device, why);
+		rc = device_need(m, p, share, &device, why);
 	if (rc != 0)
 		return rc;
 	if (device.overflow)
 		return bs_fail(why, BS_ERR_NOMEM,
 			       "protocol '%s': its device memory does not fit 64 bits", p->name);
-	bs_need_add(need, "pinned readouts and image", 1, pinned_bytes(m, p));
+	bs_need_add(need, "pinned readouts and image", 1, pinned_bytes(m, p, share));
 	return 0;
 }
 
@@ -196,6 +204,8 @@ static int queue_image(struct engine *e, unsigned flag, struct bs_fail *why)
 	const bool one = p->method == BS_METHOD_SENSE;
 	int rc = pass(e, SOLVED, flag, why);
 
+	if (e->share)
+		return rc;
 	if (rc == 0)
 		rc = bs_combine_cuda(one ? BS_COMBINE_NONE : p->combine, p->output,
 				     one ? 1 : p->coils, bs_protocol_voxels(p), e->coil_images,
@@ -332,9 +342,9 @@ static int record_all(struct engine *e, struct bs_fail *why)
 
 	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
 		rc = window ? try_window(e, f, why) : record_frame(e, f, split, why);
-	if (rc == 0 && (split || window))
+	if (rc == 0 && (split || (window && !e->share)))
 		rc = record(e, 0, PART_SOLVE | PART_IMAGE, &e->tail, why);
-	if (rc == 0 && e->solver != NULL)
+	if (rc == 0 && e->solver != NULL && !e->share)
 		rc = record(e, 0, PART_IMAGE, &e->combine, why);
 	if (rc == 0 && e->p->preview_every > 0 && e->method->peek != NULL) {
 		rc = e->method->peek(e->op, 0, e->coil_images, e->stream, why);
@@ -347,8 +357,8 @@ static int record_all(struct engine *e, struct bs_fail *why)
 static int take_pinned(struct engine *e, const struct bs_arm_env *env, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
-	const size_t bytes = (size_t)pinned_bytes(e->method, p);
-	const size_t image = (size_t)up_to_line(bs_protocol_image_bytes(p));
+	const size_t bytes = (size_t)pinned_bytes(e->method, p, e->share);
+	const size_t image = (size_t)up_to_line(image_bytes(p, e->share));
 	unsigned char *host = (unsigned char *)bs_arena_take(env->arena, bytes, BS_ALIGN);
 	void *dev = NULL;
 
@@ -381,7 +391,7 @@ static int take_memory(struct engine *e, const struct bs_tables *tables,
 {
 	const struct bs_protocol *p = e->p;
 	struct bs_need need;
-	int rc = device_need(e->method, p, &need, why);
+	int rc = device_need(e->method, p, e->share, &need, why);
 
 	if (rc == 0)
 		rc = bs_devmem_open(&e->mem,
@@ -393,7 +403,7 @@ static int take_memory(struct engine *e, const struct bs_tables *tables,
 	if (rc != 0)
 		return rc;
 	e->coil_images = (float2 *)bs_devmem_take(&e->mem, bs_protocol_voxels(p) * p->coils * 8);
-	float *out = (float *)bs_devmem_take(&e->mem, bs_protocol_image_bytes(p));
+	float *out = (float *)bs_devmem_take(&e->mem, image_bytes(p, e->share));
 	float2 *maps = (float2 *)bs_devmem_take(&e->mem, maps_bytes(p));
 
 	if (e->coil_images == NULL || out == NULL || maps == NULL)
@@ -424,7 +434,7 @@ static int open_streams(struct engine *e, struct bs_fail *why)
 	return rc;
 }
 
-static int arm(const struct bs_cuda_operator *m, bool solve, void **self,
+static int arm(const struct bs_cuda_operator *m, bool solve, bool share, void **self,
 	       const struct bs_protocol *p, const struct bs_tables *tables,
 	       const struct bs_arm_env *env, struct bs_fail *why)
 {
@@ -436,6 +446,7 @@ static int arm(const struct bs_cuda_operator *m, bool solve, void **self,
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	e->p = p;
 	e->method = m;
+	e->share = share;
 	e->mapped = is_mapped(p);
 	e->frames = p->slices * p->contrasts;
 	e->finish = (cudaGraphExec_t *)calloc(e->frames, sizeof(*e->finish));
@@ -571,6 +582,18 @@ static int add(void *self, uint32_t frame, uint32_t readout, const float *data, 
 	return e->method->arrived(e->op, frame, readout, e->stream, NULL);
 }
 
+/* upload .. download, once the stream is idle; 0 for what this engine does not do. */
+static void tell_times(const struct engine *e, uint32_t frame, struct bs_report *report)
+{
+	for (int i = 0; i < 5; i++)
+		report->stage_ns[BS_BUDGET_UPLOAD + i] =
+			bs_cuda_between_ns(e->mark[UPLOADING + i], e->mark[UPLOADING + i + 1]);
+	if (!e->added[frame]) /* nothing went up: those marks are another frame's */
+		report->stage_ns[BS_BUDGET_UPLOAD] = report->stage_ns[BS_BUDGET_ACCUMULATE] = 0;
+	if (e->solver == NULL)
+		report->stage_ns[BS_BUDGET_SOLVE] = 0;
+}
+
 /* Waits for what is queued; the image lies in pinned memory. */
 static int fetch(struct engine *e, uint32_t frame, float *image, struct bs_report *report)
 {
@@ -581,13 +604,7 @@ static int fetch(struct engine *e, uint32_t frame, float *image, struct bs_repor
 	down_ns = bs_now_ns();
 	memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
 	down_ns = bs_now_ns() - down_ns;
-	for (int i = 0; i < 5; i++) /* upload .. download */
-		report->stage_ns[BS_BUDGET_UPLOAD + i] =
-			bs_cuda_between_ns(e->mark[UPLOADING + i], e->mark[UPLOADING + i + 1]);
-	if (!e->added[frame]) /* nothing went up: those marks are another frame's */
-		report->stage_ns[BS_BUDGET_UPLOAD] = report->stage_ns[BS_BUDGET_ACCUMULATE] = 0;
-	if (e->solver == NULL)
-		report->stage_ns[BS_BUDGET_SOLVE] = 0;
+	tell_times(e, frame, report);
 	report->stage_ns[BS_BUDGET_DOWNLOAD] += down_ns;
 	return 0;
 }
@@ -599,21 +616,27 @@ static bool is_watched(const struct engine *e, int64_t deadline_ns, const struct
 				     (report->allowed > 0 && report->allowed < e->p->iterations));
 }
 
-/* From F^H d in the coil images. */
-static int solve_watched(struct engine *e, uint32_t frame, int64_t deadline_ns, float *image,
-			 struct bs_report *report)
+/* From F^H d in the coil images, waiting for each iteration. */
+static int run_solver(struct engine *e, int64_t deadline_ns, struct bs_report *report)
 {
 	const uint32_t most = report->allowed > 0 && report->allowed < e->p->iterations
 				      ? report->allowed
 				      : e->p->iterations;
+
+	report->deadline_stop = false;
+	return bs_solver_cuda_run(e->solver, e->coil_images, most, deadline_ns, e->stream, report,
+				  NULL);
+}
+
+static int solve_watched(struct engine *e, uint32_t frame, int64_t deadline_ns, float *image,
+			 struct bs_report *report)
+{
 	int64_t solved_ns;
 	int rc;
 
-	report->deadline_stop = false;
 	if (deadline_ns != INT64_MAX)
 		deadline_ns -= e->tail_ns;
-	rc = bs_solver_cuda_run(e->solver, e->coil_images, most, deadline_ns, e->stream, report,
-				NULL);
+	rc = run_solver(e, deadline_ns, report);
 	if (rc != 0)
 		return rc;
 	solved_ns = bs_now_ns();
@@ -649,22 +672,31 @@ static int launch_frame(struct engine *e, uint32_t frame, bool watched)
 	return 0;
 }
 
-static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		  struct bs_report *report)
+/* Watched: up to F^H d alone. */
+static int queue_finish(struct engine *e, uint32_t frame, bool watched)
 {
-	struct engine *e = (struct engine *)self;
-	const bool watched = is_watched(e, deadline_ns, report);
 	int rc = e->method->settle(e->op, frame, e->stream, NULL);
 
 	if (rc == 0)
 		rc = launch_frame(e, frame, watched);
 	if (rc != 0)
 		return rc;
-	if (watched)
-		return solve_watched(e, frame, deadline_ns, image, report);
-	if (e->tail != NULL)
+	if (!watched && e->tail != NULL)
 		BS_CUDA(cudaGraphLaunch(e->tail, e->stream), NULL);
-	return fetch_whole(e, frame, image, report);
+	return 0;
+}
+
+static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+		  struct bs_report *report)
+{
+	struct engine *e = (struct engine *)self;
+	const bool watched = is_watched(e, deadline_ns, report);
+	int rc = queue_finish(e, frame, watched);
+
+	if (rc != 0)
+		return rc;
+	return watched ? solve_watched(e, frame, deadline_ns, image, report)
+		       : fetch_whole(e, frame, image, report);
 }
 
 /* Queued, not waited for: begin and slide wait. */
@@ -677,21 +709,29 @@ static int fold(void *self, uint32_t frame, uint32_t group)
 			       NULL);
 }
 
-static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns, float *image,
-		 struct bs_report *report)
+static int queue_slide(struct engine *e, uint32_t frame, const uint8_t *held, bool watched)
 {
-	struct engine *e = (struct engine *)self;
 	int rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images, e->stream,
 				     NULL);
 
 	if (rc == 0)
 		rc = pass(e, SUMMED, cudaEventRecordDefault, NULL);
+	if (rc == 0 && !watched && e->tail != NULL)
+		BS_CUDA(cudaGraphLaunch(e->tail, e->stream), NULL);
+	return rc;
+}
+
+static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns, float *image,
+		 struct bs_report *report)
+{
+	struct engine *e = (struct engine *)self;
+	const bool watched = is_watched(e, deadline_ns, report);
+	int rc = queue_slide(e, frame, held, watched);
+
 	if (rc != 0)
 		return rc;
-	if (is_watched(e, deadline_ns, report))
-		return solve_watched(e, frame, deadline_ns, image, report);
-	BS_CUDA(cudaGraphLaunch(e->tail, e->stream), NULL);
-	return fetch_whole(e, frame, image, report);
+	return watched ? solve_watched(e, frame, deadline_ns, image, report)
+		       : fetch_whole(e, frame, image, report);
 }
 
 static int peek(void *self, uint32_t frame, float *image)
@@ -714,18 +754,18 @@ static const struct bs_cuda_operator *sum_of(const struct bs_protocol *p)
 
 static int gridding_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	return need_of(&bs_cuda_gridding, p, need, why);
+	return need_of(&bs_cuda_gridding, p, false, need, why);
 }
 
 /* An operator that grids, with the variant measured for it; a choice outlives no arming. */
-static int arm_tuned(const struct bs_cuda_operator *m, bool solve, void **self,
+static int arm_tuned(const struct bs_cuda_operator *m, bool solve, bool share, void **self,
 		     const struct bs_protocol *p, const struct bs_tables *tables,
 		     const struct bs_arm_env *env, struct bs_fail *why)
 {
 	const size_t used = env->arena->used;
 
 	bs_gridding_cuda_choose(p, tables->traj->k, env->cache_dir);
-	int rc = arm(m, solve, self, p, tables, env, why);
+	int rc = arm(m, solve, share, self, p, tables, env, why);
 	const bool chosen = bs_gridding_cuda_forget();
 
 	if (rc == 0 || !chosen)
@@ -733,38 +773,38 @@ static int arm_tuned(const struct bs_cuda_operator *m, bool solve, void **self,
 	/* it may want more memory than is left beside other protocols */
 	bs_log(BS_LOG_WARN, "protocol '%s': not with the measured variant: %s", p->name, why->text);
 	env->arena->used = used;
-	return arm(m, solve, self, p, tables, env, why);
+	return arm(m, solve, share, self, p, tables, env, why);
 }
 
 static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 			const struct bs_arm_env *env, struct bs_fail *why)
 {
-	return arm_tuned(&bs_cuda_gridding, false, self, p, tables, env, why);
+	return arm_tuned(&bs_cuda_gridding, false, false, self, p, tables, env, why);
 }
 
 static int cartesian_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	return need_of(&bs_cuda_cartesian, p, need, why);
+	return need_of(&bs_cuda_cartesian, p, false, need, why);
 }
 
 static int cartesian_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 			 const struct bs_arm_env *env, struct bs_fail *why)
 {
-	return arm(&bs_cuda_cartesian, false, self, p, tables, env, why);
+	return arm(&bs_cuda_cartesian, false, false, self, p, tables, env, why);
 }
 
 static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	int rc = bs_solver_cuda_check(p, why);
 
-	return rc != 0 ? rc : need_of(sum_of(p), p, need, why);
+	return rc != 0 ? rc : need_of(sum_of(p), p, false, need, why);
 }
 
 static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 		  const struct bs_arm_env *env, struct bs_fail *why)
 {
-	return (p->fhd == BS_SUM_NUFFT ? arm_tuned : arm)(sum_of(p), true, self, p, tables, env,
-							  why);
+	return (p->fhd == BS_SUM_NUFFT ? arm_tuned : arm)(sum_of(p), true, false, self, p, tables,
+							  env, why);
 }
 
 /* Fields in core/engine.h's order: ... disarm, reading, fold, slide, peek, preview. */
@@ -787,3 +827,98 @@ const struct bs_engine bs_engine_sense_cuda = {
 	"sense/cuda", ls_need, ls_arm, begin, add,  finish,
 	disarm,       reading, fold,   slide, NULL, &bs_engine_gridding_cuda,
 };
+
+/* ---- a share of a scan on several GPUs -------------------------------------------------------- */
+
+int bs_share_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	return need_of(p->method == BS_METHOD_GRIDDING ? &bs_cuda_gridding : sum_of(p), p, true,
+		       need, why);
+}
+
+int bs_share_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+		 const struct bs_arm_env *env, struct bs_fail *why)
+{
+	if (p->method == BS_METHOD_GRIDDING)
+		return arm_tuned(&bs_cuda_gridding, false, true, self, p, tables, env, why);
+	return (p->fhd == BS_SUM_NUFFT ? arm_tuned : arm)(sum_of(p), p->method == BS_METHOD_LS,
+							  true, self, p, tables, env, why);
+}
+
+void bs_share_disarm(void *self)
+{
+	disarm(self);
+}
+
+int bs_share_begin(void *self, uint32_t frame)
+{
+	return begin(self, frame);
+}
+
+int bs_share_add(void *self, uint32_t frame, uint32_t readout, const float *data,
+		 size_t coil_stride)
+{
+	return add(self, frame, readout, data, coil_stride);
+}
+
+void bs_share_reading(void *self, bool wait, uint64_t *made, uint64_t *read)
+{
+	reading(self, wait, made, read);
+}
+
+int bs_share_fold(void *self, uint32_t frame, uint32_t group)
+{
+	return fold(self, frame, group);
+}
+
+int bs_share_finish(void *self, uint32_t frame, bool watched)
+{
+	return queue_finish((struct engine *)self, frame, watched);
+}
+
+int bs_share_slide(void *self, uint32_t frame, const uint8_t *held, bool watched)
+{
+	return queue_slide((struct engine *)self, frame, held, watched);
+}
+
+int bs_share_peek(void *self, uint32_t frame)
+{
+	struct engine *e = (struct engine *)self;
+
+	return e->method->peek(e->op, frame, e->coil_images, e->stream, NULL);
+}
+
+int bs_share_solve(void *self, int64_t deadline_ns, struct bs_report *report)
+{
+	struct engine *e = (struct engine *)self;
+	int rc = run_solver(e, deadline_ns, report);
+
+	return rc != 0 ? rc : pass(e, SOLVED, cudaEventRecordDefault, NULL);
+}
+
+void bs_share_outcome(void *self, uint32_t frame, bool watched, struct bs_report *report)
+{
+	struct engine *e = (struct engine *)self;
+
+	e->read = e->made;
+	tell_times(e, frame, report);
+	if (e->solver != NULL && !watched) {
+		report->deadline_stop = false;
+		bs_solver_cuda_outcome(e->solver, report);
+	}
+}
+
+float2 *bs_share_images(void *self)
+{
+	return ((struct engine *)self)->coil_images;
+}
+
+const float2 *bs_share_maps(void *self)
+{
+	return ((struct engine *)self)->maps;
+}
+
+cudaStream_t bs_share_stream(void *self)
+{
+	return ((struct engine *)self)->stream;
+}

@@ -1,26 +1,32 @@
 /* gpu/engines.c - which engine serves a method and a backend; see engines.h */
 #include "gpu/engines.h"
 
+#include <stdio.h>
+
+#include "gpu/shares.h"
+
 #if BS_GPU
 #include "gpu/devmem.h"
+#include "gpu/link.h"
 #include "gpu/stream.h"
 #define CUDA(engine) (&(engine))
 #else
 #define CUDA(engine) NULL
 #endif
 
-/* One row per method; NULL where this build has none. */
+/* One row per method; NULL where this build has none. multi: on several GPUs (gpu/shares.h). */
 static const struct {
 	const char *method;
-	const struct bs_engine *host, *cuda;
+	const struct bs_engine *host, *cuda, *multi;
 } table[] = {
 	[BS_METHOD_GRIDDING] = { "gridding", &bs_engine_gridding_host,
-				 CUDA(bs_engine_gridding_cuda) },
-	[BS_METHOD_LS] = { "ls", &bs_engine_ls_host, CUDA(bs_engine_ls_cuda) },
-	[BS_METHOD_SENSE] = { "sense", &bs_engine_sense_host, CUDA(bs_engine_sense_cuda) },
+				 CUDA(bs_engine_gridding_cuda), CUDA(bs_engine_gridding_multi) },
+	[BS_METHOD_LS] = { "ls", &bs_engine_ls_host, CUDA(bs_engine_ls_cuda),
+			   CUDA(bs_engine_ls_multi) },
+	[BS_METHOD_SENSE] = { "sense", &bs_engine_sense_host, CUDA(bs_engine_sense_cuda), NULL },
 	[BS_METHOD_CARTESIAN] = { "cartesian", &bs_engine_cartesian_host,
-				  CUDA(bs_engine_cartesian_cuda) },
-	[BS_METHOD_NOOP] = { "noop", &bs_engine_noop, &bs_engine_noop },
+				  CUDA(bs_engine_cartesian_cuda), NULL },
+	[BS_METHOD_NOOP] = { "noop", &bs_engine_noop, &bs_engine_noop, NULL },
 };
 
 /* 0 when a GPU answers. */
@@ -35,11 +41,43 @@ static int probe(struct bs_fail *why)
 #endif
 }
 
-int bs_engines_policy(enum bs_wait wait, bool urgent, struct bs_fail *why)
+/* The site's GPUs are there and of one kind; the first is current from here on. None named: as it is. */
+static int use(const struct bs_devices *d, struct bs_fail *why)
 {
 #if BS_GPU
-	return probe(NULL) == 0 ? bs_stream_policy(wait, urgent, why) : 0;
+	int device[BS_DEVICES_MAX];
+	struct bs_fail reason;
+
+	for (uint32_t i = 0; i < d->count; i++)
+		device[i] = (int)d->device[i];
+	if (d->count == 0)
+		return 0;
+	if (bs_link_check(d->count, device, &reason) != 0)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "gpu.devices: %s", reason.text);
+	return bs_gpu_use(d->device[0], why);
 #else
+	(void)d;
+	(void)why;
+	return 0;
+#endif
+}
+
+int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool urgent,
+		      struct bs_fail *why)
+{
+#if BS_GPU
+	int rc = 0;
+
+	if (probe(NULL) != 0 || use(devices, NULL) != 0)
+		return 0; /* whoever looks for an engine tells */
+	for (uint32_t i = devices->count; rc == 0 && i-- > 0;) {
+		rc = bs_gpu_use(devices->device[i], why);
+		if (rc == 0)
+			rc = bs_stream_policy(wait, urgent, why);
+	}
+	return rc;
+#else
+	(void)devices;
 	(void)wait;
 	(void)urgent;
 	(void)why;
@@ -61,10 +99,25 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 	if (p->backend == BS_BACKEND_CUDA && table[p->method].cuda != NULL && probe(&reason) != 0)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': backend cuda: %s", p->name,
 			       reason.text);
-	*engine = cuda ? table[p->method].cuda : table[p->method].host;
+	if (cuda && table[p->method].cuda != NULL && use(&p->gpu_devices, &reason) != 0)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': %s", p->name, reason.text);
+	*engine = !cuda                       ? table[p->method].host
+		  : bs_shares_of(p).parts > 1 ? table[p->method].multi
+					      : table[p->method].cuda;
 	if (*engine == NULL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no %s engine here", p->name,
 			       table[p->method].method, cuda ? "CUDA" : "host");
 	return 0;
+}
+
+void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
+		     const struct bs_protocol *p)
+{
+	const struct bs_shares s = bs_shares_of(p);
+
+	if (engine == table[p->method].host)
+		(void)snprintf(words, size, "host");
+	else
+		(void)snprintf(words, size, "%s", s.words);
 }

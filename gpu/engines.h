@@ -2,8 +2,11 @@
  * gpu/engines.h - the reconstruction methods that this build has
  *
  * find: the engine for a protocol's method and backend; BS_ERR_UNSUPPORTED with the reason when
- * this build or machine has none (backend cuda without a GPU). auto: CUDA where a GPU answers,
- * else host. For the recon process only: on a GPU build it may start the CUDA runtime.
+ * this build or machine has none (backend cuda without a GPU; a GPU of gpu.devices that is not here or
+ * unlike the first). auto: CUDA where a GPU answers, else host. The site's first GPU is current in
+ * this thread afterwards: the one that arms and runs. Several: as gpu/shares.h says.
+ * place: where an engine that was found works, in words: "host", "GPUs 0, 1: 8 coils shared out".
+ * For the recon process only: on a GPU build it may start the CUDA runtime.
  */
 #ifndef BS_GPU_ENGINES_H
 #define BS_GPU_ENGINES_H
@@ -16,12 +19,15 @@ extern "C" {
 
 int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 		   struct bs_fail *why);
+void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
+		     const struct bs_protocol *p);
 
 /*
- * How this process waits for its GPU, and whether its streams are urgent; before the first arm. 0
+ * How this process waits for its GPUs, and whether its streams are urgent; before the first arm. 0
  * where there is no GPU. BS_ERR_GPU: the device refuses the kind of wait, and all goes on.
  */
-int bs_engines_policy(enum bs_wait wait, bool urgent, struct bs_fail *why);
+int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool urgent,
+		      struct bs_fail *why);
 
 /* gridding's operator for a protocol: chunks, states, accuracy; the same for both twins. */
 struct bs_nufft_spec;
@@ -36,8 +42,8 @@ extern const struct bs_engine bs_engine_ls_host, bs_engine_sense_host;
 extern const struct bs_engine bs_engine_gridding_cuda, bs_engine_cartesian_cuda, bs_engine_ls_cuda,
 	bs_engine_sense_cuda;
 
-/* Only in a build with GPU=1. */
-extern const struct bs_engine bs_engine_gridding_cuda, bs_engine_cartesian_cuda;
+/* gpu/engine_multi.cu, only in a build with GPU=1. */
+extern const struct bs_engine bs_engine_gridding_multi, bs_engine_ls_multi;
 
 #ifdef __cplusplus
 }

@@ -167,9 +167,12 @@ static int lay_out(struct bs_exact_cuda *e, const struct bs_exact_cuda_spec *spe
 
 	if (err != 0)
 		return err;
-	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), why);
-	BS_CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0), why);
-	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0), why);
+	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, bs_cuda_device()),
+		why);
+	BS_CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, bs_cuda_device()),
+		why);
+	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, bs_cuda_device()),
+		why);
 	e->spec = *spec;
 	err = choose_route(&e->route, spec, major, minor, why);
 	if (err != 0)

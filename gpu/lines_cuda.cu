@@ -91,7 +91,9 @@ int bs_line_allow(const void *kernel, struct bs_fail *why)
 {
 	int most = 0;
 
-	BS_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0), why);
+	BS_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+				       bs_cuda_device()),
+		why);
 	BS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most),
 		why);
 	return 0;

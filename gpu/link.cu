@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "gpu/cudacheck.h"
+#include "gpu/stream.h"
 
 #ifdef BS_NCCL
 #include <nccl.h>
@@ -72,6 +74,35 @@ uint32_t bs_link_devices(void)
 	return n;
 }
 
+int bs_link_check(uint32_t parts, const int *device, struct bs_fail *why)
+{
+	int count = 0;
+	int first[2];
+	int other[2];
+
+	if (parts < 1 || parts > BS_DEVICES_MAX)
+		return bs_fail(why, BS_ERR_SIZE, "%u GPUs: 1 to %u", parts, BS_DEVICES_MAX);
+	BS_CUDA(cudaGetDeviceCount(&count), why);
+	for (uint32_t i = 0; i < parts; i++) {
+		const int d = device != NULL ? device[i] : (int)i;
+
+		if (d < 0 || d >= count)
+			return bs_fail(why, BS_ERR_UNSUPPORTED, "GPU %d was asked for, %d %s here",
+				       d, count, count == 1 ? "is" : "are");
+		if (!capability(d, &other[0], &other[1]))
+			return bs_cuda_fail(why, cudaGetLastError(), "compute capability", __FILE__,
+					    __LINE__);
+		if (i == 0)
+			memcpy(first, other, sizeof(first));
+		if (other[0] != first[0] || other[1] != first[1])
+			return bs_fail(why, BS_ERR_UNSUPPORTED,
+				       "GPU %d has compute capability %d.%d, the first one %d.%d: "
+				       "GPUs that share a scan are of one kind",
+				       d, other[0], other[1], first[0], first[1]);
+	}
+	return 0;
+}
+
 /* Direct access makes copies between devices direct; without it they pass through the host. */
 static int open_peers(struct bs_link *l, uint32_t i, struct bs_fail *why)
 {
@@ -98,10 +129,13 @@ static int open_part(struct bs_link *l, uint32_t i, struct bs_fail *why)
 	struct part *p = &l->part[i];
 
 	BS_CUDA(cudaSetDevice(p->device), why);
-	BS_CUDA(cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking), why);
-	BS_CUDA(cudaEventCreateWithFlags(&p->ready, cudaEventDisableTiming), why);
-	BS_CUDA(cudaEventCreateWithFlags(&p->taken, cudaEventDisableTiming), why);
-	return open_peers(l, i, why);
+	int err = bs_stream_open(&p->stream, why);
+
+	if (err == 0)
+		err = bs_stream_event(&p->ready, why);
+	if (err == 0)
+		err = bs_stream_event(&p->taken, why);
+	return err != 0 ? err : open_peers(l, i, why);
 }
 
 static bool shared_device(const struct bs_link *l)
@@ -336,20 +370,11 @@ int bs_link_open(struct bs_link **out, uint32_t parts, const int *device, enum b
 		 struct bs_fail *why)
 {
 	struct bs_link *l;
-	int count = 0;
-	int err = 0;
+	int err = bs_link_check(parts, device, why);
 
 	*out = NULL;
-	if (parts < 1 || parts > BS_DEVICES_MAX)
-		return bs_fail(why, BS_ERR_SIZE, "%u GPUs: 1 to %u", parts, BS_DEVICES_MAX);
-	BS_CUDA(cudaGetDeviceCount(&count), why);
-	for (uint32_t i = 0; i < parts; i++) {
-		const int d = device != NULL ? device[i] : (int)i;
-
-		if (d < 0 || d >= count)
-			return bs_fail(why, BS_ERR_UNSUPPORTED, "GPU %d was asked for, %d are here",
-				       d, count);
-	}
+	if (err != 0)
+		return err;
 	l = (struct bs_link *)calloc(1, sizeof(*l));
 	if (l == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "several GPUs");
@@ -412,8 +437,16 @@ struct CUstream_st *bs_link_stream(struct bs_link *l, uint32_t part)
 	return l->part[part].stream;
 }
 
-int bs_link_gather(struct bs_link *l, const void *const *from, void *const *to, const size_t *bytes,
-		   struct bs_fail *why)
+int bs_link_leave(struct bs_link *l, int err, struct bs_fail *why)
+{
+	struct bs_fail second; /* the first failure is the one to tell */
+	int left = bs_link_enter(l, 0, err == 0 ? why : &second);
+
+	return err != 0 ? err : left;
+}
+
+static int gather(struct bs_link *l, const void *const *from, void *const *to, const size_t *bytes,
+		  struct bs_fail *why)
 {
 	int err = bs_link_enter(l, 0, why);
 
@@ -425,26 +458,64 @@ int bs_link_gather(struct bs_link *l, const void *const *from, void *const *to, 
 			why);
 	if (l->parts == 1)
 		return 0;
-	err = l->nccl ? gather_nccl(l, from, to, bytes, why)
-		      : gather_copies(l, from, to, bytes, why);
-	return err != 0 ? err : bs_link_enter(l, 0, why);
+	return l->nccl ? gather_nccl(l, from, to, bytes, why)
+		       : gather_copies(l, from, to, bytes, why);
+}
+
+int bs_link_gather(struct bs_link *l, const void *const *from, void *const *to, const size_t *bytes,
+		   struct bs_fail *why)
+{
+	return bs_link_leave(l, gather(l, from, to, bytes, why), why);
 }
 
 int bs_link_allgather(struct bs_link *l, void *const *all, size_t bytes, struct bs_fail *why)
 {
-	int err;
-
 	if (l->parts == 1)
 		return 0;
-	err = l->nccl ? allgather_nccl(l, all, bytes, why) : allgather_copies(l, all, bytes, why);
-	return err != 0 ? err : bs_link_enter(l, 0, why);
+	return bs_link_leave(l,
+			     l->nccl ? allgather_nccl(l, all, bytes, why)
+				     : allgather_copies(l, all, bytes, why),
+			     why);
+}
+
+static int upload(struct bs_link *l, uint32_t i, const void *from, void *to, size_t bytes,
+		  struct bs_fail *why)
+{
+	BS_CUDA(cudaSetDevice(l->part[i].device), why);
+	BS_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, l->part[i].stream), why);
+	return 0;
+}
+
+int bs_link_upload(struct bs_link *l, const void *const *from, void *const *to, const size_t *bytes,
+		   struct bs_fail *why)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < l->parts && err == 0; i++)
+		if (bytes[i] > 0)
+			err = upload(l, i, from[i], to[i], bytes[i], why);
+	return err != 0 ? bs_link_leave(l, err, why) : bs_link_wait(l, why);
+}
+
+static int wait_part(struct bs_link *l, uint32_t i, struct bs_fail *why)
+{
+	BS_CUDA(cudaSetDevice(l->part[i].device), why);
+	BS_CUDA(cudaStreamSynchronize(l->part[i].stream), why);
+	return 0;
 }
 
 int bs_link_wait(struct bs_link *l, struct bs_fail *why)
 {
-	for (uint32_t i = 0; i < l->parts; i++) {
-		BS_CUDA(cudaSetDevice(l->part[i].device), why);
-		BS_CUDA(cudaStreamSynchronize(l->part[i].stream), why);
-	}
-	return bs_link_enter(l, 0, why);
+	int err = 0;
+
+	for (uint32_t i = 0; i < l->parts && err == 0; i++)
+		err = wait_part(l, i, why);
+	return bs_link_leave(l, err, why);
+}
+
+int bs_link_end(struct bs_link *l, int err, int64_t from_ns, double *ms, struct bs_fail *why)
+{
+	err = err == 0 ? bs_link_wait(l, why) : bs_link_leave(l, err, why);
+	*ms = (double)(bs_now_ns() - from_ns) * 1e-6;
+	return err;
 }

@@ -13,7 +13,9 @@
  *
  * open -> { enter, work on the stream, gather | allgather }* -> wait -> close. gather and allgather
  * only queue work on the streams, and order it after what the streams hold. open and close may
- * allocate. enter makes a part's device current; every other function leaves part 0's. One caller.
+ * allocate. enter makes a part's device current; every other function leaves part 0's, and so do
+ * they when they fail. The devices must be of one compute capability: choices that are made for one
+ * hold for all. Their memory may differ: what a part needs is held against its own. One caller.
  * Errors: BS_ERR_GPU (CUDA's or NCCL's words), BS_ERR_UNSUPPORTED, BS_ERR_SIZE.
  * Only with GPU=1. Test: test/twin/twin_multi.c
  */
@@ -38,6 +40,8 @@ struct CUstream_st; /* cudaStream_t */
 /* Devices that can work together: those of the first one's compute capability; 0 when none. */
 uint32_t bs_link_devices(void);
 
+/* True (0) when parts, numbers and compute capabilities are as open wants them; no link is made. */
+int bs_link_check(uint32_t parts, const int *device, struct bs_fail *why);
 /* device [parts], or NULL: part i has device i. */
 int bs_link_open(struct bs_link **link, uint32_t parts, const int *device, enum bs_link_kind kind,
 		 struct bs_fail *why);
@@ -54,8 +58,16 @@ int bs_link_gather(struct bs_link *link, const void *const *from, void *const *t
 		   const size_t *bytes, struct bs_fail *why);
 /* Part i's piece lies at all[i] + i * bytes; then every all[j] holds all pieces. */
 int bs_link_allgather(struct bs_link *link, void *const *all, size_t bytes, struct bs_fail *why);
+/* bytes[i] from from[i], in the host's memory, to to[i] on part i's device; waits for them. */
+int bs_link_upload(struct bs_link *link, const void *const *from, void *const *to,
+		   const size_t *bytes, struct bs_fail *why);
 /* Until all streams are empty. */
 int bs_link_wait(struct bs_link *link, struct bs_fail *why);
+/* The end of a piece of work that began at from_ns and whose launches said err: waits (unless in error),
+ * tells the time it took, and makes part 0's device current. */
+int bs_link_end(struct bs_link *link, int err, int64_t from_ns, double *ms, struct bs_fail *why);
+/* Part 0's device is made current; err, or where that was 0, what came of it. */
+int bs_link_leave(struct bs_link *link, int err, struct bs_fail *why);
 
 #ifdef __cplusplus
 }

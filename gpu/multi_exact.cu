@@ -222,20 +222,17 @@ int bs_multi_exact_open(struct bs_multi_exact **out, struct bs_link *link,
 
 int bs_multi_exact_load(struct bs_multi_exact *m, const float *data, struct bs_fail *why)
 {
-	const size_t bytes = (size_t)m->spec.samples * m->spec.coils * sizeof(float2);
+	const void *from[BS_DEVICES_MAX];
+	void *to[BS_DEVICES_MAX];
+	size_t bytes[BS_DEVICES_MAX];
 
 	for (uint32_t i = 0; i < bs_link_parts(m->link); i++) {
-		struct slab *s = &m->slab[i];
-		int err = bs_link_enter(m->link, i, why);
-
-		if (err != 0)
-			return err;
-		if (s->data != NULL)
-			BS_CUDA(cudaMemcpyAsync(s->data, data, bytes, cudaMemcpyHostToDevice,
-						bs_link_stream(m->link, i)),
-				why);
+		from[i] = data;
+		to[i] = m->slab[i].data;
+		bytes[i] = to[i] != NULL ? (size_t)m->spec.samples * m->spec.coils * sizeof(float2)
+					 : 0;
 	}
-	return bs_link_wait(m->link, why);
+	return bs_link_upload(m->link, from, to, bytes, why);
 }
 
 static int queue_shift(struct bs_multi_exact *m, uint32_t i, struct bs_fail *why)
@@ -403,16 +400,8 @@ int bs_multi_exact_run(struct bs_multi_exact *m, float *out, double *ms, struct 
 
 	if (err == 0)
 		err = collect(m, why);
-	if (err == 0)
-		err = bs_link_wait(m->link, why);
-	*ms = (double)(bs_now_ns() - from) * 1e-6;
-	if (err != 0) {
-		struct bs_fail second;
-
-		(void)bs_link_enter(m->link, 0, &second);
-		return err;
-	}
-	return out != NULL ? fetch(m, out, why) : 0;
+	err = bs_link_end(m->link, err, from, ms, why);
+	return err == 0 && out != NULL ? fetch(m, out, why) : err;
 }
 
 void bs_multi_exact_close(struct bs_multi_exact *m)

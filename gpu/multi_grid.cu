@@ -134,19 +134,18 @@ int bs_multi_grid_open(struct bs_multi_grid **out, struct bs_link *link,
 
 int bs_multi_grid_load(struct bs_multi_grid *m, const float *data, struct bs_fail *why)
 {
-	for (uint32_t i = 0; i < bs_link_parts(m->link); i++) {
-		struct share *s = &m->share[i];
-		int err = bs_link_enter(m->link, i, why);
+	const void *from[BS_DEVICES_MAX];
+	void *to[BS_DEVICES_MAX];
+	size_t bytes[BS_DEVICES_MAX];
 
-		if (err != 0)
-			return err;
-		if (s->coils.count > 0)
-			BS_CUDA(cudaMemcpyAsync(s->data, data + 2 * s->coils.first * m->samples,
-						s->coils.count * m->samples * sizeof(float2),
-						cudaMemcpyHostToDevice, bs_link_stream(m->link, i)),
-				why);
+	for (uint32_t i = 0; i < bs_link_parts(m->link); i++) {
+		const struct share *s = &m->share[i];
+
+		from[i] = data + 2 * s->coils.first * m->samples;
+		to[i] = s->data;
+		bytes[i] = s->coils.count * m->samples * sizeof(float2);
 	}
-	return bs_link_wait(m->link, why);
+	return bs_link_upload(m->link, from, to, bytes, why);
 }
 
 static int queue_share(struct bs_multi_grid *m, uint32_t i, struct bs_fail *why)
@@ -196,17 +195,10 @@ static int queue_all(struct bs_multi_grid *m, struct bs_fail *why)
 int bs_multi_grid_run(struct bs_multi_grid *m, float *out, double *ms, struct bs_fail *why)
 {
 	const int64_t from = bs_now_ns();
-	int err = queue_all(m, why);
+	int err = bs_link_end(m->link, queue_all(m, why), from, ms, why);
 
-	if (err == 0)
-		err = bs_link_wait(m->link, why);
-	*ms = (double)(bs_now_ns() - from) * 1e-6;
-	if (err != 0) {
-		struct bs_fail second;
-
-		(void)bs_link_enter(m->link, 0, &second);
+	if (err != 0)
 		return err;
-	}
 	if (out != NULL)
 		BS_CUDA(cudaMemcpy(out, m->out, m->voxels * sizeof(float), cudaMemcpyDeviceToHost),
 			why);

@@ -244,20 +244,18 @@ int bs_multi_sense_open(struct bs_multi_sense **out, struct bs_link *link,
 int bs_multi_sense_load(struct bs_multi_sense *m, const float *data, struct bs_fail *why)
 {
 	const uint64_t points = m->spec.samples;
+	const void *from[BS_DEVICES_MAX];
+	void *to[BS_DEVICES_MAX];
+	size_t bytes[BS_DEVICES_MAX];
 
 	for (uint32_t i = 0; i < bs_link_parts(m->link); i++) {
-		struct share *s = &m->share[i];
-		int err = bs_link_enter(m->link, i, why);
+		const struct share *s = &m->share[i];
 
-		if (err != 0)
-			return err;
-		if (s->coils.count > 0)
-			BS_CUDA(cudaMemcpyAsync(s->data, data + 2 * s->coils.first * points,
-						s->coils.count * points * sizeof(float2),
-						cudaMemcpyHostToDevice, bs_link_stream(m->link, i)),
-				why);
+		from[i] = data + 2 * s->coils.first * points;
+		to[i] = s->data;
+		bytes[i] = s->coils.count * points * sizeof(float2);
 	}
-	return bs_link_wait(m->link, why);
+	return bs_link_upload(m->link, from, to, bytes, why);
 }
 
 /* Where a part's own share lies among all. */
@@ -409,15 +407,9 @@ int bs_multi_sense_run(struct bs_multi_sense *m, float *out, double *ms, double 
 		err = queue_begin(m, why);
 	for (uint32_t n = 0; n < m->spec.iterations && err == 0; n++)
 		err = queue_iteration(m, why);
-	if (err == 0)
-		err = bs_link_wait(m->link, why);
-	*ms = (double)(bs_now_ns() - from) * 1e-6;
-	if (err != 0) {
-		struct bs_fail second;
-
-		(void)bs_link_enter(m->link, 0, &second);
+	err = bs_link_end(m->link, err, from, ms, why);
+	if (err != 0)
 		return err;
-	}
 	BS_CUDA(cudaMemcpy(&state, m->share[0].v.state, sizeof(state), cudaMemcpyDeviceToHost),
 		why);
 	*residual = state.bb > 0.0 ? sqrt(state.rr / state.bb) : 0.0;

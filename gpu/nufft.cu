@@ -472,7 +472,8 @@ int bs_nufft_cuda_relaunch(struct bs_nufft_cuda *p, const struct bs_nufft_launch
 {
 	int major = 0;
 
-	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), why);
+	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, bs_cuda_device()),
+		why);
 	p->choice.launch = *launch;
 	p->close = launch->close && major >= 9;
 	for (uint32_t a = 0; a < p->choice.sectors.dims; a++) {

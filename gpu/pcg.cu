@@ -492,7 +492,8 @@ int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *s
 		c->v.voxels = spec->voxels;
 		c->v.lambda = (float)system->lambda;
 		c->v.tolerance = spec->tolerance;
-		(void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+		(void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+					     bs_cuda_device());
 		c->close = major >= 9;
 		err = prepare(c, mem, why);
 	}

@@ -9,13 +9,11 @@
 #ifndef BS_GPU_SPLIT_H
 #define BS_GPU_SPLIT_H
 
-#include <stdint.h>
+#include "core/protocol.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define BS_DEVICES_MAX 8u
 
 struct bs_split {
 	uint64_t first, count;

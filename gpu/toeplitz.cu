@@ -80,7 +80,8 @@ static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *sp
 
 	memset(p, 0, sizeof(*p));
 	p->spec = *spec;
-	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), why);
+	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, bs_cuda_device()),
+		why);
 	p->can_close = major >= 9;
 	for (uint32_t i = 0; i < 3; i++) {
 		const uint32_t n = spec->matrix[i];
@@ -275,7 +276,8 @@ static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 
 	if (s->kernel[TP_STREAMED] == NULL)
 		return 0;
-	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0), why);
+	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, bs_cuda_device()),
+		why);
 	BS_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
 			&each, (const void *)s->kernel[TP_STREAMED], TP_THREADS,
 			(size_t)shared_of(s, TP_STREAMED)),

@@ -76,7 +76,7 @@ static const char every[] =
 	"acq_slots = 99; image_slots = 5; memory_mib = 2000; heartbeat_ms = 123.456; stall_ms = 3000.5;\n"
 	"log = \"debug\"; };\n"
 	"endpoints: { kspace = \"ipc:///k\"; archive = \"\"; viewers = \"tcp://127.0.0.1:77\"; status = \"ipc://s\"; };\n"
-	"gpu: { memory = \"mapped\"; };\n"
+	"gpu: { memory = \"mapped\"; devices = [2, 0, 63]; };\n"
 	"realtime: { priority = 44; ingest_cpus = \"0\"; recon_cpus = \"0-1,3\"; emit_cpus = \"2\"; lock_memory = true;\n"
 	"wait = \"poll\"; gpu_wait = \"block\"; gpu_priority = false; timer_slack_us = 50; canary = false; };\n"
 	"overload: { archive = \"spill\"; sinks = \"spill\"; queue = 7; spill_dir = \"/s\"; spill_mib = 99; };\n"

@@ -19,6 +19,9 @@ static void defaults(void)
 	      "the node");
 	CHECK(p->dims == 2 && p->matrix[0] == 64 && p->matrix[1] == 48 && p->matrix[2] == 1,
 	      "two matrix sizes are 2D");
+	CHECK(site.gpu_devices.count == 1 && site.gpu_devices.device[0] == 0 &&
+		      p->gpu_devices.count == 1,
+	      "the first GPU");
 	CHECK(p->accuracy == 1e-4 && p->width == 0.0 && p->density == BS_DENSITY_RAMP &&
 		      p->combine == BS_COMBINE_RSS && p->output == BS_OUTPUT_MAGNITUDE &&
 		      p->backend == BS_BACKEND_AUTO && p->slices == 1 && p->contrasts == 1,
@@ -35,6 +38,10 @@ static void defaults(void)
 	CHECK(load(&site, PROTOCOL("gridding: { width = 6; oversampling = 1.5; };")) == 0 &&
 		      p->accuracy == 0.0 && p->width == 6.0,
 	      "width and oversampling put accuracy aside; 6 is taken for 6.0");
+	CHECK(load(&site, "gpu: { devices = [3, 1]; };\n" PROTOCOL("")) == 0 &&
+		      p->gpu_devices.count == 2 && p->gpu_devices.device[0] == 3 &&
+		      p->gpu_devices.device[1] == 1,
+	      "two GPUs, in the order of the file");
 	CHECK(load(&site, NODE("board = \"jetson\"; acq_slots = 300;")) == 0 &&
 		      site.acq_slots == 300 && site.image_slots == 4 && site.memory_mib == 3072,
 	      "a board's defaults, and a key that overrides one");
@@ -190,6 +197,14 @@ static const struct {
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
 	  "coils = 2; samples = 1000; readouts = 1048576; trajectory: { type = \"radial2d\"; }; } );" },
 	{ 4, "protocols.[0].slices: 512 slices x 2 contrasts", PROTOCOL("slices = 512; contrasts = 2;") },
+	{ 1, "gpu.devices: an array as [0, 1] is wanted, not an integer", "gpu: { devices = 1; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: an array of 1 to 8 is wanted, not of 0", "gpu: { devices = []; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: an array of 1 to 8 is wanted, not of 9",
+	  "gpu: { devices = [0, 1, 2, 3, 4, 5, 6, 7, 8]; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: 64 is outside 0 .. 63", "gpu: { devices = [0, 64]; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: -1 is outside 0 .. 63", "gpu: { devices = [-1]; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: an integer is wanted, not a string", "gpu: { devices = [\"0\"]; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: 1 is named twice", "gpu: { devices = [0, 1, 1]; };\n" PROTOCOL("") },
 	{ 2, "node.memory_mib: 64 MiB are too few: the shared pools need 65536 x",
 	  NODE("memory_mib = 64; acq_slots = 65536;") },
 	{ 1, "overload.spill_dir: must be given: images are spilled to it",

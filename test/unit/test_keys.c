@@ -110,6 +110,7 @@ static void fields(void)
 	static const size_t sites[][2] = {
 		/* each protocol has the site's */
 		{ offsetof(struct bs_protocol, gpu_memory), sizeof(p.gpu_memory) },
+		{ offsetof(struct bs_protocol, gpu_devices), sizeof(p.gpu_devices) },
 	};
 	static const size_t own[][2] = {
 		{ offsetof(struct bs_site, file), sizeof(site.file) },
@@ -130,7 +131,8 @@ static void fields(void)
 	memset(&site, 0xff, sizeof(site));
 	__builtin_clear_padding(&p);
 	__builtin_clear_padding(&k);
-	covered("struct bs_protocol", BS_SCOPE_PROTOCOL, (unsigned char *)&p, sizeof(p), sites, 1);
+	covered("struct bs_protocol", BS_SCOPE_PROTOCOL, (unsigned char *)&p, sizeof(p), sites,
+		sizeof(sites) / sizeof(sites[0]));
 	covered("struct bs_sink_spec", BS_SCOPE_SINK, (unsigned char *)&k, sizeof(k), NULL, 0);
 	covered("struct bs_site", BS_SCOPE_SITE, (unsigned char *)&site, sizeof(site), own,
 		sizeof(own) / sizeof(own[0]));

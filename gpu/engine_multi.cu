@@ -1,0 +1,502 @@
+/*
+ * gpu/engine_multi.cu - gridding and ls on several GPUs as engines: a share each (gpu/share_cuda.h),
+ * split by coils (gpu/shares.h), and a link (gpu/link.h) that brings their images to the first
+ *
+ * Each readout goes to every GPU, its own coils alone; sums and solves need nothing of each other.
+ * After the last readout each GPU launches what is left; the coil images are gathered on the first,
+ * in the order of the coils, and combined there as one GPU does it. Under a deadline a thread of the
+ * team watches each GPU's solves, so the ladder is that of one GPU; where the team has fewer threads than
+ * there are GPUs, they take turns, and share the time. The first GPU is current between all calls.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "gpu/cuda_operator.h"
+#include "gpu/cudacheck.h"
+#include "gpu/engines.h"
+#include "gpu/link.h"
+#include "gpu/share_cuda.h"
+#include "gpu/shares.h"
+#include "gpu/solver_cuda.h"
+#include "gpu/stream.h"
+
+/* Passed by the first GPU's stream, for the report's stages. */
+enum mark { SOLVED, COMBINED, DOWNLOADED, MARKS };
+
+/* One GPU's coils, as a protocol of their own. */
+struct share {
+	struct bs_split coils;
+	struct bs_protocol p;
+	struct bs_tables tables;
+	void *self;       /* gpu/share_cuda.h */
+	cudaEvent_t done; /* what is queued on its stream */
+	struct bs_report report;
+	int rc;
+};
+
+struct engine {
+	const struct bs_protocol *p;
+	struct bs_link *link;
+	struct bs_team *team;
+	uint32_t parts;
+	struct share share[BS_DEVICES_MAX];
+	/* on the first GPU */
+	struct bs_devmem mem;
+	float2 *images; /* [coil][voxel] */
+	float2 *maps;   /* NULL: none */
+	float *out;
+	unsigned char *pinned; /* of the arena, registered */
+	float *image;
+	cudaEvent_t mark[MARKS];
+	int64_t tail_ns;     /* from solved to image: the longest of late, fading */
+	int64_t deadline_ns; /* of the solves that the team watches */
+};
+
+static void own_protocol(struct share *s, const struct bs_protocol *p, uint32_t parts, uint32_t i)
+{
+	s->coils = bs_split_part(p->coils, 1, parts, i);
+	s->p = *p;
+	s->p.coils = (uint32_t)s->coils.count;
+	s->p.combine = BS_COMBINE_NONE;
+	s->p.output = BS_OUTPUT_COMPLEX;
+}
+
+static uint64_t images_bytes(const struct bs_protocol *p)
+{
+	return bs_protocol_voxels(p) * p->coils * 8;
+}
+
+static uint64_t maps_bytes(const struct bs_protocol *p)
+{
+	return p->combine == BS_COMBINE_SENSE ? images_bytes(p) : 0;
+}
+
+static uint64_t pinned_bytes(const struct bs_protocol *p)
+{
+	return BS_DEV_ALIGN + bs_devmem_round(bs_protocol_image_bytes(p));
+}
+
+static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
+{
+	const uint32_t parts = bs_shares_of(p).parts;
+	struct share s;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < parts && rc == 0; i++) {
+		own_protocol(&s, p, parts, i);
+		rc = bs_share_need(&s.p, n, why);
+	}
+	if (rc == 0)
+		bs_need_add(n, "pinned image", 1, pinned_bytes(p));
+	return rc;
+}
+
+static int ls_need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
+{
+	int rc = bs_solver_cuda_check(p, why);
+
+	return rc != 0 ? rc : need(p, n, why);
+}
+
+/* ---- arming ----------------------------------------------------------------------------------- */
+
+static void disarm(void *self)
+{
+	struct engine *e = (struct engine *)self;
+
+	if (e->link != NULL)
+		(void)bs_link_wait(e->link, NULL);
+	for (uint32_t i = 0; i < e->parts && e->link != NULL; i++) {
+		if (bs_link_enter(e->link, i, NULL) != 0)
+			continue;
+		if (e->share[i].self != NULL)
+			bs_share_disarm(e->share[i].self);
+		if (e->share[i].done != NULL)
+			(void)cudaEventDestroy(e->share[i].done);
+	}
+	if (e->link != NULL)
+		(void)bs_link_enter(e->link, 0, NULL);
+	for (int i = 0; i < MARKS; i++)
+		if (e->mark[i] != NULL)
+			(void)cudaEventDestroy(e->mark[i]);
+	if (e->pinned != NULL)
+		(void)cudaHostUnregister(e->pinned);
+	bs_devmem_close(&e->mem);
+	bs_link_close(e->link);
+	free(e);
+}
+
+static int open_link(struct engine *e, struct bs_fail *why)
+{
+	int device[BS_DEVICES_MAX];
+
+	for (uint32_t i = 0; i < e->parts; i++)
+		device[i] = (int)e->p->gpu_devices.device[i];
+	return bs_link_open(&e->link, e->parts, device, BS_LINK_AUTO, why);
+}
+
+static int arm_share(struct engine *e, uint32_t i, const struct bs_tables *tables,
+		     const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct share *s = &e->share[i];
+	int rc = bs_link_enter(e->link, i, why);
+
+	own_protocol(s, e->p, e->parts, i);
+	s->tables = *tables;
+	s->tables.maps = NULL;
+	if (rc == 0)
+		rc = bs_stream_event(&s->done, why);
+	return rc != 0 ? rc : bs_share_arm(&s->self, &s->p, &s->tables, env, why);
+}
+
+static int take_memory(struct engine *e, const struct bs_tables *tables,
+		       const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	const size_t bytes = (size_t)pinned_bytes(p);
+	int rc = bs_devmem_open(&e->mem,
+				bs_devmem_round(images_bytes(p)) + bs_devmem_round(maps_bytes(p)) +
+					bs_devmem_round(bs_protocol_image_bytes(p)),
+				p->name, why);
+	unsigned char *host = (unsigned char *)bs_arena_take(env->arena, bytes, BS_ALIGN);
+
+	if (rc != 0)
+		return rc;
+	e->images = (float2 *)bs_devmem_take(&e->mem, images_bytes(p));
+	e->maps = maps_bytes(p) > 0 ? (float2 *)bs_devmem_take(&e->mem, maps_bytes(p)) : NULL;
+	e->out = (float *)bs_devmem_take(&e->mem, bs_protocol_image_bytes(p));
+	e->mem.sealed = true;
+	if (host == NULL || e->images == NULL || e->out == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images", p->name);
+	if (maps_bytes(p) > 0 && tables->maps == NULL)
+		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no sensitivity maps", p->name);
+	if (maps_bytes(p) > 0)
+		BS_CUDA(cudaMemcpy(e->maps, tables->maps, maps_bytes(p), cudaMemcpyHostToDevice),
+			why);
+	BS_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterPortable), why);
+	e->pinned = host;
+	e->image = (float *)(host + (bs_devmem_round((uintptr_t)host) - (uintptr_t)host));
+	for (int i = 0; i < MARKS; i++)
+		BS_CUDA(cudaEventCreate(&e->mark[i]), why);
+	return 0;
+}
+
+/* Behind what the shares have queued: their images to the first GPU, one image of them, and down. */
+static int queue_image(struct engine *e, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	const uint64_t voxels = bs_protocol_voxels(p);
+	cudaStream_t stream = bs_link_stream(e->link, 0);
+	const void *from[BS_DEVICES_MAX];
+	void *to[BS_DEVICES_MAX];
+	size_t bytes[BS_DEVICES_MAX];
+	int rc = 0;
+
+	for (uint32_t i = 0; i < e->parts; i++) {
+		struct share *s = &e->share[i];
+
+		rc = bs_link_enter(e->link, i, why);
+		if (rc != 0)
+			return rc;
+		BS_CUDA(cudaEventRecord(s->done, bs_share_stream(s->self)), why);
+		BS_CUDA(cudaStreamWaitEvent(bs_link_stream(e->link, i), s->done, 0), why);
+		from[i] = bs_share_images(s->self);
+		to[i] = e->images + s->coils.first * voxels;
+		bytes[i] = (size_t)(s->coils.count * voxels * 8);
+	}
+	rc = bs_link_enter(e->link, 0, why);
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaEventRecord(e->mark[SOLVED], stream), why);
+	rc = bs_link_gather(e->link, from, to, bytes, why);
+	if (rc == 0)
+		rc = bs_combine_cuda(p->combine, p->output, p->coils, voxels, e->images, e->maps,
+				     e->out, stream, why);
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaEventRecord(e->mark[COMBINED], stream), why);
+	BS_CUDA(cudaMemcpyAsync(e->image, e->out, (size_t)bs_protocol_image_bytes(p),
+				cudaMemcpyDeviceToHost, stream),
+		why);
+	BS_CUDA(cudaEventRecord(e->mark[DOWNLOADED], stream), why);
+	return 0;
+}
+
+/* A thread's first words with each GPU cost it time and memory. */
+static void meet(void *arg, int task, int member)
+{
+	struct engine *e = (struct engine *)arg;
+
+	(void)task;
+	(void)member;
+	for (uint32_t i = e->parts; i-- > 0;)
+		(void)bs_link_enter(e->link, i, NULL);
+}
+
+static int arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+	       const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct engine *e = (struct engine *)calloc(1, sizeof(*e));
+	int rc;
+
+	if (e == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	e->p = p;
+	e->team = env->team;
+	e->parts = bs_shares_of(p).parts;
+	rc = open_link(e, why);
+	for (uint32_t i = 0; i < e->parts && rc == 0; i++)
+		rc = arm_share(e, i, tables, env, why);
+	if (rc == 0)
+		rc = bs_link_enter(e->link, 0, why);
+	if (rc == 0)
+		rc = take_memory(e, tables, env, why);
+	/* once for real: what NCCL and the driver set up at the first use is there */
+	if (rc == 0)
+		rc = queue_image(e, why);
+	if (rc == 0)
+		rc = bs_link_wait(e->link, why);
+	if (rc != 0) {
+		disarm(e);
+		return rc;
+	}
+	bs_team_each(e->team, meet, e);
+	bs_log(BS_LOG_INFO, "protocol '%s': %s, %s", p->name, bs_shares_of(p).words,
+	       bs_link_name(e->link));
+	*self = e;
+	return 0;
+}
+
+/* ---- a frame ---------------------------------------------------------------------------------- */
+
+static int begin(void *self, uint32_t frame)
+{
+	struct engine *e = (struct engine *)self;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
+		rc = bs_link_enter(e->link, i, NULL);
+		if (rc == 0)
+			rc = bs_share_begin(e->share[i].self, frame);
+	}
+	return bs_link_leave(e->link, rc, NULL);
+}
+
+static int add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride)
+{
+	struct engine *e = (struct engine *)self;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
+		const struct share *s = &e->share[i];
+
+		rc = bs_link_enter(e->link, i, NULL);
+		if (rc == 0)
+			rc = bs_share_add(s->self, frame, readout,
+					  data + 2 * s->coils.first * coil_stride, coil_stride);
+	}
+	return bs_link_leave(e->link, rc, NULL);
+}
+
+/* A readout has been read when all have read theirs. */
+static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
+{
+	struct engine *e = (struct engine *)self;
+
+	bs_share_reading(e->share[0].self, wait, made, read);
+	for (uint32_t i = 1; i < e->parts; i++) {
+		uint64_t m;
+		uint64_t r;
+
+		bs_share_reading(e->share[i].self, wait, &m, &r);
+		*made = m > *made ? m : *made;
+		*read = r < *read ? r : *read;
+	}
+}
+
+/* True: as engine_cuda.cu's. */
+static bool is_watched(const struct engine *e, int64_t deadline_ns, const struct bs_report *report)
+{
+	return e->p->method != BS_METHOD_GRIDDING &&
+	       (deadline_ns != INT64_MAX ||
+		(report->allowed > 0 && report->allowed < e->p->iterations));
+}
+
+/* When a share must be done that is solved after so many others, by the same thread. */
+static int64_t turn_end(const struct engine *e, int task)
+{
+	const int members = bs_team_members(e->team);
+	const int turns = ((int)e->parts + members - 1) / members;
+	const int64_t now = bs_now_ns();
+
+	return e->deadline_ns == INT64_MAX
+		       ? INT64_MAX
+		       : now + (e->deadline_ns - now) / (turns - task / members);
+}
+
+static void watch_share(void *arg, int task, int member)
+{
+	struct engine *e = (struct engine *)arg;
+	struct share *s = &e->share[task];
+
+	(void)member;
+	s->rc = bs_link_enter(e->link, (uint32_t)task, NULL);
+	if (s->rc == 0)
+		s->rc = bs_share_solve(s->self, turn_end(e, task), &s->report);
+}
+
+/* All shares at once, each under the deadline. */
+static int solve_watched(struct engine *e, int64_t deadline_ns, const struct bs_report *report)
+{
+	int rc = 0;
+
+	e->deadline_ns = deadline_ns == INT64_MAX ? deadline_ns : deadline_ns - e->tail_ns;
+	for (uint32_t i = 0; i < e->parts; i++) {
+		memset(&e->share[i].report, 0, sizeof(e->share[i].report));
+		e->share[i].report.allowed = report->allowed;
+	}
+	bs_team_run(e->team, watch_share, e, (int)e->parts);
+	for (uint32_t i = 0; i < e->parts && rc == 0; i++)
+		rc = e->share[i].rc;
+	return bs_link_leave(e->link, rc, NULL);
+}
+
+/* The worst of the shares: fewest iterations, largest residual, longest stage. */
+static int tell(struct engine *e, uint32_t frame, bool watched, struct bs_report *report)
+{
+	int rc = 0;
+
+	report->iterations = 0;
+	report->residual = 0.0;
+	report->deadline_stop = false;
+	memset(report->stage_ns, 0, sizeof(report->stage_ns));
+	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
+		struct bs_report *r = &e->share[i].report;
+
+		rc = bs_link_enter(e->link, i, NULL);
+		if (rc != 0)
+			break;
+		bs_share_outcome(e->share[i].self, frame, watched, r);
+		if (i == 0 || r->iterations < report->iterations)
+			report->iterations = r->iterations;
+		if (i == 0 || r->residual > report->residual)
+			report->residual = r->residual;
+		report->deadline_stop = report->deadline_stop || r->deadline_stop;
+		for (int t = BS_BUDGET_UPLOAD; t <= BS_BUDGET_SOLVE; t++)
+			if (r->stage_ns[t] > report->stage_ns[t])
+				report->stage_ns[t] = r->stage_ns[t];
+	}
+	rc = bs_link_leave(e->link, rc, NULL);
+	report->stage_ns[BS_BUDGET_COMBINE] =
+		bs_cuda_between_ns(e->mark[SOLVED], e->mark[COMBINED]);
+	report->stage_ns[BS_BUDGET_DOWNLOAD] =
+		bs_cuda_between_ns(e->mark[COMBINED], e->mark[DOWNLOADED]);
+	return rc;
+}
+
+/* What is left is queued on all GPUs. */
+static int fetch(struct engine *e, uint32_t frame, bool watched, float *image,
+		 struct bs_report *report)
+{
+	int64_t down_ns;
+	int rc = queue_image(e, NULL);
+
+	rc = rc == 0 ? bs_link_wait(e->link, NULL) : bs_link_leave(e->link, rc, NULL);
+	if (rc != 0)
+		return rc;
+	down_ns = bs_now_ns();
+	memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
+	down_ns = bs_now_ns() - down_ns;
+	rc = tell(e, frame, watched, report);
+	report->stage_ns[BS_BUDGET_DOWNLOAD] += down_ns;
+	return rc;
+}
+
+static int complete(struct engine *e, uint32_t frame, int64_t deadline_ns, float *image,
+		    struct bs_report *report)
+{
+	const bool watched = is_watched(e, deadline_ns, report);
+	int64_t solved_ns;
+	int rc = watched ? solve_watched(e, deadline_ns, report) : 0;
+
+	if (rc != 0 || !watched)
+		return rc != 0 ? rc : fetch(e, frame, false, image, report);
+	solved_ns = bs_now_ns();
+	rc = fetch(e, frame, true, image, report);
+	solved_ns = bs_now_ns() - solved_ns;
+	e->tail_ns -= e->tail_ns / 16;
+	e->tail_ns = solved_ns > e->tail_ns ? solved_ns : e->tail_ns;
+	return rc;
+}
+
+static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+		  struct bs_report *report)
+{
+	struct engine *e = (struct engine *)self;
+	const bool watched = is_watched(e, deadline_ns, report);
+	int rc = 0;
+
+	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
+		rc = bs_link_enter(e->link, i, NULL);
+		if (rc == 0)
+			rc = bs_share_finish(e->share[i].self, frame, watched);
+	}
+	rc = bs_link_leave(e->link, rc, NULL);
+	return rc != 0 ? rc : complete(e, frame, deadline_ns, image, report);
+}
+
+static int fold(void *self, uint32_t frame, uint32_t group)
+{
+	struct engine *e = (struct engine *)self;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
+		rc = bs_link_enter(e->link, i, NULL);
+		if (rc == 0)
+			rc = bs_share_fold(e->share[i].self, frame, group);
+	}
+	return bs_link_leave(e->link, rc, NULL);
+}
+
+static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns, float *image,
+		 struct bs_report *report)
+{
+	struct engine *e = (struct engine *)self;
+	const bool watched = is_watched(e, deadline_ns, report);
+	int rc = 0;
+
+	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
+		rc = bs_link_enter(e->link, i, NULL);
+		if (rc == 0)
+			rc = bs_share_slide(e->share[i].self, frame, held, watched);
+	}
+	rc = bs_link_leave(e->link, rc, NULL);
+	return rc != 0 ? rc : complete(e, frame, deadline_ns, image, report);
+}
+
+static int peek(void *self, uint32_t frame, float *image)
+{
+	struct engine *e = (struct engine *)self;
+	struct bs_report unread;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
+		rc = bs_link_enter(e->link, i, NULL);
+		if (rc == 0)
+			rc = bs_share_peek(e->share[i].self, frame);
+	}
+	rc = bs_link_leave(e->link, rc, NULL);
+	return rc != 0 ? rc : fetch(e, frame, false, image, &unread);
+}
+
+/* Fields in core/engine.h's order: ... disarm, reading, fold, slide, peek, preview. */
+const struct bs_engine bs_engine_gridding_multi = {
+	"gridding/cuda", need, arm, begin, add, finish, disarm, reading, fold, slide, peek, NULL,
+};
+
+const struct bs_engine bs_engine_ls_multi = {
+	"ls/cuda", ls_need, arm,  begin, add,  finish,
+	disarm,    reading, fold, slide, NULL, &bs_engine_gridding_multi,
+};

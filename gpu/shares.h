@@ -1,0 +1,28 @@
+/*
+ * gpu/shares.h - how a scan is shared out among the GPUs of the site (key gpu.devices)
+ *
+ * By coils: gridding and ls, as long as there are at least two: GPU i of n has the i-th run of
+ * coils (gpu/split.h), receives their samples alone and makes their images. GPUs beyond the number
+ * of coils stay idle. Everything else runs on the first GPU; words say why. The same for a
+ * given protocol wherever it runs; no GPU is asked. Any thread. Test: test/unit/test_shares.c
+ */
+#ifndef BS_GPU_SHARES_H
+#define BS_GPU_SHARES_H
+
+#include "core/protocol.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_shares {
+	uint32_t parts; /* GPUs that work on the scan; 1: the first alone */
+	char words[96]; /* "GPUs 0, 1: 8 coils shared out"; "GPU 0 alone: method cartesian ..." */
+};
+
+struct bs_shares bs_shares_of(const struct bs_protocol *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
