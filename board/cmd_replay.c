@@ -209,10 +209,11 @@ static void print_report(uint64_t session, const struct bs_replay_report *t)
 	if (!t->refused)
 		(void)printf(
 			"  service: acquisitions %llu, images %llu, gaps %llu, duplicates %llu, "
-			"rejected %llu, late %llu\n",
+			"rejected %llu, late %llu, undelivered %u\n",
 			(unsigned long long)o->acquisitions, (unsigned long long)o->images,
 			(unsigned long long)o->gaps, (unsigned long long)o->duplicates,
-			(unsigned long long)o->rejected, (unsigned long long)o->late);
+			(unsigned long long)o->rejected, (unsigned long long)o->late,
+			o->undelivered);
 	(void)printf("  %s: %s: ", t->refused ? "refused" : "outcome", bs_err_name(t->code));
 	print_text(o->text);
 	(void)fflush(stdout);

@@ -39,15 +39,26 @@ struct emit {
 	} sink[BS_SINKS_MAX];
 	struct bs_consumer *taker[BS_CONSUMERS]; /* NULL: there is none, or it is waited for */
 	pthread_t files;
+	bool has_files;
 	pthread_mutex_t lock; /* for saying things, and for wake */
 	pthread_cond_t wake;
 	_Atomic uint64_t sent;         /* entries of the queue that the first thread is done with */
 	_Atomic int64_t file_since_ns; /* a file is being written since; 0: none */
 	_Atomic bool quit;
+	_Atomic uint64_t scan, session; /* of the newest scan that an image came of */
+	struct {
+		uint64_t count;
+		int64_t said_ns;
+	} unarchived; /* the first thread's: images that the archive was waited for in vain */
 };
+
+/* Once, before everything else. */
+void bs_emit_init(struct emit *e, struct bs_worker_env *env);
 
 /* Either thread. */
 void bs_emit_fault(struct emit *e, const struct bs_fail *why);
+/* So many times a taker did not get an image of this session. Any thread. */
+void bs_emit_undelivered(struct emit *e, uint64_t session, uint64_t times);
 /* Takes the image up; false: it ended a process too often, or failed before: leave it. */
 bool bs_emit_begin(struct emit *e, struct bs_image_meta *m);
 void bs_emit_end(struct bs_image_meta *m);
@@ -64,7 +75,7 @@ bool bs_emit_takers_quiet(struct emit *e);
 /* emit_files.c */
 int bs_emit_open_files(struct emit *e, struct bs_fail *why);
 int bs_emit_start_files(struct emit *e, struct bs_fail *why);
-/* After the last entry: waits for the thread and closes the files. */
+/* After the last entry, or when the start failed: waits for the threads and closes the files. */
 void bs_emit_stop_files(struct emit *e);
 
 #endif

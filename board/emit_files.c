@@ -50,6 +50,7 @@ static void write_file(struct emit *e, struct bs_image_meta *m, const unsigned c
 		atomic_fetch_add(&m->takers, 1);
 	} else {
 		bs_count(&r->failed, 1);
+		bs_emit_undelivered(e, m->session, 1);
 		bs_emit_fault(e, &why);
 	}
 	atomic_store(&e->file_since_ns, 0);
@@ -146,7 +147,7 @@ static void nap(struct emit *e)
 {
 	struct timespec until;
 
-	(void)clock_gettime(CLOCK_REALTIME, &until);
+	(void)clock_gettime(CLOCK_MONOTONIC, &until); /* as bs_emit_init made wake */
 	until.tv_nsec += NAP_NS;
 	if (until.tv_nsec >= 1000000000) {
 		until.tv_sec++;
@@ -186,6 +187,7 @@ int bs_emit_start_files(struct emit *e, struct bs_fail *why)
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&e->files, NULL, files_main, e);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	e->has_files = rc == 0;
 	return rc == 0 ? 0 : bs_fail(why, BS_ERR_NOMEM, "the files' thread: %s", strerror(rc));
 }
 
@@ -197,7 +199,8 @@ void bs_emit_stop_files(struct emit *e)
 	atomic_store(&e->quit, true);
 	(void)pthread_cond_signal(&e->wake);
 	(void)pthread_mutex_unlock(&e->lock);
-	(void)pthread_join(e->files, NULL);
+	if (e->has_files)
+		(void)pthread_join(e->files, NULL);
 	bs_emit_close_takers(e);
 	for (uint32_t i = 0; i < e->env->site.sinks; i++)
 		if (e->sink[i].self != NULL && e->sink[i].type->close(e->sink[i].self, &why) != 0)

@@ -25,6 +25,14 @@ static void say(void *arg, const char *line)
 	(void)pthread_mutex_unlock(&t->e->lock);
 }
 
+static void missed(void *arg, const unsigned char *msg, size_t len)
+{
+	struct taker *t = arg;
+
+	if (len >= BS_WIRE_BYTES)
+		bs_emit_undelivered(t->e, bs_wire_session(msg), 1);
+}
+
 /* ---- a sink ---- */
 
 static int put_file(void *arg, struct bs_consumer *c, const unsigned char *msg, size_t len,
@@ -99,6 +107,11 @@ static void name_record(struct emit *e, uint32_t i, const char *name, enum bs_po
 {
 	struct bs_consumer_record *r = &e->env->shm.s->consumer[i];
 
+	/* nothing waits under this policy: what a predecessor had in hand it takes again */
+	if (policy == BS_POLICY_WAIT)
+		atomic_store(&r->taken, atomic_load(&r->handed) + atomic_load(&r->failed) +
+						atomic_load(&r->shed) + atomic_load(&r->lost));
+	atomic_store(&r->since_ns, 0);
 	r->policy = policy;
 	r->queue = policy == BS_POLICY_WAIT ? 0 : e->env->site.overload.queue;
 	(void)snprintf(r->name, sizeof(r->name), "%s", name);
@@ -108,6 +121,7 @@ static int open_taker(struct emit *e, uint32_t i, const char *name, const char *
 		      enum bs_policy policy, struct bs_fail *why)
 {
 	const struct bs_overload *o = &e->env->site.overload;
+	struct bs_consumer_record *r = &e->env->shm.s->consumer[i];
 	struct bs_consumer_spec spec = {
 		.name = e->env->shm.s->consumer[i].name,
 		.file = file,
@@ -118,6 +132,7 @@ static int open_taker(struct emit *e, uint32_t i, const char *name, const char *
 		.spill_bytes = (uint64_t)o->spill_mib << 20,
 		.deliver = i == BS_CONSUMER_ARCHIVE ? send_archive : put_file,
 		.attempt = i == BS_CONSUMER_ARCHIVE ? try_archive : NULL,
+		.missed = missed,
 		.say = say,
 		.arg = &takers[i],
 	};
@@ -126,21 +141,20 @@ static int open_taker(struct emit *e, uint32_t i, const char *name, const char *
 	takers[i] = (struct taker){ e, i };
 	if (policy == BS_POLICY_WAIT)
 		return 0;
-	return bs_consumer_open(&e->taker[i], &spec, &e->env->shm.s->consumer[i], why);
+	uint64_t lost = atomic_load(&r->lost);
+	int rc = bs_consumer_open(&e->taker[i], &spec, r, why);
+
+	/* whose they were is not known any more: they count for the scan in flight */
+	bs_emit_undelivered(e, atomic_load(&e->session), atomic_load(&r->lost) - lost);
+	return rc;
 }
 
 int bs_emit_open_takers(struct emit *e, struct bs_fail *why)
 {
 	const struct bs_site *site = &e->env->site;
 	static char files[BS_SINKS_MAX][16];
-	pthread_mutexattr_t kind;
 	int rc = 0;
 
-	(void)pthread_mutexattr_init(&kind); /* the first thread is a real-time thread */
-	(void)pthread_mutexattr_setprotocol(&kind, PTHREAD_PRIO_INHERIT);
-	(void)pthread_mutex_init(&e->lock, &kind);
-	(void)pthread_mutexattr_destroy(&kind);
-	(void)pthread_cond_init(&e->wake, NULL);
 	for (uint32_t i = 0; rc == 0 && i < site->sinks; i++) {
 		char name[64];
 

@@ -90,6 +90,8 @@ struct ingest {
 
 /* worker_ingest.c */
 void bs_ingest_step(struct ingest *in, enum bs_happening on);
+/* What rings the bell, looked at once more after the announcement: each of it must be here, too. */
+bool bs_ingest_has_work(const struct ingest *in);
 /* A message that is not used: counted, logged, answered. */
 void bs_ingest_reject(struct ingest *in, uint64_t session, const struct bs_fail *why);
 
@@ -113,6 +115,7 @@ bool bs_ingest_wanted(struct ingest *in, const struct bs_wire *w);
 void bs_ingest_put(struct ingest *in, const struct bs_item *item);
 /* Gives up on a gap that is too old, or now. */
 void bs_ingest_give_up_gap(struct ingest *in, int64_t now_ns, bool now);
+/* What is still held is given back; counted, and said, as too late. */
 void bs_ingest_drop_held(struct ingest *in);
 
 /* ingest_reply.c */

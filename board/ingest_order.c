@@ -142,6 +142,18 @@ void bs_ingest_give_up_gap(struct ingest *in, int64_t now_ns, bool now)
 
 void bs_ingest_drop_held(struct ingest *in)
 {
+	struct bs_fail why;
+
+	if (in->held_count > 0) {
+		(void)bs_fail(&why, BS_ERR_SEQUENCE,
+			      "%u messages that were held, their numbers beyond %llu, are dropped: "
+			      "the scan is over",
+			      in->held_count, (unsigned long long)in->next);
+		bs_count(&in->scan->late, in->held_count);
+		bs_count(&in->totals->late, in->held_count);
+		bs_worker_say(in->env, BS_EVENT_REJECTED, why.code,
+			      (const uint64_t[3]){ atomic_load(&in->scan->id) }, why.text);
+	}
 	for (uint32_t i = 0; i < BS_HELD_MAX; i++) {
 		if (in->held[i].kind == BS_WIRE_ACQ && in->held[i].used)
 			bs_pool_give(in->env->shm.acq_pool, in->held[i].slot);

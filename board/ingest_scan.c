@@ -80,6 +80,7 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info)
 	s->recon_text[0] = '\0';
 	atomic_store(&s->images_left, 0);
 	atomic_store(&s->images_unsent, 0);
+	atomic_store(&s->undelivered, 0);
 	atomic_store(&s->images_late, 0);
 	s->emit_code = 0;
 	s->emit_text[0] = '\0';
@@ -267,7 +268,7 @@ void bs_ingest_fault(struct ingest *in, const struct bs_fail *why, enum bs_happe
 		in->fault = *why;
 	if (on == BS_HAPPENINGS || in->state != BS_STATE_SCANNING)
 		return;
-	if (in->held_count > 0) /* what came beyond a gap is still good */
+	while (in->held_count > 0 && in->state == BS_STATE_SCANNING) /* beyond gaps, still good */
 		bs_ingest_give_up_gap(in, 0, true);
 	if (in->state != BS_STATE_SCANNING)
 		return;
@@ -307,7 +308,13 @@ _Static_assert(BS_SCAN_END_BYTES == BS_WIRE_OUTCOME_BYTES, "an outcome fits the 
 void bs_ingest_end(struct ingest *in, enum bs_happening on)
 {
 	struct bs_scan_record *s = in->scan;
+	uint64_t undelivered = atomic_load(&s->undelivered);
+
+	bs_ingest_drop_held(in); /* it counts */
 	struct bs_wire_outcome o = { .acquisitions = atomic_load(&s->acquisitions),
+				     .undelivered = undelivered > UINT32_MAX
+							    ? UINT32_MAX
+							    : (uint32_t)undelivered,
 				     .images = atomic_load(&s->images_left),
 				     .gaps = atomic_load(&s->gaps),
 				     .duplicates = atomic_load(&s->duplicates),
@@ -322,7 +329,6 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on)
 	in->ended->session = s->session;
 	bs_wire_put_outcome(in->ended->outcome, &o);
 	atomic_store(&in->ended->known, 1);
-	bs_ingest_drop_held(in);
 	atomic_store(&s->open, 0);
 	bs_worker_say(in->env, BS_EVENT_OUTCOME, o.code,
 		      (const uint64_t[3]){ atomic_load(&s->id), o.acquisitions, o.images }, o.text);

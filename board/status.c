@@ -170,6 +170,7 @@ static void put_scan(struct doc *d, const struct bs_shared *s)
 	number(d, "images_left", atomic_load(&r->images_left));
 	number(d, "images_unsent", atomic_load(&r->images_unsent));
 	number(d, "images_late", atomic_load(&r->images_late));
+	number(d, "undelivered", atomic_load(&r->undelivered));
 	close_with(d, "}");
 }
 

@@ -1,4 +1,5 @@
 /* board/worker_emit.c - images to viewers and archive, as soon as they are made; see emit.h */
+#define _GNU_SOURCE /* pthread_condattr_setclock */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,9 @@
 #include "board/rt.h"
 #include "board/status.h"
 #include "core/clock.h"
+#include "ipc/wire.h"
 
+#define SAY_NS INT64_C(1000000000)
 #define ARCHIVE_WAIT_NS                                                                            \
 	1000000000 /* a connected archive that takes nothing for so long loses one */
 
@@ -17,6 +20,44 @@ void bs_emit_fault(struct emit *e, const struct bs_fail *why)
 	bs_count(&e->env->shm.s->totals.sink_faults, 1);
 	bs_worker_say(e->env, BS_EVENT_FAULT, why->code, NULL, why->text);
 	(void)pthread_mutex_unlock(&e->lock);
+}
+
+void bs_emit_undelivered(struct emit *e, uint64_t session, uint64_t times)
+{
+	struct bs_scan_record *scan = &e->env->shm.s->scan;
+
+	if (session == atomic_load(&e->session) && atomic_load(&e->scan) == atomic_load(&scan->id))
+		atomic_fetch_add_explicit(&scan->undelivered, times, memory_order_relaxed);
+}
+
+/* What is undelivered from now on counts for this scan. */
+static void note_scan(struct emit *e, uint64_t scan, uint64_t session)
+{
+	if (atomic_load(&e->scan) == scan)
+		return;
+	atomic_store(&e->scan, 0); /* so that no thread sees the one with the other's */
+	atomic_store(&e->session, session);
+	atomic_store(&e->scan, scan);
+}
+
+void bs_emit_init(struct emit *e, struct bs_worker_env *env)
+{
+	const struct bs_scan_record *scan = &env->shm.s->scan;
+	pthread_mutexattr_t kind;
+	pthread_condattr_t clock;
+
+	e->env = env;
+	e->archive.socket = e->viewers.socket = -1;
+	if (atomic_load(&scan->open)) /* a predecessor's */
+		note_scan(e, atomic_load(&scan->id), scan->session);
+	(void)pthread_mutexattr_init(&kind); /* the first thread is a real-time thread */
+	(void)pthread_mutexattr_setprotocol(&kind, PTHREAD_PRIO_INHERIT);
+	(void)pthread_mutex_init(&e->lock, &kind);
+	(void)pthread_mutexattr_destroy(&kind);
+	(void)pthread_condattr_init(&clock);
+	(void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&e->wake, &clock);
+	(void)pthread_condattr_destroy(&clock);
 }
 
 bool bs_emit_begin(struct emit *e, struct bs_image_meta *m)
@@ -70,6 +111,29 @@ static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 			       taken_ns);
 }
 
+/* An image that the archive was waited for in vain: counted, and said at most every second. */
+static void unarchived(struct emit *e, const struct bs_message *msg)
+{
+	struct bs_consumer_record *r = &e->env->shm.s->consumer[BS_CONSUMER_ARCHIVE];
+	int64_t now = bs_now_ns();
+	char line[160];
+
+	bs_count(&r->shed, 1);
+	bs_emit_undelivered(e, bs_wire_session(msg->at), 1);
+	e->unarchived.count++;
+	if (e->unarchived.said_ns != 0 && now - e->unarchived.said_ns < SAY_NS)
+		return;
+	(void)snprintf(
+		line, sizeof(line), "archive %s: %llu images shed, %llu since the start",
+		bs_endpoint_connections_now(&e->archive) == 0 ? "is not there" : "does not keep up",
+		(unsigned long long)e->unarchived.count, (unsigned long long)atomic_load(&r->shed));
+	e->unarchived.count = 0;
+	e->unarchived.said_ns = now;
+	(void)pthread_mutex_lock(&e->lock);
+	bs_worker_say(e->env, BS_EVENT_LIMIT, 0, NULL, line);
+	(void)pthread_mutex_unlock(&e->lock);
+}
+
 /* True: the archive has it. Waits as long as one is connected, at most ARCHIVE_WAIT_NS. */
 static bool wait_for_archive(struct emit *e, const struct bs_message *msg)
 {
@@ -93,24 +157,23 @@ static bool wait_for_archive(struct emit *e, const struct bs_message *msg)
 
 		bs_worker_sleep(e->env, &writable, 1, until);
 	}
-	bs_count(&r->shed, 1);
+	unarchived(e, msg);
 	return false;
 }
 
 /* Nobody there to keep it for: an archive that was never started must not fill a disk silently. */
 static bool to_archive(struct emit *e, const struct bs_message *msg)
 {
-	struct bs_consumer_record *r = &e->env->shm.s->consumer[BS_CONSUMER_ARCHIVE];
+	struct bs_consumer *taker = e->taker[BS_CONSUMER_ARCHIVE];
 
-	if (e->taker[BS_CONSUMER_ARCHIVE] == NULL)
+	if (taker == NULL)
 		return wait_for_archive(e, msg);
 	if (e->env->site.overload.archive == BS_POLICY_KEEP_NEWEST &&
 	    bs_endpoint_connections_now(&e->archive) == 0) {
-		bs_count(&r->taken, 1);
-		bs_count(&r->shed, 1);
+		bs_consumer_pass(taker, msg->at, msg->len);
 		return false;
 	}
-	return bs_consumer_push(e->taker[BS_CONSUMER_ARCHIVE], msg->at, msg->len);
+	return bs_consumer_push(taker, msg->at, msg->len);
 }
 
 static void send_image(struct emit *e, struct bs_image_meta *m, const struct bs_message *msg)
@@ -216,6 +279,8 @@ static void take_image(struct emit *e, uint32_t slot)
 		return;
 	}
 	msg = bs_emit_message(e, slot);
+	if (m->scan == atomic_load(&shm->s->scan.id))
+		note_scan(e, m->scan, m->session);
 	send_image(e, m, &msg);
 	bs_emit_end(m);
 	if (m->image.preview)
@@ -246,7 +311,6 @@ static int open_sockets(struct emit *e, struct bs_fail *why)
 	size_t message_max = (size_t)e->env->shm.s->pools.image_bytes;
 	int rc = 0;
 
-	e->archive.socket = e->viewers.socket = -1;
 	bs_endpoint_tune_malloc(message_max);
 	if (site->archive_url[0] != '\0')
 		rc = bs_endpoint_bind(&e->archive, BS_ENDPOINT_ARCHIVE_OUT, site->archive_url,
@@ -289,6 +353,30 @@ static void work(struct emit *e)
 	}
 }
 
+static int open_all(struct emit *e, struct bs_status_server **status, struct bs_fail *why)
+{
+	int rc = open_sockets(e, why);
+
+	if (rc == 0)
+		rc = bs_emit_open_files(e, why);
+	if (rc == 0)
+		rc = bs_emit_open_takers(e, why);
+	if (rc == 0)
+		rc = bs_status_serve(status, &e->env->shm, e->env->site.status_url, why);
+	if (rc == 0)
+		rc = bs_emit_start_files(e, why);
+	return rc;
+}
+
+/* Every other thread ends before what they look at goes: the files, the sockets, the shared memory. */
+static void close_all(struct emit *e, struct bs_status_server *status)
+{
+	bs_emit_stop_files(e);
+	bs_status_stop(status);
+	bs_endpoint_close(&e->archive);
+	bs_endpoint_close(&e->viewers);
+}
+
 int bs_worker_emit(struct bs_worker_env *env)
 {
 	static struct emit e;
@@ -296,29 +384,20 @@ int bs_worker_emit(struct bs_worker_env *env)
 	struct bs_fail why = { 0 };
 	int rc;
 
-	e.env = env;
+	bs_emit_init(&e, env);
 	bs_worker_phase(env, BS_PHASE_ARMING);
 	bs_rt_enter(env, BS_THREAD_EMIT); /* before the sockets: nanomsg's threads inherit it */
 	bs_rt_lock(env, true);
-	rc = open_sockets(&e, &why);
-	if (rc == 0)
-		rc = bs_emit_open_files(&e, &why);
-	if (rc == 0)
-		rc = bs_emit_open_takers(&e, &why);
-	if (rc == 0)
-		rc = bs_status_serve(&status, &env->shm, env->site.status_url, &why);
-	if (rc == 0) { /* the last word before there are two who may speak */
-		bs_worker_phase(env, BS_PHASE_READY);
-		rc = bs_emit_start_files(&e, &why);
-	}
+	rc = open_all(&e, &status, &why);
 	if (rc != 0) {
-		bs_worker_say(env, BS_EVENT_FAULT, rc, NULL, why.text);
+		close_all(&e, status);
+		bs_worker_say(env, BS_EVENT_FAULT, rc, NULL, why.text); /* alone again */
 		return BS_EXIT_HOPELESS;
 	}
+	(void)pthread_mutex_lock(&e.lock); /* the takers may have something to say, too */
+	bs_worker_phase(env, BS_PHASE_READY);
+	(void)pthread_mutex_unlock(&e.lock);
 	work(&e);
-	bs_emit_stop_files(&e);
-	bs_status_stop(status);
-	bs_endpoint_close(&e.archive);
-	bs_endpoint_close(&e.viewers);
+	close_all(&e, status);
 	return 0;
 }

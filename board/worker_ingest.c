@@ -233,6 +233,13 @@ static bool receive(struct ingest *in)
 	return any;
 }
 
+/* Emit has handed on a late image of a protocol that stops then. */
+static bool over_budget(const struct ingest *in)
+{
+	return in->state == BS_STATE_SCANNING &&
+	       atomic_load(&in->scan->over_budget) == atomic_load(&in->scan->id);
+}
+
 /* What became of recon and of the scan's last images. */
 static void watch_others(struct ingest *in)
 {
@@ -262,8 +269,7 @@ static void watch_others(struct ingest *in)
 		in->recon_epoch = epoch;
 		bs_ingest_step(in, BS_ON_READY);
 	}
-	if (in->state == BS_STATE_SCANNING &&
-	    atomic_load(&in->scan->over_budget) == atomic_load(&in->scan->id)) {
+	if (over_budget(in)) {
 		struct bs_fail why;
 
 		(void)bs_fail(&why, BS_ERR_BUDGET, "%s", in->scan->emit_text);
@@ -336,14 +342,14 @@ static bool watch_socket(struct ingest *in, int64_t now)
 	return false;
 }
 
-static bool has_work(const struct ingest *in)
+bool bs_ingest_has_work(const struct ingest *in)
 {
 	const struct bs_shared *s = in->env->shm.s;
 	const struct bs_worker_state *recon = &s->worker[BS_WORKER_RECON];
 
 	if (in->state == BS_STATE_STARTING)
 		return atomic_load(&recon->phase) == BS_PHASE_READY;
-	if (atomic_load(&recon->epoch) != in->recon_epoch)
+	if (atomic_load(&recon->epoch) != in->recon_epoch || over_budget(in))
 		return true;
 	if (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING)
 		return atomic_load(&in->scan->ended) == atomic_load(&in->scan->id);
@@ -384,7 +390,7 @@ static int work(struct ingest *in)
 		if (!said && bs_endpoint_connections_now(&in->socket) != 0)
 			fds[n++] = (struct pollfd){ in->socket.send_fd, POLLIN, 0 };
 		bs_bell_announce(&env->me->bell);
-		bs_worker_sleep(env, fds, n, has_work(in) ? 0 : INT64_MAX);
+		bs_worker_sleep(env, fds, n, bs_ingest_has_work(in) ? 0 : INT64_MAX);
 	}
 }
 

@@ -50,12 +50,18 @@ void bs_pool_give(struct bs_pool *p, uint32_t slot)
 		atomic_fetch_sub(&p->taken, 1);
 }
 
+/*
+ * Sequentially consistent: whoever waits for a slot announces that it sleeps and looks here once more
+ * (ipc/bell.h), whoever gives one marks it free and then looks for sleepers. With a weaker load the
+ * look could pass the announcement (store before load, which ARM reorders, and C11 allows anywhere):
+ * the sleeper sees a full pool, the giver nobody asleep, and the wake-up is lost.
+ */
 uint32_t bs_pool_in_use(const struct bs_pool *p)
 {
 	uint32_t n = 0;
 
 	for (uint32_t s = 0; s < p->slots; s++)
-		n += atomic_load_explicit(&p->owner[s], memory_order_relaxed) != BS_OWNER_FREE;
+		n += atomic_load(&p->owner[s]) != BS_OWNER_FREE;
 	return n;
 }
 

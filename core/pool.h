@@ -40,7 +40,7 @@ bool bs_pool_take(struct bs_pool *p, enum bs_owner who, uint32_t *slot);
 void bs_pool_claim(struct bs_pool *p, uint32_t slot, enum bs_owner who);
 /* Gives back a slot that is taken; a slot that is free already stays so. */
 void bs_pool_give(struct bs_pool *p, uint32_t slot);
-/* Slots that are not free, counted one by one. */
+/* Slots that are not free, counted one by one; a second look after bs_bell_announce may be this. */
 uint32_t bs_pool_in_use(const struct bs_pool *p);
 enum bs_owner bs_pool_owner(const struct bs_pool *p, uint32_t slot);
 /*

@@ -145,7 +145,8 @@ struct bs_scan_record {
 	int32_t recon_code;
 	char recon_text[BS_EVENT_TEXT];
 	/* emit */
-	_Atomic uint64_t images_left, images_unsent, images_late;
+	/* left: given to some taker, or to its queue; undelivered: times that one did not get it */
+	_Atomic uint64_t images_left, images_unsent, images_late, undelivered;
 	int32_t emit_code;
 	char emit_text[BS_EVENT_TEXT];
 	_Atomic uint64_t

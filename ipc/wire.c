@@ -124,6 +124,11 @@ int bs_wire_peek(struct bs_wire *w, const unsigned char *msg, size_t len, struct
 	return 0;
 }
 
+uint64_t bs_wire_session(const unsigned char msg[BS_WIRE_BYTES])
+{
+	return bs_get_le(msg + AT_SESSION, 8);
+}
+
 int bs_wire_decode(struct bs_wire *w, const unsigned char *msg, size_t len,
 		   const unsigned char **payload, struct bs_fail *why)
 {
@@ -196,7 +201,7 @@ void bs_wire_put_outcome(unsigned char out[BS_WIRE_OUTCOME_BYTES], const struct 
 				    o->duplicates,   o->rejected, o->late };
 
 	bs_put_le(out, (uint32_t)o->code, 4);
-	bs_put_le(out + 4, 0, 4);
+	bs_put_le(out + 4, o->undelivered, 4);
 	for (int i = 0; i < 6; i++)
 		bs_put_le(out + 8 + 8 * (size_t)i, count[i], 8);
 	put_text(out + 56, o->text, sizeof(o->text));
@@ -212,6 +217,7 @@ int bs_wire_get_outcome(struct bs_wire_outcome *o, const unsigned char *p, size_
 	if (rc != 0)
 		return rc;
 	o->code = (int32_t)bs_get_le(p, 4);
+	o->undelivered = (uint32_t)bs_get_le(p + 4, 4);
 	for (int i = 0; i < 6; i++)
 		*count[i] = bs_get_le(p + 8 + 8 * (size_t)i, 8);
 	get_text(o->text, p + 56, sizeof(o->text));

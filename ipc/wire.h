@@ -56,7 +56,8 @@ struct bs_wire_verdict {
 };
 
 struct bs_wire_outcome {
-	int32_t code; /* 0: every readout was used and every image left */
+	int32_t code;         /* 0: every readout was used, every image given to some taker */
+	uint32_t undelivered; /* times that a taker did not get an image after all, so far */
 	uint64_t acquisitions, images, gaps, duplicates, rejected, late;
 	char text[384];
 };
@@ -73,6 +74,8 @@ struct bs_wire_outcome {
  */
 void bs_wire_encode(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const void *payload,
 		    size_t payload_len);
+/* The session of a message that is known to be good, and nothing else of it. */
+uint64_t bs_wire_session(const unsigned char msg[BS_WIRE_BYTES]);
 
 /*
  * The same in two steps, for a message whose time_ns is to be when all else of it was done: sum, all

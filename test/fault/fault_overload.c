@@ -152,6 +152,8 @@ static void test_dead_archive(void)
 	CHECK(taker("archive", "shed") > 0 && taker("archive", "waiting") <= 4,
 	      "what it did not take is shed: %ld", taker("archive", "shed"));
 	CHECK(service_logs(&service, "archive does not keep up"), "and the log says so");
+	CHECK(p.outcome.undelivered == (unsigned)taker("archive", "shed"),
+	      "and the outcome: %u undelivered", p.outcome.undelivered);
 	while (bs_endpoint_recv(&archive, image, sizeof(image), &len, 1000, NULL) == 0) {
 		struct bs_wire w;
 		const unsigned char *payload;
@@ -183,6 +185,8 @@ static void test_slow_viewer(void)
 	check_all("viewers", FRAMES);
 	CHECK(taker("archive", "shed") == (long)FRAMES && taker("archive", "taken") == (long)FRAMES,
 	      "an archive that is not there has all of its images counted as shed");
+	CHECK(p.outcome.undelivered == FRAMES && service_logs(&service, "archive is not there"),
+	      "the outcome says so (%u), and the log", p.outcome.undelivered);
 	bs_endpoint_close(&viewer);
 	stop();
 }
@@ -267,6 +271,8 @@ static void test_no_folder(void)
 	CHECK(taker("cfl", "failed") == 10 &&
 		      service_number(&service, "\"totals\"", "sink_faults") == 10,
 	      "all of them failed, and are counted");
+	CHECK(p.outcome.undelivered == 20,
+	      "10 by the folder, 10 by an archive that is not there: %u", p.outcome.undelivered);
 	stop();
 }
 

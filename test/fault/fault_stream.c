@@ -93,6 +93,49 @@ static void test_too_late(void)
 	good_after("too late");
 }
 
+/* Two gaps, and the scan ends: what came beyond both is still used. */
+static void test_two_gaps(void)
+{
+	char xml[SERVICE_XML_MAX];
+	size_t n = peer_xml(xml, "cart", true);
+	uint64_t old;
+
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	old = p.session;
+	for (unsigned i = 0; i < 32; i++) {
+		p.seq = 1 + i;
+		if (i != 8 && i != 16)
+			(void)peer_acq(&p, "cart", i, 0);
+	}
+	(void)peer_new_session(&p);
+	(void)peer_header(&p, "cart", xml, n);
+	CHECK(peer_await(&p, BS_WIRE_OUTCOME, 5000) && p.w.session == old, "it is ended");
+	CHECK(p.outcome.acquisitions == 30 && p.outcome.gaps == 2 && p.outcome.rejected == 0,
+	      "all 30 that came are used (%llu), two gaps",
+	      (unsigned long long)p.outcome.acquisitions);
+	CHECK(peer_await(&p, BS_WIRE_ACCEPT, 5000), "the next one begins");
+	for (unsigned i = 0; i < 32; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	CHECK(peer_end(&p, 32) && p.outcome.code == 0, "and is good");
+}
+
+/* Numbers beyond the close's own: not of the scan, but they came. */
+static void test_beyond_close(void)
+{
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	for (unsigned i = 0; i < 32; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	p.seq = 34;
+	for (unsigned i = 0; i < 3; i++)
+		(void)peer_acq(&p, "cart", i, 1);
+	p.seq = 33;
+	(void)peer_end(&p, 32);
+	CHECK(p.outcome.acquisitions == 32 && p.outcome.rejected == 3 &&
+		      service_logs(&service, "3 messages that were held"),
+	      "three messages beyond the close are counted (%llu) and named",
+	      (unsigned long long)p.outcome.rejected);
+}
+
 static void test_counts(void)
 {
 	CHECK(peer_begin(&p, "cart"), "a scan begins");
@@ -241,11 +284,11 @@ static void test_oversize(void)
 
 int main(void)
 {
-	static void (*const tests[])(
-		void) = { test_gap,         test_far_number, test_duplicates,
-			  test_reorder,     test_too_late,   test_counts,
-			  test_out_of_turn, test_again,      test_stops_half_way,
-			  test_heartbeats,  test_vanishes,   test_oversize };
+	static void (*const tests[])(void) = { test_gap,      test_far_number,     test_duplicates,
+					       test_reorder,  test_too_late,       test_counts,
+					       test_two_gaps, test_beyond_close,   test_out_of_turn,
+					       test_again,    test_stops_half_way, test_heartbeats,
+					       test_vanishes, test_oversize };
 
 	return expect_run(tests, sizeof(tests) / sizeof(tests[0]));
 }

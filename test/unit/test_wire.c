@@ -145,6 +145,7 @@ static void verdict_and_outcome(void)
 	struct bs_wire_verdict v = { .code = BS_ERR_SIZE, .window = 0xdeadbeef };
 	struct bs_wire_verdict v2;
 	struct bs_wire_outcome o = { .code = BS_ERR_ABORTED,
+				     .undelivered = 0xcafef00d,
 				     .acquisitions = 1,
 				     .images = 2,
 				     .gaps = 3,
@@ -173,7 +174,8 @@ static void verdict_and_outcome(void)
 	bs_wire_put_outcome(buf, &o);
 	CHECK(buf[BS_WIRE_OUTCOME_BYTES] == 0xee, "the encoder stays within its bytes");
 	CHECK(bs_wire_get_outcome(&o2, buf, BS_WIRE_OUTCOME_BYTES, &why) == 0 &&
-		      o2.code == o.code && o2.acquisitions == 1 && o2.images == 2 && o2.gaps == 3 &&
+		      o2.code == o.code && o2.undelivered == o.undelivered &&
+		      o2.acquisitions == 1 && o2.images == 2 && o2.gaps == 3 &&
 		      o2.duplicates == 4 && o2.rejected == 5 && o2.late == UINT64_MAX &&
 		      strcmp(o2.text, "ended") == 0,
 	      "outcome there and back");

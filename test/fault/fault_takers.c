@@ -1,0 +1,158 @@
+/*
+ * test/fault/fault_takers.c - what takers did not get is in the outcome, in the status and in the log,
+ * whatever the policy and however emit ends; and an emit that cannot start ends without a crash
+ */
+#define _GNU_SOURCE
+#include <sys/stat.h>
+
+#include "test/service.h"
+
+#define BAD 300u
+
+static struct service service;
+static struct peer p;
+
+static long taker(const char *name, const char *what)
+{
+	char where[160];
+
+	(void)snprintf(where, sizeof(where), "\"consumer\":\"%s", name);
+	return service_number(&service, where, what);
+}
+
+static bool start(const char *body)
+{
+	bool up = service_start_with(&service, "heartbeat_ms = 100.0; stall_ms = 2000.0;", body,
+				     NULL);
+
+	CHECK(up && peer_open(&p, &service), "the service starts");
+	return up;
+}
+
+static void stop(void)
+{
+	peer_close(&p);
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	service_remove(&service);
+}
+
+static void frames(unsigned n)
+{
+	for (unsigned f = 0; f < n; f++)
+		for (unsigned i = 0; i < 32; i++)
+			(void)peer_acq(&p, "cart", i, f);
+}
+
+/* Policy wait: an archive that nobody connected is not waited for; its images are shed, and said. */
+static void test_wait(void)
+{
+	if (!start(SERVICE_SINKS SERVICE_PROTOCOLS))
+		return;
+	CHECK(peer_good_scan(&p, "cart", 5), "a scan whose images go to files");
+	CHECK(p.outcome.images == 5 && p.outcome.undelivered == 5,
+	      "all 5 were given to files, the archive got none: %u undelivered",
+	      p.outcome.undelivered);
+	CHECK(service_number(&service, "\"scan\":", "undelivered") == 5 &&
+		      taker("archive", "shed") == 5 && taker("cfl", "handed") == 5,
+	      "the status says the same");
+	CHECK(service_logs(&service, "archive is not there"), "and the log");
+	stop();
+}
+
+/* A sink whose folder is gone, written by the waiting policy. */
+static void test_refused(void)
+{
+	char from[160];
+	char to[160];
+
+	if (!start("endpoints: { archive = \"\"; };\n" SERVICE_SINKS SERVICE_PROTOCOLS))
+		return;
+	(void)snprintf(from, sizeof(from), "%s/out", service.dir);
+	(void)snprintf(to, sizeof(to), "%s/away", service.dir);
+	CHECK(rename(from, to) == 0, "somebody moves the sink's folder away");
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	frames(4);
+	(void)peer_end(&p, 4 * 32);
+	CHECK(p.outcome.images == 0 && p.outcome.undelivered == 4 && p.outcome.code == BS_ERR_IO,
+	      "no image was taken: %u undelivered, \"%s\"", p.outcome.undelivered, p.outcome.text);
+	CHECK(rename(to, from) == 0 && peer_good_scan(&p, "cart", 2) && p.outcome.undelivered == 0,
+	      "the folder is back: the next scan's count starts at 0 (%u)", p.outcome.undelivered);
+	stop();
+}
+
+/* Emit dies while images wait in its memory: the outcome of that very scan has them. */
+static void test_emit_dies(void)
+{
+	struct bs_endpoint archive;
+	long pid;
+
+	if (!start("overload: { archive = \"spill\"; queue = 64; spill_dir = \"spill\"; };\n"
+		   "endpoints: { viewers = \"\"; };\n" SERVICE_PROTOCOLS))
+		return;
+	CHECK(peer_begin(&p, "cart"), "a scan begins, without an archive");
+	frames(6);
+	CHECK(service_until(&service, "\"taken\":6,", 10000), "six images wait for it");
+	pid = service_number(&service, "\"name\":\"emit\"", "pid");
+	CHECK(pid > 0 && kill((pid_t)pid, SIGKILL) == 0, "emit is killed");
+	CHECK(service_logs(&service, "were lost with the process"),
+	      "what waited is lost, and said");
+	frames(2);
+	CHECK(service_until(&service, "\"taken\":8,", 10000), "its successor has two more");
+	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, 1 << 20,
+				  NULL) == 0,
+	      "the archive comes");
+	for (int i = 0; i < 1000 && taker("archive", "handed") < 2; i++)
+		service_pause_ms(10);
+	(void)peer_end(&p, 8 * 32);
+	CHECK(p.outcome.images == 8 && p.outcome.undelivered == 6 &&
+		      taker("archive", "lost") == 6 && taker("archive", "handed") == 2,
+	      "of 8 images that were given to it, %u are undelivered", p.outcome.undelivered);
+	bs_endpoint_close(&archive);
+	stop();
+}
+
+/*
+ * The status socket cannot be opened, while a taker's thread is busy with what it found on disk and
+ * says so: it ends before the memory goes that it writes to.
+ */
+static void test_cannot_start(void)
+{
+	static const char body[] =
+		"overload: { archive = \"spill\"; spill_dir = \"spill\"; };\n" SERVICE_PROTOCOLS;
+	char path[200];
+	bool made;
+
+	memset(&service, 0, sizeof(service));
+	(void)snprintf(service.dir, sizeof(service.dir), "/tmp/boreside-test-XXXXXX");
+	made = mkdtemp(service.dir) != NULL && service_write_site(&service, "", body);
+	(void)snprintf(path, sizeof(path), "%s/run", service.dir);
+	made = made && mkdir(path, 0750) == 0;
+	(void)snprintf(path, sizeof(path), "%s/run/status.ipc", service.dir);
+	made = made && close(open(path, O_WRONLY | O_CREAT, 0600)) == 0;
+	(void)snprintf(path, sizeof(path), "%s/spill", service.dir);
+	made = made && mkdir(path, 0750) == 0;
+	for (unsigned i = 0; made && i < BAD; i++) {
+		(void)snprintf(path, sizeof(path), "%s/spill/archive-%020u.image", service.dir,
+			       i + 1);
+		made = close(open(path, O_WRONLY | O_CREAT, 0600)) == 0;
+	}
+	CHECK(made, "a file where the status socket should be, %u damaged images in the folder",
+	      BAD);
+	CHECK(service_spawn(&service, NULL) && service_wait(&service, 20000) == 1,
+	      "the service ends with 1");
+	CHECK(service_logged(&service, "emit died: exit status 3") &&
+		      service_logged(&service, "emit cannot start"),
+	      "emit gave up, and did not crash");
+	CHECK(!service_logged(&service, "died: signal"), "nor had it before");
+	CHECK(service_logged(&service, "status.ipc"), "and said why");
+	service_remove(&service);
+}
+
+int main(void)
+{
+	test_wait();
+	test_refused();
+	test_emit_dies();
+	test_cannot_start();
+	return check_done();
+}
