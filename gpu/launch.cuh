@@ -10,7 +10,7 @@
  * while a kernel runs (ld.global.nc: __ldg, and what the compiler makes of const __restrict__
  * pointers) are not for that kernel's results, before or after the wait: those are read by plain
  * loads, through pointers that are const but not __restrict__. Tables of the plan may be read by
- * __ldg at any time. Source: PTX ISA, ld.global.nc and griddepcontrol. Test: test/replay/loads.sh
+ * __ldg at any time. Source: PTX ISA, ld.global.nc and griddepcontrol. Test: test/unit/loads.sh
  */
 #ifndef BS_GPU_LAUNCH_CUH
 #define BS_GPU_LAUNCH_CUH

@@ -117,9 +117,9 @@ static __device__ __forceinline__ cell_of<CB> gathered(const bs_nufft_dev &d, ui
 
 /* Thread: a complex value of a crowded sector's copies; all copies lie step apart. */
 static __global__ void __launch_bounds__(THREADS)
-	merge(const uint2 *__restrict__ crowd, uint64_t step, float2 *part)
+	merge(const uint2 *crowd, uint64_t step, float2 *part)
 {
-	const uint2 c = crowd[blockIdx.x];
+	const uint2 c = __ldg(crowd + blockIdx.x);
 	const uint64_t i = (uint64_t)blockIdx.y * THREADS + threadIdx.x;
 	float2 *at = part + c.x * step + i;
 
