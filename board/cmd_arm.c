@@ -71,30 +71,59 @@ static void clear(const struct bar *b)
 		(void)fprintf(stderr, "\r%*s\r", BAR + 60, "");
 }
 
+/* Whether the service will run the protocol on a GPU here. */
+static bool on_gpu(const struct bs_protocol *p)
+{
+#if BS_GPU
+	struct bs_gpu_info gpu;
+	struct bs_fail why;
+
+	return p->backend != BS_BACKEND_HOST && bs_gpu_probe(&gpu, &why) == 0;
+#else
+	(void)p;
+	return false;
+#endif
+}
+
+/* Made by the one that will ask for it: the GPU's rounding is not the host's. */
+static int get_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
+		 struct bs_team *team, const char *cache_dir, struct bar *bar,
+		 enum bs_qcache_from *from, struct bs_fail *why)
+{
+	float *weight = NULL;
+	int rc;
+
+#if BS_GPU
+	if (on_gpu(p))
+		return bs_ls_cuda_q(q, p, tables, team, cache_dir, from, why);
+#endif
+	rc = bs_lsq_weights(&weight, p, tables, team, why);
+	if (rc == 0)
+		rc = bs_lsq_q(q, p, tables, weight, team, cache_dir, show, bar, from, why);
+	free(weight);
+	return rc;
+}
+
 static int arm(const struct bs_site *site, const struct bs_protocol *p, struct bs_team *team,
 	       struct bs_fail *why)
 {
 	struct bar bar = { p->name, bs_now_ns(), 0, isatty(STDERR_FILENO) != 0 };
 	enum bs_qcache_from from = BS_QCACHE_COMPUTED;
 	struct bs_loaded loaded;
-	float *weight = NULL;
 	float *q = NULL;
 	int rc = bs_tables_load(&loaded, p, why);
 
 	if (rc != 0)
 		return rc;
-	rc = bs_lsq_weights(&weight, p, &loaded.tables, team, why);
-	if (rc == 0)
-		rc = bs_lsq_q(&q, p, &loaded.tables, weight, team, site->cache_dir, show, &bar,
-			      &from, why);
+	rc = get_q(&q, p, &loaded.tables, team, site->cache_dir, &bar, &from, why);
 	clear(&bar);
 	if (rc == 0)
-		(void)printf("%-24s Q %s, %.2f s\n", p->name,
+		(void)printf("%-24s Q %s%s, %.2f s\n", p->name,
 			     from == BS_QCACHE_DISK ? "is in the cache" : "computed and kept",
+			     on_gpu(p) && p->q == BS_SUM_EXACT ? ", the GPU's" : "",
 			     (double)(bs_now_ns() - bar.start_ns) * 1e-9);
 	(void)fflush(stdout);
 	free(q);
-	free(weight);
 	bs_tables_free(&loaded);
 	return rc;
 }

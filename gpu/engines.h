@@ -12,6 +12,7 @@
 #define BS_GPU_ENGINES_H
 
 #include "core/engine.h"
+#include "gpu/qcache.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +35,14 @@ struct bs_nufft_spec;
 struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p);
 /* Only in a build with GPU=1: as the CUDA engine asks for it. */
 struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p);
+
+/*
+ * Only in a build with GPU=1: Q as the CUDA engines of ls and sense take it, from the cache where it is
+ * there; host memory, the caller's to free, also after an error. from may be NULL.
+ */
+int bs_ls_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
+		 struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
+		 struct bs_fail *why);
 
 extern const struct bs_engine bs_engine_gridding_host, bs_engine_cartesian_host, bs_engine_noop;
 extern const struct bs_engine bs_engine_ls_host, bs_engine_sense_host;

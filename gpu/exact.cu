@@ -237,6 +237,23 @@ int bs_exact_cuda_need(const struct bs_exact_cuda_spec *spec, uint64_t *bytes, s
 	return err;
 }
 
+int bs_exact_cuda_rounding(const struct bs_exact_cuda_spec *spec, uint32_t *number,
+			   struct bs_fail *why)
+{
+	struct bs_exact_cuda e;
+
+	memset(&e, 0, sizeof(e));
+	int err = lay_out(&e, spec, why);
+	const uint32_t part[] = { (uint32_t)e.route, (uint32_t)spec->precision, e.chunk,
+				  (uint32_t)e.product.slices };
+
+	*number = 2166136261u;
+	for (uint32_t v : part)
+		*number = (*number ^ v) * 16777619u;
+	*number |= 1u;
+	return err;
+}
+
 int bs_exact_cuda_plan(struct bs_exact_cuda **plan, const struct bs_exact_cuda_spec *spec,
 		       const float *k, const float *weight, struct bs_devmem *mem,
 		       struct bs_fail *why)

@@ -70,6 +70,10 @@ int bs_exact_cuda_plan(struct bs_exact_cuda **plan, const struct bs_exact_cuda_s
 void bs_exact_cuda_close(struct bs_exact_cuda *plan);
 void bs_exact_cuda_info(const struct bs_exact_cuda *plan, struct bs_exact_cuda_info *info);
 
+/* A number, never 0, for how a plan of the spec rounds on this device: its route, class, chunks and slices. */
+int bs_exact_cuda_rounding(const struct bs_exact_cuda_spec *spec, uint32_t *number,
+			   struct bs_fail *why);
+
 void bs_exact_cuda_begin(struct bs_exact_cuda *plan, uint32_t state);
 /* The chunks that are queued from now on have other positions and weights (as many as the plan's). */
 void bs_exact_cuda_move(struct bs_exact_cuda *plan, const float *k, const float *weight);

@@ -23,11 +23,12 @@ struct header {
 	uint64_t samples;
 	double accuracy;
 	uint32_t sum, weighted;
+	uint32_t maker, unused; /* whose arithmetic; 0: the host's */
 	uint64_t k_bytes, weight_bytes, q_bytes;
 };
 
 #define MAGIC   UINT64_C(0x3145484341435142) /* "BQCACHE1" */
-#define VERSION 1u
+#define VERSION 2u
 
 static uint64_t fnv(uint64_t h, const void *bytes, size_t n)
 {
@@ -47,7 +48,7 @@ static uint64_t fnv(uint64_t h, const void *bytes, size_t n)
 
 #define FNV_START UINT64_C(14695981039346656037)
 
-static struct header header_of(const struct bs_q_spec *s, const float *weight)
+static struct header header_of(const struct bs_q_spec *s, uint32_t maker, const float *weight)
 {
 	struct header h;
 
@@ -61,6 +62,7 @@ static struct header header_of(const struct bs_q_spec *s, const float *weight)
 	h.sum = (uint32_t)s->sum;
 	h.accuracy = s->sum == BS_SUM_NUFFT ? s->accuracy : 0.0;
 	h.weighted = weight != NULL;
+	h.maker = maker;
 	h.k_bytes = s->samples * s->dims * 4;
 	h.weight_bytes = weight != NULL ? s->samples * 4 : 0;
 	h.q_bytes = bs_q_size(s) * 8;
@@ -176,11 +178,12 @@ static void save(const float *q, const struct header *h, const float *k, const f
 	(void)unlink(temp);
 }
 
-int bs_qcache_get_by(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
-		     const char *cache_dir, int (*make)(void *arg, float *q, struct bs_fail *why),
-		     void *arg, enum bs_qcache_from *from, struct bs_fail *why)
+int bs_qcache_get_by(float *q, const struct bs_q_spec *s, uint32_t maker, const float *k,
+		     const float *weight, const char *cache_dir,
+		     int (*make)(void *arg, float *q, struct bs_fail *why), void *arg,
+		     enum bs_qcache_from *from, struct bs_fail *why)
 {
-	struct header h = header_of(s, weight);
+	struct header h = header_of(s, maker, weight);
 	char path[PATH] = "";
 	uint64_t key = 0;
 	const char *fault = "";
@@ -233,5 +236,6 @@ int bs_qcache_get(float *q, const struct bs_q_spec *s, const float *k, const flo
 {
 	struct host_job j = { s, k, weight, team, progress, arg };
 
-	return bs_qcache_get_by(q, s, k, weight, cache_dir, make_on_host, &j, from, why);
+	return bs_qcache_get_by(q, s, BS_QCACHE_HOST, k, weight, cache_dir, make_on_host, &j, from,
+				why);
 }

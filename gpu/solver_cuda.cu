@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "gpu/circulant.h"
+#include "gpu/engines.h"
 #include "gpu/cudacheck.h"
 #include "gpu/exact_cuda.h"
 #include "gpu/lsq.h"
@@ -127,23 +128,30 @@ done:
 	return rc;
 }
 
-static int make_q(void *arg, float *q, struct bs_fail *why)
+static struct bs_exact_cuda_spec exact_q(const struct bs_protocol *p)
 {
-	const struct q_job *j = (const struct q_job *)arg;
-	const struct bs_protocol *p = j->p;
 	struct bs_exact_cuda_spec s;
-	struct bs_devmem mem;
-	float *weight = NULL;
-	uint64_t bytes = 0;
-	int rc;
 
 	memset(&s, 0, sizeof(s));
-	memset(&mem, 0, sizeof(mem));
 	s.sum = BS_EXACT_Q;
 	s.dims = p->dims;
 	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
 	s.coils = s.states = 1;
 	s.samples = bs_protocol_samples(p);
+	return s;
+}
+
+static int make_q(void *arg, float *q, struct bs_fail *why)
+{
+	const struct q_job *j = (const struct q_job *)arg;
+	const struct bs_protocol *p = j->p;
+	const struct bs_exact_cuda_spec s = exact_q(p);
+	struct bs_devmem mem;
+	float *weight = NULL;
+	uint64_t bytes = 0;
+	int rc;
+
+	memset(&mem, 0, sizeof(mem));
 	rc = bs_solver_cuda_weights(&weight, p, j->tables, j->team, 2, why);
 	if (rc == 0)
 		rc = bs_exact_cuda_need(&s, &bytes, why);
@@ -160,24 +168,29 @@ static int make_q(void *arg, float *q, struct bs_fail *why)
 	return rc;
 }
 
-/* Host memory, the caller's to free. The key holds the density weights; the basis is in the spec. */
-static int get_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
-		 const struct bs_arm_env *env, struct bs_fail *why)
+/* The key holds the density weights; the basis is in the spec. */
+int bs_ls_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
+		 struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
+		 struct bs_fail *why)
 {
-	struct q_job job = { p, tables, env->team };
+	struct q_job job = { p, tables, team };
 	const struct bs_q_spec s = bs_lsq_q_spec(p);
+	const struct bs_exact_cuda_spec exact = exact_q(p);
 	float *weight = NULL;
-	int rc = bs_lsq_weights(&weight, p, tables, env->team, why);
+	uint32_t rounding = 0;
+	int rc = bs_lsq_weights(&weight, p, tables, team, why);
 
 	*q = NULL;
 	if (rc == 0 && p->q == BS_SUM_NUFFT) {
-		rc = bs_lsq_q(q, p, tables, weight, env->team, env->cache_dir, NULL, NULL, NULL,
-			      why);
+		rc = bs_lsq_q(q, p, tables, weight, team, cache_dir, NULL, NULL, from, why);
 	} else if (rc == 0) {
+		rc = bs_exact_cuda_rounding(&exact, &rounding, why);
 		*q = (float *)malloc((size_t)q_values(p) * 8);
-		rc = *q == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': Q", p->name)
-				: bs_qcache_get_by(*q, &s, tables->traj->k, weight, env->cache_dir,
-						   make_q, &job, NULL, why);
+		if (rc == 0)
+			rc = *q == NULL
+				     ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': Q", p->name)
+				     : bs_qcache_get_by(*q, &s, rounding, tables->traj->k, weight,
+							cache_dir, make_q, &job, from, why);
 	}
 	free(weight);
 	return rc;
@@ -488,7 +501,7 @@ int bs_solver_cuda_plan(struct bs_solver_cuda *s, const struct bs_tables *tables
 	if (rc == 0 && (s->b == NULL || s->x == NULL))
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver's vectors", s->p->name);
 	if (rc == 0)
-		rc = get_q(&q, s->p, tables, env, why);
+		rc = bs_ls_cuda_q(&q, s->p, tables, env->team, env->cache_dir, NULL, why);
 	if (rc == 0)
 		rc = plan_normal(s, q, env->cache_dir, mem, why);
 	if (rc == 0)

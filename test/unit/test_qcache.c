@@ -74,6 +74,44 @@ static void other(const char *what, int count)
 	      "%s: a file of its own, %d now", what, count);
 }
 
+static unsigned made; /* by the other maker */
+
+/* Q as another device might round it. */
+static int make_otherwise(void *arg, float *to, struct bs_fail *why)
+{
+	const float *like = arg;
+
+	(void)why;
+	memcpy(to, like, bs_q_size(&spec) * 8);
+	to[2] += 1.0f;
+	made++;
+	return 0;
+}
+
+/* Two makers of one Q: neither is given the other's. */
+static void makers(int count)
+{
+	size_t bytes = bs_q_size(&spec) * 8;
+	float *other_q = malloc(bytes);
+	enum bs_qcache_from from = BS_QCACHE_DISK;
+	struct bs_fail why = { 0 };
+	int rc = bs_qcache_get_by(q, &spec, 7, k, weight, folder, make_otherwise, truth, &from,
+				  &why);
+
+	CHECK(rc == 0 && from == BS_QCACHE_COMPUTED && made == 1 && files() == count,
+	      "another maker: a file of its own, %d now", count);
+	memcpy(other_q, q, bytes);
+	get(BS_QCACHE_DISK, "the host's is still there");
+	memset(q, 0, bytes);
+	rc = bs_qcache_get_by(q, &spec, 7, k, weight, folder, make_otherwise, truth, &from, &why);
+	CHECK(rc == 0 && from == BS_QCACHE_DISK && made == 1 && memcmp(q, other_q, bytes) == 0,
+	      "the other maker finds its own bits");
+	rc = bs_qcache_get_by(q, &spec, 9, k, weight, folder, make_otherwise, truth, &from, &why);
+	CHECK(rc == 0 && from == BS_QCACHE_COMPUTED && made == 2 && files() == count + 1,
+	      "the same maker at another rounding: once more");
+	free(other_q);
+}
+
 int main(void)
 {
 	enum bs_qcache_from from = BS_QCACHE_DISK;
@@ -104,19 +142,20 @@ int main(void)
 	CHECK(truncate(path, 0) == 0, "cut to nothing");
 	get(BS_QCACHE_COMPUTED, "an empty file");
 	CHECK(files() == 1, "still one file");
+	makers(2);
 	spec.basis = BS_BASIS_BOX;
-	other("another basis", 2);
+	other("another basis", 4);
 	spec.basis = BS_BASIS_DELTA;
 	spec.sum = BS_SUM_NUFFT;
-	other("by NUFFT", 3);
+	other("by NUFFT", 5);
 	spec.accuracy = 1e-3;
-	other("at another accuracy", 4);
+	other("at another accuracy", 6);
 	spec.sum = BS_SUM_EXACT;
 	get(BS_QCACHE_DISK, "an exact Q does not ask for the accuracy");
 	weight[7] += 1.0f;
-	other("other weights", 5);
+	other("other weights", 7);
 	k[7] *= 0.5f;
-	other("another trajectory", 6);
+	other("another trajectory", 8);
 	CHECK(bs_qcache_get(q, &spec, k, weight, team, "/nonexistent/folder", NULL, NULL, &from,
 			    &why) == 0 &&
 		      from == BS_QCACHE_COMPUTED,
