@@ -108,7 +108,7 @@ struct bs_certificate {
 	double minutes;        /* of each run, as asked for */
 	bool cut;              /* told to stop before that */
 	enum bs_certify_verdict verdict;
-	char why[BS_CERTIFY_WHY][256]; /* of a verdict that is not kept, the gravest first */
+	char why[BS_CERTIFY_WHY][256]; /* of a verdict that is not kept */
 	uint32_t whys;
 };
 

@@ -16,6 +16,7 @@
 #include "ipc/mrd.h"
 #include "ipc/wire.h"
 #if BS_GPU
+#include "gpu/engines.h"
 #include "gpu/hog.h"
 #endif
 
@@ -187,7 +188,7 @@ static int loaded_frames(struct measuring *m, struct bs_fail *why)
 	struct bs_hog *hog = NULL;
 	int rc;
 
-	if (strstr(m->a->engine->name, "cuda") == NULL)
+	if (!bs_engines_on_gpu(m->a->engine->name))
 		return 0;
 	rc = bs_hog_open(&hog, BS_HOG_GENTLE_US, why);
 	if (rc == BS_ERR_NOMEM)

@@ -16,6 +16,7 @@
 
 #include "board/allocs.h"
 #include "board/supervisor.h"
+#include "board/throttle.h"
 #include "core/clock.h"
 #include "core/cpus.h"
 #include "gpu/engines.h"
@@ -215,6 +216,19 @@ void bs_rt_gpu(struct bs_worker_env *env)
 		"the GPU refuses realtime.gpu_wait, it is waited for as the driver likes: %.90s",
 		why.text);
 	refused(env, BS_SETTING_GPU_WAIT, words);
+}
+
+void bs_rt_throttle(struct bs_worker_env *env, bool gpu)
+{
+	char words[BS_REMEDY];
+	int64_t runtime_us;
+
+	if (atomic_load(&env->shm.s->thread[BS_THREAD_RECON].priority) <= 0 ||
+	    !bs_throttle_matters(&env->site.realtime, gpu) ||
+	    !bs_throttle_read(BS_THROTTLE_FILE, &runtime_us) || runtime_us == BS_THROTTLE_NONE)
+		return;
+	bs_throttle_words(words, &env->site.realtime, runtime_us);
+	refused(env, BS_SETTING_UNTHROTTLED, words);
 }
 
 /* ---- memory ---- */

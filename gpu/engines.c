@@ -2,6 +2,7 @@
 #include "gpu/engines.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "gpu/shares.h"
 
@@ -83,6 +84,11 @@ int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool 
 	(void)why;
 	return 0;
 #endif
+}
+
+bool bs_engines_on_gpu(const char *name)
+{
+	return strstr(name, "cuda") != NULL;
 }
 
 int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,

@@ -23,6 +23,9 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
 		     const struct bs_protocol *p);
 
+/* Whether the engine of that name (struct bs_engine) works on a GPU. */
+bool bs_engines_on_gpu(const char *name);
+
 /*
  * How this process waits for its GPUs, and whether its streams are urgent; before the first arm. 0
  * where there is no GPU. BS_ERR_GPU: the device refuses the kind of wait, and all goes on.

@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "board/throttle.h"
 #include "test/service.h"
 
 #define FRAMES 1000u
@@ -214,9 +215,35 @@ static void test_poll(void)
 	stop();
 }
 
+/* A priority and polling: where the kernel would stop it, that is said once, with what helps. */
+static void test_throttled(void)
+{
+	int64_t us = BS_THROTTLE_NONE;
+	bool up = start("priority = 5; wait = \"poll\"; gpu_wait = \"block\"; canary = false;");
+
+	CHECK(up, "the service starts real-time and polling");
+	if (!up)
+		return;
+	if (says("\"priority\":\"on\"") && bs_throttle_read(BS_THROTTLE_FILE, &us) &&
+	    us != BS_THROTTLE_NONE)
+		CHECK(says("\"unthrottled\":\"refused\"") && says("sched_rt_runtime_us=-1") &&
+			      lines_with("sched_rt_runtime_us=-1") == 1,
+		      "the kernel's limit is %lld us: said in status and once in the log",
+		      (long long)us);
+	else
+		CHECK(says("\"unthrottled\":\"on\"") && lines_with("sched_rt_runtime_us") == 0,
+		      "no priority or no limit: nothing is said");
+	stop();
+	CHECK(start("priority = 5; gpu_wait = \"poll\"; canary = false;") &&
+		      says("\"unthrottled\":\"off\"") && lines_with("sched_rt_runtime_us") == 0,
+	      "without a protocol on a GPU nobody polls for one");
+	stop();
+}
+
 int main(void)
 {
 	test_costs();
+	test_throttled();
 	test_poll();
 	test_refused();
 	return check_done();
