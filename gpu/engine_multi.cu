@@ -1,12 +1,13 @@
 /*
- * gpu/engine_multi.cu - gridding and ls on several GPUs as engines: a share each (gpu/share_cuda.h),
- * split by coils (gpu/shares.h), and a link (gpu/link.h) that brings their images to the first
+ * gpu/engine_multi.cu - gridding, ls and sense on several GPUs as engines: a share each
+ * (gpu/share_cuda.h), split by coils (gpu/shares.h), and a link (gpu/link.h) between them
  *
- * Each readout goes to every GPU, its own coils alone; sums and solves need nothing of each other.
- * After the last readout each GPU launches what is left; the coil images are gathered on the first,
+ * Each readout goes to every GPU, its own coils alone. Gridding and ls need nothing of each other:
+ * after the last readout each GPU launches what is left; the coil images are gathered on the first,
  * in the order of the coils, and combined there as one GPU does it. Under a deadline a thread of the
  * team watches each GPU's solves, so the ladder is that of one GPU; where the team has fewer threads than
- * there are GPUs, they take turns, and share the time. The first GPU is current between all calls.
+ * there are GPUs, they take turns, and share the time. Sense: the solve is one on all GPUs together
+ * (gpu/solver_multi.h), and its image lies on the first. The first GPU is current between all calls.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,11 @@
 #include "gpu/share_cuda.h"
 #include "gpu/shares.h"
 #include "gpu/solver_cuda.h"
+#include "gpu/solver_multi.h"
 #include "gpu/stream.h"
 
 /* Passed by the first GPU's stream, for the report's stages. */
-enum mark { SOLVED, COMBINED, DOWNLOADED, MARKS };
+enum mark { SUMMED, SOLVED, COMBINED, DOWNLOADED, MARKS };
 
 /* One GPU's coils, as a protocol of their own. */
 struct share {
@@ -42,9 +44,11 @@ struct engine {
 	struct bs_team *team;
 	uint32_t parts;
 	struct share share[BS_DEVICES_MAX];
+	struct bs_solver_multi *solver; /* sense */
+	struct bs_report solved;
 	/* on the first GPU */
 	struct bs_devmem mem;
-	float2 *images; /* [coil][voxel] */
+	float2 *images; /* [coil][voxel]; sense: none */
 	float2 *maps;   /* NULL: none */
 	float *out;
 	unsigned char *pinned; /* of the arena, registered */
@@ -63,9 +67,14 @@ static void own_protocol(struct share *s, const struct bs_protocol *p, uint32_t 
 	s->p.output = BS_OUTPUT_COMPLEX;
 }
 
+static bool is_sense(const struct bs_protocol *p)
+{
+	return p->method == BS_METHOD_SENSE;
+}
+
 static uint64_t images_bytes(const struct bs_protocol *p)
 {
-	return bs_protocol_voxels(p) * p->coils * 8;
+	return is_sense(p) ? 0 : bs_protocol_voxels(p) * p->coils * 8;
 }
 
 static uint64_t maps_bytes(const struct bs_protocol *p)
@@ -108,6 +117,7 @@ static void disarm(void *self)
 
 	if (e->link != NULL)
 		(void)bs_link_wait(e->link, NULL);
+	bs_solver_multi_close(e->solver);
 	for (uint32_t i = 0; i < e->parts && e->link != NULL; i++) {
 		if (bs_link_enter(e->link, i, NULL) != 0)
 			continue;
@@ -145,7 +155,10 @@ static int arm_share(struct engine *e, uint32_t i, const struct bs_tables *table
 
 	own_protocol(s, e->p, e->parts, i);
 	s->tables = *tables;
-	s->tables.maps = NULL;
+	if (!is_sense(e->p))
+		s->tables.maps = NULL;
+	else if (tables->maps != NULL)
+		s->tables.maps += 2 * s->coils.first * bs_protocol_voxels(e->p);
 	if (rc == 0)
 		rc = bs_stream_event(&s->done, why);
 	return rc != 0 ? rc : bs_share_arm(&s->self, &s->p, &s->tables, env, why);
@@ -183,37 +196,68 @@ static int take_memory(struct engine *e, const struct bs_tables *tables,
 	return 0;
 }
 
-/* Behind what the shares have queued: their images to the first GPU, one image of them, and down. */
-static int queue_image(struct engine *e, struct bs_fail *why)
+/* The link's streams go on behind what the shares have queued. */
+static int follow_shares(struct engine *e, struct bs_fail *why)
 {
-	const struct bs_protocol *p = e->p;
-	const uint64_t voxels = bs_protocol_voxels(p);
-	cudaStream_t stream = bs_link_stream(e->link, 0);
-	const void *from[BS_DEVICES_MAX];
-	void *to[BS_DEVICES_MAX];
-	size_t bytes[BS_DEVICES_MAX];
-	int rc = 0;
-
 	for (uint32_t i = 0; i < e->parts; i++) {
 		struct share *s = &e->share[i];
+		int rc = bs_link_enter(e->link, i, why);
 
-		rc = bs_link_enter(e->link, i, why);
 		if (rc != 0)
 			return rc;
 		BS_CUDA(cudaEventRecord(s->done, bs_share_stream(s->self)), why);
 		BS_CUDA(cudaStreamWaitEvent(bs_link_stream(e->link, i), s->done, 0), why);
+	}
+	int rc = bs_link_enter(e->link, 0, why);
+
+	if (rc == 0)
+		BS_CUDA(cudaEventRecord(e->mark[SUMMED], bs_link_stream(e->link, 0)), why);
+	return rc;
+}
+
+/* The shares' images to the first GPU. */
+static int gather(struct engine *e, struct bs_fail *why)
+{
+	const uint64_t voxels = bs_protocol_voxels(e->p);
+	const void *from[BS_DEVICES_MAX];
+	void *to[BS_DEVICES_MAX];
+	size_t bytes[BS_DEVICES_MAX];
+
+	for (uint32_t i = 0; i < e->parts; i++) {
+		const struct share *s = &e->share[i];
+
 		from[i] = bs_share_images(s->self);
 		to[i] = e->images + s->coils.first * voxels;
 		bytes[i] = (size_t)(s->coils.count * voxels * 8);
 	}
-	rc = bs_link_enter(e->link, 0, why);
-	if (rc != 0)
-		return rc;
+	return bs_link_gather(e->link, from, to, bytes, why);
+}
+
+/* Waits for it. */
+static int solve_sense(struct engine *e, uint32_t most, int64_t deadline_ns, struct bs_fail *why)
+{
+	const float2 *images[BS_DEVICES_MAX];
+
+	for (uint32_t i = 0; i < e->parts; i++)
+		images[i] = bs_share_images(e->share[i].self);
+	return bs_solver_multi_run(e->solver, images, most, deadline_ns, &e->solved, why);
+}
+
+/* One image of them all, and down. */
+static int queue_image(struct engine *e, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	cudaStream_t stream = bs_link_stream(e->link, 0);
+	int rc = 0;
+
 	BS_CUDA(cudaEventRecord(e->mark[SOLVED], stream), why);
-	rc = bs_link_gather(e->link, from, to, bytes, why);
+	if (!is_sense(p))
+		rc = gather(e, why);
 	if (rc == 0)
-		rc = bs_combine_cuda(p->combine, p->output, p->coils, voxels, e->images, e->maps,
-				     e->out, stream, why);
+		rc = bs_combine_cuda(is_sense(p) ? BS_COMBINE_NONE : p->combine, p->output,
+				     is_sense(p) ? 1 : p->coils, bs_protocol_voxels(p),
+				     is_sense(p) ? bs_solver_multi_image(e->solver) : e->images,
+				     e->maps, e->out, stream, why);
 	if (rc != 0)
 		return rc;
 	BS_CUDA(cudaEventRecord(e->mark[COMBINED], stream), why);
@@ -222,6 +266,30 @@ static int queue_image(struct engine *e, struct bs_fail *why)
 		why);
 	BS_CUDA(cudaEventRecord(e->mark[DOWNLOADED], stream), why);
 	return 0;
+}
+
+static int open_solver(struct engine *e, const struct bs_tables *tables,
+		       const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const float2 *maps[BS_DEVICES_MAX];
+
+	if (!is_sense(e->p))
+		return 0;
+	for (uint32_t i = 0; i < e->parts; i++)
+		maps[i] = bs_share_maps(e->share[i].self);
+	return bs_solver_multi_open(&e->solver, e->link, e->p, tables, env, maps, why);
+}
+
+/* Once for real: what NCCL and the driver set up at the first use is there. */
+static int rehearse(struct engine *e, struct bs_fail *why)
+{
+	int rc = follow_shares(e, why);
+
+	if (rc == 0 && is_sense(e->p))
+		rc = solve_sense(e, 1, INT64_MAX, why);
+	if (rc == 0)
+		rc = queue_image(e, why);
+	return rc == 0 ? bs_link_wait(e->link, why) : bs_link_leave(e->link, rc, why);
 }
 
 /* A thread's first words with each GPU cost it time and memory. */
@@ -253,11 +321,10 @@ static int arm(void **self, const struct bs_protocol *p, const struct bs_tables 
 		rc = bs_link_enter(e->link, 0, why);
 	if (rc == 0)
 		rc = take_memory(e, tables, env, why);
-	/* once for real: what NCCL and the driver set up at the first use is there */
 	if (rc == 0)
-		rc = queue_image(e, why);
+		rc = open_solver(e, tables, env, why);
 	if (rc == 0)
-		rc = bs_link_wait(e->link, why);
+		rc = rehearse(e, why);
 	if (rc != 0) {
 		disarm(e);
 		return rc;
@@ -316,10 +383,10 @@ static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
 	}
 }
 
-/* True: as engine_cuda.cu's. */
+/* True: the shares' own solves are watched, as engine_cuda.cu's. */
 static bool is_watched(const struct engine *e, int64_t deadline_ns, const struct bs_report *report)
 {
-	return e->p->method != BS_METHOD_GRIDDING &&
+	return e->p->method == BS_METHOD_LS &&
 	       (deadline_ns != INT64_MAX ||
 		(report->allowed > 0 && report->allowed < e->p->iterations));
 }
@@ -352,7 +419,7 @@ static int solve_watched(struct engine *e, int64_t deadline_ns, const struct bs_
 {
 	int rc = 0;
 
-	e->deadline_ns = deadline_ns == INT64_MAX ? deadline_ns : deadline_ns - e->tail_ns;
+	e->deadline_ns = deadline_ns;
 	for (uint32_t i = 0; i < e->parts; i++) {
 		memset(&e->share[i].report, 0, sizeof(e->share[i].report));
 		e->share[i].report.allowed = report->allowed;
@@ -389,6 +456,13 @@ static int tell(struct engine *e, uint32_t frame, bool watched, struct bs_report
 				report->stage_ns[t] = r->stage_ns[t];
 	}
 	rc = bs_link_leave(e->link, rc, NULL);
+	if (is_sense(e->p)) {
+		report->iterations = e->solved.iterations;
+		report->residual = e->solved.residual;
+		report->deadline_stop = e->solved.deadline_stop;
+		report->stage_ns[BS_BUDGET_SOLVE] =
+			bs_cuda_between_ns(e->mark[SUMMED], e->mark[SOLVED]);
+	}
 	report->stage_ns[BS_BUDGET_COMBINE] =
 		bs_cuda_between_ns(e->mark[SOLVED], e->mark[COMBINED]);
 	report->stage_ns[BS_BUDGET_DOWNLOAD] =
@@ -396,7 +470,7 @@ static int tell(struct engine *e, uint32_t frame, bool watched, struct bs_report
 	return rc;
 }
 
-/* What is left is queued on all GPUs. */
+/* From the coil images on the first GPU, or the solve's, to the caller's. */
 static int fetch(struct engine *e, uint32_t frame, bool watched, float *image,
 		 struct bs_report *report)
 {
@@ -414,17 +488,39 @@ static int fetch(struct engine *e, uint32_t frame, bool watched, float *image,
 	return rc;
 }
 
+/* The solve that is not queued yet, where there is one. */
+static int solve(struct engine *e, int64_t deadline_ns, const struct bs_report *report)
+{
+	const uint32_t most = report->allowed > 0 && report->allowed < e->p->iterations
+				      ? report->allowed
+				      : e->p->iterations;
+	int rc = 0;
+
+	if (deadline_ns != INT64_MAX)
+		deadline_ns -= e->tail_ns;
+	if (is_watched(e, deadline_ns, report))
+		rc = solve_watched(e, deadline_ns, report);
+	if (rc == 0)
+		rc = follow_shares(e, NULL);
+	if (rc == 0 && is_sense(e->p))
+		rc = solve_sense(e, most, deadline_ns, NULL);
+	return bs_link_leave(e->link, rc, NULL);
+}
+
+/* After F^H d has been queued on all GPUs. */
 static int complete(struct engine *e, uint32_t frame, int64_t deadline_ns, float *image,
 		    struct bs_report *report)
 {
 	const bool watched = is_watched(e, deadline_ns, report);
 	int64_t solved_ns;
-	int rc = watched ? solve_watched(e, deadline_ns, report) : 0;
+	int rc = solve(e, deadline_ns, report);
 
-	if (rc != 0 || !watched)
-		return rc != 0 ? rc : fetch(e, frame, false, image, report);
+	if (rc != 0)
+		return rc;
 	solved_ns = bs_now_ns();
-	rc = fetch(e, frame, true, image, report);
+	rc = fetch(e, frame, watched, image, report);
+	if (!watched && !is_sense(e->p)) /* the solves' time is in it */
+		return rc;
 	solved_ns = bs_now_ns() - solved_ns;
 	e->tail_ns -= e->tail_ns / 16;
 	e->tail_ns = solved_ns > e->tail_ns ? solved_ns : e->tail_ns;
@@ -487,7 +583,7 @@ static int peek(void *self, uint32_t frame, float *image)
 		if (rc == 0)
 			rc = bs_share_peek(e->share[i].self, frame);
 	}
-	rc = bs_link_leave(e->link, rc, NULL);
+	rc = bs_link_leave(e->link, rc == 0 ? follow_shares(e, NULL) : rc, NULL);
 	return rc != 0 ? rc : fetch(e, frame, false, image, &unread);
 }
 
@@ -499,4 +595,9 @@ const struct bs_engine bs_engine_gridding_multi = {
 const struct bs_engine bs_engine_ls_multi = {
 	"ls/cuda", ls_need, arm,  begin, add,  finish,
 	disarm,    reading, fold, slide, NULL, &bs_engine_gridding_multi,
+};
+
+const struct bs_engine bs_engine_sense_multi = {
+	"sense/cuda", ls_need, arm,  begin, add,  finish,
+	disarm,       reading, fold, slide, NULL, &bs_engine_gridding_multi,
 };

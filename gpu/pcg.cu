@@ -292,6 +292,24 @@ static __global__ __launch_bounds__(CG_THREADS) void preconditioned(const struct
 	}
 }
 
+static __global__ __launch_bounds__(CG_THREADS) void add_shares(float2 *out, const float2 *shares,
+								uint32_t parts, uint64_t voxels)
+{
+	const uint64_t at = (uint64_t)blockIdx.x * CG_THREADS + threadIdx.x;
+
+	if (at >= voxels)
+		return;
+	float2 sum = shares[at];
+
+	for (uint32_t i = 1; i < parts; i++) {
+		const float2 s = shares[i * voxels + at];
+
+		sum.x += s.x;
+		sum.y += s.y;
+	}
+	out[at] = sum;
+}
+
 static __global__ void tell_outcome(const struct cg_state *s, const double *history,
 				    struct bs_pcg_outcome *out)
 {
@@ -322,6 +340,12 @@ int bs_pcg_cuda_need(const struct bs_pcg_cuda_spec *spec, uint64_t *bytes, struc
 	return 0;
 }
 
+static float *own_share(const struct bs_pcg_cuda *c)
+{
+	return c->system.shares + 2 * c->system.part * c->v.voxels;
+}
+
+/* A p, or this GPU's share of it. */
 static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
 	const struct bs_pcg_cuda_system *s = &c->system;
@@ -332,9 +356,10 @@ static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why
 				    c->close, stream, why, c->v);
 
 		return err != 0 ? err
-				: bs_toeplitz_cuda_sense(s->normal, s->coils, s->maps,
-							 (const float *)c->v.p, (float *)c->v.q,
-							 stream, why);
+				: bs_toeplitz_cuda_sense(
+					  s->normal, s->coils, s->maps, (const float *)c->v.p,
+					  s->parts > 0 ? own_share(c) : (float *)c->v.q, stream,
+					  why);
 	}
 	step.residual = (const float *)(c->v.z != NULL ? c->v.z : c->v.r);
 	step.inverse = c->v.inverse;
@@ -392,16 +417,22 @@ static int start(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why
 	return err != 0 ? err : precondition(c, stream, why);
 }
 
-static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+/* From A p without the constraint's part to the next residual. */
+static int advance(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
-	int err = apply(c, stream, why);
+	int err = constraint(c, stream, why);
 
-	if (err == 0)
-		err = constraint(c, stream, why);
 	if (err == 0)
 		err = bs_launch(update, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, c->close,
 				stream, why, c->v);
 	return err != 0 ? err : precondition(c, stream, why);
+}
+
+static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	int err = apply(c, stream, why);
+
+	return err != 0 ? err : advance(c, stream, why);
 }
 
 /* A graph of the beginning (or not) and so many iterations. */
@@ -458,6 +489,8 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 		err = bs_stream_event(&c->done[i], why);
 	if (err != 0)
 		return err;
+	if (c->system.parts > 0) /* others' work comes in between */
+		return 0;
 	err = make_graph(c, true, c->spec.iterations, &c->whole, why);
 	if (err == 0)
 		err = make_graph(c, true, 0, &c->first, why);
@@ -555,6 +588,34 @@ int bs_pcg_cuda_record(struct bs_pcg_cuda *c, struct bs_pcg_outcome *outcome,
 	tell_outcome<<<1, 1, 0, stream>>>(c->v.state, c->v.history, outcome);
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
+}
+
+int bs_pcg_cuda_sum(float *out, const float *shares, uint32_t parts, uint64_t voxels,
+		    struct CUstream_st *stream, struct bs_fail *why)
+{
+	/* in its turn, not early: what lies before it came from other GPUs */
+	add_shares<<<(unsigned)((voxels + CG_THREADS - 1) / CG_THREADS), CG_THREADS, 0, stream>>>(
+		(float2 *)out, (const float2 *)shares, parts, voxels);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
+
+int bs_pcg_cuda_begin(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
+{
+	return start(c, stream, why);
+}
+
+int bs_pcg_cuda_share(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
+{
+	return apply(c, stream, why);
+}
+
+int bs_pcg_cuda_step(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
+{
+	int err = bs_pcg_cuda_sum((float *)c->v.q, c->system.shares, c->system.parts, c->v.voxels,
+				  stream, why);
+
+	return err != 0 ? err : advance(c, stream, why);
 }
 
 int bs_pcg_cuda_wait(struct bs_pcg_cuda *c, struct CUstream_st *stream,

@@ -39,6 +39,10 @@ struct bs_pcg_cuda_system {
 	struct bs_circulant_cuda *circulant; /* instead of inverse; or NULL */
 	const float *b;                      /* the right-hand side of every solve */
 	float *x;                            /* where every solve leaves its result */
+	/* Several GPUs: coils and maps are this one's own, and what they give of A p is left in its
+	 * part of shares, [part][z][y][x] complex, device; parts 0: A p is whole. */
+	float *shares;
+	uint32_t parts, part;
 };
 
 struct bs_pcg_cuda_spec {
@@ -70,6 +74,17 @@ int bs_pcg_cuda_queue(struct bs_pcg_cuda *plan, uint32_t iterations, struct CUst
  * the device addresses it. */
 int bs_pcg_cuda_record(struct bs_pcg_cuda *plan, struct bs_pcg_outcome *outcome,
 		       struct CUstream_st *stream, struct bs_fail *why);
+/*
+ * Several GPUs, each with a plan of its own in step with the others': begin, then for each iteration
+ * share on all, the shares brought together in every one's memory, step on all; wait on any. They
+ * only queue; the same bits everywhere, where the GPUs are of one kind.
+ */
+int bs_pcg_cuda_begin(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
+int bs_pcg_cuda_share(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
+int bs_pcg_cuda_step(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
+/* out = the sum of shares [part][voxel], in the order of the parts; all in device memory. */
+int bs_pcg_cuda_sum(float *out, const float *shares, uint32_t parts, uint64_t voxels,
+		    struct CUstream_st *stream, struct bs_fail *why);
 /* result->history stays until the next wait. */
 int bs_pcg_cuda_wait(struct bs_pcg_cuda *plan, struct CUstream_st *stream,
 		     struct bs_pcg_result *result, struct bs_fail *why);

@@ -8,8 +8,6 @@ static const char *reason(const struct bs_protocol *p)
 {
 	if (p->method == BS_METHOD_CARTESIAN)
 		return "method cartesian is not shared out";
-	if (p->method == BS_METHOD_SENSE)
-		return "method sense is not shared out";
 	if (p->method == BS_METHOD_NOOP)
 		return "method noop has no work";
 	return p->coils < 2 ? "there is one coil" : NULL;

@@ -1,9 +1,9 @@
 /*
  * gpu/shares.h - how a scan is shared out among the GPUs of the site (key gpu.devices)
  *
- * By coils: gridding and ls, as long as there are at least two: GPU i of n has the i-th run of
- * coils (gpu/split.h), receives their samples alone and makes their images. GPUs beyond the number
- * of coils stay idle. Everything else runs on the first GPU; words say why. The same for a
+ * By coils: gridding, ls and sense, as long as there are at least two: GPU i of n has the i-th run of
+ * coils (gpu/split.h), receives their samples alone and makes their images (sense: their F^H d; the
+ * solve is one on all). GPUs beyond the number of coils stay idle. Everything else runs on the first GPU; words say why. The same for a
  * given protocol wherever it runs; no GPU is asked. Any thread. Test: test/unit/test_shares.c
  */
 #ifndef BS_GPU_SHARES_H

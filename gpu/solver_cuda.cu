@@ -19,7 +19,7 @@
 
 struct bs_solver_cuda {
 	const struct bs_protocol *p;
-	uint32_t coils; /* of the sensitivities; 1 without */
+	uint32_t coils; /* of the sensitivities: all, or this share's; 1 without */
 	uint32_t solves;
 	size_t voxels;
 	bool sense;
@@ -33,6 +33,8 @@ struct bs_solver_cuda {
 	struct bs_pcg_cuda *pcg;
 	const float2 *maps;
 	float *b, *x, *inverse;
+	float *shares; /* [part][voxel]; parts 0: none */
+	uint32_t parts, part;
 	struct bs_pinned pinned; /* [solve] struct bs_pcg_outcome */
 };
 
@@ -267,47 +269,84 @@ int bs_solver_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
 	return 0;
 }
 
-int bs_solver_cuda_open(struct bs_solver_cuda **solver, const struct bs_protocol *p,
-			const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why)
+/* What a protocol says of its solver; coils: of the maps that it will be given. */
+static struct bs_solver_cuda *make(const struct bs_protocol *p, const struct bs_tables *tables,
+				   uint32_t coils)
 {
 	struct bs_solver_cuda *s = (struct bs_solver_cuda *)calloc(1, sizeof(*s));
-	uint64_t part[2] = { 0, 0 };
-	int rc;
 
-	*solver = NULL;
-	*bytes = 0;
 	if (s == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver", p->name);
+		return NULL;
 	s->p = p;
 	s->sense = p->method == BS_METHOD_SENSE;
-	s->coils = s->sense ? p->coils : 1;
+	s->coils = s->sense ? coils : 1;
 	s->solves = s->sense ? 1 : p->coils;
 	s->voxels = (size_t)bs_protocol_voxels(p);
 	s->mu = p->lambda * (double)s->voxels;
 	s->w = tables->w;
-	rc = bs_solver_cuda_check(p, why);
+	return s;
+}
+
+static int state_bytes(struct bs_solver_cuda *s, const struct bs_tables *tables, uint64_t *bytes,
+		       struct bs_fail *why)
+{
+	const struct bs_protocol *p = s->p;
+	const struct bs_toeplitz_spec t = toeplitz_of(s);
+	uint64_t part[2] = { 0, 0 };
+	int rc = bs_solver_cuda_check(p, why);
+
+	*bytes = 0;
 	if (rc == 0)
 		rc = s->sense && tables->maps == NULL
 			     ? bs_fail(why, BS_ERR_CONFIG,
 				       "protocol '%s': method sense needs maps_file", p->name)
 			     : open_constraint(s, bytes, why);
-	const struct bs_toeplitz_spec t = toeplitz_of(s);
 	const struct bs_pcg_cuda_spec c = pcg_of(s);
 
 	if (rc == 0)
 		rc = bs_toeplitz_cuda_need(&t, &part[0], why);
 	if (rc == 0)
 		rc = bs_pcg_cuda_need(&c, &part[1], why);
-	if (rc != 0) {
-		bs_solver_cuda_close(s);
+	if (rc != 0)
 		return rc;
-	}
-	/* two vectors, the diagonal; CSR arrays are a few pieces */
+	/* two vectors, the shares, the diagonal; CSR arrays are a few pieces */
 	*bytes += part[0] + part[1] + 2 * bs_devmem_round((uint64_t)s->voxels * 8) +
+		  bs_devmem_round((uint64_t)s->parts * s->voxels * 8) +
 		  bs_devmem_round((uint64_t)s->voxels * 4) + 32 * BS_DEV_ALIGN +
 		  (c.circulant ? bs_circulant_cuda_need(p->dims, p->matrix) : 0);
-	*solver = s;
 	return 0;
+}
+
+static int open_made(struct bs_solver_cuda **solver, struct bs_solver_cuda *s,
+		     const struct bs_protocol *p, const struct bs_tables *tables, uint64_t *bytes,
+		     struct bs_fail *why)
+{
+	int rc = s == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver", p->name)
+			   : state_bytes(s, tables, bytes, why);
+
+	if (rc != 0)
+		bs_solver_cuda_close(s);
+	*solver = rc == 0 ? s : NULL;
+	return rc;
+}
+
+int bs_solver_cuda_open(struct bs_solver_cuda **solver, const struct bs_protocol *p,
+			const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why)
+{
+	return open_made(solver, make(p, tables, p->coils), p, tables, bytes, why);
+}
+
+int bs_solver_cuda_open_share(struct bs_solver_cuda **solver, const struct bs_protocol *p,
+			      const struct bs_tables *tables, uint32_t coils, uint32_t parts,
+			      uint32_t part, uint64_t *bytes, struct bs_fail *why)
+{
+	struct bs_solver_cuda *s = make(p, tables, coils);
+
+	if (s != NULL) {
+		s->parts = parts;
+		s->part = part;
+	}
+	return open_made(solver, s, p, tables, bytes, why);
 }
 
 void bs_solver_cuda_close(struct bs_solver_cuda *s)
@@ -376,7 +415,7 @@ static double power_at(const struct bs_solver_cuda *s, const float *maps, size_t
 {
 	double sum = 0.0;
 
-	for (uint32_t c = 0; s->sense && c < s->coils; c++) {
+	for (uint32_t c = 0; s->sense && c < s->p->coils; c++) {
 		const float *m = maps + 2 * ((size_t)c * s->voxels + v);
 
 		sum += (double)m[0] * m[0] + (double)m[1] * m[1];
@@ -485,6 +524,9 @@ static int plan_pcg(struct bs_solver_cuda *s, struct bs_devmem *mem, struct bs_f
 	system.circulant = s->circulant;
 	system.b = s->b;
 	system.x = s->x;
+	system.shares = s->shares;
+	system.parts = s->parts;
+	system.part = s->part;
 	return bs_pcg_cuda_plan(&s->pcg, &c, &system, mem, why);
 }
 
@@ -493,15 +535,27 @@ int bs_solver_cuda_plan(struct bs_solver_cuda *s, const struct bs_tables *tables
 			struct bs_fail *why)
 {
 	float *q = NULL;
+	int rc = bs_ls_cuda_q(&q, s->p, tables, env->team, env->cache_dir, NULL, why);
+
+	if (rc == 0)
+		rc = bs_solver_cuda_plan_with(s, q, tables, env, maps, mem, why);
+	free(q);
+	return rc;
+}
+
+int bs_solver_cuda_plan_with(struct bs_solver_cuda *s, const float *q,
+			     const struct bs_tables *tables, const struct bs_arm_env *env,
+			     const float2 *maps, struct bs_devmem *mem, struct bs_fail *why)
+{
 	int rc = bs_pinned_open(&s->pinned, s->solves * sizeof(struct bs_pcg_outcome), why);
 
 	s->maps = maps;
 	s->b = (float *)bs_devmem_take(mem, s->voxels * 8);
 	s->x = (float *)bs_devmem_take(mem, s->voxels * 8);
-	if (rc == 0 && (s->b == NULL || s->x == NULL))
+	if (s->parts > 0)
+		s->shares = (float *)bs_devmem_take(mem, s->parts * s->voxels * 8);
+	if (rc == 0 && (s->b == NULL || s->x == NULL || (s->parts > 0 && s->shares == NULL)))
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver's vectors", s->p->name);
-	if (rc == 0)
-		rc = bs_ls_cuda_q(&q, s->p, tables, env->team, env->cache_dir, NULL, why);
 	if (rc == 0)
 		rc = plan_normal(s, q, env->cache_dir, mem, why);
 	if (rc == 0)
@@ -510,22 +564,26 @@ int bs_solver_cuda_plan(struct bs_solver_cuda *s, const struct bs_tables *tables
 		rc = plan_precond(s, tables, q, env->team, mem, why);
 	if (rc == 0)
 		rc = plan_pcg(s, mem, why);
-	free(q);
 	return rc;
 }
 
 /* ---- solving ---------------------------------------------------------------------------------- */
 
+static int weigh(struct bs_solver_cuda *s, const float2 *images, float *to, cudaStream_t stream,
+		 struct bs_fail *why)
+{
+	multiply_maps<<<(unsigned)((s->voxels + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
+		(float2 *)to, images, s->maps, s->coils, s->voxels);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
+
 /* b from F^H d of solve i. */
 static int load(struct bs_solver_cuda *s, const float2 *images, uint32_t i, cudaStream_t stream,
 		struct bs_fail *why)
 {
-	if (s->sense) {
-		multiply_maps<<<(unsigned)((s->voxels + THREADS - 1) / THREADS), THREADS, 0,
-				stream>>>((float2 *)s->b, images, s->maps, s->coils, s->voxels);
-		BS_CUDA(cudaGetLastError(), why);
-		return 0;
-	}
+	if (s->sense)
+		return weigh(s, images, s->b, stream, why);
 	BS_CUDA(cudaMemcpyAsync(s->b, images + (size_t)i * s->voxels, s->voxels * 8,
 				cudaMemcpyDeviceToDevice, stream),
 		why);
@@ -598,4 +656,50 @@ int bs_solver_cuda_run(struct bs_solver_cuda *s, float2 *images, uint32_t iterat
 		report->deadline_stop = report->deadline_stop || result.deadline_stop;
 	}
 	return rc;
+}
+
+/* ---- a share of a solve on several GPUs ------------------------------------------------------- */
+
+int bs_solver_cuda_load(struct bs_solver_cuda *s, const float2 *images, cudaStream_t stream,
+			struct bs_fail *why)
+{
+	return weigh(s, images, s->shares + 2 * s->part * s->voxels, stream, why);
+}
+
+float *bs_solver_cuda_shares(struct bs_solver_cuda *s)
+{
+	return s->shares;
+}
+
+int bs_solver_cuda_begin(struct bs_solver_cuda *s, cudaStream_t stream, struct bs_fail *why)
+{
+	int rc = bs_pcg_cuda_sum(s->b, s->shares, s->parts, s->voxels, stream, why);
+
+	return rc != 0 ? rc : bs_pcg_cuda_begin(s->pcg, stream, why);
+}
+
+int bs_solver_cuda_share(struct bs_solver_cuda *s, cudaStream_t stream, struct bs_fail *why)
+{
+	return bs_pcg_cuda_share(s->pcg, stream, why);
+}
+
+int bs_solver_cuda_step(struct bs_solver_cuda *s, cudaStream_t stream, struct bs_fail *why)
+{
+	return bs_pcg_cuda_step(s->pcg, stream, why);
+}
+
+int bs_solver_cuda_wait(struct bs_solver_cuda *s, cudaStream_t stream, struct bs_report *report,
+			struct bs_fail *why)
+{
+	struct bs_pcg_result result;
+	int rc = bs_pcg_cuda_wait(s->pcg, stream, &result, why);
+
+	if (rc == 0)
+		add_result(report, 0, result.iterations, result.residual);
+	return rc;
+}
+
+const float2 *bs_solver_cuda_image(const struct bs_solver_cuda *s)
+{
+	return (const float2 *)s->x;
 }

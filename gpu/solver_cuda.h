@@ -40,6 +40,10 @@ int bs_solver_cuda_open(struct bs_solver_cuda **solver, const struct bs_protocol
 int bs_solver_cuda_plan(struct bs_solver_cuda *solver, const struct bs_tables *tables,
 			const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
 			struct bs_fail *why);
+/* plan with a Q that is there already. */
+int bs_solver_cuda_plan_with(struct bs_solver_cuda *solver, const float *q,
+			     const struct bs_tables *tables, const struct bs_arm_env *env,
+			     const float2 *maps, struct bs_devmem *mem, struct bs_fail *why);
 void bs_solver_cuda_close(struct bs_solver_cuda *solver);
 
 /* Launches of one queue, about: so that nobody makes graphs of millions. */
@@ -51,5 +55,25 @@ void bs_solver_cuda_outcome(const struct bs_solver_cuda *solver, struct bs_repor
 int bs_solver_cuda_run(struct bs_solver_cuda *solver, float2 *images, uint32_t iterations,
 		       int64_t deadline_ns, cudaStream_t stream, struct bs_report *report,
 		       struct bs_fail *why);
+
+/*
+ * Method sense on several GPUs (gpu/solver_multi.h), each with a solver of its own in step: p and tables
+ * are those of all coils, maps (plan's) and images of this GPU's `coils`. load leaves this GPU's part
+ * of the right-hand side in shares [part][z][y][x] complex, device; once all parts are there, begin;
+ * then each iteration: share leaves this GPU's part of A p there; once all are there, step. They only
+ * queue. wait: for the stream; sets iterations and residual. image: [z][y][x], device.
+ */
+int bs_solver_cuda_open_share(struct bs_solver_cuda **solver, const struct bs_protocol *p,
+			      const struct bs_tables *tables, uint32_t coils, uint32_t parts,
+			      uint32_t part, uint64_t *bytes, struct bs_fail *why);
+int bs_solver_cuda_load(struct bs_solver_cuda *solver, const float2 *images, cudaStream_t stream,
+			struct bs_fail *why);
+float *bs_solver_cuda_shares(struct bs_solver_cuda *solver);
+int bs_solver_cuda_begin(struct bs_solver_cuda *solver, cudaStream_t stream, struct bs_fail *why);
+int bs_solver_cuda_share(struct bs_solver_cuda *solver, cudaStream_t stream, struct bs_fail *why);
+int bs_solver_cuda_step(struct bs_solver_cuda *solver, cudaStream_t stream, struct bs_fail *why);
+int bs_solver_cuda_wait(struct bs_solver_cuda *solver, cudaStream_t stream,
+			struct bs_report *report, struct bs_fail *why);
+const float2 *bs_solver_cuda_image(const struct bs_solver_cuda *solver);
 
 #endif

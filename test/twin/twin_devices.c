@@ -380,6 +380,46 @@ static void least_squares(void)
 	bs_csr_close(&w);
 }
 
+static void with_sensitivities(void)
+{
+	struct bs_protocol p = protocol(BS_METHOD_SENSE);
+	struct bs_tables tables = { 0 };
+	struct bs_csr w = { 0 };
+	struct bs_fail why = { 0 };
+	float *maps = make_maps(&p);
+
+	p.combine = BS_COMBINE_SENSE;
+	tables.maps = maps;
+	compare("sense, exact", &p, &tables);
+	if (getenv("BORESIDE_SMALL") == NULL) {
+		p.fhd = p.q = BS_SUM_NUFFT;
+		p.density = BS_DENSITY_RAMP;
+		p.precond = BS_PRECOND_JACOBI;
+		p.output = BS_OUTPUT_COMPLEX;
+		compare("sense, NUFFT, Jacobi, weights, complex", &p, &tables);
+		p = protocol(BS_METHOD_SENSE);
+		p.combine = BS_COMBINE_SENSE;
+		p.precond = BS_PRECOND_CIRCULANT;
+		compare("sense, exact, circulant", &p, &tables);
+	}
+	free(maps);
+	if (getenv("BORESIDE_SMALL") != NULL)
+		return;
+	p = protocol(BS_METHOD_SENSE);
+	p.combine = BS_COMBINE_SENSE;
+	p.dims = 3;
+	p.matrix[0] = 20;
+	p.matrix[2] = 14;
+	p.samples = 200;
+	maps = make_maps(&p);
+	tables.maps = maps;
+	CHECK(make_w(&w, &p, &why) == 0, "W %s", why.text);
+	tables.w = &w;
+	compare("sense 3D, exact, W", &p, &tables);
+	bs_csr_close(&w);
+	free(maps);
+}
+
 /* ---- windows and previews: against one GPU ---------------------------------------------------- */
 
 static int slide_of(struct armed *a, const float *data, float *image)
@@ -510,6 +550,7 @@ int main(void)
 	refusals();
 	gridding();
 	least_squares();
+	with_sensitivities();
 	if (!small)
 		parts_of_frames();
 	bs_team_close(team);

@@ -33,7 +33,7 @@ int main(void)
 	check("gridding", &p, 2, "GPUs 63, 62: 8 coils shared out");
 	p = protocol(BS_METHOD_LS, 64, 8);
 	check("ls on eight", &p, 8, "GPUs 63, 62, 61, 60, 59, 58, 57, 56: 64 coils shared out");
-	p = protocol(BS_METHOD_LS, 3, 4);
+	p = protocol(BS_METHOD_SENSE, 3, 4);
 	check("more GPUs than coils", &p, 3, "GPUs 63, 62, 61: 3 coils shared out, one each");
 	p = protocol(BS_METHOD_LS, 1, 2);
 	check("one coil", &p, 1, "GPU 63 alone: there is one coil");
