@@ -9,6 +9,7 @@
 #include "gpu/cudacheck.h"
 #include "gpu/exact_cuda.h"
 #include "gpu/pcg_cuda.h"
+#include "gpu/stopwatch.h"
 
 #define RUNS  20
 #define FEW   5   /* where many settings are tried */
@@ -19,8 +20,7 @@ struct bench {
 	void (*row)(void *arg, const struct bs_gpu_row *r);
 	void *arg;
 	struct bs_fail *why;
-	cudaStream_t stream;
-	cudaEvent_t from, to;
+	struct bs_stopwatch watch;
 	double bytes_ms;    /* copy bandwidth, bytes a millisecond */
 	double products_ms; /* tensor multiply-adds a millisecond */
 	double fmas_ms;     /* of the ordinary cores, fp32 */
@@ -159,34 +159,15 @@ static __global__ void true_toeplitz(const float2 *q, const float2 *in, int nx, 
 	reduce_into(out + blockIdx.x, sum);
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const float x = *(const float *)a;
-	const float y = *(const float *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Times `work` b->runs times after two that are not counted. */
-static int time_it(struct bench *b,
-		   int (*work)(void *self, cudaStream_t stream, struct bs_fail *why), void *self,
+static int time_it(struct bench *b, bool graph, bs_stopwatch_work work, void *self,
 		   struct bs_gpu_row *row)
 {
 	float ms[RUNS];
+	int err = bs_stopwatch_time(&b->watch, graph, work, self, ms, b->runs, b->why);
 
-	for (int r = -2; r < b->runs; r++) {
-		BS_CUDA(cudaEventRecord(b->from, b->stream), b->why);
-		int err = work(self, b->stream, b->why);
-
-		if (err != 0)
-			return err;
-		BS_CUDA(cudaEventRecord(b->to, b->stream), b->why);
-		BS_CUDA(cudaStreamSynchronize(b->stream), b->why);
-		if (r >= 0)
-			BS_CUDA(cudaEventElapsedTime(&ms[r], b->from, b->to), b->why);
-	}
-	qsort(ms, (size_t)b->runs, sizeof(ms[0]), by_time);
-	row->median_ms = 0.5 * (ms[(b->runs - 1) / 2] + ms[b->runs / 2]);
+	if (err != 0)
+		return err;
+	row->median_ms = bs_stopwatch_median(ms, b->runs);
 	row->min_ms = ms[0];
 	row->n = b->runs;
 	return 0;
@@ -348,7 +329,7 @@ static int exact_row(struct bench *b, const char *name, struct problem *p,
 	memset(&row, 0, sizeof(row));
 	err = open_exact(&r, p, how, out, b->why);
 	if (err == 0)
-		err = time_it(b, run_exact, &r, &row);
+		err = time_it(b, false, run_exact, &r, &row);
 	if (err == 0) {
 		true_sums<<<PROBE, 256>>>(p->k, (const float2 *)r.data, p->samples, (int)p->dims,
 					  p->probe, p->truth);
@@ -423,7 +404,7 @@ static int forward_row(struct bench *b, const char *name, struct problem *p)
 	BS_CUDA_GO(cudaMalloc(&r.data, p->samples * sizeof(float2)), b->why, err, out);
 	BS_CUDA_GO(cudaMalloc(&r.work, bs_exact_forward_bytes(&r.spec)), b->why, err, out);
 	BS_CUDA_GO(cudaDeviceSynchronize(), b->why, err, out);
-	err = time_it(b, run_forward, &r, &row);
+	err = time_it(b, false, run_forward, &r, &row);
 	if (err == 0)
 		err = forward_error(&r, &row.error, b->why);
 	row.name = name;
@@ -484,11 +465,17 @@ static int run_whole(void *self, cudaStream_t stream, struct bs_fail *why)
 	return err != 0 ? err : bs_pcg_cuda_queue(r->pcg, r->iterations, stream, why);
 }
 
+#define APPLIES 10
+
+/* As a solver runs them. */
 static int run_toeplitz(void *self, cudaStream_t stream, struct bs_fail *why)
 {
 	struct whole_run *r = (struct whole_run *)self;
+	int err = 0;
 
-	return bs_toeplitz_cuda_apply(r->normal, 1, r->fhd.out, r->x, stream, why);
+	for (int i = 0; i < APPLIES && err == 0; i++)
+		err = bs_toeplitz_cuda_apply(r->normal, 1, r->fhd.out, r->x, stream, why);
+	return err;
 }
 
 static int open_solver(struct whole_run *r, struct problem *p, const struct bs_csr *gram,
@@ -582,45 +569,18 @@ static double iteration_bytes(const struct whole_run *r, const struct problem *p
 	return (double)bs_toeplitz_cuda_bytes(r->normal, 1) + (double)p->voxels * (7 * 8 + 11 * 8);
 }
 
-#define APPLIES 10
-
-/* Ten applications as one graph, as a solver runs them. */
-static int run_graph(void *self, cudaStream_t stream, struct bs_fail *why)
-{
-	BS_CUDA(cudaGraphLaunch(*(cudaGraphExec_t *)self, stream), why);
-	return 0;
-}
-
-static int make_graph(struct bench *b, struct whole_run *r, cudaGraphExec_t *exec)
-{
-	cudaGraph_t graph = NULL;
-	int err = 0;
-
-	BS_CUDA(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeThreadLocal), b->why);
-	for (int i = 0; i < APPLIES && err == 0; i++)
-		err = run_toeplitz(r, b->stream, b->why);
-	BS_CUDA(cudaStreamEndCapture(b->stream, &graph), b->why);
-	if (err == 0)
-		BS_CUDA(cudaGraphInstantiate(exec, graph, 0), b->why);
-	BS_CUDA(cudaGraphDestroy(graph), b->why);
-	return err;
-}
-
 static int toeplitz_row(struct bench *b, const char *name, struct whole_run *r, struct problem *p)
 {
 	struct bs_gpu_row row;
-	cudaGraphExec_t graph = NULL;
 	int err;
 
 	if (!asked(b, name))
 		return 0;
 	memset(&row, 0, sizeof(row));
 	random_values(p->image, p->voxels * 2, 7);
-	err = make_graph(b, r, &graph);
+	err = bs_cuda_copied(b->why);
 	if (err == 0)
-		err = time_it(b, run_graph, &graph, &row);
-	if (graph != NULL)
-		(void)cudaGraphExecDestroy(graph);
+		err = time_it(b, true, run_toeplitz, r, &row);
 	row.median_ms /= APPLIES;
 	row.min_ms /= APPLIES;
 	if (err == 0) {
@@ -649,9 +609,9 @@ static int whole_row(struct bench *b, const char *name, struct whole_run *r, str
 		return 0;
 	memset(&row, 0, sizeof(row));
 	r->with_fhd = with_fhd;
-	err = time_it(b, run_whole, r, &row);
+	err = time_it(b, false, run_whole, r, &row);
 	if (err == 0)
-		err = bs_pcg_cuda_wait(r->pcg, b->stream, &result, b->why);
+		err = bs_pcg_cuda_wait(r->pcg, b->watch.stream, &result, b->why);
 	if (err != 0)
 		return err;
 	(void)snprintf(detail, sizeof(detail), "%u iterations, residual %.2e", result.iterations,
@@ -697,7 +657,7 @@ static int bench_2008(struct bench *b)
 		if (err == 0)
 			err = toeplitz_row(b, "Toeplitz operator 128^3", &r, &p);
 		if (err == 0)
-			err = run_exact(&r.fhd, b->stream, b->why);
+			err = run_exact(&r.fhd, b->watch.stream, b->why);
 		if (err == 0)
 			err = whole_row(b, "60 iterations with W 128^3", &r, &p, false);
 		if (err == 0)
@@ -722,7 +682,7 @@ static int bench_2007(struct bench *b)
 		if (err == 0)
 			err = toeplitz_row(b, "Toeplitz operator 64^3", &r, &p);
 		if (err == 0)
-			err = run_exact(&r.fhd, b->stream, b->why);
+			err = run_exact(&r.fhd, b->watch.stream, b->why);
 		if (err == 0)
 			err = whole_row(b, "2007 whole: F^H d + 60 iterations 64^3", &r, &p, true);
 		close_whole(&r);
@@ -828,25 +788,29 @@ static int bench_exact(struct bench *b)
 	return err;
 }
 
+#define COPY ((size_t)1 << 30)
+
+static int run_copy(void *self, cudaStream_t stream, struct bs_fail *why)
+{
+	unsigned char *m = (unsigned char *)self;
+
+	BS_CUDA(cudaMemcpyAsync(m + COPY, m, COPY, cudaMemcpyDeviceToDevice, stream), why);
+	return 0;
+}
+
 /* What a copy inside the device's memory reaches, read and written bytes together. */
 static int measure_copy(struct bench *b)
 {
-	const size_t bytes = (size_t)1 << 30;
 	unsigned char *m = NULL;
-	float ms = 0.0f;
+	float ms[3];
+	int err;
 
-	BS_CUDA(cudaMalloc(&m, 2 * bytes), b->why);
-	for (int r = 0; r < 4; r++) {
-		BS_CUDA(cudaEventRecord(b->from, b->stream), b->why);
-		BS_CUDA(cudaMemcpyAsync(m + bytes, m, bytes, cudaMemcpyDeviceToDevice, b->stream),
-			b->why);
-		BS_CUDA(cudaEventRecord(b->to, b->stream), b->why);
-		BS_CUDA(cudaStreamSynchronize(b->stream), b->why);
-	}
-	BS_CUDA(cudaEventElapsedTime(&ms, b->from, b->to), b->why);
-	b->bytes_ms = 2.0 * (double)bytes / ms;
-	BS_CUDA(cudaFree(m), b->why);
-	return 0;
+	BS_CUDA(cudaMalloc(&m, 2 * COPY), b->why);
+	err = bs_stopwatch_time(&b->watch, false, run_copy, m, ms, 3, b->why);
+	if (err == 0)
+		b->bytes_ms = 2.0 * (double)COPY / bs_stopwatch_median(ms, 3);
+	(void)cudaFree(m);
+	return err;
 }
 
 int bs_bench_gpu_copy(double *bytes_ms, struct bs_fail *why)
@@ -856,11 +820,10 @@ int bs_bench_gpu_copy(double *bytes_ms, struct bs_fail *why)
 
 	memset(&b, 0, sizeof(b));
 	b.why = why;
-	BS_CUDA(cudaEventCreate(&b.from), why);
-	BS_CUDA(cudaEventCreate(&b.to), why);
-	err = measure_copy(&b);
-	(void)cudaEventDestroy(b.from);
-	(void)cudaEventDestroy(b.to);
+	err = bs_stopwatch_open(&b.watch, why);
+	if (err == 0)
+		err = measure_copy(&b);
+	bs_stopwatch_close(&b.watch);
 	*bytes_ms = b.bytes_ms;
 	return err;
 }
@@ -870,6 +833,7 @@ static int open_bench(struct bench *b, struct bs_fail *why)
 	int khz = 0;
 	int count = 0;
 	int major = 0;
+	int err;
 
 	b->why = why;
 	b->runs = RUNS;
@@ -878,20 +842,8 @@ static int open_bench(struct bench *b, struct bs_fail *why)
 	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), why);
 	b->products_ms = (double)khz * count * (major >= 9 ? 2048.0 : 1024.0);
 	b->fmas_ms = (double)khz * count * 128.0;
-	BS_CUDA(cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking), why);
-	BS_CUDA(cudaEventCreate(&b->from), why);
-	BS_CUDA(cudaEventCreate(&b->to), why);
-	return measure_copy(b);
-}
-
-static void close_bench(struct bench *b)
-{
-	if (b->from != NULL)
-		(void)cudaEventDestroy(b->from);
-	if (b->to != NULL)
-		(void)cudaEventDestroy(b->to);
-	if (b->stream != NULL)
-		(void)cudaStreamDestroy(b->stream);
+	err = bs_stopwatch_open(&b->watch, why);
+	return err != 0 ? err : measure_copy(b);
 }
 
 int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
@@ -913,7 +865,7 @@ int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
 		for (int i = 0; i < 3; i++)
 			err = part[i] != 0 ? part[i] : err;
 	}
-	close_bench(&b);
+	bs_stopwatch_close(&b.watch);
 	return err;
 }
 
@@ -931,6 +883,6 @@ int bs_bench_gpu_exact(int (*wanted)(void *arg, const char *name),
 	err = open_bench(&b, why);
 	if (err == 0)
 		err = bench_exact(&b);
-	close_bench(&b);
+	bs_stopwatch_close(&b.watch);
 	return err;
 }

@@ -9,9 +9,9 @@
 #include "gpu/cudacheck.h"
 #include "gpu/nufft_choice.h"
 #include "gpu/nufft_cuda.h"
+#include "gpu/stopwatch.h"
 
 #define REPEATS 15
-#define WARM    2
 
 struct bench {
 	struct bs_nufft_spec spec;
@@ -24,22 +24,8 @@ struct bench {
 	float *samples, *image;
 	struct bs_devmem mem; /* of the plan that is there */
 	struct bs_nufft_cuda *plan;
-	cudaStream_t stream;
-	cudaEvent_t from, to;
+	struct bs_stopwatch watch;
 };
-
-/* Never zeros: those can run faster than real samples. */
-static __global__ void fill(float *v, size_t n)
-{
-	const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-	uint32_t x = (uint32_t)i * 2654435761u + 12345u;
-
-	x ^= x >> 16;
-	x *= 2246822519u;
-	x ^= x >> 13;
-	if (i < n)
-		v[i] = (float)(int32_t)x * 0x1p-31f;
-}
 
 static void drop_plan(struct bench *b)
 {
@@ -48,67 +34,18 @@ static void drop_plan(struct bench *b)
 	bs_devmem_close(&b->mem);
 }
 
-static int ascending(const void *a, const void *b)
+static int adjoint(void *arg, cudaStream_t stream, struct bs_fail *why)
 {
-	const float x = *(const float *)a;
-	const float y = *(const float *)b;
+	struct bench *b = (struct bench *)arg;
 
-	return x < y ? -1 : x > y;
+	return bs_nufft_cuda_adjoint(b->plan, b->samples, b->image, stream, why);
 }
 
-static int one_run(struct bench *b, int direction, struct bs_fail *why)
+static int forward(void *arg, cudaStream_t stream, struct bs_fail *why)
 {
-	return direction == 0
-		       ? bs_nufft_cuda_adjoint(b->plan, b->samples, b->image, b->stream, why)
-		       : bs_nufft_cuda_forward(b->plan, b->image, b->samples, b->stream, why);
-}
+	struct bench *b = (struct bench *)arg;
 
-static int replay(struct bench *b, cudaGraphExec_t graph, double *ms, struct bs_fail *why)
-{
-	float all[REPEATS];
-
-	for (int i = -WARM; i < REPEATS; i++) {
-		float one = 0.0f;
-
-		BS_CUDA(cudaEventRecord(b->from, b->stream), why);
-		BS_CUDA(cudaGraphLaunch(graph, b->stream), why);
-		BS_CUDA(cudaEventRecord(b->to, b->stream), why);
-		BS_CUDA(cudaEventSynchronize(b->to), why);
-		BS_CUDA(cudaEventElapsedTime(&one, b->from, b->to), why);
-		if (i >= 0)
-			all[i] = one;
-	}
-	qsort(all, REPEATS, sizeof(*all), ascending);
-	*ms = (double)all[REPEATS / 2];
-	return 0;
-}
-
-/* Once as it is, so that all kernels are loaded; then as a graph, like the engines. */
-static int time_one(struct bench *b, int direction, double *ms, struct bs_fail *why)
-{
-	cudaGraph_t graph = NULL;
-	cudaGraphExec_t exec = NULL;
-	int rc = one_run(b, direction, why);
-
-	if (rc != 0)
-		return rc;
-	BS_CUDA(cudaStreamSynchronize(b->stream), why);
-	BS_CUDA(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeThreadLocal), why);
-	rc = one_run(b, direction, why);
-	const cudaError_t end = cudaStreamEndCapture(b->stream, &graph);
-
-	if (rc == 0)
-		BS_CUDA_GO(end, why, rc, out);
-	if (rc == 0)
-		BS_CUDA_GO(cudaGraphInstantiate(&exec, graph, 0), why, rc, out);
-	if (rc == 0)
-		rc = replay(b, exec, ms, why);
-out:
-	if (exec != NULL)
-		(void)cudaGraphExecDestroy(exec);
-	if (graph != NULL)
-		(void)cudaGraphDestroy(graph);
-	return rc;
+	return bs_nufft_cuda_forward(b->plan, b->image, b->samples, stream, why);
 }
 
 static int make_plan(struct bench *b, const struct bs_tune *tune, struct bs_fail *why)
@@ -149,6 +86,7 @@ static int measure(void *arg, const struct bs_tune *tune, double ms[2], struct b
 	struct bench *b = (struct bench *)arg;
 	struct bs_nufft_spec s = b->spec;
 	struct bs_nufft_choice c;
+	float all[REPEATS];
 
 	s.tune = tune;
 	int rc = bs_nufft_choose(&c, &s, b->stack, b->positions, why);
@@ -163,8 +101,11 @@ static int measure(void *arg, const struct bs_tune *tune, double ms[2], struct b
 		rc = bs_nufft_cuda_relaunch(b->plan, &c.launch, why);
 	else
 		rc = make_plan(b, tune, why);
-	for (int d = 0; rc == 0 && d < 2; d++)
-		rc = time_one(b, d, &ms[d], why);
+	for (int d = 0; rc == 0 && d < 2; d++) {
+		rc = bs_stopwatch_time(&b->watch, true, d == 0 ? adjoint : forward, b, all, REPEATS,
+				       why);
+		ms[d] = rc == 0 ? bs_stopwatch_median(all, REPEATS) : 0.0;
+	}
 	return rc;
 }
 
@@ -180,14 +121,12 @@ static int take_data(struct bench *b, struct bs_fail *why)
 		return rc;
 	b->samples = (float *)bs_devmem_take(&b->data, samples * 4);
 	b->image = (float *)bs_devmem_take(&b->data, image * 4);
-	fill<<<(unsigned)((samples + 255) / 256), 256>>>(b->samples, samples);
-	fill<<<(unsigned)((image + 255) / 256), 256>>>(b->image, image);
-	BS_CUDA(cudaGetLastError(), why);
-	BS_CUDA(cudaDeviceSynchronize(), why);
-	BS_CUDA(cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking), why);
-	BS_CUDA(cudaEventCreate(&b->from), why);
-	BS_CUDA(cudaEventCreate(&b->to), why);
-	return 0;
+	rc = bs_stopwatch_fill(b->samples, samples, 12345, why);
+	if (rc == 0)
+		rc = bs_stopwatch_fill(b->image, image, 12345, why);
+	if (rc == 0)
+		rc = bs_cuda_copied(why);
+	return rc != 0 ? rc : bs_stopwatch_open(&b->watch, why);
 }
 
 static int search(struct bench *b, struct bs_tuning *t, double seconds, struct bs_fail *why)
@@ -205,12 +144,7 @@ static int search(struct bench *b, struct bs_tuning *t, double seconds, struct b
 		rc = bs_tune_search(t, &bs_nufft_tunable, bs_nufft_stages, bs_nufft_stage_count, 2,
 				    seconds, measure, b, why);
 	drop_plan(b);
-	if (b->stream != NULL)
-		(void)cudaStreamDestroy(b->stream);
-	if (b->from != NULL)
-		(void)cudaEventDestroy(b->from);
-	if (b->to != NULL)
-		(void)cudaEventDestroy(b->to);
+	bs_stopwatch_close(&b->watch);
 	bs_devmem_close(&b->data);
 	return rc;
 }

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "gpu/cudacheck.h"
+#include "gpu/stopwatch.h"
 #include "gpu/toeplitz_cuda.h"
 
 #define REPEATS 15
-#define WARM    2
 #define TIMES   4 /* applications of a graph, as in a solve */
 
 const struct bs_tune_kind bs_toeplitz_tunable = { "Toeplitz operator",
@@ -27,83 +27,28 @@ struct bench {
 	struct bs_devmem mem;
 	struct bs_toeplitz_cuda *plan;
 	float *in, *out;
-	cudaStream_t stream;
-	cudaEvent_t from, to;
+	uint32_t coils; /* of the application that is timed */
+	struct bs_stopwatch watch;
 };
 
-static __global__ void fill(float *v, size_t n)
+static int applications(void *arg, cudaStream_t stream, struct bs_fail *why)
 {
-	const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-	uint32_t x = (uint32_t)i * 2654435761u + 777u;
-
-	x ^= x >> 16;
-	x *= 2246822519u;
-	x ^= x >> 13;
-	if (i < n)
-		v[i] = (float)(int32_t)x * 0x1p-31f;
-}
-
-static int ascending(const void *a, const void *b)
-{
-	const float x = *(const float *)a;
-	const float y = *(const float *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static int applications(struct bench *b, uint32_t coils, struct bs_fail *why)
-{
+	struct bench *b = (struct bench *)arg;
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < TIMES; i++)
-		rc = bs_toeplitz_cuda_apply(b->plan, coils, b->in, b->out, b->stream, why);
+		rc = bs_toeplitz_cuda_apply(b->plan, b->coils, b->in, b->out, stream, why);
 	return rc;
-}
-
-static int replay(struct bench *b, cudaGraphExec_t graph, double *ms, struct bs_fail *why)
-{
-	float all[REPEATS];
-
-	for (int i = -WARM; i < REPEATS; i++) {
-		float one = 0.0f;
-
-		BS_CUDA(cudaEventRecord(b->from, b->stream), why);
-		BS_CUDA(cudaGraphLaunch(graph, b->stream), why);
-		BS_CUDA(cudaEventRecord(b->to, b->stream), why);
-		BS_CUDA(cudaEventSynchronize(b->to), why);
-		BS_CUDA(cudaEventElapsedTime(&one, b->from, b->to), why);
-		if (i >= 0)
-			all[i] = one;
-	}
-	qsort(all, REPEATS, sizeof(*all), ascending);
-	*ms = (double)all[REPEATS / 2] / TIMES;
-	return 0;
 }
 
 static int time_one(struct bench *b, uint32_t coils, double *ms, struct bs_fail *why)
 {
-	cudaGraph_t graph = NULL;
-	cudaGraphExec_t exec = NULL;
-	int rc = applications(b, coils, why);
+	float all[REPEATS];
 
-	if (rc != 0)
-		return rc;
-	BS_CUDA(cudaStreamSynchronize(b->stream), why);
-	BS_CUDA(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeThreadLocal), why);
-	rc = applications(b, coils, why);
-	const cudaError_t end = cudaStreamEndCapture(b->stream, &graph);
+	b->coils = coils;
+	int rc = bs_stopwatch_time(&b->watch, true, applications, b, all, REPEATS, why);
 
-	if (rc == 0)
-		BS_CUDA_GO(end, why, rc, out);
-	if (rc == 0)
-		BS_CUDA_GO(cudaGraphInstantiate(&exec, graph, 0), why, rc, out);
-	if (rc == 0)
-		rc = replay(b, exec, ms, why);
-out:
-	if (exec != NULL)
-		(void)cudaGraphExecDestroy(exec);
-	if (graph != NULL)
-		(void)cudaGraphDestroy(graph);
+	*ms = rc == 0 ? bs_stopwatch_median(all, REPEATS) / TIMES : 0.0;
 	return rc;
 }
 
@@ -140,14 +85,12 @@ static int prepare(struct bench *b, struct bs_fail *why)
 
 	b->in = (float *)bs_devmem_take(&b->mem, image * 4);
 	b->out = (float *)bs_devmem_take(&b->mem, image * 4);
-	fill<<<(unsigned)((q + 255) / 256), 256>>>(values, q);
-	fill<<<(unsigned)((image + 255) / 256), 256>>>(b->in, image);
-	BS_CUDA(cudaGetLastError(), why);
-	BS_CUDA(cudaDeviceSynchronize(), why);
-	BS_CUDA(cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking), why);
-	BS_CUDA(cudaEventCreate(&b->from), why);
-	BS_CUDA(cudaEventCreate(&b->to), why);
-	return bs_toeplitz_cuda_plan(&b->plan, s, values, &b->mem, why);
+	rc = bs_stopwatch_fill(values, q, 777, why);
+	if (rc == 0)
+		rc = bs_stopwatch_fill(b->in, image, 777, why);
+	if (rc == 0)
+		rc = bs_stopwatch_open(&b->watch, why);
+	return rc != 0 ? rc : bs_toeplitz_cuda_plan(&b->plan, s, values, &b->mem, why);
 }
 
 int bs_toeplitz_tuned(struct bs_tuning *t, const struct bs_toeplitz_spec *spec,
@@ -174,12 +117,7 @@ int bs_toeplitz_tuned(struct bs_tuning *t, const struct bs_toeplitz_spec *spec,
 		rc = bs_tune_search(t, &bs_toeplitz_tunable, stages,
 				    sizeof(stages) / sizeof(stages[0]), 2, 10.0, measure, &b, why);
 	bs_toeplitz_cuda_close(b.plan);
-	if (b.stream != NULL)
-		(void)cudaStreamDestroy(b.stream);
-	if (b.from != NULL)
-		(void)cudaEventDestroy(b.from);
-	if (b.to != NULL)
-		(void)cudaEventDestroy(b.to);
+	bs_stopwatch_close(&b.watch);
 	bs_devmem_close(&b.mem);
 	if (rc == 0)
 		bs_tune_save(t, key, cache_dir);
