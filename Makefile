@@ -86,10 +86,11 @@ test: setup
 		bash test/run.sh $(UNITS) $(SCRIPTS)
 
 # What threads and processes share, under the thread sanitizer (SANITIZE=thread).
-SHARED := $(foreach t,ring pool team event hist shm,$(B)/test/unit/test_$(t))
+SHARED := $(foreach t,ring pool team event hist shm spill spill_faults consumer,$(B)/test/unit/test_$(t)) \
+          $(B)/test/fault/fault_takers
 .PHONY: tsan
-tsan: $(SHARED)
-	@bash test/run.sh $(SHARED)
+tsan: $(SHARED) $(EXE)
+	@BORESIDE=$(abspath $(EXE)) bash test/run.sh $(SHARED)
 
 tests: $(UNITS) $(EXE) $(B)/test/alloc_hook.so $(B)/test/block_hook.so
 tools: $(TOOLS)

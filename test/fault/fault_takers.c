@@ -111,11 +111,8 @@ static void test_emit_dies(void)
 	stop();
 }
 
-/*
- * The status socket cannot be opened, while a taker's thread is busy with what it found on disk and
- * says so: it ends before the memory goes that it writes to.
- */
-static void test_cannot_start(void)
+/* A site whose archive spills, with so many damaged images in the folder, and no service yet. */
+static bool prepare(void)
 {
 	static const char body[] =
 		"overload: { archive = \"spill\"; spill_dir = \"spill\"; };\n" SERVICE_PROTOCOLS;
@@ -124,11 +121,10 @@ static void test_cannot_start(void)
 
 	memset(&service, 0, sizeof(service));
 	(void)snprintf(service.dir, sizeof(service.dir), "/tmp/boreside-test-XXXXXX");
-	made = mkdtemp(service.dir) != NULL && service_write_site(&service, "", body);
+	made = mkdtemp(service.dir) != NULL &&
+	       service_write_site(&service, "heartbeat_ms = 100.0; stall_ms = 2000.0;", body);
 	(void)snprintf(path, sizeof(path), "%s/run", service.dir);
 	made = made && mkdir(path, 0750) == 0;
-	(void)snprintf(path, sizeof(path), "%s/run/status.ipc", service.dir);
-	made = made && close(open(path, O_WRONLY | O_CREAT, 0600)) == 0;
 	(void)snprintf(path, sizeof(path), "%s/spill", service.dir);
 	made = made && mkdir(path, 0750) == 0;
 	for (unsigned i = 0; made && i < BAD; i++) {
@@ -136,8 +132,43 @@ static void test_cannot_start(void)
 			       i + 1);
 		made = close(open(path, O_WRONLY | O_CREAT, 0600)) == 0;
 	}
-	CHECK(made, "a file where the status socket should be, %u damaged images in the folder",
-	      BAD);
+	CHECK(made, "%u damaged images are in the folder", BAD);
+	return made;
+}
+
+/* While emit starts, a taker's thread says what is wrong with what it found. */
+static void test_busy_start(void)
+{
+	if (!prepare() || !service_spawn(&service, NULL))
+		return;
+	CHECK(service_until(&service, "\"state\":\"idle\"", 20000) && peer_open(&p, &service),
+	      "the service starts");
+	for (int i = 0; i < 1000 && taker("archive", "failed") < (long)BAD; i++)
+		service_pause_ms(10);
+	CHECK(taker("archive", "failed") == (long)BAD && taker("archive", "taken") == (long)BAD,
+	      "each is counted as taken and failed: %ld", taker("archive", "failed"));
+	CHECK(service_logs(&service, "it is given up, and kept as .bad") &&
+		      service_logs(&service, "emit: ready") &&
+		      !service_logged(&service, "emit died"),
+	      "that was said while emit became ready");
+	CHECK(peer_good_scan(&p, "cart", 2) && p.outcome.undelivered == 0,
+	      "the next scan is not charged with it");
+	stop();
+}
+
+/*
+ * The status socket cannot be opened, while a taker's thread is busy with what it found on disk and
+ * says so: it ends before the memory goes that it writes to.
+ */
+static void test_cannot_start(void)
+{
+	char path[200];
+
+	if (!prepare())
+		return;
+	(void)snprintf(path, sizeof(path), "%s/run/status.ipc", service.dir);
+	CHECK(close(open(path, O_WRONLY | O_CREAT, 0600)) == 0,
+	      "a file stands where the status socket should be");
 	CHECK(service_spawn(&service, NULL) && service_wait(&service, 20000) == 1,
 	      "the service ends with 1");
 	CHECK(service_logged(&service, "emit died: exit status 3") &&
@@ -153,6 +184,7 @@ int main(void)
 	test_wait();
 	test_refused();
 	test_emit_dies();
+	test_busy_start();
 	test_cannot_start();
 	return check_done();
 }
