@@ -31,6 +31,7 @@ struct bs_consumer {
 	unsigned char *hand, *spilling; /* buffers outside the queue, one for each thread */
 	uint32_t first, count;
 	bool busy;         /* an image is being delivered */
+	bool disk;         /* and it is one of the folder's: it counts there */
 	bool moving;       /* an image is on its way to the folder */
 	bool nobody;       /* what was shed last had no taker */
 	int64_t folder_ns; /* the folder refused the last one: not again before then; 0: it is well */
@@ -54,7 +55,7 @@ static void count(_Atomic uint64_t *n, uint64_t by)
 /* With the lock held. */
 static void publish(struct bs_consumer *c)
 {
-	atomic_store(&c->r->waiting, c->count + c->busy + c->moving);
+	atomic_store(&c->r->waiting, c->count + (c->busy && !c->disk) + c->moving);
 	atomic_store(&c->r->spill_waiting, atomic_load(&c->spill.pieces));
 	atomic_store(&c->r->spill_bytes, atomic_load(&c->spill.bytes));
 }
@@ -184,6 +185,7 @@ bool bs_consumer_push(struct bs_consumer *c, const unsigned char *msg, size_t le
 	direct = c->spec.attempt != NULL && !c->busy && !c->moving && c->count == 0 &&
 		 atomic_load(&c->spill.pieces) == 0;
 	c->busy = c->busy || direct; /* the thread keeps off meanwhile */
+	c->disk = c->disk && !direct;
 	c->since_ns = direct ? bs_now_ns() : c->since_ns;
 	(void)pthread_mutex_unlock(&c->lock);
 	bool had = direct && c->spec.attempt(c->spec.arg, msg, len) == 1;
@@ -222,6 +224,10 @@ bool bs_consumer_quiet(struct bs_consumer *c)
 	(void)pthread_mutex_lock(&c->lock);
 	quiet = (c->count == 0 && !c->busy && !c->moving) || atomic_load(&c->absent) ||
 		c->retry_ns != 0 || (c->busy && bs_now_ns() - c->since_ns > BS_CONSUMER_STUCK_NS);
+	if (quiet) { /* the scan is over: what was shed since it was last said is said now */
+		c->said_ns = 0;
+		say_shed(c, bs_now_ns());
+	}
 	(void)pthread_mutex_unlock(&c->lock);
 	return quiet;
 }
@@ -236,6 +242,7 @@ static bool next_image(struct bs_consumer *c, bool *from_disk)
 	*from_disk = false;
 	while (atomic_load(&c->spill.pieces) > 0) {
 		c->busy = true;
+		c->disk = true;
 		c->since_ns = bs_now_ns();
 		(void)pthread_mutex_unlock(&c->lock);
 		rc = bs_spill_take(&c->spill, c->hand, c->cap, &len, &why);
@@ -266,7 +273,7 @@ static bool next_image(struct bs_consumer *c, bool *from_disk)
 	return true;
 }
 
-/* To the folder, or shed: the process ends. With the lock held, or by the last thread. */
+/* To the folder, or shed: the process ends. With the lock held. */
 static void keep(struct bs_consumer *c, const unsigned char *buffer, bool front)
 {
 	struct bs_fail why = { 0 };
@@ -332,6 +339,7 @@ static void *serve(void *arg)
 			continue;
 		}
 		c->busy = true;
+		c->disk = from_disk;
 		c->since_ns = bs_now_ns();
 		atomic_store(&c->r->since_ns, c->since_ns);
 		publish(c);
@@ -515,12 +523,12 @@ int bs_consumer_open(struct bs_consumer **out, const struct bs_consumer_spec *sp
 	return 0;
 }
 
-/* What still waits in memory when the process ends; the threads are gone. */
+/* What still waits in memory when the process ends, with the lock held; the mover is gone. */
 static void settle(struct bs_consumer *c)
 {
 	while (c->count > 0) {
-		c->hand = pop(c, c->hand);
-		keep(c, c->hand, false);
+		c->spilling = pop(c, c->spilling);
+		keep(c, c->spilling, false);
 	}
 	c->said_ns = 0;
 	say_shed(c, bs_now_ns());
@@ -538,8 +546,15 @@ void bs_consumer_close(struct bs_consumer *c)
 		(void)pthread_mutex_unlock(&c->lock);
 		if (c->has_mover)
 			(void)pthread_join(c->mover, NULL);
-		(void)pthread_join(c->thread, NULL);
+		if (c->spec.policy != BS_POLICY_SPILL) /* it delivers what waits */
+			(void)pthread_join(c->thread, NULL);
+		(void)pthread_mutex_lock(&c->lock);
 		settle(c);
+		(void)pthread_mutex_unlock(&c->lock);
+		if (c->spec.policy ==
+		    BS_POLICY_SPILL) /* may hang, and then this process is killed */
+			(void)pthread_join(c->thread, NULL);
+		publish(c);
 	}
 	bs_spill_close(&c->spill);
 	free(c->memory);

@@ -161,6 +161,8 @@ static void bury(struct supervisor *v, int who, int status)
 	c->stopping = false;
 	uint32_t freed = bs_shm_recover(&v->shm, (enum bs_worker)who, &why);
 
+	if (why.code != 0)
+		bs_herald_say(&v->shm, BS_LOG_ERROR, "%s: %s; slots stay taken", name, why.text);
 	atomic_fetch_add(&w->epoch, 1);
 	bs_shm_ring_bell(&v->shm, BS_WORKER_INGEST);
 	bs_herald_say(&v->shm, BS_LOG_ERROR, "%s died: %s; %u slots recovered", name, w->obituary,
@@ -447,6 +449,33 @@ static int start(struct supervisor *v, const struct bs_site *site, struct bs_fai
 	return rc;
 }
 
+/* Images that nobody will count any more: emit had to be killed, or died, at the very end. */
+static void say_left_behind(struct supervisor *v)
+{
+	const struct bs_ring *ring = v->shm.image_ring;
+	uint32_t images = 0;
+
+	for (uint64_t i = atomic_load(&ring->tail); i != atomic_load(&ring->head); i++)
+		images += bs_entry_kind(ring->entry[i & ring->mask]) == BS_ENTRY_IMAGE;
+	if (images != 0)
+		bs_herald_say(&v->shm, BS_LOG_ERROR, "%u images were not handed on at the end",
+			      images);
+	for (int i = 0; i < BS_CONSUMERS; i++) {
+		const struct bs_consumer_record *r = &v->shm.s->consumer[i];
+		uint32_t waiting = atomic_load(&r->waiting);
+		uint64_t spilled = atomic_load(&r->spill_waiting);
+
+		if (waiting != 0)
+			bs_herald_say(&v->shm, BS_LOG_ERROR,
+				      "%.64s: %u images that waited for it were lost at the end",
+				      r->name, waiting);
+		if (spilled != 0)
+			bs_herald_say(&v->shm, BS_LOG_INFO,
+				      "%.64s: %llu images are on disk for the next start", r->name,
+				      (unsigned long long)spilled);
+	}
+}
+
 int bs_supervisor_run(const struct bs_site *site)
 {
 	static struct supervisor v;
@@ -470,6 +499,8 @@ int bs_supervisor_run(const struct bs_site *site)
 		if (v.ending && advance_end(&v, bs_now_ns()))
 			break;
 	}
+	if (rc == 0)
+		say_left_behind(&v);
 	if (rc == 0)
 		bs_herald_say(&v.shm, BS_LOG_INFO, "ended after %llu scans",
 			      (unsigned long long)atomic_load(&v.shm.s->totals.scans));

@@ -60,6 +60,17 @@ void bs_emit_init(struct emit *e, struct bs_worker_env *env)
 	(void)pthread_condattr_destroy(&clock);
 }
 
+/* An image that is given up: whoever has not had it does not get it. */
+static void give_up(struct emit *e, struct bs_image_meta *m)
+{
+	uint32_t done = atomic_fetch_or(&m->done, BS_EMIT_FAILED);
+	uint32_t left = e->archive.socket >= 0 && !(done & BS_EMIT_SENT);
+
+	for (uint32_t i = 0; i < e->env->site.sinks; i++)
+		left += !(done >> i & 1);
+	bs_emit_undelivered(e, m->session, left);
+}
+
 bool bs_emit_begin(struct emit *e, struct bs_image_meta *m)
 {
 	struct bs_fail why;
@@ -73,7 +84,7 @@ bool bs_emit_begin(struct emit *e, struct bs_image_meta *m)
 	(void)pthread_mutex_unlock(&e->lock);
 	if (atomic_fetch_add(&m->tries, 1) + 1 < BS_EMIT_TRIES)
 		return true;
-	atomic_fetch_or(&m->done, BS_EMIT_FAILED);
+	give_up(e, m);
 	(void)pthread_mutex_lock(&e->lock);
 	bs_count(&e->env->shm.s->totals.lost, 1);
 	(void)pthread_mutex_unlock(&e->lock);
@@ -111,17 +122,15 @@ static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 			       taken_ns);
 }
 
-/* An image that the archive was waited for in vain: counted, and said at most every second. */
-static void unarchived(struct emit *e, const struct bs_message *msg)
+/* At once for the first, then when so much time has passed since it was said. */
+static void say_unarchived(struct emit *e, int64_t pause_ns)
 {
-	struct bs_consumer_record *r = &e->env->shm.s->consumer[BS_CONSUMER_ARCHIVE];
+	const struct bs_consumer_record *r = &e->env->shm.s->consumer[BS_CONSUMER_ARCHIVE];
 	int64_t now = bs_now_ns();
 	char line[160];
 
-	bs_count(&r->shed, 1);
-	bs_emit_undelivered(e, bs_wire_session(msg->at), 1);
-	e->unarchived.count++;
-	if (e->unarchived.said_ns != 0 && now - e->unarchived.said_ns < SAY_NS)
+	if (e->unarchived.count == 0 ||
+	    (e->unarchived.said_ns != 0 && now - e->unarchived.said_ns < pause_ns))
 		return;
 	(void)snprintf(
 		line, sizeof(line), "archive %s: %llu images shed, %llu since the start",
@@ -132,6 +141,15 @@ static void unarchived(struct emit *e, const struct bs_message *msg)
 	(void)pthread_mutex_lock(&e->lock);
 	bs_worker_say(e->env, BS_EVENT_LIMIT, 0, NULL, line);
 	(void)pthread_mutex_unlock(&e->lock);
+}
+
+/* An image that the archive was waited for in vain. */
+static void unarchived(struct emit *e, const struct bs_message *msg)
+{
+	bs_count(&e->env->shm.s->consumer[BS_CONSUMER_ARCHIVE].shed, 1);
+	bs_emit_undelivered(e, bs_wire_session(msg->at), 1);
+	e->unarchived.count++;
+	say_unarchived(e, SAY_NS);
 }
 
 /* True: the archive has it. Waits as long as one is connected, at most ARCHIVE_WAIT_NS. */
@@ -269,18 +287,18 @@ static void take_image(struct emit *e, uint32_t slot)
 	struct bs_message msg;
 
 	bs_pool_claim(shm->image_pool, slot, BS_OWNER_EMIT);
+	if (m->scan == atomic_load(&shm->s->scan.id))
+		note_scan(e, m->scan, m->session);
 	if ((atomic_load(&m->done) & BS_EMIT_SENT) || !bs_emit_begin(e, m))
 		return; /* a predecessor sent it */
 	if (make_message(e, slot, taken) != 0) {
 		bs_emit_fault(
 			e, &(struct bs_fail){ BS_ERR_NOMEM, "an image's attributes do not fit" });
-		atomic_fetch_or(&m->done, BS_EMIT_FAILED);
+		give_up(e, m);
 		bs_emit_end(m);
 		return;
 	}
 	msg = bs_emit_message(e, slot);
-	if (m->scan == atomic_load(&shm->s->scan.id))
-		note_scan(e, m->scan, m->session);
 	send_image(e, m, &msg);
 	bs_emit_end(m);
 	if (m->image.preview)
@@ -299,6 +317,8 @@ static void take_entry(struct emit *e, uint64_t entry)
 	if (bs_entry_kind(entry) == BS_ENTRY_IMAGE && slot < shm->image_pool->slots &&
 	    shm->image_meta[slot].protocol < e->env->site.protocols)
 		take_image(e, slot);
+	else if (bs_entry_kind(entry) == BS_ENTRY_END)
+		say_unarchived(e, 0);
 	(void)pthread_mutex_lock(&e->lock);
 	atomic_fetch_add(&e->sent, 1);
 	(void)pthread_cond_signal(&e->wake);

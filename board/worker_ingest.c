@@ -153,6 +153,17 @@ static void out_of_turn(struct ingest *in, const struct bs_wire *w)
 	bs_ingest_reject(in, w->session, &why);
 }
 
+/* While the last images are made: sent again, or the scan was ended before its sender closed it. */
+static void come_late(struct ingest *in, const struct bs_wire *w)
+{
+	bool again = w->seq < in->next;
+
+	if (!again && w->kind == BS_WIRE_CLOSE)
+		return; /* nothing of it is lost: the end has its reason */
+	bs_count(again ? &in->scan->duplicates : &in->scan->late, 1);
+	bs_count(again ? &in->totals->duplicates : &in->totals->late, 1);
+}
+
 /* 0: done with the message. BS_INGEST_LATER: it must wait. */
 static int take_message(struct ingest *in, const unsigned char *msg, size_t len,
 			int64_t received_ns)
@@ -179,8 +190,10 @@ static int take_message(struct ingest *in, const unsigned char *msg, size_t len,
 	case BS_WIRE_CLOSE:
 		if (in->state == BS_STATE_SCANNING && w.session == in->session)
 			return take_numbered(in, &w, payload, received_ns);
-		if (in_scan(in) && w.session == in->session)
-			return 0; /* sent again while the last images are made */
+		if (in_scan(in) && w.session == in->session) {
+			come_late(in, &w);
+			return 0;
+		}
 		out_of_turn(in, &w);
 		return 0;
 	default:

@@ -207,28 +207,38 @@ static unsigned files_in(const char *dir, const char *ending)
 	return n;
 }
 
-/* A disk that hangs: no file is finished while the gate stands. */
-static void test_hung_disk(const char *policy, bool spill)
+/* A disk that hangs: no file is finished while the gate stands. Its name; NULL: it cannot be here. */
+static const char *hang_disk(char hook[512])
 {
-	char gate[] = "/tmp/boreside-block-XXXXXX";
-	char hook[512];
-	char dir[160];
-	char overload[200];
-	int fd = mkstemp(gate);
+	static char gate[40];
+	int fd;
 
-	(void)snprintf(hook, sizeof(hook), "%s/test/block_hook.so",
-		       getenv("BUILD") ? getenv("BUILD") : "");
+	(void)snprintf(hook, 512, "%s/test/block_hook.so", getenv("BUILD") ? getenv("BUILD") : "");
 	if (CHECK_SANITIZED) {
 		SKIP("a library preloaded before the sanitizer's own ends the service");
-		(void)unlink(gate);
-		return;
+		return NULL;
 	}
+	(void)snprintf(gate, sizeof(gate), "/tmp/boreside-block-XXXXXX");
+	fd = mkstemp(gate);
 	if (fd < 0 || access(hook, R_OK) != 0) {
 		SKIP("no %s (make tests builds it)", hook);
-		return;
+		(void)unlink(gate);
+		return NULL;
 	}
 	(void)close(fd);
 	(void)setenv("BLOCK_HOOK", gate, 1);
+	return gate;
+}
+
+static void test_hung_disk(const char *policy, bool spill)
+{
+	char hook[512];
+	char dir[160];
+	char overload[200];
+	const char *gate = hang_disk(hook);
+
+	if (gate == NULL)
+		return;
 	(void)snprintf(
 		overload, sizeof(overload),
 		"archive = \"keep_newest\"; sinks = \"%s\"; queue = 3; spill_dir = \"spill\";",
@@ -252,6 +262,31 @@ static void test_hung_disk(const char *policy, bool spill)
 	      taker("cfl", "handed"), taker("cfl", "shed"));
 	CHECK(files_in(dir, ".cfl") == (unsigned)taker("cfl", "handed"), "they are there");
 	stop();
+}
+
+/* The service ends while the disk hangs: what waits is spilled, the one in hand is lost, and said. */
+static void test_hung_end(void)
+{
+	char hook[512];
+	char dir[160];
+	const char *gate = hang_disk(hook);
+
+	if (gate == NULL)
+		return;
+	if (!start("archive = \"keep_newest\"; sinks = \"spill\"; queue = 16; spill_dir = \"spill\";",
+		   "sinks = ( { type = \"cfl\"; dir = \"out\"; } );", hook))
+		return;
+	CHECK(scan(6), "6 frames go through while the disk hangs");
+	CHECK(taker("cfl", "waiting") == 6, "one is in hand, five wait");
+	peer_close(&p);
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	(void)snprintf(dir, sizeof(dir), "%s/spill", service.dir);
+	CHECK(files_in(dir, ".image") == 5, "%u are on disk", files_in(dir, ".image"));
+	CHECK(service_logged(&service, "1 images that waited for it were lost at the end") &&
+		      service_logged(&service, "5 images are on disk for the next start"),
+	      "and the log says what became of all six");
+	(void)unlink(gate);
+	service_remove(&service);
 }
 
 /* The sink's folder is gone: every image fails, and is counted as failed. */
@@ -378,6 +413,7 @@ int main(void)
 	test_slow_viewer();
 	test_hung_disk("keep_newest", false);
 	test_hung_disk("spill", true);
+	test_hung_end();
 	test_no_folder();
 	test_emit_dies();
 	test_spilled_archive();
