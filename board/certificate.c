@@ -92,8 +92,12 @@ static void md_machine(FILE *f, const struct bs_certificate *c)
 		      c->sender_rt ? "SCHED_FIFO" : "ordinary scheduling (no real-time priority)");
 	(void)fputs(
 		"| files | none written: sinks were left out (they come after the image is handed "
-		"on) |\n",
+		"on), and viewers |\n",
 		f);
+	if (c->site.overload.archive == BS_POLICY_SPILL)
+		(void)fputs("| archive | policy keep_newest in place of spill: the folder is the "
+			    "node's own |\n",
+			    f);
 	(void)fprintf(f, "| armed beside it | %s |\n",
 		      c->alone                ? "nothing: the site's other protocols were left out"
 		      : c->site.protocols > 1 ? "the site's other protocols"
@@ -105,8 +109,9 @@ static void md_machine(FILE *f, const struct bs_certificate *c)
 	(void)fputc('\n', f);
 }
 
-static void md_run(FILE *f, const struct bs_certify_run *r)
+static void md_run(FILE *f, const struct bs_certificate *c, const struct bs_certify_run *r)
 {
+	bool none = r->raw == 0 || (r->raw == r->explained && bs_verdict_doubt(c) == NULL);
 	char name[64];
 
 	(void)fprintf(f, "## At %g times the recording's pace\n\n", r->speed);
@@ -125,7 +130,7 @@ static void md_run(FILE *f, const struct bs_certify_run *r)
 		(void)fprintf(f, "%llu scans ended with a fault; the first: %s\n",
 			      (unsigned long long)r->faults, r->fault);
 	(void)fprintf(f,
-		      "\n- missed: %llu raw; %llu explained by a stall of the machine; **%llu "
+		      "\n- missed: %llu raw; %llu explained by a canary's stall; **%llu "
 		      "attributed to the service**\n",
 		      (unsigned long long)r->raw, (unsigned long long)r->explained,
 		      (unsigned long long)(r->raw - r->explained));
@@ -147,12 +152,12 @@ static void md_run(FILE *f, const struct bs_certify_run *r)
 		      "(raw), %.3g (attributed)%s\n",
 		      bs_contract_bound(r->raw, r->arrived),
 		      bs_contract_bound(r->raw - r->explained, r->arrived),
-		      r->raw == r->explained ? ": none in N images proves at most 3/N" : "");
+		      none ? ": none in N images proves at most 3/N" : "");
 	if (r->due.p50_ns > 0 && r->received.p50_ns > 0 && r->quiet.p50_ns > 0)
 		(void)fprintf(
 			f,
 			"- p99.9/p50: %.2f from due, %.2f from received, %.2f of that less the "
-			"machine's stalls\n",
+			"canaries' stalls\n",
 			(double)r->due.p999_ns / (double)r->due.p50_ns,
 			(double)r->received.p999_ns / (double)r->received.p50_ns,
 			(double)r->quiet.p999_ns / (double)r->quiet.p50_ns);
@@ -160,9 +165,9 @@ static void md_run(FILE *f, const struct bs_certify_run *r)
 	md_head(f);
 	md_spread(f, "last readout due to image handed on", &r->due);
 	md_spread(f, "last readout received to image handed on", &r->received);
-	md_spread(f, "the same less the machine's stalls", &r->quiet);
+	md_spread(f, "the same less the canaries' stalls", &r->quiet);
 	md_spread(f, "of that, the service's own part (all but operators and transfers)", &r->own);
-	md_spread(f, "the own part less the machine's stalls", &r->own_quiet);
+	md_spread(f, "the own part less the canaries' stalls", &r->own_quiet);
 	for (uint32_t i = 0; i < BS_CERTIFY_PARTS; i++) {
 		(void)snprintf(name, sizeof(name), "of that, %s", bs_certify_part_names[i]);
 		md_spread(f, name, &r->part[i]);
@@ -228,7 +233,7 @@ static void md_all(FILE *f, const struct bs_certificate *c)
 	md_contract(f, c);
 	md_machine(f, c);
 	for (uint32_t i = 0; i < c->runs; i++)
-		md_run(f, &c->run[i]);
+		md_run(f, c, &c->run[i]);
 	if (c->runs > 0) {
 		(void)fputs(
 			"![latency](latency.png)\n\nImages over their latency from the due time in "

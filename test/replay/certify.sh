@@ -80,6 +80,12 @@ says sheds certificate.json '"verdict":"broken"' 'less than the protocol.s metho
 certify 0 own --images 10 --alone
 says own certificate.json '"own_ms":{"n":10,' '"alone":1,'
 is "--images ends the run" "$(number own images)" 10
+# Canaries watch where the service may run, as the system says, and nowhere else.
+cp "$dir/site.cfg" "$dir/all.cfg"
+echo 'realtime: { ingest_cpus = "0"; recon_cpus = "0"; emit_cpus = "0"; };' >>"$dir/site.cfg"
+certify 0 own --images 5 --alone
+is "pinned to processor 0: one canary, there" "$(sed -n '/"canaries":/,$p' "$dir/own/certificate.json" | grep -o '"cpu":[0-9]*' | tr '\n' ' ')" '"cpu":0 '
+cp "$dir/all.cfg" "$dir/site.cfg"
 certify 1 never --images 5
 says never certificate.json '^{"kept":false,'
 says never certificate.md 'The contract was broken' '\*\*5 attributed to the service\*\*'
