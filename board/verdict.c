@@ -39,6 +39,8 @@ because(struct bs_certificate *c, enum bs_certify_verdict v, const char *format,
 
 static void judge_images(struct bs_certificate *c, const struct bs_certify_run *r)
 {
+	uint64_t gridded = r->rung[BS_RUNG_GRIDDING] + r->rung[BS_RUNG_LATE];
+
 	if (r->raw > r->explained)
 		because(c, BS_CERTIFY_BROKEN,
 			"%llu of %llu images were late, and no canary's stall explains them",
@@ -57,8 +59,7 @@ static void judge_images(struct bs_certificate *c, const struct bs_certify_run *
 		because(c, BS_CERTIFY_BROKEN,
 			"%llu images were made by less than the protocol's method (%llu by fewer "
 			"iterations, %llu by gridding): in time or not, they are not what it promises",
-			(count)r->degraded, (count)r->rung[BS_RUNG_FEWER],
-			(count)(r->rung[BS_RUNG_GRIDDING] + r->rung[BS_RUNG_LATE]));
+			(count)r->degraded, (count)r->rung[BS_RUNG_FEWER], (count)gridded);
 }
 
 static void judge_service(struct bs_certificate *c, const struct bs_certify_run *r)
