@@ -588,6 +588,8 @@ static void tell_times(const struct engine *e, uint32_t frame, struct bs_report 
 	for (int i = 0; i < 5; i++)
 		report->stage_ns[BS_BUDGET_UPLOAD + i] =
 			bs_cuda_between_ns(e->mark[UPLOADING + i], e->mark[UPLOADING + i + 1]);
+	for (int i = 1; i < 5 && e->unmarked; i++) /* what arming left in those marks */
+		report->stage_ns[BS_BUDGET_UPLOAD + i] = 0;
 	if (!e->added[frame]) /* nothing went up: those marks are another frame's */
 		report->stage_ns[BS_BUDGET_UPLOAD] = report->stage_ns[BS_BUDGET_ACCUMULATE] = 0;
 	if (e->solver == NULL)

@@ -455,7 +455,17 @@ static int make_graph(struct bs_pcg_cuda *c, bool from_start, uint32_t iteration
 		(void)cudaGraphDestroy(graph);
 	if (err == 0)
 		BS_CUDA(e, why);
+	(void)cudaGetLastError(); /* of a capture that its own first error ended */
 	return err;
+}
+
+/* So that the first solve under a deadline waits for nothing. */
+static int upload_graphs(struct bs_pcg_cuda *c, struct bs_fail *why)
+{
+	BS_CUDA(cudaGraphUpload(c->first, c->capture), why);
+	BS_CUDA(cudaGraphUpload(c->one, c->capture), why);
+	BS_CUDA(cudaStreamSynchronize(c->capture), why);
+	return 0;
 }
 
 static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail *why)
@@ -496,6 +506,8 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 		err = make_graph(c, true, 0, &c->first, why);
 	if (err == 0)
 		err = make_graph(c, false, 1, &c->one, why);
+	if (err == 0)
+		err = upload_graphs(c, why);
 	return err != 0 ? err : bs_cuda_copied(why);
 }
 

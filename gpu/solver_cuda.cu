@@ -560,6 +560,7 @@ int bs_solver_cuda_plan_with(struct bs_solver_cuda *s, const float *q,
 		rc = plan_normal(s, q, env->cache_dir, mem, why);
 	if (rc == 0)
 		rc = plan_constraint(s, mem, why);
+	bs_csr_close(&s->gram_host); /* it lies on the device now */
 	if (rc == 0)
 		rc = plan_precond(s, tables, q, env->team, mem, why);
 	if (rc == 0)
