@@ -29,6 +29,7 @@ struct bs_tables {
 	const float *weight;    /* [readout][sample], density_file; NULL otherwise */
 	const float *maps;      /* [coil][z][y][x] complex; NULL otherwise */
 	const struct bs_csr *w; /* the anatomical constraint; NULL: identity */
+	int32_t slab_y; /* a GPU's slab of the image: rows from the image's center to its own; else 0 */
 };
 
 struct bs_arm_env {

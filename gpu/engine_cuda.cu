@@ -838,13 +838,13 @@ int bs_share_need(const struct bs_protocol *p, struct bs_need *need, struct bs_f
 		       need, why);
 }
 
-int bs_share_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-		 const struct bs_arm_env *env, struct bs_fail *why)
+int bs_share_arm(bool solves, void **self, const struct bs_protocol *p,
+		 const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why)
 {
 	if (p->method == BS_METHOD_GRIDDING)
 		return arm_tuned(&bs_cuda_gridding, false, true, self, p, tables, env, why);
-	return (p->fhd == BS_SUM_NUFFT ? arm_tuned : arm)(sum_of(p), p->method == BS_METHOD_LS,
-							  true, self, p, tables, env, why);
+	return (p->fhd == BS_SUM_NUFFT ? arm_tuned : arm)(sum_of(p), solves, true, self, p, tables,
+							  env, why);
 }
 
 void bs_share_disarm(void *self)

@@ -92,6 +92,20 @@ bool bs_engines_on_gpu(const char *name)
 	return strstr(name, "cuda") != NULL;
 }
 
+/* On the GPUs that work on it. */
+static const struct bs_engine *engine_on(const struct bs_protocol *p)
+{
+	switch (bs_shares_of(p).how) {
+	case BS_SHARING_COILS:
+		return table[p->method].multi;
+	case BS_SHARING_SLABS:
+		return CUDA(bs_engine_slabs_multi);
+	case BS_SHARING_NONE:
+		break;
+	}
+	return table[p->method].cuda;
+}
+
 int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 		   struct bs_fail *why)
 {
@@ -108,9 +122,7 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 			       reason.text);
 	if (cuda && table[p->method].cuda != NULL && use(&p->gpu_devices, &reason) != 0)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': %s", p->name, reason.text);
-	*engine = !cuda                       ? table[p->method].host
-		  : bs_shares_of(p).parts > 1 ? table[p->method].multi
-					      : table[p->method].cuda;
+	*engine = cuda ? engine_on(p) : table[p->method].host;
 	if (*engine == NULL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no %s engine here", p->name,

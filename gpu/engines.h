@@ -55,7 +55,8 @@ extern const struct bs_engine bs_engine_gridding_cuda, bs_engine_cartesian_cuda,
 	bs_engine_sense_cuda;
 
 /* gpu/engine_multi.cu, only in a build with GPU=1. */
-extern const struct bs_engine bs_engine_gridding_multi, bs_engine_ls_multi, bs_engine_sense_multi;
+extern const struct bs_engine bs_engine_gridding_multi, bs_engine_ls_multi, bs_engine_sense_multi,
+	bs_engine_slabs_multi;
 
 #ifdef __cplusplus
 }

@@ -50,7 +50,7 @@ static void choose_axes(struct ex_tables *t, const struct bs_exact_cuda_spec *sp
 	t->parts = centered ? 2 : 1;
 	t->dims = (int)spec->dims;
 	for (uint32_t i = 0; i < 3; i++)
-		t->half[i] = centered && i < spec->dims ? 0.5f : 0.0f;
+		t->half[i] = centered && i < spec->dims ? 0.5f - (float)spec->offset[i] : 0.0f;
 	if (spec->dims == 3) {
 		t->p = make_axis(0, 1.0f, centered, spec->matrix[0]);
 		t->q = make_axis(1, 1.0f, centered, spec->matrix[1]);

@@ -41,8 +41,11 @@ struct bs_exact_cuda_spec {
 	uint32_t dims;      /* 2 or 3 */
 	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; for q, of the
 			       image */
-	uint32_t coils;     /* fhd; q has one */
-	uint32_t states;    /* accumulators (frames open at once), at least 1 */
+	int32_t offset
+		[3];     /* fhd: voxels from the center that n counts from to this image's: where it
+			       is a piece of a larger one; else 0 */
+	uint32_t coils;  /* fhd; q has one */
+	uint32_t states; /* accumulators (frames open at once), at least 1 */
 	uint64_t samples;
 	uint32_t chunk; /* samples; 0: chosen */
 	uint32_t

@@ -25,7 +25,7 @@ struct ex_tables {
 	const float2 *data;
 	size_t coil_stride;
 	long long first, samples; /* of this chunk, of the frame */
-	float half[3];            /* phase put into the data, voxels an axis */
+	float half[3];            /* phase put into the data, voxels an axis: 0.5, less the offset */
 	int dims, ptiles, qtiles, ctiles, ctiles_coil, coils, groups;
 	int parts;                              /* 2: real and imaginary part of d; 1: q */
 	int first_q, count_q, first_c, count_c; /* the tiles that are asked for; of p, all */
@@ -33,15 +33,21 @@ struct ex_tables {
 	float *scale;
 };
 
-/* exp(i 2 pi k s): the fraction of k s is exact, whatever s. */
-static __device__ __forceinline__ float2 unit_phase(float k, float s)
+/* The fraction of k s, exact whatever s. */
+static __device__ __forceinline__ float turn_of(float k, float s)
 {
 	const float p = __fmul_rn(k, s);
 	const float e = fmaf(k, s, -p);
-	const float turn = (p - rintf(p)) + e;
+
+	return (p - rintf(p)) + e;
+}
+
+/* exp(i 2 pi k s) */
+static __device__ __forceinline__ float2 unit_phase(float k, float s)
+{
 	float2 u;
 
-	sincospif(2.0f * turn, &u.y, &u.x);
+	sincospif(2.0f * turn_of(k, s), &u.y, &u.x);
 	return u;
 }
 
@@ -145,7 +151,7 @@ static __device__ void shift_data(const struct ex_tables &a, int coil, int shift
 		float2 d = data_of(a, coil, m);
 
 		for (int i = 0; i < a.dims; i++)
-			turn -= a.half[i] * k_of(a, m, i);
+			turn -= turn_of(k_of(a, m, i), a.half[i]);
 		const float2 u = unit_phase(turn, 1.0f);
 
 		d = make_float2(d.x * u.x - d.y * u.y, d.x * u.y + d.y * u.x);

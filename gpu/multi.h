@@ -2,8 +2,8 @@
  * gpu/multi.h - one scan on several GPUs of a node (gpu/link.h)
  *
  * exact: F^H d or Q (exact_cuda.h), the voxels split along y in whole tiles: no sum crosses a
- *   device. A part's slab is the same sum about its own center: each sample is first multiplied by
- *   exp(i2pi k.s), s from the image's center to the slab's. The slabs come together on part 0.
+ *   device. A part's slab is the same sum about its own center (exact_cuda.h's offset). The slabs
+ *   come together on part 0.
  * grid: the adjoint NUFFT (nufft_cuda.h), the coils split; the root of the sum of squares over the
  *   coils, each part's own in their order, then the parts in theirs.
  * sense: coils split; F^H d of a part's own coils by exact sums, their sum weighted with the maps,

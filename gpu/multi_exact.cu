@@ -7,17 +7,15 @@
 #include "core/clock.h"
 #include "gpu/cudacheck.h"
 
-#define SHIFT_THREADS 256
-#define GRAIN_3D      16u /* rows of y in a tile of the product: exact_tile.h */
-#define GRAIN_2D      64u
+#define GRAIN_3D 16u /* rows of y in a tile of the product: exact_tile.h */
+#define GRAIN_2D 64u
 
 /* A part's rows of y, and the sum over them. */
 struct slab {
 	struct bs_split rows; /* in the result's natural order */
-	float shift[3];       /* voxels from the image's center to the slab's */
+	int32_t offset[3];    /* voxels from the image's center to the slab's */
 	float *k, *weight;    /* device */
-	float2 *data;         /* as it came */
-	float2 *shifted;      /* what the plan sums */
+	float2 *data;         /* NULL for Q: ones */
 	float2 *image;        /* [coil][z][row][x] */
 	float2 *staged;       /* on part 0: the slab, come over */
 	struct bs_devmem mem;
@@ -32,46 +30,6 @@ struct bs_multi_exact {
 	struct slab slab[BS_DEVICES_MAX];
 	float2 *result; /* on part 0 */
 };
-
-struct shift_by {
-	const float *k, *weight;
-	const float2 *data; /* NULL: ones */
-	float2 *out;
-	uint64_t samples;
-	uint32_t dims, coils;
-	float by[3];
-};
-
-/* The fraction of k s is exact, whatever s. */
-static __device__ __forceinline__ float turns(float k, float s)
-{
-	const float p = __fmul_rn(k, s);
-
-	return (p - rintf(p)) + fmaf(k, s, -p);
-}
-
-static __global__ void __launch_bounds__(SHIFT_THREADS) shift_data(const struct shift_by a)
-{
-	const uint64_t m = (uint64_t)blockIdx.x * SHIFT_THREADS + threadIdx.x;
-	float turn = 0.0f;
-	float c;
-	float s;
-
-	if (m >= a.samples)
-		return;
-	for (uint32_t i = 0; i < a.dims; i++)
-		turn += turns(__ldg(a.k + m * a.dims + i), a.by[i]);
-	sincospif(2.0f * turn, &s, &c);
-	const float w = a.weight != NULL ? __ldg(a.weight + m) : 1.0f;
-
-	for (uint32_t i = 0; i < a.coils; i++) {
-		const float2 d = a.data != NULL ? __ldg(a.data + i * a.samples + m)
-						: make_float2(1.0f, 0.0f);
-
-		a.out[i * a.samples + m] =
-			make_float2(w * (d.x * c - d.y * s), w * (d.x * s + d.y * c));
-	}
-}
 
 static int check_spec(const struct bs_multi_exact_spec *s, struct bs_fail *why)
 {
@@ -126,6 +84,7 @@ static int plan_slab(struct bs_multi_exact *m, struct slab *s, struct bs_fail *w
 	e.dims = m->spec.dims;
 	memcpy(e.matrix, m->box, sizeof(e.matrix));
 	e.matrix[1] = (uint32_t)s->rows.count;
+	memcpy(e.offset, s->offset, sizeof(e.offset));
 	e.coils = m->spec.coils;
 	e.states = 1;
 	e.samples = m->spec.samples;
@@ -133,7 +92,7 @@ static int plan_slab(struct bs_multi_exact *m, struct slab *s, struct bs_fail *w
 	if (err == 0)
 		err = bs_devmem_open(&s->mem, bytes, "several GPUs", why);
 	if (err == 0)
-		err = bs_exact_cuda_plan(&s->plan, &e, s->k, NULL, &s->mem, why);
+		err = bs_exact_cuda_plan(&s->plan, &e, s->k, s->weight, &s->mem, why);
 	if (err != 0)
 		return err;
 	bs_exact_cuda_info(s->plan, &info);
@@ -159,7 +118,7 @@ static int open_slab(struct bs_multi_exact *m, uint32_t i, const int origin[3], 
 		const int first = origin[a] + (a == 1 ? (int)s->rows.first : 0);
 		const int count = a == 1 ? (int)s->rows.count : (int)m->box[a];
 
-		s->shift[a] = (float)(first + count / 2);
+		s->offset[a] = first + count / 2;
 	}
 	BS_CUDA(cudaMalloc(&s->k, p->samples * p->dims * sizeof(float)), why);
 	BS_CUDA(cudaMemcpy(s->k, k, p->samples * p->dims * sizeof(float), cudaMemcpyHostToDevice),
@@ -172,7 +131,6 @@ static int open_slab(struct bs_multi_exact *m, uint32_t i, const int origin[3], 
 	}
 	if (p->sum == BS_EXACT_FHD)
 		BS_CUDA(cudaMalloc(&s->data, p->samples * p->coils * sizeof(float2)), why);
-	BS_CUDA(cudaMalloc(&s->shifted, p->samples * p->coils * sizeof(float2)), why);
 	BS_CUDA(cudaMalloc(&s->image, row * s->rows.count), why);
 	err = plan_slab(m, s, why);
 	if (err != 0)
@@ -235,27 +193,6 @@ int bs_multi_exact_load(struct bs_multi_exact *m, const float *data, struct bs_f
 	return bs_link_upload(m->link, from, to, bytes, why);
 }
 
-static int queue_shift(struct bs_multi_exact *m, uint32_t i, struct bs_fail *why)
-{
-	struct slab *s = &m->slab[i];
-	struct shift_by a;
-
-	memset(&a, 0, sizeof(a));
-	a.k = s->k;
-	a.weight = s->weight;
-	a.data = s->data;
-	a.out = s->shifted;
-	a.samples = m->spec.samples;
-	a.dims = m->spec.dims;
-	a.coils = m->spec.coils;
-	memcpy(a.by, s->shift, sizeof(a.by));
-	shift_data<<<(unsigned)((a.samples + SHIFT_THREADS - 1) / SHIFT_THREADS), SHIFT_THREADS, 0,
-		     bs_link_stream(m->link, i)>>>(a);
-	BS_CUDA(cudaGetLastError(), why);
-	bs_exact_cuda_begin(s->plan, 0);
-	return 0;
-}
-
 /* Chunk by chunk on all parts, so that none waits for the launches of another. */
 static int queue_sums(struct bs_multi_exact *m, struct bs_fail *why)
 {
@@ -263,12 +200,10 @@ static int queue_sums(struct bs_multi_exact *m, struct bs_fail *why)
 	uint32_t most = 0;
 	int err = 0;
 
-	for (uint32_t i = 0; i < parts && err == 0; i++) {
+	for (uint32_t i = 0; i < parts; i++) {
 		if (m->slab[i].plan == NULL)
 			continue;
-		err = bs_link_enter(m->link, i, why);
-		if (err == 0)
-			err = queue_shift(m, i, why);
+		bs_exact_cuda_begin(m->slab[i].plan, 0);
 		most = m->slab[i].chunks > most ? m->slab[i].chunks : most;
 	}
 	for (uint32_t c = 0; c < most; c++)
@@ -279,7 +214,7 @@ static int queue_sums(struct bs_multi_exact *m, struct bs_fail *why)
 				continue;
 			err = bs_link_enter(m->link, i, why);
 			if (err == 0)
-				err = bs_exact_cuda_chunk(s->plan, 0, c, (const float *)s->shifted,
+				err = bs_exact_cuda_chunk(s->plan, 0, c, (const float *)s->data,
 							  m->spec.samples,
 							  bs_link_stream(m->link, i), why);
 		}
@@ -420,7 +355,6 @@ void bs_multi_exact_close(struct bs_multi_exact *m)
 		(void)cudaFree(s->k);
 		(void)cudaFree(s->weight);
 		(void)cudaFree(s->data);
-		(void)cudaFree(s->shifted);
 		(void)cudaFree(s->image);
 	}
 	(void)bs_link_enter(m->link, 0, &why);

@@ -122,11 +122,13 @@ static int plan_frames(struct exact *e, const struct bs_protocol *p, struct bs_f
 
 /* k, weight and sums on the device; weight: host, NULL: ones. */
 static int plan_tables(struct exact *e, const struct bs_protocol *p, const float *k,
-		       const float *weight, struct bs_devmem *mem, struct bs_fail *why)
+		       const float *weight, int32_t slab_y, struct bs_devmem *mem,
+		       struct bs_fail *why)
 {
 	struct bs_exact_cuda_spec s;
 
 	spec_of(&s, p);
+	s.offset[1] = slab_y;
 	e->frame_values = frame_bytes(p) / sizeof(float2);
 	e->data = (float2 *)bs_devmem_take_readouts(mem, (size_t)frame_bytes(p) * e->frames);
 	float *at = (float *)bs_devmem_take(mem, (size_t)e->all * s.dims * 4);
@@ -160,7 +162,7 @@ static int plan(void **op, const struct bs_protocol *p, const struct bs_tables *
 	e->all = bs_protocol_samples(p);
 	rc = bs_solver_cuda_weights(&weight, p, tables, team, 1, why);
 	if (rc == 0)
-		rc = plan_tables(e, p, tables->traj->k, weight, mem, why);
+		rc = plan_tables(e, p, tables->traj->k, weight, tables->slab_y, mem, why);
 	free(weight);
 	if (rc == 0)
 		rc = plan_frames(e, p, why);

@@ -1,10 +1,11 @@
 /*
  * gpu/share_cuda.h - one GPU's share of a scan on several: the CUDA engine up to its coil images
  *
- * What engine_multi.cu arms on each GPU: the protocol with this share's coils alone (combine none,
- * so that no sensitivities are loaded but those of method sense), on the device that is current,
- * which must be current in every call but reading. need, arm, disarm, begin, add, reading, fold: as
- * core/engine.h; gridding and ls end with each coil's image, sense with F^H d of each coil.
+ * What engine_multi.cu arms on each GPU: the protocol with this share's coils alone, or its slab of the
+ * rows (matrix, and slab_y of the tables), combine none so that no sensitivities are loaded but those
+ * of method sense; on the device that is current, which must be current in every call but reading.
+ * need, arm, disarm, begin, add, reading, fold: as core/engine.h. It ends with each coil's image:
+ * gridded, solved (ls, solves), or F^H d.
  * finish, slide, peek only queue what is left. watched: up to F^H d, and solve makes the iterations
  * under the deadline, waiting for each; another thread's call is welcome, one at a time.
  * outcome: once the stream is idle; stage times, and the solver's where solve was not called.
@@ -18,8 +19,8 @@
 #include "core/engine.h"
 
 int bs_share_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
-int bs_share_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-		 const struct bs_arm_env *env, struct bs_fail *why);
+int bs_share_arm(bool solves, void **self, const struct bs_protocol *p,
+		 const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why);
 void bs_share_disarm(void *self);
 
 int bs_share_begin(void *self, uint32_t frame);

@@ -3,35 +3,50 @@
 
 #include <stdio.h>
 
-/* NULL: it can be shared out. */
-static const char *reason(const struct bs_protocol *p)
+/* *why: where it cannot be shared out. */
+static enum bs_sharing choose(const struct bs_protocol *p, const char **why)
 {
 	if (p->method == BS_METHOD_CARTESIAN)
-		return "method cartesian is not shared out";
-	if (p->method == BS_METHOD_NOOP)
-		return "method noop has no work";
-	return p->coils < 2 ? "there is one coil" : NULL;
+		*why = "method cartesian is not shared out";
+	else if (p->method == BS_METHOD_NOOP)
+		*why = "method noop has no work";
+	else if (p->coils > 1)
+		return BS_SHARING_COILS;
+	else if (p->method != BS_METHOD_LS || p->fhd != BS_SUM_EXACT)
+		*why = "there is one coil, and no exact sum";
+	else if (p->density != BS_DENSITY_NONE)
+		*why = "there is one coil, and its samples have weights";
+	else
+		return BS_SHARING_SLABS;
+	return BS_SHARING_NONE;
 }
 
 struct bs_shares bs_shares_of(const struct bs_protocol *p)
 {
 	const struct bs_devices *d = &p->gpu_devices;
-	const uint32_t first = d->count > 0 ? d->device[0] : 0;
-	const char *why = d->count > 1 ? reason(p) : NULL;
-	struct bs_shares s = { .parts = 1 };
+	struct bs_shares s = { BS_SHARING_NONE, 1, "" };
+	const char *why = NULL;
 	int n;
 
-	if (d->count <= 1 || why != NULL) {
-		(void)snprintf(s.words, sizeof(s.words), "GPU %u%s%s", first,
-			       why != NULL ? " alone: " : "", why != NULL ? why : "");
+	if (d->count > 1)
+		s.how = choose(p, &why);
+	if (s.how == BS_SHARING_NONE) {
+		(void)snprintf(s.words, sizeof(s.words), "GPU %u%s%s",
+			       d->count > 0 ? d->device[0] : 0, why != NULL ? " alone: " : "",
+			       why != NULL ? why : "");
 		return s;
 	}
-	s.parts = p->coils < d->count ? p->coils : d->count;
+	s.parts = s.how == BS_SHARING_COILS && p->coils < d->count ? p->coils : d->count;
 	n = snprintf(s.words, sizeof(s.words), "GPUs");
 	for (uint32_t i = 0; i < s.parts; i++)
 		n += snprintf(s.words + n, sizeof(s.words) - (size_t)n, "%s %u", i > 0 ? "," : "",
 			      d->device[i]);
-	(void)snprintf(s.words + n, sizeof(s.words) - (size_t)n, ": %u coils shared out%s",
-		       p->coils, s.parts < d->count ? ", one each" : "");
+	if (s.how == BS_SHARING_SLABS)
+		(void)snprintf(s.words + n, sizeof(s.words) - (size_t)n,
+			       ": F^H d shared out by rows of the image, solved on GPU %u",
+			       d->device[0]);
+	else
+		(void)snprintf(s.words + n, sizeof(s.words) - (size_t)n, ": %u coils shared out%s",
+			       p->coils, s.parts < d->count ? ", one each" : "");
 	return s;
 }

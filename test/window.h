@@ -90,7 +90,7 @@ static inline void window_run(struct window_run *run, const struct window_site *
 			      int threads, uint32_t first, uint32_t last,
 			      bool (*lost)(uint32_t readout), bool counted)
 {
-	struct bs_tables tables = { &s->traj, NULL, s->maps, NULL };
+	struct bs_tables tables = { .traj = &s->traj, .maps = s->maps };
 	struct bs_scan_info info = { .channels = p->coils };
 	struct bs_need need = { 0 };
 	struct bs_arena arena = { 0 };

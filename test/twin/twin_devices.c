@@ -380,6 +380,26 @@ static void least_squares(void)
 	bs_csr_close(&w);
 }
 
+/* One coil: F^H d by slabs of rows, of which the last may be short. */
+static void slabs(void)
+{
+	struct bs_protocol p = protocol(BS_METHOD_LS);
+
+	p.coils = 1;
+	p.matrix[1] = 37;
+	compare("ls 2D, one coil, slabs", &p, NULL);
+	if (getenv("BORESIDE_SMALL") != NULL)
+		return;
+	p.dims = 3;
+	p.matrix[0] = 20;
+	p.matrix[1] = 45;
+	p.matrix[2] = 14;
+	p.samples = 200;
+	p.precond = BS_PRECOND_CIRCULANT;
+	p.basis = BS_BASIS_BOX;
+	compare("ls 3D, one coil, slabs, circulant, box", &p, NULL);
+}
+
 static void with_sensitivities(void)
 {
 	struct bs_protocol p = protocol(BS_METHOD_SENSE);
@@ -502,6 +522,8 @@ static void parts_of_frames(void)
 	p = protocol(BS_METHOD_LS);
 	p.frame_step = 15;
 	part_images("ls, a window", &p, slide_of);
+	p.coils = 1;
+	part_images("ls, one coil, a window", &p, slide_of);
 }
 
 /* ---- what cannot be --------------------------------------------------------------------------- */
@@ -550,6 +572,7 @@ int main(void)
 	refusals();
 	gridding();
 	least_squares();
+	slabs();
 	with_sensitivities();
 	if (!small)
 		parts_of_frames();

@@ -100,7 +100,8 @@ struct armed {
 
 static bool arm(struct armed *a, const struct bs_protocol *p, int members)
 {
-	struct bs_tables tables = { &traj, NULL, p->method == BS_METHOD_SENSE ? maps : NULL, NULL };
+	struct bs_tables tables = { .traj = &traj,
+				    .maps = p->method == BS_METHOD_SENSE ? maps : NULL };
 	struct bs_need need = { 0 };
 	struct bs_fail why = { 0 };
 	int rc = bs_engine_find(&a->engine, p, &why);
@@ -217,7 +218,7 @@ static void late_and_missing(void)
 static void without_maps(void)
 {
 	struct bs_protocol p = protocol(BS_METHOD_SENSE, BS_SUM_EXACT);
-	struct bs_tables tables = { &traj, NULL, NULL, NULL };
+	struct bs_tables tables = { .traj = &traj };
 	struct bs_need need = { 0 };
 	struct bs_arena arena;
 	struct bs_team *team;

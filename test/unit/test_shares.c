@@ -35,8 +35,19 @@ int main(void)
 	check("ls on eight", &p, 8, "GPUs 63, 62, 61, 60, 59, 58, 57, 56: 64 coils shared out");
 	p = protocol(BS_METHOD_SENSE, 3, 4);
 	check("more GPUs than coils", &p, 3, "GPUs 63, 62, 61: 3 coils shared out, one each");
-	p = protocol(BS_METHOD_LS, 1, 2);
-	check("one coil", &p, 1, "GPU 63 alone: there is one coil");
+	p = protocol(BS_METHOD_LS, 1, 8);
+	p.fhd = BS_SUM_EXACT;
+	p.density = BS_DENSITY_NONE;
+	check("one coil, exact", &p, 8,
+	      "GPUs 63, 62, 61, 60, 59, 58, 57, 56: F^H d shared out by rows of the image, solved on "
+	      "GPU 63");
+	p.density = BS_DENSITY_RAMP;
+	check("one coil, weights", &p, 1,
+	      "GPU 63 alone: there is one coil, and its samples have weights");
+	p.fhd = BS_SUM_NUFFT;
+	check("one coil, NUFFT", &p, 1, "GPU 63 alone: there is one coil, and no exact sum");
+	p = protocol(BS_METHOD_GRIDDING, 1, 2);
+	check("one coil, gridding", &p, 1, "GPU 63 alone: there is one coil, and no exact sum");
 	p = protocol(BS_METHOD_CARTESIAN, 8, 2);
 	check("cartesian", &p, 1, "GPU 63 alone: method cartesian is not shared out");
 	return check_done();
