@@ -30,7 +30,7 @@ struct bs_consumer;
 
 struct bs_consumer_spec {
 	const char *name; /* "archive", "png:/folder" */
-	const char *file; /* of its spilled images: "archive", "sink1" */
+	const char *file; /* of its spilled images: "archive", "cfl-1a2b3c4d" */
 	enum bs_policy policy;
 	uint32_t queue;     /* images that may wait */
 	size_t image_bytes; /* of the largest message */

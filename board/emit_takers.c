@@ -5,6 +5,7 @@
 
 #include "board/emit.h"
 #include "core/clock.h"
+#include "ipc/crc32c.h"
 #include "ipc/mrd.h"
 #include "ipc/wire.h"
 
@@ -149,25 +150,58 @@ static int open_taker(struct emit *e, uint32_t i, const char *name, const char *
 	return rc;
 }
 
+/* Of a sink's spilled images: told by what it is, not by its place in the site file, which may change. */
+static void name_file(char out[32], const struct bs_sink_spec *sink)
+{
+	(void)snprintf(out, 32, "%.8s-%08x", sink->type,
+		       bs_crc32c(0, sink->dir, strlen(sink->dir)));
+}
+
+/* What no taker of this site will ever take is said, or it would lie there for good. */
+static void find_strangers(struct emit *e, const char *const *names, size_t n)
+{
+	const char *dir = e->env->site.overload.spill_dir;
+	char file[300] = "";
+	char line[BS_EVENT_TEXT];
+	uint64_t found = dir[0] != '\0' ? bs_spill_strangers(dir, names, n, file, sizeof(file)) : 0;
+
+	if (found == 0)
+		return;
+	(void)snprintf(
+		line, sizeof(line),
+		"%.160s: %llu spilled images belong to no taker of this site, as %.100s: they "
+		"stay there",
+		dir, (unsigned long long)found, file);
+	say(&takers[0], line);
+}
+
 int bs_emit_open_takers(struct emit *e, struct bs_fail *why)
 {
 	const struct bs_site *site = &e->env->site;
-	static char files[BS_SINKS_MAX][16];
+	static char files[BS_SINKS_MAX][32];
+	const char *spilling[BS_SINKS_MAX + 1];
+	size_t n = 0;
 	int rc = 0;
 
+	takers[0].e = e;
 	for (uint32_t i = 0; rc == 0 && i < site->sinks; i++) {
 		char name[64];
 
 		(void)snprintf(name, sizeof(name), "%.8s %.54s", site->sink[i].type,
 			       site->sink[i].dir);
-		(void)snprintf(files[i], sizeof(files[i]), "sink%u", i + 1);
+		name_file(files[i], &site->sink[i]);
+		if (site->overload.sinks == BS_POLICY_SPILL)
+			spilling[n++] = files[i];
 		rc = open_taker(e, i, name, files[i], site->overload.sinks, why);
 	}
 	if (rc == 0 && e->archive.socket >= 0)
 		rc = open_taker(e, BS_CONSUMER_ARCHIVE, "archive", "archive",
 				site->overload.archive, why);
+	if (e->archive.socket >= 0 && site->overload.archive == BS_POLICY_SPILL)
+		spilling[n++] = "archive";
 	if (e->viewers.socket >= 0)
 		name_record(e, BS_CONSUMER_VIEWERS, "viewers", BS_POLICY_KEEP_NEWEST);
+	find_strangers(e, spilling, n);
 	return rc;
 }
 

@@ -323,3 +323,34 @@ int bs_spill_drop(struct bs_spill *s, struct bs_fail *why)
 				    "start delivers it again",
 				    path, strerror(error));
 }
+
+/* The length of the name in front of a piece's number; 0: it is no piece. */
+static size_t name_of(const char *file)
+{
+	const char *at = strrchr(file, '-');
+
+	return at != NULL && strspn(at + 1, "0123456789") == 20 && strcmp(at + 21, ".image") == 0
+		       ? (size_t)(at - file)
+		       : 0;
+}
+
+uint64_t bs_spill_strangers(const char *dir, const char *const *names, size_t n, char *file,
+			    size_t cap)
+{
+	DIR *folder = opendir(dir);
+	uint64_t strangers = 0;
+	struct dirent *d;
+
+	while (folder != NULL && (d = readdir(folder)) != NULL) {
+		size_t len = name_of(d->d_name);
+		bool ours = len == 0;
+
+		for (size_t i = 0; i < n && !ours; i++)
+			ours = strlen(names[i]) == len && strncmp(names[i], d->d_name, len) == 0;
+		if (!ours && strangers++ == 0)
+			(void)snprintf(file, cap, "%s", d->d_name);
+	}
+	if (folder != NULL)
+		(void)closedir(folder);
+	return strangers;
+}

@@ -59,4 +59,11 @@ int bs_spill_drop(struct bs_spill *s, struct bs_fail *why);
 /* Returns code; the reason names the file, what is wrong with it, and what became of it. */
 int bs_spill_give_up(struct bs_spill *s, int code, const char *what, struct bs_fail *why);
 
+/*
+ * How many pieces of the folder are nobody's among these names (a sink that the site no longer has, a
+ * policy that no longer spills); file: one of them. 0 when there is no such folder, too.
+ */
+uint64_t bs_spill_strangers(const char *dir, const char *const *names, size_t n, char *file,
+			    size_t cap);
+
 #endif

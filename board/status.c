@@ -386,13 +386,14 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 	if (atomic_load(&r->id) != 0)
 		put(&d,
 		    "scan %llu: %llu acquisitions, %llu images, gaps %llu, duplicates %llu, "
-		    "rejected %llu%s\n",
+		    "rejected %llu, undelivered %llu%s\n",
 		    (unsigned long long)atomic_load(&r->id),
 		    (unsigned long long)atomic_load(&r->acquisitions),
 		    (unsigned long long)atomic_load(&r->images_left),
 		    (unsigned long long)atomic_load(&r->gaps),
 		    (unsigned long long)atomic_load(&r->duplicates),
 		    (unsigned long long)(atomic_load(&r->rejected) + atomic_load(&r->unused)),
+		    (unsigned long long)atomic_load(&r->undelivered),
 		    atomic_load(&r->open) ? ", open" : "");
 	bs_status_consumers_table(&d, s);
 	table_latency(&d, shm);

@@ -132,7 +132,9 @@ static bool prepare(void)
 			       i + 1);
 		made = close(open(path, O_WRONLY | O_CREAT, 0600)) == 0;
 	}
-	CHECK(made, "%u damaged images are in the folder", BAD);
+	(void)snprintf(path, sizeof(path), "%s/spill/cfl-00000000-%020u.image", service.dir, 1u);
+	made = made && close(open(path, O_WRONLY | O_CREAT, 0600)) == 0;
+	CHECK(made, "%u damaged images are in the folder, and one of a sink that is no more", BAD);
 	return made;
 }
 
@@ -151,6 +153,8 @@ static void test_busy_start(void)
 		      service_logs(&service, "emit: ready") &&
 		      !service_logged(&service, "emit died"),
 	      "that was said while emit became ready");
+	CHECK(service_logs(&service, "1 spilled images belong to no taker of this site, as cfl-"),
+	      "and that one image will never be delivered");
 	CHECK(peer_good_scan(&p, "cart", 2) && p.outcome.undelivered == 0,
 	      "the next scan is not charged with it");
 	stop();

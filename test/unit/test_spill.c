@@ -178,6 +178,37 @@ static void removed(void)
 	bs_spill_close(&s);
 }
 
+/* Pieces of a taker that is no more are found, so that somebody can be told. */
+static void strangers(void)
+{
+	static const char *const names[] = { "archive", "cfl-1a2b3c4d" };
+	static const char *const files[] = { "archive-00000000000000000001.image",
+					     "cfl-1a2b3c4d-00000000000000000002.image",
+					     "cfl-11111111-00000000000000000003.image",
+					     "cfl-11111111-00000000000000000004.image",
+					     "cfl-11111111-00000000000000000005.bad",
+					     "archive-0003.image",
+					     "boreside.lock" };
+	char path[200];
+	char file[100] = "";
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
+		FILE *f = fopen(path, "w");
+
+		CHECK(f != NULL && fclose(f) == 0, "%s", files[i]);
+	}
+	CHECK(bs_spill_strangers(dir, names, 2, file, sizeof(file)) == 2 &&
+		      strncmp(file, "cfl-11111111-", 13) == 0,
+	      "two are nobody's, as %s", file);
+	CHECK(bs_spill_strangers(dir, NULL, 0, file, sizeof(file)) == 4, "four without any taker");
+	CHECK(bs_spill_strangers("/nonexistent", names, 2, file, sizeof(file)) == 0, "no folder");
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
+		(void)unlink(path);
+	}
+}
+
 static void trouble(void)
 {
 	char path[200];
@@ -206,6 +237,7 @@ int main(void)
 	restart();
 	given_up();
 	removed();
+	strangers();
 	trouble();
 	return check_done();
 }
