@@ -15,6 +15,8 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "gpu/dft.cuh"
+
 #define BS_LINE_PASSES 10
 
 struct bs_line_plan {
@@ -23,116 +25,9 @@ struct bs_line_plan {
 	const float2 *turn; /* exp(i2pi j/n), [n] */
 };
 
-static __device__ __forceinline__ float2 bs_cmul(float2 a, float2 b)
-{
-	return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
-}
-
-static __device__ __forceinline__ float2 bs_cadd(float2 a, float2 b)
-{
-	return make_float2(a.x + b.x, a.y + b.y);
-}
-
-static __device__ __forceinline__ float2 bs_csub(float2 a, float2 b)
-{
-	return make_float2(a.x - b.x, a.y - b.y);
-}
-
-/* v exp(S i pi/2) */
-template <int S> static __device__ __forceinline__ float2 bs_quarter(float2 v)
-{
-	return S > 0 ? make_float2(-v.y, v.x) : make_float2(v.y, -v.x);
-}
-
-template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[2])
-{
-	float2 a = v[0];
-
-	v[0] = bs_cadd(a, v[1]);
-	v[1] = bs_csub(a, v[1]);
-}
-
-template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[3])
-{
-	const float h = (float)S * 0.86602540378443864676f;
-	float2 s = bs_cadd(v[1], v[2]);
-	float2 d = bs_csub(v[1], v[2]);
-	float2 m = make_float2(fmaf(-0.5f, s.x, v[0].x), fmaf(-0.5f, s.y, v[0].y));
-
-	v[0] = bs_cadd(v[0], s);
-	v[1] = make_float2(fmaf(-h, d.y, m.x), fmaf(h, d.x, m.y));
-	v[2] = make_float2(fmaf(h, d.y, m.x), fmaf(-h, d.x, m.y));
-}
-
-template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[4])
-{
-	float2 a = bs_cadd(v[0], v[2]);
-	float2 b = bs_csub(v[0], v[2]);
-	float2 c = bs_cadd(v[1], v[3]);
-	float2 d = bs_quarter<S>(bs_csub(v[1], v[3]));
-
-	v[0] = bs_cadd(a, c);
-	v[1] = bs_cadd(b, d);
-	v[2] = bs_csub(a, c);
-	v[3] = bs_csub(b, d);
-}
-
-template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[5])
-{
-	const float c1 = 0.30901699437494742410f, c2 = -0.80901699437494742410f;
-	const float s1 = (float)S * 0.95105651629515357212f, s2 = (float)S * 0.58778525229247312917f;
-	float2 a = bs_cadd(v[1], v[4]), b = bs_cadd(v[2], v[3]);
-	float2 c = bs_csub(v[1], v[4]), d = bs_csub(v[2], v[3]);
-	float2 p = make_float2(v[0].x + c1 * a.x + c2 * b.x, v[0].y + c1 * a.y + c2 * b.y);
-	float2 q = make_float2(v[0].x + c2 * a.x + c1 * b.x, v[0].y + c2 * a.y + c1 * b.y);
-	float2 e = make_float2(-(s1 * c.y + s2 * d.y), s1 * c.x + s2 * d.x);
-	float2 f = make_float2(-(s2 * c.y - s1 * d.y), s2 * c.x - s1 * d.x);
-
-	v[0] = bs_cadd(v[0], bs_cadd(a, b));
-	v[1] = bs_cadd(p, e);
-	v[2] = bs_cadd(q, f);
-	v[3] = bs_csub(q, f);
-	v[4] = bs_csub(p, e);
-}
-
-/* 6 = 3 x 2 without twiddles (Good and Thomas): input 3a + 2b, output 3a + 4b, mod 6. */
-template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[6])
-{
-	float2 a[3] = { v[0], v[2], v[4] };
-	float2 b[3] = { v[3], v[5], v[1] };
-
-	bs_small<S>(a);
-	bs_small<S>(b);
-	v[0] = bs_cadd(a[0], b[0]);
-	v[3] = bs_csub(a[0], b[0]);
-	v[4] = bs_cadd(a[1], b[1]);
-	v[1] = bs_csub(a[1], b[1]);
-	v[2] = bs_cadd(a[2], b[2]);
-	v[5] = bs_csub(a[2], b[2]);
-}
-
-template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[8])
-{
-	const float h = 0.70710678118654752440f;
-	float2 a[4] = { v[0], v[2], v[4], v[6] };
-	float2 b[4] = { v[1], v[3], v[5], v[7] };
-
-	bs_small<S>(a);
-	bs_small<S>(b);
-	b[1] = S > 0 ? make_float2(h * (b[1].x - b[1].y), h * (b[1].x + b[1].y))
-		     : make_float2(h * (b[1].x + b[1].y), h * (b[1].y - b[1].x));
-	b[2] = bs_quarter<S>(b[2]);
-	b[3] = S > 0 ? make_float2(-h * (b[3].x + b[3].y), h * (b[3].x - b[3].y))
-		     : make_float2(h * (b[3].y - b[3].x), -h * (b[3].x + b[3].y));
-#pragma unroll
-	for (int i = 0; i < 4; i++) {
-		v[i] = bs_cadd(a[i], b[i]);
-		v[i + 4] = bs_csub(a[i], b[i]);
-	}
-}
-
 /* exp(S i2pi at/n) */
-template <int S> static __device__ __forceinline__ float2 bs_turn_of(const float2 *turn, uint32_t at)
+template <int S>
+static __device__ __forceinline__ float2 bs_turn_of(const float2 *turn, uint32_t at)
 {
 	float2 w = __ldg(turn + at);
 
@@ -147,7 +42,7 @@ struct bs_line_step {
 
 template <int R, int S>
 static __device__ void bs_radix_pass(const bs_line_step &s, const float2 *__restrict__ a,
-				    float2 *__restrict__ b)
+				     float2 *__restrict__ b)
 {
 	const uint32_t m = s.n / R;
 	const uint32_t step = m / s.done;
@@ -163,7 +58,8 @@ static __device__ void bs_radix_pass(const bs_line_step &s, const float2 *__rest
 #pragma unroll
 		for (int q = 0; q < R; q++)
 			v[q] = a[(j + q * m) * s.pitch + c];
-		if (s.done > 1) { /* one root is read, its powers are made: reads are what is dear */
+		if (s.done >
+		    1) { /* one root is read, its powers are made: reads are what is dear */
 			float2 w[R];
 
 			w[1] = bs_turn_of<S>(s.turn, lo * step);

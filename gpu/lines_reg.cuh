@@ -9,7 +9,7 @@
 #ifndef BS_GPU_LINES_REG_CUH
 #define BS_GPU_LINES_REG_CUH
 
-#include "gpu/dft_small.cuh"
+#include "gpu/dft.cuh"
 #include "gpu/launch.cuh"
 #include "gpu/lines_cuda.h"
 

@@ -80,10 +80,10 @@ template <int A, int B> struct line_in {
 			}
 #pragma unroll
 		for (int u = 0; u < P; u++) {
-			bs_dft<A, -1>::template run<true>(v[u]);
+			bs_fft<A, -1>::template run<true>(v[u]);
 #pragma unroll
 			for (int k = 1; k < A; k++)
-				v[u][k] = bs_mul(v[u][k], __ldg(turns + k * B + t + A * u));
+				v[u][k] = bs_cmul(v[u][k], __ldg(turns + k * B + t + A * u));
 		}
 	}
 };
@@ -111,7 +111,7 @@ static __global__ __launch_bounds__(TP_THREADS) void x_in(const struct tp_pass a
 		beta = *a.step.beta;
 	line_in<A, B>::start(v, t, mine ? a.n : 0, a.turns, [&](int at) {
 		return MODE == TP_STEP    ? next_direction(a.step, (long long)line * a.n + at, beta)
-		       : MODE == TP_SENSE ? bs_mul(in[at], __ldg(map + at))
+		       : MODE == TP_SENSE ? bs_cmul(in[at], __ldg(map + at))
 					  : in[at];
 	});
 #pragma unroll
@@ -123,7 +123,7 @@ static __global__ __launch_bounds__(TP_THREADS) void x_in(const struct tp_pass a
 #pragma unroll
 	for (int s = 0; s < B; s++)
 		w[s] = mid[t * (B + 1) + s];
-	bs_dft<B, -1>::run(w);
+	bs_fft<B, -1>::run(w);
 	if (mine) {
 #pragma unroll
 		for (int k = 0; k < B; k++)
@@ -136,10 +136,10 @@ static __global__ __launch_bounds__(TP_THREADS) void x_in(const struct tp_pass a
 template <int A, int B>
 static __device__ __forceinline__ void turn_back(float2 (&w)[B], int k1, const float2 *turns)
 {
-	bs_dft<B, 1>::run(w);
+	bs_fft<B, 1>::run(w);
 #pragma unroll
 	for (int s = 0; s < B; s++)
-		w[s] = bs_mul_conj(w[s], __ldg(turns + A * B + s * A + k1));
+		w[s] = bs_cmul_conj(w[s], __ldg(turns + A * B + s * A + k1));
 }
 
 template <int A, int B>
@@ -162,7 +162,7 @@ static __device__ __forceinline__ void x_back(float2 (&v)[B / A][A], const float
 #pragma unroll
 		for (int k = 0; k < A; k++)
 			v[u][k] = mid[k * (B + 1) + t + A * u];
-		bs_dft<A, 1>::run(v[u]);
+		bs_fft<A, 1>::run(v[u]);
 	}
 }
 
@@ -196,8 +196,8 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 				if (!SENSE)
 					sum[u][j] = v[u][j];
 				else if (mine && at < a.n)
-					sum[u][j] = bs_add(sum[u][j],
-							   bs_mul_conj(v[u][j], __ldg(map + at)));
+					sum[u][j] = bs_cadd(sum[u][j],
+							    bs_cmul_conj(v[u][j], __ldg(map + at)));
 			}
 	}
 #pragma unroll
@@ -238,7 +238,7 @@ static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *
 #pragma unroll
 	for (int s = 0; s < B; s++)
 		w[s] = exchange[(t * B + s) * C + c];
-	bs_dft<B, -1>::run(w);
+	bs_fft<B, -1>::run(w);
 }
 
 template <int A, int B>
@@ -260,7 +260,7 @@ static __device__ __forceinline__ void strided_out(float2 (&w)[B], float2 *out, 
 #pragma unroll
 		for (int k = 0; k < A; k++)
 			v[k] = exchange[(k * B + t + A * u) * C + c];
-		bs_dft<A, 1>::run(v);
+		bs_fft<A, 1>::run(v);
 #pragma unroll
 		for (int j = 0; j < A / 2; j++) {
 			const int at = t + A * u + B * j;
