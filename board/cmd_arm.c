@@ -188,11 +188,10 @@ static int tune(const struct bs_site *site, const struct bs_protocol *p, struct 
 	const uint32_t most = (p->coils + parts - 1) / parts;
 	const uint32_t least = p->coils / parts;
 	const struct bs_engine *engine = NULL;
-	struct bs_gpu_info gpu;
 	char place[96];
 	int rc;
 
-	if (p->backend == BS_BACKEND_HOST || bs_gpu_probe(&gpu, why) != 0 ||
+	if (p->backend == BS_BACKEND_HOST || bs_gpu_answers(why) != 0 ||
 	    p->method == BS_METHOD_NOOP)
 		return 0;
 	rc = bs_engine_find(&engine, p, why);
@@ -200,7 +199,7 @@ static int tune(const struct bs_site *site, const struct bs_protocol *p, struct 
 		return rc;
 	bs_engine_place(place, sizeof(place), engine, p);
 	(void)printf("%-24s %s\n", p->name, place);
-	if (p->method == BS_METHOD_CARTESIAN)
+	if (p->method == BS_METHOD_CARTESIAN || !bs_engines_on_gpu(engine->name))
 		return 0;
 	rc = tune_coils(site, p, most, why);
 	return rc == 0 && least != most && p->method != BS_METHOD_LS

@@ -31,20 +31,28 @@ int bs_cufft_fail(struct bs_fail *why, cufftResult r, const char *call, const ch
 		      reason);
 }
 
+int bs_gpu_answers(struct bs_fail *why)
+{
+	int count = 0;
+	cudaError_t e = cudaGetDeviceCount(&count);
+
+	if (e == cudaSuccess && count > 0)
+		return 0;
+	(void)cudaGetLastError();
+	return bs_fail(why, BS_ERR_UNSUPPORTED, "no GPU answers: %s",
+		       e != cudaSuccess ? cudaGetErrorString(e) : "no device");
+}
+
 int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why)
 {
 	cudaDeviceProp prop;
 	size_t free_bytes = 0;
 	size_t total = 0;
-	int count = 0;
 	int driver = 0;
-	cudaError_t e = cudaGetDeviceCount(&count);
+	int rc = bs_gpu_answers(why);
 
-	if (e != cudaSuccess || count == 0) {
-		(void)cudaGetLastError();
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "no GPU answers: %s",
-			       e != cudaSuccess ? cudaGetErrorString(e) : "no device");
-	}
+	if (rc != 0)
+		return rc;
 	BS_CUDA(cudaGetDeviceProperties(&prop, bs_cuda_device()), why);
 	BS_CUDA(cudaMemGetInfo(&free_bytes, &total), why);
 	BS_CUDA(cudaDriverGetVersion(&driver), why);

@@ -49,8 +49,9 @@ struct bs_gpu_info {
 	bool integrated; /* shares the host's memory (Jetson) */
 };
 
-/* 0 when a device answers; else BS_ERR_UNSUPPORTED with the reason. Starts the CUDA runtime.
- * info: of the device that is current. */
+/* 0 when there is a device; else BS_ERR_UNSUPPORTED with the reason. Takes none of its memory. */
+int bs_gpu_answers(struct bs_fail *why);
+/* The same, and the device that is current works: starts the CUDA runtime on it. */
 int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why);
 /* Makes a device current for this thread. */
 int bs_gpu_use(uint32_t device, struct bs_fail *why);

@@ -31,7 +31,17 @@ static const struct {
 	[BS_METHOD_NOOP] = { "noop", &bs_engine_noop, &bs_engine_noop, NULL },
 };
 
-/* 0 when a GPU answers. */
+/* 0 when there is a GPU. */
+static int answers(struct bs_fail *why)
+{
+#if BS_GPU
+	return bs_gpu_answers(why);
+#else
+	return bs_fail(why, BS_ERR_UNSUPPORTED, "this program was built without CUDA");
+#endif
+}
+
+/* 0 when the one that is current works. */
 static int probe(struct bs_fail *why)
 {
 #if BS_GPU
@@ -39,7 +49,7 @@ static int probe(struct bs_fail *why)
 
 	return bs_gpu_probe(&info, why);
 #else
-	return bs_fail(why, BS_ERR_UNSUPPORTED, "this program was built without CUDA");
+	return answers(why);
 #endif
 }
 
@@ -70,7 +80,7 @@ int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool 
 #if BS_GPU
 	int rc = 0;
 
-	if (probe(NULL) != 0 || use(devices, NULL) != 0)
+	if (answers(NULL) != 0 || use(devices, NULL) != 0)
 		return 0; /* whoever looks for an engine tells */
 	for (uint32_t i = devices->count; rc == 0 && i-- > 0;) {
 		rc = bs_gpu_use(devices->device[i], why);
@@ -106,22 +116,40 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 	return table[p->method].cuda;
 }
 
+/* *cuda: it is to run on the GPU. Not 0: the site's GPUs, or the one that it must have, are not here. */
+static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fail *why)
+{
+	const struct bs_engine *engine = table[p->method].cuda;
+	struct bs_fail reason = { 0 };
+	int rc;
+
+	*cuda = p->backend == BS_BACKEND_CUDA;
+	if (engine == NULL || p->backend == BS_BACKEND_HOST ||
+	    (p->backend == BS_BACKEND_AUTO && engine == table[p->method].host))
+		return 0;
+	rc = answers(&reason);
+	if (rc == 0 && use(&p->gpu_devices, &reason) != 0)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': %s", p->name, reason.text);
+	if (rc == 0)
+		rc = probe(&reason);
+	if (rc != 0 && *cuda)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': backend cuda: %s", p->name,
+			       reason.text);
+	*cuda = rc == 0;
+	return 0;
+}
+
 int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 		   struct bs_fail *why)
 {
-	struct bs_fail reason = { 0 };
 	bool cuda;
+	int rc;
 
 	if ((unsigned)p->method >= sizeof(table) / sizeof(table[0]))
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': no such method", p->name);
-	cuda = p->backend == BS_BACKEND_CUDA ||
-	       (p->backend == BS_BACKEND_AUTO && table[p->method].cuda != NULL &&
-		table[p->method].cuda != table[p->method].host && probe(&reason) == 0);
-	if (p->backend == BS_BACKEND_CUDA && table[p->method].cuda != NULL && probe(&reason) != 0)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': backend cuda: %s", p->name,
-			       reason.text);
-	if (cuda && table[p->method].cuda != NULL && use(&p->gpu_devices, &reason) != 0)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': %s", p->name, reason.text);
+	rc = choose_backend(&cuda, p, why);
+	if (rc != 0)
+		return rc;
 	*engine = cuda ? engine_on(p) : table[p->method].host;
 	if (*engine == NULL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
