@@ -120,8 +120,8 @@ int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
 	plan->takers = count_takers(site);
 	plan->total_bytes = plan->pools.total_bytes;
 	if (plan->takers != 0) /* two more than wait: one in hand, one on its way to disk */
-		add(&plan->total_bytes,
-		    (uint64_t)plan->takers * (site->overload.queue + 2u) * plan->pools.image_bytes);
+		add(&plan->total_bytes, (uint64_t)plan->takers * (site->overload.queue + 2u) *
+						bs_pools_piece_bytes(plan->pools.image_bytes));
 	held = plan->total_bytes;
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		struct bs_memplan_protocol *m = &plan->protocol[i];
@@ -173,7 +173,7 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 	if (plan->takers != 0)
 		print_pool(to, prefix, "takers' queues",
 			   (uint64_t)plan->takers * (site->overload.queue + 2u),
-			   pools->image_bytes);
+			   bs_pools_piece_bytes(pools->image_bytes));
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		const struct bs_memplan_protocol *m = &plan->protocol[i];
 

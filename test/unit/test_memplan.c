@@ -73,6 +73,18 @@ int main(void)
 	CHECK(plan.protocol[0].need.total_bytes >= UINT64_C(3) * 4 * 64 * 64 * 8, "%llu bytes",
 	      (unsigned long long)plan.protocol[0].need.total_bytes);
 
+	site.sinks = 2;
+	site.overload.sinks = BS_POLICY_SPILL;
+	site.overload.queue = 3;
+	/* each buffer: the slot, a head of 64 and up to 63 in front of it, in whole cache lines */
+	CHECK(make() == 0 &&
+		      plan.total_bytes ==
+			      sum + UINT64_C(2) * 5 *
+					      ((plan.pools.image_bytes + 128 + 63) / 64 * 64),
+	      "two takers with a queue of three add five buffers each: %llu",
+	      (unsigned long long)(plan.total_bytes - sum));
+	site.sinks = 0;
+
 	site.memory_mib = (uint32_t)(sum >> 20); /* less than the sum, by less than 1 MiB */
 	rc = make();
 	CHECK(rc == BS_ERR_NOMEM && lines == 1 &&
