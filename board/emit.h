@@ -72,7 +72,15 @@ void bs_emit_close_takers(struct emit *e);
 /* No taker has an image of ours in its queue that it might still take soon. */
 bool bs_emit_takers_quiet(struct emit *e);
 
+/* A process before this one, of the same service, was ready: images may wait for this one. */
+static inline bool bs_emit_succeeds(const struct emit *e)
+{
+	return atomic_load(&e->env->me->epoch) > 1;
+}
+
 /* emit_files.c */
+/* The sink's folder is made, the sink opened. By the thread that writes to it, or before there is one. */
+int bs_emit_open_sink(struct emit *e, uint32_t sink, struct bs_fail *why);
 int bs_emit_open_files(struct emit *e, struct bs_fail *why);
 int bs_emit_start_files(struct emit *e, struct bs_fail *why);
 /* After the last entry, or when the start failed: waits for the threads and closes the files. */

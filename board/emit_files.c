@@ -13,6 +13,14 @@
 
 #define NAP_NS 20000000
 
+int bs_emit_open_sink(struct emit *e, uint32_t sink, struct bs_fail *why)
+{
+	const char *dir = e->env->site.sink[sink].dir;
+	int rc = bs_folder_make(dir, 0755, why);
+
+	return rc != 0 ? rc : e->sink[sink].type->open(&e->sink[sink].self, dir, why);
+}
+
 int bs_emit_open_files(struct emit *e, struct bs_fail *why)
 {
 	const struct bs_site *site = &e->env->site;
@@ -23,9 +31,9 @@ int bs_emit_open_files(struct emit *e, struct bs_fail *why)
 		if (e->sink[i].type == NULL)
 			return bs_fail(why, BS_ERR_UNSUPPORTED, "sink %u: no type '%s'", i + 1,
 				       site->sink[i].type);
-		rc = bs_folder_make(site->sink[i].dir, 0755, why);
-		if (rc == 0)
-			rc = e->sink[i].type->open(&e->sink[i].self, site->sink[i].dir, why);
+		/* a successor is wanted at once, whatever became of the disk: the taker opens it */
+		if (!bs_emit_succeeds(e) || site->overload.sinks == BS_POLICY_WAIT)
+			rc = bs_emit_open_sink(e, i, why);
 	}
 	return rc;
 }

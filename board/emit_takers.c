@@ -55,6 +55,8 @@ static int put_file(void *arg, struct bs_consumer *c, const unsigned char *msg, 
 	if (rc == 0 && pixels_at - attr_at > BS_POOLS_ATTRIBUTES)
 		rc = bs_fail(why, BS_ERR_LENGTH, "image %u: attributes of %zu bytes",
 			     head.image_index, pixels_at - attr_at);
+	if (rc == 0 && t->e->sink[t->sink].self == NULL)
+		rc = bs_emit_open_sink(t->e, t->sink, why);
 	if (rc == 0) {
 		memcpy(attributes, payload + attr_at, pixels_at - attr_at);
 		attributes[pixels_at - attr_at] = '\0';
@@ -145,6 +147,14 @@ static int open_taker(struct emit *e, uint32_t i, const char *name, const char *
 	uint64_t lost = atomic_load(&r->lost);
 	int rc = bs_consumer_open(&e->taker[i], &spec, r, why);
 
+	if (rc != 0 && policy == BS_POLICY_SPILL && bs_emit_succeeds(e)) {
+		/* the reconstruction must not wait for a folder, either */
+		say(&takers[i], why->text);
+		say(&takers[i], "until the next start images are shed, not spilled");
+		spec.policy = BS_POLICY_KEEP_NEWEST;
+		r->policy = BS_POLICY_KEEP_NEWEST;
+		rc = bs_consumer_open(&e->taker[i], &spec, r, why);
+	}
 	/* whose they were is not known any more: they count for the scan in flight */
 	bs_emit_undelivered(e, atomic_load(&e->session), atomic_load(&r->lost) - lost);
 	return rc;

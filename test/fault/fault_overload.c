@@ -361,6 +361,43 @@ static void test_second_service(void)
 	service_remove(&second);
 }
 
+static bool replace_by_file(const char *name)
+{
+	char path[160];
+	char away[180];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", service.dir, name);
+	(void)snprintf(away, sizeof(away), "%s-away", path);
+	return rename(path, away) == 0 && close(open(path, O_WRONLY | O_CREAT, 0600)) == 0;
+}
+
+/* Both folders are no more, and then emit dies: its successor must not wait for them, nor recon for it. */
+static void test_broken_folders(void)
+{
+	char path[160];
+	long pid;
+
+	if (!start("archive = \"keep_newest\"; sinks = \"spill\"; queue = 3; spill_dir = \"spill\";",
+		   "sinks = ( { type = \"cfl\"; dir = \"out\"; } );", NULL))
+		return;
+	CHECK(replace_by_file("out") && replace_by_file("spill"), "files stand for both folders");
+	pid = service_number(&service, "\"name\":\"emit\"", "pid");
+	CHECK(pid > 0 && kill((pid_t)pid, SIGKILL) == 0, "emit is killed");
+	CHECK(scan(10), "10 frames go through all the same");
+	check_all("cfl", 10);
+	CHECK(service_number(&service, "\"name\":\"emit\"", "restarts") == 1, "by one successor");
+	CHECK(taker("cfl", "failed") + taker("cfl", "shed") == 10, "no file is written");
+	CHECK(service_logs(&service, "out is no folder") &&
+		      service_logs(&service, "images are shed, not spilled"),
+	      "the log names both");
+	(void)snprintf(path, sizeof(path), "%s/out", service.dir);
+	CHECK(unlink(path) == 0 && scan(2) && taker("cfl", "handed") >= 1 &&
+		      files_in(path, ".cfl") == (unsigned)taker("cfl", "handed"),
+	      "when the sink's folder can be made again, files are written: %ld",
+	      taker("cfl", "handed"));
+	stop();
+}
+
 /* The archive comes late: nothing is lost, even over the end of the service. */
 static void test_spilled_archive(void)
 {
@@ -416,6 +453,7 @@ int main(void)
 	test_hung_end();
 	test_no_folder();
 	test_emit_dies();
+	test_broken_folders();
 	test_spilled_archive();
 	return check_done();
 }
