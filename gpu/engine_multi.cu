@@ -413,33 +413,31 @@ static int arm(void **self, const struct bs_protocol *p, const struct bs_tables 
 
 /* ---- a frame ---------------------------------------------------------------------------------- */
 
-static int begin(void *self, uint32_t frame)
+/* The same for every share, its GPU current; the first failure ends it. */
+template <class F> static int on_all(struct engine *e, F call)
 {
-	struct engine *e = (struct engine *)self;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
 		rc = bs_link_enter(e->link, i, NULL);
 		if (rc == 0)
-			rc = bs_share_begin(e->share[i].self, frame);
+			rc = call(&e->share[i]);
 	}
 	return bs_link_leave(e->link, rc, NULL);
 }
 
+static int begin(void *self, uint32_t frame)
+{
+	return on_all((struct engine *)self,
+		      [=](struct share *s) { return bs_share_begin(s->self, frame); });
+}
+
 static int add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride)
 {
-	struct engine *e = (struct engine *)self;
-	int rc = 0;
-
-	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
-		const struct share *s = &e->share[i];
-
-		rc = bs_link_enter(e->link, i, NULL);
-		if (rc == 0)
-			rc = bs_share_add(s->self, frame, readout,
-					  data + 2 * s->coils.first * coil_stride, coil_stride);
-	}
-	return bs_link_leave(e->link, rc, NULL);
+	return on_all((struct engine *)self, [=](struct share *s) {
+		return bs_share_add(s->self, frame, readout,
+				    data + 2 * s->coils.first * coil_stride, coil_stride);
+	});
 }
 
 /* A readout has been read when all have read theirs. */
@@ -506,31 +504,26 @@ static int solve_watched(struct engine *e, int64_t deadline_ns, const struct bs_
 }
 
 /* The worst of the shares: fewest iterations, largest residual, longest stage. */
+static void add_report(struct bs_report *sum, const struct bs_report *r, bool first)
+{
+	if (first || r->iterations < sum->iterations)
+		sum->iterations = r->iterations;
+	if (first || r->residual > sum->residual)
+		sum->residual = r->residual;
+	sum->deadline_stop = r->deadline_stop || (!first && sum->deadline_stop);
+	for (int t = BS_BUDGET_UPLOAD; t <= BS_BUDGET_SOLVE; t++)
+		if (first || r->stage_ns[t] > sum->stage_ns[t])
+			sum->stage_ns[t] = r->stage_ns[t];
+}
+
 static int tell(struct engine *e, uint32_t frame, bool watched, struct bs_report *report)
 {
-	int rc = 0;
+	int rc = on_all(e, [=](struct share *s) {
+		bs_share_outcome(s->self, frame, watched, &s->report);
+		add_report(report, &s->report, s == e->share);
+		return 0;
+	});
 
-	report->iterations = 0;
-	report->residual = 0.0;
-	report->deadline_stop = false;
-	memset(report->stage_ns, 0, sizeof(report->stage_ns));
-	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
-		struct bs_report *r = &e->share[i].report;
-
-		rc = bs_link_enter(e->link, i, NULL);
-		if (rc != 0)
-			break;
-		bs_share_outcome(e->share[i].self, frame, watched, r);
-		if (i == 0 || r->iterations < report->iterations)
-			report->iterations = r->iterations;
-		if (i == 0 || r->residual > report->residual)
-			report->residual = r->residual;
-		report->deadline_stop = report->deadline_stop || r->deadline_stop;
-		for (int t = BS_BUDGET_UPLOAD; t <= BS_BUDGET_SOLVE; t++)
-			if (r->stage_ns[t] > report->stage_ns[t])
-				report->stage_ns[t] = r->stage_ns[t];
-	}
-	rc = bs_link_leave(e->link, rc, NULL);
 	if (is_joint(e)) {
 		report->iterations = e->solved.iterations;
 		report->residual = e->solved.residual;
@@ -607,28 +600,16 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 {
 	struct engine *e = (struct engine *)self;
 	const bool watched = is_watched(e, deadline_ns, report);
-	int rc = 0;
+	int rc = on_all(e,
+			[=](struct share *s) { return bs_share_finish(s->self, frame, watched); });
 
-	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
-		rc = bs_link_enter(e->link, i, NULL);
-		if (rc == 0)
-			rc = bs_share_finish(e->share[i].self, frame, watched);
-	}
-	rc = bs_link_leave(e->link, rc, NULL);
 	return rc != 0 ? rc : complete(e, frame, deadline_ns, image, report);
 }
 
 static int fold(void *self, uint32_t frame, uint32_t group)
 {
-	struct engine *e = (struct engine *)self;
-	int rc = 0;
-
-	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
-		rc = bs_link_enter(e->link, i, NULL);
-		if (rc == 0)
-			rc = bs_share_fold(e->share[i].self, frame, group);
-	}
-	return bs_link_leave(e->link, rc, NULL);
+	return on_all((struct engine *)self,
+		      [=](struct share *s) { return bs_share_fold(s->self, frame, group); });
 }
 
 static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns, float *image,
@@ -636,14 +617,9 @@ static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadli
 {
 	struct engine *e = (struct engine *)self;
 	const bool watched = is_watched(e, deadline_ns, report);
-	int rc = 0;
+	int rc = on_all(
+		e, [=](struct share *s) { return bs_share_slide(s->self, frame, held, watched); });
 
-	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
-		rc = bs_link_enter(e->link, i, NULL);
-		if (rc == 0)
-			rc = bs_share_slide(e->share[i].self, frame, held, watched);
-	}
-	rc = bs_link_leave(e->link, rc, NULL);
 	return rc != 0 ? rc : complete(e, frame, deadline_ns, image, report);
 }
 
@@ -651,14 +627,10 @@ static int peek(void *self, uint32_t frame, float *image)
 {
 	struct engine *e = (struct engine *)self;
 	struct bs_report unread;
-	int rc = 0;
+	int rc = on_all(e, [=](struct share *s) { return bs_share_peek(s->self, frame); });
 
-	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
-		rc = bs_link_enter(e->link, i, NULL);
-		if (rc == 0)
-			rc = bs_share_peek(e->share[i].self, frame);
-	}
-	rc = bs_link_leave(e->link, rc == 0 ? follow_shares(e, NULL) : rc, NULL);
+	if (rc == 0)
+		rc = bs_link_leave(e->link, follow_shares(e, NULL), NULL);
 	return rc != 0 ? rc : fetch(e, frame, false, image, &unread);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/log.h"
 #include "gpu/cudacheck.h"
 #include "gpu/stream.h"
 
@@ -152,6 +153,8 @@ static bool shared_device(const struct bs_link *l)
 #ifdef BS_NCCL
 static int nccl_fail(struct bs_link *l, struct bs_fail *why, ncclResult_t r, const char *call)
 {
+	if (why == NULL)
+		bs_log(BS_LOG_ERROR, "%s: %s", call, l->call.words(r));
 	return bs_fail(why, BS_ERR_GPU, "%s: %s", call, l->call.words(r));
 }
 

@@ -53,8 +53,10 @@ static void list_layouts(uint32_t devices, bool small)
 		add_layout(3, false);
 		add_layout(8, false);
 	}
-	for (uint32_t n = 2; n <= devices; n++)
-		add_layout(n, true);
+	if (devices > 1)
+		add_layout(2, true);
+	if (devices > 2) /* in between: twin_multi */
+		add_layout(devices, true);
 }
 
 static void words_of(char *out, size_t size, const struct bs_devices *d)
