@@ -93,10 +93,12 @@ bench() {
 }
 
 # serve + replay --asap with backend cuda; the host's image from boreside recon; throughput, latency
-site() { # backend, memory
+site() { # backend, gpu memory; or two: copied, on two GPUs
+	local gpu="memory = \"$2\""
+	[ "$2" != two ] || gpu='memory = "copy"; devices = [0, 1]'
 	( . "$here/replay/site.bash" && write_site "$dir/$1$2" ) || return 1
 	sed -i "s/accuracy = 1e-5/accuracy = 1e-6/; s/{ name = \"\\([a-z_0-9]*\\)\"; method/{ name = \"\\1\"; backend = \"$1\"; method/" "$dir/$1$2/site.cfg"
-	echo "gpu: { memory = \"$2\"; };" >>"$dir/$1$2/site.cfg"
+	echo "gpu: { $gpu; };" >>"$dir/$1$2/site.cfg"
 }
 latency() { # folder: p50 p99 max in ms of the images' latency, from the status document
 	"$BORESIDE" status -c "$1/site.cfg" --json >"$out/status.json" 2>/dev/null
@@ -120,13 +122,15 @@ one_recording() { # memory protocol recording
 	[ $rc -eq 0 ] || fail "$2 of $3, memory $1: $(tail -n 1 "$log")"
 }
 service() {
-	local server up
+	local server up memories="copy mapped"
 	[ -n "$data" ] && [ -e "$data/cart2d_8ch.h5" ] || { say "skipped: no recordings at '$data'"; return; }
 	dir=$(mktemp -d)
-	site host copy && site cuda copy && site cuda mapped
+	[ "$(nvidia-smi -L 2>/dev/null | wc -l)" -lt 2 ] || memories="$memories two"
+	site host copy
+	for memory in $memories; do site cuda "$memory"; done
 	say "Recordings through \`serve\` and \`replay --asap\` on the GPU; the images against the host's, at most 1e-5." && say ""
 	say '| protocol | recording | gpu memory | relative l2 error | replay, with its start | images |' && say '|---|---|---|---|---|---|'
-	for memory in copy mapped; do
+	for memory in $memories; do
 		"$BORESIDE" serve -c "$dir/cuda$memory/site.cfg" >"$out/serve-$memory.log" 2>&1 &
 		server=$!
 		up=$SECONDS
