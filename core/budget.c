@@ -169,9 +169,7 @@ bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t
 
 bool bs_budget_verdict(struct bs_budget *b, enum bs_rung rung, enum bs_verdict v, int64_t emit_ns)
 {
-	int64_t faded = b->tail_ns - b->tail_ns / 16;
-
-	b->tail_ns = emit_ns > faded ? emit_ns : faded;
+	b->tail_ns = bs_tail_longest(b->tail_ns, emit_ns);
 	return judge(b, rung, v);
 }
 

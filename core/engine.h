@@ -57,6 +57,20 @@ struct bs_report {
 	int64_t stage_ns[BS_BUDGET_STAGES];
 };
 
+/* The solver's iterations at most, of the protocol's. */
+static inline uint32_t bs_report_most(const struct bs_report *r, uint32_t iterations)
+{
+	return r->allowed > 0 && r->allowed < iterations ? r->allowed : iterations;
+}
+
+/* What is kept free before a deadline for what follows: the longest of late, fading. */
+static inline int64_t bs_tail_longest(int64_t tail_ns, int64_t took_ns)
+{
+	const int64_t faded_ns = tail_ns - tail_ns / 16;
+
+	return took_ns > faded_ns ? took_ns : faded_ns;
+}
+
 struct bs_engine {
 	const char *name; /* "gridding/host" */
 	int (*need)(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);

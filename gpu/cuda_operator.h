@@ -1,5 +1,5 @@
 /*
- * gpu/cuda_operator.h - what a direct method on the device gives its engine (engine_cuda.cu)
+ * gpu/cuda_operator.h - what a direct method on the device gives its engine (armed_cuda.h)
  *
  * Readout r of coil c lies at samples(frame) + c * coil_step + r * p->samples (complex values, device).
  * need adds bytes of device memory; plan takes those, the samples by bs_devmem_take_readouts

@@ -295,9 +295,7 @@ static int to_image(struct engine *e, int64_t start_ns, int64_t deadline_ns, flo
 	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;
 	report->stage_ns[BS_BUDGET_SOLVE] = solved_ns - summed_ns;
 	report->stage_ns[BS_BUDGET_COMBINE] = spent_ns;
-	e->tail_ns -= e->tail_ns / 16;
-	if (spent_ns > e->tail_ns)
-		e->tail_ns = spent_ns;
+	e->tail_ns = bs_tail_longest(e->tail_ns, spent_ns);
 	return 0;
 }
 

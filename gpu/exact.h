@@ -23,7 +23,8 @@
  * in double, relative error <= 1e-5 for any number of samples (measured: 3e-7). Double precision:
  * all of it in double (relative error about 1e-13), the reference.
  *
- * Twins: exact.c with exact_simd.c (host), exact.cu (CUDA). Tests: test/unit/test_exact.c
+ * Twins: exact.c, exact_adjoint.c, exact_forward.c with exact_simd.c (host), exact.cu (CUDA).
+ * Tests: test/unit/test_exact.c
  * Sources: Stone et al., J Parallel Distrib Comput 2008;68:1307-1318 (the sums, the box basis).
  */
 #ifndef BS_GPU_EXACT_H

@@ -1,5 +1,5 @@
 /*
- * gpu/exact_simd.h - the inner loops of gpu/exact.c, built once per instruction set
+ * gpu/exact_simd.h - the inner loops of gpu/exact*.c, built once per instruction set
  *
  * real is float (single) or double (twice); tables are [column][sample], ld samples apart.
  * inner   samples of one product (a panel and a tile together fit the first-level cache)

@@ -1,7 +1,7 @@
 /*
  * gpu/share_cuda.h - one GPU's share of a scan on several: the CUDA engine up to its coil images
  *
- * What engine_multi.cu arms on each GPU: the protocol with this share's coils alone, or its slab of the
+ * What armed_multi.cu arms on each GPU: the protocol with this share's coils alone, or its slab of the
  * rows (matrix, and slab_y of the tables), combine none so that no sensitivities are loaded but those
  * of method sense; on the device that is current, which must be current in every call but reading.
  * need, arm, disarm, begin, add, reading, fold: as core/engine.h. It ends with each coil's image:
