@@ -49,6 +49,11 @@ static void md_contract(FILE *f, const struct bs_certificate *c)
 			      " %llu images were late, each for no longer than a canary with a "
 			      "real-time priority was stalled meanwhile.",
 			      (unsigned long long)c->run[0].explained);
+	if (c->verdict == BS_CERTIFY_KEPT && c->run[0].overslept > 0)
+		(void)fprintf(f,
+			      " %llu images were late because the sender, which stands in for the "
+			      "scanner, woke late by itself; counted from then they were in time.",
+			      (unsigned long long)c->run[0].overslept);
 	(void)fputs("\n\n", f);
 	for (uint32_t i = 0; i < c->whys; i++)
 		(void)fprintf(f, "- %s%s\n",
@@ -109,9 +114,49 @@ static void md_machine(FILE *f, const struct bs_certificate *c)
 	(void)fputc('\n', f);
 }
 
+/* In ms after the last readout's due time; what is not known: a dash. */
+static void md_after(FILE *f, const struct bs_late *m, int64_t ns)
+{
+	if (ns == 0)
+		(void)fputs(" | -", f);
+	else
+		(void)fprintf(f, " | %.3f", (double)(ns - m->left.due_ns) * MS);
+}
+
+static void md_misses(FILE *f, const struct bs_certify_run *r)
+{
+	if (r->misses == 0)
+		return;
+	(void)fprintf(
+		f,
+		"\nThe first %u misses attributed to the service, in ms after the last readout's "
+		"due time: the image before it in the archive's hands; the sender's last sleep (not "
+		"excused when it began after the due time, or when the service still owed an "
+		"acknowledgement); the readout handed to the socket, received; the image handed on; "
+		"then what the sender overslept by itself, and how long canaries were stalled.\n\n"
+		"| image | before | asleep | awake | owed | sent | received | handed on | overslept | "
+		"stalled |\n|---|---|---|---|---|---|---|---|---|---|\n",
+		r->misses);
+	for (uint32_t i = 0; i < r->misses; i++) {
+		const struct bs_late *m = &r->miss[i];
+
+		(void)fprintf(f, "| %llu", (unsigned long long)m->image);
+		md_after(f, m, m->before_ns);
+		md_after(f, m, m->left.slept_ns);
+		md_after(f, m, m->left.woke_ns);
+		(void)fprintf(f, " | %s", m->left.owed ? "yes" : "no");
+		md_after(f, m, m->left.sent_ns);
+		md_after(f, m, m->received_ns);
+		md_after(f, m, m->handed_ns);
+		(void)fprintf(f, " | %.3f | %.3f |\n", (double)m->overslept_ns * MS,
+			      (double)m->stalled_ns * MS);
+	}
+}
+
 static void md_run(FILE *f, const struct bs_certificate *c, const struct bs_certify_run *r)
 {
-	bool none = r->raw == 0 || (r->raw == r->explained && bs_verdict_doubt(c) == NULL);
+	bool none =
+		bs_certify_attributed(r) == 0 && (r->explained == 0 || bs_verdict_doubt(c) == NULL);
 	char name[64];
 
 	(void)fprintf(f, "## At %g times the recording's pace\n\n", r->speed);
@@ -133,7 +178,12 @@ static void md_run(FILE *f, const struct bs_certificate *c, const struct bs_cert
 		      "\n- missed: %llu raw; %llu explained by a canary's stall; **%llu "
 		      "attributed to the service**\n",
 		      (unsigned long long)r->raw, (unsigned long long)r->explained,
-		      (unsigned long long)(r->raw - r->explained));
+		      (unsigned long long)bs_certify_attributed(r));
+	(void)fprintf(
+		f,
+		"- of the raw misses, %llu explained by the sender, which woke late by itself "
+		"(the service had acknowledged all that it had sent before)\n",
+		(unsigned long long)r->overslept);
 	(void)fprintf(f,
 		      "- by the service's own clock, from the last readout received: %llu late\n",
 		      (unsigned long long)r->late);
@@ -151,7 +201,7 @@ static void md_run(FILE *f, const struct bs_certificate *c, const struct bs_cert
 		      "- at 95 %%, this run leaves a rate of misses of at most %.3g possible "
 		      "(raw), %.3g (attributed)%s\n",
 		      bs_contract_bound(r->raw, r->arrived),
-		      bs_contract_bound(r->raw - r->explained, r->arrived),
+		      bs_contract_bound(bs_certify_attributed(r), r->arrived),
 		      none ? ": none in N images proves at most 3/N" : "");
 	if (r->due.p50_ns > 0 && r->received.p50_ns > 0 && r->quiet.p50_ns > 0)
 		(void)fprintf(
@@ -174,6 +224,8 @@ static void md_run(FILE *f, const struct bs_certificate *c, const struct bs_cert
 	}
 	md_spread(f, "last readout due to image in the archive's hands", &r->arrival);
 	md_spread(f, "the sender behind its due times, each readout, all runs so far", &r->sent);
+	md_spread(f, "of that, overslept by itself", &r->slept);
+	md_misses(f, r);
 	(void)fputc('\n', f);
 }
 
@@ -290,6 +342,27 @@ static void js_count(FILE *f, const char *key, uint64_t n)
 	(void)fprintf(f, "\"%s\":%llu,\n", key, (unsigned long long)n);
 }
 
+static void js_misses(FILE *f, const struct bs_certify_run *r)
+{
+	(void)fputs("\"misses\":[", f);
+	for (uint32_t i = 0; i < r->misses; i++) {
+		const struct bs_late *m = &r->miss[i];
+
+		(void)fprintf(f,
+			      "%s{\"image\":%llu,\"due_ns\":%lld,\"before_ns\":%lld,"
+			      "\"asleep_ns\":%lld,\"awake_ns\":%lld,\"owed\":%d,\"sent_ns\":"
+			      "%lld,\"received_ns\":%lld,\"handed_ns\":%lld,\"overslept_ms\":"
+			      "%.6f,\"stalled_ms\":%.6f}",
+			      i > 0 ? ",\n" : "", (unsigned long long)m->image,
+			      (long long)m->left.due_ns, (long long)m->before_ns,
+			      (long long)m->left.slept_ns, (long long)m->left.woke_ns, m->left.owed,
+			      (long long)m->left.sent_ns, (long long)m->received_ns,
+			      (long long)m->handed_ns, (double)m->overslept_ns * MS,
+			      (double)m->stalled_ns * MS);
+	}
+	(void)fputs("],\n", f);
+}
+
 static void js_run(FILE *f, const struct bs_certify_run *r)
 {
 	(void)fprintf(f, "{\"speed\":%g,\"seconds\":%.3f,\n", r->speed, r->seconds);
@@ -319,7 +392,8 @@ static void js_run(FILE *f, const struct bs_certify_run *r)
 	js_count(f, "disagreed", r->disagreed);
 	js_count(f, "missed_raw", r->raw);
 	js_count(f, "missed_explained", r->explained);
-	js_count(f, "missed_attributed", r->raw - r->explained);
+	js_count(f, "missed_overslept", r->overslept);
+	js_count(f, "missed_attributed", bs_certify_attributed(r));
 	js_spread(f, "due_ms", &r->due);
 	js_spread(f, "received_ms", &r->received);
 	js_spread(f, "received_less_stalls_ms", &r->quiet);
@@ -333,9 +407,11 @@ static void js_run(FILE *f, const struct bs_certify_run *r)
 	}
 	js_spread(f, "archive_ms", &r->arrival);
 	js_spread(f, "sender_ms", &r->sent);
+	js_spread(f, "sender_overslept_ms", &r->slept);
+	js_misses(f, r);
 	(void)fprintf(f, "\"rate_95_raw\":%.6g,\"rate_95_attributed\":%.6g}",
 		      bs_contract_bound(r->raw, r->arrived),
-		      bs_contract_bound(r->raw - r->explained, r->arrived));
+		      bs_contract_bound(bs_certify_attributed(r), r->arrived));
 }
 
 static void js_service(FILE *f, const struct bs_certificate *c)
@@ -487,13 +563,16 @@ int bs_certificate_write(const struct bs_certificate *c, const char *folder, str
 static void verdict_words(const struct bs_certificate *c, char *out, size_t cap)
 {
 	unsigned long long explained = c->run[0].explained;
+	unsigned long long overslept = c->run[0].overslept;
 
 	if (c->verdict != BS_CERTIFY_KEPT)
 		(void)snprintf(out, cap, "%s: %s",
 			       c->verdict == BS_CERTIFY_BROKEN ? "BROKEN" : "NOT PROVEN",
 			       c->whys > 0 ? c->why[0] : "");
-	else if (explained > 0)
-		(void)snprintf(out, cap, "kept, %llu late by stalls of the machine", explained);
+	else if (explained + overslept > 0)
+		(void)snprintf(out, cap,
+			       "kept, %llu late by stalls of the machine, %llu by the sender alone",
+			       explained, overslept);
 	else
 		(void)snprintf(out, cap, "kept");
 }
@@ -517,6 +596,6 @@ void bs_certificate_line(const struct bs_certificate *c, char *out, size_t cap)
 			(double)r->due.p999_ns * MS, (double)r->due.max_ns * MS,
 			(double)r->received.p50_ns * MS, (double)r->received.p999_ns * MS,
 			(double)r->received.max_ns * MS, (double)r->quiet.p999_ns * MS,
-			(unsigned long long)r->raw, (unsigned long long)(r->raw - r->explained),
+			(unsigned long long)r->raw, (unsigned long long)bs_certify_attributed(r),
 			words);
 }

@@ -295,7 +295,7 @@ static int connect_sender(struct certify *w, struct bs_fail *why)
 
 	bs_witness_may_run(&where, w->doc);
 	(void)snprintf(url, sizeof(url), "ipc://%s/run/archive.ipc", w->dir);
-	rc = bs_gather_open(&w->gather, w->c->p, url, &where, why);
+	rc = bs_gather_open(&w->gather, w->c->p, url, &where, bs_replay_departures(w->replay), why);
 	(void)snprintf(url, sizeof(url), "ipc://%s/run/kspace.ipc", w->dir);
 	if (rc == 0)
 		rc = bs_endpoint_connect(&w->kspace, BS_ENDPOINT_KSPACE, url, BS_REPLAY_MESSAGE_MAX,
@@ -371,15 +371,13 @@ static int play(struct certify *w, struct bs_certify_run *r, double speed, bool 
 	return rc;
 }
 
-static void note_sender(struct certify *w, struct bs_certify_run *r)
+static void spread_of(struct bs_spread *s, const struct bs_hist *h)
 {
-	const struct bs_hist *h = bs_replay_lateness(w->replay);
-
-	r->sent.n = atomic_load(&h->count);
-	r->sent.p50_ns = (int64_t)bs_hist_quantile(h, 0.5);
-	r->sent.p99_ns = (int64_t)bs_hist_quantile(h, 0.99);
-	r->sent.p999_ns = (int64_t)bs_hist_quantile(h, 0.999);
-	r->sent.max_ns = (int64_t)bs_hist_quantile(h, 1.0);
+	s->n = atomic_load(&h->count);
+	s->p50_ns = (int64_t)bs_hist_quantile(h, 0.5);
+	s->p99_ns = (int64_t)bs_hist_quantile(h, 0.99);
+	s->p999_ns = (int64_t)bs_hist_quantile(h, 0.999);
+	s->max_ns = (int64_t)bs_hist_quantile(h, 1.0);
 }
 
 static int try_all(struct certify *w, struct bs_fail *why)
@@ -395,7 +393,8 @@ static int try_all(struct certify *w, struct bs_fail *why)
 	for (uint32_t i = 0; rc == 0 && i < (w->q->speed > 0.0 ? 2u : 1u); i++) {
 		rc = play(w, &c->run[i], i == 0 ? 1.0 : w->q->speed, i == 0, why);
 		c->runs = i + 1;
-		note_sender(w, &c->run[i]);
+		spread_of(&c->run[i].sent, bs_replay_lateness(w->replay));
+		spread_of(&c->run[i].slept, &bs_replay_departures(w->replay)->overslept);
 		if (i == 0 && look(w)) {
 			bs_witness_stages(c, w->doc);
 			bs_witness_threads(c, &w->witness, w->doc, false);

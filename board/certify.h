@@ -18,6 +18,7 @@
 
 #include "board/load.h"
 #include "board/machine.h"
+#include "board/late.h"
 #include "core/budget.h"
 #include "core/canary.h"
 #include "core/contract.h"
@@ -27,7 +28,8 @@
 #define BS_CERTIFY_PARTS  7u  /* the stages that an image's attributes may tell of */
 #define BS_CERTIFY_STAGES 24u /* of the service's own histograms */
 #define BS_CERTIFY_RUNS   2u
-#define BS_CERTIFY_WHY    8u /* reasons of a verdict that are kept */
+#define BS_CERTIFY_WHY    8u  /* reasons of a verdict that are kept */
+#define BS_CERTIFY_MISSES 20u /* attributed to the service, that are kept with their times */
 
 struct bs_certify_request {
 	const char *config, *protocol, *recording, *out;
@@ -55,15 +57,21 @@ struct bs_certify_run {
 	uint64_t torn;     /* messages that were no image of this run, or lack what must be there */
 	uint64_t repeated; /* images that came again */
 	uint64_t disagreed; /* that call themselves met and were handed on late, or the reverse */
-	uint64_t raw, explained; /* later than the budget from the due time; by a canary's stall */
+	uint64_t raw;       /* later than the budget from the due time */
+	uint64_t
+		explained; /* of these: by canaries' stalls, together with the sender's sleep or not */
+	uint64_t overslept; /* by the sender alone, which woke late by itself (board/late.h) */
+	struct bs_late miss[BS_CERTIFY_MISSES]; /* the first of the rest */
+	uint32_t misses;
 	struct bs_spread due, received,
 		arrival;                   /* from due, from received to handed on; due to here */
 	struct bs_spread own;              /* received to handed on less the operators */
 	struct bs_spread quiet, own_quiet; /* those two less the time that a canary was stalled */
 	struct bs_spread part[BS_CERTIFY_PARTS];
-	struct bs_spread sent; /* the sender's own lateness: buckets of 1.6 % */
-	int64_t *latency;      /* [due.n], sorted: for the chart */
-	char fault[400];       /* of the first faulty scan */
+	struct bs_spread sent;  /* the sender's own lateness: buckets of 1.6 % */
+	struct bs_spread slept; /* of that, what it overslept by itself */
+	int64_t *latency;       /* [due.n], sorted: for the chart */
+	char fault[400];        /* of the first faulty scan */
 };
 
 struct bs_certify_stage {
@@ -113,6 +121,12 @@ struct bs_certificate {
 };
 
 extern const char *const bs_certify_part_names[BS_CERTIFY_PARTS];
+
+/* Misses that neither canaries nor the sender explain. */
+static inline uint64_t bs_certify_attributed(const struct bs_certify_run *r)
+{
+	return r->raw - r->explained - r->overslept;
+}
 
 /* 0: it was tried, and c->verdict says whether the contract held. Else it could not be tried. */
 int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,

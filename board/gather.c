@@ -47,8 +47,10 @@ struct bs_gather {
 	int64_t *column[COLUMNS];
 	size_t rows[COLUMNS];
 	_Atomic uint64_t count;
-	uint64_t session;         /* whose images are awaited */
-	uint16_t newest;          /* of them, modulo 65,536 */
+	uint64_t session;  /* whose images are awaited */
+	uint16_t newest;   /* of them, modulo 65,536 */
+	int64_t before_ns; /* when the last one of them came */
+	const struct bs_departures *left;
 	struct bs_canary *canary; /* [BS_CANARIES] */
 	struct bs_birds birds;
 };
@@ -165,14 +167,30 @@ static void keep_parts(struct bs_gather *g, const struct words *w, struct bs_sha
 	keep(g, COL_OWN_QUIET, bs_share_quiet(s, g->canary, g->birds.count, now));
 }
 
-static void judge(struct bs_gather *g, int64_t due, int64_t handed, int64_t now)
+static void judge(struct bs_gather *g, int64_t due, int64_t received, int64_t handed, int64_t now)
 {
+	struct bs_late m = { .image = g->run.arrived + 1,
+			     .before_ns = g->before_ns,
+			     .received_ns = received,
+			     .handed_ns = handed };
 	int64_t budget = (int64_t)(g->p->image_ms * 1e6);
 
 	if (!bs_budget_missed(g->p, handed - due))
 		return;
 	g->run.raw++;
-	g->run.explained += bs_canary_explains(g->canary, g->birds.count, due, handed, budget, now);
+	if (g->left == NULL || !bs_departures_find(g->left, due, &m.left))
+		m.left = (struct bs_departure){ .due_ns = due };
+	switch (bs_late_blame(&m, budget, g->canary, g->birds.count, now)) {
+	case BS_BLAME_SENDER:
+		g->run.overslept++;
+		break;
+	case BS_BLAME_MACHINE:
+		g->run.explained++;
+		break;
+	case BS_BLAME_SERVICE:
+		if (g->run.misses < BS_CERTIFY_MISSES)
+			g->run.miss[g->run.misses++] = m;
+	}
 }
 
 /* Its words, and whether they agree with when it was handed on. */
@@ -236,6 +254,7 @@ void bs_gather_take(struct bs_gather *g, const unsigned char *msg, size_t len, i
 
 	if (attribute(&words, "preview") != NULL) {
 		g->run.previews++;
+		g->before_ns = now;
 		return;
 	}
 	if (!is_new(g, &w))
@@ -256,7 +275,8 @@ void bs_gather_take(struct bs_gather *g, const unsigned char *msg, size_t len, i
 	keep(g, COL_QUIET,
 	     latency - bs_canary_stalled(g->canary, g->birds.count, share.from_ns, w.time_ns, now));
 	keep_parts(g, &words, &share, now);
-	judge(g, due, w.time_ns, now);
+	judge(g, due, share.from_ns, w.time_ns, now);
+	g->before_ns = now;
 	g->run.arrived++;
 	atomic_fetch_add(&g->count, 1);
 }
@@ -287,7 +307,8 @@ static void *receive(void *arg)
 /* ---- */
 
 int bs_gather_open(struct bs_gather **out, const struct bs_protocol *p, const char *url,
-		   const struct bs_cpus *where, struct bs_fail *why)
+		   const struct bs_cpus *where, const struct bs_departures *left,
+		   struct bs_fail *why)
 {
 	struct bs_gather *g = calloc(1, sizeof(*g));
 	int rc = 0;
@@ -296,6 +317,7 @@ int bs_gather_open(struct bs_gather **out, const struct bs_protocol *p, const ch
 	if (g == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for the images' numbers");
 	g->p = p;
+	g->left = left;
 	g->archive.socket = -1;
 	(void)pthread_mutex_init(&g->lock, NULL);
 	g->canary = calloc(BS_CANARIES, sizeof(*g->canary));
@@ -354,6 +376,9 @@ void bs_gather_end(struct bs_gather *g, struct bs_certify_run *r)
 	r->disagreed = g->run.disagreed;
 	r->raw = g->run.raw;
 	r->explained = g->run.explained;
+	r->overslept = g->run.overslept;
+	memcpy(r->miss, g->run.miss, sizeof(r->miss));
+	r->misses = g->run.misses;
 	bs_spread_make(&r->due, g->column[COL_DUE], g->rows[COL_DUE]);
 	bs_spread_make(&r->received, g->column[COL_RECEIVED], g->rows[COL_RECEIVED]);
 	bs_spread_make(&r->arrival, g->column[COL_ARRIVAL], g->rows[COL_ARRIVAL]);

@@ -8,9 +8,9 @@
  * this run is torn. count: images so far, each once, previews not counted.
  * end: the run's counts and latencies; latency is allocated, and the caller's.
  * An image is handed on at its envelope's time (ipc/WIRE.md). A miss is one that was handed on
- * later than the budget after its last readout's due time; it is explained when the canaries were
- * stalled so long in between that it would have been kept without. BS_GATHER_MAX images a run are
- * kept; what comes beyond is torn. take is what the thread does with a message, for tests.
+ * later than the budget after its last readout's due time; whose it is says board/late.h, by the
+ * canaries and by `left`, what the sender recorded (NULL: it explains nothing). BS_GATHER_MAX images
+ * a run are kept; what comes beyond is torn. take is what the thread does with a message, for tests.
  * Test: test/unit/test_gather.c
  */
 #ifndef BS_BOARD_GATHER_H
@@ -24,7 +24,8 @@
 struct bs_gather;
 
 int bs_gather_open(struct bs_gather **g, const struct bs_protocol *p, const char *url,
-		   const struct bs_cpus *where, struct bs_fail *why);
+		   const struct bs_cpus *where, const struct bs_departures *left,
+		   struct bs_fail *why);
 void bs_gather_begin(struct bs_gather *g);
 void bs_gather_scan(struct bs_gather *g, uint64_t session);
 void bs_gather_take(struct bs_gather *g, const unsigned char *msg, size_t len, int64_t now_ns);

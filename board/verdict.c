@@ -41,10 +41,11 @@ static void judge_images(struct bs_certificate *c, const struct bs_certify_run *
 {
 	uint64_t gridded = r->rung[BS_RUNG_GRIDDING] + r->rung[BS_RUNG_LATE];
 
-	if (r->raw > r->explained)
+	if (bs_certify_attributed(r) > 0)
 		because(c, BS_CERTIFY_BROKEN,
-			"%llu of %llu images were late, and no canary's stall explains them",
-			(count)(r->raw - r->explained), (count)r->arrived);
+			"%llu of %llu images were late, and neither a canary's stall nor the "
+			"sender's own sleep explains them",
+			(count)bs_certify_attributed(r), (count)r->arrived);
 	if (r->made != r->expected)
 		because(c, BS_CERTIFY_BROKEN,
 			"the recording makes %llu images in these scans, the service handed on %llu",
@@ -119,6 +120,11 @@ void bs_verdict_make(struct bs_certificate *c)
 		because(c, BS_CERTIFY_UNPROVEN,
 			"%llu late images are explained by a stall, but %s: they count",
 			(count)r->explained, doubt);
+	if (r->overslept > r->arrived / BS_VERDICT_OVERSLEPT)
+		because(c, BS_CERTIFY_UNPROVEN,
+			"%llu of %llu images were late because the sender woke late by itself: "
+			"more than 1 in %u were not tried in time",
+			(count)r->overslept, (count)r->arrived, BS_VERDICT_OVERSLEPT);
 	if (c->restarts < 0.0)
 		because(c, BS_CERTIFY_UNPROVEN,
 			"the service's status could not be read in the end");

@@ -32,6 +32,7 @@ struct bs_replay {
 	uint32_t loaded; /* the first so many are in memory */
 	enum bs_replay_clock clock;
 	struct bs_hist lateness;
+	struct bs_departures departures;
 
 	/* how far time was reckoned: readouts 0 .. reckoned - 1 have their stamp */
 	uint32_t reckoned;
@@ -156,6 +157,7 @@ int bs_replay_open(struct bs_replay **out, const char *path, uint32_t limit, str
 	*out = NULL;
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory", path);
+	bs_departures_open(&r->departures);
 	rc = bs_recording_open(&r->recording, path, why);
 	if (rc == 0) {
 		r->count = bs_recording_count(r->recording);
@@ -220,6 +222,11 @@ uint32_t bs_replay_count(const struct bs_replay *r)
 const struct bs_hist *bs_replay_lateness(const struct bs_replay *r)
 {
 	return &r->lateness;
+}
+
+const struct bs_departures *bs_replay_departures(const struct bs_replay *r)
+{
+	return &r->departures;
 }
 
 /* One scan on its way. */
@@ -299,8 +306,10 @@ static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
 	p->window_full = rc == BS_SENDER_FULL;
 	if (rc != 0)
 		return p->window_full ? 0 : rc;
-	if (p->o->speed > 0.0)
+	if (p->o->speed > 0.0) {
 		bs_hist_add(&r->lateness, now_ns - due);
+		bs_departures_queued(&r->departures, due);
+	}
 	p->report->bytes += BS_WIRE_BYTES + r->readout[p->next].len;
 	p->next++;
 	return 1;
@@ -346,6 +355,8 @@ static int send_some(struct play *p, struct bs_fail *why)
 		if (rc != 0)
 			return rc < 0 ? rc : 0;
 		bs_sender_sent(s, bs_now_ns());
+		if (s->cursor == s->count)
+			bs_departures_sent(&p->r->departures, bs_now_ns());
 	}
 	return 0;
 }
@@ -404,7 +415,9 @@ static int sleep_until_next(struct play *p, struct bs_fail *why)
 				 { .fd = p->e->send_fd, .events = POLLIN } };
 	int64_t until = p->line_full ? INT64_MAX : bs_sender_due(s);
 	int64_t silent = s->heard_ns + p->o->patience_ns;
-	int64_t shown = bs_now_ns() + PROGRESS_NS;
+	int64_t begin = bs_now_ns();
+	int64_t shown = begin + PROGRESS_NS;
+	bool owed = s->state != BS_SENDER_STREAMING || s->count > 0;
 	int rc;
 
 	if (s->state == BS_SENDER_STREAMING && !p->window_full && p->next < p->r->count &&
@@ -414,6 +427,7 @@ static int sleep_until_next(struct play *p, struct bs_fail *why)
 	until = until < shown ? until
 			      : shown; /* at the latest: stop and new connections are seen */
 	rc = bs_endpoint_wait(fds, p->line_full ? 2 : 1, until, why);
+	bs_departures_slept(&p->r->departures, begin, bs_now_ns(), owed);
 	return rc < 0 ? rc : 0;
 }
 

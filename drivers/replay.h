@@ -17,6 +17,7 @@
 
 #include "core/err.h"
 #include "core/hist.h"
+#include "drivers/departures.h"
 #include "drivers/sender.h"
 #include "ipc/endpoint.h"
 
@@ -67,6 +68,8 @@ int bs_replay_run(struct bs_replay *r, struct bs_endpoint *e, const struct bs_re
 		  struct bs_replay_report *report, struct bs_fail *why);
 /* How long after its due time each readout was handed to the socket, over all runs at a pace. */
 const struct bs_hist *bs_replay_lateness(const struct bs_replay *r);
+/* When each was due, and when it went; until close. Any thread may look. */
+const struct bs_departures *bs_replay_departures(const struct bs_replay *r);
 void bs_replay_close(struct bs_replay *r);
 
 #endif

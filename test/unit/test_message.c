@@ -258,7 +258,7 @@ int main(void)
 		return 1;
 	(void)snprintf(url, sizeof(url), "ipc://%s/a", dir);
 	image();
-	if (bs_gather_open(&gather, &p, url, &nowhere, NULL) != 0)
+	if (bs_gather_open(&gather, &p, url, &nowhere, NULL, NULL) != 0)
 		return 1;
 	test_certificate();
 	test_contradiction();

@@ -32,12 +32,14 @@ static struct bs_fail why;
 struct peer {
 	/* asked */
 	uint64_t break_every; /* messages; 0: never */
+	uint64_t hold;        /* no acknowledgement from the first acquisition to this one */
 	bool refuse, mute;
 	volatile sig_atomic_t *stop_at_10;
 	/* seen */
 	uint64_t next, acqs, breaks, bad;
 	int64_t times[1000]; /* of acquisitions */
 	bool closed;
+	uint64_t recorded, overslept, asleep, excused; /* of the sender's departures */
 	struct bs_endpoint e;
 };
 
@@ -139,7 +141,7 @@ static void answer(struct peer *p, const struct bs_wire *w, const unsigned char 
 	if (w->kind == BS_WIRE_OPEN)
 		say_verdict(p, w->session);
 	bs_wire_put_u64(out, p->next - 1);
-	if (p->next > 1 && !p->refuse)
+	if (p->next > 1 && !p->refuse && (p->acqs == 0 || p->acqs >= p->hold))
 		say(p, BS_WIRE_ACK, w->session, out, 8);
 	if (p->closed) {
 		bs_wire_put_outcome(out, &o);
@@ -176,6 +178,28 @@ static void *serve(void *arg)
 	return NULL;
 }
 
+/* What the sender recorded of the acquisitions that the peer saw. asleep: it slept before, and since
+ * it had sent the first one. excused: and that counts as its own oversleep. */
+static void look_at_departures(struct peer *p, const struct bs_replay *r)
+{
+	int64_t first = INT64_MAX;
+
+	for (uint64_t a = 0; a < p->acqs && a < 1000; a++) {
+		struct bs_departure d;
+		bool own;
+
+		if (!bs_departures_find(bs_replay_departures(r), p->times[a], &d) ||
+		    d.sent_ns < d.due_ns)
+			continue;
+		p->recorded++;
+		own = bs_departure_overslept(&d) > 0;
+		p->overslept += own;
+		p->asleep += d.slept_ns > first;
+		p->excused += own && d.slept_ns > first;
+		first = a == 0 ? d.sent_ns : first;
+	}
+}
+
 static int play(struct peer *p, double speed, int64_t patience, volatile sig_atomic_t *stop,
 		struct bs_replay_report *report)
 {
@@ -200,6 +224,7 @@ static int play(struct peer *p, double speed, int64_t patience, volatile sig_ato
 	rc = bs_replay_run(r, &e, &o, report, &why);
 	atomic_store(&peer_must_end, true);
 	(void)pthread_join(thread, NULL);
+	look_at_departures(p, r);
 	bs_endpoint_close(&e);
 	bs_endpoint_close(&p->e);
 	bs_replay_close(r);
@@ -254,6 +279,24 @@ static void paces(void)
 		CHECK((double)t.elapsed_ns >= 11.0 * at[i].step_ns,
 		      "and it took no less than that: %.1f ms", (double)t.elapsed_ns * 1e-6);
 	}
+}
+
+/* Slow to acknowledge is a service that is behind: whatever the sender sleeps then is not its own. */
+static void departures(void)
+{
+	static struct peer p;
+	struct bs_replay_report t;
+
+	record(20, 1000, 0);
+	CHECK(play(&p, 1.0, PATIENCE, NULL, &t) == 0 && p.acqs == 20 && p.recorded == 20,
+	      "%llu of 20 departures are recorded, sent after they were due; %llu overslept",
+	      (unsigned long long)p.recorded, (unsigned long long)p.overslept);
+	memset(&p, 0, sizeof(p));
+	p.hold = 20;
+	CHECK(play(&p, 1.0, PATIENCE, NULL, &t) == 0 && p.acqs == 20 && p.recorded == 20,
+	      "20 more, none of them acknowledged until the last");
+	CHECK(p.excused == 0, "it slept before %llu of them, and %llu of these sleeps excuse it",
+	      (unsigned long long)p.asleep, (unsigned long long)p.excused);
 }
 
 static void as_fast_as_it_goes(void)
@@ -312,6 +355,7 @@ int main(void)
 	CHECK(bs_replay_open(&r, path, 0, &why) != 0 && r == NULL, "no recording: %s", why.text);
 	clocks();
 	paces();
+	departures();
 	as_fast_as_it_goes();
 	endings();
 	(void)unlink(path);

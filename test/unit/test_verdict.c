@@ -52,6 +52,24 @@ static void test_misses(void)
 	c.throttled = true;
 	judged(BS_CERTIFY_UNPROVEN, "sched_rt_runtime_us",
 	       "the same where a kernel throttles them");
+	c.run[0].overslept = 1;
+	c.run[0].explained = 2;
+	judged(BS_CERTIFY_UNPROVEN, "2 late images are explained",
+	       "those that are the sender's do not");
+	c.run[0].raw = 4;
+	judged(BS_CERTIFY_BROKEN, "1 of 1000 images were late", "four late, three explained");
+	good();
+	c.canary[0].priority = c.canary[1].priority = 0;
+	c.run[0].raw = c.run[0].overslept = 1;
+	judged(BS_CERTIFY_KEPT, NULL,
+	       "one in 1000 by the sender's own sleep, whatever the canaries");
+	c.run[0].raw = c.run[0].overslept = 2;
+	judged(BS_CERTIFY_UNPROVEN, "more than 1 in 1000",
+	       "two in 1000: too few were tried in time");
+	good();
+	c.run[0].expected = c.run[0].made = c.run[0].arrived = 999;
+	c.run[0].raw = c.run[0].overslept = 1;
+	judged(BS_CERTIFY_UNPROVEN, "more than 1 in 1000", "one in 999, too");
 	good();
 	c.canary[0].priority = c.canary[1].priority = 0;
 	c.throttled = true;
