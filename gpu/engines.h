@@ -46,6 +46,8 @@ struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p);
 int bs_ls_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
 		 struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
 		 struct bs_fail *why);
+/* Complex values of it. */
+uint64_t bs_ls_cuda_q_values(const struct bs_protocol *p);
 
 extern const struct bs_engine bs_engine_gridding_host, bs_engine_cartesian_host, bs_engine_noop;
 extern const struct bs_engine bs_engine_ls_host, bs_engine_sense_host;
