@@ -14,6 +14,7 @@
 #include "gpu/cudacheck.h"
 #include "gpu/nufft_cuda.h"
 #include "gpu/nufft_tune.h"
+#include "gpu/stopwatch.h"
 
 #define RUNS    20
 #define PROBE   64
@@ -52,8 +53,7 @@ struct job {
 	float *k, *data, *image, *weight; /* device */
 	double2 *truth;
 	uint64_t voxels;
-	cudaStream_t stream;
-	cudaEvent_t from, to;
+	struct bs_stopwatch watch;
 };
 
 static __host__ __device__ inline double draw(uint64_t i)
@@ -154,52 +154,34 @@ static int error_of(struct job *j, bool forward, double *error, struct bs_fail *
 	return 0;
 }
 
-static int by_time(const void *a, const void *b)
+static int run_adjoint(void *arg, cudaStream_t stream, struct bs_fail *why)
 {
-	const float x = *(const float *)a;
-	const float y = *(const float *)b;
+	struct job *j = (struct job *)arg;
 
-	return x < y ? -1 : x > y;
+	return bs_nufft_cuda_adjoint(j->plan, j->data, j->image, stream, why);
 }
 
-static int queue(struct job *j, bool forward, struct bs_fail *why)
+static int run_forward(void *arg, cudaStream_t stream, struct bs_fail *why)
 {
-	return forward ? bs_nufft_cuda_forward(j->plan, j->image, j->data, j->stream, why)
-		       : bs_nufft_cuda_adjoint(j->plan, j->data, j->image, j->stream, why);
+	struct job *j = (struct job *)arg;
+
+	return bs_nufft_cuda_forward(j->plan, j->image, j->data, stream, why);
 }
 
-/* One graph, launched RUNS times after three that are not counted. */
 static int time_it(struct job *j, bool forward, struct bs_gpu_row *row, struct bs_fail *why)
 {
-	cudaGraph_t graph = NULL;
-	cudaGraphExec_t exec = NULL;
+	const bs_stopwatch_work work = forward ? run_forward : run_adjoint;
 	float ms[RUNS];
-	int rc = queue(j, forward, why);
+	int rc = work(j, j->watch.stream, why); /* no kernel is loaded while a profiler looks */
 
-	if (rc != 0)
-		return rc;
-	BS_CUDA(cudaStreamSynchronize(j->stream), why);
-	BS_CUDA(cudaStreamBeginCapture(j->stream, cudaStreamCaptureModeThreadLocal), why);
-	rc = queue(j, forward, why);
-	BS_CUDA(cudaStreamEndCapture(j->stream, &graph), why);
-	if (rc != 0)
-		return rc;
-	BS_CUDA(cudaGraphInstantiate(&exec, graph, 0), why);
-	for (int r = -3; r < RUNS; r++) {
-		BS_CUDA(cudaEventRecord(j->from, j->stream), why);
-		BS_CUDA(cudaGraphLaunch(exec, j->stream), why);
-		BS_CUDA(cudaEventRecord(j->to, j->stream), why);
-		BS_CUDA(cudaStreamSynchronize(j->stream), why);
-		if (r >= 0)
-			BS_CUDA(cudaEventElapsedTime(&ms[r], j->from, j->to), why);
-	}
-	(void)cudaGraphExecDestroy(exec);
-	(void)cudaGraphDestroy(graph);
-	qsort(ms, RUNS, sizeof(ms[0]), by_time);
-	row->median_ms = 0.5 * (ms[RUNS / 2 - 1] + ms[RUNS / 2]);
-	row->min_ms = ms[0];
+	if (rc == 0)
+		rc = bs_stopwatch_show(&j->watch, work, j, why);
+	if (rc == 0)
+		rc = bs_stopwatch_time(&j->watch, true, work, j, ms, RUNS, why);
+	row->median_ms = rc == 0 ? bs_stopwatch_median(ms, RUNS) : 0.0;
+	row->min_ms = rc == 0 ? ms[0] : 0.0;
 	row->n = RUNS;
-	return 0;
+	return rc;
 }
 
 static void random_values(float *v, size_t n, uint64_t seed)
@@ -217,9 +199,9 @@ static int open_job(struct job *j, const struct row *r, const struct bs_traj *tr
 	memset(&need, 0, sizeof(need));
 	j->s.tune = tune;
 	j->voxels = (uint64_t)r->matrix[0] * r->matrix[1] * r->matrix[2];
-	BS_CUDA(cudaStreamCreateWithFlags(&j->stream, cudaStreamNonBlocking), why);
-	BS_CUDA(cudaEventCreate(&j->from), why);
-	BS_CUDA(cudaEventCreate(&j->to), why);
+	rc = bs_stopwatch_open(&j->watch, why);
+	if (rc != 0)
+		return rc;
 	BS_CUDA(cudaMalloc(&j->k, j->s.samples * r->dims * 4), why);
 	BS_CUDA(cudaMalloc(&j->data, j->s.samples * r->coils * 8), why);
 	BS_CUDA(cudaMalloc(&j->image, j->voxels * r->coils * 8), why);
@@ -257,12 +239,7 @@ static void close_job(struct job *j)
 	(void)cudaFree(j->image);
 	(void)cudaFree(j->weight);
 	(void)cudaFree(j->truth);
-	if (j->from != NULL)
-		(void)cudaEventDestroy(j->from);
-	if (j->to != NULL)
-		(void)cudaEventDestroy(j->to);
-	if (j->stream != NULL)
-		(void)cudaStreamDestroy(j->stream);
+	bs_stopwatch_close(&j->watch);
 }
 
 static int measure(const struct row *r, bool forward, const char *name, double bytes_ms,

@@ -109,8 +109,10 @@ static int time_it(struct bench *b, bool graph, bs_stopwatch_work work, void *se
 		   struct bs_gpu_row *row)
 {
 	float ms[RUNS];
-	int err = bs_stopwatch_time(&b->watch, graph, work, self, ms, b->runs, b->why);
+	int err = bs_stopwatch_show(&b->watch, work, self, b->why);
 
+	if (err == 0)
+		err = bs_stopwatch_time(&b->watch, graph, work, self, ms, b->runs, b->why);
 	if (err != 0)
 		return err;
 	row->median_ms = bs_stopwatch_median(ms, b->runs);

@@ -19,6 +19,13 @@
 
 #define BS_LINE_PASSES 10
 
+/* From one point to the next of cols lines in shared memory: odd, so that columns of points spread over
+ * the banks. */
+static __host__ __device__ inline uint32_t bs_line_pitch(uint32_t cols)
+{
+	return cols > 1 ? cols + 1 : 1;
+}
+
 struct bs_line_plan {
 	uint32_t n, passes;
 	uint32_t radix[BS_LINE_PASSES];

@@ -89,12 +89,16 @@ uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most)
 
 int bs_line_allow(const void *kernel, struct bs_fail *why)
 {
+	cudaFuncAttributes its;
+	int device = 0;
 	int most = 0;
 
-	BS_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-				       bs_cuda_device()),
+	BS_CUDA(cudaGetDevice(&device), why);
+	BS_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
 		why);
-	BS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most),
+	BS_CUDA(cudaFuncGetAttributes(&its, kernel), why);
+	BS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+				     most - (int)its.sharedSizeBytes),
 		why);
 	return 0;
 }
@@ -124,7 +128,7 @@ static __global__ void __launch_bounds__(THREADS)
 {
 	extern __shared__ float2 shared[];
 	const uint32_t n = p.line.n;
-	const uint32_t pitch = cols + 1;
+	const uint32_t pitch = bs_line_pitch(cols);
 	const uint32_t shift = (uint32_t)__ffs((int)cols) - 1;
 	const uint64_t column = (uint64_t)blockIdx.x * cols;
 	const uint64_t o = blockIdx.y + (uint64_t)blockIdx.z * 65535u;
@@ -172,7 +176,7 @@ static __global__ void __launch_bounds__(THREADS)
 {
 	extern __shared__ float2 shared[];
 	const uint32_t n = p.line.n;
-	const uint32_t pitch = cols + 1;
+	const uint32_t pitch = bs_line_pitch(cols);
 	const uint64_t first = (uint64_t)blockIdx.x * cols;
 	float2 *a = shared;
 	float2 *b = shared + n * pitch;

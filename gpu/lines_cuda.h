@@ -35,7 +35,7 @@ int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, stru
 uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most);
 static inline size_t bs_line_shared(uint32_t n, uint32_t cols)
 {
-	return (size_t)2 * n * (cols + 1) * sizeof(float2);
+	return (size_t)2 * n * bs_line_pitch(cols) * sizeof(float2);
 }
 /* Lets kernel take that much shared memory. */
 int bs_line_allow(const void *kernel, struct bs_fail *why);

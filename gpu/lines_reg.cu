@@ -40,25 +40,33 @@ int bs_line_launch_registers(const struct bs_line_pass *p, int sign, const float
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "lines of %u points in registers",
 			       p->line.n);
-	const dim3 blocks = rows ? dim3((unsigned)((p->outer + r->cols - 1) / r->cols))
-				 : dim3((unsigned)((p->inner + r->cols - 1) / r->cols),
-					(unsigned)(p->outer < 65535u ? p->outer : 65535u),
-					(unsigned)((p->outer + 65534u) / 65535u));
+	const uint64_t tiles = rows ? (p->outer + r->cols - 1) / r->cols
+				    : (p->inner + r->cols - 1) / r->cols * p->outer;
+	int device = 0;
+	int processors = 0;
+	int resident = 0;
 
-	return bs_launch(r->kernel[sign > 0][rows], blocks, r->threads,
-			 rows ? r->row_bytes : r->strided_bytes, p->close, stream, why, *p, in,
-			 out);
+	BS_CUDA(cudaGetDevice(&device), why);
+	BS_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), why);
+	BS_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, r->kernel[sign > 0][rows],
+							      (int)r->threads, r->bytes),
+		why);
+	const uint64_t blocks = (uint64_t)processors * (uint64_t)(resident > 0 ? resident : 1);
+
+	return bs_launch(r->kernel[sign > 0][rows],
+			 dim3((unsigned)(tiles < blocks ? tiles : blocks)), r->threads, r->bytes,
+			 p->close, stream, why, *p, tiles, in, out);
 }
 
-/* Nothing here takes more than the 48 KiB that every kernel may: that is checked. */
+/* Two tiles can be more than the 48 KiB that every kernel may take. */
 int bs_lines_reg_init(struct bs_fail *why)
 {
 	uint32_t count;
 	const struct bs_line_reg *all = list(&count);
+	int rc = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		if (all[i].row_bytes > 48u * 1024u || all[i].strided_bytes > 48u * 1024u)
-			return bs_fail(why, BS_ERR_SIZE, "lines of %u points in registers",
-				       all[i].n);
-	return 0;
+		for (int k = 0; rc == 0 && k < 4; k++)
+			rc = bs_line_allow((const void *)all[i].kernel[k / 2][k % 2], why);
+	return rc;
 }

@@ -2,9 +2,9 @@
  * gpu/lines_reg.cuh - passes of Fourier transforms of known lengths, in registers; for lines_reg*.cu
  *
  * A line of N = A B points, n = t + B j and k = k1 + A k2: B threads transform A points each, turn
- * and exchange them through shared memory once, then A threads transform B points each. Against the
- * general kernels (lines_cuda.cu): two barriers less, no index arithmetic on run-time sizes, and A
- * independent reads under way in each thread. Same arguments and meaning as bs_line_pass.
+ * and exchange them through shared memory once, then A threads transform B points each. A block goes
+ * through tiles of COLS lines; the next tile is copied into shared memory (cp.async) while this one
+ * is transformed, so that memory is never idle. Same arguments and meaning as bs_line_pass.
  */
 #ifndef BS_GPU_LINES_REG_CUH
 #define BS_GPU_LINES_REG_CUH
@@ -17,9 +17,10 @@ template <int A, int B> struct reg_line {
 	static const int N = A * B;
 	static const int COLS = N <= 192 ? 16 : 8;
 	static const int THREADS = B * COLS;  /* A <= B */
-	static const int PITCH = A * (B + 1); /* rows: of one line */
-	static const size_t strided_bytes = sizeof(float2) * N * COLS;
-	static const size_t row_bytes = sizeof(float2) * PITCH * COLS;
+	static const int PITCH = A * (B + 1); /* rows: of one line, as it is exchanged */
+	static const int TILE = PITCH * COLS; /* both ways: points of a tile at most */
+	static const size_t bytes = 2 * sizeof(float2) * TILE;
+	static const int RESIDENT = THREADS > 200 ? 4 : 3; /* blocks of a multiprocessor */
 };
 
 static __device__ __forceinline__ uint32_t reg_wrap(uint32_t i, uint32_t n)
@@ -37,92 +38,189 @@ static __device__ __forceinline__ uint64_t reg_shifted(uint64_t o, uint32_t plan
 	return o / planes * planes + (z >= planes ? z - planes : z);
 }
 
-/* ROWS: the lines lie along memory (inner = 1), COLS of them in a block; else COLS columns. */
-template <int A, int B, int S, bool ROWS>
-static __global__ void __launch_bounds__(reg_line<A, B>::THREADS)
-	reg_pass(const __grid_constant__ bs_line_pass p, const float2 *in, float2 *__restrict__ out)
+/* 8 bytes into shared memory, or zeros there; not waited for. */
+static __device__ __forceinline__ void reg_copy(float2 *to, const float2 *from, bool there)
+{
+	const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+
+	asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(at), "l"(from),
+		     "r"(there ? 8 : 0)
+		     : "memory");
+}
+
+static __device__ __forceinline__ void reg_copies_end(void)
+{
+	asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* All but the last group of copies of this thread are there. */
+static __device__ __forceinline__ void reg_copies_wait(void)
+{
+	asm volatile("cp.async.wait_group 1;" ::: "memory");
+}
+
+/* The scale of each point of a line; the plan's, so it is there before the kernels ahead end. */
+template <int N>
+static __device__ __forceinline__ void reg_scales(float *to, const float *scale, uint32_t half,
+						  uint32_t count)
+{
+	for (uint32_t i = threadIdx.x; scale != NULL && i < N; i += blockDim.x) {
+		const uint32_t n = reg_wrap(i + half, N);
+
+		to[i] = n < count ? __ldg(scale + n) : 0.0f;
+	}
+}
+
+/* Where a tile lies: COLS columns of one outer index, or COLS rows. */
+struct reg_tile {
+	uint64_t o, first;
+	uint32_t lines; /* of COLS */
+};
+
+template <int C, bool ROWS>
+static __device__ __forceinline__ reg_tile reg_tile_of(const bs_line_pass &p, uint64_t tile)
+{
+	const uint64_t across = ROWS ? 1 : (p.inner + C - 1) / C;
+	const uint64_t o = ROWS ? 0 : tile / across;
+	const uint64_t first = (tile - o * across) * C;
+	const uint64_t left = (ROWS ? p.outer : p.inner) - first;
+
+	return { o, first, left < C ? (uint32_t)left : (uint32_t)C };
+}
+
+/* Queues the copies of what this thread will read: point t + B j of line c to [j][threadIdx.x]. */
+template <int A, int B, bool ROWS>
+static __device__ __forceinline__ void reg_fetch(float2 *to, const bs_line_pass &p, uint64_t tile,
+						 const float2 *in)
 {
 	using L = reg_line<A, B>;
-	const int N = L::N, C = L::COLS;
-	extern __shared__ float2 exchange[];
 	const int i = (int)threadIdx.x;
-	const uint64_t first = (uint64_t)blockIdx.x * C;
-	const uint64_t o = blockIdx.y + (uint64_t)blockIdx.z * 65535u;
-	const uint64_t step = ROWS ? 1 : p.inner;
+	const int c = ROWS ? i / B : i % L::COLS;
+	const int t = ROWS ? i % B : i / L::COLS;
+	const reg_tile at = reg_tile_of<L::COLS, ROWS>(p, tile);
+	const bool mine = (uint32_t)c < at.lines;
+	const uint32_t step = ROWS ? 1 : (uint32_t)p.inner;
+	const float2 *from = in;
 
-	if (!ROWS && o >= p.outer)
-		return; /* the whole block; it has written nothing */
-	bs_after_previous();
-	{
-		const int c = ROWS ? i / B : i % C;
-		const int t = ROWS ? i % B : i / C;
-		const bool mine = first + c < (ROWS ? p.outer : p.inner);
-		const float2 *from =
-			ROWS ? in + (first + c) * p.in_count
-			     : in + reg_shifted(o, p.in_planes) * p.in_count * p.inner + first + c;
-		float2 v[A];
-		float2 w[A];
-
+	if (mine)
+		from += ROWS ? (at.first + c) * p.in_count
+			     : reg_shifted(at.o, p.in_planes) * p.in_count * p.inner + at.first + c;
 #pragma unroll
-		for (int j = 0; j < A; j++) {
-			const uint32_t at = reg_wrap((uint32_t)(t + B * j) + p.in_half, N);
+	for (int j = 0; j < A; j++) {
+		const uint32_t n = reg_wrap((uint32_t)(t + B * j) + p.in_half, L::N);
+		const bool there = mine && n < p.in_count;
 
-			v[j] = make_float2(0.0f, 0.0f);
-			if (mine && at < p.in_count) {
-				v[j] = from[at * step];
-				if (p.scale_in != NULL) {
-					const float s = __ldg(p.scale_in + at);
-
-					v[j] = make_float2(v[j].x * s, v[j].y * s);
-				}
-			}
-		}
-		w[1] = bs_turn_of<S>(p.line.turn, (uint32_t)t);
-		bs_fft<A, S>::run(v);
-#pragma unroll
-		for (int k = 2; k < A; k++)
-			w[k] = bs_cmul(w[k / 2], w[k - k / 2]);
-#pragma unroll
-		for (int k = 0; k < A; k++)
-			exchange[ROWS ? c * L::PITCH + k * (B + 1) + t : (k * B + t) * C + c] =
-				k == 0 ? v[0] : bs_cmul(v[k], w[k]);
+		/* where there is none, an address that exists, of which nothing is read */
+		reg_copy(to + j * L::THREADS + i, from + (uint64_t)(there ? n : 0u) * step, there);
 	}
-	__syncthreads();
-	{
-		const int c = ROWS ? i / A : i % C;
-		const int k1 = ROWS ? i % A : i / C;
-		const bool mine = i < A * C && first + c < (ROWS ? p.outer : p.inner);
-		float2 *to = ROWS ? out + (first + c) * p.out_count
-				  : out + reg_shifted(o, p.out_planes) * p.out_count * p.inner +
-					     first + c;
-		float2 w[B];
+}
 
-		if (!mine)
-			return;
+/* The points that this thread fetched: scaled, transformed, turned, and laid out for the others. */
+template <int A, int B, int S, bool ROWS>
+static __device__ __forceinline__ void reg_first(float2 *tile, const bs_line_pass &p,
+						 const float *scale)
+{
+	using L = reg_line<A, B>;
+	const int i = (int)threadIdx.x;
+	const int c = ROWS ? i / B : i % L::COLS;
+	const int t = ROWS ? i % B : i / L::COLS;
+	float2 v[A];
+	float2 w[A];
+
 #pragma unroll
-		for (int s = 0; s < B; s++)
-			w[s] = exchange[ROWS ? c * L::PITCH + k1 * (B + 1) + s
-					     : (k1 * B + s) * C + c];
-		bs_fft<B, S>::run(w);
-#pragma unroll
-		for (int k = 0; k < B; k++) {
-			const uint32_t at = reg_wrap((uint32_t)(k1 + A * k) + p.out_half, N);
+	for (int j = 0; j < A; j++) {
+		v[j] = tile[j * L::THREADS + i];
+		if (p.scale_in != NULL) {
+			const float s = scale[t + B * j];
 
-			if (at < p.out_count) {
-				const float s =
-					p.scale_out != NULL ? __ldg(p.scale_out + at) : 1.0f;
-
-				to[at * step] = make_float2(w[k].x * s, w[k].y * s);
-			}
+			v[j] = make_float2(v[j].x * s, v[j].y * s);
 		}
+	}
+	w[1] = bs_turn_of<S>(p.line.turn, (uint32_t)t);
+	bs_fft<A, S>::run(v);
+#pragma unroll
+	for (int k = 2; k < A; k++)
+		w[k] = bs_cmul(w[k / 2], w[k - k / 2]);
+	__syncthreads(); /* all have read the tile */
+#pragma unroll
+	for (int k = 0; k < A; k++)
+		tile[ROWS ? c * L::PITCH + k * (B + 1) + t : (k * B + t) * L::COLS + c] =
+			k == 0 ? v[0] : bs_cmul(v[k], w[k]);
+}
+
+/* The second step: A threads a line. */
+template <int A, int B, int S, bool ROWS>
+static __device__ __forceinline__ void reg_second(const float2 *tile, const bs_line_pass &p,
+						  const float *scale, const reg_tile &at,
+						  float2 *out)
+{
+	using L = reg_line<A, B>;
+	const int i = (int)threadIdx.x;
+	const int c = ROWS ? i / A : i % L::COLS;
+	const int k1 = ROWS ? i % A : i / L::COLS;
+	const uint32_t step = ROWS ? 1 : (uint32_t)p.inner;
+	float2 w[B];
+
+	if (i >= A * L::COLS || (uint32_t)c >= at.lines)
+		return;
+	float2 *to = out + (ROWS ? (at.first + c) * p.out_count
+				 : reg_shifted(at.o, p.out_planes) * p.out_count * p.inner +
+					    at.first + c);
+#pragma unroll
+	for (int s = 0; s < B; s++)
+		w[s] = tile[ROWS ? c * L::PITCH + k1 * (B + 1) + s : (k1 * B + s) * L::COLS + c];
+	bs_fft<B, S>::run(w);
+#pragma unroll
+	for (int k = 0; k < B; k++) {
+		const uint32_t n = reg_wrap((uint32_t)(k1 + A * k) + p.out_half, L::N);
+
+		if (n < p.out_count) {
+			const float s = p.scale_out != NULL ? scale[k1 + A * k] : 1.0f;
+
+			to[(uint64_t)n * step] = make_float2(w[k].x * s, w[k].y * s);
+		}
+	}
+}
+
+/* ROWS: the lines lie along memory (inner = 1), COLS of them in a tile; else COLS columns. */
+template <int A, int B, int S, bool ROWS>
+static __global__ void __launch_bounds__(reg_line<A, B>::THREADS, reg_line<A, B>::RESIDENT)
+	reg_pass(const __grid_constant__ bs_line_pass p, uint64_t tiles, const float2 *in,
+		 float2 *out)
+{
+	using L = reg_line<A, B>;
+	extern __shared__ float2 both[];
+	__shared__ float scale[2][L::N]; /* of what goes in, of what comes out */
+	uint64_t tile = blockIdx.x;
+	int half = 0;
+
+	reg_scales<L::N>(scale[0], p.scale_in, p.in_half, p.in_count);
+	reg_scales<L::N>(scale[1], p.scale_out, p.out_half, p.out_count);
+	__syncthreads();
+	bs_after_previous();
+	reg_fetch<A, B, ROWS>(both, p, tile, in);
+	reg_copies_end();
+	for (; tile < tiles; tile += gridDim.x) {
+		float2 *here = both + half * L::TILE;
+
+		half ^= 1;
+		if (tile + gridDim.x < tiles)
+			reg_fetch<A, B, ROWS>(both + half * L::TILE, p, tile + gridDim.x, in);
+		reg_copies_end();
+		reg_copies_wait(); /* each thread reads what it fetched: no barrier */
+		reg_first<A, B, S, ROWS>(here, p, scale[0]);
+		__syncthreads();
+		reg_second<A, B, S, ROWS>(here, p, scale[1], reg_tile_of<L::COLS, ROWS>(p, tile),
+					  out);
+		__syncthreads(); /* the next copies go there */
 	}
 }
 
 /* One length's kernels: [direction -1, +1][strided, rows]. */
 struct bs_line_reg {
 	uint32_t n, cols, threads;
-	size_t strided_bytes, row_bytes;
-	void (*kernel[2][2])(const bs_line_pass, const float2 *, float2 *);
+	size_t bytes; /* of shared memory */
+	void (*kernel[2][2])(const bs_line_pass, uint64_t tiles, const float2 *, float2 *);
 };
 
 template <int A, int B> static struct bs_line_reg reg_make(void)
@@ -133,8 +231,7 @@ template <int A, int B> static struct bs_line_reg reg_make(void)
 	return { L::N,
 		 L::COLS,
 		 L::THREADS,
-		 L::strided_bytes,
-		 L::row_bytes,
+		 L::bytes,
 		 { { reg_pass<A, B, -1, false>, reg_pass<A, B, -1, true> },
 		   { reg_pass<A, B, 1, false>, reg_pass<A, B, 1, true> } } };
 }

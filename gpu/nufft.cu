@@ -47,7 +47,7 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
 	if (c->fold)
 		bytes[TABLES] += c->chunks * up(sectors * sizeof(uint2)) +
 				 up(sectors * c->groups * sizeof(uint32_t));
-	if (c->collect)
+	if (c->collect || c->may_direct)
 		bytes[TABLES] += c->chunks * up(sectors * sizeof(uint2));
 	bytes[ROOTS] = bs_line_bytes(s->matrix[2]);
 	for (uint32_t a = 0; a < 3; a++)
@@ -148,8 +148,8 @@ static int upload_ranges(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
 /* Cells that collect go through a sector's samples one warp at a time: no crowds. */
 #define COLLECT_MOST 8192u
 
-static int upload_spans(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_devmem *mem,
-			struct bs_fail *why)
+static int upload_spans(bs_nufft_dev *d, const struct bs_sectors *s, uint32_t most,
+			struct bs_devmem *mem, struct bs_fail *why)
 {
 	uint2 *span = (uint2 *)calloc(s->sectors, sizeof(*span));
 	int rc = span == NULL ? bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: %u sectors", s->sectors)
@@ -159,11 +159,11 @@ static int upload_spans(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_d
 		for (uint32_t t = s->task_of[i]; t < s->task_of[i + 1]; t++) {
 			span[i].x = t == s->task_of[i] ? s->task[t].first : span[i].x;
 			span[i].y += s->task[t].count;
-			if (span[i].y > COLLECT_MOST)
+			if (span[i].y > most)
 				rc = bs_fail(
 					why, BS_ERR_UNSUPPORTED,
 					"a sector of more than %u samples: cells cannot collect",
-					COLLECT_MOST);
+					most);
 		}
 	if (rc == 0)
 		rc = upload<uint2>(&d->span, span, s->sectors, mem, why);
@@ -184,8 +184,8 @@ static int upload_samples(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
 		rc = upload<struct bs_sector_task>(&d->task, s->task, s->tasks, mem, why);
 	if (rc == 0)
 		rc = upload_ranges(d, choice, s, mem, why);
-	if (rc == 0 && choice->collect)
-		rc = upload_spans(d, s, mem, why);
+	if (rc == 0 && (choice->collect || choice->may_direct))
+		rc = upload_spans(d, s, choice->collect ? COLLECT_MOST : UINT32_MAX, mem, why);
 	d->points = s->samples;
 	d->tasks = s->tasks;
 	return rc;

@@ -201,7 +201,8 @@ static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s
 	if (c->collect && (!can_collect(c) || s->part > 0))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "cells collect samples in 3D alone, on grids of more sectors");
-	if (c->direct && (s->dims != 2 || stack || c->channels > 1 || c->chunks > 1 || c->fold))
+	c->may_direct = s->dims == 2 && !stack && c->channels == 1 && c->chunks == 1;
+	if (c->direct && (!c->may_direct || c->fold))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "samples are gridded directly in 2D alone, one coil in one chunk");
 	if (tuned(s, BS_NUFFT_FOLD) == 2 && s->dims != 2)
@@ -253,7 +254,8 @@ int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec,
 		return rc;
 	choose_launch(&c->launch, &s);
 	c->tasks = bs_sectors_max_tasks(&c->sectors, c->chunk);
-	if (c->tasks > INT32_MAX || c->groups > 65535)
+	if (c->tasks > INT32_MAX || c->groups > 65535 ||
+	    (uint64_t)c->groups * c->lanes * c->padded_cells * 8 > UINT32_MAX)
 		return bs_fail(why, BS_ERR_SIZE, "CUDA gridding: %llu sectors, %u channels",
 			       (unsigned long long)c->tasks, c->channels);
 	return 0;

@@ -47,10 +47,11 @@ struct bs_nufft_choice {
 	uint32_t channels, lanes, groups; /* lanes channels are gridded at a time, groups times */
 	bool mixed; /* samples are first laid out with all channels side by side */
 	uint64_t points, chunk, chunks;
-	uint64_t tasks; /* at most, of a chunk */
-	bool collect;   /* 3D: cells collect their samples; no padded sectors */
-	bool direct;    /* 2D, one coil: the same with few samples (nufft_direct.cu) */
-	bool fold;      /* 2D: the last block of a sector adds up its copies */
+	uint64_t tasks;  /* at most, of a chunk */
+	bool collect;    /* 3D: cells collect their samples; no padded sectors */
+	bool direct;     /* 2D, one coil: the same with few samples (nufft_direct.cu) */
+	bool may_direct; /* has what that takes, but for the number of samples */
+	bool fold;       /* 2D: the last block of a sector adds up its copies */
 	uint32_t
 		crowd; /* more copies of a sector than this are added up by a kernel of their own */
 	struct bs_nufft_launch launch;

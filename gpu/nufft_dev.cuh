@@ -23,7 +23,7 @@ struct bs_nufft_dev {
 	const uint2 *crowd;  /* sectors whose tasks are merged: first task, tasks */
 	const uint2 *copies; /* [sector] first task, tasks; where the last block adds them up */
 	uint32_t *done;      /* [sector][group] of these, blocks that have ended; NULL: not so */
-	const uint2 *span;   /* [sector] first sample, samples; where cells collect */
+	const uint2 *span;   /* [sector] first sample, samples; where cells collect, or may */
 	const struct bs_sector_reach *reach[3];
 	const uint32_t *start[3];
 	uint64_t points;
@@ -49,23 +49,27 @@ struct bs_nufft_kernels bs_nufft_kernels_3d(uint32_t taps, uint32_t lanes);
 /* nufft_direct.cu: 2D, one channel, no crowds, no sector narrower than the window less a cell: sets
  * grid. */
 int bs_nufft_direct(const bs_nufft_dev *d, uint32_t taps, const float2 *data, float2 *grid,
-		    cudaStream_t stream, struct bs_fail *why);
+		    bool close, cudaStream_t stream, struct bs_fail *why);
 
-/* nufft_passes.cu */
-int bs_nufft_passes_init(struct bs_fail *why);
-/* Adds the copies of a crowded sector into its first, in order; nothing to do without crowds. */
-int bs_nufft_merge(const bs_nufft_dev *d, uint32_t lanes, float2 *part, bool close,
-		   cudaStream_t stream, struct bs_fail *why);
 /* nufft_collect.cu: grid = (add: +=) the samples, each cell's in a fixed order; 3D. */
 int bs_nufft_collect(const bs_nufft_dev *d, uint32_t taps, uint32_t lanes, bool add,
 		     const float2 *data, float2 *grid, bool close, cudaStream_t stream,
 		     struct bs_fail *why);
+
+/* nufft_gather.cu */
+int bs_nufft_gather_init(struct bs_fail *why);
+/* Adds the copies of a crowded sector into its first, in order; nothing to do without crowds. */
+int bs_nufft_merge(const bs_nufft_dev *d, uint32_t lanes, float2 *part, bool close,
+		   cudaStream_t stream, struct bs_fail *why);
 /* grid += the padded sectors, each cell's in a fixed order. */
 int bs_nufft_gather(const bs_nufft_dev *d, uint32_t lanes, const float2 *part, float2 *grid,
 		    cudaStream_t stream, struct bs_fail *why);
 /* The same sum, transformed along x and cropped at once; pass is that along x. */
 int bs_nufft_gather_rows(const bs_nufft_dev *d, uint32_t lanes, const bs_line_pass *pass,
 			 const float2 *part, float2 *out, cudaStream_t stream, struct bs_fail *why);
+
+/* nufft_passes.cu */
+int bs_nufft_passes_init(struct bs_fail *why);
 /* data [coil][samples] -> mixed [sample][channel], weighted; from first on, count of them. */
 int bs_nufft_mix(const float2 *data, const float *weight, uint64_t samples, uint64_t first,
 		 uint64_t count, uint32_t coils, float2 *mixed, cudaStream_t stream,

@@ -89,14 +89,126 @@ static __device__ __forceinline__ void fold_copies(const bs_nufft_dev &d, uint32
 	if (!last)
 		return;
 	__threadfence();
-	for (int i = threadIdx.x; i < VALUES; i += THREADS) {
-		float2 sum = __ldcg(first + i);
+	/* two values a thread, sixteen copies under way: the reads are what takes time */
+	for (int i = threadIdx.x; i < VALUES / 2; i += THREADS) {
+		float4 sum = __ldcg((const float4 *)first + i);
 
-#pragma unroll 8
-		for (uint32_t t = 1; t < c.y; t++)
-			sum = bs_cadd(sum, __ldcg(first + t * step + i));
-		first[i] = sum;
+#pragma unroll 16
+		for (uint32_t t = 1; t < c.y; t++) {
+			const float4 v = __ldcg((const float4 *)(first + t * step) + i);
+
+			sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+		}
+		((float4 *)first)[i] = sum;
 	}
+}
+
+/* Lane: one sample's window along x, then y, into its row of the warp's table. */
+template <int W>
+static __device__ __forceinline__ void weigh_plane(float *row, const bs_nufft_dev &d, uint64_t e)
+{
+	float w[W];
+
+#pragma unroll
+	for (int a = 0; a < 2; a++) {
+		window<W>(w, d.offset[a * d.points + e], d.window, a);
+#pragma unroll
+		for (int j = 0; j < W; j++)
+			row[a * W + j] = w[j];
+	}
+}
+
+/* The block's copies of its sector, added in the order of the warps, as the task's copy. */
+template <int W, int CB, int WARPS>
+static __device__ __forceinline__ void write_copy(const bs_nufft_dev &d, uint32_t sector,
+						  const float *tiles, float2 *part)
+{
+	const int CELLS = plane<W, CB, WARPS>::CELLS;
+	float2 *out = part + ((uint64_t)blockIdx.x * d.groups + blockIdx.y) * (CELLS * CB);
+
+	static_assert(CELLS % 2 == 0, "copies are added two cells at a time");
+	__syncthreads();
+	for (int i = threadIdx.x; i < CELLS * CB; i += 32 * WARPS) {
+		const int at = i % CB * 2 * CELLS + i / CB;
+		float2 sum = make_float2(tiles[at], tiles[at + CELLS]);
+
+#pragma unroll
+		for (int k = 1; k < WARPS; k++) {
+			const float *copy = tiles + k * CELLS * CB * 2 + at;
+
+			sum = bs_cadd(sum, make_float2(copy[0], copy[CELLS]));
+		}
+		out[i] = sum;
+	}
+	if (d.done != NULL)
+		fold_copies<CELLS * CB, 32 * WARPS>(d, sector, part);
+}
+
+/* One channel: neighbors in the sorted order seldom share their first cell, so each sample goes
+ * straight into the copy. */
+template <int W, int WARPS>
+static __global__ void __launch_bounds__(32 * WARPS)
+	spread_single(const __grid_constant__ bs_nufft_dev d, const float2 *data, float2 *part)
+{
+	const int P = plane<W, 1, WARPS>::P, CELLS = plane<W, 1, WARPS>::CELLS;
+	const int ROUNDS = (W * W + 31) / 32;
+	const int ROW = 2 * W | 1;       /* odd: lanes that write their row hit different banks */
+	extern __shared__ float tiles[]; /* [warp][real, imaginary][cell] */
+	__shared__ float tables[WARPS][32][ROW];
+	__shared__ float4 taken[WARPS][32]; /* value, first cell */
+	const int lane = threadIdx.x % 32;
+	const int warp = threadIdx.x / 32;
+	const bs_sector_task task = d.task[blockIdx.x];
+	const uint32_t share = (task.count + WARPS - 1) / WARPS;
+	const uint32_t begin = min(task.count, share * warp);
+	const uint32_t end = min(task.count, begin + share);
+	float *tile = tiles + warp * CELLS * 2;
+	int wx[ROUNDS], wy[ROUNDS];
+
+#pragma unroll
+	for (int r = 0; r < ROUNDS; r++) {
+		const int pair = min(lane + 32 * r, W * W - 1);
+
+		wx[r] = pair % W;
+		wy[r] = pair / W;
+	}
+	for (int i = lane; i < CELLS * 2; i += 32)
+		tile[i] = 0.0f;
+	for (uint32_t done = begin; done < end; done += 32) {
+		const uint32_t n = min(32u, end - done);
+
+		__syncwarp();
+		if (lane < n) {
+			const uint64_t e = (uint64_t)task.first + done + lane;
+			const uint32_t cell = d.cell[e];
+			const int base = (int)(cell & 255u) + (int)(cell >> 8 & 255u) * P;
+			float2 v[1];
+
+			weigh_plane<W>(tables[warp][lane], d, e);
+			bs_after_previous(); /* the data are there */
+			values_of<1>(v, d, e, blockIdx.y, data);
+			taken[warp][lane] = make_float4(v[0].x, v[0].y, __int_as_float(base), 0.0f);
+		}
+		__syncwarp();
+#pragma unroll 4
+		for (uint32_t s = 0; s < n; s++) {
+			const float4 v = taken[warp][s];
+
+#pragma unroll
+			for (int r = 0; r < ROUNDS; r++) {
+				const float w = tables[warp][s][wx[r]] * tables[warp][s][W + wy[r]];
+				float *to = tile + __float_as_int(v.z) + wy[r] * P + wx[r];
+
+				if (lane + 32 * r < W * W) {
+					to[0] = fmaf(w, v.x, to[0]);
+					to[CELLS] = fmaf(w, v.y, to[CELLS]);
+				}
+			}
+			__syncwarp(); /* the next window may meet this one in other lanes */
+		}
+	}
+	bs_after_previous(); /* nobody reads the copies any more */
+	write_copy<W, 1, WARPS>(d, task.sector, tiles, part);
 }
 
 template <int W, int CB, int WARPS>
@@ -160,17 +272,10 @@ static __global__ void __launch_bounds__(32 * WARPS)
 		__syncwarp();
 		if (lane < n) {
 			const uint64_t e = (uint64_t)task.first + done + lane;
-			float w[W];
 
 			cell = d.cell[e];
 			values_of<CB>(value[lane], d, e, channel, data);
-#pragma unroll
-			for (int a = 0; a < 2; a++) {
-				window<W>(w, d.offset[a * d.points + e], d.window, a);
-#pragma unroll
-				for (int j = 0; j < W; j++)
-					table[lane][a * W + j] = w[j];
-			}
+			weigh_plane<W>(table[lane], d, e);
 		}
 		__syncwarp();
 		for (uint32_t s = 0; s < n; s++) {
@@ -198,23 +303,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	}
 	if (current != NO_CELL)
 		flush();
-	__syncthreads();
-	float2 *out = part + ((uint64_t)blockIdx.x * d.groups + blockIdx.y) * (CELLS * CB);
-
-	for (int i = threadIdx.x; i < CELLS * CB; i += 32 * WARPS) {
-		const int at = i % CB * 2 * CELLS + i / CB;
-		float2 sum = make_float2(tiles[at], tiles[at + CELLS]);
-
-#pragma unroll
-		for (int k = 1; k < WARPS; k++) {
-			const float *copy = tiles + k * CELLS * CB * 2 + at;
-
-			sum = bs_cadd(sum, make_float2(copy[0], copy[CELLS]));
-		}
-		out[i] = sum;
-	}
-	if (d.done != NULL)
-		fold_copies<CELLS * CB, 32 * WARPS>(d, task.sector, part);
+	write_copy<W, CB, WARPS>(d, task.sector, tiles, part);
 }
 
 /*

@@ -1,11 +1,19 @@
 /* gpu/nufft_plane.cu - the gridding kernels in two dimensions, by width and channels */
 #include "gpu/nufft_kernels.cuh"
 
+template <int W, int CB, int WARPS> static bs_grid_kernel spreading()
+{
+	if constexpr (CB == 1)
+		return spread_single<W, WARPS>;
+	else
+		return spread_plane<W, CB, WARPS>;
+}
+
 template <int W, int CB, int WARPS> static struct bs_nufft_kernels kernels()
 {
 	using P = plane<W, CB, WARPS>;
 
-	return { spread_plane<W, CB, WARPS>,
+	return { spreading<W, CB, WARPS>(),
 		 interpolate<2, W, CB, 1>,
 		 interpolate<2, W, CB, 4>,
 		 P::THREADS,
@@ -16,7 +24,7 @@ template <int W, int CB, int WARPS> static struct bs_nufft_kernels kernels()
 
 template <int W> static struct bs_nufft_kernels by_lanes(uint32_t lanes)
 {
-	return lanes == 1   ? kernels<W, 1, 8>()
+	return lanes == 1   ? kernels<W, 1, 4>()
 	       : lanes == 2 ? kernels<W, 2, 4>()
 			    : kernels<W, 4, 4>();
 }

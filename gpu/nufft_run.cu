@@ -84,8 +84,7 @@ bool bs_nufft_can_direct(const struct bs_nufft_cuda *p)
 	const struct bs_nufft_choice *c = &p->choice;
 	const bs_nufft_dev *d = &p->chunk[0].dev;
 
-	return c->sectors.dims == 2 && c->channels == 1 && c->chunks == 1 && !c->mixed &&
-	       !p->stacked && d->crowds == 0 && d->grid[0] / d->axis[0] + 1 >= c->taps &&
+	return c->may_direct && d->crowds == 0 && d->grid[0] / d->axis[0] + 1 >= c->taps &&
 	       d->grid[1] / d->axis[1] + 1 >= c->taps;
 }
 
@@ -108,8 +107,8 @@ int bs_nufft_cuda_spread(struct bs_nufft_cuda *p, enum bs_nufft_spreading how, c
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "spreading directly: 2D, one coil and chunk, no crowded sectors");
 	if (how == BS_NUFFT_SPREAD_DIRECT || (how == BS_NUFFT_SPREAD_AUTO && bs_nufft_few(p)))
-		return bs_nufft_direct(d, p->choice.taps, (const float2 *)data, (float2 *)grid, st,
-				       why);
+		return bs_nufft_direct(d, p->choice.taps, (const float2 *)data, (float2 *)grid,
+				       p->close, st, why);
 	BS_CUDA(cudaMemsetAsync(grid, 0, bs_nufft_cells(p) * sizeof(float2), st), why);
 	for (uint64_t i = 0; rc == 0 && i < p->choice.chunks; i++)
 		rc = add_chunk(p, i, (const float2 *)data, (float2 *)grid, st, why);
@@ -128,7 +127,7 @@ int bs_nufft_cuda_adjoint(struct bs_nufft_cuda *p, const float *data, float *ima
 		if (rc == 0)
 			rc = bs_line_launch(&p->in[0], 1, p->grid, p->half, st, why);
 	} else if (p->direct) {
-		rc = bs_nufft_direct(&p->chunk[0].dev, p->choice.taps, in, p->grid, st, why);
+		rc = bs_nufft_direct(&p->chunk[0].dev, p->choice.taps, in, p->grid, false, st, why);
 		if (rc == 0)
 			rc = bs_line_launch(&p->in[0], 1, p->grid, p->half, st, why);
 	} else if (p->choice.chunks == 1) {

@@ -1,6 +1,7 @@
 /* gpu/stopwatch.cu - see stopwatch.h */
 #include "gpu/stopwatch.h"
 
+#include <cuda_profiler_api.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,20 @@ void bs_stopwatch_close(struct bs_stopwatch *w)
 	if (w->to != NULL)
 		(void)cudaEventDestroy(w->to);
 	memset(w, 0, sizeof(*w));
+}
+
+int bs_stopwatch_show(struct bs_stopwatch *w, bs_stopwatch_work work, void *arg,
+		      struct bs_fail *why)
+{
+	int rc;
+
+	BS_CUDA(cudaDeviceSynchronize(), why);
+	BS_CUDA(cudaProfilerStart(), why);
+	rc = work(arg, w->stream, why);
+	if (rc == 0)
+		BS_CUDA(cudaStreamSynchronize(w->stream), why);
+	BS_CUDA(cudaProfilerStop(), why);
+	return rc;
 }
 
 static int ascending(const void *a, const void *b)

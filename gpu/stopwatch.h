@@ -4,6 +4,7 @@
  * open -> time* -> close. time runs the work twice uncounted, then `runs` times, and leaves the times in
  * ms, ascending. graph: the work is run once as it is, so that all its kernels are loaded, then
  * recorded and launched as a graph, like the engines do. Waits; at arm and in benchmarks only.
+ * show: the work once, as what a profiler sees that waits for its start (ncu --profile-from-start off).
  * fill: numbers in [-1, 1), never all zeros, on the default stream: zeros can run faster than samples.
  */
 #ifndef BS_GPU_STOPWATCH_H
@@ -27,6 +28,8 @@ int bs_stopwatch_open(struct bs_stopwatch *w, struct bs_fail *why);
 void bs_stopwatch_close(struct bs_stopwatch *w);
 int bs_stopwatch_time(struct bs_stopwatch *w, bool graph, bs_stopwatch_work work, void *arg,
 		      float *ms, int runs, struct bs_fail *why);
+int bs_stopwatch_show(struct bs_stopwatch *w, bs_stopwatch_work work, void *arg,
+		      struct bs_fail *why);
 int bs_stopwatch_fill(float *values, size_t n, uint32_t seed, struct bs_fail *why);
 
 static inline double bs_stopwatch_median(const float *ms, int runs)
