@@ -344,6 +344,7 @@ void bs_gather_begin(struct bs_gather *g)
 	(void)pthread_mutex_lock(&g->lock);
 	memset(&g->run, 0, sizeof(g->run));
 	memset(g->rows, 0, sizeof(g->rows));
+	g->before_ns = 0;
 	atomic_store(&g->count, 0);
 	(void)pthread_mutex_unlock(&g->lock);
 }

@@ -48,7 +48,7 @@ is() { # is WHAT A B
 
 certify 0 ample --seconds 1.2 --speed 8 --load cpu,io
 says ample certificate.json '^{"kept":true,' '"verdict":"kept"' '"why":\[\]' '"config_sha256":"[0-9a-f]\{64\}"' '"cpu":"' '"kernel":"Linux' '"load":"cpu, io"' \
-	'"gridding/host"' '"estimate":{"image_ms":' '"due_ms":{"n":' '"p999":' '"jitter":' '"archive_ms":{"n":' '"sender_ms":{"n":' \
+	'"gridding/host"' '"estimate":{"image_ms":' '"due_ms":{"n":' '"p999":' '"jitter":' '"archive_ms":{"n":' '"sender_ms":{"n":' '"sender_overslept_ms":{"n":' '"misses":\[\]' \
 	'"stage":"receive"' '"stage":"image"' '"allocations":' '"minor_faults":' '"cpu":0,"priority":' '"speed":8,'
 says ample certificate.md 'The contract was kept' '0 attributed to the service' 'proves at most 3/N' 'p99.9/p50' \
 	'## At 8 times' 'minor faults' 'wakes every millisecond' 'latency.png'
@@ -90,6 +90,9 @@ certify 1 never --images 5
 says never certificate.json '^{"kept":false,'
 says never certificate.md 'The contract was broken' '\*\*5 attributed to the service\*\*'
 is "all were missed" "$(number never missed_raw)" "$(number never images)"
+says never certificate.md 'The first 5 misses attributed to the service'
+is "each attributed miss is listed with its times" "$(grep -c '"image":[0-9]*,"due_ns":[0-9]*,"before_ns":.*"awake_ns":.*"sent_ns":.*"handed_ns":' "$dir/never/certificate.json")" 5
+is "the sender's sleep explains none of a budget that nothing can keep" "$(number never missed_overslept)" 0
 certify 1 refused --images 5
 says refused certificate.json '^{"kept":false,' '"verdict":"broken"' '"refused":".*budget.image_ms is 1e-06'
 says refused certificate.md 'The service refused it'

@@ -121,6 +121,7 @@ static void test_agrees(void)
 /* The same messages, as a certificate reads them. */
 static struct bs_certify_run run;
 static struct bs_gather *gather;
+static struct bs_departures left;
 
 static void take(const struct bs_message *msg)
 {
@@ -159,8 +160,8 @@ static void test_certificate(void)
 	msg = make(5100, 9500, 0);
 	take(&msg);
 	gathered();
-	CHECK(run.arrived == 1 && run.raw == 1 && run.explained == 0 && run.late == 0 &&
-		      run.disagreed == 0,
+	CHECK(run.arrived == 1 && run.raw == 1 && run.explained == 0 && run.overslept == 0 &&
+		      run.misses == 1 && run.late == 0 && run.disagreed == 0,
 	      "9.5 ms from received is met, 10.5 from due is a miss: both are said");
 	again();
 	image();
@@ -245,6 +246,43 @@ static void test_strangers(void)
 	CHECK(run.arrived == 0 && run.torn == 1, "without a due time it proves nothing");
 }
 
+/* Due at -1 ms, the sender woke at -0.3, and 9.8 ms after that the image was handed on. */
+static void test_overslept(void)
+{
+	struct bs_message msg;
+
+	again();
+	image();
+	bs_departures_slept(&left, m.sender_ns - MS, m.sender_ns + 700 * US, false);
+	bs_departures_queued(&left, m.sender_ns);
+	bs_departures_sent(&left, m.sender_ns + 720 * US);
+	msg = make(5100, 9500, 0);
+	take(&msg);
+	gathered();
+	CHECK(run.raw == 1 && run.overslept == 1 && run.explained == 0 && run.misses == 0 &&
+		      bs_certify_attributed(&run) == 0 && run.due.max_ns == 10500 * US,
+	      "10.5 ms from due, 9.8 from when the sender woke: raw 1, its own 1, the latency stays");
+	m.image.head.image_index = 2;
+	tells[0] = 9500;
+	told = 0;
+	const struct bs_message_env env = { .p = &p, .now = scripted };
+
+	(void)bs_message_make(&m, &env, slot + BS_POOLS_PIXELS, zero_ns + 5100 * US);
+	msg = bs_message_of(&m, &p, slot + BS_POOLS_PIXELS);
+	take(&msg);
+	gathered();
+	CHECK(run.raw == 2 && run.overslept == 1 && run.misses == 1 &&
+		      bs_certify_attributed(&run) == 1,
+	      "the same while the image before was under way: the service's");
+	CHECK(run.miss[0].image == 2 && run.miss[0].left.due_ns == m.sender_ns &&
+		      run.miss[0].left.woke_ns == m.sender_ns + 700 * US &&
+		      run.miss[0].left.sent_ns == m.sender_ns + 720 * US &&
+		      run.miss[0].received_ns == zero_ns &&
+		      run.miss[0].handed_ns == zero_ns + 9500 * US &&
+		      run.miss[0].overslept_ns == 0 && run.miss[0].before_ns > m.sender_ns,
+	      "and it is listed with its times");
+}
+
 int main(void)
 {
 	char dir[] = "/tmp/boreside-message-XXXXXX";
@@ -258,12 +296,13 @@ int main(void)
 		return 1;
 	(void)snprintf(url, sizeof(url), "ipc://%s/a", dir);
 	image();
-	if (bs_gather_open(&gather, &p, url, &nowhere, NULL, NULL) != 0)
+	if (bs_gather_open(&gather, &p, url, &nowhere, &left, NULL) != 0)
 		return 1;
 	test_certificate();
 	test_contradiction();
 	test_ladder();
 	test_strangers();
+	test_overslept();
 	free(run.latency);
 	bs_gather_close(gather);
 	(void)rmdir(dir);
