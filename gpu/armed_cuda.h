@@ -54,7 +54,8 @@ struct bs_armed_cuda {
 	uint32_t frames;
 	cudaStream_t stream, up;
 	cudaEvent_t sent[BS_CUDA_UPLOADS], cleared, mark[BS_CUDA_MARKS];
-	bool unmarked; /* a driver that refuses them in a graph */
+	uint32_t marked; /* bits: these marks have been recorded, or are in a graph */
+	bool unmarked;   /* a driver that refuses them in a graph */
 	int64_t tail_ns; /* from solved to image: the longest of late, fading; kept free before the deadline */
 	uint64_t made, read; /* adds; those whose upload is known to have ended */
 	bool *added;         /* [frame]: since it was begun */

@@ -14,9 +14,14 @@
 
 void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct bs_report *report)
 {
-	for (int i = 0; i < 5; i++)
-		report->stage_ns[BS_BUDGET_UPLOAD + i] = bs_cuda_between_ns(
-			e->mark[BS_CUDA_UPLOADING + i], e->mark[BS_CUDA_UPLOADING + i + 1]);
+	for (int i = 0; i < 5; i++) {
+		const bool both = (e->marked >> (BS_CUDA_UPLOADING + i) & 3u) == 3u;
+
+		report->stage_ns[BS_BUDGET_UPLOAD + i] =
+			both ? bs_cuda_between_ns(e->mark[BS_CUDA_UPLOADING + i],
+						  e->mark[BS_CUDA_UPLOADING + i + 1])
+			     : 0; /* a share of several GPUs passes some of them only */
+	}
 	for (int i = 1; i < 5 && e->unmarked; i++) /* what arming left in those marks */
 		report->stage_ns[BS_BUDGET_UPLOAD + i] = 0;
 	if (!e->added[frame]) /* nothing went up: those marks are another frame's */

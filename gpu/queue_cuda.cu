@@ -17,6 +17,7 @@ int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned fl
 	if (e->unmarked)
 		return 0;
 	BS_CUDA(cudaEventRecordWithFlags(e->mark[m], e->stream, flag), why);
+	e->marked |= 1u << m;
 	return 0;
 }
 

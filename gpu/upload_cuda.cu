@@ -90,6 +90,7 @@ static int send(struct bs_armed_cuda *e, float2 *to, const float *data, size_t c
 		NULL);
 	/* before sent: who waits for that finds the mark passed */
 	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADED], e->up), NULL);
+	e->marked |= 1u << BS_CUDA_UPLOADING | 1u << BS_CUDA_UPLOADED;
 	BS_CUDA(cudaEventRecord(sent, e->up), NULL);
 	e->made++;
 	BS_CUDA(cudaStreamWaitEvent(e->stream, sent, 0), NULL);
@@ -108,6 +109,7 @@ int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float 
 	if (e->mapped) {
 		BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADING], e->stream), NULL);
 		BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADED], e->stream), NULL);
+		e->marked |= 1u << BS_CUDA_UPLOADING | 1u << BS_CUDA_UPLOADED;
 		copy_readout(p, (float *)(e->pinned + ((unsigned char *)to - e->pinned_dev)),
 			     (size_t)e->method->coil_step(p), data, coil_stride);
 	} else {
