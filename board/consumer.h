@@ -11,7 +11,7 @@
  * them. What the folder holds beyond that comes from an earlier service and is taken anew.
  * try: in the pusher's thread, when nothing waits before it: 1 taken, 0 not now, negative: refused.
  * deliver: in the consumer's thread; may block. Buffers are allocated and made present by open.
- * push, quiet: one thread; deliver of one consumer never runs twice at once, nor beside try.
+ * push, quiet: one thread; deliver of one consumer never runs twice at once, nor beside attempt.
  * Test: test/unit/test_consumer.c, test/fault/fault_overload.c
  */
 #ifndef BS_BOARD_CONSUMER_H

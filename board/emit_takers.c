@@ -211,7 +211,8 @@ int bs_emit_open_takers(struct emit *e, struct bs_fail *why)
 		spilling[n++] = "archive";
 	if (e->viewers.socket >= 0)
 		name_record(e, BS_CONSUMER_VIEWERS, "viewers", BS_POLICY_KEEP_NEWEST);
-	find_strangers(e, spilling, n);
+	if (rc == 0) /* else not all names are known */
+		find_strangers(e, spilling, n);
 	return rc;
 }
 

@@ -28,6 +28,10 @@ static void bare(struct bs_protocol *p)
 	p->backend = BS_BACKEND_HOST;
 	p->preview_every = 0;
 	p->on_miss = BS_MISS_FLAG;
+	if (p->combine == BS_COMBINE_SENSE) { /* without its maps */
+		p->combine = BS_COMBINE_RSS;
+		p->output = BS_OUTPUT_MAGNITUDE;
+	}
 	p->maps_file[0] = p->w_file[0] = p->density_file[0] = '\0';
 }
 

@@ -11,7 +11,7 @@
  * later than the budget after its last readout's due time; whose it is says board/late.h, by the
  * canaries and by `left`, what the sender recorded (NULL: it explains nothing). BS_GATHER_MAX images
  * a run are kept; what comes beyond is torn. take is what the thread does with a message, for tests.
- * Test: test/unit/test_gather.c
+ * Test: test/unit/test_message.c, test/replay/certify.sh
  */
 #ifndef BS_BOARD_GATHER_H
 #define BS_BOARD_GATHER_H

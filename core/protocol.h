@@ -56,7 +56,6 @@ enum bs_traj_unit {
 	BS_UNIT_RAD_PER_VOXEL,
 	BS_UNIT_RAD_PER_M
 };
-/* auto: mapped where the GPU shares the host's memory, else copy */
 /* The GPUs of a node that work on one scan, by CUDA's numbers; results come together on the first. */
 #define BS_DEVICES_MAX 8u
 struct bs_devices {
@@ -64,6 +63,7 @@ struct bs_devices {
 	uint32_t device[BS_DEVICES_MAX];
 };
 
+/* auto: mapped where the GPU shares the host's memory, else copy */
 enum bs_gpu_memory { BS_GPU_MEMORY_AUTO, BS_GPU_MEMORY_COPY, BS_GPU_MEMORY_MAPPED };
 enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
 enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };

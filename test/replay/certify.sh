@@ -80,6 +80,17 @@ says sheds certificate.json '"verdict":"broken"' 'less than the protocol.s metho
 certify 0 own --images 10 --alone
 says own certificate.json '"own_ms":{"n":10,' '"alone":1,'
 is "--images ends the run" "$(number own images)" 10
+# Its images are counted without the maps that combine its coils.
+cat >"$dir/head.cfg" <<END
+node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 128; };
+protocols = ( { name = "head"; method = "cartesian"; backend = "host"; matrix = [32, 32]; encoded = [64, 32, 1];
+	coils = 2; samples = 64; readouts = 32; trajectory: { type = "cartesian"; };
+	image: { combine = "sense"; maps_file = "head_maps.cfl"; }; budget: { image_ms = 1000000.0; }; } );
+END
+"$BORESIDE" phantom --matrix 32x32 --coils 2 --traj cartesian --samples 64 --repetitions 2 --name head -o "$dir/head.h5" >/dev/null
+timeout 120 "$BORESIDE" certify -c "$dir/head.cfg" --images 4 -o "$dir/head" "$dir/head.h5" >"$dir/out" 2>&1
+is "cartesian, combined by maps: exit status" "$?" 0
+is "cartesian, combined by maps: images" "$(number head images)" "$(number head expected)"
 # Canaries watch where the service may run, as the system says, and nowhere else.
 cp "$dir/site.cfg" "$dir/all.cfg"
 echo 'realtime: { ingest_cpus = "0"; recon_cpus = "0"; emit_cpus = "0"; };' >>"$dir/site.cfg"
