@@ -13,6 +13,7 @@
 struct bs_hog {
 	pthread_t thread;
 	bool started;
+	int device;
 	std::atomic<bool> stop;
 	float4 *memory;
 	size_t cells;
@@ -47,7 +48,7 @@ __global__ static void work(float4 *memory, size_t cells, long long cycles)
 static void *run(void *arg)
 {
 	bs_hog *h = (bs_hog *)arg;
-	bool good = true;
+	bool good = cudaSetDevice(h->device) == cudaSuccess; /* a new thread's is the first */
 
 	for (unsigned n = 0; good && !h->stop.load(); n++) {
 		good = cudaEventSynchronize(h->done[n % AHEAD]) == cudaSuccess;
@@ -68,8 +69,9 @@ int bs_hog_open(struct bs_hog **out, uint32_t kernel_us, struct bs_fail *why)
 	if (h == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for a load on the GPU");
 	h->cells = ((size_t)64 << 20) / sizeof(float4);
-	BS_CUDA_GO(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, 0), why, rc, failed);
-	BS_CUDA_GO(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0), why, rc,
+	BS_CUDA_GO(cudaGetDevice(&h->device), why, rc, failed);
+	BS_CUDA_GO(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, h->device), why, rc, failed);
+	BS_CUDA_GO(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, h->device), why, rc,
 		   failed);
 	BS_CUDA_GO(cudaDeviceGetStreamPriorityRange(&low, &high), why, rc, failed);
 	h->cycles = (long long)kernel_us * khz / 1000;

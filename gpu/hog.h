@@ -1,9 +1,9 @@
 /*
  * gpu/hog.h - a load on the GPU, for timings beside one
  *
- * open starts a thread that keeps every multiprocessor busy, through a stream of the lowest
- * priority of this process, with kernels of about kernel_us each, which also stream 64 MiB through
- * the L2 cache; close ends it and waits. Only with GPU=1. BS_ERR_GPU, BS_ERR_NOMEM.
+ * open starts a thread that keeps every multiprocessor of the current device busy, through a stream of
+ * the lowest priority of this process, with kernels of about kernel_us each, which also stream 64 MiB
+ * through the L2 cache; close ends it and waits. Only with GPU=1. BS_ERR_GPU, BS_ERR_NOMEM.
  */
 #ifndef BS_GPU_HOG_H
 #define BS_GPU_HOG_H
