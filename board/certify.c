@@ -485,13 +485,14 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 	if (rc == 0)
 		rc = bs_folder_make(q->out, 0755, why);
 	if (rc == 0)
-		bs_machine_read(&c->machine);
+		bs_machine_read(&c->machine, c->site.gpu_devices.device[0]);
 	if (rc == 0)
 		rc = open_recording(w, why);
 	if (rc == 0)
 		rc = make_site(w, why);
 	if (rc == 0)
-		rc = bs_loads_start(&w->loads, q->loads, q->out, why);
+		rc = bs_loads_start(&w->loads, q->loads, q->out, c->site.gpu_devices.device[0],
+				    why);
 	if (rc == 0)
 		rc = start_service(w, why);
 	bs_endpoint_tune_malloc(16u << 20);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #if BS_GPU
+#include "gpu/devmem.h"
 #include "gpu/hog.h"
 #endif
 
@@ -101,20 +102,20 @@ static void write_on(struct bs_load_done *done, const char *file)
 	}
 }
 
-static void hold_gpu(struct bs_load_done *done)
+static void hold_gpu(const struct bs_loads *l)
 {
 #if BS_GPU
 	struct bs_hog *hog;
 	struct bs_fail why = { 0 };
 
-	if (bs_hog_open(&hog, BS_HOG_HARD_US, &why) == 0) {
-		atomic_store(&done->gpu, GPU_LOADED);
+	if (bs_gpu_use(l->gpu_device, &why) == 0 && bs_hog_open(&hog, BS_HOG_HARD_US, &why) == 0) {
+		atomic_store(&l->done->gpu, GPU_LOADED);
 		for (;;)
 			(void)pause();
 	}
 	(void)fprintf(stderr, "boreside certify: no load on the GPU: %s\n", why.text);
 #endif
-	atomic_store(&done->gpu, GPU_FAILED);
+	atomic_store(&l->done->gpu, GPU_FAILED);
 }
 
 static void child(const struct bs_loads *l, unsigned kind, int gate, pid_t parent)
@@ -132,7 +133,7 @@ static void child(const struct bs_loads *l, unsigned kind, int gate, pid_t paren
 	else if (kind == BS_LOAD_IO)
 		write_on(l->done, l->file);
 	else
-		hold_gpu(l->done);
+		hold_gpu(l);
 	_exit(1);
 }
 
@@ -153,7 +154,8 @@ static int start_one(struct bs_loads *l, unsigned kind, const int gate[2], struc
 	return 0;
 }
 
-int bs_loads_start(struct bs_loads *l, unsigned set, const char *dir, struct bs_fail *why)
+int bs_loads_start(struct bs_loads *l, unsigned set, const char *dir, uint32_t gpu,
+		   struct bs_fail *why)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int gate[2];
@@ -162,6 +164,7 @@ int bs_loads_start(struct bs_loads *l, unsigned set, const char *dir, struct bs_
 	memset(l, 0, sizeof(*l));
 	l->gate = -1;
 	l->set = set;
+	l->gpu_device = gpu;
 	l->done = mmap(NULL, sizeof(*l->done), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		       -1, 0);
 	if (l->done == MAP_FAILED) {

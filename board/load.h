@@ -5,7 +5,7 @@
  * thread, no endpoint and no CUDA. They end with this process, whatever ends it.
  *   cpu  one process for each processor, writing through 64 MiB without end
  *   io   one process that writes a file of up to 256 MiB in dir in pieces of 4 MiB, an fsync each
- *   gpu  one process that keeps the GPU busy with kernels of 1 ms (gpu/hog.h; GPU=1)
+ *   gpu  one process that keeps one GPU busy with kernels of 1 ms (gpu/hog.h; GPU=1)
  * All run with the priority that this process has. done: what each has got done, for the record.
  */
 #ifndef BS_BOARD_LOAD_H
@@ -32,6 +32,7 @@ struct bs_loads {
 	unsigned set;
 	pid_t pid[BS_LOADS];
 	uint32_t count;
+	uint32_t gpu_device;
 	int gate; /* they wait for this pipe's end */
 	char file[512];
 	struct bs_load_done *done; /* shared */
@@ -41,7 +42,9 @@ struct bs_loads {
 int bs_loads_parse(unsigned *set, const char *list, struct bs_fail *why);
 /* "cpu, io", or "none" */
 const char *bs_loads_words(unsigned set, char out[16]);
-int bs_loads_start(struct bs_loads *l, unsigned set, const char *dir, struct bs_fail *why);
+/* gpu: the one that is loaded, by CUDA's number. */
+int bs_loads_start(struct bs_loads *l, unsigned set, const char *dir, uint32_t gpu,
+		   struct bs_fail *why);
 void bs_loads_go(struct bs_loads *l);
 void bs_loads_stop(struct bs_loads *l);
 

@@ -34,10 +34,11 @@ static void line_of(const char *path, const char *start, char *out, size_t cap)
 	(void)fclose(f);
 }
 
-static void read_gpu(struct bs_machine *m)
+static void read_gpu(struct bs_machine *m, uint32_t gpu)
 {
 #if BS_GPU
 	struct bs_gpu_info info;
+	struct bs_fail why;
 	int fd[2];
 	pid_t pid;
 
@@ -46,7 +47,7 @@ static void read_gpu(struct bs_machine *m)
 	pid = fork();
 	if (pid == 0) {
 		memset(&info, 0, sizeof(info));
-		if (bs_gpu_probe(&info, NULL) == 0)
+		if (bs_gpu_use(gpu, &why) == 0 && bs_gpu_probe(&info, &why) == 0)
 			(void)!write(fd[1], &info, sizeof(info));
 		_exit(0);
 	}
@@ -65,10 +66,11 @@ static void read_gpu(struct bs_machine *m)
 			       info.driver % 1000 / 10);
 #else
 	(void)m;
+	(void)gpu;
 #endif
 }
 
-void bs_machine_read(struct bs_machine *m)
+void bs_machine_read(struct bs_machine *m, uint32_t gpu)
 {
 	struct utsname u;
 	char kb[64] = "";
@@ -85,5 +87,5 @@ void bs_machine_read(struct bs_machine *m)
 	m->memory_mib = strtoull(kb, NULL, 10) >> 10;
 	line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "", m->governor,
 		sizeof(m->governor));
-	read_gpu(m);
+	read_gpu(m, gpu);
 }

@@ -19,6 +19,7 @@ struct bs_machine {
 	char gpu[96], driver[96]; /* "" without one */
 };
 
-void bs_machine_read(struct bs_machine *m);
+/* gpu: the one that is named, by CUDA's number. */
+void bs_machine_read(struct bs_machine *m, uint32_t gpu);
 
 #endif
