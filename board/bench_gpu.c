@@ -1,7 +1,7 @@
 /*
  * board/bench_gpu.c - boreside bench gpu: the project's speed demand, row by row, on this GPU
  *
- * rivals: what others reach on an NVIDIA H200 (cuFINUFFT 2.6-dev at its best method, Parboil's optimised
+ * rivals: what others reach on an NVIDIA H200 (cuFINUFFT 2.6-dev at its best method, Parboil's optimized
  * kernels, cuFFT with pad, multiply and crop), device time, plans not counted; demand: the most that
  * is allowed there. 0: none is stated. Error: relative l2 against sums in double precision at voxels
  * (samples) drawn at random, same run.

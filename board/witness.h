@@ -11,7 +11,7 @@
 #include "board/certify.h"
 #include "core/cpus.h"
 
-#define BS_WITNESS_THREADS 16u
+#define BS_WITNESS_THREADS 80u /* a team of 64 and the workers beside it */
 
 /* Their counts before the run: minor and major faults, allocations. */
 struct bs_witness {

@@ -64,39 +64,6 @@ static const struct member idx_members[] = {
 	IDX(user, 8),
 };
 
-#define IMG(f, base, n)                                                                            \
-	{                                                                                          \
-#f, offsetof(struct bs_mrd_image, f), base, n                                      \
-	}
-static const struct member image_members[] = {
-	IMG(version, U16, 1),
-	IMG(data_type, U16, 1),
-	IMG(flags, U64, 1),
-	IMG(measurement_uid, U32, 1),
-	IMG(matrix_size, U16, 3),
-	IMG(field_of_view, F32, 3),
-	IMG(channels, U16, 1),
-	IMG(position, F32, 3),
-	IMG(read_dir, F32, 3),
-	IMG(phase_dir, F32, 3),
-	IMG(slice_dir, F32, 3),
-	IMG(patient_table_position, F32, 3),
-	IMG(average, U16, 1),
-	IMG(slice, U16, 1),
-	IMG(contrast, U16, 1),
-	IMG(phase, U16, 1),
-	IMG(repetition, U16, 1),
-	IMG(set, U16, 1),
-	IMG(acquisition_time_stamp, U32, 1),
-	IMG(physiology_time_stamp, U32, 3),
-	IMG(image_type, U16, 1),
-	IMG(image_index, U16, 1),
-	IMG(image_series_index, U16, 1),
-	IMG(user_int, I32, 8),
-	IMG(user_float, F32, 8),
-	IMG(attribute_string_len, U32, 1),
-};
-
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static hid_t base_type(enum base b)
@@ -171,11 +138,6 @@ hid_t bs_mrdh5_acq_type(void)
 		return -1;
 	}
 	return t;
-}
-
-hid_t bs_mrdh5_image_type(void)
-{
-	return compound(sizeof(struct bs_mrd_image), image_members, COUNT(image_members));
 }
 
 hid_t bs_mrdh5_cxfloat_type(void)

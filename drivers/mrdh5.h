@@ -22,7 +22,6 @@ struct bs_mrdh5_acq {
 
 /* Negative when HDF5 is out of memory. */
 hid_t bs_mrdh5_acq_type(void);
-hid_t bs_mrdh5_image_type(void);
 hid_t bs_mrdh5_cxfloat_type(void);
 
 /* Neither library may print its stack of errors by itself. Before any other call; repeatable. */

@@ -35,8 +35,7 @@ struct bs_devmem {
 struct bs_pinned {
 	unsigned char *host; /* the process's address */
 	unsigned char *dev;  /* the same bytes seen from the device */
-	size_t size, used;   /* bytes */
-	bool sealed;
+	size_t size;         /* bytes */
 };
 
 struct bs_gpu_info {
@@ -98,17 +97,6 @@ static inline void *bs_devmem_take_readouts(struct bs_devmem *m, size_t bytes)
 		return NULL;
 	m->mapped_used = at + bytes;
 	return m->mapped + at;
-}
-
-/* The offset of the piece in both address spaces, or SIZE_MAX. */
-static inline size_t bs_pinned_take(struct bs_pinned *m, size_t bytes)
-{
-	size_t at = (m->used + BS_DEV_ALIGN - 1) & ~(size_t)(BS_DEV_ALIGN - 1);
-
-	if (m->sealed || at > m->size || bytes > m->size - at)
-		return SIZE_MAX;
-	m->used = at + bytes;
-	return at;
 }
 
 #ifdef __cplusplus

@@ -3,8 +3,8 @@
  *
  * bs_launch queues a kernel whose blocks may start while the one before it in the stream ends
  * (programmatic dependent launch, compute capability 9.0 on; an ordinary launch elsewhere). Such a
- * kernel calls bs_after_previous before it reads or writes anything: from there on all that the
- * kernels before it wrote is there.
+ * kernel calls bs_after_previous before it reads what a kernel before it wrote, and before it writes
+ * anything that others see: from there on all that those wrote is there, and read no more.
  *
  * Such a kernel begins while the one before it still writes. The loads for data that no one writes
  * while a kernel runs (ld.global.nc: __ldg, and what the compiler makes of const __restrict__
