@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/log.h"
+
 static bool in_child;
 
 void bs_probe_allow(unsigned seconds)
@@ -45,14 +47,17 @@ static void child(int (*fn)(const char *path, struct bs_fail *why), const char *
 	_exit(write(to, &verdict, sizeof(verdict)) == (ssize_t)sizeof(verdict) ? 0 : 1);
 }
 
-int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
-	     struct bs_fail *why)
+/* What one child said; *late: it said nothing in its time. */
+static int ask(int (*fn)(const char *path, struct bs_fail *why), const char *path, bool *late,
+	       struct bs_fail *why)
 {
 	struct bs_fail verdict;
+	int status = 0;
 	int fd[2];
 	pid_t pid;
 	ssize_t n;
 
+	*late = false;
 	if (pipe2(fd, O_CLOEXEC) != 0)
 		return bs_fail(why, BS_ERR_IO, "%s: no pipe: %s", path, strerror(errno));
 	pid = fork();
@@ -67,12 +72,26 @@ int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 		n = read(fd[0], &verdict, sizeof(verdict));
 	} while (n < 0 && errno == EINTR);
 	(void)close(fd[0]);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (n != (ssize_t)sizeof(verdict))
+	if (n != (ssize_t)sizeof(verdict)) {
+		*late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
 		return bs_fail(why, BS_ERR_FORMAT,
 			       "%s: damaged: HDF5 did not survive reading it (tried in a child)",
 			       path);
+	}
 	verdict.text[sizeof(verdict.text) - 1] = '\0';
 	return verdict.code == 0 ? 0 : bs_fail(why, verdict.code, "%s", verdict.text);
+}
+
+int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
+	     struct bs_fail *why)
+{
+	bool late;
+	int rc = ask(fn, path, &late, why);
+
+	if (!late)
+		return rc;
+	bs_log(BS_LOG_WARN, "%s: the child that tried it did not end in its time: once more", path);
+	return ask(fn, path, &late, why);
 }

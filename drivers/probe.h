@@ -16,7 +16,9 @@
 
 /*
  * Runs fn(path) in a child. Returns what it returned, with its reason; BS_ERR_FORMAT when the child
- * died or was killed; BS_ERR_IO when there is no child to be had.
+ * died or was killed; BS_ERR_IO when there is no child to be had. A child that does not end in its time
+ * may have been born with a lock of another thread's in it: it is tried once more before the file is
+ * blamed.
  */
 int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 	     struct bs_fail *why);
