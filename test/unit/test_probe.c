@@ -102,4 +102,5 @@ int main(void)
 	check("a child that dies", falls, BS_ERR_FORMAT, 1);
 	check("a child that hangs at first", hangs_at_first, 0, 2);
 	check("children that hang", hangs, BS_ERR_FORMAT, 2);
+	return check_done();
 }
