@@ -22,7 +22,8 @@ struct bs_exact_cuda {
 	size_t state_floats;
 	uint32_t chunk, chunks;
 	int parts_q, parts_c; /* of the tiles, each summed over all chunks before the next begins */
-	uint32_t *begun;      /* [state]: chunks added */
+	/* [state]: chunks added; while sum goes step by step, chunks + steps made */
+	uint64_t *begun;
 };
 
 static int divide_up(long long a, long long b)
@@ -278,7 +279,7 @@ int bs_exact_cuda_plan(struct bs_exact_cuda **plan, const struct bs_exact_cuda_s
 	e->tables.right = (unsigned char *)bs_devmem_take(mem, part[2]);
 	e->tables.scale = (float *)bs_devmem_take(mem, part[3]);
 	e->state = (float *)bs_devmem_take(mem, e->state_floats * sizeof(float) * spec->states);
-	e->begun = (uint32_t *)calloc(spec->states, sizeof(uint32_t));
+	e->begun = (uint64_t *)calloc(spec->states, sizeof(*e->begun));
 	if (e->tables.x == NULL || e->tables.y == NULL || e->tables.right == NULL ||
 	    e->tables.scale == NULL || e->state == NULL || e->begun == NULL) {
 		err = bs_fail(why, BS_ERR_NOMEM,
@@ -307,6 +308,11 @@ void bs_exact_cuda_close(struct bs_exact_cuda *plan)
 	free(plan);
 }
 
+static uint64_t steps_of(const struct bs_exact_cuda *e)
+{
+	return (uint64_t)(e->parts_q * e->parts_c) * e->chunks;
+}
+
 void bs_exact_cuda_info(const struct bs_exact_cuda *e, struct bs_exact_cuda_info *info)
 {
 	uint64_t part[4];
@@ -316,6 +322,7 @@ void bs_exact_cuda_info(const struct bs_exact_cuda *e, struct bs_exact_cuda_info
 	info->chunk = e->chunk;
 	info->chunks = e->chunks;
 	info->parts = (uint32_t)(e->parts_q * e->parts_c);
+	info->steps = steps_of(e);
 	info->streamed =
 		streams(e, divide_up(p->qtiles, e->parts_q), divide_up(p->ctiles, e->parts_c));
 	info->route = e->route == BS_EXACT_WGMMA ? "wgmma"
@@ -402,8 +409,9 @@ int bs_exact_cuda_chunk(struct bs_exact_cuda *e, uint32_t state, uint32_t chunk,
 	const struct tiles all = { 0, e->tables.qtiles, 0, e->tables.ctiles };
 
 	if (chunk >= e->chunks || chunk != e->begun[state])
-		return bs_fail(why, BS_ERR_STATE, "exact sums: chunk %u of %u came when %u was due",
-			       chunk, e->chunks, e->begun[state]);
+		return bs_fail(why, BS_ERR_STATE,
+			       "exact sums: chunk %u of %u came when %llu was due", chunk,
+			       e->chunks, (unsigned long long)e->begun[state]);
 	e->begun[state]++;
 	return add_chunk(e, state, chunk, &all, data, coil_stride, stream, why);
 }
@@ -415,8 +423,8 @@ int bs_exact_cuda_finish(struct bs_exact_cuda *e, uint32_t state, float *result,
 	struct ex_unpack u;
 
 	if (e->begun[state] != e->chunks)
-		return bs_fail(why, BS_ERR_STATE, "exact sums: finished after %u chunks of %u",
-			       e->begun[state], e->chunks);
+		return bs_fail(why, BS_ERR_STATE, "exact sums: finished after %llu chunks of %u",
+			       (unsigned long long)e->begun[state], e->chunks);
 	u.p = t->p;
 	u.q = t->q;
 	u.r = t->r;
@@ -445,28 +453,44 @@ int bs_exact_cuda_finish(struct bs_exact_cuda *e, uint32_t state, float *result,
 	return 0;
 }
 
+/* The part'th of the tiles. */
+static struct tiles part_of(const struct bs_exact_cuda *e, int part)
+{
+	const int q = part % e->parts_q;
+	const int c = part / e->parts_q;
+	struct tiles t;
+
+	t.first_q = e->tables.qtiles * q / e->parts_q;
+	t.count_q = e->tables.qtiles * (q + 1) / e->parts_q - t.first_q;
+	t.first_c = e->tables.ctiles * c / e->parts_c;
+	t.count_c = e->tables.ctiles * (c + 1) / e->parts_c - t.first_c;
+	return t;
+}
+
+int bs_exact_cuda_step(struct bs_exact_cuda *e, uint32_t state, uint64_t step, const float *data,
+		       size_t coil_stride, struct CUstream_st *stream, struct bs_fail *why)
+{
+	const uint64_t steps = steps_of(e);
+
+	if (step >= steps || e->begun[state] != (step == 0 ? 0 : e->chunks + step))
+		return bs_fail(why, BS_ERR_STATE, "exact sums: step %llu of %llu is not due",
+			       (unsigned long long)step, (unsigned long long)steps);
+	const struct tiles part = part_of(e, (int)(step / e->chunks));
+
+	e->begun[state] = step + 1 == steps ? e->chunks : e->chunks + step + 1;
+	return add_chunk(e, state, (uint32_t)(step % e->chunks), &part, data, coil_stride, stream,
+			 why);
+}
+
 int bs_exact_cuda_sum(struct bs_exact_cuda *e, uint32_t state, const float *data,
 		      size_t coil_stride, float *result, struct CUstream_st *stream,
 		      struct bs_fail *why)
 {
-	const int parts = e->parts_q * e->parts_c;
+	const uint64_t steps = steps_of(e);
+	int err = 0;
 
-	for (int i = 0; i < parts; i++) {
-		const int q = i % e->parts_q;
-		const int c = i / e->parts_q;
-		struct tiles part;
-
-		part.first_q = e->tables.qtiles * q / e->parts_q;
-		part.count_q = e->tables.qtiles * (q + 1) / e->parts_q - part.first_q;
-		part.first_c = e->tables.ctiles * c / e->parts_c;
-		part.count_c = e->tables.ctiles * (c + 1) / e->parts_c - part.first_c;
-		for (uint32_t n = 0; n < e->chunks; n++) {
-			int err = add_chunk(e, state, n, &part, data, coil_stride, stream, why);
-
-			if (err != 0)
-				return err;
-		}
-	}
-	bs_exact_cuda_expect(e, state, e->chunks);
-	return bs_exact_cuda_finish(e, state, result, stream, why);
+	bs_exact_cuda_begin(e, state);
+	for (uint64_t n = 0; n < steps && err == 0; n++)
+		err = bs_exact_cuda_step(e, state, n, data, coil_stride, stream, why);
+	return err != 0 ? err : bs_exact_cuda_finish(e, state, result, stream, why);
 }

@@ -2,8 +2,8 @@
  * gpu/multi.h - one scan on several GPUs of a node (gpu/link.h)
  *
  * exact: F^H d or Q (exact_cuda.h), the voxels split along y in whole tiles: no sum crosses a
- *   device. A part's slab is the same sum about its own center (exact_cuda.h's offset). The slabs
- *   come together on part 0.
+ *   device. A part's slab is the same sum about its own center (exact_cuda.h's offset), by parts of
+ *   its voxels where their sums would fill the caches. The slabs come together on part 0.
  * grid: the adjoint NUFFT (nufft_cuda.h), the coils split; the root of the sum of squares over the
  *   coils, each part's own in their order, then the parts in theirs.
  * sense: coils split; F^H d of a part's own coils by exact sums, their sum weighted with the maps,
@@ -43,6 +43,7 @@ struct bs_multi_exact_spec {
 	uint32_t matrix[3]; /* of the image; for Q at most 256 an axis */
 	uint32_t coils;     /* Q: 1 */
 	uint64_t samples;
+	uint32_t chunk, parts; /* of each GPU's sum, as in exact_cuda.h; 0: chosen */
 };
 
 struct bs_multi_exact;
@@ -55,6 +56,9 @@ int bs_multi_exact_open(struct bs_multi_exact **m, struct bs_link *link,
 int bs_multi_exact_load(struct bs_multi_exact *m, const float *data, struct bs_fail *why);
 /* out: the image, or Q's array (q.h); bs_multi_exact_floats of them. */
 int bs_multi_exact_run(struct bs_multi_exact *m, float *out, double *ms, struct bs_fail *why);
+/* How a part's slab is summed; zeros where it has none. */
+void bs_multi_exact_info(const struct bs_multi_exact *m, uint32_t part,
+			 struct bs_exact_cuda_info *info);
 uint64_t bs_multi_exact_floats(const struct bs_multi_exact_spec *spec);
 void bs_multi_exact_close(struct bs_multi_exact *m);
 

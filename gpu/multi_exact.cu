@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "gpu/cudacheck.h"
+#include "gpu/multi_sums.h"
 
 #define GRAIN_3D 16u /* rows of y in a tile of the product: exact_tile.h */
 #define GRAIN_2D 64u
@@ -20,7 +21,6 @@ struct slab {
 	float2 *staged;       /* on part 0: the slab, come over */
 	struct bs_devmem mem;
 	struct bs_exact_cuda *plan;
-	uint32_t chunks;
 };
 
 struct bs_multi_exact {
@@ -74,7 +74,6 @@ uint64_t bs_multi_exact_floats(const struct bs_multi_exact_spec *spec)
 static int plan_slab(struct bs_multi_exact *m, struct slab *s, struct bs_fail *why)
 {
 	struct bs_exact_cuda_spec e;
-	struct bs_exact_cuda_info info;
 	uint64_t bytes;
 	int err;
 
@@ -88,16 +87,14 @@ static int plan_slab(struct bs_multi_exact *m, struct slab *s, struct bs_fail *w
 	e.coils = m->spec.coils;
 	e.states = 1;
 	e.samples = m->spec.samples;
+	e.chunk = m->spec.chunk;
+	e.parts = m->spec.parts;
 	err = bs_exact_cuda_need(&e, &bytes, why);
 	if (err == 0)
 		err = bs_devmem_open(&s->mem, bytes, "several GPUs", why);
 	if (err == 0)
 		err = bs_exact_cuda_plan(&s->plan, &e, s->k, s->weight, &s->mem, why);
-	if (err != 0)
-		return err;
-	bs_exact_cuda_info(s->plan, &info);
-	s->chunks = info.chunks;
-	return 0;
+	return err;
 }
 
 static int open_slab(struct bs_multi_exact *m, uint32_t i, const int origin[3], const float *k,
@@ -193,42 +190,14 @@ int bs_multi_exact_load(struct bs_multi_exact *m, const float *data, struct bs_f
 	return bs_link_upload(m->link, from, to, bytes, why);
 }
 
-/* Chunk by chunk on all parts, so that none waits for the launches of another. */
 static int queue_sums(struct bs_multi_exact *m, struct bs_fail *why)
 {
-	const uint32_t parts = bs_link_parts(m->link);
-	uint32_t most = 0;
-	int err = 0;
+	struct bs_multi_sum sums[BS_DEVICES_MAX];
 
-	for (uint32_t i = 0; i < parts; i++) {
-		if (m->slab[i].plan == NULL)
-			continue;
-		bs_exact_cuda_begin(m->slab[i].plan, 0);
-		most = m->slab[i].chunks > most ? m->slab[i].chunks : most;
-	}
-	for (uint32_t c = 0; c < most; c++)
-		for (uint32_t i = 0; i < parts && err == 0; i++) {
-			struct slab *s = &m->slab[i];
-
-			if (s->plan == NULL || c >= s->chunks)
-				continue;
-			err = bs_link_enter(m->link, i, why);
-			if (err == 0)
-				err = bs_exact_cuda_chunk(s->plan, 0, c, (const float *)s->data,
-							  m->spec.samples,
-							  bs_link_stream(m->link, i), why);
-		}
-	for (uint32_t i = 0; i < parts && err == 0; i++) {
-		struct slab *s = &m->slab[i];
-
-		if (s->plan == NULL)
-			continue;
-		err = bs_link_enter(m->link, i, why);
-		if (err == 0)
-			err = bs_exact_cuda_finish(s->plan, 0, (float *)s->image,
-						   bs_link_stream(m->link, i), why);
-	}
-	return err;
+	for (uint32_t i = 0; i < bs_link_parts(m->link); i++)
+		sums[i] = (struct bs_multi_sum){ m->slab[i].plan, (const float *)m->slab[i].data,
+						 (float *)m->slab[i].image };
+	return bs_multi_sums(m->link, sums, (size_t)m->spec.samples, why);
 }
 
 /* Rows first .. of a slab to row `to` of the result; rows lie together within a plane. */
@@ -337,6 +306,14 @@ int bs_multi_exact_run(struct bs_multi_exact *m, float *out, double *ms, struct 
 		err = collect(m, why);
 	err = bs_link_end(m->link, err, from, ms, why);
 	return err == 0 && out != NULL ? fetch(m, out, why) : err;
+}
+
+void bs_multi_exact_info(const struct bs_multi_exact *m, uint32_t part,
+			 struct bs_exact_cuda_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	if (part < bs_link_parts(m->link) && m->slab[part].plan != NULL)
+		bs_exact_cuda_info(m->slab[part].plan, info);
 }
 
 void bs_multi_exact_close(struct bs_multi_exact *m)

@@ -9,6 +9,7 @@
 #include "gpu/csr_cuda.h"
 #include "gpu/cudacheck.h"
 #include "gpu/multi_cg.cuh"
+#include "gpu/multi_sums.h"
 #include "gpu/toeplitz_cuda.h"
 
 /* A part's coils and its copy of the solver. */
@@ -22,7 +23,6 @@ struct share {
 	float2 *data, *maps, *images; /* of the own coils */
 	float2 *all;                  /* [part][voxel] */
 	struct mc_vectors v;
-	uint32_t chunks;
 };
 
 struct bs_multi_sense {
@@ -126,7 +126,6 @@ static int plan_operators(struct bs_multi_sense *m, struct share *s, const struc
 			  struct bs_fail *why)
 {
 	struct bs_exact_cuda_spec e;
-	struct bs_exact_cuda_info info;
 	struct bs_toeplitz_spec t;
 	const bool busy = s->coils.count > 0;
 	uint64_t bytes[3] = { 0, 0, 0 };
@@ -148,11 +147,8 @@ static int plan_operators(struct bs_multi_sense *m, struct share *s, const struc
 				     "several GPUs", why);
 	if (err == 0 && busy)
 		err = bs_exact_cuda_plan(&s->fhd, &e, s->k, NULL, &s->mem, why);
-	if (err == 0 && busy) {
-		bs_exact_cuda_info(s->fhd, &info);
-		s->chunks = info.chunks;
+	if (err == 0 && busy)
 		err = plan_normal(m, s, &t, why);
-	}
 	if (err == 0 && gram != NULL)
 		err = bs_csr_cuda_plan(&s->gram, gram, BS_CSR_PLAIN, &s->mem, why);
 	return err;
@@ -273,30 +269,16 @@ static int allgather(struct bs_multi_sense *m, struct bs_fail *why)
 	return bs_link_allgather(m->link, all, (size_t)m->voxels * sizeof(float2), why);
 }
 
-/* Chunk by chunk on all parts, so that none waits for the launches of another. */
 static int queue_fhd(struct bs_multi_sense *m, struct bs_fail *why)
 {
 	const uint32_t parts = bs_link_parts(m->link);
-	uint32_t most = 0;
-	int err = 0;
+	struct bs_multi_sum sums[BS_DEVICES_MAX];
+	int err;
 
-	for (uint32_t i = 0; i < parts; i++) {
-		if (m->share[i].fhd != NULL)
-			bs_exact_cuda_begin(m->share[i].fhd, 0);
-		most = m->share[i].chunks > most ? m->share[i].chunks : most;
-	}
-	for (uint32_t c = 0; c < most; c++)
-		for (uint32_t i = 0; i < parts && err == 0; i++) {
-			struct share *s = &m->share[i];
-
-			if (s->fhd == NULL || c >= s->chunks)
-				continue;
-			err = bs_link_enter(m->link, i, why);
-			if (err == 0)
-				err = bs_exact_cuda_chunk(s->fhd, 0, c, (const float *)s->data,
-							  (size_t)m->spec.samples,
-							  bs_link_stream(m->link, i), why);
-		}
+	for (uint32_t i = 0; i < parts; i++)
+		sums[i] = (struct bs_multi_sum){ m->share[i].fhd, (const float *)m->share[i].data,
+						 (float *)m->share[i].images };
+	err = bs_multi_sums(m->link, sums, (size_t)m->spec.samples, why);
 	for (uint32_t i = 0; i < parts && err == 0; i++) {
 		struct share *s = &m->share[i];
 		cudaStream_t stream = bs_link_stream(m->link, i);
@@ -304,8 +286,6 @@ static int queue_fhd(struct bs_multi_sense *m, struct bs_fail *why)
 		if (s->fhd == NULL)
 			continue;
 		err = bs_link_enter(m->link, i, why);
-		if (err == 0)
-			err = bs_exact_cuda_finish(s->fhd, 0, (float *)s->images, stream, why);
 		if (err != 0)
 			return err;
 		weigh_images<<<(unsigned)((m->voxels + MC_THREADS - 1) / MC_THREADS), MC_THREADS, 0,

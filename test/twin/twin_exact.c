@@ -226,6 +226,79 @@ static void check_parts(enum bs_exact_sum sum)
 	free(got);
 }
 
+/* Steps one by one make what sum makes; out of turn each call is refused. */
+static void check_steps(void)
+{
+	const struct bs_exact_cuda_spec e = { .dims = 3,
+					      .matrix = { 20, 18, 70 },
+					      .coils = 1,
+					      .states = 1,
+					      .samples = 700,
+					      .chunk = 256,
+					      .parts = 2 };
+	const size_t n = (size_t)20 * 18 * 70 * 2;
+	struct bs_exact_cuda_info info = { 0 };
+	struct bs_devmem mem = { 0 };
+	struct bs_exact_cuda *plan = NULL;
+	struct bs_fail why = { 0 };
+	uint64_t bytes = 0;
+	uint64_t seed = 77;
+	float *k = malloc(e.samples * 3 * 4);
+	float *d = malloc(e.samples * 2 * 4);
+	float *want = malloc(n * 4);
+	float *got = malloc(n * 4);
+
+	fill_k(k, e.samples * 3, &seed);
+	fill_random(d, e.samples * 2, &seed);
+	(void)device_sum(&e, k, NULL, d, want, n, 1);
+	float *dk = device_copy(k, e.samples * 3);
+	float *dd = device_copy(d, e.samples * 2);
+	float *out = device_copy(NULL, n);
+	int rc = bs_exact_cuda_need(&e, &bytes, &why);
+
+	if (rc == 0)
+		rc = bs_devmem_open(&mem, bytes, "twin_exact", &why);
+	if (rc == 0)
+		rc = bs_exact_cuda_plan(&plan, &e, dk, NULL, &mem, &why);
+	CHECK(rc == 0, "plan %s", why.text);
+	if (rc == 0) {
+		bs_exact_cuda_info(plan, &info);
+		CHECK(info.parts == 2 && info.chunks == 3 && info.steps == 6, "%u parts, %u chunks",
+		      info.parts, info.chunks);
+		bs_exact_cuda_begin(plan, 0);
+		CHECK(bs_exact_cuda_step(plan, 0, 1, dd, e.samples, NULL, &why) == BS_ERR_STATE,
+		      "refused: %s", why.text);
+	}
+	for (uint64_t i = 0; i < info.steps && rc == 0; i++) {
+		rc = bs_exact_cuda_step(plan, 0, i, dd, e.samples, NULL, &why);
+		CHECK(rc == 0, "step %llu %s", (unsigned long long)i, why.text);
+		if (i + 1 == info.steps)
+			break;
+		CHECK(bs_exact_cuda_finish(plan, 0, out, NULL, &why) == BS_ERR_STATE &&
+			      bs_exact_cuda_chunk(plan, 0, (uint32_t)i + 1, dd, e.samples, NULL,
+						  &why) == BS_ERR_STATE &&
+			      bs_exact_cuda_step(plan, 0, i, dd, e.samples, NULL, &why) ==
+				      BS_ERR_STATE,
+		      "after step %llu refused: %s", (unsigned long long)i, why.text);
+	}
+	if (rc == 0)
+		CHECK(bs_exact_cuda_step(plan, 0, info.steps, dd, e.samples, NULL, &why) ==
+			      BS_ERR_STATE,
+		      "refused: %s", why.text);
+	CHECK(rc == 0 && bs_exact_cuda_finish(plan, 0, out, NULL, &why) == 0 &&
+		      fetch(got, out, n) && memcmp(got, want, n * 4) == 0,
+	      "step by step, the bytes of sum %s", why.text);
+	bs_exact_cuda_close(plan);
+	bs_devmem_close(&mem);
+	(void)cudaFree(dk);
+	(void)cudaFree(dd);
+	(void)cudaFree(out);
+	free(k);
+	free(d);
+	free(want);
+	free(got);
+}
+
 /* exp(i2pi k.n) summed in double over one voxel; the full size is too long for the host's twin. */
 static void plain_voxel(const float *k, const float *d, uint64_t samples, const int n[3],
 			double sum[2])
@@ -326,6 +399,7 @@ int main(void)
 	}
 	check_parts(BS_EXACT_FHD);
 	check_parts(BS_EXACT_Q);
+	check_steps();
 	if (!small)
 		check_full_size();
 	bs_team_close(team);

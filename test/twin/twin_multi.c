@@ -101,64 +101,197 @@ static int host_exact(const struct exact_shape *s, const float *k, const float *
 	return rc;
 }
 
-static void check_exact(const struct exact_shape *s)
+/* Host arrays of a shape. */
+struct exact_data {
+	struct bs_multi_exact_spec spec;
+	float *k, *w, *d, *want, *got, *again;
+	size_t floats;
+};
+
+static void open_data(struct exact_data *a, const struct exact_shape *s)
 {
-	struct bs_multi_exact_spec spec = {
+	uint64_t seed = 31 + s->samples;
+
+	a->spec = (struct bs_multi_exact_spec){
 		.sum = s->sum, .dims = s->dims, .coils = s->coils, .samples = s->samples
 	};
-	uint64_t seed = 31 + s->samples;
-	float *k = malloc(s->samples * s->dims * sizeof(float));
-	float *w = malloc(s->samples * sizeof(float));
-	float *d = malloc(s->samples * s->coils * 2 * sizeof(float));
+	memcpy(a->spec.matrix, s->matrix, sizeof(a->spec.matrix));
+	a->floats = bs_multi_exact_floats(&a->spec);
+	a->k = malloc(s->samples * s->dims * sizeof(float));
+	a->w = malloc(s->samples * sizeof(float));
+	a->d = malloc(s->samples * s->coils * 2 * sizeof(float));
+	a->want = malloc(a->floats * sizeof(float));
+	a->got = malloc(a->floats * sizeof(float));
+	a->again = malloc(a->floats * sizeof(float));
+	fill_k(a->k, s->samples * s->dims, &seed);
+	fill_random(a->d, s->samples * s->coils * 2, &seed);
+	for (uint64_t m = 0; m < s->samples; m++)
+		a->w[m] = (float)check_uniform(&seed);
+	CHECK(host_exact(s, a->k, a->w, a->d, a->want) == 0, "host sum");
+}
 
-	memcpy(spec.matrix, s->matrix, sizeof(spec.matrix));
-	const size_t n = bs_multi_exact_floats(&spec);
-	float *want = malloc(n * sizeof(float));
-	float *got = malloc(n * sizeof(float));
-	float *again = malloc(n * sizeof(float));
+static void close_data(struct exact_data *a)
+{
+	free(a->k);
+	free(a->w);
+	free(a->d);
+	free(a->want);
+	free(a->got);
+	free(a->again);
+}
+
+/* Two results of one plan, in again and got; info: of the first part's share. */
+static int run_exact(struct exact_data *a, struct bs_link *link, struct bs_exact_cuda_info *info,
+		     struct bs_fail *why)
+{
+	struct bs_multi_exact *m = NULL;
+	double ms;
+	int rc = bs_multi_exact_open(&m, link, &a->spec, a->k, a->w, why);
+
+	if (rc == 0)
+		bs_multi_exact_info(m, 0, info);
+	if (rc == 0 && a->spec.sum == BS_EXACT_FHD)
+		rc = bs_multi_exact_load(m, a->d, why);
+	if (rc == 0)
+		rc = bs_multi_exact_run(m, a->again, &ms, why);
+	if (rc == 0)
+		rc = bs_multi_exact_run(m, a->got, &ms, why);
+	bs_multi_exact_close(m);
+	return rc;
+}
+
+static void check_exact(const struct exact_shape *s)
+{
+	struct exact_data a;
 	uint64_t hash[BS_DEVICES_MAX + 1] = { 0 };
 
-	fill_k(k, s->samples * s->dims, &seed);
-	fill_random(d, s->samples * s->coils * 2, &seed);
-	for (uint64_t m = 0; m < s->samples; m++)
-		w[m] = (float)check_uniform(&seed);
-	CHECK(host_exact(s, k, w, d, want) == 0, "host sum");
+	open_data(&a, s);
 	for (int l = 0; l < layout_count; l++) {
-		struct bs_multi_exact *m = NULL;
+		struct bs_exact_cuda_info info;
 		struct bs_fail why = { 0 };
 		char words[256];
 		struct bs_link *link = open_link(&layouts[l], words, sizeof(words));
-		double ms;
-		int rc;
 
 		if (link == NULL)
 			continue;
-		rc = bs_multi_exact_open(&m, link, &spec, k, w, &why);
-		if (rc == 0 && s->sum == BS_EXACT_FHD)
-			rc = bs_multi_exact_load(m, d, &why);
-		if (rc == 0)
-			rc = bs_multi_exact_run(m, again, &ms, &why);
-		if (rc == 0)
-			rc = bs_multi_exact_run(m, got, &ms, &why);
-		const double error = rc == 0 ? check_rel(got, want, n) : NAN;
-		const uint64_t h = rc == 0 ? hash_of(got, n) : 0;
+		const int rc = run_exact(&a, link, &info, &why);
+		const double error = rc == 0 ? check_rel(a.got, a.want, a.floats) : NAN;
+		const uint64_t h = rc == 0 ? hash_of(a.got, a.floats) : 0;
 		uint64_t *known = &hash[layouts[l].parts];
 
 		CHECK(error <= 1e-5, "%s %ux%ux%u, %u coils, %s: %.2e %s",
 		      s->sum == BS_EXACT_Q ? "Q" : "F^H d", s->matrix[0], s->matrix[1],
 		      s->matrix[2], s->coils, words, error, why.text);
-		CHECK(rc == 0 && hash_of(again, n) == h && (*known == 0 || *known == h),
+		CHECK(rc == 0 && hash_of(a.again, a.floats) == h && (*known == 0 || *known == h),
 		      "the same bytes in every run and by every transport");
 		*known = h;
+		bs_link_close(link);
+	}
+	close_data(&a);
+}
+
+/* Several tiles of q and of columns in every share: parts split both. */
+static const struct exact_shape part_shapes[] = {
+	{ BS_EXACT_FHD, 3, { 20, 70, 40 }, 2, 700 },
+	{ BS_EXACT_FHD, 2, { 20, 150, 1 }, 2, 700 },
+	{ BS_EXACT_Q, 3, { 12, 35, 40 }, 1, 700 },
+};
+
+/* A share whose voxels are summed in parts, each over all chunks, has the bytes of one that is not. */
+static void check_parts(const struct exact_shape *s)
+{
+	struct exact_data a;
+
+	open_data(&a, s);
+	a.spec.chunk = 256;
+	for (int l = 0; l < layout_count; l++) {
+		uint64_t hash[2] = { 0, 0 };
+		char words[256];
+		struct bs_link *link = open_link(&layouts[l], words, sizeof(words));
+
+		for (int split = 0; link != NULL && split < 2; split++) {
+			struct bs_exact_cuda_info info = { 0 };
+			struct bs_fail why = { 0 };
+
+			a.spec.parts = split ? 9 : 1;
+			const int rc = run_exact(&a, link, &info, &why);
+
+			hash[split] = rc == 0 ? hash_of(a.got, a.floats) : 0;
+			CHECK(rc == 0 && check_rel(a.got, a.want, a.floats) <= 1e-5 &&
+				      hash_of(a.again, a.floats) == hash[split] &&
+				      hash[split] == hash[0],
+			      "%s, %s, the first share in %u parts of %u chunks: %.2e %s",
+			      s->sum == BS_EXACT_Q ? "Q" : "F^H d", words, info.parts, info.chunks,
+			      rc == 0 ? check_rel(a.got, a.want, a.floats) : NAN, why.text);
+			CHECK(info.chunks == 3 && (split ? info.parts > 1 : info.parts == 1) &&
+				      info.steps == (uint64_t)info.parts * info.chunks,
+			      "%llu steps", (unsigned long long)info.steps);
+		}
+		bs_link_close(link);
+	}
+	close_data(&a);
+}
+
+/* Parts that plan of the sum makes by itself; 0: it failed. */
+static uint32_t parts_alone(const struct bs_multi_exact_spec *s, const float *k)
+{
+	struct bs_exact_cuda_spec e = {
+		.sum = s->sum, .dims = s->dims, .coils = 1, .states = 1, .samples = s->samples
+	};
+	struct bs_exact_cuda_info info = { 0 };
+	struct bs_devmem mem = { 0 };
+	struct bs_exact_cuda *plan = NULL;
+	struct bs_fail why = { 0 };
+	uint64_t bytes = 0;
+	float *dk = device_copy(k, s->samples * s->dims);
+
+	memcpy(e.matrix, s->matrix, sizeof(e.matrix));
+	int rc = bs_exact_cuda_need(&e, &bytes, &why);
+
+	if (rc == 0)
+		rc = bs_devmem_open(&mem, bytes, "twin_multi", &why);
+	if (rc == 0)
+		rc = bs_exact_cuda_plan(&plan, &e, dk, NULL, &mem, &why);
+	if (rc == 0)
+		bs_exact_cuda_info(plan, &info);
+	bs_exact_cuda_close(plan);
+	bs_devmem_close(&mem);
+	(void)cudaFree(dk);
+	return info.parts;
+}
+
+/* Q of 128^3: too many sums for the caches on one GPU, which goes in parts as for itself; not on four. */
+static void check_choice(void)
+{
+	static const int zeros[4];
+	static float k[300 * 3];
+	const struct bs_multi_exact_spec spec = { .sum = BS_EXACT_Q,
+						  .dims = 3,
+						  .matrix = { 128, 128, 128 },
+						  .coils = 1,
+						  .samples = 300 };
+	struct bs_fail why = { 0 };
+	uint64_t seed = 5;
+
+	fill_k(k, (size_t)300 * 3, &seed);
+	const uint32_t alone = parts_alone(&spec, k);
+
+	for (uint32_t n = 1; n <= 4; n += 3) {
+		struct bs_exact_cuda_info info = { 0 };
+		struct bs_multi_exact *m = NULL;
+		struct bs_link *link = NULL;
+		int rc = bs_link_open(&link, n, zeros, BS_LINK_COPY, &why);
+
+		if (rc == 0)
+			rc = bs_multi_exact_open(&m, link, &spec, k, NULL, &why);
+		if (rc == 0)
+			bs_multi_exact_info(m, 0, &info);
+		CHECK(rc == 0 && info.parts == (n == 1 ? alone : 1) && alone > 1 && !info.streamed,
+		      "Q of 128^3 over %u: %u parts, sums %s; by itself %u %s", n, info.parts,
+		      info.streamed ? "leave the caches" : "cached", alone, why.text);
 		bs_multi_exact_close(m);
 		bs_link_close(link);
 	}
-	free(k);
-	free(w);
-	free(d);
-	free(want);
-	free(got);
-	free(again);
 }
 
 /* ---- gridding ------------------------------------------------------------------------------- */
@@ -504,6 +637,10 @@ int main(void)
 
 	for (size_t i = 0; i < count; i++)
 		check_exact(&exact_shapes[i]);
+	for (size_t i = 0; i < (small ? 1 : sizeof(part_shapes) / sizeof(part_shapes[0])); i++)
+		check_parts(&part_shapes[i]);
+	if (!small)
+		check_choice();
 	check_grid();
 	check_sense(0);
 	if (!small)
