@@ -6,11 +6,8 @@
  *   its voxels where their sums would fill the caches. The slabs come together on part 0.
  * grid: the adjoint NUFFT (nufft_cuda.h), the coils split; the root of the sum of squares over the
  *   coils, each part's own in their order, then the parts in theirs.
- * sense: coils split; F^H d of a part's own coils by exact sums, their sum weighted with the maps,
- *   then conjugate gradients on (sum_c S_c^H T S_c + lambda R) x = b: each iteration applies the own
- *   coils' share on each part, gathers the shares on every part and adds them there in the order of
- *   the parts. All parts then do the same vector work on the same bits; none waits for another's
- *   scalars. R: W^H W, or the identity. Stops where p^H A p is not positive.
+ * sense: coils split; F^H d of a part's own coils by exact sums, then the service's solver
+ *   (solver_multi.h) on (sum_c S_c^H T S_c + lambda W^H W) x = b, W NULL: the identity; no preconditioner.
  * The same parts give the same bits every run; other numbers of parts differ by roundoff (exact:
  * 1e-6 relative: another phase; grid and sense: another order of the same few sums).
  *
@@ -20,7 +17,7 @@
  * close. One caller; part 0's device is current after every call. The link outlives them.
  * Errors as the operators'; BS_ERR_SIZE where a size is out of range.
  * Source: Stone et al., J Parallel Distrib Comput 2008;68:1307-1318 (voxels over GPUs).
- * Only with GPU=1. Test: test/twin/twin_multi.c
+ * Only with GPU=1. Test: test/twin/twin_multi.c, twin_multi_sense.c
  */
 #ifndef BS_GPU_MULTI_H
 #define BS_GPU_MULTI_H
@@ -85,12 +82,12 @@ struct bs_multi_sense_spec {
 
 struct bs_multi_sense;
 
-/* maps [coil][z][y][x] complex; gram: W^H W, square, or NULL: the identity. */
+/* maps [coil][z][y][x] complex; as many coils as parts at least. w: may go after open. */
 int bs_multi_sense_open(struct bs_multi_sense **m, struct bs_link *link,
 			const struct bs_multi_sense_spec *spec, const float *k, const float *maps,
-			const struct bs_csr *gram, struct bs_fail *why);
+			const struct bs_csr *w, struct bs_fail *why);
 int bs_multi_sense_load(struct bs_multi_sense *m, const float *data, struct bs_fail *why);
-/* out: [z][y][x] complex; residual: relative, of the last iteration. */
+/* out: [z][y][x] complex; residual: relative, after the last iteration. */
 int bs_multi_sense_run(struct bs_multi_sense *m, float *out, double *ms, double *residual,
 		       struct bs_fail *why);
 void bs_multi_sense_close(struct bs_multi_sense *m);
