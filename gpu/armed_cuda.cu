@@ -6,6 +6,7 @@
 
 #include "core/log.h"
 #include "gpu/cudacheck.h"
+#include "gpu/density_cuda.h"
 #include "gpu/stream.h"
 
 static uint64_t readout_bytes(const struct bs_protocol *p)
@@ -187,9 +188,9 @@ static int open_streams(struct bs_armed_cuda *e, struct bs_fail *why)
 	return rc;
 }
 
-int bs_armed_cuda_open(const struct bs_cuda_operator *m, bool solve, bool share, void **self,
-		       const struct bs_protocol *p, const struct bs_tables *tables,
-		       const struct bs_arm_env *env, struct bs_fail *why)
+static int open_with(const struct bs_cuda_operator *m, bool solve, bool share, void **self,
+		     const struct bs_protocol *p, const struct bs_tables *tables,
+		     const struct bs_arm_env *env, struct bs_fail *why)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)calloc(1, sizeof(*e));
 	uint64_t more = 0;
@@ -228,6 +229,21 @@ int bs_armed_cuda_open(const struct bs_cuda_operator *m, bool solve, bool share,
 	}
 	*self = e;
 	return 0;
+}
+
+/* The weights first, while the device is as empty as it gets: what makes them is given back by then. */
+int bs_armed_cuda_open(const struct bs_cuda_operator *m, bool solve, bool share, void **self,
+		       const struct bs_protocol *p, const struct bs_tables *tables,
+		       const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct bs_tables with;
+	float *density;
+	int rc = bs_density_cuda_tables(&with, &density, p, tables, env->team, why);
+
+	if (rc == 0)
+		rc = open_with(m, solve, share, self, p, &with, env, why);
+	free(density);
+	return rc;
 }
 
 /* An operator that grids, with the variant measured for it; a choice outlives no arming. */

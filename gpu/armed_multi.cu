@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "gpu/cudacheck.h"
+#include "gpu/density_cuda.h"
 #include "gpu/share_cuda.h"
 #include "gpu/stream.h"
 
@@ -213,6 +214,8 @@ int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct b
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)calloc(1, sizeof(*e));
 	const struct bs_shares all = bs_shares_of(p);
+	struct bs_tables with;
+	float *density = NULL;
 	int rc;
 
 	if (e == NULL)
@@ -222,10 +225,18 @@ int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct b
 	e->how = all.how;
 	e->parts = all.parts;
 	rc = open_link(e, why);
-	for (uint32_t i = 0; i < e->parts && rc == 0; i++)
-		rc = arm_share(e, &all, i, tables, env, why);
 	if (rc == 0)
-		rc = plan_first(e, tables, env, why);
+		rc = bs_link_enter(e->link, 0, why);
+	/* by the whole image, which a slab does not know, and the same for all */
+	if (rc == 0)
+		rc = bs_density_cuda_tables(&with, &density, p, tables, env->team, why);
+	for (uint32_t i = 0; i < e->parts && rc == 0; i++)
+		rc = arm_share(e, &all, i, &with, env, why);
+	if (rc == 0)
+		rc = plan_first(e, &with, env, why);
+	for (uint32_t i = 0; i < e->parts; i++) /* planned: not asked for again */
+		e->share[i].tables.density = NULL;
+	free(density);
 	if (rc == 0)
 		rc = rehearse(e, why);
 	if (rc != 0) {

@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "gpu/nufft.h"
-
 #define PI 3.14159265358979323846
 
 /* A sample nearer to k = 0 than this is the center (float tables round at 3e-8). */
@@ -103,23 +101,31 @@ static void pipe_close(struct pipe *c)
 	free(c->at_samples);
 }
 
-static int pipe_open(struct pipe *c, const struct bs_protocol *p, const struct bs_traj *t,
-		     struct bs_team *team, struct bs_fail *why)
+struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct bs_traj *t)
 {
 	/* The iteration damps errors of its own kernel: 1e-4 is far below what it converges to. */
 	struct bs_nufft_spec spec = { .dims = t->dims,
 				      .coils = 1,
 				      .samples = (uint64_t)t->samples * t->readouts,
-				      .states = 1,
 				      .window = BS_WINDOW_KAISER_BESSEL,
 				      .accuracy = 1e-4 };
+
+	for (uint32_t a = 0; a < 3; a++)
+		spec.matrix[a] = a < t->dims ? 2 * p->matrix[a] : 1;
+	return spec;
+}
+
+static int pipe_open(struct pipe *c, const struct bs_protocol *p, const struct bs_traj *t,
+		     struct bs_team *team, struct bs_fail *why)
+{
+	struct bs_nufft_spec spec = bs_density_nufft(p, t);
 	struct bs_need need = { 0 };
 	size_t voxels = 1;
 	int rc;
 
+	spec.states = 1;
 	for (uint32_t a = 0; a < 3; a++) {
-		c->size[a] = a < t->dims ? 2 * p->matrix[a] : 1;
-		spec.matrix[a] = c->size[a];
+		c->size[a] = spec.matrix[a];
 		voxels *= c->size[a];
 	}
 	c->image = malloc(voxels * 8);
@@ -166,8 +172,8 @@ static void pipe_step(struct pipe *c, float *weight, size_t samples)
 		weight[m] /= fmaxf(c->at_samples[2 * m], 1e-30f);
 }
 
-static int pipe_weights(float *weight, const struct bs_protocol *p, const struct bs_traj *t,
-			struct bs_team *team, struct bs_fail *why)
+int bs_density_pipe_host(float *weight, const struct bs_protocol *p, const struct bs_traj *t,
+			 struct bs_team *team, struct bs_fail *why)
 {
 	size_t samples = (size_t)t->samples * t->readouts;
 	struct pipe c = { 0 };
@@ -220,6 +226,13 @@ static int normalize(float *weight, const struct bs_protocol *p, const struct bs
 int bs_density(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
 	       const float *file, struct bs_team *team, struct bs_fail *why)
 {
+	return bs_density_by(bs_density_pipe_host, weight, p, traj, file, team, why);
+}
+
+int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol *p,
+		  const struct bs_traj *traj, const float *file, struct bs_team *team,
+		  struct bs_fail *why)
+{
 	size_t n = (size_t)traj->samples * traj->readouts;
 	bool uniform = p->normalize == BS_NORMALIZE_UNIFORM ||
 		       (p->normalize == BS_NORMALIZE_AUTO &&
@@ -232,7 +245,7 @@ int bs_density(float *weight, const struct bs_protocol *p, const struct bs_traj 
 		ramp(weight, p, traj, uniform);
 		break;
 	case BS_DENSITY_PIPE:
-		rc = pipe_weights(weight, p, traj, team, why);
+		rc = pipe(weight, p, traj, team, why);
 		if (rc != 0)
 			return rc;
 		break;

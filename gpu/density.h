@@ -13,13 +13,16 @@
  * then an image of ones comes back as one at its center voxel. auto: uniform for ramp and pipe,
  * none for file and none.
  * At arm only: allocates (pipe: an image of twice the matrix an axis). Results do not depend on the team.
- * Test: test/unit/test_density.c
+ * by: the same with another iteration in the place of pipe's own; all else is in one place.
+ * Errors: BS_ERR_VALUE (weights that see nothing of an image of ones), BS_ERR_NOMEM, those of nufft.h.
+ * CUDA twin: density_cuda.h. Tests: test/unit/test_density.c, test/twin/twin_density.c
  * Source: Pipe & Menon, Magn Reson Med 1999;41:179-186.
  */
 #ifndef BS_GPU_DENSITY_H
 #define BS_GPU_DENSITY_H
 
 #include "core/engine.h"
+#include "gpu/nufft.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,6 +30,19 @@ extern "C" {
 
 int bs_density(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
 	       const float *file, struct bs_team *team, struct bs_fail *why);
+
+/* weight: out [readout][sample], what density_iterations steps leave, not normalized. */
+typedef int (*bs_density_pipe)(float *weight, const struct bs_protocol *p,
+			       const struct bs_traj *traj, struct bs_team *team,
+			       struct bs_fail *why);
+int bs_density_pipe_host(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
+			 struct bs_team *team, struct bs_fail *why);
+int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol *p,
+		  const struct bs_traj *traj, const float *file, struct bs_team *team,
+		  struct bs_fail *why);
+
+/* The transform of one step, there and back: twice the matrix an axis, one coil, no states. */
+struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct bs_traj *traj);
 
 #ifdef __cplusplus
 }

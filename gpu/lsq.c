@@ -2,21 +2,26 @@
 #include "gpu/lsq.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpu/density.h"
 
 int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
 		   struct bs_team *team, struct bs_fail *why)
 {
-	int rc;
+	const size_t bytes = (size_t)bs_protocol_samples(p) * sizeof(**weight);
+	int rc = 0;
 
 	*weight = NULL;
 	if (p->density == BS_DENSITY_NONE)
 		return 0;
-	*weight = malloc((size_t)bs_protocol_samples(p) * sizeof(**weight));
+	*weight = malloc(bytes);
 	if (*weight == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': weights", p->name);
-	rc = bs_density(*weight, p, tables->traj, tables->weight, team, why);
+	if (tables->density != NULL)
+		memcpy(*weight, tables->density, bytes);
+	else
+		rc = bs_density(*weight, p, tables->traj, tables->weight, team, why);
 	if (rc != 0) {
 		free(*weight);
 		*weight = NULL;

@@ -3,7 +3,8 @@
  *
  * Shared by the engines and by `boreside arm`, so that what one puts into the cache the other finds.
  * weights: density compensation as the protocol names it (gpu/density.h), or *weight = NULL for
- * none, the default of ls and sense; for weighted least squares they enter F^H d and Q alike.
+ * none, the default of ls and sense; for weighted least squares they enter F^H d and Q alike. Those that
+ * were made beforehand (tables->density) are taken as they are.
  * Both results are malloc'd, the caller's to free. At arm only.
  */
 #ifndef BS_GPU_LSQ_H

@@ -31,7 +31,7 @@ static uint64_t grids_of(const struct bs_nufft_choice *c, const struct bs_nufft_
 	return c->chunks > 1 ? (s->states > 1 ? s->states : 1) + (s->peek ? 1 : 0) : 1;
 }
 
-/* All products stay below 2^64: matrix <= 512, oversampling <= 4 of small axes, coils <= 64. */
+/* All products stay below 2^64: matrix <= 512, in 2D 1024, oversampling <= 4 of small axes, coils <= 64. */
 static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
 		       const struct bs_nufft_spec *s)
 {
@@ -336,7 +336,7 @@ static int make_passes(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs
 	const uint32_t *g = c->sectors.grid;
 	const uint32_t *n = c->matrix;
 	const uint32_t dims = c->sectors.dims;
-	float table[BS_AXIS_MAX];
+	float table[2 * BS_AXIS_MAX];
 	int rc = bs_nufft_passes_init(why);
 
 	for (uint32_t a = 0; rc == 0 && a < dims; a++) {

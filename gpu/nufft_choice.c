@@ -137,9 +137,11 @@ static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
 	if (s->dims != 2 && s->dims != 3)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "CUDA gridding in %u dimensions: 2 or 3",
 			       s->dims);
+	/* density compensation doubles the matrix; a volume's grid must leave numbers to its kernels */
+	const uint32_t most = s->dims == 2 ? 2 * BS_AXIS_MAX : BS_AXIS_MAX;
+
 	for (uint32_t a = 0; a < 3; a++)
-		if (s->matrix[a] == 0 || s->matrix[a] > BS_AXIS_MAX ||
-		    (a >= s->dims && s->matrix[a] != 1))
+		if (s->matrix[a] == 0 || s->matrix[a] > most || (a >= s->dims && s->matrix[a] != 1))
 			return bs_fail(why, BS_ERR_SIZE,
 				       "CUDA gridding: matrix[%u] = %u in %u dimensions", a,
 				       s->matrix[a], s->dims);

@@ -6,7 +6,6 @@
 
 #include "core/log.h"
 #include "gpu/cuda_operator.h"
-#include "gpu/density.h"
 #include "gpu/engines.h"
 #include "gpu/nufft_cuda.h"
 #include "gpu/nufft_tune.h"
@@ -92,16 +91,15 @@ static void close_grid(void *op)
 	free(op);
 }
 
-/* weight: [sample], this function's to free; NULL: ones. */
+/* weight: [sample]; NULL: ones. */
 static int plan_with(void **op, const struct bs_protocol *p, const struct bs_tables *tables,
-		     float *weight, struct bs_devmem *mem, struct bs_fail *why)
+		     const float *weight, struct bs_devmem *mem, struct bs_fail *why)
 {
 	const struct bs_nufft_spec s = spec_of(p);
 	struct gridding *g = (struct gridding *)calloc(1, sizeof(*g));
 	int rc = g == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': gridding", p->name)
 			   : bs_nufft_cuda_plan(&g->nufft, &s, tables->traj->k, weight, mem, why);
 
-	free(weight);
 	if (rc != 0) {
 		free(g);
 		return rc;
@@ -111,20 +109,12 @@ static int plan_with(void **op, const struct bs_protocol *p, const struct bs_tab
 	return 0;
 }
 
-/* Density compensation is for arming alone, once, so it runs on the host for both backends. */
+/* The weights are there: armed_cuda.cu has them made for all that it plans. */
 static int plan_gridding(void **op, const struct bs_protocol *p, const struct bs_tables *tables,
 			 struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
-	float *weight = (float *)malloc((size_t)bs_protocol_samples(p) * sizeof(*weight));
-	int rc = weight == NULL
-			 ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density weights", p->name)
-			 : bs_density(weight, p, tables->traj, tables->weight, team, why);
-
-	if (rc != 0) {
-		free(weight);
-		return rc;
-	}
-	return plan_with(op, p, tables, weight, mem, why);
+	(void)team;
+	return plan_with(op, p, tables, tables->density, mem, why);
 }
 
 static int plan_sum(void **op, const struct bs_protocol *p, const struct bs_tables *tables,
@@ -133,7 +123,10 @@ static int plan_sum(void **op, const struct bs_protocol *p, const struct bs_tabl
 	float *weight;
 	int rc = bs_solver_cuda_weights(&weight, p, tables, team, 1, why);
 
-	return rc != 0 ? rc : plan_with(op, p, tables, weight, mem, why);
+	if (rc == 0)
+		rc = plan_with(op, p, tables, weight, mem, why);
+	free(weight);
+	return rc;
 }
 
 static float2 *samples(void *op, uint32_t frame)

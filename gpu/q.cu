@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpu/cudacheck.h"
+#include "gpu/density_cuda.h"
 #include "gpu/engines.h"
 #include "gpu/exact_cuda.h"
 #include "gpu/lsq.h"
@@ -125,16 +126,20 @@ int bs_ls_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables 
 		 struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
 		 struct bs_fail *why)
 {
-	struct q_job job = { p, tables, team };
+	struct bs_tables with;
+	struct q_job job = { p, &with, team };
 	const struct bs_q_spec s = bs_lsq_q_spec(p);
 	const struct bs_exact_cuda_spec exact = exact_q(p);
+	float *density = NULL;
 	float *weight = NULL;
 	uint32_t rounding = 0;
-	int rc = bs_lsq_weights(&weight, p, tables, team, why);
+	int rc = bs_density_cuda_tables(&with, &density, p, tables, team, why);
 
 	*q = NULL;
+	if (rc == 0)
+		rc = bs_lsq_weights(&weight, p, &with, team, why);
 	if (rc == 0 && p->q == BS_SUM_NUFFT) {
-		rc = bs_lsq_q(q, p, tables, weight, team, cache_dir, NULL, NULL, from, why);
+		rc = bs_lsq_q(q, p, &with, weight, team, cache_dir, NULL, NULL, from, why);
 	} else if (rc == 0) {
 		rc = bs_exact_cuda_rounding(&exact, &rounding, why);
 		*q = (float *)malloc((size_t)bs_ls_cuda_q_values(p) * 8);
@@ -145,5 +150,6 @@ int bs_ls_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables 
 							cache_dir, make_q, &job, from, why);
 	}
 	free(weight);
+	free(density);
 	return rc;
 }

@@ -477,6 +477,13 @@ static int peek_of(struct armed *a, const float *data, float *image)
 	return rc != 0 ? rc : a->engine->peek(a->self, 0, image);
 }
 
+static int whole_of(struct armed *a, const float *data, float *image)
+{
+	struct bs_report r = { 0 };
+
+	return image_of(a, 1, UINT32_MAX, data, INT64_MAX, image, &r);
+}
+
 static void part_images(const char *name, const struct bs_protocol *p,
 			int (*make)(struct armed *, const float *, float *))
 {
@@ -526,6 +533,12 @@ static void parts_of_frames(void)
 	part_images("ls, a window", &p, slide_of);
 	p.coils = 1;
 	part_images("ls, one coil, a window", &p, slide_of);
+	p.frame_step = 0;
+	p.matrix[1] = 37;
+	p.density = BS_DENSITY_PIPE; /* by the whole image's kernel, not by a slab's */
+	p.density_iterations = 5;
+	p.normalize = BS_NORMALIZE_UNIFORM;
+	part_images("ls, one coil, weights by Pipe and Menon", &p, whole_of);
 }
 
 /* ---- what cannot be --------------------------------------------------------------------------- */

@@ -3,7 +3,8 @@
  *
  * The same frame through bs_recon on full, fewer and gridding, host against CUDA. Both sum F^H d and
  * Q exactly, so the solves differ by float rounding as in twin_ls.c: 1e-5; gridding as in
- * twin_engine.c: 1e-5 at accuracy 1e-6. A report's stages happen one after the other between the
+ * twin_engine.c: 1e-5 at accuracy 1e-6, with weights that both are given, ones: those that each makes by
+ * itself agree less closely (twin_density.c). A report's stages happen one after the other between the
  * last readout's add and finish's return: each that the engine has is more than nothing (an event
  * that a graph did not record anew would give nothing), and together they are no longer than that
  * time by the host's clock, but for the clocks' difference (1 %) and their resolution (20 us).
@@ -47,8 +48,7 @@ static struct bs_protocol protocol(enum bs_method method)
 	p.readouts = 90;
 	p.traj.type = BS_TRAJ_RADIAL2D;
 	p.accuracy = 1e-6;
-	p.density = method == BS_METHOD_GRIDDING ? BS_DENSITY_RAMP : BS_DENSITY_NONE;
-	p.density_iterations = 10;
+	p.density = method == BS_METHOD_GRIDDING ? BS_DENSITY_RAMP : BS_DENSITY_FILE;
 	p.combine = BS_COMBINE_RSS;
 	p.lambda = 5.0; /* well conditioned: the bound is that of the sums, not of the solve */
 	p.iterations = ITERATIONS;
@@ -160,6 +160,7 @@ static void ladder(const char *name, enum bs_method method, const struct bs_engi
 	struct bs_protocol p = protocol(method);
 	uint64_t values = 2 * bs_protocol_samples(&p) * p.coils;
 	float *data = malloc(values * 4);
+	float *ones = malloc(bs_protocol_samples(&p) * 4);
 	struct bs_tables tables;
 	struct bs_traj traj;
 	struct side h;
@@ -172,7 +173,10 @@ static void ladder(const char *name, enum bs_method method, const struct bs_engi
 	memset(&h, 0, sizeof(h));
 	memset(&c, 0, sizeof(c));
 	fill_random(data, values, &seed);
+	for (uint64_t m = 0; m < bs_protocol_samples(&p); m++)
+		ones[m] = 1.0f;
 	tables.traj = &traj;
+	tables.weight = ones;
 	if (rc == 0)
 		rc = open_side(&h, host, &p, &tables, &why);
 	if (rc == 0)
@@ -195,6 +199,7 @@ static void ladder(const char *name, enum bs_method method, const struct bs_engi
 	close_side(&c);
 	bs_traj_close(&traj);
 	free(data);
+	free(ones);
 }
 #endif
 
