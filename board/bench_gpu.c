@@ -8,10 +8,15 @@
  */
 #include "board/bench.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #if BS_GPU
+#include "core/clock.h"
+#include "core/team.h"
 #include "gpu/bench_ls.h"
+#include "gpu/density_cuda.h"
 #include "gpu/devmem.h"
 
 static const struct {
@@ -92,6 +97,117 @@ static void write_row(void *arg, const struct bs_gpu_row *r)
 	(void)fflush(b->json);
 }
 
+/* ---- what arming spends on weights: wall time, plan and all ------------------------------------ */
+
+#define WEIGHTS_RUNS  5
+#define WEIGHTS_STEPS 20u
+
+struct weights {
+	struct bs_protocol p;
+	struct bs_traj traj;
+	struct bs_team *team;
+	float *host, *cuda;
+	size_t n;
+};
+
+static int time_weights(struct weights *w, bs_density_pipe pipe, float *out, uint32_t steps,
+			int runs, struct bs_bench_row *row, struct bs_fail *why)
+{
+	double ms[WEIGHTS_RUNS];
+	int rc = 0;
+
+	w->p.density_iterations = steps;
+	for (int i = 0; i < runs && rc == 0; i++) {
+		const int64_t from_ns = bs_now_ns();
+
+		rc = pipe(out, &w->p, &w->traj, w->team, why);
+		ms[i] = (double)(bs_now_ns() - from_ns) * 1e-6;
+	}
+	if (rc == 0)
+		bs_bench_sum(row, ms, runs);
+	return rc;
+}
+
+static int open_weights(struct weights *w, int threads, struct bs_fail *why)
+{
+	int rc;
+
+	(void)snprintf(w->p.name, sizeof(w->p.name), "bench");
+	w->p.dims = 3;
+	w->p.matrix[0] = w->p.matrix[1] = w->p.matrix[2] = 64;
+	w->p.samples = 128;
+	w->p.readouts = 5000;
+	w->p.traj.type = BS_TRAJ_RADIAL3D;
+	w->p.density = BS_DENSITY_PIPE;
+	w->n = (size_t)bs_protocol_samples(&w->p);
+	w->host = malloc(w->n * sizeof(*w->host));
+	w->cuda = malloc(w->n * sizeof(*w->cuda));
+	if (w->host == NULL || w->cuda == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "weights");
+	rc = bs_team_open(&w->team, threads, why);
+	return rc != 0 ? rc : bs_traj_make(&w->traj, &w->p, why);
+}
+
+/* Floor: each step moves every sample, its position and weight, and every voxel of twice the matrix,
+ * there and back. Plans are made on the host and not in it. */
+static int bench_weights(struct bs_bench *b, double bytes_ms, struct bs_fail *why)
+{
+	const char *name = "density weights, 20 steps, 3D radial 640k -> 64^3";
+	struct bs_bench_row all = { 0 };
+	struct bs_bench_row one = { 0 };
+	struct bs_bench_row host = { 0 };
+	struct weights w;
+	double e = 0.0;
+	double sum = 0.0;
+	char detail[160];
+	int rc;
+
+	if (!bs_bench_wanted(b, name))
+		return 0;
+	memset(&w, 0, sizeof(w));
+	rc = open_weights(&w, b->threads, why);
+	if (rc == 0) /* the first run loads kernels */
+		rc = time_weights(&w, bs_density_pipe_cuda, w.cuda, 1, 1, &one, why);
+	if (rc == 0)
+		rc = time_weights(&w, bs_density_pipe_cuda, w.cuda, 1, WEIGHTS_RUNS, &one, why);
+	if (rc == 0)
+		rc = time_weights(&w, bs_density_pipe_cuda, w.cuda, WEIGHTS_STEPS, WEIGHTS_RUNS,
+				  &all, why);
+	if (rc == 0)
+		rc = time_weights(&w, bs_density_pipe_host, w.host, WEIGHTS_STEPS, 1, &host, why);
+	for (size_t m = 0; rc == 0 && m < w.n; m++) {
+		const double d = (double)w.cuda[m] - w.host[m];
+
+		e += d * d;
+		sum += (double)w.host[m] * w.host[m];
+	}
+	if (rc == 0) {
+		(void)snprintf(detail, sizeof(detail),
+			       "wall time, plan and all; a step %.3f ms; the host %.0f ms (%d "
+			       "threads), %.1f times; they differ by %.1e",
+			       (all.median_ms - one.median_ms) / (WEIGHTS_STEPS - 1),
+			       host.median_ms, b->threads, host.median_ms / all.median_ms,
+			       sqrt(e / sum));
+		const struct bs_gpu_row row = {
+			.name = name,
+			.detail = detail,
+			.median_ms = all.median_ms,
+			.min_ms = all.min_ms,
+			.n = all.n,
+			.floor_ms = WEIGHTS_STEPS * 2.0 *
+				    ((double)w.n * 24.0 + 8.0 * 128 * 128 * 128) / bytes_ms,
+			.error = -1.0,
+		};
+
+		write_row(b, &row);
+	}
+	bs_traj_close(&w.traj);
+	bs_team_close(w.team);
+	free(w.host);
+	free(w.cuda);
+	return rc;
+}
+
 int bs_bench_gpu(struct bs_bench *b)
 {
 	struct bs_gpu_info gpu;
@@ -114,6 +230,10 @@ int bs_bench_gpu(struct bs_bench *b)
 		"|---|---|---|---|---|---|---|---|---|---|---|\n");
 	if (bs_bench_gpu_nufft(wanted, write_row, b, b->seconds, bytes_ms, &why) != 0) {
 		(void)printf("\ngridding: %s\n\n", why.text);
+		failed = 1;
+	}
+	if (bench_weights(b, bytes_ms, &why) != 0) {
+		(void)printf("\nweights: %s\n\n", why.text);
 		failed = 1;
 	}
 	if (bs_bench_gpu_ls(wanted, write_row, b, &why) != 0) {
