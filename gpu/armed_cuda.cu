@@ -59,6 +59,17 @@ static int device_need(const struct bs_cuda_operator *m, const struct bs_protoco
 	return m->need(p, need, why);
 }
 
+/* What open takes in one piece; more: the solver's. */
+static int pool_bytes(const struct bs_cuda_operator *m, const struct bs_protocol *p, bool share,
+		      uint64_t more, uint64_t *bytes, struct bs_fail *why)
+{
+	struct bs_need need;
+	int rc = device_need(m, p, share, &need, why);
+
+	*bytes = need.total_bytes + more - (is_mapped(p) ? samples_bytes(m, p) : 0);
+	return rc;
+}
+
 int bs_armed_cuda_need(const struct bs_cuda_operator *m, const struct bs_protocol *p, bool share,
 		       struct bs_need *need, struct bs_fail *why)
 {
@@ -144,14 +155,11 @@ static int take_memory(struct bs_armed_cuda *e, const struct bs_tables *tables,
 		       const struct bs_arm_env *env, uint64_t more, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
-	struct bs_need need;
-	int rc = device_need(e->method, p, e->share, &need, why);
+	uint64_t bytes;
+	int rc = pool_bytes(e->method, p, e->share, more, &bytes, why);
 
 	if (rc == 0)
-		rc = bs_devmem_open(&e->mem,
-				    need.total_bytes + more -
-					    (e->mapped ? samples_bytes(e->method, p) : 0),
-				    p->name, why);
+		rc = bs_devmem_open(&e->mem, bytes, p->name, why);
 	if (rc == 0)
 		rc = take_pinned(e, env, why);
 	if (rc != 0)
@@ -231,15 +239,34 @@ static int open_with(const struct bs_cuda_operator *m, bool solve, bool share, v
 	return 0;
 }
 
+/* A protocol that has no room on the device is refused before its weights are worked on. */
+static int check_room(const struct bs_cuda_operator *m, bool share, const struct bs_protocol *p,
+		      struct bs_fail *why)
+{
+	struct bs_devmem all;
+	uint64_t bytes;
+	int rc = pool_bytes(m, p, share, 0, &bytes, why);
+
+	if (rc != 0)
+		return rc;
+	rc = bs_devmem_open(&all, bytes, p->name, why);
+	bs_devmem_close(&all);
+	return rc;
+}
+
 /* The weights first, while the device is as empty as it gets: what makes them is given back by then. */
 int bs_armed_cuda_open(const struct bs_cuda_operator *m, bool solve, bool share, void **self,
 		       const struct bs_protocol *p, const struct bs_tables *tables,
 		       const struct bs_arm_env *env, struct bs_fail *why)
 {
 	struct bs_tables with;
-	float *density;
-	int rc = bs_density_cuda_tables(&with, &density, p, tables, env->team, why);
+	float *density = NULL;
+	int rc = p->density == BS_DENSITY_PIPE && tables->density == NULL
+			 ? check_room(m, share, p, why)
+			 : 0;
 
+	if (rc == 0)
+		rc = bs_density_cuda_tables(&with, &density, p, tables, env->team, why);
 	if (rc == 0)
 		rc = open_with(m, solve, share, self, p, &with, env, why);
 	free(density);

@@ -3,7 +3,8 @@
  *
  * Readout r of coil c lies at samples(frame) + c * coil_step + r * p->samples (complex values, device).
  * need adds bytes of device memory; plan takes those, the samples by bs_devmem_take_readouts
- * (frames times bs_devmem_round of a frame's bytes). begin zeroes the frame; arrived says
+ * (frames times bs_devmem_round of a frame's bytes); method gridding's weights are tables->density, which
+ * are there before it is called (density_cuda.h). begin zeroes the frame; arrived says
  * which readouts' copies are queued on the stream; settle queues what is late; finish queues the
  * rest, always the same launches (they become a graph), into coil images [coil][z][y][x].
  */
