@@ -83,9 +83,9 @@ static int forward_error(const struct forward_run *r, double *error, struct bs_f
 	double e = 0.0;
 	double t = 0.0;
 
-	true_samples<<<PROBE, 256>>>(r->p->k, (const float2 *)r->p->image, r->p->samples,
-				     (int)r->p->n[0], (int)r->p->n[1], (int)r->p->n[2],
-				     r->p->truth);
+	true_samples<<<PROBE, BLOCK>>>(r->p->k, (const float2 *)r->p->image, r->p->samples,
+				       (int)r->p->n[0], (int)r->p->n[1], (int)r->p->n[2],
+				       r->p->truth);
 	BS_CUDA(cudaGetLastError(), why);
 	BS_CUDA(cudaMemcpy(truth, r->p->truth, sizeof(truth), cudaMemcpyDeviceToHost), why);
 	for (int i = 0; i < PROBE; i++) {
@@ -300,9 +300,9 @@ static int toeplitz_row(struct bench *b, const char *name, struct whole_run *r, 
 	row.median_ms /= APPLIES;
 	row.min_ms /= APPLIES;
 	if (err == 0) {
-		true_toeplitz<<<PROBE, 256>>>((const float2 *)r->q, (const float2 *)p->image,
-					      (int)p->n[0], (int)p->n[1], (int)p->n[2], p->probe,
-					      p->truth);
+		true_toeplitz<<<PROBE, BLOCK>>>((const float2 *)r->q, (const float2 *)p->image,
+						(int)p->n[0], (int)p->n[1], (int)p->n[2], p->probe,
+						p->truth);
 		err = probe_error(p, r->x, false, &row.error, b->why);
 	}
 	row.name = name;

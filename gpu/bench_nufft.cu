@@ -11,14 +11,14 @@
 
 #include "core/traj.h"
 #include "gpu/bench_ls.h"
+#include "gpu/bench_truth.cuh"
 #include "gpu/cudacheck.h"
 #include "gpu/nufft_cuda.h"
 #include "gpu/nufft_tune.h"
 #include "gpu/stopwatch.h"
 
-#define RUNS    20
-#define PROBE   64
-#define THREADS 256
+#define RUNS  20
+#define PROBE 64
 
 struct row {
 	const char *name;
@@ -56,45 +56,12 @@ struct job {
 	struct bs_stopwatch watch;
 };
 
-static __host__ __device__ inline double draw(uint64_t i)
-{
-	i += UINT64_C(0x9e3779b97f4a7c15);
-	i = (i ^ (i >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	i = (i ^ (i >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return (double)((i ^ (i >> 31)) >> 11) * 0x1p-53;
-}
-
-static __global__ void draw_values(float *v, size_t n, uint64_t seed)
-{
-	const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-
-	if (i < n)
-		v[i] = (float)(draw(seed * 1000003 + i) - 0.5);
-}
-
 /* Where probe b lies: an item of n, the same everywhere. */
 static __host__ __device__ inline uint64_t probe_at(int b, uint64_t n)
 {
 	const uint64_t at = (uint64_t)(draw(77777 + (uint64_t)b) * (double)n);
 
 	return at < n ? at : n - 1;
-}
-
-static __device__ void sum_block(double2 *out, double2 v)
-{
-	__shared__ double2 all[THREADS];
-
-	all[threadIdx.x] = v;
-	__syncthreads();
-	for (int n = THREADS / 2; n > 0; n >>= 1) {
-		if ((int)threadIdx.x < n) {
-			all[threadIdx.x].x += all[threadIdx.x + n].x;
-			all[threadIdx.x].y += all[threadIdx.x + n].y;
-		}
-		__syncthreads();
-	}
-	if (threadIdx.x == 0)
-		*out = all[0];
 }
 
 /* In double, of the last coil: the voxel (adjoint) or the sample (forward) of each probe. */
@@ -106,7 +73,7 @@ static __global__ void true_values(bool forward, uint32_t dims, uint3 n, uint64_
 	const uint64_t at = probe_at((int)blockIdx.x, forward ? samples : voxels);
 	double2 sum = make_double2(0.0, 0.0);
 
-	for (uint64_t i = threadIdx.x; i < (forward ? voxels : samples); i += THREADS) {
+	for (uint64_t i = threadIdx.x; i < (forward ? voxels : samples); i += BLOCK) {
 		const uint64_t v = forward ? i : at;
 		const uint64_t m = forward ? at : i;
 		const double w = !forward && weight != NULL ? (double)weight[m] : 1.0;
@@ -124,7 +91,7 @@ static __global__ void true_values(bool forward, uint32_t dims, uint3 n, uint64_
 		sum.x += w * (in[i].x * c - in[i].y * s);
 		sum.y += w * (in[i].x * s + in[i].y * c);
 	}
-	sum_block(out + blockIdx.x, sum);
+	reduce_into(out + blockIdx.x, sum);
 }
 
 static int error_of(struct job *j, bool forward, double *error, struct bs_fail *why)
@@ -137,9 +104,9 @@ static int error_of(struct job *j, bool forward, double *error, struct bs_fail *
 	double e = 0.0;
 	double r = 0.0;
 
-	true_values<<<PROBE, THREADS>>>(
-		forward, j->s.dims, make_uint3(j->s.matrix[0], j->s.matrix[1], j->s.matrix[2]),
-		j->s.samples, j->k, j->weight, (const float2 *)in, j->truth);
+	true_values<<<PROBE, BLOCK>>>(forward, j->s.dims,
+				      make_uint3(j->s.matrix[0], j->s.matrix[1], j->s.matrix[2]),
+				      j->s.samples, j->k, j->weight, (const float2 *)in, j->truth);
 	BS_CUDA(cudaMemcpy(truth, j->truth, sizeof(truth), cudaMemcpyDeviceToHost), why);
 	for (int b = 0; b < PROBE; b++) {
 		float2 v;
@@ -182,11 +149,6 @@ static int time_it(struct job *j, bool forward, struct bs_gpu_row *row, struct b
 	row->min_ms = rc == 0 ? ms[0] : 0.0;
 	row->n = RUNS;
 	return rc;
-}
-
-static void random_values(float *v, size_t n, uint64_t seed)
-{
-	draw_values<<<(unsigned)((n + 255) / 256), 256>>>(v, n, seed);
 }
 
 static int open_job(struct job *j, const struct row *r, const struct bs_traj *traj,

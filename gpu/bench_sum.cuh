@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/bench_truth.cuh"
 #include "gpu/cudacheck.h"
 #include "gpu/exact_cuda.h"
 #include "gpu/stopwatch.h"
@@ -40,45 +41,6 @@ struct problem {
 	int *probe;
 	double2 *truth;
 };
-
-/* The same numbers everywhere, in [0, 1). */
-static __host__ __device__ inline double draw(uint64_t i)
-{
-	i += UINT64_C(0x9e3779b97f4a7c15);
-	i = (i ^ (i >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	i = (i ^ (i >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return (double)((i ^ (i >> 31)) >> 11) * 0x1p-53;
-}
-
-static __global__ void draw_values(float *v, size_t n, uint64_t seed)
-{
-	const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-
-	if (i < n)
-		v[i] = fminf((float)(draw(seed * 1000003 + i) - 0.5), 0.49999997f);
-}
-
-static void random_values(float *v, size_t n, uint64_t seed)
-{
-	draw_values<<<(unsigned)((n + 255) / 256), 256>>>(v, n, seed);
-}
-
-static __device__ void reduce_into(double2 *out, double2 v)
-{
-	__shared__ double2 all[256];
-
-	all[threadIdx.x] = v;
-	__syncthreads();
-	for (int n = 128; n > 0; n >>= 1) {
-		if ((int)threadIdx.x < n) {
-			all[threadIdx.x].x += all[threadIdx.x + n].x;
-			all[threadIdx.x].y += all[threadIdx.x + n].y;
-		}
-		__syncthreads();
-	}
-	if (threadIdx.x == 0)
-		*out = all[0];
-}
 
 /* F^H d in double at probe[b] (offsets x, y, z); d NULL: Q. */
 static __global__ void true_sums(const float *k, const float2 *d, uint64_t samples, int dims,
@@ -279,8 +241,8 @@ static int exact_row(struct bench *b, const char *name, struct problem *p,
 	if (err == 0)
 		err = time_it(b, false, run_exact, &r, &row);
 	if (err == 0) {
-		true_sums<<<PROBE, 256>>>(p->k, (const float2 *)r.data, p->samples, (int)p->dims,
-					  p->probe, p->truth);
+		true_sums<<<PROBE, BLOCK>>>(p->k, (const float2 *)r.data, p->samples, (int)p->dims,
+					    p->probe, p->truth);
 		err = probe_error(p, out, how->sum == BS_EXACT_Q, &row.error, b->why);
 	}
 	if (err == 0) {
