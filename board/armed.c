@@ -69,3 +69,15 @@ void bs_armed_close(struct bs_armed *a)
 	bs_tables_free(&a->loaded);
 	memset(a, 0, sizeof(*a));
 }
+
+bool bs_armed_on_gpu(const struct bs_shared *s)
+{
+	char name[sizeof(s->engine[0]) + 1] = ""; /* theirs may be half written */
+
+	for (uint32_t i = 0; i < s->site.protocols && i < BS_PROTOCOLS_MAX; i++) {
+		memcpy(name, s->engine[i], sizeof(s->engine[i]));
+		if (atomic_load(&s->armed[i]) && bs_engines_on_gpu(name))
+			return true;
+	}
+	return false;
+}

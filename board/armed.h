@@ -6,13 +6,16 @@
  * arena that the engine's need states, arms, and seals it; nothing is allocated after that.
  * open_with: the same with this W, which must outlive it, in place of the protocol's file. open_on: for
  * a process whose readouts all lie in one shared pool (core/engine.h: env->pool).
+ * on_gpu: whether a protocol that the service has armed, by its own record, works on a GPU. Any thread.
  * team: shared by all protocols of a process, one reconstruction at a time.
+ * Test (on_gpu): test/unit/test_throttle.c
  */
 #ifndef BS_BOARD_ARMED_H
 #define BS_BOARD_ARMED_H
 
 #include "core/recon.h"
 #include "drivers/tables.h"
+#include "ipc/shm.h"
 
 struct bs_armed {
 	const struct bs_protocol *protocol;
@@ -32,5 +35,7 @@ int bs_armed_open_on(struct bs_armed *a, const struct bs_site *site, const struc
 		     struct bs_team *team, const void *pool, size_t pool_bytes,
 		     struct bs_fail *why);
 void bs_armed_close(struct bs_armed *a);
+
+bool bs_armed_on_gpu(const struct bs_shared *s);
 
 #endif

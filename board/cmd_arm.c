@@ -12,11 +12,10 @@
 #include "config/config.h"
 #include "core/clock.h"
 #include "drivers/tables.h"
+#include "gpu/engines.h"
 #include "gpu/lsq.h"
 #if BS_GPU
 #include "board/tuning.h"
-#include "gpu/devmem.h"
-#include "gpu/engines.h"
 #include "gpu/nufft_tune.h"
 #include "gpu/shares.h"
 #include "gpu/toeplitz_tune.h"
@@ -71,22 +70,8 @@ static void clear(const struct bar *b)
 		(void)fprintf(stderr, "\r%*s\r", BAR + 60, "");
 }
 
-/* Whether the service will run the protocol on a GPU here. */
-static bool on_gpu(const struct bs_protocol *p)
-{
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	return p->backend != BS_BACKEND_HOST && bs_gpu_probe(&gpu, &why) == 0;
-#else
-	(void)p;
-	return false;
-#endif
-}
-
 /* Made by the one that will ask for it: the GPU's rounding is not the host's. */
-static int get_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
+static int get_q(float **q, bool gpu, const struct bs_protocol *p, const struct bs_tables *tables,
 		 struct bs_team *team, const char *cache_dir, struct bar *bar,
 		 enum bs_qcache_from *from, struct bs_fail *why)
 {
@@ -94,8 +79,10 @@ static int get_q(float **q, const struct bs_protocol *p, const struct bs_tables 
 	int rc;
 
 #if BS_GPU
-	if (on_gpu(p))
+	if (gpu)
 		return bs_ls_cuda_q(q, p, tables, team, cache_dir, from, why);
+#else
+	(void)gpu; /* no engine here is on one */
 #endif
 	rc = bs_lsq_weights(&weight, p, tables, team, why);
 	if (rc == 0)
@@ -104,9 +91,10 @@ static int get_q(float **q, const struct bs_protocol *p, const struct bs_tables 
 	return rc;
 }
 
-static int arm(const struct bs_site *site, const struct bs_protocol *p, struct bs_team *team,
-	       struct bs_fail *why)
+static int arm(const struct bs_site *site, const struct bs_protocol *p,
+	       const struct bs_engine *engine, struct bs_team *team, struct bs_fail *why)
 {
+	const bool gpu = bs_engines_on_gpu(engine->name);
 	struct bar bar = { p->name, bs_now_ns(), 0, isatty(STDERR_FILENO) != 0 };
 	enum bs_qcache_from from = BS_QCACHE_COMPUTED;
 	struct bs_loaded loaded;
@@ -115,12 +103,12 @@ static int arm(const struct bs_site *site, const struct bs_protocol *p, struct b
 
 	if (rc != 0)
 		return rc;
-	rc = get_q(&q, p, &loaded.tables, team, site->cache_dir, &bar, &from, why);
+	rc = get_q(&q, gpu, p, &loaded.tables, team, site->cache_dir, &bar, &from, why);
 	clear(&bar);
 	if (rc == 0)
 		(void)printf("%-24s Q %s%s, %.2f s\n", p->name,
 			     from == BS_QCACHE_DISK ? "is in the cache" : "computed and kept",
-			     on_gpu(p) && p->q == BS_SUM_EXACT ? ", the GPU's" : "",
+			     gpu && p->q == BS_SUM_EXACT ? ", the GPU's" : "",
 			     (double)(bs_now_ns() - bar.start_ns) * 1e-9);
 	(void)fflush(stdout);
 	free(q);
@@ -181,25 +169,21 @@ static int tune_coils(const struct bs_site *site, const struct bs_protocol *whol
 	return rc;
 }
 
-/* Where it runs on GPUs that answer: for the shares of the coils, which differ by one at most. */
-static int tune(const struct bs_site *site, const struct bs_protocol *p, struct bs_fail *why)
+/* Where it runs on GPUs: for the shares of the coils, which differ by one at most. */
+static int tune(const struct bs_site *site, const struct bs_protocol *p,
+		const struct bs_engine *engine, struct bs_fail *why)
 {
 	const uint32_t parts = bs_shares_of(p).parts;
 	const uint32_t most = (p->coils + parts - 1) / parts;
 	const uint32_t least = p->coils / parts;
-	const struct bs_engine *engine = NULL;
 	char place[96];
 	int rc;
 
-	if (p->backend == BS_BACKEND_HOST || bs_gpu_answers(why) != 0 ||
-	    p->method == BS_METHOD_NOOP)
+	if (!bs_engines_on_gpu(engine->name))
 		return 0;
-	rc = bs_engine_find(&engine, p, why);
-	if (rc != 0)
-		return rc;
 	bs_engine_place(place, sizeof(place), engine, p);
 	(void)printf("%-24s %s\n", p->name, place);
-	if (p->method == BS_METHOD_CARTESIAN || !bs_engines_on_gpu(engine->name))
+	if (p->method == BS_METHOD_CARTESIAN)
 		return 0;
 	rc = tune_coils(site, p, most, why);
 	return rc == 0 && least != most && p->method != BS_METHOD_LS
@@ -207,10 +191,12 @@ static int tune(const struct bs_site *site, const struct bs_protocol *p, struct 
 		       : rc;
 }
 #else
-static int tune(const struct bs_site *site, const struct bs_protocol *p, struct bs_fail *why)
+static int tune(const struct bs_site *site, const struct bs_protocol *p,
+		const struct bs_engine *engine, struct bs_fail *why)
 {
 	(void)site;
 	(void)p;
+	(void)engine;
 	(void)why;
 	return 0;
 }
@@ -240,11 +226,17 @@ static int arm_all(const struct bs_site *site, const char *only)
 	}
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		const struct bs_protocol *p = &site->protocol[i];
+		const struct bs_engine *engine = NULL;
 
 		if (only != NULL && strcmp(p->name, only) != 0)
 			continue;
 		done++;
-		if (tune(site, p, &why) != 0) {
+		if (bs_engine_find(&engine, p, &why) != 0) {
+			(void)fprintf(stderr, "boreside arm: %s\n", why.text);
+			failed++;
+			continue;
+		}
+		if (tune(site, p, engine, &why) != 0) {
 			(void)fprintf(stderr, "boreside arm: protocol '%s': variants: %s\n",
 				      p->name, why.text);
 			failed++;
@@ -252,7 +244,7 @@ static int arm_all(const struct bs_site *site, const char *only)
 		if (p->method != BS_METHOD_LS && p->method != BS_METHOD_SENSE) {
 			(void)printf("%-24s method %s keeps nothing\n", p->name,
 				     bs_method_name(p->method));
-		} else if (arm(site, p, team, &why) != 0) {
+		} else if (arm(site, p, engine, team, &why) != 0) {
 			(void)fprintf(stderr, "boreside arm: protocol '%s': %s\n", p->name,
 				      why.text);
 			failed++;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "board/allocs.h"
+#include "board/armed.h"
 #include "board/supervisor.h"
 #include "board/throttle.h"
 #include "core/clock.h"
@@ -218,13 +219,13 @@ void bs_rt_gpu(struct bs_worker_env *env)
 	refused(env, BS_SETTING_GPU_WAIT, words);
 }
 
-void bs_rt_throttle(struct bs_worker_env *env, bool gpu)
+void bs_rt_throttle(struct bs_worker_env *env)
 {
 	char words[BS_REMEDY];
 	int64_t runtime_us;
 
 	if (atomic_load(&env->shm.s->thread[BS_THREAD_RECON].priority) <= 0 ||
-	    !bs_throttle_matters(&env->site.realtime, gpu) ||
+	    !bs_throttle_matters(&env->site.realtime, bs_armed_on_gpu(env->shm.s)) ||
 	    !bs_throttle_read(BS_THROTTLE_FILE, &runtime_us) || runtime_us == BS_THROTTLE_NONE)
 		return;
 	bs_throttle_words(words, &env->site.realtime, runtime_us);

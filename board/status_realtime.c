@@ -1,23 +1,13 @@
 /* board/status_realtime.c - what the machine granted, what threads cost, and when it stalled */
-#define _GNU_SOURCE /* memmem */
 #include "board/status_doc.h"
 
 #include <string.h>
 
+#include "board/armed.h"
 #include "board/throttle.h"
 
 static const char *const settings[BS_SETTINGS] = { "priority",    "affinity", "lock_memory",
 						   "timer_slack", "gpu",      "unthrottled" };
-
-static bool on_gpu(const struct bs_shared *s)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < s->site.protocols && i < BS_PROTOCOLS_MAX; i++)
-		any = any || (atomic_load(&s->armed[i]) &&
-			      memmem(s->engine[i], sizeof(s->engine[i]), "cuda", 4) != NULL);
-	return any;
-}
 
 /* The bits of what this site asks for at all. */
 static uint32_t asked(const struct bs_shared *s)
@@ -30,7 +20,7 @@ static uint32_t asked(const struct bs_shared *s)
 			: 0) |
 	       (rt->lock_memory ? 1u << BS_SETTING_LOCK_MEMORY : 0) | 1u << BS_SETTING_TIMER_SLACK |
 	       1u << BS_SETTING_GPU_WAIT |
-	       (bs_throttle_matters(rt, on_gpu(s)) ? 1u << BS_SETTING_UNTHROTTLED : 0);
+	       (bs_throttle_matters(rt, bs_armed_on_gpu(s)) ? 1u << BS_SETTING_UNTHROTTLED : 0);
 }
 
 static const char *setting_state(const struct bs_shared *s, int i)

@@ -5,7 +5,8 @@
  * of a processor and stops them for the rest, canaries with them: a thread that polls uses it up, and
  * loses up to 50 ms of a second to a stall that looks like the machine's (Linux, Documentation/
  * scheduler/sched-rt-group.rst). -1 is no limit.
- * matters: this site's reconstruction polls at a real-time priority; gpu: a protocol of it is on one.
+ * matters: this site's reconstruction polls at a real-time priority; gpu: a protocol of it is on one
+ * (board/armed.h).
  * read: the number in the file at path; false: there is none, as on a kernel without the limit.
  * words: what is wrong, and what helps. Any thread. Test: test/unit/test_throttle.c
  */

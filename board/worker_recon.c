@@ -576,16 +576,6 @@ static int work(struct worker_recon *w)
 	return rc;
 }
 
-static bool on_gpu(const struct worker_recon *w)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < w->env->site.protocols; i++)
-		any = any ||
-		      (w->armed[i].recon != NULL && bs_engines_on_gpu(w->armed[i].engine->name));
-	return any;
-}
-
 int bs_worker_recon(struct bs_worker_env *env)
 {
 	static struct worker_recon w;
@@ -597,7 +587,7 @@ int bs_worker_recon(struct bs_worker_env *env)
 	/* arming computes for minutes, at nobody's expense; from here on time counts */
 	bs_rt_lock(env, false);
 	bs_rt_enter_team(env, w.team);
-	bs_rt_throttle(env, on_gpu(&w));
+	bs_rt_throttle(env);
 	bs_worker_phase(env, BS_PHASE_READY);
 	rc = work(&w);
 	if (rc != 0) /* a device in error may hang whoever tries to tidy up: the end does it all */

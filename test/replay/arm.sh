@@ -39,6 +39,11 @@ mkdir "$dir/cache"
 "$BORESIDE" recon -c "$dir/site.cfg" -p brain_sense "$DATA/brain3d_sos_4ch.h5" -o "$dir/without.cfl" >/dev/null 2>&1
 check "recon with and without the cache: the same bytes" cmp "$dir/with.cfl" "$dir/without.cfl"
 check "recon fills the cache too" says brain_sense "is in the cache"
+sed 's/{ name = "brain_sense";/& backend = "cuda";/' "$dir/site.cfg" >"$dir/cuda.cfg"
+n=$(find "$dir/cache" | wc -l)
+refuse 1 "'brain_sense'.*\(cuda\|CUDA\)" "backend cuda where no GPU answers is refused" \
+	env -i CUDA_VISIBLE_DEVICES= "$BORESIDE" arm -c "$dir/cuda.cfg" -p brain_sense
+[ "$(find "$dir/cache" | wc -l)" -eq "$n" ] && echo "ok and nothing was kept" || echo "not ok something was kept"
 refuse 1 "no protocol 'none'" "an unknown protocol is refused" arm -p none
 refuse 2 usage "no site file is refused" "$BORESIDE" arm
 refuse 1 "" "a missing site file is refused" "$BORESIDE" arm -c "$dir/none.cfg"

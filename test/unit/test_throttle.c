@@ -1,11 +1,13 @@
 /* test/unit/test_throttle.c - when the kernel's limit on real-time threads matters, on files of our own */
 #define _GNU_SOURCE
+#include "board/armed.h"
 #include "board/throttle.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "gpu/engines.h"
 #include "test/check.h"
 
 static char path[] = "/tmp/boreside-throttle-XXXXXX";
@@ -79,8 +81,48 @@ static void test_words(void)
 	      "%s", words);
 }
 
+/* The real engines' names; a name that fills its room; armed or not; beyond the site's protocols. */
+static void test_on_gpu(void)
+{
+	static const struct bs_engine *const host[] = { &bs_engine_gridding_host,
+							&bs_engine_cartesian_host,
+							&bs_engine_ls_host, &bs_engine_sense_host,
+							&bs_engine_noop };
+	static struct bs_shared s;
+
+	for (size_t i = 0; i < sizeof(host) / sizeof(host[0]); i++)
+		CHECK(!bs_engines_on_gpu(host[i]->name), "%s: not on a GPU", host[i]->name);
+#if BS_GPU
+	static const struct bs_engine *const gpu[] = {
+		&bs_engine_gridding_cuda, &bs_engine_cartesian_cuda, &bs_engine_ls_cuda,
+		&bs_engine_sense_cuda,    &bs_engine_gridding_multi, &bs_engine_ls_multi,
+		&bs_engine_sense_multi,   &bs_engine_slabs_multi,
+	};
+
+	for (size_t i = 0; i < sizeof(gpu) / sizeof(gpu[0]); i++)
+		CHECK(bs_engines_on_gpu(gpu[i]->name), "%s: on a GPU", gpu[i]->name);
+#endif
+	s.site.protocols = 2;
+	(void)snprintf(s.engine[0], sizeof(s.engine[0]), "gridding/host");
+	(void)snprintf(s.engine[1], sizeof(s.engine[1]), "gridding/cuda");
+	(void)snprintf(s.engine[2], sizeof(s.engine[2]), "gridding/cuda");
+	atomic_store(&s.armed[0], 1);
+	atomic_store(&s.armed[2], 1);
+	CHECK(!bs_armed_on_gpu(&s), "the one on a GPU is not armed, another is none of the site");
+	atomic_store(&s.armed[1], 1);
+	CHECK(bs_armed_on_gpu(&s), "it is armed");
+	s.site.protocols = BS_PROTOCOLS_MAX + 1;
+	memset(s.engine, 'x', sizeof(s.engine));
+	/* half of it in the next one's */
+	memcpy((char *)s.engine + sizeof(s.engine[0]) - 2, "cuda", 4);
+	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++)
+		atomic_store(&s.armed[i], 1);
+	CHECK(!bs_armed_on_gpu(&s), "a record of names without an end");
+}
+
 int main(void)
 {
+	test_on_gpu();
 	test_read();
 	test_matters();
 	test_words();
