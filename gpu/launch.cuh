@@ -24,24 +24,43 @@ static __device__ __forceinline__ void bs_after_previous(void)
 #endif
 }
 
+/* cluster: blocks of one, beside each other in x. */
+template <class... PARAMETERS, class... ARGUMENTS>
+static int bs_launch_clusters(void (*kernel)(PARAMETERS...), dim3 blocks, unsigned cluster,
+			      unsigned threads, size_t shared_bytes, bool follows,
+			      cudaStream_t stream, struct bs_fail *why, ARGUMENTS... arguments)
+{
+	cudaLaunchAttribute attribute[2];
+	cudaLaunchConfig_t config = cudaLaunchConfig_t();
+	unsigned count = 0;
+
+	if (follows) {
+		attribute[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+		attribute[count++].val.programmaticStreamSerializationAllowed = 1;
+	}
+	if (cluster > 1) {
+		attribute[count].id = cudaLaunchAttributeClusterDimension;
+		attribute[count].val.clusterDim.x = cluster;
+		attribute[count].val.clusterDim.y = 1;
+		attribute[count++].val.clusterDim.z = 1;
+	}
+	config.gridDim = blocks;
+	config.blockDim = dim3(threads);
+	config.dynamicSmemBytes = shared_bytes;
+	config.stream = stream;
+	config.attrs = attribute;
+	config.numAttrs = count;
+	BS_CUDA(cudaLaunchKernelEx(&config, kernel, PARAMETERS(arguments)...), why);
+	return 0;
+}
+
 template <class... PARAMETERS, class... ARGUMENTS>
 static int bs_launch(void (*kernel)(PARAMETERS...), dim3 blocks, unsigned threads,
 		     size_t shared_bytes, bool follows, cudaStream_t stream, struct bs_fail *why,
 		     ARGUMENTS... arguments)
 {
-	cudaLaunchAttribute attribute;
-	cudaLaunchConfig_t config = cudaLaunchConfig_t();
-
-	attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-	attribute.val.programmaticStreamSerializationAllowed = 1;
-	config.gridDim = blocks;
-	config.blockDim = dim3(threads);
-	config.dynamicSmemBytes = shared_bytes;
-	config.stream = stream;
-	config.attrs = &attribute;
-	config.numAttrs = follows ? 1 : 0;
-	BS_CUDA(cudaLaunchKernelEx(&config, kernel, PARAMETERS(arguments)...), why);
-	return 0;
+	return bs_launch_clusters(kernel, blocks, 1, threads, shared_bytes, follows, stream, why,
+				  arguments...);
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "core/protocol.h"
 #include "gpu/cudacheck.h"
 #include "gpu/toeplitz_pass.cuh"
+#include "gpu/toeplitz_plane.cuh"
 
 typedef void (*pass_kernel)(const struct tp_pass);
 
@@ -16,32 +17,39 @@ enum {
 	TP_X_IN_STEP,
 	TP_X_OUT,
 	TP_X_OUT_SENSE,
-	TP_Y_IN,
+	TP_TURNED, /* the same with turned lines */
+	TP_Y_IN = 2 * TP_TURNED,
 	TP_Y_OUT,
 	TP_MIDDLE,
 	TP_STREAMED,
+	TP_PLANE,
 	TP_KINDS
 };
 
-#define TP_KERNELS(A, B, STREAM)                                                                   \
+#define TP_X(A, B, TURNED)                                                                         \
+	x_in<A, B, TP_PLAIN, TURNED>, x_in<A, B, TP_SENSE, TURNED>, x_in<A, B, TP_STEP, TURNED>,   \
+		x_out<A, B, false, TURNED>, x_out<A, B, true, TURNED>
+#define TP_KERNELS(A, B, CLUSTER, BYTES, STREAM, PLANE)                                            \
 	{                                                                                          \
-		A, B,                                                                              \
+		A, B, CLUSTER, BYTES,                                                              \
 		{                                                                                  \
-			x_in<A, B, TP_PLAIN>, x_in<A, B, TP_SENSE>, x_in<A, B, TP_STEP>,           \
-				x_out<A, B, false>, x_out<A, B, true>, y_in<A, B>, y_out<A, B>,    \
-				middle<A, B>, STREAM                                               \
+			TP_X(A, B, false), TP_X(A, B, true), y_in<A, B>, y_out<A, B>,              \
+				middle<A, B>, STREAM, PLANE                                        \
 		}                                                                                  \
 	}
 
 static const struct tp_size {
 	int a, b;
+	int cluster, plane_bytes; /* blocks that hold a plane, and shared memory of each */
 	pass_kernel kernel[TP_KINDS];
 } sizes[] = {
-	TP_KERNELS(8, 8, NULL),
-	TP_KERNELS(8, 16, (middle_stream<8, 16>)),
-	TP_KERNELS(16, 16, (middle_stream<16, 16>)),
-	TP_KERNELS(16, 32, NULL),
-	TP_KERNELS(32, 32, NULL),
+	TP_KERNELS(8, 8, 1, 0, NULL, NULL),
+	TP_KERNELS(8, 16, 2, (plane_of<8, 16, 2>::bytes), (middle_stream<8, 16>),
+		   (plane<8, 16, 2>)),
+	TP_KERNELS(16, 16, 8, (plane_of<16, 16, 8>::bytes), (middle_stream<16, 16>),
+		   (plane<16, 16, 8>)),
+	TP_KERNELS(16, 32, 1, 0, NULL, NULL),
+	TP_KERNELS(32, 32, 1, 0, NULL, NULL),
 };
 
 struct bs_toeplitz_cuda {
@@ -49,25 +57,34 @@ struct bs_toeplitz_cuda {
 	const struct tp_size *size[3];
 	int grid[3]; /* padded; 1 beyond dims */
 	float2 *turns[3];
-	float *spectrum; /* [gz][gy][gx] */
-	float2 *first;   /* 3D: [coil][z Nz][y Ny][gx] */
-	float2 *last;    /* 3D: [coil][z Nz][gy][gx]; 2D: [coil][y Ny][gx] */
+	float *spectrum; /* [gz][gy][gx], or by planes: [gx], then toeplitz_plane.cuh */
+	float2 *first;   /* 3D: [coil][z Nz][y Ny][gx], or by planes [coil][gx][z Nz][y Ny] */
+	float2 *last;    /* 3D: [coil][z Nz][gy][gx]; 2D: [coil][y Ny][gx]; at plan the spectrum */
 	bool close;      /* launches may overlap (launch.cuh) */
 	bool can_close;
 	int streams;     /* blocks of the streamed middle pass that are launched; 0: not used */
 	int fits;        /* of them the device holds at once; 0: no such kernel */
 	bool pays;       /* each would have several tiles */
+	bool can_plane;  /* y and z have a kernel for both, which the device can hold */
+	bool planes;     /* it is used, and the spectrum lies as it reads it */
 	const int *stop; /* of the call under way */
 };
 
 static int shared_of(const struct tp_size *s, int kind)
 {
 	const int per = TP_THREADS / s->a;
+	const int line = per * s->a * (s->b + 1) * (int)sizeof(float2);
+	const int tile = s->a * s->b * per * (int)sizeof(float2);
+	const int turned = s->a * s->b * (per + 1) * (int)sizeof(float2);
 
-	if (kind <= TP_X_OUT_SENSE)
-		return per * s->a * (s->b + 1) * (int)sizeof(float2);
+	if (kind < TP_TURNED)
+		return line;
+	if (kind < TP_Y_IN)
+		return line > turned ? line : turned;
+	if (kind == TP_PLANE)
+		return s->plane_bytes;
 	/* streamed: the exchange, the next tile's input (half) and spectrum (half) */
-	return (kind == TP_STREAMED ? 2 : 1) * s->a * s->b * per * (int)sizeof(float2);
+	return kind == TP_STREAMED ? 2 * tile : tile;
 }
 
 static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *spec,
@@ -119,6 +136,19 @@ static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t 
 	}
 }
 
+/* The last array also holds the spectrum while that is laid out anew. */
+static uint64_t last_bytes(const struct bs_toeplitz_cuda *p)
+{
+	size_t first;
+	size_t last;
+	size_t all;
+
+	array_sizes(p, &first, &last, &all);
+	const uint64_t bytes = (uint64_t)last * p->spec.coils * sizeof(float2);
+
+	return bytes > all * sizeof(float) ? bytes : all * sizeof(float);
+}
+
 static uint64_t need_of(const struct bs_toeplitz_cuda *p)
 {
 	size_t first;
@@ -131,7 +161,7 @@ static uint64_t need_of(const struct bs_toeplitz_cuda *p)
 		bytes += bs_devmem_round((uint64_t)p->grid[i] * 2 * sizeof(float2));
 	return bytes + bs_devmem_round(all * sizeof(float)) +
 	       bs_devmem_round(first * p->spec.coils * sizeof(float2)) +
-	       bs_devmem_round(last * p->spec.coils * sizeof(float2));
+	       bs_devmem_round(last_bytes(p));
 }
 
 int bs_toeplitz_cuda_need(const struct bs_toeplitz_spec *spec, uint64_t *bytes, struct bs_fail *why)
@@ -152,6 +182,8 @@ uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *p, uint32_t coils
 	const uint64_t voxels = (uint64_t)p->spec.matrix[0] * p->spec.matrix[1] * p->spec.matrix[2];
 
 	array_sizes(p, &first, &last, &all);
+	if (p->planes)
+		last = 0;
 	return coils * sizeof(float2) * (2 * voxels + 4 * (uint64_t)first + 4 * (uint64_t)last) +
 	       all * sizeof(float);
 }
@@ -287,15 +319,76 @@ static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	return 0;
 }
 
-/* By itself: streamed where it pays; launches close together elsewhere, where it was measured. */
+static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
+{
+	const struct tp_size *s = p->size[1];
+	cudaLaunchConfig_t config = cudaLaunchConfig_t();
+	cudaLaunchAttribute attribute;
+	int clusters = 0;
+
+	if (p->spec.dims != 3 || p->size[2] != s || s->kernel[TP_PLANE] == NULL || !p->can_close)
+		return 0;
+	attribute.id = cudaLaunchAttributeClusterDimension;
+	attribute.val.clusterDim.x = (unsigned)s->cluster;
+	attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+	config.gridDim = dim3((unsigned)s->cluster);
+	config.blockDim = dim3(TP_THREADS);
+	config.dynamicSmemBytes = (size_t)shared_of(s, TP_PLANE);
+	config.attrs = &attribute;
+	config.numAttrs = 1;
+	BS_CUDA(cudaOccupancyMaxActiveClusters(&clusters, (const void *)s->kernel[TP_PLANE],
+					       &config),
+		why);
+	p->can_plane = clusters > 0;
+	return 0;
+}
+
+static __global__ void lay_spectrum(float *to, const float *from, int3 g, int a, bool planes)
+{
+	const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+	const int y = (int)blockIdx.y;
+	const int z = (int)blockIdx.z;
+
+	if (x >= g.x)
+		return;
+	const long long line = ((long long)z * g.y + y) * g.x + x;
+	const long long plane = (long long)x * g.y * g.z + tp_plane_spectrum(a, g.z, y, z);
+
+	to[planes ? plane : line] = from[planes ? line : plane];
+}
+
+/* The spectrum in the other order. */
+static int use_planes(struct bs_toeplitz_cuda *p, bool planes, struct bs_fail *why)
+{
+	const size_t bytes = (size_t)p->grid[0] * p->grid[1] * p->grid[2] * sizeof(float);
+	const dim3 blocks((unsigned)(p->grid[0] + 127) / 128, (unsigned)p->grid[1],
+			  (unsigned)p->grid[2]);
+
+	if (planes == p->planes)
+		return 0;
+	BS_CUDA(cudaMemcpy(p->last, p->spectrum, bytes, cudaMemcpyDeviceToDevice), why);
+	lay_spectrum<<<blocks, 128>>>(p->spectrum, (const float *)p->last,
+				      make_int3(p->grid[0], p->grid[1], p->grid[2]), p->size[2]->a,
+				      planes);
+	BS_CUDA(cudaGetLastError(), why);
+	BS_CUDA(cudaDeviceSynchronize(), why);
+	p->planes = planes;
+	return 0;
+}
+
+/* By itself: by planes where that can be, else streamed where it pays; launches close together
+ * elsewhere, where it was measured. */
 int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *p, uint32_t middle, uint32_t close,
 			    struct bs_fail *why)
 {
-	if ((middle == 2 && p->fits == 0) || (close == 2 && !p->can_close))
+	const bool planes = middle == 3 || (middle == 0 && p->can_plane);
+
+	if ((middle == 2 && p->fits == 0) || (close == 2 && !p->can_close) ||
+	    (middle == 3 && !p->can_plane))
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such launch here");
-	p->streams = middle == 2 || (middle == 0 && p->pays) ? p->fits : 0;
+	p->streams = middle == 2 || (middle == 0 && !planes && p->pays) ? p->fits : 0;
 	p->close = close == 2 || (close == 0 && p->can_close && p->streams == 0);
-	return 0;
+	return use_planes(p, planes, why);
 }
 
 static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
@@ -307,7 +400,7 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 	array_sizes(p, &first, &last, &all);
 	p->spectrum = (float *)bs_devmem_take(mem, all * sizeof(float));
 	p->first = (float2 *)bs_devmem_take(mem, first * p->spec.coils * sizeof(float2));
-	p->last = (float2 *)bs_devmem_take(mem, last * p->spec.coils * sizeof(float2));
+	p->last = (float2 *)bs_devmem_take(mem, last_bytes(p));
 	for (int i = 0; i < 3; i++)
 		p->turns[i] =
 			(float2 *)bs_devmem_take(mem, (size_t)p->grid[i] * 2 * sizeof(float2));
@@ -331,7 +424,7 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 	}
 	const int err = choose_middle(p, why);
 
-	return err != 0 ? err : bs_toeplitz_cuda_choose(p, 0, 0, why);
+	return err != 0 ? err : choose_planes(p, why);
 }
 
 int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toeplitz_spec *spec,
@@ -348,6 +441,8 @@ int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toepli
 		err = prepare(p, mem, why);
 	if (err == 0)
 		err = make_spectrum(p, q, why);
+	if (err == 0)
+		err = bs_toeplitz_cuda_choose(p, 0, 0, why);
 	if (err != 0) {
 		bs_toeplitz_cuda_close(p);
 		return err;
@@ -366,15 +461,16 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
 {
 	const struct tp_size *s = p->size[axis];
 
-	a->turns = p->turns[axis];
+	a->turns.at = p->turns[axis];
 	a->n = (int)p->spec.matrix[axis];
 	a->stop = p->stop;
 	/* blocks that stay would be placed unevenly while the pass before them ends */
-	return bs_launch(s->kernel[kind], blocks, TP_THREADS, (size_t)shared_of(s, kind),
-			 p->close && kind != TP_STREAMED, stream, why, *a);
+	return bs_launch_clusters(
+		s->kernel[kind], blocks, kind == TP_PLANE ? (unsigned)s->cluster : 1, TP_THREADS,
+		(size_t)shared_of(s, kind), p->close && kind != TP_STREAMED, stream, why, *a);
 }
 
-/* Along x: rows of voxels in `image`, rows of gx in `rows`. */
+/* Along x: lines of voxels in the image; elsewhere lines of gx, or by planes one plane after the other. */
 static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, const float2 *in,
 		  float2 *out, const float *maps, const struct bs_toeplitz_step *step,
 		  cudaStream_t stream, struct bs_fail *why)
@@ -395,11 +491,12 @@ static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, co
 	a.coils = (int)coils;
 	a.in_outer = inward ? (long long)n[0] : p->grid[0];
 	a.out_outer = inward ? p->grid[0] : (long long)n[0];
+	a.in_line = a.out_line = a.lines; /* turned */
 	a.in_coil = inward && sense ? 0 : a.in_outer * a.lines;
 	a.out_coil = !inward && sense ? 0 : a.out_outer * a.lines;
 	const dim3 blocks((unsigned)((a.lines + per - 1) / per), !inward && sense ? 1 : coils);
 
-	return launch(p, 0, kind, blocks, &a, stream, why);
+	return launch(p, 0, kind + (p->planes ? TP_TURNED : 0), blocks, &a, stream, why);
 }
 
 /* 3D, along y: [z][Ny][gx] to [z][gy][gx] and back. */
@@ -424,6 +521,24 @@ static int y_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, cu
 	return launch(p, 1, kind, dim3((unsigned)(p->grid[0] / per), n[2], coils), &a, stream, why);
 }
 
+/* 3D, along y and z: turned planes in place. */
+static int plane_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStream_t stream,
+		      struct bs_fail *why)
+{
+	const uint32_t *n = p->spec.matrix;
+	struct tp_pass a;
+
+	memset(&a, 0, sizeof(a));
+	a.out = p->first;
+	a.q = p->spectrum;
+	a.rows = (int)n[1];
+	a.planes = (int)n[2];
+	a.out_coil = (long long)p->grid[0] * n[1] * n[2];
+	return launch(p, 2, TP_PLANE,
+		      dim3(coils * (unsigned)p->size[2]->cluster, (unsigned)p->grid[0]), &a, stream,
+		      why);
+}
+
 static int middle_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStream_t stream,
 		       struct bs_fail *why)
 {
@@ -444,6 +559,17 @@ static int middle_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStr
 	return launch(p, axis, TP_MIDDLE, dim3(coils, (unsigned)(plane / per)), &a, stream, why);
 }
 
+/* 3D: along y, z and back. */
+static int strided_passes(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStream_t stream,
+			  struct bs_fail *why)
+{
+	int err = y_pass(p, TP_Y_IN, coils, stream, why);
+
+	if (err == 0)
+		err = middle_pass(p, coils, stream, why);
+	return err == 0 ? y_pass(p, TP_Y_OUT, coils, stream, why) : err;
+}
+
 static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, const float *in,
 	       const struct bs_toeplitz_step *step, float *out, cudaStream_t stream,
 	       struct bs_fail *why)
@@ -457,12 +583,10 @@ static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, co
 		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u coils, planned for %u",
 			       coils, p->spec.coils);
 	err = x_pass(p, first, coils, (const float2 *)in, rows, maps, step, stream, why);
-	if (err == 0 && p->spec.dims == 3)
-		err = y_pass(p, TP_Y_IN, coils, stream, why);
 	if (err == 0)
-		err = middle_pass(p, coils, stream, why);
-	if (err == 0 && p->spec.dims == 3)
-		err = y_pass(p, TP_Y_OUT, coils, stream, why);
+		err = p->planes           ? plane_pass(p, coils, stream, why)
+		      : p->spec.dims == 3 ? strided_passes(p, coils, stream, why)
+					  : middle_pass(p, coils, stream, why);
 	if (err == 0)
 		err = x_pass(p, sense ? TP_X_OUT_SENSE : TP_X_OUT, coils, rows, (float2 *)out, maps,
 			     NULL, stream, why);

@@ -13,6 +13,23 @@
 #define TP_THREADS       256
 #define TP_MIDDLE_BLOCKS 3 /* of a multiprocessor: 80 registers, 64 KiB of shared memory */
 
+/* The turns, where they are: in global memory, or in the block's shared memory. */
+struct turns_global {
+	const float2 *at;
+	__device__ __forceinline__ float2 operator[](int i) const
+	{
+		return __ldg(at + i);
+	}
+};
+
+struct turns_shared {
+	const float2 *at;
+	__device__ __forceinline__ float2 operator[](int i) const
+	{
+		return at[i];
+	}
+};
+
 /*
  * One line of G = A B points: n = t + B j and k = k1 + A k2. A threads share it. Going in, thread t
  * transforms its A values for each t it has (t, t + A, ...), turns them, exchanges, and thread k1
@@ -24,9 +41,10 @@ struct tp_pass {
 	float2 *out;
 	const float *q;              /* middle pass: spectrum, at k * line + column */
 	const float2 *maps;          /* x passes of sense: [coil][z][y][x] */
-	const float2 *turns;         /* exp(-i2pi t k1 / G), [k1][t], then again [t][k1] */
+	turns_global turns;          /* exp(-i2pi t k1 / G), [k1][t], then again [t][k1] */
 	int n;                       /* voxels of the axis */
 	int columns;                 /* streamed middle pass: of a plane */
+	int rows, planes;            /* plane pass: voxels along y and z; a.n is unused */
 	long long in_line, out_line; /* from one point of a line to the next */
 	long long in_outer,
 		out_outer; /* from one set of columns to the next; x passes: line to line */
@@ -66,9 +84,9 @@ static __device__ __forceinline__ float2 next_direction(const struct bs_toeplitz
 template <int A, int B> struct line_in {
 	static const int P = B / A;
 
-	template <class LOAD>
-	static __device__ __forceinline__ void start(float2 (&v)[P][A], int t, int n,
-						     const float2 *turns, LOAD load)
+	template <class TURNS, class LOAD>
+	static __device__ __forceinline__ void start(float2 (&v)[P][A], int t, int n, TURNS turns,
+						     LOAD load)
 	{
 #pragma unroll
 		for (int u = 0; u < P; u++)
@@ -83,74 +101,51 @@ template <int A, int B> struct line_in {
 			bs_fft<A, -1>::template run<true>(v[u]);
 #pragma unroll
 			for (int k = 1; k < A; k++)
-				v[u][k] = bs_cmul(v[u][k], __ldg(turns + k * B + t + A * u));
+				v[u][k] = bs_cmul(v[u][k], turns[k * B + t + A * u]);
 		}
 	}
 };
 
-/* Lines along x: a warp has 32 / A of them, so the exchange needs no other warp. */
-template <int A, int B, int MODE>
-static __global__ __launch_bounds__(TP_THREADS) void x_in(const struct tp_pass a)
+/*
+ * A whole line of A threads of one warp: the exchange, A (B + 1) values of their own at mid, needs no
+ * other warp. before: what the caller does until the exchange is full. w[k] = X[t + A k].
+ */
+template <int A, int B, class TURNS, class LOAD, class BEFORE>
+static __device__ __forceinline__ void row_in(float2 (&w)[B], float2 *mid, int t, int n,
+					      TURNS turns, LOAD load, BEFORE before)
 {
-	extern __shared__ float2 exchange[];
-	const int t = (int)threadIdx.x % A;
-	const int line = (int)(blockIdx.x * (TP_THREADS / A) + threadIdx.x / A);
-	const bool mine = line < a.lines;
-	const float2 *in = a.in + blockIdx.y * a.in_coil + line * a.in_outer;
-	const float2 *map = a.maps + (long long)blockIdx.y * a.lines * a.n + (long long)line * a.n;
-	float2 *out = a.out + blockIdx.y * a.out_coil + line * a.out_outer;
-	float2 *mid = exchange + threadIdx.x / A * (A * (B + 1));
 	float2 v[B / A][A];
-	float2 w[B];
-	float beta = 0.0f;
 
-	bs_after_previous();
-	if (stopped(a))
-		return;
-	if (MODE == TP_STEP)
-		beta = *a.step.beta;
-	line_in<A, B>::start(v, t, mine ? a.n : 0, a.turns, [&](int at) {
-		return MODE == TP_STEP    ? next_direction(a.step, (long long)line * a.n + at, beta)
-		       : MODE == TP_SENSE ? bs_cmul(in[at], __ldg(map + at))
-					  : in[at];
-	});
+	line_in<A, B>::start(v, t, n, turns, load);
+	__syncwarp();
 #pragma unroll
 	for (int u = 0; u < B / A; u++)
 #pragma unroll
 		for (int k = 0; k < A; k++)
 			mid[k * (B + 1) + t + A * u] = v[u][k];
+	before();
 	__syncwarp();
 #pragma unroll
 	for (int s = 0; s < B; s++)
 		w[s] = mid[t * (B + 1) + s];
 	bs_fft<B, -1>::run(w);
-	if (mine) {
-#pragma unroll
-		for (int k = 0; k < B; k++)
-			out[t + A * k] = w[k];
-	}
 }
 
-/* The way back from thread k1's B values: exchanged and transformed, v[u][j] at n = t + A u + B j.
- */
-template <int A, int B>
-static __device__ __forceinline__ void turn_back(float2 (&w)[B], int k1, const float2 *turns)
+/* The way back from thread k1's B values: transformed and turned. */
+template <int A, int B, class TURNS>
+static __device__ __forceinline__ void turn_back(float2 (&w)[B], int k1, TURNS turns)
 {
 	bs_fft<B, 1>::run(w);
 #pragma unroll
 	for (int s = 0; s < B; s++)
-		w[s] = bs_cmul_conj(w[s], __ldg(turns + A * B + s * A + k1));
+		w[s] = bs_cmul_conj(w[s], turns[A * B + s * A + k1]);
 }
 
-template <int A, int B>
-static __device__ __forceinline__ void x_back(float2 (&v)[B / A][A], const float2 *in, float2 *mid,
-					      int t, bool mine, const float2 *turns)
+/* w[k] = X[t + A k] to the points v[u][j] at n = t + A u + B j. */
+template <int A, int B, class TURNS>
+static __device__ __forceinline__ void row_out(float2 (&v)[B / A][A], float2 (&w)[B], float2 *mid,
+					       int t, TURNS turns)
 {
-	float2 w[B];
-
-#pragma unroll
-	for (int k = 0; k < B; k++)
-		w[k] = mine ? in[t + A * k] : make_float2(0.0f, 0.0f);
 	turn_back<A, B>(w, t, turns);
 	__syncwarp();
 #pragma unroll
@@ -166,14 +161,106 @@ static __device__ __forceinline__ void x_back(float2 (&v)[B / A][A], const float
 	}
 }
 
-template <int A, int B, bool SENSE>
+/*
+ * Where lines along x lie outside the image: [line][kx], or turned, [kx][line]: then a block's lines
+ * pass through shared memory, so that it writes and reads them side by side. Block-wide; all of a
+ * line's threads call them. The values of the block's lines are `step` apart in kx, from `at` on.
+ */
+template <int A, int B> struct turned {
+	static const int PER = TP_THREADS / A, PITCH = PER + 1;
+	static const int bytes = A * B * PITCH * (int)sizeof(float2);
+
+	static __device__ __forceinline__ void put(float2 *at, long long step, int lines,
+						   const float2 (&w)[B], float2 *exchange, int t)
+	{
+		const int line = (int)threadIdx.x / A;
+		const int l = (int)threadIdx.x % PER;
+
+		__syncthreads();
+#pragma unroll
+		for (int k = 0; k < B; k++)
+			exchange[(t + A * k) * PITCH + line] = w[k];
+		__syncthreads();
+		if (l >= lines)
+			return;
+#pragma unroll
+		for (int k = 0; k < B; k++) {
+			const int kx = (int)threadIdx.x / PER + A * k;
+
+			at[kx * step + l] = exchange[kx * PITCH + l];
+		}
+	}
+
+	static __device__ __forceinline__ void get(float2 (&w)[B], const float2 *at, long long step,
+						   int lines, float2 *exchange, int t)
+	{
+		const int line = (int)threadIdx.x / A;
+		const int l = (int)threadIdx.x % PER;
+
+		__syncthreads();
+#pragma unroll
+		for (int k = 0; k < B; k++) {
+			const int kx = (int)threadIdx.x / PER + A * k;
+
+			exchange[kx * PITCH + l] =
+				l < lines ? at[kx * step + l] : make_float2(0.0f, 0.0f);
+		}
+		__syncthreads();
+#pragma unroll
+		for (int k = 0; k < B; k++)
+			w[k] = exchange[(t + A * k) * PITCH + line];
+		__syncthreads();
+	}
+};
+
+template <int A, int B, int MODE, bool TURNED>
+static __global__ __launch_bounds__(TP_THREADS) void x_in(const struct tp_pass a)
+{
+	extern __shared__ float2 exchange[];
+	const int PER = TP_THREADS / A;
+	const int t = (int)threadIdx.x % A;
+	const int first = (int)blockIdx.x * PER;
+	const int line = first + (int)threadIdx.x / A;
+	const bool mine = line < a.lines;
+	const float2 *in = a.in + blockIdx.y * a.in_coil + line * a.in_outer;
+	const float2 *map = a.maps + (long long)blockIdx.y * a.lines * a.n + (long long)line * a.n;
+	float2 *out = a.out + blockIdx.y * a.out_coil;
+	float2 *mid = exchange + threadIdx.x / A * (A * (B + 1));
+	float2 w[B];
+	float beta = 0.0f;
+
+	bs_after_previous();
+	if (stopped(a))
+		return;
+	if (MODE == TP_STEP)
+		beta = *a.step.beta;
+	row_in<A, B>(
+		w, mid, t, mine ? a.n : 0, a.turns,
+		[&](int at) {
+			return MODE == TP_STEP
+				       ? next_direction(a.step, (long long)line * a.n + at, beta)
+			       : MODE == TP_SENSE ? bs_cmul(in[at], __ldg(map + at))
+						  : in[at];
+		},
+		[]() {});
+	if (TURNED) {
+		turned<A, B>::put(out + first, a.out_line, a.lines - first, w, exchange, t);
+	} else if (mine) {
+#pragma unroll
+		for (int k = 0; k < B; k++)
+			out[line * a.out_outer + t + A * k] = w[k];
+	}
+}
+
+template <int A, int B, bool SENSE, bool TURNED>
 static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass a)
 {
 	extern __shared__ float2 exchange[];
+	const int PER = TP_THREADS / A;
 	const int t = (int)threadIdx.x % A;
-	const int line = (int)(blockIdx.x * (TP_THREADS / A) + threadIdx.x / A);
+	const int first = (int)blockIdx.x * PER;
+	const int line = first + (int)threadIdx.x / A;
 	const bool mine = line < a.lines;
-	const float2 *in = a.in + blockIdx.y * a.in_coil + line * a.in_outer;
 	float2 *out = a.out + blockIdx.y * a.out_coil + line * a.out_outer;
 	float2 *mid = exchange + threadIdx.x / A * (A * (B + 1));
 	float2 sum[B / A][A / 2] = {};
@@ -183,10 +270,20 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 		return;
 #pragma unroll 1
 	for (int c = 0; c < (SENSE ? a.coils : 1); c++) {
+		const float2 *in = a.in + (blockIdx.y + c) * a.in_coil;
 		const float2 *map = a.maps + ((long long)c * a.lines + line) * a.n;
 		float2 v[B / A][A];
+		float2 w[B];
 
-		x_back<A, B>(v, in + c * a.in_coil, mid, t, mine, a.turns);
+		if (TURNED) {
+			turned<A, B>::get(w, in + first, a.in_line, a.lines - first, exchange, t);
+		} else {
+#pragma unroll
+			for (int k = 0; k < B; k++)
+				w[k] = mine ? in[line * a.in_outer + t + A * k]
+					    : make_float2(0.0f, 0.0f);
+		}
+		row_out<A, B>(v, w, mid, t, a.turns);
 #pragma unroll
 		for (int u = 0; u < B / A; u++)
 #pragma unroll
@@ -221,7 +318,7 @@ template <int A, int B> struct tile {
 template <int A, int B, class BEFORE, class AFTER>
 static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *in, long long line,
 						  int n, float2 *exchange, int t, int c,
-						  const float2 *turns, BEFORE before, AFTER after)
+						  turns_global turns, BEFORE before, AFTER after)
 {
 	const int C = tile<A, B>::cols;
 	float2 v[B / A][A];
@@ -244,7 +341,7 @@ static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *
 template <int A, int B>
 static __device__ __forceinline__ void strided_out(float2 (&w)[B], float2 *out, long long line,
 						   int n, float2 *exchange, int t, int c,
-						   const float2 *turns)
+						   turns_global turns)
 {
 	const int C = tile<A, B>::cols;
 

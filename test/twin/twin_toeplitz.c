@@ -136,7 +136,7 @@ static void launches(const struct problem *p, struct bs_toeplitz_cuda *plan)
 
 	q.in = device_copy(p->in, n);
 	q.out = device_copy(NULL, n);
-	for (uint32_t i = 0; i < 9; i++) {
+	for (uint32_t i = 0; i < 12; i++) {
 		struct bs_fail why = { 0 };
 		int rc = bs_toeplitz_cuda_choose(plan, i / 3, i % 3, &why);
 
@@ -203,6 +203,8 @@ int main(void)
 	check_size(3, 37, 22, 19, 2, 2);
 	check_size(3, 65, 17, 33, 1, 2);
 	check_size(3, 20, 18, 16, 3, 2);
+	check_size(3, 9, 40, 61, 2, 2);  /* y and z in one pass, clusters of two */
+	check_size(3, 17, 65, 90, 2, 2); /* of eight */
 	check_size(2, 33, 50, 1, 3, 2);
 	if (getenv("BORESIDE_SMALL") == NULL) {
 		check_size(2, 256, 256, 1, 4, 2);
