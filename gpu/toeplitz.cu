@@ -387,7 +387,7 @@ int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *p, uint32_t middle, uint32_
 	    (middle == 3 && !p->can_plane))
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such launch here");
 	p->streams = middle == 2 || (middle == 0 && !planes && p->pays) ? p->fits : 0;
-	p->close = close == 2 || (close == 0 && p->can_close && p->streams == 0);
+	p->close = close == 2 || (close == 0 && p->can_close && p->streams == 0 && !planes);
 	return use_planes(p, planes, why);
 }
 

@@ -6,11 +6,13 @@
  * in, out, maps, q as in toeplitz.h and q.h, all in device memory; in and out may be the same
  * array.
  *
- * Five fused passes in 3D, three in 2D. Each transforms the lines of one axis in registers and one
- * exchange through shared memory; going in, only lines that hold voxels are read and the padding is
- * never stored; the pass of the last axis transforms, multiplies by Q's real spectrum and
- * transforms back; going out only what is wanted is kept. The padded size of an axis is the power
- * of two that is at least 2N - 1: any N up to 512 is legal.
+ * Fused passes. Each transforms the lines of an axis in registers and one exchange through shared
+ * memory; going in, only lines that hold voxels are read and the padding is never stored; the last
+ * axis is transformed, multiplied by Q's real spectrum and transformed back; going out only what is
+ * wanted is kept. Three in 2D, five in 3D; three in 3D, too, where a cluster of blocks can hold a plane
+ * of y and z (compute capability 9.0 on, y and z padded to 128 or to 256, both the same): less than
+ * half the bytes. The padded size of an axis is the power of two that is at least 2N - 1: any N up
+ * to 512 is legal. All ways give the same bytes.
  *
  * need -> plan -> { apply | sense }* -> close. plan waits for the GPU and takes temporary memory
  * beside the arena (freed before it returns), the others only queue work. One caller.
@@ -56,7 +58,7 @@ struct bs_toeplitz_step {
 int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
 			  float *out, struct CUstream_st *stream, struct bs_fail *why);
 /* Other launches of the same sums (toeplitz_tune.h); 0 each: as plan chose. BS_ERR_UNSUPPORTED where
- * the size or the device has no such kernel. */
+ * the size or the device has no such kernel. May lay the spectrum out anew, and wait for the GPU. */
 int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *plan, uint32_t middle, uint32_t close,
 			    struct bs_fail *why);
 /* Bytes that one apply of so many images must move at least: the floor of its time. */

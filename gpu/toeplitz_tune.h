@@ -4,7 +4,7 @@
  * middle: 1 a block a tile, 2 blocks that go through many, the next one coming in meanwhile, 3 y and z
  * in one pass, a plane in the shared memory of a cluster of blocks. close: 1
  * a pass waits for the one before it, 2 its blocks may start while that one ends (never those of
- * middle 2, which stay: they would be placed unevenly). All give the same sums in the same order.
+ * middle 2, which stay: they would be placed unevenly). All give the same bytes.
  * tuned: from the cache or measured (device memory beside the arenas, freed before it returns), for
  * one image and for all coils; one thread, at arm. Test: test/twin/twin_toeplitz.c
  */
