@@ -1,5 +1,6 @@
 /* test/unit/test_density.c - weights against the areas that they stand for, and their normalization */
 #include "gpu/density.h"
+#include "gpu/lsq.h"
 #include "test/check.h"
 
 #include <complex.h>
@@ -137,12 +138,83 @@ static void file_and_none(void)
 	bs_traj_close(&t);
 }
 
+/* Least squares takes weights that were made beforehand as they are, and none where it wants none. */
+static void beforehand(void)
+{
+	struct bs_protocol p = protocol(2, BS_DENSITY_RAMP, BS_NORMALIZE_AUTO);
+	struct bs_traj t = { 0 };
+	float given[64 * 60];
+	float made[64 * 60];
+	float *w = NULL;
+	struct bs_tables tables = { .traj = &t, .density = given };
+
+	CHECK(bs_traj_make(&t, &p, &why) == 0, "radial table %s", why.text);
+	for (int m = 0; m < 64 * 60; m++)
+		given[m] = 1.0f / (float)(m + 1);
+	CHECK(bs_lsq_weights(&w, &p, &tables, team, &why) == 0 && w != NULL &&
+		      memcmp(w, given, sizeof(given)) == 0,
+	      "least squares: weights made beforehand, as they are");
+	free(w);
+	p.density = BS_DENSITY_NONE;
+	CHECK(bs_lsq_weights(&w, &p, &tables, team, &why) == 0 && w == NULL,
+	      "least squares: none where none are wanted");
+	p.density = BS_DENSITY_RAMP;
+	tables.density = NULL;
+	CHECK(bs_lsq_weights(&w, &p, &tables, team, &why) == 0 && w != NULL &&
+		      bs_density(made, &p, &t, NULL, team, &why) == 0 &&
+		      memcmp(w, made, sizeof(made)) == 0,
+	      "least squares: made where there are none yet");
+	free(w);
+	bs_traj_close(&t);
+}
+
+static int ones_by(float *w, const struct bs_protocol *p, const struct bs_traj *t,
+		   struct bs_team *with, struct bs_fail *reason)
+{
+	(void)t;
+	(void)with;
+	(void)reason;
+	for (uint64_t m = 0; m < bs_protocol_samples(p); m++)
+		w[m] = 1.0f;
+	return 0;
+}
+
+static int refuses(float *w, const struct bs_protocol *p, const struct bs_traj *t,
+		   struct bs_team *with, struct bs_fail *reason)
+{
+	(void)w;
+	(void)t;
+	(void)with;
+	return bs_fail(reason, BS_ERR_NOMEM, "protocol '%s': no room", p->name);
+}
+
+/* Another iteration in the place of pipe's: normalized alike, and asked for pipe alone. */
+static void by_another(void)
+{
+	struct bs_protocol p = protocol(2, BS_DENSITY_PIPE, BS_NORMALIZE_AUTO);
+	struct bs_traj t = { 0 };
+	float w[64 * 60];
+	double one;
+
+	CHECK(bs_traj_make(&t, &p, &why) == 0, "radial table %s", why.text);
+	CHECK(bs_density_by(ones_by, w, &p, &t, NULL, team, &why) == 0, "by another iteration");
+	one = center_of_ones(w, &p, &t);
+	CHECK(fabs(one - 1) < 1e-6 && w[0] == w[64 * 60 - 1], "it is normalized: %.8f", one);
+	CHECK(bs_density_by(refuses, w, &p, &t, NULL, team, &why) == BS_ERR_NOMEM,
+	      "its failure is the caller's: %s", why.text);
+	p.density = BS_DENSITY_RAMP;
+	CHECK(bs_density_by(refuses, w, &p, &t, NULL, team, &why) == 0, "a ramp does not ask it");
+	bs_traj_close(&t);
+}
+
 int main(void)
 {
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team");
 	ramp();
 	pipe();
 	file_and_none();
+	beforehand();
+	by_another();
 	bs_team_close(team);
 	return check_done();
 }
