@@ -311,11 +311,51 @@ static __global__ void __launch_bounds__(32 * WARPS)
  * and a y of the window and all of its z, whose sums stay in registers while samples share their first
  * cell. Windows wider than 5 take two warps; then a lane's y is that of the sector's rows which is
  * its own modulo W, so that no cell has two owners and each receives its samples in order.
+ *
+ * In shared memory the copy is [y][z][x], and from one y to the next it is W cells modulo the banks
+ * (or -W where W divides them): then lanes that follow each other lie in banks that follow each
+ * other, whatever the first cell. Accesses of 8 bytes go by 16 lanes and 16 banks, of 16 bytes by 8.
  */
 template <int W, int CB> struct volume {
 	static const int P = 8 + W - 1, CELLS = P * P * P;
 	static const int WARPS = W > 5 ? 2 : 1, THREADS = 32 * WARPS;
 	static const int ROWS = (W + WARPS - 1) / WARPS; /* of a warp */
+	/* of a sample: weights along z and values; the first cell, too, where there is room */
+	static const int WORDS = W + 2 * CB, PIECES = (WORDS + 3) / 4;
+	static const bool ROOM = WORDS % 4 != 0;
+
+	/* cells from one y to the next */
+	static constexpr int step()
+	{
+		int y = P * P;
+
+		while (y % 16 != W && (16 % W != 0 || y % 16 != 16 - W))
+			y++;
+		return y;
+	}
+	/* times that shared memory is asked for a plane of a window */
+	static constexpr int accesses()
+	{
+		const int banks = 16 / CB;
+		int sum = 0;
+
+		for (int first = 0; first < W * W; first += banks) {
+			int hits[16] = {};
+			int most = 0;
+
+			for (int lane = first; lane < first + banks && lane < W * W; lane++) {
+				int &h = hits[(lane / W * step() + lane % W) % banks];
+
+				most = ++h > most ? h : most;
+			}
+			sum += most;
+		}
+		return sum;
+	}
+	static_assert(WARPS > 1 || accesses() == (W * W * CB + 15) / 16, "a bank is hit twice");
+
+	static const int STEP = step();
+	static const int SHARED = (P - 1) * STEP + P * P; /* cells */
 	static const size_t tile_bytes = sizeof(float2) * CELLS * CB;
 };
 
@@ -345,6 +385,76 @@ template <> struct lanes_of<2> {
 	}
 };
 
+/* A block's shared memory: one piece, so that all of it is reached from one register. */
+template <int W, int CB> struct volume_work {
+	using V = volume<W, CB>;
+	static const int ROW = 2 * W + 1; /* odd: lanes that write their row hit different banks */
+
+	typename lanes_of<CB>::type tile[V::SHARED];
+	float4 whole[V::THREADS][V::PIECES];
+	float along[V::THREADS][ROW]; /* weights along x and y; the first cell, else without room */
+};
+
+/* The copy as it lies in global memory, [z][y][x]: some rows at a time, a thread a cell. */
+template <int W, int CB>
+static __device__ __forceinline__ void write_volume(typename lanes_of<CB>::type *out,
+						    const typename lanes_of<CB>::type *tile)
+{
+	using V = volume<W, CB>;
+	const int AT_ONCE = V::THREADS / V::P;
+	const int row = (int)threadIdx.x / V::P;
+
+	out += threadIdx.x;
+	tile += row * V::STEP + (int)threadIdx.x % V::P;
+#pragma unroll 1
+	for (int z = 0; z < V::P && row < AT_ONCE; z++) {
+#pragma unroll
+		for (int y = 0; y < V::P; y += AT_ONCE)
+			if (y + AT_ONCE <= V::P || y + row < V::P)
+				out[y * V::P] = tile[y * V::STEP];
+		out += V::P * V::P;
+		tile += V::P;
+	}
+}
+
+/* Lane: one sample's weights and values, and where in the copy it begins; above that y modulo W. */
+template <int W, int CB>
+static __device__ __forceinline__ void
+weigh_volume(float *along, float4 (&whole)[volume<W, CB>::PIECES], const bs_nufft_dev &d,
+	     uint64_t e, uint32_t channel, const float2 *data)
+{
+	using V = volume<W, CB>;
+	const uint32_t cell = d.cell[e];
+	const uint32_t y = cell >> 8 & 255u;
+	const uint32_t at = y * V::STEP + (cell >> 16) * V::P + (cell & 255u) |
+			    (V::WARPS > 1 ? y % W << 16 : 0u);
+	float all[4 * V::PIECES] = {};
+	float2 v[CB];
+	float w[W];
+
+	values_of<CB>(v, d, e, channel, data);
+#pragma unroll
+	for (int a = 0; a < 2; a++) {
+		window<W>(w, d.offset[a * d.points + e], d.window, a);
+#pragma unroll
+		for (int j = 0; j < W; j++)
+			along[a * W + j] = w[j];
+	}
+	window<W>(w, d.offset[2 * d.points + e], d.window, 2);
+#pragma unroll
+	for (int j = 0; j < W; j++)
+		all[j] = w[j];
+#pragma unroll
+	for (int c = 0; c < CB; c++) {
+		all[W + 2 * c] = v[c].x;
+		all[W + 2 * c + 1] = v[c].y;
+	}
+	(V::ROOM ? all[4 * V::PIECES - 1] : along[2 * W]) = __uint_as_float(at);
+#pragma unroll
+	for (int i = 0; i < V::PIECES; i++)
+		whole[i] = make_float4(all[4 * i], all[4 * i + 1], all[4 * i + 2], all[4 * i + 3]);
+}
+
 template <int W, int CB>
 static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 	spread_volume(const __grid_constant__ bs_nufft_dev d, const float2 *data,
@@ -353,32 +463,35 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 	using V = volume<W, CB>;
 	using L = lanes_of<CB>;
 	using C = typename L::type;
-	const int BATCH = V::THREADS;
-	const int ROW = 2 * W | 1;
+	const int BATCH = V::THREADS, ROW = volume_work<W, CB>::ROW;
 	extern __shared__ float4 shared[];
-	__shared__ float table[BATCH][ROW]; /* window along x and y */
-	__shared__ float4 whole[BATCH][3];  /* along z; the values: what every lane reads */
-	__shared__ uint32_t cells[BATCH];   /* first cell; y mod W << 16 */
-	C *tile = (C *)shared;
+	volume_work<W, CB> &work = *(volume_work<W, CB> *)shared;
 	const int lane = threadIdx.x % 32;
-	const int own_y = threadIdx.x / 32 * V::ROWS + lane / W;
-	const bool mine = lane < V::ROWS * W && own_y < W;
-	const int dx = mine ? lane % W : 0;
+	const int first_y = threadIdx.x / 32 * V::ROWS;
+	const int last = min(V::ROWS, W - first_y) * W - 1; /* lanes past it do as it does */
+	const int own_y = first_y + min(lane, last) / W;
+	const int dx = min(lane, last) % W;
 	const bs_sector_task task = d.task[blockIdx.x];
 	const uint32_t channel = blockIdx.y * CB;
 	C acc[W] = {};
 	uint32_t current = NO_CELL;
-	int at = 0, iy = mine ? own_y : 0;
+	int iy = own_y;
+	C *to = work.tile + iy * V::STEP + dx;
+	const float *along_x = work.along[0] + dx;
+	const float *along_y = work.along[0] + W + (V::WARPS > 1 ? 0 : iy);
 
-	for (int i = threadIdx.x; i < V::CELLS; i += V::THREADS)
-		tile[i] = C();
+	for (int i = threadIdx.x; i < (int)((sizeof(work.tile) + 15) / 16); i += V::THREADS)
+		shared[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 	bs_after_previous();
+	/* before the first sample: nothing, to cells of this lane's own */
 	auto flush = [&]() {
-		if (mine)
+#pragma unroll
+		for (int z = 0; z < W; z++)
+			acc[z] = L::sum(to[z * V::P], acc[z]);
+		if (lane <= last)
 #pragma unroll
 			for (int z = 0; z < W; z++)
-				tile[at + z * (V::P * V::P)] =
-					L::sum(tile[at + z * (V::P * V::P)], acc[z]);
+				to[z * V::P] = acc[z];
 #pragma unroll
 		for (int z = 0; z < W; z++)
 			acc[z] = C();
@@ -388,65 +501,51 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 		const uint32_t n = min((uint32_t)BATCH, task.count - done);
 
 		__syncthreads();
-		if (threadIdx.x < n) {
-			const int s = threadIdx.x;
-			const uint64_t e = (uint64_t)task.first + done + s;
-			const uint32_t cell = d.cell[e];
-			const uint32_t y = cell >> 8 & 255u;
-			float2 v[2] = {};
-			float w[W];
-			float z[8] = {};
-
-			values_of<CB>(v, d, e, channel, data);
-			cells[s] = ((cell >> 16) * V::P + y) * V::P + (cell & 255u) | y % W << 16;
-#pragma unroll
-			for (int a = 0; a < 2; a++) {
-				window<W>(w, d.offset[a * d.points + e], d.window, a);
-#pragma unroll
-				for (int j = 0; j < W; j++)
-					table[s][a * W + j] = w[j];
-			}
-			window<W>(w, d.offset[2 * d.points + e], d.window, 2);
-#pragma unroll
-			for (int j = 0; j < W; j++)
-				z[j] = w[j];
-			whole[s][0] = make_float4(z[0], z[1], z[2], z[3]);
-			whole[s][1] = make_float4(z[4], z[5], z[6], z[7]);
-			whole[s][2] = make_float4(v[0].x, v[0].y, v[1].x, v[1].y);
-		}
+		if (threadIdx.x < n)
+			weigh_volume<W, CB>(work.along[threadIdx.x], work.whole[threadIdx.x], d,
+					    (uint64_t)task.first + done + threadIdx.x, channel,
+					    data);
 		__syncthreads();
 		for (uint32_t s = 0; s < n; s++) {
-			const uint32_t here = cells[s];
+			float all[4 * V::PIECES];
+
+#pragma unroll
+			for (int i = 0; i < V::PIECES; i++) {
+				const float4 f = work.whole[s][i];
+
+				all[4 * i] = f.x;
+				all[4 * i + 1] = f.y;
+				all[4 * i + 2] = f.z;
+				all[4 * i + 3] = f.w;
+			}
+			const uint32_t here = __float_as_uint(V::ROOM ? all[4 * V::PIECES - 1]
+								      : work.along[s][2 * W]);
 
 			if (here != current) {
-				if (current != NO_CELL)
-					flush();
+				flush();
 				__syncwarp();
 				current = here;
 				if (V::WARPS > 1) {
 					iy = own_y - (int)(here >> 16);
-					iy = !mine ? 0 : iy < 0 ? iy + W : iy;
+					iy += iy < 0 ? W : 0;
 				}
-				at = (int)(here & 0xffffu) + iy * V::P + dx;
+				to = work.tile + (here & 0xffffu) + iy * V::STEP + dx;
 			}
-			const float w = table[s][dx] * table[s][W + iy];
-			const float4 z0 = whole[s][0];
-			const float4 z1 = W > 4 ? whole[s][1] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-			const float4 v = whole[s][2];
-			const float z[8] = { z0.x, z0.y, z0.z, z0.w, z1.x, z1.y, z1.z, z1.w };
+			const float w =
+				along_x[s * ROW] * along_y[s * ROW + (V::WARPS > 1 ? iy : 0)];
+			/* the last two are the second channel's, where there is one */
+			const float4 v = make_float4(all[W], all[W + 1], all[W + 2 * CB - 2],
+						     all[W + 2 * CB - 1]);
 
 #pragma unroll
 			for (int i = 0; i < W; i++)
-				L::add(acc[i], w * z[i], v);
+				L::add(acc[i], w * all[i], v);
 		}
 	}
-	if (current != NO_CELL)
-		flush();
+	flush();
 	__syncthreads();
-	C *out = (C *)part + ((uint64_t)blockIdx.x * d.groups + blockIdx.y) * V::CELLS;
-
-	for (int i = threadIdx.x; i < V::CELLS; i += V::THREADS)
-		out[i] = tile[i];
+	write_volume<W, CB>((C *)part + ((uint64_t)blockIdx.x * d.groups + blockIdx.y) * V::CELLS,
+			    work.tile);
 }
 
 #define INTERPOLATE_THREADS 128

@@ -6,7 +6,7 @@ template <int W, int CB> static struct bs_nufft_kernels kernels()
 	using V = volume<W, CB>;
 
 	return { spread_volume<W, CB>, interpolate<3, W, CB, 1>, interpolate<3, W, CB, 4>,
-		 V::THREADS,           INTERPOLATE_THREADS,      V::tile_bytes,
+		 V::THREADS,           INTERPOLATE_THREADS,      sizeof(volume_work<W, CB>),
 		 V::tile_bytes };
 }
 
