@@ -198,12 +198,38 @@ static void forget(struct bs_spill *s, uint64_t bytes)
 	(void)pthread_mutex_unlock(&s->lock);
 }
 
+/* Numbers from the oldest on that have no file; 1 at least, which is known. */
+static uint64_t gap_of(const struct bs_spill *s)
+{
+	DIR *folder = opendir(s->dir);
+	uint64_t least = UINT64_MAX;
+	struct dirent *d;
+
+	if (folder == NULL)
+		return 1;
+	for (errno = 0; (d = readdir(folder)) != NULL; errno = 0) {
+		uint64_t number = 0;
+		const char *ending = ending_of(s, d->d_name, &number);
+
+		if (ending != NULL && strcmp(ending, "image") == 0 && number > s->first &&
+		    number < least)
+			least = number;
+	}
+	if (errno != 0)
+		least = s->first + 1;
+	(void)closedir(folder);
+	return least - s->first;
+}
+
 /* Where the oldest number has no file: there was none at the start (0), or somebody removed it. */
 static int pass_over(struct bs_spill *s, const char *path, struct bs_fail *why)
 {
 	if (s->holes > 0) {
-		s->holes--;
-		s->first++;
+		const uint64_t gap = gap_of(s);
+		const uint64_t over = gap < s->holes ? gap : s->holes;
+
+		s->holes -= over;
+		s->first += over;
 		return 0;
 	}
 	(void)pthread_mutex_lock(&s->lock);

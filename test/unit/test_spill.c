@@ -229,6 +229,50 @@ static void trouble(void)
 	bs_spill_close(&s);
 }
 
+/* A number far away (a copied folder, a damaged name): what lies between is passed over in one step. */
+static void far_away(void)
+{
+	char path[200];
+	char far[200];
+
+	CHECK(bs_spill_open(&s, dir, "a", 10000, &why) == 0 &&
+		      bs_spill_put(&s, piece(0), 60, &why) == 0 &&
+		      bs_spill_put(&s, piece(1), 50, &why) == 0,
+	      "two pieces");
+	const uint64_t next = s.next;
+
+	bs_spill_close(&s);
+	(void)snprintf(path, sizeof(path), "%s/a-%020llu.image", dir, (unsigned long long)next - 1);
+	(void)snprintf(far, sizeof(far), "%s/a-%020llu.image", dir, 1ull << 60);
+	CHECK(rename(path, far) == 0, "the second is renamed 2^60");
+	CHECK(bs_spill_open(&s, dir, "a", 10000, &why) == 0 && atomic_load(&s.pieces) == 2 &&
+		      s.next == (1ull << 60) + 1,
+	      "%llu numbers have no piece", (unsigned long long)s.holes);
+	CHECK(bs_spill_put(&s, piece(2), 40, &why) == 0, "one is put behind them");
+	CHECK(comes(0, 60), "the first");
+	drop();
+	CHECK(comes(1, 50) && s.holes == 0, "the second, without a look for each number");
+	drop();
+	CHECK(comes(2, 40), "the third");
+	drop();
+	bs_spill_close(&s);
+	/* all between are holes, and the one behind them is gone: that one alone is told */
+	CHECK(bs_spill_open(&s, dir, "a", 10000, &why) == 0 &&
+		      bs_spill_put(&s, piece(0), 60, &why) == 0,
+	      "one piece");
+	(void)snprintf(path, sizeof(path), "%s/a-%020llu.image", dir,
+		       (unsigned long long)s.next - 1);
+	bs_spill_close(&s);
+	CHECK(rename(path, far) == 0 && bs_spill_open(&s, dir, "a", 10000, &why) == 0 &&
+		      bs_spill_put(&s, piece(1), 50, &why) == 0 && unlink(far) == 0,
+	      "the oldest is removed");
+	CHECK(bs_spill_take(&s, out, sizeof(out), &(size_t){ 0 }, &why) == BS_ERR_IO &&
+		      strstr(why.text, far) != NULL && comes(1, 50),
+	      "it is named: %s", why.text);
+	drop();
+	bs_spill_close(&s);
+}
+
 int main(void)
 {
 	if (mkdtemp(dir) == NULL)
@@ -237,6 +281,7 @@ int main(void)
 	restart();
 	given_up();
 	removed();
+	far_away();
 	strangers();
 	trouble();
 	return check_done();
