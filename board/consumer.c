@@ -440,9 +440,30 @@ static int open_memory(struct bs_consumer *c, struct bs_fail *why)
 	return 0;
 }
 
+/* Of what waited, disk were spilled, by a predecessor's last count, to a folder that is not open now. */
+static void say_lost(struct bs_consumer *c, uint64_t lost, uint64_t disk)
+{
+	char line[200];
+
+	disk = disk < lost ? disk : lost;
+	if (lost > disk) {
+		(void)snprintf(line, sizeof(line),
+			       "%s: %llu images that waited for it were lost with the process",
+			       c->spec.name, (unsigned long long)(lost - disk));
+		c->spec.say(c->spec.arg, line);
+	}
+	if (disk > 0) {
+		(void)snprintf(line, sizeof(line),
+			       "%s: %llu images were on disk for it when last counted; what is "
+			       "still there waits for the next start",
+			       c->spec.name, (unsigned long long)disk);
+		c->spec.say(c->spec.arg, line);
+	}
+}
+
 /*
- * What a predecessor held in memory is gone, and counted; what it spilled is here. More than the
- * record knows of is an earlier service's.
+ * What a predecessor held in memory is gone, and counted; what it spilled is here, or counts as lost
+ * with it where the folder cannot be used. More than the record knows of is an earlier service's.
  */
 static void inherit(struct bs_consumer *c)
 {
@@ -450,16 +471,14 @@ static void inherit(struct bs_consumer *c)
 	uint64_t taken = atomic_load(&r->taken);
 	uint64_t known = atomic_load(&r->handed) + atomic_load(&r->failed) + atomic_load(&r->shed) +
 			 atomic_load(&r->lost) + atomic_load(&c->spill.pieces);
-	char line[200];
+	const uint64_t disk =
+		c->spec.policy == BS_POLICY_SPILL ? 0 : atomic_load(&r->spill_waiting);
 
 	if (known > taken) {
 		count(&r->taken, known - taken);
 	} else if (known < taken) {
 		count(&r->lost, taken - known);
-		(void)snprintf(line, sizeof(line),
-			       "%s: %llu images that waited for it were lost with the process",
-			       c->spec.name, (unsigned long long)(taken - known));
-		c->spec.say(c->spec.arg, line);
+		say_lost(c, taken - known, disk);
 	}
 	atomic_store(&r->since_ns, 0);
 	publish(c);

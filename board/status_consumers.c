@@ -62,8 +62,7 @@ void bs_status_consumers_table(struct doc *d, const struct bs_shared *s)
 			    (unsigned long long)atomic_load(&r->spill_waiting),
 			    (unsigned long long)atomic_load(&r->spill_bytes));
 		if (atomic_load(&r->lost) != 0)
-			put(d, ", %llu lost with a process",
-			    (unsigned long long)atomic_load(&r->lost));
+			put(d, ", %llu lost", (unsigned long long)atomic_load(&r->lost));
 		put(d, "%s\n", held_ms(r) > 1000.0 ? ", stuck" : "");
 	}
 }

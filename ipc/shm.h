@@ -252,7 +252,7 @@ enum { BS_CONSUMER_ARCHIVE = BS_SINKS_MAX, BS_CONSUMER_VIEWERS, BS_CONSUMERS };
 struct bs_consumer_record {
 	char name[64];          /* emit; "": there is none */
 	uint32_t policy, queue; /* emit; enum bs_policy; viewers: nanomsg keeps the newest */
-	/* emit: taken = handed + failed + shed + lost + what waits (lost: with a process that died) */
+	/* emit: taken = handed + failed + shed + lost + what waits (lost: board/consumer.h) */
 	_Atomic uint64_t taken, handed, failed, shed, lost;
 	_Atomic uint64_t spilled;                    /* of these, that went to disk */
 	_Atomic uint64_t spill_waiting, spill_bytes; /* on disk now */

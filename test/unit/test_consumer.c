@@ -62,10 +62,13 @@ static int take(void *arg, struct bs_consumer *c, const unsigned char *msg, size
 	return rc;
 }
 
+static char last_said[200];
+
 static void say(void *arg, const char *line)
 {
 	(void)arg;
 	said++;
+	(void)snprintf(last_said, sizeof(last_said), "%s", line);
 	printf("# %s\n", line);
 }
 
@@ -296,8 +299,17 @@ static void test_restart(void)
 	/* a successor in the same service: what was only in memory is lost, and that is counted */
 	atomic_store(&record.taken, 25);
 	c = open_one(BS_POLICY_SPILL, 32, false);
-	CHECK(atomic_load(&record.lost) == 7 && said == 1, "%llu are lost with a process that died",
+	CHECK(atomic_load(&record.lost) == 7 && said == 1 && strstr(last_said, " 7 images") != NULL,
+	      "%llu are lost with a process that died",
 	      (unsigned long long)atomic_load(&record.lost));
+	bs_consumer_close(c);
+	/* a successor that may not spill knows of the folder what the record says, and calls it so */
+	atomic_store(&record.taken, 35);
+	atomic_store(&record.spill_waiting, 6);
+	c = open_one(BS_POLICY_KEEP_NEWEST, 32, false);
+	CHECK(atomic_load(&record.lost) == 17 && said == 2 && accounted() == 35 &&
+		      strstr(last_said, " 6 images were on disk") != NULL,
+	      "of ten that it has not, four are lost, six on disk: %s", last_said);
 	bs_consumer_close(c);
 }
 
