@@ -105,13 +105,14 @@ static __device__ __forceinline__ void fold_copies(const bs_nufft_dev &d, uint32
 
 /* Lane: one sample's window along x, then y, into its row of the warp's table. */
 template <int W>
-static __device__ __forceinline__ void weigh_plane(float *row, const bs_nufft_dev &d, uint64_t e)
+static __device__ __forceinline__ void weigh_plane(float *row, const bs_nufft_dev &d, float x,
+						   float y)
 {
 	float w[W];
 
 #pragma unroll
 	for (int a = 0; a < 2; a++) {
-		window<W>(w, d.offset[a * d.points + e], d.window, a);
+		window<W>(w, a == 0 ? x : y, d.window, a);
 #pragma unroll
 		for (int j = 0; j < W; j++)
 			row[a * W + j] = w[j];
@@ -144,16 +145,37 @@ static __device__ __forceinline__ void write_copy(const bs_nufft_dev &d, uint32_
 		fold_copies<CELLS * CB, 32 * WARPS>(d, sector, part);
 }
 
+/* What a lane reads of its next sample while those before it are added. */
+struct plane_sample {
+	uint32_t cell;
+	float x, y, weight;
+	float2 value;
+};
+
+static __device__ __forceinline__ plane_sample read_ahead(const bs_nufft_dev &d, uint64_t e,
+							  const float2 *value)
+{
+	plane_sample s;
+
+	s.cell = d.cell[e];
+	s.x = d.offset[e];
+	s.y = d.offset[d.points + e];
+	s.weight = d.weight != NULL ? d.weight[e] : 1.0f;
+	s.value = *value;
+	return s;
+}
+
 /* One channel: neighbors in the sorted order seldom share their first cell, so each sample goes
- * straight into the copy. */
+ * straight into the copy. The next 32 samples are read while these are added, and where their values
+ * lie one batch before that; a sample's weights while the one before it is added. */
 template <int W, int WARPS>
 static __global__ void __launch_bounds__(32 * WARPS)
 	spread_single(const __grid_constant__ bs_nufft_dev d, const float2 *data, float2 *part)
 {
 	const int P = plane<W, 1, WARPS>::P, CELLS = plane<W, 1, WARPS>::CELLS;
 	const int ROUNDS = (W * W + 31) / 32;
-	const int ROW = 2 * W | 1;       /* odd: lanes that write their row hit different banks */
-	extern __shared__ float tiles[]; /* [warp][real, imaginary][cell] */
+	const int ROW = 2 * W | 1; /* odd: lanes that write their row hit different banks */
+	extern __shared__ __align__(16) float tiles[]; /* [warp][real, imaginary][cell] */
 	__shared__ float tables[WARPS][32][ROW];
 	__shared__ float4 taken[WARPS][32]; /* value, first cell */
 	const int lane = threadIdx.x % 32;
@@ -161,9 +183,17 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	const bs_sector_task task = d.task[blockIdx.x];
 	const uint32_t share = (task.count + WARPS - 1) / WARPS;
 	const uint32_t begin = min(task.count, share * warp);
-	const uint32_t end = min(task.count, begin + share);
+	const uint32_t end = min(task.count, begin + share); /* 1 at least: no task is empty */
+	const float2 *channel = data + blockIdx.y * d.channel_step;
 	float *tile = tiles + warp * CELLS * 2;
 	int wx[ROUNDS], wy[ROUNDS];
+	/* past the last sample: that one again */
+	auto index = [&](uint32_t i) { return (uint64_t)task.first + min(i + lane, end - 1); };
+	uint32_t order = d.order[index(begin)];
+	uint32_t next_order = d.order[index(begin + 32)];
+
+	bs_after_previous(); /* the data are there, and nobody reads the copies any more */
+	plane_sample mine = read_ahead(d, index(begin), channel + order * d.sample_step);
 
 #pragma unroll
 	for (int r = 0; r < ROUNDS; r++) {
@@ -172,42 +202,54 @@ static __global__ void __launch_bounds__(32 * WARPS)
 		wx[r] = pair % W;
 		wy[r] = pair / W;
 	}
-	for (int i = lane; i < CELLS * 2; i += 32)
-		tile[i] = 0.0f;
+	static_assert(CELLS % 2 == 0, "copies are cleared two cells at a time");
+	for (int i = lane; i < CELLS / 2; i += 32)
+		((float4 *)tile)[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+
+	auto weigh = [&](float(&w)[ROUNDS], uint32_t s) {
+#pragma unroll
+		for (int r = 0; r < ROUNDS; r++)
+			w[r] = tables[warp][s][wx[r]] * tables[warp][s][W + wy[r]];
+		return taken[warp][s];
+	};
+
 	for (uint32_t done = begin; done < end; done += 32) {
 		const uint32_t n = min(32u, end - done);
+		const int base = (int)(mine.cell & 255u) + (int)(mine.cell >> 8 & 255u) * P;
 
 		__syncwarp();
-		if (lane < n) {
-			const uint64_t e = (uint64_t)task.first + done + lane;
-			const uint32_t cell = d.cell[e];
-			const int base = (int)(cell & 255u) + (int)(cell >> 8 & 255u) * P;
-			float2 v[1];
-
-			weigh_plane<W>(tables[warp][lane], d, e);
-			bs_after_previous(); /* the data are there */
-			values_of<1>(v, d, e, blockIdx.y, data);
-			taken[warp][lane] = make_float4(v[0].x, v[0].y, __int_as_float(base), 0.0f);
+		weigh_plane<W>(tables[warp][lane], d, mine.x, mine.y);
+		taken[warp][lane] =
+			make_float4(mine.value.x * mine.weight, mine.value.y * mine.weight,
+				    __int_as_float(base), 0.0f);
+		__syncwarp();
+		if (done + 32 < end) {
+			mine = read_ahead(d, index(done + 32),
+					  channel + next_order * d.sample_step);
+			next_order = d.order[index(done + 64)];
 		}
-		__syncwarp();
+		float w[ROUNDS];
+		float4 v = weigh(w, 0);
+
 #pragma unroll 4
 		for (uint32_t s = 0; s < n; s++) {
-			const float4 v = taken[warp][s];
+			float ahead[ROUNDS];
+			const float4 next = weigh(ahead, min(s + 1, n - 1));
 
 #pragma unroll
 			for (int r = 0; r < ROUNDS; r++) {
-				const float w = tables[warp][s][wx[r]] * tables[warp][s][W + wy[r]];
 				float *to = tile + __float_as_int(v.z) + wy[r] * P + wx[r];
 
 				if (lane + 32 * r < W * W) {
-					to[0] = fmaf(w, v.x, to[0]);
-					to[CELLS] = fmaf(w, v.y, to[CELLS]);
+					to[0] = fmaf(w[r], v.x, to[0]);
+					to[CELLS] = fmaf(w[r], v.y, to[CELLS]);
 				}
+				w[r] = ahead[r];
 			}
+			v = next;
 			__syncwarp(); /* the next window may meet this one in other lanes */
 		}
 	}
-	bs_after_previous(); /* nobody reads the copies any more */
 	write_copy<W, 1, WARPS>(d, task.sector, tiles, part);
 }
 
@@ -218,8 +260,8 @@ static __global__ void __launch_bounds__(32 * WARPS)
 {
 	const int P = plane<W, CB, WARPS>::P, CELLS = plane<W, CB, WARPS>::CELLS;
 	const int ROUNDS = (W * W + 31) / 32;
-	const int ROW = 2 * W | 1;       /* odd: lanes that write their row hit different banks */
-	extern __shared__ float tiles[]; /* [warp][channel][real, imaginary][cell] */
+	const int ROW = 2 * W | 1; /* odd: lanes that write their row hit different banks */
+	extern __shared__ __align__(16) float tiles[]; /* [warp][channel][real, imaginary][cell] */
 	__shared__ float tables[WARPS][32][ROW];
 	__shared__ float2 taken[WARPS][32][CB];
 	const int lane = threadIdx.x % 32;
@@ -275,7 +317,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 
 			cell = d.cell[e];
 			values_of<CB>(value[lane], d, e, channel, data);
-			weigh_plane<W>(table[lane], d, e);
+			weigh_plane<W>(table[lane], d, d.offset[e], d.offset[d.points + e]);
 		}
 		__syncwarp();
 		for (uint32_t s = 0; s < n; s++) {
