@@ -92,7 +92,9 @@ static void md_machine(FILE *f, const struct bs_certificate *c)
 		(void)fprintf(f, "; %llu MiB written in %llu fsyncs", (unsigned long long)c->io_mib,
 			      (unsigned long long)c->io_syncs);
 	if (c->loads & BS_LOAD_GPU)
-		(void)fprintf(f, "; the GPU was %s", c->gpu_loaded ? "loaded" : "NOT loaded");
+		(void)fprintf(f, "; the GPU was %s, %llu kernels of 1 ms",
+			      c->gpu_loaded ? "loaded" : "NOT loaded",
+			      (unsigned long long)c->gpu_kernels);
 	(void)fprintf(f, " |\n| sender and archive | one process on the same machine, %s |\n",
 		      c->sender_rt ? "SCHED_FIFO" : "ordinary scheduling (no real-time priority)");
 	(void)fputs(
@@ -477,6 +479,7 @@ static void js_all(FILE *f, const struct bs_certificate *c)
 	js_count(f, "load_io_mib", c->io_mib);
 	js_count(f, "load_io_fsyncs", c->io_syncs);
 	js_count(f, "load_gpu", c->gpu_loaded);
+	js_count(f, "load_gpu_kernels", c->gpu_kernels);
 	js_count(f, "sender_realtime", c->sender_rt);
 	js_count(f, "alone", c->alone);
 	js_count(f, "canaries_unwatched", c->unwatched);

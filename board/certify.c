@@ -421,7 +421,8 @@ static void note_loads(struct certify *w)
 	c->cpu_passes = atomic_load(&w->loads.done->cpu_passes);
 	c->io_mib = atomic_load(&w->loads.done->io_bytes) >> 20;
 	c->io_syncs = atomic_load(&w->loads.done->io_syncs);
-	c->gpu_loaded = atomic_load(&w->loads.done->gpu) == 1;
+	c->gpu_kernels = atomic_load(&w->loads.done->gpu_kernels);
+	c->gpu_loaded = bs_loads_gpu(&w->loads);
 }
 
 static int load_site(struct bs_certificate *c, const struct bs_certify_request *q,

@@ -96,6 +96,7 @@ struct bs_certificate {
 	unsigned loads;
 	bool alone;
 	uint64_t cpu_passes, io_mib, io_syncs;
+	uint64_t gpu_kernels; /* of the load */
 	bool gpu_loaded;
 	struct {
 		int cpu, priority; /* SCHED_FIFO; 0: none was granted */

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #if BS_GPU
@@ -105,14 +106,17 @@ static void write_on(struct bs_load_done *done, const char *file)
 static void hold_gpu(const struct bs_loads *l)
 {
 #if BS_GPU
+	const struct timespec look = { 0, 20000000 };
 	struct bs_hog *hog;
 	struct bs_fail why = { 0 };
+	uint64_t kernels = 0;
 
-	if (bs_gpu_use(l->gpu_device, &why) == 0 && bs_hog_open(&hog, BS_HOG_HARD_US, &why) == 0) {
-		atomic_store(&l->done->gpu, GPU_LOADED);
-		for (;;)
-			(void)pause();
-	}
+	if (bs_gpu_use(l->gpu_device, &why) == 0 && bs_hog_open(&hog, BS_HOG_HARD_US, &why) == 0)
+		while (bs_hog_check(hog, &kernels, &why) == 0) {
+			atomic_store(&l->done->gpu_kernels, kernels);
+			atomic_store(&l->done->gpu, GPU_LOADED);
+			(void)nanosleep(&look, NULL);
+		}
 	(void)fprintf(stderr, "boreside certify: no load on the GPU: %s\n", why.text);
 #endif
 	atomic_store(&l->done->gpu, GPU_FAILED);
@@ -187,11 +191,35 @@ int bs_loads_start(struct bs_loads *l, unsigned set, const char *dir, uint32_t g
 	return rc;
 }
 
-void bs_loads_go(struct bs_loads *l)
+static void open_gate(struct bs_loads *l)
 {
 	if (l->gate >= 0)
 		(void)close(l->gate);
 	l->gate = -1;
+}
+
+/* The GPU's process, which is the first, runs; stop waits for its end all the same. */
+static bool gpu_runs(const struct bs_loads *l)
+{
+	siginfo_t end = { 0 };
+
+	return (l->set & BS_LOAD_GPU) && l->count > 0 &&
+	       waitid(P_PID, (id_t)l->pid[0], &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       end.si_pid == 0;
+}
+
+void bs_loads_go(struct bs_loads *l)
+{
+	const struct timespec look = { 0, 10000000 };
+
+	open_gate(l);
+	while (gpu_runs(l) && atomic_load(&l->done->gpu) == 0)
+		(void)nanosleep(&look, NULL);
+}
+
+bool bs_loads_gpu(const struct bs_loads *l)
+{
+	return gpu_runs(l) && atomic_load(&l->done->gpu) == GPU_LOADED;
 }
 
 void bs_loads_stop(struct bs_loads *l)
@@ -202,7 +230,7 @@ void bs_loads_stop(struct bs_loads *l)
 			;
 	}
 	l->count = 0;
-	bs_loads_go(l);
+	open_gate(l);
 	if (l->set & BS_LOAD_IO)
 		(void)unlink(l->file);
 }

@@ -186,6 +186,7 @@ static int loaded_frames(struct measuring *m, struct bs_fail *why)
 {
 #if BS_GPU
 	struct bs_hog *hog = NULL;
+	uint64_t kernels = 0;
 	int rc;
 
 	if (!bs_engines_on_gpu(m->a->engine->name))
@@ -196,6 +197,8 @@ static int loaded_frames(struct measuring *m, struct bs_fail *why)
 	if (rc != 0)
 		return rc;
 	rc = frames(m, false, false, BS_MEASURE_MAX, why);
+	if (rc == 0) /* else they were not beside a load */
+		rc = bs_hog_check(hog, &kernels, why);
 	bs_hog_close(hog);
 	if (rc == 0)
 		keep(m, BS_CONDITION_LOADED);

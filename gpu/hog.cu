@@ -2,19 +2,25 @@
 #include "gpu/hog.h"
 
 #include <atomic>
+#include <errno.h>
 #include <new>
 #include <pthread.h>
+#include <sched.h>
+#include <time.h>
 
 #include "gpu/cudacheck.h"
 
 #define THREADS 256
-#define AHEAD   2 /* kernels queued at a time */
+#define AHEAD   2  /* kernels queued at a time */
+#define BEGIN_S 10 /* for the first kernel: others may have the device */
 
 struct bs_hog {
 	pthread_t thread;
 	bool started;
 	int device;
 	std::atomic<bool> stop;
+	std::atomic<uint64_t> kernels; /* that have ended */
+	std::atomic<int> error;        /* cudaError_t: the thread has ended by it */
 	float4 *memory;
 	size_t cells;
 	long long cycles; /* of a kernel */
@@ -45,19 +51,78 @@ __global__ static void work(float4 *memory, size_t cells, long long cycles)
 		memory[at] = v;
 }
 
+/* Waits for the kernel AHEAD before, then queues another. */
+static cudaError_t turn(bs_hog *h, unsigned n)
+{
+	cudaError_t e = cudaEventSynchronize(h->done[n % AHEAD]);
+
+	if (e != cudaSuccess)
+		return e;
+	if (n >= AHEAD)
+		h->kernels.fetch_add(1);
+	work<<<h->blocks, THREADS, 0, h->stream>>>(h->memory, h->cells, h->cycles);
+	e = cudaGetLastError(); /* an event behind a kernel that was refused comes at once */
+	return e != cudaSuccess ? e : cudaEventRecord(h->done[n % AHEAD], h->stream);
+}
+
 static void *run(void *arg)
 {
 	bs_hog *h = (bs_hog *)arg;
-	bool good = cudaSetDevice(h->device) == cudaSuccess; /* a new thread's is the first */
+	cudaError_t e = cudaSetDevice(h->device); /* a new thread's is the first */
 
-	for (unsigned n = 0; good && !h->stop.load(); n++) {
-		good = cudaEventSynchronize(h->done[n % AHEAD]) == cudaSuccess;
-		work<<<h->blocks, THREADS, 0, h->stream>>>(h->memory, h->cells, h->cycles);
-		good = good && cudaEventRecord(h->done[n % AHEAD], h->stream) == cudaSuccess;
-	}
+	for (unsigned n = 0; e == cudaSuccess && !h->stop.load(); n++)
+		e = turn(h, n);
+	h->error.store((int)e);
 	(void)cudaStreamSynchronize(h->stream);
 	(void)cudaGetLastError();
 	return NULL;
+}
+
+int bs_hog_check(const struct bs_hog *h, uint64_t *kernels, struct bs_fail *why)
+{
+	const int e = h->error.load();
+
+	*kernels = h->kernels.load();
+	return e == 0 ? 0
+		      : bs_fail(why, BS_ERR_GPU, "the load on GPU %d ended after %llu kernels: %s",
+				h->device, (unsigned long long)*kernels,
+				cudaGetErrorString((cudaError_t)e));
+}
+
+/* Of ordinary priority, whatever its maker's: a load that preempts would be another one. */
+static int start(bs_hog *h, struct bs_fail *why)
+{
+	const struct sched_param ordinary = { 0 };
+	pthread_attr_t attr;
+	int rc = pthread_attr_init(&attr);
+
+	if (rc == 0) {
+		if (pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED) != 0 ||
+		    pthread_attr_setschedpolicy(&attr, SCHED_OTHER) != 0 ||
+		    pthread_attr_setschedparam(&attr, &ordinary) != 0)
+			rc = EINVAL;
+		else
+			rc = pthread_create(&h->thread, &attr, run, h);
+		(void)pthread_attr_destroy(&attr);
+	}
+	h->started = rc == 0;
+	return rc == 0 ? 0 : bs_fail(why, BS_ERR_NOMEM, "no thread for a load on the GPU");
+}
+
+static int await_first(const bs_hog *h, struct bs_fail *why)
+{
+	const struct timespec pause = { 0, 200000 };
+	uint64_t kernels = 0;
+
+	for (int i = 0; i < BEGIN_S * 5000; i++) {
+		const int rc = bs_hog_check(h, &kernels, why);
+
+		if (rc != 0 || kernels > 0)
+			return rc;
+		(void)nanosleep(&pause, NULL);
+	}
+	return bs_fail(why, BS_ERR_GPU, "the load on GPU %d did not begin within %d s", h->device,
+		       BEGIN_S);
 }
 
 int bs_hog_open(struct bs_hog **out, uint32_t kernel_us, struct bs_fail *why)
@@ -85,11 +150,11 @@ int bs_hog_open(struct bs_hog **out, uint32_t kernel_us, struct bs_fail *why)
 	BS_CUDA_GO(cudaMalloc((void **)&h->memory, h->cells * sizeof(float4)), why, rc, failed);
 	BS_CUDA_GO(cudaMemsetAsync(h->memory, 0, h->cells * sizeof(float4), h->stream), why, rc,
 		   failed);
-	if (pthread_create(&h->thread, NULL, run, h) != 0) {
-		rc = bs_fail(why, BS_ERR_NOMEM, "no thread for a load on the GPU");
+	rc = start(h, why);
+	if (rc == 0)
+		rc = await_first(h, why);
+	if (rc != 0)
 		goto failed;
-	}
-	h->started = true;
 	*out = h;
 	return 0;
 failed:

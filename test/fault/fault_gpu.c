@@ -1,7 +1,8 @@
 /*
  * test/fault/fault_gpu.c - faults of the GPU: an illegal address ends the recon worker, which is
  * replaced, arms again and reconstructs the next scan; too little device memory is said at arm;
- * and what a machine without a GPU is told
+ * what a machine without a GPU is told; and the loads on a GPU, which must not say that they are where
+ * they are not
  *
  * This program is the service, too: `serve` and `worker` run the real commands, with one seam.
  * bs_recon_readout is wrapped (Makefile: --wrap): when the file that BORESIDE_TEST_FAULT names is there, it is
@@ -12,12 +13,14 @@
 #include "test/service.h"
 
 #include "board/command.h"
+#include "board/load.h"
 #include "core/recon.h"
 #include "gpu/engines.h"
 
 #if BS_GPU
 #include "gpu/csr_cuda.h"
 #include "gpu/devmem.h"
+#include "gpu/hog.h"
 #endif
 
 #define READY_BOUND_MS 3000.0 /* the claim: ready again within this */
@@ -220,8 +223,57 @@ static void test_without(void)
 	service_remove(&service);
 }
 
+/* A process that loads a GPU: before anything here uses CUDA. True: it did. */
+static bool loads(uint32_t device)
+{
+	struct bs_loads l;
+	struct bs_fail why = { 0 };
+	int rc = bs_loads_start(&l, BS_LOAD_GPU, "/tmp", device, &why);
+
+	CHECK(rc == 0, "a process that will load GPU %u %s", device, why.text);
+	if (rc != 0)
+		return false;
+	bs_loads_go(&l);
+	const uint64_t before = atomic_load(&l.done->gpu_kernels);
+
+	service_pause_ms(100);
+	const uint64_t after = atomic_load(&l.done->gpu_kernels);
+	const bool loaded = bs_loads_gpu(&l);
+
+	CHECK(loaded ? after > before : after == before, "GPU %u %s: %llu kernels, then %llu",
+	      device, loaded ? "is loaded" : "is not", (unsigned long long)before,
+	      (unsigned long long)after);
+	bs_loads_stop(&l);
+	CHECK(!bs_loads_gpu(&l), "stopped, it is not");
+	return loaded;
+}
+
+#if BS_GPU
+/* The load in this process: on the GPU that is current where it is opened, and it goes on. */
+static void test_hog(void)
+{
+	struct bs_hog *hog = NULL;
+	struct bs_fail why = { 0 };
+	uint64_t first = 0;
+	uint64_t then = 0;
+	int rc = bs_hog_open(&hog, BS_HOG_GENTLE_US, &why);
+
+	CHECK(rc == 0, "a load of kernels of 0.1 ms %s", why.text);
+	if (rc != 0)
+		return;
+	rc = bs_hog_check(hog, &first, &why);
+	service_pause_ms(100);
+	if (rc == 0)
+		rc = bs_hog_check(hog, &then, &why);
+	CHECK(rc == 0 && first > 0 && then > first, "%llu of them have ended, then %llu %s",
+	      (unsigned long long)first, (unsigned long long)then, why.text);
+	bs_hog_close(hog);
+}
+#endif
+
 int main(int argc, char **argv)
 {
+	bool loaded;
 	bool gpu = false;
 
 	if (argc > 1 && strcmp(argv[1], "serve") == 0)
@@ -234,12 +286,15 @@ int main(int argc, char **argv)
 	}
 	(void)setenv("REAL_BORESIDE", getenv("BORESIDE"), 1);
 	(void)setenv("BORESIDE", "/proc/self/exe", 1);
+	CHECK(!loads(BS_DEVICES_MAX + 91), "a GPU that is not here cannot be loaded");
+	loaded = loads(0);
 #if BS_GPU
 	struct bs_gpu_info info;
 	struct bs_fail why = { 0 };
 
 	gpu = bs_gpu_probe(&info, &why) == 0;
 	if (gpu) {
+		test_hog();
 		test_memory();
 		test_sticky();
 		SKIP("a machine without a GPU: this one has one");
@@ -249,6 +304,7 @@ int main(int argc, char **argv)
 #else
 	SKIP("an illegal address on the GPU: built with GPU=0");
 #endif
+	CHECK(loaded == gpu, "the first GPU %s", gpu ? "was loaded" : "is not there, and was not");
 	if (!gpu)
 		test_without();
 	return check_done();
