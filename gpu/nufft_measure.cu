@@ -11,7 +11,10 @@
 #include "gpu/nufft_cuda.h"
 #include "gpu/stopwatch.h"
 
-#define REPEATS 15
+struct slot {
+	struct bs_devmem mem;
+	struct bs_nufft_cuda *plan;
+};
 
 struct bench {
 	struct bs_nufft_spec spec;
@@ -22,16 +25,16 @@ struct bench {
 	uint32_t count;
 	struct bs_devmem data; /* samples and images of both directions */
 	float *samples, *image;
-	struct bs_devmem mem; /* of the plan that is there */
-	struct bs_nufft_cuda *plan;
+	struct slot slot[2];        /* the best so far, and its challenger */
+	struct bs_nufft_cuda *plan; /* of the graph that is recorded */
 	struct bs_stopwatch watch;
 };
 
-static void drop_plan(struct bench *b)
+static void drop_plan(struct slot *slot)
 {
-	bs_nufft_cuda_close(b->plan);
-	b->plan = NULL;
-	bs_devmem_close(&b->mem);
+	bs_nufft_cuda_close(slot->plan);
+	slot->plan = NULL;
+	bs_devmem_close(&slot->mem);
 }
 
 static int adjoint(void *arg, cudaStream_t stream, struct bs_fail *why)
@@ -48,45 +51,79 @@ static int forward(void *arg, cudaStream_t stream, struct bs_fail *why)
 	return bs_nufft_cuda_forward(b->plan, b->image, b->samples, stream, why);
 }
 
-static int make_plan(struct bench *b, const struct bs_tune *tune, struct bs_fail *why)
+static int make_plan(struct bench *b, struct slot *slot, const struct bs_tune *tune,
+		     struct bs_fail *why)
 {
 	struct bs_nufft_spec s = b->spec;
 	struct bs_need need;
 	int rc;
 
 	memset(&need, 0, sizeof(need));
-	drop_plan(b);
+	drop_plan(slot);
 	s.tune = tune;
 	rc = bs_nufft_cuda_need(&s, &need, why);
 	if (rc == 0 && need.overflow)
 		rc = bs_fail(why, BS_ERR_NOMEM, "more device memory than 64 bits hold");
 	if (rc == 0)
-		rc = bs_devmem_open(&b->mem, need.total_bytes, "(tuning)", why);
+		rc = bs_devmem_open(&slot->mem, need.total_bytes, "(tuning)", why);
 	if (rc == 0)
-		rc = bs_nufft_cuda_plan(&b->plan, &s, b->k, NULL, &b->mem, why);
+		rc = bs_nufft_cuda_plan(&slot->plan, &s, b->k, NULL, &slot->mem, why);
 	if (rc != 0)
-		drop_plan(b);
+		drop_plan(slot);
 	return rc;
 }
 
-/* The plan that is there serves when only the launches differ. */
-static bool serves(const struct bench *b, const struct bs_nufft_choice *c)
+/* A plan that is there serves when only the launches differ. */
+static struct slot *slot_of(struct bench *b, const struct bs_nufft_choice *c)
 {
-	struct bs_nufft_choice mine;
+	for (struct slot &slot : b->slot) {
+		struct bs_nufft_choice mine;
 
-	if (b->plan == NULL)
-		return false;
-	mine = *bs_nufft_cuda_choice(b->plan);
-	mine.launch = c->launch;
-	return memcmp(&mine, c, sizeof(mine)) == 0;
+		if (slot.plan == NULL)
+			continue;
+		mine = *bs_nufft_cuda_choice(slot.plan);
+		mine.launch = c->launch;
+		if (memcmp(&mine, c, sizeof(mine)) == 0)
+			return &slot;
+	}
+	return NULL;
 }
 
-static int measure(void *arg, const struct bs_tune *tune, double ms[2], struct bs_fail *why)
+/* Beside the rival's plan; alone where there is no memory for two: *theirs is then NULL. */
+static int make_beside(struct bench *b, struct slot **mine, struct slot **theirs,
+		       const struct bs_tune *tune, struct bs_fail *why)
+{
+	*mine = *theirs == &b->slot[0] ? &b->slot[1] : &b->slot[0];
+	if (*theirs == NULL)
+		drop_plan(&b->slot[1]);
+	int rc = make_plan(b, *mine, tune, why);
+
+	if (rc != BS_ERR_NOMEM || *theirs == NULL)
+		return rc;
+	drop_plan(*theirs);
+	*theirs = NULL;
+	return make_plan(b, *mine, tune, why);
+}
+
+static int record(struct bench *b, struct slot *slot, const struct bs_nufft_launch *launch,
+		  int direction, cudaGraphExec_t *exec, struct bs_fail *why)
+{
+	int rc = bs_nufft_cuda_relaunch(slot->plan, launch, why);
+
+	b->plan = slot->plan;
+	return rc != 0 ? rc
+		       : bs_stopwatch_record(&b->watch, direction == 0 ? adjoint : forward, b, exec,
+					     why);
+}
+
+static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
+		   struct bs_tune_runs *own, struct bs_tune_runs *against, struct bs_fail *why)
 {
 	struct bench *b = (struct bench *)arg;
 	struct bs_nufft_spec s = b->spec;
-	struct bs_nufft_choice c;
-	float all[REPEATS];
+	struct bs_nufft_choice c, best;
+	struct slot *theirs = NULL;
+	struct slot *mine;
 
 	s.tune = tune;
 	int rc = bs_nufft_choose(&c, &s, b->stack, b->positions, why);
@@ -97,14 +134,25 @@ static int measure(void *arg, const struct bs_tune *tune, double ms[2], struct b
 		if (memcmp(&b->tried[i], &c, sizeof(c)) == 0)
 			return 1;
 	b->tried[b->count++] = c;
-	if (serves(b, &c))
-		rc = bs_nufft_cuda_relaunch(b->plan, &c.launch, why);
-	else
-		rc = make_plan(b, tune, why);
+	s.tune = rival;
+	if (rival != NULL && bs_nufft_choose(&best, &s, b->stack, b->positions, why) == 0)
+		theirs = slot_of(b, &best);
+	mine = slot_of(b, &c);
+	if (mine == NULL)
+		rc = make_beside(b, &mine, &theirs, tune, why);
 	for (int d = 0; rc == 0 && d < 2; d++) {
-		rc = bs_stopwatch_time(&b->watch, true, d == 0 ? adjoint : forward, b, all, REPEATS,
-				       why);
-		ms[d] = rc == 0 ? bs_stopwatch_median(all, REPEATS) : 0.0;
+		double *const ms[2] = { against->ms[d], own->ms[d] };
+		cudaGraphExec_t exec[2] = { NULL, NULL };
+
+		if (theirs != NULL)
+			rc = record(b, theirs, &best.launch, d, &exec[0], why);
+		if (rc == 0)
+			rc = record(b, mine, &c.launch, d, &exec[1], why);
+		if (rc == 0)
+			rc = bs_stopwatch_turns(&b->watch, exec, ms, BS_TUNE_RUNS, why);
+		for (cudaGraphExec_t e : exec)
+			if (e != NULL)
+				(void)cudaGraphExecDestroy(e);
 	}
 	return rc;
 }
@@ -143,7 +191,8 @@ static int search(struct bench *b, struct bs_tuning *t, double seconds, struct b
 	if (rc == 0)
 		rc = bs_tune_search(t, &bs_nufft_tunable, bs_nufft_stages, bs_nufft_stage_count, 2,
 				    seconds, measure, b, why);
-	drop_plan(b);
+	for (struct slot &slot : b->slot)
+		drop_plan(&slot);
 	bs_stopwatch_close(&b->watch);
 	bs_devmem_close(&b->data);
 	return rc;

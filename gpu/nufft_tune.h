@@ -13,8 +13,8 @@
  * each is another rounding of the same accuracy; the rest only how blocks are laid out.
  *
  * tuned: from the cache, or measured (device memory beside the arenas, freed before it returns) with
- * the protocol's own trajectory and random samples, medians of graph replays, in at most about
- * `seconds`. Any failure leaves the defaults: it is logged. Arm only, one thread.
+ * the protocol's own trajectory and random samples, by graph replays, each variant in turns with the
+ * best (two plans at once where memory allows), in at most about `seconds`. Any failure leaves the defaults: it is logged. Arm only, one thread.
  * Test: test/unit/test_nufft_tune.c, test/twin/twin_nufft.c
  */
 #ifndef BS_GPU_NUFFT_TUNE_H

@@ -7,7 +7,9 @@
 
 #include "gpu/cudacheck.h"
 
-#define WARM 2
+#define WARM     2
+#define WARM_MS  5.0f /* of turns */
+#define SHORT_MS 0.5f
 
 static __global__ void fill(float *v, size_t n, uint32_t seed)
 {
@@ -93,8 +95,8 @@ static int repeat(struct bs_stopwatch *w, cudaGraphExec_t exec, bs_stopwatch_wor
 	return 0;
 }
 
-static int record(struct bs_stopwatch *w, bs_stopwatch_work work, void *arg, cudaGraphExec_t *exec,
-		  struct bs_fail *why)
+int bs_stopwatch_record(struct bs_stopwatch *w, bs_stopwatch_work work, void *arg,
+			cudaGraphExec_t *exec, struct bs_fail *why)
 {
 	cudaGraph_t graph = NULL;
 	int rc = work(arg, w->stream, why);
@@ -115,11 +117,47 @@ static int record(struct bs_stopwatch *w, bs_stopwatch_work work, void *arg, cud
 	return rc;
 }
 
+static int run_graph(struct bs_stopwatch *w, cudaGraphExec_t exec, float *ms, struct bs_fail *why)
+{
+	BS_CUDA(cudaEventRecord(w->from, w->stream), why);
+	BS_CUDA(cudaGraphLaunch(exec, w->stream), why);
+	BS_CUDA(cudaEventRecord(w->to, w->stream), why);
+	BS_CUDA(cudaStreamSynchronize(w->stream), why);
+	BS_CUDA(cudaEventElapsedTime(ms, w->from, w->to), why);
+	return 0;
+}
+
+int bs_stopwatch_turns(struct bs_stopwatch *w, const cudaGraphExec_t exec[2], double *const ms[2],
+		       int runs, struct bs_fail *why)
+{
+	float warm = 0.0f;
+	float last[2] = { 0.0f, 0.0f };
+	int rc = 0;
+
+	do
+		for (int g = 0; rc == 0 && g < 2; g++) {
+			rc = exec[g] != NULL ? run_graph(w, exec[g], &last[g], why) : 0;
+			warm += last[g];
+		}
+	while (rc == 0 && warm < WARM_MS);
+	for (int i = 0; rc == 0 && i < runs; i++)
+		for (int g = 0; rc == 0 && g < 2; g++) {
+			if (exec[g] == NULL)
+				continue;
+			if (last[g] < SHORT_MS)
+				rc = run_graph(w, exec[g], &last[g], why);
+			if (rc == 0)
+				rc = run_graph(w, exec[g], &last[g], why);
+			ms[g][i] = last[g];
+		}
+	return rc;
+}
+
 int bs_stopwatch_time(struct bs_stopwatch *w, bool graph, bs_stopwatch_work work, void *arg,
 		      float *ms, int runs, struct bs_fail *why)
 {
 	cudaGraphExec_t exec = NULL;
-	int rc = graph ? record(w, work, arg, &exec, why) : 0;
+	int rc = graph ? bs_stopwatch_record(w, work, arg, &exec, why) : 0;
 
 	if (rc == 0)
 		rc = repeat(w, exec, work, arg, ms, runs, why);

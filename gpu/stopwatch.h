@@ -5,6 +5,9 @@
  * ms, ascending. graph: the work is run once as it is, so that all its kernels are loaded, then
  * recorded and launched as a graph, like the engines do. Waits; at arm and in benchmarks only.
  * show: the work once, as what a profiler sees that waits for its start (ncu --profile-from-start off).
+ * record, turns: works as graphs that run in turns, a few ms to warm up, then `runs` times each; one
+ * that is short once more before each time that counts, so that it finds the cache its own. A NULL among
+ * them is left out. ms: [graph][run], in the order of runs. The caller destroys the graphs.
  * fill: numbers in [-1, 1), never all zeros, on the default stream: zeros can run faster than samples.
  */
 #ifndef BS_GPU_STOPWATCH_H
@@ -28,6 +31,10 @@ int bs_stopwatch_open(struct bs_stopwatch *w, struct bs_fail *why);
 void bs_stopwatch_close(struct bs_stopwatch *w);
 int bs_stopwatch_time(struct bs_stopwatch *w, bool graph, bs_stopwatch_work work, void *arg,
 		      float *ms, int runs, struct bs_fail *why);
+int bs_stopwatch_record(struct bs_stopwatch *w, bs_stopwatch_work work, void *arg,
+			cudaGraphExec_t *exec, struct bs_fail *why);
+int bs_stopwatch_turns(struct bs_stopwatch *w, const cudaGraphExec_t exec[2], double *const ms[2],
+		       int runs, struct bs_fail *why);
 int bs_stopwatch_show(struct bs_stopwatch *w, bs_stopwatch_work work, void *arg,
 		      struct bs_fail *why);
 int bs_stopwatch_fill(float *values, size_t n, uint32_t seed, struct bs_fail *why);

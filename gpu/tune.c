@@ -20,6 +20,7 @@
 #define HEAD      "boreside tuning 1"
 #define GAIN      0.99
 #define LOSS      1.03 /* of the direction that does not decide */
+#define SURE      16   /* of BS_TUNE_RUNS */
 #define MS_MAX    1e7
 #define FNV_START UINT64_C(14695981039346656037)
 
@@ -37,16 +38,43 @@ struct search {
 	bs_tune_measure measure;
 	void *arg;
 	int64_t until_ns;
+	struct bs_tune_runs best, own; /* of the best trial, of the one at the end */
 };
 
-/* Whether the trial at the end beats the best so far. */
-static bool better(const struct bs_tuning *t, int direction)
+static int ascending(const void *a, const void *b)
 {
-	const struct bs_tune_trial *a = &t->trial[t->best];
-	const struct bs_tune_trial *b = &t->trial[t->trials - 1];
+	const double x = *(const double *)a;
+	const double y = *(const double *)b;
 
-	return b->ms[direction] < GAIN * a->ms[direction] &&
-	       b->ms[!direction] < LOSS * a->ms[!direction];
+	return x < y ? -1 : x > y;
+}
+
+/* The time of each run over that of the rival's beside it, ascending. */
+static void ratios(double to[BS_TUNE_RUNS], const struct search *s, int direction)
+{
+	for (int i = 0; i < BS_TUNE_RUNS; i++)
+		to[i] = s->own.ms[direction][i] / s->best.ms[direction][i];
+	qsort(to, BS_TUNE_RUNS, sizeof(*to), ascending);
+}
+
+/* Whether the trial at the end beats the best so far. */
+static bool better(const struct search *s, int direction)
+{
+	double decides[BS_TUNE_RUNS];
+	double other[BS_TUNE_RUNS];
+
+	ratios(decides, s, direction);
+	ratios(other, s, !direction);
+	return decides[SURE - 1] < GAIN && other[BS_TUNE_RUNS - SURE] < LOSS;
+}
+
+static double median(const double ms[BS_TUNE_RUNS])
+{
+	double v[BS_TUNE_RUNS];
+
+	memcpy(v, ms, sizeof(v));
+	qsort(v, BS_TUNE_RUNS, sizeof(*v), ascending);
+	return v[BS_TUNE_RUNS / 2];
 }
 
 /* Negative: the trial that was added has a fault. */
@@ -59,13 +87,15 @@ static int try_one(struct search *s, const struct bs_tune *tune, struct bs_fail 
 	memset(at, 0, sizeof(*at));
 	at->tune = *tune;
 	why->text[0] = '\0';
-	rc = s->measure(s->arg, tune, at->ms, why);
+	rc = s->measure(s->arg, tune, t->trials > 0 ? &t->trial[t->best].tune : NULL, &s->own,
+			&s->best, why);
 	if (rc > 0)
 		return rc;
 	t->trials++;
+	for (int d = 0; rc == 0 && d < 2; d++)
+		at->ms[d] = median(s->own.ms[d]);
 	if (rc == 0)
 		return 0;
-	at->ms[0] = at->ms[1] = 0.0;
 	(void)snprintf(at->fault, sizeof(at->fault), "%.79s", why->text);
 	for (char *c = at->fault; *c != '\0'; c++)
 		if (*c == '\n')
@@ -97,8 +127,10 @@ static void run_stage(struct search *s, const struct bs_tune_stage *stage)
 		tune.v[stage->field] = stage->value[i];
 		if (tried(t, &tune))
 			continue;
-		if (try_one(s, &tune, &why) == 0 && better(t, stage->direction))
+		if (try_one(s, &tune, &why) == 0 && better(s, stage->direction)) {
 			t->best = t->trials - 1;
+			s->best = s->own;
+		}
 	}
 }
 
@@ -106,7 +138,10 @@ int bs_tune_search(struct bs_tuning *t, const struct bs_tune_kind *kind,
 		   const struct bs_tune_stage *stage, uint32_t stages, uint32_t rounds,
 		   double seconds, bs_tune_measure measure, void *arg, struct bs_fail *why)
 {
-	struct search s = { t, measure, arg, bs_now_ns() + (int64_t)(seconds * 1e9) };
+	struct search s = { .t = t,
+			    .measure = measure,
+			    .arg = arg,
+			    .until_ns = bs_now_ns() + (int64_t)(seconds * 1e9) };
 	struct bs_tune none;
 	int rc;
 
@@ -116,6 +151,7 @@ int bs_tune_search(struct bs_tuning *t, const struct bs_tune_kind *kind,
 	rc = try_one(&s, &none, why);
 	if (rc != 0)
 		return rc;
+	s.best = s.own;
 	for (uint32_t r = 0; r < rounds && !t->cut; r++) {
 		const uint32_t before = t->best;
 

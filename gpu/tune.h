@@ -3,8 +3,9 @@
  *
  * A kind names its fields and the range of each; a choice gives each a value, 0 meaning what the
  * code would take by itself. search starts from all zeros and goes through the stages in order: each
- * tries the values of one field with the others as they are best so far, and keeps one that is at
- * least 1 % faster. A choice never changes what is asked for (accuracy, sizes), only how it is
+ * tries the values of one field with the others as they are best so far. The two run in turns, so that
+ * a clock that changes meets both; the new one is kept when it is at least 1 % faster in 16 of 21
+ * pairs of runs (equals would be once in 75 times), whatever the noise. A choice never changes what is asked for (accuracy, sizes), only how it is
  * computed: other choices round differently, the same choice gives the same bytes.
  * What was found, with every time that was measured, is kept in cache_dir/tune-HASH.txt: text, a
  * checksum in its last line, under a name and a first line that hold all that it depends on (key:
@@ -29,6 +30,7 @@ extern "C" {
 #define BS_TUNE_TRIALS 96u
 #define BS_TUNE_VALUES 6u
 #define BS_TUNE_TEXT   200u
+#define BS_TUNE_RUNS   21
 
 struct bs_tune_kind {
 	const char *name;
@@ -45,7 +47,7 @@ struct bs_tune {
 
 struct bs_tune_trial {
 	struct bs_tune tune;
-	double ms[2]; /* of the two directions; 0 where it was not measured: fault says why */
+	double ms[2]; /* median, each direction; 0 where it was not measured: fault says why */
 	char fault[80];
 };
 
@@ -59,12 +61,19 @@ struct bs_tuning {
 
 struct bs_tune_stage {
 	uint32_t field;
-	int direction; /* whose time decides: 0, 1; the other may not get 3 % worse */
+	int direction; /* whose time decides: 0, 1; the other may not be 3 % worse, as surely */
 	uint32_t value[BS_TUNE_VALUES]; /* 0 ends them */
 };
 
-/* 0 and ms; 1: the same as one that was measured; negative: it cannot be had, with the reason. */
-typedef int (*bs_tune_measure)(void *arg, const struct bs_tune *tune, double ms[2],
+struct bs_tune_runs {
+	double ms[2][BS_TUNE_RUNS]; /* each direction, in the order of measuring */
+};
+
+/* own: run by run in turns with those of the rival, the best so far (NULL: there is none). against comes
+ * in as the rival's runs when it was last measured; they stay where both cannot be had at once.
+ * 0; 1: the same as one that was measured; negative: it cannot be had, with the reason. */
+typedef int (*bs_tune_measure)(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
+			       struct bs_tune_runs *own, struct bs_tune_runs *against,
 			       struct bs_fail *why);
 
 /* Measures until the stages are through (rounds times) or seconds have passed. The first trial must
