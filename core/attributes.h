@@ -3,7 +3,7 @@
  *
  * Names and units are documented in ipc/WIRE.md. Writes into the caller's buffer, allocates
  * nothing, never cuts an element: returns the length, or BS_ERR_NOMEM when cap is too small.
- * Test: test/unit/test_recon.c
+ * Test: test/unit/test_attributes.c, test/unit/test_recon.c
  */
 #ifndef BS_CORE_ATTRIBUTES_H
 #define BS_CORE_ATTRIBUTES_H
