@@ -35,23 +35,52 @@ static __device__ __forceinline__ void window(float (&w)[W], float offset,
 			w[j] = j == (int)p.last ? 0.0f : w[j];
 }
 
-/* CB channels of one sample, weighted; zeros beyond the last channel. */
+/* CB channels of sample m; zeros beyond the last channel. */
 template <int CB>
-static __device__ __forceinline__ void values_of(float2 *v, const bs_nufft_dev &d, uint64_t e,
-						 uint32_t channel, const float2 *data)
+static __device__ __forceinline__ void read_values(float2 *v, const bs_nufft_dev &d, uint64_t m,
+						   uint32_t channel, const float2 *data)
 {
-	const uint64_t m = d.order[e];
-	const float w = d.weight != NULL ? d.weight[e] : 1.0f;
 	const float2 *from = data + m * d.sample_step + channel * d.channel_step;
 
 #pragma unroll
 	for (int c = 0; c < CB; c++) {
-		float2 x = make_float2(0.0f, 0.0f);
-
+		v[c] = make_float2(0.0f, 0.0f);
 		if (channel + c < d.channels)
-			x = from[c * d.channel_step];
-		v[c] = make_float2(x.x * w, x.y * w);
+			v[c] = from[c * d.channel_step];
 	}
+}
+
+/* The same, weighted, of the sample that is e in the sorted order. */
+template <int CB>
+static __device__ __forceinline__ void values_of(float2 *v, const bs_nufft_dev &d, uint64_t e,
+						 uint32_t channel, const float2 *data)
+{
+	const float w = d.weight != NULL ? d.weight[e] : 1.0f;
+
+	read_values<CB>(v, d, d.order[e], channel, data);
+#pragma unroll
+	for (int c = 0; c < CB; c++)
+		v[c] = make_float2(v[c].x * w, v[c].y * w);
+}
+
+/* What a lane reads of its next sample while those before it are added. */
+template <int DIM, int CB> struct sample_ahead {
+	uint32_t cell;
+	float offset[DIM], weight;
+	float2 value[CB];
+};
+
+template <int DIM, int CB>
+static __device__ __forceinline__ void read_ahead(sample_ahead<DIM, CB> &s, const bs_nufft_dev &d,
+						  uint64_t e, uint64_t m, uint32_t channel,
+						  const float2 *data)
+{
+	s.cell = d.cell[e];
+#pragma unroll
+	for (int a = 0; a < DIM; a++)
+		s.offset[a] = d.offset[a * d.points + e];
+	s.weight = d.weight != NULL ? d.weight[e] : 1.0f;
+	read_values<CB>(s.value, d, m, channel, data);
 }
 
 /* 2D: each warp has its own share of the samples and its own copy of the sector; at the end the
@@ -145,26 +174,6 @@ static __device__ __forceinline__ void write_copy(const bs_nufft_dev &d, uint32_
 		fold_copies<CELLS * CB, 32 * WARPS>(d, sector, part);
 }
 
-/* What a lane reads of its next sample while those before it are added. */
-struct plane_sample {
-	uint32_t cell;
-	float x, y, weight;
-	float2 value;
-};
-
-static __device__ __forceinline__ plane_sample read_ahead(const bs_nufft_dev &d, uint64_t e,
-							  const float2 *value)
-{
-	plane_sample s;
-
-	s.cell = d.cell[e];
-	s.x = d.offset[e];
-	s.y = d.offset[d.points + e];
-	s.weight = d.weight != NULL ? d.weight[e] : 1.0f;
-	s.value = *value;
-	return s;
-}
-
 /* One channel: neighbors in the sorted order seldom share their first cell, so each sample goes
  * straight into the copy. The next 32 samples are read while these are added, and where their values
  * lie one batch before that; a sample's weights while the one before it is added. */
@@ -184,7 +193,6 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	const uint32_t share = (task.count + WARPS - 1) / WARPS;
 	const uint32_t begin = min(task.count, share * warp);
 	const uint32_t end = min(task.count, begin + share); /* 1 at least: no task is empty */
-	const float2 *channel = data + blockIdx.y * d.channel_step;
 	float *tile = tiles + warp * CELLS * 2;
 	int wx[ROUNDS], wy[ROUNDS];
 	/* past the last sample: that one again */
@@ -193,8 +201,9 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	uint32_t next_order = d.order[index(begin + 32)];
 
 	bs_after_previous(); /* the data are there, and nobody reads the copies any more */
-	plane_sample mine = read_ahead(d, index(begin), channel + order * d.sample_step);
+	sample_ahead<2, 1> mine;
 
+	read_ahead(mine, d, index(begin), order, blockIdx.y, data);
 #pragma unroll
 	for (int r = 0; r < ROUNDS; r++) {
 		const int pair = min(lane + 32 * r, W * W - 1);
@@ -218,14 +227,13 @@ static __global__ void __launch_bounds__(32 * WARPS)
 		const int base = (int)(mine.cell & 255u) + (int)(mine.cell >> 8 & 255u) * P;
 
 		__syncwarp();
-		weigh_plane<W>(tables[warp][lane], d, mine.x, mine.y);
+		weigh_plane<W>(tables[warp][lane], d, mine.offset[0], mine.offset[1]);
 		taken[warp][lane] =
-			make_float4(mine.value.x * mine.weight, mine.value.y * mine.weight,
+			make_float4(mine.value[0].x * mine.weight, mine.value[0].y * mine.weight,
 				    __int_as_float(base), 0.0f);
 		__syncwarp();
 		if (done + 32 < end) {
-			mine = read_ahead(d, index(done + 32),
-					  channel + next_order * d.sample_step);
+			read_ahead(mine, d, index(done + 32), next_order, blockIdx.y, data);
 			next_order = d.order[index(done + 64)];
 		}
 		float w[ROUNDS];
@@ -462,34 +470,31 @@ static __device__ __forceinline__ void write_volume(typename lanes_of<CB>::type 
 /* Lane: one sample's weights and values, and where in the copy it begins; above that y modulo W. */
 template <int W, int CB>
 static __device__ __forceinline__ void
-weigh_volume(float *along, float4 (&whole)[volume<W, CB>::PIECES], const bs_nufft_dev &d,
-	     uint64_t e, uint32_t channel, const float2 *data)
+weigh_volume(float *along, float4 (&whole)[volume<W, CB>::PIECES], const bs_kernel_window &p,
+	     const sample_ahead<3, CB> &s)
 {
 	using V = volume<W, CB>;
-	const uint32_t cell = d.cell[e];
-	const uint32_t y = cell >> 8 & 255u;
-	const uint32_t at = y * V::STEP + (cell >> 16) * V::P + (cell & 255u) |
+	const uint32_t y = s.cell >> 8 & 255u;
+	const uint32_t at = y * V::STEP + (s.cell >> 16) * V::P + (s.cell & 255u) |
 			    (V::WARPS > 1 ? y % W << 16 : 0u);
 	float all[4 * V::PIECES] = {};
-	float2 v[CB];
 	float w[W];
 
-	values_of<CB>(v, d, e, channel, data);
 #pragma unroll
 	for (int a = 0; a < 2; a++) {
-		window<W>(w, d.offset[a * d.points + e], d.window, a);
+		window<W>(w, s.offset[a], p, a);
 #pragma unroll
 		for (int j = 0; j < W; j++)
 			along[a * W + j] = w[j];
 	}
-	window<W>(w, d.offset[2 * d.points + e], d.window, 2);
+	window<W>(w, s.offset[2], p, 2);
 #pragma unroll
 	for (int j = 0; j < W; j++)
 		all[j] = w[j];
 #pragma unroll
 	for (int c = 0; c < CB; c++) {
-		all[W + 2 * c] = v[c].x;
-		all[W + 2 * c + 1] = v[c].y;
+		all[W + 2 * c] = s.value[c].x * s.weight;
+		all[W + 2 * c + 1] = s.value[c].y * s.weight;
 	}
 	(V::ROOM ? all[4 * V::PIECES - 1] : along[2 * W]) = __uint_as_float(at);
 #pragma unroll
@@ -508,8 +513,8 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 	const int BATCH = V::THREADS, ROW = volume_work<W, CB>::ROW;
 	extern __shared__ float4 shared[];
 	volume_work<W, CB> &work = *(volume_work<W, CB> *)shared;
-	const int lane = threadIdx.x % 32;
-	const int first_y = threadIdx.x / 32 * V::ROWS;
+	const int lane = V::WARPS > 1 ? threadIdx.x % 32 : threadIdx.x;
+	const int first_y = V::WARPS > 1 ? threadIdx.x / 32 * V::ROWS : 0;
 	const int last = min(V::ROWS, W - first_y) * W - 1; /* lanes past it do as it does */
 	const int own_y = first_y + min(lane, last) / W;
 	const int dx = min(lane, last) % W;
@@ -519,18 +524,30 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 	uint32_t current = NO_CELL;
 	int iy = own_y;
 	C *to = work.tile + iy * V::STEP + dx;
+	int mine = lane <= last;
 	const float *along_x = work.along[0] + dx;
 	const float *along_y = work.along[0] + W + (V::WARPS > 1 ? 0 : iy);
 
+	asm(""
+	    : "+r"(mine)); /* stays in a register: found again at each change of cell, it is waited for */
+	/* past the last sample: that one again */
+	auto index = [&](uint32_t i) {
+		return (uint64_t)task.first + min(i + threadIdx.x, task.count - 1);
+	};
+	uint32_t order = d.order[index(0)];
+	uint32_t next_order = d.order[index(BATCH)];
+	sample_ahead<3, CB> ahead;
+
+	bs_after_previous();
+	read_ahead(ahead, d, index(0), order, channel, data);
 	for (int i = threadIdx.x; i < (int)((sizeof(work.tile) + 15) / 16); i += V::THREADS)
 		shared[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-	bs_after_previous();
 	/* before the first sample: nothing, to cells of this lane's own */
 	auto flush = [&]() {
 #pragma unroll
 		for (int z = 0; z < W; z++)
 			acc[z] = L::sum(to[z * V::P], acc[z]);
-		if (lane <= last)
+		if (mine)
 #pragma unroll
 			for (int z = 0; z < W; z++)
 				to[z * V::P] = acc[z];
@@ -543,11 +560,13 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 		const uint32_t n = min((uint32_t)BATCH, task.count - done);
 
 		__syncthreads();
-		if (threadIdx.x < n)
-			weigh_volume<W, CB>(work.along[threadIdx.x], work.whole[threadIdx.x], d,
-					    (uint64_t)task.first + done + threadIdx.x, channel,
-					    data);
+		weigh_volume<W, CB>(work.along[threadIdx.x], work.whole[threadIdx.x], d.window,
+				    ahead);
 		__syncthreads();
+		if (done + BATCH < task.count) {
+			read_ahead(ahead, d, index(done + BATCH), next_order, channel, data);
+			next_order = d.order[index(done + 2 * BATCH)];
+		}
 		for (uint32_t s = 0; s < n; s++) {
 			float all[4 * V::PIECES];
 
