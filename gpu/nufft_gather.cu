@@ -138,8 +138,8 @@ static __device__ __forceinline__ cell_places look_up(const bs_nufft_dev &d, con
 
 /* A cell of a grid of a few sectors: up to three an axis. */
 template <int CB>
-static __device__ cell_of<CB> gather_many(const bs_nufft_dev &d, const copies &c, uint32_t row,
-					  uint4 ax)
+static __device__ __noinline__ cell_of<CB> gather_many(const bs_nufft_dev &d, const copies &c,
+						       uint32_t row, uint4 ax)
 {
 	const uint4 ay = reach_of(d, 1, row % d.grid[1]);
 	const uint4 az = reach_of(d, 2, row / d.grid[1]);
@@ -254,11 +254,91 @@ static __global__ void __launch_bounds__(128) gather(const __grid_constant__ bs_
 		}
 }
 
-/* Lines of a block: cols / CB rows, each of CB channels. */
+/*
+ * Lines of a block: cols / CB rows, each of CB channels. Where each of the sectors that reach a row has
+ * its part of it is tabulated first: [row][row of sectors][sector along x], the first copy's cell and
+ * how many copies there are. near: cells are counted in 32 bits.
+ */
+struct row_table {
+	const uint2 *at;  /* of one row */
+	uint32_t sectors; /* along x */
+	uint32_t rows;    /* of sectors, at most 4 */
+};
+
+/* Warp: a row of sectors of one of the block's rows. */
+static __device__ void fill_tables(uint2 *table, const bs_nufft_dev &d, const row_places *places,
+				   uint32_t rows)
+{
+	const uint32_t cells = d.padded[0] * d.padded[1] * d.padded[2];
+
+	for (uint32_t i = threadIdx.x / 32; i < 4 * rows; i += THREADS / 32) {
+		const row_places &r = places[i / 4];
+
+		if (r.many || i % 4 >= r.count)
+			continue;
+		const uint32_t local = r.local[i % 4];
+		const uint2 *range = d.range + r.sector[i % 4];
+
+		for (uint32_t s = threadIdx.x % 32; s < d.axis[0]; s += 32) {
+			const uint2 its = __ldg(range + s);
+
+			table[i * d.axis[0] + s] =
+				make_uint2(its.x * d.groups * cells + local, its.y);
+		}
+	}
+}
+
+/* The cell at x of a row; reach: that of x, at most two sectors. */
+template <int CB>
+static __device__ __forceinline__ cell_of<CB> tabulated(const copies &c, const row_table &t,
+							const uint4 &reach)
+{
+	const int AHEAD = CB < 4 ? 4 : 2;
+	const uint32_t at[2] = { reach.y & 255u, reach.z & 255u };
+	const uint2 *from[2] = { t.at + (reach.y >> 8), t.at + (reach.z >> 8) };
+	cell_of<CB> sum = {};
+	uint32_t most = 0; /* two copies or more of a sector set a bit beyond the lowest */
+
+#pragma unroll
+	for (int first = 0; first < 8; first += AHEAD) {
+		cell_of<CB> v[AHEAD] = {};
+
+		if ((uint32_t)first / 2 >= t.rows)
+			break;
+#pragma unroll
+		for (int i = 0; i < AHEAD; i++) {
+			const int q = (first + i) / 2, k = i % 2;
+			uint2 e = make_uint2(0, 0);
+
+			if ((uint32_t)q < t.rows && (uint32_t)k < reach.x)
+				e = from[k][q * t.sectors];
+			if (e.y > 0)
+				load_cell<CB>(v[i], cell_at<CB>(c, 0, e.x + at[k]));
+			most |= e.y;
+		}
+#pragma unroll
+		for (int i = 0; i < AHEAD; i++)
+			add_cell<CB>(sum, v[i]);
+	}
+	if (most > 1)
+#pragma unroll
+		for (int i = 0; i < 8; i++) {
+			const int q = i / 2, k = i % 2;
+
+			if ((uint32_t)q >= t.rows || (uint32_t)k >= reach.x)
+				continue;
+			const uint2 e = from[k][q * t.sectors];
+
+			if (e.y > 1)
+				add_copies<CB>(sum, c, make_uint2(1, e.y - 1), e.x + at[k]);
+		}
+	return sum;
+}
+
 template <int CB>
 static __global__ void __launch_bounds__(THREADS)
 	gather_rows(const __grid_constant__ bs_nufft_dev d, const __grid_constant__ bs_line_pass p,
-		    uint32_t cols, const float2 *part, float2 *__restrict__ out)
+		    uint32_t cols, bool near, const float2 *part, float2 *__restrict__ out)
 {
 	extern __shared__ float2 shared[];
 	__shared__ row_places places[32 / CB]; /* cols is at most 32 */
@@ -267,28 +347,38 @@ static __global__ void __launch_bounds__(THREADS)
 	const uint32_t rows = d.grid[1] * d.grid[2];
 	const uint32_t first = blockIdx.x * (cols / CB);
 	const uint32_t count = min(cols / CB, rows - first);
+	const uint32_t entries =
+		4 * d.axis[0]; /* of a row: they fit b, which waits for the transform */
 	const copies c = copies_of<CB>(d, blockIdx.y, part);
 	float2 *a = shared;
 	float2 *b = shared + n * pitch;
+	uint2 *table = (uint2 *)b;
 	uint32_t r = threadIdx.x / n;
 	uint32_t x = threadIdx.x - r * n;
-	cell_places next = {};
+	uint4 next = make_uint4(0, 0, 0, 0);
 
 	/* what the plan fixed is on its way before the sectors are complete */
 	if (threadIdx.x < count)
 		find_row(places[threadIdx.x], d, first + threadIdx.x);
 	__syncthreads();
+	if (near)
+		fill_tables(table, d, places, count);
 	if (r < count)
-		next = look_up(d, places[r], x);
+		next = reach_of(d, 0, x);
+	__syncthreads();
 	bs_after_previous();
 	while (r < count) {
-		const cell_of<CB> sum = gathered<CB>(d, c, places[r], first + r, next);
+		const uint4 reach = next;
+		const row_table t = { table + r * entries, d.axis[0], places[r].count };
+		const cell_of<CB> sum = near && !places[r].many && reach.x <= 2
+						? tabulated<CB>(c, t, reach)
+						: gather_many<CB>(d, c, first + r, reach);
 		float2 *to = a + x * pitch + r * CB;
 
 		for (x += THREADS; x >= n; x -= n)
 			r++;
 		if (r < count)
-			next = look_up(d, places[r], x);
+			next = reach_of(d, 0, x);
 #pragma unroll
 		for (int i = 0; i < CB; i++)
 			to[i] = sum.v[i];
@@ -364,9 +454,13 @@ int bs_nufft_gather_rows(const bs_nufft_dev *d, uint32_t lanes, const bs_line_pa
 	const size_t bytes = bs_line_shared(pass->line.n, cols);
 	const dim3 blocks((rows + cols / lanes - 1) / (cols / lanes), d->groups);
 
+	const bool near =
+		(uint64_t)d->tasks * d->groups * d->padded[0] * d->padded[1] * d->padded[2] <=
+		UINT32_MAX;
+
 	return bs_launch(lanes == 1   ? gather_rows<1>
 			 : lanes == 2 ? gather_rows<2>
 				      : gather_rows<4>,
-			 blocks, THREADS, bytes, pass->close, stream, why, *d, *pass, cols, part,
-			 out);
+			 blocks, THREADS, bytes, pass->close, stream, why, *d, *pass, cols, near,
+			 part, out);
 }
