@@ -277,10 +277,10 @@ static __device__ void fill_tables(uint2 *table, const bs_nufft_dev &d, const ro
 		if (r.many || i % 4 >= r.count)
 			continue;
 		const uint32_t local = r.local[i % 4];
-		const uint2 *range = d.range + r.sector[i % 4];
+		const uint32_t first = r.sector[i % 4];
 
 		for (uint32_t s = threadIdx.x % 32; s < d.axis[0]; s += 32) {
-			const uint2 its = __ldg(range + s);
+			const uint2 its = __ldg(d.range + (first + s));
 
 			table[i * d.axis[0] + s] =
 				make_uint2(its.x * d.groups * cells + local, its.y);

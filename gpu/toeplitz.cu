@@ -8,6 +8,7 @@
 #include "gpu/cudacheck.h"
 #include "gpu/toeplitz_pass.cuh"
 #include "gpu/toeplitz_plane.cuh"
+#include "gpu/toeplitz_spectrum.cuh"
 
 typedef void (*pass_kernel)(const struct tp_pass);
 
@@ -202,101 +203,6 @@ static __global__ void make_turns(float2 *turns, int a, int b)
 	}
 }
 
-/* q (half of the offsets, q.h) onto the padded grid, offset n at n mod G, zero elsewhere. */
-static __global__ void spread_q(float2 *grid, const float2 *q, int3 g, int3 n)
-{
-	const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-	const int y = (int)blockIdx.y;
-	const int z = (int)blockIdx.z;
-	int ox = x <= g.x / 2 ? x : x - g.x;
-	int oy = y <= g.y / 2 ? y : y - g.y;
-	int oz = z <= g.z / 2 ? z : z - g.z;
-	const int rows = g.y > 1 ? 2 * n.y : 1;
-	const int planes = g.z > 1 ? 2 * n.z : 1;
-	float2 v = make_float2(0.0f, 0.0f);
-
-	if (x >= g.x)
-		return;
-	if (abs(ox) < n.x && abs(oy) < n.y && abs(oz) < n.z) {
-		const bool mirror = ox < 0;
-
-		if (mirror) {
-			ox = -ox;
-			oy = -oy;
-			oz = -oz;
-		}
-		oy += oy < 0 ? rows : 0;
-		oz += oz < 0 ? planes : 0;
-		v = q[((long long)oz * rows + oy) * n.x + ox];
-		if (mirror)
-			v.y = -v.y;
-	}
-	grid[((long long)z * g.y + y) * g.x + x] = v;
-}
-
-static __global__ void keep_real(float *out, const float2 *in, size_t count, float scale)
-{
-	const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-
-	if (i < count)
-		out[i] = in[i].x * scale;
-}
-
-/* The spectrum by cuFFT, in temporary memory: only here, at arm. */
-static int transform_q(struct bs_toeplitz_cuda *p, const float *q, float2 *grid, void *work,
-		       cufftHandle fft, struct bs_fail *why)
-{
-	const uint32_t *n = p->spec.matrix;
-	const size_t all = (size_t)p->grid[0] * p->grid[1] * p->grid[2];
-	const dim3 blocks((unsigned)(p->grid[0] + 127) / 128, (unsigned)p->grid[1],
-			  (unsigned)p->grid[2]);
-
-	spread_q<<<blocks, 128>>>(grid, (const float2 *)q,
-				  make_int3(p->grid[0], p->grid[1], p->grid[2]),
-				  make_int3((int)n[0], (int)n[1], (int)n[2]));
-	BS_CUDA(cudaGetLastError(), why);
-	BS_CUFFT(cufftSetWorkArea(fft, work), why);
-	BS_CUFFT(cufftExecC2C(fft, (cufftComplex *)grid, (cufftComplex *)grid, CUFFT_FORWARD), why);
-	keep_real<<<(unsigned)((all + 255) / 256), 256>>>(p->spectrum, grid, all,
-							  (float)(1.0 / (double)all));
-	BS_CUDA(cudaGetLastError(), why);
-	BS_CUDA(cudaDeviceSynchronize(), why);
-	return 0;
-}
-
-static int make_spectrum(struct bs_toeplitz_cuda *p, const float *q, struct bs_fail *why)
-{
-	const size_t all = (size_t)p->grid[0] * p->grid[1] * p->grid[2];
-	int dims[3] = { p->grid[2], p->grid[1], p->grid[0] };
-	struct bs_devmem temporary;
-	cufftHandle fft;
-	size_t work = 0;
-	int err;
-
-	memset(&temporary, 0, sizeof(temporary));
-	BS_CUFFT(cufftCreate(&fft), why);
-	cufftResult r = cufftSetAutoAllocation(fft, 0);
-
-	if (r == CUFFT_SUCCESS)
-		r = cufftMakePlanMany(fft, (int)p->spec.dims, dims + 3 - p->spec.dims, NULL, 1, 0,
-				      NULL, 1, 0, CUFFT_C2C, 1, &work);
-	err = r == CUFFT_SUCCESS ? 0
-				 : bs_cufft_fail(why, r, "cufftMakePlanMany", __FILE__, __LINE__);
-	if (err == 0)
-		err = bs_devmem_open(&temporary,
-				     bs_devmem_round(all * sizeof(float2)) +
-					     bs_devmem_round(work + 1),
-				     "(spectrum of Q)", why);
-	if (err == 0) {
-		float2 *grid = (float2 *)bs_devmem_take(&temporary, all * sizeof(float2));
-
-		err = transform_q(p, q, grid, bs_devmem_take(&temporary, work + 1), fft, why);
-	}
-	bs_devmem_close(&temporary);
-	(void)cufftDestroy(fft);
-	return err;
-}
-
 /* The streamed middle pass pays where each of its blocks has several tiles. */
 static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 {
@@ -343,35 +249,19 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	return 0;
 }
 
-static __global__ void lay_spectrum(float *to, const float *from, int3 g, int a, bool planes)
-{
-	const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-	const int y = (int)blockIdx.y;
-	const int z = (int)blockIdx.z;
-
-	if (x >= g.x)
-		return;
-	const long long line = ((long long)z * g.y + y) * g.x + x;
-	const long long plane = (long long)x * g.y * g.z + tp_plane_spectrum(a, g.z, y, z);
-
-	to[planes ? plane : line] = from[planes ? line : plane];
-}
-
 /* The spectrum in the other order. */
 static int use_planes(struct bs_toeplitz_cuda *p, bool planes, struct bs_fail *why)
 {
 	const size_t bytes = (size_t)p->grid[0] * p->grid[1] * p->grid[2] * sizeof(float);
-	const dim3 blocks((unsigned)(p->grid[0] + 127) / 128, (unsigned)p->grid[1],
-			  (unsigned)p->grid[2]);
 
 	if (planes == p->planes)
 		return 0;
 	BS_CUDA(cudaMemcpy(p->last, p->spectrum, bytes, cudaMemcpyDeviceToDevice), why);
-	lay_spectrum<<<blocks, 128>>>(p->spectrum, (const float *)p->last,
-				      make_int3(p->grid[0], p->grid[1], p->grid[2]), p->size[2]->a,
-				      planes);
-	BS_CUDA(cudaGetLastError(), why);
-	BS_CUDA(cudaDeviceSynchronize(), why);
+	int err = bs_toeplitz_lay_spectrum(p->spectrum, (const float *)p->last, p->grid,
+					   p->size[2]->a, planes, why);
+
+	if (err != 0)
+		return err;
 	p->planes = planes;
 	return 0;
 }
@@ -440,7 +330,7 @@ int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toepli
 	if (err == 0)
 		err = prepare(p, mem, why);
 	if (err == 0)
-		err = make_spectrum(p, q, why);
+		err = bs_toeplitz_spectrum(p->spectrum, &p->spec, p->grid, q, why);
 	if (err == 0)
 		err = bs_toeplitz_cuda_choose(p, 0, 0, why);
 	if (err != 0) {
@@ -461,7 +351,7 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
 {
 	const struct tp_size *s = p->size[axis];
 
-	a->turns.at = p->turns[axis];
+	a->turns.turn = p->turns[axis];
 	a->n = (int)p->spec.matrix[axis];
 	a->stop = p->stop;
 	/* blocks that stay would be placed unevenly while the pass before them ends */

@@ -15,18 +15,18 @@
 
 /* The turns, where they are: in global memory, or in the block's shared memory. */
 struct turns_global {
-	const float2 *at;
+	const float2 *turn;
 	__device__ __forceinline__ float2 operator[](int i) const
 	{
-		return __ldg(at + i);
+		return __ldg(turn + i);
 	}
 };
 
 struct turns_shared {
-	const float2 *at;
+	const float2 *turn;
 	__device__ __forceinline__ float2 operator[](int i) const
 	{
-		return at[i];
+		return turn[i];
 	}
 };
 

@@ -7,7 +7,7 @@
  * write and read twice, the padded planes, never leaves the multiprocessors.
  *
  * Planes lie turned, [kx][z][y], rows voxels along y and planes along z; in place. The spectrum lies as
- * the threads read it, tp_plane_spectrum. y and z have one size, G = A B.
+ * the threads read it (toeplitz_spectrum.cuh). y and z have one size, G = A B.
  */
 #ifndef BS_GPU_TOEPLITZ_PLANE_CUH
 #define BS_GPU_TOEPLITZ_PLANE_CUH
@@ -27,15 +27,6 @@ template <int A, int B, int CL> struct plane_of {
 	static_assert(ROWS % EACH == 0 && COLUMNS % EACH == 0 && ROWS % B == 0,
 		      "every thread has the same work, and a line's points change block together");
 };
-
-/* Where the spectrum at ky, kz of a plane lies in it: a thread's four values side by side. */
-static __host__ __device__ __forceinline__ int tp_plane_spectrum(int a, int g, int ky, int kz)
-{
-	const int t = kz % a;
-	const int k = kz / a;
-
-	return ky * g + (k / 4 * a + t) * 4 + k % 4;
-}
 
 template <int A, int B, int CL>
 static __global__ __launch_bounds__(TP_THREADS, TP_PLANE_BLOCKS) void plane(const struct tp_pass a)
