@@ -412,7 +412,7 @@ static int allow_shared(const struct bs_nufft_kernels *k, struct bs_fail *why)
 		why);
 	BS_CUDA(cudaFuncSetAttribute((const void *)k->interpolate_shared,
 				     cudaFuncAttributeMaxDynamicSharedMemorySize,
-				     (int)k->interpolate_bytes),
+				     (int)k->interpolate_shared_bytes),
 		why);
 	return 0;
 }

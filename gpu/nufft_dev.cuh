@@ -40,7 +40,8 @@ typedef void (*bs_grid_kernel)(const bs_nufft_dev, const float2 *, float2 *);
 struct bs_nufft_kernels {
 	bs_grid_kernel spread, interpolate, interpolate_shared;
 	unsigned spread_threads, interpolate_threads;
-	size_t spread_bytes, interpolate_bytes; /* dynamic shared memory */
+	/* dynamic shared memory */
+	size_t spread_bytes, interpolate_bytes, interpolate_shared_bytes;
 };
 
 struct bs_nufft_kernels bs_nufft_kernels_2d(uint32_t taps, uint32_t lanes);

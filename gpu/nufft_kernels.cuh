@@ -89,7 +89,6 @@ static __device__ __forceinline__ void read_ahead(sample_ahead<DIM, CB> &s, cons
 template <int W, int CB, int WARPS> struct plane {
 	static const int P = 15 + W - 1, CELLS = P * (16 + W - 1), THREADS = 32 * WARPS;
 	static const size_t spread_bytes = sizeof(float2) * CELLS * CB * WARPS;
-	static const size_t tile_bytes = sizeof(float2) * CELLS * CB;
 };
 
 /* The block that ends last of a sector's adds up its copies, in the order of the tasks, into the
@@ -406,7 +405,6 @@ template <int W, int CB> struct volume {
 
 	static const int STEP = step();
 	static const int SHARED = (P - 1) * STEP + P * P; /* cells */
-	static const size_t tile_bytes = sizeof(float2) * CELLS * CB;
 };
 
 /* One cell's CB channels. */
@@ -626,15 +624,30 @@ static __device__ __forceinline__ void own_part(float (&own)[(W + PARTS - 1) / P
 	}
 }
 
-/* The padded sector in shared memory, PARTS threads a sample, in neighboring lanes. */
+/* The padded sector in shared memory. Threads that share a sample read planes beside each other: where a
+ * plane's cells are a multiple of the banks, each row is a cell longer. */
+template <int DIM, int W, int PARTS> struct sector {
+	static const int PX = (DIM == 3 ? 8 : 15) + W - 1, PY = (DIM == 3 ? 8 : 16) + W - 1;
+	static const int PZ = DIM == 3 ? PY : 1;
+	static const int CELLS = PX * PY * PZ;
+	static const bool LONGER = DIM == 3 && PARTS > 1 && PX *PY % 16 == 0;
+	static const int PITCH = PX + (LONGER ? 1 : 0);
+	static const int ALL = PITCH * PY * PZ;
+
+	static size_t bytes(uint32_t channels)
+	{
+		return sizeof(float2) * ALL * channels;
+	}
+};
+
+/* PARTS threads a sample, in neighboring lanes. */
 template <int DIM, int W, int CB, int PARTS>
 static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 	interpolate(const __grid_constant__ bs_nufft_dev d, const float2 *grid,
 		    float2 *__restrict__ data)
 {
-	const int PX = (DIM == 3 ? 8 : 15) + W - 1, PY = (DIM == 3 ? 8 : 16) + W - 1;
-	const int PZ = DIM == 3 ? PY : 1;
-	const int CELLS = PX * PY * PZ;
+	using S = sector<DIM, W, PARTS>;
+	const int PX = S::PX, PY = S::PY, PITCH = S::PITCH;
 	const int MINE = (W + PARTS - 1) / PARTS;
 	extern __shared__ float2 cells_in[]; /* [channel][cell] */
 	const bs_sector_task task = d.task[blockIdx.x];
@@ -646,7 +659,8 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 	const int part = threadIdx.x % PARTS;
 
 	bs_after_previous();
-	for (int i = threadIdx.x; i < CELLS; i += INTERPOLATE_THREADS) {
+	for (int i = threadIdx.x; i < S::CELLS; i += INTERPOLATE_THREADS) {
+		const int at = S::LONGER ? i + i / PX : i;
 		uint32_t x = x0 + i % PX;
 		uint32_t y = y0 + i / PX % PY;
 		uint32_t z = z0 + i / (PX * PY);
@@ -657,7 +671,7 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 #pragma unroll
 		for (int c = 0; c < CB; c++)
 			if (channel + c < d.channels)
-				cells_in[c * CELLS + i] =
+				cells_in[c * S::ALL + at] =
 					grid[(channel + c) * cells +
 					     ((uint64_t)z * d.grid[1] + y) * d.grid[0] + x];
 	}
@@ -667,8 +681,8 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 		const uint32_t s = from + threadIdx.x / PARTS;
 		const uint64_t e = (uint64_t)task.first + min(s, task.count - 1);
 		const uint32_t cell = d.cell[e];
-		const int base = (int)(cell & 255u) + (int)(cell >> 8 & 255u) * PX +
-				 (DIM == 3 ? (int)(cell >> 16) * PX * PY : 0);
+		const int base = (int)(cell & 255u) + (int)(cell >> 8 & 255u) * PITCH +
+				 (DIM == 3 ? (int)(cell >> 16) * PITCH * PY : 0);
 		float wx[W], wy[W], wz[W], own[MINE];
 		float2 sum[CB] = {};
 
@@ -683,7 +697,7 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 			const int mine = DIM == 3 ? i / W : i;
 			/* past the window: its last plane, weighted by zero */
 			const int at = PARTS == 1 ? mine : min(mine * PARTS + part, W - 1);
-			const int row_at = base + (DIM == 3 ? (at * PY + line) * PX : at * PX);
+			const int row_at = base + (at * (DIM == 3 ? PY : 1) + line) * PITCH;
 			const float w = DIM == 3 ? wy[line] * own[mine] : own[mine];
 			float2 row[CB] = {};
 
@@ -691,7 +705,7 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 			for (int x = 0; x < W; x++)
 #pragma unroll
 				for (int c = 0; c < CB; c++) {
-					const float2 v = cells_in[c * CELLS + row_at + x];
+					const float2 v = cells_in[c * S::ALL + row_at + x];
 
 					row[c].x = fmaf(wx[x], v.x, row[c].x);
 					row[c].y = fmaf(wx[x], v.y, row[c].y);

@@ -13,13 +13,10 @@ template <int W, int CB, int WARPS> static struct bs_nufft_kernels kernels()
 {
 	using P = plane<W, CB, WARPS>;
 
-	return { spreading<W, CB, WARPS>(),
-		 interpolate<2, W, CB, 1>,
-		 interpolate<2, W, CB, 4>,
-		 P::THREADS,
-		 INTERPOLATE_THREADS,
-		 P::spread_bytes,
-		 P::tile_bytes };
+	return { spreading<W, CB, WARPS>(),  interpolate<2, W, CB, 1>,
+		 interpolate<2, W, CB, 4>,   P::THREADS,
+		 INTERPOLATE_THREADS,        P::spread_bytes,
+		 sector<2, W, 1>::bytes(CB), sector<2, W, 4>::bytes(CB) };
 }
 
 template <int W> static struct bs_nufft_kernels by_lanes(uint32_t lanes)

@@ -151,6 +151,7 @@ int bs_nufft_cuda_forward(struct bs_nufft_cuda *p, const float *image, float *da
 {
 	cudaStream_t st = (cudaStream_t)stream;
 	const float2 *from = (const float2 *)image;
+	const bool shared = p->choice.launch.parts == 4;
 	float2 *to = p->choice.mixed && p->stacked ? p->mixed : (float2 *)data;
 	int rc = 0;
 
@@ -169,10 +170,11 @@ int bs_nufft_cuda_forward(struct bs_nufft_cuda *p, const float *image, float *da
 			d.sample_step = 1;
 			d.channel_step = p->spec.samples;
 		}
-		rc = bs_launch(p->choice.launch.parts == 4 ? p->kernels.interpolate_shared
-							   : p->kernels.interpolate,
+		rc = bs_launch(shared ? p->kernels.interpolate_shared : p->kernels.interpolate,
 			       dim3(d.tasks, d.groups), p->kernels.interpolate_threads,
-			       p->kernels.interpolate_bytes, p->close, st, why, d, p->grid, to);
+			       shared ? p->kernels.interpolate_shared_bytes
+				      : p->kernels.interpolate_bytes,
+			       p->close, st, why, d, p->grid, to);
 	}
 	if (rc == 0 && p->stacked)
 		rc = bs_nufft_stack_out(&p->stack, p->mixed, (float2 *)data, st, why);

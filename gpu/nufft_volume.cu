@@ -5,9 +5,10 @@ template <int W, int CB> static struct bs_nufft_kernels kernels()
 {
 	using V = volume<W, CB>;
 
-	return { spread_volume<W, CB>, interpolate<3, W, CB, 1>, interpolate<3, W, CB, 4>,
-		 V::THREADS,           INTERPOLATE_THREADS,      sizeof(volume_work<W, CB>),
-		 V::tile_bytes };
+	return { spread_volume<W, CB>,       interpolate<3, W, CB, 1>,
+		 interpolate<3, W, CB, 4>,   V::THREADS,
+		 INTERPOLATE_THREADS,        sizeof(volume_work<W, CB>),
+		 sector<3, W, 1>::bytes(CB), sector<3, W, 4>::bytes(CB) };
 }
 
 template <int W> static struct bs_nufft_kernels by_lanes(uint32_t lanes)
