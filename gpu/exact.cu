@@ -72,13 +72,14 @@ static void choose_axes(struct ex_tables *t, const struct bs_exact_cuda_spec *sp
 	t->ctiles = t->ctiles_coil * t->coils;
 }
 
-/* Parts of a chunk that are summed side by side, so that every multiprocessor has a tile. */
+/* Parts of a chunk that are summed side by side, so that every multiprocessor has a tile: no more than
+ * nearly fill the device, since each has sums of its own to read and write. */
 static int choose_slices(long long tiles, int multiprocessors, int groups)
 {
 	double best = 0.0;
 	int slices = 1;
 
-	for (int n = 1; n <= SLICES_MAX && n <= groups; n++) {
+	for (int n = 1; n <= SLICES_MAX && n <= groups && best < 0.95; n++) {
 		long long blocks = tiles * n;
 		long long waves = (blocks + multiprocessors - 1) / multiprocessors;
 		double use = (double)blocks / (double)(waves * multiprocessors);

@@ -191,6 +191,8 @@ static void check_parts(const struct exact_shape *s)
 	close_data(&a);
 }
 
+#define Q_SAMPLES 20000 /* several chunks' worth of groups */
+
 /* Parts that plan of the sum makes by itself; 0: it failed. */
 static uint32_t parts_alone(const struct bs_multi_exact_spec *s, const float *k)
 {
@@ -223,16 +225,16 @@ static uint32_t parts_alone(const struct bs_multi_exact_spec *s, const float *k)
 static void check_choice(void)
 {
 	static const int zeros[4];
-	static float k[300 * 3];
+	static float k[Q_SAMPLES * 3];
 	const struct bs_multi_exact_spec spec = { .sum = BS_EXACT_Q,
 						  .dims = 3,
 						  .matrix = { 128, 128, 128 },
 						  .coils = 1,
-						  .samples = 300 };
+						  .samples = Q_SAMPLES };
 	struct bs_fail why = { 0 };
 	uint64_t seed = 5;
 
-	fill_k(k, (size_t)300 * 3, &seed);
+	fill_k(k, (size_t)Q_SAMPLES * 3, &seed);
 	const uint32_t alone = parts_alone(&spec, k);
 
 	for (uint32_t n = 1; n <= 4; n += 3) {
@@ -248,6 +250,9 @@ static void check_choice(void)
 		CHECK(rc == 0 && info.parts == (n == 1 ? alone : 1) && alone > 1 && !info.streamed,
 		      "Q of 128^3 over %u: %u parts, sums %s; by itself %u %s", n, info.parts,
 		      info.streamed ? "leave the caches" : "cached", alone, why.text);
+		CHECK(rc == 0 && info.state_bytes * n <= 80000000,
+		      "its tiles fill the device: %llu bytes of sums, one set of 67,108,864 / %u",
+		      (unsigned long long)info.state_bytes, n);
 		bs_multi_exact_close(m);
 		bs_link_close(link);
 	}
