@@ -50,17 +50,24 @@ static __device__ __forceinline__ void read_values(float2 *v, const bs_nufft_dev
 	}
 }
 
-/* The same, weighted, of the sample that is e in the sorted order. */
+/* The same, weighted, of the sample that is e in the sorted order. Each value is weighted as it comes:
+ * weighted after all have come, spread_plane keeps fewer loads under way (8 coils 5 to 8 % slower). */
 template <int CB>
 static __device__ __forceinline__ void values_of(float2 *v, const bs_nufft_dev &d, uint64_t e,
 						 uint32_t channel, const float2 *data)
 {
+	const uint64_t m = d.order[e];
 	const float w = d.weight != NULL ? d.weight[e] : 1.0f;
+	const float2 *from = data + m * d.sample_step + channel * d.channel_step;
 
-	read_values<CB>(v, d, d.order[e], channel, data);
 #pragma unroll
-	for (int c = 0; c < CB; c++)
-		v[c] = make_float2(v[c].x * w, v[c].y * w);
+	for (int c = 0; c < CB; c++) {
+		float2 x = make_float2(0.0f, 0.0f);
+
+		if (channel + c < d.channels)
+			x = from[c * d.channel_step];
+		v[c] = make_float2(x.x * w, x.y * w);
+	}
 }
 
 /* What a lane reads of its next sample while those before it are added. */
