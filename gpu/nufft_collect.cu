@@ -8,7 +8,8 @@
  * sorted order. 32 at a time are weighed, a lane each, into shared tables that hold zeros outside the
  * window; then all lanes add sample after sample. Nothing is atomic, no cell is written twice.
  */
-#include "gpu/nufft_kernels.cuh"
+#include "gpu/launch.cuh"
+#include "gpu/nufft_sample.cuh"
 
 #define WARPS 4 /* of a block; they share nothing */
 #define SIDE  8

@@ -6,9 +6,10 @@
  * that do reach it are weighed into tables over the sector's cells, zero outside the window, and added
  * by all threads one after the other. Each cell is written once. Samples are thus read four times,
  * which pays while sectors hold about a dozen or fewer; more go through padded sectors
- * (nufft_kernels.cuh).
+ * (nufft_spread_plane.cuh).
  */
-#include "gpu/nufft_kernels.cuh"
+#include "gpu/launch.cuh"
+#include "gpu/nufft_sample.cuh"
 
 #define SIDE    16 /* cells of a sector at most, an axis */
 #define OWN     4  /* cells of a thread, along y */

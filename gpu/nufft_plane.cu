@@ -1,5 +1,6 @@
 /* gpu/nufft_plane.cu - the gridding kernels in two dimensions, by width and channels */
-#include "gpu/nufft_kernels.cuh"
+#include "gpu/nufft_interpolate.cuh"
+#include "gpu/nufft_spread_plane.cuh"
 
 template <int W, int CB, int WARPS> static bs_grid_kernel spreading()
 {

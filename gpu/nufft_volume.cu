@@ -1,5 +1,6 @@
 /* gpu/nufft_volume.cu - the gridding kernels in three dimensions, by width and channels */
-#include "gpu/nufft_kernels.cuh"
+#include "gpu/nufft_interpolate.cuh"
+#include "gpu/nufft_spread_volume.cuh"
 
 template <int W, int CB> static struct bs_nufft_kernels kernels()
 {

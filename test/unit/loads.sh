@@ -12,7 +12,7 @@ read=${NVDISASM:-$(command -v nvdisasm || echo "$beside/nvdisasm")}
 tables='scale|p\.scale_in|p\.scale_out|turn|turns|d\.reach|d\.range|crowd|d\.span|d\.cell|d\.order|d\.offset|d\.weight|d\.start|ry|rz|s\.source|s\.weight|weight|inverse|m\.slice|map'
 cd "$here" || exit 1
 if ! grep -Eho '__ldg\((\(const [a-z0-9]+ \*\))?\(?[A-Za-z_.]+' $(grep -l launch.cuh gpu/*.cu gpu/*.cuh) \
-	gpu/nufft_collect.cu gpu/nufft_direct.cu gpu/lines.cuh gpu/csr_row.cuh | sed 's/__ldg(//; s/(const [a-z0-9]* \*)//; s/^(//' |
+	gpu/lines.cuh gpu/csr_row.cuh | sed 's/__ldg(//; s/(const [a-z0-9]* \*)//; s/^(//' |
 	sed 's/^[as]\.inverse/inverse/' | grep -Evx "$tables" >"${TMPDIR:-/tmp}/loads.$$"; then
 	echo "ok every __ldg in those sources reads a table of the plan"
 else
@@ -25,8 +25,7 @@ if [ ! -x "$dump" ] || [ ! -x "$read" ] || ! ls build/cuda/gpu/*.cu.o >/dev/null
 fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-for source in $(grep -l launch.cuh gpu/*.cu) gpu/lines_reg.cu gpu/nufft_plane.cu \
-	gpu/nufft_volume.cu gpu/nufft_collect.cu gpu/nufft_direct.cu; do
+for source in $(grep -l launch.cuh gpu/*.cu) gpu/lines_reg.cu gpu/nufft_plane.cu gpu/nufft_volume.cu; do
 	[ -f "build/cuda/$source.o" ] || continue
 	rm -f "$dir"/*
 	cp "build/cuda/$source.o" "$dir/x.o"
