@@ -6,7 +6,7 @@
  * needs is one read and one write of its data. scale NULL: ones. planes P > 1: in (out) outer index is
  * the centered one, out (in) its bin: outer = c P + z, z <-> (z +- P/2) mod P.
  * plan makes the table of roots (device memory from mem); launch queues the pass, allocates nothing.
- * Any n from 1 to BS_LINE_MAX. Test: test/twin/twin_nufft.c, test/twin/twin_engine.c
+ * Any n from 1 to BS_LINE_MAX. Tests: test/twin/twin_nufft.c, twin_nufft_choices.c, twin_engine.c
  */
 #ifndef BS_GPU_LINES_CUDA_H
 #define BS_GPU_LINES_CUDA_H

@@ -4,7 +4,7 @@
  * Same error rule as the host twin (window.h); other costs, so often another window and grid.
  * On the stack route the gridding is two-dimensional with channels = coils x partitions.
  * choose depends on the specification alone, positions = 0: the samples themselves are gridded.
- * Only gpu/nufft*.cu use this. Test: test/twin/twin_nufft.c
+ * Only gpu/nufft*.cu use this. Test: test/twin/twin_nufft_choices.c
  */
 #ifndef BS_GPU_NUFFT_CHOICE_H
 #define BS_GPU_NUFFT_CHOICE_H

@@ -15,7 +15,7 @@
  * tuned: from the cache, or measured (device memory beside the arenas, freed before it returns) with
  * the protocol's own trajectory and random samples, by graph replays, each variant in turns with the
  * best (two plans at once where memory allows), in at most about `seconds`. Any failure leaves the defaults: it is logged. Arm only, one thread.
- * Test: test/unit/test_nufft_tune.c, test/twin/twin_nufft.c
+ * Test: test/unit/test_nufft_tune.c, test/twin/twin_nufft_choices.c
  */
 #ifndef BS_GPU_NUFFT_TUNE_H
 #define BS_GPU_NUFFT_TUNE_H
