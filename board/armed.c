@@ -72,11 +72,13 @@ void bs_armed_close(struct bs_armed *a)
 
 bool bs_armed_on_gpu(const struct bs_shared *s)
 {
-	char name[sizeof(s->engine[0]) + 1] = ""; /* theirs may be half written */
+	char name[sizeof(s->engine[0]) + 1] = "";
 
 	for (uint32_t i = 0; i < s->site.protocols && i < BS_PROTOCOLS_MAX; i++) {
+		if (!atomic_load(&s->armed[i])) /* its name may be half written */
+			continue;
 		memcpy(name, s->engine[i], sizeof(s->engine[i]));
-		if (atomic_load(&s->armed[i]) && bs_engines_on_gpu(name))
+		if (bs_engines_on_gpu(name))
 			return true;
 	}
 	return false;

@@ -8,7 +8,8 @@
  * is full or refuses, the queue sheds as above; the folder is tried again every second, what cannot
  * be read from it every 200 ms. Everything is counted in the record in shared memory:
  * taken = handed + failed + shed + lost + what waits. lost: a predecessor of this process died with
- * them, or left them in a folder that this one may not spill to. What the folder holds beyond that comes from an earlier service and is taken anew.
+ * them, or left them in a folder that this one may not spill to. What the folder holds beyond that
+ * comes from an earlier service and is taken anew.
  * try: in the pusher's thread, when nothing waits before it: 1 taken, 0 not now, negative: refused.
  * deliver: in the consumer's thread; may block. Buffers are allocated and made present by open.
  * push, quiet: one thread; deliver of one consumer never runs twice at once, nor beside attempt.

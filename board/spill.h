@@ -17,7 +17,8 @@
  * bytes is what the pieces hold. Of one that was removed the size is not known: it counts as the
  * average; with the last piece the count is 0.
  * put by one thread, everything else by one; the two may be different ones, at once.
- * Allocates nothing but in open, and in take where numbers are missing (it lists the folder). Test: test/unit/test_spill.c, test/unit/test_spill_faults.c
+ * Allocates nothing but in open, and in take where numbers are missing (it lists the folder).
+ * Test: test/unit/test_spill.c, test/unit/test_spill_faults.c
  */
 #ifndef BS_BOARD_SPILL_H
 #define BS_BOARD_SPILL_H

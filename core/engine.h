@@ -26,9 +26,10 @@ extern "C" {
 /* What board/ loaded for a protocol before it is armed. Lives as long as the engine. */
 struct bs_tables {
 	const struct bs_traj *traj;
-	const float *weight;  /* [readout][sample], density_file; NULL otherwise */
-	const float *density; /* [readout][sample], weights made beforehand; NULL: by the engine */
-	const float *maps;    /* [coil][z][y][x] complex; NULL otherwise */
+	const float *weight;    /* [readout][sample], density_file; NULL otherwise */
+	const float *density;   /* [readout][sample], weights made beforehand, for CUDA
+			       * engines and gpu/lsq.h; NULL: by the engine */
+	const float *maps;      /* [coil][z][y][x] complex; NULL otherwise */
 	const struct bs_csr *w; /* the anatomical constraint; NULL: identity */
 	int32_t slab_y; /* a GPU's slab of the image: rows from the image's center to its own; else 0 */
 };

@@ -306,7 +306,7 @@ static int toeplitz_row(struct bench *b, const char *name, struct whole_run *r, 
 		err = probe_error(p, r->x, false, &row.error, b->why);
 	}
 	row.name = name;
-	row.detail = "three fused passes, ten applications as one graph";
+	row.detail = "fused passes, ten applications as one graph";
 	row.floor_ms = (double)bs_toeplitz_cuda_bytes(r->normal, 1) / b->bytes_ms;
 	if (err == 0)
 		b->row(b->arg, &row);

@@ -3,8 +3,8 @@
  *
  * taps: width of the window in cells; the grid is the least with which the accuracy asked for is
  * met, steps - 1 sizes up. route: 1 padded sectors (spread and gather), 2 cells collect their samples
- * (3D; for samples that are sparse and evenly spread), 3 the same for few samples of one coil in 2D. lanes: coils of a block. mixed: 1 samples are
- * read where they are, 2 laid out with all coils side by side first. run: samples of a task. crowd:
+ * (3D; for samples that are sparse and evenly spread), 3 the same for few samples of one coil in 2D.
+ * lanes: coils of a block. mixed: 1 samples are read where they are, 2 laid out with all coils side by side first. run: samples of a task. crowd:
  * copies of a sector beyond which they are added up first. fold (2D): 1 by a kernel of its own, 2 by
  * the last block of the sector. cols: lines of a block. lines: 1 the general transforms, 2 those in
  * registers (lengths that have one). parts: threads that share a sample of the forward. close: 1 a
@@ -14,7 +14,8 @@
  *
  * tuned: from the cache, or measured (device memory beside the arenas, freed before it returns) with
  * the protocol's own trajectory and random samples, by graph replays, each variant in turns with the
- * best (two plans at once where memory allows), in at most about `seconds`. Any failure leaves the defaults: it is logged. Arm only, one thread.
+ * best (two plans at once where memory allows), in about `seconds` (tune.h). Any failure leaves the
+ * defaults: it is logged. Arm only, one thread.
  * Test: test/unit/test_nufft_tune.c, test/twin/twin_nufft_choices.c
  */
 #ifndef BS_GPU_NUFFT_TUNE_H
@@ -52,7 +53,7 @@ void bs_nufft_tune_key(char *key, size_t size, const struct bs_nufft_spec *spec,
 		       const char *device, uint32_t driver);
 
 #if BS_GPU
-/* spec.tune is not read. cache_dir "": neither read nor kept. weight may be NULL. */
+/* spec.tune is not read. cache_dir "": neither read nor kept. */
 int bs_nufft_tuned(struct bs_tuning *t, const struct bs_nufft_spec *spec, const float *k,
 		   const char *cache_dir, double seconds, struct bs_fail *why);
 #endif

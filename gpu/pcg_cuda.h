@@ -3,8 +3,9 @@
  *
  * The twin of core/pcg.h over the Toeplitz operator (gpu/toeplitz_cuda.h; sense: its sum over
  * coils) and the constraint C (identity or a sparse matrix), with Jacobi's preconditioner, the
- * circulant one or none. An iteration is seven launches (circulant: six to eight more), a whole
- * solve one CUDA graph or part of the caller's (record); every scalar stays on the device.
+ * circulant one or none. An iteration is seven launches, five in 2D and by planes (circulant: six
+ * to eight more), a whole solve one CUDA graph or part of the caller's (record); every scalar stays
+ * on the device.
  * With a deadline it keeps two iterations queued and queues no other when the longest iteration
  * seen so far would end past it; one is always made.
  * b, x     [z][y][x] complex float, device; may not overlap

@@ -230,9 +230,13 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	const struct tp_size *s = p->size[1];
 	cudaLaunchConfig_t config = cudaLaunchConfig_t();
 	cudaLaunchAttribute attribute;
+	cudaFuncAttributes its;
 	int clusters = 0;
 
 	if (p->spec.dims != 3 || p->size[2] != s || s->kernel[TP_PLANE] == NULL || !p->can_close)
+		return 0;
+	BS_CUDA(cudaFuncGetAttributes(&its, (const void *)s->kernel[TP_PLANE]), why);
+	if (its.ptxVersion < 90) /* compiled for less, whatever the device: nothing is in it */
 		return 0;
 	attribute.id = cudaLaunchAttributeClusterDimension;
 	attribute.val.clusterDim.x = (unsigned)s->cluster;
@@ -446,7 +450,7 @@ static int middle_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStr
 	a.coils = (int)coils;
 	if (p->streams > 0 && plane / per * coils >= p->streams)
 		return launch(p, axis, TP_STREAMED, dim3((unsigned)p->streams), &a, stream, why);
-	return launch(p, axis, TP_MIDDLE, dim3(coils, (unsigned)(plane / per)), &a, stream, why);
+	return launch(p, axis, TP_MIDDLE, dim3((unsigned)(plane / per * coils)), &a, stream, why);
 }
 
 /* 3D: along y, z and back. */

@@ -70,7 +70,7 @@ static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *
 		for (cudaGraphExec_t e : exec)
 			if (e != NULL)
 				(void)cudaGraphExecDestroy(e);
-		for (int i = 0; i < BS_TUNE_RUNS; i++) {
+		for (int i = 0; rc == 0 && i < BS_TUNE_RUNS; i++) {
 			own->ms[d][i] /= TIMES;
 			against->ms[d][i] /= rival != NULL ? TIMES : 1;
 		}

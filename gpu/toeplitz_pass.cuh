@@ -48,9 +48,9 @@ struct tp_pass {
 	long long in_line, out_line; /* from one point of a line to the next */
 	long long in_outer,
 		out_outer; /* from one set of columns to the next; x passes: line to line */
-	long long in_coil, out_coil; /* from one coil to the next; 0: all read the same */
-	int lines;                   /* x passes */
-	int coils; /* sense's last pass sums over them; the streamed middle pass */
+	long long in_coil, out_coil;  /* from one coil to the next; 0: all read the same */
+	int lines;                    /* x passes */
+	int coils;                    /* sense's last pass sums over them; the middle passes */
 	struct bs_toeplitz_step step; /* the first pass of a step */
 	const int *stop;              /* nothing is done where this is set; NULL: always */
 };
@@ -421,8 +421,8 @@ static __global__ __launch_bounds__(TP_THREADS, A == 16 && B == 16
 	const int C = tile<A, B>::cols;
 	const int t = (int)threadIdx.x / C;
 	const int c = (int)threadIdx.x % C;
-	const long long column = (long long)blockIdx.y * C + c;
-	float2 *data = a.out + blockIdx.x * a.out_coil + column;
+	const long long column = (long long)((int)blockIdx.x / a.coils) * C + c;
+	float2 *data = a.out + (int)blockIdx.x % a.coils * a.out_coil + column;
 	const float *q = a.q + column;
 	float spectrum[B];
 	float2 w[B];

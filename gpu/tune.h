@@ -5,8 +5,10 @@
  * code would take by itself. search starts from all zeros and goes through the stages in order: each
  * tries the values of one field with the others as they are best so far. The two run in turns, so that
  * a clock that changes meets both; the new one is kept when it is at least 1 % faster in 16 of 21
- * pairs of runs (equals would be once in 75 times), whatever the noise. A choice never changes what is asked for (accuracy, sizes), only how it is
- * computed: other choices round differently, the same choice gives the same bytes.
+ * pairs of runs (equals would be once in 75 times), whatever the noise. The time is looked at between
+ * trials: where a run takes long, the last one ends 42 runs after it is up. A choice never changes what
+ * is asked for (accuracy, sizes), only how it is computed: other choices round differently, the same
+ * choice gives the same bytes.
  * What was found, with every time that was measured, is kept in cache_dir/tune-HASH.txt: text, a
  * checksum in its last line, under a name and a first line that hold all that it depends on (key:
  * device, driver, sizes). A file that is damaged, of another key, or holds a value out of range is

@@ -284,6 +284,10 @@ int main(void)
 	CHECK(open_scan(&s, BS_METHOD_LS, 3, 16, 20, 17, 2, BS_PRECOND_NONE), "ls, 3D");
 	check_engine(&bs_engine_ls_cuda, &s);
 	close_scan(&s);
+	/* y and z large enough for the Toeplitz operator's planes */
+	CHECK(open_scan(&s, BS_METHOD_LS, 3, 9, 40, 37, 1, BS_PRECOND_NONE), "ls, 3D, by planes");
+	check_engine(&bs_engine_ls_cuda, &s);
+	close_scan(&s);
 	bs_team_close(team);
 #else
 	SKIP("least squares on the GPU: built with GPU=0");

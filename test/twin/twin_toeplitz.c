@@ -4,18 +4,21 @@
  * Both run in single precision, about 8 roundings a point and axis: a few 1e-7, so 1e-5 for the
  * twin.
  */
+#define _GNU_SOURCE /* mkdtemp */
 #include "test/check.h"
 
 #if BS_GPU
 #include "gpu/q.h"
 #include "gpu/toeplitz.h"
 #include "gpu/toeplitz_cuda.h"
+#include "gpu/toeplitz_tune.h"
 #include "test/twin/device.h"
 #include "test/twin/timing.h"
 
 #define SAMPLES 200u
 
 static struct bs_team *team;
+static struct bs_gpu_info gpu;
 
 struct problem {
 	struct bs_toeplitz_spec spec;
@@ -125,6 +128,17 @@ static int queue_apply(void *arg)
 	return bs_toeplitz_cuda_apply(q->plan, q->coils, q->in, q->out, q->stream, &why);
 }
 
+/* 3D, y and z padded to 128 or both to 256: a plane fits a cluster. */
+static bool has_planes(const struct bs_toeplitz_spec *s)
+{
+	const uint32_t y = s->matrix[1];
+	const uint32_t z = s->matrix[2];
+
+	return gpu.major >= 9 && s->dims == 3 &&
+	       ((y > 32 && y <= 64 && z > 32 && z <= 64) ||
+		(y > 64 && y <= 128 && z > 64 && z <= 128));
+}
+
 /* Each way to launch the passes: the sums are the same, so are the bytes. */
 static void launches(const struct problem *p, struct bs_toeplitz_cuda *plan)
 {
@@ -133,6 +147,7 @@ static void launches(const struct problem *p, struct bs_toeplitz_cuda *plan)
 	float *got = malloc(n * 4);
 	uint64_t first = 0;
 	int tried = 0;
+	int planes = 0;
 
 	q.in = device_copy(p->in, n);
 	q.out = device_copy(NULL, n);
@@ -147,6 +162,9 @@ static void launches(const struct problem *p, struct bs_toeplitz_cuda *plan)
 					  : 0.0;
 
 		q.stream = NULL;
+		if (cudaMemset(q.out, 0xff, n * 4) != cudaSuccess)
+			rc = bs_fail(&why, BS_ERR_GPU, "poison");
+		planes += i / 3 == 3;
 		rc = rc == 0 ? queue_apply(&q) : rc;
 		if (rc == 0 && !fetch(got, q.out, n))
 			rc = bs_fail(&why, BS_ERR_GPU, "fetch");
@@ -157,11 +175,41 @@ static void launches(const struct problem *p, struct bs_toeplitz_cuda *plan)
 		      p->spec.matrix[0], p->spec.matrix[1], p->spec.matrix[2], p->spec.coils, i / 3,
 		      i % 3, check_rel(got, p->want, n), ms, why.text);
 	}
-	CHECK(tried >= 4, "%d ways to launch", tried);
+	CHECK(tried >= 4 && planes == (has_planes(&p->spec) ? 3 : 0),
+	      "%d ways to launch, %d of them by planes", tried, planes);
 	(void)bs_toeplitz_cuda_choose(plan, 0, 0, &(struct bs_fail){ 0 });
 	(void)cudaFree(q.in);
 	(void)cudaFree(q.out);
 	free(got);
+}
+
+/* Measured, then from the cache; what was found serves the plan as any other way. */
+static void check_tuned(const struct problem *p, struct bs_toeplitz_cuda *plan)
+{
+	char cache[] = "/tmp/boreside-toeplitz-XXXXXX";
+	char clean[64];
+	struct bs_tuning *t = calloc(1, sizeof(*t));
+	struct bs_fail why = { 0 };
+	int rc = 0;
+
+	CHECK(t != NULL && mkdtemp(cache) != NULL, "a cache folder");
+	for (int i = 0; i < 2 && rc == 0; i++) {
+		memset(t, 0, sizeof(*t));
+		rc = bs_toeplitz_tuned(t, &p->spec, cache, &why);
+		CHECK(rc == 0 && t->trials >= 3 && t->from_disk == (i == 1), "%u trials, %s %s",
+		      t->trials, t->from_disk ? "kept" : "measured", why.text);
+	}
+	const struct bs_tune *best = &t->trial[t->best].tune;
+
+	rc = rc != 0 ? rc
+		     : bs_toeplitz_cuda_choose(plan, best->v[BS_TOEPLITZ_MIDDLE],
+					       best->v[BS_TOEPLITZ_CLOSE], &why);
+	CHECK(rc == 0, "the best: middle %u, close %u %s", best->v[BS_TOEPLITZ_MIDDLE],
+	      best->v[BS_TOEPLITZ_CLOSE], why.text);
+	compare(p, plan, 2);
+	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", cache);
+	CHECK(system(clean) == 0, "the folder is removed");
+	free(t);
 }
 
 static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32_t coils, int runs)
@@ -184,6 +232,8 @@ static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32
 	if (rc == 0) {
 		compare(&p, plan, runs);
 		launches(&p, plan);
+		if (has_planes(&p.spec) && getenv("BORESIDE_SMALL") == NULL)
+			check_tuned(&p, plan);
 	}
 	bs_toeplitz_cuda_close(plan);
 	bs_devmem_close(&mem);
@@ -195,7 +245,6 @@ static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32
 int main(void)
 {
 #if BS_GPU
-	struct bs_gpu_info gpu;
 	struct bs_fail why;
 
 	if (!device_answers("Toeplitz operator on the GPU", &gpu))

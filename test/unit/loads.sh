@@ -9,7 +9,7 @@ beside=$(dirname "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")
 dump=${CUOBJDUMP:-$(command -v cuobjdump || echo "$beside/cuobjdump")}
 read=${NVDISASM:-$(command -v nvdisasm || echo "$beside/nvdisasm")}
 # what the plan wrote, before any of these kernels: source text of each __ldg that is allowed
-tables='scale|p\.scale_in|p\.scale_out|turn|turns|d\.reach|d\.range|crowd|d\.span|d\.cell|d\.order|d\.offset|d\.weight|d\.start|ry|rz|s\.source|s\.weight|weight|inverse|m\.slice|map'
+tables='scale|p\.scale_in|p\.scale_out|turn|turns|d\.reach|d\.range|crowd|d\.span|d\.cell|d\.order|d\.offset|d\.weight|d\.start|s\.source|s\.weight|weight|inverse|m\.slice|map'
 cd "$here" || exit 1
 if ! grep -Eho '__ldg\((\(const [a-z0-9]+ \*\))?\(?[A-Za-z_.]+' $(grep -l launch.cuh gpu/*.cu gpu/*.cuh) \
 	gpu/lines.cuh gpu/csr_row.cuh | sed 's/__ldg(//; s/(const [a-z0-9]* \*)//; s/^(//' |
