@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/log.h"
 #include "gpu/circulant.h"
 #include "gpu/engines.h"
-#include "core/log.h"
 #include "gpu/cudacheck.h"
 #include "gpu/pcg_cuda.h"
 #include "gpu/toeplitz_tune.h"
