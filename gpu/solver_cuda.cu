@@ -8,8 +8,8 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "gpu/circulant.h"
-#include "gpu/engines.h"
 #include "gpu/cudacheck.h"
+#include "gpu/engines.h"
 #include "gpu/pcg_cuda.h"
 #include "gpu/toeplitz_tune.h"
 
