@@ -26,7 +26,14 @@ echo "3. the service: it arms, measures what it can promise, and waits"
 "$boreside" serve -c "$site" 2>"$dir/serve.log" &
 server=$!
 trap 'kill $server 2>/dev/null || true; wait $server 2>/dev/null || true' EXIT
-"$boreside" status -c "$site" --wait 120
+tries=120
+until "$boreside" status -c "$site" --wait 1 2>"$dir/wait.log"; do
+	tries=$((tries - 1))
+	if [ $tries -eq 0 ] || ! kill -0 $server 2>/dev/null; then
+		cat "$dir/wait.log" "$dir/serve.log" >&2
+		exit 1
+	fi
+done
 echo "4. the scans, streamed in real time"
 for p in demo_radial demo_stack; do
 	"$boreside" replay -c "$site" -p $p "$dir/$p.h5"

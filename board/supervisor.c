@@ -86,7 +86,8 @@ static int spawn(struct supervisor *v, int who)
 	(void)posix_spawnattr_destroy(&attr);
 	if (rc != 0) {
 		c->pid = 0;
-		bs_herald_say(&v->shm, BS_LOG_ERROR, "starting %s: %s", argv[2], strerror(rc));
+		bs_herald_say(&v->shm, BS_LOG_ERROR, "starting %s: /proc/self/exe: %s", argv[2],
+			      strerror(rc));
 		return BS_ERR_IO;
 	}
 	c->beat = atomic_load(&w->beat);
