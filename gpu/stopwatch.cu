@@ -72,27 +72,36 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* exec NULL: the work itself. */
+/* One run between two events; exec NULL: the work itself. */
+static int run_once(struct bs_stopwatch *w, cudaGraphExec_t exec, bs_stopwatch_work work, void *arg,
+		    float *ms, struct bs_fail *why)
+{
+	int rc = 0;
+
+	BS_CUDA(cudaEventRecord(w->from, w->stream), why);
+	if (exec != NULL)
+		BS_CUDA(cudaGraphLaunch(exec, w->stream), why);
+	else
+		rc = work(arg, w->stream, why);
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaEventRecord(w->to, w->stream), why);
+	BS_CUDA(cudaStreamSynchronize(w->stream), why);
+	BS_CUDA(cudaEventElapsedTime(ms, w->from, w->to), why);
+	return 0;
+}
+
 static int repeat(struct bs_stopwatch *w, cudaGraphExec_t exec, bs_stopwatch_work work, void *arg,
 		  float *ms, int runs, struct bs_fail *why)
 {
-	for (int i = -WARM; i < runs; i++) {
-		int rc = 0;
+	float warm;
+	int rc = 0;
 
-		BS_CUDA(cudaEventRecord(w->from, w->stream), why);
-		if (exec != NULL)
-			BS_CUDA(cudaGraphLaunch(exec, w->stream), why);
-		else
-			rc = work(arg, w->stream, why);
-		if (rc != 0)
-			return rc;
-		BS_CUDA(cudaEventRecord(w->to, w->stream), why);
-		BS_CUDA(cudaStreamSynchronize(w->stream), why);
-		if (i >= 0)
-			BS_CUDA(cudaEventElapsedTime(&ms[i], w->from, w->to), why);
-	}
-	qsort(ms, (size_t)runs, sizeof(*ms), ascending);
-	return 0;
+	for (int i = -WARM; i < runs && rc == 0; i++)
+		rc = run_once(w, exec, work, arg, i < 0 ? &warm : &ms[i], why);
+	if (rc == 0)
+		qsort(ms, (size_t)runs, sizeof(*ms), ascending);
+	return rc;
 }
 
 int bs_stopwatch_record(struct bs_stopwatch *w, bs_stopwatch_work work, void *arg,
@@ -117,16 +126,6 @@ int bs_stopwatch_record(struct bs_stopwatch *w, bs_stopwatch_work work, void *ar
 	return rc;
 }
 
-static int run_graph(struct bs_stopwatch *w, cudaGraphExec_t exec, float *ms, struct bs_fail *why)
-{
-	BS_CUDA(cudaEventRecord(w->from, w->stream), why);
-	BS_CUDA(cudaGraphLaunch(exec, w->stream), why);
-	BS_CUDA(cudaEventRecord(w->to, w->stream), why);
-	BS_CUDA(cudaStreamSynchronize(w->stream), why);
-	BS_CUDA(cudaEventElapsedTime(ms, w->from, w->to), why);
-	return 0;
-}
-
 int bs_stopwatch_turns(struct bs_stopwatch *w, const cudaGraphExec_t exec[2], double *const ms[2],
 		       int runs, struct bs_fail *why)
 {
@@ -136,7 +135,7 @@ int bs_stopwatch_turns(struct bs_stopwatch *w, const cudaGraphExec_t exec[2], do
 
 	do
 		for (int g = 0; rc == 0 && g < 2; g++) {
-			rc = exec[g] != NULL ? run_graph(w, exec[g], &last[g], why) : 0;
+			rc = exec[g] != NULL ? run_once(w, exec[g], NULL, NULL, &last[g], why) : 0;
 			warm += last[g];
 		}
 	while (rc == 0 && warm < WARM_MS);
@@ -145,9 +144,9 @@ int bs_stopwatch_turns(struct bs_stopwatch *w, const cudaGraphExec_t exec[2], do
 			if (exec[g] == NULL)
 				continue;
 			if (last[g] < SHORT_MS)
-				rc = run_graph(w, exec[g], &last[g], why);
+				rc = run_once(w, exec[g], NULL, NULL, &last[g], why);
 			if (rc == 0)
-				rc = run_graph(w, exec[g], &last[g], why);
+				rc = run_once(w, exec[g], NULL, NULL, &last[g], why);
 			ms[g][i] = last[g];
 		}
 	return rc;

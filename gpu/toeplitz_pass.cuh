@@ -168,7 +168,6 @@ static __device__ __forceinline__ void row_out(float2 (&v)[B / A][A], float2 (&w
  */
 template <int A, int B> struct turned {
 	static const int PER = TP_THREADS / A, PITCH = PER + 1;
-	static const int bytes = A * B * PITCH * (int)sizeof(float2);
 
 	static __device__ __forceinline__ void put(float2 *at, long long step, int lines,
 						   const float2 (&w)[B], float2 *exchange, int t)
@@ -311,7 +310,7 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 /* Strided lines: COLS columns beside each other share a block, so every access is a whole sector.
  */
 template <int A, int B> struct tile {
-	static const int cols = TP_THREADS / A, bytes = A * B * cols * (int)sizeof(float2);
+	static const int cols = TP_THREADS / A;
 };
 
 /* before: what the caller does until the exchange is full; after: once the input has been read. */

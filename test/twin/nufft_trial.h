@@ -12,6 +12,7 @@
 #include "core/team.h"
 #include "gpu/nufft_cuda.h"
 #include "test/check.h"
+#include "test/twin/device.h"
 
 static uint64_t seed = 88172645463325252u;
 
@@ -145,11 +146,6 @@ static inline bool up(float *to, const float *from, uint64_t floats)
 	return cudaMemcpy(to, from, floats * 4, cudaMemcpyHostToDevice) == cudaSuccess;
 }
 
-static inline bool down(float *to, const float *from, uint64_t floats)
-{
-	return cudaMemcpy(to, from, floats * 4, cudaMemcpyDeviceToHost) == cudaSuccess;
-}
-
 /* The output is poisoned first: every element must be written. */
 static inline bool adjoint(struct fixture *f, float *out)
 {
@@ -159,7 +155,7 @@ static inline bool adjoint(struct fixture *f, float *out)
 	return up(f->dev_data, f->data, 2 * f->t->samples * f->t->coils) &&
 	       cudaMemset(f->dev_image, 0xff, n * 4) == cudaSuccess &&
 	       bs_nufft_cuda_adjoint(f->cuda, f->dev_data, f->dev_image, NULL, &why) == 0 &&
-	       down(out, f->dev_image, n);
+	       fetch(out, f->dev_image, n);
 }
 
 static inline bool forward(struct fixture *f, float *out)
@@ -170,7 +166,7 @@ static inline bool forward(struct fixture *f, float *out)
 	return up(f->dev_image, f->image, 2 * f->voxels * f->t->coils) &&
 	       cudaMemset(f->dev_data, 0xff, n * 4) == cudaSuccess &&
 	       bs_nufft_cuda_forward(f->cuda, f->dev_image, f->dev_data, NULL, &why) == 0 &&
-	       down(out, f->dev_data, n);
+	       fetch(out, f->dev_data, n);
 }
 
 /* Any order of arrival, other frames in between: the bytes of one adjoint. */
@@ -200,20 +196,10 @@ static inline void incremental(struct fixture *f)
 	}
 	ok = ok && bs_nufft_cuda_settle(f->cuda, 1, NULL, &why) == 0 &&
 	     bs_nufft_cuda_finish(f->cuda, 1, f->dev_image, NULL, &why) == 0 &&
-	     down(image, f->dev_image, n);
+	     fetch(image, f->dev_image, n);
 	CHECK(ok && memcmp(image, f->out_image, n * 4) == 0,
 	      "%s: samples in pieces, out of order, give the bytes of one adjoint", t->name);
 	free(image);
-}
-
-static inline uint64_t hash(const float *p, uint64_t floats)
-{
-	const unsigned char *b = (const unsigned char *)p;
-	uint64_t h = 14695981039346656037u;
-
-	for (uint64_t i = 0; i < floats * 4; i++)
-		h = (h ^ b[i]) * 1099511628211u;
-	return h;
 }
 
 /* Under compute-sanitizer: the same kernels, a tenth of the samples, half the matrix. */

@@ -4,6 +4,7 @@
 
 #if BS_GPU
 #include "gpu/devmem.h"
+#include "test/twin/device.h"
 
 #include <string.h>
 
@@ -40,12 +41,9 @@ int main(void)
 {
 #if BS_GPU
 	struct bs_gpu_info gpu;
-	struct bs_fail why;
 
-	if (bs_gpu_probe(&gpu, &why) != 0) {
-		SKIP("device memory: %s", why.text);
+	if (!device_answers("device memory", &gpu))
 		return check_done();
-	}
 	check_device(&gpu);
 	check_pinned();
 #else

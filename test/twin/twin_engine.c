@@ -16,6 +16,7 @@
 #include "gpu/engines.h"
 #include "gpu/devmem.h"
 #include "test/twin/allocations.h"
+#include "test/twin/device.h"
 
 static uint64_t seed = 88172645463325252u;
 static struct bs_team *team;
@@ -379,10 +380,8 @@ int main(void)
 	struct bs_gpu_info gpu;
 	struct bs_fail why;
 
-	if (bs_gpu_probe(&gpu, &why) != 0) {
-		SKIP("CUDA engines: %s", why.text);
+	if (!device_answers("CUDA engines", &gpu))
 		return check_done();
-	}
 	if (bs_team_open(&team, 2, &why) != 0) {
 		CHECK(false, "%s", why.text);
 		return check_done();

@@ -158,7 +158,7 @@ static void repeat(const struct trial *t)
 	if (prepare(&f, t, &why) == 0)
 		for (int i = 0; i < 100; i++) {
 			uint64_t h = adjoint(&f, f.out_image)
-					     ? hash(f.out_image, 2 * f.voxels * t->coils)
+					     ? hash_of(f.out_image, 2 * f.voxels * t->coils)
 					     : (uint64_t)i;
 
 			first = i == 0 ? h : first;
@@ -210,10 +210,8 @@ int main(void)
 	struct bs_gpu_info gpu;
 	struct bs_fail why;
 
-	if (bs_gpu_probe(&gpu, &why) != 0) {
-		SKIP("CUDA gridding: %s", why.text);
+	if (!device_answers("CUDA gridding", &gpu))
 		return check_done();
-	}
 	if (bs_team_open(&team, 2, &why) != 0) {
 		CHECK(false, "%s", why.text);
 		return check_done();

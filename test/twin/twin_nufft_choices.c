@@ -67,7 +67,7 @@ static void candidate(struct fixture *f, const struct bs_tune *tune, const float
 		const double a = check_rel(f->out_image, host_image, voxels);
 		const double b = check_rel(f->out_data, host_data, samples);
 
-		h = hash(f->out_image, voxels);
+		h = hash_of(f->out_image, voxels);
 		if (getenv("BORESIDE_SMALL") == NULL) { /* under a sanitizer times say nothing */
 			ms[0] = time_ms(run_adjoint, f, &f->stream);
 			ms[1] = time_ms(run_forward, f, &f->stream);
@@ -76,7 +76,7 @@ static void candidate(struct fixture *f, const struct bs_tune *tune, const float
 		CHECK(a <= bound && b <= bound,
 		      "%s, %s: twins differ by %.1e adjoint, %.1e forward; at most %.0e; %.4f and %.4f ms",
 		      t->name, words, a, b, bound, ms[0], ms[1]);
-		CHECK(adjoint(f, f->out_image) && hash(f->out_image, voxels) == h,
+		CHECK(adjoint(f, f->out_image) && hash_of(f->out_image, voxels) == h,
 		      "%s, %s: the same bytes again", t->name, words);
 		if (getenv("BORESIDE_SMALL") == NULL)
 			incremental(f);
@@ -222,10 +222,8 @@ int main(void)
 	struct bs_gpu_info gpu;
 	struct bs_fail why;
 
-	if (bs_gpu_probe(&gpu, &why) != 0) {
-		SKIP("choices of CUDA gridding: %s", why.text);
+	if (!device_answers("choices of CUDA gridding", &gpu))
 		return check_done();
-	}
 	if (bs_team_open(&team, 2, &why) != 0) {
 		CHECK(false, "%s", why.text);
 		return check_done();
