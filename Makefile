@@ -33,16 +33,20 @@ ISA_v3  := -march=x86-64-v3
 ISA_v4  := -march=x86-64-v4 -mprefer-vector-width=512
 ISA_native :=
 
-SIMD := $(wildcard gpu/*_simd.c)
-SRC  := $(filter-out $(SIMD) board/main.c,$(wildcard core/*.c config/*.c ipc/*.c drivers/*.c gpu/*.c board/*.c))
+# Sources are found by folder: every .c and .cu below the rooms, and what is still linked from test/.
+find  = $(sort $(shell find $(1) -name '$(2)'))
+BENCH_LIB := $(filter-out test/bench/service.c test/bench/ls_gpu.c,$(call find,test/bench,*.c)) $(call find,test/paper,*.c)
+ROOMS := core config ipc drivers gpu board
+SIMD := $(call find,gpu,*_simd.c)
+SRC  := $(filter-out $(SIMD) board/main.c,$(call find,$(ROOMS),*.c)) $(BENCH_LIB)
 OBJ  := $(SRC:%.c=$(B)/%.o) $(foreach i,$(ISAS),$(SIMD:%.c=$(B)/%.$(i).o))
-CUSRC := $(wildcard gpu/*.cu)
+CUSRC := $(call find,gpu test/bench test/paper,*.cu)
 ifeq ($(GPU),1)
 CUDA  := $(abspath $(dir $(NVCC))..)
 CUARCH ?= -gencode=arch=compute_87,code=sm_87 -gencode=arch=compute_90,code=sm_90 \
           -gencode=arch=compute_90,code=compute_90
 # a file that is for one architecture alone names it: wgmma exists on sm_90a only
-CUARCH_exact_wgmma = -gencode=arch=compute_90a,code=sm_90a
+CUARCH_wgmma = -gencode=arch=compute_90a,code=sm_90a
 # Several GPUs: the header alone is needed to build, the library (libnccl.so.2) where it is used.
 NCCL  := $(firstword $(wildcard $(CUDA)/include/nccl.h /usr/include/nccl.h))
 NVFLAGS = $(if $(NCCL),-DBS_NCCL) -O3 -std=c++17 -I. -lineinfo -Xcompiler -Wall,-Wextra --Werror all-warnings -DBS_GPU=1
@@ -54,9 +58,9 @@ endif
 
 LIB   := $(B)/libboreside.a
 EXE   := $(B)/boreside
-UNITS := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c test/twin/twin_*.c test/replay/*.c test/fault/*.c))
-TOOLS := $(patsubst %.c,$(B)/%,$(wildcard test/bench/*.c test/soak/*.c))
-SCRIPTS := $(wildcard test/unit/*.sh test/replay/*.sh test/fault/*.sh)
+UNITS := $(patsubst %.c,$(B)/%,$(call find,test/unit,test_*.c) $(wildcard test/twin/twin_*.c test/replay/*.c test/fault/*.c))
+TOOLS := $(patsubst %.c,$(B)/%,test/bench/service.c test/bench/ls_gpu.c $(wildcard test/soak/*.c))
+SCRIPTS := $(call find,test/unit test/replay test/fault,*.sh)
 
 .PHONY: all help setup demo test bench reproduce fuzz lint clean tests tools
 .DELETE_ON_ERROR:
@@ -73,12 +77,12 @@ help:
 	@echo 'make lint    clang-format and clang-tidy'
 
 setup:
-	@sh board/setup.sh
+	@sh board/deploy/setup.sh
 
 # demo and test install what is missing first, then start over so that pkg-config is asked again.
 demo: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
-	@sh board/demo.sh $(EXE)
+	@sh board/deploy/demo.sh $(EXE)
 
 test: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all tests
@@ -86,39 +90,40 @@ test: setup
 		bash test/run.sh $(UNITS) $(SCRIPTS)
 
 # What threads and processes share, under the thread sanitizer (SANITIZE=thread).
-SHARED := $(foreach t,ring pool team event hist shm spill spill_faults consumer,$(B)/test/unit/test_$(t)) \
+SHARED := $(foreach t,core/test_ring core/test_pool core/test_team core/test_event core/test_hist ipc/test_shm board/test_spill \
+          board/test_spill_faults board/test_consumer,$(B)/test/unit/$(t)) \
           $(B)/test/fault/fault_takers
 .PHONY: tsan
 tsan: $(SHARED) $(EXE)
 	@BORESIDE=$(abspath $(EXE)) bash test/run.sh $(SHARED)
 
-tests: $(UNITS) $(EXE) $(B)/test/alloc_hook.so $(B)/test/block_hook.so
+tests: $(UNITS) $(EXE) $(B)/test/support/alloc_hook.so $(B)/test/support/block_hook.so
 tools: $(TOOLS)
 
 bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all tools
 	@$(EXE) bench
-	@BORESIDE=$(abspath $(EXE)) $(B)/test/bench/bench_service
+	@BORESIDE=$(abspath $(EXE)) $(B)/test/bench/service
 
 reproduce: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@$(EXE) reproduce -o build/reproduce
 
-# board/allocs.c counts what our own threads allocate; the CUDA runtime, behind the library, calls it, too
+# board/service/allocs.c counts what our own threads allocate; the CUDA runtime, behind the library, calls it, too
 WRAP := $(foreach f,malloc calloc realloc aligned_alloc posix_memalign mmap,-Wl$(comma)--wrap=$(f))
 
-$(EXE): $(B)/board/main.o $(B)/board/allocs.o $(LIB)
+$(EXE): $(B)/board/main.o $(B)/board/service/allocs.o $(LIB)
 	$(CC) $(SAN) $(WRAP) -o $@ $^ $(LDLIBS)
 
 $(LIB): $(OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/test/%: $(B)/test/%.o $(B)/board/allocs.o $(LIB)
+$(B)/test/%: $(B)/test/%.o $(B)/board/service/allocs.o $(LIB)
 	$(CC) $(SAN) $(WRAP) -o $@ $^ $(LDLIBS) -llapack
 
 # Preloaded by tests: counts allocations, hangs the disk; never sanitized themselves.
-$(B)/test/%_hook.so: test/%_hook.c test/alloc_hook.h
+$(B)/test/%_hook.so: test/%_hook.c test/support/alloc_hook.h
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -O2 $(WARN) -I. -shared -fPIC -o $@ $< -ldl
 
@@ -126,13 +131,13 @@ $(B)/test/%_hook.so: test/%_hook.c test/alloc_hook.h
 $(B)/test/fault/fault_gpu: private SAN += -Wl,--wrap=bs_recon_readout
 
 # test_spill_faults is a disk that refuses
-$(B)/test/unit/test_spill_faults: private SAN += $(foreach f,open read write readdir unlink rename,-Wl$(comma)--wrap=$(f))
+$(B)/test/unit/board/test_spill_faults: private SAN += $(foreach f,open read write readdir unlink rename,-Wl$(comma)--wrap=$(f))
 
 # these count what is allocated after arm
 $(B)/test/twin/twin_engine $(B)/test/twin/twin_devices: private SAN += $(if $(filter 1,$(GPU)),$(foreach f,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister,-Wl,--wrap=$(f)))
 
 $(B)/gpu/%.o: CFLAGS += $(FAST)
-$(B)/gpu/plain.o: CFLAGS += -ffast-math # the papers' own loop as they compiled it, for the bench
+$(B)/test/paper/plain.o: CFLAGS += $(FAST) -ffast-math # the papers' own loop as they compiled it, for the bench
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
@@ -164,7 +169,7 @@ fuzz:
 .PHONY: fuzzers
 fuzzers: $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 # Without the operators: none is fuzzed, and they take minutes to compile this way.
-$(B)/libfuzzed.a: $(filter-out $(B)/gpu/% $(B)/board/%,$(OBJ))
+$(B)/libfuzzed.a: $(filter-out $(B)/gpu/% $(B)/board/% $(B)/test/%,$(OBJ))
 	@rm -f $@
 	ar rcs $@ $^
 
@@ -175,7 +180,7 @@ $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(B)/libfuzzed.a
 TIDIED := $(SRC) $(SIMD) board/main.c
 TIDY   = -std=c17 -pthread -DBS_ISA=v3 $(if $(filter x86_64,$(MACHINE)),$(ISA_v3)) $(filter -I% -D%,$(CFLAGS))
 lint:
-	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cu')
+	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
 	@echo 'clang-tidy: $(words $(TIDIED)) sources'
 	@printf '%s\n' $(TIDIED) | xargs -n 1 -P $$(nproc) sh -c \
 		'said=$$(clang-tidy --quiet "$$1" -- $(TIDY) 2>&1) || { echo "$$said"; exit 1; }' lint

@@ -1,5 +1,5 @@
 /* board/main.c - the one binary: finds the subcommand and runs it */
-#include "board/command.h"
+#include "board/command/command.h"
 
 #include <stdio.h>
 #include <string.h>

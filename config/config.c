@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "config/rules.h"
-#include "core/team.h"
+#include "core/thread/team.h"
 
 struct loading {
 	struct bs_faults faults;

@@ -72,7 +72,7 @@ S("gpu.memory", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_memories, gpu_memory,
   "how readouts reach the GPU; copy: uploaded from the shared pool; mapped: it reads them in the "
   "host's memory; auto: mapped where the GPU shares that memory, else copy"),
 S("gpu.devices", BS_KEY_DEVICES, "", "[0]", 0, 63, NULL, gpu_devices,
-  "the GPUs, by CUDA's numbers, 1 to 8 of one kind; a scan is shared out among them (gpu/shares.h), "
+  "the GPUs, by CUDA's numbers, 1 to 8 of one kind; a scan is shared out among them (gpu/engine/shares.h), "
   "what cannot be runs on the first"),
 
 S("endpoints.kspace", BS_KEY_URL, "", "\"ipc://{run_dir}/kspace.ipc\"", 0, 0, NULL, kspace_url,

@@ -5,7 +5,7 @@
  * struct bs_site, bs_sink_spec or bs_protocol that it fills. The loader, the printed configuration,
  * the documentation (boreside check --keys) and the tests all read this table and nothing else.
  * fallback is written as it would be in a site file; NULL: the key must be given. A board may have
- * its own (bs_key_fallback). Read-only data; any thread. Test: test/unit/test_keys.c
+ * its own (bs_key_fallback). Read-only data; any thread. Test: test/unit/config/test_keys.c
  */
 #ifndef BS_CONFIG_KEYS_H
 #define BS_CONFIG_KEYS_H
@@ -27,7 +27,7 @@ enum bs_key_type {
 	BS_KEY_TEXT,      /* char[], printable ASCII */
 	BS_KEY_PATH,      /* char[], absolute once loaded */
 	BS_KEY_URL,       /* char[], ipc:// or loopback tcp:// */
-	BS_KEY_CPUS,      /* char[], a list of processors (core/cpus.h) */
+	BS_KEY_CPUS,      /* char[], a list of processors (core/thread/cpus.h) */
 	BS_KEY_INT3,      /* uint32_t[3] */
 	BS_KEY_NUMBER3,   /* float[3] */
 	BS_KEY_DEVICES,   /* struct bs_devices: different integers */

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/budget.h"
-#include "core/pools.h"
+#include "core/latency/budget.h"
+#include "core/memory/pools.h"
 
 static const char axes[] = "xyz";
 

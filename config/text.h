@@ -3,7 +3,7 @@
  *
  * libconfig 1.5 reads an integer literal beyond 32 bits as another number, 1.0e400 as infinity,
  * "\x00" as nothing, and follows @include. scan finds these in the text before it is parsed.
- * Allocates in read; one thread. Test: test/unit/test_config.c
+ * Allocates in read; one thread. Test: test/unit/config/test_config.c
  */
 #ifndef BS_CONFIG_TEXT_H
 #define BS_CONFIG_TEXT_H

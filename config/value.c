@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cpus.h"
+#include "core/thread/cpus.h"
 
 static const char *const type_names[] = {
 	[CONFIG_TYPE_NONE] = "nothing",    [CONFIG_TYPE_GROUP] = "a group { }",

@@ -7,7 +7,7 @@
  * m)), for x = out ("unscaled") and for x = a out with a = <out, ref> / <out, out>, the complex
  * scale that makes ||e|| smallest ("scaled"; 0 when out is all zero). Sums are in double. Where ref
  * is all zero, NRMSE is 0 for equal images, else infinite. Pure; any thread. Test:
- * test/unit/test_compare.c
+ * test/unit/core/test_compare.c
  */
 #ifndef BS_CORE_COMPARE_H
 #define BS_CORE_COMPARE_H

@@ -13,11 +13,11 @@
 #ifndef BS_CORE_ENGINE_H
 #define BS_CORE_ENGINE_H
 
-#include "core/arena.h"
+#include "core/memory/arena.h"
 #include "core/err.h"
 #include "core/protocol.h"
-#include "core/team.h"
-#include "core/traj.h"
+#include "core/thread/team.h"
+#include "core/traj/traj.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,7 +28,7 @@ struct bs_tables {
 	const struct bs_traj *traj;
 	const float *weight;    /* [readout][sample], density_file; NULL otherwise */
 	const float *density;   /* [readout][sample], weights made beforehand, for CUDA
-			       * engines and gpu/lsq.h; NULL: by the engine */
+			       * engines and gpu/solve/lsq.h; NULL: by the engine */
 	const float *maps;      /* [coil][z][y][x] complex; NULL otherwise */
 	const struct bs_csr *w; /* the anatomical constraint; NULL: identity */
 	int32_t slab_y; /* a GPU's slab of the image: rows from the image's center to its own; else 0 */
@@ -50,7 +50,7 @@ struct bs_arm_env {
  */
 struct bs_report {
 	uint32_t allowed;    /* in: iterations at most; 0: the protocol's */
-	bool gridded;        /* in: by the gridding that stands in for a solver (core/recon.h) */
+	bool gridded;        /* in: by the gridding that stands in for a solver (core/frame/recon.h) */
 	uint32_t iterations; /* solver; 0 for direct methods */
 	double residual;     /* relative, solver */
 	bool deadline_stop;  /* the solver stopped because the next iteration would not fit */
@@ -105,7 +105,7 @@ struct bs_engine {
 	/*
 	 * Previews (protocol's preview_every > 0): the image of what the frame holds so far; the frame
 	 * goes on as if nothing had been asked. NULL where a method has none. preview: the engine that
-	 * is armed beside this one for its previews, and to stand in for it (core/recon.h); NULL: it
+	 * is armed beside this one for its previews, and to stand in for it (core/frame/recon.h); NULL: it
 	 * makes its own, and nothing stands in.
 	 */
 	int (*peek)(void *self, uint32_t frame, float *image);

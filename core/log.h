@@ -3,7 +3,7 @@
  *
  * Lines read "boreside[ingest] warn: text"; under systemd the journal adds the time. One write(2)
  * per line, so lines of several processes do not mix. Not for real-time threads: they raise
- * events (core/event.h) and another thread makes the words. Allocates nothing.
+ * events (core/thread/event.h) and another thread makes the words. Allocates nothing.
  */
 #ifndef BS_CORE_LOG_H
 #define BS_CORE_LOG_H

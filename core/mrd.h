@@ -2,7 +2,7 @@
  * core/mrd.h - MRD (ISMRMRD v1) headers as the program holds them in memory
  *
  * Field names, widths and meaning are the standard's; the byte layouts (packed, little-endian)
- * belong to ipc/mrd.c and nothing else. An acquisition's body is trajectory [samples][dims] float
+ * belong to ipc/wire/mrd.c and nothing else. An acquisition's body is trajectory [samples][dims] float
  * (dims fastest), then data [channels][samples] complex float.
  */
 #ifndef BS_CORE_MRD_H
@@ -69,7 +69,7 @@ struct bs_mrd_image {
 	uint32_t attribute_string_len;
 };
 
-/* What the MRD XML header says that a protocol is checked against (ipc/mrdxml.h fills it). */
+/* What the MRD XML header says that a protocol is checked against (ipc/wire/xml.h fills it). */
 struct bs_scan_info {
 	char protocol[64];        /* measurementInformation/protocolName; "" when absent */
 	char trajectory_name[32]; /* encoding/trajectory: "cartesian", "radial", ... */

@@ -163,14 +163,14 @@ enum bs_wait { BS_WAIT_BLOCK, BS_WAIT_POLL };
 
 /* How hard the node tries to be on time: group realtime of a site file. */
 struct bs_realtime {
-	char ingest_cpus[64], recon_cpus[64], emit_cpus[64]; /* core/cpus.h; "": any */
+	char ingest_cpus[64], recon_cpus[64], emit_cpus[64]; /* core/thread/cpus.h; "": any */
 	uint32_t priority;     /* SCHED_FIFO of recon; emit +1, ingest +2, supervisor +3; 0: none */
 	enum bs_wait wait;     /* recon for readouts */
 	enum bs_wait gpu_wait; /* recon for the GPU */
 	uint32_t timer_slack_us; /* of threads without a priority */
 	bool lock_memory;
 	bool gpu_priority; /* streams of the highest priority */
-	bool canary;       /* core/canary.h */
+	bool canary;       /* core/thread/canary.h */
 };
 
 /* What becomes of an image that its taker cannot have now. */

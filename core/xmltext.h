@@ -3,7 +3,7 @@
  *
  * Starts as { buffer, its bytes, 0, false }. Each put appends, always NUL-terminated within cap
  * (cap > 0); once something did not fit, full stays set and the caller gives the text up.
- * Allocates nothing. Users: core/attributes.c, drivers/scanxml.c (and their tests).
+ * Allocates nothing. Users: core/frame/attributes.c, drivers/source/scanxml.c (and their tests).
  */
 #ifndef BS_CORE_XMLTEXT_H
 #define BS_CORE_XMLTEXT_H

@@ -26,7 +26,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/clock.h"
+#include "core/thread/clock.h"
 
 #define SOCKET_BUFFER_BYTES (4 * 1024 * 1024)
 #define RECONNECT_MS        20

@@ -15,7 +15,7 @@
  *
  * Results of send, recv, wait: 0, or BS_ENDPOINT_TIMEOUT, or BS_ENDPOINT_INTERRUPTED (a signal
  * came, nothing was sent or received), or a negative enum bs_err.
- * Test: test/unit/test_endpoint.c
+ * Test: test/unit/ipc/test_endpoint.c
  */
 #ifndef BS_IPC_ENDPOINT_H
 #define BS_IPC_ENDPOINT_H

@@ -6,8 +6,8 @@
 #define _GNU_SOURCE
 #include <sys/mman.h>
 
-#include "test/alloc_hook.h"
-#include "test/service.h"
+#include "test/support/alloc_hook.h"
+#include "test/support/service.h"
 
 #define FRAMES 1000u
 #define WARM   20u
@@ -113,7 +113,7 @@ int main(void)
 	char hook[512];
 	int fd = mkstemp(counts);
 
-	(void)snprintf(hook, sizeof(hook), "%s/test/alloc_hook.so",
+	(void)snprintf(hook, sizeof(hook), "%s/test/support/alloc_hook.so",
 		       getenv("BUILD") ? getenv("BUILD") : "");
 #if CHECK_SANITIZED
 	SKIP("allocations cannot be counted under a sanitizer, which replaces malloc itself");

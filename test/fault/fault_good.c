@@ -1,7 +1,7 @@
 /* test/fault/fault_good.c - good scans through the running service: images, counts, status, the end
  */
 #define _GNU_SOURCE
-#include "test/service.h"
+#include "test/support/service.h"
 
 int main(void)
 {

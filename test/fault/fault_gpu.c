@@ -10,17 +10,17 @@
  * the process can clear. The program itself has no such switch.
  */
 #define _GNU_SOURCE
-#include "test/service.h"
+#include "test/support/service.h"
 
-#include "board/command.h"
-#include "board/load.h"
-#include "core/recon.h"
-#include "gpu/engines.h"
+#include "board/command/command.h"
+#include "board/certify/load.h"
+#include "core/frame/recon.h"
+#include "gpu/engine/engines.h"
 
 #if BS_GPU
-#include "gpu/csr_cuda.h"
-#include "gpu/devmem.h"
-#include "gpu/hog.h"
+#include "gpu/solve/csr_cuda.h"
+#include "gpu/device/memory.h"
+#include "gpu/device/load.h"
 #endif
 
 #define READY_BOUND_MS 3000.0 /* the claim: ready again within this */

@@ -3,7 +3,7 @@
  * words on the wire and in the log, the service stays up, and a good scan right after succeeds
  */
 #define _GNU_SOURCE
-#include "test/expect.h"
+#include "test/support/expect.h"
 
 /* ---- envelopes ---- */
 

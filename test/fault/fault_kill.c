@@ -4,7 +4,7 @@
  * 200 ms to a new start).
  */
 #define _GNU_SOURCE
-#include "test/service.h"
+#include "test/support/service.h"
 
 #define RESTART_BOUND_MS 2000.0
 

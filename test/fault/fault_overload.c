@@ -7,7 +7,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "test/service.h"
+#include "test/support/service.h"
 
 #define FRAMES 60u
 #define IMAGE  (256u * 256u * 8u * 2u) /* two coils */
@@ -213,7 +213,7 @@ static const char *hang_disk(char hook[512])
 	static char gate[40];
 	int fd;
 
-	(void)snprintf(hook, 512, "%s/test/block_hook.so", getenv("BUILD") ? getenv("BUILD") : "");
+	(void)snprintf(hook, 512, "%s/test/support/block_hook.so", getenv("BUILD") ? getenv("BUILD") : "");
 	if (CHECK_SANITIZED) {
 		SKIP("a library preloaded before the sanitizer's own ends the service");
 		return NULL;

@@ -8,8 +8,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "board/throttle.h"
-#include "test/service.h"
+#include "board/service/throttle.h"
+#include "test/support/service.h"
 
 #define FRAMES 1000u
 #define WARM   50u

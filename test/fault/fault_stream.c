@@ -3,7 +3,7 @@
  * real socket: gaps, duplicates, what comes out of turn, scans that stop, senders that vanish
  */
 #define _GNU_SOURCE
-#include "test/expect.h"
+#include "test/support/expect.h"
 
 /* ---- order ---- */
 

@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include <sys/stat.h>
 
-#include "test/service.h"
+#include "test/support/service.h"
 
 #define BAD 300u
 

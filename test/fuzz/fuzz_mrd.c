@@ -5,8 +5,8 @@
  * what lies behind them is reached, too. What parses must lie inside the message and encode to the
  * same bytes.
  */
-#include "ipc/bytes.h"
-#include "ipc/mrd.h"
+#include "ipc/wire/bytes.h"
+#include "ipc/wire/mrd.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* test/fuzz/fuzz_mrdxml.c - the MRD XML header's reader on any bytes (libFuzzer; make fuzz) */
-#include "ipc/mrdxml.h"
+#include "ipc/wire/xml.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,10 +4,10 @@
  * Each input is decoded twice: as it is, and with an envelope that is made to fit (else the
  * checksum keeps the fuzzer out). What decodes must encode to the same bytes.
  */
-#include "ipc/bytes.h"
-#include "ipc/mrd.h"
-#include "ipc/mrdxml.h"
-#include "ipc/wire.h"
+#include "ipc/wire/bytes.h"
+#include "ipc/wire/mrd.h"
+#include "ipc/wire/xml.h"
+#include "ipc/wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,14 +7,14 @@
  */
 #include <string.h>
 
-#include "core/clock.h"
-#include "drivers/cfl.h"
-#include "drivers/recording.h"
-#include "gpu/exact.h"
-#include "gpu/ls.h"
-#include "gpu/nufft.h"
-#include "gpu/q.h"
-#include "test/check.h"
+#include "core/thread/clock.h"
+#include "drivers/file/cfl.h"
+#include "drivers/source/recording.h"
+#include "gpu/exact/exact.h"
+#include "gpu/solve/ls.h"
+#include "gpu/nufft/nufft.h"
+#include "gpu/toeplitz/q.h"
+#include "test/support/check.h"
 
 enum { X = 64, Y = 64, Z = 16, COILS = 4 };
 #define VOXELS ((size_t)X * Y * Z)

@@ -6,7 +6,7 @@
  * its images, or BS_ERR_ABORTED. At the end no slot is missing and a scan is good.
  */
 #define _GNU_SOURCE
-#include "test/service.h"
+#include "test/support/service.h"
 
 static struct service service;
 static struct peer p;

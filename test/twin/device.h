@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "gpu/devmem.h"
-#include "test/check.h"
+#include "gpu/device/memory.h"
+#include "test/support/check.h"
 
 static inline void fill_random(float *v, size_t n, uint64_t *seed)
 {

@@ -2,8 +2,8 @@
 #ifndef BS_TEST_TWIN_LAYOUTS_H
 #define BS_TEST_TWIN_LAYOUTS_H
 
-#include "gpu/link.h"
-#include "test/check.h"
+#include "gpu/device/link.h"
+#include "test/support/check.h"
 
 /* Where parts lie: all on the first device, or each on its own. */
 struct layout {

@@ -9,9 +9,9 @@
 #include <cuda_runtime_api.h>
 #include <string.h>
 
-#include "core/team.h"
-#include "gpu/nufft_cuda.h"
-#include "test/check.h"
+#include "core/thread/team.h"
+#include "gpu/nufft/nufft_cuda.h"
+#include "test/support/check.h"
 #include "test/twin/device.h"
 
 static uint64_t seed = 88172645463325252u;

@@ -6,14 +6,14 @@
  * The images are compared byte by byte: the same kernels in the same order.
  */
 #define _GNU_SOURCE /* mkdtemp */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
 #include <string.h>
 
-#include "core/team.h"
-#include "gpu/engines.h"
-#include "gpu/nufft_tune.h"
+#include "core/thread/team.h"
+#include "gpu/engine/engines.h"
+#include "gpu/nufft/cuda/tune.h"
 #include "test/twin/device.h"
 
 static struct bs_team *team;

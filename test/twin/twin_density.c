@@ -11,14 +11,14 @@
  * and no more than TWINS, which is asked of every operator (errors of many steps do not add up in full).
  */
 #define _GNU_SOURCE /* M_PI, mkdtemp */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
 #include <string.h>
 
-#include "core/team.h"
-#include "gpu/density_cuda.h"
-#include "gpu/engines.h"
+#include "core/thread/team.h"
+#include "gpu/nufft/density_cuda.h"
+#include "gpu/engine/engines.h"
 #include "test/twin/device.h"
 
 #define STEP  2e-6

@@ -6,17 +6,17 @@
  * bytes in every run and order of arrival; no device or pinned allocation after arm; the first GPU
  * current after every call. Iterations under a deadline and fewer of them as on one GPU.
  */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
 #include <string.h>
 
-#include "core/clock.h"
-#include "core/csr.h"
-#include "core/team.h"
-#include "gpu/engines.h"
-#include "gpu/link.h"
-#include "gpu/shares.h"
+#include "core/thread/clock.h"
+#include "core/solve/csr.h"
+#include "core/thread/team.h"
+#include "gpu/engine/engines.h"
+#include "gpu/device/link.h"
+#include "gpu/engine/shares.h"
 #include "test/twin/allocations.h"
 #include "test/twin/device.h"
 

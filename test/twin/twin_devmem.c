@@ -1,9 +1,9 @@
 /* test/twin/twin_devmem.c - a need too large is refused in words; a sealed device arena gives
  * nothing */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
-#include "gpu/devmem.h"
+#include "gpu/device/memory.h"
 #include "test/twin/device.h"
 
 #include <string.h>

@@ -5,16 +5,16 @@
  * The bound, 1e-5 relative at accuracy 1e-6 class, is that of twin_nufft.c. Allocations are counted at
  * the linker's seams (Makefile: --wrap).
  */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
 #include <cuda_runtime_api.h>
 #include <string.h>
 
-#include "core/csr.h"
-#include "core/team.h"
-#include "gpu/engines.h"
-#include "gpu/devmem.h"
+#include "core/solve/csr.h"
+#include "core/thread/team.h"
+#include "gpu/engine/engines.h"
+#include "gpu/device/memory.h"
 #include "test/twin/allocations.h"
 #include "test/twin/device.h"
 

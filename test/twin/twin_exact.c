@@ -4,12 +4,12 @@
  * single: fp16 pairs carry 22 bits, sums run 256 samples between flushes: a few 1e-6 at most, so
  * 1e-5. fast: three factors rounded to 11 bits, each 2^-11 at worst: 1.5e-3.
  */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
-#include "gpu/exact.h"
-#include "gpu/exact_cuda.h"
-#include "gpu/q.h"
+#include "gpu/exact/exact.h"
+#include "gpu/exact/exact_cuda.h"
+#include "gpu/toeplitz/q.h"
 #include "test/twin/device.h"
 
 #define RUNS 100

@@ -3,12 +3,12 @@
  *
  * Bound 1e-5 relative: Horner's rule over sixteen factors each way, about 16 x 6e-8 of phase at worst.
  */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
-#include "core/team.h"
-#include "gpu/exact.h"
-#include "gpu/exact_cuda.h"
+#include "core/thread/team.h"
+#include "gpu/exact/exact.h"
+#include "gpu/exact/exact_cuda.h"
 #include "test/twin/device.h"
 
 static void compare(struct bs_team *team, uint32_t dims, uint32_t x, uint32_t y, uint32_t z,

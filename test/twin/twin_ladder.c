@@ -6,10 +6,10 @@
  * grid: the exponential to a few 2^-24 and the position's rounding, 1e-5; a table of 128 steps a cell,
  * linear between: (1/128)^2 / 8 of the second derivative, 1 / sigma^2, on each axis: 2e-5 in all.
  */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
-#include "gpu/ladder.h"
+#include "test/paper/ladder/ladder.h"
 #include "test/twin/device.h"
 
 static const char *const exact_names[BS_LADDER_EXACT_STEPS] = {

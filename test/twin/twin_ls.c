@@ -5,15 +5,15 @@
  * The host's F^H d in double, its Q, Toeplitz operator and conjugate gradients; ten iterations on
  * well conditioned systems, 1e-5 as for their parts. Order of arrival, missing readouts, one hash.
  */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
-#include "core/clock.h"
-#include "core/pcg.h"
-#include "gpu/engines.h"
-#include "gpu/exact.h"
-#include "gpu/q.h"
-#include "gpu/toeplitz.h"
+#include "core/thread/clock.h"
+#include "core/solve/pcg.h"
+#include "gpu/engine/engines.h"
+#include "gpu/exact/exact.h"
+#include "gpu/toeplitz/q.h"
+#include "gpu/toeplitz/toeplitz.h"
 #include "test/twin/device.h"
 
 #define READOUTS 90u

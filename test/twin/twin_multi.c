@@ -6,12 +6,12 @@
  * exact: as twin_exact, 1e-5; the phase of a slab's center adds about 2e-7. gridding: asked for
  * 1e-3, of which the window takes half and the rest covers float. sense: twin_multi_sense.c
  */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
-#include "gpu/exact.h"
-#include "gpu/multi.h"
-#include "gpu/q.h"
+#include "gpu/exact/exact.h"
+#include "gpu/multi/multi.h"
+#include "gpu/toeplitz/q.h"
 #include "test/twin/device.h"
 #include "test/twin/layouts.h"
 

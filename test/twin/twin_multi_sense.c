@@ -3,10 +3,10 @@
  *
  * Parts lie as in twin_multi.c. Eight iterations on a matrix of condition below 100: 100 times 1e-6.
  */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
-#include "gpu/multi.h"
+#include "gpu/multi/multi.h"
 #include "test/twin/device.h"
 #include "test/twin/layouts.h"
 

@@ -6,7 +6,7 @@
  * other at 1e-6, which is twice that.
  */
 #define _GNU_SOURCE /* M_PI */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
 #include "test/twin/nufft_trial.h"

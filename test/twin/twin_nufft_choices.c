@@ -2,14 +2,14 @@
  * test/twin/twin_nufft_choices.c - CUDA gridding under every choice that a tuner may make
  *
  * Bounds: each choice within 1e-5 of the host twin at 1e-6, else within twice the accuracy asked for
- * (test/unit/test_nufft.c holds that one to direct sums); the same bytes again, and in pieces.
+ * (test/unit/gpu/test_nufft.c holds that one to direct sums); the same bytes again, and in pieces.
  * Lengths with transforms in registers within 2e-6 of the general ones: two roundings of the same sums.
  */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
-#include "gpu/nufft_choice.h"
-#include "gpu/nufft_tune.h"
+#include "gpu/nufft/cuda/choice.h"
+#include "gpu/nufft/cuda/tune.h"
 #include "test/twin/nufft_trial.h"
 #include "test/twin/timing.h"
 

@@ -4,14 +4,14 @@
  * Eight iterations on well conditioned systems: each adds a few single-precision roundings to what
  * the operators differ by (1e-6), so 1e-5 for the images.
  */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
-#include "core/clock.h"
-#include "core/pcg.h"
-#include "gpu/csr.h"
-#include "gpu/pcg_cuda.h"
-#include "gpu/q.h"
+#include "core/thread/clock.h"
+#include "core/solve/pcg.h"
+#include "gpu/solve/csr.h"
+#include "gpu/solve/pcg_cuda.h"
+#include "gpu/toeplitz/q.h"
 #include "test/twin/device.h"
 
 #define NX         24u

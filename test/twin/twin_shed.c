@@ -9,14 +9,14 @@
  * that a graph did not record anew would give nothing), and together they are no longer than that
  * time by the host's clock, but for the clocks' difference (1 %) and their resolution (20 us).
  */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
 #include <string.h>
 
-#include "core/clock.h"
-#include "core/recon.h"
-#include "gpu/engines.h"
+#include "core/thread/clock.h"
+#include "core/frame/recon.h"
+#include "gpu/engine/engines.h"
 #include "test/twin/device.h"
 
 #define ITERATIONS 8u

@@ -1,8 +1,8 @@
 /* test/twin/twin_stream.c - the device, its streams and events are as the policy says */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
-#include "gpu/stream.h"
+#include "gpu/device/stream.h"
 #include "test/twin/device.h"
 
 static void check_policy(enum bs_wait wait, bool priority)

@@ -5,13 +5,13 @@
  * twin.
  */
 #define _GNU_SOURCE /* mkdtemp */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
-#include "gpu/q.h"
-#include "gpu/toeplitz.h"
-#include "gpu/toeplitz_cuda.h"
-#include "gpu/toeplitz_tune.h"
+#include "gpu/toeplitz/q.h"
+#include "gpu/toeplitz/toeplitz.h"
+#include "gpu/toeplitz/toeplitz_cuda.h"
+#include "gpu/toeplitz/cuda/tune.h"
 #include "test/twin/device.h"
 #include "test/twin/timing.h"
 

@@ -1,17 +1,17 @@
 /*
  * test/twin/twin_window.c - sliding windows and previews on the device: the checks of
- * test/unit/test_window.c, and each frame against the host's
+ * test/unit/gpu/test_window.c, and each frame against the host's
  *
- * Gridding in other groups differs by roundings, 1e-6 (test/unit/test_window.c says why). The device's
+ * Gridding in other groups differs by roundings, 1e-6 (test/unit/gpu/test_window.c says why). The device's
  * exact sums are good to 3e-6 whatever the grouping, and three iterations of a system of condition below
  * 10 pass that on: 1e-5 between groupings. Against the host: gridding at accuracy 1e-6 1e-5, the
  * bound of twin_nufft.c; least squares, whose Q has 3e-6 of its own, 1e-4.
  */
-#include "test/check.h"
+#include "test/support/check.h"
 
 #if BS_GPU
 #include "test/twin/device.h"
-#include "test/window.h"
+#include "test/support/window.h"
 
 static bool small(void) /* under compute-sanitizer: each kernel once is enough */
 {

@@ -1,0 +1,85 @@
+/* board/arm/armed.c - see armed.h */
+#include "board/arm/armed.h"
+
+#include "core/thread/clock.h"
+#include "gpu/engine/engines.h"
+
+#include <string.h>
+
+static int open_armed(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		      const struct bs_csr *w, const struct bs_arm_env *given, struct bs_fail *why)
+{
+	int64_t start_ns = bs_now_ns();
+	struct bs_arm_env env = *given;
+	int rc;
+
+	memset(a, 0, sizeof(*a));
+	env.arena = &a->arena;
+	env.cache_dir = site->cache_dir;
+	a->protocol = p;
+	rc = bs_engine_find(&a->engine, p, why);
+	if (rc == 0)
+		rc = bs_tables_load(&a->loaded, p, why);
+	if (w != NULL)
+		a->loaded.tables.w = w;
+	if (rc == 0)
+		rc = bs_recon_need(p, a->engine, &a->need, why);
+	if (rc == 0 && a->need.overflow)
+		rc = bs_fail(why, BS_ERR_NOMEM,
+			     "protocol '%s': its memory plan does not fit 64 bits", p->name);
+	if (rc == 0)
+		rc = bs_arena_open(&a->arena, a->need.total_bytes, why);
+	if (rc == 0)
+		rc = bs_recon_arm(&a->recon, p, a->engine, &a->loaded.tables, &env, why);
+	if (rc != 0) {
+		bs_armed_close(a);
+		return rc;
+	}
+	a->arena.sealed = true;
+	a->arm_ns = bs_now_ns() - start_ns;
+	return 0;
+}
+
+int bs_armed_open(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		  struct bs_team *team, struct bs_fail *why)
+{
+	return bs_armed_open_with(a, site, p, NULL, team, why);
+}
+
+int bs_armed_open_with(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		       const struct bs_csr *w, struct bs_team *team, struct bs_fail *why)
+{
+	const struct bs_arm_env env = { .team = team };
+
+	return open_armed(a, site, p, w, &env, why);
+}
+
+int bs_armed_open_on(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		     struct bs_team *team, const void *pool, size_t pool_bytes, struct bs_fail *why)
+{
+	const struct bs_arm_env env = { .team = team, .pool = pool, .pool_bytes = pool_bytes };
+
+	return open_armed(a, site, p, NULL, &env, why);
+}
+
+void bs_armed_close(struct bs_armed *a)
+{
+	bs_recon_disarm(a->recon);
+	bs_arena_close(&a->arena);
+	bs_tables_free(&a->loaded);
+	memset(a, 0, sizeof(*a));
+}
+
+bool bs_armed_on_gpu(const struct bs_shared *s)
+{
+	char name[sizeof(s->engine[0]) + 1] = "";
+
+	for (uint32_t i = 0; i < s->site.protocols && i < BS_PROTOCOLS_MAX; i++) {
+		if (!atomic_load(&s->armed[i])) /* its name may be half written */
+			continue;
+		memcpy(name, s->engine[i], sizeof(s->engine[i]));
+		if (bs_engines_on_gpu(name))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,41 @@
+/*
+ * board/arm/armed.h - a protocol made ready: its tables, engine, memory and reconstruction in one piece
+ *
+ * open -> (bs_recon_* on .recon, by one thread) -> close. Used by the service's recon worker and by
+ * `boreside recon`, so that both run the same plan. open loads the tables from disk, takes the
+ * arena that the engine's need states, arms, and seals it; nothing is allocated after that.
+ * open_with: the same with this W, which must outlive it, in place of the protocol's file. open_on: for
+ * a process whose readouts all lie in one shared pool (core/engine.h: env->pool).
+ * on_gpu: whether a protocol that the service has armed, by its own record, works on a GPU. Any thread.
+ * team: shared by all protocols of a process, one reconstruction at a time.
+ * Test (on_gpu): test/unit/board/test_throttle.c
+ */
+#ifndef BS_BOARD_ARM_ARMED_H
+#define BS_BOARD_ARM_ARMED_H
+
+#include "core/frame/recon.h"
+#include "drivers/file/tables.h"
+#include "ipc/shm/shm.h"
+
+struct bs_armed {
+	const struct bs_protocol *protocol;
+	const struct bs_engine *engine;
+	struct bs_loaded loaded;
+	struct bs_arena arena;
+	struct bs_need need;
+	struct bs_recon *recon;
+	int64_t arm_ns; /* how long it took */
+};
+
+int bs_armed_open(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		  struct bs_team *team, struct bs_fail *why);
+int bs_armed_open_with(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		       const struct bs_csr *w, struct bs_team *team, struct bs_fail *why);
+int bs_armed_open_on(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		     struct bs_team *team, const void *pool, size_t pool_bytes,
+		     struct bs_fail *why);
+void bs_armed_close(struct bs_armed *a);
+
+bool bs_armed_on_gpu(const struct bs_shared *s);
+
+#endif

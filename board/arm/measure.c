@@ -1,0 +1,505 @@
+/* board/arm/measure.c - see measure.h */
+#define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE */
+#include "board/arm/measure.h"
+
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/frame/attributes.h"
+#include "core/thread/clock.h"
+#include "core/phantom/random.h"
+#include "ipc/wire/mrd.h"
+#include "ipc/wire/wire.h"
+#if BS_GPU
+#include "gpu/engine/engines.h"
+#include "gpu/device/load.h"
+#endif
+
+#define SWEEP_MIN   ((size_t)32 << 20)
+#define SWEEP_MAX   ((size_t)256 << 20)
+#define FRAMES_MIN  2u /* of a condition */
+#define FRAMES_GOOD 8u
+#define LEAST_MAX   16u
+#define MS          1e-6
+
+struct series {
+	struct bs_timing at[BS_MEASURE_MAX];
+	uint32_t n;
+};
+
+struct measuring {
+	struct bs_admission *out;
+	const struct bs_armed *a;
+	const struct bs_protocol *p;
+	const struct bs_measure_env *env;
+	float *samples, *image;
+	float *own_samples, *own_image;
+	unsigned char *message; /* a readout as it comes: envelope, header, trajectory, samples */
+	size_t message_len;
+	unsigned char *sweep;
+	size_t sweep_len;
+	unsigned char *pixels; /* an image's message */
+	uint16_t repetition;
+	struct series add, finish, total, adds;
+};
+
+/* From from_ns until now. Disturbed: canaries were stalled for more than a twentieth of it. */
+static void note(const struct measuring *m, struct series *s, int64_t from_ns, int64_t less_ns)
+{
+	int64_t now = bs_now_ns();
+	int64_t stalled = bs_canary_stalled(m->env->canary, m->env->canaries, from_ns, now, now);
+
+	if (s->n < BS_MEASURE_MAX)
+		s->at[s->n++] =
+			(struct bs_timing){ now - from_ns - less_ns, stalled * 20 > now - from_ns };
+}
+
+static size_t sweep_bytes(void)
+{
+	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+	size_t n = cache > 0 ? (size_t)cache / 4 * 5 : 0;
+
+	return n < SWEEP_MIN ? SWEEP_MIN : n > SWEEP_MAX ? SWEEP_MAX : n;
+}
+
+static void sweep_caches(struct measuring *m)
+{
+	for (size_t i = 0; i < m->sweep_len; i += 64)
+		m->sweep[i]++;
+}
+
+static struct bs_mrd_acq readout_head(const struct measuring *m, uint32_t row)
+{
+	const struct bs_traj *t = m->a->loaded.tables.traj;
+	struct bs_mrd_acq h = { .version = 1,
+				.number_of_samples = (uint16_t)m->p->samples,
+				.available_channels = (uint16_t)m->p->coils,
+				.active_channels = (uint16_t)m->p->coils,
+				.scan_counter = row + 1 };
+
+	if (t != NULL) {
+		h.trajectory_dimensions = (uint16_t)t->dims;
+		h.idx.kspace_encode_step_1 = t->step1[row];
+		h.idx.kspace_encode_step_2 = t->step2[row];
+	} else if (m->p->encoded[1] > 0) {
+		h.idx.kspace_encode_step_1 = (uint16_t)(row % m->p->encoded[1]);
+		h.idx.kspace_encode_step_2 = (uint16_t)(row / m->p->encoded[1]);
+	}
+	h.idx.repetition = m->repetition;
+	return h;
+}
+
+/* ---- frames through the reconstruction ---- */
+
+static int pop_all(struct measuring *m, int64_t deadline_ns, struct bs_fail *why)
+{
+	struct bs_recon_image image = { .pixels = m->image };
+	int rc = 0;
+
+	while (rc >= 0 && bs_recon_ready(m->a->recon) > 0)
+		rc = bs_recon_pop(m->a->recon, &image, deadline_ns, why);
+	return rc < 0 ? rc : 0;
+}
+
+static int64_t deadline(const struct measuring *m, bool passed, int64_t now_ns)
+{
+	if (m->p->on_miss != BS_MISS_SHED)
+		return INT64_MAX;
+	return passed ? now_ns : now_ns + (int64_t)(m->p->image_ms * 1e6);
+}
+
+/* One frame. cold: sweeps the caches before its last readout. passed: as if it were late already. */
+static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *why)
+{
+	struct bs_recon *r = m->a->recon;
+	const uint32_t readouts = m->p->readouts > 0 ? m->p->readouts : 1;
+	int64_t adds_ns = 0;
+	int64_t start_ns = bs_now_ns();
+	int64_t swept_ns = 0;
+
+	m->repetition++;
+	for (uint32_t row = 0; row < m->p->readouts; row++) {
+		struct bs_mrd_acq h = readout_head(m, row);
+		bool last = row + 1 == m->p->readouts;
+
+		if (last && cold) {
+			int64_t t = bs_now_ns();
+
+			sweep_caches(m);
+			swept_ns = bs_now_ns() - t;
+		}
+		int64_t t0 = bs_now_ns();
+		int rc = bs_recon_readout(r, &h, row, m->samples, t0, why);
+		int64_t t1 = bs_now_ns();
+
+		if (rc == 0)
+			rc = pop_all(m, deadline(m, passed, t1), why);
+		if (rc != 0)
+			return rc < 0 ? rc : bs_fail(why, BS_ERR_STATE, "a frame did not end");
+		adds_ns += t1 - t0;
+		if (last) {
+			note(m, &m->finish, t1, 0);
+			note(m, &m->add, t0, bs_now_ns() - t1);
+		}
+	}
+	note(m, &m->total, start_ns, swept_ns);
+	if (m->adds.n < BS_MEASURE_MAX)
+		m->adds.at[m->adds.n++].ns = adds_ns / readouts;
+	if (m->env->beat != NULL)
+		m->env->beat(m->env->arg);
+	return 0;
+}
+
+/* A few are worth waiting for somewhat longer. */
+static bool go_on(const struct measuring *m, uint32_t done, int64_t spent_ns)
+{
+	double share = (double)spent_ns * 1e-9 / m->env->seconds;
+
+	return done < FRAMES_MIN || share < 1.0 || (done < FRAMES_GOOD && share < 4.0);
+}
+
+static int frames(struct measuring *m, bool cold, bool passed, uint32_t most, struct bs_fail *why)
+{
+	int64_t start = bs_now_ns();
+	int rc = 0;
+
+	m->add.n = m->finish.n = m->total.n = m->adds.n = 0;
+	for (uint32_t i = 0; rc == 0 && i < most && go_on(m, i, bs_now_ns() - start); i++)
+		rc = frame(m, cold, passed, why);
+	return rc;
+}
+
+static void keep(struct measuring *m, enum bs_condition on)
+{
+	bs_estimate_make(&m->out->cost[BS_COST_ADD][on], m->add.at, m->add.n, m->out->margin);
+	bs_estimate_make(&m->out->cost[BS_COST_FINISH][on], m->finish.at, m->finish.n,
+			 m->out->margin);
+}
+
+/* Beside other work on the same GPU; nothing where the engine is the host's. */
+static int loaded_frames(struct measuring *m, struct bs_fail *why)
+{
+#if BS_GPU
+	struct bs_hog *hog = NULL;
+	uint64_t kernels = 0;
+	int rc;
+
+	if (!bs_engines_on_gpu(m->a->engine->name))
+		return 0;
+	rc = bs_hog_open(&hog, BS_HOG_GENTLE_US, why);
+	if (rc == BS_ERR_NOMEM)
+		return 0; /* no room for a load beside it: then this condition is not measured */
+	if (rc != 0)
+		return rc;
+	rc = frames(m, false, false, BS_MEASURE_MAX, why);
+	if (rc == 0) /* else they were not beside a load */
+		rc = bs_hog_check(hog, &kernels, why);
+	bs_hog_close(hog);
+	if (rc == 0)
+		keep(m, BS_CONDITION_LOADED);
+	return rc;
+#else
+	(void)m;
+	(void)why;
+	return 0;
+#endif
+}
+
+/* The lowest rung of the ladder that the protocol has (core/latency/budget.h), its deadline passed. */
+static int measure_least(struct measuring *m, struct bs_fail *why)
+{
+	const struct bs_aim least = { .gridding = bs_recon_stands_in(m->a->recon),
+				      .iterations = 1 };
+	const struct bs_aim full = { 0 };
+	int rc;
+
+	bs_recon_aim(m->a->recon, &least);
+	rc = frames(m, false, true, LEAST_MAX, why);
+	bs_recon_aim(m->a->recon, &full);
+	if (rc == 0)
+		bs_estimate_make(&m->out->least, m->finish.at, m->finish.n, m->out->margin);
+	return rc;
+}
+
+static int measure_frames(struct measuring *m, struct bs_fail *why)
+{
+	struct bs_scan_info info = { 0 };
+	struct bs_estimate e;
+	int rc;
+
+	bs_recon_scan(m->a->recon, &info);
+	rc = frame(m, false, false, why); /* what the first one alone has to pay does not count */
+	if (rc == 0)
+		rc = frames(m, false, false, BS_MEASURE_MAX, why);
+	if (rc != 0)
+		return rc;
+	keep(m, BS_CONDITION_WARM);
+	m->out->frames = m->total.n;
+	bs_estimate_make(&e, m->total.at, m->total.n, 0.0);
+	m->out->frame_ns = e.p50_ns;
+	bs_estimate_make(&e, m->adds.at, m->adds.n, 0.0);
+	m->out->readout_ns = e.p50_ns;
+	if (m->p->on_miss == BS_MISS_SHED)
+		rc = measure_least(m, why);
+	if (rc == 0)
+		rc = frames(m, true, false, BS_MEASURE_MAX, why);
+	if (rc == 0)
+		keep(m, BS_CONDITION_COLD);
+	if (rc == 0)
+		rc = loaded_frames(m, why);
+	bs_recon_scan(m->a->recon, &info);
+	return rc;
+}
+
+/* ---- the service's own share ---- */
+
+/* Readout 0 as a sender would send it. */
+static void make_readout(struct measuring *m)
+{
+	const struct bs_traj *t = m->a->loaded.tables.traj;
+	struct bs_mrd_acq h = readout_head(m, 0);
+	unsigned char *payload = m->message + BS_WIRE_BYTES;
+	unsigned char *at = payload + BS_MRD_ACQ_BYTES;
+	struct bs_wire w = { .kind = BS_WIRE_ACQ, .session = 1, .seq = 1 };
+
+	bs_mrd_put_acq(payload, &h);
+	for (size_t i = 0; t != NULL && i < (size_t)t->samples * t->dims; i++) {
+		float k = (float)((double)t->k[i] /
+				  bs_traj_unit_scale(m->p, (uint32_t)(i % t->dims)));
+
+		memcpy(at, &k, sizeof(k));
+		at += sizeof(k);
+	}
+	memcpy(at, m->samples, (size_t)m->p->samples * m->p->coils * 2 * sizeof(float));
+	m->message_len = BS_WIRE_BYTES + (size_t)bs_mrd_acq_bytes(&h);
+	bs_wire_encode(m->message, &w, payload, m->message_len - BS_WIRE_BYTES);
+}
+
+static int receive_once(struct measuring *m, struct bs_fail *why)
+{
+	const struct bs_scan_info info = { 0 };
+	const unsigned char *payload;
+	struct bs_mrd_acq head;
+	struct bs_wire w;
+	size_t traj_at;
+	size_t data_at = 0;
+	uint32_t row;
+	int rc = bs_wire_decode(&w, m->message, m->message_len, &payload, why);
+
+	if (rc == 0)
+		rc = bs_mrd_parse_acq(&head, &traj_at, &data_at, payload, (size_t)w.payload_len,
+				      why);
+	if (rc == 0)
+		rc = bs_admit_acq(m->p, m->a->loaded.tables.traj, &info, &head, payload + traj_at,
+				  payload + data_at, &row, why);
+	if (rc == 0)
+		memcpy(m->samples, payload + data_at, (size_t)w.payload_len - data_at);
+	return rc;
+}
+
+static int hand_once(struct measuring *m, struct bs_fail *why)
+{
+	char text[BS_ATTRIBUTES_MAX];
+	const struct bs_recon_image image = { 0 };
+	const struct bs_image_timing timing = { .latency_ns = 1, .sender_ns = 1 };
+	struct bs_wire w = { .kind = BS_WIRE_IMAGE, .session = 1, .seq = 1 };
+	int n = bs_attributes_write(text, sizeof(text), m->p, m->a->engine->name, &image, &timing);
+
+	if (n < 0)
+		return bs_fail(why, n, "attributes");
+	bs_wire_encode(m->pixels, &w, m->pixels + BS_WIRE_BYTES,
+		       (size_t)bs_protocol_image_bytes(m->p));
+	return 0;
+}
+
+struct echo {
+	int ask, answer;
+};
+
+static void *answer_all(void *arg)
+{
+	struct echo *e = arg;
+	uint64_t count;
+
+	while (read(e->ask, &count, sizeof(count)) == (ssize_t)sizeof(count) && count == 1) {
+		const uint64_t one = 1;
+
+		if (write(e->answer, &one, sizeof(one)) != (ssize_t)sizeof(one))
+			break;
+	}
+	return NULL;
+}
+
+/* Both ways once: as many wake-ups as an image needs. */
+static int wake_once(const struct echo *e)
+{
+	const uint64_t one = 1;
+	uint64_t count;
+
+	return write(e->ask, &one, sizeof(one)) == (ssize_t)sizeof(one) &&
+			       read(e->answer, &count, sizeof(count)) == (ssize_t)sizeof(count)
+		       ? 0
+		       : BS_ERR_IO;
+}
+
+static int measure_wake(struct measuring *m, struct bs_fail *why)
+{
+	const struct timespec nap = { 0, 300000 };
+	const uint64_t end = 2;
+	struct echo e = { eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC) };
+	struct series s = { .n = 0 };
+	struct bs_estimate *wake = &m->out->cost[BS_COST_WAKE][BS_CONDITION_WARM];
+	pthread_t helper;
+	int rc = 0;
+
+	if (e.ask < 0 || e.answer < 0 || pthread_create(&helper, NULL, answer_all, &e) != 0) {
+		rc = bs_fail(why, BS_ERR_IO, "no eventfd or thread to time a wake-up with");
+		goto out;
+	}
+	for (int i = 0; rc == 0 && i < 200; i++) {
+		int64_t t0;
+
+		(void)nanosleep(&nap, NULL); /* so that the other one sleeps */
+		t0 = bs_now_ns();
+		rc = wake_once(&e);
+		note(m, &s, t0, 0);
+	}
+	(void)!write(e.ask, &end, sizeof(end));
+	(void)pthread_join(helper, NULL);
+	bs_estimate_make(wake, s.at, s.n, m->out->margin);
+out:
+	if (e.ask >= 0)
+		(void)close(e.ask);
+	if (e.answer >= 0)
+		(void)close(e.answer);
+	return rc;
+}
+
+static int measure_share(struct measuring *m, enum bs_cost cost,
+			 int (*once)(struct measuring *, struct bs_fail *), struct bs_fail *why)
+{
+	int rc = 0;
+
+	for (int cold = 0; rc == 0 && cold < 2; cold++) {
+		struct series s = { .n = 0 };
+		int64_t until = bs_now_ns() + llrint(0.25 * m->env->seconds * 1e9);
+
+		for (int i = 0; rc == 0 && i < 128 && (i < 3 || bs_now_ns() < until); i++) {
+			if (cold)
+				sweep_caches(m);
+			int64_t t0 = bs_now_ns();
+
+			rc = once(m, why);
+			note(m, &s, t0, 0);
+		}
+		bs_estimate_make(&m->out->cost[cost][cold ? BS_CONDITION_COLD : BS_CONDITION_WARM],
+				 s.at, s.n, m->out->margin);
+	}
+	return rc;
+}
+
+/* ---- */
+
+static int take_memory(struct measuring *m, struct bs_fail *why)
+{
+	size_t values = (size_t)m->p->samples * m->p->coils * 2;
+	size_t table = (size_t)m->p->samples * 3 * sizeof(float);
+	struct bs_random random;
+
+	if (m->env->samples == NULL)
+		m->own_samples = malloc(values * sizeof(float));
+	if (m->env->image == NULL)
+		m->own_image = malloc((size_t)bs_protocol_image_bytes(m->p));
+	m->samples = m->env->samples != NULL ? m->env->samples : m->own_samples;
+	m->image = m->env->image != NULL ? m->env->image : m->own_image;
+	m->message = malloc(BS_WIRE_BYTES + BS_MRD_ACQ_BYTES + table + values * sizeof(float));
+	m->pixels = calloc(1, BS_WIRE_BYTES + (size_t)bs_protocol_image_bytes(m->p));
+	m->sweep_len = sweep_bytes();
+	m->sweep = calloc(m->sweep_len, 1);
+	if (m->samples == NULL || m->image == NULL || m->message == NULL || m->pixels == NULL ||
+	    m->sweep == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': no memory to measure with",
+			       m->p->name);
+	/* noise: no solver comes to an early end on it */
+	bs_random_seed(&random, 1);
+	for (size_t i = 0; i < values; i += 2) {
+		double z[2];
+
+		bs_random_normal(&random, z);
+		m->samples[i] = (float)(z[0] * fmin(1.0, 0.01 * m->p->max_sample));
+		m->samples[i + 1] = (float)(z[1] * fmin(1.0, 0.01 * m->p->max_sample));
+	}
+	return 0;
+}
+
+int bs_measure(struct bs_admission *out, const struct bs_armed *a, const struct bs_measure_env *env,
+	       struct bs_fail *why)
+{
+	struct measuring *m = calloc(1, sizeof(*m));
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	if (m == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': no memory to measure with",
+			       a->protocol->name);
+	m->out = out;
+	m->a = a;
+	m->p = a->protocol;
+	m->env = env;
+	out->margin = m->p->margin;
+	rc = take_memory(m, why);
+	if (rc == 0)
+		rc = measure_frames(m, why);
+	if (rc == 0) {
+		make_readout(m);
+		rc = measure_share(m, BS_COST_RECEIVE, receive_once, why);
+	}
+	if (rc == 0)
+		rc = measure_share(m, BS_COST_HAND, hand_once, why);
+	if (rc == 0)
+		rc = measure_wake(m, why);
+	out->measured = rc == 0;
+	free(m->own_samples);
+	free(m->own_image);
+	free(m->message);
+	free(m->pixels);
+	free(m->sweep);
+	free(m);
+	return rc;
+}
+
+static void print_line(FILE *to, const char *prefix, const char *cost, const char *on,
+		       const struct bs_estimate *e)
+{
+	if (e->n > 0)
+		(void)fprintf(to, "%s  %-8s %-7s %6u %6u %10.3f %10.3f %10.3f%s\n", prefix, cost,
+			      on, e->n, e->disturbed, (double)e->p50_ns * MS,
+			      (double)e->max_ns * MS, (double)e->worst_ns * MS,
+			      e->busy ? "  busy machine: from the median" : "");
+}
+
+void bs_measure_print(FILE *to, const struct bs_admission *a, const struct bs_protocol *p,
+		      const char *prefix)
+{
+	(void)fprintf(to, "%sprotocol '%s', measured (ms; worst: with a margin of %g)\n", prefix,
+		      p->name, a->margin);
+	(void)fprintf(to, "%s  %-8s %-7s %6s %6s %10s %10s %10s\n", prefix, "cost", "", "N",
+		      "dist.", "p50", "max", "worst");
+	for (int c = 0; c < BS_COSTS; c++)
+		for (int i = 0; i < BS_CONDITIONS; i++)
+			print_line(to, prefix, bs_cost_name((enum bs_cost)c),
+				   bs_condition_name((enum bs_condition)i), &a->cost[c][i]);
+	print_line(to, prefix, "finish", "least", &a->least);
+	(void)fprintf(to, "%s  an image %.3f", prefix, (double)bs_admission_worst(a, false) * MS);
+	if (p->on_miss == BS_MISS_SHED)
+		(void)fprintf(to, ", at least %.3f", (double)bs_admission_worst(a, true) * MS);
+	(void)fprintf(
+		to,
+		" of a budget of %g; a readout every %.4f, a frame every %.3f can be kept up with\n",
+		p->image_ms, (double)a->readout_ns * MS, (double)a->frame_ns * MS);
+}

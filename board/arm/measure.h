@@ -1,0 +1,51 @@
+/*
+ * board/arm/measure.h - an armed protocol timed on this machine, for core/latency/admission.h
+ *
+ * Synthetic readouts go through the protocol's own reconstruction (bs_recon_*), a frame each:
+ * warm, then with the caches swept before the last readout (a buffer larger than the last
+ * level is written), then, where the engine is CUDA's, beside a load on the GPU (gpu/device/load.h). The
+ * service's own share is timed with its own functions: decoding, admission and the copy of a
+ * readout, two wake-ups through an eventfd, attributes and checksum of an image. Each takes about
+ * seconds per condition, at least two frames and at most BS_MEASURE_MAX.
+ * A protocol that sheds is timed under its deadline, and once more on its lowest rung
+ * with the deadline passed.
+ * Before the first scan, from the thread that owns the reconstruction; allocates and frees.
+ * Test: test/unit/board/test_measure.c
+ */
+#ifndef BS_BOARD_ARM_MEASURE_H
+#define BS_BOARD_ARM_MEASURE_H
+
+#include <stdio.h>
+
+#include "board/arm/armed.h"
+#include "core/latency/admission.h"
+#include "core/thread/canary.h"
+
+#define BS_MEASURE_MAX     256u /* timings of one cost and condition */
+#define BS_MEASURE_SECONDS 0.3
+
+struct bs_measure_env {
+	float *samples; /* where readouts lie: [coil][sample] complex, room for one; NULL: own */
+	float *image;   /* where images go: bs_protocol_image_bytes; NULL: own */
+	/* that sing meanwhile: a timing of which they were stalled for more than a
+	 * twentieth is disturbed; 0 canaries: none is */
+	const struct bs_canary *canary;
+	uint32_t canaries;
+	double seconds;
+	void (*beat)(void *arg); /* after each frame; NULL: none */
+	void *arg;
+};
+
+/* BS_ERR_NOMEM, or what the engine said. */
+int bs_measure(struct bs_admission *out, const struct bs_armed *a, const struct bs_measure_env *env,
+	       struct bs_fail *why);
+/* Whether a protocol's budget asks for it. */
+static inline bool bs_measure_wanted(const struct bs_protocol *p)
+{
+	return p->image_ms > 0.0 && p->admission == BS_ADMIT_MEASURE;
+}
+/* A line for each cost and condition, and the sums; each line behind prefix. */
+void bs_measure_print(FILE *to, const struct bs_admission *a, const struct bs_protocol *p,
+		      const char *prefix);
+
+#endif

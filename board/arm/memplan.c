@@ -1,0 +1,199 @@
+/* board/arm/memplan.c - see memplan.h */
+#include "board/arm/memplan.h"
+
+#include <string.h>
+
+#include "core/frame/recon.h"
+#include "gpu/engine/engines.h"
+
+struct telling {
+	void (*report)(void *arg, const char *line);
+	void *arg;
+	const struct bs_site *site;
+	int first; /* code of the first fault */
+};
+
+static void tell(struct telling *t, const char *protocol, int code, const char *why)
+{
+	/* engines mostly name the protocol themselves */
+	bool named = protocol == NULL || strncmp(why, "protocol '", 10) == 0;
+	char line[800];
+
+	t->first = t->first != 0 ? t->first : code;
+	(void)snprintf(line, sizeof(line), "%s: %s%s%s%s", t->site->file, named ? "" : "protocol '",
+		       named ? "" : protocol, named ? "" : "': ", why);
+	if (t->report != NULL)
+		t->report(t->arg, line);
+}
+
+static void tables_need(struct bs_need *need, const struct bs_protocol *p)
+{
+	uint64_t samples = bs_protocol_samples(p);
+
+	bs_need_add(need, "trajectory", p->readouts,
+		    (uint64_t)p->samples * p->dims * sizeof(float));
+	bs_need_add(need, "trajectory counters", 2, (uint64_t)p->readouts * sizeof(uint16_t));
+	if (p->density == BS_DENSITY_FILE)
+		bs_need_add(need, "weights", 1, samples * sizeof(float));
+	if (p->combine == BS_COMBINE_SENSE)
+		bs_need_add(need, "sensitivities", p->coils, bs_protocol_voxels(p) * 8u);
+	bs_need_add(need, "readouts seen", (uint64_t)p->slices * p->contrasts, p->readouts);
+	if (p->frame_step > 0)
+		bs_need_add(need, "groups seen", (uint64_t)p->slices * p->contrasts,
+			    (uint64_t)(p->readouts / p->frame_step) * 5u);
+}
+
+static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protocol *p,
+			  struct telling *t)
+{
+	struct bs_fail *why = &m->why;
+	int rc = bs_engine_find(&m->engine, p, why);
+
+	tables_need(&m->tables, p);
+	if (rc == 0)
+		rc = bs_recon_need(p, m->engine, &m->need, why);
+	else
+		m->engine = NULL;
+	if (rc == 0 && (m->need.overflow || m->tables.overflow))
+		rc = bs_fail(why, BS_ERR_NOMEM, "its memory does not fit 64 bits");
+	if (rc == 0)
+		return;
+	if (why->code == 0)
+		(void)bs_fail(why, rc, "%s", bs_err_name(rc));
+	tell(t, p->name, rc, why->text);
+}
+
+static void add(uint64_t *sum, uint64_t bytes)
+{
+	if (__builtin_add_overflow(*sum, bytes, sum))
+		*sum = UINT64_MAX;
+}
+
+static uint64_t mib(uint64_t bytes)
+{
+	return (bytes >> 20) + ((bytes & ((1u << 20) - 1)) != 0);
+}
+
+/* Beside what is held already, by the pools and the protocols before it. */
+static void fit(struct bs_memplan_protocol *m, const struct bs_site *site, uint64_t *held,
+		const struct bs_protocol *p, struct telling *t)
+{
+	uint64_t limit = (uint64_t)site->memory_mib << 20;
+	uint64_t need = 0;
+
+	if (m->why.code != 0)
+		return;
+	add(&need, m->need.total_bytes);
+	add(&need, m->tables.total_bytes);
+	if (*held <= limit && need <= limit - *held) {
+		*held += need;
+		return;
+	}
+	(void)bs_fail(
+		&m->why, BS_ERR_NOMEM,
+		"node.memory_mib: %u MiB are too few for protocol '%s': it needs %llu MiB, pools "
+		"and protocols before it hold %llu",
+		site->memory_mib, p->name, (unsigned long long)mib(need),
+		(unsigned long long)mib(*held));
+	tell(t, NULL, BS_ERR_NOMEM, m->why.text);
+}
+
+/* Those with a queue of their own. */
+static uint32_t count_takers(const struct bs_site *site)
+{
+	bool archive = site->archive_url[0] != '\0' && site->overload.archive != BS_POLICY_WAIT;
+
+	return archive + (site->overload.sinks != BS_POLICY_WAIT ? site->sinks : 0);
+}
+
+int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
+		    void (*report)(void *arg, const char *line), void *arg)
+{
+	struct telling t = { report, arg, site, 0 };
+	struct bs_fail why = { 0 };
+	uint64_t held;
+
+	memset(plan, 0, sizeof(*plan));
+	plan->code = bs_pools_size(&plan->pools, site, &why);
+	if (plan->code != 0)
+		tell(&t, NULL, plan->code, why.text);
+	plan->takers = count_takers(site);
+	plan->total_bytes = plan->pools.total_bytes;
+	if (plan->takers != 0) /* two more than wait: one in hand, one on its way to disk */
+		add(&plan->total_bytes, (uint64_t)plan->takers * (site->overload.queue + 2u) *
+						bs_pools_piece_bytes(plan->pools.image_bytes));
+	held = plan->total_bytes;
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		struct bs_memplan_protocol *m = &plan->protocol[i];
+
+		plan_protocol(m, &site->protocol[i], &t);
+		add(&plan->total_bytes, m->need.total_bytes);
+		add(&plan->total_bytes, m->tables.total_bytes);
+		fit(m, site, &held, &site->protocol[i], &t);
+	}
+	return t.first;
+}
+
+static void print_pool(FILE *to, const char *prefix, const char *what, uint64_t slots,
+		       uint64_t bytes)
+{
+	(void)fprintf(to, "%s  %-28s %8llu x %12llu = %14llu bytes\n", prefix, what,
+		      (unsigned long long)slots, (unsigned long long)bytes,
+		      (unsigned long long)slots * bytes);
+}
+
+static void print_need(FILE *to, const char *prefix, const struct bs_need *need)
+{
+	for (uint32_t i = 0; i < need->parts; i++)
+		print_pool(to, prefix, need->part[i].what, need->part[i].count,
+			   need->part[i].bytes);
+}
+
+static void print_budget(FILE *to, const struct bs_protocol *p)
+{
+	static const char *const misses[] = { "marked", "followed by doing less",
+					      "the end of its scan" };
+
+	if (p->image_ms > 0.0)
+		(void)fprintf(to, "budget %g ms an image, a late one is %s", p->image_ms,
+			      misses[p->on_miss]);
+	else
+		(void)fputs("no budget declared", to);
+}
+
+void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_site *site,
+		      const char *prefix)
+{
+	const struct bs_pools *pools = &plan->pools;
+	bool whole = true;
+
+	(void)fprintf(to, "%sMemory plan\n%sshared by ingest, recon and emit\n", prefix, prefix);
+	print_pool(to, prefix, "acquisition slots", pools->acq_slots, pools->acq_bytes);
+	print_pool(to, prefix, "image slots", pools->image_slots, pools->image_bytes);
+	if (plan->takers != 0)
+		print_pool(to, prefix, "takers' queues",
+			   (uint64_t)plan->takers * (site->overload.queue + 2u),
+			   bs_pools_piece_bytes(pools->image_bytes));
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		const struct bs_memplan_protocol *m = &plan->protocol[i];
+
+		whole = whole && m->engine != NULL;
+		(void)fprintf(to, "%sprotocol '%s': %s, ", prefix, site->protocol[i].name,
+			      m->engine != NULL ? m->engine->name : "no engine");
+		if (m->engine != NULL && site->gpu_devices.count > 1) {
+			char place[96];
+
+			bs_engine_place(place, sizeof(place), m->engine, &site->protocol[i]);
+			(void)fprintf(to, "%s, ", place);
+		}
+		print_budget(to, &site->protocol[i]);
+		(void)fputc('\n', to);
+		print_need(to, prefix, &m->need);
+		print_need(to, prefix, &m->tables);
+		(void)fprintf(to, "%s  %-28s %40llu bytes\n", prefix, "sum",
+			      (unsigned long long)m->need.total_bytes + m->tables.total_bytes);
+	}
+	(void)fprintf(to, "%stotal %s%llu of %llu bytes (node.memory_mib = %u)\n", prefix,
+		      whole ? "" : "at least ", (unsigned long long)plan->total_bytes,
+		      (unsigned long long)site->memory_mib << 20, site->memory_mib);
+}

@@ -1,0 +1,412 @@
+/* board/certify/archive.c - see archive.h */
+#define _GNU_SOURCE
+#include "board/certify/archive.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "board/certify/canary.h"
+#include "board/certify/own.h"
+#include "core/latency/budget.h"
+#include "core/thread/clock.h"
+#include "ipc/endpoint.h"
+#include "ipc/wire/mrd.h"
+#include "ipc/wire/wire.h"
+
+#define TURN_NS  INT64_C(50000000)
+#define OVERHEAD (64u << 10) /* envelope, header and attributes of an image, generously */
+#define PART(i)  (COL_PART + (i))
+
+/* What is kept of each image: a column each. */
+enum {
+	COL_DUE,
+	COL_RECEIVED,
+	COL_ARRIVAL,
+	COL_OWN,
+	COL_QUIET,
+	COL_OWN_QUIET,
+	COL_PART,
+	COLUMNS = COL_PART + BS_CERTIFY_PARTS
+};
+
+const char *const bs_certify_part_names[BS_CERTIFY_PARTS] = { "receive", "upload",  "accumulate",
+							      "solve",   "combine", "download",
+							      "emit" };
+
+struct bs_gather {
+	const struct bs_protocol *p;
+	struct bs_endpoint archive;
+	pthread_t thread;
+	bool running;
+	_Atomic bool quit;
+	pthread_mutex_t lock; /* the run's numbers: the receiving thread writes, end takes them */
+	struct bs_certify_run run;
+	int64_t *column[COLUMNS];
+	size_t rows[COLUMNS];
+	_Atomic uint64_t count;
+	uint64_t session;  /* whose images are awaited */
+	uint16_t newest;   /* of them, modulo 65,536 */
+	int64_t before_ns; /* when the last one of them came */
+	const struct bs_departures *left;
+	struct bs_canary *canary; /* [BS_CANARIES] */
+	struct bs_birds birds;
+};
+
+void bs_gather_canaries(const struct bs_gather *g, struct bs_certificate *c)
+{
+	for (uint32_t i = 0; i < g->birds.count; i++) {
+		const struct bs_canary *b = &g->canary[i];
+
+		c->canary[i].cpu = atomic_load(&b->cpu);
+		c->canary[i].priority = atomic_load(&b->priority);
+		c->canary[i].wakes = (double)atomic_load(&b->wakes);
+		c->canary[i].stalls = (double)atomic_load(&b->stalls);
+		c->canary[i].p999_us = (double)bs_hist_quantile(&b->late, 0.999) * 1e-3;
+		c->canary[i].max_us = (double)bs_hist_quantile(&b->late, 1.0) * 1e-3;
+	}
+	c->canaries = g->birds.count;
+	c->unwatched = g->birds.unwatched;
+}
+
+/* ---- an image ---- */
+
+/* What an image says of itself. */
+struct words {
+	const char *text;
+	size_t len;
+};
+
+static const char *attribute(const struct words *w, const char *name)
+{
+	char key[96];
+	int n = snprintf(key, sizeof(key), "<name>boreside_%s</name><value>", name);
+	const char *at = memmem(w->text, w->len, key, (size_t)n);
+
+	return at != NULL ? at + n : NULL;
+}
+
+static bool attribute_us(const struct words *w, const char *name, int64_t *ns)
+{
+	const char *at = attribute(w, name);
+
+	if (at == NULL)
+		return false;
+	*ns = llrint(strtod(at, NULL) * 1e3);
+	return true;
+}
+
+static bool value_is(const char *at, const char *word)
+{
+	return at != NULL && strncmp(at, word, strlen(word)) == 0 && at[strlen(word)] == '<';
+}
+
+static bool attribute_is(const struct words *w, const char *name, const char *word)
+{
+	return value_is(attribute(w, name), word);
+}
+
+static void keep(struct bs_gather *g, int column, int64_t ns)
+{
+	if (g->rows[column] < BS_GATHER_MAX)
+		g->column[column][g->rows[column]++] = ns;
+}
+
+/* The service's own times of an image that was handed on at handed_ns; from what its latency counts. */
+static bool read_share(const struct words *w, int64_t handed_ns, struct bs_share *s)
+{
+	const char *received = attribute(w, "received_ns");
+	const struct {
+		const char *name;
+		int64_t *ns;
+	} stamps[] = { { "at_taken_us", &s->taken_ns },
+		       { "at_added_us", &s->added_ns },
+		       { "at_begun_us", &s->begun_ns },
+		       { "at_made_us", &s->made_ns } };
+	int64_t passed;
+	int64_t latency;
+
+	memset(s, 0, sizeof(*s));
+	if (received == NULL || !attribute_us(w, "at_passed_us", &passed) ||
+	    !attribute_us(w, "latency_us", &latency))
+		return false;
+	int64_t zero = strtoll(received, NULL, 10);
+
+	for (size_t i = 0; i < sizeof(stamps) / sizeof(stamps[0]); i++)
+		if (attribute_us(w, stamps[i].name, stamps[i].ns))
+			*stamps[i].ns += zero;
+	s->from_ns = zero + passed - latency;
+	s->handed_ns = handed_ns;
+	return s->from_ns <= handed_ns;
+}
+
+/* The parts, and what is the service's own: all but the operators and the transfers. */
+static void keep_parts(struct bs_gather *g, const struct words *w, struct bs_share *s, int64_t now)
+{
+	static const bool operators[BS_CERTIFY_PARTS] = {
+		false, true, true, true, true, true, false
+	};
+	bool any = g->p->method == BS_METHOD_NOOP;
+
+	for (int i = 0; i < (int)BS_CERTIFY_PARTS; i++) {
+		char name[48];
+		int64_t ns;
+
+		(void)snprintf(name, sizeof(name), "stage_%s_us", bs_certify_part_names[i]);
+		if (!attribute_us(w, name, &ns))
+			continue;
+		any = true;
+		keep(g, PART(i), ns);
+		s->operators_ns += operators[i] ? ns : 0;
+	}
+	if (!any)
+		return;
+	keep(g, COL_OWN, bs_share_own(s));
+	keep(g, COL_OWN_QUIET, bs_share_quiet(s, g->canary, g->birds.count, now));
+}
+
+static void judge(struct bs_gather *g, int64_t due, int64_t received, int64_t handed, int64_t now)
+{
+	struct bs_late m = { .image = g->run.arrived + 1,
+			     .before_ns = g->before_ns,
+			     .received_ns = received,
+			     .handed_ns = handed };
+	int64_t budget = (int64_t)(g->p->image_ms * 1e6);
+
+	if (!bs_budget_missed(g->p, handed - due))
+		return;
+	g->run.raw++;
+	if (g->left == NULL || !bs_departures_find(g->left, due, &m.left))
+		m.left = (struct bs_departure){ .due_ns = due };
+	switch (bs_late_blame(&m, budget, g->canary, g->birds.count, now)) {
+	case BS_BLAME_SENDER:
+		g->run.overslept++;
+		break;
+	case BS_BLAME_MACHINE:
+		g->run.explained++;
+		break;
+	case BS_BLAME_SERVICE:
+		if (g->run.misses < BS_CERTIFY_MISSES)
+			g->run.miss[g->run.misses++] = m;
+	}
+}
+
+/* Its words, and whether they agree with when it was handed on. */
+static void keep_words(struct bs_gather *g, const struct words *w, int64_t latency)
+{
+	bool missed = attribute_is(w, "budget", "missed");
+	const char *at;
+
+	g->run.partial += attribute_is(w, "quality", "partial");
+	g->run.degraded += attribute_is(w, "quality", "degraded") ||
+			   !attribute_is(w, "rung", bs_rung_name(BS_RUNG_FULL)) ||
+			   attribute_is(w, "deadline_stop", "1");
+	for (int r = 0; r < BS_RUNGS; r++)
+		g->run.rung[r] += attribute_is(w, "rung", bs_rung_name((enum bs_rung)r));
+	g->run.late += missed;
+	g->run.disagreed += missed != bs_budget_missed(g->p, latency) ||
+			    (!missed && !attribute_is(w, "budget", "met"));
+	for (struct words rest = *w; (at = attribute(&rest, "stage_missed")) != NULL;) {
+		for (int i = 0; i < BS_BUDGET_STAGES; i++)
+			g->run.stage_missed[i] +=
+				value_is(at, bs_budget_stage_name((enum bs_budget_stage)i));
+		rest.len -= (size_t)(at - rest.text);
+		rest.text = at;
+	}
+}
+
+/* True: one of this scan's that did not come before. They come in order, numbered from 1. */
+static bool is_new(struct bs_gather *g, const struct bs_wire *w)
+{
+	uint16_t ahead = (uint16_t)(w->seq - g->newest);
+
+	if (w->session != g->session) {
+		g->run.torn++;
+		return false;
+	}
+	if (ahead == 0 || ahead > UINT16_MAX / 2) {
+		g->run.repeated++;
+		return false;
+	}
+	g->newest = (uint16_t)w->seq;
+	return true;
+}
+
+void bs_gather_take(struct bs_gather *g, const unsigned char *msg, size_t len, int64_t now)
+{
+	const unsigned char *payload;
+	struct bs_mrd_image head;
+	struct bs_share share;
+	struct bs_wire w;
+	size_t attr_at;
+	size_t pixels_at;
+
+	if (bs_wire_decode(&w, msg, len, &payload, NULL) != 0 || w.kind != BS_WIRE_IMAGE ||
+	    bs_mrd_parse_image(&head, &attr_at, &pixels_at, payload, (size_t)w.payload_len, NULL) !=
+		    0) {
+		g->run.torn++;
+		return;
+	}
+	struct words words = { (const char *)payload + attr_at, head.attribute_string_len };
+	const char *sender = attribute(&words, "sender_ns");
+
+	if (attribute(&words, "preview") != NULL) {
+		g->run.previews++;
+		g->before_ns = now;
+		return;
+	}
+	if (!is_new(g, &w))
+		return;
+	int64_t due = sender != NULL ? strtoll(sender, NULL, 10) : INT64_MAX;
+
+	if (due > w.time_ns || !read_share(&words, w.time_ns, &share) ||
+	    g->rows[COL_DUE] == BS_GATHER_MAX) {
+		g->run.torn++;
+		return;
+	}
+	int64_t latency = w.time_ns - share.from_ns;
+
+	keep_words(g, &words, latency);
+	keep(g, COL_DUE, w.time_ns - due);
+	keep(g, COL_RECEIVED, latency);
+	keep(g, COL_ARRIVAL, now - due);
+	keep(g, COL_QUIET,
+	     latency - bs_canary_stalled(g->canary, g->birds.count, share.from_ns, w.time_ns, now));
+	keep_parts(g, &words, &share, now);
+	judge(g, due, share.from_ns, w.time_ns, now);
+	g->before_ns = now;
+	g->run.arrived++;
+	atomic_fetch_add(&g->count, 1);
+}
+
+static void *receive(void *arg)
+{
+	struct bs_gather *g = arg;
+
+	while (!atomic_load(&g->quit)) {
+		struct pollfd fd = { g->archive.receive_fd, POLLIN, 0 };
+		const unsigned char *msg;
+		size_t len;
+
+		if (bs_endpoint_take(&g->archive, &msg, &len, NULL) != 0) {
+			(void)bs_endpoint_wait(&fd, 1, bs_now_ns() + TURN_NS, NULL);
+			continue;
+		}
+		int64_t now = bs_now_ns();
+
+		(void)pthread_mutex_lock(&g->lock);
+		bs_gather_take(g, msg, len, now);
+		(void)pthread_mutex_unlock(&g->lock);
+		bs_endpoint_release(msg);
+	}
+	return NULL;
+}
+
+/* ---- */
+
+int bs_gather_open(struct bs_gather **out, const struct bs_protocol *p, const char *url,
+		   const struct bs_cpus *where, const struct bs_departures *left,
+		   struct bs_fail *why)
+{
+	struct bs_gather *g = calloc(1, sizeof(*g));
+	int rc = 0;
+
+	*out = g;
+	if (g == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for the images' numbers");
+	g->p = p;
+	g->left = left;
+	g->archive.socket = -1;
+	(void)pthread_mutex_init(&g->lock, NULL);
+	g->canary = calloc(BS_CANARIES, sizeof(*g->canary));
+	for (int i = 0; i < COLUMNS; i++) {
+		g->column[i] = malloc(BS_GATHER_MAX * sizeof(**g->column));
+		if (g->column[i] == NULL)
+			rc = BS_ERR_NOMEM;
+	}
+	if (rc != 0 || g->canary == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for the images' numbers");
+	rc = bs_endpoint_connect(&g->archive, BS_ENDPOINT_ARCHIVE_IN, url,
+				 (size_t)bs_protocol_image_bytes(p) + OVERHEAD, why);
+	if (rc != 0)
+		return rc;
+	bs_birds_start(&g->birds, g->canary, BS_CANARIES, where);
+	if (pthread_create(&g->thread, NULL, receive, g) != 0)
+		return bs_fail(why, BS_ERR_NOMEM, "no thread for the archive");
+	g->running = true;
+	return 0;
+}
+
+void bs_gather_begin(struct bs_gather *g)
+{
+	(void)pthread_mutex_lock(&g->lock);
+	memset(&g->run, 0, sizeof(g->run));
+	memset(g->rows, 0, sizeof(g->rows));
+	g->before_ns = 0;
+	atomic_store(&g->count, 0);
+	(void)pthread_mutex_unlock(&g->lock);
+}
+
+void bs_gather_scan(struct bs_gather *g, uint64_t session)
+{
+	(void)pthread_mutex_lock(&g->lock);
+	g->session = session;
+	g->newest = 0;
+	(void)pthread_mutex_unlock(&g->lock);
+}
+
+uint64_t bs_gather_count(const struct bs_gather *g)
+{
+	return atomic_load(&g->count);
+}
+
+void bs_gather_end(struct bs_gather *g, struct bs_certify_run *r)
+{
+	(void)pthread_mutex_lock(&g->lock);
+	r->arrived = g->run.arrived;
+	r->partial = g->run.partial;
+	r->previews = g->run.previews;
+	r->late = g->run.late;
+	r->degraded = g->run.degraded;
+	memcpy(r->rung, g->run.rung, sizeof(r->rung));
+	memcpy(r->stage_missed, g->run.stage_missed, sizeof(r->stage_missed));
+	r->torn = g->run.torn;
+	r->repeated = g->run.repeated;
+	r->disagreed = g->run.disagreed;
+	r->raw = g->run.raw;
+	r->explained = g->run.explained;
+	r->overslept = g->run.overslept;
+	memcpy(r->miss, g->run.miss, sizeof(r->miss));
+	r->misses = g->run.misses;
+	bs_spread_make(&r->due, g->column[COL_DUE], g->rows[COL_DUE]);
+	bs_spread_make(&r->received, g->column[COL_RECEIVED], g->rows[COL_RECEIVED]);
+	bs_spread_make(&r->arrival, g->column[COL_ARRIVAL], g->rows[COL_ARRIVAL]);
+	bs_spread_make(&r->own, g->column[COL_OWN], g->rows[COL_OWN]);
+	bs_spread_make(&r->quiet, g->column[COL_QUIET], g->rows[COL_QUIET]);
+	bs_spread_make(&r->own_quiet, g->column[COL_OWN_QUIET], g->rows[COL_OWN_QUIET]);
+	for (int i = 0; i < (int)BS_CERTIFY_PARTS; i++)
+		bs_spread_make(&r->part[i], g->column[PART(i)], g->rows[PART(i)]);
+	r->latency = malloc((r->due.n > 0 ? r->due.n : 1) * sizeof(*r->latency));
+	if (r->latency != NULL)
+		memcpy(r->latency, g->column[COL_DUE], r->due.n * sizeof(*r->latency));
+	(void)pthread_mutex_unlock(&g->lock);
+}
+
+void bs_gather_close(struct bs_gather *g)
+{
+	if (g == NULL)
+		return;
+	atomic_store(&g->quit, true);
+	if (g->running)
+		(void)pthread_join(g->thread, NULL);
+	bs_birds_stop(&g->birds);
+	if (g->archive.socket >= 0)
+		bs_endpoint_close(&g->archive);
+	for (int i = 0; i < COLUMNS; i++)
+		free(g->column[i]);
+	free(g->canary);
+	(void)pthread_mutex_destroy(&g->lock);
+	free(g);
+}

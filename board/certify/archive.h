@@ -1,0 +1,37 @@
+/*
+ * board/certify/archive.h - every image of a service as its archive takes it, with its latencies
+ *
+ * open -> { begin -> { scan -> (images come) }* -> end }* -> close. A thread of its own receives, and
+ * one canary (core/thread/canary.h, BS_CANARIES at most) on each processor of `where`, those that the
+ * service's threads may run on, records their stalls meanwhile, at the highest real-time priority
+ * where that is allowed. scan: the session whose images count from now on; what is of no session of
+ * this run is torn. count: images so far, each once, previews not counted.
+ * end: the run's counts and latencies; latency is allocated, and the caller's.
+ * An image is handed on at its envelope's time (ipc/WIRE.md). A miss is one that was handed on
+ * later than the budget after its last readout's due time; whose it is says board/certify/late.h, by the
+ * canaries and by `left`, what the sender recorded (NULL: it explains nothing). BS_GATHER_MAX images
+ * a run are kept; what comes beyond is torn. take is what the thread does with a message, for tests.
+ * Test: test/unit/board/test_message.c, test/replay/certify.sh
+ */
+#ifndef BS_BOARD_CERTIFY_ARCHIVE_H
+#define BS_BOARD_CERTIFY_ARCHIVE_H
+
+#include "board/certify/certify.h"
+#include "core/thread/cpus.h"
+
+#define BS_GATHER_MAX (1u << 20)
+
+struct bs_gather;
+
+int bs_gather_open(struct bs_gather **g, const struct bs_protocol *p, const char *url,
+		   const struct bs_cpus *where, const struct bs_departures *left,
+		   struct bs_fail *why);
+void bs_gather_begin(struct bs_gather *g);
+void bs_gather_scan(struct bs_gather *g, uint64_t session);
+void bs_gather_take(struct bs_gather *g, const unsigned char *msg, size_t len, int64_t now_ns);
+uint64_t bs_gather_count(const struct bs_gather *g);
+void bs_gather_end(struct bs_gather *g, struct bs_certify_run *r);
+void bs_gather_canaries(const struct bs_gather *g, struct bs_certificate *c);
+void bs_gather_close(struct bs_gather *g);
+
+#endif

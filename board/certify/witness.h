@@ -1,0 +1,32 @@
+/*
+ * board/certify/witness.h - what the service says of itself, for its certificate
+ *
+ * doc: its status document (board/doc/STATUS.md), complete. None of these fail: what the document does
+ * not say stays as it was. Pure, but for may_run, which asks the system about the threads.
+ * Test: test/unit/board/test_witness.c
+ */
+#ifndef BS_BOARD_CERTIFY_WITNESS_H
+#define BS_BOARD_CERTIFY_WITNESS_H
+
+#include "board/certify/certify.h"
+#include "core/thread/cpus.h"
+
+#define BS_WITNESS_THREADS 80u /* a team of 64 and the workers beside it */
+
+/* Their counts before the run: minor and major faults, allocations. */
+struct bs_witness {
+	double before[BS_WITNESS_THREADS][3];
+};
+
+/* Engine, estimate, refusal, the settings that are in force. */
+void bs_witness_protocol(struct bs_certificate *c, const char *doc);
+void bs_witness_stages(struct bs_certificate *c, const char *doc);
+/* before: the counts are kept. They and later calls give what has been added since. */
+void bs_witness_threads(struct bs_certificate *c, struct bs_witness *w, const char *doc,
+			bool before);
+/* How often its processes were replaced. */
+void bs_witness_restarts(struct bs_certificate *c, const char *doc);
+/* The processors that the threads on an image's path may run on. */
+void bs_witness_may_run(struct bs_cpus *set, const char *doc);
+
+#endif

@@ -1,0 +1,290 @@
+/* board/command/arm.c - boreside arm: computes ahead of time what arming would, and keeps it on disk */
+#define _GNU_SOURCE /* getopt_long */
+#include "board/command/command.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "board/emit/folder.h"
+#include "config/config.h"
+#include "core/thread/clock.h"
+#include "drivers/file/tables.h"
+#include "gpu/engine/engines.h"
+#include "gpu/solve/lsq.h"
+#if BS_GPU
+#include "board/arm/tuning.h"
+#include "gpu/nufft/cuda/tune.h"
+#include "gpu/engine/shares.h"
+#include "gpu/toeplitz/cuda/tune.h"
+#endif
+
+#define BAR 40
+
+static const char usage_text[] =
+	"usage: boreside arm -c FILE [-p PROTOCOL]\n"
+	"Computes Q for every protocol of method ls or sense (or for the one named) and keeps it in the\n"
+	"site's cache_dir, so that the service starts at once. What is there already is checked.\n"
+	"With a GPU: measures the variants of each protocol's operator on it, once for each GPU, driver\n"
+	"and size, keeps the fastest there and lists all. A kept choice gives the same bytes each run;\n"
+	"another choice is another rounding of the same accuracy.\n"
+	"  -c FILE       the site file\n"
+	"  -p PROTOCOL   this one only\n";
+
+struct bar {
+	const char *name;
+	int64_t start_ns, shown_ns;
+	bool on; /* standard error is a terminal */
+};
+
+static void print_fault(void *arg, const char *line)
+{
+	(void)arg;
+	(void)fprintf(stderr, "%s\n", line);
+}
+
+/* At most ten times a second: the time that is left at the pace so far. */
+static void show(void *arg, double done)
+{
+	struct bar *b = arg;
+	int64_t now_ns = bs_now_ns();
+	double spent_s = (double)(now_ns - b->start_ns) * 1e-9;
+	int full = (int)(done * BAR + 0.5);
+
+	if (!b->on || (done < 1.0 && now_ns - b->shown_ns < 100000000))
+		return;
+	b->shown_ns = now_ns;
+	(void)fprintf(stderr, "\r%-24s [", b->name);
+	for (int i = 0; i < BAR; i++)
+		(void)fputc(i < full ? '#' : '.', stderr);
+	(void)fprintf(stderr, "] %3.0f %%, %.0f s left ", 100.0 * done,
+		      done > 0.0 ? spent_s * (1.0 - done) / done : 0.0);
+	(void)fflush(stderr);
+}
+
+static void clear(const struct bar *b)
+{
+	if (b->on && b->shown_ns != 0)
+		(void)fprintf(stderr, "\r%*s\r", BAR + 60, "");
+}
+
+/* Made by the one that will ask for it: the GPU's rounding is not the host's. */
+static int get_q(float **q, bool gpu, const struct bs_protocol *p, const struct bs_tables *tables,
+		 struct bs_team *team, const char *cache_dir, struct bar *bar,
+		 enum bs_qcache_from *from, struct bs_fail *why)
+{
+	float *weight = NULL;
+	int rc;
+
+#if BS_GPU
+	if (gpu)
+		return bs_ls_cuda_q(q, p, tables, team, cache_dir, from, why);
+#else
+	(void)gpu; /* no engine here is on one */
+#endif
+	rc = bs_lsq_weights(&weight, p, tables, team, why);
+	if (rc == 0)
+		rc = bs_lsq_q(q, p, tables, weight, team, cache_dir, show, bar, from, why);
+	free(weight);
+	return rc;
+}
+
+static int arm(const struct bs_site *site, const struct bs_protocol *p,
+	       const struct bs_engine *engine, struct bs_team *team, struct bs_fail *why)
+{
+	const bool gpu = bs_engines_on_gpu(engine->name);
+	struct bar bar = { p->name, bs_now_ns(), 0, isatty(STDERR_FILENO) != 0 };
+	enum bs_qcache_from from = BS_QCACHE_COMPUTED;
+	struct bs_loaded loaded;
+	float *q = NULL;
+	int rc = bs_tables_load(&loaded, p, why);
+
+	if (rc != 0)
+		return rc;
+	rc = get_q(&q, gpu, p, &loaded.tables, team, site->cache_dir, &bar, &from, why);
+	clear(&bar);
+	if (rc == 0)
+		(void)printf("%-24s Q %s%s, %.2f s\n", p->name,
+			     from == BS_QCACHE_DISK ? "is in the cache" : "computed and kept",
+			     gpu && p->q == BS_SUM_EXACT ? ", the GPU's" : "",
+			     (double)(bs_now_ns() - bar.start_ns) * 1e-9);
+	(void)fflush(stdout);
+	free(q);
+	bs_tables_free(&loaded);
+	return rc;
+}
+
+#if BS_GPU
+#define TUNE_SECONDS 60.0
+
+static int tune_operator(const struct bs_site *site, const struct bs_protocol *p,
+			 struct bs_fail *why)
+{
+	struct bs_toeplitz_spec t = { .dims = p->dims, .coils = 1 };
+	struct bs_tuning *found;
+	struct bs_loaded loaded;
+	int rc;
+
+	found = malloc(sizeof(*found));
+	if (found == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "tuning");
+	memcpy(t.matrix, p->matrix, sizeof(t.matrix));
+	if (p->method == BS_METHOD_GRIDDING) {
+		const struct bs_nufft_spec s = bs_gridding_cuda_spec(p);
+
+		rc = bs_tables_load(&loaded, p, why);
+		if (rc == 0) {
+			rc = bs_nufft_tuned(found, &s, loaded.tables.traj->k, site->cache_dir,
+					    TUNE_SECONDS, why);
+			bs_tables_free(&loaded);
+		}
+	} else {
+		t.coils = p->method == BS_METHOD_SENSE ? p->coils : 1;
+		rc = bs_toeplitz_tuned(found, &t, site->cache_dir, why);
+	}
+	if (rc == 0)
+		bs_tuning_print(found, p->name,
+				p->method == BS_METHOD_GRIDDING ? "adjoint" : "one image",
+				p->method == BS_METHOD_GRIDDING ? "forward" : "all coils");
+	free(found);
+	return rc;
+}
+
+/* The variants of the protocol's operator on the GPU that is current, for so many coils. */
+static int tune_coils(const struct bs_site *site, const struct bs_protocol *whole, uint32_t coils,
+		      struct bs_fail *why)
+{
+	struct bs_protocol *p = malloc(sizeof(*p));
+	int rc;
+
+	if (p == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "tuning");
+	*p = *whole;
+	p->coils = coils;
+	p->combine = BS_COMBINE_NONE; /* the maps are those of all coils, and not wanted here */
+	rc = tune_operator(site, p, why);
+	free(p);
+	return rc;
+}
+
+/* Where it runs on GPUs: for the shares of the coils, which differ by one at most. */
+static int tune(const struct bs_site *site, const struct bs_protocol *p,
+		const struct bs_engine *engine, struct bs_fail *why)
+{
+	const uint32_t parts = bs_shares_of(p).parts;
+	const uint32_t most = (p->coils + parts - 1) / parts;
+	const uint32_t least = p->coils / parts;
+	char place[96];
+	int rc;
+
+	if (!bs_engines_on_gpu(engine->name))
+		return 0;
+	bs_engine_place(place, sizeof(place), engine, p);
+	(void)printf("%-24s %s\n", p->name, place);
+	if (p->method == BS_METHOD_CARTESIAN)
+		return 0;
+	rc = tune_coils(site, p, most, why);
+	return rc == 0 && least != most && p->method != BS_METHOD_LS
+		       ? tune_coils(site, p, least, why)
+		       : rc;
+}
+#else
+static int tune(const struct bs_site *site, const struct bs_protocol *p,
+		const struct bs_engine *engine, struct bs_fail *why)
+{
+	(void)site;
+	(void)p;
+	(void)engine;
+	(void)why;
+	return 0;
+}
+#endif
+
+static int arm_all(const struct bs_site *site, const char *only)
+{
+	struct bs_team *team = NULL;
+	struct bs_fail why = { 0 };
+	int failed = 0;
+	int done = 0;
+
+	if (only != NULL && bs_config_find(site, only) == NULL) {
+		(void)fprintf(stderr, "boreside arm: %s has no protocol '%s'\n", site->file, only);
+		return 1;
+	}
+	if (site->cache_dir[0] == '\0') {
+		(void)fprintf(stderr,
+			      "boreside arm: %s: node.cache_dir is \"\": nothing can be kept\n",
+			      site->file);
+		return 1;
+	}
+	if (bs_folder_make(site->cache_dir, 0750, &why) != 0 ||
+	    bs_team_open(&team, (int)site->threads, &why) != 0) {
+		(void)fprintf(stderr, "boreside arm: %s\n", why.text);
+		return 1;
+	}
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		const struct bs_protocol *p = &site->protocol[i];
+		const struct bs_engine *engine = NULL;
+
+		if (only != NULL && strcmp(p->name, only) != 0)
+			continue;
+		done++;
+		if (bs_engine_find(&engine, p, &why) != 0) {
+			(void)fprintf(stderr, "boreside arm: %s\n", why.text);
+			failed++;
+			continue;
+		}
+		if (tune(site, p, engine, &why) != 0) {
+			(void)fprintf(stderr, "boreside arm: protocol '%s': variants: %s\n",
+				      p->name, why.text);
+			failed++;
+		}
+		if (p->method != BS_METHOD_LS && p->method != BS_METHOD_SENSE) {
+			(void)printf("%-24s method %s keeps nothing\n", p->name,
+				     bs_method_name(p->method));
+		} else if (arm(site, p, engine, team, &why) != 0) {
+			(void)fprintf(stderr, "boreside arm: protocol '%s': %s\n", p->name,
+				      why.text);
+			failed++;
+		}
+	}
+	bs_team_close(team);
+	return failed != 0 || done == 0;
+}
+
+int bs_cmd_arm(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	const char *config = NULL;
+	const char *only = NULL;
+	struct bs_site *site;
+	int status = 1;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "c:p:", options, NULL)) != -1) {
+		if (opt == 'c')
+			config = optarg;
+		else if (opt == 'p')
+			only = optarg;
+		else {
+			(void)fputs(usage_text, opt == 'h' ? stdout : stderr);
+			return opt == 'h' ? 0 : 2;
+		}
+	}
+	if (config == NULL || optind != argc) {
+		(void)fputs(usage_text, stderr);
+		return 2;
+	}
+	site = malloc(sizeof(*site));
+	if (site == NULL)
+		(void)fprintf(stderr, "boreside arm: no memory\n");
+	else if (bs_config_load(site, config, print_fault, NULL) == 0)
+		status = arm_all(site, only);
+	free(site);
+	return status;
+}

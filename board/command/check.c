@@ -1,0 +1,120 @@
+/* board/command/check.c - boreside check: is a site file valid, and what memory will it take */
+#include "board/command/command.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "board/certify/canary.h"
+#include "board/arm/measure.h"
+#include "board/arm/memplan.h"
+#include "config/config.h"
+
+static void print_fault(void *arg, const char *line)
+{
+	(void)fprintf(arg, "%s\n", line);
+}
+
+/* The plan is printed as comments behind the resolved site file, which stays a valid one. */
+static int check(const char *path, struct bs_site *site, struct bs_memplan *plan)
+{
+	int rc = 0;
+
+	if (bs_config_load(site, path, print_fault, stderr) != 0)
+		return 1;
+	rc = bs_memplan_make(plan, site, print_fault, stderr);
+	(void)printf("# %s, as resolved\n", site->file);
+	bs_config_print(stdout, site);
+	(void)printf("#\n");
+	bs_memplan_print(stdout, plan, site, "# ");
+	return rc != 0;
+}
+
+/* 0, or the code of a budget that cannot be met, or of what else failed. */
+static int measure_one(const struct bs_site *site, const struct bs_protocol *p,
+		       struct bs_team *team)
+{
+	static struct bs_canary canary[BS_CANARIES];
+	struct bs_birds birds;
+	struct bs_measure_env env = { .seconds = BS_MEASURE_SECONDS, .canary = canary };
+	static struct bs_admission admission;
+	struct bs_armed a;
+	struct bs_fail why = { 0 };
+	int rc = bs_armed_open(&a, site, p, team, &why);
+
+	if (rc == 0) {
+		bs_birds_start(&birds, canary, BS_CANARIES, NULL);
+		env.canaries = birds.count;
+		rc = bs_measure(&admission, &a, &env, &why);
+		bs_birds_stop(&birds);
+		if (rc == 0) {
+			bs_measure_print(stdout, &admission, p, "# ");
+			rc = bs_admission_judge(&admission, p, &why);
+		}
+		bs_armed_close(&a);
+	}
+	if (rc != 0)
+		(void)fprintf(stderr, "%s: %s\n", site->file, why.text);
+	return rc;
+}
+
+/* Every protocol with a budget, armed and timed on this machine, one after the other. */
+static int measure(const struct bs_site *site, const struct bs_memplan *plan)
+{
+	const struct sched_param rt = { .sched_priority = (int)site->realtime.priority };
+	struct bs_team *team;
+	struct bs_fail why;
+	int status = 0;
+
+	/* as the service will run, where that is allowed; the team inherits it */
+	if (site->realtime.priority > 0)
+		(void)sched_setscheduler(0, SCHED_FIFO, &rt);
+	if (bs_team_open(&team, (int)site->threads, &why) != 0) {
+		(void)fprintf(stderr, "boreside check: %s\n", why.text);
+		return 1;
+	}
+	(void)printf("#\n");
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		const struct bs_protocol *p = &site->protocol[i];
+
+		if (p->image_ms <= 0.0 || plan->protocol[i].why.code != 0)
+			continue;
+		status |= measure_one(site, p, team) != 0;
+		(void)fflush(stdout);
+	}
+	bs_team_close(team);
+	return status;
+}
+
+int bs_cmd_check(int argc, char **argv)
+{
+	struct bs_site *site = NULL;
+	struct bs_memplan *plan = NULL;
+	bool measured = argc > 1 && strcmp(argv[1], "--measure") == 0;
+	const char *path = argc > 1 ? argv[argc - 1] : "";
+	int rc = 1;
+
+	if (argc == 2 && strcmp(argv[1], "--keys") == 0) {
+		bs_config_print_keys(stdout);
+		return 0;
+	}
+	if (argc != (measured ? 3 : 2) || path[0] == '-') {
+		(void)fprintf(stderr,
+			      "usage: boreside check [--measure] FILE | --keys\n"
+			      "  --measure: arm every protocol that has a budget, time it, and "
+			      "refuse what cannot be met\n");
+		return 2;
+	}
+	site = malloc(sizeof(*site));
+	plan = malloc(sizeof(*plan));
+	if (site == NULL || plan == NULL)
+		(void)fprintf(stderr, "boreside check: no memory\n");
+	else
+		rc = check(path, site, plan);
+	if (rc == 0 && measured)
+		rc = measure(site, plan);
+	free(plan);
+	free(site);
+	return rc;
+}

@@ -1,0 +1,369 @@
+/* board/command/recon.c - boreside recon: the service's pipeline in one process, recording to image */
+#define _GNU_SOURCE /* getopt_long */
+#include "board/arm/armed.h"
+#include "board/command/command.h"
+#include "board/offline/rounds.h"
+#include "config/config.h"
+#include "core/frame/attributes.h"
+#include "core/thread/clock.h"
+#include "core/log.h"
+#include "drivers/file/mtx.h"
+#include "drivers/source/recording.h"
+#include "drivers/sink/sink.h"
+#include "gpu/engine/engines.h"
+#include "ipc/wire/xml.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct job {
+	const char *config, *protocol, *recording, *out;
+	struct bs_site site;
+	struct bs_armed armed;
+	struct bs_team *team;
+	struct bs_recording *in;
+	const struct bs_sink *sink;
+	void *sink_self;
+	struct bs_scan_info info;
+	struct bs_recon_image image;
+	uint32_t images, previews;
+	int64_t taken_ns; /* the last readout was read; there is no earlier time in a recording */
+	struct bs_rounds rounds;
+	struct bs_protocol round; /* the protocol as rounds before the last image run it */
+	const char *w_out;
+	bool collecting; /* images go to .rounds, not to the sink */
+};
+
+static const char usage_text[] =
+	"usage: boreside recon -c FILE [-p PROTOCOL] [options] RECORDING -o OUT.{cfl,h5,png}\n"
+	"For contrasts of one anatomy, methods ls and sense:\n"
+	"  --rounds N      reconstruct, make W of the edges that all images share, and again, N times\n"
+	"                  (0); the first images are the protocol's own\n"
+	"  --edge X        a difference of this share of an image's largest value is an edge in the\n"
+	"                  last round, up to three times as much in the first (0.08)\n"
+	"  --neighbors N   4 or 8 in 2D, 6 or 26 in 3D (4, 6)\n"
+	"  --w-out W.mtx   keeps the last W: as ls.w_file the service uses it for the scans to come\n";
+
+static int usage(const char *what, const char *value)
+{
+	if (what != NULL)
+		(void)fprintf(stderr, "boreside recon: %s '%s'\n", what, value);
+	(void)fputs(usage_text, stderr);
+	return 2;
+}
+
+static void print_line(void *arg, const char *line)
+{
+	(void)arg;
+	(void)fprintf(stderr, "%s\n", line);
+}
+
+/* The same rule as the service's: named, else by the header, else the only one. */
+static const struct bs_protocol *choose(struct job *j, struct bs_fail *why)
+{
+	const char *name = j->protocol != NULL ? j->protocol : j->info.protocol;
+	const struct bs_protocol *p = bs_config_find(&j->site, name);
+
+	if (p == NULL && j->protocol == NULL && j->site.protocols == 1)
+		p = &j->site.protocol[0];
+	if (p == NULL)
+		(void)bs_fail(why, BS_ERR_PROTOCOL, "%s has no protocol '%s'", j->config, name);
+	return p;
+}
+
+static int emit_ready(struct job *j, struct bs_fail *why)
+{
+	struct bs_image_timing timing = { .taken_ns = j->taken_ns };
+	char attributes[BS_ATTRIBUTES_MAX];
+	int rc;
+
+	for (;;) {
+		timing.added_ns = timing.begun_ns = bs_now_ns();
+		rc = bs_recon_pop(j->armed.recon, &j->image, INT64_MAX, why);
+		if (rc != 1)
+			break;
+		if (j->collecting) {
+			rc = bs_rounds_add(&j->rounds, &j->round, &j->image, why);
+			if (rc != 0)
+				return rc;
+			continue;
+		}
+		timing.made_ns = bs_now_ns();
+		timing.received_ns = j->image.last_ns;
+		if (j->image.missing != 0) /* its last readout was not the one at hand */
+			timing.taken_ns = timing.added_ns = 0;
+		timing.latency_ns = timing.made_ns -
+				    (j->image.missing == 0 ? timing.received_ns : timing.begun_ns);
+		rc = bs_attributes_write(attributes, sizeof(attributes), j->armed.protocol,
+					 bs_recon_engine(j->armed.recon, &j->image), &j->image,
+					 &timing);
+		if (rc < 0)
+			return bs_fail(why, rc, "attributes longer than %u bytes",
+				       BS_ATTRIBUTES_MAX);
+		bs_attributes_fill(&j->image.head, j->armed.protocol, &j->image, &timing);
+		j->image.head.attribute_string_len = (uint32_t)rc;
+		rc = j->sink->put(j->sink_self, &j->image.head, attributes, j->image.pixels, why);
+		if (rc != 0)
+			return rc;
+		j->images += !j->image.preview;
+		j->previews += j->image.preview;
+		if (j->image.missing != 0 && !j->image.preview)
+			bs_log(BS_LOG_WARN, "image %u: %u of %u readouts are missing",
+			       j->image.head.image_index, j->image.missing,
+			       j->image.missing + j->image.readouts);
+	}
+	return rc;
+}
+
+static int feed(struct job *j, const struct bs_recorded *acq, struct bs_fail *why)
+{
+	uint32_t row;
+	int rc = bs_admit_acq(j->armed.protocol, &j->armed.loaded.traj, &j->info, &acq->head,
+			      acq->traj, acq->data, &row, why);
+
+	if (rc != 0)
+		return rc;
+	j->taken_ns = bs_now_ns();
+	do {
+		rc = bs_recon_readout(j->armed.recon, &acq->head, row, acq->data, j->taken_ns, why);
+		if (rc < 0)
+			return rc;
+		int popped = emit_ready(j, why);
+
+		if (popped < 0)
+			return popped;
+	} while (rc == BS_RECON_POP_FIRST);
+	return 0;
+}
+
+static int run(struct job *j, struct bs_fail *why)
+{
+	uint32_t n = bs_recording_count(j->in);
+	struct bs_recorded acq;
+	int rc;
+
+	bs_recon_scan(j->armed.recon, &j->info);
+	for (uint32_t i = 0; i < n; i++) {
+		rc = bs_recording_read(j->in, i, &acq, why);
+		if (rc == 0)
+			rc = feed(j, &acq, why);
+		if (rc != 0)
+			return rc;
+	}
+	bs_recon_close(j->armed.recon);
+	return emit_ready(j, why);
+}
+
+/* A round: all images, W of them, and armed again with it. p: as the images after it are wanted. */
+static int next_round(struct job *j, const struct bs_protocol *p, struct bs_fail *why)
+{
+	bool last = j->rounds.done + 1 == j->rounds.rounds;
+	int64_t start_ns = bs_now_ns();
+	int rc;
+
+	j->collecting = true;
+	rc = run(j, why);
+	j->collecting = false;
+	if (rc != 0)
+		return rc;
+	bs_log(BS_LOG_INFO, "round %u of %u: %u images in %.1f ms", j->rounds.done + 1,
+	       j->rounds.rounds, j->rounds.images, (double)(bs_now_ns() - start_ns) * 1e-6);
+	bs_armed_close(&j->armed); /* it may hold the W before */
+	rc = bs_rounds_make(&j->rounds, &j->round, why);
+	if (rc == 0 && last && j->w_out != NULL)
+		rc = bs_mtx_write(j->w_out, &j->rounds.w, why);
+	if (rc != 0)
+		return rc;
+	j->round.w_file[0] = '\0';
+	if (last) {
+		j->round.output = p->output;
+		j->round.preview_every = p->preview_every;
+	}
+	return bs_armed_open_with(&j->armed, &j->site, &j->round, &j->rounds.w, j->team, why);
+}
+
+/* Rounds compare complex images, whatever leaves in the end. */
+static int prepare_rounds(struct job *j, const struct bs_protocol *p, struct bs_fail *why)
+{
+	j->round = *p;
+	j->round.output = BS_OUTPUT_COMPLEX;
+	j->round.preview_every = 0;
+	return bs_rounds_check(&j->rounds, p, why);
+}
+
+static int prepare(struct job *j, struct bs_fail *why)
+{
+	const struct bs_protocol *p;
+	const char *xml;
+	int rc;
+
+	j->sink = bs_sink_find(j->out);
+	if (j->sink == NULL)
+		return bs_fail(why, BS_ERR_USAGE, "%s: an image file ends in .cfl, .h5 or .png",
+			       j->out);
+	rc = bs_config_load(&j->site, j->config, print_line, NULL);
+	if (rc != 0)
+		return bs_fail(why, rc, "%s is not valid", j->config);
+	rc = bs_recording_open(&j->in, j->recording, why);
+	if (rc != 0)
+		return rc;
+	xml = bs_recording_xml(j->in);
+	rc = bs_mrdxml_read(&j->info, xml, strlen(xml), why);
+	if (rc != 0)
+		return rc;
+	p = choose(j, why);
+	if (p == NULL)
+		return BS_ERR_PROTOCOL;
+	rc = bs_admit_scan(p, &j->info, why);
+	if (rc == 0)
+		rc = bs_team_open(&j->team, (int)j->site.threads, why);
+	if (rc == 0 && j->rounds.rounds > 0) {
+		rc = prepare_rounds(j, p, why);
+		p = &j->round;
+	}
+	if (rc == 0)
+		rc = bs_armed_open(&j->armed, &j->site, p, j->team, why);
+	if (rc != 0)
+		return rc;
+	j->image.pixels = aligned_alloc(BS_ALIGN, (bs_protocol_image_bytes(p) + BS_ALIGN - 1) /
+							  BS_ALIGN * BS_ALIGN);
+	if (j->image.pixels == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "image of %llu bytes",
+			       (unsigned long long)bs_protocol_image_bytes(p));
+	return j->sink->open(&j->sink_self, j->out, why);
+}
+
+static int finish(struct job *j, int rc, struct bs_fail *why)
+{
+	struct bs_fail late;
+
+	if (j->sink_self != NULL) {
+		int closed = j->sink->close(j->sink_self, &late);
+
+		if (rc == 0 && closed != 0) {
+			*why = late;
+			rc = closed;
+		}
+	}
+	if (j->in != NULL)
+		(void)bs_recording_close(j->in, NULL);
+	bs_armed_close(&j->armed);
+	bs_team_close(j->team);
+	bs_rounds_close(&j->rounds);
+	free(j->image.pixels);
+	return rc;
+}
+
+static bool number(const char *text, double most, double *value)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	return end != text && *end == '\0' && *value > 0.0 && *value <= most;
+}
+
+static bool whole(const char *text, double most, uint32_t *value)
+{
+	double n;
+
+	if (!number(text, most, &n) || n != floor(n))
+		return false;
+	*value = (uint32_t)n;
+	return true;
+}
+
+/* 0, or the exit status; negative: help was asked for. */
+static int parse(struct job *j, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "rounds", required_argument, NULL, 'r' },
+		{ "edge", required_argument, NULL, 'e' },
+		{ "neighbors", required_argument, NULL, 'n' },
+		{ "w-out", required_argument, NULL, 'w' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int opt;
+
+	j->rounds.edge = 0.08;
+	optind = 1;
+	while ((opt = getopt_long(argc, argv, "c:p:o:h", options, NULL)) != -1) {
+		if (opt == 'h') {
+			(void)fputs(usage_text, stdout);
+			return -1;
+		}
+		if (opt == '?')
+			return usage("see the usage:", argv[optind - 1]);
+		if (opt == 'c')
+			j->config = optarg;
+		else if (opt == 'p')
+			j->protocol = optarg;
+		else if (opt == 'o')
+			j->out = optarg;
+		else if (opt == 'w')
+			j->w_out = optarg;
+		else if ((opt == 'r' && strcmp(optarg, "0") != 0 &&
+			  !whole(optarg, BS_ROUNDS_MAX, &j->rounds.rounds)) ||
+			 (opt == 'e' && !number(optarg, 1e6, &j->rounds.edge)) ||
+			 (opt == 'n' && !whole(optarg, 26, &j->rounds.neighbors)))
+			return usage("not a legal value:", optarg);
+	}
+	if (optind + 1 != argc || j->config == NULL || j->out == NULL)
+		return usage(NULL, NULL);
+	if (j->w_out != NULL && j->rounds.rounds == 0)
+		return usage("without --rounds there is no W to keep:", j->w_out);
+	j->recording = argv[optind];
+	return 0;
+}
+
+static int rounds(struct job *j, struct bs_fail *why)
+{
+	const struct bs_protocol *p = bs_config_find(&j->site, j->round.name);
+	int rc = 0;
+
+	while (rc == 0 && j->rounds.done < j->rounds.rounds)
+		rc = next_round(j, p, why);
+	return rc;
+}
+
+int bs_cmd_recon(int argc, char **argv)
+{
+	struct job *j = calloc(1, sizeof(*j)); /* a site is too large for the stack */
+	struct bs_fail why = { 0 };
+	int64_t start_ns = bs_now_ns();
+	char place[96];
+	int rc;
+
+	if (j == NULL)
+		return 1;
+	rc = parse(j, argc, argv);
+	if (rc != 0) {
+		free(j);
+		return rc < 0 ? 0 : rc;
+	}
+	bs_log_init("recon", BS_LOG_INFO);
+	rc = prepare(j, &why);
+	if (rc == 0) {
+		int64_t armed_ns = bs_now_ns();
+
+		bs_engine_place(place, sizeof(place), j->armed.engine, j->armed.protocol);
+		rc = rounds(j, &why);
+		if (rc == 0)
+			rc = run(j, &why);
+		if (rc == 0)
+			(void)printf(
+				"%u image%s%s, %s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
+				j->images, j->images == 1 ? "" : "s",
+				j->previews > 0 ? " (and previews)" : "", j->armed.engine->name,
+				place, (double)(armed_ns - start_ns) * 1e-6,
+				(double)(bs_now_ns() - armed_ns) * 1e-6);
+	}
+	rc = finish(j, rc, &why);
+	if (rc != 0)
+		bs_log(BS_LOG_ERROR, "%s: %s: %s", j->recording, bs_err_name(rc), why.text);
+	free(j);
+	return rc == 0 ? 0 : 1;
+}

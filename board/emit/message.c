@@ -1,0 +1,99 @@
+/* board/emit/message.c - see message.h */
+#include "board/emit/message.h"
+
+#include <string.h>
+
+#include "ipc/wire/mrd.h"
+#include "ipc/wire/wire.h"
+
+struct bs_image_timing bs_message_timing(const struct bs_image_meta *m, int64_t passed_ns)
+{
+	return (struct bs_image_timing){ .latency_ns = passed_ns - m->from_ns,
+					 .sender_ns = m->sender_ns,
+					 .received_ns = m->image.last_ns,
+					 .handed_ns = m->acq_handed_ns,
+					 .taken_ns = m->taken_ns,
+					 .added_ns = m->added_ns,
+					 .begun_ns = m->begun_ns,
+					 .made_ns = m->made_ns,
+					 .passed_ns = passed_ns,
+					 .rung = m->rung };
+}
+
+struct bs_message bs_message_of(const struct bs_image_meta *m, const struct bs_protocol *p,
+				unsigned char *pixels)
+{
+	size_t head = BS_WIRE_BYTES + BS_MRD_IMAGE_BYTES + 8 + (size_t)m->attributes_len;
+
+	return (struct bs_message){ pixels - head, head + (size_t)bs_protocol_image_bytes(p) };
+}
+
+uint32_t bs_message_stages_missed(const struct bs_image_meta *m, const struct bs_protocol *p,
+				  int64_t until_ns)
+{
+	struct bs_image_timing t = bs_message_timing(m, until_ns);
+	int64_t stage_ns[BS_BUDGET_STAGES];
+
+	bs_image_stages(&t, &m->image.report, until_ns, stage_ns);
+	return bs_budget_stages_missed(p, stage_ns);
+}
+
+/* Head and attributes, as of passed_ns. */
+static int write_words(struct bs_image_meta *m, const struct bs_message_env *env,
+		       unsigned char *pixels, int64_t passed_ns)
+{
+	char attributes[BS_POOLS_ATTRIBUTES];
+	struct bs_image_timing timing = bs_message_timing(m, passed_ns);
+	unsigned char *payload;
+	int n;
+
+	timing.gaps = env->gaps;
+	timing.duplicates = env->duplicates;
+	timing.rejected = env->rejected;
+	n = bs_attributes_write(attributes, sizeof(attributes), env->p, m->engine, &m->image,
+				&timing);
+	if (n < 0)
+		return n;
+	bs_attributes_fill(&m->image.head, env->p, &m->image, &timing);
+	m->attributes_len = m->image.head.attribute_string_len = (uint32_t)n;
+	payload = bs_message_of(m, env->p, pixels).at + BS_WIRE_BYTES;
+	bs_mrd_put_image(payload, &m->image.head);
+	bs_wire_put_u64(payload + BS_MRD_IMAGE_BYTES, (uint64_t)n);
+	memcpy(payload + BS_MRD_IMAGE_BYTES + 8, attributes, (size_t)n);
+	return 0;
+}
+
+/* Whether what is late is the same by both times. It only grows, by the image and by one stage. */
+static bool agrees(const struct bs_image_meta *m, const struct bs_protocol *p, int64_t passed_ns)
+{
+	return m->image.preview || (bs_budget_missed(p, passed_ns - m->from_ns) ==
+					    bs_budget_missed(p, m->handed_ns - m->from_ns) &&
+				    bs_message_stages_missed(m, p, passed_ns) ==
+					    bs_message_stages_missed(m, p, m->handed_ns));
+}
+
+int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,
+		    unsigned char *pixels, int64_t taken_ns)
+{
+	struct bs_wire w = { .kind = BS_WIRE_IMAGE,
+			     .session = m->session,
+			     .seq = m->image.head.image_index +
+				    (m->image.preview ? BS_WIRE_PREVIEWS : 0) };
+	int64_t passed = taken_ns;
+	struct bs_wire_sum sum;
+
+	for (;;) {
+		int rc = write_words(m, env, pixels, passed);
+
+		if (rc != 0)
+			return rc;
+		struct bs_message msg = bs_message_of(m, env->p, pixels);
+
+		bs_wire_sum(&sum, msg.at + BS_WIRE_BYTES, msg.len - BS_WIRE_BYTES);
+		w.time_ns = m->handed_ns = env->now();
+		bs_wire_seal(msg.at, &w, &sum);
+		if (agrees(m, env->p, passed))
+			return 0;
+		passed = m->handed_ns;
+	}
+}

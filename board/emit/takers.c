@@ -1,0 +1,234 @@
+/* board/emit/takers.c - takers of images with a queue of their own; see emit.h, consumer.h */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+
+#include "board/emit/emit.h"
+#include "core/thread/clock.h"
+#include "ipc/wire/crc32c.h"
+#include "ipc/wire/mrd.h"
+#include "ipc/wire/wire.h"
+
+#define LOOK_NS 20000000 /* between two looks at an archive that takes nothing */
+
+struct taker {
+	struct emit *e;
+	uint32_t sink;
+};
+static struct taker takers[BS_CONSUMERS];
+
+static void say(void *arg, const char *line)
+{
+	struct taker *t = arg;
+
+	(void)pthread_mutex_lock(&t->e->lock);
+	bs_worker_say(t->e->env, BS_EVENT_LIMIT, 0, NULL, line);
+	(void)pthread_mutex_unlock(&t->e->lock);
+}
+
+static void missed(void *arg, const unsigned char *msg, size_t len)
+{
+	struct taker *t = arg;
+
+	if (len >= BS_WIRE_BYTES)
+		bs_emit_undelivered(t->e, bs_wire_session(msg), 1);
+}
+
+/* ---- a sink ---- */
+
+static int put_file(void *arg, struct bs_consumer *c, const unsigned char *msg, size_t len,
+		    struct bs_fail *why)
+{
+	struct taker *t = arg;
+	char attributes[BS_POOLS_ATTRIBUTES + 1];
+	const unsigned char *payload = NULL;
+	struct bs_mrd_image head;
+	struct bs_wire w;
+	size_t attr_at = 0;
+	size_t pixels_at = 0;
+	int rc = bs_wire_decode(&w, msg, len, &payload, why); /* it may come from disk */
+
+	(void)c;
+	if (rc == 0)
+		rc = bs_mrd_parse_image(&head, &attr_at, &pixels_at, payload, (size_t)w.payload_len,
+					why);
+	if (rc == 0 && pixels_at - attr_at > BS_POOLS_ATTRIBUTES)
+		rc = bs_fail(why, BS_ERR_LENGTH, "image %u: attributes of %zu bytes",
+			     head.image_index, pixels_at - attr_at);
+	if (rc == 0 && t->e->sink[t->sink].self == NULL)
+		rc = bs_emit_open_sink(t->e, t->sink, why);
+	if (rc == 0) {
+		memcpy(attributes, payload + attr_at, pixels_at - attr_at);
+		attributes[pixels_at - attr_at] = '\0';
+		rc = t->e->sink[t->sink].type->put(t->e->sink[t->sink].self, &head, attributes,
+						   payload + pixels_at, why);
+	}
+	if (rc != 0) {
+		(void)pthread_mutex_lock(&t->e->lock);
+		bs_count(&t->e->env->shm.s->totals.sink_faults, 1);
+		(void)pthread_mutex_unlock(&t->e->lock);
+	}
+	return rc == BS_ERR_ABORTED ? BS_ERR_IO : rc;
+}
+
+/* ---- the archive ---- */
+
+static int try_archive(void *arg, const unsigned char *msg, size_t len)
+{
+	struct taker *t = arg;
+
+	return bs_endpoint_send(&t->e->archive, msg, len, NULL, 0, 0, NULL) == 0;
+}
+
+/* Until it takes the image, is gone (spill: until it is back), or this process ends. */
+static int send_archive(void *arg, struct bs_consumer *c, const unsigned char *msg, size_t len,
+			struct bs_fail *why)
+{
+	struct taker *t = arg;
+	struct bs_endpoint *archive = &t->e->archive;
+	bool spill = t->e->env->site.overload.archive == BS_POLICY_SPILL;
+
+	for (;;) {
+		int rc = bs_endpoint_send(archive, msg, len, NULL, 0, 0, why);
+		bool gone = bs_endpoint_connections_now(archive) == 0;
+		struct pollfd writable = { archive->send_fd, POLLIN, 0 };
+
+		bs_consumer_absent(c, rc != 0 && gone);
+		if (rc <= 0)
+			return rc;
+		if (bs_consumer_quits(c))
+			return BS_ERR_ABORTED;
+		if (gone && !spill)
+			return bs_fail(why, BS_ERR_IO, "the archive has left");
+		(void)bs_endpoint_wait(&writable, 1, bs_now_ns() + LOOK_NS, NULL);
+	}
+}
+
+/* ---- all of them ---- */
+
+static void name_record(struct emit *e, uint32_t i, const char *name, enum bs_policy policy)
+{
+	struct bs_consumer_record *r = &e->env->shm.s->consumer[i];
+
+	/* nothing waits under this policy: what a predecessor had in hand it takes again */
+	if (policy == BS_POLICY_WAIT)
+		atomic_store(&r->taken, atomic_load(&r->handed) + atomic_load(&r->failed) +
+						atomic_load(&r->shed) + atomic_load(&r->lost));
+	atomic_store(&r->since_ns, 0);
+	r->policy = policy;
+	r->queue = policy == BS_POLICY_WAIT ? 0 : e->env->site.overload.queue;
+	(void)snprintf(r->name, sizeof(r->name), "%s", name);
+}
+
+static int open_taker(struct emit *e, uint32_t i, const char *name, const char *file,
+		      enum bs_policy policy, struct bs_fail *why)
+{
+	const struct bs_overload *o = &e->env->site.overload;
+	struct bs_consumer_record *r = &e->env->shm.s->consumer[i];
+	struct bs_consumer_spec spec = {
+		.name = e->env->shm.s->consumer[i].name,
+		.file = file,
+		.policy = policy,
+		.queue = o->queue,
+		.image_bytes = (size_t)e->env->shm.s->pools.image_bytes,
+		.spill_dir = o->spill_dir,
+		.spill_bytes = (uint64_t)o->spill_mib << 20,
+		.deliver = i == BS_CONSUMER_ARCHIVE ? send_archive : put_file,
+		.attempt = i == BS_CONSUMER_ARCHIVE ? try_archive : NULL,
+		.missed = missed,
+		.say = say,
+		.arg = &takers[i],
+	};
+
+	name_record(e, i, name, policy);
+	takers[i] = (struct taker){ e, i };
+	if (policy == BS_POLICY_WAIT)
+		return 0;
+	uint64_t lost = atomic_load(&r->lost);
+	int rc = bs_consumer_open(&e->taker[i], &spec, r, why);
+
+	if (rc != 0 && policy == BS_POLICY_SPILL && bs_emit_succeeds(e)) {
+		/* the reconstruction must not wait for a folder, either */
+		say(&takers[i], why->text);
+		say(&takers[i], "until the next start images are shed, not spilled");
+		spec.policy = BS_POLICY_KEEP_NEWEST;
+		r->policy = BS_POLICY_KEEP_NEWEST;
+		rc = bs_consumer_open(&e->taker[i], &spec, r, why);
+	}
+	/* whose they were is not known any more: they count for the scan in flight */
+	bs_emit_undelivered(e, atomic_load(&e->session), atomic_load(&r->lost) - lost);
+	return rc;
+}
+
+/* Of a sink's spilled images: told by what it is, not by its place in the site file, which may change. */
+static void name_file(char out[32], const struct bs_sink_spec *sink)
+{
+	(void)snprintf(out, 32, "%.8s-%08x", sink->type,
+		       bs_crc32c(0, sink->dir, strlen(sink->dir)));
+}
+
+/* What no taker of this site will ever take is said, or it would lie there for good. */
+static void find_strangers(struct emit *e, const char *const *names, size_t n)
+{
+	const char *dir = e->env->site.overload.spill_dir;
+	char file[300] = "";
+	char line[BS_EVENT_TEXT];
+	uint64_t found = dir[0] != '\0' ? bs_spill_strangers(dir, names, n, file, sizeof(file)) : 0;
+
+	if (found == 0)
+		return;
+	(void)snprintf(
+		line, sizeof(line),
+		"%.160s: %llu spilled images belong to no taker of this site, as %.100s: they "
+		"stay there",
+		dir, (unsigned long long)found, file);
+	say(&takers[0], line);
+}
+
+int bs_emit_open_takers(struct emit *e, struct bs_fail *why)
+{
+	const struct bs_site *site = &e->env->site;
+	static char files[BS_SINKS_MAX][32];
+	const char *spilling[BS_SINKS_MAX + 1];
+	size_t n = 0;
+	int rc = 0;
+
+	takers[0].e = e;
+	for (uint32_t i = 0; rc == 0 && i < site->sinks; i++) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "%.8s %.54s", site->sink[i].type,
+			       site->sink[i].dir);
+		name_file(files[i], &site->sink[i]);
+		if (site->overload.sinks == BS_POLICY_SPILL)
+			spilling[n++] = files[i];
+		rc = open_taker(e, i, name, files[i], site->overload.sinks, why);
+	}
+	if (rc == 0 && e->archive.socket >= 0)
+		rc = open_taker(e, BS_CONSUMER_ARCHIVE, "archive", "archive",
+				site->overload.archive, why);
+	if (e->archive.socket >= 0 && site->overload.archive == BS_POLICY_SPILL)
+		spilling[n++] = "archive";
+	if (e->viewers.socket >= 0)
+		name_record(e, BS_CONSUMER_VIEWERS, "viewers", BS_POLICY_KEEP_NEWEST);
+	if (rc == 0) /* else not all names are known */
+		find_strangers(e, spilling, n);
+	return rc;
+}
+
+bool bs_emit_takers_quiet(struct emit *e)
+{
+	bool quiet = true;
+
+	for (int i = 0; i < BS_CONSUMERS; i++)
+		quiet = quiet && (e->taker[i] == NULL || bs_consumer_quiet(e->taker[i]));
+	return quiet;
+}
+
+void bs_emit_close_takers(struct emit *e)
+{
+	for (int i = 0; i < BS_CONSUMERS; i++) {
+		bs_consumer_close(e->taker[i]);
+		e->taker[i] = NULL;
+	}
+}

@@ -1,0 +1,112 @@
+/* board/ingest/reply.c - what the service says on the k-space socket; see ingest.h */
+#include <stdio.h>
+#include <string.h>
+
+#include "board/ingest/ingest.h"
+#include "core/thread/clock.h"
+
+/* True: it is on its way. False: nobody is there, or the peer does not read; to be tried again. */
+static bool say(struct ingest *in, enum bs_wire_kind kind, uint64_t session, int64_t time_ns,
+		const void *payload, size_t len)
+{
+	unsigned char envelope[BS_WIRE_BYTES];
+	struct bs_wire w = { .kind = (uint16_t)kind, .session = session, .time_ns = time_ns };
+
+	bs_wire_encode(envelope, &w, payload, len);
+	if (bs_endpoint_send(&in->socket, envelope, sizeof(envelope), payload, len, 0, NULL) != 0)
+		return false;
+	in->said_ns = bs_now_ns();
+	return true;
+}
+
+static bool say_verdict(struct ingest *in, enum bs_wire_kind kind, uint64_t session, int code,
+			uint32_t window, const char *text)
+{
+	unsigned char payload[BS_WIRE_VERDICT_BYTES];
+	struct bs_wire_verdict v = { .code = code, .window = window };
+
+	(void)snprintf(v.text, sizeof(v.text), "%s", text);
+	bs_wire_put_verdict(payload, &v);
+	return say(in, kind, session, bs_now_ns(), payload, sizeof(payload));
+}
+
+void bs_ingest_refuse(struct ingest *in, uint64_t session, const struct bs_fail *why)
+{
+	uint32_t at = (in->refuse_first + in->refuses) % BS_REFUSES_MAX;
+
+	if (in->refuses == BS_REFUSES_MAX) { /* a peer that does not read gets the newest */
+		in->refuse_first = (in->refuse_first + 1) % BS_REFUSES_MAX;
+		in->refuses--;
+	}
+	in->refuse[at].session = session;
+	in->refuse[at].code = why->code;
+	(void)snprintf(in->refuse[at].text, sizeof(in->refuse[at].text), "%s", why->text);
+	in->refuses++;
+}
+
+static bool flush_refuses(struct ingest *in)
+{
+	while (in->refuses > 0) {
+		uint32_t at = in->refuse_first;
+
+		if (!say_verdict(in, BS_WIRE_REFUSE, in->refuse[at].session, in->refuse[at].code, 0,
+				 in->refuse[at].text))
+			return false;
+		in->refuse_first = (at + 1) % BS_REFUSES_MAX;
+		in->refuses--;
+	}
+	return true;
+}
+
+static bool flush_ack(struct ingest *in)
+{
+	unsigned char payload[8];
+
+	bs_wire_put_u64(payload, in->next - 1);
+	if (!say(in, BS_WIRE_ACK, in->session, in->ack_time_ns, payload, sizeof(payload)))
+		return false;
+	in->ack_due = false;
+	in->unacked = 0;
+	return true;
+}
+
+/* An earlier scan's outcome goes before the next one's acceptance, an own one after the last ack.
+ */
+bool bs_ingest_flush(struct ingest *in)
+{
+	if (in->accept_due && !in->outcome_due) {
+		char text[96];
+
+		(void)snprintf(text, sizeof(text), "protocol '%s'", in->p->name);
+		if (!say_verdict(in, BS_WIRE_ACCEPT, in->session, 0, in->window, text))
+			return false;
+		in->accept_due = false;
+	}
+	if (!flush_refuses(in))
+		return false;
+	if (in->ack_due && !in->accept_due && !flush_ack(in))
+		return false;
+	if (in->outcome_due) {
+		if (!say(in, BS_WIRE_OUTCOME, in->ended->session, bs_now_ns(), in->ended->outcome,
+			 BS_WIRE_OUTCOME_BYTES))
+			return false;
+		in->outcome_due = false;
+		in->outcome_said_ns = in->said_ns;
+		if (in->accept_due)
+			return bs_ingest_flush(in);
+	}
+	return true;
+}
+
+void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
+{
+	bool active = in->state == BS_STATE_SCANNING || in->state == BS_STATE_DRAINING ||
+		      in->state == BS_STATE_ABORTING || in->waiting != NULL;
+	uint64_t whom = in->state == BS_STATE_SCANNING || in->waiting == NULL ? in->session
+									      : in->waiting_session;
+
+	if (!active || now_ns - in->said_ns < (int64_t)(in->env->site.heartbeat_ms * 1e6))
+		return;
+	if (!say(in, BS_WIRE_HEARTBEAT, whom, now_ns, NULL, 0))
+		in->said_ns = now_ns; /* nobody there: no need to try at every turn */
+}

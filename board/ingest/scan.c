@@ -1,0 +1,357 @@
+/* board/ingest/scan.c - a scan from its header to its outcome; see ingest.h */
+#include <stdio.h>
+#include <string.h>
+
+#include "board/ingest/ingest.h"
+#include "config/config.h"
+#include "core/thread/clock.h"
+#include "core/frame/recon.h"
+#include "ipc/wire/mrd.h"
+#include "ipc/wire/xml.h"
+
+static int find_protocol(struct ingest *in, const char *asked, const struct bs_scan_info *info,
+			 struct bs_fail *why)
+{
+	const struct bs_site *site = &in->env->site;
+	const char *name = asked[0] != '\0' ? asked : info->protocol;
+
+	in->p = name[0] != '\0' ? bs_config_find(site, name) : NULL;
+	if (in->p == NULL && asked[0] == '\0' && site->protocols == 1)
+		in->p = &site->protocol[0]; /* the only one: whatever the header calls it */
+	if (in->p != NULL)
+		return 0;
+	if (name[0] == '\0')
+		return bs_fail(why, BS_ERR_PROTOCOL,
+			       "neither OPEN nor the header names a protocol, and %u are armed",
+			       site->protocols);
+	return bs_fail(why, BS_ERR_PROTOCOL, "no protocol '%s' is armed", name);
+}
+
+/* Whether it was refused when it was to be armed. */
+static int admit_armed(const struct ingest *in, struct bs_fail *why)
+{
+	const struct bs_shared *s = in->env->shm.s;
+	uint32_t i = (uint32_t)(in->p - in->env->site.protocol);
+
+	return s->refused[i] != 0 ? bs_fail(why, s->refused[i], "%s", s->refusal[i]) : 0;
+}
+
+/* The name in front of the XML: 64 bytes, NUL-padded, at least one NUL. */
+static int read_name(char name[BS_WIRE_OPEN_NAME], const struct bs_wire *w,
+		     const unsigned char *payload, struct bs_fail *why)
+{
+	if (w->payload_len < BS_WIRE_OPEN_NAME)
+		return bs_fail(why, BS_ERR_LENGTH, "OPEN has %llu bytes, its name alone takes %u",
+			       (unsigned long long)w->payload_len, BS_WIRE_OPEN_NAME);
+	memcpy(name, payload, BS_WIRE_OPEN_NAME);
+	if (memchr(name, '\0', BS_WIRE_OPEN_NAME) == NULL)
+		return bs_fail(why, BS_ERR_LENGTH, "the protocol's name in OPEN does not end");
+	for (const char *c = name; *c != '\0'; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return bs_fail(why, BS_ERR_PROTOCOL,
+				       "the protocol's name in OPEN is no text");
+	return 0;
+}
+
+/* Everything that the record says of an earlier scan is replaced; id, last, makes it this one's. */
+static void start_record(struct ingest *in, const struct bs_scan_info *info)
+{
+	struct bs_scan_record *s = in->scan;
+
+	s->session = in->session;
+	s->protocol = (uint32_t)(in->p - in->env->site.protocol);
+	s->recon_epoch = in->recon_epoch;
+	s->info = *info;
+	atomic_store(&s->next_seq, 1);
+	atomic_store(&s->acquisitions, 0);
+	atomic_store(&s->noise, 0);
+	atomic_store(&s->waveforms, 0);
+	atomic_store(&s->gaps, 0);
+	atomic_store(&s->duplicates, 0);
+	atomic_store(&s->rejected, 0);
+	atomic_store(&s->late, 0);
+	atomic_store(&s->images_made, 0);
+	atomic_store(&s->images_partial, 0);
+	atomic_store(&s->previews_made, 0);
+	atomic_store(&s->previews_skipped, 0);
+	atomic_store(&s->readouts_missing, 0);
+	atomic_store(&s->unused, 0);
+	s->recon_code = 0;
+	s->recon_text[0] = '\0';
+	atomic_store(&s->images_left, 0);
+	atomic_store(&s->images_unsent, 0);
+	atomic_store(&s->undelivered, 0);
+	atomic_store(&s->images_late, 0);
+	s->emit_code = 0;
+	s->emit_text[0] = '\0';
+	atomic_fetch_add(&s->id, 1);
+	atomic_store(&s->open, 1);
+}
+
+static void start_scan(struct ingest *in, const struct bs_wire *w, const struct bs_scan_info *info)
+{
+	struct bs_shm *shm = &in->env->shm;
+
+	in->session = w->session;
+	in->next = 1;
+	in->acqs = 0;
+	in->fault = (struct bs_fail){ 0 };
+	in->gaps = 0;
+	in->unacked = 0;
+	in->ack_due = false;
+	in->heard_ns = bs_now_ns();
+	in->has_table = bs_shm_table(shm, (uint32_t)(in->p - in->env->site.protocol), &in->table);
+	start_record(in, info);
+	bs_count(&in->totals->scans, 1);
+	uint64_t id = atomic_load(&in->scan->id);
+
+	bs_worker_say(in->env, BS_EVENT_OPEN, 0, (const uint64_t[3]){ id, in->session },
+		      in->p->name);
+	(void)bs_ring_push(shm->acq_ring, bs_entry(BS_ENTRY_OPEN, id, 0));
+	bs_shm_ring_bell(shm, BS_WORKER_RECON);
+	in->accept_due = true;
+	bs_ingest_step(in, BS_ON_OPEN);
+}
+
+int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned char *payload)
+{
+	char name[BS_WIRE_OPEN_NAME] = "";
+	static struct bs_scan_info info;
+	struct bs_fail why = { 0 };
+	int rc = read_name(name, w, payload, &why);
+
+	memset(&info, 0, sizeof(info));
+	if (rc == 0)
+		rc = bs_mrdxml_read(&info, (const char *)payload + BS_WIRE_OPEN_NAME,
+				    (size_t)w->payload_len - BS_WIRE_OPEN_NAME, &why);
+	if (rc == 0)
+		rc = find_protocol(in, name, &info, &why);
+	if (rc == 0)
+		rc = admit_armed(in, &why);
+	if (rc == 0)
+		rc = bs_admit_scan(in->p, &info, &why);
+	if (rc == 0)
+		rc = bs_admission_rate(&in->env->shm.s->admission[in->p - in->env->site.protocol],
+				       in->p, &info, &why);
+	if (rc == 0 && (w->session == 0 || w->seq != 0))
+		rc = bs_fail(&why, BS_ERR_STATE,
+			     "OPEN has session %llx and number %llu: not 0, and 0",
+			     (unsigned long long)w->session, (unsigned long long)w->seq);
+	if (rc != 0) {
+		bs_count(&in->totals->refused, 1);
+		bs_worker_say(in->env, BS_EVENT_REFUSED, rc, NULL, why.text);
+		bs_ingest_refuse(in, w->session, &why);
+		return rc;
+	}
+	start_scan(in, w, &info);
+	return 0;
+}
+
+/* The samples go to the slot's start, aligned: the one copy between nanomsg and the engine. */
+static int fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq *head, uint32_t row,
+		     const unsigned char *data, int64_t received_ns, int64_t sender_ns)
+{
+	struct bs_acq_meta *m = &in->env->shm.acq_meta[slot];
+	size_t bytes = (size_t)head->number_of_samples * head->active_channels * 8;
+
+	m->head = *head;
+	m->row = row;
+	m->received_ns = received_ns;
+	m->sender_ns = sender_ns;
+	if (row != BS_ROW_NONE)
+		memcpy(bs_shm_samples(&in->env->shm, slot), data, bytes);
+	return 0;
+}
+
+static int check_acq(struct ingest *in, const struct bs_wire *w, const unsigned char *payload,
+		     struct bs_mrd_acq *head, uint32_t *row, size_t *data_at, struct bs_fail *why)
+{
+	size_t traj_at;
+	int rc = bs_mrd_parse_acq(head, &traj_at, data_at, payload, (size_t)w->payload_len, why);
+
+	if (rc == 0)
+		rc = bs_admit_acq(in->p, in->has_table ? &in->table : NULL, &in->scan->info, head,
+				  payload + traj_at, payload + *data_at, row, why);
+	if (rc == 0 && *row != BS_ROW_NONE &&
+	    (uint64_t)head->number_of_samples * head->active_channels * 8 >
+		    in->env->shm.s->pools.acq_bytes)
+		rc = bs_fail(why, BS_ERR_SIZE,
+			     "acquisition %u: %u samples with the discarded ones, protocol '%s' "
+			     "allows for %u + %u",
+			     head->scan_counter, head->number_of_samples, in->p->name,
+			     in->p->samples, in->p->discard);
+	return rc;
+}
+
+int bs_ingest_acq(struct ingest *in, const struct bs_wire *w, const unsigned char *payload,
+		  int64_t received_ns, struct bs_item *item)
+{
+	struct bs_mrd_acq head;
+	struct bs_fail why = { 0 };
+	size_t data_at = 0;
+	uint32_t row = 0;
+	uint32_t slot;
+
+	*item = (struct bs_item){ .seq = w->seq, .time_ns = w->time_ns, .kind = BS_WIRE_ACQ };
+	if (check_acq(in, w, payload, &head, &row, &data_at, &why) != 0) {
+		bs_ingest_reject(in, in->session, &why);
+		bs_ingest_fault(in, &why, BS_HAPPENINGS);
+		return 0; /* its number is used up: it will not be better when it comes again */
+	}
+	if (!bs_pool_take(in->env->shm.acq_pool, BS_OWNER_INGEST, &slot))
+		return BS_INGEST_LATER;
+	(void)fill_slot(in, slot, &head, row, payload + data_at, received_ns, w->time_ns);
+	item->slot = slot;
+	item->used = true;
+	return 0;
+}
+
+static void deliver_acq(struct ingest *in, const struct bs_item *item)
+{
+	struct bs_shm *shm = &in->env->shm;
+
+	in->acqs++;
+	if (!item->used)
+		return;
+	struct bs_acq_meta *m = &shm->acq_meta[item->slot];
+
+	bs_count(&in->scan->acquisitions, 1);
+	bs_count(&in->scan->noise, m->row == BS_ROW_NONE);
+	m->handed_ns = bs_now_ns();
+	bs_hist_add(bs_shm_hist(shm, in->scan->protocol, BS_STAGE_RECEIVE),
+		    m->handed_ns - m->received_ns);
+	(void)bs_ring_push(shm->acq_ring,
+			   bs_entry(BS_ENTRY_ACQ, atomic_load(&in->scan->id), item->slot));
+	bs_shm_ring_bell(shm, BS_WORKER_RECON);
+}
+
+/* Recon makes images of what came, and says END behind the last. */
+static void close_recon(struct ingest *in)
+{
+	(void)bs_ring_push(in->env->shm.acq_ring,
+			   bs_entry(BS_ENTRY_CLOSE, atomic_load(&in->scan->id), 0));
+	bs_shm_ring_bell(&in->env->shm, BS_WORKER_RECON);
+}
+
+void bs_ingest_deliver(struct ingest *in, const struct bs_item *item)
+{
+	struct bs_fail why;
+
+	switch (item->kind) {
+	case BS_WIRE_ACQ:
+		deliver_acq(in, item);
+		break;
+	case BS_WIRE_WAVEFORM:
+		bs_count(&in->scan->waveforms, 1);
+		break;
+	case BS_WIRE_CLOSE:
+		if (item->used && item->count != in->acqs && atomic_load(&in->scan->gaps) == 0) {
+			(void)bs_fail(&why, BS_ERR_SEQUENCE,
+				      "CLOSE says that %llu acquisitions were sent, %llu came",
+				      (unsigned long long)item->count,
+				      (unsigned long long)in->acqs);
+			bs_ingest_fault(in, &why, BS_HAPPENINGS);
+		}
+		in->ack_due = true;
+		bs_ingest_drop_held(in);
+		bs_ingest_step(in, BS_ON_CLOSE);
+		close_recon(in);
+		break;
+	default: /* a rejected one: only its number counted */
+		break;
+	}
+}
+
+void bs_ingest_fault(struct ingest *in, const struct bs_fail *why, enum bs_happening on)
+{
+	if (in->fault.code == 0 || on != BS_HAPPENINGS) /* what ends the scan is what it is told */
+		in->fault = *why;
+	if (on == BS_HAPPENINGS || in->state != BS_STATE_SCANNING)
+		return;
+	while (in->held_count > 0 && in->state == BS_STATE_SCANNING) /* beyond gaps, still good */
+		bs_ingest_give_up_gap(in, 0, true);
+	if (in->state != BS_STATE_SCANNING)
+		return;
+	bs_ingest_drop_held(in);
+	bs_ingest_step(in, on);
+	close_recon(in);
+}
+
+/* The first fault in the order of the stream: ingest's, recon's, emit's; then what is incomplete.
+ */
+static void judge(struct ingest *in, struct bs_wire_outcome *o)
+{
+	const struct bs_scan_record *s = in->scan;
+	const struct {
+		int code;
+		const char *text;
+	} said[] = { { in->fault.code, in->fault.text },
+		     { s->recon_code, s->recon_text },
+		     { s->emit_code, s->emit_text } };
+
+	for (int i = 0; i < 3 && o->code == 0; i++)
+		if (said[i].code != 0) {
+			o->code = said[i].code;
+			(void)snprintf(o->text, sizeof(o->text), "%s", said[i].text);
+		}
+	if (o->code == 0 && atomic_load(&s->readouts_missing) != 0) {
+		o->code = BS_ERR_LENGTH;
+		(void)snprintf(o->text, sizeof(o->text),
+			       "the scan ended early: %llu images lack %llu readouts",
+			       (unsigned long long)atomic_load(&s->images_partial),
+			       (unsigned long long)atomic_load(&s->readouts_missing));
+	}
+}
+
+_Static_assert(BS_SCAN_END_BYTES == BS_WIRE_OUTCOME_BYTES, "an outcome fits the shared memory");
+
+void bs_ingest_end(struct ingest *in, enum bs_happening on)
+{
+	struct bs_scan_record *s = in->scan;
+	uint64_t undelivered = atomic_load(&s->undelivered);
+
+	bs_ingest_drop_held(in); /* it counts */
+	struct bs_wire_outcome o = { .acquisitions = atomic_load(&s->acquisitions),
+				     .undelivered = undelivered > UINT32_MAX
+							    ? UINT32_MAX
+							    : (uint32_t)undelivered,
+				     .images = atomic_load(&s->images_left),
+				     .gaps = atomic_load(&s->gaps),
+				     .duplicates = atomic_load(&s->duplicates),
+				     .rejected = atomic_load(&s->rejected) +
+						 atomic_load(&s->unused) + atomic_load(&s->late),
+				     .late = atomic_load(&s->images_late) };
+
+	judge(in, &o);
+	in->accept_due = false;
+	in->outcome_due = true;
+	atomic_store(&in->ended->known, 0);
+	in->ended->session = s->session;
+	bs_wire_put_outcome(in->ended->outcome, &o);
+	atomic_store(&in->ended->known, 1);
+	atomic_store(&s->open, 0);
+	bs_worker_say(in->env, BS_EVENT_OUTCOME, o.code,
+		      (const uint64_t[3]){ atomic_load(&s->id), o.acquisitions, o.images }, o.text);
+	bs_ingest_step(in, on);
+	(void)bs_ingest_flush(in);
+}
+
+void bs_ingest_resume(struct ingest *in)
+{
+	struct bs_fail why;
+
+	if (atomic_load(&in->scan->id) == 0 || !atomic_load(&in->scan->open) ||
+	    in->scan->protocol >= in->env->site.protocols)
+		return;
+	in->session = in->scan->session;
+	in->p = &in->env->site.protocol[in->scan->protocol];
+	in->next = atomic_load(&in->scan->next_seq);
+	in->recon_epoch = in->scan->recon_epoch;
+	(void)bs_fail(
+		&why, BS_ERR_ABORTED,
+		"the receiving process ended (%s) and was replaced; %llu acquisitions were held",
+		in->env->me->obituary, (unsigned long long)atomic_load(&in->scan->acquisitions));
+	in->fault = why;
+	bs_ingest_step(in, BS_ON_RESUME);
+	close_recon(in);
+}

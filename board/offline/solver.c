@@ -1,0 +1,221 @@
+/* board/offline/solver.c - see solver.h */
+#include "board/offline/solver.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/thread/clock.h"
+#include "gpu/toeplitz/q.h"
+
+/* The box basis in the NUFFT's weights: w phi. */
+static float *box_weights(const struct bs_solver *s, const struct bs_tables *tables)
+{
+	const struct bs_traj *t = tables->traj;
+	float *w = malloc(s->samples * sizeof(*w));
+
+	for (size_t m = 0; w != NULL && m < s->samples; m++) {
+		double phi = tables->weight ? tables->weight[m] : 1.0;
+
+		for (uint32_t d = 0; d < t->dims; d++) {
+			double x = 3.141592653589793 * t->k[m * t->dims + d];
+
+			phi *= x != 0.0 ? sin(x) / x : 1.0;
+		}
+		w[m] = (float)phi;
+	}
+	return w;
+}
+
+static int open_nufft(struct bs_solver *s, const struct bs_tables *tables, struct bs_team *team,
+		      struct bs_fail *why)
+{
+	const struct bs_protocol *p = s->p;
+	struct bs_nufft_spec spec = { .dims = p->dims,
+				      .coils = s->coils,
+				      .samples = s->samples,
+				      .states = 1,
+				      .window = p->window,
+				      .accuracy = p->accuracy,
+				      .width = p->width,
+				      .oversampling = p->oversampling };
+	struct bs_need need = { 0 };
+	float *box = NULL;
+	int rc;
+
+	memcpy(spec.matrix, p->matrix, sizeof(spec.matrix));
+	if (p->basis == BS_BASIS_BOX) {
+		box = box_weights(s, tables);
+		if (box == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': weights", p->name);
+	}
+	rc = bs_nufft_need(&spec, &need, why);
+	if (rc == 0)
+		rc = bs_arena_open(&s->arena[0], need.total_bytes, why);
+	if (rc == 0)
+		rc = bs_nufft_plan(&s->nufft, &spec, tables->traj->k, box ? box : tables->weight,
+				   &s->arena[0], team, "", why);
+	free(box);
+	return rc;
+}
+
+static int open_exact(struct bs_solver *s, const struct bs_tables *tables, struct bs_team *team,
+		      struct bs_fail *why)
+{
+	const struct bs_protocol *p = s->p;
+	struct bs_exact_spec spec = { .dims = p->dims,
+				      .coils = s->coils,
+				      .samples = s->samples,
+				      .states = 1,
+				      .basis = p->basis };
+	struct bs_need need = { 0 };
+	int rc;
+
+	memcpy(spec.matrix, p->matrix, sizeof(spec.matrix));
+	rc = bs_exact_need(&spec, &need, why);
+	if (rc == 0)
+		rc = bs_arena_open(&s->arena[0], need.total_bytes, why);
+	if (rc == 0)
+		rc = bs_exact_plan(&s->exact, &spec, tables->traj->k, tables->weight, &s->arena[0],
+				   team, why);
+	return rc;
+}
+
+static int open_ls(struct bs_solver *s, const struct bs_tables *tables, const float *q,
+		   struct bs_team *team, struct bs_fail *why)
+{
+	const struct bs_protocol *p = s->p;
+	struct bs_ls_spec spec = { .dims = p->dims,
+				   .coils = p->method == BS_METHOD_SENSE ? s->coils : 0,
+				   .precond = p->precond,
+				   .iterations = p->iterations,
+				   .lambda = p->lambda };
+	struct bs_need need = { 0 };
+	int rc;
+
+	memcpy(spec.matrix, p->matrix, sizeof(spec.matrix));
+	rc = bs_ls_need(&spec, &need, why);
+	if (rc == 0)
+		rc = bs_arena_open(&s->arena[1], need.total_bytes, why);
+	if (rc == 0)
+		rc = bs_ls_plan(&s->ls, &spec, q, tables->maps, tables->w, &s->arena[1], team, why);
+	return rc;
+}
+
+int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struct bs_tables *tables,
+		   struct bs_team *team, struct bs_fail *why)
+{
+	struct bs_q_spec qs = { .dims = p->dims,
+				.samples = bs_protocol_samples(p),
+				.basis = p->basis,
+				.sum = p->q,
+				.accuracy = p->accuracy > 0.0 ? p->accuracy : 1e-5 };
+	int64_t start = bs_now_ns();
+	float *q = NULL;
+	int rc = 0;
+
+	memset(s, 0, sizeof(*s));
+	s->p = p;
+	s->maps = p->method == BS_METHOD_SENSE ? tables->maps : NULL;
+	s->coils = p->method == BS_METHOD_SENSE ? p->coils : 1;
+	s->voxels = (size_t)bs_protocol_voxels(p);
+	s->samples = (size_t)bs_protocol_samples(p);
+	memcpy(qs.matrix, p->matrix, sizeof(qs.matrix));
+	if (bs_q_size(&qs) == 0)
+		return bs_fail(why, BS_ERR_SIZE, "protocol '%s': matrix %u x %u x %u", p->name,
+			       p->matrix[0], p->matrix[1], p->matrix[2]);
+	q = malloc(bs_q_size(&qs) * 2 * sizeof(*q));
+	if (q == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': no memory for Q", p->name);
+	rc = bs_q_make(q, &qs, tables->traj->k, tables->weight, team, NULL, NULL, why);
+	s->q_s = (double)(bs_now_ns() - start) * 1e-9;
+	if (rc == 0)
+		rc = open_ls(s, tables, q, team, why);
+	if (rc == 0 && p->fhd == BS_SUM_EXACT)
+		rc = open_exact(s, tables, team, why);
+	else if (rc == 0)
+		rc = open_nufft(s, tables, team, why);
+	free(q);
+	if (rc == 0 && s->maps != NULL) {
+		s->spread = malloc(s->voxels * s->coils * 2 * sizeof(*s->spread));
+		if (s->spread == NULL)
+			rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': no memory for %u coils",
+				     p->name, s->coils);
+	}
+	if (rc != 0)
+		bs_solver_close(s);
+	return rc;
+}
+
+void bs_solver_close(struct bs_solver *s)
+{
+	if (s->ls)
+		bs_ls_close(s->ls);
+	if (s->nufft)
+		bs_nufft_close(s->nufft);
+	if (s->exact)
+		bs_exact_close(s->exact);
+	free(s->spread);
+	bs_arena_close(&s->arena[0]);
+	bs_arena_close(&s->arena[1]);
+	memset(s, 0, sizeof(*s));
+}
+
+void bs_solver_fhd(struct bs_solver *s, const float *data, float *image)
+{
+	if (s->exact)
+		bs_exact_adjoint(s->exact, data, image);
+	else
+		bs_nufft_adjoint(s->nufft, data, image);
+}
+
+void bs_solver_solve(struct bs_solver *s, double lambda, const float *fhd, float *rho,
+		     struct bs_pcg_result *result)
+{
+	struct bs_pcg_stop stop = { .iterations = s->p->iterations,
+				    .tolerance = s->p->tolerance,
+				    .deadline_ns = INT64_MAX };
+
+	bs_ls_lambda(s->ls, lambda);
+	bs_ls_solve(s->ls, fhd, rho, &stop, result);
+}
+
+/* S_c rhs / sum |S|^2 for coil c: what the solver adds up with conj(S_c) is rhs again. */
+static void spread_coils(struct bs_solver *s, const float *rhs)
+{
+	for (size_t v = 0; v < s->voxels; v++) {
+		double power = 0.0;
+
+		for (uint32_t c = 0; c < s->coils; c++) {
+			const float *m = s->maps + 2 * (c * s->voxels + v);
+
+			power += (double)m[0] * m[0] + (double)m[1] * m[1];
+		}
+		for (uint32_t c = 0; c < s->coils; c++) {
+			const float *m = s->maps + 2 * (c * s->voxels + v);
+			float *out = s->spread + 2 * (c * s->voxels + v);
+			double by = power > 0.0 ? 1.0 / power : 0.0;
+
+			out[0] = (float)(by * ((double)m[0] * rhs[2 * v] -
+					       (double)m[1] * rhs[2 * v + 1]));
+			out[1] = (float)(by * ((double)m[0] * rhs[2 * v + 1] +
+					       (double)m[1] * rhs[2 * v]));
+		}
+	}
+}
+
+void bs_solver_solve_image(struct bs_solver *s, double lambda, const float *rhs, float *rho,
+			   struct bs_pcg_result *result)
+{
+	if (s->spread != NULL) {
+		spread_coils(s, rhs);
+		rhs = s->spread;
+	}
+	bs_solver_solve(s, lambda, rhs, rho, result);
+}
+
+void bs_solver_gram(struct bs_solver *s, const float *in, float *out)
+{
+	bs_ls_lambda(s->ls, 0.0);
+	bs_ls_apply(s->ls, in, out);
+}

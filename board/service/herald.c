@@ -1,0 +1,127 @@
+/* board/service/herald.c - what the service says about itself: the log, the last errors, systemd */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#ifdef BS_SYSTEMD
+#include <systemd/sd-daemon.h>
+#endif
+
+#include "board/service/supervisor.h"
+#include "board/service/worker.h"
+#include "core/thread/clock.h"
+#include "core/log.h"
+#include "core/frame/state.h"
+
+/* A peer that sends nothing but nonsense must not fill the disk: so many lines at once, then a
+ * rate. */
+#define LINES_AT_ONCE 2000.0
+#define LINES_PER_S   50.0
+
+static void keep_error(struct bs_shared *s, const char *line)
+{
+	uint64_t n = atomic_load(&s->errors);
+
+	(void)snprintf(s->error[n % BS_LAST_ERRORS], sizeof(s->error[0]), "%s", line);
+	atomic_store(&s->errors, n + 1);
+}
+
+void bs_herald_say(struct bs_shm *shm, enum bs_log_level level, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	bs_log(level, "%s", line);
+	if (level <= BS_LOG_WARN)
+		keep_error(shm->s, line);
+}
+
+/* True: the line may be written. */
+static bool within_rate(void)
+{
+	static double left = LINES_AT_ONCE;
+	static int64_t last_ns;
+	static uint64_t left_out;
+	int64_t now = bs_now_ns();
+
+	left += (double)(now - last_ns) * 1e-9 * LINES_PER_S;
+	if (left > LINES_AT_ONCE)
+		left = LINES_AT_ONCE;
+	last_ns = now;
+	if (left < 1.0) {
+		left_out++;
+		return false;
+	}
+	left -= 1.0;
+	if (left_out != 0)
+		bs_log(BS_LOG_WARN, "%llu lines were left out", (unsigned long long)left_out);
+	left_out = 0;
+	return true;
+}
+
+void bs_herald_drain(struct bs_shm *shm)
+{
+	static uint64_t lost[BS_WORKERS];
+	struct bs_event e;
+	char words[480];
+
+	for (int i = 0; i < BS_WORKERS; i++) {
+		struct bs_event_ring *r = &shm->s->worker[i].events;
+		const char *who = bs_worker_name((enum bs_worker)i);
+
+		while (bs_event_take(r, &e)) {
+			enum bs_log_level level = bs_event_words(&e, words, sizeof(words));
+			char line[512];
+
+			(void)snprintf(line, sizeof(line), "%s: %s", who, words);
+			if (within_rate())
+				bs_log(level, "%s", line);
+			if (level <= BS_LOG_WARN)
+				keep_error(shm->s, line);
+		}
+		uint64_t n = atomic_load(&r->lost);
+
+		if (n != lost[i])
+			bs_herald_say(shm, BS_LOG_WARN,
+				      "%s: %llu events were lost (their ring was full)", who,
+				      (unsigned long long)(n - lost[i]));
+		lost[i] = n;
+	}
+}
+
+void bs_herald_ready(void)
+{
+#ifdef BS_SYSTEMD
+	(void)sd_notify(0, "READY=1");
+#endif
+}
+
+void bs_herald_stopping(void)
+{
+#ifdef BS_SYSTEMD
+	(void)sd_notify(0, "STOPPING=1");
+#endif
+}
+
+void bs_herald_alive(const struct bs_shm *shm, int64_t now_ns)
+{
+#ifdef BS_SYSTEMD
+	static uint64_t period_us = UINT64_MAX;
+	static int64_t last_ns;
+
+	if (period_us == UINT64_MAX && sd_watchdog_enabled(0, &period_us) <= 0)
+		period_us = 2000000; /* no watchdog: the status line alone */
+	if (now_ns - last_ns < (int64_t)period_us * 500)
+		return;
+	last_ns = now_ns;
+	(void)sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s, %llu scans, %llu images",
+			 bs_state_name((enum bs_state)atomic_load(&shm->s->scan.state)),
+			 (unsigned long long)atomic_load(&shm->s->totals.scans),
+			 (unsigned long long)atomic_load(&shm->s->totals.images));
+#else
+	(void)shm;
+	(void)now_ns;
+#endif
+}

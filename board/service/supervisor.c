@@ -1,0 +1,517 @@
+/* board/service/supervisor.c - see supervisor.h */
+#define _GNU_SOURCE
+#include "board/service/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "board/emit/folder.h"
+#include "board/service/realtime.h"
+#include "board/service/worker.h"
+#include "core/thread/clock.h"
+#include "core/log.h"
+#include "drivers/file/tables.h"
+
+#define MS          INT64_C(1000000)
+#define TURN_MS     20            /* the loop's, when nothing happens */
+#define GRACE_NS    (5000 * MS)   /* a scan in flight has this long after SIGTERM */
+#define DRAIN_NS    (5000 * MS)   /* each worker then, to hand over what it has */
+#define BUSY_NS     (600000 * MS) /* arming, or one call of an engine, takes at most this */
+#define QUICK_NS    (2000 * MS)   /* a worker that lived shorter than this is one of a series */
+#define SERIES_FREE 3             /* of a series, so many are replaced at once */
+#define PAUSE_NS    (2000 * MS)   /* longest pause before another start */
+#define FIRST_FD    32            /* our descriptors lie above those that workers get */
+
+struct child {
+	pid_t pid; /* 0: not running */
+	bool was_ready, stopping;
+	uint64_t beat;
+	int64_t beat_ns, cpu_ns; /* when it last made progress; its processor time then */
+	int64_t start_ns, died_ns;
+	int64_t start_at_ns; /* when it is to be started again */
+	int series;
+};
+
+struct supervisor {
+	struct bs_shm shm;
+	struct child child[BS_WORKERS];
+	struct bs_canaries *canaries;
+	int signals, lock, spill_lock;
+	bool ready, ending;
+	int64_t turn_ns, stage_by_ns;
+	int status;
+};
+
+extern char **environ;
+
+static int spawn(struct supervisor *v, int who)
+{
+	struct child *c = &v->child[who];
+	struct bs_worker_state *w = &v->shm.s->worker[who];
+	char self[16];
+	char *argv[] = { "boreside", "worker",
+			 (char *)(uintptr_t)bs_worker_name((enum bs_worker)who), self, NULL };
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+	int rc;
+
+	(void)snprintf(self, sizeof(self), "%d", (int)getpid());
+	(void)posix_spawn_file_actions_init(&files);
+	(void)posix_spawnattr_init(&attr);
+	(void)sigemptyset(&none);
+	(void)sigfillset(&all);
+	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	(void)posix_spawnattr_setsigmask(&attr, &none);
+	(void)posix_spawnattr_setsigdefault(&attr, &all);
+	(void)posix_spawn_file_actions_adddup2(&files, v->shm.fd, BS_WORKER_FD);
+	for (int i = 0; i < BS_BELLS; i++)
+		(void)posix_spawn_file_actions_adddup2(&files, v->shm.bell_fd[i],
+						       BS_WORKER_FD + 1 + i);
+	c->start_ns = bs_now_ns();
+	atomic_store(&w->started_ns, c->start_ns);
+	rc = posix_spawn(&c->pid, "/proc/self/exe", &files, &attr, argv, environ);
+	(void)posix_spawn_file_actions_destroy(&files);
+	(void)posix_spawnattr_destroy(&attr);
+	if (rc != 0) {
+		c->pid = 0;
+		bs_herald_say(&v->shm, BS_LOG_ERROR, "starting %s: /proc/self/exe: %s", argv[2],
+			      strerror(rc));
+		return BS_ERR_IO;
+	}
+	c->beat = atomic_load(&w->beat);
+	c->beat_ns = c->start_ns;
+	c->cpu_ns = 0;
+	c->start_at_ns = 0;
+	atomic_store(&w->pid, (int32_t)c->pid);
+	if (c->died_ns != 0)
+		atomic_store(&w->restart_ns, c->start_ns - c->died_ns);
+	return 0;
+}
+
+/* ---- a worker's end ---- */
+
+static void write_obituary(struct bs_worker_state *w, int status, bool stalled)
+{
+	if (stalled)
+		(void)snprintf(w->obituary, sizeof(w->obituary), "no progress, killed");
+	else if (WIFSIGNALED(status))
+		(void)snprintf(w->obituary, sizeof(w->obituary), "signal %d, %s", WTERMSIG(status),
+			       strsignal(WTERMSIG(status)));
+	else
+		(void)snprintf(w->obituary, sizeof(w->obituary), "exit status %d",
+			       WEXITSTATUS(status));
+}
+
+/* The first deaths are answered at once; a worker that keeps dying is given pauses that grow. */
+static void plan_restart(struct supervisor *v, int who, int64_t now)
+{
+	struct child *c = &v->child[who];
+	int64_t pause = 0;
+
+	c->series = now - c->start_ns > QUICK_NS ? 1 : c->series + 1;
+	for (int i = SERIES_FREE; i < c->series && pause < PAUSE_NS; i++)
+		pause = pause == 0 ? 250 * MS : pause * 2;
+	c->start_at_ns = now + (pause < PAUSE_NS ? pause : PAUSE_NS);
+}
+
+static void end_service(struct supervisor *v, int status)
+{
+	int64_t now = bs_now_ns();
+
+	if (v->ending)
+		return;
+	v->ending = true;
+	v->status = status;
+	v->stage_by_ns = now + GRACE_NS + DRAIN_NS;
+	bs_herald_stopping();
+	atomic_store(&v->shm.s->stop_by_ns, now + GRACE_NS);
+	atomic_store(&v->shm.s->stop, 1);
+	bs_shm_ring_bell(&v->shm, BS_WORKER_INGEST);
+}
+
+static void bury(struct supervisor *v, int who, int status)
+{
+	struct child *c = &v->child[who];
+	struct bs_worker_state *w = &v->shm.s->worker[who];
+	const char *name = bs_worker_name((enum bs_worker)who);
+	bool told = v->ending && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	struct bs_fail why = { 0 };
+	int64_t now = bs_now_ns();
+
+	bs_herald_drain(&v->shm); /* its last words come first */
+	c->pid = 0;
+	c->died_ns = now;
+	atomic_store(&w->pid, 0);
+	if (told)
+		return;
+	atomic_store(&w->phase, BS_PHASE_DOWN);
+	atomic_store(&w->busy, 0);
+	write_obituary(w, status, c->stopping);
+	c->stopping = false;
+	uint32_t freed = bs_shm_recover(&v->shm, (enum bs_worker)who, &why);
+
+	if (why.code != 0)
+		bs_herald_say(&v->shm, BS_LOG_ERROR, "%s: %s; slots stay taken", name, why.text);
+	atomic_fetch_add(&w->epoch, 1);
+	bs_shm_ring_bell(&v->shm, BS_WORKER_INGEST);
+	bs_herald_say(&v->shm, BS_LOG_ERROR, "%s died: %s; %u slots recovered", name, w->obituary,
+		      freed);
+	if (!c->was_ready && WIFEXITED(status) && WEXITSTATUS(status) == BS_EXIT_HOPELESS) {
+		bs_herald_say(&v->shm, BS_LOG_ERROR, "%s cannot start: the service ends", name);
+		end_service(v, 1);
+		return;
+	}
+	plan_restart(v, who, now);
+}
+
+static void reap(struct supervisor *v)
+{
+	for (int i = 0; i < BS_WORKERS; i++) {
+		int status;
+
+		if (v->child[i].pid != 0 &&
+		    waitpid(v->child[i].pid, &status, WNOHANG) == v->child[i].pid)
+			bury(v, i, status);
+	}
+}
+
+static void restart_due(struct supervisor *v, int64_t now)
+{
+	for (int i = 0; i < BS_WORKERS; i++) {
+		struct child *c = &v->child[i];
+
+		if (c->pid != 0 || c->start_at_ns == 0 || now < c->start_at_ns)
+			continue;
+		if (v->ending && i < (int)atomic_load(&v->shm.s->stop))
+			continue; /* it was to end anyway */
+		if (spawn(v, i) != 0)
+			plan_restart(v, i, now);
+		else
+			bs_herald_say(&v->shm, BS_LOG_INFO,
+				      "%s started again, %.1f ms after its end",
+				      bs_worker_name((enum bs_worker)i),
+				      (double)(c->start_ns - c->died_ns) / (double)MS);
+	}
+}
+
+/* ---- progress ---- */
+
+/* Processor time of another process; 0 when it cannot be told. */
+static int64_t cpu_ns(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
+		return 0;
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/*
+ * A worker that beats is well. One that is arming, or inside one long call of an engine, cannot
+ * beat; there, using the processor counts, within limits. One that does neither is replaced.
+ */
+static void watch(struct supervisor *v, int who, int64_t now)
+{
+	struct child *c = &v->child[who];
+	struct bs_worker_state *w = &v->shm.s->worker[who];
+	uint64_t beat = atomic_load(&w->beat);
+	uint32_t phase = atomic_load(&w->phase);
+	bool long_call = phase != BS_PHASE_READY || atomic_load(&w->busy) != 0;
+	int64_t stall = (int64_t)(v->shm.s->site.stall_ms * 1e6);
+
+	c->was_ready = c->was_ready || phase == BS_PHASE_READY;
+	if (beat != c->beat) {
+		c->beat = beat;
+		c->beat_ns = now;
+		c->cpu_ns = cpu_ns(c->pid);
+		return;
+	}
+	if (now - c->beat_ns <= stall || c->stopping)
+		return;
+	if (long_call && now - c->beat_ns <= BUSY_NS) {
+		int64_t used = cpu_ns(c->pid);
+
+		if (phase == BS_PHASE_ARMING || used - c->cpu_ns > (now - c->beat_ns) / 100)
+			return;
+	}
+	c->stopping = true;
+	atomic_fetch_add(&w->stalls, 1);
+	bs_herald_say(&v->shm, BS_LOG_ERROR, "%s makes no progress for %.0f ms: it is replaced",
+		      bs_worker_name((enum bs_worker)who), (double)(now - c->beat_ns) / (double)MS);
+	(void)kill(c->pid, SIGKILL);
+}
+
+static void watch_all(struct supervisor *v, int64_t now)
+{
+	/* When this very process was stopped (a debugger, a suspended machine), nobody is to blame.
+	 */
+	bool slept = now - v->turn_ns > (int64_t)(v->shm.s->site.stall_ms * 1e6) / 2;
+	bool all = true;
+	bool stalled = false;
+
+	v->turn_ns = now;
+	for (int i = 0; i < BS_WORKERS; i++) {
+		if (v->child[i].pid != 0 && slept)
+			v->child[i].beat_ns = now;
+		if (v->child[i].pid != 0)
+			watch(v, i, now);
+		all = all && v->child[i].was_ready;
+		stalled = stalled || v->child[i].stopping;
+	}
+	if (all && !v->ready) {
+		v->ready = true;
+		bs_herald_say(&v->shm, BS_LOG_INFO, "ready %.0f ms after the start",
+			      (double)(now - v->shm.s->started_ns) / (double)MS);
+		bs_herald_ready();
+	}
+	if (!stalled)
+		bs_herald_alive(&v->shm, now);
+}
+
+/* ---- the end ---- */
+
+/* The workers end in the order of the stream. True: all have. */
+static bool advance_end(struct supervisor *v, int64_t now)
+{
+	uint32_t stage = atomic_load(&v->shm.s->stop);
+	struct child *c = &v->child[stage - 1];
+
+	/* One that is still arming holds nothing yet, and does not look up until it is done. */
+	if (c->pid != 0 && stage > 1 && !c->stopping &&
+	    atomic_load(&v->shm.s->worker[stage - 1].phase) == BS_PHASE_ARMING) {
+		c->stopping = true;
+		(void)kill(c->pid, SIGKILL);
+	}
+	if (c->pid != 0 && now > v->stage_by_ns) {
+		bs_herald_say(&v->shm, BS_LOG_WARN, "%s does not end by itself: killed",
+			      bs_worker_name((enum bs_worker)(stage - 1)));
+		(void)kill(c->pid, SIGKILL);
+		v->stage_by_ns = now + DRAIN_NS;
+	}
+	if (c->pid != 0)
+		return false;
+	if (stage == BS_WORKERS)
+		return true;
+	v->stage_by_ns = now + DRAIN_NS;
+	atomic_store(&v->shm.s->stop, stage + 1);
+	bs_shm_ring_bell(&v->shm, (int)stage);
+	return false;
+}
+
+static void take_signals(struct supervisor *v)
+{
+	struct signalfd_siginfo si;
+
+	while (read(v->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		if (si.ssi_signo == SIGCHLD || si.ssi_signo == SIGHUP)
+			continue; /* children are asked one by one; a lost terminal is no reason to
+				     end */
+		bs_herald_say(&v->shm, BS_LOG_INFO, "signal %u: %s", si.ssi_signo,
+			      v->ending ? "the scan in flight is aborted" : "the service ends");
+		if (v->ending) {
+			atomic_store(&v->shm.s->stop_by_ns, 0);
+			bs_shm_ring_bell(&v->shm, BS_WORKER_INGEST);
+		}
+		end_service(v, 0);
+	}
+}
+
+static void turn(struct supervisor *v)
+{
+	struct pollfd fds[2] = { { v->signals, POLLIN, 0 },
+				 { v->shm.bell_fd[BS_SUPERVISOR], POLLIN, 0 } };
+
+	bs_bell_announce(&v->shm.s->supervisor_bell);
+	(void)poll(fds, 2, TURN_MS);
+	bs_bell_awake(&v->shm.s->supervisor_bell, v->shm.bell_fd[BS_SUPERVISOR]);
+	take_signals(v);
+	reap(v);
+	bs_herald_drain(&v->shm);
+	restart_due(v, bs_now_ns());
+	watch_all(v, bs_now_ns());
+}
+
+/* ---- the start ---- */
+
+/* Two services on one folder would take each other's sockets, or each other's spilled images. */
+static int lock_folders(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
+{
+	int rc = bs_folder_lock(&v->lock, site->run_dir, "boreside.pid", why);
+
+	if (rc == 0 && bs_site_spills(site))
+		rc = bs_folder_make(site->overload.spill_dir, 0750, why);
+	if (rc == 0 && bs_site_spills(site))
+		rc = bs_folder_lock(&v->spill_lock, site->overload.spill_dir, "boreside.lock", why);
+	return rc;
+}
+
+static int raise_fds(struct bs_shm *m, struct bs_fail *why)
+{
+	int *fds[BS_BELLS + 1] = { &m->fd };
+
+	for (int i = 0; i < BS_BELLS; i++)
+		fds[i + 1] = &m->bell_fd[i];
+	for (int i = 0; i <= BS_BELLS; i++) {
+		int up = fcntl(*fds[i], F_DUPFD_CLOEXEC, FIRST_FD);
+
+		if (up < 0)
+			return bs_fail(why, BS_ERR_IO, "descriptors: %s", strerror(errno));
+		(void)close(*fds[i]);
+		*fds[i] = up;
+	}
+	return 0;
+}
+
+/* The trajectories are loaded here once: ingest checks each readout against them in shared memory.
+ */
+static int make_memory(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
+{
+	struct bs_loaded *loaded = calloc(BS_PROTOCOLS_MAX, sizeof(*loaded));
+	struct bs_traj tables[BS_PROTOCOLS_MAX];
+	int rc = 0;
+
+	memset(tables, 0, sizeof(tables));
+	if (loaded == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "the protocols' tables");
+	for (uint32_t i = 0; rc == 0 && i < site->protocols; i++) {
+		rc = bs_tables_load(&loaded[i], &site->protocol[i], why);
+		if (rc == 0 && loaded[i].tables.traj != NULL)
+			tables[i] = *loaded[i].tables.traj;
+	}
+	if (rc == 0)
+		rc = bs_shm_create(&v->shm, site, tables, why);
+	for (uint32_t i = 0; i < site->protocols; i++)
+		bs_tables_free(&loaded[i]);
+	free(loaded);
+	if (rc != 0)
+		return rc;
+	v->shm.s->locked = mlock(v->shm.s, v->shm.bytes) == 0;
+	if (!v->shm.s->locked)
+		bs_log(BS_LOG_INFO,
+		       "the shared memory (%zu bytes) could not be locked: %s; raise "
+		       "LimitMEMLOCK (ulimit -l) where swapping is possible",
+		       v->shm.bytes, strerror(errno));
+	return raise_fds(&v->shm, why);
+}
+
+static int take_over_signals(struct supervisor *v, struct bs_fail *why)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGHUP);
+	(void)sigaddset(&set, SIGCHLD);
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+		return bs_fail(why, BS_ERR_IO, "signals: %s", strerror(errno));
+	v->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (v->signals < 0)
+		return bs_fail(why, BS_ERR_IO, "signalfd: %s", strerror(errno));
+	return 0;
+}
+
+static int start(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
+{
+	int rc = bs_folder_make(site->run_dir, 0750, why);
+
+	if (rc == 0 && site->cache_dir[0] != '\0')
+		rc = bs_folder_make(site->cache_dir, 0750, why);
+	if (rc == 0)
+		rc = lock_folders(v, site, why);
+	if (rc == 0)
+		rc = make_memory(v, site, why);
+	if (rc == 0)
+		rc = take_over_signals(v, why);
+	if (rc == 0) {
+		bs_rt_supervisor(&v->shm);
+		v->canaries = bs_canaries_start(&v->shm);
+	}
+	for (int i = 0; rc == 0 && i < BS_WORKERS; i++) {
+		atomic_store(&v->shm.s->worker[i].epoch, 1);
+		rc = spawn(v, i);
+		if (rc != 0)
+			(void)bs_fail(why, rc, "the workers cannot be started");
+	}
+	return rc;
+}
+
+/* Images that nobody will count any more: emit had to be killed, or died, at the very end. */
+static void say_left_behind(struct supervisor *v)
+{
+	const struct bs_ring *ring = v->shm.image_ring;
+	uint32_t images = 0;
+
+	for (uint64_t i = atomic_load(&ring->tail); i != atomic_load(&ring->head); i++)
+		images += bs_entry_kind(ring->entry[i & ring->mask]) == BS_ENTRY_IMAGE;
+	if (images != 0)
+		bs_herald_say(&v->shm, BS_LOG_ERROR, "%u images were not handed on at the end",
+			      images);
+	for (int i = 0; i < BS_CONSUMERS; i++) {
+		const struct bs_consumer_record *r = &v->shm.s->consumer[i];
+		uint32_t waiting = atomic_load(&r->waiting);
+		uint64_t spilled = atomic_load(&r->spill_waiting);
+
+		if (waiting != 0)
+			bs_herald_say(&v->shm, BS_LOG_ERROR,
+				      "%.64s: %u images that waited for it were lost at the end",
+				      r->name, waiting);
+		if (spilled != 0)
+			bs_herald_say(&v->shm, BS_LOG_INFO,
+				      "%.64s: %llu images are on disk for the next start", r->name,
+				      (unsigned long long)spilled);
+	}
+}
+
+int bs_supervisor_run(const struct bs_site *site)
+{
+	static struct supervisor v;
+	struct bs_fail why = { 0 };
+	int rc;
+
+	v.shm.fd = v.signals = v.lock = v.spill_lock = -1;
+	for (int i = 0; i < BS_BELLS; i++)
+		v.shm.bell_fd[i] = -1;
+	rc = start(&v, site, &why);
+	v.turn_ns = bs_now_ns();
+	if (rc != 0) {
+		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
+		for (int i = 0; i < BS_WORKERS; i++)
+			if (v.child[i].pid != 0)
+				(void)kill(v.child[i].pid, SIGKILL);
+		v.status = 1;
+	}
+	while (rc == 0) {
+		turn(&v);
+		if (v.ending && advance_end(&v, bs_now_ns()))
+			break;
+	}
+	if (rc == 0)
+		say_left_behind(&v);
+	if (rc == 0)
+		bs_herald_say(&v.shm, BS_LOG_INFO, "ended after %llu scans",
+			      (unsigned long long)atomic_load(&v.shm.s->totals.scans));
+	bs_canaries_stop(v.canaries);
+	bs_shm_close(&v.shm);
+	if (v.signals >= 0)
+		(void)close(v.signals);
+	if (v.spill_lock >= 0)
+		(void)close(v.spill_lock);
+	if (v.lock >= 0)
+		(void)close(v.lock);
+	return v.status;
+}

@@ -1,0 +1,70 @@
+/*
+ * board/service/worker.h - what the three workers have in common
+ *
+ * A worker is this same binary, started by the supervisor with the shared memory and its bells as
+ * inherited descriptors (BS_WORKER_FD on). attach -> its own main -> exit. It ends when it is told
+ * to (stop), when its supervisor is gone, or by dying: the supervisor replaces it.
+ * Exit statuses: 0 told to stop; BS_EXIT_HOPELESS: a new start would fail the same way (the reason
+ * is in the log); anything else: replace me.
+ */
+#ifndef BS_BOARD_SERVICE_WORKER_H
+#define BS_BOARD_SERVICE_WORKER_H
+
+#include <poll.h>
+
+#include "ipc/shm/shm.h"
+
+#define BS_WORKER_FD     3 /* the memory; the bells follow it */
+#define BS_EXIT_HOPELESS 3
+#define BS_EXIT_REPLACE  4
+
+struct bs_worker_env {
+	struct bs_shm shm;
+	enum bs_worker who;
+	struct bs_worker_state *me;
+	struct bs_site site;  /* a private copy: nobody changes it under this worker */
+	int64_t tick_ns;      /* sleep at most this long between two beats */
+	enum bs_thread place; /* of its first thread */
+	_Atomic bool stuck;   /* a helper thread hangs: no beats until it goes on */
+};
+
+const char *bs_worker_name(enum bs_worker w);
+
+/* The workers' mains. They return the process's exit status. */
+int bs_worker_ingest(struct bs_worker_env *env);
+int bs_worker_recon(struct bs_worker_env *env);
+int bs_worker_emit(struct bs_worker_env *env);
+
+/* Sets the phase and tells the supervisor. */
+void bs_worker_phase(struct bs_worker_env *env, enum bs_phase phase);
+
+/* An event for the log; wakes the supervisor when it sleeps. One thread of the worker only. */
+void bs_worker_say(struct bs_worker_env *env, enum bs_event_number number, int code,
+		   const uint64_t *arg, const char *text);
+
+/* True when this worker is to end now: it comes in order, ingest, recon, emit. */
+static inline bool bs_worker_stop(const struct bs_worker_env *env)
+{
+	return atomic_load(&env->shm.s->stop) > (uint32_t)env->who;
+}
+
+static inline void bs_worker_beat(struct bs_worker_env *env)
+{
+	if (!atomic_load_explicit(&env->stuck, memory_order_relaxed))
+		atomic_fetch_add_explicit(&env->me->beat, 1, memory_order_relaxed);
+}
+
+/*
+ * Sleeps until the bell rings or a tick is over. Between announce and this the caller looks once
+ * more for work. more: another descriptor to wake for, or NULL.
+ */
+void bs_worker_sleep(struct bs_worker_env *env, struct pollfd *more, unsigned n, int64_t until_ns);
+
+/* A counter that only this worker writes. */
+static inline void bs_count(_Atomic uint64_t *c, uint64_t by)
+{
+	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + by,
+			      memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* board/status/server.c - the thread that answers on the status socket; see status.h */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "board/service/realtime.h"
+#include "board/status/status.h"
+#include "ipc/endpoint.h"
+
+#define REQUEST_MAX 4096u
+#define POLL_MS     100
+
+struct bs_status_server {
+	const struct bs_shm *shm;
+	struct bs_endpoint socket;
+	pthread_t thread;
+	_Atomic bool quit;
+	char reply[BS_STATUS_MAX];
+};
+
+/* To any other request the whole document. */
+static int answer(struct bs_status_server *s, const char *request, size_t len)
+{
+	static const struct {
+		const char *request;
+		int (*make)(char *out, size_t cap, const struct bs_shm *shm);
+	} answers[] = { { "text", bs_status_text },
+			{ "latency", bs_status_latency_text },
+			{ "latency.json", bs_status_latency_json },
+			{ "stalls", bs_status_stalls },
+			{ "ready", bs_status_ready } };
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (len == strlen(answers[i].request) &&
+		    memcmp(request, answers[i].request, len) == 0)
+			return answers[i].make(s->reply, sizeof(s->reply), s->shm);
+	return bs_status_json(s->reply, sizeof(s->reply), s->shm);
+}
+
+static void *serve(void *arg)
+{
+	struct bs_status_server *s = arg;
+	char request[REQUEST_MAX];
+	size_t len;
+
+	bs_rt_leave();
+	while (!atomic_load(&s->quit)) {
+		int rc =
+			bs_endpoint_recv(&s->socket, request, sizeof(request), &len, POLL_MS, NULL);
+		int n;
+
+		if (rc != 0 && rc != BS_ERR_LENGTH) /* a request that is too long is one, too */
+			continue;
+		n = answer(s, request, rc == 0 ? len : 0);
+		if (n > 0)
+			(void)bs_endpoint_send(&s->socket, s->reply, (size_t)n, NULL, 0, POLL_MS,
+					       NULL);
+	}
+	return NULL;
+}
+
+int bs_status_serve(struct bs_status_server **server, const struct bs_shm *shm, const char *url,
+		    struct bs_fail *why)
+{
+	struct bs_status_server *s = calloc(1, sizeof(*s));
+	sigset_t all, old;
+	int rc;
+
+	*server = NULL;
+	if (s == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "the status server");
+	s->shm = shm;
+	rc = bs_endpoint_bind(&s->socket, BS_ENDPOINT_STATUS, url, REQUEST_MAX, why);
+	if (rc != 0) {
+		free(s);
+		return rc;
+	}
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&s->thread, NULL, serve, s);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc != 0) {
+		bs_endpoint_close(&s->socket);
+		free(s);
+		return bs_fail(why, BS_ERR_NOMEM, "the status thread: %s", strerror(rc));
+	}
+	*server = s;
+	return 0;
+}
+
+void bs_status_stop(struct bs_status_server *s)
+{
+	if (s == NULL)
+		return;
+	atomic_store(&s->quit, true);
+	(void)pthread_join(s->thread, NULL);
+	bs_endpoint_close(&s->socket);
+	free(s);
+}

@@ -1,0 +1,33 @@
+/*
+ * board/status/status.h - what the service is doing, from the shared memory alone
+ *
+ * json, text: write one document into out, NUL-terminated; return its length, or BS_ERR_NOMEM when
+ * cap is too small. They read while the workers write: numbers are whole, but not of one instant.
+ * serve: a thread that answers on the status socket: any request with the JSON document, the
+ * requests "text", "latency", "latency.json", "stalls" and "ready" (yes or no: would a scan be taken
+ * now) with what their names say. It never touches the reconstruction.
+ * The document is described in board/doc/STATUS.md. Test: test/unit/board/test_status.c
+ */
+#ifndef BS_BOARD_STATUS_STATUS_H
+#define BS_BOARD_STATUS_STATUS_H
+
+#include "ipc/shm/shm.h"
+
+#define BS_STATUS_MAX 262144u /* bytes; 16 protocols and 64 threads take about 110,000 */
+
+int bs_status_json(char *out, size_t cap, const struct bs_shm *shm);
+int bs_status_text(char *out, size_t cap, const struct bs_shm *shm);
+/* Latencies alone: per protocol and stage, misses raw and explained, and the canaries. */
+int bs_status_latency_json(char *out, size_t cap, const struct bs_shm *shm);
+int bs_status_latency_text(char *out, size_t cap, const struct bs_shm *shm);
+/* {"now_ns":N,"stalls":[[cpu,begin_ns,end_ns],...]}: the newest of each canary, CLOCK_MONOTONIC. */
+int bs_status_stalls(char *out, size_t cap, const struct bs_shm *shm);
+int bs_status_ready(char *out, size_t cap, const struct bs_shm *shm);
+
+struct bs_status_server;
+/* shm must outlive the server. */
+int bs_status_serve(struct bs_status_server **server, const struct bs_shm *shm, const char *url,
+		    struct bs_fail *why);
+void bs_status_stop(struct bs_status_server *server);
+
+#endif

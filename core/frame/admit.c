@@ -1,0 +1,283 @@
+/* core/frame/admit.c - the checks before an acquisition is believed; see recon.h */
+#include "core/frame/recon.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char axes[] = "xyz";
+
+int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
+{
+	/* A non-Cartesian header's reconSpace is a wish; its encodedSpace fixes the unit of k. */
+	const uint32_t *want = p->method == BS_METHOD_CARTESIAN ? p->encoded : p->matrix;
+
+	for (int a = 0; a < 3; a++)
+		if (info->encoded[a] != want[a])
+			return bs_fail(why, BS_ERR_SIZE,
+				       "encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
+				       axes[a], info->encoded[a], p->name, want[a]);
+	if (info->channels != 0 && info->channels != p->coils)
+		return bs_fail(why, BS_ERR_SIZE, "receiverChannels is %u, protocol '%s' has %u",
+			       info->channels, p->name, p->coils);
+	if (p->method != BS_METHOD_CARTESIAN && info->trajectory_unit[0] != '\0' &&
+	    strcmp(info->trajectory_unit, bs_traj_unit_name(p->traj.unit)) != 0)
+		return bs_fail(why, BS_ERR_TRAJECTORY,
+			       "trajectory_units is '%s', protocol '%s' declares '%s'",
+			       info->trajectory_unit, p->name, bs_traj_unit_name(p->traj.unit));
+	if ((strcmp(info->trajectory_name, "cartesian") == 0) !=
+		    (p->method == BS_METHOD_CARTESIAN) &&
+	    info->trajectory_name[0] != '\0' && p->method != BS_METHOD_NOOP)
+		return bs_fail(
+			why, BS_ERR_TRAJECTORY,
+			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",
+			info->trajectory_name, p->name);
+	return 0;
+}
+
+static int check_index(const struct bs_protocol *p, const struct bs_mrd_acq *h, struct bs_fail *why)
+{
+	if (h->idx.slice >= p->slices)
+		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: slice %u of %u", h->scan_counter,
+			       h->idx.slice, p->slices);
+	if (h->idx.contrast >= p->contrasts)
+		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: contrast %u of %u",
+			       h->scan_counter, h->idx.contrast, p->contrasts);
+	return 0;
+}
+
+static int check_sizes(const struct bs_protocol *p, const struct bs_mrd_acq *h, struct bs_fail *why)
+{
+	uint32_t discarded = (uint32_t)h->discard_pre + h->discard_post;
+
+	if (h->active_channels != p->coils)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "acquisition %u: %u channels, protocol '%s' has %u", h->scan_counter,
+			       h->active_channels, p->name, p->coils);
+	if (h->number_of_samples < discarded || h->number_of_samples - discarded != p->samples)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "acquisition %u: %u samples less %u discarded, protocol '%s' has %u",
+			       h->scan_counter, h->number_of_samples, discarded, p->name,
+			       p->samples);
+	return 0;
+}
+
+/*
+ * Magnitudes order as their bits do, read as integers, with infinity and NaN above every number:
+ * one integer comparison finds all three. Four lanes are what every machine has (SSE2, NEON); two
+ * of them side by side run at the memory's speed.
+ */
+typedef int32_t lanes __attribute__((vector_size(16)));
+
+static bool within_limit(const unsigned char *at, size_t n, int32_t limit)
+{
+	lanes over[2] = { { 0 } };
+	int32_t bad = 0;
+	size_t i = 0;
+
+	for (; i + 8 <= n; i += 8) {
+		lanes v[2];
+
+		memcpy(v, at + 4 * i, sizeof(v)); /* the wire promises no alignment */
+		over[0] |= (v[0] & INT32_MAX) > limit;
+		over[1] |= (v[1] & INT32_MAX) > limit;
+	}
+	for (; i < n; i++) {
+		int32_t v;
+
+		memcpy(&v, at + 4 * i, sizeof(v));
+		bad |= (v & INT32_MAX) > limit;
+	}
+	for (int j = 0; j < 4; j++)
+		bad |= over[0][j] | over[1][j];
+	return bad == 0;
+}
+
+static int check_values(const struct bs_protocol *p, const struct bs_mrd_acq *h, const void *data,
+			struct bs_fail *why)
+{
+	const unsigned char *at = data;
+	size_t n = (size_t)h->number_of_samples * h->active_channels * 2;
+	const float limit = p->max_sample > 0 ? (float)p->max_sample : 1e12f;
+	int32_t bits;
+
+	memcpy(&bits, &limit, sizeof(bits));
+	if (within_limit(at, n, bits))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		float v;
+
+		memcpy(&v, at + 4 * i, sizeof(v));
+		if (!(fabsf(v) <= limit))
+			return bs_fail(
+				why, BS_ERR_VALUE,
+				"acquisition %u: channel %zu sample %zu is %g; the limit is %g",
+				h->scan_counter, i / 2 / h->number_of_samples,
+				i / 2 % h->number_of_samples, (double)v, (double)limit);
+	}
+	return 0;
+}
+
+static float stream_k(const unsigned char *traj, uint32_t dims, uint32_t sample, uint32_t axis)
+{
+	float k;
+
+	memcpy(&k, traj + 4 * ((size_t)sample * dims + axis), sizeof(k));
+	return k;
+}
+
+/* Distance on the periodic k axis: -0.5 and 0.5 are the same place. */
+static double k_distance(double a, double b)
+{
+	double d = fabs(a - b);
+
+	return d < 0.5 ? d : fabs(1.0 - d);
+}
+
+static bool row_matches(const struct bs_protocol *p, const struct bs_traj *t, uint32_t row,
+			const struct bs_mrd_acq *h, const unsigned char *traj, uint32_t sample)
+{
+	const float *k = t->k + ((size_t)row * t->samples + sample) * t->dims;
+
+	for (uint32_t a = 0; a < t->dims; a++) {
+		double got = stream_k(traj, h->trajectory_dimensions, h->discard_pre + sample, a) *
+			     bs_traj_unit_scale(p, a);
+
+		if (!(k_distance(got, k[a]) <= p->traj.tolerance))
+			return false;
+	}
+	return true;
+}
+
+static int check_range(const struct bs_protocol *p, const struct bs_mrd_acq *h,
+		       const unsigned char *traj, struct bs_fail *why)
+{
+	for (uint32_t s = 0; s < h->number_of_samples; s++)
+		for (uint32_t a = 0; a < h->trajectory_dimensions && a < 3; a++) {
+			double k = stream_k(traj, h->trajectory_dimensions, s, a);
+
+			if (a >= p->dims && p->traj.third_ignored)
+				continue;
+			if (a >= p->dims && k != 0.0)
+				return bs_fail(
+					why, BS_ERR_TRAJECTORY,
+					"acquisition %u: sample %u has k%c = %g in a 2D protocol",
+					h->scan_counter, s, axes[a], k);
+			if (!(fabs(k * (a < p->dims ? bs_traj_unit_scale(p, a) : 1.0)) <=
+			      0.5 + 1e-6))
+				return bs_fail(
+					why, BS_ERR_TRAJECTORY,
+					"acquisition %u: sample %u has k%c = %g, out of range for "
+					"the declared unit",
+					h->scan_counter, s, axes[a], k);
+		}
+	return 0;
+}
+
+static int find_row(const struct bs_protocol *p, const struct bs_traj *t,
+		    const struct bs_mrd_acq *h, const unsigned char *traj, uint32_t *row,
+		    struct bs_fail *why)
+{
+	for (uint32_t r = 0; r < t->readouts; r++) {
+		if (t->keyed ? t->step1[r] == h->idx.kspace_encode_step_1 &&
+				       t->step2[r] == h->idx.kspace_encode_step_2
+			     : row_matches(p, t, r, h, traj, t->samples - 1) &&
+				       row_matches(p, t, r, h, traj, t->samples / 2)) {
+			*row = r;
+			return 0;
+		}
+	}
+	if (!t->keyed)
+		return bs_fail(why, BS_ERR_TRAJECTORY,
+			       "acquisition %u: its trajectory is none of protocol '%s'",
+			       h->scan_counter, p->name);
+	return bs_fail(
+		why, BS_ERR_INDEX,
+		"acquisition %u: kspace_encode_step_1 %u, step_2 %u are not in protocol '%s'",
+		h->scan_counter, h->idx.kspace_encode_step_1, h->idx.kspace_encode_step_2, p->name);
+}
+
+static int admit_trajectory(const struct bs_protocol *p, const struct bs_traj *t,
+			    const struct bs_mrd_acq *h, const unsigned char *traj, uint32_t *row,
+			    struct bs_fail *why)
+{
+	int rc;
+
+	if (h->trajectory_dimensions ==
+	    0) { /* the armed table stands for it, if the counters tell */
+		if (!t->keyed)
+			return bs_fail(why, BS_ERR_TRAJECTORY,
+				       "acquisition %u carries no trajectory, and the counters of "
+				       "protocol '%s' are not unique",
+				       h->scan_counter, p->name);
+		return find_row(p, t, h, traj, row, why);
+	}
+	if (h->trajectory_dimensions < p->dims || h->trajectory_dimensions > 3)
+		return bs_fail(why, BS_ERR_TRAJECTORY,
+			       "acquisition %u: %u trajectory dimensions, protocol '%s' has %u",
+			       h->scan_counter, h->trajectory_dimensions, p->name, p->dims);
+	rc = check_range(p, h, traj, why);
+	if (rc == 0)
+		rc = find_row(p, t, h, traj, row, why);
+	for (uint32_t s = 0; rc == 0 && s < t->samples; s++)
+		if (!row_matches(p, t, *row, h, traj, s))
+			rc = bs_fail(
+				why, BS_ERR_TRAJECTORY,
+				"acquisition %u: sample %u is not where readout %u of protocol "
+				"'%s' has it (tolerance %g cycles/voxel)",
+				h->scan_counter, s, *row, p->name, p->traj.tolerance);
+	return rc;
+}
+
+/* The line on the encoded grid; partial fields say where their center lies. */
+static int admit_line(const struct bs_protocol *p, const struct bs_scan_info *info,
+		      const struct bs_mrd_acq *h, uint32_t *row, struct bs_fail *why)
+{
+	const struct bs_limit *limit[2] = { &info->step1, &info->step2 };
+	const int64_t step[2] = { h->idx.kspace_encode_step_1, h->idx.kspace_encode_step_2 };
+	int64_t line[2];
+
+	for (int i = 0; i < 2; i++) {
+		uint32_t size = p->encoded[i + 1];
+
+		line[i] = step[i];
+		if (limit[i]->given)
+			line[i] += (int64_t)(size / 2) - limit[i]->center;
+		if (line[i] < 0 || line[i] >= size)
+			return bs_fail(why, BS_ERR_INDEX,
+				       "acquisition %u: kspace_encode_step_%d is %lld (center %u), "
+				       "outside the encoded %u",
+				       h->scan_counter, i + 1, (long long)step[i],
+				       limit[i]->given ? limit[i]->center : size / 2, size);
+	}
+	/* Partial echoes lack their start; a center that says otherwise would shift the image. */
+	uint32_t center = p->encoded[0] / 2 - (p->encoded[0] - p->samples);
+
+	if (h->center_sample != 0 && h->center_sample != center + h->discard_pre)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "acquisition %u: center_sample is %u, protocol '%s' has it at %u",
+			       h->scan_counter, h->center_sample, p->name, center + h->discard_pre);
+	*row = (uint32_t)(line[0] + (int64_t)p->encoded[1] * line[1]);
+	return 0;
+}
+
+int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
+		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,
+		 const void *data, uint32_t *row, struct bs_fail *why)
+{
+	int rc;
+
+	if (head->flags & BS_MRD_NOT_IMAGING) {
+		*row = BS_ROW_NONE;
+		return 0;
+	}
+	rc = check_sizes(p, head, why);
+	if (rc == 0)
+		rc = check_index(p, head, why);
+	if (rc == 0)
+		rc = p->method == BS_METHOD_CARTESIAN
+			     ? admit_line(p, info, head, row, why)
+			     : admit_trajectory(p, table, head, traj, row, why);
+	if (rc == 0)
+		rc = check_values(p, head, data, why);
+	return rc;
+}

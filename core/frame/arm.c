@@ -1,0 +1,187 @@
+/* core/frame/arm.c - a reconstruction's engines and what stands beside them; see recon.h, part.h */
+#include "core/frame/part.h"
+
+#include <stdlib.h>
+
+/* Rows that admission can name: the table's readouts, or every line of the encoded grid. */
+static uint32_t count_rows(const struct bs_protocol *p)
+{
+	return p->method == BS_METHOD_CARTESIAN ? p->encoded[1] * p->encoded[2] : p->readouts;
+}
+
+/* What solves least squares is previewed by gridding, to the accuracy that the eye needs. */
+static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
+{
+	*out = *p;
+	out->method = BS_METHOD_GRIDDING;
+	if (p->density == BS_DENSITY_NONE)
+		out->density = BS_DENSITY_RAMP;
+	out->normalize = BS_NORMALIZE_UNIFORM;
+	out->accuracy = 1e-2;
+	out->width = out->oversampling = 0.0;
+	out->frame_step = 0;
+}
+
+/* A window that slides has no beginning at which its readouts could take another way. */
+static bool wants_stand_in(const struct bs_protocol *p, const struct bs_engine *engine)
+{
+	return engine->preview != NULL && p->on_miss == BS_MISS_SHED && p->image_ms > 0.0 &&
+	       p->frame_step == 0 && (p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE);
+}
+
+/* What the ladder falls back to: as good as gridding gets. */
+static void derive_stand_in(struct bs_protocol *out, const struct bs_protocol *p)
+{
+	*out = *p;
+	out->method = BS_METHOD_GRIDDING;
+	out->basis = BS_BASIS_DELTA;
+	if (p->density == BS_DENSITY_NONE)
+		out->density = BS_DENSITY_PIPE;
+	out->normalize = BS_NORMALIZE_UNIFORM;
+	out->preview_every = 0;
+}
+
+static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, struct bs_fail *why)
+{
+	const struct bs_engine *preview = e->preview != NULL ? e->preview : e;
+
+	if (p->frame_step > 0 && e->fold == NULL)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': frame.step: engine %s has no sliding window",
+			       p->name, e->name);
+	if (p->frame_step > 0 && p->readouts % p->frame_step != 0)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "protocol '%s': frame.step: %u readouts are no multiple of %u",
+			       p->name, p->readouts, p->frame_step);
+	if (p->frame_step > 0 && p->preview_every > 0)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "protocol '%s': frame.preview_every: a sliding window has none",
+			       p->name);
+	if (p->preview_every > 0 && preview->peek == NULL)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': frame.preview_every: engine %s makes no previews",
+			       p->name, e->name);
+	return 0;
+}
+
+int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, struct bs_need *need,
+		  struct bs_fail *why)
+{
+	struct bs_protocol beside;
+	int rc = check_ways(p, engine, why);
+
+	if (rc == 0)
+		rc = engine->need(p, need, why);
+	if (rc == 0 && p->preview_every > 0 && engine->preview != NULL) {
+		derive_preview(&beside, p);
+		rc = engine->preview->need(&beside, need, why);
+	}
+	if (rc == 0 && wants_stand_in(p, engine)) {
+		derive_stand_in(&beside, p);
+		rc = engine->preview->need(&beside, need, why);
+	}
+	return rc;
+}
+
+static int sit(struct seat *s, const struct bs_engine *engine, const struct bs_protocol *p,
+	       const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why)
+{
+	int rc = engine->arm(&s->self, p, tables, env, why);
+
+	if (rc == 0)
+		s->engine = engine;
+	return rc;
+}
+
+static int arm_preview(struct bs_recon *r, const struct bs_tables *tables,
+		       const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const struct seat *own = &r->seat[0];
+
+	if (r->p->preview_every == 0)
+		return 0;
+	r->preview = own->engine;
+	r->preview_self = own->self;
+	if (own->engine->preview == NULL)
+		return 0;
+	derive_preview(&r->preview_p, r->p);
+	r->preview = own->engine->preview;
+	r->preview_self = NULL;
+	return r->preview->arm(&r->preview_self, &r->preview_p, tables, env, why);
+}
+
+static int arm_stand_in(struct bs_recon *r, const struct bs_tables *tables,
+			const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const struct bs_engine *engine = r->seat[0].engine;
+
+	if (!wants_stand_in(r->p, engine))
+		return 0;
+	derive_stand_in(&r->stand_in_p, r->p);
+	return sit(&r->seat[1], engine->preview, &r->stand_in_p, tables, env, why);
+}
+
+static bool open_frame(const struct bs_recon *r, struct frame *f)
+{
+	f->row = calloc(r->rows, 1);
+	if (r->groups > 0) {
+		f->w.held = calloc(r->groups, 1);
+		f->w.count = calloc(r->groups, sizeof(*f->w.count));
+	}
+	return f->row != NULL && (r->groups == 0 || (f->w.held != NULL && f->w.count != NULL));
+}
+
+int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struct bs_engine *engine,
+		 const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct bs_recon *r;
+	int rc = check_ways(p, engine, why);
+
+	if (rc != 0)
+		return rc;
+	r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	r->p = p;
+	r->frames = p->slices * p->contrasts;
+	r->rows = count_rows(p);
+	r->groups = p->frame_step > 0 ? p->readouts / p->frame_step : 0;
+	r->frame = calloc(r->frames, sizeof(*r->frame));
+	if (r->frame == NULL)
+		goto nomem;
+	for (uint32_t f = 0; f < r->frames; f++)
+		if (!open_frame(r, &r->frame[f]))
+			goto nomem;
+	rc = sit(&r->seat[0], engine, p, tables, env, why);
+	if (rc == 0)
+		rc = arm_preview(r, tables, env, why);
+	if (rc == 0)
+		rc = arm_stand_in(r, tables, env, why);
+	if (rc != 0) {
+		bs_recon_disarm(r);
+		return rc;
+	}
+	*out = r;
+	return 0;
+nomem:
+	bs_recon_disarm(r);
+	return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frame tables", p->name);
+}
+
+void bs_recon_disarm(struct bs_recon *r)
+{
+	if (r == NULL)
+		return;
+	if (r->preview_self != NULL && r->preview_self != r->seat[0].self)
+		r->preview->disarm(r->preview_self);
+	for (int i = 1; i >= 0; i--)
+		if (r->seat[i].engine != NULL)
+			r->seat[i].engine->disarm(r->seat[i].self);
+	for (uint32_t f = 0; r->frame != NULL && f < r->frames; f++) {
+		free(r->frame[f].row);
+		free(r->frame[f].w.held);
+		free(r->frame[f].w.count);
+	}
+	free(r->frame);
+	free(r);
+}

@@ -1,0 +1,164 @@
+/* core/frame/attributes.c - see attributes.h */
+#include "core/frame/attributes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/xmltext.h"
+
+static void put_text(struct bs_xmltext *t, const char *name, const char *value)
+{
+	bs_xmltext_put(t, "<meta><name>%s</name><value>", name);
+	bs_xmltext_escaped(t, value);
+	bs_xmltext_put(t, "</value></meta>");
+}
+
+static void put_count(struct bs_xmltext *t, const char *name, uint64_t value)
+{
+	bs_xmltext_put(t, "<meta><name>%s</name><value>%llu</value></meta>", name,
+		       (unsigned long long)value);
+}
+
+/* In the order of user_int[7]. */
+enum quality { COMPLETE, PARTIAL, LATE, DEGRADED };
+static const char *const qualities[] = { "complete", "partial", "late", "degraded" };
+
+static enum quality quality_of(const struct bs_protocol *p, const struct bs_recon_image *image,
+			       const struct bs_image_timing *timing)
+{
+	if (image->missing != 0 || image->preview)
+		return PARTIAL;
+	if (bs_budget_missed(p, timing->latency_ns))
+		return LATE;
+	if (image->report.deadline_stop || image->report.gridded)
+		return DEGRADED;
+	/* a solver that reached its tolerance before it was cut short lacks nothing */
+	return image->report.allowed != 0 && image->report.iterations >= image->report.allowed
+		       ? DEGRADED
+		       : COMPLETE;
+}
+
+void bs_image_stages(const struct bs_image_timing *t, const struct bs_report *report,
+		     int64_t until_ns, int64_t stage_ns[BS_BUDGET_STAGES])
+{
+	memcpy(stage_ns, report->stage_ns, sizeof(report->stage_ns));
+	stage_ns[BS_BUDGET_RECEIVE] = t->taken_ns != 0 ? t->taken_ns - t->received_ns : 0;
+	if (t->added_ns != 0)
+		stage_ns[BS_BUDGET_ACCUMULATE] += t->added_ns - t->taken_ns;
+	stage_ns[BS_BUDGET_EMIT] = until_ns != 0 ? until_ns - t->made_ns : 0;
+}
+
+static void put_us(struct bs_xmltext *t, const char *what, const char *name, int64_t ns)
+{
+	bs_xmltext_put(t, "<meta><name>boreside_%s_%s_us</name><value>%.3f</value></meta>", what,
+		       name, (double)ns * 1e-3);
+}
+
+static void put_stages(struct bs_xmltext *t, const struct bs_protocol *p,
+		       const struct bs_recon_image *image, const struct bs_image_timing *timing)
+{
+	const struct {
+		const char *name;
+		int64_t ns;
+	} stamps[] = { { "handed", timing->handed_ns }, { "taken", timing->taken_ns },
+		       { "added", timing->added_ns },   { "begun", timing->begun_ns },
+		       { "made", timing->made_ns },     { "passed", timing->passed_ns } };
+	int64_t stage_ns[BS_BUDGET_STAGES];
+	uint32_t missed;
+
+	if (timing->received_ns == 0)
+		return;
+	bs_xmltext_put(t, "<meta><name>boreside_received_ns</name><value>%lld</value></meta>",
+		       (long long)timing->received_ns);
+	for (size_t i = 0; i < sizeof(stamps) / sizeof(stamps[0]); i++)
+		if (stamps[i].ns != 0)
+			put_us(t, "at", stamps[i].name, stamps[i].ns - timing->received_ns);
+	bs_image_stages(timing, &image->report, timing->passed_ns, stage_ns);
+	missed = image->preview ? 0 : bs_budget_stages_missed(p, stage_ns); /* it has no budget */
+	for (int i = 0; i < BS_BUDGET_STAGES; i++)
+		if (stage_ns[i] != 0)
+			put_us(t, "stage", bs_budget_stage_name((enum bs_budget_stage)i),
+			       stage_ns[i]);
+	for (int i = 0; i < BS_BUDGET_STAGES; i++)
+		if (missed & (1u << i))
+			put_text(t, "boreside_stage_missed",
+				 bs_budget_stage_name((enum bs_budget_stage)i));
+}
+
+static int32_t whole_us(int64_t ns)
+{
+	int64_t us = ns / 1000;
+
+	return us > INT32_MAX ? INT32_MAX : us < 0 ? 0 : (int32_t)us;
+}
+
+static int32_t count(uint64_t n)
+{
+	return n > INT32_MAX ? INT32_MAX : (int32_t)n;
+}
+
+void bs_attributes_fill(struct bs_mrd_image *head, const struct bs_protocol *p,
+			const struct bs_recon_image *image, const struct bs_image_timing *timing)
+{
+	int64_t stage_ns[BS_BUDGET_STAGES];
+
+	head->user_int[0] = image->preview ? 0 : whole_us((int64_t)(p->image_ms * 1e6));
+	head->user_int[1] = whole_us(timing->latency_ns);
+	head->user_int[2] = !image->preview && bs_budget_missed(p, timing->latency_ns);
+	head->user_int[3] = count(image->report.iterations);
+	head->user_int[4] = count(image->missing);
+	head->user_int[5] = count(timing->gaps);
+	head->user_int[6] = (int32_t)timing->rung;
+	head->user_int[7] = (int32_t)quality_of(p, image, timing);
+	head->user_float[0] = (float)image->report.residual;
+	bs_image_stages(timing, &image->report, timing->passed_ns, stage_ns);
+	for (int i = 0; i < BS_BUDGET_STAGES; i++)
+		head->user_float[1 + i] = (float)((double)stage_ns[i] * 1e-3);
+}
+_Static_assert(BS_BUDGET_STAGES == 7, "one user_float each, after the residual");
+
+int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, const char *engine,
+			const struct bs_recon_image *image, const struct bs_image_timing *timing)
+{
+	struct bs_xmltext t = { out, cap, 0, cap == 0 };
+
+	bs_xmltext_put(&t, "<ismrmrdMeta>");
+	put_text(&t, "boreside_protocol", p->name);
+	put_text(&t, "boreside_engine", engine);
+	put_text(&t, "boreside_quality", qualities[quality_of(p, image, timing)]);
+	put_text(&t, "boreside_rung", bs_rung_name(timing->rung));
+	if (image->preview)
+		put_count(&t, "boreside_preview", image->head.image_index);
+	put_count(&t, "boreside_readouts", image->readouts);
+	put_count(&t, "boreside_missing", image->missing);
+	put_count(&t, "boreside_gaps", timing->gaps);
+	put_count(&t, "boreside_duplicates", timing->duplicates);
+	put_count(&t, "boreside_rejected", timing->rejected);
+	if ((p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE) && !image->preview) {
+		bs_xmltext_put(&t, "<meta><name>boreside_lambda</name><value>%.9g</value></meta>",
+			       p->lambda);
+		put_count(&t, "boreside_iterations", image->report.iterations);
+		bs_xmltext_put(&t, "<meta><name>boreside_residual</name><value>%.6e</value></meta>",
+			       image->report.residual);
+		put_count(&t, "boreside_deadline_stop", image->report.deadline_stop);
+	}
+	if (timing->latency_ns > 0)
+		bs_xmltext_put(&t,
+			       "<meta><name>boreside_latency_us</name><value>%.3f</value></meta>",
+			       (double)timing->latency_ns * 1e-3);
+	if (timing->sender_ns != 0)
+		bs_xmltext_put(&t,
+			       "<meta><name>boreside_sender_ns</name><value>%lld</value></meta>",
+			       (long long)timing->sender_ns);
+	if (p->image_ms > 0.0 && !image->preview) {
+		bs_xmltext_put(&t,
+			       "<meta><name>boreside_budget_ms</name><value>%.6g</value></meta>",
+			       p->image_ms);
+		if (timing->latency_ns > 0)
+			put_text(&t, "boreside_budget",
+				 bs_budget_missed(p, timing->latency_ns) ? "missed" : "met");
+	}
+	put_stages(&t, p, image, timing);
+	bs_xmltext_put(&t, "</ismrmrdMeta>");
+	return t.full ? BS_ERR_NOMEM : (int)t.len;
+}

@@ -1,0 +1,40 @@
+/*
+ * core/frame/attributes.h - the <ismrmrdMeta> text that travels with an image
+ *
+ * Names and units are documented in ipc/WIRE.md. Writes into the caller's buffer, allocates
+ * nothing, never cuts an element: returns the length, or BS_ERR_NOMEM when cap is too small.
+ * Test: test/unit/core/test_attributes.c, test/unit/core/test_recon.c
+ */
+#ifndef BS_CORE_FRAME_ATTRIBUTES_H
+#define BS_CORE_FRAME_ATTRIBUTES_H
+
+#include "core/latency/budget.h"
+#include "core/frame/recon.h"
+
+#define BS_ATTRIBUTES_MAX 4096u /* bytes that an image slot keeps for them */
+
+/*
+ * When and for how long; bs_now_ns's clock. What is not known is 0 and left out. In `boreside recon`
+ * there is no sender, no ingest and no emit: readouts are received when they are read.
+ */
+struct bs_image_timing {
+	int64_t latency_ns; /* of the image when its attributes are written; 0: not measured */
+	int64_t sender_ns;  /* time_ns of the last readout's envelope; 0: not known */
+	uint64_t gaps, duplicates, rejected; /* of the scan so far */
+	/* of the last readout: received, checked and handed to recon, taken up, accumulated */
+	int64_t received_ns, handed_ns, taken_ns, added_ns;
+	int64_t begun_ns, made_ns, passed_ns; /* finish began and ended; emit took the image up */
+	enum bs_rung rung;
+};
+
+/* All stages of an image, the engine's and those between the time stamps. */
+void bs_image_stages(const struct bs_image_timing *t, const struct bs_report *report,
+		     int64_t until_ns, int64_t stage_ns[BS_BUDGET_STAGES]);
+
+/* The text, and the same in numbers: the image head's user_int and user_float. */
+void bs_attributes_fill(struct bs_mrd_image *head, const struct bs_protocol *p,
+			const struct bs_recon_image *image, const struct bs_image_timing *timing);
+int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, const char *engine,
+			const struct bs_recon_image *image, const struct bs_image_timing *timing);
+
+#endif

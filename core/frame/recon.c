@@ -1,0 +1,373 @@
+/* core/frame/recon.c - frames: which readouts they have, when they are done; see recon.h, part.h */
+#include "core/frame/part.h"
+
+#include <string.h>
+
+#include "core/thread/clock.h"
+
+static uint64_t frame_key(const struct bs_mrd_idx *i)
+{
+	return (uint64_t)i->repetition << 48 | (uint64_t)i->set << 32 | (uint64_t)i->phase << 16 |
+	       i->average;
+}
+
+/* Readouts that end a frame, or a window's group. */
+static uint32_t full_at(const struct bs_recon *r)
+{
+	return r->groups > 0 ? r->p->frame_step : r->p->readouts;
+}
+
+void bs_recon_aim(struct bs_recon *r, const struct bs_aim *aim)
+{
+	r->aim = *aim;
+}
+
+bool bs_recon_stands_in(const struct bs_recon *r)
+{
+	return r->seat[1].engine != NULL;
+}
+
+/* ---- a scan ------------------------------------------------------------------------------- */
+
+void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
+{
+	for (uint32_t i = 0; i < r->frames; i++) {
+		struct frame *f = &r->frame[i];
+
+		f->state = FRAME_EMPTY;
+		f->preview_due = false;
+		f->w.passed = 0;
+		f->w.unfolded = false;
+		if (r->groups > 0)
+			memset(f->w.held, 0, r->groups);
+	}
+	r->dropped = 0;
+	r->image_index = r->preview_index = 0;
+	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
+	for (int a = 0; a < 3; a++)
+		r->fov_mm[a] = info->fov_mm[a] > 0.0f ? info->fov_mm[a] : r->p->fov_mm[a];
+}
+
+static void pass(const struct bs_recon *r, struct window *w, uint32_t groups)
+{
+	w->passed = groups < r->groups - w->passed ? w->passed + groups : r->groups;
+}
+
+/*
+ * The stream enters a group: what went by since the last one it was in was lost. A pass that the
+ * stream does not count is taken to be the next one.
+ */
+static void enter_group(const struct bs_recon *r, struct frame *f, const struct bs_mrd_idx *idx,
+			uint32_t group)
+{
+	struct window *w = &f->w;
+
+	if (w->passed > 0) {
+		uint64_t passes = (uint16_t)(idx->repetition - f->first.idx.repetition);
+		uint64_t on = group > w->group || passes > 0
+				      ? passes * r->groups + group - w->group
+				      : (uint64_t)r->groups - w->group + group;
+		uint64_t lost = on > 0 ? on - 1 : 0;
+
+		lost = lost < r->groups ? lost : r->groups;
+		for (uint32_t i = 1; i <= lost; i++)
+			w->held[(w->group + i) % r->groups] = 0;
+		pass(r, w, (uint32_t)lost);
+	}
+	w->held[group] = 0;
+	w->group = group;
+}
+
+/* A group is over; what is missing of it will not come. An image is due once all have gone by. */
+static int end_group(struct bs_recon *r, uint32_t slot)
+{
+	struct frame *f = &r->frame[slot];
+	int rc = 0;
+
+	f->w.held[f->w.group] = 1;
+	f->w.count[f->w.group] = f->have;
+	pass(r, &f->w, 1);
+	f->w.unfolded = f->w.passed == r->groups;
+	f->state = f->w.unfolded ? FRAME_READY : FRAME_EMPTY;
+	if (!f->w.unfolded)
+		rc = r->seat[0].engine->fold(r->seat[0].self, slot, f->w.group);
+	return rc;
+}
+
+static bool has_preview_beside(const struct bs_recon *r)
+{
+	return r->preview_self != NULL && r->preview_self != r->seat[0].self;
+}
+
+static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
+		       uint32_t row)
+{
+	struct frame *f = &r->frame[slot];
+	int rc;
+
+	f->seat = &r->seat[r->aim.gridding && r->seat[1].engine != NULL];
+	rc = f->seat->engine->begin(f->seat->self, slot);
+	if (rc == 0 && has_preview_beside(r))
+		rc = r->preview->begin(r->preview_self, slot);
+	if (rc != 0)
+		return rc;
+	if (r->groups > 0)
+		enter_group(r, f, &head->idx, row / r->p->frame_step);
+	memset(f->row, 0, r->rows);
+	f->state = FRAME_FILLING;
+	f->key = frame_key(&head->idx);
+	f->have = 0;
+	f->first = *head;
+	return 0;
+}
+
+/* True: this readout belongs to a later frame (or group) than the one that is being filled. */
+static bool goes_on(const struct bs_recon *r, const struct frame *f, const struct bs_mrd_acq *head,
+		    uint32_t row)
+{
+	if (r->groups == 0)
+		return f->key != frame_key(&head->idx);
+	return row / r->p->frame_step != f->w.group ||
+	       head->idx.repetition != f->first.idx.repetition;
+}
+
+static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const float *data, size_t stride)
+{
+	const struct seat *seat = r->frame[slot].seat;
+	int rc = seat->engine->add(seat->self, slot, row, data, stride);
+
+	if (rc == 0 && has_preview_beside(r))
+		rc = r->preview->add(r->preview_self, slot, row, data, stride);
+	return rc;
+}
+
+int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+		     const float *data, int64_t now_ns, struct bs_fail *why)
+{
+	uint32_t slot;
+	struct frame *f;
+	int rc = 0;
+
+	if (row == BS_ROW_NONE) {
+		r->dropped++;
+		return 0;
+	}
+	slot = head->idx.slice * r->p->contrasts + head->idx.contrast;
+	if (slot >= r->frames || row >= r->rows)
+		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: readout %u of frame slot %u",
+			       head->scan_counter, row, slot);
+	f = &r->frame[slot];
+	if (f->state == FRAME_FILLING && goes_on(r, f, head, row)) {
+		f->state = FRAME_READY; /* the sender has gone on: what is missing will not come */
+		if (r->groups > 0)
+			rc = end_group(r, slot);
+	}
+	if (f->state == FRAME_READY)
+		return BS_RECON_POP_FIRST;
+	if (rc == 0 && f->state == FRAME_EMPTY)
+		rc = begin_frame(r, slot, head, row);
+	if (rc != 0)
+		return bs_fail(why, rc, "engine %s refused to begin a frame",
+			       f->seat->engine->name);
+	if (f->row[row])
+		return bs_fail(why, BS_ERR_INDEX,
+			       "acquisition %u: readout %u is in the frame already",
+			       head->scan_counter, row);
+	rc = add(r, slot, row, data + 2 * (size_t)head->discard_pre, head->number_of_samples);
+	if (rc == 0) {
+		f->row[row] = 1;
+		f->last = *head;
+		f->last_ns = now_ns;
+		if (++f->have == full_at(r))
+			f->state = FRAME_READY;
+		else if (r->preview_self != NULL && f->have % r->p->preview_every == 0)
+			f->preview_due = true;
+		if (f->state == FRAME_READY && r->groups > 0)
+			rc = end_group(r, slot);
+	}
+	if (rc != 0)
+		return bs_fail(why, rc, "engine %s failed at acquisition %u", f->seat->engine->name,
+			       head->scan_counter);
+	return 0;
+}
+
+/* Who stands in or previews reads the same data: that is waited for in passing. */
+void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *read)
+{
+	const struct seat *own = &r->seat[0];
+	const struct seat *other = &r->seat[1];
+
+	if (other->engine != NULL && other->engine->reading != NULL)
+		other->engine->reading(other->self, true, made, read);
+	if (has_preview_beside(r) && r->preview->reading != NULL)
+		r->preview->reading(r->preview_self, true, made, read);
+	*made = *read = 0;
+	if (own->engine->reading != NULL)
+		own->engine->reading(own->self, wait, made, read);
+}
+
+void bs_recon_close(struct bs_recon *r)
+{
+	for (uint32_t i = 0; i < r->frames; i++) {
+		struct frame *f = &r->frame[i];
+
+		if (f->state == FRAME_FILLING && r->groups > 0) {
+			f->w.held[f->w.group] = 1;
+			f->w.count[f->w.group] = f->have;
+			f->w.unfolded = true;
+		}
+		/* a scan that ended before the window was full: its groups were in no image yet */
+		if (f->state == FRAME_FILLING ||
+		    (f->state == FRAME_EMPTY && f->w.passed > 0 && f->w.passed < r->groups))
+			f->state = FRAME_READY;
+	}
+}
+
+/* ---- images ------------------------------------------------------------------------------- */
+
+/* A frame that is complete needs no preview any more. */
+static bool preview_due(const struct frame *f)
+{
+	return f->preview_due && f->state == FRAME_FILLING;
+}
+
+uint32_t bs_recon_previews(const struct bs_recon *r)
+{
+	uint32_t n = 0;
+
+	for (uint32_t f = 0; f < r->frames; f++)
+		n += preview_due(&r->frame[f]);
+	return n;
+}
+
+uint32_t bs_recon_ready(const struct bs_recon *r)
+{
+	uint32_t n = bs_recon_previews(r);
+
+	for (uint32_t f = 0; f < r->frames; f++)
+		n += r->frame[f].state == FRAME_READY;
+	return n;
+}
+
+void bs_recon_skip_previews(struct bs_recon *r)
+{
+	for (uint32_t f = 0; f < r->frames; f++)
+		r->frame[f].preview_due = false;
+}
+
+const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image)
+{
+	return image->preview ? r->preview->name : r->seat[image->report.gridded].engine->name;
+}
+
+static void fill_head(struct bs_recon *r, const struct frame *f, bool preview,
+		      struct bs_mrd_image *h)
+{
+	const struct bs_mrd_acq *a = &f->first;
+	bool complex_out = r->p->output == BS_OUTPUT_COMPLEX;
+
+	memset(h, 0, sizeof(*h));
+	h->version = 1;
+	h->data_type = complex_out ? BS_MRD_CXFLOAT : BS_MRD_FLOAT;
+	h->image_type = complex_out ? BS_MRD_COMPLEX : BS_MRD_MAGNITUDE;
+	h->measurement_uid = a->measurement_uid;
+	for (int i = 0; i < 3; i++) {
+		h->matrix_size[i] = (uint16_t)r->p->matrix[i];
+		h->field_of_view[i] = r->fov_mm[i];
+		h->position[i] = a->position[i];
+		h->read_dir[i] = a->read_dir[i];
+		h->phase_dir[i] = a->phase_dir[i];
+		h->slice_dir[i] = a->slice_dir[i];
+		h->patient_table_position[i] = a->patient_table_position[i];
+		h->physiology_time_stamp[i] = f->last.physiology_time_stamp[i];
+	}
+	h->channels = (uint16_t)bs_protocol_channels(r->p);
+	h->average = a->idx.average;
+	h->slice = a->idx.slice;
+	h->contrast = a->idx.contrast;
+	h->phase = a->idx.phase;
+	h->repetition = a->idx.repetition;
+	h->set = a->idx.set;
+	h->acquisition_time_stamp = f->last.acquisition_time_stamp;
+	h->image_index = preview ? ++r->preview_index : ++r->image_index;
+	h->image_series_index = (uint16_t)(r->series | (preview ? BS_PREVIEW_SERIES : 0));
+}
+
+static uint32_t readouts_in(const struct bs_recon *r, const struct frame *f)
+{
+	uint32_t sum = 0;
+
+	if (r->groups == 0)
+		return f->have;
+	for (uint32_t g = 0; g < r->groups; g++)
+		sum += f->w.held[g] ? f->w.count[g] : 0;
+	return sum;
+}
+
+static int make_window(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
+		       int64_t deadline_ns)
+{
+	struct window *w = &r->frame[slot].w;
+	const struct seat *own = &r->seat[0];
+	int64_t fold_ns = bs_now_ns();
+	int rc = w->unfolded ? own->engine->fold(own->self, slot, w->group) : 0;
+
+	fold_ns = bs_now_ns() - fold_ns;
+	w->unfolded = false;
+	if (rc == 0)
+		rc = own->engine->slide(own->self, slot, w->held, deadline_ns, image->pixels,
+					&image->report);
+	image->report.stage_ns[BS_BUDGET_ACCUMULATE] += fold_ns;
+	return rc;
+}
+
+static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
+		      int64_t deadline_ns, struct bs_fail *why)
+{
+	struct frame *f = &r->frame[slot];
+	int rc;
+
+	memset(&image->report, 0, sizeof(image->report));
+	image->report.allowed = r->aim.iterations;
+	image->report.gridded = f->seat == &r->seat[1];
+	fill_head(r, f, preview, &image->head);
+	image->preview = preview;
+	image->readouts = readouts_in(r, f);
+	image->missing = r->p->readouts > image->readouts ? r->p->readouts - image->readouts : 0;
+	image->last_ns = f->last_ns;
+	image->last_scan_counter = f->last.scan_counter;
+	if (preview)
+		rc = r->preview->peek(r->preview_self, slot, image->pixels);
+	else if (r->groups > 0)
+		rc = make_window(r, slot, image, deadline_ns);
+	else
+		rc = f->seat->engine->finish(f->seat->self, slot, deadline_ns, image->pixels,
+					     &image->report);
+	if (rc != 0)
+		return bs_fail(why, rc, "engine %s failed to make %s %u", bs_recon_engine(r, image),
+			       preview ? "preview" : "image", image->head.image_index);
+	return 1;
+}
+
+int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
+		 struct bs_fail *why)
+{
+	for (uint32_t slot = 0; slot < r->frames; slot++) {
+		struct frame *f = &r->frame[slot];
+
+		if (f->state != FRAME_READY)
+			continue;
+		f->state = FRAME_EMPTY;
+		f->preview_due = false;
+		return make_image(r, slot, image, false, deadline_ns, why);
+	}
+	for (uint32_t slot = 0; slot < r->frames; slot++) {
+		struct frame *f = &r->frame[slot];
+
+		if (!preview_due(f))
+			continue;
+		f->preview_due = false;
+		return make_image(r, slot, image, true, deadline_ns, why);
+	}
+	return 0;
+}

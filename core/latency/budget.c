@@ -1,0 +1,185 @@
+/* core/latency/budget.c - see budget.h */
+#include "core/latency/budget.h"
+
+#include <string.h>
+
+/* What a verdict does on a rung: a step down, a step towards a climb, or a fresh count. */
+enum move { DOWN, GOOD, STAY };
+
+static const enum move moves[BS_RUNGS][BS_VERDICTS] = {
+	/*                      met   tight  missed */
+	[BS_RUNG_FULL] = { GOOD, DOWN, DOWN },
+	[BS_RUNG_FEWER] = { GOOD, STAY, DOWN },
+	[BS_RUNG_GRIDDING] = { GOOD, GOOD, DOWN },
+	[BS_RUNG_LATE] = { GOOD, STAY, STAY },
+};
+
+const char *bs_rung_name(enum bs_rung r)
+{
+	static const char *const names[BS_RUNGS] = { "full", "fewer", "gridding", "late" };
+
+	return (unsigned)r < BS_RUNGS ? names[r] : "?";
+}
+
+const char *bs_verdict_name(enum bs_verdict v)
+{
+	static const char *const names[BS_VERDICTS] = { "met", "tight", "missed" };
+
+	return (unsigned)v < BS_VERDICTS ? names[v] : "?";
+}
+
+const char *bs_budget_stage_name(enum bs_budget_stage s)
+{
+	static const char *const names[BS_BUDGET_STAGES] = { "receive", "upload",  "accumulate",
+							     "solve",   "combine", "download",
+							     "emit" };
+
+	return (unsigned)s < BS_BUDGET_STAGES ? names[s] : "?";
+}
+
+static bool sheds(const struct bs_protocol *p)
+{
+	return p->on_miss == BS_MISS_SHED && p->image_ms > 0.0;
+}
+
+static int64_t budget_ns(const struct bs_protocol *p)
+{
+	return (int64_t)(p->image_ms * 1e6);
+}
+
+void bs_budget_open(struct bs_budget *b, const struct bs_protocol *p, bool gridding)
+{
+	bool solves = p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE;
+
+	memset(b, 0, sizeof(*b));
+	b->p = p;
+	b->has[BS_RUNG_FULL] = true;
+	b->has[BS_RUNG_FEWER] = solves && p->iterations > 1;
+	b->has[BS_RUNG_GRIDDING] = solves && gridding;
+	b->has[BS_RUNG_LATE] = true;
+	b->hold = BS_LADDER_HOLD;
+}
+
+void bs_budget_scan(struct bs_budget *b)
+{
+	b->rung = BS_RUNG_FULL;
+	b->good = 0;
+	b->trial = 0;
+}
+
+struct bs_aim bs_budget_aim(const struct bs_budget *b)
+{
+	struct bs_aim aim = { false, 0 };
+
+	aim.gridding = b->rung >= BS_RUNG_GRIDDING && b->has[BS_RUNG_GRIDDING];
+	if (b->rung >= BS_RUNG_FEWER && b->has[BS_RUNG_FEWER])
+		aim.iterations = b->p->iterations / 2;
+	return aim;
+}
+
+int64_t bs_budget_deadline(const struct bs_budget *b, int64_t from_ns)
+{
+	int64_t budget = budget_ns(b->p);
+
+	if (!sheds(b->p))
+		return INT64_MAX;
+	/* one long stall of a consumer must not leave the solver with nothing */
+	return from_ns + budget - (b->tail_ns < budget / 2 ? b->tail_ns : budget / 2);
+}
+
+/* A frame is made as it began: a step that came in between holds for those that follow. */
+static enum bs_rung rung_of(const struct bs_budget *b, bool gridded)
+{
+	if (!b->has[BS_RUNG_GRIDDING])
+		return b->rung;
+	if (gridded)
+		return b->rung > BS_RUNG_GRIDDING ? b->rung : BS_RUNG_GRIDDING;
+	if (b->rung < BS_RUNG_GRIDDING)
+		return b->rung;
+	return b->has[BS_RUNG_FEWER] ? BS_RUNG_FEWER : BS_RUNG_FULL;
+}
+
+static bool go_down(struct bs_budget *b)
+{
+	enum bs_rung r = b->rung;
+
+	do
+		r = (enum bs_rung)(r + 1);
+	while (!b->has[r]);
+	b->rung = r;
+	b->down[r]++;
+	b->good = 0;
+	if (b->trial > 0 && b->hold < BS_LADDER_HOLD_MAX)
+		b->hold *= 2;
+	b->trial = 0;
+	return true;
+}
+
+static bool go_up(struct bs_budget *b)
+{
+	enum bs_rung r = b->rung;
+
+	do
+		r = (enum bs_rung)(r - 1);
+	while (!b->has[r]);
+	b->rung = r;
+	b->up[r]++;
+	b->good = 0;
+	b->trial = b->hold;
+	return true;
+}
+
+static bool good_image(struct bs_budget *b)
+{
+	b->good++;
+	if (b->trial > 0 && --b->trial == 0 && b->hold > BS_LADDER_HOLD)
+		b->hold /= 2;
+	if (b->rung == BS_RUNG_FULL || b->good < b->hold)
+		return false;
+	return go_up(b);
+}
+
+static bool judge(struct bs_budget *b, enum bs_rung rung, enum bs_verdict v)
+{
+	if (!sheds(b->p) || rung != b->rung || (unsigned)v >= BS_VERDICTS)
+		return false;
+	switch (moves[rung][v]) {
+	case DOWN:
+		return go_down(b);
+	case GOOD:
+		return good_image(b);
+	default:
+		b->good = 0;
+		return false;
+	}
+}
+
+bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t from_ns,
+		    int64_t made_ns, enum bs_rung *rung)
+{
+	*rung = rung_of(b, report->gridded);
+	b->images[*rung]++;
+	if (bs_budget_missed(b->p, made_ns - from_ns)) /* it is late before it is handed on */
+		return judge(b, *rung, BS_VERDICT_MISSED);
+	if (report->deadline_stop) /* after one iteration: the next image may well be late */
+		return judge(b, *rung,
+			     report->iterations > 1 ? BS_VERDICT_TIGHT : BS_VERDICT_MISSED);
+	return false;
+}
+
+bool bs_budget_verdict(struct bs_budget *b, enum bs_rung rung, enum bs_verdict v, int64_t emit_ns)
+{
+	b->tail_ns = bs_tail_longest(b->tail_ns, emit_ns);
+	return judge(b, rung, v);
+}
+
+uint32_t bs_budget_stages_missed(const struct bs_protocol *p,
+				 const int64_t stage_ns[BS_BUDGET_STAGES])
+{
+	uint32_t missed = 0;
+
+	for (int i = 0; i < BS_BUDGET_STAGES; i++)
+		if (p->stage_ms[i] > 0.0 && (double)stage_ns[i] > p->stage_ms[i] * 1e6)
+			missed |= 1u << i;
+	return missed;
+}

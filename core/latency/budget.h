@@ -1,0 +1,89 @@
+/*
+ * core/latency/budget.h - a protocol's latency budget, and the ladder of doing less when it is missed
+ *
+ * Pure: no clock, no I/O, no memory of its own. One struct bs_budget for each armed protocol,
+ * touched by the reconstruction's thread alone; times are bs_now_ns's, so a scripted clock runs it.
+ *
+ * open -> scan -> { aim, deadline, made -> verdict }* : before a frame begins, aim says how it is to
+ * be made; before it is finished, deadline says until when the solver may go on; made, right after,
+ * says on which rung it was made and steps down at once when the image will be late; verdict, when
+ * the image was handed on, says whether it was. In flag and stop the ladder stands on full.
+ *
+ * The rungs under shed:
+ *   full      all that the protocol asks for; a solver stops before an iteration that would not fit
+ *   fewer     at most half of the protocol's iterations (ls, sense)
+ *   gridding  of the same data (ls, sense; not for sliding windows): frames that begin now go to a
+ *             second engine, armed beside the first for the same trajectory, instead of to it
+ *   late      nothing is left to be left out: as gridding, and the late image is flagged
+ * A rung that the method does not have is passed over. A step down follows a missed image, and one that
+ * is foreseen: from full when the solver had to stop, from fewer when it had time for one iteration
+ * alone, which is no better than gridding. Images that were
+ * in flight when a step was taken tell nothing about the rung below it and bring no second one.
+ * A step up follows `hold` images in a row that were met without a solver stopped by its deadline.
+ * hold is 8; a step down before a climb has proved itself for as many images doubles it (to 512 at
+ * most), a climb that does proves itself halves it: the ladder does not swing, and comes back by itself.
+ * A scan begins on full.
+ * Test: test/unit/core/test_budget.c
+ */
+#ifndef BS_CORE_LATENCY_BUDGET_H
+#define BS_CORE_LATENCY_BUDGET_H
+
+#include "core/engine.h"
+#include "core/protocol.h"
+
+enum bs_rung { BS_RUNG_FULL, BS_RUNG_FEWER, BS_RUNG_GRIDDING, BS_RUNG_LATE, BS_RUNGS };
+
+enum bs_verdict {
+	BS_VERDICT_MET,
+	BS_VERDICT_TIGHT, /* met, but the solver was stopped by its deadline */
+	BS_VERDICT_MISSED,
+	BS_VERDICTS
+};
+
+#define BS_LADDER_HOLD     8u
+#define BS_LADDER_HOLD_MAX 512u
+
+struct bs_budget {
+	const struct bs_protocol *p;
+	bool has[BS_RUNGS];
+	enum bs_rung rung;
+	uint32_t good;   /* images in a row that were met on this rung */
+	uint32_t hold;   /* so many bring a step up */
+	uint32_t trial;  /* images that the last step up must still prove itself for */
+	int64_t tail_ns; /* from an image made to it handed on: the longest of late, fading */
+	uint64_t down[BS_RUNGS], up[BS_RUNGS]; /* steps taken onto a rung */
+	uint64_t images[BS_RUNGS];             /* made on it */
+};
+
+struct bs_aim {
+	bool gridding;       /* frames that begin now go to the gridding engine */
+	uint32_t iterations; /* at most; 0: the protocol's */
+};
+
+const char *bs_rung_name(enum bs_rung r);
+const char *bs_verdict_name(enum bs_verdict v);
+const char *bs_budget_stage_name(enum bs_budget_stage s);
+
+/* gridding: an engine for it stands by. */
+void bs_budget_open(struct bs_budget *b, const struct bs_protocol *p, bool gridding);
+/* A scan begins: on full; counts stay. */
+void bs_budget_scan(struct bs_budget *b);
+struct bs_aim bs_budget_aim(const struct bs_budget *b);
+/* The solver's, for an image whose latency counts from from_ns; INT64_MAX unless under shed. */
+int64_t bs_budget_deadline(const struct bs_budget *b, int64_t from_ns);
+/* *rung: that the image was made on. True: a step was taken (b->rung tells to where). */
+bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t from_ns,
+		    int64_t made_ns, enum bs_rung *rung);
+/* An image of that rung was handed on, emit_ns after it was made. True: a step was taken. */
+bool bs_budget_verdict(struct bs_budget *b, enum bs_rung rung, enum bs_verdict v, int64_t emit_ns);
+
+/* latency_ns against the protocol's image budget; never missed without one. */
+static inline bool bs_budget_missed(const struct bs_protocol *p, int64_t latency_ns)
+{
+	return p->image_ms > 0.0 && (double)latency_ns > p->image_ms * 1e6;
+}
+/* Bit i: stage i took longer than its own budget. */
+uint32_t bs_budget_stages_missed(const struct bs_protocol *p,
+				 const int64_t stage_ns[BS_BUDGET_STAGES]);
+
+#endif

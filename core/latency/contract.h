@@ -1,0 +1,24 @@
+/*
+ * core/latency/contract.h - what a run of images proves about a budget
+ *
+ * spread: of n latencies, sorted in place: quantiles as the smallest value that at least that share
+ * does not exceed, exactly. bound: the largest rate of misses that a run with this many among n
+ * images leaves possible at 95 %: m/n with P(at most misses | Poisson of mean m) = 5 %; for none,
+ * 2.996/n, the rule of three (Hanley and Lippman-Hand, JAMA 1983;249:1743-1745). 1 when n is 0.
+ * Pure; allocates nothing. Test: test/unit/core/test_contract.c
+ */
+#ifndef BS_CORE_LATENCY_CONTRACT_H
+#define BS_CORE_LATENCY_CONTRACT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct bs_spread {
+	size_t n;
+	int64_t p50_ns, p99_ns, p999_ns, max_ns;
+};
+
+void bs_spread_make(struct bs_spread *s, int64_t *ns, size_t n);
+double bs_contract_bound(uint64_t misses, uint64_t n);
+
+#endif

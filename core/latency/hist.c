@@ -1,0 +1,71 @@
+/* core/latency/hist.c - see hist.h */
+#include "core/latency/hist.h"
+
+#include <math.h>
+
+#define LAST (BS_HIST_BUCKETS - 1)
+
+/* The first 64 values have a bucket each; then 64 buckets share each octave. */
+static uint32_t bucket_of(uint64_t ns)
+{
+	uint32_t octave;
+
+	if (ns < BS_HIST_SUB)
+		return (uint32_t)ns;
+	octave = 63u - (uint32_t)__builtin_clzll(ns) - 6u; /* 0 for 64 .. 127 */
+	if (octave > 33u)
+		return LAST;
+	return BS_HIST_SUB * (octave + 1) + (uint32_t)(ns >> octave) - BS_HIST_SUB;
+}
+
+/* The largest value that falls into a bucket. */
+static uint64_t bound_of(uint32_t bucket)
+{
+	uint32_t octave;
+
+	if (bucket < BS_HIST_SUB)
+		return bucket;
+	octave = bucket / BS_HIST_SUB - 1;
+	return ((uint64_t)(bucket % BS_HIST_SUB + BS_HIST_SUB + 1) << octave) - 1;
+}
+
+void bs_hist_add(struct bs_hist *h, int64_t ns)
+{
+	uint64_t v = ns < 0 ? 0 : (uint64_t)ns;
+
+	atomic_fetch_add_explicit(&h->bucket[bucket_of(v)], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&h->sum_ns, v, memory_order_relaxed);
+	if (v > atomic_load_explicit(&h->max_ns, memory_order_relaxed))
+		atomic_store_explicit(&h->max_ns, v, memory_order_relaxed);
+	atomic_fetch_add_explicit(&h->count, 1, memory_order_release);
+}
+
+uint64_t bs_hist_quantile(const struct bs_hist *h, double q)
+{
+	uint64_t max = atomic_load_explicit(&h->max_ns, memory_order_relaxed);
+	uint64_t count = atomic_load_explicit(&h->count, memory_order_acquire);
+	/* q = i/n in floating point times n may come out just above i: do not take the next value */
+	uint64_t want = (uint64_t)ceil(q * (double)count * (1.0 - 1e-12));
+	uint64_t seen = 0;
+
+	if (count == 0 || q >= 1.0)
+		return count == 0 ? 0 : max;
+	if (want == 0)
+		want = 1;
+	for (uint32_t b = 0; b < BS_HIST_BUCKETS; b++) {
+		seen += atomic_load_explicit(&h->bucket[b], memory_order_relaxed);
+		if (seen >= want) /* the last bucket has no bound but the maximum */
+			return b == LAST || bound_of(b) > max ? max : bound_of(b);
+	}
+	return max;
+}
+
+void bs_hist_merge(struct bs_hist *to, const struct bs_hist *from)
+{
+	for (uint32_t b = 0; b < BS_HIST_BUCKETS; b++)
+		to->bucket[b] += from->bucket[b];
+	if (from->max_ns > to->max_ns)
+		to->max_ns = from->max_ns;
+	to->sum_ns += from->sum_ns;
+	to->count += from->count;
+}

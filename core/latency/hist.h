@@ -1,0 +1,34 @@
+/*
+ * core/latency/hist.h - latency histogram with a fixed relative error, fixed memory and an exact maximum
+ *
+ * Values are nanoseconds, 0 .. 2^40 - 1 (18 minutes; larger ones are counted in the last bucket,
+ * the maximum stays exact). Buckets grow with the value: 64 to an octave, so a quantile is at most
+ * 1.6 % above the true one. One writer adds (relaxed atomics, so that it may lie in shared memory);
+ * any process reads while it does: a reader may miss the newest values, never sees torn ones.
+ * Allocates nothing. Zeroed memory is an empty histogram. Test: test/unit/core/test_hist.c
+ * Source: the log-linear layout of HdrHistogram (G. Tene).
+ */
+#ifndef BS_CORE_LATENCY_HIST_H
+#define BS_CORE_LATENCY_HIST_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define BS_HIST_SUB     64u /* buckets an octave */
+#define BS_HIST_BUCKETS (BS_HIST_SUB * (40u - 6u + 1u))
+
+struct bs_hist {
+	_Atomic uint64_t count;
+	_Atomic uint64_t sum_ns;
+	_Atomic uint64_t max_ns;
+	_Atomic uint32_t bucket[BS_HIST_BUCKETS];
+};
+
+void bs_hist_add(struct bs_hist *h, int64_t ns); /* negative counts as 0 */
+/* Smallest bucket bound that at least the fraction q of the values do not exceed; q = 1: the exact
+ * maximum. 0 when empty. */
+uint64_t bs_hist_quantile(const struct bs_hist *h, double q);
+/* to += from; only while nobody writes to either. */
+void bs_hist_merge(struct bs_hist *to, const struct bs_hist *from);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * core/memory/arena.h - the memory of one armed protocol, taken once and sealed
+ *
+ * need -> open -> take* -> seal -> (work) -> close. Each part states its bytes through
+ * bs_need_add with the same sizes that it will take; check prints the list; open maps and
+ * prefaults the sum (zero-filled, 64-byte aligned or better). After seal nothing can be taken.
+ * Thread rules: one thread arms. open and close call mmap/munmap, nothing else allocates.
+ */
+#ifndef BS_CORE_MEMORY_ARENA_H
+#define BS_CORE_MEMORY_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_ALIGN 64u /* one cache line, one AVX-512 vector */
+
+struct bs_arena {
+	unsigned char *base;
+	size_t size; /* bytes */
+	size_t used; /* bytes */
+	bool sealed;
+};
+
+/* The memory plan of one protocol: what `boreside check` prints. */
+#define BS_NEED_MAX 48u
+struct bs_need {
+	struct {
+		const char *what; /* static words: "grid", "samples", ... */
+		uint64_t count;   /* slots */
+		uint64_t bytes;   /* of one slot, already rounded up to BS_ALIGN */
+	} part[BS_NEED_MAX];
+	uint32_t parts;
+	uint64_t total_bytes;
+	bool overflow; /* a size did not fit 64 bits, or too many parts: refuse the protocol */
+};
+
+/* Adds count slots of bytes each; sets overflow rather than wrap. */
+void bs_need_add(struct bs_need *need, const char *what, uint64_t count, uint64_t bytes);
+
+/* BS_ERR_NOMEM with the need in words when the system refuses. bytes may be 0. */
+int bs_arena_open(struct bs_arena *a, uint64_t bytes, struct bs_fail *why);
+void bs_arena_close(struct bs_arena *a);
+
+/* NULL when the arena is sealed or full. align: a power of two. */
+static inline void *bs_arena_take(struct bs_arena *a, size_t bytes, size_t align)
+{
+	size_t at = (a->used + align - 1) & ~(align - 1);
+
+	if (a->sealed || at > a->size || bytes > a->size - at)
+		return NULL;
+	a->used = at + bytes;
+	return a->base + at;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

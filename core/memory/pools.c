@@ -1,0 +1,43 @@
+/* core/memory/pools.c - see pools.h */
+#include "core/memory/pools.h"
+
+uint64_t bs_pools_acq_message(const struct bs_protocol *p)
+{
+	/* at most 2^17 samples x (12 + 64 x 8) bytes: far from 64 bits */
+	uint64_t samples = (uint64_t)p->samples + p->discard;
+	uint64_t sample_bytes = BS_POOLS_TRAJ_DIMS * sizeof(float) + (uint64_t)p->coils * 8u;
+
+	return BS_POOLS_ENVELOPE + BS_MRD_ACQ_BYTES + samples * sample_bytes;
+}
+
+int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_fail *why)
+{
+	uint64_t acq = 0;
+	uint64_t image = 0;
+	struct bs_need need = { 0 };
+
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		uint64_t a = bs_pools_acq_message(&site->protocol[i]);
+		uint64_t m = BS_POOLS_PIXELS + bs_protocol_image_bytes(&site->protocol[i]);
+
+		acq = a > acq ? a : acq;
+		image = m > image ? m : image;
+	}
+	*pools = (struct bs_pools){
+		.acq_slots = site->acq_slots,
+		.acq_bytes = (acq + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN,
+		.image_slots = site->image_slots,
+		.image_bytes = (image + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN,
+	};
+	bs_need_add(&need, "acquisition slots", pools->acq_slots, pools->acq_bytes);
+	bs_need_add(&need, "image slots", pools->image_slots, pools->image_bytes);
+	pools->total_bytes = need.total_bytes;
+	if (need.overflow || need.total_bytes > SIZE_MAX / 2)
+		return bs_fail(why, BS_ERR_NOMEM,
+			       "shared pools of %llu x %llu and %llu x %llu bytes do not fit",
+			       (unsigned long long)pools->acq_slots,
+			       (unsigned long long)pools->acq_bytes,
+			       (unsigned long long)pools->image_slots,
+			       (unsigned long long)pools->image_bytes);
+	return 0;
+}

@@ -1,0 +1,63 @@
+/*
+ * core/phantom/phantom.h - the Shepp-Logan head: its image, and its Fourier transform in closed form
+ *
+ * A sum of ellipses (2D) or ellipsoids (3D), each turned about z. Phantom units run from -1 to 1
+ * across the matrix; voxel n of an axis of N voxels lies at n/(N/2), n = -N/2 .. N/2-1. y points
+ * down, so that the head stands as it is usually shown.
+ * transform: rho^(k) = integral of rho(x) exp(-i2pi k.x) dx, x in voxels, k in cycles per voxel,
+ * so a sum over voxels approximates it. Contrast 0 .. 2: the same shapes, other intensities.
+ * One slice in 2D is the classical head with Toft's contrasts; several slices are cuts through the
+ * 3D head, evenly spaced.
+ * image: the mean of rho over each voxel's unit square or cube, from sub x sub (x sub) points; sub
+ * 1: rho at the voxel's center.
+ * Thread rules: a made phantom is read-only. Allocates nothing.
+ * Sources: Kak, Slaney, Principles of Computerized Tomographic Imaging, 1988, tables 3.1 and 3.2
+ * (shapes); Koay, Sarlls, Ozarslan, Magn Reson Med 2007;58:430-436 (3D transform).
+ * Test: test/unit/core/test_phantom.c
+ */
+#ifndef BS_CORE_PHANTOM_PHANTOM_H
+#define BS_CORE_PHANTOM_PHANTOM_H
+
+#include <stdint.h>
+
+#include "core/err.h"
+#include "core/thread/team.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_PHANTOM_PARTS     10u
+#define BS_PHANTOM_CONTRASTS 3u
+
+struct bs_ellipsoid {
+	double intensity;
+	double center[3], axis[3]; /* semi-axes; phantom units */
+	double cosine, sine;       /* of the turn about z */
+};
+
+struct bs_phantom {
+	uint32_t dims;
+	uint32_t matrix[3]; /* 1 beyond dims */
+	uint32_t parts;
+	uint32_t beating; /* the part that beat changes; parts: this slice has none of it */
+	struct bs_ellipsoid part[BS_PHANTOM_PARTS];
+};
+
+int bs_phantom_make(struct bs_phantom *ph, uint32_t dims, const uint32_t matrix[3], uint32_t slice,
+		    uint32_t slices, uint32_t contrast, struct bs_fail *why);
+
+/* The large round part's semi-axes times 1 + share, share > -1: something that moves. */
+void bs_phantom_beat(struct bs_phantom *ph, double share);
+
+/* k [dims] cycles per voxel; out: real, imaginary. */
+void bs_phantom_transform(const struct bs_phantom *ph, const double *k, double out[2]);
+
+/* image [z][y][x] real float; team NULL: this thread alone. */
+void bs_phantom_image(const struct bs_phantom *ph, uint32_t sub, float *image,
+		      struct bs_team *team);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,48 @@
+/*
+ * core/solve/csr.h - a sparse matrix in compressed rows: the anatomical constraint W
+ *
+ * Row i holds the entries start[i] .. start[i+1]-1: column col[e] (from 0, increasing within the
+ * row), value[e] (real) or value[2e], value[2e+1] (complex). Columns are voxels, x fastest.
+ * open -> (fill start, col, value) -> seal -> use -> close. seal checks every entry and builds the
+ * transpose, so that both products (gpu/solve/csr.h) gather and never scatter: their sums have one
+ * order. open and seal allocate. After seal it is only read.
+ * Test: test/unit/core/test_csr.c
+ */
+#ifndef BS_CORE_SOLVE_CSR_H
+#define BS_CORE_SOLVE_CSR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_csr {
+	uint64_t rows, cols, entries;
+	bool is_complex;
+	uint64_t *start; /* [rows + 1] */
+	uint32_t *col;   /* [entries] */
+	float *value;    /* [entries] or [entries][2] */
+	/* the transpose, in the same form; values are not conjugated; made by seal */
+	uint64_t *t_start; /* [cols + 1] */
+	uint32_t *t_row;
+	float *t_value;
+};
+
+/* Zeroed. rows, cols 1 .. 2^32 - 1. */
+int bs_csr_open(struct bs_csr *m, uint64_t rows, uint64_t cols, uint64_t entries, bool is_complex,
+		struct bs_fail *why);
+/* BS_ERR_FORMAT naming the row, counted from 1, of the first fault. */
+int bs_csr_seal(struct bs_csr *m, struct bs_fail *why);
+void bs_csr_close(struct bs_csr *m);
+
+/* diagonal[col] = sum over rows of |value|^2, the diagonal of W^H W. */
+void bs_csr_gram_diagonal(const struct bs_csr *m, float *diagonal);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

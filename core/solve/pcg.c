@@ -1,0 +1,251 @@
+/* core/solve/pcg.c - see pcg.h */
+#include "core/solve/pcg.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/thread/clock.h"
+
+/* Values of one task: four vectors' share stays in the second-level cache. */
+#define BLOCK 8192u
+#define SUMS  8
+/* Half an ulp: a recurrence that falls below it has left the true residual of float vectors behind. */
+#define ROUND_OFF (0.5 * (double)FLT_EPSILON)
+
+struct bs_pcg {
+	struct bs_pcg_spec s;
+	struct bs_team *team;
+	float *r, *z, *p, *ap; /* z is r without a preconditioner */
+	double *partial;       /* [block] */
+	double *history;
+	int64_t last_longest_ns;
+	/* the operation in progress */
+	float *x;
+	const float *b;
+	float alpha, beta;
+};
+
+static uint64_t blocks_of(const struct bs_pcg_spec *s)
+{
+	return (s->size + BLOCK - 1) / BLOCK;
+}
+
+/* As bs_need_add rounds a slot. */
+static size_t whole_lines(uint64_t bytes)
+{
+	return (size_t)((bytes + BS_ALIGN - 1) & ~((uint64_t)BS_ALIGN - 1));
+}
+
+int bs_pcg_need(const struct bs_pcg_spec *s, struct bs_need *need, struct bs_fail *why)
+{
+	if (s->size == 0 || s->size > UINT64_C(1) << 40 || s->iterations == 0 ||
+	    s->iterations > 1000000)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "conjugate gradients: %llu values, %u iterations",
+			       (unsigned long long)s->size, s->iterations);
+	bs_need_add(need, "solver vectors", s->precond ? 4 : 3, s->size * 8);
+	bs_need_add(need, "partial sums", 1, blocks_of(s) * 8);
+	bs_need_add(need, "residual history", 1, ((uint64_t)s->iterations + 1) * 8);
+	return 0;
+}
+
+int bs_pcg_plan(struct bs_pcg **plan, const struct bs_pcg_spec *s, struct bs_arena *arena,
+		struct bs_team *team, struct bs_fail *why)
+{
+	struct bs_pcg *g = calloc(1, sizeof(*g));
+	size_t bytes = whole_lines(s->size * 8);
+
+	if (g == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "conjugate gradients");
+	g->s = *s;
+	g->team = team;
+	g->r = bs_arena_take(arena, bytes, BS_ALIGN);
+	g->p = bs_arena_take(arena, bytes, BS_ALIGN);
+	g->ap = bs_arena_take(arena, bytes, BS_ALIGN);
+	g->z = s->precond ? bs_arena_take(arena, bytes, BS_ALIGN) : g->r;
+	g->partial = bs_arena_take(arena, whole_lines(blocks_of(s) * 8), BS_ALIGN);
+	g->history = bs_arena_take(arena, whole_lines(((uint64_t)s->iterations + 1) * 8), BS_ALIGN);
+	if (g->r == NULL || g->p == NULL || g->ap == NULL || g->z == NULL || g->partial == NULL ||
+	    g->history == NULL) {
+		free(g);
+		return bs_fail(why, BS_ERR_NOMEM, "conjugate gradients: the arena is too small");
+	}
+	*plan = g;
+	return 0;
+}
+
+void bs_pcg_close(struct bs_pcg *g)
+{
+	free(g);
+}
+
+/* Several sums side by side: the additions need not wait for each other; the order is fixed. */
+static double dot(const float *a, const float *b, size_t n)
+{
+	double sum[SUMS] = { 0 };
+	double total = 0.0;
+	size_t i = 0;
+
+	for (; i + SUMS <= n; i += SUMS)
+		for (int j = 0; j < SUMS; j++)
+			sum[j] += (double)a[i + (size_t)j] * (double)b[i + (size_t)j];
+	for (; i < n; i++)
+		sum[0] += (double)a[i] * (double)b[i];
+	for (int j = 0; j < SUMS; j++)
+		total += sum[j];
+	return total;
+}
+
+static size_t span(const struct bs_pcg *g, int task, size_t *from)
+{
+	uint64_t at = (uint64_t)task * BLOCK;
+	uint64_t n = g->s.size - at < BLOCK ? g->s.size - at : BLOCK;
+
+	*from = (size_t)at * 2;
+	return (size_t)n * 2;
+}
+
+static double run(struct bs_pcg *g, void (*fn)(void *, int, int))
+{
+	double sum = 0.0;
+	uint64_t blocks = blocks_of(&g->s);
+
+	bs_team_run(g->team, fn, g, (int)blocks);
+	for (uint64_t i = 0; i < blocks; i++)
+		sum += g->partial[i];
+	return sum;
+}
+
+static void start(void *arg, int task, int member) /* x = 0, r = b; r.r */
+{
+	struct bs_pcg *g = arg;
+	size_t from;
+	size_t n = span(g, task, &from);
+
+	(void)member;
+	memset(g->x + from, 0, n * 4);
+	memcpy(g->r + from, g->b + from, n * 4);
+	g->partial[task] = dot(g->r + from, g->r + from, n);
+}
+
+static void dot_rz(void *arg, int task, int member)
+{
+	struct bs_pcg *g = arg;
+	size_t from;
+	size_t n = span(g, task, &from);
+
+	(void)member;
+	g->partial[task] = dot(g->r + from, g->z + from, n);
+}
+
+static void dot_pap(void *arg, int task, int member)
+{
+	struct bs_pcg *g = arg;
+	size_t from;
+	size_t n = span(g, task, &from);
+
+	(void)member;
+	g->partial[task] = dot(g->p + from, g->ap + from, n);
+}
+
+static void step(void *arg, int task, int member) /* x += alpha p, r -= alpha A p; r.r */
+{
+	struct bs_pcg *g = arg;
+	size_t from;
+	size_t n = span(g, task, &from);
+	const float *restrict p = g->p + from;
+	const float *restrict ap = g->ap + from;
+	float *restrict x = g->x + from;
+	float *restrict r = g->r + from;
+	const float alpha = g->alpha;
+
+	(void)member;
+	for (size_t i = 0; i < n; i++)
+		x[i] += alpha * p[i];
+	for (size_t i = 0; i < n; i++)
+		r[i] -= alpha * ap[i];
+	g->partial[task] = dot(r, r, n);
+}
+
+static void turn(void *arg, int task, int member) /* p = z + beta p */
+{
+	struct bs_pcg *g = arg;
+	size_t from;
+	size_t n = span(g, task, &from);
+	const float *restrict z = g->z + from;
+	float *restrict p = g->p + from;
+	const float beta = g->beta;
+
+	(void)member;
+	for (size_t i = 0; i < n; i++)
+		p[i] = z[i] + beta * p[i];
+}
+
+/* z = M^-1 r and r.z; without a preconditioner z is r and rr its square. */
+static double precondition(struct bs_pcg *g, const struct bs_pcg_system *system, double rr)
+{
+	if (system->precond == NULL)
+		return rr;
+	system->precond(system->self, g->r, g->z);
+	return run(g, dot_rz);
+}
+
+void bs_pcg_solve(struct bs_pcg *g, const struct bs_pcg_system *system, const float *b, float *x,
+		  const struct bs_pcg_stop *stop, struct bs_pcg_result *result)
+{
+	uint32_t most = stop->iterations < g->s.iterations ? stop->iterations : g->s.iterations;
+	int64_t longest_ns = 0;
+	double rr;
+	double rz;
+	double bb;
+	uint32_t i;
+
+	g->x = x;
+	g->b = b;
+	bb = run(g, start);
+	memset(result, 0, sizeof(*result));
+	result->history = g->history;
+	g->history[0] = bb > 0.0 ? 1.0 : 0.0;
+	if (!(bb > 0.0) || !isfinite(bb))
+		return;
+	rr = bb;
+	rz = precondition(g, system, rr);
+	g->beta = 0.0f;
+	for (i = 0; i < most; i++) {
+		int64_t began_ns = bs_now_ns();
+		int64_t expected_ns =
+			longest_ns > g->last_longest_ns ? longest_ns : g->last_longest_ns;
+		double pap;
+		double next;
+
+		if (i > 0 && began_ns > stop->deadline_ns - expected_ns) {
+			result->deadline_stop = true;
+			break;
+		}
+		if (i == 0)
+			memcpy(g->p, g->z, (size_t)g->s.size * 8);
+		else
+			bs_team_run(g->team, turn, g, (int)blocks_of(&g->s));
+		system->apply(system->self, g->p, g->ap);
+		pap = run(g, dot_pap);
+		if (!(pap > 0.0) || !isfinite(pap) || !(rz > 0.0))
+			break;
+		g->alpha = (float)(rz / pap);
+		rr = run(g, step);
+		g->history[i + 1] = sqrt(rr / bb);
+		next = precondition(g, system, rr);
+		g->beta = (float)(next / rz);
+		rz = next;
+		if (bs_now_ns() - began_ns > longest_ns)
+			longest_ns = bs_now_ns() - began_ns;
+		if (g->history[i + 1] <= stop->tolerance || g->history[i + 1] <= ROUND_OFF) {
+			i++;
+			break;
+		}
+	}
+	g->last_longest_ns = longest_ns;
+	result->iterations = i;
+	result->residual = g->history[i];
+}

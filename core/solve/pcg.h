@@ -1,0 +1,68 @@
+/*
+ * core/solve/pcg.h - preconditioned conjugate gradients for a Hermitian positive semidefinite system
+ *
+ * A x = b from x = 0; A and the preconditioner are functions. Vectors: size complex float values.
+ * Stops after `iterations`, or when the relative residual ||b - A x|| / ||b|| (2-norm, by the
+ * recurrence) is at most `tolerance`, or when the next iteration would not end before `deadline_ns`:
+ * it is expected to take as long as the longest one of this and of the last solve. One
+ * iteration is always made, so that a deadline already past still leaves an image.
+ * It also stops where the residual falls below 6e-8, or where p^H A p is not positive: vectors of
+ * floats have no more to give.
+ *
+ * need -> plan -> solve* -> close. solve allocates nothing. Dot products in double, in blocks of
+ * fixed size added in a fixed order: the same bits for any number of threads. One caller.
+ * Sources: Hestenes & Stiefel, J Res Natl Bur Stand 1952;49:409-436; Saad, Iterative Methods for
+ * Sparse Linear Systems, 2nd ed., algorithm 9.1. Test: test/unit/core/test_pcg.c
+ */
+#ifndef BS_CORE_SOLVE_PCG_H
+#define BS_CORE_SOLVE_PCG_H
+
+#include "core/memory/arena.h"
+#include "core/err.h"
+#include "core/thread/team.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_pcg_spec {
+	uint64_t size;       /* complex values of a vector */
+	uint32_t iterations; /* at most, of any solve */
+	bool precond;        /* a preconditioner will be given */
+};
+
+struct bs_pcg_system {
+	void *self;
+	/* out = A in; in and out differ */
+	void (*apply)(void *self, const float *in, float *out);
+	/* out = M^-1 in, M Hermitian positive definite; NULL: none */
+	void (*precond)(void *self, const float *in, float *out);
+};
+
+struct bs_pcg_stop {
+	uint32_t iterations;
+	double tolerance;    /* 0: by iterations alone */
+	int64_t deadline_ns; /* bs_now_ns's clock; INT64_MAX: none */
+};
+
+struct bs_pcg_result {
+	uint32_t iterations; /* made */
+	double residual;     /* relative, after them */
+	bool deadline_stop;
+	const double *history; /* [0 .. iterations], relative residuals; until the next solve */
+};
+
+struct bs_pcg;
+
+int bs_pcg_need(const struct bs_pcg_spec *spec, struct bs_need *need, struct bs_fail *why);
+int bs_pcg_plan(struct bs_pcg **plan, const struct bs_pcg_spec *spec, struct bs_arena *arena,
+		struct bs_team *team, struct bs_fail *why);
+void bs_pcg_close(struct bs_pcg *plan);
+
+void bs_pcg_solve(struct bs_pcg *plan, const struct bs_pcg_system *system, const float *b, float *x,
+		  const struct bs_pcg_stop *stop, struct bs_pcg_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

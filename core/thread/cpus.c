@@ -1,0 +1,44 @@
+/* core/thread/cpus.c - see cpus.h */
+#include "core/thread/cpus.h"
+
+#include <string.h>
+
+/* The number at *p, which moves behind it; BS_CPUS_MAX: there is none, or it is too large. */
+static uint32_t number(const char **p)
+{
+	uint32_t n = 0;
+
+	if (**p < '0' || **p > '9')
+		return BS_CPUS_MAX;
+	for (; **p >= '0' && **p <= '9'; ++*p)
+		if (n < BS_CPUS_MAX)
+			n = n * 10 + (uint32_t)(**p - '0');
+	return n < BS_CPUS_MAX ? n : BS_CPUS_MAX;
+}
+
+int bs_cpus_parse(struct bs_cpus *set, const char *text, struct bs_fail *why)
+{
+	const char *p = text;
+
+	memset(set, 0, sizeof(*set));
+	while (*p != '\0') {
+		const char *at = p;
+		uint32_t first = number(&p);
+		uint32_t last = first;
+
+		if (*p == '-') {
+			p++;
+			last = number(&p);
+		}
+		if (first == BS_CPUS_MAX || last == BS_CPUS_MAX || last < first ||
+		    (*p != '\0' && *p != ',') || (*p == ',' && p[1] == '\0'))
+			return bs_fail(why, BS_ERR_CONFIG,
+				       "\"%s\" is no list of processors like \"0-3,6\" (at \"%s\"; "
+				       "the largest number is %u)",
+				       text, at, BS_CPUS_MAX - 1);
+		for (uint32_t cpu = first; cpu <= last; cpu++)
+			bs_cpus_add(set, cpu);
+		p += *p == ',';
+	}
+	return 0;
+}

@@ -1,0 +1,39 @@
+/*
+ * core/thread/cpus.h - a list of processors as text: "0-3,6", numbered as the system numbers them
+ *
+ * parse: "" is the empty set (anywhere). BS_ERR_CONFIG with the reason for anything else that is
+ * not such a list, or a number of BS_CPUS_MAX or more. Allocates nothing; any thread.
+ * Test: test/unit/core/test_cpus.c
+ */
+#ifndef BS_CORE_THREAD_CPUS_H
+#define BS_CORE_THREAD_CPUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#define BS_CPUS_MAX 1024u
+
+struct bs_cpus {
+	uint64_t bits[BS_CPUS_MAX / 64u];
+	uint32_t count;
+};
+
+int bs_cpus_parse(struct bs_cpus *set, const char *text, struct bs_fail *why);
+
+static inline bool bs_cpus_has(const struct bs_cpus *set, uint32_t cpu)
+{
+	return cpu < BS_CPUS_MAX && ((set->bits[cpu / 64u] >> (cpu % 64u)) & 1u) != 0;
+}
+
+/* BS_CPUS_MAX and more are left out. */
+static inline void bs_cpus_add(struct bs_cpus *set, uint32_t cpu)
+{
+	if (cpu >= BS_CPUS_MAX || bs_cpus_has(set, cpu))
+		return;
+	set->bits[cpu / 64u] |= UINT64_C(1) << (cpu % 64u);
+	set->count++;
+}
+
+#endif

@@ -1,0 +1,173 @@
+/* core/thread/team.c - see team.h */
+#define _GNU_SOURCE
+#include "core/thread/team.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* About 20 us of polling: longer than the gap between two stages of one frame, short enough that
+ * an idle team costs nothing and that a team wider than the machine does not starve its caller. */
+#define SPINS 2000
+
+struct bs_team {
+	_Atomic uint32_t round; /* futex: a new number is a new run */
+	_Atomic uint32_t busy;  /* futex: members still working on this run */
+	_Atomic int next;       /* next task to take */
+	_Atomic bool quit;
+	void (*fn)(void *arg, int task, int member);
+	void *arg;
+	int tasks;
+	bool each; /* every member takes the task of its own number */
+	int members;
+	pthread_t thread[BS_TEAM_MAX];
+	struct member {
+		struct bs_team *team;
+		int index;
+	} member[BS_TEAM_MAX];
+};
+
+static void sleep_while(_Atomic uint32_t *word, uint32_t value)
+{
+	for (int i = 0; i < SPINS; i++) {
+		if (atomic_load_explicit(word, memory_order_acquire) != value)
+			return;
+#if defined(__x86_64__)
+		__builtin_ia32_pause();
+#endif
+	}
+	while (atomic_load_explicit(word, memory_order_acquire) == value)
+		(void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT_PRIVATE, value, NULL, NULL,
+			      0);
+}
+
+static void wake(_Atomic uint32_t *word)
+{
+	(void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE_PRIVATE, BS_TEAM_MAX, NULL, NULL, 0);
+}
+
+static void take_tasks(struct bs_team *t, int member)
+{
+	if (t->each) {
+		t->fn(t->arg, member, member);
+		return;
+	}
+	for (;;) {
+		int task = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
+
+		if (task >= t->tasks)
+			return;
+		t->fn(t->arg, task, member);
+	}
+}
+
+static void *member_main(void *arg)
+{
+	struct member *m = arg;
+	struct bs_team *t = m->team;
+	uint32_t seen = 0;
+
+	for (;;) {
+		sleep_while(&t->round, seen);
+		seen++; /* the caller never starts a round before all have left the last one */
+		if (atomic_load(&t->quit))
+			return NULL;
+		take_tasks(t, m->index);
+		if (atomic_fetch_sub_explicit(&t->busy, 1, memory_order_acq_rel) == 1)
+			wake(&t->busy);
+	}
+}
+
+int bs_team_open(struct bs_team **team, int members, struct bs_fail *why)
+{
+	struct bs_team *t;
+	sigset_t all, old;
+
+	if (members < 1 || members > BS_TEAM_MAX)
+		return bs_fail(why, BS_ERR_CONFIG, "team of %d threads: 1 to %d", members,
+			       BS_TEAM_MAX);
+	t = calloc(1, sizeof(*t));
+	if (t == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "team of %d threads", members);
+	t->members = 1;
+	(void)sigfillset(&all); /* signals belong to the process's main thread */
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	for (int i = 1; i < members; i++) {
+		t->member[i] = (struct member){ t, i };
+		int rc = pthread_create(&t->thread[i], NULL, member_main, &t->member[i]);
+
+		if (rc != 0) {
+			(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+			bs_team_close(t);
+			return bs_fail(why, BS_ERR_NOMEM, "thread %d of %d: %s", i, members,
+				       strerror(rc));
+		}
+		t->members++;
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	*team = t;
+	return 0;
+}
+
+/* One round: the others are woken, the caller takes its share and waits for them. */
+static void go_round(struct bs_team *t, void (*fn)(void *arg, int task, int member), void *arg)
+{
+	uint32_t left;
+
+	t->fn = fn;
+	t->arg = arg;
+	atomic_store_explicit(&t->next, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->busy, (uint32_t)t->members - 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->round, 1, memory_order_release);
+	wake(&t->round);
+	take_tasks(t, 0);
+	while ((left = atomic_load_explicit(&t->busy, memory_order_acquire)) != 0)
+		sleep_while(&t->busy, left);
+}
+
+void bs_team_run(struct bs_team *t, void (*fn)(void *arg, int task, int member), void *arg,
+		 int tasks)
+{
+	if (t->members == 1 || tasks == 1) {
+		for (int i = 0; i < tasks; i++)
+			fn(arg, i, 0);
+		return;
+	}
+	t->tasks = tasks;
+	t->each = false;
+	go_round(t, fn, arg);
+}
+
+void bs_team_each(struct bs_team *t, void (*fn)(void *arg, int task, int member), void *arg)
+{
+	if (t->members == 1) {
+		fn(arg, 0, 0);
+		return;
+	}
+	t->each = true;
+	go_round(t, fn, arg);
+}
+
+int bs_team_members(const struct bs_team *t)
+{
+	return t->members;
+}
+
+void bs_team_close(struct bs_team *t)
+{
+	if (t == NULL)
+		return;
+	atomic_store(&t->quit, true);
+	atomic_fetch_add_explicit(&t->round, 1, memory_order_release);
+	wake(&t->round);
+	for (int i = 1; i < t->members; i++)
+		(void)pthread_join(t->thread[i], NULL);
+	free(t);
+}

@@ -1,0 +1,35 @@
+/*
+ * core/thread/team.h - a fixed team of threads for the host operators
+ *
+ * open -> run* -> close. run calls fn(arg, task, member) for task 0 .. tasks-1, spread over the
+ * team and the caller (member 0), and returns when all are done. Which member takes which task is
+ * not fixed: a task may write only what no other task of the same run writes or reads, so results
+ * do not depend on the number of threads. One run at a time, from the thread that opened the team.
+ * Only open allocates. Members spin briefly between runs and then sleep.
+ */
+#ifndef BS_CORE_THREAD_TEAM_H
+#define BS_CORE_THREAD_TEAM_H
+
+#include "core/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_TEAM_MAX 64
+
+struct bs_team;
+
+/* members: 1 .. BS_TEAM_MAX, the caller included (1: no thread is made, run is a plain loop). */
+int bs_team_open(struct bs_team **team, int members, struct bs_fail *why);
+void bs_team_run(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg,
+		 int tasks);
+/* Once in each member, the caller included; returns when all have. */
+void bs_team_each(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg);
+int bs_team_members(const struct bs_team *team);
+void bs_team_close(struct bs_team *team);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,44 @@
+/*
+ * drivers/file/cfl.h - BART .cfl/.hdr files: complex float arrays with up to 16 dimensions
+ *
+ * Dimensions: 0 x, 1 y, 2 z, 3 coil, 10 time; x fastest. The header's product is checked against
+ * the file's length before anything is allocated. Names with or without ".cfl" or ".hdr". A written
+ * pair appears whole: the data first, then the header. BS_ERR_IO: errno's words; BS_ERR_FORMAT: the
+ * header is none, or does not fit the data. Values are not looked at.
+ * Source: mrirecon.github.io/bart, file format.
+ * Tests: test/unit/drivers/test_cfl.c, test/fuzz/fuzz_cfl.c
+ */
+#ifndef BS_DRIVERS_FILE_CFL_H
+#define BS_DRIVERS_FILE_CFL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#define BS_CFL_DIMS 16u
+
+struct bs_cfl {
+	uint64_t dims[BS_CFL_DIMS];
+	float *data;   /* complex, malloc'd */
+	uint64_t size; /* complex values */
+};
+
+int bs_cfl_read(struct bs_cfl *c, const char *name, struct bs_fail *why);
+/* Replaces a pair of that name. */
+int bs_cfl_write(const char *name, const uint64_t dims[BS_CFL_DIMS], const float *data,
+		 struct bs_fail *why);
+/* As write, but BS_DRAFT_EXISTS (drivers/file/draft.h) where there is a .cfl or .hdr of that name. */
+int bs_cfl_write_new(const char *name, const uint64_t dims[BS_CFL_DIMS], const float *data,
+		     struct bs_fail *why);
+void bs_cfl_free(struct bs_cfl *c);
+
+/*
+ * The text of a .hdr (len bytes, no NUL needed): dims, those not given are 1, and their product.
+ * Refuses no "# Dimensions" line, a number that is none or 0, more than 16, and a product whose
+ * bytes do not fit 63 bits. name: for the reason only.
+ */
+int bs_cfl_parse(uint64_t dims[BS_CFL_DIMS], uint64_t *size, const char *text, size_t len,
+		 const char *name, struct bs_fail *why);
+
+#endif

@@ -1,0 +1,123 @@
+/* drivers/file/draft.c - see draft.h */
+#define _GNU_SOURCE /* renameat2 */
+#include "drivers/file/draft.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int io_fail(struct bs_fail *why, const char *what, const char *path)
+{
+	return bs_fail(why, BS_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
+}
+
+int bs_draft_open(struct bs_draft *d, const char *path, struct bs_fail *why)
+{
+	mode_t mask;
+	int n;
+
+	d->fd = -1;
+	n = snprintf(d->temp, sizeof(d->temp), "%s.part-XXXXXX", path);
+	if (strlen(path) >= BS_DRAFT_PATH || n < 0 || (size_t)n >= sizeof(d->temp)) {
+		d->temp[0] = '\0';
+		return bs_fail(why, BS_ERR_IO, "a file name of %zu bytes is too long",
+			       strlen(path));
+	}
+	d->fd = mkstemp(d->temp);
+	if (d->fd < 0) {
+		d->temp[0] = '\0';
+		return io_fail(why, "cannot create", path);
+	}
+	mask = umask(0);
+	(void)umask(mask);
+	if (fchmod(d->fd, 0666 & ~mask) != 0) {
+		int rc = io_fail(why, "cannot set its mode", path);
+
+		bs_draft_drop(d);
+		return rc;
+	}
+	return 0;
+}
+
+int bs_draft_write(struct bs_draft *d, const void *bytes, size_t len, struct bs_fail *why)
+{
+	const unsigned char *at = bytes;
+
+	while (len > 0) {
+		ssize_t n = write(d->fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return io_fail(why, "cannot write", d->temp);
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Some file systems (NFS) know no RENAME_NOREPLACE, others (FAT) no hard links. */
+static int rename_new(const char *from, const char *to)
+{
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -1;
+	if (link(from, to) != 0)
+		return -1;
+	return unlink(from);
+}
+
+/* The new name is on the disk only when its folder is. Not every file system can sync a folder. */
+static void sync_folder(const char *path)
+{
+	char dir[BS_DRAFT_PATH + 16];
+	char *slash;
+	int fd;
+
+	(void)snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash == NULL)
+		(void)snprintf(dir, sizeof(dir), ".");
+	else
+		slash[slash == dir] = '\0';
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void)fsync(fd);
+	(void)close(fd);
+}
+
+int bs_draft_commit(struct bs_draft *d, const char *path, enum bs_draft_mode mode,
+		    struct bs_fail *why)
+{
+	if (fsync(d->fd) != 0)
+		return io_fail(why, "cannot sync", d->temp);
+	if ((mode == BS_DRAFT_REPLACE ? rename(d->temp, path) : rename_new(d->temp, path)) != 0) {
+		if (mode == BS_DRAFT_KEEP && errno == EEXIST)
+			return BS_DRAFT_EXISTS;
+		return io_fail(why, "cannot rename the finished file to this", path);
+	}
+	d->temp[0] = '\0';
+	sync_folder(path);
+	if (close(d->fd) != 0) {
+		d->fd = -1;
+		return io_fail(why, "cannot close", path);
+	}
+	d->fd = -1;
+	return 0;
+}
+
+void bs_draft_drop(struct bs_draft *d)
+{
+	if (d->temp[0] != '\0')
+		(void)unlink(d->temp);
+	d->temp[0] = '\0';
+	if (d->fd >= 0)
+		(void)close(d->fd);
+	d->fd = -1;
+}

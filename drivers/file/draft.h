@@ -1,0 +1,34 @@
+/*
+ * drivers/file/draft.h - a file that appears under its name whole or not at all
+ *
+ * open -> write* -> { commit | drop }. The bytes go to NAME.part-XXXXXX beside the target; commit
+ * syncs them and gives them their name. Without BS_DRAFT_REPLACE an existing file of that name is
+ * kept and commit returns BS_DRAFT_EXISTS with the draft still open, to be committed elsewhere in
+ * the same folder or dropped. Mode 0666 less the umask. Errors: BS_ERR_IO with errno's words.
+ * Blocks on the disk; one thread. Test: test/unit/drivers/test_cfl.c
+ */
+#ifndef BS_DRIVERS_FILE_DRAFT_H
+#define BS_DRIVERS_FILE_DRAFT_H
+
+#include <stddef.h>
+
+#include "core/err.h"
+
+#define BS_DRAFT_PATH   1024u
+#define BS_DRAFT_EXISTS 1
+
+enum bs_draft_mode { BS_DRAFT_KEEP, BS_DRAFT_REPLACE };
+
+struct bs_draft {
+	char temp[BS_DRAFT_PATH + 16]; /* where the bytes are until commit */
+	int fd;
+};
+
+/* path: of the target; only its folder and name are used. */
+int bs_draft_open(struct bs_draft *d, const char *path, struct bs_fail *why);
+int bs_draft_write(struct bs_draft *d, const void *bytes, size_t len, struct bs_fail *why);
+int bs_draft_commit(struct bs_draft *d, const char *path, enum bs_draft_mode mode,
+		    struct bs_fail *why);
+void bs_draft_drop(struct bs_draft *d);
+
+#endif

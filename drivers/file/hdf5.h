@@ -1,0 +1,35 @@
+/*
+ * drivers/file/hdf5.h - MRD's HDF5 layout: compound types in memory, and HDF5's reasons in words
+ *
+ * The types describe core/mrd.h's structs, so that HDF5 converts between them and whatever the
+ * file holds, member by member, by name. The caller closes them (H5Tclose). Only drivers/ files
+ * that read or write HDF5 include this. One thread: Debian's HDF5 is not thread-safe.
+ * Source: ISMRMRD 1.8, dataset layout.
+ */
+#ifndef BS_DRIVERS_FILE_HDF5_H
+#define BS_DRIVERS_FILE_HDF5_H
+
+#include <hdf5.h>
+
+#include "core/err.h"
+#include "core/mrd.h"
+
+/* One acquisition as HDF5 hands it over; traj and data are sequences of float. */
+struct bs_mrdh5_acq {
+	struct bs_mrd_acq head;
+	hvl_t traj, data;
+};
+
+/* Negative when HDF5 is out of memory. */
+hid_t bs_mrdh5_acq_type(void);
+hid_t bs_mrdh5_cxfloat_type(void);
+
+/* Neither library may print its stack of errors by itself. Before any other call; repeatable. */
+void bs_mrdh5_silence(void);
+/* "path: what: HDF5's innermost reason", coded; clears both libraries' stacks. */
+int bs_mrdh5_fail(struct bs_fail *why, int code, const char *path, const char *what);
+
+/* Opens read-only, after checking that it is a regular file that HDF5 knows. *bytes: its size. */
+int bs_mrdh5_open(hid_t *file, uint64_t *bytes, const char *path, struct bs_fail *why);
+
+#endif

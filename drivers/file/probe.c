@@ -1,0 +1,97 @@
+/* drivers/file/probe.c - see probe.h */
+#define _GNU_SOURCE /* pipe2 */
+#include "drivers/file/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/log.h"
+
+static bool in_child;
+
+void bs_probe_allow(unsigned seconds)
+{
+	if (in_child)
+		(void)alarm(seconds);
+}
+
+static void child(int (*fn)(const char *path, struct bs_fail *why), const char *path, int to)
+{
+	const struct rlimit no_core = { 0, 0 };
+	struct bs_fail verdict = { 0 };
+	sigset_t none;
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	/* What a library prints while it falls over is not for the user. */
+	if (null >= 0)
+		(void)dup2(null, STDERR_FILENO);
+	(void)setrlimit(RLIMIT_CORE, &no_core);
+	(void)signal(SIGALRM, SIG_DFL);
+	(void)signal(SIGSEGV, SIG_DFL);
+	(void)signal(SIGBUS, SIG_DFL);
+	(void)signal(SIGABRT, SIG_DFL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	in_child = true;
+	bs_probe_allow(BS_PROBE_SECONDS);
+	verdict.code = fn(path, &verdict);
+	/* less than PIPE_BUF: whole or not at all */
+	_exit(write(to, &verdict, sizeof(verdict)) == (ssize_t)sizeof(verdict) ? 0 : 1);
+}
+
+/* What one child said; *late: it said nothing in its time. */
+static int ask(int (*fn)(const char *path, struct bs_fail *why), const char *path, bool *late,
+	       struct bs_fail *why)
+{
+	struct bs_fail verdict;
+	int status = 0;
+	int fd[2];
+	pid_t pid;
+	ssize_t n;
+
+	*late = false;
+	if (pipe2(fd, O_CLOEXEC) != 0)
+		return bs_fail(why, BS_ERR_IO, "%s: no pipe: %s", path, strerror(errno));
+	pid = fork();
+	if (pid == 0)
+		child(fn, path, fd[1]);
+	(void)close(fd[1]);
+	if (pid < 0) {
+		(void)close(fd[0]);
+		return bs_fail(why, BS_ERR_IO, "%s: no child process: %s", path, strerror(errno));
+	}
+	do {
+		n = read(fd[0], &verdict, sizeof(verdict));
+	} while (n < 0 && errno == EINTR);
+	(void)close(fd[0]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (n != (ssize_t)sizeof(verdict)) {
+		*late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+		return bs_fail(why, BS_ERR_FORMAT,
+			       "%s: damaged: HDF5 did not survive reading it (tried in a child)",
+			       path);
+	}
+	verdict.text[sizeof(verdict.text) - 1] = '\0';
+	return verdict.code == 0 ? 0 : bs_fail(why, verdict.code, "%s", verdict.text);
+}
+
+int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
+	     struct bs_fail *why)
+{
+	bool late;
+	int rc = ask(fn, path, &late, why);
+
+	if (!late)
+		return rc;
+	bs_log(BS_LOG_WARN, "%s: the child that tried it did not end in its time: once more", path);
+	return ask(fn, path, &late, why);
+}

@@ -1,0 +1,179 @@
+/* drivers/file/tables.c - see tables.h */
+#include "drivers/file/tables.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/solve/csr.h"
+#include "drivers/file/cfl.h"
+#include "drivers/file/mtx.h"
+#include "drivers/file/traj.h"
+
+/* [1, samples, readouts], or without the leading 1 (unless a readout has one sample). */
+static bool weight_sizes_fit(const struct bs_cfl *c, const struct bs_protocol *p)
+{
+	unsigned first = c->dims[0] == 1 && p->samples != 1 ? 1 : 0;
+
+	if (c->dims[0] == 1 && p->samples == 1)
+		return c->size == bs_protocol_samples(p);
+	return c->dims[first] == p->samples && c->size == bs_protocol_samples(p);
+}
+
+static int take_weights(float **out, const struct bs_cfl *c, const struct bs_protocol *p,
+			struct bs_fail *why)
+{
+	float *w = malloc((size_t)c->size * sizeof(*w));
+	double sum = 0.0;
+
+	if (w == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for the weights", p->density_file);
+	for (uint64_t i = 0; i < c->size; i++) {
+		float re = c->data[2 * i];
+		float im = c->data[2 * i + 1];
+
+		if (!isfinite(re) || re < 0.0f || !(im == 0.0f)) {
+			free(w);
+			return bs_fail(why, BS_ERR_VALUE,
+				       "%s: readout %" PRIu64 ", sample %" PRIu64
+				       ": the weight is %g %+gi",
+				       p->density_file, i / p->samples, i % p->samples, (double)re,
+				       (double)im);
+		}
+		w[i] = re;
+		sum += re;
+	}
+	if (!(sum > 0.0)) {
+		free(w);
+		return bs_fail(why, BS_ERR_VALUE, "%s: all weights are 0", p->density_file);
+	}
+	*out = w;
+	return 0;
+}
+
+static int load_weights(float **out, const struct bs_protocol *p, struct bs_fail *why)
+{
+	struct bs_cfl c;
+	int rc = bs_cfl_read(&c, p->density_file, why);
+
+	if (rc != 0)
+		return rc;
+	if (!weight_sizes_fit(&c, p))
+		rc = bs_fail(why, BS_ERR_SIZE,
+			     "%s: weights are [%" PRIu64 ", %" PRIu64 ", %" PRIu64
+			     "], protocol '%s' "
+			     "needs [1, %u, %u] (samples, readouts)",
+			     p->density_file, c.dims[0], c.dims[1], c.dims[2], p->name, p->samples,
+			     p->readouts);
+	else
+		rc = take_weights(out, &c, p, why);
+	bs_cfl_free(&c);
+	return rc;
+}
+
+static int check_maps(const struct bs_cfl *c, const struct bs_protocol *p, struct bs_fail *why)
+{
+	uint64_t voxels = bs_protocol_voxels(p);
+	double sum = 0.0;
+
+	if (c->dims[0] != p->matrix[0] || c->dims[1] != p->matrix[1] ||
+	    c->dims[2] != p->matrix[2] || c->dims[3] != p->coils || c->size != voxels * p->coils)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "%s: maps are [%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
+			       "] of %" PRIu64 " values, protocol '%s' needs [%u, %u, %u, %u]",
+			       p->maps_file, c->dims[0], c->dims[1], c->dims[2], c->dims[3],
+			       c->size, p->name, p->matrix[0], p->matrix[1], p->matrix[2],
+			       p->coils);
+	for (uint64_t i = 0; i < 2 * c->size; i++) {
+		double v = c->data[i];
+
+		if (!isfinite(v))
+			return bs_fail(why, BS_ERR_VALUE,
+				       "%s: coil %" PRIu64 ", voxel %" PRIu64 " is %g",
+				       p->maps_file, i / 2 / voxels, i / 2 % voxels, v);
+		sum += v * v;
+	}
+	return sum > 0.0 ? 0 : bs_fail(why, BS_ERR_VALUE, "%s: all maps are 0", p->maps_file);
+}
+
+static int load_maps(float **out, const struct bs_protocol *p, struct bs_fail *why)
+{
+	struct bs_cfl c;
+	int rc = bs_cfl_read(&c, p->maps_file, why);
+
+	if (rc == 0)
+		rc = check_maps(&c, p, why);
+	if (rc == 0) {
+		*out = c.data;
+		c.data = NULL;
+	}
+	bs_cfl_free(&c);
+	return rc;
+}
+
+static int load_traj(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why)
+{
+	return p->traj.type == BS_TRAJ_FILE ? bs_trajfile_load(t, p, why) : bs_traj_make(t, p, why);
+}
+
+/* One column a voxel; the file's own faults come with their line. */
+static int load_w(struct bs_csr **w, const struct bs_protocol *p, struct bs_fail *why)
+{
+	uint64_t voxels = bs_protocol_voxels(p);
+	struct bs_csr *m = calloc(1, sizeof(*m));
+	int rc;
+
+	if (m == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s", p->w_file);
+	rc = bs_mtx_read(m, p->w_file, why);
+	if (rc == 0 && m->cols != voxels) {
+		rc = bs_fail(why, BS_ERR_SIZE,
+			     "protocol '%s': %s has %" PRIu64 " columns, the image %" PRIu64
+			     " voxels",
+			     p->name, p->w_file, m->cols, voxels);
+		bs_csr_close(m);
+	}
+	if (rc != 0) {
+		free(m);
+		return rc;
+	}
+	*w = m;
+	return 0;
+}
+
+int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_fail *why)
+{
+	int rc = 0;
+
+	memset(l, 0, sizeof(*l));
+	if (p->method != BS_METHOD_CARTESIAN) {
+		rc = load_traj(&l->traj, p, why);
+		l->tables.traj = &l->traj;
+	}
+	if (rc == 0 && p->density == BS_DENSITY_FILE && p->density_file[0] != '\0')
+		rc = load_weights(&l->weight, p, why);
+	if (rc == 0 && p->maps_file[0] != '\0')
+		rc = load_maps(&l->maps, p, why);
+	if (rc == 0 && p->w_file[0] != '\0')
+		rc = load_w(&l->w, p, why);
+	if (rc != 0) {
+		bs_tables_free(l);
+		return rc;
+	}
+	l->tables.weight = l->weight;
+	l->tables.maps = l->maps;
+	l->tables.w = l->w;
+	return 0;
+}
+
+void bs_tables_free(struct bs_loaded *l)
+{
+	bs_traj_close(&l->traj);
+	free(l->weight);
+	free(l->maps);
+	if (l->w != NULL)
+		bs_csr_close(l->w);
+	free(l->w);
+	memset(l, 0, sizeof(*l));
+}

@@ -1,0 +1,26 @@
+/*
+ * drivers/file/tables.h - loads what a protocol names before it is armed: trajectory, weights, maps
+ *
+ * Trajectory: analytic (core/traj/traj.h) or from a file (drivers/file/traj.h); none for cartesian.
+ * Weights: .cfl [1, samples, readouts] or [samples, readouts], real, finite, not negative, not all
+ * zero; further dimensions that multiply up to the readouts are as good. Maps: .cfl [x, y, z,
+ * coil], finite, not all zero. Sizes that differ from the protocol's are refused with both sizes.
+ * W: Matrix Market (drivers/file/mtx.h), one column a voxel. On failure nothing is left to free.
+ * Allocates; at start only. Test: test/unit/drivers/test_tables.c
+ */
+#ifndef BS_DRIVERS_FILE_TABLES_H
+#define BS_DRIVERS_FILE_TABLES_H
+
+#include "core/engine.h"
+
+struct bs_loaded {
+	struct bs_tables tables; /* points into the rest */
+	struct bs_traj traj;
+	float *weight, *maps;
+	struct bs_csr *w;
+};
+
+int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_fail *why);
+void bs_tables_free(struct bs_loaded *l);
+
+#endif

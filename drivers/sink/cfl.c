@@ -1,0 +1,82 @@
+/* drivers/sink/cfl.c - images as BART arrays; see sink.h */
+#include "drivers/sink/sink.h"
+
+#include <stdlib.h>
+
+#include "drivers/file/cfl.h"
+#include "drivers/sink/name.h"
+
+static int cfl_open(void **self, const char *target, struct bs_fail *why)
+{
+	struct bs_imagename *n = malloc(sizeof(*n));
+	int rc;
+
+	if (n == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a sink", target);
+	rc = bs_imagename_open(n, target, ".cfl", why);
+	if (rc != 0)
+		free(n);
+	else
+		*self = n;
+	return rc;
+}
+
+static int write_named(struct bs_imagename *n, const struct bs_mrd_image *head, const float *data,
+		       struct bs_fail *why)
+{
+	uint64_t dims[BS_CFL_DIMS] = { head->matrix_size[0], head->matrix_size[1],
+				       head->matrix_size[2], head->channels };
+	int rc = BS_DRAFT_EXISTS;
+
+	for (unsigned i = 4; i < BS_CFL_DIMS; i++)
+		dims[i] = 1;
+	for (uint32_t t = 0; rc == BS_DRAFT_EXISTS; t++) {
+		char path[BS_DRAFT_PATH];
+
+		rc = bs_imagename_make(n, path, head, t, why);
+		if (rc != 0)
+			return rc;
+		rc = n->folder ? bs_cfl_write_new(path, dims, data, why)
+			       : bs_cfl_write(path, dims, data, why);
+		if (rc == BS_DRAFT_EXISTS && t == BS_IMAGENAME_TRIES)
+			rc = bs_fail(why, BS_ERR_IO, "%s and %u like it are taken", path, t);
+	}
+	if (rc == 0)
+		n->images++;
+	return rc;
+}
+
+static int cfl_put(void *self, const struct bs_mrd_image *head, const char *attributes,
+		   const void *pixels, struct bs_fail *why)
+{
+	const float *real = pixels;
+	uint64_t values;
+	float *data;
+	int rc = bs_sink_values(head, &values, why);
+
+	(void)attributes; /* the format has no place for them */
+	if (rc != 0)
+		return rc;
+	if (head->data_type == BS_MRD_CXFLOAT)
+		return write_named(self, head, real, why);
+	data = malloc((size_t)values * 2 * sizeof(*data));
+	if (data == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "image %u: no memory for %llu values",
+			       head->image_index, (unsigned long long)values);
+	for (uint64_t i = 0; i < values; i++) {
+		data[2 * i] = real[i];
+		data[2 * i + 1] = 0.0f;
+	}
+	rc = write_named(self, head, data, why);
+	free(data);
+	return rc;
+}
+
+static int cfl_close(void *self, struct bs_fail *why)
+{
+	(void)why;
+	free(self);
+	return 0;
+}
+
+const struct bs_sink bs_sink_cfl = { "cfl", cfl_open, cfl_put, cfl_close };

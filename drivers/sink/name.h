@@ -1,0 +1,37 @@
+/*
+ * drivers/sink/name.h - what a sink calls its image files
+ *
+ * A target that is a folder: FOLDER/scanUUUUUUUU-sSSS-iIIIII.ext, from the measurement's uid (hex),
+ * the image's series and its index; a name that is taken gets -2, -3, ... before the extension, so
+ * nothing is overwritten. A target that ends in the sink's extension: that file for the first
+ * image, NAME-0002.ext, NAME-0003.ext, ... for the others; what an earlier run left is replaced.
+ * Test: test/unit/drivers/test_sink.c
+ */
+#ifndef BS_DRIVERS_SINK_NAME_H
+#define BS_DRIVERS_SINK_NAME_H
+
+#include <stdbool.h>
+
+#include "core/mrd.h"
+#include "drivers/file/draft.h"
+
+#define BS_IMAGENAME_TRIES 100000u
+
+struct bs_imagename {
+	char target[BS_DRAFT_PATH]; /* without the extension when it is a file */
+	const char *ext;            /* ".png" */
+	bool folder;
+	uint32_t images; /* that have a name so far */
+	enum bs_draft_mode mode;
+};
+
+int bs_imagename_open(struct bs_imagename *n, const char *target, const char *ext,
+		      struct bs_fail *why);
+/* The name for an image at this try (0, 1, ...; more than one only in a folder). */
+int bs_imagename_make(const struct bs_imagename *n, char out[BS_DRAFT_PATH],
+		      const struct bs_mrd_image *head, uint32_t try_number, struct bs_fail *why);
+/* Finds a name for a finished draft and commits it; drops it on failure. Counts the image. */
+int bs_imagename_commit(struct bs_imagename *n, struct bs_draft *d, const struct bs_mrd_image *head,
+			struct bs_fail *why);
+
+#endif

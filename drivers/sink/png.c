@@ -1,0 +1,63 @@
+/* drivers/sink/png.c - images as pictures; see sink.h */
+#include "drivers/sink/sink.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "drivers/sink/name.h"
+#include "drivers/file/png.h"
+
+static int png_open(void **self, const char *target, struct bs_fail *why)
+{
+	struct bs_imagename *n = malloc(sizeof(*n));
+	int rc;
+
+	if (n == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a sink", target);
+	rc = bs_imagename_open(n, target, ".png", why);
+	if (rc != 0)
+		free(n);
+	else
+		*self = n;
+	return rc;
+}
+
+static int png_put(void *self, const struct bs_mrd_image *head, const char *attributes,
+		   const void *pixels, struct bs_fail *why)
+{
+	struct bs_imagename *n = self;
+	struct bs_montage m;
+	struct bs_draft d;
+	char path[BS_DRAFT_PATH];
+	char title[96];
+	uint64_t values;
+	int rc = bs_sink_values(head, &values, why);
+
+	if (rc == 0)
+		rc = bs_montage_make(&m, pixels, head->data_type == BS_MRD_CXFLOAT,
+				     head->matrix_size[0], head->matrix_size[1],
+				     (uint32_t)head->matrix_size[2] * head->channels, why);
+	if (rc == 0)
+		rc = bs_imagename_make(n, path, head, 0, why);
+	if (rc == 0)
+		rc = bs_draft_open(&d, path, why);
+	if (rc != 0)
+		return rc;
+	(void)snprintf(title, sizeof(title), "scan %08x, series %u, image %u",
+		       head->measurement_uid, head->image_series_index, head->image_index);
+	rc = bs_pngfile_write(&d, &m, title, attributes, why);
+	if (rc != 0) {
+		bs_draft_drop(&d);
+		return rc;
+	}
+	return bs_imagename_commit(n, &d, head, why);
+}
+
+static int png_close(void *self, struct bs_fail *why)
+{
+	(void)why;
+	free(self);
+	return 0;
+}
+
+const struct bs_sink bs_sink_png = { "png", png_open, png_put, png_close };

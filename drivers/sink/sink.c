@@ -1,0 +1,39 @@
+/* drivers/sink/sink.c - see sink.h */
+#include "drivers/sink/sink.h"
+
+#include <string.h>
+
+#define VALUES_MAX (UINT64_C(1) << 36)
+
+const struct bs_sink *bs_sink_find(const char *type_or_name)
+{
+	static const struct {
+		const char *ext;
+		const struct bs_sink *sink;
+	} known[] = { { ".png", &bs_sink_png }, { ".cfl", &bs_sink_cfl }, { ".h5", &bs_sink_mrd } };
+	const char *dot = strrchr(type_or_name, '.');
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(type_or_name, known[i].sink->type) == 0 ||
+		    (dot != NULL && strcmp(dot, known[i].ext) == 0))
+			return known[i].sink;
+	return NULL;
+}
+
+int bs_sink_values(const struct bs_mrd_image *head, uint64_t *values, struct bs_fail *why)
+{
+	uint64_t n = head->channels;
+
+	if (head->data_type != BS_MRD_FLOAT && head->data_type != BS_MRD_CXFLOAT)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "image %u: data type %u is neither float nor complex float",
+			       head->image_index, head->data_type);
+	for (int a = 0; a < 3; a++) /* four u16: their product fits 64 bits */
+		n *= head->matrix_size[a];
+	if (n == 0 || n > VALUES_MAX)
+		return bs_fail(why, BS_ERR_SIZE, "image %u: %u x %u x %u, %u channels",
+			       head->image_index, head->matrix_size[0], head->matrix_size[1],
+			       head->matrix_size[2], head->channels);
+	*values = n;
+	return 0;
+}

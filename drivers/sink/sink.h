@@ -1,0 +1,41 @@
+/*
+ * drivers/sink/sink.h - where images go
+ *
+ * open -> put* -> close, in the emit worker or in `boreside recon`. put may block and allocate
+ * (emit is not on the reconstruction's path) and leaves a whole file or none behind.
+ * attributes: the MRD meta XML, NUL-terminated. pixels [channel][z][y][x], float or complex float
+ * (the head's data_type), 4-byte aligned. The reason names the file. How files are named:
+ * drivers/sink/name.h. put may be called again after a failure. close frees self, whatever it
+ * returns.
+ *   png  one picture per image (drivers/file/montage.h)
+ *   cfl  one .cfl/.hdr pair per image: x, y, z, channel; a magnitude gets the imaginary part 0
+ *   mrd  .h5: in a folder one file per image; as a file name all images in that one file, which
+ *        has its name only after close; group /dataset/image_SERIES, readable by ISMRMRD's tools
+ * Test: test/unit/drivers/test_sink.c
+ */
+#ifndef BS_DRIVERS_SINK_SINK_H
+#define BS_DRIVERS_SINK_SINK_H
+
+#include "core/err.h"
+#include "core/mrd.h"
+#include "core/protocol.h"
+
+struct bs_sink {
+	const char *type; /* "png", "cfl", "mrd" */
+	/* target: a folder (the service; files are named scan and image) or a file name (recon -o)
+	 */
+	int (*open)(void **self, const char *target, struct bs_fail *why);
+	int (*put)(void *self, const struct bs_mrd_image *head, const char *attributes,
+		   const void *pixels, struct bs_fail *why);
+	int (*close)(void *self, struct bs_fail *why);
+};
+
+extern const struct bs_sink bs_sink_png, bs_sink_cfl, bs_sink_mrd;
+
+/* By type, or by the extension of a file name (".png", ".cfl", ".h5"). NULL: none. */
+const struct bs_sink *bs_sink_find(const char *type_or_name);
+
+/* For sinks: the head's values (float or complex), or BS_ERR_SIZE, BS_ERR_UNSUPPORTED. */
+int bs_sink_values(const struct bs_mrd_image *head, uint64_t *values, struct bs_fail *why);
+
+#endif

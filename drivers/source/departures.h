@@ -1,0 +1,52 @@
+/*
+ * drivers/source/departures.h - when a sender's latest readouts were due, taken up and sent
+ *
+ * { slept* -> queued -> sent }*: slept after each sleep (its own begin and end; owed: as it began, the
+ * service had not acknowledged all that was sent), queued when a readout that is due is taken up, sent
+ * when all that was queued was handed to the socket. find: the newest readout with that due time.
+ * overslept: ns that the sender slept beyond the readout's due time by itself. Only a sleep that had
+ * begun when the readout came due counts, and only one before which the service had acknowledged every
+ * message: its own clock alone could wake the sender, nothing that it sent waited to be received.
+ * Whatever comes after the sleep, a send that takes long, a full line or window, is not in it.
+ * One thread writes; any thread of the process finds meanwhile. The newest BS_DEPARTURES are kept.
+ * Allocates nothing, waits for nothing; due times do not fall. Test: test/unit/drivers/test_departures.c
+ */
+#ifndef BS_DRIVERS_SOURCE_DEPARTURES_H
+#define BS_DRIVERS_SOURCE_DEPARTURES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/latency/hist.h"
+
+#define BS_DEPARTURES 16384u
+
+struct bs_departure {
+	int64_t due_ns;
+	int64_t slept_ns,
+		woke_ns; /* the sender's last sleep before it took the readout up; 0: none */
+	int64_t sent_ns; /* 0: not yet */
+	bool owed;
+};
+
+struct bs_departures {
+	_Atomic uint64_t count;  /* readouts queued */
+	uint64_t sent;           /* of them; the writer's */
+	struct bs_departure now; /* the sleep before the next one; the writer's */
+	struct bs_hist overslept;
+	struct {
+		_Atomic int64_t due_ns, slept_ns, woke_ns, sent_ns;
+		_Atomic bool owed;
+	} at[BS_DEPARTURES]; /* number i is in place i % BS_DEPARTURES */
+};
+
+void bs_departures_open(struct bs_departures *d);
+void bs_departures_slept(struct bs_departures *d, int64_t begin_ns, int64_t end_ns, bool owed);
+void bs_departures_queued(struct bs_departures *d, int64_t due_ns);
+void bs_departures_sent(struct bs_departures *d, int64_t now_ns);
+bool bs_departures_find(const struct bs_departures *d, int64_t due_ns, struct bs_departure *out);
+
+int64_t bs_departure_overslept(const struct bs_departure *d);
+
+#endif

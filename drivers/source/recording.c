@@ -1,0 +1,467 @@
+/*
+ * drivers/source/recording.c - see recording.h
+ *
+ * Writing goes through libismrmrd. Reading uses HDF5 itself: libismrmrd 1.8 opens recordings for
+ * writing (and adds the group where it is missing), believes a header's sizes without comparing
+ * them with what is stored, and goes on after a failed read.
+ */
+#define _POSIX_C_SOURCE 200809L /* strdup */
+#include "drivers/source/recording.h"
+
+#include <ismrmrd/dataset.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/file/draft.h"
+#include "drivers/file/hdf5.h"
+#include "drivers/file/probe.h"
+
+#define XML_AT  "/dataset/xml"
+#define DATA_AT "/dataset/data"
+
+/* HDF5 converts an acquisition's head in here, a few hundred bytes; by itself it would take two
+ * megabytes anew for each read. */
+#define CONVERT_BYTES 65536u
+
+/* HDF5 takes memory for sequences through these; no sequence is longer than its file. */
+struct pool {
+	uint64_t limit;
+	unsigned used;
+	void *piece[4]; /* trajectory, data; or the header's text */
+};
+
+struct bs_recording {
+	char path[BS_DRAFT_PATH];
+	char *xml;
+	uint32_t count;
+	/* reading */
+	hid_t file, data, space, type, transfer;
+	struct pool pool;
+	unsigned char convert[CONVERT_BYTES], background[CONVERT_BYTES];
+	/* writing */
+	bool writing, failed, has_xml;
+	ISMRMRD_Dataset out;
+	struct bs_draft draft;
+};
+
+static void *pool_take(size_t bytes, void *arg)
+{
+	struct pool *p = arg;
+	void *m;
+
+	if (bytes > p->limit || p->used == sizeof(p->piece) / sizeof(p->piece[0]))
+		return NULL;
+	m = malloc(bytes ? bytes : 1);
+	if (m != NULL)
+		p->piece[p->used++] = m;
+	return m;
+}
+
+/* HDF5 frees a sequence of a read that failed half-way; the rest is freed by pool_release. */
+static void pool_give(void *m, void *arg)
+{
+	struct pool *p = arg;
+
+	for (unsigned i = 0; m != NULL && i < p->used; i++)
+		if (p->piece[i] == m) {
+			free(m);
+			p->piece[i] = p->piece[--p->used];
+			return;
+		}
+}
+
+static void pool_release(struct pool *p)
+{
+	while (p->used > 0)
+		free(p->piece[--p->used]);
+}
+
+static int blank(struct bs_recording **out, const char *path, struct bs_fail *why)
+{
+	struct bs_recording *r;
+	size_t len = strlen(path);
+
+	if (len >= sizeof(r->path))
+		return bs_fail(why, BS_ERR_IO, "a file name of %zu bytes is too long", len);
+	r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a recording", path);
+	memcpy(r->path, path, len + 1);
+	r->file = r->data = r->space = r->type = r->transfer = -1;
+	r->draft.fd = -1;
+	*out = r;
+	return 0;
+}
+
+static void release(struct bs_recording *r)
+{
+	pool_release(&r->pool);
+	if (r->type >= 0)
+		(void)H5Tclose(r->type);
+	if (r->space >= 0)
+		(void)H5Sclose(r->space);
+	if (r->data >= 0)
+		(void)H5Dclose(r->data);
+	if (r->transfer >= 0)
+		(void)H5Pclose(r->transfer);
+	if (r->file >= 0)
+		(void)H5Fclose(r->file);
+	free(r->xml);
+	free(r);
+}
+
+static int format_fail(const struct bs_recording *r, struct bs_fail *why, const char *what)
+{
+	return bs_mrdh5_fail(why, BS_ERR_FORMAT, r->path, what);
+}
+
+/* A text of the file's own type: variable length (as ISMRMRD writes it) or fixed. */
+static int read_text(struct bs_recording *r, hid_t set, hid_t type, struct bs_fail *why)
+{
+	hid_t memory = -1;
+	char *text = NULL;
+	int rc = 0;
+
+	if (H5Tis_variable_str(type) > 0) {
+		memory = H5Tcopy(H5T_C_S1);
+		if (memory < 0 || H5Tset_size(memory, H5T_VARIABLE) < 0 ||
+		    H5Tset_cset(memory, H5Tget_cset(type)) < 0 ||
+		    H5Dread(set, memory, H5S_ALL, H5S_ALL, r->transfer, &text) < 0 || text == NULL)
+			rc = format_fail(r, why, "cannot read " XML_AT);
+		else
+			r->xml = strdup(text);
+		pool_release(&r->pool);
+		if (memory >= 0)
+			(void)H5Tclose(memory);
+	} else {
+		size_t bytes = H5Tget_size(type);
+
+		if (bytes == 0 || bytes > r->pool.limit)
+			return bs_fail(why, BS_ERR_FORMAT, "%s: " XML_AT " claims %zu bytes",
+				       r->path, bytes);
+		r->xml = calloc(1, bytes + 1);
+		if (r->xml != NULL && H5Dread(set, type, H5S_ALL, H5S_ALL, r->transfer, r->xml) < 0)
+			rc = format_fail(r, why, "cannot read " XML_AT);
+	}
+	if (rc == 0 && r->xml == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "%s: no memory for " XML_AT, r->path);
+	return rc;
+}
+
+static int read_xml(struct bs_recording *r, struct bs_fail *why)
+{
+	hid_t set = H5Dopen2(r->file, XML_AT, H5P_DEFAULT);
+	hid_t type = set < 0 ? -1 : H5Dget_type(set);
+	hid_t space = set < 0 ? -1 : H5Dget_space(set);
+	int rc;
+
+	if (set < 0 || type < 0 || space < 0)
+		rc = format_fail(r, why, "no MRD header at " XML_AT);
+	else if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1)
+		rc = bs_fail(why, BS_ERR_FORMAT, "%s: " XML_AT " is not one text", r->path);
+	else
+		rc = read_text(r, set, type, why);
+	if (space >= 0)
+		(void)H5Sclose(space);
+	if (type >= 0)
+		(void)H5Tclose(type);
+	if (set >= 0)
+		(void)H5Dclose(set);
+	return rc;
+}
+
+/* The stored compound must have the three members, of the right kind, before HDF5 converts it. */
+static bool is_acquisition(hid_t type)
+{
+	static const struct {
+		const char *name;
+		H5T_class_t kind;
+	} want[] = { { "head", H5T_COMPOUND }, { "traj", H5T_VLEN }, { "data", H5T_VLEN } };
+
+	if (H5Tget_class(type) != H5T_COMPOUND)
+		return false;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		int at = H5Tget_member_index(type, want[i].name);
+
+		if (at < 0 || H5Tget_member_class(type, (unsigned)at) != want[i].kind)
+			return false;
+	}
+	return true;
+}
+
+static int open_data(struct bs_recording *r, struct bs_fail *why)
+{
+	hid_t stored;
+	hsize_t count = 0;
+	bool good;
+
+	r->data = H5Dopen2(r->file, DATA_AT, H5P_DEFAULT);
+	if (r->data < 0)
+		return format_fail(r, why, "no acquisitions at " DATA_AT);
+	stored = H5Dget_type(r->data);
+	r->space = H5Dget_space(r->data);
+	if (stored < 0 || r->space < 0) {
+		if (stored >= 0)
+			(void)H5Tclose(stored);
+		return format_fail(r, why, "cannot read the type of " DATA_AT);
+	}
+	good = is_acquisition(stored);
+	(void)H5Tclose(stored);
+	if (!good)
+		return bs_fail(why, BS_ERR_FORMAT, "%s: " DATA_AT " does not hold MRD acquisitions",
+			       r->path);
+	if (H5Sget_simple_extent_ndims(r->space) != 1 ||
+	    H5Sget_simple_extent_dims(r->space, &count, NULL) != 1)
+		return bs_fail(why, BS_ERR_FORMAT, "%s: " DATA_AT " is not a list", r->path);
+	if (count > UINT32_MAX)
+		return bs_fail(why, BS_ERR_FORMAT, "%s: " DATA_AT " claims %llu acquisitions",
+			       r->path, (unsigned long long)count);
+	r->count = (uint32_t)count;
+	r->type = bs_mrdh5_acq_type();
+	return r->type < 0 ? bs_mrdh5_fail(why, BS_ERR_NOMEM, r->path, "no memory for HDF5") : 0;
+}
+
+static int open_here(struct bs_recording **out, const char *path, struct bs_fail *why)
+{
+	struct bs_recording *r;
+	int rc = blank(&r, path, why);
+
+	if (rc != 0)
+		return rc;
+	rc = bs_mrdh5_open(&r->file, &r->pool.limit, path, why);
+	if (rc == 0) {
+		r->transfer = H5Pcreate(H5P_DATASET_XFER);
+		if (r->transfer < 0 ||
+		    H5Pset_buffer(r->transfer, CONVERT_BYTES, r->convert, r->background) < 0 ||
+		    H5Pset_vlen_mem_manager(r->transfer, pool_take, &r->pool, pool_give, &r->pool) <
+			    0)
+			rc = bs_mrdh5_fail(why, BS_ERR_NOMEM, path, "no memory for HDF5");
+	}
+	if (rc == 0)
+		rc = read_xml(r, why);
+	if (rc == 0)
+		rc = open_data(r, why);
+	if (rc != 0) {
+		release(r);
+		return rc;
+	}
+	*out = r;
+	return 0;
+}
+
+/* In a child: all that could be asked of the recording later. */
+static int read_all(const char *path, struct bs_fail *why)
+{
+	struct bs_recording *r;
+	struct bs_recorded acq;
+	int rc = open_here(&r, path, why);
+
+	if (rc != 0)
+		return rc;
+	for (uint32_t i = 0; rc == 0 && i < r->count; i++) {
+		bs_probe_allow(BS_PROBE_SECONDS); /* at most some megabytes */
+		rc = bs_recording_read(r, i, &acq, why);
+	}
+	release(r);
+	return rc;
+}
+
+int bs_recording_open(struct bs_recording **out, const char *path, struct bs_fail *why)
+{
+	int rc = bs_probe(read_all, path, why);
+
+	return rc == 0 ? open_here(out, path, why) : rc;
+}
+
+const char *bs_recording_xml(const struct bs_recording *r)
+{
+	return r->xml;
+}
+
+uint32_t bs_recording_count(const struct bs_recording *r)
+{
+	return r->count;
+}
+
+int bs_recording_read(struct bs_recording *r, uint32_t index, struct bs_recorded *acq,
+		      struct bs_fail *why)
+{
+	const hsize_t at = index;
+	const hsize_t one = 1;
+	struct bs_mrdh5_acq got;
+	struct bs_mrd_acq *h = &got.head;
+	hid_t memory;
+	herr_t rc;
+
+	memset(acq, 0, sizeof(*acq));
+	memset(&got, 0, sizeof(got));
+	pool_release(&r->pool);
+	if (r->writing)
+		return bs_fail(why, BS_ERR_STATE, "%s: is being written", r->path);
+	if (index >= r->count)
+		return bs_fail(why, BS_ERR_INDEX, "%s: acquisition %u of %u", r->path, index,
+			       r->count);
+	memory = H5Screate_simple(1, &one, NULL);
+	rc = memory < 0 ? -1 : H5Sselect_hyperslab(r->space, H5S_SELECT_SET, &at, NULL, &one, NULL);
+	if (rc >= 0)
+		rc = H5Dread(r->data, r->type, memory, r->space, r->transfer, &got);
+	if (memory >= 0)
+		(void)H5Sclose(memory);
+	if (rc < 0) {
+		char what[64];
+
+		(void)snprintf(what, sizeof(what), "acquisition %u cannot be read", index);
+		return format_fail(r, why, what);
+	}
+	/* u16 products: they fit 64 bits */
+	uint64_t traj = (uint64_t)h->number_of_samples * h->trajectory_dimensions;
+	uint64_t data = (uint64_t)h->number_of_samples * h->active_channels * 2;
+
+	if (got.traj.len != traj || got.data.len != data)
+		return bs_fail(
+			why, BS_ERR_FORMAT,
+			"%s: acquisition %u: %u samples, %u channels, %u trajectory dimensions "
+			"need %llu and %llu floats; %zu and %zu are stored",
+			r->path, index, h->number_of_samples, h->active_channels,
+			h->trajectory_dimensions, (unsigned long long)traj,
+			(unsigned long long)data, got.traj.len, got.data.len);
+	acq->head = got.head;
+	acq->traj = got.traj.p;
+	acq->data = got.data.p;
+	return 0;
+}
+
+int bs_recording_create(struct bs_recording **out, const char *path, struct bs_fail *why)
+{
+	struct bs_recording *r;
+	int rc = blank(&r, path, why);
+
+	if (rc != 0)
+		return rc;
+	r->writing = true;
+	rc = bs_draft_open(&r->draft, path, why);
+	if (rc != 0) {
+		release(r);
+		return rc;
+	}
+	/* The draft is empty, so libismrmrd does not find HDF5 in it and creates that. */
+	if (ismrmrd_init_dataset(&r->out, r->draft.temp, "/dataset") != ISMRMRD_NOERROR ||
+	    (bs_mrdh5_silence(), ismrmrd_open_dataset(&r->out, true)) != ISMRMRD_NOERROR) {
+		rc = bs_mrdh5_fail(why, BS_ERR_IO, path, "cannot create");
+		(void)ismrmrd_close_dataset(&r->out);
+		bs_draft_drop(&r->draft);
+		release(r);
+		return rc;
+	}
+	*out = r;
+	return 0;
+}
+
+/* After a failed write the file is in an unknown state: close will drop it. */
+static int write_fail(struct bs_recording *r, struct bs_fail *why, const char *what)
+{
+	r->failed = true;
+	return bs_mrdh5_fail(why, BS_ERR_IO, r->path, what);
+}
+
+int bs_recording_put_xml(struct bs_recording *r, const char *xml, struct bs_fail *why)
+{
+	if (!r->writing)
+		return bs_fail(why, BS_ERR_STATE, "%s: is open for reading", r->path);
+	if (ismrmrd_write_header(&r->out, xml) != ISMRMRD_NOERROR)
+		return write_fail(r, why, "cannot write the header");
+	free(r->xml);
+	r->xml = strdup(xml);
+	r->has_xml = true;
+	return r->xml ? 0 : bs_fail(why, BS_ERR_NOMEM, "%s: no memory for the header", r->path);
+}
+
+static void to_ismrmrd(ISMRMRD_AcquisitionHeader *to, const struct bs_mrd_acq *h)
+{
+	(void)ismrmrd_init_acquisition_header(to);
+	to->version = h->version;
+	to->flags = h->flags;
+	to->measurement_uid = h->measurement_uid;
+	to->scan_counter = h->scan_counter;
+	to->acquisition_time_stamp = h->acquisition_time_stamp;
+	to->number_of_samples = h->number_of_samples;
+	to->available_channels = h->available_channels;
+	to->active_channels = h->active_channels;
+	to->discard_pre = h->discard_pre;
+	to->discard_post = h->discard_post;
+	to->center_sample = h->center_sample;
+	to->encoding_space_ref = h->encoding_space_ref;
+	to->trajectory_dimensions = h->trajectory_dimensions;
+	to->sample_time_us = h->sample_time_us;
+	memcpy(to->channel_mask, h->channel_mask, sizeof(h->channel_mask));
+	for (int i = 0; i < 3; i++) {
+		to->physiology_time_stamp[i] = h->physiology_time_stamp[i];
+		to->position[i] = h->position[i];
+		to->read_dir[i] = h->read_dir[i];
+		to->phase_dir[i] = h->phase_dir[i];
+		to->slice_dir[i] = h->slice_dir[i];
+		to->patient_table_position[i] = h->patient_table_position[i];
+	}
+	to->idx.kspace_encode_step_1 = h->idx.kspace_encode_step_1;
+	to->idx.kspace_encode_step_2 = h->idx.kspace_encode_step_2;
+	to->idx.average = h->idx.average;
+	to->idx.slice = h->idx.slice;
+	to->idx.contrast = h->idx.contrast;
+	to->idx.phase = h->idx.phase;
+	to->idx.repetition = h->idx.repetition;
+	to->idx.set = h->idx.set;
+	to->idx.segment = h->idx.segment;
+	for (int i = 0; i < 8; i++) {
+		to->idx.user[i] = h->idx.user[i];
+		to->user_int[i] = h->user_int[i];
+		to->user_float[i] = h->user_float[i];
+	}
+}
+
+int bs_recording_append(struct bs_recording *r, const struct bs_mrd_acq *head, const float *traj,
+			const float *data, struct bs_fail *why)
+{
+	ISMRMRD_Acquisition acq;
+
+	if (!r->writing)
+		return bs_fail(why, BS_ERR_STATE, "%s: is open for reading", r->path);
+	if (r->count == UINT32_MAX)
+		return bs_fail(why, BS_ERR_SIZE, "%s: is full", r->path);
+	to_ismrmrd(&acq.head, head);
+	acq.traj = (float *)(uintptr_t)traj; /* only read */
+	acq.data = (complex_float_t *)(uintptr_t)data;
+	if (ismrmrd_append_acquisition(&r->out, &acq) != ISMRMRD_NOERROR)
+		return write_fail(r, why, "cannot append an acquisition");
+	r->count++;
+	return 0;
+}
+
+static int finish_writing(struct bs_recording *r, struct bs_fail *why)
+{
+	int rc = 0;
+
+	if (!r->failed && !r->has_xml)
+		rc = bs_fail(why, BS_ERR_STATE, "%s: closed without a header; dropped", r->path);
+	if (ismrmrd_close_dataset(&r->out) != ISMRMRD_NOERROR && rc == 0 && !r->failed)
+		rc = bs_mrdh5_fail(why, BS_ERR_IO, r->path, "cannot finish the file");
+	if (r->failed)
+		rc = bs_fail(why, BS_ERR_IO, "%s: dropped after a failed write", r->path);
+	if (rc == 0)
+		rc = bs_draft_commit(&r->draft, r->path, BS_DRAFT_REPLACE, why);
+	if (rc != 0)
+		bs_draft_drop(&r->draft);
+	return rc;
+}
+
+int bs_recording_close(struct bs_recording *r, struct bs_fail *why)
+{
+	int rc = 0;
+
+	if (r == NULL)
+		return 0;
+	if (r->writing)
+		rc = finish_writing(r, why);
+	release(r);
+	return rc;
+}

@@ -1,0 +1,480 @@
+/* drivers/source/replay.c - see replay.h */
+#include "drivers/source/replay.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/thread/clock.h"
+#include "drivers/source/recording.h"
+#include "ipc/wire/mrd.h"
+
+#define RING_BYTES     (64u << 20)
+#define PRELOAD_BYTES  (1u << 30)
+#define TICK_US        2500.0 /* of acquisition_time_stamp, by the field's habit */
+#define PROGRESS_NS    INT64_C(200000000)
+#define STUCK          3 /* connections without a word on any of them */
+#define QUIET_NS       INT64_C(2000000000)
+#define MESSAGES_AHEAD 64 /* sent before the socket is looked at again */
+
+/* One acquisition, as it goes on the wire. */
+struct readout {
+	unsigned char *payload; /* NULL: not in memory, read it when it is its turn */
+	size_t len;
+	int64_t stamp_ns; /* after the first one, at the recording's own pace */
+};
+
+struct bs_replay {
+	struct bs_recording *recording;
+	struct bs_sender sender;
+	struct readout *readout; /* [count] */
+	uint32_t count;
+	uint32_t loaded; /* the first so many are in memory */
+	enum bs_replay_clock clock;
+	struct bs_hist lateness;
+	struct bs_departures departures;
+
+	/* how far time was reckoned: readouts 0 .. reckoned - 1 have their stamp */
+	uint32_t reckoned;
+	struct bs_mrd_acq last; /* readout reckoned - 1 */
+	double last_us;
+
+	/* the one that was read from disk while playing */
+	uint32_t at;
+	struct bs_recorded current;
+	bool have_current;
+};
+
+static double duration_us(const struct bs_mrd_acq *a)
+{
+	double us = (double)a->sample_time_us * a->number_of_samples;
+
+	return us > 0.0 && us < 1e9 ? us : 0.0; /* NaN and nonsense: no time at all */
+}
+
+/* Both counters wrap: differences in their own width, and time never runs backwards. */
+static double step_us(enum bs_replay_clock clock, const struct bs_mrd_acq *from,
+		      const struct bs_mrd_acq *to)
+{
+	int32_t step;
+
+	switch (clock) {
+	case BS_REPLAY_MICROSECONDS:
+		step = (int32_t)((uint32_t)to->user_int[0] - (uint32_t)from->user_int[0]);
+		return step > 0 ? step : 0.0;
+	case BS_REPLAY_TICKS:
+		step = (int32_t)(to->acquisition_time_stamp - from->acquisition_time_stamp);
+		return step > 0 ? step * TICK_US : 0.0;
+	default:
+		return duration_us(from);
+	}
+}
+
+static void reckon(struct bs_replay *r, uint32_t index, const struct bs_mrd_acq *head)
+{
+	if (index != r->reckoned)
+		return;
+	if (index > 0)
+		r->last_us += step_us(r->clock, &r->last, head);
+	r->readout[index].stamp_ns = llrint(r->last_us * 1e3);
+	r->last = *head;
+	r->reckoned++;
+}
+
+/*
+ * user_int[0] is anybody's: it counts microseconds only if it leaves each readout at least its own
+ * sampling time (less a tenth, for rounding).
+ */
+static int choose_clock(struct bs_replay *r, struct bs_fail *why)
+{
+	struct bs_recorded acq;
+	struct bs_mrd_acq first;
+	double needed;
+	int rc = bs_recording_read(r->recording, 0, &acq, why);
+
+	if (rc != 0)
+		return rc;
+	first = acq.head;
+	rc = bs_recording_read(r->recording, r->count - 1, &acq, why);
+	if (rc != 0)
+		return rc;
+	needed = 0.9 * duration_us(&acq.head) * (r->count > 1 ? 1 : 0);
+	if (step_us(BS_REPLAY_MICROSECONDS, &first, &acq.head) >= needed * (r->count - 1.0) &&
+	    acq.head.user_int[0] != first.user_int[0])
+		r->clock = BS_REPLAY_MICROSECONDS;
+	else if (acq.head.acquisition_time_stamp != first.acquisition_time_stamp)
+		r->clock = BS_REPLAY_TICKS;
+	else
+		r->clock = BS_REPLAY_SAMPLING;
+	return 0;
+}
+
+static unsigned char *whole_payload(const struct bs_recorded *acq, size_t len)
+{
+	size_t traj = (size_t)acq->head.number_of_samples * acq->head.trajectory_dimensions * 4;
+	size_t data = len - BS_MRD_ACQ_BYTES - traj;
+	unsigned char *p = malloc(len);
+
+	if (p == NULL)
+		return NULL;
+	bs_mrd_put_acq(p, &acq->head);
+	if (traj > 0)
+		memcpy(p + BS_MRD_ACQ_BYTES, acq->traj, traj);
+	if (data > 0)
+		memcpy(p + BS_MRD_ACQ_BYTES + traj, acq->data, data);
+	return p;
+}
+
+static int preload(struct bs_replay *r, struct bs_fail *why)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < r->count; i++) {
+		struct bs_recorded acq;
+		int rc = bs_recording_read(r->recording, i, &acq, why);
+
+		if (rc != 0)
+			return rc;
+		total += bs_mrd_acq_bytes(&acq.head);
+		if (total > PRELOAD_BYTES)
+			break;
+		r->readout[i].len = (size_t)bs_mrd_acq_bytes(&acq.head);
+		r->readout[i].payload = whole_payload(&acq, r->readout[i].len);
+		if (r->readout[i].payload == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "acquisition %u: %zu bytes", i,
+				       r->readout[i].len);
+		reckon(r, i, &acq.head);
+		r->loaded++;
+	}
+	return 0;
+}
+
+int bs_replay_open(struct bs_replay **out, const char *path, uint32_t limit, struct bs_fail *why)
+{
+	struct bs_replay *r = calloc(1, sizeof(*r));
+	int rc;
+
+	*out = NULL;
+	if (r == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory", path);
+	bs_departures_open(&r->departures);
+	rc = bs_recording_open(&r->recording, path, why);
+	if (rc == 0) {
+		r->count = bs_recording_count(r->recording);
+		if (limit > 0 && r->count > limit)
+			r->count = limit;
+		if (r->count == 0)
+			rc = bs_fail(why, BS_ERR_FORMAT, "%s: no acquisitions", path);
+	}
+	if (rc == 0) {
+		r->readout = calloc(r->count, sizeof(*r->readout));
+		if (r->readout == NULL)
+			rc = bs_fail(why, BS_ERR_NOMEM, "%s: %u acquisitions", path, r->count);
+	}
+	if (rc == 0)
+		rc = choose_clock(r, why);
+	if (rc == 0)
+		rc = preload(r, why);
+	if (rc == 0)
+		rc = bs_sender_open(&r->sender, RING_BYTES, why);
+	if (rc != 0)
+		bs_replay_close(r);
+	else
+		*out = r;
+	return rc;
+}
+
+void bs_replay_close(struct bs_replay *r)
+{
+	if (r == NULL)
+		return;
+	for (uint32_t i = 0; r->readout != NULL && i < r->count; i++)
+		free(r->readout[i].payload);
+	free(r->readout);
+	bs_sender_close(&r->sender);
+	if (r->recording != NULL)
+		(void)bs_recording_close(r->recording, NULL);
+	free(r);
+}
+
+enum bs_replay_clock bs_replay_clock(const struct bs_replay *r)
+{
+	return r->clock;
+}
+
+const char *bs_replay_clock_name(enum bs_replay_clock clock)
+{
+	switch (clock) {
+	case BS_REPLAY_MICROSECONDS:
+		return "user_int[0], microseconds";
+	case BS_REPLAY_TICKS:
+		return "acquisition_time_stamp, ticks of 2.5 ms";
+	default:
+		return "sampling times back to back: the recording has no time stamps";
+	}
+}
+
+uint32_t bs_replay_count(const struct bs_replay *r)
+{
+	return r->count;
+}
+
+const struct bs_hist *bs_replay_lateness(const struct bs_replay *r)
+{
+	return &r->lateness;
+}
+
+const struct bs_departures *bs_replay_departures(const struct bs_replay *r)
+{
+	return &r->departures;
+}
+
+/* One scan on its way. */
+struct play {
+	struct bs_replay *r;
+	struct bs_endpoint *e;
+	const struct bs_replay_options *o;
+	struct bs_replay_report *report;
+	int64_t begun_ns; /* OPEN */
+	int64_t start_ns; /* ACCEPT: the recording's time 0 */
+	int64_t shown_ns; /* progress */
+	uint64_t connections;
+	uint64_t heard_on;  /* connections when the service last said something */
+	int64_t renewed_ns; /* when the socket was last made anew */
+	uint32_t next;      /* acquisition to be queued */
+	bool window_full, line_full;
+};
+
+static int fetch(struct bs_replay *r, uint32_t index, struct bs_fail *why)
+{
+	int rc;
+
+	if (index < r->loaded || (r->have_current && r->at == index))
+		return 0;
+	r->have_current = false;
+	rc = bs_recording_read(r->recording, index, &r->current, why);
+	if (rc != 0)
+		return rc;
+	reckon(r, index, &r->current.head);
+	r->readout[index].len = (size_t)bs_mrd_acq_bytes(&r->current.head);
+	r->have_current = true;
+	r->at = index;
+	return 0;
+}
+
+/* When the next readout is due; at once when there is no pace. */
+static int64_t due_ns(const struct play *p)
+{
+	if (p->o->speed <= 0.0)
+		return p->start_ns;
+	return p->start_ns + llrint((double)p->r->readout[p->next].stamp_ns / p->o->speed);
+}
+
+static bool stopping(const struct play *p)
+{
+	return p->o->stop != NULL && *p->o->stop != 0;
+}
+
+/* Queues the next readout, or CLOSE after the last. 1: queued; 0: it is not time, or no room. */
+static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
+{
+	struct bs_replay *r = p->r;
+	struct bs_sender *s = &r->sender;
+	int64_t due;
+	int rc;
+
+	p->window_full = false;
+	if (s->state != BS_SENDER_STREAMING)
+		return 0;
+	if (p->next == r->count || stopping(p)) {
+		rc = bs_sender_finish(s, now_ns, why);
+		p->window_full = rc == BS_SENDER_FULL;
+		return rc == 0 ? 1 : rc == BS_SENDER_FULL ? 0 : rc;
+	}
+	rc = fetch(r, p->next, why);
+	if (rc != 0)
+		return rc;
+	due = due_ns(p);
+	if (due > now_ns)
+		return 0;
+	if (p->next < r->loaded)
+		rc = bs_sender_put(s, BS_WIRE_ACQ, r->readout[p->next].payload,
+				   r->readout[p->next].len, due, why);
+	else
+		rc = bs_sender_put_acq(s, &r->current.head, r->current.traj, r->current.data, due,
+				       why);
+	p->window_full = rc == BS_SENDER_FULL;
+	if (rc != 0)
+		return p->window_full ? 0 : rc;
+	if (p->o->speed > 0.0) {
+		bs_hist_add(&r->lateness, now_ns - due);
+		bs_departures_queued(&r->departures, due);
+	}
+	p->report->bytes += BS_WIRE_BYTES + r->readout[p->next].len;
+	p->next++;
+	return 1;
+}
+
+/* New connections: what went out on the old one goes again. A socket that is stuck is replaced: one
+ * that connects again and again unheard, or one that hears nothing (the service's heartbeats come
+ * faster than QUIET_NS). */
+static int look_for_reconnect(struct play *p, struct bs_fail *why)
+{
+	uint64_t n = bs_endpoint_connections(p->e);
+	int64_t now_ns = bs_now_ns();
+	int rc = 0;
+
+	if (n != p->connections)
+		bs_sender_reconnected(&p->r->sender, now_ns);
+	p->connections = n;
+	if (n - p->heard_on < STUCK && now_ns - p->r->sender.heard_ns < QUIET_NS)
+		return 0;
+	if (now_ns - p->renewed_ns < QUIET_NS)
+		return 0; /* give the last one time to connect and be answered */
+	rc = bs_endpoint_renew(p->e, why);
+	p->connections = p->heard_on = 0;
+	p->renewed_ns = now_ns;
+	return rc;
+}
+
+/* Hands on what the sender has for the line; counts what went out, stops when the line is full. */
+static int send_some(struct play *p, struct bs_fail *why)
+{
+	struct bs_sender *s = &p->r->sender;
+	const unsigned char *msg;
+	size_t len;
+	int rc;
+
+	p->line_full = false;
+	rc = look_for_reconnect(p, why);
+	if (rc != 0)
+		return rc;
+	for (int n = 0; n < MESSAGES_AHEAD && bs_sender_next(s, bs_now_ns(), &msg, &len); n++) {
+		rc = bs_endpoint_send(p->e, msg, len, NULL, 0, 0, why);
+		p->line_full = rc == BS_ENDPOINT_TIMEOUT;
+		if (rc != 0)
+			return rc < 0 ? rc : 0;
+		bs_sender_sent(s, bs_now_ns());
+		if (s->cursor == s->count)
+			bs_departures_sent(&p->r->departures, bs_now_ns());
+	}
+	return 0;
+}
+
+static int receive_all(struct play *p, struct bs_fail *why)
+{
+	struct bs_sender *s = &p->r->sender;
+	unsigned char msg[BS_REPLAY_MESSAGE_MAX];
+	size_t len;
+
+	for (;;) {
+		enum bs_sender_state before = s->state;
+		int rc = bs_endpoint_recv(p->e, msg, sizeof(msg), &len, 0, why);
+
+		if (rc == BS_ENDPOINT_TIMEOUT || rc == BS_ENDPOINT_INTERRUPTED)
+			return 0;
+		if (rc != 0 && rc != BS_ERR_LENGTH)
+			return rc;
+		p->heard_on = p->connections;
+		if (rc == 0)
+			(void)bs_sender_heard(s, msg, len, bs_now_ns(), NULL);
+		if (before == BS_SENDER_OPENING && s->state == BS_SENDER_STREAMING)
+			p->start_ns = bs_now_ns();
+	}
+}
+
+static void tell(struct play *p, int64_t now_ns)
+{
+	const struct bs_sender *s = &p->r->sender;
+	struct bs_replay_report *t = p->report;
+
+	t->state = s->state;
+	t->sent = p->next;
+	t->total = p->r->count;
+	t->kept = s->count;
+	t->resent = s->resent;
+	t->complaints = s->complaints;
+	t->strays = s->strays;
+	t->complaint = s->complaint;
+	t->elapsed_ns = now_ns - p->begun_ns;
+	t->code = s->code;
+	t->refused = s->refused;
+	t->outcome = s->outcome;
+	if (p->o->progress != NULL && s->state != BS_SENDER_ENDED &&
+	    now_ns - p->shown_ns >= PROGRESS_NS) {
+		p->shown_ns = now_ns;
+		p->o->progress(p->o->arg, t);
+	}
+}
+
+/* Sleeps until a message, room on the line, a readout's due time or the sender's own time. */
+static int sleep_until_next(struct play *p, struct bs_fail *why)
+{
+	struct bs_sender *s = &p->r->sender;
+	struct pollfd fds[2] = { { .fd = p->e->receive_fd, .events = POLLIN },
+				 { .fd = p->e->send_fd, .events = POLLIN } };
+	int64_t until = p->line_full ? INT64_MAX : bs_sender_due(s);
+	int64_t silent = s->heard_ns + p->o->patience_ns;
+	int64_t begin = bs_now_ns();
+	int64_t shown = begin + PROGRESS_NS;
+	bool owed = s->state != BS_SENDER_STREAMING || s->count > 0;
+	int rc;
+
+	if (s->state == BS_SENDER_STREAMING && !p->window_full && p->next < p->r->count &&
+	    due_ns(p) < until)
+		until = due_ns(p);
+	until = until < silent ? until : silent;
+	until = until < shown ? until
+			      : shown; /* at the latest: stop and new connections are seen */
+	rc = bs_endpoint_wait(fds, p->line_full ? 2 : 1, until, why);
+	bs_departures_slept(&p->r->departures, begin, bs_now_ns(), owed);
+	return rc < 0 ? rc : 0;
+}
+
+static int step(struct play *p, struct bs_fail *why)
+{
+	struct bs_sender *s = &p->r->sender;
+	const unsigned char *msg;
+	size_t len;
+	int queued;
+	int rc = receive_all(p, why);
+
+	if (rc != 0 || s->state == BS_SENDER_ENDED)
+		return rc;
+	if (stopping(p) && s->state == BS_SENDER_OPENING)
+		return bs_fail(why, BS_ERR_ABORTED, "stopped before the service answered");
+	queued = queue_one(p, bs_now_ns(), why);
+	if (queued < 0)
+		return queued;
+	rc = send_some(p, why);
+	if (rc != 0)
+		return rc;
+	tell(p, bs_now_ns());
+	if (bs_now_ns() - s->heard_ns >= p->o->patience_ns)
+		return bs_fail(why, BS_ERR_TIMEOUT, "%s for %.1f s",
+			       s->state == BS_SENDER_OPENING ? "no service answered"
+							     : "the service said nothing",
+			       (double)(bs_now_ns() - s->heard_ns) * 1e-9);
+	if (queued == 0 && (p->line_full || !bs_sender_next(s, bs_now_ns(), &msg, &len)))
+		return sleep_until_next(p, why);
+	return 0;
+}
+
+int bs_replay_run(struct bs_replay *r, struct bs_endpoint *e, const struct bs_replay_options *o,
+		  struct bs_replay_report *report, struct bs_fail *why)
+{
+	const char *xml = bs_recording_xml(r->recording);
+	struct play p = { .r = r, .e = e, .o = o, .report = report };
+	int rc;
+
+	memset(report, 0, sizeof(*report));
+	p.begun_ns = p.shown_ns = bs_now_ns();
+	p.connections = p.heard_on = bs_endpoint_connections(e);
+	r->sender.state = BS_SENDER_IDLE; /* whatever a run before left */
+	rc = bs_sender_begin(&r->sender, o->session, o->protocol, xml, strlen(xml), p.begun_ns,
+			     why);
+	while (rc == 0 && r->sender.state != BS_SENDER_ENDED)
+		rc = step(&p, why);
+	tell(&p, bs_now_ns());
+	return rc;
+}

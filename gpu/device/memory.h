@@ -1,0 +1,105 @@
+/*
+ * gpu/device/memory.h - the GPU's memory of one armed protocol, taken once and sealed; pinned memory too
+ *
+ * As core/memory/arena.h, on the device: need (struct bs_need) -> open -> take* -> seal -> close. open
+ * makes one cudaMalloc (devmem) or one cudaHostAlloc (pinned, mapped into the device's address
+ * space); nothing else in gpu/ allocates either kind. Contents are undefined until written. C
+ * callers see device memory as void pointers they must not follow. Every error is BS_ERR_GPU with
+ * the failed call, its file and line and CUDA's own words; BS_ERR_NOMEM when memory ran out, with
+ * the need and what was free.
+ * Thread rules: one thread arms. Only with GPU=1. Test: test/twin/twin_devmem.c
+ */
+#ifndef BS_GPU_DEVICE_MEMORY_H
+#define BS_GPU_DEVICE_MEMORY_H
+
+#include "core/memory/arena.h"
+#include "core/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_DEV_ALIGN                                                                               \
+	256u /* bytes: a sector of every width, and what cuFFT and bulk copies want   \
+			   */
+
+struct bs_devmem {
+	unsigned char *base; /* device address */
+	size_t size, used;   /* bytes */
+	bool sealed;
+	/* readouts, where the device reads them from the host's memory; size 0: they are in base */
+	unsigned char *mapped; /* device address of pinned memory */
+	size_t mapped_size, mapped_used;
+};
+
+struct bs_pinned {
+	unsigned char *host; /* the process's address */
+	unsigned char *dev;  /* the same bytes seen from the device */
+	size_t size;         /* bytes */
+};
+
+struct bs_gpu_info {
+	char name[64];
+	uint32_t major, minor; /* compute capability */
+	uint32_t multiprocessors;
+	uint64_t total_bytes, free_bytes;
+	uint32_t driver; /* 13000 = 13.0 */
+	uint64_t l2_bytes;
+	bool integrated; /* shares the host's memory (Jetson) */
+};
+
+/* 0 when there is a device; else BS_ERR_UNSUPPORTED with the reason. Takes none of its memory. */
+int bs_gpu_answers(struct bs_fail *why);
+/* The same, and the device that is current works: starts the CUDA runtime on it. */
+int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why);
+/* Makes a device current for this thread. */
+int bs_gpu_use(uint32_t device, struct bs_fail *why);
+
+int bs_devmem_open(struct bs_devmem *m, uint64_t bytes, const char *protocol, struct bs_fail *why);
+void bs_devmem_close(struct bs_devmem *m);
+int bs_pinned_open(struct bs_pinned *m, uint64_t bytes, struct bs_fail *why);
+void bs_pinned_close(struct bs_pinned *m);
+
+/*
+ * Lets the device read these bytes of the host where they lie: page-locks the pages around them.
+ * Once per process is enough, again does no harm. Where the system refuses that, false and a line
+ * in the log: readouts then go through pinned memory of our own.
+ */
+bool bs_gpu_share(const void *base, size_t bytes);
+/* True where readouts are better read from the host's memory than copied: auto means that. */
+bool bs_gpu_integrated(void);
+
+/* What a part adds to a need so that any order of takes fits. */
+static inline uint64_t bs_devmem_round(uint64_t bytes)
+{
+	return (bytes + BS_DEV_ALIGN - 1) & ~(uint64_t)(BS_DEV_ALIGN - 1);
+}
+
+/* NULL when sealed or full. Aligned to BS_DEV_ALIGN. */
+static inline void *bs_devmem_take(struct bs_devmem *m, size_t bytes)
+{
+	size_t at = (m->used + BS_DEV_ALIGN - 1) & ~(size_t)(BS_DEV_ALIGN - 1);
+
+	if (m->sealed || at > m->size || bytes > m->size - at)
+		return NULL;
+	m->used = at + bytes;
+	return m->base + at;
+}
+
+/* For readouts: from the mapped memory, where there is any. */
+static inline void *bs_devmem_take_readouts(struct bs_devmem *m, size_t bytes)
+{
+	size_t at = (m->mapped_used + BS_DEV_ALIGN - 1) & ~(size_t)(BS_DEV_ALIGN - 1);
+
+	if (m->mapped_size == 0)
+		return bs_devmem_take(m, bytes);
+	if (m->sealed || at > m->mapped_size || bytes > m->mapped_size - at)
+		return NULL;
+	m->mapped_used = at + bytes;
+	return m->mapped + at;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,33 @@
+/*
+ * gpu/device/stream.h - how the processor waits for the GPU, and how urgent our streams are
+ *
+ * policy: for this process's device, before the first engine is armed; later calls change streams
+ * and events to come and the waits at once. block: a waiting thread sleeps until the GPU interrupts
+ * it; poll: it spins. BS_ERR_GPU with CUDA's words when the device refuses the flag; streams and
+ * events keep to the policy all the same. Only in a build with GPU=1; .cu files see the openers.
+ * Test: test/twin/twin_stream.c
+ */
+#ifndef BS_GPU_DEVICE_STREAM_H
+#define BS_GPU_DEVICE_STREAM_H
+
+#include <stdbool.h>
+
+#include "core/err.h"
+#include "core/protocol.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int bs_stream_policy(enum bs_wait wait, bool priority, struct bs_fail *why);
+
+/* *stream: a cudaStream_t that does not wait for the default stream; *event: without a time. */
+struct CUstream_st;
+struct CUevent_st;
+int bs_stream_open(struct CUstream_st **stream, struct bs_fail *why);
+int bs_stream_event(struct CUevent_st **event, struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,402 @@
+/* gpu/device/tune.c - see tune.h */
+#define _GNU_SOURCE /* mkostemp */
+#include "gpu/device/tune.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/thread/clock.h"
+#include "core/log.h"
+
+#define PATH      1024u
+#define FILE_MAX  65536u
+#define HEAD      "boreside tuning 1"
+#define GAIN      0.99
+#define LOSS      1.03 /* of the direction that does not decide */
+#define SURE      16   /* of BS_TUNE_RUNS */
+#define MS_MAX    1e7
+#define FNV_START UINT64_C(14695981039346656037)
+
+static uint64_t fnv(uint64_t h, const char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (unsigned char)bytes[i]) * UINT64_C(1099511628211);
+	return h;
+}
+
+/* ---- search ---- */
+
+struct search {
+	struct bs_tuning *t;
+	bs_tune_measure measure;
+	void *arg;
+	int64_t until_ns;
+	struct bs_tune_runs best, own; /* of the best trial, of the one at the end */
+};
+
+static int ascending(const void *a, const void *b)
+{
+	const double x = *(const double *)a;
+	const double y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The time of each run over that of the rival's beside it, ascending. */
+static void ratios(double to[BS_TUNE_RUNS], const struct search *s, int direction)
+{
+	for (int i = 0; i < BS_TUNE_RUNS; i++)
+		to[i] = s->own.ms[direction][i] / s->best.ms[direction][i];
+	qsort(to, BS_TUNE_RUNS, sizeof(*to), ascending);
+}
+
+/* Whether the trial at the end beats the best so far. */
+static bool better(const struct search *s, int direction)
+{
+	double decides[BS_TUNE_RUNS];
+	double other[BS_TUNE_RUNS];
+
+	ratios(decides, s, direction);
+	ratios(other, s, !direction);
+	return decides[SURE - 1] < GAIN && other[BS_TUNE_RUNS - SURE] < LOSS;
+}
+
+static double median(const double ms[BS_TUNE_RUNS])
+{
+	double v[BS_TUNE_RUNS];
+
+	memcpy(v, ms, sizeof(v));
+	qsort(v, BS_TUNE_RUNS, sizeof(*v), ascending);
+	return v[BS_TUNE_RUNS / 2];
+}
+
+/* Negative: the trial that was added has a fault. */
+static int try_one(struct search *s, const struct bs_tune *tune, struct bs_fail *why)
+{
+	struct bs_tuning *t = s->t;
+	struct bs_tune_trial *at = &t->trial[t->trials];
+	int rc;
+
+	memset(at, 0, sizeof(*at));
+	at->tune = *tune;
+	why->text[0] = '\0';
+	rc = s->measure(s->arg, tune, t->trials > 0 ? &t->trial[t->best].tune : NULL, &s->own,
+			&s->best, why);
+	if (rc > 0)
+		return rc;
+	t->trials++;
+	for (int d = 0; rc == 0 && d < 2; d++)
+		at->ms[d] = median(s->own.ms[d]);
+	if (rc == 0)
+		return 0;
+	(void)snprintf(at->fault, sizeof(at->fault), "%.79s", why->text);
+	for (char *c = at->fault; *c != '\0'; c++)
+		if (*c == '\n')
+			*c = ' ';
+	return rc;
+}
+
+static bool tried(const struct bs_tuning *t, const struct bs_tune *tune)
+{
+	for (uint32_t i = 0; i < t->trials; i++)
+		if (memcmp(&t->trial[i].tune, tune, sizeof(*tune)) == 0)
+			return true;
+	return false;
+}
+
+static void run_stage(struct search *s, const struct bs_tune_stage *stage)
+{
+	struct bs_tuning *t = s->t;
+	const struct bs_tune from = t->trial[t->best].tune;
+
+	for (uint32_t i = 0; i < BS_TUNE_VALUES && stage->value[i] != 0; i++) {
+		struct bs_tune tune = from;
+		struct bs_fail why;
+
+		if (t->trials == BS_TUNE_TRIALS || bs_now_ns() >= s->until_ns) {
+			t->cut = true;
+			return;
+		}
+		tune.v[stage->field] = stage->value[i];
+		if (tried(t, &tune))
+			continue;
+		if (try_one(s, &tune, &why) == 0 && better(s, stage->direction)) {
+			t->best = t->trials - 1;
+			s->best = s->own;
+		}
+	}
+}
+
+int bs_tune_search(struct bs_tuning *t, const struct bs_tune_kind *kind,
+		   const struct bs_tune_stage *stage, uint32_t stages, uint32_t rounds,
+		   double seconds, bs_tune_measure measure, void *arg, struct bs_fail *why)
+{
+	struct search s = { .t = t,
+			    .measure = measure,
+			    .arg = arg,
+			    .until_ns = bs_now_ns() + (int64_t)(seconds * 1e9) };
+	struct bs_tune none;
+	int rc;
+
+	memset(t, 0, sizeof(*t));
+	memset(&none, 0, sizeof(none));
+	t->kind = kind;
+	rc = try_one(&s, &none, why);
+	if (rc != 0)
+		return rc;
+	s.best = s.own;
+	for (uint32_t r = 0; r < rounds && !t->cut; r++) {
+		const uint32_t before = t->best;
+
+		for (uint32_t i = 0; i < stages && !t->cut; i++)
+			run_stage(&s, &stage[i]);
+		if (t->best == before)
+			break;
+	}
+	return 0;
+}
+
+/* ---- text ---- */
+
+char *bs_tune_text(char to[BS_TUNE_TEXT], const struct bs_tune_kind *kind,
+		   const struct bs_tune *tune)
+{
+	size_t at = 0;
+
+	to[0] = '\0';
+	for (uint32_t i = 0; i < kind->fields; i++)
+		if (tune->v[i] != 0 && at < BS_TUNE_TEXT)
+			at += (size_t)snprintf(to + at, BS_TUNE_TEXT - at, "%s%s %" PRIu32,
+					       at > 0 ? " " : "", kind->field[i].name, tune->v[i]);
+	if (at == 0)
+		(void)snprintf(to, BS_TUNE_TEXT, "default");
+	return to;
+}
+
+/* The next word of a line, or NULL; the line is cut. */
+static char *word(char **at)
+{
+	char *w = *at;
+	char *end;
+
+	if (*w == '\0')
+		return NULL;
+	end = strchr(w, ' ');
+	*at = end != NULL ? end + 1 : w + strlen(w);
+	if (end != NULL)
+		*end = '\0';
+	return w;
+}
+
+static bool number(const char *w, uint32_t least, uint32_t most, uint32_t *to)
+{
+	char *end = NULL;
+	unsigned long v;
+
+	if (w == NULL || *w < '0' || *w > '9')
+		return false;
+	errno = 0;
+	v = strtoul(w, &end, 10);
+	*to = (uint32_t)v;
+	return errno == 0 && *end == '\0' && v >= least && v <= most;
+}
+
+static bool milliseconds(const char *w, double *to)
+{
+	char *end = NULL;
+
+	if (w == NULL)
+		return false;
+	*to = strtod(w, &end);
+	return end != w && *end == '\0' && *to > 0.0 && *to < MS_MAX; /* refuses NaN */
+}
+
+static bool parse_tune(struct bs_tune *tune, const struct bs_tune_kind *kind, char *at)
+{
+	char *w;
+
+	if (strcmp(at, "default") == 0)
+		return true;
+	while ((w = word(&at)) != NULL) {
+		uint32_t i = 0;
+
+		while (i < kind->fields && strcmp(w, kind->field[i].name) != 0)
+			i++;
+		if (i == kind->fields || tune->v[i] != 0 ||
+		    !number(word(&at), kind->field[i].least, kind->field[i].most, &tune->v[i]))
+			return false;
+	}
+	return true;
+}
+
+/* "MS MS choices" */
+static bool parse_trial(struct bs_tune_trial *t, const struct bs_tune_kind *kind, char *at)
+{
+	return milliseconds(word(&at), &t->ms[0]) && milliseconds(word(&at), &t->ms[1]) &&
+	       *at != '\0' && parse_tune(&t->tune, kind, at);
+}
+
+/* The next line without its end, or NULL. */
+static char *line(char **at)
+{
+	char *l = *at;
+	char *end = strchr(l, '\n');
+
+	if (end == NULL)
+		return NULL;
+	*end = '\0';
+	*at = end + 1;
+	return l;
+}
+
+static const char *parse_lines(struct bs_tuning *t, const char *key, char *at)
+{
+	char *l = line(&at);
+	uint32_t best = 0;
+
+	if (l == NULL || strcmp(l, HEAD) != 0)
+		return "has another version";
+	l = line(&at);
+	if (l == NULL || strncmp(l, "key ", 4) != 0 || strcmp(l + 4, key) != 0)
+		return "is of another device or protocol";
+	l = line(&at);
+	if (l == NULL || strncmp(l, "best ", 5) != 0 || !number(l + 5, 0, BS_TUNE_TRIALS, &best))
+		return "does not say which is best";
+	while ((l = line(&at)) != NULL) {
+		if (t->trials == BS_TUNE_TRIALS || strncmp(l, "trial ", 6) != 0 ||
+		    !parse_trial(&t->trial[t->trials], t->kind, l + 6))
+			return "holds a choice that is none";
+		t->trials++;
+	}
+	t->best = best;
+	return best < t->trials ? NULL : "does not hold its best choice";
+}
+
+const char *bs_tune_parse(struct bs_tuning *t, const struct bs_tune_kind *kind, const char *key,
+			  char *text, size_t size)
+{
+	char sum[32];
+	char *last;
+
+	memset(t, 0, sizeof(*t));
+	t->kind = kind;
+	t->from_disk = true;
+	if (size < 22 || memchr(text, '\0', size) != NULL || text[size - 1] != '\n')
+		return "is cut short";
+	last = text + size - 21; /* "sum " and 16 digits */
+	(void)snprintf(sum, sizeof(sum), "sum %016" PRIx64 "\n",
+		       fnv(FNV_START, text, (size_t)(last - text)));
+	if (memcmp(last, sum, 21) != 0)
+		return "is damaged: its checksum does not match";
+	*last = '\0';
+	return parse_lines(t, key, text);
+}
+
+/* ---- files ---- */
+
+static bool path_of(char path[PATH], const char *key, const char *cache_dir)
+{
+	return cache_dir[0] != '\0' && snprintf(path, PATH, "%s/tune-%016" PRIx64 ".txt", cache_dir,
+						fnv(FNV_START, key, strlen(key))) < (int)PATH;
+}
+
+bool bs_tune_load(struct bs_tuning *t, const struct bs_tune_kind *kind, const char *key,
+		  const char *cache_dir)
+{
+	const char *fault = "cannot be read";
+	char path[PATH];
+	size_t n = 0;
+	char *text;
+	int fd;
+
+	if (!path_of(path, key, cache_dir))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return false;
+	text = malloc(FILE_MAX + 1);
+	while (fd >= 0 && text != NULL && n < FILE_MAX) {
+		ssize_t got = read(fd, text + n, FILE_MAX - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			fault = got == 0 ? NULL : fault;
+			break;
+		}
+		n += (size_t)got;
+	}
+	if (fault == NULL) {
+		text[n] = '\0';
+		fault = bs_tune_parse(t, kind, key, text, n);
+	}
+	if (fault != NULL)
+		bs_log(BS_LOG_WARN, "%s %s: measured again", path, fault);
+	if (fd >= 0)
+		(void)close(fd);
+	free(text);
+	return fault == NULL;
+}
+
+static char *written(const struct bs_tuning *t, const char *key, size_t *size)
+{
+	char *text = NULL;
+	uint32_t best = 0;
+	FILE *f = open_memstream(&text, size);
+
+	if (f == NULL)
+		return NULL;
+	for (uint32_t i = 0; i < t->best; i++) /* those with a fault are left out */
+		best += t->trial[i].ms[0] > 0.0;
+	(void)fprintf(f, "%s\nkey %s\nbest %" PRIu32 "\n", HEAD, key, best);
+	for (uint32_t i = 0; i < t->trials; i++) {
+		char words[BS_TUNE_TEXT];
+
+		if (t->trial[i].ms[0] > 0.0)
+			(void)fprintf(f, "trial %.6f %.6f %s\n", t->trial[i].ms[0],
+				      t->trial[i].ms[1],
+				      bs_tune_text(words, t->kind, &t->trial[i].tune));
+	}
+	if (fflush(f) == 0)
+		(void)fprintf(f, "sum %016" PRIx64 "\n", fnv(FNV_START, text, *size));
+	if (fclose(f) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+void bs_tune_save(const struct bs_tuning *t, const char *key, const char *cache_dir)
+{
+	char path[PATH];
+	char temp[PATH + 16];
+	size_t size = 0;
+	char *text;
+	bool good;
+	int fd;
+
+	if (!path_of(path, key, cache_dir))
+		return;
+	text = written(t, key, &size);
+	(void)snprintf(temp, sizeof(temp), "%s.part-XXXXXX", path);
+	fd = text != NULL ? mkostemp(temp, O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		good = write(fd, text, size) == (ssize_t)size && fchmod(fd, 0640) == 0 &&
+		       fsync(fd) == 0;
+		good = close(fd) == 0 && good && rename(temp, path) == 0;
+		if (!good)
+			(void)unlink(temp);
+	} else {
+		good = false;
+	}
+	if (!good)
+		bs_log(BS_LOG_WARN, "%s cannot be kept: %s", path, strerror(errno));
+	free(text);
+}

@@ -1,0 +1,103 @@
+/*
+ * gpu/device/tune.h - choices that are measured once on a device, and kept on disk
+ *
+ * A kind names its fields and the range of each; a choice gives each a value, 0 meaning what the
+ * code would take by itself. search starts from all zeros and goes through the stages in order: each
+ * tries the values of one field with the others as they are best so far. The two run in turns, so that
+ * a clock that changes meets both; the new one is kept when it is at least 1 % faster in 16 of 21
+ * pairs of runs (equals would be once in 75 times), whatever the noise. The time is looked at between
+ * trials: where a run takes long, the last one ends 42 runs after it is up. A choice never changes what
+ * is asked for (accuracy, sizes), only how it is computed: other choices round differently, the same
+ * choice gives the same bytes.
+ * What was found, with every time that was measured, is kept in cache_dir/tune-HASH.txt: text, a
+ * checksum in its last line, under a name and a first line that hold all that it depends on (key:
+ * device, driver, sizes). A file that is damaged, of another key, or holds a value out of range is
+ * refused with the reason logged, and the measuring is done again.
+ * Host code; load and save touch files: at arm only. Test: test/unit/gpu/test_tune.c
+ */
+#ifndef BS_GPU_DEVICE_TUNE_H
+#define BS_GPU_DEVICE_TUNE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_TUNE_FIELDS 12u
+#define BS_TUNE_TRIALS 96u
+#define BS_TUNE_VALUES 6u
+#define BS_TUNE_TEXT   200u
+#define BS_TUNE_RUNS   21
+
+struct bs_tune_kind {
+	const char *name;
+	uint32_t fields;
+	struct {
+		const char *name; /* one word */
+		uint32_t least, most;
+	} field[BS_TUNE_FIELDS];
+};
+
+struct bs_tune {
+	uint32_t v[BS_TUNE_FIELDS]; /* by field; 0: not chosen */
+};
+
+struct bs_tune_trial {
+	struct bs_tune tune;
+	double ms[2]; /* median, each direction; 0 where it was not measured: fault says why */
+	char fault[80];
+};
+
+struct bs_tuning {
+	const struct bs_tune_kind *kind;
+	uint32_t trials, best; /* trial 0 is the one without choices */
+	struct bs_tune_trial trial[BS_TUNE_TRIALS];
+	bool from_disk;
+	bool cut; /* the time was up before the search was through */
+};
+
+struct bs_tune_stage {
+	uint32_t field;
+	int direction; /* whose time decides: 0, 1; the other may not be 3 % worse, as surely */
+	uint32_t value[BS_TUNE_VALUES]; /* 0 ends them */
+};
+
+struct bs_tune_runs {
+	double ms[2][BS_TUNE_RUNS]; /* each direction, in the order of measuring */
+};
+
+/* own: run by run in turns with those of the rival, the best so far (NULL: there is none). against comes
+ * in as the rival's runs when it was last measured; they stay where both cannot be had at once.
+ * 0; 1: the same as one that was measured; negative: it cannot be had, with the reason. */
+typedef int (*bs_tune_measure)(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
+			       struct bs_tune_runs *own, struct bs_tune_runs *against,
+			       struct bs_fail *why);
+
+/* Measures until the stages are through (rounds times) or seconds have passed. The first trial must
+ * succeed: its error is returned. */
+int bs_tune_search(struct bs_tuning *t, const struct bs_tune_kind *kind,
+		   const struct bs_tune_stage *stage, uint32_t stages, uint32_t rounds,
+		   double seconds, bs_tune_measure measure, void *arg, struct bs_fail *why);
+
+/* "taps 5 run 256", or "default". Returns to. */
+char *bs_tune_text(char to[BS_TUNE_TEXT], const struct bs_tune_kind *kind,
+		   const struct bs_tune *tune);
+
+/* key: one line. false: not there, or refused; t is then undefined. */
+bool bs_tune_load(struct bs_tuning *t, const struct bs_tune_kind *kind, const char *key,
+		  const char *cache_dir);
+/* The same from text (for load and the fuzzer of a test): NULL, or what is wrong with it. */
+const char *bs_tune_parse(struct bs_tuning *t, const struct bs_tune_kind *kind, const char *key,
+			  char *text, size_t size);
+/* Failure costs the next start some seconds: it is logged. */
+void bs_tune_save(const struct bs_tuning *t, const char *key, const char *cache_dir);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,118 @@
+/*
+ * gpu/engine/cuda/armed.h - a protocol armed on one GPU, from inside
+ *
+ * An operator (gpu/engine/cuda/operator.h), for ls and sense a solver behind it (gpu/solve/ls_cuda.h), and
+ * the way of the data there and back. One stream computes, so frames share all buffers but their
+ * samples. begin, add, reading, fold and close (disarm) are core/engine.h's, with its rules. Only
+ * the files named below and gpu/engine/multi/share.cu include this. Test: test/twin/twin_engine.c
+ */
+#ifndef BS_GPU_ENGINE_CUDA_ARMED_H
+#define BS_GPU_ENGINE_CUDA_ARMED_H
+
+#include <cuda_runtime.h>
+
+#include "core/engine.h"
+#include "gpu/engine/cuda/operator.h"
+#include "gpu/device/memory.h"
+#include "gpu/image/partial_cuda.h"
+#include "gpu/solve/ls_cuda.h"
+
+#define BS_CUDA_UPLOADS 64u /* uploads under way at most */
+
+/* What is queued after the last readout: F^H d's rest; the solves; combination and download. */
+enum { BS_CUDA_SUM = 1, BS_CUDA_SOLVE = 2, BS_CUDA_IMAGE = 4, BS_CUDA_ALL = 7 };
+
+/* Passed by the streams, for the report's stages, which lie in this order. */
+enum bs_cuda_mark {
+	BS_CUDA_UPLOADING,
+	BS_CUDA_UPLOADED,
+	BS_CUDA_SUMMED,
+	BS_CUDA_SOLVED,
+	BS_CUDA_COMBINED,
+	BS_CUDA_DOWNLOADED,
+	BS_CUDA_MARKS
+};
+
+struct bs_armed_cuda {
+	const struct bs_protocol *p;
+	const struct bs_cuda_operator *method;
+	bool share; /* of a scan on several GPUs: it ends with the coil images (gpu/engine/multi/share.h) */
+	void *op;
+	struct bs_solver_cuda *solver; /* NULL: a direct method */
+	struct bs_devmem mem;
+	unsigned char *pinned; /* of the arena, registered: image, then staging or samples */
+	unsigned char *pinned_dev;
+	const unsigned char *pool; /* registered, or NULL */
+	size_t pool_bytes;
+	float *image;   /* pinned */
+	float *staging; /* pinned, [BS_CUDA_UPLOADS] readouts; NULL: mapped */
+	bool mapped;
+	float2 *coil_images; /* device */
+	float *out;          /* as the device addresses it */
+	const float2 *maps;  /* device, or NULL */
+	struct bs_partial_cuda window;
+	uint32_t frames;
+	cudaStream_t stream, up;
+	cudaEvent_t sent[BS_CUDA_UPLOADS], cleared, mark[BS_CUDA_MARKS];
+	uint32_t marked; /* bits: these marks have been recorded, or are in a graph */
+	bool unmarked;   /* a driver that refuses them in a graph */
+	int64_t tail_ns; /* from solved to image: the longest of late, fading; kept free before the deadline */
+	uint64_t made, read; /* adds; those whose upload is known to have ended */
+	bool *added;         /* [frame]: since it was begun */
+	cudaGraphExec_t
+		*finish;      /* [frame]: all that is left, or its first part; NULL: not recorded */
+	cudaGraphExec_t *sum; /* [frame], under a deadline: F^H d's rest */
+	cudaGraphExec_t tail; /* solves and image, where finish does not hold them */
+	cudaGraphExec_t combine; /* image alone, under a deadline */
+};
+
+/*
+ * armed.cu: what the protocol fixes, taken once. tuned: an operator that grids, with the
+ * variant measured for it. ls: method ls or sense, with the operator that its F^H d asks for
+ * (sum).
+ */
+const struct bs_cuda_operator *bs_armed_cuda_sum(const struct bs_protocol *p);
+int bs_armed_cuda_need(const struct bs_cuda_operator *m, const struct bs_protocol *p, bool share,
+		       struct bs_need *need, struct bs_fail *why);
+int bs_armed_cuda_open(const struct bs_cuda_operator *m, bool solve, bool share, void **self,
+		       const struct bs_protocol *p, const struct bs_tables *tables,
+		       const struct bs_arm_env *env, struct bs_fail *why);
+int bs_armed_cuda_open_tuned(const struct bs_cuda_operator *m, bool solve, bool share, void **self,
+			     const struct bs_protocol *p, const struct bs_tables *tables,
+			     const struct bs_arm_env *env, struct bs_fail *why);
+int bs_armed_cuda_open_ls(bool solve, bool share, void **self, const struct bs_protocol *p,
+			  const struct bs_tables *tables, const struct bs_arm_env *env,
+			  struct bs_fail *why);
+void bs_armed_cuda_close(void *self);
+
+/* upload.cu: readouts on their way to the GPU. */
+int bs_armed_cuda_begin(void *self, uint32_t frame);
+int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *data,
+		      size_t coil_stride);
+void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read);
+
+/*
+ * queue.cu: what is left after the last readout, launched as it is or as graphs. Only record
+ * waits. flag: cudaEventRecordExternal while a graph is captured, so that each launch of it
+ * records anew. watched: up to F^H d alone.
+ */
+int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned flag,
+		       struct bs_fail *why);
+int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_fail *why);
+int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool watched);
+int bs_armed_cuda_queue_slide(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
+			      bool watched);
+int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group);
+/* Everything once for real, so that no kernel is loaded later; then as graphs. */
+int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why);
+/* The graphs, and the lists of them. */
+void bs_armed_cuda_unrecord(struct bs_armed_cuda *e);
+
+/*
+ * engine.cu. solve: from F^H d in the coil images, waiting for each iteration. times: upload
+ * .. download, once the stream is idle; 0 for what this engine does not do.
+ */
+int bs_armed_cuda_solve(struct bs_armed_cuda *e, int64_t deadline_ns, struct bs_report *report);
+void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct bs_report *report);
+
+#endif

@@ -1,0 +1,230 @@
+/*
+ * gpu/engine/cuda/engine.cu - all methods on the device as engines: what is armed on one GPU
+ * (gpu/engine/cuda/armed.h), from the last readout to the image
+ *
+ * One graph launch, whose end is the image in pinned memory; a solver under a deadline is watched
+ * from the host between its iterations, and one whose graph would be too large is launched in two.
+ */
+#include <string.h>
+
+#include "core/thread/clock.h"
+#include "gpu/engine/cuda/armed.h"
+#include "gpu/device/check.h"
+#include "gpu/engine/engines.h"
+
+void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct bs_report *report)
+{
+	for (int i = 0; i < 5; i++) {
+		const bool both = (e->marked >> (BS_CUDA_UPLOADING + i) & 3u) == 3u;
+
+		report->stage_ns[BS_BUDGET_UPLOAD + i] =
+			both ? bs_cuda_between_ns(e->mark[BS_CUDA_UPLOADING + i],
+						  e->mark[BS_CUDA_UPLOADING + i + 1])
+			     : 0; /* a share of several GPUs passes some of them only */
+	}
+	for (int i = 1; i < 5 && e->unmarked; i++) /* what arming left in those marks */
+		report->stage_ns[BS_BUDGET_UPLOAD + i] = 0;
+	if (!e->added[frame]) /* nothing went up: those marks are another frame's */
+		report->stage_ns[BS_BUDGET_UPLOAD] = report->stage_ns[BS_BUDGET_ACCUMULATE] = 0;
+	if (e->solver == NULL)
+		report->stage_ns[BS_BUDGET_SOLVE] = 0;
+}
+
+/* Waits for what is queued; the image lies in pinned memory. */
+static int fetch(struct bs_armed_cuda *e, uint32_t frame, float *image, struct bs_report *report)
+{
+	int64_t down_ns;
+
+	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
+	e->read = e->made;
+	down_ns = bs_now_ns();
+	memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
+	down_ns = bs_now_ns() - down_ns;
+	bs_armed_cuda_times(e, frame, report);
+	report->stage_ns[BS_BUDGET_DOWNLOAD] += down_ns;
+	return 0;
+}
+
+/* True: the host has to watch the solver's iterations, or there are fewer of them than in the graph. */
+static bool is_watched(const struct bs_armed_cuda *e, int64_t deadline_ns,
+		       const struct bs_report *report)
+{
+	return e->solver != NULL && (deadline_ns != INT64_MAX ||
+				     bs_report_most(report, e->p->iterations) < e->p->iterations);
+}
+
+int bs_armed_cuda_solve(struct bs_armed_cuda *e, int64_t deadline_ns, struct bs_report *report)
+{
+	const uint32_t most = bs_report_most(report, e->p->iterations);
+
+	report->deadline_stop = false;
+	return bs_solver_cuda_run(e->solver, e->coil_images, most, deadline_ns, e->stream, report,
+				  NULL);
+}
+
+static int solve_watched(struct bs_armed_cuda *e, uint32_t frame, int64_t deadline_ns, float *image,
+			 struct bs_report *report)
+{
+	int64_t solved_ns;
+	int rc;
+
+	if (deadline_ns != INT64_MAX)
+		deadline_ns -= e->tail_ns;
+	rc = bs_armed_cuda_solve(e, deadline_ns, report);
+	if (rc != 0)
+		return rc;
+	solved_ns = bs_now_ns();
+	BS_CUDA(cudaGraphLaunch(e->combine, e->stream), NULL);
+	rc = fetch(e, frame, image, report);
+	solved_ns = bs_now_ns() - solved_ns;
+	e->tail_ns = bs_tail_longest(e->tail_ns, solved_ns);
+	return rc;
+}
+
+/* The image of a whole solve, or of a direct method, whose graphs have been launched. */
+static int fetch_whole(struct bs_armed_cuda *e, uint32_t frame, float *image,
+		       struct bs_report *report)
+{
+	int rc = fetch(e, frame, image, report);
+
+	if (rc == 0 && e->solver != NULL) {
+		report->deadline_stop = false;
+		bs_solver_cuda_outcome(e->solver, report);
+	}
+	return rc;
+}
+
+static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+		  struct bs_report *report)
+{
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+	const bool watched = is_watched(e, deadline_ns, report);
+	int rc = bs_armed_cuda_queue_finish(e, frame, watched);
+
+	if (rc != 0)
+		return rc;
+	return watched ? solve_watched(e, frame, deadline_ns, image, report)
+		       : fetch_whole(e, frame, image, report);
+}
+
+static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns, float *image,
+		 struct bs_report *report)
+{
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+	const bool watched = is_watched(e, deadline_ns, report);
+	int rc = bs_armed_cuda_queue_slide(e, frame, held, watched);
+
+	if (rc != 0)
+		return rc;
+	return watched ? solve_watched(e, frame, deadline_ns, image, report)
+		       : fetch_whole(e, frame, image, report);
+}
+
+static int peek(void *self, uint32_t frame, float *image)
+{
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+	struct bs_report unread;
+	int rc = e->method->peek(e->op, frame, e->coil_images, e->stream, NULL);
+
+	if (rc == 0)
+		rc = bs_armed_cuda_queue_image(e, cudaEventRecordDefault, NULL);
+	return rc != 0 ? rc : fetch(e, frame, image, &unread);
+}
+
+/* ---- the four engines ------------------------------------------------------------------------- */
+
+static int gridding_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	return bs_armed_cuda_need(&bs_cuda_gridding, p, false, need, why);
+}
+
+static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+			const struct bs_arm_env *env, struct bs_fail *why)
+{
+	return bs_armed_cuda_open_tuned(&bs_cuda_gridding, false, false, self, p, tables, env, why);
+}
+
+static int cartesian_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	return bs_armed_cuda_need(&bs_cuda_cartesian, p, false, need, why);
+}
+
+static int cartesian_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+			 const struct bs_arm_env *env, struct bs_fail *why)
+{
+	return bs_armed_cuda_open(&bs_cuda_cartesian, false, false, self, p, tables, env, why);
+}
+
+static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	int rc = bs_solver_cuda_check(p, why);
+
+	return rc != 0 ? rc : bs_armed_cuda_need(bs_armed_cuda_sum(p), p, false, need, why);
+}
+
+static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+		  const struct bs_arm_env *env, struct bs_fail *why)
+{
+	return bs_armed_cuda_open_ls(true, false, self, p, tables, env, why);
+}
+
+/* Fields in core/engine.h's order: ... disarm, reading, fold, slide, peek, preview. */
+const struct bs_engine bs_engine_gridding_cuda = {
+	"gridding/cuda",
+	gridding_need,
+	gridding_arm,
+	bs_armed_cuda_begin,
+	bs_armed_cuda_add,
+	finish,
+	bs_armed_cuda_close,
+	bs_armed_cuda_reading,
+	bs_armed_cuda_fold,
+	slide,
+	peek,
+	NULL,
+};
+
+const struct bs_engine bs_engine_cartesian_cuda = {
+	"cartesian/cuda",
+	cartesian_need,
+	cartesian_arm,
+	bs_armed_cuda_begin,
+	bs_armed_cuda_add,
+	finish,
+	bs_armed_cuda_close,
+	bs_armed_cuda_reading,
+	NULL,
+	NULL,
+	NULL,
+	NULL,
+};
+
+const struct bs_engine bs_engine_ls_cuda = {
+	"ls/cuda",
+	ls_need,
+	ls_arm,
+	bs_armed_cuda_begin,
+	bs_armed_cuda_add,
+	finish,
+	bs_armed_cuda_close,
+	bs_armed_cuda_reading,
+	bs_armed_cuda_fold,
+	slide,
+	NULL,
+	&bs_engine_gridding_cuda,
+};
+
+const struct bs_engine bs_engine_sense_cuda = {
+	"sense/cuda",
+	ls_need,
+	ls_arm,
+	bs_armed_cuda_begin,
+	bs_armed_cuda_add,
+	finish,
+	bs_armed_cuda_close,
+	bs_armed_cuda_reading,
+	bs_armed_cuda_fold,
+	slide,
+	NULL,
+	&bs_engine_gridding_cuda,
+};

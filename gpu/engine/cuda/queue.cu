@@ -1,0 +1,245 @@
+/* gpu/engine/cuda/queue.cu - what is left after the last readout, queued or as graphs; see armed.h */
+#include "gpu/engine/cuda/armed.h"
+
+#include <stdlib.h>
+
+#include "core/log.h"
+#include "gpu/device/check.h"
+
+/* Launches that all frames' graphs of a protocol may hold together: above, the solve is one of its own,
+ * and a frame's own part, FRAME_LAUNCHES at most, is queued as it is. */
+#define GRAPH_MOST     UINT64_C(40000)
+#define FRAME_LAUNCHES UINT64_C(16)
+
+int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned flag,
+		       struct bs_fail *why)
+{
+	if (e->unmarked)
+		return 0;
+	BS_CUDA(cudaEventRecordWithFlags(e->mark[m], e->stream, flag), why);
+	e->marked |= 1u << m;
+	return 0;
+}
+
+/* From coil images to the image in pinned memory. */
+int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	const bool one = p->method == BS_METHOD_SENSE;
+	int rc = bs_armed_cuda_pass(e, BS_CUDA_SOLVED, flag, why);
+
+	if (e->share)
+		return rc;
+	if (rc == 0)
+		rc = bs_combine_cuda(one ? BS_COMBINE_NONE : p->combine, p->output,
+				     one ? 1 : p->coils, bs_protocol_voxels(p), e->coil_images,
+				     e->maps, e->out, e->stream, why);
+	if (rc == 0)
+		rc = bs_armed_cuda_pass(e, BS_CUDA_COMBINED, flag, why);
+	if (rc == 0 && !e->mapped)
+		BS_CUDA(cudaMemcpyAsync(e->image, e->out, (size_t)bs_protocol_image_bytes(p),
+					cudaMemcpyDeviceToHost, e->stream),
+			why);
+	return rc != 0 ? rc : bs_armed_cuda_pass(e, BS_CUDA_DOWNLOADED, flag, why);
+}
+
+/* What is left, whole or in part, for real or into a graph. */
+static int queue_parts(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, unsigned flag,
+		       struct bs_fail *why)
+{
+	int rc = 0;
+
+	if (parts & BS_CUDA_SUM) {
+		rc = e->method->finish(e->op, frame, e->coil_images, e->stream, why);
+		if (rc == 0)
+			rc = bs_armed_cuda_pass(e, BS_CUDA_SUMMED, flag, why);
+	}
+	if (rc == 0 && (parts & BS_CUDA_SOLVE) && e->solver != NULL)
+		rc = bs_solver_cuda_queue(e->solver, e->coil_images, e->stream, why);
+	if (rc == 0 && (parts & BS_CUDA_IMAGE))
+		rc = bs_armed_cuda_queue_image(e, flag, why);
+	return rc;
+}
+
+static void destroy(cudaGraphExec_t graph)
+{
+	if (graph != NULL)
+		(void)cudaGraphExecDestroy(graph);
+}
+
+static int capture(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, cudaGraphExec_t *exec,
+		   struct bs_fail *why)
+{
+	cudaGraph_t graph = NULL;
+	int rc;
+
+	BS_CUDA(cudaStreamBeginCapture(e->stream, cudaStreamCaptureModeThreadLocal), why);
+	rc = queue_parts(e, frame, parts, cudaEventRecordExternal, why);
+	cudaError_t end = cudaStreamEndCapture(e->stream, &graph);
+
+	if (rc == 0)
+		BS_CUDA_GO(end, why, rc, out);
+	if (rc == 0)
+		BS_CUDA_GO(cudaGraphInstantiate(exec, graph, 0), why, rc, out);
+	if (rc == 0)
+		BS_CUDA_GO(cudaGraphUpload(*exec, e->stream), why, rc, out);
+	if (rc == 0)
+		BS_CUDA_GO(cudaStreamSynchronize(e->stream), why, rc, out);
+out:
+	if (graph != NULL)
+		(void)cudaGraphDestroy(graph);
+	if (rc != 0) {
+		destroy(*exec);
+		*exec = NULL;
+		(void)cudaGetLastError(); /* of a capture that its own first error ended */
+	}
+	return rc;
+}
+
+/* Without marks where the driver refuses them; what fails that way, too, fails for its first reason. */
+static int record(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, cudaGraphExec_t *exec,
+		  struct bs_fail *why)
+{
+	struct bs_fail again;
+	int rc = capture(e, frame, parts, exec, why);
+
+	if (rc == 0 || e->unmarked)
+		return rc;
+	e->unmarked = true;
+	if (capture(e, frame, parts, exec, &again) != 0)
+		return rc;
+	bs_log(BS_LOG_WARN, "protocol '%s': stages are not timed: %s", e->p->name, why->text);
+	return 0;
+}
+
+/* A graph a frame (two, where a solver may be watched); with too many frames none. */
+static int record_frame(struct bs_armed_cuda *e, uint32_t f, bool split, struct bs_fail *why)
+{
+	const bool graphs = e->frames * FRAME_LAUNCHES <= GRAPH_MOST;
+	int rc = 0;
+
+	if (f > 0 && !graphs)
+		return 0;
+	rc = e->method->begin(e->op, f, e->stream, why);
+	if (rc == 0)
+		rc = e->method->settle(e->op, f, e->stream, why);
+	if (rc == 0 && f == 0)
+		rc = queue_parts(e, f, BS_CUDA_ALL, cudaEventRecordDefault, why);
+	if (rc == 0)
+		BS_CUDA(cudaStreamSynchronize(e->stream), why);
+	if (!graphs)
+		return rc;
+	if (rc == 0)
+		rc = record(e, f, split ? (unsigned)BS_CUDA_SUM : (unsigned)BS_CUDA_ALL,
+			    &e->finish[f], why);
+	if (rc == 0 && e->solver != NULL && !split)
+		rc = record(e, f, BS_CUDA_SUM, &e->sum[f], why);
+	return rc;
+}
+
+/* Everything that a window launches, once. */
+static int try_window(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *why)
+{
+	uint8_t *held = (uint8_t *)calloc(e->window.groups, 1);
+	int rc = held == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': groups", e->p->name)
+			      : e->method->begin(e->op, frame, e->stream, why);
+
+	for (uint32_t g = 0; rc == 0 && g < e->window.groups; g++) {
+		held[g] = 1;
+		rc = e->method->part(e->op, frame, g,
+				     (float2 *)bs_partial_cuda_write(&e->window, frame, g),
+				     e->stream, why);
+		if (rc == 0)
+			rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images,
+						 e->stream, why);
+	}
+	free(held);
+	if (rc == 0)
+		rc = queue_parts(e, frame, BS_CUDA_SOLVE | BS_CUDA_IMAGE, cudaEventRecordDefault,
+				 why);
+	if (rc == 0)
+		BS_CUDA(cudaStreamSynchronize(e->stream), why);
+	return rc;
+}
+
+int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
+{
+	const bool window = e->window.groups > 0;
+	const bool split = e->solver != NULL &&
+			   (window || (FRAME_LAUNCHES + bs_solver_cuda_launches(e->p)) * e->frames >
+					      GRAPH_MOST);
+	int rc = bs_cuda_copied(why);
+
+	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
+		rc = window ? try_window(e, f, why) : record_frame(e, f, split, why);
+	if (rc == 0 && (split || (window && !e->share)))
+		rc = record(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, &e->tail, why);
+	if (rc == 0 && e->solver != NULL && !e->share)
+		rc = record(e, 0, BS_CUDA_IMAGE, &e->combine, why);
+	if (rc == 0 && e->p->preview_every > 0 && e->method->peek != NULL) {
+		rc = e->method->peek(e->op, 0, e->coil_images, e->stream, why);
+		if (rc == 0)
+			BS_CUDA(cudaStreamSynchronize(e->stream), why);
+	}
+	return rc;
+}
+
+void bs_armed_cuda_unrecord(struct bs_armed_cuda *e)
+{
+	for (uint32_t f = 0; f < e->frames; f++) {
+		destroy(e->finish != NULL ? e->finish[f] : NULL);
+		destroy(e->sum != NULL ? e->sum[f] : NULL);
+	}
+	destroy(e->tail);
+	destroy(e->combine);
+	free(e->finish);
+	free(e->sum);
+}
+
+/* A frame's own part: F^H d's rest, or all where the solve is not apart. */
+static int launch_frame(struct bs_armed_cuda *e, uint32_t frame, bool watched)
+{
+	cudaGraphExec_t graph = watched && e->sum[frame] != NULL ? e->sum[frame] : e->finish[frame];
+	const unsigned parts = e->solver != NULL ? BS_CUDA_SUM : BS_CUDA_ALL;
+
+	if (graph == NULL)
+		return queue_parts(e, frame, parts, cudaEventRecordDefault, NULL);
+	BS_CUDA(cudaGraphLaunch(graph, e->stream), NULL);
+	return 0;
+}
+
+int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool watched)
+{
+	int rc = e->method->settle(e->op, frame, e->stream, NULL);
+
+	if (rc == 0)
+		rc = launch_frame(e, frame, watched);
+	if (rc != 0)
+		return rc;
+	if (!watched && e->tail != NULL)
+		BS_CUDA(cudaGraphLaunch(e->tail, e->stream), NULL);
+	return 0;
+}
+
+/* Queued, not waited for: begin and slide wait. */
+int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group)
+{
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+
+	return e->method->part(e->op, frame, group,
+			       (float2 *)bs_partial_cuda_write(&e->window, frame, group), e->stream,
+			       NULL);
+}
+
+int bs_armed_cuda_queue_slide(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
+			      bool watched)
+{
+	int rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images, e->stream,
+				     NULL);
+
+	if (rc == 0)
+		rc = bs_armed_cuda_pass(e, BS_CUDA_SUMMED, cudaEventRecordDefault, NULL);
+	if (rc == 0 && !watched && e->tail != NULL)
+		BS_CUDA(cudaGraphLaunch(e->tail, e->stream), NULL);
+	return rc;
+}

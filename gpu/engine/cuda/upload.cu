@@ -1,0 +1,121 @@
+/*
+ * gpu/engine/cuda/upload.cu - readouts on their way to the GPU, and who still reads them; see armed.h
+ *
+ * They go up on a stream of their own, straight from the shared pool where they lie in it (the
+ * caller leaves them there until `reading` says that they are up), else through pinned memory; the
+ * operator's work follows each on the other stream, while the scan goes on. With gpu memory
+ * "mapped" nothing goes up: a readout is copied into page-locked memory, which the
+ * kernels read in place.
+ */
+#include "gpu/engine/cuda/armed.h"
+
+#include <string.h>
+
+#include "gpu/device/check.h"
+
+int bs_armed_cuda_begin(void *self, uint32_t frame)
+{
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+	int rc;
+
+	/* a frame that was given up may still be on its way */
+	BS_CUDA(cudaStreamSynchronize(e->up), NULL);
+	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
+	e->read = e->made;
+	e->added[frame] = false;
+	rc = e->method->begin(e->op, frame, e->stream, NULL);
+	if (rc != 0)
+		return rc;
+	if (e->mapped) { /* the host writes there next */
+		BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
+		return 0;
+	}
+	BS_CUDA(cudaEventRecord(e->cleared, e->stream), NULL);
+	BS_CUDA(cudaStreamWaitEvent(e->up, e->cleared, 0), NULL);
+	return 0;
+}
+
+void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read)
+{
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+
+	while (e->read < e->made) {
+		cudaEvent_t next = e->sent[e->read % BS_CUDA_UPLOADS];
+
+		/* in error nothing is read any more, and the next call says so */
+		if ((wait ? cudaEventSynchronize(next) : cudaEventQuery(next)) ==
+		    cudaErrorNotReady) {
+			(void)cudaGetLastError(); /* no error: not to be blamed on a launch */
+			break;
+		}
+		e->read++;
+	}
+	*made = e->made;
+	*read = e->read;
+}
+
+/* All coils' samples, coil_stride complex values apart. */
+static void copy_readout(const struct bs_protocol *p, float *to, size_t to_step, const float *data,
+			 size_t coil_stride)
+{
+	for (uint32_t c = 0; c < p->coils; c++)
+		memcpy(to + 2 * c * to_step, data + 2 * c * coil_stride, (size_t)p->samples * 8);
+}
+
+static int send(struct bs_armed_cuda *e, float2 *to, const float *data, size_t coil_stride)
+{
+	const struct bs_protocol *p = e->p;
+	const size_t row = (size_t)p->samples * 8;
+	const size_t step = (size_t)e->method->coil_step(p) * 8;
+	const unsigned char *at = (const unsigned char *)data;
+	const size_t span = ((p->coils - 1) * coil_stride + p->samples) * 8;
+	cudaEvent_t sent = e->sent[e->made % BS_CUDA_UPLOADS];
+
+	if (e->made >= BS_CUDA_UPLOADS && e->read + BS_CUDA_UPLOADS <= e->made) {
+		BS_CUDA(cudaEventSynchronize(sent), NULL);
+		e->read = e->made - BS_CUDA_UPLOADS + 1;
+	}
+	if (e->pool == NULL || at < e->pool || span > e->pool_bytes ||
+	    (size_t)(at - e->pool) > e->pool_bytes - span) {
+		float *staging =
+			e->staging + 2 * (e->made % BS_CUDA_UPLOADS) * p->samples * p->coils;
+
+		copy_readout(p, staging, p->samples, data, coil_stride);
+		data = staging;
+		coil_stride = p->samples;
+	}
+	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADING], e->up), NULL);
+	BS_CUDA(cudaMemcpy2DAsync(to, step, data, coil_stride * 8, row, p->coils,
+				  cudaMemcpyHostToDevice, e->up),
+		NULL);
+	/* before sent: who waits for that finds the mark passed */
+	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADED], e->up), NULL);
+	e->marked |= 1u << BS_CUDA_UPLOADING | 1u << BS_CUDA_UPLOADED;
+	BS_CUDA(cudaEventRecord(sent, e->up), NULL);
+	e->made++;
+	BS_CUDA(cudaStreamWaitEvent(e->stream, sent, 0), NULL);
+	return 0;
+}
+
+int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *data,
+		      size_t coil_stride)
+{
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+	const struct bs_protocol *p = e->p;
+	float2 *to = e->method->samples(e->op, frame) + (uint64_t)readout * p->samples;
+	int rc = 0;
+
+	e->added[frame] = true;
+	if (e->mapped) {
+		BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADING], e->stream), NULL);
+		BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADED], e->stream), NULL);
+		e->marked |= 1u << BS_CUDA_UPLOADING | 1u << BS_CUDA_UPLOADED;
+		copy_readout(p, (float *)(e->pinned + ((unsigned char *)to - e->pinned_dev)),
+			     (size_t)e->method->coil_step(p), data, coil_stride);
+	} else {
+		rc = send(e, to, data, coil_stride);
+	}
+	if (rc != 0 || e->window.groups > 0) /* a group is summed as a whole */
+		return rc;
+	return e->method->arrived(e->op, frame, readout, e->stream, NULL);
+}

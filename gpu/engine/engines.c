@@ -1,0 +1,170 @@
+/* gpu/engine/engines.c - which engine serves a method and a backend; see engines.h */
+#include "gpu/engine/engines.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/engine/shares.h"
+
+#if BS_GPU
+#include "gpu/device/memory.h"
+#include "gpu/device/link.h"
+#include "gpu/device/stream.h"
+#define CUDA(engine) (&(engine))
+#else
+#define CUDA(engine) NULL
+#endif
+
+/* One row per method; NULL where this build has none. multi: on several GPUs (gpu/engine/shares.h). */
+static const struct {
+	const char *method;
+	const struct bs_engine *host, *cuda, *multi;
+} table[] = {
+	[BS_METHOD_GRIDDING] = { "gridding", &bs_engine_gridding_host,
+				 CUDA(bs_engine_gridding_cuda), CUDA(bs_engine_gridding_multi) },
+	[BS_METHOD_LS] = { "ls", &bs_engine_ls_host, CUDA(bs_engine_ls_cuda),
+			   CUDA(bs_engine_ls_multi) },
+	[BS_METHOD_SENSE] = { "sense", &bs_engine_sense_host, CUDA(bs_engine_sense_cuda),
+			      CUDA(bs_engine_sense_multi) },
+	[BS_METHOD_CARTESIAN] = { "cartesian", &bs_engine_cartesian_host,
+				  CUDA(bs_engine_cartesian_cuda), NULL },
+	[BS_METHOD_NOOP] = { "noop", &bs_engine_noop, &bs_engine_noop, NULL },
+};
+
+/* 0 when there is a GPU. */
+static int answers(struct bs_fail *why)
+{
+#if BS_GPU
+	return bs_gpu_answers(why);
+#else
+	return bs_fail(why, BS_ERR_UNSUPPORTED, "this program was built without CUDA");
+#endif
+}
+
+/* 0 when the one that is current works. */
+static int probe(struct bs_fail *why)
+{
+#if BS_GPU
+	struct bs_gpu_info info;
+
+	return bs_gpu_probe(&info, why);
+#else
+	return answers(why);
+#endif
+}
+
+/* The site's GPUs are there and of one kind; the first is current from here on. None named: as it is. */
+static int use(const struct bs_devices *d, struct bs_fail *why)
+{
+#if BS_GPU
+	int device[BS_DEVICES_MAX];
+	struct bs_fail reason;
+
+	for (uint32_t i = 0; i < d->count; i++)
+		device[i] = (int)d->device[i];
+	if (d->count == 0)
+		return 0;
+	if (bs_link_check(d->count, device, &reason) != 0)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "gpu.devices: %s", reason.text);
+	return bs_gpu_use(d->device[0], why);
+#else
+	(void)d;
+	(void)why;
+	return 0;
+#endif
+}
+
+int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool urgent,
+		      struct bs_fail *why)
+{
+#if BS_GPU
+	int rc = 0;
+
+	if (answers(NULL) != 0 || use(devices, NULL) != 0)
+		return 0; /* whoever looks for an engine tells */
+	for (uint32_t i = devices->count; rc == 0 && i-- > 0;) {
+		rc = bs_gpu_use(devices->device[i], why);
+		if (rc == 0)
+			rc = bs_stream_policy(wait, urgent, why);
+	}
+	return rc;
+#else
+	(void)devices;
+	(void)wait;
+	(void)urgent;
+	(void)why;
+	return 0;
+#endif
+}
+
+bool bs_engines_on_gpu(const char *name)
+{
+	return strstr(name, "cuda") != NULL;
+}
+
+/* On the GPUs that work on it. */
+static const struct bs_engine *engine_on(const struct bs_protocol *p)
+{
+	switch (bs_shares_of(p).how) {
+	case BS_SHARING_COILS:
+		return table[p->method].multi;
+	case BS_SHARING_SLABS:
+		return CUDA(bs_engine_slabs_multi);
+	case BS_SHARING_NONE:
+		break;
+	}
+	return table[p->method].cuda;
+}
+
+/* *cuda: it is to run on the GPU. Not 0: the site's GPUs, or the one that it must have, are not here. */
+static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fail *why)
+{
+	const struct bs_engine *engine = table[p->method].cuda;
+	struct bs_fail reason = { 0 };
+	int rc;
+
+	*cuda = p->backend == BS_BACKEND_CUDA;
+	if (engine == NULL || p->backend == BS_BACKEND_HOST ||
+	    (p->backend == BS_BACKEND_AUTO && engine == table[p->method].host))
+		return 0;
+	rc = answers(&reason);
+	if (rc == 0 && use(&p->gpu_devices, &reason) != 0)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': %s", p->name, reason.text);
+	if (rc == 0)
+		rc = probe(&reason);
+	if (rc != 0 && *cuda)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': backend cuda: %s", p->name,
+			       reason.text);
+	*cuda = rc == 0;
+	return 0;
+}
+
+int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
+		   struct bs_fail *why)
+{
+	bool cuda;
+	int rc;
+
+	if ((unsigned)p->method >= sizeof(table) / sizeof(table[0]))
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': no such method", p->name);
+	rc = choose_backend(&cuda, p, why);
+	if (rc != 0)
+		return rc;
+	*engine = cuda ? engine_on(p) : table[p->method].host;
+	if (*engine == NULL)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': method %s has no %s engine here", p->name,
+			       table[p->method].method, cuda ? "CUDA" : "host");
+	return 0;
+}
+
+void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
+		     const struct bs_protocol *p)
+{
+	const struct bs_shares s = bs_shares_of(p);
+
+	if (engine == table[p->method].host)
+		(void)snprintf(words, size, "host");
+	else
+		(void)snprintf(words, size, "%s", s.words);
+}

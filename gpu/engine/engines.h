@@ -1,0 +1,66 @@
+/*
+ * gpu/engine/engines.h - the reconstruction methods that this build has
+ *
+ * find: the engine for a protocol's method and backend; BS_ERR_UNSUPPORTED with the reason when
+ * this build or machine has none (backend cuda without a GPU; a GPU of gpu.devices that is not here or
+ * unlike the first). auto: CUDA where a GPU answers, else host. The site's first GPU is current in
+ * this thread afterwards: the one that arms and runs. Several: as gpu/engine/shares.h says.
+ * place: where an engine that was found works, in words: "host", "GPUs 0, 1: 8 coils shared out".
+ * For the recon process only: on a GPU build it may start the CUDA runtime.
+ */
+#ifndef BS_GPU_ENGINE_ENGINES_H
+#define BS_GPU_ENGINE_ENGINES_H
+
+#include "core/engine.h"
+#include "gpu/toeplitz/qcache.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
+		   struct bs_fail *why);
+void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
+		     const struct bs_protocol *p);
+
+/* Whether the engine of that name (struct bs_engine) works on a GPU. */
+bool bs_engines_on_gpu(const char *name);
+
+/*
+ * How this process waits for its GPUs, and whether its streams are urgent; before the first arm. 0
+ * where there is no GPU. BS_ERR_GPU: the device refuses the kind of wait, and all goes on.
+ */
+int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool urgent,
+		      struct bs_fail *why);
+
+/* gridding's operator for a protocol: chunks, states, accuracy; the same for both twins. */
+struct bs_nufft_spec;
+struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p);
+/* Only in a build with GPU=1: as the CUDA engine asks for it. */
+struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p);
+
+/*
+ * Only in a build with GPU=1: Q as the CUDA engines of ls and sense take it, from the cache where it is
+ * there; host memory, the caller's to free, also after an error. from may be NULL.
+ */
+int bs_ls_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
+		 struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
+		 struct bs_fail *why);
+/* Complex values of it. */
+uint64_t bs_ls_cuda_q_values(const struct bs_protocol *p);
+
+extern const struct bs_engine bs_engine_gridding_host, bs_engine_cartesian_host, bs_engine_noop;
+extern const struct bs_engine bs_engine_ls_host, bs_engine_sense_host;
+
+/* Only in a build with GPU=1. */
+extern const struct bs_engine bs_engine_gridding_cuda, bs_engine_cartesian_cuda, bs_engine_ls_cuda,
+	bs_engine_sense_cuda;
+
+/* gpu/engine/multi/engine.cu, only in a build with GPU=1. */
+extern const struct bs_engine bs_engine_gridding_multi, bs_engine_ls_multi, bs_engine_sense_multi,
+	bs_engine_slabs_multi;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,177 @@
+/* gpu/engine/gridding.c - method "gridding" on the host: weighted adjoint NUFFT, then combination */
+#include "core/thread/clock.h"
+#include "gpu/image/combine.h"
+#include "gpu/nufft/density.h"
+#include "gpu/engine/engines.h"
+#include "gpu/nufft/nufft.h"
+#include "gpu/image/partial.h"
+
+#include <stdlib.h>
+
+struct engine {
+	const struct bs_protocol *p;
+	struct bs_team *team;
+	struct bs_nufft *nufft;
+	struct bs_partial window;
+	float *coil_images;
+	const float *maps;
+};
+
+struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p)
+{
+	struct bs_nufft_spec s = { .dims = p->dims,
+				   .coils = p->coils,
+				   .samples = bs_protocol_samples(p),
+				   .states = p->slices * p->contrasts,
+				   .window = p->window,
+				   .accuracy = p->accuracy,
+				   .width = p->width,
+				   .oversampling = p->oversampling };
+	uint32_t readouts = p->chunk_readouts;
+
+	for (int a = 0; a < 3; a++)
+		s.matrix[a] = p->matrix[a];
+	/* By default about sixteen chunks: 15/16 of the work is done when the last readout comes. */
+	if (readouts == 0)
+		readouts = (p->readouts + 15) / 16;
+	s.chunk = (uint64_t)bs_partial_chunk(p, readouts) * p->samples;
+	s.part = (uint64_t)p->frame_step * p->samples;
+	s.peek = p->preview_every > 0;
+	return s;
+}
+
+static int gridding_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	struct bs_nufft_spec s = bs_gridding_spec(p);
+
+	bs_need_add(need, "coil images", p->coils, bs_protocol_voxels(p) * 8u);
+	bs_partial_need(p, need);
+	return bs_nufft_need(&s, need, why);
+}
+
+static void gridding_disarm(void *self)
+{
+	struct engine *e = self;
+
+	bs_nufft_close(e->nufft);
+	free(e);
+}
+
+static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+			const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct bs_nufft_spec s = bs_gridding_spec(p);
+	struct engine *e = calloc(1, sizeof(*e));
+	float *weight = malloc((size_t)s.samples * sizeof(*weight));
+	int rc;
+
+	if (e == NULL || weight == NULL) {
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density weights", p->name);
+		goto fail;
+	}
+	e->p = p;
+	e->team = env->team;
+	e->maps = tables->maps;
+	e->coil_images = bs_arena_take(env->arena, (size_t)(bs_protocol_voxels(p) * 8u) * p->coils,
+				       BS_ALIGN);
+	if (e->coil_images == NULL) {
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': coil images", p->name);
+		goto fail;
+	}
+	rc = bs_partial_open(&e->window, p, env->arena, env->team, why);
+	if (rc == 0)
+		rc = bs_density(weight, p, tables->traj, tables->weight, env->team, why);
+	if (rc == 0)
+		rc = bs_nufft_plan(&e->nufft, &s, tables->traj->k, weight, env->arena, env->team,
+				   env->cache_dir, why);
+	if (rc != 0)
+		goto fail;
+	free(weight);
+	*self = e;
+	return 0;
+fail:
+	free(weight);
+	if (e != NULL)
+		gridding_disarm(e);
+	return rc;
+}
+
+static int gridding_begin(void *self, uint32_t frame)
+{
+	bs_nufft_begin(((struct engine *)self)->nufft, frame);
+	return 0;
+}
+
+static int gridding_add(void *self, uint32_t frame, uint32_t readout, const float *data,
+			size_t coil_stride)
+{
+	struct engine *e = self;
+
+	bs_nufft_add(e->nufft, frame, (uint64_t)readout * e->p->samples, e->p->samples, data,
+		     coil_stride);
+	return 0;
+}
+
+/* start_ns: when the sum that is now in coil_images was begun. */
+static int to_image(struct engine *e, int64_t start_ns, float *image, struct bs_report *report)
+{
+	int64_t summed_ns = bs_now_ns();
+
+	bs_combine(e->team, e->p->combine, e->p->output, e->p->coils, bs_protocol_voxels(e->p),
+		   e->coil_images, e->maps, image);
+	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;
+	report->stage_ns[BS_BUDGET_COMBINE] = bs_now_ns() - summed_ns;
+	return 0;
+}
+
+static int gridding_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+			   struct bs_report *report)
+{
+	struct engine *e = self;
+	int64_t start_ns = bs_now_ns();
+
+	(void)deadline_ns; /* a direct method: nothing could be left out */
+	bs_nufft_finish(e->nufft, frame, e->coil_images);
+	return to_image(e, start_ns, image, report);
+}
+
+static int gridding_fold(void *self, uint32_t frame, uint32_t group)
+{
+	struct engine *e = self;
+
+	bs_nufft_finish(e->nufft, frame, bs_partial_write(&e->window, frame, group));
+	return 0;
+}
+
+static int gridding_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+			  float *image, struct bs_report *report)
+{
+	struct engine *e = self;
+	int64_t start_ns = bs_now_ns();
+
+	(void)deadline_ns;
+	bs_partial_sum(&e->window, frame, held, e->coil_images);
+	return to_image(e, start_ns, image, report);
+}
+
+static int gridding_peek(void *self, uint32_t frame, float *image)
+{
+	struct engine *e = self;
+	struct bs_report unread = { 0 };
+
+	bs_nufft_peek(e->nufft, frame, e->coil_images);
+	return to_image(e, 0, image, &unread);
+}
+
+const struct bs_engine bs_engine_gridding_host = {
+	.name = "gridding/host",
+	.need = gridding_need,
+	.arm = gridding_arm,
+	.begin = gridding_begin,
+	.add = gridding_add,
+	.finish = gridding_finish,
+	.disarm = gridding_disarm,
+	.fold = gridding_fold,
+	.slide = gridding_slide,
+	.peek = gridding_peek,
+};

@@ -1,0 +1,354 @@
+/*
+ * gpu/engine/ls.c - methods "ls" and "sense" on the host
+ *
+ * F^H d accumulates while the readouts arrive, by the exact sum or the NUFFT; finish adds what is
+ * left of it and solves (gpu/solve/ls.h) up to the deadline. ls solves for each coil by itself and
+ * combines the images; the time that is left is shared out among the coils that are left.
+ */
+#define _DEFAULT_SOURCE /* M_PI */
+#include "gpu/engine/engines.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/thread/clock.h"
+#include "gpu/image/combine.h"
+#include "gpu/exact/exact.h"
+#include "gpu/solve/ls.h"
+#include "gpu/solve/lsq.h"
+#include "gpu/nufft/nufft.h"
+#include "gpu/image/partial.h"
+
+struct engine {
+	const struct bs_protocol *p;
+	struct bs_team *team;
+	struct bs_exact *exact;
+	struct bs_nufft *nufft;
+	struct bs_ls *ls;
+	const float *maps;
+	struct bs_partial window;
+	float *fhd;      /* [coil][voxel] complex */
+	float *images;   /* [coil][voxel] complex, or one */
+	int64_t tail_ns; /* the longest combination of late, fading: kept free before the deadline */
+};
+
+static bool is_sense(const struct bs_protocol *p)
+{
+	return p->method == BS_METHOD_SENSE;
+}
+
+static uint32_t images_of(const struct bs_protocol *p)
+{
+	return is_sense(p) ? 1 : p->coils;
+}
+
+/* By default: exact, as many readouts as fill its tables once; NUFFT, a sixteenth of the frame. */
+static uint64_t chunk_of(const struct bs_protocol *p)
+{
+	uint32_t readouts = p->chunk_readouts;
+
+	if (readouts == 0 && p->fhd == BS_SUM_EXACT)
+		readouts = p->samples < 1024 ? 1024 / p->samples : 1;
+	if (readouts == 0)
+		readouts = (p->readouts + 15) / 16;
+	return (uint64_t)bs_partial_chunk(p, readouts) * p->samples;
+}
+
+static uint64_t part_of(const struct bs_protocol *p)
+{
+	return (uint64_t)p->frame_step * p->samples;
+}
+
+static struct bs_exact_spec exact_of(const struct bs_protocol *p)
+{
+	return (struct bs_exact_spec){
+		.dims = p->dims,
+		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
+		.coils = p->coils,
+		.samples = bs_protocol_samples(p),
+		.chunk = chunk_of(p),
+		.part = part_of(p),
+		.states = p->slices * p->contrasts,
+		.basis = p->basis,
+	};
+}
+
+static struct bs_nufft_spec nufft_of(const struct bs_protocol *p)
+{
+	return (struct bs_nufft_spec){
+		.dims = p->dims,
+		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
+		.coils = p->coils,
+		.samples = bs_protocol_samples(p),
+		.chunk = chunk_of(p),
+		.part = part_of(p),
+		.states = p->slices * p->contrasts,
+		.window = p->window,
+		.accuracy = p->accuracy,
+		.width = p->width,
+		.oversampling = p->oversampling,
+	};
+}
+
+static struct bs_ls_spec ls_of(const struct bs_protocol *p)
+{
+	return (struct bs_ls_spec){
+		.dims = p->dims,
+		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
+		.coils = is_sense(p) ? p->coils : 0,
+		.precond = p->precond,
+		.iterations = p->iterations,
+		.lambda = p->lambda,
+	};
+}
+
+static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	struct bs_exact_spec exact = exact_of(p);
+	struct bs_nufft_spec nufft = nufft_of(p);
+	struct bs_ls_spec ls = ls_of(p);
+	int rc;
+
+	bs_need_add(need, "F^H d", p->coils, bs_protocol_voxels(p) * 8u);
+	bs_need_add(need, "solutions", images_of(p), bs_protocol_voxels(p) * 8u);
+	bs_partial_need(p, need);
+	rc = p->fhd == BS_SUM_EXACT ? bs_exact_need(&exact, need, why)
+				    : bs_nufft_need(&nufft, need, why);
+	return rc != 0 ? rc : bs_ls_need(&ls, need, why);
+}
+
+static void ls_disarm(void *self)
+{
+	struct engine *e = self;
+
+	bs_exact_close(e->exact);
+	if (e->nufft != NULL)
+		bs_nufft_close(e->nufft);
+	bs_ls_close(e->ls);
+	free(e);
+}
+
+/* The exact sum applies the voxel basis by itself; the NUFFT gets it through the weights. */
+static int plan_nufft(struct engine *e, const struct bs_tables *tables, const float *weight,
+		      const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	struct bs_nufft_spec s = nufft_of(p);
+	const float *k = tables->traj->k;
+	float *phi;
+	int rc;
+
+	if (p->basis == BS_BASIS_DELTA)
+		return bs_nufft_plan(&e->nufft, &s, k, weight, env->arena, env->team,
+				     env->cache_dir, why);
+	phi = malloc((size_t)s.samples * sizeof(*phi));
+	if (phi == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': voxel basis", p->name);
+	for (uint64_t m = 0; m < s.samples; m++) {
+		double product = weight != NULL ? (double)weight[m] : 1.0;
+
+		for (uint32_t a = 0; a < p->dims; a++) {
+			double t = M_PI * (double)k[m * p->dims + a];
+
+			product *= fabs(t) < 1e-9 ? 1.0 : sin(t) / t;
+		}
+		phi[m] = (float)product;
+	}
+	rc = bs_nufft_plan(&e->nufft, &s, k, phi, env->arena, env->team, env->cache_dir, why);
+	free(phi);
+	return rc;
+}
+
+static int plan_sums(struct engine *e, const struct bs_tables *tables, const float *weight,
+		     const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct bs_exact_spec s = exact_of(e->p);
+
+	if (e->p->fhd == BS_SUM_NUFFT)
+		return plan_nufft(e, tables, weight, env, why);
+	return bs_exact_plan(&e->exact, &s, tables->traj->k, weight, env->arena, env->team, why);
+}
+
+static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+		  const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct bs_ls_spec ls = ls_of(p);
+	uint64_t bytes = bs_protocol_voxels(p) * 8u;
+	uint64_t slot = (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+	struct engine *e = calloc(1, sizeof(*e));
+	float *weight = NULL;
+	float *q = NULL;
+	int rc = 0;
+
+	if (e == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	e->p = p;
+	e->team = env->team;
+	e->maps = tables->maps;
+	if (is_sense(p) && tables->maps == NULL)
+		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method sense needs maps_file",
+			     p->name);
+	/* taken coil by coil, as need states it: each slot is rounded up to whole cache lines */
+	e->fhd = bs_arena_take(env->arena, (size_t)(slot * p->coils), BS_ALIGN);
+	e->images = bs_arena_take(env->arena, (size_t)(slot * images_of(p)), BS_ALIGN);
+	if (rc == 0 && (e->fhd == NULL || e->images == NULL))
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': the arena is too small", p->name);
+	if (rc == 0)
+		rc = bs_partial_open(&e->window, p, env->arena, env->team, why);
+	if (rc == 0)
+		rc = bs_lsq_weights(&weight, p, tables, env->team, why);
+	if (rc == 0)
+		rc = plan_sums(e, tables, weight, env, why);
+	if (rc == 0)
+		rc = bs_lsq_q(&q, p, tables, weight, env->team, env->cache_dir, NULL, NULL, NULL,
+			      why);
+	if (rc == 0)
+		rc = bs_ls_plan(&e->ls, &ls, q, is_sense(p) ? tables->maps : NULL, tables->w,
+				env->arena, env->team, why);
+	free(weight);
+	free(q);
+	if (rc != 0) {
+		ls_disarm(e);
+		return rc;
+	}
+	*self = e;
+	return 0;
+}
+
+static int ls_begin(void *self, uint32_t frame)
+{
+	struct engine *e = self;
+
+	if (e->exact != NULL)
+		bs_exact_begin(e->exact, frame);
+	else
+		bs_nufft_begin(e->nufft, frame);
+	return 0;
+}
+
+static int ls_add(void *self, uint32_t frame, uint32_t readout, const float *data,
+		  size_t coil_stride)
+{
+	struct engine *e = self;
+	uint64_t first = (uint64_t)readout * e->p->samples;
+
+	if (e->exact != NULL)
+		bs_exact_add(e->exact, frame, first, e->p->samples, data, coil_stride);
+	else
+		bs_nufft_add(e->nufft, frame, first, e->p->samples, data, coil_stride);
+	return 0;
+}
+
+/* The report of several solves: the fewest iterations, the largest residual. */
+static void solve(struct engine *e, int64_t deadline_ns, struct bs_report *report)
+{
+	const struct bs_protocol *p = e->p;
+	uint64_t voxels = bs_protocol_voxels(p);
+	uint32_t n = images_of(p);
+	uint32_t most = report->allowed > 0 ? report->allowed : p->iterations;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct bs_pcg_stop stop = { most, p->tolerance, deadline_ns };
+		struct bs_pcg_result result;
+
+		if (deadline_ns != INT64_MAX) {
+			int64_t now_ns = bs_now_ns();
+
+			stop.deadline_ns =
+				now_ns + (deadline_ns - e->tail_ns - now_ns) / (int64_t)(n - i);
+		}
+		bs_ls_solve(e->ls, e->fhd + 2 * i * voxels, e->images + 2 * i * voxels, &stop,
+			    &result);
+		if (i == 0 || result.iterations < report->iterations)
+			report->iterations = result.iterations;
+		if (i == 0 || result.residual > report->residual)
+			report->residual = result.residual;
+		report->deadline_stop = report->deadline_stop || result.deadline_stop;
+	}
+}
+
+/* F^H d of what was added, and of zeros for what was not. */
+static void sum_up(struct engine *e, uint32_t frame, float *fhd)
+{
+	if (e->exact != NULL)
+		bs_exact_finish(e->exact, frame, fhd);
+	else
+		bs_nufft_finish(e->nufft, frame, fhd);
+}
+
+/* start_ns: when the sum that is now in fhd was begun. */
+static int to_image(struct engine *e, int64_t start_ns, int64_t deadline_ns, float *image,
+		    struct bs_report *report)
+{
+	const struct bs_protocol *p = e->p;
+	int64_t summed_ns = bs_now_ns();
+	int64_t solved_ns;
+	int64_t spent_ns;
+
+	report->deadline_stop = false;
+	solve(e, deadline_ns, report);
+	solved_ns = bs_now_ns();
+	bs_combine(e->team, is_sense(p) ? BS_COMBINE_NONE : p->combine, p->output, images_of(p),
+		   bs_protocol_voxels(p), e->images, e->maps, image);
+	spent_ns = bs_now_ns() - solved_ns;
+	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;
+	report->stage_ns[BS_BUDGET_SOLVE] = solved_ns - summed_ns;
+	report->stage_ns[BS_BUDGET_COMBINE] = spent_ns;
+	e->tail_ns = bs_tail_longest(e->tail_ns, spent_ns);
+	return 0;
+}
+
+static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+		     struct bs_report *report)
+{
+	struct engine *e = self;
+	int64_t start_ns = bs_now_ns();
+
+	sum_up(e, frame, e->fhd);
+	return to_image(e, start_ns, deadline_ns, image, report);
+}
+
+static int ls_fold(void *self, uint32_t frame, uint32_t group)
+{
+	struct engine *e = self;
+
+	sum_up(e, frame, bs_partial_write(&e->window, frame, group));
+	return 0;
+}
+
+static int ls_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		    float *image, struct bs_report *report)
+{
+	struct engine *e = self;
+	int64_t start_ns = bs_now_ns();
+
+	bs_partial_sum(&e->window, frame, held, e->fhd);
+	return to_image(e, start_ns, deadline_ns, image, report);
+}
+
+const struct bs_engine bs_engine_ls_host = {
+	.name = "ls/host",
+	.need = ls_need,
+	.arm = ls_arm,
+	.begin = ls_begin,
+	.add = ls_add,
+	.finish = ls_finish,
+	.disarm = ls_disarm,
+	.fold = ls_fold,
+	.slide = ls_slide,
+	.preview = &bs_engine_gridding_host,
+};
+
+const struct bs_engine bs_engine_sense_host = {
+	.name = "sense/host",
+	.need = ls_need,
+	.arm = ls_arm,
+	.begin = ls_begin,
+	.add = ls_add,
+	.finish = ls_finish,
+	.disarm = ls_disarm,
+	.fold = ls_fold,
+	.slide = ls_slide,
+	.preview = &bs_engine_gridding_host,
+};

@@ -1,0 +1,250 @@
+/* gpu/engine/multi/armed.cu - a protocol's shares, link and memory on several GPUs; see armed.h */
+#include "gpu/engine/multi/armed.h"
+
+#include <stdlib.h>
+
+#include "core/log.h"
+#include "gpu/device/check.h"
+#include "gpu/nufft/density_cuda.h"
+#include "gpu/engine/multi/share.h"
+#include "gpu/device/stream.h"
+
+#define GRAIN_3D 16u /* rows of y in a tile of the exact sum: gpu/exact/cuda/tile.h */
+#define GRAIN_2D 64u
+
+static void own_protocol(struct bs_armed_share *s, const struct bs_protocol *p,
+			 const struct bs_shares *all, uint32_t i)
+{
+	const uint32_t y = p->matrix[1];
+	const uint64_t grain = bs_split_grain(y, p->dims == 3 ? GRAIN_3D : GRAIN_2D, all->parts);
+	const bool slabs = all->how == BS_SHARING_SLABS;
+
+	s->coils = bs_split_part(p->coils, 1, slabs ? 1 : all->parts, slabs ? 0 : i);
+	s->rows = bs_split_part(y, grain, slabs ? all->parts : 1, slabs ? i : 0);
+	s->p = *p;
+	s->p.coils = (uint32_t)s->coils.count;
+	s->p.matrix[1] = (uint32_t)s->rows.count;
+	s->p.combine = BS_COMBINE_NONE;
+	s->p.output = BS_OUTPUT_COMPLEX;
+}
+
+static uint64_t images_bytes(const struct bs_protocol *p)
+{
+	return bs_armed_multi_is_sense(p) ? 0 : bs_protocol_voxels(p) * p->coils * 8;
+}
+
+static uint64_t slabs_bytes(const struct bs_armed_multi *e)
+{
+	return e->how == BS_SHARING_SLABS ? images_bytes(e->p) : 0;
+}
+
+static uint64_t maps_bytes(const struct bs_protocol *p)
+{
+	return p->combine == BS_COMBINE_SENSE ? images_bytes(p) : 0;
+}
+
+static uint64_t pinned_bytes(const struct bs_protocol *p)
+{
+	return BS_DEV_ALIGN + bs_devmem_round(bs_protocol_image_bytes(p));
+}
+
+int bs_armed_multi_need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
+{
+	const struct bs_shares all = bs_shares_of(p);
+	struct bs_armed_share s;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < all.parts && rc == 0; i++) {
+		own_protocol(&s, p, &all, i);
+		rc = bs_share_need(&s.p, n, why);
+	}
+	if (rc == 0)
+		bs_need_add(n, "pinned image", 1, pinned_bytes(p));
+	return rc;
+}
+
+void bs_armed_multi_close(void *self)
+{
+	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
+
+	if (e->link != NULL)
+		(void)bs_link_wait(e->link, NULL);
+	bs_solver_multi_close(e->solver);
+	bs_solver_cuda_close(e->lone);
+	for (uint32_t i = 0; i < e->parts && e->link != NULL; i++) {
+		if (bs_link_enter(e->link, i, NULL) != 0)
+			continue;
+		if (e->share[i].self != NULL)
+			bs_share_disarm(e->share[i].self);
+		if (e->share[i].done != NULL)
+			(void)cudaEventDestroy(e->share[i].done);
+	}
+	if (e->link != NULL)
+		(void)bs_link_enter(e->link, 0, NULL);
+	for (int i = 0; i < BS_MULTI_MARKS; i++)
+		if (e->mark[i] != NULL)
+			(void)cudaEventDestroy(e->mark[i]);
+	if (e->pinned != NULL)
+		(void)cudaHostUnregister(e->pinned);
+	bs_devmem_close(&e->mem);
+	bs_link_close(e->link);
+	free(e);
+}
+
+static int open_link(struct bs_armed_multi *e, struct bs_fail *why)
+{
+	int device[BS_DEVICES_MAX];
+
+	for (uint32_t i = 0; i < e->parts; i++)
+		device[i] = (int)e->p->gpu_devices.device[i];
+	return bs_link_open(&e->link, e->parts, device, BS_LINK_AUTO, why);
+}
+
+static int arm_share(struct bs_armed_multi *e, const struct bs_shares *all, uint32_t i,
+		     const struct bs_tables *tables, const struct bs_arm_env *env,
+		     struct bs_fail *why)
+{
+	struct bs_armed_share *s = &e->share[i];
+	int rc = bs_link_enter(e->link, i, why);
+
+	own_protocol(s, e->p, all, i);
+	s->tables = *tables;
+	if (!bs_armed_multi_is_sense(e->p))
+		s->tables.maps = NULL;
+	else if (tables->maps != NULL)
+		s->tables.maps += 2 * s->coils.first * bs_protocol_voxels(e->p);
+	/* from the image's center to the slab's */
+	s->tables.slab_y =
+		(int32_t)(s->rows.first + s->rows.count / 2) - (int32_t)(e->p->matrix[1] / 2);
+	if (rc == 0)
+		rc = bs_stream_event(&s->done, why);
+	return rc != 0 ? rc
+		       : bs_share_arm(e->p->method == BS_METHOD_LS && e->how == BS_SHARING_COILS,
+				      &s->self, &s->p, &s->tables, env, why);
+}
+
+/* more: for the solver that is planned next. */
+static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
+		       const struct bs_arm_env *env, uint64_t more, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	const size_t bytes = (size_t)pinned_bytes(p);
+	int rc = bs_devmem_open(&e->mem,
+				bs_devmem_round(images_bytes(p)) + bs_devmem_round(maps_bytes(p)) +
+					bs_devmem_round(slabs_bytes(e)) +
+					bs_devmem_round(bs_protocol_image_bytes(p)) + more,
+				p->name, why);
+	unsigned char *host = (unsigned char *)bs_arena_take(env->arena, bytes, BS_ALIGN);
+
+	if (rc != 0)
+		return rc;
+	e->images = (float2 *)bs_devmem_take(&e->mem, images_bytes(p));
+	e->maps = maps_bytes(p) > 0 ? (float2 *)bs_devmem_take(&e->mem, maps_bytes(p)) : NULL;
+	e->slabs = (float2 *)bs_devmem_take(&e->mem, slabs_bytes(e));
+	e->out = (float *)bs_devmem_take(&e->mem, bs_protocol_image_bytes(p));
+	if (host == NULL || e->images == NULL || e->slabs == NULL || e->out == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images", p->name);
+	if (maps_bytes(p) > 0 && tables->maps == NULL)
+		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no sensitivity maps", p->name);
+	if (maps_bytes(p) > 0)
+		BS_CUDA(cudaMemcpy(e->maps, tables->maps, maps_bytes(p), cudaMemcpyHostToDevice),
+			why);
+	BS_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterPortable), why);
+	e->pinned = host;
+	e->image = (float *)(host + (bs_devmem_round((uintptr_t)host) - (uintptr_t)host));
+	for (int i = 0; i < BS_MULTI_MARKS; i++)
+		BS_CUDA(cudaEventCreate(&e->mark[i]), why);
+	return 0;
+}
+
+static int plan_sense(struct bs_armed_multi *e, const struct bs_tables *tables,
+		      const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const float2 *maps[BS_DEVICES_MAX];
+
+	for (uint32_t i = 0; i < e->parts; i++)
+		maps[i] = bs_share_maps(e->share[i].self);
+	return bs_solver_multi_open(&e->solver, e->link, e->p, tables, env, maps, why);
+}
+
+/* What the first GPU has beside its share. */
+static int plan_first(struct bs_armed_multi *e, const struct bs_tables *tables,
+		      const struct bs_arm_env *env, struct bs_fail *why)
+{
+	uint64_t more = 0;
+	int rc = bs_link_enter(e->link, 0, why);
+
+	if (rc == 0 && e->how == BS_SHARING_SLABS)
+		rc = bs_solver_cuda_open(&e->lone, e->p, tables, &more, why);
+	if (rc == 0)
+		rc = take_memory(e, tables, env, more, why);
+	if (rc == 0 && e->how == BS_SHARING_SLABS)
+		rc = bs_solver_cuda_plan(e->lone, tables, env, NULL, &e->mem, why);
+	e->mem.sealed = true;
+	if (rc == 0 && bs_armed_multi_is_sense(e->p))
+		rc = plan_sense(e, tables, env, why);
+	return rc != 0 ? rc : bs_cuda_copied(why);
+}
+
+/* Once for real: what NCCL and the driver set up at the first use is there. */
+static int rehearse(struct bs_armed_multi *e, struct bs_fail *why)
+{
+	int rc = bs_armed_multi_follow(e, why);
+
+	if (rc == 0 && bs_armed_multi_is_joint(e))
+		rc = bs_armed_multi_solve(e, e->p->iterations, INT64_MAX, why);
+	if (rc == 0)
+		rc = bs_armed_multi_queue_image(e, why);
+	return rc == 0 ? bs_link_wait(e->link, why) : bs_link_leave(e->link, rc, why);
+}
+
+/* A thread's first words with each GPU cost it time and memory. */
+static void meet(void *arg, int task, int member)
+{
+	struct bs_armed_multi *e = (struct bs_armed_multi *)arg;
+
+	(void)task;
+	(void)member;
+	for (uint32_t i = e->parts; i-- > 0;)
+		(void)bs_link_enter(e->link, i, NULL);
+}
+
+int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+			const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct bs_armed_multi *e = (struct bs_armed_multi *)calloc(1, sizeof(*e));
+	const struct bs_shares all = bs_shares_of(p);
+	struct bs_tables with;
+	float *density = NULL;
+	int rc;
+
+	if (e == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	e->p = p;
+	e->team = env->team;
+	e->how = all.how;
+	e->parts = all.parts;
+	rc = open_link(e, why);
+	if (rc == 0)
+		rc = bs_link_enter(e->link, 0, why);
+	/* by the whole image, which a slab does not know, and the same for all */
+	if (rc == 0)
+		rc = bs_density_cuda_tables(&with, &density, p, tables, env->team, why);
+	for (uint32_t i = 0; i < e->parts && rc == 0; i++)
+		rc = arm_share(e, &all, i, &with, env, why);
+	if (rc == 0)
+		rc = plan_first(e, &with, env, why);
+	for (uint32_t i = 0; i < e->parts; i++) /* planned: not asked for again */
+		e->share[i].tables.density = NULL;
+	free(density);
+	if (rc == 0)
+		rc = rehearse(e, why);
+	if (rc != 0) {
+		bs_armed_multi_close(e);
+		return rc;
+	}
+	bs_team_each(e->team, meet, e);
+	bs_log(BS_LOG_INFO, "protocol '%s': %s, %s", p->name, all.words, bs_link_name(e->link));
+	*self = e;
+	return 0;
+}

@@ -1,0 +1,309 @@
+/*
+ * gpu/engine/multi/engine.cu - gridding, ls and sense on several GPUs as engines: a protocol armed on each
+ * (gpu/engine/multi/armed.h), frame by frame
+ *
+ * Each readout goes to every GPU, its own coils alone. Gridding and ls need nothing of each other:
+ * after the last readout each GPU launches what is left; the coil images are gathered on the
+ * first, in the order of the coils, and combined there as one GPU does it. Under a deadline a
+ * thread of the team watches each GPU's solves, so the ladder is that of one GPU; where the team
+ * has fewer threads than there are GPUs, they take turns, and share the time.
+ */
+#include <string.h>
+
+#include "core/thread/clock.h"
+#include "gpu/engine/multi/armed.h"
+#include "gpu/device/check.h"
+#include "gpu/engine/engines.h"
+#include "gpu/engine/multi/share.h"
+
+static int ls_need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
+{
+	int rc = bs_solver_cuda_check(p, why);
+
+	return rc != 0 ? rc : bs_armed_multi_need(p, n, why);
+}
+
+/* The same for every share, its GPU current; the first failure ends it. */
+template <class F> static int on_all(struct bs_armed_multi *e, F call)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
+		rc = bs_link_enter(e->link, i, NULL);
+		if (rc == 0)
+			rc = call(&e->share[i]);
+	}
+	return bs_link_leave(e->link, rc, NULL);
+}
+
+static int begin(void *self, uint32_t frame)
+{
+	return on_all((struct bs_armed_multi *)self,
+		      [=](struct bs_armed_share *s) { return bs_share_begin(s->self, frame); });
+}
+
+static int add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride)
+{
+	return on_all((struct bs_armed_multi *)self, [=](struct bs_armed_share *s) {
+		return bs_share_add(s->self, frame, readout,
+				    data + 2 * s->coils.first * coil_stride, coil_stride);
+	});
+}
+
+/* A readout has been read when all have read theirs. */
+static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
+{
+	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
+
+	bs_share_reading(e->share[0].self, wait, made, read);
+	for (uint32_t i = 1; i < e->parts; i++) {
+		uint64_t m;
+		uint64_t r;
+
+		bs_share_reading(e->share[i].self, wait, &m, &r);
+		*made = m > *made ? m : *made;
+		*read = r < *read ? r : *read;
+	}
+}
+
+/* True: the shares' own solves are watched, as gpu/engine/cuda/engine.cu's. */
+static bool is_watched(const struct bs_armed_multi *e, int64_t deadline_ns,
+		       const struct bs_report *report)
+{
+	return e->p->method == BS_METHOD_LS && e->how == BS_SHARING_COILS &&
+	       (deadline_ns != INT64_MAX ||
+		bs_report_most(report, e->p->iterations) < e->p->iterations);
+}
+
+/* When a share must be done that is solved after so many others, by the same thread. */
+static int64_t turn_end(const struct bs_armed_multi *e, int task)
+{
+	const int members = bs_team_members(e->team);
+	const int turns = ((int)e->parts + members - 1) / members;
+	const int64_t now = bs_now_ns();
+
+	return e->deadline_ns == INT64_MAX
+		       ? INT64_MAX
+		       : now + (e->deadline_ns - now) / (turns - task / members);
+}
+
+static void watch_share(void *arg, int task, int member)
+{
+	struct bs_armed_multi *e = (struct bs_armed_multi *)arg;
+	struct bs_armed_share *s = &e->share[task];
+
+	(void)member;
+	s->rc = bs_link_enter(e->link, (uint32_t)task, NULL);
+	if (s->rc == 0)
+		s->rc = bs_share_solve(s->self, turn_end(e, task), &s->report);
+}
+
+/* All shares at once, each under the deadline. */
+static int solve_watched(struct bs_armed_multi *e, int64_t deadline_ns,
+			 const struct bs_report *report)
+{
+	int rc = 0;
+
+	e->deadline_ns = deadline_ns;
+	for (uint32_t i = 0; i < e->parts; i++) {
+		memset(&e->share[i].report, 0, sizeof(e->share[i].report));
+		e->share[i].report.allowed = report->allowed;
+	}
+	bs_team_run(e->team, watch_share, e, (int)e->parts);
+	for (uint32_t i = 0; i < e->parts && rc == 0; i++)
+		rc = e->share[i].rc;
+	return bs_link_leave(e->link, rc, NULL);
+}
+
+/* The worst of the shares: fewest iterations, largest residual, longest stage. */
+static void add_report(struct bs_report *sum, const struct bs_report *r, bool first)
+{
+	if (first || r->iterations < sum->iterations)
+		sum->iterations = r->iterations;
+	if (first || r->residual > sum->residual)
+		sum->residual = r->residual;
+	sum->deadline_stop = r->deadline_stop || (!first && sum->deadline_stop);
+	for (int t = BS_BUDGET_UPLOAD; t <= BS_BUDGET_SOLVE; t++)
+		if (first || r->stage_ns[t] > sum->stage_ns[t])
+			sum->stage_ns[t] = r->stage_ns[t];
+}
+
+static int tell(struct bs_armed_multi *e, uint32_t frame, bool watched, struct bs_report *report)
+{
+	int rc = on_all(e, [=](struct bs_armed_share *s) {
+		bs_share_outcome(s->self, frame, watched, &s->report);
+		add_report(report, &s->report, s == e->share);
+		return 0;
+	});
+
+	if (bs_armed_multi_is_joint(e)) {
+		report->iterations = e->solved.iterations;
+		report->residual = e->solved.residual;
+		report->deadline_stop = e->solved.deadline_stop;
+		report->stage_ns[BS_BUDGET_SOLVE] =
+			bs_cuda_between_ns(e->mark[BS_MULTI_SUMMED], e->mark[BS_MULTI_SOLVED]);
+	}
+	report->stage_ns[BS_BUDGET_COMBINE] =
+		bs_cuda_between_ns(e->mark[BS_MULTI_SOLVED], e->mark[BS_MULTI_COMBINED]);
+	report->stage_ns[BS_BUDGET_DOWNLOAD] =
+		bs_cuda_between_ns(e->mark[BS_MULTI_COMBINED], e->mark[BS_MULTI_DOWNLOADED]);
+	return rc;
+}
+
+/* From the coil images on the first GPU, or the solve's, to the caller's. */
+static int fetch(struct bs_armed_multi *e, uint32_t frame, bool watched, float *image,
+		 struct bs_report *report)
+{
+	int64_t down_ns;
+	int rc = bs_armed_multi_queue_image(e, NULL);
+
+	rc = rc == 0 ? bs_link_wait(e->link, NULL) : bs_link_leave(e->link, rc, NULL);
+	if (rc != 0)
+		return rc;
+	down_ns = bs_now_ns();
+	memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
+	down_ns = bs_now_ns() - down_ns;
+	rc = tell(e, frame, watched, report);
+	report->stage_ns[BS_BUDGET_DOWNLOAD] += down_ns;
+	return rc;
+}
+
+/* The solve that is not queued yet, where there is one. */
+static int solve(struct bs_armed_multi *e, int64_t deadline_ns, const struct bs_report *report)
+{
+	const uint32_t most = bs_report_most(report, e->p->iterations);
+	int rc = 0;
+
+	if (deadline_ns != INT64_MAX)
+		deadline_ns -= e->tail_ns;
+	if (is_watched(e, deadline_ns, report))
+		rc = solve_watched(e, deadline_ns, report);
+	if (rc == 0)
+		rc = bs_armed_multi_follow(e, NULL);
+	if (rc == 0 && bs_armed_multi_is_joint(e))
+		rc = bs_armed_multi_solve(e, most, deadline_ns, NULL);
+	return bs_link_leave(e->link, rc, NULL);
+}
+
+/* After F^H d has been queued on all GPUs. */
+static int complete(struct bs_armed_multi *e, uint32_t frame, int64_t deadline_ns, float *image,
+		    struct bs_report *report)
+{
+	const bool watched = is_watched(e, deadline_ns, report);
+	int64_t solved_ns;
+	int rc = solve(e, deadline_ns, report);
+
+	if (rc != 0)
+		return rc;
+	solved_ns = bs_now_ns();
+	rc = fetch(e, frame, watched, image, report);
+	if (!watched && !bs_armed_multi_is_joint(e)) /* the solves' time is in it */
+		return rc;
+	solved_ns = bs_now_ns() - solved_ns;
+	e->tail_ns = bs_tail_longest(e->tail_ns, solved_ns);
+	return rc;
+}
+
+static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+		  struct bs_report *report)
+{
+	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
+	const bool watched = is_watched(e, deadline_ns, report);
+	int rc = on_all(e, [=](struct bs_armed_share *s) {
+		return bs_share_finish(s->self, frame, watched);
+	});
+
+	return rc != 0 ? rc : complete(e, frame, deadline_ns, image, report);
+}
+
+static int fold(void *self, uint32_t frame, uint32_t group)
+{
+	return on_all((struct bs_armed_multi *)self, [=](struct bs_armed_share *s) {
+		return bs_share_fold(s->self, frame, group);
+	});
+}
+
+static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns, float *image,
+		 struct bs_report *report)
+{
+	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
+	const bool watched = is_watched(e, deadline_ns, report);
+	int rc = on_all(e, [=](struct bs_armed_share *s) {
+		return bs_share_slide(s->self, frame, held, watched);
+	});
+
+	return rc != 0 ? rc : complete(e, frame, deadline_ns, image, report);
+}
+
+static int peek(void *self, uint32_t frame, float *image)
+{
+	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
+	struct bs_report unread;
+	int rc = on_all(e, [=](struct bs_armed_share *s) { return bs_share_peek(s->self, frame); });
+
+	if (rc == 0)
+		rc = bs_link_leave(e->link, bs_armed_multi_follow(e, NULL), NULL);
+	return rc != 0 ? rc : fetch(e, frame, false, image, &unread);
+}
+
+/* Fields in core/engine.h's order: ... disarm, reading, fold, slide, peek, preview. */
+const struct bs_engine bs_engine_gridding_multi = {
+	"gridding/cuda",
+	bs_armed_multi_need,
+	bs_armed_multi_open,
+	begin,
+	add,
+	finish,
+	bs_armed_multi_close,
+	reading,
+	fold,
+	slide,
+	peek,
+	NULL,
+};
+
+const struct bs_engine bs_engine_ls_multi = {
+	"ls/cuda",
+	ls_need,
+	bs_armed_multi_open,
+	begin,
+	add,
+	finish,
+	bs_armed_multi_close,
+	reading,
+	fold,
+	slide,
+	NULL,
+	&bs_engine_gridding_multi,
+};
+
+const struct bs_engine bs_engine_sense_multi = {
+	"sense/cuda",
+	ls_need,
+	bs_armed_multi_open,
+	begin,
+	add,
+	finish,
+	bs_armed_multi_close,
+	reading,
+	fold,
+	slide,
+	NULL,
+	&bs_engine_gridding_multi,
+};
+
+/* Slabs: there is one coil, so the preview's gridding is the first GPU's. */
+const struct bs_engine bs_engine_slabs_multi = {
+	"ls/cuda",
+	ls_need,
+	bs_armed_multi_open,
+	begin,
+	add,
+	finish,
+	bs_armed_multi_close,
+	reading,
+	fold,
+	slide,
+	NULL,
+	&bs_engine_gridding_cuda,
+};

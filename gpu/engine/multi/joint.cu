@@ -1,0 +1,105 @@
+/* gpu/engine/multi/joint.cu - the shares' images gathered, solved jointly, combined; see armed.h */
+#include "gpu/engine/multi/armed.h"
+
+#include "gpu/engine/cuda/operator.h"
+#include "gpu/device/check.h"
+#include "gpu/engine/multi/share.h"
+
+int bs_armed_multi_follow(struct bs_armed_multi *e, struct bs_fail *why)
+{
+	for (uint32_t i = 0; i < e->parts; i++) {
+		struct bs_armed_share *s = &e->share[i];
+		int rc = bs_link_enter(e->link, i, why);
+
+		if (rc != 0)
+			return rc;
+		BS_CUDA(cudaEventRecord(s->done, bs_share_stream(s->self)), why);
+		BS_CUDA(cudaStreamWaitEvent(bs_link_stream(e->link, i), s->done, 0), why);
+	}
+	int rc = bs_link_enter(e->link, 0, why);
+
+	if (rc == 0)
+		BS_CUDA(cudaEventRecord(e->mark[BS_MULTI_SUMMED], bs_link_stream(e->link, 0)), why);
+	return rc;
+}
+
+/* A slab's rows to their place in the image. */
+static int place(struct bs_armed_multi *e, const struct bs_armed_share *s, const float2 *from,
+		 struct bs_fail *why)
+{
+	const uint32_t *n = e->p->matrix;
+	const size_t row = (size_t)n[0] * sizeof(float2);
+
+	BS_CUDA(cudaMemcpy2DAsync(e->images + s->rows.first * n[0], n[1] * row, from,
+				  s->rows.count * row, s->rows.count * row, n[2],
+				  cudaMemcpyDeviceToDevice, bs_link_stream(e->link, 0)),
+		why);
+	return 0;
+}
+
+/* The shares' images to the first GPU. */
+static int gather(struct bs_armed_multi *e, struct bs_fail *why)
+{
+	const uint32_t *n = e->p->matrix;
+	const uint64_t voxels = bs_protocol_voxels(e->p);
+	const bool slabs = e->how == BS_SHARING_SLABS;
+	const void *from[BS_DEVICES_MAX];
+	void *to[BS_DEVICES_MAX];
+	size_t bytes[BS_DEVICES_MAX];
+	int rc;
+
+	for (uint32_t i = 0; i < e->parts; i++) {
+		const struct bs_armed_share *s = &e->share[i];
+
+		from[i] = bs_share_images(s->self);
+		to[i] = slabs ? e->slabs + s->rows.first * n[0] * n[2]
+			      : e->images + s->coils.first * voxels;
+		bytes[i] = (size_t)(bs_protocol_voxels(&s->p) * s->coils.count * 8);
+	}
+	rc = bs_link_gather(e->link, from, to, bytes, why);
+	for (uint32_t i = 0; i < e->parts && slabs && rc == 0; i++)
+		rc = place(e, &e->share[i], (const float2 *)to[i], why);
+	return rc;
+}
+
+int bs_armed_multi_solve(struct bs_armed_multi *e, uint32_t most, int64_t deadline_ns,
+			 struct bs_fail *why)
+{
+	const float2 *images[BS_DEVICES_MAX];
+	int rc;
+
+	for (uint32_t i = 0; i < e->parts; i++)
+		images[i] = bs_share_images(e->share[i].self);
+	e->solved.deadline_stop = false;
+	if (bs_armed_multi_is_sense(e->p))
+		return bs_solver_multi_run(e->solver, images, most, deadline_ns, &e->solved, why);
+	rc = gather(e, why);
+	return rc != 0 ? rc
+		       : bs_solver_cuda_run(e->lone, e->images, most, deadline_ns,
+					    bs_link_stream(e->link, 0), &e->solved, why);
+}
+
+int bs_armed_multi_queue_image(struct bs_armed_multi *e, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	cudaStream_t stream = bs_link_stream(e->link, 0);
+	int rc = 0;
+
+	BS_CUDA(cudaEventRecord(e->mark[BS_MULTI_SOLVED], stream), why);
+	if (!bs_armed_multi_is_joint(e))
+		rc = gather(e, why);
+	if (rc == 0)
+		rc = bs_combine_cuda(
+			bs_armed_multi_is_sense(p) ? BS_COMBINE_NONE : p->combine, p->output,
+			bs_armed_multi_is_sense(p) ? 1 : p->coils, bs_protocol_voxels(p),
+			bs_armed_multi_is_sense(p) ? bs_solver_multi_image(e->solver) : e->images,
+			e->maps, e->out, stream, why);
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaEventRecord(e->mark[BS_MULTI_COMBINED], stream), why);
+	BS_CUDA(cudaMemcpyAsync(e->image, e->out, (size_t)bs_protocol_image_bytes(p),
+				cudaMemcpyDeviceToHost, stream),
+		why);
+	BS_CUDA(cudaEventRecord(e->mark[BS_MULTI_DOWNLOADED], stream), why);
+	return 0;
+}

@@ -1,0 +1,209 @@
+/* gpu/engine/multi/solver.cu - see solver.h */
+#include "gpu/engine/multi/solver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/thread/clock.h"
+#include "gpu/device/check.h"
+#include "gpu/engine/engines.h"
+#include "gpu/solve/ls_cuda.h"
+#include "gpu/device/stream.h"
+
+struct bs_solver_multi {
+	struct bs_link *link;
+	uint32_t parts;
+	size_t image_bytes;
+	struct bs_solver_cuda *part[BS_DEVICES_MAX];
+	struct bs_devmem mem[BS_DEVICES_MAX];
+	cudaEvent_t done[2]; /* on part 0: iterations, which are the same everywhere */
+	int64_t longest_ns;  /* of one iteration, of the last solve */
+};
+
+static int open_part(struct bs_solver_multi *s, uint32_t i, const struct bs_protocol *p,
+		     const struct bs_tables *tables, const float *q, const struct bs_arm_env *env,
+		     const float2 *maps, struct bs_fail *why)
+{
+	const struct bs_split coils = bs_split_part(p->coils, 1, s->parts, i);
+	uint64_t bytes = 0;
+	int rc = bs_link_enter(s->link, i, why);
+
+	if (rc == 0)
+		rc = bs_solver_cuda_open_share(&s->part[i], p, tables, (uint32_t)coils.count,
+					       s->parts, i, &bytes, why);
+	if (rc == 0)
+		rc = bs_devmem_open(&s->mem[i], bytes, p->name, why);
+	if (rc == 0)
+		rc = bs_solver_cuda_plan_with(s->part[i], q, tables, env, maps, &s->mem[i], why);
+	return rc != 0 ? rc : bs_cuda_copied(why);
+}
+
+int bs_solver_multi_open(struct bs_solver_multi **solver, struct bs_link *link,
+			 const struct bs_protocol *p, const struct bs_tables *tables,
+			 const struct bs_arm_env *env, const float2 *const *maps,
+			 struct bs_fail *why)
+{
+	struct bs_solver_multi *s = (struct bs_solver_multi *)calloc(1, sizeof(*s));
+	float *q = NULL;
+	int rc;
+
+	*solver = NULL;
+	if (s == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver", p->name);
+	s->link = link;
+	s->parts = bs_link_parts(link);
+	s->image_bytes = (size_t)bs_protocol_voxels(p) * 8;
+	rc = bs_ls_cuda_q(&q, p, tables, env->team, env->cache_dir, NULL, why);
+	for (uint32_t i = 0; i < s->parts && rc == 0; i++)
+		rc = open_part(s, i, p, tables, q, env, maps[i], why);
+	free(q);
+	rc = bs_link_leave(link, rc, why);
+	for (int i = 0; i < 2 && rc == 0; i++)
+		rc = bs_stream_event(&s->done[i], why);
+	if (rc != 0) {
+		bs_solver_multi_close(s);
+		return rc;
+	}
+	*solver = s;
+	return 0;
+}
+
+void bs_solver_multi_close(struct bs_solver_multi *s)
+{
+	if (s == NULL)
+		return;
+	for (uint32_t i = 0; i < s->parts; i++) {
+		if (bs_link_enter(s->link, i, NULL) != 0)
+			continue;
+		bs_solver_cuda_close(s->part[i]);
+		bs_devmem_close(&s->mem[i]);
+	}
+	(void)bs_link_enter(s->link, 0, NULL);
+	for (int i = 0; i < 2; i++)
+		if (s->done[i] != NULL)
+			(void)cudaEventDestroy(s->done[i]);
+	free(s);
+}
+
+/* Each part's share of the sum comes to all. */
+static int exchange(struct bs_solver_multi *s, struct bs_fail *why)
+{
+	void *all[BS_DEVICES_MAX];
+
+	for (uint32_t i = 0; i < s->parts; i++)
+		all[i] = bs_solver_cuda_shares(s->part[i]);
+	return bs_link_allgather(s->link, all, s->image_bytes, why);
+}
+
+typedef int (*step)(struct bs_solver_cuda *part, cudaStream_t stream, struct bs_fail *why);
+
+static int on_all(struct bs_solver_multi *s, step queue, struct bs_fail *why)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < s->parts && rc == 0; i++) {
+		rc = bs_link_enter(s->link, i, why);
+		if (rc == 0)
+			rc = queue(s->part[i], bs_link_stream(s->link, i), why);
+	}
+	return rc;
+}
+
+static int begin(struct bs_solver_multi *s, const float2 *const *images, struct bs_fail *why)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < s->parts && rc == 0; i++) {
+		rc = bs_link_enter(s->link, i, why);
+		if (rc == 0)
+			rc = bs_solver_cuda_load(s->part[i], images[i], bs_link_stream(s->link, i),
+						 why);
+	}
+	if (rc == 0)
+		rc = exchange(s, why);
+	return rc != 0 ? rc : on_all(s, bs_solver_cuda_begin, why);
+}
+
+static int iterate(struct bs_solver_multi *s, struct bs_fail *why)
+{
+	int rc = on_all(s, bs_solver_cuda_share, why);
+
+	if (rc == 0)
+		rc = exchange(s, why);
+	return rc != 0 ? rc : on_all(s, bs_solver_cuda_step, why);
+}
+
+static int iterate_all(struct bs_solver_multi *s, uint32_t most, struct bs_fail *why)
+{
+	int rc = 0;
+
+	for (uint32_t n = 0; n < most && rc == 0; n++)
+		rc = iterate(s, why);
+	return rc;
+}
+
+static int mark(struct bs_solver_multi *s, uint32_t n, struct bs_fail *why)
+{
+	int rc = bs_link_enter(s->link, 0, why);
+
+	if (rc == 0)
+		BS_CUDA(cudaEventRecord(s->done[n % 2], bs_link_stream(s->link, 0)), why);
+	return rc;
+}
+
+/* As gpu/solve/pcg.cu's: two iterations queued at most; each that has ended is timed. */
+static int watch(struct bs_solver_multi *s, uint32_t most, int64_t deadline_ns, bool *late,
+		 struct bs_fail *why)
+{
+	int64_t longest = s->longest_ns;
+	int64_t before;
+	int rc = bs_link_wait(s->link, why);
+
+	s->longest_ns = 0;
+	before = bs_now_ns();
+	for (uint32_t queued = 0; queued < most && rc == 0; queued++) {
+		int64_t now;
+
+		/* two are kept queued; while no iteration's time is known, one */
+		if (queued >= 2 || (queued == 1 && longest == 0)) {
+			BS_CUDA(cudaEventSynchronize(s->done[queued >= 2 ? queued % 2 : 0]), why);
+			now = bs_now_ns();
+			s->longest_ns = now - before > s->longest_ns ? now - before : s->longest_ns;
+			longest = s->longest_ns > longest ? s->longest_ns : longest;
+			before = now;
+		}
+		now = bs_now_ns();
+		/* one may still be under way, this one comes after it */
+		if (queued > 0 && now > deadline_ns - 2 * longest) {
+			*late = true;
+			break;
+		}
+		rc = iterate(s, why);
+		if (rc == 0)
+			rc = mark(s, queued, why);
+	}
+	return rc;
+}
+
+int bs_solver_multi_run(struct bs_solver_multi *s, const float2 *const *images, uint32_t most,
+			int64_t deadline_ns, struct bs_report *report, struct bs_fail *why)
+{
+	bool late = false;
+	int rc = begin(s, images, why);
+
+	if (rc == 0)
+		rc = deadline_ns == INT64_MAX ? iterate_all(s, most, why)
+					      : watch(s, most, deadline_ns, &late, why);
+	if (rc == 0)
+		rc = bs_link_enter(s->link, 0, why);
+	if (rc == 0)
+		rc = bs_solver_cuda_wait(s->part[0], bs_link_stream(s->link, 0), report, why);
+	if (rc == 0)
+		report->deadline_stop = late && report->iterations < most;
+	return bs_link_leave(s->link, rc, why);
+}
+
+const float2 *bs_solver_multi_image(const struct bs_solver_multi *s)
+{
+	return bs_solver_cuda_image(s->part[0]);
+}

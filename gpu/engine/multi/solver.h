@@ -1,0 +1,34 @@
+/*
+ * gpu/engine/multi/solver.h - one least-squares solve with sensitivities on several GPUs, the coils split
+ *
+ * Every GPU of the link iterates on the whole image (gpu/solve/ls_cuda.h, gpu/solve/pcg_cuda.h): the coils' part
+ * of each product is its own coils' alone, comes to all by an allgather and is added there in the
+ * order of the GPUs; all then do the same work on the same bits, whatever preconditioner and constraint.
+ * maps, images: [part], each on its GPU, [coil][z][y][x] of its own coils; images hold F^H d.
+ * open may allocate; run queues on the link's streams, behind what they hold, and waits: at most `most`
+ * iterations, two of them queued at a time under a deadline, and no further one when the longest seen
+ * so far would end past it; one is always made. It allocates nothing (NCCL's own calls aside). image: on
+ * part 0. Part 0 is current after every call. The link outlives it. One caller. Errors: as gpu/solve/ls_cuda.h.
+ * Test: test/twin/twin_devices.c
+ */
+#ifndef BS_GPU_ENGINE_MULTI_SOLVER_H
+#define BS_GPU_ENGINE_MULTI_SOLVER_H
+
+#include <cuda_runtime.h>
+
+#include "core/engine.h"
+#include "gpu/device/link.h"
+
+struct bs_solver_multi;
+
+/* p, tables: of all coils, split by bs_split_part. */
+int bs_solver_multi_open(struct bs_solver_multi **solver, struct bs_link *link,
+			 const struct bs_protocol *p, const struct bs_tables *tables,
+			 const struct bs_arm_env *env, const float2 *const *maps,
+			 struct bs_fail *why);
+int bs_solver_multi_run(struct bs_solver_multi *solver, const float2 *const *images, uint32_t most,
+			int64_t deadline_ns, struct bs_report *report, struct bs_fail *why);
+const float2 *bs_solver_multi_image(const struct bs_solver_multi *solver);
+void bs_solver_multi_close(struct bs_solver_multi *solver);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * gpu/engine/shares.h - how a scan is shared out among the GPUs of the site (key gpu.devices)
+ *
+ * By coils: gridding, ls and sense, as long as there are at least two: GPU i of n has the i-th run of
+ * coils (gpu/device/split.h), receives their samples alone and makes their images (sense: their F^H d; the
+ * solve is one on all). GPUs beyond the number of coils stay idle.
+ * By slabs: ls of one coil with the exact F^H d and without weights of the samples: every GPU sums its
+ * own rows of the image over all samples; the solve is the first one's.
+ * Everything else runs on the first GPU; words say why. The same for a given protocol wherever it
+ * runs; no GPU is asked. Any thread. Test: test/unit/gpu/test_shares.c
+ */
+#ifndef BS_GPU_ENGINE_SHARES_H
+#define BS_GPU_ENGINE_SHARES_H
+
+#include "core/protocol.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum bs_sharing { BS_SHARING_NONE, BS_SHARING_COILS, BS_SHARING_SLABS };
+
+struct bs_shares {
+	enum bs_sharing how;
+	uint32_t parts; /* GPUs that work on the scan; 1: the first alone */
+	char words[96]; /* "GPUs 0, 1: 8 coils shared out"; "GPU 0 alone: method cartesian ..." */
+};
+
+struct bs_shares bs_shares_of(const struct bs_protocol *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,277 @@
+/*
+ * gpu/fft/cuda/dft.cuh - discrete Fourier transforms in registers, and what they are made of; for .cu files alone
+ *
+ * bs_fft<N, S>::run(v): v[k] = sum_j v[j] exp(S i2pi j k / N), natural order; S = -1 forward, +1
+ * inverse; N = 2 .. 6, 8 or a product of two of these up to 36. run<true>: the upper half of the input
+ * is taken as zero, unread; N a power of two. Every index is a constant after unrolling, every root a
+ * literal. Source: Cooley & Tukey, Math Comput 1965;19:297-301.
+ */
+#ifndef BS_GPU_FFT_CUDA_DFT_CUH
+#define BS_GPU_FFT_CUDA_DFT_CUH
+
+#include <cuda_runtime.h>
+
+static __device__ __forceinline__ float2 bs_cmul(float2 a, float2 b)
+{
+	return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+}
+
+static __device__ __forceinline__ float2 bs_cadd(float2 a, float2 b)
+{
+	return make_float2(a.x + b.x, a.y + b.y);
+}
+
+static __device__ __forceinline__ float2 bs_csub(float2 a, float2 b)
+{
+	return make_float2(a.x - b.x, a.y - b.y);
+}
+
+/* a conj(b) */
+static __device__ __forceinline__ float2 bs_cmul_conj(float2 a, float2 b)
+{
+	return make_float2(a.x * b.x + a.y * b.y, a.y * b.x - a.x * b.y);
+}
+
+/* The sum of x^(first + 2i) / (first + 2i)! with alternating signs; 0 <= x <= pi/4 */
+__host__ __device__ constexpr double bs_series(double x, int first)
+{
+	double term = first == 0 ? 1.0 : x;
+	double sum = term;
+
+	for (int i = first + 2; i < 24; i += 2) {
+		term *= -x * x / (double)(i * (i - 1));
+		sum += term;
+	}
+	return sum;
+}
+
+/* cos(2 pi k / n), exact where it is 0 or 1 */
+__host__ __device__ constexpr double bs_cos_of(int k, int n)
+{
+	k = (k % n + n) % n;
+	k = 2 * k > n ? n - k : k;
+	const double sign = 4 * k > n ? -1.0 : 1.0;
+	const int up = 4 * k > n ? n - 2 * k : 2 * k; /* of 2n: 0 <= up <= n / 2 */
+	const double turn = 3.14159265358979323846 / n;
+
+	return sign * (4 * up > n ? bs_series(turn * (0.5 * n - up), 1) : bs_series(turn * up, 0));
+}
+
+/* v exp(S i pi/2) */
+template <int S> static __device__ __forceinline__ float2 bs_quarter(float2 v)
+{
+	return S > 0 ? make_float2(-v.y, v.x) : make_float2(v.y, -v.x);
+}
+
+/* v exp(S i2pi K / N) */
+template <int N, int S, int K> static __device__ __forceinline__ float2 bs_turn(float2 v)
+{
+	constexpr int k = K % N;
+	constexpr float c = (float)bs_cos_of(4 * k, 4 * N);
+	constexpr float s = (float)(S * bs_cos_of(4 * k - N, 4 * N));
+
+	if constexpr (k == 0)
+		return v;
+	else if constexpr (4 * k == N)
+		return bs_quarter<S>(v);
+	else if constexpr (2 * k == N)
+		return make_float2(-v.x, -v.y);
+	else if constexpr (4 * k == 3 * N)
+		return bs_quarter<-S>(v);
+	else
+		return make_float2(v.x * c - v.y * s, v.x * s + v.y * c);
+}
+
+template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[2])
+{
+	float2 a = v[0];
+
+	v[0] = bs_cadd(a, v[1]);
+	v[1] = bs_csub(a, v[1]);
+}
+
+template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[3])
+{
+	const float h = (float)S * 0.86602540378443864676f;
+	float2 s = bs_cadd(v[1], v[2]);
+	float2 d = bs_csub(v[1], v[2]);
+	float2 m = make_float2(fmaf(-0.5f, s.x, v[0].x), fmaf(-0.5f, s.y, v[0].y));
+
+	v[0] = bs_cadd(v[0], s);
+	v[1] = make_float2(fmaf(-h, d.y, m.x), fmaf(h, d.x, m.y));
+	v[2] = make_float2(fmaf(h, d.y, m.x), fmaf(-h, d.x, m.y));
+}
+
+template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[4])
+{
+	float2 a = bs_cadd(v[0], v[2]);
+	float2 b = bs_csub(v[0], v[2]);
+	float2 c = bs_cadd(v[1], v[3]);
+	float2 d = bs_quarter<S>(bs_csub(v[1], v[3]));
+
+	v[0] = bs_cadd(a, c);
+	v[1] = bs_cadd(b, d);
+	v[2] = bs_csub(a, c);
+	v[3] = bs_csub(b, d);
+}
+
+template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[5])
+{
+	const float c1 = 0.30901699437494742410f, c2 = -0.80901699437494742410f;
+	const float s1 = (float)S * 0.95105651629515357212f,
+		    s2 = (float)S * 0.58778525229247312917f;
+	float2 a = bs_cadd(v[1], v[4]), b = bs_cadd(v[2], v[3]);
+	float2 c = bs_csub(v[1], v[4]), d = bs_csub(v[2], v[3]);
+	float2 p = make_float2(v[0].x + c1 * a.x + c2 * b.x, v[0].y + c1 * a.y + c2 * b.y);
+	float2 q = make_float2(v[0].x + c2 * a.x + c1 * b.x, v[0].y + c2 * a.y + c1 * b.y);
+	float2 e = make_float2(-(s1 * c.y + s2 * d.y), s1 * c.x + s2 * d.x);
+	float2 f = make_float2(-(s2 * c.y - s1 * d.y), s2 * c.x - s1 * d.x);
+
+	v[0] = bs_cadd(v[0], bs_cadd(a, b));
+	v[1] = bs_cadd(p, e);
+	v[2] = bs_cadd(q, f);
+	v[3] = bs_csub(q, f);
+	v[4] = bs_csub(p, e);
+}
+
+/* 6 = 3 x 2 without twiddles (Good and Thomas): input 3a + 2b, output 3a + 4b, mod 6. */
+template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[6])
+{
+	float2 a[3] = { v[0], v[2], v[4] };
+	float2 b[3] = { v[3], v[5], v[1] };
+
+	bs_small<S>(a);
+	bs_small<S>(b);
+	v[0] = bs_cadd(a[0], b[0]);
+	v[3] = bs_csub(a[0], b[0]);
+	v[4] = bs_cadd(a[1], b[1]);
+	v[1] = bs_csub(a[1], b[1]);
+	v[2] = bs_cadd(a[2], b[2]);
+	v[5] = bs_csub(a[2], b[2]);
+}
+
+/* Eight from the transforms of the even and of the odd ones. */
+template <int S>
+static __device__ __forceinline__ void bs_join(float2 (&v)[8], const float2 (&a)[4], float2 (&b)[4])
+{
+	const float h = 0.70710678118654752440f;
+
+	b[1] = S > 0 ? make_float2(h * (b[1].x - b[1].y), h * (b[1].x + b[1].y))
+		     : make_float2(h * (b[1].x + b[1].y), h * (b[1].y - b[1].x));
+	b[2] = bs_quarter<S>(b[2]);
+	b[3] = S > 0 ? make_float2(-h * (b[3].x + b[3].y), h * (b[3].x - b[3].y))
+		     : make_float2(h * (b[3].y - b[3].x), -h * (b[3].x + b[3].y));
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		v[i] = bs_cadd(a[i], b[i]);
+		v[i + 4] = bs_csub(a[i], b[i]);
+	}
+}
+
+template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[8])
+{
+	float2 a[4] = { v[0], v[2], v[4], v[6] };
+	float2 b[4] = { v[1], v[3], v[5], v[7] };
+
+	bs_small<S>(a);
+	bs_small<S>(b);
+	bs_join<S>(v, a, b);
+}
+
+/* The same where the upper half is zero. */
+template <int S> static __device__ __forceinline__ void bs_small_half(float2 (&v)[2])
+{
+	v[1] = v[0];
+}
+
+template <int S> static __device__ __forceinline__ void bs_small_half(float2 (&v)[4])
+{
+	const float2 a = v[0];
+	const float2 c = v[1];
+	const float2 d = bs_quarter<S>(c);
+
+	v[0] = bs_cadd(a, c);
+	v[1] = bs_cadd(a, d);
+	v[2] = bs_csub(a, c);
+	v[3] = bs_csub(a, d);
+}
+
+template <int S> static __device__ __forceinline__ void bs_small_half(float2 (&v)[8])
+{
+	const float2 zero = make_float2(0.0f, 0.0f);
+	float2 a[4] = { v[0], v[2], zero, zero };
+	float2 b[4] = { v[1], v[3], zero, zero };
+
+	bs_small_half<S>(a);
+	bs_small_half<S>(b);
+	bs_join<S>(v, a, b);
+}
+
+__host__ __device__ constexpr int bs_first_factor(int n)
+{
+	return n == 10               ? 2
+	       : n % 4 == 0 && n > 8 ? 4
+	       : n % 3 == 0 && n > 6 ? 3
+	       : n % 5 == 0 && n > 5 ? 5
+				     : n;
+}
+
+/* N = R M: M transforms of R, turns, R transforms of M. */
+template <int N, int S> struct bs_fft {
+	static const int R = bs_first_factor(N), M = N / R;
+
+	template <int T, int K> static __device__ __forceinline__ void twiddle(float2 (&v)[N])
+	{
+		v[T * R + K] = bs_turn<N, S, T * K>(v[T * R + K]);
+		if constexpr (K + 1 < R)
+			twiddle<T, K + 1>(v);
+		else if constexpr (T + 1 < M)
+			twiddle<T + 1, 1>(v);
+	}
+
+	template <bool HALF, int L> static __device__ __forceinline__ void one(float2 (&v)[L])
+	{
+		if constexpr (HALF)
+			bs_small_half<S>(v);
+		else
+			bs_small<S>(v);
+	}
+
+	template <bool HALF = false> static __device__ __forceinline__ void run(float2 (&v)[N])
+	{
+		if constexpr (M == 1) {
+			one<HALF>(v);
+		} else {
+			float2 w[N]; /* [t][k1] */
+
+#pragma unroll
+			for (int t = 0; t < M; t++) {
+				float2 x[R];
+
+#pragma unroll
+				for (int j = 0; j < R; j++)
+					x[j] = HALF && j >= R / 2 ? make_float2(0.0f, 0.0f)
+								  : v[t + M * j];
+				one<HALF>(x);
+#pragma unroll
+				for (int k = 0; k < R; k++)
+					w[t * R + k] = x[k];
+			}
+			twiddle<1, 1>(w);
+#pragma unroll
+			for (int k = 0; k < R; k++) {
+				float2 x[M];
+
+#pragma unroll
+				for (int t = 0; t < M; t++)
+					x[t] = w[t * R + k];
+				bs_fft<M, S>::run(x);
+#pragma unroll
+				for (int m = 0; m < M; m++)
+					v[k + R * m] = x[m];
+			}
+		}
+	}
+};
+
+#endif

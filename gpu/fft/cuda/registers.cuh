@@ -1,0 +1,239 @@
+/*
+ * gpu/fft/cuda/registers.cuh - passes of Fourier transforms of known lengths, in registers; for registers.cu
+ *
+ * A line of N = A B points, n = t + B j and k = k1 + A k2: B threads transform A points each, turn
+ * and exchange them through shared memory once, then A threads transform B points each. A block goes
+ * through tiles of COLS lines; the next tile is copied into shared memory (cp.async) while this one
+ * is transformed, so that memory is never idle. Same arguments and meaning as bs_line_pass.
+ */
+#ifndef BS_GPU_FFT_CUDA_REGISTERS_CUH
+#define BS_GPU_FFT_CUDA_REGISTERS_CUH
+
+#include "gpu/fft/cuda/dft.cuh"
+#include "gpu/device/launch.cuh"
+#include "gpu/fft/lines_cuda.h"
+
+template <int A, int B> struct reg_line {
+	static const int N = A * B;
+	static const int COLS = N <= 192 ? 16 : 8;
+	static const int THREADS = B * COLS;  /* A <= B */
+	static const int PITCH = A * (B + 1); /* rows: of one line, as it is exchanged */
+	static const int TILE = PITCH * COLS; /* both ways: points of a tile at most */
+	static const size_t bytes = 2 * sizeof(float2) * TILE;
+	static const int RESIDENT = THREADS > 200 ? 4 : 3; /* blocks of a multiprocessor */
+};
+
+static __device__ __forceinline__ uint32_t reg_wrap(uint32_t i, uint32_t n)
+{
+	return i >= n ? i - n : i;
+}
+
+/* The outer index on the other side (lines_cuda.h: planes). */
+static __device__ __forceinline__ uint64_t reg_shifted(uint64_t o, uint32_t planes)
+{
+	if (planes <= 1)
+		return o;
+	const uint32_t z = (uint32_t)(o % planes) + planes / 2;
+
+	return o / planes * planes + (z >= planes ? z - planes : z);
+}
+
+/* 8 bytes into shared memory, or zeros there; not waited for. */
+static __device__ __forceinline__ void reg_copy(float2 *to, const float2 *from, bool there)
+{
+	const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+
+	asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(at), "l"(from),
+		     "r"(there ? 8 : 0)
+		     : "memory");
+}
+
+static __device__ __forceinline__ void reg_copies_end(void)
+{
+	asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* All but the last group of copies of this thread are there. */
+static __device__ __forceinline__ void reg_copies_wait(void)
+{
+	asm volatile("cp.async.wait_group 1;" ::: "memory");
+}
+
+/* The scale of each point of a line; the plan's, so it is there before the kernels ahead end. */
+template <int N>
+static __device__ __forceinline__ void reg_scales(float *to, const float *scale, uint32_t half,
+						  uint32_t count)
+{
+	for (uint32_t i = threadIdx.x; scale != NULL && i < N; i += blockDim.x) {
+		const uint32_t n = reg_wrap(i + half, N);
+
+		to[i] = n < count ? __ldg(scale + n) : 0.0f;
+	}
+}
+
+/* Where a tile lies: COLS columns of one outer index, or COLS rows. */
+struct reg_tile {
+	uint64_t o, first;
+	uint32_t lines; /* of COLS */
+};
+
+template <int C, bool ROWS>
+static __device__ __forceinline__ reg_tile reg_tile_of(const bs_line_pass &p, uint64_t tile)
+{
+	const uint64_t across = ROWS ? 1 : (p.inner + C - 1) / C;
+	const uint64_t o = ROWS ? 0 : tile / across;
+	const uint64_t first = (tile - o * across) * C;
+	const uint64_t left = (ROWS ? p.outer : p.inner) - first;
+
+	return { o, first, left < C ? (uint32_t)left : (uint32_t)C };
+}
+
+/* Queues the copies of what this thread will read: point t + B j of line c to [j][threadIdx.x]. */
+template <int A, int B, bool ROWS>
+static __device__ __forceinline__ void reg_fetch(float2 *to, const bs_line_pass &p, uint64_t tile,
+						 const float2 *in)
+{
+	using L = reg_line<A, B>;
+	const int i = (int)threadIdx.x;
+	const int c = ROWS ? i / B : i % L::COLS;
+	const int t = ROWS ? i % B : i / L::COLS;
+	const reg_tile at = reg_tile_of<L::COLS, ROWS>(p, tile);
+	const bool mine = (uint32_t)c < at.lines;
+	const uint32_t step = ROWS ? 1 : (uint32_t)p.inner;
+	const float2 *from = in;
+
+	if (mine)
+		from += ROWS ? (at.first + c) * p.in_count
+			     : reg_shifted(at.o, p.in_planes) * p.in_count * p.inner + at.first + c;
+#pragma unroll
+	for (int j = 0; j < A; j++) {
+		const uint32_t n = reg_wrap((uint32_t)(t + B * j) + p.in_half, L::N);
+		const bool there = mine && n < p.in_count;
+
+		/* where there is none, an address that exists, of which nothing is read */
+		reg_copy(to + j * L::THREADS + i, from + (uint64_t)(there ? n : 0u) * step, there);
+	}
+}
+
+/* The points that this thread fetched: scaled, transformed, turned, and laid out for the others. */
+template <int A, int B, int S, bool ROWS>
+static __device__ __forceinline__ void reg_first(float2 *tile, const bs_line_pass &p,
+						 const float *scale)
+{
+	using L = reg_line<A, B>;
+	const int i = (int)threadIdx.x;
+	const int c = ROWS ? i / B : i % L::COLS;
+	const int t = ROWS ? i % B : i / L::COLS;
+	float2 v[A];
+	float2 w[A];
+
+#pragma unroll
+	for (int j = 0; j < A; j++) {
+		v[j] = tile[j * L::THREADS + i];
+		if (p.scale_in != NULL) {
+			const float s = scale[t + B * j];
+
+			v[j] = make_float2(v[j].x * s, v[j].y * s);
+		}
+	}
+	w[1] = bs_turn_of<S>(p.line.turn, (uint32_t)t);
+	bs_fft<A, S>::run(v);
+#pragma unroll
+	for (int k = 2; k < A; k++)
+		w[k] = bs_cmul(w[k / 2], w[k - k / 2]);
+	__syncthreads(); /* all have read the tile */
+#pragma unroll
+	for (int k = 0; k < A; k++)
+		tile[ROWS ? c * L::PITCH + k * (B + 1) + t : (k * B + t) * L::COLS + c] =
+			k == 0 ? v[0] : bs_cmul(v[k], w[k]);
+}
+
+/* The second step: A threads a line. */
+template <int A, int B, int S, bool ROWS>
+static __device__ __forceinline__ void reg_second(const float2 *tile, const bs_line_pass &p,
+						  const float *scale, const reg_tile &at,
+						  float2 *out)
+{
+	using L = reg_line<A, B>;
+	const int i = (int)threadIdx.x;
+	const int c = ROWS ? i / A : i % L::COLS;
+	const int k1 = ROWS ? i % A : i / L::COLS;
+	const uint32_t step = ROWS ? 1 : (uint32_t)p.inner;
+	float2 w[B];
+
+	if (i >= A * L::COLS || (uint32_t)c >= at.lines)
+		return;
+	float2 *to = out + (ROWS ? (at.first + c) * p.out_count
+				 : reg_shifted(at.o, p.out_planes) * p.out_count * p.inner +
+					    at.first + c);
+#pragma unroll
+	for (int s = 0; s < B; s++)
+		w[s] = tile[ROWS ? c * L::PITCH + k1 * (B + 1) + s : (k1 * B + s) * L::COLS + c];
+	bs_fft<B, S>::run(w);
+#pragma unroll
+	for (int k = 0; k < B; k++) {
+		const uint32_t n = reg_wrap((uint32_t)(k1 + A * k) + p.out_half, L::N);
+
+		if (n < p.out_count) {
+			const float s = p.scale_out != NULL ? scale[k1 + A * k] : 1.0f;
+
+			to[(uint64_t)n * step] = make_float2(w[k].x * s, w[k].y * s);
+		}
+	}
+}
+
+/* ROWS: the lines lie along memory (inner = 1), COLS of them in a tile; else COLS columns. */
+template <int A, int B, int S, bool ROWS>
+static __global__ void __launch_bounds__(reg_line<A, B>::THREADS, reg_line<A, B>::RESIDENT)
+	reg_pass(const __grid_constant__ bs_line_pass p, uint64_t tiles, const float2 *in,
+		 float2 *out)
+{
+	using L = reg_line<A, B>;
+	extern __shared__ float2 both[];
+	__shared__ float scale[2][L::N]; /* of what goes in, of what comes out */
+	uint64_t tile = blockIdx.x;
+	int half = 0;
+
+	reg_scales<L::N>(scale[0], p.scale_in, p.in_half, p.in_count);
+	reg_scales<L::N>(scale[1], p.scale_out, p.out_half, p.out_count);
+	__syncthreads();
+	bs_after_previous();
+	reg_fetch<A, B, ROWS>(both, p, tile, in);
+	reg_copies_end();
+	for (; tile < tiles; tile += gridDim.x) {
+		float2 *here = both + half * L::TILE;
+
+		half ^= 1;
+		if (tile + gridDim.x < tiles)
+			reg_fetch<A, B, ROWS>(both + half * L::TILE, p, tile + gridDim.x, in);
+		reg_copies_end();
+		reg_copies_wait(); /* each thread reads what it fetched: no barrier */
+		reg_first<A, B, S, ROWS>(here, p, scale[0]);
+		__syncthreads();
+		reg_second<A, B, S, ROWS>(here, p, scale[1], reg_tile_of<L::COLS, ROWS>(p, tile),
+					  out);
+		__syncthreads(); /* the next copies go there */
+	}
+}
+
+/* One length's kernels: [direction -1, +1][strided, rows]. */
+struct bs_line_reg {
+	uint32_t n, cols, threads;
+	size_t bytes; /* of shared memory */
+	void (*kernel[2][2])(const bs_line_pass, uint64_t tiles, const float2 *, float2 *);
+};
+
+template <int A, int B> static struct bs_line_reg reg_make(void)
+{
+	using L = reg_line<A, B>;
+
+	static_assert(A <= B, "the first step has B threads");
+	return { L::N,
+		 L::COLS,
+		 L::THREADS,
+		 L::bytes,
+		 { { reg_pass<A, B, -1, false>, reg_pass<A, B, -1, true> },
+		   { reg_pass<A, B, 1, false>, reg_pass<A, B, 1, true> } } };
+}
+
+#endif

@@ -1,0 +1,241 @@
+/* gpu/fft/lines.cu - see lines_cuda.h */
+#include "gpu/fft/lines_cuda.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/device/check.h"
+#include "gpu/device/launch.cuh"
+
+#define THREADS 256
+
+/* ---- plans ---- */
+
+/* Fewest passes, then smallest largest radix: tries all products of the short forms. */
+static uint32_t factor(uint32_t n, uint32_t *radix)
+{
+	static const uint32_t forms[] = { 8, 6, 5, 4, 3, 2 };
+	uint32_t best = BS_LINE_PASSES + 1;
+
+	if (n == 1)
+		return 0;
+	for (uint32_t f : forms) {
+		uint32_t rest[BS_LINE_PASSES];
+
+		if (n % f != 0)
+			continue;
+		uint32_t passes = 1 + factor(n / f, rest);
+
+		if (passes < best && passes <= BS_LINE_PASSES) {
+			best = passes;
+			radix[0] = f;
+			memcpy(radix + 1, rest, (passes - 1) * sizeof(*rest));
+		}
+	}
+	if (best <= BS_LINE_PASSES)
+		return best;
+	uint32_t p = 7; /* neither 2, 3 nor 5 divides n */
+
+	while (n % p != 0)
+		p += 2;
+	radix[0] = p;
+	return 1 + factor(n / p, radix + 1);
+}
+
+uint64_t bs_line_bytes(uint32_t n)
+{
+	return bs_devmem_round((uint64_t)n * sizeof(float2));
+}
+
+int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, struct bs_fail *why)
+{
+	if (n == 0 || n > BS_LINE_MAX)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "lines of %u points: 1 to %u", n,
+			       BS_LINE_MAX);
+	float2 *turn = (float2 *)bs_devmem_take(mem, n * sizeof(float2));
+	float2 *host = (float2 *)malloc(n * sizeof(float2));
+	int rc = 0;
+
+	memset(p, 0, sizeof(*p));
+	p->n = n;
+	p->turn = turn;
+	p->passes = factor(n, p->radix);
+	if (turn == NULL || host == NULL) {
+		rc = bs_fail(why, BS_ERR_NOMEM, "roots of unity for lines of %u", n);
+		goto out;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		host[i] =
+			make_float2((float)cos(2.0 * M_PI * i / n), (float)sin(2.0 * M_PI * i / n));
+	BS_CUDA_GO(cudaMemcpy(turn, host, n * sizeof(float2), cudaMemcpyHostToDevice), why, rc,
+		   out);
+out:
+	free(host);
+	return rc;
+}
+
+uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most)
+{
+	uint32_t cols = most != 0 ? most : 8;
+
+	/* few lines: rather more blocks than wide ones */
+	while (most == 0 && cols > 2 && cols > least && lines / cols < 256)
+		cols /= 2;
+	while (cols > 1 && cols > least && bs_line_shared(n, cols) > 96u * 1024u)
+		cols /= 2;
+	return cols < least ? least : cols;
+}
+
+int bs_line_allow(const void *kernel, struct bs_fail *why)
+{
+	cudaFuncAttributes its;
+	int device = 0;
+	int most = 0;
+
+	BS_CUDA(cudaGetDevice(&device), why);
+	BS_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+		why);
+	BS_CUDA(cudaFuncGetAttributes(&its, kernel), why);
+	BS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+				     most - (int)its.sharedSizeBytes),
+		why);
+	return 0;
+}
+
+/* ---- kernels ---- */
+
+/* Where outer index o lies on the other side: its bin of P, or the bin's centered place. */
+static __device__ __forceinline__ uint64_t shifted(uint64_t o, uint32_t planes, uint32_t by)
+{
+	if (planes <= 1)
+		return o;
+	uint32_t z = (uint32_t)(o % planes) + by;
+
+	return o / planes * planes + (z >= planes ? z - planes : z);
+}
+
+static __device__ __forceinline__ uint32_t wrap(uint32_t i, uint32_t n)
+{
+	return i >= n ? i - n : i;
+}
+
+/* inner > 1: columns beside each other are the lines. inner = 1: whole rows are. */
+template <int S>
+static __global__ void __launch_bounds__(THREADS)
+	strided(const __grid_constant__ bs_line_pass p, uint32_t cols, const float2 *in,
+		float2 *__restrict__ out)
+{
+	extern __shared__ float2 shared[];
+	const uint32_t n = p.line.n;
+	const uint32_t pitch = bs_line_pitch(cols);
+	const uint32_t shift = (uint32_t)__ffs((int)cols) - 1;
+	const uint64_t column = (uint64_t)blockIdx.x * cols;
+	const uint64_t o = blockIdx.y + (uint64_t)blockIdx.z * 65535u;
+	float2 *a = shared;
+	float2 *b = shared + n * pitch;
+
+	if (o >= p.outer)
+		return;
+	bs_after_previous();
+	const float2 *from = in + shifted(o, p.in_planes, p.in_planes / 2) * p.in_count * p.inner;
+	float2 *to = out + shifted(o, p.out_planes, p.out_planes / 2) * p.out_count * p.inner;
+
+	for (uint32_t i = threadIdx.x; i < n << shift; i += THREADS) {
+		const uint32_t c = i & (cols - 1);
+		const uint32_t j = wrap((i >> shift) + p.in_half, n);
+		float2 v = make_float2(0.0f, 0.0f);
+
+		if (j < p.in_count && column + c < p.inner) {
+			v = from[j * p.inner + column + c];
+			if (p.scale_in != NULL) {
+				float s = __ldg(p.scale_in + j);
+
+				v = make_float2(v.x * s, v.y * s);
+			}
+		}
+		a[(i >> shift) * pitch + c] = v;
+	}
+	__syncthreads();
+	a = bs_lines_run<S>(p.line, a, b, cols, pitch);
+	for (uint32_t i = threadIdx.x; i < p.out_count << shift; i += THREADS) {
+		const uint32_t c = i & (cols - 1);
+		const uint32_t k = i >> shift;
+		float2 v = a[wrap(k + n - p.out_half, n) * pitch + c];
+		float s = p.scale_out != NULL ? __ldg(p.scale_out + k) : 1.0f;
+
+		if (column + c < p.inner)
+			to[k * p.inner + column + c] = make_float2(v.x * s, v.y * s);
+	}
+}
+
+template <int S>
+static __global__ void __launch_bounds__(THREADS)
+	rows(const __grid_constant__ bs_line_pass p, uint32_t cols, const float2 *in,
+	     float2 *__restrict__ out)
+{
+	extern __shared__ float2 shared[];
+	const uint32_t n = p.line.n;
+	const uint32_t pitch = bs_line_pitch(cols);
+	const uint64_t first = (uint64_t)blockIdx.x * cols;
+	float2 *a = shared;
+	float2 *b = shared + n * pitch;
+
+	bs_after_previous();
+	for (uint32_t c = 0; c < cols; c++)
+		for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
+			const uint32_t j = wrap(i + p.in_half, n);
+			float2 v = make_float2(0.0f, 0.0f);
+
+			if (j < p.in_count && first + c < p.outer) {
+				v = in[(first + c) * p.in_count + j];
+				if (p.scale_in != NULL) {
+					float s = __ldg(p.scale_in + j);
+
+					v = make_float2(v.x * s, v.y * s);
+				}
+			}
+			a[i * pitch + c] = v;
+		}
+	__syncthreads();
+	a = bs_lines_run<S>(p.line, a, b, cols, pitch);
+	for (uint32_t c = 0; c < cols; c++)
+		for (uint32_t k = threadIdx.x; k < p.out_count; k += THREADS) {
+			float2 v = a[wrap(k + n - p.out_half, n) * pitch + c];
+			float s = p.scale_out != NULL ? __ldg(p.scale_out + k) : 1.0f;
+
+			if (first + c < p.outer)
+				out[(first + c) * p.out_count + k] = make_float2(v.x * s, v.y * s);
+		}
+}
+
+int bs_lines_cuda_init(struct bs_fail *why)
+{
+	int rc = bs_line_allow((const void *)strided<1>, why);
+
+	if (rc == 0)
+		rc = bs_line_allow((const void *)strided<-1>, why);
+	if (rc == 0)
+		rc = bs_line_allow((const void *)rows<1>, why);
+	if (rc == 0)
+		rc = bs_line_allow((const void *)rows<-1>, why);
+	return rc != 0 ? rc : bs_lines_reg_init(why);
+}
+
+int bs_line_launch(const struct bs_line_pass *p, int sign, const float2 *in, float2 *out,
+		   cudaStream_t stream, struct bs_fail *why)
+{
+	const uint32_t cols = bs_line_cols(p->line.n, p->outer * p->inner, 1, p->cols);
+	const size_t bytes = bs_line_shared(p->line.n, cols);
+	dim3 blocks((unsigned)((p->inner + cols - 1) / cols),
+		    (unsigned)(p->outer < 65535u ? p->outer : 65535u),
+		    (unsigned)((p->outer + 65534u) / 65535u));
+
+	if (p->registers && bs_line_has_registers(p->line.n))
+		return bs_line_launch_registers(p, sign, in, out, stream, why);
+	if (p->inner == 1)
+		blocks = dim3((unsigned)((p->outer + cols - 1) / cols));
+	return bs_launch(p->inner == 1 ? (sign > 0 ? rows<1> : rows<-1>)
+				       : (sign > 0 ? strided<1> : strided<-1>),
+			 blocks, THREADS, bytes, p->close, stream, why, *p, cols, in, out);
+}

@@ -1,0 +1,53 @@
+/*
+ * gpu/fft/lines_cuda.h - passes of Fourier transforms along one axis of device arrays, padded and cropped
+ *
+ * out[outer][i][inner] = scale_out[i] sum_j scale_in[j] in[outer][j][inner] exp(S i2pi (j - in_half)
+ * (i - out_half) / n),  j < in_count <= n, i < out_count <= n: what a centered, oversampled transform
+ * needs is one read and one write of its data. scale NULL: ones. planes P > 1: in (out) outer index is
+ * the centered one, out (in) its bin: outer = c P + z, z <-> (z +- P/2) mod P.
+ * plan makes the table of roots (device memory from mem); launch queues the pass, allocates nothing.
+ * Any n from 1 to BS_LINE_MAX. Tests: test/twin/twin_nufft.c, twin_nufft_choices.c, twin_engine.c
+ */
+#ifndef BS_GPU_FFT_LINES_CUDA_H
+#define BS_GPU_FFT_LINES_CUDA_H
+
+#include "gpu/device/memory.h"
+#include "gpu/fft/cuda/lines.cuh"
+
+#define BS_LINE_MAX 4096u
+
+struct bs_line_pass {
+	struct bs_line_plan line;
+	uint32_t in_count, in_half, out_count, out_half;
+	const float *scale_in, *scale_out;
+	uint64_t outer, inner;
+	uint32_t in_planes, out_planes; /* 1: the outer index as it is */
+	uint32_t cols;                  /* lines of a block at most; 0: by their number */
+	bool registers;                 /* where the length has such kernels (gpu/fft/cuda/registers.cuh) */
+	bool close; /* its blocks may start while the kernel before it in the stream ends */
+};
+
+/* Device memory that a plan takes. */
+uint64_t bs_line_bytes(uint32_t n);
+int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, struct bs_fail *why);
+/* cols lines at a time fit a block, as many as are worth it (most: 0, or at most so many, a power of
+ * two); for kernels that bring their own. */
+uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most);
+static inline size_t bs_line_shared(uint32_t n, uint32_t cols)
+{
+	return (size_t)2 * n * bs_line_pitch(cols) * sizeof(float2);
+}
+/* Lets kernel take that much shared memory. */
+int bs_line_allow(const void *kernel, struct bs_fail *why);
+/* Once per process and before any capture. */
+int bs_lines_cuda_init(struct bs_fail *why);
+/* sign: +1 or -1. */
+int bs_line_launch(const struct bs_line_pass *pass, int sign, const float2 *in, float2 *out,
+		   cudaStream_t stream, struct bs_fail *why);
+/* Lengths with kernels that transform in registers; launch uses them where the pass says so. */
+bool bs_line_has_registers(uint32_t n);
+int bs_lines_reg_init(struct bs_fail *why);
+int bs_line_launch_registers(const struct bs_line_pass *pass, int sign, const float2 *in,
+			     float2 *out, cudaStream_t stream, struct bs_fail *why);
+
+#endif

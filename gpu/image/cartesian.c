@@ -1,0 +1,194 @@
+/* gpu/image/cartesian.c - host twin; see cartesian.h */
+#include "gpu/image/cartesian.h"
+
+#include <complex.h>
+#include <fftw3.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Hybrid space [state][coil][kz][ky][x]: x is in image space and cropped, y and z still k-space.
+ * Index j of an axis of length E holds k (or n) = j for j < E/2, j - E above: FFTW's own order, so
+ * that centering costs two copies and no arithmetic.
+ */
+struct bs_cart {
+	struct bs_cart_spec s;
+	struct bs_team *team;
+	float complex *hybrid;
+	float complex *lines; /* [coil][Ex] scratch of add */
+	size_t state_size;    /* complex values of one state */
+	fftwf_plan along_x, along_y, along_z;
+	float scale;
+	/* the run in progress, for the team's tasks */
+	float complex *now;
+	const float *data;
+	size_t coil_stride;
+	uint32_t line;
+	float *image;
+};
+
+static uint32_t wrap(int64_t centered, uint32_t size)
+{
+	return (uint32_t)(centered < 0 ? centered + size : centered);
+}
+
+/* Complex values of one line's scratch, whole cache lines. */
+static size_t line_size(const struct bs_cart_spec *s)
+{
+	return ((size_t)s->encoded[0] * 8 + BS_ALIGN - 1) / BS_ALIGN * (BS_ALIGN / 8);
+}
+
+int bs_cart_need(const struct bs_cart_spec *s, struct bs_need *need, struct bs_fail *why)
+{
+	uint64_t plane = (uint64_t)s->matrix[0] * s->encoded[1];
+	uint64_t state;
+
+	for (int a = 0; a < 3; a++)
+		if (s->matrix[a] == 0 || s->matrix[a] > s->encoded[a] || s->encoded[a] > 4096)
+			return bs_fail(why, BS_ERR_CONFIG, "matrix %c is %u, encoded %u", "xyz"[a],
+				       s -> matrix[a], s -> encoded[a]);
+	if (s->samples == 0 || s->samples > s->encoded[0] || s->samples < s->encoded[0] / 2)
+		return bs_fail(why, BS_ERR_CONFIG, "%u samples of an encoded %u (at least half)",
+			       s->samples, s->encoded[0]);
+	if (s->coils == 0 || s->states == 0 ||
+	    __builtin_mul_overflow(plane * s->encoded[2], (uint64_t)s->coils * 8u, &state))
+		return bs_fail(why, BS_ERR_CONFIG, "cartesian: %u coils, %u states", s->coils,
+			       s->states);
+	bs_need_add(need, "hybrid k-space", s->states, state);
+	bs_need_add(need, "line scratch", s->coils, (uint64_t)s->encoded[0] * 8u);
+	return 0;
+}
+
+/* One 1D transform of n lines of length len; in place; the same for every process (ESTIMATE). */
+static fftwf_plan plan_lines(float complex *at, uint32_t len, uint32_t stride, uint32_t n)
+{
+	int size = (int)len;
+
+	return fftwf_plan_many_dft(1, &size, (int)n, at, NULL, (int)stride, 1, at, NULL,
+				   (int)stride, 1, FFTW_BACKWARD, FFTW_ESTIMATE | FFTW_UNALIGNED);
+}
+
+int bs_cart_plan(struct bs_cart **plan, const struct bs_cart_spec *s, struct bs_arena *arena,
+		 struct bs_team *team, struct bs_fail *why)
+{
+	struct bs_cart *c = calloc(1, sizeof(*c));
+	size_t plane = (size_t)s->matrix[0] * s->encoded[1];
+	size_t line_bytes = line_size(s) * 8;
+	double n = (double)s->encoded[0] * s->encoded[1] * s->encoded[2];
+
+	if (c == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "cartesian plan");
+	c->s = *s;
+	c->team = team;
+	c->scale = (float)(1.0 / sqrt(n));
+	c->state_size = plane * s->encoded[2] * s->coils;
+	/* each state at its own aligned start */
+	c->state_size = (c->state_size + BS_ALIGN / 8 - 1) / (BS_ALIGN / 8) * (BS_ALIGN / 8);
+	c->hybrid = bs_arena_take(arena, c->state_size * 8 * s->states, BS_ALIGN);
+	c->lines = bs_arena_take(arena, line_bytes * s->coils, BS_ALIGN);
+	if (c->hybrid != NULL && c->lines != NULL) {
+		c->along_x = plan_lines(c->lines, s->encoded[0], 1, 1);
+		c->along_y = plan_lines(c->hybrid, s->encoded[1], s->matrix[0], s->matrix[0]);
+		if (s->encoded[2] > 1)
+			c->along_z =
+				plan_lines(c->hybrid, s->encoded[2], (uint32_t)plane, s->matrix[0]);
+	}
+	if (c->along_x == NULL || c->along_y == NULL || (s->encoded[2] > 1 && c->along_z == NULL)) {
+		bs_cart_close(c);
+		return bs_fail(why, BS_ERR_NOMEM, "cartesian plan");
+	}
+	*plan = c;
+	return 0;
+}
+
+void bs_cart_close(struct bs_cart *c)
+{
+	if (c == NULL)
+		return;
+	fftwf_destroy_plan(c->along_x);
+	fftwf_destroy_plan(c->along_y);
+	fftwf_destroy_plan(c->along_z);
+	free(c);
+}
+
+void bs_cart_begin(struct bs_cart *c, uint32_t state)
+{
+	memset(c->hybrid + state * c->state_size, 0, c->state_size * 8);
+}
+
+static void add_coil(void *arg, int coil, int member)
+{
+	struct bs_cart *c = arg;
+	const uint32_t E = c->s.encoded[0];
+	const uint32_t N = c->s.matrix[0];
+	float complex *line = c->lines + (size_t)coil * line_size(&c->s);
+	const float *in = c->data + 2 * (size_t)coil * c->coil_stride;
+	uint32_t first = E - c->s.samples; /* grid index of the first sample; k = first - E/2 */
+	float complex *out;
+
+	(void)member;
+	memset(line, 0, (size_t)E * 8);
+	for (uint32_t j = 0; j < c->s.samples; j++)
+		memcpy(&line[wrap((int64_t)(first + j) - E / 2, E)], in + 2 * (size_t)j, 8);
+	fftwf_execute_dft(c->along_x, line, line);
+	out = c->now + ((size_t)coil * c->s.encoded[2] * c->s.encoded[1] + c->line) * N;
+	for (uint32_t x = 0; x < N; x++)
+		out[x] = line[wrap((int64_t)x - N / 2, E)];
+}
+
+void bs_cart_add(struct bs_cart *c, uint32_t state, uint32_t line, const float *data,
+		 size_t coil_stride)
+{
+	uint32_t ky = line % c->s.encoded[1];
+	uint32_t kz = line / c->s.encoded[1];
+
+	c->now = c->hybrid + state * c->state_size;
+	c->data = data;
+	c->coil_stride = coil_stride;
+	c->line = wrap((int64_t)kz - c->s.encoded[2] / 2, c->s.encoded[2]) * c->s.encoded[1] +
+		  wrap((int64_t)ky - c->s.encoded[1] / 2, c->s.encoded[1]);
+	for (uint32_t coil = 0; coil < c->s.coils; coil++) /* a line is too short to share out */
+		add_coil(c, (int)coil, 0);
+}
+
+static void finish_plane(void *arg, int task, int member) /* task: coil x kz */
+{
+	struct bs_cart *c = arg;
+	float complex *plane = c->now + (size_t)task * c->s.encoded[1] * c->s.matrix[0];
+
+	(void)member;
+	fftwf_execute_dft(c->along_y, plane, plane);
+}
+
+static void finish_row(void *arg, int task, int member) /* task: coil x y */
+{
+	struct bs_cart *c = arg;
+	const uint32_t *N = c->s.matrix;
+	const uint32_t *E = c->s.encoded;
+	uint32_t coil = (uint32_t)task / N[1];
+	uint32_t y = (uint32_t)task % N[1];
+	size_t plane = (size_t)E[1] * N[0];
+	float complex *row = c->now + (size_t)coil * E[2] * plane +
+			     (size_t)wrap((int64_t)y - N[1] / 2, E[1]) * N[0];
+
+	(void)member;
+	if (c->along_z != NULL)
+		fftwf_execute_dft(c->along_z, row, row);
+	for (uint32_t z = 0; z < N[2]; z++) {
+		const float complex *in = row + wrap((int64_t)z - N[2] / 2, E[2]) * plane;
+		float complex *out =
+			(float complex *)c->image + (((size_t)coil * N[2] + z) * N[1] + y) * N[0];
+
+		for (uint32_t x = 0; x < N[0]; x++)
+			out[x] = in[x] * c->scale;
+	}
+}
+
+void bs_cart_finish(struct bs_cart *c, uint32_t state, float *image)
+{
+	c->now = c->hybrid + state * c->state_size;
+	c->image = image;
+	bs_team_run(c->team, finish_plane, c, (int)(c->s.coils * c->s.encoded[2]));
+	bs_team_run(c->team, finish_row, c, (int)(c->s.coils * c->s.matrix[1]));
+}

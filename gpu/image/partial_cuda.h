@@ -1,0 +1,44 @@
+/*
+ * gpu/image/partial_cuda.h - the CUDA twin of gpu/image/partial.h: a sliding window's partial sums on the device
+ *
+ * Same shapes and the same order of addition. open takes what bytes states from device memory, and marks
+ * from the host's heap; sum only queues. Which groups are held travels with the launch, so a window has
+ * at most BS_PARTIAL_GROUPS_MAX groups: check refuses more. All calls of one plan go to one stream.
+ * Errors: BS_ERR_UNSUPPORTED, BS_ERR_NOMEM, BS_ERR_GPU.
+ * Host twin: partial.c. Test: test/twin/twin_window.c
+ */
+#ifndef BS_GPU_IMAGE_PARTIAL_CUDA_H
+#define BS_GPU_IMAGE_PARTIAL_CUDA_H
+
+#include "gpu/device/memory.h"
+#include "gpu/image/partial.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_PARTIAL_GROUPS_MAX 1024u /* 32 blocks of 32: a word each */
+
+struct bs_partial_cuda {
+	float *share, *block; /* device */
+	uint32_t *seen;  /* host, [frame][block]: bit i: its group i, held when it was summed */
+	uint32_t *stale; /* host, [frame]: bit b: block b is to be summed anew */
+	uint64_t floats, stride; /* of a group's coil images; from one to the next */
+	uint32_t groups, side, blocks;
+};
+
+int bs_partial_cuda_check(const struct bs_protocol *p, struct bs_fail *why);
+/* Of device memory; 0 without a window. */
+uint64_t bs_partial_cuda_bytes(const struct bs_protocol *p);
+int bs_partial_cuda_open(struct bs_partial_cuda *w, const struct bs_protocol *p,
+			 struct bs_devmem *mem, struct bs_fail *why);
+void bs_partial_cuda_close(struct bs_partial_cuda *w);
+float *bs_partial_cuda_write(struct bs_partial_cuda *w, uint32_t frame, uint32_t group);
+/* stream: a cudaStream_t; out: device memory; held: the host's, read before this returns. */
+int bs_partial_cuda_sum(struct bs_partial_cuda *w, uint32_t frame, const uint8_t *held, float *out,
+			void *stream, struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,344 @@
+/* gpu/nufft/cuda/choice.c - see choice.h */
+#include "gpu/nufft/cuda/choice.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/nufft/part.h"
+#include "gpu/nufft/cuda/tune.h"
+#include "gpu/nufft/window.h"
+
+/* Cells of a sector: the border that padding adds against the blocks that fit a multiprocessor. 15 in
+ * 2D: then the rows of one window of 5 lie in different banks of shared memory. */
+static const uint32_t sides[2][3] = { { 15, 16, 1 }, { 8, 8, 8 } };
+
+/* Seconds of one channel on a large device, near enough to rank choices: a padded sector is written
+ * and read, a cell passes three more times; window cells run at the rate that was measured. */
+static double cost(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps,
+		   const uint32_t *grid, const uint32_t *side)
+{
+	double cells = 1.0;
+	double padded = 1.0;
+	double window = 1.0;
+
+	for (uint32_t a = 0; a < dims; a++) {
+		cells *= grid[a]; /* NOLINT: dims is 1 to 3, checked before */
+		padded *= (double)(side[a] + taps - 1) / side[a];
+		window *= taps;
+	}
+	return cells * 8.0 * (2.0 * padded + 3.0) / 3e12 +
+	       (double)s->samples * (window + 20.0) / 8e11;
+}
+
+static void grids(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps, double oversampling,
+		  const uint32_t *side, uint32_t grid[3])
+{
+	for (uint32_t a = 0; a < 3; a++) {
+		uint32_t least = side[a] + taps - 1; /* a padded sector must not meet itself */
+		double n = oversampling * s->matrix[a];
+
+		grid[a] = a < dims ? bs_window_smooth(n > least ? n : least) : 1;
+	}
+}
+
+static uint32_t tuned(const struct bs_nufft_spec *s, enum bs_nufft_field field)
+{
+	return s->tune != NULL ? s->tune->v[field] : 0;
+}
+
+/* A window of so many taps on the least grid that is accurate, steps sizes up; a grid of more than
+ * 2.5 times the matrix is none. */
+static bool window_of_taps(struct bs_nufft_choice *c, const struct bs_nufft_spec *s, uint32_t taps,
+			   uint32_t steps)
+{
+	struct bs_sectors_spec *x = &c->sectors;
+	uint32_t g[3] = { 1, 1, 1 };
+	uint32_t o = 72; /* of 64: from 1.125 to 2.5 */
+
+	grids(s, x->dims, taps, o / 64.0, x->side, g);
+	while (o <= 160 && !bs_window_accurate(s, x->dims, taps, g))
+		grids(s, x->dims, taps, ++o / 64.0, x->side, g);
+	for (; steps > 0; steps--)
+		for (uint32_t a = 0; a < x->dims; a++)
+			g[a] = bs_window_smooth(g[a] + 1.0); /* NOLINT: dims again */
+	if (o > 160)
+		return false;
+	x->window = c->taps = taps;
+	memcpy(x->grid, g, sizeof(g));
+	return bs_window_accurate(s, x->dims, taps, g);
+}
+
+/* The cheapest pair by the model of cost, whose error is within the rule. */
+static bool window_by_cost(struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
+{
+	struct bs_sectors_spec *x = &c->sectors;
+	double best = INFINITY;
+
+	for (uint32_t taps = BS_KERNEL_TAPS_MIN; taps <= BS_KERNEL_TAPS_MAX; taps++)
+		for (uint32_t step = 20; step <= 32; step++) {
+			const double o = step / 16.0; /* 1.25 to 2 */
+			uint32_t g[3];
+			double t;
+
+			grids(s, x->dims, taps, o, x->side, g);
+			t = cost(s, x->dims, taps, g, x->side);
+			if (t < best && bs_window_accurate(s, x->dims, taps, g)) {
+				best = t;
+				x->window = c->taps = taps;
+				memcpy(x->grid, g, sizeof(g));
+			}
+		}
+	return best < INFINITY;
+}
+
+static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
+			 struct bs_fail *why)
+{
+	struct bs_sectors_spec *x = &c->sectors;
+	const uint32_t steps = tuned(s, BS_NUFFT_STEPS);
+	uint32_t taps = tuned(s, BS_NUFFT_TAPS);
+
+	if (s->accuracy == 0.0) {
+		if (taps != 0 || steps != 0)
+			return bs_fail(why, BS_ERR_UNSUPPORTED, "width and grid are given");
+		int rc = bs_window_choose(s, x->dims, &x->window, x->grid, why);
+
+		if (rc != 0)
+			return rc;
+		if (x->window > BS_KERNEL_TAPS_MAX)
+			return bs_fail(why, BS_ERR_UNSUPPORTED,
+				       "CUDA gridding: window width %g, at most %u", x->window,
+				       BS_KERNEL_TAPS_MAX);
+		c->taps = (uint32_t)ceil(x->window);
+		c->taps = c->taps < BS_KERNEL_TAPS_MIN ? BS_KERNEL_TAPS_MIN : c->taps;
+		for (uint32_t a = 0; a < x->dims; a++)
+			if (x->grid[a] < x->side[a] + c->taps - 1)
+				x->grid[a] = bs_window_smooth(x->side[a] + c->taps - 1);
+		return 0;
+	}
+	if (!(s->accuracy >= 1e-6 && s->accuracy <= 1e-1))
+		return bs_fail(why, BS_ERR_CONFIG, "accuracy %g: 1e-6 to 1e-1", s->accuracy);
+	if (taps == 0 && !window_by_cost(c, s))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "CUDA gridding: accuracy %g is out of reach of a window of %u cells",
+			       s->accuracy, BS_KERNEL_TAPS_MAX);
+	if (taps == 0 && steps > 0)
+		taps = c->taps;
+	if (taps != 0 && !window_of_taps(c, s, taps, steps > 0 ? steps - 1 : 0))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "accuracy %g is out of reach of %u taps on a grid of this size",
+			       s->accuracy, taps);
+	return 0;
+}
+
+static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
+{
+	if (s->dims != 2 && s->dims != 3)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "CUDA gridding in %u dimensions: 2 or 3",
+			       s->dims);
+	/* density compensation doubles the matrix; a volume's grid must leave numbers to its kernels */
+	const uint32_t most = s->dims == 2 ? 2 * BS_AXIS_MAX : BS_AXIS_MAX;
+
+	for (uint32_t a = 0; a < 3; a++)
+		if (s->matrix[a] == 0 || s->matrix[a] > most || (a >= s->dims && s->matrix[a] != 1))
+			return bs_fail(why, BS_ERR_SIZE,
+				       "CUDA gridding: matrix[%u] = %u in %u dimensions", a,
+				       s->matrix[a], s->dims);
+	if (s->samples == 0 || s->samples >= UINT32_MAX || s->coils == 0 ||
+	    s->coils > BS_COILS_MAX || s->states > 65536)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "CUDA gridding of %llu samples, %u coils, %u states",
+			       (unsigned long long)s->samples, s->coils, s->states);
+	return 0;
+}
+
+static uint32_t or_else(uint32_t tuned_value, uint32_t otherwise)
+{
+	return tuned_value != 0 ? tuned_value : otherwise;
+}
+
+/* Cells that collect need sectors that reach no farther than the next one. */
+static bool can_collect(const struct bs_nufft_choice *c)
+{
+	for (uint32_t a = 0; a < c->sectors.dims; a++) {
+		const uint32_t n =
+			(c->sectors.grid[a] + c->sectors.side[a] - 1) / c->sectors.side[a];
+
+		if (c->sectors.grid[a] / n < c->taps - 1 || n < 2)
+			return false;
+	}
+	return c->sectors.dims == 3 && c->planes == 1;
+}
+
+/* How the sums are split: between blocks, and between kernels. */
+static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s, bool stack,
+			struct bs_fail *why)
+{
+	/* Enough tasks to fill the device, few enough that adding their borders stays cheap. */
+	const uint64_t run = s->dims == 2 ? 256 : c->chunk / 4096;
+	const uint32_t lanes = c->channels == 1 ? 1 : c->channels == 2 || s->dims == 3 ? 2 : 4;
+	/* Where all channels stay in the second-level cache, scattered reads of each cost little. */
+	const bool mixed =
+		stack || (c->channels > 1 && c->points * c->channels * 8 > UINT64_C(24) << 20);
+	const uint32_t want = tuned(s, BS_NUFFT_MIXED);
+
+	c->sectors.run = or_else(tuned(s, BS_NUFFT_RUN), (uint32_t)(run < 128    ? 128
+								    : run > 1024 ? 1024
+										 : run));
+	c->lanes = or_else(tuned(s, BS_NUFFT_LANES), lanes);
+	if (c->lanes == 3 || c->lanes > (s->dims == 3 ? 2u : 4u) ||
+	    (c->lanes > 1 && c->lanes >= 2 * c->channels))
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "%u coils of a block", c->lanes);
+	c->groups = (c->channels + c->lanes - 1) / c->lanes;
+	c->mixed = want != 0 ? want == 2 : mixed;
+	if ((stack && !c->mixed) || (c->channels == 1 && c->mixed && !stack))
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "samples of this kind are %s mixed",
+			       stack ? "always" : "never");
+	c->crowd = or_else(tuned(s, BS_NUFFT_CROWD), 6);
+	c->fold = s->dims == 2 && tuned(s, BS_NUFFT_FOLD) == 2;
+	c->collect = tuned(s, BS_NUFFT_ROUTE) == 2;
+	c->direct = tuned(s, BS_NUFFT_ROUTE) == 3;
+	/* a part is gridded beside the grids of the states: sectors have the room for it */
+	if (c->collect && (!can_collect(c) || s->part > 0))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "cells collect samples in 3D alone, on grids of more sectors");
+	c->may_direct = s->dims == 2 && !stack && c->channels == 1 && c->chunks == 1;
+	if (c->direct && (!c->may_direct || c->fold))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "samples are gridded directly in 2D alone, one coil in one chunk");
+	if (tuned(s, BS_NUFFT_FOLD) == 2 && s->dims != 2)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "sectors are folded in 2D alone");
+	return 0;
+}
+
+static void choose_launch(struct bs_nufft_launch *l, const struct bs_nufft_spec *s)
+{
+	l->cols = tuned(s, BS_NUFFT_COLS);
+	l->cols = l->cols > 16 ? 32 : l->cols > 8 ? 16 : l->cols > 4 ? 8 : l->cols;
+	l->cols = l->cols == 3 ? 4 : l->cols; /* a power of two */
+	l->parts = or_else(tuned(s, BS_NUFFT_PARTS), 1);
+	l->parts = l->parts > 1 ? 4 : 1;
+	l->registers = tuned(s, BS_NUFFT_LINES) == 2;
+	l->close = tuned(s, BS_NUFFT_CLOSE) != 1;
+}
+
+int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec, bool stack,
+		    uint64_t positions, struct bs_fail *why)
+{
+	struct bs_nufft_spec s = *spec;
+	int rc = check(spec, why);
+
+	if (rc != 0)
+		return rc;
+	memset(c, 0, sizeof(*c));
+	c->planes = stack ? spec->matrix[2] : 1;
+	if (stack) {
+		s.dims = 2;
+		s.matrix[2] = 1;
+		s.samples = spec->samples / spec->matrix[2] + 1; /* by the specification alone */
+	}
+	c->channels = spec->coils * c->planes;
+	c->points = stack ? positions : spec->samples;
+	c->chunk = stack || spec->chunk == 0 || spec->chunk > c->points ? c->points : spec->chunk;
+	c->chunks = (c->points + c->chunk - 1) / c->chunk;
+	c->sectors.dims = s.dims;
+	memcpy(c->matrix, s.matrix, sizeof(c->matrix));
+	memcpy(c->sectors.side, sides[s.dims - 2], sizeof(c->sectors.side));
+	rc = choose_window(c, &s, why);
+	if (rc != 0)
+		return rc;
+	c->padded_cells = 1;
+	for (uint32_t a = 0; a < s.dims; a++)
+		c->padded_cells *= c->sectors.side[a] + c->taps - 1;
+	rc = choose_split(c, &s, stack, why);
+	if (rc != 0)
+		return rc;
+	choose_launch(&c->launch, &s);
+	c->tasks = bs_sectors_max_tasks(&c->sectors, c->chunk);
+	if (c->tasks > INT32_MAX || c->groups > 65535 ||
+	    (uint64_t)c->groups * c->lanes * c->padded_cells * 8 > UINT32_MAX)
+		return bs_fail(why, BS_ERR_SIZE, "CUDA gridding: %llu sectors, %u channels",
+			       (unsigned long long)c->tasks, c->channels);
+	return 0;
+}
+
+static struct bs_window_shape shape_of(const struct bs_nufft_choice *c,
+				       const struct bs_nufft_spec *spec, uint32_t axis)
+{
+	return bs_window_make(spec->window, c->sectors.window,
+			      (double)c->sectors.grid[axis] / c->matrix[axis]);
+}
+
+int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_choice *c,
+			   const struct bs_nufft_spec *spec, struct bs_fail *why)
+{
+	const uint32_t terms = BS_KERNEL_TERMS_OF(c->taps);
+
+	memset(w, 0, sizeof(*w));
+	for (uint32_t a = 0; a < c->sectors.dims; a++) {
+		struct bs_window_shape shape = shape_of(c, spec, a);
+		struct bs_taps *taps = aligned_alloc(64, (sizeof(*taps) + 63) / 64 * 64);
+		double misfit = 1e-9;
+		double worst;
+
+		if (taps == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: window");
+		do { /* as good as this many terms can be */
+			misfit *= 2.0;
+			worst = bs_window_taps(taps, &shape, 2, misfit);
+		} while (taps->coefs > terms);
+		for (uint32_t i = 0; i < taps->coefs; i++)
+			for (uint32_t j = 0; j < c->taps; j++)
+				w->c[a][i + terms - taps->coefs][j] = taps->tap[j][i];
+		w->cut = taps->fractional ? taps->cut : 2.0f;
+		free(taps);
+		if (worst > 0.05 * bs_window_error(&shape) + 1e-7)
+			return bs_fail(
+				why, BS_ERR_UNSUPPORTED,
+				"CUDA gridding: a window of %g cells on axis %u is fitted to %g only",
+				c->sectors.window, a, worst);
+	}
+	w->last = (uint32_t)ceil(c->sectors.window) - 1;
+	return 0;
+}
+
+void bs_nufft_deapodize(float *table, const struct bs_nufft_choice *c,
+			const struct bs_nufft_spec *spec, uint32_t axis)
+{
+	struct bs_window_shape w = shape_of(c, spec, axis);
+	uint32_t n = c->matrix[axis];
+
+	for (uint32_t i = 0; i < n; i++)
+		table[i] = (float)(1.0 / bs_window_transform(&w, ((double)i - n / 2) /
+									 c->sectors.grid[axis]));
+}
+
+uint64_t bs_nufft_stack_most(const struct bs_nufft_spec *spec)
+{
+	return bs_nufft_positions_max(spec);
+}
+
+int bs_nufft_stack_table(const struct bs_nufft_spec *spec, const float *k, uint32_t **source,
+			 uint64_t *positions, struct bs_fail *why)
+{
+	uint32_t *by_position = NULL;
+	uint32_t nz = spec->matrix[2];
+	int rc = bs_nufft_stack_find(spec, k, &by_position, positions, why);
+
+	*source = NULL;
+	if (rc != 0 || *positions == 0) {
+		free(by_position);
+		return rc;
+	}
+	*source = malloc(*positions * nz * sizeof(**source));
+	if (*source == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "a stack of %llu positions",
+			     (unsigned long long)*positions);
+	else
+		for (uint64_t i = 0; i < *positions; i++)
+			for (uint32_t j = 0; j < nz; j++)
+				(*source)[j * *positions + i] = by_position[i * nz + j];
+	free(by_position);
+	return rc;
+}

@@ -1,0 +1,79 @@
+/*
+ * gpu/nufft/cuda/choice.h - what the CUDA gridding chooses and tabulates on the host, before it sees a device
+ *
+ * Same error rule as the host twin (window.h); other costs, so often another window and grid.
+ * On the stack route the gridding is two-dimensional with channels = coils x partitions.
+ * choose depends on the specification alone, positions = 0: the samples themselves are gridded.
+ * Only gpu/nufft uses this. Test: test/twin/twin_nufft_choices.c
+ */
+#ifndef BS_GPU_NUFFT_CUDA_CHOICE_H
+#define BS_GPU_NUFFT_CUDA_CHOICE_H
+
+#include "gpu/nufft/nufft.h"
+#include "gpu/nufft/cuda/sectors.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_KERNEL_TAPS_MIN 4u /* the kernels' own widths: narrower windows have zeros in the last */
+#define BS_KERNEL_TAPS_MAX 8u
+#define BS_KERNEL_TERMS    9
+/* Terms that a kernel of so many taps evaluates. */
+#define BS_KERNEL_TERMS_OF(taps) ((taps) <= 5 ? 7 : (taps) == 6 ? 8 : 9)
+
+/* The window on each axis: its value in cell j is a polynomial in u = 2 offset - 1; past cut the last
+ * cell lies outside. Highest power first. */
+struct bs_kernel_window {
+	float c[3][BS_KERNEL_TERMS][BS_KERNEL_TAPS_MAX];
+	float cut;
+	uint32_t last; /* the cell that cut is about */
+};
+
+/* How blocks are laid out: the same plan can be run with another. */
+struct bs_nufft_launch {
+	uint32_t cols;  /* lines of a block at most; 0: by their number */
+	uint32_t parts; /* threads that share a sample of the forward: 1, 4 */
+	bool registers; /* lines of known lengths are transformed in registers */
+	bool close;     /* kernels may start while the one before them ends */
+};
+
+struct bs_nufft_choice {
+	struct bs_sectors_spec sectors;
+	uint32_t matrix[3];
+	uint32_t taps;                    /* of the kernel, 4 .. 8 */
+	uint32_t padded_cells;            /* of a sector */
+	uint32_t planes;                  /* stack: partitions; else 1 */
+	uint32_t channels, lanes, groups; /* lanes channels are gridded at a time, groups times */
+	bool mixed; /* samples are first laid out with all channels side by side */
+	uint64_t points, chunk, chunks;
+	uint64_t tasks;  /* at most, of a chunk */
+	bool collect;    /* 3D: cells collect their samples; no padded sectors */
+	bool direct;     /* 2D, one coil: the same with few samples (direct.cu) */
+	bool may_direct; /* has what that takes, but for the number of samples */
+	bool fold;       /* 2D: the last block of a sector adds up its copies */
+	uint32_t
+		crowd; /* more copies of a sector than this are added up by a kernel of their own */
+	struct bs_nufft_launch launch;
+};
+
+/* spec.tune, where there is one, decides what it decides; whether that can be had is said here. */
+int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec, bool stack,
+		    uint64_t positions, struct bs_fail *why);
+/* Polynomials of a kernel's number of terms; BS_ERR_UNSUPPORTED when they do not fit the window. */
+int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_choice *c,
+			   const struct bs_nufft_spec *spec, struct bs_fail *why);
+/* 1 / transform of the window over the matrix's indices on one axis. */
+void bs_nufft_deapodize(float *table, const struct bs_nufft_choice *c,
+			const struct bs_nufft_spec *spec, uint32_t axis);
+/* malloc'ed [partition][position] sample numbers, UINT32_MAX where there is none; *source NULL and
+ * *positions 0 when the trajectory is no stack. */
+int bs_nufft_stack_table(const struct bs_nufft_spec *spec, const float *k, uint32_t **source,
+			 uint64_t *positions, struct bs_fail *why);
+/* Most positions that a stack may have. */
+uint64_t bs_nufft_stack_most(const struct bs_nufft_spec *spec);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

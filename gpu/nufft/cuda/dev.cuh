@@ -1,0 +1,92 @@
+/*
+ * gpu/nufft/cuda/dev.cuh - what the CUDA gridding kernels are given; only gpu/nufft includes this
+ *
+ * The samples of one chunk, sorted into sectors, and the layout of what they are spread into:
+ * data: channel c of sample m at m * sample_step + c * channel_step; part [task][group][cell of the
+ * padded sector][lane], all complex. grid [channel][z][y][x].
+ */
+#ifndef BS_GPU_NUFFT_CUDA_DEV_CUH
+#define BS_GPU_NUFFT_CUDA_DEV_CUH
+
+#include <cuda_runtime.h>
+
+#include "gpu/fft/lines_cuda.h"
+#include "gpu/nufft/cuda/choice.h"
+
+struct bs_nufft_dev {
+	const uint32_t *order;
+	const uint32_t *cell;
+	const float *offset; /* [axis][points] */
+	const float *weight; /* in sorted order; NULL: applied already */
+	const struct bs_sector_task *task;
+	const uint2 *range;  /* [sector] first task, tasks: 1 after merging */
+	const uint2 *crowd;  /* sectors whose tasks are merged: first task, tasks */
+	const uint2 *copies; /* [sector] first task, tasks; where the last block adds them up */
+	uint32_t *done;      /* [sector][group] of these, blocks that have ended; NULL: not so */
+	const uint2 *span;   /* [sector] first sample, samples; where cells collect, or may */
+	const struct bs_sector_reach *reach[3];
+	const uint32_t *start[3];
+	uint64_t points;
+	uint64_t sample_step, channel_step;
+	uint32_t grid[3], axis[3], padded[3];
+	uint32_t channels, groups, tasks, crowds;
+	struct bs_kernel_window window;
+};
+
+typedef void (*bs_grid_kernel)(const bs_nufft_dev, const float2 *, float2 *);
+
+/* The kernels of a choice: one block a task (x) and group of channels (y). shared: interpolation with
+ * four threads a sample. */
+struct bs_nufft_kernels {
+	bs_grid_kernel spread, interpolate, interpolate_shared;
+	unsigned spread_threads, interpolate_threads;
+	/* dynamic shared memory */
+	size_t spread_bytes, interpolate_bytes, interpolate_shared_bytes;
+};
+
+struct bs_nufft_kernels bs_nufft_kernels_2d(uint32_t taps, uint32_t lanes);
+struct bs_nufft_kernels bs_nufft_kernels_3d(uint32_t taps, uint32_t lanes);
+
+/* direct.cu: 2D, one channel, no crowds, no sector narrower than the window less a cell: sets
+ * grid. */
+int bs_nufft_direct(const bs_nufft_dev *d, uint32_t taps, const float2 *data, float2 *grid,
+		    bool close, cudaStream_t stream, struct bs_fail *why);
+
+/* collect.cu: grid = (add: +=) the samples, each cell's in a fixed order; 3D. */
+int bs_nufft_collect(const bs_nufft_dev *d, uint32_t taps, uint32_t lanes, bool add,
+		     const float2 *data, float2 *grid, bool close, cudaStream_t stream,
+		     struct bs_fail *why);
+
+/* borders.cu */
+int bs_nufft_gather_init(struct bs_fail *why);
+/* Adds the copies of a crowded sector into its first, in order; nothing to do without crowds. */
+int bs_nufft_merge(const bs_nufft_dev *d, uint32_t lanes, float2 *part, bool close,
+		   cudaStream_t stream, struct bs_fail *why);
+/* grid += the padded sectors, each cell's in a fixed order. */
+int bs_nufft_gather(const bs_nufft_dev *d, uint32_t lanes, const float2 *part, float2 *grid,
+		    cudaStream_t stream, struct bs_fail *why);
+/* The same sum, transformed along x and cropped at once; pass is that along x. */
+int bs_nufft_gather_rows(const bs_nufft_dev *d, uint32_t lanes, const bs_line_pass *pass,
+			 const float2 *part, float2 *out, cudaStream_t stream, struct bs_fail *why);
+
+/* passes.cu */
+int bs_nufft_passes_init(struct bs_fail *why);
+/* data [coil][samples] -> mixed [sample][channel], weighted; from first on, count of them. */
+int bs_nufft_mix(const float2 *data, const float *weight, uint64_t samples, uint64_t first,
+		 uint64_t count, uint32_t coils, float2 *mixed, cudaStream_t stream,
+		 struct bs_fail *why);
+
+struct bs_stack_dev {
+	bs_line_plan line;      /* of one point a partition */
+	const uint32_t *source; /* [partition][position] */
+	const float *weight;    /* [sample]; NULL: ones */
+	uint64_t positions, samples;
+	uint32_t coils;
+};
+/* data -> transformed along kz -> mixed [position][coil][z's bin], and back. */
+int bs_nufft_stack_in(const bs_stack_dev *s, const float2 *data, float2 *mixed, cudaStream_t stream,
+		      struct bs_fail *why);
+int bs_nufft_stack_out(const bs_stack_dev *s, const float2 *mixed, float2 *data,
+		       cudaStream_t stream, struct bs_fail *why);
+
+#endif

@@ -1,0 +1,226 @@
+/* gpu/nufft/cuda/measure.cu - the CUDA gridding's variants timed on this device; see tune.h */
+#include "gpu/nufft/cuda/tune.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "gpu/device/check.h"
+#include "gpu/nufft/cuda/choice.h"
+#include "gpu/nufft/nufft_cuda.h"
+#include "gpu/device/stopwatch.h"
+
+struct slot {
+	struct bs_devmem mem;
+	struct bs_nufft_cuda *plan;
+};
+
+struct bench {
+	struct bs_nufft_spec spec;
+	const float *k;
+	bool stack;
+	uint64_t positions;
+	struct bs_nufft_choice tried[BS_TUNE_TRIALS];
+	uint32_t count;
+	struct bs_devmem data; /* samples and images of both directions */
+	float *samples, *image;
+	struct slot slot[2];        /* the best so far, and its challenger */
+	struct bs_nufft_cuda *plan; /* of the graph that is recorded */
+	struct bs_stopwatch watch;
+};
+
+static void drop_plan(struct slot *slot)
+{
+	bs_nufft_cuda_close(slot->plan);
+	slot->plan = NULL;
+	bs_devmem_close(&slot->mem);
+}
+
+static int adjoint(void *arg, cudaStream_t stream, struct bs_fail *why)
+{
+	struct bench *b = (struct bench *)arg;
+
+	return bs_nufft_cuda_adjoint(b->plan, b->samples, b->image, stream, why);
+}
+
+static int forward(void *arg, cudaStream_t stream, struct bs_fail *why)
+{
+	struct bench *b = (struct bench *)arg;
+
+	return bs_nufft_cuda_forward(b->plan, b->image, b->samples, stream, why);
+}
+
+static int make_plan(struct bench *b, struct slot *slot, const struct bs_tune *tune,
+		     struct bs_fail *why)
+{
+	struct bs_nufft_spec s = b->spec;
+	struct bs_need need;
+	int rc;
+
+	memset(&need, 0, sizeof(need));
+	drop_plan(slot);
+	s.tune = tune;
+	rc = bs_nufft_cuda_need(&s, &need, why);
+	if (rc == 0 && need.overflow)
+		rc = bs_fail(why, BS_ERR_NOMEM, "more device memory than 64 bits hold");
+	if (rc == 0)
+		rc = bs_devmem_open(&slot->mem, need.total_bytes, "(tuning)", why);
+	if (rc == 0)
+		rc = bs_nufft_cuda_plan(&slot->plan, &s, b->k, NULL, &slot->mem, why);
+	if (rc != 0)
+		drop_plan(slot);
+	return rc;
+}
+
+/* A plan that is there serves when only the launches differ. */
+static struct slot *slot_of(struct bench *b, const struct bs_nufft_choice *c)
+{
+	for (struct slot &slot : b->slot) {
+		struct bs_nufft_choice mine;
+
+		if (slot.plan == NULL)
+			continue;
+		mine = *bs_nufft_cuda_choice(slot.plan);
+		mine.launch = c->launch;
+		if (memcmp(&mine, c, sizeof(mine)) == 0)
+			return &slot;
+	}
+	return NULL;
+}
+
+/* Beside the rival's plan; alone where there is no memory for two: *theirs is then NULL. */
+static int make_beside(struct bench *b, struct slot **mine, struct slot **theirs,
+		       const struct bs_tune *tune, struct bs_fail *why)
+{
+	*mine = *theirs == &b->slot[0] ? &b->slot[1] : &b->slot[0];
+	if (*theirs == NULL)
+		drop_plan(&b->slot[1]);
+	int rc = make_plan(b, *mine, tune, why);
+
+	if (rc != BS_ERR_NOMEM || *theirs == NULL)
+		return rc;
+	drop_plan(*theirs);
+	*theirs = NULL;
+	return make_plan(b, *mine, tune, why);
+}
+
+static int record(struct bench *b, struct slot *slot, const struct bs_nufft_launch *launch,
+		  int direction, cudaGraphExec_t *exec, struct bs_fail *why)
+{
+	int rc = bs_nufft_cuda_relaunch(slot->plan, launch, why);
+
+	b->plan = slot->plan;
+	return rc != 0 ? rc
+		       : bs_stopwatch_record(&b->watch, direction == 0 ? adjoint : forward, b, exec,
+					     why);
+}
+
+static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
+		   struct bs_tune_runs *own, struct bs_tune_runs *against, struct bs_fail *why)
+{
+	struct bench *b = (struct bench *)arg;
+	struct bs_nufft_spec s = b->spec;
+	struct bs_nufft_choice c, best;
+	struct slot *theirs = NULL;
+	struct slot *mine;
+
+	s.tune = tune;
+	int rc = bs_nufft_choose(&c, &s, b->stack, b->positions, why);
+
+	if (rc != 0)
+		return b->count > 0 ? 1 : rc; /* this protocol has no such variant */
+	for (uint32_t i = 0; i < b->count; i++)
+		if (memcmp(&b->tried[i], &c, sizeof(c)) == 0)
+			return 1;
+	b->tried[b->count++] = c;
+	s.tune = rival;
+	if (rival != NULL && bs_nufft_choose(&best, &s, b->stack, b->positions, why) == 0)
+		theirs = slot_of(b, &best);
+	mine = slot_of(b, &c);
+	if (mine == NULL)
+		rc = make_beside(b, &mine, &theirs, tune, why);
+	for (int d = 0; rc == 0 && d < 2; d++) {
+		double *const ms[2] = { against->ms[d], own->ms[d] };
+		cudaGraphExec_t exec[2] = { NULL, NULL };
+
+		if (theirs != NULL)
+			rc = record(b, theirs, &best.launch, d, &exec[0], why);
+		if (rc == 0)
+			rc = record(b, mine, &c.launch, d, &exec[1], why);
+		if (rc == 0)
+			rc = bs_stopwatch_turns(&b->watch, exec, ms, BS_TUNE_RUNS, why);
+		for (cudaGraphExec_t e : exec)
+			if (e != NULL)
+				(void)cudaGraphExecDestroy(e);
+	}
+	return rc;
+}
+
+static int take_data(struct bench *b, struct bs_fail *why)
+{
+	const struct bs_nufft_spec *s = &b->spec;
+	const size_t samples = (size_t)s->samples * s->coils * 2;
+	const size_t image = (size_t)s->matrix[0] * s->matrix[1] * s->matrix[2] * s->coils * 2;
+	int rc = bs_devmem_open(&b->data, bs_devmem_round(samples * 4) + bs_devmem_round(image * 4),
+				"(tuning)", why);
+
+	if (rc != 0)
+		return rc;
+	b->samples = (float *)bs_devmem_take(&b->data, samples * 4);
+	b->image = (float *)bs_devmem_take(&b->data, image * 4);
+	rc = bs_stopwatch_fill(b->samples, samples, 12345, why);
+	if (rc == 0)
+		rc = bs_stopwatch_fill(b->image, image, 12345, why);
+	if (rc == 0)
+		rc = bs_cuda_copied(why);
+	return rc != 0 ? rc : bs_stopwatch_open(&b->watch, why);
+}
+
+static int search(struct bench *b, struct bs_tuning *t, double seconds, struct bs_fail *why)
+{
+	uint32_t *source = NULL;
+	int rc = 0;
+
+	if (b->spec.dims == 3 && b->spec.matrix[2] > 1)
+		rc = bs_nufft_stack_table(&b->spec, b->k, &source, &b->positions, why);
+	free(source);
+	b->stack = b->positions > 0;
+	if (rc == 0)
+		rc = take_data(b, why);
+	if (rc == 0)
+		rc = bs_tune_search(t, &bs_nufft_tunable, bs_nufft_stages, bs_nufft_stage_count, 2,
+				    seconds, measure, b, why);
+	for (struct slot &slot : b->slot)
+		drop_plan(&slot);
+	bs_stopwatch_close(&b->watch);
+	bs_devmem_close(&b->data);
+	return rc;
+}
+
+int bs_nufft_tuned(struct bs_tuning *t, const struct bs_nufft_spec *spec, const float *k,
+		   const char *cache_dir, double seconds, struct bs_fail *why)
+{
+	struct bs_gpu_info gpu;
+	struct bench *b;
+	char key[512];
+	int rc = bs_gpu_probe(&gpu, why);
+
+	if (rc != 0)
+		return rc;
+	bs_nufft_tune_key(key, sizeof(key), spec, k, gpu.name, gpu.driver);
+	if (bs_tune_load(t, &bs_nufft_tunable, key, cache_dir))
+		return 0;
+	b = (struct bench *)calloc(1, sizeof(*b));
+	if (b == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: tuning");
+	b->spec = *spec;
+	b->spec.tune = NULL;
+	b->spec.states = 1;
+	b->k = k;
+	rc = search(b, t, seconds, why);
+	free(b);
+	if (rc == 0)
+		bs_tune_save(t, key, cache_dir);
+	return rc;
+}

@@ -1,0 +1,58 @@
+/*
+ * gpu/nufft/cuda/plan.cuh - a CUDA gridding plan from inside; only nufft.cu and run.cu include this
+ *
+ * scratch holds the padded sectors between spreading and gathering, and the grid between passes
+ * along y and z; half what the pass along x leaves. A plan that collects fills grid instead.
+ */
+#ifndef BS_GPU_NUFFT_CUDA_PLAN_CUH
+#define BS_GPU_NUFFT_CUDA_PLAN_CUH
+
+#include "gpu/nufft/nufft_cuda.h"
+#include "gpu/nufft/cuda/dev.cuh"
+
+struct bs_nufft_chunk {
+	bs_nufft_dev dev;
+	uint64_t first, count;
+};
+
+struct bs_nufft_cuda_state {
+	float2 *data;      /* [coil][samples] */
+	float2 *grid;      /* chunks > 1 */
+	uint64_t *arrived; /* samples of each chunk, host */
+	uint64_t next;     /* the next chunk to be gridded */
+};
+
+struct bs_nufft_cuda {
+	struct bs_nufft_spec spec;
+	struct bs_nufft_choice choice;
+	struct bs_nufft_kernels kernels;
+	bool stacked;
+	bs_stack_dev stack;
+	struct bs_nufft_chunk *chunk;
+	struct bs_nufft_cuda_state *state;
+	bool close;                 /* launches may overlap (launch.cuh), where the device can */
+	bool direct;                /* untuned and few samples: each cell is written once */
+	const float *weight;        /* [sample], where samples are mixed */
+	float2 *mixed;              /* [point][channel] */
+	float2 *scratch;            /* padded sectors; what the passes need in their absence */
+	float2 *half;               /* [channel][gz][gy][nx] */
+	float2 *grid;               /* forward: [channel][gz][gy][gx] */
+	float2 *spare;              /* peek: a grid to go on with, NULL where none is needed */
+	bs_line_pass in[3], out[3]; /* adjoint and forward, by axis */
+};
+
+/* All that direct.cu asks for. */
+bool bs_nufft_can_direct(const struct bs_nufft_cuda *p);
+/* Samples so few that reading each four times is less than padded copies cost; and all that
+ * direct.cu asks for. */
+bool bs_nufft_few(const struct bs_nufft_cuda *p);
+
+/* Of the grids of all channels. */
+static inline uint64_t bs_nufft_cells(const struct bs_nufft_cuda *p)
+{
+	const uint32_t *g = p->choice.sectors.grid;
+
+	return (uint64_t)g[0] * g[1] * g[2] * p->choice.channels;
+}
+
+#endif

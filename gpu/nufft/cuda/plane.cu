@@ -1,0 +1,44 @@
+/* gpu/nufft/cuda/plane.cu - the gridding kernels in two dimensions, by width and channels */
+#include "gpu/nufft/cuda/interpolate.cuh"
+#include "gpu/nufft/cuda/spread_plane.cuh"
+
+template <int W, int CB, int WARPS> static bs_grid_kernel spreading()
+{
+	if constexpr (CB == 1)
+		return spread_single<W, WARPS>;
+	else
+		return spread_plane<W, CB, WARPS>;
+}
+
+template <int W, int CB, int WARPS> static struct bs_nufft_kernels kernels()
+{
+	using P = plane<W, CB, WARPS>;
+
+	return { spreading<W, CB, WARPS>(),  interpolate<2, W, CB, 1>,
+		 interpolate<2, W, CB, 4>,   P::THREADS,
+		 INTERPOLATE_THREADS,        P::spread_bytes,
+		 sector<2, W, 1>::bytes(CB), sector<2, W, 4>::bytes(CB) };
+}
+
+template <int W> static struct bs_nufft_kernels by_lanes(uint32_t lanes)
+{
+	return lanes == 1   ? kernels<W, 1, 4>()
+	       : lanes == 2 ? kernels<W, 2, 4>()
+			    : kernels<W, 4, 4>();
+}
+
+struct bs_nufft_kernels bs_nufft_kernels_2d(uint32_t taps, uint32_t lanes)
+{
+	switch (taps) {
+	case 4:
+		return by_lanes<4>(lanes);
+	case 5:
+		return by_lanes<5>(lanes);
+	case 6:
+		return by_lanes<6>(lanes);
+	case 7:
+		return by_lanes<7>(lanes);
+	default:
+		return by_lanes<8>(lanes);
+	}
+}

@@ -1,0 +1,67 @@
+/*
+ * gpu/nufft/cuda/sectors.h - samples sorted into sectors of the oversampled grid, for the CUDA gridding kernels
+ *
+ * A sample's window reaches from window/2 cells below it to window/2 above and covers at most
+ * taps = ceil(window) cells an axis, from its first cell on; the sector (tile) that holds the first
+ * cell owns the sample. Sectors have at most side[a] cells and tile the periodic grid; padded by
+ * taps - 1 cells they hold every window.
+ * Order: sector, then first cell (z, y, x), then sample number: fixed by the trajectory alone.
+ * A task is a run of at most `run` samples of one sector; sectors without samples have none.
+ * Sample i lies at k[(index ? index[i] : i) * stride + axis], cycles per voxel.
+ * Host code, at plan only; open allocates. Test: test/unit/gpu/test_sectors.c
+ */
+#ifndef BS_GPU_NUFFT_CUDA_SECTORS_H
+#define BS_GPU_NUFFT_CUDA_SECTORS_H
+
+#include <stdint.h>
+
+#include "core/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_sector_task {
+	uint32_t sector, first, count;
+};
+
+/* Where a grid cell lies in the padded sectors that reach it: at most 3 an axis. */
+struct bs_sector_reach {
+	uint32_t count;
+	uint32_t at[3]; /* sector number on this axis << 8 | cell in the padded sector */
+};
+
+struct bs_sectors_spec {
+	uint32_t dims, grid[3], side[3]; /* 1 beyond dims */
+	double window;
+	uint32_t run;
+};
+
+struct bs_sectors {
+	struct bs_sectors_spec spec;
+	uint32_t taps;
+	uint64_t samples;
+	uint32_t axis[3];   /* sectors an axis; 1 beyond dims */
+	uint32_t *start[3]; /* first cell of each sector, [axis + 1] */
+	uint32_t *order;    /* [sample] sample number in sorted order */
+	float *offset;      /* [dims][sample] first cell minus the window's lower end, [0, 1] */
+	uint32_t *cell;     /* [sample] first cell in its sector: x | y << 8 | z << 16 */
+	struct bs_sector_task *task;
+	uint32_t tasks;
+	uint32_t *task_of;                /* [sectors + 1] first task of each sector */
+	struct bs_sector_reach *reach[3]; /* [grid[a]] */
+	uint32_t sectors;
+};
+
+uint64_t bs_sectors_count(const struct bs_sectors_spec *spec);
+/* Largest number of tasks that any trajectory of so many samples can need. */
+uint64_t bs_sectors_max_tasks(const struct bs_sectors_spec *spec, uint64_t samples);
+
+int bs_sectors_open(struct bs_sectors *s, const struct bs_sectors_spec *spec, uint64_t samples,
+		    const float *k, uint32_t stride, const uint32_t *index, struct bs_fail *why);
+void bs_sectors_close(struct bs_sectors *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

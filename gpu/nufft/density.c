@@ -1,0 +1,262 @@
+/* gpu/nufft/density.c - see density.h */
+#include "gpu/nufft/density.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define PI 3.14159265358979323846
+
+/* A sample nearer to k = 0 than this is the center (float tables round at 3e-8). */
+#define CENTER 1e-6
+
+/* All kz on the grid of the matrix: planes, which have an area each and no volume. */
+static bool is_stack(const struct bs_protocol *p, const struct bs_traj *t)
+{
+	if (t->dims != 3)
+		return false;
+	for (size_t m = 0; m < (size_t)t->samples * t->readouts; m++) {
+		double plane = (double)t->k[3 * m + 2] * p->matrix[2];
+
+		if (fabs(plane - nearbyint(plane)) > 1e-4)
+			return false;
+	}
+	return true;
+}
+
+static double radius(const float *k, uint32_t dims)
+{
+	double r = 0.0;
+
+	for (uint32_t a = 0; a < dims; a++)
+		r += (double)k[a] * k[a];
+	return sqrt(r);
+}
+
+/*
+ * What the samples at the center of one readout share. The sum over rings of radius r = step, 2 step,
+ * ... stands for the integral of r f(r) dr; Euler and Maclaurin's correction at its end is
+ * f(0) step^2 / 12, which is a ring of radius step / 12 (in 3D, r^2 f(r), there is none). A readout
+ * through the center meets each ring twice, one that starts there once: its unit is twice as large.
+ */
+static double center_weight(const float *k, uint32_t dims, uint32_t flat, uint32_t samples)
+{
+	uint32_t at_center = 0;
+	double step = INFINITY;
+	bool through =
+		radius(k, flat) > CENTER && radius(k + (size_t)(samples - 1) * dims, flat) > CENTER;
+
+	for (uint32_t s = 0; s < samples; s++) {
+		double r = radius(k + (size_t)s * dims, flat);
+
+		at_center += r <= CENTER;
+		if (r > CENTER && r < step)
+			step = r;
+	}
+	if (at_center == 0 || step == INFINITY)
+		return 0.0;
+	return step / (through ? 6.0 : 12.0) / at_center;
+}
+
+static void ramp(float *weight, const struct bs_protocol *p, const struct bs_traj *t,
+		 bool fill_center)
+{
+	uint32_t flat = is_stack(p, t) ? 2 : t->dims;
+
+	for (uint32_t r = 0; r < t->readouts; r++) {
+		const float *k = t->k + (size_t)r * t->samples * t->dims;
+		double center = fill_center && flat == 2
+					? center_weight(k, t->dims, flat, t->samples)
+					: 0.0;
+
+		for (uint32_t s = 0; s < t->samples; s++) {
+			double rad = radius(k + (size_t)s * t->dims, flat);
+
+			weight[(size_t)r * t->samples + s] = (float)(rad <= CENTER ? center
+								     : flat == 3   ? rad * rad
+										   : rad);
+		}
+	}
+}
+
+/*
+ * One step of Pipe and Menon: w <- w / (C (*) w) at the samples. C is the Fejer kernel of the field
+ * of view, sum_n (1 - |n|/N) exp(-i2pi k.n) over |n| < N: it is nowhere negative, and its image, a
+ * triangle of twice the field of view, is the region in which an object of that size meets its own
+ * side lobes (Johnson & Pipe, Magn Reson Med 2009;61:439-447). So C (*) w is a NUFFT there and back.
+ */
+struct pipe {
+	struct bs_nufft *nufft;
+	struct bs_arena arena;
+	uint32_t size[3];  /* 2N an axis */
+	float *image;      /* complex */
+	float *at_samples; /* complex */
+};
+
+static void pipe_close(struct pipe *c)
+{
+	bs_nufft_close(c->nufft);
+	bs_arena_close(&c->arena);
+	free(c->image);
+	free(c->at_samples);
+}
+
+struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct bs_traj *t)
+{
+	/* Far more than the iteration converges to, so that host and GPU have the same weights to 1e-5. */
+	struct bs_nufft_spec spec = { .dims = t->dims,
+				      .coils = 1,
+				      .samples = (uint64_t)t->samples * t->readouts,
+				      .window = BS_WINDOW_KAISER_BESSEL,
+				      .accuracy = 1e-6 };
+
+	for (uint32_t a = 0; a < 3; a++)
+		spec.matrix[a] = a < t->dims ? 2 * p->matrix[a] : 1;
+	return spec;
+}
+
+static int pipe_open(struct pipe *c, const struct bs_protocol *p, const struct bs_traj *t,
+		     struct bs_team *team, struct bs_fail *why)
+{
+	struct bs_nufft_spec spec = bs_density_nufft(p, t);
+	struct bs_need need = { 0 };
+	size_t voxels = 1;
+	int rc;
+
+	spec.states = 1;
+	for (uint32_t a = 0; a < 3; a++) {
+		c->size[a] = spec.matrix[a];
+		voxels *= c->size[a];
+	}
+	c->image = malloc(voxels * 8);
+	c->at_samples = malloc((size_t)spec.samples * 8);
+	if (c->image == NULL || c->at_samples == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density pipe on %zu voxels",
+			       p->name, voxels);
+	rc = bs_nufft_need(&spec, &need, why);
+	if (rc == 0 && need.overflow)
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density pipe", p->name);
+	if (rc == 0)
+		rc = bs_arena_open(&c->arena, need.total_bytes, why);
+	if (rc == 0)
+		rc = bs_nufft_plan(&c->nufft, &spec, t->k, NULL, &c->arena, team, "", why);
+	return rc;
+}
+
+static double triangle(uint32_t i, uint32_t size) /* index 0 .. 2N-1 is n = -N .. N-1 */
+{
+	return 1.0 - fabs((double)i - 0.5 * size) / (0.5 * size);
+}
+
+static void pipe_step(struct pipe *c, float *weight, size_t samples)
+{
+	size_t v = 0;
+
+	for (size_t m = 0; m < samples; m++) {
+		c->at_samples[2 * m] = weight[m];
+		c->at_samples[2 * m + 1] = 0.0f;
+	}
+	bs_nufft_adjoint(c->nufft, c->at_samples, c->image);
+	for (uint32_t z = 0; z < c->size[2]; z++)
+		for (uint32_t y = 0; y < c->size[1]; y++)
+			for (uint32_t x = 0; x < c->size[0]; x++, v++) {
+				float h =
+					(float)(triangle(x, c->size[0]) * triangle(y, c->size[1]) *
+						(c->size[2] > 1 ? triangle(z, c->size[2]) : 1.0));
+
+				c->image[2 * v] *= h;
+				c->image[2 * v + 1] *= h;
+			}
+	bs_nufft_forward(c->nufft, c->image, c->at_samples);
+	for (size_t m = 0; m < samples; m++) /* never 0: a sample's own share alone is positive */
+		weight[m] /= fmaxf(c->at_samples[2 * m], 1e-30f);
+}
+
+int bs_density_pipe_host(float *weight, const struct bs_protocol *p, const struct bs_traj *t,
+			 struct bs_team *team, struct bs_fail *why)
+{
+	size_t samples = (size_t)t->samples * t->readouts;
+	struct pipe c = { 0 };
+	int rc = pipe_open(&c, p, t, team, why);
+
+	if (rc == 0) {
+		for (size_t m = 0; m < samples; m++)
+			weight[m] = 1.0f;
+		for (uint32_t i = 0; i < p->density_iterations; i++)
+			pipe_step(&c, weight, samples);
+	}
+	pipe_close(&c);
+	return rc;
+}
+
+/* Re D(k): the transform of an image of ones. */
+static double ones(const float *k, uint32_t dims, const uint32_t matrix[3])
+{
+	double size = 1.0;
+	double phase = 0.0;
+
+	for (uint32_t a = 0; a < dims; a++) {
+		double s = sin(PI * k[a]);
+
+		size *= fabs(s) < 1e-12 ? matrix[a] : sin(PI * k[a] * matrix[a]) / s;
+		if (matrix[a] % 2 == 0)
+			phase += PI * k[a];
+	}
+	return size * cos(phase);
+}
+
+static int normalize(float *weight, const struct bs_protocol *p, const struct bs_traj *t,
+		     struct bs_fail *why)
+{
+	size_t n = (size_t)t->samples * t->readouts;
+	double sum = 0.0;
+
+	for (size_t m = 0; m < n; m++)
+		sum += weight[m] * ones(t->k + m * t->dims, t->dims, p->matrix);
+	if (!(sum > 0.0))
+		return bs_fail(
+			why, BS_ERR_VALUE,
+			"protocol '%s': its weights see nothing of an image of ones (sum %g)",
+			p->name, sum);
+	for (size_t m = 0; m < n; m++)
+		weight[m] = (float)(weight[m] / sum);
+	return 0;
+}
+
+int bs_density(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
+	       const float *file, struct bs_team *team, struct bs_fail *why)
+{
+	return bs_density_by(bs_density_pipe_host, weight, p, traj, file, team, why);
+}
+
+int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol *p,
+		  const struct bs_traj *traj, const float *file, struct bs_team *team,
+		  struct bs_fail *why)
+{
+	size_t n = (size_t)traj->samples * traj->readouts;
+	bool uniform = p->normalize == BS_NORMALIZE_UNIFORM ||
+		       (p->normalize == BS_NORMALIZE_AUTO &&
+			(p->density == BS_DENSITY_RAMP || p->density == BS_DENSITY_PIPE));
+
+	int rc;
+
+	switch (p->density) {
+	case BS_DENSITY_RAMP:
+		ramp(weight, p, traj, uniform);
+		break;
+	case BS_DENSITY_PIPE:
+		rc = pipe(weight, p, traj, team, why);
+		if (rc != 0)
+			return rc;
+		break;
+	case BS_DENSITY_FILE:
+		for (size_t m = 0; m < n; m++)
+			weight[m] = file[m];
+		break;
+	case BS_DENSITY_NONE:
+		for (size_t m = 0; m < n; m++)
+			weight[m] = 1.0f;
+		break;
+	}
+	return uniform ? normalize(weight, p, traj, why) : 0;
+}

@@ -1,0 +1,50 @@
+/*
+ * gpu/nufft/density.h - density compensation: the weight of each sample in the adjoint
+ *
+ * weight  out [readout][sample] float
+ * file    in  [readout][sample] float, density "file" only
+ * ramp:  |k|^(dims-1), the area that a sample of a radial trajectory stands for; for a stack
+ *        (kz on the grid) |k| in the plane. With normalization uniform the samples at k = 0 of a
+ *        plane get what the integral over rings lacks; without it they have weight 0, as |k| says
+ * pipe:  w <- w / (C (*) w), the iteration of Pipe and Menon from w = 1, density_iterations times;
+ *        C is the Fejer kernel of the field of view
+ * none:  1
+ * Normalization uniform: all weights times 1 / Re sum_m w_m D(k_m), D(k) = sum_n exp(-i2pi k.n):
+ * then an image of ones comes back as one at its center voxel. auto: uniform for ramp and pipe,
+ * none for file and none.
+ * At arm only: allocates (pipe: an image of twice the matrix an axis). Results do not depend on the team.
+ * by: the same with another iteration in the place of pipe's own; all else is in one place.
+ * Errors: BS_ERR_VALUE (weights that see nothing of an image of ones), BS_ERR_NOMEM, those of nufft.h.
+ * CUDA twin: density_cuda.h. Tests: test/unit/gpu/test_density.c, test/twin/twin_density.c
+ * Source: Pipe & Menon, Magn Reson Med 1999;41:179-186.
+ */
+#ifndef BS_GPU_NUFFT_DENSITY_H
+#define BS_GPU_NUFFT_DENSITY_H
+
+#include "core/engine.h"
+#include "gpu/nufft/nufft.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int bs_density(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
+	       const float *file, struct bs_team *team, struct bs_fail *why);
+
+/* weight: out [readout][sample], what density_iterations steps leave, not normalized. */
+typedef int (*bs_density_pipe)(float *weight, const struct bs_protocol *p,
+			       const struct bs_traj *traj, struct bs_team *team,
+			       struct bs_fail *why);
+int bs_density_pipe_host(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
+			 struct bs_team *team, struct bs_fail *why);
+int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol *p,
+		  const struct bs_traj *traj, const float *file, struct bs_team *team,
+		  struct bs_fail *why);
+
+/* The transform of one step, there and back: twice the matrix an axis, one coil, no states. */
+struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct bs_traj *traj);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,546 @@
+/* gpu/nufft/nufft.cu - CUDA twin of nufft.c: the plan, its memory and tables; see nufft_cuda.h */
+#include "gpu/nufft/cuda/plan.cuh"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/device/check.h"
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+enum region { TABLES, ROOTS, MIXED, SCRATCH, HALF, GRIDS, DATA, REGIONS };
+static const char *const region_name[REGIONS] = {
+	"device sample tables", "device window tables",          "device samples by channel",
+	"device sectors",       "device half-transformed grids", "device grids",
+	"device samples"
+};
+
+static uint64_t up(uint64_t bytes)
+{
+	return bs_devmem_round(bytes);
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* One for each state that grids chunk by chunk, and one for peek. */
+static uint64_t grids_of(const struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
+{
+	return c->chunks > 1 ? (s->states > 1 ? s->states : 1) + (s->peek ? 1 : 0) : 1;
+}
+
+/* All products stay below 2^64: matrix <= 512, in 2D 1024, oversampling <= 4 of small axes, coils <= 64. */
+static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
+		       const struct bs_nufft_spec *s)
+{
+	const struct bs_sectors_spec *x = &c->sectors;
+	const uint64_t gx = x->grid[0], gy = x->grid[1], gz = x->grid[2];
+	const uint64_t nx = c->matrix[0], ny = c->matrix[1], nz = x->dims == 3 ? c->matrix[2] : 1;
+	const uint64_t sectors = bs_sectors_count(x);
+
+	bytes[TABLES] = c->chunks * (up(c->chunk * 4) * (3 + x->dims) +
+				     up(c->tasks * sizeof(struct bs_sector_task)) +
+				     2 * up(sectors * sizeof(uint2))) +
+			up(s->samples * 4) + (c->planes > 1 ? up(c->points * c->planes * 4) : 0);
+	if (c->fold)
+		bytes[TABLES] += c->chunks * up(sectors * sizeof(uint2)) +
+				 up(sectors * c->groups * sizeof(uint32_t));
+	if (c->collect || c->may_direct)
+		bytes[TABLES] += c->chunks * up(sectors * sizeof(uint2));
+	bytes[ROOTS] = bs_line_bytes(s->matrix[2]);
+	for (uint32_t a = 0; a < 3; a++)
+		bytes[ROOTS] += bs_line_bytes(x->grid[a]) + up(c->matrix[a] * 4u) +
+				up(x->grid[a] * sizeof(struct bs_sector_reach)) +
+				up((x->grid[a] + 1) * 4u);
+	bytes[MIXED] = c->mixed ? up(c->points * c->channels * 8) : 0;
+	const uint64_t padded = c->tasks * c->groups * c->lanes * c->padded_cells * 8;
+
+	bytes[SCRATCH] = up(most(c->collect ? 0 : padded, c->channels * gz * ny * nx * 8));
+	bytes[HALF] = up(c->channels * gz * gy * nx * 8);
+	bytes[GRIDS] = up(c->channels * gz * gy * gx * 8) * grids_of(c, s);
+	bytes[DATA] = up(s->samples * s->coils * 8) * s->states;
+	(void)nz;
+}
+
+/* The most that either route takes: which one it is, the trajectory will tell. A tuned choice may
+ * be possible on one of them only. */
+static int regions_need(uint64_t bytes[REGIONS], const struct bs_nufft_spec *s, struct bs_fail *why)
+{
+	const bool may_stack = s->dims == 3 && s->matrix[2] > 1;
+	struct bs_nufft_choice c;
+	uint64_t other[REGIONS];
+	int rc = bs_nufft_choose(&c, s, false, 0, why);
+
+	memset(bytes, 0, REGIONS * sizeof(*bytes));
+	if (rc == 0)
+		regions_of(bytes, &c, s);
+	if (!may_stack || (rc != 0 && s->tune == NULL))
+		return rc;
+	const int stack = bs_nufft_choose(&c, s, true, bs_nufft_stack_most(s), why);
+
+	if (stack != 0)
+		return s->tune == NULL || rc != 0 ? stack : 0;
+	regions_of(other, &c, s);
+	for (int r = 0; r < REGIONS; r++)
+		bytes[r] = most(bytes[r], other[r]);
+	return 0;
+}
+
+int bs_nufft_cuda_need(const struct bs_nufft_spec *s, struct bs_need *need, struct bs_fail *why)
+{
+	uint64_t bytes[REGIONS];
+	int rc = regions_need(bytes, s, why);
+
+	for (int r = 0; rc == 0 && r < REGIONS; r++)
+		bs_need_add(need, region_name[r], 1, bytes[r]);
+	return rc;
+}
+
+/* ---- plan --------------------------------------------------------------------------------- */
+
+/* Takes device memory and copies a table into it. */
+template <typename T>
+static int upload(const T **to, const T *from, uint64_t count, struct bs_devmem *mem,
+		  struct bs_fail *why)
+{
+	T *at = (T *)bs_devmem_take(mem, (size_t)count * sizeof(T));
+
+	if (at == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: tables of %llu bytes",
+			       (unsigned long long)(count * sizeof(T)));
+	BS_CUDA(cudaMemcpy(at, from, (size_t)count * sizeof(T), cudaMemcpyHostToDevice), why);
+	*to = at;
+	return 0;
+}
+
+/* What happens to the copies of each sector: folded, all; merged, those of crowded ones; else they
+ * are summed where they are read. */
+static int upload_ranges(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
+			 const struct bs_sectors *s, struct bs_devmem *mem, struct bs_fail *why)
+{
+	uint2 *range = (uint2 *)malloc(2 * (size_t)s->sectors * sizeof(*range));
+	uint2 *crowd = range + s->sectors;
+	int rc = 0;
+
+	if (range == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: %u sectors", s->sectors);
+	for (uint32_t i = 0; i < s->sectors; i++)
+		range[i] = make_uint2(s->task_of[i], s->task_of[i + 1] - s->task_of[i]);
+	if (choice->fold)
+		rc = upload<uint2>(&d->copies, range, s->sectors, mem, why);
+	for (uint32_t i = 0; i < s->sectors; i++) {
+		if (range[i].y <= (choice->fold ? 1 : choice->crowd))
+			continue;
+		if (!choice->fold)
+			crowd[d->crowds++] = range[i];
+		range[i].y = 1;
+	}
+	if (rc == 0)
+		rc = upload<uint2>(&d->range, range, s->sectors, mem, why);
+	if (rc == 0 && d->crowds > 0)
+		rc = upload<uint2>(&d->crowd, crowd, d->crowds, mem, why);
+	free(range);
+	return rc;
+}
+
+/* Cells that collect go through a sector's samples one warp at a time: no crowds. */
+#define COLLECT_MOST 8192u
+
+static int upload_spans(bs_nufft_dev *d, const struct bs_sectors *s, uint32_t most,
+			struct bs_devmem *mem, struct bs_fail *why)
+{
+	uint2 *span = (uint2 *)calloc(s->sectors, sizeof(*span));
+	int rc = span == NULL ? bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: %u sectors", s->sectors)
+			      : 0;
+
+	for (uint32_t i = 0; rc == 0 && i < s->sectors; i++)
+		for (uint32_t t = s->task_of[i]; t < s->task_of[i + 1]; t++) {
+			span[i].x = t == s->task_of[i] ? s->task[t].first : span[i].x;
+			span[i].y += s->task[t].count;
+			if (span[i].y > most)
+				rc = bs_fail(
+					why, BS_ERR_UNSUPPORTED,
+					"a sector of more than %u samples: cells cannot collect",
+					most);
+		}
+	if (rc == 0)
+		rc = upload<uint2>(&d->span, span, s->sectors, mem, why);
+	free(span);
+	return rc;
+}
+
+static int upload_samples(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
+			  const struct bs_sectors *s, struct bs_devmem *mem, struct bs_fail *why)
+{
+	int rc = upload<uint32_t>(&d->order, s->order, s->samples, mem, why);
+
+	if (rc == 0)
+		rc = upload<uint32_t>(&d->cell, s->cell, s->samples, mem, why);
+	if (rc == 0)
+		rc = upload<float>(&d->offset, s->offset, s->samples * s->spec.dims, mem, why);
+	if (rc == 0)
+		rc = upload<struct bs_sector_task>(&d->task, s->task, s->tasks, mem, why);
+	if (rc == 0)
+		rc = upload_ranges(d, choice, s, mem, why);
+	if (rc == 0 && (choice->collect || choice->may_direct))
+		rc = upload_spans(d, s, choice->collect ? COLLECT_MOST : UINT32_MAX, mem, why);
+	d->points = s->samples;
+	d->tasks = s->tasks;
+	return rc;
+}
+
+/* The same for all chunks. */
+static int upload_sectors(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_devmem *mem,
+			  struct bs_fail *why)
+{
+	int rc = 0;
+
+	for (uint32_t a = 0; rc == 0 && a < s->spec.dims; a++) {
+		rc = upload<struct bs_sector_reach>(&d->reach[a], s->reach[a], s->spec.grid[a], mem,
+						    why);
+		if (rc == 0)
+			rc = upload<uint32_t>(&d->start[a], s->start[a], s->axis[a] + 1ull, mem,
+					      why);
+	}
+	return rc;
+}
+
+/* Blocks that ended, of each sector and group: zero between launches. */
+static int take_counters(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_devmem *mem,
+			 struct bs_fail *why)
+{
+	const size_t bytes = (size_t)s->sectors * d->groups * sizeof(*d->done);
+
+	d->done = (uint32_t *)bs_devmem_take(mem, bytes);
+	if (d->done == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: %zu bytes of counters", bytes);
+	BS_CUDA(cudaMemset(d->done, 0, bytes), why);
+	return 0;
+}
+
+static void lay_dev(const struct bs_nufft_cuda *p, bs_nufft_dev *d, const struct bs_sectors *s)
+{
+	const struct bs_nufft_choice *c = &p->choice;
+
+	for (int a = 0; a < 3; a++) {
+		d->grid[a] = c->sectors.grid[a];
+		d->axis[a] = s->axis[a];
+		d->padded[a] = (uint32_t)a < c->sectors.dims ? c->sectors.side[a] + c->taps - 1 : 1;
+	}
+	d->channels = c->channels;
+	d->groups = c->groups;
+	d->sample_step = c->mixed ? c->channels : 1;
+	d->channel_step = c->mixed ? 1 : p->spec.samples;
+}
+
+/* Numbers the samples of a chunk within all; weights in the sorted order, where they are not mixed in. */
+static int upload_weights(struct bs_nufft_cuda *p, bs_nufft_dev *d, struct bs_sectors *s,
+			  uint64_t first, const float *weight, struct bs_devmem *mem,
+			  struct bs_fail *why)
+{
+	float *w;
+	int rc;
+
+	for (uint64_t i = 0; i < s->samples; i++)
+		s->order[i] += (uint32_t)first;
+	if (weight == NULL || p->choice.mixed)
+		return 0;
+	w = (float *)malloc((size_t)s->samples * sizeof(*w));
+	if (w == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: weights");
+	for (uint64_t i = 0; i < s->samples; i++)
+		w[i] = weight[s->order[i]];
+	rc = upload<float>(&d->weight, w, s->samples, mem, why);
+	free(w);
+	return rc;
+}
+
+/* k of point i at k[(index ? index[i] : i) * spec.dims]. */
+static int sort_chunks(struct bs_nufft_cuda *p, const float *k, const uint32_t *index,
+		       const float *weight, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_nufft_choice *c = &p->choice;
+	const uint32_t stride = p->spec.dims;
+	bs_nufft_dev common;
+	int rc = 0;
+
+	memset(&common, 0, sizeof(common));
+	rc = bs_nufft_kernel_window(&common.window, c, &p->spec, why);
+	p->chunk = (struct bs_nufft_chunk *)calloc((size_t)c->chunks, sizeof(*p->chunk));
+	if (rc == 0 && p->chunk == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: chunks");
+	for (uint64_t i = 0; rc == 0 && i < c->chunks; i++) {
+		struct bs_nufft_chunk *at = &p->chunk[i];
+		struct bs_sectors s;
+
+		at->first = i * c->chunk;
+		at->count = c->points - at->first < c->chunk ? c->points - at->first : c->chunk;
+		rc = bs_sectors_open(&s, &c->sectors, at->count,
+				     index != NULL ? k : k + at->first * stride, stride, index,
+				     why);
+		if (rc != 0)
+			return rc;
+		if (i == 0) {
+			lay_dev(p, &common, &s);
+			rc = upload_sectors(&common, &s, mem, why);
+			if (rc == 0 && c->fold)
+				rc = take_counters(&common, &s, mem, why);
+		}
+		at->dev = common;
+		if (rc == 0)
+			rc = upload_weights(p, &at->dev, &s, at->first, weight, mem, why);
+		if (rc == 0)
+			rc = upload_samples(&at->dev, c, &s, mem, why);
+		bs_sectors_close(&s);
+	}
+	return rc;
+}
+
+/* A stack's first sample at each position, by which positions are sorted. */
+static int sort_stack(struct bs_nufft_cuda *p, const float *k, const uint32_t *source,
+		      const float *weight, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const uint64_t n = p->choice.points;
+	uint32_t *any = (uint32_t *)malloc((size_t)n * sizeof(*any));
+	int rc;
+
+	if (any == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: positions");
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t j = 0;
+
+		while (source[j * n + i] == UINT32_MAX)
+			j++;
+		any[i] = source[j * n + i];
+	}
+	p->stack.positions = n;
+	p->stack.samples = p->spec.samples;
+	p->stack.coils = p->spec.coils;
+	rc = sort_chunks(p, k, any, NULL, mem, why);
+	free(any);
+	if (rc == 0)
+		rc = upload<uint32_t>(&p->stack.source, source, n * p->choice.planes, mem, why);
+	if (rc == 0)
+		rc = bs_line_make(&p->stack.line, p->choice.planes, mem, why);
+	p->stack.weight = p->weight;
+	(void)weight;
+	return rc;
+}
+
+/* The passes of both directions; the one along x of the adjoint begins with the sum over sectors. */
+static int make_passes(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_nufft_choice *c = &p->choice;
+	const uint32_t *g = c->sectors.grid;
+	const uint32_t *n = c->matrix;
+	const uint32_t dims = c->sectors.dims;
+	float table[2 * BS_AXIS_MAX];
+	int rc = bs_nufft_passes_init(why);
+
+	for (uint32_t a = 0; rc == 0 && a < dims; a++) {
+		bs_line_pass *in = &p->in[a];
+		const float *scale = NULL;
+
+		bs_nufft_deapodize(table, c, &p->spec, a);
+		rc = upload<float>(&scale, table, n[a], mem, why);
+		if (rc == 0)
+			rc = bs_line_make(&in->line, g[a], mem, why);
+		in->in_count = g[a];
+		in->out_count = n[a];
+		in->out_half = n[a] / 2;
+		in->scale_out = scale;
+		in->outer = c->channels;
+		in->inner = 1;
+		for (uint32_t b = 0; b < a; b++)
+			in->inner *= n[b];
+		for (uint32_t b = a + 1; b < dims; b++)
+			in->outer *= g[b];
+		p->out[a] = *in;
+		p->out[a].in_count = n[a];
+		p->out[a].in_half = n[a] / 2;
+		p->out[a].out_count = g[a];
+		p->out[a].out_half = 0;
+		p->out[a].scale_in = scale;
+		p->out[a].scale_out = NULL;
+	}
+	if (c->planes > 1) {
+		p->in[1].out_planes = c->planes;
+		p->out[1].in_planes = c->planes;
+	}
+	return rc;
+}
+
+static int take_buffers(struct bs_nufft_cuda *p, const uint64_t bytes[REGIONS],
+			struct bs_devmem *mem, struct bs_fail *why)
+{
+	const uint32_t states = p->spec.states;
+	const uint64_t grid = up(bs_nufft_cells(p) * sizeof(float2));
+
+	p->state = (struct bs_nufft_cuda_state *)calloc(states + 1ul, sizeof(*p->state));
+	p->mixed = p->choice.mixed ? (float2 *)bs_devmem_take(mem, bytes[MIXED]) : NULL;
+	p->scratch = (float2 *)bs_devmem_take(mem, bytes[SCRATCH]);
+	p->half = (float2 *)bs_devmem_take(mem, bytes[HALF]);
+	p->grid = (float2 *)bs_devmem_take(mem, bytes[GRIDS]);
+	if (p->state == NULL || p->scratch == NULL || p->half == NULL || p->grid == NULL ||
+	    (p->choice.mixed && p->mixed == NULL))
+		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: buffers");
+	if (p->spec.peek && p->choice.chunks > 1)
+		p->spare = p->grid + (states > 1 ? states : 1) * (grid / sizeof(float2));
+	for (uint32_t i = 0; i < states; i++) {
+		struct bs_nufft_cuda_state *s = &p->state[i];
+
+		s->data = (float2 *)bs_devmem_take_readouts(mem, bytes[DATA] / states);
+		s->grid = p->choice.chunks > 1 ? p->grid + i * (grid / sizeof(float2)) : NULL;
+		s->arrived = (uint64_t *)calloc((size_t)p->choice.chunks, sizeof(*s->arrived));
+		if (s->data == NULL || s->arrived == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: state %u", i);
+	}
+	return 0;
+}
+
+static int allow_shared(const struct bs_nufft_kernels *k, struct bs_fail *why)
+{
+	BS_CUDA(cudaFuncSetAttribute((const void *)k->spread,
+				     cudaFuncAttributeMaxDynamicSharedMemorySize,
+				     (int)k->spread_bytes),
+		why);
+	BS_CUDA(cudaFuncSetAttribute((const void *)k->interpolate,
+				     cudaFuncAttributeMaxDynamicSharedMemorySize,
+				     (int)k->interpolate_bytes),
+		why);
+	BS_CUDA(cudaFuncSetAttribute((const void *)k->interpolate_shared,
+				     cudaFuncAttributeMaxDynamicSharedMemorySize,
+				     (int)k->interpolate_shared_bytes),
+		why);
+	return 0;
+}
+
+static int check_samples(const struct bs_nufft_spec *s, const float *k, struct bs_fail *why)
+{
+	for (uint64_t i = 0; i < s->samples * s->dims; i++)
+		if (!(k[i] >= -0.5f && k[i] <= 0.5f))
+			return bs_fail(
+				why, BS_ERR_TRAJECTORY,
+				"sample %llu, axis %u: k = %g is outside [-0.5, 0.5) cycles per voxel",
+				(unsigned long long)(i / s->dims), (unsigned)(i % s->dims),
+				(double)k[i]);
+	return 0;
+}
+
+static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weight,
+		     uint32_t **source, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_nufft_spec *s = &p->spec;
+	uint64_t bytes[REGIONS];
+	uint64_t positions = 0;
+	int rc = regions_need(bytes, s, why);
+
+	if (rc == 0)
+		rc = check_samples(s, k, why);
+	if (rc == 0 && s->dims == 3 && s->matrix[2] > 1)
+		rc = bs_nufft_stack_table(s, k, source, &positions, why);
+	p->stacked = positions > 0;
+	if (rc == 0)
+		rc = bs_nufft_choose(&p->choice, s, p->stacked, positions, why);
+	if (rc != 0)
+		return rc;
+	p->kernels = p->choice.sectors.dims == 3
+			     ? bs_nufft_kernels_3d(p->choice.taps, p->choice.lanes)
+			     : bs_nufft_kernels_2d(p->choice.taps, p->choice.lanes);
+	rc = allow_shared(&p->kernels, why);
+	if (rc == 0)
+		rc = take_buffers(p, bytes, mem, why);
+	if (rc == 0 && weight != NULL && p->choice.mixed)
+		rc = upload<float>(&p->weight, weight, s->samples, mem, why);
+	if (rc == 0)
+		rc = p->stacked ? sort_stack(p, k, *source, weight, mem, why)
+				: sort_chunks(p, k, NULL, weight, mem, why);
+	if (rc == 0)
+		rc = make_passes(p, mem, why);
+	if (rc == 0 && p->choice.direct && !bs_nufft_can_direct(p))
+		rc = bs_fail(why, BS_ERR_UNSUPPORTED,
+			     "crowded or small sectors: samples cannot be gridded directly");
+	if (rc == 0)
+		rc = bs_nufft_cuda_relaunch(p, &p->choice.launch, why);
+	return rc != 0 ? rc : bs_cuda_copied(why);
+}
+
+int bs_nufft_cuda_relaunch(struct bs_nufft_cuda *p, const struct bs_nufft_launch *launch,
+			   struct bs_fail *why)
+{
+	int major = 0;
+
+	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, bs_cuda_device()),
+		why);
+	p->choice.launch = *launch;
+	p->close = launch->close && major >= 9;
+	for (uint32_t a = 0; a < p->choice.sectors.dims; a++) {
+		bs_line_pass *both[2] = { &p->in[a], &p->out[a] };
+
+		for (bs_line_pass *pass : both) {
+			pass->cols = launch->cols;
+			pass->registers = launch->registers;
+			pass->close = p->close;
+		}
+	}
+	return 0;
+}
+
+const struct bs_nufft_choice *bs_nufft_cuda_choice(const struct bs_nufft_cuda *p)
+{
+	return &p->choice;
+}
+
+int bs_nufft_cuda_plan(struct bs_nufft_cuda **plan, const struct bs_nufft_spec *s, const float *k,
+		       const float *weight, struct bs_devmem *mem, struct bs_fail *why)
+{
+	struct bs_nufft_cuda *p = (struct bs_nufft_cuda *)calloc(1, sizeof(*p));
+	uint32_t *source = NULL;
+	int rc;
+
+	if (p == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding plan");
+	p->spec = *s;
+	rc = fill_plan(p, k, weight, &source, mem, why);
+	free(source);
+	p->spec.tune = NULL; /* the caller's; all that it decided is in the choice */
+	if (rc != 0) {
+		bs_nufft_cuda_close(p);
+		return rc;
+	}
+	p->direct = p->choice.direct || (s->tune == NULL && bs_nufft_few(p));
+	*plan = p;
+	return 0;
+}
+
+void bs_nufft_cuda_close(struct bs_nufft_cuda *p)
+{
+	if (p == NULL)
+		return;
+	for (uint32_t i = 0; p->state != NULL && i < p->spec.states; i++)
+		free(p->state[i].arrived);
+	free(p->state);
+	free(p->chunk);
+	free(p);
+}
+
+void bs_nufft_cuda_info(const struct bs_nufft_cuda *p, struct bs_nufft_info *info)
+{
+	const struct bs_nufft_choice *c = &p->choice;
+
+	memset(info, 0, sizeof(*info));
+	info->width = c->sectors.window;
+	for (uint32_t a = 0; a < 3; a++) {
+		double o = (double)c->sectors.grid[a] / c->matrix[a];
+
+		info->grid[a] = c->sectors.grid[a];
+		if (a < c->sectors.dims && o > info->oversampling)
+			info->oversampling = o;
+	}
+	info->table_bytes = c->points * 4 * (3 + c->sectors.dims);
+	info->grid_bytes = (uint64_t)c->sectors.grid[0] * c->sectors.grid[1] * c->sectors.grid[2] *
+			   c->channels * 8;
+	info->route = p->stacked ? "stack" : "sectors";
+}

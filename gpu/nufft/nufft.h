@@ -1,0 +1,92 @@
+/*
+ * gpu/nufft/nufft.h - non-uniform FFT by convolution gridding, adjoint and forward
+ *
+ * adjoint:  image[c][n] = sum_m w_m d[c][m] exp(+i2pi k_m.n)      n = -N/2 .. N/2-1 (N/2 truncated)
+ * forward:  d[c][m]     = sum_n image[c][n] exp(-i2pi k_m.n)      (weights are not applied)
+ * k       [sample][dims] float, cycles per voxel, [-0.5, 0.5)
+ * image   [coil][z][y][x] complex float; d [coil][sample] complex float; w [sample] float or NULL
+ *
+ * need -> plan -> { adjoint | forward | begin, add*, finish }* -> close. plan sorts the samples into
+ * sectors, tabulates the window and makes the FFT plans; only plan and close may allocate.
+ * Incremental use (begin, add, finish): the samples come in chunks fixed at plan; chunk c holds the
+ * samples [c*chunk, (c+1)*chunk), is sorted by itself and is added when all its samples are there, in
+ * the order 0, 1, 2 ... The result is that of one adjoint with the same chunks, bit for bit, for
+ * any number of threads. Not thread-safe: one caller per plan. adjoint and forward use the grid of
+ * state 0: not while it is open, unless it has no grid (chunk 0, or the stack route).
+ * Twins: nufft.c (host), nufft.cu (CUDA). Tests: test/unit/gpu/test_nufft.c, test/twin/twin_nufft.c
+ * Sources: Beatty, Nishimura, Pauly, IEEE Trans Med Imaging 2005;24:799-808 (window shape, error);
+ * Jackson et al., IEEE Trans Med Imaging 1991;10:473-478 (convolution gridding).
+ */
+#ifndef BS_GPU_NUFFT_NUFFT_H
+#define BS_GPU_NUFFT_NUFFT_H
+
+#include "core/memory/arena.h"
+#include "core/err.h"
+#include "core/protocol.h"
+#include "core/thread/team.h"
+#include "gpu/device/tune.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_nufft_spec {
+	uint32_t dims;      /* 1, 2 or 3 */
+	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal */
+	uint32_t coils;     /* transforms that share the trajectory */
+	uint64_t samples;
+	uint64_t chunk;  /* samples per chunk; 0: all in one */
+	uint64_t part;   /* a multiple of chunk: between begin and finish come samples of one part
+			    [i*part, (i+1)*part) alone; 0: of any */
+	uint32_t states; /* accumulators (frames open at once); 0: adjoint and forward only */
+	bool peek;       /* peek will be called */
+	enum bs_window window;
+	double accuracy; /* 1e-1 .. 1e-6, or 0 with the two below */
+	double width;    /* oversampled grid cells */
+	double oversampling;
+	const struct bs_tune
+		*tune; /* CUDA: measured choices (gpu/nufft/cuda/tune.h); NULL: by its own model */
+};
+
+struct bs_nufft;
+
+int bs_nufft_need(const struct bs_nufft_spec *spec, struct bs_need *need, struct bs_fail *why);
+/* k and weight are copied into the plan's tables. cache_dir "": FFT plans are not kept. */
+int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, const float *k,
+		  const float *weight, struct bs_arena *arena, struct bs_team *team,
+		  const char *cache_dir, struct bs_fail *why);
+void bs_nufft_close(struct bs_nufft *plan);
+
+void bs_nufft_adjoint(struct bs_nufft *plan, const float *data, float *image);
+void bs_nufft_forward(struct bs_nufft *plan, const float *image, float *data);
+
+/* Accumulation into state 0 .. states-1. add: count samples from first on, data [coil][count] at
+ * coil_stride complex samples between coils; each sample once per begin, in any order. */
+void bs_nufft_begin(struct bs_nufft *plan, uint32_t state);
+void bs_nufft_add(struct bs_nufft *plan, uint32_t state, uint64_t first, uint64_t count,
+		  const float *data, size_t coil_stride);
+void bs_nufft_finish(struct bs_nufft *plan, uint32_t state, float *image);
+/* The image of what was added so far; the state stays as it is, to the bit. */
+void bs_nufft_peek(struct bs_nufft *plan, uint32_t state, float *image);
+
+/* What plan chose: window width (cells), oversampling, grid size an axis. */
+enum bs_nufft_stage {
+	BS_NUFFT_CLEAR,
+	BS_NUFFT_GRID,
+	BS_NUFFT_TRANSFORM,
+	BS_NUFFT_PARTITIONS,
+	BS_NUFFT_STAGES
+};
+struct bs_nufft_info {
+	double width, oversampling;
+	uint32_t grid[3];
+	uint64_t table_bytes, grid_bytes;
+	const char *route;                 /* "sectors", "stack" (separable along z) */
+	int64_t stage_ns[BS_NUFFT_STAGES]; /* of the last adjoint or forward */
+};
+void bs_nufft_info(const struct bs_nufft *plan, struct bs_nufft_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,135 @@
+/*
+ * gpu/nufft/part.h - the host NUFFT from inside; only gpu/nufft includes this
+ *
+ * The coils of a batch (1, 2, 4 or 8: width) lie side by side in each cell of the oversampled grid,
+ * [z][y][x][width] complex; behind the last cell of each axis lie halo = taps - 1 more, which
+ * spreading fills and the transform folds back (and the other way round for the forward), so
+ * no footprint ever wraps. Sectors of one color have disjoint footprints: they are spread side by
+ * side, color after color, and each cell receives its sums in one fixed order.
+ * On the stack route the plan is two-dimensional, its channels are coils x partitions, and
+ * bs_stack_table says which sample lies at which position and partition.
+ */
+#ifndef BS_GPU_NUFFT_PART_H
+#define BS_GPU_NUFFT_PART_H
+
+#include "gpu/nufft/nufft.h"
+#include "gpu/device/simd.h"
+#include "gpu/nufft/window.h"
+
+#define BS_COLORS 8u
+#define BS_RUN    128u /* samples gathered at a time */
+
+struct bs_sector_run { /* the samples of one chunk in one sector */
+	uint32_t first, count;
+};
+
+struct bs_grid_shape {
+	uint32_t dims;
+	uint32_t matrix[3], grid[3], halo[3];
+	uint32_t taps, width, batches;
+	double window;                  /* width, cells */
+	uint32_t edge[3], sectors[3];   /* cells of a sector; number of them */
+	uint64_t row, plane, cells;     /* cells from one row, plane, grid to the next */
+	uint64_t points, chunk, chunks; /* samples (stack: positions) that are gridded */
+	uint64_t runs;                  /* at most */
+	uint64_t mid;                   /* floats between plane and z transforms, 3D */
+};
+
+struct bs_sample_table {
+	uint32_t *source; /* sample within its chunk */
+	uint32_t *cell;
+	float *t[3];
+	float *weight; /* NULL: ones */
+	struct bs_sector_run *run;
+	uint32_t *color; /* [chunk][BS_COLORS + 1]: first run of each color */
+};
+
+struct bs_stack_table {
+	uint32_t partitions;
+	uint32_t *source; /* [position][partition]; UINT32_MAX: no such sample */
+	float *weight;    /* [position][partition], NULL: ones */
+	float *data;      /* [batch][position][width] complex: one coil's planes */
+};
+
+struct bs_nufft_state {
+	float *grid;       /* [batch][cells]; NULL on the stack route */
+	float *data;       /* [coil][samples] complex */
+	uint64_t *arrived; /* samples of each chunk; on the stack route of all */
+	uint64_t next;     /* the next chunk to be gridded */
+	bool fresh;        /* nothing was added since begin */
+};
+
+struct bs_nufft {
+	struct bs_nufft_spec spec;
+	struct bs_grid_shape shape;
+	const struct bs_simd *simd;
+	struct bs_team *team;
+	struct bs_taps *taps[3];
+	struct bs_fft fft[3], fft_stack;
+	float *deapodize[3];
+	struct bs_sample_table table;
+	bool stacked;
+	struct bs_stack_table stack;
+	struct bs_nufft_state *state;
+	bool deferred;    /* gridded at finish: one chunk, or the stack route */
+	float *work_grid; /* one batch, for adjoint and forward; state 0's when that has one */
+	float *peek_grid; /* one batch, NULL unless peek needs it */
+	float *mid;
+	float *mixed;   /* [sample of a chunk][width] complex; NULL: gathered coil by coil */
+	float *scratch; /* per member */
+	size_t scratch_floats, block_floats, dummy_floats;
+	struct bs_nufft_info info;
+};
+
+/* Where a member works: two blocks, a line that nobody reads, gathered samples. */
+struct bs_scratch {
+	float *a, *b, *dummy, *run;
+};
+struct bs_scratch bs_nufft_scratch(const struct bs_nufft *n, int member);
+
+/* Adds the time since *from to a stage, and moves *from on. */
+void bs_nufft_clock(struct bs_nufft *n, enum bs_nufft_stage stage, int64_t *from);
+
+/* One batch's samples of one chunk: lane c of sample s at data[c * stride + s] complex; sorted: the
+ * batch in the table's order instead, [point][width] complex. */
+struct bs_lanes {
+	float *data;
+	size_t stride;
+	uint32_t lanes;
+	bool sorted;
+};
+
+/* shape.c */
+int bs_nufft_shape(struct bs_grid_shape *g, const struct bs_nufft_spec *spec, struct bs_fail *why);
+/* The plane's shape; positions in it, at most bs_nufft_positions_max. */
+int bs_nufft_shape_stack(struct bs_grid_shape *g, const struct bs_nufft_spec *spec,
+			 uint64_t positions, struct bs_fail *why);
+uint64_t bs_nufft_positions_max(const struct bs_nufft_spec *spec);
+
+/* sort.c: fills n->table; point i lies at k[index[i] * stride], index NULL: at k[i * stride]. */
+int bs_nufft_sort(struct bs_nufft *n, const float *k, uint32_t stride, const uint32_t *index,
+		  const float *weight, struct bs_fail *why);
+
+/* grid.c */
+uint64_t bs_nufft_mixed_bytes(const struct bs_grid_shape *g);
+void bs_nufft_zero(struct bs_nufft *n, float *grid, uint64_t cells);
+void bs_nufft_copy(struct bs_nufft *n, float *grid, const float *from, uint64_t cells);
+void bs_nufft_spread(struct bs_nufft *n, float *grid, uint64_t chunk, const struct bs_lanes *in);
+void bs_nufft_interpolate(struct bs_nufft *n, float *grid, uint64_t chunk,
+			  const struct bs_lanes *out);
+
+/* image.c: the batch's lanes are image + lane * voxels */
+void bs_nufft_to_image(struct bs_nufft *n, float *grid, float *image, uint32_t lanes);
+void bs_nufft_from_image(struct bs_nufft *n, float *grid, const float *image, uint32_t lanes);
+
+/* stack.c */
+/* 0 with *positions 0 when the trajectory is no stack. *source: malloc'ed [position][partition]. */
+int bs_nufft_stack_find(const struct bs_nufft_spec *spec, const float *k, uint32_t **source,
+			uint64_t *positions, struct bs_fail *why);
+/* Sorts the positions, and source into their order; weight [sample] or NULL. */
+int bs_nufft_stack_sort(struct bs_nufft *n, const float *k, const uint32_t *source,
+			const float *weight, struct bs_fail *why);
+void bs_nufft_stack_adjoint(struct bs_nufft *n, const float *data, float *image);
+void bs_nufft_stack_forward(struct bs_nufft *n, const float *image, float *data);
+
+#endif

@@ -1,0 +1,189 @@
+/* gpu/nufft/sort.c - samples into sectors, at plan; see part.h */
+#include "gpu/nufft/part.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a sample lies on one axis: the window's first cell, and how far past its lower end. */
+struct spot {
+	uint32_t cell;
+	float t; /* 2f - 1 */
+};
+
+static struct spot spot_of(float k, uint32_t grid, double width)
+{
+	double u = (double)k * grid;
+	double first = ceil(u - width / 2.0);
+	double f = first - (u - width / 2.0);
+	int64_t cell = (int64_t)first % (int64_t)grid;
+
+	return (struct spot){ (uint32_t)(cell < 0 ? cell + grid : cell), (float)(2.0 * f - 1.0) };
+}
+
+static uint32_t sector_of(const struct bs_grid_shape *g, uint32_t a, uint32_t cell)
+{
+	uint32_t s = cell / g->edge[a];
+
+	return s < g->sectors[a] ? s : g->sectors[a] - 1; /* the last one takes what is left over */
+}
+
+static uint32_t color_of(const struct bs_grid_shape *g, uint32_t sector)
+{
+	uint32_t x = sector % g->sectors[0];
+	uint32_t y = sector / g->sectors[0] % g->sectors[1];
+	uint32_t z = sector / g->sectors[0] / g->sectors[1];
+
+	return (x & 1) | (y & 1) << 1 | (z & 1) << 2;
+}
+
+/* Largest first: the last run of a color to start should be a short one. */
+static int by_count(const void *a, const void *b)
+{
+	const struct bs_sector_run *p = a;
+	const struct bs_sector_run *q = b;
+
+	if (p->count != q->count)
+		return p->count < q->count ? 1 : -1;
+	return p->first < q->first ? -1 : 1;
+}
+
+#define SPELL 4096u /* samples ordered at a time */
+
+struct sorter {
+	struct bs_nufft *n;
+	const float *k;
+	const float *weight;
+	const uint32_t *index;
+	uint32_t stride;
+	uint32_t sectors;
+	uint32_t *sector; /* of each point of the chunk */
+	uint32_t *first;  /* of each sector, and one more */
+	struct key *key;
+	uint64_t runs; /* so far */
+};
+
+static const float *k_of(const struct sorter *s, uint64_t point)
+{
+	return s->k + (s->index != NULL ? s->index[point] : point) * s->stride;
+}
+
+struct key {
+	uint32_t cell, point;
+};
+
+static int by_cell(const void *a, const void *b)
+{
+	const struct key *p = a;
+	const struct key *q = b;
+
+	if (p->cell != q->cell)
+		return p->cell < q->cell ? -1 : 1;
+	return p->point < q->point ? -1 : p->point > q->point;
+}
+
+static uint32_t cell_of(const struct bs_grid_shape *g, const float *k)
+{
+	uint64_t cell = 0;
+
+	for (uint32_t a = 0; a < g->dims; a++)
+		cell += spot_of(k[a], g->grid[a], g->window).cell * (a == 0   ? 1
+								     : a == 1 ? g->row
+									      : g->plane);
+	return (uint32_t)cell;
+}
+
+/* Samples that are neighbors in time and lie in one sector, by cell: the grid then moves through the
+ * first-level cache slowly, and a group in one place need not be read and written for each. */
+static void order_runs(struct sorter *s, uint64_t base, uint64_t count)
+{
+	struct bs_sample_table *t = &s->n->table;
+	uint32_t from = 0;
+
+	for (uint32_t id = 0; id < s->sectors; from = s->first[id++])
+		for (uint32_t at = from; at < s->first[id];) {
+			uint32_t left = s->first[id] - at;
+			uint32_t n = left < SPELL ? left : SPELL;
+
+			for (uint32_t i = 0; i < n; i++) {
+				uint32_t point = t->source[base + at + i];
+
+				s->key[i] =
+					(struct key){ cell_of(&s->n->shape, k_of(s, base + point)),
+						      point };
+			}
+			if (s->n->shape.width <= 2) /* wider cells gain less than gathering loses */
+				qsort(s->key, n, sizeof(*s->key), by_cell);
+			for (uint32_t i = 0; i < n; i++)
+				t->source[base + at + i] = s->key[i].point;
+			at += n;
+		}
+	for (uint64_t at = 0; at < count; at++) {
+		const float *k = k_of(s, base + t->source[base + at]);
+
+		t->cell[base + at] = cell_of(&s->n->shape, k);
+		for (uint32_t a = 0; a < s->n->shape.dims; a++)
+			t->t[a][base + at] =
+				spot_of(k[a], s->n->shape.grid[a], s->n->shape.window).t;
+		if (t->weight != NULL)
+			t->weight[base + at] = s->weight[base + t->source[base + at]];
+	}
+}
+
+static void sort_chunk(struct sorter *s, uint64_t chunk)
+{
+	const struct bs_grid_shape *g = &s->n->shape;
+	struct bs_sample_table *t = &s->n->table;
+	uint64_t base = chunk * g->chunk;
+	uint64_t count = g->points - base < g->chunk ? g->points - base : g->chunk;
+	uint32_t *color = t->color + chunk * (BS_COLORS + 1);
+
+	memset(s->first, 0, (s->sectors + 1) * sizeof(uint32_t));
+	for (uint64_t i = 0; i < count; i++) {
+		const float *k = k_of(s, base + i);
+		uint32_t id = 0;
+
+		for (uint32_t a = g->dims; a-- > 0;)
+			id = id * g->sectors[a] +
+			     sector_of(g, a, spot_of(k[a], g->grid[a], g->window).cell);
+		s->sector[i] = id;
+		s->first[id + 1]++;
+	}
+	for (uint32_t i = 0; i < s->sectors; i++)
+		s->first[i + 1] += s->first[i];
+	for (uint32_t c = 0; c < BS_COLORS; c++) {
+		color[c] = (uint32_t)s->runs;
+		for (uint32_t i = 0; i < s->sectors; i++)
+			if (color_of(g, i) == c && s->first[i + 1] > s->first[i])
+				t->run[s->runs++] =
+					(struct bs_sector_run){ (uint32_t)base + s->first[i],
+								s->first[i + 1] - s->first[i] };
+		qsort(t->run + color[c], s->runs - color[c], sizeof(*t->run), by_count);
+	}
+	color[BS_COLORS] = (uint32_t)s->runs;
+	for (uint64_t i = 0; i < count; i++)
+		t->source[base + s->first[s->sector[i]]++] = (uint32_t)i;
+	order_runs(s, base, count); /* first[] now holds each sector's end */
+}
+
+int bs_nufft_sort(struct bs_nufft *n, const float *k, uint32_t stride, const uint32_t *index,
+		  const float *weight, struct bs_fail *why)
+{
+	const struct bs_grid_shape *g = &n->shape;
+	struct sorter s = { .n = n, .k = k, .weight = weight, .index = index, .stride = stride };
+	int rc = 0;
+
+	s.sectors = g->sectors[0] * g->sectors[1] * g->sectors[2];
+	s.sector = malloc(g->chunk * sizeof(uint32_t));
+	s.first = malloc((s.sectors + 1) * sizeof(uint32_t));
+	s.key = malloc(SPELL * sizeof(*s.key));
+	if (s.sector == NULL || s.first == NULL || s.key == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "sorting %llu samples",
+			     (unsigned long long)g->points);
+	for (uint64_t c = 0; rc == 0 && c < g->chunks; c++)
+		sort_chunk(&s, c);
+	free(s.sector);
+	free(s.first);
+	free(s.key);
+	return rc;
+}

@@ -1,0 +1,305 @@
+/*
+ * gpu/solve/cuda/pcg_kernels.cuh - the launches of an iteration of pcg.cu, and what they share; see pcg_cuda.h
+ */
+#ifndef BS_GPU_SOLVE_CUDA_PCG_KERNELS_CUH
+#define BS_GPU_SOLVE_CUDA_PCG_KERNELS_CUH
+
+#include "gpu/solve/cuda/csr_row.cuh"
+#include "gpu/device/launch.cuh"
+#include "gpu/solve/pcg_cuda.h"
+
+#define CG_THREADS 256
+#define CG_ROWS    4 /* voxels of a thread */
+#define CG_BLOCK   (CG_THREADS * CG_ROWS)
+
+/* What the iterations share, in device memory. */
+struct cg_state {
+	double bb, rr, rz; /* squared norms of b and r, and r^H z */
+	float alpha, beta;
+	int stop;
+	unsigned iterations; /* made */
+	unsigned tickets;    /* blocks of the present launch that have ended */
+};
+
+struct cg_vectors {
+	const float2 *b;
+	float2 *x, *r, *p, *q;
+	const float *inverse;
+	float2 *z;       /* circulant: M^-1 r; NULL: inverse r, or r */
+	double *partial; /* [2][blocks] */
+	double *history;
+	struct cg_state *state;
+	uint64_t voxels;
+	float lambda;
+	double tolerance;
+};
+
+/* Two sums over a block, by a fixed tree; valid in thread 0. */
+static __device__ double2 block_sum(double2 v)
+{
+	__shared__ double2 warp[CG_THREADS / 32];
+
+	for (int n = 16; n > 0; n >>= 1) {
+		v.x += __shfl_down_sync(0xffffffffu, v.x, n);
+		v.y += __shfl_down_sync(0xffffffffu, v.y, n);
+	}
+	__syncthreads();
+	if (threadIdx.x % 32 == 0)
+		warp[threadIdx.x / 32] = v;
+	__syncthreads();
+	if (threadIdx.x < 32) {
+		v = threadIdx.x < CG_THREADS / 32 ? warp[threadIdx.x] : make_double2(0.0, 0.0);
+		for (int n = CG_THREADS / 64; n > 0; n >>= 1) {
+			v.x += __shfl_down_sync(0xffffffffu, v.x, n);
+			v.y += __shfl_down_sync(0xffffffffu, v.y, n);
+		}
+	}
+	return v;
+}
+
+/* True in the block that ends last; there, in thread 0, *sum is the sum over all blocks, added in
+ * the order of the blocks whichever that is. */
+static __device__ bool grid_sum(const struct cg_vectors &a, double2 v, double2 *sum)
+{
+	__shared__ bool last;
+
+	v = block_sum(v);
+	if (threadIdx.x == 0) {
+		a.partial[blockIdx.x] = v.x;
+		a.partial[gridDim.x + blockIdx.x] = v.y;
+		__threadfence();
+		last = atomicAdd(&a.state->tickets, 1u) == gridDim.x - 1;
+	}
+	__syncthreads();
+	if (!last)
+		return false;
+	__threadfence();
+	v = make_double2(0.0, 0.0);
+	for (unsigned i = threadIdx.x; i < gridDim.x; i += CG_THREADS) {
+		v.x += __ldcg(a.partial + i);
+		v.y += __ldcg(a.partial + gridDim.x + i);
+	}
+	*sum = block_sum(v);
+	if (threadIdx.x == 0)
+		a.state->tickets = 0;
+	return true;
+}
+
+static __device__ __forceinline__ double norm2(float2 v)
+{
+	return (double)v.x * v.x + (double)v.y * v.y;
+}
+
+/* x = 0, r = b, p = 0. */
+static __global__ __launch_bounds__(CG_THREADS) void begin(const struct cg_vectors a)
+{
+	double2 sum = make_double2(0.0, 0.0);
+
+	bs_after_previous();
+#pragma unroll
+	for (int i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+
+		if (at < a.voxels) {
+			const float2 r = a.b[at];
+			const double n = norm2(r);
+
+			a.x[at] = make_float2(0.0f, 0.0f);
+			a.p[at] = make_float2(0.0f, 0.0f);
+			a.r[at] = r;
+			sum.x += n;
+			sum.y += a.inverse != NULL ? n * (double)__ldg(a.inverse + at) : n;
+		}
+	}
+	if (grid_sum(a, sum, &sum) && threadIdx.x == 0) {
+		struct cg_state *s = a.state;
+
+		s->bb = s->rr = sum.x;
+		s->rz = a.z == NULL ? sum.y : 0.0;
+		s->alpha = s->beta = 0.0f;
+		s->iterations = 0;
+		s->stop = !(sum.x > 0.0);
+		a.history[0] = sum.x > 0.0 ? 1.0 : 0.0;
+	}
+}
+
+/* p = z + beta p; where the operator's first pass does not do it (sense). */
+static __global__ __launch_bounds__(CG_THREADS) void direction(const struct cg_vectors a)
+{
+	bs_after_previous();
+	if (a.state->stop)
+		return;
+	const float beta = a.state->beta;
+
+#pragma unroll
+	for (int i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+
+		if (at < a.voxels) {
+			const float w = a.inverse != NULL ? __ldg(a.inverse + at) : 1.0f;
+			const float2 r = a.z != NULL ? a.z[at] : a.r[at];
+			const float2 p = a.p[at];
+
+			a.p[at] = make_float2(fmaf(beta, p.x, w * r.x), fmaf(beta, p.y, w * r.y));
+		}
+	}
+}
+
+/* The constraint's part of a row of A p: of C^H C p, of C^H (C p), or of p. */
+enum { CG_IDENTITY, CG_REAL, CG_COMPLEX };
+
+template <int FORM>
+static __device__ __forceinline__ float2 constrain(const struct bs_csr_cuda &m, const float2 *in,
+						   uint64_t at)
+{
+	return FORM == CG_IDENTITY ? in[at] : bs_csr_row<FORM == CG_COMPLEX>(m, at, in);
+}
+
+/* q += lambda (constraint of from), p^H q, alpha. */
+template <int FORM>
+static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct cg_vectors a,
+								  const struct bs_csr_cuda m,
+								  const float2 *from)
+{
+	double2 sum = make_double2(0.0, 0.0);
+
+	bs_after_previous();
+	if (a.state->stop)
+		return;
+#pragma unroll
+	for (int i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+
+		if (at < a.voxels) {
+			const float2 p = a.p[at];
+			float2 q = a.q[at];
+
+			if (a.lambda != 0.0f) {
+				const float2 c = constrain<FORM>(m, from, at);
+
+				q.x = fmaf(a.lambda, c.x, q.x);
+				q.y = fmaf(a.lambda, c.y, q.y);
+				a.q[at] = q;
+			}
+			sum.x += (double)p.x * q.x + (double)p.y * q.y;
+		}
+	}
+	if (grid_sum(a, sum, &sum) && threadIdx.x == 0) {
+		if (sum.x > 0.0)
+			a.state->alpha = (float)(a.state->rz / sum.x);
+		else
+			a.state->stop = 1; /* round-off has used up what the system can give */
+	}
+}
+
+/* rows = C p. */
+template <bool COMPLEX>
+static __global__ __launch_bounds__(CG_THREADS) void constraint_rows(const struct cg_vectors a,
+								     const struct bs_csr_cuda m,
+								     float2 *rows)
+{
+	const uint64_t at = (uint64_t)blockIdx.x * CG_THREADS + threadIdx.x;
+
+	bs_after_previous();
+	if (a.state->stop == 0 && at < m.rows)
+		rows[at] = bs_csr_row<COMPLEX>(m, at, a.p);
+}
+
+/* x += alpha p, r -= alpha q, norms, beta. */
+static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vectors a)
+{
+	double2 sum = make_double2(0.0, 0.0);
+
+	bs_after_previous();
+	if (a.state->stop)
+		return;
+	const float alpha = a.state->alpha;
+
+#pragma unroll
+	for (int i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+
+		if (at < a.voxels) {
+			const float2 p = a.p[at];
+			const float2 q = a.q[at];
+			float2 x = a.x[at];
+			float2 r = a.r[at];
+
+			x = make_float2(fmaf(alpha, p.x, x.x), fmaf(alpha, p.y, x.y));
+			r = make_float2(fmaf(-alpha, q.x, r.x), fmaf(-alpha, q.y, r.y));
+			a.x[at] = x;
+			a.r[at] = r;
+			const double n = norm2(r);
+
+			sum.x += n;
+			sum.y += a.inverse != NULL ? n * (double)__ldg(a.inverse + at) : n;
+		}
+	}
+	if (grid_sum(a, sum, &sum) && threadIdx.x == 0) {
+		struct cg_state *s = a.state;
+		const double residual = sqrt(sum.x / s->bb);
+
+		s->rr = sum.x;
+		if (a.z == NULL) { /* else z^H r does it, once z is made */
+			s->beta = (float)(sum.y / s->rz);
+			s->rz = sum.y;
+		}
+		s->iterations++;
+		a.history[s->iterations] = residual;
+		s->stop = residual <= a.tolerance || !(sum.x > 0.0);
+	}
+}
+
+/* r^H z of the circulant preconditioner, and the next direction's beta: rz is 0 before the first. */
+static __global__ __launch_bounds__(CG_THREADS) void preconditioned(const struct cg_vectors a)
+{
+	double2 sum = make_double2(0.0, 0.0);
+
+	bs_after_previous();
+	if (a.state->stop)
+		return;
+#pragma unroll
+	for (int i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+
+		if (at < a.voxels) {
+			const float2 r = a.r[at];
+			const float2 z = a.z[at];
+
+			sum.x += (double)r.x * z.x + (double)r.y * z.y;
+		}
+	}
+	if (grid_sum(a, sum, &sum) && threadIdx.x == 0) {
+		struct cg_state *s = a.state;
+
+		s->beta = s->rz > 0.0 ? (float)(sum.x / s->rz) : 0.0f;
+		s->rz = sum.x;
+	}
+}
+
+static __global__ __launch_bounds__(CG_THREADS) void add_shares(float2 *out, const float2 *shares,
+								uint32_t parts, uint64_t voxels)
+{
+	const uint64_t at = (uint64_t)blockIdx.x * CG_THREADS + threadIdx.x;
+
+	if (at >= voxels)
+		return;
+	float2 sum = shares[at];
+
+	for (uint32_t i = 1; i < parts; i++) {
+		const float2 s = shares[i * voxels + at];
+
+		sum.x += s.x;
+		sum.y += s.y;
+	}
+	out[at] = sum;
+}
+
+static __global__ void tell_outcome(const struct cg_state *s, const double *history,
+				    struct bs_pcg_outcome *out)
+{
+	out->iterations = s->iterations;
+	out->residual = history[s->iterations];
+}
+
+#endif

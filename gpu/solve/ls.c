@@ -1,0 +1,328 @@
+/* gpu/solve/ls.c - host twin; see ls.h */
+#include "gpu/solve/ls.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/toeplitz/circulant.h"
+#include "gpu/solve/csr.h"
+#include "gpu/toeplitz/toeplitz.h"
+
+#define BLOCK 8192u /* voxels of one task */
+
+struct bs_ls {
+	struct bs_ls_spec s;
+	uint64_t voxels;
+	struct bs_team *team;
+	struct bs_toeplitz *toeplitz;
+	struct bs_circulant *circulant;
+	struct bs_pcg *pcg;
+	const float *maps;
+	const struct bs_csr *w;
+	double mu;
+	double power_mean, r_mean; /* of sum_c |S_c|^2, of R's diagonal */
+	float *b;                  /* sum_c S_c^H fhd_c */
+	float *power;              /* Jacobi: Q(0) sum_c |S_c|^2 */
+	float *r;                  /* Jacobi: R's diagonal */
+	float *inverse;            /* Jacobi: 1 / (power + mu r) */
+	float *wx;                 /* [rows of W] complex */
+	/* the operation in progress */
+	const float *in;
+	float *out;
+};
+
+static uint64_t voxels_of(const struct bs_ls_spec *s)
+{
+	return (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
+}
+
+static struct bs_toeplitz_spec toeplitz_of(const struct bs_ls_spec *s)
+{
+	return (struct bs_toeplitz_spec){ s->dims,
+					  { s->matrix[0], s->matrix[1], s->matrix[2] },
+					  s->coils > 0 ? s->coils : 1 };
+}
+
+static struct bs_pcg_spec pcg_of(const struct bs_ls_spec *s)
+{
+	return (struct bs_pcg_spec){ voxels_of(s), s->iterations, s->precond != BS_PRECOND_NONE };
+}
+
+int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail *why)
+{
+	struct bs_toeplitz_spec t = toeplitz_of(s);
+	struct bs_pcg_spec g = pcg_of(s);
+	int rc = bs_toeplitz_need(&t, need, why);
+
+	if (rc == 0)
+		rc = bs_pcg_need(&g, need, why);
+	if (rc == 0 && s->precond == BS_PRECOND_CIRCULANT)
+		rc = bs_circulant_need(s->dims, s->matrix, need, why);
+	if (rc != 0)
+		return rc;
+	if (s->precond == BS_PRECOND_JACOBI)
+		bs_need_add(need, "Jacobi preconditioner", 3, voxels_of(s) * 4);
+	if (s->coils > 0)
+		bs_need_add(need, "right-hand side", 1, voxels_of(s) * 8);
+	return 0;
+}
+
+static float *take(struct bs_arena *arena, uint64_t floats, bool *failed)
+{
+	float *at = bs_arena_take(
+		arena, (size_t)((floats * 4 + BS_ALIGN - 1) & ~((uint64_t)BS_ALIGN - 1)), BS_ALIGN);
+
+	if (at == NULL)
+		*failed = true;
+	return at;
+}
+
+static double power_at(const struct bs_ls *p, uint64_t v)
+{
+	double sum = 0.0;
+
+	if (p->s.coils == 0)
+		return 1.0;
+	for (uint32_t c = 0; c < p->s.coils; c++) {
+		const float *s = p->maps + 2 * (c * p->voxels + v);
+
+		sum += (double)s[0] * (double)s[0] + (double)s[1] * (double)s[1];
+	}
+	return sum;
+}
+
+/* What the preconditioners know of the system: diagonals, and their means. */
+static int measure(struct bs_ls *p, double q0, struct bs_fail *why)
+{
+	float *r = p->r;
+
+	if (r == NULL)
+		r = malloc(p->voxels * 4);
+	if (r == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "diagonal of the constraint");
+	if (p->w != NULL)
+		bs_csr_gram_diagonal(p->w, r);
+	else
+		for (uint64_t v = 0; v < p->voxels; v++)
+			r[v] = 1.0f;
+	for (uint64_t v = 0; v < p->voxels; v++) {
+		double power = power_at(p, v);
+
+		p->power_mean += power / (double)p->voxels;
+		p->r_mean += (double)r[v] / (double)p->voxels;
+		if (p->power != NULL)
+			p->power[v] = (float)(q0 * power);
+	}
+	if (r != p->r)
+		free(r);
+	return 0;
+}
+
+int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, const float *maps,
+	       const struct bs_csr *w, struct bs_arena *arena, struct bs_team *team,
+	       struct bs_fail *why)
+{
+	struct bs_toeplitz_spec t = toeplitz_of(s);
+	struct bs_pcg_spec g = pcg_of(s);
+	struct bs_ls *p = calloc(1, sizeof(*p));
+	bool failed = false;
+	int rc;
+
+	if (p == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "least squares");
+	p->s = *s;
+	p->voxels = voxels_of(s);
+	p->team = team;
+	p->maps = maps;
+	p->w = w;
+	rc = bs_toeplitz_plan(&p->toeplitz, &t, q, arena, team, why);
+	if (rc == 0)
+		rc = bs_pcg_plan(&p->pcg, &g, arena, team, why);
+	if (rc == 0 && s->precond == BS_PRECOND_CIRCULANT)
+		rc = bs_circulant_plan(&p->circulant, s->dims, s->matrix, q, arena, team, why);
+	if (rc == 0 && s->precond == BS_PRECOND_JACOBI) {
+		p->power = take(arena, p->voxels, &failed);
+		p->r = take(arena, p->voxels, &failed);
+		p->inverse = take(arena, p->voxels, &failed);
+	}
+	if (rc == 0 && s->coils > 0)
+		p->b = take(arena, p->voxels * 2, &failed);
+	if (rc == 0 && w != NULL) {
+		p->wx = malloc(w->rows * 8);
+		failed = failed || p->wx == NULL;
+		if (p->wx != NULL)
+			memset(p->wx, 0, w->rows * 8); /* no page fault after arm */
+	}
+	if (rc == 0 && failed)
+		rc = bs_fail(why, BS_ERR_NOMEM, "least squares: the arena is too small");
+	if (rc == 0 && ((s->coils > 0) != (maps != NULL) || (w != NULL && w->cols != p->voxels)))
+		rc = bs_fail(why, BS_ERR_SIZE, "least squares: %u coils %s maps; W of %llu columns",
+			     s->coils, maps != NULL ? "with" : "without",
+			     (unsigned long long)(w != NULL ? w->cols : 0));
+	if (rc == 0)
+		rc = measure(p, (double)q[0], why);
+	if (rc != 0) {
+		bs_ls_close(p);
+		return rc;
+	}
+	bs_ls_lambda(p, s->lambda);
+	*plan = p;
+	return 0;
+}
+
+void bs_ls_close(struct bs_ls *p)
+{
+	if (p == NULL)
+		return;
+	bs_toeplitz_close(p->toeplitz);
+	bs_circulant_close(p->circulant);
+	bs_pcg_close(p->pcg);
+	free(p->wx);
+	free(p);
+}
+
+void bs_ls_lambda(struct bs_ls *p, double lambda)
+{
+	p->mu = lambda * (double)p->voxels;
+	if (p->circulant != NULL)
+		bs_circulant_shift(p->circulant, p->power_mean, p->mu * p->r_mean);
+	if (p->inverse != NULL) {
+		double most = 0.0;
+
+		for (uint64_t v = 0; v < p->voxels; v++) {
+			double d = (double)p->power[v] + p->mu * (double)p->r[v];
+
+			most = d > most ? d : most;
+		}
+		for (uint64_t v = 0; v < p->voxels; v++) {
+			double d = (double)p->power[v] + p->mu * (double)p->r[v];
+
+			/* a voxel that no coil sees: any positive number will do */
+			p->inverse[v] = (float)(1.0 / (d > FLT_EPSILON * most ? d
+						       : most > 0.0           ? most
+									      : 1.0));
+		}
+	}
+}
+
+static uint64_t span(const struct bs_ls *p, int task, uint64_t *from)
+{
+	*from = (uint64_t)task * BLOCK;
+	return p->voxels - *from < BLOCK ? p->voxels - *from : BLOCK;
+}
+
+static int blocks_of(const struct bs_ls *p)
+{
+	return (int)((p->voxels + BLOCK - 1) / BLOCK);
+}
+
+static void add_identity(void *arg, int task, int member)
+{
+	const struct bs_ls *p = arg;
+	uint64_t from;
+	uint64_t n = span(p, task, &from);
+	const float *restrict in = p->in + 2 * from;
+	float *restrict out = p->out + 2 * from;
+	const float mu = (float)p->mu;
+
+	(void)member;
+	for (uint64_t i = 0; i < 2 * n; i++)
+		out[i] += mu * in[i];
+}
+
+static void combine(void *arg, int task, int member)
+{
+	const struct bs_ls *p = arg;
+	uint64_t from;
+	uint64_t n = span(p, task, &from);
+	float *restrict out = p->out + 2 * from;
+
+	(void)member;
+	memset(out, 0, n * 8);
+	for (uint32_t c = 0; c < p->s.coils; c++) {
+		const float *restrict in = p->in + 2 * (c * p->voxels + from);
+		const float *restrict s = p->maps + 2 * (c * p->voxels + from);
+
+		for (uint64_t i = 0; i < n; i++) {
+			out[2 * i] += s[2 * i] * in[2 * i] + s[2 * i + 1] * in[2 * i + 1];
+			out[2 * i + 1] += s[2 * i] * in[2 * i + 1] - s[2 * i + 1] * in[2 * i];
+		}
+	}
+}
+
+static void jacobi(void *arg, int task, int member)
+{
+	const struct bs_ls *p = arg;
+	uint64_t from;
+	uint64_t n = span(p, task, &from);
+	const float *restrict in = p->in + 2 * from;
+	const float *restrict inverse = p->inverse + from;
+	float *restrict out = p->out + 2 * from;
+
+	(void)member;
+	for (uint64_t i = 0; i < n; i++) {
+		out[2 * i] = in[2 * i] * inverse[i];
+		out[2 * i + 1] = in[2 * i + 1] * inverse[i];
+	}
+}
+
+void bs_ls_apply(struct bs_ls *p, const float *in, float *out)
+{
+	if (p->s.coils > 0)
+		bs_toeplitz_sense(p->toeplitz, p->s.coils, p->maps, in, out);
+	else
+		bs_toeplitz_apply(p->toeplitz, 1, in, out);
+	if (p->mu == 0.0)
+		return;
+	if (p->w != NULL) {
+		bs_csr_forward(p->team, p->w, in, p->wx);
+		bs_csr_adjoint_add(p->team, p->w, (float)p->mu, p->wx, out);
+		return;
+	}
+	p->in = in;
+	p->out = out;
+	bs_team_run(p->team, add_identity, p, blocks_of(p));
+}
+
+void bs_ls_combine(struct bs_ls *p, const float *in, float *out)
+{
+	p->in = in;
+	p->out = out;
+	bs_team_run(p->team, combine, p, blocks_of(p));
+}
+
+static void apply_system(void *self, const float *in, float *out)
+{
+	bs_ls_apply(self, in, out);
+}
+
+static void apply_jacobi(void *self, const float *in, float *out)
+{
+	struct bs_ls *p = self;
+
+	p->in = in;
+	p->out = out;
+	bs_team_run(p->team, jacobi, p, blocks_of(p));
+}
+
+static void apply_circulant(void *self, const float *in, float *out)
+{
+	bs_circulant_apply(((struct bs_ls *)self)->circulant, in, out);
+}
+
+void bs_ls_solve(struct bs_ls *p, const float *fhd, float *rho, const struct bs_pcg_stop *stop,
+		 struct bs_pcg_result *result)
+{
+	struct bs_pcg_system system = { p, apply_system, NULL };
+
+	if (p->s.precond == BS_PRECOND_JACOBI)
+		system.precond = apply_jacobi;
+	if (p->s.precond == BS_PRECOND_CIRCULANT)
+		system.precond = apply_circulant;
+	if (p->s.coils > 0) {
+		bs_ls_combine(p, fhd, p->b);
+		fhd = p->b;
+	}
+	bs_pcg_solve(p->pcg, &system, fhd, rho, stop, result);
+}

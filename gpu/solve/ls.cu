@@ -1,0 +1,568 @@
+/* gpu/solve/ls.cu - see ls_cuda.h */
+#include "gpu/solve/ls_cuda.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/thread/clock.h"
+#include "core/log.h"
+#include "gpu/toeplitz/circulant.h"
+#include "gpu/device/check.h"
+#include "gpu/engine/engines.h"
+#include "gpu/solve/pcg_cuda.h"
+#include "gpu/toeplitz/cuda/tune.h"
+
+#define THREADS 256
+
+struct bs_solver_cuda {
+	const struct bs_protocol *p;
+	uint32_t coils; /* of the sensitivities: all, or this share's; 1 without */
+	uint32_t solves;
+	size_t voxels;
+	bool sense;
+	double mu; /* lambda x voxels, gpu/solve/ls.h */
+	const struct bs_csr *w;
+	struct bs_csr gram_host;
+	bool has_gram;
+	struct bs_toeplitz_cuda *normal;
+	struct bs_csr_cuda gram, plain, adjoint; /* W^H W, or W and W^H */
+	struct bs_circulant_cuda *circulant;
+	struct bs_pcg_cuda *pcg;
+	const float2 *maps;
+	float *b, *x, *inverse;
+	float *shares; /* [part][voxel]; parts 0: none */
+	uint32_t parts, part;
+	struct bs_pinned pinned; /* [solve] struct bs_pcg_outcome */
+};
+
+/* b = sum_c conj(S_c) F^H d_c, coils in order. */
+static __global__ void __launch_bounds__(THREADS)
+	multiply_maps(float2 *__restrict__ b, const float2 *__restrict__ images,
+		      const float2 *__restrict__ maps, uint32_t coils, uint64_t voxels)
+{
+	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+	float2 sum = make_float2(0.0f, 0.0f);
+
+	if (v >= voxels)
+		return;
+	for (uint32_t c = 0; c < coils; c++) {
+		const float2 s = __ldg(maps + c * voxels + v);
+		const float2 i = __ldg(images + c * voxels + v);
+
+		sum.x += s.x * i.x + s.y * i.y;
+		sum.y += s.x * i.y - s.y * i.x;
+	}
+	b[v] = sum;
+}
+
+/* ---- plan ------------------------------------------------------------------------------------- */
+
+static struct bs_toeplitz_spec toeplitz_of(const struct bs_solver_cuda *s)
+{
+	struct bs_toeplitz_spec t;
+
+	memset(&t, 0, sizeof(t));
+	t.dims = s->p->dims;
+	memcpy(t.matrix, s->p->matrix, sizeof(t.matrix));
+	t.coils = s->coils;
+	return t;
+}
+
+static struct bs_pcg_cuda_spec pcg_of(const struct bs_solver_cuda *s)
+{
+	struct bs_pcg_cuda_spec c;
+
+	memset(&c, 0, sizeof(c));
+	c.voxels = s->voxels;
+	c.iterations = s->p->iterations;
+	c.tolerance = s->p->tolerance;
+	c.rows = s->w != NULL && !s->has_gram ? s->w->rows : 0;
+	c.circulant = s->p->precond == BS_PRECOND_CIRCULANT;
+	return c;
+}
+
+/* W^H W where it is not much larger than W, else W and its adjoint. */
+static int open_constraint(struct bs_solver_cuda *s, uint64_t *bytes, struct bs_fail *why)
+{
+	struct bs_fail quiet;
+
+	if (s->w == NULL)
+		return 0;
+	if (s->w->cols != s->voxels)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "protocol '%s': W has %llu columns, the image %zu voxels",
+			       s->p->name, (unsigned long long)s->w->cols, s->voxels);
+	s->has_gram = bs_csr_gram(&s->gram_host, s->w, 4 * s->w->entries, &quiet) == 0;
+	*bytes += s->has_gram ? bs_csr_cuda_need(&s->gram_host, BS_CSR_PLAIN)
+			      : bs_csr_cuda_need(s->w, BS_CSR_PLAIN) +
+					bs_csr_cuda_need(s->w, BS_CSR_ADJOINT);
+	return 0;
+}
+
+/* Of an iteration: the direction, five Toeplitz passes, the constraint's two, the update; circulant:
+ * seven passes and a sum. */
+uint64_t bs_solver_cuda_launches(const struct bs_protocol *p)
+{
+	const uint64_t one = p->precond == BS_PRECOND_CIRCULANT ? 17 : 9;
+
+	return (p->method == BS_METHOD_SENSE ? 1 : p->coils) * (8 + p->iterations * one);
+}
+
+/* A graph of one image's solves: some hundred bytes of host and device memory a launch. */
+#define LAUNCHES_MOST UINT64_C(250000)
+
+int bs_solver_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
+{
+	const uint64_t launches = bs_solver_cuda_launches(p);
+
+	if (p->iterations < 1)
+		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no iterations", p->name);
+	if (launches > LAUNCHES_MOST)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "protocol '%s': ls.iterations: %u iterations of %u coils are about "
+			       "%llu launches after the last readout; on the GPU at most %llu",
+			       p->name, p->iterations, p->coils, (unsigned long long)launches,
+			       (unsigned long long)LAUNCHES_MOST);
+	return 0;
+}
+
+/* What a protocol says of its solver; coils: of the maps that it will be given. */
+static struct bs_solver_cuda *make(const struct bs_protocol *p, const struct bs_tables *tables,
+				   uint32_t coils)
+{
+	struct bs_solver_cuda *s = (struct bs_solver_cuda *)calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->p = p;
+	s->sense = p->method == BS_METHOD_SENSE;
+	s->coils = s->sense ? coils : 1;
+	s->solves = s->sense ? 1 : p->coils;
+	s->voxels = (size_t)bs_protocol_voxels(p);
+	s->mu = p->lambda * (double)s->voxels;
+	s->w = tables->w;
+	return s;
+}
+
+static int state_bytes(struct bs_solver_cuda *s, const struct bs_tables *tables, uint64_t *bytes,
+		       struct bs_fail *why)
+{
+	const struct bs_protocol *p = s->p;
+	const struct bs_toeplitz_spec t = toeplitz_of(s);
+	uint64_t part[2] = { 0, 0 };
+	int rc = bs_solver_cuda_check(p, why);
+
+	*bytes = 0;
+	if (rc == 0)
+		rc = s->sense && tables->maps == NULL
+			     ? bs_fail(why, BS_ERR_CONFIG,
+				       "protocol '%s': method sense needs maps_file", p->name)
+			     : open_constraint(s, bytes, why);
+	const struct bs_pcg_cuda_spec c = pcg_of(s);
+
+	if (rc == 0)
+		rc = bs_toeplitz_cuda_need(&t, &part[0], why);
+	if (rc == 0)
+		rc = bs_pcg_cuda_need(&c, &part[1], why);
+	if (rc != 0)
+		return rc;
+	/* two vectors, the shares, the diagonal; CSR arrays are a few pieces */
+	*bytes += part[0] + part[1] + 2 * bs_devmem_round((uint64_t)s->voxels * 8) +
+		  bs_devmem_round((uint64_t)s->parts * s->voxels * 8) +
+		  bs_devmem_round((uint64_t)s->voxels * 4) + 32 * BS_DEV_ALIGN +
+		  (c.circulant ? bs_circulant_cuda_need(p->dims, p->matrix) : 0);
+	return 0;
+}
+
+static int open_made(struct bs_solver_cuda **solver, struct bs_solver_cuda *s,
+		     const struct bs_protocol *p, const struct bs_tables *tables, uint64_t *bytes,
+		     struct bs_fail *why)
+{
+	int rc = s == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver", p->name)
+			   : state_bytes(s, tables, bytes, why);
+
+	if (rc != 0)
+		bs_solver_cuda_close(s);
+	*solver = rc == 0 ? s : NULL;
+	return rc;
+}
+
+int bs_solver_cuda_open(struct bs_solver_cuda **solver, const struct bs_protocol *p,
+			const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why)
+{
+	return open_made(solver, make(p, tables, p->coils), p, tables, bytes, why);
+}
+
+int bs_solver_cuda_open_share(struct bs_solver_cuda **solver, const struct bs_protocol *p,
+			      const struct bs_tables *tables, uint32_t coils, uint32_t parts,
+			      uint32_t part, uint64_t *bytes, struct bs_fail *why)
+{
+	struct bs_solver_cuda *s = make(p, tables, coils);
+
+	if (s != NULL) {
+		s->parts = parts;
+		s->part = part;
+	}
+	return open_made(solver, s, p, tables, bytes, why);
+}
+
+void bs_solver_cuda_close(struct bs_solver_cuda *s)
+{
+	if (s == NULL)
+		return;
+	bs_pcg_cuda_close(s->pcg);
+	bs_circulant_cuda_close(s->circulant);
+	bs_toeplitz_cuda_close(s->normal);
+	bs_csr_close(&s->gram_host);
+	bs_pinned_close(&s->pinned);
+	free(s);
+}
+
+static int plan_constraint(struct bs_solver_cuda *s, struct bs_devmem *mem, struct bs_fail *why)
+{
+	int rc;
+
+	if (s->w == NULL)
+		return 0;
+	if (s->has_gram)
+		return bs_csr_cuda_plan(&s->gram, &s->gram_host, BS_CSR_PLAIN, mem, why);
+	rc = bs_csr_cuda_plan(&s->plain, s->w, BS_CSR_PLAIN, mem, why);
+	return rc != 0 ? rc : bs_csr_cuda_plan(&s->adjoint, s->w, BS_CSR_ADJOINT, mem, why);
+}
+
+/* Measured once and kept; without a cache, or when it fails, the operator's own choice stays. */
+static void choose_launches(struct bs_toeplitz_cuda *normal, const struct bs_toeplitz_spec *spec,
+			    const char *cache_dir)
+{
+	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
+	struct bs_fail why;
+
+	if (t != NULL && cache_dir != NULL && cache_dir[0] != '\0') {
+		int rc = bs_toeplitz_tuned(t, spec, cache_dir, &why);
+		const struct bs_tune *best = &t->trial[t->best].tune;
+
+		if (rc == 0)
+			rc = bs_toeplitz_cuda_choose(normal, best->v[BS_TOEPLITZ_MIDDLE],
+						     best->v[BS_TOEPLITZ_CLOSE], &why);
+		if (rc != 0)
+			bs_log(BS_LOG_WARN, "Toeplitz operator: by itself, not as measured: %s",
+			       why.text);
+	}
+	free(t);
+}
+
+/* The operator's tables are made on the device from q there, in temporary memory. */
+static int plan_normal(struct bs_solver_cuda *s, const float *q, const char *cache_dir,
+		       struct bs_devmem *mem, struct bs_fail *why)
+{
+	const size_t bytes = (size_t)bs_ls_cuda_q_values(s->p) * 8;
+	const struct bs_toeplitz_spec t = toeplitz_of(s);
+	struct bs_devmem temporary;
+	int rc = bs_devmem_open(&temporary, bytes, s->p->name, why);
+
+	if (rc != 0)
+		return rc;
+	BS_CUDA_GO(cudaMemcpy(temporary.base, q, bytes, cudaMemcpyHostToDevice), why, rc, out);
+	rc = bs_toeplitz_cuda_plan(&s->normal, &t, (const float *)temporary.base, mem, why);
+	if (rc == 0)
+		choose_launches(s->normal, &t, cache_dir);
+out:
+	bs_devmem_close(&temporary);
+	return rc;
+}
+
+/* sum_c |S_c|^2 and the diagonal of R at a voxel, as gpu/solve/ls.c has them. */
+static double power_at(const struct bs_solver_cuda *s, const float *maps, size_t v)
+{
+	double sum = 0.0;
+
+	for (uint32_t c = 0; s->sense && c < s->p->coils; c++) {
+		const float *m = maps + 2 * ((size_t)c * s->voxels + v);
+
+		sum += (double)m[0] * m[0] + (double)m[1] * m[1];
+	}
+	return s->sense ? sum : 1.0;
+}
+
+static int plan_jacobi(struct bs_solver_cuda *s, const float *maps, const float *r, double q0,
+		       struct bs_devmem *mem, struct bs_fail *why)
+{
+	float *d = (float *)malloc(s->voxels * sizeof(*d));
+	double most = 0.0;
+	int rc = 0;
+
+	s->inverse = (float *)bs_devmem_take(mem, s->voxels * sizeof(*d));
+	if (d == NULL || s->inverse == NULL) {
+		free(d);
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': preconditioner", s->p->name);
+	}
+	for (size_t v = 0; v < s->voxels; v++) {
+		d[v] = (float)(q0 * power_at(s, maps, v) + s->mu * (double)r[v]);
+		most = (double)d[v] > most ? (double)d[v] : most;
+	}
+	for (size_t v = 0; v < s->voxels; v++) /* a voxel that no coil sees: any positive number */
+		d[v] = (float)(1.0 / ((double)d[v] > FLT_EPSILON * most ? (double)d[v]
+				      : most > 0.0                      ? most
+									: 1.0));
+	BS_CUDA_GO(cudaMemcpy(s->inverse, d, s->voxels * sizeof(*d), cudaMemcpyHostToDevice), why,
+		   rc, out);
+out:
+	free(d);
+	return rc;
+}
+
+/* Its eigenvalues are the host twin's. */
+static int plan_circulant(struct bs_solver_cuda *s, const float *maps, const float *r,
+			  const float *q, struct bs_team *team, struct bs_devmem *mem,
+			  struct bs_fail *why)
+{
+	const struct bs_protocol *p = s->p;
+	struct bs_need need;
+	struct bs_arena arena;
+	struct bs_circulant *host = NULL;
+	double power = 0.0;
+	double mean = 0.0;
+	int rc;
+
+	memset(&need, 0, sizeof(need));
+	memset(&arena, 0, sizeof(arena));
+	for (size_t v = 0; v < s->voxels; v++) {
+		power += power_at(s, maps, v) / (double)s->voxels;
+		mean += (double)r[v] / (double)s->voxels;
+	}
+	rc = bs_circulant_need(p->dims, p->matrix, &need, why);
+	if (rc == 0)
+		rc = bs_arena_open(&arena, need.total_bytes, why);
+	if (rc == 0)
+		rc = bs_circulant_plan(&host, p->dims, p->matrix, q, &arena, team, why);
+	if (rc == 0) {
+		bs_circulant_shift(host, power, s->mu * mean);
+		rc = bs_circulant_cuda_plan(&s->circulant, p->dims, p->matrix,
+					    bs_circulant_inverse(host), mem, why);
+	}
+	bs_circulant_close(host);
+	bs_arena_close(&arena);
+	return rc;
+}
+
+static int plan_precond(struct bs_solver_cuda *s, const struct bs_tables *tables, const float *q,
+			struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
+{
+	float *r;
+	int rc;
+
+	if (s->p->precond == BS_PRECOND_NONE)
+		return 0;
+	r = (float *)malloc(s->voxels * sizeof(*r));
+	if (r == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': diagonal of the constraint",
+			       s->p->name);
+	for (size_t v = 0; v < s->voxels; v++)
+		r[v] = 1.0f;
+	if (s->w != NULL)
+		bs_csr_gram_diagonal(s->w, r);
+	rc = s->p->precond == BS_PRECOND_JACOBI
+		     ? plan_jacobi(s, tables->maps, r, (double)q[0], mem, why)
+		     : plan_circulant(s, tables->maps, r, q, team, mem, why);
+	free(r);
+	return rc;
+}
+
+static int plan_pcg(struct bs_solver_cuda *s, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_pcg_cuda_spec c = pcg_of(s);
+	struct bs_pcg_cuda_system system;
+
+	memset(&system, 0, sizeof(system));
+	system.normal = s->normal;
+	system.coils = s->coils;
+	system.maps = s->sense ? (const float *)s->maps : NULL;
+	system.lambda = s->mu;
+	system.gram = s->has_gram ? &s->gram : NULL;
+	system.c = s->w != NULL && !s->has_gram ? &s->plain : NULL;
+	system.adjoint = s->w != NULL && !s->has_gram ? &s->adjoint : NULL;
+	system.inverse = s->inverse;
+	system.circulant = s->circulant;
+	system.b = s->b;
+	system.x = s->x;
+	system.shares = s->shares;
+	system.parts = s->parts;
+	system.part = s->part;
+	return bs_pcg_cuda_plan(&s->pcg, &c, &system, mem, why);
+}
+
+int bs_solver_cuda_plan(struct bs_solver_cuda *s, const struct bs_tables *tables,
+			const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
+			struct bs_fail *why)
+{
+	float *q = NULL;
+	int rc = bs_ls_cuda_q(&q, s->p, tables, env->team, env->cache_dir, NULL, why);
+
+	if (rc == 0)
+		rc = bs_solver_cuda_plan_with(s, q, tables, env, maps, mem, why);
+	free(q);
+	return rc;
+}
+
+int bs_solver_cuda_plan_with(struct bs_solver_cuda *s, const float *q,
+			     const struct bs_tables *tables, const struct bs_arm_env *env,
+			     const float2 *maps, struct bs_devmem *mem, struct bs_fail *why)
+{
+	int rc = bs_pinned_open(&s->pinned, s->solves * sizeof(struct bs_pcg_outcome), why);
+
+	s->maps = maps;
+	s->b = (float *)bs_devmem_take(mem, s->voxels * 8);
+	s->x = (float *)bs_devmem_take(mem, s->voxels * 8);
+	if (s->parts > 0)
+		s->shares = (float *)bs_devmem_take(mem, s->parts * s->voxels * 8);
+	if (rc == 0 && (s->b == NULL || s->x == NULL || (s->parts > 0 && s->shares == NULL)))
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver's vectors", s->p->name);
+	if (rc == 0)
+		rc = plan_normal(s, q, env->cache_dir, mem, why);
+	if (rc == 0)
+		rc = plan_constraint(s, mem, why);
+	bs_csr_close(&s->gram_host); /* it lies on the device now */
+	if (rc == 0)
+		rc = plan_precond(s, tables, q, env->team, mem, why);
+	if (rc == 0)
+		rc = plan_pcg(s, mem, why);
+	return rc;
+}
+
+/* ---- solving ---------------------------------------------------------------------------------- */
+
+static int weigh(struct bs_solver_cuda *s, const float2 *images, float *to, cudaStream_t stream,
+		 struct bs_fail *why)
+{
+	multiply_maps<<<(unsigned)((s->voxels + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
+		(float2 *)to, images, s->maps, s->coils, s->voxels);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
+
+/* b from F^H d of solve i. */
+static int load(struct bs_solver_cuda *s, const float2 *images, uint32_t i, cudaStream_t stream,
+		struct bs_fail *why)
+{
+	if (s->sense)
+		return weigh(s, images, s->b, stream, why);
+	BS_CUDA(cudaMemcpyAsync(s->b, images + (size_t)i * s->voxels, s->voxels * 8,
+				cudaMemcpyDeviceToDevice, stream),
+		why);
+	return 0;
+}
+
+static int store(struct bs_solver_cuda *s, float2 *images, uint32_t i, cudaStream_t stream,
+		 struct bs_fail *why)
+{
+	BS_CUDA(cudaMemcpyAsync(images + (size_t)i * s->voxels, s->x, s->voxels * 8,
+				cudaMemcpyDeviceToDevice, stream),
+		why);
+	return 0;
+}
+
+int bs_solver_cuda_queue(struct bs_solver_cuda *s, float2 *images, cudaStream_t stream,
+			 struct bs_fail *why)
+{
+	struct bs_pcg_outcome *outcome = (struct bs_pcg_outcome *)s->pinned.dev;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < s->solves; i++) {
+		rc = load(s, images, i, stream, why);
+		if (rc == 0)
+			rc = bs_pcg_cuda_record(s->pcg, outcome + i, stream, why);
+		if (rc == 0)
+			rc = store(s, images, i, stream, why);
+	}
+	return rc;
+}
+
+static void add_result(struct bs_report *report, uint32_t i, uint32_t iterations, double residual)
+{
+	if (i == 0 || iterations < report->iterations)
+		report->iterations = iterations;
+	if (i == 0 || residual > report->residual)
+		report->residual = residual;
+}
+
+void bs_solver_cuda_outcome(const struct bs_solver_cuda *s, struct bs_report *report)
+{
+	const struct bs_pcg_outcome *outcome = (const struct bs_pcg_outcome *)s->pinned.host;
+
+	for (uint32_t i = 0; i < s->solves; i++)
+		add_result(report, i, outcome[i].iterations, outcome[i].residual);
+}
+
+int bs_solver_cuda_run(struct bs_solver_cuda *s, float2 *images, uint32_t iterations,
+		       int64_t deadline_ns, cudaStream_t stream, struct bs_report *report,
+		       struct bs_fail *why)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < s->solves; i++) {
+		struct bs_pcg_result result;
+		int64_t until = deadline_ns;
+
+		memset(&result, 0, sizeof(result));
+		if (deadline_ns != INT64_MAX) {
+			const int64_t now = bs_now_ns();
+
+			until = now + (deadline_ns - now) / (int64_t)(s->solves - i);
+		}
+		rc = load(s, images, i, stream, why);
+		if (rc == 0)
+			rc = bs_pcg_cuda_solve(s->pcg, iterations, until, stream, &result, why);
+		if (rc == 0)
+			rc = store(s, images, i, stream, why);
+		add_result(report, i, result.iterations, result.residual);
+		report->deadline_stop = report->deadline_stop || result.deadline_stop;
+	}
+	return rc;
+}
+
+/* ---- a share of a solve on several GPUs ------------------------------------------------------- */
+
+int bs_solver_cuda_load(struct bs_solver_cuda *s, const float2 *images, cudaStream_t stream,
+			struct bs_fail *why)
+{
+	return weigh(s, images, s->shares + 2 * s->part * s->voxels, stream, why);
+}
+
+float *bs_solver_cuda_shares(struct bs_solver_cuda *s)
+{
+	return s->shares;
+}
+
+int bs_solver_cuda_begin(struct bs_solver_cuda *s, cudaStream_t stream, struct bs_fail *why)
+{
+	int rc = bs_pcg_cuda_sum(s->b, s->shares, s->parts, s->voxels, stream, why);
+
+	return rc != 0 ? rc : bs_pcg_cuda_begin(s->pcg, stream, why);
+}
+
+int bs_solver_cuda_share(struct bs_solver_cuda *s, cudaStream_t stream, struct bs_fail *why)
+{
+	return bs_pcg_cuda_share(s->pcg, stream, why);
+}
+
+int bs_solver_cuda_step(struct bs_solver_cuda *s, cudaStream_t stream, struct bs_fail *why)
+{
+	return bs_pcg_cuda_step(s->pcg, stream, why);
+}
+
+int bs_solver_cuda_wait(struct bs_solver_cuda *s, cudaStream_t stream, struct bs_report *report,
+			struct bs_fail *why)
+{
+	struct bs_pcg_result result;
+	int rc = bs_pcg_cuda_wait(s->pcg, stream, &result, why);
+
+	if (rc == 0)
+		add_result(report, 0, result.iterations, result.residual);
+	return rc;
+}
+
+const float2 *bs_solver_cuda_image(const struct bs_solver_cuda *s)
+{
+	return (const float2 *)s->x;
+}

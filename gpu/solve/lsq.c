@@ -1,0 +1,64 @@
+/* gpu/solve/lsq.c - see lsq.h */
+#include "gpu/solve/lsq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/nufft/density.h"
+
+int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
+		   struct bs_team *team, struct bs_fail *why)
+{
+	const size_t bytes = (size_t)bs_protocol_samples(p) * sizeof(**weight);
+	int rc = 0;
+
+	*weight = NULL;
+	if (p->density == BS_DENSITY_NONE)
+		return 0;
+	*weight = malloc(bytes);
+	if (*weight == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': weights", p->name);
+	if (tables->density != NULL)
+		memcpy(*weight, tables->density, bytes);
+	else
+		rc = bs_density(*weight, p, tables->traj, tables->weight, team, why);
+	if (rc != 0) {
+		free(*weight);
+		*weight = NULL;
+	}
+	return rc;
+}
+
+struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p)
+{
+	return (struct bs_q_spec){
+		.dims = p->dims,
+		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
+		.samples = bs_protocol_samples(p),
+		.basis = p->basis,
+		.sum = p->q,
+		/* a window given by width and oversampling states none: Q is made once, so well */
+		.accuracy = p->accuracy > 0.0 ? p->accuracy : 1e-5,
+	};
+}
+
+int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
+	     const float *weight, struct bs_team *team, const char *cache_dir,
+	     void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
+	     struct bs_fail *why)
+{
+	struct bs_q_spec s = bs_lsq_q_spec(p);
+	int rc;
+
+	*q = malloc((size_t)bs_q_size(&s) * 8);
+	if (*q == NULL || bs_q_size(&s) == 0)
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': Q", p->name);
+	else
+		rc = bs_qcache_get(*q, &s, tables->traj->k, weight, team, cache_dir, progress, arg,
+				   from, why);
+	if (rc != 0) {
+		free(*q);
+		*q = NULL;
+	}
+	return rc;
+}

@@ -1,0 +1,32 @@
+/*
+ * gpu/solve/lsq.h - what the methods ls and sense compute from a protocol when it is armed: weights and Q
+ *
+ * Shared by the engines and by `boreside arm`, so that what one puts into the cache the other finds.
+ * weights: density compensation as the protocol names it (gpu/nufft/density.h), or *weight = NULL for
+ * none, the default of ls and sense; for weighted least squares they enter F^H d and Q alike. Those that
+ * were made beforehand (tables->density) are taken as they are.
+ * Both results are malloc'd, the caller's to free. At arm only.
+ */
+#ifndef BS_GPU_SOLVE_LSQ_H
+#define BS_GPU_SOLVE_LSQ_H
+
+#include "core/engine.h"
+#include "gpu/toeplitz/q.h"
+#include "gpu/toeplitz/qcache.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
+		   struct bs_team *team, struct bs_fail *why);
+struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p);
+int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
+	     const float *weight, struct bs_team *team, const char *cache_dir,
+	     void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
+	     struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,410 @@
+/* gpu/solve/pcg.cu - conjugate gradients whole on the GPU; see pcg_cuda.h */
+#include "gpu/solve/pcg_cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/thread/clock.h"
+#include "gpu/device/check.h"
+#include "gpu/device/launch.cuh"
+#include "gpu/solve/cuda/pcg_kernels.cuh"
+#include "gpu/device/stream.h"
+
+struct bs_pcg_cuda {
+	struct bs_pcg_cuda_spec spec;
+	struct bs_pcg_cuda_system system;
+	struct cg_vectors v;
+	float2 *rows;            /* c p, where there is no gram */
+	struct bs_pinned pinned; /* a copy of the state, then of the history */
+	cudaStream_t capture;
+	cudaGraphExec_t whole, first, one; /* a whole solve; its beginning; one iteration */
+	cudaEvent_t done[2];
+	int64_t longest_ns; /* of one iteration, of the last solve */
+	bool close;
+};
+
+static unsigned blocks_of(uint64_t voxels)
+{
+	return (unsigned)((voxels + CG_BLOCK - 1) / CG_BLOCK);
+}
+
+static size_t history_bytes(const struct bs_pcg_cuda_spec *s)
+{
+	return ((size_t)s->iterations + 1) * sizeof(double);
+}
+
+int bs_pcg_cuda_need(const struct bs_pcg_cuda_spec *spec, uint64_t *bytes, struct bs_fail *why)
+{
+	if (spec->voxels < 1 || spec->voxels > UINT64_C(1) << 32 || spec->iterations < 1 ||
+	    spec->iterations > 100000 || spec->rows > UINT64_C(1) << 32)
+		return bs_fail(why, BS_ERR_SIZE, "conjugate gradients: %llu voxels, %u iterations",
+			       (unsigned long long)spec->voxels, spec->iterations);
+	*bytes = (spec->circulant ? 4 : 3) * bs_devmem_round(spec->voxels * sizeof(float2)) +
+		 bs_devmem_round(spec->rows * sizeof(float2)) +
+		 bs_devmem_round(2 * (uint64_t)blocks_of(spec->voxels) * sizeof(double)) +
+		 bs_devmem_round(history_bytes(spec)) + bs_devmem_round(sizeof(struct cg_state));
+	return 0;
+}
+
+static float *own_share(const struct bs_pcg_cuda *c)
+{
+	return c->system.shares + 2 * c->system.part * c->v.voxels;
+}
+
+/* A p, or this GPU's share of it. */
+static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	const struct bs_pcg_cuda_system *s = &c->system;
+	struct bs_toeplitz_step step;
+
+	if (s->maps != NULL) {
+		int err = bs_launch(direction, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0,
+				    c->close, stream, why, c->v);
+
+		return err != 0 ? err
+				: bs_toeplitz_cuda_sense(
+					  s->normal, s->coils, s->maps, (const float *)c->v.p,
+					  s->parts > 0 ? own_share(c) : (float *)c->v.q, stream,
+					  why);
+	}
+	step.residual = (const float *)(c->v.z != NULL ? c->v.z : c->v.r);
+	step.inverse = c->v.inverse;
+	step.direction = (float *)c->v.p;
+	step.beta = &c->v.state->beta;
+	step.stop = &c->v.state->stop;
+	return bs_toeplitz_cuda_step(s->normal, &step, (float *)c->v.q, stream, why);
+}
+
+static int constraint(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	const struct bs_pcg_cuda_system *s = &c->system;
+	const dim3 blocks(blocks_of(c->v.voxels));
+	struct bs_csr_cuda none;
+	const struct bs_csr_cuda *m = s->gram != NULL ? s->gram : s->adjoint;
+	const float2 *from = c->v.p;
+
+	memset(&none, 0, sizeof(none));
+	if (s->gram == NULL && s->c != NULL && s->lambda != 0.0) {
+		const dim3 rows((unsigned)((s->c->rows + CG_THREADS - 1) / CG_THREADS));
+		int err =
+			bs_launch(s->c->is_complex ? constraint_rows<true> : constraint_rows<false>,
+				  rows, CG_THREADS, 0, c->close, stream, why, c->v, *s->c, c->rows);
+
+		if (err != 0)
+			return err;
+		from = c->rows;
+	}
+	if (m == NULL)
+		return bs_launch(finish_apply<CG_IDENTITY>, blocks, CG_THREADS, 0, c->close, stream,
+				 why, c->v, none, from);
+	return bs_launch(m->is_complex ? finish_apply<CG_COMPLEX> : finish_apply<CG_REAL>, blocks,
+			 CG_THREADS, 0, c->close, stream, why, c->v, *m, from);
+}
+
+/* z = M^-1 r, where M is circulant. */
+static int precondition(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	int err = 0;
+
+	if (c->v.z == NULL)
+		return 0;
+	err = bs_circulant_cuda_apply(c->system.circulant, (const float *)c->v.r, (float *)c->v.z,
+				      stream, why);
+	return err != 0 ? err
+			: bs_launch(preconditioned, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0,
+				    false, stream, why, c->v);
+}
+
+static int start(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	int err = bs_launch(begin, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, false, stream, why,
+			    c->v);
+
+	return err != 0 ? err : precondition(c, stream, why);
+}
+
+/* From A p without the constraint's part to the next residual. */
+static int advance(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	int err = constraint(c, stream, why);
+
+	if (err == 0)
+		err = bs_launch(update, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, c->close,
+				stream, why, c->v);
+	return err != 0 ? err : precondition(c, stream, why);
+}
+
+static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	int err = apply(c, stream, why);
+
+	return err != 0 ? err : advance(c, stream, why);
+}
+
+/* A graph of the beginning (or not) and so many iterations. */
+static int make_graph(struct bs_pcg_cuda *c, bool from_start, uint32_t iterations,
+		      cudaGraphExec_t *exec, struct bs_fail *why)
+{
+	cudaGraph_t graph = NULL;
+	cudaError_t e;
+	int err = 0;
+
+	BS_CUDA(cudaStreamBeginCapture(c->capture, cudaStreamCaptureModeThreadLocal), why);
+	if (from_start)
+		err = start(c, c->capture, why);
+	for (uint32_t i = 0; i < iterations && err == 0; i++)
+		err = iterate(c, c->capture, why);
+	e = cudaStreamEndCapture(c->capture, &graph);
+	if (err == 0 && e == cudaSuccess)
+		e = cudaGraphInstantiate(exec, graph, 0);
+	if (graph != NULL)
+		(void)cudaGraphDestroy(graph);
+	if (err == 0)
+		BS_CUDA(e, why);
+	(void)cudaGetLastError(); /* of a capture that its own first error ended */
+	return err;
+}
+
+/* So that the first solve under a deadline waits for nothing. */
+static int upload_graphs(struct bs_pcg_cuda *c, struct bs_fail *why)
+{
+	BS_CUDA(cudaGraphUpload(c->first, c->capture), why);
+	BS_CUDA(cudaGraphUpload(c->one, c->capture), why);
+	BS_CUDA(cudaStreamSynchronize(c->capture), why);
+	return 0;
+}
+
+static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const uint64_t vector = c->spec.voxels * sizeof(float2);
+	int err;
+
+	c->v.r = (float2 *)bs_devmem_take(mem, vector);
+	c->v.p = (float2 *)bs_devmem_take(mem, vector);
+	c->v.q = (float2 *)bs_devmem_take(mem, vector);
+	if (c->spec.circulant)
+		c->v.z = (float2 *)bs_devmem_take(mem, vector);
+	c->rows = (float2 *)bs_devmem_take(mem, c->spec.rows * sizeof(float2));
+	c->v.partial = (double *)bs_devmem_take(mem, 2 * (size_t)blocks_of(c->spec.voxels) *
+							     sizeof(double));
+	c->v.history = (double *)bs_devmem_take(mem, history_bytes(&c->spec));
+	c->v.state = (struct cg_state *)bs_devmem_take(mem, sizeof(struct cg_state));
+	if (c->v.r == NULL || c->v.p == NULL || c->v.q == NULL || c->rows == NULL ||
+	    c->v.partial == NULL || c->v.history == NULL || c->v.state == NULL ||
+	    (c->spec.circulant && c->v.z == NULL))
+		return bs_fail(
+			why, BS_ERR_NOMEM,
+			"conjugate gradients: vectors of %llu bytes do not fit the device arena",
+			(unsigned long long)vector);
+	err = bs_pinned_open(&c->pinned, BS_DEV_ALIGN + history_bytes(&c->spec), why);
+	if (err != 0)
+		return err;
+	BS_CUDA(cudaMemset(c->v.state, 0, sizeof(struct cg_state)), why);
+	err = bs_stream_open(&c->capture, why);
+	for (int i = 0; err == 0 && i < 2; i++)
+		err = bs_stream_event(&c->done[i], why);
+	if (err != 0)
+		return err;
+	if (c->system.parts > 0) /* others' work comes in between */
+		return 0;
+	err = make_graph(c, true, c->spec.iterations, &c->whole, why);
+	if (err == 0)
+		err = make_graph(c, true, 0, &c->first, why);
+	if (err == 0)
+		err = make_graph(c, false, 1, &c->one, why);
+	if (err == 0)
+		err = upload_graphs(c, why);
+	return err != 0 ? err : bs_cuda_copied(why);
+}
+
+int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *spec,
+		     const struct bs_pcg_cuda_system *system, struct bs_devmem *mem,
+		     struct bs_fail *why)
+{
+	struct bs_pcg_cuda *c = (struct bs_pcg_cuda *)calloc(1, sizeof(*c));
+	uint64_t bytes;
+	int major = 0;
+	int err;
+
+	*plan = NULL;
+	if (c == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "conjugate gradients: no memory for the plan");
+	err = bs_pcg_cuda_need(spec, &bytes, why);
+	if (err == 0 && spec->circulant != (system->circulant != NULL))
+		err = bs_fail(
+			why, BS_ERR_SIZE,
+			"conjugate gradients: a circulant preconditioner that was not planned");
+	if (err == 0) {
+		c->spec = *spec;
+		c->system = *system;
+		c->v.b = (const float2 *)system->b;
+		c->v.x = (float2 *)system->x;
+		c->v.inverse = system->inverse;
+		c->v.voxels = spec->voxels;
+		c->v.lambda = (float)system->lambda;
+		c->v.tolerance = spec->tolerance;
+		(void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+					     bs_cuda_device());
+		c->close = major >= 9;
+		err = prepare(c, mem, why);
+	}
+	if (err != 0) {
+		bs_pcg_cuda_close(c);
+		return err;
+	}
+	*plan = c;
+	return 0;
+}
+
+void bs_pcg_cuda_close(struct bs_pcg_cuda *c)
+{
+	cudaGraphExec_t graphs[3];
+
+	if (c == NULL)
+		return;
+	graphs[0] = c->whole;
+	graphs[1] = c->first;
+	graphs[2] = c->one;
+	for (int i = 0; i < 3; i++)
+		if (graphs[i] != NULL)
+			(void)cudaGraphExecDestroy(graphs[i]);
+	for (int i = 0; i < 2; i++)
+		if (c->done[i] != NULL)
+			(void)cudaEventDestroy(c->done[i]);
+	if (c->capture != NULL)
+		(void)cudaStreamDestroy(c->capture);
+	bs_pinned_close(&c->pinned);
+	free(c);
+}
+
+int bs_pcg_cuda_queue(struct bs_pcg_cuda *c, uint32_t iterations, struct CUstream_st *stream,
+		      struct bs_fail *why)
+{
+	if (iterations > c->spec.iterations)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "conjugate gradients: %u iterations, planned for %u", iterations,
+			       c->spec.iterations);
+	if (iterations == c->spec.iterations) {
+		BS_CUDA(cudaGraphLaunch(c->whole, stream), why);
+		return 0;
+	}
+	BS_CUDA(cudaGraphLaunch(c->first, stream), why);
+	for (uint32_t i = 0; i < iterations; i++)
+		BS_CUDA(cudaGraphLaunch(c->one, stream), why);
+	return 0;
+}
+
+int bs_pcg_cuda_record(struct bs_pcg_cuda *c, struct bs_pcg_outcome *outcome,
+		       struct CUstream_st *stream, struct bs_fail *why)
+{
+	int err = start(c, stream, why);
+
+	for (uint32_t i = 0; i < c->spec.iterations && err == 0; i++)
+		err = iterate(c, stream, why);
+	if (err != 0)
+		return err;
+	tell_outcome<<<1, 1, 0, stream>>>(c->v.state, c->v.history, outcome);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
+
+int bs_pcg_cuda_sum(float *out, const float *shares, uint32_t parts, uint64_t voxels,
+		    struct CUstream_st *stream, struct bs_fail *why)
+{
+	/* in its turn, not early: what lies before it came from other GPUs */
+	add_shares<<<(unsigned)((voxels + CG_THREADS - 1) / CG_THREADS), CG_THREADS, 0, stream>>>(
+		(float2 *)out, (const float2 *)shares, parts, voxels);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
+
+int bs_pcg_cuda_begin(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
+{
+	return start(c, stream, why);
+}
+
+int bs_pcg_cuda_share(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
+{
+	return apply(c, stream, why);
+}
+
+int bs_pcg_cuda_step(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
+{
+	int err = bs_pcg_cuda_sum((float *)c->v.q, c->system.shares, c->system.parts, c->v.voxels,
+				  stream, why);
+
+	return err != 0 ? err : advance(c, stream, why);
+}
+
+int bs_pcg_cuda_wait(struct bs_pcg_cuda *c, struct CUstream_st *stream,
+		     struct bs_pcg_result *result, struct bs_fail *why)
+{
+	struct cg_state *state = (struct cg_state *)c->pinned.host;
+	double *history = (double *)(c->pinned.host + BS_DEV_ALIGN);
+
+	BS_CUDA(cudaMemcpyAsync(state, c->v.state, sizeof(*state), cudaMemcpyDeviceToHost, stream),
+		why);
+	BS_CUDA(cudaMemcpyAsync(history, c->v.history, history_bytes(&c->spec),
+				cudaMemcpyDeviceToHost, stream),
+		why);
+	BS_CUDA(cudaStreamSynchronize(stream), why);
+	result->iterations = state->iterations;
+	result->history = history;
+	result->residual = history[state->iterations];
+	result->deadline_stop = false;
+	return 0;
+}
+
+/* Two iterations queued at most; each that has ended is timed. */
+static int watch(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns,
+		 cudaStream_t stream, bool *late, struct bs_fail *why)
+{
+	int64_t longest = c->longest_ns;
+	int64_t before;
+	uint32_t queued = 0;
+
+	*late = false;
+	c->longest_ns = 0;
+	BS_CUDA(cudaGraphLaunch(c->first, stream), why);
+	BS_CUDA(cudaStreamSynchronize(stream), why);
+	before = bs_now_ns();
+	while (queued < iterations) {
+		int64_t now;
+
+		/* two are kept queued; while no iteration's time is known, one */
+		if (queued >= 2 || (queued == 1 && longest == 0)) {
+			BS_CUDA(cudaEventSynchronize(c->done[queued >= 2 ? queued % 2 : 0]), why);
+			now = bs_now_ns();
+			c->longest_ns = now - before > c->longest_ns ? now - before : c->longest_ns;
+			longest = c->longest_ns > longest ? c->longest_ns : longest;
+			before = now;
+		}
+		now = bs_now_ns();
+		/* one may still be under way, this one comes after it */
+		if (queued > 0 && now > deadline_ns - 2 * longest) {
+			*late = true;
+			break;
+		}
+		BS_CUDA(cudaGraphLaunch(c->one, stream), why);
+		BS_CUDA(cudaEventRecord(c->done[queued % 2], stream), why);
+		queued++;
+	}
+	return 0;
+}
+
+int bs_pcg_cuda_solve(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns,
+		      struct CUstream_st *stream, struct bs_pcg_result *result, struct bs_fail *why)
+{
+	bool late = false;
+	int err;
+
+	if (deadline_ns == INT64_MAX || iterations > c->spec.iterations)
+		err = bs_pcg_cuda_queue(c, iterations, stream, why);
+	else
+		err = watch(c, iterations, deadline_ns, stream, &late, why);
+	if (err == 0)
+		err = bs_pcg_cuda_wait(c, stream, result, why);
+	if (err == 0)
+		result->deadline_stop = late && result->iterations < iterations;
+	return err;
+}

@@ -1,0 +1,100 @@
+/*
+ * gpu/solve/pcg_cuda.h - conjugate gradients whole on the GPU: (F^H W F + lambda C^H C) x = b
+ *
+ * The twin of core/solve/pcg.h over the Toeplitz operator (gpu/toeplitz/toeplitz_cuda.h; sense: its sum over
+ * coils) and the constraint C (identity or a sparse matrix), with Jacobi's preconditioner, the
+ * circulant one or none. An iteration is seven launches, five in 2D and by planes (circulant: six
+ * to eight more), a whole solve one CUDA graph or part of the caller's (record); every scalar stays
+ * on the device.
+ * With a deadline it keeps two iterations queued and queues no other when the longest iteration
+ * seen so far would end past it; one is always made.
+ * b, x     [z][y][x] complex float, device; may not overlap
+ * inverse  [z][y][x] float, device: 1 / diagonal of the matrix; or NULL
+ * Dot products in double, in blocks of fixed size added in a fixed order: the same bits every run.
+ * It also stops where p^H A p is not positive, and at the tolerance: what is queued then does nothing.
+ *
+ * need -> plan -> solve* -> close. plan may allocate beside the arena, solve allocates nothing and
+ * waits for the stream. One caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM.
+ * Sources: as core/solve/pcg.h. Test: test/twin/twin_pcg.c
+ */
+#ifndef BS_GPU_SOLVE_PCG_CUDA_H
+#define BS_GPU_SOLVE_PCG_CUDA_H
+
+#include "core/solve/pcg.h"
+#include "gpu/toeplitz/circulant_cuda.h"
+#include "gpu/solve/csr_cuda.h"
+#include "gpu/toeplitz/toeplitz_cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_pcg_cuda_system {
+	struct bs_toeplitz_cuda *normal;
+	uint32_t coils;    /* sense: of maps; else 1 */
+	const float *maps; /* sense: device, [coil][z][y][x]; NULL: one image, no maps */
+	double lambda;
+	/* constraint: gram (C^H C) alone; or c and its adjoint; all NULL: the identity */
+	const struct bs_csr_cuda *gram, *c, *adjoint;
+	const float *inverse;
+	struct bs_circulant_cuda *circulant; /* instead of inverse; or NULL */
+	const float *b;                      /* the right-hand side of every solve */
+	float *x;                            /* where every solve leaves its result */
+	/* Several GPUs: coils and maps are this one's own, and what they give of A p is left in its
+	 * part of shares, [part][z][y][x] complex, device; parts 0: A p is whole. */
+	float *shares;
+	uint32_t parts, part;
+};
+
+struct bs_pcg_cuda_spec {
+	uint64_t voxels;
+	uint32_t iterations; /* at most, of any solve */
+	double tolerance;    /* relative residual; 0: by iterations alone */
+	uint64_t rows;       /* of c, where there is no gram */
+	bool circulant;      /* the system will have that preconditioner */
+};
+
+/* What a recorded solve leaves behind, in memory that the device can write. */
+struct bs_pcg_outcome {
+	double residual;
+	uint32_t iterations;
+};
+
+struct bs_pcg_cuda;
+
+int bs_pcg_cuda_need(const struct bs_pcg_cuda_spec *spec, uint64_t *bytes, struct bs_fail *why);
+int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *spec,
+		     const struct bs_pcg_cuda_system *system, struct bs_devmem *mem,
+		     struct bs_fail *why);
+void bs_pcg_cuda_close(struct bs_pcg_cuda *plan);
+
+/* Queues a whole solve without waiting; wait fetches what came of it. */
+int bs_pcg_cuda_queue(struct bs_pcg_cuda *plan, uint32_t iterations, struct CUstream_st *stream,
+		      struct bs_fail *why);
+/* The kernels of a whole solve themselves, for a stream that is being captured (or not); outcome: as
+ * the device addresses it. */
+int bs_pcg_cuda_record(struct bs_pcg_cuda *plan, struct bs_pcg_outcome *outcome,
+		       struct CUstream_st *stream, struct bs_fail *why);
+/*
+ * Several GPUs, each with a plan of its own in step with the others': begin, then for each iteration
+ * share on all, the shares brought together in every one's memory, step on all; wait on any. They
+ * only queue; the same bits everywhere, where the GPUs are of one kind.
+ */
+int bs_pcg_cuda_begin(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
+int bs_pcg_cuda_share(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
+int bs_pcg_cuda_step(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
+/* out = the sum of shares [part][voxel], in the order of the parts; all in device memory. */
+int bs_pcg_cuda_sum(float *out, const float *shares, uint32_t parts, uint64_t voxels,
+		    struct CUstream_st *stream, struct bs_fail *why);
+/* result->history stays until the next wait. */
+int bs_pcg_cuda_wait(struct bs_pcg_cuda *plan, struct CUstream_st *stream,
+		     struct bs_pcg_result *result, struct bs_fail *why);
+/* queue and wait, watching the deadline. */
+int bs_pcg_cuda_solve(struct bs_pcg_cuda *plan, uint32_t iterations, int64_t deadline_ns,
+		      struct CUstream_st *stream, struct bs_pcg_result *result,
+		      struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

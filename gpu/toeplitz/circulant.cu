@@ -1,0 +1,129 @@
+/* gpu/toeplitz/circulant.cu - CUDA twin of circulant.c's apply; see circulant_cuda.h */
+#include "gpu/toeplitz/circulant_cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/device/check.h"
+#include "gpu/fft/lines_cuda.h"
+
+#define THREADS 256
+
+struct bs_circulant_cuda {
+	uint32_t dims;
+	uint64_t voxels;
+	bs_line_pass pass[3];
+	float2 *a, *b;
+	const float *inverse;
+};
+
+static __global__ void __launch_bounds__(THREADS)
+	scale(float2 *__restrict__ v, const float *__restrict__ by, uint64_t voxels)
+{
+	const uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+
+	if (i < voxels) {
+		const float s = __ldg(by + i);
+		const float2 x = v[i];
+
+		v[i] = make_float2(s * x.x, s * x.y);
+	}
+}
+
+static uint64_t voxels_of(const uint32_t matrix[3])
+{
+	return (uint64_t)matrix[0] * matrix[1] * matrix[2];
+}
+
+uint64_t bs_circulant_cuda_need(uint32_t dims, const uint32_t matrix[3])
+{
+	uint64_t bytes = 2 * bs_devmem_round(voxels_of(matrix) * sizeof(float2)) +
+			 bs_devmem_round(voxels_of(matrix) * sizeof(float));
+
+	for (uint32_t a = 0; a < dims; a++)
+		bytes += bs_devmem_round(bs_line_bytes(matrix[a]));
+	return bytes;
+}
+
+void bs_circulant_cuda_close(struct bs_circulant_cuda *p)
+{
+	free(p);
+}
+
+static int fill(struct bs_circulant_cuda *p, const uint32_t matrix[3], const float *inverse,
+		struct bs_devmem *mem, struct bs_fail *why)
+{
+	float *at;
+	int rc;
+
+	p->a = (float2 *)bs_devmem_take(mem, (size_t)p->voxels * sizeof(float2));
+	p->b = (float2 *)bs_devmem_take(mem, (size_t)p->voxels * sizeof(float2));
+	at = (float *)bs_devmem_take(mem, (size_t)p->voxels * sizeof(float));
+	if (p->a == NULL || p->b == NULL || at == NULL)
+		return bs_fail(why, BS_ERR_NOMEM,
+			       "circulant preconditioner: %llu voxels do not fit the device arena",
+			       (unsigned long long)p->voxels);
+	BS_CUDA(cudaMemcpy(at, inverse, (size_t)p->voxels * sizeof(float), cudaMemcpyHostToDevice),
+		why);
+	p->inverse = at;
+	rc = bs_lines_cuda_init(why);
+	for (uint32_t a = 0; rc == 0 && a < p->dims; a++) {
+		bs_line_pass *l = &p->pass[a];
+
+		memset(l, 0, sizeof(*l));
+		l->in_count = l->out_count = matrix[a];
+		l->inner = l->outer = 1;
+		for (uint32_t i = 0; i < a; i++)
+			l->inner *= matrix[i];
+		for (uint32_t i = a + 1; i < 3; i++)
+			l->outer *= matrix[i];
+		l->in_planes = l->out_planes = 1;
+		rc = bs_line_make(&l->line, matrix[a], mem, why);
+	}
+	return rc != 0 ? rc : bs_cuda_copied(why);
+}
+
+int bs_circulant_cuda_plan(struct bs_circulant_cuda **plan, uint32_t dims, const uint32_t matrix[3],
+			   const float *inverse, struct bs_devmem *mem, struct bs_fail *why)
+{
+	struct bs_circulant_cuda *p = (struct bs_circulant_cuda *)calloc(1, sizeof(*p));
+	int rc;
+
+	*plan = NULL;
+	if (p == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "circulant preconditioner");
+	p->dims = dims;
+	p->voxels = voxels_of(matrix);
+	rc = fill(p, matrix, inverse, mem, why);
+	if (rc != 0) {
+		bs_circulant_cuda_close(p);
+		return rc;
+	}
+	*plan = p;
+	return 0;
+}
+
+int bs_circulant_cuda_apply(struct bs_circulant_cuda *p, const float *in, float *out,
+			    struct CUstream_st *stream, struct bs_fail *why)
+{
+	const float2 *from = (const float2 *)in;
+	float2 *to = p->a;
+	int rc = 0;
+
+	for (uint32_t a = 0; rc == 0 && a < p->dims; a++) {
+		to = a % 2 == 0 ? p->a : p->b;
+		rc = bs_line_launch(&p->pass[a], -1, from, to, stream, why);
+		from = to;
+	}
+	if (rc != 0)
+		return rc;
+	scale<<<(unsigned)((p->voxels + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
+		to, p->inverse, p->voxels);
+	BS_CUDA(cudaGetLastError(), why);
+	for (uint32_t a = p->dims; rc == 0 && a-- > 0;) {
+		to = a == 0 ? (float2 *)out : from == p->a ? p->b : p->a;
+		rc = bs_line_launch(&p->pass[a], 1, from, to, stream, why);
+		from = to;
+	}
+	return rc;
+}

@@ -1,0 +1,138 @@
+/* gpu/toeplitz/cuda/measure.cu - the Toeplitz operator's variants timed on this device; see tune.h */
+#include "gpu/toeplitz/cuda/tune.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/device/check.h"
+#include "gpu/device/stopwatch.h"
+#include "gpu/toeplitz/toeplitz_cuda.h"
+
+#define TIMES 4 /* applications of a graph, as in a solve */
+
+const struct bs_tune_kind bs_toeplitz_tunable = { "Toeplitz operator",
+						  BS_TOEPLITZ_FIELDS,
+						  { { "middle", 1, 3 }, { "close", 1, 2 } } };
+
+static const struct bs_tune_stage stages[] = {
+	{ BS_TOEPLITZ_MIDDLE, 0, { 1, 2, 3 } },
+	{ BS_TOEPLITZ_CLOSE, 0, { 1, 2 } },
+};
+
+struct bench {
+	struct bs_toeplitz_spec spec;
+	struct bs_devmem mem;
+	struct bs_toeplitz_cuda *plan;
+	float *in, *out;
+	uint32_t coils; /* of the application that is timed */
+	struct bs_stopwatch watch;
+};
+
+static int applications(void *arg, cudaStream_t stream, struct bs_fail *why)
+{
+	struct bench *b = (struct bench *)arg;
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < TIMES; i++)
+		rc = bs_toeplitz_cuda_apply(b->plan, b->coils, b->in, b->out, stream, why);
+	return rc;
+}
+
+/* The spectrum lies as the last variant wants it: the other's times are right, its values nobody reads. */
+static int record(struct bench *b, const struct bs_tune *tune, cudaGraphExec_t *exec,
+		  struct bs_fail *why)
+{
+	int rc = bs_toeplitz_cuda_choose(b->plan, tune->v[BS_TOEPLITZ_MIDDLE],
+					 tune->v[BS_TOEPLITZ_CLOSE], why);
+
+	return rc != 0 ? rc : bs_stopwatch_record(&b->watch, applications, b, exec, why);
+}
+
+static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
+		   struct bs_tune_runs *own, struct bs_tune_runs *against, struct bs_fail *why)
+{
+	struct bench *b = (struct bench *)arg;
+	int rc = 0;
+
+	for (int d = 0; rc == 0 && d < 2; d++) {
+		double *const ms[2] = { against->ms[d], own->ms[d] };
+		cudaGraphExec_t exec[2] = { NULL, NULL };
+
+		b->coils = d == 0 ? 1 : b->spec.coils;
+		if (rival != NULL)
+			rc = record(b, rival, &exec[0], why);
+		if (rc == 0)
+			rc = record(b, tune, &exec[1], why);
+		if (rc == 0)
+			rc = bs_stopwatch_turns(&b->watch, exec, ms, BS_TUNE_RUNS, why);
+		for (cudaGraphExec_t e : exec)
+			if (e != NULL)
+				(void)cudaGraphExecDestroy(e);
+		for (int i = 0; rc == 0 && i < BS_TUNE_RUNS; i++) {
+			own->ms[d][i] /= TIMES;
+			against->ms[d][i] /= rival != NULL ? TIMES : 1;
+		}
+	}
+	return rc;
+}
+
+/* Q drawn at random: its values change nothing in the time. */
+static int prepare(struct bench *b, struct bs_fail *why)
+{
+	const struct bs_toeplitz_spec *s = &b->spec;
+	const size_t voxels = (size_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
+	const size_t q = voxels * (s->dims == 3 ? 4 : 2) * 2;
+	const size_t image = voxels * s->coils * 2;
+	uint64_t bytes = 0;
+	int rc = bs_toeplitz_cuda_need(s, &bytes, why);
+
+	if (rc == 0)
+		rc = bs_devmem_open(&b->mem,
+				    bytes + bs_devmem_round(q * 4) + 2 * bs_devmem_round(image * 4),
+				    "(tuning)", why);
+	if (rc != 0)
+		return rc;
+	float *values = (float *)bs_devmem_take(&b->mem, q * 4);
+
+	b->in = (float *)bs_devmem_take(&b->mem, image * 4);
+	b->out = (float *)bs_devmem_take(&b->mem, image * 4);
+	rc = bs_stopwatch_fill(values, q, 777, why);
+	if (rc == 0)
+		rc = bs_stopwatch_fill(b->in, image, 777, why);
+	if (rc == 0)
+		rc = bs_stopwatch_open(&b->watch, why);
+	return rc != 0 ? rc : bs_toeplitz_cuda_plan(&b->plan, s, values, &b->mem, why);
+}
+
+int bs_toeplitz_tuned(struct bs_tuning *t, const struct bs_toeplitz_spec *spec,
+		      const char *cache_dir, struct bs_fail *why)
+{
+	struct bs_gpu_info gpu;
+	struct bench b;
+	char key[512];
+	int rc = bs_gpu_probe(&gpu, why);
+
+	if (rc != 0)
+		return rc;
+	(void)snprintf(key, sizeof(key),
+		       "Toeplitz 3 on %s, driver %" PRIu32 ": %" PRIu32 "D %" PRIu32 "x%" PRIu32
+		       "x%" PRIu32 ", %" PRIu32 " coils",
+		       gpu.name, gpu.driver, spec->dims, spec->matrix[0], spec->matrix[1],
+		       spec->matrix[2], spec->coils);
+	if (bs_tune_load(t, &bs_toeplitz_tunable, key, cache_dir))
+		return 0;
+	memset(&b, 0, sizeof(b));
+	b.spec = *spec;
+	rc = prepare(&b, why);
+	if (rc == 0)
+		rc = bs_tune_search(t, &bs_toeplitz_tunable, stages,
+				    sizeof(stages) / sizeof(stages[0]), 2, 10.0, measure, &b, why);
+	bs_toeplitz_cuda_close(b.plan);
+	bs_stopwatch_close(&b.watch);
+	bs_devmem_close(&b.mem);
+	if (rc == 0)
+		bs_tune_save(t, key, cache_dir);
+	return rc;
+}

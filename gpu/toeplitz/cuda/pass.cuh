@@ -1,0 +1,517 @@
+/*
+ * gpu/toeplitz/cuda/pass.cuh - the passes of toeplitz.cu: lines in, lines out, and the middle
+ *
+ * For toeplitz.cu alone. Every kernel takes a struct tp_pass by value and TP_THREADS threads.
+ */
+#ifndef BS_GPU_TOEPLITZ_CUDA_PASS_CUH
+#define BS_GPU_TOEPLITZ_CUDA_PASS_CUH
+
+#include "gpu/fft/cuda/dft.cuh"
+#include "gpu/device/launch.cuh"
+#include "gpu/toeplitz/toeplitz_cuda.h"
+
+#define TP_THREADS       256
+#define TP_MIDDLE_BLOCKS 3 /* of a multiprocessor: 80 registers, 64 KiB of shared memory */
+
+/* The turns, where they are: in global memory, or in the block's shared memory. */
+struct turns_global {
+	const float2 *turn;
+	__device__ __forceinline__ float2 operator[](int i) const
+	{
+		return __ldg(turn + i);
+	}
+};
+
+struct turns_shared {
+	const float2 *turn;
+	__device__ __forceinline__ float2 operator[](int i) const
+	{
+		return turn[i];
+	}
+};
+
+/*
+ * One line of G = A B points: n = t + B j and k = k1 + A k2. A threads share it. Going in, thread t
+ * transforms its A values for each t it has (t, t + A, ...), turns them, exchanges, and thread k1
+ * transforms B values: it ends with X[k1 + A k2]. Going back is the same in reverse, and the lower
+ * half of the result alone is made.
+ */
+struct tp_pass {
+	const float2 *in;
+	float2 *out;
+	const float *q;              /* middle pass: spectrum, at k * line + column */
+	const float2 *maps;          /* x passes of sense: [coil][z][y][x] */
+	turns_global turns;          /* exp(-i2pi t k1 / G), [k1][t], then again [t][k1] */
+	int n;                       /* voxels of the axis */
+	int columns;                 /* streamed middle pass: of a plane */
+	int rows, planes;            /* plane pass: voxels along y and z; a.n is unused */
+	long long in_line, out_line; /* from one point of a line to the next */
+	long long in_outer,
+		out_outer; /* from one set of columns to the next; x passes: line to line */
+	long long in_coil, out_coil;  /* from one coil to the next; 0: all read the same */
+	int lines;                    /* x passes */
+	int coils;                    /* sense's last pass sums over them; the middle passes */
+	struct bs_toeplitz_step step; /* the first pass of a step */
+	const int *stop;              /* nothing is done where this is set; NULL: always */
+};
+
+/* What the first pass along x reads. */
+enum { TP_PLAIN, TP_SENSE, TP_STEP };
+
+static __device__ __forceinline__ bool stopped(const struct tp_pass &a)
+{
+	return a.stop != NULL && *a.stop != 0;
+}
+
+/* p = z + beta p of one voxel, written back; z the residual, preconditioned. */
+static __device__ __forceinline__ float2 next_direction(const struct bs_toeplitz_step &s,
+							long long at, float beta)
+{
+	const float2 old = ((const float2 *)s.direction)[at];
+	float2 z = ((const float2 *)s.residual)[at];
+
+	if (s.inverse != NULL) {
+		const float w = __ldg(s.inverse + at);
+
+		z = make_float2(z.x * w, z.y * w);
+	}
+	z = make_float2(fmaf(beta, old.x, z.x), fmaf(beta, old.y, z.y));
+	((float2 *)s.direction)[at] = z;
+	return z;
+}
+
+/* Thread t's P sets of A values (zero from n on), transformed and turned, into v[u][k1]. */
+template <int A, int B> struct line_in {
+	static const int P = B / A;
+
+	template <class TURNS, class LOAD>
+	static __device__ __forceinline__ void start(float2 (&v)[P][A], int t, int n, TURNS turns,
+						     LOAD load)
+	{
+#pragma unroll
+		for (int u = 0; u < P; u++)
+#pragma unroll
+			for (int j = 0; j < A / 2; j++) {
+				const int at = t + A * u + B * j;
+
+				v[u][j] = at < n ? load(at) : make_float2(0.0f, 0.0f);
+			}
+#pragma unroll
+		for (int u = 0; u < P; u++) {
+			bs_fft<A, -1>::template run<true>(v[u]);
+#pragma unroll
+			for (int k = 1; k < A; k++)
+				v[u][k] = bs_cmul(v[u][k], turns[k * B + t + A * u]);
+		}
+	}
+};
+
+/*
+ * A whole line of A threads of one warp: the exchange, A (B + 1) values of their own at mid, needs no
+ * other warp. before: what the caller does until the exchange is full. w[k] = X[t + A k].
+ */
+template <int A, int B, class TURNS, class LOAD, class BEFORE>
+static __device__ __forceinline__ void row_in(float2 (&w)[B], float2 *mid, int t, int n,
+					      TURNS turns, LOAD load, BEFORE before)
+{
+	float2 v[B / A][A];
+
+	line_in<A, B>::start(v, t, n, turns, load);
+	__syncwarp();
+#pragma unroll
+	for (int u = 0; u < B / A; u++)
+#pragma unroll
+		for (int k = 0; k < A; k++)
+			mid[k * (B + 1) + t + A * u] = v[u][k];
+	before();
+	__syncwarp();
+#pragma unroll
+	for (int s = 0; s < B; s++)
+		w[s] = mid[t * (B + 1) + s];
+	bs_fft<B, -1>::run(w);
+}
+
+/* The way back from thread k1's B values: transformed and turned. */
+template <int A, int B, class TURNS>
+static __device__ __forceinline__ void turn_back(float2 (&w)[B], int k1, TURNS turns)
+{
+	bs_fft<B, 1>::run(w);
+#pragma unroll
+	for (int s = 0; s < B; s++)
+		w[s] = bs_cmul_conj(w[s], turns[A * B + s * A + k1]);
+}
+
+/* w[k] = X[t + A k] to the points v[u][j] at n = t + A u + B j. */
+template <int A, int B, class TURNS>
+static __device__ __forceinline__ void row_out(float2 (&v)[B / A][A], float2 (&w)[B], float2 *mid,
+					       int t, TURNS turns)
+{
+	turn_back<A, B>(w, t, turns);
+	__syncwarp();
+#pragma unroll
+	for (int s = 0; s < B; s++)
+		mid[t * (B + 1) + s] = w[s];
+	__syncwarp();
+#pragma unroll
+	for (int u = 0; u < B / A; u++) {
+#pragma unroll
+		for (int k = 0; k < A; k++)
+			v[u][k] = mid[k * (B + 1) + t + A * u];
+		bs_fft<A, 1>::run(v[u]);
+	}
+}
+
+/*
+ * Where lines along x lie outside the image: [line][kx], or turned, [kx][line]: then a block's lines
+ * pass through shared memory, so that it writes and reads them side by side. Block-wide; all of a
+ * line's threads call them. The values of the block's lines are `step` apart in kx, from `at` on.
+ */
+template <int A, int B> struct turned {
+	static const int PER = TP_THREADS / A, PITCH = PER + 1;
+
+	static __device__ __forceinline__ void put(float2 *at, long long step, int lines,
+						   const float2 (&w)[B], float2 *exchange, int t)
+	{
+		const int line = (int)threadIdx.x / A;
+		const int l = (int)threadIdx.x % PER;
+
+		__syncthreads();
+#pragma unroll
+		for (int k = 0; k < B; k++)
+			exchange[(t + A * k) * PITCH + line] = w[k];
+		__syncthreads();
+		if (l >= lines)
+			return;
+#pragma unroll
+		for (int k = 0; k < B; k++) {
+			const int kx = (int)threadIdx.x / PER + A * k;
+
+			at[kx * step + l] = exchange[kx * PITCH + l];
+		}
+	}
+
+	static __device__ __forceinline__ void get(float2 (&w)[B], const float2 *at, long long step,
+						   int lines, float2 *exchange, int t)
+	{
+		const int line = (int)threadIdx.x / A;
+		const int l = (int)threadIdx.x % PER;
+
+		__syncthreads();
+#pragma unroll
+		for (int k = 0; k < B; k++) {
+			const int kx = (int)threadIdx.x / PER + A * k;
+
+			exchange[kx * PITCH + l] =
+				l < lines ? at[kx * step + l] : make_float2(0.0f, 0.0f);
+		}
+		__syncthreads();
+#pragma unroll
+		for (int k = 0; k < B; k++)
+			w[k] = exchange[(t + A * k) * PITCH + line];
+		__syncthreads();
+	}
+};
+
+template <int A, int B, int MODE, bool TURNED>
+static __global__ __launch_bounds__(TP_THREADS) void x_in(const struct tp_pass a)
+{
+	extern __shared__ float2 exchange[];
+	const int PER = TP_THREADS / A;
+	const int t = (int)threadIdx.x % A;
+	const int first = (int)blockIdx.x * PER;
+	const int line = first + (int)threadIdx.x / A;
+	const bool mine = line < a.lines;
+	const float2 *in = a.in + blockIdx.y * a.in_coil + line * a.in_outer;
+	const float2 *map = a.maps + (long long)blockIdx.y * a.lines * a.n + (long long)line * a.n;
+	float2 *out = a.out + blockIdx.y * a.out_coil;
+	float2 *mid = exchange + threadIdx.x / A * (A * (B + 1));
+	float2 w[B];
+	float beta = 0.0f;
+
+	bs_after_previous();
+	if (stopped(a))
+		return;
+	if (MODE == TP_STEP)
+		beta = *a.step.beta;
+	row_in<A, B>(
+		w, mid, t, mine ? a.n : 0, a.turns,
+		[&](int at) {
+			return MODE == TP_STEP
+				       ? next_direction(a.step, (long long)line * a.n + at, beta)
+			       : MODE == TP_SENSE ? bs_cmul(in[at], __ldg(map + at))
+						  : in[at];
+		},
+		[]() {});
+	if (TURNED) {
+		turned<A, B>::put(out + first, a.out_line, a.lines - first, w, exchange, t);
+	} else if (mine) {
+#pragma unroll
+		for (int k = 0; k < B; k++)
+			out[line * a.out_outer + t + A * k] = w[k];
+	}
+}
+
+template <int A, int B, bool SENSE, bool TURNED>
+static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass a)
+{
+	extern __shared__ float2 exchange[];
+	const int PER = TP_THREADS / A;
+	const int t = (int)threadIdx.x % A;
+	const int first = (int)blockIdx.x * PER;
+	const int line = first + (int)threadIdx.x / A;
+	const bool mine = line < a.lines;
+	float2 *out = a.out + blockIdx.y * a.out_coil + line * a.out_outer;
+	float2 *mid = exchange + threadIdx.x / A * (A * (B + 1));
+	float2 sum[B / A][A / 2] = {};
+
+	bs_after_previous();
+	if (stopped(a))
+		return;
+#pragma unroll 1
+	for (int c = 0; c < (SENSE ? a.coils : 1); c++) {
+		const float2 *in = a.in + (blockIdx.y + c) * a.in_coil;
+		const float2 *map = a.maps + ((long long)c * a.lines + line) * a.n;
+		float2 v[B / A][A];
+		float2 w[B];
+
+		if (TURNED) {
+			turned<A, B>::get(w, in + first, a.in_line, a.lines - first, exchange, t);
+		} else {
+#pragma unroll
+			for (int k = 0; k < B; k++)
+				w[k] = mine ? in[line * a.in_outer + t + A * k]
+					    : make_float2(0.0f, 0.0f);
+		}
+		row_out<A, B>(v, w, mid, t, a.turns);
+#pragma unroll
+		for (int u = 0; u < B / A; u++)
+#pragma unroll
+			for (int j = 0; j < A / 2; j++) {
+				const int at = t + A * u + B * j;
+
+				if (!SENSE)
+					sum[u][j] = v[u][j];
+				else if (mine && at < a.n)
+					sum[u][j] = bs_cadd(sum[u][j],
+							    bs_cmul_conj(v[u][j], __ldg(map + at)));
+			}
+	}
+#pragma unroll
+	for (int u = 0; u < B / A; u++)
+#pragma unroll
+		for (int j = 0; j < A / 2; j++) {
+			const int at = t + A * u + B * j;
+
+			if (mine && at < a.n)
+				out[at] = sum[u][j];
+		}
+}
+
+/* Strided lines: COLS columns beside each other share a block, so every access is a whole sector.
+ */
+template <int A, int B> struct tile {
+	static const int cols = TP_THREADS / A;
+};
+
+/* before: what the caller does until the exchange is full; after: once the input has been read. */
+template <int A, int B, class BEFORE, class AFTER>
+static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *in, long long line,
+						  int n, float2 *exchange, int t, int c,
+						  turns_global turns, BEFORE before, AFTER after)
+{
+	const int C = tile<A, B>::cols;
+	float2 v[B / A][A];
+
+	line_in<A, B>::start(v, t, n, turns, [&](int at) { return in[at * line]; });
+#pragma unroll
+	for (int u = 0; u < B / A; u++)
+#pragma unroll
+		for (int k = 0; k < A; k++)
+			exchange[(k * B + t + A * u) * C + c] = v[u][k];
+	before();
+	__syncthreads();
+	after();
+#pragma unroll
+	for (int s = 0; s < B; s++)
+		w[s] = exchange[(t * B + s) * C + c];
+	bs_fft<B, -1>::run(w);
+}
+
+template <int A, int B>
+static __device__ __forceinline__ void strided_out(float2 (&w)[B], float2 *out, long long line,
+						   int n, float2 *exchange, int t, int c,
+						   turns_global turns)
+{
+	const int C = tile<A, B>::cols;
+
+	turn_back<A, B>(w, t, turns);
+#pragma unroll
+	for (int s = 0; s < B; s++)
+		exchange[(t * B + s) * C + c] = w[s];
+	__syncthreads();
+#pragma unroll
+	for (int u = 0; u < B / A; u++) {
+		float2 v[A];
+
+#pragma unroll
+		for (int k = 0; k < A; k++)
+			v[k] = exchange[(k * B + t + A * u) * C + c];
+		bs_fft<A, 1>::run(v);
+#pragma unroll
+		for (int j = 0; j < A / 2; j++) {
+			const int at = t + A * u + B * j;
+
+			if (at < n)
+				out[at * line] = v[j];
+		}
+	}
+}
+
+template <int A, int B>
+static __global__ __launch_bounds__(TP_THREADS) void y_in(const struct tp_pass a)
+{
+	extern __shared__ float2 exchange[];
+	const int C = tile<A, B>::cols;
+	const int t = (int)threadIdx.x / C;
+	const int c = (int)threadIdx.x % C;
+	const long long column = (long long)blockIdx.x * C + c;
+	const float2 *in = a.in + blockIdx.z * a.in_coil + blockIdx.y * a.in_outer + column;
+	float2 *out = a.out + blockIdx.z * a.out_coil + blockIdx.y * a.out_outer + column;
+	float2 w[B];
+
+	bs_after_previous();
+	if (stopped(a))
+		return;
+	strided_in<A, B>(
+		w, in, a.in_line, a.n, exchange, t, c, a.turns, []() {}, []() {});
+#pragma unroll
+	for (int k = 0; k < B; k++)
+		out[(t + A * k) * a.out_line] = w[k];
+}
+
+template <int A, int B>
+static __global__ __launch_bounds__(TP_THREADS) void y_out(const struct tp_pass a)
+{
+	extern __shared__ float2 exchange[];
+	const int C = tile<A, B>::cols;
+	const int t = (int)threadIdx.x / C;
+	const int c = (int)threadIdx.x % C;
+	const long long column = (long long)blockIdx.x * C + c;
+	const float2 *in = a.in + blockIdx.z * a.in_coil + blockIdx.y * a.in_outer + column;
+	float2 *out = a.out + blockIdx.z * a.out_coil + blockIdx.y * a.out_outer + column;
+	float2 w[B];
+
+	bs_after_previous();
+	if (stopped(a))
+		return;
+#pragma unroll
+	for (int k = 0; k < B; k++)
+		w[k] = in[(t + A * k) * a.in_line];
+	strided_out<A, B>(w, out, a.out_line, a.n, exchange, t, c, a.turns);
+}
+
+/* In place. Coils are neighbors in the grid, so that they find Q's spectrum in the cache. */
+template <int A, int B>
+static __global__ __launch_bounds__(TP_THREADS, A == 16 && B == 16
+							? TP_MIDDLE_BLOCKS
+							: 1) void middle(const struct tp_pass a)
+{
+	extern __shared__ float2 exchange[];
+	const int C = tile<A, B>::cols;
+	const int t = (int)threadIdx.x / C;
+	const int c = (int)threadIdx.x % C;
+	const long long column = (long long)((int)blockIdx.x / a.coils) * C + c;
+	float2 *data = a.out + (int)blockIdx.x % a.coils * a.out_coil + column;
+	const float *q = a.q + column;
+	float spectrum[B];
+	float2 w[B];
+
+	bs_after_previous();
+	if (stopped(a))
+		return;
+	strided_in<A, B>(
+		w, data, a.out_line, a.n, exchange, t, c, a.turns,
+		[&]() {
+#pragma unroll
+			for (int k = 0; k < B; k++)
+				spectrum[k] = __ldcs(q + (t + A * k) * a.out_line);
+		},
+		[]() {});
+#pragma unroll
+	for (int k = 0; k < B; k++)
+		w[k] = make_float2(w[k].x * spectrum[k], w[k].y * spectrum[k]);
+	__syncthreads();
+	strided_out<A, B>(w, data, a.out_line, a.n, exchange, t, c, a.turns);
+}
+
+static __device__ __forceinline__ void copy16(void *to, const void *from)
+{
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+			     (uint32_t)__cvta_generic_to_shared(to)),
+		     "l"(from)
+		     : "memory");
+}
+
+/* Queues the copy of one tile's columns and of its part of the spectrum. */
+template <int A, int B>
+static __device__ __forceinline__ void fetch_tile(const struct tp_pass &a, int tile_index,
+						  int tiles, float2 *in, float *spectrum)
+{
+	const int C = tile<A, B>::cols;
+	const float2 *from =
+		a.out + tile_index % a.coils * a.out_coil + (long long)(tile_index / a.coils) * C;
+	const float *q = a.q + (long long)(tile_index / a.coils) * C;
+
+	if (tile_index < tiles) {
+		for (int i = (int)threadIdx.x; i < a.n * (C / 2); i += TP_THREADS)
+			copy16(in + i * 2, from + i / (C / 2) * a.out_line + i % (C / 2) * 2);
+		for (int i = (int)threadIdx.x; i < A * B * (C / 4); i += TP_THREADS)
+			copy16(spectrum + i * 4, q + i / (C / 4) * a.out_line + i % (C / 4) * 4);
+	}
+	asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/*
+ * The middle pass where there are many tiles: a block goes through several, and the next one comes
+ * in while this one is transformed, so that memory never waits for arithmetic.
+ */
+template <int A, int B>
+static __global__ __launch_bounds__(TP_THREADS,
+				    TP_MIDDLE_BLOCKS) void middle_stream(const struct tp_pass a)
+{
+	extern __shared__ __align__(16) float2 exchange[];
+	const int C = tile<A, B>::cols;
+	float2 *in = exchange + A * B * C;
+	float *q = (float *)(in + A * B / 2 * C);
+	const int t = (int)threadIdx.x / C;
+	const int c = (int)threadIdx.x % C;
+	const int tiles = a.columns / C * a.coils;
+
+	bs_after_previous();
+	if (stopped(a))
+		return;
+	fetch_tile<A, B>(a, (int)blockIdx.x, tiles, in, q);
+	for (int i = (int)blockIdx.x; i < tiles; i += (int)gridDim.x) {
+		float2 *data = a.out + i % a.coils * a.out_coil + (long long)(i / a.coils) * C + c;
+		float spectrum[B];
+		float2 w[B];
+
+		asm volatile("cp.async.wait_group 0;" ::: "memory");
+		__syncthreads();
+		strided_in<A, B>(
+			w, in + c, C, a.n, exchange, t, c, a.turns,
+			[&]() {
+#pragma unroll
+				for (int k = 0; k < B; k++)
+					spectrum[k] = q[(t + A * k) * C + c];
+			},
+			[&]() { fetch_tile<A, B>(a, i + (int)gridDim.x, tiles, in, q); });
+#pragma unroll
+		for (int k = 0; k < B; k++)
+			w[k] = make_float2(w[k].x * spectrum[k], w[k].y * spectrum[k]);
+		__syncthreads();
+		strided_out<A, B>(w, data, a.out_line, a.n, exchange, t, c, a.turns);
+	}
+}
+
+#endif

@@ -1,0 +1,141 @@
+/*
+ * gpu/toeplitz/cuda/plane.cuh - both axes across x in one pass: a plane in the shared memory of a cluster
+ *
+ * For toeplitz.cu alone. CL blocks hold one plane of kx, padded along y: each transforms its share of the
+ * rows along y; each then takes its share of the columns ky, from all of them, transforms along z,
+ * multiplies by Q's spectrum and transforms back; and each its rows again. What five passes would
+ * write and read twice, the padded planes, never leaves the multiprocessors.
+ *
+ * Planes lie turned, [kx][z][y], rows voxels along y and planes along z; in place. The spectrum lies as
+ * the threads read it (spectrum.cuh). y and z have one size, G = A B.
+ */
+#ifndef BS_GPU_TOEPLITZ_CUDA_PLANE_CUH
+#define BS_GPU_TOEPLITZ_CUDA_PLANE_CUH
+
+#include "gpu/device/cluster.cuh"
+#include "gpu/toeplitz/cuda/pass.cuh"
+
+#define TP_PLANE_BLOCKS 3 /* of a multiprocessor: 80 registers, 72 KiB of shared memory */
+
+template <int A, int B, int CL> struct plane_of {
+	static const int G = A * B;
+	static const int ROWS = G / 2 / CL, COLUMNS = G / CL; /* of a block */
+	static const int PITCH = ROWS + 1; /* of [ky][row]: lanes that write a row hit all banks */
+	static const int EACH = TP_THREADS / A; /* lines at a time */
+	static const int bytes = (G * PITCH + EACH * A * (B + 1) + 2 * G) * (int)sizeof(float2);
+
+	static_assert(ROWS % EACH == 0 && COLUMNS % EACH == 0 && ROWS % B == 0,
+		      "every thread has the same work, and a line's points change block together");
+};
+
+template <int A, int B, int CL>
+static __global__ __launch_bounds__(TP_THREADS, TP_PLANE_BLOCKS) void plane(const struct tp_pass a)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+	using P = plane_of<A, B, CL>;
+	extern __shared__ float2 exchange[];
+	const int t = (int)threadIdx.x % A;
+	const int group = (int)threadIdx.x / A;
+	const int rank = (int)bs_cluster_rank();
+	const uint32_t base = (uint32_t)__cvta_generic_to_shared(exchange);
+	float2 *mid = exchange + P::G * P::PITCH + group * (A * (B + 1));
+	float2 *data =
+		a.out + blockIdx.x / CL * a.out_coil + (long long)blockIdx.y * a.rows * a.planes;
+	const float4 *q = (const float4 *)(a.q + (long long)blockIdx.y * P::G * P::G);
+
+	float2 *table = exchange + P::G * P::PITCH + P::EACH * (A * (B + 1));
+	const turns_shared turns = { table };
+
+	/* not into registers all at once, as loads of constants would be */
+#pragma unroll 1
+	for (int i = (int)threadIdx.x; i < 2 * P::G; i += TP_THREADS)
+		table[i] = a.turns[i];
+	__syncthreads();
+	bs_after_previous();
+	if (stopped(a))
+		return;
+#pragma unroll 1
+	for (int i = 0; i < P::ROWS / P::EACH; i++) {
+		const int row = i * P::EACH + group;
+		const int z = rank * P::ROWS + row;
+		const float2 *in = data + (long long)z * a.rows;
+		float2 w[B];
+
+		row_in<A, B>(
+			w, mid, t, z < a.planes ? a.rows : 0, turns, [&](int at) { return in[at]; },
+			[]() {});
+#pragma unroll
+		for (int k = 0; k < B; k++)
+			exchange[(t + A * k) * P::PITCH + row] = w[k];
+	}
+	bs_cluster_sync();
+#pragma unroll 1
+	for (int i = 0; i < P::COLUMNS / P::EACH; i++) {
+		const int ky = rank * P::COLUMNS + i * P::EACH + group;
+		const uint32_t mine = base + (uint32_t)((ky * P::PITCH + t) * (int)sizeof(float2));
+		/* where z = at lies; at - t is known at compile time, and so is the block */
+		auto place = [&](int at) {
+			const int from = at - t;
+
+			return bs_cluster_map(mine, (uint32_t)(from / P::ROWS)) +
+			       (uint32_t)(from % P::ROWS * (int)sizeof(float2));
+		};
+		float4 spectrum[B / 4];
+		float2 v[B / A][A];
+		float2 w[B];
+
+		row_in<A, B>(
+			w, mid, t, a.planes, turns,
+			[&](int at) { return bs_cluster_load(place(at)); },
+			[&]() {
+#pragma unroll
+				for (int k = 0; k < B / 4; k++)
+					spectrum[k] = __ldcs(q + ky * (P::G / 4) + k * A + t);
+			});
+#pragma unroll
+		for (int k = 0; k < B / 4; k++) {
+			const float4 s = spectrum[k];
+
+			w[4 * k] = make_float2(w[4 * k].x * s.x, w[4 * k].y * s.x);
+			w[4 * k + 1] = make_float2(w[4 * k + 1].x * s.y, w[4 * k + 1].y * s.y);
+			w[4 * k + 2] = make_float2(w[4 * k + 2].x * s.z, w[4 * k + 2].y * s.z);
+			w[4 * k + 3] = make_float2(w[4 * k + 3].x * s.w, w[4 * k + 3].y * s.w);
+		}
+		row_out<A, B>(v, w, mid, t, turns);
+#pragma unroll
+		for (int u = 0; u < B / A; u++)
+#pragma unroll
+			for (int j = 0; j < A / 2; j++) {
+				const int at = t + A * u + B * j;
+
+				if (at < a.planes)
+					bs_cluster_store(place(at), v[u][j]);
+			}
+	}
+	bs_cluster_sync();
+#pragma unroll 1
+	for (int i = 0; i < P::ROWS / P::EACH; i++) {
+		const int row = i * P::EACH + group;
+		const int z = rank * P::ROWS + row;
+		float2 *out = data + (long long)z * a.rows;
+		float2 v[B / A][A];
+		float2 w[B];
+
+#pragma unroll
+		for (int k = 0; k < B; k++)
+			w[k] = exchange[(t + A * k) * P::PITCH + row];
+		row_out<A, B>(v, w, mid, t, turns);
+#pragma unroll
+		for (int u = 0; u < B / A; u++)
+#pragma unroll
+			for (int j = 0; j < A / 2; j++) {
+				const int at = t + A * u + B * j;
+
+				if (z < a.planes && at < a.rows)
+					out[at] = v[u][j];
+			}
+	}
+#endif
+}
+
+#endif

@@ -1,0 +1,134 @@
+/* gpu/toeplitz/cuda/spectrum.cu - Q's spectrum: made by cuFFT, and in the order of the passes; see its header */
+#include "gpu/toeplitz/cuda/spectrum.cuh"
+
+#include <string.h>
+
+#include "gpu/device/check.h"
+#include "gpu/device/memory.h"
+
+#define THREADS 128
+
+/* Block: THREADS points of a line. */
+static dim3 blocks_of(int3 g)
+{
+	return dim3((unsigned)(g.x + THREADS - 1) / THREADS, (unsigned)g.y, (unsigned)g.z);
+}
+
+/* q (half of the offsets, q.h) onto the padded grid, offset n at n mod G, zero elsewhere. */
+static __global__ void spread_q(float2 *grid, const float2 *q, int3 g, int3 n)
+{
+	const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+	const int y = (int)blockIdx.y;
+	const int z = (int)blockIdx.z;
+	int ox = x <= g.x / 2 ? x : x - g.x;
+	int oy = y <= g.y / 2 ? y : y - g.y;
+	int oz = z <= g.z / 2 ? z : z - g.z;
+	const int rows = g.y > 1 ? 2 * n.y : 1;
+	const int planes = g.z > 1 ? 2 * n.z : 1;
+	float2 v = make_float2(0.0f, 0.0f);
+
+	if (x >= g.x)
+		return;
+	if (abs(ox) < n.x && abs(oy) < n.y && abs(oz) < n.z) {
+		const bool mirror = ox < 0;
+
+		if (mirror) {
+			ox = -ox;
+			oy = -oy;
+			oz = -oz;
+		}
+		oy += oy < 0 ? rows : 0;
+		oz += oz < 0 ? planes : 0;
+		v = q[((long long)oz * rows + oy) * n.x + ox];
+		if (mirror)
+			v.y = -v.y;
+	}
+	grid[((long long)z * g.y + y) * g.x + x] = v;
+}
+
+static __global__ void keep_real(float *out, const float2 *in, size_t count, float scale)
+{
+	const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < count)
+		out[i] = in[i].x * scale;
+}
+
+/* The spectrum by cuFFT, in temporary memory: only here, at arm. */
+static int transform_q(float *spectrum, int3 g, int3 n, const float *q, float2 *grid, void *work,
+		       cufftHandle fft, struct bs_fail *why)
+{
+	const size_t all = (size_t)g.x * g.y * g.z;
+
+	spread_q<<<blocks_of(g), THREADS>>>(grid, (const float2 *)q, g, n);
+	BS_CUDA(cudaGetLastError(), why);
+	BS_CUFFT(cufftSetWorkArea(fft, work), why);
+	BS_CUFFT(cufftExecC2C(fft, (cufftComplex *)grid, (cufftComplex *)grid, CUFFT_FORWARD), why);
+	keep_real<<<(unsigned)((all + THREADS - 1) / THREADS), THREADS>>>(
+		spectrum, grid, all, (float)(1.0 / (double)all));
+	BS_CUDA(cudaGetLastError(), why);
+	BS_CUDA(cudaDeviceSynchronize(), why);
+	return 0;
+}
+
+int bs_toeplitz_spectrum(float *spectrum, const struct bs_toeplitz_spec *spec, const int size[3],
+			 const float *q, struct bs_fail *why)
+{
+	const int3 g = make_int3(size[0], size[1], size[2]);
+	const int3 n = make_int3((int)spec->matrix[0], (int)spec->matrix[1], (int)spec->matrix[2]);
+	const size_t all = (size_t)g.x * g.y * g.z;
+	int dims[3] = { g.z, g.y, g.x };
+	struct bs_devmem temporary;
+	cufftHandle fft;
+	size_t work = 0;
+	int err;
+
+	memset(&temporary, 0, sizeof(temporary));
+	BS_CUFFT(cufftCreate(&fft), why);
+	cufftResult r = cufftSetAutoAllocation(fft, 0);
+
+	if (r == CUFFT_SUCCESS)
+		r = cufftMakePlanMany(fft, (int)spec->dims, dims + 3 - spec->dims, NULL, 1, 0, NULL,
+				      1, 0, CUFFT_C2C, 1, &work);
+	err = r == CUFFT_SUCCESS ? 0
+				 : bs_cufft_fail(why, r, "cufftMakePlanMany", __FILE__, __LINE__);
+	if (err == 0)
+		err = bs_devmem_open(&temporary,
+				     bs_devmem_round(all * sizeof(float2)) +
+					     bs_devmem_round(work + 1),
+				     "(spectrum of Q)", why);
+	if (err == 0) {
+		float2 *grid = (float2 *)bs_devmem_take(&temporary, all * sizeof(float2));
+
+		err = transform_q(spectrum, g, n, q, grid, bs_devmem_take(&temporary, work + 1),
+				  fft, why);
+	}
+	bs_devmem_close(&temporary);
+	(void)cufftDestroy(fft);
+	return err;
+}
+
+static __global__ void lay_spectrum(float *to, const float *from, int3 g, int a, bool planes)
+{
+	const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+	const int y = (int)blockIdx.y;
+	const int z = (int)blockIdx.z;
+
+	if (x >= g.x)
+		return;
+	const long long line = ((long long)z * g.y + y) * g.x + x;
+	const long long plane = (long long)x * g.y * g.z + bs_toeplitz_plane_at(a, g.z, y, z);
+
+	to[planes ? plane : line] = from[planes ? line : plane];
+}
+
+int bs_toeplitz_lay_spectrum(float *to, const float *from, const int size[3], int a, bool planes,
+			     struct bs_fail *why)
+{
+	const int3 g = make_int3(size[0], size[1], size[2]);
+
+	lay_spectrum<<<blocks_of(g), THREADS>>>(to, from, g, a, planes);
+	BS_CUDA(cudaGetLastError(), why);
+	BS_CUDA(cudaDeviceSynchronize(), why);
+	return 0;
+}

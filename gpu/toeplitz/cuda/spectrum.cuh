@@ -1,0 +1,30 @@
+/*
+ * gpu/toeplitz/cuda/spectrum.cuh - the real spectrum of Q that the passes of toeplitz.cu multiply by
+ *
+ * q as in q.h, on the device; size: the padded grid. spectrum: as [kz][ky][kx], or by planes, [kx] and
+ * in each plane bs_toeplitz_plane_at, as the threads of plane.cuh read it; scaled so that the
+ * transforms there and back need no scale. Both wait for the GPU; the first takes temporary memory
+ * beside the arena. At arm only. Errors: BS_ERR_GPU, BS_ERR_NOMEM. Only gpu/toeplitz uses this.
+ */
+#ifndef BS_GPU_TOEPLITZ_CUDA_SPECTRUM_CUH
+#define BS_GPU_TOEPLITZ_CUDA_SPECTRUM_CUH
+
+#include "gpu/toeplitz/toeplitz_cuda.h"
+
+/* Where ky, kz of a plane of lines of g points, a threads each, lies in it: a thread's four values side
+ * by side. */
+static __host__ __device__ __forceinline__ int bs_toeplitz_plane_at(int a, int g, int ky, int kz)
+{
+	const int t = kz % a;
+	const int k = kz / a;
+
+	return ky * g + (k / 4 * a + t) * 4 + k % 4;
+}
+
+int bs_toeplitz_spectrum(float *spectrum, const struct bs_toeplitz_spec *spec, const int size[3],
+			 const float *q, struct bs_fail *why);
+/* From one order to the other: into that by planes, or out of it. */
+int bs_toeplitz_lay_spectrum(float *to, const float *from, const int size[3], int a, bool planes,
+			     struct bs_fail *why);
+
+#endif

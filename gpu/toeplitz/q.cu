@@ -1,0 +1,155 @@
+/* gpu/toeplitz/q.cu - Q by the GPU, and the samples' weights; see engines.h, gpu/solve/ls_cuda.h */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/device/check.h"
+#include "gpu/nufft/density_cuda.h"
+#include "gpu/engine/engines.h"
+#include "gpu/exact/exact_cuda.h"
+#include "gpu/solve/lsq.h"
+#include "gpu/solve/ls_cuda.h"
+
+int bs_solver_cuda_weights(float **weight, const struct bs_protocol *p,
+			   const struct bs_tables *tables, struct bs_team *team, int power,
+			   struct bs_fail *why)
+{
+	const uint64_t n = bs_protocol_samples(p);
+	int rc = bs_lsq_weights(weight, p, tables, team, why);
+
+	if (rc != 0 || p->basis != BS_BASIS_BOX)
+		return rc;
+	float *w = (float *)malloc((size_t)n * sizeof(*w));
+
+	if (w == NULL) {
+		free(*weight);
+		*weight = NULL;
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': voxel basis", p->name);
+	}
+	for (uint64_t m = 0; m < n; m++) {
+		double phi = 1.0;
+
+		for (uint32_t a = 0; a < p->dims; a++) {
+			const double t = M_PI * (double)tables->traj->k[m * p->dims + a];
+
+			phi *= fabs(t) < 1e-9 ? 1.0 : sin(t) / t;
+		}
+		w[m] = (float)((power == 2 ? phi * phi : phi) *
+			       (*weight != NULL ? (double)(*weight)[m] : 1.0));
+	}
+	free(*weight);
+	*weight = w;
+	return 0;
+}
+
+uint64_t bs_ls_cuda_q_values(const struct bs_protocol *p)
+{
+	return bs_protocol_voxels(p) * (p->dims == 3 ? 4 : 2);
+}
+
+struct q_job {
+	const struct bs_protocol *p;
+	const struct bs_tables *tables;
+	struct bs_team *team;
+};
+
+/* The sum in temporary memory; weight: phi^2 and the density, or NULL. */
+static int sum_q(const struct bs_protocol *p, const float *k, const float *weight, float *q,
+		 struct bs_devmem *mem, const struct bs_exact_cuda_spec *s, struct bs_fail *why)
+{
+	const size_t n = (size_t)s->samples;
+	struct bs_exact_cuda *sum = NULL;
+	float *at = (float *)bs_devmem_take(mem, n * s->dims * 4);
+	float *w = (float *)bs_devmem_take(mem, n * 4);
+	float *out = (float *)bs_devmem_take(mem, (size_t)bs_ls_cuda_q_values(p) * 8);
+	int rc;
+
+	if (at == NULL || w == NULL || out == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': Q", p->name);
+	BS_CUDA(cudaMemcpy(at, k, n * s->dims * 4, cudaMemcpyHostToDevice), why);
+	if (weight != NULL)
+		BS_CUDA(cudaMemcpy(w, weight, n * 4, cudaMemcpyHostToDevice), why);
+	rc = bs_exact_cuda_plan(&sum, s, at, weight != NULL ? w : NULL, mem, why);
+	if (rc == 0)
+		rc = bs_exact_cuda_sum(sum, 0, NULL, 0, out, NULL, why);
+	if (rc == 0)
+		BS_CUDA_GO(cudaMemcpy(q, out, (size_t)bs_ls_cuda_q_values(p) * 8,
+				      cudaMemcpyDeviceToHost),
+			   why, rc, done);
+done:
+	bs_exact_cuda_close(sum);
+	return rc;
+}
+
+static struct bs_exact_cuda_spec exact_q(const struct bs_protocol *p)
+{
+	struct bs_exact_cuda_spec s;
+
+	memset(&s, 0, sizeof(s));
+	s.sum = BS_EXACT_Q;
+	s.dims = p->dims;
+	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
+	s.coils = s.states = 1;
+	s.samples = bs_protocol_samples(p);
+	return s;
+}
+
+static int make_q(void *arg, float *q, struct bs_fail *why)
+{
+	const struct q_job *j = (const struct q_job *)arg;
+	const struct bs_protocol *p = j->p;
+	const struct bs_exact_cuda_spec s = exact_q(p);
+	struct bs_devmem mem;
+	float *weight = NULL;
+	uint64_t bytes = 0;
+	int rc;
+
+	memset(&mem, 0, sizeof(mem));
+	rc = bs_solver_cuda_weights(&weight, p, j->tables, j->team, 2, why);
+	if (rc == 0)
+		rc = bs_exact_cuda_need(&s, &bytes, why);
+	if (rc == 0)
+		rc = bs_devmem_open(&mem,
+				    bytes + bs_devmem_round(bs_ls_cuda_q_values(p) * 8) +
+					    bs_devmem_round(s.samples * s.dims * 4) +
+					    bs_devmem_round(s.samples * 4),
+				    p->name, why);
+	if (rc == 0)
+		rc = sum_q(p, j->tables->traj->k, weight, q, &mem, &s, why);
+	bs_devmem_close(&mem);
+	free(weight);
+	return rc;
+}
+
+/* The key holds the density weights; the basis is in the spec. */
+int bs_ls_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
+		 struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
+		 struct bs_fail *why)
+{
+	struct bs_tables with;
+	struct q_job job = { p, &with, team };
+	const struct bs_q_spec s = bs_lsq_q_spec(p);
+	const struct bs_exact_cuda_spec exact = exact_q(p);
+	float *density = NULL;
+	float *weight = NULL;
+	uint32_t rounding = 0;
+	int rc = bs_density_cuda_tables(&with, &density, p, tables, team, why);
+
+	*q = NULL;
+	if (rc == 0)
+		rc = bs_lsq_weights(&weight, p, &with, team, why);
+	if (rc == 0 && p->q == BS_SUM_NUFFT) {
+		rc = bs_lsq_q(q, p, &with, weight, team, cache_dir, NULL, NULL, from, why);
+	} else if (rc == 0) {
+		rc = bs_exact_cuda_rounding(&exact, &rounding, why);
+		*q = (float *)malloc((size_t)bs_ls_cuda_q_values(p) * 8);
+		if (rc == 0)
+			rc = *q == NULL
+				     ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': Q", p->name)
+				     : bs_qcache_get_by(*q, &s, rounding, tables->traj->k, weight,
+							cache_dir, make_q, &job, from, why);
+	}
+	free(weight);
+	free(density);
+	return rc;
+}

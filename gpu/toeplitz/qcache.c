@@ -1,0 +1,241 @@
+/* gpu/toeplitz/qcache.c - see qcache.h */
+#define _GNU_SOURCE /* mkostemp */
+#include "gpu/toeplitz/qcache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/log.h"
+
+#define PATH 1024u
+#define PART (1u << 20) /* bytes read and compared, or written, at a time */
+
+/* Written as it lies in memory: magic is another number on a machine of the other byte order. */
+struct header {
+	uint64_t magic;
+	uint32_t version, dims;
+	uint32_t matrix[3], basis;
+	uint64_t samples;
+	double accuracy;
+	uint32_t sum, weighted;
+	uint32_t maker, unused; /* whose arithmetic; 0: the host's */
+	uint64_t k_bytes, weight_bytes, q_bytes;
+};
+
+#define MAGIC   UINT64_C(0x3145484341435142) /* "BQCACHE1" */
+#define VERSION 2u
+
+static uint64_t fnv(uint64_t h, const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+
+	for (; n > 0; p += 8) {
+		uint64_t word = 0;
+		size_t part = n < 8 ? n : 8;
+
+		memcpy(&word, p, part);
+		h = (h ^ word) * UINT64_C(1099511628211);
+		h ^= h >> 32; /* whole words: the upper bytes would never reach the lower ones */
+		n -= part;
+	}
+	return h;
+}
+
+#define FNV_START UINT64_C(14695981039346656037)
+
+static struct header header_of(const struct bs_q_spec *s, uint32_t maker, const float *weight)
+{
+	struct header h;
+
+	memset(&h, 0, sizeof(h));
+	h.magic = MAGIC;
+	h.version = VERSION;
+	h.dims = s->dims;
+	memcpy(h.matrix, s->matrix, sizeof(h.matrix));
+	h.basis = (uint32_t)s->basis;
+	h.samples = s->samples;
+	h.sum = (uint32_t)s->sum;
+	h.accuracy = s->sum == BS_SUM_NUFFT ? s->accuracy : 0.0;
+	h.weighted = weight != NULL;
+	h.maker = maker;
+	h.k_bytes = s->samples * s->dims * 4;
+	h.weight_bytes = weight != NULL ? s->samples * 4 : 0;
+	h.q_bytes = bs_q_size(s) * 8;
+	return h;
+}
+
+static bool read_all(int fd, void *to, size_t n)
+{
+	unsigned char *p = to;
+
+	while (n > 0) {
+		ssize_t got = read(fd, p, n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		p += got;
+		n -= (size_t)got;
+	}
+	return true;
+}
+
+static bool write_all(int fd, const void *from, size_t n)
+{
+	const unsigned char *p = from;
+
+	while (n > 0) {
+		ssize_t put = write(fd, p, n < PART ? n : PART);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return false;
+		p += put;
+		n -= (size_t)put;
+	}
+	return true;
+}
+
+/* The file's next n bytes are these. */
+static bool same(int fd, const void *wanted, size_t n, unsigned char *part)
+{
+	const unsigned char *p = wanted;
+
+	while (n > 0) {
+		size_t now = n < PART ? n : PART;
+
+		if (!read_all(fd, part, now) || memcmp(part, p, now) != 0)
+			return false;
+		p += now;
+		n -= now;
+	}
+	return true;
+}
+
+/* NULL: q is there. Else why not. */
+static const char *load(float *q, const struct header *h, const float *k, const float *weight,
+			const char *path, uint64_t key)
+{
+	const char *fault = NULL;
+	unsigned char *part = malloc(PART);
+	uint64_t sum;
+	uint64_t stored;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || part == NULL)
+		fault = fd < 0 && errno == ENOENT ? "" : "cannot be opened";
+	else if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+		 (uint64_t)st.st_size != sizeof(*h) + h->k_bytes + h->weight_bytes + h->q_bytes + 8)
+		fault = "has the wrong size";
+	else if (!same(fd, h, sizeof(*h), part))
+		fault = "has another header";
+	else if (!same(fd, k, h->k_bytes, part) ||
+		 (weight != NULL && !same(fd, weight, h->weight_bytes, part)))
+		fault = "is of another trajectory, or damaged";
+	else if (!read_all(fd, q, h->q_bytes) || !read_all(fd, &stored, sizeof(stored)))
+		fault = "cannot be read";
+	if (fault == NULL) {
+		sum = fnv(key, q, h->q_bytes);
+		if (sum != stored)
+			fault = "is damaged: its checksum does not match";
+	}
+	free(part);
+	if (fd >= 0)
+		(void)close(fd);
+	return fault;
+}
+
+static void save(const float *q, const struct header *h, const float *k, const float *weight,
+		 const char *path, uint64_t key)
+{
+	uint64_t sum = fnv(key, q, h->q_bytes);
+	char temp[PATH + 16];
+	int fd;
+	bool good;
+
+	(void)snprintf(temp, sizeof(temp), "%s.part-XXXXXX", path);
+	fd = mkostemp(temp, O_CLOEXEC);
+	if (fd < 0) {
+		bs_log(BS_LOG_WARN, "%s cannot be kept: %s", path, strerror(errno));
+		return;
+	}
+	good = write_all(fd, h, sizeof(*h)) && write_all(fd, k, h->k_bytes) &&
+	       (weight == NULL || write_all(fd, weight, h->weight_bytes)) &&
+	       write_all(fd, q, h->q_bytes) && write_all(fd, &sum, sizeof(sum)) &&
+	       fchmod(fd, 0640) == 0 && fsync(fd) == 0;
+	good = close(fd) == 0 && good;
+	if (good && rename(temp, path) == 0)
+		return;
+	bs_log(BS_LOG_WARN, "%s cannot be kept: %s", path, strerror(errno));
+	(void)unlink(temp);
+}
+
+int bs_qcache_get_by(float *q, const struct bs_q_spec *s, uint32_t maker, const float *k,
+		     const float *weight, const char *cache_dir,
+		     int (*make)(void *arg, float *q, struct bs_fail *why), void *arg,
+		     enum bs_qcache_from *from, struct bs_fail *why)
+{
+	struct header h = header_of(s, maker, weight);
+	char path[PATH] = "";
+	uint64_t key = 0;
+	const char *fault = "";
+	int rc;
+
+	if (from != NULL)
+		*from = BS_QCACHE_COMPUTED;
+	if (h.q_bytes != 0 && s->samples <= UINT64_C(1) << 36 && cache_dir[0] != '\0') {
+		key = fnv(fnv(FNV_START, &h, sizeof(h)), k, h.k_bytes);
+		if (weight != NULL)
+			key = fnv(key, weight, h.weight_bytes);
+		if (snprintf(path, sizeof(path), "%s/q-%016llx.bsq", cache_dir,
+			     (unsigned long long)key) >= (int)sizeof(path))
+			path[0] = '\0';
+	}
+	if (path[0] != '\0')
+		fault = load(q, &h, k, weight, path, key);
+	if (fault == NULL) {
+		if (from != NULL)
+			*from = BS_QCACHE_DISK;
+		return 0;
+	}
+	if (fault[0] != '\0')
+		bs_log(BS_LOG_WARN, "%s %s: Q is computed anew", path, fault);
+	rc = make(arg, q, why);
+	if (rc == 0 && path[0] != '\0')
+		save(q, &h, k, weight, path, key);
+	return rc;
+}
+
+struct host_job {
+	const struct bs_q_spec *spec;
+	const float *k, *weight;
+	struct bs_team *team;
+	void (*progress)(void *arg, double done);
+	void *arg;
+};
+
+static int make_on_host(void *arg, float *q, struct bs_fail *why)
+{
+	const struct host_job *j = arg;
+
+	return bs_q_make(q, j->spec, j->k, j->weight, j->team, j->progress, j->arg, why);
+}
+
+int bs_qcache_get(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
+		  struct bs_team *team, const char *cache_dir,
+		  void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
+		  struct bs_fail *why)
+{
+	struct host_job j = { s, k, weight, team, progress, arg };
+
+	return bs_qcache_get_by(q, s, BS_QCACHE_HOST, k, weight, cache_dir, make_on_host, &j, from,
+				why);
+}

@@ -1,0 +1,510 @@
+/* gpu/toeplitz/toeplitz.cu - the Toeplitz operator as fused, pruned FFT passes; see toeplitz_cuda.h */
+#include "gpu/toeplitz/toeplitz_cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/protocol.h"
+#include "gpu/device/check.h"
+#include "gpu/toeplitz/cuda/pass.cuh"
+#include "gpu/toeplitz/cuda/plane.cuh"
+#include "gpu/toeplitz/cuda/spectrum.cuh"
+
+typedef void (*pass_kernel)(const struct tp_pass);
+
+enum {
+	TP_X_IN,
+	TP_X_IN_SENSE,
+	TP_X_IN_STEP,
+	TP_X_OUT,
+	TP_X_OUT_SENSE,
+	TP_TURNED, /* the same with turned lines */
+	TP_Y_IN = 2 * TP_TURNED,
+	TP_Y_OUT,
+	TP_MIDDLE,
+	TP_STREAMED,
+	TP_PLANE,
+	TP_KINDS
+};
+
+#define TP_X(A, B, TURNED)                                                                         \
+	x_in<A, B, TP_PLAIN, TURNED>, x_in<A, B, TP_SENSE, TURNED>, x_in<A, B, TP_STEP, TURNED>,   \
+		x_out<A, B, false, TURNED>, x_out<A, B, true, TURNED>
+#define TP_KERNELS(A, B, CLUSTER, BYTES, STREAM, PLANE)                                            \
+	{                                                                                          \
+		A, B, CLUSTER, BYTES,                                                              \
+		{                                                                                  \
+			TP_X(A, B, false), TP_X(A, B, true), y_in<A, B>, y_out<A, B>,              \
+				middle<A, B>, STREAM, PLANE                                        \
+		}                                                                                  \
+	}
+
+static const struct tp_size {
+	int a, b;
+	int cluster, plane_bytes; /* blocks that hold a plane, and shared memory of each */
+	pass_kernel kernel[TP_KINDS];
+} sizes[] = {
+	TP_KERNELS(8, 8, 1, 0, NULL, NULL),
+	TP_KERNELS(8, 16, 2, (plane_of<8, 16, 2>::bytes), (middle_stream<8, 16>),
+		   (plane<8, 16, 2>)),
+	TP_KERNELS(16, 16, 8, (plane_of<16, 16, 8>::bytes), (middle_stream<16, 16>),
+		   (plane<16, 16, 8>)),
+	TP_KERNELS(16, 32, 1, 0, NULL, NULL),
+	TP_KERNELS(32, 32, 1, 0, NULL, NULL),
+};
+
+struct bs_toeplitz_cuda {
+	struct bs_toeplitz_spec spec;
+	const struct tp_size *size[3];
+	int grid[3]; /* padded; 1 beyond dims */
+	float2 *turns[3];
+	float *spectrum; /* [gz][gy][gx], or by planes: [gx], then gpu/toeplitz/cuda/plane.cuh */
+	float2 *first;   /* 3D: [coil][z Nz][y Ny][gx], or by planes [coil][gx][z Nz][y Ny] */
+	float2 *last;    /* 3D: [coil][z Nz][gy][gx]; 2D: [coil][y Ny][gx]; at plan the spectrum */
+	bool close;      /* launches may overlap (launch.cuh) */
+	bool can_close;
+	int streams;     /* blocks of the streamed middle pass that are launched; 0: not used */
+	int fits;        /* of them the device holds at once; 0: no such kernel */
+	bool pays;       /* each would have several tiles */
+	bool can_plane;  /* y and z have a kernel for both, which the device can hold */
+	bool planes;     /* it is used, and the spectrum lies as it reads it */
+	const int *stop; /* of the call under way */
+};
+
+static int shared_of(const struct tp_size *s, int kind)
+{
+	const int per = TP_THREADS / s->a;
+	const int line = per * s->a * (s->b + 1) * (int)sizeof(float2);
+	const int tile = s->a * s->b * per * (int)sizeof(float2);
+	const int turned = s->a * s->b * (per + 1) * (int)sizeof(float2);
+
+	if (kind < TP_TURNED)
+		return line;
+	if (kind < TP_Y_IN)
+		return line > turned ? line : turned;
+	if (kind == TP_PLANE)
+		return s->plane_bytes;
+	/* streamed: the exchange, the next tile's input (half) and spectrum (half) */
+	return kind == TP_STREAMED ? 2 * tile : tile;
+}
+
+static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *spec,
+		   struct bs_fail *why)
+{
+	if ((spec->dims != 2 && spec->dims != 3) || spec->coils < 1 || spec->coils > BS_COILS_MAX)
+		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u dimensions, %u coils",
+			       spec->dims, spec->coils);
+	int major = 0;
+
+	memset(p, 0, sizeof(*p));
+	p->spec = *spec;
+	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, bs_cuda_device()),
+		why);
+	p->can_close = major >= 9;
+	for (uint32_t i = 0; i < 3; i++) {
+		const uint32_t n = spec->matrix[i];
+
+		p->grid[i] = 1;
+		if (i >= spec->dims) {
+			if (n != 1)
+				return bs_fail(why, BS_ERR_SIZE,
+					       "Toeplitz operator: matrix[%u] is %u", i, n);
+			continue;
+		}
+		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]) && p->size[i] == NULL; s++)
+			if (n >= 1 && (uint32_t)(sizes[s].a * sizes[s].b) + 1 >= 2 * n)
+				p->size[i] = &sizes[s];
+		if (p->size[i] == NULL)
+			return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: matrix[%u] is %u", i,
+				       n);
+		p->grid[i] = p->size[i]->a * p->size[i]->b;
+	}
+	return 0;
+}
+
+/* Complex values of the two intermediate arrays, of one coil, and of the spectrum. */
+static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t *last, size_t *all)
+{
+	const uint32_t *n = p->spec.matrix;
+
+	*all = (size_t)p->grid[0] * p->grid[1] * p->grid[2];
+	if (p->spec.dims == 3) {
+		*first = (size_t)p->grid[0] * n[1] * n[2];
+		*last = (size_t)p->grid[0] * p->grid[1] * n[2];
+	} else {
+		*first = 0;
+		*last = (size_t)p->grid[0] * n[1];
+	}
+}
+
+/* The last array also holds the spectrum while that is laid out anew. */
+static uint64_t last_bytes(const struct bs_toeplitz_cuda *p)
+{
+	size_t first;
+	size_t last;
+	size_t all;
+
+	array_sizes(p, &first, &last, &all);
+	const uint64_t bytes = (uint64_t)last * p->spec.coils * sizeof(float2);
+
+	return bytes > all * sizeof(float) ? bytes : all * sizeof(float);
+}
+
+static uint64_t need_of(const struct bs_toeplitz_cuda *p)
+{
+	size_t first;
+	size_t last;
+	size_t all;
+	uint64_t bytes = 0;
+
+	array_sizes(p, &first, &last, &all);
+	for (int i = 0; i < 3; i++)
+		bytes += bs_devmem_round((uint64_t)p->grid[i] * 2 * sizeof(float2));
+	return bytes + bs_devmem_round(all * sizeof(float)) +
+	       bs_devmem_round(first * p->spec.coils * sizeof(float2)) +
+	       bs_devmem_round(last_bytes(p));
+}
+
+int bs_toeplitz_cuda_need(const struct bs_toeplitz_spec *spec, uint64_t *bytes, struct bs_fail *why)
+{
+	struct bs_toeplitz_cuda p;
+	int err = lay_out(&p, spec, why);
+
+	if (err == 0)
+		*bytes = need_of(&p);
+	return err;
+}
+
+uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *p, uint32_t coils)
+{
+	size_t first;
+	size_t last;
+	size_t all;
+	const uint64_t voxels = (uint64_t)p->spec.matrix[0] * p->spec.matrix[1] * p->spec.matrix[2];
+
+	array_sizes(p, &first, &last, &all);
+	if (p->planes)
+		last = 0;
+	return coils * sizeof(float2) * (2 * voxels + 4 * (uint64_t)first + 4 * (uint64_t)last) +
+	       all * sizeof(float);
+}
+
+static __global__ void make_turns(float2 *turns, int a, int b)
+{
+	const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+
+	if (i < a * b) {
+		double s;
+		double c;
+
+		sincospi(-2.0 * (double)(i / b) * (double)(i % b) / (double)(a * b), &s, &c);
+		turns[i] = make_float2((float)c, (float)s);
+		turns[a * b + i % b * a + i / b] = turns[i];
+	}
+}
+
+/* The streamed middle pass pays where each of its blocks has several tiles. */
+static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
+{
+	const struct tp_size *s = p->size[p->spec.dims - 1];
+	const long long tiles = (long long)p->grid[0] * (p->spec.dims == 3 ? p->grid[1] : 1) /
+				(TP_THREADS / s->a) * p->spec.coils;
+	int count = 0;
+	int each = 0;
+
+	if (s->kernel[TP_STREAMED] == NULL)
+		return 0;
+	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, bs_cuda_device()),
+		why);
+	BS_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+			&each, (const void *)s->kernel[TP_STREAMED], TP_THREADS,
+			(size_t)shared_of(s, TP_STREAMED)),
+		why);
+	p->fits = count * each;
+	p->pays = each > 0 && tiles >= 2LL * p->fits;
+	return 0;
+}
+
+static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
+{
+	const struct tp_size *s = p->size[1];
+	cudaLaunchConfig_t config = cudaLaunchConfig_t();
+	cudaLaunchAttribute attribute;
+	cudaFuncAttributes its;
+	int clusters = 0;
+
+	if (p->spec.dims != 3 || p->size[2] != s || s->kernel[TP_PLANE] == NULL || !p->can_close)
+		return 0;
+	BS_CUDA(cudaFuncGetAttributes(&its, (const void *)s->kernel[TP_PLANE]), why);
+	if (its.ptxVersion < 90) /* compiled for less, whatever the device: nothing is in it */
+		return 0;
+	attribute.id = cudaLaunchAttributeClusterDimension;
+	attribute.val.clusterDim.x = (unsigned)s->cluster;
+	attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+	config.gridDim = dim3((unsigned)s->cluster);
+	config.blockDim = dim3(TP_THREADS);
+	config.dynamicSmemBytes = (size_t)shared_of(s, TP_PLANE);
+	config.attrs = &attribute;
+	config.numAttrs = 1;
+	BS_CUDA(cudaOccupancyMaxActiveClusters(&clusters, (const void *)s->kernel[TP_PLANE],
+					       &config),
+		why);
+	p->can_plane = clusters > 0;
+	return 0;
+}
+
+/* The spectrum in the other order. */
+static int use_planes(struct bs_toeplitz_cuda *p, bool planes, struct bs_fail *why)
+{
+	const size_t bytes = (size_t)p->grid[0] * p->grid[1] * p->grid[2] * sizeof(float);
+
+	if (planes == p->planes)
+		return 0;
+	BS_CUDA(cudaMemcpy(p->last, p->spectrum, bytes, cudaMemcpyDeviceToDevice), why);
+	int err = bs_toeplitz_lay_spectrum(p->spectrum, (const float *)p->last, p->grid,
+					   p->size[2]->a, planes, why);
+
+	if (err != 0)
+		return err;
+	p->planes = planes;
+	return 0;
+}
+
+/* By itself: by planes where that can be, else streamed where it pays; launches close together
+ * elsewhere, where it was measured. */
+int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *p, uint32_t middle, uint32_t close,
+			    struct bs_fail *why)
+{
+	const bool planes = middle == 3 || (middle == 0 && p->can_plane);
+
+	if ((middle == 2 && p->fits == 0) || (close == 2 && !p->can_close) ||
+	    (middle == 3 && !p->can_plane))
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such launch here");
+	p->streams = middle == 2 || (middle == 0 && !planes && p->pays) ? p->fits : 0;
+	p->close = close == 2 || (close == 0 && p->can_close && p->streams == 0 && !planes);
+	return use_planes(p, planes, why);
+}
+
+static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
+{
+	size_t first;
+	size_t last;
+	size_t all;
+
+	array_sizes(p, &first, &last, &all);
+	p->spectrum = (float *)bs_devmem_take(mem, all * sizeof(float));
+	p->first = (float2 *)bs_devmem_take(mem, first * p->spec.coils * sizeof(float2));
+	p->last = (float2 *)bs_devmem_take(mem, last_bytes(p));
+	for (int i = 0; i < 3; i++)
+		p->turns[i] =
+			(float2 *)bs_devmem_take(mem, (size_t)p->grid[i] * 2 * sizeof(float2));
+	if (p->spectrum == NULL || p->first == NULL || p->last == NULL || p->turns[0] == NULL ||
+	    p->turns[1] == NULL || p->turns[2] == NULL)
+		return bs_fail(why, BS_ERR_NOMEM,
+			       "Toeplitz operator: %llu bytes do not fit the device arena",
+			       (unsigned long long)need_of(p));
+	for (uint32_t i = 0; i < p->spec.dims; i++) {
+		const struct tp_size *s = p->size[i];
+
+		make_turns<<<(unsigned)(p->grid[i] + 127) / 128, 128>>>(p->turns[i], s->a, s->b);
+		BS_CUDA(cudaGetLastError(), why);
+		for (int kind = 0; kind < TP_KINDS; kind++)
+			if (s->kernel[kind] != NULL)
+				BS_CUDA(cudaFuncSetAttribute(
+						(const void *)s->kernel[kind],
+						cudaFuncAttributeMaxDynamicSharedMemorySize,
+						shared_of(s, kind)),
+					why);
+	}
+	const int err = choose_middle(p, why);
+
+	return err != 0 ? err : choose_planes(p, why);
+}
+
+int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toeplitz_spec *spec,
+			  const float *q, struct bs_devmem *mem, struct bs_fail *why)
+{
+	struct bs_toeplitz_cuda *p = (struct bs_toeplitz_cuda *)calloc(1, sizeof(*p));
+	int err;
+
+	*plan = NULL;
+	if (p == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "Toeplitz operator: no memory for the plan");
+	err = lay_out(p, spec, why);
+	if (err == 0)
+		err = prepare(p, mem, why);
+	if (err == 0)
+		err = bs_toeplitz_spectrum(p->spectrum, &p->spec, p->grid, q, why);
+	if (err == 0)
+		err = bs_toeplitz_cuda_choose(p, 0, 0, why);
+	if (err != 0) {
+		bs_toeplitz_cuda_close(p);
+		return err;
+	}
+	*plan = p;
+	return 0;
+}
+
+void bs_toeplitz_cuda_close(struct bs_toeplitz_cuda *plan)
+{
+	free(plan);
+}
+
+static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blocks,
+		  struct tp_pass *a, cudaStream_t stream, struct bs_fail *why)
+{
+	const struct tp_size *s = p->size[axis];
+
+	a->turns.turn = p->turns[axis];
+	a->n = (int)p->spec.matrix[axis];
+	a->stop = p->stop;
+	/* blocks that stay would be placed unevenly while the pass before them ends */
+	return bs_launch_clusters(
+		s->kernel[kind], blocks, kind == TP_PLANE ? (unsigned)s->cluster : 1, TP_THREADS,
+		(size_t)shared_of(s, kind), p->close && kind != TP_STREAMED, stream, why, *a);
+}
+
+/* Along x: lines of voxels in the image; elsewhere lines of gx, or by planes one plane after the other. */
+static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, const float2 *in,
+		  float2 *out, const float *maps, const struct bs_toeplitz_step *step,
+		  cudaStream_t stream, struct bs_fail *why)
+{
+	const uint32_t *n = p->spec.matrix;
+	const bool inward = kind < TP_X_OUT;
+	const bool sense = kind == TP_X_IN_SENSE || kind == TP_X_OUT_SENSE;
+	const int per = TP_THREADS / p->size[0]->a;
+	struct tp_pass a;
+
+	memset(&a, 0, sizeof(a));
+	a.in = in;
+	a.out = out;
+	a.maps = (const float2 *)maps;
+	if (step != NULL)
+		a.step = *step;
+	a.lines = (int)(n[1] * n[2]);
+	a.coils = (int)coils;
+	a.in_outer = inward ? (long long)n[0] : p->grid[0];
+	a.out_outer = inward ? p->grid[0] : (long long)n[0];
+	a.in_line = a.out_line = a.lines; /* turned */
+	a.in_coil = inward && sense ? 0 : a.in_outer * a.lines;
+	a.out_coil = !inward && sense ? 0 : a.out_outer * a.lines;
+	const dim3 blocks((unsigned)((a.lines + per - 1) / per), !inward && sense ? 1 : coils);
+
+	return launch(p, 0, kind + (p->planes ? TP_TURNED : 0), blocks, &a, stream, why);
+}
+
+/* 3D, along y: [z][Ny][gx] to [z][gy][gx] and back. */
+static int y_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, cudaStream_t stream,
+		  struct bs_fail *why)
+{
+	const uint32_t *n = p->spec.matrix;
+	const long long narrow = (long long)p->grid[0] * n[1];
+	const long long wide = (long long)p->grid[0] * p->grid[1];
+	const bool inward = kind == TP_Y_IN;
+	const int per = TP_THREADS / p->size[1]->a;
+	struct tp_pass a;
+
+	memset(&a, 0, sizeof(a));
+	a.in = inward ? p->first : p->last;
+	a.out = inward ? p->last : p->first;
+	a.in_line = a.out_line = p->grid[0];
+	a.in_outer = inward ? narrow : wide;
+	a.out_outer = inward ? wide : narrow;
+	a.in_coil = a.in_outer * n[2];
+	a.out_coil = a.out_outer * n[2];
+	return launch(p, 1, kind, dim3((unsigned)(p->grid[0] / per), n[2], coils), &a, stream, why);
+}
+
+/* 3D, along y and z: turned planes in place. */
+static int plane_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStream_t stream,
+		      struct bs_fail *why)
+{
+	const uint32_t *n = p->spec.matrix;
+	struct tp_pass a;
+
+	memset(&a, 0, sizeof(a));
+	a.out = p->first;
+	a.q = p->spectrum;
+	a.rows = (int)n[1];
+	a.planes = (int)n[2];
+	a.out_coil = (long long)p->grid[0] * n[1] * n[2];
+	return launch(p, 2, TP_PLANE,
+		      dim3(coils * (unsigned)p->size[2]->cluster, (unsigned)p->grid[0]), &a, stream,
+		      why);
+}
+
+static int middle_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStream_t stream,
+		       struct bs_fail *why)
+{
+	const int axis = (int)p->spec.dims - 1;
+	const int per = TP_THREADS / p->size[axis]->a;
+	const long long plane = axis == 2 ? (long long)p->grid[0] * p->grid[1] : p->grid[0];
+	struct tp_pass a;
+
+	memset(&a, 0, sizeof(a));
+	a.out = p->last;
+	a.q = p->spectrum;
+	a.out_line = plane;
+	a.out_coil = plane * p->spec.matrix[axis];
+	a.columns = (int)plane;
+	a.coils = (int)coils;
+	if (p->streams > 0 && plane / per * coils >= p->streams)
+		return launch(p, axis, TP_STREAMED, dim3((unsigned)p->streams), &a, stream, why);
+	return launch(p, axis, TP_MIDDLE, dim3((unsigned)(plane / per * coils)), &a, stream, why);
+}
+
+/* 3D: along y, z and back. */
+static int strided_passes(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStream_t stream,
+			  struct bs_fail *why)
+{
+	int err = y_pass(p, TP_Y_IN, coils, stream, why);
+
+	if (err == 0)
+		err = middle_pass(p, coils, stream, why);
+	return err == 0 ? y_pass(p, TP_Y_OUT, coils, stream, why) : err;
+}
+
+static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, const float *in,
+	       const struct bs_toeplitz_step *step, float *out, cudaStream_t stream,
+	       struct bs_fail *why)
+{
+	const bool sense = maps != NULL;
+	const int first = step != NULL ? TP_X_IN_STEP : sense ? TP_X_IN_SENSE : TP_X_IN;
+	float2 *rows = p->spec.dims == 3 ? p->first : p->last;
+	int err;
+
+	if (coils < 1 || coils > p->spec.coils)
+		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u coils, planned for %u",
+			       coils, p->spec.coils);
+	err = x_pass(p, first, coils, (const float2 *)in, rows, maps, step, stream, why);
+	if (err == 0)
+		err = p->planes           ? plane_pass(p, coils, stream, why)
+		      : p->spec.dims == 3 ? strided_passes(p, coils, stream, why)
+					  : middle_pass(p, coils, stream, why);
+	if (err == 0)
+		err = x_pass(p, sense ? TP_X_OUT_SENSE : TP_X_OUT, coils, rows, (float2 *)out, maps,
+			     NULL, stream, why);
+	return err;
+}
+
+int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *in,
+			   float *out, struct CUstream_st *stream, struct bs_fail *why)
+{
+	plan->stop = NULL;
+	return run(plan, coils, NULL, in, NULL, out, stream, why);
+}
+
+int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
+			   const float *in, float *out, struct CUstream_st *stream,
+			   struct bs_fail *why)
+{
+	plan->stop = NULL;
+	return run(plan, coils, maps, in, NULL, out, stream, why);
+}
+
+int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
+			  float *out, struct CUstream_st *stream, struct bs_fail *why)
+{
+	plan->stop = step->stop;
+	return run(plan, 1, NULL, step->direction, step, out, stream, why);
+}

@@ -1,0 +1,70 @@
+/*
+ * gpu/toeplitz/toeplitz_cuda.h - F^H W F by FFT on the GPU, and its sum over coils; the twin of toeplitz.h
+ *
+ * apply:  out[c](n) = sum_n' Q(n - n') in[c](n')
+ * sense:  out(n) = sum_c conj(S_c(n)) sum_n' Q(n - n') S_c(n') in(n')
+ * in, out, maps, q as in toeplitz.h and q.h, all in device memory; in and out may be the same
+ * array.
+ *
+ * Fused passes. Each transforms the lines of an axis in registers and one exchange through shared
+ * memory; going in, only lines that hold voxels are read and the padding is never stored; the last
+ * axis is transformed, multiplied by Q's real spectrum and transformed back; going out only what is
+ * wanted is kept. Three in 2D, five in 3D; three in 3D, too, where a cluster of blocks can hold a plane
+ * of y and z (compute capability 9.0 on, y and z padded to 128 or to 256, both the same): less than
+ * half the bytes. The padded size of an axis is the power of two that is at least 2N - 1: any N up
+ * to 512 is legal. All ways give the same bytes.
+ *
+ * need -> plan -> { apply | sense }* -> close. plan waits for the GPU and takes temporary memory
+ * beside the arena (freed before it returns), the others only queue work. One caller.
+ * Results are the same bits every run. Errors: BS_ERR_GPU, BS_ERR_NOMEM, BS_ERR_SIZE.
+ * Test: test/twin/twin_toeplitz.c
+ */
+#ifndef BS_GPU_TOEPLITZ_TOEPLITZ_CUDA_H
+#define BS_GPU_TOEPLITZ_TOEPLITZ_CUDA_H
+
+#include "core/err.h"
+#include "gpu/device/memory.h"
+#include "gpu/toeplitz/toeplitz.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUstream_st; /* cudaStream_t */
+struct bs_toeplitz_cuda;
+
+int bs_toeplitz_cuda_need(const struct bs_toeplitz_spec *spec, uint64_t *bytes,
+			  struct bs_fail *why);
+int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toeplitz_spec *spec,
+			  const float *q, struct bs_devmem *mem, struct bs_fail *why);
+void bs_toeplitz_cuda_close(struct bs_toeplitz_cuda *plan);
+
+int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *in,
+			   float *out, struct CUstream_st *stream, struct bs_fail *why);
+int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
+			   const float *in, float *out, struct CUstream_st *stream,
+			   struct bs_fail *why);
+/*
+ * One image, and conjugate gradients' new direction in the same pass: direction = inverse residual
+ * + *beta direction, out = T direction. inverse [voxel] float or NULL (ones); beta, stop (NULL:
+ * none) in device memory; where *stop is set nothing is read or written.
+ */
+struct bs_toeplitz_step {
+	const float *residual, *inverse;
+	float *direction;
+	const float *beta;
+	const int *stop;
+};
+int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
+			  float *out, struct CUstream_st *stream, struct bs_fail *why);
+/* Other launches of the same sums (gpu/toeplitz/cuda/tune.h); 0 each: as plan chose. BS_ERR_UNSUPPORTED where
+ * the size or the device has no such kernel. May lay the spectrum out anew, and wait for the GPU. */
+int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *plan, uint32_t middle, uint32_t close,
+			    struct bs_fail *why);
+/* Bytes that one apply of so many images must move at least: the floor of its time. */
+uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *plan, uint32_t coils);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,43 @@
+/*
+ * gpu/toeplitz/toeplitz_simd.h - the passes of gpu/toeplitz/toeplitz.c, built once per instruction set
+ *
+ * A block is [element][re lanes | im lanes] float: lines along one axis, neighbors in x in the lanes.
+ * work: three blocks of the longest axis, the caller's alone. Strides: complex values in images,
+ * floats in blocks. n: voxels of the axis; width: lanes that hold voxels.
+ */
+#ifndef BS_GPU_TOEPLITZ_TOEPLITZ_SIMD_H
+#define BS_GPU_TOEPLITZ_TOEPLITZ_SIMD_H
+
+#include <stdbool.h>
+
+#include "gpu/device/isa.h"
+#include "gpu/fft/lines.h"
+
+struct bs_toeplitz_work {
+	float *block[3];
+};
+
+struct bs_toeplitz_kernels {
+	uint32_t lanes;
+	/* image (times map, unless NULL) -> padded, forward -> to */
+	void (*lines_in)(const struct bs_line *l, const float *image, const float *map,
+			 size_t stride, uint32_t n, uint32_t width, float *to,
+			 const struct bs_toeplitz_work *w);
+	/* from -> inverse, cropped -> image (times conj map); add: onto what is there */
+	void (*lines_out)(const struct bs_line *l, const float *from, float *image,
+			  const float *map, bool add, size_t stride, uint32_t n, uint32_t width,
+			  const struct bs_toeplitz_work *w);
+	/* the same between blocks: from elements stride floats apart, and back */
+	void (*middle_in)(const struct bs_line *l, const float *from, size_t stride, uint32_t n,
+			  float *to, const struct bs_toeplitz_work *w);
+	void (*middle_out)(const struct bs_line *l, const float *from, float *to, size_t stride,
+			   uint32_t n, const struct bs_toeplitz_work *w);
+	/* along x: `lanes` neighboring elements of the blocks at p, step floats apart, n voxels in x:
+	 * forward, times spectrum [x][lanes], inverse, cropped, in place */
+	void (*cross)(const struct bs_line *l, float *p, size_t step, uint32_t n,
+		      const float *spectrum, const struct bs_toeplitz_work *w);
+};
+
+BS_ISA_DECLARE(const struct bs_toeplitz_kernels, bs_toeplitz_kernels);
+
+#endif

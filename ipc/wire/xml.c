@@ -1,0 +1,434 @@
+/*
+ * ipc/wire/xml.c - see xml.h
+ *
+ * Expat reports elements; a stack of local names says where we are. Only the paths in the tables
+ * below are read, everything else is passed over. A document type is refused before anything in
+ * it is read, so no entity, internal or external, is ever declared or followed.
+ */
+#include "ipc/wire/xml.h"
+
+#include <errno.h>
+#include <expat.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "ipc/wire/wire.h"
+
+#define DEPTH_MAX 32
+#define NAME_MAX_ 40  /* longer names are none of ours */
+#define TEXT_MAX_ 256 /* of the values that are read */
+
+struct reader {
+	XML_Parser parser;
+	struct bs_scan_info *info;
+	struct bs_fail *why;
+	int rc;
+	int depth;
+	char name[DEPTH_MAX][NAME_MAX_];
+	char text[TEXT_MAX_]; /* of the innermost element, spaces at both ends removed */
+	size_t text_len;
+	bool text_cut;
+	unsigned sizes_seen; /* of the first encoding: one bit for each required number */
+	struct {
+		bool named, valued;
+		bool value_cut;
+		char name[TEXT_MAX_], value[TEXT_MAX_];
+	} user;
+};
+
+/* Stops the parser; the first reason stands. */
+static void refuse(struct reader *r, const char *what, const char *detail)
+{
+	if (r->rc != 0)
+		return;
+	r->rc = bs_fail(r->why, BS_ERR_XML, "MRD header, line %lu, column %lu: %s%s%.80s",
+			(unsigned long)XML_GetCurrentLineNumber(r->parser),
+			(unsigned long)XML_GetCurrentColumnNumber(r->parser) + 1, what,
+			detail[0] != '\0' ? ": " : "", detail);
+	(void)XML_StopParser(r->parser, XML_FALSE);
+}
+
+/* Local name: "mrd:encoding" and "encoding" are the same element. */
+static const char *local(const char *name)
+{
+	const char *colon = strrchr(name, ':');
+
+	return colon != NULL ? colon + 1 : name;
+}
+
+/* Is the innermost element root/path, the path given as "a/b/c" below <ismrmrdHeader>? */
+static bool at(const struct reader *r, const char *path)
+{
+	int level = 1;
+
+	while (*path != '\0') {
+		size_t n = strcspn(path, "/");
+
+		if (level >= r->depth || strlen(r->name[level]) != n ||
+		    memcmp(r->name[level], path, n) != 0)
+			return false;
+		path += path[n] == '/' ? n + 1 : n;
+		level++;
+	}
+	return level == r->depth;
+}
+
+static bool blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool read_u32(struct reader *r, uint32_t *v)
+{
+	unsigned long long n;
+	char *end;
+
+	errno = 0;
+	n = strtoull(r->text, &end, 10);
+	if (r->text_cut || r->text[0] < '0' || r->text[0] > '9' || *end != '\0' || errno != 0 ||
+	    n > UINT32_MAX) {
+		refuse(r, "not an unsigned number of 32 bits", r->text);
+		return false;
+	}
+	*v = (uint32_t)n;
+	return true;
+}
+
+/* xs:double in decimal; strtod would also take hexadecimal and "nan(...)". */
+static bool decimal(const char *text, double *v)
+{
+	char *end;
+
+	if (text[0] == '\0' || text[strspn(text, "+-.0123456789eE")] != '\0')
+		return false;
+	*v = strtod(text, &end);
+	return *end == '\0';
+}
+
+static bool read_mm(struct reader *r, float *v)
+{
+	double d;
+
+	if (r->text_cut || !decimal(r->text, &d) || !(fabs(d) <= 1e9)) {
+		refuse(r, "not a length in mm", r->text);
+		return false;
+	}
+	*v = (float)d;
+	return true;
+}
+
+static void end_tr(struct reader *r)
+{
+	double ms;
+
+	if (r->text_cut || !decimal(r->text, &ms) || !(ms >= 0.0 && ms <= 1e9)) {
+		refuse(r, "not a time in ms", r->text);
+		return;
+	}
+	if ((float)ms > r->info->tr_ms)
+		r->info->tr_ms = (float)ms;
+}
+
+/* A name that does not fit ends in "...", so that it equals no whole name. */
+static void copy_text(const struct reader *r, char *out, size_t bytes)
+{
+	if (r->text_len < bytes && !r->text_cut) {
+		memcpy(out, r->text, r->text_len + 1);
+		return;
+	}
+	memcpy(out, r->text, bytes - 4);
+	memcpy(out + bytes - 4, "...", 4);
+}
+
+static void end_size(struct reader *r)
+{
+	static const char *const axis[] = { "x", "y", "z" };
+	struct bs_scan_info *info = r->info;
+	char path[64];
+
+	for (unsigned a = 0; a < 3; a++) {
+		uint32_t n;
+		float mm;
+
+		(void)snprintf(path, sizeof(path), "encoding/encodedSpace/matrixSize/%s", axis[a]);
+		if (at(r, path) && read_u32(r, &n)) {
+			info->encoded[a] = n;
+			r->sizes_seen |= 1u << a;
+		}
+		(void)snprintf(path, sizeof(path), "encoding/reconSpace/matrixSize/%s", axis[a]);
+		if (at(r, path) && read_u32(r, &n)) {
+			info->recon[a] = n;
+			r->sizes_seen |= 8u << a;
+		}
+		(void)snprintf(path, sizeof(path), "encoding/encodedSpace/fieldOfView_mm/%s",
+			       axis[a]);
+		if (at(r, path) && read_mm(r, &mm))
+			info->encoded_fov_mm[a] = mm;
+		(void)snprintf(path, sizeof(path), "encoding/reconSpace/fieldOfView_mm/%s",
+			       axis[a]);
+		if (at(r, path) && read_mm(r, &mm))
+			info->fov_mm[a] = mm;
+	}
+}
+
+static struct bs_limit *limit_of(struct bs_scan_info *info, const char *element)
+{
+	const struct {
+		const char *element;
+		struct bs_limit *limit;
+	} table[] = {
+		{ "kspace_encoding_step_1", &info->step1 },
+		{ "kspace_encoding_step_2", &info->step2 },
+		{ "slice", &info->slice },
+		{ "contrast", &info->contrast },
+		{ "repetition", &info->repetition },
+		{ "average", &info->average },
+		{ "set", &info->set },
+		{ "phase", &info->phase },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (strcmp(element, table[i].element) == 0)
+			return table[i].limit;
+	return NULL;
+}
+
+/* encoding/encodingLimits/WHICH/minimum|maximum|center: depth 5 with the root. */
+static void end_limit(struct reader *r)
+{
+	struct bs_limit *limit;
+	uint32_t n;
+
+	if (r->depth != 5 || strcmp(r->name[1], "encoding") != 0 ||
+	    strcmp(r->name[2], "encodingLimits") != 0)
+		return;
+	limit = limit_of(r->info, r->name[3]);
+	if (limit == NULL || !read_u32(r, &n))
+		return;
+	limit->given = 1;
+	if (strcmp(r->name[4], "minimum") == 0)
+		limit->min = n;
+	else if (strcmp(r->name[4], "maximum") == 0)
+		limit->max = n;
+	else if (strcmp(r->name[4], "center") == 0)
+		limit->center = n;
+}
+
+/* Kept only for the first encoding: a scan's other encodings (noise, navigators) are counted. */
+static void end_in_encoding(struct reader *r)
+{
+	if (r->info->encodings != 1)
+		return;
+	if (at(r, "encoding/trajectory"))
+		copy_text(r, r->info->trajectory_name, sizeof(r->info->trajectory_name));
+	end_size(r);
+	end_limit(r);
+}
+
+static bool user_parameter(const char *element)
+{
+	return strncmp(element, "userParameter", 13) == 0 && element[13] != '\0' &&
+	       strcmp(element, "userParameters") != 0;
+}
+
+static void end_user(struct reader *r)
+{
+	const char *element = r->name[r->depth - 1];
+	size_t len = strlen(r->user.value);
+	double d;
+
+	if (!r->user.named || r->user.name[0] == '\0') {
+		refuse(r, "a parameter without name", element);
+		return;
+	}
+	if (!r->user.valued) {
+		refuse(r, "a parameter without value", r->user.name);
+		return;
+	}
+	if ((strcmp(element, "userParameterLong") == 0 ||
+	     strcmp(element, "userParameterDouble") == 0) &&
+	    (r->user.value_cut || !decimal(r->user.value, &d))) {
+		refuse(r, "a parameter whose value is no number", r->user.name);
+		return;
+	}
+	if (strcmp(r->user.name, "trajectory_units") != 0 || r->depth != 3)
+		return;
+	if (r->user.value_cut || len >= sizeof(r->info->trajectory_unit))
+		refuse(r, "trajectory_units: no unit has so long a name", r->user.value);
+	else
+		memcpy(r->info->trajectory_unit, r->user.value, len + 1);
+}
+
+static void end_in_user(struct reader *r)
+{
+	const char *inner = r->name[r->depth - 1];
+
+	if (strcmp(inner, "name") == 0) {
+		r->user.named = true;
+		memcpy(r->user.name, r->text, r->text_len + 1);
+	} else if (strcmp(inner, "value") == 0) {
+		r->user.valued = true;
+		r->user.value_cut = r->text_cut;
+		memcpy(r->user.value, r->text, r->text_len + 1);
+	}
+}
+
+static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **attributes)
+{
+	struct reader *r = arg;
+
+	(void)attributes;
+	if (r->rc != 0)
+		return;
+	name = local(name);
+	if (r->depth == DEPTH_MAX) {
+		refuse(r, "more than 32 levels", name);
+		return;
+	}
+	if (r->depth == 0 && strcmp(name, "ismrmrdHeader") != 0) {
+		refuse(r, "the root element is not ismrmrdHeader", name);
+		return;
+	}
+	/* A name too long for the stack becomes one that equals nothing. */
+	(void)snprintf(r->name[r->depth], NAME_MAX_, "%s", strlen(name) < NAME_MAX_ ? name : "-");
+	r->depth++;
+	r->text_len = 0;
+	r->text_cut = false;
+	if (at(r, "encoding"))
+		r->info->encodings++;
+	if (user_parameter(r->name[r->depth - 1]))
+		memset(&r->user, 0, sizeof(r->user));
+}
+
+static void XMLCALL on_text(void *arg, const XML_Char *text, int len)
+{
+	struct reader *r = arg;
+
+	for (int i = 0; i < len; i++) {
+		if (r->text_len == 0 && blank(text[i]))
+			continue;
+		if (r->text_len == TEXT_MAX_ - 1) {
+			r->text_cut = r->text_cut || !blank(text[i]);
+			continue;
+		}
+		r->text[r->text_len++] = text[i];
+	}
+}
+
+static void XMLCALL on_end(void *arg, const XML_Char *name)
+{
+	struct reader *r = arg;
+
+	(void)name;
+	if (r->rc != 0)
+		return;
+	while (r->text_len > 0 && blank(r->text[r->text_len - 1]))
+		r->text_len--;
+	r->text[r->text_len] = '\0';
+	if (user_parameter(r->name[r->depth - 1]))
+		end_user(r);
+	else if (r->depth >= 2 && user_parameter(r->name[r->depth - 2]))
+		end_in_user(r);
+	else if (r->depth >= 2 && strcmp(r->name[1], "encoding") == 0)
+		end_in_encoding(r);
+	else if (at(r, "measurementInformation/protocolName"))
+		copy_text(r, r->info->protocol, sizeof(r->info->protocol));
+	else if (at(r, "acquisitionSystemInformation/receiverChannels"))
+		(void)read_u32(r, &r->info->channels);
+	else if (at(r, "sequenceParameters/TR"))
+		end_tr(r);
+	r->depth--;
+	r->text_len = 0; /* what follows belongs to the parent, which has no text that is read */
+	r->text_cut = false;
+}
+
+static void XMLCALL on_doctype(void *arg, const XML_Char *name, const XML_Char *system_id,
+			       const XML_Char *public_id, int internal_subset)
+{
+	(void)system_id;
+	(void)public_id;
+	(void)internal_subset;
+	refuse(arg, "document types and entities are not read", name);
+}
+
+static void XMLCALL on_entity(void *arg, const XML_Char *name, int is_parameter,
+			      const XML_Char *value, int value_length, const XML_Char *base,
+			      const XML_Char *system_id, const XML_Char *public_id,
+			      const XML_Char *notation)
+{
+	(void)is_parameter;
+	(void)value;
+	(void)value_length;
+	(void)base;
+	(void)system_id;
+	(void)public_id;
+	(void)notation;
+	refuse(arg, "document types and entities are not read", name);
+}
+
+static void check_whole(struct reader *r)
+{
+	static const char *const sizes[] = {
+		"encodedSpace/matrixSize/x", "encodedSpace/matrixSize/y",
+		"encodedSpace/matrixSize/z", "reconSpace/matrixSize/x",
+		"reconSpace/matrixSize/y",   "reconSpace/matrixSize/z",
+	};
+
+	if (r->info->encodings == 0) {
+		r->rc = bs_fail(r->why, BS_ERR_XML, "MRD header: no <encoding>");
+		return;
+	}
+	for (unsigned i = 0; i < 6; i++)
+		if (!(r->sizes_seen >> i & 1)) {
+			r->rc = bs_fail(r->why, BS_ERR_XML, "MRD header: <encoding> without %s",
+					sizes[i]);
+			return;
+		}
+}
+
+/* Python's XML writers declare "ascii", which is no registered name: take it for US-ASCII. */
+static int on_encoding(void *user, const XML_Char *name, XML_Encoding *to)
+{
+	(void)user;
+	if (strcasecmp(name, "ascii") != 0)
+		return XML_STATUS_ERROR;
+	for (int c = 0; c < 256; c++)
+		to->map[c] = c < 128 ? c : -1;
+	to->data = NULL;
+	to->convert = NULL;
+	to->release = NULL;
+	return XML_STATUS_OK;
+}
+
+int bs_mrdxml_read(struct bs_scan_info *info, const char *xml, size_t len, struct bs_fail *why)
+{
+	struct reader r = { .info = info, .why = why };
+
+	memset(info, 0, sizeof(*info));
+	if (len > BS_WIRE_XML_MAX)
+		return bs_fail(why, BS_ERR_XML, "MRD header of %zu bytes, at most %u are read", len,
+			       BS_WIRE_XML_MAX);
+	while (len > 0 && xml[len - 1] == '\0') /* some senders count the string's end */
+		len--;
+	if (len == 0)
+		return bs_fail(why, BS_ERR_XML, "MRD header: empty");
+	r.parser = XML_ParserCreate(NULL);
+	if (r.parser == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "MRD header: no memory for the parser");
+	XML_SetUserData(r.parser, &r);
+	XML_SetElementHandler(r.parser, on_start, on_end);
+	XML_SetCharacterDataHandler(r.parser, on_text);
+	XML_SetStartDoctypeDeclHandler(r.parser, on_doctype);
+	XML_SetEntityDeclHandler(r.parser, on_entity);
+	XML_SetUnknownEncodingHandler(r.parser, on_encoding, NULL);
+	if (XML_Parse(r.parser, xml, (int)len, XML_TRUE) != XML_STATUS_OK && r.rc == 0)
+		refuse(&r, "malformed", XML_ErrorString(XML_GetErrorCode(r.parser)));
+	if (r.rc == 0)
+		check_whole(&r);
+	XML_ParserFree(r.parser);
+	return r.rc;
+}

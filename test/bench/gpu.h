@@ -1,0 +1,42 @@
+/*
+ * test/bench/gpu.h - the least-squares operators timed on the GPU
+ *
+ * Device time by events, plans made, median of 20; beside each the floor: bytes that must move over
+ * the copy bandwidth measured in the same run, or products over the tensor cores' peak (from clock
+ * and multiprocessors). error: relative l2, against double precision sums at voxels drawn at
+ * random; negative where there is nothing to compare. Allocates what it needs and frees it.
+ */
+#ifndef BS_TEST_BENCH_GPU_H
+#define BS_TEST_BENCH_GPU_H
+
+#include "core/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_gpu_row {
+	const char *name, *detail;
+	double median_ms, min_ms, floor_ms, error;
+	int n;
+};
+
+/* Device copy: bytes read and written together, a millisecond. */
+int bs_bench_gpu_copy(double *bytes_ms, struct bs_fail *why);
+/* The gridding, at 1e-3 (nufft.cu); tune_seconds: for measuring variants before each row; 0: none. */
+int bs_bench_gpu_nufft(int (*wanted)(void *arg, const char *name),
+		       void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
+		       double tune_seconds, double bytes_ms, struct bs_fail *why);
+/* The exact sums at every setting that decides their time, each row five times: for choosing those. */
+int bs_bench_gpu_exact(int (*wanted)(void *arg, const char *name),
+		       void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
+		       struct bs_fail *why);
+/* wanted: NULL (all) or asked before each row is prepared. */
+int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
+		    void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
+		    struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,291 @@
+/*
+ * test/bench/nufft.cu - the gridding's rows of boreside bench gpu; see gpu.h
+ *
+ * Accuracy 1e-3, random weights and values, each transform one graph, variants measured first (not counted).
+ * Floor: every sample and every voxel moved once, and the samples' positions, at the copy's rate.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/traj/traj.h"
+#include "test/bench/gpu.h"
+#include "test/bench/truth.cuh"
+#include "gpu/device/check.h"
+#include "gpu/nufft/nufft_cuda.h"
+#include "gpu/nufft/cuda/tune.h"
+#include "gpu/device/stopwatch.h"
+
+#define RUNS  20
+#define PROBE 64
+
+struct row {
+	const char *name;
+	enum bs_traj_type type;
+	uint32_t dims, matrix[3], samples, readouts, interleaves, coils;
+};
+
+static const struct row rows[] = {
+	{ "2D radial 256x512 -> 256^2", BS_TRAJ_RADIAL2D, 2, { 256, 256, 1 }, 512, 256, 1, 1 },
+	{ "2D radial 256x512 -> 256^2", BS_TRAJ_RADIAL2D, 2, { 256, 256, 1 }, 512, 256, 1, 8 },
+	{ "2D spiral 16x4096 -> 256^2", BS_TRAJ_SPIRAL2D, 2, { 256, 256, 1 }, 4096, 16, 16, 1 },
+	{ "2D spiral 16x4096 -> 256^2", BS_TRAJ_SPIRAL2D, 2, { 256, 256, 1 }, 4096, 16, 16, 8 },
+	{ "3D random 284592 -> 128^3", BS_TRAJ_RANDOM, 3, { 128, 128, 128 }, 528, 539, 1, 1 },
+	{ "3D random 284592 -> 128^3", BS_TRAJ_RANDOM, 3, { 128, 128, 128 }, 528, 539, 1, 8 },
+	{ "3D stack 17x32x6000 -> 256x256x32",
+	  BS_TRAJ_STACK,
+	  3,
+	  { 256, 256, 32 },
+	  6000,
+	  544,
+	  17,
+	  8 },
+	{ "3D radial 3.2M -> 64^3", BS_TRAJ_RADIAL3D, 3, { 64, 64, 64 }, 128, 25000, 1, 1 },
+	{ "3D radial 3.2M -> 64^3", BS_TRAJ_RADIAL3D, 3, { 64, 64, 64 }, 128, 25000, 1, 8 },
+	{ "3D radial 10M -> 256^3", BS_TRAJ_RADIAL3D, 3, { 256, 256, 256 }, 500, 20000, 1, 1 },
+};
+
+struct job {
+	struct bs_nufft_spec s;
+	struct bs_devmem mem;
+	struct bs_nufft_cuda *plan;
+	float *k, *data, *image, *weight; /* device */
+	double2 *truth;
+	uint64_t voxels;
+	struct bs_stopwatch watch;
+};
+
+/* Where probe b lies: an item of n, the same everywhere. */
+static __host__ __device__ inline uint64_t probe_at(int b, uint64_t n)
+{
+	const uint64_t at = (uint64_t)(draw(77777 + (uint64_t)b) * (double)n);
+
+	return at < n ? at : n - 1;
+}
+
+/* In double, of the last coil: the voxel (adjoint) or the sample (forward) of each probe. */
+static __global__ void true_values(bool forward, uint32_t dims, uint3 n, uint64_t samples,
+				   const float *k, const float *weight, const float2 *in,
+				   double2 *out)
+{
+	const uint64_t voxels = (uint64_t)n.x * n.y * n.z;
+	const uint64_t at = probe_at((int)blockIdx.x, forward ? samples : voxels);
+	double2 sum = make_double2(0.0, 0.0);
+
+	for (uint64_t i = threadIdx.x; i < (forward ? voxels : samples); i += BLOCK) {
+		const uint64_t v = forward ? i : at;
+		const uint64_t m = forward ? at : i;
+		const double w = !forward && weight != NULL ? (double)weight[m] : 1.0;
+		double turn =
+			(double)k[m * dims] * ((double)(v % n.x) - (double)(n.x / 2)) +
+			(double)k[m * dims + 1] * ((double)(v / n.x % n.y) - (double)(n.y / 2));
+		double s;
+		double c;
+
+		if (dims == 3)
+			turn += (double)k[m * dims + 2] *
+				((double)(v / n.x / n.y) - (double)(n.z / 2));
+		turn -= rint(turn);
+		sincospi(forward ? -2.0 * turn : 2.0 * turn, &s, &c);
+		sum.x += w * (in[i].x * c - in[i].y * s);
+		sum.y += w * (in[i].x * s + in[i].y * c);
+	}
+	reduce_into(out + blockIdx.x, sum);
+}
+
+static int error_of(struct job *j, bool forward, double *error, struct bs_fail *why)
+{
+	const uint64_t last = (uint64_t)(j->s.coils - 1) * 2;
+	const float *got = forward ? j->data + last * j->s.samples : j->image + last * j->voxels;
+	const float *in = forward ? j->image + last * j->voxels : j->data + last * j->s.samples;
+	const uint64_t n = forward ? j->s.samples : j->voxels;
+	double2 truth[PROBE];
+	double e = 0.0;
+	double r = 0.0;
+
+	true_values<<<PROBE, BLOCK>>>(forward, j->s.dims,
+				      make_uint3(j->s.matrix[0], j->s.matrix[1], j->s.matrix[2]),
+				      j->s.samples, j->k, j->weight, (const float2 *)in, j->truth);
+	BS_CUDA(cudaMemcpy(truth, j->truth, sizeof(truth), cudaMemcpyDeviceToHost), why);
+	for (int b = 0; b < PROBE; b++) {
+		float2 v;
+
+		BS_CUDA(cudaMemcpy(&v, got + 2 * probe_at(b, n), sizeof(v), cudaMemcpyDeviceToHost),
+			why);
+		e += (v.x - truth[b].x) * (v.x - truth[b].x) +
+		     (v.y - truth[b].y) * (v.y - truth[b].y);
+		r += truth[b].x * truth[b].x + truth[b].y * truth[b].y;
+	}
+	*error = sqrt(e / r);
+	return 0;
+}
+
+static int run_adjoint(void *arg, cudaStream_t stream, struct bs_fail *why)
+{
+	struct job *j = (struct job *)arg;
+
+	return bs_nufft_cuda_adjoint(j->plan, j->data, j->image, stream, why);
+}
+
+static int run_forward(void *arg, cudaStream_t stream, struct bs_fail *why)
+{
+	struct job *j = (struct job *)arg;
+
+	return bs_nufft_cuda_forward(j->plan, j->image, j->data, stream, why);
+}
+
+static int time_it(struct job *j, bool forward, struct bs_gpu_row *row, struct bs_fail *why)
+{
+	const bs_stopwatch_work work = forward ? run_forward : run_adjoint;
+	float ms[RUNS];
+	int rc = work(j, j->watch.stream, why); /* no kernel is loaded while a profiler looks */
+
+	if (rc == 0)
+		rc = bs_stopwatch_show(&j->watch, work, j, why);
+	if (rc == 0)
+		rc = bs_stopwatch_time(&j->watch, true, work, j, ms, RUNS, why);
+	row->median_ms = rc == 0 ? bs_stopwatch_median(ms, RUNS) : 0.0;
+	row->min_ms = rc == 0 ? ms[0] : 0.0;
+	row->n = RUNS;
+	return rc;
+}
+
+static int open_job(struct job *j, const struct row *r, const struct bs_traj *traj,
+		    const struct bs_tune *tune, struct bs_fail *why)
+{
+	struct bs_need need;
+	float *weight;
+	int rc;
+
+	memset(&need, 0, sizeof(need));
+	j->s.tune = tune;
+	j->voxels = (uint64_t)r->matrix[0] * r->matrix[1] * r->matrix[2];
+	rc = bs_stopwatch_open(&j->watch, why);
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaMalloc(&j->k, j->s.samples * r->dims * 4), why);
+	BS_CUDA(cudaMalloc(&j->data, j->s.samples * r->coils * 8), why);
+	BS_CUDA(cudaMalloc(&j->image, j->voxels * r->coils * 8), why);
+	BS_CUDA(cudaMalloc(&j->weight, j->s.samples * 4), why);
+	BS_CUDA(cudaMalloc(&j->truth, PROBE * sizeof(double2)), why);
+	BS_CUDA(cudaMemcpy(j->k, traj->k, j->s.samples * r->dims * 4, cudaMemcpyHostToDevice), why);
+	weight = (float *)malloc(j->s.samples * 4);
+	if (weight == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "weights");
+	for (uint64_t m = 0; m < j->s.samples; m++)
+		weight[m] = (float)(0.5 + draw(m));
+	rc = bs_nufft_cuda_need(&j->s, &need, why);
+	if (rc == 0)
+		rc = bs_devmem_open(&j->mem, need.total_bytes, "bench", why);
+	if (rc == 0)
+		rc = bs_nufft_cuda_plan(&j->plan, &j->s, traj->k, weight, &j->mem, why);
+	if (rc == 0)
+		BS_CUDA_GO(cudaMemcpy(j->weight, weight, j->s.samples * 4, cudaMemcpyHostToDevice),
+			   why, rc, out);
+	random_values(j->data, j->s.samples * r->coils * 2, 3);
+	random_values(j->image, j->voxels * r->coils * 2, 4);
+	if (rc == 0)
+		BS_CUDA_GO(cudaDeviceSynchronize(), why, rc, out);
+out:
+	free(weight);
+	return rc;
+}
+
+static void close_job(struct job *j)
+{
+	bs_nufft_cuda_close(j->plan);
+	bs_devmem_close(&j->mem);
+	(void)cudaFree(j->k);
+	(void)cudaFree(j->data);
+	(void)cudaFree(j->image);
+	(void)cudaFree(j->weight);
+	(void)cudaFree(j->truth);
+	bs_stopwatch_close(&j->watch);
+}
+
+static int measure(const struct row *r, bool forward, const char *name, double bytes_ms,
+		   const struct bs_traj *traj, const struct bs_tuning *t,
+		   void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
+		   struct bs_fail *why)
+{
+	struct bs_gpu_row out;
+	char words[BS_TUNE_TEXT] = "default";
+	struct job j;
+	int rc;
+
+	memset(&j, 0, sizeof(j));
+	memset(&out, 0, sizeof(out));
+	j.s.dims = r->dims;
+	memcpy(j.s.matrix, r->matrix, sizeof(j.s.matrix));
+	j.s.coils = r->coils;
+	j.s.samples = (uint64_t)r->samples * r->readouts;
+	j.s.states = 1;
+	j.s.accuracy = 1e-3;
+	rc = open_job(&j, r, traj, t != NULL ? &t->trial[t->best].tune : NULL, why);
+	if (rc == 0)
+		rc = time_it(&j, forward, &out, why);
+	if (rc == 0)
+		rc = error_of(&j, forward, &out.error, why);
+	if (rc == 0) {
+		if (t != NULL)
+			(void)bs_tune_text(words, t->kind, &t->trial[t->best].tune);
+		out.name = name;
+		out.detail = words;
+		out.floor_ms = ((double)j.s.samples * (r->coils * 8.0 + r->dims * 4.0) +
+				(double)j.voxels * r->coils * 8.0) /
+			       bytes_ms;
+		row(arg, &out);
+	}
+	close_job(&j);
+	return rc;
+}
+
+int bs_bench_gpu_nufft(int (*wanted)(void *arg, const char *name),
+		       void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
+		       double tune_seconds, double bytes_ms, struct bs_fail *why)
+{
+	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
+	int failed = 0;
+
+	for (size_t i = 0; t != NULL && i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *r = &rows[i];
+		struct bs_protocol p;
+		struct bs_nufft_spec s;
+		struct bs_traj traj;
+		char name[2][96];
+		int rc;
+
+		for (int f = 0; f < 2; f++)
+			(void)snprintf(name[f], sizeof(name[f]), "%s %s, %u coil%s",
+				       f ? "forward" : "adjoint", r->name, r->coils,
+				       r->coils > 1 ? "s" : "");
+		if (wanted != NULL && !wanted(arg, name[0]) && !wanted(arg, name[1]))
+			continue;
+		memset(&p, 0, sizeof(p));
+		memset(&s, 0, sizeof(s));
+		memset(&traj, 0, sizeof(traj));
+		p.dims = s.dims = r->dims;
+		memcpy(p.matrix, r->matrix, sizeof(p.matrix));
+		memcpy(s.matrix, r->matrix, sizeof(s.matrix));
+		p.samples = r->samples;
+		p.readouts = r->readouts;
+		p.traj.type = r->type;
+		p.traj.interleaves = r->interleaves;
+		p.traj.seed = 1;
+		s.coils = r->coils;
+		s.samples = (uint64_t)r->samples * r->readouts;
+		s.accuracy = 1e-3;
+		rc = bs_traj_make(&traj, &p, why);
+		bool tuned = rc == 0 && tune_seconds > 0.0 &&
+			     bs_nufft_tuned(t, &s, traj.k, "", tune_seconds, why) == 0;
+		for (int f = 0; rc == 0 && f < 2; f++)
+			if (wanted == NULL || wanted(arg, name[f]))
+				rc = measure(r, f != 0, name[f], bytes_ms, &traj, tuned ? t : NULL,
+					     row, arg, why);
+		bs_traj_close(&traj);
+		failed = rc != 0 ? rc : failed;
+	}
+	free(t);
+	return failed;
+}

@@ -1,0 +1,274 @@
+/*
+ * test/bench/service.c - the service's own cost: throughput beside a bare nanomsg PAIR loop
+ * over ipc, message for message, and the time from a frame's last readout to its image at the sink,
+ * with the method that does nothing (noop)
+ *
+ * usage: BORESIDE=path bench_service [rounds [frames]]. Medians over the rounds; each round
+ * measures both ways, one after the other, so that a busy machine is busy for both.
+ */
+#define _GNU_SOURCE
+#include "test/support/service.h"
+
+#define COILS    8u
+#define SAMPLES  4096u /* 8 x 4096 x 8 bytes: 256 KiB of samples */
+#define READOUTS 64u
+#define FRAMES   16u
+#define MESSAGES (READOUTS * FRAMES)
+#define PAYLOAD  (BS_MRD_ACQ_BYTES + COILS * SAMPLES * 8u)
+
+#define BODY                                                                                        \
+	"protocols = ( { name = \"wide\"; method = \"noop\"; matrix = [64, 64]; coils = 8;\n"       \
+	"    samples = 4096; readouts = 64; trajectory: { type = \"radial2d\"; }; },\n"             \
+	"  { name = \"frame\"; method = \"noop\"; matrix = [256, 256]; coils = 8; samples = 512;\n" \
+	"    readouts = 32; trajectory: { type = \"radial2d\"; }; } );\n"
+
+static struct service service;
+static struct peer p;
+static unsigned char payload[PAYLOAD];
+
+static double seconds_since(int64_t ns)
+{
+	return (double)(bs_now_ns() - ns) * 1e-9;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const double x = *(const double *)a;
+	const double y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double quantile(double *v, int n, double q)
+{
+	int i = (int)(q * n);
+
+	qsort(v, (size_t)n, sizeof(*v), ascending);
+	return v[i < n ? i : n - 1];
+}
+
+/* ---- the bare loop: one process sends, one receives; the last message is answered ---- */
+
+static void bare_receiver(const char *url)
+{
+	static unsigned char buf[PAYLOAD + BS_WIRE_BYTES];
+	struct bs_endpoint e;
+	size_t len;
+
+	bs_endpoint_tune_malloc(sizeof(buf));
+	if (bs_endpoint_bind(&e, BS_ENDPOINT_KSPACE, url, sizeof(buf), NULL) != 0)
+		_exit(1);
+	for (unsigned i = 0; i < MESSAGES; i++)
+		if (bs_endpoint_recv(&e, buf, sizeof(buf), &len, 20000, NULL) != 0)
+			_exit(1);
+	(void)bs_endpoint_send(&e, "done", 4, NULL, 0, 5000, NULL);
+	service_pause_ms(200);
+	bs_endpoint_close(&e);
+	_exit(0);
+}
+
+/* GiB/s, or -1. The receiver is this program again: nanomsg does not survive a fork. */
+static double bare_rate(const char *self)
+{
+	static unsigned char envelope[BS_WIRE_BYTES];
+	struct bs_endpoint e;
+	char url[160];
+	char answer[16];
+	size_t len;
+	int64_t start;
+	double s;
+	pid_t child;
+
+	(void)snprintf(url, sizeof(url), "ipc://%s/bare.ipc", service.dir);
+	child = fork();
+	if (child == 0) {
+		(void)execl(self, self, "--bare", url, (char *)NULL);
+		_exit(127);
+	}
+	service_pause_ms(100);
+	if (bs_endpoint_connect(&e, BS_ENDPOINT_KSPACE, url, 64, NULL) != 0)
+		return -1.0;
+	service_pause_ms(100);
+	start = bs_now_ns();
+	for (unsigned i = 0; i < MESSAGES; i++)
+		if (bs_endpoint_send(&e, envelope, sizeof(envelope), payload, PAYLOAD, 20000,
+				     NULL) != 0)
+			return -1.0;
+	if (bs_endpoint_recv(&e, answer, sizeof(answer), &len, 20000, NULL) != 0)
+		return -1.0;
+	s = seconds_since(start);
+	bs_endpoint_close(&e);
+	(void)waitpid(child, NULL, 0);
+	return (double)MESSAGES * (PAYLOAD + BS_WIRE_BYTES) / s / (1 << 30);
+}
+
+/* ---- the service ---- */
+
+static size_t make_readout(unsigned line, unsigned frame, unsigned samples)
+{
+	struct bs_mrd_acq a = { .version = 1,
+				.scan_counter = line + 1,
+				.number_of_samples = (uint16_t)samples,
+				.available_channels = COILS,
+				.active_channels = COILS };
+
+	a.idx.kspace_encode_step_1 = (uint16_t)line;
+	a.idx.repetition = (uint16_t)frame;
+	bs_mrd_put_acq(payload, &a);
+	return BS_MRD_ACQ_BYTES + (size_t)COILS * samples * 8;
+}
+
+static bool begin(const char *protocol, unsigned matrix)
+{
+	char xml[SERVICE_XML_MAX];
+	int n = snprintf(
+		xml, sizeof(xml),
+		"<ismrmrdHeader><encoding><encodedSpace><matrixSize><x>%u</x><y>%u</y><z>1</z>"
+		"</matrixSize><fieldOfView_mm><x>256</x><y>256</y><z>5</z></fieldOfView_mm>"
+		"</encodedSpace><reconSpace><matrixSize><x>%u</x><y>%u</y><z>1</z></matrixSize>"
+		"<fieldOfView_mm><x>256</x><y>256</y><z>5</z></fieldOfView_mm></reconSpace>"
+		"<trajectory>radial</trajectory></encoding></ismrmrdHeader>",
+		matrix, matrix, matrix, matrix);
+
+	(void)peer_new_session(&p);
+	return peer_header(&p, protocol, xml, (size_t)n) && peer_await(&p, BS_WIRE_ACCEPT, 10000);
+}
+
+/* Sends as WIRE.md asks: at most a window of messages unacknowledged. */
+static bool send_all(uint32_t window)
+{
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		size_t n = make_readout(i % READOUTS, i / READOUTS, SAMPLES);
+
+		while (p.seq - p.acked > window)
+			if (!peer_hear(&p, 5000))
+				return false;
+		while (peer_hear(&p, 0))
+			continue;
+		if (!peer_say(&p, BS_WIRE_ACQ, p.seq++, payload, n))
+			return false;
+	}
+	return peer_end(&p, MESSAGES);
+}
+
+static double service_rate(void)
+{
+	int64_t start;
+
+	if (!begin("wide", 64))
+		return -1.0;
+	start = bs_now_ns();
+	if (!send_all(p.verdict.window))
+		return -1.0;
+	return (double)MESSAGES * (PAYLOAD + BS_WIRE_BYTES) / seconds_since(start) / (1 << 30);
+}
+
+static void bench_throughput(const char *self, int rounds)
+{
+	double bare[64];
+	double ours[64];
+	double ratio[64];
+
+	for (int i = 0; i < rounds; i++) {
+		bare[i] = bare_rate(self);
+		ours[i] = service_rate();
+		ratio[i] = ours[i] / bare[i];
+		if (bare[i] < 0 || ours[i] < 0 || p.outcome.acquisitions != MESSAGES) {
+			printf("round %d failed: %s\n", i, p.outcome.text);
+			check_failed++;
+			return;
+		}
+	}
+	printf("throughput, %u messages of %u bytes, %d rounds\n", MESSAGES,
+	       (unsigned)(PAYLOAD + BS_WIRE_BYTES), rounds);
+	printf("  bare PAIR loop over ipc  %6.2f GiB/s (median)\n", quantile(bare, rounds, 0.5));
+	printf("  the service (noop)       %6.2f GiB/s (median)\n", quantile(ours, rounds, 0.5));
+	printf("  ratio                    %6.2f (median of the rounds' ratios; the aim is 0.50)\n",
+	       quantile(ratio, rounds, 0.5));
+}
+
+/* ---- latency: 25 frames a second, an archive that is connected ---- */
+
+static void print_stages(void)
+{
+	static char doc[200000];
+	char *line;
+	char *save = NULL;
+
+	if (!service_ask(&service, "text", doc, sizeof(doc), 2000))
+		return;
+	for (line = strtok_r(doc, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))
+		if (strncmp(line, "frame ", 6) == 0 || strncmp(line, "protocol  ", 10) == 0)
+			printf("  %s\n", line);
+}
+
+static void bench_latency(int frames)
+{
+	static unsigned char image[1 << 20];
+	static double us[100000];
+	struct bs_endpoint archive;
+	int64_t due;
+	size_t len;
+	int n = 0;
+
+	if (bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, sizeof(image),
+				NULL) != 0 ||
+	    !begin("frame", 256))
+		return;
+	due = bs_now_ns();
+	for (int f = 0; f < frames && f < 100000; f++) {
+		for (unsigned i = 0; i < 32; i++) {
+			size_t bytes = make_readout(i, (unsigned)f, 512);
+			int64_t left = due - bs_now_ns();
+			const struct timespec t = { 0, left > 0 ? (long)left : 0 };
+
+			if (left > 0)
+				(void)nanosleep(&t, NULL);
+			due += 40000000 / 32;
+			while (peer_hear(&p, 0))
+				continue;
+			(void)peer_say(&p, BS_WIRE_ACQ, p.seq++, payload, bytes);
+		}
+		int64_t sent = bs_now_ns();
+
+		if (bs_endpoint_recv(&archive, image, sizeof(image), &len, 5000, NULL) == 0)
+			us[n++] = (double)(bs_now_ns() - sent) * 1e-3;
+	}
+	(void)peer_end(&p, (uint64_t)frames * 32);
+	bs_endpoint_close(&archive);
+	if (n == 0)
+		return;
+	printf("latency, 25 frames/s of 32 readouts of 8 x 512 samples, image 256 x 256, N = %d\n",
+	       n);
+	printf("  last readout sent -> image in the archive's hands: p50 %.0f, p99 %.0f, p99.9 %.0f, "
+	       "max %.0f us\n",
+	       quantile(us, n, 0.5), quantile(us, n, 0.99), quantile(us, n, 0.999),
+	       quantile(us, n, 1.0));
+	print_stages();
+}
+
+int main(int argc, char **argv)
+{
+	int rounds = argc > 1 ? atoi(argv[1]) : 7;
+	int frames = argc > 2 ? atoi(argv[2]) : 500;
+
+	if (argc == 3 && strcmp(argv[1], "--bare") == 0)
+		bare_receiver(argv[2]);
+	if (rounds < 1 || rounds > 64 || getenv("BORESIDE") == NULL) {
+		(void)fprintf(stderr, "usage: BORESIDE=path bench_service [rounds [frames]]\n");
+		return 2;
+	}
+	bs_endpoint_tune_malloc(PAYLOAD);
+	if (!service_start_with(&service, "", BODY, NULL) || !peer_open(&p, &service)) {
+		service_print_log(&service);
+		return 1;
+	}
+	bench_throughput(argv[0], rounds);
+	if (check_failed == 0)
+		bench_latency(frames);
+	peer_close(&p);
+	if (service_stop(&service) != 0)
+		check_failed++;
+	service_remove(&service);
+	return check_done();
+}

@@ -1,0 +1,164 @@
+/*
+ * test/bench/tune.c - boreside bench tune: every variant of the GPU's operators, timed, and the best
+ *
+ * The sizes are those of the project's speed demand; reference: the most that it allows.
+ */
+#include "test/bench/bench.h"
+
+#include <string.h>
+
+#if BS_GPU
+#include "board/arm/tuning.h"
+#include "core/traj/traj.h"
+#include "test/bench/gpu.h"
+#include "gpu/nufft/cuda/tune.h"
+#include "gpu/toeplitz/cuda/tune.h"
+
+#define SECONDS 5.0 /* on a row, for each of --seconds */
+
+static const struct row {
+	const char *name;
+	enum bs_traj_type type;
+	uint32_t dims, matrix[3], samples, readouts, interleaves, coils;
+	double adjoint_ms, forward_ms; /* 0: not among the demands */
+} rows[] = {
+	{ "radial2d", BS_TRAJ_RADIAL2D, 2, { 256, 256, 1 }, 512, 256, 1, 1, 0.025, 0 },
+	{ "radial2d", BS_TRAJ_RADIAL2D, 2, { 256, 256, 1 }, 512, 256, 1, 8, 0.10, 0.076 },
+	{ "spiral2d", BS_TRAJ_SPIRAL2D, 2, { 256, 256, 1 }, 4096, 16, 16, 1, 0.022, 0 },
+	{ "spiral2d", BS_TRAJ_SPIRAL2D, 2, { 256, 256, 1 }, 4096, 16, 16, 8, 0.075, 0.069 },
+	{ "random3d", BS_TRAJ_RANDOM, 3, { 128, 128, 128 }, 528, 539, 1, 1, 0.20, 0 },
+	{ "random3d", BS_TRAJ_RANDOM, 3, { 128, 128, 128 }, 528, 539, 1, 8, 1.2, 0.98 },
+	{ "stack", BS_TRAJ_STACK, 3, { 256, 256, 32 }, 6000, 544, 17, 8, 2.0, 2.52 },
+	{ "radial3d", BS_TRAJ_RADIAL3D, 3, { 64, 64, 64 }, 128, 25000, 1, 1, 0.45, 0 },
+	{ "radial3d", BS_TRAJ_RADIAL3D, 3, { 64, 64, 64 }, 128, 25000, 1, 8, 2.5, 1.77 },
+	{ "radial3d 10M", BS_TRAJ_RADIAL3D, 3, { 256, 256, 256 }, 500, 20000, 1, 1, 2.5, 1.49 },
+};
+
+static void show(struct bs_bench *b, const char *name, const struct bs_tuning *t, double allowed_ms,
+		 const char *first, const char *second)
+{
+	const struct bs_tune_trial *best = &t->trial[t->best];
+	struct bs_bench_row out = { .name = name, .reference_ms = allowed_ms };
+	char words[BS_TUNE_TEXT];
+	char detail[BS_TUNE_TEXT + 96];
+
+	(void)bs_tune_text(words, t->kind, &best->tune);
+	(void)snprintf(detail, sizeof(detail), "%s; %s %.4f; without choices %.4f, %.4f", words,
+		       second, best->ms[1], t->trial[0].ms[0], t->trial[0].ms[1]);
+	out.median_ms = out.min_ms = best->ms[0];
+	out.n = 15;
+	out.detail = detail;
+	bs_bench_write(b, &out);
+	bs_tuning_print(t, "", first, second);
+}
+
+static int gridding(struct bs_bench *b, const struct row *r, struct bs_tuning *t,
+		    struct bs_fail *why)
+{
+	struct bs_protocol p = { .dims = r->dims, .samples = r->samples, .readouts = r->readouts };
+	struct bs_nufft_spec spec = { .dims = r->dims,
+				      .coils = r->coils,
+				      .accuracy = 1e-3,
+				      .samples = (uint64_t)r->samples * r->readouts };
+	struct bs_traj traj = { 0 };
+	char name[64];
+	int rc;
+
+	(void)snprintf(name, sizeof(name), "gpu tune %s %u coil%s", r->name, r->coils,
+		       r->coils > 1 ? "s" : "");
+	if (!bs_bench_wanted(b, name))
+		return 0;
+	memcpy(spec.matrix, r->matrix, sizeof(spec.matrix));
+	memcpy(p.matrix, r->matrix, sizeof(p.matrix));
+	p.traj.type = r->type;
+	p.traj.interleaves = r->interleaves;
+	p.traj.seed = 1;
+	rc = bs_traj_make(&traj, &p, why);
+	if (rc == 0)
+		rc = bs_nufft_tuned(t, &spec, traj.k, "",
+				    SECONDS * b->seconds * (spec.samples > 5000000 ? 4.0 : 1.0),
+				    why);
+	bs_traj_close(&traj);
+	if (rc != 0) {
+		(void)printf("%-34s %s\n", name, why->text);
+		return 1;
+	}
+	show(b, name, t, r->adjoint_ms, "adjoint", "forward");
+	if (r->forward_ms > 0.0)
+		(void)printf("%-24s forward %.4f ms, at most %.3f\n", "", t->trial[t->best].ms[1],
+			     r->forward_ms);
+	return 0;
+}
+
+static int toeplitz(struct bs_bench *b, struct bs_tuning *t, struct bs_fail *why)
+{
+	static const struct bs_toeplitz_spec specs[] = {
+		{ 3, { 128, 128, 128 }, 1 },
+		{ 3, { 64, 64, 64 }, 1 },
+		{ 2, { 256, 256, 1 }, 8 },
+	};
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "gpu tune toeplitz %u^%u %u coil%s",
+			       specs[i].matrix[0], specs[i].dims, specs[i].coils,
+			       specs[i].coils > 1 ? "s" : "");
+		if (!bs_bench_wanted(b, name))
+			continue;
+		if (bs_toeplitz_tuned(t, &specs[i], "", why) != 0) {
+			(void)printf("%-34s %s\n", name, why->text);
+			failed = 1;
+			continue;
+		}
+		show(b, name, t, i == 0 ? 0.15 : 0.0, "apply", "apply of every coil");
+	}
+	return failed;
+}
+
+static int wanted(void *arg, const char *name)
+{
+	return bs_bench_wanted(arg, name);
+}
+
+static void exact_row(void *arg, const struct bs_gpu_row *r)
+{
+	struct bs_bench_row out = {
+		.name = r->name, .median_ms = r->median_ms, .min_ms = r->min_ms, .n = r->n
+	};
+	char detail[160];
+
+	(void)snprintf(detail, sizeof(detail), "%s, floor %.2f, error %.1e", r->detail, r->floor_ms,
+		       r->error);
+	out.detail = detail;
+	bs_bench_write(arg, &out);
+}
+
+static int exact(struct bs_bench *b, struct bs_fail *why)
+{
+	if (bs_bench_gpu_exact(wanted, exact_row, b, why) == 0)
+		return 0;
+	(void)printf("%-34s %s\n", "gpu tune exact", why->text);
+	return 1;
+}
+
+int bs_bench_tune(struct bs_bench *b)
+{
+	static struct bs_tuning t;
+	struct bs_fail why = { 0 };
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		failed |= gridding(b, &rows[i], &t, &why);
+	failed |= exact(b, &why);
+	return toeplitz(b, &t, &why) | failed;
+}
+#else
+int bs_bench_tune(struct bs_bench *b)
+{
+	(void)b;
+	(void)printf("built with GPU=0\n");
+	return 0;
+}
+#endif

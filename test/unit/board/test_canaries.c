@@ -1,0 +1,65 @@
+/* test/unit/board/test_canaries.c - canaries watch the processors that they are told to, and no others */
+#include "board/certify/canary.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "core/thread/clock.h"
+#include "test/support/check.h"
+
+static struct bs_canary canary[BS_CANARIES];
+
+static void pause_ms(long ms)
+{
+	const struct timespec t = { 0, ms * 1000000 };
+
+	(void)nanosleep(&t, NULL);
+}
+
+static void start(struct bs_birds *b, uint32_t max, const struct bs_cpus *where)
+{
+	memset(canary, 0, sizeof(canary));
+	bs_birds_start(b, canary, max, where);
+}
+
+int main(void)
+{
+	static struct bs_birds b;
+	struct bs_cpus mine = { 0 };
+	struct bs_cpus one = { 0 };
+	uint32_t first = 0;
+
+	CHECK(bs_birds_may_run(&mine, 0) && mine.count > 0, "this process may run on %u processors",
+	      mine.count);
+	CHECK(!bs_birds_may_run(&one, INT32_MAX) && one.count == 0,
+	      "a thread that is none: no set");
+	while (!bs_cpus_has(&mine, first))
+		first++;
+	bs_cpus_add(&one, first);
+	start(&b, BS_CANARIES, &one);
+	CHECK(b.count == 1 && b.unwatched == 0 && atomic_load(&canary[0].cpu) == (int32_t)first,
+	      "processor %u alone: one canary, on it", first);
+	for (int i = 0; i < 500 && atomic_load(&canary[0].wakes) < 3; i++)
+		pause_ms(10);
+	CHECK(atomic_load(&canary[0].wakes) >= 3, "it sings");
+	bs_birds_stop(&b);
+	CHECK(atomic_load(&canary[0].due_ns) == 0, "and stops");
+	bs_cpus_add(&one, BS_CPUS_MAX - 1);
+	if (bs_cpus_has(&mine, BS_CPUS_MAX - 1)) {
+		SKIP("this machine has processor 1023");
+	} else {
+		start(&b, BS_CANARIES, &one);
+		CHECK(b.count == 1 && b.unwatched == 1,
+		      "a processor that there is not has no canary, and is counted");
+		bs_birds_stop(&b);
+	}
+	start(&b, BS_CANARIES, NULL);
+	CHECK(b.count + b.unwatched == mine.count && b.count > 0,
+	      "no list: %u canaries, %u processors without one", b.count, b.unwatched);
+	bs_birds_stop(&b);
+	start(&b, 0, &one);
+	CHECK(b.count == 0 && b.unwatched == 2,
+	      "beyond the bound nobody watches, and it is counted");
+	bs_birds_stop(&b);
+	return check_done();
+}

@@ -1,0 +1,74 @@
+/* test/unit/board/test_folder.c - a folder has one service at a time, however the one before it ended */
+#define _GNU_SOURCE
+#include "board/emit/folder.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test/support/check.h"
+
+static char dir[] = "/tmp/boreside-folder-XXXXXX";
+static struct bs_fail why;
+
+/* A process that holds the lock until it is killed; its number. */
+static pid_t holder(void)
+{
+	int ready[2];
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe(ready) != 0)
+		exit(1);
+	pid = fork();
+	if (pid == 0) {
+		int fd;
+
+		byte = bs_folder_lock(&fd, dir, "lock", NULL) == 0 ? 'y' : 'n';
+		(void)!write(ready[1], &byte, 1);
+		for (;;)
+			(void)pause();
+	}
+	(void)close(ready[1]);
+	CHECK(read(ready[0], &byte, 1) == 1 && byte == 'y', "another process locks the folder");
+	(void)close(ready[0]);
+	return pid;
+}
+
+int main(void)
+{
+	char deep[120];
+	char number[16];
+	struct stat st;
+	int fd = 7;
+	int again;
+
+	if (mkdtemp(dir) == NULL)
+		return 1;
+	(void)snprintf(deep, sizeof(deep), "%s/a/b/c", dir);
+	CHECK(bs_folder_make(deep, 0750, &why) == 0 && stat(deep, &st) == 0 &&
+		      (st.st_mode & 0777) == 0750 && bs_folder_make(deep, 0750, &why) == 0,
+	      "folders are made, those that are there are fine");
+	pid_t pid = holder();
+
+	(void)snprintf(number, sizeof(number), "process %d", (int)pid);
+	CHECK(bs_folder_lock(&fd, dir, "lock", &why) == BS_ERR_IO && fd == -1 &&
+		      strstr(why.text, dir) != NULL && strstr(why.text, number) != NULL,
+	      "a second one is refused: %s", why.text);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	CHECK(bs_folder_lock(&fd, dir, "lock", &why) == 0 && fd >= 0,
+	      "once the first has died the folder is free");
+	CHECK(bs_folder_lock(&again, dir, "lock", &why) == BS_ERR_IO, "not twice: %s", why.text);
+	CHECK(bs_folder_lock(&again, dir, "other", &why) == 0 && close(again) == 0,
+	      "another lock of the folder is another");
+	CHECK(close(fd) == 0 && bs_folder_lock(&fd, dir, "lock", &why) == 0, "closed, it is free");
+	(void)close(fd);
+	CHECK(bs_folder_lock(&fd, "/nonexistent", "lock", &why) == BS_ERR_IO && fd == -1,
+	      "no folder: %s", why.text);
+	(void)snprintf(deep, sizeof(deep), "rm -rf '%s'", dir);
+	return check_done() | (system(deep) != 0);
+}

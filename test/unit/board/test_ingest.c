@@ -1,0 +1,117 @@
+/*
+ * test/unit/board/test_ingest.c - before ingest sleeps it looks once more at everything that others ring its
+ * bell for; what is missing there costs a lost wake-up, up to a tick of the loop
+ */
+#include "board/ingest/ingest.h"
+
+#include <string.h>
+
+#include "test/support/check.h"
+
+static struct bs_worker_env env;
+static struct ingest in;
+
+static void open_memory(void)
+{
+	static struct bs_site site;
+	static struct bs_traj tables[BS_PROTOCOLS_MAX];
+	struct bs_fail why = { 0 };
+
+	site.protocols = 1;
+	site.protocol[0] = (struct bs_protocol){ .name = "p",
+						 .method = BS_METHOD_NOOP,
+						 .dims = 2,
+						 .matrix = { 8, 8, 1 },
+						 .coils = 1,
+						 .samples = 16,
+						 .readouts = 8,
+						 .slices = 1,
+						 .contrasts = 1 };
+	site.acq_slots = 8;
+	site.image_slots = 2;
+	CHECK(bs_shm_create(&env.shm, &site, tables, &why) == 0, "shared memory %s", why.text);
+	env.who = BS_WORKER_INGEST;
+	env.me = &env.shm.s->worker[BS_WORKER_INGEST];
+	in.env = &env;
+	in.scan = &env.shm.s->scan;
+	in.totals = &env.shm.s->totals;
+	in.recon_epoch = 1;
+	atomic_store(&env.shm.s->worker[BS_WORKER_RECON].epoch, 1);
+	atomic_store(&in.scan->id, 5);
+}
+
+static void test_scanning(void)
+{
+	struct bs_pool *pool = env.shm.acq_pool;
+	uint32_t slot = 0;
+
+	in.state = BS_STATE_SCANNING;
+	CHECK(!bs_ingest_has_work(&in), "a scan, and nothing to do");
+	atomic_store(&in.scan->over_budget, 4);
+	CHECK(!bs_ingest_has_work(&in), "an earlier scan was over its budget");
+	atomic_store(&in.scan->over_budget, 5);
+	CHECK(bs_ingest_has_work(&in), "this one is: it is to be ended now");
+	in.state = BS_STATE_ABORTING;
+	CHECK(!bs_ingest_has_work(&in), "it is being ended: its last images are waited for");
+	atomic_store(&in.scan->ended, 5);
+	CHECK(bs_ingest_has_work(&in), "they are out");
+	atomic_store(&in.scan->over_budget, 0);
+	in.state = BS_STATE_SCANNING;
+	in.waiting = (const unsigned char *)"a message";
+	for (uint32_t i = 0; i < pool->slots; i++)
+		(void)bs_pool_take(pool, BS_OWNER_INGEST, &slot);
+	CHECK(!bs_ingest_has_work(&in), "a message that waits for a slot, and none is free");
+	bs_pool_give(pool, slot);
+	CHECK(bs_ingest_has_work(&in), "one is free");
+	in.waiting = NULL;
+}
+
+static void test_others(void)
+{
+	struct bs_worker_state *recon = &env.shm.s->worker[BS_WORKER_RECON];
+
+	in.state = BS_STATE_STARTING;
+	CHECK(!bs_ingest_has_work(&in), "recon is arming");
+	atomic_store(&recon->phase, BS_PHASE_READY);
+	CHECK(bs_ingest_has_work(&in), "it is ready");
+	in.state = BS_STATE_IDLE;
+	CHECK(!bs_ingest_has_work(&in), "idle");
+	atomic_store(&recon->epoch, 2);
+	CHECK(bs_ingest_has_work(&in), "recon was replaced");
+}
+
+/* What is held beyond a gap and dropped is counted, and said. */
+static void test_dropped(void)
+{
+	struct bs_event e = { 0 };
+	uint32_t slot = 0;
+
+	for (uint32_t s = 0; s < env.shm.acq_pool->slots; s++)
+		bs_pool_give(env.shm.acq_pool, s);
+	in.next = 10;
+	for (uint64_t seq = 12; seq < 15; seq++) {
+		CHECK(bs_pool_take(env.shm.acq_pool, BS_OWNER_INGEST, &slot), "a slot");
+		in.held[seq % BS_HELD_MAX] = (struct bs_item){
+			.seq = seq, .slot = slot, .kind = BS_WIRE_ACQ, .used = true
+		};
+		in.held_count++;
+	}
+	bs_ingest_drop_held(&in);
+	CHECK(in.held_count == 0 && bs_pool_in_use(env.shm.acq_pool) == 0, "their slots are free");
+	CHECK(atomic_load(&in.scan->late) == 3 && atomic_load(&in.totals->late) == 3, "counted");
+	CHECK(bs_event_take(&env.me->events, &e) && e.number == BS_EVENT_REJECTED &&
+		      strstr(e.text, "3 messages that were held") != NULL,
+	      "said: %s", e.text);
+	bs_ingest_drop_held(&in);
+	CHECK(atomic_load(&in.scan->late) == 3 && !bs_event_take(&env.me->events, &e), "once");
+}
+
+int main(void)
+{
+	open_memory();
+	test_scanning();
+	test_others();
+	test_dropped();
+	bs_shm_close(&env.shm);
+	return check_done();
+}

@@ -1,0 +1,130 @@
+/*
+ * test/unit/board/test_measure.c - armed protocols are timed through their own reconstruction
+ *
+ * No timing passes or fails here: only that every cost was timed, that the sums are those of the
+ * parts, and that budgets beyond any machine's reach are judged as they must be.
+ */
+#define _GNU_SOURCE /* fmemopen */
+#include "board/arm/measure.h"
+#include "test/support/check.h"
+
+#include <string.h>
+
+static struct bs_site site;
+static struct bs_admission got;
+static struct bs_fail why;
+static unsigned beats;
+
+static void beat(void *arg)
+{
+	(void)arg;
+	beats++;
+}
+
+static struct bs_protocol radial(enum bs_method method)
+{
+	return (struct bs_protocol){ .name = "p",
+				     .method = method,
+				     .backend = BS_BACKEND_HOST,
+				     .dims = 2,
+				     .matrix = { 32, 32, 1 },
+				     .coils = 2,
+				     .samples = 64,
+				     .readouts = 24,
+				     .slices = 1,
+				     .contrasts = 1,
+				     .traj = { .type = BS_TRAJ_RADIAL2D,
+					       .reach = 0.5,
+					       .tolerance = 1e-4,
+					       .min_extent = 0.25 },
+				     .accuracy = 1e-3,
+				     .density = method == BS_METHOD_LS ? BS_DENSITY_NONE
+								       : BS_DENSITY_RAMP,
+				     .combine = BS_COMBINE_RSS,
+				     .fhd = BS_SUM_NUFFT,
+				     .q = BS_SUM_NUFFT,
+				     .lambda = 0.1,
+				     .iterations = 5,
+				     .max_sample = 1e12,
+				     .image_ms = 1e6,
+				     .margin = 0.2 };
+}
+
+static int measure(const struct bs_protocol *p)
+{
+	const struct bs_measure_env env = { .seconds = 0.02, .beat = beat };
+	struct bs_team *team = NULL;
+	struct bs_armed armed;
+	int rc = bs_team_open(&team, 1, &why);
+
+	beats = 0;
+	if (rc == 0)
+		rc = bs_armed_open(&armed, &site, p, team, &why);
+	if (rc == 0) {
+		rc = bs_measure(&got, &armed, &env, &why);
+		bs_armed_close(&armed);
+	}
+	bs_team_close(team);
+	return rc;
+}
+
+static void all_costs(enum bs_method method, const char *name)
+{
+	struct bs_protocol p = radial(method);
+	int64_t sum = 0;
+
+	why.text[0] = '\0';
+	CHECK(measure(&p) == 0 && got.measured, "%s is measured %s", name, why.text);
+	for (int c = 0; c < BS_COSTS; c++) {
+		const struct bs_estimate *e = got.cost[c];
+
+		CHECK(e[BS_CONDITION_WARM].n >= 2 &&
+			      (c == BS_COST_WAKE || e[BS_CONDITION_COLD].n >= 2),
+		      "%s: %s timed %u times warm, %u cold", name, bs_cost_name((enum bs_cost)c),
+		      e[0].n, e[1].n);
+		CHECK(e[0].worst_ns >= e[0].p50_ns && e[BS_CONDITION_LOADED].n == 0,
+		      "%s: worst %lld ns, median %lld ns", name, (long long)e[0].worst_ns,
+		      (long long)e[0].p50_ns);
+		sum += bs_admission_cost(&got, (enum bs_cost)c);
+	}
+	CHECK(bs_admission_worst(&got, false) == sum && sum > 0, "%s: an image takes %lld ns", name,
+	      (long long)sum);
+	CHECK(got.frames >= 2 && beats >= got.frames && got.readout_ns >= 0 &&
+		      got.frame_ns >= got.readout_ns * p.readouts / 2,
+	      "%s: %u frames of %lld ns, %lld ns a readout", name, got.frames,
+	      (long long)got.frame_ns, (long long)got.readout_ns);
+	CHECK(bs_admission_judge(&got, &p, &why) == 0, "%s: 1,000 s are enough", name);
+	p.image_ms = 1e-6;
+	CHECK(bs_admission_judge(&got, &p, &why) == BS_ERR_BUDGET, "%s: 1 ns is not: %s", name,
+	      why.text);
+}
+
+int main(void)
+{
+	struct bs_protocol p = radial(BS_METHOD_GRIDDING);
+	FILE *f;
+	char text[4096] = "";
+
+	CHECK(bs_measure_wanted(&p), "a budget asks for it");
+	p.admission = BS_ADMIT_TRUST;
+	CHECK(!bs_measure_wanted(&p), "one that is trusted does not");
+	p = radial(BS_METHOD_GRIDDING);
+	p.image_ms = 0.0;
+	CHECK(!bs_measure_wanted(&p), "nor does none");
+	all_costs(BS_METHOD_NOOP, "noop");
+	all_costs(BS_METHOD_GRIDDING, "gridding");
+	all_costs(BS_METHOD_LS, "ls");
+	p = radial(BS_METHOD_LS);
+	p.on_miss = BS_MISS_SHED;
+	CHECK(measure(&p) == 0 && got.least.n >= 2, "what sheds is timed at its least, %u times",
+	      got.least.n);
+	f = fmemopen(text, sizeof(text) - 1, "w");
+	if (f != NULL) {
+		bs_measure_print(f, &got, &p, "# ");
+		(void)fclose(f);
+	}
+	CHECK(strstr(text, "# protocol 'p'") == text && strstr(text, "finish   cold") != NULL &&
+		      strstr(text, "finish   least") != NULL,
+	      "the table:\n%s", text);
+	return check_done();
+}

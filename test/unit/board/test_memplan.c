@@ -1,0 +1,102 @@
+/* test/unit/board/test_memplan.c - the plan's sum is that of its parts, and a site that is too large is
+ * told */
+#include "board/arm/memplan.h"
+#include "test/support/check.h"
+
+#include <string.h>
+
+static struct bs_site site;
+static struct bs_memplan plan;
+static char told[2048];
+static unsigned lines;
+
+static void collect(void *arg, const char *line)
+{
+	(void)arg;
+	lines++;
+	(void)snprintf(told, sizeof(told), "%s", line);
+}
+
+static int make(void)
+{
+	lines = 0;
+	told[0] = '\0';
+	return bs_memplan_make(&plan, &site, collect, NULL);
+}
+
+static uint64_t parts(const struct bs_need *need)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < need->parts; i++)
+		sum += need->part[i].count * need->part[i].bytes;
+	return sum;
+}
+
+int main(void)
+{
+	struct bs_protocol *p = site.protocol;
+	uint64_t sum = 0;
+	int rc = 0;
+
+	(void)snprintf(site.file, sizeof(site.file), "site.cfg");
+	site.acq_slots = 1000;
+	site.image_slots = 2;
+	site.memory_mib = 64;
+	site.protocols = 2;
+	p[0] = (struct bs_protocol){ .name = "a",
+				     .method = BS_METHOD_CARTESIAN,
+				     .backend = BS_BACKEND_HOST,
+				     .dims = 2,
+				     .matrix = { 64, 64, 1 },
+				     .encoded = { 128, 64, 1 },
+				     .coils = 4,
+				     .samples = 128,
+				     .readouts = 64,
+				     .slices = 3,
+				     .contrasts = 1,
+				     .combine = BS_COMBINE_RSS,
+				     .traj.type = BS_TRAJ_CARTESIAN };
+	p[1] = p[0];
+	(void)snprintf(p[1].name, sizeof(p[1].name), "b");
+	p[1].method = BS_METHOD_NOOP;
+	CHECK(make() == 0 && lines == 0, "two protocols fit 64 MiB: %s", told);
+	for (uint32_t i = 0; i < 2; i++) {
+		CHECK(plan.protocol[i].engine != NULL, "protocol %u has an engine", i);
+		sum += parts(&plan.protocol[i].need) + parts(&plan.protocol[i].tables);
+	}
+	sum += plan.pools.acq_slots * plan.pools.acq_bytes +
+	       plan.pools.image_slots * plan.pools.image_bytes;
+	CHECK(plan.total_bytes == sum, "the sum of all parts is %llu",
+	      (unsigned long long)plan.total_bytes);
+	/* three frames of encoded k-space for four coils are the least that Cartesian needs */
+	CHECK(plan.protocol[0].need.total_bytes >= UINT64_C(3) * 4 * 64 * 64 * 8, "%llu bytes",
+	      (unsigned long long)plan.protocol[0].need.total_bytes);
+
+	site.sinks = 2;
+	site.overload.sinks = BS_POLICY_SPILL;
+	site.overload.queue = 3;
+	/* each buffer: the slot, a head of 64 and up to 63 in front of it, in whole cache lines */
+	CHECK(make() == 0 &&
+		      plan.total_bytes ==
+			      sum + UINT64_C(2) * 5 *
+					      ((plan.pools.image_bytes + 128 + 63) / 64 * 64),
+	      "two takers with a queue of three add five buffers each: %llu",
+	      (unsigned long long)(plan.total_bytes - sum));
+	site.sinks = 0;
+
+	site.memory_mib = (uint32_t)(sum >> 20); /* less than the sum, by less than 1 MiB */
+	rc = make();
+	CHECK(rc == BS_ERR_NOMEM && lines == 1 &&
+		      strstr(told, "site.cfg: node.memory_mib: ") != NULL,
+	      "too little: %s", told);
+
+	/* what config/ would refuse, but must not wrap here either */
+	site.memory_mib = UINT32_MAX;
+	site.acq_slots = site.image_slots = UINT32_MAX;
+	p[1].coils = 64;
+	p[1].combine = BS_COMBINE_NONE;
+	p[1].matrix[0] = p[1].matrix[1] = p[1].matrix[2] = 512;
+	CHECK(make() == BS_ERR_NOMEM && lines >= 1, "beyond 64 bits: %s", told);
+	return check_done();
+}

@@ -1,0 +1,159 @@
+/* test/unit/board/test_status.c - the status document: well-formed whatever the numbers and names,
+ * bounded */
+#include "board/status/status.h"
+
+#include <string.h>
+
+#include "test/support/check.h"
+
+static struct bs_site site;
+static char doc[BS_STATUS_MAX];
+
+/* A small reader of JSON, strict about what we write: returns what follows the value, or NULL. */
+static const char *skip_value(const char *s, int depth);
+
+static const char *skip_string(const char *s)
+{
+	if (*s++ != '"')
+		return NULL;
+	for (; *s != '"'; s++) {
+		if ((unsigned char)*s < 0x20 || (unsigned char)*s >= 0x7f)
+			return NULL;
+		if (*s == '\\' && strchr("\"\\u", *++s) == NULL)
+			return NULL;
+	}
+	return s + 1;
+}
+
+static const char *skip_members(const char *s, char end, int depth)
+{
+	if (*s == end)
+		return s + 1;
+	for (;; s++) {
+		if (end == '}' && ((s = skip_string(s)) == NULL || *s++ != ':'))
+			return NULL;
+		s = skip_value(s, depth + 1);
+		if (s == NULL || (*s != ',' && *s != end))
+			return NULL;
+		if (*s == end)
+			return s + 1;
+	}
+}
+
+static const char *skip_value(const char *s, int depth)
+{
+	size_t n = strspn(s, "0123456789.-");
+
+	if (depth > 8)
+		return NULL;
+	if (*s == '{' || *s == '[')
+		return skip_members(s + 1, *s == '{' ? '}' : ']', depth);
+	if (*s == '"')
+		return skip_string(s);
+	if (strncmp(s, "true", 4) == 0)
+		return s + 4;
+	if (strncmp(s, "false", 5) == 0)
+		return s + 5;
+	return n > 0 ? s + n : NULL;
+}
+
+static bool well_formed(void)
+{
+	const char *end = skip_value(doc, 0);
+
+	return end != NULL && strcmp(end, "\n") == 0;
+}
+
+static void make_site(void)
+{
+	site.acq_slots = 16;
+	site.image_slots = 3;
+	site.protocols = BS_PROTOCOLS_MAX;
+	memcpy(site.name, "a \"node\" with \\ and \033[2J", 25);
+	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++)
+		site.protocol[i] = (struct bs_protocol){ .name = "radial",
+							 .dims = 2,
+							 .matrix = { 32, 32, 1 },
+							 .coils = 2,
+							 .samples = 64,
+							 .readouts = 4,
+							 .slices = 1,
+							 .contrasts = 1 };
+	memset(site.protocol[15].name, 'x', sizeof(site.protocol[15].name) - 1);
+}
+
+static void fill(struct bs_shm *m)
+{
+	struct bs_shared *s = m->s;
+
+	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++)
+		for (int st = 0; st < BS_STAGES; st++)
+			for (int v = 0; v < 100; v++)
+				bs_hist_add(bs_shm_hist(m, i, (enum bs_stage)st),
+					    INT64_MAX >> (v % 60));
+	atomic_store(&s->scan.id, UINT64_MAX);
+	atomic_store(&s->scan.state, 12345); /* a wild number */
+	atomic_store(&s->totals.bytes, UINT64_MAX);
+	for (int i = 0; i < BS_WORKERS; i++) {
+		atomic_store(&s->worker[i].epoch, 3);
+		atomic_store(&s->worker[i].phase, 77);
+		(void)snprintf(s->worker[i].obituary, sizeof(s->worker[i].obituary),
+			       "signal 9, \"Killed\"");
+	}
+	for (int i = 0; i < BS_THREADS; i++) {
+		memset(s->thread[i].name, i % 2 != 0 ? '"' : 0xff, sizeof(s->thread[i].name));
+		atomic_store(&s->thread[i].tid, INT32_MAX);
+		atomic_store(&s->thread[i].minor_faults, UINT64_MAX);
+	}
+	atomic_store(&s->realtime.refused, UINT32_MAX);
+	atomic_store(&s->realtime.told, UINT32_MAX);
+	memset(s->realtime.remedy, 0xff, sizeof(s->realtime.remedy));
+	atomic_store(&s->canaries, 1000);
+	for (uint32_t i = 0; i < BS_CANARIES; i++)
+		for (int64_t due = INT64_MAX / 2; due < INT64_MAX / 2 + 2000 * BS_CANARY_PERIOD_NS;)
+			due = bs_canary_wake(&s->canary[i], due, due + BS_CANARY_STALL_NS);
+	for (uint32_t i = 0; i < BS_LAST_ERRORS; i++) /* not even NUL-terminated */
+		memset(s->error[i], i % 2 != 0 ? '"' : 0xff, sizeof(s->error[0]));
+	atomic_store(&s->errors, 1000);
+}
+
+int main(void)
+{
+	static struct bs_traj tables[BS_PROTOCOLS_MAX];
+	struct bs_shm m;
+	int n;
+	int bad = 0;
+
+	make_site();
+	if (bs_shm_create(&m, &site, tables, NULL) != 0)
+		return 1;
+	n = bs_status_json(doc, sizeof(doc), &m);
+	CHECK(n > 0 && (size_t)n == strlen(doc) && well_formed(),
+	      "a fresh service: %d bytes of JSON", n);
+	CHECK(strstr(doc, "\"node\":\"a \\\"node\\\" with \\\\ and \\u001b[2J\"") != NULL,
+	      "names are escaped");
+	fill(&m);
+	n = bs_status_json(doc, sizeof(doc), &m);
+	CHECK(n > 0 && well_formed(), "16 protocols, wild numbers, broken texts: %d bytes of JSON",
+	      n);
+	CHECK(n < (int)BS_STATUS_MAX / 2, "with room to spare");
+	n = bs_status_text(doc, sizeof(doc), &m);
+	CHECK(n > 0 && (size_t)n == strlen(doc), "the table: %d bytes", n);
+	n = bs_status_latency_text(doc, sizeof(doc), &m);
+	CHECK(n > 0 && (size_t)n == strlen(doc) && strstr(doc, "image "), "latencies: %d bytes", n);
+	n = bs_status_latency_json(doc, sizeof(doc), &m);
+	CHECK(n > 0 && well_formed(), "latencies: %d bytes of JSON", n);
+	n = bs_status_stalls(doc, sizeof(doc), &m);
+	CHECK(n > 0 && well_formed() && n > 2048 * 40, "stalls: %d bytes of JSON", n);
+	for (size_t cap = 0; cap < 3000; cap += 7) { /* never beyond its room */
+		memset(doc, 'Z', 4096);
+		bad += bs_status_json(doc, cap, &m) != BS_ERR_NOMEM || doc[cap] != 'Z';
+		bad += bs_status_text(doc, cap, &m) != BS_ERR_NOMEM || doc[cap] != 'Z';
+		bad += bs_status_latency_json(doc, cap, &m) != BS_ERR_NOMEM || doc[cap] != 'Z';
+		bad += bs_status_latency_text(doc, cap, &m) != BS_ERR_NOMEM || doc[cap] != 'Z';
+		bad += bs_status_stalls(doc, cap, &m) != BS_ERR_NOMEM || doc[cap] != 'Z';
+	}
+	CHECK(bad == 0, "too little room is said and not overrun");
+	bs_shm_close(&m);
+	return check_done();
+}

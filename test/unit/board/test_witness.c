@@ -1,0 +1,83 @@
+/* test/unit/board/test_witness.c - what a certificate takes from a service's own status document */
+#define _GNU_SOURCE
+#include "board/certify/witness.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/support/check.h"
+
+static struct bs_certificate c;
+static struct bs_protocol p;
+
+static const char doc[] =
+	"{\"protocols\":[{\"name\":\"other\",\"engine\":\"ls/host\",\"refused\":\"x\"},"
+	"{\"name\":\"mine\",\"engine\":\"gridding/host\",\"refused\":\"\",\"estimate\":{\"image_ms\":1}}],"
+	"\"workers\":[{\"name\":\"ingest\",\"restarts\":0},{\"name\":\"recon\",\"restarts\":2},"
+	"{\"name\":\"emit\",\"restarts\":1}],"
+	"\"realtime\":{\"priority\":\"on\",\"unthrottled\":\"%s\",\"threads\":[{\"thread\":\"ingest\","
+	"\"tid\":%d,\"priority\":62,\"minor_faults\":10,\"major_faults\":1,\"allocations\":7},"
+	"{\"thread\":\"gone\",\"tid\":2147483647,\"priority\":60}]},"
+	"\"latency\":[{\"protocol\":\"other\",\"stage\":\"add\",\"n\":5},"
+	"{\"protocol\":\"mine\",\"stage\":\"image\",\"n\":9,\"p50_us\":120.5,\"max_us\":300}]}";
+
+static const char *filled(const char *unthrottled)
+{
+	static char out[sizeof(doc) + 64];
+
+	(void)snprintf(out, sizeof(out), doc, unthrottled, (int)getpid());
+	return out;
+}
+
+static void test_protocol(void)
+{
+	bs_witness_protocol(&c, filled("on"));
+	CHECK(strcmp(c.engine, "gridding/host") == 0 && c.refused[0] == '\0' &&
+		      strcmp(c.estimate, "{\"image_ms\":1}") == 0,
+	      "the protocol's own engine and estimate: %s %s", c.engine, c.estimate);
+	CHECK(strcmp(c.realtime, "{\"priority\":\"on\",\"unthrottled\":\"on\"}") == 0 &&
+		      !c.throttled,
+	      "the settings without the threads: %s", c.realtime);
+	bs_witness_protocol(&c, filled("refused"));
+	CHECK(c.throttled, "a kernel that throttles what polls");
+	bs_witness_protocol(&c, filled("off"));
+	CHECK(!c.throttled, "nobody polls");
+	bs_witness_stages(&c, filled("on"));
+	CHECK(c.stages == 1 && c.stage[0].n == 9.0 && c.stage[0].p50_us == 120.5,
+	      "the protocol's own stages");
+}
+
+static void test_processes(void)
+{
+	struct bs_witness before = { 0 };
+	struct bs_cpus set;
+	const char *text = filled("on");
+	char *later = strdup(text);
+
+	bs_witness_restarts(&c, text);
+	CHECK(c.restarts == 3.0, "all processes' replacements: %g", c.restarts);
+	bs_witness_may_run(&set, text);
+	CHECK(set.count > 0, "where this process may run, a thread that is gone left out: %u",
+	      set.count);
+	bs_witness_may_run(&set, "{}");
+	CHECK(set.count == 0, "no thread, no processor");
+	if (later == NULL)
+		abort();
+	bs_witness_threads(&c, &before, text, true);
+	memcpy(strstr(later, "\"allocations\":7"), "\"allocations\":9", 15);
+	bs_witness_threads(&c, &before, later, false);
+	CHECK(c.threads == 2 && c.thread[0].priority == 62.0 && c.thread[0].allocations == 2.0 &&
+		      c.thread[0].minor_faults == 0.0,
+	      "what grew since: %g allocations", c.thread[0].allocations);
+	free(later);
+}
+
+int main(void)
+{
+	(void)snprintf(p.name, sizeof(p.name), "mine");
+	c.p = &p;
+	test_protocol();
+	test_processes();
+	return check_done();
+}

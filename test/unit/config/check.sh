@@ -1,0 +1,40 @@
+#!/bin/bash
+# test/unit/config/check.sh - boreside check: the example site files are valid and print as valid ones; a
+# faulty one ends with 1 and every fault on stderr; --keys is the whole table.
+set -u
+here=$(cd "$(dirname "$0")/../../.." && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+for name in demo host workstation jetson; do
+	if "$BORESIDE" check "$here/config/$name.cfg" >"$dir/$name.cfg" 2>"$dir/err"; then
+		echo "ok config/$name.cfg is valid"
+	elif [ -s "$dir/err" ] && ! grep -qv 'has no [A-Za-z]* engine here$' "$dir/err"; then
+		echo "skip config/$name.cfg: $(head -n 1 "$dir/err" | sed 's/^[^ ]* //')"
+	else
+		echo "not ok config/$name.cfg: $(head -n 5 "$dir/err")"
+		continue
+	fi
+	grep -q '^# Memory plan' "$dir/$name.cfg" && echo "ok $name: a memory plan" ||
+		echo "not ok $name: no memory plan"
+	"$BORESIDE" check "$dir/$name.cfg" 2>"$dir/err" | sed 's/^# .*as resolved//' >"$dir/again"
+	sed 's/^# .*as resolved//' "$dir/$name.cfg" | cmp -s - "$dir/again" &&
+		echo "ok $name: what check prints is the same site" ||
+		echo "not ok $name: check of its own output: $(head -n 3 "$dir/again")"
+done
+printf 'node: { threads = 1.5;\nnam = "x"; };\nprotocols = ( );\n' >"$dir/bad.cfg"
+"$BORESIDE" check "$dir/bad.cfg" >"$dir/out" 2>"$dir/err"
+rc=$?
+if [ $rc -eq 1 ] && [ ! -s "$dir/out" ] && [ "$(wc -l <"$dir/err")" -eq 3 ] &&
+	[ "$(cut -d: -f2 "$dir/err" | tr -d '\n')" = 123 ]; then
+	echo "ok three faults, one a line, exit status 1"
+else
+	echo "not ok a faulty file ended with $rc: $(cat "$dir/err")"
+fi
+"$BORESIDE" check >/dev/null 2>&1
+[ $? -eq 2 ] && echo "ok no file: usage" || echo "not ok no file is not a usage error"
+rows=$("$BORESIDE" check --keys | grep -c '^| `')
+keys=$(grep -c '^[SKP]("' "$here/config/keys.c")
+[ "$rows" -eq "$keys" ] && [ "$keys" -gt 50 ] && echo "ok --keys prints all $keys keys" ||
+	echo "not ok --keys prints $rows rows of $keys keys"
+"$BORESIDE" check --keys | cmp -s - "$here/config/KEYS.md" && echo "ok config/KEYS.md is the table" ||
+	echo "not ok config/KEYS.md is not what boreside check --keys prints: write it anew"

@@ -1,0 +1,511 @@
+/* test/unit/config/test_config.c - every refusal with its line; defaults; mangled files are refused or
+ * read, never worse */
+#define _GNU_SOURCE /* mkdtemp */
+#include "test/support/site_file.h"
+
+static void defaults(void)
+{
+	const struct bs_protocol *p = &site.protocol[0];
+	char want[BS_PATH_MAX_];
+
+	CHECK(load(&site, PROTOCOL("")) == 0, "the smallest protocol is valid: %s", told);
+	CHECK(strcmp(site.run_dir, "/run/boreside") == 0 &&
+		      strcmp(site.cache_dir, "/var/cache/boreside") == 0 &&
+		      strcmp(site.kspace_url, "ipc:///run/boreside/kspace.ipc") == 0 &&
+		      strcmp(site.board, "host") == 0,
+	      "folders and endpoints");
+	CHECK(site.heartbeat_ms == 500.0 && site.stall_ms == 2000.0 && site.threads >= 1 &&
+		      site.acq_slots == 512 && site.sinks == 0 && site.protocols == 1,
+	      "the node");
+	CHECK(p->dims == 2 && p->matrix[0] == 64 && p->matrix[1] == 48 && p->matrix[2] == 1,
+	      "two matrix sizes are 2D");
+	CHECK(site.gpu_devices.count == 1 && site.gpu_devices.device[0] == 0 &&
+		      p->gpu_devices.count == 1,
+	      "the first GPU");
+	CHECK(p->accuracy == 1e-4 && p->width == 0.0 && p->density == BS_DENSITY_RAMP &&
+		      p->combine == BS_COMBINE_RSS && p->output == BS_OUTPUT_MAGNITUDE &&
+		      p->backend == BS_BACKEND_AUTO && p->slices == 1 && p->contrasts == 1,
+	      "accuracy 1e-4, ramp, root-sum-of-squares, magnitude, auto");
+	CHECK(bs_config_find(&site, "p") == p && bs_config_find(&site, "q") == NULL,
+	      "found by name");
+	CHECK(strcmp(bs_method_name(BS_METHOD_CARTESIAN), "cartesian") == 0 &&
+		      strcmp(bs_method_name((enum bs_method)99), "?") == 0,
+	      "method names");
+
+	CHECK(load(&site, PROTOCOL("image: { output = \"complex\"; };")) == 0 &&
+		      p->combine == BS_COMBINE_NONE,
+	      "complex output keeps the coils apart");
+	CHECK(load(&site, PROTOCOL("gridding: { width = 6; oversampling = 1.5; };")) == 0 &&
+		      p->accuracy == 0.0 && p->width == 6.0,
+	      "width and oversampling put accuracy aside; 6 is taken for 6.0");
+	CHECK(load(&site, "gpu: { devices = [3, 1]; };\n" PROTOCOL("")) == 0 &&
+		      p->gpu_devices.count == 2 && p->gpu_devices.device[0] == 3 &&
+		      p->gpu_devices.device[1] == 1,
+	      "two GPUs, in the order of the file");
+	CHECK(load(&site, NODE("board = \"jetson\"; acq_slots = 300;")) == 0 &&
+		      site.acq_slots == 300 && site.image_slots == 4 && site.memory_mib == 3072,
+	      "a board's defaults, and a key that overrides one");
+	CHECK(load(&site, NODE("run_dir = \"a/./../b//c/\"; cache_dir = \"\";")) == 0 &&
+		      site.cache_dir[0] == '\0',
+	      "a relative path");
+	(void)snprintf(want, sizeof(want), "%s/b/c", dir);
+	CHECK(strcmp(site.run_dir, want) == 0, "%s is %s", site.run_dir, want);
+	(void)snprintf(want, sizeof(want), "ipc://%s/b/c/status.ipc", dir);
+	CHECK(strcmp(site.status_url, want) == 0, "%s", site.status_url);
+	CHECK(load(&site, PROTOCOL("") "endpoints: { kspace = \"tcp://127.0.0.1:5555\"; "
+				       "status = \"tcp://[::1]:5556\"; archive = \"\"; };") == 0 &&
+		      site.archive_url[0] == '\0',
+	      "loopback tcp; an endpoint that is off");
+}
+
+/* Two protocols; an image of the second is just over a MiB. */
+#define TWO_SIZES                                                                                  \
+	PROTOCOL(                                                                                  \
+		"}, { name = \"big\"; method = \"gridding\"; matrix = [512, 512];\n"               \
+		"coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; };")
+
+/* clang-format off */
+static const struct {
+	unsigned line;
+	const char *want, *text; /* want: behind "file:line: " */
+} refused[] = {
+	/* the file as a whole */
+	{ 1, "the file is empty", "" },
+	{ 1, "the file is empty", " \n\t\n" },
+	{ 1, "the file is empty", "# nothing\n" },
+	{ 2, "@include is refused", "a = 1;\n@include \"other.cfg\"\n" },
+	{ 3, "@include is refused", "/*\n\n \t@include \"other.cfg\"\n*/" PROTOCOL("") },
+	{ 4, "a string or comment that never ends", PROTOCOL("image: { maps_file = \"maps; };") },
+	{ 5, "a string or comment that never ends", PROTOCOL("") "/* *" },
+	{ 2, "syntax error", "node: {\n name = ; };" PROTOCOL("") },
+	{ 3, "duplicate setting name", "node: { name = \"a\";\n\nname = \"b\"; };" PROTOCOL("") },
+	{ 1, "protocols: missing", "node: { };" },
+	{ 2, "protocols: the list is empty", "\nprotocols = ();" },
+	{ 2, "protocols: a list ( { ... }", "\nprotocols: { name = \"p\"; };" },
+	{ 1, "node: a group { } is wanted", "node = 5;" PROTOCOL("") },
+	{ 5, "sinks.[0]: a group { } is wanted", PROTOCOL("") "sinks = ( 5 );" },
+	/* unknown keys */
+	{ 2, "node.nam: unknown key (did you mean node.name?)", NODE("nam = \"x\";") },
+	{ 1, "nodes: unknown key", "nodes: { };" PROTOCOL("") },
+	{ 4, "protocols.[0].lambda: unknown key (did you mean ls.lambda?)", PROTOCOL("lambda = 0.1;") },
+	{ 4, "protocols.[0].frobnicate: unknown key", PROTOCOL("frobnicate = 1;") },
+	{ 4, "protocols.[0].ls.densty: unknown key", PROTOCOL("ls: { densty = 1; };") },
+	/* wrong type */
+	{ 2, "node.threads: 5.7 is not an integer", NODE("threads = 5.7;") },
+	{ 2, "node.threads: an integer is wanted, not a string", NODE("threads = \"5\";") },
+	{ 2, "node.name: a string is wanted, not an integer", NODE("name = 5;") },
+	{ 2, "node.heartbeat_ms: a number is wanted, not a boolean", NODE("heartbeat_ms = true;") },
+	{ 4, "protocols.[0].trajectory: a group { } is wanted",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\ncoils = 1; samples = "
+	  "64; readouts = 64; encoded = [64, 64];\ntrajectory = \"x\"; } );" },
+	{ 4, "protocols.[0].ls: a group { } is wanted", PROTOCOL("ls = 1;") },
+	{ 4, "protocols.[0].fov_mm: an array [x, y]", PROTOCOL("fov_mm = 5.0;") },
+	{ 4, "protocols.[0].fov_mm: an array of 2 or 3 is wanted, not of 1", PROTOCOL("fov_mm = [5.0];") },
+	{ 4, "protocols.[0].encoded: 64.5 is not an integer", PROTOCOL("encoded = [64.5, 1.0];") },
+	{ 5, "protocols.[0].trajectory.third_ignored: true or false is wanted, not an integer",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"radial2d\";\n\n"
+	  "third_ignored = 1; }; } );" },
+	/* out of range */
+	{ 2, "node.threads: 65 is outside 0 .. 64 threads", NODE("threads = 65;") },
+	{ 2, "node.acq_slots: -5 is outside 8 .. 65536 slots", NODE("acq_slots = -5;") },
+	{ 2, "node.board: \"pc\" is none of \"host\", \"workstation\", \"jetson\"", NODE("board = \"pc\";") },
+	{ 4, "protocols.[0].gridding.accuracy: 0.2 is outside 0 .. 0.1",
+	  PROTOCOL("gridding: { accuracy = 0.2; };") },
+	{ 4, "protocols.[0].gridding.accuracy: 1e-07 is outside 1e-06 .. 0.1",
+	  PROTOCOL("gridding: { accuracy = 1e-7; };") },
+	{ 4, "protocols.[0].fov_mm: -1 is outside", PROTOCOL("fov_mm = [256.0, -1.0];") },
+	/* numbers that libconfig reads as others */
+	{ 2, "node.acq_slots: 4294967808 does not fit 32 bits", NODE("acq_slots = 4294967808;") },
+	{ 2, "node.acq_slots: 0x100000200 does not fit 32 bits", NODE("acq_slots = 0x100000200;") },
+	{ 3, "node.acq_slots: 99999999999999999999L does not fit 64 bits",
+	  NODE("acq_slots =\n99999999999999999999L;") },
+	{ 2, "node.heartbeat_ms: 1.0e400 does not fit a double", NODE("heartbeat_ms = 1.0e400;") },
+	{ 2, "node.heartbeat_ms: 1.0e-400 does not fit a double", NODE("heartbeat_ms = 1.0e-400;") },
+	{ 4, "protocols.[0].encoded: 4294967360 does not fit 32 bits",
+	  PROTOCOL("encoded = [64, 4294967360];") },
+	{ 4, "protocols.[0].max_sample: 9007199254740993 is not exact",
+	  PROTOCOL("max_sample = 9007199254740993L;") },
+	/* strings */
+	{ 2, "node.name: \\x00 ends a string early", NODE("name = \"a\\x00b\";") },
+	{ 2, "node.name: character 2 of the string (0x0a) is not printable", NODE("name = \"a\\nb\";") },
+	{ 2, "node.name: must not be empty", NODE("name = \"\";") },
+	{ 2, "node.name: 64 characters are too long, at most 63",
+	  NODE("name = \"0123456789012345678901234567890123456789012345678901234567890123\";") },
+	{ 4, "protocols.[1].name: \"p\" is already the name of protocols.[0] (line 2)",
+	  PROTOCOL("}, { name = \"p\"; method = \"gridding\"; matrix = [64, 48];\n"
+		   "coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; };") },
+	{ 1, "protocols.[0].name: \"a/b\": no '/'",
+	  "protocols = ( { name = \"a/b\"; method = \"gridding\"; matrix = [64, 48];\n"
+	  "coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; }; } );" },
+	/* missing */
+	{ 2, "protocols.[0].coils: missing",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 48];\n"
+	  "samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; }; } );" },
+	{ 2, "protocols.[0].trajectory.type: missing",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 48];\n"
+	  "coils = 1; samples = 128; readouts = 100; } );" },
+	{ 5, "sinks.[0].dir: missing", PROTOCOL("") "sinks = ( { type = \"png\"; } );" },
+	/* endpoints and folders */
+	{ 5, "endpoints.kspace: tcp://*:5555: tcp is open to loopback only",
+	  PROTOCOL("") "endpoints: { kspace = \"tcp://*:5555\"; };" },
+	{ 5, "endpoints.kspace: tcp://192.168.0.5:5555: tcp is open to loopback only",
+	  PROTOCOL("") "endpoints: { kspace = \"tcp://192.168.0.5:5555\"; };" },
+	{ 5, "endpoints.kspace: tcp://127.0.0.1.evil.com:5555: tcp is open",
+	  PROTOCOL("") "endpoints: { kspace = \"tcp://127.0.0.1.evil.com:5555\"; };" },
+	{ 5, "endpoints.kspace: tcp://127.0.0.1:99999: tcp is open",
+	  PROTOCOL("") "endpoints: { kspace = \"tcp://127.0.0.1:99999\"; };" },
+	{ 5, "endpoints.viewers: ws://127.0.0.1:80: ws is refused",
+	  PROTOCOL("") "endpoints: { viewers = \"ws://127.0.0.1:80\"; };" },
+	{ 5, "endpoints.viewers: inproc://a: neither ipc:// nor tcp://",
+	  PROTOCOL("") "endpoints: { viewers = \"inproc://a\"; };" },
+	{ 5, "endpoints.status: must not be empty", PROTOCOL("") "endpoints: { status = \"\"; };" },
+	{ 5, "endpoints.status: a path must follow", PROTOCOL("") "endpoints: { status = \"ipc://\"; };" },
+	{ 5, "endpoints.archive: the same as endpoints.kspace",
+	  PROTOCOL("") "endpoints: { kspace = \"ipc:///a\"; archive = \"ipc:///b/../a\"; };" },
+	{ 5, "endpoints.kspace: a socket's path of 110 characters is too long, at most 107",
+	  PROTOCOL("") "endpoints: { kspace = \"ipc:///"
+		       "0123456789012345678901234567890123456789012345678901234567890123456789"
+		       "012345678901234567890123456789012345678\"; };" },
+	{ 5, "sinks.[1].dir: the same as sinks.[0] (line 5)",
+	  PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"a\"; }, { type = \"png\"; dir = \"./a\"; } );" },
+	{ 5, "sinks.[0].dir: must not be empty", PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"\"; } );" },
+	{ 5, "sinks.[0].type: \"gif\" is none of", PROTOCOL("") "sinks = ( { type = \"gif\"; dir = \"a\"; } );" },
+	{ 5, "sinks.[8]: more than 8",
+	  PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"1\"; }, { type = \"png\"; dir = \"2\"; },"
+		       "{ type = \"png\"; dir = \"3\"; }, { type = \"png\"; dir = \"4\"; },"
+		       "{ type = \"png\"; dir = \"5\"; }, { type = \"png\"; dir = \"6\"; },"
+		       "{ type = \"png\"; dir = \"7\"; }, { type = \"png\"; dir = \"8\"; },"
+		       "{ type = \"png\"; dir = \"9\"; } );" },
+	{ 2, "node.run_dir: must not be empty",
+	  "node: {\nrun_dir = \"\"; }; endpoints: { kspace = \"ipc:///k\"; archive = \"\"; viewers = \"\"; "
+	  "status = \"ipc:///s\"; };" PROTOCOL("") },
+	{ 2, "node.stall_ms: 600 is less than twice heartbeat_ms, 500", NODE("stall_ms = 600;") },
+	/* sizes */
+	{ 4, "protocols.[0].dims: 1 is neither 2 nor 3", PROTOCOL("dims = 1;") },
+	{ 2, "protocols.[0].matrix: z is 64: it must be 1 in 2D",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 48, 64]; dims = 2;\n"
+	  "coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; }; } );" },
+	{ 2, "protocols.[0].matrix: y is 15: outside 16 .. 512 voxels",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 15];\n"
+	  "coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; }; } );" },
+	{ 2, "protocols.[0].matrix: 513 is outside 1 .. 512 voxels",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [513, 64];\n"
+	  "coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; }; } );" },
+	{ 4, "protocols.[0].discard: samples and discard are 65628 together", PROTOCOL("discard = 65500;") },
+	{ 3, "protocols.[0].readouts: a frame of 1048576000 samples is beyond the limit",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
+	  "coils = 2; samples = 1000; readouts = 1048576; trajectory: { type = \"radial2d\"; }; } );" },
+	{ 4, "protocols.[0].slices: 512 slices x 2 contrasts", PROTOCOL("slices = 512; contrasts = 2;") },
+	{ 1, "gpu.devices: an array as [0, 1] is wanted, not an integer", "gpu: { devices = 1; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: an array of 1 to 8 is wanted, not of 0", "gpu: { devices = []; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: an array of 1 to 8 is wanted, not of 9",
+	  "gpu: { devices = [0, 1, 2, 3, 4, 5, 6, 7, 8]; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: 64 is outside 0 .. 63", "gpu: { devices = [0, 64]; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: -1 is outside 0 .. 63", "gpu: { devices = [-1]; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: an integer is wanted, not a string", "gpu: { devices = [\"0\"]; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: 1 is named twice", "gpu: { devices = [0, 1, 1]; };\n" PROTOCOL("") },
+	{ 2, "node.memory_mib: 64 MiB are too few: the shared pools need 65536 x",
+	  NODE("memory_mib = 64; acq_slots = 65536;") },
+	{ 1, "overload.spill_dir: must be given: images are spilled to it",
+	  "overload: { archive = \"spill\"; };\n" PROTOCOL("") },
+	{ 2, "overload.spill_mib: 1 MiB do not hold one image of protocol 'big': it takes 1053120 bytes, 2 MiB",
+	  "overload: { archive = \"spill\"; spill_dir = \"s\";\nspill_mib = 1; };\n" TWO_SIZES },
+	{ 2, "overload.spill_mib: 1 MiB do not hold one image of protocol 'big'",
+	  "overload: { sinks = \"spill\"; spill_dir = \"s\";\nspill_mib = 1; };\n"
+	  "sinks = ( { type = \"cfl\"; dir = \"/a\"; } );\n" TWO_SIZES },
+	{ 4, "protocols.[0].frame.step: 101 is more than the frame's 100", PROTOCOL("frame: { step = 101; };") },
+	{ 4, "protocols.[0].frame.step: the frame's 100 readouts are no multiple of 30",
+	  PROTOCOL("frame: { step = 30; };") },
+	{ 4, "protocols.[0].gridding.chunk_readouts: frame.step, 25, is no multiple of 10",
+	  PROTOCOL("gridding: { chunk_readouts = 10; }; frame: { step = 25; };") },
+	{ 4, "protocols.[0].frame.preview_every: a sliding window (frame.step) has no previews",
+	  PROTOCOL("frame: { step = 25; preview_every = 30; };") },
+	{ 4, "protocols.[0].frame.step: method cartesian has no sliding window",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [128, 64]; coils = 1; samples = 64; readouts = 64;\n"
+	  "frame: { step = 16; }; } );" },
+	{ 4, "protocols.[0].frame.preview_every: method cartesian has no previews",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [128, 64]; coils = 1; samples = 64; readouts = 64;\n"
+	  "frame: { preview_every = 16; }; } );" },
+	{ 4, "protocols.[0].frame.preview_every: 101 is more", PROTOCOL("frame: { preview_every = 101; };") },
+	{ 4, "protocols.[0].gridding.chunk_readouts: 101 is more",
+	  PROTOCOL("gridding: { chunk_readouts = 101; };") },
+	/* cartesian */
+	{ 2, "protocols.[0].encoded: missing; a cartesian trajectory needs it",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; } );" },
+	{ 3, "protocols.[0].encoded: y is 32: less than the matrix's 64",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [128, 32]; coils = 1; samples = 64; readouts = 32; } );" },
+	{ 3, "protocols.[0].samples: 129 is more than encoded x, 128",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [128, 64]; coils = 1; samples = 129; readouts = 64; } );" },
+	{ 3, "protocols.[0].readouts: 65 is more than the 64 x 1 lines",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [128, 64]; coils = 1; samples = 128; readouts = 65; } );" },
+	{ 4, "protocols.[0].trajectory.type: method cartesian needs a cartesian trajectory, not random",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [128, 64]; coils = 1; samples = 128; readouts = 64;\n"
+	  "trajectory: { type = \"random\"; }; } );" },
+	{ 3, "protocols.[0].encoded: z is 2: it must be 1 in 2D",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [128, 64, 2]; coils = 1; samples = 128; readouts = 64; } );" },
+	/* trajectory */
+	{ 4, "/folder.h5: Invalid argument",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = \"folder.h5\"; }; } );" },
+	{ 4, "protocols.[0].trajectory.file: a string is wanted",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = 5; }; } );" },
+	{ 3, "protocols.[0].trajectory.type: stack has 3 dimensions, the protocol 2",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"stack\"; }; } );" },
+	{ 3, "protocols.[0].trajectory.file: missing; trajectory.type file needs it",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\"; }; } );" },
+	{ 4, "/nowhere.h5: No such file or directory",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = \"nowhere.h5\"; }; } );" },
+	{ 4, "/half.hdr: No such file or directory",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = \"half\"; }; } );" },
+	{ 4, "protocols.[0].trajectory.file: has no effect without trajectory.type file",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\";\nfile = \"x.h5\"; }; } );" },
+	{ 4, "protocols.[0].trajectory.interleaves: 64 readouts are no multiple of 7",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"spiral2d\";\ninterleaves = 7; }; } );" },
+	{ 4, "protocols.[0].trajectory.interleaves: has no effect",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"radial2d\";\ninterleaves = 8; }; } );" },
+	{ 4, "protocols.[0].trajectory.third_ignored: is for 2D only",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\";\nthird_ignored = true; }; } );" },
+	{ 4, "protocols.[0].fov_mm: z is missing; trajectory.unit rad/m needs it",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\"; unit = \"rad/m\"; };\n"
+	  "fov_mm = [220.0, 220.0]; } );" },
+	/* gridding, image, solver, budget */
+	{ 4, "protocols.[0].gridding.width: either accuracy, or width and oversampling: not both",
+	  PROTOCOL("gridding: { accuracy = 1e-3; width = 6.0; };") },
+	{ 4, "protocols.[0].gridding.oversampling: 0 is outside 1.25 .. 2 (without accuracy)",
+	  PROTOCOL("gridding: { width = 6.0; };") },
+	{ 4, "protocols.[0].gridding.width: 1.5 is outside 2 .. 16 cells (without accuracy)",
+	  PROTOCOL("gridding: { width = 1.5; oversampling = 2.0; };") },
+	{ 4, "protocols.[0].gridding.density_file: missing; gridding.density file needs it",
+	  PROTOCOL("gridding: { density = \"file\"; };") },
+	{ 4, "protocols.[0].gridding.density_file: has no effect without gridding.density file",
+	  PROTOCOL("gridding: { density_file = \"w\"; };") },
+	{ 4, "protocols.[0].image.maps_file: missing; image.combine sense needs it",
+	  PROTOCOL("image: { combine = \"sense\"; };") },
+	{ 4, "protocols.[0].image.maps_file: has no effect", PROTOCOL("image: { maps_file = \"maps\"; };") },
+	{ 4, "protocols.[0].image.output: the root of a sum of squares has no phase",
+	  PROTOCOL("image: { combine = \"rss\"; output = \"complex\"; };") },
+	{ 2, "protocols.[0].image.maps_file: missing; method sense needs it",
+	  "protocols = (\n{ name = \"p\"; method = \"sense\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"radial2d\"; }; } );" },
+	{ 4, "protocols.[0].image.combine: method sense combines by sensitivities",
+	  "protocols = (\n{ name = \"p\"; method = \"sense\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"radial2d\"; };\n"
+	  "image: { combine = \"rss\"; maps_file = \"whole\"; }; } );" },
+	{ 4, "protocols.[0].ls.w_file: has no effect without method ls or sense",
+	  PROTOCOL("ls: { w_file = \"w.mtx\"; };") },
+	{ 2, "protocols.[0].ls.lambda: is 0: w_file would have no effect",
+	  "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"radial2d\"; };\n"
+	  "ls: { w_file = \"w.mtx\"; }; } );" },
+	{ 4, "protocols.[0].ls.basis: has no effect", PROTOCOL("ls: { basis = \"box\"; };") },
+	{ 4, "protocols.[0].budget.on_miss: has no effect without budget.image_ms",
+	  PROTOCOL("budget: { on_miss = \"stop\"; };") },
+	{ 4, "protocols.[0].budget.on_miss: has no effect without budget.image_ms",
+	  PROTOCOL("budget: { on_miss = \"shed\"; };") },
+	{ 4, "protocols.[0].budget.emit_ms: 3 is more than the whole image's 2.5",
+	  PROTOCOL("budget: { image_ms = 2.5; emit_ms = 3.0; };") },
+	{ 4, "protocols.[0].budget.solve_ms: has no effect without method ls or sense",
+	  PROTOCOL("budget: { image_ms = 2.5; solve_ms = 1.0; };") },
+	{ 4, "protocols.[0].budget.upload_ms: has no effect with backend host",
+	  PROTOCOL("backend = \"host\"; budget: { upload_ms = 1.0; };") },
+	{ 4, "protocols.[0].budget.download_ms: has no effect with backend host",
+	  PROTOCOL("backend = \"host\"; budget: { download_ms = 1.0; };") },
+	{ 4, "protocols.[0].budget.receive_ms: -1 is outside",
+	  PROTOCOL("budget: { receive_ms = -1.0; };") },
+};
+/* clang-format on */
+
+static void refusals(void)
+{
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		char place[96];
+		int rc = load(&site, refused[i].text);
+
+		(void)snprintf(place, sizeof(place), "%s:%u: ", path, refused[i].line);
+		CHECK(rc == BS_ERR_CONFIG && faults == 1 &&
+			      strncmp(told, place, strlen(place)) == 0 &&
+			      strstr(told, refused[i].want) != NULL,
+		      "line %u: %s; told %s", refused[i].line, refused[i].want, told);
+	}
+	CHECK(bs_config_load(&site, "/nowhere/x.cfg", collect, NULL) == BS_ERR_CONFIG, "no file");
+	CHECK(bs_config_load(&site, dir, NULL, NULL) == BS_ERR_CONFIG, "a folder, told to nobody");
+	CHECK(load_bytes(&site, "a\0b", 3) == BS_ERR_CONFIG &&
+		      strstr(told, "a NUL at byte 1") != NULL,
+	      "a NUL: %s", told);
+}
+
+/* Texts too long to write down: n times piece between head and tail. */
+static int load_many(const char *head, const char *piece, size_t n, const char *tail)
+{
+	size_t h = strlen(head);
+	size_t p = strlen(piece);
+	size_t t = strlen(tail);
+	char *text = malloc(h + n * p + t + 1);
+	int rc = 0;
+
+	if (text == NULL)
+		abort();
+	memcpy(text, head, h);
+	for (size_t i = 0; i < n; i++)
+		memcpy(text + h + i * p, piece, p);
+	memcpy(text + h + n * p, tail, t);
+	rc = load_bytes(&site, text, h + n * p + t);
+	free(text);
+	return rc;
+}
+
+static void too_much(void)
+{
+	CHECK(load_many(PROTOCOL(""), "#", 1u << 20, "") == BS_ERR_CONFIG && faults == 1 &&
+		      strstr(told, ":1: larger than 1048576 bytes") != NULL,
+	      "a file beyond a megabyte: %s", told);
+	CHECK(load_many("sinks = (\n", "{ x = 1; },", 8, "1);\n" PROTOCOL("")) == BS_ERR_CONFIG &&
+		      faults == 25,
+	      "three faults in each of eight sinks, and one: %u", faults);
+	CHECK(load_many("protocols = (\n", "1,\n", 300, "1 );") == BS_ERR_CONFIG && faults == 257 &&
+		      strstr(told, ":257: and 45 more faults") != NULL,
+	      "of 301 faults 256 are told, and how many there were: %u", faults);
+	CHECK(load_many("protocols = (\n", "{ discard = 99999999999; },\n", 16, "{ } );\n") ==
+			      BS_ERR_CONFIG &&
+		      strstr(told, "protocols.[15].discard: 99999999999 does not fit") != NULL,
+	      "sixteen literals, each under its key");
+	CHECK(load_many("x = [", "99999999999, ", 70, "1];\n" PROTOCOL("")) == BS_ERR_CONFIG &&
+		      faults == 66 && strstr(told, "70 numbers in all do not survive") != NULL,
+	      "seventy literals in an unknown key: %u faults", faults);
+	CHECK(load_many("node: { stall_ms = ", "1", 600, ".0; };\n" PROTOCOL("")) ==
+			      BS_ERR_CONFIG &&
+		      faults == 1 && strstr(told, ":1: node.stall_ms: 1111") != NULL &&
+		      strstr(told, "... is too long for a number") != NULL,
+	      "a number of 600 digits: %s", told);
+	CHECK(load_many("node: {\nrun_dir = \"/", "x", 119, "\"; };\n" PROTOCOL("")) ==
+			      BS_ERR_CONFIG &&
+		      faults == 4 &&
+		      strstr(told, ":2: endpoints.kspace: a socket's path of 131 characters") !=
+			      NULL,
+	      "sockets in too long a run_dir: %s", told);
+	CHECK(load_many("node: {\nrun_dir = \"/", "x", 300, "\"; };\n" PROTOCOL("")) ==
+			      BS_ERR_CONFIG &&
+		      faults == 1 &&
+		      strstr(told, ":2: node.run_dir: 301 characters are too long") != NULL,
+	      "a path beyond its field: %s", told);
+	CHECK(load_many("node: {\nrun_dir = \"/", "x", 254, "\"; };\n" PROTOCOL("")) ==
+			      BS_ERR_CONFIG &&
+		      faults == 4 &&
+		      strstr(told, "endpoints.status: its default \"ipc:///xx") != NULL,
+	      "a default that no longer fits: %u faults", faults);
+}
+
+static void all_at_once(void)
+{
+	static const char *const want[] = { ":1: node.threads: ",
+					    ":1: node.board: ",
+					    ":3: sinks.[0].type: ",
+					    ":4: protocols.[0].coils: ",
+					    ":4: protocols.[0].method: missing",
+					    ":5: protocols.[0].trajectory.seed: ",
+					    ":6: protocols.[0].x: " };
+	const char *at = told;
+
+	CHECK(load(&site,
+		   "node: { threads = 5.5; board = \"x\"; };\n\n"
+		   "sinks = ( { type = \"x\"; dir = \"d\"; } );\n"
+		   "protocols = ( { name = \"p\"; coils = 99; matrix = [64, 64]; samples = 8; readouts = 8;\n"
+		   "trajectory: { type = \"radial2d\"; seed = 9999999999; };\n"
+		   "x = 1; } );\n") == BS_ERR_CONFIG &&
+		      faults == 7,
+	      "seven faults at once: %s", told);
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		const char *next = strstr(at, want[i]);
+
+		CHECK(next != NULL, "in order of line: %s", want[i]);
+		at = next != NULL ? next : at;
+	}
+}
+
+/* Bytes changed, cut, doubled or swapped: read or refused, each fault at a line that exists. */
+static void mangled(void)
+{
+	uint64_t seed = 20260101;
+	unsigned good = 0;
+	unsigned bad = 0;
+	unsigned astray = 0;
+	char text[2 * sizeof(every)];
+
+	for (int round = 0; round < 1500; round++) {
+		size_t n = sizeof(every) - 1;
+		int changes = 1 + (int)(check_uniform(&seed) * 4);
+
+		memcpy(text, every, n);
+		while (changes-- > 0 && n > 0) {
+			static const char spice[] = "{}()[]=;:,\"\\#/*@.-+0987eLx \n\t\0\x80\xff";
+			size_t at = (size_t)(check_uniform(&seed) * (double)n);
+			size_t len = (size_t)(check_uniform(&seed) * 40.0);
+			double what = check_uniform(&seed);
+
+			len = len < n - at ? len : n - at;
+			if (what < 0.6) {
+				text[at] =
+					spice[(size_t)(check_uniform(&seed) * (sizeof(spice) - 1))];
+			} else if (what < 0.75) {
+				n = at;
+			} else if (what < 0.9) {
+				memmove(text + at, text + at + len, n - at - len);
+				n -= len;
+			} else if (n + len <= sizeof(text)) {
+				memmove(text + at + len, text + at, n - at);
+				n += len;
+			}
+		}
+		if (load_bytes(&site, text, n) == 0) {
+			good++;
+		} else {
+			unsigned line = 0;
+			unsigned lines = 1;
+
+			bad++;
+			for (size_t i = 0; i < n; i++)
+				lines += text[i] == '\n';
+			for (char *p = told, *end = NULL; p != NULL;
+			     p = end != NULL ? end + 1 : NULL) {
+				end = strchr(p, '\n');
+				if (sscanf(p + strlen(path), ":%u: ", &line) != 1 || line < 1 ||
+				    line > lines)
+					astray++;
+			}
+		}
+	}
+	CHECK(good + bad == 1500 && good > 0 && bad > 0 && astray == 0,
+	      "1500 mangled files: %u read, %u refused, %u faults without a place", good, bad,
+	      astray);
+}
+
+int main(void)
+{
+	open_folder();
+	defaults();
+	refusals();
+	too_much();
+	all_at_once();
+	mangled();
+	close_folder();
+	return check_done();
+}

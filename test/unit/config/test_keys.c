@@ -1,0 +1,194 @@
+/* test/unit/config/test_keys.c - the table, the structs, the printed site and the documentation say the
+ * same */
+#define _GNU_SOURCE /* open_memstream, memmem, mkdtemp */
+#include "config/value.h"
+#include "core/traj/traj.h"
+#include "test/support/site_file.h"
+
+static struct bs_site again;
+
+static void print_to(char **text, const struct bs_key *key, const void *base)
+{
+	size_t n = 0;
+	FILE *f = open_memstream(text, &n);
+
+	if (f == NULL)
+		abort();
+	bs_value_print(f, key, base);
+	(void)fclose(f);
+}
+
+/* Value of the key in element i of its scope; NULL: no such element. */
+static const void *element(const struct bs_site *s, enum bs_key_scope scope, unsigned i)
+{
+	if (scope == BS_SCOPE_SITE)
+		return i == 0 ? s : NULL;
+	if (scope == BS_SCOPE_SINK)
+		return i < s->sinks ? &s->sink[i] : NULL;
+	return i < s->protocols ? &s->protocol[i] : NULL;
+}
+
+static void round_trip(void)
+{
+	static struct bs_site plain;
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = NULL;
+	int rc = 0;
+
+	if (load(&plain, PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"x\"; } );") != 0 ||
+	    load(&site, every) != 0) {
+		CHECK(0, "every key can be given: %s", told);
+		return;
+	}
+	for (size_t i = 0; i < bs_keys_count; i++) {
+		const struct bs_key *key = &bs_keys[i];
+		bool differs = false;
+		char *was = NULL;
+
+		print_to(&was, key, element(&plain, key->scope, 0));
+		for (unsigned e = 0; element(&site, key->scope, e) != NULL; e++) {
+			char *is = NULL;
+
+			print_to(&is, key, element(&site, key->scope, e));
+			differs = differs || strcmp(is, was) != 0;
+			free(is);
+		}
+		CHECK(differs, "%s reaches its field (without it %s)", key->path, was);
+		free(was);
+	}
+	f = open_memstream(&text, &n);
+	if (f == NULL)
+		abort();
+	bs_config_print(f, &site);
+	(void)fclose(f);
+	rc = load(&again, text);
+	CHECK(rc == 0 && memcmp(&site, &again, sizeof(site)) == 0,
+	      "the resolved site reads back to the same bytes: %s", told);
+	free(text);
+	CHECK(site.protocol[1].traj.seed == UINT64_C(9007199254740993), "a seed beyond a double");
+	CHECK(site.protocol[0].fov_mm[0] == 256.1f, "a float to the nearest");
+	CHECK(strcmp(site.name, "n\"\\") == 0, "quotes and backslashes");
+	CHECK(site.protocol[1].density == BS_DENSITY_NONE, "ls weighs nothing by default");
+}
+
+/* No byte of the struct but padding is without a row; given: bytes that the loader fills itself. */
+static void covered(const char *what, enum bs_key_scope scope, unsigned char *padding, size_t size,
+		    const size_t given[][2], size_t gaps)
+{
+	unsigned char *seen = calloc(1, size);
+	size_t bare = 0;
+
+	if (seen == NULL)
+		abort();
+	for (size_t i = 0; i < bs_keys_count; i++)
+		for (size_t b = 0; bs_keys[i].scope == scope && b < bs_keys[i].size; b++)
+			seen[bs_keys[i].offset + b]++;
+	for (size_t g = 0; g < gaps; g++)
+		for (size_t b = 0; b < given[g][1]; b++)
+			seen[given[g][0] + b]++;
+	for (size_t b = 0; b < size; b++) {
+		if (seen[b] > 1)
+			CHECK(0, "byte %zu of %s has %u rows", b, what, seen[b]);
+		bare += seen[b] == 0 && padding[b] != 0;
+	}
+	CHECK(bare == 0, "every field of %s has one row (%zu bytes have none)", what, bare);
+	free(seen);
+}
+
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+#define HAVE_PADDING 1
+#endif
+#endif
+
+static void fields(void)
+{
+#ifdef HAVE_PADDING
+	static struct bs_protocol p;
+	static struct bs_sink_spec k;
+	static const size_t sites[][2] = {
+		/* each protocol has the site's */
+		{ offsetof(struct bs_protocol, gpu_memory), sizeof(p.gpu_memory) },
+		{ offsetof(struct bs_protocol, gpu_devices), sizeof(p.gpu_devices) },
+	};
+	static const size_t own[][2] = {
+		{ offsetof(struct bs_site, file), sizeof(site.file) },
+		/* padding, of which gcc 12 clears the wrong bytes here */
+		{ offsetof(struct bs_site, realtime.canary) + 1,
+		  offsetof(struct bs_site, sink) - offsetof(struct bs_site, realtime.canary) - 1 },
+		{ offsetof(struct bs_site, sink), sizeof(site.sink) },
+		{ offsetof(struct bs_site, sinks),
+		  offsetof(struct bs_site, protocol) - offsetof(struct bs_site, sinks) },
+		{ offsetof(struct bs_site, protocol), sizeof(site.protocol) },
+		/* and the padding behind it */
+		{ offsetof(struct bs_site, protocols),
+		  sizeof(site) - offsetof(struct bs_site, protocols) },
+	};
+
+	memset(&p, 0xff, sizeof(p));
+	memset(&k, 0xff, sizeof(k));
+	memset(&site, 0xff, sizeof(site));
+	__builtin_clear_padding(&p);
+	__builtin_clear_padding(&k);
+	covered("struct bs_protocol", BS_SCOPE_PROTOCOL, (unsigned char *)&p, sizeof(p), sites,
+		sizeof(sites) / sizeof(sites[0]));
+	covered("struct bs_sink_spec", BS_SCOPE_SINK, (unsigned char *)&k, sizeof(k), NULL, 0);
+	covered("struct bs_site", BS_SCOPE_SITE, (unsigned char *)&site, sizeof(site), own,
+		sizeof(own) / sizeof(own[0]));
+#else
+	(void)covered;
+	SKIP("fields without a row: this compiler cannot tell padding");
+#endif
+}
+
+/* The words of the table are those that the code uses elsewhere. */
+static void words(void)
+{
+	const struct bs_key *unit = bs_key_find(BS_SCOPE_PROTOCOL, "trajectory.unit");
+
+	for (unsigned i = 0; unit->words[i] != NULL; i++)
+		CHECK(strcmp(unit->words[i], bs_traj_unit_name((enum bs_traj_unit)i)) == 0,
+		      "unit %s", unit->words[i]);
+}
+
+static void documentation(void)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	if (f == NULL)
+		abort();
+	bs_config_print_keys(f);
+	(void)fclose(f);
+	for (size_t i = 0; i < bs_keys_count; i++) {
+		char start[160];
+		const char *row = NULL;
+		const char *end = NULL;
+		unsigned bars = 0;
+
+		(void)snprintf(start, sizeof(start), "\n| `%s` | ", bs_keys[i].path);
+		row = strstr(text, start);
+		end = row != NULL ? strchr(row + 1, '\n') : NULL;
+		for (const char *p = row; p != NULL && p < end; p++)
+			bars += *p == '|';
+		CHECK(end != NULL && (size_t)(end - row) > strlen(bs_keys[i].help) &&
+			      memmem(row, (size_t)(end - row), bs_keys[i].help,
+				     strlen(bs_keys[i].help)) != NULL &&
+			      bars == 7,
+		      "%s is documented", bs_keys[i].path);
+	}
+	free(text);
+}
+
+int main(void)
+{
+	open_folder();
+	round_trip();
+	fields();
+	words();
+	documentation();
+	close_folder();
+	return check_done();
+}

@@ -1,0 +1,120 @@
+/* test/unit/core/test_attributes.c - what an image says of its budget, its quality and its times */
+#include "core/frame/attributes.h"
+#include "core/latency/budget.h"
+#include "core/frame/recon.h"
+#include "test/support/check.h"
+
+#include <string.h>
+
+#define MS INT64_C(1000000)
+
+static bool says(const char *text, const char *name, const char *value)
+{
+	char want[128];
+
+	(void)snprintf(want, sizeof(want), "<name>boreside_%s</name><value>%s</value>", name,
+		       value);
+	return strstr(text, want) != NULL;
+}
+
+static void words(void)
+{
+	struct bs_protocol p = { .name = "small",
+				 .method = BS_METHOD_SENSE,
+				 .iterations = 10,
+				 .image_ms = 10.0,
+				 .on_miss = BS_MISS_SHED };
+	struct bs_recon_image image = { .readouts = 2 };
+	struct bs_image_timing t = { .received_ns = 1000 * MS,
+				     .handed_ns = 1001 * MS,
+				     .taken_ns = 1002 * MS,
+				     .added_ns = 1002 * MS + 500000,
+				     .begun_ns = 1003 * MS,
+				     .made_ns = 1008 * MS,
+				     .passed_ns = 1009 * MS,
+				     .latency_ns = 9 * MS,
+				     .gaps = 3,
+				     .rung = BS_RUNG_FULL };
+	int64_t stage_ns[BS_BUDGET_STAGES];
+	char text[BS_ATTRIBUTES_MAX];
+	int n;
+
+	p.stage_ms[BS_BUDGET_RECEIVE] = 1.5;
+	p.stage_ms[BS_BUDGET_SOLVE] = 3.5;
+	p.stage_ms[BS_BUDGET_EMIT] = 1.5;
+	image.report = (struct bs_report){ .iterations = 10, .residual = 0.25 };
+	image.report.stage_ns[BS_BUDGET_ACCUMULATE] = 1 * MS;
+	image.report.stage_ns[BS_BUDGET_SOLVE] = 4 * MS;
+	bs_image_stages(&t, &image.report, t.passed_ns, stage_ns);
+	CHECK(stage_ns[BS_BUDGET_RECEIVE] == 2 * MS && stage_ns[BS_BUDGET_SOLVE] == 4 * MS &&
+		      stage_ns[BS_BUDGET_ACCUMULATE] == 1500000 && stage_ns[BS_BUDGET_EMIT] == MS,
+	      "stages from the stamps and from the engine");
+	CHECK(bs_budget_stages_missed(&p, stage_ns) ==
+		      (1u << BS_BUDGET_RECEIVE | 1u << BS_BUDGET_SOLVE),
+	      "each stage against its own budget");
+	n = bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);
+	CHECK(n > 0 && says(text, "quality", "complete") && says(text, "rung", "full") &&
+		      says(text, "budget", "met") && says(text, "stage_missed", "receive") &&
+		      says(text, "stage_missed", "solve") && !says(text, "stage_missed", "emit") &&
+		      says(text, "at_taken_us", "2000.000") &&
+		      says(text, "at_passed_us", "9000.000") &&
+		      says(text, "stage_solve_us", "4000.000") && says(text, "gaps", "3"),
+	      "the attributes: %s", text);
+	bs_attributes_fill(&image.head, &p, &image, &t);
+	CHECK(image.head.user_int[0] == 10000 && image.head.user_int[1] == 9000 &&
+		      image.head.user_int[2] == 0 && image.head.user_int[3] == 10 &&
+		      image.head.user_int[4] == 0 && image.head.user_int[5] == 3 &&
+		      image.head.user_int[6] == 0 && image.head.user_int[7] == 0,
+	      "and user_int");
+	CHECK(image.head.user_float[0] == 0.25f && image.head.user_float[1] == 2000.0f &&
+		      image.head.user_float[2] == 0.0f && image.head.user_float[4] == 4000.0f &&
+		      image.head.user_float[7] == 1000.0f,
+	      "and user_float");
+
+	image.report.gridded = true;
+	t.rung = BS_RUNG_GRIDDING;
+	(void)bs_attributes_write(text, sizeof(text), &p, "gridding/host", &image, &t);
+	bs_attributes_fill(&image.head, &p, &image, &t);
+	CHECK(says(text, "quality", "degraded") && says(text, "rung", "gridding") &&
+		      image.head.user_int[6] == 2 && image.head.user_int[7] == 3,
+	      "gridding in a solver's place is degraded");
+	image.report.gridded = false;
+	image.report.allowed = 5;
+	image.report.iterations = 5;
+	(void)bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);
+	CHECK(says(text, "quality", "degraded"), "so are fewer iterations");
+	image.report.iterations = 4;
+	(void)bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);
+	CHECK(says(text, "quality", "complete"), "but not when the tolerance was reached before");
+	t.latency_ns = 10 * MS + 1;
+	(void)bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);
+	bs_attributes_fill(&image.head, &p, &image, &t);
+	CHECK(says(text, "quality", "late") && says(text, "budget", "missed") &&
+		      image.head.user_int[2] == 1 && image.head.user_int[7] == 2,
+	      "late by a nanosecond");
+	image.missing = 1;
+	(void)bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);
+	CHECK(says(text, "quality", "partial"), "a readout is missing");
+	memset(p.name, '&', sizeof(p.name) - 1);
+	t = (struct bs_image_timing){ INT64_MAX / 2,   INT64_MAX, UINT64_MAX, UINT64_MAX,
+				      UINT64_MAX,      1,         INT64_MAX,  INT64_MAX,
+				      INT64_MAX,       INT64_MAX, INT64_MAX,  INT64_MAX,
+				      BS_RUNG_GRIDDING };
+	for (int i = 0; i < BS_BUDGET_STAGES; i++) {
+		p.stage_ms[i] = 1e-9;
+		image.report.stage_ns[i] = INT64_MAX / 4;
+	}
+	n = bs_attributes_write(text, sizeof(text), &p, "a name of 31 characters, no more", &image,
+				&t);
+	CHECK(n > 0 && n < (int)BS_ATTRIBUTES_MAX, "the longest that it can be: %d of %u bytes", n,
+	      BS_ATTRIBUTES_MAX);
+	bs_attributes_fill(&image.head, &p, &image, &t);
+	CHECK(image.head.user_int[1] == INT32_MAX && image.head.user_int[5] == INT32_MAX,
+	      "numbers beyond 32 bits are cut to the largest");
+}
+
+int main(void)
+{
+	words();
+	return check_done();
+}

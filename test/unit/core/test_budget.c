@@ -1,0 +1,550 @@
+/* test/unit/core/test_budget.c - budgets and the ladder on a scripted clock: every rung, every policy */
+#include "core/latency/budget.h"
+#include "core/thread/clock.h"
+#include "core/frame/recon.h"
+#include "test/support/check.h"
+
+#include <string.h>
+
+#define MS INT64_C(1000000)
+
+static struct bs_fail why;
+static int64_t now_ns;
+
+/* ---- a pretended method: its costs are the script, its clock is the one that it moves ---------- */
+
+struct cost {
+	int64_t add_ns, rest_ns, iteration_ns; /* of a readout, of finish, of an iteration */
+	uint32_t added, finished;              /* calls */
+	int refuse;                            /* what finish returns next */
+};
+
+static struct cost solver, gridder;
+
+static int fake_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *w)
+{
+	(void)p;
+	(void)w;
+	bs_need_add(need, "pretended", 1, 64);
+	return 0;
+}
+
+static int solver_arm(void **self, const struct bs_protocol *p, const struct bs_tables *t,
+		      const struct bs_arm_env *env, struct bs_fail *w)
+{
+	(void)p;
+	(void)t;
+	(void)env;
+	(void)w;
+	*self = &solver;
+	return 0;
+}
+
+static int gridder_arm(void **self, const struct bs_protocol *p, const struct bs_tables *t,
+		       const struct bs_arm_env *env, struct bs_fail *w)
+{
+	(void)solver_arm(self, p, t, env, w);
+	*self = &gridder;
+	return 0;
+}
+
+static int fake_begin(void *self, uint32_t frame)
+{
+	(void)self;
+	(void)frame;
+	return 0;
+}
+
+static int fake_add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t stride)
+{
+	struct cost *c = self;
+
+	(void)frame;
+	(void)readout;
+	(void)data;
+	(void)stride;
+	now_ns += c->add_ns;
+	c->added++;
+	return 0;
+}
+
+#define ITERATIONS 10u
+
+/* As a solver does: asks before each iteration but the first. */
+static int fake_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+		       struct bs_report *report)
+{
+	struct cost *c = self;
+	uint32_t most = report->allowed > 0 ? report->allowed : ITERATIONS;
+	int rc = c->refuse;
+
+	(void)frame;
+	(void)image;
+	c->refuse = 0;
+	c->finished++;
+	now_ns += c->rest_ns;
+	for (uint32_t i = 0; c == &solver && i < most; i++) {
+		if (i > 0 && now_ns > deadline_ns - c->iteration_ns) {
+			report->deadline_stop = true;
+			break;
+		}
+		now_ns += c->iteration_ns;
+		report->iterations++;
+	}
+	report->stage_ns[BS_BUDGET_SOLVE] = report->iterations * c->iteration_ns;
+	return rc;
+}
+
+static void fake_disarm(void *self)
+{
+	(void)self;
+}
+
+static const struct bs_engine gridder_engine = { .name = "gridding/fake",
+						 .need = fake_need,
+						 .arm = gridder_arm,
+						 .begin = fake_begin,
+						 .add = fake_add,
+						 .finish = fake_finish,
+						 .disarm = fake_disarm };
+static const struct bs_engine solver_engine = { .name = "solver/fake",
+						.need = fake_need,
+						.arm = solver_arm,
+						.begin = fake_begin,
+						.add = fake_add,
+						.finish = fake_finish,
+						.disarm = fake_disarm,
+						.preview = &gridder_engine };
+static const struct bs_engine lone_engine = { .name = "lone/fake",
+					      .need = fake_need,
+					      .arm = solver_arm,
+					      .begin = fake_begin,
+					      .add = fake_add,
+					      .finish = fake_finish,
+					      .disarm = fake_disarm };
+
+/* ---- the service in small: one frame of two readouts, and what worker_recon and emit do with it -- */
+
+struct small {
+	struct bs_protocol p;
+	struct bs_recon *recon;
+	struct bs_budget budget;
+	struct bs_recon_image image;
+	float pixels[2 * 16 * 16];
+	int64_t emit_ns;
+	uint32_t repetition;
+	/* of the last image */
+	enum bs_rung rung;
+	int64_t latency_ns;
+	bool missed, stepped;
+};
+
+static struct bs_protocol protocol(enum bs_method m, enum bs_miss on_miss, double image_ms)
+{
+	return (struct bs_protocol){ .name = "p",
+				     .method = m,
+				     .dims = 2,
+				     .matrix = { 16, 16, 1 },
+				     .coils = 1,
+				     .samples = 16,
+				     .readouts = 2,
+				     .slices = 1,
+				     .contrasts = 1,
+				     .iterations = ITERATIONS,
+				     .output = BS_OUTPUT_COMPLEX,
+				     .image_ms = image_ms,
+				     .on_miss = on_miss };
+}
+
+static void open_small(struct small *s, const struct bs_protocol *p, bool gridding)
+{
+	static const struct bs_scan_info info;
+	struct bs_tables tables = { 0 };
+	struct bs_arm_env env = { 0 };
+
+	memset(s, 0, sizeof(*s));
+	s->p = *p;
+	s->image.pixels = s->pixels;
+	solver = gridder = (struct cost){ 0 };
+	if (bs_recon_arm(&s->recon, &s->p, gridding ? &solver_engine : &lone_engine, &tables, &env,
+			 &why) != 0)
+		abort();
+	bs_budget_open(&s->budget, &s->p, bs_recon_stands_in(s->recon));
+	bs_budget_scan(&s->budget);
+	bs_recon_scan(s->recon, &info);
+}
+
+static void readout(struct small *s, uint32_t row)
+{
+	static const float data[32];
+	struct bs_mrd_acq head = { .number_of_samples = 16, .active_channels = 1 };
+	struct bs_aim aim = bs_budget_aim(&s->budget);
+
+	head.idx.repetition = (uint16_t)s->repetition;
+	bs_recon_aim(s->recon, &aim);
+	if (bs_recon_readout(s->recon, &head, row, data, now_ns, &why) != 0)
+		abort();
+}
+
+/* The image of the frame that is complete; not handed on yet. */
+static void make(struct small *s)
+{
+	struct bs_aim aim = bs_budget_aim(&s->budget);
+	int64_t from_ns;
+
+	bs_recon_aim(s->recon, &aim);
+	from_ns = now_ns;
+	if (bs_recon_pop(s->recon, &s->image, bs_budget_deadline(&s->budget, from_ns), &why) != 1)
+		abort();
+	s->stepped = bs_budget_made(&s->budget, &s->image.report, from_ns, now_ns, &s->rung);
+	s->latency_ns = now_ns - from_ns;
+	s->repetition++;
+}
+
+static void hand(struct small *s)
+{
+	now_ns += s->emit_ns;
+	s->latency_ns += s->emit_ns;
+	s->missed = bs_budget_missed(&s->p, s->latency_ns);
+	s->stepped |= bs_budget_verdict(&s->budget, s->rung,
+					s->missed                       ? BS_VERDICT_MISSED
+					: s->image.report.deadline_stop ? BS_VERDICT_TIGHT
+									: BS_VERDICT_MET,
+					s->emit_ns);
+}
+
+static void frame(struct small *s)
+{
+	readout(s, 0);
+	readout(s, 1);
+	make(s);
+	hand(s);
+}
+
+static void close_small(struct small *s)
+{
+	bs_recon_disarm(s->recon);
+}
+
+/* ---- the tests ------------------------------------------------------------------------------- */
+
+static void whole_ladder(void)
+{
+	struct bs_protocol p = protocol(BS_METHOD_LS, BS_MISS_SHED, 10.0);
+	static struct small s;
+	uint32_t n = 0;
+
+	open_small(&s, &p, true);
+	solver = (struct cost){ .rest_ns = 1 * MS, .iteration_ns = MS / 2 };
+	gridder = (struct cost){ .rest_ns = 2 * MS };
+	s.emit_ns = 1 * MS;
+	for (int i = 0; i < 20; i++)
+		frame(&s);
+	CHECK(s.rung == BS_RUNG_FULL && s.image.report.iterations == ITERATIONS && !s.missed,
+	      "in time: full, %u iterations, %.1f ms", s.image.report.iterations,
+	      (double)s.latency_ns / (double)MS);
+
+	/* iterations of 1.2 ms: 1 + 10 x 1.2 + 1 do not fit 10, the solver stops before one that would not */
+	solver.iteration_ns = 12 * MS / 10;
+	frame(&s);
+	CHECK(s.rung == BS_RUNG_FULL && s.image.report.deadline_stop && !s.missed && s.stepped &&
+		      s.image.report.iterations == 6 && s.latency_ns <= 10 * MS,
+	      "the solver stops in time, %u iterations, %.1f ms, and the ladder steps",
+	      s.image.report.iterations, (double)s.latency_ns / (double)MS);
+	frame(&s);
+	CHECK(s.rung == BS_RUNG_FEWER && s.image.report.iterations == ITERATIONS / 2 &&
+		      !s.image.report.deadline_stop && !s.missed,
+	      "fewer: half of the iterations, %.1f ms", (double)s.latency_ns / (double)MS);
+
+	/* a sum that leaves room for one iteration only, which is always made: late */
+	solver.rest_ns = 8 * MS + MS / 2;
+	frame(&s);
+	CHECK(s.rung == BS_RUNG_FEWER && s.missed && s.image.report.iterations == 1 && s.stepped &&
+		      s.budget.rung == BS_RUNG_GRIDDING,
+	      "fewer is not enough: %.1f ms, next is %s", (double)s.latency_ns / (double)MS,
+	      bs_rung_name(s.budget.rung));
+	n = solver.added;
+	frame(&s);
+	CHECK(s.rung == BS_RUNG_GRIDDING && s.image.report.gridded && !s.missed &&
+		      solver.added == n && gridder.added == 2,
+	      "gridding of the same data: %.1f ms, the solver is not fed",
+	      (double)s.latency_ns / (double)MS);
+
+	gridder.rest_ns = 12 * MS;
+	frame(&s);
+	CHECK(s.rung == BS_RUNG_GRIDDING && s.missed && s.budget.rung == BS_RUNG_LATE,
+	      "gridding is late, too: %.1f ms", (double)s.latency_ns / (double)MS);
+	for (int i = 0; i < 5; i++)
+		frame(&s);
+	CHECK(s.rung == BS_RUNG_LATE && s.missed && s.image.report.gridded,
+	      "late: nothing is left to leave out, each one is marked");
+
+	gridder.rest_ns = 1 * MS;
+	solver = (struct cost){ .rest_ns = 1 * MS, .iteration_ns = MS / 2 };
+	for (n = 0; s.budget.rung != BS_RUNG_FULL && n < 1000; n++)
+		frame(&s);
+	CHECK(s.budget.rung == BS_RUNG_FULL && n >= 3 * BS_LADDER_HOLD && n < 1000,
+	      "it climbs back by itself, in %u images", n);
+	frame(&s);
+	CHECK(s.rung == BS_RUNG_FULL && !s.image.report.gridded &&
+		      s.image.report.iterations == ITERATIONS,
+	      "and is whole again");
+	CHECK(s.budget.down[BS_RUNG_FEWER] == 1 && s.budget.down[BS_RUNG_GRIDDING] == 1 &&
+		      s.budget.down[BS_RUNG_LATE] == 1 && s.budget.up[BS_RUNG_GRIDDING] == 1 &&
+		      s.budget.up[BS_RUNG_FEWER] == 1 && s.budget.up[BS_RUNG_FULL] == 1,
+	      "every step is counted");
+	close_small(&s);
+}
+
+/* A solver that has time for one iteration: met, but a miss is foreseen, and gridding is as good. */
+static void foreseen(void)
+{
+	struct bs_protocol p = protocol(BS_METHOD_LS, BS_MISS_SHED, 10.0);
+	static struct small s;
+	uint32_t late = 0;
+
+	open_small(&s, &p, true);
+	s.emit_ns = 1 * MS;
+	solver = (struct cost){ .rest_ns = 1 * MS, .iteration_ns = MS / 2 };
+	gridder = (struct cost){ .rest_ns = 2 * MS };
+	frame(&s);
+	CHECK(s.rung == BS_RUNG_FULL && !s.missed, "in time, and 1 ms to hand it on is known");
+	solver.rest_ns = 7 * MS;
+	solver.iteration_ns = 12 * MS / 10;
+	for (int i = 0; i < 2; i++) {
+		frame(&s);
+		CHECK(s.rung == (i == 0 ? BS_RUNG_FULL : BS_RUNG_FEWER) && !s.missed && s.stepped &&
+			      s.image.report.iterations == 1,
+		      "%s: one iteration, met at %.1f ms, and down to %s", bs_rung_name(s.rung),
+		      (double)s.latency_ns / (double)MS, bs_rung_name(s.budget.rung));
+	}
+	for (int i = 0; i < 100; i++) {
+		frame(&s);
+		late += s.missed;
+	}
+	CHECK(late == 0 && s.budget.down[BS_RUNG_LATE] == 0 && s.budget.up[BS_RUNG_FEWER] > 0,
+	      "fewer is tried again %llu times in 100 images, and none is late",
+	      (unsigned long long)s.budget.up[BS_RUNG_FEWER]);
+	close_small(&s);
+}
+
+/* A load under which full never fits: the ladder tries it ever more seldom. */
+static void hysteresis(void)
+{
+	struct bs_protocol p = protocol(BS_METHOD_SENSE, BS_MISS_SHED, 10.0);
+	static struct small s;
+	uint32_t tries[3] = { 0 };
+	uint32_t late = 0;
+
+	open_small(&s, &p, true);
+	solver = (struct cost){ .rest_ns = 1 * MS, .iteration_ns = 12 * MS / 10 };
+	for (int third = 0; third < 3; third++) {
+		uint64_t before = s.budget.up[BS_RUNG_FULL];
+
+		for (int i = 0; i < 1500; i++) {
+			frame(&s);
+			late += s.missed;
+		}
+		tries[third] = (uint32_t)(s.budget.up[BS_RUNG_FULL] - before);
+	}
+	CHECK(tries[0] > tries[1] && tries[0] <= 8 && tries[2] <= 3,
+	      "full is tried %u, %u, %u times in 1,500 images each", tries[0], tries[1], tries[2]);
+	CHECK(late == 0, "and none of them is late: %u", late);
+	CHECK(s.budget.hold == BS_LADDER_HOLD_MAX, "the wait is at its longest: %u", s.budget.hold);
+	solver.iteration_ns = MS / 10;
+	for (int i = 0; i < 5000; i++)
+		frame(&s);
+	CHECK(s.budget.rung == BS_RUNG_FULL && s.budget.hold < BS_LADDER_HOLD_MAX,
+	      "a climb that proves itself makes the next wait shorter: %u", s.budget.hold);
+	bs_budget_scan(&s.budget);
+	CHECK(s.budget.rung == BS_RUNG_FULL, "a scan begins on full");
+	close_small(&s);
+}
+
+/* Images in flight when a step is taken bring no second one. */
+static void in_flight(void)
+{
+	struct bs_protocol p = protocol(BS_METHOD_LS, BS_MISS_SHED, 10.0);
+	struct bs_budget b;
+	struct bs_report report = { 0 };
+	enum bs_rung rung;
+
+	bs_budget_open(&b, &p, true);
+	CHECK(bs_budget_made(&b, &report, 0, 11 * MS, &rung) && rung == BS_RUNG_FULL &&
+		      b.rung == BS_RUNG_FEWER,
+	      "an image that is late when it is made brings a step before it is handed on");
+	CHECK(!bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MISSED, 0) &&
+		      !bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MISSED, 0) &&
+		      b.rung == BS_RUNG_FEWER,
+	      "misses of full do not step down from fewer");
+	CHECK(bs_budget_verdict(&b, BS_RUNG_FEWER, BS_VERDICT_MISSED, 0) &&
+		      b.rung == BS_RUNG_GRIDDING,
+	      "one of fewer does");
+	CHECK(!bs_budget_made(&b, &report, 0, 1, &rung) && rung == BS_RUNG_FEWER,
+	      "a frame that began before is solved, by fewer iterations");
+	report.gridded = true;
+	CHECK(!bs_budget_made(&b, &report, 0, 1, &rung) && rung == BS_RUNG_GRIDDING,
+	      "one that began after is gridded");
+	for (uint32_t i = 0; i < BS_LADDER_HOLD; i++)
+		(void)bs_budget_verdict(&b, BS_RUNG_GRIDDING, BS_VERDICT_MET, 0);
+	CHECK(b.rung == BS_RUNG_FEWER, "up again");
+	CHECK(!bs_budget_made(&b, &report, 0, 1, &rung) && rung == BS_RUNG_GRIDDING &&
+		      bs_budget_aim(&b).iterations == ITERATIONS / 2 && !bs_budget_aim(&b).gridding,
+	      "a frame that was begun by gridding ends so");
+	CHECK(!bs_budget_verdict(&b, BS_RUNG_FEWER, (enum bs_verdict)15, 0) &&
+		      b.rung == BS_RUNG_FEWER,
+	      "a verdict that is none changes nothing");
+}
+
+/* Rungs that a method does not have are passed over. */
+static void other_methods(void)
+{
+	struct bs_protocol p = protocol(BS_METHOD_GRIDDING, BS_MISS_SHED, 10.0);
+	struct bs_budget b;
+
+	bs_budget_open(&b, &p, false);
+	CHECK(bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MISSED, 0) && b.rung == BS_RUNG_LATE &&
+		      !bs_budget_aim(&b).gridding && bs_budget_aim(&b).iterations == 0,
+	      "gridding: from full to late");
+	CHECK(!bs_budget_verdict(&b, BS_RUNG_LATE, BS_VERDICT_MISSED, 0) && b.rung == BS_RUNG_LATE,
+	      "there is nothing below it");
+	for (uint32_t i = 0; i < BS_LADDER_HOLD; i++)
+		(void)bs_budget_verdict(&b, BS_RUNG_LATE, BS_VERDICT_MET, 0);
+	CHECK(b.rung == BS_RUNG_FULL, "and back");
+	p.method = BS_METHOD_LS;
+	p.iterations = 1;
+	bs_budget_open(&b, &p, true);
+	CHECK(bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MISSED, 0) &&
+		      b.rung == BS_RUNG_GRIDDING,
+	      "one iteration has no fewer: from full to gridding");
+	p.iterations = 10;
+	bs_budget_open(&b, &p, false);
+	(void)bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MISSED, 0);
+	CHECK(bs_budget_verdict(&b, BS_RUNG_FEWER, BS_VERDICT_MISSED, 0) &&
+		      b.rung == BS_RUNG_LATE && bs_budget_aim(&b).iterations == 5,
+	      "no gridding stands by: from fewer to late, still by fewer iterations");
+}
+
+/* flag and stop: nothing is left out, whatever comes; no budget: nothing is ever missed. */
+static void other_policies(void)
+{
+	static const struct {
+		enum bs_miss on_miss;
+		double ms;
+		const char *name;
+		bool missed;
+	} all[] = { { BS_MISS_FLAG, 10.0, "flag", true },
+		    { BS_MISS_STOP, 10.0, "stop", true },
+		    { BS_MISS_SHED, 0.0, "no budget", false } };
+
+	for (int i = 0; i < 3; i++) {
+		struct bs_protocol p = protocol(BS_METHOD_LS, all[i].on_miss, all[i].ms);
+		static struct small s;
+
+		open_small(&s, &p, false);
+		solver = (struct cost){ .rest_ns = 1 * MS, .iteration_ns = 5 * MS };
+		for (int n = 0; n < 3; n++)
+			frame(&s);
+		CHECK(s.missed == all[i].missed && s.rung == BS_RUNG_FULL && !s.stepped &&
+			      s.image.report.iterations == ITERATIONS &&
+			      !s.image.report.deadline_stop &&
+			      bs_budget_deadline(&s.budget, 0) == INT64_MAX,
+		      "%s: %.1f ms, all %u iterations, missed %d", all[i].name,
+		      (double)s.latency_ns / (double)MS, s.image.report.iterations, s.missed);
+		close_small(&s);
+	}
+}
+
+/* The time that images take on their way out is kept free before the deadline. */
+static void tail(void)
+{
+	struct bs_protocol p = protocol(BS_METHOD_LS, BS_MISS_SHED, 10.0);
+	struct bs_budget b;
+	int64_t was;
+
+	bs_budget_open(&b, &p, true);
+	CHECK(bs_budget_deadline(&b, 100) == 100 + 10 * MS, "nothing known: the whole budget");
+	(void)bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MET, 2 * MS);
+	CHECK(bs_budget_deadline(&b, 100) == 100 + 8 * MS, "2 ms to hand it on: 8 are left");
+	was = bs_budget_deadline(&b, 100);
+	(void)bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MET, 1 * MS);
+	CHECK(bs_budget_deadline(&b, 100) > was && bs_budget_deadline(&b, 100) < was + MS / 2,
+	      "a longer one fades slowly: %.3f ms left",
+	      (double)bs_budget_deadline(&b, 100) / (double)MS);
+	(void)bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MET, 500 * MS);
+	CHECK(bs_budget_deadline(&b, 100) == 100 + 5 * MS,
+	      "a stalled consumer takes at most half of it");
+	for (int i = 0; i < 200; i++)
+		(void)bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MET, 1 * MS);
+	CHECK(bs_budget_deadline(&b, 100) == 100 + 9 * MS, "and is forgotten");
+}
+
+/* Who has a gridding beside it, and that its memory is in the need; an engine's failure is the image's. */
+static void refusals(void)
+{
+	static const struct {
+		enum bs_method method;
+		enum bs_miss on_miss;
+		double ms;
+		const struct bs_engine *engine;
+		bool stands_in;
+		const char *what;
+	} all[] = {
+		{ BS_METHOD_LS, BS_MISS_SHED, 10.0, &solver_engine, true, "ls that sheds" },
+		{ BS_METHOD_SENSE, BS_MISS_SHED, 10.0, &solver_engine, true, "sense that sheds" },
+		{ BS_METHOD_LS, BS_MISS_FLAG, 10.0, &solver_engine, false, "ls that flags" },
+		{ BS_METHOD_LS, BS_MISS_STOP, 10.0, &solver_engine, false, "ls that stops" },
+		{ BS_METHOD_LS, BS_MISS_SHED, 0.0, &solver_engine, false, "ls without a budget" },
+		{ BS_METHOD_GRIDDING, BS_MISS_SHED, 10.0, &solver_engine, false,
+		  "gridding itself" },
+		{ BS_METHOD_LS, BS_MISS_SHED, 10.0, &lone_engine, false, "an engine without one" },
+	};
+	struct bs_protocol p;
+	struct bs_tables tables = { 0 };
+	struct bs_arm_env env = { 0 };
+	static struct small s;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct bs_need need = { 0 };
+		struct bs_recon *r = NULL;
+
+		p = protocol(all[i].method, all[i].on_miss, all[i].ms);
+		CHECK(bs_recon_need(&p, all[i].engine, &need, &why) == 0 &&
+			      need.total_bytes == (all[i].stands_in ? 128u : 64u) &&
+			      bs_recon_arm(&r, &p, all[i].engine, &tables, &env, &why) == 0 &&
+			      bs_recon_stands_in(r) == all[i].stands_in,
+		      "%s: %llu bytes, gridding %s", all[i].what,
+		      (unsigned long long)need.total_bytes,
+		      all[i].stands_in ? "stands by" : "does not");
+		bs_recon_disarm(r);
+	}
+	p = protocol(BS_METHOD_LS, BS_MISS_SHED, 10.0);
+	open_small(&s, &p, false);
+	readout(&s, 0);
+	readout(&s, 1);
+	solver.refuse = BS_ERR_NOMEM;
+	CHECK(bs_recon_pop(s.recon, &s.image, INT64_MAX, &why) == BS_ERR_NOMEM, "%s", why.text);
+	s.repetition++;
+	frame(&s);
+	CHECK(s.rung == BS_RUNG_FULL && !s.missed, "and the next image is made");
+	close_small(&s);
+	CHECK(strcmp(bs_rung_name((enum bs_rung)77), "?") == 0 &&
+		      strcmp(bs_verdict_name(BS_VERDICT_TIGHT), "tight") == 0 &&
+		      strcmp(bs_budget_stage_name((enum bs_budget_stage) - 1), "?") == 0,
+	      "names");
+}
+
+int main(void)
+{
+	bs_clock_script(&now_ns);
+	whole_ladder();
+	foreseen();
+	hysteresis();
+	in_flight();
+	other_methods();
+	other_policies();
+	tail();
+	refusals();
+	bs_clock_script(NULL);
+	return check_done();
+}

@@ -1,0 +1,271 @@
+/* test/unit/core/test_recon.c - admission names every fault; frames become images, whole or partial */
+#include "core/frame/attributes.h"
+#include "gpu/engine/engines.h"
+#include "test/support/check.h"
+
+#include <string.h>
+
+static struct bs_fail why;
+
+static struct bs_protocol cartesian(void)
+{
+	struct bs_protocol p = { .name = "cart <&>",
+				 .method = BS_METHOD_CARTESIAN,
+				 .dims = 2,
+				 .matrix = { 16, 16, 1 },
+				 .encoded = { 32, 16, 1 },
+				 .coils = 2,
+				 .samples = 32,
+				 .readouts = 16,
+				 .slices = 2,
+				 .contrasts = 1,
+				 .max_sample = 1e12,
+				 .combine = BS_COMBINE_RSS,
+				 .image_ms = 5 };
+	return p;
+}
+
+static struct bs_mrd_acq line_head(uint16_t ky)
+{
+	struct bs_mrd_acq h = { .version = 1,
+				.number_of_samples = 32,
+				.available_channels = 2,
+				.active_channels = 2,
+				.center_sample = 16,
+				.scan_counter = 100u + ky };
+
+	h.idx.kspace_encode_step_1 = ky;
+	return h;
+}
+
+/* ---- admission ---------------------------------------------------------------------------- */
+
+static void admit_lines(void)
+{
+	struct bs_protocol p = cartesian();
+	struct bs_scan_info info = { .encoded = { 32, 16, 1 }, .channels = 2, .encodings = 1 };
+	float data[2 * 2 * 32] = { 0 };
+	struct bs_mrd_acq h = line_head(3);
+	uint32_t row = 77;
+
+	strcpy(info.trajectory_name, "cartesian");
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "a header that agrees");
+	info.encoded[1] = 17;
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE, "%s", why.text);
+	info.encoded[1] = 16;
+	info.channels = 3;
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE, "%s", why.text);
+	info.channels = 2;
+	strcpy(info.trajectory_name, "radial");
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_TRAJECTORY, "%s", why.text);
+
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == 3,
+	      "line 3 is row %u", row);
+	info.step1 = (struct bs_limit){ .center = 4, .given = 1 };
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == 7,
+	      "a partial field whose center is line 4: row %u", row);
+	h.idx.kspace_encode_step_1 = 12;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s",
+	      why.text);
+	h = line_head(3);
+	h.idx.slice = 2;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s",
+	      why.text);
+	h = line_head(3);
+	h.number_of_samples = 34;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
+	      why.text);
+	h = line_head(3);
+	h.discard_pre = 40000;
+	h.discard_post = 40000;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
+	      why.text);
+	h = line_head(3);
+	h.active_channels = 1;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
+	      why.text);
+	h = line_head(3);
+	h.center_sample = 20;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
+	      why.text);
+	h = line_head(3);
+	static const float bad[] = { NAN, INFINITY, -INFINITY, 2.4e38f };
+
+	for (int i = 0; i < 4; i++) {
+		data[2 * 33 + 1] = bad[i];
+		CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_VALUE,
+		      "%s", why.text);
+	}
+	h.flags = BS_MRD_IS_NOISE;
+	h.number_of_samples = 7;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == BS_ROW_NONE,
+	      "a noise measurement passes and has no row");
+}
+
+static void admit_trajectory(void)
+{
+	float k[4 * 8 * 2];
+	uint16_t step1[4] = { 0, 1, 2, 3 };
+	uint16_t step2[4] = { 0 };
+	struct bs_traj table = { 2, 8, 4, k, step1, step2, true };
+	struct bs_protocol p = cartesian();
+	struct bs_scan_info info = { .encoded = { 16, 16, 1 } };
+	float stream[8 * 3] = { 0 };
+	float data[2 * 2 * 8] = { 0 };
+	struct bs_mrd_acq h = line_head(2);
+	uint32_t row = 77;
+	uint64_t seed = 5;
+
+	for (int i = 0; i < 64; i++)
+		k[i] = (float)(check_uniform(&seed) - 0.5);
+	p.method = BS_METHOD_GRIDDING;
+	p.samples = 8;
+	p.readouts = 4;
+	p.traj.tolerance = 1e-4;
+	h.number_of_samples = 8;
+	h.center_sample = 0;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, NULL, data, &row, &why) == 0 && row == 2,
+	      "no trajectory in the stream: the counters name row %u", row);
+	h.trajectory_dimensions = 3;
+	for (int s = 0; s < 8; s++)
+		for (int a = 0; a < 2; a++)
+			stream[3 * s + a] = k[(2 * 8 + s) * 2 + a] * 16;
+	p.traj.unit = BS_UNIT_CYCLES_PER_FOV;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == 0 && row == 2,
+	      "the armed trajectory in cycles/fov: row %u %s", row, why.text);
+	table.keyed = false;
+	h.idx.kspace_encode_step_1 = 0;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == 0 && row == 2,
+	      "counters that are not unique: found by its trajectory, row %u", row);
+	stream[3 * 7] += 0.1f;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
+	      "%s", why.text);
+	stream[3 * 7] -= 0.1f;
+	table.keyed = true;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
+	      "%s", why.text);
+	h.idx.kspace_encode_step_1 = 4;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_INDEX, "%s",
+	      why.text);
+	h.idx.kspace_encode_step_1 = 2;
+	stream[3 * 4 + 2] = 0.25f;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
+	      "%s", why.text);
+	p.traj.third_ignored = true;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == 0,
+	      "a third dimension that the protocol ignores");
+	p.traj.unit = BS_UNIT_CYCLES_PER_VOXEL;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
+	      "%s", why.text);
+	stream[1] = NAN;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
+	      "%s", why.text);
+	h.trajectory_dimensions = 1;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
+	      "%s", why.text);
+	k[1] = -0.5f; /* the edge of k-space: 0.5 in the stream is the same place */
+	stream[1] = 0.5f;
+	stream[0] = k[0];
+	for (int s = 1; s < 8; s++)
+		for (int a = 0; a < 2; a++)
+			stream[3 * s + a] = k[s * 2 + a];
+	h.trajectory_dimensions = 3;
+	h.idx.kspace_encode_step_1 = 0;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == 0 && row == 0,
+	      "0.5 and -0.5 are the same place: %s", why.text);
+}
+
+/* ---- frames ------------------------------------------------------------------------------- */
+
+static float lines[16][2 * 2 * 32];
+static float pixels[2][16 * 16];
+
+static int send(struct bs_recon *r, uint16_t ky, uint16_t slice, uint16_t repetition)
+{
+	struct bs_mrd_acq h = line_head(ky);
+
+	h.idx.slice = slice;
+	h.idx.repetition = repetition;
+	return bs_recon_readout(r, &h, ky, lines[ky], 1000 + ky, &why);
+}
+
+static void frames(void)
+{
+	struct bs_protocol p = cartesian();
+	struct bs_need need = { 0 };
+	struct bs_arena arena;
+	struct bs_team *team;
+	struct bs_recon *r;
+	struct bs_tables tables = { 0 };
+	struct bs_scan_info info = { .fov_mm = { 200, 210, 5 } };
+	struct bs_recon_image image = { .pixels = pixels[0] };
+	struct bs_image_timing timing = { .latency_ns = 6000000 };
+	struct bs_mrd_acq noise = { .flags = BS_MRD_IS_NOISE };
+	char text[BS_ATTRIBUTES_MAX];
+	uint64_t seed = 9;
+	int n = 0;
+
+	for (int l = 0; l < 16; l++)
+		for (int i = 0; i < 128; i++)
+			lines[l][i] = (float)(check_uniform(&seed) - 0.5);
+	CHECK(bs_team_open(&team, 1, &why) == 0, "team");
+	CHECK(bs_engine_cartesian_host.need(&p, &need, &why) == 0, "need");
+	CHECK(bs_arena_open(&arena, need.total_bytes, &why) == 0, "arena");
+	struct bs_arm_env env = { .arena = &arena, .team = team, .cache_dir = "" };
+
+	CHECK(bs_recon_arm(&r, &p, &bs_engine_cartesian_host, &tables, &env, &why) == 0, "arm %s",
+	      why.text);
+	bs_recon_scan(r, &info);
+	CHECK(bs_recon_readout(r, &noise, BS_ROW_NONE, NULL, 0, &why) == 0, "noise is taken");
+	for (uint16_t l = 0; l < 16; l++) { /* two slices interleaved, one of them backwards */
+		n += send(r, l, 0, 0);
+		n += send(r, (uint16_t)(15 - l), 1, 0);
+	}
+	CHECK(n == 0 && bs_recon_ready(r) == 2, "two frames complete");
+	CHECK(bs_recon_pop(r, &image, INT64_MAX, &why) == 1 && image.missing == 0 &&
+		      image.readouts == 16 && image.head.slice == 0 && image.last_ns == 1015,
+	      "slice 0");
+	image.pixels = pixels[1];
+	CHECK(bs_recon_pop(r, &image, INT64_MAX, &why) == 1 && image.head.slice == 1 &&
+		      image.last_ns == 1000 && image.head.field_of_view[1] == 210.0f,
+	      "slice 1");
+	CHECK(memcmp(pixels[0], pixels[1], sizeof(pixels[0])) == 0,
+	      "the same lines in another order: the same bytes");
+	CHECK(bs_recon_pop(r, &image, INT64_MAX, &why) == 0, "no third image");
+
+	CHECK(send(r, 0, 0, 1) == 0 && send(r, 1, 0, 1) == 0, "a frame begins");
+	CHECK(send(r, 1, 0, 1) == BS_ERR_INDEX, "%s", why.text);
+	CHECK(send(r, 5, 0, 2) == BS_RECON_POP_FIRST, "the next repetition asks for a pop");
+	CHECK(bs_recon_pop(r, &image, INT64_MAX, &why) == 1 && image.missing == 14 &&
+		      image.head.repetition == 1,
+	      "the partial frame says what is missing");
+	CHECK(send(r, 5, 0, 2) == 0 && bs_recon_ready(r) == 0, "and then it is taken");
+	bs_recon_close(r);
+	CHECK(bs_recon_pop(r, &image, INT64_MAX, &why) == 1 && image.missing == 15,
+	      "close ends the last frame");
+
+	timing.sender_ns = 123456789012345;
+	n = bs_attributes_write(text, sizeof(text), &p, "cartesian/host", &image, &timing);
+	CHECK(n > 0 && strstr(text, "<name>boreside_missing</name><value>15</value>") != NULL &&
+		      strstr(text, "<value>partial</value>") != NULL &&
+		      strstr(text, "<value>cart &lt;&amp;&gt;</value>") != NULL &&
+		      strstr(text, "<name>boreside_budget</name><value>missed</value>") != NULL,
+	      "attributes: %s", text);
+	CHECK(n > 0 && strstr(text, "<name>boreside_sender_ns</name><value>123456789012345<") !=
+			       NULL,
+	      "the sender's clock comes back: %s", text);
+	CHECK(bs_attributes_write(text, (size_t)n, &p, "cartesian/host", &image, &timing) ==
+		      BS_ERR_NOMEM,
+	      "attributes are never cut");
+	bs_recon_disarm(r);
+	bs_arena_close(&arena);
+	bs_team_close(team);
+}
+
+int main(void)
+{
+	admit_lines();
+	admit_trajectory();
+	frames();
+	return check_done();
+}

@@ -1,0 +1,60 @@
+/* test/unit/core/test_team.c - every task runs exactly once, for any number of threads and tasks */
+#include "core/thread/team.h"
+#include "test/support/check.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static _Atomic int hits[1000];
+
+static void hit(void *arg, int task, int member)
+{
+	(void)arg;
+	(void)member;
+	atomic_fetch_add(&hits[task], 1);
+}
+
+static void own(void *arg, int task, int member)
+{
+	(void)arg;
+	atomic_fetch_add(&hits[member], task == member ? 1 : 100);
+}
+
+int main(void)
+{
+	for (int members = 1; members <= 5; members++) {
+		struct bs_team *team;
+		struct bs_fail why;
+		int bad = 0;
+
+		CHECK(bs_team_open(&team, members, &why) == 0, "team of %d", members);
+		for (int round = 0; round < 2000; round++) {
+			int tasks = 1 + round % 37;
+
+			memset((void *)hits, 0, sizeof(hits));
+			bs_team_run(team, hit, NULL, tasks);
+			for (int i = 0; i < 1000; i++)
+				bad += atomic_load(&hits[i]) != (i < tasks);
+		}
+		CHECK(bad == 0, "team of %d: %d tasks not run exactly once", members, bad);
+		bad = 0;
+		for (int round = 0; round < 500; round++) {
+			memset((void *)hits, 0, sizeof(hits));
+			bs_team_each(team, own, NULL);
+			for (int i = 0; i < 1000; i++)
+				bad += atomic_load(&hits[i]) != (i < members);
+			memset((void *)hits, 0, sizeof(hits));
+			bs_team_run(team, hit, NULL, 7);
+			for (int i = 0; i < 1000; i++)
+				bad += atomic_load(&hits[i]) != (i < 7);
+		}
+		CHECK(bad == 0, "team of %d: each member once, and runs in between (%d wrong)",
+		      members, bad);
+		bs_team_close(team);
+	}
+	struct bs_team *none;
+	struct bs_fail why;
+
+	CHECK(bs_team_open(&none, 0, &why) == BS_ERR_CONFIG, "team of 0 refused: %s", why.text);
+	return check_done();
+}

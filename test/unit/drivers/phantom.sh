@@ -1,0 +1,72 @@
+# test/unit/drivers/phantom.sh - boreside phantom's options: what it makes, what it refuses
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# expect STATUS WORDS -- OPTIONS: exit status, and the reason names the fault
+expect() {
+	status=$1 words=$2
+	shift 3
+	"$BORESIDE" phantom "$@" >"$dir/log" 2>&1
+	rc=$?
+	if [ $rc -eq "$status" ] && grep -q -- "$words" "$dir/log"; then
+		echo "ok phantom $* -> $rc $words"
+	else
+		echo "not ok phantom $* -> $rc: $(head -n 1 "$dir/log")"
+	fi
+}
+
+expect 2 "missing option" -- --matrix 32,32
+expect 2 "matrix" -- -o "$dir/a.h5"
+expect 2 "legal" -- --matrix 32 -o "$dir/a.h5"
+expect 2 "legal" -- --matrix 32x32x32x32 -o "$dir/a.h5"
+expect 2 "legal" -- --matrix 8x32 -o "$dir/a.h5"
+expect 2 "legal" -- --matrix 32x32 --coils 0 -o "$dir/a.h5"
+expect 2 "coils" -- --matrix 32x32 --coils 65 -o "$dir/a.h5"
+expect 2 "legal" -- --matrix 32x32 --traj rosette -o "$dir/a.h5"
+expect 2 "legal" -- --matrix 32x32 --snr nan -o "$dir/a.h5"
+expect 2 "legal" -- --matrix 32x32 --motion 0.5 -o "$dir/a.h5"
+expect 2 "legal" -- --matrix 32x32 --motion 1,4 -o "$dir/a.h5"
+expect 2 "legal" -- --matrix 32x32 --motion 0.5,0 -o "$dir/a.h5"
+expect 2 "legal" -- --matrix 32x32 --echoes 4 -o "$dir/a.h5"
+expect 2 "samples" -- --matrix 32x32 --traj spiral2d -o "$dir/a.h5"
+expect 2 "go together" -- -c x.cfg -o "$dir/a.h5"
+expect 2 "sizes come from" -- -c x.cfg -p y --coils 2 -o "$dir/a.h5"
+expect 1 "x.cfg" -- -c "$dir/x.cfg" -p y -o "$dir/a.h5"
+expect 1 "dimensions" -- --matrix 32x32 --traj cones --samples 9 --readouts 9 -o "$dir/a.h5"
+expect 1 "interleaves" -- --matrix 32x32x16 --traj stack --samples 9 --readouts 9 -o "$dir/a.h5"
+expect 1 "none/a.h5" -- --matrix 32x32 -o "$dir/none/a.h5"
+[ ! -e "$dir/a.h5" ] && echo "ok nothing refused left a file" || echo "not ok a.h5 exists"
+expect 0 "51 readouts of 64 samples, 2 coils" -- --matrix 32x32 --coils 2 -o "$dir/a.h5"
+for f in a.h5 a_true.cfl a_true.hdr a_maps.cfl a_maps.hdr; do
+	[ -s "$dir/$f" ] && echo "ok $f" || echo "not ok $f is missing"
+done
+
+cat >"$dir/site.cfg" <<'END'
+node: { run_dir = "run"; cache_dir = ""; };
+protocols = ( { name = "head"; method = "gridding"; matrix = [32, 32, 16]; coils = 2;
+	samples = 200; readouts = 48; trajectory: { type = "stack"; }; } );
+END
+expect 0 "2 x 48 readouts of 200 samples, 2 coils" -- -c "$dir/site.cfg" -p head --repetitions 2 -o "$dir/b.h5"
+expect 1 "no protocol 'foot'" -- -c "$dir/site.cfg" -p foot -o "$dir/b.h5"
+expect 0 "3 x 51 readouts" -- --matrix 32x32 --repetitions 3 --motion 0.4,2 -o "$dir/moves.h5"
+expect 0 "3 x 51 readouts" -- --matrix 32x32 --repetitions 3 -o "$dir/rests.h5"
+cat >"$dir/moves.cfg" <<'END'
+node: { run_dir = "run"; cache_dir = ""; };
+protocols = ( { name = "p"; method = "gridding"; matrix = [32, 32]; coils = 1; samples = 64;
+	readouts = 51; trajectory: { type = "radial2d"; }; } );
+END
+for f in moves rests; do
+	"$BORESIDE" recon -c "$dir/moves.cfg" -p p "$dir/$f.h5" -o "$dir/$f.cfl" >/dev/null 2>&1
+done
+for i in .cfl -0002.cfl -0003.cfl; do # a period is two frames: the first is that of the third
+	cmp -s "$dir/rests.cfl" "$dir/rests$i" && echo "ok at rest, image$i is that of the first" ||
+		echo "not ok at rest, image$i differs from the first"
+done
+# apart A B: the relative difference of two images, above ("+") or below ("-") 1e-5
+apart() {
+	"$BORESIDE" compare "$dir/$1" "$dir/$2" |
+		awk '/^unscaled/ { seen = 1; print $3 < 1e-5 ? "-" : "+" } END { if (!seen) print "?" }'
+}
+got="$(apart moves-0003.cfl moves.cfl)$(apart moves-0002.cfl moves.cfl)$(apart moves.cfl rests.cfl)"
+[ "$got" = "-++" ] && echo "ok what beats comes back after a period" ||
+	echo "not ok the images of what beats: $got, not -++"

@@ -1,0 +1,344 @@
+/*
+ * test/unit/ipc/test_xml.c - the MRD XML header: what is read of it, and what must be refused
+ *
+ * With DATA set, the headers of the recordings there are read, too (through libismrmrd).
+ */
+#include "ipc/wire/xml.h"
+#include "ipc/wire/wire.h"
+#include "test/support/check.h"
+
+#include <ismrmrd/dataset.h>
+#include <string.h>
+
+#define ENCODED(inner)                                                                             \
+	"<encodedSpace><matrixSize>" inner "</matrixSize><fieldOfView_mm><x>600</x><y>300.5</y>"   \
+	"<z> 6 </z></fieldOfView_mm></encodedSpace>"
+#define RECON                                                                                      \
+	"<reconSpace><matrixSize><x>256</x><y>255</y><z>1</z></matrixSize><fieldOfView_mm>"        \
+	"<x>3e2</x><y>300</y><z>6</z></fieldOfView_mm></reconSpace>"
+#define SIZES            "<x>512</x><y>256</y><z>1</z>"
+#define ENCODING         "<encoding>" ENCODED(SIZES) RECON "</encoding>"
+#define HEADER(rest)     "<?xml version=\"1.0\"?><ismrmrdHeader>" ENCODING rest "</ismrmrdHeader>"
+#define BARE(encoding)   "<ismrmrdHeader>" encoding "</ismrmrdHeader>"
+#define USER(kind, what) HEADER("<userParameters><" kind ">" what "</" kind "></userParameters>")
+
+static struct bs_scan_info info;
+static struct bs_fail why;
+
+static int read_text(const char *xml)
+{
+	/* a copy of this very size, for the sanitizer: the reader must not need an end */
+	size_t n = strlen(xml);
+	char *copy = malloc(n > 0 ? n : 1);
+	int rc;
+
+	why.text[0] = '\0';
+	memcpy(copy, xml, n);
+	rc = bs_mrdxml_read(&info, copy, n, &why);
+	free(copy);
+	return rc;
+}
+
+static void whole(void)
+{
+	static const char limits[] =
+		"<ismrmrdHeader xmlns='http://www.ismrm.org/ISMRMRD'><measurementInformation>"
+		"<protocolName> radial &amp; more </protocolName></measurementInformation>"
+		"<acquisitionSystemInformation><receiverChannels>8</receiverChannels>"
+		"</acquisitionSystemInformation><encoding>" ENCODED(SIZES) RECON
+		"<encodingLimits><kspace_encoding_step_0><minimum>9</minimum></kspace_encoding_step_0>"
+		"<kspace_encoding_step_1><minimum>1</minimum><maximum>255</maximum><center>128</center>"
+		"</kspace_encoding_step_1><kspace_encoding_step_2><maximum>15</maximum>"
+		"</kspace_encoding_step_2><slice><maximum>4</maximum></slice><average><maximum>5</maximum>"
+		"</average><contrast><maximum>6</maximum></contrast><phase><maximum>7</maximum></phase>"
+		"<repetition><maximum>8</maximum></repetition><set><maximum>9</maximum></set>"
+		"</encodingLimits><trajectory>radial</trajectory><parallelImaging><accelerationFactor>"
+		"<kspace_encoding_step_1>2</kspace_encoding_step_1></accelerationFactor>"
+		"</parallelImaging></encoding><encoding>"
+		"<encodedSpace><matrixSize><x>1</x><y>1</y><z>1</z></matrixSize></encodedSpace>"
+		"<trajectory>cartesian</trajectory></encoding><userParameters><userParameterString>"
+		"<name>trajectory_units</name><value>cycles/voxel</value></userParameterString>"
+		"</userParameters><sequenceParameters><TR>4.5</TR><TR> 1.25e1 </TR><TR>3</TR>"
+		"</sequenceParameters></ismrmrdHeader>";
+
+	CHECK(read_text(limits) == 0, "a whole header %s", why.text);
+	CHECK(strcmp(info.protocol, "radial & more") == 0, "protocol '%s'", info.protocol);
+	CHECK(info.channels == 8 && info.encodings == 2, "channels and encodings");
+	CHECK(info.tr_ms == 12.5f, "TR: the largest of several is %g", (double)info.tr_ms);
+	CHECK(read_text(HEADER("<sequenceParameters><TR>soon</TR></sequenceParameters>")) ==
+			      BS_ERR_XML &&
+		      strstr(why.text, "not a time in ms") != NULL,
+	      "a TR that is no number: %s", why.text);
+	CHECK(read_text(HEADER("<sequenceParameters><TR>-3</TR></sequenceParameters>")) ==
+		      BS_ERR_XML,
+	      "a negative TR: %s", why.text);
+	CHECK(read_text(limits) == 0, "and the whole header again %s", why.text);
+	CHECK(info.encoded[0] == 512 && info.encoded[1] == 256 && info.encoded[2] == 1 &&
+		      info.recon[0] == 256 && info.recon[1] == 255 && info.recon[2] == 1,
+	      "matrix sizes are the first encoding's");
+	CHECK(info.encoded_fov_mm[0] == 600.0f && info.encoded_fov_mm[1] == 300.5f &&
+		      info.encoded_fov_mm[2] == 6.0f && info.fov_mm[0] == 300.0f,
+	      "fields of view, with spaces and exponents");
+	CHECK(strcmp(info.trajectory_name, "radial") == 0 &&
+		      strcmp(info.trajectory_unit, "cycles/voxel") == 0,
+	      "trajectory and its unit");
+	CHECK(info.step1.given && info.step1.min == 1 && info.step1.max == 255 &&
+		      info.step1.center == 128 && info.step2.max == 15 && info.slice.max == 4 &&
+		      info.average.max == 5 && info.contrast.max == 6 && info.phase.max == 7 &&
+		      info.repetition.max == 8 && info.set.max == 9,
+	      "limits");
+	CHECK(read_text(HEADER("")) == 0 && info.channels == 0 && info.protocol[0] == '\0' &&
+		      info.trajectory_unit[0] == '\0' && !info.step1.given,
+	      "what a header does not say is empty");
+	CHECK(bs_mrdxml_read(&info, HEADER(""), sizeof(HEADER("")), &why) == 0,
+	      "a NUL at the end, counted");
+	CHECK(read_text("<m:ismrmrdHeader xmlns:m='u'><m:encoding>"
+			"<m:encodedSpace><m:matrixSize><m:x>16</m:x><m:y>16</m:y><m:z>1</m:z>"
+			"</m:matrixSize></m:encodedSpace><m:reconSpace><m:matrixSize><m:x>16</m:x>"
+			"<m:y>16</m:y><m:z>1</m:z></m:matrixSize></m:reconSpace></m:encoding>"
+			"</m:ismrmrdHeader>") == 0 &&
+		      info.encoded[0] == 16,
+	      "a namespace's prefix");
+	CHECK(read_text(HEADER("<encodingLimits/><x>no number</x><matrixSize><x>-</x></matrixSize>"
+			       "<measurementInformation><n><protocolName>deep</protocolName></n>"
+			       "</measurementInformation>")) == 0 &&
+		      info.protocol[0] == '\0' && info.encoded[0] == 512,
+	      "the same names elsewhere are not ours");
+	CHECK(read_text(HEADER("<measurementInformation><protocolName>"
+			       "0123456789012345678901234567890123456789012345678901234567890123"
+			       "</protocolName></measurementInformation>")) == 0 &&
+		      strlen(info.protocol) == 63 && strcmp(info.protocol + 60, "...") == 0,
+	      "a protocol's name that is too long ends in dots: %s", info.protocol);
+	CHECK(read_text(HEADER("<measurementInformation><protocolName>"
+			       "012345678901234567890123456789012345678901234567890123456789012"
+			       "</protocolName></measurementInformation>")) == 0 &&
+		      strlen(info.protocol) == 63 && info.protocol[62] == '2',
+	      "63 bytes are whole");
+	CHECK(read_text("<?xml version='1.0' encoding='ISO-8859-1'?><ismrmrdHeader>" ENCODING
+			"<measurementInformation><protocolName>\xe9</protocolName>"
+			"</measurementInformation></ismrmrdHeader>") == 0 &&
+		      strcmp(info.protocol, "\xc3\xa9") == 0,
+	      "Latin-1 comes as UTF-8");
+}
+
+static void refused(void)
+{
+	static const struct {
+		const char *what, *xml, *says;
+	} bad[] = {
+		{ "nothing", "", "empty" },
+		{ "no XML", "hello", "malformed" },
+		{ "cut", "<ismrmrdHeader><encoding>", "malformed" },
+		{ "crossed", "<ismrmrdHeader><a></b></ismrmrdHeader>", "malformed" },
+		{ "two roots", HEADER("") "<x/>", "malformed" },
+		{ "bytes that are no UTF-8", HEADER("<a>\xff</a>"), "malformed" },
+		{ "an encoding nobody knows",
+		  "<?xml version='1.0' encoding='x-none'?>" BARE(ENCODING), "malformed" },
+		{ "another root", "<html>" ENCODING "</html>", "root" },
+		{ "no encoding", "<ismrmrdHeader/>", "no <encoding>" },
+		{ "encoding one level down", BARE("<a>" ENCODING "</a>"), "no <encoding>" },
+		{ "no matrix", BARE("<encoding/>"), "encodedSpace/matrixSize/x" },
+		{ "half a matrix",
+		  BARE("<encoding>" ENCODED("<x>1</x><z>1</z>") RECON "</encoding>"),
+		  "encodedSpace/matrixSize/y" },
+		{ "no reconSpace", BARE("<encoding>" ENCODED(SIZES) "</encoding>"),
+		  "reconSpace/matrixSize/x" },
+		{ "a word for a number",
+		  BARE("<encoding>" ENCODED("<x>many</x><y>1</y><z>1</z>") RECON "</encoding>"),
+		  "many" },
+		{ "a negative number",
+		  BARE("<encoding>" ENCODED("<x>-16</x><y>1</y><z>1</z>") RECON "</encoding>"),
+		  "-16" },
+		{ "a fraction",
+		  BARE("<encoding>" ENCODED("<x>16.5</x><y>1</y><z>1</z>") RECON "</encoding>"),
+		  "16.5" },
+		{ "nothing for a number",
+		  BARE("<encoding>" ENCODED("<x/><y>1</y><z>1</z>") RECON "</encoding>"),
+		  "number" },
+		{ "2^32",
+		  BARE("<encoding>" ENCODED("<x>4294967296</x><y>1</y><z>1</z>") RECON
+		       "</encoding>"),
+		  "4294967296" },
+		{ "2^64 + 16",
+		  BARE("<encoding>" ENCODED("<x>18446744073709551632</x><y>1</y><z>1</z>") RECON
+		       "</encoding>"),
+		  "18446744073709551632" },
+		{ "a field of view that is none",
+		  BARE("<encoding><encodedSpace><fieldOfView_mm><x>NaN</x></fieldOfView_mm>"
+		       "</encodedSpace></encoding>"),
+		  "NaN" },
+		{ "an infinite field of view",
+		  BARE("<encoding><encodedSpace><fieldOfView_mm><x>1e999</x></fieldOfView_mm>"
+		       "</encodedSpace></encoding>"),
+		  "1e999" },
+		{ "a limit that is none",
+		  BARE("<encoding><encodingLimits><slice><maximum>x</maximum></slice>"
+		       "</encodingLimits></encoding>"),
+		  "number" },
+		{ "channels that are none",
+		  HEADER("<acquisitionSystemInformation><receiverChannels>two</receiverChannels>"
+			 "</acquisitionSystemInformation>"),
+		  "two" },
+		{ "a parameter without value",
+		  USER("userParameterDouble", "<name>dwellTime_us</name>"), "dwellTime_us" },
+		{ "a parameter without name", USER("userParameterString", "<value>1</value>"),
+		  "without name" },
+		{ "a parameter without both", USER("userParameterLong", ""), "without name" },
+		{ "a parameter without its own value, after one that has it",
+		  HEADER("<userParameters><userParameterLong><name>a</name><value>1</value>"
+			 "</userParameterLong><userParameterLong><name>b</name></userParameterLong>"
+			 "</userParameters>"),
+		  "without value: b" },
+		{ "a long that is none",
+		  USER("userParameterLong", "<name>n</name><value>x</value>"), "no number: n" },
+		{ "a double that is none", USER("userParameterDouble", "<name>n</name><value/>"),
+		  "no number: n" },
+		{ "a unit as long as a book",
+		  USER("userParameterString", "<name>trajectory_units</name><value>cycles per "
+					      "millimeter and furlong</value>"),
+		  "trajectory_units" },
+		{ "a document type", "<!DOCTYPE ismrmrdHeader>" BARE(ENCODING), "entities" },
+		{ "an external document type",
+		  "<!DOCTYPE ismrmrdHeader SYSTEM 'file:///etc/passwd'>" BARE(ENCODING),
+		  "entities" },
+		{ "an external entity",
+		  "<!DOCTYPE h [<!ENTITY e SYSTEM 'file:///etc/passwd'>]>"
+		  "<ismrmrdHeader>" ENCODING "&e;</ismrmrdHeader>",
+		  "entities" },
+		{ "a billion laughs",
+		  "<!DOCTYPE h [<!ENTITY a 'ha'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;'>"
+		  "<!ENTITY c '&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;'>]>"
+		  "<ismrmrdHeader>" ENCODING "&c;</ismrmrdHeader>",
+		  "entities" },
+		{ "an entity that nobody declared", HEADER("<a>&nbsp;</a>"), "malformed" },
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		int rc = read_text(bad[i].xml);
+
+		CHECK(rc == BS_ERR_XML && why.code == rc && strstr(why.text, bad[i].says) != NULL,
+		      "%s: %s", bad[i].what, rc == 0 ? "was taken" : why.text);
+	}
+	CHECK(read_text("<ismrmrdHeader>\n" ENCODING "\n  <a></b>") == BS_ERR_XML &&
+		      strstr(why.text, "line 3, column 8") != NULL,
+	      "where it was: %s", why.text);
+}
+
+/* n levels below the root. */
+static int nested(int n)
+{
+	static char text[200000];
+	size_t at = (size_t)snprintf(text, sizeof(text), "<ismrmrdHeader>" ENCODING);
+
+	for (int i = 0; i < n; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "<a>");
+	for (int i = 0; i < n; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "</a>");
+	(void)snprintf(text + at, sizeof(text) - at, "</ismrmrdHeader>");
+	return read_text(text);
+}
+
+static void sizes(void)
+{
+	static char big[10u << 20];
+	static const char head[] = "<ismrmrdHeader>" ENCODING "<!--";
+	static const char tail[] = "--></ismrmrdHeader>";
+	size_t len = BS_WIRE_XML_MAX;
+
+	CHECK(nested(31) == 0, "32 levels are read");
+	CHECK(nested(32) == BS_ERR_XML, "33 are not: %s", why.text);
+	CHECK(nested(20000) == BS_ERR_XML, "nor are 20,000: %s", why.text);
+	memset(big, ' ', sizeof(big));
+	memcpy(big, head, sizeof(head) - 1);
+	memcpy(big + len - (sizeof(tail) - 1), tail, sizeof(tail) - 1);
+	CHECK(bs_mrdxml_read(&info, big, len, &why) == 0, "a header of 1 MiB is read %s", why.text);
+	CHECK(bs_mrdxml_read(&info, big, sizeof(big), &why) == BS_ERR_XML, "10 MiB: %s", why.text);
+	memset(big, 'n', len);
+	memcpy(big, "<ismrmrdHeader><", 16);
+	CHECK(bs_mrdxml_read(&info, big, len, &why) == BS_ERR_XML, "a name of 1 MiB: %s", why.text);
+	memset(big, 0, len);
+	CHECK(bs_mrdxml_read(&info, big, len, &why) == BS_ERR_XML, "zeros: %s", why.text);
+}
+
+/* Every header cut at every byte: refused, or whole but for spaces. */
+static void cuts(void)
+{
+	const char *xml = HEADER("<userParameters><userParameterLong><name>a</name><value>1</value>"
+				 "</userParameterLong></userParameters>");
+	size_t n = strlen(xml);
+	int taken = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		char *cut = malloc(i > 0 ? i : 1);
+
+		memcpy(cut, xml, i);
+		taken += bs_mrdxml_read(&info, cut, i, &why) != BS_ERR_XML;
+		free(cut);
+	}
+	CHECK(taken == 0, "cut at each of %zu bytes: refused (%d were not)", n, taken);
+}
+
+static void recording(const char *folder, const char *file, uint32_t x, uint32_t y, uint32_t z,
+		      uint32_t channels, const char *trajectory, const char *unit)
+{
+	char path[512];
+	ISMRMRD_Dataset d;
+	char *xml;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, file);
+	(void)ismrmrd_init_dataset(&d, path, "dataset");
+	if (ismrmrd_open_dataset(&d, 0) != ISMRMRD_NOERROR) {
+		SKIP("%s: not here", path);
+		return;
+	}
+	xml = ismrmrd_read_header(&d);
+	CHECK(xml != NULL && read_text(xml) == 0, "%s: %s", file, why.text);
+	CHECK(info.encoded[0] == x && info.encoded[1] == y && info.encoded[2] == z &&
+		      info.channels == channels && strcmp(info.trajectory_name, trajectory) == 0 &&
+		      strcmp(info.trajectory_unit, unit) == 0,
+	      "%s: %u x %u x %u, %u channels, %s, '%s'", file, info.encoded[0], info.encoded[1],
+	      info.encoded[2], info.channels, info.trajectory_name, info.trajectory_unit);
+	free(xml);
+	(void)ismrmrd_close_dataset(&d);
+}
+
+static void recordings(void)
+{
+	const char *data = getenv("DATA");
+	char path[512];
+	ISMRMRD_Dataset d;
+	char *xml;
+
+	if (data == NULL || data[0] == '\0') {
+		SKIP("DATA is not set: no recordings");
+		return;
+	}
+	recording(data, "brain3d_sos_4ch.h5", 64, 64, 16, 4, "spiral", "cycles/voxel");
+	recording(data, "lung3d_radial_xe.h5", 64, 64, 64, 1, "radial", "cycles/voxel");
+	recording(data, "spiral2d_bonn_clean_slc30.h5", 220, 220, 1, 1, "spiral", "cycles/voxel");
+	recording(data, "cart2d_8ch.h5", 512, 256, 1, 8, "cartesian", "");
+	recording(data, "bad/jemris_units_cycles_per_fov.h5", 220, 220, 1, 0, "other", "");
+	(void)snprintf(path, sizeof(path), "%s/bad/pypulseq_gradient_traj_malformed_xml_1ch.h5",
+		       data);
+	(void)ismrmrd_init_dataset(&d, path, "dataset");
+	if (ismrmrd_open_dataset(&d, 0) != ISMRMRD_NOERROR) {
+		SKIP("%s: not here", path);
+		return;
+	}
+	xml = ismrmrd_read_header(&d);
+	CHECK(xml != NULL && read_text(xml) == BS_ERR_XML &&
+		      strstr(why.text, "dwellTime_us") != NULL,
+	      "pypulseq's header: %s", why.text);
+	free(xml);
+	(void)ismrmrd_close_dataset(&d);
+}
+
+int main(void)
+{
+	whole();
+	refused();
+	sizes();
+	cuts();
+	recordings();
+	return check_done();
+}
