@@ -25,7 +25,7 @@ struct ex_tables {
 	const float2 *data;
 	size_t coil_stride;
 	long long first, samples; /* of this chunk, of the frame */
-	float half[3];            /* phase put into the data, voxels an axis: 0.5, less the offset */
+	float half[3]; /* phase put into the data, voxels an axis: 0.5, less the offset */
 	int dims, ptiles, qtiles, ctiles, ctiles_coil, coils, groups;
 	int parts;                              /* 2: real and imaginary part of d; 1: q */
 	int first_q, count_q, first_c, count_c; /* the tiles that are asked for; of p, all */
