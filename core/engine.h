@@ -49,8 +49,8 @@ struct bs_arm_env {
  * ask for less: finish leaves allowed and gridded as they are.
  */
 struct bs_report {
-	uint32_t allowed;    /* in: iterations at most; 0: the protocol's */
-	bool gridded;        /* in: by the gridding that stands in for a solver (core/frame/recon.h) */
+	uint32_t allowed; /* in: iterations at most; 0: the protocol's */
+	bool gridded;     /* in: by the gridding that stands in for a solver (core/frame/recon.h) */
 	uint32_t iterations; /* solver; 0 for direct methods */
 	double residual;     /* relative, solver */
 	bool deadline_stop;  /* the solver stopped because the next iteration would not fit */

@@ -60,7 +60,8 @@ struct bs_certify_run {
 	uint64_t raw;       /* later than the budget from the due time */
 	uint64_t
 		explained; /* of these: by canaries' stalls, together with the sender's sleep or not */
-	uint64_t overslept; /* by the sender alone, which woke late by itself (board/certify/late.h) */
+	uint64_t
+		overslept; /* by the sender alone, which woke late by itself (board/certify/late.h) */
 	struct bs_late miss[BS_CERTIFY_MISSES]; /* the first of the rest */
 	uint32_t misses;
 	struct bs_spread due, received,

@@ -46,8 +46,9 @@ struct bs_exact_spec {
 	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; at most 2047 */
 	uint32_t coils;     /* sums that share the trajectory */
 	uint64_t samples;
-	uint64_t chunk;  /* samples per chunk of incremental use; 0: chosen */
-	uint64_t part;   /* as in gpu/nufft/nufft.h: between begin and finish one part's samples alone */
+	uint64_t chunk; /* samples per chunk of incremental use; 0: chosen */
+	uint64_t
+		part; /* as in gpu/nufft/nufft.h: between begin and finish one part's samples alone */
 	uint32_t states; /* accumulators (frames open at once); 0: no adjoint */
 	bool forward;    /* forward will be called */
 	enum bs_basis basis;

@@ -23,8 +23,8 @@ struct bs_line_pass {
 	uint64_t outer, inner;
 	uint32_t in_planes, out_planes; /* 1: the outer index as it is */
 	uint32_t cols;                  /* lines of a block at most; 0: by their number */
-	bool registers;                 /* where the length has such kernels (gpu/fft/cuda/registers.cuh) */
-	bool close; /* its blocks may start while the kernel before it in the stream ends */
+	bool registers; /* where the length has such kernels (gpu/fft/cuda/registers.cuh) */
+	bool close;     /* its blocks may start while the kernel before it in the stream ends */
 };
 
 /* Device memory that a plan takes. */

@@ -61,7 +61,8 @@ static void make_protocol(struct bs_multi_sense *m, const struct bs_multi_sense_
 	p->readouts = 1;
 	p->iterations = s->iterations;
 	m->voxels = bs_protocol_voxels(p);
-	p->lambda = s->lambda / (double)m->voxels; /* the solver's is times the voxels: gpu/solve/ls.h */
+	p->lambda = s->lambda /
+		    (double)m->voxels; /* the solver's is times the voxels: gpu/solve/ls.h */
 }
 
 static int plan_fhd(const struct bs_protocol *p, struct share *s, struct bs_fail *why)

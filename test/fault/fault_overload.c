@@ -213,7 +213,8 @@ static const char *hang_disk(char hook[512])
 	static char gate[40];
 	int fd;
 
-	(void)snprintf(hook, 512, "%s/test/support/block_hook.so", getenv("BUILD") ? getenv("BUILD") : "");
+	(void)snprintf(hook, 512, "%s/test/support/block_hook.so",
+		       getenv("BUILD") ? getenv("BUILD") : "");
 	if (CHECK_SANITIZED) {
 		SKIP("a library preloaded before the sanitizer's own ends the service");
 		return NULL;
