@@ -36,23 +36,6 @@ static int admit_armed(const struct ingest *in, struct bs_fail *why)
 	return s->refused[i] != 0 ? bs_fail(why, s->refused[i], "%s", s->refusal[i]) : 0;
 }
 
-/* The name in front of the XML: 64 bytes, NUL-padded, at least one NUL. */
-static int read_name(char name[BS_WIRE_OPEN_NAME], const struct bs_wire *w,
-		     const unsigned char *payload, struct bs_fail *why)
-{
-	if (w->payload_len < BS_WIRE_OPEN_NAME)
-		return bs_fail(why, BS_ERR_LENGTH, "OPEN has %llu bytes, its name alone takes %u",
-			       (unsigned long long)w->payload_len, BS_WIRE_OPEN_NAME);
-	memcpy(name, payload, BS_WIRE_OPEN_NAME);
-	if (memchr(name, '\0', BS_WIRE_OPEN_NAME) == NULL)
-		return bs_fail(why, BS_ERR_LENGTH, "the protocol's name in OPEN does not end");
-	for (const char *c = name; *c != '\0'; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			return bs_fail(why, BS_ERR_PROTOCOL,
-				       "the protocol's name in OPEN is no text");
-	return 0;
-}
-
 /* Everything that the record says of an earlier scan is replaced; id, last, makes it this one's. */
 static void start_record(struct ingest *in, const struct bs_scan_info *info)
 {
@@ -115,15 +98,15 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 
 int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned char *payload)
 {
-	char name[BS_WIRE_OPEN_NAME] = "";
+	char name[BS_WIRE_OPEN_NAME];
+	const char *xml;
+	size_t xml_len;
 	static struct bs_scan_info info;
 	struct bs_fail why = { 0 };
-	int rc = read_name(name, w, payload, &why);
+	int rc = bs_wire_get_open(name, &xml, &xml_len, payload, (size_t)w->payload_len, &why);
 
-	memset(&info, 0, sizeof(info));
 	if (rc == 0)
-		rc = bs_mrdxml_read(&info, (const char *)payload + BS_WIRE_OPEN_NAME,
-				    (size_t)w->payload_len - BS_WIRE_OPEN_NAME, &why);
+		rc = bs_mrdxml_read(&info, xml, xml_len, &why);
 	if (rc == 0)
 		rc = find_protocol(in, name, &info, &why);
 	if (rc == 0)

@@ -254,20 +254,24 @@ int bs_wire_get_open(char protocol[BS_WIRE_OPEN_NAME], const char **xml, size_t 
 	size_t name;
 
 	if (len < BS_WIRE_OPEN_NAME)
-		return bs_fail(why, BS_ERR_LENGTH, "open of %zu bytes, the protocol's name has %u",
+		return bs_fail(why, BS_ERR_LENGTH, "OPEN of %zu bytes, the protocol's name has %u",
 			       len, BS_WIRE_OPEN_NAME);
 	name = strnlen((const char *)p, BS_WIRE_OPEN_NAME);
+	if (name == BS_WIRE_OPEN_NAME)
+		return bs_fail(why, BS_ERR_PROTOCOL,
+			       "OPEN: the protocol's name has no zero at its end");
+	for (size_t i = 0; i < name; i++)
+		if (p[i] < 0x20 || p[i] == 0x7f)
+			return bs_fail(why, BS_ERR_PROTOCOL,
+				       "OPEN: byte %zu of the protocol's name is %02x: no text", i,
+				       p[i]);
 	for (size_t i = name; i < BS_WIRE_OPEN_NAME; i++)
 		if (p[i] != 0)
 			return bs_fail(why, BS_ERR_PROTOCOL,
-				       "open: byte %zu, behind the protocol's name, is not 0", i);
-	if (name == BS_WIRE_OPEN_NAME)
-		return bs_fail(why, BS_ERR_PROTOCOL, "open: the protocol's name does not end in 0");
-	get_text(protocol, p, BS_WIRE_OPEN_NAME);
+				       "OPEN: byte %zu, after the protocol's name, is %02x, not 0",
+				       i, p[i]);
+	memcpy(protocol, p, BS_WIRE_OPEN_NAME);
 	*xml = (const char *)p + BS_WIRE_OPEN_NAME;
 	*xml_len = len - BS_WIRE_OPEN_NAME;
-	if (*xml_len > BS_WIRE_XML_MAX)
-		return bs_fail(why, BS_ERR_XML, "MRD header of %zu bytes, at most %u are read",
-			       *xml_len, BS_WIRE_XML_MAX);
 	return 0;
 }

@@ -112,9 +112,9 @@ void bs_wire_put_u64(unsigned char out[8], uint64_t v);
 int bs_wire_get_u64(uint64_t *v, const unsigned char *p, size_t len, struct bs_fail *why);
 
 /*
- * OPEN: the 64 bytes in front of the XML. get refuses a name that does not end in 0 or is followed
- * by other bytes (BS_ERR_PROTOCOL) and XML beyond BS_WIRE_XML_MAX (BS_ERR_XML); *xml points into p
- * and is not NUL-terminated.
+ * OPEN: the 64 bytes in front of the XML. get refuses fewer (BS_ERR_LENGTH), and a name without a
+ * zero at its end, with control characters, or with other bytes than zeros after it
+ * (BS_ERR_PROTOCOL). *xml points into p and is not NUL-terminated; bs_mrdxml_read checks its length.
  */
 int bs_wire_put_open(unsigned char out[BS_WIRE_OPEN_NAME], const char *protocol,
 		     struct bs_fail *why);

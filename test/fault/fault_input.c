@@ -308,11 +308,15 @@ static void test_open_payload(void)
 	}
 	memset(payload, 'x', BS_WIRE_OPEN_NAME);
 	(void)peer_say(&p, BS_WIRE_OPEN, 0, payload, BS_WIRE_OPEN_NAME + n);
-	expect_refuse("a protocol name without an end", BS_ERR_LENGTH);
+	expect_refuse("a protocol name without an end", BS_ERR_PROTOCOL);
 	memset(payload, 0, BS_WIRE_OPEN_NAME);
 	memcpy(payload, "c\033[2Jart", 8);
 	(void)peer_say(&p, BS_WIRE_OPEN, 0, payload, BS_WIRE_OPEN_NAME + n);
 	expect_refuse("a protocol name with an escape sequence", BS_ERR_PROTOCOL);
+	memset(payload, 0, BS_WIRE_OPEN_NAME);
+	memcpy(payload, "cart\0more", 9);
+	(void)peer_say(&p, BS_WIRE_OPEN, 0, payload, BS_WIRE_OPEN_NAME + n);
+	expect_refuse("bytes after a protocol name's end", BS_ERR_PROTOCOL);
 	memset(payload, 0, BS_WIRE_OPEN_NAME);
 	memcpy(payload, "cart", 4);
 	p.session = 0;

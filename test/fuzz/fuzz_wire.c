@@ -47,6 +47,7 @@ static void verdicts(unsigned kind, const unsigned char *p, size_t len)
 static void payload_of(unsigned kind, const unsigned char *p, size_t len)
 {
 	char protocol[BS_WIRE_OPEN_NAME];
+	unsigned char again[BS_WIRE_OPEN_NAME];
 	struct bs_scan_info info;
 	struct bs_mrd_image image;
 	struct bs_mrd_acq acq;
@@ -62,7 +63,8 @@ static void payload_of(unsigned kind, const unsigned char *p, size_t len)
 		(void)bs_mrd_parse_image(&image, &a, &b, p, len, &why);
 	} else if (kind == BS_WIRE_OPEN &&
 		   bs_wire_get_open(protocol, &xml, &xml_len, p, len, &why) == 0) {
-		must(strlen(protocol) < sizeof(protocol));
+		must(bs_wire_put_open(again, protocol, &why) == 0 &&
+		     memcmp(again, p, sizeof(again)) == 0);
 		must(xml_len == len - BS_WIRE_OPEN_NAME);
 		(void)bs_mrdxml_read(&info, xml, xml_len, &why);
 	} else {

@@ -1,6 +1,6 @@
 /*
- * test/unit/board/test_ingest.c - before ingest sleeps it looks once more at everything that others ring its
- * bell for; what is missing there costs a lost wake-up, up to a tick of the loop
+ * test/unit/board/test_ingest.c - parts of the receiving process: what it looks at before it sleeps,
+ * messages that it held and drops, an OPEN that is refused
  */
 #include "board/ingest/ingest.h"
 
@@ -40,6 +40,10 @@ static void open_memory(void)
 	atomic_store(&in.scan->id, 5);
 }
 
+/*
+ * Before ingest sleeps it looks once more at everything that others ring its bell for; what is
+ * missing there costs a lost wake-up, up to a tick of the loop.
+ */
 static void test_scanning(void)
 {
 	struct bs_pool *pool = env.shm.acq_pool;
@@ -106,12 +110,36 @@ static void test_dropped(void)
 	CHECK(atomic_load(&in.scan->late) == 3 && !bs_event_take(&env.me->events, &e), "once");
 }
 
+/* OPEN's name is read by the wire's one decoder: nothing but zeros may follow its end. */
+static void test_open(void)
+{
+	static const char header[] =
+		"<ismrmrdHeader><encoding><encodedSpace><matrixSize><x>8</x><y>8</y><z>1</z>"
+		"</matrixSize></encodedSpace><reconSpace><matrixSize><x>8</x><y>8</y><z>1</z>"
+		"</matrixSize></reconSpace></encoding></ismrmrdHeader>";
+	unsigned char payload[BS_WIRE_OPEN_NAME + sizeof(header)] = "p\0more";
+	struct bs_wire w = { .kind = BS_WIRE_OPEN, .session = 7, .payload_len = sizeof(payload) };
+
+	memcpy(payload + BS_WIRE_OPEN_NAME, header, sizeof(header));
+	in.env->site = in.env->shm.s->site;
+	in.state = BS_STATE_IDLE;
+	in.refuses = 0;
+	CHECK(bs_ingest_open(&in, &w, payload) == BS_ERR_PROTOCOL && in.state == BS_STATE_IDLE &&
+		      in.refuses == 1 && in.refuse[in.refuse_first].code == BS_ERR_PROTOCOL,
+	      "bytes after the name's end: %s", in.refuse[in.refuse_first].text);
+	memset(payload + 2, 0, 4);
+	CHECK(bs_ingest_open(&in, &w, payload) == 0 && in.state == BS_STATE_SCANNING &&
+		      in.session == 7,
+	      "zeros: the scan begins");
+}
+
 int main(void)
 {
 	open_memory();
 	test_scanning();
 	test_others();
 	test_dropped();
+	test_open();
 	bs_shm_close(&env.shm);
 	return check_done();
 }
