@@ -91,7 +91,7 @@ test: setup
 
 # What threads and processes share, under the thread sanitizer (SANITIZE=thread).
 SHARED := $(foreach t,core/test_ring core/test_pool core/test_team core/test_event core/test_hist ipc/test_shm board/test_spill \
-          board/test_spill_faults board/test_consumer,$(B)/test/unit/$(t)) \
+          board/test_spill_faults board/test_taker,$(B)/test/unit/$(t)) \
           $(B)/test/fault/fault_takers
 .PHONY: tsan
 tsan: $(SHARED) $(EXE)

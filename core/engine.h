@@ -65,7 +65,10 @@ static inline uint32_t bs_report_most(const struct bs_report *r, uint32_t iterat
 	return r->allowed > 0 && r->allowed < iterations ? r->allowed : iterations;
 }
 
-/* What is kept free before a deadline for what follows: the longest of late, fading. */
+/*
+ * Time to keep free before a deadline for what follows the solver: the largest that was seen, less
+ * a sixteenth with each image since.
+ */
 static inline int64_t bs_tail_longest(int64_t tail_ns, int64_t took_ns)
 {
 	const int64_t faded_ns = tail_ns - tail_ns / 16;

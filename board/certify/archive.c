@@ -36,7 +36,7 @@ const char *const bs_certify_part_names[BS_CERTIFY_PARTS] = { "receive", "upload
 							      "solve",   "combine", "download",
 							      "emit" };
 
-struct bs_gather {
+struct bs_archive {
 	const struct bs_protocol *p;
 	struct bs_endpoint archive;
 	pthread_t thread;
@@ -55,7 +55,7 @@ struct bs_gather {
 	struct bs_birds birds;
 };
 
-void bs_gather_canaries(const struct bs_gather *g, struct bs_certificate *c)
+void bs_archive_canaries(const struct bs_archive *g, struct bs_certificate *c)
 {
 	for (uint32_t i = 0; i < g->birds.count; i++) {
 		const struct bs_canary *b = &g->canary[i];
@@ -108,14 +108,14 @@ static bool attribute_is(const struct words *w, const char *name, const char *wo
 	return value_is(attribute(w, name), word);
 }
 
-static void keep(struct bs_gather *g, int column, int64_t ns)
+static void keep(struct bs_archive *g, int column, int64_t ns)
 {
-	if (g->rows[column] < BS_GATHER_MAX)
+	if (g->rows[column] < BS_ARCHIVE_MAX)
 		g->column[column][g->rows[column]++] = ns;
 }
 
 /* The service's own times of an image that was handed on at handed_ns; from what its latency counts. */
-static bool read_share(const struct words *w, int64_t handed_ns, struct bs_share *s)
+static bool read_share(const struct words *w, int64_t handed_ns, struct bs_own *s)
 {
 	const char *received = attribute(w, "received_ns");
 	const struct {
@@ -143,7 +143,7 @@ static bool read_share(const struct words *w, int64_t handed_ns, struct bs_share
 }
 
 /* The parts, and what is the service's own: all but the operators and the transfers. */
-static void keep_parts(struct bs_gather *g, const struct words *w, struct bs_share *s, int64_t now)
+static void keep_parts(struct bs_archive *g, const struct words *w, struct bs_own *s, int64_t now)
 {
 	static const bool operators[BS_CERTIFY_PARTS] = {
 		false, true, true, true, true, true, false
@@ -163,11 +163,11 @@ static void keep_parts(struct bs_gather *g, const struct words *w, struct bs_sha
 	}
 	if (!any)
 		return;
-	keep(g, COL_OWN, bs_share_own(s));
-	keep(g, COL_OWN_QUIET, bs_share_quiet(s, g->canary, g->birds.count, now));
+	keep(g, COL_OWN, bs_own_part(s));
+	keep(g, COL_OWN_QUIET, bs_own_quiet(s, g->canary, g->birds.count, now));
 }
 
-static void judge(struct bs_gather *g, int64_t due, int64_t received, int64_t handed, int64_t now)
+static void judge(struct bs_archive *g, int64_t due, int64_t received, int64_t handed, int64_t now)
 {
 	struct bs_late m = { .image = g->run.arrived + 1,
 			     .before_ns = g->before_ns,
@@ -194,7 +194,7 @@ static void judge(struct bs_gather *g, int64_t due, int64_t received, int64_t ha
 }
 
 /* Its words, and whether they agree with when it was handed on. */
-static void keep_words(struct bs_gather *g, const struct words *w, int64_t latency)
+static void keep_words(struct bs_archive *g, const struct words *w, int64_t latency)
 {
 	bool missed = attribute_is(w, "budget", "missed");
 	const char *at;
@@ -218,7 +218,7 @@ static void keep_words(struct bs_gather *g, const struct words *w, int64_t laten
 }
 
 /* True: one of this scan's that did not come before. They come in order, numbered from 1. */
-static bool is_new(struct bs_gather *g, const struct bs_wire *w)
+static bool is_new(struct bs_archive *g, const struct bs_wire *w)
 {
 	uint16_t ahead = (uint16_t)(w->seq - g->newest);
 
@@ -234,11 +234,11 @@ static bool is_new(struct bs_gather *g, const struct bs_wire *w)
 	return true;
 }
 
-void bs_gather_take(struct bs_gather *g, const unsigned char *msg, size_t len, int64_t now)
+void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len, int64_t now)
 {
 	const unsigned char *payload;
 	struct bs_mrd_image head;
-	struct bs_share share;
+	struct bs_own share;
 	struct bs_wire w;
 	size_t attr_at;
 	size_t pixels_at;
@@ -262,7 +262,7 @@ void bs_gather_take(struct bs_gather *g, const unsigned char *msg, size_t len, i
 	int64_t due = sender != NULL ? strtoll(sender, NULL, 10) : INT64_MAX;
 
 	if (due > w.time_ns || !read_share(&words, w.time_ns, &share) ||
-	    g->rows[COL_DUE] == BS_GATHER_MAX) {
+	    g->rows[COL_DUE] == BS_ARCHIVE_MAX) {
 		g->run.torn++;
 		return;
 	}
@@ -283,7 +283,7 @@ void bs_gather_take(struct bs_gather *g, const unsigned char *msg, size_t len, i
 
 static void *receive(void *arg)
 {
-	struct bs_gather *g = arg;
+	struct bs_archive *g = arg;
 
 	while (!atomic_load(&g->quit)) {
 		struct pollfd fd = { g->archive.receive_fd, POLLIN, 0 };
@@ -297,7 +297,7 @@ static void *receive(void *arg)
 		int64_t now = bs_now_ns();
 
 		(void)pthread_mutex_lock(&g->lock);
-		bs_gather_take(g, msg, len, now);
+		bs_archive_take(g, msg, len, now);
 		(void)pthread_mutex_unlock(&g->lock);
 		bs_endpoint_release(msg);
 	}
@@ -306,11 +306,11 @@ static void *receive(void *arg)
 
 /* ---- */
 
-int bs_gather_open(struct bs_gather **out, const struct bs_protocol *p, const char *url,
-		   const struct bs_cpus *where, const struct bs_departures *left,
-		   struct bs_fail *why)
+int bs_archive_open(struct bs_archive **out, const struct bs_protocol *p, const char *url,
+		    const struct bs_cpus *where, const struct bs_departures *left,
+		    struct bs_fail *why)
 {
-	struct bs_gather *g = calloc(1, sizeof(*g));
+	struct bs_archive *g = calloc(1, sizeof(*g));
 	int rc = 0;
 
 	*out = g;
@@ -322,7 +322,7 @@ int bs_gather_open(struct bs_gather **out, const struct bs_protocol *p, const ch
 	(void)pthread_mutex_init(&g->lock, NULL);
 	g->canary = calloc(BS_CANARIES, sizeof(*g->canary));
 	for (int i = 0; i < COLUMNS; i++) {
-		g->column[i] = malloc(BS_GATHER_MAX * sizeof(**g->column));
+		g->column[i] = malloc(BS_ARCHIVE_MAX * sizeof(**g->column));
 		if (g->column[i] == NULL)
 			rc = BS_ERR_NOMEM;
 	}
@@ -339,7 +339,7 @@ int bs_gather_open(struct bs_gather **out, const struct bs_protocol *p, const ch
 	return 0;
 }
 
-void bs_gather_begin(struct bs_gather *g)
+void bs_archive_begin(struct bs_archive *g)
 {
 	(void)pthread_mutex_lock(&g->lock);
 	memset(&g->run, 0, sizeof(g->run));
@@ -349,7 +349,7 @@ void bs_gather_begin(struct bs_gather *g)
 	(void)pthread_mutex_unlock(&g->lock);
 }
 
-void bs_gather_scan(struct bs_gather *g, uint64_t session)
+void bs_archive_scan(struct bs_archive *g, uint64_t session)
 {
 	(void)pthread_mutex_lock(&g->lock);
 	g->session = session;
@@ -357,12 +357,12 @@ void bs_gather_scan(struct bs_gather *g, uint64_t session)
 	(void)pthread_mutex_unlock(&g->lock);
 }
 
-uint64_t bs_gather_count(const struct bs_gather *g)
+uint64_t bs_archive_count(const struct bs_archive *g)
 {
 	return atomic_load(&g->count);
 }
 
-void bs_gather_end(struct bs_gather *g, struct bs_certify_run *r)
+void bs_archive_end(struct bs_archive *g, struct bs_certify_run *r)
 {
 	(void)pthread_mutex_lock(&g->lock);
 	r->arrived = g->run.arrived;
@@ -394,7 +394,7 @@ void bs_gather_end(struct bs_gather *g, struct bs_certify_run *r)
 	(void)pthread_mutex_unlock(&g->lock);
 }
 
-void bs_gather_close(struct bs_gather *g)
+void bs_archive_close(struct bs_archive *g)
 {
 	if (g == NULL)
 		return;

@@ -9,7 +9,7 @@
  * end: the run's counts and latencies; latency is allocated, and the caller's.
  * An image is handed on at its envelope's time (ipc/WIRE.md). A miss is one that was handed on
  * later than the budget after its last readout's due time; whose it is says board/certify/late.h, by the
- * canaries and by `left`, what the sender recorded (NULL: it explains nothing). BS_GATHER_MAX images
+ * canaries and by `left`, what the sender recorded (NULL: it explains nothing). BS_ARCHIVE_MAX images
  * a run are kept; what comes beyond is torn. take is what the thread does with a message, for tests.
  * Test: test/unit/board/test_message.c, test/replay/certify.sh
  */
@@ -19,19 +19,19 @@
 #include "board/certify/certify.h"
 #include "core/thread/cpus.h"
 
-#define BS_GATHER_MAX (1u << 20)
+#define BS_ARCHIVE_MAX (1u << 20)
 
-struct bs_gather;
+struct bs_archive;
 
-int bs_gather_open(struct bs_gather **g, const struct bs_protocol *p, const char *url,
-		   const struct bs_cpus *where, const struct bs_departures *left,
-		   struct bs_fail *why);
-void bs_gather_begin(struct bs_gather *g);
-void bs_gather_scan(struct bs_gather *g, uint64_t session);
-void bs_gather_take(struct bs_gather *g, const unsigned char *msg, size_t len, int64_t now_ns);
-uint64_t bs_gather_count(const struct bs_gather *g);
-void bs_gather_end(struct bs_gather *g, struct bs_certify_run *r);
-void bs_gather_canaries(const struct bs_gather *g, struct bs_certificate *c);
-void bs_gather_close(struct bs_gather *g);
+int bs_archive_open(struct bs_archive **g, const struct bs_protocol *p, const char *url,
+		    const struct bs_cpus *where, const struct bs_departures *left,
+		    struct bs_fail *why);
+void bs_archive_begin(struct bs_archive *g);
+void bs_archive_scan(struct bs_archive *g, uint64_t session);
+void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len, int64_t now_ns);
+uint64_t bs_archive_count(const struct bs_archive *g);
+void bs_archive_end(struct bs_archive *g, struct bs_certify_run *r);
+void bs_archive_canaries(const struct bs_archive *g, struct bs_certificate *c);
+void bs_archive_close(struct bs_archive *g);
 
 #endif

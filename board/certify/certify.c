@@ -40,7 +40,7 @@ struct certify {
 	struct bs_loads loads;
 	struct bs_replay *replay;
 	struct bs_endpoint kspace;
-	struct bs_gather *gather;
+	struct bs_archive *archive;
 	bool connected;
 	uint64_t session;
 	uint64_t images; /* that one scan of the recording makes */
@@ -295,7 +295,8 @@ static int connect_sender(struct certify *w, struct bs_fail *why)
 
 	bs_witness_may_run(&where, w->doc);
 	(void)snprintf(url, sizeof(url), "ipc://%s/run/archive.ipc", w->dir);
-	rc = bs_gather_open(&w->gather, w->c->p, url, &where, bs_replay_departures(w->replay), why);
+	rc = bs_archive_open(&w->archive, w->c->p, url, &where, bs_replay_departures(w->replay),
+			     why);
 	(void)snprintf(url, sizeof(url), "ipc://%s/run/kspace.ipc", w->dir);
 	if (rc == 0)
 		rc = bs_endpoint_connect(&w->kspace, BS_ENDPOINT_KSPACE, url, BS_REPLAY_MESSAGE_MAX,
@@ -327,7 +328,7 @@ static void wait_images(struct certify *w, uint64_t made)
 {
 	int64_t until = bs_now_ns() + LAST_NS;
 
-	while (bs_gather_count(w->gather) < made && bs_now_ns() < until)
+	while (bs_archive_count(w->archive) < made && bs_now_ns() < until)
 		pause_ms(2);
 }
 
@@ -351,12 +352,12 @@ static int play(struct certify *w, struct bs_certify_run *r, double speed, bool 
 
 	memset(r, 0, sizeof(*r));
 	r->speed = speed;
-	bs_gather_begin(w->gather);
+	bs_archive_begin(w->archive);
 	do {
 		struct bs_replay_report report;
 
 		o.session = ++w->session;
-		bs_gather_scan(w->gather, o.session);
+		bs_archive_scan(w->archive, o.session);
 		rc = bs_replay_run(w->replay, &w->kspace, &o, &report, why);
 		if (rc == 0)
 			note_outcome(w, r, &report);
@@ -367,7 +368,7 @@ static int play(struct certify *w, struct bs_certify_run *r, double speed, bool 
 	r->seconds = (double)(bs_now_ns() - start) * 1e-9;
 	if (rc != 0 && !alive(w))
 		(void)bs_fail(why, rc, "the service ended in the midst of the run");
-	bs_gather_end(w->gather, r);
+	bs_archive_end(w->archive, r);
 	return rc;
 }
 
@@ -406,8 +407,8 @@ static int try_all(struct certify *w, struct bs_fail *why)
 		if (asked_to_stop(w) || c->refused[0] != '\0')
 			break;
 	}
-	if (w->gather != NULL)
-		bs_gather_canaries(w->gather, c);
+	if (w->archive != NULL)
+		bs_archive_canaries(w->archive, c);
 	return rc;
 }
 
@@ -507,7 +508,7 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 	bs_loads_stop(&w->loads);
 	if (w->connected)
 		bs_endpoint_close(&w->kspace);
-	bs_gather_close(w->gather);
+	bs_archive_close(w->archive);
 	stop_service(w);
 	bs_replay_close(w->replay);
 	remove_site(w);

@@ -17,14 +17,13 @@
 
 #include "core/thread/canary.h"
 
-struct bs_share {
+struct bs_own {
 	int64_t from_ns, taken_ns, added_ns, begun_ns, made_ns, handed_ns;
 	int64_t operators_ns; /* taken to added included */
 };
 
-int64_t bs_share_own(const struct bs_share *s);
+int64_t bs_own_part(const struct bs_own *s);
 /* n canaries; now_ns: what the clock says. */
-int64_t bs_share_quiet(const struct bs_share *s, const struct bs_canary *c, uint32_t n,
-		       int64_t now_ns);
+int64_t bs_own_quiet(const struct bs_own *s, const struct bs_canary *c, uint32_t n, int64_t now_ns);
 
 #endif

@@ -125,7 +125,7 @@ static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 /* At once for the first, then when so much time has passed since it was said. */
 static void say_unarchived(struct emit *e, int64_t pause_ns)
 {
-	const struct bs_consumer_record *r = &e->env->shm.s->consumer[BS_CONSUMER_ARCHIVE];
+	const struct bs_taker_record *r = &e->env->shm.s->taker[BS_TAKER_ARCHIVE];
 	int64_t now = bs_now_ns();
 	char line[160];
 
@@ -146,7 +146,7 @@ static void say_unarchived(struct emit *e, int64_t pause_ns)
 /* An image that the archive was waited for in vain. */
 static void unarchived(struct emit *e, const struct bs_message *msg)
 {
-	bs_count(&e->env->shm.s->consumer[BS_CONSUMER_ARCHIVE].shed, 1);
+	bs_count(&e->env->shm.s->taker[BS_TAKER_ARCHIVE].shed, 1);
 	bs_emit_undelivered(e, bs_wire_session(msg->at), 1);
 	e->unarchived.count++;
 	say_unarchived(e, SAY_NS);
@@ -155,7 +155,7 @@ static void unarchived(struct emit *e, const struct bs_message *msg)
 /* True: the archive has it. Waits as long as one is connected, at most ARCHIVE_WAIT_NS. */
 static bool wait_for_archive(struct emit *e, const struct bs_message *msg)
 {
-	struct bs_consumer_record *r = &e->env->shm.s->consumer[BS_CONSUMER_ARCHIVE];
+	struct bs_taker_record *r = &e->env->shm.s->taker[BS_TAKER_ARCHIVE];
 	int64_t until = bs_now_ns() + ARCHIVE_WAIT_NS;
 	struct bs_fail why;
 
@@ -182,16 +182,16 @@ static bool wait_for_archive(struct emit *e, const struct bs_message *msg)
 /* Nobody there to keep it for: an archive that was never started must not fill a disk silently. */
 static bool to_archive(struct emit *e, const struct bs_message *msg)
 {
-	struct bs_consumer *taker = e->taker[BS_CONSUMER_ARCHIVE];
+	struct bs_taker *taker = e->taker[BS_TAKER_ARCHIVE];
 
 	if (taker == NULL)
 		return wait_for_archive(e, msg);
 	if (e->env->site.overload.archive == BS_POLICY_KEEP_NEWEST &&
 	    bs_endpoint_connections_now(&e->archive) == 0) {
-		bs_consumer_pass(taker, msg->at, msg->len);
+		bs_taker_pass(taker, msg->at, msg->len);
 		return false;
 	}
-	return bs_consumer_push(taker, msg->at, msg->len);
+	return bs_taker_push(taker, msg->at, msg->len);
 }
 
 static void send_image(struct emit *e, struct bs_image_meta *m, const struct bs_message *msg)
@@ -204,9 +204,9 @@ static void send_image(struct emit *e, struct bs_image_meta *m, const struct bs_
 		if (sent && bs_endpoint_connections_now(&e->viewers) != 0)
 			atomic_fetch_add(&m->takers, 1);
 		bs_count(&s->totals.published, 1);
-		bs_count(&s->consumer[BS_CONSUMER_VIEWERS].taken, 1);
-		bs_count(sent ? &s->consumer[BS_CONSUMER_VIEWERS].handed
-			      : &s->consumer[BS_CONSUMER_VIEWERS].failed,
+		bs_count(&s->taker[BS_TAKER_VIEWERS].taken, 1);
+		bs_count(sent ? &s->taker[BS_TAKER_VIEWERS].handed
+			      : &s->taker[BS_TAKER_VIEWERS].failed,
 			 1);
 	}
 	if (e->archive.socket >= 0 && to_archive(e, msg))
@@ -255,20 +255,20 @@ static void judge(struct emit *e, const struct bs_image_meta *m, const struct bs
 	int64_t latency_ns = m->handed_ns - m->from_ns;
 	bool missed = bs_budget_missed(p, latency_ns);
 	bool current = m->scan == atomic_load(&s->scan.id);
-	uint64_t n = atomic_load(&b->verdicts);
+	uint64_t n = atomic_load(&b->results);
 	uint32_t stages = bs_message_stages_missed(m, p, m->handed_ns);
 
 	for (int i = 0; i < BS_BUDGET_STAGES; i++)
 		bs_count(&b->stage_missed[i], stages >> i & 1);
 	bs_count(&b->handed, 1);
 	bs_count(&b->missed, missed);
-	atomic_store(&b->verdict[n % BS_VERDICTS_KEPT],
-		     bs_verdict(m->scan, m->rung,
-				missed                          ? BS_VERDICT_MISSED
-				: m->image.report.deadline_stop ? BS_VERDICT_TIGHT
-								: BS_VERDICT_MET,
-				m->handed_ns - m->made_ns));
-	atomic_store(&b->verdicts, n + 1);
+	atomic_store(&b->result[n % BS_RESULTS_KEPT],
+		     bs_result_pack(m->scan, m->rung,
+				    missed                          ? BS_RESULT_MISSED
+				    : m->image.report.deadline_stop ? BS_RESULT_TIGHT
+								    : BS_RESULT_MET,
+				    m->handed_ns - m->made_ns));
+	atomic_store(&b->results, n + 1);
 	if (missed)
 		count_miss(e, m, m->handed_ns);
 	if (missed && current) {

@@ -5,7 +5,7 @@
  *                sends it to viewers (never blocks) and to the archive
  * files.c   the second: follows it, gives files to the sinks, takes the entry out of the queue
  *                and gives the slot back
- * takers.c  the takers that nobody waits for: what their threads do (board/emit/consumer.h)
+ * takers.c  the takers that nobody waits for: what their threads do (board/emit/taker.h)
  * Under the policy "wait" (group overload) these two threads write the files and wait for a connected
  * archive; recon waits when the image pool is full. Under the others each taker has a queue of its
  * own, these two threads only copy, and recon never waits for a taker. An image's done bits say which
@@ -17,7 +17,7 @@
 
 #include <pthread.h>
 
-#include "board/emit/consumer.h"
+#include "board/emit/taker.h"
 #include "board/emit/message.h"
 #include "board/service/worker.h"
 #include "drivers/sink/sink.h"
@@ -37,7 +37,7 @@ struct emit {
 		const struct bs_sink *type;
 		void *self;
 	} sink[BS_SINKS_MAX];
-	struct bs_consumer *taker[BS_CONSUMERS]; /* NULL: there is none, or it is waited for */
+	struct bs_taker *taker[BS_TAKERS]; /* NULL: there is none, or it is waited for */
 	pthread_t files;
 	bool has_files;
 	pthread_mutex_t lock; /* for saying things, and for wake */

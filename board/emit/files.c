@@ -42,7 +42,7 @@ int bs_emit_open_files(struct emit *e, struct bs_fail *why)
 static void write_file(struct emit *e, struct bs_image_meta *m, const unsigned char *pixels,
 		       uint32_t sink)
 {
-	struct bs_consumer_record *r = &e->env->shm.s->consumer[sink];
+	struct bs_taker_record *r = &e->env->shm.s->taker[sink];
 	char attributes[BS_POOLS_ATTRIBUTES + 1];
 	uint32_t n = m->attributes_len <= BS_POOLS_ATTRIBUTES ? m->attributes_len : 0;
 	struct bs_fail why = { 0 };
@@ -74,7 +74,7 @@ static void give_to_sinks(struct emit *e, struct bs_image_meta *m, uint32_t slot
 			continue;
 		if (e->taker[i] == NULL)
 			write_file(e, m, bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS, i);
-		else if (bs_consumer_push(e->taker[i], msg.at, msg.len))
+		else if (bs_taker_push(e->taker[i], msg.at, msg.len))
 			atomic_fetch_add(&m->takers, 1);
 		atomic_fetch_or(&m->done, 1u << i);
 	}

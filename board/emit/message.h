@@ -4,7 +4,7 @@
  * make writes the message in front of the pixels of m's slot: envelope, head, attributes. Its time
  * (m->handed_ns, the envelope's time_ns) is read once everything else of it is made, the checksum over
  * the pixels included: only the seal and the socket come after it. It is the one time at which the
- * image was handed on: for its verdict, status, the scan's outcome and a certificate. The attributes
+ * image was handed on: for its budget, status, the scan's outcome and a certificate. The attributes
  * cannot tell it, they are under the checksum; but where by this time an image or one of its stages
  * is late that was in time when they were written, all is made again: so what an image says of its
  * budget is always so.

@@ -1,5 +1,5 @@
 /*
- * board/emit/spill.h - a folder that holds what a consumer cannot take now, in order, up to a bound
+ * board/emit/spill.h - a folder that holds what a taker cannot take now, in order, up to a bound
  *
  * open -> { put | take -> (drop | give_up) }* -> close. One file for each piece, "NAME-NUMBER.image",
  * written under another name first: a piece is whole or is not there. Pieces that an earlier process

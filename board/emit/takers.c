@@ -1,4 +1,4 @@
-/* board/emit/takers.c - takers of images with a queue of their own; see emit.h, consumer.h */
+/* board/emit/takers.c - takers of images with a queue of their own; see emit.h, taker.h */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct taker {
 	struct emit *e;
 	uint32_t sink;
 };
-static struct taker takers[BS_CONSUMERS];
+static struct taker takers[BS_TAKERS];
 
 static void say(void *arg, const char *line)
 {
@@ -36,7 +36,7 @@ static void missed(void *arg, const unsigned char *msg, size_t len)
 
 /* ---- a sink ---- */
 
-static int put_file(void *arg, struct bs_consumer *c, const unsigned char *msg, size_t len,
+static int put_file(void *arg, struct bs_taker *c, const unsigned char *msg, size_t len,
 		    struct bs_fail *why)
 {
 	struct taker *t = arg;
@@ -81,7 +81,7 @@ static int try_archive(void *arg, const unsigned char *msg, size_t len)
 }
 
 /* Until it takes the image, is gone (spill: until it is back), or this process ends. */
-static int send_archive(void *arg, struct bs_consumer *c, const unsigned char *msg, size_t len,
+static int send_archive(void *arg, struct bs_taker *c, const unsigned char *msg, size_t len,
 			struct bs_fail *why)
 {
 	struct taker *t = arg;
@@ -93,10 +93,10 @@ static int send_archive(void *arg, struct bs_consumer *c, const unsigned char *m
 		bool gone = bs_endpoint_connections_now(archive) == 0;
 		struct pollfd writable = { archive->send_fd, POLLIN, 0 };
 
-		bs_consumer_absent(c, rc != 0 && gone);
+		bs_taker_absent(c, rc != 0 && gone);
 		if (rc <= 0)
 			return rc;
-		if (bs_consumer_quits(c))
+		if (bs_taker_quits(c))
 			return BS_ERR_ABORTED;
 		if (gone && !spill)
 			return bs_fail(why, BS_ERR_IO, "the archive has left");
@@ -108,7 +108,7 @@ static int send_archive(void *arg, struct bs_consumer *c, const unsigned char *m
 
 static void name_record(struct emit *e, uint32_t i, const char *name, enum bs_policy policy)
 {
-	struct bs_consumer_record *r = &e->env->shm.s->consumer[i];
+	struct bs_taker_record *r = &e->env->shm.s->taker[i];
 
 	/* nothing waits under this policy: what a predecessor had in hand it takes again */
 	if (policy == BS_POLICY_WAIT)
@@ -124,17 +124,17 @@ static int open_taker(struct emit *e, uint32_t i, const char *name, const char *
 		      enum bs_policy policy, struct bs_fail *why)
 {
 	const struct bs_overload *o = &e->env->site.overload;
-	struct bs_consumer_record *r = &e->env->shm.s->consumer[i];
-	struct bs_consumer_spec spec = {
-		.name = e->env->shm.s->consumer[i].name,
+	struct bs_taker_record *r = &e->env->shm.s->taker[i];
+	struct bs_taker_spec spec = {
+		.name = e->env->shm.s->taker[i].name,
 		.file = file,
 		.policy = policy,
 		.queue = o->queue,
 		.image_bytes = (size_t)e->env->shm.s->pools.image_bytes,
 		.spill_dir = o->spill_dir,
 		.spill_bytes = (uint64_t)o->spill_mib << 20,
-		.deliver = i == BS_CONSUMER_ARCHIVE ? send_archive : put_file,
-		.attempt = i == BS_CONSUMER_ARCHIVE ? try_archive : NULL,
+		.deliver = i == BS_TAKER_ARCHIVE ? send_archive : put_file,
+		.attempt = i == BS_TAKER_ARCHIVE ? try_archive : NULL,
 		.missed = missed,
 		.say = say,
 		.arg = &takers[i],
@@ -145,7 +145,7 @@ static int open_taker(struct emit *e, uint32_t i, const char *name, const char *
 	if (policy == BS_POLICY_WAIT)
 		return 0;
 	uint64_t lost = atomic_load(&r->lost);
-	int rc = bs_consumer_open(&e->taker[i], &spec, r, why);
+	int rc = bs_taker_open(&e->taker[i], &spec, r, why);
 
 	if (rc != 0 && policy == BS_POLICY_SPILL && bs_emit_succeeds(e)) {
 		/* the reconstruction must not wait for a folder, either */
@@ -153,7 +153,7 @@ static int open_taker(struct emit *e, uint32_t i, const char *name, const char *
 		say(&takers[i], "until the next start images are shed, not spilled");
 		spec.policy = BS_POLICY_KEEP_NEWEST;
 		r->policy = BS_POLICY_KEEP_NEWEST;
-		rc = bs_consumer_open(&e->taker[i], &spec, r, why);
+		rc = bs_taker_open(&e->taker[i], &spec, r, why);
 	}
 	/* whose they were is not known any more: they count for the scan in flight */
 	bs_emit_undelivered(e, atomic_load(&e->session), atomic_load(&r->lost) - lost);
@@ -205,12 +205,12 @@ int bs_emit_open_takers(struct emit *e, struct bs_fail *why)
 		rc = open_taker(e, i, name, files[i], site->overload.sinks, why);
 	}
 	if (rc == 0 && e->archive.socket >= 0)
-		rc = open_taker(e, BS_CONSUMER_ARCHIVE, "archive", "archive",
-				site->overload.archive, why);
+		rc = open_taker(e, BS_TAKER_ARCHIVE, "archive", "archive", site->overload.archive,
+				why);
 	if (e->archive.socket >= 0 && site->overload.archive == BS_POLICY_SPILL)
 		spilling[n++] = "archive";
 	if (e->viewers.socket >= 0)
-		name_record(e, BS_CONSUMER_VIEWERS, "viewers", BS_POLICY_KEEP_NEWEST);
+		name_record(e, BS_TAKER_VIEWERS, "viewers", BS_POLICY_KEEP_NEWEST);
 	if (rc == 0) /* else not all names are known */
 		find_strangers(e, spilling, n);
 	return rc;
@@ -220,15 +220,15 @@ bool bs_emit_takers_quiet(struct emit *e)
 {
 	bool quiet = true;
 
-	for (int i = 0; i < BS_CONSUMERS; i++)
-		quiet = quiet && (e->taker[i] == NULL || bs_consumer_quiet(e->taker[i]));
+	for (int i = 0; i < BS_TAKERS; i++)
+		quiet = quiet && (e->taker[i] == NULL || bs_taker_quiet(e->taker[i]));
 	return quiet;
 }
 
 void bs_emit_close_takers(struct emit *e)
 {
-	for (int i = 0; i < BS_CONSUMERS; i++) {
-		bs_consumer_close(e->taker[i]);
+	for (int i = 0; i < BS_TAKERS; i++) {
+		bs_taker_close(e->taker[i]);
 		e->taker[i] = NULL;
 	}
 }

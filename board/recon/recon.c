@@ -33,7 +33,7 @@ struct worker_recon {
 	} stamps[BS_FRAMES_MAX];
 	int64_t told_ns; /* what was received then ends a frame that lacks readouts */
 	struct bs_budget budget[BS_PROTOCOLS_MAX];
-	uint64_t verdicts; /* of the scan's protocol: read so far */
+	uint64_t results; /* of the scan's protocol: read so far */
 	/* slots whose samples a GPU may still be reading, in the order they came: [acq_slots], a ring */
 	struct {
 		uint32_t slot;
@@ -226,22 +226,22 @@ static void aim(struct worker_recon *w)
 }
 
 /* What emit says of the images that were handed on since the last look. */
-static void read_verdicts(struct worker_recon *w)
+static void read_results(struct worker_recon *w)
 {
 	const struct bs_budget_record *r = &w->env->shm.s->budget[w->protocol];
 	struct bs_budget *b = &w->budget[w->protocol];
-	uint64_t end = atomic_load(&r->verdicts);
+	uint64_t end = atomic_load(&r->results);
 
-	if (end - w->verdicts > BS_VERDICTS_KEPT)
-		w->verdicts = end - BS_VERDICTS_KEPT;
-	for (; w->verdicts != end; w->verdicts++) {
-		uint64_t v = atomic_load(&r->verdict[w->verdicts % BS_VERDICTS_KEPT]);
+	if (end - w->results > BS_RESULTS_KEPT)
+		w->results = end - BS_RESULTS_KEPT;
+	for (; w->results != end; w->results++) {
+		uint64_t v = atomic_load(&r->result[w->results % BS_RESULTS_KEPT]);
 		enum bs_rung before = b->rung;
 
 		if (v >> 40 == (w->scan & 0xffffff) &&
-		    bs_budget_verdict(b, (enum bs_rung)(v >> 36 & 15),
-				      (enum bs_verdict)(v >> 32 & 15),
-				      (int64_t)(v & UINT32_MAX) * 1000))
+		    bs_budget_handed(b, (enum bs_rung)(v >> 36 & 15),
+				     (enum bs_budget_result)(v >> 32 & 15),
+				     (int64_t)(v & UINT32_MAX) * 1000))
 			step(w, before);
 	}
 }
@@ -357,7 +357,7 @@ static int make_images(struct worker_recon *w, int64_t told_ns)
 		struct bs_image_meta *m = &shm->image_meta[slot];
 		int64_t begun = bs_now_ns();
 
-		read_verdicts(w);
+		read_results(w);
 		aim(w);
 		m->image.pixels = (float *)(bs_shm_image(shm, slot) + BS_POOLS_PIXELS);
 		int rc = bs_recon_pop(r, &m->image,
@@ -424,7 +424,7 @@ static void open_scan(struct worker_recon *w, uint64_t entry)
 	w->session = scan->session;
 	w->protocol = scan->protocol;
 	w->current = &w->armed[scan->protocol];
-	w->verdicts = atomic_load(&w->env->shm.s->budget[w->protocol].verdicts);
+	w->results = atomic_load(&w->env->shm.s->budget[w->protocol].results);
 	bs_budget_scan(&w->budget[w->protocol]);
 	atomic_store(&w->env->shm.s->budget[w->protocol].rung, BS_RUNG_FULL);
 	aim(w);
@@ -460,7 +460,7 @@ static int take_readout(struct worker_recon *w, uint32_t slot, int64_t taken_ns)
 	int rc;
 
 	bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_QUEUE), taken_ns - m->handed_ns);
-	read_verdicts(w);
+	read_results(w);
 	aim(w);
 	do {
 		rc = bs_recon_readout(w->current->recon, &m->head, m->row,

@@ -461,8 +461,8 @@ static void say_left_behind(struct supervisor *v)
 	if (images != 0)
 		bs_herald_say(&v->shm, BS_LOG_ERROR, "%u images were not handed on at the end",
 			      images);
-	for (int i = 0; i < BS_CONSUMERS; i++) {
-		const struct bs_consumer_record *r = &v->shm.s->consumer[i];
+	for (int i = 0; i < BS_TAKERS; i++) {
+		const struct bs_taker_record *r = &v->shm.s->taker[i];
 		uint32_t waiting = atomic_load(&r->waiting);
 		uint64_t spilled = atomic_load(&r->spill_waiting);
 

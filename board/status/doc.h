@@ -96,11 +96,11 @@ static inline void real(struct doc *d, const char *name, double v)
 	put(d, "%.3f", v);
 }
 
-/* realtime.c, consumers.c: members of the document, and their lines in the table */
+/* realtime.c, takers.c: members of the document, and their lines in the table */
 void bs_status_realtime(struct doc *d, const struct bs_shared *s);
 void bs_status_canary(struct doc *d, const struct bs_shared *s);
-void bs_status_consumers(struct doc *d, const struct bs_shared *s);
-void bs_status_consumers_table(struct doc *d, const struct bs_shared *s);
+void bs_status_takers(struct doc *d, const struct bs_shared *s);
+void bs_status_takers_table(struct doc *d, const struct bs_shared *s);
 void bs_status_realtime_table(struct doc *d, const struct bs_shared *s);
 void bs_status_canary_table(struct doc *d, const struct bs_shared *s);
 

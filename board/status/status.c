@@ -232,7 +232,7 @@ static void put_totals(struct doc *d, const struct bs_shared *s)
 	uint64_t filed = 0;
 
 	for (uint32_t i = 0; i < BS_SINKS_MAX; i++)
-		filed += atomic_load(&s->consumer[i].handed);
+		filed += atomic_load(&s->taker[i].handed);
 	key(d, "totals");
 	open_with(d, "{");
 	number(d, "scans", atomic_load(&t->scans));
@@ -245,8 +245,8 @@ static void put_totals(struct doc *d, const struct bs_shared *s)
 	number(d, "too_late", atomic_load(&t->late));
 	number(d, "images", atomic_load(&t->images));
 	number(d, "engine_faults", atomic_load(&t->engine_faults));
-	number(d, "archived", atomic_load(&s->consumer[BS_CONSUMER_ARCHIVE].handed));
-	number(d, "archive_shed", atomic_load(&s->consumer[BS_CONSUMER_ARCHIVE].shed));
+	number(d, "archived", atomic_load(&s->taker[BS_TAKER_ARCHIVE].handed));
+	number(d, "archive_shed", atomic_load(&s->taker[BS_TAKER_ARCHIVE].shed));
 	number(d, "published", atomic_load(&t->published));
 	number(d, "filed", filed);
 	number(d, "sink_faults", atomic_load(&t->sink_faults));
@@ -290,7 +290,7 @@ int bs_status_json(char *out, size_t cap, const struct bs_shm *shm)
 	put_pools(&d, shm);
 	put_latency(&d, shm);
 	put_totals(&d, s);
-	bs_status_consumers(&d, s);
+	bs_status_takers(&d, s);
 	put_errors(&d, s);
 	close_with(&d, "}");
 	put(&d, "\n");
@@ -395,7 +395,7 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 		    (unsigned long long)(atomic_load(&r->rejected) + atomic_load(&r->unused)),
 		    (unsigned long long)atomic_load(&r->undelivered),
 		    atomic_load(&r->open) ? ", open" : "");
-	bs_status_consumers_table(&d, s);
+	bs_status_takers_table(&d, s);
 	table_latency(&d, shm);
 	for (uint64_t i = n > BS_LAST_ERRORS ? n - BS_LAST_ERRORS : 0; i < n; i++)
 		put(&d, "! %.511s\n", s->error[i % BS_LAST_ERRORS]);

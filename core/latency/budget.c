@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-/* What a verdict does on a rung: a step down, a step towards a climb, or a fresh count. */
+/* What an image's result does on a rung: a step down, a step towards a climb, or a fresh count. */
 enum move { DOWN, GOOD, STAY };
 
-static const enum move moves[BS_RUNGS][BS_VERDICTS] = {
+static const enum move moves[BS_RUNGS][BS_RESULTS] = {
 	/*                      met   tight  missed */
 	[BS_RUNG_FULL] = { GOOD, DOWN, DOWN },
 	[BS_RUNG_FEWER] = { GOOD, STAY, DOWN },
@@ -21,11 +21,11 @@ const char *bs_rung_name(enum bs_rung r)
 	return (unsigned)r < BS_RUNGS ? names[r] : "?";
 }
 
-const char *bs_verdict_name(enum bs_verdict v)
+const char *bs_result_name(enum bs_budget_result v)
 {
-	static const char *const names[BS_VERDICTS] = { "met", "tight", "missed" };
+	static const char *const names[BS_RESULTS] = { "met", "tight", "missed" };
 
-	return (unsigned)v < BS_VERDICTS ? names[v] : "?";
+	return (unsigned)v < BS_RESULTS ? names[v] : "?";
 }
 
 const char *bs_budget_stage_name(enum bs_budget_stage s)
@@ -83,7 +83,7 @@ int64_t bs_budget_deadline(const struct bs_budget *b, int64_t from_ns)
 
 	if (!sheds(b->p))
 		return INT64_MAX;
-	/* one long stall of a consumer must not leave the solver with nothing */
+	/* one long stall of a taker must not leave the solver with nothing */
 	return from_ns + budget - (b->tail_ns < budget / 2 ? b->tail_ns : budget / 2);
 }
 
@@ -139,9 +139,9 @@ static bool good_image(struct bs_budget *b)
 	return go_up(b);
 }
 
-static bool judge(struct bs_budget *b, enum bs_rung rung, enum bs_verdict v)
+static bool judge(struct bs_budget *b, enum bs_rung rung, enum bs_budget_result v)
 {
-	if (!sheds(b->p) || rung != b->rung || (unsigned)v >= BS_VERDICTS)
+	if (!sheds(b->p) || rung != b->rung || (unsigned)v >= BS_RESULTS)
 		return false;
 	switch (moves[rung][v]) {
 	case DOWN:
@@ -160,14 +160,14 @@ bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t
 	*rung = rung_of(b, report->gridded);
 	b->images[*rung]++;
 	if (bs_budget_missed(b->p, made_ns - from_ns)) /* it is late before it is handed on */
-		return judge(b, *rung, BS_VERDICT_MISSED);
+		return judge(b, *rung, BS_RESULT_MISSED);
 	if (report->deadline_stop) /* after one iteration: the next image may well be late */
-		return judge(b, *rung,
-			     report->iterations > 1 ? BS_VERDICT_TIGHT : BS_VERDICT_MISSED);
+		return judge(b, *rung, report->iterations > 1 ? BS_RESULT_TIGHT : BS_RESULT_MISSED);
 	return false;
 }
 
-bool bs_budget_verdict(struct bs_budget *b, enum bs_rung rung, enum bs_verdict v, int64_t emit_ns)
+bool bs_budget_handed(struct bs_budget *b, enum bs_rung rung, enum bs_budget_result v,
+		      int64_t emit_ns)
 {
 	b->tail_ns = bs_tail_longest(b->tail_ns, emit_ns);
 	return judge(b, rung, v);

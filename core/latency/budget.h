@@ -1,27 +1,29 @@
 /*
- * core/latency/budget.h - a protocol's latency budget, and the ladder of doing less when it is missed
+ * core/latency/budget.h - a protocol's latency budget, and doing less when it is missed
  *
- * Pure: no clock, no I/O, no memory of its own. One struct bs_budget for each armed protocol,
- * touched by the reconstruction's thread alone; times are bs_now_ns's, so a scripted clock runs it.
+ * Pure: no clock, no I/O, no memory of its own. One struct bs_budget for each armed protocol, used
+ * by the reconstruction's thread alone. Times are bs_now_ns's, so a scripted clock can run it.
  *
- * open -> scan -> { aim, deadline, made -> verdict }* : before a frame begins, aim says how it is to
- * be made; before it is finished, deadline says until when the solver may go on; made, right after,
- * says on which rung it was made and steps down at once when the image will be late; verdict, when
- * the image was handed on, says whether it was. In flag and stop the ladder stands on full.
+ * open -> scan -> { aim, deadline, made -> handed }*
+ *   aim       before a frame begins: how it is to be made
+ *   deadline  before a frame is finished: until when the solver may go on
+ *   made      right after: on which rung it was made. Steps down at once when it will be late
+ *   handed    when the image was handed on: whether it was in time
+ * Under flag and stop the ladder stays on full.
  *
  * The rungs under shed:
  *   full      all that the protocol asks for; a solver stops before an iteration that would not fit
  *   fewer     at most half of the protocol's iterations (ls, sense)
  *   gridding  of the same data (ls, sense; not for sliding windows): frames that begin now go to a
- *             second engine, armed beside the first for the same trajectory, instead of to it
- *   late      nothing is left to be left out: as gridding, and the late image is flagged
- * A rung that the method does not have is passed over. A step down follows a missed image, and one that
- * is foreseen: from full when the solver had to stop, from fewer when it had time for one iteration
- * alone, which is no better than gridding. Images that were
- * in flight when a step was taken tell nothing about the rung below it and bring no second one.
- * A step up follows `hold` images in a row that were met without a solver stopped by its deadline.
- * hold is 8; a step down before a climb has proved itself for as many images doubles it (to 512 at
- * most), a climb that does proves itself halves it: the ladder does not swing, and comes back by itself.
+ *             second engine, armed beside the first for the same trajectory
+ *   late      nothing more can be left out: as gridding, and the late image is marked
+ * A rung that the method does not have is passed over.
+ * Down: after a missed image, or when a miss is to be expected: on full, when the deadline stopped
+ * the solver; on fewer, when the solver had time for one iteration only, which is no better than
+ * gridding. Images that were in flight when a step was taken do not cause a second one.
+ * Up: after `hold` images in a row that were met and whose solver was not stopped by its deadline.
+ * hold is 8. A step down within `hold` images of the last step up doubles it (to 512 at most);
+ * a step up that lasts that long halves it. So the ladder does not swing between two rungs.
  * A scan begins on full.
  * Test: test/unit/core/test_budget.c
  */
@@ -33,11 +35,11 @@
 
 enum bs_rung { BS_RUNG_FULL, BS_RUNG_FEWER, BS_RUNG_GRIDDING, BS_RUNG_LATE, BS_RUNGS };
 
-enum bs_verdict {
-	BS_VERDICT_MET,
-	BS_VERDICT_TIGHT, /* met, but the solver was stopped by its deadline */
-	BS_VERDICT_MISSED,
-	BS_VERDICTS
+enum bs_budget_result {
+	BS_RESULT_MET,
+	BS_RESULT_TIGHT, /* met, but the solver was stopped by its deadline */
+	BS_RESULT_MISSED,
+	BS_RESULTS
 };
 
 #define BS_LADDER_HOLD     8u
@@ -50,7 +52,7 @@ struct bs_budget {
 	uint32_t good;   /* images in a row that were met on this rung */
 	uint32_t hold;   /* so many bring a step up */
 	uint32_t trial;  /* images that the last step up must still prove itself for */
-	int64_t tail_ns; /* from an image made to it handed on: the longest of late, fading */
+	int64_t tail_ns; /* made to handed on: the largest of late (bs_tail_longest) */
 	uint64_t down[BS_RUNGS], up[BS_RUNGS]; /* steps taken onto a rung */
 	uint64_t images[BS_RUNGS];             /* made on it */
 };
@@ -61,7 +63,7 @@ struct bs_aim {
 };
 
 const char *bs_rung_name(enum bs_rung r);
-const char *bs_verdict_name(enum bs_verdict v);
+const char *bs_result_name(enum bs_budget_result v);
 const char *bs_budget_stage_name(enum bs_budget_stage s);
 
 /* gridding: an engine for it stands by. */
@@ -75,7 +77,8 @@ int64_t bs_budget_deadline(const struct bs_budget *b, int64_t from_ns);
 bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t from_ns,
 		    int64_t made_ns, enum bs_rung *rung);
 /* An image of that rung was handed on, emit_ns after it was made. True: a step was taken. */
-bool bs_budget_verdict(struct bs_budget *b, enum bs_rung rung, enum bs_verdict v, int64_t emit_ns);
+bool bs_budget_handed(struct bs_budget *b, enum bs_rung rung, enum bs_budget_result v,
+		      int64_t emit_ns);
 
 /* latency_ns against the protocol's image budget; never missed without one. */
 static inline bool bs_budget_missed(const struct bs_protocol *p, int64_t latency_ns)

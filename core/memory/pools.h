@@ -28,7 +28,7 @@ extern "C" {
 #define BS_POOLS_PIXELS     ((size_t)(BS_POOLS_IMAGE_HEAD + BS_ALIGN - 1u) / BS_ALIGN * BS_ALIGN)
 #define BS_POOLS_IMAGE_AT   (BS_POOLS_PIXELS - BS_POOLS_IMAGE_HEAD)
 
-/* An image in a taker's queue or in the folder it is spilled to (board/emit/consumer.c): a head of 64, up
+/* An image in a taker's queue or in the folder it is spilled to (board/emit/taker.c): a head of 64, up
  * to 63 in front of the message so that its pixels stay aligned, the slot, and a multiple of 64. */
 static inline uint64_t bs_pools_piece_bytes(uint64_t image_bytes)
 {

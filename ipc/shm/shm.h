@@ -158,7 +158,7 @@ struct bs_scan_record {
  * How a protocol's budget is kept, since the service started. And what emit tells recon's ladder:
  * one number an image, the last ones kept; a reader that is late misses the oldest, no more.
  */
-#define BS_VERDICTS_KEPT 64u
+#define BS_RESULTS_KEPT 64u
 struct bs_budget_record {
 	/* recon */
 	_Atomic uint32_t rung; /* enum bs_rung, where the ladder stands */
@@ -166,13 +166,13 @@ struct bs_budget_record {
 	/* emit */
 	_Atomic uint64_t handed, missed, stopped; /* images; scans that a late image ended */
 	_Atomic uint64_t stage_missed[BS_BUDGET_STAGES];
-	_Atomic uint64_t verdicts; /* their number; number i is in place i % BS_VERDICTS_KEPT */
-	_Atomic uint64_t verdict[BS_VERDICTS_KEPT];
+	_Atomic uint64_t results; /* their number; number i is in place i % BS_RESULTS_KEPT */
+	_Atomic uint64_t result[BS_RESULTS_KEPT];
 };
 
-/* 24 bits of the scan, 4 of the rung, 4 of the verdict, 32 of us from made to handed on. */
-static inline uint64_t bs_verdict(uint64_t scan, enum bs_rung rung, enum bs_verdict v,
-				  int64_t emit_ns)
+/* 24 bits of the scan, 4 of the rung, 4 of the result, 32 of us from made to handed on. */
+static inline uint64_t bs_result_pack(uint64_t scan, enum bs_rung rung, enum bs_budget_result v,
+				      int64_t emit_ns)
 {
 	uint64_t us = emit_ns < 0 ? 0 : (uint64_t)emit_ns / 1000;
 
@@ -247,12 +247,12 @@ struct bs_misses {
 };
 
 /* Who takes images: each sink in the site's order, the archive, the viewers. */
-enum { BS_CONSUMER_ARCHIVE = BS_SINKS_MAX, BS_CONSUMER_VIEWERS, BS_CONSUMERS };
+enum { BS_TAKER_ARCHIVE = BS_SINKS_MAX, BS_TAKER_VIEWERS, BS_TAKERS };
 
-struct bs_consumer_record {
+struct bs_taker_record {
 	char name[64];          /* emit; "": there is none */
 	uint32_t policy, queue; /* emit; enum bs_policy; viewers: nanomsg keeps the newest */
-	/* emit: taken = handed + failed + shed + lost + what waits (lost: board/emit/consumer.h) */
+	/* emit: taken = handed + failed + shed + lost + what waits (lost: board/emit/taker.h) */
 	_Atomic uint64_t taken, handed, failed, shed, lost;
 	_Atomic uint64_t spilled;                    /* of these, that went to disk */
 	_Atomic uint64_t spill_waiting, spill_bytes; /* on disk now */
@@ -289,7 +289,7 @@ struct bs_shared {
 	char refusal[BS_PROTOCOLS_MAX][BS_EVENT_TEXT];
 	struct bs_admission admission[BS_PROTOCOLS_MAX]; /* recon, the same */
 	struct bs_misses misses[BS_PROTOCOLS_MAX];
-	struct bs_consumer_record consumer[BS_CONSUMERS];
+	struct bs_taker_record taker[BS_TAKERS];
 	struct bs_realtime_state realtime;
 	struct bs_thread_record thread[BS_THREADS];
 	_Atomic uint32_t canaries;            /* the supervisor: how many run */

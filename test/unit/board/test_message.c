@@ -120,25 +120,25 @@ static void test_agrees(void)
 
 /* The same messages, as a certificate reads them. */
 static struct bs_certify_run run;
-static struct bs_gather *gather;
+static struct bs_archive *archive;
 static struct bs_departures left;
 
 static void take(const struct bs_message *msg)
 {
-	bs_gather_take(gather, msg->at, msg->len, bs_now_ns());
+	bs_archive_take(archive, msg->at, msg->len, bs_now_ns());
 }
 
-static void gathered(void)
+static void counted(void)
 {
 	free(run.latency);
 	memset(&run, 0, sizeof(run));
-	bs_gather_end(gather, &run);
+	bs_archive_end(archive, &run);
 }
 
 static void again(void)
 {
-	bs_gather_begin(gather);
-	bs_gather_scan(gather, 4711);
+	bs_archive_begin(archive);
+	bs_archive_scan(archive, 4711);
 }
 
 static void test_certificate(void)
@@ -149,7 +149,7 @@ static void test_certificate(void)
 	image();
 	msg = make(5100, 8000, 0);
 	take(&msg);
-	gathered();
+	counted();
 	CHECK(run.arrived == 1 && run.raw == 0 && run.late == 0 && run.disagreed == 0 &&
 		      run.due.max_ns == 9 * MS && run.received.max_ns == 8 * MS,
 	      "8 ms from received, 9 from due, of 10: %lld, %lld us",
@@ -159,7 +159,7 @@ static void test_certificate(void)
 	again();
 	msg = make(5100, 9500, 0);
 	take(&msg);
-	gathered();
+	counted();
 	CHECK(run.arrived == 1 && run.raw == 1 && run.explained == 0 && run.overslept == 0 &&
 		      run.misses == 1 && run.late == 0 && run.disagreed == 0,
 	      "9.5 ms from received is met, 10.5 from due is a miss: both are said");
@@ -167,7 +167,7 @@ static void test_certificate(void)
 	image();
 	msg = make(5100, 10001, 10050);
 	take(&msg);
-	gathered();
+	counted();
 	CHECK(run.arrived == 1 && run.raw == 1 && run.late == 1 && run.disagreed == 0 &&
 		      run.received.max_ns == 10050 * US,
 	      "late by its checksum: image and certificate agree, at %lld us",
@@ -186,7 +186,7 @@ static void test_contradiction(void)
 	w.time_ns = zero_ns + 10500 * US;
 	bs_wire_encode(msg.at, &w, msg.at + BS_WIRE_BYTES, msg.len - BS_WIRE_BYTES);
 	take(&msg);
-	gathered();
+	counted();
 	CHECK(run.raw == 1 && run.late == 0 && run.disagreed == 1,
 	      "an image that says met and was handed on too late is a contradiction");
 }
@@ -212,7 +212,7 @@ static void test_ladder(void)
 	(void)bs_message_make(&m, &env, slot + BS_POOLS_PIXELS, zero_ns + 10200 * US);
 	msg = bs_message_of(&m, &p, slot + BS_POOLS_PIXELS);
 	take(&msg);
-	gathered();
+	counted();
 	CHECK(run.arrived == 2 && run.degraded == 2 && run.rung[BS_RUNG_GRIDDING] == 1 &&
 		      run.rung[BS_RUNG_FEWER] == 1 && run.late == 1,
 	      "a gridded image in time and one of fewer iterations, late: both are degraded");
@@ -228,11 +228,11 @@ static void test_strangers(void)
 	take(&msg);
 	take(&msg);
 	m.image.head.image_index = 1;
-	bs_gather_scan(gather, 4712); /* the next scan has begun */
+	bs_archive_scan(archive, 4712); /* the next scan has begun */
 	take(&msg);
 	msg.at[100] ^= 1;
 	take(&msg);
-	gathered();
+	counted();
 	CHECK(run.arrived == 1 && run.repeated == 1 && run.torn == 2,
 	      "once arrived, once repeated, once of another scan, once damaged: %llu %llu %llu",
 	      (unsigned long long)run.arrived, (unsigned long long)run.repeated,
@@ -242,7 +242,7 @@ static void test_strangers(void)
 	m.sender_ns = 0;
 	msg = make(5100, 5200, 0);
 	take(&msg);
-	gathered();
+	counted();
 	CHECK(run.arrived == 0 && run.torn == 1, "without a due time it proves nothing");
 }
 
@@ -258,7 +258,7 @@ static void test_overslept(void)
 	bs_departures_sent(&left, m.sender_ns + 720 * US);
 	msg = make(5100, 9500, 0);
 	take(&msg);
-	gathered();
+	counted();
 	CHECK(run.raw == 1 && run.overslept == 1 && run.explained == 0 && run.misses == 0 &&
 		      bs_certify_attributed(&run) == 0 && run.due.max_ns == 10500 * US,
 	      "10.5 ms from due, 9.8 from when the sender woke: raw 1, its own 1, the latency stays");
@@ -270,7 +270,7 @@ static void test_overslept(void)
 	(void)bs_message_make(&m, &env, slot + BS_POOLS_PIXELS, zero_ns + 5100 * US);
 	msg = bs_message_of(&m, &p, slot + BS_POOLS_PIXELS);
 	take(&msg);
-	gathered();
+	counted();
 	CHECK(run.raw == 2 && run.overslept == 1 && run.misses == 1 &&
 		      bs_certify_attributed(&run) == 1,
 	      "the same while the image before was under way: the service's");
@@ -296,7 +296,7 @@ int main(void)
 		return 1;
 	(void)snprintf(url, sizeof(url), "ipc://%s/a", dir);
 	image();
-	if (bs_gather_open(&gather, &p, url, &nowhere, &left, NULL) != 0)
+	if (bs_archive_open(&archive, &p, url, &nowhere, &left, NULL) != 0)
 		return 1;
 	test_certificate();
 	test_contradiction();
@@ -304,7 +304,7 @@ int main(void)
 	test_strangers();
 	test_overslept();
 	free(run.latency);
-	bs_gather_close(gather);
+	bs_archive_close(archive);
 	(void)rmdir(dir);
 	return check_done();
 }

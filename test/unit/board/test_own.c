@@ -20,22 +20,22 @@ static void stall(int64_t from, int64_t to)
  * Received at 100, taken up at 101, accumulated until 104, begun at 105, made at 115, handed on at
  * 117 ms; of the 10 ms of finishing the operators had 8: the service's own are 1 + 1 + 2 + 2 = 6.
  */
-static struct bs_share made_up(void)
+static struct bs_own made_up(void)
 {
-	return (struct bs_share){ .from_ns = 100 * MS,
-				  .taken_ns = 101 * MS,
-				  .added_ns = 104 * MS,
-				  .begun_ns = 105 * MS,
-				  .made_ns = 115 * MS,
-				  .handed_ns = 117 * MS,
-				  .operators_ns = (3 + 8) * MS };
+	return (struct bs_own){ .from_ns = 100 * MS,
+				.taken_ns = 101 * MS,
+				.added_ns = 104 * MS,
+				.begun_ns = 105 * MS,
+				.made_ns = 115 * MS,
+				.handed_ns = 117 * MS,
+				.operators_ns = (3 + 8) * MS };
 }
 
-static double quiet_with(const struct bs_share *s, int64_t from, int64_t to)
+static double quiet_with(const struct bs_own *s, int64_t from, int64_t to)
 {
 	memset(&bird, 0, sizeof(bird));
 	stall(from, to);
-	return (double)bs_share_quiet(s, &bird, 1, 200 * MS) / MS;
+	return (double)bs_own_quiet(s, &bird, 1, 200 * MS) / MS;
 }
 
 static void test_known(void)
@@ -57,37 +57,37 @@ static void test_known(void)
 		{ 100, 117, 0, "all of it: the whole own part and not more" },
 		{ 0, 200, 0, "longer than all of it: the same" },
 	};
-	struct bs_share s = made_up();
+	struct bs_own s = made_up();
 
-	CHECK(bs_share_own(&s) == 6 * MS, "of 17 ms, 6 are the service's own: %lld us",
-	      (long long)(bs_share_own(&s) / 1000));
+	CHECK(bs_own_part(&s) == 6 * MS, "of 17 ms, 6 are the service's own: %lld us",
+	      (long long)(bs_own_part(&s) / 1000));
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		double got = quiet_with(&s, table[i].from, table[i].to);
 
 		CHECK(got == table[i].quiet, "stalled %lld .. %lld ms, %s: %g ms of 6 remain",
 		      (long long)table[i].from, (long long)table[i].to, table[i].what, got);
 	}
-	CHECK(bs_share_quiet(&s, &bird, 0, 200 * MS) == 6 * MS, "no canary, nothing is taken off");
+	CHECK(bs_own_quiet(&s, &bird, 0, 200 * MS) == 6 * MS, "no canary, nothing is taken off");
 }
 
 static void test_unknown(void)
 {
-	struct bs_share s = made_up();
+	struct bs_own s = made_up();
 
 	s.taken_ns = s.added_ns = 0; /* a partial image: 17 ms, 8 of them operators in finishing */
 	s.operators_ns = 8 * MS;
-	CHECK(bs_share_own(&s) == 9 * MS, "without the readout's stamps: 17 - 8");
+	CHECK(bs_own_part(&s) == 9 * MS, "without the readout's stamps: 17 - 8");
 	CHECK(quiet_with(&s, 106, 114) == 9, "a stall that the operators may have had is theirs");
 	s.begun_ns = s.made_ns = 0; /* nothing known: the operators may be anywhere */
-	CHECK(bs_share_own(&s) == 9 * MS, "without any stamp: the same");
+	CHECK(bs_own_part(&s) == 9 * MS, "without any stamp: the same");
 	CHECK(quiet_with(&s, 100, 108) == 9, "8 ms stalled may all have been the operators'");
 	CHECK(quiet_with(&s, 100, 110) == 7, "of 10, 2 were not");
 	s = made_up();
 	s.operators_ns = 100 * MS; /* a device that worked before the image was begun */
-	CHECK(bs_share_own(&s) == 4 * MS, "operators take off no more than finishing's own length");
+	CHECK(bs_own_part(&s) == 4 * MS, "operators take off no more than finishing's own length");
 	CHECK(quiet_with(&s, 105, 115) == 4, "and a stall in it is theirs");
 	s.operators_ns = 0;
-	CHECK(bs_share_own(&s) == 14 * MS && quiet_with(&s, 105, 115) == 4,
+	CHECK(bs_own_part(&s) == 14 * MS && quiet_with(&s, 105, 115) == 4,
 	      "no operator at all: the stall is the service's whole");
 }
 

@@ -67,7 +67,7 @@ static void restart(void)
 
 	CHECK(bs_spill_open(&other, dir, "sink1", 3000, &why) == 0 &&
 		      atomic_load(&other.pieces) == 0,
-	      "another consumer's pieces are not ours");
+	      "another taker's pieces are not ours");
 	bs_spill_close(&other);
 	bs_spill_close(&s);
 	CHECK(bs_spill_open(&s, dir, "archive", 3000, &why) == 0 && atomic_load(&s.pieces) == 2 &&

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "board/emit/consumer.h"
+#include "board/emit/taker.h"
 #include "core/thread/clock.h"
 #include "test/support/check.h"
 
@@ -162,9 +162,9 @@ static void test_lasting(void)
 	bs_spill_close(&s);
 }
 
-/* ---- a consumer over it ---- */
+/* ---- a taker over it ---- */
 
-static struct bs_consumer_record record;
+static struct bs_taker_record record;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool gate;
 static _Atomic unsigned gots, entered;
@@ -179,14 +179,14 @@ static void pause_ms(int ms)
 	(void)nanosleep(&t, NULL);
 }
 
-static int take(void *arg, struct bs_consumer *c, const unsigned char *msg, size_t len,
+static int take(void *arg, struct bs_taker *c, const unsigned char *msg, size_t len,
 		struct bs_fail *fail)
 {
 	(void)arg;
 	(void)fail;
 	(void)len;
 	atomic_fetch_add(&entered, 1);
-	while (!atomic_load(&gate) && !bs_consumer_quits(c))
+	while (!atomic_load(&gate) && !bs_taker_quits(c))
 		pause_ms(1);
 	if (!atomic_load(&gate))
 		return BS_ERR_ABORTED;
@@ -218,34 +218,34 @@ static bool was_said(const char *file, int error)
 	return yes;
 }
 
-static struct bs_consumer *open_one(uint32_t queue)
+static struct bs_taker *open_one(uint32_t queue)
 {
-	struct bs_consumer_spec spec = { .name = "taker",
-					 .file = "taker",
-					 .policy = BS_POLICY_SPILL,
-					 .queue = queue,
-					 .image_bytes = MESSAGE,
-					 .spill_dir = dir,
-					 .spill_bytes = 1u << 20,
-					 .deliver = take,
-					 .say = say };
-	struct bs_consumer *c;
+	struct bs_taker_spec spec = { .name = "taker",
+				      .file = "taker",
+				      .policy = BS_POLICY_SPILL,
+				      .queue = queue,
+				      .image_bytes = MESSAGE,
+				      .spill_dir = dir,
+				      .spill_bytes = 1u << 20,
+				      .deliver = take,
+				      .say = say };
+	struct bs_taker *c;
 
 	lines[0] = '\0';
 	said = 0;
 	atomic_store(&gots, 0);
 	atomic_store(&entered, 0);
 	atomic_store(&gate, false);
-	CHECK(bs_consumer_open(&c, &spec, &record, &why) == 0, "a taker: %s", why.text);
+	CHECK(bs_taker_open(&c, &spec, &record, &why) == 0, "a taker: %s", why.text);
 	return c;
 }
 
-static void push(struct bs_consumer *c, unsigned number)
+static void push(struct bs_taker *c, unsigned number)
 {
 	unsigned char msg[MESSAGE] = { 0 };
 
 	memcpy(msg, &number, sizeof(number));
-	(void)bs_consumer_push(c, msg, sizeof(msg));
+	(void)bs_taker_push(c, msg, sizeof(msg));
 }
 
 /* Until the counter is at least n; 20 s at most. */
@@ -257,7 +257,7 @@ static bool reaches(_Atomic uint64_t *counter, uint64_t n)
 }
 
 /* 12 images that are on disk, or will be as soon as it takes them; the first is in its hand. */
-static void fill(struct bs_consumer *c, unsigned n)
+static void fill(struct bs_taker *c, unsigned n)
 {
 	push(c, 0);
 	while (atomic_load(&entered) == 0)
@@ -283,7 +283,7 @@ static bool all_in_order(unsigned n)
 /* No descriptor for a while: nothing is given up, nothing comes out of order. */
 static void test_no_descriptors(void)
 {
-	struct bs_consumer *c = open_one(8);
+	struct bs_taker *c = open_one(8);
 
 	memset(&record, 0, sizeof(record));
 	fill(c, 16);
@@ -296,13 +296,13 @@ static void test_no_descriptors(void)
 	      "no descriptor three times, then all 16 arrive in order (%u)", atomic_load(&gots));
 	CHECK(atomic_load(&record.failed) == 0 && said == 1 && was_said("taker-", EMFILE),
 	      "it was said once (%u), nothing failed", said);
-	bs_consumer_close(c);
+	bs_taker_close(c);
 }
 
 /* A disk that is full for a while: what it refuses waits in memory, and goes there later. */
 static void test_full(void)
 {
-	struct bs_consumer *c = open_one(8);
+	struct bs_taker *c = open_one(8);
 
 	memset(&record, 0, sizeof(record));
 	atomic_store(&write_error, ENOSPC);
@@ -317,18 +317,18 @@ static void test_full(void)
 	CHECK(reaches(&record.spilled, 1), "when the disk has room again images go to it");
 	atomic_store(&gate, true);
 	CHECK(reaches(&record.handed, 8) && all_in_order(8), "all 8 arrive in order");
-	bs_consumer_close(c);
+	bs_taker_close(c);
 }
 
 /* At the end of the process the folder refuses: what waited is shed, with the reason. */
 static void test_end(void)
 {
-	struct bs_consumer *c = open_one(8);
+	struct bs_taker *c = open_one(8);
 
 	memset(&record, 0, sizeof(record));
 	fill(c, 4); /* one in its hand, three wait: below half, none goes to the folder */
 	atomic_store(&write_error, ENOSPC);
-	bs_consumer_close(c);
+	bs_taker_close(c);
 	atomic_store(&write_error, 0);
 	CHECK(atomic_load(&record.shed) == 4 && atomic_load(&record.spilled) == 0 &&
 		      was_said("taker-", ENOSPC) && strstr(lines, "shed") != NULL,
@@ -339,16 +339,16 @@ static void test_end(void)
 
 int main(void)
 {
-	struct bs_consumer_spec small = { .name = "taker",
-					  .file = "taker",
-					  .policy = BS_POLICY_SPILL,
-					  .queue = 1,
-					  .image_bytes = 1u << 20,
-					  .spill_dir = dir,
-					  .spill_bytes = 1u << 20,
-					  .deliver = take,
-					  .say = say };
-	struct bs_consumer *c;
+	struct bs_taker_spec small = { .name = "taker",
+				       .file = "taker",
+				       .policy = BS_POLICY_SPILL,
+				       .queue = 1,
+				       .image_bytes = 1u << 20,
+				       .spill_dir = dir,
+				       .spill_bytes = 1u << 20,
+				       .deliver = take,
+				       .say = say };
+	struct bs_taker *c;
 
 	if (mkdtemp(dir) == NULL)
 		return 1;
@@ -357,7 +357,7 @@ int main(void)
 	test_no_descriptors();
 	test_full();
 	test_end();
-	CHECK(bs_consumer_open(&c, &small, &record, &why) == BS_ERR_CONFIG && c == NULL,
+	CHECK(bs_taker_open(&c, &small, &record, &why) == BS_ERR_CONFIG && c == NULL,
 	      "a folder that cannot hold one image is refused: %s", why.text);
 	CHECK(rmdir(dir) == 0, "nothing is left in the folder");
 	return check_done();

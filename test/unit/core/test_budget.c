@@ -206,11 +206,11 @@ static void hand(struct small *s)
 	now_ns += s->emit_ns;
 	s->latency_ns += s->emit_ns;
 	s->missed = bs_budget_missed(&s->p, s->latency_ns);
-	s->stepped |= bs_budget_verdict(&s->budget, s->rung,
-					s->missed                       ? BS_VERDICT_MISSED
-					: s->image.report.deadline_stop ? BS_VERDICT_TIGHT
-									: BS_VERDICT_MET,
-					s->emit_ns);
+	s->stepped |= bs_budget_handed(&s->budget, s->rung,
+				       s->missed                       ? BS_RESULT_MISSED
+				       : s->image.report.deadline_stop ? BS_RESULT_TIGHT
+								       : BS_RESULT_MET,
+				       s->emit_ns);
 }
 
 static void frame(struct small *s)
@@ -373,11 +373,11 @@ static void in_flight(void)
 	CHECK(bs_budget_made(&b, &report, 0, 11 * MS, &rung) && rung == BS_RUNG_FULL &&
 		      b.rung == BS_RUNG_FEWER,
 	      "an image that is late when it is made brings a step before it is handed on");
-	CHECK(!bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MISSED, 0) &&
-		      !bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MISSED, 0) &&
+	CHECK(!bs_budget_handed(&b, BS_RUNG_FULL, BS_RESULT_MISSED, 0) &&
+		      !bs_budget_handed(&b, BS_RUNG_FULL, BS_RESULT_MISSED, 0) &&
 		      b.rung == BS_RUNG_FEWER,
 	      "misses of full do not step down from fewer");
-	CHECK(bs_budget_verdict(&b, BS_RUNG_FEWER, BS_VERDICT_MISSED, 0) &&
+	CHECK(bs_budget_handed(&b, BS_RUNG_FEWER, BS_RESULT_MISSED, 0) &&
 		      b.rung == BS_RUNG_GRIDDING,
 	      "one of fewer does");
 	CHECK(!bs_budget_made(&b, &report, 0, 1, &rung) && rung == BS_RUNG_FEWER,
@@ -386,14 +386,14 @@ static void in_flight(void)
 	CHECK(!bs_budget_made(&b, &report, 0, 1, &rung) && rung == BS_RUNG_GRIDDING,
 	      "one that began after is gridded");
 	for (uint32_t i = 0; i < BS_LADDER_HOLD; i++)
-		(void)bs_budget_verdict(&b, BS_RUNG_GRIDDING, BS_VERDICT_MET, 0);
+		(void)bs_budget_handed(&b, BS_RUNG_GRIDDING, BS_RESULT_MET, 0);
 	CHECK(b.rung == BS_RUNG_FEWER, "up again");
 	CHECK(!bs_budget_made(&b, &report, 0, 1, &rung) && rung == BS_RUNG_GRIDDING &&
 		      bs_budget_aim(&b).iterations == ITERATIONS / 2 && !bs_budget_aim(&b).gridding,
 	      "a frame that was begun by gridding ends so");
-	CHECK(!bs_budget_verdict(&b, BS_RUNG_FEWER, (enum bs_verdict)15, 0) &&
+	CHECK(!bs_budget_handed(&b, BS_RUNG_FEWER, (enum bs_budget_result)15, 0) &&
 		      b.rung == BS_RUNG_FEWER,
-	      "a verdict that is none changes nothing");
+	      "a result that is none changes nothing");
 }
 
 /* Rungs that a method does not have are passed over. */
@@ -403,25 +403,24 @@ static void other_methods(void)
 	struct bs_budget b;
 
 	bs_budget_open(&b, &p, false);
-	CHECK(bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MISSED, 0) && b.rung == BS_RUNG_LATE &&
+	CHECK(bs_budget_handed(&b, BS_RUNG_FULL, BS_RESULT_MISSED, 0) && b.rung == BS_RUNG_LATE &&
 		      !bs_budget_aim(&b).gridding && bs_budget_aim(&b).iterations == 0,
 	      "gridding: from full to late");
-	CHECK(!bs_budget_verdict(&b, BS_RUNG_LATE, BS_VERDICT_MISSED, 0) && b.rung == BS_RUNG_LATE,
+	CHECK(!bs_budget_handed(&b, BS_RUNG_LATE, BS_RESULT_MISSED, 0) && b.rung == BS_RUNG_LATE,
 	      "there is nothing below it");
 	for (uint32_t i = 0; i < BS_LADDER_HOLD; i++)
-		(void)bs_budget_verdict(&b, BS_RUNG_LATE, BS_VERDICT_MET, 0);
+		(void)bs_budget_handed(&b, BS_RUNG_LATE, BS_RESULT_MET, 0);
 	CHECK(b.rung == BS_RUNG_FULL, "and back");
 	p.method = BS_METHOD_LS;
 	p.iterations = 1;
 	bs_budget_open(&b, &p, true);
-	CHECK(bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MISSED, 0) &&
-		      b.rung == BS_RUNG_GRIDDING,
+	CHECK(bs_budget_handed(&b, BS_RUNG_FULL, BS_RESULT_MISSED, 0) && b.rung == BS_RUNG_GRIDDING,
 	      "one iteration has no fewer: from full to gridding");
 	p.iterations = 10;
 	bs_budget_open(&b, &p, false);
-	(void)bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MISSED, 0);
-	CHECK(bs_budget_verdict(&b, BS_RUNG_FEWER, BS_VERDICT_MISSED, 0) &&
-		      b.rung == BS_RUNG_LATE && bs_budget_aim(&b).iterations == 5,
+	(void)bs_budget_handed(&b, BS_RUNG_FULL, BS_RESULT_MISSED, 0);
+	CHECK(bs_budget_handed(&b, BS_RUNG_FEWER, BS_RESULT_MISSED, 0) && b.rung == BS_RUNG_LATE &&
+		      bs_budget_aim(&b).iterations == 5,
 	      "no gridding stands by: from fewer to late, still by fewer iterations");
 }
 
@@ -464,18 +463,18 @@ static void tail(void)
 
 	bs_budget_open(&b, &p, true);
 	CHECK(bs_budget_deadline(&b, 100) == 100 + 10 * MS, "nothing known: the whole budget");
-	(void)bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MET, 2 * MS);
+	(void)bs_budget_handed(&b, BS_RUNG_FULL, BS_RESULT_MET, 2 * MS);
 	CHECK(bs_budget_deadline(&b, 100) == 100 + 8 * MS, "2 ms to hand it on: 8 are left");
 	was = bs_budget_deadline(&b, 100);
-	(void)bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MET, 1 * MS);
+	(void)bs_budget_handed(&b, BS_RUNG_FULL, BS_RESULT_MET, 1 * MS);
 	CHECK(bs_budget_deadline(&b, 100) > was && bs_budget_deadline(&b, 100) < was + MS / 2,
 	      "a longer one fades slowly: %.3f ms left",
 	      (double)bs_budget_deadline(&b, 100) / (double)MS);
-	(void)bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MET, 500 * MS);
+	(void)bs_budget_handed(&b, BS_RUNG_FULL, BS_RESULT_MET, 500 * MS);
 	CHECK(bs_budget_deadline(&b, 100) == 100 + 5 * MS,
-	      "a stalled consumer takes at most half of it");
+	      "a stalled taker takes at most half of it");
 	for (int i = 0; i < 200; i++)
-		(void)bs_budget_verdict(&b, BS_RUNG_FULL, BS_VERDICT_MET, 1 * MS);
+		(void)bs_budget_handed(&b, BS_RUNG_FULL, BS_RESULT_MET, 1 * MS);
 	CHECK(bs_budget_deadline(&b, 100) == 100 + 9 * MS, "and is forgotten");
 }
 
@@ -529,7 +528,7 @@ static void refusals(void)
 	CHECK(s.rung == BS_RUNG_FULL && !s.missed, "and the next image is made");
 	close_small(&s);
 	CHECK(strcmp(bs_rung_name((enum bs_rung)77), "?") == 0 &&
-		      strcmp(bs_verdict_name(BS_VERDICT_TIGHT), "tight") == 0 &&
+		      strcmp(bs_result_name(BS_RESULT_TIGHT), "tight") == 0 &&
 		      strcmp(bs_budget_stage_name((enum bs_budget_stage) - 1), "?") == 0,
 	      "names");
 }

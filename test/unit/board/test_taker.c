@@ -1,9 +1,9 @@
 /*
- * test/unit/board/test_consumer.c - a taker that is quick, slow, stuck or gone: what it gets is in order,
+ * test/unit/board/test_taker.c - a taker that is quick, slow, stuck or gone: what it gets is in order,
  * what it does not get is counted, and whoever pushes never waits
  */
 #define _GNU_SOURCE
-#include "board/emit/consumer.h"
+#include "board/emit/taker.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -16,9 +16,9 @@
 
 #define MESSAGE 500u
 
-static struct bs_consumer_record record;
+static struct bs_taker_record record;
 static struct bs_fail why;
-static char dir[] = "/tmp/boreside-consumer-XXXXXX";
+static char dir[] = "/tmp/boreside-taker-XXXXXX";
 
 /* The taker: holds its image until the gate is open. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -35,7 +35,7 @@ static void pause_ms(int ms)
 	(void)nanosleep(&t, NULL);
 }
 
-static int take(void *arg, struct bs_consumer *c, const unsigned char *msg, size_t len,
+static int take(void *arg, struct bs_taker *c, const unsigned char *msg, size_t len,
 		struct bs_fail *fail)
 {
 	unsigned number;
@@ -46,7 +46,7 @@ static int take(void *arg, struct bs_consumer *c, const unsigned char *msg, size
 	(void)pthread_mutex_lock(&lock);
 	entered++;
 	(void)pthread_cond_broadcast(&change);
-	while (!gate && !bs_consumer_quits(c)) {
+	while (!gate && !bs_taker_quits(c)) {
 		(void)pthread_mutex_unlock(&lock);
 		pause_ms(1);
 		(void)pthread_mutex_lock(&lock);
@@ -79,7 +79,7 @@ static void set_gate(bool open)
 	(void)pthread_mutex_unlock(&lock);
 }
 
-static bool push(struct bs_consumer *c, unsigned number)
+static bool push(struct bs_taker *c, unsigned number)
 {
 	_Alignas(64) unsigned char raw[MESSAGE + 64];
 	unsigned char *msg = raw + 14; /* where an image's message starts is not aligned */
@@ -87,7 +87,7 @@ static bool push(struct bs_consumer *c, unsigned number)
 	memcpy(msg, &number, sizeof(number));
 	for (size_t i = sizeof(number); i < MESSAGE; i++)
 		msg[i] = (unsigned char)(number + i);
-	return bs_consumer_push(c, msg, MESSAGE);
+	return bs_taker_push(c, msg, MESSAGE);
 }
 
 static bool await(bool (*what)(void))
@@ -133,27 +133,27 @@ static void missed(void *arg, const unsigned char *msg, size_t len)
 	misses += len >= MESSAGE && msg != NULL;
 }
 
-static struct bs_consumer *open_one(enum bs_policy policy, uint32_t queue, bool fresh)
+static struct bs_taker *open_one(enum bs_policy policy, uint32_t queue, bool fresh)
 {
-	struct bs_consumer_spec spec = { .name = "taker",
-					 .file = "taker",
-					 .policy = policy,
-					 .queue = queue,
-					 .image_bytes = MESSAGE,
-					 .spill_dir = dir,
-					 .spill_bytes = 1u << 20,
-					 .deliver = take,
-					 .missed = missed,
-					 .say = say };
-	struct bs_consumer *c;
+	struct bs_taker_spec spec = { .name = "taker",
+				      .file = "taker",
+				      .policy = policy,
+				      .queue = queue,
+				      .image_bytes = MESSAGE,
+				      .spill_dir = dir,
+				      .spill_bytes = 1u << 20,
+				      .deliver = take,
+				      .missed = missed,
+				      .say = say };
+	struct bs_taker *c;
 
 	gots = entered = said = misses = 0;
 	why.text[0] = '\0';
 	answer = 0;
 	if (fresh)
 		memset(&record, 0, sizeof(record));
-	CHECK(bs_consumer_open(&c, &spec, &record, &why) == 0, "a taker with a queue of %u %s",
-	      queue, why.text);
+	CHECK(bs_taker_open(&c, &spec, &record, &why) == 0, "a taker with a queue of %u %s", queue,
+	      why.text);
 	return c;
 }
 
@@ -171,7 +171,7 @@ static bool in_order(unsigned from, unsigned n)
 
 static void test_quick(void)
 {
-	struct bs_consumer *c = open_one(BS_POLICY_KEEP_NEWEST, 4, true);
+	struct bs_taker *c = open_one(BS_POLICY_KEEP_NEWEST, 4, true);
 
 	set_gate(true);
 	for (unsigned i = 0; i < 100; i++) {
@@ -181,13 +181,13 @@ static void test_quick(void)
 	CHECK(in_order(0, 100) && atomic_load(&record.handed) == 100 &&
 		      atomic_load(&record.shed) == 0,
 	      "a quick one gets all, whole and in order");
-	CHECK(bs_consumer_quiet(c), "then nothing waits");
-	bs_consumer_close(c);
+	CHECK(bs_taker_quiet(c), "then nothing waits");
+	bs_taker_close(c);
 }
 
 static void test_stuck(void)
 {
-	struct bs_consumer *c = open_one(BS_POLICY_KEEP_NEWEST, 4, true);
+	struct bs_taker *c = open_one(BS_POLICY_KEEP_NEWEST, 4, true);
 	unsigned i = 0;
 
 	set_gate(false);
@@ -201,18 +201,18 @@ static void test_stuck(void)
 	CHECK(said >= 1 && said <= 45, "it was said, %u times", said);
 	CHECK(misses == 45, "and each of them was named: %u", misses);
 	pause_ms(1100);
-	CHECK(bs_consumer_quiet(c), "after a second nobody waits for it any more");
+	CHECK(bs_taker_quiet(c), "after a second nobody waits for it any more");
 	set_gate(true);
 	(void)await(nothing_waits);
 	CHECK(gots == 5 && got[0] == 0 && got[1] == 46 && got[4] == 49,
 	      "when it goes on it gets the newest: %u images, the last %u", gots, got[4]);
 	CHECK(accounted() == 50, "%llu of 50 are accounted for", (unsigned long long)accounted());
-	bs_consumer_close(c);
+	bs_taker_close(c);
 }
 
 static void test_refuses(void)
 {
-	struct bs_consumer *c = open_one(BS_POLICY_KEEP_NEWEST, 4, true);
+	struct bs_taker *c = open_one(BS_POLICY_KEEP_NEWEST, 4, true);
 	unsigned char huge[MESSAGE + 1] = { 0 };
 
 	set_gate(true);
@@ -220,20 +220,20 @@ static void test_refuses(void)
 	(void)push(c, 1);
 	(void)await(nothing_waits);
 	CHECK(atomic_load(&record.failed) == 1 && said == 1, "a refusal is counted and said");
-	CHECK(!bs_consumer_push(c, huge, sizeof(huge)) && atomic_load(&record.shed) == 1,
+	CHECK(!bs_taker_push(c, huge, sizeof(huge)) && atomic_load(&record.shed) == 1,
 	      "a message too long for its memory is shed");
 	CHECK(accounted() == 2, "both are accounted for");
 	said = 0;
-	bs_consumer_pass(c, huge, MESSAGE);
+	bs_taker_pass(c, huge, MESSAGE);
 	CHECK(atomic_load(&record.shed) == 2 && accounted() == 3 && misses == 3,
 	      "what nobody is there for is shed, and all three are named");
-	bs_consumer_close(c);
+	bs_taker_close(c);
 	CHECK(said == 1, "and said, at the end at the latest");
 }
 
 static void test_spill(void)
 {
-	struct bs_consumer *c = open_one(BS_POLICY_SPILL, 4, true);
+	struct bs_taker *c = open_one(BS_POLICY_SPILL, 4, true);
 	unsigned i = 0;
 
 	set_gate(false);
@@ -258,19 +258,19 @@ static void test_spill(void)
 		rising = rising && got[n] > got[n - 1];
 	CHECK(rising && got[gots - 1] == 19, "when it goes on it gets the other %u in order", gots);
 	CHECK(accounted() == 20, "all 20 are accounted for");
-	bs_consumer_close(c);
+	bs_taker_close(c);
 }
 
 /* What waits when the process ends goes to disk; its successor delivers it. */
 static void test_restart(void)
 {
-	struct bs_consumer *c = open_one(BS_POLICY_SPILL, 32, true);
+	struct bs_taker *c = open_one(BS_POLICY_SPILL, 32, true);
 
 	set_gate(false);
 	for (unsigned i = 0; i < 18; i++)
 		(void)push(c, 100 + i);
 	(void)await(one_in_hand);
-	bs_consumer_close(c);
+	bs_taker_close(c);
 	CHECK(all_spilled() && atomic_load(&record.waiting) == 0 && accounted() == 18,
 	      "at the end all 18 are on disk");
 	set_gate(true);
@@ -278,13 +278,13 @@ static void test_restart(void)
 	(void)await(nothing_waits);
 	CHECK(in_order(100, 18) && atomic_load(&record.taken) == 18 && accounted() == 18,
 	      "the next start delivers %u", gots);
-	bs_consumer_close(c);
+	bs_taker_close(c);
 	/* a process that died before it could count them is succeeded by one that does */
 	c = open_one(BS_POLICY_SPILL, 32, true);
 	set_gate(false);
 	for (unsigned i = 0; i < 3; i++)
 		(void)push(c, i);
-	bs_consumer_close(c);
+	bs_taker_close(c);
 	memset(&record, 0, sizeof(record));
 	set_gate(true);
 	c = open_one(BS_POLICY_SPILL, 32, false);
@@ -293,7 +293,7 @@ static void test_restart(void)
 		      atomic_load(&record.handed) == 3,
 	      "what the folder holds is counted by whoever finds it first: %llu taken",
 	      (unsigned long long)atomic_load(&record.taken));
-	bs_consumer_close(c);
+	bs_taker_close(c);
 	memset(&record, 0, sizeof(record));
 	atomic_store(&record.handed, 18);
 	/* a successor in the same service: what was only in memory is lost, and that is counted */
@@ -302,7 +302,7 @@ static void test_restart(void)
 	CHECK(atomic_load(&record.lost) == 7 && said == 1 && strstr(last_said, " 7 images") != NULL,
 	      "%llu are lost with a process that died",
 	      (unsigned long long)atomic_load(&record.lost));
-	bs_consumer_close(c);
+	bs_taker_close(c);
 	/* a successor that may not spill knows of the folder what the record says, and calls it so */
 	atomic_store(&record.taken, 35);
 	atomic_store(&record.spill_waiting, 6);
@@ -310,7 +310,7 @@ static void test_restart(void)
 	CHECK(atomic_load(&record.lost) == 17 && said == 2 && accounted() == 35 &&
 		      strstr(last_said, " 6 images were on disk") != NULL,
 	      "of ten that it has not, four are lost, six on disk: %s", last_said);
-	bs_consumer_close(c);
+	bs_taker_close(c);
 }
 
 /* Cuts the n-th file of the folder off. */
@@ -349,13 +349,13 @@ static unsigned remove_bad(void)
 /* A crash of the machine leaves pieces cut off: they fail, the others arrive, none arrives twice. */
 static void test_torn(void)
 {
-	struct bs_consumer *c = open_one(BS_POLICY_SPILL, 32, true);
+	struct bs_taker *c = open_one(BS_POLICY_SPILL, 32, true);
 
 	set_gate(false);
 	for (unsigned i = 0; i < 6; i++)
 		(void)push(c, 10 + i);
 	(void)await(one_in_hand);
-	bs_consumer_close(c);
+	bs_taker_close(c);
 	CHECK(cut(1, 0) && cut(3, 100), "of six pieces one is emptied, one is cut off");
 	set_gate(true);
 	c = open_one(BS_POLICY_SPILL, 32, true);
@@ -364,14 +364,14 @@ static void test_torn(void)
 	      "the whole ones arrive once, in order (%u)", gots);
 	CHECK(atomic_load(&record.failed) == 2 && said == 2 && accounted() == 6,
 	      "the torn ones are counted as failed, and said");
-	bs_consumer_close(c);
+	bs_taker_close(c);
 	CHECK(remove_bad() == 2, "and set aside");
 }
 
 /* The folder is gone: shed, said, and nobody waits. */
 static void test_folder(void)
 {
-	struct bs_consumer *c = open_one(BS_POLICY_SPILL, 4, true);
+	struct bs_taker *c = open_one(BS_POLICY_SPILL, 4, true);
 
 	CHECK(rmdir(dir) == 0, "every spilled image was taken out of the folder");
 	set_gate(false);
@@ -387,7 +387,7 @@ static void test_folder(void)
 	(void)await(nothing_waits);
 	CHECK(gots >= 2 && got[gots - 1] == 29 && accounted() == 30,
 	      "the newest still arrive, all 30 are accounted for");
-	bs_consumer_close(c);
+	bs_taker_close(c);
 }
 
 int main(void)

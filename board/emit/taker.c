@@ -1,6 +1,6 @@
-/* board/emit/consumer.c - see consumer.h */
+/* board/emit/taker.c - see taker.h */
 #define _GNU_SOURCE
-#include "board/emit/consumer.h"
+#include "board/emit/taker.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -22,12 +22,12 @@ struct piece {
 	uint64_t lead, len;
 };
 
-struct bs_consumer {
-	struct bs_consumer_spec spec;
-	struct bs_consumer_record *r;
+struct bs_taker {
+	struct bs_taker_spec spec;
+	struct bs_taker_record *r;
 	size_t cap; /* bytes of a buffer */
 	unsigned char *memory;
-	unsigned char *queue[BS_CONSUMER_QUEUE_MAX];
+	unsigned char *queue[BS_TAKER_QUEUE_MAX];
 	unsigned char *hand, *spilling; /* buffers outside the queue, one for each thread */
 	uint32_t first, count;
 	bool busy;         /* an image is being delivered */
@@ -53,7 +53,7 @@ static void count(_Atomic uint64_t *n, uint64_t by)
 }
 
 /* With the lock held. */
-static void publish(struct bs_consumer *c)
+static void publish(struct bs_taker *c)
 {
 	atomic_store(&c->r->waiting, c->count + (c->busy && !c->disk) + c->moving);
 	atomic_store(&c->r->spill_waiting, atomic_load(&c->spill.pieces));
@@ -61,7 +61,7 @@ static void publish(struct bs_consumer *c)
 }
 
 /* At once for the first, then at most every second, with the number; with the lock held. */
-static void say_shed(struct bs_consumer *c, int64_t now)
+static void say_shed(struct bs_taker *c, int64_t now)
 {
 	char line[200];
 
@@ -75,13 +75,13 @@ static void say_shed(struct bs_consumer *c, int64_t now)
 	c->spec.say(c->spec.arg, line);
 }
 
-static void missed(struct bs_consumer *c, const unsigned char *msg, size_t len)
+static void missed(struct bs_taker *c, const unsigned char *msg, size_t len)
 {
 	if (c->spec.missed != NULL && msg != NULL)
 		c->spec.missed(c->spec.arg, msg, len);
 }
 
-static void shed(struct bs_consumer *c, const unsigned char *msg, size_t len)
+static void shed(struct bs_taker *c, const unsigned char *msg, size_t len)
 {
 	count(&c->r->shed, 1);
 	c->unsaid++;
@@ -90,7 +90,7 @@ static void shed(struct bs_consumer *c, const unsigned char *msg, size_t len)
 }
 
 /* Until something changes, or at_ns when it is not 0; with the lock held. */
-static void await(struct bs_consumer *c, int64_t at_ns)
+static void await(struct bs_taker *c, int64_t at_ns)
 {
 	const struct timespec at = { at_ns / 1000000000, at_ns % 1000000000 };
 
@@ -101,7 +101,7 @@ static void await(struct bs_consumer *c, int64_t at_ns)
 }
 
 /* Takes the oldest out of the queue; other is the buffer that takes its place there. */
-static unsigned char *pop(struct bs_consumer *c, unsigned char *other)
+static unsigned char *pop(struct bs_taker *c, unsigned char *other)
 {
 	unsigned char *oldest = c->queue[c->first];
 
@@ -131,7 +131,7 @@ static const unsigned char *message(const unsigned char *buffer, size_t cap, siz
 	return buffer + HEAD + p.lead;
 }
 
-static void shed_piece(struct bs_consumer *c, const unsigned char *buffer)
+static void shed_piece(struct bs_taker *c, const unsigned char *buffer)
 {
 	size_t len = 0;
 	const unsigned char *msg = message(buffer, c->cap, &len);
@@ -160,17 +160,17 @@ static void check_piece(unsigned char *buffer, size_t len)
 	memcpy(buffer, &p, sizeof(p));
 }
 
-bool bs_consumer_quits(const struct bs_consumer *c)
+bool bs_taker_quits(const struct bs_taker *c)
 {
 	return atomic_load(&c->quit);
 }
 
-void bs_consumer_absent(struct bs_consumer *c, bool absent)
+void bs_taker_absent(struct bs_taker *c, bool absent)
 {
 	atomic_store(&c->absent, absent);
 }
 
-bool bs_consumer_push(struct bs_consumer *c, const unsigned char *msg, size_t len)
+bool bs_taker_push(struct bs_taker *c, const unsigned char *msg, size_t len)
 {
 	bool direct;
 
@@ -208,7 +208,7 @@ bool bs_consumer_push(struct bs_consumer *c, const unsigned char *msg, size_t le
 	return true;
 }
 
-void bs_consumer_pass(struct bs_consumer *c, const unsigned char *msg, size_t len)
+void bs_taker_pass(struct bs_taker *c, const unsigned char *msg, size_t len)
 {
 	(void)pthread_mutex_lock(&c->lock);
 	c->nobody = true;
@@ -217,13 +217,13 @@ void bs_consumer_pass(struct bs_consumer *c, const unsigned char *msg, size_t le
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
-bool bs_consumer_quiet(struct bs_consumer *c)
+bool bs_taker_quiet(struct bs_taker *c)
 {
 	bool quiet;
 
 	(void)pthread_mutex_lock(&c->lock);
 	quiet = (c->count == 0 && !c->busy && !c->moving) || atomic_load(&c->absent) ||
-		c->retry_ns != 0 || (c->busy && bs_now_ns() - c->since_ns > BS_CONSUMER_STUCK_NS);
+		c->retry_ns != 0 || (c->busy && bs_now_ns() - c->since_ns > BS_TAKER_STUCK_NS);
 	if (quiet) { /* the scan is over: what was shed since it was last said is said now */
 		c->said_ns = 0;
 		say_shed(c, bs_now_ns());
@@ -233,7 +233,7 @@ bool bs_consumer_quiet(struct bs_consumer *c)
 }
 
 /* With the lock held: the next image into c->hand. False: there is none; *from_disk: a spilled one. */
-static bool next_image(struct bs_consumer *c, bool *from_disk)
+static bool next_image(struct bs_taker *c, bool *from_disk)
 {
 	struct bs_fail why = { 0 };
 	size_t len;
@@ -274,7 +274,7 @@ static bool next_image(struct bs_consumer *c, bool *from_disk)
 }
 
 /* To the folder, or shed: the process ends. With the lock held. */
-static void keep(struct bs_consumer *c, const unsigned char *buffer, bool front)
+static void keep(struct bs_taker *c, const unsigned char *buffer, bool front)
 {
 	struct bs_fail why = { 0 };
 	int rc = BS_ERR_UNSUPPORTED;
@@ -292,7 +292,7 @@ static void keep(struct bs_consumer *c, const unsigned char *buffer, bool front)
 }
 
 /* Without the lock. False: the taker gave up because the process ends; the image is safe or shed. */
-static bool deliver(struct bs_consumer *c, bool from_disk)
+static bool deliver(struct bs_taker *c, bool from_disk)
 {
 	struct bs_fail why = { 0 };
 	size_t len = 0;
@@ -321,7 +321,7 @@ static bool deliver(struct bs_consumer *c, bool from_disk)
 
 static void *serve(void *arg)
 {
-	struct bs_consumer *c = arg;
+	struct bs_taker *c = arg;
 	bool goes_on = true;
 
 	bs_rt_leave();
@@ -357,14 +357,14 @@ static void *serve(void *arg)
 }
 
 /* True: the oldest is to go to the folder. With the lock held. */
-static bool too_many(const struct bs_consumer *c)
+static bool too_many(const struct bs_taker *c)
 {
 	return (c->busy || c->retry_ns != 0) && 2 * c->count >= c->spec.queue && c->count > 0 &&
 	       atomic_load(&c->spill.bytes) + c->cap <= c->spec.spill_bytes;
 }
 
 /* What the folder refused is the oldest again; when others have filled the queue, it is shed. */
-static void unmove(struct bs_consumer *c)
+static void unmove(struct bs_taker *c)
 {
 	unsigned char *image = c->spilling;
 
@@ -378,7 +378,7 @@ static void unmove(struct bs_consumer *c)
 	c->count++;
 }
 
-static void move_one(struct bs_consumer *c)
+static void move_one(struct bs_taker *c)
 {
 	struct bs_fail why = { 0 };
 	int rc;
@@ -403,7 +403,7 @@ static void move_one(struct bs_consumer *c)
 
 static void *move(void *arg)
 {
-	struct bs_consumer *c = arg;
+	struct bs_taker *c = arg;
 
 	bs_rt_leave();
 	(void)pthread_mutex_lock(&c->lock);
@@ -419,12 +419,12 @@ static void *move(void *arg)
 	return NULL;
 }
 
-static int open_memory(struct bs_consumer *c, struct bs_fail *why)
+static int open_memory(struct bs_taker *c, struct bs_fail *why)
 {
 	size_t buffers = c->spec.queue + 2u;
 
-	if (c->spec.queue == 0 || c->spec.queue > BS_CONSUMER_QUEUE_MAX ||
-	    c->spec.image_bytes > SIZE_MAX / 2 / (BS_CONSUMER_QUEUE_MAX + 2u) - (size_t)2 * HEAD)
+	if (c->spec.queue == 0 || c->spec.queue > BS_TAKER_QUEUE_MAX ||
+	    c->spec.image_bytes > SIZE_MAX / 2 / (BS_TAKER_QUEUE_MAX + 2u) - (size_t)2 * HEAD)
 		return bs_fail(why, BS_ERR_CONFIG, "%s: a queue of %u images of %zu bytes",
 			       c->spec.name, c->spec.queue, c->spec.image_bytes);
 	c->cap = (size_t)bs_pools_piece_bytes(c->spec.image_bytes);
@@ -441,7 +441,7 @@ static int open_memory(struct bs_consumer *c, struct bs_fail *why)
 }
 
 /* Of what waited, disk were spilled, by a predecessor's last count, to a folder that is not open now. */
-static void say_lost(struct bs_consumer *c, uint64_t lost, uint64_t disk)
+static void say_lost(struct bs_taker *c, uint64_t lost, uint64_t disk)
 {
 	char line[200];
 
@@ -465,9 +465,9 @@ static void say_lost(struct bs_consumer *c, uint64_t lost, uint64_t disk)
  * What a predecessor held in memory is gone, and counted; what it spilled is here, or counts as lost
  * with it where the folder cannot be used. More than the record knows of is an earlier service's.
  */
-static void inherit(struct bs_consumer *c)
+static void inherit(struct bs_taker *c)
 {
-	struct bs_consumer_record *r = c->r;
+	struct bs_taker_record *r = c->r;
 	uint64_t taken = atomic_load(&r->taken);
 	uint64_t known = atomic_load(&r->handed) + atomic_load(&r->failed) + atomic_load(&r->shed) +
 			 atomic_load(&r->lost) + atomic_load(&c->spill.pieces);
@@ -484,7 +484,7 @@ static void inherit(struct bs_consumer *c)
 	publish(c);
 }
 
-static int start(struct bs_consumer *c, struct bs_fail *why)
+static int start(struct bs_taker *c, struct bs_fail *why)
 {
 	pthread_mutexattr_t kind;
 	pthread_condattr_t clock;
@@ -513,10 +513,10 @@ static int start(struct bs_consumer *c, struct bs_fail *why)
 				 strerror(rc));
 }
 
-int bs_consumer_open(struct bs_consumer **out, const struct bs_consumer_spec *spec,
-		     struct bs_consumer_record *record, struct bs_fail *why)
+int bs_taker_open(struct bs_taker **out, const struct bs_taker_spec *spec,
+		  struct bs_taker_record *record, struct bs_fail *why)
 {
-	struct bs_consumer *c = calloc(1, sizeof(*c));
+	struct bs_taker *c = calloc(1, sizeof(*c));
 	int rc;
 
 	*out = NULL;
@@ -535,7 +535,7 @@ int bs_consumer_open(struct bs_consumer **out, const struct bs_consumer_spec *sp
 		rc = start(c, why);
 	}
 	if (rc != 0) {
-		bs_consumer_close(c);
+		bs_taker_close(c);
 		return rc;
 	}
 	*out = c;
@@ -543,7 +543,7 @@ int bs_consumer_open(struct bs_consumer **out, const struct bs_consumer_spec *sp
 }
 
 /* What still waits in memory when the process ends, with the lock held; the mover is gone. */
-static void settle(struct bs_consumer *c)
+static void settle(struct bs_taker *c)
 {
 	while (c->count > 0) {
 		c->spilling = pop(c, c->spilling);
@@ -554,7 +554,7 @@ static void settle(struct bs_consumer *c)
 	publish(c);
 }
 
-void bs_consumer_close(struct bs_consumer *c)
+void bs_taker_close(struct bs_taker *c)
 {
 	if (c == NULL)
 		return;

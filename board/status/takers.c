@@ -1,4 +1,4 @@
-/* board/status/consumers.c - who takes images, what waits for each, and what was shed */
+/* board/status/takers.c - who takes images, what waits for each, and what was shed */
 #include "board/status/doc.h"
 #include "core/thread/clock.h"
 
@@ -9,19 +9,19 @@ static const char *policy_name(uint32_t policy)
 	return policy < 3 ? names[policy] : "?";
 }
 
-static double held_ms(const struct bs_consumer_record *r)
+static double held_ms(const struct bs_taker_record *r)
 {
 	int64_t since = atomic_load(&r->since_ns);
 
 	return since != 0 ? (double)(bs_now_ns() - since) * 1e-6 : 0.0;
 }
 
-void bs_status_consumers(struct doc *d, const struct bs_shared *s)
+void bs_status_takers(struct doc *d, const struct bs_shared *s)
 {
 	key(d, "consumers");
 	open_with(d, "[");
-	for (int i = 0; i < BS_CONSUMERS; i++) {
-		const struct bs_consumer_record *r = &s->consumer[i];
+	for (int i = 0; i < BS_TAKERS; i++) {
+		const struct bs_taker_record *r = &s->taker[i];
 
 		if (r->name[0] == '\0')
 			continue;
@@ -46,10 +46,10 @@ void bs_status_consumers(struct doc *d, const struct bs_shared *s)
 	close_with(d, "]");
 }
 
-void bs_status_consumers_table(struct doc *d, const struct bs_shared *s)
+void bs_status_takers_table(struct doc *d, const struct bs_shared *s)
 {
-	for (int i = 0; i < BS_CONSUMERS; i++) {
-		const struct bs_consumer_record *r = &s->consumer[i];
+	for (int i = 0; i < BS_TAKERS; i++) {
+		const struct bs_taker_record *r = &s->taker[i];
 
 		if (r->name[0] == '\0')
 			continue;
