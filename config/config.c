@@ -334,3 +334,14 @@ const struct bs_protocol *bs_config_find(const struct bs_site *site, const char 
 			return &site->protocol[i];
 	return NULL;
 }
+
+const struct bs_protocol *bs_config_choose(const struct bs_site *site, const char *asked,
+					   const char *in_header)
+{
+	const struct bs_protocol *p;
+
+	if (asked[0] != '\0')
+		return bs_config_find(site, asked);
+	p = bs_config_find(site, in_header);
+	return p == NULL && site->protocols == 1 ? &site->protocol[0] : p;
+}

@@ -24,5 +24,11 @@ void bs_config_print(FILE *to, const struct bs_site *site);
 /* The words of the enums in core/protocol.h: "gridding" for BS_METHOD_GRIDDING ... */
 const char *bs_method_name(enum bs_method m);
 const struct bs_protocol *bs_config_find(const struct bs_site *site, const char *protocol);
+/*
+ * A scan's protocol: that which was asked for by name; where none was (""), that which the header
+ * names; where there is no such one, the only one that the site has. NULL: none.
+ */
+const struct bs_protocol *bs_config_choose(const struct bs_site *site, const char *asked,
+					   const char *in_header);
 
 #endif

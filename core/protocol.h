@@ -228,6 +228,16 @@ static inline uint64_t bs_protocol_samples(const struct bs_protocol *p) /* of a 
 {
 	return (uint64_t)p->samples * p->readouts;
 }
+/* The frames that may be open at once, and the place of one among them. */
+static inline uint32_t bs_protocol_frames(const struct bs_protocol *p)
+{
+	return p->slices * p->contrasts;
+}
+static inline uint32_t bs_protocol_frame(const struct bs_protocol *p, uint32_t slice,
+					 uint32_t contrast)
+{
+	return slice * p->contrasts + contrast;
+}
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)
 {

@@ -110,7 +110,7 @@ static int64_t deadline(const struct measuring *m, bool passed, int64_t now_ns)
 {
 	if (m->p->on_miss != BS_MISS_SHED)
 		return INT64_MAX;
-	return passed ? now_ns : now_ns + (int64_t)(m->p->image_ms * 1e6);
+	return passed ? now_ns : now_ns + bs_budget_ns(m->p);
 }
 
 /* One frame. cold: sweeps the caches before its last readout. passed: as if it were late already. */

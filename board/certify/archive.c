@@ -173,7 +173,7 @@ static void judge(struct bs_archive *g, int64_t due, int64_t received, int64_t h
 			     .before_ns = g->before_ns,
 			     .received_ns = received,
 			     .handed_ns = handed };
-	int64_t budget = (int64_t)(g->p->image_ms * 1e6);
+	int64_t budget = bs_budget_ns(g->p);
 
 	if (!bs_budget_missed(g->p, handed - due))
 		return;

@@ -61,16 +61,14 @@ static void print_line(void *arg, const char *line)
 	(void)fprintf(stderr, "%s\n", line);
 }
 
-/* The same rule as the service's: named, else by the header, else the only one. */
 static const struct bs_protocol *choose(struct job *j, struct bs_fail *why)
 {
-	const char *name = j->protocol != NULL ? j->protocol : j->info.protocol;
-	const struct bs_protocol *p = bs_config_find(&j->site, name);
+	const struct bs_protocol *p = bs_config_choose(
+		&j->site, j->protocol != NULL ? j->protocol : "", j->info.protocol);
 
-	if (p == NULL && j->protocol == NULL && j->site.protocols == 1)
-		p = &j->site.protocol[0];
 	if (p == NULL)
-		(void)bs_fail(why, BS_ERR_PROTOCOL, "%s has no protocol '%s'", j->config, name);
+		(void)bs_fail(why, BS_ERR_PROTOCOL, "%s has no protocol '%s'", j->config,
+			      j->protocol != NULL ? j->protocol : j->info.protocol);
 	return p;
 }
 

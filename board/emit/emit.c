@@ -219,7 +219,7 @@ static void count_miss(struct emit *e, const struct bs_image_meta *m, int64_t ha
 {
 	struct bs_shared *s = e->env->shm.s;
 	struct bs_misses *miss = &s->misses[m->protocol];
-	int64_t budget_ns = (int64_t)(e->env->site.protocol[m->protocol].image_ms * 1e6);
+	int64_t budget_ns = bs_budget_ns(&e->env->site.protocol[m->protocol]);
 
 	bs_count(&miss->raw, 1);
 	if (bs_canary_explains(s->canary, atomic_load(&s->canaries), m->from_ns, handed_ns,

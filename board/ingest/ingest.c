@@ -302,8 +302,7 @@ static void watch_time(struct ingest *in, int64_t now)
 			in->heard_ns = now; /* it is we who do not listen */
 		bs_ingest_give_up_gap(in, now, false);
 	}
-	if (in->state == BS_STATE_SCANNING &&
-	    now - in->heard_ns > (int64_t)(in->p->silence_ms * 1e6)) {
+	if (in->state == BS_STATE_SCANNING && now - in->heard_ns > bs_ns_of_ms(in->p->silence_ms)) {
 		if (in->held_count >
 		    0) { /* what is missing is not coming; what came may hold the close */
 			in->heard_ns = now;

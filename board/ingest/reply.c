@@ -105,7 +105,7 @@ void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
 	uint64_t whom = in->state == BS_STATE_SCANNING || in->waiting == NULL ? in->session
 									      : in->waiting_session;
 
-	if (!active || now_ns - in->said_ns < (int64_t)(in->env->site.heartbeat_ms * 1e6))
+	if (!active || now_ns - in->said_ns < bs_ns_of_ms(in->env->site.heartbeat_ms))
 		return;
 	if (!say(in, BS_WIRE_HEARTBEAT, whom, now_ns, NULL, 0))
 		in->said_ns = now_ns; /* nobody there: no need to try at every turn */

@@ -15,9 +15,7 @@ static int find_protocol(struct ingest *in, const char *asked, const struct bs_s
 	const struct bs_site *site = &in->env->site;
 	const char *name = asked[0] != '\0' ? asked : info->protocol;
 
-	in->p = name[0] != '\0' ? bs_config_find(site, name) : NULL;
-	if (in->p == NULL && asked[0] == '\0' && site->protocols == 1)
-		in->p = &site->protocol[0]; /* the only one: whatever the header calls it */
+	in->p = bs_config_choose(site, asked, info->protocol);
 	if (in->p != NULL)
 		return 0;
 	if (name[0] == '\0')

@@ -200,10 +200,10 @@ static bool wait_image_slot(struct worker_recon *w, uint32_t *slot)
 	}
 }
 
-/* As recon.c numbers them; admission has checked both counters. */
-static uint32_t frame_slot(const struct bs_protocol *p, uint32_t slice, uint32_t contrast)
+/* Admission has checked both counters. */
+static struct stamps *stamps_of(struct worker_recon *w, uint32_t slice, uint32_t contrast)
 {
-	return (slice * p->contrasts + contrast) % BS_FRAMES_MAX;
+	return &w->stamps[bs_protocol_frame(w->current->protocol, slice, contrast) % BS_FRAMES_MAX];
 }
 
 /* A step of the ladder, counted, named, and what it asks of the frames to come. */
@@ -251,9 +251,7 @@ static void describe(struct worker_recon *w, struct bs_image_meta *m, int64_t be
 {
 	struct bs_scan_record *scan = &w->env->shm.s->scan;
 	struct bs_armed *a = w->current;
-	const struct bs_protocol *p = a->protocol;
-	const struct stamps *t =
-		&w->stamps[frame_slot(p, m->image.head.slice, m->image.head.contrast)];
+	const struct stamps *t = stamps_of(w, m->image.head.slice, m->image.head.contrast);
 	bool whole = m->image.missing == 0;
 	enum bs_rung before = w->budget[w->protocol].rung;
 
@@ -469,8 +467,7 @@ static int take_readout(struct worker_recon *w, uint32_t slot, int64_t taken_ns)
 		if (rc == 0) {
 			bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_ADD),
 				    w->ready_ns - taken_ns);
-			w->stamps[frame_slot(w->current->protocol, m->head.idx.slice,
-					     m->head.idx.contrast)] =
+			*stamps_of(w, m->head.idx.slice, m->head.idx.contrast) =
 				(struct stamps){ m->sender_ns, m->handed_ns, taken_ns,
 						 w->ready_ns };
 		}

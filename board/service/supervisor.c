@@ -230,7 +230,7 @@ static void watch(struct supervisor *v, int who, int64_t now)
 	uint64_t beat = atomic_load(&w->beat);
 	uint32_t phase = atomic_load(&w->phase);
 	bool long_call = phase != BS_PHASE_READY || atomic_load(&w->busy) != 0;
-	int64_t stall = (int64_t)(v->shm.s->site.stall_ms * 1e6);
+	int64_t stall = bs_ns_of_ms(v->shm.s->site.stall_ms);
 
 	c->was_ready = c->was_ready || phase == BS_PHASE_READY;
 	if (beat != c->beat) {
@@ -258,7 +258,7 @@ static void watch_all(struct supervisor *v, int64_t now)
 {
 	/* When this very process was stopped (a debugger, a suspended machine), nobody is to blame.
 	 */
-	bool slept = now - v->turn_ns > (int64_t)(v->shm.s->site.stall_ms * 1e6) / 2;
+	bool slept = now - v->turn_ns > bs_ns_of_ms(v->shm.s->site.stall_ms) / 2;
 	bool all = true;
 	bool stalled = false;
 

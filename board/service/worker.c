@@ -102,7 +102,7 @@ static int attach(struct bs_worker_env *env, const char *name)
 		tick_ms = env->site.stall_ms / 4;
 	if (tick_ms > 50)
 		tick_ms = 50;
-	env->tick_ns = (int64_t)(tick_ms * 1e6);
+	env->tick_ns = bs_ns_of_ms(tick_ms);
 	return 0;
 }
 

@@ -143,7 +143,7 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	r->p = p;
-	r->frames = p->slices * p->contrasts;
+	r->frames = bs_protocol_frames(p);
 	r->rows = count_rows(p);
 	r->groups = p->frame_step > 0 ? p->readouts / p->frame_step : 0;
 	r->frame = calloc(r->frames, sizeof(*r->frame));

@@ -102,7 +102,7 @@ void bs_attributes_fill(struct bs_mrd_image *head, const struct bs_protocol *p,
 {
 	int64_t stage_ns[BS_BUDGET_STAGES];
 
-	head->user_int[0] = image->preview ? 0 : whole_us((int64_t)(p->image_ms * 1e6));
+	head->user_int[0] = image->preview ? 0 : whole_us(bs_budget_ns(p));
 	head->user_int[1] = whole_us(timing->latency_ns);
 	head->user_int[2] = !image->preview && bs_budget_missed(p, timing->latency_ns);
 	head->user_int[3] = count(image->report.iterations);

@@ -152,7 +152,7 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		r->dropped++;
 		return 0;
 	}
-	slot = head->idx.slice * r->p->contrasts + head->idx.contrast;
+	slot = bs_protocol_frame(r->p, head->idx.slice, head->idx.contrast);
 	if (slot >= r->frames || row >= r->rows)
 		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: readout %u of frame slot %u",
 			       head->scan_counter, row, slot);

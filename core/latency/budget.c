@@ -42,11 +42,6 @@ static bool sheds(const struct bs_protocol *p)
 	return p->on_miss == BS_MISS_SHED && p->image_ms > 0.0;
 }
 
-static int64_t budget_ns(const struct bs_protocol *p)
-{
-	return (int64_t)(p->image_ms * 1e6);
-}
-
 void bs_budget_open(struct bs_budget *b, const struct bs_protocol *p, bool gridding)
 {
 	bool solves = p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE;
@@ -79,7 +74,7 @@ struct bs_aim bs_budget_aim(const struct bs_budget *b)
 
 int64_t bs_budget_deadline(const struct bs_budget *b, int64_t from_ns)
 {
-	int64_t budget = budget_ns(b->p);
+	int64_t budget = bs_budget_ns(b->p);
 
 	if (!sheds(b->p))
 		return INT64_MAX;

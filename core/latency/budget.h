@@ -32,6 +32,7 @@
 
 #include "core/engine.h"
 #include "core/protocol.h"
+#include "core/thread/clock.h"
 
 enum bs_rung { BS_RUNG_FULL, BS_RUNG_FEWER, BS_RUNG_GRIDDING, BS_RUNG_LATE, BS_RUNGS };
 
@@ -80,6 +81,11 @@ bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t
 bool bs_budget_handed(struct bs_budget *b, enum bs_rung rung, enum bs_budget_result v,
 		      int64_t emit_ns);
 
+/* The protocol's image budget; 0: none declared. */
+static inline int64_t bs_budget_ns(const struct bs_protocol *p)
+{
+	return bs_ns_of_ms(p->image_ms);
+}
 /* latency_ns against the protocol's image budget; never missed without one. */
 static inline bool bs_budget_missed(const struct bs_protocol *p, int64_t latency_ns)
 {

@@ -16,6 +16,12 @@ extern "C" {
 int64_t bs_now_ns(void);
 void bs_clock_script(const int64_t *script);
 
+/* Milliseconds, as a configuration states them, in the clock's nanoseconds. */
+static inline int64_t bs_ns_of_ms(double ms)
+{
+	return (int64_t)(ms * 1e6);
+}
+
 #ifdef __cplusplus
 }
 #endif
