@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/certify/canary.h"
 #include "board/certify/own.h"
 #include "core/latency/budget.h"
+#include "core/thread/canaries.h"
 #include "core/thread/clock.h"
 #include "ipc/endpoint.h"
 #include "ipc/wire/mrd.h"
@@ -52,12 +52,12 @@ struct bs_archive {
 	int64_t before_ns; /* when the last one of them came */
 	const struct bs_departures *left;
 	struct bs_canary *canary; /* [BS_CANARIES] */
-	struct bs_birds birds;
+	struct bs_canaries canaries;
 };
 
 void bs_archive_canaries(const struct bs_archive *g, struct bs_certificate *c)
 {
-	for (uint32_t i = 0; i < g->birds.count; i++) {
+	for (uint32_t i = 0; i < g->canaries.count; i++) {
 		const struct bs_canary *b = &g->canary[i];
 
 		c->canary[i].cpu = atomic_load(&b->cpu);
@@ -67,8 +67,8 @@ void bs_archive_canaries(const struct bs_archive *g, struct bs_certificate *c)
 		c->canary[i].p999_us = (double)bs_hist_quantile(&b->late, 0.999) * 1e-3;
 		c->canary[i].max_us = (double)bs_hist_quantile(&b->late, 1.0) * 1e-3;
 	}
-	c->canaries = g->birds.count;
-	c->unwatched = g->birds.unwatched;
+	c->canaries = g->canaries.count;
+	c->unwatched = g->canaries.unwatched;
 }
 
 /* ---- an image ---- */
@@ -164,7 +164,7 @@ static void keep_parts(struct bs_archive *g, const struct words *w, struct bs_ow
 	if (!any)
 		return;
 	keep(g, COL_OWN, bs_own_part(s));
-	keep(g, COL_OWN_QUIET, bs_own_quiet(s, g->canary, g->birds.count, now));
+	keep(g, COL_OWN_QUIET, bs_own_quiet(s, g->canary, g->canaries.count, now));
 }
 
 static void judge(struct bs_archive *g, int64_t due, int64_t received, int64_t handed, int64_t now)
@@ -180,7 +180,7 @@ static void judge(struct bs_archive *g, int64_t due, int64_t received, int64_t h
 	g->run.raw++;
 	if (g->left == NULL || !bs_departures_find(g->left, due, &m.left))
 		m.left = (struct bs_departure){ .due_ns = due };
-	switch (bs_late_blame(&m, budget, g->canary, g->birds.count, now)) {
+	switch (bs_late_blame(&m, budget, g->canary, g->canaries.count, now)) {
 	case BS_BLAME_SENDER:
 		g->run.overslept++;
 		break;
@@ -273,7 +273,8 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 	keep(g, COL_RECEIVED, latency);
 	keep(g, COL_ARRIVAL, now - due);
 	keep(g, COL_QUIET,
-	     latency - bs_canary_stalled(g->canary, g->birds.count, share.from_ns, w.time_ns, now));
+	     latency - bs_canary_stalled(g->canary, g->canaries.count, share.from_ns, w.time_ns,
+					 now));
 	keep_parts(g, &words, &share, now);
 	judge(g, due, share.from_ns, w.time_ns, now);
 	g->before_ns = now;
@@ -332,7 +333,7 @@ int bs_archive_open(struct bs_archive **out, const struct bs_protocol *p, const 
 				 (size_t)bs_protocol_image_bytes(p) + OVERHEAD, why);
 	if (rc != 0)
 		return rc;
-	bs_birds_start(&g->birds, g->canary, BS_CANARIES, where);
+	bs_canaries_start(&g->canaries, g->canary, BS_CANARIES, where, 0);
 	if (pthread_create(&g->thread, NULL, receive, g) != 0)
 		return bs_fail(why, BS_ERR_NOMEM, "no thread for the archive");
 	g->running = true;
@@ -401,7 +402,7 @@ void bs_archive_close(struct bs_archive *g)
 	atomic_store(&g->quit, true);
 	if (g->running)
 		(void)pthread_join(g->thread, NULL);
-	bs_birds_stop(&g->birds);
+	bs_canaries_stop(&g->canaries);
 	if (g->archive.socket >= 0)
 		bs_endpoint_close(&g->archive);
 	for (int i = 0; i < COLUMNS; i++)

@@ -2,7 +2,7 @@
  * board/certify/archive.h - every image of a service as its archive takes it, with its latencies
  *
  * open -> { begin -> { scan -> (images come) }* -> end }* -> close. A thread of its own receives, and
- * one canary (core/thread/canary.h, BS_CANARIES at most) on each processor of `where`, those that the
+ * one canary (core/thread/canaries.h) on each processor of `where`, those that the
  * service's threads may run on, records their stalls meanwhile, at the highest real-time priority
  * where that is allowed. scan: the session whose images count from now on; what is of no session of
  * this run is torn. count: images so far, each once, previews not counted.

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "board/certify/canary.h"
 #include "board/status/json.h"
 
 void bs_witness_stages(struct bs_certificate *c, const char *doc)
@@ -76,7 +75,7 @@ void bs_witness_may_run(struct bs_cpus *set, const char *doc)
 		double tid = 0.0;
 
 		if (bs_json_number(at, "tid", &tid) && tid > 0.0 && tid <= INT32_MAX)
-			(void)bs_birds_may_run(set, (int32_t)tid);
+			(void)bs_cpus_may_run(set, (int32_t)tid);
 	}
 }
 

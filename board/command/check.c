@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/certify/canary.h"
 #include "board/arm/measure.h"
 #include "board/arm/memplan.h"
 #include "config/config.h"
+#include "core/thread/canaries.h"
 
 static void print_fault(void *arg, const char *line)
 {
@@ -36,7 +36,7 @@ static int measure_one(const struct bs_site *site, const struct bs_protocol *p,
 		       struct bs_team *team)
 {
 	static struct bs_canary canary[BS_CANARIES];
-	struct bs_birds birds;
+	struct bs_canaries canaries;
 	struct bs_measure_env env = { .seconds = BS_MEASURE_SECONDS, .canary = canary };
 	static struct bs_admission admission;
 	struct bs_armed a;
@@ -44,10 +44,10 @@ static int measure_one(const struct bs_site *site, const struct bs_protocol *p,
 	int rc = bs_armed_open(&a, site, p, team, &why);
 
 	if (rc == 0) {
-		bs_birds_start(&birds, canary, BS_CANARIES, NULL);
-		env.canaries = birds.count;
+		bs_canaries_start(&canaries, canary, BS_CANARIES, NULL, 0);
+		env.canaries = canaries.count;
 		rc = bs_measure(&admission, &a, &env, &why);
-		bs_birds_stop(&birds);
+		bs_canaries_stop(&canaries);
 		if (rc == 0) {
 			bs_measure_print(stdout, &admission, p, "# ");
 			rc = bs_admission_judge(&admission, p, &why);

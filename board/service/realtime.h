@@ -15,6 +15,7 @@
 #define BS_BOARD_SERVICE_REALTIME_H
 
 #include "board/service/worker.h"
+#include "core/thread/canaries.h"
 
 #define BS_RT_STACK_BYTES (2u << 20)   /* of every thread of a worker whose memory is locked */
 #define BS_RT_TOUCH_BYTES (256u << 10) /* of each real-time thread's stack, made present */
@@ -42,9 +43,7 @@ void bs_rt_note_team(struct bs_worker_env *env, struct bs_team *team);
 /* The supervisor, after its workers' memory is made; its children do not inherit it. */
 void bs_rt_supervisor(struct bs_shm *shm);
 
-/* The canaries: one thread for each processor that the service may use, BS_CANARIES at most. */
-struct bs_canaries;
-struct bs_canaries *bs_canaries_start(struct bs_shm *shm);
-void bs_canaries_stop(struct bs_canaries *c); /* NULL is fine */
+/* A canary on each processor that the service may use, if the site wants them. all: zeroed. */
+void bs_rt_canaries(struct bs_canaries *all, struct bs_shm *shm);
 
 #endif

@@ -46,7 +46,7 @@ struct child {
 struct supervisor {
 	struct bs_shm shm;
 	struct child child[BS_WORKERS];
-	struct bs_canaries *canaries;
+	struct bs_canaries canaries;
 	int signals, lock, spill_lock;
 	bool ready, ending;
 	int64_t turn_ns, stage_by_ns;
@@ -439,7 +439,7 @@ static int start(struct supervisor *v, const struct bs_site *site, struct bs_fai
 		rc = take_over_signals(v, why);
 	if (rc == 0) {
 		bs_rt_supervisor(&v->shm);
-		v->canaries = bs_canaries_start(&v->shm);
+		bs_rt_canaries(&v->canaries, &v->shm);
 	}
 	for (int i = 0; rc == 0 && i < BS_WORKERS; i++) {
 		atomic_store(&v->shm.s->worker[i].epoch, 1);
@@ -505,7 +505,7 @@ int bs_supervisor_run(const struct bs_site *site)
 	if (rc == 0)
 		bs_herald_say(&v.shm, BS_LOG_INFO, "ended after %llu scans",
 			      (unsigned long long)atomic_load(&v.shm.s->totals.scans));
-	bs_canaries_stop(v.canaries);
+	bs_canaries_stop(&v.canaries);
 	bs_shm_close(&v.shm);
 	if (v.signals >= 0)
 		(void)close(v.signals);

@@ -1,6 +1,8 @@
 /* core/thread/cpus.c - see cpus.h */
+#define _GNU_SOURCE /* sched_getaffinity */
 #include "core/thread/cpus.h"
 
+#include <sched.h>
 #include <string.h>
 
 /* The number at *p, which moves behind it; BS_CPUS_MAX: there is none, or it is too large. */
@@ -41,4 +43,16 @@ int bs_cpus_parse(struct bs_cpus *set, const char *text, struct bs_fail *why)
 		p += *p == ',';
 	}
 	return 0;
+}
+
+bool bs_cpus_may_run(struct bs_cpus *set, int32_t tid)
+{
+	cpu_set_t native;
+
+	if (sched_getaffinity(tid, sizeof(native), &native) != 0)
+		return false;
+	for (uint32_t cpu = 0; cpu < BS_CPUS_MAX && cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &native))
+			bs_cpus_add(set, cpu);
+	return true;
 }

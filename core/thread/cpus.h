@@ -21,6 +21,8 @@ struct bs_cpus {
 };
 
 int bs_cpus_parse(struct bs_cpus *set, const char *text, struct bs_fail *why);
+/* Adds the processors that a thread may run on (0: the caller). False: there is no such thread. */
+bool bs_cpus_may_run(struct bs_cpus *set, int32_t tid);
 
 static inline bool bs_cpus_has(const struct bs_cpus *set, uint32_t cpu)
 {

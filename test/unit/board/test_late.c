@@ -10,13 +10,13 @@
 #define BUDGET (2 * MS)
 #define DUE    (100 * MS)
 
-static struct bs_canary bird[2];
+static struct bs_canary canary[2];
 static struct bs_late m;
 
 /* Due at 100 ms; the sender slept from 99 to woke, and sent at once; received at once, handed. */
 static void late(int64_t woke, int64_t handed)
 {
-	memset(bird, 0, sizeof(bird));
+	memset(canary, 0, sizeof(canary));
 	m = (struct bs_late){ .left = { .due_ns = DUE,
 					.slept_ns = 99 * MS,
 					.woke_ns = woke * MS,
@@ -29,13 +29,13 @@ static void late(int64_t woke, int64_t handed)
 /* Canary i asleep until begin wakes at end; times in ms. */
 static void stall(int i, int64_t begin, int64_t end)
 {
-	(void)bs_canary_wake(&bird[i], begin * MS, end * MS);
-	atomic_store(&bird[i].due_ns, 0);
+	(void)bs_canary_wake(&canary[i], begin * MS, end * MS);
+	atomic_store(&canary[i].due_ns, 0);
 }
 
 static void blames(enum bs_blame want, int64_t overslept, int64_t stalled, const char *what)
 {
-	enum bs_blame got = bs_late_blame(&m, BUDGET, bird, 2, 200 * MS);
+	enum bs_blame got = bs_late_blame(&m, BUDGET, canary, 2, 200 * MS);
 
 	CHECK(got == want && m.overslept_ns == overslept * MS && m.stalled_ns == stalled * MS,
 	      "%s: blame %d, overslept %lld, stalled %lld ms", what, (int)got,

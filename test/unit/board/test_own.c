@@ -7,13 +7,13 @@
 
 #define MS INT64_C(1000000)
 
-static struct bs_canary bird;
+static struct bs_canary canary;
 
 /* A canary that was stalled from .. to, in ms, and on time otherwise; it has been stopped since. */
 static void stall(int64_t from, int64_t to)
 {
-	(void)bs_canary_wake(&bird, from * MS, to * MS);
-	atomic_store(&bird.due_ns, 0);
+	(void)bs_canary_wake(&canary, from * MS, to * MS);
+	atomic_store(&canary.due_ns, 0);
 }
 
 /*
@@ -33,9 +33,9 @@ static struct bs_own made_up(void)
 
 static double quiet_with(const struct bs_own *s, int64_t from, int64_t to)
 {
-	memset(&bird, 0, sizeof(bird));
+	memset(&canary, 0, sizeof(canary));
 	stall(from, to);
-	return (double)bs_own_quiet(s, &bird, 1, 200 * MS) / MS;
+	return (double)bs_own_quiet(s, &canary, 1, 200 * MS) / MS;
 }
 
 static void test_known(void)
@@ -67,7 +67,7 @@ static void test_known(void)
 		CHECK(got == table[i].quiet, "stalled %lld .. %lld ms, %s: %g ms of 6 remain",
 		      (long long)table[i].from, (long long)table[i].to, table[i].what, got);
 	}
-	CHECK(bs_own_quiet(&s, &bird, 0, 200 * MS) == 6 * MS, "no canary, nothing is taken off");
+	CHECK(bs_own_quiet(&s, &canary, 0, 200 * MS) == 6 * MS, "no canary, nothing is taken off");
 }
 
 static void test_unknown(void)

@@ -1,5 +1,5 @@
-/* test/unit/board/test_canaries.c - canaries watch the processors that they are told to, and no others */
-#include "board/certify/canary.h"
+/* test/unit/core/test_canaries.c - canaries run on the processors that they are told, and no others */
+#include "core/thread/canaries.h"
 
 #include <string.h>
 #include <time.h>
@@ -16,23 +16,22 @@ static void pause_ms(long ms)
 	(void)nanosleep(&t, NULL);
 }
 
-static void start(struct bs_birds *b, uint32_t max, const struct bs_cpus *where)
+static void start(struct bs_canaries *b, uint32_t max, const struct bs_cpus *where)
 {
 	memset(canary, 0, sizeof(canary));
-	bs_birds_start(b, canary, max, where);
+	bs_canaries_start(b, canary, max, where, 0);
 }
 
 int main(void)
 {
-	static struct bs_birds b;
+	static struct bs_canaries b;
 	struct bs_cpus mine = { 0 };
 	struct bs_cpus one = { 0 };
 	uint32_t first = 0;
 
-	CHECK(bs_birds_may_run(&mine, 0) && mine.count > 0, "this process may run on %u processors",
+	CHECK(bs_cpus_may_run(&mine, 0) && mine.count > 0, "this process may run on %u processors",
 	      mine.count);
-	CHECK(!bs_birds_may_run(&one, INT32_MAX) && one.count == 0,
-	      "a thread that is none: no set");
+	CHECK(!bs_cpus_may_run(&one, INT32_MAX) && one.count == 0, "a thread that is none: no set");
 	while (!bs_cpus_has(&mine, first))
 		first++;
 	bs_cpus_add(&one, first);
@@ -41,8 +40,8 @@ int main(void)
 	      "processor %u alone: one canary, on it", first);
 	for (int i = 0; i < 500 && atomic_load(&canary[0].wakes) < 3; i++)
 		pause_ms(10);
-	CHECK(atomic_load(&canary[0].wakes) >= 3, "it sings");
-	bs_birds_stop(&b);
+	CHECK(atomic_load(&canary[0].wakes) >= 3, "it wakes");
+	bs_canaries_stop(&b);
 	CHECK(atomic_load(&canary[0].due_ns) == 0, "and stops");
 	bs_cpus_add(&one, BS_CPUS_MAX - 1);
 	if (bs_cpus_has(&mine, BS_CPUS_MAX - 1)) {
@@ -51,15 +50,15 @@ int main(void)
 		start(&b, BS_CANARIES, &one);
 		CHECK(b.count == 1 && b.unwatched == 1,
 		      "a processor that there is not has no canary, and is counted");
-		bs_birds_stop(&b);
+		bs_canaries_stop(&b);
 	}
 	start(&b, BS_CANARIES, NULL);
 	CHECK(b.count + b.unwatched == mine.count && b.count > 0,
 	      "no list: %u canaries, %u processors without one", b.count, b.unwatched);
-	bs_birds_stop(&b);
+	bs_canaries_stop(&b);
 	start(&b, 0, &one);
 	CHECK(b.count == 0 && b.unwatched == 2,
 	      "beyond the bound nobody watches, and it is counted");
-	bs_birds_stop(&b);
+	bs_canaries_stop(&b);
 	return check_done();
 }
