@@ -317,16 +317,6 @@ int bs_config_load(struct bs_site *site, const char *path,
 	return rc;
 }
 
-const char *bs_method_name(enum bs_method m)
-{
-	const struct bs_key *key = bs_key_find(BS_SCOPE_PROTOCOL, "method");
-
-	for (unsigned i = 0; key->words[i] != NULL; i++)
-		if (i == (unsigned)m)
-			return key->words[i];
-	return "?";
-}
-
 const struct bs_protocol *bs_config_find(const struct bs_site *site, const char *protocol)
 {
 	for (uint32_t i = 0; i < site->protocols; i++)

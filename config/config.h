@@ -21,8 +21,6 @@ int bs_config_load(struct bs_site *site, const char *path,
 void bs_config_print_keys(FILE *to);
 /* The resolved configuration, every key with its value. */
 void bs_config_print(FILE *to, const struct bs_site *site);
-/* The words of the enums in core/protocol.h: "gridding" for BS_METHOD_GRIDDING ... */
-const char *bs_method_name(enum bs_method m);
 const struct bs_protocol *bs_config_find(const struct bs_site *site, const char *protocol);
 /*
  * A scan's protocol: that which was asked for by name; where none was (""), that which the header

@@ -7,7 +7,6 @@
 static const char *const boards[] = { "host", "workstation", "jetson", NULL };
 static const char *const logs[] = { "error", "warn", "info", "debug", NULL };
 static const char *const sink_types[] = { "png", "cfl", "mrd", NULL };
-static const char *const methods[] = { "gridding", "ls", "sense", "cartesian", "noop", NULL };
 static const char *const backends[] = { "auto", "host", "cuda", NULL };
 static const char *const gpu_memories[] = { "auto", "copy", "mapped", NULL };
 static const char *const windows[] = { "kaiser_bessel", "gauss", NULL };
@@ -126,7 +125,7 @@ K("dir", BS_KEY_PATH, "", NULL, 0, 0, NULL, dir,
 
 P("name", BS_KEY_TEXT, "", NULL, 0, 0, NULL, name,
   "the protocol's name, as scans ask for it; no two alike, no '/'"),
-P("method", BS_KEY_WORD, "", NULL, 0, 0, methods, method,
+P("method", BS_KEY_WORD, "", NULL, 0, 0, bs_method_names, method,
   "gridding: density-compensated adjoint; ls: least squares, coil by coil; sense: least squares "
   "with coil sensitivities; cartesian: FFT; noop: receives and emits empty images (for timing)"),
 P("backend", BS_KEY_WORD, "", "\"auto\"", 0, 0, backends, backend,

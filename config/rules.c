@@ -77,17 +77,24 @@ fault(const struct bs_reading *r, const struct bs_scope *s, const char *path, co
 	tell(r, s, path, s->at[row(s, path)], why);
 }
 
+static void fault_solves(const struct bs_reading *r, const struct bs_scope *s, const char *path)
+{
+	char solvers[64];
+
+	fault(r, s, path, "has no effect without method %s",
+	      bs_method_solvers(solvers, sizeof(solvers)));
+}
+
 void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 {
 	if (p->dims == 0)
 		p->dims = p->matrix[2] <= 1 ? 2 : 3;
 	if (!given(s, "gridding.accuracy") && (p->width > 0.0 || p->oversampling > 0.0))
 		p->accuracy = 0.0;
-	if (!given(s, "gridding.density") &&
-	    (p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE))
+	if (!given(s, "gridding.density") && bs_methods[p->method].weighs == BS_WEIGHS_WHEN_ASKED)
 		p->density = BS_DENSITY_NONE;
 	if (!given(s, "image.combine")) {
-		if (p->method == BS_METHOD_SENSE)
+		if (bs_methods[p->method].uses_maps)
 			p->combine = BS_COMBINE_SENSE;
 		else if (p->output == BS_OUTPUT_COMPLEX)
 			p->combine = BS_COMBINE_NONE;
@@ -162,15 +169,17 @@ static void rule_matrix(const struct bs_reading *r, const struct bs_scope *s,
 static void rule_frame(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
 {
-	bool cartesian = sound(s, "method", NULL) && p->method == BS_METHOD_CARTESIAN;
+	const struct bs_method_traits *method = &bs_methods[p->method];
+	const bool known = sound(s, "method", NULL);
 
 	if (sound(s, "frame.preview_every", NULL) && p->preview_every > 0) {
 		if (p->preview_every > p->readouts)
 			fault(r, s, "frame.preview_every",
 			      "%u is more than the frame's %u readouts", p->preview_every,
 			      p->readouts);
-		else if (cartesian)
-			fault(r, s, "frame.preview_every", "method cartesian has no previews");
+		else if (known && !method->previews)
+			fault(r, s, "frame.preview_every", "method %s has no previews",
+			      bs_method_name(p->method));
 		else if (p->frame_step > 0)
 			fault(r, s, "frame.preview_every",
 			      "a sliding window (frame.step) has no previews");
@@ -180,8 +189,9 @@ static void rule_frame(const struct bs_reading *r, const struct bs_scope *s,
 	if (p->frame_step > p->readouts)
 		fault(r, s, "frame.step", "%u is more than the frame's %u readouts", p->frame_step,
 		      p->readouts);
-	else if (cartesian)
-		fault(r, s, "frame.step", "method cartesian has no sliding window");
+	else if (known && !method->windows)
+		fault(r, s, "frame.step", "method %s has no sliding window",
+		      bs_method_name(p->method));
 	else if (p->readouts % p->frame_step != 0)
 		fault(r, s, "frame.step", "the frame's %u readouts are no multiple of %u",
 		      p->readouts, p->frame_step);
@@ -265,13 +275,13 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 
 	if (!sound(s, "trajectory.type", "method", NULL))
 		return;
-	if (!given(s, "trajectory.type") && p->method != BS_METHOD_CARTESIAN) {
+	if (!given(s, "trajectory.type") && !bs_methods[p->method].on_grid) {
 		fault_near(r, s, "trajectory.type", "method", "missing");
 		return;
 	}
-	if (p->method == BS_METHOD_CARTESIAN && t->type != BS_TRAJ_CARTESIAN)
-		fault(r, s, "trajectory.type",
-		      "method cartesian needs a cartesian trajectory, not %s", type);
+	if (bs_methods[p->method].on_grid && t->type != BS_TRAJ_CARTESIAN)
+		fault(r, s, "trajectory.type", "method %s needs a cartesian trajectory, not %s",
+		      bs_method_name(p->method), type);
 	if (traj_dims(t->type) != 0 && sound(s, "dims", "matrix", NULL) && p->dims >= 2 &&
 	    traj_dims(t->type) != p->dims)
 		fault(r, s, "trajectory.type", "%s has %u dimensions, the protocol %u", type,
@@ -325,14 +335,17 @@ static void rule_gridding(const struct bs_reading *r, const struct bs_scope *s,
 static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
 {
-	bool sense = p->combine == BS_COMBINE_SENSE;
+	const bool combines = p->combine == BS_COMBINE_SENSE;
+	const bool maps = bs_methods[p->method].uses_maps;
 
 	if (!sound(s, "image.combine", "method", NULL))
 		return;
-	if (p->method == BS_METHOD_SENSE && !sense)
-		fault(r, s, "image.combine", "method sense combines by sensitivities: sense");
-	file_where(r, s, "image.maps_file", p->maps_file, sense || p->method == BS_METHOD_SENSE,
-		   p->method == BS_METHOD_SENSE ? "method" : "image.combine", "sense", true);
+	if (maps && !combines)
+		fault(r, s, "image.combine", "method %s combines by sensitivities: sense",
+		      bs_method_name(p->method));
+	file_where(r, s, "image.maps_file", p->maps_file, combines || maps,
+		   maps ? "method" : "image.combine", maps ? bs_method_name(p->method) : "sense",
+		   true);
 	if (sound(s, "image.output", NULL) && p->combine == BS_COMBINE_RSS &&
 	    p->output == BS_OUTPUT_COMPLEX)
 		fault(r, s, "image.output",
@@ -342,26 +355,25 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 static void rule_solver(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p)
 {
-	bool solves = p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE;
+	const bool solves = bs_methods[p->method].solves;
 
 	if (!sound(s, "method", NULL))
 		return;
 	if (sound(s, "ls.w_file", NULL) && p->w_file[0] != '\0') {
 		if (!solves)
-			fault(r, s, "ls.w_file", "has no effect without method ls or sense");
+			fault_solves(r, s, "ls.w_file");
 		else
 			file_exists(r, s, "ls.w_file", p->w_file, false);
 		if (solves && sound(s, "ls.lambda", NULL) && p->lambda == 0.0)
 			fault(r, s, "ls.lambda", "is 0: w_file would have no effect");
 	}
 	if (p->basis == BS_BASIS_BOX && sound(s, "ls.basis", NULL) && !solves)
-		fault(r, s, "ls.basis", "has no effect without method ls or sense");
+		fault_solves(r, s, "ls.basis");
 }
 
 static void rule_budget(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p)
 {
-	bool solves = p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE;
 	char path[40];
 
 	if (sound(s, "budget.image_ms", "budget.on_miss", NULL) && p->on_miss != BS_MISS_FLAG &&
@@ -376,8 +388,8 @@ static void rule_budget(const struct bs_reading *r, const struct bs_scope *s,
 		if (p->image_ms > 0.0 && p->stage_ms[i] > p->image_ms)
 			fault(r, s, path, "%g is more than the whole image's %g", p->stage_ms[i],
 			      p->image_ms);
-		if (i == BS_BUDGET_SOLVE && !solves)
-			fault(r, s, path, "has no effect without method ls or sense");
+		if (i == BS_BUDGET_SOLVE && !bs_methods[p->method].solves)
+			fault_solves(r, s, path);
 		if ((i == BS_BUDGET_UPLOAD || i == BS_BUDGET_DOWNLOAD) &&
 		    p->backend == BS_BACKEND_HOST)
 			fault(r, s, path, "has no effect with backend host");

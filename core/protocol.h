@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/method.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -25,13 +27,6 @@ extern "C" {
 #define BS_SINKS_MAX     8u
 #define BS_FRAMES_MAX    512u /* slices x contrasts of a protocol */
 
-enum bs_method {
-	BS_METHOD_GRIDDING,
-	BS_METHOD_LS,
-	BS_METHOD_SENSE,
-	BS_METHOD_CARTESIAN,
-	BS_METHOD_NOOP
-};
 enum bs_backend { BS_BACKEND_AUTO, BS_BACKEND_HOST, BS_BACKEND_CUDA };
 enum bs_window { BS_WINDOW_KAISER_BESSEL, BS_WINDOW_GAUSS };
 enum bs_density { BS_DENSITY_RAMP, BS_DENSITY_PIPE, BS_DENSITY_FILE, BS_DENSITY_NONE };
@@ -241,7 +236,7 @@ static inline uint32_t bs_protocol_frame(const struct bs_protocol *p, uint32_t s
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)
 {
-	return p->combine == BS_COMBINE_NONE && p->method != BS_METHOD_SENSE ? p->coils : 1;
+	return p->combine == BS_COMBINE_NONE && !bs_methods[p->method].uses_maps ? p->coils : 1;
 }
 static inline uint64_t bs_protocol_image_bytes(const struct bs_protocol *p)
 {

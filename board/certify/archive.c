@@ -148,7 +148,7 @@ static void keep_parts(struct bs_archive *g, const struct words *w, struct bs_ow
 	static const bool operators[BS_CERTIFY_PARTS] = {
 		false, true, true, true, true, true, false
 	};
-	bool any = g->p->method == BS_METHOD_NOOP;
+	bool any = bs_methods[g->p->method].empty;
 
 	for (int i = 0; i < (int)BS_CERTIFY_PARTS; i++) {
 		char name[48];

@@ -19,11 +19,10 @@ struct count {
 	uint64_t images;
 };
 
-/* The protocol's frames, without its method (cartesian: whose readouts are counted in its own way). */
+/* The protocol's frames, without what its method computes. */
 static void bare(struct bs_protocol *p)
 {
-	if (p->method != BS_METHOD_CARTESIAN)
-		p->method = BS_METHOD_NOOP;
+	p->method = bs_methods[p->method].counting;
 	p->density = BS_DENSITY_NONE;
 	p->backend = BS_BACKEND_HOST;
 	p->preview_every = 0;

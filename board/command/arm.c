@@ -241,7 +241,7 @@ static int arm_all(const struct bs_site *site, const char *only)
 				      p->name, why.text);
 			failed++;
 		}
-		if (p->method != BS_METHOD_LS && p->method != BS_METHOD_SENSE) {
+		if (!bs_methods[p->method].solves) {
 			(void)printf("%-24s method %s keeps nothing\n", p->name,
 				     bs_method_name(p->method));
 		} else if (arm(site, p, engine, team, &why) != 0) {

@@ -132,8 +132,7 @@ static bool traj_of(const char *text, struct bs_protocol *p)
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (strcmp(text, types[i].name) == 0) {
 			p->traj.type = types[i].type;
-			p->method = p->traj.type == BS_TRAJ_CARTESIAN ? BS_METHOD_CARTESIAN
-								      : BS_METHOD_GRIDDING;
+			p->method = bs_method_direct(p->traj.type == BS_TRAJ_CARTESIAN);
 			return true;
 		}
 	return false;

@@ -182,6 +182,7 @@ static void print_fault(void *arg, const char *fault)
 static int open_protocol(struct work *w, struct bs_fail *why)
 {
 	const struct bs_protocol *p;
+	char solvers[64];
 
 	w->site = malloc(sizeof(*w->site));
 	if (w->site == NULL)
@@ -192,9 +193,9 @@ static int open_protocol(struct work *w, struct bs_fail *why)
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_PROTOCOL, "no protocol '%s' in %s", w->q.name,
 			       w->q.config);
-	if (p->method != BS_METHOD_LS && p->method != BS_METHOD_SENSE)
-		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "protocol '%s' is not of method ls or sense", p->name);
+	if (!bs_methods[p->method].solves)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s' is not of method %s",
+			       p->name, bs_method_solvers(solvers, sizeof(solvers)));
 	w->p = *p;
 	for (int a = 0; a < 3; a++) {
 		if (!w->q.at_given)
@@ -253,7 +254,7 @@ static void close_work(struct work *w)
 /* Voxels that some coil sees. */
 static bool is_seen(const struct work *w, size_t v)
 {
-	const float *maps = w->p.method == BS_METHOD_SENSE ? w->loaded.tables.maps : NULL;
+	const float *maps = bs_methods[w->p.method].uses_maps ? w->loaded.tables.maps : NULL;
 
 	if (maps == NULL)
 		return true;

@@ -7,9 +7,11 @@
 
 int bs_rounds_check(const struct bs_rounds *r, const struct bs_protocol *p, struct bs_fail *why)
 {
-	if (p->method != BS_METHOD_LS && p->method != BS_METHOD_SENSE)
-		return bs_fail(why, BS_ERR_USAGE,
-			       "rounds: protocol '%s' is not of method ls or sense", p->name);
+	char solvers[64];
+
+	if (!bs_methods[p->method].solves)
+		return bs_fail(why, BS_ERR_USAGE, "rounds: protocol '%s' is not of method %s",
+			       p->name, bs_method_solvers(solvers, sizeof(solvers)));
 	if (!(p->lambda > 0.0))
 		return bs_fail(why, BS_ERR_USAGE,
 			       "rounds: ls.lambda of protocol '%s' is 0: W would have no effect",

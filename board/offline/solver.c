@@ -86,7 +86,7 @@ static int open_ls(struct bs_solver *s, const struct bs_tables *tables, const fl
 {
 	const struct bs_protocol *p = s->p;
 	struct bs_ls_spec spec = { .dims = p->dims,
-				   .coils = p->method == BS_METHOD_SENSE ? s->coils : 0,
+				   .coils = bs_methods[p->method].uses_maps ? s->coils : 0,
 				   .precond = p->precond,
 				   .iterations = p->iterations,
 				   .lambda = p->lambda };
@@ -116,8 +116,8 @@ int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struc
 
 	memset(s, 0, sizeof(*s));
 	s->p = p;
-	s->maps = p->method == BS_METHOD_SENSE ? tables->maps : NULL;
-	s->coils = p->method == BS_METHOD_SENSE ? p->coils : 1;
+	s->maps = bs_methods[p->method].uses_maps ? tables->maps : NULL;
+	s->coils = bs_methods[p->method].uses_maps ? p->coils : 1;
 	s->voxels = (size_t)bs_protocol_voxels(p);
 	s->samples = (size_t)bs_protocol_samples(p);
 	memcpy(qs.matrix, p->matrix, sizeof(qs.matrix));

@@ -9,7 +9,8 @@ static const char axes[] = "xyz";
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
 {
 	/* A non-Cartesian header's reconSpace is a wish; its encodedSpace fixes the unit of k. */
-	const uint32_t *want = p->method == BS_METHOD_CARTESIAN ? p->encoded : p->matrix;
+	const struct bs_method_traits *method = &bs_methods[p->method];
+	const uint32_t *want = method->on_grid ? p->encoded : p->matrix;
 
 	for (int a = 0; a < 3; a++)
 		if (info->encoded[a] != want[a])
@@ -19,14 +20,13 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	if (info->channels != 0 && info->channels != p->coils)
 		return bs_fail(why, BS_ERR_SIZE, "receiverChannels is %u, protocol '%s' has %u",
 			       info->channels, p->name, p->coils);
-	if (p->method != BS_METHOD_CARTESIAN && info->trajectory_unit[0] != '\0' &&
+	if (!method->on_grid && info->trajectory_unit[0] != '\0' &&
 	    strcmp(info->trajectory_unit, bs_traj_unit_name(p->traj.unit)) != 0)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
 			       "trajectory_units is '%s', protocol '%s' declares '%s'",
 			       info->trajectory_unit, p->name, bs_traj_unit_name(p->traj.unit));
-	if ((strcmp(info->trajectory_name, "cartesian") == 0) !=
-		    (p->method == BS_METHOD_CARTESIAN) &&
-	    info->trajectory_name[0] != '\0' && p->method != BS_METHOD_NOOP)
+	if ((strcmp(info->trajectory_name, "cartesian") == 0) != method->on_grid &&
+	    info->trajectory_name[0] != '\0' && !method->empty)
 		return bs_fail(
 			why, BS_ERR_TRAJECTORY,
 			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",
@@ -274,7 +274,7 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	if (rc == 0)
 		rc = check_index(p, head, why);
 	if (rc == 0)
-		rc = p->method == BS_METHOD_CARTESIAN
+		rc = bs_methods[p->method].on_grid
 			     ? admit_line(p, info, head, row, why)
 			     : admit_trajectory(p, table, head, traj, row, why);
 	if (rc == 0)

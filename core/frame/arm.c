@@ -6,14 +6,14 @@
 /* Rows that admission can name: the table's readouts, or every line of the encoded grid. */
 static uint32_t count_rows(const struct bs_protocol *p)
 {
-	return p->method == BS_METHOD_CARTESIAN ? p->encoded[1] * p->encoded[2] : p->readouts;
+	return bs_methods[p->method].on_grid ? p->encoded[1] * p->encoded[2] : p->readouts;
 }
 
 /* What solves least squares is previewed by gridding, to the accuracy that the eye needs. */
 static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 {
 	*out = *p;
-	out->method = BS_METHOD_GRIDDING;
+	out->method = bs_methods[p->method].preview;
 	if (p->density == BS_DENSITY_NONE)
 		out->density = BS_DENSITY_RAMP;
 	out->normalize = BS_NORMALIZE_UNIFORM;
@@ -26,14 +26,14 @@ static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 static bool wants_stand_in(const struct bs_protocol *p, const struct bs_engine *engine)
 {
 	return engine->preview != NULL && p->on_miss == BS_MISS_SHED && p->image_ms > 0.0 &&
-	       p->frame_step == 0 && (p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE);
+	       p->frame_step == 0 && bs_methods[p->method].solves;
 }
 
 /* What the ladder falls back to: as good as gridding gets. */
 static void derive_stand_in(struct bs_protocol *out, const struct bs_protocol *p)
 {
 	*out = *p;
-	out->method = BS_METHOD_GRIDDING;
+	out->method = bs_methods[p->method].preview;
 	out->basis = BS_BASIS_DELTA;
 	if (p->density == BS_DENSITY_NONE)
 		out->density = BS_DENSITY_PIPE;

@@ -134,7 +134,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_count(&t, "boreside_gaps", timing->gaps);
 	put_count(&t, "boreside_duplicates", timing->duplicates);
 	put_count(&t, "boreside_rejected", timing->rejected);
-	if ((p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE) && !image->preview) {
+	if (bs_methods[p->method].solves && !image->preview) {
 		bs_xmltext_put(&t, "<meta><name>boreside_lambda</name><value>%.9g</value></meta>",
 			       p->lambda);
 		put_count(&t, "boreside_iterations", image->report.iterations);

@@ -44,7 +44,7 @@ static bool sheds(const struct bs_protocol *p)
 
 void bs_budget_open(struct bs_budget *b, const struct bs_protocol *p, bool gridding)
 {
-	bool solves = p->method == BS_METHOD_LS || p->method == BS_METHOD_SENSE;
+	bool solves = bs_methods[p->method].solves;
 
 	memset(b, 0, sizeof(*b));
 	b->p = p;

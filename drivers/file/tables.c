@@ -147,7 +147,7 @@ int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_f
 	int rc = 0;
 
 	memset(l, 0, sizeof(*l));
-	if (p->method != BS_METHOD_CARTESIAN) {
+	if (!bs_methods[p->method].on_grid) {
 		rc = load_traj(&l->traj, p, why);
 		l->tables.traj = &l->traj;
 	}

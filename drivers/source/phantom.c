@@ -40,11 +40,6 @@ static uint32_t supersample(uint32_t dims)
 	return dims > 2 ? 4 : 8; /* 64 points a voxel */
 }
 
-static bool is_cartesian(const struct bs_protocol *p)
-{
-	return p->method == BS_METHOD_CARTESIAN;
-}
-
 static int set_slice(struct run *r, uint32_t slice, struct bs_fail *why)
 {
 	for (uint32_t c = 0; c < r->p->contrasts; c++) {
@@ -106,7 +101,7 @@ static int check_scan(const struct bs_phantom_scan *s, struct bs_fail *why)
 			       "phantom: trajectory of %u x %u x %u, protocol %u x %u x %u",
 			       s->traj->readouts, s->traj->samples, s->traj->dims, p->readouts,
 			       p->samples, p->dims);
-	if (p->traj.unit != BS_UNIT_CYCLES_PER_VOXEL && !is_cartesian(p))
+	if (p->traj.unit != BS_UNIT_CYCLES_PER_VOXEL && !bs_methods[p->method].on_grid)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "phantom: recordings are written in cycles/voxel only");
 	if (p->samples > UINT16_MAX || p->coils > BS_COILS_MAX || !s->repetitions ||
@@ -215,12 +210,12 @@ static void set_info(const struct run *r, struct bs_scan_info *info)
 	default:
 		break;
 	}
-	if (is_cartesian(p))
+	if (bs_methods[p->method].on_grid)
 		strcpy(info->trajectory_name, "cartesian");
 	else
 		strcpy(info->trajectory_unit, "cycles/voxel");
 	for (int a = 0; a < 3; a++) {
-		bool wide = is_cartesian(p) && p->encoded[a];
+		bool wide = bs_methods[p->method].on_grid && p->encoded[a];
 
 		info->recon[a] = p->matrix[a];
 		info->encoded[a] = wide ? p->encoded[a] : p->matrix[a];
@@ -233,8 +228,8 @@ static void set_info(const struct run *r, struct bs_scan_info *info)
 		step[0] = r->t->step1[i] > step[0] ? r->t->step1[i] : step[0];
 		step[1] = r->t->step2[i] > step[1] ? r->t->step2[i] : step[1];
 	}
-	info->step1 = limit(step[0], is_cartesian(p) ? info->encoded[1] / 2 : 0);
-	info->step2 = limit(step[1], is_cartesian(p) ? info->encoded[2] / 2 : 0);
+	info->step1 = limit(step[0], bs_methods[p->method].on_grid ? info->encoded[1] / 2 : 0);
+	info->step2 = limit(step[1], bs_methods[p->method].on_grid ? info->encoded[2] / 2 : 0);
 	info->slice = limit(p->slices - 1, 0);
 	info->contrast = limit(p->contrasts - 1, 0);
 	info->repetition = limit(r->scan->repetitions - 1, 0);
@@ -309,7 +304,7 @@ static struct bs_mrd_acq head_of(struct run *r, uint32_t rep, uint32_t slice, ui
 	h.available_channels = h.active_channels = (uint16_t)p->coils;
 	h.channel_mask[0] = UINT64_MAX >> (64 - p->coils);
 	h.center_sample = center_sample(p);
-	h.trajectory_dimensions = is_cartesian(p) ? 0 : (uint16_t)p->dims;
+	h.trajectory_dimensions = bs_methods[p->method].on_grid ? 0 : (uint16_t)p->dims;
 	h.sample_time_us = (float)r->scan->dwell_us;
 	h.read_dir[0] = h.phase_dir[1] = h.slice_dir[2] = 1.0f;
 	h.idx.kspace_encode_step_1 = r->t->step1[readout];

@@ -33,14 +33,9 @@ struct engine {
 	int64_t tail_ns; /* the longest combination of late, fading: kept free before the deadline */
 };
 
-static bool is_sense(const struct bs_protocol *p)
-{
-	return p->method == BS_METHOD_SENSE;
-}
-
 static uint32_t images_of(const struct bs_protocol *p)
 {
-	return is_sense(p) ? 1 : p->coils;
+	return bs_methods[p->method].uses_maps ? 1 : p->coils;
 }
 
 /* By default: exact, as many readouts as fill its tables once; NUFFT, a sixteenth of the frame. */
@@ -96,7 +91,7 @@ static struct bs_ls_spec ls_of(const struct bs_protocol *p)
 	return (struct bs_ls_spec){
 		.dims = p->dims,
 		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
-		.coils = is_sense(p) ? p->coils : 0,
+		.coils = bs_methods[p->method].uses_maps ? p->coils : 0,
 		.precond = p->precond,
 		.iterations = p->iterations,
 		.lambda = p->lambda,
@@ -186,9 +181,9 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 	e->p = p;
 	e->team = env->team;
 	e->maps = tables->maps;
-	if (is_sense(p) && tables->maps == NULL)
-		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method sense needs maps_file",
-			     p->name);
+	if (bs_methods[p->method].uses_maps && tables->maps == NULL)
+		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",
+			     p->name, bs_method_name(p->method));
 	/* taken coil by coil, as need states it: each slot is rounded up to whole cache lines */
 	e->fhd = bs_arena_take(env->arena, (size_t)(slot * p->coils), BS_ALIGN);
 	e->images = bs_arena_take(env->arena, (size_t)(slot * images_of(p)), BS_ALIGN);
@@ -204,7 +199,8 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 		rc = bs_lsq_q(&q, p, tables, weight, env->team, env->cache_dir, NULL, NULL, NULL,
 			      why);
 	if (rc == 0)
-		rc = bs_ls_plan(&e->ls, &ls, q, is_sense(p) ? tables->maps : NULL, tables->w,
+		rc = bs_ls_plan(&e->ls, &ls, q,
+				bs_methods[p->method].uses_maps ? tables->maps : NULL, tables->w,
 				env->arena, env->team, why);
 	free(weight);
 	free(q);
@@ -289,8 +285,8 @@ static int to_image(struct engine *e, int64_t start_ns, int64_t deadline_ns, flo
 	report->deadline_stop = false;
 	solve(e, deadline_ns, report);
 	solved_ns = bs_now_ns();
-	bs_combine(e->team, is_sense(p) ? BS_COMBINE_NONE : p->combine, p->output, images_of(p),
-		   bs_protocol_voxels(p), e->images, e->maps, image);
+	bs_combine(e->team, bs_methods[p->method].uses_maps ? BS_COMBINE_NONE : p->combine,
+		   p->output, images_of(p), bs_protocol_voxels(p), e->images, e->maps, image);
 	spent_ns = bs_now_ns() - solved_ns;
 	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;
 	report->stage_ns[BS_BUDGET_SOLVE] = solved_ns - summed_ns;

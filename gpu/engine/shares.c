@@ -3,19 +3,21 @@
 
 #include <stdio.h>
 
-/* *why: where it cannot be shared out. */
-static enum bs_sharing choose(const struct bs_protocol *p, const char **why)
+/* why: where it cannot be shared out, the reason. */
+static enum bs_sharing choose(const struct bs_protocol *p, char *why, size_t size)
 {
-	if (p->method == BS_METHOD_CARTESIAN)
-		*why = "method cartesian is not shared out";
-	else if (p->method == BS_METHOD_NOOP)
-		*why = "method noop has no work";
+	const struct bs_method_traits *method = &bs_methods[p->method];
+
+	if (method->empty)
+		(void)snprintf(why, size, "method %s has no work", bs_method_name(p->method));
+	else if (!method->shares_coils)
+		(void)snprintf(why, size, "method %s is not shared out", bs_method_name(p->method));
 	else if (p->coils > 1)
 		return BS_SHARING_COILS;
-	else if (p->method != BS_METHOD_LS || p->fhd != BS_SUM_EXACT)
-		*why = "there is one coil, and no exact sum";
+	else if (!method->shares_rows || p->fhd != BS_SUM_EXACT)
+		(void)snprintf(why, size, "there is one coil, and no exact sum");
 	else if (p->density != BS_DENSITY_NONE)
-		*why = "there is one coil, and its samples have weights";
+		(void)snprintf(why, size, "there is one coil, and its samples have weights");
 	else
 		return BS_SHARING_SLABS;
 	return BS_SHARING_NONE;
@@ -25,15 +27,15 @@ struct bs_shares bs_shares_of(const struct bs_protocol *p)
 {
 	const struct bs_devices *d = &p->gpu_devices;
 	struct bs_shares s = { BS_SHARING_NONE, 1, "" };
-	const char *why = NULL;
+	char why[64] = "";
 	int n;
 
 	if (d->count > 1)
-		s.how = choose(p, &why);
+		s.how = choose(p, why, sizeof(why));
 	if (s.how == BS_SHARING_NONE) {
 		(void)snprintf(s.words, sizeof(s.words), "GPU %u%s%s",
-			       d->count > 0 ? d->device[0] : 0, why != NULL ? " alone: " : "",
-			       why != NULL ? why : "");
+			       d->count > 0 ? d->device[0] : 0, why[0] != '\0' ? " alone: " : "",
+			       why);
 		return s;
 	}
 	s.parts = s.how == BS_SHARING_COILS && p->coils < d->count ? p->coils : d->count;

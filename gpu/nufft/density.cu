@@ -187,11 +187,12 @@ int bs_density_cuda(float *weight, const struct bs_protocol *p, const struct bs_
 	return rc != 0 ? bs_fail(why, rc, "%s", own.text) : 0;
 }
 
-/* gridding always weighs; least squares where it is told to; samples on the grid never. */
 static bool weighs(const struct bs_protocol *p)
 {
-	return p->method == BS_METHOD_GRIDDING ||
-	       (p->method != BS_METHOD_CARTESIAN && p->density != BS_DENSITY_NONE);
+	const enum bs_weighing when = bs_methods[p->method].weighs;
+
+	return when == BS_WEIGHS_ALWAYS ||
+	       (when == BS_WEIGHS_WHEN_ASKED && p->density != BS_DENSITY_NONE);
 }
 
 int bs_density_cuda_tables(struct bs_tables *with, float **made, const struct bs_protocol *p,

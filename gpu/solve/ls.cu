@@ -106,7 +106,7 @@ uint64_t bs_solver_cuda_launches(const struct bs_protocol *p)
 {
 	const uint64_t one = p->precond == BS_PRECOND_CIRCULANT ? 17 : 9;
 
-	return (p->method == BS_METHOD_SENSE ? 1 : p->coils) * (8 + p->iterations * one);
+	return (bs_methods[p->method].uses_maps ? 1 : p->coils) * (8 + p->iterations * one);
 }
 
 /* A graph of one image's solves: some hundred bytes of host and device memory a launch. */
@@ -136,7 +136,7 @@ static struct bs_solver_cuda *make(const struct bs_protocol *p, const struct bs_
 	if (s == NULL)
 		return NULL;
 	s->p = p;
-	s->sense = p->method == BS_METHOD_SENSE;
+	s->sense = bs_methods[p->method].uses_maps;
 	s->coils = s->sense ? coils : 1;
 	s->solves = s->sense ? 1 : p->coils;
 	s->voxels = (size_t)bs_protocol_voxels(p);

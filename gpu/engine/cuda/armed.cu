@@ -16,7 +16,7 @@ static uint64_t readout_bytes(const struct bs_protocol *p)
 
 static uint64_t maps_bytes(const struct bs_protocol *p)
 {
-	return p->combine == BS_COMBINE_SENSE || p->method == BS_METHOD_SENSE
+	return p->combine == BS_COMBINE_SENSE || bs_methods[p->method].uses_maps
 		       ? bs_protocol_voxels(p) * p->coils * 8
 		       : 0;
 }

@@ -25,7 +25,7 @@ int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned fl
 int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
-	const bool one = p->method == BS_METHOD_SENSE;
+	const bool one = bs_methods[p->method].uses_maps;
 	int rc = bs_armed_cuda_pass(e, BS_CUDA_SOLVED, flag, why);
 
 	if (e->share)

@@ -1,0 +1,70 @@
+/* test/unit/core/test_method.c - every method has its row, and the rows agree with each other and with the engines */
+#include "core/protocol.h"
+#include "gpu/engine/engines.h"
+#include "test/support/check.h"
+
+#include <string.h>
+
+static void check_row(enum bs_method m)
+{
+	const struct bs_method_traits *t = &bs_methods[m];
+	const struct bs_method_traits *preview = &bs_methods[t->preview];
+	const struct bs_method_traits *counting = &bs_methods[t->counting];
+	const char *name = bs_method_names[m];
+
+	CHECK(name != NULL && strcmp(bs_method_name(m), name) == 0, "method %d has a name", m);
+	CHECK(counting->on_grid == t->on_grid, "%s: the same readouts are admitted", name);
+	CHECK(!counting->solves && !counting->uses_maps, "%s: counted without work", name);
+	CHECK(!t->previews || (preview->previews && preview->preview == t->preview),
+	      "%s: its previews are made by what makes its own", name);
+	CHECK(!t->uses_maps || t->solves, "%s: maps are the solver's", name);
+	CHECK(!t->shares_rows || (t->shares_coils && t->solves), "%s: rows of F^H d", name);
+	CHECK(!t->empty || (!t->shares_coils && t->weighs == BS_WEIGHS_NEVER), "%s: no work", name);
+}
+
+/* What the traits promise, the method's engine has. */
+static void check_engine(enum bs_method m)
+{
+	const struct bs_method_traits *t = &bs_methods[m];
+	struct bs_protocol p = { .name = "p", .method = m, .backend = BS_BACKEND_HOST };
+	const struct bs_engine *e = NULL;
+	const struct bs_engine *preview;
+	struct bs_fail why;
+	const char *name = bs_method_name(m);
+
+	CHECK(bs_engine_find(&e, &p, &why) == 0, "%s has an engine", name);
+	if (e == NULL)
+		return;
+	preview = e->preview != NULL ? e->preview : e;
+	CHECK((e->fold != NULL && e->slide != NULL) == t->windows, "%s: sliding windows", name);
+	CHECK((preview->peek != NULL) == t->previews, "%s: previews", name);
+	if (e->preview != NULL) {
+		p.method = t->preview;
+		CHECK(bs_engine_find(&e, &p, &why) == 0 && e == preview, "%s: whose previews",
+		      name);
+	}
+}
+
+static void check_words(void)
+{
+	char words[64];
+
+	CHECK(bs_method_names[BS_METHODS] == NULL, "the list of names ends");
+	CHECK(strcmp(bs_method_name(BS_METHODS), "?") == 0, "no name beyond it");
+	CHECK(strcmp(bs_method_solvers(words, sizeof(words)), "ls or sense") == 0,
+	      "those that solve: %s", words);
+	CHECK(strcmp(bs_method_solvers(words, 6), "ls or") == 0, "cut to size: %s", words);
+	CHECK(bs_methods[bs_method_direct(true)].on_grid &&
+		      !bs_methods[bs_method_direct(false)].on_grid,
+	      "a direct method for either kind of samples");
+}
+
+int main(void)
+{
+	for (int m = 0; m < BS_METHODS; m++) {
+		check_row((enum bs_method)m);
+		check_engine((enum bs_method)m);
+	}
+	check_words();
+	return check_done();
+}
