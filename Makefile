@@ -33,14 +33,13 @@ ISA_v3  := -march=x86-64-v3
 ISA_v4  := -march=x86-64-v4 -mprefer-vector-width=512
 ISA_native :=
 
-# Sources are found by folder: every .c and .cu below the rooms, and what is still linked from test/.
+# Sources are found by folder: every .c and .cu below the rooms is the library's.
 find  = $(sort $(shell find $(1) -name '$(2)'))
-BENCH_LIB := $(filter-out test/bench/service.c test/bench/ls_gpu.c,$(call find,test/bench,*.c)) $(call find,test/paper,*.c)
 ROOMS := core config ipc drivers gpu board
 SIMD := $(call find,gpu,*_simd.c)
-SRC  := $(filter-out $(SIMD) board/main.c,$(call find,$(ROOMS),*.c)) $(BENCH_LIB)
+SRC  := $(filter-out $(SIMD) board/main.c,$(call find,$(ROOMS),*.c))
 OBJ  := $(SRC:%.c=$(B)/%.o) $(foreach i,$(ISAS),$(SIMD:%.c=$(B)/%.$(i).o))
-CUSRC := $(call find,gpu test/bench test/paper,*.cu)
+CUSRC := $(call find,gpu,*.cu)
 ifeq ($(GPU),1)
 CUDA  := $(abspath $(dir $(NVCC))..)
 CUARCH ?= -gencode=arch=compute_87,code=sm_87 -gencode=arch=compute_90,code=sm_90 \
@@ -58,11 +57,13 @@ endif
 
 LIB   := $(B)/libboreside.a
 EXE   := $(B)/boreside
+BENCH := $(B)/test/bench/bench
+PAPER := $(B)/test/paper/paper
 UNITS := $(patsubst %.c,$(B)/%,$(call find,test/unit,test_*.c) $(wildcard test/twin/twin_*.c test/replay/*.c test/fault/*.c))
-TOOLS := $(patsubst %.c,$(B)/%,test/bench/service.c test/bench/ls_gpu.c $(wildcard test/soak/*.c))
+TOOLS := $(BENCH) $(PAPER) $(patsubst %.c,$(B)/%,$(wildcard test/soak/*.c))
 SCRIPTS := $(call find,test/unit test/replay test/fault,*.sh)
 
-.PHONY: all help setup demo test bench reproduce fuzz lint clean tests tools
+.PHONY: all help setup demo test bench reproduce ladder fuzz lint clean tests tools
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: $(EXE)
@@ -73,6 +74,7 @@ help:
 	@echo 'make test    all tests that run without a GPU (DATA=folder of recordings)'
 	@echo 'make bench   the operators timed against a floor, the service against a bare socket'
 	@echo 'make reproduce  the experiments of the two papers: build/reproduce/REPORT.md (minutes)'
+	@echo 'make ladder  the optimizations of the two papers, one after the other, on this GPU'
 	@echo 'make fuzz    the decoders under libFuzzer, FUZZ_SECONDS each (clang)'
 	@echo 'make lint    clang-format and clang-tidy'
 
@@ -97,17 +99,17 @@ SHARED := $(foreach t,core/test_ring core/test_pool core/test_team core/test_eve
 tsan: $(SHARED) $(EXE)
 	@BORESIDE=$(abspath $(EXE)) bash test/run.sh $(SHARED)
 
-tests: $(UNITS) $(EXE) $(B)/test/support/alloc_hook.so $(B)/test/support/block_hook.so
+tests: $(UNITS) $(EXE) $(PAPER) $(B)/test/support/alloc_hook.so $(B)/test/support/block_hook.so
 tools: $(TOOLS)
 
 bench: setup
-	@$(MAKE) --no-print-directory -j$$(nproc) all tools
-	@$(EXE) bench
-	@BORESIDE=$(abspath $(EXE)) $(B)/test/bench/service
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCH)
+	@$(BENCH)
+	@$(BENCH) service
 
-reproduce: setup
-	@$(MAKE) --no-print-directory -j$$(nproc) all
-	@$(EXE) reproduce -o build/reproduce
+reproduce ladder: setup
+	@$(MAKE) --no-print-directory -j$$(nproc) $(PAPER)
+	@$(PAPER) $@ $(if $(filter reproduce,$@),-o build/reproduce)
 
 # board/service/allocs.c counts what our own threads allocate; the CUDA runtime, behind the library, calls it, too
 WRAP := $(foreach f,malloc calloc realloc aligned_alloc posix_memalign mmap,-Wl$(comma)--wrap=$(f))
@@ -120,7 +122,14 @@ $(LIB): $(OBJ)
 	ar rcs $@ $^
 
 $(B)/test/%: $(B)/test/%.o $(B)/board/service/allocs.o $(LIB)
-	$(CC) $(SAN) $(WRAP) -o $@ $^ $(LDLIBS) -llapack
+	$(CC) $(SAN) $(WRAP) -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS) -llapack
+
+# Test programs of several sources: the benches, the papers' experiments, and the twin of their ladders.
+cu_objects = $(if $(filter 1,$(GPU)),$(patsubst %.cu,build/cuda/%.cu.o,$(call find,$(1),*.cu)))
+objects    = $(patsubst %.c,$(B)/%.o,$(call find,$(1),*.c)) $(call cu_objects,$(1))
+$(BENCH): $(call objects,test/bench)
+$(PAPER): $(call objects,test/paper) $(B)/test/bench/rows.o
+$(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
 
 # Preloaded by tests: counts allocations, hangs the disk; never sanitized themselves.
 $(B)/test/%_hook.so: test/%_hook.c test/support/alloc_hook.h
@@ -137,7 +146,7 @@ $(B)/test/unit/board/test_spill_faults: private SAN += $(foreach f,open read wri
 $(B)/test/twin/twin_engine $(B)/test/twin/twin_devices: private SAN += $(if $(filter 1,$(GPU)),$(foreach f,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister,-Wl,--wrap=$(f)))
 
 $(B)/gpu/%.o: CFLAGS += $(FAST)
-$(B)/test/paper/plain.o: CFLAGS += $(FAST) -ffast-math # the papers' own loop as they compiled it, for the bench
+$(B)/test/bench/plain.o: CFLAGS += $(FAST) -ffast-math # the papers' own loop as they compiled it
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
@@ -169,7 +178,7 @@ fuzz:
 .PHONY: fuzzers
 fuzzers: $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 # Without the operators: none is fuzzed, and they take minutes to compile this way.
-$(B)/libfuzzed.a: $(filter-out $(B)/gpu/% $(B)/board/% $(B)/test/%,$(OBJ))
+$(B)/libfuzzed.a: $(filter-out $(B)/gpu/% $(B)/board/%,$(OBJ))
 	@rm -f $@
 	ar rcs $@ $^
 
@@ -177,7 +186,7 @@ $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(B)/libfuzzed.a
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
 
 # One clang-tidy a source, a process a core, words only for findings; .clang-tidy says which.
-TIDIED := $(SRC) $(SIMD) board/main.c
+TIDIED := $(SRC) $(SIMD) board/main.c $(call find,test/bench test/paper,*.c)
 TIDY   = -std=c17 -pthread -DBS_ISA=v3 $(if $(filter x86_64,$(MACHINE)),$(ISA_v3)) $(filter -I% -D%,$(CFLAGS))
 lint:
 	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')

@@ -15,8 +15,6 @@ int bs_cmd_phantom(int argc, char **argv);
 int bs_cmd_arm(int argc, char **argv);
 int bs_cmd_prior(int argc, char **argv);
 int bs_cmd_tune(int argc, char **argv);
-int bs_cmd_reproduce(int argc, char **argv);
-int bs_cmd_bench(int argc, char **argv);
 int bs_cmd_replay(int argc, char **argv);
 int bs_cmd_certify(int argc, char **argv);
 int bs_cmd_version(int argc, char **argv);

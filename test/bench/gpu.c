@@ -1,5 +1,5 @@
 /*
- * test/bench/gpu.c - boreside bench gpu: the project's speed demand, row by row, on this GPU
+ * test/bench/gpu.c - bench gpu: the project's speed demand, row by row, on this GPU
  *
  * rivals: what others reach on an NVIDIA H200 (cuFINUFFT 2.6-dev at its best method, Parboil's optimized
  * kernels, cuFFT with pad, multiply and crop), device time, plans not counted; demand: the most that

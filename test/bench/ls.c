@@ -1,5 +1,5 @@
 /*
- * test/bench/ls.c - the least-squares rows of boreside bench
+ * test/bench/ls.c - the least-squares rows of bench
  *
  * References of the same run: the papers' loop with sine and cosine (-O3 -ffast-math, the same
  * threads), timed on some voxels and extrapolated to all; padded FFTW for the Toeplitz operator. The one of
@@ -18,7 +18,7 @@
 #include "gpu/exact/exact.h"
 #include "gpu/solve/ls.h"
 #include "gpu/nufft/nufft.h"
-#include "test/paper/plain.h"
+#include "test/bench/plain.h"
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/toeplitz.h"
 
@@ -390,7 +390,7 @@ int bs_bench_ls(struct bs_bench *b)
 		if (bs_bench_wanted(b, sums[i].name))
 			rc = bench_exact(b, i, team, &why);
 	if (rc != 0)
-		(void)fprintf(stderr, "boreside bench: %s\n", why.text);
+		(void)fprintf(stderr, "bench: %s\n", why.text);
 	bs_team_close(team);
 	return rc != 0;
 }

@@ -1,5 +1,5 @@
 /*
- * test/bench/multi.c - boreside bench multi: one scan on one, two, four and eight GPUs of the node
+ * test/bench/multi.c - bench multi: one scan on one, two, four and eight GPUs of the node
  *
  * Every row is checked in the same run: against the result of one GPU, and for the same bytes from
  * one run to the next.

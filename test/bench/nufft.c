@@ -1,5 +1,5 @@
 /*
- * test/bench/nufft.c - the NUFFT's rows of boreside bench
+ * test/bench/nufft.c - the NUFFT's rows of bench
  *
  * The sizes, and the times of FINUFFT 2.6 at 1e-3 with two threads and its plan made (its best
  * settings, on the same kind of machine), are those of the project's speed demand.
@@ -191,7 +191,7 @@ int bs_bench_nufft(struct bs_bench *b)
 		bs_traj_close(&traj);
 	}
 	if (rc != 0)
-		(void)fprintf(stderr, "boreside bench: %s\n", why.text);
+		(void)fprintf(stderr, "bench: %s\n", why.text);
 	bs_team_close(team);
 	return rc != 0;
 }

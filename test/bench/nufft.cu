@@ -1,5 +1,5 @@
 /*
- * test/bench/nufft.cu - the gridding's rows of boreside bench gpu; see gpu.h
+ * test/bench/nufft.cu - the gridding's rows of bench gpu; see gpu.h
  *
  * Accuracy 1e-3, random weights and values, each transform one graph, variants measured first (not counted).
  * Floor: every sample and every voxel moved once, and the samples' positions, at the copy's rate.

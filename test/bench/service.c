@@ -3,18 +3,21 @@
  * over ipc, message for message, and the time from a frame's last readout to its image at the sink,
  * with the method that does nothing (noop)
  *
- * usage: BORESIDE=path bench_service [rounds [frames]]. Medians over the rounds; each round
- * measures both ways, one after the other, so that a busy machine is busy for both.
+ * Medians over the rounds; each round measures both ways, one after the other, so that a busy machine
+ * is busy for both. Latency: 500 frames for each of --seconds, 25 a second.
  */
 #define _GNU_SOURCE
+#include "test/bench/bench.h"
 #include "test/support/service.h"
 
-#define COILS    8u
-#define SAMPLES  4096u /* 8 x 4096 x 8 bytes: 256 KiB of samples */
-#define READOUTS 64u
-#define FRAMES   16u
-#define MESSAGES (READOUTS * FRAMES)
-#define PAYLOAD  (BS_MRD_ACQ_BYTES + COILS * SAMPLES * 8u)
+#define COILS      8u
+#define SAMPLES    4096u /* 8 x 4096 x 8 bytes: 256 KiB of samples */
+#define READOUTS   64u
+#define FRAMES     16u
+#define MESSAGES   (READOUTS * FRAMES)
+#define ROUNDS     7
+#define FRAMES_MAX 100000
+#define PAYLOAD    (BS_MRD_ACQ_BYTES + COILS * SAMPLES * 8u)
 
 #define BODY                                                                                        \
 	"protocols = ( { name = \"wide\"; method = \"noop\"; matrix = [64, 64]; coils = 8;\n"       \
@@ -49,7 +52,7 @@ static double quantile(double *v, int n, double q)
 
 /* ---- the bare loop: one process sends, one receives; the last message is answered ---- */
 
-static void bare_receiver(const char *url)
+_Noreturn void bs_bench_bare_receiver(const char *url)
 {
 	static unsigned char buf[PAYLOAD + BS_WIRE_BYTES];
 	struct bs_endpoint e;
@@ -163,13 +166,13 @@ static double service_rate(void)
 	return (double)MESSAGES * (PAYLOAD + BS_WIRE_BYTES) / seconds_since(start) / (1 << 30);
 }
 
-static void bench_throughput(const char *self, int rounds)
+static void bench_throughput(const char *self)
 {
-	double bare[64];
-	double ours[64];
-	double ratio[64];
+	double bare[ROUNDS];
+	double ours[ROUNDS];
+	double ratio[ROUNDS];
 
-	for (int i = 0; i < rounds; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		bare[i] = bare_rate(self);
 		ours[i] = service_rate();
 		ratio[i] = ours[i] / bare[i];
@@ -180,11 +183,11 @@ static void bench_throughput(const char *self, int rounds)
 		}
 	}
 	printf("throughput, %u messages of %u bytes, %d rounds\n", MESSAGES,
-	       (unsigned)(PAYLOAD + BS_WIRE_BYTES), rounds);
-	printf("  bare PAIR loop over ipc  %6.2f GiB/s (median)\n", quantile(bare, rounds, 0.5));
-	printf("  the service (noop)       %6.2f GiB/s (median)\n", quantile(ours, rounds, 0.5));
+	       (unsigned)(PAYLOAD + BS_WIRE_BYTES), ROUNDS);
+	printf("  bare PAIR loop over ipc  %6.2f GiB/s (median)\n", quantile(bare, ROUNDS, 0.5));
+	printf("  the service (noop)       %6.2f GiB/s (median)\n", quantile(ours, ROUNDS, 0.5));
 	printf("  ratio                    %6.2f (median of the rounds' ratios; the aim is 0.50)\n",
-	       quantile(ratio, rounds, 0.5));
+	       quantile(ratio, ROUNDS, 0.5));
 }
 
 /* ---- latency: 25 frames a second, an archive that is connected ---- */
@@ -205,7 +208,7 @@ static void print_stages(void)
 static void bench_latency(int frames)
 {
 	static unsigned char image[1 << 20];
-	static double us[100000];
+	static double us[FRAMES_MAX];
 	struct bs_endpoint archive;
 	int64_t due;
 	size_t len;
@@ -216,7 +219,7 @@ static void bench_latency(int frames)
 	    !begin("frame", 256))
 		return;
 	due = bs_now_ns();
-	for (int f = 0; f < frames && f < 100000; f++) {
+	for (int f = 0; f < frames; f++) {
 		for (unsigned i = 0; i < 32; i++) {
 			size_t bytes = make_readout(i, (unsigned)f, 512);
 			int64_t left = due - bs_now_ns();
@@ -247,28 +250,38 @@ static void bench_latency(int frames)
 	print_stages();
 }
 
-int main(int argc, char **argv)
+/* This program, and the service that was built beside it unless BORESIDE names another. */
+static bool find_programs(char self[512])
 {
-	int rounds = argc > 1 ? atoi(argv[1]) : 7;
-	int frames = argc > 2 ? atoi(argv[2]) : 500;
+	char other[600];
+	ssize_t n = readlink("/proc/self/exe", self, 500);
 
-	if (argc == 3 && strcmp(argv[1], "--bare") == 0)
-		bare_receiver(argv[2]);
-	if (rounds < 1 || rounds > 64 || getenv("BORESIDE") == NULL) {
-		(void)fprintf(stderr, "usage: BORESIDE=path bench_service [rounds [frames]]\n");
-		return 2;
-	}
+	if (n <= 0)
+		return false;
+	self[n] = '\0';
+	(void)snprintf(other, sizeof(other), "%.*s/../../boreside",
+		       (int)(strrchr(self, '/') - self), self);
+	return setenv("BORESIDE", other, 0) == 0;
+}
+
+int bs_bench_service(struct bs_bench *b)
+{
+	const double frames = 500.0 * b->seconds;
+	char self[512];
+
 	bs_endpoint_tune_malloc(PAYLOAD);
-	if (!service_start_with(&service, "", BODY, NULL) || !peer_open(&p, &service)) {
+	if (!find_programs(self) || !service_start_with(&service, "", BODY, NULL) ||
+	    !peer_open(&p, &service)) {
 		service_print_log(&service);
 		return 1;
 	}
-	bench_throughput(argv[0], rounds);
-	if (check_failed == 0)
-		bench_latency(frames);
+	if (bs_bench_wanted(b, "service throughput"))
+		bench_throughput(self);
+	if (check_failed == 0 && bs_bench_wanted(b, "service latency"))
+		bench_latency(frames < FRAMES_MAX ? (int)frames : FRAMES_MAX);
 	peer_close(&p);
 	if (service_stop(&service) != 0)
 		check_failed++;
 	service_remove(&service);
-	return check_done();
+	return check_failed != 0;
 }

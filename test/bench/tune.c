@@ -1,5 +1,5 @@
 /*
- * test/bench/tune.c - boreside bench tune: every variant of the GPU's operators, timed, and the best
+ * test/bench/tune.c - bench tune: every variant of the GPU's operators, timed, and the best
  *
  * The sizes are those of the project's speed demand; reference: the most that it allows.
  */

@@ -9,7 +9,7 @@
 # none after GPU_SECONDS (270); SANITIZER_TOOLS (memcheck racecheck), SANITIZER_TESTS (twin_) name them.
 # Shared libraries in BUILD/lib are used where there are any. Every section is timed and goes on
 # after a failure; ends non-zero when a test failed, the sanitizer found something or images differ.
-# test/device/certify_gpu.sh and `boreside bench ladder` have reports of their own.
+# test/device/certify_gpu.sh and `make ladder` have reports of their own.
 set -u
 build=build/gcc-gpu1 data=${DATA:-../shared/data} out=gpu-report only=twins,hash,fault,bench,service,sanitizer without=
 while getopts b:d:o:s:x: option; do
@@ -24,7 +24,7 @@ while getopts b:d:o:s:x: option; do
 done
 mkdir -p "$out"
 if [ ! -x "$build/boreside" ]; then
-	make -j"$(nproc)" GPU=1 all tests >"$out/build.log" 2>&1 || { tail -n 20 "$out/build.log"; exit 1; }
+	make -j"$(nproc)" GPU=1 all tests tools >"$out/build.log" 2>&1 || { tail -n 20 "$out/build.log"; exit 1; }
 fi
 build=$(cd "$build" && pwd) out=$(cd "$out" && pwd) here=$(cd "$(dirname "$0")" && pwd)
 data=$(cd "$data" 2>/dev/null && pwd)
@@ -87,9 +87,9 @@ fault() {
 	say "" && grep -E '^(ok|not ok|#)' "$out/fault_gpu.log" | sed 's/^/- /' >>"$report"
 }
 bench() {
-	say "\`boreside bench gpu --seconds 1.5 --json bench.json\`" && say ""
-	timeout -k 5 150 "$BORESIDE" bench gpu --seconds 1.5 --json "$out/bench.json" >"$log" 2>&1 ||
-		fail "boreside bench ended with $?"
+	say "\`bench gpu --seconds 1.5 --json bench.json\`" && say ""
+	timeout -k 5 150 "$build/test/bench/bench" gpu --seconds 1.5 --json "$out/bench.json" >"$log" 2>&1 ||
+		fail "bench ended with $?"
 	cp "$log" "$out/bench.log"
 	grep -v ' threads$' "$log" >>"$report"
 }

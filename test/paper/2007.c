@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/offline/trial.h"
+#include "test/paper/trial.h"
 
 struct work {
 	struct bs_reproduce *r;

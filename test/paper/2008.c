@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/offline/trial.h"
+#include "test/paper/trial.h"
 #include "core/solve/prior.h"
 
 #define NOISE_SEED 11

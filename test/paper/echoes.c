@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "board/offline/rounds.h"
-#include "board/offline/trial.h"
+#include "test/paper/trial.h"
 #include "core/solve/prior.h"
 #include "core/solve/spread.h"
 

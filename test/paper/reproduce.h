@@ -5,7 +5,7 @@
  * "name value" for each figure into figures.txt, which tests read. small: sizes for a test run.
  * Sources: Stone, Haldar, Tsao, Hwu, Sutton, Liang, J Parallel Distrib Comput 2008;68:1307-1318;
  * Stone, Yi, Hwu, Haldar, Sutton, Liang, How GPUs Can Improve the Quality of Magnetic Resonance
- * Imaging, GPGPU 2007. Test: test/unit/board/reproduce.sh
+ * Imaging, GPGPU 2007. Test: test/unit/paper/reproduce.sh
  */
 #ifndef BS_TEST_PAPER_REPRODUCE_H
 #define BS_TEST_PAPER_REPRODUCE_H

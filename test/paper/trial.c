@@ -1,5 +1,5 @@
-/* board/offline/trial.c - see trial.h */
-#include "board/offline/trial.h"
+/* test/paper/trial.c - see trial.h */
+#include "test/paper/trial.h"
 
 #include <math.h>
 #include <stdlib.h>

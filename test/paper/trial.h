@@ -1,12 +1,12 @@
 /*
- * board/offline/trial.h - an experiment on the phantom in memory: true images, data, reconstructions,
+ * test/paper/trial.h - an experiment on the phantom in memory: true images, data, reconstructions,
  * errors
  *
  * The data are the closed form (core/phantom/phantom.h) on the protocol's trajectory, one coil, contrast
  * by contrast; the true images are means over voxels, as `boreside phantom` writes them. Noise is
  * complex Gaussian and white, its size as in drivers/source/phantom.h (snr of contrast 0).
  * Gridded images are the density-compensated adjoint (gpu/nufft/density.h, gpu/nufft/nufft.h).
- * open allocates. One thread. Test: test/unit/board/reproduce.sh
+ * open allocates. One thread. Test: test/unit/paper/reproduce.sh
  */
 #ifndef BS_BOARD_OFFLINE_TRIAL_H
 #define BS_BOARD_OFFLINE_TRIAL_H

@@ -1,5 +1,5 @@
 /*
- * test/paper/plain.h - the least-squares operators written down plainly: what the bench measures ours against
+ * test/bench/plain.h - the least-squares operators written down plainly: what the bench measures ours against
  *
  * fhd: the papers' CPU loop, for each voxel a sum over all samples with a sine and a cosine each, in
  * float; this file is compiled with -O3 -ffast-math. voxels: which, as x, y, z offsets in voxels.

@@ -1,13 +1,17 @@
 /*
- * test/paper/ladder/main.c - boreside bench ladder: the papers' optimizations, one after the other
+ * test/paper/ladder.c - paper ladder: the papers' optimizations, one after the other
  *
  * Each rung is timed on the papers' own sizes and held against double precision. A rung that would
  * take too long runs on fewer samples and its time is scaled: every one is linear in them.
  */
-#include "test/bench/bench.h"
+#include "test/paper/paper.h"
+
+#include <getopt.h>
+
+#include "test/bench/rows.h"
 
 #if !BS_GPU
-int bs_bench_ladder(struct bs_bench *b)
+static int run(struct bs_bench *b)
 {
 	(void)b;
 	(void)printf("needs a GPU: this program was built with GPU=0\n");
@@ -436,7 +440,7 @@ static int grid_ladder(struct bs_bench *b, uint64_t samples)
 	return rc != 0;
 }
 
-int bs_bench_ladder(struct bs_bench *b)
+static int run(struct bs_bench *b)
 {
 	struct bs_gpu_info gpu;
 	struct bs_fail why = { 0, "" };
@@ -453,3 +457,26 @@ int bs_bench_ladder(struct bs_bench *b)
 	return failed;
 }
 #endif
+
+int bs_paper_ladder(int argc, char **argv)
+{
+	static const char usage[] =
+		"usage: paper ladder [options]\n"
+		"The papers' optimizations, one after the other, timed on this GPU.\n"
+		"  --rows PATTERN  shell pattern of row names, e.g. 'ladder-grid*'\n"
+		"  --json FILE     also write the rows there\n";
+	struct bs_bench b;
+	int rc = bs_bench_options(&b, "paper ladder", usage, argc, argv);
+
+	if (rc != 0)
+		return rc < 0 ? 0 : rc;
+	if (optind < argc) {
+		(void)fprintf(stderr, "paper ladder: unexpected '%s'\n", argv[optind]);
+		return 2;
+	}
+	if (bs_bench_open(&b) != 0)
+		return 1;
+	(void)printf("The papers' optimizations on this GPU\n");
+	rc = run(&b);
+	return bs_bench_close(&b) | rc;
+}

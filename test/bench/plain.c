@@ -1,6 +1,6 @@
-/* test/paper/plain.c - see plain.h */
+/* test/bench/plain.c - see plain.h */
 #define _DEFAULT_SOURCE /* M_PI */
-#include "test/paper/plain.h"
+#include "test/bench/plain.h"
 
 #include <fftw3.h>
 #include <math.h>

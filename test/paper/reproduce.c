@@ -1,6 +1,6 @@
-/* test/paper/main.c - boreside reproduce: the papers' experiments as one report */
+/* test/paper/reproduce.c - paper reproduce: the papers' experiments as one report */
 #define _GNU_SOURCE /* getopt_long */
-#include "board/command/command.h"
+#include "test/paper/paper.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -15,7 +15,7 @@
 #include "drivers/file/draft.h"
 
 static const char usage_text[] =
-	"usage: boreside reproduce [--small] [--only 2008|2007|echoes] -o FOLDER\n"
+	"usage: paper reproduce [--small] [--only 2008|2007|echoes] -o FOLDER\n"
 	"Runs the experiments of the two papers that this program comes from and writes\n"
 	"FOLDER/REPORT.md, pictures, and figures.txt. --small: sizes for a quick test.\n";
 
@@ -70,7 +70,7 @@ void bs_reproduce_say(const struct bs_reproduce *r, const char *what)
 
 static int usage(const char *what, const char *value)
 {
-	(void)fprintf(stderr, "boreside reproduce: %s '%s'\n%s", what, value, usage_text);
+	(void)fprintf(stderr, "paper reproduce: %s '%s'\n", what, value);
 	return 2;
 }
 
@@ -111,7 +111,7 @@ static int parse(struct request *q, int argc, char **argv)
 			(void)fputs(usage_text, stdout);
 			return -1;
 		default:
-			return usage("see the usage:", argv[optind - 1]);
+			return 2; /* getopt has named it */
 		}
 	if (optind < argc)
 		return usage("unexpected", argv[optind]);
@@ -150,7 +150,7 @@ static int run_all(struct bs_reproduce *r, const struct request *q, struct bs_fa
 
 	(void)fprintf(r->md,
 		      "# The papers' experiments, measured here\n\n"
-		      "Written by `boreside reproduce%s`. ",
+		      "Written by `paper reproduce%s`. ",
 		      q->small ? " --small" : "");
 	machine(r->md, bs_team_members(r->team));
 	(void)fprintf(
@@ -196,7 +196,7 @@ static int write_report(const struct request *q, struct bs_team *team, struct bs
 	return rc;
 }
 
-int bs_cmd_reproduce(int argc, char **argv)
+int bs_paper_reproduce(int argc, char **argv)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct bs_team *team = NULL;
@@ -212,6 +212,6 @@ int bs_cmd_reproduce(int argc, char **argv)
 		bs_team_close(team);
 	}
 	if (rc != 0)
-		(void)fprintf(stderr, "boreside reproduce: %s\n", why.text);
+		(void)fprintf(stderr, "paper reproduce: %s\n", why.text);
 	return rc == 0 ? 0 : 1;
 }

@@ -1,15 +1,16 @@
-# test/unit/board/reproduce.sh - the papers' experiments in small: what must hold at any size
+# test/unit/paper/reproduce.sh - the papers' experiments in small: what must hold at any size
+PAPER=$BUILD/test/paper/paper
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-"$BORESIDE" reproduce -o >/dev/null 2>&1
+"$PAPER" reproduce -o >/dev/null 2>&1
 [ $? -eq 2 ] && echo "ok -o without a folder: usage" || echo "not ok -o without a folder"
-"$BORESIDE" reproduce --only 1999 -o "$dir" >/dev/null 2>&1
+"$PAPER" reproduce --only 1999 -o "$dir" >/dev/null 2>&1
 [ $? -eq 2 ] && echo "ok no such experiment: usage" || echo "not ok --only 1999"
-"$BORESIDE" reproduce --small -o "$dir/none/report" >"$dir/log" 2>&1
+"$PAPER" reproduce --small -o "$dir/none/report" >"$dir/log" 2>&1
 [ $? -eq 1 ] && grep -q "none/report" "$dir/log" && echo "ok a folder that cannot be made: named" ||
 	echo "not ok $(cat "$dir/log")"
-if ! "$BORESIDE" reproduce --small -o "$dir/report" >"$dir/log" 2>&1; then
+if ! "$PAPER" reproduce --small -o "$dir/report" >"$dir/log" 2>&1; then
 	echo "not ok reproduce --small: $(cat "$dir/log")"
 	exit 1
 fi

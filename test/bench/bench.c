@@ -1,0 +1,95 @@
+/* test/bench/bench.c - the program bench: timings beside a reference, as a table and as JSON */
+#include "test/bench/bench.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* A group is run by its word; without a word, those of which `named` is false and those whose word the
+ * pattern begins with. */
+static const struct {
+	const char *word, *title;
+	int (*run)(struct bs_bench *b);
+	bool named; /* no heading of columns, either */
+} groups[] = {
+	{ "nufft",
+	  "NUFFT, accuracy 1e-3, plan made; reference: FINUFFT 2.6, two cores of an AMD EPYC",
+	  bs_bench_nufft, false },
+	{ "ls", "Least squares, plans made; references as each row says", bs_bench_ls, false },
+	{ "gpu", "The speed demand on this GPU, device time of a graph", bs_bench_gpu,
+	  BS_GPU == 0 },
+	{ "tune",
+	  "Variants of the GPU's operators, 1e-3, device time of a graph; reference: the project's "
+	  "demand",
+	  bs_bench_tune, true },
+	{ "multi", "One scan on several GPUs", bs_bench_multi, true },
+	{ "service", "The service beside a bare nanomsg loop, from a sender to an archive",
+	  bs_bench_service, true },
+};
+
+#define GROUPS (sizeof(groups) / sizeof(groups[0]))
+
+static const char usage_text[] =
+	"usage: bench [GROUP] [options]\n"
+	"  GROUP           nufft, ls, gpu (all three without a word); tune, multi (GPU), service\n"
+	"  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'\n"
+	"  --threads N     the team (2)\n"
+	"  --seconds S     about this long on each row (1)\n"
+	"  --json FILE     also write the rows there\n";
+
+static bool group_wanted(size_t i, const char *word, const char *pattern)
+{
+	if (word != NULL)
+		return strcmp(groups[i].word, word) == 0;
+	return !groups[i].named || strncmp(pattern, groups[i].word, strlen(groups[i].word)) == 0 ||
+	       (strcmp(groups[i].word, "tune") == 0 && strncmp(pattern, "gpu tune", 8) == 0);
+}
+
+static bool group_known(const char *word)
+{
+	for (size_t i = 0; i < GROUPS; i++)
+		if (strcmp(groups[i].word, word) == 0)
+			return true;
+	return false;
+}
+
+static int run_groups(struct bs_bench *b, const char *word)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < GROUPS; i++) {
+		if (!group_wanted(i, word, b->pattern))
+			continue;
+		if (groups[i].named)
+			(void)printf("%s\n", groups[i].title);
+		else
+			(void)printf("%s; %d threads\n%-34s %9s %9s %6s %9s %6s\n", groups[i].title,
+				     b->threads, "row", "median ms", "min ms", "N", "reference",
+				     "ratio");
+		failed |= groups[i].run(b);
+	}
+	return failed;
+}
+
+int main(int argc, char **argv)
+{
+	struct bs_bench b;
+	const char *word;
+	int rc;
+
+	if (argc == 3 && strcmp(argv[1], "--bare") == 0)
+		bs_bench_bare_receiver(argv[2]);
+	rc = bs_bench_options(&b, "bench", usage_text, argc, argv);
+	if (rc != 0)
+		return rc < 0 ? 0 : rc;
+	word = optind < argc ? argv[optind++] : NULL;
+	if (optind < argc || (word != NULL && !group_known(word))) {
+		(void)fprintf(stderr, "bench: no group '%s'; bench --help lists them\n",
+			      optind < argc ? argv[optind] : word);
+		return 2;
+	}
+	if (bs_bench_open(&b) != 0)
+		return 1;
+	rc = run_groups(&b, word);
+	return bs_bench_close(&b) | rc;
+}
