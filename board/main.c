@@ -1,57 +1,53 @@
-/* board/main.c - the one binary: finds the subcommand and runs it */
-#include "board/command/command.h"
-
+/* board/main.c - the program: finds the command and runs it */
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	const char *help;
-} commands[] = {
-	{ "check", bs_cmd_check,
-	  "[--measure] FILE | --keys   is a site file valid; its memory plan and budgets" },
-	{ "recon", bs_cmd_recon,
-	  "-c FILE [-p PROTOCOL] RECORDING -o OUT   the pipeline in one process" },
-	{ "compare", bs_cmd_compare,
-	  "A B                  percent error, NRMSE after optimal scaling, PSNR" },
-	{ "serve", bs_cmd_serve, "-c FILE              the service, in the foreground" },
-	{ "status", bs_cmd_status,
-	  "[-c FILE] [--latency] [--json]   what a running service is doing" },
-	{ "phantom", bs_cmd_phantom,
-	  "[options] -o RECORDING   a simulated scan and its true image" },
-	{ "replay", bs_cmd_replay,
-	  "[options] RECORDING    act as the scanner: stream a recording to the service" },
-	{ "arm", bs_cmd_arm,
-	  "-c FILE [-p PROTOCOL]    computes what arming needs ahead of time: Q into the cache" },
-	{ "prior", bs_cmd_prior,
-	  "[options] -o W.mtx REFERENCE...   an anatomical constraint for ls" },
-	{ "tune", bs_cmd_tune, "-c FILE -p PROTOCOL [options]   noise and resolution over lambda" },
-	{ "certify", bs_cmd_certify,
-	  "-c FILE -p PROTOCOL [options] RECORDING   does the budget hold on this machine" },
-	{ "version", bs_cmd_version,
-	  "                     the release and what it was built with" },
-	{ "worker", bs_cmd_worker, NULL }, /* the service's own */
+#include "board/command/command.h"
+#include "board/service/worker.h"
+
+static const struct bs_command *const commands[] = {
+	&bs_command_serve,   &bs_command_check, &bs_command_replay, &bs_command_status,
+	&bs_command_certify, &bs_command_recon, &bs_command_arm,    &bs_command_phantom,
+	&bs_command_compare, &bs_command_prior, &bs_command_tune,   &bs_command_version,
 };
 
-static int usage(FILE *to, int status)
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static int help(void)
 {
-	(void)fprintf(to, "usage: boreside COMMAND [options]\n");
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (commands[i].help != NULL)
-			(void)fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
-	return status;
+	(void)printf("usage: boreside COMMAND [options]\n");
+	for (size_t i = 0; i < COMMANDS; i++)
+		(void)printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+	(void)printf("boreside help COMMAND: its options\n");
+	return 0;
+}
+
+static const struct bs_command *find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(name, commands[i]->name) == 0)
+			return commands[i];
+	(void)fprintf(stderr, "boreside: no command '%s'; see 'boreside help'\n", name);
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	if (argc < 2)
-		return usage(stderr, 2);
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-		return usage(stdout, 0);
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
-	(void)fprintf(stderr, "boreside: no command '%s'\n", argv[1]);
-	return usage(stderr, 2);
+	const char *name = argc > 1 ? argv[1] : "";
+	const struct bs_command *c;
+
+	if (argc < 2) {
+		(void)fprintf(stderr, "boreside: COMMAND is missing; see 'boreside help'\n");
+		return 2;
+	}
+	if (strcmp(name, "worker") == 0) /* the supervisor's own */
+		return bs_worker_main(argc - 1, argv + 1);
+	if (strcmp(name, "help") == 0 && argc > 2) {
+		c = find(argv[2]);
+		return c != NULL ? bs_options_help(c) : 2;
+	}
+	if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+		return help();
+	c = find(strcmp(name, "--version") == 0 ? "version" : name);
+	return c != NULL ? c->run(argc - 1, argv + 1) : 2;
 }

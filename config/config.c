@@ -199,18 +199,11 @@ static void read_top(struct loading *l, struct bs_site *site, const config_setti
 		bs_fault(&l->faults, 1, "protocols", "missing");
 }
 
-static uint32_t processors(void)
-{
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return n < 1 ? 1 : n > BS_TEAM_MAX ? BS_TEAM_MAX : (uint32_t)n;
-}
-
 static void check_all(struct loading *l, struct bs_site *site)
 {
 	fill_defaults(l, &l->node, site);
 	if (site->threads == 0)
-		site->threads = processors();
+		site->threads = (uint32_t)bs_team_whole();
 	for (uint32_t i = 0; i < site->sinks; i++)
 		fill_defaults(l, &l->sink[i], site);
 	for (uint32_t i = 0; i < site->protocols; i++) {
@@ -317,21 +310,21 @@ int bs_config_load(struct bs_site *site, const char *path,
 	return rc;
 }
 
-const struct bs_protocol *bs_config_find(const struct bs_site *site, const char *protocol)
-{
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (strcmp(site->protocol[i].name, protocol) == 0)
-			return &site->protocol[i];
-	return NULL;
-}
-
 const struct bs_protocol *bs_config_choose(const struct bs_site *site, const char *asked,
-					   const char *in_header)
+					   const char *header, struct bs_fail *why)
 {
-	const struct bs_protocol *p;
+	const bool is_asked = asked != NULL && asked[0] != '\0';
+	const char *name = is_asked ? asked : header != NULL ? header : "";
 
-	if (asked[0] != '\0')
-		return bs_config_find(site, asked);
-	p = bs_config_find(site, in_header);
-	return p == NULL && site->protocols == 1 ? &site->protocol[0] : p;
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (strcmp(site->protocol[i].name, name) == 0)
+			return &site->protocol[i];
+	if (!is_asked && site->protocols == 1)
+		return &site->protocol[0];
+	if (name[0] == '\0')
+		(void)bs_fail(why, BS_ERR_PROTOCOL, "no protocol is named, and the site has %u",
+			      site->protocols);
+	else
+		(void)bs_fail(why, BS_ERR_PROTOCOL, "the site has no protocol '%s'", name);
+	return NULL;
 }

@@ -21,12 +21,12 @@ int bs_config_load(struct bs_site *site, const char *path,
 void bs_config_print_keys(FILE *to);
 /* The resolved configuration, every key with its value. */
 void bs_config_print(FILE *to, const struct bs_site *site);
-const struct bs_protocol *bs_config_find(const struct bs_site *site, const char *protocol);
 /*
- * A scan's protocol: that which was asked for by name; where none was (""), that which the header
- * names; where there is no such one, the only one that the site has. NULL: none.
+ * The protocol that is asked for by name; when none is (NULL or ""), the one that the scan's header
+ * names (NULL or "": none); and when the site has no such one, its only one, whatever the header
+ * calls it. NULL: why tells.
  */
 const struct bs_protocol *bs_config_choose(const struct bs_site *site, const char *asked,
-					   const char *in_header);
+					   const char *header, struct bs_fail *why);
 
 #endif

@@ -431,12 +431,9 @@ static int load_site(struct bs_certificate *c, const struct bs_certify_request *
 {
 	if (bs_config_load(&c->site, q->config, print_fault, NULL) != 0)
 		return bs_fail(why, BS_ERR_CONFIG, "%s: not valid", q->config);
-	c->p = q->protocol != NULL      ? bs_config_find(&c->site, q->protocol)
-	       : c->site.protocols == 1 ? &c->site.protocol[0]
-					: NULL;
+	c->p = bs_config_choose(&c->site, q->protocol, NULL, why);
 	if (c->p == NULL)
-		return bs_fail(why, BS_ERR_PROTOCOL, "%s: no protocol '%s'", q->config,
-			       q->protocol != NULL ? q->protocol : "");
+		return BS_ERR_PROTOCOL;
 	if (c->p->image_ms <= 0.0)
 		return bs_fail(why, BS_ERR_BUDGET,
 			       "protocol '%s' declares no budget.image_ms: there is no contract",

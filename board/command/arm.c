@@ -1,13 +1,10 @@
 /* board/command/arm.c - boreside arm: computes ahead of time what arming would, and keeps it on disk */
-#define _GNU_SOURCE /* getopt_long */
-#include "board/command/command.h"
-
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "board/command/command.h"
 #include "board/emit/folder.h"
 #include "config/config.h"
 #include "core/thread/clock.h"
@@ -16,34 +13,30 @@
 #include "gpu/solve/lsq.h"
 #if BS_GPU
 #include "board/arm/tuning.h"
-#include "gpu/nufft/cuda/tune.h"
 #include "gpu/engine/shares.h"
+#include "gpu/nufft/cuda/tune.h"
 #include "gpu/toeplitz/cuda/tune.h"
 #endif
 
 #define BAR 40
 
-static const char usage_text[] =
-	"usage: boreside arm -c FILE [-p PROTOCOL]\n"
-	"Computes Q for every protocol of method ls or sense (or for the one named) and keeps it in the\n"
-	"site's cache_dir, so that the service starts at once. What is there already is checked.\n"
-	"With a GPU: measures the variants of each protocol's operator on it, once for each GPU, driver\n"
-	"and size, keeps the fastest there and lists all. A kept choice gives the same bytes each run;\n"
-	"another choice is another rounding of the same accuracy.\n"
-	"  -c FILE       the site file\n"
-	"  -p PROTOCOL   this one only\n";
+struct request {
+	const char *config, *protocol;
+};
+
+static const struct bs_option options[] = {
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", offsetof(struct request, config),
+	  .help = "the site file", .required = true },
+	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", offsetof(struct request, protocol),
+	  .help = "this one only" },
+	{ 0 },
+};
 
 struct bar {
 	const char *name;
 	int64_t start_ns, shown_ns;
 	bool on; /* standard error is a terminal */
 };
-
-static void print_fault(void *arg, const char *line)
-{
-	(void)arg;
-	(void)fprintf(stderr, "%s\n", line);
-}
 
 /* At most ten times a second: the time that is left at the pace so far. */
 static void show(void *arg, double done)
@@ -202,89 +195,79 @@ static int tune(const struct bs_site *site, const struct bs_protocol *p,
 }
 #endif
 
-static int arm_all(const struct bs_site *site, const char *only)
+/* One protocol, its errors told. */
+static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, struct bs_team *team)
+{
+	const struct bs_engine *engine = NULL;
+	struct bs_fail why = { 0 };
+	bool good = true;
+
+	if (bs_engine_find(&engine, p, &why) != 0)
+		return bs_command_fail(&bs_command_arm, "%s", why.text) == 0;
+	if (tune(site, p, engine, &why) != 0)
+		good = bs_command_fail(&bs_command_arm, "protocol '%s': variants: %s", p->name,
+				       why.text) == 0;
+	if (!bs_methods[p->method].solves)
+		(void)printf("%-24s method %s keeps nothing\n", p->name, bs_method_name(p->method));
+	else if (arm(site, p, engine, team, &why) != 0)
+		good = bs_command_fail(&bs_command_arm, "protocol '%s': %s", p->name, why.text) ==
+		       0;
+	return good;
+}
+
+/* only: NULL: all of them. */
+static int arm_all(const struct bs_site *site, const struct bs_protocol *only)
 {
 	struct bs_team *team = NULL;
 	struct bs_fail why = { 0 };
 	int failed = 0;
-	int done = 0;
 
-	if (only != NULL && bs_config_find(site, only) == NULL) {
-		(void)fprintf(stderr, "boreside arm: %s has no protocol '%s'\n", site->file, only);
-		return 1;
-	}
-	if (site->cache_dir[0] == '\0') {
-		(void)fprintf(stderr,
-			      "boreside arm: %s: node.cache_dir is \"\": nothing can be kept\n",
-			      site->file);
-		return 1;
-	}
+	if (site->cache_dir[0] == '\0')
+		return bs_command_fail(&bs_command_arm,
+				       "%s: node.cache_dir is \"\": nothing can be kept",
+				       site->file);
 	if (bs_folder_make(site->cache_dir, 0750, &why) != 0 ||
-	    bs_team_open(&team, (int)site->threads, &why) != 0) {
-		(void)fprintf(stderr, "boreside arm: %s\n", why.text);
-		return 1;
-	}
-	for (uint32_t i = 0; i < site->protocols; i++) {
-		const struct bs_protocol *p = &site->protocol[i];
-		const struct bs_engine *engine = NULL;
-
-		if (only != NULL && strcmp(p->name, only) != 0)
-			continue;
-		done++;
-		if (bs_engine_find(&engine, p, &why) != 0) {
-			(void)fprintf(stderr, "boreside arm: %s\n", why.text);
-			failed++;
-			continue;
-		}
-		if (tune(site, p, engine, &why) != 0) {
-			(void)fprintf(stderr, "boreside arm: protocol '%s': variants: %s\n",
-				      p->name, why.text);
-			failed++;
-		}
-		if (!bs_methods[p->method].solves) {
-			(void)printf("%-24s method %s keeps nothing\n", p->name,
-				     bs_method_name(p->method));
-		} else if (arm(site, p, engine, team, &why) != 0) {
-			(void)fprintf(stderr, "boreside arm: protocol '%s': %s\n", p->name,
-				      why.text);
-			failed++;
-		}
-	}
+	    bs_team_open(&team, (int)site->threads, &why) != 0)
+		return bs_command_fail(&bs_command_arm, "%s", why.text);
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (only == NULL || only == &site->protocol[i])
+			failed += !arm_one(site, &site->protocol[i], team);
 	bs_team_close(team);
-	return failed != 0 || done == 0;
+	return failed != 0;
 }
 
-int bs_cmd_arm(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	const char *config = NULL;
-	const char *only = NULL;
+	const struct bs_protocol *only = NULL;
+	struct request q = { 0 };
+	struct bs_fail why;
 	struct bs_site *site;
-	int status = 1;
-	int opt;
+	int status = bs_options_read(&bs_command_arm, &q, argc, argv);
 
-	while ((opt = getopt_long(argc, argv, "c:p:", options, NULL)) != -1) {
-		if (opt == 'c')
-			config = optarg;
-		else if (opt == 'p')
-			only = optarg;
-		else {
-			(void)fputs(usage_text, opt == 'h' ? stdout : stderr);
-			return opt == 'h' ? 0 : 2;
-		}
-	}
-	if (config == NULL || optind != argc) {
-		(void)fputs(usage_text, stderr);
-		return 2;
-	}
-	site = malloc(sizeof(*site));
+	if (status != BS_OPTIONS_RUN)
+		return status;
+	site = bs_command_site(&bs_command_arm, q.config);
+	if (site != NULL && q.protocol != NULL)
+		only = bs_config_choose(site, q.protocol, NULL, &why);
 	if (site == NULL)
-		(void)fprintf(stderr, "boreside arm: no memory\n");
-	else if (bs_config_load(site, config, print_fault, NULL) == 0)
+		status = 1;
+	else if (q.protocol != NULL && only == NULL)
+		status = bs_command_fail(&bs_command_arm, "%s: %s", site->file, why.text);
+	else
 		status = arm_all(site, only);
 	free(site);
 	return status;
 }
+
+const struct bs_command bs_command_arm = {
+	.name = "arm",
+	.summary = "computes what arming needs ahead of time: Q into the cache",
+	.notes =
+		"Computes Q for every protocol of method ls or sense (or for the one named) and keeps it in the\n"
+		"site's cache_dir, so that the service starts at once. What is there already is checked.\n"
+		"With a GPU: measures the variants of each protocol's operator on it, once for each GPU, driver\n"
+		"and size, keeps the fastest there and lists all. A kept choice gives the same bytes each run;\n"
+		"another choice is another rounding of the same accuracy.",
+	.options = options,
+	.run = run,
+};

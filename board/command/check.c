@@ -4,12 +4,25 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "board/arm/measure.h"
 #include "board/arm/memplan.h"
 #include "config/config.h"
 #include "core/thread/canaries.h"
+
+struct request {
+	const char *file;
+	bool measure, keys;
+};
+
+static const struct bs_option options[] = {
+	{ BS_OPTION_FLAG, 0, "measure", NULL, offsetof(struct request, measure),
+	  .help = "arm every protocol that has a budget, time it, and\nrefuse what cannot be met" },
+	{ BS_OPTION_FLAG, 0, "keys", NULL, offsetof(struct request, keys),
+	  .help = "no file: print all keys of a site file, as Markdown" },
+	{ BS_OPERAND, 0, NULL, "FILE", offsetof(struct request, file), .help = "the site file" },
+	{ 0 },
+};
 
 static void print_fault(void *arg, const char *line)
 {
@@ -17,13 +30,9 @@ static void print_fault(void *arg, const char *line)
 }
 
 /* The plan is printed as comments behind the resolved site file, which stays a valid one. */
-static int check(const char *path, struct bs_site *site, struct bs_memplan *plan)
+static int check(const struct bs_site *site, struct bs_memplan *plan)
 {
-	int rc = 0;
-
-	if (bs_config_load(site, path, print_fault, stderr) != 0)
-		return 1;
-	rc = bs_memplan_make(plan, site, print_fault, stderr);
+	int rc = bs_memplan_make(plan, site, print_fault, stderr);
 	(void)printf("# %s, as resolved\n", site->file);
 	bs_config_print(stdout, site);
 	(void)printf("#\n");
@@ -70,10 +79,8 @@ static int measure(const struct bs_site *site, const struct bs_memplan *plan)
 	/* as the service will run, where that is allowed; the team inherits it */
 	if (site->realtime.priority > 0)
 		(void)sched_setscheduler(0, SCHED_FIFO, &rt);
-	if (bs_team_open(&team, (int)site->threads, &why) != 0) {
-		(void)fprintf(stderr, "boreside check: %s\n", why.text);
-		return 1;
-	}
+	if (bs_team_open(&team, (int)site->threads, &why) != 0)
+		return bs_command_fail(&bs_command_check, "%s", why.text);
 	(void)printf("#\n");
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		const struct bs_protocol *p = &site->protocol[i];
@@ -87,34 +94,38 @@ static int measure(const struct bs_site *site, const struct bs_memplan *plan)
 	return status;
 }
 
-int bs_cmd_check(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	struct bs_site *site = NULL;
-	struct bs_memplan *plan = NULL;
-	bool measured = argc > 1 && strcmp(argv[1], "--measure") == 0;
-	const char *path = argc > 1 ? argv[argc - 1] : "";
-	int rc = 1;
+	struct request q = { 0 };
+	struct bs_memplan *plan;
+	struct bs_site *site;
+	int status = bs_options_read(&bs_command_check, &q, argc, argv);
 
-	if (argc == 2 && strcmp(argv[1], "--keys") == 0) {
+	if (status != BS_OPTIONS_RUN)
+		return status;
+	if ((q.file == NULL) != q.keys || (q.measure && q.keys))
+		return bs_options_wrong(&bs_command_check,
+					q.keys ? "--keys goes alone" : "FILE is missing");
+	if (q.keys) {
 		bs_config_print_keys(stdout);
 		return 0;
 	}
-	if (argc != (measured ? 3 : 2) || path[0] == '-') {
-		(void)fprintf(stderr,
-			      "usage: boreside check [--measure] FILE | --keys\n"
-			      "  --measure: arm every protocol that has a budget, time it, and "
-			      "refuse what cannot be met\n");
-		return 2;
-	}
-	site = malloc(sizeof(*site));
+	site = bs_command_site(&bs_command_check, q.file);
 	plan = malloc(sizeof(*plan));
-	if (site == NULL || plan == NULL)
-		(void)fprintf(stderr, "boreside check: no memory\n");
+	if (site != NULL && plan == NULL)
+		status = bs_command_fail(&bs_command_check, "no memory");
 	else
-		rc = check(path, site, plan);
-	if (rc == 0 && measured)
-		rc = measure(site, plan);
+		status = site == NULL ? 1 : check(site, plan);
+	if (status == 0 && q.measure)
+		status = measure(site, plan);
 	free(plan);
 	free(site);
-	return rc;
+	return status;
 }
+
+const struct bs_command bs_command_check = {
+	.name = "check",
+	.summary = "is a site file valid; its memory plan and budgets",
+	.options = options,
+	.run = run,
+};

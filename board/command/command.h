@@ -1,23 +1,26 @@
 /*
- * board/command/command.h - the subcommands of the one binary, one file each, beside this one
+ * board/command/command.h - the commands of the program, one file each, and what they share
  *
- * argv[0] is the command's own name. Returns the process's exit status: 0 done, 1 failed, 2 usage.
+ * A command is a row of board/main.c's list: its name, its options (options.h) and its run.
  */
 #ifndef BS_BOARD_COMMAND_COMMAND_H
 #define BS_BOARD_COMMAND_COMMAND_H
 
-int bs_cmd_check(int argc, char **argv);
-int bs_cmd_recon(int argc, char **argv);
-int bs_cmd_compare(int argc, char **argv);
-int bs_cmd_serve(int argc, char **argv);
-int bs_cmd_status(int argc, char **argv);
-int bs_cmd_phantom(int argc, char **argv);
-int bs_cmd_arm(int argc, char **argv);
-int bs_cmd_prior(int argc, char **argv);
-int bs_cmd_tune(int argc, char **argv);
-int bs_cmd_replay(int argc, char **argv);
-int bs_cmd_certify(int argc, char **argv);
-int bs_cmd_version(int argc, char **argv);
-int bs_cmd_worker(int argc, char **argv); /* hidden: the supervisor starts it */
+#include <signal.h>
+
+#include "board/command/options.h"
+#include "core/protocol.h"
+
+extern const struct bs_command bs_command_arm, bs_command_certify, bs_command_check,
+	bs_command_compare, bs_command_phantom, bs_command_prior, bs_command_recon,
+	bs_command_replay, bs_command_serve, bs_command_status, bs_command_tune, bs_command_version;
+
+/* "boreside NAME: ..." on standard error; returns 1, the exit status. */
+__attribute__((format(printf, 2, 3))) int bs_command_fail(const struct bs_command *c,
+							  const char *fmt, ...);
+/* The site file read, to be freed; NULL: its faults were told on standard error. */
+struct bs_site *bs_command_site(const struct bs_command *c, const char *file);
+/* Not 0 once SIGINT or SIGTERM has come; a second one ends the program. */
+const volatile sig_atomic_t *bs_command_stop(void);
 
 #endif

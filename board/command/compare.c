@@ -1,87 +1,35 @@
 /* board/command/compare.c - boreside compare: how far image A is from image B */
-#define _POSIX_C_SOURCE 200809L
-#include "board/command/command.h"
-
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/command/command.h"
 #include "core/compare.h"
 #include "drivers/file/image.h"
 #include "drivers/file/png.h"
 
-struct options {
+struct request {
 	const char *name[2]; /* A, B */
 	const char *mask, *png;
 	double max_nrmse, max_unscaled; /* negative: none */
 };
 
-static int usage(FILE *to, int status)
-{
-	(void)fprintf(
-		to,
-		"usage: boreside compare [options] A B\n"
-		"A, B and M are .cfl or MRD .h5 images (FILE.h5#SERIES where it holds several).\n"
-		"B is the reference: errors are relative to it. scaled: after the complex factor\n"
-		"a that brings A nearest to B.\n"
-		"  --mask M          only where M is not 0; a dimension of 1 in M stands for all\n"
-		"  --max-nrmse X     exit with 1 when the scaled NRMSE is above X\n"
-		"  --max-unscaled X  exit with 1 when the unscaled NRMSE is above X\n"
-		"  --png FILE.png    picture: a A, B, and ten times their difference, one row each\n");
-	return status;
-}
-
-static int parse_number(double *to, const char *text, const char *option)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || *end != '\0' || !(v >= 0.0)) {
-		(void)fprintf(stderr, "boreside compare: %s: '%s' is not a number >= 0\n", option,
-			      text);
-		return -1;
-	}
-	*to = v;
-	return 0;
-}
-
-/* 0, or -1 - exit status */
-static int parse(struct options *o, int argc, char **argv)
-{
-	static const struct option longs[] = {
-		{ "mask", required_argument, NULL, 'm' },
-		{ "max-nrmse", required_argument, NULL, 'n' },
-		{ "max-unscaled", required_argument, NULL, 'u' },
-		{ "png", required_argument, NULL, 'p' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int c;
-
-	*o = (struct options){ .max_nrmse = -1.0, .max_unscaled = -1.0 };
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		if (c == 'm')
-			o->mask = optarg;
-		else if (c == 'p')
-			o->png = optarg;
-		else if (c == 'h')
-			return -1 - usage(stdout, 0);
-		else if (c == '?' ||
-			 parse_number(c == 'n' ? &o->max_nrmse : &o->max_unscaled, optarg,
-				      c == 'n' ? "--max-nrmse" : "--max-unscaled") != 0)
-			return -1 - usage(stderr, 2);
-	}
-	if (argc - optind != 2)
-		return -1 - usage(stderr, 2);
-	o->name[0] = argv[optind];
-	o->name[1] = argv[optind + 1];
-	return 0;
-}
+#define AT(field) offsetof(struct request, field)
+static const struct bs_option options[] = {
+	{ BS_OPTION_TEXT, 0, "mask", "M", AT(mask),
+	  .help = "only where M is not 0; a dimension of 1 in M stands for all" },
+	{ BS_OPTION_REAL, 0, "max-nrmse", "X", AT(max_nrmse),
+	  .help = "exit with 1 when the scaled NRMSE is above X" },
+	{ BS_OPTION_REAL, 0, "max-unscaled", "X", AT(max_unscaled),
+	  .help = "exit with 1 when the unscaled NRMSE is above X" },
+	{ BS_OPTION_TEXT, 0, "png", "FILE.png", AT(png),
+	  .help = "picture: a A, B, and ten times their difference, one row each" },
+	{ BS_OPERAND, 0, NULL, "A", AT(name[0]), .help = "the image", .required = true },
+	{ BS_OPERAND, 0, NULL, "B", AT(name[1]), .help = "the reference", .required = true },
+	{ 0 },
+};
 
 /* "64 x 64 x 16 x 4": up to the last dimension that is not 1 */
 static const char *sizes(char out[400], const uint64_t dims[BS_CFL_DIMS])
@@ -96,7 +44,7 @@ static const char *sizes(char out[400], const uint64_t dims[BS_CFL_DIMS])
 	return out;
 }
 
-static int same_sizes(const struct bs_cfl *a, const struct bs_cfl *b, const struct options *o,
+static int same_sizes(const struct bs_cfl *a, const struct bs_cfl *b, const struct request *o,
 		      struct bs_fail *why)
 {
 	char x[400];
@@ -142,7 +90,7 @@ static int spread_mask(struct bs_cfl *mask, const struct bs_cfl *image, const ch
 	return 0;
 }
 
-static int load(struct bs_cfl image[3], const struct options *o, struct bs_fail *why)
+static int load(struct bs_cfl image[3], const struct request *o, struct bs_fail *why)
 {
 	int rc = bs_imagefile_read(&image[0], o->name[0], why);
 
@@ -175,7 +123,7 @@ static void print(const struct bs_comparison *c)
 }
 
 /* a A, then B, then 10 (a A - B): three rows with one window. */
-static int picture(const struct options *o, const struct bs_cfl *a, const struct bs_cfl *b,
+static int picture(const struct request *o, const struct bs_cfl *a, const struct bs_cfl *b,
 		   const double scale[2], struct bs_fail *why)
 {
 	uint64_t n = a->size;
@@ -223,21 +171,21 @@ static bool above(double value, double limit, const char *what)
 {
 	if (limit < 0.0 || value <= limit)
 		return false;
-	(void)fprintf(stderr, "boreside compare: %s NRMSE %.6e is above %g\n", what, value, limit);
-	return true;
+	return bs_command_fail(&bs_command_compare, "%s NRMSE %.6e is above %g", what, value,
+			       limit) != 0;
 }
 
-int bs_cmd_compare(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	struct bs_cfl image[3] = { { .data = NULL }, { .data = NULL }, { .data = NULL } };
+	struct request o = { .max_nrmse = -1.0, .max_unscaled = -1.0 };
 	struct bs_fail why = { 0 };
 	struct bs_comparison c;
-	struct options o;
-	int status = 1;
-	int rc = parse(&o, argc, argv);
+	int status = bs_options_read(&bs_command_compare, &o, argc, argv);
+	int rc;
 
-	if (rc != 0)
-		return -1 - rc;
+	if (status != BS_OPTIONS_RUN)
+		return status;
 	rc = load(image, &o, &why);
 	if (rc == 0)
 		rc = bs_compare(&c, image[0].data, image[1].data, image[2].data, image[1].size,
@@ -250,8 +198,19 @@ int bs_cmd_compare(int argc, char **argv)
 	if (rc == 0 && o.png != NULL)
 		rc = picture(&o, &image[0], &image[1], c.scale, &why);
 	if (rc != 0)
-		(void)fprintf(stderr, "boreside compare: %s\n", why.text);
+		status = bs_command_fail(&bs_command_compare, "%s", why.text);
 	for (int i = 0; i < 3; i++)
 		bs_cfl_free(&image[i]);
-	return rc != 0 ? 1 : status;
+	return status;
 }
+
+const struct bs_command bs_command_compare = {
+	.name = "compare",
+	.summary = "percent error, NRMSE after optimal scaling, PSNR of image A against image B",
+	.notes =
+		"A, B and M are .cfl or MRD .h5 images (FILE.h5#SERIES where it holds several). B is the\n"
+		"reference: errors are relative to it. scaled: after the complex factor a that brings A\n"
+		"nearest to B.",
+	.options = options,
+	.run = run,
+};

@@ -1,296 +1,101 @@
 /* board/command/phantom.c - boreside phantom: a simulated scan as a recording, and its true image */
-#define _GNU_SOURCE /* getopt_long */
-#include "board/command/command.h"
-
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "board/command/command.h"
 #include "config/config.h"
-#include "drivers/source/phantom.h"
+#include "config/keys.h"
 #include "drivers/file/traj.h"
-
-static const char usage_text[] =
-	"usage: boreside phantom [options] -o RECORDING.h5\n"
-	"  -c FILE -p PROTOCOL      sizes and trajectory of a site file's protocol; or:\n"
-	"  --traj TYPE              cartesian radial2d spiral2d radial3d stack random cones tpi\n"
-	"  --matrix X,Y[,Z]         voxels (also XxY, XxYxZ)\n"
-	"  --coils N                1 to 64 (1)\n"
-	"  --samples N              of a readout (2 X for radial2d and radial3d, X for cartesian)\n"
-	"  --readouts N             of a frame (all lines for cartesian, pi/2 X for radial2d)\n"
-	"  --interleaves N          spiral2d, stack: in the plane\n"
-	"  --turns T                spiral2d, stack, cones: of one interleaf (Nyquist)\n"
-	"  --reach K                largest |k| of all but cartesian (0.5 cycles/voxel)\n"
-	"  --slices N               2D slices through the head (1)\n"
-	"  --name NAME              protocol name in the header (phantom)\n"
-	"and for both:\n"
-	"  --echoes N               contrasts, 1 to 3 (1)\n"
-	"  --repetitions N          frames one after the other (1)\n"
-	"  --motion A,N             one ellipse beats: its size changes by the share A (below 1), once in\n"
-	"                           N frames, while the scan runs; the true image is the one at rest\n"
-	"  --snr X                  image RMS over noise in a Cartesian scan; 0: no noise (0)\n"
-	"  --seed N                 of noise and of random trajectories (1)\n"
-	"  --tr-us T, --dwell-us T  between readouts (sampling + 2 ms), between samples (4)\n"
-	"  -o RECORDING.h5          also RECORDING_true.cfl and RECORDING_maps.cfl\n";
+#include "drivers/source/phantom.h"
 
 struct request {
 	struct bs_protocol protocol;
 	struct bs_phantom_scan scan;
-	const char *config, *name, *out;
-	bool explicit_size; /* an option that only makes sense without -c */
-	long echoes;        /* 0: as the protocol has it */
-	bool samples_given, readouts_given;
+	const char *config, *site_protocol, *name, *out;
+	struct bs_sizes matrix;
+	double motion[2];
+	uint32_t echoes; /* 0: as the protocol has it */
+	bool own_sizes;  /* an option that makes sense only without -c */
 };
 
-static int complain(const char *what, const char *value)
+static int read_traj(void *to, const char *text, struct bs_fail *why)
 {
-	(void)fprintf(stderr, "boreside phantom: %s '%s'\n%s", what, value, usage_text);
-	return 2;
-}
+	const char *const *words = bs_key_find(BS_SCOPE_PROTOCOL, "trajectory.type")->words;
 
-/* A whole number in [lo, hi]; false when it is none. */
-static bool whole(const char *text, long lo, long hi, long *value)
-{
-	char *end;
-
-	*value = strtol(text, &end, 10);
-	return end != text && *end == '\0' && *value >= lo && *value <= hi;
-}
-
-static bool size_of(const char *text, uint32_t *value)
-{
-	long n;
-
-	if (!whole(text, 1, 1048576, &n))
-		return false;
-	*value = (uint32_t)n;
-	return true;
-}
-
-static bool number(const char *text, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	return end != text && *end == '\0' && isfinite(*value) && *value >= 0.0;
-}
-
-/* "A,N" */
-static bool motion_of(const char *text, struct bs_phantom_scan *s)
-{
-	char *end;
-
-	s->motion = strtod(text, &end);
-	if (end == text || *end != ',')
-		return false;
-	return number(end + 1, &s->motion_frames) && s->motion_frames > 0.0 && s->motion > 0.0 &&
-	       s->motion < 1.0;
-}
-
-static bool matrix_of(const char *text, struct bs_protocol *p)
-{
-	uint32_t n[3] = { 0, 0, 1 };
-	uint32_t given = 0;
-
-	for (; given < 3; given++) {
-		char *end;
-		long v = strtol(text, &end, 10);
-
-		if (end == text || v < (long)BS_AXIS_MIN || v > (long)BS_AXIS_MAX)
-			return false;
-		n[given] = (uint32_t)v;
-		text = end + 1;
-		if (*end == '\0') {
-			given++;
-			break;
+	for (int i = 0; words[i] != NULL; i++)
+		if (i != BS_TRAJ_FILE && strcmp(text, words[i]) == 0) {
+			*(enum bs_traj_type *)to = (enum bs_traj_type)i;
+			return 0;
 		}
-		if (*end != 'x' && *end != ',')
-			return false;
-		if (given == 2)
-			return false;
-	}
-	if (given < 2)
-		return false;
-	memcpy(p->matrix, n, sizeof(n));
-	p->dims = given;
-	return true;
+	return bs_fail(why, BS_ERR_USAGE, "no such trajectory");
 }
 
-static bool traj_of(const char *text, struct bs_protocol *p)
-{
-	static const struct {
-		const char *name;
-		enum bs_traj_type type;
-	} types[] = { { "cartesian", BS_TRAJ_CARTESIAN }, { "radial2d", BS_TRAJ_RADIAL2D },
-		      { "spiral2d", BS_TRAJ_SPIRAL2D },   { "radial3d", BS_TRAJ_RADIAL3D },
-		      { "stack", BS_TRAJ_STACK },         { "random", BS_TRAJ_RANDOM },
-		      { "cones", BS_TRAJ_CONES },         { "tpi", BS_TRAJ_TPI } };
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (strcmp(text, types[i].name) == 0) {
-			p->traj.type = types[i].type;
-			p->method = bs_method_direct(p->traj.type == BS_TRAJ_CARTESIAN);
-			return true;
-		}
-	return false;
-}
-
-static bool name_of(const char *text, struct bs_protocol *p)
-{
-	size_t n = strlen(text);
-
-	if (n == 0 || n >= sizeof(p->name))
-		return false;
-	memcpy(p->name, text, n + 1);
-	return true;
-}
-
-enum {
-	OPT_TRAJ = 256,
-	OPT_MATRIX,
-	OPT_COILS,
-	OPT_SAMPLES,
-	OPT_READOUTS,
-	OPT_INTERLEAVES,
-	OPT_TURNS,
-	OPT_REACH,
-	OPT_SLICES,
-	OPT_NAME,
-	OPT_ECHOES,
-	OPT_REPETITIONS,
-	OPT_SNR,
-	OPT_SEED,
-	OPT_TR,
-	OPT_DWELL,
-	OPT_MOTION
+#define AT(field) offsetof(struct request, field)
+static const struct bs_option options[] = {
+	{ BS_OPTION_TEXT, 'o', "output", "RECORDING.h5", AT(out),
+	  .help = "also RECORDING_true.cfl and RECORDING_maps.cfl", .required = true },
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config), .help = "with -p:" },
+	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(site_protocol),
+	  .help = "sizes and trajectory of a site file's protocol" },
+	{ BS_OPTION_GROUP, .help = "or sizes of its own:", .to = AT(own_sizes) },
+	{ BS_OPTION_OWN, 0, "traj", "TYPE", AT(protocol.traj.type),
+	  .help = "cartesian radial2d spiral2d radial3d stack random cones tpi\n(radial2d)",
+	  .read = read_traj },
+	{ BS_OPTION_SIZES, 0, "matrix", "X,Y[,Z]", AT(matrix), .help = "voxels (also XxY, XxYxZ)",
+	  .min = BS_AXIS_MIN, .max = BS_AXIS_MAX },
+	{ BS_OPTION_U32, 0, "coils", "N", AT(protocol.coils), .help = "1 to 64 (1)", .min = 1,
+	  .max = BS_COILS_MAX },
+	{ BS_OPTION_U32, 0, "samples", "N", AT(protocol.samples),
+	  .help = "of a readout (2 X for radial2d and radial3d, X for cartesian)", .min = 1,
+	  .max = 1048576 },
+	{ BS_OPTION_U32, 0, "readouts", "N", AT(protocol.readouts),
+	  .help = "of a frame (all lines for cartesian, pi/2 X for radial2d)", .min = 1,
+	  .max = 1048576 },
+	{ BS_OPTION_U32, 0, "interleaves", "N", AT(protocol.traj.interleaves),
+	  .help = "spiral2d, stack: in the plane", .min = 1, .max = 1048576 },
+	{ BS_OPTION_REAL, 0, "turns", "T", AT(protocol.traj.turns),
+	  .help = "spiral2d, stack, cones: of one interleaf (Nyquist)" },
+	{ BS_OPTION_POSITIVE, 0, "reach", "K", AT(protocol.traj.reach),
+	  .help = "largest |k| of all but cartesian (0.5 cycles/voxel)", .max = 0.5 },
+	{ BS_OPTION_U32, 0, "slices", "N", AT(protocol.slices),
+	  .help = "2D slices through the head (1)", .min = 1, .max = 1048576 },
+	{ BS_OPTION_TEXT, 0, "name", "NAME", AT(name),
+	  .help = "protocol name in the header (phantom)" },
+	{ BS_OPTION_GROUP, .help = "for both:" },
+	{ BS_OPTION_U32, 0, "echoes", "N", AT(echoes), .help = "contrasts, 1 to 3 (1)", .min = 1,
+	  .max = 3 },
+	{ BS_OPTION_U32, 0, "repetitions", "N", AT(scan.repetitions),
+	  .help = "frames one after the other (1)", .min = 1, .max = 1048576 },
+	{ BS_OPTION_PAIR, 0, "motion", "A,N", AT(motion),
+	  .help = "one ellipse beats: its size changes by the share A (below 1),\n"
+		  "once in N frames, while the scan runs; the true image is the\n"
+		  "one at rest" },
+	{ BS_OPTION_REAL, 0, "snr", "X", AT(scan.snr),
+	  .help = "image RMS over noise in a Cartesian scan; 0: no noise (0)" },
+	{ BS_OPTION_U64, 0, "seed", "N", AT(scan.seed),
+	  .help = "of noise and of random trajectories (1)", .max = INT32_MAX },
+	{ BS_OPTION_REAL, 0, "tr-us", "T", AT(scan.tr_us),
+	  .help = "between readouts (sampling + 2 ms)" },
+	{ BS_OPTION_REAL, 0, "dwell-us", "T", AT(scan.dwell_us), .help = "between samples (4)" },
+	{ 0 },
 };
-
-static const struct option options[] = {
-	{ "traj", required_argument, NULL, OPT_TRAJ },
-	{ "matrix", required_argument, NULL, OPT_MATRIX },
-	{ "coils", required_argument, NULL, OPT_COILS },
-	{ "samples", required_argument, NULL, OPT_SAMPLES },
-	{ "readouts", required_argument, NULL, OPT_READOUTS },
-	{ "interleaves", required_argument, NULL, OPT_INTERLEAVES },
-	{ "turns", required_argument, NULL, OPT_TURNS },
-	{ "reach", required_argument, NULL, OPT_REACH },
-	{ "slices", required_argument, NULL, OPT_SLICES },
-	{ "name", required_argument, NULL, OPT_NAME },
-	{ "echoes", required_argument, NULL, OPT_ECHOES },
-	{ "repetitions", required_argument, NULL, OPT_REPETITIONS },
-	{ "snr", required_argument, NULL, OPT_SNR },
-	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "tr-us", required_argument, NULL, OPT_TR },
-	{ "dwell-us", required_argument, NULL, OPT_DWELL },
-	{ "motion", required_argument, NULL, OPT_MOTION },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
-
-static bool take_size(struct request *q, int opt, const char *text)
-{
-	struct bs_protocol *p = &q->protocol;
-
-	q->explicit_size = true;
-	switch (opt) {
-	case OPT_TRAJ:
-		return traj_of(text, p);
-	case OPT_MATRIX:
-		return matrix_of(text, p);
-	case OPT_COILS:
-		return size_of(text, &p->coils);
-	case OPT_SAMPLES:
-		q->samples_given = true;
-		return size_of(text, &p->samples);
-	case OPT_READOUTS:
-		q->readouts_given = true;
-		return size_of(text, &p->readouts);
-	case OPT_INTERLEAVES:
-		return size_of(text, &p->traj.interleaves);
-	case OPT_TURNS:
-		return number(text, &p->traj.turns);
-	case OPT_REACH:
-		return number(text, &p->traj.reach) && p->traj.reach > 0.0 && p->traj.reach <= 0.5;
-	case OPT_SLICES:
-		return size_of(text, &p->slices);
-	case OPT_NAME:
-		return name_of(text, p);
-	default:
-		return false;
-	}
-}
-
-static bool take(struct request *q, int opt, const char *text)
-{
-	long n = 0;
-	bool good = true;
-
-	switch (opt) {
-	case 'c':
-		q->config = text;
-		break;
-	case 'p':
-		q->name = text;
-		break;
-	case 'o':
-		q->out = text;
-		break;
-	case OPT_ECHOES:
-		good = whole(text, 1, 3, &q->echoes);
-		break;
-	case OPT_REPETITIONS:
-		good = size_of(text, &q->scan.repetitions);
-		break;
-	case OPT_SNR:
-		good = number(text, &q->scan.snr);
-		break;
-	case OPT_MOTION:
-		good = motion_of(text, &q->scan);
-		break;
-	case OPT_SEED:
-		good = whole(text, 0, INT32_MAX, &n);
-		q->scan.seed = q->protocol.traj.seed = (uint64_t)n;
-		break;
-	case OPT_TR:
-		good = number(text, &q->scan.tr_us);
-		break;
-	case OPT_DWELL:
-		good = number(text, &q->scan.dwell_us);
-		break;
-	default:
-		good = take_size(q, opt, text);
-	}
-	return good;
-}
-
-static void print_fault(void *arg, const char *line)
-{
-	(void)fprintf(arg, "%s\n", line);
-}
 
 static int from_site(struct request *q)
 {
-	struct bs_site *site = malloc(sizeof(*site));
+	struct bs_site *site = bs_command_site(&bs_command_phantom, q->config);
 	const struct bs_protocol *p;
-	int rc = 1;
+	struct bs_fail why;
+	int rc = 0;
 
-	if (site == NULL) {
-		(void)fprintf(stderr, "boreside phantom: no memory\n");
+	if (site == NULL)
 		return 1;
-	}
-	if (bs_config_load(site, q->config, print_fault, stderr) == 0) {
-		p = bs_config_find(site, q->name);
-		if (p != NULL) {
-			q->protocol = *p;
-			rc = 0;
-		} else {
-			(void)fprintf(stderr, "boreside phantom: no protocol '%s' in %s\n", q->name,
-				      q->config);
-		}
-	}
+	p = bs_config_choose(site, q->site_protocol, NULL, &why);
+	if (p != NULL)
+		q->protocol = *p;
+	else
+		rc = bs_command_fail(&bs_command_phantom, "%s: %s", q->config, why.text);
 	free(site);
 	return rc;
 }
@@ -301,63 +106,52 @@ static int fill_in(struct request *q)
 	struct bs_protocol *p = &q->protocol;
 	enum bs_traj_type type = p->traj.type;
 
-	if (p->dims == 0)
-		return complain("--matrix is missing, or use", "-c FILE -p PROTOCOL");
-	if (!q->samples_given && type == BS_TRAJ_CARTESIAN)
+	if (q->matrix.axes == 0)
+		return bs_options_wrong(&bs_command_phantom,
+					"--matrix is missing, or -c FILE -p PROTOCOL");
+	if (strlen(q->name) >= sizeof(p->name) || q->name[0] == '\0')
+		return bs_options_wrong(&bs_command_phantom, "--name %s: not 1 to %zu bytes",
+					q->name, sizeof(p->name) - 1);
+	strcpy(p->name, q->name);
+	p->method = bs_method_direct(type == BS_TRAJ_CARTESIAN);
+	p->dims = q->matrix.axes;
+	memcpy(p->matrix, q->matrix.size, sizeof(p->matrix));
+	memcpy(p->encoded, p->matrix, sizeof(p->encoded));
+	if (p->samples == 0 && type == BS_TRAJ_CARTESIAN)
 		p->samples = p->matrix[0];
-	else if (!q->samples_given && (type == BS_TRAJ_RADIAL2D || type == BS_TRAJ_RADIAL3D))
+	else if (p->samples == 0 && (type == BS_TRAJ_RADIAL2D || type == BS_TRAJ_RADIAL3D))
 		p->samples = 2 * p->matrix[0];
-	if (!q->readouts_given && type == BS_TRAJ_CARTESIAN)
+	if (p->readouts == 0 && type == BS_TRAJ_CARTESIAN)
 		p->readouts = p->matrix[1] * p->matrix[2];
-	else if (!q->readouts_given && type == BS_TRAJ_RADIAL2D)
+	else if (p->readouts == 0 && type == BS_TRAJ_RADIAL2D)
 		p->readouts = (uint32_t)ceil(1.5707963267948966 * p->matrix[0]);
 	if (p->samples == 0 || p->readouts == 0)
-		return complain("this trajectory needs", "--samples and --readouts");
-	if (p->coils > BS_COILS_MAX)
-		return complain("too many", "--coils");
-	for (int a = 0; a < 3; a++)
-		p->encoded[a] = p->matrix[a];
+		return bs_options_wrong(&bs_command_phantom,
+					"this trajectory needs --samples and --readouts");
 	/* more samples than voxels: the readout is oversampled */
 	if (type == BS_TRAJ_CARTESIAN && p->samples > p->encoded[0])
 		p->encoded[0] = p->samples;
 	return 0;
 }
 
-static int parse(struct request *q, int argc, char **argv)
+static int complete(struct request *q)
 {
-	int opt;
+	int rc;
 
-	memset(q, 0, sizeof(*q));
-	q->protocol.coils = q->protocol.slices = q->protocol.contrasts = 1;
-	q->protocol.traj.type = BS_TRAJ_RADIAL2D;
-	q->protocol.traj.seed = 1;
-	strcpy(q->protocol.name, "phantom");
-	q->scan.repetitions = 1;
-	q->scan.seed = 1;
-	q->scan.dwell_us = 4.0;
-	optind = 1;
-	while ((opt = getopt_long(argc, argv, "c:p:o:h", options, NULL)) != -1) {
-		if (opt == 'h') {
-			(void)fputs(usage_text, stdout);
-			return -1;
-		}
-		if (opt == '?')
-			return complain("see the usage:", argv[optind - 1]);
-		if (!take(q, opt, optarg))
-			return complain("not a legal value:", optarg);
-	}
-	if (optind < argc)
-		return complain("unexpected", argv[optind]);
-	if (q->out == NULL)
-		return complain("missing option", "-o");
-	if ((q->config == NULL) != (q->name == NULL))
-		return complain("-c and -p go together:", q->config ? "-p" : "-c");
-	if (q->config != NULL && q->explicit_size)
-		return complain("sizes come from", q->config);
-	opt = q->config != NULL ? from_site(q) : fill_in(q);
-	if (opt == 0 && q->echoes != 0)
-		q->protocol.contrasts = (uint32_t)q->echoes;
-	return opt;
+	if ((q->config == NULL) != (q->site_protocol == NULL))
+		return bs_options_wrong(&bs_command_phantom, "-c and -p go together");
+	if (q->config != NULL && q->own_sizes)
+		return bs_options_wrong(&bs_command_phantom,
+					"sizes come from %s: not from options, too", q->config);
+	if (q->motion[0] >= 1.0)
+		return bs_options_wrong(&bs_command_phantom, "--motion: A must be below 1");
+	q->scan.motion = q->motion[0];
+	q->scan.motion_frames = q->motion[1];
+	q->protocol.traj.seed = q->scan.seed;
+	rc = q->config != NULL ? from_site(q) : fill_in(q);
+	if (rc == 0 && q->echoes != 0)
+		q->protocol.contrasts = q->echoes;
+	return rc;
 }
 
 static int trajectory(struct bs_traj *t, struct bs_protocol *p, struct bs_fail *why)
@@ -387,7 +181,6 @@ static int simulate(struct request *q, struct bs_fail *why)
 	struct bs_team *team = NULL;
 	char image[1024];
 	char maps[1024];
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int rc = trajectory(&traj, &q->protocol, why);
 
 	if (rc != 0)
@@ -398,11 +191,7 @@ static int simulate(struct request *q, struct bs_fail *why)
 	    !beside(maps, sizeof(maps), q->out, "maps"))
 		rc = bs_fail(why, BS_ERR_USAGE, "the file name is too long");
 	if (rc == 0)
-		rc = bs_team_open(&team,
-				  cpus < 1             ? 1
-				  : cpus > BS_TEAM_MAX ? BS_TEAM_MAX
-						       : (int)cpus,
-				  why);
+		rc = bs_team_open(&team, bs_team_whole(), why);
 	if (rc == 0)
 		rc = bs_phantom_record(&q->scan, team, q->out, why);
 	if (rc == 0)
@@ -417,21 +206,30 @@ static int simulate(struct request *q, struct bs_fail *why)
 	return rc;
 }
 
-int bs_cmd_phantom(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	struct request *q = malloc(sizeof(*q));
+	struct request q = {
+		.name = "phantom",
+		.protocol = { .coils = 1,
+			      .slices = 1,
+			      .contrasts = 1,
+			      .traj.type = BS_TRAJ_RADIAL2D },
+		.scan = { .repetitions = 1, .seed = 1, .dwell_us = 4.0 },
+	};
 	struct bs_fail why;
-	int rc;
+	int status = bs_options_read(&bs_command_phantom, &q, argc, argv);
 
-	if (q == NULL) {
-		(void)fprintf(stderr, "boreside phantom: no memory\n");
-		return 1;
-	}
-	rc = parse(q, argc, argv);
-	if (rc == 0 && simulate(q, &why) != 0) {
-		(void)fprintf(stderr, "boreside phantom: %s\n", why.text);
-		rc = 1;
-	}
-	free(q);
-	return rc < 0 ? 0 : rc;
+	if (status != BS_OPTIONS_RUN)
+		return status;
+	status = complete(&q);
+	if (status == 0 && simulate(&q, &why) != 0)
+		status = bs_command_fail(&bs_command_phantom, "%s", why.text);
+	return status;
 }
+
+const struct bs_command bs_command_phantom = {
+	.name = "phantom",
+	.summary = "a simulated scan as a recording, and its true image",
+	.options = options,
+	.run = run,
+};

@@ -1,88 +1,35 @@
 /* board/command/prior.c - boreside prior: the anatomical constraint W from reference images */
-#define _GNU_SOURCE /* getopt_long */
-#include "board/command/command.h"
-
-#include <getopt.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/command/command.h"
 #include "core/solve/prior.h"
 #include "drivers/file/image.h"
 #include "drivers/file/mtx.h"
 
-static const char usage_text[] =
-	"usage: boreside prior [options] -o W.mtx REFERENCE...\n"
-	"W holds weighted differences of neighbors, small across the references' edges. Every image\n"
-	"of every reference (.cfl, MRD .h5) counts, each on the scale of its largest value; an edge\n"
-	"that one of them has is kept in all: for echoes or contrasts of one anatomy.\n"
-	"  --neighbors N   4 or 8 in 2D, 6 or 26 in 3D (4, 6)\n"
-	"  --edge X        a difference of this share of the largest value is an edge (0.05)\n"
-	"  --mask M        differences only where M is not 0; elsewhere voxels are held at 0\n"
-	"  --outside X     how strongly (1)\n"
-	"  -o W.mtx        the matrix, for the key ls.w_file (Matrix Market)\n";
-
 struct request {
 	struct bs_prior_spec spec;
 	const char *mask, *out;
+	char **references;
 	float *images; /* all of them, one after the other */
 };
 
-static int complain(const char *what, const char *value)
-{
-	(void)fprintf(stderr, "boreside prior: %s '%s'\n%s", what, value, usage_text);
-	return 2;
-}
-
-static bool positive(const char *text, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	return end != text && *end == '\0' && isfinite(*value) && *value > 0.0;
-}
-
-static int parse(struct request *q, int argc, char **argv)
-{
-	static const struct option options[] = {
-		{ "neighbors", required_argument, NULL, 'n' },
-		{ "edge", required_argument, NULL, 'e' },
-		{ "mask", required_argument, NULL, 'm' },
-		{ "outside", required_argument, NULL, 'x' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	double n = 0.0;
-	int opt;
-
-	memset(q, 0, sizeof(*q));
-	q->spec.edge = 0.05;
-	q->spec.outside = 1.0;
-	optind = 1;
-	while ((opt = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
-		if (opt == 'h') {
-			(void)fputs(usage_text, stdout);
-			return -1;
-		}
-		if (opt == '?')
-			return complain("see the usage:", argv[optind - 1]);
-		if (opt == 'o')
-			q->out = optarg;
-		else if (opt == 'm')
-			q->mask = optarg;
-		else if ((opt == 'n' && (!positive(optarg, &n) || n > 26.0 || n != floor(n))) ||
-			 (opt == 'e' && !positive(optarg, &q->spec.edge)) ||
-			 (opt == 'x' && !positive(optarg, &q->spec.outside)))
-			return complain("not a legal value:", optarg);
-	}
-	q->spec.neighbors = (uint32_t)n;
-	if (q->out == NULL)
-		return complain("missing option", "-o");
-	if (optind == argc)
-		return complain("missing", "REFERENCE");
-	return 0;
-}
+#define AT(field) offsetof(struct request, field)
+static const struct bs_option options[] = {
+	{ BS_OPTION_U32, 0, "neighbors", "N", AT(spec.neighbors),
+	  .help = "4 or 8 in 2D, 6 or 26 in 3D (4, 6)", .min = 1, .max = 26 },
+	{ BS_OPTION_POSITIVE, 0, "edge", "X", AT(spec.edge),
+	  .help = "a difference of this share of the largest value is an edge (0.05)" },
+	{ BS_OPTION_TEXT, 0, "mask", "M", AT(mask),
+	  .help = "differences only where M is not 0; elsewhere voxels are held at 0" },
+	{ BS_OPTION_POSITIVE, 0, "outside", "X", AT(spec.outside), .help = "how strongly (1)" },
+	{ BS_OPTION_TEXT, 'o', "output", "W.mtx", AT(out),
+	  .help = "the matrix, for the key ls.w_file (Matrix Market)", .required = true },
+	{ BS_OPERANDS, 0, NULL, "REFERENCE", AT(references), .help = "image files",
+	  .required = true },
+	{ 0 },
+};
 
 /* Sizes of the first reference are the constraint's; the others must agree. */
 static int check_size(struct request *q, const struct bs_cfl *c, const char *name,
@@ -168,20 +115,30 @@ static int make(struct request *q, struct bs_fail *why)
 	return rc;
 }
 
-int bs_cmd_prior(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	struct request q;
+	struct request q = { .spec = { .edge = 0.05, .outside = 1.0 } };
 	struct bs_fail why;
-	int rc = parse(&q, argc, argv);
+	int rc = 0;
+	int status = bs_options_read(&bs_command_prior, &q, argc, argv);
 
-	if (rc != 0)
-		return rc < 0 ? 0 : rc;
-	for (int i = optind; rc == 0 && i < argc; i++)
-		rc = add_reference(&q, argv[i], &why);
+	if (status != BS_OPTIONS_RUN)
+		return status;
+	for (char **name = q.references; rc == 0 && *name != NULL; name++)
+		rc = add_reference(&q, *name, &why);
 	if (rc == 0)
 		rc = make(&q, &why);
-	if (rc != 0)
-		(void)fprintf(stderr, "boreside prior: %s\n", why.text);
 	free(q.images);
-	return rc == 0 ? 0 : 1;
+	return rc == 0 ? 0 : bs_command_fail(&bs_command_prior, "%s", why.text);
 }
+
+const struct bs_command bs_command_prior = {
+	.name = "prior",
+	.summary = "an anatomical constraint W for ls and sense, from reference images",
+	.notes =
+		"W holds weighted differences of neighbors, small across the references' edges. Every image\n"
+		"of every reference (.cfl, MRD .h5) counts, each on the scale of its largest value; an edge\n"
+		"that one of them has is kept in all: for echoes or contrasts of one anatomy.",
+	.options = options,
+	.run = run,
+};

@@ -1,27 +1,25 @@
 /* board/command/recon.c - boreside recon: the service's pipeline in one process, recording to image */
-#define _GNU_SOURCE /* getopt_long */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "board/arm/armed.h"
 #include "board/command/command.h"
 #include "board/offline/rounds.h"
 #include "config/config.h"
 #include "core/frame/attributes.h"
-#include "core/thread/clock.h"
 #include "core/log.h"
+#include "core/thread/clock.h"
 #include "drivers/file/mtx.h"
-#include "drivers/source/recording.h"
 #include "drivers/sink/sink.h"
+#include "drivers/source/recording.h"
 #include "gpu/engine/engines.h"
 #include "ipc/wire/xml.h"
 
-#include <getopt.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct job {
 	const char *config, *protocol, *recording, *out;
-	struct bs_site site;
+	struct bs_site *site;
+	const struct bs_protocol *p; /* of the site */
 	struct bs_armed armed;
 	struct bs_team *team;
 	struct bs_recording *in;
@@ -37,40 +35,31 @@ struct job {
 	bool collecting; /* images go to .rounds, not to the sink */
 };
 
-static const char usage_text[] =
-	"usage: boreside recon -c FILE [-p PROTOCOL] [options] RECORDING -o OUT.{cfl,h5,png}\n"
-	"For contrasts of one anatomy, methods ls and sense:\n"
-	"  --rounds N      reconstruct, make W of the edges that all images share, and again, N times\n"
-	"                  (0); the first images are the protocol's own\n"
-	"  --edge X        a difference of this share of an image's largest value is an edge in the\n"
-	"                  last round, up to three times as much in the first (0.08)\n"
-	"  --neighbors N   4 or 8 in 2D, 6 or 26 in 3D (4, 6)\n"
-	"  --w-out W.mtx   keeps the last W: as ls.w_file the service uses it for the scans to come\n";
-
-static int usage(const char *what, const char *value)
-{
-	if (what != NULL)
-		(void)fprintf(stderr, "boreside recon: %s '%s'\n", what, value);
-	(void)fputs(usage_text, stderr);
-	return 2;
-}
-
-static void print_line(void *arg, const char *line)
-{
-	(void)arg;
-	(void)fprintf(stderr, "%s\n", line);
-}
-
-static const struct bs_protocol *choose(struct job *j, struct bs_fail *why)
-{
-	const struct bs_protocol *p = bs_config_choose(
-		&j->site, j->protocol != NULL ? j->protocol : "", j->info.protocol);
-
-	if (p == NULL)
-		(void)bs_fail(why, BS_ERR_PROTOCOL, "%s has no protocol '%s'", j->config,
-			      j->protocol != NULL ? j->protocol : j->info.protocol);
-	return p;
-}
+#define AT(field) offsetof(struct job, field)
+static const struct bs_option options[] = {
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config), .help = "the site file",
+	  .required = true },
+	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(protocol),
+	  .help = "which one of the site file (the recording's own, or the only one)" },
+	{ BS_OPTION_TEXT, 'o', "output", "OUT", AT(out), .help = "image file: .cfl, .h5 or .png",
+	  .required = true },
+	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5", .required = true },
+	{ BS_OPTION_GROUP, .help = "For contrasts of one anatomy, methods ls and sense:" },
+	{ BS_OPTION_U32, 0, "rounds", "N", AT(rounds.rounds),
+	  .help = "reconstruct, make W of the edges that all images share, and\n"
+		  "again, N times (0); the first images are the protocol's own",
+	  .max = BS_ROUNDS_MAX },
+	{ BS_OPTION_POSITIVE, 0, "edge", "X", AT(rounds.edge),
+	  .help = "a difference of this share of an image's largest value is an\n"
+		  "edge in the last round, up to three times as much in the\n"
+		  "first (0.08)",
+	  .max = 1e6 },
+	{ BS_OPTION_U32, 0, "neighbors", "N", AT(rounds.neighbors),
+	  .help = "4 or 8 in 2D, 6 or 26 in 3D (4, 6)", .min = 1, .max = 26 },
+	{ BS_OPTION_TEXT, 0, "w-out", "W.mtx", AT(w_out),
+	  .help = "keeps the last W: as ls.w_file the service uses it for the\nscans to come" },
+	{ 0 },
+};
 
 static int emit_ready(struct job *j, struct bs_fail *why)
 {
@@ -137,7 +126,7 @@ static int feed(struct job *j, const struct bs_recorded *acq, struct bs_fail *wh
 	return 0;
 }
 
-static int run(struct job *j, struct bs_fail *why)
+static int run_scan(struct job *j, struct bs_fail *why)
 {
 	uint32_t n = bs_recording_count(j->in);
 	struct bs_recorded acq;
@@ -155,15 +144,15 @@ static int run(struct job *j, struct bs_fail *why)
 	return emit_ready(j, why);
 }
 
-/* A round: all images, W of them, and armed again with it. p: as the images after it are wanted. */
-static int next_round(struct job *j, const struct bs_protocol *p, struct bs_fail *why)
+/* A round: all images, W of them, and armed again with it. */
+static int next_round(struct job *j, struct bs_fail *why)
 {
 	bool last = j->rounds.done + 1 == j->rounds.rounds;
 	int64_t start_ns = bs_now_ns();
 	int rc;
 
 	j->collecting = true;
-	rc = run(j, why);
+	rc = run_scan(j, why);
 	j->collecting = false;
 	if (rc != 0)
 		return rc;
@@ -177,19 +166,19 @@ static int next_round(struct job *j, const struct bs_protocol *p, struct bs_fail
 		return rc;
 	j->round.w_file[0] = '\0';
 	if (last) {
-		j->round.output = p->output;
-		j->round.preview_every = p->preview_every;
+		j->round.output = j->p->output;
+		j->round.preview_every = j->p->preview_every;
 	}
-	return bs_armed_open_with(&j->armed, &j->site, &j->round, &j->rounds.w, j->team, why);
+	return bs_armed_open_with(&j->armed, j->site, &j->round, &j->rounds.w, j->team, why);
 }
 
 /* Rounds compare complex images, whatever leaves in the end. */
-static int prepare_rounds(struct job *j, const struct bs_protocol *p, struct bs_fail *why)
+static int prepare_rounds(struct job *j, struct bs_fail *why)
 {
-	j->round = *p;
+	j->round = *j->p;
 	j->round.output = BS_OUTPUT_COMPLEX;
 	j->round.preview_every = 0;
-	return bs_rounds_check(&j->rounds, p, why);
+	return bs_rounds_check(&j->rounds, j->p, why);
 }
 
 static int prepare(struct job *j, struct bs_fail *why)
@@ -202,9 +191,9 @@ static int prepare(struct job *j, struct bs_fail *why)
 	if (j->sink == NULL)
 		return bs_fail(why, BS_ERR_USAGE, "%s: an image file ends in .cfl, .h5 or .png",
 			       j->out);
-	rc = bs_config_load(&j->site, j->config, print_line, NULL);
-	if (rc != 0)
-		return bs_fail(why, rc, "%s is not valid", j->config);
+	j->site = bs_command_site(&bs_command_recon, j->config);
+	if (j->site == NULL)
+		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", j->config);
 	rc = bs_recording_open(&j->in, j->recording, why);
 	if (rc != 0)
 		return rc;
@@ -212,18 +201,18 @@ static int prepare(struct job *j, struct bs_fail *why)
 	rc = bs_mrdxml_read(&j->info, xml, strlen(xml), why);
 	if (rc != 0)
 		return rc;
-	p = choose(j, why);
+	j->p = p = bs_config_choose(j->site, j->protocol, j->info.protocol, why);
 	if (p == NULL)
 		return BS_ERR_PROTOCOL;
 	rc = bs_admit_scan(p, &j->info, why);
 	if (rc == 0)
-		rc = bs_team_open(&j->team, (int)j->site.threads, why);
+		rc = bs_team_open(&j->team, (int)j->site->threads, why);
 	if (rc == 0 && j->rounds.rounds > 0) {
-		rc = prepare_rounds(j, p, why);
+		rc = prepare_rounds(j, why);
 		p = &j->round;
 	}
 	if (rc == 0)
-		rc = bs_armed_open(&j->armed, &j->site, p, j->team, why);
+		rc = bs_armed_open(&j->armed, j->site, p, j->team, why);
 	if (rc != 0)
 		return rc;
 	j->image.pixels = aligned_alloc(BS_ALIGN, (bs_protocol_image_bytes(p) + BS_ALIGN - 1) /
@@ -252,116 +241,64 @@ static int finish(struct job *j, int rc, struct bs_fail *why)
 	bs_team_close(j->team);
 	bs_rounds_close(&j->rounds);
 	free(j->image.pixels);
+	free(j->site);
 	return rc;
-}
-
-static bool number(const char *text, double most, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	return end != text && *end == '\0' && *value > 0.0 && *value <= most;
-}
-
-static bool whole(const char *text, double most, uint32_t *value)
-{
-	double n;
-
-	if (!number(text, most, &n) || n != floor(n))
-		return false;
-	*value = (uint32_t)n;
-	return true;
-}
-
-/* 0, or the exit status; negative: help was asked for. */
-static int parse(struct job *j, int argc, char **argv)
-{
-	static const struct option options[] = {
-		{ "rounds", required_argument, NULL, 'r' },
-		{ "edge", required_argument, NULL, 'e' },
-		{ "neighbors", required_argument, NULL, 'n' },
-		{ "w-out", required_argument, NULL, 'w' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int opt;
-
-	j->rounds.edge = 0.08;
-	optind = 1;
-	while ((opt = getopt_long(argc, argv, "c:p:o:h", options, NULL)) != -1) {
-		if (opt == 'h') {
-			(void)fputs(usage_text, stdout);
-			return -1;
-		}
-		if (opt == '?')
-			return usage("see the usage:", argv[optind - 1]);
-		if (opt == 'c')
-			j->config = optarg;
-		else if (opt == 'p')
-			j->protocol = optarg;
-		else if (opt == 'o')
-			j->out = optarg;
-		else if (opt == 'w')
-			j->w_out = optarg;
-		else if ((opt == 'r' && strcmp(optarg, "0") != 0 &&
-			  !whole(optarg, BS_ROUNDS_MAX, &j->rounds.rounds)) ||
-			 (opt == 'e' && !number(optarg, 1e6, &j->rounds.edge)) ||
-			 (opt == 'n' && !whole(optarg, 26, &j->rounds.neighbors)))
-			return usage("not a legal value:", optarg);
-	}
-	if (optind + 1 != argc || j->config == NULL || j->out == NULL)
-		return usage(NULL, NULL);
-	if (j->w_out != NULL && j->rounds.rounds == 0)
-		return usage("without --rounds there is no W to keep:", j->w_out);
-	j->recording = argv[optind];
-	return 0;
 }
 
 static int rounds(struct job *j, struct bs_fail *why)
 {
-	const struct bs_protocol *p = bs_config_find(&j->site, j->round.name);
 	int rc = 0;
 
 	while (rc == 0 && j->rounds.done < j->rounds.rounds)
-		rc = next_round(j, p, why);
+		rc = next_round(j, why);
 	return rc;
 }
 
-int bs_cmd_recon(int argc, char **argv)
+static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 {
-	struct job *j = calloc(1, sizeof(*j)); /* a site is too large for the stack */
-	struct bs_fail why = { 0 };
-	int64_t start_ns = bs_now_ns();
+	int64_t armed_ns = bs_now_ns();
 	char place[96];
 	int rc;
 
-	if (j == NULL)
-		return 1;
-	rc = parse(j, argc, argv);
-	if (rc != 0) {
-		free(j);
-		return rc < 0 ? 0 : rc;
-	}
-	bs_log_init("recon", BS_LOG_INFO);
-	rc = prepare(j, &why);
-	if (rc == 0) {
-		int64_t armed_ns = bs_now_ns();
+	bs_engine_place(place, sizeof(place), j->armed.engine, j->armed.protocol);
+	rc = rounds(j, why);
+	if (rc == 0)
+		rc = run_scan(j, why);
+	if (rc == 0)
+		(void)printf("%u image%s%s, %s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
+			     j->images, j->images == 1 ? "" : "s",
+			     j->previews > 0 ? " (and previews)" : "", j->armed.engine->name, place,
+			     (double)(armed_ns - start_ns) * 1e-6,
+			     (double)(bs_now_ns() - armed_ns) * 1e-6);
+	return rc;
+}
 
-		bs_engine_place(place, sizeof(place), j->armed.engine, j->armed.protocol);
-		rc = rounds(j, &why);
-		if (rc == 0)
-			rc = run(j, &why);
-		if (rc == 0)
-			(void)printf(
-				"%u image%s%s, %s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
-				j->images, j->images == 1 ? "" : "s",
-				j->previews > 0 ? " (and previews)" : "", j->armed.engine->name,
-				place, (double)(armed_ns - start_ns) * 1e-6,
-				(double)(bs_now_ns() - armed_ns) * 1e-6);
-	}
-	rc = finish(j, rc, &why);
+static int run(int argc, char **argv)
+{
+	struct job j = { .rounds.edge = 0.08 };
+	struct bs_fail why = { 0 };
+	int64_t start_ns = bs_now_ns();
+	int rc = bs_options_read(&bs_command_recon, &j, argc, argv);
+
+	if (rc != BS_OPTIONS_RUN)
+		return rc;
+	if (j.w_out != NULL && j.rounds.rounds == 0)
+		return bs_options_wrong(&bs_command_recon,
+					"--w-out %s: without --rounds there is no W to keep",
+					j.w_out);
+	bs_log_init("recon", BS_LOG_INFO);
+	rc = prepare(&j, &why);
+	if (rc == 0)
+		rc = reconstruct(&j, start_ns, &why);
+	rc = finish(&j, rc, &why);
 	if (rc != 0)
-		bs_log(BS_LOG_ERROR, "%s: %s: %s", j->recording, bs_err_name(rc), why.text);
-	free(j);
+		bs_log(BS_LOG_ERROR, "%s: %s: %s", j.recording, bs_err_name(rc), why.text);
 	return rc == 0 ? 0 : 1;
 }
+
+const struct bs_command bs_command_recon = {
+	.name = "recon",
+	.summary = "the service's pipeline in one process: recording to images",
+	.options = options,
+	.run = run,
+};

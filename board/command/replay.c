@@ -1,169 +1,45 @@
 /* board/command/replay.c - boreside replay: act as the scanner, with a recording */
-#define _GNU_SOURCE /* getrandom */
-#include "board/command/command.h"
-
-#include <errno.h>
-#include <getopt.h>
 #include <math.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "config/config.h"
+#include "board/command/command.h"
 #include "drivers/source/replay.h"
-
-#define PATIENCE_S 10.0
-
-static const char usage_text[] =
-	"usage: boreside replay (-c FILE | --url URL) [options] RECORDING\n"
-	"  -c FILE          the service's site file: its k-space endpoint is used\n"
-	"  --url URL        the endpoint itself, ipc://PATH or tcp://127.x.y.z:PORT\n"
-	"  -p PROTOCOL      the protocol to use; else the recording's own protocolName\n"
-	"  --speed X        X times as fast as the recording's time stamps (1)\n"
-	"  --asap           as fast as the service takes it\n"
-	"  --loop N         N scans, one after the other; 0: until interrupted (1)\n"
-	"  --limit N        the first N acquisitions only\n"
-	"  --session ID     of the first scan, the next ones count up; else random\n"
-	"  --patience S     give up when the service is silent for S seconds (10)\n"
-	"Ends with the service's verdict. Exit status 0 only when every scan's code is 0.\n";
 
 struct request {
 	const char *config, *url, *recording;
 	struct bs_replay_options o;
-	uint64_t loops, limit;
-	bool asap, speed_given;
+	uint64_t loops;
+	uint32_t limit;
+	double patience_s;
+	bool asap;
 };
 
-static volatile sig_atomic_t stop_asked;
-
-static void on_stop(int number)
-{
-	(void)number;
-	stop_asked = 1;
-}
-
-static bool number_u64(const char *text, uint64_t *v)
-{
-	char *end;
-
-	errno = 0;
-	*v = strtoull(text, &end, 0);
-	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
-}
-
-static bool number_positive(const char *text, double max, double *v)
-{
-	char *end;
-
-	*v = strtod(text, &end);
-	return text[0] != '\0' && *end == '\0' && *v > 0.0 && *v <= max;
-}
-
-static int bad(const char *option, const char *value, const char *want)
-{
-	(void)fprintf(stderr, "boreside replay: --%s %s: not %s\n", option, value, want);
-	return 2;
-}
-
-static int set_option(struct request *q, int option, const char *value)
-{
-	uint64_t n;
-	double x;
-
-	switch (option) {
-	case 'c':
-		q->config = value;
-		return 0;
-	case 'p':
-		q->o.protocol = value;
-		return 0;
-	case 'u':
-		q->url = value;
-		return 0;
-	case 'a':
-		q->asap = true;
-		return 0;
-	case 's':
-		q->speed_given = true;
-		return number_positive(value, 1e6, &q->o.speed)
-			       ? 0
-			       : bad("speed", value, "0 < X <= 1e6");
-	case 'l':
-		return number_u64(value, &q->loops) ? 0 : bad("loop", value, "a number of scans");
-	case 'n':
-		return number_u64(value, &n) && n >= 1 && n <= UINT32_MAX
-			       ? (q->limit = n, 0)
-			       : bad("limit", value, "a number of acquisitions");
-	case 'i':
-		return number_u64(value, &q->o.session) && q->o.session != 0
-			       ? 0
-			       : bad("session", value, "a number of 64 bits, not 0");
-	case 't':
-		if (!number_positive(value, 1e6, &x))
-			return bad("patience", value, "seconds, 0 < S <= 1e6");
-		q->o.patience_ns = llrint(x * 1e9);
-		return 0;
-	default:
-		(void)fputs(usage_text, stderr);
-		return 2;
-	}
-}
-
-static int parse(struct request *q, int argc, char **argv)
-{
-	static const struct option options[] = {
-		{ "url", required_argument, NULL, 'u' },
-		{ "speed", required_argument, NULL, 's' },
-		{ "asap", no_argument, NULL, 'a' },
-		{ "loop", required_argument, NULL, 'l' },
-		{ "limit", required_argument, NULL, 'n' },
-		{ "session", required_argument, NULL, 'i' },
-		{ "patience", required_argument, NULL, 't' },
-		{ "config", required_argument, NULL, 'c' },
-		{ "protocol", required_argument, NULL, 'p' },
-		{ 0 },
-	};
-	int option;
-
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "c:p:", options, NULL)) != -1) {
-		int rc = set_option(q, option, optarg);
-
-		if (rc != 0)
-			return rc;
-	}
-	if (optind != argc - 1 || (q->config == NULL) == (q->url == NULL) ||
-	    (q->asap && q->speed_given)) {
-		(void)fputs(usage_text, stderr);
-		return 2;
-	}
-	if (q->asap)
-		q->o.speed = 0.0;
-	q->recording = argv[optind];
-	return 0;
-}
-
-static void print_fault(void *arg, const char *line)
-{
-	(void)fprintf(arg, "%s\n", line);
-}
-
-/* The endpoint of the site file; NULL when the file is not valid. */
-static char *url_of(const char *config)
-{
-	struct bs_site *site = malloc(sizeof(*site));
-	char *url = NULL;
-
-	if (site != NULL && bs_config_load(site, config, print_fault, stderr) == 0)
-		url = strdup(site->kspace_url);
-	free(site);
-	return url;
-}
+#define AT(field) offsetof(struct request, field)
+static const struct bs_option options[] = {
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config),
+	  .help = "the service's site file: its k-space endpoint is used; or:" },
+	{ BS_OPTION_TEXT, 0, "url", "URL", AT(url),
+	  .help = "the endpoint itself, ipc://PATH or tcp://127.x.y.z:PORT" },
+	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(o.protocol),
+	  .help = "the protocol to use; else the recording's own protocolName" },
+	{ BS_OPTION_POSITIVE, 0, "speed", "X", AT(o.speed),
+	  .help = "X times as fast as the recording's time stamps (1)", .max = 1e6 },
+	{ BS_OPTION_FLAG, 0, "asap", NULL, AT(asap), .help = "as fast as the service takes it" },
+	{ BS_OPTION_U64, 0, "loop", "N", AT(loops),
+	  .help = "N scans, one after the other; 0: until interrupted (1)" },
+	{ BS_OPTION_U32, 0, "limit", "N", AT(limit), .help = "the first N acquisitions only",
+	  .min = 1 },
+	{ BS_OPTION_U64, 0, "session", "ID", AT(o.session),
+	  .help = "of the first scan, the next ones count up; else random", .min = 1 },
+	{ BS_OPTION_POSITIVE, 0, "patience", "S", AT(patience_s),
+	  .help = "give up when the service is silent for S seconds (10)", .max = 1e6 },
+	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5", .required = true },
+	{ 0 },
+};
 
 /* One line that overwrites itself; only on a terminal. */
 static void show_progress(void *arg, const struct bs_replay_report *t)
@@ -237,16 +113,14 @@ static int play(struct request *q, struct bs_replay *r, struct bs_endpoint *e)
 	struct bs_fail why;
 	int status = 0;
 
-	for (uint64_t n = 0; (q->loops == 0 || n < q->loops) && !stop_asked; n++) {
+	for (uint64_t n = 0; (q->loops == 0 || n < q->loops) && !*q->o.stop; n++) {
 		int rc = bs_replay_run(r, e, &q->o, &report, &why);
 
 		if (q->o.progress != NULL)
 			(void)fputs("\r\033[K", stderr);
-		if (rc != 0) {
-			(void)fprintf(stderr, "boreside replay: %s: %s\n", bs_err_name(rc),
-				      why.text);
-			return 1;
-		}
+		if (rc != 0)
+			return bs_command_fail(&bs_command_replay, "%s: %s", bs_err_name(rc),
+					       why.text);
 		print_report(q->o.session, &report);
 		if (report.code != 0)
 			status = 1;
@@ -259,29 +133,24 @@ static int play(struct request *q, struct bs_replay *r, struct bs_endpoint *e)
 	return status;
 }
 
-static int run(struct request *q, const char *url)
+static int stream(struct request *q)
 {
-	struct sigaction act = { .sa_handler = on_stop, .sa_flags = SA_RESETHAND };
 	struct bs_endpoint e;
 	struct bs_replay *r;
 	struct bs_fail why;
-	int status = 1;
+	int status;
 
-	if (bs_replay_open(&r, q->recording, (uint32_t)q->limit, &why) != 0) {
-		(void)fprintf(stderr, "boreside replay: %s\n", why.text);
-		return 1;
-	}
+	if (bs_replay_open(&r, q->recording, q->limit, &why) != 0)
+		return bs_command_fail(&bs_command_replay, "%s", why.text);
 	(void)printf("%s: %u acquisitions, %s\n", q->recording, bs_replay_count(r),
 		     q->asap ? "as fast as the service takes them"
 			     : bs_replay_clock_name(bs_replay_clock(r)));
 	(void)fflush(stdout);
-	/* The first signal asks for a clean end, the second one ends the program. */
-	(void)sigaction(SIGINT, &act, NULL);
-	(void)sigaction(SIGTERM, &act, NULL);
+	q->o.stop = bs_command_stop();
 	bs_endpoint_tune_malloc(16u << 20);
 	(void)prctl(PR_SET_TIMERSLACK, 1000UL); /* ns; the default, 50 us, is later than need be */
-	if (bs_endpoint_connect(&e, BS_ENDPOINT_KSPACE, url, BS_REPLAY_MESSAGE_MAX, &why) != 0) {
-		(void)fprintf(stderr, "boreside replay: %s\n", why.text);
+	if (bs_endpoint_connect(&e, BS_ENDPOINT_KSPACE, q->url, BS_REPLAY_MESSAGE_MAX, &why) != 0) {
+		status = bs_command_fail(&bs_command_replay, "%s", why.text);
 	} else {
 		status = play(q, r, &e);
 		bs_endpoint_close(&e);
@@ -290,32 +159,43 @@ static int run(struct request *q, const char *url)
 	return status;
 }
 
-int bs_cmd_replay(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	struct request q = { .loops = 1,
-			     .o = { .protocol = "",
-				    .speed = 1.0,
-				    .patience_ns = (int64_t)(PATIENCE_S * 1e9),
-				    .stop = &stop_asked } };
-	char *url = NULL;
-	int status = parse(&q, argc, argv);
+	struct request q = { .loops = 1, .patience_s = 10.0, .o.protocol = "" };
+	struct bs_site *site = NULL;
+	int status = bs_options_read(&bs_command_replay, &q, argc, argv);
 
-	if (status != 0)
+	if (status != BS_OPTIONS_RUN)
 		return status;
+	if ((q.config == NULL) == (q.url == NULL))
+		return bs_options_wrong(&bs_command_replay, "either -c FILE or --url URL");
+	if (q.asap && q.o.speed != 0.0)
+		return bs_options_wrong(&bs_command_replay,
+					"--asap and --speed exclude each other");
+	if (!q.asap && q.o.speed == 0.0)
+		q.o.speed = 1.0;
+	q.o.patience_ns = llrint(q.patience_s * 1e9);
 	while (q.o.session == 0)
-		if (getrandom(&q.o.session, sizeof(q.o.session), 0) != sizeof(q.o.session)) {
-			(void)fprintf(stderr, "boreside replay: no random number for a session\n");
-			return 1;
-		}
+		if (getrandom(&q.o.session, sizeof(q.o.session), 0) != sizeof(q.o.session))
+			return bs_command_fail(&bs_command_replay,
+					       "no random number for a session");
 	if (isatty(STDERR_FILENO))
 		q.o.progress = show_progress;
 	if (q.url == NULL) {
-		url = url_of(q.config);
-		if (url == NULL)
+		site = bs_command_site(&bs_command_replay, q.config);
+		if (site == NULL)
 			return 1;
-		q.url = url;
+		q.url = site->kspace_url;
 	}
-	status = run(&q, q.url);
-	free(url);
+	status = stream(&q);
+	free(site);
 	return status;
 }
+
+const struct bs_command bs_command_replay = {
+	.name = "replay",
+	.summary = "act as the scanner: stream a recording to the service",
+	.options = options,
+	.after = "Ends with the service's verdict. Exit status 0 only when every scan's code is 0.",
+	.run = run,
+};

@@ -1,36 +1,51 @@
-/* board/command/serve.c - boreside serve -c FILE: the service, in the foreground */
-#include <stdio.h>
+/* board/command/serve.c - boreside serve: the service, in the foreground */
 #include <stdlib.h>
-#include <string.h>
 
 #include "board/command/command.h"
 #include "board/service/supervisor.h"
 #include "config/config.h"
 #include "core/log.h"
 
-static void print_fault(void *arg, const char *line)
+struct request {
+	const char *config;
+};
+
+static const struct bs_option options[] = {
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", offsetof(struct request, config),
+	  .help = "the site file", .required = true },
+	{ 0 },
+};
+
+static void log_fault(void *arg, const char *line)
 {
 	(void)arg;
 	bs_log(BS_LOG_ERROR, "%s", line);
 }
 
-int bs_cmd_serve(int argc, char **argv)
+static int run(int argc, char **argv)
 {
+	struct request q = { 0 };
 	struct bs_site *site;
-	int status = 1;
+	int status = bs_options_read(&bs_command_serve, &q, argc, argv);
 
-	if (argc != 3 || strcmp(argv[1], "-c") != 0) {
-		(void)fprintf(stderr, "usage: boreside serve -c FILE\n");
-		return 2;
-	}
+	if (status != BS_OPTIONS_RUN)
+		return status;
 	site = malloc(sizeof(*site));
 	if (site == NULL)
-		return 1;
+		return bs_command_fail(&bs_command_serve, "no memory for the site file");
+	status = 1;
 	bs_log_init("serve", BS_LOG_INFO);
-	if (bs_config_load(site, argv[2], print_fault, NULL) == 0) {
+	if (bs_config_load(site, q.config, log_fault, NULL) == 0) {
 		bs_log_init("serve", (enum bs_log_level)site->log_level);
 		status = bs_supervisor_run(site);
 	}
 	free(site);
 	return status;
 }
+
+const struct bs_command bs_command_serve = {
+	.name = "serve",
+	.summary = "the service, in the foreground",
+	.options = options,
+	.run = run,
+};

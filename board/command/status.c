@@ -1,5 +1,4 @@
 /* board/command/status.c - boreside status: asks a running service what it is doing */
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,18 +6,29 @@
 
 #include "board/command/command.h"
 #include "board/status/status.h"
-#include "config/config.h"
 #include "core/thread/clock.h"
 #include "ipc/endpoint.h"
 
 #define DEFAULT_URL "ipc:///run/boreside/status.ipc"
 #define WAIT_MS     3000
 
-static void print_fault(void *arg, const char *line)
-{
-	(void)arg;
-	(void)fprintf(stderr, "%s\n", line);
-}
+struct request {
+	const char *config;
+	bool json, latency;
+	double wait_s; /* negative: not asked for */
+};
+
+static const struct bs_option options[] = {
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", offsetof(struct request, config),
+	  .help = "the service's site file (the service on " DEFAULT_URL ")" },
+	{ BS_OPTION_FLAG, 0, "latency", NULL, offsetof(struct request, latency),
+	  .help = "each protocol's stages and whole images, misses, stalls of the machine" },
+	{ BS_OPTION_FLAG, 0, "json", NULL, offsetof(struct request, json),
+	  .help = "as a JSON document" },
+	{ BS_OPTION_REAL, 0, "wait", "SECONDS", offsetof(struct request, wait_s),
+	  .help = "print nothing; end with 0 once the service is ready" },
+	{ 0 },
+};
 
 /* One question, one answer into reply (NUL-terminated). */
 static int ask(const char *url, const char *what, char *reply, int wait_ms, struct bs_fail *why)
@@ -42,10 +52,8 @@ static int show(const char *url, const char *what)
 	static char reply[BS_STATUS_MAX];
 	struct bs_fail why = { 0 };
 
-	if (ask(url, what, reply, WAIT_MS, &why) != 0) {
-		(void)fprintf(stderr, "boreside status: %s: %s\n", url, why.text);
-		return 1;
-	}
+	if (ask(url, what, reply, WAIT_MS, &why) != 0)
+		return bs_command_fail(&bs_command_status, "%s: %s", url, why.text);
 	(void)fputs(reply, stdout);
 	return 0;
 }
@@ -63,56 +71,35 @@ static int wait_ready(const char *url, double seconds)
 			return 0;
 		(void)nanosleep(&pause, NULL);
 	} while (bs_now_ns() < until_ns);
-	(void)fprintf(stderr, "boreside status: %s: not ready after %g s\n", url, seconds);
-	return 1;
+	return bs_command_fail(&bs_command_status, "%s: not ready after %g s", url, seconds);
 }
 
-int bs_cmd_status(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	const char *file = NULL;
-	bool json = false;
-	bool latency = false;
+	static const char *const documents[2][2] = { { "text", "json" },
+						     { "latency", "latency.json" } };
+	struct request q = { .wait_s = -1.0 };
 	const char *url = DEFAULT_URL;
-	const char *what;
-	double wait_s = -1.0;
 	struct bs_site *site = NULL;
-	int status = 1;
+	int status = bs_options_read(&bs_command_status, &q, argc, argv);
 
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--json") == 0) {
-			json = true;
-		} else if (strcmp(argv[i], "--latency") == 0) {
-			latency = true;
-		} else if (strcmp(argv[i], "-c") == 0 && i + 1 < argc) {
-			file = argv[++i];
-		} else if (strcmp(argv[i], "--wait") == 0 && i + 1 < argc) {
-			char *end;
-
-			wait_s = strtod(argv[++i], &end);
-			if (end == argv[i] || *end != '\0' || !(wait_s >= 0.0)) {
-				(void)fprintf(stderr, "boreside status: --wait %s: seconds\n",
-					      argv[i]);
-				return 2;
-			}
-		} else {
-			(void)fprintf(
-				stderr,
-				"usage: boreside status [-c FILE] [--latency] [--json] | --wait SECONDS\n"
-				"  --latency: each protocol's stages and whole images, misses, stalls of the "
-				"machine\n"
-				"  --wait: say nothing, end with 0 once the service is ready\n");
-			return 2;
-		}
-	}
-	if (file != NULL) {
-		site = malloc(sizeof(*site));
-		if (site == NULL || bs_config_load(site, file, print_fault, NULL) != 0)
-			goto out;
+	if (status != BS_OPTIONS_RUN)
+		return status;
+	if (q.config != NULL) {
+		site = bs_command_site(&bs_command_status, q.config);
+		if (site == NULL)
+			return 1;
 		url = site->status_url;
 	}
-	what = latency ? (json ? "latency.json" : "latency") : (json ? "json" : "text");
-	status = wait_s >= 0.0 ? wait_ready(url, wait_s) : show(url, what);
-out:
+	status = q.wait_s >= 0.0 ? wait_ready(url, q.wait_s)
+				 : show(url, documents[q.latency][q.json]);
 	free(site);
 	return status;
 }
+
+const struct bs_command bs_command_status = {
+	.name = "status",
+	.summary = "what a running service is doing",
+	.options = options,
+	.run = run,
+};

@@ -1,14 +1,10 @@
 /* board/command/tune.c - boreside tune: what lambda does to noise and resolution, before a scan */
-#define _GNU_SOURCE /* getopt_long */
-#include "board/command/command.h"
-
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "board/command/command.h"
 #include "board/offline/solver.h"
 #include "config/config.h"
 #include "core/phantom/random.h"
@@ -17,35 +13,43 @@
 #include "drivers/file/tables.h"
 #include "gpu/nufft/density.h"
 
-static const char usage_text[] =
-	"usage: boreside tune -c FILE -p PROTOCOL [options]\n"
-	"Predicts, for a protocol of method ls or sense, the noise in its images and the width of its\n"
-	"point spread over a range of lambda: noise by reconstructing noise alone, width by the answer\n"
-	"to an impulse (full width at half maximum, geometric mean over the axes). gain is the sum of\n"
-	"that answer: below 1 where lambda takes signal along with noise.\n"
-	"  --noise S         standard deviation of the samples' complex noise (1)\n"
-	"  --lambda LO:HI    range (1e-4:1e2)\n"
-	"  --steps N         lambdas in it, 2 to 64 (13)\n"
-	"  --trials N        noise images for each, 1 to 1000 (4)\n"
-	"  --at X,Y[,Z]      voxel of the impulse, from 0 (the center)\n"
-	"  --resolution W    propose the largest lambda whose width is at most W voxels\n"
-	"  --max-noise V     propose the smallest lambda whose noise is at most V\n"
-	"  --png FILE.png    both curves\n";
-
 #define STEPS_MAX 64
 
 struct request {
 	const char *config, *name, *png;
-	double noise, lo, hi, resolution, max_noise;
-	long steps, trials;
-	uint32_t at[3];
-	bool at_given;
+	double noise, lambda[2], resolution, max_noise;
+	uint32_t steps, trials;
+	struct bs_sizes at;
+};
+
+#define AT(field) offsetof(struct request, field)
+static const struct bs_option options[] = {
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config), .help = "the site file",
+	  .required = true },
+	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(name),
+	  .help = "which one of the site file", .required = true },
+	{ BS_OPTION_POSITIVE, 0, "noise", "S", AT(noise),
+	  .help = "standard deviation of the samples' complex noise (1)" },
+	{ BS_OPTION_PAIR, 0, "lambda", "LO:HI", AT(lambda), .help = "range (1e-4:1e2)" },
+	{ BS_OPTION_U32, 0, "steps", "N", AT(steps), .help = "lambdas in it, 2 to 64 (13)",
+	  .min = 2, .max = STEPS_MAX },
+	{ BS_OPTION_U32, 0, "trials", "N", AT(trials),
+	  .help = "noise images for each, 1 to 1000 (4)", .min = 1, .max = 1000 },
+	{ BS_OPTION_SIZES, 0, "at", "X,Y[,Z]", AT(at),
+	  .help = "voxel of the impulse, from 0 (the center)" },
+	{ BS_OPTION_POSITIVE, 0, "resolution", "W", AT(resolution),
+	  .help = "propose the largest lambda whose width is at most W voxels" },
+	{ BS_OPTION_POSITIVE, 0, "max-noise", "V", AT(max_noise),
+	  .help = "propose the smallest lambda whose noise is at most V" },
+	{ BS_OPTION_TEXT, 0, "png", "FILE.png", AT(png), .help = "both curves" },
+	{ 0 },
 };
 
 struct work {
 	struct request q;
 	struct bs_site *site;
 	struct bs_protocol p;
+	uint32_t at[3]; /* the voxel of the impulse */
 	struct bs_loaded loaded;
 	float *weight; /* density compensation that the protocol asks for */
 	struct bs_team *team;
@@ -54,169 +58,37 @@ struct work {
 	double lambda[STEPS_MAX], noise[STEPS_MAX], width[STEPS_MAX], gain[STEPS_MAX];
 };
 
-static int complain(const char *what, const char *value)
-{
-	(void)fprintf(stderr, "boreside tune: %s '%s'\n%s", what, value, usage_text);
-	return 2;
-}
-
-static bool positive(const char *text, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	return end != text && *end == '\0' && isfinite(*value) && *value > 0.0;
-}
-
-static bool whole(const char *text, long lo, long hi, long *value)
-{
-	char *end;
-
-	*value = strtol(text, &end, 10);
-	return end != text && *end == '\0' && *value >= lo && *value <= hi;
-}
-
-static bool range(const char *text, double *lo, double *hi)
-{
-	char *end;
-
-	*lo = strtod(text, &end);
-	return end != text && *end == ':' && positive(end + 1, hi) && *lo > 0.0 && *hi > *lo;
-}
-
-static bool voxel(const char *text, struct request *q)
-{
-	int axes = 0;
-
-	q->at_given = true;
-	q->at[2] = 0;
-	for (;;) {
-		char *end;
-		unsigned long at = strtoul(text, &end, 10);
-
-		if (*text < '0' || *text > '9' || at > UINT32_MAX)
-			return false;
-		q->at[axes++] = (uint32_t)at;
-		if (*end == '\0')
-			return axes >= 2;
-		if (*end != ',' || axes == 3)
-			return false;
-		text = end + 1;
-	}
-}
-
-static int parse(struct request *q, int argc, char **argv)
-{
-	static const struct option options[] = {
-		{ "noise", required_argument, NULL, 'n' },
-		{ "lambda", required_argument, NULL, 'l' },
-		{ "steps", required_argument, NULL, 's' },
-		{ "trials", required_argument, NULL, 't' },
-		{ "at", required_argument, NULL, 'a' },
-		{ "png", required_argument, NULL, 'g' },
-		{ "resolution", required_argument, NULL, 'r' },
-		{ "max-noise", required_argument, NULL, 'm' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	bool good = true;
-	int opt;
-
-	*q = (struct request){ .noise = 1.0, .lo = 1e-4, .hi = 1e2, .steps = 13, .trials = 4 };
-	optind = 1;
-	while ((opt = getopt_long(argc, argv, "c:p:h", options, NULL)) != -1) {
-		switch (opt) {
-		case 'c':
-			q->config = optarg;
-			break;
-		case 'p':
-			q->name = optarg;
-			break;
-		case 'g':
-			q->png = optarg;
-			break;
-		case 'n':
-			good = positive(optarg, &q->noise);
-			break;
-		case 'l':
-			good = range(optarg, &q->lo, &q->hi);
-			break;
-		case 's':
-			good = whole(optarg, 2, STEPS_MAX, &q->steps);
-			break;
-		case 't':
-			good = whole(optarg, 1, 1000, &q->trials);
-			break;
-		case 'a':
-			good = voxel(optarg, q);
-			break;
-		case 'r':
-			good = positive(optarg, &q->resolution);
-			break;
-		case 'm':
-			good = positive(optarg, &q->max_noise);
-			break;
-		case 'h':
-			(void)fputs(usage_text, stdout);
-			return -1;
-		default:
-			return complain("see the usage:", argv[optind - 1]);
-		}
-		if (!good)
-			return complain("not a legal value:", optarg);
-	}
-	if (optind < argc)
-		return complain("unexpected", argv[optind]);
-	if (q->config == NULL || q->name == NULL)
-		return complain("missing option", q->config == NULL ? "-c" : "-p");
-	if (q->resolution > 0.0 && q->max_noise > 0.0)
-		return complain("one or the other:", "--resolution, --max-noise");
-	return 0;
-}
-
-static void print_fault(void *arg, const char *fault)
-{
-	(void)fprintf(arg, "%s\n", fault);
-}
-
 static int open_protocol(struct work *w, struct bs_fail *why)
 {
 	const struct bs_protocol *p;
 	char solvers[64];
 
-	w->site = malloc(sizeof(*w->site));
+	w->site = bs_command_site(&bs_command_tune, w->q.config);
 	if (w->site == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "no memory");
-	if (bs_config_load(w->site, w->q.config, print_fault, stderr) != 0)
 		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", w->q.config);
-	p = bs_config_find(w->site, w->q.name);
+	p = bs_config_choose(w->site, w->q.name, NULL, why);
 	if (p == NULL)
-		return bs_fail(why, BS_ERR_PROTOCOL, "no protocol '%s' in %s", w->q.name,
-			       w->q.config);
+		return BS_ERR_PROTOCOL;
 	if (!bs_methods[p->method].solves)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s' is not of method %s",
 			       p->name, bs_method_solvers(solvers, sizeof(solvers)));
 	w->p = *p;
 	for (int a = 0; a < 3; a++) {
-		if (!w->q.at_given)
-			w->q.at[a] = p->matrix[a] / 2;
-		if (w->q.at[a] >= p->matrix[a])
+		w->at[a] = w->q.at.axes == 0       ? p->matrix[a] / 2
+			   : a < (int)w->q.at.axes ? w->q.at.size[a]
+						   : 0;
+		if (w->at[a] >= p->matrix[a])
 			return bs_fail(why, BS_ERR_SIZE, "voxel %u,%u,%u is outside %u x %u x %u",
-				       w->q.at[0], w->q.at[1], w->q.at[2], p->matrix[0],
-				       p->matrix[1], p->matrix[2]);
+				       w->at[0], w->at[1], w->at[2], p->matrix[0], p->matrix[1],
+				       p->matrix[2]);
 	}
 	return 0;
 }
 
 static int open_solver(struct work *w, struct bs_fail *why)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct bs_tables *t = &w->loaded.tables;
-	int rc = bs_team_open(&w->team,
-			      cpus < 1             ? 1
-			      : cpus > BS_TEAM_MAX ? BS_TEAM_MAX
-						   : (int)cpus,
-			      why);
+	int rc = bs_team_open(&w->team, bs_team_whole(), why);
 
 	if (rc == 0)
 		rc = bs_tables_load(&w->loaded, &w->p, why);
@@ -275,7 +147,7 @@ static double noise_of(struct work *w, double lambda)
 	size_t n = 0;
 
 	bs_random_seed(&random, 1); /* the same noise for each lambda */
-	for (long i = 0; i < w->q.trials; i++) {
+	for (uint32_t i = 0; i < w->q.trials; i++) {
 		for (size_t m = 0; m < w->s.samples * w->s.coils; m++) {
 			double z[2];
 
@@ -300,7 +172,7 @@ static double noise_of(struct work *w, double lambda)
 static double width_of(struct work *w, double lambda, double *gain)
 {
 	const uint32_t *n = w->p.matrix;
-	const uint32_t *at = w->q.at;
+	const uint32_t *at = w->at;
 	size_t v = ((size_t)at[2] * n[1] + at[1]) * n[0] + at[0];
 	struct bs_pcg_result result;
 	double product = 1.0;
@@ -323,7 +195,7 @@ static void print_row(double lambda, double noise, double width, double gain)
 }
 
 /* Where a curve over log lambda crosses a limit between two points; NAN when it does not. */
-static double crossing(const double *x, const double *y, long i, double limit)
+static double crossing(const double *x, const double *y, uint32_t i, double limit)
 {
 	if ((y[i] - limit) * (y[i + 1] - limit) > 0.0 || y[i] == y[i + 1])
 		return NAN;
@@ -335,12 +207,12 @@ static int propose(struct work *w)
 	bool by_width = w->q.resolution > 0.0;
 	const double *y = by_width ? w->width : w->noise;
 	double limit = by_width ? w->q.resolution : w->q.max_noise;
-	long last = w->q.steps - 1;
+	uint32_t last = w->q.steps - 1;
 	double found = NAN;
 	double width;
 	double gain;
 
-	for (long i = 0; i < last; i++) {
+	for (uint32_t i = 0; i < last; i++) {
 		double at = crossing(w->lambda, y, i, limit);
 
 		/* the last place where the width passes its limit, the first where the noise does
@@ -350,12 +222,10 @@ static int propose(struct work *w)
 	}
 	if (!isfinite(found) && y[by_width ? last : 0] <= limit)
 		found = w->lambda[by_width ? last : 0];
-	if (!isfinite(found)) {
-		(void)fprintf(stderr,
-			      "boreside tune: no lambda from %g to %g has a %s of at most %g\n",
-			      w->q.lo, w->q.hi, by_width ? "width" : "noise", limit);
-		return 1;
-	}
+	if (!isfinite(found))
+		return bs_command_fail(
+			&bs_command_tune, "no lambda from %g to %g has a %s of at most %g",
+			w->q.lambda[0], w->q.lambda[1], by_width ? "width" : "noise", limit);
 	(void)printf("proposed: lambda %.3g\n", found);
 	width = width_of(w, found, &gain);
 	print_row(found, noise_of(w, found), width, gain);
@@ -369,47 +239,59 @@ static int tune(struct work *w, struct bs_fail *why)
 					    { "gain", w->gain, 0.0 } };
 
 	(void)printf("# protocol %s, noise %g, voxel %u,%u,%u, %u iterations\n%12s %14s %14s %9s\n",
-		     w->p.name, w->q.noise, w->q.at[0], w->q.at[1], w->q.at[2], w->p.iterations,
-		     "lambda", "noise", "width (voxels)", "gain");
-	for (long i = 0; i < w->q.steps; i++) {
-		w->lambda[i] =
-			w->q.lo * pow(w->q.hi / w->q.lo, (double)i / (double)(w->q.steps - 1));
+		     w->p.name, w->q.noise, w->at[0], w->at[1], w->at[2], w->p.iterations, "lambda",
+		     "noise", "width (voxels)", "gain");
+	for (uint32_t i = 0; i < w->q.steps; i++) {
+		w->lambda[i] = w->q.lambda[0] * pow(w->q.lambda[1] / w->q.lambda[0],
+						    (double)i / (double)(w->q.steps - 1));
 		w->noise[i] = noise_of(w, w->lambda[i]);
 		w->width[i] = width_of(w, w->lambda[i], &w->gain[i]);
 		print_row(w->lambda[i], w->noise[i], w->width[i], w->gain[i]);
 		(void)fflush(stdout);
 	}
-	return w->q.png == NULL ? 0
-				: bs_chart_write(w->q.png, "lambda", w->lambda,
-						 (uint32_t)w->q.steps, panels, 3, why);
+	return w->q.png == NULL
+		       ? 0
+		       : bs_chart_write(w->q.png, "lambda", w->lambda, w->q.steps, panels, 3, why);
 }
 
-int bs_cmd_tune(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	struct work *w = calloc(1, sizeof(*w));
+	struct work w = {
+		.q = { .noise = 1.0, .lambda = { 1e-4, 1e2 }, .steps = 13, .trials = 4 }
+	};
 	struct bs_fail why = { 0 };
-	int status;
 	int rc;
+	int status = bs_options_read(&bs_command_tune, &w.q, argc, argv);
 
-	if (w == NULL) {
-		(void)fprintf(stderr, "boreside tune: no memory\n");
-		return 1;
-	}
-	status = parse(&w->q, argc, argv);
-	if (status != 0) {
-		free(w);
-		return status < 0 ? 0 : status;
-	}
-	rc = open_protocol(w, &why);
+	if (status != BS_OPTIONS_RUN)
+		return status;
+	if (w.q.lambda[1] <= w.q.lambda[0])
+		return bs_options_wrong(&bs_command_tune, "--lambda: HI must be above LO");
+	if (w.q.resolution > 0.0 && w.q.max_noise > 0.0)
+		return bs_options_wrong(&bs_command_tune,
+					"--resolution and --max-noise exclude each other");
+	status = 0;
+	rc = open_protocol(&w, &why);
 	if (rc == 0)
-		rc = open_solver(w, &why);
+		rc = open_solver(&w, &why);
 	if (rc == 0)
-		rc = tune(w, &why);
+		rc = tune(&w, &why);
 	if (rc != 0)
-		(void)fprintf(stderr, "boreside tune: %s\n", why.text);
-	else if (w->q.resolution > 0.0 || w->q.max_noise > 0.0)
-		status = propose(w);
-	close_work(w);
-	free(w);
-	return rc != 0 ? 1 : status;
+		status = bs_command_fail(&bs_command_tune, "%s", why.text);
+	else if (w.q.resolution > 0.0 || w.q.max_noise > 0.0)
+		status = propose(&w);
+	close_work(&w);
+	return status;
 }
+
+const struct bs_command bs_command_tune = {
+	.name = "tune",
+	.summary = "what lambda does to noise and resolution",
+	.notes =
+		"Predicts, for a protocol of method ls or sense, the noise in its images and the width of its\n"
+		"point spread over a range of lambda: noise by reconstructing noise alone, width by the answer\n"
+		"to an impulse (full width at half maximum, geometric mean over the axes). gain is the sum of\n"
+		"that answer: below 1 where lambda takes signal along with noise.",
+	.options = options,
+	.run = run,
+};

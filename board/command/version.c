@@ -1,13 +1,22 @@
 /* board/command/version.c - boreside version: the release and what this binary was built with */
-#include "board/command/command.h"
-
 #include <stdio.h>
 
-int bs_cmd_version(int argc, char **argv)
+#include "board/command/command.h"
+#include "core/version.h"
+
+static int run(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
-	(void)printf("boreside 0.1, CUDA %s, compiler %s\n", BS_GPU ? "built in" : "not built in",
-		     __VERSION__);
+	int status = bs_options_read(&bs_command_version, NULL, argc, argv);
+
+	if (status != BS_OPTIONS_RUN)
+		return status;
+	(void)printf("boreside %s, CUDA %s, compiler %s\n", BS_VERSION,
+		     BS_GPU ? "built in" : "not built in", __VERSION__);
 	return 0;
 }
+
+const struct bs_command bs_command_version = {
+	.name = "version",
+	.summary = "the release and what it was built with",
+	.run = run,
+};

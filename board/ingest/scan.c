@@ -9,22 +9,6 @@
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/xml.h"
 
-static int find_protocol(struct ingest *in, const char *asked, const struct bs_scan_info *info,
-			 struct bs_fail *why)
-{
-	const struct bs_site *site = &in->env->site;
-	const char *name = asked[0] != '\0' ? asked : info->protocol;
-
-	in->p = bs_config_choose(site, asked, info->protocol);
-	if (in->p != NULL)
-		return 0;
-	if (name[0] == '\0')
-		return bs_fail(why, BS_ERR_PROTOCOL,
-			       "neither OPEN nor the header names a protocol, and %u are armed",
-			       site->protocols);
-	return bs_fail(why, BS_ERR_PROTOCOL, "no protocol '%s' is armed", name);
-}
-
 /* Whether it was refused when it was to be armed. */
 static int admit_armed(const struct ingest *in, struct bs_fail *why)
 {
@@ -105,8 +89,10 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 
 	if (rc == 0)
 		rc = bs_mrdxml_read(&info, xml, xml_len, &why);
-	if (rc == 0)
-		rc = find_protocol(in, name, &info, &why);
+	if (rc == 0) {
+		in->p = bs_config_choose(&in->env->site, name, info.protocol, &why);
+		rc = in->p != NULL ? 0 : BS_ERR_PROTOCOL;
+	}
 	if (rc == 0)
 		rc = admit_armed(in, &why);
 	if (rc == 0)

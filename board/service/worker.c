@@ -106,7 +106,7 @@ static int attach(struct bs_worker_env *env, const char *name)
 	return 0;
 }
 
-int bs_cmd_worker(int argc, char **argv)
+int bs_worker_main(int argc, char **argv)
 {
 	static int (*const mains[BS_WORKERS])(
 		struct bs_worker_env *) = { bs_worker_ingest, bs_worker_recon, bs_worker_emit };

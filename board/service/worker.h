@@ -30,6 +30,8 @@ struct bs_worker_env {
 
 const char *bs_worker_name(enum bs_worker w);
 
+/* The process of a worker, as the supervisor starts it: `boreside worker NAME PARENT`. */
+int bs_worker_main(int argc, char **argv);
 /* The workers' mains. They return the process's exit status. */
 int bs_worker_ingest(struct bs_worker_env *env);
 int bs_worker_recon(struct bs_worker_env *env);

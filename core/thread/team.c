@@ -85,6 +85,13 @@ static void *member_main(void *arg)
 	}
 }
 
+int bs_team_whole(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < 1 ? 1 : n > BS_TEAM_MAX ? BS_TEAM_MAX : (int)n;
+}
+
 int bs_team_open(struct bs_team **team, int members, struct bs_fail *why)
 {
 	struct bs_team *t;

@@ -20,6 +20,8 @@ extern "C" {
 
 struct bs_team;
 
+/* Members for all of the machine: one a processor that is online, BS_TEAM_MAX at most. */
+int bs_team_whole(void);
 /* members: 1 .. BS_TEAM_MAX, the caller included (1: no thread is made, run is a plain loop). */
 int bs_team_open(struct bs_team **team, int members, struct bs_fail *why);
 void bs_team_run(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg,

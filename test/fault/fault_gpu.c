@@ -13,6 +13,7 @@
 #include "test/support/service.h"
 
 #include "board/command/command.h"
+#include "board/service/worker.h"
 #include "board/certify/load.h"
 #include "core/frame/recon.h"
 #include "gpu/engine/engines.h"
@@ -277,9 +278,9 @@ int main(int argc, char **argv)
 	bool gpu = false;
 
 	if (argc > 1 && strcmp(argv[1], "serve") == 0)
-		return bs_cmd_serve(argc - 1, argv + 1);
+		return bs_command_serve.run(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "worker") == 0)
-		return bs_cmd_worker(argc - 1, argv + 1);
+		return bs_worker_main(argc - 1, argv + 1);
 	if (getenv("BORESIDE") == NULL) {
 		SKIP("faults of the GPU: BORESIDE names no program");
 		return check_done();

@@ -45,5 +45,5 @@ refuse 1 "'brain_sense'.*\(cuda\|CUDA\)" "backend cuda where no GPU answers is r
 	env -i CUDA_VISIBLE_DEVICES= "$BORESIDE" arm -c "$dir/cuda.cfg" -p brain_sense
 [ "$(find "$dir/cache" | wc -l)" -eq "$n" ] && echo "ok and nothing was kept" || echo "not ok something was kept"
 refuse 1 "no protocol 'none'" "an unknown protocol is refused" arm -p none
-refuse 2 usage "no site file is refused" "$BORESIDE" arm
+refuse 2 "FILE is missing" "no site file is refused" "$BORESIDE" arm
 refuse 1 "" "a missing site file is refused" "$BORESIDE" arm -c "$dir/none.cfg"

@@ -32,9 +32,9 @@ expect() {
 }
 site="-c $dir/site.cfg -p cart2d"
 
-expect 2 usage "no arguments: usage"
-expect 2 usage "an endpoint twice: usage" -c "$dir/site.cfg" --url ipc:///tmp/x "$recording"
-expect 2 usage "a pace twice: usage" $site --asap --speed 2 "$recording"
+expect 2 "RECORDING is missing" "no arguments: usage"
+expect 2 "either -c" "an endpoint twice: usage" -c "$dir/site.cfg" --url ipc:///tmp/x "$recording"
+expect 2 "exclude each other" "a pace twice: usage" $site --asap --speed 2 "$recording"
 expect 2 speed "a speed of 0" $site --speed 0 "$recording"
 expect 2 session "session 0" $site --session 0 "$recording"
 expect 1 'No such file' "no recording" $site "$dir/none.h5"

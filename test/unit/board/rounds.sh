@@ -64,7 +64,7 @@ refused() {
 refused 1 "lambda of protocol 'none' is 0" none --rounds 1
 refused 1 "not of method ls or sense" grid --rounds 1
 refused 1 "neighbors" strong --rounds 1 --neighbors 8
-refused 2 "not a legal value" strong --rounds 17
-refused 2 "not a legal value" strong --rounds 1 --edge 0
+refused 2 "not a whole number" strong --rounds 17
+refused 2 "not a number above 0" strong --rounds 1 --edge 0
 refused 2 "without --rounds" strong --w-out "$dir/x.mtx"
 [ ! -e "$dir/no.cfl" ] && echo "ok what is refused leaves no image" || echo "not ok no.cfl exists"

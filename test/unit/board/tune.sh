@@ -26,12 +26,12 @@ expect() {
 	fi
 }
 c="-c $dir/site.cfg"
-expect 2 "missing option" -- $c
-expect 2 "legal" -- $c -p grid --lambda 1:0.1
-expect 2 "legal" -- $c -p grid --noise -1
-expect 2 "legal" -- $c -p grid --steps 1
-expect 2 "legal" -- $c -p grid --at 3
-expect 2 "one or the other" -- $c -p grid --max-noise 1 --resolution 1
+expect 2 "-p PROTOCOL is missing" -- $c
+expect 2 "HI must be above LO" -- $c -p grid --lambda 1:0.1
+expect 2 "not .*number" -- $c -p grid --noise -1
+expect 2 "not .*number" -- $c -p grid --steps 1
+expect 2 "not .*number" -- $c -p grid --at 3
+expect 2 "exclude each other" -- $c -p grid --max-noise 1 --resolution 1
 expect 1 "no protocol" -- $c -p other
 expect 1 "not of method" -- $c -p plain
 expect 1 "outside 16 x 16" -- $c -p grid --at 16,3

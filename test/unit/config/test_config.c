@@ -26,7 +26,8 @@ static void defaults(void)
 		      p->combine == BS_COMBINE_RSS && p->output == BS_OUTPUT_MAGNITUDE &&
 		      p->backend == BS_BACKEND_AUTO && p->slices == 1 && p->contrasts == 1,
 	      "accuracy 1e-4, ramp, root-sum-of-squares, magnitude, auto");
-	CHECK(bs_config_find(&site, "p") == p && bs_config_find(&site, "q") == NULL,
+	CHECK(bs_config_choose(&site, "p", NULL, NULL) == p &&
+		      bs_config_choose(&site, "q", NULL, NULL) == NULL,
 	      "found by name");
 	CHECK(strcmp(bs_method_name(BS_METHOD_CARTESIAN), "cartesian") == 0 &&
 		      strcmp(bs_method_name((enum bs_method)99), "?") == 0,

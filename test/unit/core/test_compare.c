@@ -279,7 +279,7 @@ static int command(const char *a, const char *b, const char *option, const char 
 		if (freopen("/dev/null", "w", stdout) == NULL ||
 		    freopen("/dev/null", "w", stderr) == NULL)
 			_exit(99);
-		rc = bs_cmd_compare(argc, argv);
+		rc = bs_command_compare.run(argc, argv);
 		(void)fflush(NULL);
 		_exit(rc);
 	}

@@ -15,19 +15,19 @@ expect() {
 	fi
 }
 
-expect 2 "missing option" -- --matrix 32,32
+expect 2 "-o RECORDING.h5 is missing" -- --matrix 32,32
 expect 2 "matrix" -- -o "$dir/a.h5"
-expect 2 "legal" -- --matrix 32 -o "$dir/a.h5"
-expect 2 "legal" -- --matrix 32x32x32x32 -o "$dir/a.h5"
-expect 2 "legal" -- --matrix 8x32 -o "$dir/a.h5"
-expect 2 "legal" -- --matrix 32x32 --coils 0 -o "$dir/a.h5"
+expect 2 ": not \|no such\|must be" -- --matrix 32 -o "$dir/a.h5"
+expect 2 ": not \|no such\|must be" -- --matrix 32x32x32x32 -o "$dir/a.h5"
+expect 2 ": not \|no such\|must be" -- --matrix 8x32 -o "$dir/a.h5"
+expect 2 ": not \|no such\|must be" -- --matrix 32x32 --coils 0 -o "$dir/a.h5"
 expect 2 "coils" -- --matrix 32x32 --coils 65 -o "$dir/a.h5"
-expect 2 "legal" -- --matrix 32x32 --traj rosette -o "$dir/a.h5"
-expect 2 "legal" -- --matrix 32x32 --snr nan -o "$dir/a.h5"
-expect 2 "legal" -- --matrix 32x32 --motion 0.5 -o "$dir/a.h5"
-expect 2 "legal" -- --matrix 32x32 --motion 1,4 -o "$dir/a.h5"
-expect 2 "legal" -- --matrix 32x32 --motion 0.5,0 -o "$dir/a.h5"
-expect 2 "legal" -- --matrix 32x32 --echoes 4 -o "$dir/a.h5"
+expect 2 ": not \|no such\|must be" -- --matrix 32x32 --traj rosette -o "$dir/a.h5"
+expect 2 ": not \|no such\|must be" -- --matrix 32x32 --snr nan -o "$dir/a.h5"
+expect 2 ": not \|no such\|must be" -- --matrix 32x32 --motion 0.5 -o "$dir/a.h5"
+expect 2 ": not \|no such\|must be" -- --matrix 32x32 --motion 1,4 -o "$dir/a.h5"
+expect 2 ": not \|no such\|must be" -- --matrix 32x32 --motion 0.5,0 -o "$dir/a.h5"
+expect 2 ": not \|no such\|must be" -- --matrix 32x32 --echoes 4 -o "$dir/a.h5"
 expect 2 "samples" -- --matrix 32x32 --traj spiral2d -o "$dir/a.h5"
 expect 2 "go together" -- -c x.cfg -o "$dir/a.h5"
 expect 2 "sizes come from" -- -c x.cfg -p y --coils 2 -o "$dir/a.h5"

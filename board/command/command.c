@@ -1,0 +1,56 @@
+/* board/command/command.c - see command.h */
+#define _POSIX_C_SOURCE 200809L
+#include "board/command/command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config/config.h"
+
+int bs_command_fail(const struct bs_command *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)fprintf(stderr, "boreside %s: ", c->name);
+	va_start(ap, fmt);
+	(void)vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	(void)fputc('\n', stderr);
+	return 1;
+}
+
+static void print_fault(void *arg, const char *line)
+{
+	(void)fprintf(arg, "%s\n", line);
+}
+
+struct bs_site *bs_command_site(const struct bs_command *c, const char *file)
+{
+	struct bs_site *site = malloc(sizeof(*site));
+
+	if (site == NULL) {
+		(void)bs_command_fail(c, "no memory for the site file");
+	} else if (bs_config_load(site, file, print_fault, stderr) != 0) {
+		free(site);
+		site = NULL;
+	}
+	return site;
+}
+
+static volatile sig_atomic_t stop_asked;
+
+static void on_stop(int number)
+{
+	(void)number;
+	stop_asked = 1;
+}
+
+const volatile sig_atomic_t *bs_command_stop(void)
+{
+	const struct sigaction act = { .sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND };
+
+	(void)sigaction(SIGINT, &act, NULL);
+	(void)sigaction(SIGTERM, &act, NULL);
+	return &stop_asked;
+}

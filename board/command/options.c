@@ -1,0 +1,310 @@
+/* board/command/options.c - see options.h */
+#include "board/command/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HELP_AT 26 /* column where an option's help begins */
+
+int bs_options_wrong(const struct bs_command *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)fprintf(stderr, "boreside %s: ", c->name);
+	va_start(ap, fmt);
+	(void)vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	(void)fprintf(stderr, "; see 'boreside %s --help'\n", c->name);
+	return 2;
+}
+
+/* "-c" or "--config": the letter where there is one. */
+static const char *spelled(const struct bs_option *o, char out[40])
+{
+	if (o->letter != 0)
+		(void)snprintf(out, 40, "-%c", o->letter);
+	else
+		(void)snprintf(out, 40, "--%s", o->name);
+	return out;
+}
+
+/* The number that text begins with; where it ends goes to *end. false: none, or not a finite one. */
+static bool real(const char *text, char **end, double *value)
+{
+	*value = strtod(text, end);
+	return *end != text && isfinite(*value);
+}
+
+static bool whole(const char *text, char **end, uint64_t *value)
+{
+	bool hex = text[0] == '0' && text[1] == 'x';
+
+	errno = 0;
+	*value = strtoull(text, end, hex ? 16 : 10);
+	return text[0] >= '0' && text[0] <= '9' && errno == 0;
+}
+
+static bool within(const struct bs_option *o, double value)
+{
+	return value >= o->min && (o->max == 0.0 || value <= o->max);
+}
+
+static bool read_pair(double pair[2], const char *text)
+{
+	char *end;
+
+	return real(text, &end, &pair[0]) && (*end == ',' || *end == ':') &&
+	       real(end + 1, &end, &pair[1]) && *end == '\0' && pair[0] > 0.0 && pair[1] > 0.0;
+}
+
+static bool read_sizes(const struct bs_option *o, struct bs_sizes *s, const char *text)
+{
+	*s = (struct bs_sizes){ .size = { 1, 1, 1 } };
+	for (;; text++) {
+		uint64_t n;
+		char *end;
+
+		if (s->axes == 3 || !whole(text, &end, &n) || !within(o, (double)n) ||
+		    n > UINT32_MAX)
+			return false;
+		s->size[s->axes++] = (uint32_t)n;
+		text = end;
+		if (*text == '\0')
+			return s->axes >= 2;
+		if (*text != ',' && *text != 'x')
+			return false;
+	}
+}
+
+/* The value's text into its field. */
+static bool take(const struct bs_option *o, void *to, const char *text, struct bs_fail *why)
+{
+	uint64_t n = 0;
+	double x = 0.0;
+	char *end;
+
+	switch (o->kind) {
+	case BS_OPTION_FLAG:
+		*(bool *)to = true;
+		return true;
+	case BS_OPTION_TEXT:
+	case BS_OPERAND:
+		*(const char **)to = text;
+		return true;
+	case BS_OPTION_U32:
+		if (!whole(text, &end, &n) || *end != '\0' || !within(o, (double)n) ||
+		    n > UINT32_MAX)
+			return false;
+		*(uint32_t *)to = (uint32_t)n;
+		return true;
+	case BS_OPTION_U64:
+		return whole(text, &end, to) && *end == '\0' && within(o, (double)*(uint64_t *)to);
+	case BS_OPTION_REAL:
+	case BS_OPTION_POSITIVE:
+		if (!real(text, &end, &x) || *end != '\0' || !within(o, x) ||
+		    (o->kind == BS_OPTION_POSITIVE && x <= 0.0))
+			return false;
+		*(double *)to = x;
+		return true;
+	case BS_OPTION_PAIR:
+		return read_pair(to, text);
+	case BS_OPTION_SIZES:
+		return read_sizes(o, to, text);
+	case BS_OPTION_OWN:
+		return o->read(to, text, why) == 0;
+	default:
+		return false;
+	}
+}
+
+/* What the kind and range ask for: "a whole number from 1 to 64". */
+static void describe(const struct bs_option *o, char *out, size_t size)
+{
+	const bool is_whole = o->kind == BS_OPTION_U32 || o->kind == BS_OPTION_U64;
+	const char *what = is_whole ? "a whole number" : "a number";
+	const int digits = is_whole ? 20 : 6;
+
+	if (o->kind == BS_OPTION_PAIR)
+		(void)snprintf(out, size, "two numbers above 0, as %s", o->value);
+	else if (o->kind == BS_OPTION_SIZES)
+		(void)snprintf(out, size, "whole numbers from %.0f to %.0f, as %s", o->min,
+			       o->max > 0.0 ? o->max : (double)UINT32_MAX, o->value);
+	else if (o->kind == BS_OPTION_POSITIVE && o->max == 0.0)
+		(void)snprintf(out, size, "a number above 0");
+	else if (o->kind == BS_OPTION_POSITIVE)
+		(void)snprintf(out, size, "a number above 0, to %g", o->max);
+	else if (o->max == 0.0)
+		(void)snprintf(out, size, "%s of at least %.*g", what, digits, o->min);
+	else
+		(void)snprintf(out, size, "%s from %.*g to %.*g", what, digits, o->min, digits,
+			       o->max);
+}
+
+static int wrong_value(const struct bs_command *c, const struct bs_option *o, const char *text,
+		       const struct bs_fail *why)
+{
+	char name[40];
+	char want[80];
+
+	if (o->kind == BS_OPTION_OWN)
+		return bs_options_wrong(c, "%s %s: %s", spelled(o, name), text, why->text);
+	describe(o, want, sizeof(want));
+	return bs_options_wrong(c, "%s %s: not %s", spelled(o, name), text, want);
+}
+
+/* The row of "-cVALUE" or "--name=VALUE"; *value: what follows in the word, NULL: nothing. */
+static const struct bs_option *find(const struct bs_option *o, const char *word, const char **value)
+{
+	const bool is_long = word[1] == '-';
+	const size_t n = is_long ? strcspn(word + 2, "=") : 0;
+
+	for (; o != NULL && o->help != NULL; o++)
+		if (o->name != NULL &&
+		    (is_long ? strlen(o->name) == n && strncmp(word + 2, o->name, n) == 0
+			     : o->letter == word[1])) {
+			word += 2 + n;
+			*value = *word == '\0' ? NULL : word + is_long;
+			return o;
+		}
+	return NULL;
+}
+
+/* The option at argv[*i], with its value, which may be the next word: *i is then that. */
+static int read_option(const struct bs_command *c, void *request, char **argv, int *i, bool given[])
+{
+	const char *text;
+	const struct bs_option *o = find(c->options, argv[*i], &text);
+	struct bs_fail why = { 0 };
+	char name[40];
+
+	if (o == NULL)
+		return bs_options_wrong(c, "no option '%s'", argv[*i]);
+	if (o->kind == BS_OPTION_FLAG && text != NULL)
+		return bs_options_wrong(c, "%s takes no value", spelled(o, name));
+	if (o->kind != BS_OPTION_FLAG && text == NULL)
+		text = argv[++*i];
+	if (o->kind != BS_OPTION_FLAG && text == NULL)
+		return bs_options_wrong(c, "%s needs %s", spelled(o, name), o->value);
+	if (!take(o, (char *)request + o->to, text, &why))
+		return wrong_value(c, o, text, &why);
+	given[o - c->options] = true;
+	while (o > c->options && o->kind != BS_OPTION_GROUP)
+		o--;
+	if (o->kind == BS_OPTION_GROUP && o->to != 0)
+		*(bool *)((char *)request + o->to) = true;
+	return BS_OPTIONS_RUN;
+}
+
+/* What must be given, and the words that are no options, up to a NULL. */
+static int read_operands(const struct bs_command *c, void *request, char **word, const bool given[])
+{
+	char name[40];
+
+	for (const struct bs_option *o = c->options; o != NULL && o->help != NULL; o++) {
+		void *to = (char *)request + o->to;
+
+		if (o->kind < BS_OPERAND) {
+			if (o->required && !given[o - c->options])
+				return bs_options_wrong(c, "%s %s is missing", spelled(o, name),
+							o->value);
+		} else if (*word == NULL) {
+			if (o->required)
+				return bs_options_wrong(c, "%s is missing", o->value);
+		} else if (o->kind == BS_OPERANDS) {
+			*(char ***)to = word;
+			return BS_OPTIONS_RUN;
+		} else {
+			*(char **)to = *word++;
+		}
+	}
+	return *word == NULL ? BS_OPTIONS_RUN : bs_options_wrong(c, "unexpected '%s'", *word);
+}
+
+int bs_options_read(const struct bs_command *c, void *request, int argc, char **argv)
+{
+	bool given[BS_OPTIONS_MAX] = { false };
+	bool ended = false; /* by "--" */
+	int words = 0;
+
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i];
+		int status = BS_OPTIONS_RUN;
+
+		if (ended || word[0] != '-' || word[1] == '\0')
+			argv[words++] = argv[i];
+		else if (strcmp(word, "--") == 0)
+			ended = true;
+		else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+			return bs_options_help(c);
+		else
+			status = read_option(c, request, argv, &i, given);
+		if (status != BS_OPTIONS_RUN)
+			return status;
+	}
+	argv[words] = NULL;
+	return read_operands(c, request, argv, given);
+}
+
+/* text, with each further line indented to the column where the first one began. */
+static void print_help(const char *text)
+{
+	for (; *text != '\0'; text++) {
+		(void)putchar(*text);
+		if (*text == '\n')
+			(void)printf("%*s", HELP_AT, "");
+	}
+	(void)putchar('\n');
+}
+
+static void print_usage(const struct bs_command *c)
+{
+	bool more = false;
+	char name[40];
+
+	(void)printf("usage: boreside %s", c->name);
+	for (const struct bs_option *o = c->options; o != NULL && o->help != NULL; o++)
+		if (o->kind < BS_OPERAND && o->required)
+			(void)printf(" %s %s", spelled(o, name), o->value);
+		else if (o->kind < BS_OPERAND)
+			more = true;
+	if (more)
+		(void)printf(" [options]");
+	for (const struct bs_option *o = c->options; o != NULL && o->help != NULL; o++)
+		if (o->kind >= BS_OPERAND)
+			(void)printf(o->required ? " %s%s" : " [%s%s]", o->value,
+				     o->kind == BS_OPERANDS ? "..." : "");
+	(void)printf("\n%s\n", c->summary);
+}
+
+int bs_options_help(const struct bs_command *c)
+{
+	print_usage(c);
+	if (c->notes != NULL)
+		(void)printf("%s\n", c->notes);
+	for (const struct bs_option *o = c->options; o != NULL && o->help != NULL; o++) {
+		char left[80];
+		int n = 0;
+
+		if (o->kind == BS_OPTION_GROUP) {
+			(void)printf("%s\n", o->help);
+			continue;
+		}
+		if (o->letter != 0)
+			n = snprintf(left, sizeof(left), "-%c, ", o->letter);
+		(void)snprintf(left + n, sizeof(left) - (size_t)n, "%s%s%s%s",
+			       o->name != NULL ? "--" : "", o->name != NULL ? o->name : "",
+			       o->name != NULL && o->value != NULL ? " " : "",
+			       o->value != NULL ? o->value : "");
+		(void)printf("  %-*s ", HELP_AT - 3, left);
+		if (strlen(left) > HELP_AT - 3)
+			(void)printf("\n%*s", HELP_AT, "");
+		print_help(o->help);
+	}
+	if (c->after != NULL)
+		(void)printf("%s\n", c->after);
+	return 0;
+}
