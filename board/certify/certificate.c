@@ -8,6 +8,7 @@
 
 #include "board/certify/verdict.h"
 #include "config/config.h"
+#include "core/version.h"
 #include "drivers/file/chart.h"
 #include "drivers/file/draft.h"
 
@@ -65,8 +66,8 @@ static void md_machine(FILE *f, const struct bs_certificate *c)
 	char words[16];
 
 	(void)fputs("## What was tried\n\n| | |\n|---|---|\n", f);
-	(void)fprintf(f, "| made | %s, boreside 0.1, CUDA %s, compiler %s |\n", c->made_at,
-		      BS_GPU ? "built in" : "not built in", __VERSION__);
+	(void)fprintf(f, "| made | %s, boreside " BS_VERSION ", CUDA %s, compiler %s |\n",
+		      c->made_at, BS_GPU ? "built in" : "not built in", __VERSION__);
 	(void)fprintf(f, "| protocol | %s, method %s, engine %s |\n", c->p->name,
 		      bs_method_name(c->p->method), c->engine[0] != '\0' ? c->engine : "none");
 	(void)fprintf(f, "| configuration | SHA-256 %s (of what `boreside check` prints) |\n",

@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "core/thread/clock.h"
 #include "core/frame/state.h"
+#include "core/version.h"
 
 static const char *phase_name(uint32_t p)
 {
@@ -275,7 +276,7 @@ int bs_status_json(char *out, size_t cap, const struct bs_shm *shm)
 	struct doc d = { .out = out, .cap = cap, .full = cap == 0 };
 
 	open_with(&d, "{");
-	member(&d, "boreside", "0.1");
+	member(&d, "boreside", BS_VERSION);
 	member(&d, "node", s->site.name);
 	member(&d, "state", bs_state_name((enum bs_state)atomic_load(&s->scan.state)));
 	real(&d, "uptime_s", (double)(bs_now_ns() - s->started_ns) * 1e-9);

@@ -3,6 +3,7 @@
 # exit status 0; a usage error is one line on standard error that names the fault, with exit status 2.
 set -u
 : "${BORESIDE:?}"
+here=$(cd "$(dirname "$0")/../../.." && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -36,8 +37,9 @@ wrong() {
 helps '^  serve ' help
 helps '^  serve ' --help
 helps '^  serve ' -h
-helps '^boreside [0-9]' version
-helps '^boreside [0-9]' --version
+release=$(sed -n 's/^#define BS_VERSION "\(.*\)"$/\1/p' "$here/core/version.h")
+helps "^boreside ${release:?}, CUDA" version
+helps "^boreside $release, CUDA" --version
 wrong 'COMMAND is missing'
 wrong "no command 'sreve'" sreve
 wrong "no command '--verbose'" --verbose
