@@ -54,13 +54,6 @@ static void print_fault(void *arg, const char *line)
 	(void)fprintf(stderr, "%s\n", line);
 }
 
-static void pause_ms(long ms)
-{
-	const struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-	(void)nanosleep(&t, NULL);
-}
-
 /* ---- the private site ---- */
 
 static int set_url(char *url, size_t cap, const char *dir, const char *name, struct bs_fail *why)
@@ -199,7 +192,7 @@ static void stop_service(struct certify *w)
 
 	(void)kill(w->service, SIGTERM);
 	while (alive(w) && bs_now_ns() < until)
-		pause_ms(10);
+		bs_sleep_ns(10000000);
 	(void)kill(-group, SIGKILL); /* whatever is left of it */
 	if (w->service > 0)
 		(void)waitpid(w->service, NULL, 0);
@@ -263,7 +256,7 @@ static int wait_ready(struct certify *w, struct bs_fail *why)
 		if (bs_now_ns() > until)
 			return bs_fail(why, BS_ERR_TIMEOUT, "the service is not ready after %d s",
 				       (int)(ARM_NS / 1000000000));
-		pause_ms(20);
+		bs_sleep_ns(20000000);
 	}
 }
 
@@ -329,7 +322,7 @@ static void wait_images(struct certify *w, uint64_t made)
 	int64_t until = bs_now_ns() + LAST_NS;
 
 	while (bs_archive_count(w->archive) < made && bs_now_ns() < until)
-		pause_ms(2);
+		bs_sleep_ns(2000000);
 }
 
 static bool enough(const struct certify *w, const struct bs_certify_run *r, int64_t start_ns)

@@ -11,8 +11,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "core/thread/clock.h"
 
 #if BS_GPU
 #include "gpu/device/memory.h"
@@ -106,7 +107,6 @@ static void write_on(struct bs_load_done *done, const char *file)
 static void hold_gpu(const struct bs_loads *l)
 {
 #if BS_GPU
-	const struct timespec look = { 0, 20000000 };
 	struct bs_hog *hog;
 	struct bs_fail why = { 0 };
 	uint64_t kernels = 0;
@@ -115,7 +115,7 @@ static void hold_gpu(const struct bs_loads *l)
 		while (bs_hog_check(hog, &kernels, &why) == 0) {
 			atomic_store(&l->done->gpu_kernels, kernels);
 			atomic_store(&l->done->gpu, GPU_LOADED);
-			(void)nanosleep(&look, NULL);
+			bs_sleep_ns(20000000);
 		}
 	(void)fprintf(stderr, "boreside certify: no load on the GPU: %s\n", why.text);
 #endif
@@ -210,11 +210,9 @@ static bool gpu_runs(const struct bs_loads *l)
 
 void bs_loads_go(struct bs_loads *l)
 {
-	const struct timespec look = { 0, 10000000 };
-
 	open_gate(l);
 	while (gpu_runs(l) && atomic_load(&l->done->gpu) == 0)
-		(void)nanosleep(&look, NULL);
+		bs_sleep_ns(10000000);
 }
 
 bool bs_loads_gpu(const struct bs_loads *l)

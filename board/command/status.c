@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "board/command/command.h"
 #include "board/status/status.h"
@@ -63,13 +62,12 @@ static int wait_ready(const char *url, double seconds)
 {
 	static char reply[BS_STATUS_MAX];
 	int64_t until_ns = bs_now_ns() + (int64_t)(seconds * 1e9);
-	const struct timespec pause = { 0, 20000000 };
 	struct bs_fail why = { 0 };
 
 	do {
 		if (ask(url, "ready", reply, 500, &why) == 0 && strcmp(reply, "yes\n") == 0)
 			return 0;
-		(void)nanosleep(&pause, NULL);
+		bs_sleep_ns(20000000);
 	} while (bs_now_ns() < until_ns);
 	return bs_command_fail(&bs_command_status, "%s: not ready after %g s", url, seconds);
 }

@@ -1,24 +1,28 @@
 /*
- * board/emit/emit.h - the process that hands images on
+ * board/emit/emit.h - the process that hands images on: what its threads share
  *
- * emit.c  the first thread: looks ahead in the queue, makes each image one message, and
- *                sends it to viewers (never blocks) and to the archive
- * files.c   the second: follows it, gives files to the sinks, takes the entry out of the queue
- *                and gives the slot back
- * takers.c  the takers that nobody waits for: what their threads do (board/emit/taker.h)
- * Under the policy "wait" (group overload) these two threads write the files and wait for a connected
- * archive; recon waits when the image pool is full. Under the others each taker has a queue of its
- * own, these two threads only copy, and recon never waits for a taker. An image's done bits say which
- * takers have had it, so that a successor repeats at most the one that was under way. Both may
- * allocate and block; neither is on the reconstruction's path.
+ * worker.c  the first thread: looks ahead in the queue, makes each image one message (message.h),
+ *           sends it to the viewers (never blocks) and to the archive, says whether it was in time
+ * files.c   the second thread: follows the first, gives images to the sinks, takes the entry out of
+ *           the queue and gives the slot back
+ * takers.c  the takers that have a queue and threads of their own (taker.h)
+ * sinks.c   the formats and folders of files
+ * Each calls only those below it, and all of them emit.c.
+ *
+ * Under the policy "wait" (group overload) the two threads write the files and wait for a connected
+ * archive themselves; recon waits when the image pool is full. Under the other policies each taker
+ * has a queue, the two threads only copy into it, and recon never waits for a taker. An image's
+ * done bits say which takers have had it: a process that replaces this one repeats at most the one
+ * that was under way. Both threads may allocate and block; the reconstruction does not wait for
+ * them but as said.
  */
 #ifndef BS_BOARD_EMIT_EMIT_H
 #define BS_BOARD_EMIT_EMIT_H
 
 #include <pthread.h>
 
-#include "board/emit/taker.h"
 #include "board/emit/message.h"
+#include "board/emit/taker.h"
 #include "board/service/worker.h"
 #include "drivers/sink/sink.h"
 #include "ipc/endpoint.h"
@@ -26,9 +30,6 @@
 #define BS_EMIT_TRIES  2u         /* an image that ended this process so often is given up */
 #define BS_EMIT_SENT   (1u << 30) /* done: viewers and archive had their turn */
 #define BS_EMIT_FAILED (1u << 31) /* done: it could not be made a message, or was given up */
-#define BS_EMIT_FILE_NS                                                                            \
-	INT64_C(10000000000) /* one file takes at most this, or emit is replaced                   \
-			      */
 
 struct emit {
 	struct bs_worker_env *env;
@@ -45,45 +46,37 @@ struct emit {
 	_Atomic uint64_t sent;         /* entries of the queue that the first thread is done with */
 	_Atomic int64_t file_since_ns; /* a file is being written since; 0: none */
 	_Atomic bool quit;
-	_Atomic uint64_t scan, session; /* of the newest scan that an image came of */
+	_Atomic uint64_t scan, session; /* of the newest scan that has an image */
 	struct {
 		uint64_t count;
 		int64_t said_ns;
-	} unarchived; /* the first thread's: images that the archive was waited for in vain */
+	} unarchived; /* the first thread's: images that the archive did not take in time */
 };
 
 /* Once, before everything else. */
 void bs_emit_init(struct emit *e, struct bs_worker_env *env);
 
-/* Either thread. */
+/* The rest: any thread. say: a line of the log. fault: the same, counted as a sink's. */
+void bs_emit_say(struct emit *e, enum bs_event_number number, int code, const char *text);
 void bs_emit_fault(struct emit *e, const struct bs_fail *why);
-/* So many times a taker did not get an image of this session. Any thread. */
+/* What is undelivered from now on counts for this scan. */
+void bs_emit_note_scan(struct emit *e, uint64_t scan, uint64_t session);
+/* So many times a taker did not get an image of this session. */
 void bs_emit_undelivered(struct emit *e, uint64_t session, uint64_t times);
 /* Takes the image up; false: it ended a process too often, or failed before: leave it. */
 bool bs_emit_begin(struct emit *e, struct bs_image_meta *m);
 void bs_emit_end(struct bs_image_meta *m);
-
-/* Where an image's message lies in its slot, once it is made. */
+/* Whoever has not had the image does not get it. */
+void bs_emit_give_up(struct emit *e, struct bs_image_meta *m);
+/* Where the message of an entry's image lies in its slot, once it is made. */
 struct bs_message bs_emit_message(const struct emit *e, uint32_t slot);
-
-/* takers.c: after the sockets and the sinks are open, and before they are closed. */
-int bs_emit_open_takers(struct emit *e, struct bs_fail *why);
-void bs_emit_close_takers(struct emit *e);
-/* No taker has an image of ours in its queue that it might still take soon. */
-bool bs_emit_takers_quiet(struct emit *e);
+/* True: an entry of the queue for an image that there can be; *slot: of the image pool. */
+bool bs_emit_is_image(const struct emit *e, uint64_t entry, uint32_t *slot);
 
 /* A process before this one, of the same service, was ready: images may wait for this one. */
 static inline bool bs_emit_succeeds(const struct emit *e)
 {
 	return atomic_load(&e->env->me->epoch) > 1;
 }
-
-/* files.c */
-/* The sink's folder is made, the sink opened. By the thread that writes to it, or before there is one. */
-int bs_emit_open_sink(struct emit *e, uint32_t sink, struct bs_fail *why);
-int bs_emit_open_files(struct emit *e, struct bs_fail *why);
-int bs_emit_start_files(struct emit *e, struct bs_fail *why);
-/* After the last entry, or when the start failed: waits for the threads and closes the files. */
-void bs_emit_stop_files(struct emit *e);
 
 #endif

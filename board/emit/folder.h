@@ -1,6 +1,7 @@
 /*
- * board/emit/folder.h - makes a folder and those above it; one that is there already is fine. And takes a
- * folder for one service: the lock is the open file's, so it ends with the process, however it ends.
+ * board/emit/folder.h - makes folders, and locks one for one service
+ *
+ * The lock belongs to the open file: it ends with the process, however that ends.
  * Test: test/unit/board/test_folder.c
  */
 #ifndef BS_BOARD_EMIT_FOLDER_H
@@ -10,7 +11,10 @@
 
 #include "core/err.h"
 
-/* mode: of the last one; those above it get 0755. The reason names the one that failed. */
+/*
+ * Makes the folder and those above it; those that are there already are fine. mode: of the last
+ * one, those above it get 0755. The reason names the one that failed.
+ */
 int bs_folder_make(const char *path, mode_t mode, struct bs_fail *why);
 
 /*

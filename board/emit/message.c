@@ -38,7 +38,7 @@ uint32_t bs_message_stages_missed(const struct bs_image_meta *m, const struct bs
 	return bs_budget_stages_missed(p, stage_ns);
 }
 
-/* Head and attributes, as of passed_ns. */
+/* Head and attributes, with the times up to passed_ns. */
 static int write_words(struct bs_image_meta *m, const struct bs_message_env *env,
 		       unsigned char *pixels, int64_t passed_ns)
 {
@@ -63,7 +63,7 @@ static int write_words(struct bs_image_meta *m, const struct bs_message_env *env
 	return 0;
 }
 
-/* Whether what is late is the same by both times. It only grows, by the image and by one stage. */
+/* True: what was late at passed_ns is all that was late when the image was handed on. */
 static bool agrees(const struct bs_image_meta *m, const struct bs_protocol *p, int64_t passed_ns)
 {
 	return m->image.preview || (bs_budget_missed(p, passed_ns - m->from_ns) ==

@@ -21,7 +21,7 @@ static void path_of(char out[PATH_BYTES], const struct bs_spill *s, uint64_t num
 	(void)snprintf(out, PATH_BYTES, "%s/%s-%020" PRIu64 ".%s", s->dir, s->name, number, ending);
 }
 
-/* Its ending when the file's name is one of ours, *number its number; NULL: it is not. */
+/* The ending of a piece's file name, *number its number; NULL: it is none of our pieces. */
 static const char *ending_of(const struct bs_spill *s, const char *file, uint64_t *number)
 {
 	size_t n = strlen(s->name);
@@ -34,7 +34,7 @@ static const char *ending_of(const struct bs_spill *s, const char *file, uint64_
 	return errno == 0 && *number < UINT64_MAX ? file + n + 22 : NULL;
 }
 
-/* One file of the folder. A part is what a process left that ended while it wrote. */
+/* One file of the folder. ".part": a process ended while it wrote it. */
 static void find(struct bs_spill *s, int folder, const char *file)
 {
 	uint64_t number = 0;
@@ -47,13 +47,14 @@ static void find(struct bs_spill *s, int folder, const char *file)
 	if (strcmp(ending, "part") == 0)
 		(void)unlinkat(folder, file, 0);
 	else if (strcmp(ending, "image") == 0 || strcmp(ending, "bad") == 0)
-		s->next = number + 1 > s->next ? number + 1 : s->next; /* never written over */
+		s->next = number + 1 > s->next ? number + 1
+					       : s->next; /* its number is not used again */
 	if (strcmp(ending, "image") != 0)
 		return;
 	rc = fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW);
 	if (rc == 0 && !S_ISREG(st.st_mode))
 		return;
-	/* one whose size cannot be told is a piece all the same: take says what is wrong with it */
+	/* also when its size is not known: take will say what is wrong with it */
 	s->first = number < s->first ? number : s->first;
 	atomic_fetch_add(&s->bytes, rc == 0 ? (uint64_t)st.st_size : 0);
 	atomic_fetch_add(&s->pieces, 1);
@@ -77,7 +78,7 @@ int bs_spill_open(struct bs_spill *s, const char *dir, const char *name, uint64_
 		return bs_fail(why, BS_ERR_IO, "%s: %s", dir, strerror(errno));
 	for (errno = 0; (d = readdir(folder)) != NULL; errno = 0)
 		find(s, dirfd(folder), d->d_name);
-	if (errno != 0) /* with half of its pieces known, the others would be written over */
+	if (errno != 0) /* pieces that were not seen would be written over */
 		rc = bs_fail(why, BS_ERR_IO, "%s: reading the folder: %s", dir, strerror(errno));
 	(void)closedir(folder);
 	if (rc != 0) {
@@ -137,7 +138,7 @@ static int write_piece(const struct bs_spill *s, uint64_t number, const void *pi
 	return bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(rc));
 }
 
-/* The bytes are taken before they are written: two that put never exceed the bound together. */
+/* The bytes are counted before they are written, so that two puts cannot exceed the bound. */
 static int put(struct bs_spill *s, const void *piece, size_t len, bool back, struct bs_fail *why)
 {
 	uint64_t number;
@@ -164,7 +165,7 @@ static int put(struct bs_spill *s, const void *piece, size_t len, bool back, str
 	if (rc != 0)
 		atomic_fetch_sub(&s->bytes, len);
 	else if (back)
-		s->first--; /* that thread's own; put leaves it alone */
+		s->first--; /* only the taking thread changes it */
 	else
 		s->next++;
 	atomic_fetch_add(&s->pieces, rc == 0);
@@ -182,7 +183,7 @@ int bs_spill_put_back(struct bs_spill *s, const void *piece, size_t len, struct 
 	return put(s, piece, len, true, why);
 }
 
-/* The oldest is no more; its place in the count and its bytes, too. */
+/* The oldest is gone: so is its place in the count, and so are its bytes. */
 static void forget(struct bs_spill *s, uint64_t bytes)
 {
 	(void)pthread_mutex_lock(&s->lock);
@@ -198,7 +199,7 @@ static void forget(struct bs_spill *s, uint64_t bytes)
 	(void)pthread_mutex_unlock(&s->lock);
 }
 
-/* Numbers from the oldest on that have no file; 1 at least, which is known. */
+/* How many numbers from the oldest on have no file; at least 1: the caller found that. */
 static uint64_t gap_of(const struct bs_spill *s)
 {
 	DIR *folder = opendir(s->dir);
@@ -221,7 +222,7 @@ static uint64_t gap_of(const struct bs_spill *s)
 	return least - s->first;
 }
 
-/* Where the oldest number has no file: there was none at the start (0), or somebody removed it. */
+/* The oldest number has no file: it had none at the start (0), or somebody removed it. */
 static int pass_over(struct bs_spill *s, const char *path, struct bs_fail *why)
 {
 	if (s->holes > 0) {
@@ -259,7 +260,7 @@ int bs_spill_give_up(struct bs_spill *s, int code, const char *what, struct bs_f
 	return code;
 }
 
-/* An error that says nothing about the piece itself passes; any other may, a few times. */
+/* An error of this process, not of the piece, is waited out; any other is tried a few times. */
 static int later(struct bs_spill *s, const char *path, int error, struct bs_fail *why)
 {
 	bool ours = error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN ||
@@ -350,7 +351,7 @@ int bs_spill_drop(struct bs_spill *s, struct bs_fail *why)
 				    path, strerror(error));
 }
 
-/* The length of the name in front of a piece's number; 0: it is no piece. */
+/* The length of the name in front of a piece's number; 0: the file is no piece. */
 static size_t name_of(const char *file)
 {
 	const char *at = strrchr(file, '-');

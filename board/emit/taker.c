@@ -1,22 +1,20 @@
 /* board/emit/taker.c - see taker.h */
-#define _GNU_SOURCE
 #include "board/emit/taker.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "board/service/realtime.h"
 #include "core/thread/clock.h"
+#include "core/thread/thread.h"
 
 #define ALIGN_BYTES 64u /* messages keep their place within a cache line: pixels stay aligned */
 #define SAY_NS      INT64_C(1000000000)
-#define FOLDER_NS   INT64_C(1000000000) /* a folder that refused a piece is tried again after that */
-#define RETRY_NS    INT64_C(200000000)  /* a piece that could not be read now, after that */
+#define FOLDER_NS   INT64_C(1000000000) /* then a folder that refused a piece is tried again */
+#define RETRY_NS    INT64_C(200000000)  /* then a piece that could not be read is tried again */
 
-/* A buffer: the length of the lead-in and of the message, the message at HEAD + lead. */
+/* A buffer begins with this; the message is at HEAD + lead. */
 #define HEAD 64u /* core/memory/pools.h counts with both */
 struct piece {
 	uint64_t lead, len;
@@ -31,11 +29,11 @@ struct bs_taker {
 	unsigned char *hand, *spilling; /* buffers outside the queue, one for each thread */
 	uint32_t first, count;
 	bool busy;         /* an image is being delivered */
-	bool disk;         /* and it is one of the folder's: it counts there */
+	bool disk;         /* and it is from the folder, where it is counted */
 	bool moving;       /* an image is on its way to the folder */
-	bool nobody;       /* what was shed last had no taker */
-	int64_t folder_ns; /* the folder refused the last one: not again before then; 0: it is well */
-	int64_t retry_ns; /* the same for what is to be read from it */
+	bool nobody;       /* the taker was not there for what was shed last */
+	int64_t folder_ns; /* the folder refused a piece: next try; 0: it did not */
+	int64_t retry_ns;  /* a piece could not be read from it: next try; 0: it could */
 	int64_t since_ns;
 	_Atomic bool quit, absent;
 	struct bs_spill spill;
@@ -43,7 +41,7 @@ struct bs_taker {
 	pthread_cond_t change;
 	pthread_t thread, mover;
 	bool has_thread, has_mover;
-	uint64_t unsaid; /* shed since it was said */
+	uint64_t unsaid; /* shed since the log was told */
 	int64_t said_ns;
 };
 
@@ -53,61 +51,56 @@ static void count(_Atomic uint64_t *n, uint64_t by)
 }
 
 /* With the lock held. */
-static void publish(struct bs_taker *c)
+static void publish(struct bs_taker *t)
 {
-	atomic_store(&c->r->waiting, c->count + (c->busy && !c->disk) + c->moving);
-	atomic_store(&c->r->spill_waiting, atomic_load(&c->spill.pieces));
-	atomic_store(&c->r->spill_bytes, atomic_load(&c->spill.bytes));
+	atomic_store(&t->r->waiting, t->count + (t->busy && !t->disk) + t->moving);
+	atomic_store(&t->r->spill_waiting, atomic_load(&t->spill.pieces));
+	atomic_store(&t->r->spill_bytes, atomic_load(&t->spill.bytes));
 }
 
-/* At once for the first, then at most every second, with the number; with the lock held. */
-static void say_shed(struct bs_taker *c, int64_t now)
+/* The first at once, later ones together, at most every second; with the lock held. */
+static void say_shed(struct bs_taker *t, int64_t now)
 {
 	char line[200];
 
-	if (c->unsaid == 0 || (c->said_ns != 0 && now - c->said_ns < SAY_NS))
+	if (t->unsaid == 0 || (t->said_ns != 0 && now - t->said_ns < SAY_NS))
 		return;
 	(void)snprintf(line, sizeof(line), "%s %s: %llu images shed, %llu since the start",
-		       c->spec.name, c->nobody ? "is not there" : "does not keep up",
-		       (unsigned long long)c->unsaid, (unsigned long long)atomic_load(&c->r->shed));
-	c->unsaid = 0;
-	c->said_ns = now;
-	c->spec.say(c->spec.arg, line);
+		       t->spec.name, t->nobody ? "is not there" : "does not keep up",
+		       (unsigned long long)t->unsaid, (unsigned long long)atomic_load(&t->r->shed));
+	t->unsaid = 0;
+	t->said_ns = now;
+	t->spec.say(t->spec.arg, line);
 }
 
-static void missed(struct bs_taker *c, const unsigned char *msg, size_t len)
+static void missed(struct bs_taker *t, const unsigned char *msg, size_t len)
 {
-	if (c->spec.missed != NULL && msg != NULL)
-		c->spec.missed(c->spec.arg, msg, len);
+	if (t->spec.missed != NULL && msg != NULL)
+		t->spec.missed(t->spec.arg, msg, len);
 }
 
-static void shed(struct bs_taker *c, const unsigned char *msg, size_t len)
+static void shed(struct bs_taker *t, const unsigned char *msg, size_t len)
 {
-	count(&c->r->shed, 1);
-	c->unsaid++;
-	missed(c, msg, len);
-	say_shed(c, bs_now_ns());
+	count(&t->r->shed, 1);
+	t->unsaid++;
+	missed(t, msg, len);
+	say_shed(t, bs_now_ns());
 }
 
-/* Until something changes, or at_ns when it is not 0; with the lock held. */
-static void await(struct bs_taker *c, int64_t at_ns)
+/* Until something changes, or until_ns when it is not 0; with the lock held. */
+static void await(struct bs_taker *t, int64_t until_ns)
 {
-	const struct timespec at = { at_ns / 1000000000, at_ns % 1000000000 };
-
-	if (at_ns == 0)
-		(void)pthread_cond_wait(&c->change, &c->lock);
-	else
-		(void)pthread_cond_timedwait(&c->change, &c->lock, &at);
+	bs_lock_wait(&t->lock, &t->change, until_ns);
 }
 
-/* Takes the oldest out of the queue; other is the buffer that takes its place there. */
-static unsigned char *pop(struct bs_taker *c, unsigned char *other)
+/* Takes the oldest out of the queue and puts the buffer `other` in its place. */
+static unsigned char *pop(struct bs_taker *t, unsigned char *other)
 {
-	unsigned char *oldest = c->queue[c->first];
+	unsigned char *oldest = t->queue[t->first];
 
-	c->queue[c->first] = other;
-	c->first = (c->first + 1) % c->spec.queue;
-	c->count--;
+	t->queue[t->first] = other;
+	t->first = (t->first + 1) % t->spec.queue;
+	t->count--;
 	return oldest;
 }
 
@@ -131,12 +124,12 @@ static const unsigned char *message(const unsigned char *buffer, size_t cap, siz
 	return buffer + HEAD + p.lead;
 }
 
-static void shed_piece(struct bs_taker *c, const unsigned char *buffer)
+static void shed_piece(struct bs_taker *t, const unsigned char *buffer)
 {
 	size_t len = 0;
-	const unsigned char *msg = message(buffer, c->cap, &len);
+	const unsigned char *msg = message(buffer, t->cap, &len);
 
-	shed(c, msg, len);
+	shed(t, msg, len);
 }
 
 static size_t piece_bytes(const unsigned char *buffer)
@@ -147,7 +140,7 @@ static size_t piece_bytes(const unsigned char *buffer)
 	return HEAD + (size_t)(p.lead + p.len);
 }
 
-/* What was read from disk is cut off or too long (a crash, a full disk): message() will refuse it. */
+/* If what was read from disk is not as long as it says, marks it so that message() refuses it. */
 static void check_piece(unsigned char *buffer, size_t len)
 {
 	struct piece p = { ALIGN_BYTES, 0 };
@@ -160,288 +153,288 @@ static void check_piece(unsigned char *buffer, size_t len)
 	memcpy(buffer, &p, sizeof(p));
 }
 
-bool bs_taker_quits(const struct bs_taker *c)
+bool bs_taker_quits(const struct bs_taker *t)
 {
-	return atomic_load(&c->quit);
+	return atomic_load(&t->quit);
 }
 
-void bs_taker_absent(struct bs_taker *c, bool absent)
+void bs_taker_absent(struct bs_taker *t, bool absent)
 {
-	atomic_store(&c->absent, absent);
+	atomic_store(&t->absent, absent);
 }
 
-bool bs_taker_push(struct bs_taker *c, const unsigned char *msg, size_t len)
+bool bs_taker_push(struct bs_taker *t, const unsigned char *msg, size_t len)
 {
 	bool direct;
 
-	(void)pthread_mutex_lock(&c->lock);
-	count(&c->r->taken, 1);
-	c->nobody = false;
-	if (len > c->spec.image_bytes || atomic_load(&c->quit)) {
-		shed(c, msg, len);
-		(void)pthread_mutex_unlock(&c->lock);
+	(void)pthread_mutex_lock(&t->lock);
+	count(&t->r->taken, 1);
+	t->nobody = false;
+	if (len > t->spec.image_bytes || atomic_load(&t->quit)) {
+		shed(t, msg, len);
+		(void)pthread_mutex_unlock(&t->lock);
 		return false;
 	}
-	direct = c->spec.attempt != NULL && !c->busy && !c->moving && c->count == 0 &&
-		 atomic_load(&c->spill.pieces) == 0;
-	c->busy = c->busy || direct; /* the thread keeps off meanwhile */
-	c->disk = c->disk && !direct;
-	c->since_ns = direct ? bs_now_ns() : c->since_ns;
-	(void)pthread_mutex_unlock(&c->lock);
-	bool had = direct && c->spec.attempt(c->spec.arg, msg, len) == 1;
+	direct = t->spec.attempt != NULL && !t->busy && !t->moving && t->count == 0 &&
+		 atomic_load(&t->spill.pieces) == 0;
+	t->busy = t->busy || direct; /* the thread keeps off meanwhile */
+	t->disk = t->disk && !direct;
+	t->since_ns = direct ? bs_now_ns() : t->since_ns;
+	(void)pthread_mutex_unlock(&t->lock);
+	bool had = direct && t->spec.attempt(t->spec.arg, msg, len) == 1;
 
-	(void)pthread_mutex_lock(&c->lock);
-	c->busy = c->busy && !direct;
+	(void)pthread_mutex_lock(&t->lock);
+	t->busy = t->busy && !direct;
 	if (had) {
-		count(&c->r->handed, 1);
+		count(&t->r->handed, 1);
 	} else {
-		if (c->count == c->spec.queue) {
-			shed_piece(c, pop(c, c->queue[c->first]));
+		if (t->count == t->spec.queue) {
+			shed_piece(t, pop(t, t->queue[t->first]));
 		}
-		put_piece(c->queue[(c->first + c->count) % c->spec.queue], msg, len);
-		c->count++;
-		(void)pthread_cond_broadcast(&c->change);
+		put_piece(t->queue[(t->first + t->count) % t->spec.queue], msg, len);
+		t->count++;
+		(void)pthread_cond_broadcast(&t->change);
 	}
-	say_shed(c, bs_now_ns());
-	publish(c);
-	(void)pthread_mutex_unlock(&c->lock);
+	say_shed(t, bs_now_ns());
+	publish(t);
+	(void)pthread_mutex_unlock(&t->lock);
 	return true;
 }
 
-void bs_taker_pass(struct bs_taker *c, const unsigned char *msg, size_t len)
+void bs_taker_pass(struct bs_taker *t, const unsigned char *msg, size_t len)
 {
-	(void)pthread_mutex_lock(&c->lock);
-	c->nobody = true;
-	count(&c->r->taken, 1);
-	shed(c, msg, len);
-	(void)pthread_mutex_unlock(&c->lock);
+	(void)pthread_mutex_lock(&t->lock);
+	t->nobody = true;
+	count(&t->r->taken, 1);
+	shed(t, msg, len);
+	(void)pthread_mutex_unlock(&t->lock);
 }
 
-bool bs_taker_quiet(struct bs_taker *c)
+bool bs_taker_quiet(struct bs_taker *t)
 {
 	bool quiet;
 
-	(void)pthread_mutex_lock(&c->lock);
-	quiet = (c->count == 0 && !c->busy && !c->moving) || atomic_load(&c->absent) ||
-		c->retry_ns != 0 || (c->busy && bs_now_ns() - c->since_ns > BS_TAKER_STUCK_NS);
+	(void)pthread_mutex_lock(&t->lock);
+	quiet = (t->count == 0 && !t->busy && !t->moving) || atomic_load(&t->absent) ||
+		t->retry_ns != 0 || (t->busy && bs_now_ns() - t->since_ns > BS_TAKER_STUCK_NS);
 	if (quiet) { /* the scan is over: what was shed since it was last said is said now */
-		c->said_ns = 0;
-		say_shed(c, bs_now_ns());
+		t->said_ns = 0;
+		say_shed(t, bs_now_ns());
 	}
-	(void)pthread_mutex_unlock(&c->lock);
+	(void)pthread_mutex_unlock(&t->lock);
 	return quiet;
 }
 
-/* With the lock held: the next image into c->hand. False: there is none; *from_disk: a spilled one. */
-static bool next_image(struct bs_taker *c, bool *from_disk)
+/* The next image into t->hand; *from_disk: a spilled one. False: none. With the lock held. */
+static bool next_image(struct bs_taker *t, bool *from_disk)
 {
 	struct bs_fail why = { 0 };
 	size_t len;
 	int rc;
 
 	*from_disk = false;
-	while (atomic_load(&c->spill.pieces) > 0) {
-		c->busy = true;
-		c->disk = true;
-		c->since_ns = bs_now_ns();
-		(void)pthread_mutex_unlock(&c->lock);
-		rc = bs_spill_take(&c->spill, c->hand, c->cap, &len, &why);
-		(void)pthread_mutex_lock(&c->lock);
+	while (atomic_load(&t->spill.pieces) > 0) {
+		t->busy = true;
+		t->disk = true;
+		t->since_ns = bs_now_ns();
+		(void)pthread_mutex_unlock(&t->lock);
+		rc = bs_spill_take(&t->spill, t->hand, t->cap, &len, &why);
+		(void)pthread_mutex_lock(&t->lock);
 		*from_disk = rc == 1;
 		if (rc == 1) {
-			c->retry_ns = 0;
-			check_piece(c->hand, len);
+			t->retry_ns = 0;
+			check_piece(t->hand, len);
 			return true;
 		}
-		c->busy = false;
+		t->busy = false;
 		if (rc == BS_SPILL_LATER) { /* those behind it wait, too: they come in order */
-			if (c->retry_ns == 0)
-				c->spec.say(c->spec.arg, why.text);
-			c->retry_ns = bs_now_ns() + RETRY_NS;
+			if (t->retry_ns == 0)
+				t->spec.say(t->spec.arg, why.text);
+			t->retry_ns = bs_now_ns() + RETRY_NS;
 			return false;
 		}
 		if (rc < 0) {
-			count(&c->r->failed, 1);
-			c->spec.say(c->spec.arg, why.text);
+			count(&t->r->failed, 1);
+			t->spec.say(t->spec.arg, why.text);
 		}
 	}
-	c->retry_ns = 0;
-	if (c->moving ||
-	    c->count == 0) /* what is on its way to the folder comes before the queue */
+	t->retry_ns = 0;
+	if (t->moving ||
+	    t->count == 0) /* what is on its way to the folder comes before the queue */
 		return false;
-	c->hand = pop(c, c->hand);
+	t->hand = pop(t, t->hand);
 	return true;
 }
 
 /* To the folder, or shed: the process ends. With the lock held. */
-static void keep(struct bs_taker *c, const unsigned char *buffer, bool front)
+static void keep(struct bs_taker *t, const unsigned char *buffer, bool front)
 {
 	struct bs_fail why = { 0 };
 	int rc = BS_ERR_UNSUPPORTED;
 
-	if (c->spec.policy == BS_POLICY_SPILL) {
-		rc = front ? bs_spill_put_back(&c->spill, buffer, piece_bytes(buffer), &why)
-			   : bs_spill_put(&c->spill, buffer, piece_bytes(buffer), &why);
+	if (t->spec.policy == BS_POLICY_SPILL) {
+		rc = front ? bs_spill_put_back(&t->spill, buffer, piece_bytes(buffer), &why)
+			   : bs_spill_put(&t->spill, buffer, piece_bytes(buffer), &why);
 		if (rc != 0)
-			c->spec.say(c->spec.arg, why.text);
+			t->spec.say(t->spec.arg, why.text);
 	}
 	if (rc == 0)
-		count(&c->r->spilled, 1);
+		count(&t->r->spilled, 1);
 	else
-		shed_piece(c, buffer);
+		shed_piece(t, buffer);
 }
 
-/* Without the lock. False: the taker gave up because the process ends; the image is safe or shed. */
-static bool deliver(struct bs_taker *c, bool from_disk)
+/* Without the lock. False: broken off because the process ends; the image is kept or shed. */
+static bool deliver(struct bs_taker *t, bool from_disk)
 {
 	struct bs_fail why = { 0 };
 	size_t len = 0;
-	const unsigned char *msg = message(c->hand, c->cap, &len);
-	int rc = msg == NULL ? bs_spill_give_up(&c->spill, BS_ERR_FORMAT,
+	const unsigned char *msg = message(t->hand, t->cap, &len);
+	int rc = msg == NULL ? bs_spill_give_up(&t->spill, BS_ERR_FORMAT,
 						"it is damaged, no whole image", &why)
-			     : c->spec.deliver(c->spec.arg, c, msg, len, &why);
+			     : t->spec.deliver(t->spec.arg, t, msg, len, &why);
 
 	if (rc == BS_ERR_ABORTED) { /* what was spilled stays where it is */
-		(void)pthread_mutex_lock(&c->lock);
+		(void)pthread_mutex_lock(&t->lock);
 		if (!from_disk)
-			keep(c, c->hand, true);
-		(void)pthread_mutex_unlock(&c->lock);
+			keep(t, t->hand, true);
+		(void)pthread_mutex_unlock(&t->lock);
 		return false;
 	}
 	if (rc != 0) {
-		c->spec.say(c->spec.arg, why.text);
-		missed(c, msg, len);
+		t->spec.say(t->spec.arg, why.text);
+		missed(t, msg, len);
 	}
-	if (from_disk && msg != NULL && bs_spill_drop(&c->spill, &why) != 0)
-		c->spec.say(c->spec.arg, why.text);
-	/* last: who dies before it has one too many lost, rather than one that nobody counts */
-	count(rc == 0 ? &c->r->handed : &c->r->failed, 1);
+	if (from_disk && msg != NULL && bs_spill_drop(&t->spill, &why) != 0)
+		t->spec.say(t->spec.arg, why.text);
+	/* last: a process that dies before this line counts one too many as lost, none too few */
+	count(rc == 0 ? &t->r->handed : &t->r->failed, 1);
 	return true;
 }
 
 static void *serve(void *arg)
 {
-	struct bs_taker *c = arg;
+	struct bs_taker *t = arg;
 	bool goes_on = true;
 
 	bs_rt_leave();
-	(void)pthread_mutex_lock(&c->lock);
+	(void)pthread_mutex_lock(&t->lock);
 	while (goes_on) {
 		bool from_disk = false;
 
 		/* at the end what can be spilled is not delivered: it may be much */
-		if (atomic_load(&c->quit) && c->spec.policy == BS_POLICY_SPILL)
+		if (atomic_load(&t->quit) && t->spec.policy == BS_POLICY_SPILL)
 			break;
-		if (c->busy || bs_now_ns() < c->retry_ns || !next_image(c, &from_disk)) {
-			if (atomic_load(&c->quit))
+		if (t->busy || bs_now_ns() < t->retry_ns || !next_image(t, &from_disk)) {
+			if (atomic_load(&t->quit))
 				break;
-			await(c, c->retry_ns);
+			await(t, t->retry_ns);
 			continue;
 		}
-		c->busy = true;
-		c->disk = from_disk;
-		c->since_ns = bs_now_ns();
-		atomic_store(&c->r->since_ns, c->since_ns);
-		publish(c);
-		(void)pthread_mutex_unlock(&c->lock);
-		goes_on = deliver(c, from_disk);
-		(void)pthread_mutex_lock(&c->lock);
-		c->busy = false;
-		atomic_store(&c->r->since_ns, 0);
-		say_shed(c, bs_now_ns());
-		publish(c);
-		(void)pthread_cond_broadcast(&c->change);
+		t->busy = true;
+		t->disk = from_disk;
+		t->since_ns = bs_now_ns();
+		atomic_store(&t->r->since_ns, t->since_ns);
+		publish(t);
+		(void)pthread_mutex_unlock(&t->lock);
+		goes_on = deliver(t, from_disk);
+		(void)pthread_mutex_lock(&t->lock);
+		t->busy = false;
+		atomic_store(&t->r->since_ns, 0);
+		say_shed(t, bs_now_ns());
+		publish(t);
+		(void)pthread_cond_broadcast(&t->change);
 	}
-	(void)pthread_mutex_unlock(&c->lock);
+	(void)pthread_mutex_unlock(&t->lock);
 	return NULL;
 }
 
 /* True: the oldest is to go to the folder. With the lock held. */
-static bool too_many(const struct bs_taker *c)
+static bool too_many(const struct bs_taker *t)
 {
-	return (c->busy || c->retry_ns != 0) && 2 * c->count >= c->spec.queue && c->count > 0 &&
-	       atomic_load(&c->spill.bytes) + c->cap <= c->spec.spill_bytes;
+	return (t->busy || t->retry_ns != 0) && 2 * t->count >= t->spec.queue && t->count > 0 &&
+	       atomic_load(&t->spill.bytes) + t->cap <= t->spec.spill_bytes;
 }
 
 /* What the folder refused is the oldest again; when others have filled the queue, it is shed. */
-static void unmove(struct bs_taker *c)
+static void unmove(struct bs_taker *t)
 {
-	unsigned char *image = c->spilling;
+	unsigned char *image = t->spilling;
 
-	if (c->count == c->spec.queue) {
-		shed_piece(c, image);
+	if (t->count == t->spec.queue) {
+		shed_piece(t, image);
 		return;
 	}
-	c->first = (c->first + c->spec.queue - 1) % c->spec.queue;
-	c->spilling = c->queue[c->first];
-	c->queue[c->first] = image;
-	c->count++;
+	t->first = (t->first + t->spec.queue - 1) % t->spec.queue;
+	t->spilling = t->queue[t->first];
+	t->queue[t->first] = image;
+	t->count++;
 }
 
-static void move_one(struct bs_taker *c)
+static void move_one(struct bs_taker *t)
 {
 	struct bs_fail why = { 0 };
 	int rc;
 
-	c->spilling = pop(c, c->spilling);
-	c->moving = true;
-	(void)pthread_mutex_unlock(&c->lock);
-	rc = bs_spill_put(&c->spill, c->spilling, piece_bytes(c->spilling), &why);
-	(void)pthread_mutex_lock(&c->lock);
-	c->moving = false;
+	t->spilling = pop(t, t->spilling);
+	t->moving = true;
+	(void)pthread_mutex_unlock(&t->lock);
+	rc = bs_spill_put(&t->spill, t->spilling, piece_bytes(t->spilling), &why);
+	(void)pthread_mutex_lock(&t->lock);
+	t->moving = false;
 	if (rc == 0) {
-		count(&c->r->spilled, 1);
+		count(&t->r->spilled, 1);
 	} else {
-		unmove(c);
-		if (c->folder_ns == 0)
-			c->spec.say(c->spec.arg, why.text);
+		unmove(t);
+		if (t->folder_ns == 0)
+			t->spec.say(t->spec.arg, why.text);
 	}
-	c->folder_ns = rc != 0 ? bs_now_ns() + FOLDER_NS : 0;
-	publish(c);
-	(void)pthread_cond_broadcast(&c->change);
+	t->folder_ns = rc != 0 ? bs_now_ns() + FOLDER_NS : 0;
+	publish(t);
+	(void)pthread_cond_broadcast(&t->change);
 }
 
 static void *move(void *arg)
 {
-	struct bs_taker *c = arg;
+	struct bs_taker *t = arg;
 
 	bs_rt_leave();
-	(void)pthread_mutex_lock(&c->lock);
-	while (!atomic_load(&c->quit)) {
-		bool wanted = too_many(c);
+	(void)pthread_mutex_lock(&t->lock);
+	while (!atomic_load(&t->quit)) {
+		bool wanted = too_many(t);
 
-		if (wanted && bs_now_ns() >= c->folder_ns)
-			move_one(c);
+		if (wanted && bs_now_ns() >= t->folder_ns)
+			move_one(t);
 		else
-			await(c, wanted ? c->folder_ns : 0);
+			await(t, wanted ? t->folder_ns : 0);
 	}
-	(void)pthread_mutex_unlock(&c->lock);
+	(void)pthread_mutex_unlock(&t->lock);
 	return NULL;
 }
 
-static int open_memory(struct bs_taker *c, struct bs_fail *why)
+static int open_memory(struct bs_taker *t, struct bs_fail *why)
 {
-	size_t buffers = c->spec.queue + 2u;
+	size_t buffers = t->spec.queue + 2u;
 
-	if (c->spec.queue == 0 || c->spec.queue > BS_TAKER_QUEUE_MAX ||
-	    c->spec.image_bytes > SIZE_MAX / 2 / (BS_TAKER_QUEUE_MAX + 2u) - (size_t)2 * HEAD)
+	if (t->spec.queue == 0 || t->spec.queue > BS_TAKER_QUEUE_MAX ||
+	    t->spec.image_bytes > SIZE_MAX / 2 / (BS_TAKER_QUEUE_MAX + 2u) - (size_t)2 * HEAD)
 		return bs_fail(why, BS_ERR_CONFIG, "%s: a queue of %u images of %zu bytes",
-			       c->spec.name, c->spec.queue, c->spec.image_bytes);
-	c->cap = (size_t)bs_pools_piece_bytes(c->spec.image_bytes);
-	c->memory = aligned_alloc(ALIGN_BYTES, buffers * c->cap);
-	if (c->memory == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%s: a queue of %zu bytes", c->spec.name,
-			       buffers * c->cap);
-	memset(c->memory, 0, buffers * c->cap); /* present from now on */
-	for (uint32_t i = 0; i < c->spec.queue; i++)
-		c->queue[i] = c->memory + i * c->cap;
-	c->hand = c->memory + c->spec.queue * c->cap;
-	c->spilling = c->hand + c->cap;
+			       t->spec.name, t->spec.queue, t->spec.image_bytes);
+	t->cap = (size_t)bs_pools_piece_bytes(t->spec.image_bytes);
+	t->memory = aligned_alloc(ALIGN_BYTES, buffers * t->cap);
+	if (t->memory == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: a queue of %zu bytes", t->spec.name,
+			       buffers * t->cap);
+	memset(t->memory, 0, buffers * t->cap); /* present from now on */
+	for (uint32_t i = 0; i < t->spec.queue; i++)
+		t->queue[i] = t->memory + i * t->cap;
+	t->hand = t->memory + t->spec.queue * t->cap;
+	t->spilling = t->hand + t->cap;
 	return 0;
 }
 
-/* Of what waited, disk were spilled, by a predecessor's last count, to a folder that is not open now. */
-static void say_lost(struct bs_taker *c, uint64_t lost, uint64_t disk)
+/* disk: of these, those that a predecessor had spilled to a folder that is not open now. */
+static void say_lost(struct bs_taker *t, uint64_t lost, uint64_t disk)
 {
 	char line[200];
 
@@ -449,133 +442,120 @@ static void say_lost(struct bs_taker *c, uint64_t lost, uint64_t disk)
 	if (lost > disk) {
 		(void)snprintf(line, sizeof(line),
 			       "%s: %llu images that waited for it were lost with the process",
-			       c->spec.name, (unsigned long long)(lost - disk));
-		c->spec.say(c->spec.arg, line);
+			       t->spec.name, (unsigned long long)(lost - disk));
+		t->spec.say(t->spec.arg, line);
 	}
 	if (disk > 0) {
 		(void)snprintf(line, sizeof(line),
 			       "%s: %llu images were on disk for it when last counted; what is "
 			       "still there waits for the next start",
-			       c->spec.name, (unsigned long long)disk);
-		c->spec.say(c->spec.arg, line);
+			       t->spec.name, (unsigned long long)disk);
+		t->spec.say(t->spec.arg, line);
 	}
 }
 
 /*
- * What a predecessor held in memory is gone, and counted; what it spilled is here, or counts as lost
- * with it where the folder cannot be used. More than the record knows of is an earlier service's.
+ * What a predecessor of this process held in memory is lost, and so is what it spilled where the
+ * folder cannot be used. Pieces that the record does not know are from an earlier service.
  */
-static void inherit(struct bs_taker *c)
+static void inherit(struct bs_taker *t)
 {
-	struct bs_taker_record *r = c->r;
+	struct bs_taker_record *r = t->r;
 	uint64_t taken = atomic_load(&r->taken);
 	uint64_t known = atomic_load(&r->handed) + atomic_load(&r->failed) + atomic_load(&r->shed) +
-			 atomic_load(&r->lost) + atomic_load(&c->spill.pieces);
+			 atomic_load(&r->lost) + atomic_load(&t->spill.pieces);
 	const uint64_t disk =
-		c->spec.policy == BS_POLICY_SPILL ? 0 : atomic_load(&r->spill_waiting);
+		t->spec.policy == BS_POLICY_SPILL ? 0 : atomic_load(&r->spill_waiting);
 
 	if (known > taken) {
 		count(&r->taken, known - taken);
 	} else if (known < taken) {
 		count(&r->lost, taken - known);
-		say_lost(c, taken - known, disk);
+		say_lost(t, taken - known, disk);
 	}
 	atomic_store(&r->since_ns, 0);
-	publish(c);
+	publish(t);
 }
 
-static int start(struct bs_taker *c, struct bs_fail *why)
+static int start(struct bs_taker *t, struct bs_fail *why)
 {
-	pthread_mutexattr_t kind;
-	pthread_condattr_t clock;
-	sigset_t all, old;
 	int rc;
 
-	(void)pthread_mutexattr_init(&kind); /* the pusher may be a real-time thread */
-	(void)pthread_mutexattr_setprotocol(&kind, PTHREAD_PRIO_INHERIT);
-	(void)pthread_mutex_init(&c->lock, &kind);
-	(void)pthread_mutexattr_destroy(&kind);
-	(void)pthread_condattr_init(&clock);
-	(void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&c->change, &clock);
-	(void)pthread_condattr_destroy(&clock);
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&c->thread, NULL, serve, c);
-	c->has_thread = rc == 0;
-	if (rc == 0 && c->spec.policy == BS_POLICY_SPILL) {
-		rc = pthread_create(&c->mover, NULL, move, c);
-		c->has_mover = rc == 0;
+	bs_lock_init(&t->lock, &t->change);
+	rc = bs_thread_start(&t->thread, serve, t);
+	t->has_thread = rc == 0;
+	if (rc == 0 && t->spec.policy == BS_POLICY_SPILL) {
+		rc = bs_thread_start(&t->mover, move, t);
+		t->has_mover = rc == 0;
 	}
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc == 0 ? 0
-		       : bs_fail(why, BS_ERR_NOMEM, "%s: its thread: %s", c->spec.name,
+		       : bs_fail(why, BS_ERR_NOMEM, "%s: its thread: %s", t->spec.name,
 				 strerror(rc));
 }
 
 int bs_taker_open(struct bs_taker **out, const struct bs_taker_spec *spec,
 		  struct bs_taker_record *record, struct bs_fail *why)
 {
-	struct bs_taker *c = calloc(1, sizeof(*c));
+	struct bs_taker *t = calloc(1, sizeof(*t));
 	int rc;
 
 	*out = NULL;
-	if (c == NULL)
+	if (t == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "%s", spec->name);
-	c->spec = *spec;
-	c->r = record;
-	rc = open_memory(c, why);
-	if (rc == 0 && spec->policy == BS_POLICY_SPILL && spec->spill_bytes < c->cap)
+	t->spec = *spec;
+	t->r = record;
+	rc = open_memory(t, why);
+	if (rc == 0 && spec->policy == BS_POLICY_SPILL && spec->spill_bytes < t->cap)
 		rc = bs_fail(why, BS_ERR_CONFIG, "%s: %llu bytes to spill to, an image takes %zu",
-			     spec->name, (unsigned long long)spec->spill_bytes, c->cap);
+			     spec->name, (unsigned long long)spec->spill_bytes, t->cap);
 	if (rc == 0 && spec->policy == BS_POLICY_SPILL)
-		rc = bs_spill_open(&c->spill, spec->spill_dir, spec->file, spec->spill_bytes, why);
+		rc = bs_spill_open(&t->spill, spec->spill_dir, spec->file, spec->spill_bytes, why);
 	if (rc == 0) {
-		inherit(c);
-		rc = start(c, why);
+		inherit(t);
+		rc = start(t, why);
 	}
 	if (rc != 0) {
-		bs_taker_close(c);
+		bs_taker_close(t);
 		return rc;
 	}
-	*out = c;
+	*out = t;
 	return 0;
 }
 
 /* What still waits in memory when the process ends, with the lock held; the mover is gone. */
-static void settle(struct bs_taker *c)
+static void settle(struct bs_taker *t)
 {
-	while (c->count > 0) {
-		c->spilling = pop(c, c->spilling);
-		keep(c, c->spilling, false);
+	while (t->count > 0) {
+		t->spilling = pop(t, t->spilling);
+		keep(t, t->spilling, false);
 	}
-	c->said_ns = 0;
-	say_shed(c, bs_now_ns());
-	publish(c);
+	t->said_ns = 0;
+	say_shed(t, bs_now_ns());
+	publish(t);
 }
 
-void bs_taker_close(struct bs_taker *c)
+void bs_taker_close(struct bs_taker *t)
 {
-	if (c == NULL)
+	if (t == NULL)
 		return;
-	if (c->has_thread) {
-		(void)pthread_mutex_lock(&c->lock);
-		atomic_store(&c->quit, true);
-		(void)pthread_cond_broadcast(&c->change);
-		(void)pthread_mutex_unlock(&c->lock);
-		if (c->has_mover)
-			(void)pthread_join(c->mover, NULL);
-		if (c->spec.policy != BS_POLICY_SPILL) /* it delivers what waits */
-			(void)pthread_join(c->thread, NULL);
-		(void)pthread_mutex_lock(&c->lock);
-		settle(c);
-		(void)pthread_mutex_unlock(&c->lock);
-		if (c->spec.policy ==
+	if (t->has_thread) {
+		(void)pthread_mutex_lock(&t->lock);
+		atomic_store(&t->quit, true);
+		(void)pthread_cond_broadcast(&t->change);
+		(void)pthread_mutex_unlock(&t->lock);
+		if (t->has_mover)
+			(void)pthread_join(t->mover, NULL);
+		if (t->spec.policy != BS_POLICY_SPILL) /* it delivers what waits */
+			(void)pthread_join(t->thread, NULL);
+		(void)pthread_mutex_lock(&t->lock);
+		settle(t);
+		(void)pthread_mutex_unlock(&t->lock);
+		if (t->spec.policy ==
 		    BS_POLICY_SPILL) /* may hang, and then this process is killed */
-			(void)pthread_join(c->thread, NULL);
-		publish(c);
+			(void)pthread_join(t->thread, NULL);
+		publish(t);
 	}
-	bs_spill_close(&c->spill);
-	free(c->memory);
-	free(c);
+	bs_spill_close(&t->spill);
+	free(t->memory);
+	free(t);
 }

@@ -1,18 +1,19 @@
 /*
- * board/emit/taker.h - one taker of images that nobody waits for: its queue, its thread, its policy
+ * board/emit/taker.h - one taker of images that nobody waits for: its queue, threads and policy
  *
  * open -> push* -> quiet* -> close. push copies the message into the taker's own memory and
- * returns; the taker's thread delivers, in order, however long it takes. A full queue sheds the
- * oldest that waits (keep the newest). Under BS_POLICY_SPILL a second thread moves the oldest into a
- * folder (board/emit/spill.h) as soon as half of the queue is in use; they come back first. When the folder
- * is full or refuses, the queue sheds as above; the folder is tried again every second, what cannot
- * be read from it every 200 ms. Everything is counted in the record in shared memory:
- * taken = handed + failed + shed + lost + what waits. lost: a predecessor of this process died with
- * them, or left them in a folder that this one may not spill to. What the folder holds beyond that
- * comes from an earlier service and is taken anew.
- * try: in the pusher's thread, when nothing waits before it: 1 taken, 0 not now, negative: refused.
- * deliver: in the taker's thread; may block. Buffers are allocated and made present by open.
- * push, quiet: one thread; deliver of one taker never runs twice at once, nor beside attempt.
+ * returns; the taker's thread delivers in order, however long it takes. When the queue is full, the
+ * oldest image that waits is shed (dropped and counted): the newest are kept. Under BS_POLICY_SPILL
+ * a second thread moves the oldest into a folder (board/emit/spill.h) once half of the queue is in
+ * use; they are delivered first. When the folder is full or refuses, the queue sheds as above; the
+ * folder is tried again every second, a piece that cannot be read from it every 200 ms.
+ * Everything is counted in the record in shared memory:
+ * taken = handed + failed + shed + lost + what waits. lost: they were in the memory of a process
+ * that died, or are in a folder that this one may not use. Pieces in the folder beyond that are
+ * from an earlier service and count as taken anew.
+ * attempt: in push's thread, when nothing waits: 1 the taker has it, 0 not now, negative: refused.
+ * deliver: in the taker's thread; may block. Of one taker, deliver never runs twice at once, nor
+ * beside attempt. push, quiet: one thread. Buffers are allocated and made present by open.
  * Test: test/unit/board/test_taker.c, test/fault/fault_overload.c
  */
 #ifndef BS_BOARD_EMIT_TAKER_H
@@ -25,7 +26,7 @@
 #include "ipc/shm/shm.h"
 
 #define BS_TAKER_QUEUE_MAX 64u
-#define BS_TAKER_STUCK_NS  INT64_C(1000000000) /* one image for so long: nobody waits for it */
+#define BS_TAKER_STUCK_NS  INT64_C(1000000000) /* one image for so long: it is not waited for */
 
 struct bs_taker;
 
@@ -37,29 +38,29 @@ struct bs_taker_spec {
 	size_t image_bytes; /* of the largest message */
 	const char *spill_dir;
 	uint64_t spill_bytes;
-	/* 0: delivered. Negative: it is given up, why says so. */
-	int (*deliver)(void *arg, struct bs_taker *c, const unsigned char *msg, size_t len,
+	/* 0: delivered. Negative: the image is given up, for the reason in why. */
+	int (*deliver)(void *arg, struct bs_taker *t, const unsigned char *msg, size_t len,
 		       struct bs_fail *why);
 	int (*attempt)(void *arg, const unsigned char *msg, size_t len); /* NULL: always queue */
-	/* Any thread; it will not get this image: it was shed, or its taker refused it. May be NULL. */
+	/* Any thread: the image was shed or refused. May be NULL. */
 	void (*missed)(void *arg, const unsigned char *msg, size_t len);
-	/* Any thread; what happened in words, rarely. */
+	/* Any thread: what happened, in words; not for each image. */
 	void (*say)(void *arg, const char *line);
 	void *arg;
 };
 
-int bs_taker_open(struct bs_taker **c, const struct bs_taker_spec *spec,
+int bs_taker_open(struct bs_taker **t, const struct bs_taker_spec *spec,
 		  struct bs_taker_record *record, struct bs_fail *why);
-/* True: it has it, or will. False: it was shed at once (a message too long, or the queue is shut). */
-bool bs_taker_push(struct bs_taker *c, const unsigned char *msg, size_t len);
-/* Instead of push: there is nobody to keep it for. Counted, and said, as shed. */
-void bs_taker_pass(struct bs_taker *c, const unsigned char *msg, size_t len);
-/* Nothing waits, or its taker is stuck or absent: there is no use in waiting for it. */
-bool bs_taker_quiet(struct bs_taker *c);
-/* For deliver: the process ends; give up. absent: there is nobody to deliver to. */
-bool bs_taker_quits(const struct bs_taker *c);
-void bs_taker_absent(struct bs_taker *c, bool absent);
-/* Ends the threads; what waits is spilled or shed. Waits for a deliver that is under way. */
-void bs_taker_close(struct bs_taker *c);
+/* False: the image was shed at once, for it is too long or the queue is closed. */
+bool bs_taker_push(struct bs_taker *t, const unsigned char *msg, size_t len);
+/* Instead of push: nobody is there to keep the image for. It counts as shed. */
+void bs_taker_pass(struct bs_taker *t, const unsigned char *msg, size_t len);
+/* Nothing waits, or there is no use in waiting: the taker is stuck or absent. */
+bool bs_taker_quiet(struct bs_taker *t);
+/* For deliver. quits: the process ends, give up. absent: there is nobody to deliver to. */
+bool bs_taker_quits(const struct bs_taker *t);
+void bs_taker_absent(struct bs_taker *t, bool absent);
+/* Ends the threads, waits for a deliver that is under way; what waits is spilled or shed. */
+void bs_taker_close(struct bs_taker *t);
 
 #endif

@@ -1,9 +1,10 @@
-/* board/emit/takers.c - takers of images with a queue of their own; see emit.h, taker.h */
-#define _GNU_SOURCE
+/* board/emit/takers.c - see takers.h */
+#include "board/emit/takers.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "board/emit/emit.h"
+#include "board/emit/sinks.h"
 #include "core/thread/clock.h"
 #include "ipc/wire/crc32c.h"
 #include "ipc/wire/mrd.h"
@@ -11,24 +12,23 @@
 
 #define LOOK_NS 20000000 /* between two looks at an archive that takes nothing */
 
-struct taker {
+/* What a taker's functions get as arg; sink: its number, or BS_TAKER_ARCHIVE. */
+struct target {
 	struct emit *e;
 	uint32_t sink;
 };
-static struct taker takers[BS_TAKERS];
+static struct target targets[BS_TAKERS];
 
 static void say(void *arg, const char *line)
 {
-	struct taker *t = arg;
+	struct target *t = arg;
 
-	(void)pthread_mutex_lock(&t->e->lock);
-	bs_worker_say(t->e->env, BS_EVENT_LIMIT, 0, NULL, line);
-	(void)pthread_mutex_unlock(&t->e->lock);
+	bs_emit_say(t->e, BS_EVENT_LIMIT, 0, line);
 }
 
 static void missed(void *arg, const unsigned char *msg, size_t len)
 {
-	struct taker *t = arg;
+	struct target *t = arg;
 
 	if (len >= BS_WIRE_BYTES)
 		bs_emit_undelivered(t->e, bs_wire_session(msg), 1);
@@ -36,11 +36,10 @@ static void missed(void *arg, const unsigned char *msg, size_t len)
 
 /* ---- a sink ---- */
 
-static int put_file(void *arg, struct bs_taker *c, const unsigned char *msg, size_t len,
+static int put_file(void *arg, struct bs_taker *taker, const unsigned char *msg, size_t len,
 		    struct bs_fail *why)
 {
-	struct taker *t = arg;
-	char attributes[BS_POOLS_ATTRIBUTES + 1];
+	struct target *t = arg;
 	const unsigned char *payload = NULL;
 	struct bs_mrd_image head;
 	struct bs_wire w;
@@ -48,43 +47,37 @@ static int put_file(void *arg, struct bs_taker *c, const unsigned char *msg, siz
 	size_t pixels_at = 0;
 	int rc = bs_wire_decode(&w, msg, len, &payload, why); /* it may come from disk */
 
-	(void)c;
+	(void)taker;
 	if (rc == 0)
 		rc = bs_mrd_parse_image(&head, &attr_at, &pixels_at, payload, (size_t)w.payload_len,
 					why);
 	if (rc == 0 && pixels_at - attr_at > BS_POOLS_ATTRIBUTES)
 		rc = bs_fail(why, BS_ERR_LENGTH, "image %u: attributes of %zu bytes",
 			     head.image_index, pixels_at - attr_at);
-	if (rc == 0 && t->e->sink[t->sink].self == NULL)
-		rc = bs_emit_open_sink(t->e, t->sink, why);
-	if (rc == 0) {
-		memcpy(attributes, payload + attr_at, pixels_at - attr_at);
-		attributes[pixels_at - attr_at] = '\0';
-		rc = t->e->sink[t->sink].type->put(t->e->sink[t->sink].self, &head, attributes,
-						   payload + pixels_at, why);
-	}
-	if (rc != 0) {
-		(void)pthread_mutex_lock(&t->e->lock);
-		bs_count(&t->e->env->shm.s->totals.sink_faults, 1);
-		(void)pthread_mutex_unlock(&t->e->lock);
-	}
+	if (rc == 0)
+		rc = bs_sinks_open(t->e, t->sink, why);
+	if (rc == 0)
+		rc = bs_sinks_put(t->e, t->sink, &head, payload + attr_at, pixels_at - attr_at,
+				  payload + pixels_at, why);
+	if (rc != 0)
+		atomic_fetch_add(&t->e->env->shm.s->totals.sink_faults, 1);
 	return rc == BS_ERR_ABORTED ? BS_ERR_IO : rc;
 }
 
 /* ---- the archive ---- */
 
-static int try_archive(void *arg, const unsigned char *msg, size_t len)
+static int attempt_archive(void *arg, const unsigned char *msg, size_t len)
 {
-	struct taker *t = arg;
+	struct target *t = arg;
 
 	return bs_endpoint_send(&t->e->archive, msg, len, NULL, 0, 0, NULL) == 0;
 }
 
-/* Until it takes the image, is gone (spill: until it is back), or this process ends. */
-static int send_archive(void *arg, struct bs_taker *c, const unsigned char *msg, size_t len,
+/* Tries until the archive takes the image, has left (spill: waits for its return), or we end. */
+static int send_archive(void *arg, struct bs_taker *taker, const unsigned char *msg, size_t len,
 			struct bs_fail *why)
 {
-	struct taker *t = arg;
+	struct target *t = arg;
 	struct bs_endpoint *archive = &t->e->archive;
 	bool spill = t->e->env->site.overload.archive == BS_POLICY_SPILL;
 
@@ -93,10 +86,10 @@ static int send_archive(void *arg, struct bs_taker *c, const unsigned char *msg,
 		bool gone = bs_endpoint_connections_now(archive) == 0;
 		struct pollfd writable = { archive->send_fd, POLLIN, 0 };
 
-		bs_taker_absent(c, rc != 0 && gone);
+		bs_taker_absent(taker, rc != 0 && gone);
 		if (rc <= 0)
 			return rc;
-		if (bs_taker_quits(c))
+		if (bs_taker_quits(taker))
 			return BS_ERR_ABORTED;
 		if (gone && !spill)
 			return bs_fail(why, BS_ERR_IO, "the archive has left");
@@ -110,7 +103,7 @@ static void name_record(struct emit *e, uint32_t i, const char *name, enum bs_po
 {
 	struct bs_taker_record *r = &e->env->shm.s->taker[i];
 
-	/* nothing waits under this policy: what a predecessor had in hand it takes again */
+	/* nothing waits under this policy: a predecessor's image in hand is taken again */
 	if (policy == BS_POLICY_WAIT)
 		atomic_store(&r->taken, atomic_load(&r->handed) + atomic_load(&r->failed) +
 						atomic_load(&r->shed) + atomic_load(&r->lost));
@@ -134,40 +127,40 @@ static int open_taker(struct emit *e, uint32_t i, const char *name, const char *
 		.spill_dir = o->spill_dir,
 		.spill_bytes = (uint64_t)o->spill_mib << 20,
 		.deliver = i == BS_TAKER_ARCHIVE ? send_archive : put_file,
-		.attempt = i == BS_TAKER_ARCHIVE ? try_archive : NULL,
+		.attempt = i == BS_TAKER_ARCHIVE ? attempt_archive : NULL,
 		.missed = missed,
 		.say = say,
-		.arg = &takers[i],
+		.arg = &targets[i],
 	};
 
 	name_record(e, i, name, policy);
-	takers[i] = (struct taker){ e, i };
+	targets[i] = (struct target){ e, i };
 	if (policy == BS_POLICY_WAIT)
 		return 0;
 	uint64_t lost = atomic_load(&r->lost);
 	int rc = bs_taker_open(&e->taker[i], &spec, r, why);
 
 	if (rc != 0 && policy == BS_POLICY_SPILL && bs_emit_succeeds(e)) {
-		/* the reconstruction must not wait for a folder, either */
-		say(&takers[i], why->text);
-		say(&takers[i], "until the next start images are shed, not spilled");
+		/* without this the reconstruction would wait for the folder to be usable */
+		say(&targets[i], why->text);
+		say(&targets[i], "until the next start images are shed, not spilled");
 		spec.policy = BS_POLICY_KEEP_NEWEST;
 		r->policy = BS_POLICY_KEEP_NEWEST;
 		rc = bs_taker_open(&e->taker[i], &spec, r, why);
 	}
-	/* whose they were is not known any more: they count for the scan in flight */
+	/* which scans they were of is not known any more: they count for the present one */
 	bs_emit_undelivered(e, atomic_load(&e->session), atomic_load(&r->lost) - lost);
 	return rc;
 }
 
-/* Of a sink's spilled images: told by what it is, not by its place in the site file, which may change. */
+/* The name of a sink's pieces: by its type and folder, as its place in the site may change. */
 static void name_file(char out[32], const struct bs_sink_spec *sink)
 {
 	(void)snprintf(out, 32, "%.8s-%08x", sink->type,
 		       bs_crc32c(0, sink->dir, strlen(sink->dir)));
 }
 
-/* What no taker of this site will ever take is said, or it would lie there for good. */
+/* Spilled images of takers that the site no longer has would stay for good: the log says so. */
 static void find_strangers(struct emit *e, const char *const *names, size_t n)
 {
 	const char *dir = e->env->site.overload.spill_dir;
@@ -182,10 +175,10 @@ static void find_strangers(struct emit *e, const char *const *names, size_t n)
 		"%.160s: %llu spilled images belong to no taker of this site, as %.100s: they "
 		"stay there",
 		dir, (unsigned long long)found, file);
-	say(&takers[0], line);
+	say(&targets[0], line);
 }
 
-int bs_emit_open_takers(struct emit *e, struct bs_fail *why)
+int bs_takers_open(struct emit *e, struct bs_fail *why)
 {
 	const struct bs_site *site = &e->env->site;
 	static char files[BS_SINKS_MAX][32];
@@ -193,7 +186,7 @@ int bs_emit_open_takers(struct emit *e, struct bs_fail *why)
 	size_t n = 0;
 	int rc = 0;
 
-	takers[0].e = e;
+	targets[0].e = e;
 	for (uint32_t i = 0; rc == 0 && i < site->sinks; i++) {
 		char name[64];
 
@@ -216,7 +209,7 @@ int bs_emit_open_takers(struct emit *e, struct bs_fail *why)
 	return rc;
 }
 
-bool bs_emit_takers_quiet(struct emit *e)
+bool bs_takers_quiet(struct emit *e)
 {
 	bool quiet = true;
 
@@ -225,7 +218,7 @@ bool bs_emit_takers_quiet(struct emit *e)
 	return quiet;
 }
 
-void bs_emit_close_takers(struct emit *e)
+void bs_takers_close(struct emit *e)
 {
 	for (int i = 0; i < BS_TAKERS; i++) {
 		bs_taker_close(e->taker[i]);

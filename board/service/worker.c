@@ -55,7 +55,7 @@ void bs_worker_sleep(struct bs_worker_env *env, struct pollfd *more, unsigned n,
 		left = env->tick_ns;
 	if (left < 0)
 		left = 0;
-	t = (struct timespec){ left / 1000000000, left % 1000000000 };
+	t = bs_timespec(left);
 	if (ppoll(fds, n + 1, &t, NULL) > 0)
 		for (unsigned i = 0; i < n && i < 3; i++)
 			more[i].revents = fds[i + 1].revents;

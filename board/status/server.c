@@ -1,12 +1,12 @@
 /* board/status/server.c - the thread that answers on the status socket; see status.h */
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "board/service/realtime.h"
 #include "board/status/status.h"
+#include "core/thread/thread.h"
 #include "ipc/endpoint.h"
 
 #define REQUEST_MAX 4096u
@@ -65,7 +65,6 @@ int bs_status_serve(struct bs_status_server **server, const struct bs_shm *shm, 
 		    struct bs_fail *why)
 {
 	struct bs_status_server *s = calloc(1, sizeof(*s));
-	sigset_t all, old;
 	int rc;
 
 	*server = NULL;
@@ -77,10 +76,7 @@ int bs_status_serve(struct bs_status_server **server, const struct bs_shm *shm, 
 		free(s);
 		return rc;
 	}
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&s->thread, NULL, serve, s);
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	rc = bs_thread_start(&s->thread, serve, s);
 	if (rc != 0) {
 		bs_endpoint_close(&s->socket);
 		free(s);

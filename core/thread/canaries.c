@@ -22,7 +22,7 @@ static void *watch(void *arg)
 		atomic_store(&t->canary->priority, p.sched_priority);
 	due = bs_now_ns() + BS_CANARY_PERIOD_NS;
 	while (!atomic_load(&t->all->quit)) {
-		const struct timespec at = { due / 1000000000, due % 1000000000 };
+		const struct timespec at = bs_timespec(due);
 
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) != 0)
 			;

@@ -1,10 +1,10 @@
 /*
  * core/thread/canaries.h - a canary (canary.h) on each of several processors
  *
- * start: a thread on each processor of `where`, at most max, that writes to canary[0 .. count-1], at
- * the real-time priority given (0: the highest there is) where that is allowed. where NULL: all that
- * this process may use. unwatched: processors of it without one: beyond max, or the system refused.
- * stop waits for the threads; the records stay. It may be called for a zeroed struct.
+ * start: a thread on each processor of `where`, at most max, that writes to canary[0 .. count-1],
+ * at the real-time priority given (0: the highest there is) where that is allowed. where NULL: all
+ * that this process may use. unwatched: processors of it without one: beyond max, or the system
+ * refused. stop waits for the threads; the records stay. It may be called for a zeroed struct.
  * Test: test/unit/core/test_canaries.c
  */
 #ifndef BS_CORE_THREAD_CANARIES_H

@@ -1,5 +1,5 @@
 /*
- * core/thread/canary.h - a thread that does nothing but wake on time, and what its lateness explains
+ * core/thread/canary.h - a thread that does nothing but wake on time, and what its lateness shows
  *
  * wake, in the canary's thread, once for each time that it slept until due_ns: how late it was goes
  * into a histogram, a lateness of BS_CANARY_STALL_NS or more into a ring of stalls: the interval in

@@ -2,19 +2,31 @@
  * core/thread/clock.h - the one monotonic clock, in nanoseconds, which a test may script
  *
  * bs_now_ns: CLOCK_MONOTONIC, comparable between the processes of one machine. Any thread.
+ * bs_sleep_ns: for so long by the machine's clock; a signal may end it early.
  * bs_clock_script: from now on the clock reads *script (ns) instead; NULL: the machine's again.
  */
 #ifndef BS_CORE_THREAD_CLOCK_H
 #define BS_CORE_THREAD_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 int64_t bs_now_ns(void);
+void bs_sleep_ns(int64_t ns);
 void bs_clock_script(const int64_t *script);
+
+static inline struct timespec bs_timespec(int64_t ns)
+{
+	struct timespec t;
+
+	t.tv_sec = (time_t)(ns / 1000000000);
+	t.tv_nsec = (long)(ns % 1000000000);
+	return t;
+}
 
 /* Milliseconds, as a configuration states them, in the clock's nanoseconds. */
 static inline int64_t bs_ns_of_ms(double ms)

@@ -4,7 +4,6 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,6 +11,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "core/thread/thread.h"
 
 /* About 20 us of polling: longer than the gap between two stages of one frame, short enough that
  * an idle team costs nothing and that a team wider than the machine does not starve its caller. */
@@ -95,7 +96,6 @@ int bs_team_whole(void)
 int bs_team_open(struct bs_team **team, int members, struct bs_fail *why)
 {
 	struct bs_team *t;
-	sigset_t all, old;
 
 	if (members < 1 || members > BS_TEAM_MAX)
 		return bs_fail(why, BS_ERR_CONFIG, "team of %d threads: 1 to %d", members,
@@ -104,21 +104,17 @@ int bs_team_open(struct bs_team **team, int members, struct bs_fail *why)
 	if (t == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "team of %d threads", members);
 	t->members = 1;
-	(void)sigfillset(&all); /* signals belong to the process's main thread */
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	for (int i = 1; i < members; i++) {
 		t->member[i] = (struct member){ t, i };
-		int rc = pthread_create(&t->thread[i], NULL, member_main, &t->member[i]);
+		int rc = bs_thread_start(&t->thread[i], member_main, &t->member[i]);
 
 		if (rc != 0) {
-			(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 			bs_team_close(t);
 			return bs_fail(why, BS_ERR_NOMEM, "thread %d of %d: %s", i, members,
 				       strerror(rc));
 		}
 		t->members++;
 	}
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	*team = t;
 	return 0;
 }

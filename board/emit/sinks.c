@@ -1,0 +1,53 @@
+/* board/emit/sinks.c - see sinks.h */
+#include "board/emit/sinks.h"
+
+#include <string.h>
+
+#include "board/emit/folder.h"
+
+int bs_sinks_open(struct emit *e, uint32_t sink, struct bs_fail *why)
+{
+	const char *dir = e->env->site.sink[sink].dir;
+	int rc;
+
+	if (e->sink[sink].self != NULL)
+		return 0;
+	rc = bs_folder_make(dir, 0755, why);
+	return rc != 0 ? rc : e->sink[sink].type->open(&e->sink[sink].self, dir, why);
+}
+
+int bs_sinks_open_all(struct emit *e, struct bs_fail *why)
+{
+	const struct bs_site *site = &e->env->site;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < site->sinks; i++) {
+		e->sink[i].type = bs_sink_find(site->sink[i].type);
+		if (e->sink[i].type == NULL)
+			return bs_fail(why, BS_ERR_UNSUPPORTED, "sink %u: no type '%s'", i + 1,
+				       site->sink[i].type);
+		if (!bs_emit_succeeds(e) || site->overload.sinks == BS_POLICY_WAIT)
+			rc = bs_sinks_open(e, i, why);
+	}
+	return rc;
+}
+
+int bs_sinks_put(struct emit *e, uint32_t sink, const struct bs_mrd_image *head,
+		 const unsigned char *attributes, size_t n, const unsigned char *pixels,
+		 struct bs_fail *why)
+{
+	char text[BS_POOLS_ATTRIBUTES + 1];
+
+	memcpy(text, attributes, n);
+	text[n] = '\0';
+	return e->sink[sink].type->put(e->sink[sink].self, head, text, pixels, why);
+}
+
+void bs_sinks_close_all(struct emit *e)
+{
+	struct bs_fail why = { 0 };
+
+	for (uint32_t i = 0; i < e->env->site.sinks; i++)
+		if (e->sink[i].self != NULL && e->sink[i].type->close(e->sink[i].self, &why) != 0)
+			bs_emit_fault(e, &why);
+}
