@@ -1,9 +1,11 @@
-# Boreside. make demo | test | bench | fuzz | clean ; everything else: make help
+# Boreside. make demo | test | install | bench | fuzz | clean ; everything else: make help
 #   GPU=auto|0|1   SANITIZE=address,undefined|thread   CC=gcc|clang   DATA=folder of recordings
 CC       = gcc
 GPU     ?= auto
 SANITIZE ?=
 DATA    ?= ../shared/data
+PREFIX  ?= /usr/local
+DESTDIR ?=
 NVCC    ?= $(firstword $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc)
 ifeq ($(GPU),auto)
 override GPU := $(if $(wildcard $(NVCC)),1,0)
@@ -63,7 +65,7 @@ UNITS := $(patsubst %.c,$(B)/%,$(call find,test/unit,test_*.c) $(wildcard test/t
 TOOLS := $(BENCH) $(PAPER) $(patsubst %.c,$(B)/%,$(wildcard test/soak/*.c))
 SCRIPTS := $(call find,test/unit test/replay test/fault,*.sh)
 
-.PHONY: all help setup demo test bench reproduce ladder fuzz lint clean tests tools
+.PHONY: all help setup demo test bench reproduce ladder fuzz lint format tidy hooks install uninstall clean tests tools
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: $(EXE)
@@ -77,6 +79,9 @@ help:
 	@echo 'make ladder  the optimizations of the two papers, one after the other, on this GPU'
 	@echo 'make fuzz    the decoders under libFuzzer, FUZZ_SECONDS each (clang)'
 	@echo 'make lint    clang-format and clang-tidy'
+	@echo 'make hooks   git then refuses a commit of what is not formatted or does not lint'
+	@echo 'make install what make built: program, systemd unit, site files, documents (DESTDIR= PREFIX=/usr/local)'
+	@echo 'make uninstall  the same files are removed; /etc/boreside stays'
 
 setup:
 	@sh board/deploy/setup.sh
@@ -188,11 +193,32 @@ $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(B)/libfuzzed.a
 # One clang-tidy a source, a process a core, words only for findings; .clang-tidy says which.
 TIDIED := $(SRC) $(SIMD) board/main.c $(call find,test/bench test/paper,*.c)
 TIDY   = -std=c17 -pthread -DBS_ISA=v3 $(if $(filter x86_64,$(MACHINE)),$(ISA_v3)) $(filter -I% -D%,$(CFLAGS))
-lint:
+lint: format tidy
+format:
 	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
+tidy:
 	@echo 'clang-tidy: $(words $(TIDIED)) sources'
 	@printf '%s\n' $(TIDIED) | xargs -n 1 -P $$(nproc) sh -c \
 		'said=$$(clang-tidy --quiet "$$1" -- $(TIDY) 2>&1) || { echo "$$said"; exit 1; }' lint
+
+hooks:
+	install -m 755 .ci/pre-commit "$$(git rev-parse --git-path hooks)/pre-commit"
+
+# Builds nothing, so that it may run as another user than make did.
+BIN := $(DESTDIR)$(PREFIX)/bin
+UNIT := $(DESTDIR)$(PREFIX)/lib/systemd/system/boreside.service
+DOC := $(DESTDIR)$(PREFIX)/share/doc/boreside
+install:
+	@test -x $(EXE) || { echo 'make install: $(EXE) is not there: make, first'; exit 1; }
+	install -d $(BIN) $(dir $(UNIT)) $(DOC)/config
+	install -m 755 $(EXE) $(BIN)/boreside
+	sed 's|/usr/local/|$(PREFIX)/|g' board/deploy/boreside.service >$(UNIT)
+	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md $(wildcard board/doc/*.md) $(DOC)
+	install -m 644 $(wildcard config/*.cfg config/*.cfl config/*.hdr config/*.md) $(DOC)/config
+
+uninstall:
+	rm -f $(BIN)/boreside $(UNIT)
+	rm -rf $(DOC)
 
 clean:
 	rm -rf build
