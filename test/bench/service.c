@@ -65,7 +65,7 @@ _Noreturn void bs_bench_bare_receiver(const char *url)
 		if (bs_endpoint_recv(&e, buf, sizeof(buf), &len, 20000, NULL) != 0)
 			_exit(1);
 	(void)bs_endpoint_send(&e, "done", 4, NULL, 0, 5000, NULL);
-	service_pause_ms(200);
+	await_pause_ms(200);
 	bs_endpoint_close(&e);
 	_exit(0);
 }
@@ -88,10 +88,10 @@ static double bare_rate(const char *self)
 		(void)execl(self, self, "--bare", url, (char *)NULL);
 		_exit(127);
 	}
-	service_pause_ms(100);
+	await_pause_ms(100);
 	if (bs_endpoint_connect(&e, BS_ENDPOINT_KSPACE, url, 64, NULL) != 0)
 		return -1.0;
-	service_pause_ms(100);
+	await_pause_ms(100);
 	start = bs_now_ns();
 	for (unsigned i = 0; i < MESSAGES; i++)
 		if (bs_endpoint_send(&e, envelope, sizeof(envelope), payload, PAYLOAD, 20000,
@@ -133,8 +133,7 @@ static bool begin(const char *protocol, unsigned matrix)
 		"<trajectory>radial</trajectory></encoding></ismrmrdHeader>",
 		matrix, matrix, matrix, matrix);
 
-	(void)peer_new_session(&p);
-	return peer_header(&p, protocol, xml, (size_t)n) && peer_await(&p, BS_WIRE_ACCEPT, 10000);
+	return peer_begin_with(&p, protocol, xml, (size_t)n);
 }
 
 /* Sends as WIRE.md asks: at most a window of messages unacknowledged. */
@@ -198,7 +197,7 @@ static void print_stages(void)
 	char *line;
 	char *save = NULL;
 
-	if (!service_ask(&service, "text", doc, sizeof(doc), 2000))
+	if (!service_ask(&service, "text", doc, sizeof(doc)))
 		return;
 	for (line = strtok_r(doc, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))
 		if (strncmp(line, "frame ", 6) == 0 || strncmp(line, "protocol  ", 10) == 0)
@@ -270,7 +269,7 @@ int bs_bench_service(struct bs_bench *b)
 	char self[512];
 
 	bs_endpoint_tune_malloc(PAYLOAD);
-	if (!find_programs(self) || !service_start_with(&service, "", BODY, NULL) ||
+	if (!find_programs(self) || !service_start_with(&service, SERVICE_PATIENT, BODY, NULL) ||
 	    !peer_open(&p, &service)) {
 		service_print_log(&service);
 		return 1;

@@ -1,12 +1,10 @@
 /*
  * test/fault/fault_kill.c - workers that die or stop: replaced, the sender told, the next scan
- * good; and the service's own end. Times are printed; only a generous bound can fail (the aim is
- * 200 ms to a new start).
+ * good; and the service's own end. Times are printed and judged by nobody (the aim is 200 ms to a
+ * new start).
  */
 #define _GNU_SOURCE
 #include "test/support/service.h"
-
-#define RESTART_BOUND_MS 2000.0
 
 static struct service service;
 static struct peer p;
@@ -30,52 +28,41 @@ static pid_t worker_pid(const char *worker)
 	return (pid_t)worker_number(worker, "pid");
 }
 
-/* Until the worker is another one and ready; its pid, or -1. */
-static pid_t await_successor(const char *worker, pid_t old, int ms)
+/* The worker's pid when it is another one and ready, else -1. *restart_ms: how long after its
+ * predecessor's end it was started. */
+static pid_t successor(const char *worker, pid_t old, double *restart_ms)
 {
-	int64_t until = bs_now_ns() + (int64_t)ms * 1000000;
-
-	while (bs_now_ns() < until) {
-		char doc[40000];
-		char where[64];
-		const char *at;
-		pid_t pid;
-
-		where_of(where, worker);
-		if (service_ask(&service, "json", doc, sizeof(doc), 300) &&
-		    (at = strstr(doc, where)) != NULL) {
-			pid = (pid_t)strtol(at + strlen(where) + 1, NULL, 10);
-			at = strstr(at, "\"phase\":");
-			if (pid > 0 && pid != old && at != NULL &&
-			    strncmp(at + 8, "\"ready\"", 7) == 0)
-				return pid;
-		}
-		service_pause_ms(2);
-	}
-	return -1;
-}
-
-/* Milliseconds from the kill to the successor being ready; prints both times. */
-static void expect_successor(const char *what, const char *worker, pid_t old, int64_t since_ns)
-{
-	pid_t pid = await_successor(worker, old, 15000);
-	double ready_ms = (double)(bs_now_ns() - since_ns) * 1e-6;
-	char doc[40000];
-	char where[64];
+	static char doc[200000];
 	const char *at = NULL;
-	double start_ms = -1.0;
+	char where[64];
 
 	where_of(where, worker);
-	if (service_ask(&service, "json", doc, sizeof(doc), 2000) &&
-	    (at = strstr(doc, where)) != NULL)
-		at = strstr(at, "\"restart_ms\":");
-	if (at != NULL)
-		start_ms = strtod(at + strlen("\"restart_ms\":"), NULL);
+	if (service_ask_once(&service, "json", doc, sizeof(doc)))
+		at = strstr(doc, where);
+	if (at == NULL)
+		return -1;
+
+	pid_t pid = (pid_t)strtol(at + strlen(where) + 1, NULL, 10);
+	const char *phase = strstr(at, "\"phase\":");
+	const char *started = strstr(at, "\"restart_ms\":");
+
+	if (pid <= 0 || pid == old || phase == NULL || started == NULL ||
+	    strncmp(phase + 8, "\"ready\"", 7) != 0)
+		return -1;
+	*restart_ms = strtod(started + strlen("\"restart_ms\":"), NULL);
+	return pid;
+}
+
+static void expect_successor(const char *what, const char *worker, pid_t old, int64_t since_ns)
+{
+	double restart_ms = -1.0;
+	pid_t pid = -1;
+
+	AWAIT((pid = successor(worker, old, &restart_ms)) > 0);
 	CHECK(pid > 0, "%s: a new %s is ready", what, worker);
 	printf("# %s: %s started again %.2f ms after its end was seen; ready %.1f ms after the signal\n",
-	       what, worker, start_ms, ready_ms);
-	CHECK(start_ms >= 0.0 && start_ms < RESTART_BOUND_MS, "%s: restarted within %.0f ms", what,
-	      RESTART_BOUND_MS);
+	       what, worker, restart_ms, (double)(bs_now_ns() - since_ns) * 1e-6);
+	CHECK(restart_ms >= 0.0, "%s: the status says how soon it was started", what);
 }
 
 static void kill_idle(const char *worker)
@@ -90,25 +77,38 @@ static void kill_idle(const char *worker)
 	CHECK(peer_good_scan(&p, "cart", 2), "%s of %s: the next scan is good", what, worker);
 }
 
+/*
+ * The outcome that a new process owes the sender. What breaks a connection takes what was under way
+ * with it, and so the sender asks again each second, by its CLOSE (ipc/WIRE.md).
+ */
+static bool outcome_comes(uint64_t count)
+{
+	if (peer_await_until(&p, BS_WIRE_OUTCOME, bs_now_ns() + 1000000000) &&
+	    p.w.session == p.session)
+		return true;
+	(void)peer_close_scan(&p, p.seq, count);
+	return false;
+}
+
 /* ingest or recon: the scan is lost, and the sender is told so. */
 static void kill_mid_scan(const char *worker)
 {
 	pid_t old;
+	bool told = false;
 	int64_t now;
 
 	CHECK(peer_begin(&p, "cart"), "a scan begins");
 	for (unsigned i = 0; i < 48; i++)
 		(void)peer_acq(&p, "cart", i % 32, i / 32);
-	(void)service_until(&service, "\"images_left\":1", 5000);
+	(void)service_until(&service, "\"images_left\":1");
 	old = worker_pid(worker);
 	now = bs_now_ns();
 	CHECK(old > 0 && kill(old, SIGKILL) == 0, "mid-scan: %s is killed", worker);
 	for (unsigned i = 48; i < 64; i++) /* the sender does not know yet */
 		(void)peer_acq(&p, "cart", i % 32, i / 32);
-	CHECK(peer_await(&p, BS_WIRE_OUTCOME, 10000) && p.outcome.code == BS_ERR_ABORTED &&
-		      p.w.session == p.session,
-	      "mid-scan kill of %s: outcome %s \"%s\"", worker, bs_err_name(p.outcome.code),
-	      p.outcome.text);
+	AWAIT((told = outcome_comes(64)));
+	CHECK(told && p.outcome.code == BS_ERR_ABORTED, "mid-scan kill of %s: outcome %s \"%s\"",
+	      worker, bs_err_name(p.outcome.code), p.outcome.text);
 	printf("# the sender was told %.1f ms after the signal\n",
 	       (double)(bs_now_ns() - now) * 1e-6);
 	CHECK(p.outcome.images >= 1, "the image that was out is counted");
@@ -148,14 +148,43 @@ static void stop_worker(const char *worker)
 	CHECK(peer_good_scan(&p, "cart", 2), "SIGSTOP of %s: the next scan is good", worker);
 }
 
+static void expect_slots(void)
+{
+	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0 &&
+		      service_number(&service, "\"images\",\"slots\"", "in_use") == 0,
+	      "after all that, no slot is lost");
+}
+
+/* A service that replaces a worker which makes no progress for a while: here that is the test. */
+static void test_stopped(void)
+{
+	CHECK(service_start_with(&service, "heartbeat_ms = 100.0; stall_ms = 1500.0;",
+				 SERVICE_SINKS SERVICE_PROTOCOLS, NULL),
+	      "a service that soon replaces what is stopped");
+	CHECK(peer_open(&p, &service), "a sender connects");
+	for (int i = 0; i < 3; i++)
+		stop_worker(workers[i]);
+	kill_emit_mid_scan(SIGSTOP);
+	expect_slots();
+	peer_close(&p);
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	service_remove(&service);
+}
+
 static void test_second_service(void)
 {
 	struct service second = service;
 
-	CHECK(service_spawn(&second, NULL) && service_wait(&second, 10000) == 1,
+	CHECK(service_spawn(&second, NULL) && service_wait(&second) == 1,
 	      "a second service in the same folder is refused");
 	CHECK(service_logs(&service, "another service runs in this folder"), "with the reason");
 	CHECK(peer_good_scan(&p, "cart", 1), "the first is not disturbed");
+}
+
+static bool tell_to_end(void)
+{
+	return kill(service.pid, SIGTERM) == 0 &&
+	       service_logs(&service, "signal 15: the service ends");
 }
 
 /* SIGTERM while a scan runs: it may finish. */
@@ -167,12 +196,11 @@ static void test_term_finishes(void)
 	for (unsigned i = 0; i < 32; i++) {
 		(void)peer_acq(&p, "cart", i, 0);
 		if (i == 10)
-			CHECK(kill(service.pid, SIGTERM) == 0, "SIGTERM mid-scan");
-		service_pause_ms(10);
+			CHECK(tell_to_end(), "SIGTERM mid-scan");
 	}
 	CHECK(peer_end(&p, 32) && p.outcome.code == 0 && p.outcome.images == 1,
 	      "the scan finishes: %s", bs_err_name(p.outcome.code));
-	status = service_wait(&service, 15000);
+	status = service_wait(&service);
 	CHECK(status == 0, "and the service ends with %d", status);
 }
 
@@ -185,15 +213,14 @@ static void test_term_aborts(void)
 	CHECK(peer_begin(&p, "cart"), "a scan begins");
 	for (unsigned i = 0; i < 16; i++)
 		(void)peer_acq(&p, "cart", i, 0);
-	(void)kill(service.pid, SIGTERM);
-	service_pause_ms(100);
+	CHECK(tell_to_end(), "SIGTERM mid-scan");
 	now = bs_now_ns();
 	(void)kill(service.pid, SIGTERM);
-	CHECK(peer_await(&p, BS_WIRE_OUTCOME, 10000) && p.outcome.code == BS_ERR_ABORTED &&
+	CHECK(peer_await(&p, BS_WIRE_OUTCOME) && p.outcome.code == BS_ERR_ABORTED &&
 		      p.outcome.images == 1,
 	      "a second SIGTERM aborts the scan: %s \"%s\", its image was made",
 	      bs_err_name(p.outcome.code), p.outcome.text);
-	status = service_wait(&service, 15000);
+	status = service_wait(&service);
 	CHECK(status == 0, "the service ends with %d", status);
 	printf("# %.0f ms after the second signal\n", (double)(bs_now_ns() - now) * 1e-6);
 }
@@ -217,22 +244,29 @@ static bool is_gone(pid_t pid)
 	return state != NULL && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
 }
 
+static int left_of(const pid_t old[3])
+{
+	int left = 0;
+
+	for (int i = 0; i < 3; i++)
+		left += old[i] <= 0 || !is_gone(old[i]);
+	return left;
+}
+
 /* The supervisor itself: its workers do not stay behind, and a new service takes over the folder.
  */
 static void test_supervisor_killed(void)
 {
 	pid_t old[3];
-	int left = 0;
 
 	for (int i = 0; i < 3; i++)
 		old[i] = worker_pid(workers[i]);
 	(void)kill(service.pid, SIGKILL);
 	(void)waitpid(service.pid, NULL, 0);
-	service_pause_ms(200);
-	for (int i = 0; i < 3; i++)
-		left += old[i] <= 0 || !is_gone(old[i]);
-	CHECK(left == 0, "the supervisor's death takes its workers along (%d left)", left);
-	CHECK(service_spawn(&service, NULL) && service_until(&service, "\"state\":\"idle\"", 10000),
+	AWAIT(left_of(old) == 0);
+	CHECK(left_of(old) == 0, "the supervisor's death takes its workers along (%d left)",
+	      left_of(old));
+	CHECK(service_spawn(&service, NULL) && service_until(&service, "\"state\":\"idle\""),
 	      "a new service starts in the same folder");
 	CHECK(peer_good_scan(&p, "cart", 1), "and the same sender's next scan is good");
 }
@@ -247,19 +281,17 @@ int main(void)
 	kill_mid_scan("ingest");
 	kill_mid_scan("recon");
 	kill_emit_mid_scan(SIGKILL);
-	for (int i = 0; i < 3; i++)
-		stop_worker(workers[i]);
-	kill_emit_mid_scan(SIGSTOP);
-	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0 &&
-		      service_number(&service, "\"images\",\"slots\"", "in_use") == 0,
-	      "after all that, no slot is lost");
+	expect_slots();
 	test_second_service();
 	test_supervisor_killed();
 	test_term_finishes();
-	CHECK(service_spawn(&service, NULL) && service_until(&service, "\"state\":\"idle\"", 10000),
+	(void)strcat(service.log,
+		     "-2"); /* the next one's, that its SIGTERM is not taken for this */
+	CHECK(service_spawn(&service, NULL) && service_until(&service, "\"state\":\"idle\""),
 	      "it starts again");
 	test_term_aborts();
 	peer_close(&p);
 	service_remove(&service);
+	test_stopped();
 	return check_done();
 }

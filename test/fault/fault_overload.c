@@ -14,7 +14,7 @@
 
 #define PROTOCOLS                                                                                    \
 	"protocols = ( { name = \"big\"; method = \"noop\"; matrix = [256, 256]; coils = 2;\n"       \
-	"    samples = 64; readouts = 32; silence_ms = 20000.0; image: { output = \"complex\"; };\n" \
+	"    samples = 64; readouts = 32; silence_ms = 60000.0; image: { output = \"complex\"; };\n" \
 	"    trajectory: { type = \"radial2d\"; }; } );\n"
 
 static struct service service;
@@ -36,21 +36,15 @@ static bool accepted(void)
 		from = at + strlen("<matrixSize><x>32</x><y>32</y>");
 	}
 	out += (size_t)snprintf(wide + out, sizeof(wide) - out, "%s", from);
-	(void)peer_new_session(&p);
-	return peer_header(&p, "big", wide, out) && peer_await(&p, BS_WIRE_ACCEPT, 10000);
+	return peer_begin_with(&p, "big", wide, out);
 }
 
-/* So many images were made, and every slot is free again, though nobody may have taken what it held;
- * 20 s at most. */
+/* So many images were made, and every slot is free again, though nobody may have taken what it
+ * held. */
 static bool slots_free(long images)
 {
-	for (int i = 0; i < 4000; i++) {
-		if (service_number(&service, "\"totals\"", "images") == images &&
-		    service_number(&service, "\"name\":\"images\"", "in_use") == 0)
-			return true;
-		service_pause_ms(5);
-	}
-	return false;
+	return service_number(&service, "\"totals\"", "images") == images &&
+	       service_number(&service, "\"name\":\"images\"", "in_use") == 0;
 }
 
 /* The next frame comes when the last one's slot is free: if a taker held it, none would come. */
@@ -66,6 +60,7 @@ static bool scan(unsigned frames)
 		for (unsigned i = 0; i < 32; i++)
 			if (!peer_acq(&p, "big", i, f))
 				return false;
+		AWAIT(slots_free(before + f + 1));
 		if (!slots_free(before + f + 1)) {
 			printf("# frame %u: its slot is not given back\n", f);
 			return false;
@@ -84,14 +79,21 @@ static long taker(const char *name, const char *what)
 	return service_number(&service, where, what);
 }
 
+static long reaches(const char *name, const char *what, long least)
+{
+	char where[160];
+
+	(void)snprintf(where, sizeof(where), "\"consumer\":\"%s", name);
+	return service_reaches(&service, where, what, least);
+}
+
 static bool start(const char *overload, const char *rest, const char *preload)
 {
 	char body[4096];
 	bool up;
 
 	(void)snprintf(body, sizeof(body), "overload: { %s };\n%s\n" PROTOCOLS, overload, rest);
-	up = service_start_with(&service, "heartbeat_ms = 100.0; stall_ms = 5000.0;", body,
-				preload);
+	up = service_start_with(&service, SERVICE_PATIENT, body, preload);
 	CHECK(up && peer_open(&p, &service), "the service starts with %s", overload);
 	return up;
 }
@@ -112,14 +114,11 @@ static long accounted(const char *name)
 /* All that was taken is accounted for, and the reconstruction has not waited once. */
 static void check_all(const char *name, unsigned images)
 {
-	long taken = taker(name, "taken");
-	long sum = accounted(name);
+	long taken = reaches(name, "taken", (long)images);
+	long sum = 0;
 
 	/* the numbers are asked for one by one: one that is on its way to disk may count twice */
-	for (int i = 0; i < 500 && sum != taken; i++) {
-		service_pause_ms(10);
-		sum = accounted(name);
-	}
+	AWAIT((sum = accounted(name)) == taken);
 	CHECK(taken == (long)images, "%s: %ld images were given to it, %u made", name, taken,
 	      images);
 	CHECK(sum == taken, "%s: %ld are accounted for", name, sum);
@@ -139,14 +138,15 @@ static void test_dead_archive(void)
 	static unsigned char image[IMAGE + 65536];
 	size_t len;
 	unsigned got = 0;
+	unsigned want;
 	unsigned last = 0;
 
 	if (!start("archive = \"keep_newest\"; queue = 3;", "", NULL))
 		return;
 	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, sizeof(image),
-				  NULL) == 0,
+				  NULL) == 0 &&
+		      service_meets(&service, &archive),
 	      "an archive connects, and reads nothing");
-	service_pause_ms(300);
 	CHECK(scan(FRAMES), "%u frames go through all the same", FRAMES);
 	check_all("archive", FRAMES);
 	CHECK(taker("archive", "shed") > 0 && taker("archive", "waiting") <= 4,
@@ -154,7 +154,9 @@ static void test_dead_archive(void)
 	CHECK(service_logs(&service, "archive does not keep up"), "and the log says so");
 	CHECK(p.outcome.undelivered == (unsigned)taker("archive", "shed"),
 	      "and the outcome: %u undelivered", p.outcome.undelivered);
-	while (bs_endpoint_recv(&archive, image, sizeof(image), &len, 1000, NULL) == 0) {
+	want = FRAMES - (unsigned)taker("archive", "shed");
+	while (bs_endpoint_recv(&archive, image, sizeof(image), &len, got < want ? AWAIT_MS : 100,
+				NULL) == 0) {
 		struct bs_wire w;
 		const unsigned char *payload;
 
@@ -162,7 +164,7 @@ static void test_dead_archive(void)
 		if (bs_wire_decode(&w, image, len, &payload, NULL) == 0)
 			last = (unsigned)w.seq;
 	}
-	CHECK(got == (unsigned)taker("archive", "handed") && last >= FRAMES - 1,
+	CHECK(got == (unsigned)reaches("archive", "handed", want) && last >= FRAMES - 1,
 	      "when it reads it has all that was handed, %u, the newest (%u) among them", got,
 	      last);
 	CHECK(got + (unsigned)taker("archive", "shed") == FRAMES, "and the rest was shed");
@@ -178,9 +180,9 @@ static void test_slow_viewer(void)
 	if (!start("archive = \"keep_newest\"; queue = 2;", "", NULL))
 		return;
 	(void)snprintf(url, sizeof(url), "ipc://%s/run/viewers.ipc", service.dir);
-	CHECK(bs_endpoint_connect(&viewer, BS_ENDPOINT_VIEWERS_IN, url, IMAGE + 65536, NULL) == 0,
+	CHECK(bs_endpoint_connect(&viewer, BS_ENDPOINT_VIEWERS_IN, url, IMAGE + 65536, NULL) == 0 &&
+		      service_meets(&service, &viewer),
 	      "a viewer connects, and reads nothing");
-	service_pause_ms(300);
 	CHECK(scan(FRAMES), "%u frames go through all the same", FRAMES);
 	check_all("viewers", FRAMES);
 	CHECK(taker("archive", "shed") == (long)FRAMES && taker("archive", "taken") == (long)FRAMES,
@@ -207,7 +209,8 @@ static unsigned files_in(const char *dir, const char *ending)
 	return n;
 }
 
-/* A disk that hangs: no file is finished while the gate stands. Its name; NULL: it cannot be here. */
+/* A disk that hangs: no file is finished while the gate stands. Its name; NULL: it cannot be here.
+ */
 static const char *hang_disk(char hook[512])
 {
 	static char gate[40];
@@ -237,6 +240,7 @@ static void test_hung_disk(const char *policy, bool spill)
 	char dir[160];
 	char overload[200];
 	const char *gate = hang_disk(hook);
+	long handed;
 
 	if (gate == NULL)
 		return;
@@ -255,17 +259,16 @@ static void test_hung_disk(const char *policy, bool spill)
 	      "one in hand, three wait, the rest is shed: %ld", taker("cfl", "shed"));
 	CHECK(scan(2), "the next scan is not held up either");
 	(void)unlink(gate);
-	for (int i = 0;
-	     i < 1000 && (taker("cfl", "waiting") > 0 || taker("cfl", "spill_waiting") > 0); i++)
-		service_pause_ms(10);
-	CHECK(taker("cfl", "handed") + taker("cfl", "shed") == (long)FRAMES + 2,
+	handed = reaches("cfl", "handed", (long)FRAMES + 2 - taker("cfl", "shed"));
+	CHECK(handed + taker("cfl", "shed") == (long)FRAMES + 2,
 	      "when the disk is back, %ld files are written, %ld images were shed",
 	      taker("cfl", "handed"), taker("cfl", "shed"));
 	CHECK(files_in(dir, ".cfl") == (unsigned)taker("cfl", "handed"), "they are there");
 	stop();
 }
 
-/* The service ends while the disk hangs: what waits is spilled, the one in hand is lost, and said. */
+/* The service ends while the disk hangs: what waits is spilled, the one in hand is lost, and said.
+ */
 static void test_hung_end(void)
 {
 	char hook[512];
@@ -278,7 +281,7 @@ static void test_hung_end(void)
 		   "sinks = ( { type = \"cfl\"; dir = \"out\"; } );", hook))
 		return;
 	CHECK(scan(6), "6 frames go through while the disk hangs");
-	CHECK(taker("cfl", "waiting") == 6, "one is in hand, five wait");
+	CHECK(reaches("cfl", "waiting", 6) == 6, "one is in hand, five wait");
 	peer_close(&p);
 	CHECK(service_stop(&service) == 0, "the service ends with 0");
 	(void)snprintf(dir, sizeof(dir), "%s/spill", service.dir);
@@ -304,7 +307,7 @@ static void test_no_folder(void)
 	CHECK(rename(dir, away) == 0, "somebody moves the sink's folder away");
 	CHECK(scan(10), "10 frames go through all the same");
 	check_all("cfl", 10);
-	CHECK(taker("cfl", "failed") == 10 &&
+	CHECK(reaches("cfl", "failed", 10) == 10 &&
 		      service_number(&service, "\"totals\"", "sink_faults") == 10,
 	      "all of them failed, and are counted");
 	CHECK(p.outcome.undelivered == 20,
@@ -322,20 +325,16 @@ static void test_emit_dies(void)
 	if (!start("archive = \"keep_newest\"; queue = 3;", "", NULL))
 		return;
 	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, IMAGE + 65536,
-				  NULL) == 0,
+				  NULL) == 0 &&
+		      service_meets(&service, &archive),
 	      "an archive connects, and reads nothing");
-	service_pause_ms(300);
 	CHECK(scan(FRAMES), "%u frames go through all the same", FRAMES);
 	waiting = taker("archive", "waiting");
 	pid = service_number(&service, "\"name\":\"emit\"", "pid");
 	CHECK(waiting > 0 && pid > 0 && kill((pid_t)pid, SIGKILL) == 0,
 	      "emit is killed while %ld images wait", waiting);
-	for (int i = 0; i < 1000 && service_number(&service, "\"name\":\"emit\"", "restarts") != 1;
-	     i++)
-		service_pause_ms(10);
-	for (int i = 0; i < 1000 && taker("archive", "lost") <= 0; i++)
-		service_pause_ms(10);
-	CHECK(taker("archive", "lost") == waiting && taker("archive", "waiting") == 0,
+	(void)service_reaches(&service, "\"name\":\"emit\"", "restarts", 1);
+	CHECK(reaches("archive", "lost", 1) == waiting && taker("archive", "waiting") == 0,
 	      "its successor counts %ld as lost", taker("archive", "lost"));
 	CHECK(service_logs(&service, "were lost with the process"), "and the log says so");
 	check_all("archive", FRAMES);
@@ -355,7 +354,7 @@ static void test_second_service(void)
 		       "overload: { archive = \"spill\"; spill_dir = \"%s/spill\"; };\n" PROTOCOLS,
 		       service.dir);
 	CHECK(mkdtemp(second.dir) != NULL && service_write_site(&second, "", body) &&
-		      service_spawn(&second, NULL) && service_wait(&second, 20000) == 1,
+		      service_spawn(&second, NULL) && service_wait(&second) == 1,
 	      "a second service on the same folder ends with 1");
 	CHECK(service_logs(&second, "/spill/boreside.lock: another service runs in this folder"),
 	      "and says why");
@@ -372,7 +371,8 @@ static bool replace_by_file(const char *name)
 	return rename(path, away) == 0 && close(open(path, O_WRONLY | O_CREAT, 0600)) == 0;
 }
 
-/* Both folders are no more, and then emit dies: its successor must not wait for them, nor recon for it. */
+/* Both folders are no more, and then emit dies: its successor must not wait for them, nor recon for
+ * it. */
 static void test_broken_folders(void)
 {
 	char path[160];
@@ -392,7 +392,7 @@ static void test_broken_folders(void)
 		      service_logs(&service, "images are shed, not spilled"),
 	      "the log names both");
 	(void)snprintf(path, sizeof(path), "%s/out", service.dir);
-	CHECK(unlink(path) == 0 && scan(2) && taker("cfl", "handed") >= 1 &&
+	CHECK(unlink(path) == 0 && scan(2) && reaches("cfl", "handed", 1) >= 1 &&
 		      files_in(path, ".cfl") == (unsigned)taker("cfl", "handed"),
 	      "when the sink's folder can be made again, files are written: %ld",
 	      taker("cfl", "handed"));
@@ -418,7 +418,7 @@ static void test_spilled_archive(void)
 	CHECK(taker("archive", "shed") == 0 && taker("archive", "handed") == 0,
 	      "nothing is shed, nothing handed");
 	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	CHECK(service_spawn(&service, NULL) && service_until(&service, "\"state\":\"idle\"", 20000),
+	CHECK(service_spawn(&service, NULL) && service_until(&service, "\"state\":\"idle\""),
 	      "and starts again");
 	CHECK(taker("archive", "taken") == (long)FRAMES, "all %ld are still there",
 	      taker("archive", "taken"));
@@ -426,7 +426,7 @@ static void test_spilled_archive(void)
 				  NULL) == 0,
 	      "the archive comes");
 	while (got < FRAMES &&
-	       bs_endpoint_recv(&archive, image, sizeof(image), &len, 5000, NULL) == 0) {
+	       bs_endpoint_recv(&archive, image, sizeof(image), &len, AWAIT_MS, NULL) == 0) {
 		struct bs_wire w;
 		const unsigned char *payload;
 		static uint64_t before;
@@ -437,9 +437,8 @@ static void test_spilled_archive(void)
 		got++;
 	}
 	CHECK(got == FRAMES && in_order, "it gets all %u, whole and in order", got);
-	for (int i = 0; i < 500 && taker("archive", "spill_waiting") > 0; i++)
-		service_pause_ms(10);
-	CHECK(taker("archive", "handed") == (long)FRAMES && taker("archive", "spill_waiting") == 0,
+	CHECK(reaches("archive", "handed", (long)FRAMES) == (long)FRAMES &&
+		      taker("archive", "spill_waiting") == 0,
 	      "and the folder is empty again");
 	bs_endpoint_close(&archive);
 	stop();

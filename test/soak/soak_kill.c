@@ -10,8 +10,6 @@
 
 static struct service service;
 static struct peer p;
-static int64_t heard_ns;
-static unsigned wedged;
 
 static pid_t worker_pid(const char *worker)
 {
@@ -30,34 +28,13 @@ static void hurt(uint64_t *seed)
 		(void)kill(pid, check_uniform(seed) < 0.9 ? SIGKILL : SIGSTOP);
 }
 
-/* See ipc/endpoint.h, bs_endpoint_renew: a socket on which nothing is heard for 2 s is made anew.
- */
-static void mend(void)
-{
-	if (bs_now_ns() - heard_ns < INT64_C(2000000000))
-		return;
-	wedged++;
-	heard_ns = bs_now_ns();
-	if (bs_endpoint_renew(&p.socket, NULL) != 0)
-		exit(1);
-}
-
-static bool hear(int ms)
-{
-	bool heard = peer_hear(&p, ms);
-
-	if (heard)
-		heard_ns = bs_now_ns();
-	return heard;
-}
-
 /* Reads what is there; true when the outcome has come. */
 static bool over(int ms)
 {
 	int64_t until = bs_now_ns() + (int64_t)ms * 1000000;
 
 	do {
-		if (hear(ms) && p.w.kind == BS_WIRE_OUTCOME && p.w.session == p.session)
+		if (peer_hear(&p, ms) && p.w.kind == BS_WIRE_OUTCOME && p.w.session == p.session)
 			return true;
 	} while (bs_now_ns() < until);
 	return false;
@@ -76,8 +53,8 @@ static bool begin(void)
 
 		(void)peer_header(&p, "cart", xml, n);
 		while (bs_now_ns() < again) {
-			mend();
-			if (!hear(100) || p.w.session != p.session)
+			peer_mend(&p);
+			if (!peer_hear(&p, 100) || p.w.session != p.session)
 				continue;
 			if (p.w.kind == BS_WIRE_ACCEPT)
 				return true;
@@ -116,7 +93,7 @@ static bool scan(uint64_t *seed, unsigned frames, bool disturb)
 				(void)peer_say(&p, BS_WIRE_CLOSE, total + 1, close, 8);
 			}
 		}
-		mend();
+		peer_mend(&p);
 		if (p.acked != last) {
 			last = p.acked;
 			moved = bs_now_ns();
@@ -144,7 +121,6 @@ int main(int argc, char **argv)
 				 SERVICE_SINKS SERVICE_PROTOCOLS, NULL),
 	      "the service starts");
 	CHECK(peer_open(&p, &service), "a sender connects");
-	heard_ns = bs_now_ns();
 	until = bs_now_ns() + (int64_t)seconds * 1000000000;
 	while (bs_now_ns() < until && silent == 0) {
 		unsigned frames = 1 + (unsigned)(check_uniform(&seed) * 8);
@@ -167,11 +143,9 @@ int main(int argc, char **argv)
 	}
 	printf("# %u scans: %u whole, %u aborted, %u otherwise, %u without an end\n", scans, good,
 	       aborted, other, silent);
-	printf("# the sender's socket wedged and was made anew %u times\n", wedged);
 	CHECK(silent == 0, "every scan had an outcome");
 	CHECK(other == 0, "whole or aborted, nothing else");
-	service_pause_ms(1500);
-	heard_ns = bs_now_ns();
+	await_pause_ms(1500);
 	CHECK(scan(&seed, 3, false) && p.outcome.code == 0,
 	      "a scan that nobody disturbs is good: %s", p.outcome.text);
 	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0 &&

@@ -26,7 +26,7 @@ static inline void good_after(const char *what)
 /* A REFUSE with this code comes, in words, and stands in the log. */
 static inline void expect_refuse(const char *what, int code)
 {
-	bool came = peer_await(&p, BS_WIRE_REFUSE, 5000);
+	bool came = peer_await(&p, BS_WIRE_REFUSE);
 
 	CHECK(came && p.verdict.code == code, "%s: %s \"%s\"", what, bs_err_name(p.verdict.code),
 	      came ? p.verdict.text : "(nothing came)");
@@ -36,7 +36,7 @@ static inline void expect_refuse(const char *what, int code)
 
 static inline void expect_outcome(const char *what, int code)
 {
-	bool came = p.w.kind == BS_WIRE_OUTCOME || peer_await(&p, BS_WIRE_OUTCOME, 8000);
+	bool came = p.w.kind == BS_WIRE_OUTCOME || peer_await(&p, BS_WIRE_OUTCOME);
 
 	CHECK(came && p.outcome.code == code && p.w.session == p.session, "%s: outcome %s \"%s\"",
 	      what, bs_err_name(p.outcome.code), came ? p.outcome.text : "(nothing came)");

@@ -4,6 +4,9 @@
  * service_start writes a site file into a fresh folder, starts `boreside serve` on it (the program
  * that BORESIDE names) and waits until it answers; service_stop ends it with SIGTERM and returns
  * its exit status. peer_* send what they are told, right or wrong, and read what comes back.
+ *
+ * Whatever waits here ends when its event has come; only a hang ends it otherwise (await.h). A
+ * site's own time limits (stall_ms, silence_ms) are as long, unless the limit itself is tested.
  */
 #ifndef BS_TEST_SUPPORT_SERVICE_H
 #define BS_TEST_SUPPORT_SERVICE_H
@@ -28,9 +31,11 @@
 #include "ipc/endpoint.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
+#include "test/support/await.h"
 #include "test/support/check.h"
 
 #define SERVICE_XML_MAX 4096
+#define SERVICE_PATIENT "heartbeat_ms = 100.0; stall_ms = 60000.0;" /* for the site's node */
 
 struct service {
 	char dir[64];
@@ -39,25 +44,24 @@ struct service {
 	int exit_status;
 };
 
-/* Files in the folder out. Two protocols, small: "cart" (64x32 -> 32x32, 2 coils) and "radial"
- * (noop, 32 spokes of 64). Paths are taken from the site file's folder. */
+/* Files in the folder out. Small protocols: "cart" (64x32 -> 32x32, 2 coils), "brief", the same but
+ * for a sender that may be silent for a moment only, and "radial" (noop, 32 spokes of 64). Paths are
+ * taken from the site file's folder. */
 #define SERVICE_SINKS "sinks = ( { type = \"cfl\"; dir = \"out\"; } );\n"
-#define SERVICE_PROTOCOLS                                                                             \
-	"protocols = ( { name = \"cart\"; method = \"cartesian\"; matrix = [32, 32];\n"               \
-	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32; silence_ms = 700.0; },\n" \
-	"  { name = \"radial\"; method = \"noop\"; matrix = [32, 32]; coils = 2; samples = 64;\n"     \
-	"    readouts = 32; silence_ms = 700.0; trajectory: { type = \"radial2d\"; }; } );\n"
+#define SERVICE_CART(name, silence_ms)                                                             \
+	"{ name = \"" name "\"; method = \"cartesian\"; matrix = [32, 32];\n"                      \
+	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32;\n"                     \
+	"    silence_ms = " silence_ms "; },\n"
+#define SERVICE_PROTOCOLS                                                                                           \
+	"protocols = ( " SERVICE_CART("cart", "60000.0") SERVICE_CART(                                              \
+		"brief",                                                                                            \
+		"1500.0") "  { name = \"radial\"; method = \"noop\"; matrix = [32, 32]; coils = 2; samples = 64;\n" \
+			  "    readouts = 32; silence_ms = 60000.0; trajectory: { type = \"radial2d\"; }; } );\n"
 
-static inline void service_pause_ms(int ms)
-{
-	const struct timespec t = { ms / 1000, (ms % 1000) * 1000000L };
-
-	(void)nanosleep(&t, NULL);
-}
-
-/* The status document (what: "json") or table ("text"); false: no answer in ms. */
-static inline bool service_ask(const struct service *s, const char *what, char *out, size_t cap,
-			       int ms)
+/* One question on a socket of its own; false: no answer within a second (the process that answers
+ * may be about to be replaced). */
+static inline bool service_ask_once(const struct service *s, const char *what, char *out,
+				    size_t cap)
 {
 	struct bs_endpoint e;
 	size_t len = 0;
@@ -65,29 +69,40 @@ static inline bool service_ask(const struct service *s, const char *what, char *
 
 	if (bs_endpoint_connect(&e, BS_ENDPOINT_STATUS_ASK, s->status, cap, NULL) != 0)
 		return false;
-	good = bs_endpoint_send(&e, what, strlen(what), NULL, 0, ms, NULL) == 0 &&
-	       bs_endpoint_recv(&e, out, cap - 1, &len, ms, NULL) == 0;
+	good = bs_endpoint_send(&e, what, strlen(what), NULL, 0, 1000, NULL) == 0 &&
+	       bs_endpoint_recv(&e, out, cap - 1, &len, 1000, NULL) == 0;
 	bs_endpoint_close(&e);
 	out[good ? len : 0] = '\0';
 	return good;
 }
 
-/* Waits until the status document holds what; false after ms. */
-static inline bool service_until(const struct service *s, const char *what, int ms)
+/* The status document (what: "json") or table ("text"); false: nobody answers. */
+static inline bool service_ask(const struct service *s, const char *what, char *out, size_t cap)
+{
+	int64_t limit = await_limit();
+
+	while (!service_ask_once(s, what, out, cap))
+		if (bs_now_ns() > limit)
+			return false;
+	return true;
+}
+
+/* Waits until the status document holds what. */
+static inline bool service_until(const struct service *s, const char *what)
 {
 	static char doc[200000];
-	int64_t until = bs_now_ns() + (int64_t)ms * 1000000;
+	int64_t limit = await_limit();
 
 	do {
-		if (service_ask(s, "json", doc, sizeof(doc), 500) && strstr(doc, what) != NULL)
+		if (service_ask_once(s, "json", doc, sizeof(doc)) && strstr(doc, what) != NULL)
 			return true;
-		service_pause_ms(5);
-	} while (bs_now_ns() < until);
+		await_pause_ms(5);
+	} while (bs_now_ns() < limit);
 	printf("# no '%s' in the status:\n# %s\n", what, doc);
 	return false;
 }
 
-/* The number behind "name": in the status document, after the first occurrence of where. -1: none.
+/* The number behind "name": in the status document, after the first occurrence of where; -1: none.
  */
 static inline long service_number(const struct service *s, const char *where, const char *name)
 {
@@ -96,11 +111,32 @@ static inline long service_number(const struct service *s, const char *where, co
 	const char *at;
 
 	(void)snprintf(key, sizeof(key), "\"%s\":", name);
-	if (!service_ask(s, "json", doc, sizeof(doc), 2000))
+	if (!service_ask(s, "json", doc, sizeof(doc)))
 		return -1;
 	at = strstr(doc, where);
 	at = at != NULL ? strstr(at, key) : NULL;
 	return at != NULL ? strtol(at + strlen(key), NULL, 10) : -1;
+}
+
+/* Waits until that number is at least this; the last one that was seen. */
+static inline long service_reaches(const struct service *s, const char *where, const char *name,
+				   long least)
+{
+	long now = -1;
+
+	AWAIT((now = service_number(s, where, name)) >= least);
+	return now;
+}
+
+/*
+ * Waits until a socket of emit's has this one as its peer: both connect in their own time. Emit's
+ * one nanomsg thread accepts peers and carries questions about its status, hence the two.
+ */
+static inline bool service_meets(const struct service *s, const struct bs_endpoint *e)
+{
+	AWAIT(bs_endpoint_connections_now(e) != 0);
+	return bs_endpoint_connections_now(e) != 0 && service_number(s, "", "uptime_s") >= 0 &&
+	       service_number(s, "", "uptime_s") >= 0;
 }
 
 static inline bool service_logged(const struct service *s, const char *words)
@@ -115,15 +151,11 @@ static inline bool service_logged(const struct service *s, const char *words)
 	return strstr(text, words) != NULL;
 }
 
-/* The supervisor writes a line a moment after the event: waits up to 2 s for it. */
+/* The supervisor writes a line a moment after the event: waits for it. */
 static inline bool service_logs(const struct service *s, const char *words)
 {
-	for (int i = 0; i < 200; i++) {
-		if (service_logged(s, words))
-			return true;
-		service_pause_ms(10);
-	}
-	return false;
+	AWAIT(service_logged(s, words));
+	return service_logged(s, words);
 }
 
 static inline bool service_write_site(struct service *s, const char *node, const char *body)
@@ -173,13 +205,12 @@ static inline bool service_start_with(struct service *s, const char *node, const
 	if (mkdtemp(s->dir) == NULL || !service_write_site(s, node, body) ||
 	    !service_spawn(s, preload))
 		return false;
-	return service_until(s, "\"state\":\"idle\"", 20000);
+	return service_until(s, "\"state\":\"idle\"");
 }
 
 static inline bool service_start(struct service *s)
 {
-	return service_start_with(s, "heartbeat_ms = 100.0; stall_ms = 1000.0;",
-				  SERVICE_SINKS SERVICE_PROTOCOLS, NULL);
+	return service_start_with(s, SERVICE_PATIENT, SERVICE_SINKS SERVICE_PROTOCOLS, NULL);
 }
 
 static inline void service_print_log(const struct service *s)
@@ -194,15 +225,15 @@ static inline void service_print_log(const struct service *s)
 }
 
 /* Exit status, or -1: it had to be killed, or died of a signal. */
-static inline int service_wait(struct service *s, int ms)
+static inline int service_wait(struct service *s)
 {
-	int64_t until = bs_now_ns() + (int64_t)ms * 1000000;
+	int64_t limit = await_limit();
 	int status;
 
-	while (bs_now_ns() < until) {
+	while (bs_now_ns() < limit) {
 		if (waitpid(s->pid, &status, WNOHANG) == s->pid)
 			return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-		service_pause_ms(10);
+		await_pause_ms(10);
 	}
 	(void)kill(s->pid, SIGKILL);
 	(void)waitpid(s->pid, &status, 0);
@@ -223,7 +254,7 @@ static inline void service_remove(struct service *s)
 static inline int service_stop(struct service *s)
 {
 	(void)kill(s->pid, SIGTERM);
-	return service_wait(s, 20000);
+	return service_wait(s);
 }
 
 /* ---- the sender ---- */
@@ -232,6 +263,8 @@ struct peer {
 	struct bs_endpoint socket;
 	uint64_t session, seq; /* of the next numbered message */
 	uint64_t acked;
+	bool heard;        /* a message came since the socket was last looked at */
+	uint64_t heard_on; /* and its connections then */
 	unsigned char in[65536];
 	struct bs_wire w; /* of the last message read */
 	struct bs_wire_verdict verdict;
@@ -260,10 +293,41 @@ static inline uint64_t peer_new_session(struct peer *p)
 	return p->session;
 }
 
+/*
+ * nanomsg's PAIR can be caught in a circle of connections that it makes and drops (ipc/endpoint.h,
+ * bs_endpoint_renew): a sender that sees ten of them, and hears nothing, takes a new socket.
+ */
+static inline void peer_mend(struct peer *p)
+{
+	uint64_t connections = bs_endpoint_connections(&p->socket);
+
+	if (p->heard)
+		p->heard_on = connections;
+	p->heard = false;
+	if (connections < p->heard_on + 10)
+		return;
+	printf("# the sender's socket is caught: a new one\n");
+	if (bs_endpoint_renew(&p->socket, NULL) != 0)
+		exit(1);
+	p->heard_on = 0;
+}
+
+static inline bool peer_send(struct peer *p, const void *head, size_t head_len, const void *tail,
+			     size_t tail_len)
+{
+	int rc = bs_endpoint_send(&p->socket, head, head_len, tail, tail_len, 100, NULL);
+
+	for (int64_t limit = await_limit(); rc == BS_ENDPOINT_TIMEOUT && bs_now_ns() < limit;) {
+		peer_mend(p);
+		rc = bs_endpoint_send(&p->socket, head, head_len, tail, tail_len, 100, NULL);
+	}
+	return rc == 0;
+}
+
 /* A raw message. */
 static inline bool peer_raw(struct peer *p, const void *msg, size_t len)
 {
-	return bs_endpoint_send(&p->socket, msg, len, NULL, 0, 5000, NULL) == 0;
+	return peer_send(p, msg, len, NULL, 0);
 }
 
 static inline bool peer_say(struct peer *p, enum bs_wire_kind kind, uint64_t seq,
@@ -275,11 +339,10 @@ static inline bool peer_say(struct peer *p, enum bs_wire_kind kind, uint64_t seq
 	};
 
 	bs_wire_encode(envelope, &w, payload, len);
-	return bs_endpoint_send(&p->socket, envelope, sizeof(envelope), payload, len, 5000, NULL) ==
-	       0;
+	return peer_send(p, envelope, sizeof(envelope), payload, len);
 }
 
-/* The next message within ms; its payload decoded where it has one. */
+/* The next message, if one comes within ms; its payload decoded where it has one. */
 static inline bool peer_hear(struct peer *p, int ms)
 {
 	const unsigned char *payload;
@@ -288,6 +351,7 @@ static inline bool peer_hear(struct peer *p, int ms)
 	if (bs_endpoint_recv(&p->socket, p->in, sizeof(p->in), &len, ms, NULL) != 0 ||
 	    bs_wire_decode(&p->w, p->in, len, &payload, NULL) != 0)
 		return false;
+	p->heard = true;
 	if (p->w.kind == BS_WIRE_ACCEPT || p->w.kind == BS_WIRE_REFUSE)
 		return bs_wire_get_verdict(&p->verdict, payload, (size_t)p->w.payload_len, NULL) ==
 		       0;
@@ -300,20 +364,22 @@ static inline bool peer_hear(struct peer *p, int ms)
 }
 
 /* Reads until a message of this kind comes. */
-static inline bool peer_await(struct peer *p, enum bs_wire_kind kind, int ms)
+static inline bool peer_await_until(struct peer *p, enum bs_wire_kind kind, int64_t until)
 {
-	int64_t until = bs_now_ns() + (int64_t)ms * 1000000;
-
-	while (bs_now_ns() < until) {
-		int left = (int)((until - bs_now_ns()) / 1000000) + 1;
-
-		if (peer_hear(p, left) && p->w.kind == (uint16_t)kind)
+	do {
+		peer_mend(p);
+		if (peer_hear(p, 100) && p->w.kind == (uint16_t)kind)
 			return true;
-	}
+	} while (bs_now_ns() < until);
 	return false;
 }
 
-/* A header that the two protocols of SERVICE_PROTOCOLS accept; name "": none in it. */
+static inline bool peer_await(struct peer *p, enum bs_wire_kind kind)
+{
+	return peer_await_until(p, kind, await_limit());
+}
+
+/* A header that the protocols of SERVICE_PROTOCOLS accept; name "": none in it. */
 static inline size_t peer_xml(char out[SERVICE_XML_MAX], const char *name, bool cartesian)
 {
 	int n = snprintf(
@@ -353,14 +419,43 @@ static inline bool peer_header(struct peer *p, const char *protocol, const char 
 	return good;
 }
 
-/* A new session with a good header; true when it was accepted. */
+/* "brief" is "cart" but for its time limit. */
+static inline bool peer_cartesian(const char *protocol)
+{
+	return strcmp(protocol, "cart") == 0 || strcmp(protocol, "brief") == 0;
+}
+
+/*
+ * A new session with a good header; true when it was accepted. The header goes out again each second
+ * until it is answered: a connection that breaks takes what was under way with it.
+ */
+static inline bool peer_begin_with(struct peer *p, const char *protocol, const char *xml, size_t n)
+{
+	int64_t limit = await_limit();
+
+	(void)peer_new_session(p);
+	do {
+		int64_t again = bs_now_ns() + 1000000000;
+
+		if (!peer_header(p, protocol, xml, n))
+			return false;
+		do {
+			peer_mend(p);
+			if (!peer_hear(p, 100) || p->w.session != p->session)
+				continue;
+			if (p->w.kind == BS_WIRE_ACCEPT || p->w.kind == BS_WIRE_REFUSE)
+				return p->w.kind == BS_WIRE_ACCEPT;
+		} while (bs_now_ns() < again);
+	} while (bs_now_ns() < limit);
+	return false;
+}
+
 static inline bool peer_begin(struct peer *p, const char *protocol)
 {
 	char xml[SERVICE_XML_MAX];
-	size_t n = peer_xml(xml, protocol, strcmp(protocol, "cart") == 0);
+	size_t n = peer_xml(xml, protocol, peer_cartesian(protocol));
 
-	(void)peer_new_session(p);
-	return peer_header(p, protocol, xml, n) && peer_await(p, BS_WIRE_ACCEPT, 10000);
+	return peer_begin_with(p, protocol, xml, n);
 }
 
 /* The table of protocol "radial", as the service makes it. */
@@ -382,11 +477,12 @@ static inline const struct bs_traj *peer_spokes(void)
 	return &t;
 }
 
-/* A good readout of "cart", or of a protocol of spokes by any other name; payload: at least 4096 bytes. Returns its length. */
+/* A good readout of "cart" or "brief", or of a protocol of spokes by any other name; payload: at
+ * least 4096 bytes. Returns its length. */
 static inline size_t peer_readout(unsigned char *payload, const char *protocol, unsigned line,
 				  unsigned repetition)
 {
-	bool radial = strcmp(protocol, "cart") != 0;
+	bool radial = !peer_cartesian(protocol);
 	struct bs_mrd_acq a = { .version = 1,
 				.scan_counter = line + 1,
 				.number_of_samples = 64,
@@ -420,13 +516,26 @@ static inline bool peer_acq(struct peer *p, const char *protocol, unsigned line,
 	return peer_say(p, BS_WIRE_ACQ, p->seq++, payload, n);
 }
 
-static inline bool peer_end(struct peer *p, uint64_t count)
+static inline bool peer_close_scan(struct peer *p, uint64_t seq, uint64_t count)
 {
 	unsigned char payload[8];
 
 	bs_wire_put_u64(payload, count);
-	return peer_say(p, BS_WIRE_CLOSE, p->seq++, payload, sizeof(payload)) &&
-	       peer_await(p, BS_WIRE_OUTCOME, 20000);
+	return peer_say(p, BS_WIRE_CLOSE, seq, payload, sizeof(payload));
+}
+
+/* Closes the scan and waits for its outcome. */
+static inline bool peer_end(struct peer *p, uint64_t count)
+{
+	int64_t limit = await_limit();
+
+	if (!peer_close_scan(p, p->seq++, count))
+		return false;
+	do {
+		if (!peer_await_until(p, BS_WIRE_OUTCOME, limit))
+			return false;
+	} while (p->w.session != p->session);
+	return true;
 }
 
 /* A whole scan of frames repetitions; true when the service says that all is well. */
