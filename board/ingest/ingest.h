@@ -1,41 +1,28 @@
 /*
  * board/ingest/ingest.h - the parts of the receiving process, which share one struct
  *
- * ingest.c  the loop: messages in, time, the other workers' news
- * scan.c    a scan from its header to its outcome
- * order.c   messages into the order of their numbers: duplicates, gaps, what came too early
- * reply.c   what the service says to the sender
- * The conversation is that of ipc/WIRE.md. One thread. Allocates nothing once its sockets are open,
- * but for expat while a header is read (no scan is running then); nanomsg allocates each message.
+ * ingest.c   the loop: time, the other workers' news, the socket's health
+ * receive.c  a message from the socket to its place; a readout to its slot and on to recon
+ * scan.c     a scan from its header to its outcome
+ * order.c    which message is next, which is a duplicate, what is missing; see order.h
+ * reply.c    what the service says to the sender
+ * Each calls only those below it. The conversation is that of ipc/WIRE.md. One thread. Allocates
+ * nothing once its sockets are open, but for expat while a header is read (no scan is running then);
+ * nanomsg allocates each message.
  */
 #ifndef BS_BOARD_INGEST_INGEST_H
 #define BS_BOARD_INGEST_INGEST_H
 
+#include "board/ingest/order.h"
 #include "board/service/worker.h"
 #include "core/frame/state.h"
 #include "ipc/endpoint.h"
 #include "ipc/wire/wire.h"
 
-#define BS_HELD_MAX    256u /* messages beyond a gap that are held; the window, at most */
-#define BS_GAPS_MAX    16u  /* remembered, to tell a late message from a duplicate */
-#define BS_REFUSES_MAX 16u  /* refusals that wait for the sender to read */
-#define BS_JUMP_MAX    (UINT64_C(1) << 24) /* a number this far ahead is a fault, not a gap */
-/* A sender resends after 1 s without progress (WIRE.md, 6): a gap is one when that has not helped.
- */
-#define BS_GAP_NS     INT64_C(1500000000)
-#define BS_OUTCOME_NS INT64_C(200000000)   /* an outcome is said again at most so often */
-#define BS_WATCH_NS   INT64_C(100000000)   /* the socket is looked at so often */
-#define BS_OPEN_NS    INT64_C(60000000000) /* a header waits at most this long for recon to arm */
-
-/* A message that is checked, and where its samples lie. */
-struct bs_item {
-	uint64_t seq;
-	int64_t time_ns; /* the sender's */
-	uint32_t slot;   /* kind ACQ and used */
-	uint16_t kind;   /* enum bs_wire_kind; 0: none */
-	bool used;       /* false: it was rejected, only its number counts */
-	uint64_t count;  /* CLOSE */
-};
+#define BS_REFUSES_MAX 16u                  /* refusals that wait for the sender to read */
+#define BS_OUTCOME_NS  INT64_C(200000000)   /* an outcome is said again at most so often */
+#define BS_WATCH_NS    INT64_C(100000000)   /* the socket is looked at so often */
+#define BS_OPEN_NS     INT64_C(60000000000) /* a header waits at most this long for recon to arm */
 
 struct ingest {
 	struct bs_worker_env *env;
@@ -59,20 +46,12 @@ struct ingest {
 	struct bs_traj table;
 	bool has_table;
 	uint64_t session;
-	uint64_t next;        /* sequence number */
+	struct bs_order order;
 	uint64_t acqs;        /* ACQ messages that came, used or not */
 	struct bs_fail fault; /* the first; code 0: none */
 	int64_t heard_ns;
-	struct bs_item held[BS_HELD_MAX]; /* by seq % BS_HELD_MAX */
-	uint32_t held_count;
-	int64_t gap_since;
-	struct {
-		uint64_t first, count;
-	} gap[BS_GAPS_MAX];
-	uint32_t gaps;
 
 	/* what is to be said */
-	uint32_t window;
 	int64_t said_ns;
 	bool accept_due, ack_due;
 	uint32_t unacked;
@@ -88,38 +67,43 @@ struct ingest {
 	int64_t outcome_said_ns;
 };
 
+static inline bool bs_ingest_in_scan(const struct ingest *in)
+{
+	return in->state == BS_STATE_SCANNING || in->state == BS_STATE_DRAINING ||
+	       in->state == BS_STATE_ABORTING;
+}
+
 /* ingest.c */
-void bs_ingest_step(struct ingest *in, enum bs_happening on);
 /* What rings the bell, looked at once more after the announcement: each of it must be here, too. */
 bool bs_ingest_has_work(const struct ingest *in);
-/* A message that is not used: counted, logged, answered. */
-void bs_ingest_reject(struct ingest *in, uint64_t session, const struct bs_fail *why);
 
-/* scan.c. The payloads lie in nanomsg's message; nothing of them is kept. */
+/* receive.c */
+/* Takes what is there, a bounded number so that time and replies get their turn. True: some. */
+bool bs_ingest_receive(struct ingest *in);
+/* What is missing before the messages that are held will not come: the scan goes on without. */
+void bs_ingest_give_up_gap(struct ingest *in);
+/* The scan ends now, for this reason; what is held beyond gaps is used first. */
+void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happening on);
+
+/* scan.c */
+void bs_ingest_step(struct ingest *in, enum bs_happening on);
+/* The payload lies in nanomsg's message; nothing of it is kept. */
 int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned char *payload);
-/* *item: what to put in order. BS_INGEST_LATER: no slot is free, the message must wait. */
-#define BS_INGEST_LATER 1
-int bs_ingest_acq(struct ingest *in, const struct bs_wire *w, const unsigned char *payload,
-		  int64_t received_ns, struct bs_item *item);
-void bs_ingest_deliver(struct ingest *in, const struct bs_item *item);
-/* Remembers the first fault; end: and the scan ends now. */
-void bs_ingest_fault(struct ingest *in, const struct bs_fail *why, enum bs_happening on);
+/* The scan goes on with a fault; its outcome names the first. */
+void bs_ingest_fault(struct ingest *in, const struct bs_fail *why);
+void bs_ingest_close(struct ingest *in, const struct bs_item *close);
+/* No more readouts: what is still held is dropped and counted, recon makes its last images. */
+void bs_ingest_drain(struct ingest *in, enum bs_happening on);
 /* The scan is over: makes its outcome, sends it, and steps. */
 void bs_ingest_end(struct ingest *in, enum bs_happening on);
 /* At start: ends what a predecessor left open. */
 void bs_ingest_resume(struct ingest *in);
 
-/* order.c */
-/* True: the message is next or may be held; false: it was counted and is done with. */
-bool bs_ingest_wanted(struct ingest *in, const struct bs_wire *w);
-void bs_ingest_put(struct ingest *in, const struct bs_item *item);
-/* Gives up on a gap that is too old, or now. */
-void bs_ingest_give_up_gap(struct ingest *in, int64_t now_ns, bool now);
-/* What is still held is given back; counted, and said, as too late. */
-void bs_ingest_drop_held(struct ingest *in);
-
 /* reply.c */
-void bs_ingest_refuse(struct ingest *in, uint64_t session, const struct bs_fail *why);
+/* A message that is not used: counted, logged, answered. */
+void bs_ingest_reject(struct ingest *in, uint64_t session, const struct bs_fail *why);
+/* The same for a header. */
+void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why);
 /* Sends what is due, as far as the peer takes it. True: nothing is left. */
 bool bs_ingest_flush(struct ingest *in);
 void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns);

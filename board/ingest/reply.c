@@ -30,7 +30,7 @@ static bool say_verdict(struct ingest *in, enum bs_wire_kind kind, uint64_t sess
 	return say(in, kind, session, bs_now_ns(), payload, sizeof(payload));
 }
 
-void bs_ingest_refuse(struct ingest *in, uint64_t session, const struct bs_fail *why)
+static void refuse(struct ingest *in, uint64_t session, const struct bs_fail *why)
 {
 	uint32_t at = (in->refuse_first + in->refuses) % BS_REFUSES_MAX;
 
@@ -42,6 +42,25 @@ void bs_ingest_refuse(struct ingest *in, uint64_t session, const struct bs_fail 
 	in->refuse[at].code = why->code;
 	(void)snprintf(in->refuse[at].text, sizeof(in->refuse[at].text), "%s", why->text);
 	in->refuses++;
+}
+
+void bs_ingest_reject(struct ingest *in, uint64_t session, const struct bs_fail *why)
+{
+	bool scanning = in->state == BS_STATE_SCANNING;
+
+	bs_count(&in->totals->rejected, 1);
+	if (scanning)
+		bs_count(&in->scan->rejected, 1);
+	bs_worker_say(in->env, BS_EVENT_REJECTED, why->code,
+		      (const uint64_t[3]){ scanning ? atomic_load(&in->scan->id) : 0 }, why->text);
+	refuse(in, session, why);
+}
+
+void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why)
+{
+	bs_count(&in->totals->refused, 1);
+	bs_worker_say(in->env, BS_EVENT_REFUSED, why->code, NULL, why->text);
+	refuse(in, session, why);
 }
 
 static bool flush_refuses(struct ingest *in)
@@ -62,7 +81,7 @@ static bool flush_ack(struct ingest *in)
 {
 	unsigned char payload[8];
 
-	bs_wire_put_u64(payload, in->next - 1);
+	bs_wire_put_u64(payload, in->order.next - 1);
 	if (!say(in, BS_WIRE_ACK, in->session, in->ack_time_ns, payload, sizeof(payload)))
 		return false;
 	in->ack_due = false;
@@ -78,7 +97,7 @@ bool bs_ingest_flush(struct ingest *in)
 		char text[96];
 
 		(void)snprintf(text, sizeof(text), "protocol '%s'", in->p->name);
-		if (!say_verdict(in, BS_WIRE_ACCEPT, in->session, 0, in->window, text))
+		if (!say_verdict(in, BS_WIRE_ACCEPT, in->session, 0, in->order.window, text))
 			return false;
 		in->accept_due = false;
 	}
@@ -100,8 +119,7 @@ bool bs_ingest_flush(struct ingest *in)
 
 void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
 {
-	bool active = in->state == BS_STATE_SCANNING || in->state == BS_STATE_DRAINING ||
-		      in->state == BS_STATE_ABORTING || in->waiting != NULL;
+	bool active = bs_ingest_in_scan(in) || in->waiting != NULL;
 	uint64_t whom = in->state == BS_STATE_SCANNING || in->waiting == NULL ? in->session
 									      : in->waiting_session;
 

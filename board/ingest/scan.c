@@ -9,6 +9,18 @@
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/xml.h"
 
+void bs_ingest_step(struct ingest *in, enum bs_happening on)
+{
+	bool known;
+	enum bs_state before = in->state;
+
+	in->state = bs_state_next(before, on, &known);
+	atomic_store(&in->scan->state, (uint32_t)in->state);
+	bs_worker_say(in->env, BS_EVENT_STATE, 0,
+		      (const uint64_t[3]){ (uint64_t)before, (uint64_t)on, (uint64_t)in->state },
+		      NULL);
+}
+
 /* Whether it was refused when it was to be armed. */
 static int admit_armed(const struct ingest *in, struct bs_fail *why)
 {
@@ -58,10 +70,9 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	struct bs_shm *shm = &in->env->shm;
 
 	in->session = w->session;
-	in->next = 1;
+	bs_order_start(&in->order, 1);
 	in->acqs = 0;
 	in->fault = (struct bs_fail){ 0 };
-	in->gaps = 0;
 	in->unacked = 0;
 	in->ack_due = false;
 	in->heard_ns = bs_now_ns();
@@ -104,92 +115,11 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 		rc = bs_fail(&why, BS_ERR_STATE,
 			     "OPEN has session %llx and number %llu: not 0, and 0",
 			     (unsigned long long)w->session, (unsigned long long)w->seq);
-	if (rc != 0) {
-		bs_count(&in->totals->refused, 1);
-		bs_worker_say(in->env, BS_EVENT_REFUSED, rc, NULL, why.text);
-		bs_ingest_refuse(in, w->session, &why);
-		return rc;
-	}
-	start_scan(in, w, &info);
-	return 0;
-}
-
-/* The samples go to the slot's start, aligned: the one copy between nanomsg and the engine. */
-static int fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq *head, uint32_t row,
-		     const unsigned char *data, int64_t received_ns, int64_t sender_ns)
-{
-	struct bs_acq_meta *m = &in->env->shm.acq_meta[slot];
-	size_t bytes = (size_t)head->number_of_samples * head->active_channels * 8;
-
-	m->head = *head;
-	m->row = row;
-	m->received_ns = received_ns;
-	m->sender_ns = sender_ns;
-	if (row != BS_ROW_NONE)
-		memcpy(bs_shm_samples(&in->env->shm, slot), data, bytes);
-	return 0;
-}
-
-static int check_acq(struct ingest *in, const struct bs_wire *w, const unsigned char *payload,
-		     struct bs_mrd_acq *head, uint32_t *row, size_t *data_at, struct bs_fail *why)
-{
-	size_t traj_at;
-	int rc = bs_mrd_parse_acq(head, &traj_at, data_at, payload, (size_t)w->payload_len, why);
-
 	if (rc == 0)
-		rc = bs_admit_acq(in->p, in->has_table ? &in->table : NULL, &in->scan->info, head,
-				  payload + traj_at, payload + *data_at, row, why);
-	if (rc == 0 && *row != BS_ROW_NONE &&
-	    (uint64_t)head->number_of_samples * head->active_channels * 8 >
-		    in->env->shm.s->pools.acq_bytes)
-		rc = bs_fail(why, BS_ERR_SIZE,
-			     "acquisition %u: %u samples with the discarded ones, protocol '%s' "
-			     "allows for %u + %u",
-			     head->scan_counter, head->number_of_samples, in->p->name,
-			     in->p->samples, in->p->discard);
+		start_scan(in, w, &info);
+	else
+		bs_ingest_refuse_open(in, w->session, &why);
 	return rc;
-}
-
-int bs_ingest_acq(struct ingest *in, const struct bs_wire *w, const unsigned char *payload,
-		  int64_t received_ns, struct bs_item *item)
-{
-	struct bs_mrd_acq head;
-	struct bs_fail why = { 0 };
-	size_t data_at = 0;
-	uint32_t row = 0;
-	uint32_t slot;
-
-	*item = (struct bs_item){ .seq = w->seq, .time_ns = w->time_ns, .kind = BS_WIRE_ACQ };
-	if (check_acq(in, w, payload, &head, &row, &data_at, &why) != 0) {
-		bs_ingest_reject(in, in->session, &why);
-		bs_ingest_fault(in, &why, BS_HAPPENINGS);
-		return 0; /* its number is used up: it will not be better when it comes again */
-	}
-	if (!bs_pool_take(in->env->shm.acq_pool, BS_OWNER_INGEST, &slot))
-		return BS_INGEST_LATER;
-	(void)fill_slot(in, slot, &head, row, payload + data_at, received_ns, w->time_ns);
-	item->slot = slot;
-	item->used = true;
-	return 0;
-}
-
-static void deliver_acq(struct ingest *in, const struct bs_item *item)
-{
-	struct bs_shm *shm = &in->env->shm;
-
-	in->acqs++;
-	if (!item->used)
-		return;
-	struct bs_acq_meta *m = &shm->acq_meta[item->slot];
-
-	bs_count(&in->scan->acquisitions, 1);
-	bs_count(&in->scan->noise, m->row == BS_ROW_NONE);
-	m->handed_ns = bs_now_ns();
-	bs_hist_add(bs_shm_hist(shm, in->scan->protocol, BS_STAGE_RECEIVE),
-		    m->handed_ns - m->received_ns);
-	(void)bs_ring_push(shm->acq_ring,
-			   bs_entry(BS_ENTRY_ACQ, atomic_load(&in->scan->id), item->slot));
-	bs_shm_ring_bell(shm, BS_WORKER_RECON);
 }
 
 /* Recon makes images of what came, and says END behind the last. */
@@ -200,48 +130,53 @@ static void close_recon(struct ingest *in)
 	bs_shm_ring_bell(&in->env->shm, BS_WORKER_RECON);
 }
 
-void bs_ingest_deliver(struct ingest *in, const struct bs_item *item)
+void bs_ingest_fault(struct ingest *in, const struct bs_fail *why)
+{
+	if (in->fault.code == 0)
+		in->fault = *why;
+}
+
+static void drop_held(struct ingest *in)
+{
+	uint32_t n = in->order.held_count;
+	struct bs_item item;
+	struct bs_fail why;
+
+	if (n == 0)
+		return;
+	while (bs_order_drop(&in->order, &item))
+		if (item.kind == BS_WIRE_ACQ && item.used)
+			bs_pool_give(in->env->shm.acq_pool, item.slot);
+	(void)bs_fail(
+		&why, BS_ERR_SEQUENCE,
+		"%u messages that were held, their numbers beyond %llu, are dropped: the scan "
+		"is over",
+		n, (unsigned long long)in->order.next);
+	bs_count(&in->scan->late, n);
+	bs_count(&in->totals->late, n);
+	bs_worker_say(in->env, BS_EVENT_REJECTED, why.code,
+		      (const uint64_t[3]){ atomic_load(&in->scan->id) }, why.text);
+}
+
+void bs_ingest_drain(struct ingest *in, enum bs_happening on)
+{
+	drop_held(in);
+	bs_ingest_step(in, on);
+	close_recon(in);
+}
+
+void bs_ingest_close(struct ingest *in, const struct bs_item *close)
 {
 	struct bs_fail why;
 
-	switch (item->kind) {
-	case BS_WIRE_ACQ:
-		deliver_acq(in, item);
-		break;
-	case BS_WIRE_WAVEFORM:
-		bs_count(&in->scan->waveforms, 1);
-		break;
-	case BS_WIRE_CLOSE:
-		if (item->used && item->count != in->acqs && atomic_load(&in->scan->gaps) == 0) {
-			(void)bs_fail(&why, BS_ERR_SEQUENCE,
-				      "CLOSE says that %llu acquisitions were sent, %llu came",
-				      (unsigned long long)item->count,
-				      (unsigned long long)in->acqs);
-			bs_ingest_fault(in, &why, BS_HAPPENINGS);
-		}
-		in->ack_due = true;
-		bs_ingest_drop_held(in);
-		bs_ingest_step(in, BS_ON_CLOSE);
-		close_recon(in);
-		break;
-	default: /* a rejected one: only its number counted */
-		break;
+	if (close->used && close->count != in->acqs && atomic_load(&in->scan->gaps) == 0) {
+		(void)bs_fail(&why, BS_ERR_SEQUENCE,
+			      "CLOSE says that %llu acquisitions were sent, %llu came",
+			      (unsigned long long)close->count, (unsigned long long)in->acqs);
+		bs_ingest_fault(in, &why);
 	}
-}
-
-void bs_ingest_fault(struct ingest *in, const struct bs_fail *why, enum bs_happening on)
-{
-	if (in->fault.code == 0 || on != BS_HAPPENINGS) /* what ends the scan is what it is told */
-		in->fault = *why;
-	if (on == BS_HAPPENINGS || in->state != BS_STATE_SCANNING)
-		return;
-	while (in->held_count > 0 && in->state == BS_STATE_SCANNING) /* beyond gaps, still good */
-		bs_ingest_give_up_gap(in, 0, true);
-	if (in->state != BS_STATE_SCANNING)
-		return;
-	bs_ingest_drop_held(in);
-	bs_ingest_step(in, on);
-	close_recon(in);
+	in->ack_due = true;
+	bs_ingest_drain(in, BS_ON_CLOSE);
 }
 
 /* The first fault in the order of the stream: ingest's, recon's, emit's; then what is incomplete.
@@ -277,7 +212,7 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on)
 	struct bs_scan_record *s = in->scan;
 	uint64_t undelivered = atomic_load(&s->undelivered);
 
-	bs_ingest_drop_held(in); /* it counts */
+	drop_held(in); /* it counts */
 	struct bs_wire_outcome o = { .acquisitions = atomic_load(&s->acquisitions),
 				     .undelivered = undelivered > UINT32_MAX
 							    ? UINT32_MAX
@@ -312,7 +247,7 @@ void bs_ingest_resume(struct ingest *in)
 		return;
 	in->session = in->scan->session;
 	in->p = &in->env->site.protocol[in->scan->protocol];
-	in->next = atomic_load(&in->scan->next_seq);
+	bs_order_start(&in->order, atomic_load(&in->scan->next_seq));
 	in->recon_epoch = in->scan->recon_epoch;
 	(void)bs_fail(
 		&why, BS_ERR_ABORTED,

@@ -1,0 +1,74 @@
+/*
+ * board/ingest/order.h - messages in the order of their numbers, whatever order they come in
+ *
+ * start -> { look -> hold | passed -> next* }*: look says what a number is before its message is
+ * read. The message that is next is handed on by the caller, who says so (passed); one beyond it is
+ * held until those before it have come, or until the caller gives the missing ones up. next then
+ * returns what is held and due, one by one. Nothing here acts: no counter, no reply, no clock.
+ * ipc/WIRE.md, rules 7 and 8. Test: test/unit/board/test_order.c
+ */
+#ifndef BS_BOARD_INGEST_ORDER_H
+#define BS_BOARD_INGEST_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BS_HELD_MAX 256u /* messages beyond a gap that are held; the window, at most */
+#define BS_GAPS_MAX 16u  /* remembered, to tell a late message from a duplicate */
+#define BS_JUMP_MAX (UINT64_C(1) << 24) /* a number this far ahead is a fault, not a gap */
+/* A sender resends after 1 s without progress (WIRE.md, 6): what is missing after this is lost. */
+#define BS_GAP_NS INT64_C(1500000000)
+
+/* A message that was checked, and where its samples lie. */
+struct bs_item {
+	uint64_t seq;
+	int64_t time_ns; /* the sender's */
+	uint32_t slot;   /* kind ACQ and used */
+	uint16_t kind;   /* enum bs_wire_kind; 0: none */
+	bool used;       /* false: it was rejected, only its number counts */
+	uint64_t count;  /* CLOSE */
+};
+
+struct bs_order {
+	uint64_t next; /* the first number that was neither handed on nor given up */
+	uint32_t window;
+	uint32_t held_count;
+	int64_t gap_since_ns; /* how long next has been waited for; believed while some are held */
+	struct bs_item held[BS_HELD_MAX]; /* by seq % BS_HELD_MAX */
+	struct {
+		uint64_t first, count;
+	} gap[BS_GAPS_MAX];
+	uint32_t gaps;
+};
+
+enum bs_number {
+	BS_NUMBER_NEW,
+	BS_NUMBER_DUPLICATE, /* it came before */
+	BS_NUMBER_LATE,      /* it was given up before it came */
+	BS_NUMBER_ABSURD     /* BS_JUMP_MAX or more ahead */
+};
+
+/* A stream begins (nothing is held): its first number is next. */
+void bs_order_start(struct bs_order *o, uint64_t next);
+enum bs_number bs_order_look(const struct bs_order *o, uint64_t seq);
+/* More is held, or seq is further ahead, than the window allows: what is missing will not come. */
+bool bs_order_beyond(const struct bs_order *o, uint64_t seq);
+
+/* Number seq, beyond next and not bs_order_beyond, came at now_ns. */
+void bs_order_hold(struct bs_order *o, const struct bs_item *item, int64_t now_ns);
+static inline void bs_order_passed(struct bs_order *o, uint64_t seq)
+{
+	o->next = seq + 1;
+}
+/* True: *item was held and is next; it is not held any more. */
+bool bs_order_next(struct bs_order *o, struct bs_item *item);
+/*
+ * Gives up the numbers from next on, up to the first that is held or to seq, which is at hand,
+ * whichever comes first (BS_NUMBER_NONE: none is at hand). Returns how many.
+ */
+#define BS_NUMBER_NONE UINT64_MAX
+uint64_t bs_order_give_up(struct bs_order *o, uint64_t seq);
+/* Any of what is held; true until nothing is. */
+bool bs_order_drop(struct bs_order *o, struct bs_item *item);
+
+#endif

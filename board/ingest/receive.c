@@ -1,0 +1,398 @@
+/* board/ingest/receive.c - a message from the socket to its place in the scan; see ingest.h */
+#include <string.h>
+
+#include "board/ingest/ingest.h"
+#include "core/frame/recon.h"
+#include "core/thread/clock.h"
+#include "ipc/wire/mrd.h"
+
+/* One that nanomsg holds; nothing of it is kept. */
+struct message {
+	struct bs_wire w;
+	const unsigned char *payload;
+	int64_t received_ns;
+};
+
+/* What became of a message. */
+enum fate { DONE, LATER /* it must wait: for a slot, or for the scan before it to end */ };
+
+/* ---- messages that are in order --------------------------------------------------------------- */
+
+static void hand_to_recon(struct ingest *in, uint32_t slot)
+{
+	struct bs_shm *shm = &in->env->shm;
+	struct bs_acq_meta *m = &shm->acq_meta[slot];
+
+	bs_count(&in->scan->acquisitions, 1);
+	bs_count(&in->scan->noise, m->row == BS_ROW_NONE);
+	m->handed_ns = bs_now_ns();
+	bs_hist_add(bs_shm_hist(shm, in->scan->protocol, BS_STAGE_RECEIVE),
+		    m->handed_ns - m->received_ns);
+	(void)bs_ring_push(shm->acq_ring, bs_entry(BS_ENTRY_ACQ, atomic_load(&in->scan->id), slot));
+	bs_shm_ring_bell(shm, BS_WORKER_RECON);
+}
+
+static void deliver(struct ingest *in, const struct bs_item *item)
+{
+	bs_order_passed(&in->order, item->seq);
+	in->ack_time_ns = item->time_ns;
+	in->ack_due = ++in->unacked >= in->order.window / 4 || in->ack_due;
+	atomic_store(&in->scan->next_seq, in->order.next);
+	in->acqs += item->kind == BS_WIRE_ACQ;
+	if (item->kind == BS_WIRE_ACQ && item->used)
+		hand_to_recon(in, item->slot);
+	else if (item->kind == BS_WIRE_WAVEFORM)
+		bs_count(&in->scan->waveforms, 1);
+	else if (item->kind == BS_WIRE_CLOSE)
+		bs_ingest_close(in, item);
+}
+
+static void deliver_held(struct ingest *in)
+{
+	struct bs_item item;
+
+	while (in->state == BS_STATE_SCANNING && bs_order_next(&in->order, &item))
+		deliver(in, &item);
+	in->order.gap_since_ns = bs_now_ns(); /* of the next gap, where there is one */
+}
+
+/* The numbers before what is held, or before the message at hand, are given up as missing. */
+static void give_up_gap(struct ingest *in, uint64_t seq)
+{
+	uint64_t first = in->order.next;
+	uint64_t n = bs_order_give_up(&in->order, seq);
+	struct bs_fail why;
+
+	(void)bs_fail(&why, BS_ERR_SEQUENCE,
+		      "%llu messages from sequence number %llu on never came",
+		      (unsigned long long)n, (unsigned long long)first);
+	bs_count(&in->scan->gaps, n);
+	bs_count(&in->totals->gaps, n);
+	bs_worker_say(in->env, BS_EVENT_GAP, why.code,
+		      (const uint64_t[3]){ atomic_load(&in->scan->id), first, n }, NULL);
+	bs_ingest_fault(in, &why);
+	deliver_held(in);
+	in->ack_due = true;
+}
+
+void bs_ingest_give_up_gap(struct ingest *in)
+{
+	if (in->order.held_count > 0 && in->state == BS_STATE_SCANNING)
+		give_up_gap(in, BS_NUMBER_NONE);
+}
+
+void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happening on)
+{
+	in->fault = *why; /* what ends the scan is what its sender is told */
+	while (in->state == BS_STATE_SCANNING && in->order.held_count > 0)
+		give_up_gap(in, BS_NUMBER_NONE); /* what came is good, and may hold the close */
+	if (in->state == BS_STATE_SCANNING)
+		bs_ingest_drain(in, on);
+}
+
+/* ---- a readout -------------------------------------------------------------------------------- */
+
+/* The samples go to the slot's start, aligned: the one copy between nanomsg and the engine. */
+static void fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq *head, uint32_t row,
+		      const unsigned char *data, const struct message *m)
+{
+	struct bs_acq_meta *meta = &in->env->shm.acq_meta[slot];
+
+	meta->head = *head;
+	meta->row = row;
+	meta->received_ns = m->received_ns;
+	meta->sender_ns = m->w.time_ns;
+	if (row != BS_ROW_NONE)
+		memcpy(bs_shm_samples(&in->env->shm, slot), data,
+		       (size_t)head->number_of_samples * head->active_channels * 8);
+}
+
+static int check_acq(struct ingest *in, const struct message *m, struct bs_mrd_acq *head,
+		     uint32_t *row, size_t *data_at, struct bs_fail *why)
+{
+	size_t traj_at;
+	int rc = bs_mrd_parse_acq(head, &traj_at, data_at, m->payload, (size_t)m->w.payload_len,
+				  why);
+
+	if (rc == 0)
+		rc = bs_admit_acq(in->p, in->has_table ? &in->table : NULL, &in->scan->info, head,
+				  m->payload + traj_at, m->payload + *data_at, row, why);
+	if (rc == 0 && *row != BS_ROW_NONE &&
+	    (uint64_t)head->number_of_samples * head->active_channels * 8 >
+		    in->env->shm.s->pools.acq_bytes)
+		rc = bs_fail(why, BS_ERR_SIZE,
+			     "acquisition %u: %u samples with the discarded ones, protocol '%s' "
+			     "allows for %u + %u",
+			     head->scan_counter, head->number_of_samples, in->p->name,
+			     in->p->samples, in->p->discard);
+	return rc;
+}
+
+/* A message that is refused uses up its number: it would not be better if it came again. */
+static void refuse(struct ingest *in, struct bs_item *item, const struct bs_fail *why)
+{
+	item->used = false;
+	bs_ingest_reject(in, in->session, why);
+	bs_ingest_fault(in, why);
+}
+
+static enum fate take_acq(struct ingest *in, const struct message *m, struct bs_item *item)
+{
+	struct bs_mrd_acq head;
+	struct bs_fail why = { 0 };
+	size_t data_at = 0;
+	uint32_t row = 0;
+
+	if (check_acq(in, m, &head, &row, &data_at, &why) != 0) {
+		refuse(in, item, &why);
+		return DONE;
+	}
+	if (!bs_pool_take(in->env->shm.acq_pool, BS_OWNER_INGEST, &item->slot))
+		return LATER;
+	fill_slot(in, item->slot, &head, row, m->payload + data_at, m);
+	return DONE;
+}
+
+/* ---- numbered messages of the scan in flight -------------------------------------------------- */
+
+static void count_duplicate(struct ingest *in)
+{
+	bs_count(&in->scan->duplicates, 1);
+	bs_count(&in->totals->duplicates, 1);
+}
+
+static void count_late(struct ingest *in)
+{
+	bs_count(&in->scan->late, 1);
+	bs_count(&in->totals->late, 1);
+}
+
+/* A number that is not the next one. False: it was counted and is done with. */
+static bool wanted(struct ingest *in, uint64_t seq)
+{
+	struct bs_fail why;
+
+	switch (bs_order_look(&in->order, seq)) {
+	case BS_NUMBER_DUPLICATE:
+		in->ack_due = true; /* the sender does not know how far we are */
+		count_duplicate(in);
+		return false;
+	case BS_NUMBER_LATE:
+		in->ack_due = true;
+		count_late(in);
+		(void)bs_fail(&why, BS_ERR_SEQUENCE,
+			      "sequence number %llu came after it was given up as missing; it is "
+			      "not used",
+			      (unsigned long long)seq);
+		bs_worker_say(in->env, BS_EVENT_REJECTED, why.code,
+			      (const uint64_t[3]){ atomic_load(&in->scan->id) }, why.text);
+		return false;
+	case BS_NUMBER_ABSURD:
+		(void)bs_fail(&why, BS_ERR_SEQUENCE, "sequence number %llu is absurd: %llu is next",
+			      (unsigned long long)seq, (unsigned long long)in->order.next);
+		bs_ingest_reject(in, in->session, &why);
+		return false;
+	default:
+		break;
+	}
+	while (in->state == BS_STATE_SCANNING && bs_order_beyond(&in->order, seq))
+		give_up_gap(in, seq);
+	return in->state == BS_STATE_SCANNING; /* the close may have been among what was held */
+}
+
+static enum fate take_numbered(struct ingest *in, const struct message *m)
+{
+	struct bs_item item = {
+		.seq = m->w.seq, .time_ns = m->w.time_ns, .kind = m->w.kind, .used = true
+	};
+	struct bs_fail why = { 0 };
+
+	if (m->w.seq != in->order.next && !wanted(in, m->w.seq))
+		return DONE;
+	switch (m->w.kind) {
+	case BS_WIRE_ACQ:
+		if (take_acq(in, m, &item) == LATER) {
+			/* what is held beyond a gap may be what fills the pool */
+			if (m->w.seq != in->order.next && in->order.held_count > 0)
+				give_up_gap(in, m->w.seq);
+			return LATER;
+		}
+		break;
+	case BS_WIRE_CLOSE: /* it closes even if its count is not believed */
+		if (bs_wire_get_u64(&item.count, m->payload, (size_t)m->w.payload_len, &why) != 0)
+			refuse(in, &item, &why);
+		break;
+	case BS_WIRE_OPEN:
+		(void)bs_fail(&why, BS_ERR_STATE, "a second header, number %llu, within the scan",
+			      (unsigned long long)m->w.seq);
+		refuse(in, &item, &why);
+		break;
+	default:
+		break;
+	}
+	if (item.seq == in->order.next) {
+		deliver(in, &item);
+		if (in->order.held_count > 0)
+			deliver_held(in);
+	} else {
+		bs_order_hold(&in->order, &item, bs_now_ns());
+		in->ack_due = true; /* says how far we are: the sender may resend at once */
+	}
+	return DONE;
+}
+
+/* ---- which message goes where ----------------------------------------------------------------- */
+
+static bool is_ended(const struct ingest *in, uint64_t session)
+{
+	return atomic_load(&in->ended->known) != 0 && in->ended->session == session;
+}
+
+/* A header while no scan can begin: it waits, or ends the scan before it. True: it waits. */
+static bool open_waits(struct ingest *in, const struct message *m)
+{
+	struct bs_fail why;
+
+	if (in->state == BS_STATE_SCANNING) {
+		(void)bs_fail(&why, BS_ERR_STATE,
+			      "another header (session %016llx) came before the scan was closed",
+			      (unsigned long long)m->w.session);
+		bs_ingest_abort(in, &why, BS_ON_FAULT);
+		return true;
+	}
+	if (in->state == BS_STATE_IDLE)
+		return false;
+	if (in->state == BS_STATE_STOPPED)
+		(void)bs_fail(&why, BS_ERR_ABORTED, "the service is ending");
+	else if (in->waiting != NULL && bs_now_ns() - in->waiting_since > BS_OPEN_NS)
+		(void)bs_fail(&why, BS_ERR_STATE, "the service is still %s after %d s",
+			      bs_state_name(in->state), (int)(BS_OPEN_NS / 1000000000));
+	else
+		return true;
+	bs_ingest_refuse_open(in, m->w.session, &why);
+	return false;
+}
+
+static enum fate take_open(struct ingest *in, const struct message *m)
+{
+	if (bs_ingest_in_scan(in) && m->w.session == in->session) { /* sent again */
+		bs_count(&in->scan->duplicates, 1);
+		in->accept_due = in->state == BS_STATE_SCANNING;
+		return DONE;
+	}
+	if (!bs_ingest_in_scan(in) && is_ended(in, m->w.session)) {
+		in->outcome_due = true;
+		return DONE;
+	}
+	in->waiting_session = m->w.session;
+	if (open_waits(in, m))
+		return LATER;
+	if (in->state == BS_STATE_IDLE)
+		(void)bs_ingest_open(in, &m->w, m->payload);
+	return DONE;
+}
+
+/* A message of another session than the scan's. */
+static void out_of_turn(struct ingest *in, const struct bs_wire *w)
+{
+	struct bs_fail why;
+
+	if (is_ended(in, w->session)) { /* what was on its way when the scan ended: told so, once */
+		if (w->kind == BS_WIRE_CLOSE || bs_now_ns() - in->outcome_said_ns > BS_OUTCOME_NS)
+			in->outcome_due = true;
+		return;
+	}
+	(void)bs_fail(&why, BS_ERR_STATE,
+		      "message of kind %u, number %llu: session %016llx is not open", w->kind,
+		      (unsigned long long)w->seq, (unsigned long long)w->session);
+	bs_ingest_reject(in, w->session, &why);
+}
+
+/* While the last images are made: sent again, or the scan was ended before its sender closed it. */
+static void come_late(struct ingest *in, const struct bs_wire *w)
+{
+	if (w->seq < in->order.next)
+		count_duplicate(in);
+	else if (w->kind != BS_WIRE_CLOSE) /* nothing of a close is lost: the end has its reason */
+		count_late(in);
+}
+
+static enum fate take_message(struct ingest *in, const unsigned char *msg, size_t len,
+			      int64_t received_ns)
+{
+	struct message m = { .received_ns = received_ns };
+	struct bs_fail why = { 0 };
+	bool ours;
+
+	if (bs_wire_decode(&m.w, msg, len, &m.payload, &why) != 0) {
+		bs_ingest_reject(in, in->state == BS_STATE_SCANNING ? in->session : 0, &why);
+		return DONE;
+	}
+	ours = bs_ingest_in_scan(in) && m.w.session == in->session;
+	if (ours)
+		in->heard_ns = received_ns;
+	switch (m.w.kind) {
+	case BS_WIRE_HEARTBEAT:
+		return DONE;
+	case BS_WIRE_OPEN:
+		if (m.w.seq == 0 || !ours || in->state != BS_STATE_SCANNING)
+			return take_open(in, &m);
+		return take_numbered(in, &m);
+	case BS_WIRE_ACQ:
+	case BS_WIRE_WAVEFORM:
+	case BS_WIRE_CLOSE:
+		if (ours && in->state == BS_STATE_SCANNING)
+			return take_numbered(in, &m);
+		if (ours)
+			come_late(in, &m.w);
+		else
+			out_of_turn(in, &m.w);
+		return DONE;
+	default:
+		(void)bs_fail(&why, BS_ERR_KIND,
+			      "message of kind %u: the service says that, not a sender", m.w.kind);
+		bs_ingest_reject(in, m.w.session, &why);
+		return DONE;
+	}
+}
+
+static void settle(struct ingest *in, const unsigned char *msg, size_t len, int64_t received_ns)
+{
+	if (take_message(in, msg, len, received_ns) == LATER) {
+		if (in->waiting == NULL) {
+			in->waiting_since = received_ns;
+			bs_count(&in->env->me->waits, 1);
+		}
+		in->waiting = msg;
+		in->waiting_len = len;
+		return;
+	}
+	in->waiting = NULL;
+	bs_endpoint_release(msg);
+}
+
+bool bs_ingest_receive(struct ingest *in)
+{
+	bool any = false;
+
+	if (in->waiting != NULL)
+		settle(in, in->waiting, in->waiting_len, bs_now_ns());
+	for (int i = 0; i < 64 && in->waiting == NULL; i++) {
+		const unsigned char *msg;
+		size_t len;
+
+		if (bs_endpoint_take(&in->socket, &msg, &len, NULL) != 0)
+			break;
+		bs_count(&in->totals->messages, 1);
+		bs_count(&in->totals->bytes, len);
+		in->message_ns = bs_now_ns();
+		settle(in, msg, len, in->message_ns);
+		bs_worker_beat(in->env);
+		any = true;
+		if (in->ack_due)
+			(void)bs_ingest_flush(in);
+	}
+	if (!any && in->unacked > 0)
+		in->ack_due = true; /* caught up */
+	return any;
+}
