@@ -4,19 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/xmltext.h"
+#include "core/text.h"
 
-static void put_text(struct bs_xmltext *t, const char *name, const char *value)
+static void put_text(struct bs_text *t, const char *name, const char *value)
 {
-	bs_xmltext_put(t, "<meta><name>%s</name><value>", name);
-	bs_xmltext_escaped(t, value);
-	bs_xmltext_put(t, "</value></meta>");
+	bs_text_put(t, "<meta><name>%s</name><value>", name);
+	bs_text_xml(t, value);
+	bs_text_put(t, "</value></meta>");
 }
 
-static void put_count(struct bs_xmltext *t, const char *name, uint64_t value)
+static void put_count(struct bs_text *t, const char *name, uint64_t value)
 {
-	bs_xmltext_put(t, "<meta><name>%s</name><value>%llu</value></meta>", name,
-		       (unsigned long long)value);
+	bs_text_put(t, "<meta><name>%s</name><value>%llu</value></meta>", name,
+		    (unsigned long long)value);
 }
 
 /* In the order of user_int[7]. */
@@ -48,13 +48,13 @@ void bs_image_stages(const struct bs_image_timing *t, const struct bs_report *re
 	stage_ns[BS_BUDGET_EMIT] = until_ns != 0 ? until_ns - t->made_ns : 0;
 }
 
-static void put_us(struct bs_xmltext *t, const char *what, const char *name, int64_t ns)
+static void put_us(struct bs_text *t, const char *what, const char *name, int64_t ns)
 {
-	bs_xmltext_put(t, "<meta><name>boreside_%s_%s_us</name><value>%.3f</value></meta>", what,
-		       name, (double)ns * 1e-3);
+	bs_text_put(t, "<meta><name>boreside_%s_%s_us</name><value>%.3f</value></meta>", what, name,
+		    (double)ns * 1e-3);
 }
 
-static void put_stages(struct bs_xmltext *t, const struct bs_protocol *p,
+static void put_stages(struct bs_text *t, const struct bs_protocol *p,
 		       const struct bs_recon_image *image, const struct bs_image_timing *timing)
 {
 	const struct {
@@ -68,8 +68,8 @@ static void put_stages(struct bs_xmltext *t, const struct bs_protocol *p,
 
 	if (timing->received_ns == 0)
 		return;
-	bs_xmltext_put(t, "<meta><name>boreside_received_ns</name><value>%lld</value></meta>",
-		       (long long)timing->received_ns);
+	bs_text_put(t, "<meta><name>boreside_received_ns</name><value>%lld</value></meta>",
+		    (long long)timing->received_ns);
 	for (size_t i = 0; i < sizeof(stamps) / sizeof(stamps[0]); i++)
 		if (stamps[i].ns != 0)
 			put_us(t, "at", stamps[i].name, stamps[i].ns - timing->received_ns);
@@ -120,9 +120,9 @@ _Static_assert(BS_BUDGET_STAGES == 7, "one user_float each, after the residual")
 int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, const char *engine,
 			const struct bs_recon_image *image, const struct bs_image_timing *timing)
 {
-	struct bs_xmltext t = { out, cap, 0, cap == 0 };
+	struct bs_text t = { out, cap, 0, cap == 0 };
 
-	bs_xmltext_put(&t, "<ismrmrdMeta>");
+	bs_text_put(&t, "<ismrmrdMeta>");
 	put_text(&t, "boreside_protocol", p->name);
 	put_text(&t, "boreside_engine", engine);
 	put_text(&t, "boreside_quality", qualities[quality_of(p, image, timing)]);
@@ -135,30 +135,27 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_count(&t, "boreside_duplicates", timing->duplicates);
 	put_count(&t, "boreside_rejected", timing->rejected);
 	if (bs_methods[p->method].solves && !image->preview) {
-		bs_xmltext_put(&t, "<meta><name>boreside_lambda</name><value>%.9g</value></meta>",
-			       p->lambda);
+		bs_text_put(&t, "<meta><name>boreside_lambda</name><value>%.9g</value></meta>",
+			    p->lambda);
 		put_count(&t, "boreside_iterations", image->report.iterations);
-		bs_xmltext_put(&t, "<meta><name>boreside_residual</name><value>%.6e</value></meta>",
-			       image->report.residual);
+		bs_text_put(&t, "<meta><name>boreside_residual</name><value>%.6e</value></meta>",
+			    image->report.residual);
 		put_count(&t, "boreside_deadline_stop", image->report.deadline_stop);
 	}
 	if (timing->latency_ns > 0)
-		bs_xmltext_put(&t,
-			       "<meta><name>boreside_latency_us</name><value>%.3f</value></meta>",
-			       (double)timing->latency_ns * 1e-3);
+		bs_text_put(&t, "<meta><name>boreside_latency_us</name><value>%.3f</value></meta>",
+			    (double)timing->latency_ns * 1e-3);
 	if (timing->sender_ns != 0)
-		bs_xmltext_put(&t,
-			       "<meta><name>boreside_sender_ns</name><value>%lld</value></meta>",
-			       (long long)timing->sender_ns);
+		bs_text_put(&t, "<meta><name>boreside_sender_ns</name><value>%lld</value></meta>",
+			    (long long)timing->sender_ns);
 	if (p->image_ms > 0.0 && !image->preview) {
-		bs_xmltext_put(&t,
-			       "<meta><name>boreside_budget_ms</name><value>%.6g</value></meta>",
-			       p->image_ms);
+		bs_text_put(&t, "<meta><name>boreside_budget_ms</name><value>%.6g</value></meta>",
+			    p->image_ms);
 		if (timing->latency_ns > 0)
 			put_text(&t, "boreside_budget",
 				 bs_budget_missed(p, timing->latency_ns) ? "missed" : "met");
 	}
 	put_stages(&t, p, image, timing);
-	bs_xmltext_put(&t, "</ismrmrdMeta>");
+	bs_text_put(&t, "</ismrmrdMeta>");
 	return t.full ? BS_ERR_NOMEM : (int)t.len;
 }

@@ -4,48 +4,48 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/xmltext.h"
+#include "core/text.h"
 
-static void put_element(struct bs_xmltext *t, const char *name, const char *value)
+static void put_element(struct bs_text *t, const char *name, const char *value)
 {
-	bs_xmltext_put(t, "<%s>", name);
-	bs_xmltext_escaped(t, value);
-	bs_xmltext_put(t, "</%s>", name);
+	bs_text_put(t, "<%s>", name);
+	bs_text_xml(t, value);
+	bs_text_put(t, "</%s>", name);
 }
 
-static void put_space(struct bs_xmltext *t, const char *name, const uint32_t matrix[3],
+static void put_space(struct bs_text *t, const char *name, const uint32_t matrix[3],
 		      const float fov[3])
 {
-	bs_xmltext_put(t,
-		       "<%s><matrixSize><x>%u</x><y>%u</y><z>%u</z></matrixSize>"
-		       "<fieldOfView_mm><x>%.9g</x><y>%.9g</y><z>%.9g</z></fieldOfView_mm></%s>\n",
-		       name, matrix[0], matrix[1], matrix[2], (double)fov[0], (double)fov[1],
-		       (double)fov[2], name);
+	bs_text_put(t,
+		    "<%s><matrixSize><x>%u</x><y>%u</y><z>%u</z></matrixSize>"
+		    "<fieldOfView_mm><x>%.9g</x><y>%.9g</y><z>%.9g</z></fieldOfView_mm></%s>\n",
+		    name, matrix[0], matrix[1], matrix[2], (double)fov[0], (double)fov[1],
+		    (double)fov[2], name);
 }
 
-static void put_limit(struct bs_xmltext *t, const char *name, const struct bs_limit *l)
+static void put_limit(struct bs_text *t, const char *name, const struct bs_limit *l)
 {
 	if (l->given)
-		bs_xmltext_put(
+		bs_text_put(
 			t,
 			"<%s><minimum>%u</minimum><maximum>%u</maximum><center>%u</center></%s>\n",
 			name, l->min, l->max, l->center, name);
 }
 
-static void put_string(struct bs_xmltext *t, const char *name, const char *value)
+static void put_string(struct bs_text *t, const char *name, const char *value)
 {
-	bs_xmltext_put(t, "<userParameterString>");
+	bs_text_put(t, "<userParameterString>");
 	put_element(t, "name", name);
 	put_element(t, "value", value);
-	bs_xmltext_put(t, "</userParameterString>\n");
+	bs_text_put(t, "</userParameterString>\n");
 }
 
-static void put_encoding(struct bs_xmltext *t, const struct bs_scan_info *info)
+static void put_encoding(struct bs_text *t, const struct bs_scan_info *info)
 {
-	bs_xmltext_put(t, "<encoding>\n");
+	bs_text_put(t, "<encoding>\n");
 	put_space(t, "encodedSpace", info->encoded, info->encoded_fov_mm);
 	put_space(t, "reconSpace", info->recon, info->fov_mm);
-	bs_xmltext_put(t, "<encodingLimits>\n");
+	bs_text_put(t, "<encodingLimits>\n");
 	put_limit(t, "kspace_encoding_step_1", &info->step1);
 	put_limit(t, "kspace_encoding_step_2", &info->step2);
 	put_limit(t, "average", &info->average);
@@ -54,35 +54,34 @@ static void put_encoding(struct bs_xmltext *t, const struct bs_scan_info *info)
 	put_limit(t, "phase", &info->phase);
 	put_limit(t, "repetition", &info->repetition);
 	put_limit(t, "set", &info->set);
-	bs_xmltext_put(t, "</encodingLimits>\n");
+	bs_text_put(t, "</encodingLimits>\n");
 	put_element(t, "trajectory", info->trajectory_name);
-	bs_xmltext_put(t, "\n</encoding>\n");
+	bs_text_put(t, "\n</encoding>\n");
 }
 
 int bs_scanxml_write(char *out, size_t size, const struct bs_scanxml *x, struct bs_fail *why)
 {
 	const struct bs_scan_info *info = x->info;
-	struct bs_xmltext t = { out, size, 0, size == 0 };
+	struct bs_text t = { out, size, 0, size == 0 };
 
-	bs_xmltext_put(&t, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-			   "<ismrmrdHeader xmlns=\"http://www.ismrm.org/ISMRMRD\">\n"
-			   "<measurementInformation><patientPosition>HFS</patientPosition>");
+	bs_text_put(&t, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+			"<ismrmrdHeader xmlns=\"http://www.ismrm.org/ISMRMRD\">\n"
+			"<measurementInformation><patientPosition>HFS</patientPosition>");
 	put_element(&t, "protocolName", info->protocol);
-	bs_xmltext_put(&t, "</measurementInformation>\n<acquisitionSystemInformation>");
+	bs_text_put(&t, "</measurementInformation>\n<acquisitionSystemInformation>");
 	put_element(&t, "systemVendor", x->system);
-	bs_xmltext_put(&t,
-		       "<receiverChannels>%u</receiverChannels></acquisitionSystemInformation>\n",
-		       info->channels);
-	bs_xmltext_put(&t, "<experimentalConditions><H1resonanceFrequency_Hz>123200000"
-			   "</H1resonanceFrequency_Hz></experimentalConditions>\n");
+	bs_text_put(&t, "<receiverChannels>%u</receiverChannels></acquisitionSystemInformation>\n",
+		    info->channels);
+	bs_text_put(&t, "<experimentalConditions><H1resonanceFrequency_Hz>123200000"
+			"</H1resonanceFrequency_Hz></experimentalConditions>\n");
 	put_encoding(&t, info);
-	bs_xmltext_put(&t, "<sequenceParameters><TR>%.9g</TR>", x->tr_ms);
+	bs_text_put(&t, "<sequenceParameters><TR>%.9g</TR>", x->tr_ms);
 	put_element(&t, "sequence_type", x->sequence);
-	bs_xmltext_put(&t, "</sequenceParameters>\n<userParameters>\n");
+	bs_text_put(&t, "</sequenceParameters>\n<userParameters>\n");
 	if (info->trajectory_unit[0])
 		put_string(&t, "trajectory_units", info->trajectory_unit);
 	put_string(&t, "user_int_0", "readout start, microseconds from first readout");
-	bs_xmltext_put(&t, "</userParameters>\n</ismrmrdHeader>\n");
+	bs_text_put(&t, "</userParameters>\n</ismrmrdHeader>\n");
 	if (t.full)
 		return bs_fail(why, BS_ERR_NOMEM, "the MRD header does not fit %zu bytes", size);
 	return 0;

@@ -1,10 +1,10 @@
-/* core/xmltext.c - see xmltext.h */
-#include "core/xmltext.h"
+/* core/text.c - see text.h */
+#include "core/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-void bs_xmltext_put(struct bs_xmltext *t, const char *fmt, ...)
+void bs_text_put(struct bs_text *t, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -20,20 +20,20 @@ void bs_xmltext_put(struct bs_xmltext *t, const char *fmt, ...)
 		t->len += (size_t)n;
 }
 
-void bs_xmltext_escaped(struct bs_xmltext *t, const char *s)
+void bs_text_xml(struct bs_text *t, const char *s)
 {
 	for (; *s != '\0'; s++)
 		switch (*s) {
 		case '<':
-			bs_xmltext_put(t, "&lt;");
+			bs_text_put(t, "&lt;");
 			break;
 		case '>':
-			bs_xmltext_put(t, "&gt;");
+			bs_text_put(t, "&gt;");
 			break;
 		case '&':
-			bs_xmltext_put(t, "&amp;");
+			bs_text_put(t, "&amp;");
 			break;
 		default:
-			bs_xmltext_put(t, "%c", *s);
+			bs_text_put(t, "%c", *s);
 		}
 }

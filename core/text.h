@@ -1,0 +1,25 @@
+/*
+ * core/text.h - text written into a buffer of the caller's
+ *
+ * Starts as { buffer, its bytes, 0, false }. Each put appends, always NUL-terminated within cap
+ * (cap > 0). When something does not fit, it is left out and full stays set: the caller then gives
+ * the text up. Allocates nothing. Users: core/frame/attributes.c, drivers/source/scanxml.c,
+ * board/status/doc.h (and their tests).
+ */
+#ifndef BS_CORE_TEXT_H
+#define BS_CORE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct bs_text {
+	char *out;
+	size_t cap, len;
+	bool full;
+};
+
+void bs_text_put(struct bs_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* XML's character data: <, > and & as entities. */
+void bs_text_xml(struct bs_text *t, const char *s);
+
+#endif
