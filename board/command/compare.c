@@ -129,7 +129,6 @@ static int picture(const struct request *o, const struct bs_cfl *a, const struct
 	uint64_t n = a->size;
 	uint64_t planes = n / a->dims[0] / a->dims[1];
 	struct bs_montage m;
-	struct bs_draft d;
 	float *v;
 	int rc;
 
@@ -155,14 +154,7 @@ static int picture(const struct request *o, const struct bs_cfl *a, const struct
 	if (rc == 0)
 		rc = bs_montage_arrange(&m, (uint32_t)planes, why);
 	if (rc == 0)
-		rc = bs_draft_open(&d, o->png, why);
-	if (rc == 0) {
-		rc = bs_pngfile_write(&d, &m, "a A, B, ten times the difference", NULL, why);
-		if (rc == 0)
-			rc = bs_draft_commit(&d, o->png, BS_DRAFT_REPLACE, why);
-		if (rc != 0)
-			bs_draft_drop(&d);
-	}
+		rc = bs_pngfile_save(o->png, &m, "a A, B, ten times the difference", why);
 	free(v);
 	return rc;
 }

@@ -92,7 +92,8 @@ static int emit_ready(struct job *j, struct bs_fail *why)
 				       BS_ATTRIBUTES_MAX);
 		bs_attributes_fill(&j->image.head, j->armed.protocol, &j->image, &timing);
 		j->image.head.attribute_string_len = (uint32_t)rc;
-		rc = j->sink->put(j->sink_self, &j->image.head, attributes, j->image.pixels, why);
+		rc = bs_sink_put(j->sink, j->sink_self, &j->image.head, attributes, j->image.pixels,
+				 why);
 		if (rc != 0)
 			return rc;
 		j->images += !j->image.preview;

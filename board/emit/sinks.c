@@ -40,7 +40,7 @@ int bs_sinks_put(struct emit *e, uint32_t sink, const struct bs_mrd_image *head,
 
 	memcpy(text, attributes, n);
 	text[n] = '\0';
-	return e->sink[sink].type->put(e->sink[sink].self, head, text, pixels, why);
+	return bs_sink_put(e->sink[sink].type, e->sink[sink].self, head, text, pixels, why);
 }
 
 void bs_sinks_close_all(struct emit *e)

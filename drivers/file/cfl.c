@@ -60,8 +60,7 @@ int bs_cfl_parse(uint64_t dims[BS_CFL_DIMS], uint64_t *size, const char *text, s
 	unsigned count = 0;
 
 	*size = 1;
-	for (unsigned i = 0; i < BS_CFL_DIMS; i++)
-		dims[i] = 1;
+	bs_cfl_sizes(dims, 1, 1, 1, 1);
 	for (size_t i = 0; i < n;) {
 		uint64_t v = 0;
 
@@ -186,13 +185,9 @@ static int write_part(const char *path, enum bs_draft_mode mode, const void *byt
 	struct bs_draft d;
 	int rc = bs_draft_open(&d, path, why);
 
-	if (rc == 0)
-		rc = bs_draft_write(&d, bytes, len, why);
-	if (rc == 0)
-		rc = bs_draft_commit(&d, path, mode, why);
 	if (rc != 0)
-		bs_draft_drop(&d);
-	return rc;
+		return rc;
+	return bs_draft_end(&d, bs_draft_write(&d, bytes, len, why), path, mode, why);
 }
 
 static int write_pair(const char *name, const uint64_t dims[BS_CFL_DIMS], const float *data,
@@ -238,6 +233,14 @@ int bs_cfl_write_new(const char *name, const uint64_t dims[BS_CFL_DIMS], const f
 		     struct bs_fail *why)
 {
 	return write_pair(name, dims, data, BS_DRAFT_KEEP, why);
+}
+
+void bs_cfl_sizes(uint64_t dims[BS_CFL_DIMS], uint64_t x, uint64_t y, uint64_t z, uint64_t coils)
+{
+	const uint64_t first[] = { x, y, z, coils };
+
+	for (unsigned i = 0; i < BS_CFL_DIMS; i++)
+		dims[i] = i < 4 ? first[i] : 1;
 }
 
 void bs_cfl_free(struct bs_cfl *c)

@@ -142,30 +142,11 @@ static void mark(struct canvas *c, const struct frame *f, double x)
 			line(c, at, y, at + 1, y, 0.3f);
 }
 
-static int write_png(const char *path, const struct canvas *c, const char *title,
-		     struct bs_fail *why)
-{
-	struct bs_montage m;
-	struct bs_draft d;
-	int rc = bs_montage_make(&m, c->at, false, (uint32_t)c->width, (uint32_t)c->height, 1, why);
-
-	m.window = 1.0;
-	if (rc == 0)
-		rc = bs_draft_open(&d, path, why);
-	if (rc != 0)
-		return rc;
-	rc = bs_pngfile_write(&d, &m, title, NULL, why);
-	if (rc == 0)
-		rc = bs_draft_commit(&d, path, BS_DRAFT_REPLACE, why);
-	if (rc != 0)
-		bs_draft_drop(&d);
-	return rc;
-}
-
 int bs_chart_write(const char *path, const char *x_title, const double *x, uint32_t points,
 		   const struct bs_chart_panel *panels, uint32_t count, struct bs_fail *why)
 {
 	struct canvas c = { NULL, BS_CHART_WIDTH, (int)(BS_CHART_HEIGHT * count) };
+	struct bs_montage m;
 	int rc;
 
 	if (points < 2 || count == 0 || count > PANELS_MAX)
@@ -193,7 +174,10 @@ int bs_chart_write(const char *path, const char *x_title, const double *x, uint3
 		mark(&c, &f, panels[p].mark);
 		curve(&c, &f, x, panels[p].y, points);
 	}
-	rc = write_png(path, &c, panels[0].title, why);
+	rc = bs_montage_make(&m, c.at, false, (uint32_t)c.width, (uint32_t)c.height, 1, why);
+	m.window = 1.0;
+	if (rc == 0)
+		rc = bs_pngfile_save(path, &m, panels[0].title, why);
 	free(c.at);
 	return rc;
 }

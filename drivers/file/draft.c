@@ -121,3 +121,13 @@ void bs_draft_drop(struct bs_draft *d)
 		(void)close(d->fd);
 	d->fd = -1;
 }
+
+int bs_draft_end(struct bs_draft *d, int rc, const char *path, enum bs_draft_mode mode,
+		 struct bs_fail *why)
+{
+	if (rc == 0)
+		rc = bs_draft_commit(d, path, mode, why);
+	if (rc != 0)
+		bs_draft_drop(d);
+	return rc;
+}

@@ -2,7 +2,6 @@
 #include "drivers/file/hdf5.h"
 
 #include <errno.h>
-#include <ismrmrd/ismrmrd.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -199,4 +198,41 @@ int bs_mrdh5_open(hid_t *file, uint64_t *bytes, const char *path, struct bs_fail
 		return bs_mrdh5_fail(why, BS_ERR_FORMAT, path, "damaged HDF5 file");
 	*bytes = (uint64_t)st.st_size;
 	return 0;
+}
+
+int bs_mrdh5_create(struct bs_mrdh5_out *o, const char *path, struct bs_fail *why)
+{
+	int rc = bs_draft_open(&o->draft, path, why);
+
+	if (rc != 0)
+		return rc;
+	o->failed = false;
+	(void)snprintf(o->path, sizeof(o->path), "%s", path);
+	/* The draft is empty: libismrmrd finds no HDF5 in it and creates that. */
+	if (ismrmrd_init_dataset(&o->set, o->draft.temp, "/dataset") != ISMRMRD_NOERROR ||
+	    (bs_mrdh5_silence(), ismrmrd_open_dataset(&o->set, true)) != ISMRMRD_NOERROR) {
+		rc = bs_mrdh5_fail(why, BS_ERR_IO, path, "cannot create");
+		(void)ismrmrd_close_dataset(&o->set);
+		bs_draft_drop(&o->draft);
+	}
+	return rc;
+}
+
+int bs_mrdh5_failed(struct bs_mrdh5_out *o, struct bs_fail *why, const char *what)
+{
+	o->failed = true;
+	return bs_mrdh5_fail(why, BS_ERR_IO, o->path, what);
+}
+
+int bs_mrdh5_finish(struct bs_mrdh5_out *o, struct bs_fail *why)
+{
+	int rc = 0;
+
+	if (ismrmrd_close_dataset(&o->set) != ISMRMRD_NOERROR && !o->failed)
+		rc = bs_mrdh5_failed(o, why, "cannot finish the file");
+	else if (o->failed)
+		rc = bs_fail(why, BS_ERR_IO, "%s: dropped after a failed write", o->path);
+	if (rc != 0)
+		bs_draft_drop(&o->draft);
+	return rc;
 }

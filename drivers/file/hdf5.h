@@ -2,17 +2,20 @@
  * drivers/file/hdf5.h - MRD's HDF5 layout: compound types in memory, and HDF5's reasons in words
  *
  * The types describe core/mrd.h's structs, so that HDF5 converts between them and whatever the
- * file holds, member by member, by name. The caller closes them (H5Tclose). Only drivers/ files
- * that read or write HDF5 include this. One thread: Debian's HDF5 is not thread-safe.
+ * file holds, member by member, by name. The caller closes them (H5Tclose). What is written
+ * goes through libismrmrd: create -> its own calls on .set -> finish. Only drivers/ files that read
+ * or write HDF5 include this. One thread: Debian's HDF5 is not thread-safe.
  * Source: ISMRMRD 1.8, dataset layout.
  */
 #ifndef BS_DRIVERS_FILE_HDF5_H
 #define BS_DRIVERS_FILE_HDF5_H
 
 #include <hdf5.h>
+#include <ismrmrd/dataset.h>
+#include <stdbool.h>
 
-#include "core/err.h"
 #include "core/mrd.h"
+#include "drivers/file/draft.h"
 
 /* One acquisition as HDF5 hands it over; traj and data are sequences of float. */
 struct bs_mrdh5_acq {
@@ -31,5 +34,19 @@ int bs_mrdh5_fail(struct bs_fail *why, int code, const char *path, const char *w
 
 /* Opens read-only, after checking that it is a regular file that HDF5 knows. *bytes: its size. */
 int bs_mrdh5_open(hid_t *file, uint64_t *bytes, const char *path, struct bs_fail *why);
+
+/* A file that is being written. */
+struct bs_mrdh5_out {
+	ISMRMRD_Dataset set; /* group /dataset */
+	struct bs_draft draft;
+	char path[BS_DRAFT_PATH];
+	bool failed; /* a write failed: the file is in an unknown state */
+};
+
+int bs_mrdh5_create(struct bs_mrdh5_out *o, const char *path, struct bs_fail *why);
+/* A call on .set failed: BS_ERR_IO with libismrmrd's reason; finish will drop the file. */
+int bs_mrdh5_failed(struct bs_mrdh5_out *o, struct bs_fail *why, const char *what);
+/* Closes .set. 0: the draft is whole, to be committed; else it was dropped. */
+int bs_mrdh5_finish(struct bs_mrdh5_out *o, struct bs_fail *why);
 
 #endif

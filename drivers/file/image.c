@@ -101,8 +101,7 @@ static int read_sizes(struct bs_cfl *im, hid_t set, hid_t stored, const char *pa
 			path, rank);
 	limit = limit < (UINT64_C(1) << 40) ? limit * SQUEEZE_MAX : limit;
 	im->size = 1;
-	for (unsigned i = 0; i < BS_CFL_DIMS; i++)
-		im->dims[i] = 1;
+	bs_cfl_sizes(im->dims, 1, 1, 1, 1);
 	for (int i = 0; i < 5; i++) {
 		if (dims[i] == 0 || dims[i] > limit / im->size)
 			return bs_fail(

@@ -253,9 +253,5 @@ int bs_mtx_write(const char *path, const struct bs_csr *m, struct bs_fail *why)
 		}
 	if (rc == 0)
 		rc = bs_draft_write(&d, text, used, why);
-	if (rc == 0)
-		rc = bs_draft_commit(&d, path, BS_DRAFT_REPLACE, why);
-	if (rc != 0)
-		bs_draft_drop(&d);
-	return rc;
+	return bs_draft_end(&d, rc, path, BS_DRAFT_REPLACE, why);
 }

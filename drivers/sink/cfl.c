@@ -8,28 +8,17 @@
 
 static int cfl_open(void **self, const char *target, struct bs_fail *why)
 {
-	struct bs_imagename *n = malloc(sizeof(*n));
-	int rc;
-
-	if (n == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a sink", target);
-	rc = bs_imagename_open(n, target, ".cfl", why);
-	if (rc != 0)
-		free(n);
-	else
-		*self = n;
-	return rc;
+	return bs_imagename_new(self, target, ".cfl", why);
 }
 
 static int write_named(struct bs_imagename *n, const struct bs_mrd_image *head, const float *data,
 		       struct bs_fail *why)
 {
-	uint64_t dims[BS_CFL_DIMS] = { head->matrix_size[0], head->matrix_size[1],
-				       head->matrix_size[2], head->channels };
+	uint64_t dims[BS_CFL_DIMS];
 	int rc = BS_DRAFT_EXISTS;
 
-	for (unsigned i = 4; i < BS_CFL_DIMS; i++)
-		dims[i] = 1;
+	bs_cfl_sizes(dims, head->matrix_size[0], head->matrix_size[1], head->matrix_size[2],
+		     head->channels);
 	for (uint32_t t = 0; rc == BS_DRAFT_EXISTS; t++) {
 		char path[BS_DRAFT_PATH];
 
@@ -50,13 +39,12 @@ static int cfl_put(void *self, const struct bs_mrd_image *head, const char *attr
 		   const void *pixels, struct bs_fail *why)
 {
 	const float *real = pixels;
-	uint64_t values;
+	uint64_t values = (uint64_t)head->matrix_size[0] * head->matrix_size[1] *
+			  head->matrix_size[2] * head->channels;
 	float *data;
-	int rc = bs_sink_values(head, &values, why);
+	int rc;
 
 	(void)attributes; /* the format has no place for them */
-	if (rc != 0)
-		return rc;
 	if (head->data_type == BS_MRD_CXFLOAT)
 		return write_named(self, head, real, why);
 	data = malloc((size_t)values * 2 * sizeof(*data));
@@ -72,11 +60,4 @@ static int cfl_put(void *self, const struct bs_mrd_image *head, const char *attr
 	return rc;
 }
 
-static int cfl_close(void *self, struct bs_fail *why)
-{
-	(void)why;
-	free(self);
-	return 0;
-}
-
-const struct bs_sink bs_sink_cfl = { "cfl", cfl_open, cfl_put, cfl_close };
+const struct bs_sink bs_sink_cfl = { "cfl", cfl_open, cfl_put, bs_imagename_free };

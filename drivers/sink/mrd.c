@@ -6,13 +6,15 @@
  */
 #include "drivers/sink/sink.h"
 
-#include <ismrmrd/dataset.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/sink/name.h"
 #include "drivers/file/hdf5.h"
+#include "drivers/sink/name.h"
+#include "ipc/wire/mrd.h"
+
+_Static_assert(sizeof(ISMRMRD_ImageHeader) == BS_MRD_IMAGE_BYTES, "the wire's own layout");
 
 struct series {
 	uint16_t number, matrix[3], channels, type;
@@ -21,51 +23,31 @@ struct series {
 struct mrd {
 	struct bs_imagename name;
 	/* the one file of a target that is a file name */
-	bool is_open, failed;
-	ISMRMRD_Dataset out;
-	struct bs_draft draft;
-	char path[BS_DRAFT_PATH];
+	bool is_open;
+	struct bs_mrdh5_out out;
 	struct series *series;
 	size_t n_series;
 };
 
 static int file_open(struct mrd *m, const struct bs_mrd_image *head, struct bs_fail *why)
 {
-	int rc = bs_imagename_make(&m->name, m->path, head, 0, why);
+	char path[BS_DRAFT_PATH];
+	int rc = bs_imagename_make(&m->name, path, head, 0, why);
 
 	if (rc == 0)
-		rc = bs_draft_open(&m->draft, m->path, why);
-	if (rc != 0)
-		return rc;
+		rc = bs_mrdh5_create(&m->out, path, why);
 	m->n_series = 0;
-	m->failed = false;
-	/* The draft is empty: libismrmrd finds no HDF5 in it and creates that. */
-	if (ismrmrd_init_dataset(&m->out, m->draft.temp, "/dataset") != ISMRMRD_NOERROR ||
-	    (bs_mrdh5_silence(), ismrmrd_open_dataset(&m->out, true)) != ISMRMRD_NOERROR) {
-		rc = bs_mrdh5_fail(why, BS_ERR_IO, m->path, "cannot create");
-		(void)ismrmrd_close_dataset(&m->out);
-		bs_draft_drop(&m->draft);
-		return rc;
-	}
-	m->is_open = true;
-	return 0;
+	m->is_open = rc == 0;
+	return rc;
 }
 
 /* Closes the file; gives it its name unless a write had failed. */
 static int file_close(struct mrd *m, const struct bs_mrd_image *head, struct bs_fail *why)
 {
-	int rc = 0;
+	int rc = bs_mrdh5_finish(&m->out, why);
 
 	m->is_open = false;
-	if (ismrmrd_close_dataset(&m->out) != ISMRMRD_NOERROR && !m->failed)
-		rc = bs_mrdh5_fail(why, BS_ERR_IO, m->path, "cannot finish the file");
-	if (m->failed)
-		rc = bs_fail(why, BS_ERR_IO, "%s: dropped after a failed write", m->path);
-	if (rc != 0) {
-		bs_draft_drop(&m->draft);
-		return rc;
-	}
-	return bs_imagename_commit(&m->name, &m->draft, head, why);
+	return rc != 0 ? rc : bs_imagename_commit(&m->name, &m->out.draft, head, why);
 }
 
 static int check_series(struct mrd *m, const struct bs_mrd_image *head, struct bs_fail *why)
@@ -87,52 +69,17 @@ static int check_series(struct mrd *m, const struct bs_mrd_image *head, struct b
 			why, BS_ERR_SIZE,
 			"%s: series %u has %u x %u x %u, %u channels, type %u; image %u has %u x "
 			"%u x %u, %u channels, type %u",
-			m->path, s->number, s->matrix[0], s->matrix[1], s->matrix[2], s->channels,
-			s->type, head->image_index, now.matrix[0], now.matrix[1], now.matrix[2],
-			now.channels, now.type);
+			m->out.path, s->number, s->matrix[0], s->matrix[1], s->matrix[2],
+			s->channels, s->type, head->image_index, now.matrix[0], now.matrix[1],
+			now.matrix[2], now.channels, now.type);
 	}
 	more = realloc(m->series, (m->n_series + 1) * sizeof(*more));
 	if (more == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for series %u", m->path,
+		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for series %u", m->out.path,
 			       now.number);
 	m->series = more;
 	m->series[m->n_series++] = now;
 	return 0;
-}
-
-static void to_ismrmrd(ISMRMRD_ImageHeader *to, const struct bs_mrd_image *h, size_t attributes)
-{
-	memset(to, 0, sizeof(*to));
-	to->version = h->version;
-	to->data_type = h->data_type;
-	to->flags = h->flags;
-	to->measurement_uid = h->measurement_uid;
-	to->channels = h->channels;
-	to->average = h->average;
-	to->slice = h->slice;
-	to->contrast = h->contrast;
-	to->phase = h->phase;
-	to->repetition = h->repetition;
-	to->set = h->set;
-	to->acquisition_time_stamp = h->acquisition_time_stamp;
-	to->image_type = h->image_type;
-	to->image_index = h->image_index;
-	to->image_series_index = h->image_series_index;
-	to->attribute_string_len = (uint32_t)attributes;
-	for (int i = 0; i < 3; i++) {
-		to->matrix_size[i] = h->matrix_size[i];
-		to->field_of_view[i] = h->field_of_view[i];
-		to->position[i] = h->position[i];
-		to->read_dir[i] = h->read_dir[i];
-		to->phase_dir[i] = h->phase_dir[i];
-		to->slice_dir[i] = h->slice_dir[i];
-		to->patient_table_position[i] = h->patient_table_position[i];
-		to->physiology_time_stamp[i] = h->physiology_time_stamp[i];
-	}
-	for (int i = 0; i < 8; i++) {
-		to->user_int[i] = h->user_int[i];
-		to->user_float[i] = h->user_float[i];
-	}
 }
 
 static int append(struct mrd *m, const struct bs_mrd_image *head, const char *attributes,
@@ -144,14 +91,13 @@ static int append(struct mrd *m, const struct bs_mrd_image *head, const char *at
 
 	if (rc != 0)
 		return rc;
-	to_ismrmrd(&image.head, head, strlen(attributes));
+	bs_mrd_put_image((unsigned char *)&image.head, head);
+	image.head.attribute_string_len = (uint32_t)strlen(attributes);
 	image.attribute_string = (char *)(uintptr_t)attributes; /* both are only read */
 	image.data = (void *)(uintptr_t)pixels;
 	(void)snprintf(group, sizeof(group), "image_%u", head->image_series_index);
-	if (ismrmrd_append_image(&m->out, group, &image) != ISMRMRD_NOERROR) {
-		m->failed = true;
-		return bs_mrdh5_fail(why, BS_ERR_IO, m->path, "cannot append an image");
-	}
+	if (ismrmrd_append_image(&m->out.set, group, &image) != ISMRMRD_NOERROR)
+		return bs_mrdh5_failed(&m->out, why, "cannot append an image");
 	return 0;
 }
 
@@ -162,7 +108,6 @@ static int mrd_open(void **self, const char *target, struct bs_fail *why)
 
 	if (m == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a sink", target);
-	m->draft.fd = -1;
 	rc = bs_imagename_open(&m->name, target, ".h5", why);
 	if (rc != 0)
 		free(m);
@@ -175,18 +120,17 @@ static int mrd_put(void *self, const struct bs_mrd_image *head, const char *attr
 		   const void *pixels, struct bs_fail *why)
 {
 	struct mrd *m = self;
-	uint64_t values;
-	int rc = bs_sink_values(head, &values, why);
+	int rc = 0;
 
-	if (rc == 0 && m->failed && m->is_open)
-		rc = bs_fail(why, BS_ERR_IO, "%s: an earlier write failed", m->path);
-	if (rc == 0 && !m->is_open)
+	if (m->is_open && m->out.failed)
+		rc = bs_fail(why, BS_ERR_IO, "%s: an earlier write failed", m->out.path);
+	else if (!m->is_open)
 		rc = file_open(m, head, why);
 	if (rc != 0)
 		return rc;
 	rc = append(m, head, attributes, pixels, why);
 	if (m->name.folder) {
-		m->failed = m->failed || rc != 0;
+		m->out.failed = m->out.failed || rc != 0;
 		rc = rc != 0 ? (file_close(m, head, NULL), rc) : file_close(m, head, why);
 	}
 	return rc;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -27,6 +28,26 @@ int bs_imagename_open(struct bs_imagename *n, const char *target, const char *ex
 		return bs_fail(why, BS_ERR_IO, "%s: is no folder and does not end in %s", target,
 			       ext);
 	n->target[len - e] = '\0';
+	return 0;
+}
+
+int bs_imagename_new(void **self, const char *target, const char *ext, struct bs_fail *why)
+{
+	struct bs_imagename *n = malloc(sizeof(*n));
+	int rc = n == NULL ? bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a sink", target)
+			   : bs_imagename_open(n, target, ext, why);
+
+	if (rc != 0)
+		free(n);
+	else
+		*self = n;
+	return rc;
+}
+
+int bs_imagename_free(void *self, struct bs_fail *why)
+{
+	(void)why;
+	free(self);
 	return 0;
 }
 

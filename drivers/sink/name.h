@@ -25,6 +25,9 @@ struct bs_imagename {
 	enum bs_draft_mode mode;
 };
 
+/* A sink that is nothing but a name: its open and close. */
+int bs_imagename_new(void **self, const char *target, const char *ext, struct bs_fail *why);
+int bs_imagename_free(void *self, struct bs_fail *why);
 int bs_imagename_open(struct bs_imagename *n, const char *target, const char *ext,
 		      struct bs_fail *why);
 /* The name for an image at this try (0, 1, ...; more than one only in a folder). */

@@ -9,17 +9,7 @@
 
 static int png_open(void **self, const char *target, struct bs_fail *why)
 {
-	struct bs_imagename *n = malloc(sizeof(*n));
-	int rc;
-
-	if (n == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a sink", target);
-	rc = bs_imagename_open(n, target, ".png", why);
-	if (rc != 0)
-		free(n);
-	else
-		*self = n;
-	return rc;
+	return bs_imagename_new(self, target, ".png", why);
 }
 
 static int png_put(void *self, const struct bs_mrd_image *head, const char *attributes,
@@ -30,13 +20,10 @@ static int png_put(void *self, const struct bs_mrd_image *head, const char *attr
 	struct bs_draft d;
 	char path[BS_DRAFT_PATH];
 	char title[96];
-	uint64_t values;
-	int rc = bs_sink_values(head, &values, why);
+	int rc = bs_montage_make(&m, pixels, head->data_type == BS_MRD_CXFLOAT,
+				 head->matrix_size[0], head->matrix_size[1],
+				 (uint32_t)head->matrix_size[2] * head->channels, why);
 
-	if (rc == 0)
-		rc = bs_montage_make(&m, pixels, head->data_type == BS_MRD_CXFLOAT,
-				     head->matrix_size[0], head->matrix_size[1],
-				     (uint32_t)head->matrix_size[2] * head->channels, why);
 	if (rc == 0)
 		rc = bs_imagename_make(n, path, head, 0, why);
 	if (rc == 0)
@@ -53,11 +40,4 @@ static int png_put(void *self, const struct bs_mrd_image *head, const char *attr
 	return bs_imagename_commit(n, &d, head, why);
 }
 
-static int png_close(void *self, struct bs_fail *why)
-{
-	(void)why;
-	free(self);
-	return 0;
-}
-
-const struct bs_sink bs_sink_png = { "png", png_open, png_put, png_close };
+const struct bs_sink bs_sink_png = { "png", png_open, png_put, bs_imagename_free };

@@ -20,7 +20,8 @@ const struct bs_sink *bs_sink_find(const char *type_or_name)
 	return NULL;
 }
 
-int bs_sink_values(const struct bs_mrd_image *head, uint64_t *values, struct bs_fail *why)
+int bs_sink_put(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,
+		const char *attributes, const void *pixels, struct bs_fail *why)
 {
 	uint64_t n = head->channels;
 
@@ -34,6 +35,5 @@ int bs_sink_values(const struct bs_mrd_image *head, uint64_t *values, struct bs_
 		return bs_fail(why, BS_ERR_SIZE, "image %u: %u x %u x %u, %u channels",
 			       head->image_index, head->matrix_size[0], head->matrix_size[1],
 			       head->matrix_size[2], head->channels);
-	*values = n;
-	return 0;
+	return sink->put(self, head, attributes, pixels, why);
 }

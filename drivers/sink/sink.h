@@ -1,8 +1,9 @@
 /*
  * drivers/sink/sink.h - where images go
  *
- * open -> put* -> close, in the emit worker or in `boreside recon`. put may block and allocate
- * (emit is not on the reconstruction's path) and leaves a whole file or none behind.
+ * open -> put* -> close, in the emit worker or in `boreside recon`; put through bs_sink_put, which
+ * checks the head. put may block and allocate (emit is not on the reconstruction's path) and leaves a
+ * whole file or none behind.
  * attributes: the MRD meta XML, NUL-terminated. pixels [channel][z][y][x], float or complex float
  * (the head's data_type), 4-byte aligned. The reason names the file. How files are named:
  * drivers/sink/name.h. put may be called again after a failure. close frees self, whatever it
@@ -22,8 +23,7 @@
 
 struct bs_sink {
 	const char *type; /* "png", "cfl", "mrd" */
-	/* target: a folder (the service; files are named scan and image) or a file name (recon -o)
-	 */
+	/* target: a folder (the service; files are named scan and image) or a file name (recon -o) */
 	int (*open)(void **self, const char *target, struct bs_fail *why);
 	int (*put)(void *self, const struct bs_mrd_image *head, const char *attributes,
 		   const void *pixels, struct bs_fail *why);
@@ -35,7 +35,8 @@ extern const struct bs_sink bs_sink_png, bs_sink_cfl, bs_sink_mrd;
 /* By type, or by the extension of a file name (".png", ".cfl", ".h5"). NULL: none. */
 const struct bs_sink *bs_sink_find(const char *type_or_name);
 
-/* For sinks: the head's values (float or complex), or BS_ERR_SIZE, BS_ERR_UNSUPPORTED. */
-int bs_sink_values(const struct bs_mrd_image *head, uint64_t *values, struct bs_fail *why);
+/* BS_ERR_UNSUPPORTED, BS_ERR_SIZE: the head is of no image; else what the sink's put returns. */
+int bs_sink_put(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,
+		const char *attributes, const void *pixels, struct bs_fail *why);
 
 #endif

@@ -397,22 +397,7 @@ static void widen(float *image, size_t voxels)
 static int write_images(const struct bs_protocol *p, struct bs_team *team, const char *name,
 			struct bs_fail *why)
 {
-	uint64_t dims[BS_CFL_DIMS] = { p->matrix[0],
-				       p->matrix[1],
-				       p->matrix[2],
-				       1,
-				       1,
-				       p->contrasts,
-				       1,
-				       1,
-				       1,
-				       1,
-				       1,
-				       1,
-				       1,
-				       p->slices,
-				       1,
-				       1 };
+	uint64_t dims[BS_CFL_DIMS];
 	size_t voxels = (size_t)bs_protocol_voxels(p);
 	size_t images = (size_t)p->contrasts * p->slices;
 	float *image = NULL;
@@ -433,6 +418,9 @@ static int write_images(const struct bs_protocol *p, struct bs_team *team, const
 		bs_phantom_image(&ph, supersample(p->dims), at, team);
 		widen(at, voxels);
 	}
+	bs_cfl_sizes(dims, p->matrix[0], p->matrix[1], p->matrix[2], 1);
+	dims[5] = p->contrasts;
+	dims[13] = p->slices;
 	if (rc == 0)
 		rc = bs_cfl_write(name, dims, image, why);
 	free(image);
@@ -441,22 +429,7 @@ static int write_images(const struct bs_protocol *p, struct bs_team *team, const
 
 static int write_maps(const struct bs_protocol *p, const char *name, struct bs_fail *why)
 {
-	uint64_t dims[BS_CFL_DIMS] = { p->matrix[0],
-				       p->matrix[1],
-				       p->matrix[2],
-				       p->coils,
-				       1,
-				       1,
-				       1,
-				       1,
-				       1,
-				       1,
-				       1,
-				       1,
-				       1,
-				       1,
-				       1,
-				       1 };
+	uint64_t dims[BS_CFL_DIMS];
 	size_t voxels = (size_t)bs_protocol_voxels(p);
 	struct bs_coils coils;
 	float *maps;
@@ -468,6 +441,7 @@ static int write_maps(const struct bs_protocol *p, const char *name, struct bs_f
 	if (maps == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for %u maps", p->coils);
 	bs_coils_maps(&coils, maps);
+	bs_cfl_sizes(dims, p->matrix[0], p->matrix[1], p->matrix[2], p->coils);
 	rc = bs_cfl_write(name, dims, maps, why);
 	free(maps);
 	return rc;

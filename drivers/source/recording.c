@@ -8,17 +8,18 @@
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include "drivers/source/recording.h"
 
-#include <ismrmrd/dataset.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/file/draft.h"
 #include "drivers/file/hdf5.h"
 #include "drivers/file/probe.h"
+#include "ipc/wire/mrd.h"
 
 #define XML_AT  "/dataset/xml"
 #define DATA_AT "/dataset/data"
+
+_Static_assert(sizeof(ISMRMRD_AcquisitionHeader) == BS_MRD_ACQ_BYTES, "the wire's own layout");
 
 /* HDF5 converts an acquisition's head in here, a few hundred bytes; by itself it would take two
  * megabytes anew for each read. */
@@ -40,9 +41,8 @@ struct bs_recording {
 	struct pool pool;
 	unsigned char convert[CONVERT_BYTES], background[CONVERT_BYTES];
 	/* writing */
-	bool writing, failed, has_xml;
-	ISMRMRD_Dataset out;
-	struct bs_draft draft;
+	bool writing, has_xml;
+	struct bs_mrdh5_out out;
 };
 
 static void *pool_take(size_t bytes, void *arg)
@@ -89,7 +89,6 @@ static int blank(struct bs_recording **out, const char *path, struct bs_fail *wh
 		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a recording", path);
 	memcpy(r->path, path, len + 1);
 	r->file = r->data = r->space = r->type = r->transfer = -1;
-	r->draft.fd = -1;
 	*out = r;
 	return 0;
 }
@@ -340,83 +339,24 @@ int bs_recording_create(struct bs_recording **out, const char *path, struct bs_f
 	if (rc != 0)
 		return rc;
 	r->writing = true;
-	rc = bs_draft_open(&r->draft, path, why);
-	if (rc != 0) {
+	rc = bs_mrdh5_create(&r->out, path, why);
+	if (rc == 0)
+		*out = r;
+	else
 		release(r);
-		return rc;
-	}
-	/* The draft is empty, so libismrmrd does not find HDF5 in it and creates that. */
-	if (ismrmrd_init_dataset(&r->out, r->draft.temp, "/dataset") != ISMRMRD_NOERROR ||
-	    (bs_mrdh5_silence(), ismrmrd_open_dataset(&r->out, true)) != ISMRMRD_NOERROR) {
-		rc = bs_mrdh5_fail(why, BS_ERR_IO, path, "cannot create");
-		(void)ismrmrd_close_dataset(&r->out);
-		bs_draft_drop(&r->draft);
-		release(r);
-		return rc;
-	}
-	*out = r;
-	return 0;
-}
-
-/* After a failed write the file is in an unknown state: close will drop it. */
-static int write_fail(struct bs_recording *r, struct bs_fail *why, const char *what)
-{
-	r->failed = true;
-	return bs_mrdh5_fail(why, BS_ERR_IO, r->path, what);
+	return rc;
 }
 
 int bs_recording_put_xml(struct bs_recording *r, const char *xml, struct bs_fail *why)
 {
 	if (!r->writing)
 		return bs_fail(why, BS_ERR_STATE, "%s: is open for reading", r->path);
-	if (ismrmrd_write_header(&r->out, xml) != ISMRMRD_NOERROR)
-		return write_fail(r, why, "cannot write the header");
+	if (ismrmrd_write_header(&r->out.set, xml) != ISMRMRD_NOERROR)
+		return bs_mrdh5_failed(&r->out, why, "cannot write the header");
 	free(r->xml);
 	r->xml = strdup(xml);
 	r->has_xml = true;
 	return r->xml ? 0 : bs_fail(why, BS_ERR_NOMEM, "%s: no memory for the header", r->path);
-}
-
-static void to_ismrmrd(ISMRMRD_AcquisitionHeader *to, const struct bs_mrd_acq *h)
-{
-	(void)ismrmrd_init_acquisition_header(to);
-	to->version = h->version;
-	to->flags = h->flags;
-	to->measurement_uid = h->measurement_uid;
-	to->scan_counter = h->scan_counter;
-	to->acquisition_time_stamp = h->acquisition_time_stamp;
-	to->number_of_samples = h->number_of_samples;
-	to->available_channels = h->available_channels;
-	to->active_channels = h->active_channels;
-	to->discard_pre = h->discard_pre;
-	to->discard_post = h->discard_post;
-	to->center_sample = h->center_sample;
-	to->encoding_space_ref = h->encoding_space_ref;
-	to->trajectory_dimensions = h->trajectory_dimensions;
-	to->sample_time_us = h->sample_time_us;
-	memcpy(to->channel_mask, h->channel_mask, sizeof(h->channel_mask));
-	for (int i = 0; i < 3; i++) {
-		to->physiology_time_stamp[i] = h->physiology_time_stamp[i];
-		to->position[i] = h->position[i];
-		to->read_dir[i] = h->read_dir[i];
-		to->phase_dir[i] = h->phase_dir[i];
-		to->slice_dir[i] = h->slice_dir[i];
-		to->patient_table_position[i] = h->patient_table_position[i];
-	}
-	to->idx.kspace_encode_step_1 = h->idx.kspace_encode_step_1;
-	to->idx.kspace_encode_step_2 = h->idx.kspace_encode_step_2;
-	to->idx.average = h->idx.average;
-	to->idx.slice = h->idx.slice;
-	to->idx.contrast = h->idx.contrast;
-	to->idx.phase = h->idx.phase;
-	to->idx.repetition = h->idx.repetition;
-	to->idx.set = h->idx.set;
-	to->idx.segment = h->idx.segment;
-	for (int i = 0; i < 8; i++) {
-		to->idx.user[i] = h->idx.user[i];
-		to->user_int[i] = h->user_int[i];
-		to->user_float[i] = h->user_float[i];
-	}
 }
 
 int bs_recording_append(struct bs_recording *r, const struct bs_mrd_acq *head, const float *traj,
@@ -428,30 +368,27 @@ int bs_recording_append(struct bs_recording *r, const struct bs_mrd_acq *head, c
 		return bs_fail(why, BS_ERR_STATE, "%s: is open for reading", r->path);
 	if (r->count == UINT32_MAX)
 		return bs_fail(why, BS_ERR_SIZE, "%s: is full", r->path);
-	to_ismrmrd(&acq.head, head);
+	bs_mrd_put_acq((unsigned char *)&acq.head, head);
 	acq.traj = (float *)(uintptr_t)traj; /* only read */
 	acq.data = (complex_float_t *)(uintptr_t)data;
-	if (ismrmrd_append_acquisition(&r->out, &acq) != ISMRMRD_NOERROR)
-		return write_fail(r, why, "cannot append an acquisition");
+	if (ismrmrd_append_acquisition(&r->out.set, &acq) != ISMRMRD_NOERROR)
+		return bs_mrdh5_failed(&r->out, why, "cannot append an acquisition");
 	r->count++;
 	return 0;
 }
 
 static int finish_writing(struct bs_recording *r, struct bs_fail *why)
 {
-	int rc = 0;
+	const bool headless = !r->out.failed && !r->has_xml;
+	int rc;
 
-	if (!r->failed && !r->has_xml)
+	r->out.failed = r->out.failed || headless; /* drops it */
+	rc = bs_mrdh5_finish(&r->out, why);
+	if (headless)
 		rc = bs_fail(why, BS_ERR_STATE, "%s: closed without a header; dropped", r->path);
-	if (ismrmrd_close_dataset(&r->out) != ISMRMRD_NOERROR && rc == 0 && !r->failed)
-		rc = bs_mrdh5_fail(why, BS_ERR_IO, r->path, "cannot finish the file");
-	if (r->failed)
-		rc = bs_fail(why, BS_ERR_IO, "%s: dropped after a failed write", r->path);
-	if (rc == 0)
-		rc = bs_draft_commit(&r->draft, r->path, BS_DRAFT_REPLACE, why);
 	if (rc != 0)
-		bs_draft_drop(&r->draft);
-	return rc;
+		return rc;
+	return bs_draft_end(&r->out.draft, 0, r->path, BS_DRAFT_REPLACE, why);
 }
 
 int bs_recording_close(struct bs_recording *r, struct bs_fail *why)

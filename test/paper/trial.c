@@ -248,7 +248,6 @@ int bs_trial_picture(const struct bs_trial *t, const char *path, const char *tit
 	size_t plane = (size_t)t->p.matrix[0] * t->p.matrix[1];
 	float *v = bs_trial_take(plane * count, why);
 	struct bs_montage m;
-	struct bs_draft d;
 	int rc;
 
 	if (v == NULL)
@@ -260,14 +259,7 @@ int bs_trial_picture(const struct bs_trial *t, const char *path, const char *tit
 		rc = bs_montage_arrange(&m, count, why);
 	m.window = top;
 	if (rc == 0)
-		rc = bs_draft_open(&d, path, why);
-	if (rc == 0) {
-		rc = bs_pngfile_write(&d, &m, title, NULL, why);
-		if (rc == 0)
-			rc = bs_draft_commit(&d, path, BS_DRAFT_REPLACE, why);
-		if (rc != 0)
-			bs_draft_drop(&d);
-	}
+		rc = bs_pngfile_save(path, &m, title, why);
 	free(v);
 	return rc;
 }

@@ -149,7 +149,7 @@ static void put_images(const char *path, int images, uint16_t series, bool cx)
 	for (int i = 0; i < images; i++) {
 		h.image_index = (uint16_t)(i + 1);
 		h.image_series_index = (uint16_t)(series + (series > 7 ? i : 0));
-		if (sink->put(self, &h, "<ismrmrdMeta/>", values, NULL) != 0)
+		if (bs_sink_put(sink, self, &h, "<ismrmrdMeta/>", values, NULL) != 0)
 			CHECK(0, "cannot write into %s", path);
 	}
 	if (sink->close(self, NULL) != 0)

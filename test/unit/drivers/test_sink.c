@@ -213,7 +213,7 @@ static int put_images(const struct bs_sink *sink, const char *target, int images
 	for (int i = 0; rc == 0 && i < images; i++) {
 		struct bs_mrd_image h = head(cx, (uint16_t)(i + 1));
 
-		rc = sink->put(self, &h, attributes, pixels, why);
+		rc = bs_sink_put(sink, self, &h, attributes, pixels, why);
 		if (rc != 0)
 			(void)sink->close(self, NULL);
 	}
@@ -329,15 +329,18 @@ static void test_mrd(void)
 	check_mrd(in_dir("mrds/scan0000abcd-s002-i00002-2.h5"), 1, 0, 2, false);
 
 	CHECK(bs_sink_mrd.open(&self, in_dir("d.h5"), &why) == 0 &&
-		      bs_sink_mrd.put(self, &h, attributes, pixels, &why) == 0,
+		      bs_sink_put(&bs_sink_mrd, self, &h, attributes, pixels, &why) == 0,
 	      "an image");
 	CHECK(access(in_dir("d.h5"), F_OK) != 0, "no file before close");
 	h.matrix_size[0] = NX - 1;
-	CHECK(bs_sink_mrd.put(self, &h, attributes, pixels, &why) == BS_ERR_SIZE, "%s", why.text);
+	CHECK(bs_sink_put(&bs_sink_mrd, self, &h, attributes, pixels, &why) == BS_ERR_SIZE, "%s",
+	      why.text);
 	h = head(false, 3);
-	CHECK(bs_sink_mrd.put(self, &h, attributes, pixels, &why) == BS_ERR_SIZE, "%s", why.text);
+	CHECK(bs_sink_put(&bs_sink_mrd, self, &h, attributes, pixels, &why) == BS_ERR_SIZE, "%s",
+	      why.text);
 	h = head(true, 3);
-	CHECK(bs_sink_mrd.put(self, &h, attributes, pixels, &why) == 0, "the sink goes on");
+	CHECK(bs_sink_put(&bs_sink_mrd, self, &h, attributes, pixels, &why) == 0,
+	      "the sink goes on");
 	CHECK(bs_sink_mrd.close(self, &why) == 0, "closed %s", why.text);
 	check_mrd(in_dir("d.h5"), 2, 1, 3, true);
 	CHECK(bs_sink_mrd.open(&self, in_dir("e.h5"), &why) == 0 &&
@@ -361,22 +364,22 @@ static void test_refusals(void)
 		      why.text);
 		(void)snprintf(path, sizeof(path), "%s/nonexistent/x%s", dir, ext);
 		CHECK(s->open(&self, path, &why) == 0 &&
-			      s->put(self, &h, attributes, pixels, &why) == BS_ERR_IO,
+			      bs_sink_put(s, self, &h, attributes, pixels, &why) == BS_ERR_IO,
 		      "%s: %s", s->type, why.text);
 		(void)s->close(self, NULL);
 		(void)snprintf(path, sizeof(path), "%s/x%s", dir, ext);
 		if (s->open(&self, path, &why) != 0)
 			CHECK(0, "%s: %s", s->type, why.text);
 		h.data_type = 6;
-		CHECK(s->put(self, &h, attributes, pixels, &why) == BS_ERR_UNSUPPORTED, "%s: %s",
-		      s->type, why.text);
+		CHECK(bs_sink_put(s, self, &h, attributes, pixels, &why) == BS_ERR_UNSUPPORTED,
+		      "%s: %s", s->type, why.text);
 		h = head(true, 1);
 		h.channels = 0;
-		CHECK(s->put(self, &h, attributes, pixels, &why) == BS_ERR_SIZE, "%s: %s", s->type,
-		      why.text);
+		CHECK(bs_sink_put(s, self, &h, attributes, pixels, &why) == BS_ERR_SIZE, "%s: %s",
+		      s->type, why.text);
 		h.channels = h.matrix_size[0] = h.matrix_size[1] = h.matrix_size[2] = 65535;
-		CHECK(s->put(self, &h, attributes, pixels, &why) == BS_ERR_SIZE, "%s: %s", s->type,
-		      why.text);
+		CHECK(bs_sink_put(s, self, &h, attributes, pixels, &why) == BS_ERR_SIZE, "%s: %s",
+		      s->type, why.text);
 		CHECK(s->close(self, &why) == 0 && access(path, F_OK) != 0, "%s: nothing is left",
 		      s->type);
 		CHECK(bs_sink_find(s->type) == s && bs_sink_find(path) == s, "%s: found", s->type);
