@@ -10,11 +10,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "board/emit/taker.h"
-#include "core/thread/clock.h"
+#include "test/support/await.h"
 #include "test/support/check.h"
 
 #define MESSAGE 500u
@@ -172,13 +171,6 @@ static unsigned got[100];
 static unsigned said;
 static char lines[8192];
 
-static void pause_ms(int ms)
-{
-	const struct timespec t = { ms / 1000, (ms % 1000) * 1000000L };
-
-	(void)nanosleep(&t, NULL);
-}
-
 static int take(void *arg, struct bs_taker *c, const unsigned char *msg, size_t len,
 		struct bs_fail *fail)
 {
@@ -187,7 +179,7 @@ static int take(void *arg, struct bs_taker *c, const unsigned char *msg, size_t 
 	(void)len;
 	atomic_fetch_add(&entered, 1);
 	while (!atomic_load(&gate) && !bs_taker_quits(c))
-		pause_ms(1);
+		await_pause_ms(1);
 	if (!atomic_load(&gate))
 		return BS_ERR_ABORTED;
 	memcpy(&got[atomic_load(&gots) % 100], msg, sizeof(got[0]));
@@ -248,11 +240,10 @@ static void push(struct bs_taker *c, unsigned number)
 	(void)bs_taker_push(c, msg, sizeof(msg));
 }
 
-/* Until the counter is at least n; 20 s at most. */
+/* Waits until the counter is at least n. */
 static bool reaches(_Atomic uint64_t *counter, uint64_t n)
 {
-	for (int i = 0; i < 20000 && atomic_load(counter) < n; i++)
-		pause_ms(1);
+	AWAIT(atomic_load(counter) >= n);
 	return atomic_load(counter) >= n;
 }
 
@@ -260,8 +251,7 @@ static bool reaches(_Atomic uint64_t *counter, uint64_t n)
 static void fill(struct bs_taker *c, unsigned n)
 {
 	push(c, 0);
-	while (atomic_load(&entered) == 0)
-		pause_ms(1);
+	AWAIT(atomic_load(&entered) > 0);
 	for (unsigned i = 1; i < n; i++) {
 		uint64_t before = atomic_load(&record.spilled);
 
@@ -307,8 +297,7 @@ static void test_full(void)
 	memset(&record, 0, sizeof(record));
 	atomic_store(&write_error, ENOSPC);
 	fill(c, 8);
-	for (int i = 0; i < 20000 && !was_said("taker-", ENOSPC); i++)
-		pause_ms(1);
+	AWAIT(was_said("taker-", ENOSPC));
 	CHECK(was_said("taker-", ENOSPC) && atomic_load(&record.shed) == 0 &&
 		      atomic_load(&record.spilled) == 0,
 	      "the folder refuses: it is said, and nothing is shed while memory holds it");

@@ -8,10 +8,10 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "board/service/realtime.h"
+#include "test/support/await.h"
 #include "test/support/check.h"
 
 #define MESSAGE 500u
@@ -28,13 +28,6 @@ static unsigned got[200], gots, entered;
 static int answer;
 static unsigned said, misses;
 
-static void pause_ms(int ms)
-{
-	const struct timespec t = { ms / 1000, (ms % 1000) * 1000000L };
-
-	(void)nanosleep(&t, NULL);
-}
-
 static int take(void *arg, struct bs_taker *c, const unsigned char *msg, size_t len,
 		struct bs_fail *fail)
 {
@@ -48,7 +41,7 @@ static int take(void *arg, struct bs_taker *c, const unsigned char *msg, size_t 
 	(void)pthread_cond_broadcast(&change);
 	while (!gate && !bs_taker_quits(c)) {
 		(void)pthread_mutex_unlock(&lock);
-		pause_ms(1);
+		await_pause_ms(1);
 		(void)pthread_mutex_lock(&lock);
 	}
 	memcpy(&number, msg, sizeof(number));
@@ -92,12 +85,8 @@ static bool push(struct bs_taker *c, unsigned number)
 
 static bool await(bool (*what)(void))
 {
-	for (int i = 0; i < 10000; i++) {
-		if (what())
-			return true;
-		pause_ms(1);
-	}
-	return false;
+	AWAIT(what());
+	return what();
 }
 
 static bool one_in_hand(void)
@@ -200,7 +189,7 @@ static void test_stuck(void)
 	      (unsigned long long)atomic_load(&record.shed));
 	CHECK(said >= 1 && said <= 45, "it was said, %u times", said);
 	CHECK(misses == 45, "and each of them was named: %u", misses);
-	pause_ms(1100);
+	AWAIT(bs_taker_quiet(c));
 	CHECK(bs_taker_quiet(c), "after a second nobody waits for it any more");
 	set_gate(true);
 	(void)await(nothing_waits);
@@ -241,8 +230,7 @@ static void test_spill(void)
 	CHECK(await(one_in_hand), "the first is in its hand");
 	for (; i < 20; i++) {
 		(void)push(c, i);
-		pause_ms(
-			2); /* the mover's turn; when it has none, the newest are kept all the same */
+		await_pause_ms(2); /* for the mover; without a turn it sheds more, spills less */
 	}
 	CHECK(atomic_load(&record.spilled) + atomic_load(&record.shed) >= 14,
 	      "%llu of 20 went to disk, %llu were shed",
@@ -379,7 +367,7 @@ static void test_folder(void)
 	(void)await(one_in_hand);
 	for (unsigned i = 1; i < 30; i++) {
 		(void)push(c, i);
-		pause_ms(1);
+		await_pause_ms(1);
 	}
 	CHECK(atomic_load(&record.shed) >= 20 && atomic_load(&record.spilled) == 0 && said >= 1,
 	      "a folder that is gone: %llu shed", (unsigned long long)atomic_load(&record.shed));

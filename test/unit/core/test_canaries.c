@@ -2,19 +2,11 @@
 #include "core/thread/canaries.h"
 
 #include <string.h>
-#include <time.h>
 
-#include "core/thread/clock.h"
+#include "test/support/await.h"
 #include "test/support/check.h"
 
 static struct bs_canary canary[BS_CANARIES];
-
-static void pause_ms(long ms)
-{
-	const struct timespec t = { 0, ms * 1000000 };
-
-	(void)nanosleep(&t, NULL);
-}
 
 static void start(struct bs_canaries *b, uint32_t max, const struct bs_cpus *where)
 {
@@ -38,8 +30,7 @@ int main(void)
 	start(&b, BS_CANARIES, &one);
 	CHECK(b.count == 1 && b.unwatched == 0 && atomic_load(&canary[0].cpu) == (int32_t)first,
 	      "processor %u alone: one canary, on it", first);
-	for (int i = 0; i < 500 && atomic_load(&canary[0].wakes) < 3; i++)
-		pause_ms(10);
+	AWAIT(atomic_load(&canary[0].wakes) >= 3);
 	CHECK(atomic_load(&canary[0].wakes) >= 3, "it wakes");
 	bs_canaries_stop(&b);
 	CHECK(atomic_load(&canary[0].due_ns) == 0, "and stops");

@@ -2,11 +2,11 @@
 #include "core/memory/pool.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "core/memory/ring.h"
 #include "test/support/check.h"
+#include "test/support/turns.h"
 
 #define SLOTS  16u
 #define ROUNDS 100000u
@@ -72,13 +72,13 @@ static void *take_and_pass(void *arg)
 		uint32_t s;
 
 		if (!bs_pool_take(shared, BS_OWNER_INGEST, &s)) {
-			(void)sched_yield();
+			bide();
 			continue;
 		}
 		for (int j = 0; j < 8; j++)
 			bytes[s][j] = i;
 		while (!bs_ring_push(ring, s))
-			(void)sched_yield();
+			bide();
 		i++;
 	}
 	return NULL;
@@ -100,7 +100,7 @@ static void test_threads(void)
 		uint64_t s;
 
 		if (!bs_ring_peek(ring, &s)) {
-			(void)sched_yield();
+			bide();
 			continue;
 		}
 		bs_pool_claim(shared, (uint32_t)s, BS_OWNER_RECON);

@@ -2,12 +2,12 @@
 #include "core/memory/ring.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "test/support/check.h"
+#include "test/support/turns.h"
 
-#define COUNT 300000u
+#define COUNT 100000u
 
 static struct bs_ring *make_ring(uint64_t capacity)
 {
@@ -34,7 +34,7 @@ static void *produce(void *arg)
 				continue;
 			}
 		}
-		(void)sched_yield();
+		bide();
 	}
 	return NULL;
 }
@@ -51,7 +51,7 @@ static void test_threads(uint64_t capacity)
 		uint64_t v;
 
 		if (!bs_ring_peek(r, &v)) {
-			(void)sched_yield();
+			bide();
 			continue;
 		}
 		wrong += v != i || payload[v % 64] != v * 3;

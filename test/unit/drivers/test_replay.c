@@ -9,6 +9,7 @@
 #include "drivers/source/recording.h"
 #include "drivers/source/replay.h"
 #include "ipc/wire/mrd.h"
+#include "test/support/await.h"
 #include "test/support/check.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 
 #define SAMPLES  64
 #define CHANNELS 3
-#define PATIENCE INT64_C(20000000000)
+#define PATIENCE (AWAIT_MS * INT64_C(1000000))
 
 static const char xml[] =
 	"<ismrmrdHeader><encoding><encodedSpace><matrixSize><x>16</x><y>16</y><z>1</z></matrixSize>"

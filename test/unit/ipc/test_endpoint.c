@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "ipc/endpoint.h"
 #include "core/thread/clock.h"
+#include "test/support/await.h"
 #include "test/support/check.h"
 
 #include <errno.h>
@@ -17,11 +18,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-#define MAX     (1u << 20)
-#define LONG_MS 10000
+#define MAX (1u << 20)
 
 static char dir[] = "/tmp/boreside-endpoint-XXXXXX";
 static unsigned char big[MAX + 1000], back[MAX + 1000];
@@ -42,13 +41,6 @@ static const char *url_of(const char *name)
 
 	(void)snprintf(url, sizeof(url), "ipc://%s/%s", dir, name);
 	return url;
-}
-
-static void pause_ms(int ms)
-{
-	struct timespec t = { ms / 1000, (ms % 1000) * 1000000L };
-
-	(void)nanosleep(&t, NULL);
 }
 
 static void refusals(void)
@@ -139,7 +131,7 @@ static void socket_files(void)
 	CHECK(bs_endpoint_bind(&b, BS_ENDPOINT_KSPACE, url_of("stale"), MAX, &why) == BS_ERR_IO,
 	      "a live socket: %s", why.text);
 	CHECK(bs_endpoint_connect(&b, BS_ENDPOINT_KSPACE, url_of("stale"), MAX, &why) == 0 &&
-		      bs_endpoint_send(&b, "x", 1, NULL, 0, LONG_MS, &why) == 0,
+		      bs_endpoint_send(&b, "x", 1, NULL, 0, AWAIT_MS, &why) == 0,
 	      "the live one still serves after that");
 	bs_endpoint_close(&b);
 	bs_endpoint_close(&a);
@@ -151,7 +143,7 @@ static void socket_files(void)
 static int take(struct bs_endpoint *e, size_t cap, size_t *len, struct bs_fail *why)
 {
 	struct pollfd p = { .fd = e->receive_fd, .events = POLLIN };
-	int rc = bs_endpoint_wait(&p, 1, bs_now_ns() + LONG_MS * INT64_C(1000000), why);
+	int rc = bs_endpoint_wait(&p, 1, bs_now_ns() + AWAIT_MS * INT64_C(1000000), why);
 
 	return rc != 0 ? rc : bs_endpoint_recv(e, back, cap, len, 0, why);
 }
@@ -173,24 +165,24 @@ static void pair_on(const char *url)
 	CHECK(bs_endpoint_send(&service, "x", 1, NULL, 0, 5, &why) == BS_ENDPOINT_TIMEOUT,
 	      "nobody to send to is a timeout");
 	CHECK(bs_endpoint_connect(&sender, BS_ENDPOINT_KSPACE, url, MAX, &why) == 0, "connect");
-	CHECK(bs_endpoint_send(&sender, "head", 4, big, 100000, LONG_MS, &why) == 0 &&
+	CHECK(bs_endpoint_send(&sender, "head", 4, big, 100000, AWAIT_MS, &why) == 0 &&
 		      take(&service, sizeof(back), &len, &why) == 0 && len == 100004 &&
 		      memcmp(back, "head", 4) == 0 && memcmp(back + 4, big, 100000) == 0,
 	      "two pieces arrive as one message (%zu bytes)", len);
-	CHECK(bs_endpoint_send(&service, "answer", 6, NULL, 0, LONG_MS, &why) == 0 &&
+	CHECK(bs_endpoint_send(&service, "answer", 6, NULL, 0, AWAIT_MS, &why) == 0 &&
 		      take(&sender, sizeof(back), &len, &why) == 0 && len == 6 &&
 		      memcmp(back, "answer", 6) == 0,
 	      "the service answers");
-	CHECK(bs_endpoint_send(&sender, big, MAX, NULL, 0, LONG_MS, &why) == 0 &&
+	CHECK(bs_endpoint_send(&sender, big, MAX, NULL, 0, AWAIT_MS, &why) == 0 &&
 		      take(&service, sizeof(back), &len, &why) == 0 && len == MAX &&
 		      memcmp(back, big, MAX) == 0,
 	      "the largest message arrives");
 	memset(back, 0, sizeof(back));
-	CHECK(bs_endpoint_send(&sender, big, 5000, NULL, 0, LONG_MS, &why) == 0 &&
+	CHECK(bs_endpoint_send(&sender, big, 5000, NULL, 0, AWAIT_MS, &why) == 0 &&
 		      take(&service, 1000, &len, &why) == BS_ERR_LENGTH && len == 5000 &&
 		      memcmp(back, big, 1000) == 0 && back[1000] == 0,
 	      "short buffer: %s; its length is told", why.text);
-	CHECK(bs_endpoint_send(&sender, "next", 4, NULL, 0, LONG_MS, &why) == 0 &&
+	CHECK(bs_endpoint_send(&sender, "next", 4, NULL, 0, AWAIT_MS, &why) == 0 &&
 		      take(&service, 1000, &len, &why) == 0 && len == 4,
 	      "and the next is whole");
 	CHECK(bs_endpoint_connections_now(&service) == 1 &&
@@ -199,22 +191,21 @@ static void pair_on(const char *url)
 
 	uint64_t were = bs_endpoint_connections(&sender);
 
-	CHECK(bs_endpoint_send(&sender, big, MAX + 1, NULL, 0, LONG_MS, &why) == 0,
+	CHECK(bs_endpoint_send(&sender, big, MAX + 1, NULL, 0, AWAIT_MS, &why) == 0,
 	      "a message beyond the limit is taken by the library");
 	CHECK(bs_endpoint_recv(&service, back, sizeof(back), &len, 100, &why) ==
 		      BS_ENDPOINT_TIMEOUT,
 	      "and does not arrive");
-	for (int i = 0; i < 1000 && bs_endpoint_connections(&sender) == were; i++)
-		pause_ms(10);
+	AWAIT(bs_endpoint_connections(&sender) > were);
 	CHECK(bs_endpoint_connections(&sender) > were, "the connection was remade and counted");
-	CHECK(bs_endpoint_send(&sender, "after", 5, NULL, 0, LONG_MS, &why) == 0 &&
+	CHECK(bs_endpoint_send(&sender, "after", 5, NULL, 0, AWAIT_MS, &why) == 0 &&
 		      take(&service, 1000, &len, &why) == 0 && len == 5,
 	      "and works again");
 
 	bs_endpoint_close(&service);
 	CHECK(bs_endpoint_bind(&service, BS_ENDPOINT_KSPACE, url, MAX, &why) == 0,
 	      "the service comes back %s", why.text);
-	CHECK(bs_endpoint_send(&service, "hello", 5, NULL, 0, LONG_MS, &why) == 0 &&
+	CHECK(bs_endpoint_send(&service, "hello", 5, NULL, 0, AWAIT_MS, &why) == 0 &&
 		      take(&sender, 1000, &len, &why) == 0 && len == 5,
 	      "and the sender is connected again by itself");
 	bs_endpoint_close(&sender);
@@ -234,13 +225,13 @@ static void second_peer(void)
 		      bs_endpoint_connect(&first, BS_ENDPOINT_KSPACE, url_of("two"), MAX, &why) ==
 			      0,
 	      "service and first peer");
-	CHECK(bs_endpoint_send(&first, "1", 1, NULL, 0, LONG_MS, &why) == 0 &&
+	CHECK(bs_endpoint_send(&first, "1", 1, NULL, 0, AWAIT_MS, &why) == 0 &&
 		      take(&service, 10, &len, &why) == 0,
 	      "the first is in");
 	CHECK(bs_endpoint_connect(&second, BS_ENDPOINT_KSPACE, url_of("two"), MAX, &why) == 0,
 	      "second");
 	(void)bs_endpoint_send(&second, "2", 1, NULL, 0, 100, &why);
-	CHECK(bs_endpoint_send(&first, "1", 1, NULL, 0, LONG_MS, &why) == 0 &&
+	CHECK(bs_endpoint_send(&first, "1", 1, NULL, 0, AWAIT_MS, &why) == 0 &&
 		      take(&service, 10, &len, &why) == 0 && back[0] == '1',
 	      "the second is not heard, the first is");
 	bs_endpoint_close(&second);
@@ -261,7 +252,7 @@ static void other_roles(void)
 	      "an archive that is away is a timeout");
 	CHECK(out.receive_fd == -1 && out.send_fd >= 0, "PUSH has no descriptor to receive");
 	CHECK(bs_endpoint_connect(&in, BS_ENDPOINT_ARCHIVE_IN, url_of("archive"), MAX, &why) == 0 &&
-		      bs_endpoint_send(&out, "head", 4, "body", 4, LONG_MS, &why) == 0 &&
+		      bs_endpoint_send(&out, "head", 4, "body", 4, AWAIT_MS, &why) == 0 &&
 		      take(&in, 100, &len, &why) == 0 && len == 8 &&
 		      memcmp(back, "headbody", 8) == 0,
 	      "archive: PUSH to PULL");
@@ -273,10 +264,8 @@ static void other_roles(void)
 	      "a viewer that is away costs nothing");
 	CHECK(bs_endpoint_connect(&in, BS_ENDPOINT_VIEWERS_IN, url_of("viewers"), MAX, &why) == 0,
 	      "viewer");
-	for (int i = 0; i < 200 && rc == BS_ENDPOINT_TIMEOUT; i++) {
-		(void)bs_endpoint_send(&out, "image", 5, NULL, 0, 0, &why);
-		rc = bs_endpoint_recv(&in, back, 100, &len, 50, &why);
-	}
+	AWAIT(bs_endpoint_send(&out, "image", 5, NULL, 0, 0, &why) == 0 &&
+	      (rc = bs_endpoint_recv(&in, back, 100, &len, 50, &why)) != BS_ENDPOINT_TIMEOUT);
 	CHECK(rc == 0 && len == 5, "viewers: PUB to SUB");
 	bs_endpoint_close(&in);
 	bs_endpoint_close(&out);
@@ -287,9 +276,9 @@ static void other_roles(void)
 	      "status: REP and REQ");
 	CHECK(bs_endpoint_send(&in, "x", 1, NULL, 0, 0, &why) == BS_ERR_STATE,
 	      "an answer to no question: %s", why.text);
-	CHECK(bs_endpoint_send(&out, "?", 1, NULL, 0, LONG_MS, &why) == 0 &&
+	CHECK(bs_endpoint_send(&out, "?", 1, NULL, 0, AWAIT_MS, &why) == 0 &&
 		      take(&in, 100, &len, &why) == 0 &&
-		      bs_endpoint_send(&in, "{}", 2, NULL, 0, LONG_MS, &why) == 0 &&
+		      bs_endpoint_send(&in, "{}", 2, NULL, 0, AWAIT_MS, &why) == 0 &&
 		      take(&out, 100, &len, &why) == 0 && len == 2,
 	      "a question and its answer");
 	bs_endpoint_close(&in);
@@ -310,7 +299,7 @@ static void *pester(void *arg)
 	(void)arg;
 	while (!received) {
 		(void)pthread_kill(receiver, SIGUSR1);
-		pause_ms(10);
+		await_pause_ms(10);
 	}
 	return NULL;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "test/support/await.h"
 #include "test/support/check.h"
 
 static struct bs_site site;
@@ -118,14 +119,14 @@ static void *sleeper(void *arg)
 			continue;
 		}
 		bs_bell_announce(b);
-		if (atomic_load(&work) == i && poll(&p, 1, 5000) == 0)
+		if (atomic_load(&work) == i && poll(&p, 1, AWAIT_MS) == 0)
 			(*missed)++;
 		bs_bell_awake(b, p.fd);
 	}
 	return NULL;
 }
 
-/* Never asleep with work to do: a lost wake-up would sleep the whole five seconds. */
+/* Never asleep with work to do: a lost wake-up would sleep for the whole minute. */
 static void test_bell(struct bs_shm *m)
 {
 	pthread_t t;
