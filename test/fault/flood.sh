@@ -3,15 +3,16 @@
 # fast as it takes them. Acknowledgements slow the sender; nothing is lost, the backlog stands in the status,
 # and what waits lies in the pool: ingest's memory does not grow with the stream.
 set -u
+. "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d)
 mkdir -m 750 "$dir/run"
 cat >"$dir/site.cfg" <<END
-node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 32; };
+node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 32; $patient };
 endpoints: { archive = ""; viewers = ""; };
 sinks: ( { type = "mrd"; dir = "out"; } );
 protocols: ( { name = "slow"; method = "ls"; matrix = [64, 64]; coils = 8; samples = 512; readouts = 400;
   discard = 0; trajectory: { type = "radial2d"; }; ls: { lambda = 0.01; iterations = 100; };
-  silence_ms = 60000.0; } );
+  $quiet } );
 END
 "$BORESIDE" phantom -c "$dir/site.cfg" -p slow --repetitions 5 -o "$dir/rec.h5" >/dev/null 2>"$dir/err" ||
 	{ echo "not ok the phantom: $(tail -n 1 "$dir/err")"; rm -rf "$dir"; exit 1; }
@@ -29,7 +30,7 @@ peak() { # of ingest's memory, KiB
 "$BORESIDE" status -c "$dir/site.cfg" --json >"$dir/status"
 ingest=$(number 'name":"ingest' pid)
 before=$(peak "$ingest")
-"$BORESIDE" replay -c "$dir/site.cfg" -p slow --asap --patience 60 "$dir/rec.h5" >"$dir/replay.log" 2>&1 &
+"$BORESIDE" replay -c "$dir/site.cfg" -p slow --asap $patience "$dir/rec.h5" >"$dir/replay.log" 2>&1 &
 replay=$!
 most=0
 while kill -0 $replay 2>/dev/null; do

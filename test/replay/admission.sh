@@ -3,6 +3,7 @@
 # not fit are refused by check --measure and by serve, a scan that comes too fast at its header; the
 # rest serves. Budgets and intervals here are a million times beyond or within any machine's reach.
 set -u
+. "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d)
 server=
 trap '[ -n "$server" ] && kill $server 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
@@ -10,10 +11,10 @@ mkdir -p "$dir/run" "$dir/out_"
 chmod 750 "$dir/run"
 radial() { # radial NAME MATRIX BUDGET MORE: a protocol of 16 spokes
 	echo "{ name = \"$1\"; method = \"gridding\"; backend = \"host\"; matrix = [$2, $2]; coils = 2; samples = 64;
-		readouts = 16; trajectory: { type = \"radial2d\"; }; budget: { image_ms = $3; }; $4 }"
+		readouts = 16; $quiet trajectory: { type = \"radial2d\"; }; budget: { image_ms = $3; }; $4 }"
 }
 site() { # site PROTOCOLS MEMORY
-	echo "node: { run_dir = \"run\"; cache_dir = \"\"; threads = 1; memory_mib = $2; image_slots = 2; acq_slots = 64; };
+	echo "node: { run_dir = \"run\"; cache_dir = \"\"; threads = 1; $patient memory_mib = $2; image_slots = 2; acq_slots = 64; };
 	sinks = ( { type = \"cfl\"; dir = \"out_\"; } ); protocols = ( $1 );" >"$dir/site.cfg"
 }
 says() { # says WHAT TEXT FILE
@@ -60,7 +61,7 @@ says "status: refused for its budget" "\"name\":\"tight\",\"method\":\"gridding\
 "$BORESIDE" status -c "$dir/site.cfg" >"$dir/text"
 says "status for people" "refused  protocol 'tight': budget.image_ms" "$dir/text"
 "$BORESIDE" phantom -c "$dir/site.cfg" -p ample --repetitions 2 -o "$dir/scan.h5" >/dev/null
-play() { "$BORESIDE" replay -c "$dir/site.cfg" -p "$1" --asap "$dir/scan.h5"; }
+play() { "$BORESIDE" replay -c "$dir/site.cfg" -p "$1" --asap $patience "$dir/scan.h5"; }
 ends 1 "a scan of the refused one ends" play tight
 says "coded, with the reason" "refused: BS_ERR_BUDGET: protocol 'tight': budget.image_ms" "$dir/out"
 ends 1 "a scan of the large one ends" play big
@@ -74,5 +75,5 @@ wait $server
 [ $? -eq 0 ] && echo "ok the service ends" || echo "not ok the service's end"
 server=
 site "$tight" 64
-timeout 60 "$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log"
+timeout 250 "$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log"
 [ $? -eq 1 ] && echo "ok nothing but refused protocols: no service" || echo "not ok a service without protocols"

@@ -6,23 +6,24 @@ if [ ! -d "$DATA/bad" ]; then
 	echo "skip bad recordings: no folder of recordings at $DATA"
 	exit 0
 fi
+. "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d)
 mkdir -p "$dir/run" "$dir/out"
 chmod 750 "$dir/run"
 cat >"$dir/site.cfg" <<END
-node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 32; };
+node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 32; $patient };
 sinks: ( { type = "cfl"; dir = "out"; } );
 protocols: (
   { name = "spiral"; method = "gridding"; matrix = [220, 220, 1]; coils = 1; samples = 4940; readouts = 15;
-    trajectory: { type = "file"; file = "$DATA/spiral2d_bonn_clean_slc30.h5"; };
+    $quiet trajectory: { type = "file"; file = "$DATA/spiral2d_bonn_clean_slc30.h5"; };
     gridding: { density = "none"; }; },
   { name = "uninitialised"; method = "gridding"; matrix = [220, 220, 1]; coils = 1; samples = 4940; readouts = 3;
-    trajectory: { type = "file"; unit = "cycles/fov"; file = "$DATA/bad/jemris_uninitialised_data_3acq.h5"; };
+    $quiet trajectory: { type = "file"; unit = "cycles/fov"; file = "$DATA/bad/jemris_uninitialised_data_3acq.h5"; };
     gridding: { density = "none"; }; },
   { name = "pulseq"; method = "gridding"; matrix = [220, 220, 1]; coils = 1; samples = 974; readouts = 110;
-    trajectory: { type = "spiral2d"; }; },
+    $quiet trajectory: { type = "spiral2d"; }; },
   { name = "pypulseq"; method = "gridding"; matrix = [192, 192, 1]; coils = 1; samples = 1211; readouts = 9;
-    trajectory: { type = "spiral2d"; }; }
+    $quiet trajectory: { type = "spiral2d"; }; }
 );
 END
 "$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
@@ -30,7 +31,7 @@ server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
 "$BORESIDE" status -c "$dir/site.cfg" --wait 60
 
-replay() { "$BORESIDE" replay -c "$dir/site.cfg" -p "$1" --asap "$2" >"$dir/replay.log" 2>&1; }
+replay() { "$BORESIDE" replay -c "$dir/site.cfg" -p "$1" --asap $patience "$2" >"$dir/replay.log" 2>&1; }
 
 while read -r protocol file code words; do
 	[ -n "$protocol" ] || continue
@@ -41,7 +42,7 @@ while read -r protocol file code words; do
 	else
 		echo "not ok $file: wanted $code with '$words': $(tail -n 2 "$dir/replay.log")"
 	fi
-	grep -q "$code" "$dir/serve.log" && echo "ok $file: $code is in the log" ||
+	await grep -q "$code" "$dir/serve.log" && echo "ok $file: $code is in the log" ||
 		echo "not ok $file: $code is not in the log: $(tail -n 3 "$dir/serve.log")"
 	replay spiral "$DATA/spiral2d_bonn_clean_slc30.h5" && echo "ok a good scan after $file" ||
 		echo "not ok a good scan after $file: $(tail -n 2 "$dir/replay.log")"

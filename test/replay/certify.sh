@@ -2,16 +2,17 @@
 # test/replay/certify.sh - boreside certify: a contract that cannot be broken is kept, one that cannot be
 # kept is broken, and the certificate says everything that it must. No timing passes or fails here.
 set -u
+. "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d)
 mkdir -p "$dir/tmp"
 trap 'rm -rf "$dir"' EXIT
 export TMPDIR=$dir/tmp
 protocol() { # protocol NAME METHOD BUDGET
 	echo "{ name = \"$1\"; method = \"$2\"; backend = \"host\"; matrix = [32, 32]; coils = 2; samples = 64; readouts = 16;
-		trajectory: { type = \"radial2d\"; }; $3 }"
+		$quiet trajectory: { type = \"radial2d\"; }; $3 }"
 }
 cat >"$dir/site.cfg" <<END
-node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 64; };
+node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 64; $patient };
 sinks = ( { type = "cfl"; dir = "never"; } );
 protocols = ( $(protocol ample gridding "budget: { image_ms = 1000000.0; };"),
 	$(protocol never gridding "budget: { image_ms = 0.000001; admission = \"trust\"; };"),
@@ -27,7 +28,7 @@ sed -i 's/EVEN/1.0/' "$dir/site.cfg"
 certify() { # certify STATUS PROTOCOL OPTIONS...: into $dir/PROTOCOL. STATUS 01: kept or not
 	status=$1 p=$2
 	shift 2
-	timeout 120 "$BORESIDE" certify -c "$dir/site.cfg" -p "$p" -o "$dir/$p" "$@" "$dir/scan.h5" >"$dir/out" 2>"$dir/err"
+	timeout 250 "$BORESIDE" certify -c "$dir/site.cfg" -p "$p" -o "$dir/$p" "$@" "$dir/scan.h5" >"$dir/out" 2>"$dir/err"
 	rc=$?
 	[ $rc -eq "$status" ] || { [ "$status" = 01 ] && [ $rc -eq 0 ]; } && echo "ok $p: exit status $rc: $(head -n 1 "$dir/out" | cut -c1-150)" ||
 		echo "not ok $p: exit status $rc, not $status: $(cat "$dir/out" "$dir/err" | tail -n 3)"
@@ -82,13 +83,13 @@ says own certificate.json '"own_ms":{"n":10,' '"alone":1,'
 is "--images ends the run" "$(number own images)" 10
 # Its images are counted without the maps that combine its coils.
 cat >"$dir/head.cfg" <<END
-node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 128; };
+node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 128; $patient };
 protocols = ( { name = "head"; method = "cartesian"; backend = "host"; matrix = [32, 32]; encoded = [64, 32, 1];
-	coils = 2; samples = 64; readouts = 32; trajectory: { type = "cartesian"; };
+	coils = 2; samples = 64; readouts = 32; $quiet trajectory: { type = "cartesian"; };
 	image: { combine = "sense"; maps_file = "head_maps.cfl"; }; budget: { image_ms = 1000000.0; }; } );
 END
 "$BORESIDE" phantom --matrix 32x32 --coils 2 --traj cartesian --samples 64 --repetitions 2 --name head -o "$dir/head.h5" >/dev/null
-timeout 120 "$BORESIDE" certify -c "$dir/head.cfg" --images 4 -o "$dir/head" "$dir/head.h5" >"$dir/out" 2>&1
+timeout 250 "$BORESIDE" certify -c "$dir/head.cfg" --images 4 -o "$dir/head" "$dir/head.h5" >"$dir/out" 2>&1
 is "cartesian, combined by maps: exit status" "$?" 0
 is "cartesian, combined by maps: images" "$(number head images)" "$(number head expected)"
 # Canaries watch where the service may run, as the system says, and nowhere else.

@@ -6,13 +6,14 @@ if [ ! -d "$DATA/ref" ]; then
 	echo "skip deadline: no folder of recordings at $DATA"
 	exit 0
 fi
+. "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d)
 mkdir -p "$dir/run" "$dir/out"
 chmod 750 "$dir/run"
 protocol() { # protocol NAME LAMBDA ITERATIONS BUDGET
 	cat <<END
   { name = "$1"; method = "sense"; matrix = [64, 64, 16]; coils = 4; samples = 4162; readouts = 16;
-    trajectory: { type = "file"; file = "$DATA/brain3d_sos_4ch.h5"; };
+    $quiet trajectory: { type = "file"; file = "$DATA/brain3d_sos_4ch.h5"; };
     gridding: { accuracy = 1e-4; };
     image: { maps_file = "$DATA/ref/brain3d_maps.cfl"; output = "complex"; };
     ls: { lambda = $2; iterations = $3; };
@@ -21,7 +22,7 @@ END
 }
 # the second one is so badly conditioned that its 10,000 steps would take minutes
 cat >"$dir/site.cfg" <<END
-node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; acq_slots = 64; };
+node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; acq_slots = 64; $patient };
 sinks: ( { type = "mrd"; dir = "out"; } );
 protocols: ( $(protocol ample 0.1 12 600000.0), $(protocol tight 1e-7 10000 500.0) );
 END
@@ -33,14 +34,12 @@ trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
 value() { # value NAME: of the one image's attribute
 	cat "$dir"/out/*.h5 | grep -a -o "<name>boreside_$1</name><value>[^<]*" | sed 's/.*>//' | head -n 1
 }
+image_left() { [ -n "$(value residual 2>/dev/null)" ]; }
 send() {
 	rm -f "$dir"/out/*
-	"$BORESIDE" replay -c "$dir/site.cfg" -p "$1" --asap "$DATA/brain3d_sos_4ch.h5" >"$dir/replay.log" 2>&1
+	"$BORESIDE" replay -c "$dir/site.cfg" -p "$1" --asap $patience "$DATA/brain3d_sos_4ch.h5" >"$dir/replay.log" 2>&1
 	rc=$?
-	for _ in $(seq 100); do
-		[ -n "$(value residual 2>/dev/null)" ] && break
-		sleep 0.1
-	done
+	await image_left
 	[ $rc -eq 0 ] && echo "ok $1: the service takes the scan" ||
 		echo "not ok $1: $(tail -n 1 "$dir/replay.log") $(tail -n 2 "$dir/serve.log")"
 }
@@ -67,5 +66,5 @@ below iterations "$(value iterations)" 10000
 below residual "$(value residual)" 1
 echo "# latency $(value latency_us) us of a budget of 500 ms: $(value budget), quality $(value quality), $(value iterations) steps"
 is "rung" "$(value rung)" full
-for _ in $(seq 50); do grep -q "protocol 'tight': full -> fewer" "$dir/serve.log" && break; sleep 0.1; done
+await grep -q "protocol 'tight': full -> fewer" "$dir/serve.log"
 is "the ladder's step after it, in the log" "$(grep -c "protocol 'tight': full -> fewer" "$dir/serve.log")" 1

@@ -3,20 +3,21 @@
 # ladder rung by rung, stop ends the scan with its code once the late image has left. Lateness is forced
 # by a budget that nothing can meet (a nanosecond), punctuality by one that nothing can miss (ten minutes).
 set -u
+. "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 server=
 trap '[ -z "$server" ] || kill $server 2>/dev/null; [ -z "$server" ] || wait $server 2>/dev/null; rm -rf "$dir"' EXIT
 protocol() { # protocol NAME METHOD BUDGET ON_MISS [MORE]
 	cat <<END
   { name = "$1"; method = "$2"; matrix = [32, 32]; coils = 2; samples = 64; readouts = 24;
-    trajectory: { type = "radial2d"; }; gridding: { accuracy = 1e-3; }; ls: { lambda = 0.01; iterations = 4; };
+    $quiet trajectory: { type = "radial2d"; }; gridding: { accuracy = 1e-3; }; ls: { lambda = 0.01; iterations = 4; };
     budget: { image_ms = $3; on_miss = "$4"; admission = "trust"; ${5:-} }; }
 END
 }
 never=1e-6
 always=600000.0
 cat >"$dir/site.cfg" <<END
-node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 1; acq_slots = 48; image_slots = 2; };
+node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 1; acq_slots = 48; image_slots = 2; $patient };
 sinks: ( { type = "mrd"; dir = "out"; } );
 protocols: ( $(protocol flag gridding $never flag), $(protocol flag_ls ls $never flag),
 $(protocol shed ls $never shed), $(protocol shed_gridding gridding $never shed),
@@ -35,7 +36,7 @@ is() { # is WHAT VALUE WANTED
 }
 send() { # send PROTOCOL RECORDING; the scan's file is complete when its outcome was said
 	rm -f out/*
-	"$BORESIDE" replay -c site.cfg -p "$1" --asap "$2.h5" >replay.log 2>&1
+	"$BORESIDE" replay -c site.cfg -p "$1" --asap $patience "$2.h5" >replay.log 2>&1
 	rc=$?
 }
 values() { # values NAME: of the images' attribute, in order, each as often as it follows itself
@@ -70,7 +71,7 @@ is "shed: each is marked" "$(values quality)" "late x6"
 counted "shed: the ladder stands on late" shed '"rung":"late"'
 counted "shed: steps and images of each rung" shed '[{"name":"full","images":1,"steps_down":0,"steps_up":0},{"name":"fewer","images":1,"steps_down":1,"steps_up":0},{"name":"gridding","images":1,"steps_down":1,"steps_up":0},{"name":"late","images":3,"steps_down":1,"steps_up":0}]'
 for step in "full -> fewer" "fewer -> gridding" "gridding -> late"; do
-	for _ in $(seq 50); do grep -q "protocol 'shed': $step" log && break; sleep 0.1; done
+	await grep -q "protocol 'shed': $step" log
 	is "shed: the log names $step" "$(grep -c "protocol 'shed': $step" log)" 1
 done
 send shed six

@@ -15,8 +15,9 @@ server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
 "$BORESIDE" status -c "$dir/site.cfg" --wait 60
 
-# first NAME: the newest .cfl's base name in out/ holding the scan's first image
+# the base name of the scan's first image in out/
 first_image() { find "$dir/out" -name '*.cfl' | sort | head -n 1 | sed 's/\.cfl$//'; }
+has_image() { [ -n "$(first_image)" ]; }
 
 while read -r protocol recording reference bound; do
 	[ -n "$protocol" ] || continue
@@ -32,14 +33,11 @@ while read -r protocol recording reference bound; do
 	[ $rc -eq 0 ] && echo "ok recon $name: $error" || echo "not ok recon $name: $(cat "$dir/compare.log")"
 
 	rm -f "$dir"/out/*
-	if ! "$BORESIDE" replay -c "$dir/site.cfg" -p "$protocol" --asap "$DATA/$recording.h5" >"$dir/replay.log" 2>&1; then
+	if ! "$BORESIDE" replay -c "$dir/site.cfg" -p "$protocol" --asap $patience "$DATA/$recording.h5" >"$dir/replay.log" 2>&1; then
 		echo "not ok service $name: $(tail -n 1 "$dir/replay.log") $(tail -n 3 "$dir/serve.log")"
 		continue
 	fi
-	for _ in $(seq 100); do
-		[ -n "$(first_image)" ] && break
-		sleep 0.1
-	done
+	await has_image
 	if cmp -s "$(first_image).cfl" "$dir/one.cfl"; then
 		echo "ok service $name: the same bytes as recon"
 	else

@@ -2,6 +2,7 @@
 # test/replay/replay_command.sh - boreside replay against the real service: verdicts and exit statuses
 set -u
 : "${BORESIDE:?}" "${DATA:=}"
+. "$(dirname "$0")/../support/await.bash"
 recording=$DATA/cart2d_8ch.h5
 [ -f "$recording" ] || { echo "skip $recording is not here"; exit 0; }
 dir=$(mktemp -d) service=
@@ -11,11 +12,11 @@ cleanup() {
 }
 trap cleanup EXIT
 mkdir "$dir/run" "$dir/cache" "$dir/out"
-cat >"$dir/site.cfg" <<'CFG'
-node: { name = "test"; run_dir = "run"; cache_dir = "cache"; };
+cat >"$dir/site.cfg" <<CFG
+node: { name = "test"; run_dir = "run"; cache_dir = "cache"; $patient };
 sinks = ( { type = "cfl"; dir = "out"; } );
 protocols = ( { name = "cart2d"; method = "cartesian"; matrix = [256, 256]; encoded = [512, 256];
-	coils = 8; samples = 512; readouts = 256; } );
+	coils = 8; samples = 512; readouts = 256; $quiet } );
 CFG
 
 # expect STATUS WORDS WHAT ARGUMENTS...: runs replay, holds its exit status and output against these
@@ -43,19 +44,19 @@ expect 1 BS_ERR_TIMEOUT "no service" $site --patience 0.3 "$recording"
 
 "$BORESIDE" serve -c "$dir/site.cfg" >"$dir/serve.log" 2>&1 &
 service=$!
+site="$site $patience"
 expect 0 'acquisitions 769, images 3, gaps 0, duplicates 0, rejected 0' "as fast as it goes" \
-	$site --asap --patience 60 "$recording"
+	$site --asap "$recording"
 expect 0 'session 00000000000000ff' "three scans, numbered" $site --asap --loop 3 --session 0xfd "$recording"
 expect 0 'sampling times' "ten times its own pace" $site --speed 10 "$recording"
-expect 1 'refused: BS_ERR_PROTOCOL' "an unknown protocol" -c "$dir/site.cfg" -p none "$recording"
+expect 1 'refused: BS_ERR_PROTOCOL' "an unknown protocol" $patience -c "$dir/site.cfg" -p none "$recording"
 expect 1 'outcome: BS_ERR_LENGTH' "a scan that ends half-way" $site --asap --limit 300 "$recording"
 expect 0 'outcome: BS_OK' "and a good one after that" $site --asap "$recording"
 
 : >"$dir/stopped"
 "$BORESIDE" replay $site --speed 0.1 "$recording" >"$dir/stopped" 2>&1 &
 player=$!
-for _ in $(seq 600); do grep -q acquisitions "$dir/stopped" && break; sleep 0.05; done
-sleep 0.3
+await grep -q acquisitions "$dir/stopped"
 kill -INT $player
 wait $player
 if grep -q 'outcome: BS_ERR_LENGTH\|stopped before the service answered' "$dir/stopped"; then

@@ -2,6 +2,7 @@
 # test/replay/serve_equals_recon.sh - a recording through the service, and through `boreside recon` in
 # one process: the same images, bit for bit; a sender that is interrupted and begins again
 set -u
+. "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 serve=
 cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
@@ -16,14 +17,14 @@ check() { # words, then a command
 	fi
 }
 
-cat >"$dir/site.cfg" <<'CFG'
-node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; };
+cat >"$dir/site.cfg" <<CFG
+node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; $patient };
 sinks = ( { type = "cfl"; dir = "images"; } );
 protocols = (
 	{ name = "radial"; method = "gridding"; matrix = [64, 64]; coils = 3; samples = 128;
-	  readouts = 101; image: { output = "complex"; combine = "none"; }; trajectory: { type = "radial2d"; }; },
+	  readouts = 101; $quiet image: { output = "complex"; combine = "none"; }; trajectory: { type = "radial2d"; }; },
 	{ name = "cart"; method = "cartesian"; matrix = [64, 64]; encoded = [128, 64, 1]; coils = 3;
-	  samples = 128; readouts = 64; } );
+	  samples = 128; readouts = 64; $quiet } );
 CFG
 cd "$dir" || exit 1
 for p in radial cart; do
@@ -32,17 +33,16 @@ for p in radial cart; do
 done
 "$BORESIDE" serve -c site.cfg 2>log.txt &
 serve=$!
-for _ in $(seq 200); do
-	"$BORESIDE" status -c site.cfg --json 2>/dev/null | grep -q '"state":"idle"' && break
-	sleep 0.05
-done
+"$BORESIDE" status -c site.cfg --wait 60 >/dev/null
+images() { ls images/ | grep -c "s00$scan-.*cfl"; }
+written() { [ "$(images)" -ge 5 ]; }
 scan=0
 for p in radial cart; do
 	scan=$((scan + 1))
-	check "$p: as fast as it goes" "$BORESIDE" replay -c site.cfg --asap -p $p $p.h5
+	check "$p: as fast as it goes" "$BORESIDE" replay -c site.cfg --asap $patience -p $p $p.h5
 	check "$p: in one process" "$BORESIDE" recon -c site.cfg -p $p $p.h5 -o $p-one.cfl
-	n=$(ls images/ | grep -c "s00$scan-.*cfl")
-	check "$p: the service wrote $n images" [ "$n" -eq 5 ]
+	await written
+	check "$p: the service wrote $(images) images" [ "$(images)" -eq 5 ]
 	mapfile -t ours < <(ls images/*s00$scan-*.cfl)
 	one=("$p-one.cfl" "$p"-one-*.cfl) # the first one has no number
 	for i in 0 1 2 3 4; do
@@ -50,13 +50,17 @@ for p in radial cart; do
 	done
 done
 # A sender that is killed half-way: the service goes on with the next one.
-"$BORESIDE" replay -c site.cfg -p cart cart.h5 >/dev/null 2>&1 &
+"$BORESIDE" replay -c site.cfg --speed 0.1 -p cart cart.h5 >/dev/null 2>&1 &
 sender=$!
-sleep 0.4
+half_way() {
+	"$BORESIDE" status -c site.cfg --json |
+		grep -q '"scan":{"number":3,"open":true.*"acquisitions":[1-9]'
+}
+await half_way
 kill -KILL $sender
 wait $sender 2>/dev/null
 check "after a sender was killed, another one's scan is good" \
-	"$BORESIDE" replay -c site.cfg --asap -p cart cart.h5
+	"$BORESIDE" replay -c site.cfg --asap $patience -p cart cart.h5
 kill -TERM "$serve"
 wait "$serve"
 check "the service ends with 0" [ $? -eq 0 ]

@@ -3,6 +3,7 @@
 # same bytes; a sliding window at a pass's end is the plain frame; previews lead to the frame that would
 # have come without them, in a series of their own.
 set -u
+. "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 serve=
 cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
@@ -24,11 +25,11 @@ nth() { # NAME I: the I-th image of `boreside recon -o NAME.cfl`
 	if [ "$2" -eq 1 ]; then echo "$1.cfl"; else printf '%s-%04d.cfl' "$1" "$2"; fi
 }
 
-spokes='coils = 2; samples = 96; readouts = 60; trajectory: { type = "radial2d"; };'
-volume='matrix = [24, 24, 24]; coils = 2; samples = 48; readouts = 400; trajectory: { type = "radial3d"; };'
+spokes="$quiet"' coils = 2; samples = 96; readouts = 60; trajectory: { type = "radial2d"; };'
+volume="$quiet"' matrix = [24, 24, 24]; coils = 2; samples = 48; readouts = 400; trajectory: { type = "radial3d"; };'
 # a preview's successor is never due before it is made: there are fewer slots than preview_every
 cat >"$dir/site.cfg" <<CFG
-node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; acq_slots = 64; image_slots = 16; };
+node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; acq_slots = 64; image_slots = 16; $patient };
 sinks = ( { type = "cfl"; dir = "images"; }, { type = "mrd"; dir = "mrd"; } );
 protocols = (
 	{ name = "slide"; method = "gridding"; matrix = [48, 48]; $spokes frame: { step = 12; }; },
@@ -54,14 +55,19 @@ done
 serve=$!
 "$BORESIDE" status -c site.cfg --wait 60 >/dev/null
 scan=0
+frames_left() { ls images/*-s00"$scan"-*.cfl 2>/dev/null; } # the files of this scan
+previews_left() { ls images/*-s$((scan + 32768))-*.cfl 2>/dev/null; }
+left() { # FRAMES PREVIEWS: at least
+	[ "$(frames_left | wc -l)" -ge "$1" ] && [ "$(previews_left | wc -l)" -ge "$2" ]
+}
 same() { # PROTOCOL FRAMES PREVIEWS (of a scan) PERIOD (previews that lead to one frame)
-	local p=$1 frames=$2 previews=$3 lead=$4 series i f=0 v=0 good=0
+	local p=$1 frames=$2 previews=$3 lead=$4 i f=0 v=0 good=0
 	scan=$((scan + 1))
-	check "$p: through the service" "$BORESIDE" replay -c site.cfg --asap -p "$p" "$p.h5"
+	check "$p: through the service" "$BORESIDE" replay -c site.cfg --asap $patience -p "$p" "$p.h5"
 	check "$p: in one process" "$BORESIDE" recon -c site.cfg -p "$p" "$p.h5" -o "$p.cfl"
-	mapfile -t ours < <(ls images/*-s00"$scan"-*.cfl 2>/dev/null)
-	series=$((scan + 32768))
-	mapfile -t early < <(ls images/*-s"$series"-*.cfl 2>/dev/null)
+	await left "$frames" "$previews"
+	mapfile -t ours < <(frames_left)
+	mapfile -t early < <(previews_left)
 	check "$p: $frames frames (${#ours[@]}) and $previews previews (${#early[@]}) left" \
 		[ "${#ours[@]}" -eq "$frames" -a "${#early[@]}" -eq "$previews" ]
 	for ((i = 1; i <= frames + previews; i++)); do
@@ -102,7 +108,9 @@ said() { # SERIES-INDEX NAME: an attribute of one image
 	cat mrd/*-s"$1".h5 | grep -a -o "<name>boreside_$2</name><value>[^<]*" | sed 's/.*>//' | head -n 1
 }
 # more previews than there is time for: some are left out, the frames are what they are
-check "hasty: as fast as it goes" "$BORESIDE" replay -c site.cfg --asap -p hasty hasty.h5
+check "hasty: as fast as it goes" "$BORESIDE" replay -c site.cfg --asap $patience -p hasty hasty.h5
+scan=5
+await left 2 0
 "$BORESIDE" status -c site.cfg --json >status.json
 made=$(sed 's/.*"previews_made":\([0-9]*\).*/\1/' status.json)
 skipped=$(sed 's/.*"previews_skipped":\([0-9]*\).*/\1/' status.json)
