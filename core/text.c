@@ -1,23 +1,28 @@
 /* core/text.c - see text.h */
 #include "core/text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
-void bs_text_put(struct bs_text *t, const char *fmt, ...)
+void bs_text_vput(struct bs_text *t, const char *fmt, va_list args)
 {
-	va_list ap;
 	int n;
 
 	if (t->full)
 		return;
-	va_start(ap, fmt);
-	n = vsnprintf(t->out + t->len, t->cap - t->len, fmt, ap);
-	va_end(ap);
+	n = vsnprintf(t->out + t->len, t->cap - t->len, fmt, args);
 	if (n < 0 || (size_t)n >= t->cap - t->len)
 		t->full = true;
 	else
 		t->len += (size_t)n;
+}
+
+void bs_text_put(struct bs_text *t, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	bs_text_vput(t, fmt, args);
+	va_end(args);
 }
 
 void bs_text_xml(struct bs_text *t, const char *s)

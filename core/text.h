@@ -9,6 +9,7 @@
 #ifndef BS_CORE_TEXT_H
 #define BS_CORE_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,6 +20,8 @@ struct bs_text {
 };
 
 void bs_text_put(struct bs_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void bs_text_vput(struct bs_text *t, const char *fmt, va_list args)
+	__attribute__((format(printf, 2, 0)));
 /* XML's character data: <, > and & as entities. */
 void bs_text_xml(struct bs_text *t, const char *s);
 

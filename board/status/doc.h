@@ -1,107 +1,48 @@
 /*
- * board/status/doc.h - writing a JSON document or a table into a buffer of fixed size
+ * board/status/doc.h - writes a JSON document into a buffer of fixed size
  *
- * For the files of board/status alone, which share these words. A document that does not fit is full, and
- * whatever is put into it then goes nowhere. Strings are escaped; a comma stands where one must.
+ * begin -> { members | open (an object or an array) -> members -> close }* -> end. The name of a
+ * member of an array is NULL. Commas are set as needed, strings are escaped to ASCII.
+ * Allocates nothing. Test: test/unit/board/test_doc.c
  */
 #ifndef BS_BOARD_STATUS_DOC_H
 #define BS_BOARD_STATUS_DOC_H
 
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include "ipc/shm/shm.h"
+#include "core/text.h"
 
-struct doc {
-	char *out;
-	size_t cap, len;
-	bool full, first; /* first: no comma before the next member */
+#define BS_DOC_DEPTH 8 /* objects and arrays in one another; no document has so many */
+
+struct bs_doc {
+	struct bs_text text;
+	bool wide;     /* one member a line, but for those of objects opened by bs_doc_line */
+	uint32_t open; /* objects and arrays */
+	struct {
+		char end;
+		bool line, begun; /* line: on one line; begun: it has a member */
+	} level[BS_DOC_DEPTH];
 };
 
-__attribute__((format(printf, 2, 3))) static inline void put(struct doc *d, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
+/* The document itself, an object. */
+void bs_doc_begin(struct bs_doc *d, char *out, size_t cap);
+/* Its length with a line feed behind it, or BS_ERR_NOMEM: it did not fit. */
+int bs_doc_end(struct bs_doc *d);
 
-	if (d->full)
-		return;
-	va_start(ap, fmt);
-	n = vsnprintf(d->out + d->len, d->cap - d->len, fmt, ap);
-	va_end(ap);
-	if (n < 0 || (size_t)n >= d->cap - d->len)
-		d->full = true;
-	else
-		d->len += (size_t)n;
-}
+/* bracket: '{' or '['. */
+void bs_doc_open(struct bs_doc *d, const char *name, char bracket);
+/* An object on one line of a document that is wide. */
+void bs_doc_line(struct bs_doc *d, const char *name);
+void bs_doc_close(struct bs_doc *d);
 
-static inline void key(struct doc *d, const char *name)
-{
-	put(d, "%s\"%s\":", d->first ? "" : ",", name);
-	d->first = false;
-}
-
-/* A member without a name: of an array. */
-static inline void next(struct doc *d)
-{
-	put(d, "%s", d->first ? "" : ",");
-	d->first = false;
-}
-
-static inline void open_with(struct doc *d, const char *bracket)
-{
-	put(d, "%s", bracket);
-	d->first = true;
-}
-
-static inline void close_with(struct doc *d, const char *bracket)
-{
-	put(d, "%s", bracket);
-	d->first = false;
-}
-
-static inline void text(struct doc *d, const char *s, size_t max)
-{
-	put(d, "\"");
-	for (size_t i = 0; i < max && s[i] != '\0'; i++) {
-		unsigned char c = (unsigned char)s[i];
-
-		if (c == '"' || c == '\\')
-			put(d, "\\%c", c);
-		else if (c < 0x20 || c >= 0x7f)
-			put(d, "\\u%04x",
-			    c); /* names and reasons are ASCII; a stray byte does no harm */
-		else
-			put(d, "%c", c);
-	}
-	put(d, "\"");
-}
-
-static inline void member(struct doc *d, const char *name, const char *s)
-{
-	key(d, name);
-	text(d, s, 1024);
-}
-
-static inline void number(struct doc *d, const char *name, uint64_t v)
-{
-	key(d, name);
-	put(d, "%llu", (unsigned long long)v);
-}
-
-static inline void real(struct doc *d, const char *name, double v)
-{
-	key(d, name);
-	put(d, "%.3f", v);
-}
-
-/* realtime.c, takers.c: members of the document, and their lines in the table */
-void bs_status_realtime(struct doc *d, const struct bs_shared *s);
-void bs_status_canary(struct doc *d, const struct bs_shared *s);
-void bs_status_takers(struct doc *d, const struct bs_shared *s);
-void bs_status_takers_table(struct doc *d, const struct bs_shared *s);
-void bs_status_realtime_table(struct doc *d, const struct bs_shared *s);
-void bs_status_canary_table(struct doc *d, const struct bs_shared *s);
+/* A value as printf writes it: a number, true, false. */
+void bs_doc_value(struct bs_doc *d, const char *name, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void bs_doc_number(struct bs_doc *d, const char *name, uint64_t value);
+void bs_doc_real(struct bs_doc *d, const char *name, double value); /* three decimals */
+void bs_doc_flag(struct bs_doc *d, const char *name, bool value);
+void bs_doc_text(struct bs_doc *d, const char *name, const char *s);
+/* max bytes at most: what lies in shared memory may not be terminated. */
+void bs_doc_chars(struct bs_doc *d, const char *name, const char *s, size_t max);
 
 #endif

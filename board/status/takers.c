@@ -1,5 +1,7 @@
-/* board/status/takers.c - who takes images, what waits for each, and what was shed */
-#include "board/status/doc.h"
+/* board/status/takers.c - who takes images, what waits for each, what was shed; see members.h */
+#include <inttypes.h>
+
+#include "board/status/members.h"
 #include "core/thread/clock.h"
 
 static const char *policy_name(uint32_t policy)
@@ -16,53 +18,52 @@ static double held_ms(const struct bs_taker_record *r)
 	return since != 0 ? (double)(bs_now_ns() - since) * 1e-6 : 0.0;
 }
 
-void bs_status_takers(struct doc *d, const struct bs_shared *s)
+void bs_status_takers(struct bs_doc *d, const struct bs_shared *s)
 {
-	key(d, "consumers");
-	open_with(d, "[");
+	bs_doc_open(d, "consumers", '[');
 	for (int i = 0; i < BS_TAKERS; i++) {
 		const struct bs_taker_record *r = &s->taker[i];
 
 		if (r->name[0] == '\0')
 			continue;
-		next(d);
-		open_with(d, "{");
-		key(d, "consumer");
-		text(d, r->name, sizeof(r->name));
-		member(d, "policy", policy_name(r->policy));
-		number(d, "queue", r->queue);
-		number(d, "waiting", atomic_load(&r->waiting));
-		number(d, "taken", atomic_load(&r->taken));
-		number(d, "handed", atomic_load(&r->handed));
-		number(d, "failed", atomic_load(&r->failed));
-		number(d, "shed", atomic_load(&r->shed));
-		number(d, "lost", atomic_load(&r->lost));
-		number(d, "spilled", atomic_load(&r->spilled));
-		number(d, "spill_waiting", atomic_load(&r->spill_waiting));
-		number(d, "spill_bytes", atomic_load(&r->spill_bytes));
-		real(d, "in_hand_ms", held_ms(r));
-		close_with(d, "}");
+		bs_doc_open(d, NULL, '{');
+		bs_doc_chars(d, "consumer", r->name, sizeof(r->name));
+		bs_doc_text(d, "policy", policy_name(r->policy));
+		bs_doc_number(d, "queue", r->queue);
+		bs_doc_number(d, "waiting", atomic_load(&r->waiting));
+		bs_doc_number(d, "taken", atomic_load(&r->taken));
+		bs_doc_number(d, "handed", atomic_load(&r->handed));
+		bs_doc_number(d, "failed", atomic_load(&r->failed));
+		bs_doc_number(d, "shed", atomic_load(&r->shed));
+		bs_doc_number(d, "lost", atomic_load(&r->lost));
+		bs_doc_number(d, "spilled", atomic_load(&r->spilled));
+		bs_doc_number(d, "spill_waiting", atomic_load(&r->spill_waiting));
+		bs_doc_number(d, "spill_bytes", atomic_load(&r->spill_bytes));
+		bs_doc_real(d, "in_hand_ms", held_ms(r));
+		bs_doc_close(d);
 	}
-	close_with(d, "]");
+	bs_doc_close(d);
 }
 
-void bs_status_takers_table(struct doc *d, const struct bs_shared *s)
+void bs_status_takers_table(struct bs_text *t, const struct bs_shared *s)
 {
 	for (int i = 0; i < BS_TAKERS; i++) {
 		const struct bs_taker_record *r = &s->taker[i];
+		uint64_t lost = atomic_load(&r->lost);
 
 		if (r->name[0] == '\0')
 			continue;
-		put(d, "to %-28.64s %-11s %llu handed, %llu shed, %llu failed, %u waiting", r->name,
-		    policy_name(r->policy), (unsigned long long)atomic_load(&r->handed),
-		    (unsigned long long)atomic_load(&r->shed),
-		    (unsigned long long)atomic_load(&r->failed), atomic_load(&r->waiting));
+		bs_text_put(t,
+			    "to %-28.64s %-11s %" PRIu64 " handed, %" PRIu64 " shed, %" PRIu64
+			    " failed, %u waiting",
+			    r->name, policy_name(r->policy), atomic_load(&r->handed),
+			    atomic_load(&r->shed), atomic_load(&r->failed),
+			    atomic_load(&r->waiting));
 		if (r->policy == BS_POLICY_SPILL)
-			put(d, ", %llu on disk (%llu bytes)",
-			    (unsigned long long)atomic_load(&r->spill_waiting),
-			    (unsigned long long)atomic_load(&r->spill_bytes));
-		if (atomic_load(&r->lost) != 0)
-			put(d, ", %llu lost", (unsigned long long)atomic_load(&r->lost));
-		put(d, "%s\n", held_ms(r) > 1000.0 ? ", stuck" : "");
+			bs_text_put(t, ", %" PRIu64 " on disk (%" PRIu64 " bytes)",
+				    atomic_load(&r->spill_waiting), atomic_load(&r->spill_bytes));
+		if (lost != 0)
+			bs_text_put(t, ", %" PRIu64 " lost", lost);
+		bs_text_put(t, "%s\n", held_ms(r) > 1000.0 ? ", stuck" : "");
 	}
 }

@@ -1,0 +1,106 @@
+/* board/status/doc.c - see doc.h */
+#include "board/status/doc.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "core/err.h"
+
+/* What stands before a member: a comma behind the last one, its name. */
+static void begin(struct bs_doc *d, const char *name)
+{
+	if (d->open > 0) {
+		bool line = !d->wide || d->level[d->open - 1].line;
+
+		if (d->level[d->open - 1].begun)
+			bs_text_put(&d->text, line ? "," : ",\n");
+		d->level[d->open - 1].begun = true;
+	}
+	if (name != NULL)
+		bs_text_put(&d->text, "\"%s\":", name);
+}
+
+static void open_level(struct bs_doc *d, const char *name, char bracket, bool line)
+{
+	begin(d, name);
+	bs_text_put(&d->text, "%c", bracket);
+	d->level[d->open].end = bracket == '{' ? '}' : ']';
+	d->level[d->open].line = line;
+	d->level[d->open++].begun = false;
+}
+
+void bs_doc_begin(struct bs_doc *d, char *out, size_t cap)
+{
+	memset(d, 0, sizeof(*d));
+	d->text = (struct bs_text){ out, cap, 0, cap == 0 };
+	bs_doc_open(d, NULL, '{');
+}
+
+int bs_doc_end(struct bs_doc *d)
+{
+	bs_doc_close(d);
+	bs_text_put(&d->text, "\n");
+	return d->text.full ? BS_ERR_NOMEM : (int)d->text.len;
+}
+
+void bs_doc_open(struct bs_doc *d, const char *name, char bracket)
+{
+	open_level(d, name, bracket, false);
+}
+
+void bs_doc_line(struct bs_doc *d, const char *name)
+{
+	open_level(d, name, '{', true);
+}
+
+void bs_doc_close(struct bs_doc *d)
+{
+	bs_text_put(&d->text, "%c", d->level[--d->open].end);
+}
+
+void bs_doc_value(struct bs_doc *d, const char *name, const char *format, ...)
+{
+	va_list args;
+
+	begin(d, name);
+	va_start(args, format);
+	bs_text_vput(&d->text, format, args);
+	va_end(args);
+}
+
+void bs_doc_number(struct bs_doc *d, const char *name, uint64_t value)
+{
+	bs_doc_value(d, name, "%llu", (unsigned long long)value);
+}
+
+void bs_doc_real(struct bs_doc *d, const char *name, double value)
+{
+	bs_doc_value(d, name, "%.3f", value);
+}
+
+void bs_doc_flag(struct bs_doc *d, const char *name, bool value)
+{
+	bs_doc_value(d, name, value ? "true" : "false");
+}
+
+void bs_doc_text(struct bs_doc *d, const char *name, const char *s)
+{
+	bs_doc_chars(d, name, s, SIZE_MAX);
+}
+
+void bs_doc_chars(struct bs_doc *d, const char *name, const char *s, size_t max)
+{
+	begin(d, name);
+	bs_text_put(&d->text, "\"");
+	for (size_t i = 0; i < max && s[i] != '\0'; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c == '"' || c == '\\')
+			bs_text_put(&d->text, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f) /* our own words are ASCII */
+			bs_text_put(&d->text, "\\u%04x", c);
+		else
+			bs_text_put(&d->text, "%c", c);
+	}
+	bs_text_put(&d->text, "\"");
+}
