@@ -1,4 +1,6 @@
-/* board/service/herald.c - what the service says about itself: the log, the last errors, systemd */
+/* board/service/herald.c - see herald.h */
+#include "board/service/herald.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,14 +8,10 @@
 #include <systemd/sd-daemon.h>
 #endif
 
-#include "board/service/supervisor.h"
-#include "board/service/worker.h"
 #include "core/thread/clock.h"
-#include "core/log.h"
 #include "core/frame/state.h"
 
-/* A peer that sends nothing but nonsense must not fill the disk: so many lines at once, then a
- * rate. */
+/* A peer that sends only nonsense must not fill the disk: so many lines at once, then a rate. */
 #define LINES_AT_ONCE 2000.0
 #define LINES_PER_S   50.0
 

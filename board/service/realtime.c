@@ -14,9 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "board/service/allocs.h"
 #include "board/arm/armed.h"
-#include "board/service/supervisor.h"
+#include "board/service/herald.h"
+#include "board/service/thread.h"
 #include "board/service/throttle.h"
 #include "core/thread/clock.h"
 #include "core/thread/cpus.h"
@@ -159,7 +159,7 @@ static void enter(void *arg, int task, int member)
 	name_record(r, (enum bs_thread)((int)e->first + member));
 	atomic_store(&r->tid, (int32_t)syscall(SYS_gettid));
 	atomic_store(&r->priority, rc == 0 ? priority : 0);
-	bs_rt_note(env, (enum bs_thread)((int)e->first + member));
+	bs_thread_note(&env->shm, (enum bs_thread)((int)e->first + member));
 }
 
 static void tell(struct entry *e)
@@ -265,41 +265,7 @@ void bs_rt_lock(struct bs_worker_env *env, bool future)
 	refused(env, BS_SETTING_LOCK_MEMORY, words);
 }
 
-/* ---- what a thread costs ---- */
-
-void bs_rt_note(struct bs_worker_env *env, enum bs_thread place)
-{
-	struct bs_thread_record *r = &env->shm.s->thread[place];
-	struct rusage u;
-
-	if (getrusage(RUSAGE_THREAD, &u) != 0)
-		return;
-	atomic_store_explicit(&r->minor_faults, (uint64_t)u.ru_minflt, memory_order_relaxed);
-	atomic_store_explicit(&r->major_faults, (uint64_t)u.ru_majflt, memory_order_relaxed);
-	atomic_store_explicit(&r->preempted, (uint64_t)u.ru_nivcsw, memory_order_relaxed);
-	atomic_store_explicit(&r->allocations, bs_allocs_here(), memory_order_relaxed);
-	atomic_fetch_add_explicit(&r->notes, 1, memory_order_relaxed);
-	atomic_store(&r->at_ns, bs_now_ns());
-}
-
-void bs_rt_publish(struct bs_worker_env *env, enum bs_thread place, int64_t now_ns)
-{
-	int64_t at = atomic_load_explicit(&env->shm.s->thread[place].at_ns, memory_order_relaxed);
-
-	if (at != 0 && now_ns - at >= BS_THREAD_NS)
-		bs_rt_note(env, place);
-}
-
-static void note(void *arg, int task, int member)
-{
-	(void)task;
-	bs_rt_note(arg, (enum bs_thread)(BS_THREAD_RECON + member));
-}
-
-void bs_rt_note_team(struct bs_worker_env *env, struct bs_team *team)
-{
-	bs_team_each(team, note, env);
-}
+/* ---- the supervisor and the canaries ---- */
 
 void bs_rt_supervisor(struct bs_shm *shm)
 {
@@ -313,4 +279,47 @@ void bs_rt_supervisor(struct bs_shm *shm)
 	priority_words(words, priority, rc);
 	if (refuse(shm->s, BS_SETTING_PRIORITY, words))
 		bs_herald_say(shm, BS_LOG_WARN, "%s", words);
+}
+
+/* True: the service may run there. Where no list names processors, everywhere. */
+static bool of_service(const struct bs_site *site, uint32_t cpu)
+{
+	const char *const lists[] = { site->realtime.ingest_cpus, site->realtime.recon_cpus,
+				      site->realtime.emit_cpus };
+	struct bs_cpus set;
+
+	for (int i = 0; i < 3; i++)
+		if (lists[i][0] == '\0' || bs_cpus_parse(&set, lists[i], NULL) != 0 ||
+		    bs_cpus_has(&set, cpu))
+			return true;
+	return false;
+}
+
+/*
+ * At the highest priority of the service, whether the service itself has one or not: what keeps a
+ * canary from running is then the machine, never our own threads and hardly another process.
+ */
+void bs_rt_canaries(struct bs_canaries *all, struct bs_shm *shm)
+{
+	const struct bs_site *site = &shm->s->site;
+	struct bs_cpus mine = { 0 };
+	struct bs_cpus where = { 0 };
+
+	if (!site->realtime.canary)
+		return;
+	(void)bs_cpus_may_run(&mine, 0);
+	for (uint32_t cpu = 0; cpu < BS_CPUS_MAX; cpu++)
+		if (bs_cpus_has(&mine, cpu) && of_service(site, cpu))
+			bs_cpus_add(&where, cpu);
+	bs_canaries_start(all, shm->s->canary, BS_CANARIES, where.count > 0 ? &where : NULL,
+			  (int)site->realtime.priority + 4);
+	atomic_store(&shm->s->canaries, all->count);
+	if (all->count == 0)
+		bs_herald_say(shm, BS_LOG_WARN, "no canary: no late image will be explained");
+	else if (all->unwatched > 0)
+		bs_herald_say(
+			shm, BS_LOG_WARN,
+			"canaries watch %u processors, the service may use %u more: a stall of "
+			"those explains no late image",
+			all->count, all->unwatched);
 }

@@ -1,14 +1,14 @@
 /*
  * board/service/realtime.h - what the machine is asked for so that the service is on time
  *
- * worker: process (first of all) -> enter (each thread on the path of an image) -> lock -> publish*.
+ * worker: process (first of all) -> enter (each thread on the path of an image) -> lock.
  * Every request may be refused; the first refusal of a setting is told (event LIMIT, with the
  * remedy) and stays in shared memory for `boreside status`; the service runs on without it.
  * Priorities: recon and its team P, emit P+1, ingest P+2, the supervisor P+3, the canaries P+4: what
  * is short goes before what is long. Threads that enter's caller makes later inherit its priority
  * and processors (nanomsg's do so on purpose); those that must not call leave.
  * Memory is locked for the future, too, only where no limit could make a later malloc fail.
- * One thread of a worker at a time, but for note and leave, which are for the thread itself.
+ * One thread of a worker at a time, but for leave, which is for the thread itself.
  * Test: test/fault/fault_realtime.c
  */
 #ifndef BS_BOARD_SERVICE_REALTIME_H
@@ -34,11 +34,6 @@ void bs_rt_gpu(struct bs_worker_env *env);
 void bs_rt_throttle(struct bs_worker_env *env);
 /* future: also what will be allocated. After it no page of this process is missing. */
 void bs_rt_lock(struct bs_worker_env *env, bool future);
-/* The calling thread writes its record. */
-void bs_rt_note(struct bs_worker_env *env, enum bs_thread place);
-/* The same, when the last time is BS_THREAD_NS ago. */
-void bs_rt_publish(struct bs_worker_env *env, enum bs_thread place, int64_t now_ns);
-void bs_rt_note_team(struct bs_worker_env *env, struct bs_team *team);
 
 /* The supervisor, after its workers' memory is made; its children do not inherit it. */
 void bs_rt_supervisor(struct bs_shm *shm);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "board/emit/folder.h"
+#include "board/service/herald.h"
 #include "board/service/realtime.h"
 #include "board/service/worker.h"
 #include "core/thread/clock.h"

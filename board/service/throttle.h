@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "core/protocol.h"
-#include "ipc/shm/shm.h"
+#include "ipc/shm/realtime.h"
 
 #define BS_THROTTLE_FILE "/proc/sys/kernel/sched_rt_runtime_us"
 #define BS_THROTTLE_NONE INT64_C(-1)

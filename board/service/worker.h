@@ -28,8 +28,6 @@ struct bs_worker_env {
 	_Atomic bool stuck;   /* a helper thread hangs: no beats until it goes on */
 };
 
-const char *bs_worker_name(enum bs_worker w);
-
 /* The process of a worker, as the supervisor starts it: `boreside worker NAME PARENT`. */
 int bs_worker_main(int argc, char **argv);
 /* The workers' mains. They return the process's exit status. */

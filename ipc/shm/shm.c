@@ -18,16 +18,6 @@ struct table_head {
 	uint64_t k_at, step1_at, step2_at;
 };
 
-const char *bs_stage_name(enum bs_stage s)
-{
-	static const char *const names[BS_STAGES] = { "receive", "queue",   "add",        "slot",
-						      "finish",  "pass",    "hand",       "image",
-						      "sinks",   "upload",  "accumulate", "solve",
-						      "combine", "download" };
-
-	return (unsigned)s < BS_STAGES ? names[s] : "?";
-}
-
 /* Adds a part of bytes, on a page when it is large; sets overflow rather than wrap. */
 static uint64_t place(uint64_t *end, uint64_t count, uint64_t bytes, bool *overflow)
 {

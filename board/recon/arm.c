@@ -1,0 +1,134 @@
+/* board/recon/arm.c - every protocol made ready before the first scan; see recon.h */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "board/arm/measure.h"
+#include "board/arm/memplan.h"
+#include "board/recon/recon.h"
+#include "board/service/realtime.h"
+#include "gpu/engine/engines.h"
+
+static void beat(void *arg)
+{
+	bs_worker_beat(arg);
+}
+
+/* Times what was armed where its budget asks for it, in the very memory that scans will use. */
+static int admit(struct recon_worker *w, uint32_t i, struct bs_fail *why)
+{
+	struct bs_shm *shm = &w->env->shm;
+	struct bs_admission *out = &shm->s->admission[i];
+	struct bs_measure_env env = { .canary = shm->s->canary,
+				      .canaries = atomic_load(&shm->s->canaries),
+				      .seconds = BS_MEASURE_SECONDS,
+				      .beat = beat,
+				      .arg = w->env };
+	uint32_t acq;
+	uint32_t image;
+	bool has_acq;
+	bool has_image;
+	int rc;
+
+	/* a successor believes what was measured in peace: it is to be back at once */
+	if (out->measured)
+		return bs_admission_judge(out, w->armed[i].protocol, why);
+	if (!bs_measure_wanted(w->armed[i].protocol))
+		return 0;
+	has_acq = bs_pool_take(shm->acq_pool, BS_OWNER_RECON, &acq);
+	has_image = bs_pool_take(shm->image_pool, BS_OWNER_RECON, &image);
+	env.samples = has_acq ? bs_shm_samples(shm, acq) : NULL;
+	env.image = has_image ? (float *)(bs_shm_image(shm, image) + BS_POOLS_PIXELS) : NULL;
+	rc = bs_measure(out, &w->armed[i], &env, why);
+	if (has_acq)
+		bs_pool_give(shm->acq_pool, acq);
+	if (has_image)
+		bs_pool_give(shm->image_pool, image);
+	return rc != 0 ? rc : bs_admission_judge(out, w->armed[i].protocol, why);
+}
+
+static int arm_one(struct recon_worker *w, uint32_t i, struct bs_fail *why)
+{
+	struct bs_armed *a = &w->armed[i];
+	struct bs_shared *s = w->env->shm.s;
+	char text[256];
+	int rc = bs_armed_open_on(a, &w->env->site, &w->env->site.protocol[i], w->team,
+				  bs_shm_samples(&w->env->shm, 0),
+				  (size_t)(s->pools.acq_slots * s->pools.acq_bytes), why);
+
+	if (rc == 0)
+		rc = admit(w, i, why);
+	if (rc != 0) {
+		bs_armed_close(a);
+		return rc;
+	}
+	bs_budget_open(&w->budget[i], a->protocol, bs_recon_stands_in(a->recon));
+	atomic_store(&s->budget[i].rung, BS_RUNG_FULL);
+	s->arm_bytes[i] = a->need.total_bytes;
+	(void)snprintf(s->engine[i], sizeof(s->engine[i]), "%s", a->engine->name);
+	bs_engine_place(s->place[i], sizeof(s->place[i]), a->engine, a->protocol);
+	atomic_store(&s->armed[i], 1);
+	(void)snprintf(text, sizeof(text), "protocol '%s' on %s, %s", a->protocol->name,
+		       a->engine->name, s->place[i]);
+	bs_worker_say(w->env, BS_EVENT_ARMED, 0,
+		      (const uint64_t[3]){ a->need.total_bytes, (uint64_t)a->arm_ns / 1000 }, text);
+	return 0;
+}
+
+static void say_fault(void *arg, const char *line)
+{
+	bs_worker_say(arg, BS_EVENT_FAULT, BS_ERR_CONFIG, NULL, line);
+}
+
+/* A protocol that cannot be is refused, with the reason for whoever asks for it; the rest serves. */
+static void refuse(struct recon_worker *w, uint32_t i, const struct bs_fail *why)
+{
+	struct bs_shared *s = w->env->shm.s;
+
+	(void)snprintf(s->refusal[i], sizeof(s->refusal[i]), "%s", why->text);
+	s->refused[i] = why->code;
+}
+
+int bs_recon_worker_arm(struct recon_worker *w)
+{
+	static struct bs_memplan plan;
+	struct bs_fail why = { 0 };
+	int rc;
+
+	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++) {
+		atomic_store(&w->env->shm.s->armed[i], 0);
+		w->env->shm.s->refused[i] = 0;
+	}
+	bs_worker_phase(w->env, BS_PHASE_ARMING);
+	bs_rt_gpu(w->env);
+	rc = bs_memplan_make(&plan, &w->env->site, say_fault, w->env);
+	if (plan.code != 0)
+		return rc;
+	w->held = calloc(w->env->shm.acq_pool->slots, sizeof(*w->held));
+	rc = w->held == NULL ? bs_fail(&why, BS_ERR_NOMEM, "a list of the pool's slots")
+			     : bs_team_open(&w->team, (int)w->env->site.threads, &why);
+	if (rc != 0) {
+		bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
+		return rc;
+	}
+	rc = BS_ERR_CONFIG; /* all of them refused: there is nothing to serve */
+	for (uint32_t i = 0; i < w->env->site.protocols; i++) {
+		if (plan.protocol[i].why.code != 0) {
+			refuse(w, i, &plan.protocol[i].why);
+		} else if (arm_one(w, i, &why) == 0) {
+			rc = 0;
+		} else {
+			bs_worker_say(w->env, BS_EVENT_FAULT, why.code, NULL, why.text);
+			refuse(w, i, &why);
+		}
+		bs_worker_beat(w->env);
+	}
+	return rc;
+}
+
+void bs_recon_worker_disarm(struct recon_worker *w)
+{
+	for (uint32_t i = 0; i < w->env->site.protocols; i++)
+		bs_armed_close(&w->armed[i]);
+	bs_team_close(w->team);
+	free(w->held);
+}

@@ -1,0 +1,22 @@
+/*
+ * board/service/herald.h - what the service says about itself: the log, the last errors, systemd
+ *
+ * The supervisor's thread alone. say: a line of the log; drain: the workers' events become lines, at
+ * a bounded rate. Warnings and worse stay in the shared memory for `boreside status`. ready, stopping
+ * and alive tell systemd where the program was built with it and started by it; alive at most every
+ * half of the watchdog's time.
+ */
+#ifndef BS_BOARD_SERVICE_HERALD_H
+#define BS_BOARD_SERVICE_HERALD_H
+
+#include "core/log.h"
+#include "ipc/shm/shm.h"
+
+__attribute__((format(printf, 3, 4))) void
+bs_herald_say(struct bs_shm *shm, enum bs_log_level level, const char *fmt, ...);
+void bs_herald_drain(struct bs_shm *shm);
+void bs_herald_ready(void);
+void bs_herald_stopping(void);
+void bs_herald_alive(const struct bs_shm *shm, int64_t now_ns);
+
+#endif

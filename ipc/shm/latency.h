@@ -1,0 +1,83 @@
+/*
+ * ipc/shm/latency.h - how long images take, and how their budgets are kept: one record for each protocol
+ */
+#ifndef BS_IPC_SHM_LATENCY_H
+#define BS_IPC_SHM_LATENCY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/latency/budget.h"
+
+/* What has a histogram of times, for each protocol. */
+enum bs_stage {
+	BS_STAGE_RECEIVE, /* received -> handed to recon: checks and the copy */
+	BS_STAGE_QUEUE,   /* handed -> taken up by recon */
+	BS_STAGE_ADD,     /* taken up -> accumulated (the engine's add) */
+	BS_STAGE_SLOT,    /* frame complete -> image slot at hand */
+	BS_STAGE_FINISH,  /* the engine's finish */
+	BS_STAGE_PASS,    /* image made -> taken up by emit */
+	BS_STAGE_HAND,    /* taken up -> handed to the first sink: attributes, checksum */
+	BS_STAGE_IMAGE,   /* last readout received -> image handed to the first sink */
+	BS_STAGE_SINKS,   /* handed to the first sink -> done with all */
+	/* what finish says it is made of (struct bs_report); not a value where a method has none */
+	BS_STAGE_UPLOAD,
+	BS_STAGE_ACCUMULATE,
+	BS_STAGE_SOLVE,
+	BS_STAGE_COMBINE,
+	BS_STAGE_DOWNLOAD,
+	BS_STAGES
+};
+
+static inline const char *bs_stage_name(enum bs_stage s)
+{
+	static const char *const names[BS_STAGES] = { "receive", "queue",   "add",        "slot",
+						      "finish",  "pass",    "hand",       "image",
+						      "sinks",   "upload",  "accumulate", "solve",
+						      "combine", "download" };
+
+	return (unsigned)s < BS_STAGES ? names[s] : "?";
+}
+
+/*
+ * How a protocol's budget is kept, since the service started. And what emit tells recon's ladder: one
+ * number for each image, the last ones kept; a reader that is too slow misses the oldest, no more.
+ */
+#define BS_RESULTS_KEPT 64u
+struct bs_budget_record {
+	/* recon */
+	_Atomic uint32_t rung; /* enum bs_rung, where the ladder stands */
+	_Atomic uint64_t down[BS_RUNGS], up[BS_RUNGS], images[BS_RUNGS];
+	/* emit */
+	_Atomic uint64_t handed, missed, stopped; /* images; scans that a late image ended */
+	_Atomic uint64_t stage_missed[BS_BUDGET_STAGES];
+	_Atomic uint64_t results; /* their number; number i is in place i % BS_RESULTS_KEPT */
+	_Atomic uint64_t result[BS_RESULTS_KEPT];
+};
+
+/* 24 bits of the scan, 4 of the rung, 4 of the result, 32 of us from made to handed on. */
+static inline uint64_t bs_result_pack(uint64_t scan, enum bs_rung rung, enum bs_budget_result v,
+				      int64_t emit_ns)
+{
+	uint64_t us = emit_ns < 0 ? 0 : (uint64_t)emit_ns / 1000;
+
+	return (scan & 0xffffff) << 40 | (uint64_t)rung << 36 | (uint64_t)v << 32 |
+	       (us > UINT32_MAX ? UINT32_MAX : us);
+}
+/* False: it is another scan's. */
+static inline bool bs_result_unpack(uint64_t packed, uint64_t scan, enum bs_rung *rung,
+				    enum bs_budget_result *v, int64_t *emit_ns)
+{
+	*rung = (enum bs_rung)(packed >> 36 & 15);
+	*v = (enum bs_budget_result)(packed >> 32 & 15);
+	*emit_ns = (int64_t)(packed & UINT32_MAX) * 1000;
+	return packed >> 40 == (scan & 0xffffff);
+}
+
+/* emit, per protocol: images over their budget, and those of them that a canary's stall explains */
+struct bs_misses {
+	_Atomic uint64_t raw, explained;
+};
+
+#endif

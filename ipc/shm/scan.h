@@ -1,0 +1,59 @@
+/*
+ * ipc/shm/scan.h - the scan in flight, the end of the last one, and what all scans add up to
+ *
+ * Each field says who writes it; anybody reads.
+ */
+#ifndef BS_IPC_SHM_SCAN_H
+#define BS_IPC_SHM_SCAN_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "core/mrd.h"
+#include "core/thread/event.h"
+
+/* The scan in flight or the last one. Its number grows by one for each accepted header. */
+struct bs_scan_record {
+	/* ingest; believed when id is not 0 */
+	_Atomic uint64_t id;
+	_Atomic uint32_t open;  /* 1 until its outcome was made */
+	_Atomic uint32_t state; /* enum bs_state */
+	uint64_t session;
+	uint32_t protocol;
+	uint32_t recon_epoch; /* of the recon that was to reconstruct it */
+	struct bs_scan_info info;
+	_Atomic uint64_t next_seq; /* the first sequence number that is not yet held */
+	_Atomic uint64_t acquisitions, noise, waveforms, gaps, duplicates, rejected, late;
+	/* recon */
+	_Atomic uint64_t images_made, images_partial, readouts_missing, unused;
+	_Atomic uint64_t previews_made, previews_skipped; /* not among the images */
+	int32_t recon_code;
+	char recon_text[BS_EVENT_TEXT];
+	/* emit */
+	/* left: given to some taker, or to its queue; undelivered: times that one did not get it */
+	_Atomic uint64_t images_left, images_unsent, images_late, undelivered;
+	int32_t emit_code;
+	char emit_text[BS_EVENT_TEXT];
+	_Atomic uint64_t
+		over_budget;    /* the number of the scan that a late image ends (on_miss stop) */
+	_Atomic uint64_t ended; /* the number of the last scan whose END has passed emit */
+};
+
+/* The last outcome: ingest's, kept here so that its successor can say it again to who asks. */
+#define BS_SCAN_END_BYTES 440u /* ipc/wire/wire.h: BS_WIRE_OUTCOME_BYTES */
+struct bs_scan_end {
+	_Atomic uint32_t known;
+	uint64_t session;
+	unsigned char outcome[BS_SCAN_END_BYTES];
+};
+
+/* Since the service started; each is written by one worker. */
+struct bs_totals {
+	_Atomic uint64_t scans, refused, messages, bytes, rejected, gaps, duplicates,
+		late;                                            /* ingest */
+	_Atomic uint64_t oversize, connections;                  /* ingest */
+	_Atomic uint64_t images, engine_faults;                  /* recon */
+	_Atomic uint64_t published, sink_faults, repeated, lost; /* emit */
+};
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * ipc/shm/slots.h - what travels between the workers: entries in rings, and what stands beside each slot
+ *
+ * Whoever holds a slot's index owns the slot and writes what stands beside it.
+ */
+#ifndef BS_IPC_SHM_SLOTS_H
+#define BS_IPC_SHM_SLOTS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/frame/recon.h"
+#include "core/latency/budget.h"
+#include "core/mrd.h"
+
+/* What travels in the rings: kind, low bits of the scan's number, slot. */
+enum bs_entry_kind {
+	BS_ENTRY_OPEN = 1,
+	BS_ENTRY_ACQ,
+	BS_ENTRY_CLOSE,
+	BS_ENTRY_IMAGE,
+	BS_ENTRY_END
+};
+
+static inline uint64_t bs_entry(enum bs_entry_kind kind, uint64_t scan, uint32_t slot)
+{
+	return (uint64_t)kind << 56 | (scan & 0xffffff) << 32 | slot;
+}
+static inline enum bs_entry_kind bs_entry_kind(uint64_t e)
+{
+	return (enum bs_entry_kind)(e >> 56);
+}
+static inline bool bs_entry_of(uint64_t e, uint64_t scan)
+{
+	return ((e >> 32) & 0xffffff) == (scan & 0xffffff);
+}
+static inline uint32_t bs_entry_slot(uint64_t e)
+{
+	return (uint32_t)e;
+}
+
+/* Beside each acquisition slot, whose bytes hold the samples alone [coil][sample], aligned. */
+struct bs_acq_meta {
+	struct bs_mrd_acq head;
+	uint32_t row;
+	int64_t received_ns; /* ingest had the whole message */
+	int64_t handed_ns;   /* it was checked, copied and given to recon */
+	int64_t sender_ns;   /* its envelope's time_ns: the sender's clock */
+};
+
+/* Beside each image slot, whose bytes are laid out as core/memory/pools.h says. */
+struct bs_image_meta {
+	struct bs_recon_image image; /* .pixels means nothing here */
+	uint64_t scan, session;
+	uint32_t protocol;
+	char engine[32];
+	int64_t from_ns;       /* latency counts from here: the last readout received, or, of a
+				    * partial frame, what told that no more will come */
+	int64_t acq_handed_ns; /* of the last readout: given to recon, taken up, accumulated; */
+	int64_t taken_ns, added_ns; /* 0: not known (a partial frame) */
+	enum bs_rung rung;          /* that it was made on */
+	int64_t ready_ns;           /* the frame was complete in recon */
+	int64_t begun_ns, made_ns;  /* finish began and ended */
+	int64_t handed_ns;          /* emit: to the first sink */
+	int64_t sender_ns;          /* time_ns of the last readout that it needed */
+	uint32_t attributes_len;    /* emit: they end right before the pixels */
+	_Atomic uint32_t inside; /* emit: 1 while it is being handed on: who dies then is suspect */
+	_Atomic uint32_t tries;  /* emit: times that a process ended with it in hand */
+	_Atomic uint32_t done; /* emit: bit i: sink i has had it; so a successor does not repeat */
+	_Atomic uint32_t takers; /* emit: how many took it */
+};
+
+#endif

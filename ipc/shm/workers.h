@@ -1,0 +1,44 @@
+/*
+ * ipc/shm/workers.h - the three worker processes, and what each shows of itself
+ *
+ * Each field says who writes it; anybody reads.
+ */
+#ifndef BS_IPC_SHM_WORKERS_H
+#define BS_IPC_SHM_WORKERS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "core/thread/event.h"
+#include "ipc/shm/bell.h"
+
+enum bs_worker { BS_WORKER_INGEST, BS_WORKER_RECON, BS_WORKER_EMIT, BS_WORKERS };
+
+static inline const char *bs_worker_name(enum bs_worker w)
+{
+	static const char *const names[BS_WORKERS] = { "ingest", "recon", "emit" };
+
+	return (unsigned)w < BS_WORKERS ? names[w] : "?";
+}
+
+/* Each worker has a bell, and the supervisor. */
+#define BS_SUPERVISOR ((int)BS_WORKERS)
+#define BS_BELLS      (BS_WORKERS + 1)
+
+enum bs_phase { BS_PHASE_DOWN, BS_PHASE_ARMING, BS_PHASE_READY, BS_PHASE_STOPPED };
+
+struct bs_worker_state {
+	struct bs_bell bell;
+	_Atomic uint64_t beat;   /* the worker: grows with every turn of its loop */
+	_Atomic uint32_t busy;   /* the worker: 1 inside a call that may outlast a stall */
+	_Atomic uint32_t phase;  /* enum bs_phase; the worker, and the supervisor at its death */
+	_Atomic uint32_t epoch;  /* the supervisor: how many times the worker was started */
+	_Atomic int32_t pid;     /* the supervisor; 0: none */
+	_Atomic uint32_t stalls; /* the supervisor: times it was killed for lack of progress */
+	_Atomic int64_t started_ns, restart_ns; /* the supervisor; last death to last start */
+	_Atomic uint64_t waits; /* the worker: times it had to wait for the next stage's slots */
+	char obituary[96];      /* the supervisor, before epoch grows: how the last one ended */
+	struct bs_event_ring events;
+};
+
+#endif
