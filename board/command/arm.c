@@ -14,8 +14,7 @@
 #if BS_GPU
 #include "board/arm/tuning.h"
 #include "gpu/engine/shares.h"
-#include "gpu/nufft/cuda/tune.h"
-#include "gpu/toeplitz/cuda/tune.h"
+#include "gpu/solve/lsq_cuda.h"
 #endif
 
 #define BAR 40
@@ -73,7 +72,7 @@ static int get_q(float **q, bool gpu, const struct bs_protocol *p, const struct 
 
 #if BS_GPU
 	if (gpu)
-		return bs_ls_cuda_q(q, p, tables, team, cache_dir, from, why);
+		return bs_lsq_cuda_q(q, p, tables, team, cache_dir, from, why);
 #else
 	(void)gpu; /* no engine here is on one */
 #endif
@@ -112,42 +111,30 @@ static int arm(const struct bs_site *site, const struct bs_protocol *p,
 #if BS_GPU
 #define TUNE_SECONDS 60.0
 
-static int tune_operator(const struct bs_site *site, const struct bs_protocol *p,
-			 struct bs_fail *why)
+static int tune_operator(const struct bs_tuner *tuner, const struct bs_site *site,
+			 const struct bs_protocol *p, struct bs_fail *why)
 {
-	struct bs_toeplitz_spec t = { .dims = p->dims, .coils = 1 };
-	struct bs_tuning *found;
+	struct bs_tuning *found = malloc(sizeof(*found));
 	struct bs_loaded loaded;
 	int rc;
 
-	found = malloc(sizeof(*found));
 	if (found == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "tuning");
-	memcpy(t.matrix, p->matrix, sizeof(t.matrix));
-	if (p->method == BS_METHOD_GRIDDING) {
-		const struct bs_nufft_spec s = bs_gridding_cuda_spec(p);
-
-		rc = bs_tables_load(&loaded, p, why);
-		if (rc == 0) {
-			rc = bs_nufft_tuned(found, &s, loaded.tables.traj->k, site->cache_dir,
-					    TUNE_SECONDS, why);
-			bs_tables_free(&loaded);
-		}
-	} else {
-		t.coils = p->method == BS_METHOD_SENSE ? p->coils : 1;
-		rc = bs_toeplitz_tuned(found, &t, site->cache_dir, why);
+	rc = bs_tables_load(&loaded, p, why);
+	if (rc == 0) {
+		rc = tuner->tune(found, p, loaded.tables.traj->k, site->cache_dir, TUNE_SECONDS,
+				 why);
+		bs_tables_free(&loaded);
 	}
 	if (rc == 0)
-		bs_tuning_print(found, p->name,
-				p->method == BS_METHOD_GRIDDING ? "adjoint" : "one image",
-				p->method == BS_METHOD_GRIDDING ? "forward" : "all coils");
+		bs_tuning_print(found, p->name, tuner->times[0], tuner->times[1]);
 	free(found);
 	return rc;
 }
 
 /* The variants of the protocol's operator on the GPU that is current, for so many coils. */
-static int tune_coils(const struct bs_site *site, const struct bs_protocol *whole, uint32_t coils,
-		      struct bs_fail *why)
+static int tune_coils(const struct bs_tuner *tuner, const struct bs_site *site,
+		      const struct bs_protocol *whole, uint32_t coils, struct bs_fail *why)
 {
 	struct bs_protocol *p = malloc(sizeof(*p));
 	int rc;
@@ -157,7 +144,7 @@ static int tune_coils(const struct bs_site *site, const struct bs_protocol *whol
 	*p = *whole;
 	p->coils = coils;
 	p->combine = BS_COMBINE_NONE; /* the maps are those of all coils, and not wanted here */
-	rc = tune_operator(site, p, why);
+	rc = tune_operator(tuner, site, p, why);
 	free(p);
 	return rc;
 }
@@ -166,6 +153,7 @@ static int tune_coils(const struct bs_site *site, const struct bs_protocol *whol
 static int tune(const struct bs_site *site, const struct bs_protocol *p,
 		const struct bs_engine *engine, struct bs_fail *why)
 {
+	const struct bs_tuner *tuner = bs_engine_tuner(p);
 	const uint32_t parts = bs_shares_of(p).parts;
 	const uint32_t most = (p->coils + parts - 1) / parts;
 	const uint32_t least = p->coils / parts;
@@ -176,12 +164,11 @@ static int tune(const struct bs_site *site, const struct bs_protocol *p,
 		return 0;
 	bs_engine_place(place, sizeof(place), engine, p);
 	(void)printf("%-24s %s\n", p->name, place);
-	if (p->method == BS_METHOD_CARTESIAN)
+	if (tuner == NULL)
 		return 0;
-	rc = tune_coils(site, p, most, why);
-	return rc == 0 && least != most && p->method != BS_METHOD_LS
-		       ? tune_coils(site, p, least, why)
-		       : rc;
+	rc = tune_coils(tuner, site, p, most, why);
+	return rc == 0 && least != most && tuner->by_coils ? tune_coils(tuner, site, p, least, why)
+							   : rc;
 }
 #else
 static int tune(const struct bs_site *site, const struct bs_protocol *p,

@@ -18,7 +18,7 @@ static struct bs_cart_spec spec_of(const struct bs_protocol *p)
 {
 	struct bs_cart_spec s = { .samples = p->samples,
 				  .coils = p->coils,
-				  .states = p->slices * p->contrasts };
+				  .states = bs_protocol_frames(p) };
 
 	for (int a = 0; a < 3; a++) {
 		s.encoded[a] = p->encoded[a];

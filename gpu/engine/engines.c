@@ -15,21 +15,25 @@
 #define CUDA(engine) NULL
 #endif
 
-/* One row per method; NULL where this build has none. multi: on several GPUs (gpu/engine/shares.h). */
+/* A method's functions; its traits are in core/method.c. NULL: this build, or the method, has none. */
 static const struct {
-	const char *method;
-	const struct bs_engine *host, *cuda, *multi;
+	const struct bs_engine *host, *cuda;
+	const struct bs_engine *coils; /* on several GPUs, each with some of the coils (shares.h) */
+	const struct bs_tuner *tuner;
 } table[] = {
-	[BS_METHOD_GRIDDING] = { "gridding", &bs_engine_gridding_host,
-				 CUDA(bs_engine_gridding_cuda), CUDA(bs_engine_gridding_multi) },
-	[BS_METHOD_LS] = { "ls", &bs_engine_ls_host, CUDA(bs_engine_ls_cuda),
-			   CUDA(bs_engine_ls_multi) },
-	[BS_METHOD_SENSE] = { "sense", &bs_engine_sense_host, CUDA(bs_engine_sense_cuda),
-			      CUDA(bs_engine_sense_multi) },
-	[BS_METHOD_CARTESIAN] = { "cartesian", &bs_engine_cartesian_host,
-				  CUDA(bs_engine_cartesian_cuda), NULL },
-	[BS_METHOD_NOOP] = { "noop", &bs_engine_noop, &bs_engine_noop, NULL },
+	/* clang-format off */
+	[BS_METHOD_GRIDDING] = { &bs_engine_gridding_host, CUDA(bs_engine_gridding_cuda),
+				 CUDA(bs_engine_gridding_multi), CUDA(bs_gridding_tuner) },
+	[BS_METHOD_LS] = { &bs_engine_ls_host, CUDA(bs_engine_ls_cuda),
+			   CUDA(bs_engine_ls_multi), CUDA(bs_ls_tuner) },
+	[BS_METHOD_SENSE] = { &bs_engine_sense_host, CUDA(bs_engine_sense_cuda),
+			      CUDA(bs_engine_sense_multi), CUDA(bs_sense_tuner) },
+	[BS_METHOD_CARTESIAN] = { &bs_engine_cartesian_host, CUDA(bs_engine_cartesian_cuda),
+				  NULL, NULL },
+	[BS_METHOD_NOOP] = { &bs_engine_noop, &bs_engine_noop, NULL, NULL },
+	/* clang-format on */
 };
+_Static_assert(sizeof(table) / sizeof(table[0]) == BS_METHODS, "a row for each method");
 
 /* 0 when there is a GPU. */
 static int answers(struct bs_fail *why)
@@ -107,7 +111,7 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 {
 	switch (bs_shares_of(p).how) {
 	case BS_SHARING_COILS:
-		return table[p->method].multi;
+		return table[p->method].coils;
 	case BS_SHARING_SLABS:
 		return CUDA(bs_engine_slabs_multi);
 	case BS_SHARING_NONE:
@@ -145,7 +149,7 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 	bool cuda;
 	int rc;
 
-	if ((unsigned)p->method >= sizeof(table) / sizeof(table[0]))
+	if ((unsigned)p->method >= BS_METHODS)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': no such method", p->name);
 	rc = choose_backend(&cuda, p, why);
 	if (rc != 0)
@@ -154,8 +158,13 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 	if (*engine == NULL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no %s engine here", p->name,
-			       table[p->method].method, cuda ? "CUDA" : "host");
+			       bs_method_name(p->method), cuda ? "CUDA" : "host");
 	return 0;
+}
+
+const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p)
+{
+	return table[p->method].tuner;
 }
 
 void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,

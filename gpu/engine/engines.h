@@ -12,7 +12,7 @@
 #define BS_GPU_ENGINE_ENGINES_H
 
 #include "core/engine.h"
-#include "gpu/toeplitz/qcache.h"
+#include "gpu/device/tune.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,21 +33,26 @@ bool bs_engines_on_gpu(const char *name);
 int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool urgent,
 		      struct bs_fail *why);
 
-/* gridding's operator for a protocol: chunks, states, accuracy; the same for both twins. */
+/* The gridding of a protocol: chunks, states, accuracy; the same for both twins. */
 struct bs_nufft_spec;
 struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p);
 /* Only in a build with GPU=1: as the CUDA engine asks for it. */
 struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p);
 
 /*
- * Only in a build with GPU=1: Q as the CUDA engines of ls and sense take it, from the cache where it is
- * there; host memory, the caller's to free, also after an error. from may be NULL.
+ * Only in a build with GPU=1: how the variants of a method's operator are measured on the GPU that is
+ * current, in about `seconds`, or found in the cache (gpu/device/tune.h). k: the trajectory, host.
  */
-int bs_ls_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
-		 struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
-		 struct bs_fail *why);
-/* Complex values of it. */
-uint64_t bs_ls_cuda_q_values(const struct bs_protocol *p);
+struct bs_tuner {
+	int (*tune)(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
+		    const char *cache_dir, double seconds, struct bs_fail *why);
+	const char *times[2]; /* what the two times of a variant are of */
+	bool by_coils;        /* another number of coils is another measurement */
+};
+
+/* NULL: the method has no variants. */
+const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p);
+extern const struct bs_tuner bs_gridding_tuner, bs_ls_tuner, bs_sense_tuner;
 
 extern const struct bs_engine bs_engine_gridding_host, bs_engine_cartesian_host, bs_engine_noop;
 extern const struct bs_engine bs_engine_ls_host, bs_engine_sense_host;

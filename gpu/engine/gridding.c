@@ -22,7 +22,7 @@ struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p)
 	struct bs_nufft_spec s = { .dims = p->dims,
 				   .coils = p->coils,
 				   .samples = bs_protocol_samples(p),
-				   .states = p->slices * p->contrasts,
+				   .states = bs_protocol_frames(p),
 				   .window = p->window,
 				   .accuracy = p->accuracy,
 				   .width = p->width,

@@ -64,7 +64,7 @@ static struct bs_exact_spec exact_of(const struct bs_protocol *p)
 		.samples = bs_protocol_samples(p),
 		.chunk = chunk_of(p),
 		.part = part_of(p),
-		.states = p->slices * p->contrasts,
+		.states = bs_protocol_frames(p),
 		.basis = p->basis,
 	};
 }
@@ -78,7 +78,7 @@ static struct bs_nufft_spec nufft_of(const struct bs_protocol *p)
 		.samples = bs_protocol_samples(p),
 		.chunk = chunk_of(p),
 		.part = part_of(p),
-		.states = p->slices * p->contrasts,
+		.states = bs_protocol_frames(p),
 		.window = p->window,
 		.accuracy = p->accuracy,
 		.width = p->width,

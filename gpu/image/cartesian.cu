@@ -33,11 +33,6 @@ static uint64_t coil_step(const struct bs_protocol *p)
 	return lines_of(p) * p->samples;
 }
 
-static uint32_t rows(const struct bs_protocol *p)
-{
-	return (uint32_t)lines_of(p);
-}
-
 static uint64_t half_bytes(const struct bs_protocol *p)
 {
 	return bs_devmem_round(lines_of(p) * p->matrix[0] * p->coils * 8);
@@ -48,8 +43,10 @@ static uint64_t frame_bytes(const struct bs_protocol *p)
 	return bs_devmem_round(coil_step(p) * p->coils * 8);
 }
 
-static int cart_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+static int cart_need(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why)
 {
+	const struct bs_protocol *p = s->p;
+
 	for (int a = 0; a < 3; a++)
 		if (p->matrix[a] == 0 || p->matrix[a] > p->encoded[a] ||
 		    p->encoded[a] > BS_LINE_MAX)
@@ -58,7 +55,7 @@ static int cart_need(const struct bs_protocol *p, struct bs_need *need, struct b
 	if (p->samples == 0 || p->samples > p->encoded[0] || p->samples < p->encoded[0] / 2)
 		return bs_fail(why, BS_ERR_CONFIG, "%u samples of an encoded %u (at least half)",
 			       p->samples, p->encoded[0]);
-	bs_need_add(need, "device k-space", p->slices * p->contrasts, frame_bytes(p));
+	bs_need_add(need, "device k-space", bs_protocol_frames(p), frame_bytes(p));
 	bs_need_add(need, "device half-transformed k-space", 2, half_bytes(p));
 	for (int a = 0; a < 3; a++)
 		bs_need_add(need, "device line tables", 1,
@@ -106,11 +103,12 @@ static void cart_close(void *op)
 	free(op);
 }
 
-static int cart_plan(void **op, const struct bs_protocol *p, const struct bs_tables *tables,
+static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_tables *tables,
 		     struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
+	const struct bs_protocol *p = s->p;
 	struct cart *c = (struct cart *)calloc(1, sizeof(*c));
-	const uint32_t frames = p->slices * p->contrasts;
+	const uint32_t frames = bs_protocol_frames(p);
 	int rc;
 
 	(void)tables;
@@ -184,6 +182,6 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 }
 
 const struct bs_cuda_operator bs_cuda_cartesian = {
-	coil_step,  rows,         cart_need,   cart_plan,   cart_close, cart_samples,
-	cart_begin, cart_arrived, cart_settle, cart_finish, NULL,       NULL,
+	coil_step,    cart_need,   cart_plan,   cart_close, cart_samples, cart_begin,
+	cart_arrived, cart_settle, cart_finish, NULL,       NULL,         NULL,
 };

@@ -14,7 +14,7 @@ static uint64_t bytes_of(const struct bs_protocol *p)
 
 static uint64_t frames_of(const struct bs_protocol *p)
 {
-	return (uint64_t)p->slices * p->contrasts;
+	return bs_protocol_frames(p);
 }
 
 static uint64_t slots_of(const struct bs_protocol *p)

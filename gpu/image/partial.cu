@@ -56,7 +56,7 @@ static uint64_t share_bytes(const struct bs_protocol *p)
 
 static uint64_t frames_of(const struct bs_protocol *p)
 {
-	return (uint64_t)p->slices * p->contrasts;
+	return bs_protocol_frames(p);
 }
 
 int bs_partial_cuda_check(const struct bs_protocol *p, struct bs_fail *why)

@@ -9,7 +9,7 @@
 #include "core/log.h"
 #include "gpu/toeplitz/circulant.h"
 #include "gpu/device/check.h"
-#include "gpu/engine/engines.h"
+#include "gpu/solve/lsq_cuda.h"
 #include "gpu/solve/pcg_cuda.h"
 #include "gpu/toeplitz/cuda/tune.h"
 
@@ -256,7 +256,8 @@ static void choose_launches(struct bs_toeplitz_cuda *normal, const struct bs_toe
 static int plan_normal(struct bs_solver_cuda *s, const float *q, const char *cache_dir,
 		       struct bs_devmem *mem, struct bs_fail *why)
 {
-	const size_t bytes = (size_t)bs_ls_cuda_q_values(s->p) * 8;
+	const struct bs_q_spec spec = bs_lsq_q_spec(s->p);
+	const size_t bytes = (size_t)bs_q_size(&spec) * 8;
 	const struct bs_toeplitz_spec t = toeplitz_of(s);
 	struct bs_devmem temporary;
 	int rc = bs_devmem_open(&temporary, bytes, s->p->name, why);
@@ -397,7 +398,7 @@ int bs_solver_cuda_plan(struct bs_solver_cuda *s, const struct bs_tables *tables
 			struct bs_fail *why)
 {
 	float *q = NULL;
-	int rc = bs_ls_cuda_q(&q, s->p, tables, env->team, env->cache_dir, NULL, why);
+	int rc = bs_lsq_cuda_q(&q, s->p, tables, env->team, env->cache_dir, NULL, why);
 
 	if (rc == 0)
 		rc = bs_solver_cuda_plan_with(s, q, tables, env, maps, mem, why);

@@ -22,14 +22,6 @@
 
 struct bs_solver_cuda;
 
-/*
- * The sample weights of F^H d (power 1) or of Q (power 2): density weights where the protocol names some,
- * times the voxel basis to that power. malloc'd; *weight NULL: ones.
- */
-int bs_solver_cuda_weights(float **weight, const struct bs_protocol *p,
-			   const struct bs_tables *tables, struct bs_team *team, int power,
-			   struct bs_fail *why);
-
 /* BS_ERR_CONFIG where no graph could hold the protocol's solves; open refuses them for the same reason. */
 int bs_solver_cuda_check(const struct bs_protocol *p, struct bs_fail *why);
 

@@ -9,6 +9,8 @@
 #include "gpu/nufft/density_cuda.h"
 #include "gpu/device/stream.h"
 
+#define TUNE_SECONDS 5.0 /* at the first arm; boreside arm gives more */
+
 static uint64_t readout_bytes(const struct bs_protocol *p)
 {
 	return (uint64_t)p->samples * p->coils * 8;
@@ -28,62 +30,61 @@ static bool is_mapped(const struct bs_protocol *p)
 }
 
 /* Readouts of all frames, as the operators take them. */
-static uint64_t samples_bytes(const struct bs_cuda_operator *m, const struct bs_protocol *p)
+static uint64_t samples_bytes(const struct bs_cuda_spec *s)
 {
-	return bs_devmem_round(m->coil_step(p) * p->coils * 8) * p->slices * p->contrasts;
+	return bs_devmem_round(s->op->coil_step(s->p) * s->p->coils * 8) * bs_protocol_frames(s->p);
 }
 
-static uint64_t image_bytes(const struct bs_protocol *p, bool share)
+static uint64_t image_bytes(const struct bs_cuda_spec *s)
 {
-	return share ? 0 : bs_protocol_image_bytes(p);
+	return s->share ? 0 : bs_protocol_image_bytes(s->p);
 }
 
 /* Host memory, page-locked when armed. */
-static uint64_t pinned_bytes(const struct bs_cuda_operator *m, const struct bs_protocol *p,
-			     bool share)
+static uint64_t pinned_bytes(const struct bs_cuda_spec *s)
 {
-	return BS_DEV_ALIGN + bs_devmem_round(image_bytes(p, share)) +
-	       (is_mapped(p) ? samples_bytes(m, p) : BS_CUDA_UPLOADS * readout_bytes(p));
+	return BS_DEV_ALIGN + bs_devmem_round(image_bytes(s)) +
+	       (is_mapped(s->p) ? samples_bytes(s) : BS_CUDA_UPLOADS * readout_bytes(s->p));
 }
 
 /* Device memory without the solver's, whose W the protocol alone does not tell. */
-static int device_need(const struct bs_cuda_operator *m, const struct bs_protocol *p, bool share,
-		       struct bs_need *need, struct bs_fail *why)
+static int device_need(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why)
 {
+	const struct bs_protocol *p = s->p;
+
 	memset(need, 0, sizeof(*need));
 	bs_need_add(need, "device coil images", 1,
 		    bs_devmem_round(bs_protocol_voxels(p) * p->coils * 8));
-	bs_need_add(need, "device image", 1, bs_devmem_round(image_bytes(p, share)));
+	bs_need_add(need, "device image", 1, bs_devmem_round(image_bytes(s)));
 	bs_need_add(need, "device sensitivities", 1, bs_devmem_round(maps_bytes(p)));
 	bs_need_add(need, "device window", 1, bs_partial_cuda_bytes(p));
-	return m->need(p, need, why);
+	return s->op->need(s, need, why);
 }
 
 /* What open takes in one piece; more: the solver's. */
-static int pool_bytes(const struct bs_cuda_operator *m, const struct bs_protocol *p, bool share,
-		      uint64_t more, uint64_t *bytes, struct bs_fail *why)
+static int pool_bytes(const struct bs_cuda_spec *s, uint64_t more, uint64_t *bytes,
+		      struct bs_fail *why)
 {
 	struct bs_need need;
-	int rc = device_need(m, p, share, &need, why);
+	int rc = device_need(s, &need, why);
 
-	*bytes = need.total_bytes + more - (is_mapped(p) ? samples_bytes(m, p) : 0);
+	*bytes = need.total_bytes + more - (is_mapped(s->p) ? samples_bytes(s) : 0);
 	return rc;
 }
 
-int bs_armed_cuda_need(const struct bs_cuda_operator *m, const struct bs_protocol *p, bool share,
-		       struct bs_need *need, struct bs_fail *why)
+int bs_armed_cuda_need(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why)
 {
 	struct bs_need device;
-	int rc = bs_partial_cuda_check(p, why);
+	int rc = bs_partial_cuda_check(s->p, why);
 
 	if (rc == 0)
-		rc = device_need(m, p, share, &device, why);
+		rc = device_need(s, &device, why);
 	if (rc != 0)
 		return rc;
 	if (device.overflow)
 		return bs_fail(why, BS_ERR_NOMEM,
-			       "protocol '%s': its device memory does not fit 64 bits", p->name);
-	bs_need_add(need, "pinned readouts and image", 1, pinned_bytes(m, p, share));
+			       "protocol '%s': its device memory does not fit 64 bits", s->p->name);
+	bs_need_add(need, "pinned readouts and image", 1, pinned_bytes(s));
 	return 0;
 }
 
@@ -98,8 +99,8 @@ void bs_armed_cuda_close(void *self)
 	bs_armed_cuda_unrecord(e);
 	free(e->added);
 	bs_solver_cuda_close(e->solver);
-	if (e->op != NULL)
-		e->method->close(e->op);
+	if (e->plan != NULL)
+		e->op->close(e->plan);
 	for (uint32_t i = 0; i < BS_CUDA_UPLOADS; i++)
 		if (e->sent[i] != NULL)
 			(void)cudaEventDestroy(e->sent[i]);
@@ -119,16 +120,16 @@ void bs_armed_cuda_close(void *self)
 	free(e);
 }
 
-static int take_pinned(struct bs_armed_cuda *e, const struct bs_arm_env *env, struct bs_fail *why)
+static int take_pinned(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
+		       const struct bs_arm_env *env, struct bs_fail *why)
 {
-	const struct bs_protocol *p = e->p;
-	const size_t bytes = (size_t)pinned_bytes(e->method, p, e->share);
-	const size_t image = (size_t)bs_devmem_round(image_bytes(p, e->share));
+	const size_t bytes = (size_t)pinned_bytes(s);
+	const size_t image = (size_t)bs_devmem_round(image_bytes(s));
 	unsigned char *host = (unsigned char *)bs_arena_take(env->arena, bytes, BS_ALIGN);
 	void *dev = NULL;
 
 	if (host == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': readouts and image", p->name);
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': readouts and image", s->p->name);
 	BS_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable),
 		why);
 	e->pinned = host;
@@ -139,7 +140,7 @@ static int take_pinned(struct bs_armed_cuda *e, const struct bs_arm_env *env, st
 	e->image = (float *)(host + skip);
 	if (e->mapped) {
 		e->mem.mapped = e->pinned_dev + skip + image;
-		e->mem.mapped_size = (size_t)samples_bytes(e->method, p);
+		e->mem.mapped_size = (size_t)samples_bytes(s);
 		e->out = (float *)(e->pinned_dev + skip);
 	} else {
 		e->staging = (float *)(host + skip + image);
@@ -151,21 +152,22 @@ static int take_pinned(struct bs_armed_cuda *e, const struct bs_arm_env *env, st
 	return 0;
 }
 
-static int take_memory(struct bs_armed_cuda *e, const struct bs_tables *tables,
-		       const struct bs_arm_env *env, uint64_t more, struct bs_fail *why)
+static int take_memory(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
+		       const struct bs_tables *tables, const struct bs_arm_env *env, uint64_t more,
+		       struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
 	uint64_t bytes;
-	int rc = pool_bytes(e->method, p, e->share, more, &bytes, why);
+	int rc = pool_bytes(s, more, &bytes, why);
 
 	if (rc == 0)
 		rc = bs_devmem_open(&e->mem, bytes, p->name, why);
 	if (rc == 0)
-		rc = take_pinned(e, env, why);
+		rc = take_pinned(e, s, env, why);
 	if (rc != 0)
 		return rc;
 	e->coil_images = (float2 *)bs_devmem_take(&e->mem, bs_protocol_voxels(p) * p->coils * 8);
-	float *out = (float *)bs_devmem_take(&e->mem, image_bytes(p, e->share));
+	float *out = (float *)bs_devmem_take(&e->mem, image_bytes(s));
 	float2 *maps = (float2 *)bs_devmem_take(&e->mem, maps_bytes(p));
 
 	if (e->coil_images == NULL || out == NULL || maps == NULL)
@@ -196,10 +198,10 @@ static int open_streams(struct bs_armed_cuda *e, struct bs_fail *why)
 	return rc;
 }
 
-static int open_with(const struct bs_cuda_operator *m, bool solve, bool share, void **self,
-		     const struct bs_protocol *p, const struct bs_tables *tables,
+static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_tables *tables,
 		     const struct bs_arm_env *env, struct bs_fail *why)
 {
+	const struct bs_protocol *p = s->p;
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)calloc(1, sizeof(*e));
 	uint64_t more = 0;
 	int rc = 0;
@@ -207,24 +209,24 @@ static int open_with(const struct bs_cuda_operator *m, bool solve, bool share, v
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	e->p = p;
-	e->method = m;
-	e->share = share;
+	e->op = s->op;
+	e->share = s->share;
 	e->mapped = is_mapped(p);
-	e->frames = p->slices * p->contrasts;
+	e->frames = bs_protocol_frames(p);
 	e->finish = (cudaGraphExec_t *)calloc(e->frames, sizeof(*e->finish));
 	e->sum = (cudaGraphExec_t *)calloc(e->frames, sizeof(*e->sum));
 	e->added = (bool *)calloc(e->frames, sizeof(*e->added));
 	if (e->finish == NULL || e->sum == NULL || e->added == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frames", p->name);
-	if (rc == 0 && solve)
+	if (rc == 0 && s->solve)
 		rc = bs_solver_cuda_open(&e->solver, p, tables, &more, why);
 	if (rc == 0)
-		rc = take_memory(e, tables, env, more, why);
+		rc = take_memory(e, s, tables, env, more, why);
 	if (rc == 0)
 		rc = bs_partial_cuda_open(&e->window, p, &e->mem, why);
 	if (rc == 0)
-		rc = m->plan(&e->op, p, tables, env->team, &e->mem, why);
-	if (rc == 0 && solve)
+		rc = s->op->plan(&e->plan, s, tables, env->team, &e->mem, why);
+	if (rc == 0 && s->solve)
 		rc = bs_solver_cuda_plan(e->solver, tables, env, e->maps, &e->mem, why);
 	e->mem.sealed = true;
 	if (rc == 0)
@@ -240,67 +242,69 @@ static int open_with(const struct bs_cuda_operator *m, bool solve, bool share, v
 }
 
 /* A protocol that has no room on the device is refused before its weights are worked on. */
-static int check_room(const struct bs_cuda_operator *m, bool share, const struct bs_protocol *p,
-		      struct bs_fail *why)
+static int check_room(const struct bs_cuda_spec *s, struct bs_fail *why)
 {
 	struct bs_devmem all;
 	uint64_t bytes;
-	int rc = pool_bytes(m, p, share, 0, &bytes, why);
+	int rc = pool_bytes(s, 0, &bytes, why);
 
 	if (rc != 0)
 		return rc;
-	rc = bs_devmem_open(&all, bytes, p->name, why);
+	rc = bs_devmem_open(&all, bytes, s->p->name, why);
 	bs_devmem_close(&all);
 	return rc;
 }
 
-/* The weights first, while the device is as empty as it gets: what makes them is given back by then. */
-int bs_armed_cuda_open(const struct bs_cuda_operator *m, bool solve, bool share, void **self,
-		       const struct bs_protocol *p, const struct bs_tables *tables,
-		       const struct bs_arm_env *env, struct bs_fail *why)
+/* The weights first, while the device is as empty as it gets: their working memory is given back. */
+static int open_weighed(void **self, const struct bs_cuda_spec *s, const struct bs_tables *tables,
+			const struct bs_arm_env *env, struct bs_fail *why)
 {
 	struct bs_tables with;
 	float *density = NULL;
-	int rc = p->density == BS_DENSITY_PIPE && tables->density == NULL
-			 ? check_room(m, share, p, why)
-			 : 0;
+	int rc = s->p->density == BS_DENSITY_PIPE && tables->density == NULL ? check_room(s, why)
+									     : 0;
 
 	if (rc == 0)
-		rc = bs_density_cuda_tables(&with, &density, p, tables, env->team, why);
+		rc = bs_density_cuda_tables(&with, &density, s->p, tables, env->team, why);
 	if (rc == 0)
-		rc = open_with(m, solve, share, self, p, &with, env, why);
+		rc = open_with(self, s, &with, env, why);
 	free(density);
 	return rc;
 }
 
-/* An operator that grids, with the variant measured for it; a choice outlives no arming. */
-int bs_armed_cuda_open_tuned(const struct bs_cuda_operator *m, bool solve, bool share, void **self,
-			     const struct bs_protocol *p, const struct bs_tables *tables,
-			     const struct bs_arm_env *env, struct bs_fail *why)
+/* Without a cache nothing is measured: every start would cost that time again. */
+static bool choose(struct bs_tuning *t, const struct bs_cuda_spec *s,
+		   const struct bs_tables *tables, const char *dir)
 {
+	struct bs_fail why;
+
+	if (t == NULL || s->op->tuned == NULL || dir == NULL || dir[0] == '\0')
+		return false;
+	if (s->op->tuned(t, s->p, tables->traj->k, dir, TUNE_SECONDS, &why) == 0)
+		return true;
+	bs_log(BS_LOG_WARN, "protocol '%s': variants not measured: %s", s->p->name, why.text);
+	return false;
+}
+
+int bs_armed_cuda_open(void **self, const struct bs_cuda_spec *spec, const struct bs_tables *tables,
+		       const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
 	const size_t used = env->arena->used;
+	struct bs_cuda_spec s = *spec;
+	int rc;
 
-	bs_gridding_cuda_choose(p, tables->traj->k, env->cache_dir);
-	int rc = bs_armed_cuda_open(m, solve, share, self, p, tables, env, why);
-	const bool chosen = bs_gridding_cuda_forget();
-
-	if (rc == 0 || !chosen)
-		return rc;
-	/* it may want more memory than is left beside other protocols */
-	bs_log(BS_LOG_WARN, "protocol '%s': not with the measured variant: %s", p->name, why->text);
-	env->arena->used = used;
-	return bs_armed_cuda_open(m, solve, share, self, p, tables, env, why);
-}
-
-const struct bs_cuda_operator *bs_armed_cuda_sum(const struct bs_protocol *p)
-{
-	return p->fhd == BS_SUM_EXACT ? &bs_cuda_sum_exact : &bs_cuda_sum_nufft;
-}
-
-int bs_armed_cuda_open_ls(bool solve, bool share, void **self, const struct bs_protocol *p,
-			  const struct bs_tables *tables, const struct bs_arm_env *env,
-			  struct bs_fail *why)
-{
-	return (p->fhd == BS_SUM_NUFFT ? bs_armed_cuda_open_tuned : bs_armed_cuda_open)(
-		bs_armed_cuda_sum(p), solve, share, self, p, tables, env, why);
+	if (choose(t, &s, tables, env->cache_dir))
+		s.tune = &t->trial[t->best].tune;
+	rc = open_weighed(self, &s, tables, env, why);
+	if (rc != 0 && s.tune != NULL) {
+		/* it may want more memory than is left beside other protocols */
+		bs_log(BS_LOG_WARN, "protocol '%s': not with the measured variant: %s", s.p->name,
+		       why->text);
+		env->arena->used = used;
+		s.tune = NULL;
+		rc = open_weighed(self, &s, tables, env, why);
+	}
+	free(t);
+	return rc;
 }

@@ -4,7 +4,7 @@
  * An operator (gpu/engine/cuda/operator.h), for ls and sense a solver behind it (gpu/solve/ls_cuda.h), and
  * the way of the data there and back. One stream computes, so frames share all buffers but their
  * samples. begin, add, reading, fold and close (disarm) are core/engine.h's, with its rules. Only
- * the files named below and gpu/engine/multi/share.cu include this. Test: test/twin/twin_engine.c
+ * the files named below and those of gpu/engine/multi include this. Test: test/twin/twin_engine.c
  */
 #ifndef BS_GPU_ENGINE_CUDA_ARMED_H
 #define BS_GPU_ENGINE_CUDA_ARMED_H
@@ -35,9 +35,9 @@ enum bs_cuda_mark {
 
 struct bs_armed_cuda {
 	const struct bs_protocol *p;
-	const struct bs_cuda_operator *method;
-	bool share; /* of a scan on several GPUs: it ends with the coil images (gpu/engine/multi/share.h) */
-	void *op;
+	const struct bs_cuda_operator *op;
+	void *plan;                    /* the operator's */
+	bool share;                    /* as struct bs_cuda_spec */
 	struct bs_solver_cuda *solver; /* NULL: a direct method */
 	struct bs_devmem mem;
 	unsigned char *pinned; /* of the arena, registered: image, then staging or samples */
@@ -66,23 +66,10 @@ struct bs_armed_cuda {
 	cudaGraphExec_t combine; /* image alone, under a deadline */
 };
 
-/*
- * armed.cu: what the protocol fixes, taken once. tuned: an operator that grids, with the
- * variant measured for it. ls: method ls or sense, with the operator that its F^H d asks for
- * (sum).
- */
-const struct bs_cuda_operator *bs_armed_cuda_sum(const struct bs_protocol *p);
-int bs_armed_cuda_need(const struct bs_cuda_operator *m, const struct bs_protocol *p, bool share,
-		       struct bs_need *need, struct bs_fail *why);
-int bs_armed_cuda_open(const struct bs_cuda_operator *m, bool solve, bool share, void **self,
-		       const struct bs_protocol *p, const struct bs_tables *tables,
+/* armed.cu: what the protocol fixes, taken once; the operator's variant is chosen here. */
+int bs_armed_cuda_need(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why);
+int bs_armed_cuda_open(void **self, const struct bs_cuda_spec *s, const struct bs_tables *tables,
 		       const struct bs_arm_env *env, struct bs_fail *why);
-int bs_armed_cuda_open_tuned(const struct bs_cuda_operator *m, bool solve, bool share, void **self,
-			     const struct bs_protocol *p, const struct bs_tables *tables,
-			     const struct bs_arm_env *env, struct bs_fail *why);
-int bs_armed_cuda_open_ls(bool solve, bool share, void **self, const struct bs_protocol *p,
-			  const struct bs_tables *tables, const struct bs_arm_env *env,
-			  struct bs_fail *why);
 void bs_armed_cuda_close(void *self);
 
 /* upload.cu: readouts on their way to the GPU. */

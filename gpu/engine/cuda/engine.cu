@@ -11,6 +11,7 @@
 #include "gpu/engine/cuda/armed.h"
 #include "gpu/device/check.h"
 #include "gpu/engine/engines.h"
+#include "gpu/toeplitz/cuda/tune.h"
 
 void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct bs_report *report)
 {
@@ -124,7 +125,7 @@ static int peek(void *self, uint32_t frame, float *image)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	struct bs_report unread;
-	int rc = e->method->peek(e->op, frame, e->coil_images, e->stream, NULL);
+	int rc = e->op->peek(e->plan, frame, e->coil_images, e->stream, NULL);
 
 	if (rc == 0)
 		rc = bs_armed_cuda_queue_image(e, cudaEventRecordDefault, NULL);
@@ -133,46 +134,62 @@ static int peek(void *self, uint32_t frame, float *image)
 
 /* ---- the four engines ------------------------------------------------------------------------- */
 
-static int gridding_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p)
 {
-	return bs_armed_cuda_need(&bs_cuda_gridding, p, false, need, why);
+	return { p, &bs_cuda_gridding, false, false, NULL };
 }
 
-static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-			const struct bs_arm_env *env, struct bs_fail *why)
+struct bs_cuda_spec bs_cuda_spec_ls(const struct bs_protocol *p)
 {
-	return bs_armed_cuda_open_tuned(&bs_cuda_gridding, false, false, self, p, tables, env, why);
+	return { p, p->fhd == BS_SUM_EXACT ? &bs_cuda_sum_exact : &bs_cuda_sum_nufft, true, false,
+		 NULL };
 }
 
-static int cartesian_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+static struct bs_cuda_spec cartesian(const struct bs_protocol *p)
 {
-	return bs_armed_cuda_need(&bs_cuda_cartesian, p, false, need, why);
+	return { p, &bs_cuda_cartesian, false, false, NULL };
 }
 
-static int cartesian_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-			 const struct bs_arm_env *env, struct bs_fail *why)
+template <struct bs_cuda_spec spec_of(const struct bs_protocol *p)>
+static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
 {
-	return bs_armed_cuda_open(&bs_cuda_cartesian, false, false, self, p, tables, env, why);
+	const struct bs_cuda_spec s = spec_of(p);
+	int rc = s.solve ? bs_solver_cuda_check(p, why) : 0;
+
+	return rc != 0 ? rc : bs_armed_cuda_need(&s, n, why);
 }
 
-static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+template <struct bs_cuda_spec spec_of(const struct bs_protocol *p)>
+static int arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+	       const struct bs_arm_env *env, struct bs_fail *why)
 {
-	int rc = bs_solver_cuda_check(p, why);
+	const struct bs_cuda_spec s = spec_of(p);
 
-	return rc != 0 ? rc : bs_armed_cuda_need(bs_armed_cuda_sum(p), p, false, need, why);
+	return bs_armed_cuda_open(self, &s, tables, env, why);
 }
 
-static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-		  const struct bs_arm_env *env, struct bs_fail *why)
+static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
+			 const char *cache_dir, double seconds, struct bs_fail *why)
 {
-	return bs_armed_cuda_open_ls(true, false, self, p, tables, env, why);
+	struct bs_toeplitz_spec t;
+
+	(void)k;
+	(void)seconds;
+	memset(&t, 0, sizeof(t));
+	t.dims = p->dims;
+	memcpy(t.matrix, p->matrix, sizeof(t.matrix));
+	t.coils = bs_methods[p->method].uses_maps ? p->coils : 1;
+	return bs_toeplitz_tuned(found, &t, cache_dir, why);
 }
+
+const struct bs_tuner bs_ls_tuner = { tune_toeplitz, { "one image", "all coils" }, false };
+const struct bs_tuner bs_sense_tuner = { tune_toeplitz, { "one image", "all coils" }, true };
 
 /* Fields in core/engine.h's order: ... disarm, reading, fold, slide, peek, preview. */
 const struct bs_engine bs_engine_gridding_cuda = {
 	"gridding/cuda",
-	gridding_need,
-	gridding_arm,
+	need<bs_cuda_spec_gridding>,
+	arm<bs_cuda_spec_gridding>,
 	bs_armed_cuda_begin,
 	bs_armed_cuda_add,
 	finish,
@@ -186,8 +203,8 @@ const struct bs_engine bs_engine_gridding_cuda = {
 
 const struct bs_engine bs_engine_cartesian_cuda = {
 	"cartesian/cuda",
-	cartesian_need,
-	cartesian_arm,
+	need<cartesian>,
+	arm<cartesian>,
 	bs_armed_cuda_begin,
 	bs_armed_cuda_add,
 	finish,
@@ -201,8 +218,8 @@ const struct bs_engine bs_engine_cartesian_cuda = {
 
 const struct bs_engine bs_engine_ls_cuda = {
 	"ls/cuda",
-	ls_need,
-	ls_arm,
+	need<bs_cuda_spec_ls>,
+	arm<bs_cuda_spec_ls>,
 	bs_armed_cuda_begin,
 	bs_armed_cuda_add,
 	finish,
@@ -216,8 +233,8 @@ const struct bs_engine bs_engine_ls_cuda = {
 
 const struct bs_engine bs_engine_sense_cuda = {
 	"sense/cuda",
-	ls_need,
-	ls_arm,
+	need<bs_cuda_spec_ls>,
+	arm<bs_cuda_spec_ls>,
 	bs_armed_cuda_begin,
 	bs_armed_cuda_add,
 	finish,

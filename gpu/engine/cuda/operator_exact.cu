@@ -11,7 +11,7 @@
 #include "gpu/engine/cuda/operator.h"
 #include "gpu/device/check.h"
 #include "gpu/exact/exact_cuda.h"
-#include "gpu/solve/ls_cuda.h"
+#include "gpu/solve/lsq_cuda.h"
 
 struct frame {
 	uint32_t *missing; /* [chunk]: readouts that have not come */
@@ -36,11 +36,6 @@ static uint64_t coil_step(const struct bs_protocol *p)
 	return bs_protocol_samples(p);
 }
 
-static uint32_t rows(const struct bs_protocol *p)
-{
-	return p->readouts;
-}
-
 static void spec_of(struct bs_exact_cuda_spec *s, const struct bs_protocol *p)
 {
 	memset(s, 0, sizeof(*s));
@@ -48,7 +43,7 @@ static void spec_of(struct bs_exact_cuda_spec *s, const struct bs_protocol *p)
 	s->dims = p->dims;
 	memcpy(s->matrix, p->matrix, sizeof(s->matrix));
 	s->coils = p->coils;
-	s->states = p->slices * p->contrasts;
+	s->states = bs_protocol_frames(p);
 	s->samples = (uint64_t)(p->frame_step > 0 ? p->frame_step : p->readouts) * p->samples;
 }
 
@@ -57,8 +52,9 @@ static uint64_t frame_bytes(const struct bs_protocol *p)
 	return bs_devmem_round(bs_protocol_samples(p) * p->coils * 8);
 }
 
-static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
+static int need(const struct bs_cuda_spec *c, struct bs_need *n, struct bs_fail *why)
 {
+	const struct bs_protocol *p = c->p;
 	struct bs_exact_cuda_spec s;
 	uint64_t bytes = 0;
 	int rc;
@@ -147,9 +143,10 @@ static int plan_tables(struct exact *e, const struct bs_protocol *p, const float
 	return bs_exact_cuda_plan(&e->sum, &s, at, e->weight, mem, why);
 }
 
-static int plan(void **op, const struct bs_protocol *p, const struct bs_tables *tables,
+static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
 		struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
+	const struct bs_protocol *p = c->p;
 	struct exact *e = (struct exact *)calloc(1, sizeof(*e));
 	float *weight = NULL;
 	int rc;
@@ -158,9 +155,9 @@ static int plan(void **op, const struct bs_protocol *p, const struct bs_tables *
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': exact sum", p->name);
 	e->samples = p->samples;
 	e->readouts = p->readouts;
-	e->frames = p->slices * p->contrasts;
+	e->frames = bs_protocol_frames(p);
 	e->all = bs_protocol_samples(p);
-	rc = bs_solver_cuda_weights(&weight, p, tables, team, 1, why);
+	rc = bs_lsq_cuda_weights(&weight, p, tables, team, 1, why);
 	if (rc == 0)
 		rc = plan_tables(e, p, tables->traj->k, weight, tables->slab_y, mem, why);
 	free(weight);
@@ -250,6 +247,6 @@ static int part(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStr
 }
 
 const struct bs_cuda_operator bs_cuda_sum_exact = {
-	coil_step, rows,    need,   plan,   close_exact, samples,
-	begin,     arrived, settle, finish, part,        NULL,
+	coil_step, need,   plan,   close_exact, samples, begin,
+	arrived,   settle, finish, part,        NULL,    NULL,
 };

@@ -4,12 +4,11 @@
  */
 #include <stdlib.h>
 
-#include "core/log.h"
 #include "gpu/engine/cuda/operator.h"
 #include "gpu/engine/engines.h"
 #include "gpu/nufft/nufft_cuda.h"
 #include "gpu/nufft/cuda/tune.h"
-#include "gpu/solve/ls_cuda.h"
+#include "gpu/solve/lsq_cuda.h"
 
 struct gridding {
 	struct bs_nufft_cuda *nufft;
@@ -19,11 +18,6 @@ struct gridding {
 static uint64_t coil_step(const struct bs_protocol *p)
 {
 	return bs_protocol_samples(p);
-}
-
-static uint32_t rows(const struct bs_protocol *p)
-{
-	return p->readouts;
 }
 
 /* As the host's, but a window's group is one chunk: it is small, and needs no grid of its own. */
@@ -36,51 +30,27 @@ struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p)
 	return s;
 }
 
-#define TUNE_SECONDS 5.0 /* at the first arm; boreside arm gives more */
-
-/* What was measured for the protocol that is being armed; need and plan must see the same. */
-static struct bs_tune chosen;
-static const struct bs_protocol *chosen_for;
-
-/* Without a cache nothing is measured: every start would cost that time again. */
-void bs_gridding_cuda_choose(const struct bs_protocol *p, const float *k, const char *cache_dir)
+static struct bs_nufft_spec spec_of(const struct bs_cuda_spec *c)
 {
-	const struct bs_nufft_spec s = bs_gridding_cuda_spec(p);
-	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
-	struct bs_fail why;
+	struct bs_nufft_spec s = bs_gridding_cuda_spec(c->p);
 
-	chosen_for = NULL;
-	if (t != NULL && cache_dir != NULL && cache_dir[0] != '\0') {
-		if (bs_nufft_tuned(t, &s, k, cache_dir, TUNE_SECONDS, &why) == 0) {
-			chosen = t->trial[t->best].tune;
-			chosen_for = p;
-		} else {
-			bs_log(BS_LOG_WARN, "protocol '%s': variants not measured: %s", p->name,
-			       why.text);
-		}
-	}
-	free(t);
-}
-
-bool bs_gridding_cuda_forget(void)
-{
-	const bool had = chosen_for != NULL;
-
-	chosen_for = NULL;
-	return had;
-}
-
-static struct bs_nufft_spec spec_of(const struct bs_protocol *p)
-{
-	struct bs_nufft_spec s = bs_gridding_cuda_spec(p);
-
-	s.tune = p == chosen_for ? &chosen : NULL;
+	s.tune = c->tune;
 	return s;
 }
 
-static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
+static int tuned(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
+		 const char *cache_dir, double seconds, struct bs_fail *why)
 {
-	const struct bs_nufft_spec s = spec_of(p);
+	const struct bs_nufft_spec s = bs_gridding_cuda_spec(p);
+
+	return bs_nufft_tuned(found, &s, k, cache_dir, seconds, why);
+}
+
+const struct bs_tuner bs_gridding_tuner = { tuned, { "adjoint", "forward" }, true };
+
+static int need(const struct bs_cuda_spec *c, struct bs_need *n, struct bs_fail *why)
+{
+	const struct bs_nufft_spec s = spec_of(c);
 
 	return bs_nufft_cuda_need(&s, n, why);
 }
@@ -92,39 +62,39 @@ static void close_grid(void *op)
 }
 
 /* weight: [sample]; NULL: ones. */
-static int plan_with(void **op, const struct bs_protocol *p, const struct bs_tables *tables,
+static int plan_with(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
 		     const float *weight, struct bs_devmem *mem, struct bs_fail *why)
 {
-	const struct bs_nufft_spec s = spec_of(p);
+	const struct bs_nufft_spec s = spec_of(c);
 	struct gridding *g = (struct gridding *)calloc(1, sizeof(*g));
-	int rc = g == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': gridding", p->name)
+	int rc = g == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': gridding", c->p->name)
 			   : bs_nufft_cuda_plan(&g->nufft, &s, tables->traj->k, weight, mem, why);
 
 	if (rc != 0) {
 		free(g);
 		return rc;
 	}
-	g->samples = p->samples;
+	g->samples = c->p->samples;
 	*op = g;
 	return 0;
 }
 
 /* The weights are there: armed.cu has them made for all that it plans. */
-static int plan_gridding(void **op, const struct bs_protocol *p, const struct bs_tables *tables,
+static int plan_gridding(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
 			 struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
 	(void)team;
-	return plan_with(op, p, tables, tables->density, mem, why);
+	return plan_with(op, c, tables, tables->density, mem, why);
 }
 
-static int plan_sum(void **op, const struct bs_protocol *p, const struct bs_tables *tables,
+static int plan_sum(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
 		    struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
 	float *weight;
-	int rc = bs_solver_cuda_weights(&weight, p, tables, team, 1, why);
+	int rc = bs_lsq_cuda_weights(&weight, c->p, tables, team, 1, why);
 
 	if (rc == 0)
-		rc = plan_with(op, p, tables, weight, mem, why);
+		rc = plan_with(op, c, tables, weight, mem, why);
 	free(weight);
 	return rc;
 }
@@ -172,12 +142,12 @@ static int peek(void *op, uint32_t frame, float2 *image, cudaStream_t stream, st
 }
 
 const struct bs_cuda_operator bs_cuda_gridding = {
-	coil_step, rows,    need,   plan_gridding, close_grid, samples,
-	begin,     arrived, settle, finish,        part,       peek,
+	coil_step, need,   plan_gridding, close_grid, samples, begin,
+	arrived,   settle, finish,        part,       peek,    tuned,
 };
 
 /* Its previews are another engine's. */
 const struct bs_cuda_operator bs_cuda_sum_nufft = {
-	coil_step, rows,    need,   plan_sum, close_grid, samples,
-	begin,     arrived, settle, finish,   part,       NULL,
+	coil_step, need,   plan_sum, close_grid, samples, begin,
+	arrived,   settle, finish,   part,       NULL,    tuned,
 };

@@ -50,7 +50,7 @@ static int queue_parts(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, 
 	int rc = 0;
 
 	if (parts & BS_CUDA_SUM) {
-		rc = e->method->finish(e->op, frame, e->coil_images, e->stream, why);
+		rc = e->op->finish(e->plan, frame, e->coil_images, e->stream, why);
 		if (rc == 0)
 			rc = bs_armed_cuda_pass(e, BS_CUDA_SUMMED, flag, why);
 	}
@@ -120,9 +120,9 @@ static int record_frame(struct bs_armed_cuda *e, uint32_t f, bool split, struct 
 
 	if (f > 0 && !graphs)
 		return 0;
-	rc = e->method->begin(e->op, f, e->stream, why);
+	rc = e->op->begin(e->plan, f, e->stream, why);
 	if (rc == 0)
-		rc = e->method->settle(e->op, f, e->stream, why);
+		rc = e->op->settle(e->plan, f, e->stream, why);
 	if (rc == 0 && f == 0)
 		rc = queue_parts(e, f, BS_CUDA_ALL, cudaEventRecordDefault, why);
 	if (rc == 0)
@@ -142,13 +142,13 @@ static int try_window(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *w
 {
 	uint8_t *held = (uint8_t *)calloc(e->window.groups, 1);
 	int rc = held == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': groups", e->p->name)
-			      : e->method->begin(e->op, frame, e->stream, why);
+			      : e->op->begin(e->plan, frame, e->stream, why);
 
 	for (uint32_t g = 0; rc == 0 && g < e->window.groups; g++) {
 		held[g] = 1;
-		rc = e->method->part(e->op, frame, g,
-				     (float2 *)bs_partial_cuda_write(&e->window, frame, g),
-				     e->stream, why);
+		rc = e->op->part(e->plan, frame, g,
+				 (float2 *)bs_partial_cuda_write(&e->window, frame, g), e->stream,
+				 why);
 		if (rc == 0)
 			rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images,
 						 e->stream, why);
@@ -176,8 +176,8 @@ int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 		rc = record(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, &e->tail, why);
 	if (rc == 0 && e->solver != NULL && !e->share)
 		rc = record(e, 0, BS_CUDA_IMAGE, &e->combine, why);
-	if (rc == 0 && e->p->preview_every > 0 && e->method->peek != NULL) {
-		rc = e->method->peek(e->op, 0, e->coil_images, e->stream, why);
+	if (rc == 0 && e->p->preview_every > 0 && e->op->peek != NULL) {
+		rc = e->op->peek(e->plan, 0, e->coil_images, e->stream, why);
 		if (rc == 0)
 			BS_CUDA(cudaStreamSynchronize(e->stream), why);
 	}
@@ -210,7 +210,7 @@ static int launch_frame(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 
 int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 {
-	int rc = e->method->settle(e->op, frame, e->stream, NULL);
+	int rc = e->op->settle(e->plan, frame, e->stream, NULL);
 
 	if (rc == 0)
 		rc = launch_frame(e, frame, watched);
@@ -226,9 +226,9 @@ int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 
-	return e->method->part(e->op, frame, group,
-			       (float2 *)bs_partial_cuda_write(&e->window, frame, group), e->stream,
-			       NULL);
+	return e->op->part(e->plan, frame, group,
+			   (float2 *)bs_partial_cuda_write(&e->window, frame, group), e->stream,
+			   NULL);
 }
 
 int bs_armed_cuda_queue_slide(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,

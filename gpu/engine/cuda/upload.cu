@@ -23,7 +23,7 @@ int bs_armed_cuda_begin(void *self, uint32_t frame)
 	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
 	e->read = e->made;
 	e->added[frame] = false;
-	rc = e->method->begin(e->op, frame, e->stream, NULL);
+	rc = e->op->begin(e->plan, frame, e->stream, NULL);
 	if (rc != 0)
 		return rc;
 	if (e->mapped) { /* the host writes there next */
@@ -66,7 +66,7 @@ static int send(struct bs_armed_cuda *e, float2 *to, const float *data, size_t c
 {
 	const struct bs_protocol *p = e->p;
 	const size_t row = (size_t)p->samples * 8;
-	const size_t step = (size_t)e->method->coil_step(p) * 8;
+	const size_t step = (size_t)e->op->coil_step(p) * 8;
 	const unsigned char *at = (const unsigned char *)data;
 	const size_t span = ((p->coils - 1) * coil_stride + p->samples) * 8;
 	cudaEvent_t sent = e->sent[e->made % BS_CUDA_UPLOADS];
@@ -102,7 +102,7 @@ int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float 
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	const struct bs_protocol *p = e->p;
-	float2 *to = e->method->samples(e->op, frame) + (uint64_t)readout * p->samples;
+	float2 *to = e->op->samples(e->plan, frame) + (uint64_t)readout * p->samples;
 	int rc = 0;
 
 	e->added[frame] = true;
@@ -111,11 +111,11 @@ int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float 
 		BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADED], e->stream), NULL);
 		e->marked |= 1u << BS_CUDA_UPLOADING | 1u << BS_CUDA_UPLOADED;
 		copy_readout(p, (float *)(e->pinned + ((unsigned char *)to - e->pinned_dev)),
-			     (size_t)e->method->coil_step(p), data, coil_stride);
+			     (size_t)e->op->coil_step(p), data, coil_stride);
 	} else {
 		rc = send(e, to, data, coil_stride);
 	}
 	if (rc != 0 || e->window.groups > 0) /* a group is summed as a whole */
 		return rc;
-	return e->method->arrived(e->op, frame, readout, e->stream, NULL);
+	return e->op->arrived(e->plan, frame, readout, e->stream, NULL);
 }

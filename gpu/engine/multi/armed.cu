@@ -6,7 +6,6 @@
 #include "core/log.h"
 #include "gpu/device/check.h"
 #include "gpu/nufft/density_cuda.h"
-#include "gpu/engine/multi/share.h"
 #include "gpu/device/stream.h"
 
 #define GRAIN_3D 16u /* rows of y in a tile of the exact sum: gpu/exact/cuda/tile.h */
@@ -30,7 +29,7 @@ static void own_protocol(struct bs_armed_share *s, const struct bs_protocol *p,
 
 static uint64_t images_bytes(const struct bs_protocol *p)
 {
-	return bs_armed_multi_is_sense(p) ? 0 : bs_protocol_voxels(p) * p->coils * 8;
+	return bs_methods[p->method].uses_maps ? 0 : bs_protocol_voxels(p) * p->coils * 8;
 }
 
 static uint64_t slabs_bytes(const struct bs_armed_multi *e)
@@ -48,7 +47,19 @@ static uint64_t pinned_bytes(const struct bs_protocol *p)
 	return BS_DEV_ALIGN + bs_devmem_round(bs_protocol_image_bytes(p));
 }
 
-int bs_armed_multi_need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
+/* For one GPU; a share that is solved with the others' ends with F^H d. */
+static struct bs_cuda_spec spec_of(bs_cuda_spec_of what, const struct bs_armed_share *s,
+				   const struct bs_shares *all)
+{
+	struct bs_cuda_spec own = what(&s->p);
+
+	own.share = true;
+	own.solve = own.solve && all->how == BS_SHARING_COILS && !bs_methods[s->p.method].uses_maps;
+	return own;
+}
+
+int bs_armed_multi_need(bs_cuda_spec_of what, const struct bs_protocol *p, struct bs_need *n,
+			struct bs_fail *why)
 {
 	const struct bs_shares all = bs_shares_of(p);
 	struct bs_armed_share s;
@@ -56,7 +67,9 @@ int bs_armed_multi_need(const struct bs_protocol *p, struct bs_need *n, struct b
 
 	for (uint32_t i = 0; i < all.parts && rc == 0; i++) {
 		own_protocol(&s, p, &all, i);
-		rc = bs_share_need(&s.p, n, why);
+		const struct bs_cuda_spec own = spec_of(what, &s, &all);
+
+		rc = bs_armed_cuda_need(&own, n, why);
 	}
 	if (rc == 0)
 		bs_need_add(n, "pinned image", 1, pinned_bytes(p));
@@ -74,8 +87,8 @@ void bs_armed_multi_close(void *self)
 	for (uint32_t i = 0; i < e->parts && e->link != NULL; i++) {
 		if (bs_link_enter(e->link, i, NULL) != 0)
 			continue;
-		if (e->share[i].self != NULL)
-			bs_share_disarm(e->share[i].self);
+		if (e->share[i].gpu != NULL)
+			bs_armed_cuda_close(e->share[i].gpu);
 		if (e->share[i].done != NULL)
 			(void)cudaEventDestroy(e->share[i].done);
 	}
@@ -100,16 +113,19 @@ static int open_link(struct bs_armed_multi *e, struct bs_fail *why)
 	return bs_link_open(&e->link, e->parts, device, BS_LINK_AUTO, why);
 }
 
-static int arm_share(struct bs_armed_multi *e, const struct bs_shares *all, uint32_t i,
-		     const struct bs_tables *tables, const struct bs_arm_env *env,
+static int arm_share(struct bs_armed_multi *e, bs_cuda_spec_of what, const struct bs_shares *all,
+		     uint32_t i, const struct bs_tables *tables, const struct bs_arm_env *env,
 		     struct bs_fail *why)
 {
 	struct bs_armed_share *s = &e->share[i];
+	void *gpu = NULL;
 	int rc = bs_link_enter(e->link, i, why);
 
 	own_protocol(s, e->p, all, i);
 	s->tables = *tables;
-	if (!bs_armed_multi_is_sense(e->p))
+	const struct bs_cuda_spec own = spec_of(what, s, all);
+
+	if (!bs_methods[e->p->method].uses_maps)
 		s->tables.maps = NULL;
 	else if (tables->maps != NULL)
 		s->tables.maps += 2 * s->coils.first * bs_protocol_voxels(e->p);
@@ -118,9 +134,10 @@ static int arm_share(struct bs_armed_multi *e, const struct bs_shares *all, uint
 		(int32_t)(s->rows.first + s->rows.count / 2) - (int32_t)(e->p->matrix[1] / 2);
 	if (rc == 0)
 		rc = bs_stream_event(&s->done, why);
-	return rc != 0 ? rc
-		       : bs_share_arm(e->p->method == BS_METHOD_LS && e->how == BS_SHARING_COILS,
-				      &s->self, &s->p, &s->tables, env, why);
+	if (rc == 0)
+		rc = bs_armed_cuda_open(&gpu, &own, &s->tables, env, why);
+	s->gpu = (struct bs_armed_cuda *)gpu;
+	return rc;
 }
 
 /* more: for the solver that is planned next. */
@@ -163,7 +180,7 @@ static int plan_sense(struct bs_armed_multi *e, const struct bs_tables *tables,
 	const float2 *maps[BS_DEVICES_MAX];
 
 	for (uint32_t i = 0; i < e->parts; i++)
-		maps[i] = bs_share_maps(e->share[i].self);
+		maps[i] = e->share[i].gpu->maps;
 	return bs_solver_multi_open(&e->solver, e->link, e->p, tables, env, maps, why);
 }
 
@@ -181,7 +198,7 @@ static int plan_first(struct bs_armed_multi *e, const struct bs_tables *tables,
 	if (rc == 0 && e->how == BS_SHARING_SLABS)
 		rc = bs_solver_cuda_plan(e->lone, tables, env, NULL, &e->mem, why);
 	e->mem.sealed = true;
-	if (rc == 0 && bs_armed_multi_is_sense(e->p))
+	if (rc == 0 && bs_methods[e->p->method].uses_maps)
 		rc = plan_sense(e, tables, env, why);
 	return rc != 0 ? rc : bs_cuda_copied(why);
 }
@@ -209,8 +226,9 @@ static void meet(void *arg, int task, int member)
 		(void)bs_link_enter(e->link, i, NULL);
 }
 
-int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-			const struct bs_arm_env *env, struct bs_fail *why)
+int bs_armed_multi_open(bs_cuda_spec_of what, void **self, const struct bs_protocol *p,
+			const struct bs_tables *tables, const struct bs_arm_env *env,
+			struct bs_fail *why)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)calloc(1, sizeof(*e));
 	const struct bs_shares all = bs_shares_of(p);
@@ -231,7 +249,7 @@ int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct b
 	if (rc == 0)
 		rc = bs_density_cuda_tables(&with, &density, p, tables, env->team, why);
 	for (uint32_t i = 0; i < e->parts && rc == 0; i++)
-		rc = arm_share(e, &all, i, &with, env, why);
+		rc = arm_share(e, what, &all, i, &with, env, why);
 	if (rc == 0)
 		rc = plan_first(e, &with, env, why);
 	for (uint32_t i = 0; i < e->parts; i++) /* planned: not asked for again */

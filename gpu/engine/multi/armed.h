@@ -1,12 +1,13 @@
 /*
  * gpu/engine/multi/armed.h - a protocol armed on several GPUs, from inside
  *
- * A share each (gpu/engine/multi/share.h), split by coils or slabs (gpu/engine/shares.h), and a link (gpu/device/link.h)
- * between them. Sense: the solve is one on all GPUs together (gpu/engine/multi/solver.h), and its image
- * lies on the first. Slabs: every GPU has all readouts and sums its own rows of F^H d, which are
- * put together on the first and solved there. The first GPU is current between all calls of the
- * engine's. Only the files named below and engine.cu include this. Test:
- * test/twin/twin_devices.c
+ * A share is one GPU's part of a scan: the CUDA engine (gpu/engine/cuda/armed.h) armed with some of
+ * the coils, or for slabs with some rows of the image (gpu/engine/shares.h); it ends with its coil
+ * images. A link (gpu/device/link.h) brings these together on the first GPU. With sensitivity maps
+ * all GPUs solve one system in step (gpu/engine/multi/solver.h), and the image lies on the first.
+ * Slabs: every GPU has all readouts and sums its own rows of F^H d; the first solves. The first GPU
+ * is current between all calls of the engine's. Only the files named below and engine.cu include
+ * this. Test: test/twin/twin_devices.c
  */
 #ifndef BS_GPU_ENGINE_MULTI_ARMED_H
 #define BS_GPU_ENGINE_MULTI_ARMED_H
@@ -14,12 +15,13 @@
 #include <cuda_runtime.h>
 
 #include "core/engine.h"
-#include "gpu/device/memory.h"
 #include "gpu/device/link.h"
+#include "gpu/device/memory.h"
+#include "gpu/device/split.h"
+#include "gpu/engine/cuda/armed.h"
+#include "gpu/engine/multi/solver.h"
 #include "gpu/engine/shares.h"
 #include "gpu/solve/ls_cuda.h"
-#include "gpu/engine/multi/solver.h"
-#include "gpu/device/split.h"
 
 /* Passed by the first GPU's stream, for the report's stages. */
 enum bs_multi_mark {
@@ -35,8 +37,8 @@ struct bs_armed_share {
 	struct bs_split coils, rows;
 	struct bs_protocol p;
 	struct bs_tables tables;
-	void *self;       /* gpu/engine/multi/share.h */
-	cudaEvent_t done; /* what is queued on its stream */
+	struct bs_armed_cuda *gpu; /* its memory and streams are that GPU's */
+	cudaEvent_t done;          /* what is queued on its stream */
 	struct bs_report report;
 	int rc;
 };
@@ -64,21 +66,18 @@ struct bs_armed_multi {
 	int64_t deadline_ns; /* of the solves that the team watches */
 };
 
-static inline bool bs_armed_multi_is_sense(const struct bs_protocol *p)
-{
-	return p->method == BS_METHOD_SENSE;
-}
-
-/* The solve is none of the shares' own: sense, and slabs. */
+/* All GPUs, or the first, solve what the shares summed together: with maps, and for slabs. */
 static inline bool bs_armed_multi_is_joint(const struct bs_armed_multi *e)
 {
-	return bs_armed_multi_is_sense(e->p) || e->how == BS_SHARING_SLABS;
+	return bs_methods[e->p->method].uses_maps || e->how == BS_SHARING_SLABS;
 }
 
-/* armed.cu: need, arm and disarm of core/engine.h. */
-int bs_armed_multi_need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why);
-int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-			const struct bs_arm_env *env, struct bs_fail *why);
+/* armed.cu: need, arm and disarm of core/engine.h; what: what the method arms on each GPU. */
+int bs_armed_multi_need(bs_cuda_spec_of what, const struct bs_protocol *p, struct bs_need *n,
+			struct bs_fail *why);
+int bs_armed_multi_open(bs_cuda_spec_of what, void **self, const struct bs_protocol *p,
+			const struct bs_tables *tables, const struct bs_arm_env *env,
+			struct bs_fail *why);
 void bs_armed_multi_close(void *self);
 
 /*

@@ -14,14 +14,6 @@
 #include "gpu/engine/multi/armed.h"
 #include "gpu/device/check.h"
 #include "gpu/engine/engines.h"
-#include "gpu/engine/multi/share.h"
-
-static int ls_need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
-{
-	int rc = bs_solver_cuda_check(p, why);
-
-	return rc != 0 ? rc : bs_armed_multi_need(p, n, why);
-}
 
 /* The same for every share, its GPU current; the first failure ends it. */
 template <class F> static int on_all(struct bs_armed_multi *e, F call)
@@ -39,14 +31,14 @@ template <class F> static int on_all(struct bs_armed_multi *e, F call)
 static int begin(void *self, uint32_t frame)
 {
 	return on_all((struct bs_armed_multi *)self,
-		      [=](struct bs_armed_share *s) { return bs_share_begin(s->self, frame); });
+		      [=](struct bs_armed_share *s) { return bs_armed_cuda_begin(s->gpu, frame); });
 }
 
 static int add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride)
 {
 	return on_all((struct bs_armed_multi *)self, [=](struct bs_armed_share *s) {
-		return bs_share_add(s->self, frame, readout,
-				    data + 2 * s->coils.first * coil_stride, coil_stride);
+		return bs_armed_cuda_add(s->gpu, frame, readout,
+					 data + 2 * s->coils.first * coil_stride, coil_stride);
 	});
 }
 
@@ -55,12 +47,12 @@ static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
 
-	bs_share_reading(e->share[0].self, wait, made, read);
+	bs_armed_cuda_reading(e->share[0].gpu, wait, made, read);
 	for (uint32_t i = 1; i < e->parts; i++) {
 		uint64_t m;
 		uint64_t r;
 
-		bs_share_reading(e->share[i].self, wait, &m, &r);
+		bs_armed_cuda_reading(e->share[i].gpu, wait, &m, &r);
 		*made = m > *made ? m : *made;
 		*read = r < *read ? r : *read;
 	}
@@ -70,7 +62,7 @@ static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
 static bool is_watched(const struct bs_armed_multi *e, int64_t deadline_ns,
 		       const struct bs_report *report)
 {
-	return e->p->method == BS_METHOD_LS && e->how == BS_SHARING_COILS &&
+	return bs_methods[e->p->method].solves && !bs_armed_multi_is_joint(e) &&
 	       (deadline_ns != INT64_MAX ||
 		bs_report_most(report, e->p->iterations) < e->p->iterations);
 }
@@ -95,7 +87,9 @@ static void watch_share(void *arg, int task, int member)
 	(void)member;
 	s->rc = bs_link_enter(e->link, (uint32_t)task, NULL);
 	if (s->rc == 0)
-		s->rc = bs_share_solve(s->self, turn_end(e, task), &s->report);
+		s->rc = bs_armed_cuda_solve(s->gpu, turn_end(e, task), &s->report);
+	if (s->rc == 0)
+		s->rc = bs_armed_cuda_pass(s->gpu, BS_CUDA_SOLVED, cudaEventRecordDefault, NULL);
 }
 
 /* All shares at once, each under the deadline. */
@@ -128,10 +122,22 @@ static void add_report(struct bs_report *sum, const struct bs_report *r, bool fi
 			sum->stage_ns[t] = r->stage_ns[t];
 }
 
+/* Once the stream is idle: stage times, and the solver's where no thread watched it. */
+static void outcome(struct bs_armed_cuda *gpu, uint32_t frame, bool watched,
+		    struct bs_report *report)
+{
+	gpu->read = gpu->made;
+	bs_armed_cuda_times(gpu, frame, report);
+	if (gpu->solver != NULL && !watched) {
+		report->deadline_stop = false;
+		bs_solver_cuda_outcome(gpu->solver, report);
+	}
+}
+
 static int tell(struct bs_armed_multi *e, uint32_t frame, bool watched, struct bs_report *report)
 {
 	int rc = on_all(e, [=](struct bs_armed_share *s) {
-		bs_share_outcome(s->self, frame, watched, &s->report);
+		outcome(s->gpu, frame, watched, &s->report);
 		add_report(report, &s->report, s == e->share);
 		return 0;
 	});
@@ -210,7 +216,7 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
 	const bool watched = is_watched(e, deadline_ns, report);
 	int rc = on_all(e, [=](struct bs_armed_share *s) {
-		return bs_share_finish(s->self, frame, watched);
+		return bs_armed_cuda_queue_finish(s->gpu, frame, watched);
 	});
 
 	return rc != 0 ? rc : complete(e, frame, deadline_ns, image, report);
@@ -219,7 +225,7 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 static int fold(void *self, uint32_t frame, uint32_t group)
 {
 	return on_all((struct bs_armed_multi *)self, [=](struct bs_armed_share *s) {
-		return bs_share_fold(s->self, frame, group);
+		return bs_armed_cuda_fold(s->gpu, frame, group);
 	});
 }
 
@@ -229,7 +235,7 @@ static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadli
 	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
 	const bool watched = is_watched(e, deadline_ns, report);
 	int rc = on_all(e, [=](struct bs_armed_share *s) {
-		return bs_share_slide(s->self, frame, held, watched);
+		return bs_armed_cuda_queue_slide(s->gpu, frame, held, watched);
 	});
 
 	return rc != 0 ? rc : complete(e, frame, deadline_ns, image, report);
@@ -239,33 +245,50 @@ static int peek(void *self, uint32_t frame, float *image)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
 	struct bs_report unread;
-	int rc = on_all(e, [=](struct bs_armed_share *s) { return bs_share_peek(s->self, frame); });
+	int rc = on_all(e, [=](struct bs_armed_share *s) {
+		return s->gpu->op->peek(s->gpu->plan, frame, s->gpu->coil_images, s->gpu->stream,
+					NULL);
+	});
 
 	if (rc == 0)
 		rc = bs_link_leave(e->link, bs_armed_multi_follow(e, NULL), NULL);
 	return rc != 0 ? rc : fetch(e, frame, false, image, &unread);
 }
 
+static int gridding_need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
+{
+	return bs_armed_multi_need(bs_cuda_spec_gridding, p, n, why);
+}
+
+static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+			const struct bs_arm_env *env, struct bs_fail *why)
+{
+	return bs_armed_multi_open(bs_cuda_spec_gridding, self, p, tables, env, why);
+}
+
+static int ls_need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
+{
+	int rc = bs_solver_cuda_check(p, why);
+
+	return rc != 0 ? rc : bs_armed_multi_need(bs_cuda_spec_ls, p, n, why);
+}
+
+static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+		  const struct bs_arm_env *env, struct bs_fail *why)
+{
+	return bs_armed_multi_open(bs_cuda_spec_ls, self, p, tables, env, why);
+}
+
 /* Fields in core/engine.h's order: ... disarm, reading, fold, slide, peek, preview. */
 const struct bs_engine bs_engine_gridding_multi = {
-	"gridding/cuda",
-	bs_armed_multi_need,
-	bs_armed_multi_open,
-	begin,
-	add,
-	finish,
-	bs_armed_multi_close,
-	reading,
-	fold,
-	slide,
-	peek,
-	NULL,
+	"gridding/cuda",      gridding_need, gridding_arm, begin, add,  finish,
+	bs_armed_multi_close, reading,       fold,         slide, peek, NULL,
 };
 
 const struct bs_engine bs_engine_ls_multi = {
 	"ls/cuda",
 	ls_need,
-	bs_armed_multi_open,
+	ls_arm,
 	begin,
 	add,
 	finish,
@@ -278,25 +301,15 @@ const struct bs_engine bs_engine_ls_multi = {
 };
 
 const struct bs_engine bs_engine_sense_multi = {
-	"sense/cuda",
-	ls_need,
-	bs_armed_multi_open,
-	begin,
-	add,
-	finish,
-	bs_armed_multi_close,
-	reading,
-	fold,
-	slide,
-	NULL,
-	&bs_engine_gridding_multi,
+	"sense/cuda",         ls_need, ls_arm, begin, add,  finish,
+	bs_armed_multi_close, reading, fold,   slide, NULL, &bs_engine_gridding_multi,
 };
 
 /* Slabs: there is one coil, so the preview's gridding is the first GPU's. */
 const struct bs_engine bs_engine_slabs_multi = {
 	"ls/cuda",
 	ls_need,
-	bs_armed_multi_open,
+	ls_arm,
 	begin,
 	add,
 	finish,

@@ -1,9 +1,7 @@
 /* gpu/engine/multi/joint.cu - the shares' images gathered, solved jointly, combined; see armed.h */
 #include "gpu/engine/multi/armed.h"
 
-#include "gpu/engine/cuda/operator.h"
 #include "gpu/device/check.h"
-#include "gpu/engine/multi/share.h"
 
 int bs_armed_multi_follow(struct bs_armed_multi *e, struct bs_fail *why)
 {
@@ -13,7 +11,7 @@ int bs_armed_multi_follow(struct bs_armed_multi *e, struct bs_fail *why)
 
 		if (rc != 0)
 			return rc;
-		BS_CUDA(cudaEventRecord(s->done, bs_share_stream(s->self)), why);
+		BS_CUDA(cudaEventRecord(s->done, s->gpu->stream), why);
 		BS_CUDA(cudaStreamWaitEvent(bs_link_stream(e->link, i), s->done, 0), why);
 	}
 	int rc = bs_link_enter(e->link, 0, why);
@@ -51,7 +49,7 @@ static int gather(struct bs_armed_multi *e, struct bs_fail *why)
 	for (uint32_t i = 0; i < e->parts; i++) {
 		const struct bs_armed_share *s = &e->share[i];
 
-		from[i] = bs_share_images(s->self);
+		from[i] = s->gpu->coil_images;
 		to[i] = slabs ? e->slabs + s->rows.first * n[0] * n[2]
 			      : e->images + s->coils.first * voxels;
 		bytes[i] = (size_t)(bs_protocol_voxels(&s->p) * s->coils.count * 8);
@@ -69,9 +67,9 @@ int bs_armed_multi_solve(struct bs_armed_multi *e, uint32_t most, int64_t deadli
 	int rc;
 
 	for (uint32_t i = 0; i < e->parts; i++)
-		images[i] = bs_share_images(e->share[i].self);
+		images[i] = e->share[i].gpu->coil_images;
 	e->solved.deadline_stop = false;
-	if (bs_armed_multi_is_sense(e->p))
+	if (bs_methods[e->p->method].uses_maps)
 		return bs_solver_multi_run(e->solver, images, most, deadline_ns, &e->solved, why);
 	rc = gather(e, why);
 	return rc != 0 ? rc
@@ -82,6 +80,7 @@ int bs_armed_multi_solve(struct bs_armed_multi *e, uint32_t most, int64_t deadli
 int bs_armed_multi_queue_image(struct bs_armed_multi *e, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
+	const bool one = bs_methods[p->method].uses_maps;
 	cudaStream_t stream = bs_link_stream(e->link, 0);
 	int rc = 0;
 
@@ -89,11 +88,10 @@ int bs_armed_multi_queue_image(struct bs_armed_multi *e, struct bs_fail *why)
 	if (!bs_armed_multi_is_joint(e))
 		rc = gather(e, why);
 	if (rc == 0)
-		rc = bs_combine_cuda(
-			bs_armed_multi_is_sense(p) ? BS_COMBINE_NONE : p->combine, p->output,
-			bs_armed_multi_is_sense(p) ? 1 : p->coils, bs_protocol_voxels(p),
-			bs_armed_multi_is_sense(p) ? bs_solver_multi_image(e->solver) : e->images,
-			e->maps, e->out, stream, why);
+		rc = bs_combine_cuda(one ? BS_COMBINE_NONE : p->combine, p->output,
+				     one ? 1 : p->coils, bs_protocol_voxels(p),
+				     one ? bs_solver_multi_image(e->solver) : e->images, e->maps,
+				     e->out, stream, why);
 	if (rc != 0)
 		return rc;
 	BS_CUDA(cudaEventRecord(e->mark[BS_MULTI_COMBINED], stream), why);

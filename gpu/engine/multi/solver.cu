@@ -6,8 +6,8 @@
 
 #include "core/thread/clock.h"
 #include "gpu/device/check.h"
-#include "gpu/engine/engines.h"
 #include "gpu/solve/ls_cuda.h"
+#include "gpu/solve/lsq_cuda.h"
 #include "gpu/device/stream.h"
 
 struct bs_solver_multi {
@@ -53,7 +53,7 @@ int bs_solver_multi_open(struct bs_solver_multi **solver, struct bs_link *link,
 	s->link = link;
 	s->parts = bs_link_parts(link);
 	s->image_bytes = (size_t)bs_protocol_voxels(p) * 8;
-	rc = bs_ls_cuda_q(&q, p, tables, env->team, env->cache_dir, NULL, why);
+	rc = bs_lsq_cuda_q(&q, p, tables, env->team, env->cache_dir, NULL, why);
 	for (uint32_t i = 0; i < s->parts && rc == 0; i++)
 		rc = open_part(s, i, p, tables, q, env, maps[i], why);
 	free(q);

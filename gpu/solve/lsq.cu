@@ -1,18 +1,16 @@
-/* gpu/toeplitz/q.cu - Q by the GPU, and the samples' weights; see engines.h, gpu/solve/ls_cuda.h */
+/* gpu/solve/lsq.cu - see lsq_cuda.h */
+#include "gpu/solve/lsq_cuda.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/device/check.h"
 #include "gpu/nufft/density_cuda.h"
-#include "gpu/engine/engines.h"
 #include "gpu/exact/exact_cuda.h"
-#include "gpu/solve/lsq.h"
-#include "gpu/solve/ls_cuda.h"
 
-int bs_solver_cuda_weights(float **weight, const struct bs_protocol *p,
-			   const struct bs_tables *tables, struct bs_team *team, int power,
-			   struct bs_fail *why)
+int bs_lsq_cuda_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
+			struct bs_team *team, int power, struct bs_fail *why)
 {
 	const uint64_t n = bs_protocol_samples(p);
 	int rc = bs_lsq_weights(weight, p, tables, team, why);
@@ -42,9 +40,11 @@ int bs_solver_cuda_weights(float **weight, const struct bs_protocol *p,
 	return 0;
 }
 
-uint64_t bs_ls_cuda_q_values(const struct bs_protocol *p)
+static size_t q_bytes(const struct bs_protocol *p)
 {
-	return bs_protocol_voxels(p) * (p->dims == 3 ? 4 : 2);
+	const struct bs_q_spec s = bs_lsq_q_spec(p);
+
+	return (size_t)bs_q_size(&s) * 8;
 }
 
 struct q_job {
@@ -61,7 +61,7 @@ static int sum_q(const struct bs_protocol *p, const float *k, const float *weigh
 	struct bs_exact_cuda *sum = NULL;
 	float *at = (float *)bs_devmem_take(mem, n * s->dims * 4);
 	float *w = (float *)bs_devmem_take(mem, n * 4);
-	float *out = (float *)bs_devmem_take(mem, (size_t)bs_ls_cuda_q_values(p) * 8);
+	float *out = (float *)bs_devmem_take(mem, q_bytes(p));
 	int rc;
 
 	if (at == NULL || w == NULL || out == NULL)
@@ -73,9 +73,7 @@ static int sum_q(const struct bs_protocol *p, const float *k, const float *weigh
 	if (rc == 0)
 		rc = bs_exact_cuda_sum(sum, 0, NULL, 0, out, NULL, why);
 	if (rc == 0)
-		BS_CUDA_GO(cudaMemcpy(q, out, (size_t)bs_ls_cuda_q_values(p) * 8,
-				      cudaMemcpyDeviceToHost),
-			   why, rc, done);
+		BS_CUDA_GO(cudaMemcpy(q, out, q_bytes(p), cudaMemcpyDeviceToHost), why, rc, done);
 done:
 	bs_exact_cuda_close(sum);
 	return rc;
@@ -105,12 +103,12 @@ static int make_q(void *arg, float *q, struct bs_fail *why)
 	int rc;
 
 	memset(&mem, 0, sizeof(mem));
-	rc = bs_solver_cuda_weights(&weight, p, j->tables, j->team, 2, why);
+	rc = bs_lsq_cuda_weights(&weight, p, j->tables, j->team, 2, why);
 	if (rc == 0)
 		rc = bs_exact_cuda_need(&s, &bytes, why);
 	if (rc == 0)
 		rc = bs_devmem_open(&mem,
-				    bytes + bs_devmem_round(bs_ls_cuda_q_values(p) * 8) +
+				    bytes + bs_devmem_round(q_bytes(p)) +
 					    bs_devmem_round(s.samples * s.dims * 4) +
 					    bs_devmem_round(s.samples * 4),
 				    p->name, why);
@@ -122,9 +120,9 @@ static int make_q(void *arg, float *q, struct bs_fail *why)
 }
 
 /* The key holds the density weights; the basis is in the spec. */
-int bs_ls_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
-		 struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
-		 struct bs_fail *why)
+int bs_lsq_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
+		  struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
+		  struct bs_fail *why)
 {
 	struct bs_tables with;
 	struct q_job job = { p, &with, team };
@@ -142,7 +140,7 @@ int bs_ls_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables 
 		rc = bs_lsq_q(q, p, &with, weight, team, cache_dir, NULL, NULL, from, why);
 	} else if (rc == 0) {
 		rc = bs_exact_cuda_rounding(&exact, &rounding, why);
-		*q = (float *)malloc((size_t)bs_ls_cuda_q_values(p) * 8);
+		*q = (float *)malloc(q_bytes(p));
 		if (rc == 0)
 			rc = *q == NULL
 				     ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': Q", p->name)

@@ -1,0 +1,34 @@
+/*
+ * gpu/solve/lsq_cuda.h - lsq.h on the GPU: weights with the voxel basis, Q by the GPU's exact sum
+ *
+ * Only in a build with GPU=1; host memory in and out, malloc'd, the caller's to free, also after an
+ * error. At arm only.
+ */
+#ifndef BS_GPU_SOLVE_LSQ_CUDA_H
+#define BS_GPU_SOLVE_LSQ_CUDA_H
+
+#include "gpu/solve/lsq.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The weights of the samples in F^H d (power 1) or in Q (power 2): those of bs_lsq_weights times the
+ * voxel basis to that power. *weight NULL: ones.
+ */
+int bs_lsq_cuda_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
+			struct bs_team *team, int power, struct bs_fail *why);
+
+/*
+ * Q as the CUDA engines of ls and sense take it: from the cache where it is there; else the exact sum
+ * is made on the GPU, the NUFFT's on the host, and kept. from may be NULL.
+ */
+int bs_lsq_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
+		  struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
+		  struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
