@@ -3,9 +3,11 @@
 
 #include <string.h>
 
-/* Words in the order of the enums in core/protocol.h and core/log.h. */
+#include "core/log.h"
+#include "core/traj/traj.h"
+
+/* Words in the order of the enums in core/protocol.h. */
 static const char *const boards[] = { "host", "workstation", "jetson", NULL };
-static const char *const logs[] = { "error", "warn", "info", "debug", NULL };
 static const char *const sink_types[] = { "png", "cfl", "mrd", NULL };
 static const char *const backends[] = { "auto", "host", "cuda", NULL };
 static const char *const gpu_memories[] = { "auto", "copy", "mapped", NULL };
@@ -16,8 +18,6 @@ static const char *const combines[] = { "none", "rss", "sense", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
 static const char *const traj_types[] = { "file",  "cartesian", "radial2d", "spiral2d", "radial3d",
 					  "stack", "random",    "cones",    "tpi",      NULL };
-static const char *const traj_units[] = { "cycles/voxel", "cycles/fov", "rad/voxel", "rad/m",
-					  NULL };
 static const char *const sums[] = { "exact", "nufft", NULL };
 static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
@@ -43,6 +43,10 @@ static const char *const admissions[] = { "measure", "trust", NULL };
 			FIELD(bs_protocol, field)                                                  \
 	}
 
+#define STAGE(name, stage, help)                                                                   \
+	P("budget." name "_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, stage_ms[stage],     \
+	  "budget of a stage, counted when missed: " help "; 0: none")
+
 /* clang-format off */
 const struct bs_key bs_keys[] = {
 S("node.name", BS_KEY_TEXT, "", "\"boreside\"", 0, 0, NULL, name,
@@ -65,13 +69,14 @@ S("node.heartbeat_ms", BS_KEY_NUMBER, "ms", "500.0", 10, 60000, NULL, heartbeat_
   "time between heartbeats on an idle k-space connection"),
 S("node.stall_ms", BS_KEY_NUMBER, "ms", "2000.0", 50, 600000, NULL, stall_ms,
   "a worker that makes no progress for this long is replaced"),
-S("node.log", BS_KEY_WORD, "", "\"info\"", 0, 0, logs, log_level,
+S("node.log", BS_KEY_WORD, "", "\"info\"", 0, 0, bs_log_levels, log_level,
   "the least important lines that are logged"),
 S("gpu.memory", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_memories, gpu_memory,
   "how readouts reach the GPU; copy: uploaded from the shared pool; mapped: it reads them in the "
   "host's memory; auto: mapped where the GPU shares that memory, else copy"),
 S("gpu.devices", BS_KEY_DEVICES, "", "[0]", 0, 63, NULL, gpu_devices,
-  "the GPUs, by CUDA's numbers, 1 to 8 of one kind; a scan is shared out among them (gpu/engine/shares.h), "
+  "the GPUs, by CUDA's numbers, 1 to 8 of one kind; a scan is shared out among them "
+  "(gpu/engine/shares.h), "
   "what cannot be runs on the first"),
 
 S("endpoints.kspace", BS_KEY_URL, "", "\"ipc://{run_dir}/kspace.ipc\"", 0, 0, NULL, kspace_url,
@@ -107,16 +112,19 @@ S("realtime.canary", BS_KEY_BOOL, "", "true", 0, 0, NULL, realtime.canary,
   "threads that wake each millisecond and record when the machine itself stalls"),
 
 S("overload.archive", BS_KEY_WORD, "", "\"wait\"", 0, 0, policies, overload.archive,
-  "when the archive is slow; wait: the stream waits, too, at most a second for an image; keep_newest: "
+  "when the archive is slow; wait: the stream waits, too, at most a second for an image; "
+  "keep_newest: "
   "nothing waits, the oldest is shed and counted; spill: nothing waits, the oldest goes to disk"),
 S("overload.sinks", BS_KEY_WORD, "", "\"wait\"", 0, 0, policies, overload.sinks,
-  "the same for the files of each sink; wait: as long as it takes (for replay faster than real time)"),
+  "the same for the files of each sink; wait: as long as it takes (for replay faster than real "
+  "time)"),
 S("overload.queue", BS_KEY_INT, "images", "4", 1, 64, NULL, overload.queue,
   "images that may wait for each taker in memory, beside the pool; not used by wait"),
 S("overload.spill_dir", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, overload.spill_dir,
   "spill: the folder, of one service alone; what is left in it is delivered after the next start"),
 S("overload.spill_mib", BS_KEY_INT, "MiB", "1024", 1, 1048576, NULL, overload.spill_mib,
-  "spill: at most so much for each taker, at least one image; beyond it the oldest in memory is shed and counted"),
+  "spill: at most so much for each taker, at least one image; beyond it the oldest in memory is "
+  "shed and counted"),
 
 K("type", BS_KEY_WORD_TEXT, "", NULL, 0, 0, sink_types, type,
   "png: windowed magnitude for looking; cfl: BART files; mrd: one MRD .h5 for each scan"),
@@ -159,7 +167,7 @@ P("trajectory.type", BS_KEY_WORD, "", "\"cartesian\"", 0, 0, traj_types, traj.ty
   "where in k-space the samples lie; must be given unless the method is cartesian"),
 P("trajectory.file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, traj.file,
   "type file: an MRD .h5 (its trajectory) or a BART .cfl"),
-P("trajectory.unit", BS_KEY_WORD, "", "\"cycles/voxel\"", 0, 0, traj_units, traj.unit,
+P("trajectory.unit", BS_KEY_WORD, "", "\"cycles/voxel\"", 0, 0, bs_traj_units, traj.unit,
   "unit of the file's and of the stream's trajectory; rad/m needs fov_mm"),
 P("trajectory.interleaves", BS_KEY_INT, "", "0", 0, 65535, NULL, traj.interleaves,
   "spiral2d, stack: in-plane interleaves; 0: as many as the readouts allow"),
@@ -230,24 +238,20 @@ P("budget.on_miss", BS_KEY_WORD, "", "\"flag\"", 0, 0, misses, on_miss,
   "what a late image brings; flag: it is marked; shed: less is done for the next ones (fewer "
   "iterations, then gridding); stop: the scan ends, once the image has left"),
 P("budget.admission", BS_KEY_WORD, "", "\"measure\"", 0, 0, admissions, admission,
-  "measure: arming times every stage, and a budget or a scan that cannot be kept up with is refused; "
+  "measure: arming times every stage, and a budget or a scan that cannot be kept up with is "
+  "refused; "
   "trust: not"),
 P("budget.margin", BS_KEY_NUMBER, "", "0.2", 0, 10, NULL, margin,
   "admission: share that is added to the worst that was measured"),
-P("budget.receive_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, stage_ms[BS_BUDGET_RECEIVE],
-  "budget of a stage, counted when missed: the last readout's checks, copy and way to the reconstruction; 0: none"),
-P("budget.upload_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, stage_ms[BS_BUDGET_UPLOAD],
-  "budget of a stage, counted when missed: the last samples to the device; 0: none"),
-P("budget.accumulate_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, stage_ms[BS_BUDGET_ACCUMULATE],
-  "budget of a stage, counted when missed: what is left of F^H d or of the gridding after the last readout; 0: none"),
-P("budget.solve_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, stage_ms[BS_BUDGET_SOLVE],
-  "budget of a stage, counted when missed: ls, sense: the iterations; 0: none"),
-P("budget.combine_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, stage_ms[BS_BUDGET_COMBINE],
-  "budget of a stage, counted when missed: the coils to one image; 0: none"),
-P("budget.download_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, stage_ms[BS_BUDGET_DOWNLOAD],
-  "budget of a stage, counted when missed: the image from the device; 0: none"),
-P("budget.emit_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, stage_ms[BS_BUDGET_EMIT],
-  "budget of a stage, counted when missed: the image made to the image handed to the first sink; 0: none"),
+STAGE("receive", BS_BUDGET_RECEIVE,
+  "the last readout's checks, copy and way to the reconstruction"),
+STAGE("upload", BS_BUDGET_UPLOAD, "the last samples to the device"),
+STAGE("accumulate", BS_BUDGET_ACCUMULATE,
+  "what is left of F^H d or of the gridding after the last readout"),
+STAGE("solve", BS_BUDGET_SOLVE, "ls, sense: the iterations"),
+STAGE("combine", BS_BUDGET_COMBINE, "the coils to one image"),
+STAGE("download", BS_BUDGET_DOWNLOAD, "the image from the device"),
+STAGE("emit", BS_BUDGET_EMIT, "the image made to the image handed to the first sink"),
 
 P("frame.step", BS_KEY_INT, "readouts", "0", 0, 1048576, NULL, frame_step,
   "sliding window: an image every so many readouts, over the last `readouts`, which must be a "

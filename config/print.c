@@ -135,11 +135,14 @@ void bs_config_print_keys(FILE *to)
 
 	(void)fputs(
 		"# Keys of a site file\n\n"
-		"A site file is in libconfig's syntax: `name = value;`, groups `name: { ... };`, lists "
-		"`( { ... }, { ... } )`.\nA dot in a key below stands for a group: `node.name` is "
-		"`node: { name = \"bay-3\"; };`.\nRelative paths start from the file's own folder. An "
-		"integer may stand for a number, never a number for an\ninteger; an integer beyond 32 "
-		"bits ends in `L`. `@include` is refused. `boreside check FILE` names every fault.\n",
+		"A site file is in libconfig's syntax: `name = value;`, groups `name: { ... };`, "
+		"lists `( { ... }, { ... } )`.\n"
+		"A dot in a key below stands for a group: `node.name` is "
+		"`node: { name = \"bay-3\"; };`.\n"
+		"Relative paths start from the file's own folder. An integer may stand for a "
+		"number, never a number for an\n"
+		"integer; an integer beyond 32 bits ends in `L`. `@include` is refused. "
+		"`boreside check FILE` names every fault.\n",
 		to);
 	print_table(to, "The site", BS_SCOPE_SITE);
 	(void)fputs("\nDefaults that `node.board` changes:\n\n", to);

@@ -10,6 +10,7 @@
 
 #include "core/latency/budget.h"
 #include "core/memory/pools.h"
+#include "core/traj/traj.h"
 
 static const char axes[] = "xyz";
 
@@ -40,15 +41,6 @@ static bool sound(const struct bs_scope *s, ...)
 	return yes;
 }
 
-static void tell(const struct bs_reading *r, const struct bs_scope *s, const char *path,
-		 unsigned line, const char *why)
-{
-	char name[160];
-
-	bs_scope_name(name, s, path);
-	bs_fault(r->faults, line != 0 ? line : s->line, name, "%s", why);
-}
-
 /* At the line of path; where it is not given, at that of near, the key that asks for it. */
 __attribute__((format(printf, 5, 6))) static void fault_near(const struct bs_reading *r,
 							     const struct bs_scope *s,
@@ -56,26 +48,18 @@ __attribute__((format(printf, 5, 6))) static void fault_near(const struct bs_rea
 							     const char *fmt, ...)
 {
 	unsigned line = s->at[row(s, path)];
+	char name[160];
 	char why[448];
 	va_list ap;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	tell(r, s, path, line != 0 ? line : s->at[row(s, near)], why);
+	line = line != 0 ? line : s->at[row(s, near)];
+	bs_scope_name(name, s, path);
+	bs_fault(r->faults, line != 0 ? line : s->line, name, "%s", why);
 }
-
-__attribute__((format(printf, 4, 5))) static void
-fault(const struct bs_reading *r, const struct bs_scope *s, const char *path, const char *fmt, ...)
-{
-	char why[448];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	tell(r, s, path, s->at[row(s, path)], why);
-}
+#define fault(r, s, path, ...) fault_near(r, s, path, path, __VA_ARGS__)
 
 static void fault_solves(const struct bs_reading *r, const struct bs_scope *s, const char *path)
 {
@@ -246,31 +230,12 @@ static void rule_cartesian(const struct bs_reading *r, const struct bs_scope *s,
 		      p->encoded[1], p->encoded[2]);
 }
 
-/* Dimensions that a trajectory type is made for; 0: either. */
-static uint32_t traj_dims(enum bs_traj_type type)
-{
-	switch (type) {
-	case BS_TRAJ_RADIAL2D:
-	case BS_TRAJ_SPIRAL2D:
-		return 2;
-	case BS_TRAJ_RADIAL3D:
-	case BS_TRAJ_STACK:
-	case BS_TRAJ_CONES:
-	case BS_TRAJ_TPI:
-		return 3;
-	case BS_TRAJ_FILE:
-	case BS_TRAJ_CARTESIAN:
-	case BS_TRAJ_RANDOM:
-		break;
-	}
-	return 0;
-}
-
 static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 		      const struct bs_protocol *p)
 {
 	const struct bs_traj_spec *t = &p->traj;
 	const char *type = bs_keys[row(s, "trajectory.type")].words[t->type];
+	const uint32_t dims = bs_traj_dims(t->type);
 	bool winds = t->type == BS_TRAJ_SPIRAL2D || t->type == BS_TRAJ_STACK;
 
 	if (!sound(s, "trajectory.type", "method", NULL))
@@ -282,10 +247,9 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 	if (bs_methods[p->method].on_grid && t->type != BS_TRAJ_CARTESIAN)
 		fault(r, s, "trajectory.type", "method %s needs a cartesian trajectory, not %s",
 		      bs_method_name(p->method), type);
-	if (traj_dims(t->type) != 0 && sound(s, "dims", "matrix", NULL) && p->dims >= 2 &&
-	    traj_dims(t->type) != p->dims)
-		fault(r, s, "trajectory.type", "%s has %u dimensions, the protocol %u", type,
-		      traj_dims(t->type), p->dims);
+	if (dims != 0 && sound(s, "dims", "matrix", NULL) && p->dims >= 2 && dims != p->dims)
+		fault(r, s, "trajectory.type", "%s has %u dimensions, the protocol %u", type, dims,
+		      p->dims);
 	file_where(r, s, "trajectory.file", t->file, t->type == BS_TRAJ_FILE, "trajectory.type",
 		   "file",
 		   strlen(t->file) < 3 || strcmp(t->file + strlen(t->file) - 3, ".h5") != 0);
@@ -349,7 +313,8 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 	if (sound(s, "image.output", NULL) && p->combine == BS_COMBINE_RSS &&
 	    p->output == BS_OUTPUT_COMPLEX)
 		fault(r, s, "image.output",
-		      "the root of a sum of squares has no phase: magnitude, or combine none or sense");
+		      "the root of a sum of squares has no phase: magnitude, or combine none or "
+		      "sense");
 }
 
 static void rule_solver(const struct bs_reading *r, const struct bs_scope *s,

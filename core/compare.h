@@ -3,10 +3,11 @@
  *
  * out, ref: n complex values each; mask: n complex values, or NULL; where it is 0 nothing counts.
  * With e = x - ref over the m values that count:
- *   NRMSE = ||e|| / ||ref||, percent error = 100 NRMSE, PSNR = 20 log10(max|ref| / (||e|| / sqrt
- * m)), for x = out ("unscaled") and for x = a out with a = <out, ref> / <out, out>, the complex
- * scale that makes ||e|| smallest ("scaled"; 0 when out is all zero). Sums are in double. Where ref
- * is all zero, NRMSE is 0 for equal images, else infinite. Pure; any thread. Test:
+ *   NRMSE = ||e|| / ||ref||, percent error = 100 NRMSE,
+ *   PSNR = 20 log10(max|ref| / (||e|| / sqrt m)),
+ * for x = out ("unscaled") and for x = a out with a = <out, ref> / <out, out>, the complex scale
+ * that makes ||e|| smallest ("scaled"; 0 when out is all zero). Sums are in double. Where ref is
+ * all zero, NRMSE is 0 for equal images, else infinite. Pure; any thread. Test:
  * test/unit/core/test_compare.c
  */
 #ifndef BS_CORE_COMPARE_H

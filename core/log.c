@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+const char *const bs_log_levels[] = { "error", "warn", "info", "debug", NULL };
+
 static const char *log_who = "main";
 static enum bs_log_level log_level = BS_LOG_INFO;
 
@@ -17,14 +19,13 @@ void bs_log_init(const char *who, enum bs_log_level level)
 
 void bs_log(enum bs_log_level level, const char *fmt, ...)
 {
-	static const char *const words[] = { "error", "warn", "info", "debug" };
 	char line[1024];
 	va_list ap;
 	int n;
 
 	if (level > log_level)
 		return;
-	n = snprintf(line, sizeof(line), "boreside[%s] %s: ", log_who, words[level]);
+	n = snprintf(line, sizeof(line), "boreside[%s] %s: ", log_who, bs_log_levels[level]);
 	va_start(ap, fmt);
 	n += vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
 	va_end(ap);

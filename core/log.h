@@ -13,6 +13,7 @@ extern "C" {
 #endif
 
 enum bs_log_level { BS_LOG_ERROR, BS_LOG_WARN, BS_LOG_INFO, BS_LOG_DEBUG };
+extern const char *const bs_log_levels[]; /* "error" ...; then NULL */
 
 /* who: "ingest", "recon", ...: kept by pointer. Lines above level are dropped. Once per process. */
 void bs_log_init(const char *who, enum bs_log_level level);

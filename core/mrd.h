@@ -2,8 +2,8 @@
  * core/mrd.h - MRD (ISMRMRD v1) headers as the program holds them in memory
  *
  * Field names, widths and meaning are the standard's; the byte layouts (packed, little-endian)
- * belong to ipc/wire/mrd.c and nothing else. An acquisition's body is trajectory [samples][dims] float
- * (dims fastest), then data [channels][samples] complex float.
+ * belong to ipc/wire/mrd.c and nothing else. An acquisition's body is trajectory [samples][dims]
+ * float (dims fastest), then data [channels][samples] complex float.
  */
 #ifndef BS_CORE_MRD_H
 #define BS_CORE_MRD_H

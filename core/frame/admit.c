@@ -21,10 +21,10 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 		return bs_fail(why, BS_ERR_SIZE, "receiverChannels is %u, protocol '%s' has %u",
 			       info->channels, p->name, p->coils);
 	if (!method->on_grid && info->trajectory_unit[0] != '\0' &&
-	    strcmp(info->trajectory_unit, bs_traj_unit_name(p->traj.unit)) != 0)
+	    strcmp(info->trajectory_unit, bs_traj_units[p->traj.unit]) != 0)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
 			       "trajectory_units is '%s', protocol '%s' declares '%s'",
-			       info->trajectory_unit, p->name, bs_traj_unit_name(p->traj.unit));
+			       info->trajectory_unit, p->name, bs_traj_units[p->traj.unit]);
 	if ((strcmp(info->trajectory_name, "cartesian") == 0) != method->on_grid &&
 	    info->trajectory_name[0] != '\0' && !method->empty)
 		return bs_fail(

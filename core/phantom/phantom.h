@@ -1,5 +1,5 @@
 /*
- * core/phantom/phantom.h - the Shepp-Logan head: its image, and its Fourier transform in closed form
+ * core/phantom/phantom.h - the Shepp-Logan head: its image, and its transform in closed form
  *
  * A sum of ellipses (2D) or ellipsoids (3D), each turned about z. Phantom units run from -1 to 1
  * across the matrix; voxel n of an axis of N voxels lies at n/(N/2), n = -N/2 .. N/2-1. y points

@@ -1,17 +1,19 @@
 /*
  * core/traj/make.c - the analytic trajectories
  *
- * Orders and shapes (S samples, R readouts, N the longest axis of the matrix, kmax the
- * protocol's reach, 0.5 cycles per voxel where it says nothing):
+ * Orders and shapes (S samples, R readouts, N the longest axis of the matrix, kmax the protocol's
+ * reach, 0.5 cycles per voxel where it says nothing):
  *   cartesian  points of the encoded matrix, y before z; a short readout lacks its start
- *   radial2d   spokes through the whole diameter, k = 2 kmax (s - S/2)/S, golden angle 180/1.618...
- * degrees radial3d   the same in 3D, directions by the 2D golden means spiral2d   Archimedean, from
- * the center out, constant speed, interleaves rotated evenly stack      spiral2d in the plane, kz
- * on the grid: one partition for each voxel of z random     uniform in the cube |kx|, |ky|, |kz| <=
- * kmax cones      spirals on nested cones around z, from the center out, constant speed tpi cones
- * whose radial speed falls with 1/k^2 beyond a radius, so density stays even Sources: Winkelmann
- * 2007, Chan 2009 (core/traj/traj.h); Irarrazabal, Nishimura, Magn Reson Med 1995;33:656-662 (cones);
- * Boada et al., Magn Reson Med 1997;37:706-715 (twisted projections).
+ *   radial2d   spokes through the whole diameter, k = 2 kmax (s - S/2)/S, golden angle 180/1.618
+ *              degrees
+ *   radial3d   the same in 3D, directions by the 2D golden means
+ *   spiral2d   Archimedean, from the center out, constant speed, interleaves rotated evenly
+ *   stack      spiral2d in the plane, kz on the grid: one partition for each voxel of z
+ *   random     uniform in the cube |kx|, |ky|, |kz| <= kmax
+ *   cones      spirals on nested cones around z, from the center out, constant speed
+ *   tpi        cones whose radial speed falls with 1/k^2 beyond a radius, so density stays even
+ * Sources: Winkelmann 2007, Chan 2009 (core/traj/traj.h); Irarrazabal, Nishimura, Magn Reson Med
+ * 1995;33:656-662 (cones); Boada et al., Magn Reson Med 1997;37:706-715 (twisted projections).
  */
 #include "core/traj/traj.h"
 
@@ -222,8 +224,7 @@ static double cones_gap(double turns, uint32_t readouts)
 	return sqrt(cones_need(turns, 1.0) / readouts);
 }
 
-/* Turns at which samples lie as far apart along the equator's curve as curves lie from each other.
- */
+/* Turns at which samples lie as far apart on the equator's curve as curves lie from each other. */
 static double cones_turns(const struct bs_traj *t)
 {
 	double lo = 0.0;
@@ -325,9 +326,9 @@ static double tpi_length(double part)
 
 /*
  * The radial part: readouts suffice for directions 1/N apart at its end (4 pi k0^2 N^2 of them),
- * unless the twisted rest would then be too long for samples 1/N apart.
+ * unless the twisted rest would then be too long for samples 1/N apart. n: voxels across, in units
+ * of 1/kmax.
  */
-/* n: voxels across, in units of 1/kmax */
 static double tpi_part(const struct bs_traj *t, double n)
 {
 	double part = sqrt(t->readouts / (4.0 * PI)) / n;
@@ -380,26 +381,11 @@ static int conical(struct bs_traj *t, const struct bs_protocol *p, struct bs_fai
 
 static int check_dims(const struct bs_protocol *p, struct bs_fail *why)
 {
-	uint32_t want = 0;
+	const uint32_t want = bs_traj_dims(p->traj.type);
 
-	switch (p->traj.type) {
-	case BS_TRAJ_RADIAL2D:
-	case BS_TRAJ_SPIRAL2D:
-		want = 2;
-		break;
-	case BS_TRAJ_RADIAL3D:
-	case BS_TRAJ_STACK:
-	case BS_TRAJ_CONES:
-	case BS_TRAJ_TPI:
-		want = 3;
-		break;
-	case BS_TRAJ_CARTESIAN:
-	case BS_TRAJ_RANDOM:
-		break;
-	case BS_TRAJ_FILE:
+	if (p->traj.type == BS_TRAJ_FILE)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "a trajectory from a file is read, not made");
-	}
 	if (p->dims < 2 || p->dims > 3 || (want && p->dims != want))
 		return bs_fail(why, BS_ERR_SIZE, "this trajectory is not for %u dimensions",
 			       p->dims);

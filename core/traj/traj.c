@@ -71,19 +71,29 @@ static int set_keyed(struct bs_traj *t, struct bs_fail *why)
 	return 0;
 }
 
-const char *bs_traj_unit_name(enum bs_traj_unit unit)
+const char *const bs_traj_units[] = { [BS_UNIT_CYCLES_PER_VOXEL] = "cycles/voxel",
+				      [BS_UNIT_CYCLES_PER_FOV] = "cycles/fov",
+				      [BS_UNIT_RAD_PER_VOXEL] = "rad/voxel",
+				      [BS_UNIT_RAD_PER_M] = "rad/m",
+				      NULL };
+
+uint32_t bs_traj_dims(enum bs_traj_type type)
 {
-	switch (unit) {
-	case BS_UNIT_CYCLES_PER_VOXEL:
-		return "cycles/voxel";
-	case BS_UNIT_CYCLES_PER_FOV:
-		return "cycles/fov";
-	case BS_UNIT_RAD_PER_VOXEL:
-		return "rad/voxel";
-	case BS_UNIT_RAD_PER_M:
-		return "rad/m";
+	switch (type) {
+	case BS_TRAJ_RADIAL2D:
+	case BS_TRAJ_SPIRAL2D:
+		return 2;
+	case BS_TRAJ_RADIAL3D:
+	case BS_TRAJ_STACK:
+	case BS_TRAJ_CONES:
+	case BS_TRAJ_TPI:
+		return 3;
+	case BS_TRAJ_FILE:
+	case BS_TRAJ_CARTESIAN:
+	case BS_TRAJ_RANDOM:
+		break;
 	}
-	return "?";
+	return 0;
 }
 
 static int check_axis(struct bs_traj *t, const struct bs_protocol *p, uint32_t axis,

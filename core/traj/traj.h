@@ -38,8 +38,10 @@ void bs_traj_close(struct bs_traj *t);
  */
 int bs_traj_make(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why);
 
-/* The unit as headers and site files spell it: "cycles/voxel". */
-const char *bs_traj_unit_name(enum bs_traj_unit unit);
+/* The dimensions that a type is made for; 0: 2 or 3. */
+uint32_t bs_traj_dims(enum bs_traj_type type);
+/* The units as headers and site files spell them: "cycles/voxel" ...; then NULL. */
+extern const char *const bs_traj_units[];
 /* What a value along axis 0, 1 or 2 in the protocol's unit is times, in cycles per voxel. */
 static inline double bs_traj_unit_scale(const struct bs_protocol *p, uint32_t axis)
 {

@@ -31,10 +31,10 @@ static int check_header(const struct bs_protocol *p, const char *path, const cha
 				       "%s: encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
 				       path, axes[a], info.encoded[a], p->name, p->matrix[a]);
 	if (info.trajectory_unit[0] != '\0' &&
-	    strcmp(info.trajectory_unit, bs_traj_unit_name(p->traj.unit)) != 0)
+	    strcmp(info.trajectory_unit, bs_traj_units[p->traj.unit]) != 0)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
 			       "%s: trajectory_units is '%s', protocol '%s' declares '%s'", path,
-			       info.trajectory_unit, p->name, bs_traj_unit_name(p->traj.unit));
+			       info.trajectory_unit, p->name, bs_traj_units[p->traj.unit]);
 	return 0;
 }
 
@@ -126,7 +126,8 @@ static int put_array(struct bs_traj *t, const struct bs_protocol *p, const struc
 				if (!(at[2 * a + 1] == 0.0f))
 					return bs_fail(
 						why, BS_ERR_TRAJECTORY,
-						"%s: readout %u: sample %u: k%c has the imaginary part %g",
+						"%s: readout %u: sample %u: k%c has the imaginary "
+						"part %g",
 						p->traj.file, r, s, axes[a], (double)at[2 * a + 1]);
 			}
 			rc = put_sample(t, p, r, s, k, dims, "readout", r, why);

@@ -142,16 +142,6 @@ static void fields(void)
 #endif
 }
 
-/* The words of the table are those that the code uses elsewhere. */
-static void words(void)
-{
-	const struct bs_key *unit = bs_key_find(BS_SCOPE_PROTOCOL, "trajectory.unit");
-
-	for (unsigned i = 0; unit->words[i] != NULL; i++)
-		CHECK(strcmp(unit->words[i], bs_traj_unit_name((enum bs_traj_unit)i)) == 0,
-		      "unit %s", unit->words[i]);
-}
-
 static void documentation(void)
 {
 	char *text = NULL;
@@ -187,7 +177,6 @@ int main(void)
 	open_folder();
 	round_trip();
 	fields();
-	words();
 	documentation();
 	close_folder();
 	return check_done();
