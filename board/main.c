@@ -18,7 +18,7 @@ static int help(void)
 	(void)printf("usage: boreside COMMAND [options]\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		(void)printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	(void)printf("boreside help COMMAND: its options\n");
+	(void)printf("boreside help COMMAND: its options, with their defaults in parentheses\n");
 	return 0;
 }
 

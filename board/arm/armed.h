@@ -1,12 +1,12 @@
 /*
- * board/arm/armed.h - a protocol made ready: its tables, engine, memory and reconstruction in one piece
+ * board/arm/armed.h - a protocol made ready: tables, engine, memory, reconstruction in one piece
  *
- * open -> (bs_recon_* on .recon, by one thread) -> close. Used by the service's recon worker and by
- * `boreside recon`, so that both run the same plan. open loads the tables from disk, takes the
- * arena that the engine's need states, arms, and seals it; nothing is allocated after that.
- * open_with: the same with this W, which must outlive it, in place of the protocol's file. open_on: for
- * a process whose readouts all lie in one shared pool (core/engine.h: env->pool).
- * on_gpu: whether a protocol that the service has armed, by its own record, works on a GPU. Any thread.
+ * open -> (bs_recon_* on .recon, by one thread) -> close. The service's recon worker and `boreside
+ * recon` both use it, so that both run the same plan. open loads the tables from disk, takes the
+ * arena that the engine's need states, arms, and seals the arena; nothing is allocated after that.
+ * open_with: the same with this W, which must outlive it, in place of the protocol's file.
+ * open_on: for a process whose readouts all lie in one shared pool (core/engine.h: env->pool).
+ * on_gpu: whether any protocol that the service has armed runs on a GPU. Any thread.
  * team: shared by all protocols of a process, one reconstruction at a time.
  * Test (on_gpu): test/unit/board/test_throttle.c
  */

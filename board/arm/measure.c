@@ -48,7 +48,7 @@ struct measuring {
 	struct series add, finish, total, adds;
 };
 
-/* From from_ns until now. Disturbed: canaries were stalled for more than a twentieth of it. */
+/* A timing from from_ns until now, less less_ns. */
 static void note(const struct measuring *m, struct series *s, int64_t from_ns, int64_t less_ns)
 {
 	int64_t now = bs_now_ns();
@@ -113,7 +113,7 @@ static int64_t deadline(const struct measuring *m, bool passed, int64_t now_ns)
 	return passed ? now_ns : now_ns + bs_budget_ns(m->p);
 }
 
-/* One frame. cold: sweeps the caches before its last readout. passed: as if it were late already. */
+/* One frame. cold: with the caches emptied before its last readout. passed: as if it were late. */
 static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *why)
 {
 	struct bs_recon *r = m->a->recon;
@@ -155,7 +155,7 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 	return 0;
 }
 
-/* A few are worth waiting for somewhat longer. */
+/* For the time given; the first FRAMES_GOOD may take four times as long. */
 static bool go_on(const struct measuring *m, uint32_t done, int64_t spent_ns)
 {
 	double share = (double)spent_ns * 1e-9 / m->env->seconds;
@@ -210,7 +210,7 @@ static int loaded_frames(struct measuring *m, struct bs_fail *why)
 #endif
 }
 
-/* The lowest rung of the ladder that the protocol has (core/latency/budget.h), its deadline passed. */
+/* The least that the protocol may do (core/latency/budget.h), with its deadline passed. */
 static int measure_least(struct measuring *m, struct bs_fail *why)
 {
 	const struct bs_aim least = { .gridding = bs_recon_stands_in(m->a->recon),
@@ -335,7 +335,7 @@ static void *answer_all(void *arg)
 	return NULL;
 }
 
-/* Both ways once: as many wake-ups as an image needs. */
+/* There and back: as many wake-ups as an image needs. */
 static int wake_once(const struct echo *e)
 {
 	const uint64_t one = 1;
@@ -364,7 +364,7 @@ static int measure_wake(struct measuring *m, struct bs_fail *why)
 	for (int i = 0; rc == 0 && i < 200; i++) {
 		int64_t t0;
 
-		(void)nanosleep(&nap, NULL); /* so that the other one sleeps */
+		(void)nanosleep(&nap, NULL); /* the other thread is asleep by then */
 		t0 = bs_now_ns();
 		rc = wake_once(&e);
 		note(m, &s, t0, 0);
@@ -425,7 +425,7 @@ static int take_memory(struct measuring *m, struct bs_fail *why)
 	    m->sweep == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': no memory to measure with",
 			       m->p->name);
-	/* noise: no solver comes to an early end on it */
+	/* noise: a solver never stops early on it */
 	bs_random_seed(&random, 1);
 	for (size_t i = 0; i < values; i += 2) {
 		double z[2];
@@ -498,8 +498,8 @@ void bs_measure_print(FILE *to, const struct bs_admission *a, const struct bs_pr
 	(void)fprintf(to, "%s  an image %.3f", prefix, (double)bs_admission_worst(a, false) * MS);
 	if (p->on_miss == BS_MISS_SHED)
 		(void)fprintf(to, ", at least %.3f", (double)bs_admission_worst(a, true) * MS);
-	(void)fprintf(
-		to,
-		" of a budget of %g; a readout every %.4f, a frame every %.3f can be kept up with\n",
-		p->image_ms, (double)a->readout_ns * MS, (double)a->frame_ns * MS);
+	(void)fprintf(to,
+		      " of a budget of %g; a readout every %.4f, a frame every %.3f can be kept up "
+		      "with\n",
+		      p->image_ms, (double)a->readout_ns * MS, (double)a->frame_ns * MS);
 }

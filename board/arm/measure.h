@@ -1,14 +1,14 @@
 /*
  * board/arm/measure.h - an armed protocol timed on this machine, for core/latency/admission.h
  *
- * Synthetic readouts go through the protocol's own reconstruction (bs_recon_*), a frame each:
- * warm, then with the caches swept before the last readout (a buffer larger than the last
- * level is written), then, where the engine is CUDA's, beside a load on the GPU (gpu/device/load.h). The
+ * Frames of synthetic readouts go through the protocol's own reconstruction (bs_recon_*): with warm
+ * caches, then with the caches emptied before the last readout (a buffer larger than the last level
+ * is written), then, where the engine is CUDA's, beside a load on the GPU (gpu/device/load.h). The
  * service's own share is timed with its own functions: decoding, admission and the copy of a
- * readout, two wake-ups through an eventfd, attributes and checksum of an image. Each takes about
- * seconds per condition, at least two frames and at most BS_MEASURE_MAX.
- * A protocol that sheds is timed under its deadline, and once more on its lowest rung
- * with the deadline passed.
+ * readout, two wake-ups through an eventfd, attributes and checksum of an image. A condition takes
+ * about `seconds`, at least two frames and at most BS_MEASURE_MAX.
+ * A protocol that does less when it is late (budget.on_miss shed) is timed under its deadline, and
+ * once more doing the least that it may, with the deadline passed.
  * Before the first scan, from the thread that owns the reconstruction; allocates and frees.
  * Test: test/unit/board/test_measure.c
  */
@@ -27,8 +27,8 @@
 struct bs_measure_env {
 	float *samples; /* where readouts lie: [coil][sample] complex, room for one; NULL: own */
 	float *image;   /* where images go: bs_protocol_image_bytes; NULL: own */
-	/* that sing meanwhile: a timing of which they were stalled for more than a
-	 * twentieth is disturbed; 0 canaries: none is */
+	/* They run meanwhile: a timing counts as disturbed when they were stalled for more than a
+	 * twentieth of it. 0 canaries: none does. */
 	const struct bs_canary *canary;
 	uint32_t canaries;
 	double seconds;

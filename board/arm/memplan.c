@@ -74,7 +74,7 @@ static uint64_t mib(uint64_t bytes)
 	return (bytes >> 20) + ((bytes & ((1u << 20) - 1)) != 0);
 }
 
-/* Beside what is held already, by the pools and the protocols before it. */
+/* Does it fit beside *held, what pools and earlier protocols take? Then it is added to that. */
 static void fit(struct bs_memplan_protocol *m, const struct bs_site *site, uint64_t *held,
 		const struct bs_protocol *p, struct telling *t)
 {
@@ -98,7 +98,7 @@ static void fit(struct bs_memplan_protocol *m, const struct bs_site *site, uint6
 	tell(t, NULL, BS_ERR_NOMEM, m->why.text);
 }
 
-/* Those with a queue of their own. */
+/* Takers of images with a queue of their own. */
 static uint32_t count_takers(const struct bs_site *site)
 {
 	bool archive = site->archive_url[0] != '\0' && site->overload.archive != BS_POLICY_WAIT;

@@ -4,9 +4,9 @@
  * make asks every protocol's engine what it needs, adds the tables that are loaded for it, and
  * holds the sum against node.memory_mib: in the order of the file, a protocol that does not fit
  * beside those before it is refused with its need, and the next ones are tried without it. All that
- * is wrong is told through report, one line each, "file: what: why". Allocates nothing; on a GPU build it may start the CUDA runtime
- * (gpu/engine/engines.h). Used by check, and by serve before it lays anything out. Test:
- * test/unit/board/test_memplan.c
+ * is wrong is told through report, one line each, "file: what: why". Allocates nothing; on a GPU
+ * build it may start the CUDA runtime (gpu/engine/engines.h). Used by check, and by serve before it
+ * lays anything out. Test: test/unit/board/test_memplan.c
  */
 #ifndef BS_BOARD_ARM_MEMPLAN_H
 #define BS_BOARD_ARM_MEMPLAN_H
@@ -22,15 +22,14 @@ struct bs_memplan {
 		const struct bs_engine *engine; /* NULL: this build or machine has none */
 		struct bs_need need;            /* what arm takes from its arena */
 		struct bs_need tables;          /* trajectory, weights, sensitivities, rows seen */
-		struct bs_fail
-			why; /* code not 0: it cannot be armed, alone or beside those before it */
+		struct bs_fail why; /* code not 0: cannot be armed, by itself or beside the rest */
 	} protocol[BS_PROTOCOLS_MAX];
 	uint32_t takers;      /* of images, with a queue of their own (group overload) */
 	uint64_t total_bytes; /* all of it, refused protocols included */
 	int code;             /* not 0: the pools themselves cannot be */
 };
 
-/* 0, or the code of the first fault: BS_ERR_UNSUPPORTED, BS_ERR_NOMEM, or what need returned. */
+/* 0, or the first fault's code: BS_ERR_UNSUPPORTED, BS_ERR_NOMEM, or what need returned. */
 int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
 		    void (*report)(void *arg, const char *line), void *arg);
 /* Every pool as slots x bytes; each line behind prefix. */

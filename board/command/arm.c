@@ -1,4 +1,4 @@
-/* board/command/arm.c - boreside arm: computes ahead of time what arming would, and keeps it on disk */
+/* board/command/arm.c - boreside arm: computes ahead of time what arming needs, and keeps it */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,12 +249,12 @@ static int run(int argc, char **argv)
 const struct bs_command bs_command_arm = {
 	.name = "arm",
 	.summary = "computes what arming needs ahead of time: Q into the cache",
-	.notes =
-		"Computes Q for every protocol of method ls or sense (or for the one named) and keeps it in the\n"
-		"site's cache_dir, so that the service starts at once. What is there already is checked.\n"
-		"With a GPU: measures the variants of each protocol's operator on it, once for each GPU, driver\n"
-		"and size, keeps the fastest there and lists all. A kept choice gives the same bytes each run;\n"
-		"another choice is another rounding of the same accuracy.",
+	.notes = "Computes Q for every protocol of method ls or sense (or for the one named) "
+		 "and keeps it in the site's cache_dir, so that the service starts at once. "
+		 "What is there already is checked. With a GPU: measures the variants of each "
+		 "protocol's operator on it, once for each GPU, driver and size, keeps the "
+		 "fastest there and lists all. A kept choice gives the same bytes each run; "
+		 "another choice is another rounding of the same accuracy.",
 	.options = options,
 	.run = run,
 };

@@ -35,7 +35,7 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_FLAG, 0, "alone", NULL, AT(certify.alone),
 	  .help = "without the site's other protocols: it starts sooner" },
 	{ BS_OPTION_TEXT, 'o', "output", "FOLDER", AT(certify.out),
-	  .help = "for certificate.md, certificate.json, latency.png\n(certificate)" },
+	  .help = "for certificate.md, certificate.json, latency.png (certificate)" },
 	{ BS_OPERAND, 0, NULL, "RECORDING", AT(certify.recording), .help = "the scan to play",
 	  .required = true },
 	{ 0 },
@@ -87,11 +87,10 @@ const struct bs_command bs_command_certify = {
 	.name = "certify",
 	.summary = "does a protocol keep its latency budget on this machine",
 	.options = options,
-	.after =
-		"Exit status 0 only when the contract was kept at the recording's own pace: every image that\n"
-		"the recording makes taken by the archive, whole, made by the protocol's own method, and\n"
-		"handed on within budget.image_ms of its last readout's due time, but for misses that a\n"
-		"stall of the machine explains, seen by canaries with a real-time priority. See\n"
-		"board/doc/DEADLINES.md.",
+	.after = "Exit status 0 only when the contract was kept at the recording's own pace: "
+		 "every image that the recording makes taken by the archive, whole, made by the "
+		 "protocol's own method, and handed on within budget.image_ms of its last "
+		 "readout's due time, but for misses that a stall of the machine explains, seen "
+		 "by canaries with a real-time priority. See board/doc/DEADLINES.md.",
 	.run = run,
 };

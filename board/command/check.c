@@ -17,7 +17,7 @@ struct request {
 
 static const struct bs_option options[] = {
 	{ BS_OPTION_FLAG, 0, "measure", NULL, offsetof(struct request, measure),
-	  .help = "arm every protocol that has a budget, time it, and\nrefuse what cannot be met" },
+	  .help = "arm every protocol that has a budget, time it, and refuse what cannot be met" },
 	{ BS_OPTION_FLAG, 0, "keys", NULL, offsetof(struct request, keys),
 	  .help = "no file: print all keys of a site file, as Markdown" },
 	{ BS_OPERAND, 0, NULL, "FILE", offsetof(struct request, file), .help = "the site file" },

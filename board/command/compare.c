@@ -199,10 +199,9 @@ static int run(int argc, char **argv)
 const struct bs_command bs_command_compare = {
 	.name = "compare",
 	.summary = "percent error, NRMSE after optimal scaling, PSNR of image A against image B",
-	.notes =
-		"A, B and M are .cfl or MRD .h5 images (FILE.h5#SERIES where it holds several). B is the\n"
-		"reference: errors are relative to it. scaled: after the complex factor a that brings A\n"
-		"nearest to B.",
+	.notes = "A, B and M are .cfl or MRD .h5 images (FILE.h5#SERIES where it holds "
+		 "several). B is the reference: errors are relative to it. scaled: after the "
+		 "complex factor a that brings A nearest to B.",
 	.options = options,
 	.run = run,
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define HELP_AT 26 /* column where an option's help begins */
+#define WIDTH   96 /* of the text of --help */
 
 int bs_options_wrong(const struct bs_command *c, const char *fmt, ...)
 {
@@ -32,7 +33,7 @@ static const char *spelled(const struct bs_option *o, char out[40])
 	return out;
 }
 
-/* The number that text begins with; where it ends goes to *end. false: none, or not a finite one. */
+/* The number that text begins with, and where it ends. false: none, or not a finite one. */
 static bool real(const char *text, char **end, double *value)
 {
 	*value = strtod(text, end);
@@ -249,13 +250,18 @@ int bs_options_read(const struct bs_command *c, void *request, int argc, char **
 	return read_operands(c, request, argv, given);
 }
 
-/* text, with each further line indented to the column where the first one began. */
-static void print_help(const char *text)
+/* text in lines of WIDTH columns, all but the first behind `at` blanks. */
+static void print_text(const char *text, size_t at)
 {
-	for (; *text != '\0'; text++) {
-		(void)putchar(*text);
-		if (*text == '\n')
-			(void)printf("%*s", HELP_AT, "");
+	for (size_t used = at; *text != '\0';) {
+		size_t n = strcspn(text, " ");
+
+		if (used > at && used + 1 + n > WIDTH) {
+			(void)printf("\n%*s", (int)at, "");
+			used = at;
+		}
+		used += (size_t)printf("%s%.*s", used > at ? " " : "", (int)n, text);
+		text += n + (text[n] == ' ');
 	}
 	(void)putchar('\n');
 }
@@ -277,14 +283,15 @@ static void print_usage(const struct bs_command *c)
 		if (o->kind >= BS_OPERAND)
 			(void)printf(o->required ? " %s%s" : " [%s%s]", o->value,
 				     o->kind == BS_OPERANDS ? "..." : "");
-	(void)printf("\n%s\n", c->summary);
+	(void)putchar('\n');
+	print_text(c->summary, 0);
 }
 
 int bs_options_help(const struct bs_command *c)
 {
 	print_usage(c);
 	if (c->notes != NULL)
-		(void)printf("%s\n", c->notes);
+		print_text(c->notes, 0);
 	for (const struct bs_option *o = c->options; o != NULL && o->help != NULL; o++) {
 		char left[80];
 		int n = 0;
@@ -299,12 +306,13 @@ int bs_options_help(const struct bs_command *c)
 			       o->name != NULL ? "--" : "", o->name != NULL ? o->name : "",
 			       o->name != NULL && o->value != NULL ? " " : "",
 			       o->value != NULL ? o->value : "");
-		(void)printf("  %-*s ", HELP_AT - 3, left);
 		if (strlen(left) > HELP_AT - 3)
-			(void)printf("\n%*s", HELP_AT, "");
-		print_help(o->help);
+			(void)printf("  %s\n%*s", left, HELP_AT, "");
+		else
+			(void)printf("  %-*s", HELP_AT - 2, left);
+		print_text(o->help, HELP_AT);
 	}
 	if (c->after != NULL)
-		(void)printf("%s\n", c->after);
+		print_text(c->after, 0);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* board/command/phantom.c - boreside phantom: a simulated scan as a recording, and its true image */
+/* board/command/phantom.c - boreside phantom: a simulated scan and its true image */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static const struct bs_option options[] = {
 	  .help = "sizes and trajectory of a site file's protocol" },
 	{ BS_OPTION_GROUP, .help = "or sizes of its own:", .to = AT(own_sizes) },
 	{ BS_OPTION_OWN, 0, "traj", "TYPE", AT(protocol.traj.type),
-	  .help = "cartesian radial2d spiral2d radial3d stack random cones tpi\n(radial2d)",
+	  .help = "cartesian radial2d spiral2d radial3d stack random cones tpi (radial2d)",
 	  .read = read_traj },
 	{ BS_OPTION_SIZES, 0, "matrix", "X,Y[,Z]", AT(matrix), .help = "voxels (also XxY, XxYxZ)",
 	  .min = BS_AXIS_MIN, .max = BS_AXIS_MAX },
@@ -69,9 +69,8 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_U32, 0, "repetitions", "N", AT(scan.repetitions),
 	  .help = "frames one after the other (1)", .min = 1, .max = 1048576 },
 	{ BS_OPTION_PAIR, 0, "motion", "A,N", AT(motion),
-	  .help = "one ellipse beats: its size changes by the share A (below 1),\n"
-		  "once in N frames, while the scan runs; the true image is the\n"
-		  "one at rest" },
+	  .help = "one ellipse beats: its size changes by the share A (below 1), once in N "
+		  "frames, while the scan runs; the true image is the one at rest" },
 	{ BS_OPTION_REAL, 0, "snr", "X", AT(scan.snr),
 	  .help = "image RMS over noise in a Cartesian scan; 0: no noise (0)" },
 	{ BS_OPTION_U64, 0, "seed", "N", AT(scan.seed),

@@ -135,10 +135,10 @@ static int run(int argc, char **argv)
 const struct bs_command bs_command_prior = {
 	.name = "prior",
 	.summary = "an anatomical constraint W for ls and sense, from reference images",
-	.notes =
-		"W holds weighted differences of neighbors, small across the references' edges. Every image\n"
-		"of every reference (.cfl, MRD .h5) counts, each on the scale of its largest value; an edge\n"
-		"that one of them has is kept in all: for echoes or contrasts of one anatomy.",
+	.notes = "W holds weighted differences of neighbors, small across the references' "
+		 "edges. Every image of every reference (.cfl, MRD .h5) counts, each on the "
+		 "scale of its largest value; an edge that one of them has is kept in all: for "
+		 "echoes or contrasts of one anatomy.",
 	.options = options,
 	.run = run,
 };

@@ -1,4 +1,4 @@
-/* board/command/recon.c - boreside recon: the service's pipeline in one process, recording to image */
+/* board/command/recon.c - boreside recon: the service's pipeline in one process */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,18 +46,17 @@ static const struct bs_option options[] = {
 	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5", .required = true },
 	{ BS_OPTION_GROUP, .help = "For contrasts of one anatomy, methods ls and sense:" },
 	{ BS_OPTION_U32, 0, "rounds", "N", AT(rounds.rounds),
-	  .help = "reconstruct, make W of the edges that all images share, and\n"
-		  "again, N times (0); the first images are the protocol's own",
+	  .help = "reconstruct, make W of the edges that all images share, and again, N times "
+		  "(0); the first images are the protocol's own",
 	  .max = BS_ROUNDS_MAX },
 	{ BS_OPTION_POSITIVE, 0, "edge", "X", AT(rounds.edge),
-	  .help = "a difference of this share of an image's largest value is an\n"
-		  "edge in the last round, up to three times as much in the\n"
-		  "first (0.08)",
+	  .help = "a difference of this share of an image's largest value is an edge in the "
+		  "last round, up to three times as much in the first (0.08)",
 	  .max = 1e6 },
 	{ BS_OPTION_U32, 0, "neighbors", "N", AT(rounds.neighbors),
 	  .help = "4 or 8 in 2D, 6 or 26 in 3D (4, 6)", .min = 1, .max = 26 },
 	{ BS_OPTION_TEXT, 0, "w-out", "W.mtx", AT(w_out),
-	  .help = "keeps the last W: as ls.w_file the service uses it for the\nscans to come" },
+	  .help = "keeps the last W: as ls.w_file the service uses it for the scans to come" },
 	{ 0 },
 };
 

@@ -196,6 +196,7 @@ const struct bs_command bs_command_replay = {
 	.name = "replay",
 	.summary = "act as the scanner: stream a recording to the service",
 	.options = options,
-	.after = "Ends with the service's verdict. Exit status 0 only when every scan's code is 0.",
+	.after = "Ends with the service's verdict. Exit status 0 only when every scan's code "
+		 "is 0.",
 	.run = run,
 };

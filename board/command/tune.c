@@ -287,11 +287,11 @@ static int run(int argc, char **argv)
 const struct bs_command bs_command_tune = {
 	.name = "tune",
 	.summary = "what lambda does to noise and resolution",
-	.notes =
-		"Predicts, for a protocol of method ls or sense, the noise in its images and the width of its\n"
-		"point spread over a range of lambda: noise by reconstructing noise alone, width by the answer\n"
-		"to an impulse (full width at half maximum, geometric mean over the axes). gain is the sum of\n"
-		"that answer: below 1 where lambda takes signal along with noise.",
+	.notes = "Predicts, for a protocol of method ls or sense, the noise in its images and "
+		 "the width of its point spread over a range of lambda: noise by reconstructing "
+		 "noise alone, width by the answer to an impulse (full width at half maximum, "
+		 "geometric mean over the axes). gain is the sum of that answer: below 1 where "
+		 "lambda takes signal along with noise.",
 	.options = options,
 	.run = run,
 };

@@ -1,9 +1,9 @@
 /*
- * board/offline/rounds.h - edges that a scan's images share, estimated between rounds of reconstruction
+ * board/offline/rounds.h - edges that a scan's images share, found between rounds of reconstruction
  *
  * For contrasts (echoes) of one anatomy: reconstruct all, make W of all of the images
- * (core/solve/prior.h), reconstruct again with W, a set number of rounds. An edge that one image shows
- * counts for all; as noise falls from round to round, smaller steps count as edges.
+ * (core/solve/prior.h), reconstruct again with W, a set number of rounds. An edge that one image
+ * shows counts for all; as noise falls from round to round, smaller steps count as edges.
  * check -> { add for each image, make }, once a round -> close. make allocates .w anew and forgets
  * the images; whatever is armed with the old .w is closed before. One thread.
  * Source: Haldar, Liang, IEEE Int Symp Biomed Imaging 2008:752-755. Test: test/unit/board/rounds.sh

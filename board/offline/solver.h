@@ -1,10 +1,11 @@
 /*
- * board/offline/solver.h - least squares outside of the service: for choosing parameters and experiments
+ * board/offline/solver.h - least squares outside of the service, to choose parameters and
+ * experiment
  *
  * The operators of a protocol of method ls or sense over its tables, as the engine would arm them:
- * F^H d and Q by the routes that the protocol names, the conjugate gradients of gpu/solve/ls.h. For ls
- * one coil stands for all. open allocates (much), fhd allocates nothing, solve neither. One thread.
- * open -> { fhd | solve | gram }* -> close. Test: test/unit/board/tune.sh, test/unit/paper/reproduce.sh
+ * F^H d and Q by the routes that the protocol names, the conjugate gradients of gpu/solve/ls.h. For
+ * ls one coil stands for all. open -> { fhd | solve | gram }* -> close; only open allocates. One
+ * thread. Tests: test/unit/board/tune.sh, test/unit/paper/reproduce.sh
  */
 #ifndef BS_BOARD_OFFLINE_SOLVER_H
 #define BS_BOARD_OFFLINE_SOLVER_H

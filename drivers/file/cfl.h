@@ -28,7 +28,7 @@ int bs_cfl_read(struct bs_cfl *c, const char *name, struct bs_fail *why);
 /* Replaces a pair of that name. */
 int bs_cfl_write(const char *name, const uint64_t dims[BS_CFL_DIMS], const float *data,
 		 struct bs_fail *why);
-/* As write, but BS_DRAFT_EXISTS (drivers/file/draft.h) where there is a .cfl or .hdr of that name. */
+/* As write, but BS_DRAFT_EXISTS (drivers/file/draft.h) where that .cfl or .hdr is there already. */
 int bs_cfl_write_new(const char *name, const uint64_t dims[BS_CFL_DIMS], const float *data,
 		     struct bs_fail *why);
 void bs_cfl_free(struct bs_cfl *c);

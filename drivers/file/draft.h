@@ -1,11 +1,11 @@
 /*
  * drivers/file/draft.h - a file that appears under its name whole or not at all
  *
- * open -> write* -> { commit | drop | end }. The bytes go to NAME.part-XXXXXX beside the target; commit
- * syncs them and gives them their name. Without BS_DRAFT_REPLACE an existing file of that name is
- * kept and commit returns BS_DRAFT_EXISTS with the draft still open, to be committed elsewhere in
- * the same folder or dropped. Mode 0666 less the umask. Errors: BS_ERR_IO with errno's words.
- * Blocks on the disk; one thread. Test: test/unit/drivers/test_cfl.c
+ * open -> write* -> { commit | drop | end }. The bytes go to NAME.part-XXXXXX beside the target;
+ * commit syncs them and gives them their name. Without BS_DRAFT_REPLACE an existing file of that
+ * name is kept and commit returns BS_DRAFT_EXISTS with the draft still open, to be committed
+ * elsewhere in the same folder or dropped. Mode 0666 less the umask. Errors: BS_ERR_IO with errno's
+ * words. Blocks on the disk; one thread. Test: test/unit/drivers/test_cfl.c
  */
 #ifndef BS_DRIVERS_FILE_DRAFT_H
 #define BS_DRIVERS_FILE_DRAFT_H
@@ -30,7 +30,7 @@ int bs_draft_write(struct bs_draft *d, const void *bytes, size_t len, struct bs_
 int bs_draft_commit(struct bs_draft *d, const char *path, enum bs_draft_mode mode,
 		    struct bs_fail *why);
 void bs_draft_drop(struct bs_draft *d);
-/* rc: how writing went. Commits where it is 0, else drops; drops, too, what cannot be committed. */
+/* rc: how writing went. 0: commits; else, or when that fails, drops. */
 int bs_draft_end(struct bs_draft *d, int rc, const char *path, enum bs_draft_mode mode,
 		 struct bs_fail *why);
 

@@ -106,7 +106,8 @@ static int read_sizes(struct bs_cfl *im, hid_t set, hid_t stored, const char *pa
 		if (dims[i] == 0 || dims[i] > limit / im->size)
 			return bs_fail(
 				why, BS_ERR_FORMAT,
-				"%s: claims %llu x %llu x %llu x %llu x %llu values, more than it stores",
+				"%s: claims %llu x %llu x %llu x %llu x %llu values, more than "
+				"it stores",
 				path, (unsigned long long)dims[0], (unsigned long long)dims[1],
 				(unsigned long long)dims[2], (unsigned long long)dims[3],
 				(unsigned long long)dims[4]);

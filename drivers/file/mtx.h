@@ -6,7 +6,8 @@
  * from 1, by row and within a row by column, each place at most once. Anything else is refused
  * with BS_ERR_FORMAT, "FILE:LINE: why": an index out of range, a value that is not a finite
  * float, order, duplicates, too few or too many entries, a count that the file cannot hold.
- * The matrix comes sealed (core/solve/csr.h). Write makes a whole file or none. Allocates; at start only.
+ * The matrix comes sealed (core/solve/csr.h). Write makes a whole file or none. Allocates; at start
+ * only.
  * Source: Boisvert, Pozo, Remington, The Matrix Market Exchange Formats, NISTIR 5935, 1996.
  * Test: test/unit/drivers/test_mtx.c
  */

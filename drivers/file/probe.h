@@ -16,14 +16,14 @@
 
 /*
  * Runs fn(path) in a child. Returns what it returned, with its reason; BS_ERR_FORMAT when the child
- * died or was killed; BS_ERR_IO when there is no child to be had. A child that does not end in its time
- * may have been born with a lock of another thread's in it: it is tried once more before the file is
- * blamed.
+ * died or was killed; BS_ERR_IO when there is no child to be had. A child that does not end in its
+ * time may have been born with a lock of another thread's in it: it is tried once more before the
+ * file is blamed.
  */
 int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 	     struct bs_fail *why);
-/* For fn, before each piece of work: the child is killed when that takes
- * longer. Does nothing outside the child. */
+/* For fn, before each piece of work: the child is killed when that takes longer. Nothing outside of
+ * the child. */
 void bs_probe_allow(unsigned seconds);
 
 #endif

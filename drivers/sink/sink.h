@@ -2,8 +2,8 @@
  * drivers/sink/sink.h - where images go
  *
  * open -> put* -> close, in the emit worker or in `boreside recon`; put through bs_sink_put, which
- * checks the head. put may block and allocate (emit is not on the reconstruction's path) and leaves a
- * whole file or none behind.
+ * checks the head. put may block and allocate (emit is not on the reconstruction's path); it leaves
+ * a whole file behind, or none.
  * attributes: the MRD meta XML, NUL-terminated. pixels [channel][z][y][x], float or complex float
  * (the head's data_type), 4-byte aligned. The reason names the file. How files are named:
  * drivers/sink/name.h. put may be called again after a failure. close frees self, whatever it
@@ -23,7 +23,7 @@
 
 struct bs_sink {
 	const char *type; /* "png", "cfl", "mrd" */
-	/* target: a folder (the service; files are named scan and image) or a file name (recon -o) */
+	/* target: a folder (the service; files are named after scan and image) or a file (recon) */
 	int (*open)(void **self, const char *target, struct bs_fail *why);
 	int (*put)(void *self, const struct bs_mrd_image *head, const char *attributes,
 		   const void *pixels, struct bs_fail *why);

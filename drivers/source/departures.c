@@ -10,7 +10,7 @@ int64_t bs_departure_overslept(const struct bs_departure *d)
 	return d->woke_ns - d->due_ns;
 }
 
-/* Written to, so that no page of it is touched for the first time while it counts. */
+/* Writes to every page, so that none is touched for the first time while time counts. */
 void bs_departures_open(struct bs_departures *d)
 {
 	memset(d, 0, sizeof(*d));

@@ -1,15 +1,17 @@
 /*
  * drivers/source/departures.h - when a sender's latest readouts were due, taken up and sent
  *
- * { slept* -> queued -> sent }*: slept after each sleep (its own begin and end; owed: as it began, the
- * service had not acknowledged all that was sent), queued when a readout that is due is taken up, sent
- * when all that was queued was handed to the socket. find: the newest readout with that due time.
- * overslept: ns that the sender slept beyond the readout's due time by itself. Only a sleep that had
- * begun when the readout came due counts, and only one before which the service had acknowledged every
- * message: its own clock alone could wake the sender, nothing that it sent waited to be received.
- * Whatever comes after the sleep, a send that takes long, a full line or window, is not in it.
+ * { slept* -> queued -> sent }*: slept after each sleep (when it began and ended; owed: as it
+ * began, the service had not acknowledged everything), queued when a readout that is due is taken
+ * up, sent when all that was queued has been handed to the socket. find: the newest readout with
+ * that due time.
+ * overslept: how long after the readout's due time the sender still slept, by its own fault. It is
+ * 0 unless the sleep had begun when the readout came due and nothing was owed: then only the
+ * sender's own clock could wake it. What comes after the sleep (a slow send, a full socket or
+ * window) does not count.
  * One thread writes; any thread of the process finds meanwhile. The newest BS_DEPARTURES are kept.
- * Allocates nothing, waits for nothing; due times do not fall. Test: test/unit/drivers/test_departures.c
+ * Due times never fall. Allocates nothing, waits for nothing.
+ * Test: test/unit/drivers/test_departures.c
  */
 #ifndef BS_DRIVERS_SOURCE_DEPARTURES_H
 #define BS_DRIVERS_SOURCE_DEPARTURES_H
@@ -24,9 +26,8 @@
 
 struct bs_departure {
 	int64_t due_ns;
-	int64_t slept_ns,
-		woke_ns; /* the sender's last sleep before it took the readout up; 0: none */
-	int64_t sent_ns; /* 0: not yet */
+	int64_t slept_ns, woke_ns; /* the last sleep before the readout was taken up; 0: none */
+	int64_t sent_ns;           /* 0: not yet */
 	bool owed;
 };
 

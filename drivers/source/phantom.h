@@ -1,10 +1,10 @@
 /*
- * drivers/source/phantom.h - a simulated scan of the phantom, as an MRD recording and its true images
+ * drivers/source/phantom.h - a simulated scan of the phantom: an MRD recording and its true images
  *
- * k-space is the closed form (core/phantom/phantom.h) through the coils (core/phantom/coils.h) at the table's
- * positions, nothing is interpolated. Order: repetition, slice, readout, contrast (echoes of one
- * readout follow each other within its TR). Every readout carries its trajectory, except for
- * Cartesian scans; user_int[0] is its start in microseconds after the first one,
+ * k-space is the closed form (core/phantom/phantom.h) through the coils (core/phantom/coils.h) at
+ * the table's positions, nothing is interpolated. Order: repetition, slice, readout, contrast
+ * (echoes of one readout follow each other within its TR). Every readout carries its trajectory,
+ * except for Cartesian scans; user_int[0] is its start in microseconds after the first one,
  * acquisition_time_stamp the same in ticks of 2.5 ms from 10:15:00.
  *
  * Noise: complex Gaussian, white, the same in every coil, of standard deviation (complex)
@@ -24,16 +24,16 @@
 #include "core/traj/traj.h"
 
 struct bs_phantom_scan {
-	const struct bs_protocol
-		*protocol; /* sizes, name, method; trajectory unit cycles per voxel */
+	const struct bs_protocol *protocol; /* sizes, name, method; unit cycles per voxel */
 	const struct bs_traj *traj;
 	uint32_t repetitions;
 	double snr;      /* 0: no noise */
 	uint64_t seed;   /* of the noise */
 	double dwell_us; /* between samples */
 	double tr_us;    /* between readouts; 0: what echoes and a pause of 2 ms take */
-	/* one part beats (core/phantom/phantom.h) while the scan runs, from readout to readout: its semi-axes times
-	 * 1 + motion sin(2 pi t / motion_frames), t in frames. The true image is that of t = 0. */
+	/* one part beats (core/phantom/phantom.h) while the scan runs, from readout to readout: its
+	 * semi-axes times 1 + motion sin(2 pi t / motion_frames), t in frames. The true image is
+	 * that of t = 0. */
 	double motion; /* 0: at rest; below 1 */
 	double motion_frames;
 };

@@ -13,7 +13,7 @@
 #define PRELOAD_BYTES  (1u << 30)
 #define TICK_US        2500.0 /* of acquisition_time_stamp, by the field's habit */
 #define PROGRESS_NS    INT64_C(200000000)
-#define STUCK          3 /* connections without a word on any of them */
+#define STUCK          3 /* connections on which nothing was heard */
 #define QUIET_NS       INT64_C(2000000000)
 #define MESSAGES_AHEAD 64 /* sent before the socket is looked at again */
 
@@ -34,9 +34,9 @@ struct bs_replay {
 	struct bs_hist lateness;
 	struct bs_departures departures;
 
-	/* how far time was reckoned: readouts 0 .. reckoned - 1 have their stamp */
-	uint32_t reckoned;
-	struct bs_mrd_acq last; /* readout reckoned - 1 */
+	/* stamps are set in order: readouts 0 .. stamped - 1 have theirs */
+	uint32_t stamped;
+	struct bs_mrd_acq last; /* readout stamped - 1, and its stamp */
 	double last_us;
 
 	/* the one that was read from disk while playing */
@@ -70,20 +70,20 @@ static double step_us(enum bs_replay_clock clock, const struct bs_mrd_acq *from,
 	}
 }
 
-static void reckon(struct bs_replay *r, uint32_t index, const struct bs_mrd_acq *head)
+static void set_stamp(struct bs_replay *r, uint32_t index, const struct bs_mrd_acq *head)
 {
-	if (index != r->reckoned)
+	if (index != r->stamped)
 		return;
 	if (index > 0)
 		r->last_us += step_us(r->clock, &r->last, head);
 	r->readout[index].stamp_ns = llrint(r->last_us * 1e3);
 	r->last = *head;
-	r->reckoned++;
+	r->stamped++;
 }
 
 /*
- * user_int[0] is anybody's: it counts microseconds only if it leaves each readout at least its own
- * sampling time (less a tenth, for rounding).
+ * user_int[0] may mean anything: it is taken for microseconds only if it leaves each readout at
+ * least its own sampling time (less a tenth, for rounding).
  */
 static int choose_clock(struct bs_replay *r, struct bs_fail *why)
 {
@@ -143,7 +143,7 @@ static int preload(struct bs_replay *r, struct bs_fail *why)
 		if (r->readout[i].payload == NULL)
 			return bs_fail(why, BS_ERR_NOMEM, "acquisition %u: %zu bytes", i,
 				       r->readout[i].len);
-		reckon(r, i, &acq.head);
+		set_stamp(r, i, &acq.head);
 		r->loaded++;
 	}
 	return 0;
@@ -255,7 +255,7 @@ static int fetch(struct bs_replay *r, uint32_t index, struct bs_fail *why)
 	rc = bs_recording_read(r->recording, index, &r->current, why);
 	if (rc != 0)
 		return rc;
-	reckon(r, index, &r->current.head);
+	set_stamp(r, index, &r->current.head);
 	r->readout[index].len = (size_t)bs_mrd_acq_bytes(&r->current.head);
 	r->have_current = true;
 	r->at = index;
@@ -315,9 +315,11 @@ static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
 	return 1;
 }
 
-/* New connections: what went out on the old one goes again. A socket that is stuck is replaced: one
- * that connects again and again unheard, or one that hears nothing (the service's heartbeats come
- * faster than QUIET_NS). */
+/*
+ * After a new connection, what went out on the old one is sent again. A socket that is stuck is
+ * replaced: one that connects again and again and hears nothing, or one that has heard nothing for
+ * QUIET_NS (the service's heartbeats come faster).
+ */
 static int look_for_reconnect(struct play *p, struct bs_fail *why)
 {
 	uint64_t n = bs_endpoint_connections(p->e);
@@ -337,7 +339,7 @@ static int look_for_reconnect(struct play *p, struct bs_fail *why)
 	return rc;
 }
 
-/* Hands on what the sender has for the line; counts what went out, stops when the line is full. */
+/* Hands what the sender has to the socket, until that is full. */
 static int send_some(struct play *p, struct bs_fail *why)
 {
 	struct bs_sender *s = &p->r->sender;
@@ -424,8 +426,8 @@ static int sleep_until_next(struct play *p, struct bs_fail *why)
 	    due_ns(p) < until)
 		until = due_ns(p);
 	until = until < silent ? until : silent;
-	until = until < shown ? until
-			      : shown; /* at the latest: stop and new connections are seen */
+	/* at the latest then: a stop or a new connection is noticed */
+	until = until < shown ? until : shown;
 	rc = bs_endpoint_wait(fds, p->line_full ? 2 : 1, until, why);
 	bs_departures_slept(&p->r->departures, begin, bs_now_ns(), owed);
 	return rc < 0 ? rc : 0;

@@ -6,7 +6,8 @@
  * counts them, else acquisition_time_stamp in ticks of 2.5 ms, else the readouts' sampling times
  * back to back. A readout is due at the scan's start plus its stamp over the speed; what the
  * service or the machine delays is sent as soon as possible after that.
- * One thread; open and run allocate. Open before any endpoint: reading forks (drivers/file/probe.h).
+ * One thread; open and run allocate. Open before any endpoint: reading forks
+ * (drivers/file/probe.h).
  * Test: test/unit/drivers/test_replay.c
  */
 #ifndef BS_DRIVERS_SOURCE_REPLAY_H

@@ -1,5 +1,6 @@
 /*
- * drivers/source/sender.h - the scanner's side of the conversation: what to send, and when (ipc/WIRE.md)
+ * drivers/source/sender.h - the scanner's side of the protocol: what to send, and when
+ * (ipc/WIRE.md)
  *
  * open -> { begin -> { acq }* -> finish -> until ended }* -> close, and all the while, whatever
  * carries the messages asks next what to send, tells sent, heard and reconnected, and looks again
@@ -52,18 +53,18 @@ struct bs_sender {
 	uint32_t window; /* the service's; 1 before ACCEPT */
 	uint64_t next_seq, acquisitions;
 	uint64_t high_seq; /* highest that ever went out, + 1 */
-	bool close_held;   /* CLOSE was acknowledged; only its outcome is owed */
+	bool close_held;   /* CLOSE was acknowledged; its outcome is still to come */
 	int64_t sent_ns, heard_ns, progress_ns, resend_ns;
 	unsigned char beat[BS_WIRE_BYTES];
-	bool beating; /* what next gave last was the heartbeat */
+	bool beating; /* next gave the heartbeat last */
 
 	/* What the service said; valid in ENDED. code 0 is a scan without fault. */
 	int code;
 	bool refused; /* by REFUSE, and outcome's counts are zeros */
 	struct bs_wire_outcome outcome;
 	struct bs_fail complaint; /* the latest refusal of a single message */
-	uint64_t complaints, resent,
-		strays; /* strays: messages from the service that mean nothing */
+	uint64_t complaints, resent;
+	uint64_t strays; /* messages from the service that mean nothing here */
 };
 
 int bs_sender_open(struct bs_sender *s, size_t ring_bytes, struct bs_fail *why);
