@@ -147,8 +147,13 @@ $(B)/test/fault/fault_gpu: private SAN += -Wl,--wrap=bs_recon_readout
 # test_spill_faults is a disk that refuses
 $(B)/test/unit/board/test_spill_faults: private SAN += $(foreach f,open read write readdir unlink rename,-Wl$(comma)--wrap=$(f))
 
-# these count what is allocated after arm
-$(B)/test/twin/twin_engine $(B)/test/twin/twin_devices: private SAN += $(if $(filter 1,$(GPU)),$(foreach f,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister,-Wl,--wrap=$(f)))
+# these count what is allocated after arm, choose between NCCL and copies, or both
+CU_ALLOCS := $(foreach f,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister,-Wl$(comma)--wrap=$(f))
+DEVICES   := $(patsubst %.c,$(B)/%,$(wildcard test/twin/twin_devices*.c))
+ifeq ($(GPU),1)
+$(B)/test/twin/twin_engine $(DEVICES): private SAN += $(CU_ALLOCS)
+$(BENCH) $(DEVICES): private SAN += -Wl,--wrap=bs_link_open
+endif
 
 $(B)/gpu/%.o: CFLAGS += $(FAST)
 $(B)/test/bench/plain.o: CFLAGS += $(FAST) -ffast-math # the papers' own loop as they compiled it

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/thread/clock.h"
 #include "core/log.h"
 #include "gpu/device/check.h"
 #include "gpu/device/stream.h"
@@ -481,25 +480,6 @@ int bs_link_allgather(struct bs_link *l, void *const *all, size_t bytes, struct 
 			     why);
 }
 
-static int upload(struct bs_link *l, uint32_t i, const void *from, void *to, size_t bytes,
-		  struct bs_fail *why)
-{
-	BS_CUDA(cudaSetDevice(l->part[i].device), why);
-	BS_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, l->part[i].stream), why);
-	return 0;
-}
-
-int bs_link_upload(struct bs_link *l, const void *const *from, void *const *to, const size_t *bytes,
-		   struct bs_fail *why)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; i < l->parts && err == 0; i++)
-		if (bytes[i] > 0)
-			err = upload(l, i, from[i], to[i], bytes[i], why);
-	return err != 0 ? bs_link_leave(l, err, why) : bs_link_wait(l, why);
-}
-
 static int wait_part(struct bs_link *l, uint32_t i, struct bs_fail *why)
 {
 	BS_CUDA(cudaSetDevice(l->part[i].device), why);
@@ -514,11 +494,4 @@ int bs_link_wait(struct bs_link *l, struct bs_fail *why)
 	for (uint32_t i = 0; i < l->parts && err == 0; i++)
 		err = wait_part(l, i, why);
 	return bs_link_leave(l, err, why);
-}
-
-int bs_link_end(struct bs_link *l, int err, int64_t from_ns, double *ms, struct bs_fail *why)
-{
-	err = err == 0 ? bs_link_wait(l, why) : bs_link_leave(l, err, why);
-	*ms = (double)(bs_now_ns() - from_ns) * 1e-6;
-	return err;
 }

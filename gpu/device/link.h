@@ -17,7 +17,7 @@
  * they when they fail. The devices must be of one compute capability: choices that are made for one
  * hold for all. Their memory may differ: what a part needs is held against its own. One caller.
  * Errors: BS_ERR_GPU (CUDA's or NCCL's words), BS_ERR_UNSUPPORTED, BS_ERR_SIZE.
- * Only with GPU=1. Test: test/twin/twin_multi.c
+ * Only with GPU=1. Test: test/twin/twin_devices.c
  */
 #ifndef BS_GPU_DEVICE_LINK_H
 #define BS_GPU_DEVICE_LINK_H
@@ -58,14 +58,8 @@ int bs_link_gather(struct bs_link *link, const void *const *from, void *const *t
 		   const size_t *bytes, struct bs_fail *why);
 /* Part i's piece lies at all[i] + i * bytes; then every all[j] holds all pieces. */
 int bs_link_allgather(struct bs_link *link, void *const *all, size_t bytes, struct bs_fail *why);
-/* bytes[i] from from[i], in the host's memory, to to[i] on part i's device; waits for them. */
-int bs_link_upload(struct bs_link *link, const void *const *from, void *const *to,
-		   const size_t *bytes, struct bs_fail *why);
 /* Until all streams are empty. */
 int bs_link_wait(struct bs_link *link, struct bs_fail *why);
-/* The end of a piece of work that began at from_ns and whose launches said err: waits (unless in error),
- * tells the time it took, and makes part 0's device current. */
-int bs_link_end(struct bs_link *link, int err, int64_t from_ns, double *ms, struct bs_fail *why);
 /* Part 0's device is made current; err, or where that was 0, what came of it. */
 int bs_link_leave(struct bs_link *link, int err, struct bs_fail *why);
 

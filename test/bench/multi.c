@@ -1,7 +1,8 @@
 /*
  * test/bench/multi.c - bench multi: one scan on one, two, four and eight GPUs of the node
  *
- * Every row is checked in the same run: against the result of one GPU, and for the same bytes from
+ * The service's own engines, from the first readout handed over to the image in the host's memory.
+ * Every row is checked in the same run: against the image of one GPU, and for the same bytes from
  * one run to the next.
  */
 #include "test/bench/bench.h"
@@ -14,49 +15,41 @@ int bs_bench_multi(struct bs_bench *b)
 	return 0;
 }
 #else
+#include <cuda_runtime_api.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/phantom/random.h"
+#include "core/thread/clock.h"
 #include "gpu/device/memory.h"
-#include "gpu/multi/multi.h"
+#include "test/support/engine.h"
+#include "test/support/transport.h"
 
 #define RUNS 7
 
-enum work { WORK_FHD, WORK_Q, WORK_GRID, WORK_SENSE };
-
-struct problem {
+/* Positions at random. fhd: one iteration is the least that an engine makes. */
+static const struct problem {
 	const char *name;
-	enum work work;
-	uint32_t dims, matrix[3], coils, iterations;
-	uint64_t samples;
-	double most; /* relative difference from one GPU's result: roundoff */
-};
-
-static const struct problem problems[] = {
-	{ "fhd-128", WORK_FHD, 3, { 128, 128, 128 }, 1, 0, 284592, 1e-5 },
-	{ "q-128", WORK_Q, 3, { 128, 128, 128 }, 1, 0, 284592, 1e-5 },
-	{ "grid-128-8coils", WORK_GRID, 3, { 128, 128, 128 }, 8, 0, 284592, 1e-5 },
-	{ "grid-256-8coils", WORK_GRID, 2, { 256, 256, 1 }, 8, 0, 131072, 1e-5 },
-	{ "sense-128-8coils", WORK_SENSE, 3, { 128, 128, 128 }, 8, 10, 71148, 1e-4 },
-	{ "sense-256-8coils", WORK_SENSE, 2, { 256, 256, 1 }, 8, 30, 131072, 1e-4 },
+	enum bs_method method;
+	uint32_t dims, matrix[3], coils, iterations, samples, readouts;
+	double most; /* relative difference from one GPU's image: roundoff */
+} problems[] = {
+	{ "fhd-128", BS_METHOD_LS, 3, { 128, 128, 128 }, 1, 1, 528, 539, 1e-5 },
+	{ "grid-128-8coils", BS_METHOD_GRIDDING, 3, { 128, 128, 128 }, 8, 0, 528, 539, 1e-5 },
+	{ "grid-256-8coils", BS_METHOD_GRIDDING, 2, { 256, 256, 1 }, 8, 0, 512, 256, 1e-5 },
+	{ "sense-128-8coils", BS_METHOD_SENSE, 3, { 128, 128, 128 }, 8, 10, 132, 539, 1e-4 },
+	{ "sense-256-8coils", BS_METHOD_SENSE, 2, { 256, 256, 1 }, 8, 30, 512, 256, 1e-4 },
 };
 
 /* Host arrays of a problem. */
 struct inputs {
-	float *k, *data, *maps;
-	float *one, *other, *again; /* results */
-	uint64_t floats;
-};
-
-/* The operation of a problem, opened on a link. */
-struct job {
-	const struct problem *p;
-	struct bs_multi_exact *exact;
-	struct bs_multi_grid *grid;
-	struct bs_multi_sense *sense;
-	double residual;
+	struct bs_protocol p;
+	struct bs_team *team;
+	struct bs_traj traj;
+	float *data, *maps;
+	float *one, *other, *again; /* images */
+	size_t data_bytes, image_bytes;
 };
 
 static void uniform(float *v, uint64_t n, uint64_t seed)
@@ -64,11 +57,8 @@ static void uniform(float *v, uint64_t n, uint64_t seed)
 	struct bs_random r;
 
 	bs_random_seed(&r, seed);
-	for (uint64_t i = 0; i < n; i++) {
+	for (uint64_t i = 0; i < n; i++)
 		v[i] = (float)(bs_random_uniform(&r) - 0.5);
-		if (v[i] >= 0.5f) /* rounded up */
-			v[i] = -0.5f;
-	}
 }
 
 /* Smooth sensitivities: each coil brightest at its own place around the object. */
@@ -95,33 +85,70 @@ static void fill_maps(float *maps, const struct problem *p)
 	}
 }
 
-static int open_inputs(struct inputs *in, const struct problem *p)
+static struct bs_protocol protocol_of(const struct problem *w)
 {
-	const uint64_t voxels = (uint64_t)p->matrix[0] * p->matrix[1] * p->matrix[2];
+	struct bs_protocol p;
+
+	memset(&p, 0, sizeof(p));
+	(void)snprintf(p.name, sizeof(p.name), "%s", w->name);
+	p.backend = BS_BACKEND_CUDA;
+	p.method = w->method;
+	p.dims = w->dims;
+	memcpy(p.matrix, w->matrix, sizeof(p.matrix));
+	for (int a = 0; a < 3; a++)
+		p.fov_mm[a] = 200.0f;
+	p.coils = w->coils;
+	p.slices = p.contrasts = 1;
+	p.samples = w->samples;
+	p.readouts = w->readouts;
+	p.traj.type = BS_TRAJ_RANDOM;
+	p.traj.seed = 5;
+	p.density = BS_DENSITY_NONE;
+	p.accuracy = 1e-3;
+	p.combine = w->method == BS_METHOD_SENSE ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
+	if (w->method != BS_METHOD_GRIDDING) {
+		p.output = BS_OUTPUT_COMPLEX;
+		p.normalize = BS_NORMALIZE_NONE;
+		p.fhd = p.q = BS_SUM_EXACT;
+		p.iterations = w->iterations;
+		/* a tenth of F^H F's diagonal; the solver's lambda is times the voxels */
+		p.lambda = 0.1 * (double)bs_protocol_samples(&p) / (double)bs_protocol_voxels(&p);
+	}
+	return p;
+}
+
+static int open_inputs(struct inputs *in, const struct problem *w, int threads, struct bs_fail *why)
+{
+	uint64_t voxels;
+	int rc;
 
 	memset(in, 0, sizeof(*in));
-	in->floats = p->work == WORK_GRID ? voxels
-		     : p->work == WORK_Q  ? 2 * voxels * (p->dims == 3 ? 4 : 2)
-					  : 2 * voxels;
-	in->k = malloc(p->samples * p->dims * sizeof(float));
-	in->data = malloc(p->samples * p->coils * 2 * sizeof(float));
-	in->maps = p->work == WORK_SENSE ? malloc(voxels * p->coils * 2 * sizeof(float)) : NULL;
-	in->one = malloc(in->floats * sizeof(float));
-	in->other = malloc(in->floats * sizeof(float));
-	in->again = malloc(in->floats * sizeof(float));
-	if (in->k == NULL || in->data == NULL || in->one == NULL || in->other == NULL ||
-	    in->again == NULL || (p->work == WORK_SENSE && in->maps == NULL))
-		return BS_ERR_NOMEM;
-	uniform(in->k, p->samples * p->dims, 5);
-	uniform(in->data, p->samples * p->coils * 2, 6);
-	if (in->maps != NULL)
-		fill_maps(in->maps, p);
-	return 0;
+	in->p = protocol_of(w);
+	voxels = bs_protocol_voxels(&in->p);
+	in->image_bytes = (size_t)bs_protocol_image_bytes(&in->p);
+	/* whole pages, which the engine locks, as the service's pool */
+	in->data_bytes =
+		((size_t)bs_protocol_samples(&in->p) * w->coils * 8 + 4095) & ~(size_t)4095;
+	in->data = aligned_alloc(4096, in->data_bytes);
+	in->maps = malloc(voxels * w->coils * 8);
+	in->one = malloc(in->image_bytes);
+	in->other = malloc(in->image_bytes);
+	in->again = malloc(in->image_bytes);
+	if (in->data == NULL || in->maps == NULL || in->one == NULL || in->other == NULL ||
+	    in->again == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory");
+	uniform(in->data, in->data_bytes / 4, 6);
+	fill_maps(in->maps, w);
+	rc = bs_team_open(&in->team, threads, why);
+	return rc != 0 ? rc : bs_traj_make(&in->traj, &in->p, why);
 }
 
 static void close_inputs(struct inputs *in)
 {
-	free(in->k);
+	bs_traj_close(&in->traj);
+	bs_team_close(in->team);
+	(void)cudaHostUnregister(in->data); /* locked by an engine */
+	(void)cudaGetLastError();
 	free(in->data);
 	free(in->maps);
 	free(in->one);
@@ -129,140 +156,125 @@ static void close_inputs(struct inputs *in)
 	free(in->again);
 }
 
-static int open_exact(struct job *j, struct bs_link *link, const struct inputs *in,
-		      struct bs_fail *why)
+static int open_engine(struct armed *a, const struct inputs *in, uint32_t parts,
+		       enum bs_link_kind kind, struct bs_fail *why)
 {
-	const struct problem *p = j->p;
-	struct bs_multi_exact_spec s = { .sum = p->work == WORK_Q ? BS_EXACT_Q : BS_EXACT_FHD,
-					 .dims = p->dims,
-					 .coils = p->coils,
-					 .samples = p->samples };
-	int rc;
+	const struct bs_tables tables = { .traj = &in->traj, .maps = in->maps };
+	struct bs_protocol p = in->p;
 
-	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
-	rc = bs_multi_exact_open(&j->exact, link, &s, in->k, NULL, why);
-	return rc != 0 || p->work == WORK_Q ? rc : bs_multi_exact_load(j->exact, in->data, why);
+	p.gpu_devices.count = parts;
+	for (uint32_t i = 0; i < parts; i++)
+		p.gpu_devices.device[i] = i;
+	transport = kind;
+	return armed_open(a, NULL, &p, &tables,
+			  (struct bs_arm_env){ .team = in->team,
+					       .cache_dir = "",
+					       .pool = in->data,
+					       .pool_bytes = in->data_bytes },
+			  why);
 }
 
-static int open_grid(struct job *j, struct bs_link *link, const struct inputs *in,
-		     struct bs_fail *why)
-{
-	const struct problem *p = j->p;
-	struct bs_nufft_spec s = { .dims = p->dims,
-				   .coils = p->coils,
-				   .samples = p->samples,
-				   .states = 1,
-				   .accuracy = 1e-3 };
-	int rc;
-
-	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
-	rc = bs_multi_grid_open(&j->grid, link, &s, in->k, NULL, why);
-	return rc != 0 ? rc : bs_multi_grid_load(j->grid, in->data, why);
-}
-
-static int open_sense(struct job *j, struct bs_link *link, const struct inputs *in,
-		      struct bs_fail *why)
-{
-	const struct problem *p = j->p;
-	struct bs_multi_sense_spec s = { .dims = p->dims,
-					 .coils = p->coils,
-					 .iterations = p->iterations,
-					 .samples = p->samples,
-					 .lambda = 0.1 * (double)p->samples };
-	int rc;
-
-	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
-	rc = bs_multi_sense_open(&j->sense, link, &s, in->k, in->maps, NULL, why);
-	return rc != 0 ? rc : bs_multi_sense_load(j->sense, in->data, why);
-}
-
-static int run_job(struct job *j, float *out, double *ms, struct bs_fail *why)
-{
-	if (j->exact != NULL)
-		return bs_multi_exact_run(j->exact, out, ms, why);
-	if (j->grid != NULL)
-		return bs_multi_grid_run(j->grid, out, ms, why);
-	return bs_multi_sense_run(j->sense, out, ms, &j->residual, why);
-}
-
-static void close_job(struct job *j)
-{
-	bs_multi_exact_close(j->exact);
-	bs_multi_grid_close(j->grid);
-	bs_multi_sense_close(j->sense);
-}
-
-static double difference(const float *a, const float *b, uint64_t n)
+static double difference(const float *a, const float *b, size_t n)
 {
 	double e = 0.0;
 	double r = 0.0;
 
-	for (uint64_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		e += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
 		r += (double)b[i] * b[i];
 	}
 	return sqrt(e / r);
 }
 
-/* Times, and leaves two results in out and again. */
-static int measure(struct job *j, struct inputs *in, float *out, double ms[RUNS],
-		   struct bs_fail *why)
+/* Times, and leaves two images, in out and again. */
+static int measure(struct armed *a, struct inputs *in, float *out, double ms[RUNS],
+		   struct bs_report *report)
 {
-	int rc = run_job(j, in->again, &ms[0], why);
+	int rc = armed_image(a, in->data, in->again, report);
 
-	for (int r = 0; r < RUNS && rc == 0; r++)
-		rc = run_job(j, r == RUNS - 1 ? out : NULL, &ms[r], why);
+	for (int r = 0; r < RUNS && rc == 0; r++) {
+		const int64_t from_ns = bs_now_ns();
+
+		rc = armed_image(a, in->data, out, report);
+		ms[r] = (double)(bs_now_ns() - from_ns) * 1e-6;
+	}
 	return rc;
 }
 
-static int parts_row(struct bs_bench *b, const struct problem *p, struct inputs *in, uint32_t parts,
-		     enum bs_link_kind kind, double *one_ms)
+static void write_row(struct bs_bench *b, const struct problem *w, uint32_t parts, double one_ms,
+		      double away, bool same, const struct bs_report *report,
+		      struct bs_bench_row *row)
 {
-	struct job j = { .p = p };
-	struct bs_bench_row row = { 0 };
-	struct bs_link *link = NULL;
-	struct bs_fail why = { 0, "" };
-	double ms[RUNS];
+	const char *by = parts > 1 ? transport_name : "one GPU";
 	char name[64];
 	char detail[200];
+
+	(void)printf("  %-18s %4u %11.3f %9.2f %11.2e  %-5s %s", w->name, parts, row->median_ms,
+		     one_ms / row->median_ms, away, same ? "yes" : "NO", by);
+	if (w->method == BS_METHOD_SENSE)
+		(void)printf("; residual %.2e", report->residual);
+	(void)printf("%s\n", away <= w->most ? "" : "; TOO FAR from one GPU's image");
+	(void)snprintf(name, sizeof(name), "multi-%s-%u%s", w->name, parts,
+		       parts > 1 && transport == BS_LINK_COPY ? "-copies" : "");
+	(void)snprintf(detail, sizeof(detail),
+		       "%.2f times one GPU; %.2e from its image; same bytes: %s; %.100s",
+		       one_ms / row->median_ms, away, same ? "yes" : "no", by);
+	row->name = name;
+	row->detail = detail;
+	bs_bench_json(b, row);
+}
+
+static int parts_row(struct bs_bench *b, const struct problem *w, struct inputs *in, uint32_t parts,
+		     enum bs_link_kind kind, double *one_ms)
+{
+	struct armed a;
+	struct bs_bench_row row = { 0 };
+	struct bs_report report = { 0 };
+	struct bs_fail why = { 0, "" };
+	double ms[RUNS];
 	float *out = parts == 1 ? in->one : in->other;
 	double away = 0.0;
-	int same = 0;
-	int rc = bs_link_open(&link, parts, NULL, kind, &why);
+	bool same = false;
+	int rc = open_engine(&a, in, parts, kind, &why);
 
-	if (rc == 0)
-		rc = p->work == WORK_GRID    ? open_grid(&j, link, in, &why)
-		     : p->work == WORK_SENSE ? open_sense(&j, link, in, &why)
-					     : open_exact(&j, link, in, &why);
-	if (rc == 0)
-		rc = measure(&j, in, out, ms, &why);
+	if (rc != 0) {
+		(void)printf("  %-18s %4u  %s\n", w->name, parts, why.text);
+		armed_close(&a);
+		return rc != BS_ERR_UNSUPPORTED;
+	}
+	rc = measure(&a, in, out, ms, &report);
 	if (rc == 0) {
-		same = memcmp(out, in->again, in->floats * sizeof(float)) == 0;
-		away = parts == 1 ? 0.0 : difference(out, in->one, in->floats);
+		same = memcmp(out, in->again, in->image_bytes) == 0;
+		away = parts == 1 ? 0.0 : difference(out, in->one, in->image_bytes / 4);
 		bs_bench_sum(&row, ms, RUNS);
 		*one_ms = parts == 1 ? row.median_ms : *one_ms;
-		(void)printf("  %-18s %4u %11.3f %9.2f %11.2e  %-5s %s", p->name, parts,
-			     row.median_ms, *one_ms / row.median_ms, away, same ? "yes" : "NO",
-			     bs_link_name(link));
-		if (p->work == WORK_SENSE)
-			(void)printf("; residual %.2e", j.residual);
-		(void)printf("%s\n", away <= p->most ? "" : "; TOO FAR from one GPU's result");
-		(void)snprintf(name, sizeof(name), "multi-%s-%u%s", p->name, parts,
-			       parts > 1 && kind == BS_LINK_COPY ? "-copies" : "");
-		(void)snprintf(detail, sizeof(detail),
-			       "%.2f times one GPU; %.2e from its result; same bytes: %s; %.100s",
-			       *one_ms / row.median_ms, away, same ? "yes" : "no",
-			       bs_link_name(link));
-		row.name = name;
-		row.detail = detail;
-		bs_bench_json(b, &row);
+		write_row(b, w, parts, *one_ms, away, same, &report, &row);
 	} else {
-		(void)printf("  %-18s %4u  %s\n", p->name, parts, why.text);
+		(void)printf("  %-18s %4u  failed (%d)\n", w->name, parts, rc);
 	}
 	(void)fflush(stdout);
-	close_job(&j);
-	bs_link_close(link);
-	return rc == BS_ERR_UNSUPPORTED ? 0 : rc != 0 || !same || !(away <= p->most);
+	armed_close(&a);
+	return rc != 0 || !same || !(away <= w->most);
+}
+
+static int problem_rows(struct bs_bench *b, const struct problem *w, uint32_t devices)
+{
+	struct inputs in;
+	struct bs_fail why = { 0, "" };
+	double one_ms = 0.0;
+	int failed = open_inputs(&in, w, b->threads, &why) != 0;
+
+	if (failed) {
+		(void)printf("  %-18s %s\n", w->name, why.text);
+	} else {
+		failed = parts_row(b, w, &in, 1, BS_LINK_AUTO, &one_ms);
+		for (uint32_t n = 2; one_ms > 0.0 && n <= devices; n *= 2) {
+			failed |= parts_row(b, w, &in, n, BS_LINK_NCCL, &one_ms);
+			failed |= parts_row(b, w, &in, n, BS_LINK_COPY, &one_ms);
+		}
+	}
+	close_inputs(&in);
+	return failed;
 }
 
 int bs_bench_multi(struct bs_bench *b)
@@ -281,25 +293,11 @@ int bs_bench_multi(struct bs_bench *b)
 		     devices == 1 ? ": one GPU, nothing to split" : "", "work", "GPUs", "ms",
 		     "speed-up", "difference", "same", "transport");
 	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++) {
-		const struct problem *p = &problems[i];
-		struct inputs in;
-		double one_ms = 0.0;
 		char name[64];
 
-		(void)snprintf(name, sizeof(name), "multi-%s", p->name);
-		if (!bs_bench_wanted(b, name))
-			continue;
-		if (open_inputs(&in, p) != 0) {
-			(void)printf("  %-18s no memory\n", p->name);
-			failed = 1;
-		} else {
-			failed |= parts_row(b, p, &in, 1, BS_LINK_AUTO, &one_ms);
-			for (uint32_t n = 2; one_ms > 0.0 && n <= devices; n *= 2) {
-				failed |= parts_row(b, p, &in, n, BS_LINK_NCCL, &one_ms);
-				failed |= parts_row(b, p, &in, n, BS_LINK_COPY, &one_ms);
-			}
-		}
-		close_inputs(&in);
+		(void)snprintf(name, sizeof(name), "multi-%s", problems[i].name);
+		if (bs_bench_wanted(b, name))
+			failed |= problem_rows(b, &problems[i], devices);
 	}
 	return failed;
 }

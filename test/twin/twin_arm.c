@@ -305,12 +305,12 @@ int main(void)
 		return check_done();
 	}
 	check_refusals();
-	if (getenv("BORESIDE_SMALL") == NULL) /* under a sanitizer times say nothing */
+	if (!small()) /* under a sanitizer times say nothing */
 		check_choices(cache);
 	check_address(cache);
 	check_frames(&bs_engine_gridding_cuda, BS_METHOD_GRIDDING, "gridding");
 	check_frames(&bs_engine_ls_cuda, BS_METHOD_LS, "ls");
-	if (getenv("BORESIDE_SMALL") == NULL) {
+	if (!small()) {
 		check_many(&bs_engine_gridding_cuda, BS_METHOD_GRIDDING, "gridding");
 		check_many(&bs_engine_ls_cuda, BS_METHOD_LS, "ls");
 	}

@@ -14,11 +14,9 @@
 #include "test/support/check.h"
 
 #if BS_GPU
-#include <string.h>
-
 #include "core/thread/team.h"
 #include "gpu/nufft/density_cuda.h"
-#include "gpu/engine/engines.h"
+#include "test/support/engine.h"
 #include "test/twin/device.h"
 
 #define STEP  2e-6
@@ -50,7 +48,6 @@ static const struct scan many[] = {
 };
 
 static struct bs_team *team;
-static bool small; /* under compute-sanitizer */
 
 static int open_scan(struct bs_protocol *p, struct bs_traj *traj, const struct scan *s,
 		     uint32_t iterations, enum bs_normalize normalize, struct bs_fail *why)
@@ -149,7 +146,7 @@ static void check_direct(const struct scan *s)
 	CHECK(c != NULL, "%s: %zu samples, their kernel %s", s->name, n, why.text);
 	for (size_t m = 0; m < n; m++)
 		w[m] = 1.0;
-	for (size_t i = 0; c != NULL && i < (small ? 2 : 3); i++) {
+	for (size_t i = 0; c != NULL && i < (small() ? 2 : 3); i++) {
 		const double most = steps[i] * STEP;
 		double e;
 
@@ -184,7 +181,7 @@ static uint64_t free_bytes(void)
 
 static void check_twins(const struct scan *s, enum bs_normalize normalize)
 {
-	const uint32_t steps = small ? 2 : 20;
+	const uint32_t steps = small() ? 2 : 20;
 	const char *how = normalize == BS_NORMALIZE_NONE ? "as they are" : "uniform";
 	const size_t n = (size_t)s->samples * s->readouts;
 	struct bs_protocol p;
@@ -217,7 +214,7 @@ static void check_twins(const struct scan *s, enum bs_normalize normalize)
 		      "%s, %s: they are the GPU's own, not the host's bytes", s->name, how);
 		CHECK(memcmp(cuda, again, n * sizeof(*cuda)) == 0, "%s, %s: the same bytes again",
 		      s->name, how);
-		if (!small) /* a sanitizer keeps memory of its own there */
+		if (!small()) /* a sanitizer keeps memory of its own there */
 			CHECK(free_bytes() >= before,
 			      "%s, %s: %llu bytes free on the device, %llu before", s->name, how,
 			      (unsigned long long)free_bytes(), (unsigned long long)before);
@@ -276,36 +273,19 @@ static void check_full(void)
 
 /* ---- through the engines ---------------------------------------------------------------------- */
 
-struct armed {
-	const struct bs_engine *engine;
-	struct bs_arena arena;
-	void *self;
-};
-
 static int image_of(const struct bs_engine *engine, const struct bs_protocol *p,
 		    const struct bs_traj *t, const float *weight, const char *cache,
 		    const float *data, float *image, struct bs_fail *why)
 {
-	struct bs_tables tables = { .traj = t, .weight = weight };
-	struct armed a = { .engine = engine };
-	struct bs_arm_env env = { .arena = &a.arena, .team = team, .cache_dir = cache };
-	struct bs_report report = { 0 };
-	struct bs_need need = { 0 };
-	int rc = engine->need(p, &need, why);
+	const struct bs_tables tables = { .traj = t, .weight = weight };
+	const struct bs_arm_env env = { .team = team, .cache_dir = cache };
+	struct bs_report report;
+	struct armed a;
+	int rc = armed_open(&a, engine, p, &tables, env, why);
 
 	if (rc == 0)
-		rc = bs_arena_open(&a.arena, need.total_bytes, why);
-	if (rc == 0)
-		rc = engine->arm(&a.self, p, &tables, &env, why);
-	if (rc == 0)
-		rc = engine->begin(a.self, 0);
-	for (uint32_t r = 0; rc == 0 && r < p->readouts; r++)
-		rc = engine->add(a.self, 0, r, data + 2ull * r * p->samples * p->coils, p->samples);
-	if (rc == 0)
-		rc = engine->finish(a.self, 0, INT64_MAX, image, &report);
-	if (a.self != NULL)
-		engine->disarm(a.self);
-	bs_arena_close(&a.arena);
+		rc = armed_image(&a, data, image, &report);
+	armed_close(&a);
 	return rc;
 }
 
@@ -375,21 +355,20 @@ int main(void)
 
 	if (!device_answers("density compensation on the GPU", &gpu))
 		return check_done();
-	small = getenv("BORESIDE_SMALL") != NULL;
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team");
 	for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++)
 		check_direct(&few[i]);
 	for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
-		const struct scan *s = small ? &few[i % 5] : &many[i];
+		const struct scan *s = small() ? &few[i % 5] : &many[i];
 
 		check_twins(s, BS_NORMALIZE_NONE);
-		if (!small)
+		if (!small())
 			check_twins(s, BS_NORMALIZE_UNIFORM);
 	}
 	check_refused("a volume with an axis of 600", &wide, BS_ERR_SIZE, "matrix");
 	check_engine("gridding", &bs_engine_gridding_cuda, BS_METHOD_GRIDDING, "");
 	check_engine("ls", &bs_engine_ls_cuda, BS_METHOD_LS, "");
-	if (!small) {
+	if (!small()) {
 		check_measured();
 		check_full();
 	}

@@ -37,11 +37,6 @@ struct armed {
 	uint64_t stamp[SLOTS];
 };
 
-static bool small(void) /* under compute-sanitizer: the same kernels, fewer readouts */
-{
-	return getenv("BORESIDE_SMALL") != NULL;
-}
-
 static int runs(void) /* "the same bytes" is said after so many */
 {
 	return small() ? 2 : 100;

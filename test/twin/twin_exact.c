@@ -390,8 +390,7 @@ int main(void)
 		return check_done();
 	CHECK(bs_team_open(&team, 4, &why) == 0, "team");
 	check_refusals();
-	const int small = getenv("BORESIDE_SMALL") != NULL; /* under compute-sanitizer */
-	const size_t count = small ? 1 : sizeof(shapes) / sizeof(shapes[0]);
+	const size_t count = small() ? 1 : sizeof(shapes) / sizeof(shapes[0]);
 
 	for (size_t i = 0; i < count; i++) {
 		check_fhd(&shapes[i], &gpu);
@@ -400,7 +399,7 @@ int main(void)
 	check_parts(BS_EXACT_FHD);
 	check_parts(BS_EXACT_Q);
 	check_steps();
-	if (!small)
+	if (!small())
 		check_full_size();
 	bs_team_close(team);
 #else

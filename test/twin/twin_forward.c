@@ -92,7 +92,7 @@ int main(void)
 	compare(team, 3, 32, 32, 32, 2, 5000);
 	compare(team, 3, 31, 17, 45, 1, 257);
 	compare(team, 3, 16, 16, 16, 1, 1);
-	if (getenv("BORESIDE_SMALL") == NULL)
+	if (!small())
 		compare(team, 2, 256, 256, 1, 1, 20000);
 	bs_team_close(team);
 #else

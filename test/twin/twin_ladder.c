@@ -109,7 +109,7 @@ static void check_exact(const uint32_t n[3], uint64_t samples, int q)
 		      "%s %ux%ux%u, %llu samples, %s: %.2e %s", q ? "Q" : "F^H d", n[0], n[1], n[2],
 		      (unsigned long long)samples, exact_names[s], error, rc != 0 ? why.text : "");
 	}
-	if (l != NULL && getenv("BORESIDE_SMALL") == NULL)
+	if (l != NULL && !small())
 		check_configs(l, samples, want, got, floats);
 	bs_ladder_exact_close(l);
 	free(k);
@@ -200,7 +200,7 @@ int main(void)
 	check_grid(64, 300, 0);
 	check_grid(64, 300, 1);
 	check_exact(odd, 333, 0);
-	if (getenv("BORESIDE_SMALL") == NULL) { /* not under compute-sanitizer */
+	if (!small()) { /* not under compute-sanitizer */
 		check_grid(512, 5000, 0);
 		check_grid(512, 8192, 0);
 		check_grid(96, 40000, 0);

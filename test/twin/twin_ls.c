@@ -10,10 +10,10 @@
 #if BS_GPU
 #include "core/thread/clock.h"
 #include "core/solve/pcg.h"
-#include "gpu/engine/engines.h"
 #include "gpu/exact/exact.h"
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/toeplitz.h"
+#include "test/support/engine.h"
 #include "test/twin/device.h"
 
 #define READOUTS 90u
@@ -216,26 +216,20 @@ static int run_frame(const struct bs_engine *engine, void *self, const struct sc
 
 static void check_engine(const struct bs_engine *engine, struct scan *s)
 {
-	struct bs_arm_env env = { .team = team, .cache_dir = "" };
-	struct bs_arena arena = { 0 };
-	struct bs_need need = { 0 };
+	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
+	struct armed a;
 	struct bs_fail why = { 0 };
 	struct bs_report report = { 0 };
 	float *image = malloc(s->voxels * 4);
-	void *self = NULL;
-	int rc = engine->need(&s->p, &need, &why);
+	int rc = armed_open(&a, engine, &s->p, &s->tables, env, &why);
 
-	env.arena = &arena;
-	if (rc == 0)
-		rc = bs_arena_open(&arena, need.total_bytes, &why);
-	if (rc == 0)
-		rc = engine->arm(&self, &s->p, &s->tables, &env, &why);
 	CHECK(rc == 0, "%s armed %s", engine->name, why.text);
 	if (rc != 0) {
+		armed_close(&a);
 		free(image);
 		return;
 	}
-	rc = run_frame(engine, self, s, 0, 1, READOUTS, INT64_MAX, image, &report);
+	rc = run_frame(engine, a.self, s, 0, 1, READOUTS, INT64_MAX, image, &report);
 	CHECK(rc == 0 && report.iterations == 10, "%s: %u iterations, residual %.2e", engine->name,
 	      report.iterations, report.residual);
 	uint64_t first = hash_of(image, s->voxels);
@@ -245,25 +239,24 @@ static void check_engine(const struct bs_engine *engine, struct scan *s)
 	CHECK(error <= 1e-5, "%s %ux%ux%u, %u coils: %.2e", engine->name, s->p.matrix[0],
 	      s->p.matrix[1], s->p.matrix[2], s->p.coils, error);
 	for (uint32_t n = 0; n < 5 && rc == 0; n++) {
-		rc = run_frame(engine, self, s, n % 2, n % 2 ? 7 : 77, READOUTS, INT64_MAX, image,
+		rc = run_frame(engine, a.self, s, n % 2, n % 2 ? 7 : 77, READOUTS, INT64_MAX, image,
 			       &report);
 		same &= hash_of(image, s->voxels) == first;
 	}
 	CHECK(rc == 0 && same, "%s: any order of arrival, either frame: the same bytes",
 	      engine->name);
-	rc = run_frame(engine, self, s, 1, 11, 33, INT64_MAX, image, &report);
+	rc = run_frame(engine, a.self, s, 1, 11, 33, INT64_MAX, image, &report);
 	for (uint32_t c = 0; c < s->p.coils; c++)
 		memset(s->data + 2 * (c * SAMPLES + 33 * PER), 0, PER * 8);
 	host_image(s, s->data, s->want);
 	CHECK(rc == 0 && check_rel(image, s->want, s->voxels) <= 1e-5,
 	      "%s: a readout that never came counts as zeros: %.2e", engine->name,
 	      check_rel(image, s->want, s->voxels));
-	rc = run_frame(engine, self, s, 1, 11, 33, bs_now_ns(), image, &report);
+	rc = run_frame(engine, a.self, s, 1, 11, 33, bs_now_ns(), image, &report);
 	CHECK(rc == 0 && report.iterations >= 1 && report.deadline_stop,
 	      "%s: a deadline already past leaves an image of %u iterations", engine->name,
 	      report.iterations);
-	engine->disarm(self);
-	bs_arena_close(&arena);
+	armed_close(&a);
 	free(image);
 }
 #endif

@@ -68,7 +68,7 @@ static void candidate(struct fixture *f, const struct bs_tune *tune, const float
 		const double b = check_rel(f->out_data, host_data, samples);
 
 		h = hash_of(f->out_image, voxels);
-		if (getenv("BORESIDE_SMALL") == NULL) { /* under a sanitizer times say nothing */
+		if (!small()) { /* under a sanitizer times say nothing */
 			ms[0] = time_ms(run_adjoint, f, &f->stream);
 			ms[1] = time_ms(run_forward, f, &f->stream);
 			f->stream = NULL;
@@ -78,7 +78,7 @@ static void candidate(struct fixture *f, const struct bs_tune *tune, const float
 		      t->name, words, a, b, bound, ms[0], ms[1]);
 		CHECK(adjoint(f, f->out_image) && hash_of(f->out_image, voxels) == h,
 		      "%s, %s: the same bytes again", t->name, words);
-		if (getenv("BORESIDE_SMALL") == NULL)
+		if (!small())
 			incremental(f);
 	}
 	close_plan(f);
@@ -192,7 +192,7 @@ static void lengths(void)
 
 static void all_candidates(void)
 {
-	static const struct trial small[] = {
+	static const struct trial few[] = {
 		{ "2D one coil", RADIAL, 2, { 96, 80, 1 }, 1, 20000, 0, 1e-3 },
 		{ "2D few samples", RANDOM, 2, { 96, 80, 1 }, 1, 700, 0, 1e-3 },
 		{ "2D five coils in chunks", RANDOM, 2, { 61, 75, 1 }, 5, 9000, 2500, 1e-3 },
@@ -205,12 +205,12 @@ static void all_candidates(void)
 		{ "2D radial 256^2", RADIAL, 2, { 256, 256, 1 }, 1, 131072, 0, 1e-3 },
 	};
 
-	for (size_t i = 0; i < sizeof(small) / sizeof(small[0]); i++) {
-		const struct trial t = shrunk(&small[i]);
+	for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++) {
+		const struct trial t = shrunk(&few[i]);
 
 		candidates(&t);
 	}
-	if (getenv("BORESIDE_SMALL") == NULL)
+	if (!small())
 		for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++)
 			candidates(&large[i]);
 }

@@ -354,7 +354,7 @@ static void check_all(void)
 	for (size_t i = 0; i < VOXELS; i++)
 		inverse[i] = 1.0f / (q[0] + 300.0f * inverse[i]);
 	jacobi.inverse = inverse;
-	if (getenv("BORESIDE_SMALL") != NULL) { /* under compute-sanitizer */
+	if (small()) { /* under compute-sanitizer */
 		check_system("gram of real W", &with_w, true, 1);
 		bs_csr_close(&real);
 		bs_csr_close(&complex_w);

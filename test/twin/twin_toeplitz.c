@@ -157,9 +157,7 @@ static void launches(const struct problem *p, struct bs_toeplitz_cuda *plan)
 
 		if (rc == BS_ERR_UNSUPPORTED)
 			continue;
-		const double ms = rc == 0 && getenv("BORESIDE_SMALL") == NULL
-					  ? time_ms(queue_apply, &q, &q.stream)
-					  : 0.0;
+		const double ms = rc == 0 && !small() ? time_ms(queue_apply, &q, &q.stream) : 0.0;
 
 		q.stream = NULL;
 		if (cudaMemset(q.out, 0xff, n * 4) != cudaSuccess)
@@ -232,7 +230,7 @@ static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32
 	if (rc == 0) {
 		compare(&p, plan, runs);
 		launches(&p, plan);
-		if (has_planes(&p.spec) && getenv("BORESIDE_SMALL") == NULL)
+		if (has_planes(&p.spec) && !small())
 			check_tuned(&p, plan);
 	}
 	bs_toeplitz_cuda_close(plan);
@@ -257,7 +255,7 @@ int main(void)
 	check_size(3, 9, 40, 61, 2, 2);  /* y and z in one pass, clusters of two */
 	check_size(3, 17, 65, 90, 2, 2); /* of eight */
 	check_size(2, 33, 50, 1, 3, 2);
-	if (getenv("BORESIDE_SMALL") == NULL) {
+	if (!small()) {
 		check_size(2, 256, 256, 1, 4, 2);
 		check_size(2, 300, 512, 1, 1, 2);
 		check_size(3, 64, 64, 64, 1, 100);

@@ -13,11 +13,6 @@
 #include "test/twin/device.h"
 #include "test/support/window.h"
 
-static bool small(void) /* under compute-sanitizer: each kernel once is enough */
-{
-	return getenv("BORESIDE_SMALL") != NULL;
-}
-
 static void frames_of(const struct bs_protocol *p, const struct bs_engine *engine, const char *what,
 		      double tolerance)
 {

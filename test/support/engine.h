@@ -1,0 +1,66 @@
+/*
+ * test/support/engine.h - an engine armed as the service arms it, and a frame through it
+ *
+ * The arena is what need asks for, and sealed once armed. One thread.
+ */
+#ifndef BS_TEST_SUPPORT_ENGINE_H
+#define BS_TEST_SUPPORT_ENGINE_H
+
+#include <string.h>
+
+#include "gpu/engine/engines.h"
+
+struct armed {
+	const struct bs_engine *engine;
+	struct bs_arena arena;
+	struct bs_protocol p;
+	void *self;
+};
+
+/* engine NULL: the one that the service would choose. env: all but the arena. */
+static inline int armed_open(struct armed *a, const struct bs_engine *engine,
+			     const struct bs_protocol *p, const struct bs_tables *tables,
+			     struct bs_arm_env env, struct bs_fail *why)
+{
+	struct bs_need need = { 0 };
+	int rc = 0;
+
+	memset(a, 0, sizeof(*a));
+	a->p = *p;
+	a->engine = engine;
+	env.arena = &a->arena;
+	if (engine == NULL)
+		rc = bs_engine_find(&a->engine, &a->p, why);
+	if (rc == 0)
+		rc = a->engine->need(&a->p, &need, why);
+	if (rc == 0)
+		rc = bs_arena_open(&a->arena, need.total_bytes, why);
+	if (rc == 0)
+		rc = a->engine->arm(&a->self, &a->p, tables, &env, why);
+	a->arena.sealed = true;
+	return rc;
+}
+
+/* Also of one that was not armed. */
+static inline void armed_close(struct armed *a)
+{
+	if (a->self != NULL)
+		a->engine->disarm(a->self);
+	bs_arena_close(&a->arena);
+}
+
+/* The image of all readouts in their order; data [readout][coil][sample] complex. */
+static inline int armed_image(struct armed *a, const float *data, float *image,
+			      struct bs_report *report)
+{
+	const struct bs_protocol *p = &a->p;
+	int rc = a->engine->begin(a->self, 0);
+
+	memset(report, 0, sizeof(*report));
+	for (uint32_t r = 0; rc == 0 && r < p->readouts; r++)
+		rc = a->engine->add(a->self, 0, r, data + 2ull * r * p->samples * p->coils,
+				    p->samples);
+	return rc != 0 ? rc : a->engine->finish(a->self, 0, INT64_MAX, image, report);
+}
+
+#endif

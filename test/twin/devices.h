@@ -1,0 +1,186 @@
+/*
+ * test/twin/devices.h - several GPUs of a scan in a test: where the shares lie, what passes between them,
+ * and engines armed on them
+ *
+ * For one source of a program whose link is given bs_link_open and the allocations' seams (Makefile).
+ */
+#ifndef BS_TEST_TWIN_DEVICES_H
+#define BS_TEST_TWIN_DEVICES_H
+
+#include <string.h>
+
+#include "core/thread/team.h"
+#include "gpu/engine/shares.h"
+#include "test/support/engine.h"
+#include "test/support/transport.h"
+#include "test/twin/allocations.h"
+#include "test/twin/device.h"
+
+#define ITERATIONS 12u
+#define COILS      5u
+
+static uint64_t seed = 88172645463325252u;
+static struct bs_team *team;
+
+/* Where the shares lie, and what passes between them. */
+struct layout {
+	struct bs_devices devices;
+	enum bs_link_kind kind;
+};
+
+static struct layout layouts[24];
+static int layout_count;
+
+/* The bytes of an image by the number of GPUs that work on it. */
+struct known {
+	uint64_t hash[BS_DEVICES_MAX + 1];
+};
+
+static inline void add_layout(uint32_t parts, bool own, enum bs_link_kind kind)
+{
+	struct layout *l = &layouts[layout_count++];
+
+	l->kind = kind;
+	l->devices.count = parts;
+	for (uint32_t i = 0; i < parts; i++)
+		l->devices.device[i] = own ? i : 0;
+}
+
+static inline bool nccl_answers(void)
+{
+	struct bs_link *link = NULL;
+	struct bs_fail why = { 0 };
+	int rc = bs_link_open(&link, 2, NULL, BS_LINK_NCCL, &why);
+
+	if (rc == BS_ERR_UNSUPPORTED)
+		SKIP("shares by NCCL: %s", why.text);
+	else
+		CHECK(rc == 0, "a link by NCCL %s", why.text);
+	bs_link_close(link);
+	return rc == 0;
+}
+
+/* The first GPU in all shares; then each its own. The one-GPU engine comes first. */
+static inline void list_layouts(uint32_t devices)
+{
+	const bool nccl = devices > 1 && nccl_answers();
+
+	add_layout(1, false, BS_LINK_COPY);
+	add_layout(2, false, BS_LINK_COPY);
+	if (!small()) {
+		add_layout(3, false, BS_LINK_COPY);
+		add_layout(8, false, BS_LINK_COPY);
+	}
+	for (uint32_t n = 2; n <= devices; n++) {
+		add_layout(n, true, BS_LINK_COPY);
+		if (nccl)
+			add_layout(n, true, BS_LINK_NCCL);
+	}
+}
+
+static inline void words_of(char *out, size_t size, const struct layout *l)
+{
+	size_t n = (size_t)snprintf(out, size, "GPUs");
+
+	for (uint32_t i = 0; i < l->devices.count; i++)
+		n += (size_t)snprintf(out + n, size - n, " %u", l->devices.device[i]);
+	if (l->kind == BS_LINK_NCCL)
+		(void)snprintf(out + n, size - n, " by NCCL");
+}
+
+static inline int open_cuda(struct armed *a, const struct bs_protocol *p, const struct layout *l,
+			    const struct bs_tables *tables, const void *pool, size_t pool_bytes,
+			    struct bs_fail *why)
+{
+	struct bs_protocol own = *p;
+
+	own.backend = BS_BACKEND_CUDA;
+	own.gpu_devices = l->devices;
+	transport = l->kind;
+	return armed_open(
+		a, NULL, &own, tables,
+		(struct bs_arm_env){
+			.team = team, .cache_dir = "", .pool = pool, .pool_bytes = pool_bytes },
+		why);
+}
+
+/* Has an image the bytes of those before it that as many GPUs worked on? */
+static inline bool same_as_known(struct known *k, const struct armed *a, const float *image)
+{
+	const uint64_t hash = hash_of(image, bs_protocol_image_bytes(&a->p) / 4);
+	uint64_t *known = &k->hash[bs_shares_of(&a->p).parts];
+
+	if (*known == 0)
+		*known = hash;
+	return *known == hash;
+}
+
+/* Readouts lie in page-locked memory of the size of whole pages, as the service's pool does. */
+static inline float *pool_of(size_t values)
+{
+	const size_t bytes = (values * 4 + 4095) & ~(size_t)4095;
+	float *data = aligned_alloc(4096, bytes);
+
+	for (size_t i = 0; i < values; i++)
+		data[i] = (float)(check_uniform(&seed) - 0.5);
+	return data;
+}
+
+static inline void free_pool(float *data)
+{
+	(void)cudaHostUnregister(data);
+	(void)cudaGetLastError();
+	free(data);
+}
+
+static inline struct bs_protocol protocol(enum bs_method method)
+{
+	struct bs_protocol p;
+
+	memset(&p, 0, sizeof(p));
+	(void)snprintf(p.name, sizeof(p.name), "devices");
+	p.method = method;
+	p.dims = 2;
+	p.coils = COILS;
+	p.slices = 2;
+	p.contrasts = 1;
+	p.traj.type = method == BS_METHOD_GRIDDING ? BS_TRAJ_RADIAL2D : BS_TRAJ_RANDOM;
+	p.traj.seed = 5;
+	p.accuracy = 1e-6;
+	p.density = method == BS_METHOD_GRIDDING ? BS_DENSITY_RAMP : BS_DENSITY_NONE;
+	p.matrix[0] = 40;
+	p.matrix[1] = 27;
+	p.matrix[2] = 1;
+	for (int a = 0; a < 3; a++)
+		p.fov_mm[a] = 200.0f;
+	p.samples = 96;
+	p.readouts = 90;
+	p.combine = BS_COMBINE_RSS;
+	if (method != BS_METHOD_GRIDDING) { /* well conditioned: twelve steps agree as one does */
+		p.normalize = BS_NORMALIZE_NONE;
+		p.lambda = 0.5;
+		p.iterations = ITERATIONS;
+		p.fhd = p.q = BS_SUM_EXACT;
+	}
+	return p;
+}
+
+/* A device to work on, the team and the layouts; false: none, which has been said. */
+static inline bool devices_open(const char *what, uint32_t *devices)
+{
+	struct bs_gpu_info gpu;
+	struct bs_fail why = { 0 };
+
+	if (!device_answers(what, &gpu))
+		return false;
+	*devices = bs_link_devices();
+	if (*devices < 2)
+		SKIP("%s, a GPU for each share: there is %u here, the shares lie on it together",
+		     what, *devices);
+	/* fewer threads than the most shares: some take turns */
+	CHECK(bs_team_open(&team, 3, &why) == 0, "team %s", why.text);
+	list_layouts(small() ? 1 : *devices);
+	return true;
+}
+
+#endif
