@@ -5,7 +5,7 @@
 #include "board/emit/sinks.h"
 #include "board/emit/takers.h"
 #include "board/service/realtime.h"
-#include "board/service/thread.h"
+#include "board/service/usage.h"
 #include "board/status/status.h"
 #include "core/thread/clock.h"
 #include "ipc/wire/wire.h"
@@ -254,7 +254,7 @@ static void work(struct emit *e)
 		if (bs_ring_look(r, atomic_load(&e->sent), &entry)) {
 			take_entry(e, entry);
 			bs_worker_beat(env);
-			bs_thread_publish(&env->shm, BS_THREAD_EMIT, bs_now_ns());
+			bs_usage_publish(&env->shm, BS_THREAD_EMIT, bs_now_ns());
 			continue;
 		}
 		if (bs_worker_stop(env) && bs_ring_count(r) == 0)

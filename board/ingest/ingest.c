@@ -7,7 +7,7 @@
 
 #include "board/ingest/ingest.h"
 #include "board/service/realtime.h"
-#include "board/service/thread.h"
+#include "board/service/usage.h"
 #include "core/thread/clock.h"
 #include "core/log.h"
 
@@ -159,7 +159,7 @@ static int work(struct ingest *in)
 
 		if (any) {
 			bs_worker_beat(env);
-			bs_thread_publish(&env->shm, BS_THREAD_INGEST, now);
+			bs_usage_publish(&env->shm, BS_THREAD_INGEST, now);
 			continue;
 		}
 		struct pollfd fds[2];

@@ -34,33 +34,35 @@ static int admit_armed(const struct ingest *in, struct bs_fail *why)
 static void start_record(struct ingest *in, const struct bs_scan_info *info)
 {
 	struct bs_scan_record *s = in->scan;
+	_Atomic uint64_t *const counts[] = {
+		&s->acquisitions,
+		&s->noise,
+		&s->waveforms,
+		&s->gaps,
+		&s->duplicates,
+		&s->rejected,
+		&s->late,
+		&s->images_made,
+		&s->images_partial,
+		&s->previews_made,
+		&s->previews_skipped,
+		&s->readouts_missing,
+		&s->unused,
+		&s->images_left,
+		&s->images_unsent,
+		&s->undelivered,
+		&s->images_late,
+	};
 
 	s->session = in->session;
 	s->protocol = (uint32_t)(in->p - in->env->site.protocol);
 	s->recon_epoch = in->recon_epoch;
 	s->info = *info;
 	atomic_store(&s->next_seq, 1);
-	atomic_store(&s->acquisitions, 0);
-	atomic_store(&s->noise, 0);
-	atomic_store(&s->waveforms, 0);
-	atomic_store(&s->gaps, 0);
-	atomic_store(&s->duplicates, 0);
-	atomic_store(&s->rejected, 0);
-	atomic_store(&s->late, 0);
-	atomic_store(&s->images_made, 0);
-	atomic_store(&s->images_partial, 0);
-	atomic_store(&s->previews_made, 0);
-	atomic_store(&s->previews_skipped, 0);
-	atomic_store(&s->readouts_missing, 0);
-	atomic_store(&s->unused, 0);
-	s->recon_code = 0;
-	s->recon_text[0] = '\0';
-	atomic_store(&s->images_left, 0);
-	atomic_store(&s->images_unsent, 0);
-	atomic_store(&s->undelivered, 0);
-	atomic_store(&s->images_late, 0);
-	s->emit_code = 0;
-	s->emit_text[0] = '\0';
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		atomic_store(counts[i], 0);
+	s->recon_code = s->emit_code = 0;
+	s->recon_text[0] = s->emit_text[0] = '\0';
 	atomic_fetch_add(&s->id, 1);
 	atomic_store(&s->open, 1);
 }

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "board/service/realtime.h"
-#include "board/service/thread.h"
+#include "board/service/usage.h"
 #include "core/thread/clock.h"
 
 /* The slots that have been read go back to ingest. wait: all of them. */
@@ -163,7 +163,7 @@ static void note_costs(struct recon_worker *w)
 	now = bs_now_ns();
 	if (now - w->noted_ns < BS_THREAD_NS)
 		return;
-	bs_thread_note_team(&w->env->shm, w->team);
+	bs_usage_note_team(&w->env->shm, w->team);
 	w->noted_ns = now;
 	w->unnoted = false;
 }
@@ -176,7 +176,7 @@ static void rest(struct recon_worker *w)
 	note_costs(w);
 	if (w->current != NULL && env->site.realtime.wait == BS_WAIT_POLL) {
 		bs_worker_beat(env);
-		bs_thread_publish(&env->shm, BS_THREAD_RECON, bs_now_ns());
+		bs_usage_publish(&env->shm, BS_THREAD_RECON, bs_now_ns());
 		return;
 	}
 	bs_bell_announce(&env->me->bell);

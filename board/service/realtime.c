@@ -16,7 +16,7 @@
 
 #include "board/arm/armed.h"
 #include "board/service/herald.h"
-#include "board/service/thread.h"
+#include "board/service/usage.h"
 #include "board/service/throttle.h"
 #include "core/thread/clock.h"
 #include "core/thread/cpus.h"
@@ -159,7 +159,7 @@ static void enter(void *arg, int task, int member)
 	name_record(r, (enum bs_thread)((int)e->first + member));
 	atomic_store(&r->tid, (int32_t)syscall(SYS_gettid));
 	atomic_store(&r->priority, rc == 0 ? priority : 0);
-	bs_thread_note(&env->shm, (enum bs_thread)((int)e->first + member));
+	bs_usage_note(&env->shm, (enum bs_thread)((int)e->first + member));
 }
 
 static void tell(struct entry *e)

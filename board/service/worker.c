@@ -2,7 +2,7 @@
 #define _GNU_SOURCE /* ppoll */
 #include "board/service/worker.h"
 
-#include "board/service/thread.h"
+#include "board/service/usage.h"
 #include "core/thread/clock.h"
 
 void bs_worker_say(struct bs_worker_env *env, enum bs_event_number number, int code,
@@ -43,5 +43,5 @@ void bs_worker_sleep(struct bs_worker_env *env, struct pollfd *more, unsigned n,
 			more[i].revents = fds[i + 1].revents;
 	bs_bell_awake(&env->me->bell, env->shm.bell_fd[env->who]);
 	bs_worker_beat(env);
-	bs_thread_publish(&env->shm, env->place, bs_now_ns());
+	bs_usage_publish(&env->shm, env->place, bs_now_ns());
 }

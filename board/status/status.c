@@ -255,7 +255,7 @@ int bs_status_json(char *out, size_t cap, const struct bs_shm *shm)
 	bs_doc_text(&d, "node", s->site.name);
 	bs_doc_text(&d, "state", bs_state_name((enum bs_state)atomic_load(&s->scan.state)));
 	bs_doc_real(&d, "uptime_s", (double)(bs_now_ns() - s->started_ns) * 1e-9);
-	bs_doc_number(&d, "shared_bytes", s->total_bytes);
+	bs_doc_number(&d, "shared_bytes", s->at.total_bytes);
 	bs_doc_flag(&d, "memory_locked", s->locked != 0);
 	put_protocols(&d, s);
 	put_workers(&d, s);

@@ -85,9 +85,6 @@ enum bs_log_level bs_event_words(const struct bs_event *e, char *out, size_t cap
 	case BS_EVENT_FAULT:
 		(void)snprintf(out, cap, "%s: %s", bs_err_name(e->code), e->text);
 		return BS_LOG_ERROR;
-	case BS_EVENT_NOTE:
-		(void)snprintf(out, cap, "%s", e->text);
-		return BS_LOG_INFO;
 	case BS_EVENT_LIMIT:
 		(void)snprintf(out, cap, "%s", e->text);
 		return BS_LOG_WARN;

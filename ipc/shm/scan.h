@@ -51,7 +51,6 @@ struct bs_scan_end {
 struct bs_totals {
 	_Atomic uint64_t scans, refused, messages, bytes, rejected, gaps, duplicates,
 		late;                                            /* ingest */
-	_Atomic uint64_t oversize, connections;                  /* ingest */
 	_Atomic uint64_t images, engine_faults;                  /* recon */
 	_Atomic uint64_t published, sink_faults, repeated, lost; /* emit */
 };

@@ -12,10 +12,9 @@
 
 #include "core/thread/clock.h"
 
-/* Where a trajectory table's parts lie, from its start. */
+/* At the start of a trajectory table; k, step1 and step2 follow it as table_bytes lays them. */
 struct table_head {
 	uint32_t dims, samples, readouts, keyed;
-	uint64_t k_at, step1_at, step2_at;
 };
 
 /* Adds a part of bytes, on a page when it is large; sets overflow rather than wrap. */
@@ -35,96 +34,101 @@ static uint64_t place(uint64_t *end, uint64_t count, uint64_t bytes, bool *overf
 	return at;
 }
 
-static uint64_t table_bytes(const struct bs_traj *t, struct table_head *h)
+/* A slot each, and headers, closes and ends beside them: a push with a slot never fails. */
+static uint64_t ring_entries(uint64_t slots)
 {
-	uint64_t end = sizeof(*h);
+	return bs_ring_capacity(slots + 64);
+}
+
+/* Of a table of t's sizes; where its parts lie, from its start. UINT64_MAX: it fits no memory. */
+static uint64_t table_bytes(const struct bs_traj *t, uint64_t part[3])
+{
+	uint64_t end = sizeof(struct table_head);
 	bool overflow = false;
 
-	*h = (struct table_head){ t->dims, t->samples, t->readouts, t->keyed, 0, 0, 0 };
-	h->k_at =
+	part[0] =
 		place(&end, (uint64_t)t->readouts * t->samples, t->dims * sizeof(float), &overflow);
-	h->step1_at = place(&end, t->readouts, sizeof(uint16_t), &overflow);
-	h->step2_at = place(&end, t->readouts, sizeof(uint16_t), &overflow);
+	part[1] = place(&end, t->readouts, sizeof(uint16_t), &overflow);
+	part[2] = place(&end, t->readouts, sizeof(uint16_t), &overflow);
 	return overflow ? UINT64_MAX : end;
 }
 
-/* The one place that decides where everything lies. s: only its offsets and sizes are set. */
-static int lay_out(struct bs_shared *s, const struct bs_site *site, const struct bs_traj *tables,
-		   struct bs_fail *why)
+/* The one place that decides where everything lies. */
+static int lay_out(struct bs_layout *l, struct bs_pools *pools, const struct bs_site *site,
+		   const struct bs_traj *tables, struct bs_fail *why)
 {
 	uint64_t end = sizeof(struct bs_shared);
 	bool overflow = false;
-	struct table_head h;
-	int rc = bs_pools_size(&s->pools, site, why);
+	uint64_t part[3];
+	int rc = bs_pools_size(pools, site, why);
 
+	memset(l, 0, sizeof(*l));
 	if (rc != 0)
 		return rc;
-	/* a slot each, and headers, closes and ends beside them: a push with a slot never fails */
-	s->acq_ring_at =
-		place(&end, 1, bs_ring_bytes(bs_ring_capacity(s->pools.acq_slots + 64)), &overflow);
-	s->image_ring_at = place(
-		&end, 1, bs_ring_bytes(bs_ring_capacity(s->pools.image_slots + 64)), &overflow);
-	s->acq_pool_at = place(&end, 1, bs_pool_bytes((uint32_t)s->pools.acq_slots), &overflow);
-	s->image_pool_at = place(&end, 1, bs_pool_bytes((uint32_t)s->pools.image_slots), &overflow);
-	s->acq_meta_at = place(&end, s->pools.acq_slots, sizeof(struct bs_acq_meta), &overflow);
-	s->image_meta_at =
-		place(&end, s->pools.image_slots, sizeof(struct bs_image_meta), &overflow);
-	s->hist_at = place(&end, (uint64_t)site->protocols * BS_STAGES, sizeof(struct bs_hist),
-			   &overflow);
-	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++)
-		s->table_at[i] = i < site->protocols && tables[i].k != NULL
-					 ? place(&end, 1, table_bytes(&tables[i], &h), &overflow)
-					 : 0;
-	s->acq_at = place(&end, s->pools.acq_slots, s->pools.acq_bytes, &overflow);
-	s->image_at = place(&end, s->pools.image_slots, s->pools.image_bytes, &overflow);
-	s->total_bytes = (end + 4095) & ~(uint64_t)4095;
-	if (overflow || s->total_bytes > INT64_MAX / 2)
+	l->acq_ring = place(&end, 1, bs_ring_bytes(ring_entries(pools->acq_slots)), &overflow);
+	l->image_ring = place(&end, 1, bs_ring_bytes(ring_entries(pools->image_slots)), &overflow);
+	l->acq_pool = place(&end, 1, bs_pool_bytes((uint32_t)pools->acq_slots), &overflow);
+	l->image_pool = place(&end, 1, bs_pool_bytes((uint32_t)pools->image_slots), &overflow);
+	l->acq_meta = place(&end, pools->acq_slots, sizeof(struct bs_acq_meta), &overflow);
+	l->image_meta = place(&end, pools->image_slots, sizeof(struct bs_image_meta), &overflow);
+	l->hist = place(&end, (uint64_t)site->protocols * BS_STAGES, sizeof(struct bs_hist),
+			&overflow);
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (tables[i].k != NULL)
+			l->table[i] = place(&end, 1, table_bytes(&tables[i], part), &overflow);
+	l->acq = place(&end, pools->acq_slots, pools->acq_bytes, &overflow);
+	l->image = place(&end, pools->image_slots, pools->image_bytes, &overflow);
+	l->total_bytes = (end + 4095) & ~(uint64_t)4095;
+	if (overflow || l->total_bytes > INT64_MAX / 2)
 		return bs_fail(why, BS_ERR_NOMEM, "the shared memory does not fit 63 bits");
 	return 0;
 }
 
 static void set_views(struct bs_shm *m)
 {
+	const struct bs_layout *l = &m->s->at;
 	unsigned char *base = (unsigned char *)m->s;
 
-	m->acq_ring = (struct bs_ring *)(base + m->s->acq_ring_at);
-	m->image_ring = (struct bs_ring *)(base + m->s->image_ring_at);
-	m->acq_pool = (struct bs_pool *)(base + m->s->acq_pool_at);
-	m->image_pool = (struct bs_pool *)(base + m->s->image_pool_at);
-	m->acq_meta = (struct bs_acq_meta *)(base + m->s->acq_meta_at);
-	m->image_meta = (struct bs_image_meta *)(base + m->s->image_meta_at);
-	m->hist = (struct bs_hist *)(base + m->s->hist_at);
+	m->acq_ring = (struct bs_ring *)(base + l->acq_ring);
+	m->image_ring = (struct bs_ring *)(base + l->image_ring);
+	m->acq_pool = (struct bs_pool *)(base + l->acq_pool);
+	m->image_pool = (struct bs_pool *)(base + l->image_pool);
+	m->acq_meta = (struct bs_acq_meta *)(base + l->acq_meta);
+	m->image_meta = (struct bs_image_meta *)(base + l->image_meta);
+	m->hist = (struct bs_hist *)(base + l->hist);
 }
 
 static void put_table(struct bs_shm *m, uint32_t protocol, const struct bs_traj *t)
 {
-	unsigned char *at = (unsigned char *)m->s + m->s->table_at[protocol];
-	struct table_head h;
+	unsigned char *at = (unsigned char *)m->s + m->s->at.table[protocol];
+	struct table_head h = { t->dims, t->samples, t->readouts, t->keyed };
+	uint64_t part[3];
 
-	(void)table_bytes(t, &h);
+	(void)table_bytes(t, part);
 	memcpy(at, &h, sizeof(h));
-	memcpy(at + h.k_at, t->k, (size_t)t->readouts * t->samples * t->dims * sizeof(float));
+	memcpy(at + part[0], t->k, (size_t)t->readouts * t->samples * t->dims * sizeof(float));
 	if (t->step1 != NULL)
-		memcpy(at + h.step1_at, t->step1, t->readouts * sizeof(uint16_t));
+		memcpy(at + part[1], t->step1, t->readouts * sizeof(uint16_t));
 	if (t->step2 != NULL)
-		memcpy(at + h.step2_at, t->step2, t->readouts * sizeof(uint16_t));
+		memcpy(at + part[2], t->step2, t->readouts * sizeof(uint16_t));
 }
 
 bool bs_shm_table(const struct bs_shm *m, uint32_t protocol, struct bs_traj *t)
 {
-	unsigned char *at = (unsigned char *)m->s + m->s->table_at[protocol];
+	unsigned char *at = (unsigned char *)m->s + m->s->at.table[protocol];
 	struct table_head h;
+	uint64_t part[3];
 
-	if (m->s->table_at[protocol] == 0)
+	if (m->s->at.table[protocol] == 0)
 		return false;
 	memcpy(&h, at, sizeof(h));
-	*t = (struct bs_traj){ .dims = h.dims,
-			       .samples = h.samples,
-			       .readouts = h.readouts,
-			       .k = (float *)(at + h.k_at),
-			       .step1 = (uint16_t *)(at + h.step1_at),
-			       .step2 = (uint16_t *)(at + h.step2_at),
-			       .keyed = h.keyed != 0 };
+	*t = (struct bs_traj){
+		.dims = h.dims, .samples = h.samples, .readouts = h.readouts, .keyed = h.keyed != 0
+	};
+	(void)table_bytes(t, part);
+	t->k = (float *)(at + part[0]);
+	t->step1 = (uint16_t *)(at + part[1]);
+	t->step2 = (uint16_t *)(at + part[2]);
 	return true;
 }
 
@@ -165,29 +169,26 @@ static void clear(struct bs_shm *m)
 int bs_shm_create(struct bs_shm *m, const struct bs_site *site, const struct bs_traj *tables,
 		  struct bs_fail *why)
 {
-	struct bs_shared *plan = calloc(1, sizeof(*plan));
-	int rc;
+	struct bs_layout layout;
+	struct bs_pools pools;
+	int rc = lay_out(&layout, &pools, site, tables, why);
 
 	clear(m);
-	if (plan == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "planning the shared memory");
-	rc = lay_out(plan, site, tables, why);
 	if (rc == 0)
-		rc = make_memory(m, plan->total_bytes, why);
+		rc = make_memory(m, layout.total_bytes, why);
 	if (rc != 0) {
-		free(plan);
 		bs_shm_close(m);
 		return rc;
 	}
-	memcpy(m->s, plan, sizeof(*plan));
-	free(plan);
+	m->s->at = layout;
+	m->s->pools = pools;
 	m->s->site = *site;
 	m->s->started_ns = bs_now_ns();
 	set_views(m);
-	bs_ring_init(m->acq_ring, bs_ring_capacity(m->s->pools.acq_slots + 64));
-	bs_ring_init(m->image_ring, bs_ring_capacity(m->s->pools.image_slots + 64));
-	bs_pool_init(m->acq_pool, (uint32_t)m->s->pools.acq_slots);
-	bs_pool_init(m->image_pool, (uint32_t)m->s->pools.image_slots);
+	bs_ring_init(m->acq_ring, ring_entries(pools.acq_slots));
+	bs_ring_init(m->image_ring, ring_entries(pools.image_slots));
+	bs_pool_init(m->acq_pool, (uint32_t)pools.acq_slots);
+	bs_pool_init(m->image_pool, (uint32_t)pools.image_slots);
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (tables[i].k != NULL)
 			put_table(m, i, &tables[i]);
@@ -197,63 +198,29 @@ int bs_shm_create(struct bs_shm *m, const struct bs_site *site, const struct bs_
 	return 0;
 }
 
-/* A part of bytes at at lies inside, behind the head, and is aligned. */
-static bool inside(const struct bs_shared *s, uint64_t at, uint64_t count, uint64_t bytes)
+/* The memory is laid out as the site and the tables that it holds ask for, and so are rings and pools. */
+static bool sound(struct bs_shm *m)
 {
-	uint64_t size;
-
-	return at % 64 == 0 && at >= sizeof(*s) && at <= s->total_bytes &&
-	       !__builtin_mul_overflow(count, bytes, &size) && size <= s->total_bytes - at;
-}
-
-static bool table_inside(const struct bs_shared *s, uint64_t at)
-{
-	struct table_head h, again;
-	uint64_t bytes;
-
-	if (at == 0)
-		return true;
-	if (!inside(s, at, 1, sizeof(h)))
-		return false;
-	memcpy(&h, (const unsigned char *)s + at, sizeof(h));
-	bytes = table_bytes(&(struct bs_traj){ .dims = h.dims,
-					       .samples = h.samples,
-					       .readouts = h.readouts,
-					       .keyed = h.keyed != 0 },
-			    &again);
-	return inside(s, at, 1, bytes) && h.k_at == again.k_at && h.step1_at == again.step1_at &&
-	       h.step2_at == again.step2_at;
-}
-
-static int check_views(const struct bs_shm *m, struct bs_fail *why)
-{
+	struct bs_traj tables[BS_PROTOCOLS_MAX] = { 0 };
 	const struct bs_shared *s = m->s;
-	const struct bs_pools *p = &s->pools;
-	bool good = p->acq_slots <= UINT32_MAX / 2 && p->image_slots <= UINT32_MAX / 2 &&
-		    s->site.protocols <= BS_PROTOCOLS_MAX;
-	uint64_t acq_cap = good ? bs_ring_capacity(p->acq_slots + 64) : 2;
-	uint64_t image_cap = good ? bs_ring_capacity(p->image_slots + 64) : 2;
+	struct bs_layout again;
+	struct bs_pools pools;
 
-	good = good && inside(s, s->acq_ring_at, 1, bs_ring_bytes(acq_cap)) &&
-	       inside(s, s->image_ring_at, 1, bs_ring_bytes(image_cap)) &&
-	       inside(s, s->acq_pool_at, 1, bs_pool_bytes((uint32_t)p->acq_slots)) &&
-	       inside(s, s->image_pool_at, 1, bs_pool_bytes((uint32_t)p->image_slots)) &&
-	       inside(s, s->acq_meta_at, p->acq_slots, sizeof(struct bs_acq_meta)) &&
-	       inside(s, s->image_meta_at, p->image_slots, sizeof(struct bs_image_meta)) &&
-	       inside(s, s->acq_at, p->acq_slots, p->acq_bytes) &&
-	       inside(s, s->image_at, p->image_slots, p->image_bytes) &&
-	       inside(s, s->hist_at, (uint64_t)s->site.protocols * BS_STAGES,
-		      sizeof(struct bs_hist));
-	for (uint32_t i = 0; good && i < BS_PROTOCOLS_MAX; i++)
-		good = table_inside(s, s->table_at[i]);
-	if (!good)
-		return bs_fail(why, BS_ERR_FORMAT,
-			       "the shared memory's offsets do not fit its size");
-	if (m->acq_ring->mask != acq_cap - 1 || m->image_ring->mask != image_cap - 1 ||
-	    m->acq_pool->slots != p->acq_slots || m->image_pool->slots != p->image_slots)
-		return bs_fail(why, BS_ERR_FORMAT,
-			       "the shared rings and pools are not as laid out");
-	return 0;
+	if (s->at.total_bytes != m->bytes || s->site.protocols > BS_PROTOCOLS_MAX)
+		return false;
+	for (uint32_t i = 0; i < s->site.protocols; i++) {
+		if (s->at.table[i] > m->bytes - sizeof(struct table_head))
+			return false;
+		(void)bs_shm_table(m, i, &tables[i]);
+	}
+	if (lay_out(&again, &pools, &s->site, tables, NULL) != 0 ||
+	    memcmp(&again, &s->at, sizeof(again)) != 0 ||
+	    memcmp(&pools, &s->pools, sizeof(pools)) != 0)
+		return false;
+	set_views(m);
+	return m->acq_ring->mask == ring_entries(pools.acq_slots) - 1 &&
+	       m->image_ring->mask == ring_entries(pools.image_slots) - 1 &&
+	       m->acq_pool->slots == pools.acq_slots && m->image_pool->slots == pools.image_slots;
 }
 
 int bs_shm_attach(struct bs_shm *m, int fd, const int bell_fd[BS_BELLS], struct bs_fail *why)
@@ -276,16 +243,14 @@ int bs_shm_attach(struct bs_shm *m, int fd, const int bell_fd[BS_BELLS], struct 
 			     strerror(errno));
 		goto fail;
 	}
-	rc = bs_fail(why, BS_ERR_FORMAT,
-		     "the shared memory is another program's or another version's");
 	if (m->s->magic != BS_SHM_MAGIC || m->s->version != BS_SHM_VERSION ||
-	    m->s->struct_bytes != sizeof(struct bs_shared) || m->s->total_bytes != m->bytes)
-		goto fail;
-	set_views(m);
-	rc = check_views(m, why);
-	if (rc != 0)
-		goto fail;
-	return 0;
+	    m->s->struct_bytes != sizeof(struct bs_shared))
+		rc = bs_fail(why, BS_ERR_FORMAT,
+			     "the shared memory is another program's or another version's");
+	else if (!sound(m))
+		rc = bs_fail(why, BS_ERR_FORMAT, "the shared memory's parts do not fit its size");
+	else
+		return 0;
 fail:
 	bs_shm_close(m);
 	return rc;

@@ -32,13 +32,18 @@
 
 #define BS_LAST_ERRORS 16u
 
+/* Where everything lies, in bytes from the start. The site and the tables alone decide it. */
+struct bs_layout {
+	uint64_t total_bytes;
+	uint64_t acq_ring, image_ring, acq_pool, image_pool;
+	uint64_t acq_meta, image_meta, acq, image, hist;
+	uint64_t table[BS_PROTOCOLS_MAX]; /* trajectory tables; 0: none */
+};
+
 struct bs_shared {
 	uint64_t magic;
 	uint32_t version, struct_bytes; /* of this struct: another build is refused */
-	uint64_t total_bytes;
-	uint64_t acq_ring_at, image_ring_at, acq_pool_at, image_pool_at;
-	uint64_t acq_meta_at, image_meta_at, acq_at, image_at, hist_at;
-	uint64_t table_at[BS_PROTOCOLS_MAX]; /* trajectory tables; 0: none */
+	struct bs_layout at;
 	struct bs_pools pools;
 	struct bs_site site;
 	int64_t started_ns;
@@ -97,11 +102,11 @@ void bs_shm_close(struct bs_shm *m);
 /* Aligned to BS_ALIGN. slot is not checked here: whoever takes it from a ring checks it. */
 static inline float *bs_shm_samples(const struct bs_shm *m, uint32_t slot)
 {
-	return (float *)((unsigned char *)m->s + m->s->acq_at + slot * m->s->pools.acq_bytes);
+	return (float *)((unsigned char *)m->s + m->s->at.acq + slot * m->s->pools.acq_bytes);
 }
 static inline unsigned char *bs_shm_image(const struct bs_shm *m, uint32_t slot)
 {
-	return (unsigned char *)m->s + m->s->image_at + slot * m->s->pools.image_bytes;
+	return (unsigned char *)m->s + m->s->at.image + slot * m->s->pools.image_bytes;
 }
 static inline struct bs_hist *bs_shm_hist(const struct bs_shm *m, uint32_t protocol,
 					  enum bs_stage stage)

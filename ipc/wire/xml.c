@@ -109,28 +109,14 @@ static bool decimal(const char *text, double *v)
 	return *end == '\0';
 }
 
-static bool read_mm(struct reader *r, float *v)
+static void read_mm(struct reader *r, float *v)
 {
 	double d;
 
-	if (r->text_cut || !decimal(r->text, &d) || !(fabs(d) <= 1e9)) {
+	if (r->text_cut || !decimal(r->text, &d) || !(fabs(d) <= 1e9))
 		refuse(r, "not a length in mm", r->text);
-		return false;
-	}
-	*v = (float)d;
-	return true;
-}
-
-static void end_tr(struct reader *r)
-{
-	double ms;
-
-	if (r->text_cut || !decimal(r->text, &ms) || !(ms >= 0.0 && ms <= 1e9)) {
-		refuse(r, "not a time in ms", r->text);
-		return;
-	}
-	if ((float)ms > r->info->tr_ms)
-		r->info->tr_ms = (float)ms;
+	else
+		*v = (float)d;
 }
 
 /* A name that does not fit ends in "...", so that it equals no whole name. */
@@ -142,37 +128,6 @@ static void copy_text(const struct reader *r, char *out, size_t bytes)
 	}
 	memcpy(out, r->text, bytes - 4);
 	memcpy(out + bytes - 4, "...", 4);
-}
-
-static void end_size(struct reader *r)
-{
-	static const char *const axis[] = { "x", "y", "z" };
-	struct bs_scan_info *info = r->info;
-	char path[64];
-
-	for (unsigned a = 0; a < 3; a++) {
-		uint32_t n;
-		float mm;
-
-		(void)snprintf(path, sizeof(path), "encoding/encodedSpace/matrixSize/%s", axis[a]);
-		if (at(r, path) && read_u32(r, &n)) {
-			info->encoded[a] = n;
-			r->sizes_seen |= 1u << a;
-		}
-		(void)snprintf(path, sizeof(path), "encoding/reconSpace/matrixSize/%s", axis[a]);
-		if (at(r, path) && read_u32(r, &n)) {
-			info->recon[a] = n;
-			r->sizes_seen |= 8u << a;
-		}
-		(void)snprintf(path, sizeof(path), "encoding/encodedSpace/fieldOfView_mm/%s",
-			       axis[a]);
-		if (at(r, path) && read_mm(r, &mm))
-			info->encoded_fov_mm[a] = mm;
-		(void)snprintf(path, sizeof(path), "encoding/reconSpace/fieldOfView_mm/%s",
-			       axis[a]);
-		if (at(r, path) && read_mm(r, &mm))
-			info->fov_mm[a] = mm;
-	}
 }
 
 static struct bs_limit *limit_of(struct bs_scan_info *info, const char *element)
@@ -218,15 +173,68 @@ static void end_limit(struct reader *r)
 		limit->center = n;
 }
 
-/* Kept only for the first encoding: a scan's other encodings (noise, navigators) are counted. */
-static void end_in_encoding(struct reader *r)
+/* TR may stand several times: the largest counts. */
+static void end_tr(struct reader *r, float *tr_ms)
 {
-	if (r->info->encodings != 1)
-		return;
-	if (at(r, "encoding/trajectory"))
-		copy_text(r, r->info->trajectory_name, sizeof(r->info->trajectory_name));
-	end_size(r);
-	end_limit(r);
+	double ms;
+
+	if (r->text_cut || !decimal(r->text, &ms) || !(ms >= 0.0 && ms <= 1e9))
+		refuse(r, "not a time in ms", r->text);
+	else if ((float)ms > *tr_ms)
+		*tr_ms = (float)ms;
+}
+
+/* Elements that are read by their path; the first REQUIRED ones must be there. */
+#define REQUIRED  6
+#define AT(field) offsetof(struct bs_scan_info, field)
+static const struct {
+	const char *path;
+	enum { NUMBER, LENGTH_MM, TEXT, TR } kind;
+	uint16_t at, bytes; /* bytes: of a text */
+} known[] = {
+	{ "encoding/encodedSpace/matrixSize/x", NUMBER, AT(encoded[0]), 0 },
+	{ "encoding/encodedSpace/matrixSize/y", NUMBER, AT(encoded[1]), 0 },
+	{ "encoding/encodedSpace/matrixSize/z", NUMBER, AT(encoded[2]), 0 },
+	{ "encoding/reconSpace/matrixSize/x", NUMBER, AT(recon[0]), 0 },
+	{ "encoding/reconSpace/matrixSize/y", NUMBER, AT(recon[1]), 0 },
+	{ "encoding/reconSpace/matrixSize/z", NUMBER, AT(recon[2]), 0 },
+	{ "encoding/encodedSpace/fieldOfView_mm/x", LENGTH_MM, AT(encoded_fov_mm[0]), 0 },
+	{ "encoding/encodedSpace/fieldOfView_mm/y", LENGTH_MM, AT(encoded_fov_mm[1]), 0 },
+	{ "encoding/encodedSpace/fieldOfView_mm/z", LENGTH_MM, AT(encoded_fov_mm[2]), 0 },
+	{ "encoding/reconSpace/fieldOfView_mm/x", LENGTH_MM, AT(fov_mm[0]), 0 },
+	{ "encoding/reconSpace/fieldOfView_mm/y", LENGTH_MM, AT(fov_mm[1]), 0 },
+	{ "encoding/reconSpace/fieldOfView_mm/z", LENGTH_MM, AT(fov_mm[2]), 0 },
+	{ "encoding/trajectory", TEXT, AT(trajectory_name),
+	  sizeof(((struct bs_scan_info *)0)->trajectory_name) },
+	{ "measurementInformation/protocolName", TEXT, AT(protocol),
+	  sizeof(((struct bs_scan_info *)0)->protocol) },
+	{ "acquisitionSystemInformation/receiverChannels", NUMBER, AT(channels), 0 },
+	{ "sequenceParameters/TR", TR, AT(tr_ms), 0 },
+};
+
+static void end_known(struct reader *r)
+{
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		void *to = (char *)r->info + known[i].at;
+
+		if (!at(r, known[i].path))
+			continue;
+		switch (known[i].kind) {
+		case NUMBER:
+			if (read_u32(r, to) && i < REQUIRED)
+				r->sizes_seen |= 1u << i;
+			break;
+		case LENGTH_MM:
+			read_mm(r, to);
+			break;
+		case TEXT:
+			copy_text(r, to, known[i].bytes);
+			break;
+		case TR:
+			end_tr(r, to);
+			break;
+		}
+	}
 }
 
 static bool user_parameter(const char *element)
@@ -333,14 +341,13 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 		end_user(r);
 	else if (r->depth >= 2 && user_parameter(r->name[r->depth - 2]))
 		end_in_user(r);
-	else if (r->depth >= 2 && strcmp(r->name[1], "encoding") == 0)
-		end_in_encoding(r);
-	else if (at(r, "measurementInformation/protocolName"))
-		copy_text(r, r->info->protocol, sizeof(r->info->protocol));
-	else if (at(r, "acquisitionSystemInformation/receiverChannels"))
-		(void)read_u32(r, &r->info->channels);
-	else if (at(r, "sequenceParameters/TR"))
-		end_tr(r);
+	else if (r->depth < 2 || strcmp(r->name[1], "encoding") != 0)
+		end_known(r);
+	else if (r->info->encodings ==
+		 1) { /* a scan's other encodings (noise, navigators) are counted */
+		end_known(r);
+		end_limit(r);
+	}
 	r->depth--;
 	r->text_len = 0; /* what follows belongs to the parent, which has no text that is read */
 	r->text_cut = false;
@@ -372,22 +379,14 @@ static void XMLCALL on_entity(void *arg, const XML_Char *name, int is_parameter,
 
 static void check_whole(struct reader *r)
 {
-	static const char *const sizes[] = {
-		"encodedSpace/matrixSize/x", "encodedSpace/matrixSize/y",
-		"encodedSpace/matrixSize/z", "reconSpace/matrixSize/x",
-		"reconSpace/matrixSize/y",   "reconSpace/matrixSize/z",
-	};
-
 	if (r->info->encodings == 0) {
 		r->rc = bs_fail(r->why, BS_ERR_XML, "MRD header: no <encoding>");
 		return;
 	}
-	for (unsigned i = 0; i < 6; i++)
-		if (!(r->sizes_seen >> i & 1)) {
+	for (unsigned i = 0; i < REQUIRED && r->rc == 0; i++)
+		if (!(r->sizes_seen >> i & 1))
 			r->rc = bs_fail(r->why, BS_ERR_XML, "MRD header: <encoding> without %s",
-					sizes[i]);
-			return;
-		}
+					known[i].path + strlen("encoding/"));
 }
 
 /* Python's XML writers declare "ascii", which is no registered name: take it for US-ASCII. */

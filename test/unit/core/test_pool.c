@@ -53,8 +53,8 @@ static void test_reclaim(void)
 	CHECK(bs_pool_reclaim(p, BS_OWNER_INGEST, keep) == SLOTS - 6,
 	      "all but 4 claimed and 2 kept");
 	CHECK(bs_pool_in_use(p) == 6 && atomic_load(&p->taken) == 6, "six stay in use");
-	CHECK(bs_pool_owner(p, 0) == BS_OWNER_RECON && bs_pool_owner(p, 5) == BS_OWNER_INGEST &&
-		      bs_pool_owner(p, 7) == BS_OWNER_FREE,
+	CHECK(p->owner[0] == BS_OWNER_RECON && p->owner[5] == BS_OWNER_INGEST &&
+		      p->owner[7] == BS_OWNER_FREE,
 	      "each with its owner");
 	CHECK(bs_pool_reclaim(p, BS_OWNER_RECON, NULL) == 4, "the claimed ones are reclaimed, too");
 	free(p);

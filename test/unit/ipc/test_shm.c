@@ -93,13 +93,13 @@ static void test_refusals(struct bs_shm *m)
 		(field) = good;                                                                    \
 	} while (0)
 	SPOIL("magic", m->s->magic, 1);
-	SPOIL("size", m->s->total_bytes, m->s->total_bytes + 4096);
-	SPOIL("an offset beyond the end", m->s->image_at, m->s->total_bytes);
-	SPOIL("an offset that wraps", m->s->acq_at, UINT64_MAX - 63);
-	SPOIL("an offset into the head", m->s->acq_ring_at, 64);
+	SPOIL("size", m->s->at.total_bytes, m->s->at.total_bytes + 4096);
+	SPOIL("an offset beyond the end", m->s->at.image, m->s->at.total_bytes);
+	SPOIL("an offset that wraps", m->s->at.acq, UINT64_MAX - 63);
+	SPOIL("an offset into the head", m->s->at.acq_ring, 64);
 	SPOIL("slots that overflow", m->s->pools.acq_bytes, UINT64_MAX / 2);
 	SPOIL("slots that differ from the pool's", m->s->pools.acq_slots, 15);
-	SPOIL("a table outside", m->s->table_at[0], m->s->total_bytes - 64);
+	SPOIL("a table outside", m->s->at.table[0], m->s->at.total_bytes - 64);
 	CHECK(bs_shm_attach(&other, dup(m->fd), bells, &why) == 0, "and all is well again");
 	bs_shm_close(&other);
 }
@@ -184,8 +184,7 @@ static void test_recover(struct bs_shm *m)
 	CHECK(bs_shm_recover(m, BS_WORKER_RECON, NULL) == 5,
 	      "recon's death frees 4 readouts, 1 image");
 	CHECK(bs_pool_in_use(acq) == 0 && bs_ring_count(m->acq_ring) == 0, "its queue is empty");
-	CHECK(bs_pool_owner(img, made) == BS_OWNER_FREE &&
-		      bs_pool_owner(img, passed) == BS_OWNER_RECON,
+	CHECK(img->owner[made] == BS_OWNER_FREE && img->owner[passed] == BS_OWNER_RECON,
 	      "the image that was passed on lives");
 
 	/* emit dies with one in hand (still queued) and one taken out already */
@@ -193,11 +192,10 @@ static void test_recover(struct bs_shm *m)
 
 	bs_pool_claim(img, passed, BS_OWNER_EMIT);
 	bs_pool_claim(img, out, BS_OWNER_EMIT);
-	CHECK(bs_shm_recover(m, BS_WORKER_EMIT, NULL) == 1 &&
-		      bs_pool_owner(img, out) == BS_OWNER_FREE,
+	CHECK(bs_shm_recover(m, BS_WORKER_EMIT, NULL) == 1 && img->owner[out] == BS_OWNER_FREE,
 	      "emit's death frees what it had finished with");
 	CHECK(bs_ring_peek(m->image_ring, &e) && bs_entry_kind(e) == BS_ENTRY_IMAGE &&
-		      bs_entry_slot(e) == passed && bs_pool_owner(img, passed) == BS_OWNER_EMIT,
+		      bs_entry_slot(e) == passed && img->owner[passed] == BS_OWNER_EMIT,
 	      "the image it was at waits for its successor");
 }
 

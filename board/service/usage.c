@@ -1,13 +1,13 @@
-/* board/service/thread.c - see thread.h */
+/* board/service/usage.c - see usage.h */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
-#include "board/service/thread.h"
+#include "board/service/usage.h"
 
 #include <sys/resource.h>
 
 #include "board/service/allocs.h"
 #include "core/thread/clock.h"
 
-void bs_thread_note(const struct bs_shm *shm, enum bs_thread place)
+void bs_usage_note(const struct bs_shm *shm, enum bs_thread place)
 {
 	struct bs_thread_record *r = &shm->s->thread[place];
 	struct rusage u;
@@ -22,21 +22,21 @@ void bs_thread_note(const struct bs_shm *shm, enum bs_thread place)
 	atomic_store(&r->at_ns, bs_now_ns());
 }
 
-void bs_thread_publish(const struct bs_shm *shm, enum bs_thread place, int64_t now_ns)
+void bs_usage_publish(const struct bs_shm *shm, enum bs_thread place, int64_t now_ns)
 {
 	int64_t at = atomic_load_explicit(&shm->s->thread[place].at_ns, memory_order_relaxed);
 
 	if (at != 0 && now_ns - at >= BS_THREAD_NS)
-		bs_thread_note(shm, place);
+		bs_usage_note(shm, place);
 }
 
 static void note(void *arg, int task, int member)
 {
 	(void)task;
-	bs_thread_note(arg, (enum bs_thread)(BS_THREAD_RECON + member));
+	bs_usage_note(arg, (enum bs_thread)(BS_THREAD_RECON + member));
 }
 
-void bs_thread_note_team(struct bs_shm *shm, struct bs_team *team)
+void bs_usage_note_team(struct bs_shm *shm, struct bs_team *team)
 {
 	bs_team_each(team, note, shm);
 }
