@@ -18,23 +18,8 @@
 
 #define TURN_NS  INT64_C(50000000)
 #define OVERHEAD (64u << 10) /* envelope, header and attributes of an image, generously */
-#define PART(i)  (COL_PART + (i))
 
-/* What is kept of each image: a column each. */
-enum {
-	COL_DUE,
-	COL_RECEIVED,
-	COL_ARRIVAL,
-	COL_OWN,
-	COL_QUIET,
-	COL_OWN_QUIET,
-	COL_PART,
-	COLUMNS = COL_PART + BS_CERTIFY_PARTS
-};
-
-const char *const bs_certify_part_names[BS_CERTIFY_PARTS] = { "receive", "upload",  "accumulate",
-							      "solve",   "combine", "download",
-							      "emit" };
+#define COLUMNS BS_SPREAD_SENT /* the latencies that each image has, in their order */
 
 struct bs_archive {
 	const struct bs_protocol *p;
@@ -42,8 +27,9 @@ struct bs_archive {
 	pthread_t thread;
 	bool running;
 	_Atomic bool quit;
-	pthread_mutex_t lock; /* the run's numbers: the receiving thread writes, end takes them */
-	struct bs_certify_run run;
+	pthread_mutex_t lock;       /* the receiving thread's numbers, and between runs: */
+	struct bs_certify_run *run; /* what it counts in */
+	struct bs_certify_run idle; /* what comes when there is no run */
 	int64_t *column[COLUMNS];
 	size_t rows[COLUMNS];
 	_Atomic uint64_t count;
@@ -145,31 +131,32 @@ static bool read_share(const struct words *w, int64_t handed_ns, struct bs_own *
 /* The parts, and what is the service's own: all but the operators and the transfers. */
 static void keep_parts(struct bs_archive *g, const struct words *w, struct bs_own *s, int64_t now)
 {
-	static const bool operators[BS_CERTIFY_PARTS] = {
+	static const bool operators[BS_BUDGET_STAGES] = {
 		false, true, true, true, true, true, false
 	};
 	bool any = bs_methods[g->p->method].empty;
 
-	for (int i = 0; i < (int)BS_CERTIFY_PARTS; i++) {
+	for (int i = 0; i < BS_BUDGET_STAGES; i++) {
 		char name[48];
 		int64_t ns;
 
-		(void)snprintf(name, sizeof(name), "stage_%s_us", bs_certify_part_names[i]);
+		(void)snprintf(name, sizeof(name), "stage_%s_us",
+			       bs_budget_stage_name((enum bs_budget_stage)i));
 		if (!attribute_us(w, name, &ns))
 			continue;
 		any = true;
-		keep(g, PART(i), ns);
+		keep(g, BS_SPREAD_STAGE + i, ns);
 		s->operators_ns += operators[i] ? ns : 0;
 	}
 	if (!any)
 		return;
-	keep(g, COL_OWN, bs_own_part(s));
-	keep(g, COL_OWN_QUIET, bs_own_quiet(s, g->canary, g->canaries.count, now));
+	keep(g, BS_SPREAD_OWN, bs_own_part(s));
+	keep(g, BS_SPREAD_OWN_QUIET, bs_own_quiet(s, g->canary, g->canaries.count, now));
 }
 
 static void judge(struct bs_archive *g, int64_t due, int64_t received, int64_t handed, int64_t now)
 {
-	struct bs_late m = { .image = g->run.arrived + 1,
+	struct bs_late m = { .image = g->run->arrived + 1,
 			     .before_ns = g->before_ns,
 			     .received_ns = received,
 			     .handed_ns = handed };
@@ -177,19 +164,19 @@ static void judge(struct bs_archive *g, int64_t due, int64_t received, int64_t h
 
 	if (!bs_budget_missed(g->p, handed - due))
 		return;
-	g->run.raw++;
+	g->run->raw++;
 	if (g->left == NULL || !bs_departures_find(g->left, due, &m.left))
 		m.left = (struct bs_departure){ .due_ns = due };
 	switch (bs_late_blame(&m, budget, g->canary, g->canaries.count, now)) {
 	case BS_BLAME_SENDER:
-		g->run.overslept++;
+		g->run->overslept++;
 		break;
 	case BS_BLAME_MACHINE:
-		g->run.explained++;
+		g->run->explained++;
 		break;
 	case BS_BLAME_SERVICE:
-		if (g->run.misses < BS_CERTIFY_MISSES)
-			g->run.miss[g->run.misses++] = m;
+		if (g->run->misses < BS_CERTIFY_MISSES)
+			g->run->miss[g->run->misses++] = m;
 	}
 }
 
@@ -199,18 +186,18 @@ static void keep_words(struct bs_archive *g, const struct words *w, int64_t late
 	bool missed = attribute_is(w, "budget", "missed");
 	const char *at;
 
-	g->run.partial += attribute_is(w, "quality", "partial");
-	g->run.degraded += attribute_is(w, "quality", "degraded") ||
-			   !attribute_is(w, "rung", bs_rung_name(BS_RUNG_FULL)) ||
-			   attribute_is(w, "deadline_stop", "1");
+	g->run->partial += attribute_is(w, "quality", "partial");
+	g->run->degraded += attribute_is(w, "quality", "degraded") ||
+			    !attribute_is(w, "rung", bs_rung_name(BS_RUNG_FULL)) ||
+			    attribute_is(w, "deadline_stop", "1");
 	for (int r = 0; r < BS_RUNGS; r++)
-		g->run.rung[r] += attribute_is(w, "rung", bs_rung_name((enum bs_rung)r));
-	g->run.late += missed;
-	g->run.disagreed += missed != bs_budget_missed(g->p, latency) ||
-			    (!missed && !attribute_is(w, "budget", "met"));
+		g->run->rung[r] += attribute_is(w, "rung", bs_rung_name((enum bs_rung)r));
+	g->run->late += missed;
+	g->run->disagreed += missed != bs_budget_missed(g->p, latency) ||
+			     (!missed && !attribute_is(w, "budget", "met"));
 	for (struct words rest = *w; (at = attribute(&rest, "stage_missed")) != NULL;) {
 		for (int i = 0; i < BS_BUDGET_STAGES; i++)
-			g->run.stage_missed[i] +=
+			g->run->stage_missed[i] +=
 				value_is(at, bs_budget_stage_name((enum bs_budget_stage)i));
 		rest.len -= (size_t)(at - rest.text);
 		rest.text = at;
@@ -223,11 +210,11 @@ static bool is_new(struct bs_archive *g, const struct bs_wire *w)
 	uint16_t ahead = (uint16_t)(w->seq - g->newest);
 
 	if (w->session != g->session) {
-		g->run.torn++;
+		g->run->torn++;
 		return false;
 	}
 	if (ahead == 0 || ahead > UINT16_MAX / 2) {
-		g->run.repeated++;
+		g->run->repeated++;
 		return false;
 	}
 	g->newest = (uint16_t)w->seq;
@@ -246,14 +233,14 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 	if (bs_wire_decode(&w, msg, len, &payload, NULL) != 0 || w.kind != BS_WIRE_IMAGE ||
 	    bs_mrd_parse_image(&head, &attr_at, &pixels_at, payload, (size_t)w.payload_len, NULL) !=
 		    0) {
-		g->run.torn++;
+		g->run->torn++;
 		return;
 	}
 	struct words words = { (const char *)payload + attr_at, head.attribute_string_len };
 	const char *sender = attribute(&words, "sender_ns");
 
 	if (attribute(&words, "preview") != NULL) {
-		g->run.previews++;
+		g->run->previews++;
 		g->before_ns = now;
 		return;
 	}
@@ -262,23 +249,23 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 	int64_t due = sender != NULL ? strtoll(sender, NULL, 10) : INT64_MAX;
 
 	if (due > w.time_ns || !read_share(&words, w.time_ns, &share) ||
-	    g->rows[COL_DUE] == BS_ARCHIVE_MAX) {
-		g->run.torn++;
+	    g->rows[BS_SPREAD_DUE] == BS_ARCHIVE_MAX) {
+		g->run->torn++;
 		return;
 	}
 	int64_t latency = w.time_ns - share.from_ns;
 
 	keep_words(g, &words, latency);
-	keep(g, COL_DUE, w.time_ns - due);
-	keep(g, COL_RECEIVED, latency);
-	keep(g, COL_ARRIVAL, now - due);
-	keep(g, COL_QUIET,
+	keep(g, BS_SPREAD_DUE, w.time_ns - due);
+	keep(g, BS_SPREAD_RECEIVED, latency);
+	keep(g, BS_SPREAD_ARRIVAL, now - due);
+	keep(g, BS_SPREAD_QUIET,
 	     latency - bs_canary_stalled(g->canary, g->canaries.count, share.from_ns, w.time_ns,
 					 now));
 	keep_parts(g, &words, &share, now);
 	judge(g, due, share.from_ns, w.time_ns, now);
 	g->before_ns = now;
-	g->run.arrived++;
+	g->run->arrived++;
 	atomic_fetch_add(&g->count, 1);
 }
 
@@ -319,6 +306,7 @@ int bs_archive_open(struct bs_archive **out, const struct bs_protocol *p, const 
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for the images' numbers");
 	g->p = p;
 	g->left = left;
+	g->run = &g->idle;
 	g->archive.socket = -1;
 	(void)pthread_mutex_init(&g->lock, NULL);
 	g->canary = calloc(BS_CANARIES, sizeof(*g->canary));
@@ -340,10 +328,10 @@ int bs_archive_open(struct bs_archive **out, const struct bs_protocol *p, const 
 	return 0;
 }
 
-void bs_archive_begin(struct bs_archive *g)
+void bs_archive_begin(struct bs_archive *g, struct bs_certify_run *r)
 {
 	(void)pthread_mutex_lock(&g->lock);
-	memset(&g->run, 0, sizeof(g->run));
+	g->run = r;
 	memset(g->rows, 0, sizeof(g->rows));
 	g->before_ns = 0;
 	atomic_store(&g->count, 0);
@@ -363,35 +351,18 @@ uint64_t bs_archive_count(const struct bs_archive *g)
 	return atomic_load(&g->count);
 }
 
-void bs_archive_end(struct bs_archive *g, struct bs_certify_run *r)
+void bs_archive_end(struct bs_archive *g)
 {
+	struct bs_certify_run *r = g->run;
+
 	(void)pthread_mutex_lock(&g->lock);
-	r->arrived = g->run.arrived;
-	r->partial = g->run.partial;
-	r->previews = g->run.previews;
-	r->late = g->run.late;
-	r->degraded = g->run.degraded;
-	memcpy(r->rung, g->run.rung, sizeof(r->rung));
-	memcpy(r->stage_missed, g->run.stage_missed, sizeof(r->stage_missed));
-	r->torn = g->run.torn;
-	r->repeated = g->run.repeated;
-	r->disagreed = g->run.disagreed;
-	r->raw = g->run.raw;
-	r->explained = g->run.explained;
-	r->overslept = g->run.overslept;
-	memcpy(r->miss, g->run.miss, sizeof(r->miss));
-	r->misses = g->run.misses;
-	bs_spread_make(&r->due, g->column[COL_DUE], g->rows[COL_DUE]);
-	bs_spread_make(&r->received, g->column[COL_RECEIVED], g->rows[COL_RECEIVED]);
-	bs_spread_make(&r->arrival, g->column[COL_ARRIVAL], g->rows[COL_ARRIVAL]);
-	bs_spread_make(&r->own, g->column[COL_OWN], g->rows[COL_OWN]);
-	bs_spread_make(&r->quiet, g->column[COL_QUIET], g->rows[COL_QUIET]);
-	bs_spread_make(&r->own_quiet, g->column[COL_OWN_QUIET], g->rows[COL_OWN_QUIET]);
-	for (int i = 0; i < (int)BS_CERTIFY_PARTS; i++)
-		bs_spread_make(&r->part[i], g->column[PART(i)], g->rows[PART(i)]);
-	r->latency = malloc((r->due.n > 0 ? r->due.n : 1) * sizeof(*r->latency));
+	for (int i = 0; i < COLUMNS; i++)
+		bs_spread_make(&r->spread[i], g->column[i], g->rows[i]);
+	r->latency = malloc((g->rows[BS_SPREAD_DUE] + 1) * sizeof(*r->latency));
 	if (r->latency != NULL)
-		memcpy(r->latency, g->column[COL_DUE], r->due.n * sizeof(*r->latency));
+		memcpy(r->latency, g->column[BS_SPREAD_DUE],
+		       g->rows[BS_SPREAD_DUE] * sizeof(*r->latency));
+	g->run = &g->idle;
 	(void)pthread_mutex_unlock(&g->lock);
 }
 

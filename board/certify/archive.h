@@ -16,7 +16,7 @@
 #ifndef BS_BOARD_CERTIFY_ARCHIVE_H
 #define BS_BOARD_CERTIFY_ARCHIVE_H
 
-#include "board/certify/certify.h"
+#include "board/certify/certificate.h"
 #include "core/thread/cpus.h"
 
 #define BS_ARCHIVE_MAX (1u << 20)
@@ -26,11 +26,11 @@ struct bs_archive;
 int bs_archive_open(struct bs_archive **g, const struct bs_protocol *p, const char *url,
 		    const struct bs_cpus *where, const struct bs_departures *left,
 		    struct bs_fail *why);
-void bs_archive_begin(struct bs_archive *g);
+void bs_archive_begin(struct bs_archive *g, struct bs_certify_run *r);
 void bs_archive_scan(struct bs_archive *g, uint64_t session);
 void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len, int64_t now_ns);
 uint64_t bs_archive_count(const struct bs_archive *g);
-void bs_archive_end(struct bs_archive *g, struct bs_certify_run *r);
+void bs_archive_end(struct bs_archive *g);
 void bs_archive_canaries(const struct bs_archive *g, struct bs_certificate *c);
 void bs_archive_close(struct bs_archive *g);
 

@@ -1,18 +1,122 @@
 /*
- * board/certify/certificate.h - a certificate as text
+ * board/certify/certificate.h - what certify found out about a protocol's budget: the numbers
  *
- * For certificate.c and certificate_json.c alone; who writes one: certify.h. json: all of it, one object;
- * what f has refused, ferror tells. Test: test/replay/certify.sh
+ * certify.c, archive.c and witness.c fill it in, verdict.c judges it, report.h writes it down.
  */
 #ifndef BS_BOARD_CERTIFY_CERTIFICATE_H
 #define BS_BOARD_CERTIFY_CERTIFICATE_H
 
-#include <stdio.h>
+#include <stdbool.h>
 
-#include "board/certify/certify.h"
+#include "board/certify/late.h"
+#include "board/service/machine.h"
+#include "core/latency/budget.h"
+#include "core/latency/contract.h"
+#include "core/protocol.h"
+#include "core/sha256.h"
 
-#define MS 1e-6 /* of a nanosecond */
+#define BS_CERTIFY_STAGES  24u /* of the service's own histograms */
+#define BS_CERTIFY_THREADS 80u /* a team of 64 and the workers beside it */
+#define BS_CERTIFY_RUNS    2u
+#define BS_CERTIFY_WHY     8u  /* reasons of a verdict that are kept */
+#define BS_CERTIFY_MISSES  20u /* of the service, that are kept with their times */
 
-void bs_certificate_json(FILE *f, const struct bs_certificate *c);
+/* By verdict.h. Only kept is a success. */
+enum bs_verdict { BS_VERDICT_BROKEN, BS_VERDICT_UNPROVEN, BS_VERDICT_KEPT };
+
+/* The latencies of a run, of each image unless it says otherwise. */
+enum bs_spread_of {
+	BS_SPREAD_DUE,       /* last readout due to image handed on */
+	BS_SPREAD_RECEIVED,  /* last readout received to image handed on */
+	BS_SPREAD_QUIET,     /* the same less the time that a canary was stalled */
+	BS_SPREAD_OWN,       /* received to handed on less the operators */
+	BS_SPREAD_OWN_QUIET, /* the same less the time that a canary was stalled */
+	BS_SPREAD_STAGE,     /* each stage, as the image's attributes tell it */
+	BS_SPREAD_ARRIVAL = BS_SPREAD_STAGE + BS_BUDGET_STAGES, /* due to here, the archive */
+	BS_SPREAD_SENT,  /* of each readout, how late the sender was; buckets of 1.6 % */
+	BS_SPREAD_SLEPT, /* of that, what it overslept by itself */
+	BS_SPREADS
+};
+
+/* In the JSON and in the Markdown of a certificate. */
+extern const struct bs_spread_name {
+	const char *key, *words;
+} bs_spread_names[BS_SPREADS];
+
+struct bs_certify_run {
+	double speed, seconds;
+	uint64_t scans, faults;   /* scans whose outcome was no success */
+	uint64_t readouts, taken; /* that were sent; that the outcomes say were taken */
+	uint64_t expected, made;  /* images that the recording makes; that the outcomes count */
+	uint64_t outcome_late;    /* images that the outcomes call late */
+	char fault[400];          /* of the first faulty scan */
+	/* what the archive saw; partial, late, degraded: the service's own words */
+	uint64_t arrived, partial, previews;
+	uint64_t late, degraded, rung[BS_RUNGS]; /* degraded: for being in time, less was done */
+	uint64_t stage_missed[BS_BUDGET_STAGES]; /* images with this stage over its own budget */
+	uint64_t torn;     /* messages that were no image of this run, or lack what must be there */
+	uint64_t repeated; /* images that came again */
+	uint64_t disagreed; /* that say met and were handed on late, or the reverse */
+	uint64_t raw;       /* later than the budget from the due time */
+	uint64_t explained; /* of these: by canaries' stalls, with the sender's sleep or without */
+	uint64_t overslept; /* by the sender alone, which woke late by itself (late.h) */
+	uint32_t misses;
+	struct bs_late miss[BS_CERTIFY_MISSES]; /* the first of the rest */
+	struct bs_spread spread[BS_SPREADS];    /* n 0: not known */
+	int64_t *latency; /* [spread[BS_SPREAD_DUE].n], sorted: for the chart */
+};
+
+struct bs_certify_stage {
+	char name[16];
+	double n, p50_us, p99_us, p999_us, max_us;
+};
+
+struct bs_certify_thread {
+	char name[16];
+	double priority, minor_faults, major_faults, allocations; /* counts after the first scan */
+};
+
+struct bs_certificate {
+	struct bs_site site; /* as it was certified */
+	const struct bs_protocol *p;
+	char config_sha256[BS_SHA256_HEX]; /* of the site as `boreside check` prints it */
+	char recording[512];
+	uint32_t acquisitions;
+	char pace[64];
+	char made_at[32], engine[32], estimate[512], realtime[2048];
+	struct bs_machine machine;
+	unsigned loads; /* load.h */
+	bool alone;
+	uint64_t cpu_passes, io_mib, io_syncs;
+	uint64_t gpu_kernels; /* of the load */
+	bool gpu_loaded;
+	struct {
+		int cpu, priority; /* SCHED_FIFO; 0: none was granted */
+		double wakes, stalls, p999_us, max_us;
+	} canary[BS_CANARIES];
+	uint32_t canaries, unwatched; /* on the processors that the service's threads may use */
+	bool throttled;    /* the kernel stops real-time threads that poll, canaries with them */
+	double restarts;   /* of the service's workers, in the end; negative: not known */
+	bool sender_rt;    /* this process has a real-time priority */
+	char refused[400]; /* why the service did not take the protocol; "": it did */
+	struct bs_certify_run run[BS_CERTIFY_RUNS];
+	uint32_t runs;
+	struct bs_certify_stage stage[BS_CERTIFY_STAGES]; /* of the first run */
+	uint32_t stages;
+	struct bs_certify_thread thread[BS_CERTIFY_THREADS];
+	uint32_t threads;
+	bool grown_from_start; /* a single scan: threads' counts are since the service was ready */
+	double minutes;        /* of each run, as asked for */
+	bool cut;              /* told to stop before that */
+	enum bs_verdict verdict;
+	char why[BS_CERTIFY_WHY][256]; /* of a verdict that is not kept */
+	uint32_t whys;
+};
+
+/* Misses that neither canaries nor the sender explain. */
+static inline uint64_t bs_certify_attributed(const struct bs_certify_run *r)
+{
+	return r->raw - r->explained - r->overslept;
+}
 
 #endif

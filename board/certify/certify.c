@@ -1,42 +1,36 @@
 /* board/certify/certify.c - see certify.h */
-#define _GNU_SOURCE
+#define _GNU_SOURCE /* open_memstream */
 #include "board/certify/certify.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <math.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "board/certify/expected.h"
-#include "board/emit/folder.h"
 #include "board/certify/archive.h"
-#include "board/status/status.h"
+#include "board/certify/expected.h"
+#include "board/certify/load.h"
+#include "board/certify/trial.h"
 #include "board/certify/verdict.h"
 #include "board/certify/witness.h"
+#include "board/emit/folder.h"
+#include "board/status/status.h"
 #include "config/config.h"
 #include "core/thread/clock.h"
 #include "drivers/source/replay.h"
+#include "ipc/endpoint.h"
 
 #define ARM_NS      INT64_C(1800000000000) /* the service may arm for half an hour */
-#define END_NS      INT64_C(20000000000)   /* and take so long to end */
 #define PATIENCE_NS INT64_C(20000000000)
 #define LAST_NS     INT64_C(2000000000) /* an outcome's images are here by then */
 
 struct certify {
 	struct bs_certificate *c;
 	const struct bs_certify_request *q;
-	char dir[160], site[200], log[200];
-	pid_t service;
+	struct bs_trial trial;
 	struct bs_loads loads;
 	struct bs_replay *replay;
 	struct bs_endpoint kspace;
@@ -52,26 +46,6 @@ static void print_fault(void *arg, const char *line)
 {
 	(void)arg;
 	(void)fprintf(stderr, "%s\n", line);
-}
-
-/* ---- the private site ---- */
-
-static int set_url(char *url, size_t cap, const char *dir, const char *name, struct bs_fail *why)
-{
-	int n = snprintf(url, cap, "ipc://%s/run/%s.ipc", dir, name);
-
-	return n < 0 || (size_t)n >= cap ? bs_fail(why, BS_ERR_SIZE, "%s: too long a path", dir)
-					 : 0;
-}
-
-static int write_site(struct certify *w, const struct bs_site *site, struct bs_fail *why)
-{
-	FILE *f = fopen(w->site, "w");
-
-	if (f == NULL)
-		return bs_fail(why, BS_ERR_IO, "%s: %s", w->site, strerror(errno));
-	bs_config_print(f, site);
-	return fclose(f) == 0 ? 0 : bs_fail(why, BS_ERR_IO, "%s: %s", w->site, strerror(errno));
 }
 
 static int hash_site(struct bs_certificate *c, struct bs_fail *why)
@@ -92,147 +66,6 @@ static int hash_site(struct bs_certificate *c, struct bs_fail *why)
 	return 0;
 }
 
-static int make_site(struct certify *w, struct bs_fail *why)
-{
-	const char *tmp = getenv("TMPDIR");
-	struct bs_site *s = malloc(sizeof(*s));
-	int rc;
-
-	if (s == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "no memory for a site");
-	*s = w->c->site;
-	(void)snprintf(w->dir, sizeof(w->dir), "%.100s/boreside-XXXXXX",
-		       tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
-	if (mkdtemp(w->dir) == NULL) {
-		rc = bs_fail(why, BS_ERR_IO, "%s: %s", w->dir, strerror(errno));
-		w->dir[0] = '\0';
-		free(s);
-		return rc;
-	}
-	(void)snprintf(w->site, sizeof(w->site), "%s/site.cfg", w->dir);
-	(void)snprintf(w->log, sizeof(w->log), "%s/log", w->dir);
-	(void)snprintf(s->run_dir, sizeof(s->run_dir), "%s/run", w->dir);
-	s->viewers_url[0] = '\0';
-	s->sinks = 0;
-	if (s->overload.archive == BS_POLICY_SPILL) /* the folder is the node's own service's */
-		s->overload.archive = BS_POLICY_KEEP_NEWEST;
-	if (w->q->alone) {
-		s->protocol[0] = *w->c->p;
-		s->protocols = 1;
-	}
-	w->c->alone = w->q->alone;
-	rc = set_url(s->kspace_url, sizeof(s->kspace_url), w->dir, "kspace", why);
-	if (rc == 0)
-		rc = set_url(s->archive_url, sizeof(s->archive_url), w->dir, "archive", why);
-	if (rc == 0)
-		rc = set_url(s->status_url, sizeof(s->status_url), w->dir, "status", why);
-	if (rc == 0)
-		rc = write_site(w, s, why);
-	free(s);
-	return rc;
-}
-
-static void remove_site(struct certify *w)
-{
-	static const char *const names[] = { "site.cfg",         "log",
-					     "run/boreside.pid", "run/kspace.ipc",
-					     "run/archive.ipc",  "run/status.ipc" };
-	char path[256];
-
-	if (w->dir[0] == '\0')
-		return;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", w->dir, names[i]);
-		(void)unlink(path);
-	}
-	(void)snprintf(path, sizeof(path), "%s/run", w->dir);
-	(void)rmdir(path);
-	(void)rmdir(w->dir);
-}
-
-/* ---- the service ---- */
-
-static int start_service(struct certify *w, struct bs_fail *why)
-{
-	int log = open(w->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	pid_t parent = getpid();
-	char *argv[] = { "boreside", "serve", "-c", w->site, NULL };
-
-	if (log < 0)
-		return bs_fail(why, BS_ERR_IO, "%s: %s", w->log, strerror(errno));
-	w->service = fork();
-	if (w->service == 0) {
-		(void)setpgid(0, 0);
-		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-		if (getppid() != parent || dup2(log, 2) < 0 || dup2(log, 1) < 0)
-			_exit(127);
-		(void)execv("/proc/self/exe", argv);
-		_exit(127);
-	}
-	(void)close(log);
-	if (w->service < 0)
-		return bs_fail(why, BS_ERR_IO, "the service: %s", strerror(errno));
-	return 0;
-}
-
-static bool alive(struct certify *w)
-{
-	if (w->service > 0 && waitpid(w->service, NULL, WNOHANG) == w->service)
-		w->service = 0;
-	return w->service > 0;
-}
-
-static void stop_service(struct certify *w)
-{
-	int64_t until = bs_now_ns() + END_NS;
-
-	if (w->service <= 0)
-		return;
-	pid_t group = w->service;
-
-	(void)kill(w->service, SIGTERM);
-	while (alive(w) && bs_now_ns() < until)
-		bs_sleep_ns(10000000);
-	(void)kill(-group, SIGKILL); /* whatever is left of it */
-	if (w->service > 0)
-		(void)waitpid(w->service, NULL, 0);
-	w->service = 0;
-}
-
-/* The log's last line of an error, for a service that does not start. */
-static void last_words(const struct certify *w, char *out, size_t cap)
-{
-	FILE *f = fopen(w->log, "r");
-	char line[1024];
-
-	(void)snprintf(out, cap, "the service ended at once");
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		if (strstr(line, "error") != NULL || strstr(line, "BS_ERR") != NULL) {
-			(void)snprintf(out, cap, "%.*s", (int)strcspn(line, "\n"), line);
-			if (strstr(line, "budget.image_ms") != NULL)
-				break; /* the first cause says more than what followed */
-		}
-	if (f != NULL)
-		(void)fclose(f);
-}
-
-static bool ask(const struct certify *w, const char *what, char *reply, size_t cap)
-{
-	struct bs_endpoint e;
-	char url[200];
-	size_t len = 0;
-	bool good;
-
-	(void)snprintf(url, sizeof(url), "ipc://%s/run/status.ipc", w->dir);
-	if (bs_endpoint_connect(&e, BS_ENDPOINT_STATUS_ASK, url, cap, NULL) != 0)
-		return false;
-	good = bs_endpoint_send(&e, what, strlen(what), NULL, 0, 500, NULL) == 0 &&
-	       bs_endpoint_recv(&e, reply, cap - 1, &len, 500, NULL) == 0;
-	bs_endpoint_close(&e);
-	reply[good ? len : 0] = '\0';
-	return good;
-}
-
 static bool asked_to_stop(const struct certify *w)
 {
 	return w->q->stop != NULL && *w->q->stop != 0;
@@ -245,11 +78,12 @@ static int wait_ready(struct certify *w, struct bs_fail *why)
 	char reply[256]; /* yes or no */
 
 	for (;;) {
-		if (!alive(w)) {
-			last_words(w, w->c->refused, sizeof(w->c->refused));
+		if (!bs_trial_alive(&w->trial)) {
+			bs_trial_last_words(&w->trial, w->c->refused, sizeof(w->c->refused));
 			return 0;
 		}
-		if (ask(w, "ready", reply, sizeof(reply)) && strcmp(reply, "yes\n") == 0)
+		if (bs_trial_ask(&w->trial, "ready", reply, sizeof(reply)) &&
+		    strcmp(reply, "yes\n") == 0)
 			return 0;
 		if (asked_to_stop(w))
 			return bs_fail(why, BS_ERR_ABORTED, "stopped while the service was arming");
@@ -265,7 +99,7 @@ static int wait_ready(struct certify *w, struct bs_fail *why)
 static bool look(struct certify *w)
 {
 	for (int i = 0; i < 5; i++)
-		if (ask(w, "json", w->doc, sizeof(w->doc)))
+		if (bs_trial_ask(&w->trial, "json", w->doc, sizeof(w->doc)))
 			return true;
 	return false;
 }
@@ -287,10 +121,10 @@ static int connect_sender(struct certify *w, struct bs_fail *why)
 	int rc;
 
 	bs_witness_may_run(&where, w->doc);
-	(void)snprintf(url, sizeof(url), "ipc://%s/run/archive.ipc", w->dir);
+	bs_trial_url(&w->trial, "archive", url, sizeof(url));
 	rc = bs_archive_open(&w->archive, w->c->p, url, &where, bs_replay_departures(w->replay),
 			     why);
-	(void)snprintf(url, sizeof(url), "ipc://%s/run/kspace.ipc", w->dir);
+	bs_trial_url(&w->trial, "kspace", url, sizeof(url));
 	if (rc == 0)
 		rc = bs_endpoint_connect(&w->kspace, BS_ENDPOINT_KSPACE, url, BS_REPLAY_MESSAGE_MAX,
 					 why);
@@ -345,7 +179,7 @@ static int play(struct certify *w, struct bs_certify_run *r, double speed, bool 
 
 	memset(r, 0, sizeof(*r));
 	r->speed = speed;
-	bs_archive_begin(w->archive);
+	bs_archive_begin(w->archive, r);
 	do {
 		struct bs_replay_report report;
 
@@ -359,9 +193,9 @@ static int play(struct certify *w, struct bs_certify_run *r, double speed, bool 
 			bs_witness_threads(w->c, &w->witness, w->doc, !enough(w, r, start));
 	} while (rc == 0 && !enough(w, r, start));
 	r->seconds = (double)(bs_now_ns() - start) * 1e-9;
-	if (rc != 0 && !alive(w))
+	if (rc != 0 && !bs_trial_alive(&w->trial))
 		(void)bs_fail(why, rc, "the service ended in the midst of the run");
-	bs_archive_end(w->archive, r);
+	bs_archive_end(w->archive);
 	return rc;
 }
 
@@ -387,8 +221,9 @@ static int try_all(struct certify *w, struct bs_fail *why)
 	for (uint32_t i = 0; rc == 0 && i < (w->q->speed > 0.0 ? 2u : 1u); i++) {
 		rc = play(w, &c->run[i], i == 0 ? 1.0 : w->q->speed, i == 0, why);
 		c->runs = i + 1;
-		spread_of(&c->run[i].sent, bs_replay_lateness(w->replay));
-		spread_of(&c->run[i].slept, &bs_replay_departures(w->replay)->overslept);
+		spread_of(&c->run[i].spread[BS_SPREAD_SENT], bs_replay_lateness(w->replay));
+		spread_of(&c->run[i].spread[BS_SPREAD_SLEPT],
+			  &bs_replay_departures(w->replay)->overslept);
 		if (i == 0 && look(w)) {
 			bs_witness_stages(c, w->doc);
 			bs_witness_threads(c, &w->witness, w->doc, false);
@@ -470,6 +305,7 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 	w->q = q;
 	w->loads.gate = -1;
 	c->minutes = q->minutes;
+	c->alone = q->alone;
 	c->restarts = -1.0;
 	if (gmtime_r(&now, &utc) != NULL)
 		(void)strftime(c->made_at, sizeof(c->made_at), "%Y-%m-%d %H:%M:%S UTC", &utc);
@@ -481,12 +317,12 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 	if (rc == 0)
 		rc = open_recording(w, why);
 	if (rc == 0)
-		rc = make_site(w, why);
+		rc = bs_trial_make(&w->trial, &c->site, q->alone ? c->p : NULL, why);
 	if (rc == 0)
 		rc = bs_loads_start(&w->loads, q->loads, q->out, c->site.gpu_devices.device[0],
 				    why);
 	if (rc == 0)
-		rc = start_service(w, why);
+		rc = bs_trial_start(&w->trial, why);
 	bs_endpoint_tune_malloc(16u << 20);
 	if (rc == 0)
 		rc = wait_ready(w, why);
@@ -499,9 +335,9 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 	if (w->connected)
 		bs_endpoint_close(&w->kspace);
 	bs_archive_close(w->archive);
-	stop_service(w);
+	bs_trial_stop(&w->trial);
 	bs_replay_close(w->replay);
-	remove_site(w);
+	bs_trial_remove(&w->trial);
 	free(w);
 	if (rc == 0)
 		bs_verdict_make(c);

@@ -5,7 +5,7 @@
  *           by the archive, and handed on within the budget after its last readout's due time; or a
  *           canary of a higher priority than anything of ours was stalled meanwhile for as long as
  *           it was late; or the sender, which plays the scanner, woke late by itself (board/certify/late.h),
- *           for at most one image in BS_VERDICT_OVERSLEPT.
+ *           for at most one image in BS_CERTIFY_OVERSLEPT.
  * broken    something of that does not hold.
  * unproven  nothing contradicts it, but the run does not prove it: late images are explained by
  *           canaries without a real-time priority alone (the load, or the service, may have stalled
@@ -18,15 +18,15 @@
 #ifndef BS_BOARD_CERTIFY_VERDICT_H
 #define BS_BOARD_CERTIFY_VERDICT_H
 
-#include "board/certify/certify.h"
+#include "board/certify/certificate.h"
 
 /* No quantile up to p99.9 may rest on images that were not tried when they were due. */
-#define BS_VERDICT_OVERSLEPT 1000u
+#define BS_CERTIFY_OVERSLEPT 1000u
 
 /* Fills c->verdict, c->why, c->whys from the rest of c. */
 void bs_verdict_make(struct bs_certificate *c);
 /* NULL: a stall of these canaries is the machine's. Else why that cannot be said. */
 const char *bs_verdict_doubt(const struct bs_certificate *c);
-const char *bs_verdict_word(enum bs_certify_verdict v);
+const char *bs_verdict_word(enum bs_verdict v);
 
 #endif

@@ -43,7 +43,7 @@ void bs_witness_threads(struct bs_certificate *c, struct bs_witness *w, const ch
 	size_t len = 0;
 	uint32_t n = 0;
 
-	for (const char *at = first_thread(doc, &len); at != NULL && n < BS_WITNESS_THREADS;
+	for (const char *at = first_thread(doc, &len); at != NULL && n < BS_CERTIFY_THREADS;
 	     at = bs_json_next(at, &len), n++) {
 		struct bs_certify_thread *t = &c->thread[n];
 		double *was = w->before[n];

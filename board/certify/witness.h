@@ -8,14 +8,12 @@
 #ifndef BS_BOARD_CERTIFY_WITNESS_H
 #define BS_BOARD_CERTIFY_WITNESS_H
 
-#include "board/certify/certify.h"
+#include "board/certify/certificate.h"
 #include "core/thread/cpus.h"
-
-#define BS_WITNESS_THREADS 80u /* a team of 64 and the workers beside it */
 
 /* Their counts before the run: minor and major faults, allocations. */
 struct bs_witness {
-	double before[BS_WITNESS_THREADS][3];
+	double before[BS_CERTIFY_THREADS][3];
 };
 
 /* Engine, estimate, refusal, the settings that are in force. */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "board/certify/certify.h"
+#include "board/certify/load.h"
+#include "board/certify/report.h"
 #include "board/certify/verdict.h"
 #include "board/command/command.h"
 
@@ -56,11 +58,11 @@ static int certify(const struct bs_certify_request *q, struct bs_certificate *c)
 			       why.text);
 	if (rc != 0)
 		bs_verdict_make(c);
-	if (bs_certificate_write(c, q->out, &why) != 0)
+	if (bs_report_write(c, q->out, &why) != 0)
 		return bs_command_fail(&bs_command_certify, "%s", why.text);
-	bs_certificate_line(c, line, sizeof(line));
+	bs_report_line(c, line, sizeof(line));
 	(void)printf("%s\n%s/certificate.md\n", line, q->out);
-	return c->verdict == BS_CERTIFY_KEPT ? 0 : 1;
+	return c->verdict == BS_VERDICT_KEPT ? 0 : 1;
 }
 
 static int run(int argc, char **argv)

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "board/command/command.h"
+#include "board/status/ask.h"
 #include "board/status/status.h"
 #include "core/thread/clock.h"
-#include "ipc/endpoint.h"
 
 #define DEFAULT_URL "ipc:///run/boreside/status.ipc"
 #define WAIT_MS     3000
@@ -29,29 +29,12 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* One question, one answer into reply (NUL-terminated). */
-static int ask(const char *url, const char *what, char *reply, int wait_ms, struct bs_fail *why)
-{
-	struct bs_endpoint e;
-	size_t len = 0;
-	int rc = bs_endpoint_connect(&e, BS_ENDPOINT_STATUS_ASK, url, BS_STATUS_MAX, why);
-
-	if (rc != 0)
-		return rc;
-	rc = bs_endpoint_send(&e, what, strlen(what), NULL, 0, wait_ms, why);
-	if (rc == 0)
-		rc = bs_endpoint_recv(&e, reply, BS_STATUS_MAX - 1, &len, wait_ms, why);
-	bs_endpoint_close(&e);
-	reply[rc == 0 ? len : 0] = '\0';
-	return rc == 0 ? 0 : rc > 0 ? bs_fail(why, BS_ERR_TIMEOUT, "no service answers") : rc;
-}
-
 static int show(const char *url, const char *what)
 {
 	static char reply[BS_STATUS_MAX];
 	struct bs_fail why = { 0 };
 
-	if (ask(url, what, reply, WAIT_MS, &why) != 0)
+	if (bs_status_ask(url, what, reply, sizeof(reply), WAIT_MS, &why) != 0)
 		return bs_command_fail(&bs_command_status, "%s: %s", url, why.text);
 	(void)fputs(reply, stdout);
 	return 0;
@@ -65,7 +48,8 @@ static int wait_ready(const char *url, double seconds)
 	struct bs_fail why = { 0 };
 
 	do {
-		if (ask(url, "ready", reply, 500, &why) == 0 && strcmp(reply, "yes\n") == 0)
+		if (bs_status_ask(url, "ready", reply, sizeof(reply), 500, &why) == 0 &&
+		    strcmp(reply, "yes\n") == 0)
 			return 0;
 		bs_sleep_ns(20000000);
 	} while (bs_now_ns() < until_ns);

@@ -38,6 +38,7 @@ void bs_doc_begin(struct bs_doc *d, char *out, size_t cap)
 
 int bs_doc_end(struct bs_doc *d)
 {
+	bs_text_put(&d->text, d->wide ? "\n" : "");
 	bs_doc_close(d);
 	bs_text_put(&d->text, "\n");
 	return d->text.full ? BS_ERR_NOMEM : (int)d->text.len;

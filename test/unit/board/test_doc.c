@@ -41,7 +41,7 @@ int main(void)
 	static const char wide[] =
 		"{\"n\":18446744073709551615,\n\"x\":0.062,\n\"yes\":true,\n"
 		"\"list\":[\"\\\"\\\\\\u000a\\u00c3\",\n\"ab\",\n{\"a\":-1,\"b\":2.0e+00}],\n"
-		"\"none\":[],\n\"empty\":{}}\n";
+		"\"none\":[],\n\"empty\":{}\n}\n";
 	int bad = 0;
 
 	CHECK(write_all(false, sizeof(out)) == (int)strlen(narrow) && strcmp(out, narrow) == 0,

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "board/certify/load.h"
 #include "test/support/check.h"
 
 static struct bs_certificate c;
@@ -25,7 +26,7 @@ static void good(void)
 	r->expected = r->made = r->arrived = r->rung[BS_RUNG_FULL] = 1000;
 }
 
-static void judged(enum bs_certify_verdict want, const char *word, const char *what)
+static void judged(enum bs_verdict want, const char *word, const char *what)
 {
 	bs_verdict_make(&c);
 	CHECK(c.verdict == want, "%s: %s", what, bs_verdict_word(c.verdict));
@@ -39,75 +40,75 @@ static void judged(enum bs_certify_verdict want, const char *word, const char *w
 static void test_misses(void)
 {
 	good();
-	judged(BS_CERTIFY_KEPT, NULL, "all in time");
+	judged(BS_VERDICT_KEPT, NULL, "all in time");
 	c.run[0].raw = 3;
 	c.run[0].explained = 2;
 	c.run[0].late = c.run[0].outcome_late = 3;
-	judged(BS_CERTIFY_BROKEN, "1 of 1000 images were late", "one late that no stall explains");
+	judged(BS_VERDICT_BROKEN, "1 of 1000 images were late", "one late that no stall explains");
 	c.run[0].explained = 3;
-	judged(BS_CERTIFY_KEPT, NULL, "three late, explained by canaries with a priority");
+	judged(BS_VERDICT_KEPT, NULL, "three late, explained by canaries with a priority");
 	c.canary[1].priority = 0;
-	judged(BS_CERTIFY_UNPROVEN, "no real-time priority", "the same by canaries without one");
+	judged(BS_VERDICT_UNPROVEN, "no real-time priority", "the same by canaries without one");
 	c.canary[1].priority = 99;
 	c.throttled = true;
-	judged(BS_CERTIFY_UNPROVEN, "sched_rt_runtime_us",
+	judged(BS_VERDICT_UNPROVEN, "sched_rt_runtime_us",
 	       "the same where a kernel throttles them");
 	c.run[0].overslept = 1;
 	c.run[0].explained = 2;
-	judged(BS_CERTIFY_UNPROVEN, "2 late images are explained",
+	judged(BS_VERDICT_UNPROVEN, "2 late images are explained",
 	       "those that are the sender's do not");
 	c.run[0].raw = 4;
-	judged(BS_CERTIFY_BROKEN, "1 of 1000 images were late", "four late, three explained");
+	judged(BS_VERDICT_BROKEN, "1 of 1000 images were late", "four late, three explained");
 	good();
 	c.canary[0].priority = c.canary[1].priority = 0;
 	c.run[0].raw = c.run[0].overslept = 1;
-	judged(BS_CERTIFY_KEPT, NULL,
+	judged(BS_VERDICT_KEPT, NULL,
 	       "one in 1000 by the sender's own sleep, whatever the canaries");
 	c.run[0].raw = c.run[0].overslept = 2;
-	judged(BS_CERTIFY_UNPROVEN, "more than 1 in 1000",
+	judged(BS_VERDICT_UNPROVEN, "more than 1 in 1000",
 	       "two in 1000: too few were tried in time");
 	good();
 	c.run[0].expected = c.run[0].made = c.run[0].arrived = 999;
 	c.run[0].raw = c.run[0].overslept = 1;
-	judged(BS_CERTIFY_UNPROVEN, "more than 1 in 1000", "one in 999, too");
+	judged(BS_VERDICT_UNPROVEN, "more than 1 in 1000", "one in 999, too");
 	good();
 	c.canary[0].priority = c.canary[1].priority = 0;
 	c.throttled = true;
-	judged(BS_CERTIFY_KEPT, NULL, "no priority and nothing late: nothing needs explaining");
+	judged(BS_VERDICT_KEPT, NULL, "no priority and nothing late: nothing needs explaining");
 	c.canaries = 0;
-	judged(BS_CERTIFY_KEPT, NULL, "no canary at all: the same");
+	judged(BS_VERDICT_KEPT, NULL, "no canary at all: the same");
 	c.run[0].raw = c.run[0].late = c.run[0].outcome_late = 1;
-	judged(BS_CERTIFY_BROKEN, "1 of 1000 images were late", "no canary explains nothing");
+	judged(BS_VERDICT_BROKEN, "1 of 1000 images were late", "no canary explains nothing");
 }
 
 static void test_images(void)
 {
 	good();
 	c.run[0].made = c.run[0].arrived = 999;
-	judged(BS_CERTIFY_BROKEN, "makes 1000 images", "an image that was never made");
+	judged(BS_VERDICT_BROKEN, "makes 1000 images", "an image that was never made");
 	good();
 	c.run[0].arrived = 999;
-	judged(BS_CERTIFY_BROKEN, "the archive has 999", "one that never arrived");
+	judged(BS_VERDICT_BROKEN, "the archive has 999", "one that never arrived");
 	good();
 	c.run[0].arrived = c.run[0].made = c.run[0].expected = 0;
-	judged(BS_CERTIFY_UNPROVEN, "no image came", "none at all");
+	judged(BS_VERDICT_UNPROVEN, "no image came", "none at all");
 	good();
 	c.run[0].partial = 1;
-	judged(BS_CERTIFY_BROKEN, "1 images lack readouts", "a partial one");
+	judged(BS_VERDICT_BROKEN, "1 images lack readouts", "a partial one");
 	good();
 	c.run[0].degraded = 7;
 	c.run[0].rung[BS_RUNG_FULL] -= 7;
 	c.run[0].rung[BS_RUNG_FEWER] = 4;
 	c.run[0].rung[BS_RUNG_GRIDDING] = 2;
 	c.run[0].rung[BS_RUNG_LATE] = 1;
-	judged(BS_CERTIFY_BROKEN, "4 by fewer iterations, 3 by gridding",
+	judged(BS_VERDICT_BROKEN, "4 by fewer iterations, 3 by gridding",
 	       "in time, but gridded instead of solved");
 	good();
 	c.run[0].repeated = 1;
-	judged(BS_CERTIFY_BROKEN, "came twice", "one that came twice");
+	judged(BS_VERDICT_BROKEN, "came twice", "one that came twice");
 	good();
 	c.run[0].torn = 1;
-	judged(BS_CERTIFY_BROKEN, "no whole images", "a message that was no image");
+	judged(BS_VERDICT_BROKEN, "no whole images", "a message that was no image");
 }
 
 static void test_service(void)
@@ -115,26 +116,26 @@ static void test_service(void)
 	good();
 	c.run[0].faults = 2;
 	(void)snprintf(c.run[0].fault, sizeof(c.run[0].fault), "BS_ERR_SEQUENCE: gaps");
-	judged(BS_CERTIFY_BROKEN, "2 of 10 scans ended with a fault; the first: BS_ERR_SEQUENCE",
+	judged(BS_VERDICT_BROKEN, "2 of 10 scans ended with a fault; the first: BS_ERR_SEQUENCE",
 	       "scans that failed");
 	good();
 	c.run[0].taken--;
-	judged(BS_CERTIFY_BROKEN, "took 3399", "a readout that was not taken");
+	judged(BS_VERDICT_BROKEN, "took 3399", "a readout that was not taken");
 	good();
 	c.restarts = 1.0;
-	judged(BS_CERTIFY_BROKEN, "replaced 1 times", "a worker that died on the way");
+	judged(BS_VERDICT_BROKEN, "replaced 1 times", "a worker that died on the way");
 	c.restarts = -1.0;
-	judged(BS_CERTIFY_UNPROVEN, "could not be read", "a status that nobody saw");
+	judged(BS_VERDICT_UNPROVEN, "could not be read", "a status that nobody saw");
 	good();
 	c.run[0].late = 1;
-	judged(BS_CERTIFY_BROKEN, "contradicts itself", "an image late, its outcome knows of none");
+	judged(BS_VERDICT_BROKEN, "contradicts itself", "an image late, its outcome knows of none");
 	good();
 	c.run[0].disagreed = 1;
-	judged(BS_CERTIFY_BROKEN, "contradicts itself",
+	judged(BS_VERDICT_BROKEN, "contradicts itself",
 	       "an image that was handed on after it said");
 	good();
 	(void)snprintf(c.refused, sizeof(c.refused), "budget.image_ms is 1e-06");
-	judged(BS_CERTIFY_BROKEN, "budget.image_ms", "a protocol that was refused");
+	judged(BS_VERDICT_BROKEN, "budget.image_ms", "a protocol that was refused");
 }
 
 static void test_run(void)
@@ -143,19 +144,19 @@ static void test_run(void)
 	c.loads = BS_LOAD_CPU | BS_LOAD_IO | BS_LOAD_GPU;
 	c.cpu_passes = c.io_syncs = 1;
 	c.gpu_loaded = true;
-	judged(BS_CERTIFY_KEPT, NULL, "beside loads that worked");
+	judged(BS_VERDICT_KEPT, NULL, "beside loads that worked");
 	c.cpu_passes = 0;
-	judged(BS_CERTIFY_UNPROVEN, "on the processors did nothing", "no load on the processors");
+	judged(BS_VERDICT_UNPROVEN, "on the processors did nothing", "no load on the processors");
 	c.cpu_passes = 1;
 	c.io_syncs = 0;
-	judged(BS_CERTIFY_UNPROVEN, "on the disk did nothing", "none on the disk");
+	judged(BS_VERDICT_UNPROVEN, "on the disk did nothing", "none on the disk");
 	c.io_syncs = 1;
 	c.gpu_loaded = false;
-	judged(BS_CERTIFY_UNPROVEN, "GPU was not loaded", "none on the GPU");
+	judged(BS_VERDICT_UNPROVEN, "GPU was not loaded", "none on the GPU");
 	good();
 	c.cut = true;
 	c.run[0].seconds = 12.0;
-	judged(BS_CERTIFY_UNPROVEN, "after 12.0 s of 60", "a run that was told to stop");
+	judged(BS_VERDICT_UNPROVEN, "after 12.0 s of 60", "a run that was told to stop");
 	good();
 	c.run[0].arrived = 0;
 	c.run[0].made = 1;

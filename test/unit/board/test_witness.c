@@ -73,11 +73,31 @@ static void test_processes(void)
 	free(later);
 }
 
+/* A team of 64 and 3 processes: each has its place in the certificate, and nothing else is touched. */
+static void test_many_threads(void)
+{
+	static char text[8192] = "{\"realtime\":{\"threads\":[";
+	struct bs_witness before = { 0 };
+	size_t at = strlen(text);
+
+	for (int i = 0; i < 67; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at,
+				       "%s{\"thread\":\"recon/%d\",\"priority\":%d}",
+				       i > 0 ? "," : "", i, i);
+	(void)snprintf(text + at, sizeof(text) - at, "]}}");
+	c.minutes = 1.5;
+	bs_witness_threads(&c, &before, text, false);
+	CHECK(c.threads == 67 && c.thread[66].priority == 66.0 &&
+		      strcmp(c.thread[66].name, "recon/66") == 0 && c.minutes == 1.5,
+	      "67 threads: %u, the last is %s", c.threads, c.thread[66].name);
+}
+
 int main(void)
 {
 	(void)snprintf(p.name, sizeof(p.name), "mine");
 	c.p = &p;
 	test_protocol();
 	test_processes();
+	test_many_threads();
 	return check_done();
 }
