@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = { "v2", "v3", "v4" };
-static enum bs_isa cap = BS_ISA_V4;
-
 static enum bs_isa of_machine(void)
 {
 #if defined(__x86_64__)
@@ -26,6 +23,7 @@ static enum bs_isa of_machine(void)
 
 static enum bs_isa of_environment(void)
 {
+	static const char *const names[] = { "v2", "v3", "v4" };
 	const char *word = getenv("BORESIDE_ISA");
 
 	for (int i = BS_ISA_V2; word != NULL && i <= BS_ISA_V4; i++)
@@ -39,17 +37,5 @@ enum bs_isa bs_isa(void)
 	enum bs_isa best = of_machine();
 	enum bs_isa wanted = of_environment();
 
-	if (wanted < best)
-		best = wanted;
-	return cap < best ? cap : best;
-}
-
-void bs_isa_cap(enum bs_isa highest)
-{
-	cap = highest;
-}
-
-const char *bs_isa_name(enum bs_isa isa)
-{
-	return names[isa];
+	return wanted < best ? wanted : best;
 }

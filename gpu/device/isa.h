@@ -4,9 +4,8 @@
  * gpu/X_simd.c is compiled once per instruction set with BS_ISA = v2, v3, v4 (x86-64 levels) or
  * native (any other machine); it names what it exports BS_ISA_NAME(x), and X.c picks one table of
  * functions with BS_ISA_PICK(x) when a plan is made.
- * bs_isa: the best level that this machine has, at most the cap. The environment variable
- * BORESIDE_ISA (v2, v3, v4) and bs_isa_cap lower it, so that a test can run every
- * level. Any thread; cap only while no plan is being made.
+ * bs_isa: the best level that this machine has; the environment variable BORESIDE_ISA (v2, v3, v4)
+ * lowers it, so that a test can run every level. Any thread.
  */
 #ifndef BS_GPU_DEVICE_ISA_H
 #define BS_GPU_DEVICE_ISA_H
@@ -18,8 +17,6 @@ extern "C" {
 enum bs_isa { BS_ISA_V2, BS_ISA_V3, BS_ISA_V4 };
 
 enum bs_isa bs_isa(void);
-void bs_isa_cap(enum bs_isa highest);
-const char *bs_isa_name(enum bs_isa isa);
 
 #define BS_ISA_JOIN2(a, b) a##_##b
 #define BS_ISA_JOIN(a, b)  BS_ISA_JOIN2(a, b)

@@ -24,6 +24,22 @@ static __device__ __forceinline__ void bs_after_previous(void)
 #endif
 }
 
+/* Lets kernel take so many bytes of dynamic shared memory; 0: as many as the device has. */
+static inline int bs_launch_shared(const void *kernel, size_t bytes, struct bs_fail *why)
+{
+	cudaFuncAttributes its;
+	int most = 0;
+
+	BS_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+				       bs_cuda_device()),
+		why);
+	BS_CUDA(cudaFuncGetAttributes(&its, kernel), why);
+	BS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+				     bytes > 0 ? (int)bytes : most - (int)its.sharedSizeBytes),
+		why);
+	return 0;
+}
+
 /* cluster: blocks of one, beside each other in x. */
 template <class... PARAMETERS, class... ARGUMENTS>
 static int bs_launch_clusters(void (*kernel)(PARAMETERS...), dim3 blocks, unsigned cluster,

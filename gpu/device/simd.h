@@ -1,106 +1,73 @@
 /*
- * gpu/device/simd.h - the host operators' kernels, built once per instruction set
+ * gpu/device/simd.h - the vectors of the instruction set that a *_simd.c file is built for
  *
- * gpu/fft/fft_simd.c and gpu/nufft/grid_simd.c are compiled with BS_ISA = v2, v3, v4 (x86-64 levels) or
- * native (other machines), each into its own tables of functions. Results differ between sets by
- * rounding only (fused multiply-add), and never between runs or threads on one set.
+ * For *_simd.c files and the loops they include alone. VW: floats of a vector. EVEN, ODD: every other
+ * lane of two vectors; LOW, HIGH: their lower and upper halves interleaved.
  */
 #ifndef BS_GPU_DEVICE_SIMD_H
 #define BS_GPU_DEVICE_SIMD_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "gpu/device/isa.h"
 
-#ifdef __cplusplus
-extern "C" {
+#if defined(__AVX512F__)
+#define VW 16
+#define EVEN(a, b)                                                                                 \
+	__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define ODD(a, b)                                                                                  \
+	__builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
+#define LOW(a, b)                                                                                  \
+	__builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH(a, b)                                                                                 \
+	__builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#elif defined(__AVX__)
+#define VW         8
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#define LOW(a, b)  __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#else
+#define VW         4
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7)
+#define LOW(a, b)  __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #endif
 
-#define BS_SIMD_LANES_MAX 16u
-#define BS_TAPS_MIN       2u
-#define BS_TAPS_MAX       12u
-#define BS_POLY_MAX       16u /* coefficients of a tap's polynomial */
+typedef float vf __attribute__((vector_size(4 * VW), aligned(4 * VW), may_alias));
+typedef float vfu __attribute__((vector_size(4 * VW), aligned(4), may_alias));
+typedef double vd __attribute__((vector_size(4 * VW), aligned(4 * VW), may_alias));
+typedef double vdu __attribute__((vector_size(4 * VW), aligned(4), may_alias));
 
-/* One pass of a mixed-radix transform; twiddles [n / (stride * radix)][radix - 1] complex. */
-struct bs_fft_pass {
-	uint32_t radix, groups, stride;
-	const float *twiddle, *root; /* root: radix complex roots of unity, for radices above 8 */
-};
+/* UNROLL: loops over a few registers' worth. KERNEL: one copy for each constant that it is called
+ * with. Under a sanitizer the same code runs rolled, once for all: so many checks in straight-line code
+ * take minutes to compile. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+	__has_feature(undefined_behavior_sanitizer)
+#define BS_CHECKED 1
+#endif
+#endif
+#if defined(BS_CHECKED) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNROLL
+#define KERNEL static __attribute__((noinline))
+#elif defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 48")
+#endif
+#if !defined(KERNEL)
+#define KERNEL static inline __attribute__((always_inline))
+#endif
+#define INLINE static inline __attribute__((always_inline))
 
-/*
- * A length-n transform exp(-i2pi jk/n), or its inverse without the 1/n. Tables: gpu/fft/fft.c
- * Beside that of gpu/fft/lines.h: any length, prime ones too (a stack of 17 partitions), in place or to the
- * other block; whole lines of 128 to 640 elements take both within 15 % of each other (0.45 and 0.38 us
- * at 128, 1.55 and 1.55 at 320, 3.1 and 2.8 at 512; per 16 lines, AVX-512).
- */
-struct bs_fft {
-	uint32_t n, passes;
-	struct bs_fft_pass pass[32];
-	float *tables;
-};
-
-#define BS_WIDE 64u
-
-/*
- * The window on one axis as one polynomial a tap: in t = 2f - 1, f = the first tap's distance past
- * the window's lower end. tap: highest power first. wide: lowest power first, each tap repeated for
- * the floats of a cell, behind as many zeros as shift cells have; zero past the last tap.
- * Beyond cut the last tap lies outside a window of fractional width.
- */
-struct bs_taps {
-	uint32_t coefs;
-	uint32_t fractional;
-	float cut;
-	uint32_t pad[13]; /* wide lies on 64 bytes in a plan */
-	float tap[BS_TAPS_MAX][BS_POLY_MAX];
-	float wide[4][BS_POLY_MAX][BS_WIDE];
-};
-
-/* A run of sorted samples against one grid of cells, each floats wide. */
-struct bs_spread {
-	const struct bs_taps *taps[3];
-	const uint32_t *cell;
-	const float *t[3];
-	uint64_t count;
-	uint32_t rows, planes; /* taps in y and z; 1 beyond dims */
-	size_t row, plane;     /* floats from one to the next */
-	float *grid;
-	float *data; /* [sample][floats]; in for spread, out for interpolate */
-};
-
-typedef void (*bs_spread_fn)(const struct bs_spread *s);
-
-/* Blocks for the transform are [index][re lanes][im lanes], lanes = columns done at a time. */
-struct bs_simd {
-	const char *name;
-	uint32_t lanes;
-	/* the block is in a; b is as large; the result's place is returned */
-	float *(*fft)(const struct bs_fft *f, float *a, float *b, bool inverse);
-	/* columns: count of them side by side in memory, rows stride floats apart */
-	void (*cols_in)(float *block, const float *from, size_t stride, uint32_t rows,
-			uint32_t count, const float *scale, bool add);
-	void (*cols_out)(float *to, size_t stride, const float *block, uint32_t rows,
-			 uint32_t count, const float *scale);
-	/* lines: each lane has its own place, contiguous along the index */
-	void (*lines_in)(float *block, const float *const *from, uint32_t rows, const float *scale);
-	void (*lines_out)(float *const *to, const float *block, uint32_t rows, const float *scale);
-	/* cells: lanes / width lines of cells, each cell width < lanes complex numbers */
-	void (*cells_in)(float *block, const float *const *from, uint32_t width, uint32_t rows,
-			 const float *scale);
-	void (*cells_out)(float *const *to, uint32_t width, const float *block, uint32_t rows,
-			  const float *scale);
-	/* [taps][log2 of floats in a cell, 1 .. 4] */
-	const bs_spread_fn (*spread)[5], (*interpolate)[5];
-};
-
-/* The table of the instruction set that gpu/device/isa.h chooses. */
-const struct bs_simd *bs_simd_best(void);
-
-/* BS_ERR_NOMEM only. n >= 1; any prime factor works, 2, 3 and 5 are fast. */
-int bs_fft_plan(struct bs_fft *f, uint32_t n);
-void bs_fft_close(struct bs_fft *f);
-
-#ifdef __cplusplus
+INLINE vf loadu(const float *p)
+{
+	return *(const vfu *)p;
 }
-#endif
+
+INLINE void storeu(float *p, vf v)
+{
+	*(vfu *)p = v;
+}
+
 #endif

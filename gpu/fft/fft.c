@@ -1,20 +1,12 @@
-/*
- * gpu/fft/fft.c - tables of the mixed-radix transform, and the choice of instruction set; see simd.h
- *
- * Stockham's self-sorting form: Van Loan, Computational Frameworks for the Fast Fourier Transform,
- * SIAM 1992, section 1.7.
- */
+/* gpu/fft/fft.c - the tables of a transform: its radices, twiddles and roots; see fft.h */
 #define _GNU_SOURCE /* M_PI */
-#include "gpu/device/simd.h"
-
-#include "core/err.h"
-#include "gpu/device/isa.h"
+#include "gpu/fft/fft.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-BS_ISA_DECLARE(const struct bs_simd, bs_simd);
+#include "core/err.h"
 
 static uint32_t next_radix(uint32_t n)
 {
@@ -86,9 +78,4 @@ void bs_fft_close(struct bs_fft *f)
 {
 	free(f->tables);
 	memset(f, 0, sizeof(*f));
-}
-
-const struct bs_simd *bs_simd_best(void)
-{
-	return BS_ISA_PICK(bs_simd);
 }

@@ -4,8 +4,8 @@
  * A block is [index][re lanes][im lanes], so that a butterfly is plain vector arithmetic without
  * a shuffle; the inverse transform is the forward one with re and im exchanged.
  */
-#include "gpu/fft/fft_simd.h"
-#include "gpu/device/shuffle.h"
+#include "gpu/fft/fft.h"
+#include "gpu/device/simd.h"
 
 #include <string.h>
 
@@ -437,17 +437,13 @@ static void cells_out(float *const *to, uint32_t width, const float *block, uint
 	}
 }
 
-extern const struct bs_simd BS_SYM(bs_simd);
-const struct bs_simd BS_SYM(bs_simd) = {
-	.name = BS_STR(BS_ISA),
+const struct bs_fft_kernels BS_ISA_NAME(bs_fft_kernels) = {
 	.lanes = VW,
-	.fft = run,
+	.run = run,
 	.cols_in = cols_in,
 	.cols_out = cols_out,
 	.lines_in = lines_in,
 	.lines_out = lines_out,
 	.cells_in = cells_in,
 	.cells_out = cells_out,
-	.spread = BS_SYM(bs_spread_table),
-	.interpolate = BS_SYM(bs_interpolate_table),
 };

@@ -87,22 +87,6 @@ uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most)
 	return cols < least ? least : cols;
 }
 
-int bs_line_allow(const void *kernel, struct bs_fail *why)
-{
-	cudaFuncAttributes its;
-	int device = 0;
-	int most = 0;
-
-	BS_CUDA(cudaGetDevice(&device), why);
-	BS_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-		why);
-	BS_CUDA(cudaFuncGetAttributes(&its, kernel), why);
-	BS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-				     most - (int)its.sharedSizeBytes),
-		why);
-	return 0;
-}
-
 /* ---- kernels ---- */
 
 /* Where outer index o lies on the other side: its bin of P, or the bin's centered place. */
@@ -211,14 +195,13 @@ static __global__ void __launch_bounds__(THREADS)
 
 int bs_lines_cuda_init(struct bs_fail *why)
 {
-	int rc = bs_line_allow((const void *)strided<1>, why);
+	const void *kernel[] = { (const void *)strided<1>, (const void *)strided<-1>,
+				 (const void *)rows<1>, (const void *)rows<-1> };
+	int rc = 0;
 
-	if (rc == 0)
-		rc = bs_line_allow((const void *)strided<-1>, why);
-	if (rc == 0)
-		rc = bs_line_allow((const void *)rows<1>, why);
-	if (rc == 0)
-		rc = bs_line_allow((const void *)rows<-1>, why);
+	for (const void *k : kernel)
+		if (rc == 0)
+			rc = bs_launch_shared(k, 0, why);
 	return rc != 0 ? rc : bs_lines_reg_init(why);
 }
 

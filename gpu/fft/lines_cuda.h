@@ -37,8 +37,6 @@ static inline size_t bs_line_shared(uint32_t n, uint32_t cols)
 {
 	return (size_t)2 * n * bs_line_pitch(cols) * sizeof(float2);
 }
-/* Lets kernel take that much shared memory. */
-int bs_line_allow(const void *kernel, struct bs_fail *why);
 /* Once per process and before any capture. */
 int bs_lines_cuda_init(struct bs_fail *why);
 /* sign: +1 or -1. */

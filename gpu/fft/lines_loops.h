@@ -13,22 +13,14 @@
 #include <string.h>
 
 #include "gpu/fft/lines.h"
-#include "gpu/device/shuffle.h"
+#include "gpu/device/simd.h"
 
-#if defined(__AVX512F__)
-#define LANES 16
-#elif defined(__AVX__)
-#define LANES 8
-#else
-#define LANES 4
-#endif
+#define LANES VW
 
 typedef float vec __attribute__((vector_size(4 * LANES)));
 struct cvec {
 	vec re, im;
 };
-
-#define INLINE static inline __attribute__((always_inline))
 
 INLINE vec all(float x)
 {

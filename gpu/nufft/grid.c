@@ -214,7 +214,7 @@ void bs_nufft_spread(struct bs_nufft *n, float *grid, uint64_t chunk, const stru
 	const uint32_t *color = n->table.color + chunk * (BS_COLORS + 1);
 	struct job j = { .n = n, .grid = grid, .lanes = in };
 
-	j.kernel = n->simd->spread[n->shape.taps][log2_of(2 * n->shape.width)];
+	j.kernel = n->kernels->spread[n->shape.taps][log2_of(2 * n->shape.width)];
 	if (n->mixed != NULL)
 		mix(n, chunk, in, mix_task);
 	for (uint32_t c = 0; c < BS_COLORS; c++) {
@@ -276,7 +276,7 @@ void bs_nufft_interpolate(struct bs_nufft *n, float *grid, uint64_t chunk,
 	const uint32_t *color = n->table.color + chunk * (BS_COLORS + 1);
 	struct job j = { .n = n, .grid = grid, .lanes = out, .run = color[0] };
 
-	j.kernel = n->simd->interpolate[n->shape.taps][log2_of(2 * n->shape.width)];
+	j.kernel = n->kernels->interpolate[n->shape.taps][log2_of(2 * n->shape.width)];
 	bs_team_run(n->team, interpolate_task, &j, (int)(color[BS_COLORS] - color[0]));
 	if (n->mixed != NULL)
 		mix(n, chunk, out, unmix_task);

@@ -8,7 +8,8 @@
  * that overlaps an unfinished store only in part would wait for it. Whatever a piece holds beyond the
  * taps is zero; sectors leave room for it.
  */
-#include "gpu/fft/fft_simd.h"
+#include "gpu/nufft/grid_simd.h"
+#include "gpu/device/simd.h"
 
 #include <string.h>
 
@@ -481,5 +482,5 @@ ALL(2) ALL(3) ALL(4) ALL(5) ALL(6) ALL(7) ALL(8) ALL(9) ALL(10) ALL(11) ALL(12)
 		{ NULL }, { NULL }, ROW(f, 2), ROW(f, 3), ROW(f, 4), ROW(f, 5), ROW(f, 6),         \
 			ROW(f, 7), ROW(f, 8), ROW(f, 9), ROW(f, 10), ROW(f, 11), ROW(f, 12),       \
 	}
-	const bs_spread_fn BS_SYM(bs_spread_table)[BS_TAPS_MAX + 1][5] = TABLE(spread);
-const bs_spread_fn BS_SYM(bs_interpolate_table)[BS_TAPS_MAX + 1][5] = TABLE(interpolate);
+	const struct bs_grid_kernels
+	BS_ISA_NAME(bs_grid_kernels) = { TABLE(spread), TABLE(interpolate) };

@@ -24,7 +24,7 @@ static uint32_t min32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static float *block_at(const struct bs_simd *s, float *block, uint32_t index)
+static float *block_at(const struct bs_fft_kernels *s, float *block, uint32_t index)
 {
 	return block + (size_t)index * 2 * s->lanes;
 }
@@ -62,7 +62,7 @@ static void y_adjoint(const struct bs_nufft *n, float *plane, const float *wrapp
 		      const struct bs_scratch *s)
 {
 	const struct bs_grid_shape *g = &n->shape;
-	const struct bs_simd *v = n->simd;
+	const struct bs_fft_kernels *v = n->simd;
 	size_t row = g->row * g->width * 2;
 	uint32_t column = b * v->lanes;
 	uint32_t count = min32(v->lanes, g->grid[0] * g->width - column);
@@ -73,7 +73,7 @@ static void y_adjoint(const struct bs_nufft *n, float *plane, const float *wrapp
 	fold_in(n, s->a, plane, column, count, false);
 	if (wrapped != NULL)
 		fold_in(n, s->a, wrapped, column, count, true);
-	r = v->fft(&n->fft[1], s->a, s->b, true);
+	r = v->run(&n->fft[1], s->a, s->b, true);
 	v->cols_out(at, row, block_at(v, r, g->grid[1] - low), low, count, n->deapodize[1]);
 	v->cols_out(at + low * row, row, r, g->matrix[1] - low, count, n->deapodize[1] + low);
 }
@@ -82,7 +82,7 @@ static void y_forward(const struct bs_nufft *n, float *plane, uint32_t b,
 		      const struct bs_scratch *s)
 {
 	const struct bs_grid_shape *g = &n->shape;
-	const struct bs_simd *v = n->simd;
+	const struct bs_fft_kernels *v = n->simd;
 	size_t row = g->row * g->width * 2;
 	uint32_t column = b * v->lanes;
 	uint32_t count = min32(v->lanes, g->grid[0] * g->width - column);
@@ -96,7 +96,7 @@ static void y_forward(const struct bs_nufft *n, float *plane, uint32_t b,
 	       (size_t)(g->grid[1] - g->matrix[1]) * v->lanes * 2 * sizeof(float));
 	v->cols_in(block_at(v, s->a, g->grid[1] - low), at, row, low, count, n->deapodize[1],
 		   false);
-	r = v->fft(&n->fft[1], s->a, s->b, false);
+	r = v->run(&n->fft[1], s->a, s->b, false);
 	v->cols_out(at, row, r, g->grid[1], count, NULL);
 }
 
@@ -133,13 +133,13 @@ static void x_adjoint(const struct bs_nufft *n, const float *plane, float *base,
 		      uint32_t lanes, uint32_t b, const struct bs_scratch *s)
 {
 	const struct bs_grid_shape *g = &n->shape;
-	const struct bs_simd *v = n->simd;
+	const struct bs_fft_kernels *v = n->simd;
 	size_t row = g->row * g->width * 2;
 	uint32_t y = b * rows_a_block(n);
 	uint32_t width = min32(g->width, v->lanes);
 	uint32_t low = g->matrix[0] / 2;
-	const float *from[BS_SIMD_LANES_MAX] = { plane };
-	float *to[BS_SIMD_LANES_MAX];
+	const float *from[BS_FFT_LANES_MAX] = { plane };
+	float *to[BS_FFT_LANES_MAX];
 
 	for (uint32_t i = 0; i < v->lanes / width; i++)
 		from[i] = plane + min32(y + i, g->matrix[1] - 1) * row;
@@ -153,7 +153,7 @@ static void x_adjoint(const struct bs_nufft *n, const float *plane, float *base,
 			v->lines_in(s->a, from, g->grid[0], NULL);
 		else
 			v->cells_in(s->a, from, width, g->grid[0], NULL);
-		r = v->fft(&n->fft[0], s->a, s->b, true);
+		r = v->run(&n->fft[0], s->a, s->b, true);
 		places(to, base, lane_stride, 2 * (size_t)g->matrix[0], y, g->matrix[1], coil,
 		       width, lanes, v->lanes, s->dummy);
 		v->lines_out(to, block_at(v, r, g->grid[0] - low), low, n->deapodize[0]);
@@ -167,14 +167,14 @@ static void x_forward(const struct bs_nufft *n, float *plane, const float *base,
 		      uint32_t lanes, uint32_t b, const struct bs_scratch *s)
 {
 	const struct bs_grid_shape *g = &n->shape;
-	const struct bs_simd *v = n->simd;
+	const struct bs_fft_kernels *v = n->simd;
 	size_t row = g->row * g->width * 2;
 	uint32_t y = b * rows_a_block(n);
 	uint32_t width = min32(g->width, v->lanes);
 	uint32_t low = g->matrix[0] / 2;
 	uint32_t high = g->matrix[0] - low;
-	float *from[BS_SIMD_LANES_MAX];
-	float *to[BS_SIMD_LANES_MAX] = { s->dummy };
+	float *from[BS_FFT_LANES_MAX];
+	float *to[BS_FFT_LANES_MAX] = { s->dummy };
 
 	for (uint32_t i = 0; i < v->lanes / width; i++)
 		to[i] = y + i < g->matrix[1] ? plane + (y + i) * row : s->dummy;
@@ -192,7 +192,7 @@ static void x_forward(const struct bs_nufft *n, float *plane, const float *base,
 		v->lines_in(s->a, (const float *const *)from, high, n->deapodize[0] + low);
 		memset(block_at(v, s->a, high), 0,
 		       (size_t)(g->grid[0] - g->matrix[0]) * v->lanes * 2 * sizeof(float));
-		r = v->fft(&n->fft[0], s->a, s->b, false);
+		r = v->run(&n->fft[0], s->a, s->b, false);
 		if (g->width >= v->lanes)
 			v->cols_out(to[0] + 2 * (size_t)coil, 2 * (size_t)g->width, r, g->grid[0],
 				    v->lanes, NULL);
@@ -220,7 +220,7 @@ static void z_task(void *arg, int task, int member)
 	const struct job *j = arg;
 	const struct bs_nufft *n = j->n;
 	const struct bs_grid_shape *g = &n->shape;
-	const struct bs_simd *v = n->simd;
+	const struct bs_fft_kernels *v = n->simd;
 	struct bs_scratch s = bs_nufft_scratch(n, member);
 	uint32_t columns = g->matrix[0] * g->matrix[1];
 	uint32_t lane = (uint32_t)task / z_tasks(n);
@@ -236,7 +236,7 @@ static void z_task(void *arg, int task, int member)
 		float *r;
 
 		v->cols_in(s.a, mid + 2 * (size_t)c, row, g->grid[2], count, NULL, false);
-		r = v->fft(&n->fft[2], s.a, s.b, true);
+		r = v->run(&n->fft[2], s.a, s.b, true);
 		v->cols_out(at, row, block_at(v, r, g->grid[2] - low), low, count, n->deapodize[2]);
 		v->cols_out(at + low * row, row, r, g->matrix[2] - low, count,
 			    n->deapodize[2] + low);
@@ -248,7 +248,7 @@ static void z_forward_task(void *arg, int task, int member)
 	const struct job *j = arg;
 	const struct bs_nufft *n = j->n;
 	const struct bs_grid_shape *g = &n->shape;
-	const struct bs_simd *v = n->simd;
+	const struct bs_fft_kernels *v = n->simd;
 	struct bs_scratch s = bs_nufft_scratch(n, member);
 	uint32_t columns = g->matrix[0] * g->matrix[1];
 	uint32_t lane = (uint32_t)task / z_tasks(n);
@@ -269,7 +269,7 @@ static void z_forward_task(void *arg, int task, int member)
 		       (size_t)(g->grid[2] - g->matrix[2]) * v->lanes * 2 * sizeof(float));
 		v->cols_in(block_at(v, s.a, g->grid[2] - low), at, row, low, count, n->deapodize[2],
 			   false);
-		r = v->fft(&n->fft[2], s.a, s.b, false);
+		r = v->run(&n->fft[2], s.a, s.b, false);
 		v->cols_out(mid + 2 * (size_t)c, row, r, g->grid[2], count, NULL);
 	}
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/thread/clock.h"
 #include "gpu/nufft/part.h"
 
 /* ---- memory ---- */
@@ -138,14 +137,6 @@ static void *alloc(size_t bytes)
 	return p;
 }
 
-struct bs_scratch bs_nufft_scratch(const struct bs_nufft *n, int member)
-{
-	float *p = n->scratch + (size_t)member * n->scratch_floats;
-
-	return (struct bs_scratch){ p, p + n->block_floats, p + 2 * n->block_floats,
-				    p + 2 * n->block_floats + n->dummy_floats };
-}
-
 /* ---- plan ---- */
 
 static int make_window(struct bs_nufft *n, struct bs_fail *why)
@@ -185,32 +176,13 @@ static int make_scratch(struct bs_nufft *n, struct bs_fail *why)
 
 	for (uint32_t a = 0; a < g->dims; a++)
 		longest = g->grid[a] > longest ? g->grid[a] : longest;
-	n->block_floats = up(longest * 2 * BS_SIMD_LANES_MAX * sizeof(float)) / sizeof(float);
+	n->block_floats = up(longest * 2 * BS_FFT_LANES_MAX * sizeof(float)) / sizeof(float);
 	n->dummy_floats = up((size_t)g->grid[0] * 2 * g->width * sizeof(float)) / sizeof(float);
 	n->scratch_floats = 2 * n->block_floats + n->dummy_floats + BS_RUN * 2 * 8;
 	n->scratch = alloc(n->scratch_floats * members * sizeof(float));
 	if (n->scratch == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "NUFFT scratch of %zu members", members);
 	return 0;
-}
-
-static void describe(struct bs_nufft *n)
-{
-	const struct bs_grid_shape *g = &n->shape;
-	struct bs_nufft_info *i = &n->info;
-
-	i->width = g->window;
-	i->oversampling = 0.0;
-	for (uint32_t a = 0; a < 3; a++) {
-		double o = (double)g->grid[a] / g->matrix[a];
-
-		i->grid[a] = g->grid[a];
-		if (a < g->dims && o > i->oversampling)
-			i->oversampling = o;
-	}
-	i->table_bytes = (3 + g->dims) * up(g->points * 4);
-	i->grid_bytes = g->cells * g->width * 8;
-	i->route = n->stacked ? "stack" : "sectors";
 }
 
 int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, const float *k,
@@ -227,7 +199,8 @@ int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, cons
 		return bs_fail(why, BS_ERR_NOMEM, "NUFFT plan");
 	n->spec = *spec;
 	n->team = team;
-	n->simd = bs_simd_best();
+	n->simd = BS_ISA_PICK(bs_fft_kernels);
+	n->kernels = BS_ISA_PICK(bs_grid_kernels);
 	n->state = calloc(spec->states + 1ul, sizeof(*n->state));
 	rc = n->state == NULL ? bs_fail(why, BS_ERR_NOMEM, "NUFFT states")
 			      : bs_nufft_shape(&n->shape, spec, why);
@@ -260,7 +233,6 @@ int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, cons
 		bs_nufft_close(n);
 		return rc;
 	}
-	describe(n);
 	*plan = n;
 	return 0;
 }
@@ -282,7 +254,9 @@ void bs_nufft_close(struct bs_nufft *n)
 
 void bs_nufft_info(const struct bs_nufft *n, struct bs_nufft_info *info)
 {
-	*info = n->info;
+	info->width = n->shape.window;
+	memcpy(info->grid, n->shape.grid, sizeof(info->grid));
+	info->route = n->stacked ? "stack" : "sectors";
 }
 
 /* ---- one shot ---- */
@@ -310,50 +284,30 @@ static struct bs_lanes lanes_of(const struct bs_nufft *n, uint32_t batch, uint64
 				  false };
 }
 
-void bs_nufft_clock(struct bs_nufft *n, enum bs_nufft_stage stage, int64_t *from)
-{
-	int64_t now = bs_now_ns();
-
-	n->info.stage_ns[stage] += now - *from;
-	*from = now;
-}
-
-static void adjoint(struct bs_nufft *n, const float *data, float *image)
+void bs_nufft_adjoint(struct bs_nufft *n, const float *data, float *image)
 {
 	const struct bs_grid_shape *g = &n->shape;
-	int64_t t = bs_now_ns();
 
-	memset(n->info.stage_ns, 0, sizeof(n->info.stage_ns));
 	if (n->stacked) {
 		bs_nufft_stack_adjoint(n, data, image);
 		return;
 	}
 	for (uint32_t b = 0; b < g->batches; b++) {
 		bs_nufft_zero(n, n->work_grid, g->cells);
-		bs_nufft_clock(n, BS_NUFFT_CLEAR, &t);
 		for (uint64_t c = 0; c < g->chunks; c++) {
 			struct bs_lanes in = lanes_of(n, b, c, data, n->spec.samples, 0);
 
 			bs_nufft_spread(n, n->work_grid, c, &in);
 		}
-		bs_nufft_clock(n, BS_NUFFT_GRID, &t);
 		bs_nufft_to_image(n, n->work_grid, image + 2 * voxels_of(n) * b * g->width,
 				  batch_lanes(n, b));
-		bs_nufft_clock(n, BS_NUFFT_TRANSFORM, &t);
 	}
-}
-
-void bs_nufft_adjoint(struct bs_nufft *n, const float *data, float *image)
-{
-	adjoint(n, data, image);
 }
 
 void bs_nufft_forward(struct bs_nufft *n, const float *image, float *data)
 {
 	const struct bs_grid_shape *g = &n->shape;
-	int64_t t = bs_now_ns();
 
-	memset(n->info.stage_ns, 0, sizeof(n->info.stage_ns));
 	if (n->stacked) {
 		bs_nufft_stack_forward(n, image, data);
 		return;
@@ -361,13 +315,11 @@ void bs_nufft_forward(struct bs_nufft *n, const float *image, float *data)
 	for (uint32_t b = 0; b < g->batches; b++) {
 		bs_nufft_from_image(n, n->work_grid, image + 2 * voxels_of(n) * b * g->width,
 				    batch_lanes(n, b));
-		bs_nufft_clock(n, BS_NUFFT_TRANSFORM, &t);
 		for (uint64_t c = 0; c < g->chunks; c++) {
 			struct bs_lanes out = lanes_of(n, b, c, data, n->spec.samples, 0);
 
 			bs_nufft_interpolate(n, n->work_grid, c, &out);
 		}
-		bs_nufft_clock(n, BS_NUFFT_GRID, &t);
 	}
 }
 
@@ -461,7 +413,7 @@ void bs_nufft_finish(struct bs_nufft *n, uint32_t state, float *image)
 	if (n->deferred) {
 		if (s->arrived[0] == 0)
 			memset(s->data, 0, n->spec.samples * n->spec.coils * 2 * sizeof(float));
-		adjoint(n, s->data, image);
+		bs_nufft_adjoint(n, s->data, image);
 		return;
 	}
 	for (; s->next < g->chunks; s->next++)

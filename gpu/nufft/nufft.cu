@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/device/check.h"
+#include "gpu/device/launch.cuh"
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
@@ -402,19 +402,13 @@ static int take_buffers(struct bs_nufft_cuda *p, const uint64_t bytes[REGIONS],
 
 static int allow_shared(const struct bs_nufft_kernels *k, struct bs_fail *why)
 {
-	BS_CUDA(cudaFuncSetAttribute((const void *)k->spread,
-				     cudaFuncAttributeMaxDynamicSharedMemorySize,
-				     (int)k->spread_bytes),
-		why);
-	BS_CUDA(cudaFuncSetAttribute((const void *)k->interpolate,
-				     cudaFuncAttributeMaxDynamicSharedMemorySize,
-				     (int)k->interpolate_bytes),
-		why);
-	BS_CUDA(cudaFuncSetAttribute((const void *)k->interpolate_shared,
-				     cudaFuncAttributeMaxDynamicSharedMemorySize,
-				     (int)k->interpolate_shared_bytes),
-		why);
-	return 0;
+	int rc = bs_launch_shared((const void *)k->spread, k->spread_bytes, why);
+
+	if (rc == 0)
+		rc = bs_launch_shared((const void *)k->interpolate, k->interpolate_bytes, why);
+	return rc != 0 ? rc
+		       : bs_launch_shared((const void *)k->interpolate_shared,
+					  k->interpolate_shared_bytes, why);
 }
 
 static int check_samples(const struct bs_nufft_spec *s, const float *k, struct bs_fail *why)
@@ -427,6 +421,27 @@ static int check_samples(const struct bs_nufft_spec *s, const float *k, struct b
 				(unsigned long long)(i / s->dims), (unsigned)(i % s->dims),
 				(double)k[i]);
 	return 0;
+}
+
+/* Samples of a sector up to which reading each four times is less than padded copies cost. */
+#define DIRECT_MOST 12u
+
+/* All that direct.cu asks for. */
+static bool can_direct(const struct bs_nufft_cuda *p)
+{
+	const struct bs_nufft_choice *c = &p->choice;
+	const bs_nufft_dev *d = &p->chunk[0].dev;
+
+	return c->may_direct && d->crowds == 0 && d->grid[0] / d->axis[0] + 1 >= c->taps &&
+	       d->grid[1] / d->axis[1] + 1 >= c->taps;
+}
+
+/* And samples so few that reading each four times is less than padded copies cost. */
+static bool few(const struct bs_nufft_cuda *p)
+{
+	const bs_nufft_dev *d = &p->chunk[0].dev;
+
+	return can_direct(p) && d->points <= (uint64_t)DIRECT_MOST * d->axis[0] * d->axis[1];
 }
 
 static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weight,
@@ -459,7 +474,7 @@ static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weigh
 				: sort_chunks(p, k, NULL, weight, mem, why);
 	if (rc == 0)
 		rc = make_passes(p, mem, why);
-	if (rc == 0 && p->choice.direct && !bs_nufft_can_direct(p))
+	if (rc == 0 && p->choice.direct && !can_direct(p))
 		rc = bs_fail(why, BS_ERR_UNSUPPORTED,
 			     "crowded or small sectors: samples cannot be gridded directly");
 	if (rc == 0)
@@ -510,7 +525,7 @@ int bs_nufft_cuda_plan(struct bs_nufft_cuda **plan, const struct bs_nufft_spec *
 		bs_nufft_cuda_close(p);
 		return rc;
 	}
-	p->direct = p->choice.direct || (s->tune == NULL && bs_nufft_few(p));
+	p->direct = p->choice.direct || (s->tune == NULL && few(p));
 	*plan = p;
 	return 0;
 }
@@ -530,17 +545,7 @@ void bs_nufft_cuda_info(const struct bs_nufft_cuda *p, struct bs_nufft_info *inf
 {
 	const struct bs_nufft_choice *c = &p->choice;
 
-	memset(info, 0, sizeof(*info));
 	info->width = c->sectors.window;
-	for (uint32_t a = 0; a < 3; a++) {
-		double o = (double)c->sectors.grid[a] / c->matrix[a];
-
-		info->grid[a] = c->sectors.grid[a];
-		if (a < c->sectors.dims && o > info->oversampling)
-			info->oversampling = o;
-	}
-	info->table_bytes = c->points * 4 * (3 + c->sectors.dims);
-	info->grid_bytes = (uint64_t)c->sectors.grid[0] * c->sectors.grid[1] * c->sectors.grid[2] *
-			   c->channels * 8;
+	memcpy(info->grid, c->sectors.grid, sizeof(info->grid));
 	info->route = p->stacked ? "stack" : "sectors";
 }

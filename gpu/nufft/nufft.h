@@ -69,20 +69,11 @@ void bs_nufft_finish(struct bs_nufft *plan, uint32_t state, float *image);
 /* The image of what was added so far; the state stays as it is, to the bit. */
 void bs_nufft_peek(struct bs_nufft *plan, uint32_t state, float *image);
 
-/* What plan chose: window width (cells), oversampling, grid size an axis. */
-enum bs_nufft_stage {
-	BS_NUFFT_CLEAR,
-	BS_NUFFT_GRID,
-	BS_NUFFT_TRANSFORM,
-	BS_NUFFT_PARTITIONS,
-	BS_NUFFT_STAGES
-};
+/* What plan chose. */
 struct bs_nufft_info {
-	double width, oversampling;
-	uint32_t grid[3];
-	uint64_t table_bytes, grid_bytes;
-	const char *route;                 /* "sectors", "stack" (separable along z) */
-	int64_t stage_ns[BS_NUFFT_STAGES]; /* of the last adjoint or forward */
+	double width;      /* of the window, cells */
+	uint32_t grid[3];  /* cells an axis */
+	const char *route; /* "sectors", "stack" (separable along z) */
 };
 void bs_nufft_info(const struct bs_nufft *plan, struct bs_nufft_info *info);
 

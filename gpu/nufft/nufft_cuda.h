@@ -46,16 +46,6 @@ int bs_nufft_cuda_forward(struct bs_nufft_cuda *plan, const float *image, float 
 			  struct bs_fail *why);
 
 /*
- * The adjoint's first half: grid = the samples convolved with the window, [channel][z][y][x] of
- * info's grid (channel: coil; stack: coil and transformed partition). direct: one kernel without
- * padded sectors, for few samples in 2D; auto takes it where they are few enough, and so does the
- * adjoint of a plan without tuning.
- */
-enum bs_nufft_spreading { BS_NUFFT_SPREAD_AUTO, BS_NUFFT_SPREAD_SECTORS, BS_NUFFT_SPREAD_DIRECT };
-int bs_nufft_cuda_spread(struct bs_nufft_cuda *plan, enum bs_nufft_spreading how, const float *data,
-			 float *grid, void *stream, struct bs_fail *why);
-
-/*
  * Accumulation into state 0 .. states-1: begin, then samples [coil][sample] are copied into
  * bs_nufft_cuda_samples on the stream and announced by arrived (each once, in any order); settle queues
  * all but the last chunk, come or not; finish queues the last chunk and the transform: always the same

@@ -8,12 +8,15 @@
  * side, color after color, and each cell receives its sums in one fixed order.
  * On the stack route the plan is two-dimensional, its channels are coils x partitions, and
  * bs_stack_table says which sample lies at which position and partition.
+ *
+ * A file calls only what stands after it here:
+ *   density.c > nufft.c > stack.c > grid.c, image.c, sort.c > shape.c > window.c
  */
 #ifndef BS_GPU_NUFFT_PART_H
 #define BS_GPU_NUFFT_PART_H
 
 #include "gpu/nufft/nufft.h"
-#include "gpu/device/simd.h"
+#include "gpu/fft/fft.h"
 #include "gpu/nufft/window.h"
 
 #define BS_COLORS 8u
@@ -62,7 +65,8 @@ struct bs_nufft_state {
 struct bs_nufft {
 	struct bs_nufft_spec spec;
 	struct bs_grid_shape shape;
-	const struct bs_simd *simd;
+	const struct bs_fft_kernels *simd;
+	const struct bs_grid_kernels *kernels;
 	struct bs_team *team;
 	struct bs_taps *taps[3];
 	struct bs_fft fft[3], fft_stack;
@@ -78,17 +82,20 @@ struct bs_nufft {
 	float *mixed;   /* [sample of a chunk][width] complex; NULL: gathered coil by coil */
 	float *scratch; /* per member */
 	size_t scratch_floats, block_floats, dummy_floats;
-	struct bs_nufft_info info;
 };
 
 /* Where a member works: two blocks, a line that nobody reads, gathered samples. */
 struct bs_scratch {
 	float *a, *b, *dummy, *run;
 };
-struct bs_scratch bs_nufft_scratch(const struct bs_nufft *n, int member);
 
-/* Adds the time since *from to a stage, and moves *from on. */
-void bs_nufft_clock(struct bs_nufft *n, enum bs_nufft_stage stage, int64_t *from);
+static inline struct bs_scratch bs_nufft_scratch(const struct bs_nufft *n, int member)
+{
+	float *p = n->scratch + (size_t)member * n->scratch_floats;
+
+	return (struct bs_scratch){ p, p + n->block_floats, p + 2 * n->block_floats,
+				    p + 2 * n->block_floats + n->dummy_floats };
+}
 
 /* One batch's samples of one chunk: lane c of sample s at data[c * stride + s] complex; sorted: the
  * batch in the table's order instead, [point][width] complex. */

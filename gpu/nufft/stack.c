@@ -6,7 +6,6 @@
  * without oversampling; what remains is two-dimensional gridding whose channels are the planes.
  */
 #include "gpu/nufft/part.h"
-#include "core/thread/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -275,7 +274,7 @@ static void z_adjoint_task(void *arg, int task, int member)
 		uint32_t count = left < n->simd->lanes ? (uint32_t)left : n->simd->lanes;
 
 		z_load(n, j->in, first, count, s.a);
-		planes(n, first, count, n->simd->fft(&n->fft_stack, s.a, s.b, true), true);
+		planes(n, first, count, n->simd->run(&n->fft_stack, s.a, s.b, true), true);
 	}
 }
 
@@ -292,7 +291,7 @@ static void z_forward_task(void *arg, int task, int member)
 		uint32_t count = left < n->simd->lanes ? (uint32_t)left : n->simd->lanes;
 
 		planes(n, first, count, s.a, false);
-		z_store(n, j->out, first, count, n->simd->fft(&n->fft_stack, s.a, s.b, false));
+		z_store(n, j->out, first, count, n->simd->run(&n->fft_stack, s.a, s.b, false));
 	}
 }
 
@@ -309,26 +308,21 @@ void bs_nufft_stack_adjoint(struct bs_nufft *n, const float *data, float *image)
 {
 	const struct bs_grid_shape *g = &n->shape;
 	size_t pixels = 2 * (size_t)g->matrix[0] * g->matrix[1];
-	int64_t t = bs_now_ns();
 
 	for (uint32_t c = 0; c < n->spec.coils; c++) {
 		struct job j = { n, data + 2 * n->spec.samples * c, NULL };
 
 		bs_team_run(n->team, z_adjoint_task, &j, z_tasks(n));
-		bs_nufft_clock(n, BS_NUFFT_PARTITIONS, &t);
 		for (uint32_t b = 0; b < g->batches; b++) {
 			struct bs_lanes in = batch_of(n, b);
 
 			bs_nufft_zero(n, n->work_grid, g->cells);
-			bs_nufft_clock(n, BS_NUFFT_CLEAR, &t);
 			bs_nufft_spread(n, n->work_grid, 0, &in);
-			bs_nufft_clock(n, BS_NUFFT_GRID, &t);
 			bs_nufft_to_image(
 				n, n->work_grid,
 				image + ((size_t)c * n->stack.partitions + (size_t)b * g->width) *
 						pixels,
 				in.lanes);
-			bs_nufft_clock(n, BS_NUFFT_TRANSFORM, &t);
 		}
 	}
 }
@@ -337,7 +331,6 @@ void bs_nufft_stack_forward(struct bs_nufft *n, const float *image, float *data)
 {
 	const struct bs_grid_shape *g = &n->shape;
 	size_t pixels = 2 * (size_t)g->matrix[0] * g->matrix[1];
-	int64_t t = bs_now_ns();
 
 	for (uint32_t c = 0; c < n->spec.coils; c++) {
 		struct job j = { n, NULL, data + 2 * n->spec.samples * c };
@@ -350,11 +343,8 @@ void bs_nufft_stack_forward(struct bs_nufft *n, const float *image, float *data)
 				image + ((size_t)c * n->stack.partitions + (size_t)b * g->width) *
 						pixels,
 				out.lanes);
-			bs_nufft_clock(n, BS_NUFFT_TRANSFORM, &t);
 			bs_nufft_interpolate(n, n->work_grid, 0, &out);
-			bs_nufft_clock(n, BS_NUFFT_GRID, &t);
 		}
 		bs_team_run(n->team, z_forward_task, &j, z_tasks(n));
-		bs_nufft_clock(n, BS_NUFFT_PARTITIONS, &t);
 	}
 }

@@ -12,7 +12,7 @@
 
 #include "core/err.h"
 #include "gpu/nufft/nufft.h"
-#include "gpu/device/simd.h"
+#include "gpu/nufft/grid_simd.h"
 
 #ifdef __cplusplus
 extern "C" {

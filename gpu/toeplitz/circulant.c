@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "gpu/toeplitz/q.h"
-#include "gpu/device/simd.h"
+#include "gpu/fft/fft.h"
 
 struct bs_circulant {
 	uint32_t dims, matrix[3];
 	uint64_t voxels;
 	struct bs_team *team;
-	const struct bs_simd *simd;
+	const struct bs_fft_kernels *simd;
 	struct bs_fft fft[3];
 	float *eigen;   /* of C, the transform's order */
 	float *inverse; /* 1 / (scale eigen + shift) / voxels */
@@ -29,7 +29,7 @@ static size_t block_floats(const uint32_t matrix[3])
 
 	if (matrix[2] > longest)
 		longest = matrix[2];
-	return (size_t)longest * 2 * BS_SIMD_LANES_MAX;
+	return (size_t)longest * 2 * BS_FFT_LANES_MAX;
 }
 
 int bs_circulant_need(uint32_t dims, const uint32_t matrix[3], struct bs_need *need,
@@ -118,7 +118,7 @@ int bs_circulant_plan(struct bs_circulant **plan, uint32_t dims, const uint32_t 
 		return bs_fail(why, BS_ERR_NOMEM, "circulant preconditioner");
 	memcpy(p->matrix, matrix, sizeof(p->matrix));
 	p->dims = dims;
-	p->simd = bs_simd_best();
+	p->simd = BS_ISA_PICK(bs_fft_kernels);
 	p->block_size = block_floats(matrix);
 	p->voxels = (uint64_t)matrix[0] * matrix[1] * matrix[2];
 	p->team = team;
@@ -181,8 +181,8 @@ static void along_x(const struct bs_circulant *p, int member, const float *from,
 		    uint64_t rows, uint64_t first, bool inverse)
 {
 	float *block = block_of(p, member);
-	const float *source[BS_SIMD_LANES_MAX];
-	float *target[BS_SIMD_LANES_MAX];
+	const float *source[BS_FFT_LANES_MAX];
+	float *target[BS_FFT_LANES_MAX];
 	float *done;
 
 	for (uint32_t lane = 0; lane < p->simd->lanes; lane++) {
@@ -193,7 +193,7 @@ static void along_x(const struct bs_circulant *p, int member, const float *from,
 		target[lane] = to + 2 * row * p->matrix[0];
 	}
 	p->simd->lines_in(block, source, p->matrix[0], NULL);
-	done = p->simd->fft(&p->fft[0], block, block + p->block_size, inverse);
+	done = p->simd->run(&p->fft[0], block, block + p->block_size, inverse);
 	p->simd->lines_out(target, done, p->matrix[0], NULL);
 }
 
@@ -206,7 +206,7 @@ static void along(const struct bs_circulant *p, int member, uint32_t axis, float
 	float *done;
 
 	p->simd->cols_in(block, at, stride, p->matrix[axis], count, NULL, false);
-	done = p->simd->fft(&p->fft[axis], block, block + p->block_size, inverse);
+	done = p->simd->run(&p->fft[axis], block, block + p->block_size, inverse);
 	p->simd->cols_out(at, stride, done, p->matrix[axis], count, NULL);
 }
 
@@ -227,14 +227,14 @@ static void last_axis(const struct bs_circulant *p, int member, uint64_t voxel, 
 	float *done;
 
 	p->simd->cols_in(block, at, 2 * step, p->matrix[axis], count, NULL, false);
-	done = p->simd->fft(&p->fft[axis], block, block + p->block_size, false);
+	done = p->simd->run(&p->fft[axis], block, block + p->block_size, false);
 	for (uint32_t i = 0; i < p->matrix[axis]; i++)
 		for (uint32_t lane = 0; lane < count; lane++) {
 			done[(size_t)i * 2 * L + lane] *= p->inverse[voxel + i * step + lane];
 			done[(size_t)i * 2 * L + L + lane] *= p->inverse[voxel + i * step + lane];
 		}
 	other = done == block ? block + p->block_size : block;
-	done = p->simd->fft(&p->fft[axis], done, other, true);
+	done = p->simd->run(&p->fft[axis], done, other, true);
 	p->simd->cols_out(at, 2 * step, done, p->matrix[axis], count, NULL);
 }
 

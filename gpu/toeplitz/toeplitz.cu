@@ -290,6 +290,7 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 	size_t first;
 	size_t last;
 	size_t all;
+	int err = 0;
 
 	array_sizes(p, &first, &last, &all);
 	p->spectrum = (float *)bs_devmem_take(mem, all * sizeof(float));
@@ -303,21 +304,18 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 		return bs_fail(why, BS_ERR_NOMEM,
 			       "Toeplitz operator: %llu bytes do not fit the device arena",
 			       (unsigned long long)need_of(p));
-	for (uint32_t i = 0; i < p->spec.dims; i++) {
+	for (uint32_t i = 0; i < p->spec.dims && err == 0; i++) {
 		const struct tp_size *s = p->size[i];
 
 		make_turns<<<(unsigned)(p->grid[i] + 127) / 128, 128>>>(p->turns[i], s->a, s->b);
 		BS_CUDA(cudaGetLastError(), why);
-		for (int kind = 0; kind < TP_KINDS; kind++)
+		for (int kind = 0; kind < TP_KINDS && err == 0; kind++)
 			if (s->kernel[kind] != NULL)
-				BS_CUDA(cudaFuncSetAttribute(
-						(const void *)s->kernel[kind],
-						cudaFuncAttributeMaxDynamicSharedMemorySize,
-						shared_of(s, kind)),
-					why);
+				err = bs_launch_shared((const void *)s->kernel[kind],
+						       (size_t)shared_of(s, kind), why);
 	}
-	const int err = choose_middle(p, why);
-
+	if (err == 0)
+		err = choose_middle(p, why);
 	return err != 0 ? err : choose_planes(p, why);
 }
 

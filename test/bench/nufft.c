@@ -76,7 +76,6 @@ static void measure(struct bs_bench *b, const struct row *r, struct bs_nufft *pl
 	static double ms[REPEATS_MAX];
 	struct bs_bench_row out = { 0 };
 	struct bs_nufft_info info;
-	int64_t stage[BS_NUFFT_STAGES] = { 0 };
 	char name[64];
 	char detail[256];
 	int n = 0;
@@ -101,19 +100,11 @@ static void measure(struct bs_bench *b, const struct row *r, struct bs_nufft *pl
 		else
 			bs_nufft_adjoint(plan, data, image);
 		ms[n++] = (double)(bs_now_ns() - t) * 1e-6;
-		bs_nufft_info(plan, &info);
-		for (int i = 0; i < BS_NUFFT_STAGES; i++)
-			stage[i] += info.stage_ns[i];
 	}
 	bs_bench_sum(&out, ms, n);
 	bs_nufft_info(plan, &info);
-	(void)snprintf(
-		detail, sizeof(detail),
-		"%s, width %g, grid %ux%ux%u; clear %.3f grid %.3f transform %.3f partitions %.3f",
-		info.route, info.width, info.grid[0], info.grid[1], info.grid[2],
-		(double)stage[BS_NUFFT_CLEAR] * 1e-6 / n, (double)stage[BS_NUFFT_GRID] * 1e-6 / n,
-		(double)stage[BS_NUFFT_TRANSFORM] * 1e-6 / n,
-		(double)stage[BS_NUFFT_PARTITIONS] * 1e-6 / n);
+	(void)snprintf(detail, sizeof(detail), "%s, width %g, grid %ux%ux%u", info.route,
+		       info.width, info.grid[0], info.grid[1], info.grid[2]);
 	out.name = name;
 	out.detail = detail;
 	out.reference_ms = (forward ? r->forward_ms : r->adjoint_ms)[coils == 8];

@@ -6,7 +6,7 @@
  * tables come in by cp.async, MMA_STAGES blocks ahead; ldmatrix reads the right factor, whose core
  * matrices are just what it wants. See tile.h for the arithmetic and the layouts.
  */
-#include "gpu/device/check.h"
+#include "gpu/device/launch.cuh"
 #include "gpu/exact/cuda/tile.h"
 
 #define MMA_STAGES 3
@@ -197,15 +197,10 @@ static size_t shared_bytes(int products)
 
 int ex_prepare_mma(struct bs_fail *why)
 {
-	BS_CUDA(cudaFuncSetAttribute((const void *)product_mma<3>,
-				     cudaFuncAttributeMaxDynamicSharedMemorySize,
-				     (int)shared_bytes(3)),
-		why);
-	BS_CUDA(cudaFuncSetAttribute((const void *)product_mma<1>,
-				     cudaFuncAttributeMaxDynamicSharedMemorySize,
-				     (int)shared_bytes(1)),
-		why);
-	return 0;
+	int err = bs_launch_shared((const void *)product_mma<3>, shared_bytes(3), why);
+
+	return err != 0 ? err
+			: bs_launch_shared((const void *)product_mma<1>, shared_bytes(1), why);
 }
 
 int ex_product_mma(const struct ex_product *a, int products, cudaStream_t stream,

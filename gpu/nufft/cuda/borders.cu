@@ -410,7 +410,7 @@ int bs_nufft_gather_init(struct bs_fail *why)
 
 	for (const void *k : kernel)
 		if (rc == 0)
-			rc = bs_line_allow(k, why);
+			rc = bs_launch_shared(k, 0, why);
 	return rc;
 }
 

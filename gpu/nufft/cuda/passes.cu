@@ -114,7 +114,7 @@ int bs_nufft_passes_init(struct bs_fail *why)
 
 	for (const void *k : kernel)
 		if (rc == 0)
-			rc = bs_line_allow(k, why);
+			rc = bs_launch_shared(k, 0, why);
 	return rc;
 }
 

@@ -1,8 +1,14 @@
 /*
- * gpu/nufft/cuda/plan.cuh - a CUDA gridding plan from inside; only nufft.cu and run.cu include this
+ * gpu/nufft/cuda/plan.cuh - a CUDA gridding plan from inside; for nufft.cu and run.cu
  *
- * scratch holds the padded sectors between spreading and gathering, and the grid between passes
- * along y and z; half what the pass along x leaves. A plan that collects fills grid instead.
+ * scratch holds the padded sectors between spreading and gathering, and the grid between the
+ * passes along y and z. half holds the grid after the pass along x, which crops it: half the
+ * columns where the oversampling is 2. A plan whose cells collect their samples (collect.cu)
+ * fills grid instead of scratch.
+ *
+ * A file calls only what stands after it here:
+ *   measure.cu > nufft.cu, run.cu > plane.cu, volume.cu, direct.cu, collect.cu, passes.cu > borders.cu
+ *   nufft.cu > choice.c > sectors.c, ../stack.c, ../shape.c, ../window.c
  */
 #ifndef BS_GPU_NUFFT_CUDA_PLAN_CUH
 #define BS_GPU_NUFFT_CUDA_PLAN_CUH
@@ -41,12 +47,6 @@ struct bs_nufft_cuda {
 	bs_line_pass in[3], out[3]; /* adjoint and forward, by axis */
 };
 
-/* All that direct.cu asks for. */
-bool bs_nufft_can_direct(const struct bs_nufft_cuda *p);
-/* Samples so few that reading each four times is less than padded copies cost; and all that
- * direct.cu asks for. */
-bool bs_nufft_few(const struct bs_nufft_cuda *p);
-
 /* Of the grids of all channels. */
 static inline uint64_t bs_nufft_cells(const struct bs_nufft_cuda *p)
 {
@@ -54,5 +54,9 @@ static inline uint64_t bs_nufft_cells(const struct bs_nufft_cuda *p)
 
 	return (uint64_t)g[0] * g[1] * g[2] * p->choice.channels;
 }
+
+/* run.cu: grid [channel][z][y][x] += a chunk's samples convolved with the window. */
+int bs_nufft_add_chunk(struct bs_nufft_cuda *p, uint64_t chunk, const float2 *data, float2 *grid,
+		       cudaStream_t stream, struct bs_fail *why);
 
 #endif

@@ -63,8 +63,8 @@ static int from_half(struct bs_nufft_cuda *p, float2 *image, cudaStream_t stream
 	return rc != 0 ? rc : bs_line_launch(&p->in[2], 1, p->scratch, image, stream, why);
 }
 
-static int add_chunk(struct bs_nufft_cuda *p, uint64_t chunk, const float2 *data, float2 *grid,
-		     cudaStream_t stream, struct bs_fail *why)
+int bs_nufft_add_chunk(struct bs_nufft_cuda *p, uint64_t chunk, const float2 *data, float2 *grid,
+		       cudaStream_t stream, struct bs_fail *why)
 {
 	int rc;
 
@@ -74,45 +74,6 @@ static int add_chunk(struct bs_nufft_cuda *p, uint64_t chunk, const float2 *data
 	return rc != 0 ? rc
 		       : bs_nufft_gather(&p->chunk[chunk].dev, p->choice.lanes, p->scratch, grid,
 					 stream, why);
-}
-
-/* Samples of a sector up to which reading each four times is less than padded copies cost. */
-#define DIRECT_MOST 12u
-
-bool bs_nufft_can_direct(const struct bs_nufft_cuda *p)
-{
-	const struct bs_nufft_choice *c = &p->choice;
-	const bs_nufft_dev *d = &p->chunk[0].dev;
-
-	return c->may_direct && d->crowds == 0 && d->grid[0] / d->axis[0] + 1 >= c->taps &&
-	       d->grid[1] / d->axis[1] + 1 >= c->taps;
-}
-
-bool bs_nufft_few(const struct bs_nufft_cuda *p)
-{
-	const bs_nufft_dev *d = &p->chunk[0].dev;
-
-	return bs_nufft_can_direct(p) &&
-	       d->points <= (uint64_t)DIRECT_MOST * d->axis[0] * d->axis[1];
-}
-
-int bs_nufft_cuda_spread(struct bs_nufft_cuda *p, enum bs_nufft_spreading how, const float *data,
-			 float *grid, void *stream, struct bs_fail *why)
-{
-	cudaStream_t st = (cudaStream_t)stream;
-	const bs_nufft_dev *d = &p->chunk[0].dev;
-	int rc = 0;
-
-	if (how == BS_NUFFT_SPREAD_DIRECT && !bs_nufft_can_direct(p))
-		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "spreading directly: 2D, one coil and chunk, no crowded sectors");
-	if (how == BS_NUFFT_SPREAD_DIRECT || (how == BS_NUFFT_SPREAD_AUTO && bs_nufft_few(p)))
-		return bs_nufft_direct(d, p->choice.taps, (const float2 *)data, (float2 *)grid,
-				       p->close, st, why);
-	BS_CUDA(cudaMemsetAsync(grid, 0, bs_nufft_cells(p) * sizeof(float2), st), why);
-	for (uint64_t i = 0; rc == 0 && i < p->choice.chunks; i++)
-		rc = add_chunk(p, i, (const float2 *)data, (float2 *)grid, st, why);
-	return rc;
 }
 
 int bs_nufft_cuda_adjoint(struct bs_nufft_cuda *p, const float *data, float *image, void *stream,
@@ -139,7 +100,7 @@ int bs_nufft_cuda_adjoint(struct bs_nufft_cuda *p, const float *data, float *ima
 		BS_CUDA(cudaMemsetAsync(p->grid, 0, bs_nufft_cells(p) * sizeof(float2), st), why);
 		rc = 0;
 		for (uint64_t i = 0; rc == 0 && i < p->choice.chunks; i++)
-			rc = add_chunk(p, i, in, p->grid, st, why);
+			rc = bs_nufft_add_chunk(p, i, in, p->grid, st, why);
 		if (rc == 0)
 			rc = bs_line_launch(&p->in[0], 1, p->grid, p->half, st, why);
 	}
@@ -222,7 +183,7 @@ int bs_nufft_cuda_arrived(struct bs_nufft_cuda *p, uint32_t state, uint64_t firs
 	}
 	while (rc == 0 && s->next + 1 < p->choice.chunks &&
 	       s->arrived[s->next] >= p->chunk[s->next].count)
-		rc = add_chunk(p, s->next++, s->data, s->grid, (cudaStream_t)stream, why);
+		rc = bs_nufft_add_chunk(p, s->next++, s->data, s->grid, (cudaStream_t)stream, why);
 	return rc;
 }
 
@@ -232,7 +193,7 @@ int bs_nufft_cuda_settle(struct bs_nufft_cuda *p, uint32_t state, void *stream, 
 	int rc = 0;
 
 	while (rc == 0 && s->next + 1 < p->choice.chunks)
-		rc = add_chunk(p, s->next++, s->data, s->grid, (cudaStream_t)stream, why);
+		rc = bs_nufft_add_chunk(p, s->next++, s->data, s->grid, (cudaStream_t)stream, why);
 	return rc;
 }
 
@@ -244,7 +205,7 @@ int bs_nufft_cuda_finish(struct bs_nufft_cuda *p, uint32_t state, float *image, 
 
 	if (p->choice.chunks == 1)
 		return bs_nufft_cuda_adjoint(p, (const float *)s->data, image, stream, why);
-	int rc = add_chunk(p, p->choice.chunks - 1, s->data, s->grid, st, why);
+	int rc = bs_nufft_add_chunk(p, p->choice.chunks - 1, s->data, s->grid, st, why);
 
 	if (rc == 0)
 		rc = bs_line_launch(&p->in[0], 1, s->grid, p->half, st, why);
@@ -282,7 +243,7 @@ int bs_nufft_cuda_peek(struct bs_nufft_cuda *p, uint32_t state, float *image, vo
 		why);
 	for (uint64_t c = s->next; rc == 0 && c < p->choice.chunks; c++)
 		if (s->arrived[c] > 0)
-			rc = add_chunk(p, c, s->data, p->spare, st, why);
+			rc = bs_nufft_add_chunk(p, c, s->data, p->spare, st, why);
 	if (rc == 0)
 		rc = bs_line_launch(&p->in[0], 1, p->spare, p->half, st, why);
 	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);

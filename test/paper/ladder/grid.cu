@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/nufft/nufft_cuda.h"
+#include "gpu/nufft/cuda/plan.cuh"
 #include "gpu/nufft/window.h"
 
 struct bs_ladder_grid {
@@ -247,6 +247,18 @@ int bs_ladder_grid_open(struct bs_ladder_grid **out, uint32_t cells, uint64_t sa
 	return 0;
 }
 
+/* The production kernels: directly where a plan without tuning would, or through padded sectors. */
+static int spread_ours(struct bs_ladder_grid *l, bool direct, struct bs_fail *why)
+{
+	struct bs_nufft_cuda *p = l->ours;
+
+	if (direct)
+		return bs_nufft_direct(&p->chunk[0].dev, p->choice.taps, l->data, l->a.grid,
+				       p->close, l->stream, why);
+	BS_CUDA(cudaMemsetAsync(l->a.grid, 0, bs_nufft_cells(p) * sizeof(float2), l->stream), why);
+	return bs_nufft_add_chunk(p, 0, l->data, l->a.grid, l->stream, why);
+}
+
 static int queue(struct bs_ladder_grid *l, enum bs_ladder_grid_step step, struct bs_fail *why)
 {
 	static int (*const rung[])(const struct ladder_spread *, cudaStream_t, struct bs_fail *) = {
@@ -256,10 +268,7 @@ static int queue(struct bs_ladder_grid *l, enum bs_ladder_grid_step step, struct
 
 	if (step < BS_LADDER_GRID_SECTORS_OURS)
 		return rung[step](&l->a, l->stream, why);
-	return bs_nufft_cuda_spread(l->ours,
-				    step == BS_LADDER_GRID_OURS ? BS_NUFFT_SPREAD_AUTO
-								: BS_NUFFT_SPREAD_SECTORS,
-				    (const float *)l->data, (float *)l->a.grid, l->stream, why);
+	return spread_ours(l, step == BS_LADDER_GRID_OURS && l->ours->direct, why);
 }
 
 /* The rung so many times over as one graph. */

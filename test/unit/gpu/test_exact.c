@@ -6,10 +6,11 @@
  * where the issue asks for 1e-5 at 284,592 samples (test/replay and the bench look at that size).
  */
 #define _DEFAULT_SOURCE /* M_PI */
+#define _GNU_SOURCE     /* setenv */
 #include "gpu/exact/exact.h"
-#include "gpu/device/isa.h"
 #include "gpu/toeplitz/q.h"
 #include "test/support/check.h"
+#include "test/support/isa.h"
 
 #include <string.h>
 
@@ -420,8 +421,7 @@ int main(void)
 	enum bs_isa best = bs_isa();
 
 	for (int isa = BS_ISA_V2; isa <= (int)best; isa++) {
-		bs_isa_cap((enum bs_isa)isa);
-		printf("# instruction set %s\n", bs_isa_name(bs_isa()));
+		CHECK(isa_use((enum bs_isa)isa), "instruction set %s", isa_name[isa]);
 		for (size_t i = 0; i < n; i++)
 			for (int twice = 0; twice < 2; twice++) {
 				struct bs_exact_spec s = cases[i];

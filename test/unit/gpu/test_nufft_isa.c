@@ -2,8 +2,9 @@
 #define _GNU_SOURCE /* M_PI */
 #include <unistd.h>
 
-#include "gpu/device/isa.h"
-#include "gpu/device/simd.h"
+#include "gpu/fft/fft.h"
+#include "gpu/nufft/grid_simd.h"
+#include "test/support/isa.h"
 #include "test/support/nufft_exact.h"
 
 /* Every width of cell and of window once, with the instruction set that is in force. */
@@ -39,13 +40,12 @@ static void transforms(void)
 					 30, 49, 60, 64, 90, 125, 135, 320 };
 
 	for (int isa = BS_ISA_V2; isa <= BS_ISA_V4; isa++) {
-		const struct bs_simd *v;
+		const struct bs_fft_kernels *v;
 		double worst = 0.0;
 
-		bs_isa_cap((enum bs_isa)isa);
-		if (isa > BS_ISA_V2 && bs_isa() != (enum bs_isa)isa)
+		if (!isa_use((enum bs_isa)isa))
 			continue;
-		v = bs_simd_best();
+		v = BS_ISA_PICK(bs_fft_kernels);
 		for (size_t i = 0; i < 2 * sizeof(size) / sizeof(size[0]); i++) {
 			uint32_t n = size[i / 2];
 			size_t bytes = (size_t)n * v->lanes * 2 * sizeof(float);
@@ -59,7 +59,7 @@ static void transforms(void)
 
 			memcpy(a, x, bytes);
 			(void)bs_fft_plan(&f, n);
-			float *y = v->fft(&f, a, b, i % 2 != 0);
+			float *y = v->run(&f, a, b, i % 2 != 0);
 
 			for (uint32_t l = 0; l < v->lanes; l++)
 				for (uint32_t j = 0; j < n; j++) {
@@ -85,8 +85,8 @@ static void transforms(void)
 			free(x);
 		}
 		/* roundoff grows with the passes: at most 8 of 2^-24, and the plain sum of a prime */
-		CHECK(worst < 5e-7, "transform %s within roundoff: %.1e", v->name, worst);
-		kernels(v->name);
+		CHECK(worst < 5e-7, "transform %s within roundoff: %.1e", isa_name[isa], worst);
+		kernels(isa_name[isa]);
 	}
 }
 

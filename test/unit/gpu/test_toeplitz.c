@@ -6,12 +6,13 @@
  * test_exact.c holds against the plain loop.
  */
 #define _DEFAULT_SOURCE /* M_PI */
+#define _GNU_SOURCE     /* setenv */
 #include "gpu/exact/exact.h"
-#include "gpu/device/isa.h"
 #include "gpu/fft/lines.h"
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/toeplitz.h"
 #include "test/support/check.h"
+#include "test/support/isa.h"
 
 #include <string.h>
 
@@ -260,8 +261,7 @@ int main(void)
 
 	(void)bs_team_open(&team, 2, NULL);
 	for (int isa = BS_ISA_V2; isa <= (int)best; isa++) {
-		bs_isa_cap((enum bs_isa)isa);
-		printf("# instruction set %s\n", bs_isa_name(bs_isa()));
+		CHECK(isa_use((enum bs_isa)isa), "instruction set %s", isa_name[isa]);
 		against_direct(2, 16, 16, 1, 1, BS_BASIS_DELTA);
 		against_direct(2, 37, 22, 1, 3, BS_BASIS_BOX);
 		against_direct(3, 16, 16, 16, 1, BS_BASIS_DELTA);

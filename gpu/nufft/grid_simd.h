@@ -1,0 +1,63 @@
+/*
+ * gpu/nufft/grid_simd.h - the host's gridding kernels, built once per instruction set
+ *
+ * Sorted samples onto the oversampled grid, and off it. grid_simd.c is compiled for each instruction
+ * set (gpu/device/isa.h) into a table of its own. Results differ between sets by rounding only, and
+ * never between runs or threads on one set.
+ */
+#ifndef BS_GPU_NUFFT_GRID_SIMD_H
+#define BS_GPU_NUFFT_GRID_SIMD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu/device/isa.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_TAPS_MIN 2u
+#define BS_TAPS_MAX 12u
+#define BS_POLY_MAX 16u /* coefficients of a tap's polynomial */
+#define BS_WIDE     64u
+
+/*
+ * The window on one axis as one polynomial a tap: in t = 2f - 1, f = the first tap's distance past
+ * the window's lower end. tap: highest power first. wide: lowest power first, each tap repeated for
+ * the floats of a cell, behind as many zeros as shift cells have; zero past the last tap.
+ * Beyond cut the last tap lies outside a window of fractional width.
+ */
+struct bs_taps {
+	uint32_t coefs;
+	uint32_t fractional;
+	float cut;
+	uint32_t pad[13]; /* wide lies on 64 bytes in a plan */
+	float tap[BS_TAPS_MAX][BS_POLY_MAX];
+	float wide[4][BS_POLY_MAX][BS_WIDE];
+};
+
+/* A run of sorted samples against one grid of cells, each floats wide. */
+struct bs_spread {
+	const struct bs_taps *taps[3];
+	const uint32_t *cell;
+	const float *t[3];
+	uint64_t count;
+	uint32_t rows, planes; /* taps in y and z; 1 beyond dims */
+	size_t row, plane;     /* floats from one to the next */
+	float *grid;
+	float *data; /* [sample][floats]; in for spread, out for interpolate */
+};
+
+typedef void (*bs_spread_fn)(const struct bs_spread *s);
+
+struct bs_grid_kernels { /* [taps][log2 of floats in a cell, 1 .. 4] */
+	bs_spread_fn spread[BS_TAPS_MAX + 1][5], interpolate[BS_TAPS_MAX + 1][5];
+};
+
+BS_ISA_DECLARE(const struct bs_grid_kernels, bs_grid_kernels);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
