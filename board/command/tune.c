@@ -11,7 +11,7 @@
 #include "core/solve/spread.h"
 #include "drivers/file/chart.h"
 #include "drivers/file/tables.h"
-#include "gpu/nufft/density.h"
+#include "gpu/solve/lsq.h"
 
 #define STEPS_MAX 64
 
@@ -92,13 +92,9 @@ static int open_solver(struct work *w, struct bs_fail *why)
 
 	if (rc == 0)
 		rc = bs_tables_load(&w->loaded, &w->p, why);
-	if (rc == 0 && w->p.density != BS_DENSITY_NONE) {
-		w->weight = malloc((size_t)bs_protocol_samples(&w->p) * sizeof(*w->weight));
-		if (w->weight == NULL)
-			return bs_fail(why, BS_ERR_NOMEM, "no memory for the weights");
-		rc = bs_density(w->weight, &w->p, t->traj, t->weight, w->team, why);
-		t->weight = w->weight;
-	}
+	if (rc == 0)
+		rc = bs_lsq_weights(&w->weight, &w->p, t, w->team, why);
+	t->weight = w->weight;
 	if (rc == 0)
 		rc = bs_solver_open(&w->s, &w->p, t, w->team, why);
 	if (rc != 0)

@@ -39,10 +39,9 @@ struct bs_replay {
 	struct bs_mrd_acq last; /* readout stamped - 1, and its stamp */
 	double last_us;
 
-	/* the one that was read from disk while playing */
+	/* the one that was last read from disk while playing: its payload, or NULL */
 	uint32_t at;
-	struct bs_recorded current;
-	bool have_current;
+	unsigned char *spare;
 };
 
 static double duration_us(const struct bs_mrd_acq *a)
@@ -109,42 +108,41 @@ static int choose_clock(struct bs_replay *r, struct bs_fail *why)
 	return 0;
 }
 
-static unsigned char *whole_payload(const struct bs_recorded *acq, size_t len)
+/* Reads one, as its message's payload; sets its length and stamp. */
+static int load(struct bs_replay *r, uint32_t index, unsigned char **payload, struct bs_fail *why)
 {
-	size_t traj = (size_t)acq->head.number_of_samples * acq->head.trajectory_dimensions * 4;
-	size_t data = len - BS_MRD_ACQ_BYTES - traj;
-	unsigned char *p = malloc(len);
+	struct bs_recorded acq;
+	size_t traj;
+	size_t len;
+	int rc = bs_recording_read(r->recording, index, &acq, why);
 
-	if (p == NULL)
-		return NULL;
-	bs_mrd_put_acq(p, &acq->head);
+	if (rc != 0)
+		return rc;
+	traj = (size_t)acq.head.number_of_samples * acq.head.trajectory_dimensions * 4;
+	len = (size_t)bs_mrd_acq_bytes(&acq.head);
+	*payload = malloc(len);
+	if (*payload == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "acquisition %u: %zu bytes", index, len);
+	bs_mrd_put_acq(*payload, &acq.head);
 	if (traj > 0)
-		memcpy(p + BS_MRD_ACQ_BYTES, acq->traj, traj);
-	if (data > 0)
-		memcpy(p + BS_MRD_ACQ_BYTES + traj, acq->data, data);
-	return p;
+		memcpy(*payload + BS_MRD_ACQ_BYTES, acq.traj, traj);
+	if (len > BS_MRD_ACQ_BYTES + traj)
+		memcpy(*payload + BS_MRD_ACQ_BYTES + traj, acq.data, len - BS_MRD_ACQ_BYTES - traj);
+	r->readout[index].len = len;
+	set_stamp(r, index, &acq.head);
+	return 0;
 }
 
 static int preload(struct bs_replay *r, struct bs_fail *why)
 {
 	uint64_t total = 0;
 
-	for (uint32_t i = 0; i < r->count; i++) {
-		struct bs_recorded acq;
-		int rc = bs_recording_read(r->recording, i, &acq, why);
+	while (r->loaded < r->count && total < PRELOAD_BYTES) {
+		int rc = load(r, r->loaded, &r->readout[r->loaded].payload, why);
 
 		if (rc != 0)
 			return rc;
-		total += bs_mrd_acq_bytes(&acq.head);
-		if (total > PRELOAD_BYTES)
-			break;
-		r->readout[i].len = (size_t)bs_mrd_acq_bytes(&acq.head);
-		r->readout[i].payload = whole_payload(&acq, r->readout[i].len);
-		if (r->readout[i].payload == NULL)
-			return bs_fail(why, BS_ERR_NOMEM, "acquisition %u: %zu bytes", i,
-				       r->readout[i].len);
-		set_stamp(r, i, &acq.head);
-		r->loaded++;
+		total += r->readout[r->loaded++].len;
 	}
 	return 0;
 }
@@ -191,6 +189,7 @@ void bs_replay_close(struct bs_replay *r)
 	for (uint32_t i = 0; r->readout != NULL && i < r->count; i++)
 		free(r->readout[i].payload);
 	free(r->readout);
+	free(r->spare);
 	bs_sender_close(&r->sender);
 	if (r->recording != NULL)
 		(void)bs_recording_close(r->recording, NULL);
@@ -245,21 +244,20 @@ struct play {
 	bool window_full, line_full;
 };
 
-static int fetch(struct bs_replay *r, uint32_t index, struct bs_fail *why)
+/* The payload of a readout. One that is not in memory is read, and stays until the next such. */
+static int fetch(struct bs_replay *r, uint32_t index, const unsigned char **payload,
+		 struct bs_fail *why)
 {
-	int rc;
+	int rc = 0;
 
-	if (index < r->loaded || (r->have_current && r->at == index))
-		return 0;
-	r->have_current = false;
-	rc = bs_recording_read(r->recording, index, &r->current, why);
-	if (rc != 0)
-		return rc;
-	set_stamp(r, index, &r->current.head);
-	r->readout[index].len = (size_t)bs_mrd_acq_bytes(&r->current.head);
-	r->have_current = true;
-	r->at = index;
-	return 0;
+	if (index >= r->loaded && (r->spare == NULL || r->at != index)) {
+		free(r->spare);
+		r->spare = NULL;
+		r->at = index;
+		rc = load(r, index, &r->spare, why);
+	}
+	*payload = index < r->loaded ? r->readout[index].payload : r->spare;
+	return rc;
 }
 
 /* When the next readout is due; at once when there is no pace. */
@@ -280,6 +278,7 @@ static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
 {
 	struct bs_replay *r = p->r;
 	struct bs_sender *s = &r->sender;
+	const unsigned char *payload;
 	int64_t due;
 	int rc;
 
@@ -291,18 +290,13 @@ static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
 		p->window_full = rc == BS_SENDER_FULL;
 		return rc == 0 ? 1 : rc == BS_SENDER_FULL ? 0 : rc;
 	}
-	rc = fetch(r, p->next, why);
+	rc = fetch(r, p->next, &payload, why);
 	if (rc != 0)
 		return rc;
 	due = due_ns(p);
 	if (due > now_ns)
 		return 0;
-	if (p->next < r->loaded)
-		rc = bs_sender_put(s, BS_WIRE_ACQ, r->readout[p->next].payload,
-				   r->readout[p->next].len, due, why);
-	else
-		rc = bs_sender_put_acq(s, &r->current.head, r->current.traj, r->current.data, due,
-				       why);
+	rc = bs_sender_put(s, BS_WIRE_ACQ, payload, r->readout[p->next].len, due, why);
 	p->window_full = rc == BS_SENDER_FULL;
 	if (rc != 0)
 		return p->window_full ? 0 : rc;

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ipc/wire/mrd.h"
-
 #define ALIGN 8u
 
 int bs_sender_open(struct bs_sender *s, size_t ring_bytes, struct bs_fail *why)
@@ -123,48 +121,20 @@ int bs_sender_begin(struct bs_sender *s, uint64_t session, const char *protocol,
 	return 0;
 }
 
-static int streaming(const struct bs_sender *s, struct bs_fail *why)
-{
-	if (s->state == BS_SENDER_STREAMING)
-		return 0;
-	return bs_fail(why, BS_ERR_STATE, "sender: no scan is streaming");
-}
-
 int bs_sender_put(struct bs_sender *s, unsigned kind, const void *payload, size_t len,
 		  int64_t time_ns, struct bs_fail *why)
 {
 	unsigned char *msg;
-	int rc = streaming(s, why);
+	int rc;
 
-	if (rc == 0)
-		rc = reserve(s, len, &msg, why);
+	if (s->state != BS_SENDER_STREAMING)
+		return bs_fail(why, BS_ERR_STATE, "sender: no scan is streaming");
+	rc = reserve(s, len, &msg, why);
 	if (rc != 0)
 		return rc;
 	if (len > 0)
 		memcpy(msg + BS_WIRE_BYTES, payload, len);
 	seal(s, kind, msg, len, time_ns);
-	return 0;
-}
-
-int bs_sender_put_acq(struct bs_sender *s, const struct bs_mrd_acq *head, const float *traj,
-		      const float *data, int64_t time_ns, struct bs_fail *why)
-{
-	size_t traj_bytes = (size_t)head->number_of_samples * head->trajectory_dimensions * 4;
-	size_t data_bytes = (size_t)head->number_of_samples * head->active_channels * 8;
-	size_t len = BS_MRD_ACQ_BYTES + traj_bytes + data_bytes;
-	unsigned char *msg;
-	int rc = streaming(s, why);
-
-	if (rc == 0)
-		rc = reserve(s, len, &msg, why);
-	if (rc != 0)
-		return rc;
-	bs_mrd_put_acq(msg + BS_WIRE_BYTES, head);
-	if (traj_bytes > 0)
-		memcpy(msg + BS_WIRE_BYTES + BS_MRD_ACQ_BYTES, traj, traj_bytes);
-	if (data_bytes > 0)
-		memcpy(msg + BS_WIRE_BYTES + BS_MRD_ACQ_BYTES + traj_bytes, data, data_bytes);
-	seal(s, BS_WIRE_ACQ, msg, len, time_ns);
 	return 0;
 }
 

@@ -19,7 +19,6 @@
 #include <stdint.h>
 
 #include "core/err.h"
-#include "core/mrd.h"
 #include "ipc/wire/wire.h"
 
 #define BS_SENDER_FULL          1     /* window or ring: wait for an acknowledgement, then again */
@@ -79,8 +78,6 @@ int bs_sender_begin(struct bs_sender *s, uint64_t session, const char *protocol,
  */
 int bs_sender_put(struct bs_sender *s, unsigned kind, const void *payload, size_t len,
 		  int64_t time_ns, struct bs_fail *why);
-int bs_sender_put_acq(struct bs_sender *s, const struct bs_mrd_acq *head, const float *traj,
-		      const float *data, int64_t time_ns, struct bs_fail *why);
 /* Queues CLOSE. As put. */
 int bs_sender_finish(struct bs_sender *s, int64_t time_ns, struct bs_fail *why);
 

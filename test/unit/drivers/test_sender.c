@@ -250,8 +250,7 @@ static void peer_takes(struct peer *p, const unsigned char *msg, size_t len)
 /* Feeds acquisitions of changing sizes; counts are the number of acquisitions queued so far. */
 static void feed(uint64_t *fed, uint64_t total, uint64_t *seed)
 {
-	static float traj[2 * 300];
-	static float data[2 * 300 * 4];
+	static unsigned char payload[BS_MRD_ACQ_BYTES + (2 + 2 * 4) * 300 * sizeof(float)];
 	struct bs_mrd_acq a = { .version = 1,
 				.available_channels = 4,
 				.active_channels = 4,
@@ -260,7 +259,9 @@ static void feed(uint64_t *fed, uint64_t total, uint64_t *seed)
 	while (*fed < total && s.state == BS_SENDER_STREAMING) {
 		a.scan_counter = (uint32_t)*fed + 1;
 		a.number_of_samples = (uint16_t)(300 * check_uniform(seed));
-		if (bs_sender_put_acq(&s, &a, traj, data, now, &why) != 0)
+		bs_mrd_put_acq(payload, &a);
+		if (bs_sender_put(&s, BS_WIRE_ACQ, payload, (size_t)bs_mrd_acq_bytes(&a), now,
+				  &why) != 0)
 			return;
 		++*fed;
 	}
