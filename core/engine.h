@@ -76,6 +76,22 @@ static inline int64_t bs_tail_longest(int64_t tail_ns, int64_t took_ns)
 	return took_ns > faded_ns ? took_ns : faded_ns;
 }
 
+/* Of several solves a report says the worst: the fewest iterations, the largest residual. */
+static inline void bs_report_solve(struct bs_report *r, bool first, uint32_t iterations,
+				   double residual)
+{
+	if (first || iterations < r->iterations)
+		r->iterations = iterations;
+	if (first || residual > r->residual)
+		r->residual = residual;
+}
+
+/* When the next of so many turns has to end, which share the time that is left alike. */
+static inline int64_t bs_turn_end(int64_t deadline_ns, int64_t now_ns, int64_t turns)
+{
+	return deadline_ns == INT64_MAX ? INT64_MAX : now_ns + (deadline_ns - now_ns) / turns;
+}
+
 struct bs_engine {
 	const char *name; /* "gridding/host" */
 	int (*need)(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);

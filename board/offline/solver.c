@@ -1,31 +1,12 @@
 /* board/offline/solver.c - see solver.h */
 #include "board/offline/solver.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/thread/clock.h"
+#include "gpu/solve/lsq.h"
 #include "gpu/toeplitz/q.h"
-
-/* The box basis in the NUFFT's weights: w phi. */
-static float *box_weights(const struct bs_solver *s, const struct bs_tables *tables)
-{
-	const struct bs_traj *t = tables->traj;
-	float *w = malloc(s->samples * sizeof(*w));
-
-	for (size_t m = 0; w != NULL && m < s->samples; m++) {
-		double phi = tables->weight ? tables->weight[m] : 1.0;
-
-		for (uint32_t d = 0; d < t->dims; d++) {
-			double x = 3.141592653589793 * t->k[m * t->dims + d];
-
-			phi *= x != 0.0 ? sin(x) / x : 1.0;
-		}
-		w[m] = (float)phi;
-	}
-	return w;
-}
 
 static int open_nufft(struct bs_solver *s, const struct bs_tables *tables, struct bs_team *team,
 		      struct bs_fail *why)
@@ -40,22 +21,19 @@ static int open_nufft(struct bs_solver *s, const struct bs_tables *tables, struc
 				      .width = p->width,
 				      .oversampling = p->oversampling };
 	struct bs_need need = { 0 };
-	float *box = NULL;
-	int rc;
+	float *boxed;
+	int rc = bs_lsq_boxed(&boxed, p, tables->traj->k, tables->weight, why);
 
 	memcpy(spec.matrix, p->matrix, sizeof(spec.matrix));
-	if (p->basis == BS_BASIS_BOX) {
-		box = box_weights(s, tables);
-		if (box == NULL)
-			return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': weights", p->name);
-	}
-	rc = bs_nufft_need(&spec, &need, why);
+	if (rc == 0)
+		rc = bs_nufft_need(&spec, &need, why);
 	if (rc == 0)
 		rc = bs_arena_open(&s->arena[0], need.total_bytes, why);
 	if (rc == 0)
-		rc = bs_nufft_plan(&s->nufft, &spec, tables->traj->k, box ? box : tables->weight,
-				   &s->arena[0], team, "", why);
-	free(box);
+		rc = bs_nufft_plan(&s->nufft, &spec, tables->traj->k,
+				   boxed != NULL ? boxed : tables->weight, &s->arena[0], team, "",
+				   why);
+	free(boxed);
 	return rc;
 }
 
@@ -85,16 +63,10 @@ static int open_ls(struct bs_solver *s, const struct bs_tables *tables, const fl
 		   struct bs_team *team, struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
-	struct bs_ls_spec spec = { .dims = p->dims,
-				   .coils = bs_methods[p->method].uses_maps ? s->coils : 0,
-				   .precond = p->precond,
-				   .iterations = p->iterations,
-				   .lambda = p->lambda };
+	const struct bs_ls_spec spec = bs_lsq_spec(p);
 	struct bs_need need = { 0 };
-	int rc;
+	int rc = bs_ls_need(&spec, &need, why);
 
-	memcpy(spec.matrix, p->matrix, sizeof(spec.matrix));
-	rc = bs_ls_need(&spec, &need, why);
 	if (rc == 0)
 		rc = bs_arena_open(&s->arena[1], need.total_bytes, why);
 	if (rc == 0)
@@ -105,14 +77,9 @@ static int open_ls(struct bs_solver *s, const struct bs_tables *tables, const fl
 int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struct bs_tables *tables,
 		   struct bs_team *team, struct bs_fail *why)
 {
-	struct bs_q_spec qs = { .dims = p->dims,
-				.samples = bs_protocol_samples(p),
-				.basis = p->basis,
-				.sum = p->q,
-				.accuracy = p->accuracy > 0.0 ? p->accuracy : 1e-5 };
 	int64_t start = bs_now_ns();
-	float *q = NULL;
-	int rc = 0;
+	float *q;
+	int rc;
 
 	memset(s, 0, sizeof(*s));
 	s->p = p;
@@ -120,14 +87,7 @@ int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struc
 	s->coils = bs_methods[p->method].uses_maps ? p->coils : 1;
 	s->voxels = (size_t)bs_protocol_voxels(p);
 	s->samples = (size_t)bs_protocol_samples(p);
-	memcpy(qs.matrix, p->matrix, sizeof(qs.matrix));
-	if (bs_q_size(&qs) == 0)
-		return bs_fail(why, BS_ERR_SIZE, "protocol '%s': matrix %u x %u x %u", p->name,
-			       p->matrix[0], p->matrix[1], p->matrix[2]);
-	q = malloc(bs_q_size(&qs) * 2 * sizeof(*q));
-	if (q == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': no memory for Q", p->name);
-	rc = bs_q_make(q, &qs, tables->traj->k, tables->weight, team, NULL, NULL, why);
+	rc = bs_lsq_q(&q, p, tables, tables->weight, team, "", NULL, NULL, NULL, why);
 	s->q_s = (double)(bs_now_ns() - start) * 1e-9;
 	if (rc == 0)
 		rc = open_ls(s, tables, q, team, why);

@@ -12,24 +12,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/hash.h"
 #include "core/thread/clock.h"
 #include "core/log.h"
 
-#define PATH      1024u
-#define FILE_MAX  65536u
-#define HEAD      "boreside tuning 1"
-#define GAIN      0.99
-#define LOSS      1.03 /* of the direction that does not decide */
-#define SURE      16   /* of BS_TUNE_RUNS */
-#define MS_MAX    1e7
-#define FNV_START UINT64_C(14695981039346656037)
-
-static uint64_t fnv(uint64_t h, const char *bytes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (unsigned char)bytes[i]) * UINT64_C(1099511628211);
-	return h;
-}
+#define PATH     1024u
+#define FILE_MAX 65536u
+#define HEAD     "boreside tuning 1"
+#define GAIN     0.99
+#define LOSS     1.03 /* of the direction that does not decide */
+#define SURE     16   /* of BS_TUNE_RUNS */
+#define MS_MAX   1e7
 
 /* ---- search ---- */
 
@@ -292,7 +285,7 @@ const char *bs_tune_parse(struct bs_tuning *t, const struct bs_tune_kind *kind, 
 		return "is cut short";
 	last = text + size - 21; /* "sum " and 16 digits */
 	(void)snprintf(sum, sizeof(sum), "sum %016" PRIx64 "\n",
-		       fnv(FNV_START, text, (size_t)(last - text)));
+		       bs_hash_bytes(BS_HASH_START, text, (size_t)(last - text)));
 	if (memcmp(last, sum, 21) != 0)
 		return "is damaged: its checksum does not match";
 	*last = '\0';
@@ -303,8 +296,9 @@ const char *bs_tune_parse(struct bs_tuning *t, const struct bs_tune_kind *kind, 
 
 static bool path_of(char path[PATH], const char *key, const char *cache_dir)
 {
-	return cache_dir[0] != '\0' && snprintf(path, PATH, "%s/tune-%016" PRIx64 ".txt", cache_dir,
-						fnv(FNV_START, key, strlen(key))) < (int)PATH;
+	return cache_dir[0] != '\0' &&
+	       snprintf(path, PATH, "%s/tune-%016" PRIx64 ".txt", cache_dir,
+			bs_hash_bytes(BS_HASH_START, key, strlen(key))) < (int)PATH;
 }
 
 bool bs_tune_load(struct bs_tuning *t, const struct bs_tune_kind *kind, const char *key,
@@ -365,7 +359,7 @@ static char *written(const struct bs_tuning *t, const char *key, size_t *size)
 				      bs_tune_text(words, t->kind, &t->trial[i].tune));
 	}
 	if (fflush(f) == 0)
-		(void)fprintf(f, "sum %016" PRIx64 "\n", fnv(FNV_START, text, *size));
+		(void)fprintf(f, "sum %016" PRIx64 "\n", bs_hash_bytes(BS_HASH_START, text, *size));
 	if (fclose(f) != 0) {
 		free(text);
 		return NULL;

@@ -5,10 +5,8 @@
  * left of it and solves (gpu/solve/ls.h) up to the deadline. ls solves for each coil by itself and
  * combines the images; the time that is left is shared out among the coils that are left.
  */
-#define _DEFAULT_SOURCE /* M_PI */
 #include "gpu/engine/engines.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,71 +36,39 @@ static uint32_t images_of(const struct bs_protocol *p)
 	return bs_methods[p->method].uses_maps ? 1 : p->coils;
 }
 
-/* By default: exact, as many readouts as fill its tables once; NUFFT, a sixteenth of the frame. */
-static uint64_t chunk_of(const struct bs_protocol *p)
+/* By default as many readouts as fill its tables once. */
+static struct bs_exact_spec exact_of(const struct bs_protocol *p)
 {
 	uint32_t readouts = p->chunk_readouts;
 
-	if (readouts == 0 && p->fhd == BS_SUM_EXACT)
-		readouts = p->samples < 1024 ? 1024 / p->samples : 1;
 	if (readouts == 0)
-		readouts = (p->readouts + 15) / 16;
-	return (uint64_t)bs_partial_chunk(p, readouts) * p->samples;
-}
-
-static uint64_t part_of(const struct bs_protocol *p)
-{
-	return (uint64_t)p->frame_step * p->samples;
-}
-
-static struct bs_exact_spec exact_of(const struct bs_protocol *p)
-{
+		readouts = p->samples < 1024 ? 1024 / p->samples : 1;
 	return (struct bs_exact_spec){
 		.dims = p->dims,
 		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
 		.coils = p->coils,
 		.samples = bs_protocol_samples(p),
-		.chunk = chunk_of(p),
-		.part = part_of(p),
+		.chunk = (uint64_t)bs_partial_chunk(p, readouts) * p->samples,
+		.part = (uint64_t)p->frame_step * p->samples,
 		.states = bs_protocol_frames(p),
 		.basis = p->basis,
 	};
 }
 
+/* Method gridding's, but its previews are another engine's. */
 static struct bs_nufft_spec nufft_of(const struct bs_protocol *p)
 {
-	return (struct bs_nufft_spec){
-		.dims = p->dims,
-		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
-		.coils = p->coils,
-		.samples = bs_protocol_samples(p),
-		.chunk = chunk_of(p),
-		.part = part_of(p),
-		.states = bs_protocol_frames(p),
-		.window = p->window,
-		.accuracy = p->accuracy,
-		.width = p->width,
-		.oversampling = p->oversampling,
-	};
-}
+	struct bs_nufft_spec s = bs_gridding_spec(p);
 
-static struct bs_ls_spec ls_of(const struct bs_protocol *p)
-{
-	return (struct bs_ls_spec){
-		.dims = p->dims,
-		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
-		.coils = bs_methods[p->method].uses_maps ? p->coils : 0,
-		.precond = p->precond,
-		.iterations = p->iterations,
-		.lambda = p->lambda,
-	};
+	s.peek = false;
+	return s;
 }
 
 static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	struct bs_exact_spec exact = exact_of(p);
 	struct bs_nufft_spec nufft = nufft_of(p);
-	struct bs_ls_spec ls = ls_of(p);
+	struct bs_ls_spec ls = bs_lsq_spec(p);
 	int rc;
 
 	bs_need_add(need, "F^H d", p->coils, bs_protocol_voxels(p) * 8u);
@@ -124,34 +90,18 @@ static void ls_disarm(void *self)
 	free(e);
 }
 
-/* The exact sum applies the voxel basis by itself; the NUFFT gets it through the weights. */
 static int plan_nufft(struct engine *e, const struct bs_tables *tables, const float *weight,
 		      const struct bs_arm_env *env, struct bs_fail *why)
 {
-	const struct bs_protocol *p = e->p;
-	struct bs_nufft_spec s = nufft_of(p);
 	const float *k = tables->traj->k;
-	float *phi;
-	int rc;
+	struct bs_nufft_spec s = nufft_of(e->p);
+	float *boxed;
+	int rc = bs_lsq_boxed(&boxed, e->p, k, weight, why);
 
-	if (p->basis == BS_BASIS_DELTA)
-		return bs_nufft_plan(&e->nufft, &s, k, weight, env->arena, env->team,
-				     env->cache_dir, why);
-	phi = malloc((size_t)s.samples * sizeof(*phi));
-	if (phi == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': voxel basis", p->name);
-	for (uint64_t m = 0; m < s.samples; m++) {
-		double product = weight != NULL ? (double)weight[m] : 1.0;
-
-		for (uint32_t a = 0; a < p->dims; a++) {
-			double t = M_PI * (double)k[m * p->dims + a];
-
-			product *= fabs(t) < 1e-9 ? 1.0 : sin(t) / t;
-		}
-		phi[m] = (float)product;
-	}
-	rc = bs_nufft_plan(&e->nufft, &s, k, phi, env->arena, env->team, env->cache_dir, why);
-	free(phi);
+	if (rc == 0)
+		rc = bs_nufft_plan(&e->nufft, &s, k, boxed != NULL ? boxed : weight, env->arena,
+				   env->team, env->cache_dir, why);
+	free(boxed);
 	return rc;
 }
 
@@ -168,7 +118,7 @@ static int plan_sums(struct engine *e, const struct bs_tables *tables, const flo
 static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 		  const struct bs_arm_env *env, struct bs_fail *why)
 {
-	struct bs_ls_spec ls = ls_of(p);
+	struct bs_ls_spec ls = bs_lsq_spec(p);
 	uint64_t bytes = bs_protocol_voxels(p) * 8u;
 	uint64_t slot = (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
 	struct engine *e = calloc(1, sizeof(*e));
@@ -236,7 +186,6 @@ static int ls_add(void *self, uint32_t frame, uint32_t readout, const float *dat
 	return 0;
 }
 
-/* The report of several solves: the fewest iterations, the largest residual. */
 static void solve(struct engine *e, int64_t deadline_ns, struct bs_report *report)
 {
 	const struct bs_protocol *p = e->p;
@@ -244,22 +193,16 @@ static void solve(struct engine *e, int64_t deadline_ns, struct bs_report *repor
 	uint32_t n = images_of(p);
 	uint32_t most = report->allowed > 0 ? report->allowed : p->iterations;
 
+	if (deadline_ns != INT64_MAX)
+		deadline_ns -= e->tail_ns;
 	for (uint32_t i = 0; i < n; i++) {
-		struct bs_pcg_stop stop = { most, p->tolerance, deadline_ns };
+		struct bs_pcg_stop stop = { most, p->tolerance,
+					    bs_turn_end(deadline_ns, bs_now_ns(), n - i) };
 		struct bs_pcg_result result;
 
-		if (deadline_ns != INT64_MAX) {
-			int64_t now_ns = bs_now_ns();
-
-			stop.deadline_ns =
-				now_ns + (deadline_ns - e->tail_ns - now_ns) / (int64_t)(n - i);
-		}
 		bs_ls_solve(e->ls, e->fhd + 2 * i * voxels, e->images + 2 * i * voxels, &stop,
 			    &result);
-		if (i == 0 || result.iterations < report->iterations)
-			report->iterations = result.iterations;
-		if (i == 0 || result.residual > report->residual)
-			report->residual = result.residual;
+		bs_report_solve(report, i == 0, result.iterations, result.residual);
 		report->deadline_stop = report->deadline_stop || result.deadline_stop;
 	}
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/exact/basis.h"
+
 /* Bytes of everything, in the order in which they are taken. */
 struct layout {
 	uint64_t count[14], bytes[14];
@@ -191,25 +193,15 @@ void bs_exact_progress(struct bs_exact *p, void (*fn)(void *arg, double done), v
 
 /* --- tables of one block ------------------------------------------------------------------- */
 
-static double sinc(double t)
-{
-	return fabs(t) < 1e-9 ? 1.0 : sin(M_PI * t) / (M_PI * t);
-}
-
 double bs_exact_basis(const struct bs_exact *p, uint64_t m, double *angle)
 {
-	double phi = 1.0;
+	const float *k = p->k + m * p->dims;
 
 	*angle = 0.0;
-	for (uint32_t a = 0; a < p->dims; a++) {
-		double ka = p->k[m * p->dims + a];
-
-		if (p->s.basis == BS_BASIS_BOX)
-			phi *= sinc(ka);
+	for (uint32_t a = 0; a < p->dims; a++)
 		if (p->s.matrix[a] % 2 == 0)
-			*angle -= M_PI * ka;
-	}
-	return phi;
+			*angle -= M_PI * (double)k[a];
+	return p->s.basis == BS_BASIS_BOX ? bs_basis_box(1.0, k, p->dims) : 1.0;
 }
 
 /* D[plane][m] = w phi d exp(i angle): real parts and imaginary parts in planes of their own. */

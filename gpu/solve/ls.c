@@ -1,12 +1,12 @@
 /* gpu/solve/ls.c - host twin; see ls.h */
 #include "gpu/solve/ls.h"
 
-#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/toeplitz/circulant.h"
 #include "gpu/solve/csr.h"
+#include "gpu/solve/precond.h"
 #include "gpu/toeplitz/toeplitz.h"
 
 #define BLOCK 8192u /* voxels of one task */
@@ -78,20 +78,6 @@ static float *take(struct bs_arena *arena, uint64_t floats, bool *failed)
 	return at;
 }
 
-static double power_at(const struct bs_ls *p, uint64_t v)
-{
-	double sum = 0.0;
-
-	if (p->s.coils == 0)
-		return 1.0;
-	for (uint32_t c = 0; c < p->s.coils; c++) {
-		const float *s = p->maps + 2 * (c * p->voxels + v);
-
-		sum += (double)s[0] * (double)s[0] + (double)s[1] * (double)s[1];
-	}
-	return sum;
-}
-
 /* What the preconditioners know of the system: diagonals, and their means. */
 static int measure(struct bs_ls *p, double q0, struct bs_fail *why)
 {
@@ -101,13 +87,9 @@ static int measure(struct bs_ls *p, double q0, struct bs_fail *why)
 		r = malloc(p->voxels * 4);
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "diagonal of the constraint");
-	if (p->w != NULL)
-		bs_csr_gram_diagonal(p->w, r);
-	else
-		for (uint64_t v = 0; v < p->voxels; v++)
-			r[v] = 1.0f;
+	bs_precond_diagonal(r, p->w, p->voxels);
 	for (uint64_t v = 0; v < p->voxels; v++) {
-		double power = power_at(p, v);
+		double power = bs_precond_power(p->maps, p->s.coils, p->voxels, v);
 
 		p->power_mean += power / (double)p->voxels;
 		p->r_mean += (double)r[v] / (double)p->voxels;
@@ -198,10 +180,7 @@ void bs_ls_lambda(struct bs_ls *p, double lambda)
 		for (uint64_t v = 0; v < p->voxels; v++) {
 			double d = (double)p->power[v] + p->mu * (double)p->r[v];
 
-			/* a voxel that no coil sees: any positive number will do */
-			p->inverse[v] = (float)(1.0 / (d > FLT_EPSILON * most ? d
-						       : most > 0.0           ? most
-									      : 1.0));
+			p->inverse[v] = bs_precond_inverse(d, most);
 		}
 	}
 }

@@ -1,7 +1,6 @@
 /* gpu/solve/ls.cu - see ls_cuda.h */
 #include "gpu/solve/ls_cuda.h"
 
-#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +10,12 @@
 #include "gpu/device/check.h"
 #include "gpu/solve/lsq_cuda.h"
 #include "gpu/solve/pcg_cuda.h"
+#include "gpu/solve/precond.h"
 #include "gpu/toeplitz/cuda/tune.h"
 
 #define THREADS 256
 
-struct bs_solver_cuda {
+struct bs_ls_cuda {
 	const struct bs_protocol *p;
 	uint32_t coils; /* of the sensitivities: all, or this share's; 1 without */
 	uint32_t solves;
@@ -31,7 +31,7 @@ struct bs_solver_cuda {
 	struct bs_pcg_cuda *pcg;
 	const float2 *maps;
 	float *b, *x, *inverse;
-	float *shares; /* [part][voxel]; parts 0: none */
+	float *addends; /* [part][voxel]; parts 0: none */
 	uint32_t parts, part;
 	struct bs_pinned pinned; /* [solve] struct bs_pcg_outcome */
 };
@@ -58,7 +58,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- plan ------------------------------------------------------------------------------------- */
 
-static struct bs_toeplitz_spec toeplitz_of(const struct bs_solver_cuda *s)
+static struct bs_toeplitz_spec toeplitz_of(const struct bs_ls_cuda *s)
 {
 	struct bs_toeplitz_spec t;
 
@@ -69,7 +69,7 @@ static struct bs_toeplitz_spec toeplitz_of(const struct bs_solver_cuda *s)
 	return t;
 }
 
-static struct bs_pcg_cuda_spec pcg_of(const struct bs_solver_cuda *s)
+static struct bs_pcg_cuda_spec pcg_of(const struct bs_ls_cuda *s)
 {
 	struct bs_pcg_cuda_spec c;
 
@@ -83,7 +83,7 @@ static struct bs_pcg_cuda_spec pcg_of(const struct bs_solver_cuda *s)
 }
 
 /* W^H W where it is not much larger than W, else W and its adjoint. */
-static int open_constraint(struct bs_solver_cuda *s, uint64_t *bytes, struct bs_fail *why)
+static int open_constraint(struct bs_ls_cuda *s, uint64_t *bytes, struct bs_fail *why)
 {
 	struct bs_fail quiet;
 
@@ -102,7 +102,7 @@ static int open_constraint(struct bs_solver_cuda *s, uint64_t *bytes, struct bs_
 
 /* Of an iteration: the direction, five Toeplitz passes, the constraint's two, the update; circulant:
  * seven passes and a sum. */
-uint64_t bs_solver_cuda_launches(const struct bs_protocol *p)
+uint64_t bs_ls_cuda_launches(const struct bs_protocol *p)
 {
 	const uint64_t one = p->precond == BS_PRECOND_CIRCULANT ? 17 : 9;
 
@@ -112,9 +112,9 @@ uint64_t bs_solver_cuda_launches(const struct bs_protocol *p)
 /* A graph of one image's solves: some hundred bytes of host and device memory a launch. */
 #define LAUNCHES_MOST UINT64_C(250000)
 
-int bs_solver_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
+int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
 {
-	const uint64_t launches = bs_solver_cuda_launches(p);
+	const uint64_t launches = bs_ls_cuda_launches(p);
 
 	if (p->iterations < 1)
 		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no iterations", p->name);
@@ -128,10 +128,10 @@ int bs_solver_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
 }
 
 /* What a protocol says of its solver; coils: of the maps that it will be given. */
-static struct bs_solver_cuda *make(const struct bs_protocol *p, const struct bs_tables *tables,
-				   uint32_t coils)
+static struct bs_ls_cuda *make(const struct bs_protocol *p, const struct bs_tables *tables,
+			       uint32_t coils)
 {
-	struct bs_solver_cuda *s = (struct bs_solver_cuda *)calloc(1, sizeof(*s));
+	struct bs_ls_cuda *s = (struct bs_ls_cuda *)calloc(1, sizeof(*s));
 
 	if (s == NULL)
 		return NULL;
@@ -145,13 +145,13 @@ static struct bs_solver_cuda *make(const struct bs_protocol *p, const struct bs_
 	return s;
 }
 
-static int state_bytes(struct bs_solver_cuda *s, const struct bs_tables *tables, uint64_t *bytes,
+static int state_bytes(struct bs_ls_cuda *s, const struct bs_tables *tables, uint64_t *bytes,
 		       struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
 	const struct bs_toeplitz_spec t = toeplitz_of(s);
 	uint64_t part[2] = { 0, 0 };
-	int rc = bs_solver_cuda_check(p, why);
+	int rc = bs_ls_cuda_check(p, why);
 
 	*bytes = 0;
 	if (rc == 0)
@@ -167,7 +167,7 @@ static int state_bytes(struct bs_solver_cuda *s, const struct bs_tables *tables,
 		rc = bs_pcg_cuda_need(&c, &part[1], why);
 	if (rc != 0)
 		return rc;
-	/* two vectors, the shares, the diagonal; CSR arrays are a few pieces */
+	/* two vectors, the addends, the diagonal; CSR arrays are a few pieces */
 	*bytes += part[0] + part[1] + 2 * bs_devmem_round((uint64_t)s->voxels * 8) +
 		  bs_devmem_round((uint64_t)s->parts * s->voxels * 8) +
 		  bs_devmem_round((uint64_t)s->voxels * 4) + 32 * BS_DEV_ALIGN +
@@ -175,39 +175,38 @@ static int state_bytes(struct bs_solver_cuda *s, const struct bs_tables *tables,
 	return 0;
 }
 
-static int open_made(struct bs_solver_cuda **solver, struct bs_solver_cuda *s,
-		     const struct bs_protocol *p, const struct bs_tables *tables, uint64_t *bytes,
-		     struct bs_fail *why)
+static int open_made(struct bs_ls_cuda **ls, struct bs_ls_cuda *s, const struct bs_protocol *p,
+		     const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why)
 {
 	int rc = s == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver", p->name)
 			   : state_bytes(s, tables, bytes, why);
 
 	if (rc != 0)
-		bs_solver_cuda_close(s);
-	*solver = rc == 0 ? s : NULL;
+		bs_ls_cuda_close(s);
+	*ls = rc == 0 ? s : NULL;
 	return rc;
 }
 
-int bs_solver_cuda_open(struct bs_solver_cuda **solver, const struct bs_protocol *p,
-			const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why)
+int bs_ls_cuda_open(struct bs_ls_cuda **ls, const struct bs_protocol *p,
+		    const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why)
 {
-	return open_made(solver, make(p, tables, p->coils), p, tables, bytes, why);
+	return open_made(ls, make(p, tables, p->coils), p, tables, bytes, why);
 }
 
-int bs_solver_cuda_open_share(struct bs_solver_cuda **solver, const struct bs_protocol *p,
-			      const struct bs_tables *tables, uint32_t coils, uint32_t parts,
-			      uint32_t part, uint64_t *bytes, struct bs_fail *why)
+int bs_ls_cuda_open_share(struct bs_ls_cuda **ls, const struct bs_protocol *p,
+			  const struct bs_tables *tables, uint32_t coils, uint32_t parts,
+			  uint32_t part, uint64_t *bytes, struct bs_fail *why)
 {
-	struct bs_solver_cuda *s = make(p, tables, coils);
+	struct bs_ls_cuda *s = make(p, tables, coils);
 
 	if (s != NULL) {
 		s->parts = parts;
 		s->part = part;
 	}
-	return open_made(solver, s, p, tables, bytes, why);
+	return open_made(ls, s, p, tables, bytes, why);
 }
 
-void bs_solver_cuda_close(struct bs_solver_cuda *s)
+void bs_ls_cuda_close(struct bs_ls_cuda *s)
 {
 	if (s == NULL)
 		return;
@@ -219,7 +218,7 @@ void bs_solver_cuda_close(struct bs_solver_cuda *s)
 	free(s);
 }
 
-static int plan_constraint(struct bs_solver_cuda *s, struct bs_devmem *mem, struct bs_fail *why)
+static int plan_constraint(struct bs_ls_cuda *s, struct bs_devmem *mem, struct bs_fail *why)
 {
 	int rc;
 
@@ -253,7 +252,7 @@ static void choose_launches(struct bs_toeplitz_cuda *normal, const struct bs_toe
 }
 
 /* The operator's tables are made on the device from q there, in temporary memory. */
-static int plan_normal(struct bs_solver_cuda *s, const float *q, const char *cache_dir,
+static int plan_normal(struct bs_ls_cuda *s, const float *q, const char *cache_dir,
 		       struct bs_devmem *mem, struct bs_fail *why)
 {
 	const struct bs_q_spec spec = bs_lsq_q_spec(s->p);
@@ -273,20 +272,12 @@ out:
 	return rc;
 }
 
-/* sum_c |S_c|^2 and the diagonal of R at a voxel, as gpu/solve/ls.c has them. */
-static double power_at(const struct bs_solver_cuda *s, const float *maps, size_t v)
+static double power_at(const struct bs_ls_cuda *s, const float *maps, size_t v)
 {
-	double sum = 0.0;
-
-	for (uint32_t c = 0; s->sense && c < s->p->coils; c++) {
-		const float *m = maps + 2 * ((size_t)c * s->voxels + v);
-
-		sum += (double)m[0] * m[0] + (double)m[1] * m[1];
-	}
-	return s->sense ? sum : 1.0;
+	return bs_precond_power(maps, s->sense ? s->p->coils : 0, s->voxels, v);
 }
 
-static int plan_jacobi(struct bs_solver_cuda *s, const float *maps, const float *r, double q0,
+static int plan_jacobi(struct bs_ls_cuda *s, const float *maps, const float *r, double q0,
 		       struct bs_devmem *mem, struct bs_fail *why)
 {
 	float *d = (float *)malloc(s->voxels * sizeof(*d));
@@ -302,10 +293,8 @@ static int plan_jacobi(struct bs_solver_cuda *s, const float *maps, const float 
 		d[v] = (float)(q0 * power_at(s, maps, v) + s->mu * (double)r[v]);
 		most = (double)d[v] > most ? (double)d[v] : most;
 	}
-	for (size_t v = 0; v < s->voxels; v++) /* a voxel that no coil sees: any positive number */
-		d[v] = (float)(1.0 / ((double)d[v] > FLT_EPSILON * most ? (double)d[v]
-				      : most > 0.0                      ? most
-									: 1.0));
+	for (size_t v = 0; v < s->voxels; v++)
+		d[v] = bs_precond_inverse((double)d[v], most);
 	BS_CUDA_GO(cudaMemcpy(s->inverse, d, s->voxels * sizeof(*d), cudaMemcpyHostToDevice), why,
 		   rc, out);
 out:
@@ -314,9 +303,8 @@ out:
 }
 
 /* Its eigenvalues are the host twin's. */
-static int plan_circulant(struct bs_solver_cuda *s, const float *maps, const float *r,
-			  const float *q, struct bs_team *team, struct bs_devmem *mem,
-			  struct bs_fail *why)
+static int plan_circulant(struct bs_ls_cuda *s, const float *maps, const float *r, const float *q,
+			  struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
 	struct bs_need need;
@@ -347,7 +335,7 @@ static int plan_circulant(struct bs_solver_cuda *s, const float *maps, const flo
 	return rc;
 }
 
-static int plan_precond(struct bs_solver_cuda *s, const struct bs_tables *tables, const float *q,
+static int plan_precond(struct bs_ls_cuda *s, const struct bs_tables *tables, const float *q,
 			struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
 	float *r;
@@ -359,10 +347,7 @@ static int plan_precond(struct bs_solver_cuda *s, const struct bs_tables *tables
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': diagonal of the constraint",
 			       s->p->name);
-	for (size_t v = 0; v < s->voxels; v++)
-		r[v] = 1.0f;
-	if (s->w != NULL)
-		bs_csr_gram_diagonal(s->w, r);
+	bs_precond_diagonal(r, s->w, s->voxels);
 	rc = s->p->precond == BS_PRECOND_JACOBI
 		     ? plan_jacobi(s, tables->maps, r, (double)q[0], mem, why)
 		     : plan_circulant(s, tables->maps, r, q, team, mem, why);
@@ -370,7 +355,7 @@ static int plan_precond(struct bs_solver_cuda *s, const struct bs_tables *tables
 	return rc;
 }
 
-static int plan_pcg(struct bs_solver_cuda *s, struct bs_devmem *mem, struct bs_fail *why)
+static int plan_pcg(struct bs_ls_cuda *s, struct bs_devmem *mem, struct bs_fail *why)
 {
 	const struct bs_pcg_cuda_spec c = pcg_of(s);
 	struct bs_pcg_cuda_system system;
@@ -379,36 +364,36 @@ static int plan_pcg(struct bs_solver_cuda *s, struct bs_devmem *mem, struct bs_f
 	system.normal = s->normal;
 	system.coils = s->coils;
 	system.maps = s->sense ? (const float *)s->maps : NULL;
-	system.lambda = s->mu;
+	system.mu = s->mu;
 	system.gram = s->has_gram ? &s->gram : NULL;
-	system.c = s->w != NULL && !s->has_gram ? &s->plain : NULL;
+	system.w = s->w != NULL && !s->has_gram ? &s->plain : NULL;
 	system.adjoint = s->w != NULL && !s->has_gram ? &s->adjoint : NULL;
 	system.inverse = s->inverse;
 	system.circulant = s->circulant;
 	system.b = s->b;
 	system.x = s->x;
-	system.shares = s->shares;
+	system.addends = s->addends;
 	system.parts = s->parts;
 	system.part = s->part;
 	return bs_pcg_cuda_plan(&s->pcg, &c, &system, mem, why);
 }
 
-int bs_solver_cuda_plan(struct bs_solver_cuda *s, const struct bs_tables *tables,
-			const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
-			struct bs_fail *why)
+int bs_ls_cuda_plan(struct bs_ls_cuda *s, const struct bs_tables *tables,
+		    const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
+		    struct bs_fail *why)
 {
 	float *q = NULL;
 	int rc = bs_lsq_cuda_q(&q, s->p, tables, env->team, env->cache_dir, NULL, why);
 
 	if (rc == 0)
-		rc = bs_solver_cuda_plan_with(s, q, tables, env, maps, mem, why);
+		rc = bs_ls_cuda_plan_with(s, q, tables, env, maps, mem, why);
 	free(q);
 	return rc;
 }
 
-int bs_solver_cuda_plan_with(struct bs_solver_cuda *s, const float *q,
-			     const struct bs_tables *tables, const struct bs_arm_env *env,
-			     const float2 *maps, struct bs_devmem *mem, struct bs_fail *why)
+int bs_ls_cuda_plan_with(struct bs_ls_cuda *s, const float *q, const struct bs_tables *tables,
+			 const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
+			 struct bs_fail *why)
 {
 	int rc = bs_pinned_open(&s->pinned, s->solves * sizeof(struct bs_pcg_outcome), why);
 
@@ -416,8 +401,8 @@ int bs_solver_cuda_plan_with(struct bs_solver_cuda *s, const float *q,
 	s->b = (float *)bs_devmem_take(mem, s->voxels * 8);
 	s->x = (float *)bs_devmem_take(mem, s->voxels * 8);
 	if (s->parts > 0)
-		s->shares = (float *)bs_devmem_take(mem, s->parts * s->voxels * 8);
-	if (rc == 0 && (s->b == NULL || s->x == NULL || (s->parts > 0 && s->shares == NULL)))
+		s->addends = (float *)bs_devmem_take(mem, s->parts * s->voxels * 8);
+	if (rc == 0 && (s->b == NULL || s->x == NULL || (s->parts > 0 && s->addends == NULL)))
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver's vectors", s->p->name);
 	if (rc == 0)
 		rc = plan_normal(s, q, env->cache_dir, mem, why);
@@ -433,7 +418,7 @@ int bs_solver_cuda_plan_with(struct bs_solver_cuda *s, const float *q,
 
 /* ---- solving ---------------------------------------------------------------------------------- */
 
-static int weigh(struct bs_solver_cuda *s, const float2 *images, float *to, cudaStream_t stream,
+static int weigh(struct bs_ls_cuda *s, const float2 *images, float *to, cudaStream_t stream,
 		 struct bs_fail *why)
 {
 	multiply_maps<<<(unsigned)((s->voxels + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
@@ -443,7 +428,7 @@ static int weigh(struct bs_solver_cuda *s, const float2 *images, float *to, cuda
 }
 
 /* b from F^H d of solve i. */
-static int load(struct bs_solver_cuda *s, const float2 *images, uint32_t i, cudaStream_t stream,
+static int load(struct bs_ls_cuda *s, const float2 *images, uint32_t i, cudaStream_t stream,
 		struct bs_fail *why)
 {
 	if (s->sense)
@@ -454,7 +439,7 @@ static int load(struct bs_solver_cuda *s, const float2 *images, uint32_t i, cuda
 	return 0;
 }
 
-static int store(struct bs_solver_cuda *s, float2 *images, uint32_t i, cudaStream_t stream,
+static int store(struct bs_ls_cuda *s, float2 *images, uint32_t i, cudaStream_t stream,
 		 struct bs_fail *why)
 {
 	BS_CUDA(cudaMemcpyAsync(images + (size_t)i * s->voxels, s->x, s->voxels * 8,
@@ -463,8 +448,7 @@ static int store(struct bs_solver_cuda *s, float2 *images, uint32_t i, cudaStrea
 	return 0;
 }
 
-int bs_solver_cuda_queue(struct bs_solver_cuda *s, float2 *images, cudaStream_t stream,
-			 struct bs_fail *why)
+int bs_ls_cuda_queue(struct bs_ls_cuda *s, float2 *images, cudaStream_t stream, struct bs_fail *why)
 {
 	struct bs_pcg_outcome *outcome = (struct bs_pcg_outcome *)s->pinned.dev;
 	int rc = 0;
@@ -479,44 +463,30 @@ int bs_solver_cuda_queue(struct bs_solver_cuda *s, float2 *images, cudaStream_t 
 	return rc;
 }
 
-static void add_result(struct bs_report *report, uint32_t i, uint32_t iterations, double residual)
-{
-	if (i == 0 || iterations < report->iterations)
-		report->iterations = iterations;
-	if (i == 0 || residual > report->residual)
-		report->residual = residual;
-}
-
-void bs_solver_cuda_outcome(const struct bs_solver_cuda *s, struct bs_report *report)
+void bs_ls_cuda_outcome(const struct bs_ls_cuda *s, struct bs_report *report)
 {
 	const struct bs_pcg_outcome *outcome = (const struct bs_pcg_outcome *)s->pinned.host;
 
 	for (uint32_t i = 0; i < s->solves; i++)
-		add_result(report, i, outcome[i].iterations, outcome[i].residual);
+		bs_report_solve(report, i == 0, outcome[i].iterations, outcome[i].residual);
 }
 
-int bs_solver_cuda_run(struct bs_solver_cuda *s, float2 *images, uint32_t iterations,
-		       int64_t deadline_ns, cudaStream_t stream, struct bs_report *report,
-		       struct bs_fail *why)
+int bs_ls_cuda_run(struct bs_ls_cuda *s, float2 *images, uint32_t iterations, int64_t deadline_ns,
+		   cudaStream_t stream, struct bs_report *report, struct bs_fail *why)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < s->solves; i++) {
+		const int64_t until = bs_turn_end(deadline_ns, bs_now_ns(), s->solves - i);
 		struct bs_pcg_result result;
-		int64_t until = deadline_ns;
 
 		memset(&result, 0, sizeof(result));
-		if (deadline_ns != INT64_MAX) {
-			const int64_t now = bs_now_ns();
-
-			until = now + (deadline_ns - now) / (int64_t)(s->solves - i);
-		}
 		rc = load(s, images, i, stream, why);
 		if (rc == 0)
 			rc = bs_pcg_cuda_solve(s->pcg, iterations, until, stream, &result, why);
 		if (rc == 0)
 			rc = store(s, images, i, stream, why);
-		add_result(report, i, result.iterations, result.residual);
+		bs_report_solve(report, i == 0, result.iterations, result.residual);
 		report->deadline_stop = report->deadline_stop || result.deadline_stop;
 	}
 	return rc;
@@ -524,46 +494,46 @@ int bs_solver_cuda_run(struct bs_solver_cuda *s, float2 *images, uint32_t iterat
 
 /* ---- a share of a solve on several GPUs ------------------------------------------------------- */
 
-int bs_solver_cuda_load(struct bs_solver_cuda *s, const float2 *images, cudaStream_t stream,
-			struct bs_fail *why)
+int bs_ls_cuda_load(struct bs_ls_cuda *s, const float2 *images, cudaStream_t stream,
+		    struct bs_fail *why)
 {
-	return weigh(s, images, s->shares + 2 * s->part * s->voxels, stream, why);
+	return weigh(s, images, s->addends + 2 * s->part * s->voxels, stream, why);
 }
 
-float *bs_solver_cuda_shares(struct bs_solver_cuda *s)
+float *bs_ls_cuda_addends(struct bs_ls_cuda *s)
 {
-	return s->shares;
+	return s->addends;
 }
 
-int bs_solver_cuda_begin(struct bs_solver_cuda *s, cudaStream_t stream, struct bs_fail *why)
+int bs_ls_cuda_begin(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
 {
-	int rc = bs_pcg_cuda_sum(s->b, s->shares, s->parts, s->voxels, stream, why);
+	int rc = bs_pcg_cuda_sum(s->b, s->addends, s->parts, s->voxels, stream, why);
 
 	return rc != 0 ? rc : bs_pcg_cuda_begin(s->pcg, stream, why);
 }
 
-int bs_solver_cuda_share(struct bs_solver_cuda *s, cudaStream_t stream, struct bs_fail *why)
+int bs_ls_cuda_product(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
 {
-	return bs_pcg_cuda_share(s->pcg, stream, why);
+	return bs_pcg_cuda_product(s->pcg, stream, why);
 }
 
-int bs_solver_cuda_step(struct bs_solver_cuda *s, cudaStream_t stream, struct bs_fail *why)
+int bs_ls_cuda_step(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
 {
 	return bs_pcg_cuda_step(s->pcg, stream, why);
 }
 
-int bs_solver_cuda_wait(struct bs_solver_cuda *s, cudaStream_t stream, struct bs_report *report,
-			struct bs_fail *why)
+int bs_ls_cuda_wait(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_report *report,
+		    struct bs_fail *why)
 {
 	struct bs_pcg_result result;
 	int rc = bs_pcg_cuda_wait(s->pcg, stream, &result, why);
 
 	if (rc == 0)
-		add_result(report, 0, result.iterations, result.residual);
+		bs_report_solve(report, true, result.iterations, result.residual);
 	return rc;
 }
 
-const float2 *bs_solver_cuda_image(const struct bs_solver_cuda *s)
+const float2 *bs_ls_cuda_image(const struct bs_ls_cuda *s)
 {
 	return (const float2 *)s->x;
 }

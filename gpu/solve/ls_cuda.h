@@ -20,52 +20,51 @@
 #include "core/engine.h"
 #include "gpu/device/memory.h"
 
-struct bs_solver_cuda;
+struct bs_ls_cuda;
 
 /* BS_ERR_CONFIG where no graph could hold the protocol's solves; open refuses them for the same reason. */
-int bs_solver_cuda_check(const struct bs_protocol *p, struct bs_fail *why);
+int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why);
 
 /* bytes: of device memory that plan will take. */
-int bs_solver_cuda_open(struct bs_solver_cuda **solver, const struct bs_protocol *p,
-			const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why);
+int bs_ls_cuda_open(struct bs_ls_cuda **ls, const struct bs_protocol *p,
+		    const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why);
 /* maps: the sensitivities on the device, sense only. */
-int bs_solver_cuda_plan(struct bs_solver_cuda *solver, const struct bs_tables *tables,
-			const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
-			struct bs_fail *why);
+int bs_ls_cuda_plan(struct bs_ls_cuda *ls, const struct bs_tables *tables,
+		    const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
+		    struct bs_fail *why);
 /* plan with a Q that is there already. */
-int bs_solver_cuda_plan_with(struct bs_solver_cuda *solver, const float *q,
-			     const struct bs_tables *tables, const struct bs_arm_env *env,
-			     const float2 *maps, struct bs_devmem *mem, struct bs_fail *why);
-void bs_solver_cuda_close(struct bs_solver_cuda *solver);
+int bs_ls_cuda_plan_with(struct bs_ls_cuda *ls, const float *q, const struct bs_tables *tables,
+			 const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
+			 struct bs_fail *why);
+void bs_ls_cuda_close(struct bs_ls_cuda *ls);
 
 /* Launches of one queue, about: so that nobody makes graphs of millions. */
-uint64_t bs_solver_cuda_launches(const struct bs_protocol *p);
-int bs_solver_cuda_queue(struct bs_solver_cuda *solver, float2 *images, cudaStream_t stream,
-			 struct bs_fail *why);
+uint64_t bs_ls_cuda_launches(const struct bs_protocol *p);
+int bs_ls_cuda_queue(struct bs_ls_cuda *ls, float2 *images, cudaStream_t stream,
+		     struct bs_fail *why);
 /* Sets iterations (the fewest of the solves) and residual (the largest). */
-void bs_solver_cuda_outcome(const struct bs_solver_cuda *solver, struct bs_report *report);
-int bs_solver_cuda_run(struct bs_solver_cuda *solver, float2 *images, uint32_t iterations,
-		       int64_t deadline_ns, cudaStream_t stream, struct bs_report *report,
-		       struct bs_fail *why);
+void bs_ls_cuda_outcome(const struct bs_ls_cuda *ls, struct bs_report *report);
+int bs_ls_cuda_run(struct bs_ls_cuda *ls, float2 *images, uint32_t iterations, int64_t deadline_ns,
+		   cudaStream_t stream, struct bs_report *report, struct bs_fail *why);
 
 /*
- * Method sense on several GPUs (gpu/engine/multi/solver.h), each with a solver of its own in step: p and tables
- * are those of all coils, maps (plan's) and images of this GPU's `coils`. load leaves this GPU's part
- * of the right-hand side in shares [part][z][y][x] complex, device; once all parts are there, begin;
- * then each iteration: share leaves this GPU's part of A p there; once all are there, step. They only
- * queue. wait: for the stream; sets iterations and residual. image: [z][y][x], device.
+ * With maps on several GPUs (gpu/engine/multi/ls.h), each with a solve of its own in step: p and tables
+ * are those of all coils, maps (plan's) and images of this GPU's `coils`. load leaves this GPU's addend
+ * of the right-hand side in its place in addends [part][z][y][x] complex, device; once all are there,
+ * begin; then each iteration: product leaves this GPU's addend of A p there; once all are there, step.
+ * They only queue. wait: for the stream; sets iterations and residual. image: [z][y][x], device.
  */
-int bs_solver_cuda_open_share(struct bs_solver_cuda **solver, const struct bs_protocol *p,
-			      const struct bs_tables *tables, uint32_t coils, uint32_t parts,
-			      uint32_t part, uint64_t *bytes, struct bs_fail *why);
-int bs_solver_cuda_load(struct bs_solver_cuda *solver, const float2 *images, cudaStream_t stream,
-			struct bs_fail *why);
-float *bs_solver_cuda_shares(struct bs_solver_cuda *solver);
-int bs_solver_cuda_begin(struct bs_solver_cuda *solver, cudaStream_t stream, struct bs_fail *why);
-int bs_solver_cuda_share(struct bs_solver_cuda *solver, cudaStream_t stream, struct bs_fail *why);
-int bs_solver_cuda_step(struct bs_solver_cuda *solver, cudaStream_t stream, struct bs_fail *why);
-int bs_solver_cuda_wait(struct bs_solver_cuda *solver, cudaStream_t stream,
-			struct bs_report *report, struct bs_fail *why);
-const float2 *bs_solver_cuda_image(const struct bs_solver_cuda *solver);
+int bs_ls_cuda_open_share(struct bs_ls_cuda **ls, const struct bs_protocol *p,
+			  const struct bs_tables *tables, uint32_t coils, uint32_t parts,
+			  uint32_t part, uint64_t *bytes, struct bs_fail *why);
+int bs_ls_cuda_load(struct bs_ls_cuda *ls, const float2 *images, cudaStream_t stream,
+		    struct bs_fail *why);
+float *bs_ls_cuda_addends(struct bs_ls_cuda *ls);
+int bs_ls_cuda_begin(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_fail *why);
+int bs_ls_cuda_product(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_fail *why);
+int bs_ls_cuda_step(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_fail *why);
+int bs_ls_cuda_wait(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_report *report,
+		    struct bs_fail *why);
+const float2 *bs_ls_cuda_image(const struct bs_ls_cuda *ls);
 
 #endif

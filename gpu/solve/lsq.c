@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/exact/basis.h"
 #include "gpu/nufft/density.h"
 
 int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
@@ -27,6 +28,35 @@ int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_
 		*weight = NULL;
 	}
 	return rc;
+}
+
+struct bs_ls_spec bs_lsq_spec(const struct bs_protocol *p)
+{
+	return (struct bs_ls_spec){
+		.dims = p->dims,
+		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
+		.coils = bs_methods[p->method].uses_maps ? p->coils : 0,
+		.precond = p->precond,
+		.iterations = p->iterations,
+		.lambda = p->lambda,
+	};
+}
+
+int bs_lsq_boxed(float **boxed, const struct bs_protocol *p, const float *k, const float *weight,
+		 struct bs_fail *why)
+{
+	const uint64_t samples = bs_protocol_samples(p);
+
+	*boxed = NULL;
+	if (p->basis != BS_BASIS_BOX)
+		return 0;
+	*boxed = malloc((size_t)samples * sizeof(**boxed));
+	if (*boxed == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': voxel basis", p->name);
+	for (uint64_t m = 0; m < samples; m++)
+		(*boxed)[m] = (float)bs_basis_box(weight != NULL ? (double)weight[m] : 1.0,
+						  k + m * p->dims, p->dims);
+	return 0;
 }
 
 struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p)

@@ -1,12 +1,12 @@
 /* gpu/solve/lsq.cu - see lsq_cuda.h */
 #include "gpu/solve/lsq_cuda.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/device/check.h"
 #include "gpu/nufft/density_cuda.h"
+#include "gpu/exact/basis.h"
 #include "gpu/exact/exact_cuda.h"
 
 int bs_lsq_cuda_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
@@ -25,13 +25,8 @@ int bs_lsq_cuda_weights(float **weight, const struct bs_protocol *p, const struc
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': voxel basis", p->name);
 	}
 	for (uint64_t m = 0; m < n; m++) {
-		double phi = 1.0;
+		const double phi = bs_basis_box(1.0, tables->traj->k + m * p->dims, p->dims);
 
-		for (uint32_t a = 0; a < p->dims; a++) {
-			const double t = M_PI * (double)tables->traj->k[m * p->dims + a];
-
-			phi *= fabs(t) < 1e-9 ? 1.0 : sin(t) / t;
-		}
 		w[m] = (float)((power == 2 ? phi * phi : phi) *
 			       (*weight != NULL ? (double)(*weight)[m] : 1.0));
 	}

@@ -11,6 +11,7 @@
 #define BS_GPU_SOLVE_LSQ_H
 
 #include "core/engine.h"
+#include "gpu/solve/ls.h"
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/qcache.h"
 
@@ -18,8 +19,13 @@
 extern "C" {
 #endif
 
+struct bs_ls_spec bs_lsq_spec(const struct bs_protocol *p);
 int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
 		   struct bs_team *team, struct bs_fail *why);
+/* What a NUFFT takes as weights for the box basis (the exact sum applies it by itself): weight, or
+ * ones, times the basis. Another basis: *boxed is NULL. */
+int bs_lsq_boxed(float **boxed, const struct bs_protocol *p, const float *k, const float *weight,
+		 struct bs_fail *why);
 struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p);
 int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
 	     const float *weight, struct bs_team *team, const char *cache_dir,

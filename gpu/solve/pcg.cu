@@ -4,22 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/thread/clock.h"
 #include "gpu/device/check.h"
 #include "gpu/device/launch.cuh"
 #include "gpu/solve/cuda/pcg_kernels.cuh"
 #include "gpu/device/stream.h"
+#include "gpu/solve/watch.h"
 
 struct bs_pcg_cuda {
 	struct bs_pcg_cuda_spec spec;
 	struct bs_pcg_cuda_system system;
 	struct cg_vectors v;
-	float2 *rows;            /* c p, where there is no gram */
+	float2 *rows;            /* W p, where there is no gram */
 	struct bs_pinned pinned; /* a copy of the state, then of the history */
 	cudaStream_t capture;
 	cudaGraphExec_t whole, first, one; /* a whole solve; its beginning; one iteration */
-	cudaEvent_t done[2];
-	int64_t longest_ns; /* of one iteration, of the last solve */
+	struct bs_watch watch;
 	bool close;
 };
 
@@ -46,12 +45,12 @@ int bs_pcg_cuda_need(const struct bs_pcg_cuda_spec *spec, uint64_t *bytes, struc
 	return 0;
 }
 
-static float *own_share(const struct bs_pcg_cuda *c)
+static float *own_addend(const struct bs_pcg_cuda *c)
 {
-	return c->system.shares + 2 * c->system.part * c->v.voxels;
+	return c->system.addends + 2 * c->system.part * c->v.voxels;
 }
 
-/* A p, or this GPU's share of it. */
+/* A p, or this GPU's addend of it. */
 static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
 	const struct bs_pcg_cuda_system *s = &c->system;
@@ -64,7 +63,7 @@ static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why
 		return err != 0 ? err
 				: bs_toeplitz_cuda_sense(
 					  s->normal, s->coils, s->maps, (const float *)c->v.p,
-					  s->parts > 0 ? own_share(c) : (float *)c->v.q, stream,
+					  s->parts > 0 ? own_addend(c) : (float *)c->v.q, stream,
 					  why);
 	}
 	step.residual = (const float *)(c->v.z != NULL ? c->v.z : c->v.r);
@@ -84,11 +83,11 @@ static int constraint(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail
 	const float2 *from = c->v.p;
 
 	memset(&none, 0, sizeof(none));
-	if (s->gram == NULL && s->c != NULL && s->lambda != 0.0) {
-		const dim3 rows((unsigned)((s->c->rows + CG_THREADS - 1) / CG_THREADS));
+	if (s->gram == NULL && s->w != NULL && s->mu != 0.0) {
+		const dim3 rows((unsigned)((s->w->rows + CG_THREADS - 1) / CG_THREADS));
 		int err =
-			bs_launch(s->c->is_complex ? constraint_rows<true> : constraint_rows<false>,
-				  rows, CG_THREADS, 0, c->close, stream, why, c->v, *s->c, c->rows);
+			bs_launch(s->w->is_complex ? constraint_rows<true> : constraint_rows<false>,
+				  rows, CG_THREADS, 0, c->close, stream, why, c->v, *s->w, c->rows);
 
 		if (err != 0)
 			return err;
@@ -201,8 +200,8 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 		return err;
 	BS_CUDA(cudaMemset(c->v.state, 0, sizeof(struct cg_state)), why);
 	err = bs_stream_open(&c->capture, why);
-	for (int i = 0; err == 0 && i < 2; i++)
-		err = bs_stream_event(&c->done[i], why);
+	if (err == 0)
+		err = bs_watch_open(&c->watch, why);
 	if (err != 0)
 		return err;
 	if (c->system.parts > 0) /* others' work comes in between */
@@ -241,7 +240,7 @@ int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *s
 		c->v.x = (float2 *)system->x;
 		c->v.inverse = system->inverse;
 		c->v.voxels = spec->voxels;
-		c->v.lambda = (float)system->lambda;
+		c->v.mu = (float)system->mu;
 		c->v.tolerance = spec->tolerance;
 		(void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
 					     bs_cuda_device());
@@ -268,9 +267,7 @@ void bs_pcg_cuda_close(struct bs_pcg_cuda *c)
 	for (int i = 0; i < 3; i++)
 		if (graphs[i] != NULL)
 			(void)cudaGraphExecDestroy(graphs[i]);
-	for (int i = 0; i < 2; i++)
-		if (c->done[i] != NULL)
-			(void)cudaEventDestroy(c->done[i]);
+	bs_watch_close(&c->watch);
 	if (c->capture != NULL)
 		(void)cudaStreamDestroy(c->capture);
 	bs_pinned_close(&c->pinned);
@@ -308,12 +305,12 @@ int bs_pcg_cuda_record(struct bs_pcg_cuda *c, struct bs_pcg_outcome *outcome,
 	return 0;
 }
 
-int bs_pcg_cuda_sum(float *out, const float *shares, uint32_t parts, uint64_t voxels,
+int bs_pcg_cuda_sum(float *out, const float *addends, uint32_t parts, uint64_t voxels,
 		    struct CUstream_st *stream, struct bs_fail *why)
 {
 	/* in its turn, not early: what lies before it came from other GPUs */
-	add_shares<<<(unsigned)((voxels + CG_THREADS - 1) / CG_THREADS), CG_THREADS, 0, stream>>>(
-		(float2 *)out, (const float2 *)shares, parts, voxels);
+	add_parts<<<(unsigned)((voxels + CG_THREADS - 1) / CG_THREADS), CG_THREADS, 0, stream>>>(
+		(float2 *)out, (const float2 *)addends, parts, voxels);
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }
@@ -323,14 +320,14 @@ int bs_pcg_cuda_begin(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct 
 	return start(c, stream, why);
 }
 
-int bs_pcg_cuda_share(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
+int bs_pcg_cuda_product(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
 {
 	return apply(c, stream, why);
 }
 
 int bs_pcg_cuda_step(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
 {
-	int err = bs_pcg_cuda_sum((float *)c->v.q, c->system.shares, c->system.parts, c->v.voxels,
+	int err = bs_pcg_cuda_sum((float *)c->v.q, c->system.addends, c->system.parts, c->v.voxels,
 				  stream, why);
 
 	return err != 0 ? err : advance(c, stream, why);
@@ -355,41 +352,28 @@ int bs_pcg_cuda_wait(struct bs_pcg_cuda *c, struct CUstream_st *stream,
 	return 0;
 }
 
-/* Two iterations queued at most; each that has ended is timed. */
+struct queue {
+	struct bs_pcg_cuda *c;
+	cudaStream_t stream;
+};
+
+static int queue_one(void *arg, cudaEvent_t done, struct bs_fail *why)
+{
+	const struct queue *q = (const struct queue *)arg;
+
+	BS_CUDA(cudaGraphLaunch(q->c->one, q->stream), why);
+	BS_CUDA(cudaEventRecord(done, q->stream), why);
+	return 0;
+}
+
 static int watch(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns,
 		 cudaStream_t stream, bool *late, struct bs_fail *why)
 {
-	int64_t longest = c->longest_ns;
-	int64_t before;
-	uint32_t queued = 0;
+	struct queue q = { c, stream };
 
-	*late = false;
-	c->longest_ns = 0;
 	BS_CUDA(cudaGraphLaunch(c->first, stream), why);
 	BS_CUDA(cudaStreamSynchronize(stream), why);
-	before = bs_now_ns();
-	while (queued < iterations) {
-		int64_t now;
-
-		/* two are kept queued; while no iteration's time is known, one */
-		if (queued >= 2 || (queued == 1 && longest == 0)) {
-			BS_CUDA(cudaEventSynchronize(c->done[queued >= 2 ? queued % 2 : 0]), why);
-			now = bs_now_ns();
-			c->longest_ns = now - before > c->longest_ns ? now - before : c->longest_ns;
-			longest = c->longest_ns > longest ? c->longest_ns : longest;
-			before = now;
-		}
-		now = bs_now_ns();
-		/* one may still be under way, this one comes after it */
-		if (queued > 0 && now > deadline_ns - 2 * longest) {
-			*late = true;
-			break;
-		}
-		BS_CUDA(cudaGraphLaunch(c->one, stream), why);
-		BS_CUDA(cudaEventRecord(c->done[queued % 2], stream), why);
-		queued++;
-	}
-	return 0;
+	return bs_watch_run(&c->watch, iterations, deadline_ns, queue_one, &q, late, why);
 }
 
 int bs_pcg_cuda_solve(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns,

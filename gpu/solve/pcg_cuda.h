@@ -1,8 +1,8 @@
 /*
- * gpu/solve/pcg_cuda.h - conjugate gradients whole on the GPU: (F^H W F + lambda C^H C) x = b
+ * gpu/solve/pcg_cuda.h - conjugate gradients whole on the GPU: (F^H F + mu W^H W) x = b
  *
  * The twin of core/solve/pcg.h over the Toeplitz operator (gpu/toeplitz/toeplitz_cuda.h; sense: its sum over
- * coils) and the constraint C (identity or a sparse matrix), with Jacobi's preconditioner, the
+ * coils) and the constraint W (identity or a sparse matrix), with Jacobi's preconditioner, the
  * circulant one or none. An iteration is seven launches, five in 2D and by planes (circulant: six
  * to eight more), a whole solve one CUDA graph or part of the caller's (record); every scalar stays
  * on the device.
@@ -33,16 +33,16 @@ struct bs_pcg_cuda_system {
 	struct bs_toeplitz_cuda *normal;
 	uint32_t coils;    /* sense: of maps; else 1 */
 	const float *maps; /* sense: device, [coil][z][y][x]; NULL: one image, no maps */
-	double lambda;
-	/* constraint: gram (C^H C) alone; or c and its adjoint; all NULL: the identity */
-	const struct bs_csr_cuda *gram, *c, *adjoint;
+	double mu;         /* lambda times the voxels (gpu/solve/ls.h) */
+	/* constraint: gram (W^H W) alone; or W and its adjoint; all NULL: the identity */
+	const struct bs_csr_cuda *gram, *w, *adjoint;
 	const float *inverse;
 	struct bs_circulant_cuda *circulant; /* instead of inverse; or NULL */
 	const float *b;                      /* the right-hand side of every solve */
 	float *x;                            /* where every solve leaves its result */
-	/* Several GPUs: coils and maps are this one's own, and what they give of A p is left in its
-	 * part of shares, [part][z][y][x] complex, device; parts 0: A p is whole. */
-	float *shares;
+	/* Several GPUs: coils and maps are this one's own, and their addend of A p is left in its
+	 * place in addends, [part][z][y][x] complex, device; parts 0: A p is whole. */
+	float *addends;
 	uint32_t parts, part;
 };
 
@@ -50,7 +50,7 @@ struct bs_pcg_cuda_spec {
 	uint64_t voxels;
 	uint32_t iterations; /* at most, of any solve */
 	double tolerance;    /* relative residual; 0: by iterations alone */
-	uint64_t rows;       /* of c, where there is no gram */
+	uint64_t rows;       /* of W, where there is no gram */
 	bool circulant;      /* the system will have that preconditioner */
 };
 
@@ -77,14 +77,14 @@ int bs_pcg_cuda_record(struct bs_pcg_cuda *plan, struct bs_pcg_outcome *outcome,
 		       struct CUstream_st *stream, struct bs_fail *why);
 /*
  * Several GPUs, each with a plan of its own in step with the others': begin, then for each iteration
- * share on all, the shares brought together in every one's memory, step on all; wait on any. They
+ * product on all, the addends brought together in every one's memory, step on all; wait on any. They
  * only queue; the same bits everywhere, where the GPUs are of one kind.
  */
 int bs_pcg_cuda_begin(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
-int bs_pcg_cuda_share(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
+int bs_pcg_cuda_product(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
 int bs_pcg_cuda_step(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
-/* out = the sum of shares [part][voxel], in the order of the parts; all in device memory. */
-int bs_pcg_cuda_sum(float *out, const float *shares, uint32_t parts, uint64_t voxels,
+/* out = the sum of addends [part][voxel], in the order of the parts; all in device memory. */
+int bs_pcg_cuda_sum(float *out, const float *addends, uint32_t parts, uint64_t voxels,
 		    struct CUstream_st *stream, struct bs_fail *why);
 /* result->history stays until the next wait. */
 int bs_pcg_cuda_wait(struct bs_pcg_cuda *plan, struct CUstream_st *stream,

@@ -1,11 +1,10 @@
 /* gpu/toeplitz/q.c - host twin; see q.h */
-#define _DEFAULT_SOURCE /* M_PI */
 #include "gpu/toeplitz/q.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/exact/basis.h"
 #include "gpu/exact/exact.h"
 #include "gpu/nufft/nufft.h"
 
@@ -150,16 +149,10 @@ static int by_nufft(float *q, const struct bs_q_spec *s, const float *k, const f
 /* phi_m: the direct sum applies the basis once more by itself. */
 static void basis_of(float *phi, const struct bs_q_spec *s, const float *k)
 {
-	for (uint64_t m = 0; m < s->samples; m++) {
-		double product = 1.0;
-
-		for (uint32_t a = 0; a < s->dims && s->basis == BS_BASIS_BOX; a++) {
-			double t = M_PI * (double)k[m * s->dims + a];
-
-			product *= fabs(t) < 1e-9 ? 1.0 : sin(t) / t;
-		}
-		phi[m] = (float)product;
-	}
+	for (uint64_t m = 0; m < s->samples; m++)
+		phi[m] = s->basis == BS_BASIS_BOX
+				 ? (float)bs_basis_box(1.0, k + m * s->dims, s->dims)
+				 : 1.0f;
 }
 
 int bs_q_make(float *q, const struct bs_q_spec *s, const float *k, const float *weight,

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/hash.h"
 #include "core/log.h"
 
 #define PATH 1024u
@@ -29,24 +30,6 @@ struct header {
 
 #define MAGIC   UINT64_C(0x3145484341435142) /* "BQCACHE1" */
 #define VERSION 2u
-
-static uint64_t fnv(uint64_t h, const void *bytes, size_t n)
-{
-	const unsigned char *p = bytes;
-
-	for (; n > 0; p += 8) {
-		uint64_t word = 0;
-		size_t part = n < 8 ? n : 8;
-
-		memcpy(&word, p, part);
-		h = (h ^ word) * UINT64_C(1099511628211);
-		h ^= h >> 32; /* whole words: the upper bytes would never reach the lower ones */
-		n -= part;
-	}
-	return h;
-}
-
-#define FNV_START UINT64_C(14695981039346656037)
 
 static struct header header_of(const struct bs_q_spec *s, uint32_t maker, const float *weight)
 {
@@ -143,7 +126,7 @@ static const char *load(float *q, const struct header *h, const float *k, const 
 	else if (!read_all(fd, q, h->q_bytes) || !read_all(fd, &stored, sizeof(stored)))
 		fault = "cannot be read";
 	if (fault == NULL) {
-		sum = fnv(key, q, h->q_bytes);
+		sum = bs_hash_words(key, q, h->q_bytes);
 		if (sum != stored)
 			fault = "is damaged: its checksum does not match";
 	}
@@ -156,7 +139,7 @@ static const char *load(float *q, const struct header *h, const float *k, const 
 static void save(const float *q, const struct header *h, const float *k, const float *weight,
 		 const char *path, uint64_t key)
 {
-	uint64_t sum = fnv(key, q, h->q_bytes);
+	uint64_t sum = bs_hash_words(key, q, h->q_bytes);
 	char temp[PATH + 16];
 	int fd;
 	bool good;
@@ -192,9 +175,9 @@ int bs_qcache_get_by(float *q, const struct bs_q_spec *s, uint32_t maker, const 
 	if (from != NULL)
 		*from = BS_QCACHE_COMPUTED;
 	if (h.q_bytes != 0 && s->samples <= UINT64_C(1) << 36 && cache_dir[0] != '\0') {
-		key = fnv(fnv(FNV_START, &h, sizeof(h)), k, h.k_bytes);
+		key = bs_hash_words(bs_hash_words(BS_HASH_START, &h, sizeof(h)), k, h.k_bytes);
 		if (weight != NULL)
-			key = fnv(key, weight, h.weight_bytes);
+			key = bs_hash_words(key, weight, h.weight_bytes);
 		if (snprintf(path, sizeof(path), "%s/q-%016llx.bsq", cache_dir,
 			     (unsigned long long)key) >= (int)sizeof(path))
 			path[0] = '\0';

@@ -225,7 +225,7 @@ static int open_solver(struct whole_run *r, struct problem *p, const struct bs_c
 		err = bs_csr_cuda_plan(&r->gram, gram, BS_CSR_PLAIN, &r->mem, why);
 	system.normal = r->normal;
 	system.coils = 1;
-	system.lambda = 0.1 * (double)p->samples;
+	system.mu = 0.1 * (double)p->samples;
 	system.gram = &r->gram;
 	system.b = p->image;
 	system.x = r->x;

@@ -30,7 +30,7 @@ struct host_system {
 	struct bs_toeplitz *normal;
 	const struct bs_csr *w;
 	float *rows;
-	double lambda;
+	double mu;
 	const float *inverse;
 	bool sense;
 };
@@ -45,10 +45,10 @@ static void host_apply(void *self, const float *in, float *out)
 		bs_toeplitz_apply(s->normal, 1, in, out);
 	if (s->w != NULL) {
 		bs_csr_forward(team, s->w, in, s->rows);
-		bs_csr_adjoint_add(team, s->w, (float)s->lambda, s->rows, out);
+		bs_csr_adjoint_add(team, s->w, (float)s->mu, s->rows, out);
 	} else {
 		for (size_t i = 0; i < 2 * VOXELS; i++)
-			out[i] += (float)s->lambda * in[i];
+			out[i] += (float)s->mu * in[i];
 	}
 }
 
@@ -142,7 +142,7 @@ static int device_open(struct device_side *d, const struct host_system *s, bool 
 	struct bs_pcg_cuda_spec cg = { .voxels = VOXELS,
 				       .iterations = ITERATIONS,
 				       .rows = s->w != NULL ? s->w->rows : 0 };
-	struct bs_pcg_cuda_system system = { .coils = s->sense ? COILS : 1, .lambda = s->lambda };
+	struct bs_pcg_cuda_system system = { .coils = s->sense ? COILS : 1, .mu = s->mu };
 	struct bs_csr g = { 0 };
 	uint64_t bytes[2];
 
@@ -169,7 +169,7 @@ static int device_open(struct device_side *d, const struct host_system *s, bool 
 		rc = bs_csr_cuda_plan(&d->c, s->w, BS_CSR_PLAIN, &d->mem, why);
 		if (rc == 0)
 			rc = bs_csr_cuda_plan(&d->adjoint, s->w, BS_CSR_ADJOINT, &d->mem, why);
-		system.c = &d->c;
+		system.w = &d->c;
 		system.adjoint = &d->adjoint;
 	}
 	bs_csr_close(&g);
@@ -338,11 +338,11 @@ static void check_all(void)
 {
 	struct bs_csr real = { 0 };
 	struct bs_csr complex_w = { 0 };
-	struct host_system plain = { .lambda = 500.0 };
-	struct host_system sense = { .lambda = 500.0, .sense = true };
-	struct host_system with_w = { .lambda = 300.0, .w = &real };
-	struct host_system with_complex = { .lambda = 300.0, .w = &complex_w };
-	struct host_system jacobi = { .lambda = 300.0, .w = &real };
+	struct host_system plain = { .mu = 500.0 };
+	struct host_system sense = { .mu = 500.0, .sense = true };
+	struct host_system with_w = { .mu = 300.0, .w = &real };
+	struct host_system with_complex = { .mu = 300.0, .w = &complex_w };
+	struct host_system jacobi = { .mu = 300.0, .w = &real };
 	struct bs_fail why = { 0 };
 	struct bs_csr gram = { 0 };
 	float *inverse = malloc(VOXELS * 4);

@@ -98,7 +98,7 @@ void bs_armed_cuda_close(void *self)
 		(void)cudaStreamSynchronize(e->stream);
 	bs_armed_cuda_unrecord(e);
 	free(e->added);
-	bs_solver_cuda_close(e->solver);
+	bs_ls_cuda_close(e->ls);
 	if (e->plan != NULL)
 		e->op->close(e->plan);
 	for (uint32_t i = 0; i < BS_CUDA_UPLOADS; i++)
@@ -219,7 +219,7 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 	if (e->finish == NULL || e->sum == NULL || e->added == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frames", p->name);
 	if (rc == 0 && s->solve)
-		rc = bs_solver_cuda_open(&e->solver, p, tables, &more, why);
+		rc = bs_ls_cuda_open(&e->ls, p, tables, &more, why);
 	if (rc == 0)
 		rc = take_memory(e, s, tables, env, more, why);
 	if (rc == 0)
@@ -227,7 +227,7 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 	if (rc == 0)
 		rc = s->op->plan(&e->plan, s, tables, env->team, &e->mem, why);
 	if (rc == 0 && s->solve)
-		rc = bs_solver_cuda_plan(e->solver, tables, env, e->maps, &e->mem, why);
+		rc = bs_ls_cuda_plan(e->ls, tables, env, e->maps, &e->mem, why);
 	e->mem.sealed = true;
 	if (rc == 0)
 		rc = open_streams(e, why);

@@ -27,7 +27,7 @@ void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct b
 		report->stage_ns[BS_BUDGET_UPLOAD + i] = 0;
 	if (!e->added[frame]) /* nothing went up: those marks are another frame's */
 		report->stage_ns[BS_BUDGET_UPLOAD] = report->stage_ns[BS_BUDGET_ACCUMULATE] = 0;
-	if (e->solver == NULL)
+	if (e->ls == NULL)
 		report->stage_ns[BS_BUDGET_SOLVE] = 0;
 }
 
@@ -50,8 +50,8 @@ static int fetch(struct bs_armed_cuda *e, uint32_t frame, float *image, struct b
 static bool is_watched(const struct bs_armed_cuda *e, int64_t deadline_ns,
 		       const struct bs_report *report)
 {
-	return e->solver != NULL && (deadline_ns != INT64_MAX ||
-				     bs_report_most(report, e->p->iterations) < e->p->iterations);
+	return e->ls != NULL && (deadline_ns != INT64_MAX ||
+				 bs_report_most(report, e->p->iterations) < e->p->iterations);
 }
 
 int bs_armed_cuda_solve(struct bs_armed_cuda *e, int64_t deadline_ns, struct bs_report *report)
@@ -59,8 +59,7 @@ int bs_armed_cuda_solve(struct bs_armed_cuda *e, int64_t deadline_ns, struct bs_
 	const uint32_t most = bs_report_most(report, e->p->iterations);
 
 	report->deadline_stop = false;
-	return bs_solver_cuda_run(e->solver, e->coil_images, most, deadline_ns, e->stream, report,
-				  NULL);
+	return bs_ls_cuda_run(e->ls, e->coil_images, most, deadline_ns, e->stream, report, NULL);
 }
 
 static int solve_watched(struct bs_armed_cuda *e, uint32_t frame, int64_t deadline_ns, float *image,
@@ -88,9 +87,9 @@ static int fetch_whole(struct bs_armed_cuda *e, uint32_t frame, float *image,
 {
 	int rc = fetch(e, frame, image, report);
 
-	if (rc == 0 && e->solver != NULL) {
+	if (rc == 0 && e->ls != NULL) {
 		report->deadline_stop = false;
-		bs_solver_cuda_outcome(e->solver, report);
+		bs_ls_cuda_outcome(e->ls, report);
 	}
 	return rc;
 }
@@ -132,8 +131,6 @@ static int peek(void *self, uint32_t frame, float *image)
 	return rc != 0 ? rc : fetch(e, frame, image, &unread);
 }
 
-/* ---- the four engines ------------------------------------------------------------------------- */
-
 struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p)
 {
 	return { p, &bs_cuda_gridding, false, false, NULL };
@@ -154,7 +151,7 @@ template <struct bs_cuda_spec spec_of(const struct bs_protocol *p)>
 static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
 {
 	const struct bs_cuda_spec s = spec_of(p);
-	int rc = s.solve ? bs_solver_cuda_check(p, why) : 0;
+	int rc = s.solve ? bs_ls_cuda_check(p, why) : 0;
 
 	return rc != 0 ? rc : bs_armed_cuda_need(&s, n, why);
 }
@@ -185,63 +182,30 @@ static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, c
 const struct bs_tuner bs_ls_tuner = { tune_toeplitz, { "one image", "all coils" }, false };
 const struct bs_tuner bs_sense_tuner = { tune_toeplitz, { "one image", "all coils" }, true };
 
-/* Fields in core/engine.h's order: ... disarm, reading, fold, slide, peek, preview. */
-const struct bs_engine bs_engine_gridding_cuda = {
-	"gridding/cuda",
-	need<bs_cuda_spec_gridding>,
-	arm<bs_cuda_spec_gridding>,
-	bs_armed_cuda_begin,
-	bs_armed_cuda_add,
-	finish,
-	bs_armed_cuda_close,
-	bs_armed_cuda_reading,
-	bs_armed_cuda_fold,
-	slide,
-	peek,
-	NULL,
-};
+/* windows, previews: what it makes itself; preview: whose previews it has else, or NULL. */
+template <struct bs_cuda_spec spec_of(const struct bs_protocol *p)>
+static constexpr struct bs_engine engine(const char *name, bool windows, bool previews,
+					 const struct bs_engine *preview)
+{
+	return { name,
+		 need<spec_of>,
+		 arm<spec_of>,
+		 bs_armed_cuda_begin,
+		 bs_armed_cuda_add,
+		 finish,
+		 bs_armed_cuda_close,
+		 bs_armed_cuda_reading,
+		 windows ? bs_armed_cuda_fold : NULL,
+		 windows ? slide : NULL,
+		 previews ? peek : NULL,
+		 preview };
+}
 
-const struct bs_engine bs_engine_cartesian_cuda = {
-	"cartesian/cuda",
-	need<cartesian>,
-	arm<cartesian>,
-	bs_armed_cuda_begin,
-	bs_armed_cuda_add,
-	finish,
-	bs_armed_cuda_close,
-	bs_armed_cuda_reading,
-	NULL,
-	NULL,
-	NULL,
-	NULL,
-};
-
-const struct bs_engine bs_engine_ls_cuda = {
-	"ls/cuda",
-	need<bs_cuda_spec_ls>,
-	arm<bs_cuda_spec_ls>,
-	bs_armed_cuda_begin,
-	bs_armed_cuda_add,
-	finish,
-	bs_armed_cuda_close,
-	bs_armed_cuda_reading,
-	bs_armed_cuda_fold,
-	slide,
-	NULL,
-	&bs_engine_gridding_cuda,
-};
-
-const struct bs_engine bs_engine_sense_cuda = {
-	"sense/cuda",
-	need<bs_cuda_spec_ls>,
-	arm<bs_cuda_spec_ls>,
-	bs_armed_cuda_begin,
-	bs_armed_cuda_add,
-	finish,
-	bs_armed_cuda_close,
-	bs_armed_cuda_reading,
-	bs_armed_cuda_fold,
-	slide,
-	NULL,
-	&bs_engine_gridding_cuda,
-};
+const struct bs_engine bs_engine_gridding_cuda =
+	engine<bs_cuda_spec_gridding>("gridding/cuda", true, true, NULL);
+const struct bs_engine bs_engine_cartesian_cuda =
+	engine<cartesian>("cartesian/cuda", false, false, NULL);
+const struct bs_engine bs_engine_ls_cuda =
+	engine<bs_cuda_spec_ls>("ls/cuda", true, false, &bs_engine_gridding_cuda);
+const struct bs_engine bs_engine_sense_cuda =
+	engine<bs_cuda_spec_ls>("sense/cuda", true, false, &bs_engine_gridding_cuda);

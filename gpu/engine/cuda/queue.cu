@@ -54,8 +54,8 @@ static int queue_parts(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, 
 		if (rc == 0)
 			rc = bs_armed_cuda_pass(e, BS_CUDA_SUMMED, flag, why);
 	}
-	if (rc == 0 && (parts & BS_CUDA_SOLVE) && e->solver != NULL)
-		rc = bs_solver_cuda_queue(e->solver, e->coil_images, e->stream, why);
+	if (rc == 0 && (parts & BS_CUDA_SOLVE) && e->ls != NULL)
+		rc = bs_ls_cuda_queue(e->ls, e->coil_images, e->stream, why);
 	if (rc == 0 && (parts & BS_CUDA_IMAGE))
 		rc = bs_armed_cuda_queue_image(e, flag, why);
 	return rc;
@@ -132,7 +132,7 @@ static int record_frame(struct bs_armed_cuda *e, uint32_t f, bool split, struct 
 	if (rc == 0)
 		rc = record(e, f, split ? (unsigned)BS_CUDA_SUM : (unsigned)BS_CUDA_ALL,
 			    &e->finish[f], why);
-	if (rc == 0 && e->solver != NULL && !split)
+	if (rc == 0 && e->ls != NULL && !split)
 		rc = record(e, f, BS_CUDA_SUM, &e->sum[f], why);
 	return rc;
 }
@@ -165,16 +165,16 @@ static int try_window(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *w
 int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 {
 	const bool window = e->window.groups > 0;
-	const bool split = e->solver != NULL &&
-			   (window || (FRAME_LAUNCHES + bs_solver_cuda_launches(e->p)) * e->frames >
-					      GRAPH_MOST);
+	const bool split =
+		e->ls != NULL &&
+		(window || (FRAME_LAUNCHES + bs_ls_cuda_launches(e->p)) * e->frames > GRAPH_MOST);
 	int rc = bs_cuda_copied(why);
 
 	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
 		rc = window ? try_window(e, f, why) : record_frame(e, f, split, why);
 	if (rc == 0 && (split || (window && !e->share)))
 		rc = record(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, &e->tail, why);
-	if (rc == 0 && e->solver != NULL && !e->share)
+	if (rc == 0 && e->ls != NULL && !e->share)
 		rc = record(e, 0, BS_CUDA_IMAGE, &e->combine, why);
 	if (rc == 0 && e->p->preview_every > 0 && e->op->peek != NULL) {
 		rc = e->op->peek(e->plan, 0, e->coil_images, e->stream, why);
@@ -200,7 +200,7 @@ void bs_armed_cuda_unrecord(struct bs_armed_cuda *e)
 static int launch_frame(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 {
 	cudaGraphExec_t graph = watched && e->sum[frame] != NULL ? e->sum[frame] : e->finish[frame];
-	const unsigned parts = e->solver != NULL ? BS_CUDA_SUM : BS_CUDA_ALL;
+	const unsigned parts = e->ls != NULL ? BS_CUDA_SUM : BS_CUDA_ALL;
 
 	if (graph == NULL)
 		return queue_parts(e, frame, parts, cudaEventRecordDefault, NULL);

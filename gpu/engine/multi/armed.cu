@@ -82,8 +82,8 @@ void bs_armed_multi_close(void *self)
 
 	if (e->link != NULL)
 		(void)bs_link_wait(e->link, NULL);
-	bs_solver_multi_close(e->solver);
-	bs_solver_cuda_close(e->lone);
+	bs_ls_multi_close(e->ls);
+	bs_ls_cuda_close(e->lone);
 	for (uint32_t i = 0; i < e->parts && e->link != NULL; i++) {
 		if (bs_link_enter(e->link, i, NULL) != 0)
 			continue;
@@ -181,7 +181,7 @@ static int plan_sense(struct bs_armed_multi *e, const struct bs_tables *tables,
 
 	for (uint32_t i = 0; i < e->parts; i++)
 		maps[i] = e->share[i].gpu->maps;
-	return bs_solver_multi_open(&e->solver, e->link, e->p, tables, env, maps, why);
+	return bs_ls_multi_open(&e->ls, e->link, e->p, tables, env, maps, why);
 }
 
 /* What the first GPU has beside its share. */
@@ -192,11 +192,11 @@ static int plan_first(struct bs_armed_multi *e, const struct bs_tables *tables,
 	int rc = bs_link_enter(e->link, 0, why);
 
 	if (rc == 0 && e->how == BS_SHARING_SLABS)
-		rc = bs_solver_cuda_open(&e->lone, e->p, tables, &more, why);
+		rc = bs_ls_cuda_open(&e->lone, e->p, tables, &more, why);
 	if (rc == 0)
 		rc = take_memory(e, tables, env, more, why);
 	if (rc == 0 && e->how == BS_SHARING_SLABS)
-		rc = bs_solver_cuda_plan(e->lone, tables, env, NULL, &e->mem, why);
+		rc = bs_ls_cuda_plan(e->lone, tables, env, NULL, &e->mem, why);
 	e->mem.sealed = true;
 	if (rc == 0 && bs_methods[e->p->method].uses_maps)
 		rc = plan_sense(e, tables, env, why);

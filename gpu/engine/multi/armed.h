@@ -4,7 +4,7 @@
  * A share is one GPU's part of a scan: the CUDA engine (gpu/engine/cuda/armed.h) armed with some of
  * the coils, or for slabs with some rows of the image (gpu/engine/shares.h); it ends with its coil
  * images. A link (gpu/device/link.h) brings these together on the first GPU. With sensitivity maps
- * all GPUs solve one system in step (gpu/engine/multi/solver.h), and the image lies on the first.
+ * all GPUs solve one system in step (gpu/engine/multi/ls.h), and the image lies on the first.
  * Slabs: every GPU has all readouts and sums its own rows of F^H d; the first solves. The first GPU
  * is current between all calls of the engine's. Only the files named below and engine.cu include
  * this. Test: test/twin/twin_devices.c
@@ -19,7 +19,7 @@
 #include "gpu/device/memory.h"
 #include "gpu/device/split.h"
 #include "gpu/engine/cuda/armed.h"
-#include "gpu/engine/multi/solver.h"
+#include "gpu/engine/multi/ls.h"
 #include "gpu/engine/shares.h"
 #include "gpu/solve/ls_cuda.h"
 
@@ -50,9 +50,9 @@ struct bs_armed_multi {
 	uint32_t parts;
 	struct bs_armed_share share[BS_DEVICES_MAX];
 	enum bs_sharing how;
-	struct bs_solver_multi *solver; /* sense */
-	struct bs_solver_cuda *lone;    /* slabs: on the first GPU */
-	struct bs_report solved;        /* of either */
+	struct bs_ls_multi *ls;  /* sense */
+	struct bs_ls_cuda *lone; /* slabs: on the first GPU */
+	struct bs_report solved; /* of either */
 	/* on the first GPU */
 	struct bs_devmem mem;
 	float2 *images; /* [coil][voxel]; sense: none */

@@ -72,11 +72,8 @@ static int64_t turn_end(const struct bs_armed_multi *e, int task)
 {
 	const int members = bs_team_members(e->team);
 	const int turns = ((int)e->parts + members - 1) / members;
-	const int64_t now = bs_now_ns();
 
-	return e->deadline_ns == INT64_MAX
-		       ? INT64_MAX
-		       : now + (e->deadline_ns - now) / (turns - task / members);
+	return bs_turn_end(e->deadline_ns, bs_now_ns(), turns - task / members);
 }
 
 static void watch_share(void *arg, int task, int member)
@@ -112,10 +109,7 @@ static int solve_watched(struct bs_armed_multi *e, int64_t deadline_ns,
 /* The worst of the shares: fewest iterations, largest residual, longest stage. */
 static void add_report(struct bs_report *sum, const struct bs_report *r, bool first)
 {
-	if (first || r->iterations < sum->iterations)
-		sum->iterations = r->iterations;
-	if (first || r->residual > sum->residual)
-		sum->residual = r->residual;
+	bs_report_solve(sum, first, r->iterations, r->residual);
 	sum->deadline_stop = r->deadline_stop || (!first && sum->deadline_stop);
 	for (int t = BS_BUDGET_UPLOAD; t <= BS_BUDGET_SOLVE; t++)
 		if (first || r->stage_ns[t] > sum->stage_ns[t])
@@ -128,9 +122,9 @@ static void outcome(struct bs_armed_cuda *gpu, uint32_t frame, bool watched,
 {
 	gpu->read = gpu->made;
 	bs_armed_cuda_times(gpu, frame, report);
-	if (gpu->solver != NULL && !watched) {
+	if (gpu->ls != NULL && !watched) {
 		report->deadline_stop = false;
-		bs_solver_cuda_outcome(gpu->solver, report);
+		bs_ls_cuda_outcome(gpu->ls, report);
 	}
 }
 
@@ -255,68 +249,45 @@ static int peek(void *self, uint32_t frame, float *image)
 	return rc != 0 ? rc : fetch(e, frame, false, image, &unread);
 }
 
-static int gridding_need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
+template <struct bs_cuda_spec what(const struct bs_protocol *p)>
+static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
 {
-	return bs_armed_multi_need(bs_cuda_spec_gridding, p, n, why);
+	int rc = what(p).solve ? bs_ls_cuda_check(p, why) : 0;
+
+	return rc != 0 ? rc : bs_armed_multi_need(what, p, n, why);
 }
 
-static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-			const struct bs_arm_env *env, struct bs_fail *why)
+template <struct bs_cuda_spec what(const struct bs_protocol *p)>
+static int arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+	       const struct bs_arm_env *env, struct bs_fail *why)
 {
-	return bs_armed_multi_open(bs_cuda_spec_gridding, self, p, tables, env, why);
+	return bs_armed_multi_open(what, self, p, tables, env, why);
 }
 
-static int ls_need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
+/* preview: whose previews it has, or NULL: its own. */
+template <struct bs_cuda_spec what(const struct bs_protocol *p)>
+static constexpr struct bs_engine engine(const char *name, const struct bs_engine *preview)
 {
-	int rc = bs_solver_cuda_check(p, why);
-
-	return rc != 0 ? rc : bs_armed_multi_need(bs_cuda_spec_ls, p, n, why);
+	return { name,
+		 need<what>,
+		 arm<what>,
+		 begin,
+		 add,
+		 finish,
+		 bs_armed_multi_close,
+		 reading,
+		 fold,
+		 slide,
+		 preview == NULL ? peek : NULL,
+		 preview };
 }
 
-static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-		  const struct bs_arm_env *env, struct bs_fail *why)
-{
-	return bs_armed_multi_open(bs_cuda_spec_ls, self, p, tables, env, why);
-}
-
-/* Fields in core/engine.h's order: ... disarm, reading, fold, slide, peek, preview. */
-const struct bs_engine bs_engine_gridding_multi = {
-	"gridding/cuda",      gridding_need, gridding_arm, begin, add,  finish,
-	bs_armed_multi_close, reading,       fold,         slide, peek, NULL,
-};
-
-const struct bs_engine bs_engine_ls_multi = {
-	"ls/cuda",
-	ls_need,
-	ls_arm,
-	begin,
-	add,
-	finish,
-	bs_armed_multi_close,
-	reading,
-	fold,
-	slide,
-	NULL,
-	&bs_engine_gridding_multi,
-};
-
-const struct bs_engine bs_engine_sense_multi = {
-	"sense/cuda",         ls_need, ls_arm, begin, add,  finish,
-	bs_armed_multi_close, reading, fold,   slide, NULL, &bs_engine_gridding_multi,
-};
-
+const struct bs_engine bs_engine_gridding_multi =
+	engine<bs_cuda_spec_gridding>("gridding/cuda", NULL);
+const struct bs_engine bs_engine_ls_multi =
+	engine<bs_cuda_spec_ls>("ls/cuda", &bs_engine_gridding_multi);
+const struct bs_engine bs_engine_sense_multi =
+	engine<bs_cuda_spec_ls>("sense/cuda", &bs_engine_gridding_multi);
 /* Slabs: there is one coil, so the preview's gridding is the first GPU's. */
-const struct bs_engine bs_engine_slabs_multi = {
-	"ls/cuda",
-	ls_need,
-	ls_arm,
-	begin,
-	add,
-	finish,
-	bs_armed_multi_close,
-	reading,
-	fold,
-	slide,
-	NULL,
-	&bs_engine_gridding_cuda,
-};
+const struct bs_engine bs_engine_slabs_multi =
+	engine<bs_cuda_spec_ls>("ls/cuda", &bs_engine_gridding_cuda);

@@ -70,11 +70,11 @@ int bs_armed_multi_solve(struct bs_armed_multi *e, uint32_t most, int64_t deadli
 		images[i] = e->share[i].gpu->coil_images;
 	e->solved.deadline_stop = false;
 	if (bs_methods[e->p->method].uses_maps)
-		return bs_solver_multi_run(e->solver, images, most, deadline_ns, &e->solved, why);
+		return bs_ls_multi_run(e->ls, images, most, deadline_ns, &e->solved, why);
 	rc = gather(e, why);
 	return rc != 0 ? rc
-		       : bs_solver_cuda_run(e->lone, e->images, most, deadline_ns,
-					    bs_link_stream(e->link, 0), &e->solved, why);
+		       : bs_ls_cuda_run(e->lone, e->images, most, deadline_ns,
+					bs_link_stream(e->link, 0), &e->solved, why);
 }
 
 int bs_armed_multi_queue_image(struct bs_armed_multi *e, struct bs_fail *why)
@@ -90,8 +90,8 @@ int bs_armed_multi_queue_image(struct bs_armed_multi *e, struct bs_fail *why)
 	if (rc == 0)
 		rc = bs_combine_cuda(one ? BS_COMBINE_NONE : p->combine, p->output,
 				     one ? 1 : p->coils, bs_protocol_voxels(p),
-				     one ? bs_solver_multi_image(e->solver) : e->images, e->maps,
-				     e->out, stream, why);
+				     one ? bs_ls_multi_image(e->ls) : e->images, e->maps, e->out,
+				     stream, why);
 	if (rc != 0)
 		return rc;
 	BS_CUDA(cudaEventRecord(e->mark[BS_MULTI_COMBINED], stream), why);

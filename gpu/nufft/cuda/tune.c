@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/hash.h"
+
 const struct bs_tune_kind bs_nufft_tunable = {
 	"gridding",
 	BS_NUFFT_FIELDS,
@@ -34,19 +36,10 @@ const struct bs_tune_stage bs_nufft_stages[] = {
 };
 const uint32_t bs_nufft_stage_count = sizeof(bs_nufft_stages) / sizeof(bs_nufft_stages[0]);
 
-static uint64_t fnv(uint64_t h, const void *bytes, size_t n)
-{
-	const unsigned char *p = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * UINT64_C(1099511628211);
-	return h;
-}
-
 void bs_nufft_tune_key(char *key, size_t size, const struct bs_nufft_spec *s, const float *k,
 		       const char *device, uint32_t driver)
 {
-	uint64_t h = fnv(UINT64_C(14695981039346656037), k, (size_t)s->samples * s->dims * 4);
+	uint64_t h = bs_hash_bytes(BS_HASH_START, k, (size_t)s->samples * s->dims * 4);
 
 	(void)snprintf(
 		key, size,

@@ -30,7 +30,7 @@ struct cg_vectors {
 	double *history;
 	struct cg_state *state;
 	uint64_t voxels;
-	float lambda;
+	float mu;
 	double tolerance;
 };
 
@@ -145,7 +145,7 @@ static __global__ __launch_bounds__(CG_THREADS) void direction(const struct cg_v
 	}
 }
 
-/* The constraint's part of a row of A p: of C^H C p, of C^H (C p), or of p. */
+/* The constraint's part of a row of A p: of W^H W p, of W^H (W p), or of p. */
 enum { CG_IDENTITY, CG_REAL, CG_COMPLEX };
 
 template <int FORM>
@@ -155,7 +155,7 @@ static __device__ __forceinline__ float2 constrain(const struct bs_csr_cuda &m, 
 	return FORM == CG_IDENTITY ? in[at] : bs_csr_row<FORM == CG_COMPLEX>(m, at, in);
 }
 
-/* q += lambda (constraint of from), p^H q, alpha. */
+/* q += mu (constraint of from), p^H q, alpha. */
 template <int FORM>
 static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct cg_vectors a,
 								  const struct bs_csr_cuda m,
@@ -174,11 +174,11 @@ static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct c
 			const float2 p = a.p[at];
 			float2 q = a.q[at];
 
-			if (a.lambda != 0.0f) {
+			if (a.mu != 0.0f) {
 				const float2 c = constrain<FORM>(m, from, at);
 
-				q.x = fmaf(a.lambda, c.x, q.x);
-				q.y = fmaf(a.lambda, c.y, q.y);
+				q.x = fmaf(a.mu, c.x, q.x);
+				q.y = fmaf(a.mu, c.y, q.y);
 				a.q[at] = q;
 			}
 			sum.x += (double)p.x * q.x + (double)p.y * q.y;
@@ -192,7 +192,7 @@ static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct c
 	}
 }
 
-/* rows = C p. */
+/* rows = W p. */
 template <bool COMPLEX>
 static __global__ __launch_bounds__(CG_THREADS) void constraint_rows(const struct cg_vectors a,
 								     const struct bs_csr_cuda m,
@@ -277,17 +277,17 @@ static __global__ __launch_bounds__(CG_THREADS) void preconditioned(const struct
 	}
 }
 
-static __global__ __launch_bounds__(CG_THREADS) void add_shares(float2 *out, const float2 *shares,
-								uint32_t parts, uint64_t voxels)
+static __global__ __launch_bounds__(CG_THREADS) void add_parts(float2 *out, const float2 *addends,
+							       uint32_t parts, uint64_t voxels)
 {
 	const uint64_t at = (uint64_t)blockIdx.x * CG_THREADS + threadIdx.x;
 
 	if (at >= voxels)
 		return;
-	float2 sum = shares[at];
+	float2 sum = addends[at];
 
 	for (uint32_t i = 1; i < parts; i++) {
-		const float2 s = shares[i * voxels + at];
+		const float2 s = addends[i * voxels + at];
 
 		sum.x += s.x;
 		sum.y += s.y;

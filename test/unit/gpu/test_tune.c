@@ -1,5 +1,6 @@
 /* test/unit/gpu/test_tune.c - the search finds the best of what it may try; its file is trusted only whole */
 #define _GNU_SOURCE
+#include "core/hash.h"
 #include "gpu/device/tune.h"
 #include "test/support/check.h"
 
@@ -135,13 +136,11 @@ static void refuse(const char *body, const char *what)
 {
 	struct bs_tuning *t = malloc(sizeof(*t));
 	char text[1024];
-	uint64_t h = UINT64_C(14695981039346656037);
 	const char *fault;
 	int n = snprintf(text, sizeof(text), "boreside tuning 1\nkey %s\n%s", key, body);
 
-	for (int i = 0; i < n; i++)
-		h = (h ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
-	n += snprintf(text + n, sizeof(text) - (size_t)n, "sum %016llx\n", (unsigned long long)h);
+	n += snprintf(text + n, sizeof(text) - (size_t)n, "sum %016llx\n",
+		      (unsigned long long)bs_hash_bytes(BS_HASH_START, text, (size_t)n));
 	fault = bs_tune_parse(t, &kind, key, text, (size_t)n);
 	CHECK((fault == NULL) == (what == NULL), "%s: %s", what != NULL ? what : "a whole one",
 	      fault != NULL ? fault : "taken");

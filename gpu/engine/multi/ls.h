@@ -1,5 +1,5 @@
 /*
- * gpu/engine/multi/solver.h - one least-squares solve with sensitivities on several GPUs, the coils split
+ * gpu/engine/multi/ls.h - one least-squares solve with sensitivities on several GPUs, the coils split
  *
  * Every GPU of the link iterates on the whole image (gpu/solve/ls_cuda.h, gpu/solve/pcg_cuda.h): the coils' part
  * of each product is its own coils' alone, comes to all by an allgather and is added there in the
@@ -11,24 +11,23 @@
  * part 0. Part 0 is current after every call. The link outlives it. One caller. Errors: as gpu/solve/ls_cuda.h.
  * Test: test/twin/twin_devices.c
  */
-#ifndef BS_GPU_ENGINE_MULTI_SOLVER_H
-#define BS_GPU_ENGINE_MULTI_SOLVER_H
+#ifndef BS_GPU_ENGINE_MULTI_LS_H
+#define BS_GPU_ENGINE_MULTI_LS_H
 
 #include <cuda_runtime.h>
 
 #include "core/engine.h"
 #include "gpu/device/link.h"
 
-struct bs_solver_multi;
+struct bs_ls_multi;
 
 /* p, tables: of all coils, split by bs_split_part. */
-int bs_solver_multi_open(struct bs_solver_multi **solver, struct bs_link *link,
-			 const struct bs_protocol *p, const struct bs_tables *tables,
-			 const struct bs_arm_env *env, const float2 *const *maps,
-			 struct bs_fail *why);
-int bs_solver_multi_run(struct bs_solver_multi *solver, const float2 *const *images, uint32_t most,
-			int64_t deadline_ns, struct bs_report *report, struct bs_fail *why);
-const float2 *bs_solver_multi_image(const struct bs_solver_multi *solver);
-void bs_solver_multi_close(struct bs_solver_multi *solver);
+int bs_ls_multi_open(struct bs_ls_multi **ls, struct bs_link *link, const struct bs_protocol *p,
+		     const struct bs_tables *tables, const struct bs_arm_env *env,
+		     const float2 *const *maps, struct bs_fail *why);
+int bs_ls_multi_run(struct bs_ls_multi *ls, const float2 *const *images, uint32_t most,
+		    int64_t deadline_ns, struct bs_report *report, struct bs_fail *why);
+const float2 *bs_ls_multi_image(const struct bs_ls_multi *ls);
+void bs_ls_multi_close(struct bs_ls_multi *ls);
 
 #endif

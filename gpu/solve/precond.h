@@ -1,0 +1,25 @@
+/*
+ * gpu/solve/precond.h - what the preconditioners of both twins know of the system (gpu/solve/ls.h)
+ *
+ * Host memory, host code; at arm, and when lambda changes. Test: test/unit/gpu/test_ls.c
+ */
+#ifndef BS_GPU_SOLVE_PRECOND_H
+#define BS_GPU_SOLVE_PRECOND_H
+
+#include "core/solve/csr.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* sum_c |S_c|^2 at a voxel; maps [coil][voxel] complex; 1 without coils. */
+double bs_precond_power(const float *maps, uint32_t coils, uint64_t voxels, uint64_t voxel);
+/* The diagonal of R = W^H W: r [voxel]; w NULL: the identity's. */
+void bs_precond_diagonal(float *r, const struct bs_csr *w, uint64_t voxels);
+/* 1 / d for Jacobi; most: the largest d. A voxel that no coil sees: any positive number will do. */
+float bs_precond_inverse(double d, double most);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,30 @@
+/*
+ * gpu/solve/watch.h - iterations on a GPU, queued one by one up to a deadline
+ *
+ * Two are kept queued, so that the GPU never waits for the host; while no iteration's time is known,
+ * one. Each that has ended is timed. No further one is queued when it would end past the deadline, the
+ * longest of this run and of the last taken for its time; one is always made.
+ * open may allocate; run waits. One caller. Errors: BS_ERR_GPU, or what next returns.
+ */
+#ifndef BS_GPU_SOLVE_WATCH_H
+#define BS_GPU_SOLVE_WATCH_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+struct bs_watch {
+	cudaEvent_t done[2]; /* of the two iterations queued last */
+	int64_t longest_ns;  /* of one iteration of the last run; 0: not known */
+};
+
+int bs_watch_open(struct bs_watch *w, struct bs_fail *why);
+void bs_watch_close(struct bs_watch *w);
+/* When all before has ended. next queues an iteration and records done behind it. *late: the deadline
+ * ended it before `most`. */
+int bs_watch_run(struct bs_watch *w, uint32_t most, int64_t deadline_ns,
+		 int (*next)(void *arg, cudaEvent_t done, struct bs_fail *why), void *arg,
+		 bool *late, struct bs_fail *why);
+
+#endif
