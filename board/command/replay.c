@@ -44,7 +44,7 @@ static const struct bs_option options[] = {
 /* One line that overwrites itself; only on a terminal. */
 static void show_progress(void *arg, const struct bs_replay_report *t)
 {
-	static const char *const words[] = { "", "waits for the verdict", "streams",
+	static const char *const words[] = { "", "waits for the answer", "streams",
 					     "waits for the outcome", "" };
 
 	(void)arg;
@@ -196,7 +196,7 @@ const struct bs_command bs_command_replay = {
 	.name = "replay",
 	.summary = "act as the scanner: stream a recording to the service",
 	.options = options,
-	.after = "Ends with the service's verdict. Exit status 0 only when every scan's code "
+	.after = "Ends with the service's outcome. Exit status 0 only when every scan's code "
 		 "is 0.",
 	.run = run,
 };

@@ -19,14 +19,14 @@ static bool say(struct ingest *in, enum bs_wire_kind kind, uint64_t session, int
 	return true;
 }
 
-static bool say_verdict(struct ingest *in, enum bs_wire_kind kind, uint64_t session, int code,
-			uint32_t window, const char *text)
+static bool say_answer(struct ingest *in, enum bs_wire_kind kind, uint64_t session, int code,
+		       uint32_t window, const char *text)
 {
-	unsigned char payload[BS_WIRE_VERDICT_BYTES];
-	struct bs_wire_verdict v = { .code = code, .window = window };
+	unsigned char payload[BS_WIRE_ANSWER_BYTES];
+	struct bs_wire_answer v = { .code = code, .window = window };
 
 	(void)snprintf(v.text, sizeof(v.text), "%s", text);
-	bs_wire_put_verdict(payload, &v);
+	bs_wire_put_answer(payload, &v);
 	return say(in, kind, session, bs_now_ns(), payload, sizeof(payload));
 }
 
@@ -68,8 +68,8 @@ static bool flush_refuses(struct ingest *in)
 	while (in->refuses > 0) {
 		uint32_t at = in->refuse_first;
 
-		if (!say_verdict(in, BS_WIRE_REFUSE, in->refuse[at].session, in->refuse[at].code, 0,
-				 in->refuse[at].text))
+		if (!say_answer(in, BS_WIRE_REFUSE, in->refuse[at].session, in->refuse[at].code, 0,
+				in->refuse[at].text))
 			return false;
 		in->refuse_first = (at + 1) % BS_REFUSES_MAX;
 		in->refuses--;
@@ -97,7 +97,7 @@ bool bs_ingest_flush(struct ingest *in)
 		char text[96];
 
 		(void)snprintf(text, sizeof(text), "protocol '%s'", in->p->name);
-		if (!say_verdict(in, BS_WIRE_ACCEPT, in->session, 0, in->order.window, text))
+		if (!say_answer(in, BS_WIRE_ACCEPT, in->session, 0, in->order.window, text))
 			return false;
 		in->accept_due = false;
 	}

@@ -25,7 +25,7 @@ void bs_probe_allow(unsigned seconds)
 static void child(int (*fn)(const char *path, struct bs_fail *why), const char *path, int to)
 {
 	const struct rlimit no_core = { 0, 0 };
-	struct bs_fail verdict = { 0 };
+	struct bs_fail result = { 0 };
 	sigset_t none;
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
@@ -42,16 +42,16 @@ static void child(int (*fn)(const char *path, struct bs_fail *why), const char *
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	in_child = true;
 	bs_probe_allow(BS_PROBE_SECONDS);
-	verdict.code = fn(path, &verdict);
+	result.code = fn(path, &result);
 	/* less than PIPE_BUF: whole or not at all */
-	_exit(write(to, &verdict, sizeof(verdict)) == (ssize_t)sizeof(verdict) ? 0 : 1);
+	_exit(write(to, &result, sizeof(result)) == (ssize_t)sizeof(result) ? 0 : 1);
 }
 
 /* What one child said; *late: it said nothing in its time. */
 static int ask(int (*fn)(const char *path, struct bs_fail *why), const char *path, bool *late,
 	       struct bs_fail *why)
 {
-	struct bs_fail verdict;
+	struct bs_fail result;
 	int status = 0;
 	int fd[2];
 	pid_t pid;
@@ -69,19 +69,19 @@ static int ask(int (*fn)(const char *path, struct bs_fail *why), const char *pat
 		return bs_fail(why, BS_ERR_IO, "%s: no child process: %s", path, strerror(errno));
 	}
 	do {
-		n = read(fd[0], &verdict, sizeof(verdict));
+		n = read(fd[0], &result, sizeof(result));
 	} while (n < 0 && errno == EINTR);
 	(void)close(fd[0]);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (n != (ssize_t)sizeof(verdict)) {
+	if (n != (ssize_t)sizeof(result)) {
 		*late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
 		return bs_fail(why, BS_ERR_FORMAT,
 			       "%s: damaged: HDF5 did not survive reading it (tried in a child)",
 			       path);
 	}
-	verdict.text[sizeof(verdict.text) - 1] = '\0';
-	return verdict.code == 0 ? 0 : bs_fail(why, verdict.code, "%s", verdict.text);
+	result.text[sizeof(result.text) - 1] = '\0';
+	return result.code == 0 ? 0 : bs_fail(why, result.code, "%s", result.text);
 }
 
 int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,

@@ -40,7 +40,7 @@ struct bs_replay_report {
 	uint64_t bytes;       /* of acquisitions, envelopes included, each once */
 	uint64_t resent, complaints, strays;
 	int64_t elapsed_ns; /* since OPEN */
-	int code;           /* the service's verdict; valid when run returned 0 */
+	int code;           /* the service's outcome; valid when run returned 0 */
 	bool refused;       /* no scan took place */
 	struct bs_wire_outcome outcome;
 	struct bs_fail complaint; /* the latest refusal of a single message */

@@ -256,11 +256,11 @@ static void end_scan(struct bs_sender *s, int code, bool refused)
 	s->count = s->cursor = 0;
 }
 
-static int heard_verdict(struct bs_sender *s, const struct bs_wire *w, const unsigned char *payload,
-			 int64_t now_ns, struct bs_fail *why)
+static int heard_answer(struct bs_sender *s, const struct bs_wire *w, const unsigned char *payload,
+			int64_t now_ns, struct bs_fail *why)
 {
-	struct bs_wire_verdict v;
-	int rc = bs_wire_get_verdict(&v, payload, (size_t)w->payload_len, why);
+	struct bs_wire_answer v;
+	int rc = bs_wire_get_answer(&v, payload, (size_t)w->payload_len, why);
 	bool ours = w->session == s->session;
 
 	if (rc != 0)
@@ -320,7 +320,7 @@ static int dispatch(struct bs_sender *s, const struct bs_wire *w, const unsigned
 	switch (w->kind) {
 	case BS_WIRE_ACCEPT:
 	case BS_WIRE_REFUSE:
-		return heard_verdict(s, w, payload, now_ns, why);
+		return heard_answer(s, w, payload, now_ns, why);
 	case BS_WIRE_ACK:
 		return heard_ack(s, w, payload, now_ns, why);
 	case BS_WIRE_OUTCOME:

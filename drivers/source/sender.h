@@ -30,7 +30,7 @@
 
 enum bs_sender_state {
 	BS_SENDER_IDLE,      /* no scan */
-	BS_SENDER_OPENING,   /* OPEN is out, no verdict yet */
+	BS_SENDER_OPENING,   /* OPEN is out, no answer yet */
 	BS_SENDER_STREAMING, /* accepted */
 	BS_SENDER_CLOSING,   /* CLOSE is out, no outcome yet */
 	BS_SENDER_ENDED,     /* outcome or refusal is here: result says which */

@@ -34,8 +34,8 @@ enum bs_wire_kind {
 	BS_WIRE_WAVEFORM = 3,  /* MRD waveform: counted and dropped */
 	BS_WIRE_CLOSE = 4,     /* u64 number of ACQ messages sent in this session */
 	BS_WIRE_HEARTBEAT = 5, /* empty */
-	BS_WIRE_ACCEPT = 16,   /* bs_wire_verdict; window = messages that may be unacknowledged */
-	BS_WIRE_REFUSE = 17,   /* bs_wire_verdict */
+	BS_WIRE_ACCEPT = 16,   /* bs_wire_answer; window = messages that may be unacknowledged */
+	BS_WIRE_REFUSE = 17,   /* bs_wire_answer */
 	BS_WIRE_ACK = 18,      /* u64 seq: this and all before it are safely held */
 	BS_WIRE_OUTCOME = 19,  /* bs_wire_outcome */
 	BS_WIRE_IMAGE = 32,    /* MRD image: 198-byte header, u64 + attributes, pixels */
@@ -49,7 +49,7 @@ struct bs_wire {
 	uint32_t crc;    /* CRC-32C over the envelope with this field 0, then the payload */
 };
 
-struct bs_wire_verdict {
+struct bs_wire_answer {
 	int32_t code; /* 0, or an enum bs_err */
 	uint32_t window;
 	char text[384];
@@ -62,7 +62,7 @@ struct bs_wire_outcome {
 	char text[384];
 };
 
-#define BS_WIRE_VERDICT_BYTES (4u + 4u + 384u)
+#define BS_WIRE_ANSWER_BYTES  (4u + 4u + 384u)
 #define BS_WIRE_OUTCOME_BYTES (4u + 4u + 6u * 8u + 384u)
 #define BS_WIRE_PREVIEWS      (UINT64_C(1) << 32) /* of an IMAGE's seq: a preview */
 #define BS_WIRE_OPEN_NAME     64u
@@ -101,9 +101,9 @@ int bs_wire_decode(struct bs_wire *w, const unsigned char *msg, size_t len,
 int bs_wire_peek(struct bs_wire *w, const unsigned char *msg, size_t len, struct bs_fail *why);
 bool bs_wire_kind_known(unsigned kind);
 
-void bs_wire_put_verdict(unsigned char out[BS_WIRE_VERDICT_BYTES], const struct bs_wire_verdict *v);
-int bs_wire_get_verdict(struct bs_wire_verdict *v, const unsigned char *p, size_t len,
-			struct bs_fail *why);
+void bs_wire_put_answer(unsigned char out[BS_WIRE_ANSWER_BYTES], const struct bs_wire_answer *v);
+int bs_wire_get_answer(struct bs_wire_answer *v, const unsigned char *p, size_t len,
+		       struct bs_fail *why);
 void bs_wire_put_outcome(unsigned char out[BS_WIRE_OUTCOME_BYTES], const struct bs_wire_outcome *o);
 int bs_wire_get_outcome(struct bs_wire_outcome *o, const unsigned char *p, size_t len,
 			struct bs_fail *why);

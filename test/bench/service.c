@@ -160,7 +160,7 @@ static double service_rate(void)
 	if (!begin("wide", 64))
 		return -1.0;
 	start = bs_now_ns();
-	if (!send_all(p.verdict.window))
+	if (!send_all(p.answer.window))
 		return -1.0;
 	return (double)MESSAGES * (PAYLOAD + BS_WIRE_BYTES) / seconds_since(start) / (1 << 30);
 }

@@ -91,12 +91,12 @@ static void test_truncated_envelopes(void)
 	n = make_message(msg, BS_WIRE_ACQ, 1, payload, peer_readout(payload, "cart", 0, 0));
 	for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
 		(void)peer_raw(&p, msg, cut[i]);
-		CHECK(peer_await(&p, BS_WIRE_REFUSE) && p.verdict.code == BS_ERR_LENGTH,
-		      "cut to %zu bytes: \"%s\"", cut[i], p.verdict.text);
+		CHECK(peer_await(&p, BS_WIRE_REFUSE) && p.answer.code == BS_ERR_LENGTH,
+		      "cut to %zu bytes: \"%s\"", cut[i], p.answer.text);
 	}
 	(void)peer_raw(&p, msg, 64);
-	CHECK(peer_await(&p, BS_WIRE_REFUSE) && p.verdict.code == BS_ERR_LENGTH,
-	      "the envelope alone: \"%s\"", p.verdict.text);
+	CHECK(peer_await(&p, BS_WIRE_REFUSE) && p.answer.code == BS_ERR_LENGTH,
+	      "the envelope alone: \"%s\"", p.answer.text);
 	(void)peer_raw(&p, msg, n - 1);
 	expect_refuse("one byte short", BS_ERR_LENGTH);
 	good_after("truncated envelopes");
@@ -140,9 +140,9 @@ static void test_truncated_acqs(void)
 	CHECK(peer_begin(&p, "cart"), "a scan begins");
 	for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
 		(void)peer_say(&p, BS_WIRE_ACQ, p.seq++, payload, cut[i]);
-		if (!peer_await(&p, BS_WIRE_REFUSE) || p.verdict.code != BS_ERR_LENGTH) {
+		if (!peer_await(&p, BS_WIRE_REFUSE) || p.answer.code != BS_ERR_LENGTH) {
 			wrong++;
-			printf("# cut to %zu: %d %s\n", cut[i], p.verdict.code, p.verdict.text);
+			printf("# cut to %zu: %d %s\n", cut[i], p.answer.code, p.answer.text);
 		}
 	}
 	CHECK(wrong == 0, "acquisitions cut at each of %zu boundaries: BS_ERR_LENGTH",

@@ -53,7 +53,7 @@ static bool scan(unsigned frames)
 	long before = service_number(&service, "\"totals\"", "images");
 
 	if (!accepted()) {
-		printf("# not accepted: %s\n", p.verdict.text);
+		printf("# not accepted: %s\n", p.answer.text);
 		return false;
 	}
 	for (unsigned f = 0; f < frames; f++) {

@@ -20,10 +20,10 @@ static void must(int what)
 		abort();
 }
 
-static void verdicts(unsigned kind, const unsigned char *p, size_t len)
+static void answers(unsigned kind, const unsigned char *p, size_t len)
 {
 	unsigned char again[BS_WIRE_OUTCOME_BYTES];
-	struct bs_wire_verdict v;
+	struct bs_wire_answer v;
 	struct bs_wire_outcome o;
 	struct bs_fail why;
 	uint64_t n;
@@ -33,9 +33,9 @@ static void verdicts(unsigned kind, const unsigned char *p, size_t len)
 		bs_wire_put_outcome(again, &o);
 		must(memcmp(again + 8, p + 8, 48) == 0 && memcmp(again, p, 4) == 0);
 	} else if ((kind == BS_WIRE_ACCEPT || kind == BS_WIRE_REFUSE) &&
-		   bs_wire_get_verdict(&v, p, len, &why) == 0) {
+		   bs_wire_get_answer(&v, p, len, &why) == 0) {
 		must(strlen(v.text) < sizeof(v.text));
-		bs_wire_put_verdict(again, &v);
+		bs_wire_put_answer(again, &v);
 		must(memcmp(again, p, 8) == 0);
 	} else if ((kind == BS_WIRE_ACK || kind == BS_WIRE_CLOSE) &&
 		   bs_wire_get_u64(&n, p, len, &why) == 0) {
@@ -68,7 +68,7 @@ static void payload_of(unsigned kind, const unsigned char *p, size_t len)
 		must(xml_len == len - BS_WIRE_OPEN_NAME);
 		(void)bs_mrdxml_read(&info, xml, xml_len, &why);
 	} else {
-		verdicts(kind, p, len);
+		answers(kind, p, len);
 	}
 }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test/replay/replay_command.sh - boreside replay against the real service: verdicts and exit statuses
+# test/replay/replay_command.sh - boreside replay against the real service: outcomes and exit statuses
 set -u
 : "${BORESIDE:?}" "${DATA:=}"
 . "$(dirname "$0")/../support/await.bash"

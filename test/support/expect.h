@@ -28,10 +28,9 @@ static inline void expect_refuse(const char *what, int code)
 {
 	bool came = peer_await(&p, BS_WIRE_REFUSE);
 
-	CHECK(came && p.verdict.code == code, "%s: %s \"%s\"", what, bs_err_name(p.verdict.code),
-	      came ? p.verdict.text : "(nothing came)");
-	CHECK(came && p.verdict.text[0] != '\0' && logged(code, p.verdict.text), "%s: logged",
-	      what);
+	CHECK(came && p.answer.code == code, "%s: %s \"%s\"", what, bs_err_name(p.answer.code),
+	      came ? p.answer.text : "(nothing came)");
+	CHECK(came && p.answer.text[0] != '\0' && logged(code, p.answer.text), "%s: logged", what);
 }
 
 static inline void expect_outcome(const char *what, int code)

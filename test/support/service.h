@@ -267,7 +267,7 @@ struct peer {
 	uint64_t heard_on; /* and its connections then */
 	unsigned char in[65536];
 	struct bs_wire w; /* of the last message read */
-	struct bs_wire_verdict verdict;
+	struct bs_wire_answer answer;
 	struct bs_wire_outcome outcome;
 };
 
@@ -353,8 +353,7 @@ static inline bool peer_hear(struct peer *p, int ms)
 		return false;
 	p->heard = true;
 	if (p->w.kind == BS_WIRE_ACCEPT || p->w.kind == BS_WIRE_REFUSE)
-		return bs_wire_get_verdict(&p->verdict, payload, (size_t)p->w.payload_len, NULL) ==
-		       0;
+		return bs_wire_get_answer(&p->answer, payload, (size_t)p->w.payload_len, NULL) == 0;
 	if (p->w.kind == BS_WIRE_OUTCOME)
 		return bs_wire_get_outcome(&p->outcome, payload, (size_t)p->w.payload_len, NULL) ==
 		       0;
@@ -542,7 +541,7 @@ static inline bool peer_end(struct peer *p, uint64_t count)
 static inline bool peer_good_scan(struct peer *p, const char *protocol, unsigned frames)
 {
 	if (!peer_begin(p, protocol)) {
-		printf("# not accepted: %s\n", p->verdict.text);
+		printf("# not accepted: %s\n", p->answer.text);
 		return false;
 	}
 	for (unsigned f = 0; f < frames; f++)

@@ -1,6 +1,6 @@
 /*
  * test/unit/board/test_message.c - an image's message under a scripted clock: when it was handed on is one
- * time, in the envelope, for the verdict and for a certificate, and what it says of its budget agrees
+ * time, in the envelope, for the budget and for a certificate, and what it says of its budget agrees
  */
 #define _GNU_SOURCE
 #include "board/emit/message.h"

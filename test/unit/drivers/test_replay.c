@@ -88,12 +88,12 @@ static void say(struct peer *p, unsigned kind, uint64_t session, const void *pay
 	(void)bs_endpoint_send(&p->e, envelope, sizeof(envelope), payload, len, 100, NULL);
 }
 
-static void say_verdict(struct peer *p, uint64_t session)
+static void say_answer(struct peer *p, uint64_t session)
 {
-	unsigned char out[BS_WIRE_VERDICT_BYTES];
-	struct bs_wire_verdict v = { .code = p->refuse ? BS_ERR_PROTOCOL : 0, .window = 32 };
+	unsigned char out[BS_WIRE_ANSWER_BYTES];
+	struct bs_wire_answer v = { .code = p->refuse ? BS_ERR_PROTOCOL : 0, .window = 32 };
 
-	bs_wire_put_verdict(out, &v);
+	bs_wire_put_answer(out, &v);
 	say(p, p->refuse ? BS_WIRE_REFUSE : BS_WIRE_ACCEPT, session, out, sizeof(out));
 }
 
@@ -140,7 +140,7 @@ static void answer(struct peer *p, const struct bs_wire *w, const unsigned char 
 		}
 	}
 	if (w->kind == BS_WIRE_OPEN)
-		say_verdict(p, w->session);
+		say_answer(p, w->session);
 	bs_wire_put_u64(out, p->next - 1);
 	if (p->next > 1 && !p->refuse && (p->acqs == 0 || p->acqs >= p->hold))
 		say(p, BS_WIRE_ACK, w->session, out, 8);

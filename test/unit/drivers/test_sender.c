@@ -26,12 +26,12 @@ static int say(unsigned kind, uint64_t session, const void *payload, size_t len)
 	return bs_sender_heard(&s, msg, BS_WIRE_BYTES + len, now, &why);
 }
 
-static int say_verdict(unsigned kind, uint64_t session, int code, uint32_t window)
+static int say_answer(unsigned kind, uint64_t session, int code, uint32_t window)
 {
-	unsigned char p[BS_WIRE_VERDICT_BYTES];
-	struct bs_wire_verdict v = { .code = code, .window = window, .text = "words" };
+	unsigned char p[BS_WIRE_ANSWER_BYTES];
+	struct bs_wire_answer v = { .code = code, .window = window, .text = "words" };
 
-	bs_wire_put_verdict(p, &v);
+	bs_wire_put_answer(p, &v);
 	return say(kind, session, p, sizeof(p));
 }
 
@@ -86,8 +86,8 @@ static void begin(uint32_t window)
 	CHECK(bs_sender_begin(&s, 99, "radial", "<x/>", 4, now, &why) == 0 &&
 		      out_is(BS_WIRE_OPEN, 0) && out().kind == 0,
 	      "OPEN goes out, once");
-	CHECK(put(BS_WIRE_ACQ) == BS_ERR_STATE, "nothing is queued before the verdict");
-	CHECK(say_verdict(BS_WIRE_ACCEPT, 99, 0, window) == 0 && s.state == BS_SENDER_STREAMING,
+	CHECK(put(BS_WIRE_ACQ) == BS_ERR_STATE, "nothing is queued before the answer");
+	CHECK(say_answer(BS_WIRE_ACCEPT, 99, 0, window) == 0 && s.state == BS_SENDER_STREAMING,
 	      "accepted");
 }
 
@@ -129,27 +129,27 @@ static void refusals(void)
 	CHECK(bs_sender_begin(&s, 7, "", "<x/>", 4, now, &why) == 0 &&
 		      bs_sender_begin(&s, 8, "", "<x/>", 4, now, &why) == BS_ERR_STATE,
 	      "%s", why.text);
-	CHECK(say_verdict(BS_WIRE_REFUSE, 8, BS_ERR_XML, 0) == BS_ERR_STATE &&
+	CHECK(say_answer(BS_WIRE_REFUSE, 8, BS_ERR_XML, 0) == BS_ERR_STATE &&
 		      s.state == BS_SENDER_OPENING,
 	      "another session's: %s", why.text);
-	CHECK(say_verdict(BS_WIRE_REFUSE, 0, BS_ERR_CRC, 0) == 0 && s.state == BS_SENDER_OPENING &&
+	CHECK(say_answer(BS_WIRE_REFUSE, 0, BS_ERR_CRC, 0) == 0 && s.state == BS_SENDER_OPENING &&
 		      s.complaints == 1 && s.complaint.code == BS_ERR_CRC,
 	      "a complaint of no session ends nothing");
-	CHECK(say_verdict(BS_WIRE_REFUSE, 7, BS_ERR_PROTOCOL, 0) == 0 &&
+	CHECK(say_answer(BS_WIRE_REFUSE, 7, BS_ERR_PROTOCOL, 0) == 0 &&
 		      s.state == BS_SENDER_ENDED && s.refused && s.code == BS_ERR_PROTOCOL &&
 		      strcmp(s.outcome.text, "words") == 0,
 	      "a refusal ends the scan");
 	begin(4);
 	CHECK(put(BS_WIRE_ACQ) == 0 && out_is(BS_WIRE_ACQ, 1) &&
-		      say_verdict(BS_WIRE_REFUSE, 99, BS_ERR_VALUE, 0) == 0 &&
+		      say_answer(BS_WIRE_REFUSE, 99, BS_ERR_VALUE, 0) == 0 &&
 		      s.state == BS_SENDER_STREAMING && s.complaints == 1,
 	      "once accepted, a refusal is of one message");
-	CHECK(say_verdict(BS_WIRE_REFUSE, 99, BS_ERR_STATE, 0) == 0 && s.state == BS_SENDER_ENDED &&
+	CHECK(say_answer(BS_WIRE_REFUSE, 99, BS_ERR_STATE, 0) == 0 && s.state == BS_SENDER_ENDED &&
 		      s.code == BS_ERR_STATE,
 	      "unless the service does not know the session any more");
 	begin(4);
-	CHECK(say_verdict(BS_WIRE_REFUSE, 99, 0, 0) == 0 &&
-		      say_verdict(BS_WIRE_REFUSE, 99, BS_ERR_STATE, 0) == 0 && s.code < 0,
+	CHECK(say_answer(BS_WIRE_REFUSE, 99, 0, 0) == 0 &&
+		      say_answer(BS_WIRE_REFUSE, 99, BS_ERR_STATE, 0) == 0 && s.code < 0,
 	      "a refusal is never a success");
 	begin(0);
 	CHECK(put(BS_WIRE_ACQ) == 0 && put(BS_WIRE_ACQ) == BS_SENDER_FULL,
@@ -175,7 +175,7 @@ static void nonsense(void)
 	CHECK(put(BS_WIRE_ACQ) == 0 && out_is(BS_WIRE_ACQ, 1) && say_ack(99, 1) == 0 &&
 		      say_ack(99, 0) == 0 && s.count == 0,
 	      "an old acknowledgement changes nothing");
-	CHECK(say_verdict(BS_WIRE_ACCEPT, 99, 0, 1) == 0 && s.window == 4,
+	CHECK(say_answer(BS_WIRE_ACCEPT, 99, 0, 1) == 0 && s.window == 4,
 	      "nor does a second acceptance");
 	CHECK(say_outcome(99, 0) == 0, "the end");
 }
@@ -302,7 +302,7 @@ static void lossy_line(uint64_t seed, uint32_t window, double loss, double break
 		if (p.closed)
 			(void)say_outcome(5, 0);
 		else if (s.state == BS_SENDER_OPENING)
-			(void)say_verdict(BS_WIRE_ACCEPT, 5, 0, window);
+			(void)say_answer(BS_WIRE_ACCEPT, 5, 0, window);
 		else
 			(void)say_ack(5, p.next - 1);
 	}

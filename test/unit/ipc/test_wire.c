@@ -139,11 +139,11 @@ static void named_faults(void)
 	CHECK(bs_wire_decode(&w, msg, len, &payload, &why) == BS_ERR_MAGIC, "magic: %s", why.text);
 }
 
-static void verdict_and_outcome(void)
+static void answer_and_outcome(void)
 {
 	unsigned char buf[BS_WIRE_OUTCOME_BYTES + 1];
-	struct bs_wire_verdict v = { .code = BS_ERR_SIZE, .window = 0xdeadbeef };
-	struct bs_wire_verdict v2;
+	struct bs_wire_answer v = { .code = BS_ERR_SIZE, .window = 0xdeadbeef };
+	struct bs_wire_answer v2;
 	struct bs_wire_outcome o = { .code = BS_ERR_ABORTED,
 				     .undelivered = 0xcafef00d,
 				     .acquisitions = 1,
@@ -158,17 +158,17 @@ static void verdict_and_outcome(void)
 	int bad = 0;
 
 	memset(v.text, 'v', sizeof(v.text)); /* not terminated: the encoder must bound it */
-	bs_wire_put_verdict(buf, &v);
-	CHECK(bs_wire_get_verdict(&v2, buf, BS_WIRE_VERDICT_BYTES, &why) == 0 &&
+	bs_wire_put_answer(buf, &v);
+	CHECK(bs_wire_get_answer(&v2, buf, BS_WIRE_ANSWER_BYTES, &why) == 0 &&
 		      v2.code == BS_ERR_SIZE && v2.window == 0xdeadbeef && strlen(v2.text) == 383,
-	      "verdict there and back, a text without end is cut at 383");
+	      "answer there and back, a text without end is cut at 383");
 	memset(buf + 8, 'x', 384);
-	CHECK(bs_wire_get_verdict(&v2, buf, BS_WIRE_VERDICT_BYTES, &why) == 0 &&
+	CHECK(bs_wire_get_answer(&v2, buf, BS_WIRE_ANSWER_BYTES, &why) == 0 &&
 		      strlen(v2.text) == 383,
 	      "a peer's text without end is cut, too");
 	for (size_t len = 0; len <= sizeof(buf); len++)
-		bad += len != BS_WIRE_VERDICT_BYTES &&
-		       bs_wire_get_verdict(&v2, buf, len, &why) != BS_ERR_LENGTH;
+		bad += len != BS_WIRE_ANSWER_BYTES &&
+		       bs_wire_get_answer(&v2, buf, len, &why) != BS_ERR_LENGTH;
 	memcpy(o.text, "ended", 6);
 	memset(buf, 0xee, sizeof(buf));
 	bs_wire_put_outcome(buf, &o);
@@ -260,7 +260,7 @@ int main(void)
 	every_truncation();
 	every_bit();
 	named_faults();
-	verdict_and_outcome();
+	answer_and_outcome();
 	open_payload();
 	in_two_steps();
 	return check_done();
