@@ -11,54 +11,22 @@ uint64_t bs_allocs_here(void)
 	return here;
 }
 
-/* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names, --wrap. */
-/* Whoever says malloc gets __wrap_malloc, __real_malloc is malloc. */
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__real_aligned_alloc(size_t align, size_t n);
-int __real_posix_memalign(void **p, size_t align, size_t n);
-void *__real_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-void *__wrap_aligned_alloc(size_t align, size_t n);
-int __wrap_posix_memalign(void **p, size_t align, size_t n);
-void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset);
+/* Whoever calls malloc reaches __wrap_malloc, __real_malloc is malloc: the linker's names, --wrap. */
+/* NOLINTBEGIN(bugprone-reserved-identifier,bugprone-macro-parentheses) */
+#define COUNTED(type, name, parameters, arguments)                                                 \
+	type __real_##name parameters;                                                             \
+	type __wrap_##name parameters;                                                             \
+	type __wrap_##name parameters                                                              \
+	{                                                                                          \
+		here++;                                                                            \
+		return __real_##name arguments;                                                    \
+	}
 
-void *__wrap_malloc(size_t n)
-{
-	here++;
-	return __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	here++;
-	return __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-	here++;
-	return __real_realloc(p, n);
-}
-
-void *__wrap_aligned_alloc(size_t align, size_t n)
-{
-	here++;
-	return __real_aligned_alloc(align, n);
-}
-
-int __wrap_posix_memalign(void **p, size_t align, size_t n)
-{
-	here++;
-	return __real_posix_memalign(p, align, n);
-}
-
-void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
-{
-	here++;
-	return __real_mmap(at, n, prot, flags, fd, offset);
-}
-/* NOLINTEND(bugprone-reserved-identifier) */
+COUNTED(void *, malloc, (size_t n), (n))
+COUNTED(void *, calloc, (size_t n, size_t size), (n, size))
+COUNTED(void *, realloc, (void *p, size_t n), (p, n))
+COUNTED(void *, aligned_alloc, (size_t align, size_t n), (align, n))
+COUNTED(int, posix_memalign, (void **p, size_t align, size_t n), (p, align, n))
+COUNTED(void *, mmap, (void *at, size_t n, int prot, int flags, int fd, off_t offset),
+	(at, n, prot, flags, fd, offset))
+/* NOLINTEND(bugprone-reserved-identifier,bugprone-macro-parentheses) */

@@ -6,6 +6,8 @@
 
 #include "core/text.h"
 
+#define META(name, format) "<meta><name>" name "</name><value>" format "</value></meta>"
+
 static void put_text(struct bs_text *t, const char *name, const char *value)
 {
 	bs_text_put(t, "<meta><name>%s</name><value>", name);
@@ -15,8 +17,7 @@ static void put_text(struct bs_text *t, const char *name, const char *value)
 
 static void put_count(struct bs_text *t, const char *name, uint64_t value)
 {
-	bs_text_put(t, "<meta><name>%s</name><value>%llu</value></meta>", name,
-		    (unsigned long long)value);
+	bs_text_put(t, META("%s", "%llu"), name, (unsigned long long)value);
 }
 
 /* In the order of user_int[7]. */
@@ -50,8 +51,7 @@ void bs_image_stages(const struct bs_image_timing *t, const struct bs_report *re
 
 static void put_us(struct bs_text *t, const char *what, const char *name, int64_t ns)
 {
-	bs_text_put(t, "<meta><name>boreside_%s_%s_us</name><value>%.3f</value></meta>", what, name,
-		    (double)ns * 1e-3);
+	bs_text_put(t, META("boreside_%s_%s_us", "%.3f"), what, name, (double)ns * 1e-3);
 }
 
 static void put_stages(struct bs_text *t, const struct bs_protocol *p,
@@ -68,8 +68,7 @@ static void put_stages(struct bs_text *t, const struct bs_protocol *p,
 
 	if (timing->received_ns == 0)
 		return;
-	bs_text_put(t, "<meta><name>boreside_received_ns</name><value>%lld</value></meta>",
-		    (long long)timing->received_ns);
+	bs_text_put(t, META("boreside_received_ns", "%lld"), (long long)timing->received_ns);
 	for (size_t i = 0; i < sizeof(stamps) / sizeof(stamps[0]); i++)
 		if (stamps[i].ns != 0)
 			put_us(t, "at", stamps[i].name, stamps[i].ns - timing->received_ns);
@@ -135,22 +134,18 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_count(&t, "boreside_duplicates", timing->duplicates);
 	put_count(&t, "boreside_rejected", timing->rejected);
 	if (bs_methods[p->method].solves && !image->preview) {
-		bs_text_put(&t, "<meta><name>boreside_lambda</name><value>%.9g</value></meta>",
-			    p->lambda);
+		bs_text_put(&t, META("boreside_lambda", "%.9g"), p->lambda);
 		put_count(&t, "boreside_iterations", image->report.iterations);
-		bs_text_put(&t, "<meta><name>boreside_residual</name><value>%.6e</value></meta>",
-			    image->report.residual);
+		bs_text_put(&t, META("boreside_residual", "%.6e"), image->report.residual);
 		put_count(&t, "boreside_deadline_stop", image->report.deadline_stop);
 	}
 	if (timing->latency_ns > 0)
-		bs_text_put(&t, "<meta><name>boreside_latency_us</name><value>%.3f</value></meta>",
+		bs_text_put(&t, META("boreside_latency_us", "%.3f"),
 			    (double)timing->latency_ns * 1e-3);
 	if (timing->sender_ns != 0)
-		bs_text_put(&t, "<meta><name>boreside_sender_ns</name><value>%lld</value></meta>",
-			    (long long)timing->sender_ns);
+		bs_text_put(&t, META("boreside_sender_ns", "%lld"), (long long)timing->sender_ns);
 	if (p->image_ms > 0.0 && !image->preview) {
-		bs_text_put(&t, "<meta><name>boreside_budget_ms</name><value>%.6g</value></meta>",
-			    p->image_ms);
+		bs_text_put(&t, META("boreside_budget_ms", "%.6g"), p->image_ms);
 		if (timing->latency_ns > 0)
 			put_text(&t, "boreside_budget",
 				 bs_budget_missed(p, timing->latency_ns) ? "missed" : "met");

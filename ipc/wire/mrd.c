@@ -2,7 +2,7 @@
  * ipc/wire/mrd.c - see mrd.h
  *
  * One table of fields per header serves both directions, so an encoder and its decoder cannot
- * differ. Trajectory and samples are floats used where they lie, hence:
+ * differ. Fields, trajectory and samples are copied or used where they lie, hence:
  */
 #include "ipc/wire/mrd.h"
 
@@ -10,137 +10,92 @@
 
 #include "ipc/wire/bytes.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "samples are little-endian floats");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers on the wire are little-endian");
 _Static_assert(sizeof(float) == 4, "MRD's floats are IEEE single precision");
 
 #define MRD_VERSION 1u
 
 struct field {
-	uint16_t at;    /* byte in the message */
-	uint16_t mem;   /* byte in the struct */
-	uint16_t width; /* bytes of one element, the same in both */
-	uint16_t count;
+	uint16_t at;  /* byte in the message */
+	uint16_t mem; /* byte in the struct */
+	uint16_t bytes;
 };
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define FIELD(type, name, at, count)                                                               \
+#define FIELD(type, name, at)                                                                      \
 	{                                                                                          \
-		at, offsetof(struct type, name), sizeof(((struct type *)0)->name) / (count), count \
+		at, offsetof(struct type, name), sizeof(((struct type *)0)->name)                  \
 	}
-#define ACQ(name, at, count)   FIELD(bs_mrd_acq, name, at, count)
-#define IMAGE(name, at, count) FIELD(bs_mrd_image, name, at, count)
+#define ACQ(name, at)   FIELD(bs_mrd_acq, name, at)
+#define IMAGE(name, at) FIELD(bs_mrd_image, name, at)
 
 static const struct field acq_fields[] = {
-	ACQ(version, 0, 1),
-	ACQ(flags, 2, 1),
-	ACQ(measurement_uid, 10, 1),
-	ACQ(scan_counter, 14, 1),
-	ACQ(acquisition_time_stamp, 18, 1),
-	ACQ(physiology_time_stamp, 22, 3),
-	ACQ(number_of_samples, 34, 1),
-	ACQ(available_channels, 36, 1),
-	ACQ(active_channels, 38, 1),
-	ACQ(channel_mask, 40, 16),
-	ACQ(discard_pre, 168, 1),
-	ACQ(discard_post, 170, 1),
-	ACQ(center_sample, 172, 1),
-	ACQ(encoding_space_ref, 174, 1),
-	ACQ(trajectory_dimensions, 176, 1),
-	ACQ(sample_time_us, 178, 1),
-	ACQ(position, 182, 3),
-	ACQ(read_dir, 194, 3),
-	ACQ(phase_dir, 206, 3),
-	ACQ(slice_dir, 218, 3),
-	ACQ(patient_table_position, 230, 3),
-	ACQ(idx, 242, 17), /* 17 counters of 16 bits, in the struct's own order */
-	ACQ(user_int, 276, 8),
-	ACQ(user_float, 308, 8),
+	ACQ(version, 0),
+	ACQ(flags, 2),
+	ACQ(measurement_uid, 10),
+	ACQ(scan_counter, 14),
+	ACQ(acquisition_time_stamp, 18),
+	ACQ(physiology_time_stamp, 22),
+	ACQ(number_of_samples, 34),
+	ACQ(available_channels, 36),
+	ACQ(active_channels, 38),
+	ACQ(channel_mask, 40),
+	ACQ(discard_pre, 168),
+	ACQ(discard_post, 170),
+	ACQ(center_sample, 172),
+	ACQ(encoding_space_ref, 174),
+	ACQ(trajectory_dimensions, 176),
+	ACQ(sample_time_us, 178),
+	ACQ(position, 182),
+	ACQ(read_dir, 194),
+	ACQ(phase_dir, 206),
+	ACQ(slice_dir, 218),
+	ACQ(patient_table_position, 230),
+	ACQ(idx, 242), /* 17 counters of 16 bits, in the struct's own order */
+	ACQ(user_int, 276),
+	ACQ(user_float, 308),
 };
 _Static_assert(sizeof(struct bs_mrd_idx) == 34, "idx is 17 u16 without gaps");
 
 static const struct field image_fields[] = {
-	IMAGE(version, 0, 1),
-	IMAGE(data_type, 2, 1),
-	IMAGE(flags, 4, 1),
-	IMAGE(measurement_uid, 12, 1),
-	IMAGE(matrix_size, 16, 3),
-	IMAGE(field_of_view, 22, 3),
-	IMAGE(channels, 34, 1),
-	IMAGE(position, 36, 3),
-	IMAGE(read_dir, 48, 3),
-	IMAGE(phase_dir, 60, 3),
-	IMAGE(slice_dir, 72, 3),
-	IMAGE(patient_table_position, 84, 3),
-	IMAGE(average, 96, 1),
-	IMAGE(slice, 98, 1),
-	IMAGE(contrast, 100, 1),
-	IMAGE(phase, 102, 1),
-	IMAGE(repetition, 104, 1),
-	IMAGE(set, 106, 1),
-	IMAGE(acquisition_time_stamp, 108, 1),
-	IMAGE(physiology_time_stamp, 112, 3),
-	IMAGE(image_type, 124, 1),
-	IMAGE(image_index, 126, 1),
-	IMAGE(image_series_index, 128, 1),
-	IMAGE(user_int, 130, 8),
-	IMAGE(user_float, 162, 8),
-	IMAGE(attribute_string_len, 194, 1),
+	IMAGE(version, 0),
+	IMAGE(data_type, 2),
+	IMAGE(flags, 4),
+	IMAGE(measurement_uid, 12),
+	IMAGE(matrix_size, 16),
+	IMAGE(field_of_view, 22),
+	IMAGE(channels, 34),
+	IMAGE(position, 36),
+	IMAGE(read_dir, 48),
+	IMAGE(phase_dir, 60),
+	IMAGE(slice_dir, 72),
+	IMAGE(patient_table_position, 84),
+	IMAGE(average, 96),
+	IMAGE(slice, 98),
+	IMAGE(contrast, 100),
+	IMAGE(phase, 102),
+	IMAGE(repetition, 104),
+	IMAGE(set, 106),
+	IMAGE(acquisition_time_stamp, 108),
+	IMAGE(physiology_time_stamp, 112),
+	IMAGE(image_type, 124),
+	IMAGE(image_index, 126),
+	IMAGE(image_series_index, 128),
+	IMAGE(user_int, 130),
+	IMAGE(user_float, 162),
+	IMAGE(attribute_string_len, 194),
 };
-
-/* One element between its little-endian bytes and the machine's own representation. */
-static void put_element(unsigned char *out, const void *mem, unsigned width)
-{
-	uint16_t v2;
-	uint32_t v4;
-	uint64_t v8;
-
-	switch (width) {
-	case 2:
-		memcpy(&v2, mem, 2);
-		bs_put_le(out, v2, 2);
-		break;
-	case 4:
-		memcpy(&v4, mem, 4);
-		bs_put_le(out, v4, 4);
-		break;
-	default:
-		memcpy(&v8, mem, 8);
-		bs_put_le(out, v8, 8);
-	}
-}
-
-static void get_element(void *mem, const unsigned char *in, unsigned width)
-{
-	uint64_t v8 = bs_get_le(in, width);
-	uint32_t v4 = (uint32_t)v8;
-	uint16_t v2 = (uint16_t)v8;
-
-	switch (width) {
-	case 2:
-		memcpy(mem, &v2, 2);
-		break;
-	case 4:
-		memcpy(mem, &v4, 4);
-		break;
-	default:
-		memcpy(mem, &v8, 8);
-	}
-}
 
 static void put_fields(unsigned char *out, const void *mem, const struct field *f, size_t n)
 {
 	for (; n > 0; n--, f++)
-		for (unsigned i = 0; i < f->count; i++)
-			put_element(out + f->at + (size_t)i * f->width,
-				    (const char *)mem + f->mem + (size_t)i * f->width, f->width);
+		memcpy(out + f->at, (const char *)mem + f->mem, f->bytes);
 }
 
 static void get_fields(void *mem, const unsigned char *in, const struct field *f, size_t n)
 {
 	for (; n > 0; n--, f++)
-		for (unsigned i = 0; i < f->count; i++)
-			get_element((char *)mem + f->mem + (size_t)i * f->width,
-				    in + f->at + (size_t)i * f->width, f->width);
+		memcpy((char *)mem + f->mem, in + f->at, f->bytes);
 }
 
 void bs_mrd_put_acq(unsigned char out[BS_MRD_ACQ_BYTES], const struct bs_mrd_acq *a)

@@ -73,21 +73,8 @@ void bs_wire_seal(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const str
 
 bool bs_wire_kind_known(unsigned kind)
 {
-	switch (kind) {
-	case BS_WIRE_OPEN:
-	case BS_WIRE_ACQ:
-	case BS_WIRE_WAVEFORM:
-	case BS_WIRE_CLOSE:
-	case BS_WIRE_HEARTBEAT:
-	case BS_WIRE_ACCEPT:
-	case BS_WIRE_REFUSE:
-	case BS_WIRE_ACK:
-	case BS_WIRE_OUTCOME:
-	case BS_WIRE_IMAGE:
-		return true;
-	default:
-		return false;
-	}
+	return (kind >= BS_WIRE_OPEN && kind <= BS_WIRE_HEARTBEAT) ||
+	       (kind >= BS_WIRE_ACCEPT && kind <= BS_WIRE_OUTCOME) || kind == BS_WIRE_IMAGE;
 }
 
 static void read_fields(struct bs_wire *w, const unsigned char *msg)
