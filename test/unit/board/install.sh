@@ -1,6 +1,7 @@
 #!/bin/bash
-# test/unit/board/install.sh - make install and make uninstall in a folder of their own, and make hooks in a
-# repository of its own: a commit that is not formatted or does not lint is refused, as it is staged.
+# test/unit/board/install.sh - make install and make uninstall in a folder of their own, and make
+# hooks in a repository of its own: a commit that is not formatted or does not lint is refused, as
+# it is staged.
 set -u
 : "${BORESIDE:?}"
 here=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -9,7 +10,11 @@ trap 'rm -rf "$dir"' EXIT
 check() { # check WHAT COMMAND...
 	local what=$1
 	shift
-	if "$@" >"$dir/said" 2>&1; then echo "ok $what"; else echo "not ok $what: $(tail -n 5 "$dir/said" | tr '\n' ' ')"; fi
+	if "$@" >"$dir/said" 2>&1; then
+		echo "ok $what"
+	else
+		echo "not ok $what: $(tail -n 5 "$dir/said" | tr '\n' ' ')"
+	fi
 	cp "$dir/said" "$dir/log"
 }
 refused() { ! "$@"; }
@@ -17,31 +22,38 @@ refused() { ! "$@"; }
 # installs PREFIX: everything below it, and uninstall leaves nothing
 installs() {
 	local root=$dir/root p=$1
-	check "make install PREFIX=$p" make -s -C "$here" install DESTDIR="$root" PREFIX="$p" EXE="$BORESIDE"
+	local unit=$root$p/lib/systemd/system/boreside.service
+	check "make install PREFIX=$p" make -s -C "$here" install DESTDIR="$root" PREFIX="$p" \
+		EXE="$BORESIDE"
 	check "the program is $p/bin/boreside" "$root$p/bin/boreside" --version
-	check "the unit starts it" grep -q "^ExecStart=$p/bin/boreside serve -c /etc/boreside/site.cfg$" \
-		"$root$p/lib/systemd/system/boreside.service"
-	check "and checks the site first" grep -q "^ExecStartPre=$p/bin/boreside check /etc/boreside/site.cfg$" \
-		"$root$p/lib/systemd/system/boreside.service"
-	check "no other prefix in it" refused grep -F "$2" "$root$p/lib/systemd/system/boreside.service"
+	check "the unit starts it" grep -q \
+		"^ExecStart=$p/bin/boreside serve -c /etc/boreside/site.cfg$" \
+		"$unit"
+	check "and checks the site first" grep -q \
+		"^ExecStartPre=$p/bin/boreside check /etc/boreside/site.cfg$" \
+		"$unit"
+	check "no other prefix in it" refused grep -F "$2" \
+		"$unit"
 	check "its documentation is there" test -f \
-		"$root$(sed -n 's/^Documentation=file://p' "$root$p/lib/systemd/system/boreside.service")"
+		"$root$(sed -n 's/^Documentation=file://p' "$unit")"
 	check "its site file to begin with is valid" "$BORESIDE" check \
-		"$root$(grep -o "$p/share/doc/boreside/config/host.cfg" "$root$p/lib/systemd/system/boreside.service")"
+		"$root$(grep -o "$p/share/doc/boreside/config/host.cfg" "$unit")"
 	check "make uninstall" make -s -C "$here" uninstall DESTDIR="$root" PREFIX="$p"
 	check "leaves no file" test -z "$(find "$root" ! -type d)"
 	rm -rf "$root"
 }
 installs /usr/local /opt/
 installs /opt/scanner /usr/local
-check "make install where nothing was built" refused make -s -C "$here" install DESTDIR="$dir/none" EXE="$dir/none/boreside"
+check "make install where nothing was built" refused make -s -C "$here" install \
+	DESTDIR="$dir/none" EXE="$dir/none/boreside"
 check "installs nothing" test ! -e "$dir/none"
 
 for tool in git clang-format clang-tidy; do
 	command -v $tool >/dev/null || { echo "skip make hooks: no $tool here"; exit 0; }
 done
 repo=$dir/repo
-for folder in core config ipc drivers gpu board test/bench test/paper .ci; do # as the Makefile looks for them
+for folder in core config ipc drivers gpu board test/bench test/paper .ci; do
+	# as the Makefile looks for them
 	mkdir -p "$repo/$folder" && : >"$repo/$folder/.keep"
 done
 cp "$here/Makefile" "$here/.clang-format" "$here/.clang-tidy" "$repo/"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test/unit/board/usage.sh - what the program says of itself: help of every command on standard output with
-# exit status 0; a usage error is one line on standard error that names the fault, with exit status 2.
+# test/unit/board/usage.sh - what the program says of itself: help of every command on standard
+# output with exit status 0; a usage error is one line on standard error that names the fault, with
+# exit status 2.
 set -u
 : "${BORESIDE:?}"
 here=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -21,13 +22,15 @@ helps() {
 	fi
 }
 
-# wrong WORDS ARGUMENTS...: status 2, one line with the words on standard error, nothing on standard output
+# wrong WORDS ARGUMENTS...: status 2, one line with the words on standard error, nothing on standard
+# output
 wrong() {
 	local words=$1 rc
 	shift
 	"$BORESIDE" "$@" >out 2>err
 	rc=$?
-	if [ $rc -eq 2 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q -F -e "$words" err; then
+	if [ $rc -eq 2 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] &&
+		grep -q -F -e "$words" err; then
 		echo "ok boreside $*: $words"
 	else
 		echo "not ok boreside $*: status $rc, not '$words': $(cat err)"
@@ -46,14 +49,16 @@ wrong "no command '--verbose'" --verbose
 wrong "no command 'sreve'" help sreve
 
 commands=$("$BORESIDE" help | sed -n 's/^  \([a-z]*\) .*/\1/p')
-[ "$(echo "$commands" | wc -l)" -ge 12 ] && echo "ok help lists $(echo "$commands" | wc -l) commands" ||
+[ "$(echo "$commands" | wc -l)" -ge 12 ] &&
+	echo "ok help lists $(echo "$commands" | wc -l) commands" ||
 	echo "not ok help lists only: $commands"
 for c in $commands; do
 	helps "^usage: boreside $c" "$c" --help
 	cp out long
 	helps "^usage: boreside $c" "$c" -h
 	helps "^usage: boreside $c" help "$c"
-	cmp -s out long && echo "ok $c: help is the same in all ways" || echo "not ok $c: help differs"
+	cmp -s out long && echo "ok $c: help is the same in all ways" ||
+		echo "not ok $c: help differs"
 	helps "^usage: boreside $c" "$c" --help --no-such-option
 	wrong "no option '--no-such-option'" "$c" --no-such-option
 	wrong "no option '-Z'" "$c" -Z
@@ -140,7 +145,8 @@ numbers tune trials 0 1001
 numbers tune lambda 1 0:1 1:0 1:2:3 1,
 numbers tune at 3 1,2,3,4 1,-2 1,,2
 numbers phantom matrix 32 32x32x32x32 8x32 32x513 32x
-for name in samples readouts interleaves slices repetitions; do numbers phantom $name 0 1048577; done
+for name in samples readouts interleaves slices repetitions; do
+	numbers phantom $name 0 1048577; done
 numbers phantom coils 0 65
 numbers phantom echoes 0 4
 numbers phantom reach 0 0.51
@@ -155,4 +161,5 @@ wrong '--load tape' certify --load tape
 "$BORESIDE" phantom --matrix=16x16 -oa.h5 --coils 2 >out 2>err && [ -s a.h5 ] &&
 	echo "ok --name=value and -ovalue" || echo "not ok --name=value and -ovalue: $(cat err)"
 "$BORESIDE" compare a_true.cfl --max-unscaled 0 -- a_true.cfl >out 2>err &&
-	echo "ok options between operands, and -- ends them" || echo "not ok between operands: $(cat err)"
+	echo "ok options between operands, and -- ends them" ||
+		echo "not ok between operands: $(cat err)"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test/unit/config/check.sh - boreside check: the example site files are valid and print as valid ones; a
-# faulty one ends with 1 and every fault on stderr; --keys is the whole table.
+# test/unit/config/check.sh - boreside check: the example site files are valid and print as valid
+# ones; a faulty one ends with 1 and every fault on stderr; --keys is the whole table.
 set -u
 here=$(cd "$(dirname "$0")/../../.." && pwd)
 dir=$(mktemp -d)
@@ -36,5 +36,6 @@ rows=$("$BORESIDE" check --keys | grep -c '^| `')
 keys=$(grep -c '^\(S\|K\|P\|STAGE\)("' "$here/config/keys.c")
 [ "$rows" -eq "$keys" ] && [ "$keys" -gt 50 ] && echo "ok --keys prints all $keys keys" ||
 	echo "not ok --keys prints $rows rows of $keys keys"
-"$BORESIDE" check --keys | cmp -s - "$here/config/KEYS.md" && echo "ok config/KEYS.md is the table" ||
+"$BORESIDE" check --keys | cmp -s - "$here/config/KEYS.md" &&
+	echo "ok config/KEYS.md is the table" ||
 	echo "not ok config/KEYS.md is not what boreside check --keys prints: write it anew"

@@ -1,5 +1,7 @@
-/* test/unit/config/test_config.c - every refusal with its line; defaults; mangled files are refused or
- * read, never worse */
+/*
+ * test/unit/config/test_config.c - every refusal with its line; defaults; mangled files are refused
+ * or read, never worse
+ */
 #define _GNU_SOURCE /* mkdtemp */
 #include "test/support/site_file.h"
 
@@ -88,7 +90,8 @@ static const struct {
 	/* unknown keys */
 	{ 2, "node.nam: unknown key (did you mean node.name?)", NODE("nam = \"x\";") },
 	{ 1, "nodes: unknown key", "nodes: { };" PROTOCOL("") },
-	{ 4, "protocols.[0].lambda: unknown key (did you mean ls.lambda?)", PROTOCOL("lambda = 0.1;") },
+	{ 4, "protocols.[0].lambda: unknown key (did you mean ls.lambda?)",
+	  PROTOCOL("lambda = 0.1;") },
 	{ 4, "protocols.[0].frobnicate: unknown key", PROTOCOL("frobnicate = 1;") },
 	{ 4, "protocols.[0].ls.densty: unknown key", PROTOCOL("ls: { densty = 1; };") },
 	/* wrong type */
@@ -97,11 +100,13 @@ static const struct {
 	{ 2, "node.name: a string is wanted, not an integer", NODE("name = 5;") },
 	{ 2, "node.heartbeat_ms: a number is wanted, not a boolean", NODE("heartbeat_ms = true;") },
 	{ 4, "protocols.[0].trajectory: a group { } is wanted",
-	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\ncoils = 1; samples = "
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\ncoils = 1; "
+	  "samples = "
 	  "64; readouts = 64; encoded = [64, 64];\ntrajectory = \"x\"; } );" },
 	{ 4, "protocols.[0].ls: a group { } is wanted", PROTOCOL("ls = 1;") },
 	{ 4, "protocols.[0].fov_mm: an array [x, y]", PROTOCOL("fov_mm = 5.0;") },
-	{ 4, "protocols.[0].fov_mm: an array of 2 or 3 is wanted, not of 1", PROTOCOL("fov_mm = [5.0];") },
+	{ 4, "protocols.[0].fov_mm: an array of 2 or 3 is wanted, not of 1",
+	  PROTOCOL("fov_mm = [5.0];") },
 	{ 4, "protocols.[0].encoded: 64.5 is not an integer", PROTOCOL("encoded = [64.5, 1.0];") },
 	{ 5, "protocols.[0].trajectory.third_ignored: true or false is wanted, not an integer",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
@@ -110,7 +115,8 @@ static const struct {
 	/* out of range */
 	{ 2, "node.threads: 65 is outside 0 .. 64 threads", NODE("threads = 65;") },
 	{ 2, "node.acq_slots: -5 is outside 8 .. 65536 slots", NODE("acq_slots = -5;") },
-	{ 2, "node.board: \"pc\" is none of \"host\", \"workstation\", \"jetson\"", NODE("board = \"pc\";") },
+	{ 2, "node.board: \"pc\" is none of \"host\", \"workstation\", \"jetson\"",
+	  NODE("board = \"pc\";") },
 	{ 4, "protocols.[0].gridding.accuracy: 0.2 is outside 0 .. 0.1",
 	  PROTOCOL("gridding: { accuracy = 0.2; };") },
 	{ 4, "protocols.[0].gridding.accuracy: 1e-07 is outside 1e-06 .. 0.1",
@@ -122,20 +128,23 @@ static const struct {
 	{ 3, "node.acq_slots: 99999999999999999999L does not fit 64 bits",
 	  NODE("acq_slots =\n99999999999999999999L;") },
 	{ 2, "node.heartbeat_ms: 1.0e400 does not fit a double", NODE("heartbeat_ms = 1.0e400;") },
-	{ 2, "node.heartbeat_ms: 1.0e-400 does not fit a double", NODE("heartbeat_ms = 1.0e-400;") },
+	{ 2, "node.heartbeat_ms: 1.0e-400 does not fit a double",
+	  NODE("heartbeat_ms = 1.0e-400;") },
 	{ 4, "protocols.[0].encoded: 4294967360 does not fit 32 bits",
 	  PROTOCOL("encoded = [64, 4294967360];") },
 	{ 4, "protocols.[0].max_sample: 9007199254740993 is not exact",
 	  PROTOCOL("max_sample = 9007199254740993L;") },
 	/* strings */
 	{ 2, "node.name: \\x00 ends a string early", NODE("name = \"a\\x00b\";") },
-	{ 2, "node.name: character 2 of the string (0x0a) is not printable", NODE("name = \"a\\nb\";") },
+	{ 2, "node.name: character 2 of the string (0x0a) is not printable",
+	  NODE("name = \"a\\nb\";") },
 	{ 2, "node.name: must not be empty", NODE("name = \"\";") },
 	{ 2, "node.name: 64 characters are too long, at most 63",
 	  NODE("name = \"0123456789012345678901234567890123456789012345678901234567890123\";") },
 	{ 4, "protocols.[1].name: \"p\" is already the name of protocols.[0] (line 2)",
 	  PROTOCOL("}, { name = \"p\"; method = \"gridding\"; matrix = [64, 48];\n"
-		   "coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; };") },
+		   "coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; "
+		   "};") },
 	{ 1, "protocols.[0].name: \"a/b\": no '/'",
 	  "protocols = ( { name = \"a/b\"; method = \"gridding\"; matrix = [64, 48];\n"
 	  "coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; }; } );" },
@@ -161,7 +170,8 @@ static const struct {
 	{ 5, "endpoints.viewers: inproc://a: neither ipc:// nor tcp://",
 	  PROTOCOL("") "endpoints: { viewers = \"inproc://a\"; };" },
 	{ 5, "endpoints.status: must not be empty", PROTOCOL("") "endpoints: { status = \"\"; };" },
-	{ 5, "endpoints.status: a path must follow", PROTOCOL("") "endpoints: { status = \"ipc://\"; };" },
+	{ 5, "endpoints.status: a path must follow",
+	  PROTOCOL("") "endpoints: { status = \"ipc://\"; };" },
 	{ 5, "endpoints.archive: the same as endpoints.kspace",
 	  PROTOCOL("") "endpoints: { kspace = \"ipc:///a\"; archive = \"ipc:///b/../a\"; };" },
 	{ 5, "endpoints.kspace: a socket's path of 110 characters is too long, at most 107",
@@ -169,17 +179,22 @@ static const struct {
 		       "0123456789012345678901234567890123456789012345678901234567890123456789"
 		       "012345678901234567890123456789012345678\"; };" },
 	{ 5, "sinks.[1].dir: the same as sinks.[0] (line 5)",
-	  PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"a\"; }, { type = \"png\"; dir = \"./a\"; } );" },
-	{ 5, "sinks.[0].dir: must not be empty", PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"\"; } );" },
-	{ 5, "sinks.[0].type: \"gif\" is none of", PROTOCOL("") "sinks = ( { type = \"gif\"; dir = \"a\"; } );" },
+	  PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"a\"; }, { type = \"png\"; dir = "
+	  "\"./a\"; } );" },
+	{ 5, "sinks.[0].dir: must not be empty",
+	  PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"\"; } );" },
+	{ 5, "sinks.[0].type: \"gif\" is none of",
+	  PROTOCOL("") "sinks = ( { type = \"gif\"; dir = \"a\"; } );" },
 	{ 5, "sinks.[8]: more than 8",
-	  PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"1\"; }, { type = \"png\"; dir = \"2\"; },"
+	  PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"1\"; }, { type = \"png\"; dir = "
+	  "\"2\"; },"
 		       "{ type = \"png\"; dir = \"3\"; }, { type = \"png\"; dir = \"4\"; },"
 		       "{ type = \"png\"; dir = \"5\"; }, { type = \"png\"; dir = \"6\"; },"
 		       "{ type = \"png\"; dir = \"7\"; }, { type = \"png\"; dir = \"8\"; },"
 		       "{ type = \"png\"; dir = \"9\"; } );" },
 	{ 2, "node.run_dir: must not be empty",
-	  "node: {\nrun_dir = \"\"; }; endpoints: { kspace = \"ipc:///k\"; archive = \"\"; viewers = \"\"; "
+	  "node: {\nrun_dir = \"\"; }; endpoints: { kspace = \"ipc:///k\"; archive = \"\"; "
+	  "viewers = \"\"; "
 	  "status = \"ipc:///s\"; };" PROTOCOL("") },
 	{ 2, "node.stall_ms: 600 is less than twice heartbeat_ms, 500", NODE("stall_ms = 600;") },
 	/* sizes */
@@ -193,29 +208,37 @@ static const struct {
 	{ 2, "protocols.[0].matrix: 513 is outside 1 .. 512 voxels",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [513, 64];\n"
 	  "coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; }; } );" },
-	{ 4, "protocols.[0].discard: samples and discard are 65628 together", PROTOCOL("discard = 65500;") },
+	{ 4, "protocols.[0].discard: samples and discard are 65628 together",
+	  PROTOCOL("discard = 65500;") },
 	{ 3, "protocols.[0].readouts: a frame of 1048576000 samples is beyond the limit",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
-	  "coils = 2; samples = 1000; readouts = 1048576; trajectory: { type = \"radial2d\"; }; } );" },
-	{ 4, "protocols.[0].slices: 512 slices x 2 contrasts", PROTOCOL("slices = 512; contrasts = 2;") },
-	{ 1, "gpu.devices: an array as [0, 1] is wanted, not an integer", "gpu: { devices = 1; };\n" PROTOCOL("") },
-	{ 1, "gpu.devices: an array of 1 to 8 is wanted, not of 0", "gpu: { devices = []; };\n" PROTOCOL("") },
+	  "coils = 2; samples = 1000; readouts = 1048576; trajectory: { type = \"radial2d\"; }; "
+	  "} );" },
+	{ 4, "protocols.[0].slices: 512 slices x 2 contrasts",
+	  PROTOCOL("slices = 512; contrasts = 2;") },
+	{ 1, "gpu.devices: an array as [0, 1] is wanted, not an integer",
+	  "gpu: { devices = 1; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: an array of 1 to 8 is wanted, not of 0",
+	  "gpu: { devices = []; };\n" PROTOCOL("") },
 	{ 1, "gpu.devices: an array of 1 to 8 is wanted, not of 9",
 	  "gpu: { devices = [0, 1, 2, 3, 4, 5, 6, 7, 8]; };\n" PROTOCOL("") },
 	{ 1, "gpu.devices: 64 is outside 0 .. 63", "gpu: { devices = [0, 64]; };\n" PROTOCOL("") },
 	{ 1, "gpu.devices: -1 is outside 0 .. 63", "gpu: { devices = [-1]; };\n" PROTOCOL("") },
-	{ 1, "gpu.devices: an integer is wanted, not a string", "gpu: { devices = [\"0\"]; };\n" PROTOCOL("") },
+	{ 1, "gpu.devices: an integer is wanted, not a string",
+	  "gpu: { devices = [\"0\"]; };\n" PROTOCOL("") },
 	{ 1, "gpu.devices: 1 is named twice", "gpu: { devices = [0, 1, 1]; };\n" PROTOCOL("") },
 	{ 2, "node.memory_mib: 64 MiB are too few: the shared pools need 65536 x",
 	  NODE("memory_mib = 64; acq_slots = 65536;") },
 	{ 1, "overload.spill_dir: must be given: images are spilled to it",
 	  "overload: { archive = \"spill\"; };\n" PROTOCOL("") },
-	{ 2, "overload.spill_mib: 1 MiB do not hold one image of protocol 'big': it takes 1053120 bytes, 2 MiB",
+	{ 2, "overload.spill_mib: 1 MiB do not hold one image of protocol 'big': it takes "
+	  "1053120 bytes, 2 MiB",
 	  "overload: { archive = \"spill\"; spill_dir = \"s\";\nspill_mib = 1; };\n" TWO_SIZES },
 	{ 2, "overload.spill_mib: 1 MiB do not hold one image of protocol 'big'",
 	  "overload: { sinks = \"spill\"; spill_dir = \"s\";\nspill_mib = 1; };\n"
 	  "sinks = ( { type = \"cfl\"; dir = \"/a\"; } );\n" TWO_SIZES },
-	{ 4, "protocols.[0].frame.step: 101 is more than the frame's 100", PROTOCOL("frame: { step = 101; };") },
+	{ 4, "protocols.[0].frame.step: 101 is more than the frame's 100",
+	  PROTOCOL("frame: { step = 101; };") },
 	{ 4, "protocols.[0].frame.step: the frame's 100 readouts are no multiple of 30",
 	  PROTOCOL("frame: { step = 30; };") },
 	{ 4, "protocols.[0].gridding.chunk_readouts: frame.step, 25, is no multiple of 10",
@@ -230,7 +253,8 @@ static const struct {
 	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
 	  "encoded = [128, 64]; coils = 1; samples = 64; readouts = 64;\n"
 	  "frame: { preview_every = 16; }; } );" },
-	{ 4, "protocols.[0].frame.preview_every: 101 is more", PROTOCOL("frame: { preview_every = 101; };") },
+	{ 4, "protocols.[0].frame.preview_every: 101 is more",
+	  PROTOCOL("frame: { preview_every = 101; };") },
 	{ 4, "protocols.[0].gridding.chunk_readouts: 101 is more",
 	  PROTOCOL("gridding: { chunk_readouts = 101; };") },
 	/* cartesian */
@@ -246,7 +270,8 @@ static const struct {
 	{ 3, "protocols.[0].readouts: 65 is more than the 64 x 1 lines",
 	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
 	  "encoded = [128, 64]; coils = 1; samples = 128; readouts = 65; } );" },
-	{ 4, "protocols.[0].trajectory.type: method cartesian needs a cartesian trajectory, not random",
+	{ 4, "protocols.[0].trajectory.type: method cartesian needs a cartesian trajectory, not "
+	  "random",
 	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
 	  "encoded = [128, 64]; coils = 1; samples = 128; readouts = 64;\n"
 	  "trajectory: { type = \"random\"; }; } );" },
@@ -256,10 +281,12 @@ static const struct {
 	/* trajectory */
 	{ 4, "/folder.h5: Invalid argument",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
-	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = \"folder.h5\"; }; } );" },
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = "
+	  "\"folder.h5\"; }; } );" },
 	{ 4, "protocols.[0].trajectory.file: a string is wanted",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
-	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = 5; }; } );" },
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = 5; }; "
+	  "} );" },
 	{ 3, "protocols.[0].trajectory.type: stack has 3 dimensions, the protocol 2",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
 	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"stack\"; }; } );" },
@@ -268,25 +295,32 @@ static const struct {
 	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\"; }; } );" },
 	{ 4, "/nowhere.h5: No such file or directory",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
-	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = \"nowhere.h5\"; }; } );" },
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = "
+	  "\"nowhere.h5\"; }; } );" },
 	{ 4, "/half.hdr: No such file or directory",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
-	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = \"half\"; }; } );" },
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"file\";\nfile = "
+	  "\"half\"; }; } );" },
 	{ 4, "protocols.[0].trajectory.file: has no effect without trajectory.type file",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
-	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\";\nfile = \"x.h5\"; }; } );" },
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\";\nfile = "
+	  "\"x.h5\"; }; } );" },
 	{ 4, "protocols.[0].trajectory.interleaves: 64 readouts are no multiple of 7",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
-	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"spiral2d\";\ninterleaves = 7; }; } );" },
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = "
+	  "\"spiral2d\";\ninterleaves = 7; }; } );" },
 	{ 4, "protocols.[0].trajectory.interleaves: has no effect",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
-	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"radial2d\";\ninterleaves = 8; }; } );" },
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = "
+	  "\"radial2d\";\ninterleaves = 8; }; } );" },
 	{ 4, "protocols.[0].trajectory.third_ignored: is for 2D only",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64, 64];\n"
-	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\";\nthird_ignored = true; }; } );" },
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = "
+	  "\"random\";\nthird_ignored = true; }; } );" },
 	{ 4, "protocols.[0].fov_mm: z is missing; trajectory.unit rad/m needs it",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64, 64];\n"
-	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\"; unit = \"rad/m\"; };\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\"; unit = "
+	  "\"rad/m\"; };\n"
 	  "fov_mm = [220.0, 220.0]; } );" },
 	/* gridding, image, solver, budget */
 	{ 4, "protocols.[0].gridding.width: either accuracy, or width and oversampling: not both",
@@ -301,7 +335,8 @@ static const struct {
 	  PROTOCOL("gridding: { density_file = \"w\"; };") },
 	{ 4, "protocols.[0].image.maps_file: missing; image.combine sense needs it",
 	  PROTOCOL("image: { combine = \"sense\"; };") },
-	{ 4, "protocols.[0].image.maps_file: has no effect", PROTOCOL("image: { maps_file = \"maps\"; };") },
+	{ 4, "protocols.[0].image.maps_file: has no effect",
+	  PROTOCOL("image: { maps_file = \"maps\"; };") },
 	{ 4, "protocols.[0].image.output: the root of a sum of squares has no phase",
 	  PROTOCOL("image: { combine = \"rss\"; output = \"complex\"; };") },
 	{ 2, "protocols.[0].image.maps_file: missing; method sense needs it",
@@ -429,7 +464,8 @@ static void all_at_once(void)
 	CHECK(load(&site,
 		   "node: { threads = 5.5; board = \"x\"; };\n\n"
 		   "sinks = ( { type = \"x\"; dir = \"d\"; } );\n"
-		   "protocols = ( { name = \"p\"; coils = 99; matrix = [64, 64]; samples = 8; readouts = 8;\n"
+		   "protocols = ( { name = \"p\"; coils = 99; matrix = [64, 64]; samples = 8; "
+		   "readouts = 8;\n"
 		   "trajectory: { type = \"radial2d\"; seed = 9999999999; };\n"
 		   "x = 1; } );\n") == BS_ERR_CONFIG &&
 		      faults == 7,

@@ -1,5 +1,7 @@
-/* test/unit/config/test_keys.c - the table, the structs, the printed site and the documentation say the
- * same */
+/*
+ * test/unit/config/test_keys.c - the table, the structs, the printed site and the documentation say
+ * the same
+ */
 #define _GNU_SOURCE /* open_memstream, memmem, mkdtemp */
 #include "config/value.h"
 #include "core/traj/traj.h"

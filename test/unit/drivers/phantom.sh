@@ -46,7 +46,8 @@ node: { run_dir = "run"; cache_dir = ""; };
 protocols = ( { name = "head"; method = "gridding"; matrix = [32, 32, 16]; coils = 2;
 	samples = 200; readouts = 48; trajectory: { type = "stack"; }; } );
 END
-expect 0 "2 x 48 readouts of 200 samples, 2 coils" -- -c "$dir/site.cfg" -p head --repetitions 2 -o "$dir/b.h5"
+expect 0 "2 x 48 readouts of 200 samples, 2 coils" -- -c "$dir/site.cfg" -p head --repetitions 2 \
+	-o "$dir/b.h5"
 expect 1 "no protocol 'foot'" -- -c "$dir/site.cfg" -p foot -o "$dir/b.h5"
 expect 0 "3 x 51 readouts" -- --matrix 32x32 --repetitions 3 --motion 0.4,2 -o "$dir/moves.h5"
 expect 0 "3 x 51 readouts" -- --matrix 32x32 --repetitions 3 -o "$dir/rests.h5"
@@ -65,7 +66,8 @@ done
 # apart A B: the relative difference of two images, above ("+") or below ("-") 1e-5
 apart() {
 	"$BORESIDE" compare "$dir/$1" "$dir/$2" |
-		awk '/^unscaled/ { seen = 1; print $3 < 1e-5 ? "-" : "+" } END { if (!seen) print "?" }'
+		awk '/^unscaled/ { seen = 1; print $3 < 1e-5 ? "-" : "+" }
+			END { if (!seen) print "?" }'
 }
 got="$(apart moves-0003.cfl moves.cfl)$(apart moves-0002.cfl moves.cfl)$(apart moves.cfl rests.cfl)"
 [ "$got" = "-++" ] && echo "ok what beats comes back after a period" ||

@@ -1,4 +1,7 @@
-/* test/unit/drivers/test_cfl.c - .cfl/.hdr: round trip, the references at hand, headers that lie; drafts */
+/*
+ * test/unit/drivers/test_cfl.c - .cfl/.hdr: round trip, the references at hand, headers that lie;
+ * drafts
+ */
 #define _GNU_SOURCE
 #include "test/support/check.h"
 

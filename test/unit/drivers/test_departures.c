@@ -1,4 +1,7 @@
-/* test/unit/drivers/test_departures.c - a sender's record on made-up times: what counts as its own oversleep */
+/*
+ * test/unit/drivers/test_departures.c - a sender's record on made-up times: what counts as its own
+ * oversleep
+ */
 #include "drivers/source/departures.h"
 
 #include "test/support/check.h"

@@ -1,4 +1,7 @@
-/* test/unit/drivers/test_mtx.c - Matrix Market files: read back what was written; each fault with its line */
+/*
+ * test/unit/drivers/test_mtx.c - Matrix Market files: read back what was written; each fault with
+ * its line
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "drivers/file/mtx.h"
 #include "test/support/check.h"
@@ -121,7 +124,8 @@ int main(void)
 	CHECK(bs_mtx_read(&m, path, &why) == BS_ERR_IO, "no file: %s", why.text);
 	faults();
 	long_line();
-	put("%%MatrixMarket MATRIX coordinate integer General\n% a comment\n\n2 3 2\n1 3 -4\n2 1 5\n\n");
+	put("%%MatrixMarket MATRIX coordinate integer General\n"
+	    "% a comment\n\n2 3 2\n1 3 -4\n2 1 5\n\n");
 	CHECK(bs_mtx_read(&m, path, &why) == 0 && m.rows == 2 && m.cols == 3 &&
 		      m.value[0] == -4.0f && m.col[0] == 2 && m.value[1] == 5.0f,
 	      "comments, blank lines, integers and capitals are read %s", why.text);

@@ -1,4 +1,7 @@
-/* test/unit/drivers/test_recording.c - recordings: round trip, the recordings at hand, damaged files */
+/*
+ * test/unit/drivers/test_recording.c - recordings: round trip, the recordings at hand, damaged
+ * files
+ */
 #define _GNU_SOURCE
 #include "test/support/check.h"
 

@@ -1,5 +1,6 @@
 /*
- * test/unit/drivers/test_replay.c - recordings played over a real socket to a peer that keeps ipc/WIRE.md
+ * test/unit/drivers/test_replay.c - recordings played over a real socket to a peer that keeps
+ * ipc/WIRE.md
  *
  * The peer (a thread here) takes messages in order, acknowledges, and on request breaks the line:
  * it closes its socket with everything in it and binds again, as a service that is restarted does.
@@ -24,7 +25,8 @@
 
 static const char xml[] =
 	"<ismrmrdHeader><encoding><encodedSpace><matrixSize><x>16</x><y>16</y><z>1</z></matrixSize>"
-	"</encodedSpace><reconSpace><matrixSize><x>16</x><y>16</y><z>1</z></matrixSize></reconSpace>"
+	"</encodedSpace><reconSpace><matrixSize><x>16</x><y>16</y><z>1</z></matrixSize>"
+	"</reconSpace>"
 	"</encoding></ismrmrdHeader>";
 static char dir[] = "/tmp/boreside-replay-XXXXXX";
 static char url[128], path[128];
@@ -179,8 +181,8 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* What the sender recorded of the acquisitions that the peer saw. asleep: it slept before, and since
- * it had sent the first one. excused: and that counts as its own oversleep. */
+/* What the sender recorded of the acquisitions that the peer saw. asleep: it slept before, and
+ * since it had sent the first one. excused: and that counts as its own oversleep. */
 static void look_at_departures(struct peer *p, const struct bs_replay *r)
 {
 	int64_t first = INT64_MAX;
@@ -282,7 +284,7 @@ static void paces(void)
 	}
 }
 
-/* Slow to acknowledge is a service that is behind: whatever the sender sleeps then is not its own. */
+/* A service that acknowledges late is behind: what the sender then sleeps is not its own fault. */
 static void departures(void)
 {
 	static struct peer p;

@@ -1,6 +1,6 @@
 /*
- * test/unit/drivers/test_sender.c - the sender's half of the conversation, with a scripted clock and a line
- * that loses what is under way
+ * test/unit/drivers/test_sender.c - the sender's half of the conversation, with a scripted clock
+ * and a line that loses what is under way
  */
 #include "drivers/source/sender.h"
 #include "ipc/wire/mrd.h"
@@ -307,7 +307,8 @@ static void lossy_line(uint64_t seed, uint32_t window, double loss, double break
 			(void)say_ack(5, p.next - 1);
 	}
 	CHECK(s.state == BS_SENDER_ENDED && p.acqs == total && p.bad == 0,
-	      "window %u, %g lost, %llu reconnects: all %llu came, in order, whole (%d bad, %llu sent "
+	      "window %u, %g lost, %llu reconnects: all %llu came, in order, whole (%d bad, %llu "
+	      "sent "
 	      "again, %llu duplicates, %d rounds)",
 	      window, loss, (unsigned long long)breaks_seen, (unsigned long long)p.acqs, p.bad,
 	      (unsigned long long)s.resent, (unsigned long long)p.duplicates, rounds);

@@ -1,4 +1,7 @@
-/* test/unit/drivers/test_sink.c - images as .png, .cfl and .h5: content, names, nothing half-written */
+/*
+ * test/unit/drivers/test_sink.c - images as .png, .cfl and .h5: content, names, nothing
+ * half-written
+ */
 #define _GNU_SOURCE
 #include "test/support/check.h"
 

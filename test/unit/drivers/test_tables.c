@@ -1,4 +1,7 @@
-/* test/unit/drivers/test_tables.c - trajectories, weights and maps from files: the good and the refused */
+/*
+ * test/unit/drivers/test_tables.c - trajectories, weights and maps from files: the good and the
+ * refused
+ */
 #define _GNU_SOURCE
 #include "test/support/check.h"
 
@@ -102,7 +105,8 @@ static void write_recording(const struct recipe *c)
 
 	(void)snprintf(
 		xml, sizeof(xml),
-		"<?xml version=\"1.0\" encoding=\"ascii\"?><ismrmrdHeader xmlns=\"http://www.ismrm.org/ISMRMRD\">"
+		"<?xml version=\"1.0\" encoding=\"ascii\"?><ismrmrdHeader "
+		"xmlns=\"http://www.ismrm.org/ISMRMRD\">"
 		"<experimentalConditions><H1resonanceFrequency_Hz>1</H1resonanceFrequency_Hz>"
 		"</experimentalConditions><encoding><encodedSpace><matrixSize><x>%u</x><y>%u</y>"
 		"<z>1</z></matrixSize><fieldOfView_mm><x>1</x><y>1</y><z>1</z></fieldOfView_mm>"
@@ -111,7 +115,8 @@ static void write_recording(const struct recipe *c)
 		"<encodingLimits/><trajectory>radial</trajectory></encoding>%s%s%s"
 		"</ismrmrdHeader>",
 		c->matrix, c->matrix, c->matrix, c->matrix,
-		c->says ? "<userParameters><userParameterString><name>trajectory_units</name><value>"
+		c->says ? "<userParameters><userParameterString><name>trajectory_units</name>"
+			  "<value>"
 			: "",
 		c->says ? c->says : "",
 		c->says ? "</value></userParameterString></userParameters>" : "");

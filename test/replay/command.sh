@@ -1,5 +1,5 @@
 #!/bin/bash
-# test/replay/replay_command.sh - boreside replay against the real service: outcomes and exit statuses
+# test/replay/command.sh - boreside replay against the real service: outcomes and exit statuses
 set -u
 : "${BORESIDE:?}" "${DATA:=}"
 . "$(dirname "$0")/../support/await.bash"
@@ -28,7 +28,8 @@ expect() {
 	if [ $got -eq "$want" ] && grep -q -e "$words" "$dir/log"; then
 		echo "ok $what"
 	else
-		echo "not ok $what: exit status $got, not $want, or no '$words' in: $(tr '\n' '|' <"$dir/log")"
+		echo "not ok $what: exit status $got, not $want, or no '$words' in:" \
+			"$(tr '\n' '|' <"$dir/log")"
 	fi
 }
 site="-c $dir/site.cfg -p cart2d"
@@ -47,9 +48,11 @@ service=$!
 site="$site $patience"
 expect 0 'acquisitions 769, images 3, gaps 0, duplicates 0, rejected 0' "as fast as it goes" \
 	$site --asap "$recording"
-expect 0 'session 00000000000000ff' "three scans, numbered" $site --asap --loop 3 --session 0xfd "$recording"
+expect 0 'session 00000000000000ff' "three scans, numbered" $site --asap --loop 3 --session 0xfd \
+	"$recording"
 expect 0 'sampling times' "ten times its own pace" $site --speed 10 "$recording"
-expect 1 'refused: BS_ERR_PROTOCOL' "an unknown protocol" $patience -c "$dir/site.cfg" -p none "$recording"
+expect 1 'refused: BS_ERR_PROTOCOL' "an unknown protocol" $patience -c "$dir/site.cfg" -p none \
+	"$recording"
 expect 1 'outcome: BS_ERR_LENGTH' "a scan that ends half-way" $site --asap --limit 300 "$recording"
 expect 0 'outcome: BS_OK' "and a good one after that" $site --asap "$recording"
 
