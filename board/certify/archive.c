@@ -17,7 +17,7 @@
 #include "ipc/wire/wire.h"
 
 #define TURN_NS  INT64_C(50000000)
-#define OVERHEAD (64u << 10) /* envelope, header and attributes of an image, generously */
+#define OVERHEAD (64u << 10) /* more than envelope, header and attributes of an image */
 
 #define COLUMNS BS_SPREAD_SENT /* the latencies that each image has, in their order */
 
@@ -59,7 +59,7 @@ void bs_archive_canaries(const struct bs_archive *g, struct bs_certificate *c)
 
 /* ---- an image ---- */
 
-/* What an image says of itself. */
+/* What an image says of itself: its attributes. */
 struct words {
 	const char *text;
 	size_t len;
@@ -100,7 +100,7 @@ static void keep(struct bs_archive *g, int column, int64_t ns)
 		g->column[column][g->rows[column]++] = ns;
 }
 
-/* The service's own times of an image that was handed on at handed_ns; from what its latency counts. */
+/* The service's own times of an image that was handed on at handed_ns. */
 static bool read_share(const struct words *w, int64_t handed_ns, struct bs_own *s)
 {
 	const char *received = attribute(w, "received_ns");
@@ -128,7 +128,7 @@ static bool read_share(const struct words *w, int64_t handed_ns, struct bs_own *
 	return s->from_ns <= handed_ns;
 }
 
-/* The parts, and what is the service's own: all but the operators and the transfers. */
+/* The stages, and the service's own part: all but the operators and the transfers. */
 static void keep_parts(struct bs_archive *g, const struct words *w, struct bs_own *s, int64_t now)
 {
 	static const bool operators[BS_BUDGET_STAGES] = {
@@ -180,7 +180,7 @@ static void judge(struct bs_archive *g, int64_t due, int64_t received, int64_t h
 	}
 }
 
-/* Its words, and whether they agree with when it was handed on. */
+/* Counts what the image says of itself, and whether that agrees with when it was handed on. */
 static void keep_words(struct bs_archive *g, const struct words *w, int64_t latency)
 {
 	bool missed = attribute_is(w, "budget", "missed");
@@ -204,7 +204,7 @@ static void keep_words(struct bs_archive *g, const struct words *w, int64_t late
 	}
 }
 
-/* True: one of this scan's that did not come before. They come in order, numbered from 1. */
+/* True: of this scan, and it did not come before. Images come in order, numbered from 1. */
 static bool is_new(struct bs_archive *g, const struct bs_wire *w)
 {
 	uint16_t ahead = (uint16_t)(w->seq - g->newest);

@@ -1,16 +1,18 @@
 /*
- * board/certify/archive.h - every image of a service as its archive takes it, with its latencies
+ * board/certify/archive.h - takes every image of a service from its archive socket, with its
+ * latencies
  *
- * open -> { begin -> { scan -> (images come) }* -> end }* -> close. A thread of its own receives, and
- * one canary (core/thread/canaries.h) on each processor of `where`, those that the
- * service's threads may run on, records their stalls meanwhile, at the highest real-time priority
- * where that is allowed. scan: the session whose images count from now on; what is of no session of
- * this run is torn. count: images so far, each once, previews not counted.
- * end: the run's counts and latencies; latency is allocated, and the caller's.
- * An image is handed on at its envelope's time (ipc/WIRE.md). A miss is one that was handed on
- * later than the budget after its last readout's due time; whose it is says board/certify/late.h, by the
- * canaries and by `left`, what the sender recorded (NULL: it explains nothing). BS_ARCHIVE_MAX images
- * a run are kept; what comes beyond is torn. take is what the thread does with a message, for tests.
+ * open -> { begin -> { scan -> (images come) }* -> end }* -> close.
+ * A thread of its own receives. A canary (core/thread/canaries.h) on each processor of `where`,
+ * those that the service's threads may run on, records the stalls meanwhile, at the highest
+ * real-time priority where that is allowed.
+ * begin: images count in r from now on, until end, which also fills in its latencies; r->latency is
+ * allocated, and the caller's. scan: the session whose images are to come; others count as torn.
+ * count: images of this run so far, each once, previews not counted. take: what the thread does
+ * with a message, for tests. BS_ARCHIVE_MAX images of a run are kept; more count as torn.
+ * An image is handed on at its envelope's time (ipc/WIRE.md). It is a miss when that is later than
+ * the budget after its last readout's due time. Whose miss it is says late.h, from the canaries and
+ * from `left`, what the sender recorded (NULL: then the sender explains nothing).
  * Test: test/unit/board/test_message.c, test/replay/certify.sh
  */
 #ifndef BS_BOARD_CERTIFY_ARCHIVE_H

@@ -57,7 +57,7 @@ struct bs_certify_run {
 	uint64_t torn;     /* messages that were no image of this run, or lack what must be there */
 	uint64_t repeated; /* images that came again */
 	uint64_t disagreed; /* that say met and were handed on late, or the reverse */
-	uint64_t raw;       /* later than the budget from the due time */
+	uint64_t raw;       /* misses: handed on later than the budget after the due time */
 	uint64_t explained; /* of these: by canaries' stalls, with the sender's sleep or without */
 	uint64_t overslept; /* by the sender alone, which woke late by itself (late.h) */
 	uint32_t misses;

@@ -25,7 +25,7 @@
 
 #define ARM_NS      INT64_C(1800000000000) /* the service may arm for half an hour */
 #define PATIENCE_NS INT64_C(20000000000)
-#define LAST_NS     INT64_C(2000000000) /* an outcome's images are here by then */
+#define LAST_NS     INT64_C(2000000000) /* a scan's images are here so soon after its outcome */
 
 struct certify {
 	struct bs_certificate *c;
@@ -71,7 +71,7 @@ static bool asked_to_stop(const struct certify *w)
 	return w->q->stop != NULL && *w->q->stop != 0;
 }
 
-/* 0 also when it refuses the protocol: then c->refused says why. */
+/* 0 as well when the service refuses the protocol: then c->refused says why. */
 static int wait_ready(struct certify *w, struct bs_fail *why)
 {
 	int64_t until = bs_now_ns() + ARM_NS;
@@ -104,8 +104,10 @@ static bool look(struct certify *w)
 	return false;
 }
 
-/* Above the service where that is allowed: a scanner does not wait for this machine's processors.
- * Endpoints that are opened after it inherit it. */
+/*
+ * Above the service where that is allowed: a scanner does not wait for this machine's processors.
+ * The threads of endpoints that are opened later inherit it.
+ */
 static void raise_priority(struct certify *w)
 {
 	struct sched_param p = { .sched_priority = sched_get_priority_max(SCHED_FIFO) - 2 };
@@ -116,7 +118,7 @@ static void raise_priority(struct certify *w)
 
 static int connect_sender(struct certify *w, struct bs_fail *why)
 {
-	struct bs_cpus where; /* w->doc is from after the service was ready */
+	struct bs_cpus where; /* by w->doc, as the service was ready */
 	char url[200];
 	int rc;
 
@@ -150,7 +152,7 @@ static void note_outcome(struct certify *w, struct bs_certify_run *r,
 		(void)snprintf(w->c->refused, sizeof(w->c->refused), "%s", r->fault);
 }
 
-/* The archive's thread may still be behind. */
+/* The archive's thread may be behind: waits until it has counted so many images. */
 static void wait_images(struct certify *w, uint64_t made)
 {
 	int64_t until = bs_now_ns() + LAST_NS;
@@ -216,7 +218,7 @@ static int try_all(struct certify *w, struct bs_fail *why)
 	bs_loads_go(&w->loads);
 	raise_priority(w);
 	rc = connect_sender(w, why);
-	if (rc == 0 && look(w)) /* since the service was ready, if there is one scan alone */
+	if (rc == 0 && look(w)) /* if there is a single scan, its threads' counts are from here */
 		bs_witness_threads(c, &w->witness, w->doc, true);
 	for (uint32_t i = 0; rc == 0 && i < (w->q->speed > 0.0 ? 2u : 1u); i++) {
 		rc = play(w, &c->run[i], i == 0 ? 1.0 : w->q->speed, i == 0, why);

@@ -1,10 +1,11 @@
 /*
  * board/certify/expected.h - how many images a recording makes, counted without the service
  *
- * The recording's readouts go through the checks and the frames of core/frame/recon.h with a method that
- * reconstructs nothing: what a service that loses nothing hands on for one scan, previews left out.
- * A readout that would be refused is left out, as there. Reading forks (drivers/file/probe.h): call it
- * with one thread. Allocates and frees. Test: test/replay/certify.sh
+ * The recording's readouts go through the checks and the frames of core/frame/recon.h with a method
+ * that reconstructs nothing. The result is what a service that loses nothing hands on for one scan,
+ * previews not counted. A readout that the service would refuse is left out. Reading forks
+ * (drivers/file/probe.h): call it with one thread. Allocates and frees. Test:
+ * test/replay/certify.sh
  */
 #ifndef BS_BOARD_CERTIFY_EXPECTED_H
 #define BS_BOARD_CERTIFY_EXPECTED_H

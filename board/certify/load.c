@@ -97,7 +97,7 @@ static void write_on(struct bs_load_done *done, const char *file)
 		ssize_t n = pwrite(fd, piece, IO_PIECE, to);
 
 		if (n <= 0 || fsync(fd) != 0)
-			return; /* a full disk: the record says how far it came */
+			return; /* a full disk: done says how much was written */
 		atomic_fetch_add(&done->io_bytes, (uint64_t)n);
 		atomic_fetch_add(&done->io_syncs, 1);
 		to = to + n < IO_BYTES ? to + n : 0;

@@ -2,13 +2,13 @@
  * board/certify/load.h - processes that load the machine while a budget is tried
  *
  * start (makes them, and they wait) -> go -> stop. start forks: call it while this process has one
- * thread, no endpoint and no CUDA. go waits until the GPU is loaded, or is known not to be. They end
- * with this process, whatever ends it.
+ * thread, no endpoint and no CUDA. go waits until the GPU is loaded, or is known not to be. They
+ * end with this process, however it ends.
  *   cpu  one process for each processor, writing through 64 MiB without end
  *   io   one process that writes a file of up to 256 MiB in dir in pieces of 4 MiB, an fsync each
  *   gpu  one process that keeps one GPU busy with kernels of 1 ms (gpu/device/load.h; GPU=1)
- * All run with the priority that this process has (the GPU's kernels are queued at ordinary priority).
- * done: what each has got done, for the record. Test: test/replay/certify.sh, test/fault/fault_gpu.c
+ * All run with this process's priority; the GPU's kernels are queued at ordinary priority.
+ * done: how much work each has done. Test: test/replay/certify.sh, test/fault/fault_gpu.c
  */
 #ifndef BS_BOARD_CERTIFY_LOAD_H
 #define BS_BOARD_CERTIFY_LOAD_H

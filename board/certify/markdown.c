@@ -117,12 +117,12 @@ static void md_misses(struct bs_text *t, const struct bs_certify_run *r)
 	bs_text_put(
 		t,
 		"\nThe first %u misses attributed to the service, in ms after the last readout's "
-		"due time: the image before it in the archive's hands; the sender's last sleep (not "
-		"excused when it began after the due time, or when the service still owed an "
-		"acknowledgement); the readout handed to the socket, received; the image handed on; "
-		"then what the sender overslept by itself, and how long canaries were stalled.\n\n"
-		"| image | before | asleep | awake | owed | sent | received | handed on | overslept | "
-		"stalled |\n|---|---|---|---|---|---|---|---|---|---|\n",
+		"due time: the image before it in the archive's hands; the sender's last sleep "
+		"(not excused when it began after the due time, or when the service still owed an "
+		"acknowledgement); the readout handed to the socket, received; the image handed "
+		"on; then what the sender overslept by itself, and how long canaries were "
+		"stalled.\n\n| image | before | asleep | awake | owed | sent | received | handed on | "
+		"overslept | stalled |\n|---|---|---|---|---|---|---|---|---|---|\n",
 		r->misses);
 	for (uint32_t i = 0; i < r->misses; i++) {
 		const struct bs_late *m = &r->miss[i];
@@ -169,11 +169,11 @@ static void md_run(struct bs_text *t, const struct bs_certificate *c,
 		    "\n- missed: %" PRIu64 " raw; %" PRIu64
 		    " explained by a canary's stall; **%" PRIu64 " attributed to the service**\n",
 		    r->raw, r->explained, bs_certify_attributed(r));
-	bs_text_put(
-		t,
-		"- of the raw misses, %" PRIu64
-		" explained by the sender, which woke late by itself (the service had acknowledged all that it had sent before)\n",
-		r->overslept);
+	bs_text_put(t,
+		    "- of the raw misses, %" PRIu64
+		    " explained by the sender, which woke late by itself (the service had "
+		    "acknowledged all that it had sent before)\n",
+		    r->overslept);
 	bs_text_put(t,
 		    "- by the service's own clock, from the last readout received: %" PRIu64
 		    " late\n",
@@ -239,9 +239,9 @@ static void md_service(struct bs_text *t, const struct bs_certificate *c)
 			    c->thread[i].major_faults, c->thread[i].allocations);
 	bs_text_put(
 		t,
-		"\n## The machine's stalls\n\nA canary on each processor that the service's threads "
-		"may run on wakes every millisecond and does nothing; one that is 0.2 ms late or "
-		"more was stalled. A miss is explained when the image would have kept its budget "
+		"\n## The machine's stalls\n\nA canary on each processor that the service's "
+		"threads may run on wakes every millisecond and does nothing; one that is 0.2 ms "
+		"late or more was stalled. A miss is explained when the image would have kept its budget "
 		"without the time that one of them was stalled between due and handed on.\n\n"
 		"| processor | SCHED_FIFO | wakes | stalls | p99.9 late, ms | max late, ms |\n"
 		"|---|---|---|---|---|---|\n");

@@ -1,15 +1,15 @@
 /*
- * board/certify/own.h - the service's own share of an image's latency, and what stalls took of it
+ * board/certify/own.h - the service's own part of an image's latency, with stalls and without
  *
- * From the last readout received (from) to the image handed on: that readout accumulated (taken to
- * added: all the operators'), and the image finished (begun to made: operators and transfers, as the
- * image names them, and what of the service lies between them). The rest is the service's own.
- * own: never negative; operators that a device ran meanwhile are taken off begun to made at most.
- * quiet: own less the time that canaries were stalled in it. A stall outside begun to made that is
- * not in taken to added is in the own part; of those in begun to made only what the operators
- * cannot have covered: with s stalled and o of operators, s - o at least lay in the own part. So
- * never more is taken off than was there, and never what the operators lost.
- * All times by one clock; taken, added 0: not known. begun, made 0: anywhere in the latency.
+ * Of the time from the last readout received (from) to the image handed on, these are not the
+ * service's own: that readout being accumulated (taken to added), which is the operators' alone;
+ * and what operators and transfers took, as the image says, of finishing the image (begun to made).
+ * part: the rest, never negative. Operators that a device ran meanwhile count as begun to made at
+ * most.
+ * quiet: part less the time that canaries were stalled in it. A stall outside of both intervals was
+ * in the own part. Of a stall of s in begun to made, where operators took o, at least s - o was in
+ * the own part, and only that is taken off. A stall in taken to added was the operators'.
+ * All times by one clock. taken, added 0: not known. begun, made 0: anywhere in the latency.
  * Pure. Test: test/unit/board/test_own.c
  */
 #ifndef BS_BOARD_CERTIFY_OWN_H

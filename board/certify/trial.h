@@ -2,10 +2,10 @@
  * board/certify/trial.h - a service of certify's own, on a private copy of the site
  *
  * make -> start -> { alive, ask, url }* -> stop -> remove. The copy has its own run folder and
- * sockets, and no viewers; it writes no files, since sinks come after an image is handed on, and a
- * spilling archive keeps the newest instead: the folder is the node's own service's. Everything else
- * is as configured. The service has its own process group and ends with this process. stop and
- * remove may be called whatever came before.
+ * sockets, no viewers and no sinks (files are written after an image is handed on). An archive that
+ * spills keeps the newest instead: the folder is the node's own service's. All else is as
+ * configured. The service has its own process group and ends with this process. stop and remove may
+ * be called whatever came before.
  */
 #ifndef BS_BOARD_CERTIFY_TRIAL_H
 #define BS_BOARD_CERTIFY_TRIAL_H
@@ -27,7 +27,7 @@ int bs_trial_make(struct bs_trial *t, const struct bs_site *site, const struct b
 		  struct bs_fail *why);
 int bs_trial_start(struct bs_trial *t, struct bs_fail *why);
 bool bs_trial_alive(struct bs_trial *t);
-/* The log's first error, or its last line of one, for a service that does not start. */
+/* For a service that does not start: its log's last error, but a refused budget before others. */
 void bs_trial_last_words(const struct bs_trial *t, char *out, size_t cap);
 /* Of one of its endpoints: "kspace", "archive", "status". */
 void bs_trial_url(const struct bs_trial *t, const char *endpoint, char *out, size_t cap);

@@ -16,8 +16,8 @@ const char *bs_verdict_doubt(const struct bs_certificate *c)
 {
 	for (uint32_t i = 0; i < c->canaries; i++)
 		if (c->canary[i].priority <= 0)
-			return "the canaries had no real-time priority, so that the load or the service "
-			       "itself may have stalled them";
+			return "the canaries had no real-time priority, so that the load or the "
+			       "service itself may have stalled them";
 	if (c->throttled)
 		return "the service polls at a real-time priority and the kernel throttles that "
 		       "(kernel.sched_rt_runtime_us), the canaries with it";
@@ -116,7 +116,7 @@ void bs_verdict_make(struct bs_certificate *c)
 		because(c, BS_VERDICT_BROKEN, "%.250s", c->refused);
 		return;
 	}
-	if (c->cut) /* first: its last scan was ended early for that */
+	if (c->cut) /* the first reason: others may follow from it */
 		because(c, BS_VERDICT_UNPROVEN, "it was told to stop after %.1f s of %g",
 			r->seconds, c->minutes * 60.0);
 	judge_images(c, r);

@@ -1,7 +1,7 @@
 /*
  * board/certify/witness.h - what the service says of itself, for its certificate
  *
- * doc: its status document (board/doc/STATUS.md), complete. None of these fail: what the document does
+ * doc: its whole status document (board/doc/STATUS.md). None of these fail: what the document does
  * not say stays as it was. Pure, but for may_run, which asks the system about the threads.
  * Test: test/unit/board/test_witness.c
  */
@@ -11,7 +11,7 @@
 #include "board/certify/certificate.h"
 #include "core/thread/cpus.h"
 
-/* Their counts before the run: minor and major faults, allocations. */
+/* The threads' counts before the run: minor and major faults, allocations. */
 struct bs_witness {
 	double before[BS_CERTIFY_THREADS][3];
 };
@@ -19,7 +19,7 @@ struct bs_witness {
 /* Engine, estimate, refusal, the settings that are in force. */
 void bs_witness_protocol(struct bs_certificate *c, const char *doc);
 void bs_witness_stages(struct bs_certificate *c, const char *doc);
-/* before: the counts are kept. They and later calls give what has been added since. */
+/* before: the counts are kept. This call and later ones give what was added since. */
 void bs_witness_threads(struct bs_certificate *c, struct bs_witness *w, const char *doc,
 			bool before);
 /* How often its processes were replaced. */

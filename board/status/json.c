@@ -9,7 +9,7 @@ static const char *blanks(const char *p)
 	return p + strspn(p, " \t\r\n");
 }
 
-/* Behind a string that begins at p; NULL: it does not end. */
+/* Where the string that begins at p ends, behind its quote; NULL: it does not. */
 static const char *behind_string(const char *p)
 {
 	for (p++; *p != '"'; p++)
@@ -18,7 +18,7 @@ static const char *behind_string(const char *p)
 	return p + 1;
 }
 
-/* Behind any value; NULL: the text ends before it does. */
+/* Where the value that begins at p ends; NULL: the text ends before. */
 static const char *behind(const char *p)
 {
 	size_t depth = 0;

@@ -1,8 +1,9 @@
 /*
  * board/status/json.h - reads the service's own status document, without building anything
  *
- * object: at its '{'. member: where the value of a key begins, *len its length; NULL: not there, or
- * the text is no JSON. Strings are compared as they are written (names here need no escapes).
+ * object: text that begins with '{'. member: where the value of a key begins, *len its length;
+ * NULL: it is not there, or the text is no JSON. Keys are compared as they are written, with
+ * escapes.
  * first, next: the elements of an array. Allocates nothing. Test: test/unit/board/test_json.c
  */
 #ifndef BS_BOARD_STATUS_JSON_H

@@ -51,7 +51,7 @@ static void *serve(void *arg)
 			bs_endpoint_recv(&s->socket, request, sizeof(request), &len, POLL_MS, NULL);
 		int n;
 
-		if (rc != 0 && rc != BS_ERR_LENGTH) /* a request that is too long is one, too */
+		if (rc != 0 && rc != BS_ERR_LENGTH) /* one that is too long is answered, too */
 			continue;
 		n = answer(s, request, rc == 0 ? len : 0);
 		if (n > 0)

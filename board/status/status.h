@@ -3,9 +3,9 @@
  *
  * Each writes one document into out, NUL-terminated; its length, or BS_ERR_NOMEM when cap is too
  * small. They read while the workers write: each number is whole, but not all are of one instant.
- * serve: a thread that answers on the status socket: the requests "text", "latency", "latency.json",
- * "stalls" and "ready" (yes or no: would a scan be taken now) with what their names say, any other
- * request with the JSON document. The reconstruction does not notice it.
+ * serve: a thread that answers on the status socket: the requests "text", "latency",
+ * "latency.json", "stalls" and "ready" (yes or no: would a scan be taken now) with what their names
+ * say, any other request with the JSON document. The reconstruction does not notice it.
  * The document is described in board/doc/STATUS.md. Test: test/unit/board/test_status.c
  */
 #ifndef BS_BOARD_STATUS_STATUS_H

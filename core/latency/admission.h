@@ -1,10 +1,10 @@
 /*
- * core/latency/admission.h - can a budget be met: worst-case estimates from timings taken when armed
+ * core/latency/admission.h - can a budget be met? Worst-case estimates from timings when armed
  *
  * Each cost on an image's way is timed under up to three conditions: warm (again and again), cold
- * (the caches were swept before) and loaded (beside other work on the GPU). A timing of which
- * canaries (core/thread/canary.h) were stalled for more than a twentieth is disturbed: the machine, not the
- * work, took that time.
+ * (the caches were swept before) and loaded (beside other work on the GPU). A timing is disturbed
+ * when canaries (core/thread/canary.h) were stalled for more than a twentieth of it: the machine,
+ * not the work, took that time.
  * The estimate of one cost and condition:
  *   at least half of the timings undisturbed: the 99.9 % quantile of those (the largest, below
  *   1,000 of them) times 1 + margin;
@@ -42,7 +42,8 @@ struct bs_timing {
 struct bs_estimate {
 	uint32_t n, disturbed;
 	bool busy;
-	int64_t p50_ns, max_ns; /* of all; of those that count */
+	int64_t p50_ns; /* of all */
+	int64_t max_ns; /* of those that count */
 	int64_t worst_ns;
 };
 
@@ -51,7 +52,7 @@ struct bs_admission {
 	double margin;
 	struct bs_estimate cost[BS_COSTS][BS_CONDITIONS];
 	struct bs_estimate least; /* finish when its deadline has passed; on_miss shed alone */
-	/* medians over whole frames, warm; what goes on for ever must fit into the interval */
+	/* medians over whole frames, warm: the interval between readouts must leave them time */
 	uint32_t frames;
 	int64_t readout_ns; /* accumulating one readout: all adds of a frame over its readouts */
 	int64_t frame_ns;   /* all of a frame's readouts and its images */
@@ -76,9 +77,9 @@ int bs_admission_judge(const struct bs_admission *a, const struct bs_protocol *p
 		       struct bs_fail *why);
 /*
  * A scan's header: do its readouts come more slowly than they are accumulated? The interval is the
- * protocol's frame.interval_ms, or where that is 0 the header's TR over its contrasts; 0 when
- * neither is known. Several images in a row are held to the whole frame's cost. Judged by medians
- * without margin: what is refused could not have been kept up with even on average.
+ * protocol's frame.interval_ms, or where that is 0 the header's TR over its contrasts. 0 as well
+ * when neither is known. Where several images follow each other, whole frames must keep up, too. By
+ * medians without margin: what is refused could not keep up even on average.
  */
 int bs_admission_rate(const struct bs_admission *a, const struct bs_protocol *p,
 		      const struct bs_scan_info *info, struct bs_fail *why);

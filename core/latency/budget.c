@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What an image's result does on a rung: a step down, a step towards a climb, or a fresh count. */
+/* What an image does on a rung: a step down, one more good image, or the count begins anew. */
 enum move { DOWN, GOOD, STAY };
 
 static const enum move moves[BS_RUNGS][BS_RESULTS] = {
@@ -78,11 +78,11 @@ int64_t bs_budget_deadline(const struct bs_budget *b, int64_t from_ns)
 
 	if (!sheds(b->p))
 		return INT64_MAX;
-	/* one long stall of a taker must not leave the solver with nothing */
+	/* half at most: one long stall of a taker must leave the solver some time */
 	return from_ns + budget - (b->tail_ns < budget / 2 ? b->tail_ns : budget / 2);
 }
 
-/* A frame is made as it began: a step that came in between holds for those that follow. */
+/* A frame is made on the rung that it began on: a step meanwhile is for later frames. */
 static enum bs_rung rung_of(const struct bs_budget *b, bool gridded)
 {
 	if (!b->has[BS_RUNG_GRIDDING])
@@ -156,7 +156,7 @@ bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t
 	b->images[*rung]++;
 	if (bs_budget_missed(b->p, made_ns - from_ns)) /* it is late before it is handed on */
 		return judge(b, *rung, BS_RESULT_MISSED);
-	if (report->deadline_stop) /* after one iteration: the next image may well be late */
+	if (report->deadline_stop) /* after one iteration: as good as missed */
 		return judge(b, *rung, report->iterations > 1 ? BS_RESULT_TIGHT : BS_RESULT_MISSED);
 	return false;
 }

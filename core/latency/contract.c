@@ -13,7 +13,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* per_mille of n values do not exceed the one at this place */
+/* The value that per_mille of n sorted ones do not exceed. */
 static int64_t at(const int64_t *ns, size_t n, size_t per_mille)
 {
 	size_t want = (n * per_mille + 999) / 1000;
@@ -34,7 +34,7 @@ void bs_spread_make(struct bs_spread *s, int64_t *ns, size_t n)
 	s->max_ns = ns[n - 1];
 }
 
-/* P(at most k | Poisson of mean m), each term from its logarithm: m may be large */
+/* P(at most k | Poisson of mean m). Each term from its logarithm, as m may be large. */
 static double at_most(uint64_t k, double m)
 {
 	double sum = 0.0;

@@ -1,10 +1,11 @@
 /*
  * core/latency/contract.h - what a run of images proves about a budget
  *
- * spread: of n latencies, sorted in place: quantiles as the smallest value that at least that share
- * does not exceed, exactly. bound: the largest rate of misses that a run with this many among n
- * images leaves possible at 95 %: m/n with P(at most misses | Poisson of mean m) = 5 %; for none,
- * 2.996/n, the rule of three (Hanley and Lippman-Hand, JAMA 1983;249:1743-1745). 1 when n is 0.
+ * spread: the quantiles of n latencies, which it sorts: the smallest value that at least that
+ * fraction does not exceed. bound: the largest rate of misses that is possible at 95 % after a run
+ * with so many misses among n images: m/n with P(at most misses | Poisson of mean m) = 5 %; without
+ * a miss 2.996/n, the rule of three (Hanley and Lippman-Hand, JAMA 1983;249:1743-1745). 1 when n is
+ * 0.
  * Pure; allocates nothing. Test: test/unit/core/test_contract.c
  */
 #ifndef BS_CORE_LATENCY_CONTRACT_H

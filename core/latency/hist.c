@@ -44,7 +44,7 @@ uint64_t bs_hist_quantile(const struct bs_hist *h, double q)
 {
 	uint64_t max = atomic_load_explicit(&h->max_ns, memory_order_relaxed);
 	uint64_t count = atomic_load_explicit(&h->count, memory_order_acquire);
-	/* q = i/n in floating point times n may come out just above i: do not take the next value */
+	/* less a little: in floating point, i/n times n may be just above i */
 	uint64_t want = (uint64_t)ceil(q * (double)count * (1.0 - 1e-12));
 	uint64_t seen = 0;
 

@@ -1,5 +1,5 @@
 /*
- * core/latency/hist.h - latency histogram with a fixed relative error, fixed memory and an exact maximum
+ * core/latency/hist.h - latency histogram: fixed relative error, fixed memory, exact maximum
  *
  * Values are nanoseconds, 0 .. 2^40 - 1 (18 minutes; larger ones are counted in the last bucket,
  * the maximum stays exact). Buckets grow with the value: 64 to an octave, so a quantile is at most
@@ -25,8 +25,10 @@ struct bs_hist {
 };
 
 void bs_hist_add(struct bs_hist *h, int64_t ns); /* negative counts as 0 */
-/* Smallest bucket bound that at least the fraction q of the values do not exceed; q = 1: the exact
- * maximum. 0 when empty. */
+/*
+ * The smallest bucket bound that at least the fraction q of the values do not exceed; q = 1: the
+ * exact maximum. 0 when empty.
+ */
 uint64_t bs_hist_quantile(const struct bs_hist *h, double q);
 /* to += from; only while nobody writes to either. */
 void bs_hist_merge(struct bs_hist *to, const struct bs_hist *from);
