@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/engine/cuda/operator.h"
+#include "gpu/engine/cuda/engine.cuh"
+#include "gpu/engine/engines.h"
 #include "gpu/device/check.h"
 #include "gpu/fft/lines_cuda.h"
 
@@ -181,7 +182,15 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 	return rc;
 }
 
-const struct bs_cuda_operator bs_cuda_cartesian = {
+static const struct bs_cuda_operator cartesian = {
 	coil_step,    cart_need,   cart_plan,   cart_close, cart_samples, cart_begin,
 	cart_arrived, cart_settle, cart_finish, NULL,       NULL,         NULL,
 };
+
+static struct bs_cuda_spec spec_of(const struct bs_protocol *p)
+{
+	return { p, &cartesian, false, false, NULL };
+}
+
+const struct bs_engine bs_engine_cartesian_cuda =
+	bs_engine_cuda<spec_of>("cartesian/cuda", false, false, NULL);

@@ -96,9 +96,14 @@ int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why);
 void bs_armed_cuda_unrecord(struct bs_armed_cuda *e);
 
 /*
- * engine.cu. solve: from F^H d in the coil images, waiting for each iteration. times: upload
+ * engine.cu: from the last readout to the image; core/engine.h's, too, but for solve and times. solve: from F^H d in the coil images, waiting for each iteration. times: upload
  * .. download, once the stream is idle; 0 for what this engine does not do.
  */
+int bs_armed_cuda_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+			 struct bs_report *report);
+int bs_armed_cuda_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+			float *image, struct bs_report *report);
+int bs_armed_cuda_peek(void *self, uint32_t frame, float *image);
 int bs_armed_cuda_solve(struct bs_armed_cuda *e, int64_t deadline_ns, struct bs_report *report);
 void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct bs_report *report);
 

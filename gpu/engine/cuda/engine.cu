@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/thread/clock.h"
-#include "gpu/engine/cuda/armed.h"
+#include "gpu/engine/cuda/engine.cuh"
 #include "gpu/device/check.h"
 #include "gpu/engine/engines.h"
 #include "gpu/toeplitz/cuda/tune.h"
@@ -94,8 +94,8 @@ static int fetch_whole(struct bs_armed_cuda *e, uint32_t frame, float *image,
 	return rc;
 }
 
-static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		  struct bs_report *report)
+int bs_armed_cuda_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+			 struct bs_report *report)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	const bool watched = is_watched(e, deadline_ns, report);
@@ -107,8 +107,8 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 		       : fetch_whole(e, frame, image, report);
 }
 
-static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns, float *image,
-		 struct bs_report *report)
+int bs_armed_cuda_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+			float *image, struct bs_report *report)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	const bool watched = is_watched(e, deadline_ns, report);
@@ -120,7 +120,7 @@ static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadli
 		       : fetch_whole(e, frame, image, report);
 }
 
-static int peek(void *self, uint32_t frame, float *image)
+int bs_armed_cuda_peek(void *self, uint32_t frame, float *image)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	struct bs_report unread;
@@ -131,39 +131,16 @@ static int peek(void *self, uint32_t frame, float *image)
 	return rc != 0 ? rc : fetch(e, frame, image, &unread);
 }
 
-struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p)
-{
-	return { p, &bs_cuda_gridding, false, false, NULL };
-}
-
 struct bs_cuda_spec bs_cuda_spec_ls(const struct bs_protocol *p)
 {
 	return { p, p->fhd == BS_SUM_EXACT ? &bs_cuda_sum_exact : &bs_cuda_sum_nufft, true, false,
 		 NULL };
 }
 
-static struct bs_cuda_spec cartesian(const struct bs_protocol *p)
-{
-	return { p, &bs_cuda_cartesian, false, false, NULL };
-}
-
-template <struct bs_cuda_spec spec_of(const struct bs_protocol *p)>
-static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
-{
-	const struct bs_cuda_spec s = spec_of(p);
-	int rc = s.solve ? bs_ls_cuda_check(p, why) : 0;
-
-	return rc != 0 ? rc : bs_armed_cuda_need(&s, n, why);
-}
-
-template <struct bs_cuda_spec spec_of(const struct bs_protocol *p)>
-static int arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-	       const struct bs_arm_env *env, struct bs_fail *why)
-{
-	const struct bs_cuda_spec s = spec_of(p);
-
-	return bs_armed_cuda_open(self, &s, tables, env, why);
-}
+const struct bs_engine bs_engine_ls_cuda =
+	bs_engine_cuda<bs_cuda_spec_ls>("ls/cuda", true, false, &bs_engine_gridding_cuda);
+const struct bs_engine bs_engine_sense_cuda =
+	bs_engine_cuda<bs_cuda_spec_ls>("sense/cuda", true, false, &bs_engine_gridding_cuda);
 
 static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
 			 const char *cache_dir, double seconds, struct bs_fail *why)
@@ -181,31 +158,3 @@ static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, c
 
 const struct bs_tuner bs_ls_tuner = { tune_toeplitz, { "one image", "all coils" }, false };
 const struct bs_tuner bs_sense_tuner = { tune_toeplitz, { "one image", "all coils" }, true };
-
-/* windows, previews: what it makes itself; preview: whose previews it has else, or NULL. */
-template <struct bs_cuda_spec spec_of(const struct bs_protocol *p)>
-static constexpr struct bs_engine engine(const char *name, bool windows, bool previews,
-					 const struct bs_engine *preview)
-{
-	return { name,
-		 need<spec_of>,
-		 arm<spec_of>,
-		 bs_armed_cuda_begin,
-		 bs_armed_cuda_add,
-		 finish,
-		 bs_armed_cuda_close,
-		 bs_armed_cuda_reading,
-		 windows ? bs_armed_cuda_fold : NULL,
-		 windows ? slide : NULL,
-		 previews ? peek : NULL,
-		 preview };
-}
-
-const struct bs_engine bs_engine_gridding_cuda =
-	engine<bs_cuda_spec_gridding>("gridding/cuda", true, true, NULL);
-const struct bs_engine bs_engine_cartesian_cuda =
-	engine<cartesian>("cartesian/cuda", false, false, NULL);
-const struct bs_engine bs_engine_ls_cuda =
-	engine<bs_cuda_spec_ls>("ls/cuda", true, false, &bs_engine_gridding_cuda);
-const struct bs_engine bs_engine_sense_cuda =
-	engine<bs_cuda_spec_ls>("sense/cuda", true, false, &bs_engine_gridding_cuda);

@@ -55,10 +55,9 @@ struct bs_cuda_operator {
 };
 
 /* sum_: F^H d of the methods that solve, by its two routes. */
-extern const struct bs_cuda_operator bs_cuda_gridding, bs_cuda_cartesian, bs_cuda_sum_nufft,
-	bs_cuda_sum_exact;
+extern const struct bs_cuda_operator bs_cuda_sum_nufft, bs_cuda_sum_exact;
 
-/* engine.cu: what the methods' engines arm, on one GPU or, with share set, as one of several. */
+/* What a method's engine arms, on one GPU or, with share set, as one of several. */
 typedef struct bs_cuda_spec (*bs_cuda_spec_of)(const struct bs_protocol *p);
 struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p);
 struct bs_cuda_spec bs_cuda_spec_ls(const struct bs_protocol *p);

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "gpu/engine/cuda/operator.h"
+#include "gpu/engine/cuda/engine.cuh"
 #include "gpu/engine/engines.h"
 #include "gpu/nufft/nufft_cuda.h"
 #include "gpu/nufft/cuda/tune.h"
@@ -141,10 +141,18 @@ static int peek(void *op, uint32_t frame, float2 *image, cudaStream_t stream, st
 				  why);
 }
 
-const struct bs_cuda_operator bs_cuda_gridding = {
+static const struct bs_cuda_operator gridding = {
 	coil_step, need,   plan_gridding, close_grid, samples, begin,
 	arrived,   settle, finish,        part,       peek,    tuned,
 };
+
+struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p)
+{
+	return { p, &gridding, false, false, NULL };
+}
+
+const struct bs_engine bs_engine_gridding_cuda =
+	bs_engine_cuda<bs_cuda_spec_gridding>("gridding/cuda", true, true, NULL);
 
 /* Its previews are another engine's. */
 const struct bs_cuda_operator bs_cuda_sum_nufft = {

@@ -1,0 +1,51 @@
+/*
+ * gpu/engine/cuda/engine.cuh - a method's engine on one GPU, from what it arms there
+ *
+ * what: the method's spec for a protocol (gpu/engine/cuda/operator.h). Everything between is the same
+ * for all methods (gpu/engine/cuda/armed.h).
+ */
+#ifndef BS_GPU_ENGINE_CUDA_ENGINE_CUH
+#define BS_GPU_ENGINE_CUDA_ENGINE_CUH
+
+#include "gpu/engine/cuda/armed.h"
+
+template <struct bs_cuda_spec what(const struct bs_protocol *p)>
+static int bs_engine_cuda_need(const struct bs_protocol *p, struct bs_need *need,
+			       struct bs_fail *why)
+{
+	const struct bs_cuda_spec s = what(p);
+	int rc = s.solve ? bs_ls_cuda_check(p, why) : 0;
+
+	return rc != 0 ? rc : bs_armed_cuda_need(&s, need, why);
+}
+
+template <struct bs_cuda_spec what(const struct bs_protocol *p)>
+static int bs_engine_cuda_arm(void **self, const struct bs_protocol *p,
+			      const struct bs_tables *tables, const struct bs_arm_env *env,
+			      struct bs_fail *why)
+{
+	const struct bs_cuda_spec s = what(p);
+
+	return bs_armed_cuda_open(self, &s, tables, env, why);
+}
+
+/* windows, previews: what it makes itself; preview: whose previews it has else, or NULL. */
+template <struct bs_cuda_spec what(const struct bs_protocol *p)>
+static constexpr struct bs_engine bs_engine_cuda(const char *name, bool windows, bool previews,
+						 const struct bs_engine *preview)
+{
+	return { name,
+		 bs_engine_cuda_need<what>,
+		 bs_engine_cuda_arm<what>,
+		 bs_armed_cuda_begin,
+		 bs_armed_cuda_add,
+		 bs_armed_cuda_finish,
+		 bs_armed_cuda_close,
+		 bs_armed_cuda_reading,
+		 windows ? bs_armed_cuda_fold : NULL,
+		 windows ? bs_armed_cuda_slide : NULL,
+		 previews ? bs_armed_cuda_peek : NULL,
+		 preview };
+}
+
+#endif
