@@ -133,7 +133,7 @@ $(B)/test/%: $(B)/test/%.o $(B)/board/service/allocs.o $(LIB)
 cu_objects = $(if $(filter 1,$(GPU)),$(patsubst %.cu,build/cuda/%.cu.o,$(call find,$(1),*.cu)))
 objects    = $(patsubst %.c,$(B)/%.o,$(call find,$(1),*.c)) $(call cu_objects,$(1))
 $(BENCH): $(call objects,test/bench)
-$(PAPER): $(call objects,test/paper) $(B)/test/bench/rows.o
+$(PAPER): $(call objects,test/paper) $(B)/test/bench/rows.o $(B)/test/bench/inputs.o
 $(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
 
 # Preloaded by tests: counts allocations, hangs the disk; never sanitized themselves.

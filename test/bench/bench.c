@@ -5,12 +5,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A group is run by its word; without a word, those of which `named` is false and those whose word the
- * pattern begins with. */
+/*
+ * Without a word the groups run that are not `named`, and those whose word the pattern begins with.
+ */
 static const struct {
 	const char *word, *title;
 	int (*run)(struct bs_bench *b);
-	bool named; /* no heading of columns, either */
+	bool named; /* run by its word alone; prints its own heading */
 } groups[] = {
 	{ "nufft",
 	  "NUFFT, accuracy 1e-3, plan made; reference: FINUFFT 2.6, two cores of an AMD EPYC",

@@ -3,7 +3,9 @@
 
 #define FEW 5 /* times: many settings are tried */
 
-/* Every setting of one sum: samples of a chunk, parts of the voxels, the sums' place in the caches. */
+/*
+ * Every setting of one sum: samples of a chunk, parts of the voxels, the sums' place in the caches.
+ */
 static int exact_grid(struct bench *b, const char *name, struct problem *p, enum bs_exact_sum sum,
 		      const uint32_t (&chunk)[5], const uint32_t (&parts)[3], float *out)
 {
@@ -88,13 +90,8 @@ int bs_bench_gpu_exact(int (*wanted)(void *arg, const char *name),
 		       struct bs_fail *why)
 {
 	struct bench b;
-	int err;
+	int err = open_bench(&b, wanted, row, arg, why);
 
-	memset(&b, 0, sizeof(b));
-	b.wanted = wanted;
-	b.row = row;
-	b.arg = arg;
-	err = open_bench(&b, why);
 	if (err == 0)
 		err = bench_exact(&b);
 	bs_stopwatch_close(&b.watch);

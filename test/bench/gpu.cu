@@ -444,14 +444,9 @@ int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
 		    struct bs_fail *why)
 {
 	struct bench b;
-	int err;
+	int err = open_bench(&b, wanted, row, arg, why);
 
-	memset(&b, 0, sizeof(b));
-	b.wanted = wanted;
-	b.row = row;
-	b.arg = arg;
-	err = open_bench(&b, why);
-	/* each on its own: what fails leaves the rest */
+	/* one that fails leaves the others */
 	if (err == 0) {
 		const int part[3] = { bench_2008(&b), bench_2007(&b), bench_parboil(&b) };
 

@@ -18,20 +18,25 @@ extern "C" {
 struct bs_gpu_row {
 	const char *name, *detail;
 	double median_ms, min_ms, floor_ms, error;
+	double rival_ms, demand_ms; /* 0: none is stated here */
 	int n;
 };
 
 /* Device copy: bytes read and written together, a millisecond. */
 int bs_bench_gpu_copy(double *bytes_ms, struct bs_fail *why);
-/* The gridding, at 1e-3 (nufft.cu); tune_seconds: for measuring variants before each row; 0: none. */
+/*
+ * The gridding, at 1e-3 (nufft.cu); tune_seconds: for measuring variants before each row; 0: none.
+ */
 int bs_bench_gpu_nufft(int (*wanted)(void *arg, const char *name),
 		       void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
 		       double tune_seconds, double bytes_ms, struct bs_fail *why);
-/* The exact sums at every setting that decides their time, each row five times: for choosing those. */
+/*
+ * The exact sums at every setting that decides their time, each row five times: for choosing those.
+ */
 int bs_bench_gpu_exact(int (*wanted)(void *arg, const char *name),
 		       void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
 		       struct bs_fail *why);
-/* wanted: NULL (all) or asked before each row is prepared. */
+/* wanted is asked before each row is prepared. */
 int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
 		    void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
 		    struct bs_fail *why);

@@ -2,8 +2,8 @@
  * test/bench/ls.c - the least-squares rows of bench
  *
  * References of the same run: the papers' loop with sine and cosine (-O3 -ffast-math, the same
- * threads), timed on some voxels and extrapolated to all; padded FFTW for the Toeplitz operator. The one of
- * `sense` is BART 0.8's pics -t on two cores of an AMD EPYC: 2.93 s, whole process.
+ * threads), timed on some voxels and extrapolated to all; padded FFTW for the Toeplitz operator.
+ * The one of `sense` is BART 0.8's pics -t on two cores of an AMD EPYC: 2.93 s, whole process.
  */
 #include "test/bench/bench.h"
 
@@ -18,29 +18,16 @@
 #include "gpu/exact/exact.h"
 #include "gpu/solve/ls.h"
 #include "gpu/nufft/nufft.h"
-#include "test/bench/plain.h"
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/toeplitz.h"
+#include "test/bench/inputs.h"
+#include "test/bench/plain.h"
 
 #define REPEATS_MAX 1000
 #define PLAIN       256 /* voxels of the plain loop */
 #define PI          3.14159265358979323846
 
 static double times_ms[REPEATS_MAX];
-
-/* Uniform in [-0.5, 0.5). */
-static float *noise(size_t floats, uint64_t s)
-{
-	float *p = malloc(floats * sizeof(float));
-
-	for (size_t i = 0; p != NULL && i < floats; i++) {
-		s ^= s << 13;
-		s ^= s >> 7;
-		s ^= s << 17;
-		p[i] = (float)(int32_t)(s >> 32) * 0x1p-32f;
-	}
-	return p;
-}
 
 /* Runs fn at least `least` times and for about the row's seconds; fills the row. */
 static void repeat(const struct bs_bench *b, struct bs_bench_row *row, int least,
@@ -162,8 +149,8 @@ static int bench_exact(struct bs_bench *b, size_t i, struct bs_team *team, struc
 	struct bs_arena arena = { 0 };
 	struct exact_job j = { 0 };
 	size_t voxels = (size_t)sums[i].matrix[0] * sums[i].matrix[1] * sums[i].matrix[2];
-	float *k = noise(s.samples * s.dims, 88172645463325252u);
-	float *data = noise(s.samples * 2, 362436069u);
+	float *k = bs_bench_noise(s.samples * s.dims, 88172645463325252u);
+	float *data = bs_bench_noise(s.samples * 2, 362436069u);
 	int rc;
 
 	memcpy(s.matrix, sums[i].matrix, sizeof(s.matrix));
@@ -239,7 +226,7 @@ static int bench_toeplitz(struct bs_bench *b, size_t i, struct bs_team *team, st
 	memcpy(qs.matrix, toeplitz[i].matrix, sizeof(qs.matrix));
 	j.voxels = (size_t)s.matrix[0] * s.matrix[1] * s.matrix[2];
 	q = calloc(bs_q_size(&qs), 8);
-	in = noise(2 * j.voxels * s.coils, 521288629u);
+	in = bs_bench_noise(2 * j.voxels * s.coils, 521288629u);
 	j.in = in;
 	j.out = malloc(j.voxels * s.coils * 8);
 	rc = q == NULL || in == NULL || j.out == NULL ? bs_fail(why, BS_ERR_NOMEM, "%s", row.name)
@@ -336,8 +323,8 @@ static int bench_sense(struct bs_bench *b, struct bs_team *team, struct bs_fail 
 	struct sense_job j = { 0 };
 	struct bs_bench_row row = { .name = sense_name, .reference_ms = 2930 };
 	size_t values = (size_t)8 * 256 * 256 * 2;
-	float *maps = noise(values, 5772156u);
-	float *data = noise((size_t)8 * 512 * 256 * 2, 2718281u);
+	float *maps = bs_bench_noise(values, 5772156u);
+	float *data = bs_bench_noise((size_t)8 * 512 * 256 * 2, 2718281u);
 	char detail[160];
 	int64_t t;
 	int rc;
@@ -359,7 +346,8 @@ static int bench_sense(struct bs_bench *b, struct bs_team *team, struct bs_fail 
 		repeat(b, &row, 5, run_sense, &j);
 		(void)snprintf(
 			detail, sizeof(detail),
-			"F^H d %.1f, %u steps; armed in %.0f; reference: BART pics -t, whole process",
+			"F^H d %.1f, %u steps; armed in %.0f; reference: BART pics -t, whole "
+			"process",
 			j.fhd_ms, j.iterations, arm_ms);
 		row.detail = detail;
 		bs_bench_write(b, &row);

@@ -20,9 +20,9 @@ int bs_bench_multi(struct bs_bench *b)
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/phantom/random.h"
 #include "core/thread/clock.h"
 #include "gpu/device/memory.h"
+#include "test/bench/inputs.h"
 #include "test/support/engine.h"
 #include "test/support/transport.h"
 
@@ -51,15 +51,6 @@ struct inputs {
 	float *one, *other, *again; /* images */
 	size_t data_bytes, image_bytes;
 };
-
-static void uniform(float *v, uint64_t n, uint64_t seed)
-{
-	struct bs_random r;
-
-	bs_random_seed(&r, seed);
-	for (uint64_t i = 0; i < n; i++)
-		v[i] = (float)(bs_random_uniform(&r) - 0.5);
-}
 
 /* Smooth sensitivities: each coil brightest at its own place around the object. */
 static void fill_maps(float *maps, const struct problem *p)
@@ -137,7 +128,7 @@ static int open_inputs(struct inputs *in, const struct problem *w, int threads, 
 	if (in->data == NULL || in->maps == NULL || in->one == NULL || in->other == NULL ||
 	    in->again == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory");
-	uniform(in->data, in->data_bytes / 4, 6);
+	bs_bench_uniform(in->data, in->data_bytes / 4, 1.0, 6);
 	fill_maps(in->maps, w);
 	rc = bs_team_open(&in->team, threads, why);
 	return rc != 0 ? rc : bs_traj_make(&in->traj, &in->p, why);

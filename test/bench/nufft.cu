@@ -1,50 +1,25 @@
 /*
  * test/bench/nufft.cu - the gridding's rows of bench gpu; see gpu.h
  *
- * Accuracy 1e-3, random weights and values, each transform one graph, variants measured first (not counted).
- * Floor: every sample and every voxel moved once, and the samples' positions, at the copy's rate.
+ * Accuracy 1e-3, random weights and values, each transform one graph, variants measured first (not
+ * counted). Floor: every sample and every voxel moved once, and the samples' positions, at the
+ * copy's rate.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/traj/traj.h"
-#include "test/bench/gpu.h"
-#include "test/bench/truth.cuh"
 #include "gpu/device/check.h"
-#include "gpu/nufft/nufft_cuda.h"
-#include "gpu/nufft/cuda/tune.h"
 #include "gpu/device/stopwatch.h"
+#include "gpu/nufft/cuda/tune.h"
+#include "gpu/nufft/nufft_cuda.h"
+#include "test/bench/gpu.h"
+#include "test/bench/inputs.h"
+#include "test/bench/truth.cuh"
 
 #define RUNS  20
 #define PROBE 64
-
-struct row {
-	const char *name;
-	enum bs_traj_type type;
-	uint32_t dims, matrix[3], samples, readouts, interleaves, coils;
-};
-
-static const struct row rows[] = {
-	{ "2D radial 256x512 -> 256^2", BS_TRAJ_RADIAL2D, 2, { 256, 256, 1 }, 512, 256, 1, 1 },
-	{ "2D radial 256x512 -> 256^2", BS_TRAJ_RADIAL2D, 2, { 256, 256, 1 }, 512, 256, 1, 8 },
-	{ "2D spiral 16x4096 -> 256^2", BS_TRAJ_SPIRAL2D, 2, { 256, 256, 1 }, 4096, 16, 16, 1 },
-	{ "2D spiral 16x4096 -> 256^2", BS_TRAJ_SPIRAL2D, 2, { 256, 256, 1 }, 4096, 16, 16, 8 },
-	{ "3D random 284592 -> 128^3", BS_TRAJ_RANDOM, 3, { 128, 128, 128 }, 528, 539, 1, 1 },
-	{ "3D random 284592 -> 128^3", BS_TRAJ_RANDOM, 3, { 128, 128, 128 }, 528, 539, 1, 8 },
-	{ "3D stack 17x32x6000 -> 256x256x32",
-	  BS_TRAJ_STACK,
-	  3,
-	  { 256, 256, 32 },
-	  6000,
-	  544,
-	  17,
-	  8 },
-	{ "3D radial 3.2M -> 64^3", BS_TRAJ_RADIAL3D, 3, { 64, 64, 64 }, 128, 25000, 1, 1 },
-	{ "3D radial 3.2M -> 64^3", BS_TRAJ_RADIAL3D, 3, { 64, 64, 64 }, 128, 25000, 1, 8 },
-	{ "3D radial 10M -> 256^3", BS_TRAJ_RADIAL3D, 3, { 256, 256, 256 }, 500, 20000, 1, 1 },
-};
 
 struct job {
 	struct bs_nufft_spec s;
@@ -56,7 +31,7 @@ struct job {
 	struct bs_stopwatch watch;
 };
 
-/* Where probe b lies: an item of n, the same everywhere. */
+/* The index below n that probe b looks at, the same in every run. */
 static __host__ __device__ inline uint64_t probe_at(int b, uint64_t n)
 {
 	const uint64_t at = (uint64_t)(draw(77777 + (uint64_t)b) * (double)n);
@@ -151,8 +126,8 @@ static int time_it(struct job *j, bool forward, struct bs_gpu_row *row, struct b
 	return rc;
 }
 
-static int open_job(struct job *j, const struct row *r, const struct bs_traj *traj,
-		    const struct bs_tune *tune, struct bs_fail *why)
+static int open_job(struct job *j, const struct bs_traj *traj, const struct bs_tune *tune,
+		    struct bs_fail *why)
 {
 	struct bs_need need;
 	float *weight;
@@ -160,16 +135,17 @@ static int open_job(struct job *j, const struct row *r, const struct bs_traj *tr
 
 	memset(&need, 0, sizeof(need));
 	j->s.tune = tune;
-	j->voxels = (uint64_t)r->matrix[0] * r->matrix[1] * r->matrix[2];
+	j->voxels = (uint64_t)j->s.matrix[0] * j->s.matrix[1] * j->s.matrix[2];
 	rc = bs_stopwatch_open(&j->watch, why);
 	if (rc != 0)
 		return rc;
-	BS_CUDA(cudaMalloc(&j->k, j->s.samples * r->dims * 4), why);
-	BS_CUDA(cudaMalloc(&j->data, j->s.samples * r->coils * 8), why);
-	BS_CUDA(cudaMalloc(&j->image, j->voxels * r->coils * 8), why);
+	BS_CUDA(cudaMalloc(&j->k, j->s.samples * j->s.dims * 4), why);
+	BS_CUDA(cudaMalloc(&j->data, j->s.samples * j->s.coils * 8), why);
+	BS_CUDA(cudaMalloc(&j->image, j->voxels * j->s.coils * 8), why);
 	BS_CUDA(cudaMalloc(&j->weight, j->s.samples * 4), why);
 	BS_CUDA(cudaMalloc(&j->truth, PROBE * sizeof(double2)), why);
-	BS_CUDA(cudaMemcpy(j->k, traj->k, j->s.samples * r->dims * 4, cudaMemcpyHostToDevice), why);
+	BS_CUDA(cudaMemcpy(j->k, traj->k, j->s.samples * j->s.dims * 4, cudaMemcpyHostToDevice),
+		why);
 	weight = (float *)malloc(j->s.samples * 4);
 	if (weight == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "weights");
@@ -183,8 +159,8 @@ static int open_job(struct job *j, const struct row *r, const struct bs_traj *tr
 	if (rc == 0)
 		BS_CUDA_GO(cudaMemcpy(j->weight, weight, j->s.samples * 4, cudaMemcpyHostToDevice),
 			   why, rc, out);
-	random_values(j->data, j->s.samples * r->coils * 2, 3);
-	random_values(j->image, j->voxels * r->coils * 2, 4);
+	random_values(j->data, j->s.samples * j->s.coils * 2, 3);
+	random_values(j->image, j->voxels * j->s.coils * 2, 4);
 	if (rc == 0)
 		BS_CUDA_GO(cudaDeviceSynchronize(), why, rc, out);
 out:
@@ -204,7 +180,7 @@ static void close_job(struct job *j)
 	bs_stopwatch_close(&j->watch);
 }
 
-static int measure(const struct row *r, bool forward, const char *name, double bytes_ms,
+static int measure(const struct bs_bench_case *c, bool forward, const char *name, double bytes_ms,
 		   const struct bs_traj *traj, const struct bs_tuning *t,
 		   void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
 		   struct bs_fail *why)
@@ -216,13 +192,9 @@ static int measure(const struct row *r, bool forward, const char *name, double b
 
 	memset(&j, 0, sizeof(j));
 	memset(&out, 0, sizeof(out));
-	j.s.dims = r->dims;
-	memcpy(j.s.matrix, r->matrix, sizeof(j.s.matrix));
-	j.s.coils = r->coils;
-	j.s.samples = (uint64_t)r->samples * r->readouts;
+	j.s = bs_bench_nufft_spec(&bs_bench_sizes[c->shape], c->coils);
 	j.s.states = 1;
-	j.s.accuracy = 1e-3;
-	rc = open_job(&j, r, traj, t != NULL ? &t->trial[t->best].tune : NULL, why);
+	rc = open_job(&j, traj, t != NULL ? &t->trial[t->best].tune : NULL, why);
 	if (rc == 0)
 		rc = time_it(&j, forward, &out, why);
 	if (rc == 0)
@@ -232,8 +204,10 @@ static int measure(const struct row *r, bool forward, const char *name, double b
 			(void)bs_tune_text(words, t->kind, &t->trial[t->best].tune);
 		out.name = name;
 		out.detail = words;
-		out.floor_ms = ((double)j.s.samples * (r->coils * 8.0 + r->dims * 4.0) +
-				(double)j.voxels * r->coils * 8.0) /
+		out.rival_ms = forward ? c->forward.rival_ms : c->adjoint.rival_ms;
+		out.demand_ms = forward ? c->forward.demand_ms : c->adjoint.demand_ms;
+		out.floor_ms = ((double)j.s.samples * (j.s.coils * 8.0 + j.s.dims * 4.0) +
+				(double)j.voxels * j.s.coils * 8.0) /
 			       bytes_ms;
 		row(arg, &out);
 	}
@@ -248,40 +222,27 @@ int bs_bench_gpu_nufft(int (*wanted)(void *arg, const char *name),
 	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
 	int failed = 0;
 
-	for (size_t i = 0; t != NULL && i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct row *r = &rows[i];
-		struct bs_protocol p;
-		struct bs_nufft_spec s;
+	for (size_t i = 0; t != NULL && i < BS_BENCH_CASES; i++) {
+		const struct bs_bench_case *c = &bs_bench_cases[i];
+		const struct bs_bench_size *size = &bs_bench_sizes[c->shape];
+		const struct bs_nufft_spec s = bs_bench_nufft_spec(size, c->coils);
 		struct bs_traj traj;
 		char name[2][96];
 		int rc;
 
 		for (int f = 0; f < 2; f++)
 			(void)snprintf(name[f], sizeof(name[f]), "%s %s, %u coil%s",
-				       f ? "forward" : "adjoint", r->name, r->coils,
-				       r->coils > 1 ? "s" : "");
-		if (wanted != NULL && !wanted(arg, name[0]) && !wanted(arg, name[1]))
+				       f ? "forward" : "adjoint", size->title, c->coils,
+				       c->coils > 1 ? "s" : "");
+		if (!wanted(arg, name[0]) && !wanted(arg, name[1]))
 			continue;
-		memset(&p, 0, sizeof(p));
-		memset(&s, 0, sizeof(s));
 		memset(&traj, 0, sizeof(traj));
-		p.dims = s.dims = r->dims;
-		memcpy(p.matrix, r->matrix, sizeof(p.matrix));
-		memcpy(s.matrix, r->matrix, sizeof(s.matrix));
-		p.samples = r->samples;
-		p.readouts = r->readouts;
-		p.traj.type = r->type;
-		p.traj.interleaves = r->interleaves;
-		p.traj.seed = 1;
-		s.coils = r->coils;
-		s.samples = (uint64_t)r->samples * r->readouts;
-		s.accuracy = 1e-3;
-		rc = bs_traj_make(&traj, &p, why);
+		rc = bs_bench_traj(&traj, size, why);
 		bool tuned = rc == 0 && tune_seconds > 0.0 &&
 			     bs_nufft_tuned(t, &s, traj.k, "", tune_seconds, why) == 0;
 		for (int f = 0; rc == 0 && f < 2; f++)
-			if (wanted == NULL || wanted(arg, name[f]))
-				rc = measure(r, f != 0, name[f], bytes_ms, &traj, tuned ? t : NULL,
+			if (wanted(arg, name[f]))
+				rc = measure(c, f != 0, name[f], bytes_ms, &traj, tuned ? t : NULL,
 					     row, arg, why);
 		bs_traj_close(&traj);
 		failed = rc != 0 ? rc : failed;

@@ -1,11 +1,12 @@
 /*
- * test/bench/plain.h - the least-squares operators written down plainly: what the bench measures ours against
+ * test/bench/plain.h - the least-squares operators written down plainly: what the bench measures
+ * ours against
  *
- * fhd: the papers' CPU loop, for each voxel a sum over all samples with a sine and a cosine each, in
- * float; this file is compiled with -O3 -ffast-math. voxels: which, as x, y, z offsets in voxels.
- * padded: the Toeplitz operator as FFTW does it out of the box: pad to the doubled grid, transform
- * whole, multiply, transform back, crop; plans by FFTW_MEASURE, its threads, the team for the rest.
- * Not for reconstruction: nothing else may use it.
+ * fhd: the papers' CPU loop, for each voxel a sum over all samples with a sine and a cosine each,
+ * in float; this file is compiled with -O3 -ffast-math. voxels: which, as x, y, z offsets in
+ * voxels. padded: the Toeplitz operator as FFTW does it out of the box: pad to the doubled grid,
+ * transform whole, multiply, transform back, crop; plans by FFTW_MEASURE, its threads, the team for
+ * the rest. Not for reconstruction: nothing else may use it.
  */
 #ifndef BS_TEST_PAPER_PLAIN_H
 #define BS_TEST_PAPER_PLAIN_H

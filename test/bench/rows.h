@@ -1,8 +1,9 @@
 /*
- * test/bench/rows.h - what a bench measures and how it is written down; shared with the papers' ladders
+ * test/bench/rows.h - what a bench measures and how it is written down; shared with the papers'
+ * ladders
  *
- * A row is one figure: the median, minimum and count of repetitions, beside a reference figure of the
- * same work where there is one. Rows go to standard output and, with --json, into a file.
+ * A row is one figure: the median, minimum and count of repetitions, beside a reference figure of
+ * the same work where there is one. Rows go to standard output and, with --json, into a file.
  */
 #ifndef BS_TEST_BENCH_ROWS_H
 #define BS_TEST_BENCH_ROWS_H

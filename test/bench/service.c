@@ -3,8 +3,8 @@
  * over ipc, message for message, and the time from a frame's last readout to its image at the sink,
  * with the method that does nothing (noop)
  *
- * Medians over the rounds; each round measures both ways, one after the other, so that a busy machine
- * is busy for both. Latency: 500 frames for each of --seconds, 25 a second.
+ * Medians over the rounds; each round measures both ways, one after the other, so that a busy
+ * machine is busy for both. Latency: 500 frames times --seconds, 25 a second.
  */
 #define _GNU_SOURCE
 #include "test/bench/bench.h"
@@ -19,11 +19,11 @@
 #define FRAMES_MAX 100000
 #define PAYLOAD    (BS_MRD_ACQ_BYTES + COILS * SAMPLES * 8u)
 
-#define BODY                                                                                        \
-	"protocols = ( { name = \"wide\"; method = \"noop\"; matrix = [64, 64]; coils = 8;\n"       \
-	"    samples = 4096; readouts = 64; trajectory: { type = \"radial2d\"; }; },\n"             \
-	"  { name = \"frame\"; method = \"noop\"; matrix = [256, 256]; coils = 8; samples = 512;\n" \
-	"    readouts = 32; trajectory: { type = \"radial2d\"; }; } );\n"
+static const char body[] =
+	"protocols = ( { name = \"wide\"; method = \"noop\"; matrix = [64, 64]; coils = 8;\n"
+	"    samples = 4096; readouts = 64; trajectory: { type = \"radial2d\"; }; },\n"
+	"  { name = \"frame\"; method = \"noop\"; matrix = [256, 256]; coils = 8; samples = 512;\n"
+	"    readouts = 32; trajectory: { type = \"radial2d\"; }; } );\n";
 
 static struct service service;
 static struct peer p;
@@ -242,8 +242,8 @@ static void bench_latency(int frames)
 		return;
 	printf("latency, 25 frames/s of 32 readouts of 8 x 512 samples, image 256 x 256, N = %d\n",
 	       n);
-	printf("  last readout sent -> image in the archive's hands: p50 %.0f, p99 %.0f, p99.9 %.0f, "
-	       "max %.0f us\n",
+	printf("  last readout sent -> image in the archive's hands: p50 %.0f, p99 %.0f, "
+	       "p99.9 %.0f, max %.0f us\n",
 	       quantile(us, n, 0.5), quantile(us, n, 0.99), quantile(us, n, 0.999),
 	       quantile(us, n, 1.0));
 	print_stages();
@@ -269,7 +269,7 @@ int bs_bench_service(struct bs_bench *b)
 	char self[512];
 
 	bs_endpoint_tune_malloc(PAYLOAD);
-	if (!find_programs(self) || !service_start_with(&service, SERVICE_PATIENT, BODY, NULL) ||
+	if (!find_programs(self) || !service_start_with(&service, SERVICE_PATIENT, body, NULL) ||
 	    !peer_open(&p, &service)) {
 		service_print_log(&service);
 		return 1;

@@ -1,6 +1,6 @@
 /*
- * test/bench/sum.cuh - the exact sums' problems, timed and held against double precision; for gpu.cu
- * and exact.cu alone
+ * test/bench/sum.cuh - the exact sums' problems, timed and held against double precision; for
+ * gpu.cu and exact.cu alone
  */
 #ifndef BS_TEST_BENCH_SUM_CUH
 #define BS_TEST_BENCH_SUM_CUH
@@ -223,7 +223,7 @@ static void close_exact(struct exact_run *r)
 
 static bool asked(const struct bench *b, const char *name)
 {
-	return b->wanted == NULL || b->wanted(b->arg, name) != 0;
+	return b->wanted(b->arg, name) != 0;
 }
 
 /* One exact sum: time, floor, error. out: where the result goes. */
@@ -280,13 +280,19 @@ static int measure_copy(struct bench *b)
 	return err;
 }
 
-static int open_bench(struct bench *b, struct bs_fail *why)
+static int open_bench(struct bench *b, int (*wanted)(void *arg, const char *name),
+		      void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
+		      struct bs_fail *why)
 {
 	int khz = 0;
 	int count = 0;
 	int major = 0;
 	int err;
 
+	memset(b, 0, sizeof(*b));
+	b->wanted = wanted;
+	b->row = row;
+	b->arg = arg;
 	b->why = why;
 	b->runs = RUNS;
 	BS_CUDA(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, 0), why);

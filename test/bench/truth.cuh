@@ -1,5 +1,6 @@
 /*
- * test/bench/truth.cuh - the benches' random numbers, and the sum in double that results are held against
+ * test/bench/truth.cuh - the benches' random numbers, and the sum in double that results are held
+ * against
  *
  * For sum.cuh and nufft.cu alone.
  */

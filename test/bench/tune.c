@@ -5,34 +5,14 @@
  */
 #include "test/bench/bench.h"
 
-#include <string.h>
-
 #if BS_GPU
 #include "board/arm/tuning.h"
-#include "core/traj/traj.h"
-#include "test/bench/gpu.h"
 #include "gpu/nufft/cuda/tune.h"
 #include "gpu/toeplitz/cuda/tune.h"
+#include "test/bench/gpu.h"
+#include "test/bench/inputs.h"
 
 #define SECONDS 5.0 /* on a row, for each of --seconds */
-
-static const struct row {
-	const char *name;
-	enum bs_traj_type type;
-	uint32_t dims, matrix[3], samples, readouts, interleaves, coils;
-	double adjoint_ms, forward_ms; /* 0: not among the demands */
-} rows[] = {
-	{ "radial2d", BS_TRAJ_RADIAL2D, 2, { 256, 256, 1 }, 512, 256, 1, 1, 0.025, 0 },
-	{ "radial2d", BS_TRAJ_RADIAL2D, 2, { 256, 256, 1 }, 512, 256, 1, 8, 0.10, 0.076 },
-	{ "spiral2d", BS_TRAJ_SPIRAL2D, 2, { 256, 256, 1 }, 4096, 16, 16, 1, 0.022, 0 },
-	{ "spiral2d", BS_TRAJ_SPIRAL2D, 2, { 256, 256, 1 }, 4096, 16, 16, 8, 0.075, 0.069 },
-	{ "random3d", BS_TRAJ_RANDOM, 3, { 128, 128, 128 }, 528, 539, 1, 1, 0.20, 0 },
-	{ "random3d", BS_TRAJ_RANDOM, 3, { 128, 128, 128 }, 528, 539, 1, 8, 1.2, 0.98 },
-	{ "stack", BS_TRAJ_STACK, 3, { 256, 256, 32 }, 6000, 544, 17, 8, 2.0, 2.52 },
-	{ "radial3d", BS_TRAJ_RADIAL3D, 3, { 64, 64, 64 }, 128, 25000, 1, 1, 0.45, 0 },
-	{ "radial3d", BS_TRAJ_RADIAL3D, 3, { 64, 64, 64 }, 128, 25000, 1, 8, 2.5, 1.77 },
-	{ "radial3d 10M", BS_TRAJ_RADIAL3D, 3, { 256, 256, 256 }, 500, 20000, 1, 1, 2.5, 1.49 },
-};
 
 static void show(struct bs_bench *b, const char *name, const struct bs_tuning *t, double allowed_ms,
 		 const char *first, const char *second)
@@ -52,28 +32,20 @@ static void show(struct bs_bench *b, const char *name, const struct bs_tuning *t
 	bs_tuning_print(t, "", first, second);
 }
 
-static int gridding(struct bs_bench *b, const struct row *r, struct bs_tuning *t,
+static int gridding(struct bs_bench *b, const struct bs_bench_case *c, struct bs_tuning *t,
 		    struct bs_fail *why)
 {
-	struct bs_protocol p = { .dims = r->dims, .samples = r->samples, .readouts = r->readouts };
-	struct bs_nufft_spec spec = { .dims = r->dims,
-				      .coils = r->coils,
-				      .accuracy = 1e-3,
-				      .samples = (uint64_t)r->samples * r->readouts };
+	const struct bs_bench_size *size = &bs_bench_sizes[c->shape];
+	const struct bs_nufft_spec spec = bs_bench_nufft_spec(size, c->coils);
 	struct bs_traj traj = { 0 };
 	char name[64];
 	int rc;
 
-	(void)snprintf(name, sizeof(name), "gpu tune %s %u coil%s", r->name, r->coils,
-		       r->coils > 1 ? "s" : "");
+	(void)snprintf(name, sizeof(name), "gpu tune %s %u coil%s", size->name, c->coils,
+		       c->coils > 1 ? "s" : "");
 	if (!bs_bench_wanted(b, name))
 		return 0;
-	memcpy(spec.matrix, r->matrix, sizeof(spec.matrix));
-	memcpy(p.matrix, r->matrix, sizeof(p.matrix));
-	p.traj.type = r->type;
-	p.traj.interleaves = r->interleaves;
-	p.traj.seed = 1;
-	rc = bs_traj_make(&traj, &p, why);
+	rc = bs_bench_traj(&traj, size, why);
 	if (rc == 0)
 		rc = bs_nufft_tuned(t, &spec, traj.k, "",
 				    SECONDS * b->seconds * (spec.samples > 5000000 ? 4.0 : 1.0),
@@ -83,10 +55,10 @@ static int gridding(struct bs_bench *b, const struct row *r, struct bs_tuning *t
 		(void)printf("%-34s %s\n", name, why->text);
 		return 1;
 	}
-	show(b, name, t, r->adjoint_ms, "adjoint", "forward");
-	if (r->forward_ms > 0.0)
+	show(b, name, t, c->adjoint.demand_ms, "adjoint", "forward");
+	if (c->forward.demand_ms > 0.0)
 		(void)printf("%-24s forward %.4f ms, at most %.3f\n", "", t->trial[t->best].ms[1],
-			     r->forward_ms);
+			     c->forward.demand_ms);
 	return 0;
 }
 
@@ -149,8 +121,8 @@ int bs_bench_tune(struct bs_bench *b)
 	struct bs_fail why = { 0 };
 	int failed = 0;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		failed |= gridding(b, &rows[i], &t, &why);
+	for (size_t i = 0; i < BS_BENCH_CASES; i++)
+		failed |= gridding(b, &bs_bench_cases[i], &t, &why);
 	failed |= exact(b, &why);
 	return toeplitz(b, &t, &why) | failed;
 }

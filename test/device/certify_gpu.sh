@@ -1,11 +1,12 @@
 #!/bin/sh
-# test/device/certify_gpu.sh SECONDS [BORESIDE] [FOLDER] [CASES]: the budgets of config/certify_gpu.cfg on a machine
-# with a GPU, each SECONDS long, without a load and beside cpu, io and gpu loads; one table at the end.
+# test/device/certify_gpu.sh SECONDS [BORESIDE] [FOLDER] [CASES]
+# The budgets of config/certify_gpu.cfg on a machine with a GPU, each SECONDS long, without a load
+# and beside cpu, io and gpu loads; one table at the end.
 #   BORESIDE  a program built with GPU=1 (build/gcc-gpu1/boreside)
 #   FOLDER    where recordings and certificates go (certify-gpu)
 #   CASES     protocols, quoted ("radial_256 sense_256 ls_128 noop_256 window_256")
-# Needs this file, the site file and the program, nothing else. A case that fails does not end the others;
-# the exit status is the number of contracts that did not hold without a load.
+# Needs this file, the site file and the program, nothing else. A case that fails does not end the
+# others; the exit status is the number of budgets that did not hold without a load.
 set -u
 here=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=${1:?usage: certify_gpu.sh SECONDS [BORESIDE] [FOLDER] [CASES]}
@@ -35,10 +36,14 @@ recording() { # the recording of a protocol
 }
 for p in $cases; do
 	case $p in
-	ls_128) phantom ls_128.h5 --traj radial3d --matrix 128,128,128 --coils 1 --samples 256 --readouts 1112 \
-		--repetitions 4 --tr-us 1000 --dwell-us 3 --name ls_128 ;;
-	window_256) phantom window_256.h5 --traj radial2d --matrix 256,256 --coils 8 --samples 512 --readouts 256 \
-		--repetitions 8 --tr-us 1250 --dwell-us 2 --name window_256 ;;
+	ls_128)
+		phantom ls_128.h5 --traj radial3d --matrix 128,128,128 --coils 1 --samples 256 \
+			--readouts 1112 --repetitions 4 --tr-us 1000 --dwell-us 3 --name ls_128
+		;;
+	window_256)
+		phantom window_256.h5 --traj radial2d --matrix 256,256 --coils 8 --samples 512 \
+			--readouts 256 --repetitions 8 --tr-us 1250 --dwell-us 2 --name window_256
+		;;
 	esac
 done
 
@@ -46,8 +51,8 @@ certify() { # certify PROTOCOL LABEL OPTIONS...
 	p=$1 label=$2
 	shift 2
 	echo "== $p, load $label"
-	line=$("$boreside" certify -c "$out/site.cfg" -p "$p" --seconds "$seconds" --alone -o "$out/$p-$label" "$@" \
-		"$out/$(recording "$p")" 2>&1)
+	line=$("$boreside" certify -c "$out/site.cfg" -p "$p" --seconds "$seconds" --alone \
+		-o "$out/$p-$label" "$@" "$out/$(recording "$p")" 2>&1)
 	status=$?
 	echo "$line"
 	printf '%s\n' "$line" >"$out/$p-$label.txt"
@@ -61,7 +66,8 @@ certify() { # certify PROTOCOL LABEL OPTIONS...
 }
 
 echo "== what arming would say"
-"$boreside" check --measure "$out/site.cfg" >"$out/measure.txt" 2>&1 || echo "check --measure: status $?"
+"$boreside" check --measure "$out/site.cfg" >"$out/measure.txt" 2>&1 ||
+	echo "check --measure: status $?"
 show=
 while IFS= read -r l; do
 	case $l in

@@ -18,17 +18,7 @@ struct work {
 /* 3,200 x 1,000 = 3.2 million; the sodium trajectory of the papers' group. */
 static struct bs_protocol protocol(bool small)
 {
-	struct bs_protocol p = { .name = "2007",
-				 .method = BS_METHOD_LS,
-				 .dims = 3,
-				 .coils = 1,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .accuracy = 1e-5,
-				 .density = BS_DENSITY_PIPE,
-				 .density_iterations = 20,
-				 .iterations = 60,
-				 .q = BS_SUM_NUFFT };
+	struct bs_protocol p = bs_trial_protocol("2007", 1, 60);
 	uint32_t n = small ? 24 : 64;
 
 	p.matrix[0] = p.matrix[1] = p.matrix[2] = n;
@@ -100,7 +90,8 @@ static void measure(struct work *w)
 		"| gridding (weights after Pipe and Menon) | %.1f %%, %.1f dB | |\n"
 		"| least squares, %u iterations without a constraint | %.1f %%, %.1f dB | |\n"
 		"| F^H d, exact, single precision | %.2f s (%.2f) | |\n"
-		"| F^H d, NUFFT, accuracy 1e-5 (differs from the exact by %.1e) | %.3f s (%.3f) | |\n"
+		"| F^H d, NUFFT, accuracy 1e-5 (differs from the exact by %.1e) | %.3f s (%.3f) | "
+		"|\n"
 		"| %u iterations | %.2f s (%.2f) | |\n"
 		"| Q, once for the trajectory (NUFFT) | %.2f s | |\n"
 		"| least squares: exact F^H d and iterations | %.2f s (%.2f) | 3.19 min |\n\n",

@@ -28,18 +28,7 @@ struct work {
  */
 static struct bs_protocol protocol(bool small)
 {
-	struct bs_protocol p = { .name = "2008",
-				 .method = BS_METHOD_LS,
-				 .dims = 3,
-				 .coils = 1,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .accuracy = 1e-5,
-				 .density = BS_DENSITY_PIPE,
-				 .density_iterations = 20,
-				 .iterations = 60,
-				 .fhd = BS_SUM_NUFFT,
-				 .q = BS_SUM_NUFFT };
+	struct bs_protocol p = bs_trial_protocol("2008", 1, 60);
 	uint32_t n = small ? 48 : 128;
 
 	p.matrix[0] = p.matrix[1] = p.matrix[2] = n;
@@ -245,10 +234,12 @@ static void table(struct work *w, const struct outcome *o, const struct bs_diffe
 		"Why these positions: what lies beyond the cube is not measured, and the true "
 		"image without it\nis off by %.1f %%, %.1f dB: the cube's size, %.2f, "
 		"is the one at which that is the papers' least-squares\nerror, and least squares "
-		"here comes to it. Positions at random, %.1f for each of the cube's unknowns,\nleave "
+		"here comes to it. Positions at random, %.1f for each of the cube's "
+		"unknowns,\nleave "
 		"clusters and holes, which weights of the samples can't make good: gridding has "
 		"%.1f times the\nerror. Where a trajectory covers its part of k-space evenly "
-		"(below), gridding with these weights does\nmuch better than the papers report, and "
+		"(below), gridding with these weights does\nmuch better than the papers report, "
+		"and "
 		"least squares gains less.\n\n",
 		100.0 * cut.nrmse, cut.psnr_db, w->t.p.traj.reach,
 		(double)w->t.samples / (pow(2.0 * w->t.p.traj.reach, 3.0) * (double)w->t.voxels),
@@ -294,7 +285,8 @@ static int without_noise(struct work *w, struct bs_fail *why)
 		o[i].off = bs_trial_error(t, w->fhd[i], w->fhd[ROUTE_DOUBLE]).unscaled.nrmse;
 	}
 	bs_solver_close(&slow);
-	memcpy(w->noisy_ls, w->ls, t->voxels * 2 * sizeof(float)); /* table uses .ls for another */
+	/* table() uses .ls for another image */
+	memcpy(w->noisy_ls, w->ls, t->voxels * 2 * sizeof(float));
 	table(w, o, &grid, result.iterations);
 	memcpy(w->ls, w->noisy_ls, t->voxels * 2 * sizeof(float));
 	figures(w, o, &grid);
@@ -325,7 +317,8 @@ static int with_noise(struct work *w, struct bs_fail *why)
 	(void)fprintf(
 		w->r->md,
 		"### With noise\n\nThe noise that brings the gridded image's error to %.0f %%: "
-		"a Cartesian scan would have an image SNR of %.2f.\nW: differences of the 6 neighbors, "
+		"a Cartesian scan would have an image SNR of %.2f.\nW: differences of the 6 "
+		"neighbors, "
 		"small across the edges of a reference image of another contrast.\n\n"
 		"| image | error | PSNR | paper |\n|---|---|---|---|\n",
 		100.0 * bs_trial_error(t, w->noisy_grid, t->truth[0]).scaled.nrmse,
@@ -471,7 +464,8 @@ int bs_reproduce_2008(struct bs_reproduce *r, struct bs_fail *why)
 	if (rc == 0) {
 		(void)fprintf(
 			r->md,
-			"## 2008: %u^3 voxels from %zu samples\n\nPositions at random in a cube, within "
+			"## 2008: %u^3 voxels from %zu samples\n\nPositions at random in a cube, "
+			"within "
 			"%.2f cycles per voxel of the center on each axis: the papers\ndo not say "
 			"enough of their trajectory to repeat it.\n\n",
 			w.t.p.matrix[0], w.t.samples, w.t.p.traj.reach);

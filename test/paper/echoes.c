@@ -47,18 +47,7 @@ struct outcome {
 
 static struct bs_protocol protocol(bool small)
 {
-	struct bs_protocol p = { .name = "echoes",
-				 .method = BS_METHOD_LS,
-				 .dims = 3,
-				 .coils = 1,
-				 .slices = 1,
-				 .contrasts = ECHOES,
-				 .accuracy = 1e-5,
-				 .density = BS_DENSITY_PIPE,
-				 .density_iterations = 20,
-				 .iterations = 40,
-				 .fhd = BS_SUM_NUFFT,
-				 .q = BS_SUM_NUFFT };
+	struct bs_protocol p = bs_trial_protocol("echoes", ECHOES, 40);
 
 	p.matrix[0] = p.matrix[1] = small ? 40 : 96;
 	p.matrix[2] = small ? 16 : 32;
@@ -313,7 +302,8 @@ static int measure(struct work *w, struct bs_fail *why)
 	gridding(w, &grid);
 	(void)fprintf(
 		w->r->md,
-		"| reconstruction | noise variance of gridding over its own | true steps kept | width at an "
+		"| reconstruction | noise variance of gridding over its own | true steps kept | "
+		"width at an "
 		"edge, in the brain (voxels) | error of each echo |\n|---|---|---|---|---|\n");
 	row(w, "gridding", &grid, grid.variance);
 	for (size_t i = 0; rc == 0 && i < sizeof(lambda) / sizeof(lambda[0]); i++) {
@@ -339,7 +329,7 @@ static int measure(struct work *w, struct bs_fail *why)
 	bs_reproduce_figure(w->r, "echoes.variance.ratio", grid.variance / best.variance);
 	bs_reproduce_figure(w->r, "echoes.kept.gridding", grid.kept);
 	bs_reproduce_figure(w->r, "echoes.kept.shared", best.kept);
-	rc = constrained(w, &best, why); /* the pictures are of the chosen lambda */
+	rc = constrained(w, &best, why); /* the pictures show the chosen lambda */
 	return rc == 0 ? picture(w, why) : rc;
 }
 
@@ -353,8 +343,10 @@ int bs_reproduce_echoes(struct bs_reproduce *r, struct bs_fail *why)
 	if (rc == 0) {
 		(void)fprintf(
 			r->md,
-			"## Three echoes of one anatomy\n\n%u x %u x %u voxels, stack of spirals, %u "
-			"interleaves of %u samples; image SNR %.0f of a Cartesian scan;\n%u rounds of shared "
+			"## Three echoes of one anatomy\n\n%u x %u x %u voxels, stack of spirals, "
+			"%u "
+			"interleaves of %u samples; image SNR %.0f of a Cartesian scan;\n%u rounds "
+			"of shared "
 			"edges and reconstruction.\n\n",
 			w.t.p.matrix[0], w.t.p.matrix[1], w.t.p.matrix[2], w.t.p.traj.interleaves,
 			w.t.p.samples, SNR, ROUNDS);

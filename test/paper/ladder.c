@@ -24,7 +24,9 @@ static int run(struct bs_bench *b)
 
 #include "core/phantom/random.h"
 #include "gpu/device/memory.h"
+#include "test/bench/inputs.h"
 #include "test/paper/ladder/ladder.h"
+#include "test/paper/ladder/truth.h"
 
 #define PROBES     64 /* voxels held against double precision */
 #define RUN_MS     150.0
@@ -54,24 +56,17 @@ static const struct {
 };
 
 static const char sources[] =
-	"paper: the factor over the rung before where its abstract or text states one, else a dash.\n"
-	"  Tune: transformations found by experiment gave 60 to 80 % (Stone et al., GPGPU workshop\n"
-	"  2007); Multi: the whole reconstruction, 66 s to 32 s on four GPUs (Stone et al., J Parallel\n"
-	"  Distrib Comput 2008;68:1307-1318). Gridding: naive to optimized, over 400 % (Gregerson,\n"
-	"  Implementing Fast MRI Gridding on GPUs via CUDA). ours x: over the rung before; all x: over\n"
+	"paper: the factor over the rung before where its abstract or text states one, else a "
+	"dash.\n"
+	"  Tune: transformations found by experiment gave 60 to 80 % (Stone et al., GPGPU "
+	"workshop\n"
+	"  2007); Multi: the whole reconstruction, 66 s to 32 s on four GPUs (Stone et al., J "
+	"Parallel\n"
+	"  Distrib Comput 2008;68:1307-1318). Gridding: naive to optimized, over 400 % "
+	"(Gregerson,\n"
+	"  Implementing Fast MRI Gridding on GPUs via CUDA). ours x: over the rung before; all x: "
+	"over\n"
 	"  the first. error: relative, against double precision.\n";
-
-static void uniform(float *v, size_t n, double width, uint64_t seed)
-{
-	struct bs_random r;
-
-	bs_random_seed(&r, seed);
-	for (size_t i = 0; i < n; i++) {
-		v[i] = (float)((bs_random_uniform(&r) - 0.5) * width);
-		if (v[i] >= (float)(0.5 * width)) /* rounded up */
-			v[i] = (float)(-0.5 * width);
-	}
-}
 
 static void line(const char *name, const char *paper, double before, double first, double ms,
 		 double error, const char *detail)
@@ -305,8 +300,8 @@ static int exact_ladders(struct bs_bench *b)
 
 	e.image = malloc((size_t)2 * 128 * 128 * 128 * sizeof(float));
 	if (k != NULL && d != NULL && e.image != NULL) {
-		uniform(k, e.samples * 3, 1.0, 1);
-		uniform(d, e.samples * 2, 1.0, 2);
+		bs_bench_uniform(k, e.samples * 3, 1.0, 1);
+		bs_bench_uniform(d, e.samples * 2, 1.0, 2);
 		e.k = k;
 		for (int q = 0; q < 2; q++) {
 			(void)printf(" exact %s, 128^3 voxels, 284,592 samples\n",
@@ -331,27 +326,6 @@ static int exact_ladders(struct bs_bench *b)
 #define CELLS   512
 #define REPEATS 50 /* of a rung, in one graph */
 #define RUNS    20
-
-static void true_grid(double *grid, const float *x, const float *d, uint64_t samples, double sigma)
-{
-	memset(grid, 0, (size_t)2 * CELLS * CELLS * sizeof(*grid));
-	for (uint64_t m = 0; m < samples; m++) {
-		const int fx = (int)ceil(x[2 * m] - BS_LADDER_WINDOW / 2);
-		const int fy = (int)ceil(x[2 * m + 1] - BS_LADDER_WINDOW / 2);
-
-		for (int j = fy; j < fy + BS_LADDER_WINDOW; j++)
-			for (int i = fx; i < fx + BS_LADDER_WINDOW; i++) {
-				const double dx = i - (double)x[2 * m];
-				const double dy = j - (double)x[2 * m + 1];
-				const double w = exp(-(dx * dx + dy * dy) / (2.0 * sigma * sigma));
-				double *to = grid + 2 * ((size_t)((j + CELLS) % CELLS) * CELLS +
-							 (size_t)((i + CELLS) % CELLS));
-
-				to[0] += w * d[2 * m];
-				to[1] += w * d[2 * m + 1];
-			}
-	}
-}
 
 static double grid_error(const float *got, const double *want)
 {
@@ -419,8 +393,8 @@ static int grid_ladder(struct bs_bench *b, uint64_t samples)
 	if (x == NULL || d == NULL || grid == NULL || want == NULL) {
 		rc = bs_fail(&why, BS_ERR_NOMEM, "no memory");
 	} else {
-		uniform(x, samples * 2, CELLS, 3);
-		uniform(d, samples * 2, 1.0, 4);
+		bs_bench_uniform(x, samples * 2, CELLS, 3);
+		bs_bench_uniform(d, samples * 2, 1.0, 4);
 		rc = bs_ladder_grid_open(&l, CELLS, samples, x, d, &sigma, &why);
 	}
 	(void)printf(
@@ -429,7 +403,7 @@ static int grid_ladder(struct bs_bench *b, uint64_t samples)
 	if (rc != 0) {
 		(void)printf("  %s\n", why.text);
 	} else {
-		true_grid(want, x, d, samples, sigma);
+		true_grid(want, CELLS, x, d, samples, sigma);
 		rc = grid_rungs_run(b, l, samples, grid, want);
 	}
 	bs_ladder_grid_close(l);

@@ -1,4 +1,4 @@
-/* test/paper/paper.c - the program paper: the experiments of the papers that this program comes from */
+/* test/paper/paper.c - the program paper: the experiments and optimizations of the two papers */
 #include "test/paper/paper.h"
 
 #include <stdio.h>

@@ -120,7 +120,7 @@ static int parse(struct request *q, int argc, char **argv)
 	return 0;
 }
 
-/* The processor's name, as Linux tells it. */
+/* The processor's name, the threads and the machine's load. */
 static void machine(FILE *to, int threads)
 {
 	char line[256];
@@ -136,7 +136,7 @@ static void machine(FILE *to, int threads)
 		}
 	(void)fprintf(to, "Measured on %s, %d threads, by the host operators (no GPU)", name,
 		      threads);
-	/* others' work on the same processors is in the times */
+	/* other work on the machine is in the times */
 	if (getloadavg(&load, 1) == 1)
 		(void)fprintf(to, ", load average %.1f at the start", load);
 	(void)fprintf(to, ".\n");
@@ -160,7 +160,8 @@ static int run_all(struct bs_reproduce *r, const struct request *q, struct bs_fa
 		"RMS of the voxel error\nover the RMS of the true image, PSNR is relative to the "
 		"true image's maximum. Gridded images are\nscaled to the true image first, as in "
 		"the papers; least-squares images are not.\n"
-		"Times: one run each, on the clock; in brackets the processor time over the threads, "
+		"Times: one run each, on the clock; in brackets the processor time over the "
+		"threads, "
 		"which is what\na machine with nothing else to do would take at best.\n%s\n",
 		q->small ? "\n**Small sizes: a test of the program, not of the papers' figures.**\n"
 			 : "");

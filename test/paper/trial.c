@@ -2,6 +2,7 @@
 #include "test/paper/trial.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,24 @@
 #include "gpu/nufft/density.h"
 
 #define PI 3.141592653589793
+
+struct bs_protocol bs_trial_protocol(const char *name, uint32_t contrasts, uint32_t iterations)
+{
+	struct bs_protocol p = { .method = BS_METHOD_LS,
+				 .dims = 3,
+				 .coils = 1,
+				 .slices = 1,
+				 .contrasts = contrasts,
+				 .accuracy = 1e-5,
+				 .density = BS_DENSITY_PIPE,
+				 .density_iterations = 20,
+				 .iterations = iterations,
+				 .fhd = BS_SUM_NUFFT,
+				 .q = BS_SUM_NUFFT };
+
+	(void)snprintf(p.name, sizeof(p.name), "%s", name);
+	return p;
+}
 
 float *bs_trial_take(size_t values, struct bs_fail *why)
 {

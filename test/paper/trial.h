@@ -2,11 +2,11 @@
  * test/paper/trial.h - an experiment on the phantom in memory: true images, data, reconstructions,
  * errors
  *
- * The data are the closed form (core/phantom/phantom.h) on the protocol's trajectory, one coil, contrast
- * by contrast; the true images are means over voxels, as `boreside phantom` writes them. Noise is
- * complex Gaussian and white, its size as in drivers/source/phantom.h (snr of contrast 0).
- * Gridded images are the density-compensated adjoint (gpu/nufft/density.h, gpu/nufft/nufft.h).
- * open allocates. One thread. Test: test/unit/paper/reproduce.sh
+ * The data are the closed form (core/phantom/phantom.h) on the protocol's trajectory, one coil,
+ * contrast by contrast; the true images are means over voxels, as `boreside phantom` writes them.
+ * Noise is complex Gaussian and white, its size as in drivers/source/phantom.h (snr of contrast 0).
+ * Gridded images are the density-compensated adjoint (gpu/nufft/density.h, gpu/nufft/nufft.h). open
+ * allocates. One thread. Test: test/unit/paper/reproduce.sh
  */
 #ifndef BS_BOARD_OFFLINE_TRIAL_H
 #define BS_BOARD_OFFLINE_TRIAL_H
@@ -28,6 +28,9 @@ struct bs_trial {
 	struct bs_arena arena;
 };
 
+/* What the experiments have in common: least squares in 3D, one coil, an accuracy of 1e-5, gridding
+ * with weights after Pipe and Menon; Q and F^H d by the NUFFT. */
+struct bs_protocol bs_trial_protocol(const char *name, uint32_t contrasts, uint32_t iterations);
 /* p: sizes, trajectory, contrasts, density, accuracy; copied. */
 int bs_trial_open(struct bs_trial *t, const struct bs_protocol *p, struct bs_team *team,
 		  struct bs_fail *why);

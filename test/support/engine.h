@@ -1,5 +1,5 @@
 /*
- * test/support/engine.h - an engine armed as the service arms it, and a frame through it
+ * test/support/engine.h - an engine armed as the service arms it, a frame through it, and a W
  *
  * The arena is what need asks for, and sealed once armed. One thread.
  */
@@ -8,7 +8,9 @@
 
 #include <string.h>
 
+#include "core/solve/csr.h"
 #include "gpu/engine/engines.h"
+#include "test/support/check.h"
 
 struct armed {
 	const struct bs_engine *engine;
@@ -61,6 +63,30 @@ static inline int armed_image(struct armed *a, const float *data, float *image,
 		rc = a->engine->add(a->self, 0, r, data + 2ull * r * p->samples * p->coils,
 				    p->samples);
 	return rc != 0 ? rc : a->engine->finish(a->self, 0, INT64_MAX, image, report);
+}
+
+/* W: weighted differences of neighbors along x, the last of a row against its first. */
+static inline int make_w(struct bs_csr *w, const struct bs_protocol *p, uint64_t *seed,
+			 struct bs_fail *why)
+{
+	const uint64_t voxels = bs_protocol_voxels(p);
+	int rc = bs_csr_open(w, voxels, voxels, 2 * voxels, false, why);
+
+	for (uint64_t v = 0; rc == 0 && v < voxels; v++) {
+		const uint64_t x = v % p->matrix[0];
+		const uint64_t next = x + 1 < p->matrix[0] ? v + 1 : v - x;
+		const float weight = (float)(0.5 + check_uniform(seed));
+
+		w->start[v] = 2 * v;
+		w->col[2 * v] = (uint32_t)(v < next ? v : next);
+		w->col[2 * v + 1] = (uint32_t)(v < next ? next : v);
+		w->value[2 * v] = v < next ? -weight : weight;
+		w->value[2 * v + 1] = v < next ? weight : -weight;
+	}
+	if (rc != 0)
+		return rc;
+	w->start[voxels] = 2 * voxels;
+	return bs_csr_seal(w, why);
 }
 
 #endif

@@ -161,10 +161,11 @@ static inline bool window_same(const struct window_run *a, uint32_t i, const str
  * Two and a half passes: the right number of frames; each one alike, bit for bit, to that of a
  * recon that saw its readouts only, and within tolerance of one without groups; on any team.
  */
-static inline void window_frames(const struct window_site *s, const struct bs_engine *engine,
+static inline void window_frames(const struct bs_protocol *p, const struct bs_engine *engine,
 				 const char *what, double tolerance)
 {
-	const struct bs_protocol *p = &s->p;
+	struct window_site site;
+	const struct window_site *s = &site;
 	const uint32_t n = p->readouts * 5 / 2 / p->frame_step * p->frame_step;
 	const uint32_t frames = (n - p->readouts) / p->frame_step + 1;
 	struct bs_protocol plain = *p;
@@ -173,6 +174,7 @@ static inline void window_frames(const struct window_site *s, const struct bs_en
 	uint32_t same = 0;
 	double worst = 0.0;
 
+	CHECK(window_site_open(&site, p, 3), "%s: a stream", what);
 	plain.frame_step = 0;
 	window_run(&all, s, p, engine, 1, 0, n, NULL, true);
 	CHECK(all.rc == 0 && all.images == frames, "%s: %u readouts make %u frames (%u) %s", what,
@@ -210,20 +212,24 @@ static inline void window_frames(const struct window_site *s, const struct bs_en
 	      same, frames);
 	free(other.pixels);
 	free(all.pixels);
+	window_site_close(&site);
 }
 
 /* Previews of one frame: as many as must be, marked; the frame that follows has the same bits as ever. */
-static inline void window_previews(const struct window_site *s, const struct bs_engine *engine,
+static inline void window_previews(const struct bs_protocol *p, const struct bs_engine *engine,
 				   const char *what, uint32_t every)
 {
-	struct bs_protocol with = s->p;
-	struct bs_protocol without = s->p;
-	const uint32_t n = s->p.readouts;
+	struct window_site site;
+	const struct window_site *s = &site;
+	struct bs_protocol with = *p;
+	struct bs_protocol without = *p;
+	const uint32_t n = p->readouts;
 	const uint32_t due = (n - 1) / every;
 	struct window_run a;
 	struct window_run b;
 	struct window_run c;
 
+	CHECK(window_site_open(&site, p, 2), "%s: a stream", what);
 	with.frame_step = without.frame_step = without.preview_every = 0;
 	with.preview_every = every;
 	window_run(&a, s, &without, engine, 1, 0, 2 * n, NULL, true);
@@ -258,6 +264,7 @@ static inline void window_previews(const struct window_site *s, const struct bs_
 	free(a.pixels);
 	free(b.pixels);
 	free(c.pixels);
+	window_site_close(&site);
 }
 
 static inline struct bs_protocol window_golden(enum bs_method method, uint32_t step)

@@ -1,6 +1,6 @@
 /*
- * test/twin/allocations.h - counts device and pinned allocations at the linker's seams (Makefile: --wrap);
- * for one source of a program
+ * test/twin/allocations.h - counts device and pinned allocations at the linker's seams (Makefile:
+ * --wrap); for one source of a program
  */
 #ifndef BS_TEST_TWIN_ALLOCATIONS_H
 #define BS_TEST_TWIN_ALLOCATIONS_H

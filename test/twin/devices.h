@@ -1,8 +1,9 @@
 /*
- * test/twin/devices.h - several GPUs of a scan in a test: where the shares lie, what passes between them,
- * and engines armed on them
+ * test/twin/devices.h - several GPUs of a scan in a test: where the shares lie, what passes between
+ * them, and engines armed on them
  *
- * For one source of a program whose link is given bs_link_open and the allocations' seams (Makefile).
+ * For one source of a program whose link is given bs_link_open and the allocations' seams
+ * (Makefile).
  */
 #ifndef BS_TEST_TWIN_DEVICES_H
 #define BS_TEST_TWIN_DEVICES_H
@@ -104,7 +105,7 @@ static inline int open_cuda(struct armed *a, const struct bs_protocol *p, const 
 		why);
 }
 
-/* Has an image the bytes of those before it that as many GPUs worked on? */
+/* Has the image the bytes of the earlier ones that as many GPUs worked on? */
 static inline bool same_as_known(struct known *k, const struct armed *a, const float *image)
 {
 	const uint64_t hash = hash_of(image, bs_protocol_image_bytes(&a->p) / 4);

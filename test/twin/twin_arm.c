@@ -1,9 +1,9 @@
 /*
- * test/twin/twin_arm.c - what arming a CUDA engine leaves behind, and where it ends
+ * test/twin/twin_arm.c - arming a CUDA engine: what it leaves behind, and its limits
  *
- * A kept choice that cannot be had, or of another protocol; polls for uploads that have not ended; more
- * frames than graphs are made for; solves too long for one; the times of a frame that got nothing.
- * The images are compared byte by byte: the same kernels in the same order.
+ * A cached choice of kernels that does not fit, or is another protocol's; polls for uploads under
+ * way; more frames than graphs are made for; solves too long for one; the times of a frame that got
+ * nothing. The images are compared byte by byte: the same kernels in the same order.
  */
 #define _GNU_SOURCE /* mkdtemp */
 #include "test/support/check.h"
@@ -126,7 +126,9 @@ static int one_image(const struct bs_engine *engine, const struct bs_protocol *p
 	return rc;
 }
 
-/* Cells collect samples in 3D alone: a choice that 2D cannot have, as a larger one might not fit. */
+/*
+ * Cells collect samples in 3D alone: a choice that 2D cannot have.
+ */
 static void keep_choice(const struct bs_protocol *p, const char *cache, enum bs_nufft_field field,
 			uint32_t value)
 {
@@ -173,14 +175,18 @@ static void check_choices(const char *cache)
 		keep_choice(&p, cache, BS_NUFFT_ROUTE, 2);
 		rc = rc != 0 ? rc : one_image(all[i].engine, &p, cache, 0, kept, &why);
 		CHECK(rc == 0 && memcmp(plain, kept, bytes) == 0,
-		      "%s with a kept choice that cannot be had: armed without it, the same bytes %s",
+		      "%s with a kept choice that cannot be had: armed without it, the same bytes "
+		      "%s",
 		      all[i].name, rc != 0 ? why.text : "");
 		free(plain);
 		free(kept);
 	}
 }
 
-/* A choice for one protocol, then another one at its address: its memory is that of anywhere else. */
+/*
+ * A choice for one protocol, then another protocol at the same address: it must not get that
+ * choice.
+ */
 static void check_address(const char *cache)
 {
 	struct bs_protocol here = protocol(BS_METHOD_GRIDDING, BS_TRAJ_RADIAL2D);
@@ -203,7 +209,8 @@ static void check_address(const char *cache)
 	rc_there = bs_engine_gridding_cuda.need(&there, &need[1], &why);
 	rc = bs_engine_gridding_cuda.need(&here, &need[0], &why);
 	CHECK(rc == 0 && rc_there == 0 && need[0].total_bytes == need[1].total_bytes,
-	      "a 3D protocol at the same address needs what it does elsewhere: %llu and %llu bytes %s",
+	      "a 3D protocol at the same address needs what it does elsewhere: %llu and %llu bytes "
+	      "%s",
 	      (unsigned long long)need[0].total_bytes, (unsigned long long)need[1].total_bytes,
 	      rc != 0 ? why.text : "");
 }

@@ -1,14 +1,14 @@
 /*
- * test/twin/twin_density.c - Pipe and Menon's weights by the GPU against a direct sum in double precision,
- * against the host's, and through the engines that use them
+ * test/twin/twin_density.c - Pipe and Menon's weights by the GPU against a direct sum in double
+ * precision, against the host's, and through the engines that use them
  *
- * Bounds. A step divides by C (*) w, which a NUFFT there and back gives to STEP = 2e-6: 1e-6, the
- * accuracy it is asked for (which counts its roundings), each way. In relative changes u of the
- * weights a step is u - (C w u) / (C w), less the step's own error: C is nowhere negative and positive
- * semidefinite, so this is 1 - P with P's eigenvalues in [0, 1]. What C sees of an earlier error is
- * damped, what it does not see stays, and nothing grows: after K steps at most K STEP, in the norm in
- * which P is symmetric, sqrt(sum w u^2) once C (*) w is near 1. Two twins, each with its own: twice that,
- * and no more than TWINS, which is asked of every operator (errors of many steps do not add up in full).
+ * Bounds. A step divides by C (*) w, which a forward and an adjoint NUFFT compute to within
+ * STEP = 2e-6: 1e-6 each, the accuracy asked for, roundings included. A relative error u of the
+ * weights becomes u - (C w u) / (C w), plus the step's own: C is nowhere negative and positive
+ * semidefinite, so this is 1 - P with P's eigenvalues in [0, 1]. No error grows: K steps make at
+ * most K STEP, in the norm in which P is symmetric, sqrt(sum w u^2) once C (*) w is near 1. Two
+ * twins, each with its own: twice that, and no more than TWINS, the bound of every operator (errors
+ * of many steps do not add up in full).
  */
 #define _GNU_SOURCE /* M_PI, mkdtemp */
 #include "test/support/check.h"
@@ -89,7 +89,7 @@ static double weighted(const float *got, const double *want, size_t n)
 	return sqrt(e / all);
 }
 
-/* ---- against a direct sum --------------------------------------------------------------------- */
+/* ---- against a direct sum ------------------------------------------------------------------- */
 
 /* sum over |n| < N of (1 - |n| / N) exp(-i2pi k n), in closed form */
 static double fejer(double k, uint32_t size)
@@ -169,7 +169,7 @@ static void check_direct(const struct scan *s)
 	free(got);
 }
 
-/* ---- against the host ------------------------------------------------------------------------- */
+/* ---- against the host ----------------------------------------------------------------------- */
 
 static uint64_t free_bytes(void)
 {
@@ -197,7 +197,7 @@ static void check_twins(const struct scan *s, enum bs_normalize normalize)
 
 	if (rc == 0)
 		rc = bs_density(host, &p, &t, NULL, team, &why);
-	if (rc == 0) /* what the driver keeps of a first use is there from now on */
+	if (rc == 0) /* from here on the driver holds what it keeps after a first use */
 		rc = bs_density_cuda(cuda, &p, &t, NULL, team, &why);
 	before = free_bytes();
 	if (rc == 0)
@@ -226,9 +226,11 @@ static void check_twins(const struct scan *s, enum bs_normalize normalize)
 	free(want);
 }
 
-/* ---- where the GPU cannot --------------------------------------------------------------------- */
+/* ---- what the GPU refuses ------------------------------------------------------------------- */
 
-/* The GPU's iteration is refused with that code and word; the weights are the host's, to the byte. */
+/*
+ * The GPU's iteration is refused with that code and word; the weights are the host's, to the byte.
+ */
 static void check_refused(const char *what, const struct scan *s, int code, const char *word)
 {
 	const size_t n = (size_t)s->samples * s->readouts;
@@ -271,7 +273,7 @@ static void check_full(void)
 		(void)cudaFree(held[--n]);
 }
 
-/* ---- through the engines ---------------------------------------------------------------------- */
+/* ---- through the engines -------------------------------------------------------------------- */
 
 static int image_of(const struct bs_engine *engine, const struct bs_protocol *p,
 		    const struct bs_traj *t, const float *weight, const char *cache,
@@ -290,8 +292,9 @@ static int image_of(const struct bs_engine *engine, const struct bs_protocol *p,
 }
 
 /*
- * What an engine uses are these weights: a file of them gives the same image, byte for byte. With a
- * cache a variant is measured for the gridding first, and found again: the weights are not its.
+ * An engine uses these weights: given as a file they make the same image, byte for byte. With a
+ * cache, variants of the gridding are measured first and the best is found again: the weights keep
+ * their own.
  */
 static void check_engine(const char *name, const struct bs_engine *engine, enum bs_method method,
 			 const char *cache)

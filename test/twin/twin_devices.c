@@ -1,11 +1,11 @@
 /*
  * test/twin/twin_devices.c - the engines of a scan on several GPUs (gpu.devices) against the host's
  *
- * On one GPU the shares lie on it together, which tests everything but the wires; on several each has
- * its own, too, by NCCL and by copies. As twin_engine.c: images within 1e-5 of the host's, whole and
- * with a gap; the same bytes in every run, order of arrival and layout of as many shares, and by either
- * transport; no device or pinned allocation after arm; the first GPU current after every call.
- * Iterations under a deadline and fewer of them as on one GPU.
+ * On one GPU the shares lie on it together, which tests everything but the wires; on several each
+ * has its own, too, by NCCL and by copies. As twin_engine.c: images within 1e-5 of the host's,
+ * whole and with a gap; the same bytes in every run, order of arrival and layout of as many shares,
+ * and by either transport; no device or pinned allocation after arm; the first GPU current after
+ * every call. Iterations under a deadline and fewer of them as on one GPU.
  */
 #include "test/support/check.h"
 
@@ -61,7 +61,9 @@ static bool first_is_current(const struct armed *a)
 	       (uint32_t)device == a->p.gpu_devices.device[0];
 }
 
-/* Few iterations, a deadline far away, one gone by: as many made as were asked for, and said so. */
+/*
+ * Few iterations allowed, a deadline far away, one that has passed: the report says what was made.
+ */
 static void check_deadlines(struct armed *a, const char *name, const char *words, const float *data,
 			    const float *whole, float *image)
 {
@@ -171,29 +173,6 @@ static void compare(const char *name, const struct bs_protocol *p, const struct 
 	free(host[1]);
 }
 
-/* W: weighted differences of neighbors along x, the last of a row against its first. */
-static int make_w(struct bs_csr *w, const struct bs_protocol *p, struct bs_fail *why)
-{
-	const uint64_t voxels = bs_protocol_voxels(p);
-	int rc = bs_csr_open(w, voxels, voxels, 2 * voxels, false, why);
-
-	for (uint64_t v = 0; rc == 0 && v < voxels; v++) {
-		const uint64_t x = v % p->matrix[0];
-		const uint64_t next = x + 1 < p->matrix[0] ? v + 1 : v - x;
-		const float weight = (float)(0.5 + check_uniform(&seed));
-
-		w->start[v] = 2 * v;
-		w->col[2 * v] = (uint32_t)(v < next ? v : next);
-		w->col[2 * v + 1] = (uint32_t)(v < next ? next : v);
-		w->value[2 * v] = v < next ? -weight : weight;
-		w->value[2 * v + 1] = v < next ? weight : -weight;
-	}
-	if (rc != 0)
-		return rc;
-	w->start[voxels] = 2 * voxels;
-	return bs_csr_seal(w, why);
-}
-
 static float *make_maps(const struct bs_protocol *p)
 {
 	const uint64_t floats = 2 * bs_protocol_voxels(p) * p->coils;
@@ -252,7 +231,7 @@ static void least_squares(void)
 	p.matrix[2] = 14;
 	p.samples = 200;
 	p.precond = BS_PRECOND_JACOBI;
-	CHECK(make_w(&w, &p, &why) == 0, "W %s", why.text);
+	CHECK(make_w(&w, &p, &seed, &why) == 0, "W %s", why.text);
 	tables.w = &w;
 	compare("ls 3D, exact, W, Jacobi", &p, &tables);
 	bs_csr_close(&w);
@@ -311,14 +290,14 @@ static void with_sensitivities(void)
 	p.samples = 200;
 	maps = make_maps(&p);
 	tables.maps = maps;
-	CHECK(make_w(&w, &p, &why) == 0, "W %s", why.text);
+	CHECK(make_w(&w, &p, &seed, &why) == 0, "W %s", why.text);
 	tables.w = &w;
 	compare("sense 3D, exact, W", &p, &tables);
 	bs_csr_close(&w);
 	free(maps);
 }
 
-/* ---- what cannot be --------------------------------------------------------------------------- */
+/* ---- refusals ------------------------------------------------------------------------- */
 
 static void refusals(uint32_t devices)
 {

@@ -1,7 +1,9 @@
 /*
- * test/twin/twin_devices_window.c - sliding windows, previews and weights on several GPUs against one
+ * test/twin/twin_devices_window.c - sliding windows, previews and weights on several GPUs against
+ * one
  *
- * Layouts and bounds as in twin_devices.c: 1e-5 from one GPU's image, the bytes of as many GPUs elsewhere.
+ * Layouts and bounds as in twin_devices.c: 1e-5 from one GPU's image, the bytes of as many GPUs
+ * elsewhere.
  */
 #include "test/support/check.h"
 

@@ -1,5 +1,7 @@
-/* test/twin/twin_devmem.c - a need too large is refused in words; a sealed device arena gives
- * nothing */
+/*
+ * test/twin/twin_devmem.c - too large a request is refused with a reason; a sealed device arena
+ * gives none
+ */
 #include "test/support/check.h"
 
 #if BS_GPU

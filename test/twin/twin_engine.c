@@ -1,9 +1,10 @@
 /*
- * test/twin/twin_engine.c - the CUDA engines of all methods against the host's: images, order of arrival,
- * gaps, 100 runs with the same bytes, the three ways that readouts get up, no allocation after arm
+ * test/twin/twin_engine.c - the CUDA engines of all methods against the host's: images, order of
+ * arrival, gaps, 100 runs with the same bytes, the three ways that readouts reach the device, no
+ * allocation after arm
  *
- * The bound, 1e-5 relative at accuracy 1e-6 class, is that of twin_nufft.c. Allocations are counted at
- * the linker's seams (Makefile: --wrap).
+ * The bound, 1e-5 relative at accuracy 1e-6 class, is that of twin_nufft.c. Allocations are counted
+ * at the linker's seams (Makefile: --wrap).
  */
 #include "test/support/check.h"
 
@@ -11,10 +12,8 @@
 #include <cuda_runtime_api.h>
 #include <string.h>
 
-#include "core/solve/csr.h"
 #include "core/thread/team.h"
-#include "gpu/engine/engines.h"
-#include "gpu/device/memory.h"
+#include "test/support/engine.h"
 #include "test/twin/allocations.h"
 #include "test/twin/device.h"
 
@@ -27,11 +26,9 @@ static const char *const way_name[] = { "staged", "from the pool", "mapped" };
 
 #define SLOTS 7u
 
-struct armed {
-	const struct bs_engine *engine;
-	struct bs_arena arena;
-	struct bs_protocol p;
-	void *self;
+/* An engine and the pool that its readouts come from. */
+struct fed {
+	struct armed on;
 	float *pool; /* [SLOTS] readouts, or NULL */
 	size_t slot; /* floats */
 	uint64_t stamp[SLOTS];
@@ -42,69 +39,59 @@ static int runs(void) /* "the same bytes" is said after so many */
 	return small() ? 2 : 100;
 }
 
-static int open_engine(struct armed *a, const struct bs_engine *engine, const struct bs_protocol *p,
+static int open_engine(struct fed *f, const struct bs_engine *engine, const struct bs_protocol *p,
 		       const struct bs_tables *tables, enum way way, struct bs_fail *why)
 {
 	struct bs_arm_env env = { .team = team, .cache_dir = "" };
-	struct bs_need need = { 0 };
-	int rc;
+	struct bs_protocol own = *p;
 
-	memset(a, 0, sizeof(*a));
-	a->engine = engine;
-	a->p = *p;
-	a->p.gpu_memory = way == MAPPED ? BS_GPU_MEMORY_MAPPED : BS_GPU_MEMORY_COPY;
-	a->slot = ((size_t)p->samples * p->coils * 2 + 15) & ~(size_t)15;
-	env.arena = &a->arena;
+	memset(f, 0, sizeof(*f));
+	own.gpu_memory = way == MAPPED ? BS_GPU_MEMORY_MAPPED : BS_GPU_MEMORY_COPY;
+	f->slot = ((size_t)p->samples * p->coils * 2 + 15) & ~(size_t)15;
 	if (way == POOL) {
-		a->pool = aligned_alloc(4096, (SLOTS * a->slot * 4 + 4095) & ~(size_t)4095);
-		env.pool = a->pool;
-		env.pool_bytes = SLOTS * a->slot * 4;
+		f->pool = aligned_alloc(4096, (SLOTS * f->slot * 4 + 4095) & ~(size_t)4095);
+		env.pool = f->pool;
+		env.pool_bytes = SLOTS * f->slot * 4;
 	}
-	rc = engine->need(&a->p, &need, why);
-	if (rc == 0)
-		rc = bs_arena_open(&a->arena, need.total_bytes, why);
-	if (rc == 0)
-		rc = engine->arm(&a->self, &a->p, tables, &env, why);
-	a->arena.sealed = true;
-	return rc;
+	return armed_open(&f->on, engine, &own, tables, env, why);
 }
 
-static void close_engine(struct armed *a)
+static void close_engine(struct fed *f)
 {
-	if (a->self != NULL)
-		a->engine->disarm(a->self);
-	if (a->pool != NULL)
-		(void)cudaHostUnregister(a->pool);
+	armed_close(&f->on);
+	if (f->pool != NULL)
+		(void)cudaHostUnregister(f->pool);
 	(void)cudaGetLastError();
-	free(a->pool);
-	bs_arena_close(&a->arena);
+	free(f->pool);
 }
 
 /* As the service does it: a slot is written again as soon as the engine says it was read. */
-static int add(struct armed *a, uint32_t frame, uint32_t row, const float *from, uint32_t n)
+static int add(struct fed *f, uint32_t frame, uint32_t row, const float *from, uint32_t n)
 {
+	const struct armed *a = &f->on;
 	uint64_t made;
 	uint64_t read;
 	float *slot;
 	int rc;
 
-	if (a->pool == NULL)
+	if (f->pool == NULL)
 		return a->engine->add(a->self, frame, row, from, a->p.samples);
-	slot = a->pool + (n % SLOTS) * a->slot;
+	slot = f->pool + (n % SLOTS) * f->slot;
 	a->engine->reading(a->self, false, &made, &read);
-	if (a->stamp[n % SLOTS] > read)
+	if (f->stamp[n % SLOTS] > read)
 		a->engine->reading(a->self, true, &made, &read);
 	memcpy(slot, from, (size_t)a->p.samples * a->p.coils * 8);
 	rc = a->engine->add(a->self, frame, row, slot, a->p.samples);
 	a->engine->reading(a->self, false, &made, &read);
-	a->stamp[n % SLOTS] = made;
+	f->stamp[n % SLOTS] = made;
 	return rc;
 }
 
 /* All rows but one, in steps of stride; a row of the other frame in between. */
-static int image_of(struct armed *a, uint32_t rows, uint32_t stride, uint32_t missing,
+static int image_of(struct fed *f, uint32_t rows, uint32_t stride, uint32_t missing,
 		    const float *data, float *image, struct bs_report *report)
 {
+	const struct armed *a = &f->on;
 	const struct bs_protocol *p = &a->p;
 	uint32_t n = 0;
 	int rc = a->engine->begin(a->self, 0);
@@ -118,19 +105,22 @@ static int image_of(struct armed *a, uint32_t rows, uint32_t stride, uint32_t mi
 
 		if (r == missing)
 			continue;
-		rc = add(a, 0, r, from, n++);
+		rc = add(f, 0, r, from, n++);
 		if (rc == 0 && i % 5 == 0)
-			rc = add(a, 1, r, from, n++);
+			rc = add(f, 1, r, from, n++);
 	}
 	return rc != 0 ? rc : a->engine->finish(a->self, 0, INT64_MAX, image, report);
 }
 
-/* One way up: against the host's images whole and with a gap; first: the bytes of the first way. */
+/*
+ * One way to the device: against the host's images, whole and with a gap. first: the first way's
+ * bytes.
+ */
 static void check_way(const char *name, const struct bs_protocol *p, uint32_t rows,
 		      const struct bs_tables *tables, const struct bs_engine *cuda, enum way way,
 		      const float *data, float *const host[2], float *first)
 {
-	struct armed c = { 0 };
+	struct fed c = { 0 };
 	struct bs_fail why = { 0 };
 	struct bs_report report;
 	uint64_t floats = bs_protocol_image_bytes(p) / 4;
@@ -163,7 +153,8 @@ static void check_way(const char *name, const struct bs_protocol *p, uint32_t ro
 			same &= memcmp(a, first, floats * 4) == 0;
 		}
 		CHECK(rc == 0 && same && allocations == 0,
-		      "%s, %s: %d runs in two orders of arrival, the same bytes; %u device or pinned "
+		      "%s, %s: %d runs in two orders of arrival, the same bytes; %u device or "
+		      "pinned "
 		      "allocations",
 		      name, way_name[way], runs(), allocations);
 	}
@@ -178,7 +169,7 @@ static void compare_with(const char *name, const struct bs_protocol *p, uint32_t
 {
 	struct bs_tables tables = { 0 };
 	struct bs_traj traj = { 0 };
-	struct armed h = { 0 };
+	struct fed h = { 0 };
 	struct bs_fail why = { 0 };
 	struct bs_report report;
 	uint64_t floats = bs_protocol_image_bytes(p) / 4;
@@ -241,29 +232,6 @@ static struct bs_protocol protocol(enum bs_method method, uint32_t dims, enum bs
 	return p;
 }
 
-/* W: weighted differences of neighbors along x, the last of a row against its first. */
-static int make_w(struct bs_csr *w, const struct bs_protocol *p, struct bs_fail *why)
-{
-	const uint64_t voxels = bs_protocol_voxels(p);
-	int rc = bs_csr_open(w, voxels, voxels, 2 * voxels, false, why);
-
-	for (uint64_t v = 0; rc == 0 && v < voxels; v++) {
-		const uint64_t x = v % p->matrix[0];
-		const uint64_t next = x + 1 < p->matrix[0] ? v + 1 : v - x;
-		const float weight = (float)(0.5 + check_uniform(&seed));
-
-		w->start[v] = 2 * v;
-		w->col[2 * v] = (uint32_t)(v < next ? v : next);
-		w->col[2 * v + 1] = (uint32_t)(v < next ? next : v);
-		w->value[2 * v] = v < next ? -weight : weight;
-		w->value[2 * v + 1] = v < next ? weight : -weight;
-	}
-	if (rc != 0)
-		return rc;
-	w->start[voxels] = 2 * voxels;
-	return bs_csr_seal(w, why);
-}
-
 static const struct {
 	const char *name;
 	enum bs_method method;
@@ -318,7 +286,7 @@ static void solver(size_t i, struct bs_protocol p)
 	for (uint64_t v = 0; v < 2 * voxels * p.coils; v++)
 		maps[v] = (float)(check_uniform(&seed) - 0.5);
 	tables.maps = sense ? maps : NULL;
-	if (solvers[i].w && make_w(&w, &p, &why) == 0)
+	if (solvers[i].w && make_w(&w, &p, &seed, &why) == 0)
 		tables.w = &w;
 	CHECK(!solvers[i].w || tables.w != NULL, "%s: W %s", solvers[i].name, why.text);
 	compare_with(solvers[i].name, &p, p.readouts, &tables,

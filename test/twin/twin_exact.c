@@ -184,7 +184,10 @@ static void check_q(const struct shape *s)
 	free(got);
 }
 
-/* Parts of the voxels and where their sums are kept change no byte; parts that begin within a coil. */
+/*
+ * The voxels split into parts, and where the sums are kept, change no byte; a part may begin within
+ * a coil.
+ */
 static void check_parts(enum bs_exact_sum sum)
 {
 	struct bs_exact_cuda_spec e = { .sum = sum,
@@ -226,7 +229,7 @@ static void check_parts(enum bs_exact_sum sum)
 	free(got);
 }
 
-/* Steps one by one make what sum makes; out of turn each call is refused. */
+/* Steps one by one make what sum makes; a step out of its order is refused. */
 static void check_steps(void)
 {
 	const struct bs_exact_cuda_spec e = { .dims = 3,
@@ -358,7 +361,7 @@ static void check_full_size(void)
 	free(got);
 }
 
-/* What cannot be is refused in words, before anything is taken. */
+/* What is impossible is refused with a reason, before anything is allocated. */
 static void check_refusals(void)
 {
 	struct bs_exact_cuda_spec e = {

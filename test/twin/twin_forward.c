@@ -1,7 +1,9 @@
 /*
- * test/twin/twin_forward.c - the exact forward sum on the GPU against the host's in double precision
+ * test/twin/twin_forward.c - the exact forward sum on the GPU against the host's in double
+ * precision
  *
- * Bound 1e-5 relative: Horner's rule over sixteen factors each way, about 16 x 6e-8 of phase at worst.
+ * Bound 1e-5 relative: Horner's rule over sixteen factors each way, about 16 x 6e-8 of phase at
+ * worst.
  */
 #include "test/support/check.h"
 

@@ -3,7 +3,8 @@
  * host
  *
  * The host's F^H d in double, its Q, Toeplitz operator and conjugate gradients; ten iterations on
- * well conditioned systems, 1e-5 as for their parts. Order of arrival, missing readouts, one hash.
+ * well conditioned systems, 1e-5 as for their parts. Any order of arrival, missing readouts, the
+ * same bytes.
  */
 #include "test/support/check.h"
 

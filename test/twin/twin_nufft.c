@@ -133,7 +133,8 @@ static void try(const struct trial *t, bool pieces)
 
 		bs_nufft_cuda_info(f.cuda, &info);
 		CHECK(a <= bound && b <= bound,
-		      "%s (%u coils, %s, width %g, grid %u x %u x %u): adjoint %.1e, forward %.1e from "
+		      "%s (%u coils, %s, width %g, grid %u x %u x %u): adjoint %.1e, forward %.1e "
+		      "from "
 		      "the direct sum; at most %.0e",
 		      t->name, t->coils, info.route, info.width, info.grid[0], info.grid[1],
 		      info.grid[2], a, b, bound);

@@ -1,9 +1,10 @@
 /*
  * test/twin/twin_nufft_choices.c - CUDA gridding under every choice that a tuner may make
  *
- * Bounds: each choice within 1e-5 of the host twin at 1e-6, else within twice the accuracy asked for
- * (test/unit/gpu/test_nufft.c holds that one to direct sums); the same bytes again, and in pieces.
- * Lengths with transforms in registers within 2e-6 of the general ones: two roundings of the same sums.
+ * Bounds: each choice within 1e-5 of the host twin at 1e-6, else within twice the accuracy asked
+ * for (test/unit/gpu/test_nufft.c holds that one to direct sums); the same bytes again, and in
+ * pieces. Lengths with transforms in registers within 2e-6 of the general ones: two roundings of
+ * the same sums.
  */
 #include "test/support/check.h"
 
@@ -32,7 +33,7 @@ static int run_forward(void *arg)
 }
 
 /* One choice: against the host twin (whose answers are given), twice the same bytes, and in pieces.
- * A choice that this trial cannot have is none of its own. */
+ * A choice that does not apply to this trial is passed over. */
 static void candidate(struct fixture *f, const struct bs_tune *tune, const float *host_image,
 		      const float *host_data, int *tried)
 {
@@ -54,7 +55,7 @@ static void candidate(struct fixture *f, const struct bs_tune *tune, const float
 	if (rc == BS_ERR_UNSUPPORTED)
 		return;
 	rc = open_plan(f, &why);
-	if (rc == BS_ERR_UNSUPPORTED) { /* these samples are not for it */
+	if (rc == BS_ERR_UNSUPPORTED) { /* it does not apply to these samples */
 		close_plan(f);
 		return;
 	}
@@ -74,7 +75,8 @@ static void candidate(struct fixture *f, const struct bs_tune *tune, const float
 			f->stream = NULL;
 		}
 		CHECK(a <= bound && b <= bound,
-		      "%s, %s: twins differ by %.1e adjoint, %.1e forward; at most %.0e; %.4f and %.4f ms",
+		      "%s, %s: twins differ by %.1e adjoint, %.1e forward; at most %.0e; %.4f and "
+		      "%.4f ms",
 		      t->name, words, a, b, bound, ms[0], ms[1]);
 		CHECK(adjoint(f, f->out_image) && hash_of(f->out_image, voxels) == h,
 		      "%s, %s: the same bytes again", t->name, words);

@@ -1,13 +1,14 @@
 /*
  * test/twin/twin_shed.c - the ladder's rungs and the stages' times on the CUDA engines
  *
- * The same frame through bs_recon on full, fewer and gridding, host against CUDA. Both sum F^H d and
- * Q exactly, so the solves differ by float rounding as in twin_ls.c: 1e-5; gridding as in
- * twin_engine.c: 1e-5 at accuracy 1e-6, with weights that both are given, ones: those that each makes by
- * itself agree less closely (twin_density.c). A report's stages happen one after the other between the
- * last readout's add and finish's return: each that the engine has is more than nothing (an event
- * that a graph did not record anew would give nothing), and together they are no longer than that
- * time by the host's clock, but for the clocks' difference (1 %) and their resolution (20 us).
+ * The same frame through bs_recon on full, fewer and gridding, host against CUDA. Both sum F^H d
+ * and Q exactly, so the solves differ by float rounding as in twin_ls.c: 1e-5; gridding as in
+ * twin_engine.c: 1e-5 at accuracy 1e-6, with weights that both are given, ones: those that each
+ * makes by itself agree less closely (twin_density.c). A report's stages happen one after the other
+ * between the last readout's add and finish's return: each that the engine has is more than nothing
+ * (an event that a graph did not record anew would give nothing), and together they are no longer
+ * than that time by the host's clock, but for the clocks' difference (1 %) and their resolution (20
+ * us).
  */
 #include "test/support/check.h"
 
@@ -119,7 +120,8 @@ static void check_stages(const char *name, const struct side *s, bool solves)
 	CHECK(t[BS_BUDGET_UPLOAD] > 0 && t[BS_BUDGET_ACCUMULATE] > 0 && t[BS_BUDGET_COMBINE] > 0 &&
 		      t[BS_BUDGET_DOWNLOAD] > 0 && (t[BS_BUDGET_SOLVE] > 0) == solves &&
 		      sum <= s->wall_ns + s->wall_ns / 100 + 20000,
-	      "%s: upload %.1f, accumulate %.1f, solve %.1f, combine %.1f, download %.1f us: together "
+	      "%s: upload %.1f, accumulate %.1f, solve %.1f, combine %.1f, download %.1f us: "
+	      "together "
 	      "%.1f of %.1f",
 	      name, (double)t[BS_BUDGET_UPLOAD] * 1e-3, (double)t[BS_BUDGET_ACCUMULATE] * 1e-3,
 	      (double)t[BS_BUDGET_SOLVE] * 1e-3, (double)t[BS_BUDGET_COMBINE] * 1e-3,

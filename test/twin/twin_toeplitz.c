@@ -168,7 +168,8 @@ static void launches(const struct problem *p, struct bs_toeplitz_cuda *plan)
 			rc = bs_fail(&why, BS_ERR_GPU, "fetch");
 		first = tried++ == 0 ? hash_of(got, n) : first;
 		CHECK(rc == 0 && check_rel(got, p->want, n) <= 1e-5 && hash_of(got, n) == first,
-		      "apply %ux%ux%u, %u coils, middle %u, close %u: %.2e from the host, same bytes; "
+		      "apply %ux%ux%u, %u coils, middle %u, close %u: %.2e from the host, same "
+		      "bytes; "
 		      "%.4f ms %s",
 		      p->spec.matrix[0], p->spec.matrix[1], p->spec.matrix[2], p->spec.coils, i / 3,
 		      i % 3, check_rel(got, p->want, n), ms, why.text);

@@ -2,10 +2,10 @@
  * test/twin/twin_window.c - sliding windows and previews on the device: the checks of
  * test/unit/gpu/test_window.c, and each frame against the host's
  *
- * Gridding in other groups differs by roundings, 1e-6 (test/unit/gpu/test_window.c says why). The device's
- * exact sums are good to 3e-6 whatever the grouping, and three iterations of a system of condition below
- * 10 pass that on: 1e-5 between groupings. Against the host: gridding at accuracy 1e-6 1e-5, the
- * bound of twin_nufft.c; least squares, whose Q has 3e-6 of its own, 1e-4.
+ * Gridding in other groups differs by roundings, 1e-6 (test/unit/gpu/test_window.c says why). The
+ * device's exact sums are good to 3e-6 whatever the grouping, and three iterations of a system of
+ * condition below 10 pass that on: 1e-5 between groupings. Against the host: gridding at accuracy
+ * 1e-6 1e-5, the bound of twin_nufft.c; least squares, whose Q has 3e-6 of its own, 1e-4.
  */
 #include "test/support/check.h"
 
@@ -13,38 +13,28 @@
 #include "test/twin/device.h"
 #include "test/support/window.h"
 
-static void frames_of(const struct bs_protocol *p, const struct bs_engine *engine, const char *what,
-		      double tolerance)
-{
-	struct window_site s;
-
-	CHECK(window_site_open(&s, p, 3), "%s: a stream", what);
-	window_frames(&s, engine, what, tolerance);
-	window_site_close(&s);
-}
-
 static void frames(void)
 {
 	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 4);
 
-	frames_of(&p, &bs_engine_gridding_cuda, "gridding/cuda, 6 groups", 1e-6);
+	window_frames(&p, &bs_engine_gridding_cuda, "gridding/cuda, 6 groups", 1e-6);
 	if (!small()) {
 		p = window_golden(BS_METHOD_GRIDDING, 1);
-		frames_of(&p, &bs_engine_gridding_cuda, "gridding/cuda, 24 groups", 1e-6);
+		window_frames(&p, &bs_engine_gridding_cuda, "gridding/cuda, 24 groups", 1e-6);
 		p = window_golden(BS_METHOD_GRIDDING, 24);
-		frames_of(&p, &bs_engine_gridding_cuda, "gridding/cuda, one group", 1e-6);
+		window_frames(&p, &bs_engine_gridding_cuda, "gridding/cuda, one group", 1e-6);
 	}
 	p = window_golden(BS_METHOD_GRIDDING, 8);
 	p.output = BS_OUTPUT_COMPLEX;
 	p.combine = BS_COMBINE_NONE;
-	frames_of(&p, &bs_engine_gridding_cuda, "gridding/cuda, complex coil images", 1e-6);
+	window_frames(&p, &bs_engine_gridding_cuda, "gridding/cuda, complex coil images", 1e-6);
 	p = window_stack(8);
-	frames_of(&p, &bs_engine_gridding_cuda, "gridding/cuda of a stack", 1e-6);
+	window_frames(&p, &bs_engine_gridding_cuda, "gridding/cuda of a stack", 1e-6);
 	p = window_golden(BS_METHOD_LS, 8);
-	frames_of(&p, &bs_engine_ls_cuda, "ls/cuda", 1e-5);
+	window_frames(&p, &bs_engine_ls_cuda, "ls/cuda", 1e-5);
 	p = window_golden(BS_METHOD_SENSE, 6);
 	p.basis = BS_BASIS_BOX;
-	frames_of(&p, &bs_engine_sense_cuda, "sense/cuda, box voxels", 1e-5);
+	window_frames(&p, &bs_engine_sense_cuda, "sense/cuda, box voxels", 1e-5);
 }
 
 static void against_host(struct bs_protocol p, const struct bs_engine *cuda,
@@ -116,16 +106,6 @@ static void losses(enum bs_method method, const struct bs_engine *engine)
 	window_site_close(&s);
 }
 
-static void previews_of(const struct bs_protocol *p, const struct bs_engine *engine,
-			const char *what, uint32_t every)
-{
-	struct window_site s;
-
-	CHECK(window_site_open(&s, p, 2), "%s: a stream", what);
-	window_previews(&s, engine, what, every);
-	window_site_close(&s);
-}
-
 /* A preview against the frame that would have ended there. */
 static void preview_content(void)
 {
@@ -152,20 +132,20 @@ static void previews(void)
 {
 	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 0);
 
-	previews_of(&p, &bs_engine_gridding_cuda, "gridding/cuda", 7);
+	window_previews(&p, &bs_engine_gridding_cuda, "gridding/cuda", 7);
 	if (small())
 		return;
 	p.slices = 2; /* two states: each has a grid, previews a third */
-	previews_of(&p, &bs_engine_gridding_cuda, "gridding/cuda, two slices", 7);
+	window_previews(&p, &bs_engine_gridding_cuda, "gridding/cuda, two slices", 7);
 	p.slices = 1;
 	p.chunk_readouts = 24;
-	previews_of(&p, &bs_engine_gridding_cuda, "gridding/cuda in one chunk", 10);
+	window_previews(&p, &bs_engine_gridding_cuda, "gridding/cuda in one chunk", 10);
 	p = window_stack(0);
-	previews_of(&p, &bs_engine_gridding_cuda, "gridding/cuda of a stack", 9);
+	window_previews(&p, &bs_engine_gridding_cuda, "gridding/cuda of a stack", 9);
 	p = window_golden(BS_METHOD_LS, 0);
-	previews_of(&p, &bs_engine_ls_cuda, "ls/cuda", 6);
+	window_previews(&p, &bs_engine_ls_cuda, "ls/cuda", 6);
 	p = window_golden(BS_METHOD_SENSE, 0);
-	previews_of(&p, &bs_engine_sense_cuda, "sense/cuda", 10);
+	window_previews(&p, &bs_engine_sense_cuda, "sense/cuda", 10);
 	preview_content();
 }
 

@@ -1,4 +1,4 @@
-/* test/paper/ladder/base.cu - Base: everything in global memory, stored and read again for each sample */
+/* test/paper/ladder/base.cu - Base: all in global memory, stored and read again for each sample */
 #include "test/paper/ladder/exact.cuh"
 
 /* volatile: what the compiler would otherwise do unasked is the next rung. */

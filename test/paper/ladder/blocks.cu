@@ -1,4 +1,4 @@
-/* test/paper/ladder/blocks.cu - blocks: padded sectors of 8 x 8 cells, so that more share a multiprocessor */
+/* test/paper/ladder/blocks.cu - blocks: padded sectors of 8 x 8 cells: more on a multiprocessor */
 #include "test/paper/ladder/padded.cuh"
 
 int ladder_blocks_more(const struct ladder_spread *a, cudaStream_t s, struct bs_fail *why)

@@ -1,4 +1,4 @@
-/* test/paper/ladder/cache.cu - cache: a thread a cell; the sector's samples pass through shared memory */
+/* test/paper/ladder/cache.cu - cache: a thread a cell, samples through shared memory */
 #include "test/paper/ladder/spread.cuh"
 
 static __global__ void __launch_bounds__(SPREAD_WIDE *SPREAD_WIDE) cache(const ladder_spread a)

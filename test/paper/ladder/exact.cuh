@@ -1,4 +1,4 @@
-/* test/paper/ladder/exact.cuh - what the rungs of the exact ladder share; for test/paper/ladder alone */
+/* test/paper/ladder/exact.cuh - what the rungs of the exact ladder share; for this folder alone */
 #ifndef BS_TEST_PAPER_LADDER_EXACT_CUH
 #define BS_TEST_PAPER_LADDER_EXACT_CUH
 

@@ -1,4 +1,4 @@
-/* test/paper/ladder/fasttrig.cu - FastTrig: ConstMem with the special function units' sine and cosine */
+/* test/paper/ladder/fasttrig.cu - FastTrig: ConstMem, sine and cosine by special function units */
 #include "test/paper/ladder/exact.cuh"
 
 static __constant__ struct ladder_sample tile[LADDER_TILE];

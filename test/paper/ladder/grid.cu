@@ -128,7 +128,7 @@ static int take_arrived(struct bs_ladder_grid *l, const float *x, const float *d
 	return err;
 }
 
-/* The production plan with the same window and grid: k = x / cells, exact where that is a power of 2. */
+/* The production plan with the same window and grid: k = x / cells, exact for a power of 2. */
 static int plan_ours(struct bs_ladder_grid *l, const float *x, struct bs_fail *why)
 {
 	const size_t n = (size_t)l->a.samples;

@@ -1,4 +1,4 @@
-/* test/paper/ladder/multi.cu - Multi: the tuned sum with its voxels split over the GPUs of the node */
+/* test/paper/ladder/multi.cu - Multi: the tuned sum, its voxels split over the GPUs of the node */
 #include "test/paper/ladder/exact.cuh"
 
 #include <stdlib.h>

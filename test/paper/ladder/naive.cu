@@ -1,4 +1,4 @@
-/* test/paper/ladder/naive.cu - naive: a thread a sample, added to the grid by floating-point atomics */
+/* test/paper/ladder/naive.cu - naive: a thread a sample, added to the grid by float atomics */
 #include "test/paper/ladder/spread.cuh"
 
 static __global__ void naive(const ladder_spread a)

@@ -1,4 +1,4 @@
-/* test/paper/ladder/sectors.cu - sectors: a block a padded sector of 16 x 16 cells, its own samples alone */
+/* test/paper/ladder/sectors.cu - sectors: a block a padded sector of 16 x 16 cells */
 #include "test/paper/ladder/padded.cuh"
 
 int ladder_sectors(const struct ladder_spread *a, cudaStream_t s, struct bs_fail *why)

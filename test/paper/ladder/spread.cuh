@@ -1,4 +1,4 @@
-/* test/paper/ladder/spread.cuh - what the rungs of the gridding ladder share; for test/paper/ladder alone */
+/* test/paper/ladder/spread.cuh - what the gridding ladder's rungs share; for this folder alone */
 #ifndef BS_TEST_PAPER_LADDER_SPREAD_CUH
 #define BS_TEST_PAPER_LADDER_SPREAD_CUH
 
@@ -11,7 +11,7 @@
 #define SPREAD_WIDE  16 /* cells of a sector, an axis */
 #define SPREAD_SMALL 8
 
-/* Twenty bytes: no thread's words are neighbors of the next one's. */
+/* Twenty bytes: neighboring threads read words that are not neighbors. */
 struct ladder_packed {
 	float x, y, re, im, density;
 };

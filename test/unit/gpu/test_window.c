@@ -7,43 +7,33 @@
  */
 #include "test/support/window.h"
 
-static void frames_of(const struct bs_protocol *p, const struct bs_engine *engine, const char *what,
-		      double tolerance)
-{
-	struct window_site s;
-
-	CHECK(window_site_open(&s, p, 3), "%s: a stream", what);
-	window_frames(&s, engine, what, tolerance);
-	window_site_close(&s);
-}
-
 static void frames(void)
 {
 	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 4);
 
-	frames_of(&p, &bs_engine_gridding_host, "gridding, 6 groups", 1e-6);
+	window_frames(&p, &bs_engine_gridding_host, "gridding, 6 groups", 1e-6);
 	p.chunk_readouts = 3; /* the largest chunk of at most 3 that 4 is a multiple of: 2 */
-	frames_of(&p, &bs_engine_gridding_host, "gridding, 6 groups of 2 chunks", 1e-6);
+	window_frames(&p, &bs_engine_gridding_host, "gridding, 6 groups of 2 chunks", 1e-6);
 	p = window_golden(BS_METHOD_GRIDDING, 1);
-	frames_of(&p, &bs_engine_gridding_host, "gridding, 24 groups", 1e-6);
+	window_frames(&p, &bs_engine_gridding_host, "gridding, 24 groups", 1e-6);
 	p = window_golden(BS_METHOD_GRIDDING, 24);
-	frames_of(&p, &bs_engine_gridding_host, "gridding, one group", 1e-6);
+	window_frames(&p, &bs_engine_gridding_host, "gridding, one group", 1e-6);
 	p = window_golden(BS_METHOD_GRIDDING, 8);
 	p.output = BS_OUTPUT_COMPLEX;
 	p.combine = BS_COMBINE_NONE;
-	frames_of(&p, &bs_engine_gridding_host, "gridding, complex coil images", 1e-6);
+	window_frames(&p, &bs_engine_gridding_host, "gridding, complex coil images", 1e-6);
 	p = window_stack(8);
-	frames_of(&p, &bs_engine_gridding_host, "gridding of a stack", 1e-6);
+	window_frames(&p, &bs_engine_gridding_host, "gridding of a stack", 1e-6);
 	p = window_golden(BS_METHOD_LS, 8);
-	frames_of(&p, &bs_engine_ls_host, "ls, NUFFT", 1e-6);
+	window_frames(&p, &bs_engine_ls_host, "ls, NUFFT", 1e-6);
 	p.fhd = BS_SUM_EXACT;
-	frames_of(&p, &bs_engine_ls_host, "ls, exact sum", 1e-6);
+	window_frames(&p, &bs_engine_ls_host, "ls, exact sum", 1e-6);
 	p = window_golden(BS_METHOD_SENSE, 6);
 	p.fhd = BS_SUM_EXACT;
 	p.basis = BS_BASIS_BOX;
-	frames_of(&p, &bs_engine_sense_host, "sense, exact sum", 1e-6);
+	window_frames(&p, &bs_engine_sense_host, "sense, exact sum", 1e-6);
 	p = window_golden(BS_METHOD_NOOP, 4);
-	frames_of(&p, &bs_engine_noop, "noop", 0.0);
+	window_frames(&p, &bs_engine_noop, "noop", 0.0);
 }
 
 /* ---- what is lost ------------------------------------------------------------------------- */
@@ -227,16 +217,6 @@ static void refusals(void)
 
 /* ---- previews ----------------------------------------------------------------------------- */
 
-static void previews_of(const struct bs_protocol *p, const struct bs_engine *engine,
-			const char *what, uint32_t every)
-{
-	struct window_site s;
-
-	CHECK(window_site_open(&s, p, 2), "%s: a stream", what);
-	window_previews(&s, engine, what, every);
-	window_site_close(&s);
-}
-
 /* A preview is what a frame would be that ended there; for ls, what gridding makes of it. */
 static void preview_content(void)
 {
@@ -268,17 +248,17 @@ static void previews(void)
 {
 	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 0);
 
-	previews_of(&p, &bs_engine_gridding_host, "gridding", 7);
+	window_previews(&p, &bs_engine_gridding_host, "gridding", 7);
 	p.coils = 11; /* two batches */
 	p.chunk_readouts = 24;
-	previews_of(&p, &bs_engine_gridding_host, "gridding in one chunk", 10);
+	window_previews(&p, &bs_engine_gridding_host, "gridding in one chunk", 10);
 	p = window_stack(0);
-	previews_of(&p, &bs_engine_gridding_host, "gridding of a stack", 9);
+	window_previews(&p, &bs_engine_gridding_host, "gridding of a stack", 9);
 	p = window_golden(BS_METHOD_LS, 0);
-	previews_of(&p, &bs_engine_ls_host, "ls", 6);
+	window_previews(&p, &bs_engine_ls_host, "ls", 6);
 	p = window_golden(BS_METHOD_SENSE, 0);
 	p.fhd = BS_SUM_EXACT;
-	previews_of(&p, &bs_engine_sense_host, "sense", 10);
+	window_previews(&p, &bs_engine_sense_host, "sense", 10);
 }
 
 int main(void)

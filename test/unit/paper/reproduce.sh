@@ -19,7 +19,8 @@ figure() { sed -n "s/^$1 //p" "$dir/report/figures.txt"; }
 # holds WHAT NAME OPERATOR LIMIT: a figure against its limit
 holds() {
 	value=$(figure "$2")
-	if [ -n "$value" ] && [ "$(echo "$value $3 $4" | sed 's/e\([-+]*[0-9]*\)/*10^(\1)/g; s/+//g' | bc -l)" = 1 ]; then
+	held=$(echo "$value $3 $4" | sed 's/e\([-+]*[0-9]*\)/*10^(\1)/g; s/+//g' | bc -l)
+	if [ -n "$value" ] && [ "$held" = 1 ]; then
 		echo "ok $1: $value $3 $4"
 	else
 		echo "not ok $1: '$value' is not $3 $4"
@@ -34,7 +35,8 @@ holds "least squares against the true image cut to what was measured" 2008.ls.nu
 holds "noise: least squares with W against gridding" 2008.noise.best.percent "<=" \
 	"$(echo "$(figure 2008.noise.gridding.percent) / 3" | bc -l)"
 holds "noise: W against none" 2008.noise.best.percent "<=" "$(figure 2008.noise.ls.percent)"
-holds "cones: least squares against gridding" 2008.cones.ls.percent "<=" "$(figure 2008.cones.pipe.percent)"
+holds "cones: least squares against gridding" 2008.cones.ls.percent "<=" \
+	"$(figure 2008.cones.pipe.percent)"
 holds "2007: NUFFT against exact" 2007.nufft.off "<=" 0.00001
 holds "2007: least squares" 2007.ls.percent "<=" 15
 holds "echoes: noise variance at equal resolution" echoes.variance.ratio ">=" 3
