@@ -144,6 +144,9 @@ $(B)/test/%_hook.so: test/%_hook.c test/support/alloc_hook.h
 # fault_gpu is a service with one seam
 $(B)/test/fault/fault_gpu: private SAN += -Wl,--wrap=bs_recon_readout
 
+# test_probe has threads that start slowly
+$(B)/test/unit/drivers/test_probe: private SAN += -Wl,--wrap=pthread_create
+
 # test_spill_faults is a disk that refuses
 $(B)/test/unit/board/test_spill_faults: private SAN += $(foreach f,open read write readdir unlink rename,-Wl$(comma)--wrap=$(f))
 

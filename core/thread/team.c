@@ -93,6 +93,13 @@ int bs_team_whole(void)
 	return n < 1 ? 1 : n > BS_TEAM_MAX ? BS_TEAM_MAX : (int)n;
 }
 
+static void nothing(void *arg, int task, int member)
+{
+	(void)arg;
+	(void)task;
+	(void)member;
+}
+
 int bs_team_open(struct bs_team **team, int members, struct bs_fail *why)
 {
 	struct bs_team *t;
@@ -116,6 +123,7 @@ int bs_team_open(struct bs_team **team, int members, struct bs_fail *why)
 		t->members++;
 	}
 	*team = t;
+	bs_team_each(t, nothing, NULL); /* every one has begun: its start holds no lock any more */
 	return 0;
 }
 

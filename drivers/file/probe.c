@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/log.h"
-
 static bool in_child;
 
 void bs_probe_allow(unsigned seconds)
@@ -47,17 +45,14 @@ static void child(int (*fn)(const char *path, struct bs_fail *why), const char *
 	_exit(write(to, &result, sizeof(result)) == (ssize_t)sizeof(result) ? 0 : 1);
 }
 
-/* What one child said; *late: it said nothing in its time. */
-static int ask(int (*fn)(const char *path, struct bs_fail *why), const char *path, bool *late,
-	       struct bs_fail *why)
+int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
+	     struct bs_fail *why)
 {
 	struct bs_fail result;
-	int status = 0;
 	int fd[2];
 	pid_t pid;
 	ssize_t n;
 
-	*late = false;
 	if (pipe2(fd, O_CLOEXEC) != 0)
 		return bs_fail(why, BS_ERR_IO, "%s: no pipe: %s", path, strerror(errno));
 	pid = fork();
@@ -72,26 +67,12 @@ static int ask(int (*fn)(const char *path, struct bs_fail *why), const char *pat
 		n = read(fd[0], &result, sizeof(result));
 	} while (n < 0 && errno == EINTR);
 	(void)close(fd[0]);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	if (n != (ssize_t)sizeof(result)) {
-		*late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+	if (n != (ssize_t)sizeof(result))
 		return bs_fail(why, BS_ERR_FORMAT,
 			       "%s: damaged: HDF5 did not survive reading it (tried in a child)",
 			       path);
-	}
 	result.text[sizeof(result.text) - 1] = '\0';
 	return result.code == 0 ? 0 : bs_fail(why, result.code, "%s", result.text);
-}
-
-int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
-	     struct bs_fail *why)
-{
-	bool late;
-	int rc = ask(fn, path, &late, why);
-
-	if (!late)
-		return rc;
-	bs_log(BS_LOG_WARN, "%s: the child that tried it did not end in its time: once more", path);
-	return ask(fn, path, &late, why);
 }
