@@ -111,11 +111,10 @@ static int run(int argc, char **argv)
 		return 0;
 	}
 	site = bs_command_site(&bs_command_check, q.file);
+	if (site == NULL)
+		return 1;
 	plan = malloc(sizeof(*plan));
-	if (site != NULL && plan == NULL)
-		status = bs_command_fail(&bs_command_check, "no memory");
-	else
-		status = site == NULL ? 1 : check(site, plan);
+	status = plan == NULL ? bs_command_fail(&bs_command_check, "no memory") : check(site, plan);
 	if (status == 0 && q.measure)
 		status = measure(site, plan);
 	free(plan);

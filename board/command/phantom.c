@@ -104,14 +104,15 @@ static int fill_in(struct request *q)
 {
 	struct bs_protocol *p = &q->protocol;
 	enum bs_traj_type type = p->traj.type;
+	size_t n = strlen(q->name);
 
 	if (q->matrix.axes == 0)
 		return bs_options_wrong(&bs_command_phantom,
 					"--matrix is missing, or -c FILE -p PROTOCOL");
-	if (strlen(q->name) >= sizeof(p->name) || q->name[0] == '\0')
+	if (n == 0 || n >= sizeof(p->name))
 		return bs_options_wrong(&bs_command_phantom, "--name %s: not 1 to %zu bytes",
 					q->name, sizeof(p->name) - 1);
-	strcpy(p->name, q->name);
+	memcpy(p->name, q->name, n + 1);
 	p->method = bs_method_direct(type == BS_TRAJ_CARTESIAN);
 	p->dims = q->matrix.axes;
 	memcpy(p->matrix, q->matrix.size, sizeof(p->matrix));
@@ -176,6 +177,7 @@ static bool beside(char *name, size_t size, const char *out, const char *what)
 
 static int simulate(struct request *q, struct bs_fail *why)
 {
+	struct bs_phantom_scan scan = q->scan;
 	struct bs_traj traj = { 0 };
 	struct bs_team *team = NULL;
 	char image[1024];
@@ -184,20 +186,20 @@ static int simulate(struct request *q, struct bs_fail *why)
 
 	if (rc != 0)
 		return rc;
-	q->scan.protocol = &q->protocol;
-	q->scan.traj = &traj;
+	scan.protocol = &q->protocol;
+	scan.traj = &traj;
 	if (!beside(image, sizeof(image), q->out, "true") ||
 	    !beside(maps, sizeof(maps), q->out, "maps"))
 		rc = bs_fail(why, BS_ERR_USAGE, "the file name is too long");
 	if (rc == 0)
 		rc = bs_team_open(&team, bs_team_whole(), why);
 	if (rc == 0)
-		rc = bs_phantom_record(&q->scan, team, q->out, why);
+		rc = bs_phantom_record(&scan, team, q->out, why);
 	if (rc == 0)
-		rc = bs_phantom_truth(&q->scan, team, image, maps, why);
+		rc = bs_phantom_truth(&scan, team, image, maps, why);
 	if (rc == 0)
 		(void)printf("%s: %u x %u readouts of %u samples, %u coils; %s, %s\n", q->out,
-			     q->scan.repetitions * q->protocol.slices * q->protocol.contrasts,
+			     scan.repetitions * q->protocol.slices * q->protocol.contrasts,
 			     q->protocol.readouts, q->protocol.samples, q->protocol.coils, image,
 			     maps);
 	bs_team_close(team);
