@@ -1,23 +1,78 @@
-/* gpu/exact/exact.c - host twin: the plan, and a block's tables; see exact.h, part.h */
+/* gpu/exact/exact.c - host twin: plan, tables and sums; see exact.h. Rows and columns are those of its
+ * "the sum over a grid". */
 #define _GNU_SOURCE /* sincos */
-#include "gpu/exact/part.h"
+#include "gpu/exact/exact.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/exact/basis.h"
+#include "gpu/exact/exact_simd.h"
+
+#define AXIS_MAX 2047u
+#define BLOCK    1024u /* samples that share one set of tables; whole inner lengths */
+
+struct bs_exact {
+	struct bs_exact_spec s;
+	struct bs_team *team;
+	const struct bs_exact_half *v;
+	/* outer and middle axis make the rows, x the columns; 2D has no middle axis (size 1) */
+	uint32_t outer, middle, columns, tiles, dims;
+	uint32_t comps, planes; /* real parts and imaginary parts are planes of rows of their own */
+	uint64_t rows, panels;  /* of one plane; the last panel is filled with zeros */
+	size_t column_ld;
+	float *k, *weight;
+	/* per state */
+	double *sums;   /* [state][plane][row][column] */
+	float *kept;    /* [state][coil][sample] as they came */
+	uint32_t *got;  /* [state][chunk] samples that came */
+	uint64_t *next; /* [state] first chunk not summed, or FRESH */
+	uint64_t chunks, sums_size, kept_size;
+	/* tables of the block in work */
+	unsigned char *e, *y, *x, *b, *d, *panel;
+	/* the block in work, for the team's tasks */
+	const float *data;
+	size_t stride;
+	uint64_t at;
+	uint32_t count;
+	double *sum;
+	void *out;
+	bool out_twice;
+	void (*progress)(void *arg, double done);
+	void *progress_arg;
+};
+
+static void put_factor(const struct bs_exact *p, size_t at, double value)
+{
+	if (p->s.twice)
+		((double *)(void *)p->d)[at] = value;
+	else
+		((float *)(void *)p->d)[at] = (float)value;
+}
+
+/* A complex value of out. */
+static void store(const struct bs_exact *p, uint64_t at, double re, double im)
+{
+	if (p->out_twice) {
+		((double *)p->out)[2 * at] = re;
+		((double *)p->out)[2 * at + 1] = im;
+	} else {
+		((float *)p->out)[2 * at] = (float)re;
+		((float *)p->out)[2 * at + 1] = (float)im;
+	}
+}
+
+enum part { K, WEIGHT, SUMS, KEPT, GOT, NEXT, E, Y, X, B, D, PANEL, PARTS };
+static const char *const part_name[PARTS] = {
+	"trajectory",   "weights",       "accumulators",   "samples kept",
+	"chunk counts", "chunk cursors", "phase tables",   "phase tables",
+	"phase tables", "phase tiles",   "sample factors", "row panels",
+};
 
 /* Bytes of everything, in the order in which they are taken. */
 struct layout {
-	uint64_t count[14], bytes[14];
-};
-
-enum part { K, WEIGHT, SUMS, KEPT, GOT, NEXT, E, Y, X, B, D, PANEL, FOLD, PARTIAL };
-static const char *const part_name[] = {
-	"trajectory",     "weights",      "accumulators", "samples kept", "chunk counts",
-	"chunk cursors",  "phase tables", "phase tables", "phase tables", "phase tiles",
-	"sample factors", "row panels",   "folded image", "partial sums",
+	uint64_t count[PARTS], bytes[PARTS];
 };
 
 static void shape(struct bs_exact *p, const struct bs_exact_spec *s)
@@ -33,13 +88,12 @@ static void shape(struct bs_exact *p, const struct bs_exact_spec *s)
 	p->middle = s->dims == 3 ? s->matrix[1] : 1;
 	p->tiles = (p->columns + p->v->cols - 1) / p->v->cols;
 	p->column_ld = (size_t)p->tiles * p->v->cols;
-	p->fold_ld = p->columns + BS_EXACT_PAD;
 	p->comps = s->real_data ? 1 : 2;
 	p->planes = p->comps * s->coils;
 	p->panels = ((uint64_t)p->outer * p->middle + p->v->rows - 1) / p->v->rows;
 	p->rows = p->panels * p->v->rows;
 	if (p->s.chunk == 0 || p->s.chunk > s->samples)
-		p->s.chunk = s->samples < BS_EXACT_BLOCK ? s->samples : BS_EXACT_BLOCK;
+		p->s.chunk = s->samples < BLOCK ? s->samples : BLOCK;
 	p->chunks = (s->samples + p->s.chunk - 1) / p->s.chunk;
 	p->sums_size = p->planes * p->rows * p->column_ld;
 	p->kept_size = s->coils * s->samples * p->comps;
@@ -58,18 +112,12 @@ static void lay_out(const struct bs_exact *p, struct layout *l)
 	PART(KEPT, s->states, p->kept_size * 4);
 	PART(GOT, s->states, p->chunks * 4);
 	PART(NEXT, 1, s->states * 8u);
-	PART(E, 1, (uint64_t)p->outer * BS_EXACT_BLOCK * real);
-	PART(Y, 1, (uint64_t)p->middle * BS_EXACT_BLOCK * real);
-	PART(X, 1, (uint64_t)p->columns * BS_EXACT_BLOCK * real);
-	PART(B, 1,
-	     (s->forward && p->columns > p->column_ld ? p->columns : p->column_ld) *
-		     BS_EXACT_BLOCK * real);
-	PART(D, p->planes, BS_EXACT_BLOCK * real);
+	PART(E, 1, (uint64_t)p->outer * BLOCK * real);
+	PART(Y, 1, (uint64_t)p->middle * BLOCK * real);
+	PART(X, 1, (uint64_t)p->columns * BLOCK * real);
+	PART(B, 1, p->column_ld * BLOCK * real);
+	PART(D, p->planes, BLOCK * real);
 	PART(PANEL, BS_TEAM_MAX, (uint64_t)p->v->rows * (p->v->inner + BS_EXACT_PAD) * real);
-	if (s->forward) {
-		PART(FOLD, p->planes, p->rows * p->fold_ld * real);
-		PART(PARTIAL, BS_EXACT_GROUPS, (uint64_t)p->planes * BS_EXACT_BLOCK * 8);
-	}
 #undef PART
 }
 
@@ -80,7 +128,7 @@ static int check(const struct bs_exact_spec *s, struct bs_fail *why)
 	if (s->dims != 2 && s->dims != 3)
 		return bs_fail(why, BS_ERR_CONFIG, "exact sums: %u dimensions (2 or 3)", s->dims);
 	for (uint32_t a = 0; a < 3; a++) {
-		uint32_t most = a < s->dims ? BS_EXACT_AXIS_MAX : 1;
+		uint32_t most = a < s->dims ? AXIS_MAX : 1;
 
 		if (s->matrix[a] == 0 || s->matrix[a] > most)
 			return bs_fail(why, BS_ERR_CONFIG, "exact sums: matrix %c is %u (1 to %u)",
@@ -91,8 +139,6 @@ static int check(const struct bs_exact_spec *s, struct bs_fail *why)
 				       "xyz"[a], s -> matrix[a]);
 		voxels *= s->matrix[a];
 	}
-	if (s->real_data && s->forward)
-		return bs_fail(why, BS_ERR_CONFIG, "exact sums: no forward transform of real data");
 	if (s->coils == 0 || s->coils > BS_COILS_MAX || s->states > 4096)
 		return bs_fail(why, BS_ERR_CONFIG, "exact sums: %u coils, %u states", s->coils,
 			       s->states);
@@ -116,7 +162,7 @@ int bs_exact_need(const struct bs_exact_spec *s, struct bs_need *need, struct bs
 		return rc;
 	shape(&p, s);
 	lay_out(&p, &l);
-	for (int i = K; i <= PARTIAL; i++)
+	for (int i = K; i < PARTS; i++)
 		bs_need_add(need, part_name[i], l.count[i], l.bytes[i]);
 	return 0;
 }
@@ -164,8 +210,6 @@ int bs_exact_plan(struct bs_exact **plan, const struct bs_exact_spec *s, const f
 	p->b = take(arena, &l, B, &failed);
 	p->d = take(arena, &l, D, &failed);
 	p->panel = take(arena, &l, PANEL, &failed);
-	p->fold = take(arena, &l, FOLD, &failed);
-	p->partial = take(arena, &l, PARTIAL, &failed);
 	if (failed) {
 		free(p);
 		return bs_fail(why, BS_ERR_NOMEM, "exact sums: the arena is too small");
@@ -193,7 +237,8 @@ void bs_exact_progress(struct bs_exact *p, void (*fn)(void *arg, double done), v
 
 /* --- tables of one block ------------------------------------------------------------------- */
 
-double bs_exact_basis(const struct bs_exact *p, uint64_t m, double *angle)
+/* phi_m and the angle that moves the centers of even axes to n = -1/2 (exact.h). */
+static double basis_of(const struct bs_exact *p, uint64_t m, double *angle)
 {
 	const float *k = p->k + m * p->dims;
 
@@ -209,8 +254,7 @@ static void sample_factors(struct bs_exact *p, uint32_t from, uint32_t n)
 {
 	for (uint32_t m = from; m < from + n; m++) {
 		double angle;
-		double amplitude =
-			bs_exact_basis(p, p->at + m, &angle) * (double)p->weight[p->at + m];
+		double amplitude = basis_of(p, p->at + m, &angle) * (double)p->weight[p->at + m];
 		double c;
 		double s;
 
@@ -219,15 +263,14 @@ static void sample_factors(struct bs_exact *p, uint32_t from, uint32_t n)
 		s *= amplitude;
 		for (uint32_t coil = 0; coil < p->s.coils; coil++) {
 			const float *d = p->data + (coil * p->stride + m) * p->comps;
-			size_t at = (size_t)coil * p->comps * BS_EXACT_BLOCK + m;
+			size_t at = (size_t)coil * p->comps * BLOCK + m;
 
 			if (p->comps == 1) {
-				bs_exact_put(p, p->d, at, amplitude * (double)d[0]);
+				put_factor(p, at, amplitude * (double)d[0]);
 				continue;
 			}
-			bs_exact_put(p, p->d, at, c * (double)d[0] - s * (double)d[1]);
-			bs_exact_put(p, p->d, at + BS_EXACT_BLOCK,
-				     c * (double)d[1] + s * (double)d[0]);
+			put_factor(p, at, c * (double)d[0] - s * (double)d[1]);
+			put_factor(p, at + BLOCK, c * (double)d[1] + s * (double)d[0]);
 		}
 	}
 }
@@ -237,7 +280,7 @@ static void make_tables(void *arg, int task, int member)
 {
 	struct bs_exact *p = arg;
 	const struct bs_exact_half *v = p->v;
-	uint32_t parts = BS_EXACT_BLOCK / v->inner;
+	uint32_t parts = BLOCK / v->inner;
 	uint32_t axis = (uint32_t)task / parts;
 	uint32_t from = (uint32_t)task % parts * v->inner;
 	uint32_t n = p->count > from ? p->count - from : 0;
@@ -250,34 +293,27 @@ static void make_tables(void *arg, int task, int member)
 	if (n > v->inner)
 		n = v->inner;
 	if (axis == p->dims) {
-		if (!p->tables_forward)
-			sample_factors(p, from, n);
+		sample_factors(p, from, n);
 		return;
 	}
 	k = p->k + (p->at + from) * p->dims + axis;
 	if (axis == 0) {
-		v->phases(p->x + at, BS_EXACT_BLOCK, k, p->dims, n, p->columns);
-		if (!p->tables_forward)
-			v->pack(p->b + (size_t)from * p->column_ld * v->real_bytes, p->x + at,
-				BS_EXACT_BLOCK, n, p->columns);
+		v->phases(p->x + at, BLOCK, k, p->dims, n, p->columns);
+		v->pack(p->b + (size_t)from * p->column_ld * v->real_bytes, p->x + at, BLOCK, n,
+			p->columns);
 	} else {
-		v->phases(axis == p->dims - 1 ? p->e + at : p->y + at, BS_EXACT_BLOCK, k, p->dims,
-			  n, p->s.matrix[axis]);
+		v->phases(axis == p->dims - 1 ? p->e + at : p->y + at, BLOCK, k, p->dims, n,
+			  p->s.matrix[axis]);
 	}
 }
 
-void bs_exact_tables(struct bs_exact *p, bool forward)
-{
-	p->tables_forward = forward;
-	bs_team_run(p->team, make_tables, p, (int)((p->dims + 1) * (BS_EXACT_BLOCK / p->v->inner)));
-}
-
-void bs_exact_form_panel(const struct bs_exact *p, unsigned char *panel, uint64_t first,
-			 uint32_t from, uint32_t n, const unsigned char *d)
+/* One panel of rows for the samples [from, from + n) of the block: D E Y. */
+static void form_panel(const struct bs_exact *p, unsigned char *panel, uint64_t first,
+		       uint32_t from, uint32_t n, const unsigned char *d)
 {
 	const struct bs_exact_half *v = p->v;
 	size_t ld = (size_t)(v->inner + BS_EXACT_PAD) * v->real_bytes;
-	size_t row_bytes = (size_t)BS_EXACT_BLOCK * v->real_bytes;
+	size_t row_bytes = (size_t)BLOCK * v->real_bytes;
 	size_t at = (size_t)from * v->real_bytes;
 
 	for (uint32_t r = 0; r < v->rows; r++, panel += ld) {
@@ -287,6 +323,225 @@ void bs_exact_form_panel(const struct bs_exact *p, unsigned char *panel, uint64_
 		const unsigned char *y =
 			p->dims == 3 ? p->y + row % p->middle * row_bytes + at : NULL;
 
-		v->form(panel, d != NULL ? d + at : NULL, e, y, n);
+		v->form(panel, d + at, e, y, n);
 	}
+}
+
+/* --- sums ---------------------------------------------------------------------------------- */
+
+#define FRESH UINT64_MAX /* no sample came since begin */
+
+/* Task: plane x panel. */
+static void add_panel(void *arg, int task, int member)
+{
+	struct bs_exact *p = arg;
+	const struct bs_exact_half *v = p->v;
+	uint64_t plane = (uint64_t)task / p->panels;
+	uint64_t first = (uint64_t)task % p->panels * v->rows;
+	unsigned char *panel =
+		p->panel + (size_t)member * v->rows * (v->inner + BS_EXACT_PAD) * v->real_bytes;
+	const unsigned char *d = p->d + plane * BLOCK * v->real_bytes;
+	double *t = p->sum + (plane * p->rows + first) * p->column_ld;
+
+	for (uint32_t from = 0; from < p->count; from += v->inner) {
+		uint32_t n = p->count - from < v->inner ? p->count - from : v->inner;
+		const unsigned char *b = p->b + (size_t)from * p->column_ld * v->real_bytes;
+
+		form_panel(p, panel, first, from, n, d);
+		for (uint32_t tile = 0; tile < p->tiles; tile++)
+			v->add(panel, b + (size_t)tile * n * v->cols * v->real_bytes, n,
+			       t + (size_t)tile * v->cols, p->column_ld);
+	}
+}
+
+/* Adds the samples [first, first + count) of the state, data at p->data for the first of them. */
+static void sum_samples(struct bs_exact *p, uint32_t state, uint64_t first, uint64_t count,
+			const float *data, size_t stride)
+{
+	p->sum = p->sums + state * p->sums_size;
+	p->stride = stride;
+	for (uint64_t done = 0; done < count; done += BLOCK) {
+		p->at = first + done;
+		p->count = count - done < BLOCK ? (uint32_t)(count - done) : BLOCK;
+		p->data = data + done * p->comps;
+		bs_team_run(p->team, make_tables, p, (int)((p->dims + 1) * (BLOCK / p->v->inner)));
+		bs_team_run(p->team, add_panel, p, (int)(p->planes * p->panels));
+		if (p->progress != NULL)
+			p->progress(p->progress_arg,
+				    (double)(p->at + p->count) / (double)p->s.samples);
+	}
+}
+
+static uint64_t chunk_length(const struct bs_exact *p, uint64_t chunk)
+{
+	uint64_t left = p->s.samples - chunk * p->s.chunk;
+
+	return left < p->s.chunk ? left : p->s.chunk;
+}
+
+static uint32_t *got_of(const struct bs_exact *p, uint32_t state)
+{
+	return p->got + state * ((p->chunks + 15) & ~(uint64_t)15);
+}
+
+void bs_exact_begin(struct bs_exact *p, uint32_t state)
+{
+	memset(p->sums + state * p->sums_size, 0, p->sums_size * 8);
+	memset(got_of(p, state), 0, p->chunks * 4);
+	p->next[state] = FRESH;
+}
+
+/* A chunk of which nothing came would add zeros: it is left out, the sums are the same. */
+static void sum_kept(struct bs_exact *p, uint32_t state)
+{
+	uint64_t chunk = p->next[state]++;
+	const float *data = p->kept + state * p->kept_size + chunk * p->s.chunk * p->comps;
+
+	if (got_of(p, state)[chunk] > 0)
+		sum_samples(p, state, chunk * p->s.chunk, chunk_length(p, chunk), data,
+			    p->s.samples);
+}
+
+/* Samples of one chunk; those of it that never come will count as zeros. */
+static void keep(struct bs_exact *p, uint32_t state, uint64_t chunk, uint64_t first, uint64_t n,
+		 const float *data, size_t coil_stride)
+{
+	float *kept = p->kept + state * p->kept_size;
+	uint32_t *got = got_of(p, state) + chunk;
+	uint64_t all = chunk_length(p, chunk);
+
+	for (uint32_t coil = 0; coil < p->s.coils; coil++) {
+		float *to = kept + coil * p->s.samples * p->comps;
+
+		if (*got == 0 && n < all)
+			memset(to + chunk * p->s.chunk * p->comps, 0, all * p->comps * 4);
+		memcpy(to + first * p->comps, data + coil * coil_stride * p->comps,
+		       n * p->comps * 4);
+	}
+	*got += (uint32_t)n;
+}
+
+void bs_exact_add(struct bs_exact *p, uint32_t state, uint64_t first, uint64_t count,
+		  const float *data, size_t coil_stride)
+{
+	uint32_t *got = got_of(p, state);
+
+	if (p->next[state] == FRESH)
+		p->next[state] = p->s.part > 0 ? first / p->s.part * (p->s.part / p->s.chunk) : 0;
+	while (count > 0) {
+		uint64_t chunk = first / p->s.chunk;
+		uint64_t n = (chunk + 1) * p->s.chunk - first;
+
+		if (n > count)
+			n = count;
+		keep(p, state, chunk, first, n, data, coil_stride);
+		data += n * p->comps;
+		first += n;
+		count -= n;
+	}
+	while (p->next[state] < p->chunks && got[p->next[state]] >= chunk_length(p, p->next[state]))
+		sum_kept(p, state);
+}
+
+/* Voxel j of an axis of N: its cosine's column, its sine's (-1: none) and the sine's sign. */
+static int axis_sine(uint32_t N, uint32_t j, uint32_t *cosine, double *sign)
+{
+	int n = (int)j - (int)(N / 2);
+	int h = N % 2 == 0 ? (n < 0 ? -n - 1 : n) : abs(n);
+
+	*cosine = (uint32_t)h;
+	*sign = n < 0 ? -1.0 : 1.0;
+	if (N % 2 == 0)
+		return (int)(N / 2) + h;
+	return h == 0 ? -1 : (int)((N + 1) / 2) + h - 1;
+}
+
+/* re, im += i^power sign (row of T): the rows that make one image row before x is unfolded. */
+static void gather_row(const struct bs_exact *p, uint32_t coil, uint64_t row, int power,
+		       double sign, double *re, double *im)
+{
+	const double *tr = p->sum + ((uint64_t)coil * p->comps * p->rows + row) * p->column_ld;
+	const double *ti = p->comps == 2 ? tr + p->rows * p->column_ld : NULL;
+	double sr = power == 2 ? -sign : sign;
+
+	for (uint32_t l = 0; l < p->columns; l++) {
+		double a = sr * tr[l];
+		double b = ti != NULL ? sr * ti[l] : 0.0;
+
+		re[l] += power == 1 ? -b : a;
+		im[l] += power == 1 ? a : b;
+	}
+}
+
+/* Task: coil x outer voxel. */
+static void unfold(void *arg, int task, int member)
+{
+	struct bs_exact *p = arg;
+	uint32_t coil = (uint32_t)task / p->outer;
+	uint32_t outer = (uint32_t)task % p->outer;
+	double re[AXIS_MAX + 1];
+	double im[AXIS_MAX + 1];
+	uint32_t co[2] = { 0, 0 };
+	double sign[2] = { 1.0, 1.0 };
+	int si[2] = { -1, -1 };
+
+	(void)member;
+	si[0] = axis_sine(p->outer, outer, &co[0], &sign[0]);
+	for (uint32_t mid = 0; mid < p->middle; mid++) {
+		uint64_t at = (((uint64_t)coil * p->outer + outer) * p->middle + mid) * p->columns;
+
+		if (p->dims == 3)
+			si[1] = axis_sine(p->middle, mid, &co[1], &sign[1]);
+		memset(re, 0, p->columns * sizeof(re[0]));
+		memset(im, 0, p->columns * sizeof(im[0]));
+		for (int s = 0; s < 4; s++) {
+			int so = s >> 1;
+			int sm = s & 1;
+			int64_t ro = so ? si[0] : (int)co[0];
+			int64_t rm = sm ? si[1] : (int)co[1];
+
+			if (ro >= 0 && rm >= 0)
+				gather_row(p, coil, (uint64_t)ro * p->middle + (uint64_t)rm,
+					   so + sm, (so ? sign[0] : 1.0) * (sm ? sign[1] : 1.0), re,
+					   im);
+		}
+		for (uint32_t x = 0; x < p->columns; x++) {
+			uint32_t c;
+			double sx;
+			int s = axis_sine(p->columns, x, &c, &sx);
+
+			store(p, at + x, re[c] - (s < 0 ? 0.0 : sx * im[s]),
+			      im[c] + (s < 0 ? 0.0 : sx * re[s]));
+		}
+	}
+}
+
+static void finish(struct bs_exact *p, uint32_t state, void *image, bool twice)
+{
+	while (p->next[state] != FRESH && p->next[state] < p->chunks)
+		sum_kept(p, state);
+	p->sum = p->sums + state * p->sums_size;
+	p->out = image;
+	p->out_twice = twice;
+	bs_team_run(p->team, unfold, p, (int)(p->s.coils * p->outer));
+}
+
+void bs_exact_finish(struct bs_exact *p, uint32_t state, float *image)
+{
+	finish(p, state, image, false);
+}
+
+void bs_exact_finish_double(struct bs_exact *p, uint32_t state, double *image)
+{
+	finish(p, state, image, true);
+}
+
+void bs_exact_adjoint(struct bs_exact *p, const float *data, float *image)
+{
+	memset(p->sums, 0, p->sums_size * 8);
+	for (uint64_t chunk = 0; chunk < p->chunks; chunk++)
+		sum_samples(p, 0, chunk * p->s.chunk, chunk_length(p, chunk),
+			    data + chunk * p->s.chunk * p->comps, p->s.samples);
+	p->next[0] = p->chunks;
+	finish(p, 0, image, false);
 }

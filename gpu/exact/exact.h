@@ -1,18 +1,17 @@
 /*
- * gpu/exact/exact.h - exact direct sums over all samples: F^H d and F rho, in single and double precision
+ * gpu/exact/exact.h - F^H d by direct sums over all samples, in single and double precision
  *
  * adjoint:  image[c][n] = sum_m w_m phi_m d[c][m] exp(+i2pi k_m.n)   n = -N/2 .. N/2-1
- * forward:  d[c][m]     = phi_m sum_n image[c][n] exp(-i2pi k_m.n)   (weights are not applied)
  * (N/2 truncated: an odd N has n = -(N-1)/2 .. (N-1)/2.)
  * k       [sample][dims] float, cycles per voxel, [-0.5, 0.5)
  * phi     voxel basis: delta 1; box sinc(k_x) sinc(k_y) sinc(k_z), sinc(t) = sin(pi t)/(pi t)
  * image   [coil][z][y][x] complex float; d [coil][sample] complex float; w [sample] float or NULL
  *
- * need -> plan -> { adjoint | forward | begin, add*, finish }* -> close. Only plan and close
- * allocate. Incremental use as in gpu/nufft/nufft.h: chunk c holds the samples [c*chunk, (c+1)*chunk) and
- * is summed when all its samples are there, in the order 0, 1, 2 ...; samples that never come
- * count as zeros. Results are the same bit for bit for any number of threads and any order of add.
- * Not thread-safe: one caller per plan.
+ * need -> plan -> { adjoint | begin, add*, finish }* -> close. Only plan and close allocate.
+ * Incremental use as in gpu/nufft/nufft.h: chunk c holds the samples [c*chunk, (c+1)*chunk) and is
+ * summed when all its samples are there, in the order 0, 1, 2 ...; samples that never come count
+ * as zeros. Results are the same bit for bit for any number of threads and any order of add. Not
+ * thread-safe: one caller per plan.
  *
  * The sum over a grid is separable, exp(i2pi k.n) = ex ey ez. Each axis is centered (even N: about
  * n = -1/2, a phase that goes into the data), so that cosines and sines of the half axis give
@@ -23,8 +22,8 @@
  * in double, relative error <= 1e-5 for any number of samples (measured: 3e-7). Double precision:
  * all of it in double (relative error about 1e-13), the reference.
  *
- * Twins: exact.c, adjoint.c, forward.c with exact_simd.c (host), exact.cu (CUDA).
- * Tests: test/unit/gpu/test_exact.c
+ * Twins: exact.c with exact_simd.c (host), exact.cu (CUDA). Tests: test/unit/gpu/test_exact.c,
+ * test/twin/twin_exact.c
  * Sources: Stone et al., J Parallel Distrib Comput 2008;68:1307-1318 (the sums, the box basis).
  */
 #ifndef BS_GPU_EXACT_EXACT_H
@@ -46,14 +45,12 @@ struct bs_exact_spec {
 	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; at most 2047 */
 	uint32_t coils;     /* sums that share the trajectory */
 	uint64_t samples;
-	uint64_t chunk; /* samples per chunk of incremental use; 0: chosen */
-	uint64_t
-		part; /* as in gpu/nufft/nufft.h: between begin and finish one part's samples alone */
-	uint32_t states; /* accumulators (frames open at once); 0: no adjoint */
-	bool forward;    /* forward will be called */
+	uint64_t chunk;  /* samples per chunk of incremental use; 0: chosen */
+	uint64_t part;   /* as in nufft.h: between begin and finish one part's samples alone */
+	uint32_t states; /* accumulators (frames open at once) */
 	enum bs_basis basis;
 	bool twice;     /* double precision */
-	bool real_data; /* adjoint only: d is [coil][sample] real float; half the work (Q) */
+	bool real_data; /* d is [coil][sample] real float; half the work (Q) */
 };
 
 struct bs_exact;
@@ -65,9 +62,8 @@ int bs_exact_plan(struct bs_exact **plan, const struct bs_exact_spec *spec, cons
 		  struct bs_fail *why);
 void bs_exact_close(struct bs_exact *plan);
 
-/* Whole transforms; adjoint uses state 0. */
+/* The whole sum; uses state 0. */
 void bs_exact_adjoint(struct bs_exact *plan, const float *data, float *image);
-void bs_exact_forward(struct bs_exact *plan, const float *image, float *data);
 
 /* Accumulation into state 0 .. states-1. add: count samples from first on, data [coil][count] at
  * coil_stride samples between coils; each sample once per begin, in any order. */
@@ -76,9 +72,8 @@ void bs_exact_add(struct bs_exact *plan, uint32_t state, uint64_t first, uint64_
 		  const float *data, size_t coil_stride);
 void bs_exact_finish(struct bs_exact *plan, uint32_t state, float *image);
 
-/* The same results unrounded, [coil][z][y][x] or [coil][sample] complex double (any precision). */
+/* The same unrounded, [coil][z][y][x] complex double (any precision): a reference for tests. */
 void bs_exact_finish_double(struct bs_exact *plan, uint32_t state, double *image);
-void bs_exact_forward_double(struct bs_exact *plan, const double *image, double *data);
 
 /* Called by long sums after each chunk with the share that is done, 0 .. 1; NULL: off. */
 void bs_exact_progress(struct bs_exact *plan, void (*fn)(void *arg, double done), void *arg);

@@ -102,22 +102,6 @@ int bs_exact_cuda_sum(struct bs_exact_cuda *plan, uint32_t state, const float *d
 		      size_t coil_stride, float *result, struct CUstream_st *stream,
 		      struct bs_fail *why);
 
-/*
- * The forward sum, for any sizes (gpu/exact/forward.cu): data[c][m] = sum_n image[c][n] exp(-i2pi k_m.n);
- * weights are not applied. All in device memory; work: forward_bytes of it, aligned to 16. Queues two
- * launches. Relative error about 1e-6; the same bits every run. Test: test/twin/twin_forward.c
- */
-struct bs_exact_forward_spec {
-	uint32_t dims;      /* 2 or 3 */
-	uint32_t matrix[3]; /* 1 beyond dims */
-	uint32_t coils;
-	uint64_t samples;
-};
-uint64_t bs_exact_forward_bytes(const struct bs_exact_forward_spec *spec);
-int bs_exact_cuda_forward(const struct bs_exact_forward_spec *spec, const float *k,
-			  const float *image, float *data, void *work, struct CUstream_st *stream,
-			  struct bs_fail *why);
-
 #ifdef __cplusplus
 }
 #endif

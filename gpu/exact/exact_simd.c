@@ -36,7 +36,7 @@
 extern const struct bs_exact_kernels BS_ISA_NAME(bs_exact_kernels);
 const struct bs_exact_kernels BS_ISA_NAME(bs_exact_kernels) = {
 	{ ROWS, 2 * VECTOR_BYTES / 4, INNER_BYTES / 4, 4, phases_single, pack_single, form_single,
-	  add_single, dot_single },
+	  add_single },
 	{ ROWS, 2 * VECTOR_BYTES / 8, INNER_BYTES / 8, 8, phases_twice, pack_twice, form_twice,
-	  add_twice, dot_twice },
+	  add_twice },
 };

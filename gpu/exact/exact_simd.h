@@ -24,12 +24,10 @@ struct bs_exact_half {
 		       uint32_t N);
 	/* tiles [tile][sample][cols] from columns [column][sample]; columns beyond N are zero */
 	void (*pack)(void *tiles, const void *table, size_t ld, uint32_t n, uint32_t N);
-	/* row[m] = d[m] e[m] y[m]; d and y may be NULL (ones); e NULL: a row of zeros */
+	/* row[m] = d[m] e[m] y[m]; y may be NULL (ones); e NULL: a row of zeros */
 	void (*form)(void *row, const void *d, const void *e, const void *y, uint32_t n);
 	/* t[row][col] += sum_k a[row][k] b[k][col] */
 	void (*add)(const void *a, const void *b, uint32_t n, double *t, size_t ldt);
-	/* d[col] += sum_row a[row][col] sum_l t[row][l] b[l][col]; t rows are ldt reals apart */
-	void (*dot)(const void *t, size_t ldt, const void *b, uint32_t n, const void *a, double *d);
 };
 
 struct bs_exact_kernels {

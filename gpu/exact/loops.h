@@ -83,14 +83,12 @@ static void SUFFIX(form)(void *row, const void *d, const void *e, const void *y,
 
 	if (ee == NULL)
 		memset(out, 0, n * sizeof(real));
-	else if (dd != NULL && yy != NULL)
+	else if (yy != NULL)
 		for (uint32_t m = 0; m < n; m++)
 			out[m] = dd[m] * ee[m] * yy[m];
-	else if (dd != NULL || yy != NULL)
-		for (uint32_t m = 0; m < n; m++)
-			out[m] = (dd != NULL ? dd : yy)[m] * ee[m];
 	else
-		memcpy(out, ee, n * sizeof(real));
+		for (uint32_t m = 0; m < n; m++)
+			out[m] = dd[m] * ee[m];
 }
 
 /* acc = A B for one panel and one tile; a's row r starts at a + r lda. x - 0 spreads a scalar. */
@@ -125,29 +123,6 @@ static void SUFFIX(add)(const void *a, const void *b, uint32_t n, double *t, siz
 		for (int c = 0; c < COLS; c++)
 			t[c] += (double)sum[c];
 	}
-}
-
-static void SUFFIX(dot)(const void *t, size_t ldt, const void *b, uint32_t n, const void *a,
-			double *d)
-{
-	const real *tt = t;
-	const real *bb = b;
-	const real *aa = a;
-	VEC acc[ROWS][2];
-	VEC sum[2] = { { 0 } };
-	real out[COLS];
-
-	PRODUCT(acc, tt, ldt, bb, n);
-	for (int r = 0; r < ROWS; r++) {
-		VEC weight[2];
-
-		memcpy(weight, aa + (size_t)r * LDA, sizeof(weight));
-		sum[0] += acc[r][0] * weight[0];
-		sum[1] += acc[r][1] * weight[1];
-	}
-	memcpy(out, sum, sizeof(out));
-	for (int c = 0; c < COLS; c++)
-		d[c] += (double)out[c];
 }
 
 #undef PRODUCT

@@ -1,5 +1,6 @@
 /* test/bench/gpu.cu - see gpu.h */
 #include "test/bench/sum.cuh"
+#include "test/bench/forward.h"
 #include "gpu/solve/pcg_cuda.h"
 
 /* The sample that probe i looks at. */

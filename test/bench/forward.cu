@@ -1,5 +1,5 @@
 /*
- * gpu/exact/forward.cu - the exact forward sum on the GPU's ordinary cores; see exact_cuda.h
+ * test/bench/forward.cu - the exact forward sum on the GPU's ordinary cores; see forward.h
  *
  * A thread has two samples. The image goes by in bricks of 16 x 16 voxels of a plane, kept in shared
  * memory; a brick's sum is Horner's rule along x inside Horner's rule along y, so a voxel costs four
@@ -7,8 +7,10 @@
  * phase is reduced in double precision, and the bricks are added in double. Where there are few samples
  * the bricks are dealt out to several blocks, whose sums are added in a fixed order.
  */
+#include "test/bench/forward.h"
+
+#include "core/protocol.h"
 #include "gpu/device/check.h"
-#include "gpu/exact/exact_cuda.h"
 
 #define THREADS 128
 #define EACH    2 /* samples of a thread */
