@@ -121,8 +121,10 @@ static void md_misses(struct bs_text *t, const struct bs_certify_run *r)
 		"(not excused when it began after the due time, or when the service still owed an "
 		"acknowledgement); the readout handed to the socket, received; the image handed "
 		"on; then what the sender overslept by itself, and how long canaries were "
-		"stalled.\n\n| image | before | asleep | awake | owed | sent | received | handed on | "
-		"overslept | stalled |\n|---|---|---|---|---|---|---|---|---|---|\n",
+		"stalled.\n\n"
+		"| image | before | asleep | awake | owed | sent | received | handed on | "
+		"overslept | stalled |\n"
+		"|---|---|---|---|---|---|---|---|---|---|\n",
 		r->misses);
 	for (uint32_t i = 0; i < r->misses; i++) {
 		const struct bs_late *m = &r->miss[i];
@@ -239,10 +241,11 @@ static void md_service(struct bs_text *t, const struct bs_certificate *c)
 			    c->thread[i].major_faults, c->thread[i].allocations);
 	bs_text_put(
 		t,
-		"\n## The machine's stalls\n\nA canary on each processor that the service's "
-		"threads may run on wakes every millisecond and does nothing; one that is 0.2 ms "
-		"late or more was stalled. A miss is explained when the image would have kept its budget "
-		"without the time that one of them was stalled between due and handed on.\n\n"
+		"\n## The machine's stalls\n\n"
+		"A canary on each processor that the service's threads may run on wakes every "
+		"millisecond and does nothing; one that is 0.2 ms late or more was stalled. A miss "
+		"is explained when the image would have kept its budget without the time that one "
+		"of them was stalled between due and handed on.\n\n"
 		"| processor | SCHED_FIFO | wakes | stalls | p99.9 late, ms | max late, ms |\n"
 		"|---|---|---|---|---|---|\n");
 	for (uint32_t i = 0; i < c->canaries; i++)

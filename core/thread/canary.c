@@ -38,8 +38,8 @@ static uint32_t keep(struct span *span, uint32_t n, int64_t begin, int64_t end, 
 }
 
 /* The stalls of one canary that touch from .. to, the newest first. */
-static uint32_t gather(const struct bs_canary *c, struct span *span, uint32_t n, int64_t from,
-		       int64_t to, int64_t now)
+static uint32_t stalls_of(const struct bs_canary *c, struct span *span, uint32_t n, int64_t from,
+			  int64_t to, int64_t now)
 {
 	int64_t due = atomic_load(&c->due_ns);
 	uint64_t stalls = atomic_load(&c->stalls);
@@ -79,7 +79,7 @@ int64_t bs_canary_stalled(const struct bs_canary *c, uint32_t n, int64_t from_ns
 	int64_t reached = from_ns;
 
 	for (uint32_t i = 0; i < n; i++)
-		spans = gather(&c[i], span, spans, from_ns, to_ns, now_ns);
+		spans = stalls_of(&c[i], span, spans, from_ns, to_ns, now_ns);
 	sort(span, spans);
 	for (uint32_t i = 0; i < spans; i++) {
 		int64_t begin = span[i].begin > reached ? span[i].begin : reached;

@@ -1,4 +1,4 @@
-/* test/unit/board/test_doc.c - the JSON writer: commas, nesting, escapes, wide documents, no room */
+/* test/unit/board/test_doc.c - the JSON writer: commas, nesting, escapes, lines, too little room */
 #include "board/status/doc.h"
 
 #include <string.h>

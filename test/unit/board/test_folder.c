@@ -1,4 +1,4 @@
-/* test/unit/board/test_folder.c - a folder has one service at a time, however the one before it ended */
+/* test/unit/board/test_folder.c - one service at a time has a folder, however the last one ended */
 #define _GNU_SOURCE
 #include "board/emit/folder.h"
 
@@ -14,7 +14,7 @@
 static char dir[] = "/tmp/boreside-folder-XXXXXX";
 static struct bs_fail why;
 
-/* A process that holds the lock until it is killed; its number. */
+/* Starts a process that holds the lock until it is killed; its number. */
 static pid_t holder(void)
 {
 	int ready[2];

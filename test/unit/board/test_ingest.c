@@ -1,6 +1,6 @@
 /*
- * test/unit/board/test_ingest.c - parts of the receiving process: what it looks at before it sleeps,
- * messages that it held and drops, an OPEN that is refused
+ * test/unit/board/test_ingest.c - parts of the receiving process: what it looks at before it
+ * sleeps, messages that it held and drops, an OPEN that is refused
  */
 #include "board/ingest/ingest.h"
 

@@ -1,5 +1,7 @@
-/* test/unit/board/test_memplan.c - the plan's sum is that of its parts, and a site that is too large is
- * told */
+/*
+ * test/unit/board/test_memplan.c - the plan's sum is that of its parts; a site that is too large is
+ * refused
+ */
 #include "board/arm/memplan.h"
 #include "test/support/check.h"
 

@@ -1,6 +1,7 @@
 /*
- * test/unit/board/test_message.c - an image's message under a scripted clock: when it was handed on is one
- * time, in the envelope, for the budget and for a certificate, and what it says of its budget agrees
+ * test/unit/board/test_message.c - an image's message under a scripted clock: the time at which it
+ * was handed on is the same in the envelope, for the budget and for a certificate, and its
+ * attributes agree
  */
 #define _GNU_SOURCE
 #include "board/emit/message.h"
@@ -178,7 +179,7 @@ static void test_certificate(void)
 	      (long long)(run.spread[BS_SPREAD_RECEIVED].max_ns / US));
 }
 
-/* An envelope that was sealed later than its words know. */
+/* An envelope that was sealed later than its attributes say. */
 static void test_contradiction(void)
 {
 	struct bs_wire w = { .kind = BS_WIRE_IMAGE, .session = 4711, .seq = 1 };
@@ -266,7 +267,7 @@ static void test_overslept(void)
 	CHECK(run.raw == 1 && run.overslept == 1 && run.explained == 0 && run.misses == 0 &&
 		      bs_certify_attributed(&run) == 0 &&
 		      run.spread[BS_SPREAD_DUE].max_ns == 10500 * US,
-	      "10.5 ms from due, 9.8 from when the sender woke: raw 1, its own 1, the latency stays");
+	      "10.5 ms from due, 9.8 from the sender's waking: a miss, the sender's; same latency");
 	again();
 	take(&msg);
 	m.image.head.image_index = 2;

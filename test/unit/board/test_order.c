@@ -1,4 +1,4 @@
-/* test/unit/board/test_order.c - numbers in any order: what is next, held, a duplicate, late, given up */
+/* test/unit/board/test_order.c - messages in any order: next, held, a duplicate, late, given up */
 #include "board/ingest/order.h"
 
 #include <string.h>

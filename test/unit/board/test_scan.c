@@ -1,4 +1,4 @@
-/* test/unit/board/test_scan.c - a simulated scan: header, flags, counters, times, noise, true images */
+/* test/unit/board/test_scan.c - a simulated scan: header, flags, counters, times, noise, images */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include "drivers/source/phantom.h"
 

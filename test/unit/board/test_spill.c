@@ -1,4 +1,4 @@
-/* test/unit/board/test_spill.c - pieces come back in order and whole, within the bound, over a restart */
+/* test/unit/board/test_spill.c - pieces come back whole and in order, within the bound */
 #define _GNU_SOURCE
 #include "board/emit/spill.h"
 
@@ -59,7 +59,7 @@ static void in_order(void)
 	CHECK(comes(1, 901) && atomic_load(&s.bytes) == 1803, "and then the next");
 }
 
-/* As a successor finds it. */
+/* As the next process finds it. */
 static void restart(void)
 {
 	struct bs_spill other;
@@ -94,7 +94,7 @@ static void path_of(char path[200], unsigned n, const char *ending)
 	(void)snprintf(path, 200, "%s/a-%020llu.%s", dir, NUMBER(n), ending);
 }
 
-/* A piece that can never be taken is set aside; its bytes are off the count, now and after a restart. */
+/* A piece that can never be taken is set aside and not counted, now and after a restart. */
 static void given_up(void)
 {
 	char path[200];
@@ -138,7 +138,7 @@ static void given_up(void)
 	bs_spill_close(&s);
 }
 
-/* Somebody clears the folder while more comes: each piece is told of once, none is forgotten. */
+/* Somebody clears the folder while more comes: each removed piece is reported once. */
 static void removed(void)
 {
 	char path[200];
@@ -162,7 +162,7 @@ static void removed(void)
 	CHECK(atomic_load(&s.bytes) == 0 && bs_spill_take(&s, out, sizeof(out), &len, &why) == 0,
 	      "then nothing");
 	bs_spill_close(&s);
-	/* while no process was there: the numbers between are no pieces, and nothing is missed */
+	/* removed while no process was there: the missing numbers are not reported */
 	CHECK(bs_spill_open(&s, dir, "a", 10000, &why) == 0, "again");
 	for (unsigned i = 0; i < 3; i++)
 		(void)bs_spill_put(&s, piece(i), 900, &why);
@@ -178,7 +178,7 @@ static void removed(void)
 	bs_spill_close(&s);
 }
 
-/* Pieces of a taker that is no more are found, so that somebody can be told. */
+/* Pieces of a taker that the site no longer has are found and can be reported. */
 static void strangers(void)
 {
 	static const char *const names[] = { "archive", "cfl-1a2b3c4d" };
@@ -229,7 +229,7 @@ static void trouble(void)
 	bs_spill_close(&s);
 }
 
-/* A number far away (a copied folder, a damaged name): what lies between is passed over in one step. */
+/* A number far away (a copied folder, a damaged name): the gap is passed over in one step. */
 static void far_away(void)
 {
 	char path[200];
@@ -256,7 +256,7 @@ static void far_away(void)
 	CHECK(comes(2, 40), "the third");
 	drop();
 	bs_spill_close(&s);
-	/* all between are holes, and the one behind them is gone: that one alone is told */
+	/* all between had no piece, and the one behind them was removed: only that is reported */
 	CHECK(bs_spill_open(&s, dir, "a", 10000, &why) == 0 &&
 		      bs_spill_put(&s, piece(0), 60, &why) == 0,
 	      "one piece");

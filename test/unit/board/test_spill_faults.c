@@ -1,6 +1,6 @@
 /*
- * test/unit/board/test_spill_faults.c - a disk that refuses: no descriptors, input errors, no room. What
- * may pass is tried again, what does not pass is counted and said with the file and the reason.
+ * test/unit/board/test_spill_faults.c - a disk that refuses: no descriptors, input errors, no room.
+ * An error that may pass is waited out, another one is counted and reported with file and reason.
  * The linker puts these functions between the program and the C library (see the Makefile).
  */
 #define _GNU_SOURCE

@@ -1,5 +1,4 @@
-/* test/unit/board/test_status.c - the status document: well-formed whatever the numbers and names,
- * bounded */
+/* test/unit/board/test_status.c - well-formed whatever its numbers and names, and bounded */
 #include "board/status/status.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * test/unit/board/test_taker.c - a taker that is quick, slow, stuck or gone: what it gets is in order,
- * what it does not get is counted, and whoever pushes never waits
+ * test/unit/board/test_taker.c - a taker that is quick, slow, stuck or gone: it gets images in
+ * order, those that it does not get are counted, and push never waits
  */
 #define _GNU_SOURCE
 #include "board/emit/taker.h"
@@ -249,7 +249,7 @@ static void test_spill(void)
 	bs_taker_close(c);
 }
 
-/* What waits when the process ends goes to disk; its successor delivers it. */
+/* What waits when the process ends goes to disk, and the next process delivers it. */
 static void test_restart(void)
 {
 	struct bs_taker *c = open_one(BS_POLICY_SPILL, 32, true);
@@ -291,7 +291,7 @@ static void test_restart(void)
 	      "%llu are lost with a process that died",
 	      (unsigned long long)atomic_load(&record.lost));
 	bs_taker_close(c);
-	/* a successor that may not spill knows of the folder what the record says, and calls it so */
+	/* a successor that may not spill: what the record says is in the folder counts as lost */
 	atomic_store(&record.taken, 35);
 	atomic_store(&record.spill_waiting, 6);
 	c = open_one(BS_POLICY_KEEP_NEWEST, 32, false);
@@ -334,7 +334,7 @@ static unsigned remove_bad(void)
 	return n;
 }
 
-/* A crash of the machine leaves pieces cut off: they fail, the others arrive, none arrives twice. */
+/* After a crash of the machine pieces are cut off: they fail, the others arrive, each once. */
 static void test_torn(void)
 {
 	struct bs_taker *c = open_one(BS_POLICY_SPILL, 32, true);

@@ -1,4 +1,4 @@
-/* test/unit/board/test_throttle.c - when the kernel's limit on real-time threads matters, on files of our own */
+/* test/unit/board/test_throttle.c - when the kernel's limit on real-time threads matters */
 #define _GNU_SOURCE
 #include "board/arm/armed.h"
 #include "board/service/throttle.h"
@@ -81,7 +81,7 @@ static void test_words(void)
 	      "%s", words);
 }
 
-/* The real engines' names; a name that fills its room; armed or not; beyond the site's protocols. */
+/* By the real engines' names; a name without an end; not armed; beyond the site's protocols. */
 static void test_on_gpu(void)
 {
 	static const struct bs_engine *const host[] = { &bs_engine_gridding_host,

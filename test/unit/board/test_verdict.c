@@ -1,5 +1,7 @@
-/* test/unit/board/test_verdict.c - what a run proves, on made-up certificates: each thing by which a strict
- * reader would call a contract broken or not proven, by itself */
+/*
+ * test/unit/board/test_verdict.c - what a run proves, on made-up certificates: each reason for
+ * which a strict reader would call a contract broken or not proven, one at a time
+ */
 #include "board/certify/verdict.h"
 
 #include <string.h>

@@ -13,11 +13,13 @@ static struct bs_protocol p;
 
 static const char doc[] =
 	"{\"protocols\":[{\"name\":\"other\",\"engine\":\"ls/host\",\"refused\":\"x\"},"
-	"{\"name\":\"mine\",\"engine\":\"gridding/host\",\"refused\":\"\",\"estimate\":{\"image_ms\":1}}],"
+	"{\"name\":\"mine\",\"engine\":\"gridding/host\",\"refused\":\"\","
+	"\"estimate\":{\"image_ms\":1}}],"
 	"\"workers\":[{\"name\":\"ingest\",\"restarts\":0},{\"name\":\"recon\",\"restarts\":2},"
 	"{\"name\":\"emit\",\"restarts\":1}],"
-	"\"realtime\":{\"priority\":\"on\",\"unthrottled\":\"%s\",\"threads\":[{\"thread\":\"ingest\","
-	"\"tid\":%d,\"priority\":62,\"minor_faults\":10,\"major_faults\":1,\"allocations\":7},"
+	"\"realtime\":{\"priority\":\"on\",\"unthrottled\":\"%s\","
+	"\"threads\":[{\"thread\":\"ingest\",\"tid\":%d,\"priority\":62,"
+	"\"minor_faults\":10,\"major_faults\":1,\"allocations\":7},"
 	"{\"thread\":\"gone\",\"tid\":2147483647,\"priority\":60}]},"
 	"\"latency\":[{\"protocol\":\"other\",\"stage\":\"add\",\"n\":5},"
 	"{\"protocol\":\"mine\",\"stage\":\"image\",\"n\":9,\"p50_us\":120.5,\"max_us\":300}]}";
@@ -73,7 +75,7 @@ static void test_processes(void)
 	free(later);
 }
 
-/* A team of 64 and 3 processes: each has its place in the certificate, and nothing else is touched. */
+/* A team of 64 and 3 processes: each thread has its place, and nothing else is written over. */
 static void test_many_threads(void)
 {
 	static char text[8192] = "{\"realtime\":{\"threads\":[";

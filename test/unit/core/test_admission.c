@@ -1,4 +1,4 @@
-/* test/unit/core/test_admission.c - estimates from scripted timings, and every refusal made of them */
+/* test/unit/core/test_admission.c - estimates from scripted timings, and the refusals they cause */
 #include "core/latency/admission.h"
 #include "test/support/check.h"
 
@@ -6,7 +6,7 @@
 
 static struct bs_fail why;
 
-/* 1 .. n ms, the last spoiled of them disturbed */
+/* 1 .. n ms; the last `spoiled` of them are disturbed */
 static struct bs_estimate ramp(uint32_t n, uint32_t spoiled, double margin)
 {
 	static struct bs_timing t[2000];

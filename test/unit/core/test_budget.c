@@ -1,4 +1,4 @@
-/* test/unit/core/test_budget.c - budgets and the ladder on a scripted clock: every rung, every policy */
+/* test/unit/core/test_budget.c - budgets and the ladder on a scripted clock */
 #include "core/latency/budget.h"
 #include "core/thread/clock.h"
 #include "core/frame/recon.h"
@@ -11,7 +11,7 @@
 static struct bs_fail why;
 static int64_t now_ns;
 
-/* ---- a pretended method: its costs are the script, its clock is the one that it moves ---------- */
+/* ---- a method whose costs are scripted, and which moves the clock by them ---- */
 
 struct cost {
 	int64_t add_ns, rest_ns, iteration_ns; /* of a readout, of finish, of an iteration */
@@ -123,7 +123,7 @@ static const struct bs_engine lone_engine = { .name = "lone/fake",
 					      .finish = fake_finish,
 					      .disarm = fake_disarm };
 
-/* ---- the service in small: one frame of two readouts, and what worker_recon and emit do with it -- */
+/* ---- a small service: a frame of two readouts, and what recon and emit do with it ---- */
 
 struct small {
 	struct bs_protocol p;
@@ -226,7 +226,7 @@ static void close_small(struct small *s)
 	bs_recon_disarm(s->recon);
 }
 
-/* ---- the tests ------------------------------------------------------------------------------- */
+/* ---- the tests ---- */
 
 static void whole_ladder(void)
 {
@@ -244,7 +244,7 @@ static void whole_ladder(void)
 	      "in time: full, %u iterations, %.1f ms", s.image.report.iterations,
 	      (double)s.latency_ns / (double)MS);
 
-	/* iterations of 1.2 ms: 1 + 10 x 1.2 + 1 do not fit 10, the solver stops before one that would not */
+	/* iterations of 1.2 ms: 1 + 10 x 1.2 + 1 do not fit into 10, so the solver stops early */
 	solver.iteration_ns = 12 * MS / 10;
 	frame(&s);
 	CHECK(s.rung == BS_RUNG_FULL && s.image.report.deadline_stop && !s.missed && s.stepped &&
@@ -296,7 +296,7 @@ static void whole_ladder(void)
 	close_small(&s);
 }
 
-/* A solver that has time for one iteration: met, but a miss is foreseen, and gridding is as good. */
+/* A solver that has time for one iteration: met, but a step down, as gridding is as good. */
 static void foreseen(void)
 {
 	struct bs_protocol p = protocol(BS_METHOD_LS, BS_MISS_SHED, 10.0);
@@ -328,7 +328,7 @@ static void foreseen(void)
 	close_small(&s);
 }
 
-/* A load under which full never fits: the ladder tries it ever more seldom. */
+/* A load under which full never fits: the ladder tries it less and less often. */
 static void hysteresis(void)
 {
 	struct bs_protocol p = protocol(BS_METHOD_SENSE, BS_MISS_SHED, 10.0);
@@ -361,7 +361,7 @@ static void hysteresis(void)
 	close_small(&s);
 }
 
-/* Images in flight when a step is taken bring no second one. */
+/* Images in flight when a step is taken cause no second one. */
 static void in_flight(void)
 {
 	struct bs_protocol p = protocol(BS_METHOD_LS, BS_MISS_SHED, 10.0);
@@ -478,7 +478,7 @@ static void tail(void)
 	CHECK(bs_budget_deadline(&b, 100) == 100 + 9 * MS, "and is forgotten");
 }
 
-/* Who has a gridding beside it, and that its memory is in the need; an engine's failure is the image's. */
+/* Which methods have gridding beside them, and its memory in their need; a failing engine. */
 static void refusals(void)
 {
 	static const struct {

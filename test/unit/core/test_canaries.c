@@ -1,4 +1,4 @@
-/* test/unit/core/test_canaries.c - canaries run on the processors that they are told, and no others */
+/* test/unit/core/test_canaries.c - canaries run on the processors they are given, and no others */
 #include "core/thread/canaries.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test/unit/core/test_canary.c - a scripted clock: what a canary's lateness is, and what it explains */
+/* test/unit/core/test_canary.c - on a scripted clock: a canary's lateness, and what it explains */
 #include "core/thread/canary.h"
 
 #include <string.h>
@@ -88,7 +88,7 @@ static void test_explains(void)
 	CHECK(!EXPLAINS(206, 216, 2), "late after it: not explained");
 }
 
-/* The canary has not woken yet: whoever runs first after a stall asks already. */
+/* The canary has not woken yet: it counts as stalled for whoever runs before it. */
 static void test_stalled_now(void)
 {
 	int64_t due;

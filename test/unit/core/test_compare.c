@@ -1,4 +1,4 @@
-/* test/unit/core/test_compare.c - error measures by hand; image files as .cfl and .h5; the command */
+/* test/unit/core/test_compare.c - error measures by hand; .cfl and .h5 files; the command */
 #define _GNU_SOURCE
 #include "test/support/check.h"
 

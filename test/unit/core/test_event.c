@@ -1,5 +1,4 @@
-/* test/unit/core/test_event.c - events become words in another thread; a full ring counts what it lost
- */
+/* test/unit/core/test_event.c - events become words in another thread; lost ones are counted */
 #include "core/thread/event.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test/unit/core/test_hist.c - quantiles within 1/64 of the sorted values', for any mixture of sizes */
+/* test/unit/core/test_hist.c - quantiles within 1/64 of the sorted values', of all sizes */
 #include "core/latency/hist.h"
 #include "test/support/check.h"
 

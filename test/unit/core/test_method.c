@@ -1,4 +1,4 @@
-/* test/unit/core/test_method.c - every method has its row, and the rows agree with each other and with the engines */
+/* test/unit/core/test_method.c - the methods' rows agree with each other and with the engines */
 #include "core/protocol.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"

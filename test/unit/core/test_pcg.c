@@ -201,7 +201,7 @@ static void stops(void)
 	      "stops where floats have no more to give: %.1e after %u", result.residual,
 	      result.iterations);
 	close_bench(&b);
-	/* iterations of 10 ms, one of 25: after 55 ms of 80 the next could take 25 again, and fits no more */
+	/* iterations of 10 ms, one of 25: after 55 ms of 80, another of 25 would not fit */
 	open_bench(&b, N, 1, false);
 	bs_clock_script(&now_ns);
 	sys.clock = &now_ns;
@@ -214,7 +214,7 @@ static void stops(void)
 	      "stops before the deadline: %u iterations", result.iterations);
 	CHECK(now_ns <= stop.deadline_ns, "the deadline is kept: %lld ns left",
 	      (long long)(stop.deadline_ns - now_ns));
-	/* the next solve remembers the 25 ms: 30 ms are enough for one of unknown cost, not for two */
+	/* the next solve remembers the 25 ms: in 30 ms it makes one iteration, not two */
 	stop.deadline_ns = now_ns + 30000000;
 	bs_pcg_solve(b.pcg, &system, rhs, x, &stop, &result);
 	CHECK(result.deadline_stop && result.iterations == 1,

@@ -1,4 +1,4 @@
-/* test/unit/core/test_pool.c - slots have one owner at a time, between threads and across a death */
+/* test/unit/core/test_pool.c - slots have one owner at a time, also when a process dies */
 #include "core/memory/pool.h"
 
 #include <pthread.h>

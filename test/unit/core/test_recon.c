@@ -1,4 +1,4 @@
-/* test/unit/core/test_recon.c - admission names every fault; frames become images, whole or partial */
+/* test/unit/core/test_recon.c - admission names every fault; frames become images */
 #include "core/frame/attributes.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"

@@ -1,4 +1,4 @@
-/* test/unit/core/test_state.c - the scan's life: every path ends where another header is possible */
+/* test/unit/core/test_state.c - a scan's life: each path ends where a header is possible again */
 #include "core/frame/state.h"
 
 #include <string.h>

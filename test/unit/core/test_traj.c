@@ -1,4 +1,4 @@
-/* test/unit/core/test_traj.c - analytic trajectories: range, coverage, density; what check refuses */
+/* test/unit/core/test_traj.c - analytic trajectories: range, coverage, density; refusals */
 #include "core/traj/traj.h"
 
 #include <string.h>
