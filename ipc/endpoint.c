@@ -98,7 +98,7 @@ static bool alive(const char *path)
 	bool yes;
 
 	if (fd < 0)
-		return true; /* cannot tell: better refuse than steal */
+		return true; /* cannot tell: then it is not taken from whoever may serve it */
 	(void)snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
 	yes = connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EAGAIN;
 	(void)close(fd);
@@ -127,7 +127,7 @@ static int check_directory(const char *url, const char *path, struct bs_fail *wh
 	return 0;
 }
 
-/* nn_bind would delete what stands at the path: only a socket that nobody serves may go. */
+/* nn_bind would delete any file at the path: only a socket that nobody serves may be deleted. */
 static int clear_path(const char *url, struct bs_fail *why)
 {
 	const char *path = url + strlen(IPC);
@@ -240,7 +240,7 @@ int bs_endpoint_renew(struct bs_endpoint *e, struct bs_fail *why)
 	return bs_endpoint_connect(e, old.role, old.url, old.message_max, why);
 }
 
-/* What a failed call says: patience, a signal, or an error. */
+/* The result of a call that failed: a timeout, a signal, or an error. */
 static int failed_call(const char *call, struct bs_fail *why)
 {
 	int e = nn_errno();

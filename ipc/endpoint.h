@@ -5,13 +5,14 @@
  * allocate, and nanomsg itself allocates once per message on each side; nothing else here does.
  *
  * URLs: ipc://PATH (its directory must exist; the socket is made for owner and group only; a stale
- * socket is replaced, a live one or any other file is refused) and tcp://127.x.y.z:PORT. ws://,
- * inproc:// and other addresses are refused (BS_ERR_CONFIG): they abort or leave the machine.
+ * socket is replaced, a live one or any other file is refused) and tcp://127.x.y.z:PORT. Other
+ * addresses, ws:// and inproc:// are refused (BS_ERR_CONFIG): the first leave the machine, with the
+ * last two nanomsg may abort the process.
  *
- * What nanomsg does not do, and the caller must know: a send that succeeds says only that the
- * message was queued; a message beyond the receiver's message_max is lost and the connection
- * remade; the last messages before close may be lost. A peer that comes back is reconnected
- * silently (bs_endpoint_connections tells). Delivery is the wire protocol's: ipc/WIRE.md.
+ * A send that succeeds says only that nanomsg has queued the message. A message beyond the
+ * receiver's message_max is lost and the connection made anew; the last messages before close may
+ * be lost. A peer that comes back is connected again without a word (bs_endpoint_connections
+ * tells). So delivery is the wire protocol's own: ipc/WIRE.md.
  *
  * Results of send, recv, wait: 0, or BS_ENDPOINT_TIMEOUT, or BS_ENDPOINT_INTERRUPTED (a signal
  * came, nothing was sent or received), or a negative enum bs_err.
@@ -34,8 +35,7 @@ enum bs_endpoint_role {
 	BS_ENDPOINT_KSPACE, /* PAIR: the service binds, one scanner connects; both directions */
 	BS_ENDPOINT_ARCHIVE_OUT, /* PUSH: the service; blocks while the archive is slow or away */
 	BS_ENDPOINT_ARCHIVE_IN,  /* PULL: the archive */
-	BS_ENDPOINT_VIEWERS_OUT, /* PUB: the service; never blocks, drops what a viewer cannot take
-				  */
+	BS_ENDPOINT_VIEWERS_OUT, /* PUB: the service; never blocks, drops what a viewer misses */
 	BS_ENDPOINT_VIEWERS_IN,  /* SUB, to everything: a viewer */
 	BS_ENDPOINT_STATUS,      /* REP: recv, then send, in turns */
 	BS_ENDPOINT_STATUS_ASK,  /* REQ: send, then recv, in turns */
@@ -44,7 +44,7 @@ enum bs_endpoint_role {
 struct bs_endpoint {
 	int socket;     /* nanomsg's number; -1: closed */
 	int receive_fd; /* readable (POLLIN) when recv has a message; -1: the role never receives */
-	int send_fd; /* readable (POLLIN, not POLLOUT) when send would not block; -1: never sends */
+	int send_fd;    /* readable, not writable, when send would not block; -1: it never sends */
 	int send_ms, recv_ms; /* timeouts that are set */
 	enum bs_endpoint_role role;
 	size_t message_max;
@@ -102,11 +102,11 @@ uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e);
 int bs_endpoint_renew(struct bs_endpoint *e, struct bs_fail *why);
 
 /*
- * The same trap on the side that binds: it keeps the pipe of a sender that died and hangs up on every
- * later one. True when at least ten connections were made within two seconds and nothing was heard
- * on any of them: close the endpoint and bind it again. (A second sender that knocks at a PAIR in use
- * makes connections, too; then the first one is heard.) heard_ns: when a message came last. Call it
- * now and then, at least every 200 ms while nothing comes; allocates nothing.
+ * The same fault on the side that binds: it keeps the connection of a sender that died and hangs up
+ * on every later one. True when at least ten connections were made within two seconds and nothing
+ * was heard on any of them: close the endpoint and bind it again. (A second sender that knocks at a
+ * PAIR in use makes connections, too; but then the first one is heard.) heard_ns: when the last
+ * message came. Call it at least every 200 ms while nothing comes; allocates nothing.
  */
 struct bs_endpoint_watch {
 	int64_t since_ns;
@@ -115,8 +115,7 @@ struct bs_endpoint_watch {
 bool bs_endpoint_wedged(const struct bs_endpoint *e, struct bs_endpoint_watch *w, int64_t heard_ns,
 			int64_t now_ns);
 
-/* May be called on a closed endpoint. Not after fork in the child (it hangs there): exec instead.
- */
+/* May be called on a closed endpoint; not in the child after fork, where it hangs: exec instead. */
 void bs_endpoint_close(struct bs_endpoint *e);
 
 /*

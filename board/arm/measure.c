@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/frame/attributes.h"
+#include "core/memory/pools.h"
 #include "core/thread/clock.h"
 #include "core/phantom/random.h"
 #include "ipc/wire/mrd.h"
@@ -304,7 +305,7 @@ static int receive_once(struct measuring *m, struct bs_fail *why)
 
 static int hand_once(struct measuring *m, struct bs_fail *why)
 {
-	char text[BS_ATTRIBUTES_MAX];
+	char text[BS_POOLS_ATTRIBUTES];
 	const struct bs_recon_image image = { 0 };
 	const struct bs_image_timing timing = { .latency_ns = 1, .sender_ns = 1 };
 	struct bs_wire w = { .kind = BS_WIRE_IMAGE, .session = 1, .seq = 1 };

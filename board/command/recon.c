@@ -8,6 +8,7 @@
 #include "board/offline/rounds.h"
 #include "config/config.h"
 #include "core/frame/attributes.h"
+#include "core/memory/pools.h"
 #include "core/log.h"
 #include "core/thread/clock.h"
 #include "drivers/file/mtx.h"
@@ -63,7 +64,7 @@ static const struct bs_option options[] = {
 static int emit_ready(struct job *j, struct bs_fail *why)
 {
 	struct bs_image_timing timing = { .taken_ns = j->taken_ns };
-	char attributes[BS_ATTRIBUTES_MAX];
+	char attributes[BS_POOLS_ATTRIBUTES];
 	int rc;
 
 	for (;;) {
@@ -88,7 +89,7 @@ static int emit_ready(struct job *j, struct bs_fail *why)
 					 &timing);
 		if (rc < 0)
 			return bs_fail(why, rc, "attributes longer than %u bytes",
-				       BS_ATTRIBUTES_MAX);
+				       BS_POOLS_ATTRIBUTES);
 		bs_attributes_fill(&j->image.head, j->armed.protocol, &j->image, &timing);
 		j->image.head.attribute_string_len = (uint32_t)rc;
 		rc = bs_sink_put(j->sink, j->sink_self, &j->image.head, attributes, j->image.pixels,

@@ -11,7 +11,7 @@
 #include "core/thread/clock.h"
 #include "core/log.h"
 
-/* An XML header of ten times the legal size is still read, so that it can be refused in words. */
+/* An XML header of ten times the legal size is received, so that it can be refused in words. */
 #define MESSAGE_MAX ((size_t)12 << 20)
 
 /* Emit has handed on a late image of a protocol that stops then. */
@@ -38,7 +38,7 @@ static void watch_others(struct ingest *in)
 			&why, BS_ERR_ABORTED,
 			"the reconstruction process ended (%s) and was replaced; what it held of "
 			"the scan is lost",
-			recon->obituary);
+			recon->last_end);
 		if (scan) {
 			in->fault = why; /* it is what ended the scan, whatever was before */
 			bs_ingest_end(in, BS_ON_LOST);
@@ -67,7 +67,7 @@ static void watch_time(struct ingest *in, int64_t now)
 
 	if (in->state == BS_STATE_SCANNING) {
 		if (in->waiting != NULL)
-			in->heard_ns = now; /* it is we who do not listen */
+			in->heard_ns = now; /* nothing is taken from the socket meanwhile */
 		if (in->order.held_count > 0 && now - in->order.gap_since_ns >= BS_GAP_NS)
 			bs_ingest_give_up_gap(in);
 	}
@@ -174,7 +174,7 @@ static int work(struct ingest *in)
 	}
 }
 
-/* The outcome must reach the sender before the socket goes: nanomsg does not linger. */
+/* The outcome must reach the sender before the socket is closed: nanomsg drops what is unsent. */
 static void say_goodbye(struct ingest *in)
 {
 	const struct timespec moment = { 0, 20000000 };
@@ -186,7 +186,7 @@ static void say_goodbye(struct ingest *in)
 		(void)nanosleep(&moment, NULL);
 		bs_worker_beat(in->env);
 	}
-	for (int i = 0; i < 5; i++) { /* the library's thread is still writing */
+	for (int i = 0; i < 5; i++) { /* nanomsg's thread is still writing */
 		(void)nanosleep(&moment, NULL);
 		bs_worker_beat(in->env);
 	}
@@ -203,7 +203,7 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	in.totals = &env->shm.s->totals;
 	in.ended = &env->shm.s->ended;
 	in.message_max = (size_t)env->shm.s->pools.acq_bytes + BS_WIRE_BYTES + BS_MRD_ACQ_BYTES;
-	/* Half of the pool: what is held beyond a gap never keeps the missing message out. */
+	/* Half of the pool: what is held beyond a gap leaves slots for the missing messages. */
 	in.order.window = slots / 2 < BS_HELD_MAX ? slots / 2 : BS_HELD_MAX;
 	bs_worker_phase(env, BS_PHASE_ARMING);
 	if (in.message_max < MESSAGE_MAX)

@@ -7,8 +7,8 @@
  * order.c    which message is next, which is a duplicate, what is missing; see order.h
  * reply.c    what the service says to the sender
  * Each calls only those below it. The conversation is that of ipc/WIRE.md. One thread. Allocates
- * nothing once its sockets are open, but for expat while a header is read (no scan is running then);
- * nanomsg allocates each message.
+ * nothing once its sockets are open, but for expat while a header is read (no scan is running
+ * then); nanomsg allocates each message.
  */
 #ifndef BS_BOARD_INGEST_INGEST_H
 #define BS_BOARD_INGEST_INGEST_H
@@ -29,7 +29,7 @@ struct ingest {
 	struct bs_endpoint socket;
 	size_t message_max;
 	struct bs_endpoint_watch watch;
-	int64_t watched_ns, message_ns; /* the socket was looked at; a message came */
+	int64_t watched_ns, message_ns; /* the socket was checked; a message came */
 	struct bs_scan_record *scan;    /* in shared memory */
 	struct bs_totals *totals;
 	enum bs_state state;
@@ -39,7 +39,7 @@ struct ingest {
 	const unsigned char *waiting;
 	size_t waiting_len;
 	int64_t waiting_since;
-	uint64_t waiting_session; /* when it is a header: whom to tell that we live */
+	uint64_t waiting_session; /* when it is a header: its sender is sent heartbeats */
 
 	/* the scan in flight */
 	const struct bs_protocol *p;
@@ -74,7 +74,7 @@ static inline bool bs_ingest_in_scan(const struct ingest *in)
 }
 
 /* ingest.c */
-/* What rings the bell, looked at once more after the announcement: each of it must be here, too. */
+/* Looked at between the bell's announcement and sleep: all that others ring the bell for. */
 bool bs_ingest_has_work(const struct ingest *in);
 
 /* receive.c */

@@ -6,7 +6,7 @@
 #include "core/thread/clock.h"
 #include "ipc/wire/mrd.h"
 
-/* One that nanomsg holds; nothing of it is kept. */
+/* The payload lies in nanomsg's buffer: nothing points to it when the message is done with. */
 struct message {
 	struct bs_wire w;
 	const unsigned char *payload;
@@ -14,9 +14,9 @@ struct message {
 };
 
 /* What became of a message. */
-enum fate { DONE, LATER /* it must wait: for a slot, or for the scan before it to end */ };
+enum fate { DONE, LATER /* it waits for a slot, or for the scan before it to end */ };
 
-/* ---- messages that are in order --------------------------------------------------------------- */
+/* ---- messages that are in order ---- */
 
 static void hand_to_recon(struct ingest *in, uint32_t slot)
 {
@@ -90,7 +90,7 @@ void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happe
 		bs_ingest_drain(in, on);
 }
 
-/* ---- a readout -------------------------------------------------------------------------------- */
+/* ---- a readout ---- */
 
 /* The samples go to the slot's start, aligned: the one copy between nanomsg and the engine. */
 static void fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq *head, uint32_t row,
@@ -153,7 +153,7 @@ static enum fate take_acq(struct ingest *in, const struct message *m, struct bs_
 	return DONE;
 }
 
-/* ---- numbered messages of the scan in flight -------------------------------------------------- */
+/* ---- numbered messages of the scan in flight ---- */
 
 static void count_duplicate(struct ingest *in)
 {
@@ -212,7 +212,7 @@ static enum fate take_numbered(struct ingest *in, const struct message *m)
 	switch (m->w.kind) {
 	case BS_WIRE_ACQ:
 		if (take_acq(in, m, &item) == LATER) {
-			/* what is held beyond a gap may be what fills the pool */
+			/* what is held beyond a gap may fill the pool */
 			if (m->w.seq != in->order.next && in->order.held_count > 0)
 				give_up_gap(in, m->w.seq);
 			return LATER;
@@ -241,7 +241,7 @@ static enum fate take_numbered(struct ingest *in, const struct message *m)
 	return DONE;
 }
 
-/* ---- which message goes where ----------------------------------------------------------------- */
+/* ---- which message goes where ---- */
 
 static bool is_ended(const struct ingest *in, uint64_t session)
 {

@@ -34,7 +34,7 @@ static void refuse(struct ingest *in, uint64_t session, const struct bs_fail *wh
 {
 	uint32_t at = (in->refuse_first + in->refuses) % BS_REFUSES_MAX;
 
-	if (in->refuses == BS_REFUSES_MAX) { /* a peer that does not read gets the newest */
+	if (in->refuses == BS_REFUSES_MAX) { /* the oldest makes room */
 		in->refuse_first = (in->refuse_first + 1) % BS_REFUSES_MAX;
 		in->refuses--;
 	}
@@ -89,8 +89,7 @@ static bool flush_ack(struct ingest *in)
 	return true;
 }
 
-/* An earlier scan's outcome goes before the next one's acceptance, an own one after the last ack.
- */
+/* A scan's outcome goes after its last ACK, and before the next scan's ACCEPT. */
 bool bs_ingest_flush(struct ingest *in)
 {
 	if (in->accept_due && !in->outcome_due) {
@@ -126,5 +125,5 @@ void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
 	if (!active || now_ns - in->said_ns < bs_ns_of_ms(in->env->site.heartbeat_ms))
 		return;
 	if (!say(in, BS_WIRE_HEARTBEAT, whom, now_ns, NULL, 0))
-		in->said_ns = now_ns; /* nobody there: no need to try at every turn */
+		in->said_ns = now_ns; /* nobody is there: not at every turn of the loop */
 }

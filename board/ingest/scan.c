@@ -21,7 +21,7 @@ void bs_ingest_step(struct ingest *in, enum bs_happening on)
 		      NULL);
 }
 
-/* Whether it was refused when it was to be armed. */
+/* A protocol that recon refused when it was to arm it is refused with the same reason. */
 static int admit_armed(const struct ingest *in, struct bs_fail *why)
 {
 	const struct bs_shared *s = in->env->shm.s;
@@ -30,7 +30,7 @@ static int admit_armed(const struct ingest *in, struct bs_fail *why)
 	return s->refused[i] != 0 ? bs_fail(why, s->refused[i], "%s", s->refusal[i]) : 0;
 }
 
-/* Everything that the record says of an earlier scan is replaced; id, last, makes it this one's. */
+/* What the record says of an earlier scan is replaced; with its id, set last, it is this one's. */
 static void start_record(struct ingest *in, const struct bs_scan_info *info)
 {
 	struct bs_scan_record *s = in->scan;
@@ -124,7 +124,7 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 	return rc;
 }
 
-/* Recon makes images of what came, and says END behind the last. */
+/* Recon makes images of what came, and puts END behind the last. */
 static void close_recon(struct ingest *in)
 {
 	(void)bs_ring_push(in->env->shm.acq_ring,
@@ -181,8 +181,7 @@ void bs_ingest_close(struct ingest *in, const struct bs_item *close)
 	bs_ingest_drain(in, BS_ON_CLOSE);
 }
 
-/* The first fault in the order of the stream: ingest's, recon's, emit's; then what is incomplete.
- */
+/* The first fault of ingest, else of recon, else of emit; else what the images lack. */
 static void judge(struct ingest *in, struct bs_wire_outcome *o)
 {
 	const struct bs_scan_record *s = in->scan;
@@ -214,7 +213,7 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on)
 	struct bs_scan_record *s = in->scan;
 	uint64_t undelivered = atomic_load(&s->undelivered);
 
-	drop_held(in); /* it counts */
+	drop_held(in); /* before its count is read */
 	struct bs_wire_outcome o = { .acquisitions = atomic_load(&s->acquisitions),
 				     .undelivered = undelivered > UINT32_MAX
 							    ? UINT32_MAX
@@ -254,7 +253,7 @@ void bs_ingest_resume(struct ingest *in)
 	(void)bs_fail(
 		&why, BS_ERR_ABORTED,
 		"the receiving process ended (%s) and was replaced; %llu acquisitions were held",
-		in->env->me->obituary, (unsigned long long)atomic_load(&in->scan->acquisitions));
+		in->env->me->last_end, (unsigned long long)atomic_load(&in->scan->acquisitions));
 	in->fault = why;
 	bs_ingest_step(in, BS_ON_RESUME);
 	close_recon(in);

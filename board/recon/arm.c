@@ -29,7 +29,7 @@ static int admit(struct recon_worker *w, uint32_t i, struct bs_fail *why)
 	bool has_image;
 	int rc;
 
-	/* a successor believes what was measured in peace: it is to be back at once */
+	/* a successor takes over what its predecessor measured: it is to be ready at once */
 	if (out->measured)
 		return bs_admission_judge(out, w->armed[i].protocol, why);
 	if (!bs_measure_wanted(w->armed[i].protocol))
@@ -79,7 +79,7 @@ static void say_fault(void *arg, const char *line)
 	bs_worker_say(arg, BS_EVENT_FAULT, BS_ERR_CONFIG, NULL, line);
 }
 
-/* A protocol that cannot be is refused, with the reason for whoever asks for it; the rest serves. */
+/* A protocol that cannot be armed is refused when a scan asks for it; the others are served. */
 static void refuse(struct recon_worker *w, uint32_t i, const struct bs_fail *why)
 {
 	struct bs_shared *s = w->env->shm.s;

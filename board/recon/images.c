@@ -32,7 +32,7 @@ static bool wait_image_slot(struct recon_worker *w, uint32_t *slot)
 		    bs_pool_take(env->shm.image_pool, BS_OWNER_RECON, slot))
 			return true;
 		if (atomic_load(&env->shm.s->worker[BS_WORKER_EMIT].phase) == BS_PHASE_STOPPED)
-			return false; /* cannot be while recon lives, but never wait for it */
+			return false; /* emit ends after recon; without it no slot comes back */
 	}
 }
 
@@ -188,7 +188,7 @@ int bs_images_make(struct recon_worker *w, int64_t told_ns, int64_t ready_ns)
 			bs_count(&shm->s->totals.engine_faults, 1);
 			bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
 			bs_images_fault(w, &why);
-			if (rc == BS_ERR_GPU) /* a CUDA error is sticky: only a new process helps */
+			if (rc == BS_ERR_GPU) /* CUDA works again only in a new process */
 				return rc;
 			continue;
 		}

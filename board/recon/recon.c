@@ -1,4 +1,4 @@
-/* board/recon/recon.c - the reconstruction process: its loop, and what becomes of a readout; see recon.h */
+/* board/recon/recon.c - the reconstruction process: its loop, and a readout's way; see recon.h */
 #include "board/recon/recon.h"
 
 #include <unistd.h>
@@ -153,7 +153,7 @@ static int take_entry(struct recon_worker *w, uint64_t entry)
 	return rc;
 }
 
-/* Between two entries; the team's members write theirs at our word alone. */
+/* Between two entries: the team's members write their records only when they are asked to. */
 static void note_costs(struct recon_worker *w)
 {
 	int64_t now;
@@ -168,7 +168,7 @@ static void note_costs(struct recon_worker *w)
 	w->unnoted = false;
 }
 
-/* Until there may be work. While a scan runs a site may want it polled for: no sleep, no bell. */
+/* Sleeps until there may be work; where the site wants it, polls for it while a scan runs. */
 static void rest(struct recon_worker *w)
 {
 	struct bs_worker_env *env = w->env;
@@ -217,13 +217,13 @@ int bs_worker_recon(struct bs_worker_env *env)
 	w.env = env;
 	if (bs_recon_worker_arm(&w) != 0)
 		return BS_EXIT_HOPELESS;
-	/* arming computes for minutes, at nobody's expense; from here on time counts */
+	/* arming may take minutes and has no real-time priority; what follows has */
 	bs_rt_lock(env, false);
 	bs_rt_enter_team(env, w.team);
 	bs_rt_throttle(env);
 	bs_worker_phase(env, BS_PHASE_READY);
 	rc = work(&w);
-	if (rc != 0) /* a device in error may hang whoever tries to tidy up: the end does it all */
+	if (rc != 0) /* freeing what a device in error holds may hang: the process's end frees it */
 		_exit(BS_EXIT_REPLACE);
 	bs_recon_worker_disarm(&w);
 	return 0;

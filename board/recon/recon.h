@@ -28,14 +28,14 @@ struct recon_worker {
 		int64_t sender_ns; /* by the sender's clock */
 		int64_t handed_ns, taken_ns, added_ns;
 	} stamps[BS_FRAMES_MAX];
-	/* slots whose samples a GPU may still be reading, in the order they came: [acq_slots], a ring */
+	/* slots whose samples a GPU may still be reading, in their order: a ring of [acq_slots] */
 	struct {
 		uint32_t slot;
 		uint64_t adds; /* the engine's, when this one was made */
 	} * held;
 	uint64_t held_first, held_next;
-	int64_t noted_ns; /* the team wrote its records; it has worked since: */
-	bool unnoted;
+	int64_t noted_ns; /* when the team's members last wrote their records */
+	bool unnoted;     /* they have worked since */
 };
 
 /* arm.c */

@@ -11,7 +11,7 @@ uint64_t bs_allocs_here(void)
 	return here;
 }
 
-/* Whoever calls malloc reaches __wrap_malloc, __real_malloc is malloc: the linker's names, --wrap. */
+/* The linker's --wrap: a call of malloc reaches __wrap_malloc; __real_malloc is malloc. */
 /* NOLINTBEGIN(bugprone-reserved-identifier,bugprone-macro-parentheses) */
 #define COUNTED(type, name, parameters, arguments)                                                 \
 	type __real_##name parameters;                                                             \

@@ -1,10 +1,10 @@
 /*
  * board/service/herald.h - what the service says about itself: the log, the last errors, systemd
  *
- * The supervisor's thread alone. say: a line of the log; drain: the workers' events become lines, at
- * a bounded rate. Warnings and worse stay in the shared memory for `boreside status`. ready, stopping
- * and alive tell systemd where the program was built with it and started by it; alive at most every
- * half of the watchdog's time.
+ * For the supervisor's thread alone. say: a line of the log. drain: the workers' events become
+ * lines, at a bounded rate. Warnings and worse stay in the shared memory for `boreside status`.
+ * ready, stopping and alive tell systemd, where the program was built with it and started by it;
+ * alive at most every half of the watchdog's time.
  */
 #ifndef BS_BOARD_SERVICE_HERALD_H
 #define BS_BOARD_SERVICE_HERALD_H

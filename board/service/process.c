@@ -1,4 +1,4 @@
-/* board/service/process.c - a worker's process, from what it inherits to its exit status; see worker.h */
+/* board/service/process.c - a worker's process, from what it inherits to its end; see worker.h */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static int attach(struct bs_worker_env *env, const char *name)
 	env->place = who == BS_WORKER_INGEST ? BS_THREAD_INGEST
 		     : who == BS_WORKER_EMIT ? BS_THREAD_EMIT
 					     : BS_THREAD_RECON;
-	for (int i = env->place; i < BS_THREADS; i++) { /* a predecessor's are no more */
+	for (int i = env->place; i < BS_THREADS; i++) { /* its predecessor's threads are gone */
 		atomic_store(&env->shm.s->thread[i].tid, 0);
 		atomic_store(&env->shm.s->thread[i].at_ns, 0);
 		if (who != BS_WORKER_RECON)
@@ -62,8 +62,7 @@ int bs_worker_main(int argc, char **argv)
 	char title[16];
 	int status;
 
-	/* The supervisor decides about ends; a terminal's Ctrl-C goes to all processes of the
-	 * group. */
+	/* The supervisor decides when a worker ends; a terminal's Ctrl-C reaches every process. */
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);

@@ -24,7 +24,7 @@
 
 static cpu_set_t anywhere; /* where this process might run when it started */
 
-/* True: this caller is the first and has to tell. */
+/* True: this is the first refusal of what, and the caller has to say so. */
 static bool refuse(struct bs_shared *s, enum bs_setting what, const char *remedy)
 {
 	uint32_t bit = 1u << what;
@@ -92,7 +92,7 @@ static int set_cpus(const char *text)
 	return sched_setaffinity(0, sizeof(native), &native) == 0 ? 0 : errno;
 }
 
-/* The pages that a deep call will want, made present now. */
+/* Makes the pages of the stack present that a deep call will need. */
 __attribute__((noinline)) static void touch_stack(void)
 {
 	volatile unsigned char page[BS_RT_TOUCH_BYTES];

@@ -2,12 +2,12 @@
  * board/service/realtime.h - what the machine is asked for so that the service is on time
  *
  * worker: process (first of all) -> enter (each thread on the path of an image) -> lock.
- * Every request may be refused; the first refusal of a setting is told (event LIMIT, with the
- * remedy) and stays in shared memory for `boreside status`; the service runs on without it.
- * Priorities: recon and its team P, emit P+1, ingest P+2, the supervisor P+3, the canaries P+4: what
- * is short goes before what is long. Threads that enter's caller makes later inherit its priority
- * and processors (nanomsg's do so on purpose); those that must not call leave.
- * Memory is locked for the future, too, only where no limit could make a later malloc fail.
+ * The machine may refuse each request; the first refusal of a setting is logged (event LIMIT, with
+ * the remedy) and stays in shared memory for `boreside status`; the service runs on without it.
+ * Priorities: recon and its team P, emit P+1, ingest P+2, the supervisor P+3, the canaries P+4: the
+ * shorter its work, the higher a thread. Threads that a thread starts after enter inherit its
+ * priority and processors (nanomsg's are meant to); those that should not call leave.
+ * Memory to come is locked, too, but only where no limit could make a later malloc fail.
  * One thread of a worker at a time, but for leave, which is for the thread itself.
  * Test: test/fault/fault_realtime.c
  */

@@ -29,8 +29,8 @@
 #define GRACE_NS    (5000 * MS)   /* a scan in flight has this long after SIGTERM */
 #define DRAIN_NS    (5000 * MS)   /* each worker then, to hand over what it has */
 #define BUSY_NS     (600000 * MS) /* arming, or one call of an engine, takes at most this */
-#define QUICK_NS    (2000 * MS)   /* a worker that lived shorter than this is one of a series */
-#define SERIES_FREE 3             /* of a series, so many are replaced at once */
+#define QUICK_NS    (2000 * MS)   /* a worker that ends sooner than this is one of a series */
+#define SERIES_FREE 3             /* the first ones of a series are replaced without a pause */
 #define PAUSE_NS    (2000 * MS)   /* longest pause before another start */
 #define FIRST_FD    32            /* our descriptors lie above those that workers get */
 
@@ -103,19 +103,19 @@ static int spawn(struct supervisor *v, int who)
 
 /* ---- a worker's end ---- */
 
-static void write_obituary(struct bs_worker_state *w, int status, bool stalled)
+static void write_end(struct bs_worker_state *w, int status, bool stalled)
 {
 	if (stalled)
-		(void)snprintf(w->obituary, sizeof(w->obituary), "no progress, killed");
+		(void)snprintf(w->last_end, sizeof(w->last_end), "no progress, killed");
 	else if (WIFSIGNALED(status))
-		(void)snprintf(w->obituary, sizeof(w->obituary), "signal %d, %s", WTERMSIG(status),
+		(void)snprintf(w->last_end, sizeof(w->last_end), "signal %d, %s", WTERMSIG(status),
 			       strsignal(WTERMSIG(status)));
 	else
-		(void)snprintf(w->obituary, sizeof(w->obituary), "exit status %d",
+		(void)snprintf(w->last_end, sizeof(w->last_end), "exit status %d",
 			       WEXITSTATUS(status));
 }
 
-/* The first deaths are answered at once; a worker that keeps dying is given pauses that grow. */
+/* A worker is replaced at once; one that keeps ending, after pauses that grow. */
 static void plan_restart(struct supervisor *v, int who, int64_t now)
 {
 	struct child *c = &v->child[who];
@@ -142,7 +142,7 @@ static void end_service(struct supervisor *v, int status)
 	bs_shm_ring_bell(&v->shm, BS_WORKER_INGEST);
 }
 
-static void bury(struct supervisor *v, int who, int status)
+static void take_end(struct supervisor *v, int who, int status)
 {
 	struct child *c = &v->child[who];
 	struct bs_worker_state *w = &v->shm.s->worker[who];
@@ -151,7 +151,7 @@ static void bury(struct supervisor *v, int who, int status)
 	struct bs_fail why = { 0 };
 	int64_t now = bs_now_ns();
 
-	bs_herald_drain(&v->shm); /* its last words come first */
+	bs_herald_drain(&v->shm); /* its last events come first */
 	c->pid = 0;
 	c->died_ns = now;
 	atomic_store(&w->pid, 0);
@@ -159,7 +159,7 @@ static void bury(struct supervisor *v, int who, int status)
 		return;
 	atomic_store(&w->phase, BS_PHASE_DOWN);
 	atomic_store(&w->busy, 0);
-	write_obituary(w, status, c->stopping);
+	write_end(w, status, c->stopping);
 	c->stopping = false;
 	uint32_t freed = bs_shm_recover(&v->shm, (enum bs_worker)who, &why);
 
@@ -167,7 +167,7 @@ static void bury(struct supervisor *v, int who, int status)
 		bs_herald_say(&v->shm, BS_LOG_ERROR, "%s: %s; slots stay taken", name, why.text);
 	atomic_fetch_add(&w->epoch, 1);
 	bs_shm_ring_bell(&v->shm, BS_WORKER_INGEST);
-	bs_herald_say(&v->shm, BS_LOG_ERROR, "%s died: %s; %u slots recovered", name, w->obituary,
+	bs_herald_say(&v->shm, BS_LOG_ERROR, "%s died: %s; %u slots recovered", name, w->last_end,
 		      freed);
 	if (!c->was_ready && WIFEXITED(status) && WEXITSTATUS(status) == BS_EXIT_HOPELESS) {
 		bs_herald_say(&v->shm, BS_LOG_ERROR, "%s cannot start: the service ends", name);
@@ -184,7 +184,7 @@ static void reap(struct supervisor *v)
 
 		if (v->child[i].pid != 0 &&
 		    waitpid(v->child[i].pid, &status, WNOHANG) == v->child[i].pid)
-			bury(v, i, status);
+			take_end(v, i, status);
 	}
 }
 
@@ -257,8 +257,7 @@ static void watch(struct supervisor *v, int who, int64_t now)
 
 static void watch_all(struct supervisor *v, int64_t now)
 {
-	/* When this very process was stopped (a debugger, a suspended machine), nobody is to blame.
-	 */
+	/* This very process may have been stopped (a debugger, a suspended machine). */
 	bool slept = now - v->turn_ns > bs_ns_of_ms(v->shm.s->site.stall_ms) / 2;
 	bool all = true;
 	bool stalled = false;
@@ -290,7 +289,7 @@ static bool advance_end(struct supervisor *v, int64_t now)
 	uint32_t stage = atomic_load(&v->shm.s->stop);
 	struct child *c = &v->child[stage - 1];
 
-	/* One that is still arming holds nothing yet, and does not look up until it is done. */
+	/* One that is still arming holds nothing yet, and would not see the order to end. */
 	if (c->pid != 0 && stage > 1 && !c->stopping &&
 	    atomic_load(&v->shm.s->worker[stage - 1].phase) == BS_PHASE_ARMING) {
 		c->stopping = true;
@@ -318,8 +317,7 @@ static void take_signals(struct supervisor *v)
 
 	while (read(v->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 		if (si.ssi_signo == SIGCHLD || si.ssi_signo == SIGHUP)
-			continue; /* children are asked one by one; a lost terminal is no reason to
-				     end */
+			continue; /* reap asks every child; a lost terminal is no reason to end */
 		bs_herald_say(&v->shm, BS_LOG_INFO, "signal %u: %s", si.ssi_signo,
 			      v->ending ? "the scan in flight is aborted" : "the service ends");
 		if (v->ending) {
@@ -376,8 +374,7 @@ static int raise_fds(struct bs_shm *m, struct bs_fail *why)
 	return 0;
 }
 
-/* The trajectories are loaded here once: ingest checks each readout against them in shared memory.
- */
+/* The trajectories are loaded once, here: ingest checks each readout against them. */
 static int make_memory(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
 {
 	struct bs_loaded *loaded = calloc(BS_PROTOCOLS_MAX, sizeof(*loaded));
@@ -451,7 +448,7 @@ static int start(struct supervisor *v, const struct bs_site *site, struct bs_fai
 	return rc;
 }
 
-/* Images that nobody will count any more: emit had to be killed, or died, at the very end. */
+/* Images that were left when emit died, or had to be killed, at the very end. */
 static void say_left_behind(struct supervisor *v)
 {
 	const struct bs_ring *ring = v->shm.image_ring;

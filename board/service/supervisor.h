@@ -1,5 +1,5 @@
 /*
- * board/service/supervisor.h - the service's first process: starts the workers, replaces them, ends them
+ * board/service/supervisor.h - the service's first process: starts, replaces and ends the workers
  *
  * It holds no socket and no device, and parses nothing that comes from outside: it is what stays
  * when another process dies. run returns the exit status: 0 when it was told to end (SIGTERM,

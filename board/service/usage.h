@@ -1,9 +1,10 @@
 /*
- * board/service/usage.h - what a thread on the path of an image costs, written down by itself
+ * board/service/usage.h - what a thread on the path of an image uses, written down by itself
  *
- * note: the calling thread writes its record in the shared memory (ipc/shm/realtime.h). publish: the
- * same, when it has one and the last time is BS_THREAD_NS ago. note_team: each member of recon's team,
- * the caller included. Allocates nothing; one system call each. Test: test/fault/fault_realtime.c
+ * note: the calling thread writes its record in the shared memory (ipc/shm/realtime.h). publish:
+ * the same, if it has a record and the last time is BS_THREAD_NS ago. note_team: each member of
+ * recon's team, the caller included. Allocates nothing; one system call each.
+ * Test: test/fault/fault_realtime.c
  */
 #ifndef BS_BOARD_SERVICE_USAGE_H
 #define BS_BOARD_SERVICE_USAGE_H

@@ -121,7 +121,7 @@ static void put_workers(struct bs_doc *d, const struct bs_shared *s)
 		bs_doc_real(d, "restart_ms", (double)atomic_load(&w->restart_ns) * 1e-6);
 		bs_doc_number(d, "waits", atomic_load(&w->waits));
 		bs_doc_number(d, "events_lost", atomic_load(&w->events.lost));
-		bs_doc_text(d, "last_end", starts > 1 ? w->obituary : "");
+		bs_doc_text(d, "last_end", starts > 1 ? w->last_end : "");
 		bs_doc_close(d);
 	}
 	bs_doc_close(d);
@@ -364,7 +364,7 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 		bs_text_put(&t, "%-14s pid %d, %s, %u restarts%s%s\n",
 			    bs_worker_name((enum bs_worker)i), atomic_load(&w->pid),
 			    phase_name(atomic_load(&w->phase)), starts > 0 ? starts - 1 : 0,
-			    starts > 1 ? ", last: " : "", starts > 1 ? w->obituary : "");
+			    starts > 1 ? ", last: " : "", starts > 1 ? w->last_end : "");
 	}
 	table_protocols(&t, s);
 	bs_status_realtime_table(&t, s);

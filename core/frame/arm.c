@@ -1,4 +1,4 @@
-/* core/frame/arm.c - a reconstruction's engines and what stands beside them; see recon.h, part.h */
+/* core/frame/arm.c - the engines and tables of a reconstruction; see recon.h, part.h */
 #include "core/frame/part.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ static uint32_t count_rows(const struct bs_protocol *p)
 	return bs_methods[p->method].on_grid ? p->encoded[1] * p->encoded[2] : p->readouts;
 }
 
-/* What solves least squares is previewed by gridding, to the accuracy that the eye needs. */
+/* Previews of a solver are made by gridding, as accurately as the eye needs. */
 static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 {
 	*out = *p;
@@ -22,14 +22,14 @@ static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 	out->frame_step = 0;
 }
 
-/* A window that slides has no beginning at which its readouts could take another way. */
+/* A sliding window has no first readout at which its data could go to another engine. */
 static bool wants_stand_in(const struct bs_protocol *p, const struct bs_engine *engine)
 {
 	return engine->preview != NULL && p->on_miss == BS_MISS_SHED && p->image_ms > 0.0 &&
 	       p->frame_step == 0 && bs_methods[p->method].solves;
 }
 
-/* What the ladder falls back to: as good as gridding gets. */
+/* The ladder's gridding: as good as gridding gets. */
 static void derive_stand_in(struct bs_protocol *out, const struct bs_protocol *p)
 {
 	*out = *p;

@@ -11,11 +11,10 @@
 #include "core/latency/budget.h"
 #include "core/frame/recon.h"
 
-#define BS_ATTRIBUTES_MAX 4096u /* bytes that an image slot keeps for them */
-
 /*
- * When and for how long; bs_now_ns's clock. What is not known is 0 and left out. In `boreside recon`
- * there is no sender, no ingest and no emit: readouts are received when they are read.
+ * When what happened to an image, by bs_now_ns's clock. What is not known is 0 and left out. In
+ * `boreside recon` there is no sender, no ingest and no emit: readouts are received when they are
+ * read.
  */
 struct bs_image_timing {
 	int64_t latency_ns; /* of the image when its attributes are written; 0: not measured */

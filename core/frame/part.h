@@ -1,5 +1,5 @@
 /*
- * core/frame/part.h - a reconstruction from inside: for recon.c (frames) and arm.c (arming) alone
+ * core/frame/part.h - inside a reconstruction: for recon.c (frames) and arm.c (arming) alone
  */
 #ifndef BS_CORE_FRAME_PART_H
 #define BS_CORE_FRAME_PART_H
@@ -8,19 +8,19 @@
 
 struct seat;
 
-/* A sliding window: the groups that ended, by their number in the table. */
+/* A sliding window: which groups it has, by their number in the table. */
 struct window {
-	uint8_t *held;   /* [group]: its share is of use */
-	uint32_t *count; /* [group]: readouts that it holds */
+	uint8_t *held;   /* [group]: 1 = its share belongs to the next image */
+	uint32_t *count; /* [group]: readouts in its share */
 	uint32_t group;  /* the newest one */
-	uint32_t passed; /* groups since the scan began, up to a window's */
-	bool unfolded;   /* the newest one is not among the shares yet */
+	uint32_t passed; /* groups that have gone by since the scan began, up to a window's */
+	bool unfolded;   /* the newest one's sum is not its share yet (core/engine.h: fold) */
 };
 
-/* A frame's slot: one per slice and contrast, reused for every repetition (and group of a window). */
+/* One for each slice and contrast, used again for each repetition (and each group of a window). */
 struct frame {
 	enum { FRAME_EMPTY, FRAME_FILLING, FRAME_READY } state;
-	uint64_t key; /* repetition, set, phase, average: what makes it another image */
+	uint64_t key; /* repetition, set, phase, average: another one is another image */
 	uint32_t have;
 	uint8_t *row;            /* [rows]: 1 = this readout is in */
 	const struct seat *seat; /* the engine that it began with */
@@ -31,16 +31,17 @@ struct frame {
 };
 
 struct seat {
-	const struct bs_engine *engine; /* NULL: nobody sits there */
+	const struct bs_engine *engine; /* NULL: none */
 	void *self;
 };
 
 struct bs_recon {
 	const struct bs_protocol *p;
-	struct seat seat[2]; /* the method's own, and the gridding that may stand in for it */
+	struct seat
+		seat[2]; /* the engine of the method, and the gridding that may stand in for it */
 	struct bs_aim aim;
-	const struct bs_engine *preview; /* whose peek is used; NULL: no previews */
-	void *preview_self;              /* armed beside, or the method's own */
+	const struct bs_engine *preview; /* whose peek makes previews; NULL: there are none */
+	void *preview_self;              /* its own, or that of seat[0] */
 	struct bs_protocol preview_p, stand_in_p;
 	struct frame *frame;
 	uint32_t frames, rows;

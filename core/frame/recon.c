@@ -27,7 +27,7 @@ bool bs_recon_stands_in(const struct bs_recon *r)
 	return r->seat[1].engine != NULL;
 }
 
-/* ---- a scan ------------------------------------------------------------------------------- */
+/* ---- a scan ---- */
 
 void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 {
@@ -54,8 +54,8 @@ static void pass(const struct bs_recon *r, struct window *w, uint32_t groups)
 }
 
 /*
- * The stream enters a group: what went by since the last one it was in was lost. A pass that the
- * stream does not count is taken to be the next one.
+ * The stream enters a group: the groups between it and the last one were lost. Where the stream
+ * does not count its passes, a group before the last one is taken to be of the next pass.
  */
 static void enter_group(const struct bs_recon *r, struct frame *f, const struct bs_mrd_idx *idx,
 			uint32_t group)
@@ -78,7 +78,7 @@ static void enter_group(const struct bs_recon *r, struct frame *f, const struct 
 	w->group = group;
 }
 
-/* A group is over; what is missing of it will not come. An image is due once all have gone by. */
+/* A group is over; what is missing will not come. An image is due once each group went by. */
 static int end_group(struct bs_recon *r, uint32_t slot)
 {
 	struct frame *f = &r->frame[slot];
@@ -191,7 +191,7 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	return 0;
 }
 
-/* Who stands in or previews reads the same data: that is waited for in passing. */
+/* The other engines read the same data: they are waited for, so the first one's count is enough. */
 void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *read)
 {
 	const struct seat *own = &r->seat[0];
@@ -223,7 +223,7 @@ void bs_recon_close(struct bs_recon *r)
 	}
 }
 
-/* ---- images ------------------------------------------------------------------------------- */
+/* ---- images ---- */
 
 /* A frame that is complete needs no preview any more. */
 static bool preview_due(const struct frame *f)

@@ -1,26 +1,30 @@
 /*
  * core/frame/recon.h - from readouts to images: one armed protocol, one scan at a time
  *
- * arm -> { scan -> readout* -> close }* -> disarm, and after each readout and after close:
- * pop until it returns 0. The service's recon worker and `boreside recon` run this same code.
+ * arm -> { scan -> readout* -> close }* -> disarm, and after each readout and after close: pop
+ * until it returns 0. The service's recon worker and `boreside recon` run this same code.
  *
- * Sliding window (protocol's frame_step > 0): the table of `readouts` rows is the window, frame_step
- * rows of it in a line are a group, and the stream goes through the table in its order, over and
- * over, counting its passes in idx.repetition (or never). When a group ends, complete or because the
- * stream has gone on, an image leaves of the newest readouts of all groups, as soon as all of the
- * table has gone by; a group that was lost as a whole counts as missing and makes no image. close
- * makes one image more if readouts have come that were in none. Each image is a sum of one share a
- * group in the order of the table, so it depends on its own readouts alone, to the bit.
- * Previews (preview_every > 0): pop makes one each so many readouts of a frame, before it is complete.
- * Under on_miss shed a solver (whose engine names one in .preview; not a sliding window) has a gridding
- * engine of the same trajectory armed beside it, for the ladder of core/latency/budget.h: its weights are the
- * protocol's, or Pipe and Menon's where the least squares has none, scaled so that its images have the
- * solver's brightness. It has accumulators of its own and is fed the same readouts, but only of frames that
- * begin while aim says so, and those are not fed to the solver's engine: whoever must do less does
- * not sum twice. (Fed both at once, each frame could choose when it is complete, at the price of the
- * second sum in every frame of every scan; made from the solver's F^H d, an image would lack the
- * density compensation, which is under the sum.) A frame keeps what it began with; its memory is in
- * the protocol's need and taken at arm.
+ * Sliding window (protocol's frame_step > 0). The table's `readouts` rows are the window;
+ * frame_step rows in a line are a group. The stream goes through the table in its order, over and
+ * over, and counts its passes in idx.repetition (or does not count). When a group ends, because it
+ * is complete or because the stream has gone on, an image is made of the newest readouts of every
+ * group, as soon as the whole table has gone by once. A group that was lost as a whole counts as
+ * missing and makes no image of its own. close makes one more image if readouts have come that were
+ * in none. An image is the sum of one share a group, in the order of the table: it depends on its
+ * own readouts alone, to the bit.
+ *
+ * Previews (preview_every > 0): pop makes one each time so many readouts of a frame have come,
+ * while the frame is incomplete.
+ *
+ * Gridding as a stand-in (on_miss shed, a solver whose engine names a .preview, no sliding window):
+ * a gridding engine of the same trajectory is armed beside the solver's, for the ladder of
+ * core/latency/budget.h. Its weights are the protocol's, or Pipe and Menon's where the least
+ * squares has none, scaled so that its images are as bright as the solver's. A frame goes to the
+ * one or to the other, as aim says when it begins, and keeps to it: whoever must do less does not
+ * sum twice. (To feed both would allow the choice when a frame is complete, at the price of a
+ * second sum in every frame of every scan. An image made from the solver's F^H d would lack the
+ * density compensation, which belongs under the sum.) Its memory is in the protocol's need, taken
+ * at arm.
  *
  * bs_admit_* are the checks that a scan and each acquisition must pass before they are believed;
  * ingest runs them before it acknowledges, recon relies on them. They have no state of their own.
@@ -76,17 +80,17 @@ int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, s
 int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struct bs_engine *engine,
 		 const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why);
 void bs_recon_disarm(struct bs_recon *r);
-/* From now on: where frames that begin are made, and how many iterations those that end may take. */
+/* From now on: which engine frames go to when they begin, and how many iterations images take. */
 void bs_recon_aim(struct bs_recon *r, const struct bs_aim *aim);
 bool bs_recon_stands_in(const struct bs_recon *r); /* there is a gridding to aim at */
 
 void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info);
 /*
- * An admitted acquisition and its row, received at now_ns. Copies what it needs before it returns,
- * unless data lies in the pool that the engine was armed with: then as bs_recon_reading says.
- * data: 4-byte aligned. 0: taken (BS_ROW_NONE is counted and dropped). BS_RECON_POP_FIRST: it begins a
- * new frame where an older one still stands unfinished; pop, then call again with the same readout.
- * BS_ERR_INDEX: this row is in the frame already.
+ * An admitted acquisition and its row, received at now_ns. data: 4-byte aligned; it is copied
+ * before this returns, unless it lies in the pool that the engine was armed with: then as
+ * bs_recon_reading says. 0: taken (BS_ROW_NONE is counted and dropped). BS_RECON_POP_FIRST: it
+ * begins a new frame where an image is still to be made of the one before; pop, then call again
+ * with the same readout. BS_ERR_INDEX: this row is in the frame already.
  */
 #define BS_RECON_POP_FIRST 1
 int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
@@ -103,7 +107,7 @@ uint32_t bs_recon_ready(const struct bs_recon *r);
 /* Of these the previews: pop makes them after the frames. They may be left out. */
 uint32_t bs_recon_previews(const struct bs_recon *r);
 void bs_recon_skip_previews(struct bs_recon *r);
-/* Whose work an image is: "gridding/host". */
+/* The engine that made it: "gridding/host". */
 const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image);
 
 /* image_series_index: frames have that of their scan, its previews that and this bit. */

@@ -6,6 +6,7 @@
  * it there claims it; the last one gives it back. The mark is what makes recovery possible: when a
  * process ended for certain, reclaim frees every slot that carries its mark and that no ring holds.
  * Nothing here blocks or allocates. Any thread may give; one thread at a time takes for one owner.
+ * What a readout passes through is inline, as the ring's ends are; reclaim is for the supervisor.
  * Test: test/unit/core/test_pool.c
  */
 #ifndef BS_CORE_MEMORY_POOL_H
@@ -80,10 +81,10 @@ static inline void bs_pool_give(struct bs_pool *p, uint32_t slot)
 
 /*
  * Slots that are not free, counted one by one. Sequentially consistent: whoever waits for a slot
- * announces that it sleeps and looks here once more (ipc/shm/bell.h), whoever gives one marks it free
- * and then looks for sleepers. With a weaker load the look could pass the announcement (store before
- * load, which ARM reorders, and C11 allows anywhere): the sleeper sees a full pool, the giver nobody
- * asleep, and the wake-up is lost.
+ * announces that it sleeps and looks here once more (ipc/shm/bell.h); whoever gives one marks it
+ * free and then looks for sleepers. A weaker load could be done before the announcement (ARM
+ * reorders a store and a later load, and C11 allows it anywhere): the sleeper would see a full
+ * pool, the giver nobody asleep, and the wake-up would be lost.
  */
 static inline uint32_t bs_pool_in_use(const struct bs_pool *p)
 {

@@ -1,12 +1,12 @@
 /*
  * core/memory/pools.h - the pools that ingest, recon and emit share, sized from the site alone
  *
- * A slot holds one whole message, envelope included, of the largest protocol. Acquisition slot:
+ * A slot has room for one whole message, envelope included, of the largest protocol. Acquisition:
  * envelope 64, MRD header 340, trajectory [samples + discard][3] float, data [coils][samples +
- * discard] complex float. Image slot: the pixels start at BS_POOLS_PIXELS, on a cache line;
- * envelope, MRD image header, attribute length and attributes end there, so that with attributes
- * padded to BS_POOLS_ATTRIBUTES the message is one piece that starts at BS_POOLS_IMAGE_AT.
- * Slot sizes are multiples of BS_ALIGN. Pure arithmetic; any thread. Test: test/unit/core/test_pools.c
+ * discard] complex float. Image: the pixels start at BS_POOLS_PIXELS, on a cache line; envelope,
+ * MRD image header, attribute length and attributes end there, so that the message is one piece,
+ * which starts at BS_POOLS_IMAGE_AT or, with shorter attributes, later. Slot sizes are multiples of
+ * BS_ALIGN. Pure arithmetic; any thread. Test: test/unit/core/test_pools.c
  */
 #ifndef BS_CORE_MEMORY_POOLS_H
 #define BS_CORE_MEMORY_POOLS_H
@@ -20,16 +20,18 @@
 extern "C" {
 #endif
 
-#define BS_POOLS_ENVELOPE                                                                          \
-	64u /* bytes; BS_WIRE_BYTES of ipc/wire/wire.h (core cannot see it; the test compares) */
+/* Bytes; BS_WIRE_BYTES of ipc/wire/wire.h, which core may not see (the test compares). */
+#define BS_POOLS_ENVELOPE   64u
 #define BS_POOLS_TRAJ_DIMS  3u    /* of a message, at most */
-#define BS_POOLS_ATTRIBUTES 4096u /* bytes of an image's attributes */
+#define BS_POOLS_ATTRIBUTES 4096u /* bytes of an image's attributes, at most */
 #define BS_POOLS_IMAGE_HEAD (BS_POOLS_ENVELOPE + BS_MRD_IMAGE_BYTES + 8u + BS_POOLS_ATTRIBUTES)
 #define BS_POOLS_PIXELS     ((size_t)(BS_POOLS_IMAGE_HEAD + BS_ALIGN - 1u) / BS_ALIGN * BS_ALIGN)
 #define BS_POOLS_IMAGE_AT   (BS_POOLS_PIXELS - BS_POOLS_IMAGE_HEAD)
 
-/* An image in a taker's queue or in the folder it is spilled to (board/emit/taker.c): a head of 64, up
- * to 63 in front of the message so that its pixels stay aligned, the slot, and a multiple of 64. */
+/*
+ * An image in a taker's queue or in the folder it is spilled to (board/emit/taker.c): a head of 64,
+ * up to 63 in front of the message so that its pixels stay aligned, the slot; a multiple of 64.
+ */
 static inline uint64_t bs_pools_piece_bytes(uint64_t image_bytes)
 {
 	return (64u + 64u + image_bytes + 63u) & ~(uint64_t)63u;

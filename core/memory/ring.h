@@ -9,9 +9,9 @@
  * successor. A producer or consumer that ended for certain may be succeeded by another one: the
  * whole state lies in the ring.
  *
- * head's store and load are sequentially consistent, so that a consumer may say "I sleep", look
- * once more, and sleep without losing the producer's wake-up (ipc/shm/bell.h). Source: Lamport, IEEE
- * Trans Softw Eng 1977;3:125-143. Test: test/unit/core/test_ring.c
+ * head's store and load are sequentially consistent, so that a consumer may announce that it
+ * sleeps, look once more, and sleep without losing the producer's wake-up (ipc/shm/bell.h).
+ * Source: Lamport, IEEE Trans Softw Eng 1977;3:125-143. Test: test/unit/core/test_ring.c
  */
 #ifndef BS_CORE_MEMORY_RING_H
 #define BS_CORE_MEMORY_RING_H
@@ -74,8 +74,10 @@ static inline bool bs_ring_peek(struct bs_ring *r, uint64_t *value)
 	return true;
 }
 
-/* Consumer: the entry number index (counted from the ring's first), at or behind the tail, without
- * taking it. False: not pushed yet. */
+/*
+ * Consumer: entry number index, counted from the first ever pushed, without taking it out; not one
+ * before the tail. False: it was not pushed yet.
+ */
 static inline bool bs_ring_look(struct bs_ring *r, uint64_t index, uint64_t *value)
 {
 	if (atomic_load(&r->head) == index)

@@ -1,10 +1,10 @@
 /*
  * ipc/shm/bell.h - waking a process that sleeps, at the price of one load when it does not
  *
- * The sleeper: announce, look once more for work, wait on the eventfd (poll), awake. Whoever made
- * work for it: rings. The bell lies in shared memory; the eventfd was made by the supervisor and is
+ * Who sleeps: announce, look once more for work, wait on the eventfd (poll), awake. Who has made
+ * work for it: ring. The bell lies in shared memory; the eventfd was made by the supervisor and is
  * inherited. Work must be published with sequentially consistent stores (core/memory/ring.h, C11's
- * default), so that either the sleeper's second look sees the work or the ringer sees it asleep.
+ * default), so that either the second look sees the work or the ringer sees the other one asleep.
  * Never blocks; any number of ringers. Test: test/unit/ipc/test_shm.c
  */
 #ifndef BS_IPC_SHM_BELL_H

@@ -1,5 +1,5 @@
 /*
- * ipc/shm/latency.h - how long images take, and how their budgets are kept: one record for each protocol
+ * ipc/shm/latency.h - each protocol's record of how long images take, and of how its budget is kept
  */
 #ifndef BS_IPC_SHM_LATENCY_H
 #define BS_IPC_SHM_LATENCY_H
@@ -41,8 +41,8 @@ static inline const char *bs_stage_name(enum bs_stage s)
 }
 
 /*
- * How a protocol's budget is kept, since the service started. And what emit tells recon's ladder: one
- * number for each image, the last ones kept; a reader that is too slow misses the oldest, no more.
+ * Counts since the service started; and what emit tells recon's ladder: one number for each image.
+ * The last ones are kept; a reader that is too slow misses the oldest.
  */
 #define BS_RESULTS_KEPT 64u
 struct bs_budget_record {
@@ -56,7 +56,7 @@ struct bs_budget_record {
 	_Atomic uint64_t result[BS_RESULTS_KEPT];
 };
 
-/* 24 bits of the scan, 4 of the rung, 4 of the result, 32 of us from made to handed on. */
+/* 24 bits of the scan's number, 4 of the rung, 4 of the result, 32 of us from made to handed on. */
 static inline uint64_t bs_result_pack(uint64_t scan, enum bs_rung rung, enum bs_budget_result v,
 				      int64_t emit_ns)
 {

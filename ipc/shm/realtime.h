@@ -10,10 +10,10 @@
 #include "core/thread/team.h"
 
 /*
- * What a thread on the path of an image costs, counted since it started and written down by itself
- * (a member of recon's team: at recon's word), at most every BS_THREAD_NS and once it is idle. What
- * counts is the growth after warm-up: none. allocations: calls of malloc & co., mmap and munmap from
- * this program's own code, static libraries included; not what shared libraries (nanomsg, libc) do.
+ * What a thread on the path of an image has used since it started, written down by itself (a member
+ * of recon's team: when recon says so), at most every BS_THREAD_NS. After warm-up faults and
+ * allocations should not grow. allocations: calls of malloc and its like and of mmap from this
+ * program's own code, static libraries included; not what shared libraries (nanomsg, libc) do.
  */
 #define BS_THREAD_NS INT64_C(100000000)
 

@@ -198,7 +198,7 @@ int bs_shm_create(struct bs_shm *m, const struct bs_site *site, const struct bs_
 	return 0;
 }
 
-/* The memory is laid out as the site and the tables that it holds ask for, and so are rings and pools. */
+/* The memory, its rings and its pools are laid out as the site and the tables in it ask for. */
 static bool sound(struct bs_shm *m)
 {
 	struct bs_traj tables[BS_PROTOCOLS_MAX] = { 0 };
@@ -286,7 +286,7 @@ static void mark_ring(const struct bs_ring *r, uint8_t *keep, uint32_t slots)
 	}
 }
 
-/* In the dead consumer's place: nothing of its queue will be used. */
+/* Nothing of the queue of a recon that died will be used. */
 static uint32_t drain_acq(struct bs_shm *m)
 {
 	uint32_t freed = 0;

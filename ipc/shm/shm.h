@@ -4,10 +4,9 @@
  * supervisor: create (lays everything out from the site, once; sealed against resizing) -> close.
  * worker: attach (checks magic, version, sizes and every offset before it believes them) -> close.
  * The memory is a memfd that workers inherit; it has no name. Each field says who writes it;
- * anybody reads. What is kept here of a subject is declared in that subject's own header beside this
- * one. recover is for the supervisor alone, after a worker ended for certain.
- * create and attach call memfd_create/mmap; nothing else here allocates or blocks.
- * Test: test/unit/ipc/test_shm.c
+ * anybody reads. What it keeps of one subject is declared in that subject's header, beside this
+ * one. recover is for the supervisor alone, after a worker ended for certain. create and attach
+ * call memfd_create/mmap; nothing else here allocates or blocks. Test: test/unit/ipc/test_shm.c
  */
 #ifndef BS_IPC_SHM_SHM_H
 #define BS_IPC_SHM_SHM_H

@@ -1,5 +1,5 @@
 /*
- * ipc/shm/slots.h - what travels between the workers: entries in rings, and what stands beside each slot
+ * ipc/shm/slots.h - the entries of the rings between the workers, and what stands beside each slot
  *
  * Whoever holds a slot's index owns the slot and writes what stands beside it.
  */
@@ -55,8 +55,8 @@ struct bs_image_meta {
 	uint64_t scan, session;
 	uint32_t protocol;
 	char engine[32];
-	int64_t from_ns;       /* latency counts from here: the last readout received, or, of a
-				    * partial frame, what told that no more will come */
+	int64_t from_ns; /* latency counts from here: the last readout was received, or what told
+			  * that no more of a partial frame will come */
 	int64_t acq_handed_ns; /* of the last readout: given to recon, taken up, accumulated; */
 	int64_t taken_ns, added_ns; /* 0: not known (a partial frame) */
 	enum bs_rung rung;          /* that it was made on */

@@ -37,7 +37,7 @@ struct bs_worker_state {
 	_Atomic uint32_t stalls; /* the supervisor: times it was killed for lack of progress */
 	_Atomic int64_t started_ns, restart_ns; /* the supervisor; last death to last start */
 	_Atomic uint64_t waits; /* the worker: times it had to wait for the next stage's slots */
-	char obituary[96];      /* the supervisor, before epoch grows: how the last one ended */
+	char last_end[96];      /* the supervisor, before epoch grows: how the last one ended */
 	struct bs_event_ring events;
 };
 

@@ -67,8 +67,7 @@ static inline uint64_t load8(const unsigned char *p)
 {
 	uint64_t v;
 
-	memcpy(&v, p,
-	       8); /* both instructions take the machine's own order, which is little-endian */
+	memcpy(&v, p, 8); /* in the machine's order, which both instructions expect */
 	return v;
 }
 

@@ -4,10 +4,10 @@
  * Reflected, polynomial 0x1EDC6F41, start and final value inverted; chained: start with 0, pass
  * the last result on to continue. "123456789" gives 0xE3069283.
  * bs_crc32c takes the CPU's instruction (SSE 4.2, ARMv8 CRC) where it has one and tables where it
- * has none; both stand here by name so that a test can hold them against each other.
- * join: the checksum of two stretches of data, one behind the other, from their own two; shift, for the
- * second one's length, costs some microseconds and joins any number of stretches of that length.
- * Any thread; allocates nothing, waits for nothing. Test: test/unit/ipc/test_crc32c.c
+ * has none; both have a name here so that a test can compare them.
+ * join: the checksum of two stretches of data, one after the other, from the checksum of each.
+ * shift is for the length of the second one; it costs some microseconds, and serves any number of
+ * joins. Any thread; allocates nothing, waits for nothing. Test: test/unit/ipc/test_crc32c.c
  */
 #ifndef BS_IPC_WIRE_CRC32C_H
 #define BS_IPC_WIRE_CRC32C_H

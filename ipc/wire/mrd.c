@@ -120,7 +120,7 @@ void bs_mrd_get_image(struct bs_mrd_image *h, const unsigned char in[BS_MRD_IMAG
 	get_fields(h, in, image_fields, LEN(image_fields));
 }
 
-/* Three u16 and two constants: at most 2^34 + 2^35 and a little. */
+/* Products of two u16 and a constant: at most 2^34 + 2^35 and a little. */
 uint64_t bs_mrd_acq_bytes(const struct bs_mrd_acq *a)
 {
 	uint64_t samples = a->number_of_samples;

@@ -87,7 +87,9 @@ static void read_fields(struct bs_wire *w, const unsigned char *msg)
 	w->crc = (uint32_t)bs_get_le(msg + AT_CRC, 4);
 }
 
-int bs_wire_peek(struct bs_wire *w, const unsigned char *msg, size_t len, struct bs_fail *why)
+/* All but payload length and checksum: what it gives is not verified. */
+static int read_envelope(struct bs_wire *w, const unsigned char *msg, size_t len,
+			 struct bs_fail *why)
 {
 	if (len < BS_WIRE_BYTES)
 		return bs_fail(why, BS_ERR_LENGTH, "message of %zu bytes, an envelope has %u", len,
@@ -120,7 +122,7 @@ int bs_wire_decode(struct bs_wire *w, const unsigned char *msg, size_t len,
 		   const unsigned char **payload, struct bs_fail *why)
 {
 	uint32_t crc;
-	int rc = bs_wire_peek(w, msg, len, why);
+	int rc = read_envelope(w, msg, len, why);
 
 	if (rc != 0)
 		return rc;

@@ -78,8 +78,8 @@ void bs_wire_encode(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const v
 uint64_t bs_wire_session(const unsigned char msg[BS_WIRE_BYTES]);
 
 /*
- * The same in two steps, for a message whose time_ns is to be when all else of it was done: sum, all
- * that depends on the payload; then seal, in constant time (well under a microsecond).
+ * The same in two steps, for a message that carries the time at which the rest of it was done: sum
+ * reads the payload; seal, with w's time_ns set by then, takes well under a microsecond.
  */
 struct bs_wire_sum {
 	uint64_t payload_len;
@@ -94,11 +94,6 @@ void bs_wire_seal(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const str
  */
 int bs_wire_decode(struct bs_wire *w, const unsigned char *msg, size_t len,
 		   const unsigned char **payload, struct bs_fail *why);
-/*
- * peek: the envelope alone, without payload length and checksum: for saying whose message it was
- * that is longer than the buffer. len: the bytes that are there. What it gives is not verified.
- */
-int bs_wire_peek(struct bs_wire *w, const unsigned char *msg, size_t len, struct bs_fail *why);
 bool bs_wire_kind_known(unsigned kind);
 
 void bs_wire_put_answer(unsigned char out[BS_WIRE_ANSWER_BYTES], const struct bs_wire_answer *v);
@@ -114,7 +109,8 @@ int bs_wire_get_u64(uint64_t *v, const unsigned char *p, size_t len, struct bs_f
 /*
  * OPEN: the 64 bytes in front of the XML. get refuses fewer (BS_ERR_LENGTH), and a name without a
  * zero at its end, with control characters, or with other bytes than zeros after it
- * (BS_ERR_PROTOCOL). *xml points into p and is not NUL-terminated; bs_mrdxml_read checks its length.
+ * (BS_ERR_PROTOCOL). *xml points into p and is not NUL-terminated; bs_mrdxml_read checks its
+ * length.
  */
 int bs_wire_put_open(unsigned char out[BS_WIRE_OPEN_NAME], const char *protocol,
 		     struct bs_fail *why);

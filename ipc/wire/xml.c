@@ -19,7 +19,7 @@
 #include "ipc/wire/wire.h"
 
 #define DEPTH_MAX 32
-#define NAME_MAX_ 40  /* longer names are none of ours */
+#define NAME_MAX_ 40  /* bytes; no name that is read is longer */
 #define TEXT_MAX_ 256 /* of the values that are read */
 
 struct reader {
@@ -343,8 +343,7 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 		end_in_user(r);
 	else if (r->depth < 2 || strcmp(r->name[1], "encoding") != 0)
 		end_known(r);
-	else if (r->info->encodings ==
-		 1) { /* a scan's other encodings (noise, navigators) are counted */
+	else if (r->info->encodings == 1) { /* others (noise, navigators) are only counted */
 		end_known(r);
 		end_limit(r);
 	}

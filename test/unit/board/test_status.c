@@ -96,7 +96,7 @@ static void fill(struct bs_shm *m)
 	for (int i = 0; i < BS_WORKERS; i++) {
 		atomic_store(&s->worker[i].epoch, 3);
 		atomic_store(&s->worker[i].phase, 77);
-		(void)snprintf(s->worker[i].obituary, sizeof(s->worker[i].obituary),
+		(void)snprintf(s->worker[i].last_end, sizeof(s->worker[i].last_end),
 			       "signal 9, \"Killed\"");
 	}
 	for (int i = 0; i < BS_THREADS; i++) {

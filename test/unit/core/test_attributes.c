@@ -1,5 +1,6 @@
 /* test/unit/core/test_attributes.c - what an image says of its budget, its quality and its times */
 #include "core/frame/attributes.h"
+#include "core/memory/pools.h"
 #include "core/latency/budget.h"
 #include "core/frame/recon.h"
 #include "test/support/check.h"
@@ -36,7 +37,7 @@ static void words(void)
 				     .gaps = 3,
 				     .rung = BS_RUNG_FULL };
 	int64_t stage_ns[BS_BUDGET_STAGES];
-	char text[BS_ATTRIBUTES_MAX];
+	char text[BS_POOLS_ATTRIBUTES];
 	int n;
 
 	p.stage_ms[BS_BUDGET_RECEIVE] = 1.5;
@@ -106,8 +107,8 @@ static void words(void)
 	}
 	n = bs_attributes_write(text, sizeof(text), &p, "a name of 31 characters, no more", &image,
 				&t);
-	CHECK(n > 0 && n < (int)BS_ATTRIBUTES_MAX, "the longest that it can be: %d of %u bytes", n,
-	      BS_ATTRIBUTES_MAX);
+	CHECK(n > 0 && n < (int)BS_POOLS_ATTRIBUTES, "the longest that it can be: %d of %u bytes",
+	      n, BS_POOLS_ATTRIBUTES);
 	bs_attributes_fill(&image.head, &p, &image, &t);
 	CHECK(image.head.user_int[1] == INT32_MAX && image.head.user_int[5] == INT32_MAX,
 	      "numbers beyond 32 bits are cut to the largest");

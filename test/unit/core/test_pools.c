@@ -5,7 +5,6 @@
 #include "test/support/check.h"
 
 _Static_assert(BS_POOLS_ENVELOPE == BS_WIRE_BYTES, "the envelope of the wire");
-_Static_assert(BS_POOLS_ATTRIBUTES == BS_ATTRIBUTES_MAX, "the attributes that fit a slot");
 
 static struct bs_site site;
 

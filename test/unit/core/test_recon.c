@@ -1,5 +1,6 @@
 /* test/unit/core/test_recon.c - admission names every fault; frames become images */
 #include "core/frame/attributes.h"
+#include "core/memory/pools.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
 
@@ -201,7 +202,7 @@ static void frames(void)
 	struct bs_recon_image image = { .pixels = pixels[0] };
 	struct bs_image_timing timing = { .latency_ns = 6000000 };
 	struct bs_mrd_acq noise = { .flags = BS_MRD_IS_NOISE };
-	char text[BS_ATTRIBUTES_MAX];
+	char text[BS_POOLS_ATTRIBUTES];
 	uint64_t seed = 9;
 	int n = 0;
 

@@ -1,5 +1,4 @@
-/* test/unit/ipc/test_crc32c.c - the published check values, and the two implementations against each
- * other */
+/* test/unit/ipc/test_crc32c.c - the published check values; both implementations agree */
 #include "ipc/wire/crc32c.h"
 #include "test/support/check.h"
 

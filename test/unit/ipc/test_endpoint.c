@@ -1,5 +1,6 @@
 /*
- * test/unit/ipc/test_endpoint.c - real nanomsg sockets: the roles, the limits, and what must be refused
+ * test/unit/ipc/test_endpoint.c - real nanomsg sockets: the roles, the limits, and what must be
+ * refused
  *
  * Every socket lives in a fresh temporary directory, so that parallel runs never meet.
  */
