@@ -1,14 +1,11 @@
 /* gpu/device/stopwatch.cu - see stopwatch.h */
 #include "gpu/device/stopwatch.h"
 
-#include <cuda_profiler_api.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "gpu/device/check.h"
 
-#define WARM     2
-#define WARM_MS  5.0f /* of turns */
+#define WARM_MS  5.0f
 #define SHORT_MS 0.5f
 
 static __global__ void fill(float *v, size_t n, uint32_t seed)
@@ -50,60 +47,6 @@ void bs_stopwatch_close(struct bs_stopwatch *w)
 	memset(w, 0, sizeof(*w));
 }
 
-int bs_stopwatch_show(struct bs_stopwatch *w, bs_stopwatch_work work, void *arg,
-		      struct bs_fail *why)
-{
-	int rc;
-
-	BS_CUDA(cudaDeviceSynchronize(), why);
-	BS_CUDA(cudaProfilerStart(), why);
-	rc = work(arg, w->stream, why);
-	if (rc == 0)
-		BS_CUDA(cudaStreamSynchronize(w->stream), why);
-	BS_CUDA(cudaProfilerStop(), why);
-	return rc;
-}
-
-static int ascending(const void *a, const void *b)
-{
-	const float x = *(const float *)a;
-	const float y = *(const float *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* One run between two events; exec NULL: the work itself. */
-static int run_once(struct bs_stopwatch *w, cudaGraphExec_t exec, bs_stopwatch_work work, void *arg,
-		    float *ms, struct bs_fail *why)
-{
-	int rc = 0;
-
-	BS_CUDA(cudaEventRecord(w->from, w->stream), why);
-	if (exec != NULL)
-		BS_CUDA(cudaGraphLaunch(exec, w->stream), why);
-	else
-		rc = work(arg, w->stream, why);
-	if (rc != 0)
-		return rc;
-	BS_CUDA(cudaEventRecord(w->to, w->stream), why);
-	BS_CUDA(cudaStreamSynchronize(w->stream), why);
-	BS_CUDA(cudaEventElapsedTime(ms, w->from, w->to), why);
-	return 0;
-}
-
-static int repeat(struct bs_stopwatch *w, cudaGraphExec_t exec, bs_stopwatch_work work, void *arg,
-		  float *ms, int runs, struct bs_fail *why)
-{
-	float warm;
-	int rc = 0;
-
-	for (int i = -WARM; i < runs && rc == 0; i++)
-		rc = run_once(w, exec, work, arg, i < 0 ? &warm : &ms[i], why);
-	if (rc == 0)
-		qsort(ms, (size_t)runs, sizeof(*ms), ascending);
-	return rc;
-}
-
 int bs_stopwatch_record(struct bs_stopwatch *w, bs_stopwatch_work work, void *arg,
 			cudaGraphExec_t *exec, struct bs_fail *why)
 {
@@ -126,8 +69,18 @@ int bs_stopwatch_record(struct bs_stopwatch *w, bs_stopwatch_work work, void *ar
 	return rc;
 }
 
-int bs_stopwatch_turns(struct bs_stopwatch *w, const cudaGraphExec_t exec[2], double *const ms[2],
-		       int runs, struct bs_fail *why)
+static int run_once(struct bs_stopwatch *w, cudaGraphExec_t exec, float *ms, struct bs_fail *why)
+{
+	BS_CUDA(cudaEventRecord(w->from, w->stream), why);
+	BS_CUDA(cudaGraphLaunch(exec, w->stream), why);
+	BS_CUDA(cudaEventRecord(w->to, w->stream), why);
+	BS_CUDA(cudaStreamSynchronize(w->stream), why);
+	BS_CUDA(cudaEventElapsedTime(ms, w->from, w->to), why);
+	return 0;
+}
+
+static int take_turns(struct bs_stopwatch *w, const cudaGraphExec_t exec[2], double *const ms[2],
+		      int runs, struct bs_fail *why)
 {
 	float warm = 0.0f;
 	float last[2] = { 0.0f, 0.0f };
@@ -135,7 +88,7 @@ int bs_stopwatch_turns(struct bs_stopwatch *w, const cudaGraphExec_t exec[2], do
 
 	do
 		for (int g = 0; rc == 0 && g < 2; g++) {
-			rc = exec[g] != NULL ? run_once(w, exec[g], NULL, NULL, &last[g], why) : 0;
+			rc = exec[g] != NULL ? run_once(w, exec[g], &last[g], why) : 0;
 			warm += last[g];
 		}
 	while (rc == 0 && warm < WARM_MS);
@@ -144,23 +97,27 @@ int bs_stopwatch_turns(struct bs_stopwatch *w, const cudaGraphExec_t exec[2], do
 			if (exec[g] == NULL)
 				continue;
 			if (last[g] < SHORT_MS)
-				rc = run_once(w, exec[g], NULL, NULL, &last[g], why);
+				rc = run_once(w, exec[g], &last[g], why);
 			if (rc == 0)
-				rc = run_once(w, exec[g], NULL, NULL, &last[g], why);
+				rc = run_once(w, exec[g], &last[g], why);
 			ms[g][i] = last[g];
 		}
 	return rc;
 }
 
-int bs_stopwatch_time(struct bs_stopwatch *w, bool graph, bs_stopwatch_work work, void *arg,
-		      float *ms, int runs, struct bs_fail *why)
+int bs_stopwatch_turns(struct bs_stopwatch *w, bs_stopwatch_work work, void *const arg[2],
+		       double *const ms[2], int runs, struct bs_fail *why)
 {
-	cudaGraphExec_t exec = NULL;
-	int rc = graph ? bs_stopwatch_record(w, work, arg, &exec, why) : 0;
+	cudaGraphExec_t exec[2] = { NULL, NULL };
+	int rc = 0;
 
+	for (int g = 0; rc == 0 && g < 2; g++)
+		if (arg[g] != NULL)
+			rc = bs_stopwatch_record(w, work, arg[g], &exec[g], why);
 	if (rc == 0)
-		rc = repeat(w, exec, work, arg, ms, runs, why);
-	if (exec != NULL)
-		(void)cudaGraphExecDestroy(exec);
+		rc = take_turns(w, exec, ms, runs, why);
+	for (cudaGraphExec_t e : exec)
+		if (e != NULL)
+			(void)cudaGraphExecDestroy(e);
 	return rc;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "gpu/device/check.h"
-#include "gpu/device/stopwatch.h"
+#include "test/bench/repeat.cuh"
 #include "gpu/nufft/cuda/tune.h"
 #include "gpu/nufft/nufft_cuda.h"
 #include "test/bench/gpu.h"
@@ -117,10 +117,10 @@ static int time_it(struct job *j, bool forward, struct bs_gpu_row *row, struct b
 	int rc = work(j, j->watch.stream, why); /* no kernel is loaded while a profiler looks */
 
 	if (rc == 0)
-		rc = bs_stopwatch_show(&j->watch, work, j, why);
+		rc = repeat_show(&j->watch, work, j, why);
 	if (rc == 0)
-		rc = bs_stopwatch_time(&j->watch, true, work, j, ms, RUNS, why);
-	row->median_ms = rc == 0 ? bs_stopwatch_median(ms, RUNS) : 0.0;
+		rc = repeat_time(&j->watch, true, work, j, ms, RUNS, why);
+	row->median_ms = rc == 0 ? repeat_median(ms, RUNS) : 0.0;
 	row->min_ms = rc == 0 ? ms[0] : 0.0;
 	row->n = RUNS;
 	return rc;

@@ -15,7 +15,7 @@
 #include "test/bench/truth.cuh"
 #include "gpu/device/check.h"
 #include "gpu/exact/exact_cuda.h"
-#include "gpu/device/stopwatch.h"
+#include "test/bench/repeat.cuh"
 
 #define RUNS  20
 #define PROBE 256 /* voxels held against double precision */
@@ -71,13 +71,13 @@ static int time_it(struct bench *b, bool graph, bs_stopwatch_work work, void *se
 		   struct bs_gpu_row *row)
 {
 	float ms[RUNS];
-	int err = bs_stopwatch_show(&b->watch, work, self, b->why);
+	int err = repeat_show(&b->watch, work, self, b->why);
 
 	if (err == 0)
-		err = bs_stopwatch_time(&b->watch, graph, work, self, ms, b->runs, b->why);
+		err = repeat_time(&b->watch, graph, work, self, ms, b->runs, b->why);
 	if (err != 0)
 		return err;
-	row->median_ms = bs_stopwatch_median(ms, b->runs);
+	row->median_ms = repeat_median(ms, b->runs);
 	row->min_ms = ms[0];
 	row->n = b->runs;
 	return 0;
@@ -273,9 +273,9 @@ static int measure_copy(struct bench *b)
 	int err;
 
 	BS_CUDA(cudaMalloc(&m, 2 * COPY), b->why);
-	err = bs_stopwatch_time(&b->watch, false, run_copy, m, ms, 3, b->why);
+	err = repeat_time(&b->watch, false, run_copy, m, ms, 3, b->why);
 	if (err == 0)
-		b->bytes_ms = 2.0 * (double)COPY / bs_stopwatch_median(ms, 3);
+		b->bytes_ms = 2.0 * (double)COPY / repeat_median(ms, 3);
 	(void)cudaFree(m);
 	return err;
 }

@@ -25,8 +25,7 @@ struct bench {
 	uint32_t count;
 	struct bs_devmem data; /* samples and images of both directions */
 	float *samples, *image;
-	struct slot slot[2];        /* the best so far, and its challenger */
-	struct bs_nufft_cuda *plan; /* of the graph that is recorded */
+	struct slot slot[2]; /* the best so far, and its challenger */
 	struct bs_stopwatch watch;
 };
 
@@ -37,18 +36,25 @@ static void drop_plan(struct slot *slot)
 	bs_devmem_close(&slot->mem);
 }
 
-static int adjoint(void *arg, cudaStream_t stream, struct bs_fail *why)
+/* One side of a comparison: a plan, how it is launched, and the direction that is timed. */
+struct trial {
+	struct bench *bench;
+	struct slot *slot;
+	const struct bs_nufft_launch *launch;
+	int direction; /* 0: adjoint, 1: forward */
+};
+
+static int run(void *arg, cudaStream_t stream, struct bs_fail *why)
 {
-	struct bench *b = (struct bench *)arg;
+	const struct trial *t = (const struct trial *)arg;
+	struct bs_nufft_cuda *plan = t->slot->plan;
+	struct bench *b = t->bench;
+	int rc = bs_nufft_cuda_relaunch(plan, t->launch, why);
 
-	return bs_nufft_cuda_adjoint(b->plan, b->samples, b->image, stream, why);
-}
-
-static int forward(void *arg, cudaStream_t stream, struct bs_fail *why)
-{
-	struct bench *b = (struct bench *)arg;
-
-	return bs_nufft_cuda_forward(b->plan, b->image, b->samples, stream, why);
+	if (rc != 0)
+		return rc;
+	return t->direction == 0 ? bs_nufft_cuda_adjoint(plan, b->samples, b->image, stream, why)
+				 : bs_nufft_cuda_forward(plan, b->image, b->samples, stream, why);
 }
 
 static int make_plan(struct bench *b, struct slot *slot, const struct bs_tune *tune,
@@ -105,17 +111,6 @@ static int make_beside(struct bench *b, struct slot **mine, struct slot **theirs
 	return make_plan(b, *mine, tune, why);
 }
 
-static int record(struct bench *b, struct slot *slot, const struct bs_nufft_launch *launch,
-		  int direction, cudaGraphExec_t *exec, struct bs_fail *why)
-{
-	int rc = bs_nufft_cuda_relaunch(slot->plan, launch, why);
-
-	b->plan = slot->plan;
-	return rc != 0 ? rc
-		       : bs_stopwatch_record(&b->watch, direction == 0 ? adjoint : forward, b, exec,
-					     why);
-}
-
 static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
 		   struct bs_tune_runs *own, struct bs_tune_runs *against, struct bs_fail *why)
 {
@@ -142,17 +137,11 @@ static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *
 		rc = make_beside(b, &mine, &theirs, tune, why);
 	for (int d = 0; rc == 0 && d < 2; d++) {
 		double *const ms[2] = { against->ms[d], own->ms[d] };
-		cudaGraphExec_t exec[2] = { NULL, NULL };
+		struct trial trial[2] = { { b, theirs, &best.launch, d },
+					  { b, mine, &c.launch, d } };
+		void *const both[2] = { theirs != NULL ? &trial[0] : NULL, &trial[1] };
 
-		if (theirs != NULL)
-			rc = record(b, theirs, &best.launch, d, &exec[0], why);
-		if (rc == 0)
-			rc = record(b, mine, &c.launch, d, &exec[1], why);
-		if (rc == 0)
-			rc = bs_stopwatch_turns(&b->watch, exec, ms, BS_TUNE_RUNS, why);
-		for (cudaGraphExec_t e : exec)
-			if (e != NULL)
-				(void)cudaGraphExecDestroy(e);
+		rc = bs_stopwatch_turns(&b->watch, run, both, ms, BS_TUNE_RUNS, why);
 	}
 	return rc;
 }

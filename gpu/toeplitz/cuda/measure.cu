@@ -30,46 +30,37 @@ struct bench {
 	struct bs_stopwatch watch;
 };
 
+struct trial {
+	struct bench *bench;
+	const struct bs_tune *tune;
+};
+
+/* The spectrum lies as the last choice wants it: the other's times are right, its values nobody reads. */
 static int applications(void *arg, cudaStream_t stream, struct bs_fail *why)
 {
-	struct bench *b = (struct bench *)arg;
-	int rc = 0;
+	const struct trial *t = (const struct trial *)arg;
+	struct bench *b = t->bench;
+	int rc = bs_toeplitz_cuda_choose(b->plan, t->tune->v[BS_TOEPLITZ_MIDDLE],
+					 t->tune->v[BS_TOEPLITZ_CLOSE], why);
 
 	for (int i = 0; rc == 0 && i < TIMES; i++)
 		rc = bs_toeplitz_cuda_apply(b->plan, b->coils, b->in, b->out, stream, why);
 	return rc;
 }
 
-/* The spectrum lies as the last variant wants it: the other's times are right, its values nobody reads. */
-static int record(struct bench *b, const struct bs_tune *tune, cudaGraphExec_t *exec,
-		  struct bs_fail *why)
-{
-	int rc = bs_toeplitz_cuda_choose(b->plan, tune->v[BS_TOEPLITZ_MIDDLE],
-					 tune->v[BS_TOEPLITZ_CLOSE], why);
-
-	return rc != 0 ? rc : bs_stopwatch_record(&b->watch, applications, b, exec, why);
-}
-
 static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
 		   struct bs_tune_runs *own, struct bs_tune_runs *against, struct bs_fail *why)
 {
 	struct bench *b = (struct bench *)arg;
+	struct trial trial[2] = { { b, rival }, { b, tune } };
+	void *const both[2] = { rival != NULL ? &trial[0] : NULL, &trial[1] };
 	int rc = 0;
 
 	for (int d = 0; rc == 0 && d < 2; d++) {
 		double *const ms[2] = { against->ms[d], own->ms[d] };
-		cudaGraphExec_t exec[2] = { NULL, NULL };
 
 		b->coils = d == 0 ? 1 : b->spec.coils;
-		if (rival != NULL)
-			rc = record(b, rival, &exec[0], why);
-		if (rc == 0)
-			rc = record(b, tune, &exec[1], why);
-		if (rc == 0)
-			rc = bs_stopwatch_turns(&b->watch, exec, ms, BS_TUNE_RUNS, why);
-		for (cudaGraphExec_t e : exec)
-			if (e != NULL)
-				(void)cudaGraphExecDestroy(e);
+		rc = bs_stopwatch_turns(&b->watch, applications, both, ms, BS_TUNE_RUNS, why);
 		for (int i = 0; rc == 0 && i < BS_TUNE_RUNS; i++) {
 			own->ms[d][i] /= TIMES;
 			against->ms[d][i] /= rival != NULL ? TIMES : 1;
