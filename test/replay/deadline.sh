@@ -1,6 +1,6 @@
 #!/bin/bash
-# test/replay/deadline.sh - a least-squares protocol through the service: the image says method, lambda,
-# iterations, residual and whether the deadline stopped the solver, and one that had to stop is there.
+# test/replay/deadline.sh - a least-squares protocol through the service: the image says its method,
+# lambda, iterations, residual and whether the deadline stopped the solver. If it did, it still comes.
 set -u
 if [ ! -d "$DATA/ref" ]; then
 	echo "skip deadline: no folder of recordings at $DATA"
@@ -20,9 +20,10 @@ protocol() { # protocol NAME LAMBDA ITERATIONS BUDGET
     budget: { image_ms = $4; on_miss = "shed"; admission = "trust"; }; }
 END
 }
-# the second one is so badly conditioned that its 10,000 steps would take minutes
+# the second one is so badly conditioned that its 10,000 iterations would take minutes
 cat >"$dir/site.cfg" <<END
-node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; acq_slots = 64; $patient };
+node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2;
+	acq_slots = 64; $patient };
 sinks: ( { type = "mrd"; dir = "out"; } );
 protocols: ( $(protocol ample 0.1 12 600000.0), $(protocol tight 1e-7 10000 500.0) );
 END
@@ -32,12 +33,14 @@ trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
 "$BORESIDE" status -c "$dir/site.cfg" --wait 60
 
 value() { # value NAME: of the one image's attribute
-	cat "$dir"/out/*.h5 | grep -a -o "<name>boreside_$1</name><value>[^<]*" | sed 's/.*>//' | head -n 1
+	cat "$dir"/out/*.h5 | grep -a -o "<name>boreside_$1</name><value>[^<]*" | sed 's/.*>//' |
+		head -n 1
 }
 image_left() { [ -n "$(value residual 2>/dev/null)" ]; }
 send() {
 	rm -f "$dir"/out/*
-	"$BORESIDE" replay -c "$dir/site.cfg" -p "$1" --asap $patience "$DATA/brain3d_sos_4ch.h5" >"$dir/replay.log" 2>&1
+	"$BORESIDE" replay -c "$dir/site.cfg" -p "$1" --asap $patience "$DATA/brain3d_sos_4ch.h5" \
+		>"$dir/replay.log" 2>&1
 	rc=$?
 	await image_left
 	[ $rc -eq 0 ] && echo "ok $1: the service takes the scan" ||
@@ -47,12 +50,15 @@ is() { # is WHAT VALUE WANTED
 	[ "$2" = "$3" ] && echo "ok $1 is $2" || echo "not ok $1 is '$2', not '$3'"
 }
 below() { # below WHAT VALUE BOUND
-	[ -n "$2" ] && awk -v a="$2" -v b="$3" 'BEGIN { exit !(a > 0 && a < b) }' && echo "ok $1: 0 < $2 < $3" ||
-		echo "not ok $1: '$2' is not between 0 and $3"
+	[ -n "$2" ] && awk -v a="$2" -v b="$3" 'BEGIN { exit !(a > 0 && a < b) }' &&
+		echo "ok $1: 0 < $2 < $3" || echo "not ok $1: '$2' is not between 0 and $3"
 }
 
 send ample
-case $(value engine) in sense/*) echo "ok the image says its method" ;; *) echo "not ok engine '$(value engine)'" ;; esac
+case $(value engine) in
+sense/*) echo "ok the image says its method" ;;
+*) echo "not ok engine '$(value engine)'" ;;
+esac
 is lambda "$(value lambda)" 0.1
 is iterations "$(value iterations)" 12
 is "deadline stop" "$(value deadline_stop)" 0
@@ -64,7 +70,9 @@ send tight
 is "deadline stop" "$(value deadline_stop)" 1
 below iterations "$(value iterations)" 10000
 below residual "$(value residual)" 1
-echo "# latency $(value latency_us) us of a budget of 500 ms: $(value budget), quality $(value quality), $(value iterations) steps"
+echo "# latency $(value latency_us) us of a budget of 500 ms: $(value budget)," \
+	"quality $(value quality), $(value iterations) steps"
 is "rung" "$(value rung)" full
 await grep -q "protocol 'tight': full -> fewer" "$dir/serve.log"
-is "the ladder's step after it, in the log" "$(grep -c "protocol 'tight': full -> fewer" "$dir/serve.log")" 1
+is "the ladder's step after it, in the log" \
+	"$(grep -c "protocol 'tight': full -> fewer" "$dir/serve.log")" 1
