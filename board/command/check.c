@@ -33,6 +33,7 @@ static void print_fault(void *arg, const char *line)
 static int check(const struct bs_site *site, struct bs_memplan *plan)
 {
 	int rc = bs_memplan_make(plan, site, print_fault, stderr);
+
 	(void)printf("# %s, as resolved\n", site->file);
 	bs_config_print(stdout, site);
 	(void)printf("#\n");
@@ -114,7 +115,11 @@ static int run(int argc, char **argv)
 	if (site == NULL)
 		return 1;
 	plan = malloc(sizeof(*plan));
-	status = plan == NULL ? bs_command_fail(&bs_command_check, "no memory") : check(site, plan);
+	if (plan == NULL) {
+		free(site);
+		return bs_command_fail(&bs_command_check, "no memory");
+	}
+	status = check(site, plan);
 	if (status == 0 && q.measure)
 		status = measure(site, plan);
 	free(plan);
