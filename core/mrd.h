@@ -1,9 +1,10 @@
 /*
- * core/mrd.h - MRD (ISMRMRD v1) headers as the program holds them in memory
+ * core/mrd.h - MRD (ISMRMRD v1) headers, in memory as on the wire
  *
- * Field names, widths and meaning are the standard's; the byte layouts (packed, little-endian)
- * belong to ipc/wire/mrd.c and nothing else. An acquisition's body is trajectory [samples][dims]
- * float (dims fastest), then data [channels][samples] complex float.
+ * Field names, widths, meaning and layout are the standard's: no gaps, little-endian (ipc/WIRE.md).
+ * Take no address of a field: it may be unaligned. Bytes become headers and the reverse in
+ * ipc/wire/mrd.c alone. An acquisition's body is trajectory [samples][dims] float (dims fastest),
+ * then data [channels][samples] complex float.
  */
 #ifndef BS_CORE_MRD_H
 #define BS_CORE_MRD_H
@@ -30,6 +31,7 @@ extern "C" {
 	(BS_MRD_FLAG(19) | BS_MRD_FLAG(20) | BS_MRD_FLAG(23) | BS_MRD_FLAG(24) | BS_MRD_FLAG(26) | \
 	 BS_MRD_FLAG(27) | BS_MRD_FLAG(28) | BS_MRD_FLAG(29) | BS_MRD_FLAG(30))
 
+#pragma pack(push, 2)
 struct bs_mrd_idx {
 	uint16_t kspace_encode_step_1, kspace_encode_step_2, average, slice, contrast, phase,
 		repetition, set, segment, user[8];
@@ -68,6 +70,7 @@ struct bs_mrd_image {
 	float user_float[8];
 	uint32_t attribute_string_len;
 };
+#pragma pack(pop)
 
 /* What the MRD XML header says that a protocol is checked against (ipc/wire/xml.h fills it). */
 struct bs_scan_info {

@@ -1,9 +1,4 @@
-/*
- * ipc/wire/mrd.c - see mrd.h
- *
- * One table of fields per header serves both directions, so an encoder and its decoder cannot
- * differ. Fields, trajectory and samples are copied or used where they lie, hence:
- */
+/* ipc/wire/mrd.c - see mrd.h */
 #include "ipc/wire/mrd.h"
 
 #include <string.h>
@@ -12,112 +7,29 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers on the wire are little-endian");
 _Static_assert(sizeof(float) == 4, "MRD's floats are IEEE single precision");
+_Static_assert(sizeof(struct bs_mrd_acq) == BS_MRD_ACQ_BYTES, "no gaps");
+_Static_assert(sizeof(struct bs_mrd_image) == BS_MRD_IMAGE_BYTES, "no gaps");
 
 #define MRD_VERSION 1u
 
-struct field {
-	uint16_t at;  /* byte in the message */
-	uint16_t mem; /* byte in the struct */
-	uint16_t bytes;
-};
-
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define FIELD(type, name, at)                                                                      \
-	{                                                                                          \
-		at, offsetof(struct type, name), sizeof(((struct type *)0)->name)                  \
-	}
-#define ACQ(name, at)   FIELD(bs_mrd_acq, name, at)
-#define IMAGE(name, at) FIELD(bs_mrd_image, name, at)
-
-static const struct field acq_fields[] = {
-	ACQ(version, 0),
-	ACQ(flags, 2),
-	ACQ(measurement_uid, 10),
-	ACQ(scan_counter, 14),
-	ACQ(acquisition_time_stamp, 18),
-	ACQ(physiology_time_stamp, 22),
-	ACQ(number_of_samples, 34),
-	ACQ(available_channels, 36),
-	ACQ(active_channels, 38),
-	ACQ(channel_mask, 40),
-	ACQ(discard_pre, 168),
-	ACQ(discard_post, 170),
-	ACQ(center_sample, 172),
-	ACQ(encoding_space_ref, 174),
-	ACQ(trajectory_dimensions, 176),
-	ACQ(sample_time_us, 178),
-	ACQ(position, 182),
-	ACQ(read_dir, 194),
-	ACQ(phase_dir, 206),
-	ACQ(slice_dir, 218),
-	ACQ(patient_table_position, 230),
-	ACQ(idx, 242), /* 17 counters of 16 bits, in the struct's own order */
-	ACQ(user_int, 276),
-	ACQ(user_float, 308),
-};
-_Static_assert(sizeof(struct bs_mrd_idx) == 34, "idx is 17 u16 without gaps");
-
-static const struct field image_fields[] = {
-	IMAGE(version, 0),
-	IMAGE(data_type, 2),
-	IMAGE(flags, 4),
-	IMAGE(measurement_uid, 12),
-	IMAGE(matrix_size, 16),
-	IMAGE(field_of_view, 22),
-	IMAGE(channels, 34),
-	IMAGE(position, 36),
-	IMAGE(read_dir, 48),
-	IMAGE(phase_dir, 60),
-	IMAGE(slice_dir, 72),
-	IMAGE(patient_table_position, 84),
-	IMAGE(average, 96),
-	IMAGE(slice, 98),
-	IMAGE(contrast, 100),
-	IMAGE(phase, 102),
-	IMAGE(repetition, 104),
-	IMAGE(set, 106),
-	IMAGE(acquisition_time_stamp, 108),
-	IMAGE(physiology_time_stamp, 112),
-	IMAGE(image_type, 124),
-	IMAGE(image_index, 126),
-	IMAGE(image_series_index, 128),
-	IMAGE(user_int, 130),
-	IMAGE(user_float, 162),
-	IMAGE(attribute_string_len, 194),
-};
-
-static void put_fields(unsigned char *out, const void *mem, const struct field *f, size_t n)
-{
-	for (; n > 0; n--, f++)
-		memcpy(out + f->at, (const char *)mem + f->mem, f->bytes);
-}
-
-static void get_fields(void *mem, const unsigned char *in, const struct field *f, size_t n)
-{
-	for (; n > 0; n--, f++)
-		memcpy((char *)mem + f->mem, in + f->at, f->bytes);
-}
-
 void bs_mrd_put_acq(unsigned char out[BS_MRD_ACQ_BYTES], const struct bs_mrd_acq *a)
 {
-	put_fields(out, a, acq_fields, LEN(acq_fields));
+	memcpy(out, a, sizeof(*a));
 }
 
 void bs_mrd_get_acq(struct bs_mrd_acq *a, const unsigned char in[BS_MRD_ACQ_BYTES])
 {
-	memset(a, 0, sizeof(*a));
-	get_fields(a, in, acq_fields, LEN(acq_fields));
+	memcpy(a, in, sizeof(*a));
 }
 
 void bs_mrd_put_image(unsigned char out[BS_MRD_IMAGE_BYTES], const struct bs_mrd_image *h)
 {
-	put_fields(out, h, image_fields, LEN(image_fields));
+	memcpy(out, h, sizeof(*h));
 }
 
 void bs_mrd_get_image(struct bs_mrd_image *h, const unsigned char in[BS_MRD_IMAGE_BYTES])
 {
-	memset(h, 0, sizeof(*h));
-	get_fields(h, in, image_fields, LEN(image_fields));
+	memcpy(h, in, sizeof(*h));
 }
 
 /* Products of two u16 and a constant: at most 2^34 + 2^35 and a little. */
