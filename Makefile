@@ -14,18 +14,20 @@ endif
 comma := ,
 B     := build/$(notdir $(CC))-gpu$(GPU)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
 PKGS  := nanomsg libconfig fftw3 fftw3f hdf5 expat libpng
-HAVE  := $(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes)
 SD    := $(shell pkg-config --exists libsystemd 2>/dev/null && echo libsystemd)
 
-WARN  := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
+WARN  := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
+         -Wpointer-arith
 SAN   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-# The sanitizers' checks in unrolled kernels take minutes to optimize: there -O1, everywhere else -O3.
+# The sanitizers' checks in unrolled kernels take minutes to optimize: there -O1, elsewhere -O3.
 OPT   := $(if $(SANITIZE),-O1,-O2)
 FAST  := $(if $(SANITIZE),-O1,-O3)
 CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) -I. -MMD -MP -pthread -DBS_GPU=$(GPU) \
           $(shell pkg-config --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
-LDLIBS = $(shell pkg-config --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lfftw3_threads -lfftw3f_threads \
-         -lm -lpthread
+LDLIBS = $(shell pkg-config --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lfftw3_threads \
+         -lfftw3f_threads -lm -lpthread
+# Calls of these functions are the program's own to answer: __wrap_malloc, ...
+wrap   = $(foreach f,$(1),-Wl$(comma)--wrap=$(f))
 
 # SIMD kernels (*_simd.c) are built once per instruction set and chosen when the program starts.
 MACHINE := $(shell uname -m)
@@ -50,7 +52,8 @@ CUARCH ?= -gencode=arch=compute_87,code=sm_87 -gencode=arch=compute_90,code=sm_9
 CUARCH_wgmma = -gencode=arch=compute_90a,code=sm_90a
 # Several GPUs: the header alone is needed to build, the library (libnccl.so.2) where it is used.
 NCCL  := $(firstword $(wildcard $(CUDA)/include/nccl.h /usr/include/nccl.h))
-NVFLAGS = $(if $(NCCL),-DBS_NCCL) -O3 -std=c++17 -I. -lineinfo -Xcompiler -Wall,-Wextra --Werror all-warnings -DBS_GPU=1
+NVFLAGS = $(if $(NCCL),-DBS_NCCL) -DBS_GPU=1 -O3 -std=c++17 -I. -lineinfo \
+          -Xcompiler -Wall,-Wextra --Werror all-warnings
 # One copy for every CC: nvcc's host compiler is its own choice.
 OBJ  += $(CUSRC:%.cu=build/cuda/%.cu.o)
 CFLAGS += -I$(CUDA)/include
@@ -61,26 +64,30 @@ LIB   := $(B)/libboreside.a
 EXE   := $(B)/boreside
 BENCH := $(B)/test/bench/bench
 PAPER := $(B)/test/paper/paper
-UNITS := $(patsubst %.c,$(B)/%,$(call find,test/unit,test_*.c) $(wildcard test/twin/twin_*.c test/replay/*.c test/fault/*.c))
+UNITS := $(patsubst %.c,$(B)/%,$(call find,test/unit,test_*.c) \
+         $(wildcard test/twin/twin_*.c test/replay/*.c test/fault/*.c))
 TOOLS := $(BENCH) $(PAPER) $(patsubst %.c,$(B)/%,$(wildcard test/soak/*.c))
 SCRIPTS := $(call find,test/unit test/replay test/fault,*.sh)
 
-.PHONY: all help setup demo test bench reproduce ladder fuzz lint format tidy hooks install uninstall clean tests tools
+.PHONY: all help setup demo test tests tools tsan bench reproduce ladder fuzz fuzzers lint format \
+        tidy hooks install uninstall clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: $(EXE)
 
 help:
-	@echo 'make [GPU=auto|0|1] [SANITIZE=address,undefined|thread] [CC=gcc|clang]  the boreside program'
-	@echo 'make demo    a simulated scan through the service: images and a table of latencies'
-	@echo 'make test    all tests that run without a GPU (DATA=folder of recordings)'
-	@echo 'make bench   the operators timed against a floor, the service against a bare socket'
-	@echo 'make reproduce  the experiments of the two papers: build/reproduce/REPORT.md (minutes)'
-	@echo 'make ladder  the optimizations of the two papers, one after the other, on this GPU'
-	@echo 'make fuzz    the decoders under libFuzzer, FUZZ_SECONDS each (clang)'
-	@echo 'make lint    clang-format and clang-tidy'
-	@echo 'make hooks   git then refuses a commit of what is not formatted or does not lint'
-	@echo 'make install what make built: program, systemd unit, site files, documents (DESTDIR= PREFIX=/usr/local)'
+	@echo 'make [GPU=auto|0|1] [SANITIZE=address,undefined|thread] [CC=gcc|clang]   boreside'
+	@echo 'make demo       a simulated scan through the service: images, a table of latencies'
+	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings)'
+	@echo 'make bench      the operators against a floor, the service against a bare socket'
+	@echo 'make reproduce  the experiments of the papers: build/reproduce/REPORT.md (minutes)'
+	@echo 'make ladder     the optimizations of the papers, one after the other, on this GPU'
+	@echo 'make tools      builds, runs nothing: test/bench/bench, test/paper/paper, test/soak'
+	@echo 'make fuzz       the decoders under libFuzzer, FUZZ_SECONDS each (clang)'
+	@echo 'make lint       clang-format and clang-tidy'
+	@echo 'make hooks      git then refuses a commit of what is not formatted or does not lint'
+	@echo 'make install    what make built: program, systemd unit, site files, documents'
+	@echo '                (DESTDIR= PREFIX=/usr/local)'
 	@echo 'make uninstall  the same files are removed; /etc/boreside stays'
 
 setup:
@@ -97,10 +104,9 @@ test: setup
 		bash test/run.sh $(UNITS) $(SCRIPTS)
 
 # What threads and processes share, under the thread sanitizer (SANITIZE=thread).
-SHARED := $(foreach t,core/test_ring core/test_pool core/test_team core/test_event core/test_hist ipc/test_shm board/test_spill \
-          board/test_spill_faults board/test_taker,$(B)/test/unit/$(t)) \
-          $(B)/test/fault/fault_takers
-.PHONY: tsan
+SHARED := $(addprefix $(B)/test/,$(addprefix unit/,core/test_ring core/test_pool core/test_team \
+          core/test_event core/test_hist ipc/test_shm board/test_spill board/test_spill_faults \
+          board/test_taker) fault/fault_takers)
 tsan: $(SHARED) $(EXE)
 	@BORESIDE=$(abspath $(EXE)) bash test/run.sh $(SHARED)
 
@@ -116,8 +122,8 @@ reproduce ladder: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) $(PAPER)
 	@$(PAPER) $@ $(if $(filter reproduce,$@),-o build/reproduce)
 
-# board/service/allocs.c counts what our own threads allocate; the CUDA runtime, behind the library, calls it, too
-WRAP := $(foreach f,malloc calloc realloc aligned_alloc posix_memalign mmap,-Wl$(comma)--wrap=$(f))
+# board/service/allocs.c counts what our own threads allocate, and what the CUDA runtime does
+WRAP := $(call wrap,malloc calloc realloc aligned_alloc posix_memalign mmap)
 
 $(EXE): $(B)/board/main.o $(B)/board/service/allocs.o $(LIB)
 	$(CC) $(SAN) $(WRAP) -o $@ $^ $(LDLIBS)
@@ -129,7 +135,7 @@ $(LIB): $(OBJ)
 $(B)/test/%: $(B)/test/%.o $(B)/board/service/allocs.o $(LIB)
 	$(CC) $(SAN) $(WRAP) -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS) -llapack
 
-# Test programs of several sources: the benches, the papers' experiments, and the twin of their ladders.
+# Test programs of several sources: the benches, the papers' experiments, the twin of their ladders.
 cu_objects = $(if $(filter 1,$(GPU)),$(patsubst %.cu,build/cuda/%.cu.o,$(call find,$(1),*.cu)))
 objects    = $(patsubst %.c,$(B)/%.o,$(call find,$(1),*.c)) $(call cu_objects,$(1))
 $(BENCH): $(call objects,test/bench)
@@ -142,20 +148,21 @@ $(B)/test/%_hook.so: test/%_hook.c test/support/alloc_hook.h
 	$(CC) -std=c17 -O2 $(WARN) -I. -shared -fPIC -o $@ $< -ldl
 
 # fault_gpu is a service with one seam
-$(B)/test/fault/fault_gpu: private SAN += -Wl,--wrap=bs_recon_readout
+$(B)/test/fault/fault_gpu: private SAN += $(call wrap,bs_recon_readout)
 
 # test_probe has threads that start slowly
-$(B)/test/unit/drivers/test_probe: private SAN += -Wl,--wrap=pthread_create
+$(B)/test/unit/drivers/test_probe: private SAN += $(call wrap,pthread_create)
 
 # test_spill_faults is a disk that refuses
-$(B)/test/unit/board/test_spill_faults: private SAN += $(foreach f,open read write readdir unlink rename,-Wl$(comma)--wrap=$(f))
+$(B)/test/unit/board/test_spill_faults: private SAN += \
+	$(call wrap,open read write readdir unlink rename)
 
 # these count what is allocated after arm, choose between NCCL and copies, or both
-CU_ALLOCS := $(foreach f,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister,-Wl$(comma)--wrap=$(f))
-DEVICES   := $(patsubst %.c,$(B)/%,$(wildcard test/twin/twin_devices*.c))
 ifeq ($(GPU),1)
-$(B)/test/twin/twin_engine $(DEVICES): private SAN += $(CU_ALLOCS)
-$(BENCH) $(DEVICES): private SAN += -Wl,--wrap=bs_link_open
+DEVICES := $(patsubst %.c,$(B)/%,$(wildcard test/twin/twin_devices*.c))
+$(B)/test/twin/twin_engine $(DEVICES): private SAN += \
+	$(call wrap,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister)
+$(BENCH) $(DEVICES): private SAN += $(call wrap,bs_link_open)
 endif
 
 $(B)/gpu/%.o: CFLAGS += $(FAST)
@@ -173,22 +180,25 @@ $(foreach i,$(ISAS),$(eval $(call simd_rule,$(i))))
 
 build/cuda/%.cu.o: %.cu Makefile
 	@mkdir -p $(@D)
-	$(NVCC) $(NVFLAGS) $(or $(CUARCH_$(notdir $*)),$(CUARCH)) -MMD -MP -MF build/cuda/$*.cu.d -c -o $@ $<
+	$(NVCC) $(NVFLAGS) $(or $(CUARCH_$(notdir $*)),$(CUARCH)) -MMD -MP \
+		-MF build/cuda/$*.cu.d -c -o $@ $<
 
 # libFuzzer wants clang and its own main; the library is built again under the sanitizers.
 FUZZ_SECONDS ?= 600
 FUZZERS := $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/fuzz_*.c))
 FUZZ_B  := build/clang-gpu0-fuzzer-no-link-address-undefined/test/fuzz
 fuzz:
-	@$(MAKE) --no-print-directory CC=clang GPU=0 SANITIZE=fuzzer-no-link,address,undefined fuzzers
+	@$(MAKE) --no-print-directory CC=clang GPU=0 \
+		SANITIZE=fuzzer-no-link,address,undefined fuzzers
 	@for f in $(FUZZERS); do \
-		mkdir -p build/corpus/$$f && echo "$$f: $(FUZZ_SECONDS) s" && \
-		dict=$$(ls test/fuzz/$$f.dict 2>/dev/null); seed=$$(ls -d test/fuzz/seed/$$f 2>/dev/null); \
+		echo "$$f: $(FUZZ_SECONDS) s" && mkdir -p build/corpus/$$f && \
+		dict=$$(ls test/fuzz/$$f.dict 2>/dev/null) ; \
+		seed=$$(ls -d test/fuzz/seed/$$f 2>/dev/null) ; \
 		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(FUZZ_B)/$$f \
-			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -rss_limit_mb=4096 \
-			-artifact_prefix=build/ $${dict:+-dict=$$dict} build/corpus/$$f $$seed || exit 1; \
+			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+			-rss_limit_mb=4096 -artifact_prefix=build/ $${dict:+-dict=$$dict} \
+			build/corpus/$$f $$seed || exit 1; \
 	done
-.PHONY: fuzzers
 fuzzers: $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 # Without the operators: none is fuzzed, and they take minutes to compile this way.
 $(B)/libfuzzed.a: $(filter-out $(B)/gpu/% $(B)/board/%,$(OBJ))
@@ -199,15 +209,18 @@ $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(B)/libfuzzed.a
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
 
 # One clang-tidy a source, a process a core, words only for findings; .clang-tidy says which.
-TIDIED := $(SRC) $(SIMD) board/main.c $(call find,test/bench test/paper,*.c)
-TIDY   = -std=c17 -pthread -DBS_ISA=v3 $(if $(filter x86_64,$(MACHINE)),$(ISA_v3)) $(filter -I% -D%,$(CFLAGS))
+TIDIED := $(SRC) $(SIMD) board/main.c \
+          $(filter-out %/service.c,$(call find,test/bench test/paper,*.c))
+TIDY   = -std=c17 -pthread -DBS_ISA=v3 $(if $(filter x86_64,$(MACHINE)),$(ISA_v3)) \
+         $(filter -I% -D%,$(CFLAGS))
 lint: format tidy
 format:
 	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
 tidy:
 	@echo 'clang-tidy: $(words $(TIDIED)) sources'
 	@printf '%s\n' $(TIDIED) | xargs -n 1 -P $$(nproc) sh -c \
-		'said=$$(clang-tidy --quiet "$$1" -- $(TIDY) 2>&1) || { echo "$$said"; exit 1; }' lint
+		'said=$$(clang-tidy --quiet "$$1" -- $(TIDY) 2>&1) || \
+		{ echo "$$said"; exit 1; }' lint
 
 hooks:
 	install -m 755 .ci/pre-commit "$$(git rev-parse --git-path hooks)/pre-commit"

@@ -55,25 +55,6 @@ static bool capability(int device, int *major, int *minor)
 		       cudaSuccess;
 }
 
-uint32_t bs_link_devices(void)
-{
-	int count = 0;
-	int first[2];
-	int other[2];
-	uint32_t n = 0;
-
-	if (cudaGetDeviceCount(&count) != cudaSuccess || count < 1 ||
-	    !capability(0, &first[0], &first[1])) {
-		(void)cudaGetLastError();
-		return 0;
-	}
-	for (n = 1; (int)n < count && n < BS_DEVICES_MAX; n++)
-		if (!capability((int)n, &other[0], &other[1]) || other[0] != first[0] ||
-		    other[1] != first[1])
-			break;
-	return n;
-}
-
 int bs_link_check(uint32_t parts, const int *device, struct bs_fail *why)
 {
 	int count = 0;

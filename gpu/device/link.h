@@ -37,9 +37,6 @@ enum bs_link_kind { BS_LINK_AUTO, BS_LINK_NCCL, BS_LINK_COPY };
 struct bs_link;
 struct CUstream_st; /* cudaStream_t */
 
-/* Devices that can work together: those of the first one's compute capability; 0 when none. */
-uint32_t bs_link_devices(void);
-
 /* True (0) when parts, numbers and compute capabilities are as open wants them; no link is made. */
 int bs_link_check(uint32_t parts, const int *device, struct bs_fail *why);
 /* device [parts], or NULL: part i has device i. */

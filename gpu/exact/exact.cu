@@ -22,8 +22,7 @@ struct bs_exact_cuda {
 	size_t state_floats;
 	uint32_t chunk, chunks;
 	int parts_q, parts_c; /* of the tiles, each summed over all chunks before the next begins */
-	/* [state]: chunks added; while sum goes step by step, chunks + steps made */
-	uint64_t *begun;
+	uint64_t *begun;      /* [state]: chunks added */
 };
 
 static int divide_up(long long a, long long b)
@@ -309,11 +308,6 @@ void bs_exact_cuda_close(struct bs_exact_cuda *plan)
 	free(plan);
 }
 
-static uint64_t steps_of(const struct bs_exact_cuda *e)
-{
-	return (uint64_t)(e->parts_q * e->parts_c) * e->chunks;
-}
-
 void bs_exact_cuda_info(const struct bs_exact_cuda *e, struct bs_exact_cuda_info *info)
 {
 	uint64_t part[4];
@@ -323,7 +317,6 @@ void bs_exact_cuda_info(const struct bs_exact_cuda *e, struct bs_exact_cuda_info
 	info->chunk = e->chunk;
 	info->chunks = e->chunks;
 	info->parts = (uint32_t)(e->parts_q * e->parts_c);
-	info->steps = steps_of(e);
 	info->streamed =
 		streams(e, divide_up(p->qtiles, e->parts_q), divide_up(p->ctiles, e->parts_c));
 	info->route = e->route == BS_EXACT_WGMMA ? "wgmma"
@@ -468,30 +461,18 @@ static struct tiles part_of(const struct bs_exact_cuda *e, int part)
 	return t;
 }
 
-int bs_exact_cuda_step(struct bs_exact_cuda *e, uint32_t state, uint64_t step, const float *data,
-		       size_t coil_stride, struct CUstream_st *stream, struct bs_fail *why)
-{
-	const uint64_t steps = steps_of(e);
-
-	if (step >= steps || e->begun[state] != (step == 0 ? 0 : e->chunks + step))
-		return bs_fail(why, BS_ERR_STATE, "exact sums: step %llu of %llu is not due",
-			       (unsigned long long)step, (unsigned long long)steps);
-	const struct tiles part = part_of(e, (int)(step / e->chunks));
-
-	e->begun[state] = step + 1 == steps ? e->chunks : e->chunks + step + 1;
-	return add_chunk(e, state, (uint32_t)(step % e->chunks), &part, data, coil_stride, stream,
-			 why);
-}
-
 int bs_exact_cuda_sum(struct bs_exact_cuda *e, uint32_t state, const float *data,
 		      size_t coil_stride, float *result, struct CUstream_st *stream,
 		      struct bs_fail *why)
 {
-	const uint64_t steps = steps_of(e);
 	int err = 0;
 
-	bs_exact_cuda_begin(e, state);
-	for (uint64_t n = 0; n < steps && err == 0; n++)
-		err = bs_exact_cuda_step(e, state, n, data, coil_stride, stream, why);
+	for (int i = 0; i < e->parts_q * e->parts_c && err == 0; i++) {
+		const struct tiles part = part_of(e, i);
+
+		for (uint32_t n = 0; n < e->chunks && err == 0; n++)
+			err = add_chunk(e, state, n, &part, data, coil_stride, stream, why);
+	}
+	e->begun[state] = e->chunks;
 	return err != 0 ? err : bs_exact_cuda_finish(e, state, result, stream, why);
 }

@@ -56,7 +56,6 @@ struct bs_exact_cuda_spec {
 struct bs_exact_cuda_info {
 	uint32_t chunk, chunks; /* samples of a chunk, chunks of a frame */
 	uint32_t parts;         /* of the voxels, one after the other in sum */
-	uint64_t steps;         /* of sum: every chunk of every part */
 	bool streamed;          /* the sums are the first to leave the caches */
 	const char *route;      /* "wgmma", "mma", "simt" */
 	uint64_t state_bytes;   /* of one accumulator */
@@ -92,12 +91,9 @@ int bs_exact_cuda_chunk(struct bs_exact_cuda *plan, uint32_t state, uint32_t chu
 int bs_exact_cuda_finish(struct bs_exact_cuda *plan, uint32_t state, float *result,
 			 struct CUstream_st *stream, struct bs_fail *why);
 /*
- * sum: begin, every chunk, finish, by parts of the voxels where their sums would fill the caches: the
- * same bytes. Or its steps one by one, in order, between begin and finish: for who queues on several
- * GPUs in turns.
+ * begin, every chunk, finish: by parts of the voxels, each over all chunks, where all sums together
+ * would not stay in the caches; the same bytes.
  */
-int bs_exact_cuda_step(struct bs_exact_cuda *plan, uint32_t state, uint64_t step, const float *data,
-		       size_t coil_stride, struct CUstream_st *stream, struct bs_fail *why);
 int bs_exact_cuda_sum(struct bs_exact_cuda *plan, uint32_t state, const float *data,
 		      size_t coil_stride, float *result, struct CUstream_st *stream,
 		      struct bs_fail *why);

@@ -279,7 +279,7 @@ int bs_bench_multi(struct bs_bench *b)
 		(void)printf("needs a GPU: %s\n", why.text);
 		return 0;
 	}
-	devices = bs_link_devices();
+	devices = transport_devices();
 	(void)printf("%u x %s%s\n  %-18s %4s %11s %9s %11s  %-5s %s\n", devices, gpu.name,
 		     devices == 1 ? ": one GPU, nothing to split" : "", "work", "GPUs", "ms",
 		     "speed-up", "difference", "same", "transport");

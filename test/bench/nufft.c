@@ -83,8 +83,8 @@ static int run_coils(struct bs_bench *b, const struct row *r, const float *k, ui
 	struct bs_arena arena = { 0 };
 	struct bs_nufft *plan = NULL;
 	size_t voxels = (size_t)size->matrix[0] * size->matrix[1] * size->matrix[2];
-	float *image = bs_bench_noise(2 * coils * voxels, 1);
-	float *data = bs_bench_noise(2 * coils * spec.samples, 2);
+	float *image = bs_bench_noise(2 * voxels * coils, 1);
+	float *data = bs_bench_noise(2 * spec.samples * coils, 2);
 	int rc;
 
 	rc = image == NULL || data == NULL ? bs_fail(why, BS_ERR_NOMEM, "%s: samples", size->name)

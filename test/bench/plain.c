@@ -18,9 +18,10 @@ static void sum_voxel(void *arg, int v, int member)
 	const struct plain_sum *s = arg;
 	const float *restrict k = s->k;
 	const float *restrict d = s->d;
-	const float x = s->voxels[3 * v];
-	const float y = s->voxels[3 * v + 1];
-	const float z = s->voxels[3 * v + 2];
+	const float *at = s->voxels + 3 * (size_t)v;
+	const float x = at[0];
+	const float y = at[1];
+	const float z = at[2];
 	const float turn = 2.0f * (float)M_PI;
 	float re = 0.0f;
 	float im = 0.0f;
@@ -34,8 +35,8 @@ static void sum_voxel(void *arg, int v, int member)
 		re += d[2 * m] * c - d[2 * m + 1] * i;
 		im += d[2 * m] * i + d[2 * m + 1] * c;
 	}
-	s->out[2 * v] = re;
-	s->out[2 * v + 1] = im;
+	s->out[2 * (size_t)v] = re;
+	s->out[2 * (size_t)v + 1] = im;
 }
 
 void bs_plain_fhd(struct bs_team *team, const float *k, const float *d, uint64_t samples,
@@ -122,7 +123,7 @@ static void multiply_row(void *arg, int row, int member)
 	const float *restrict s = p->spectrum + (size_t)row * p->grid[0];
 
 	(void)member;
-	for (uint32_t x = 0; x < p->grid[0]; x++) {
+	for (size_t x = 0; x < p->grid[0]; x++) {
 		to[2 * x] *= s[x];
 		to[2 * x + 1] *= s[x];
 	}

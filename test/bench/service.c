@@ -13,8 +13,7 @@
 #define COILS      8u
 #define SAMPLES    4096u /* 8 x 4096 x 8 bytes: 256 KiB of samples */
 #define READOUTS   64u
-#define FRAMES     16u
-#define MESSAGES   (READOUTS * FRAMES)
+#define MESSAGES   1024u /* of a round: 16 frames */
 #define ROUNDS     7
 #define FRAMES_MAX 100000
 #define PAYLOAD    (BS_MRD_ACQ_BYTES + COILS * SAMPLES * 8u)

@@ -31,4 +31,14 @@ int __wrap_bs_link_open(struct bs_link **link, uint32_t parts, const int *device
 	return rc;
 }
 
+/* How many GPUs can work together, from the first on. */
+static inline uint32_t transport_devices(void)
+{
+	uint32_t n = BS_DEVICES_MAX;
+
+	while (n > 0 && bs_link_check(n, NULL, NULL) != 0)
+		n--;
+	return n;
+}
+
 #endif

@@ -174,7 +174,7 @@ static inline bool devices_open(const char *what, uint32_t *devices)
 
 	if (!device_answers(what, &gpu))
 		return false;
-	*devices = bs_link_devices();
+	*devices = transport_devices();
 	if (*devices < 2)
 		SKIP("%s, a GPU for each share: there is %u here, the shares lie on it together",
 		     what, *devices);

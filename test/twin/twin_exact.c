@@ -229,8 +229,8 @@ static void check_parts(enum bs_exact_sum sum)
 	free(got);
 }
 
-/* Steps one by one make what sum makes; a step out of its order is refused. */
-static void check_steps(void)
+/* Chunks one by one make what sum makes; a chunk out of its order is refused. */
+static void check_chunks(void)
 {
 	const struct bs_exact_cuda_spec e = { .dims = 3,
 					      .matrix = { 20, 18, 70 },
@@ -266,31 +266,25 @@ static void check_steps(void)
 	CHECK(rc == 0, "plan %s", why.text);
 	if (rc == 0) {
 		bs_exact_cuda_info(plan, &info);
-		CHECK(info.parts == 2 && info.chunks == 3 && info.steps == 6, "%u parts, %u chunks",
-		      info.parts, info.chunks);
+		CHECK(info.parts == 2 && info.chunks == 3, "%u parts, %u chunks", info.parts,
+		      info.chunks);
 		bs_exact_cuda_begin(plan, 0);
-		CHECK(bs_exact_cuda_step(plan, 0, 1, dd, e.samples, NULL, &why) == BS_ERR_STATE,
+		CHECK(bs_exact_cuda_chunk(plan, 0, 1, dd, e.samples, NULL, &why) == BS_ERR_STATE,
 		      "refused: %s", why.text);
 	}
-	for (uint64_t i = 0; i < info.steps && rc == 0; i++) {
-		rc = bs_exact_cuda_step(plan, 0, i, dd, e.samples, NULL, &why);
-		CHECK(rc == 0, "step %llu %s", (unsigned long long)i, why.text);
-		if (i + 1 == info.steps)
-			break;
-		CHECK(bs_exact_cuda_finish(plan, 0, out, NULL, &why) == BS_ERR_STATE &&
-			      bs_exact_cuda_chunk(plan, 0, (uint32_t)i + 1, dd, e.samples, NULL,
-						  &why) == BS_ERR_STATE &&
-			      bs_exact_cuda_step(plan, 0, i, dd, e.samples, NULL, &why) ==
-				      BS_ERR_STATE,
-		      "after step %llu refused: %s", (unsigned long long)i, why.text);
+	for (uint32_t i = 0; i < info.chunks && rc == 0; i++) {
+		CHECK(bs_exact_cuda_finish(plan, 0, out, NULL, &why) == BS_ERR_STATE,
+		      "after %u chunks refused: %s", i, why.text);
+		rc = bs_exact_cuda_chunk(plan, 0, i, dd, e.samples, NULL, &why);
+		CHECK(rc == 0, "chunk %u %s", i, why.text);
 	}
 	if (rc == 0)
-		CHECK(bs_exact_cuda_step(plan, 0, info.steps, dd, e.samples, NULL, &why) ==
+		CHECK(bs_exact_cuda_chunk(plan, 0, info.chunks, dd, e.samples, NULL, &why) ==
 			      BS_ERR_STATE,
 		      "refused: %s", why.text);
 	CHECK(rc == 0 && bs_exact_cuda_finish(plan, 0, out, NULL, &why) == 0 &&
 		      fetch(got, out, n) && memcmp(got, want, n * 4) == 0,
-	      "step by step, the bytes of sum %s", why.text);
+	      "chunk by chunk, the bytes of sum %s", why.text);
 	bs_exact_cuda_close(plan);
 	bs_devmem_close(&mem);
 	(void)cudaFree(dk);
@@ -401,7 +395,7 @@ int main(void)
 	}
 	check_parts(BS_EXACT_FHD);
 	check_parts(BS_EXACT_Q);
-	check_steps();
+	check_chunks();
 	if (!small())
 		check_full_size();
 	bs_team_close(team);
