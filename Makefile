@@ -110,7 +110,8 @@ SHARED := $(addprefix $(B)/test/,$(addprefix unit/,core/test_ring core/test_pool
 tsan: $(SHARED) $(EXE)
 	@BORESIDE=$(abspath $(EXE)) bash test/run.sh $(SHARED)
 
-tests: $(UNITS) $(EXE) $(PAPER) $(B)/test/support/alloc_hook.so $(B)/test/support/block_hook.so
+tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
+       $(B)/test/support/block_hook.so
 tools: $(TOOLS)
 
 bench: setup
