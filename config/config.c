@@ -216,7 +216,7 @@ static void check_all(struct loading *l, struct bs_site *site)
 	bs_rules_site(&l->reading, &l->node, site, l->sink, l->protocol);
 }
 
-/* Literals that the scan spotted in keys that nobody read. */
+/* Literals that the scan found, of keys that the table lacks. */
 static void tell_spots(struct loading *l)
 {
 	for (unsigned i = 0; i < l->text.spots && i < BS_TEXT_SPOTS; i++)
@@ -224,8 +224,7 @@ static void tell_spots(struct loading *l)
 			bs_fault(&l->faults, l->text.spot[i].line, l->text.spot[i].key, "%s",
 				 l->text.spot[i].why);
 	if (l->text.spots > BS_TEXT_SPOTS)
-		bs_fault(&l->faults, 1, "", "%u numbers in all do not survive reading",
-			 l->text.spots);
+		bs_fault(&l->faults, 1, "", "%u literals in all would be misread", l->text.spots);
 }
 
 static void parse(struct loading *l, struct bs_site *site)

@@ -55,7 +55,7 @@ void bs_text_free(struct bs_text *t)
 	t->text = NULL;
 }
 
-/* The last name, and the last name that stood before a '=' or ':': where a literal belongs. */
+/* The last name, and the last one before a '=' or ':': the key that a literal belongs to. */
 struct names {
 	char last[BS_TEXT_KEY_MAX], key[BS_TEXT_KEY_MAX];
 	unsigned last_line, key_line;
@@ -75,7 +75,7 @@ static void spot(struct bs_text *t, unsigned line, const struct names *at, const
 	(void)snprintf(s->why, sizeof(s->why), "%.60s %s", token, why);
 }
 
-/* Why the number in token would not survive; NULL when it does (or is no number at all). */
+/* Why the number in token would be misread; NULL: it would not, or is no number at all. */
 static const char *number_fault(const char *token)
 {
 	const char *digits = token + (*token == '-' || *token == '+');

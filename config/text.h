@@ -1,5 +1,5 @@
 /*
- * config/text.h - the text of a site file, and what libconfig would read silently wrong in it
+ * config/text.h - the text of a site file, and what libconfig would misread in it without a word
  *
  * libconfig 1.5 reads an integer literal beyond 32 bits as another number, 1.0e400 as infinity,
  * "\x00" as nothing, and follows @include. scan finds these in the text before it is parsed.
@@ -22,13 +22,13 @@ struct bs_text_spot {
 	unsigned key_line;         /* where its key stands */
 	char key[BS_TEXT_KEY_MAX]; /* the name before the last '=' or ':'; "" when there is none */
 	char why[160];
-	bool told; /* for the caller: reported under its full key */
+	bool told; /* the caller's mark: reported, under its full key */
 };
 
 struct bs_text {
 	char *text; /* NUL-terminated, without other NULs */
 	size_t size;
-	struct bs_text_spot spot[BS_TEXT_SPOTS]; /* literals that do not survive */
+	struct bs_text_spot spot[BS_TEXT_SPOTS]; /* literals that it would misread */
 	unsigned spots;   /* may exceed BS_TEXT_SPOTS: then the rest are not kept */
 	unsigned include; /* line of an @include; 0: none */
 	unsigned open;    /* line where a string or comment begins that never ends; 0: none */

@@ -287,7 +287,7 @@ static bool put(unsigned char *field, const char *folder, const config_setting_t
 	return WHY(why, "no such type of key");
 }
 
-/* The scan's word on a literal of this setting, not yet told; NULL: none. */
+/* What the scan found in a literal of this setting and nobody reported yet; NULL: nothing. */
 static struct bs_text_spot *spotted(struct bs_text *t, unsigned line, const char *leaf)
 {
 	unsigned n = t->spots < BS_TEXT_SPOTS ? t->spots : BS_TEXT_SPOTS;

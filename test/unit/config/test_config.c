@@ -425,7 +425,7 @@ static void too_much(void)
 		      strstr(told, "protocols.[15].discard: 99999999999 does not fit") != NULL,
 	      "sixteen literals, each under its key");
 	CHECK(load_many("x = [", "99999999999, ", 70, "1];\n" PROTOCOL("")) == BS_ERR_CONFIG &&
-		      faults == 66 && strstr(told, "70 numbers in all do not survive") != NULL,
+		      faults == 66 && strstr(told, "70 literals in all would be misread") != NULL,
 	      "seventy literals in an unknown key: %u faults", faults);
 	CHECK(load_many("node: { stall_ms = ", "1", 600, ".0; };\n" PROTOCOL("")) ==
 			      BS_ERR_CONFIG &&
