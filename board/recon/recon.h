@@ -1,11 +1,10 @@
 /*
  * board/recon/recon.h - the parts of the reconstruction process, which share one struct
  *
- * recon.c   the loop: entries of ingest's queue, a scan's begin and end, readouts and their slots
- * images.c  frames that are complete become images in their slots; the ladder of their budget
- * arm.c     every protocol made ready before the first scan
- * recon.c calls the other two. One thread, and its team. After arming nothing here allocates or
- * opens anything, and it waits only for its bell.
+ * arm.c    every protocol made ready before the first scan
+ * recon.c  the loop: readouts from ingest's queue become images in emit's
+ * One thread, and its team. After arming nothing here allocates or opens anything, and it waits only
+ * for its bell.
  */
 #ifndef BS_BOARD_RECON_RECON_H
 #define BS_BOARD_RECON_RECON_H
@@ -24,7 +23,7 @@ struct recon_worker {
 	uint64_t scan, session;
 	uint64_t results; /* of the protocol's images, from emit: read so far */
 	/* of the latest readout of each frame that may be open */
-	struct bs_stamps {
+	struct stamps {
 		int64_t sender_ns; /* by the sender's clock */
 		int64_t handed_ns, taken_ns, added_ns;
 	} stamps[BS_FRAMES_MAX];
@@ -42,24 +41,5 @@ struct recon_worker {
 /* 0: at least one protocol is armed; why the others are not stands in the shared memory. */
 int bs_recon_worker_arm(struct recon_worker *w);
 void bs_recon_worker_disarm(struct recon_worker *w);
-
-/* images.c */
-/* A scan of the current protocol begins. */
-void bs_images_open(struct recon_worker *w);
-/* How the next frames are to be made, by what emit says of the last images. */
-void bs_images_aim(struct recon_worker *w);
-/*
- * Makes every image that is ready, since ready_ns; what made it so was received at told_ns. Waits
- * for image slots. 0, or the failure after which this process must be replaced.
- */
-int bs_images_make(struct recon_worker *w, int64_t told_ns, int64_t ready_ns);
-/* The scan's first fault is the one that its outcome names. */
-void bs_images_fault(struct recon_worker *w, const struct bs_fail *why);
-/* Admission has checked both counters. */
-static inline struct bs_stamps *bs_images_stamps(struct recon_worker *w, uint32_t slice,
-						 uint32_t contrast)
-{
-	return &w->stamps[bs_protocol_frame(w->current->protocol, slice, contrast) % BS_FRAMES_MAX];
-}
 
 #endif
