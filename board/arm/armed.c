@@ -3,6 +3,7 @@
 
 #include "core/thread/clock.h"
 #include "gpu/engine/engines.h"
+#include "ipc/shm/shm.h"
 
 #include <string.h>
 

@@ -15,7 +15,8 @@
 
 #include "core/frame/recon.h"
 #include "drivers/file/tables.h"
-#include "ipc/shm/shm.h"
+
+struct bs_shared; /* ipc/shm/shm.h */
 
 struct bs_armed {
 	const struct bs_protocol *protocol;

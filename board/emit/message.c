@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/memory/pools.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 

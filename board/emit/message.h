@@ -14,7 +14,7 @@
 #define BS_BOARD_EMIT_MESSAGE_H
 
 #include "core/frame/attributes.h"
-#include "ipc/shm/shm.h"
+#include "ipc/shm/slots.h"
 
 struct bs_message {
 	unsigned char *at;

@@ -23,7 +23,7 @@
 #include <stdbool.h>
 
 #include "board/emit/spill.h"
-#include "ipc/shm/shm.h"
+#include "ipc/shm/takers.h"
 
 #define BS_TAKER_QUEUE_MAX 64u
 #define BS_TAKER_STUCK_NS  INT64_C(1000000000) /* one image for so long: it is not waited for */

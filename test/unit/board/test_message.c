@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "board/emit/message.h"
+#include "core/memory/pools.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* test/unit/board/test_throttle.c - when the kernel's limit on real-time threads matters */
 #define _GNU_SOURCE
 #include "board/arm/armed.h"
+#include "ipc/shm/shm.h"
 #include "board/service/throttle.h"
 
 #include <stdlib.h>
