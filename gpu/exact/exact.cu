@@ -22,7 +22,7 @@ struct bs_exact_cuda {
 	size_t state_floats;
 	uint32_t chunk, chunks;
 	int parts_q, parts_c; /* of the tiles, each summed over all chunks before the next begins */
-	uint32_t *added;      /* [state] chunks */
+	uint64_t *begun;      /* [state]: chunks added */
 };
 
 static int divide_up(long long a, long long b)
@@ -98,13 +98,11 @@ static int choose_route(enum bs_exact_route *route, const struct bs_exact_cuda_s
 
 	*route = spec->route;
 	if (*route == BS_EXACT_AUTO)
-		*route = hopper ? BS_EXACT_WGMMA : BS_EXACT_MMA;
-	if (major < 8 || (*route == BS_EXACT_WGMMA && !hopper))
-		return bs_fail(
-			why, BS_ERR_UNSUPPORTED,
-			"exact sums need compute capability 8.0, by wgmma 9.0; this device has "
-			"%d.%d",
-			major, minor);
+		*route = hopper ? BS_EXACT_WGMMA : major >= 8 ? BS_EXACT_MMA : BS_EXACT_SIMT;
+	if (*route == BS_EXACT_WGMMA && !hopper)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "wgmma needs compute capability 9.0, this device has %d.%d", major,
+			       minor);
 	return 0;
 }
 
@@ -182,12 +180,14 @@ static int lay_out(struct bs_exact_cuda *e, const struct bs_exact_cuda_spec *spe
 		return err;
 	choose_axes(t, spec);
 	choose_parts(e);
+	const int products = spec->precision == BS_EXACT_SINGLE ? 3 : 1;
 	/* F^H d comes chunk by chunk, all tiles of each */
 	const bool whole = spec->sum == BS_EXACT_FHD;
 	const int part_q = whole ? t->qtiles : divide_up(t->qtiles, e->parts_q);
 	const int part_c = whole ? t->ctiles : divide_up(t->ctiles, e->parts_c);
-	const uint64_t block = (uint64_t)t->ptiles * EX_P_BYTES + (uint64_t)part_q * EX_Q_BYTES +
-			       (uint64_t)part_c * EX_RIGHT_BYTES;
+	const uint64_t block = (uint64_t)t->ptiles * EX_P_BYTES(products) +
+			       (uint64_t)part_q * EX_Q_BYTES(products) +
+			       (uint64_t)part_c * EX_RIGHT_BYTES(products);
 	const uint64_t all = (spec->samples + EX_GROUP - 1) / EX_GROUP; /* groups */
 	uint64_t groups = spec->chunk > 0 ? (spec->chunk + EX_GROUP - 1) / EX_GROUP
 					  : TABLE_TARGET / (block * EX_BLOCKS);
@@ -211,12 +211,13 @@ static int lay_out(struct bs_exact_cuda *e, const struct bs_exact_cuda_spec *spe
 static uint64_t table_bytes(const struct bs_exact_cuda *e, uint64_t part[4])
 {
 	const struct ex_tables *t = &e->tables;
+	const int products = e->spec.precision == BS_EXACT_SINGLE ? 3 : 1;
 	const uint64_t blocks = (uint64_t)t->groups * EX_BLOCKS;
 	uint64_t sum = 0;
 
-	part[0] = blocks * t->ptiles * EX_P_BYTES;
-	part[1] = blocks * t->qtiles * EX_Q_BYTES;
-	part[2] = blocks * t->ctiles * EX_RIGHT_BYTES;
+	part[0] = blocks * t->ptiles * EX_P_BYTES(products);
+	part[1] = blocks * t->qtiles * EX_Q_BYTES(products);
+	part[2] = blocks * t->ctiles * EX_RIGHT_BYTES(products);
 	part[3] = (uint64_t)t->coils * t->groups * sizeof(float);
 	for (int i = 0; i < 4; i++)
 		sum += bs_devmem_round(part[i]);
@@ -244,7 +245,7 @@ int bs_exact_cuda_rounding(const struct bs_exact_cuda_spec *spec, uint32_t *numb
 
 	memset(&e, 0, sizeof(e));
 	int err = lay_out(&e, spec, why);
-	const uint32_t part[] = { (uint32_t)e.route, 0 /* as in earlier versions */, e.chunk,
+	const uint32_t part[] = { (uint32_t)e.route, (uint32_t)spec->precision, e.chunk,
 				  (uint32_t)e.product.slices };
 
 	*number = 2166136261u;
@@ -278,9 +279,9 @@ int bs_exact_cuda_plan(struct bs_exact_cuda **plan, const struct bs_exact_cuda_s
 	e->tables.right = (unsigned char *)bs_devmem_take(mem, part[2]);
 	e->tables.scale = (float *)bs_devmem_take(mem, part[3]);
 	e->state = (float *)bs_devmem_take(mem, e->state_floats * sizeof(float) * spec->states);
-	e->added = (uint32_t *)calloc(spec->states, sizeof(*e->added));
+	e->begun = (uint64_t *)calloc(spec->states, sizeof(*e->begun));
 	if (e->tables.x == NULL || e->tables.y == NULL || e->tables.right == NULL ||
-	    e->tables.scale == NULL || e->state == NULL || e->added == NULL) {
+	    e->tables.scale == NULL || e->state == NULL || e->begun == NULL) {
 		err = bs_fail(why, BS_ERR_NOMEM,
 			      "exact sums: %llu bytes of state do not fit the device arena",
 			      (unsigned long long)(e->state_floats * sizeof(float) * spec->states));
@@ -303,12 +304,13 @@ void bs_exact_cuda_close(struct bs_exact_cuda *plan)
 {
 	if (plan == NULL)
 		return;
-	free(plan->added);
+	free(plan->begun);
 	free(plan);
 }
 
 void bs_exact_cuda_info(const struct bs_exact_cuda *e, struct bs_exact_cuda_info *info)
 {
+	uint64_t part[4];
 	const struct ex_product *p = &e->product;
 
 	memset(info, 0, sizeof(*info));
@@ -317,14 +319,19 @@ void bs_exact_cuda_info(const struct bs_exact_cuda *e, struct bs_exact_cuda_info
 	info->parts = (uint32_t)(e->parts_q * e->parts_c);
 	info->streamed =
 		streams(e, divide_up(p->qtiles, e->parts_q), divide_up(p->ctiles, e->parts_c));
-	info->route = e->route == BS_EXACT_WGMMA ? "wgmma" : "mma";
+	info->route = e->route == BS_EXACT_WGMMA ? "wgmma"
+		      : e->route == BS_EXACT_MMA ? "mma"
+						 : "simt";
+	info->state_bytes = e->state_floats * sizeof(float);
+	info->table_bytes = table_bytes(e, part);
 	info->products = (double)p->ptiles * p->qtiles * p->ctiles * EX_ROWS * EX_COLS *
-			 (double)e->spec.samples * 3.0;
+			 (double)e->spec.samples *
+			 (e->spec.precision == BS_EXACT_SINGLE ? 3.0 : 1.0);
 }
 
 void bs_exact_cuda_begin(struct bs_exact_cuda *e, uint32_t state)
 {
-	e->added[state] = 0;
+	e->begun[state] = 0;
 }
 
 void bs_exact_cuda_move(struct bs_exact_cuda *e, const float *k, const float *weight)
@@ -335,15 +342,22 @@ void bs_exact_cuda_move(struct bs_exact_cuda *e, const float *k, const float *we
 
 void bs_exact_cuda_expect(struct bs_exact_cuda *e, uint32_t state, uint32_t chunk)
 {
-	e->added[state] = chunk;
+	e->begun[state] = chunk;
 }
 
 static int run_product(struct bs_exact_cuda *e, const struct ex_product *p, cudaStream_t stream,
 		       struct bs_fail *why)
 {
+	const int products = e->spec.precision == BS_EXACT_SINGLE ? 3 : 1;
 
-	return e->route == BS_EXACT_WGMMA ? ex_product_wgmma(p, stream, why)
-					  : ex_product_mma(p, stream, why);
+	switch (e->route) {
+	case BS_EXACT_WGMMA:
+		return ex_product_wgmma(p, products, stream, why);
+	case BS_EXACT_MMA:
+		return ex_product_mma(p, products, stream, why);
+	default:
+		return ex_product_simt(p, products, stream, why);
+	}
 }
 
 /* A range of tiles of q and of columns. */
@@ -375,7 +389,10 @@ static int add_chunk(struct bs_exact_cuda *e, uint32_t state, uint32_t chunk,
 	const dim3 grid((unsigned)(t.groups * EX_BLOCKS),
 			(unsigned)(t.ptiles + t.count_q + t.count_c));
 
-	make_tables<<<grid, TABLE_THREADS, 0, stream>>>(t);
+	if (e->spec.precision == BS_EXACT_SINGLE)
+		make_tables<3><<<grid, TABLE_THREADS, 0, stream>>>(t);
+	else
+		make_tables<1><<<grid, TABLE_THREADS, 0, stream>>>(t);
 	BS_CUDA(cudaGetLastError(), why);
 	return run_product(e, &p, stream, why);
 }
@@ -385,10 +402,11 @@ int bs_exact_cuda_chunk(struct bs_exact_cuda *e, uint32_t state, uint32_t chunk,
 {
 	const struct tiles all = { 0, e->tables.qtiles, 0, e->tables.ctiles };
 
-	if (chunk >= e->chunks || chunk != e->added[state])
-		return bs_fail(why, BS_ERR_STATE, "exact sums: chunk %u of %u came when %u was due",
-			       chunk, e->chunks, e->added[state]);
-	e->added[state]++;
+	if (chunk >= e->chunks || chunk != e->begun[state])
+		return bs_fail(why, BS_ERR_STATE,
+			       "exact sums: chunk %u of %u came when %llu was due", chunk,
+			       e->chunks, (unsigned long long)e->begun[state]);
+	e->begun[state]++;
 	return add_chunk(e, state, chunk, &all, data, coil_stride, stream, why);
 }
 
@@ -398,9 +416,9 @@ int bs_exact_cuda_finish(struct bs_exact_cuda *e, uint32_t state, float *result,
 	const struct ex_tables *t = &e->tables;
 	struct ex_unpack u;
 
-	if (e->added[state] != e->chunks)
-		return bs_fail(why, BS_ERR_STATE, "exact sums: finished after %u chunks of %u",
-			       e->added[state], e->chunks);
+	if (e->begun[state] != e->chunks)
+		return bs_fail(why, BS_ERR_STATE, "exact sums: finished after %llu chunks of %u",
+			       (unsigned long long)e->begun[state], e->chunks);
 	u.p = t->p;
 	u.q = t->q;
 	u.r = t->r;
@@ -449,12 +467,12 @@ int bs_exact_cuda_sum(struct bs_exact_cuda *e, uint32_t state, const float *data
 {
 	int err = 0;
 
-	for (int i = 0; i < e->parts_q * e->parts_c; i++) {
+	for (int i = 0; i < e->parts_q * e->parts_c && err == 0; i++) {
 		const struct tiles part = part_of(e, i);
 
-		for (uint32_t chunk = 0; chunk < e->chunks && err == 0; chunk++)
-			err = add_chunk(e, state, chunk, &part, data, coil_stride, stream, why);
+		for (uint32_t n = 0; n < e->chunks && err == 0; n++)
+			err = add_chunk(e, state, n, &part, data, coil_stride, stream, why);
 	}
-	e->added[state] = e->chunks;
+	e->begun[state] = e->chunks;
 	return err != 0 ? err : bs_exact_cuda_finish(e, state, result, stream, why);
 }

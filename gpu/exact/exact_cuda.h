@@ -1,23 +1,20 @@
 /*
- * gpu/exact/exact_cuda.h - exact sums on the GPU's tensor cores: F^H d and Q
+ * gpu/exact/exact_cuda.h - exact sums on the GPU: F^H d and Q, on tensor cores where there are any
  *
- * fhd:  image[c][n] = sum_m w_m d[c][m] exp(+i2pi k_m.n)     n = -N/2 .. N/2-1 (N/2 truncated)
- * q:    q[n] = sum_m w_m exp(+i2pi k_m.n)                    n = -(N-1) .. N-1: the array of
- *       gpu/toeplitz/q.h
- * k      [sample][dims] float, cycles per voxel, [-0.5, 0.5); w [sample] float or NULL (ones)
+ * fhd:  image[c][n] = sum_m w_m d[c][m] exp(+i2pi k_m.n)         n = -N/2 .. N/2-1 (N/2 truncated)
+ * q:    q[n] = sum_m w_m exp(+i2pi k_m.n)                        n = -(N-1) .. N-1: the array of
+ * q.h k      [sample][dims] float, cycles per voxel, [-0.5, 0.5); w [sample] float or NULL (ones)
  * d      [coil][sample] complex float; image [coil][z][y][x]; q [z 2Nz][y 2Ny][x Nx], complex
- * All of these in device memory. Accuracy: about 3e-6 relative to the sum in double precision
- * (three fp16 products, each sum flushed to fp32).
+ * All of these in device memory. Accuracy, relative to the sum in double precision: single about
+ * 3e-6 (three fp16 products, each sum flushed to fp32), fast about 3e-4 (one product).
  *
  * need -> plan -> { begin, chunk 0, 1, 2 ..., finish }* -> close. A chunk is `chunk` samples
  * (plan's info); chunks are added in order, each once, the last one may be short. Everything else
  * only queues work on the stream, allocates nothing and waits for nothing. The result depends on
  * data and plan alone: the same bits every run. k and w must stay while the plan lives. Thread
- * rules: one caller a plan. Errors: BS_ERR_GPU (launch refused), BS_ERR_NOMEM; at need and plan
- * BS_ERR_SIZE, BS_ERR_UNSUPPORTED (compute capability below 8.0).
- * Sources: Stone et al., J Parallel Distrib Comput 2008;68:1307-1318 (the sums); Markidis et al.,
- * IPDPSW 2018 (the splitting into fp16 pairs). Arithmetic: gpu/exact/cuda/tile.h.
- * Host twin: exact.c. Test: test/twin/twin_exact.c
+ * rules: one caller a plan. Errors: BS_ERR_GPU (launch refused), BS_ERR_NOMEM. Source of the sums:
+ * Stone et al., J Parallel Distrib Comput 2008;68:1307-1318; the splitting is Ozaki-like: Markidis
+ * et al., IPDPSW 2018. Arithmetic: gpu/exact/cuda/tile.h. Test: test/twin/twin_exact.c
  */
 #ifndef BS_GPU_EXACT_EXACT_CUDA_H
 #define BS_GPU_EXACT_EXACT_CUDA_H
@@ -32,23 +29,27 @@ extern "C" {
 
 struct CUstream_st; /* cudaStream_t */
 
+enum bs_exact_class { BS_EXACT_SINGLE, BS_EXACT_FAST };
 enum bs_exact_sum { BS_EXACT_FHD, BS_EXACT_Q };
-/* auto: wgmma on compute capability 9.0, else mma, from 8.0 on */
-enum bs_exact_route { BS_EXACT_AUTO, BS_EXACT_WGMMA, BS_EXACT_MMA };
+/* auto: wgmma on compute capability 9.0, mma from 8.0 on, else simt */
+enum bs_exact_route { BS_EXACT_AUTO, BS_EXACT_WGMMA, BS_EXACT_MMA, BS_EXACT_SIMT };
 
 struct bs_exact_cuda_spec {
 	enum bs_exact_sum sum;
+	enum bs_exact_class precision;
 	enum bs_exact_route route;
 	uint32_t dims;      /* 2 or 3 */
-	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; any size; for q, of the image */
-	/* fhd, where this image is a piece of a larger one: voxels from the larger one's center,
-	 * from which n counts, to this one's; else 0 */
-	int32_t offset[3];
+	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; for q, of the
+			       image */
+	int32_t offset
+		[3];     /* fhd: voxels from the center that n counts from to this image's: where it
+			       is a piece of a larger one; else 0 */
 	uint32_t coils;  /* fhd; q has one */
 	uint32_t states; /* accumulators (frames open at once), at least 1 */
 	uint64_t samples;
-	uint32_t chunk;  /* samples; 0: chosen */
-	uint32_t parts;  /* of the voxels, about; sum goes over all samples for each; 0: chosen */
+	uint32_t chunk; /* samples; 0: chosen */
+	uint32_t
+		parts; /* that sum makes of the voxels, about; each goes over all samples; 0: chosen */
 	uint32_t stream; /* 1: the caches keep the sums; 2: they leave first; 0: chosen */
 };
 
@@ -56,7 +57,9 @@ struct bs_exact_cuda_info {
 	uint32_t chunk, chunks; /* samples of a chunk, chunks of a frame */
 	uint32_t parts;         /* of the voxels, one after the other in sum */
 	bool streamed;          /* the sums are the first to leave the caches */
-	const char *route;      /* "wgmma", "mma" */
+	const char *route;      /* "wgmma", "mma", "simt" */
+	uint64_t state_bytes;   /* of one accumulator */
+	uint64_t table_bytes;   /* of one chunk */
 	double products;        /* multiply-adds the tensor cores do for a whole frame */
 };
 
@@ -70,24 +73,27 @@ int bs_exact_cuda_plan(struct bs_exact_cuda **plan, const struct bs_exact_cuda_s
 void bs_exact_cuda_close(struct bs_exact_cuda *plan);
 void bs_exact_cuda_info(const struct bs_exact_cuda *plan, struct bs_exact_cuda_info *info);
 
-/* A number, never 0, for how a plan of the spec rounds on this device: its route, chunks and slices. */
+/* A number, never 0, for how a plan of the spec rounds on this device: its route, class, chunks and slices. */
 int bs_exact_cuda_rounding(const struct bs_exact_cuda_spec *spec, uint32_t *number,
 			   struct bs_fail *why);
 
 void bs_exact_cuda_begin(struct bs_exact_cuda *plan, uint32_t state);
 /* The chunks that are queued from now on have other positions and weights (as many as the plan's). */
 void bs_exact_cuda_move(struct bs_exact_cuda *plan, const float *k, const float *weight);
-/* Makes chunk the next one: for work that is recorded into a graph and launched many times. */
+/* Makes chunk the one that is due: for work that is recorded into a graph and launched many times. */
 void bs_exact_cuda_expect(struct bs_exact_cuda *plan, uint32_t state, uint32_t chunk);
-/* data: the whole frame's, [coil][sample] with coil_stride complex samples between coils; q: NULL */
+/* data: the whole frame's, [coil][sample] with coil_stride complex samples between coils; q: NULL
+ */
 int bs_exact_cuda_chunk(struct bs_exact_cuda *plan, uint32_t state, uint32_t chunk,
 			const float *data, size_t coil_stride, struct CUstream_st *stream,
 			struct bs_fail *why);
 /* result: the image, or q */
 int bs_exact_cuda_finish(struct bs_exact_cuda *plan, uint32_t state, float *result,
 			 struct CUstream_st *stream, struct bs_fail *why);
-/* begin, every chunk and finish, by parts of the voxels where their sums would fill the caches: the
- * same bytes. */
+/*
+ * begin, every chunk, finish: by parts of the voxels, each over all chunks, where all sums together
+ * would not stay in the caches; the same bytes.
+ */
 int bs_exact_cuda_sum(struct bs_exact_cuda *plan, uint32_t state, const float *data,
 		      size_t coil_stride, float *result, struct CUstream_st *stream,
 		      struct bs_fail *why);

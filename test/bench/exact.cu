@@ -9,7 +9,7 @@
 static int exact_grid(struct bench *b, const char *name, struct problem *p, enum bs_exact_sum sum,
 		      const uint32_t (&chunk)[5], const uint32_t (&parts)[3], float *out)
 {
-	struct bs_exact_cuda_spec how = exact_of(sum);
+	struct bs_exact_cuda_spec how = exact_of(sum, BS_EXACT_SINGLE);
 	int err = exact_row(b, name, p, &how, out);
 
 	for (uint32_t n : parts)

@@ -24,6 +24,7 @@ static const struct {
 	double rival_ms, demand_ms;
 } known[] = {
 	{ "exact F^H d 128^3 x 284592 single", 767, 20 },
+	{ "exact F^H d 128^3 x 284592 fast", 767, 10 },
 	{ "exact Q 128^3 (256^3) x 284592", 2830, 120 },
 	{ "Toeplitz operator 128^3", 0.616, 0.15 },
 	{ "2008 whole: F^H d + 60 iterations 128^3", 66000, 33 },

@@ -239,8 +239,8 @@ static int open_whole(struct whole_run *r, struct problem *p, uint32_t iteration
 		      struct bs_fail *why)
 {
 	const size_t q = (p->dims == 3 ? 4 : 2) * p->voxels;
-	const struct bs_exact_cuda_spec how_q = exact_of(BS_EXACT_Q);
-	const struct bs_exact_cuda_spec how_fhd = exact_of(BS_EXACT_FHD);
+	const struct bs_exact_cuda_spec how_q = exact_of(BS_EXACT_Q, BS_EXACT_SINGLE);
+	const struct bs_exact_cuda_spec how_fhd = exact_of(BS_EXACT_FHD, BS_EXACT_SINGLE);
 	struct exact_run once;
 	struct bs_csr w;
 	struct bs_csr gram;
@@ -346,18 +346,21 @@ static int bench_2008(struct bench *b)
 {
 	static const struct {
 		const char *name;
+		enum bs_exact_class precision;
 		enum bs_exact_route route;
 	} sums[] = {
-		{ "exact F^H d 128^3 x 284592 single", BS_EXACT_AUTO },
-		{ "exact F^H d 128^3 x 284592 single, mma.sync", BS_EXACT_MMA },
+		{ "exact F^H d 128^3 x 284592 single", BS_EXACT_SINGLE, BS_EXACT_AUTO },
+		{ "exact F^H d 128^3 x 284592 fast", BS_EXACT_FAST, BS_EXACT_AUTO },
+		{ "exact F^H d 128^3 x 284592 single, mma.sync", BS_EXACT_SINGLE, BS_EXACT_MMA },
+		{ "exact F^H d 128^3 x 284592 single, CUDA cores", BS_EXACT_SINGLE, BS_EXACT_SIMT },
 	};
-	const struct bs_exact_cuda_spec q = exact_of(BS_EXACT_Q);
+	const struct bs_exact_cuda_spec q = exact_of(BS_EXACT_Q, BS_EXACT_SINGLE);
 	struct problem p;
 	struct whole_run r;
 	int err = open_problem(&p, 3, 128, 128, 128, 1, 284592, b->why);
 
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]) && err == 0; i++) {
-		struct bs_exact_cuda_spec how = exact_of(BS_EXACT_FHD);
+		struct bs_exact_cuda_spec how = exact_of(BS_EXACT_FHD, sums[i].precision);
 
 		how.route = sums[i].route;
 		err = exact_row(b, sums[i].name, &p, &how, p.image);
@@ -384,7 +387,7 @@ static int bench_2008(struct bench *b)
 
 static int bench_2007(struct bench *b)
 {
-	const struct bs_exact_cuda_spec fhd = exact_of(BS_EXACT_FHD);
+	const struct bs_exact_cuda_spec fhd = exact_of(BS_EXACT_FHD, BS_EXACT_SINGLE);
 	struct problem p;
 	struct whole_run r;
 	int err = open_problem(&p, 3, 64, 64, 64, 1, 3200000, b->why);
@@ -407,7 +410,7 @@ static int bench_2007(struct bench *b)
 
 static int bench_parboil(struct bench *b)
 {
-	const struct bs_exact_cuda_spec fhd = exact_of(BS_EXACT_FHD);
+	const struct bs_exact_cuda_spec fhd = exact_of(BS_EXACT_FHD, BS_EXACT_SINGLE);
 	struct problem p;
 	int err = open_problem(&p, 3, 64, 64, 64, 1, 2048, b->why);
 

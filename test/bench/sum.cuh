@@ -205,12 +205,13 @@ static int open_exact(struct exact_run *r, const struct problem *p,
 	return 0;
 }
 
-static struct bs_exact_cuda_spec exact_of(enum bs_exact_sum sum)
+static struct bs_exact_cuda_spec exact_of(enum bs_exact_sum sum, enum bs_exact_class precision)
 {
 	struct bs_exact_cuda_spec s;
 
 	memset(&s, 0, sizeof(s));
 	s.sum = sum;
+	s.precision = precision;
 	return s;
 }
 

@@ -1,7 +1,8 @@
 /*
  * test/twin/twin_exact.c - exact F^H d and Q: CUDA against the host's sums in double
  *
- * fp16 pairs carry 22 bits, sums run 256 samples between flushes: a few 1e-6 at most, so 1e-5.
+ * single: fp16 pairs carry 22 bits, sums run 256 samples between flushes: a few 1e-6 at most, so
+ * 1e-5. fast: three factors rounded to 11 bits, each 2^-11 at worst: 1.5e-3.
  */
 #include "test/support/check.h"
 
@@ -94,7 +95,7 @@ static int device_sum(const struct bs_exact_cuda_spec *s, const float *k, const 
 	return rc;
 }
 
-static const char *const routes[] = { "auto", "wgmma", "mma" };
+static const char *const routes[] = { "auto", "wgmma", "mma", "simt" };
 
 static void check_fhd(const struct shape *s, const struct bs_gpu_info *gpu)
 {
@@ -114,28 +115,32 @@ static void check_fhd(const struct shape *s, const struct bs_gpu_info *gpu)
 		for (uint32_t c = 0; c < 2 * s->coils; c++)
 			d[(c / 2 * s->samples + m) * 2 + c % 2] *= 1e4f;
 	host_sum(s, k, w, d, want);
-	for (int route = BS_EXACT_WGMMA; route <= BS_EXACT_MMA; route++) {
-		struct bs_exact_cuda_spec e = { .sum = BS_EXACT_FHD,
-						.route = (enum bs_exact_route)route,
-						.dims = s->dims,
-						.coils = s->coils,
-						.states = 2,
-						.samples = s->samples,
-						.chunk = s->chunk };
-		double error;
+	for (int route = BS_EXACT_WGMMA; route <= BS_EXACT_SIMT; route++)
+		for (int fast = 0; fast < 2; fast++) {
+			struct bs_exact_cuda_spec e = { .sum = BS_EXACT_FHD,
+							.precision = fast ? BS_EXACT_FAST
+									  : BS_EXACT_SINGLE,
+							.route = (enum bs_exact_route)route,
+							.dims = s->dims,
+							.coils = s->coils,
+							.states = 2,
+							.samples = s->samples,
+							.chunk = s->chunk };
+			double error;
 
-		if (route == BS_EXACT_WGMMA && (gpu->major != 9 || gpu->minor != 0)) {
-			SKIP("wgmma: compute capability %u.%u", gpu->major, gpu->minor);
-			continue;
+			if (route == BS_EXACT_WGMMA && (gpu->major != 9 || gpu->minor != 0)) {
+				SKIP("wgmma: compute capability %u.%u", gpu->major, gpu->minor);
+				continue;
+			}
+			memcpy(e.matrix, s->matrix, sizeof(e.matrix));
+			if (device_sum(&e, k, w, d, got, n, 3) != 0)
+				continue;
+			error = check_rel(got, want, n);
+			CHECK(error <= (fast ? 1.5e-3 : 1e-5),
+			      "F^H d %ux%ux%u, %llu samples, %u coils, %s %s: %.2e", s->matrix[0],
+			      s->matrix[1], s->matrix[2], (unsigned long long)s->samples, s->coils,
+			      routes[route], fast ? "fast" : "single", error);
 		}
-		memcpy(e.matrix, s->matrix, sizeof(e.matrix));
-		if (device_sum(&e, k, w, d, got, n, 3) != 0)
-			continue;
-		error = check_rel(got, want, n);
-		CHECK(error <= 1e-5, "F^H d %ux%ux%u, %llu samples, %u coils, %s: %.2e",
-		      s->matrix[0], s->matrix[1], s->matrix[2], (unsigned long long)s->samples,
-		      s->coils, routes[route], error);
-	}
 	free(k);
 	free(w);
 	free(d);

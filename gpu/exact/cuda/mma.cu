@@ -16,8 +16,9 @@ static __device__ __forceinline__ uint32_t shared_address(const void *p)
 	return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-struct stage_layout {
-	static const int right = 0, y = EX_RIGHT_BYTES, x = y + EX_Q_BYTES, bytes = x + EX_P_BYTES;
+template <int PRODUCTS> struct stage_layout {
+	static const int right = 0, y = EX_RIGHT_BYTES(PRODUCTS), x = y + EX_Q_BYTES(PRODUCTS),
+			 bytes = x + EX_P_BYTES(PRODUCTS);
 };
 
 static __device__ __forceinline__ void copy_in(uint32_t to, const unsigned char *from, int bytes)
@@ -29,16 +30,19 @@ static __device__ __forceinline__ void copy_in(uint32_t to, const unsigned char 
 }
 
 /* Queues block b's tables; one commit a block, also when there is none, keeps the count simple. */
+template <int PRODUCTS>
 static __device__ __forceinline__ void fetch(const struct ex_product &a, const struct ex_where &w,
 					     int b, uint32_t to)
 {
-	typedef stage_layout at;
+	typedef stage_layout<PRODUCTS> at;
+	const int xs = EX_P_BYTES(PRODUCTS);
+	const int ys = EX_Q_BYTES(PRODUCTS);
+	const int right = EX_RIGHT_BYTES(PRODUCTS);
 
 	if (b < w.last * EX_BLOCKS) {
-		copy_in(to + at::right, a.right + ((size_t)b * a.ctiles + w.ct) * EX_RIGHT_BYTES,
-			EX_RIGHT_BYTES);
-		copy_in(to + at::y, a.y + ((size_t)b * a.qtiles + w.qt) * EX_Q_BYTES, EX_Q_BYTES);
-		copy_in(to + at::x, a.x + ((size_t)b * a.ptiles + w.pt) * EX_P_BYTES, EX_P_BYTES);
+		copy_in(to + at::right, a.right + ((size_t)b * a.ctiles + w.ct) * right, right);
+		copy_in(to + at::y, a.y + ((size_t)b * a.qtiles + w.qt) * ys, ys);
+		copy_in(to + at::x, a.x + ((size_t)b * a.ptiles + w.pt) * xs, xs);
 	}
 	asm volatile("cp.async.commit_group;" ::: "memory");
 }
@@ -60,33 +64,49 @@ static __device__ __forceinline__ void load_right(uint32_t (&b)[4], uint32_t at)
 		     : "r"(at));
 }
 
+template <int PRODUCTS>
 static __device__ __forceinline__ void form(const unsigned char *x, const unsigned char *y,
 					    uint32_t (&hi)[EX_MT][4], uint32_t (&lo)[EX_MT][4])
 {
+	const int entry = PRODUCTS == 3 ? 16 : 8;
 	uint32_t v[3][4]; /* y of q, y of q + 8, x: {h, l} of samples 2t, then of 2t + 8 */
 
 	for (int i = 0; i < EX_MT; i++) {
 #pragma unroll
 		for (int n = 0; n < 3; n++) {
-			const uint4 u = *reinterpret_cast<const uint4 *>(
-				n < 2 ? y + n * 32 * EX_ENTRY : x + i * 16 * EX_ENTRY);
+			const unsigned char *from = n < 2 ? y + n * 32 * entry : x + i * 16 * entry;
 
-			v[n][0] = u.x;
-			v[n][1] = u.y;
-			v[n][2] = u.z;
-			v[n][3] = u.w;
+			if (PRODUCTS == 3) {
+				const uint4 u = *reinterpret_cast<const uint4 *>(from);
+
+				v[n][0] = u.x;
+				v[n][1] = u.y;
+				v[n][2] = u.z;
+				v[n][3] = u.w;
+			} else {
+				const uint2 u = *reinterpret_cast<const uint2 *>(from);
+
+				v[n][0] = u.x;
+				v[n][2] = u.y;
+				v[n][1] = v[n][3] = 0;
+			}
 		}
 #pragma unroll
 		for (int n = 0; n < 4; n++) {
 			const int r = n & 1;
 			const int k = n & 2;
 
-			ex_split(v[2][k], v[2][k + 1], v[r][k], v[r][k + 1], hi[i][n], lo[i][n]);
+			if (PRODUCTS == 3)
+				ex_split(v[2][k], v[2][k + 1], v[r][k], v[r][k + 1], hi[i][n],
+					 lo[i][n]);
+			else
+				hi[i][n] = ex_bits(__hmul2(ex_half2(v[2][k]), ex_half2(v[r][k])));
 		}
 	}
 }
 
 /* Sixteen samples: this warp's rows by the tile's columns. */
+template <int PRODUCTS>
 static __device__ __forceinline__ void step(float (&acc)[EX_MT][EX_NR],
 					    const uint32_t (&hi)[EX_MT][4],
 					    const uint32_t (&lo)[EX_MT][4], uint32_t right)
@@ -97,40 +117,45 @@ static __device__ __forceinline__ void step(float (&acc)[EX_MT][EX_NR],
 		uint32_t bl[4];
 
 		load_right(bh, right + c * 256);
-		load_right(bl, right + c * 256 + EX_LOW_BYTES);
+		if (PRODUCTS == 3)
+			load_right(bl, right + c * 256 + EX_LOW_BYTES);
 #pragma unroll
 		for (int i = 0; i < EX_MT; i++)
 #pragma unroll
 			for (int h = 0; h < 2; h++) {
 				float *d = &acc[i][c * 8 + h * 4];
 
-				multiply(d, lo[i], bh[2 * h], bh[2 * h + 1]);
-				multiply(d, hi[i], bl[2 * h], bl[2 * h + 1]);
+				if (PRODUCTS == 3) {
+					multiply(d, lo[i], bh[2 * h], bh[2 * h + 1]);
+					multiply(d, hi[i], bl[2 * h], bl[2 * h + 1]);
+				}
 				multiply(d, hi[i], bh[2 * h], bh[2 * h + 1]);
 			}
 	}
 }
 
+template <int PRODUCTS>
 static __global__ __launch_bounds__(EX_THREADS,
 				    1) void product_mma(const __grid_constant__ struct ex_product a)
 {
-	typedef stage_layout at;
+	typedef stage_layout<PRODUCTS> at;
 	extern __shared__ __align__(128) unsigned char stages[];
 	const struct ex_where w = ex_find(a);
 	const int thread = (int)threadIdx.x;
 	const int lane = thread & 31;
+	const int entry = PRODUCTS == 3 ? 16 : 8;
 	const int p = (thread >> 7) * (EX_P / 2) + ((thread >> 5) & 3);
 	/* ldmatrix: lanes 0-7 address samples 0-7 of columns 0-7, 8-15 samples 8-15 of the same,
 	 * 16-31 the next eight columns */
 	const int my_right = (lane & 7) * 16 + ((lane >> 3) & 1) * EX_K8_BYTES + (lane >> 4) * 128;
-	const int my_x = at::x + (p * 4 + (lane & 3)) * EX_ENTRY;
-	const int my_y = at::y + lane * EX_ENTRY;
+	const int my_x = at::x + (p * 4 + (lane & 3)) * entry;
+	const int my_y = at::y + lane * entry;
 	const float *scale = a.scale + (size_t)(w.ct / a.ctiles_coil) * a.groups;
 	const int first = w.first * EX_BLOCKS;
 	float sum[EX_MT][EX_NR] = {};
 
 	for (int s = 0; s < MMA_STAGES - 1; s++)
-		fetch(a, w, first + s, shared_address(stages + s * at::bytes));
+		fetch<PRODUCTS>(a, w, first + s, shared_address(stages + s * at::bytes));
 	for (int g = w.first, n = 0; g < w.last; g++) {
 		const float unit = __ldg(scale + g);
 		float acc[EX_MT][EX_NR] = {};
@@ -140,18 +165,19 @@ static __global__ __launch_bounds__(EX_THREADS,
 
 			asm volatile("cp.async.wait_group %0;" ::"n"(MMA_STAGES - 2) : "memory");
 			__syncthreads();
-			fetch(a, w, first + n + MMA_STAGES - 1,
-			      shared_address(stages +
-					     (n + MMA_STAGES - 1) % MMA_STAGES * at::bytes));
+			fetch<PRODUCTS>(a, w, first + n + MMA_STAGES - 1,
+					shared_address(stages + (n + MMA_STAGES - 1) % MMA_STAGES *
+									at::bytes));
 #pragma unroll
 			for (int k = 0; k < EX_BLOCK / 16; k++) {
 				uint32_t hi[EX_MT][4];
 				uint32_t lo[EX_MT][4];
 
-				form(stage + my_x + k * EX_P * 4 * EX_ENTRY,
-				     stage + my_y + k * EX_Q * 4 * EX_ENTRY, hi, lo);
-				step(acc, hi, lo,
-				     shared_address(stage) + my_right + k * 2 * EX_K8_BYTES);
+				form<PRODUCTS>(stage + my_x + k * EX_P * 4 * entry,
+					       stage + my_y + k * EX_Q * 4 * entry, hi, lo);
+				step<PRODUCTS>(acc, hi, lo,
+					       shared_address(stage) + my_right +
+						       k * 2 * EX_K8_BYTES);
 			}
 		}
 #pragma unroll
@@ -163,16 +189,29 @@ static __global__ __launch_bounds__(EX_THREADS,
 	ex_store(a, w.sums, thread, sum);
 }
 
-#define SHARED_BYTES ((size_t)MMA_STAGES * stage_layout::bytes)
+static size_t shared_bytes(int products)
+{
+	return (size_t)MMA_STAGES *
+	       (EX_RIGHT_BYTES(products) + EX_P_BYTES(products) + EX_Q_BYTES(products));
+}
 
 int ex_prepare_mma(struct bs_fail *why)
 {
-	return bs_launch_shared((const void *)product_mma, SHARED_BYTES, why);
+	int err = bs_launch_shared((const void *)product_mma<3>, shared_bytes(3), why);
+
+	return err != 0 ? err
+			: bs_launch_shared((const void *)product_mma<1>, shared_bytes(1), why);
 }
 
-int ex_product_mma(const struct ex_product *a, cudaStream_t stream, struct bs_fail *why)
+int ex_product_mma(const struct ex_product *a, int products, cudaStream_t stream,
+		   struct bs_fail *why)
 {
-	product_mma<<<ex_tiles(a), EX_THREADS, SHARED_BYTES, stream>>>(*a);
+	const unsigned tiles = ex_tiles(a);
+
+	if (products == 3)
+		product_mma<3><<<tiles, EX_THREADS, shared_bytes(3), stream>>>(*a);
+	else
+		product_mma<1><<<tiles, EX_THREADS, shared_bytes(1), stream>>>(*a);
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }

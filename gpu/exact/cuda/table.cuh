@@ -80,9 +80,11 @@ static __device__ __forceinline__ float2 data_of(const struct ex_tables &a, int 
 }
 
 /* Left tables: a thread makes four samples of one pair, a cosine entry and a sine entry. */
+template <int PRODUCTS>
 static __device__ void side_tables(const struct ex_tables &a, const struct ex_axis &axis, int tile,
 				   int tiles, int rows, unsigned char *out)
 {
+	const int bytes = PRODUCTS == 3 ? 16 : 8;
 	const int t = (int)threadIdx.x & 3;
 	const int j = ((int)threadIdx.x >> 2) & 7;
 	const int k16 = (int)threadIdx.x >> 5;
@@ -93,8 +95,8 @@ static __device__ void side_tables(const struct ex_tables &a, const struct ex_ax
 	__half c[2][4];
 	__half n[2][4]; /* sines; [high, low][sample] */
 	unsigned char *at = out +
-			    (((size_t)blockIdx.x * tiles + tile) * 4 + k16) * rows * 4 * EX_ENTRY +
-			    (j * 4 + t) * EX_ENTRY;
+			    (((size_t)blockIdx.x * tiles + tile) * 4 + k16) * rows * 4 * bytes +
+			    (j * 4 + t) * bytes;
 
 	if (j >= rows / 2)
 		return;
@@ -106,9 +108,15 @@ static __device__ void side_tables(const struct ex_tables &a, const struct ex_ax
 		split(u.y * size, n[0][i], n[1][i]);
 	}
 #define PAIR(v, h, i) ex_bits(__halves2half2(v[h][i], v[h][i + 1]))
-	*(uint4 *)at = make_uint4(PAIR(c, 0, 0), PAIR(c, 1, 0), PAIR(c, 0, 2), PAIR(c, 1, 2));
-	*(uint4 *)(at + rows * 2 * EX_ENTRY) =
-		make_uint4(PAIR(n, 0, 0), PAIR(n, 1, 0), PAIR(n, 0, 2), PAIR(n, 1, 2));
+	if (PRODUCTS == 3) {
+		*(uint4 *)at =
+			make_uint4(PAIR(c, 0, 0), PAIR(c, 1, 0), PAIR(c, 0, 2), PAIR(c, 1, 2));
+		*(uint4 *)(at + rows * 2 * bytes) =
+			make_uint4(PAIR(n, 0, 0), PAIR(n, 1, 0), PAIR(n, 0, 2), PAIR(n, 1, 2));
+	} else {
+		*(uint2 *)at = make_uint2(PAIR(c, 0, 0), PAIR(c, 0, 2));
+		*(uint2 *)(at + rows * 2 * bytes) = make_uint2(PAIR(n, 0, 0), PAIR(n, 0, 2));
+	}
 #undef PAIR
 }
 
@@ -152,7 +160,8 @@ static __device__ void shift_data(const struct ex_tables &a, int coil, int shift
 	__syncthreads();
 }
 
-static __device__ __forceinline__ void put_column(unsigned char *at, const float (&v)[8])
+static __device__ __forceinline__ void put_column(unsigned char *at, const float (&v)[8],
+						  int products)
 {
 	__half2 h[4];
 	__half2 l[4];
@@ -168,19 +177,21 @@ static __device__ __forceinline__ void put_column(unsigned char *at, const float
 		l[i] = __halves2half2(b[0], b[1]);
 	}
 	*(uint4 *)at = make_uint4(ex_bits(h[0]), ex_bits(h[1]), ex_bits(h[2]), ex_bits(h[3]));
-	*(uint4 *)(at + EX_LOW_BYTES) =
-		make_uint4(ex_bits(l[0]), ex_bits(l[1]), ex_bits(l[2]), ex_bits(l[3]));
+	if (products == 3)
+		*(uint4 *)(at + EX_LOW_BYTES) =
+			make_uint4(ex_bits(l[0]), ex_bits(l[1]), ex_bits(l[2]), ex_bits(l[3]));
 }
 
 /* Right tables: column ((part * 2 + sine) * pairs of a tile + pair); 8 samples a thread. */
-static __device__ void right_tables(const struct ex_tables &a, int ct)
+template <int PRODUCTS> static __device__ void right_tables(const struct ex_tables &a, int ct)
 {
 	__shared__ float2 d[EX_BLOCK];
 	const int per = EX_COLS / 2 / a.parts; /* pairs of a tile */
 	const int coil = ct / a.ctiles_coil;
 	const int shift = group_shift(a, coil);
 	const long long m = a.first + (long long)blockIdx.x * EX_BLOCK;
-	unsigned char *out = a.right + ((size_t)blockIdx.x * a.ctiles + ct) * EX_RIGHT_BYTES;
+	unsigned char *out =
+		a.right + ((size_t)blockIdx.x * a.ctiles + ct) * EX_RIGHT_BYTES(PRODUCTS);
 
 	shift_data(a, coil, shift, d);
 	if (threadIdx.x == 0 && (ct % a.ctiles_coil == 0 || ct == a.first_c) &&
@@ -207,26 +218,27 @@ static __device__ void right_tables(const struct ex_tables &a, int ct)
 				for (int i = 0; i < 8; i++)
 					v[i] = (sine ? u[i].y : u[i].x) *
 					       (part ? d[k8 * 8 + i].y : d[k8 * 8 + i].x);
-				put_column(out + k8 * EX_K8_BYTES + col / 8 * 128 + col % 8 * 16,
-					   v);
+				put_column(out + k8 * EX_K8_BYTES + col / 8 * 128 + col % 8 * 16, v,
+					   PRODUCTS);
 			}
 	}
 }
 
+template <int PRODUCTS>
 static __global__ __launch_bounds__(TABLE_THREADS) void make_tables(const struct ex_tables a)
 {
 	int part = (int)blockIdx.y;
 
 	if (part < a.ptiles) {
-		side_tables(a, a.p, part, a.ptiles, EX_P, a.x);
+		side_tables<PRODUCTS>(a, a.p, part, a.ptiles, EX_P, a.x);
 		return;
 	}
 	part -= a.ptiles;
 	if (part < a.count_q) {
-		side_tables(a, a.q, a.first_q + part, a.qtiles, EX_Q, a.y);
+		side_tables<PRODUCTS>(a, a.q, a.first_q + part, a.qtiles, EX_Q, a.y);
 		return;
 	}
-	right_tables(a, a.first_c + part - a.count_q);
+	right_tables<PRODUCTS>(a, a.first_c + part - a.count_q);
 }
 
 struct ex_unpack {

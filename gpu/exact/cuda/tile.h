@@ -11,9 +11,9 @@
  *   right [sample][col = (r, c)]  = Z_r d'_c        c: real and imaginary part
  * X, Y and the right factor are tabulated as pairs of fp16 (high and low part, 22 bits together);
  * the left factor is formed in registers, again as such a pair: hi = rn(Xh Yh), and lo = the exact
- * error of that product plus Xh Yl + Xl Yh. Three products are summed, lo*hi + hi*lo + hi*hi. Tensor
- * cores round their running sum towards zero, so it is added to fp32 sums every EX_GROUP samples,
- * scaled by a power of two that each group has of its own.
+ * error of that product plus Xh Yl + Xl Yh. Accuracy `single` sums three products, lo*hi + hi*lo +
+ * hi*hi, `fast` hi*hi alone. Tensor cores round their running sum towards zero, so it is added
+ * to fp32 sums every EX_GROUP samples, scaled by a power of two that each group has of its own.
  *
  * A tile is EX_ROWS rows (EX_P p x 16 q) by EX_COLS columns; a block is 64 samples.
  */
@@ -38,17 +38,16 @@
 #define EX_SUMS    64
 #define EX_SHIFT   6 /* tables are cos * 2^6, sin * 2^6: the low parts stay normal */
 
-/* Bytes of one block's tables, high and low parts. */
-#define EX_P_BYTES     (EX_P * EX_BLOCK * 4)
-#define EX_Q_BYTES     (EX_Q * EX_BLOCK * 4)
-#define EX_RIGHT_BYTES (EX_COLS * EX_BLOCK * 4)
-#define EX_LOW_BYTES   (EX_COLS * EX_BLOCK * 2) /* from high to low part on the right */
-#define EX_K8_BYTES    (EX_COLS * 16)           /* of eight samples on the right */
-#define EX_ENTRY       16                       /* bytes of one lane's piece of a left table */
+/* Bytes of one block's tables: products is 3 (high and low parts) or 1 (high parts). */
+#define EX_P_BYTES(products)     (EX_P * EX_BLOCK * ((products) == 3 ? 4 : 2))
+#define EX_Q_BYTES(products)     (EX_Q * EX_BLOCK * ((products) == 3 ? 4 : 2))
+#define EX_LOW_BYTES             (EX_COLS * EX_BLOCK * 2) /* from high to low part on the right */
+#define EX_K8_BYTES              (EX_COLS * 16)           /* of eight samples on the right */
+#define EX_RIGHT_BYTES(products) (EX_COLS * EX_BLOCK * ((products) == 3 ? 4 : 2))
 
 /*
  * x     [block][ptile][k16][row 16][t 4] {h(2t,2t+1), l(2t,2t+1), h(2t+8,2t+9), l(2t+8,2t+9)}:
- *       what one lane of a matrix fragment needs, in one 16-byte load
+ *       what one lane of a matrix fragment needs, in one 16-byte load (8 with products = 1)
  * y     the same, [qtile]
  * right [block][ctile]{high, low}[k8][col8]: core matrices of 8 columns x 8 samples, 128 bytes
  * scale [coil][group]
@@ -80,8 +79,12 @@ static __host__ __device__ inline int ex_sum_index(int p, int q, int col, int *t
 	return (p >> 2) % EX_MT * EX_NR + (col >> 3) * 4 + (q >> 3) * 2 + (col & 1);
 }
 
-int ex_product_wgmma(const struct ex_product *a, cudaStream_t stream, struct bs_fail *why);
-int ex_product_mma(const struct ex_product *a, cudaStream_t stream, struct bs_fail *why);
+int ex_product_wgmma(const struct ex_product *a, int products, cudaStream_t stream,
+		     struct bs_fail *why);
+int ex_product_mma(const struct ex_product *a, int products, cudaStream_t stream,
+		   struct bs_fail *why);
+int ex_product_simt(const struct ex_product *a, int products, cudaStream_t stream,
+		    struct bs_fail *why);
 /* Raises the shared-memory limits; at plan, not in the warm path. */
 int ex_prepare_wgmma(struct bs_fail *why);
 int ex_prepare_mma(struct bs_fail *why);

@@ -17,9 +17,11 @@
 #define EX_HOPPER 0
 #endif
 
-struct stage_layout {
-	static const int stages = 5; /* blocks on the way, of 38 KiB */
-	static const int right = 0, y = EX_RIGHT_BYTES, x = y + EX_Q_BYTES, bytes = x + EX_P_BYTES;
+/* Blocks on the way: of 38 KiB, or of 19. */
+template <int PRODUCTS> struct stage_layout {
+	static const int stages = PRODUCTS == 3 ? 5 : 10;
+	static const int right = 0, y = EX_RIGHT_BYTES(PRODUCTS), x = y + EX_Q_BYTES(PRODUCTS),
+			 bytes = x + EX_P_BYTES(PRODUCTS);
 };
 
 #if EX_HOPPER
@@ -146,7 +148,7 @@ static __device__ __forceinline__ void hold(float (&d)[EX_MT][EX_NR])
  * A use of the fragments at this point: they are whole before it, and their registers are not
  * given away before it. The compiler does not see that the asynchronous products read them.
  */
-template <int STEPS>
+template <int PRODUCTS, int STEPS>
 static __device__ __forceinline__ void keep(uint32_t (&hi)[STEPS][EX_MT][4],
 					    uint32_t (&lo)[STEPS][EX_MT][4])
 {
@@ -157,14 +159,19 @@ static __device__ __forceinline__ void keep(uint32_t (&hi)[STEPS][EX_MT][4],
 #pragma unroll
 			for (int r = 0; r < 4; r++) {
 				asm volatile("" : "+r"(hi[j][i][r])::"memory");
-				asm volatile("" : "+r"(lo[j][i][r])::"memory");
+				if (PRODUCTS == 3)
+					asm volatile("" : "+r"(lo[j][i][r])::"memory");
 			}
 }
 
+template <int PRODUCTS>
 static __device__ void produce(const struct ex_product &a, const struct ex_where &w, uint32_t base,
 			       uint32_t full, uint32_t empty)
 {
-	typedef stage_layout at;
+	typedef stage_layout<PRODUCTS> at;
+	const uint32_t xs = EX_P_BYTES(PRODUCTS);
+	const uint32_t ys = EX_Q_BYTES(PRODUCTS);
+	const uint32_t right = EX_RIGHT_BYTES(PRODUCTS);
 
 	for (int b = w.first * EX_BLOCKS, n = 0; b < w.last * EX_BLOCKS; b++, n++) {
 		const uint32_t s = (uint32_t)(n % at::stages);
@@ -173,62 +180,80 @@ static __device__ void produce(const struct ex_product &a, const struct ex_where
 
 		barrier_wait(empty + 8 * s, (uint32_t)(n / at::stages + 1) & 1u);
 		barrier_expect(bar, at::bytes);
-		copy_in(to + at::x, a.x + ((size_t)b * a.ptiles + w.pt) * EX_P_BYTES, EX_P_BYTES,
+		copy_in(to + at::x, a.x + ((size_t)b * a.ptiles + w.pt) * xs, xs, bar);
+		copy_in(to + at::y, a.y + ((size_t)b * a.qtiles + w.qt) * ys, ys, bar);
+		copy_in(to + at::right, a.right + ((size_t)b * a.ctiles + w.ct) * right, right,
 			bar);
-		copy_in(to + at::y, a.y + ((size_t)b * a.qtiles + w.qt) * EX_Q_BYTES, EX_Q_BYTES,
-			bar);
-		copy_in(to + at::right, a.right + ((size_t)b * a.ctiles + w.ct) * EX_RIGHT_BYTES,
-			EX_RIGHT_BYTES, bar);
 	}
 }
 
 /* One fragment pair: rows q and q + 8 of this warp's p; hi (and lo) of the left factor. */
+template <int PRODUCTS>
 static __device__ __forceinline__ void form(const unsigned char *x, const unsigned char *y,
 					    uint32_t (&hi)[EX_MT][4], uint32_t (&lo)[EX_MT][4])
 {
-	const uint4 y0 = *reinterpret_cast<const uint4 *>(y);
-	const uint4 y1 = *reinterpret_cast<const uint4 *>(y + 512);
+	if (PRODUCTS == 3) {
+		const uint4 y0 = *reinterpret_cast<const uint4 *>(y);
+		const uint4 y1 = *reinterpret_cast<const uint4 *>(y + 512);
 
 #pragma unroll
-	for (int i = 0; i < EX_MT; i++) {
-		const uint4 v = *reinterpret_cast<const uint4 *>(x + i * 256);
+		for (int i = 0; i < EX_MT; i++) {
+			const uint4 v = *reinterpret_cast<const uint4 *>(x + i * 256);
 
-		ex_split(v.x, v.y, y0.x, y0.y, hi[i][0], lo[i][0]);
-		ex_split(v.x, v.y, y1.x, y1.y, hi[i][1], lo[i][1]);
-		ex_split(v.z, v.w, y0.z, y0.w, hi[i][2], lo[i][2]);
-		ex_split(v.z, v.w, y1.z, y1.w, hi[i][3], lo[i][3]);
+			ex_split(v.x, v.y, y0.x, y0.y, hi[i][0], lo[i][0]);
+			ex_split(v.x, v.y, y1.x, y1.y, hi[i][1], lo[i][1]);
+			ex_split(v.z, v.w, y0.z, y0.w, hi[i][2], lo[i][2]);
+			ex_split(v.z, v.w, y1.z, y1.w, hi[i][3], lo[i][3]);
+		}
+	} else {
+		const uint2 y0 = *reinterpret_cast<const uint2 *>(y);
+		const uint2 y1 = *reinterpret_cast<const uint2 *>(y + 256);
+
+#pragma unroll
+		for (int i = 0; i < EX_MT; i++) {
+			const uint2 v = *reinterpret_cast<const uint2 *>(x + i * 128);
+
+			hi[i][0] = ex_bits(__hmul2(ex_half2(v.x), ex_half2(y0.x)));
+			hi[i][1] = ex_bits(__hmul2(ex_half2(v.x), ex_half2(y1.x)));
+			hi[i][2] = ex_bits(__hmul2(ex_half2(v.y), ex_half2(y0.y)));
+			hi[i][3] = ex_bits(__hmul2(ex_half2(v.y), ex_half2(y1.y)));
+		}
 	}
 }
 
 /* Sixteen samples of both tiles of rows: lo*hi, hi*lo, hi*hi. */
-static __device__ __forceinline__ void step(float (&acc)[EX_MT][EX_NR],
-					    const uint32_t (&hi)[EX_MT][4],
-					    const uint32_t (&lo)[EX_MT][4], uint64_t right,
-					    int keep)
+template <int PRODUCTS>
+static __device__ __forceinline__ void
+step(float (&acc)[EX_MT][EX_NR], const uint32_t (&hi)[EX_MT][4], const uint32_t (&lo)[EX_MT][4],
+     uint64_t right, int keep)
 {
 	const uint64_t low = right + (uint64_t)(EX_LOW_BYTES >> 4);
 
+	if (PRODUCTS == 3) {
+#pragma unroll
+		for (int i = 0; i < EX_MT; i++)
+			multiply(acc[i], lo[i], right, keep);
+#pragma unroll
+		for (int i = 0; i < EX_MT; i++)
+			multiply(acc[i], hi[i], low, 1);
+	}
 #pragma unroll
 	for (int i = 0; i < EX_MT; i++)
-		multiply(acc[i], lo[i], right, keep);
-#pragma unroll
-	for (int i = 0; i < EX_MT; i++)
-		multiply(acc[i], hi[i], low, 1);
-#pragma unroll
-	for (int i = 0; i < EX_MT; i++)
-		multiply(acc[i], hi[i], right, 1);
+		multiply(acc[i], hi[i], right, PRODUCTS == 3 || keep);
 }
 
+template <int PRODUCTS>
 static __device__ void consume(const struct ex_product &a, const struct ex_where &w,
 			       unsigned char *base, uint32_t full, uint32_t empty)
 {
-	typedef stage_layout at;
+	typedef stage_layout<PRODUCTS> at;
 	const int thread = (int)threadIdx.x - EX_PRODUCER;
 	const int lane = thread & 31;
-	const int STEPS = 2; /* of 16 samples, formed and issued together */
+	const int STEPS = 2;                      /* of 16 samples, formed and issued together */
+	const int entry = PRODUCTS == 3 ? 16 : 8; /* bytes of one lane's piece of a table */
 	const int p = (thread >> 7) * (EX_P / 2) + ((thread >> 5) & 3);
-	const int my_x = at::x + (p * 4 + (lane & 3)) * EX_ENTRY;
-	const int my_y = at::y + lane * EX_ENTRY;
+	const int my_x = at::x + (p * 4 + (lane & 3)) * entry;
+	const int my_y = at::y + lane * entry;
 	const float *scale = a.scale + (size_t)(w.ct / a.ctiles_coil) * a.groups;
 	uint32_t hi[2][STEPS][EX_MT][4] = {}; /* two sets: one is read while the other is formed */
 	uint32_t lo[2][STEPS][EX_MT][4] = {};
@@ -259,23 +284,25 @@ static __device__ void consume(const struct ex_product &a, const struct ex_where
 
 #pragma unroll
 				for (int j = 0; j < STEPS; j++)
-					form(stage + my_x + (k + j) * EX_P * 4 * EX_ENTRY,
-					     stage + my_y + (k + j) * EX_Q * 4 * EX_ENTRY,
-					     hi[set][j], lo[set][j]);
-				keep<STEPS>(hi[set], lo[set]);
+					form<PRODUCTS>(stage + my_x + (k + j) * EX_P * 4 * entry,
+						       stage + my_y + (k + j) * EX_Q * 4 * entry,
+						       hi[set][j], lo[set][j]);
+				keep<PRODUCTS, STEPS>(hi[set], lo[set]);
 				turn_wait(thread >> 7);
 				hold(acc);
 				fence();
 #pragma unroll
 				for (int j = 0; j < STEPS; j++)
-					step(acc, hi[set][j], lo[set][j],
-					     right + (uint64_t)(((k + j) * 2 * EX_K8_BYTES) >> 4),
-					     b > 0 || k + j > 0);
+					step<PRODUCTS>(
+						acc, hi[set][j], lo[set][j],
+						right + (uint64_t)(((k + j) * 2 * EX_K8_BYTES) >>
+								   4),
+						b > 0 || k + j > 0);
 				commit();
 				turn_pass(thread >> 7);
 				settle<1>();
 				/* the products of the other set have ended: it may change now */
-				keep<STEPS>(hi[1 - set], lo[1 - set]);
+				keep<PRODUCTS, STEPS>(hi[1 - set], lo[1 - set]);
 				/* and this thread has read the block before this one */
 				if (k == 0 && n > 0)
 					barrier_arrive(empty + 8 * ((n - 1) % at::stages));
@@ -295,19 +322,20 @@ static __device__ void consume(const struct ex_product &a, const struct ex_where
 }
 #endif
 
+template <int PRODUCTS>
 static __global__
 __launch_bounds__(EX_PRODUCER + EX_THREADS,
 		  1) void product_wgmma(const __grid_constant__ struct ex_product a)
 {
 #if EX_HOPPER
 	extern __shared__ __align__(1024) unsigned char stages[];
-	__shared__ __align__(8) uint64_t bars[2 * stage_layout::stages];
+	__shared__ __align__(8) uint64_t bars[2 * stage_layout<PRODUCTS>::stages];
 	const struct ex_where w = ex_find(a);
 	const uint32_t full = shared_address(bars);
-	const uint32_t empty = full + 8 * stage_layout::stages;
+	const uint32_t empty = full + 8 * stage_layout<PRODUCTS>::stages;
 
 	if (threadIdx.x == 0) {
-		for (int s = 0; s < stage_layout::stages; s++) {
+		for (int s = 0; s < stage_layout<PRODUCTS>::stages; s++) {
 			barrier_init(full + 8 * s, 1);
 			barrier_init(empty + 8 * s, EX_THREADS);
 		}
@@ -318,26 +346,40 @@ __launch_bounds__(EX_PRODUCER + EX_THREADS,
 	if (threadIdx.x < EX_PRODUCER) {
 		asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
 		if (threadIdx.x == 0)
-			produce(a, w, shared_address(stages), full, empty);
+			produce<PRODUCTS>(a, w, shared_address(stages), full, empty);
 	} else {
 		asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-		consume(a, w, stages, full, empty);
+		consume<PRODUCTS>(a, w, stages, full, empty);
 	}
 #else
 	(void)a;
 #endif
 }
 
-#define SHARED_BYTES ((size_t)stage_layout::stages * stage_layout::bytes)
+static size_t shared_bytes(int products)
+{
+	return products == 3 ? (size_t)stage_layout<3>::stages * stage_layout<3>::bytes
+			     : (size_t)stage_layout<1>::stages * stage_layout<1>::bytes;
+}
 
 int ex_prepare_wgmma(struct bs_fail *why)
 {
-	return bs_launch_shared((const void *)product_wgmma, SHARED_BYTES, why);
+	int err = bs_launch_shared((const void *)product_wgmma<3>, shared_bytes(3), why);
+
+	return err != 0 ? err
+			: bs_launch_shared((const void *)product_wgmma<1>, shared_bytes(1), why);
 }
 
-int ex_product_wgmma(const struct ex_product *a, cudaStream_t stream, struct bs_fail *why)
+int ex_product_wgmma(const struct ex_product *a, int products, cudaStream_t stream,
+		     struct bs_fail *why)
 {
-	product_wgmma<<<ex_tiles(a), EX_PRODUCER + EX_THREADS, SHARED_BYTES, stream>>>(*a);
+	const unsigned tiles = ex_tiles(a);
+	const unsigned threads = EX_PRODUCER + EX_THREADS;
+
+	if (products == 3)
+		product_wgmma<3><<<tiles, threads, shared_bytes(3), stream>>>(*a);
+	else
+		product_wgmma<1><<<tiles, threads, shared_bytes(1), stream>>>(*a);
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }
