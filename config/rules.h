@@ -1,8 +1,8 @@
 /*
  * config/rules.h - what must hold between keys, and the defaults that depend on other keys
  *
- * A rule is skipped when a key that it reads is itself faulty. derive fills in such defaults, before
- * the rules.
+ * A rule is skipped when a key that it reads is itself faulty. derive fills in such defaults,
+ * before the rules.
  * One thread; looks at the file system (stat) and nothing else.
  */
 #ifndef BS_CONFIG_RULES_H

@@ -1,6 +1,6 @@
 #!/bin/sh
-# board/deploy/demo.sh PROGRAM: simulated scans stream through the service; images and their latencies come
-# out. Ends with 1 when an image is missing.
+# board/deploy/demo.sh PROGRAM: simulated scans stream through the service; images and their
+# latencies come out. Ends with 1 when an image is missing.
 set -eu
 boreside=$1
 here=$(cd "$(dirname "$0")/../.." && pwd)

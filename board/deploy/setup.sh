@@ -1,7 +1,7 @@
 #!/bin/sh
-# board/deploy/setup.sh - installs what Boreside needs to build and test, on Debian 12 and its relatives.
-# Says what it installs, uses sudo when not root, does nothing when all is there. CUDA is not
-# installed here: the GPU parts build where nvcc is found.
+# board/deploy/setup.sh - installs what Boreside needs to build and test, on Debian 12 and its
+# relatives. Says what it installs, uses sudo when not root, does nothing when all is there. CUDA is
+# not installed here: the GPU parts build where nvcc is found.
 set -eu
 need="gcc make pkg-config bc libnanomsg-dev libconfig-dev libfftw3-dev libhdf5-dev libismrmrd-dev
       libexpat1-dev libpng-dev libsystemd-dev liblapack-dev"
@@ -21,5 +21,6 @@ sudo=
 [ "$(id -u)" -eq 0 ] || sudo=sudo
 $sudo apt-get update -q >/dev/null
 # shellcheck disable=SC2086  # the list is meant to be split
-$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing >/dev/null
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing \
+	>/dev/null
 echo "setup: done"

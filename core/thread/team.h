@@ -5,8 +5,9 @@
  * team and the caller (member 0), and returns when all are done. Which member takes which task is
  * not fixed: a task may write only what no other task of the same run writes or reads, so results
  * do not depend on the number of threads. One run at a time, from the thread that opened the team.
- * Only open allocates. Members spin briefly between runs and then sleep; from the end of open on they
- * hold no lock between runs, not even malloc's, and the process may fork then (drivers/file/probe.h).
+ * Only open allocates. Members spin briefly between runs and then sleep; from the end of open on
+ * they hold no lock between runs, not even malloc's, and the process may fork then
+ * (drivers/file/probe.h).
  */
 #ifndef BS_CORE_THREAD_TEAM_H
 #define BS_CORE_THREAD_TEAM_H

@@ -5,12 +5,12 @@
  * and no check made beforehand can tell. The child reads the file with the same code as its parent
  * will, in the same memory: some damage makes HDF5 read beyond its buffers, and whether that is the
  * end of it depends on what lies there. A fresh process survived files that then crashed the one
- * that asked, so the child is a fork. The parent goes on only when the child came to an end and said
- * so.
+ * that asked, so the child is a fork. The parent goes on only when the child came to an end and
+ * said so.
  *
- * Call it while the other threads of the process wait: a fork is born with the locks that they hold,
- * and waits for them for ever. glibc's malloc is made for that, a sanitizer's is not: its lock is
- * held while a thread starts. Not for real-time threads: forks, blocks.
+ * Call it while the other threads of the process wait: a fork is born with the locks that they
+ * hold, and waits for them for ever. glibc's malloc is made for that, a sanitizer's is not: its
+ * lock is held while a thread starts. Not for real-time threads: forks, blocks.
  * Test: test/unit/drivers/test_probe.c, test/unit/drivers/test_recording.c
  */
 #ifndef BS_DRIVERS_FILE_PROBE_H
@@ -27,8 +27,8 @@
  */
 int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 	     struct bs_fail *why);
-/* For fn, before each piece of work: the child is killed when that takes longer. Does nothing outside
- * the child. */
+/* For fn, before each piece of work: the child is killed when that takes longer. Does nothing
+ * outside of the child. */
 void bs_probe_allow(unsigned seconds);
 
 #endif
