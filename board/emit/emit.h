@@ -47,10 +47,7 @@ struct emit {
 	_Atomic int64_t file_since_ns; /* a file is being written since; 0: none */
 	_Atomic bool quit;
 	_Atomic uint64_t scan, session; /* of the newest scan that has an image */
-	struct {
-		uint64_t count;
-		int64_t said_ns;
-	} unarchived; /* the first thread's: images that the archive did not take in time */
+	struct bs_shed unarchived; /* the first thread's: the archive did not take them in time */
 };
 
 /* Once, before everything else. */

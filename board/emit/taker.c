@@ -1,6 +1,7 @@
 /* board/emit/taker.c - see taker.h */
 #include "board/emit/taker.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +42,7 @@ struct bs_taker {
 	pthread_cond_t change;
 	pthread_t thread, mover;
 	bool has_thread, has_mover;
-	uint64_t unsaid; /* shed since the log was told */
-	int64_t said_ns;
+	struct bs_shed shed;
 };
 
 static void count(_Atomic uint64_t *n, uint64_t by)
@@ -58,19 +58,28 @@ static void publish(struct bs_taker *t)
 	atomic_store(&t->r->spill_bytes, atomic_load(&t->spill.bytes));
 }
 
-/* The first at once, later ones together, at most every second; with the lock held. */
-static void say_shed(struct bs_taker *t, int64_t now)
+bool bs_shed_due(struct bs_shed *s, const char *name, bool absent, uint64_t total,
+		 char line[BS_SHED_LINE])
 {
-	char line[200];
+	int64_t now = bs_now_ns();
 
-	if (t->unsaid == 0 || (t->said_ns != 0 && now - t->said_ns < SAY_NS))
-		return;
-	(void)snprintf(line, sizeof(line), "%s %s: %llu images shed, %llu since the start",
-		       t->spec.name, t->nobody ? "is not there" : "does not keep up",
-		       (unsigned long long)t->unsaid, (unsigned long long)atomic_load(&t->r->shed));
-	t->unsaid = 0;
-	t->said_ns = now;
-	t->spec.say(t->spec.arg, line);
+	if (s->count == 0 || (s->said_ns != 0 && now - s->said_ns < SAY_NS))
+		return false;
+	(void)snprintf(line, BS_SHED_LINE,
+		       "%s %s: %" PRIu64 " images shed, %" PRIu64 " since the start", name,
+		       absent ? "is not there" : "does not keep up", s->count, total);
+	s->count = 0;
+	s->said_ns = now;
+	return true;
+}
+
+/* With the lock held. */
+static void say_shed(struct bs_taker *t)
+{
+	char line[BS_SHED_LINE];
+
+	if (bs_shed_due(&t->shed, t->spec.name, t->nobody, atomic_load(&t->r->shed), line))
+		t->spec.say(t->spec.arg, line);
 }
 
 static void missed(struct bs_taker *t, const unsigned char *msg, size_t len)
@@ -82,9 +91,9 @@ static void missed(struct bs_taker *t, const unsigned char *msg, size_t len)
 static void shed(struct bs_taker *t, const unsigned char *msg, size_t len)
 {
 	count(&t->r->shed, 1);
-	t->unsaid++;
+	t->shed.count++;
 	missed(t, msg, len);
-	say_shed(t, bs_now_ns());
+	say_shed(t);
 }
 
 /* Until something changes, or until_ns when it is not 0; with the lock held. */
@@ -195,7 +204,7 @@ bool bs_taker_push(struct bs_taker *t, const unsigned char *msg, size_t len)
 		t->count++;
 		(void)pthread_cond_broadcast(&t->change);
 	}
-	say_shed(t, bs_now_ns());
+	say_shed(t);
 	publish(t);
 	(void)pthread_mutex_unlock(&t->lock);
 	return true;
@@ -218,8 +227,8 @@ bool bs_taker_quiet(struct bs_taker *t)
 	quiet = (t->count == 0 && !t->busy && !t->moving) || atomic_load(&t->absent) ||
 		t->retry_ns != 0 || (t->busy && bs_now_ns() - t->since_ns > BS_TAKER_STUCK_NS);
 	if (quiet) { /* the scan is over: what was shed since it was last said is said now */
-		t->said_ns = 0;
-		say_shed(t, bs_now_ns());
+		t->shed.said_ns = 0;
+		say_shed(t);
 	}
 	(void)pthread_mutex_unlock(&t->lock);
 	return quiet;
@@ -341,7 +350,7 @@ static void *serve(void *arg)
 		(void)pthread_mutex_lock(&t->lock);
 		t->busy = false;
 		atomic_store(&t->r->since_ns, 0);
-		say_shed(t, bs_now_ns());
+		say_shed(t);
 		publish(t);
 		(void)pthread_cond_broadcast(&t->change);
 	}
@@ -529,8 +538,8 @@ static void settle(struct bs_taker *t)
 		t->spilling = pop(t, t->spilling);
 		keep(t, t->spilling, false);
 	}
-	t->said_ns = 0;
-	say_shed(t, bs_now_ns());
+	t->shed.said_ns = 0;
+	say_shed(t);
 	publish(t);
 }
 

@@ -28,6 +28,16 @@
 #define BS_TAKER_QUEUE_MAX 64u
 #define BS_TAKER_STUCK_NS  INT64_C(1000000000) /* one image for so long: it is not waited for */
 
+/* Images that were shed, and the log was not told of yet. */
+struct bs_shed {
+	uint64_t count;
+	int64_t said_ns; /* the last line; 0: the next one is due at once */
+};
+#define BS_SHED_LINE 200
+/* True: a line is due (one a second at most), and line is it. total: since the start. */
+bool bs_shed_due(struct bs_shed *s, const char *name, bool absent, uint64_t total,
+		 char line[BS_SHED_LINE]);
+
 struct bs_taker;
 
 struct bs_taker_spec {

@@ -10,7 +10,6 @@
 #include "core/thread/clock.h"
 #include "ipc/wire/wire.h"
 
-#define SAY_NS          INT64_C(1000000000)
 #define ARCHIVE_WAIT_NS INT64_C(1000000000) /* then a connected archive loses the image */
 
 static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
@@ -27,23 +26,14 @@ static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 			       taken_ns);
 }
 
-/* The first at once, later ones together, when pause_ns have passed since the last line. */
-static void say_unarchived(struct emit *e, int64_t pause_ns)
+static void say_unarchived(struct emit *e)
 {
 	const struct bs_taker_record *r = &e->env->shm.s->taker[BS_TAKER_ARCHIVE];
-	int64_t now = bs_now_ns();
-	char line[160];
+	bool absent = bs_endpoint_connections_now(&e->archive) == 0;
+	char line[BS_SHED_LINE];
 
-	if (e->unarchived.count == 0 ||
-	    (e->unarchived.said_ns != 0 && now - e->unarchived.said_ns < pause_ns))
-		return;
-	(void)snprintf(
-		line, sizeof(line), "archive %s: %llu images shed, %llu since the start",
-		bs_endpoint_connections_now(&e->archive) == 0 ? "is not there" : "does not keep up",
-		(unsigned long long)e->unarchived.count, (unsigned long long)atomic_load(&r->shed));
-	e->unarchived.count = 0;
-	e->unarchived.said_ns = now;
-	bs_emit_say(e, BS_EVENT_LIMIT, 0, line);
+	if (bs_shed_due(&e->unarchived, "archive", absent, atomic_load(&r->shed), line))
+		bs_emit_say(e, BS_EVENT_LIMIT, 0, line);
 }
 
 /* An image that the archive did not take in time. */
@@ -52,7 +42,7 @@ static void unarchived(struct emit *e, const struct bs_message *msg)
 	bs_count(&e->env->shm.s->taker[BS_TAKER_ARCHIVE].shed, 1);
 	bs_emit_undelivered(e, bs_wire_session(msg->at), 1);
 	e->unarchived.count++;
-	say_unarchived(e, SAY_NS);
+	say_unarchived(e);
 }
 
 /* True: the archive has it. Waits while one is connected, at most ARCHIVE_WAIT_NS. */
@@ -216,10 +206,12 @@ static void take_entry(struct emit *e, uint64_t entry)
 {
 	uint32_t slot;
 
-	if (bs_emit_is_image(e, entry, &slot))
+	if (bs_emit_is_image(e, entry, &slot)) {
 		take_image(e, slot);
-	else if (bs_entry_kind(entry) == BS_ENTRY_END)
-		say_unarchived(e, 0);
+	} else if (bs_entry_kind(entry) == BS_ENTRY_END && e->unarchived.count > 0) {
+		e->unarchived.said_ns = 0; /* at the end of a scan, whatever was said before */
+		say_unarchived(e);
+	}
 	(void)pthread_mutex_lock(&e->lock);
 	atomic_fetch_add(&e->sent, 1);
 	(void)pthread_cond_signal(&e->wake);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test/replay/deadline.sh - a least-squares protocol through the service: the image says its method,
-# lambda, iterations, residual and whether the deadline stopped the solver. If it did, it still comes.
+# lambda, iterations, residual, and whether the deadline stopped the solver; then it comes as well.
 set -u
 if [ ! -d "$DATA/ref" ]; then
 	echo "skip deadline: no folder of recordings at $DATA"
