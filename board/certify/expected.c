@@ -2,20 +2,12 @@
 #include "board/certify/expected.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "board/arm/armed.h"
-#include "core/thread/clock.h"
-#include "drivers/source/recording.h"
-#include "ipc/wire/xml.h"
+#include "board/offline/pipeline.h"
 
 struct count {
 	struct bs_protocol p;
-	struct bs_armed armed;
-	struct bs_team *team;
-	struct bs_recording *in;
-	struct bs_scan_info info;
-	struct bs_recon_image image;
+	struct bs_pipeline pipeline;
 	uint64_t images;
 };
 
@@ -34,67 +26,15 @@ static void bare(struct bs_protocol *p)
 	p->maps_file[0] = p->w_file[0] = p->density_file[0] = '\0';
 }
 
-static int pop_all(struct count *n, struct bs_fail *why)
+static int count_ready(void *arg, struct bs_fail *why)
 {
+	struct count *n = arg;
+	struct bs_pipeline *l = &n->pipeline;
 	int rc;
 
-	while ((rc = bs_recon_pop(n->armed.recon, &n->image, INT64_MAX, why)) == 1)
+	while ((rc = bs_recon_pop(l->armed.recon, &l->image, INT64_MAX, why)) == 1)
 		n->images++;
 	return rc;
-}
-
-static int feed(struct count *n, const struct bs_recorded *acq, struct bs_fail *why)
-{
-	uint32_t row;
-	int rc;
-	int popped;
-
-	if (bs_admit_acq(&n->p, &n->armed.loaded.traj, &n->info, &acq->head, acq->traj, acq->data,
-			 &row, NULL) != 0)
-		return 0;
-	do {
-		rc = bs_recon_readout(n->armed.recon, &acq->head, row, acq->data, bs_now_ns(),
-				      NULL);
-		popped = pop_all(n, why);
-	} while (popped == 0 && rc == BS_RECON_POP_FIRST);
-	return popped;
-}
-
-static int prepare(struct count *n, const struct bs_site *site, const char *recording,
-		   struct bs_fail *why)
-{
-	const char *xml;
-	int rc = bs_recording_open(&n->in, recording, why);
-
-	if (rc != 0)
-		return rc;
-	xml = bs_recording_xml(n->in);
-	rc = bs_mrdxml_read(&n->info, xml, strlen(xml), why);
-	if (rc == 0)
-		rc = bs_team_open(&n->team, 1, why);
-	if (rc == 0)
-		rc = bs_armed_open(&n->armed, site, &n->p, n->team, why);
-	if (rc != 0)
-		return rc;
-	n->image.pixels = aligned_alloc(BS_ALIGN, (bs_protocol_image_bytes(&n->p) + BS_ALIGN - 1) /
-							  BS_ALIGN * BS_ALIGN);
-	return n->image.pixels != NULL ? 0 : bs_fail(why, BS_ERR_NOMEM, "no memory for an image");
-}
-
-static int run(struct count *n, struct bs_fail *why)
-{
-	uint32_t readouts = bs_recording_count(n->in);
-	struct bs_recorded acq;
-	int rc = 0;
-
-	bs_recon_scan(n->armed.recon, &n->info);
-	for (uint32_t i = 0; rc == 0 && i < readouts; i++) {
-		rc = bs_recording_read(n->in, i, &acq, why);
-		if (rc == 0)
-			rc = feed(n, &acq, why);
-	}
-	bs_recon_close(n->armed.recon);
-	return rc == 0 ? pop_all(n, why) : rc;
 }
 
 int bs_expected_images(uint64_t *images, const struct bs_site *site, const struct bs_protocol *p,
@@ -108,15 +48,13 @@ int bs_expected_images(uint64_t *images, const struct bs_site *site, const struc
 		return bs_fail(why, BS_ERR_NOMEM, "no memory to count a recording's images");
 	n->p = *p;
 	bare(&n->p);
-	rc = prepare(n, site, recording, why);
+	rc = bs_pipeline_open(&n->pipeline, recording, why);
 	if (rc == 0)
-		rc = run(n, why);
+		rc = bs_pipeline_arm(&n->pipeline, site, &n->p, NULL, 1, why);
+	if (rc == 0)
+		rc = bs_pipeline_run(&n->pipeline, count_ready, n, true, why);
 	*images = n->images;
-	bs_armed_close(&n->armed);
-	bs_team_close(n->team);
-	if (n->in != NULL)
-		(void)bs_recording_close(n->in, NULL);
-	free(n->image.pixels);
+	bs_pipeline_close(&n->pipeline);
 	free(n);
 	return rc;
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/arm/armed.h"
 #include "board/command/command.h"
+#include "board/offline/pipeline.h"
 #include "board/offline/rounds.h"
 #include "config/config.h"
 #include "core/frame/attributes.h"
@@ -13,23 +13,16 @@
 #include "core/thread/clock.h"
 #include "drivers/file/mtx.h"
 #include "drivers/sink/sink.h"
-#include "drivers/source/recording.h"
 #include "gpu/engine/engines.h"
-#include "ipc/wire/xml.h"
 
 struct job {
 	const char *config, *protocol, *recording, *out;
 	struct bs_site *site;
 	const struct bs_protocol *p; /* of the site */
-	struct bs_armed armed;
-	struct bs_team *team;
-	struct bs_recording *in;
+	struct bs_pipeline pipeline;
 	const struct bs_sink *sink;
 	void *sink_self;
-	struct bs_scan_info info;
-	struct bs_recon_image image;
 	uint32_t images, previews;
-	int64_t taken_ns; /* the last readout was read; there is no earlier time in a recording */
 	struct bs_rounds rounds;
 	struct bs_protocol round; /* the protocol as rounds before the last image run it */
 	const char *w_out;
@@ -61,88 +54,56 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-static int emit_ready(struct job *j, struct bs_fail *why)
+static int emit_ready(void *arg, struct bs_fail *why)
 {
-	struct bs_image_timing timing = { .taken_ns = j->taken_ns };
+	struct job *j = arg;
+	struct bs_armed *armed = &j->pipeline.armed;
+	struct bs_recon_image *image = &j->pipeline.image;
+	struct bs_image_timing timing = { .taken_ns = j->pipeline.taken_ns };
 	char attributes[BS_POOLS_ATTRIBUTES];
 	int rc;
 
 	for (;;) {
 		timing.added_ns = timing.begun_ns = bs_now_ns();
-		rc = bs_recon_pop(j->armed.recon, &j->image, INT64_MAX, why);
+		rc = bs_recon_pop(armed->recon, image, INT64_MAX, why);
 		if (rc != 1)
 			break;
 		if (j->collecting) {
-			rc = bs_rounds_add(&j->rounds, &j->round, &j->image, why);
+			rc = bs_rounds_add(&j->rounds, &j->round, image, why);
 			if (rc != 0)
 				return rc;
 			continue;
 		}
 		timing.made_ns = bs_now_ns();
-		timing.received_ns = j->image.last_ns;
-		if (j->image.missing != 0) /* its last readout was not the one at hand */
+		timing.received_ns = image->last_ns;
+		if (image->missing != 0) /* its last readout was not the one at hand */
 			timing.taken_ns = timing.added_ns = 0;
 		timing.latency_ns = timing.made_ns -
-				    (j->image.missing == 0 ? timing.received_ns : timing.begun_ns);
-		rc = bs_attributes_write(attributes, sizeof(attributes), j->armed.protocol,
-					 bs_recon_engine(j->armed.recon, &j->image), &j->image,
-					 &timing);
+				    (image->missing == 0 ? timing.received_ns : timing.begun_ns);
+		rc = bs_attributes_write(attributes, sizeof(attributes), armed->protocol,
+					 bs_recon_engine(armed->recon, image), image, &timing);
 		if (rc < 0)
 			return bs_fail(why, rc, "attributes longer than %u bytes",
 				       BS_POOLS_ATTRIBUTES);
-		bs_attributes_fill(&j->image.head, j->armed.protocol, &j->image, &timing);
-		j->image.head.attribute_string_len = (uint32_t)rc;
-		rc = bs_sink_put(j->sink, j->sink_self, &j->image.head, attributes, j->image.pixels,
+		bs_attributes_fill(&image->head, armed->protocol, image, &timing);
+		image->head.attribute_string_len = (uint32_t)rc;
+		rc = bs_sink_put(j->sink, j->sink_self, &image->head, attributes, image->pixels,
 				 why);
 		if (rc != 0)
 			return rc;
-		j->images += !j->image.preview;
-		j->previews += j->image.preview;
-		if (j->image.missing != 0 && !j->image.preview)
+		j->images += !image->preview;
+		j->previews += image->preview;
+		if (image->missing != 0 && !image->preview)
 			bs_log(BS_LOG_WARN, "image %u: %u of %u readouts are missing",
-			       j->image.head.image_index, j->image.missing,
-			       j->image.missing + j->image.readouts);
+			       image->head.image_index, image->missing,
+			       image->missing + image->readouts);
 	}
 	return rc;
 }
 
-static int feed(struct job *j, const struct bs_recorded *acq, struct bs_fail *why)
-{
-	uint32_t row;
-	int rc = bs_admit_acq(j->armed.protocol, &j->armed.loaded.traj, &j->info, &acq->head,
-			      acq->traj, acq->data, &row, why);
-
-	if (rc != 0)
-		return rc;
-	j->taken_ns = bs_now_ns();
-	do {
-		rc = bs_recon_readout(j->armed.recon, &acq->head, row, acq->data, j->taken_ns, why);
-		if (rc < 0)
-			return rc;
-		int popped = emit_ready(j, why);
-
-		if (popped < 0)
-			return popped;
-	} while (rc == BS_RECON_POP_FIRST);
-	return 0;
-}
-
 static int run_scan(struct job *j, struct bs_fail *why)
 {
-	uint32_t n = bs_recording_count(j->in);
-	struct bs_recorded acq;
-	int rc;
-
-	bs_recon_scan(j->armed.recon, &j->info);
-	for (uint32_t i = 0; i < n; i++) {
-		rc = bs_recording_read(j->in, i, &acq, why);
-		if (rc == 0)
-			rc = feed(j, &acq, why);
-		if (rc != 0)
-			return rc;
-	}
-	bs_recon_close(j->armed.recon);
-	return emit_ready(j, why);
+	return bs_pipeline_run(&j->pipeline, emit_ready, j, false, why);
 }
 
 /* A round: all images, W of them, and armed again with it. */
@@ -159,7 +120,7 @@ static int next_round(struct job *j, struct bs_fail *why)
 		return rc;
 	bs_log(BS_LOG_INFO, "round %u of %u: %u images in %.1f ms", j->rounds.done + 1,
 	       j->rounds.rounds, j->rounds.images, (double)(bs_now_ns() - start_ns) * 1e-6);
-	bs_armed_close(&j->armed); /* it may hold the W before */
+	bs_armed_close(&j->pipeline.armed); /* it may hold the W before */
 	rc = bs_rounds_make(&j->rounds, &j->round, why);
 	if (rc == 0 && last && j->w_out != NULL)
 		rc = bs_mtx_write(j->w_out, &j->rounds.w, why);
@@ -170,7 +131,7 @@ static int next_round(struct job *j, struct bs_fail *why)
 		j->round.output = j->p->output;
 		j->round.preview_every = j->p->preview_every;
 	}
-	return bs_armed_open_with(&j->armed, j->site, &j->round, &j->rounds.w, j->team, why);
+	return bs_pipeline_arm(&j->pipeline, j->site, &j->round, &j->rounds.w, 0, why);
 }
 
 /* Rounds compare complex images, whatever leaves in the end. */
@@ -184,8 +145,8 @@ static int prepare_rounds(struct job *j, struct bs_fail *why)
 
 static int prepare(struct job *j, struct bs_fail *why)
 {
+	const struct bs_scan_info *info = &j->pipeline.info;
 	const struct bs_protocol *p;
-	const char *xml;
 	int rc;
 
 	j->sink = bs_sink_find(j->out);
@@ -195,32 +156,21 @@ static int prepare(struct job *j, struct bs_fail *why)
 	j->site = bs_command_site(&bs_command_recon, j->config);
 	if (j->site == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", j->config);
-	rc = bs_recording_open(&j->in, j->recording, why);
+	rc = bs_pipeline_open(&j->pipeline, j->recording, why);
 	if (rc != 0)
 		return rc;
-	xml = bs_recording_xml(j->in);
-	rc = bs_mrdxml_read(&j->info, xml, strlen(xml), why);
-	if (rc != 0)
-		return rc;
-	j->p = p = bs_config_choose(j->site, j->protocol, j->info.protocol, why);
+	j->p = p = bs_config_choose(j->site, j->protocol, info->protocol, why);
 	if (p == NULL)
 		return BS_ERR_PROTOCOL;
-	rc = bs_admit_scan(p, &j->info, why);
-	if (rc == 0)
-		rc = bs_team_open(&j->team, (int)j->site->threads, why);
+	rc = bs_admit_scan(p, info, why);
 	if (rc == 0 && j->rounds.rounds > 0) {
 		rc = prepare_rounds(j, why);
 		p = &j->round;
 	}
 	if (rc == 0)
-		rc = bs_armed_open(&j->armed, j->site, p, j->team, why);
+		rc = bs_pipeline_arm(&j->pipeline, j->site, p, NULL, j->site->threads, why);
 	if (rc != 0)
 		return rc;
-	j->image.pixels = aligned_alloc(BS_ALIGN, (bs_protocol_image_bytes(p) + BS_ALIGN - 1) /
-							  BS_ALIGN * BS_ALIGN);
-	if (j->image.pixels == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "image of %llu bytes",
-			       (unsigned long long)bs_protocol_image_bytes(p));
 	return j->sink->open(&j->sink_self, j->out, why);
 }
 
@@ -236,12 +186,8 @@ static int finish(struct job *j, int rc, struct bs_fail *why)
 			rc = closed;
 		}
 	}
-	if (j->in != NULL)
-		(void)bs_recording_close(j->in, NULL);
-	bs_armed_close(&j->armed);
-	bs_team_close(j->team);
+	bs_pipeline_close(&j->pipeline);
 	bs_rounds_close(&j->rounds);
-	free(j->image.pixels);
 	free(j->site);
 	return rc;
 }
@@ -261,14 +207,15 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 	char place[96];
 	int rc;
 
-	bs_engine_place(place, sizeof(place), j->armed.engine, j->armed.protocol);
+	bs_engine_place(place, sizeof(place), j->pipeline.armed.engine, j->pipeline.armed.protocol);
 	rc = rounds(j, why);
 	if (rc == 0)
 		rc = run_scan(j, why);
 	if (rc == 0)
 		(void)printf("%u image%s%s, %s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
 			     j->images, j->images == 1 ? "" : "s",
-			     j->previews > 0 ? " (and previews)" : "", j->armed.engine->name, place,
+			     j->previews > 0 ? " (and previews)" : "",
+			     j->pipeline.armed.engine->name, place,
 			     (double)(armed_ns - start_ns) * 1e-6,
 			     (double)(bs_now_ns() - armed_ns) * 1e-6);
 	return rc;

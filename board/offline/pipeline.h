@@ -1,0 +1,36 @@
+/*
+ * board/offline/pipeline.h - a recording through an armed protocol, in this process
+ *
+ * open -> { arm -> run }* -> close, of a zeroed struct. open reads the recording's header, which
+ * forks (drivers/file/probe.h): call it with one thread. arm takes the place of what was armed
+ * before.
+ * run: all readouts, each through the service's checks; take is called after each, and at the end,
+ * to pop the images that are ready. close may follow anything. One thread.
+ * Test: test/replay/recordings.sh, test/replay/certify.sh
+ */
+#ifndef BS_BOARD_OFFLINE_PIPELINE_H
+#define BS_BOARD_OFFLINE_PIPELINE_H
+
+#include "board/arm/armed.h"
+#include "core/frame/recon.h"
+#include "drivers/source/recording.h"
+
+struct bs_pipeline {
+	struct bs_recording *in;
+	struct bs_scan_info info; /* its header */
+	struct bs_team *team;
+	struct bs_armed armed;
+	struct bs_recon_image image; /* has room for one of the first protocol armed */
+	int64_t taken_ns; /* the last readout was read; there is no earlier time in a recording */
+};
+
+int bs_pipeline_open(struct bs_pipeline *l, const char *recording, struct bs_fail *why);
+/* w: in place of the protocol's own W, or NULL. threads: of the first call. */
+int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const struct bs_protocol *p,
+		    const struct bs_csr *w, uint32_t threads, struct bs_fail *why);
+/* take: 0, or negative to end. lenient: a readout that the service would refuse is left out. */
+int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail *why), void *arg,
+		    bool lenient, struct bs_fail *why);
+void bs_pipeline_close(struct bs_pipeline *l);
+
+#endif
