@@ -55,7 +55,7 @@ static int cart_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	e->p = p;
 	e->team = env->team;
 	e->maps = tables->maps;
-	/* taken coil by coil, as need states it: each slot is rounded up to whole cache lines */
+	/* need states it coil by coil, each rounded up to whole cache lines */
 	e->coil_images = bs_arena_take(env->arena, (size_t)(bs_protocol_voxels(p) * 8u) * p->coils,
 				       BS_ALIGN);
 	if (e->coil_images == NULL)
@@ -91,7 +91,7 @@ static int cart_finish(void *self, uint32_t frame, int64_t deadline_ns, float *i
 	int64_t start_ns = bs_now_ns();
 	int64_t summed_ns;
 
-	(void)deadline_ns; /* a direct method: nothing could be left out */
+	(void)deadline_ns; /* a direct method has no iterations to leave out */
 	bs_cart_finish(e->cart, frame, e->coil_images);
 	summed_ns = bs_now_ns();
 	bs_combine(e->team, e->p->combine, e->p->output, e->p->coils, bs_protocol_voxels(e->p),

@@ -15,7 +15,9 @@
 #define CUDA(engine) NULL
 #endif
 
-/* A method's functions; its traits are in core/method.c. NULL: this build, or the method, has none. */
+/*
+ * A method's functions; its traits are in core/method.c. NULL: it has none, or not in this build.
+ */
 static const struct {
 	const struct bs_engine *host, *cuda;
 	const struct bs_engine *coils; /* on several GPUs, each with some of the coils (shares.h) */
@@ -35,7 +37,7 @@ static const struct {
 };
 _Static_assert(sizeof(table) / sizeof(table[0]) == BS_METHODS, "a row for each method");
 
-/* 0 when there is a GPU. */
+/* 0: there is a GPU. */
 static int answers(struct bs_fail *why)
 {
 #if BS_GPU
@@ -45,7 +47,7 @@ static int answers(struct bs_fail *why)
 #endif
 }
 
-/* 0 when the one that is current works. */
+/* 0: the current GPU works. */
 static int probe(struct bs_fail *why)
 {
 #if BS_GPU
@@ -57,7 +59,7 @@ static int probe(struct bs_fail *why)
 #endif
 }
 
-/* The site's GPUs are there and of one kind; the first is current from here on. None named: as it is. */
+/* 0: the site's GPUs are there and of one kind, and the first is current from here on. */
 static int use(const struct bs_devices *d, struct bs_fail *why)
 {
 #if BS_GPU
@@ -85,7 +87,7 @@ int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool 
 	int rc = 0;
 
 	if (answers(NULL) != 0 || use(devices, NULL) != 0)
-		return 0; /* whoever looks for an engine tells */
+		return 0; /* bs_engine_find says so */
 	for (uint32_t i = devices->count; rc == 0 && i-- > 0;) {
 		rc = bs_gpu_use(devices->device[i], why);
 		if (rc == 0)
@@ -106,7 +108,6 @@ bool bs_engines_on_gpu(const char *name)
 	return strstr(name, "cuda") != NULL;
 }
 
-/* On the GPUs that work on it. */
 static const struct bs_engine *engine_on(const struct bs_protocol *p)
 {
 	switch (bs_shares_of(p).how) {
@@ -120,7 +121,9 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 	return table[p->method].cuda;
 }
 
-/* *cuda: it is to run on the GPU. Not 0: the site's GPUs, or the one that it must have, are not here. */
+/*
+ * *cuda: it runs on a GPU. An error: backend cuda without a GPU, or the site's GPUs are not here.
+ */
 static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fail *why)
 {
 	const struct bs_engine *engine = table[p->method].cuda;

@@ -2,11 +2,11 @@
  * gpu/engine/engines.h - the reconstruction methods that this build has
  *
  * find: the engine for a protocol's method and backend; BS_ERR_UNSUPPORTED with the reason when
- * this build or machine has none (backend cuda without a GPU; a GPU of gpu.devices that is not here or
- * unlike the first). auto: CUDA where a GPU answers, else host. The site's first GPU is current in
- * this thread afterwards: the one that arms and runs. Several: as gpu/engine/shares.h says.
+ * this build or machine has none (backend cuda without a GPU; a GPU of gpu.devices that is not here
+ * or unlike the first). auto: CUDA where a GPU answers, else host. The site's first GPU is current
+ * in this thread afterwards: the one that arms and runs. Several: see gpu/engine/shares.h.
  * place: where an engine that was found works, in words: "host", "GPUs 0, 1: 8 coils shared out".
- * For the recon process only: on a GPU build it may start the CUDA runtime.
+ * For the recon process only: in a build with GPUs it may start the CUDA runtime.
  */
 #ifndef BS_GPU_ENGINE_ENGINES_H
 #define BS_GPU_ENGINE_ENGINES_H
@@ -28,7 +28,8 @@ bool bs_engines_on_gpu(const char *name);
 
 /*
  * How this process waits for its GPUs, and whether its streams are urgent; before the first arm. 0
- * where there is no GPU. BS_ERR_GPU: the device refuses the kind of wait, and all goes on.
+ * where there is no GPU. BS_ERR_GPU: the device refuses that kind of wait; everything works
+ * without.
  */
 int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool urgent,
 		      struct bs_fail *why);
@@ -40,14 +41,15 @@ struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p);
 struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p);
 
 /*
- * Only in a build with GPU=1: how the variants of a method's operator are measured on the GPU that is
- * current, in about `seconds`, or found in the cache (gpu/device/tune.h). k: the trajectory, host.
+ * Only in a build with GPU=1: how the variants of a method's operator are measured on the current
+ * GPU, in about `seconds`, or found in the cache (gpu/device/tune.h). k: the trajectory, host
+ * memory.
  */
 struct bs_tuner {
 	int (*tune)(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
 		    const char *cache_dir, double seconds, struct bs_fail *why);
-	const char *times[2]; /* what the two times of a variant are of */
-	bool by_coils;        /* another number of coils is another measurement */
+	const char *times[2]; /* what the two times of a variant measure */
+	bool by_coils;        /* they depend on the number of coils */
 };
 
 /* NULL: the method has no variants. */
@@ -61,7 +63,7 @@ extern const struct bs_engine bs_engine_ls_host, bs_engine_sense_host;
 extern const struct bs_engine bs_engine_gridding_cuda, bs_engine_cartesian_cuda, bs_engine_ls_cuda,
 	bs_engine_sense_cuda;
 
-/* gpu/engine/multi/engine.cu, only in a build with GPU=1. */
+/* On several GPUs (gpu/engine/multi/engine.cu), only in a build with GPU=1. */
 extern const struct bs_engine bs_engine_gridding_multi, bs_engine_ls_multi, bs_engine_sense_multi,
 	bs_engine_slabs_multi;
 

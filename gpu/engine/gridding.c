@@ -1,4 +1,4 @@
-/* gpu/engine/gridding.c - method "gridding" on the host: weighted adjoint NUFFT, then combination */
+/* gpu/engine/gridding.c - method "gridding" on the host: weighted adjoint NUFFT, coils combined */
 #include "core/thread/clock.h"
 #include "gpu/image/combine.h"
 #include "gpu/nufft/density.h"
@@ -31,7 +31,7 @@ struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p)
 
 	for (int a = 0; a < 3; a++)
 		s.matrix[a] = p->matrix[a];
-	/* By default about sixteen chunks: 15/16 of the work is done when the last readout comes. */
+	/* About sixteen chunks: 15/16 of the work is done when the last readout comes. */
 	if (readouts == 0)
 		readouts = (p->readouts + 15) / 16;
 	s.chunk = (uint64_t)bs_partial_chunk(p, readouts) * p->samples;
@@ -112,7 +112,7 @@ static int gridding_add(void *self, uint32_t frame, uint32_t readout, const floa
 	return 0;
 }
 
-/* start_ns: when the sum that is now in coil_images was begun. */
+/* start_ns: when the work began whose result is in coil_images. */
 static int to_image(struct engine *e, int64_t start_ns, float *image, struct bs_report *report)
 {
 	int64_t summed_ns = bs_now_ns();
@@ -130,7 +130,7 @@ static int gridding_finish(void *self, uint32_t frame, int64_t deadline_ns, floa
 	struct engine *e = self;
 	int64_t start_ns = bs_now_ns();
 
-	(void)deadline_ns; /* a direct method: nothing could be left out */
+	(void)deadline_ns; /* a direct method has no iterations to leave out */
 	bs_nufft_finish(e->nufft, frame, e->coil_images);
 	return to_image(e, start_ns, image, report);
 }

@@ -1,9 +1,9 @@
 /*
  * gpu/engine/ls.c - methods "ls" and "sense" on the host
  *
- * F^H d accumulates while the readouts arrive, by the exact sum or the NUFFT; finish adds what is
- * left of it and solves (gpu/solve/ls.h) up to the deadline. ls solves for each coil by itself and
- * combines the images; the time that is left is shared out among the coils that are left.
+ * F^H d accumulates while the readouts arrive, by the exact sum or the NUFFT; finish adds the rest
+ * and solves (gpu/solve/ls.h) up to the deadline. ls solves coil by coil, each with its part of the
+ * time that remains, and combines the images.
  */
 #include "gpu/engine/engines.h"
 
@@ -28,7 +28,7 @@ struct engine {
 	struct bs_partial window;
 	float *fhd;      /* [coil][voxel] complex */
 	float *images;   /* [coil][voxel] complex, or one */
-	int64_t tail_ns; /* the longest combination of late, fading: kept free before the deadline */
+	int64_t tail_ns; /* kept free before the deadline for the combination */
 };
 
 static uint32_t images_of(const struct bs_protocol *p)
@@ -36,7 +36,7 @@ static uint32_t images_of(const struct bs_protocol *p)
 	return bs_methods[p->method].uses_maps ? 1 : p->coils;
 }
 
-/* By default as many readouts as fill its tables once. */
+/* A chunk is by default as many readouts as fill its tables once. */
 static struct bs_exact_spec exact_of(const struct bs_protocol *p)
 {
 	uint32_t readouts = p->chunk_readouts;
@@ -55,7 +55,7 @@ static struct bs_exact_spec exact_of(const struct bs_protocol *p)
 	};
 }
 
-/* Method gridding's, but its previews are another engine's. */
+/* As for gridding, without the memory for previews: another engine makes them. */
 static struct bs_nufft_spec nufft_of(const struct bs_protocol *p)
 {
 	struct bs_nufft_spec s = bs_gridding_spec(p);
@@ -134,7 +134,7 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 	if (bs_methods[p->method].uses_maps && tables->maps == NULL)
 		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",
 			     p->name, bs_method_name(p->method));
-	/* taken coil by coil, as need states it: each slot is rounded up to whole cache lines */
+	/* need states it coil by coil, each rounded up to whole cache lines */
 	e->fhd = bs_arena_take(env->arena, (size_t)(slot * p->coils), BS_ALIGN);
 	e->images = bs_arena_take(env->arena, (size_t)(slot * images_of(p)), BS_ALIGN);
 	if (rc == 0 && (e->fhd == NULL || e->images == NULL))
@@ -207,7 +207,7 @@ static void solve(struct engine *e, int64_t deadline_ns, struct bs_report *repor
 	}
 }
 
-/* F^H d of what was added, and of zeros for what was not. */
+/* F^H d of the readouts that came; the others count as zeros. */
 static void sum_up(struct engine *e, uint32_t frame, float *fhd)
 {
 	if (e->exact != NULL)
@@ -216,7 +216,7 @@ static void sum_up(struct engine *e, uint32_t frame, float *fhd)
 		bs_nufft_finish(e->nufft, frame, fhd);
 }
 
-/* start_ns: when the sum that is now in fhd was begun. */
+/* start_ns: when the work began whose result is in fhd. */
 static int to_image(struct engine *e, int64_t start_ns, int64_t deadline_ns, float *image,
 		    struct bs_report *report)
 {

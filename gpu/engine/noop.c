@@ -1,4 +1,4 @@
-/* gpu/engine/noop.c - no reconstruction: a zero image for each frame, to measure the service itself */
+/* gpu/engine/noop.c - no reconstruction: images of zeros, to time the service itself */
 #include "gpu/engine/engines.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* why: where it cannot be shared out, the reason. */
+/* why: the reason where it cannot be shared out. */
 static enum bs_sharing choose(const struct bs_protocol *p, char *why, size_t size)
 {
 	const struct bs_method_traits *method = &bs_methods[p->method];

@@ -1,13 +1,13 @@
 /*
  * gpu/engine/shares.h - how a scan is shared out among the GPUs of the site (key gpu.devices)
  *
- * By coils: gridding, ls and sense, as long as there are at least two: GPU i of n has the i-th run of
- * coils (gpu/device/split.h), receives their samples alone and makes their images (sense: their F^H d; the
- * solve is one on all). GPUs beyond the number of coils stay idle.
- * By slabs: ls of one coil with the exact F^H d and without weights of the samples: every GPU sums its
- * own rows of the image over all samples; the solve is the first one's.
- * Everything else runs on the first GPU; words say why. The same for a given protocol wherever it
- * runs; no GPU is asked. Any thread. Test: test/unit/gpu/test_shares.c
+ * By coils (gridding, ls, sense; two coils or more): GPU i of n has the i-th run of coils
+ * (gpu/device/split.h), receives their samples alone and makes their images; sense: their F^H d,
+ * and all solve together. GPUs beyond the number of coils stay idle. By slabs (ls, one coil, exact
+ * F^H d, samples without weights): every GPU sums its own rows of the
+ * image over all samples; the first one solves.
+ * Everything else runs on the first GPU, and words say why. Depends on the protocol alone: no GPU
+ * is asked. Any thread. Test: test/unit/gpu/test_shares.c
  */
 #ifndef BS_GPU_ENGINE_SHARES_H
 #define BS_GPU_ENGINE_SHARES_H

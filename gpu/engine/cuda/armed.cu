@@ -29,7 +29,7 @@ static bool is_mapped(const struct bs_protocol *p)
 	       (p->gpu_memory == BS_GPU_MEMORY_AUTO && bs_gpu_integrated());
 }
 
-/* Readouts of all frames, as the operators take them. */
+/* The readouts of all frames, as the operator keeps them. */
 static uint64_t samples_bytes(const struct bs_cuda_spec *s)
 {
 	return bs_devmem_round(s->op->coil_step(s->p) * s->p->coils * 8) * bs_protocol_frames(s->p);
@@ -40,14 +40,14 @@ static uint64_t image_bytes(const struct bs_cuda_spec *s)
 	return s->share ? 0 : bs_protocol_image_bytes(s->p);
 }
 
-/* Host memory, page-locked when armed. */
+/* Of host memory, which is page-locked when armed. */
 static uint64_t pinned_bytes(const struct bs_cuda_spec *s)
 {
 	return BS_DEV_ALIGN + bs_devmem_round(image_bytes(s)) +
 	       (is_mapped(s->p) ? samples_bytes(s) : BS_CUDA_UPLOADS * readout_bytes(s->p));
 }
 
-/* Device memory without the solver's, whose W the protocol alone does not tell. */
+/* Device memory without what solving takes: that depends on W, too. */
 static int device_need(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
@@ -61,7 +61,7 @@ static int device_need(const struct bs_cuda_spec *s, struct bs_need *need, struc
 	return s->op->need(s, need, why);
 }
 
-/* What open takes in one piece; more: the solver's. */
+/* What open takes in one piece; more: for solving. */
 static int pool_bytes(const struct bs_cuda_spec *s, uint64_t more, uint64_t *bytes,
 		      struct bs_fail *why)
 {
@@ -241,7 +241,7 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 	return 0;
 }
 
-/* A protocol that has no room on the device is refused before its weights are worked on. */
+/* Making weights takes long: a protocol that has no room on the device is refused before. */
 static int check_room(const struct bs_cuda_spec *s, struct bs_fail *why)
 {
 	struct bs_devmem all;
@@ -255,7 +255,9 @@ static int check_room(const struct bs_cuda_spec *s, struct bs_fail *why)
 	return rc;
 }
 
-/* The weights first, while the device is as empty as it gets: their working memory is given back. */
+/*
+ * The weights first, while the device is empty: making them takes memory that is then given back.
+ */
 static int open_weighed(void **self, const struct bs_cuda_spec *s, const struct bs_tables *tables,
 			const struct bs_arm_env *env, struct bs_fail *why)
 {
@@ -272,7 +274,7 @@ static int open_weighed(void **self, const struct bs_cuda_spec *s, const struct 
 	return rc;
 }
 
-/* Without a cache nothing is measured: every start would cost that time again. */
+/* Without a cache nothing is measured: it would be measured at every start. */
 static bool choose(struct bs_tuning *t, const struct bs_cuda_spec *s,
 		   const struct bs_tables *tables, const char *dir)
 {
@@ -298,7 +300,7 @@ int bs_armed_cuda_open(void **self, const struct bs_cuda_spec *spec, const struc
 		s.tune = &t->trial[t->best].tune;
 	rc = open_weighed(self, &s, tables, env, why);
 	if (rc != 0 && s.tune != NULL) {
-		/* it may want more memory than is left beside other protocols */
+		/* the variant may need more memory than other protocols leave */
 		bs_log(BS_LOG_WARN, "protocol '%s': not with the measured variant: %s", s.p->name,
 		       why->text);
 		env->arena->used = used;

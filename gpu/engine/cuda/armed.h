@@ -1,10 +1,11 @@
 /*
  * gpu/engine/cuda/armed.h - a protocol armed on one GPU, from inside
  *
- * An operator (gpu/engine/cuda/operator.h), for ls and sense a solver behind it (gpu/solve/ls_cuda.h), and
- * the way of the data there and back. One stream computes, so frames share all buffers but their
- * samples. begin, add, reading, fold and close (disarm) are core/engine.h's, with its rules. Only
- * the files named below and those of gpu/engine/multi include this. Test: test/twin/twin_engine.c
+ * An operator (gpu/engine/cuda/operator.h), for ls and sense the solve behind it
+ * (gpu/solve/ls_cuda.h), and the way of the data to the GPU and back. One stream computes, so
+ * frames share all buffers but their samples. begin, add, finish, slide, peek, reading, fold and
+ * close (disarm) are core/engine.h's, with its rules. Only the files named below, engine.cuh and
+ * those of gpu/engine/multi include this. Test: test/twin/twin_engine.c
  */
 #ifndef BS_GPU_ENGINE_CUDA_ARMED_H
 #define BS_GPU_ENGINE_CUDA_ARMED_H
@@ -17,12 +18,12 @@
 #include "gpu/image/partial_cuda.h"
 #include "gpu/solve/ls_cuda.h"
 
-#define BS_CUDA_UPLOADS 64u /* uploads under way at most */
+#define BS_CUDA_UPLOADS 64u /* at most, under way at the same time */
 
-/* What is queued after the last readout: F^H d's rest; the solves; combination and download. */
+/* What is queued after the last readout: the rest of F^H d; solves; combination and download. */
 enum { BS_CUDA_SUM = 1, BS_CUDA_SOLVE = 2, BS_CUDA_IMAGE = 4, BS_CUDA_ALL = 7 };
 
-/* Passed by the streams, for the report's stages, which lie in this order. */
+/* Events that the streams pass; a stage of the report lies between each two, in this order. */
 enum bs_cuda_mark {
 	BS_CUDA_UPLOADING,
 	BS_CUDA_UPLOADED,
@@ -54,34 +55,34 @@ struct bs_armed_cuda {
 	uint32_t frames;
 	cudaStream_t stream, up;
 	cudaEvent_t sent[BS_CUDA_UPLOADS], cleared, mark[BS_CUDA_MARKS];
-	uint32_t marked; /* bits: these marks have been recorded, or are in a graph */
-	bool unmarked;   /* a driver that refuses them in a graph */
-	int64_t tail_ns; /* from solved to image: the longest of late, fading; kept free before the deadline */
-	uint64_t made, read; /* adds; those whose upload is known to have ended */
-	bool *added;         /* [frame]: since it was begun */
-	cudaGraphExec_t
-		*finish;      /* [frame]: all that is left, or its first part; NULL: not recorded */
-	cudaGraphExec_t *sum; /* [frame], under a deadline: F^H d's rest */
-	cudaGraphExec_t tail; /* solves and image, where finish does not hold them */
+	uint32_t marked;         /* bits: the marks that were recorded, or are part of a graph */
+	bool unmarked;           /* the driver refuses marks in a graph: stages are not timed */
+	int64_t tail_ns;         /* kept free before the deadline: from solved to image */
+	uint64_t made, read;     /* adds; those of them whose upload has ended for certain */
+	bool *added;             /* [frame]: a readout came since it was begun */
+	cudaGraphExec_t *finish; /* [frame]: all that is left, or its first part; NULL: none */
+	cudaGraphExec_t *sum;    /* [frame], under a deadline: the rest of F^H d */
+	cudaGraphExec_t tail;    /* solves and image, where finish ends before them */
 	cudaGraphExec_t combine; /* image alone, under a deadline */
 };
 
-/* armed.cu: what the protocol fixes, taken once; the operator's variant is chosen here. */
+/* armed.cu: all that the protocol fixes; open chooses the operator's variant. */
 int bs_armed_cuda_need(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why);
 int bs_armed_cuda_open(void **self, const struct bs_cuda_spec *s, const struct bs_tables *tables,
 		       const struct bs_arm_env *env, struct bs_fail *why);
 void bs_armed_cuda_close(void *self);
 
-/* upload.cu: readouts on their way to the GPU. */
+/* upload.cu: readouts to the GPU. */
 int bs_armed_cuda_begin(void *self, uint32_t frame);
 int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *data,
 		      size_t coil_stride);
 void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read);
 
 /*
- * queue.cu: what is left after the last readout, launched as it is or as graphs. Only record
- * waits. flag: cudaEventRecordExternal while a graph is captured, so that each launch of it
- * records anew. watched: up to F^H d alone.
+ * queue.cu: what is left after the last readout, launched kernel by kernel or as graphs. Only
+ * record waits. pass records a mark; flag: cudaEventRecordExternal while a graph is captured, so
+ * that each launch of the graph records it anew. watched: only up to F^H d, the host queues the
+ * iterations.
  */
 int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned flag,
 		       struct bs_fail *why);
@@ -90,14 +91,14 @@ int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool wat
 int bs_armed_cuda_queue_slide(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
 			      bool watched);
 int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group);
-/* Everything once for real, so that no kernel is loaded later; then as graphs. */
+/* Runs everything once, so that no kernel is loaded later; then captures the graphs. */
 int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why);
-/* The graphs, and the lists of them. */
+/* Frees the graphs and the lists of them. */
 void bs_armed_cuda_unrecord(struct bs_armed_cuda *e);
 
 /*
- * engine.cu: from the last readout to the image; core/engine.h's, too, but for solve and times. solve: from F^H d in the coil images, waiting for each iteration. times: upload
- * .. download, once the stream is idle; 0 for what this engine does not do.
+ * engine.cu: from the last readout to the image. solve: from F^H d in the coil images, waiting for
+ * each iteration. times: the report's stages, once the stream is idle; 0 for what is not done.
  */
 int bs_armed_cuda_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 			 struct bs_report *report);

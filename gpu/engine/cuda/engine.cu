@@ -1,9 +1,8 @@
 /*
- * gpu/engine/cuda/engine.cu - all methods on the device as engines: what is armed on one GPU
- * (gpu/engine/cuda/armed.h), from the last readout to the image
+ * gpu/engine/cuda/engine.cu - from the last readout to the image on one GPU; see armed.h
  *
- * One graph launch, whose end is the image in pinned memory; a solver under a deadline is watched
- * from the host between its iterations, and one whose graph would be too large is launched in two.
+ * One graph launch, whose end is the image in pinned memory. Under a deadline the host watches the
+ * solve, iteration by iteration; a solve whose graph would be too large is launched in two parts.
  */
 #include <string.h>
 
@@ -21,17 +20,17 @@ void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct b
 		report->stage_ns[BS_BUDGET_UPLOAD + i] =
 			both ? bs_cuda_between_ns(e->mark[BS_CUDA_UPLOADING + i],
 						  e->mark[BS_CUDA_UPLOADING + i + 1])
-			     : 0; /* a share of several GPUs passes some of them only */
+			     : 0; /* one GPU of several passes only some of them */
 	}
-	for (int i = 1; i < 5 && e->unmarked; i++) /* what arming left in those marks */
+	for (int i = 1; i < 5 && e->unmarked; i++) /* arming left times in those marks */
 		report->stage_ns[BS_BUDGET_UPLOAD + i] = 0;
-	if (!e->added[frame]) /* nothing went up: those marks are another frame's */
+	if (!e->added[frame]) /* nothing was uploaded: those marks are another frame's */
 		report->stage_ns[BS_BUDGET_UPLOAD] = report->stage_ns[BS_BUDGET_ACCUMULATE] = 0;
 	if (e->ls == NULL)
 		report->stage_ns[BS_BUDGET_SOLVE] = 0;
 }
 
-/* Waits for what is queued; the image lies in pinned memory. */
+/* Waits for what is queued, and takes the image from pinned memory. */
 static int fetch(struct bs_armed_cuda *e, uint32_t frame, float *image, struct bs_report *report)
 {
 	int64_t down_ns;
@@ -46,7 +45,7 @@ static int fetch(struct bs_armed_cuda *e, uint32_t frame, float *image, struct b
 	return 0;
 }
 
-/* True: the host has to watch the solver's iterations, or there are fewer of them than in the graph. */
+/* The host queues the iterations: there is a deadline, or fewer are allowed than the graph has. */
 static bool is_watched(const struct bs_armed_cuda *e, int64_t deadline_ns,
 		       const struct bs_report *report)
 {
@@ -81,7 +80,7 @@ static int solve_watched(struct bs_armed_cuda *e, uint32_t frame, int64_t deadli
 	return rc;
 }
 
-/* The image of a whole solve, or of a direct method, whose graphs have been launched. */
+/* Of a whole solve or a direct method, whose graphs have been launched. */
 static int fetch_whole(struct bs_armed_cuda *e, uint32_t frame, float *image,
 		       struct bs_report *report)
 {

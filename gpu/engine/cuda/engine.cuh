@@ -1,8 +1,8 @@
 /*
  * gpu/engine/cuda/engine.cuh - a method's engine on one GPU, from what it arms there
  *
- * what: the method's spec for a protocol (gpu/engine/cuda/operator.h). Everything between is the same
- * for all methods (gpu/engine/cuda/armed.h).
+ * what: the method's spec for a protocol (gpu/engine/cuda/operator.h). The rest is the same for all
+ * methods (gpu/engine/cuda/armed.h).
  */
 #ifndef BS_GPU_ENGINE_CUDA_ENGINE_CUH
 #define BS_GPU_ENGINE_CUDA_ENGINE_CUH
@@ -29,7 +29,7 @@ static int bs_engine_cuda_arm(void **self, const struct bs_protocol *p,
 	return bs_armed_cuda_open(self, &s, tables, env, why);
 }
 
-/* windows, previews: what it makes itself; preview: whose previews it has else, or NULL. */
+/* windows, previews: it makes them itself; preview: the engine that makes its previews, or NULL. */
 template <struct bs_cuda_spec what(const struct bs_protocol *p)>
 static constexpr struct bs_engine bs_engine_cuda(const char *name, bool windows, bool previews,
 						 const struct bs_engine *preview)

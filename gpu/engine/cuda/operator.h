@@ -1,12 +1,13 @@
 /*
- * gpu/engine/cuda/operator.h - what a direct method on the device gives its engine (armed.h)
+ * gpu/engine/cuda/operator.h - what a direct method on the GPU gives its engine (engine.cuh)
  *
- * Readout r of coil c lies at samples(frame) + c * coil_step + r * p->samples (complex values, device).
- * need adds bytes of device memory; plan takes those, the samples by bs_devmem_take_readouts
- * (frames times bs_devmem_round of a frame's bytes); method gridding's weights are tables->density, which
- * are there before it is called (density_cuda.h). begin zeroes the frame; arrived says
- * which readouts' copies are queued on the stream; settle queues what is late; finish queues the
- * rest, always the same launches (they become a graph), into coil images [coil][z][y][x].
+ * Sample s of readout r of coil c lies at samples(frame) + c * coil_step + r * p->samples + s
+ * (complex values, device). need adds the bytes of device memory; plan takes them, the samples by
+ * bs_devmem_take_readouts (frames times bs_devmem_round of a frame's bytes). The weights of method
+ * gridding are in tables->density when plan is called (gpu/nufft/density_cuda.h).
+ * begin zeroes the frame; arrived says which readout has been queued for copying on the stream;
+ * settle queues the chunks that arrived has not; finish queues the rest, always the same launches
+ * (they become a graph), into coil images [coil][z][y][x].
  */
 #ifndef BS_GPU_ENGINE_CUDA_OPERATOR_H
 #define BS_GPU_ENGINE_CUDA_OPERATOR_H
@@ -23,9 +24,9 @@ struct bs_cuda_operator;
 struct bs_cuda_spec {
 	const struct bs_protocol *p;
 	const struct bs_cuda_operator *op;
-	bool solve;                 /* behind the operator */
-	bool share;                 /* of a scan on several GPUs: it ends with the coil images */
-	const struct bs_tune *tune; /* the operator's variant; NULL: what it takes by itself */
+	bool solve;                 /* conjugate gradients behind the operator */
+	bool share;                 /* one of several GPUs: it ends with the coil images */
+	const struct bs_tune *tune; /* the operator's variant; NULL: its own choice */
 };
 
 struct bs_cuda_operator {
@@ -42,9 +43,9 @@ struct bs_cuda_operator {
 	int (*finish)(void *op, uint32_t frame, float2 *image, cudaStream_t stream,
 		      struct bs_fail *why);
 	/*
-	 * All three NULL where there is none. part: the coil images of one group's readouts alone
-	 * (sliding window: neither arrived, settle nor finish is called). peek: of what the frame
-	 * holds, which goes on unchanged. tuned: the variants, measured or from the cache.
+	 * These may be NULL. part: the coil images of one group's readouts alone (in a sliding
+	 * window arrived, settle and finish are not called). peek: of the readouts so far; the
+	 * frame goes on unchanged. tuned: the variants, measured or from the cache.
 	 */
 	int (*part)(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStream_t stream,
 		    struct bs_fail *why);
@@ -54,15 +55,15 @@ struct bs_cuda_operator {
 		     const char *cache_dir, double seconds, struct bs_fail *why);
 };
 
-/* sum_: F^H d of the methods that solve, by its two routes. */
+/* F^H d of the methods that solve, by either route. */
 extern const struct bs_cuda_operator bs_cuda_sum_nufft, bs_cuda_sum_exact;
 
-/* What a method's engine arms, on one GPU or, with share set, as one of several. */
+/* What a method's engine arms on one GPU; on one of several, with share set. */
 typedef struct bs_cuda_spec (*bs_cuda_spec_of)(const struct bs_protocol *p);
 struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p);
 struct bs_cuda_spec bs_cuda_spec_ls(const struct bs_protocol *p);
 
-/* gpu/image/combine.cu: as combine.h, on the device; maps may be NULL unless they are needed. */
+/* gpu/image/combine.cu: combine.h on the device; maps may be NULL unless how is SENSE. */
 int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, uint64_t voxels,
 		    const float2 *coil_images, const float2 *maps, float *out, cudaStream_t stream,
 		    struct bs_fail *why);

@@ -1,9 +1,9 @@
 /*
- * gpu/engine/cuda/operator_exact.cu - the exact F^H d as the device engines' operator; see operator.h
+ * gpu/engine/cuda/operator_exact.cu - the exact F^H d as an operator; see operator.h
  *
- * Chunks (gpu/exact/exact_cuda.h) are summed in their order, each as soon as its readouts and the chunks
- * before it are there, so the image does not depend on the order of arrival. The last one waits for
- * finish: what finish queues is always the same, fit for a graph.
+ * Chunks (gpu/exact/exact_cuda.h) are summed in order, each as soon as its readouts are there and
+ * the chunks before it are summed, so that the image does not depend on the order of arrival. The
+ * last chunk waits for finish, which therefore always queues the same launches, fit for a graph.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +15,14 @@
 
 struct frame {
 	uint32_t *missing; /* [chunk]: readouts that have not come */
-	uint32_t next;     /* chunk to be queued */
+	uint32_t next;     /* chunk to be queued next */
 };
 
 struct exact {
 	struct bs_exact_cuda *sum;
 	uint32_t samples, readouts, chunk, chunks, frames;
 	uint64_t all;  /* samples of a frame */
-	uint64_t part; /* of a sliding window's group; without one, of a frame */
+	uint64_t part; /* samples of a sliding window's group; without one, of a frame */
 	uint32_t dims;
 	const float *k, *weight; /* device; weight may be NULL */
 	float2 *data;            /* [frame][coil][sample], frames apart by frame_values */
@@ -227,14 +227,14 @@ static int finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream, 
 	struct exact *e = (struct exact *)op;
 	int rc;
 
-	/* recorded twice: once run, once into the graph */
+	/* finish is called twice for one frame: to run it, and to capture the graph */
 	bs_exact_cuda_expect(e->sum, frame, e->chunks - 1);
 	rc = bs_exact_cuda_chunk(e->sum, frame, e->chunks - 1, (const float *)samples(e, frame),
 				 (size_t)e->all, stream, why);
 	return rc != 0 ? rc : bs_exact_cuda_finish(e->sum, frame, (float *)image, stream, why);
 }
 
-/* A group's sum from its first sample on, as if it were a frame. */
+/* The group is summed as if it were a frame of its own. */
 static int part(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStream_t stream,
 		struct bs_fail *why)
 {

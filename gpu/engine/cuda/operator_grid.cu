@@ -1,6 +1,6 @@
 /*
- * gpu/engine/cuda/operator_grid.cu - gridding as the device engines' operator: density-compensated (method gridding),
- * or F^H d of a least-squares method with its own weights and voxel basis; see operator.h
+ * gpu/engine/cuda/operator_grid.cu - gridding as an operator: density-compensated for method
+ * gridding, or F^H d of a method that solves, with its own weights and voxel basis; see operator.h
  */
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ static uint64_t coil_step(const struct bs_protocol *p)
 	return bs_protocol_samples(p);
 }
 
-/* As the host's, but a window's group is one chunk: it is small, and needs no grid of its own. */
+/* As on the host, but a window's group is one chunk: it is small. */
 struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p)
 {
 	struct bs_nufft_spec s = bs_gridding_spec(p);
@@ -79,7 +79,7 @@ static int plan_with(void **op, const struct bs_cuda_spec *c, const struct bs_ta
 	return 0;
 }
 
-/* The weights are there: armed.cu has them made for all that it plans. */
+/* armed.cu has made the weights. */
 static int plan_gridding(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
 			 struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
@@ -154,7 +154,7 @@ struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p)
 const struct bs_engine bs_engine_gridding_cuda =
 	bs_engine_cuda<bs_cuda_spec_gridding>("gridding/cuda", true, true, NULL);
 
-/* Its previews are another engine's. */
+/* Its previews are made by gridding's engine. */
 const struct bs_cuda_operator bs_cuda_sum_nufft = {
 	coil_step, need,   plan_sum, close_grid, samples, begin,
 	arrived,   settle, finish,   part,       NULL,    tuned,

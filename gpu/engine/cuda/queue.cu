@@ -1,4 +1,4 @@
-/* gpu/engine/cuda/queue.cu - what is left after the last readout, queued or as graphs; see armed.h */
+/* gpu/engine/cuda/queue.cu - what is left after the last readout, queued; see armed.h */
 #include "gpu/engine/cuda/armed.h"
 
 #include <stdlib.h>
@@ -6,8 +6,11 @@
 #include "core/log.h"
 #include "gpu/device/check.h"
 
-/* Launches that all frames' graphs of a protocol may hold together: above, the solve is one of its own,
- * and a frame's own part, FRAME_LAUNCHES at most, is queued as it is. */
+/*
+ * Launches that the graphs of all frames may hold together. Where there would be more, the solve
+ * has one graph for all; where even a frame's own part (FRAME_LAUNCHES at most) is too much, it has
+ * none.
+ */
 #define GRAPH_MOST     UINT64_C(40000)
 #define FRAME_LAUNCHES UINT64_C(16)
 
@@ -43,7 +46,7 @@ int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_
 	return rc != 0 ? rc : bs_armed_cuda_pass(e, BS_CUDA_DOWNLOADED, flag, why);
 }
 
-/* What is left, whole or in part, for real or into a graph. */
+/* The named parts of what is left, onto the stream or into the graph being captured. */
 static int queue_parts(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, unsigned flag,
 		       struct bs_fail *why)
 {
@@ -91,12 +94,14 @@ out:
 	if (rc != 0) {
 		destroy(*exec);
 		*exec = NULL;
-		(void)cudaGetLastError(); /* of a capture that its own first error ended */
+		(void)cudaGetLastError(); /* left by a capture that an error ended */
 	}
 	return rc;
 }
 
-/* Without marks where the driver refuses them; what fails that way, too, fails for its first reason. */
+/*
+ * Again without marks, in case the driver refuses those; if that fails, the first reason is told.
+ */
 static int record(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, cudaGraphExec_t *exec,
 		  struct bs_fail *why)
 {
@@ -112,7 +117,9 @@ static int record(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, cudaG
 	return 0;
 }
 
-/* A graph a frame (two, where a solver may be watched); with too many frames none. */
+/*
+ * One graph for a frame, two where a deadline may ask for F^H d alone; with too many frames none.
+ */
 static int record_frame(struct bs_armed_cuda *e, uint32_t f, bool split, struct bs_fail *why)
 {
 	const bool graphs = e->frames * FRAME_LAUNCHES <= GRAPH_MOST;
@@ -137,7 +144,7 @@ static int record_frame(struct bs_armed_cuda *e, uint32_t f, bool split, struct 
 	return rc;
 }
 
-/* Everything that a window launches, once. */
+/* Runs once everything that a window launches. */
 static int try_window(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *why)
 {
 	uint8_t *held = (uint8_t *)calloc(e->window.groups, 1);
@@ -196,7 +203,7 @@ void bs_armed_cuda_unrecord(struct bs_armed_cuda *e)
 	free(e->sum);
 }
 
-/* A frame's own part: F^H d's rest, or all where the solve is not apart. */
+/* A frame's own part: the rest of F^H d, or all where the solve has no graph of its own. */
 static int launch_frame(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 {
 	cudaGraphExec_t graph = watched && e->sum[frame] != NULL ? e->sum[frame] : e->finish[frame];
@@ -221,7 +228,7 @@ int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool wat
 	return 0;
 }
 
-/* Queued, not waited for: begin and slide wait. */
+/* Only queues: begin and slide wait. */
 int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;

@@ -1,11 +1,11 @@
 /*
- * gpu/engine/cuda/upload.cu - readouts on their way to the GPU, and who still reads them; see armed.h
+ * gpu/engine/cuda/upload.cu - readouts to the GPU, and which are still being read; see armed.h
  *
- * They go up on a stream of their own, straight from the shared pool where they lie in it (the
- * caller leaves them there until `reading` says that they are up), else through pinned memory; the
- * operator's work follows each on the other stream, while the scan goes on. With gpu memory
- * "mapped" nothing goes up: a readout is copied into page-locked memory, which the
- * kernels read in place.
+ * Readouts are uploaded on a stream of their own: straight from the shared pool where they lie in
+ * it (the caller leaves them there until `reading` says they are uploaded), else through pinned
+ * memory. The operator's work follows each on the other stream, while the scan goes on. With
+ * gpu.memory "mapped" nothing is uploaded: a readout is copied into page-locked memory, which
+ * kernels read.
  */
 #include "gpu/engine/cuda/armed.h"
 
@@ -18,7 +18,7 @@ int bs_armed_cuda_begin(void *self, uint32_t frame)
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	int rc;
 
-	/* a frame that was given up may still be on its way */
+	/* the frame that had this place may have been given up during its uploads */
 	BS_CUDA(cudaStreamSynchronize(e->up), NULL);
 	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
 	e->read = e->made;
@@ -26,7 +26,7 @@ int bs_armed_cuda_begin(void *self, uint32_t frame)
 	rc = e->op->begin(e->plan, frame, e->stream, NULL);
 	if (rc != 0)
 		return rc;
-	if (e->mapped) { /* the host writes there next */
+	if (e->mapped) { /* the host writes there next, so the zeros must be there */
 		BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
 		return 0;
 	}
@@ -42,10 +42,10 @@ void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read
 	while (e->read < e->made) {
 		cudaEvent_t next = e->sent[e->read % BS_CUDA_UPLOADS];
 
-		/* in error nothing is read any more, and the next call says so */
+		/* after an error nothing is read any more; the next call reports it */
 		if ((wait ? cudaEventSynchronize(next) : cudaEventQuery(next)) ==
 		    cudaErrorNotReady) {
-			(void)cudaGetLastError(); /* no error: not to be blamed on a launch */
+			(void)cudaGetLastError(); /* not the next launch's error */
 			break;
 		}
 		e->read++;
@@ -88,7 +88,7 @@ static int send(struct bs_armed_cuda *e, float2 *to, const float *data, size_t c
 	BS_CUDA(cudaMemcpy2DAsync(to, step, data, coil_stride * 8, row, p->coils,
 				  cudaMemcpyHostToDevice, e->up),
 		NULL);
-	/* before sent: who waits for that finds the mark passed */
+	/* before sent, so that whoever waits for sent finds this mark recorded */
 	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADED], e->up), NULL);
 	e->marked |= 1u << BS_CUDA_UPLOADING | 1u << BS_CUDA_UPLOADED;
 	BS_CUDA(cudaEventRecord(sent, e->up), NULL);
@@ -115,7 +115,7 @@ int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float 
 	} else {
 		rc = send(e, to, data, coil_stride);
 	}
-	if (rc != 0 || e->window.groups > 0) /* a group is summed as a whole */
+	if (rc != 0 || e->window.groups > 0) /* a window's group is summed as a whole */
 		return rc;
 	return e->op->arrived(e->plan, frame, readout, e->stream, NULL);
 }

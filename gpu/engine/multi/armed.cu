@@ -8,7 +8,7 @@
 #include "gpu/nufft/density_cuda.h"
 #include "gpu/device/stream.h"
 
-#define GRAIN_3D 16u /* rows of y in a tile of the exact sum: gpu/exact/cuda/tile.h */
+#define GRAIN_3D 16u /* rows of y in a tile of the exact sum (gpu/exact/cuda/tile.h) */
 #define GRAIN_2D 64u
 
 static void own_protocol(struct bs_armed_share *s, const struct bs_protocol *p,
@@ -47,7 +47,7 @@ static uint64_t pinned_bytes(const struct bs_protocol *p)
 	return BS_DEV_ALIGN + bs_devmem_round(bs_protocol_image_bytes(p));
 }
 
-/* For one GPU; a share that is solved with the others' ends with F^H d. */
+/* What one GPU arms. A share of a joint solve ends with F^H d. */
 static struct bs_cuda_spec spec_of(bs_cuda_spec_of what, const struct bs_armed_share *s,
 				   const struct bs_shares *all)
 {
@@ -129,7 +129,7 @@ static int arm_share(struct bs_armed_multi *e, bs_cuda_spec_of what, const struc
 		s->tables.maps = NULL;
 	else if (tables->maps != NULL)
 		s->tables.maps += 2 * s->coils.first * bs_protocol_voxels(e->p);
-	/* from the image's center to the slab's */
+	/* from the center of the image to the center of the slab */
 	s->tables.slab_y =
 		(int32_t)(s->rows.first + s->rows.count / 2) - (int32_t)(e->p->matrix[1] / 2);
 	if (rc == 0)
@@ -140,7 +140,7 @@ static int arm_share(struct bs_armed_multi *e, bs_cuda_spec_of what, const struc
 	return rc;
 }
 
-/* more: for the solver that is planned next. */
+/* more: for the solve that is planned next. */
 static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
 		       const struct bs_arm_env *env, uint64_t more, struct bs_fail *why)
 {
@@ -184,7 +184,7 @@ static int plan_sense(struct bs_armed_multi *e, const struct bs_tables *tables,
 	return bs_ls_multi_open(&e->ls, e->link, e->p, tables, env, maps, why);
 }
 
-/* What the first GPU has beside its share. */
+/* What the first GPU does beside its share. */
 static int plan_first(struct bs_armed_multi *e, const struct bs_tables *tables,
 		      const struct bs_arm_env *env, struct bs_fail *why)
 {
@@ -203,7 +203,7 @@ static int plan_first(struct bs_armed_multi *e, const struct bs_tables *tables,
 	return rc != 0 ? rc : bs_cuda_copied(why);
 }
 
-/* Once for real: what NCCL and the driver set up at the first use is there. */
+/* Runs everything once: NCCL and the driver set up much at the first use. */
 static int rehearse(struct bs_armed_multi *e, struct bs_fail *why)
 {
 	int rc = bs_armed_multi_follow(e, why);
@@ -215,7 +215,7 @@ static int rehearse(struct bs_armed_multi *e, struct bs_fail *why)
 	return rc == 0 ? bs_link_wait(e->link, why) : bs_link_leave(e->link, rc, why);
 }
 
-/* A thread's first words with each GPU cost it time and memory. */
+/* A thread's first call to each GPU takes time and memory: now, not during a scan. */
 static void meet(void *arg, int task, int member)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)arg;
@@ -245,14 +245,14 @@ int bs_armed_multi_open(bs_cuda_spec_of what, void **self, const struct bs_proto
 	rc = open_link(e, why);
 	if (rc == 0)
 		rc = bs_link_enter(e->link, 0, why);
-	/* by the whole image, which a slab does not know, and the same for all */
+	/* the weights depend on the whole image, and are the same for all shares */
 	if (rc == 0)
 		rc = bs_density_cuda_tables(&with, &density, p, tables, env->team, why);
 	for (uint32_t i = 0; i < e->parts && rc == 0; i++)
 		rc = arm_share(e, what, &all, i, &with, env, why);
 	if (rc == 0)
 		rc = plan_first(e, &with, env, why);
-	for (uint32_t i = 0; i < e->parts; i++) /* planned: not asked for again */
+	for (uint32_t i = 0; i < e->parts; i++) /* used up: freed below */
 		e->share[i].tables.density = NULL;
 	free(density);
 	if (rc == 0)

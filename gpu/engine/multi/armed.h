@@ -23,7 +23,7 @@
 #include "gpu/engine/shares.h"
 #include "gpu/solve/ls_cuda.h"
 
-/* Passed by the first GPU's stream, for the report's stages. */
+/* Events that the first GPU's stream passes; a stage of the report lies between each two. */
 enum bs_multi_mark {
 	BS_MULTI_SUMMED,
 	BS_MULTI_SOLVED,
@@ -32,7 +32,7 @@ enum bs_multi_mark {
 	BS_MULTI_MARKS
 };
 
-/* One GPU's coils, or rows of y, as a protocol of their own. */
+/* One GPU's coils, or rows of y, are a protocol of their own. */
 struct bs_armed_share {
 	struct bs_split coils, rows;
 	struct bs_protocol p;
@@ -52,7 +52,7 @@ struct bs_armed_multi {
 	enum bs_sharing how;
 	struct bs_ls_multi *ls;  /* sense */
 	struct bs_ls_cuda *lone; /* slabs: on the first GPU */
-	struct bs_report solved; /* of either */
+	struct bs_report solved; /* of the joint solve, or the one on the first GPU */
 	/* on the first GPU */
 	struct bs_devmem mem;
 	float2 *images; /* [coil][voxel]; sense: none */
@@ -62,17 +62,17 @@ struct bs_armed_multi {
 	unsigned char *pinned; /* of the arena, registered */
 	float *image;
 	cudaEvent_t mark[BS_MULTI_MARKS];
-	int64_t tail_ns;     /* from solved to image: the longest of late, fading */
+	int64_t tail_ns;     /* kept free before the deadline: from solved to image */
 	int64_t deadline_ns; /* of the solves that the team watches */
 };
 
-/* All GPUs, or the first, solve what the shares summed together: with maps, and for slabs. */
+/* The shares only sum F^H d; all GPUs together (maps) or the first (slabs) solve. */
 static inline bool bs_armed_multi_is_joint(const struct bs_armed_multi *e)
 {
 	return bs_methods[e->p->method].uses_maps || e->how == BS_SHARING_SLABS;
 }
 
-/* armed.cu: need, arm and disarm of core/engine.h; what: what the method arms on each GPU. */
+/* armed.cu: need, arm and disarm of core/engine.h. what: the spec that the method arms on a GPU. */
 int bs_armed_multi_need(bs_cuda_spec_of what, const struct bs_protocol *p, struct bs_need *n,
 			struct bs_fail *why);
 int bs_armed_multi_open(bs_cuda_spec_of what, void **self, const struct bs_protocol *p,
@@ -81,9 +81,9 @@ int bs_armed_multi_open(bs_cuda_spec_of what, void **self, const struct bs_proto
 void bs_armed_multi_close(void *self);
 
 /*
- * joint.cu: after an error bs_link_leave is the caller's to call. follow: the link's
- * streams go on behind what the shares have queued. solve: the joint one; waits for it.
- * queue_image: one image of them all, and down to the pinned one.
+ * joint.cu. After an error the caller calls bs_link_leave. follow: the link's streams wait for what
+ * the shares have queued. solve: the joint solve; waits for it. queue_image: the shares' images to
+ * the first GPU, combined, and down to pinned memory.
  */
 int bs_armed_multi_follow(struct bs_armed_multi *e, struct bs_fail *why);
 int bs_armed_multi_solve(struct bs_armed_multi *e, uint32_t most, int64_t deadline_ns,

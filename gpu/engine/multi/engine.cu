@@ -1,12 +1,11 @@
 /*
- * gpu/engine/multi/engine.cu - gridding, ls and sense on several GPUs as engines: a protocol armed on each
- * (gpu/engine/multi/armed.h), frame by frame
+ * gpu/engine/multi/engine.cu - gridding, ls and sense on several GPUs, frame by frame; see armed.h
  *
  * Each readout goes to every GPU, its own coils alone. Gridding and ls need nothing of each other:
- * after the last readout each GPU launches what is left; the coil images are gathered on the
- * first, in the order of the coils, and combined there as one GPU does it. Under a deadline a
- * thread of the team watches each GPU's solves, so the ladder is that of one GPU; where the team
- * has fewer threads than there are GPUs, they take turns, and share the time.
+ * after the last readout each GPU launches what is left; the coil images come together on the
+ * first, in the order of the coils, and are combined there as one GPU does it. Under a deadline a
+ * thread of the team watches each GPU's solves; where the team has fewer threads than there are
+ * GPUs, they take turns and share the time.
  */
 #include <string.h>
 
@@ -15,7 +14,7 @@
 #include "gpu/device/check.h"
 #include "gpu/engine/engines.h"
 
-/* The same for every share, its GPU current; the first failure ends it. */
+/* Calls for every share, its GPU current; the first failure ends it. */
 template <class F> static int on_all(struct bs_armed_multi *e, F call)
 {
 	int rc = 0;
@@ -42,7 +41,7 @@ static int add(void *self, uint32_t frame, uint32_t readout, const float *data, 
 	});
 }
 
-/* A readout has been read when all have read theirs. */
+/* A readout has been read when all shares have read their part. */
 static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
@@ -58,7 +57,7 @@ static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
 	}
 }
 
-/* True: the shares' own solves are watched, as gpu/engine/cuda/engine.cu's. */
+/* Each share's own solve is watched, as on one GPU (gpu/engine/cuda/engine.cu). */
 static bool is_watched(const struct bs_armed_multi *e, int64_t deadline_ns,
 		       const struct bs_report *report)
 {
@@ -67,7 +66,7 @@ static bool is_watched(const struct bs_armed_multi *e, int64_t deadline_ns,
 		bs_report_most(report, e->p->iterations) < e->p->iterations);
 }
 
-/* When a share must be done that is solved after so many others, by the same thread. */
+/* When this share must be done, if the thread has others to solve after it. */
 static int64_t turn_end(const struct bs_armed_multi *e, int task)
 {
 	const int members = bs_team_members(e->team);
@@ -89,7 +88,7 @@ static void watch_share(void *arg, int task, int member)
 		s->rc = bs_armed_cuda_pass(s->gpu, BS_CUDA_SOLVED, cudaEventRecordDefault, NULL);
 }
 
-/* All shares at once, each under the deadline. */
+/* All shares at the same time, each under the deadline. */
 static int solve_watched(struct bs_armed_multi *e, int64_t deadline_ns,
 			 const struct bs_report *report)
 {
@@ -106,7 +105,7 @@ static int solve_watched(struct bs_armed_multi *e, int64_t deadline_ns,
 	return bs_link_leave(e->link, rc, NULL);
 }
 
-/* The worst of the shares: fewest iterations, largest residual, longest stage. */
+/* A report says the worst of the shares; a stage takes as long as the slowest. */
 static void add_report(struct bs_report *sum, const struct bs_report *r, bool first)
 {
 	bs_report_solve(sum, first, r->iterations, r->residual);
@@ -116,7 +115,7 @@ static void add_report(struct bs_report *sum, const struct bs_report *r, bool fi
 			sum->stage_ns[t] = r->stage_ns[t];
 }
 
-/* Once the stream is idle: stage times, and the solver's where no thread watched it. */
+/* Once the stream is idle: stage times, and what the solve says where no thread watched it. */
 static void outcome(struct bs_armed_cuda *gpu, uint32_t frame, bool watched,
 		    struct bs_report *report)
 {
@@ -150,7 +149,7 @@ static int tell(struct bs_armed_multi *e, uint32_t frame, bool watched, struct b
 	return rc;
 }
 
-/* From the coil images on the first GPU, or the solve's, to the caller's. */
+/* From the images on the GPUs to the caller's. */
 static int fetch(struct bs_armed_multi *e, uint32_t frame, bool watched, float *image,
 		 struct bs_report *report)
 {
@@ -168,7 +167,7 @@ static int fetch(struct bs_armed_multi *e, uint32_t frame, bool watched, float *
 	return rc;
 }
 
-/* The solve that is not queued yet, where there is one. */
+/* The solves, where they are not queued yet. */
 static int solve(struct bs_armed_multi *e, int64_t deadline_ns, const struct bs_report *report)
 {
 	const uint32_t most = bs_report_most(report, e->p->iterations);
@@ -197,7 +196,7 @@ static int complete(struct bs_armed_multi *e, uint32_t frame, int64_t deadline_n
 		return rc;
 	solved_ns = bs_now_ns();
 	rc = fetch(e, frame, watched, image, report);
-	if (!watched && !bs_armed_multi_is_joint(e)) /* the solves' time is in it */
+	if (!watched && !bs_armed_multi_is_joint(e)) /* that time holds the solves, too */
 		return rc;
 	solved_ns = bs_now_ns() - solved_ns;
 	e->tail_ns = bs_tail_longest(e->tail_ns, solved_ns);
@@ -264,7 +263,7 @@ static int arm(void **self, const struct bs_protocol *p, const struct bs_tables 
 	return bs_armed_multi_open(what, self, p, tables, env, why);
 }
 
-/* preview: whose previews it has, or NULL: its own. */
+/* preview: the engine that makes its previews; NULL: itself. */
 template <struct bs_cuda_spec what(const struct bs_protocol *p)>
 static constexpr struct bs_engine engine(const char *name, const struct bs_engine *preview)
 {
@@ -288,6 +287,6 @@ const struct bs_engine bs_engine_ls_multi =
 	engine<bs_cuda_spec_ls>("ls/cuda", &bs_engine_gridding_multi);
 const struct bs_engine bs_engine_sense_multi =
 	engine<bs_cuda_spec_ls>("sense/cuda", &bs_engine_gridding_multi);
-/* Slabs: there is one coil, so the preview's gridding is the first GPU's. */
+/* With one coil there is nothing to share in a preview: the first GPU makes it. */
 const struct bs_engine bs_engine_slabs_multi =
 	engine<bs_cuda_spec_ls>("ls/cuda", &bs_engine_gridding_cuda);

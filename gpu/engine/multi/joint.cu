@@ -1,4 +1,4 @@
-/* gpu/engine/multi/joint.cu - the shares' images gathered, solved jointly, combined; see armed.h */
+/* gpu/engine/multi/joint.cu - the shares' images brought together, solved, combined; see armed.h */
 #include "gpu/engine/multi/armed.h"
 
 #include "gpu/device/check.h"
@@ -21,7 +21,7 @@ int bs_armed_multi_follow(struct bs_armed_multi *e, struct bs_fail *why)
 	return rc;
 }
 
-/* A slab's rows to their place in the image. */
+/* Copies a slab's rows to their place in the image. */
 static int place(struct bs_armed_multi *e, const struct bs_armed_share *s, const float2 *from,
 		 struct bs_fail *why)
 {
@@ -35,8 +35,8 @@ static int place(struct bs_armed_multi *e, const struct bs_armed_share *s, const
 	return 0;
 }
 
-/* The shares' images to the first GPU. */
-static int gather(struct bs_armed_multi *e, struct bs_fail *why)
+/* Brings the shares' images to the first GPU. */
+static int bring(struct bs_armed_multi *e, struct bs_fail *why)
 {
 	const uint32_t *n = e->p->matrix;
 	const uint64_t voxels = bs_protocol_voxels(e->p);
@@ -71,7 +71,7 @@ int bs_armed_multi_solve(struct bs_armed_multi *e, uint32_t most, int64_t deadli
 	e->solved.deadline_stop = false;
 	if (bs_methods[e->p->method].uses_maps)
 		return bs_ls_multi_run(e->ls, images, most, deadline_ns, &e->solved, why);
-	rc = gather(e, why);
+	rc = bring(e, why);
 	return rc != 0 ? rc
 		       : bs_ls_cuda_run(e->lone, e->images, most, deadline_ns,
 					bs_link_stream(e->link, 0), &e->solved, why);
@@ -86,7 +86,7 @@ int bs_armed_multi_queue_image(struct bs_armed_multi *e, struct bs_fail *why)
 
 	BS_CUDA(cudaEventRecord(e->mark[BS_MULTI_SOLVED], stream), why);
 	if (!bs_armed_multi_is_joint(e))
-		rc = gather(e, why);
+		rc = bring(e, why);
 	if (rc == 0)
 		rc = bs_combine_cuda(one ? BS_COMBINE_NONE : p->combine, p->output,
 				     one ? 1 : p->coils, bs_protocol_voxels(p),

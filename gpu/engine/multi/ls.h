@@ -1,15 +1,14 @@
 /*
- * gpu/engine/multi/ls.h - one least-squares solve with sensitivities on several GPUs, the coils split
+ * gpu/engine/multi/ls.h - one least-squares solve with sensitivity maps on several GPUs
  *
- * Every GPU of the link iterates on the whole image (gpu/solve/ls_cuda.h, gpu/solve/pcg_cuda.h): the coils' part
- * of each product is its own coils' alone, comes to all by an allgather and is added there in the
- * order of the GPUs; all then do the same work on the same bits, whatever preconditioner and constraint.
- * maps, images: [part], each on its GPU, [coil][z][y][x] of its own coils; images hold F^H d.
- * open may allocate; run queues on the link's streams, behind what they hold, and waits: at most `most`
- * iterations, two of them queued at a time under a deadline, and no further one when the longest seen
- * so far would end past it; one is always made. It allocates nothing (NCCL's own calls aside). image: on
- * part 0. Part 0 is current after every call. The link outlives it. One caller. Errors: as gpu/solve/ls_cuda.h.
- * Test: test/twin/twin_devices.c
+ * Every GPU of the link iterates on the whole image (gpu/solve/ls_cuda.h, gpu/solve/pcg_cuda.h). Of
+ * each product it computes the addend of its own coils; the addends come to all GPUs by an
+ * allgather and are added in the order of the GPUs. So all do the same work on the same bits,
+ * whatever the preconditioner and the constraint. maps, images: [GPU], each on its GPU,
+ * [coil][z][y][x] of its own coils; images hold F^H d. open may allocate. run queues on the link's
+ * streams and waits: at most `most` iterations, under a deadline as gpu/solve/watch.h. It allocates
+ * nothing (NCCL's own calls aside). image: on the first GPU, which is current after every call. The
+ * link outlives it. One caller. Errors: as gpu/solve/ls_cuda.h. Test: test/twin/twin_devices.c
  */
 #ifndef BS_GPU_ENGINE_MULTI_LS_H
 #define BS_GPU_ENGINE_MULTI_LS_H
@@ -21,7 +20,7 @@
 
 struct bs_ls_multi;
 
-/* p, tables: of all coils, split by bs_split_part. */
+/* p, tables: of all coils; bs_split_part says which GPU has which. */
 int bs_ls_multi_open(struct bs_ls_multi **ls, struct bs_link *link, const struct bs_protocol *p,
 		     const struct bs_tables *tables, const struct bs_arm_env *env,
 		     const float2 *const *maps, struct bs_fail *why);
