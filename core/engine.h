@@ -3,9 +3,9 @@
  *
  * need -> arm -> { begin -> add* -> finish }* -> disarm, per armed protocol.
  * need says the bytes that arm will take from the arena, from the protocol's sizes alone. arm does
- * all that the protocol fixes (tables, FFT plans, Q, device memory) and is the only one that may
- * allocate, block or touch files (the cache). begin, add, finish are for the recon thread only,
- * allocate nothing; on a GPU add only queues work, finish waits for the image.
+ * all that the protocol fixes (tables, FFT plans, Q, device memory); it alone may allocate, block
+ * or touch files (the cache). begin, add and finish are for the recon thread only and allocate
+ * nothing; on a GPU add only queues work, and finish waits for the image.
  * frame: 0 .. frames-1, the frame's slot (frames = slices x contrasts may be open at once).
  * Each readout of a frame is added at most once; one that never comes counts as zeros. Results
  * depend on the data alone: not on arrival order or timing, not on the number of threads.
@@ -27,39 +27,42 @@ extern "C" {
 struct bs_tables {
 	const struct bs_traj *traj;
 	const float *weight;    /* [readout][sample], density_file; NULL otherwise */
-	const float *density;   /* [readout][sample], weights made beforehand, for CUDA
-			       * engines and gpu/solve/lsq.h; NULL: by the engine */
+	const float *density;   /* [readout][sample]: weights made beforehand; NULL: not yet */
 	const float *maps;      /* [coil][z][y][x] complex; NULL otherwise */
 	const struct bs_csr *w; /* the anatomical constraint; NULL: identity */
-	int32_t slab_y; /* a GPU's slab of the image: rows from the image's center to its own; else 0 */
+	int32_t slab_y; /* of a GPU's slab: rows from the image's center to the slab's; else 0 */
 };
 
 struct bs_arm_env {
 	struct bs_arena *arena; /* exactly what need asked for is left in it */
 	struct bs_team *team;
 	const char *cache_dir; /* "" : no cache */
-	/* The memory that readouts handed to add lie in, where there is one such (the service's shared
-	 * pool): an engine on a GPU has it read from there. NULL: none, every add copies. */
+	/*
+	 * The service's shared pool, where readouts handed to add may lie: an engine on a GPU has
+	 * them read from there. NULL: none, every add copies.
+	 */
 	const void *pool;
 	size_t pool_bytes;
 };
 
 /*
- * What finish says about an image; goes into the image's attributes. The caller clears it, and may
- * ask for less: finish leaves allowed and gridded as they are.
+ * What finish says about an image, for the image's attributes. The caller clears it and may set
+ * allowed and gridded, which finish leaves as they are.
  */
 struct bs_report {
-	uint32_t allowed; /* in: iterations at most; 0: the protocol's */
-	bool gridded;     /* in: by the gridding that stands in for a solver (core/frame/recon.h) */
-	uint32_t iterations; /* solver; 0 for direct methods */
-	double residual;     /* relative, solver */
-	bool deadline_stop;  /* the solver stopped because the next iteration would not fit */
-	/* upload, accumulate, solve, combine, download: what finish spent, by the device's clock where
-	 * there is one; 0 where the method has no such stage */
+	uint32_t allowed;    /* in: iterations at most; 0: the protocol's */
+	bool gridded;        /* in: by the gridding that replaces a solve (core/frame/recon.h) */
+	uint32_t iterations; /* made; 0 for direct methods */
+	double residual;     /* relative, after them */
+	bool deadline_stop;  /* the next iteration would not have fitted */
+	/*
+	 * upload, accumulate, solve, combine, download: the time spent in finish, by the device's
+	 * clock where there is one; 0 where the method has no such stage
+	 */
 	int64_t stage_ns[BS_BUDGET_STAGES];
 };
 
-/* The solver's iterations at most, of the protocol's. */
+/* The iterations that a solve may make; iterations: the protocol's. */
 static inline uint32_t bs_report_most(const struct bs_report *r, uint32_t iterations)
 {
 	return r->allowed > 0 && r->allowed < iterations ? r->allowed : iterations;
@@ -76,7 +79,7 @@ static inline int64_t bs_tail_longest(int64_t tail_ns, int64_t took_ns)
 	return took_ns > faded_ns ? took_ns : faded_ns;
 }
 
-/* Of several solves a report says the worst: the fewest iterations, the largest residual. */
+/* Adds a solve: a report says the fewest iterations and the largest residual of all. */
 static inline void bs_report_solve(struct bs_report *r, bool first, uint32_t iterations,
 				   double residual)
 {
@@ -86,7 +89,7 @@ static inline void bs_report_solve(struct bs_report *r, bool first, uint32_t ite
 		r->residual = residual;
 }
 
-/* When the next of so many turns has to end, which share the time that is left alike. */
+/* The end of the next of so many turns that divide the remaining time equally. */
 static inline int64_t bs_turn_end(int64_t deadline_ns, int64_t now_ns, int64_t turns)
 {
 	return deadline_ns == INT64_MAX ? INT64_MAX : now_ns + (deadline_ns - now_ns) / turns;
@@ -106,26 +109,27 @@ struct bs_engine {
 		      struct bs_report *report);
 	void (*disarm)(void *self);
 	/*
-	 * NULL: add copies what it needs before it returns. Else data that lies in env->pool may still
-	 * be read after that: made counts the adds so far, read how many of them, in their order, are
-	 * done with their data; the caller leaves the others' as it is. wait: until all are, microseconds.
+	 * NULL: add copies what it needs before it returns. Else data in env->pool may still be
+	 * read after add has returned: *made adds so far, and the first *read of them no longer
+	 * need their data; the caller leaves that of the others alone. wait: until all are read
+	 * (microseconds).
 	 */
 	void (*reading)(void *self, bool wait, uint64_t *made, uint64_t *read);
 
 	/*
-	 * Sliding windows (protocol's frame_step > 0); NULL where a method has none. Between begin
-	 * and fold come readouts of one group only (row / frame_step). fold: what they sum to becomes
-	 * the group's share of the frame's window, whatever was there before. slide: the image of the
-	 * shares with held[group] set, added in the order of the groups' numbers.
+	 * Sliding windows (frame_step > 0); NULL where a method has none. Between begin and fold
+	 * come readouts of one group only (row / frame_step). fold: their sum replaces the group's
+	 * part of the frame's window. slide: the image of the groups with held[group] set, added in
+	 * the order of their numbers.
 	 */
 	int (*fold)(void *self, uint32_t frame, uint32_t group);
 	int (*slide)(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
 		     float *image, struct bs_report *report);
 	/*
-	 * Previews (protocol's preview_every > 0): the image of what the frame holds so far; the frame
-	 * goes on as if nothing had been asked. NULL where a method has none. preview: the engine that
-	 * is armed beside this one for its previews, and to stand in for it (core/frame/recon.h); NULL: it
-	 * makes its own, and nothing stands in.
+	 * Previews (preview_every > 0): the image of the readouts so far; the frame goes on
+	 * unchanged. NULL where a method has none. preview: the engine that is armed beside this
+	 * one for its previews, and for images when there is no time to solve (core/frame/recon.h);
+	 * NULL: it makes its own previews, and nothing takes its place.
 	 */
 	int (*peek)(void *self, uint32_t frame, float *image);
 	const struct bs_engine *preview;

@@ -30,7 +30,7 @@ extern "C" {
 enum bs_backend { BS_BACKEND_AUTO, BS_BACKEND_HOST, BS_BACKEND_CUDA };
 enum bs_window { BS_WINDOW_KAISER_BESSEL, BS_WINDOW_GAUSS };
 enum bs_density { BS_DENSITY_RAMP, BS_DENSITY_PIPE, BS_DENSITY_FILE, BS_DENSITY_NONE };
-/* uniform: weights scaled so that an image of ones comes back as one at its center voxel. */
+/* uniform: an image of ones comes back as one at its center voxel. */
 enum bs_normalize { BS_NORMALIZE_AUTO, BS_NORMALIZE_NONE, BS_NORMALIZE_UNIFORM };
 enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
 enum bs_output { BS_OUTPUT_MAGNITUDE, BS_OUTPUT_COMPLEX };
@@ -51,7 +51,7 @@ enum bs_traj_unit {
 	BS_UNIT_RAD_PER_VOXEL,
 	BS_UNIT_RAD_PER_M
 };
-/* The GPUs of a node that work on one scan, by CUDA's numbers; results come together on the first. */
+/* The GPUs that work on one scan, by CUDA's numbers; images are put together on the first. */
 #define BS_DEVICES_MAX 8u
 struct bs_devices {
 	uint32_t count;
@@ -64,7 +64,7 @@ enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
 enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
 enum bs_precond { BS_PRECOND_NONE, BS_PRECOND_JACOBI, BS_PRECOND_CIRCULANT };
 enum bs_miss { BS_MISS_FLAG, BS_MISS_SHED, BS_MISS_STOP };
-enum bs_admit { BS_ADMIT_MEASURE, BS_ADMIT_TRUST }; /* a budget: measured when armed, or believed */
+enum bs_admit { BS_ADMIT_MEASURE, BS_ADMIT_TRUST }; /* budgets: measured when armed, or not */
 /*
  * The stages of an image's latency that may have a budget of their own. What lies between them (the
  * wait for an image slot) counts in the image's latency alone.
@@ -72,7 +72,7 @@ enum bs_admit { BS_ADMIT_MEASURE, BS_ADMIT_TRUST }; /* a budget: measured when a
 enum bs_budget_stage {
 	BS_BUDGET_RECEIVE,    /* last readout received -> recon takes it up: checks, copy, queue */
 	BS_BUDGET_UPLOAD,     /* last samples to the device; none on the host */
-	BS_BUDGET_ACCUMULATE, /* last readout's own share, and what finish had to add of the sum */
+	BS_BUDGET_ACCUMULATE, /* what was left of the sum after the last readout */
 	BS_BUDGET_SOLVE,      /* ls, sense: the iterations */
 	BS_BUDGET_COMBINE,    /* coils to one image */
 	BS_BUDGET_DOWNLOAD,   /* image from the device; none on the host */
@@ -87,11 +87,11 @@ struct bs_traj_spec {
 	enum bs_traj_unit unit;  /* of the file and of the stream */
 	uint32_t interleaves;    /* spiral2d, stack: in-plane interleaves */
 	double turns;            /* spiral2d, stack, cones: turns of one interleaf; 0: Nyquist */
-	double reach; /* all but cartesian and file: largest radius (random: half the cube); 0: 0.5 */
-	uint64_t seed; /* random */
-	bool third_ignored; /* 2D with three trajectory dimensions: ignore the third (else it must be 0) */
-	double tolerance; /* largest difference between stream and table, cycles per voxel */
-	double min_extent; /* the table must reach at least this |k| on each axis, cycles per voxel */
+	double reach;       /* generated types: largest radius (random: half the cube); 0: 0.5 */
+	uint64_t seed;      /* random */
+	bool third_ignored; /* in 2D; else a third dimension must be 0 */
+	double tolerance;   /* largest difference between stream and table, cycles per voxel */
+	double min_extent;  /* |k| that the table must reach on each axis, cycles per voxel */
 };
 
 struct bs_protocol {
@@ -114,7 +114,7 @@ struct bs_protocol {
 	double silence_ms; /* a scan whose sender is silent for longer is aborted */
 	struct bs_traj_spec traj;
 
-	/* gridding, and the NUFFT route of ls and sense: either accuracy, or width and oversampling */
+	/* gridding, and the NUFFT of ls and sense: accuracy, or width and oversampling */
 	double accuracy;     /* 1e-1 .. 1e-6; 0: width and oversampling are given */
 	double width;        /* window width, oversampled grid cells */
 	double oversampling; /* 1.25 .. 2 */
@@ -170,7 +170,7 @@ struct bs_realtime {
 
 /* What becomes of an image that its taker cannot have now. */
 enum bs_policy {
-	BS_POLICY_WAIT,        /* it waits, and in the end the reconstruction with it */
+	BS_POLICY_WAIT,        /* it waits, and in the end so does the reconstruction */
 	BS_POLICY_KEEP_NEWEST, /* a queue of its own; when it is full the oldest is shed */
 	BS_POLICY_SPILL        /* the same, but the oldest goes to disk while there is room */
 };
@@ -207,7 +207,7 @@ struct bs_site {
 	uint32_t protocols;
 };
 
-/* Some taker that there is has images spilled for it. */
+/* Images are spilled for some taker. */
 static inline bool bs_site_spills(const struct bs_site *s)
 {
 	return (s->archive_url[0] != '\0' && s->overload.archive == BS_POLICY_SPILL) ||

@@ -75,7 +75,7 @@ int bs_csr_seal(struct bs_csr *m, struct bs_fail *why)
 	if (m->t_start == NULL || m->t_row == NULL || m->t_value == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "transpose of %llu entries",
 			       (unsigned long long)m->entries);
-	/* count two places ahead: after filling, entry c + 1 has become the start of column c + 1 */
+	/* counted two places ahead: filling moves each start on by one place */
 	for (uint64_t e = 0; e < m->entries; e++)
 		m->t_start[m->col[e] + 2]++;
 	for (uint64_t c = 2; c <= m->cols; c++)

@@ -4,9 +4,8 @@
  * Row i holds the entries start[i] .. start[i+1]-1: column col[e] (from 0, increasing within the
  * row), value[e] (real) or value[2e], value[2e+1] (complex). Columns are voxels, x fastest.
  * open -> (fill start, col, value) -> seal -> use -> close. seal checks every entry and builds the
- * transpose, so that both products (gpu/solve/csr.h) gather and never scatter: their sums have one
- * order. open and seal allocate. After seal it is only read.
- * Test: test/unit/core/test_csr.c
+ * transpose, so that both products (gpu/solve/csr.h) sum row by row, in one order. open and seal
+ * allocate. After seal it is only read. Test: test/unit/core/test_csr.c
  */
 #ifndef BS_CORE_SOLVE_CSR_H
 #define BS_CORE_SOLVE_CSR_H

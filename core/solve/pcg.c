@@ -8,10 +8,10 @@
 
 #include "core/thread/clock.h"
 
-/* Values of one task: four vectors' share stays in the second-level cache. */
+/* Values of one task: those of four vectors stay in the second-level cache. */
 #define BLOCK 8192u
 #define SUMS  8
-/* Half an ulp: a recurrence that falls below it has left the true residual of float vectors behind. */
+/* Half an ulp: below it the recurrence no longer says what the residual of float vectors is. */
 #define ROUND_OFF (0.5 * (double)FLT_EPSILON)
 
 struct bs_pcg {
@@ -21,7 +21,7 @@ struct bs_pcg {
 	double *partial;       /* [block] */
 	double *history;
 	int64_t last_longest_ns;
-	/* the operation in progress */
+	/* of the operation in progress */
 	float *x;
 	const float *b;
 	float alpha, beta;
@@ -81,7 +81,7 @@ void bs_pcg_close(struct bs_pcg *g)
 	free(g);
 }
 
-/* Several sums side by side: the additions need not wait for each other; the order is fixed. */
+/* SUMS sums side by side, whose additions do not wait for each other, added in a fixed order. */
 static double dot(const float *a, const float *b, size_t n)
 {
 	double sum[SUMS] = { 0 };
@@ -183,7 +183,7 @@ static void turn(void *arg, int task, int member) /* p = z + beta p */
 		p[i] = z[i] + beta * p[i];
 }
 
-/* z = M^-1 r and r.z; without a preconditioner z is r and rr its square. */
+/* z = M^-1 r; returns r.z. Without a preconditioner z is r, and rr is r.r. */
 static double precondition(struct bs_pcg *g, const struct bs_pcg_system *system, double rr)
 {
 	if (system->precond == NULL)

@@ -1,13 +1,13 @@
 /*
- * core/solve/pcg.h - preconditioned conjugate gradients for a Hermitian positive semidefinite system
+ * core/solve/pcg.h - preconditioned conjugate gradients for A x = b, A Hermitian, semidefinite
  *
- * A x = b from x = 0; A and the preconditioner are functions. Vectors: size complex float values.
- * Stops after `iterations`, or when the relative residual ||b - A x|| / ||b|| (2-norm, by the
- * recurrence) is at most `tolerance`, or when the next iteration would not end before `deadline_ns`:
- * it is expected to take as long as the longest one of this and of the last solve. One
- * iteration is always made, so that a deadline already past still leaves an image.
- * It also stops where the residual falls below 6e-8, or where p^H A p is not positive: vectors of
- * floats have no more to give.
+ * From x = 0; A (positive semidefinite) and the preconditioner are functions. Vectors: size complex
+ * float values. Stops after `iterations`; when the relative residual ||b - A x|| / ||b|| (2-norm,
+ * by the recurrence) is at most `tolerance`; or when the next iteration would not end before
+ * `deadline_ns`, taken to last as long as the longest of this solve and the last. One iteration is
+ * always made, so that even a deadline in the past leaves an image.
+ * It also stops where the residual falls below 6e-8, or where p^H A p is not positive: float
+ * vectors get no closer.
  *
  * need -> plan -> solve* -> close. solve allocates nothing. Dot products in double, in blocks of
  * fixed size added in a fixed order: the same bits for any number of threads. One caller.

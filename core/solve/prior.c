@@ -35,7 +35,7 @@ static int check_spec(const struct bs_prior_spec *s, struct bs_fail *why)
 	if (!known)
 		return bs_fail(why, BS_ERR_SIZE, "prior: %u neighbors in %u dimensions (%s)",
 			       s->neighbors, s->dims, s->dims == 2 ? "4 or 8" : "6 or 26");
-	/* the matrix's rows are counted in 32 bits */
+	/* rows are counted in 32 bits */
 	if (voxels * (s->neighbors / 2 + 1) >= UINT32_MAX)
 		return bs_fail(why, BS_ERR_SIZE, "prior: %llu voxels are too many",
 			       (unsigned long long)voxels);

@@ -3,8 +3,8 @@
  *
  * image [z][y][x] complex float, the answer to an impulse at voxel `at`. width: full width at half
  * maximum of the magnitude along an axis through that voxel, in voxels, its flanks interpolated
- * linearly; the field repeats itself across its ends. 0 when the voxel is not the line's peak
- * region (its value is 0 or not finite), the axis's length when no flank falls to the half.
+ * linearly; the line wraps around at its ends. 0 where the voxel's value is 0 or not finite; the
+ * length of the axis where neither flank falls to half.
  * Pure; any thread. Test: test/unit/core/test_spread.c
  */
 #ifndef BS_CORE_SOLVE_SPREAD_H

@@ -3,8 +3,8 @@
  *
  * By coils (gridding, ls, sense; two coils or more): GPU i of n has the i-th run of coils
  * (gpu/device/split.h), receives their samples alone and makes their images; sense: their F^H d,
- * and all solve together. GPUs beyond the number of coils stay idle. By slabs (ls, one coil, exact
- * F^H d, samples without weights): every GPU sums its own rows of the
+ * and all solve together. GPUs beyond the number of coils stay idle.
+ * By slabs (ls, one coil, exact F^H d, samples without weights): every GPU sums its own rows of the
  * image over all samples; the first one solves.
  * Everything else runs on the first GPU, and words say why. Depends on the protocol alone: no GPU
  * is asked. Any thread. Test: test/unit/gpu/test_shares.c

@@ -20,7 +20,7 @@ struct bs_cart {
 	size_t state_size;    /* complex values of one state */
 	fftwf_plan along_x, along_y, along_z;
 	float scale;
-	/* the run in progress, for the team's tasks */
+	/* of the run in progress, for the team's tasks */
 	float complex *now;
 	const float *data;
 	size_t coil_stride;
@@ -148,7 +148,8 @@ void bs_cart_add(struct bs_cart *c, uint32_t state, uint32_t line, const float *
 	c->coil_stride = coil_stride;
 	c->line = wrap((int64_t)kz - c->s.encoded[2] / 2, c->s.encoded[2]) * c->s.encoded[1] +
 		  wrap((int64_t)ky - c->s.encoded[1] / 2, c->s.encoded[1]);
-	for (uint32_t coil = 0; coil < c->s.coils; coil++) /* a line is too short to share out */
+	for (uint32_t coil = 0; coil < c->s.coils;
+	     coil++) /* a line is too short to divide among threads */
 		add_coil(c, (int)coil, 0);
 }
 

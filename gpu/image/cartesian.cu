@@ -1,8 +1,9 @@
 /*
- * gpu/image/cartesian.cu - CUDA twin of cartesian.c: one pass an axis, centered and cropped on the way; see cartesian.h
+ * gpu/image/cartesian.cu - CUDA twin of cartesian.c; see cartesian.h
  *
- * Lines lie as they arrive, [coil][kz][ky][sample]; those that never come are zeros. All passes run
- * after the last line: at 8 x 320 x 320 they take less than a readout.
+ * Lines are kept as they arrive, [coil][kz][ky][sample]; those that never come are zeros. After the
+ * last line one pass an axis transforms, centers and crops: at 8 x 320 x 320 in less than a
+ * readout.
  */
 #include "gpu/image/cartesian.h"
 

@@ -1,10 +1,10 @@
 /*
- * gpu/image/cartesian.h - Cartesian reconstruction: FFT of lines on the grid, readout oversampling removed
+ * gpu/image/cartesian.h - Cartesian reconstruction: FFT of lines on the grid, cropped to the matrix
  *
  * image[c][n] = (Ex Ey Ez)^-1/2 sum d[c][k] exp(+i2pi (kx nx/Ex + ky ny/Ey + kz nz/Ez)),
  * k = -E/2 .. E/2-1, n = -N/2 .. N/2-1 (halves truncated), N <= E on each axis: what lies outside
- * is cropped. Lines that never come count as zeros (partial fields); a readout shorter than Ex
- * lacks its start (partial echo).
+ * (readout oversampling) is cropped. Lines that never come count as zeros (partial fields); a
+ * readout shorter than Ex lacks its start (partial echo).
  *
  * Each line is transformed along x when it is added, so after the last one only y and z remain.
  * line: ky index + Ey * (kz index), indices from 0. image [coil][z][y][x] complex float.
@@ -39,7 +39,7 @@ void bs_cart_begin(struct bs_cart *plan, uint32_t state);
 /* data [coil][sample] complex at coil_stride samples between coils */
 void bs_cart_add(struct bs_cart *plan, uint32_t state, uint32_t line, const float *data,
 		 size_t coil_stride);
-/* Consumes the state: begin must follow. */
+/* Destroys the state: begin must follow. */
 void bs_cart_finish(struct bs_cart *plan, uint32_t state, float *image);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* gpu/image/combine.cu - CUDA twin of combine.c, see combine.h; coils in order, so the same sum each time */
+/* gpu/image/combine.cu - CUDA twin of combine.c; see combine.h */
 #include "gpu/image/combine.h"
 
 #include "gpu/engine/cuda/operator.h"

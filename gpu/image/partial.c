@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#define RUN 4096u /* floats of one task: they stay in the first-level cache over all groups */
+#define RUN 4096u /* floats of one task: they stay in the first-level cache for all groups */
 
-enum { STALE = 1, ANY = 2 }; /* marks of a block: to be summed anew; some group is held */
+enum { STALE = 1, ANY = 2 }; /* marks of a block: to be summed again; some group is held */
 
 static uint64_t bytes_of(const struct bs_protocol *p)
 {
@@ -47,12 +47,12 @@ int bs_partial_open(struct bs_partial *w, const struct bs_protocol *p, struct bs
 		return 0;
 	w->side = bs_partial_side(w->groups);
 	w->blocks = bs_partial_blocks(w->groups);
-	w->share = bs_arena_take(arena, (size_t)(slot * slots_of(p)), BS_ALIGN);
+	w->part = bs_arena_take(arena, (size_t)(slot * slots_of(p)), BS_ALIGN);
 	w->seen = bs_arena_take(arena, (size_t)marks, BS_ALIGN);
-	if (w->share == NULL || w->seen == NULL)
+	if (w->part == NULL || w->seen == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': %u groups of a sliding window",
 			       p->name, w->groups);
-	w->block = w->share + frames_of(p) * w->groups * w->stride;
+	w->block = w->part + frames_of(p) * w->groups * w->stride;
 	w->mark = w->seen + frames_of(p) * w->groups;
 	memset(w->mark, STALE, (size_t)(frames_of(p) * w->blocks));
 	return 0;
@@ -61,12 +61,12 @@ int bs_partial_open(struct bs_partial *w, const struct bs_protocol *p, struct bs
 float *bs_partial_write(struct bs_partial *w, uint32_t frame, uint32_t group)
 {
 	w->mark[(uint64_t)frame * w->blocks + group / w->side] |= STALE;
-	return w->share + ((uint64_t)frame * w->groups + group) * w->stride;
+	return w->part + ((uint64_t)frame * w->groups + group) * w->stride;
 }
 
 struct job {
 	const struct bs_partial *w;
-	float *share, *block; /* of the frame, first one */
+	float *part, *block; /* the first of the frame */
 	const uint8_t *held, *mark;
 	float *out;
 };
@@ -100,7 +100,7 @@ static void sum_run(void *arg, int task, int member)
 		for (uint32_t g = b * w->side;
 		     (j->mark[b] & STALE) && g < w->groups && g < (b + 1) * w->side; g++)
 			if (j->held[g]) {
-				put(sum, j->share + g * w->stride + at, n, begun);
+				put(sum, j->part + g * w->stride + at, n, begun);
 				begun = true;
 			}
 		put(j->out + at, sum, n, any);
@@ -115,7 +115,7 @@ void bs_partial_sum(struct bs_partial *w, uint32_t frame, const uint8_t *held, f
 	uint8_t *seen = w->seen + (uint64_t)frame * w->groups;
 	uint8_t *mark = w->mark + (uint64_t)frame * w->blocks;
 	struct job j = { .w = w,
-			 .share = w->share + (uint64_t)frame * w->groups * w->stride,
+			 .part = w->part + (uint64_t)frame * w->groups * w->stride,
 			 .block = w->block + (uint64_t)frame * w->blocks * w->stride,
 			 .held = held,
 			 .mark = mark,

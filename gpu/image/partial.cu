@@ -13,9 +13,9 @@ struct held_groups {
 	uint32_t stale;    /* bit b: block b */
 };
 
-/* stride in float2; all threads of a warp take the same way through blocks and groups. */
+/* stride in float2; all threads of a warp go through the same blocks and groups. */
 static __global__ void __launch_bounds__(THREADS)
-	sum_groups(float2 *__restrict__ out, const float2 *__restrict__ share,
+	sum_groups(float2 *__restrict__ out, const float2 *__restrict__ parts,
 		   float2 *__restrict__ block, uint64_t stride, uint64_t n, uint32_t side,
 		   uint32_t blocks, const __grid_constant__ held_groups held)
 {
@@ -34,7 +34,7 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll 4
 			for (uint32_t g = 0; g < side; g++)
 				if (bits >> g & 1) {
-					const float2 v = share[(b * side + g) * stride + i];
+					const float2 v = parts[(b * side + g) * stride + i];
 
 					part.x += v.x;
 					part.y += v.y;
@@ -49,7 +49,7 @@ static __global__ void __launch_bounds__(THREADS)
 	out[i] = sum;
 }
 
-static uint64_t share_bytes(const struct bs_protocol *p)
+static uint64_t part_bytes(const struct bs_protocol *p)
 {
 	return bs_devmem_round(bs_protocol_voxels(p) * p->coils * 8u);
 }
@@ -72,7 +72,7 @@ uint64_t bs_partial_cuda_bytes(const struct bs_protocol *p)
 {
 	const uint32_t groups = bs_partial_groups(p);
 
-	return share_bytes(p) * frames_of(p) * ((uint64_t)groups + bs_partial_blocks(groups));
+	return part_bytes(p) * frames_of(p) * ((uint64_t)groups + bs_partial_blocks(groups));
 }
 
 int bs_partial_cuda_open(struct bs_partial_cuda *w, const struct bs_protocol *p,
@@ -83,18 +83,18 @@ int bs_partial_cuda_open(struct bs_partial_cuda *w, const struct bs_protocol *p,
 	memset(w, 0, sizeof(*w));
 	w->groups = bs_partial_groups(p);
 	w->floats = bs_protocol_voxels(p) * p->coils * 2u;
-	w->stride = share_bytes(p) / sizeof(float);
+	w->stride = part_bytes(p) / sizeof(float);
 	if (w->groups == 0)
 		return 0;
 	w->side = bs_partial_side(w->groups);
 	w->blocks = bs_partial_blocks(w->groups);
-	w->share = (float *)bs_devmem_take(mem, (size_t)bs_partial_cuda_bytes(p));
+	w->part = (float *)bs_devmem_take(mem, (size_t)bs_partial_cuda_bytes(p));
 	w->seen = (uint32_t *)calloc((size_t)frames * w->blocks, sizeof(*w->seen));
 	w->stale = (uint32_t *)malloc((size_t)frames * sizeof(*w->stale));
-	if (w->share == NULL || w->seen == NULL || w->stale == NULL)
+	if (w->part == NULL || w->seen == NULL || w->stale == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': %u groups of a sliding window",
 			       p->name, w->groups);
-	w->block = w->share + frames * w->groups * w->stride;
+	w->block = w->part + frames * w->groups * w->stride;
 	memset(w->stale, 0xff, (size_t)frames * sizeof(*w->stale));
 	return 0;
 }
@@ -109,7 +109,7 @@ void bs_partial_cuda_close(struct bs_partial_cuda *w)
 float *bs_partial_cuda_write(struct bs_partial_cuda *w, uint32_t frame, uint32_t group)
 {
 	w->stale[frame] |= 1u << (group / w->side);
-	return w->share + ((uint64_t)frame * w->groups + group) * w->stride;
+	return w->part + ((uint64_t)frame * w->groups + group) * w->stride;
 }
 
 int bs_partial_cuda_sum(struct bs_partial_cuda *w, uint32_t frame, const uint8_t *held, float *out,
@@ -131,7 +131,7 @@ int bs_partial_cuda_sum(struct bs_partial_cuda *w, uint32_t frame, const uint8_t
 	now.stale = w->stale[frame];
 	w->stale[frame] = 0;
 	sum_groups<<<(unsigned)((n + THREADS - 1) / THREADS), THREADS, 0, (cudaStream_t)stream>>>(
-		(float2 *)out, (const float2 *)(w->share + (uint64_t)frame * w->groups * w->stride),
+		(float2 *)out, (const float2 *)(w->part + (uint64_t)frame * w->groups * w->stride),
 		(float2 *)(w->block + (uint64_t)frame * w->blocks * w->stride), w->stride / 2, n,
 		w->side, w->blocks, now);
 	BS_CUDA(cudaGetLastError(), why);

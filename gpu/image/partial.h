@@ -1,19 +1,20 @@
 /*
- * gpu/image/partial.h - a sliding window's partial sums, in the image domain
+ * gpu/image/partial.h - a sliding window's partial sums, as images
  *
- * The window is the protocol's table of `readouts` rows; its groups are frame_step rows each, in the
- * order of the table. Every method here is linear in the data up to F^H d (or the gridded image) of
- * each coil, so a group's share of it is kept as coil images, and a frame is the sum of the groups.
- * The sum has a fixed shape: about sqrt(groups) groups in a line make a block, each block is the sum of
- * its groups in the order of their numbers, the frame the sum of the blocks in theirs; the age of a
- * group plays no part. A block's sum is kept until one of its groups changes, so that a frame costs
- * some 2 sqrt(groups) additions instead of groups. Nothing is ever subtracted: no error builds up,
- * and a frame depends on its own readouts alone, to the bit.
+ * The window is the protocol's table of `readouts` rows; its groups are frame_step rows each, in
+ * the order of the table. Every method here is linear in the data up to F^H d (or the gridded
+ * image) of each coil, so what a group adds to it is kept as coil images, and a frame is the sum of
+ * the groups. The sum has a fixed shape: about sqrt(groups) groups in a row make a block; each
+ * block is the sum of its groups in the order of their numbers, the frame the sum of the blocks in
+ * theirs; which group is the newest does not matter. A block's sum is kept until one of its groups
+ * changes, so that a frame costs about 2 sqrt(groups) additions. Nothing is ever subtracted: no
+ * error builds up, and a frame depends on its own readouts alone, to the bit.
  *
- * share  [frame][group][coil][z][y][x] complex float, behind them the blocks' sums
- * need -> open -> { write, sum }*. Takes what need states from the arena, allocates nothing. One caller.
- * Without a window (frame_step 0) need adds nothing and open takes nothing.
- * Twins: partial.c (host), partial.cu (CUDA). Test: test/unit/gpu/test_window.c, test/twin/twin_window.c
+ * part   [frame][group][coil][z][y][x] complex float, behind them the blocks' sums
+ * need -> open -> { write, sum }*. Takes what need states from the arena, allocates nothing. One
+ * caller. Without a window (frame_step 0) need adds nothing and open takes nothing.
+ * Twins: partial.c (host), partial.cu (CUDA).
+ * Tests: test/unit/gpu/test_window.c, test/twin/twin_window.c
  */
 #ifndef BS_GPU_IMAGE_PARTIAL_H
 #define BS_GPU_IMAGE_PARTIAL_H
@@ -28,10 +29,10 @@ extern "C" {
 
 struct bs_partial {
 	struct bs_team *team;
-	float *share, *block;
+	float *part, *block;
 	uint8_t *seen;           /* [frame][group]: held when its block was summed */
 	uint8_t *mark;           /* [frame][block] */
-	uint64_t floats, stride; /* of a group's coil images; from one to the next */
+	uint64_t floats, stride; /* of a group's coil images; from one group to the next */
 	uint32_t groups, side, blocks;
 };
 
@@ -41,7 +42,7 @@ static inline uint32_t bs_partial_groups(const struct bs_protocol *p)
 	return p->frame_step > 0 ? p->readouts / p->frame_step : 0;
 }
 
-/* Groups of a block: the root, rounded up. */
+/* Groups of a block: the square root, rounded up. */
 static inline uint32_t bs_partial_side(uint32_t groups)
 {
 	uint32_t side = 1;

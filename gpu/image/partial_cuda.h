@@ -1,11 +1,11 @@
 /*
- * gpu/image/partial_cuda.h - the CUDA twin of gpu/image/partial.h: a sliding window's partial sums on the device
+ * gpu/image/partial_cuda.h - a sliding window's partial sums on the GPU; the twin of partial.h
  *
- * Same shapes and the same order of addition. open takes what bytes states from device memory, and marks
- * from the host's heap; sum only queues. Which groups are held travels with the launch, so a window has
- * at most BS_PARTIAL_GROUPS_MAX groups: check refuses more. All calls of one plan go to one stream.
- * Errors: BS_ERR_UNSUPPORTED, BS_ERR_NOMEM, BS_ERR_GPU.
- * Host twin: partial.c. Test: test/twin/twin_window.c
+ * The same shapes and the same order of addition. open takes from device memory what bytes states,
+ * and marks from the host's heap; sum only queues. Which groups are held is an argument of the
+ * launch, so a window has at most BS_PARTIAL_GROUPS_MAX groups: check refuses more. All calls of
+ * one plan go to one stream. Errors: BS_ERR_UNSUPPORTED, BS_ERR_NOMEM, BS_ERR_GPU.
+ * Test: test/twin/twin_window.c
  */
 #ifndef BS_GPU_IMAGE_PARTIAL_CUDA_H
 #define BS_GPU_IMAGE_PARTIAL_CUDA_H
@@ -20,10 +20,10 @@ extern "C" {
 #define BS_PARTIAL_GROUPS_MAX 1024u /* 32 blocks of 32: a word each */
 
 struct bs_partial_cuda {
-	float *share, *block; /* device */
-	uint32_t *seen;  /* host, [frame][block]: bit i: its group i, held when it was summed */
-	uint32_t *stale; /* host, [frame]: bit b: block b is to be summed anew */
-	uint64_t floats, stride; /* of a group's coil images; from one to the next */
+	float *part, *block; /* device */
+	uint32_t *seen;      /* host, [frame][block]: bit i: its group i, held when it was summed */
+	uint32_t *stale;     /* host, [frame]: bit b: block b is to be summed again */
+	uint64_t floats, stride; /* of a group's coil images; from one group to the next */
 	uint32_t groups, side, blocks;
 };
 

@@ -61,7 +61,7 @@ uint64_t bs_csr_cuda_need(const struct bs_csr *m, enum bs_csr_form form)
 	       bs_devmem_round(entries * sizeof(float) * (m->is_complex ? 2 : 1));
 }
 
-/* Fills the sliced arrays on the host; a padding entry is 0 times the row's own column 0. */
+/* Fills the sliced arrays on the host; an entry of padding has value 0 and column 0. */
 static void slice_rows(const struct rows_of *r, bool is_complex, bool conjugate, uint64_t *slice,
 		       uint32_t *col, float *value)
 {
@@ -176,7 +176,7 @@ int bs_csr_cuda_product(const struct bs_csr_cuda *m, float scale, const float *i
 	return 0;
 }
 
-/* One row of the Gram matrix, gathered: the columns met, and sums in `sum` by column. */
+/* One row of the Gram matrix being summed: the columns met so far, and a sum for each. */
 struct gram_row {
 	uint32_t *col;
 	uint64_t cols;

@@ -1,5 +1,5 @@
 /*
- * gpu/solve/csr.h - products with a sparse matrix in compressed rows (core/solve/csr.h) and its adjoint
+ * gpu/solve/csr.h - products with a sparse matrix (core/solve/csr.h) and its adjoint
  *
  * forward:  out[row] = sum_col W[row][col] in[col]
  * adjoint:  out[col] += scale sum_row conj(W[row][col]) in[row]

@@ -6,9 +6,9 @@
  * in slices of 32 rows (column by column, padded to the slice's longest row), so that a warp reads
  * whole sectors; each sum runs in the order of the columns: the same bits every run.
  *
- * gram computes W^H W on the host, rows only (its transpose is not made); where it would have more
- * than `most` entries it answers BS_ERR_UNSUPPORTED, and two products do.
- * need -> plan -> product* ; plan copies and waits, product only queues work. Thread: one caller.
+ * gram computes W^H W on the host, without its transpose; BS_ERR_UNSUPPORTED where it would have
+ * more than `most` entries: then two products take its place.
+ * need -> plan -> product*; plan copies and waits, product only queues work. One caller.
  * Source: Bell & Garland, SC 2009 (ELLPACK and slices). Test: test/twin/twin_pcg.c
  */
 #ifndef BS_GPU_SOLVE_CSR_CUDA_H

@@ -27,7 +27,7 @@ struct bs_ls {
 	float *r;                  /* Jacobi: R's diagonal */
 	float *inverse;            /* Jacobi: 1 / (power + mu r) */
 	float *wx;                 /* [rows of W] complex */
-	/* the operation in progress */
+	/* of the operation in progress */
 	const float *in;
 	float *out;
 };
@@ -78,7 +78,7 @@ static float *take(struct bs_arena *arena, uint64_t floats, bool *failed)
 	return at;
 }
 
-/* What the preconditioners know of the system: diagonals, and their means. */
+/* The diagonals of the system that the preconditioners need, and their means. */
 static int measure(struct bs_ls *p, double q0, struct bs_fail *why)
 {
 	float *r = p->r;
@@ -134,7 +134,7 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 		p->wx = malloc(w->rows * 8);
 		failed = failed || p->wx == NULL;
 		if (p->wx != NULL)
-			memset(p->wx, 0, w->rows * 8); /* no page fault after arm */
+			memset(p->wx, 0, w->rows * 8); /* touched now: no page fault after arm */
 	}
 	if (rc == 0 && failed)
 		rc = bs_fail(why, BS_ERR_NOMEM, "least squares: the arena is too small");

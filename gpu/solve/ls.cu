@@ -17,7 +17,7 @@
 
 struct bs_ls_cuda {
 	const struct bs_protocol *p;
-	uint32_t coils; /* of the sensitivities: all, or this share's; 1 without */
+	uint32_t coils; /* of the maps: all, or this share's; 1 without maps */
 	uint32_t solves;
 	size_t voxels;
 	bool sense;
@@ -56,7 +56,7 @@ static __global__ void __launch_bounds__(THREADS)
 	b[v] = sum;
 }
 
-/* ---- plan ------------------------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 static struct bs_toeplitz_spec toeplitz_of(const struct bs_ls_cuda *s)
 {
@@ -100,8 +100,8 @@ static int open_constraint(struct bs_ls_cuda *s, uint64_t *bytes, struct bs_fail
 	return 0;
 }
 
-/* Of an iteration: the direction, five Toeplitz passes, the constraint's two, the update; circulant:
- * seven passes and a sum. */
+/* An iteration: the direction, five Toeplitz passes, two for the constraint, the update; circulant:
+ * seven passes and a sum more. */
 uint64_t bs_ls_cuda_launches(const struct bs_protocol *p)
 {
 	const uint64_t one = p->precond == BS_PRECOND_CIRCULANT ? 17 : 9;
@@ -109,7 +109,7 @@ uint64_t bs_ls_cuda_launches(const struct bs_protocol *p)
 	return (bs_methods[p->method].uses_maps ? 1 : p->coils) * (8 + p->iterations * one);
 }
 
-/* A graph of one image's solves: some hundred bytes of host and device memory a launch. */
+/* In one graph; each takes some hundred bytes of host and device memory. */
 #define LAUNCHES_MOST UINT64_C(250000)
 
 int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
@@ -127,7 +127,7 @@ int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
 	return 0;
 }
 
-/* What a protocol says of its solver; coils: of the maps that it will be given. */
+/* What the protocol says; coils: of the maps that plan will be given. */
 static struct bs_ls_cuda *make(const struct bs_protocol *p, const struct bs_tables *tables,
 			       uint32_t coils)
 {
@@ -167,7 +167,7 @@ static int state_bytes(struct bs_ls_cuda *s, const struct bs_tables *tables, uin
 		rc = bs_pcg_cuda_need(&c, &part[1], why);
 	if (rc != 0)
 		return rc;
-	/* two vectors, the addends, the diagonal; CSR arrays are a few pieces */
+	/* two vectors, the addends, the diagonal; the sparse arrays are a few pieces */
 	*bytes += part[0] + part[1] + 2 * bs_devmem_round((uint64_t)s->voxels * 8) +
 		  bs_devmem_round((uint64_t)s->parts * s->voxels * 8) +
 		  bs_devmem_round((uint64_t)s->voxels * 4) + 32 * BS_DEV_ALIGN +
@@ -230,7 +230,7 @@ static int plan_constraint(struct bs_ls_cuda *s, struct bs_devmem *mem, struct b
 	return rc != 0 ? rc : bs_csr_cuda_plan(&s->adjoint, s->w, BS_CSR_ADJOINT, mem, why);
 }
 
-/* Measured once and kept; without a cache, or when it fails, the operator's own choice stays. */
+/* Measured once and kept; without a cache, or after an error, the operator's own choice stays. */
 static void choose_launches(struct bs_toeplitz_cuda *normal, const struct bs_toeplitz_spec *spec,
 			    const char *cache_dir)
 {
@@ -251,7 +251,7 @@ static void choose_launches(struct bs_toeplitz_cuda *normal, const struct bs_toe
 	free(t);
 }
 
-/* The operator's tables are made on the device from q there, in temporary memory. */
+/* q goes to temporary memory: the operator makes its tables of it on the device. */
 static int plan_normal(struct bs_ls_cuda *s, const float *q, const char *cache_dir,
 		       struct bs_devmem *mem, struct bs_fail *why)
 {
@@ -302,7 +302,7 @@ out:
 	return rc;
 }
 
-/* Its eigenvalues are the host twin's. */
+/* Its eigenvalues are computed by the host twin. */
 static int plan_circulant(struct bs_ls_cuda *s, const float *maps, const float *r, const float *q,
 			  struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
@@ -408,7 +408,7 @@ int bs_ls_cuda_plan_with(struct bs_ls_cuda *s, const float *q, const struct bs_t
 		rc = plan_normal(s, q, env->cache_dir, mem, why);
 	if (rc == 0)
 		rc = plan_constraint(s, mem, why);
-	bs_csr_close(&s->gram_host); /* it lies on the device now */
+	bs_csr_close(&s->gram_host); /* it has been copied to the device */
 	if (rc == 0)
 		rc = plan_precond(s, tables, q, env->team, mem, why);
 	if (rc == 0)
@@ -416,7 +416,7 @@ int bs_ls_cuda_plan_with(struct bs_ls_cuda *s, const float *q, const struct bs_t
 	return rc;
 }
 
-/* ---- solving ---------------------------------------------------------------------------------- */
+/* ---- solve ----------------------------------------------------------------------------------- */
 
 static int weigh(struct bs_ls_cuda *s, const float2 *images, float *to, cudaStream_t stream,
 		 struct bs_fail *why)
@@ -492,7 +492,7 @@ int bs_ls_cuda_run(struct bs_ls_cuda *s, float2 *images, uint32_t iterations, in
 	return rc;
 }
 
-/* ---- a share of a solve on several GPUs ------------------------------------------------------- */
+/* ---- a solve on several GPUs ----------------------------------------------------------------- */
 
 int bs_ls_cuda_load(struct bs_ls_cuda *s, const float2 *images, cudaStream_t stream,
 		    struct bs_fail *why)

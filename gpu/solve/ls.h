@@ -1,18 +1,19 @@
 /*
- * gpu/solve/ls.h - regularized least squares: the system and its solver
+ * gpu/solve/ls.h - regularized least squares: the system and its solution
  *
  * (F^H F + mu R) rho = F^H d,  mu = lambda Nvox,  R = W^H W, or the identity without W;
  * with sensitivities F^H F is sum_c S_c^H F^H F S_c and F^H d is sum_c S_c^H F^H d_c.
- * Nvox is the number of voxels of the image: F^H F of a fully sampled grid is Nvox times the
- * identity, so that lambda weighs the constraint against samples on the scale of one, whatever the matrix;
- * BART's pics -r has the same scale (its Fourier transform is unitary).
+ * Nvox is the number of voxels: F^H F of a fully sampled grid is Nvox times the identity, so lambda
+ * means the same for every matrix size; BART's pics -r has the same scale (its Fourier transform is
+ * unitary).
  *
- * need -> plan -> { solve | apply }* -> close. q as in gpu/toeplitz/q.h (used by plan alone); maps and w are
- * the caller's and must live as long. plan allocates beside the arena the one vector whose length
- * only W knows (its rows). solve and apply allocate nothing. One caller.
+ * need -> plan -> { solve | apply }* -> close. q as in gpu/toeplitz/q.h (only plan reads it); maps
+ * and w are the caller's and must live as long. Beside the arena plan allocates one vector, as long
+ * as W has rows. solve and apply allocate nothing. One caller.
  * Preconditioners: Jacobi (the diagonal); circulant (T. Chan's optimal circulant approximation of
  * the Toeplitz part, times the mean of sum_c |S_c|^2, plus mu times the mean of R's diagonal).
- * Twins: ls.c (host), ls.cu with pcg.cu (CUDA). Test: test/unit/gpu/test_ls.c, test/replay/brain_sense.c
+ * Twins: ls.c (host), ls.cu with pcg.cu (CUDA).
+ * Tests: test/unit/gpu/test_ls.c, test/replay/brain_sense.c
  * Sources: Stone et al., J Parallel Distrib Comput 2008;68:1307-1318; Pruessmann et al., Magn Reson
  * Med 2001;46:638-651; T. Chan, SIAM J Sci Stat Comput 1988;9:766-771.
  */
@@ -44,7 +45,7 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *spec, const float *
 	       const float *maps, const struct bs_csr *w, struct bs_arena *arena,
 	       struct bs_team *team, struct bs_fail *why);
 void bs_ls_close(struct bs_ls *plan);
-/* Another lambda for the solves that follow (not for a circulant preconditioner's quality). */
+/* Another lambda for the solves that follow. */
 void bs_ls_lambda(struct bs_ls *plan, double lambda);
 
 /* fhd: F^H d, [coil][z][y][x] with sensitivities, else one image. rho: one image. */

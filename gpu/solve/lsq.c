@@ -67,7 +67,7 @@ struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p)
 		.samples = bs_protocol_samples(p),
 		.basis = p->basis,
 		.sum = p->q,
-		/* a window given by width and oversampling states none: Q is made once, so well */
+		/* width and oversampling state no accuracy: Q is made once, so it is made well */
 		.accuracy = p->accuracy > 0.0 ? p->accuracy : 1e-5,
 	};
 }

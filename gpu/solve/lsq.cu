@@ -48,7 +48,7 @@ struct q_job {
 	struct bs_team *team;
 };
 
-/* The sum in temporary memory; weight: phi^2 and the density, or NULL. */
+/* The sum, in temporary device memory; weight: with the basis squared, or NULL. */
 static int sum_q(const struct bs_protocol *p, const float *k, const float *weight, float *q,
 		 struct bs_devmem *mem, const struct bs_exact_cuda_spec *s, struct bs_fail *why)
 {
@@ -114,7 +114,7 @@ static int make_q(void *arg, float *q, struct bs_fail *why)
 	return rc;
 }
 
-/* The key holds the density weights; the basis is in the spec. */
+/* The key of the cache holds the weights without the basis, which is in the spec. */
 int bs_lsq_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
 		  struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
 		  struct bs_fail *why)

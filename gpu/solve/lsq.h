@@ -1,11 +1,12 @@
 /*
- * gpu/solve/lsq.h - what the methods ls and sense compute from a protocol when it is armed: weights and Q
+ * gpu/solve/lsq.h - what ls and sense compute from a protocol when it is armed: weights and Q
  *
- * Shared by the engines and by `boreside arm`, so that what one puts into the cache the other finds.
- * weights: density compensation as the protocol names it (gpu/nufft/density.h), or *weight = NULL for
- * none, the default of ls and sense; for weighted least squares they enter F^H d and Q alike. Those that
- * were made beforehand (tables->density) are taken as they are.
- * Both results are malloc'd, the caller's to free. At arm only.
+ * Shared by the engines and by `boreside arm`, so that what one puts into the cache the other
+ * finds.
+ * weights: density compensation as the protocol names it (gpu/nufft/density.h), or *weight = NULL
+ * for none, the default of ls and sense; for weighted least squares they enter F^H d and Q alike.
+ * Those that were made beforehand (tables->density) are taken as they are.
+ * Results are malloc'd, the caller's to free. At arm only.
  */
 #ifndef BS_GPU_SOLVE_LSQ_H
 #define BS_GPU_SOLVE_LSQ_H
@@ -22,8 +23,10 @@ extern "C" {
 struct bs_ls_spec bs_lsq_spec(const struct bs_protocol *p);
 int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
 		   struct bs_team *team, struct bs_fail *why);
-/* What a NUFFT takes as weights for the box basis (the exact sum applies it by itself): weight, or
- * ones, times the basis. Another basis: *boxed is NULL. */
+/*
+ * The exact sum applies the box basis itself; a NUFFT takes it as weights: weight, or ones, times
+ * the basis. Without a box *boxed is NULL.
+ */
 int bs_lsq_boxed(float **boxed, const struct bs_protocol *p, const float *k, const float *weight,
 		 struct bs_fail *why);
 struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p);

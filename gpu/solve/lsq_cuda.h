@@ -14,15 +14,15 @@ extern "C" {
 #endif
 
 /*
- * The weights of the samples in F^H d (power 1) or in Q (power 2): those of bs_lsq_weights times the
- * voxel basis to that power. *weight NULL: ones.
+ * The weights of the samples in F^H d (power 1) or in Q (power 2): those of bs_lsq_weights times
+ * the voxel basis to that power. *weight NULL: ones.
  */
 int bs_lsq_cuda_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
 			struct bs_team *team, int power, struct bs_fail *why);
 
 /*
- * Q as the CUDA engines of ls and sense take it: from the cache where it is there; else the exact sum
- * is made on the GPU, the NUFFT's on the host, and kept. from may be NULL.
+ * Q as the CUDA engines of ls and sense take it: from the cache where it is there; else the exact
+ * sum is made on the GPU, the NUFFT's on the host, and kept. from may be NULL.
  */
 int bs_lsq_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
 		  struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,

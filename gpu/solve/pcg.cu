@@ -50,7 +50,7 @@ static float *own_addend(const struct bs_pcg_cuda *c)
 	return c->system.addends + 2 * c->system.part * c->v.voxels;
 }
 
-/* A p, or this GPU's addend of it. */
+/* A p without the constraint, or this GPU's addend of it. */
 static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
 	const struct bs_pcg_cuda_system *s = &c->system;
@@ -122,7 +122,7 @@ static int start(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why
 	return err != 0 ? err : precondition(c, stream, why);
 }
 
-/* From A p without the constraint's part to the next residual. */
+/* Adds the constraint to A p; then the next residual. */
 static int advance(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
 	int err = constraint(c, stream, why);
@@ -140,7 +140,7 @@ static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *w
 	return err != 0 ? err : advance(c, stream, why);
 }
 
-/* A graph of the beginning (or not) and so many iterations. */
+/* A graph of so many iterations, with or without the beginning. */
 static int make_graph(struct bs_pcg_cuda *c, bool from_start, uint32_t iterations,
 		      cudaGraphExec_t *exec, struct bs_fail *why)
 {
@@ -160,11 +160,11 @@ static int make_graph(struct bs_pcg_cuda *c, bool from_start, uint32_t iteration
 		(void)cudaGraphDestroy(graph);
 	if (err == 0)
 		BS_CUDA(e, why);
-	(void)cudaGetLastError(); /* of a capture that its own first error ended */
+	(void)cudaGetLastError(); /* left by a capture that an error ended */
 	return err;
 }
 
-/* So that the first solve under a deadline waits for nothing. */
+/* Now, so that the first solve under a deadline does not wait for it. */
 static int upload_graphs(struct bs_pcg_cuda *c, struct bs_fail *why)
 {
 	BS_CUDA(cudaGraphUpload(c->first, c->capture), why);
@@ -204,7 +204,7 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 		err = bs_watch_open(&c->watch, why);
 	if (err != 0)
 		return err;
-	if (c->system.parts > 0) /* others' work comes in between */
+	if (c->system.parts > 0) /* other GPUs' addends come in between */
 		return 0;
 	err = make_graph(c, true, c->spec.iterations, &c->whole, why);
 	if (err == 0)
@@ -308,7 +308,7 @@ int bs_pcg_cuda_record(struct bs_pcg_cuda *c, struct bs_pcg_outcome *outcome,
 int bs_pcg_cuda_sum(float *out, const float *addends, uint32_t parts, uint64_t voxels,
 		    struct CUstream_st *stream, struct bs_fail *why)
 {
-	/* in its turn, not early: what lies before it came from other GPUs */
+	/* not launched early: its input comes from other GPUs */
 	add_parts<<<(unsigned)((voxels + CG_THREADS - 1) / CG_THREADS), CG_THREADS, 0, stream>>>(
 		(float2 *)out, (const float2 *)addends, parts, voxels);
 	BS_CUDA(cudaGetLastError(), why);

@@ -1,17 +1,16 @@
 /*
  * gpu/solve/pcg_cuda.h - conjugate gradients whole on the GPU: (F^H F + mu W^H W) x = b
  *
- * The twin of core/solve/pcg.h over the Toeplitz operator (gpu/toeplitz/toeplitz_cuda.h; sense: its sum over
- * coils) and the constraint W (identity or a sparse matrix), with Jacobi's preconditioner, the
- * circulant one or none. An iteration is seven launches, five in 2D and by planes (circulant: six
- * to eight more), a whole solve one CUDA graph or part of the caller's (record); every scalar stays
- * on the device.
- * With a deadline it keeps two iterations queued and queues no other when the longest iteration
- * seen so far would end past it; one is always made.
+ * The twin of core/solve/pcg.h over the Toeplitz operator (gpu/toeplitz/toeplitz_cuda.h; with maps,
+ * its sum over coils) and the constraint W (identity or a sparse matrix), with Jacobi's
+ * preconditioner, the circulant one or none. An iteration is seven launches, five in 2D and by
+ * planes (circulant: six to eight more). A whole solve is one CUDA graph, or part of the caller's
+ * (record). Every scalar stays on the device. Under a deadline: gpu/solve/watch.h.
  * b, x     [z][y][x] complex float, device; may not overlap
  * inverse  [z][y][x] float, device: 1 / diagonal of the matrix; or NULL
  * Dot products in double, in blocks of fixed size added in a fixed order: the same bits every run.
- * It also stops where p^H A p is not positive, and at the tolerance: what is queued then does nothing.
+ * It also stops at the tolerance and where p^H A p is not positive: what is queued then does
+ * nothing.
  *
  * need -> plan -> solve* -> close. plan may allocate beside the arena, solve allocates nothing and
  * waits for the stream. One caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM.
@@ -31,8 +30,8 @@ extern "C" {
 
 struct bs_pcg_cuda_system {
 	struct bs_toeplitz_cuda *normal;
-	uint32_t coils;    /* sense: of maps; else 1 */
-	const float *maps; /* sense: device, [coil][z][y][x]; NULL: one image, no maps */
+	uint32_t coils;    /* of maps; 1 without */
+	const float *maps; /* device, [coil][z][y][x]; NULL: one image, no maps */
 	double mu;         /* lambda times the voxels (gpu/solve/ls.h) */
 	/* constraint: gram (W^H W) alone; or W and its adjoint; all NULL: the identity */
 	const struct bs_csr_cuda *gram, *w, *adjoint;
@@ -40,8 +39,10 @@ struct bs_pcg_cuda_system {
 	struct bs_circulant_cuda *circulant; /* instead of inverse; or NULL */
 	const float *b;                      /* the right-hand side of every solve */
 	float *x;                            /* where every solve leaves its result */
-	/* Several GPUs: coils and maps are this one's own, and their addend of A p is left in its
-	 * place in addends, [part][z][y][x] complex, device; parts 0: A p is whole. */
+	/*
+	 * Several GPUs: coils and maps are this GPU's own, and its addend of A p is left in its
+	 * place in addends, [part][z][y][x] complex, device; parts 0: one GPU.
+	 */
 	float *addends;
 	uint32_t parts, part;
 };
@@ -51,7 +52,7 @@ struct bs_pcg_cuda_spec {
 	uint32_t iterations; /* at most, of any solve */
 	double tolerance;    /* relative residual; 0: by iterations alone */
 	uint64_t rows;       /* of W, where there is no gram */
-	bool circulant;      /* the system will have that preconditioner */
+	bool circulant;      /* the preconditioner */
 };
 
 /* What a recorded solve leaves behind, in memory that the device can write. */
@@ -71,14 +72,15 @@ void bs_pcg_cuda_close(struct bs_pcg_cuda *plan);
 /* Queues a whole solve without waiting; wait fetches what came of it. */
 int bs_pcg_cuda_queue(struct bs_pcg_cuda *plan, uint32_t iterations, struct CUstream_st *stream,
 		      struct bs_fail *why);
-/* The kernels of a whole solve themselves, for a stream that is being captured (or not); outcome: as
- * the device addresses it. */
+/*
+ * Launches a whole solve, kernel by kernel, fit for a graph; outcome: as the device addresses it.
+ */
 int bs_pcg_cuda_record(struct bs_pcg_cuda *plan, struct bs_pcg_outcome *outcome,
 		       struct CUstream_st *stream, struct bs_fail *why);
 /*
- * Several GPUs, each with a plan of its own in step with the others': begin, then for each iteration
- * product on all, the addends brought together in every one's memory, step on all; wait on any. They
- * only queue; the same bits everywhere, where the GPUs are of one kind.
+ * Several GPUs, each with a plan of its own: begin on all; then for each iteration product on all,
+ * the addends brought to every GPU, step on all; wait on any. They only queue. GPUs of one kind
+ * have the same bits.
  */
 int bs_pcg_cuda_begin(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
 int bs_pcg_cuda_product(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
@@ -89,7 +91,7 @@ int bs_pcg_cuda_sum(float *out, const float *addends, uint32_t parts, uint64_t v
 /* result->history stays until the next wait. */
 int bs_pcg_cuda_wait(struct bs_pcg_cuda *plan, struct CUstream_st *stream,
 		     struct bs_pcg_result *result, struct bs_fail *why);
-/* queue and wait, watching the deadline. */
+/* queue and wait; under a deadline iteration by iteration. */
 int bs_pcg_cuda_solve(struct bs_pcg_cuda *plan, uint32_t iterations, int64_t deadline_ns,
 		      struct CUstream_st *stream, struct bs_pcg_result *result,
 		      struct bs_fail *why);

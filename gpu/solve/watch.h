@@ -1,9 +1,9 @@
 /*
  * gpu/solve/watch.h - iterations on a GPU, queued one by one up to a deadline
  *
- * Two are kept queued, so that the GPU never waits for the host; while no iteration's time is known,
- * one. Each that has ended is timed. No further one is queued when it would end past the deadline, the
- * longest of this run and of the last taken for its time; one is always made.
+ * Two are kept queued, so that the GPU never waits for the host; while no iteration's time is
+ * known, one. Each that has ended is timed. No further one is queued when it would end past the
+ * deadline, the longest of this run and of the last taken for its time; one is always made.
  * open may allocate; run waits. One caller. Errors: BS_ERR_GPU, or what next returns.
  */
 #ifndef BS_GPU_SOLVE_WATCH_H
@@ -21,8 +21,10 @@ struct bs_watch {
 
 int bs_watch_open(struct bs_watch *w, struct bs_fail *why);
 void bs_watch_close(struct bs_watch *w);
-/* When all before has ended. next queues an iteration and records done behind it. *late: the deadline
- * ended it before `most`. */
+/*
+ * Call it when all that was queued before has ended. next queues an iteration and records done
+ * behind it. *late: the deadline left no time for all.
+ */
 int bs_watch_run(struct bs_watch *w, uint32_t most, int64_t deadline_ns,
 		 int (*next)(void *arg, cudaEvent_t done, struct bs_fail *why), void *arg,
 		 bool *late, struct bs_fail *why);

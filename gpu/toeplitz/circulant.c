@@ -15,7 +15,7 @@ struct bs_circulant {
 	struct bs_team *team;
 	const struct bs_fft_kernels *simd;
 	struct bs_fft fft[3];
-	float *eigen;   /* of C, the transform's order */
+	float *eigen;   /* of C, in the transform's order */
 	float *inverse; /* 1 / (scale eigen + shift) / voxels */
 	float *blocks;  /* [member][2] of the longest axis */
 	size_t block_size;
@@ -186,7 +186,7 @@ static void along_x(const struct bs_circulant *p, int member, const float *from,
 	float *done;
 
 	for (uint32_t lane = 0; lane < p->simd->lanes; lane++) {
-		/* lanes beyond the last row do it again: the same values to the same place */
+		/* lanes beyond the last row repeat it: the same values to the same place */
 		uint64_t row = first + lane < rows ? first + lane : rows - 1;
 
 		source[lane] = from + 2 * row * p->matrix[0];
@@ -197,7 +197,7 @@ static void along_x(const struct bs_circulant *p, int member, const float *from,
 	p->simd->lines_out(target, done, p->matrix[0], NULL);
 }
 
-/* Columns along axis 1 or 2 at `at`, count of them side by side in x; in place. */
+/* `count` columns along axis 1 or 2, side by side in x from `at` on; in place. */
 static void along(const struct bs_circulant *p, int member, uint32_t axis, float *at,
 		  uint32_t count, bool inverse)
 {

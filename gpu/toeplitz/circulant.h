@@ -1,15 +1,17 @@
 /*
- * gpu/toeplitz/circulant.h - the inverse of a circulant approximation of F^H W F, as a preconditioner
+ * gpu/toeplitz/circulant.h - the inverse of a circulant approximation of F^H D F: a preconditioner
  *
- * M = scale C + shift I, C the circulant matrix nearest to the Toeplitz matrix of q in the Frobenius
- * norm: c(j) = sum over j' in {j, j - N} of the share of the matrix's entries at offset j' that
- * lie on that diagonal, (N - |j'|)/N an axis, times Q(j'). C is Hermitian, and positive
- * semidefinite as F^H W F is. Eigenvalues that round-off took below epsilon of the largest are raised to that.
+ * M = scale C + shift I; C is the circulant matrix nearest to the Toeplitz matrix of q in the
+ * Frobenius norm: c(j) = sum over j' in {j, j - N} of (N - |j'|)/N Q(j') on each axis, the fraction
+ * of the entries of that diagonal of C that have offset j' in the matrix. C is Hermitian and, as
+ * F^H D F is, positive semidefinite: eigenvalues that round-off left below epsilon of the largest
+ * are raised to that.
  * apply: out = M^-1 in, one image [z][y][x] complex float; in and out differ.
- * q as in gpu/toeplitz/q.h. need -> plan -> shift -> apply* -> close. Only plan allocates. One caller.
- * Source: T. Chan, SIAM J Sci Stat Comput 1988;9:766-771; Chan & Ng, SIAM Rev 1996;38:427-482.
- * inverse: 1 / (scale eigenvalue + shift) / voxels [z][y][x], in the order of a DFT that starts at 0.
+ * inverse: 1 / (scale eigenvalue + shift) / voxels [z][y][x], in the order of a DFT from 0 on.
+ * q as in gpu/toeplitz/q.h. need -> plan -> shift -> apply* -> close. Only plan allocates. One
+ * caller.
  * Twins: circulant.c (host), circulant_cuda.h. Tests: test/unit/gpu/test_ls.c, test/twin/twin_ls.c
+ * Sources: T. Chan, SIAM J Sci Stat Comput 1988;9:766-771; Chan & Ng, SIAM Rev 1996;38:427-482.
  */
 #ifndef BS_GPU_TOEPLITZ_CIRCULANT_H
 #define BS_GPU_TOEPLITZ_CIRCULANT_H

@@ -1,11 +1,12 @@
 /*
- * gpu/toeplitz/circulant_cuda.h - the circulant preconditioner on the GPU: M^-1 of gpu/toeplitz/circulant.h
+ * gpu/toeplitz/circulant_cuda.h - the circulant preconditioner on the GPU; the twin of circulant.h
  *
  * apply: out = M^-1 in, one image [z][y][x] complex float in device memory; in and out differ.
  * Transforms along each axis, a product with the inverse eigenvalues, and back: seven launches in
  * 3D, five in 2D (gpu/fft/lines_cuda.h); any size.
- * inverse: host memory, as bs_circulant_inverse gives it. need -> plan -> apply* -> close; apply only
- * queues work and is fit for a graph. Errors: BS_ERR_GPU, BS_ERR_NOMEM. Test: test/twin/twin_ls.c
+ * inverse: host memory, as bs_circulant_inverse gives it. need -> plan -> apply* -> close; apply
+ * only queues work and is fit for a graph. Errors: BS_ERR_GPU, BS_ERR_NOMEM.
+ * Test: test/twin/twin_ls.c
  */
 #ifndef BS_GPU_TOEPLITZ_CIRCULANT_CUDA_H
 #define BS_GPU_TOEPLITZ_CIRCULANT_CUDA_H

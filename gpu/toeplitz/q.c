@@ -81,7 +81,7 @@ static int by_exact(float *q, const struct bs_q_spec *s, const float *k, const f
 	return rc;
 }
 
-/* The plane x = 0 holds each offset and its mirror image: a sum by FFT makes them agree nearly. */
+/* The plane x = 0 holds each offset and its mirror image, which a sum by FFT leaves unlike. */
 static void mirror(float *q, const struct bs_q_spec *s)
 {
 	int N[3] = { (int)s->matrix[0], (int)s->matrix[1], (int)s->matrix[2] };
@@ -96,7 +96,7 @@ static void mirror(float *q, const struct bs_q_spec *s)
 
 			a[0] = b[0] = re;
 			a[1] = im;
-			b[1] = -im; /* at the center a is b: 0 by now */
+			b[1] = -im; /* at the center a is b, and im is 0 */
 		}
 	q[1] = 0.0f;
 }
@@ -146,7 +146,7 @@ static int by_nufft(float *q, const struct bs_q_spec *s, const float *k, const f
 	return rc;
 }
 
-/* phi_m: the direct sum applies the basis once more by itself. */
+/* phi_m once; the direct sum applies it again by itself, by_nufft squares it. */
 static void basis_of(float *phi, const struct bs_q_spec *s, const float *k)
 {
 	for (uint64_t m = 0; m < s->samples; m++)

@@ -1,7 +1,8 @@
 /*
- * gpu/toeplitz/q.h - Q, the point spread of the samples, from which F^H W F is applied by FFT
+ * gpu/toeplitz/q.h - Q, the point spread of the samples, from which F^H D F is applied by FFT
  *
- * Q(n) = sum_m w_m phi_m^2 exp(+i2pi k_m.n), (F^H W F rho)(n) = sum_n' Q(n - n') rho(n'),
+ * D: the samples' weights w_m as a diagonal matrix; without weights F^H F. phi: gpu/exact/exact.h.
+ * Q(n) = sum_m w_m phi_m^2 exp(+i2pi k_m.n), (F^H D F rho)(n) = sum_n' Q(n - n') rho(n'),
  * for the offsets n = -(N-1) .. N-1 of each axis. Q(-n) = conj Q(n): half is kept,
  *   q [z 2Nz][y 2Ny][x Nx] complex float, x offset 0 .. Nx-1; y and z offset j at j for
  *   j < N, at j + 2N for j < 0; the entry at N is 0. An axis beyond dims has one entry.
@@ -47,7 +48,7 @@ static inline uint64_t bs_q_index(const struct bs_q_spec *s, const int32_t n[3])
 	return (z * 2 * s->matrix[1] + y) * s->matrix[0] + (uint64_t)n[0];
 }
 
-/* k [sample][dims], weight [sample] or NULL. progress (may be NULL): share done, 0 .. 1. */
+/* k [sample][dims], weight [sample] or NULL. progress (may be NULL): how much is done, 0 .. 1. */
 int bs_q_make(float *q, const struct bs_q_spec *spec, const float *k, const float *weight,
 	      struct bs_team *team, void (*progress)(void *arg, double done), void *arg,
 	      struct bs_fail *why);

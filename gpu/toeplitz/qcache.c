@@ -16,7 +16,7 @@
 #define PATH 1024u
 #define PART (1u << 20) /* bytes read and compared, or written, at a time */
 
-/* Written as it lies in memory: magic is another number on a machine of the other byte order. */
+/* Written as it is in memory: in the other byte order magic is another number. */
 struct header {
 	uint64_t magic;
 	uint32_t version, dims;
@@ -86,7 +86,7 @@ static bool write_all(int fd, const void *from, size_t n)
 	return true;
 }
 
-/* The file's next n bytes are these. */
+/* Whether the file's next n bytes are these. */
 static bool same(int fd, const void *wanted, size_t n, unsigned char *part)
 {
 	const unsigned char *p = wanted;
@@ -102,7 +102,7 @@ static bool same(int fd, const void *wanted, size_t n, unsigned char *part)
 	return true;
 }
 
-/* NULL: q is there. Else why not. */
+/* NULL: q has been read. Else why not. */
 static const char *load(float *q, const struct header *h, const float *k, const float *weight,
 			const char *path, uint64_t key)
 {

@@ -1,15 +1,15 @@
 /*
  * gpu/toeplitz/qcache.h - Q kept on disk, so that a trajectory is summed once and not at every arm
  *
- * A file holds all that Q depends on beside Q itself: sizes, basis, exact or NUFFT with its accuracy,
- * the trajectory and the weights, and whose arithmetic made it, since another rounds otherwise: a
- * node that changes from host to GPU, or to another GPU, never gets the other's bits. Its name is the hash of these, the contents are compared in
- * full, so protocols that agree in them share the file and no two can be taken for each other. A
- * checksum covers the file; one that is damaged, cut short or of another version is made anew. It
- * appears under its name whole or not at all. A cache that cannot be read or written costs time only:
- * that is logged, and Q is computed.
- * File CACHE/q-HASH.bsq: struct header in qcache.c, k, weights, q, checksum; this machine's byte order.
- * Hash and checksum: FNV-1a (Fowler, Noll, Vo) over 64-bit words. Blocks on the disk; at arm only.
+ * A file holds, beside Q, all that Q depends on: sizes, basis, exact or NUFFT with its accuracy,
+ * the trajectory and the weights, and whose arithmetic made it. Another rounds otherwise: a node
+ * that changes from host to GPU, or to another GPU, does not get the other's bits. The file's name
+ * is the hash of these, and they are compared in full, so that two protocols share a file only
+ * where they agree in all. A checksum covers the file; one that is damaged, cut short or of another
+ * version is made again. A file appears under its name only when it is whole. A cache that cannot
+ * be read or written costs time only: that is logged, and Q is computed.
+ * File CACHE/q-HASH.bsq: struct header in qcache.c, k, weights, q, checksum; in the machine's byte
+ * order. Hash and checksum: core/hash.h, by words. Blocks on the disk; at arm only.
  * Test: test/unit/gpu/test_qcache.c
  */
 #ifndef BS_GPU_TOEPLITZ_QCACHE_H
@@ -24,8 +24,8 @@ extern "C" {
 enum bs_qcache_from { BS_QCACHE_COMPUTED, BS_QCACHE_DISK };
 
 /*
- * As bs_q_make, from the cache where it is there. cache_dir "": no cache. from (may be NULL): which.
- * progress is called only while Q is computed.
+ * bs_q_make, or what it made before, from the cache. cache_dir "": no cache. from (may be NULL):
+ * which of the two. progress is called only while Q is computed.
  */
 int bs_qcache_get(float *q, const struct bs_q_spec *spec, const float *k, const float *weight,
 		  struct bs_team *team, const char *cache_dir,
@@ -33,8 +33,8 @@ int bs_qcache_get(float *q, const struct bs_q_spec *spec, const float *k, const 
 		  struct bs_fail *why);
 
 /*
- * The same with another maker in the place of bs_q_make; spec says what it makes, maker how it rounds:
- * any number that changes whenever that does.
+ * The same with `make` in the place of bs_q_make. spec says what it makes, maker how it rounds: any
+ * number that changes whenever its rounding does.
  */
 #define BS_QCACHE_HOST 0u
 int bs_qcache_get_by(float *q, const struct bs_q_spec *spec, uint32_t maker, const float *k,

@@ -9,9 +9,10 @@
 #include "gpu/toeplitz/toeplitz_simd.h"
 
 /*
- * 3D: hybrid [y][x block] blocks of lines along z, one coil at a time; each member of the team has a
- * plane [x block] of lines along y. 2D: hybrid [coil][x block] blocks of lines along y, all coils.
- * A block of 2D, or of a plane, has its elements rounded up to whole squares for the turn to x.
+ * 3D: hybrid [y][x block] blocks of lines along z, one coil at a time; each member of the team has
+ * a plane [x block] of lines along y. 2D: hybrid [coil][x block] blocks of lines along y, all
+ * coils. A block of 2D, or of a plane, has its elements rounded up to whole squares for the turn to
+ * x.
  */
 struct bs_toeplitz {
 	struct bs_toeplitz_spec s;
@@ -26,7 +27,7 @@ struct bs_toeplitz {
 	size_t work_size;       /* floats of one work block */
 	size_t spectrum_plane;  /* floats of one z of the spectrum */
 	float *factors, *spectrum, *hybrid, *planes, *work;
-	/* the run in progress */
+	/* of the run in progress */
 	const float *in, *maps;
 	float *out;
 	uint32_t coil, coils;
@@ -65,7 +66,7 @@ static int shape(struct bs_toeplitz *t, const struct bs_toeplitz_spec *s, struct
 	t->blocks = (s->matrix[0] + t->lanes - 1) / t->lanes;
 	t->squares = (t->grid[1] + t->lanes - 1) / t->lanes;
 	t->work_size = (size_t)longest * 2 * t->lanes;
-	/* one element more than the lines need: blocks that are a power of two apart would share sets */
+	/* one element more: blocks a power of two apart would share sets of the cache */
 	t->plane_step = ((size_t)t->squares * t->lanes + 1) * 2 * t->lanes;
 	t->block_size = s->dims == 3 ? ((size_t)t->grid[2] + 1) * 2 * t->lanes : t->plane_step;
 	t->spectrum_plane = (size_t)t->squares * t->grid[0] * t->lanes;
@@ -105,7 +106,7 @@ int bs_toeplitz_need(const struct bs_toeplitz_spec *s, struct bs_need *need, str
 
 /*
  * The real spectrum, scaled by the number of grid points, in the order in which cross reads it. In
- * double: the largest value of Q is its value at 0, and the small eigenvalues matter to the solver.
+ * double: Q is largest at 0, and the solver needs the small eigenvalues, too.
  */
 static int make_spectrum(struct bs_toeplitz *t, const float *q, struct bs_fail *why)
 {

@@ -1,4 +1,4 @@
-/* gpu/toeplitz/toeplitz.cu - the Toeplitz operator as fused, pruned FFT passes; see toeplitz_cuda.h */
+/* gpu/toeplitz/toeplitz.cu - the Toeplitz operator as fused FFT passes; see toeplitz_cuda.h */
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ enum {
 
 static const struct tp_size {
 	int a, b;
-	int cluster, plane_bytes; /* blocks that hold a plane, and shared memory of each */
+	int cluster, plane_bytes; /* blocks that hold a plane; the shared memory of each */
 	pass_kernel kernel[TP_KINDS];
 } sizes[] = {
 	TP_KERNELS(8, 8, 1, 0, NULL, NULL),
@@ -64,10 +64,10 @@ struct bs_toeplitz_cuda {
 	bool close;      /* launches may overlap (launch.cuh) */
 	bool can_close;
 	int streams;     /* blocks of the streamed middle pass that are launched; 0: not used */
-	int fits;        /* of them the device holds at once; 0: no such kernel */
+	int fits;        /* of these, the device holds so many at once; 0: no such kernel */
 	bool pays;       /* each would have several tiles */
-	bool can_plane;  /* y and z have a kernel for both, which the device can hold */
-	bool planes;     /* it is used, and the spectrum lies as it reads it */
+	bool can_plane;  /* there is a kernel for y and z at once, and the device can hold it */
+	bool planes;     /* it is used, and the spectrum is in its order */
 	const int *stop; /* of the call under way */
 };
 
@@ -137,7 +137,7 @@ static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t 
 	}
 }
 
-/* The last array also holds the spectrum while that is laid out anew. */
+/* The last array also holds the spectrum while that is reordered. */
 static uint64_t last_bytes(const struct bs_toeplitz_cuda *p)
 {
 	size_t first;
@@ -236,7 +236,7 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	if (p->spec.dims != 3 || p->size[2] != s || s->kernel[TP_PLANE] == NULL || !p->can_close)
 		return 0;
 	BS_CUDA(cudaFuncGetAttributes(&its, (const void *)s->kernel[TP_PLANE]), why);
-	if (its.ptxVersion < 90) /* compiled for less, whatever the device: nothing is in it */
+	if (its.ptxVersion < 90) /* compiled for less, whatever the device: the kernel is empty */
 		return 0;
 	attribute.id = cudaLaunchAttributeClusterDimension;
 	attribute.val.clusterDim.x = (unsigned)s->cluster;
@@ -270,8 +270,10 @@ static int use_planes(struct bs_toeplitz_cuda *p, bool planes, struct bs_fail *w
 	return 0;
 }
 
-/* By itself: by planes where that can be, else streamed where it pays; launches close together
- * elsewhere, where it was measured. */
+/*
+ * Its own choice: by planes where possible, else streamed where that pays; launches overlap only
+ * where that was measured to be faster.
+ */
 int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *p, uint32_t middle, uint32_t close,
 			    struct bs_fail *why)
 {
@@ -356,13 +358,15 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
 	a->turns.turn = p->turns[axis];
 	a->n = (int)p->spec.matrix[axis];
 	a->stop = p->stop;
-	/* blocks that stay would be placed unevenly while the pass before them ends */
+	/* long-lived blocks would be placed unevenly while the pass before them ends */
 	return bs_launch_clusters(
 		s->kernel[kind], blocks, kind == TP_PLANE ? (unsigned)s->cluster : 1, TP_THREADS,
 		(size_t)shared_of(s, kind), p->close && kind != TP_STREAMED, stream, why, *a);
 }
 
-/* Along x: lines of voxels in the image; elsewhere lines of gx, or by planes one plane after the other. */
+/*
+ * Along x: lines of voxels in the image; of gx points elsewhere, or by planes, plane after plane.
+ */
 static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, const float2 *in,
 		  float2 *out, const float *maps, const struct bs_toeplitz_step *step,
 		  cudaStream_t stream, struct bs_fail *why)

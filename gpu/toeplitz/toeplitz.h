@@ -1,5 +1,5 @@
 /*
- * gpu/toeplitz/toeplitz.h - F^H W F by FFT on a grid of twice the size, and its sum over coils
+ * gpu/toeplitz/toeplitz.h - F^H D F by FFT on a grid of twice the size, and its sum over coils
  *
  * apply:  out[c](n) = sum_n' Q(n - n') in[c](n')
  * sense:  out(n) = sum_c conj(S_c(n)) sum_n' Q(n - n') S_c(n') in(n')
@@ -15,7 +15,8 @@
  *
  * need -> plan -> { apply | sense }* -> close. plan takes from the arena and may allocate beside
  * it (freed before it returns); apply and sense allocate nothing. One caller.
- * Twins: toeplitz.c with toeplitz_simd.c (host), toeplitz.cu (CUDA). Test: test/unit/gpu/test_toeplitz.c
+ * Twins: toeplitz.c with toeplitz_simd.c (host), toeplitz.cu (CUDA).
+ * Test: test/unit/gpu/test_toeplitz.c
  * Sources: Stone et al., J Parallel Distrib Comput 2008;68:1307-1318; Wajer & Pruessmann, ISMRM
  * 2001:767 (Q in place of gridding); Chan & Ng, SIAM Rev 1996;38:427-482 (Toeplitz by FFT).
  */

@@ -1,5 +1,6 @@
 /*
- * gpu/toeplitz/toeplitz_cuda.h - F^H W F by FFT on the GPU, and its sum over coils; the twin of toeplitz.h
+ * gpu/toeplitz/toeplitz_cuda.h - F^H D F by FFT on the GPU, and its sum over coils; twin of
+ * toeplitz.h
  *
  * apply:  out[c](n) = sum_n' Q(n - n') in[c](n')
  * sense:  out(n) = sum_c conj(S_c(n)) sum_n' Q(n - n') S_c(n') in(n')
@@ -7,12 +8,12 @@
  * array.
  *
  * Fused passes. Each transforms the lines of an axis in registers and one exchange through shared
- * memory; going in, only lines that hold voxels are read and the padding is never stored; the last
- * axis is transformed, multiplied by Q's real spectrum and transformed back; going out only what is
- * wanted is kept. Three in 2D, five in 3D; three in 3D, too, where a cluster of blocks can hold a plane
- * of y and z (compute capability 9.0 on, y and z padded to 128 or to 256, both the same): less than
- * half the bytes. The padded size of an axis is the power of two that is at least 2N - 1: any N up
- * to 512 is legal. All ways give the same bytes.
+ * memory. Going in, only lines that hold voxels are read, and the padding is never stored; along
+ * the last axis lines are transformed, multiplied by Q's real spectrum and transformed back; going
+ * out, only what is wanted is kept. Three passes in 2D, five in 3D. In 3D three as well where a
+ * cluster of blocks can hold a plane of y and z (from compute capability 9.0; y and z both padded
+ * to 128, or to 256): less than half the bytes. An axis is padded to the least power of two from 2N
+ * - 1 on: any N up to 512 is legal. Both ways give the same bytes.
  *
  * need -> plan -> { apply | sense }* -> close. plan waits for the GPU and takes temporary memory
  * beside the arena (freed before it returns), the others only queue work. One caller.
@@ -45,9 +46,9 @@ int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const 
 			   const float *in, float *out, struct CUstream_st *stream,
 			   struct bs_fail *why);
 /*
- * One image, and conjugate gradients' new direction in the same pass: direction = inverse residual
- * + *beta direction, out = T direction. inverse [voxel] float or NULL (ones); beta, stop (NULL:
- * none) in device memory; where *stop is set nothing is read or written.
+ * For conjugate gradients: the new direction and its product in one call, for one image. direction
+ * = inverse residual + *beta direction, out = T direction. inverse [voxel] float or NULL (ones);
+ * beta, stop (NULL: none) in device memory; where *stop is set nothing is read or written.
  */
 struct bs_toeplitz_step {
 	const float *residual, *inverse;
@@ -57,11 +58,14 @@ struct bs_toeplitz_step {
 };
 int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
 			  float *out, struct CUstream_st *stream, struct bs_fail *why);
-/* Other launches of the same sums (gpu/toeplitz/cuda/tune.h); 0 each: as plan chose. BS_ERR_UNSUPPORTED where
- * the size or the device has no such kernel. May lay the spectrum out anew, and wait for the GPU. */
+/*
+ * Another way to launch the same sums (gpu/toeplitz/cuda/tune.h); 0: as plan chose.
+ * BS_ERR_UNSUPPORTED where the size or the device has no such kernel. May lay the spectrum out
+ * again, and then waits.
+ */
 int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *plan, uint32_t middle, uint32_t close,
 			    struct bs_fail *why);
-/* Bytes that one apply of so many images must move at least: the floor of its time. */
+/* The bytes that one apply of so many images must at least move. */
 uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *plan, uint32_t coils);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
 /*
- * gpu/toeplitz/toeplitz_simd.h - the passes of gpu/toeplitz/toeplitz.c, built once per instruction set
+ * gpu/toeplitz/toeplitz_simd.h - the passes of toeplitz.c, built once for each instruction set
  *
- * A block is [element][re lanes | im lanes] float: lines along one axis, neighbors in x in the lanes.
- * work: three blocks of the longest axis, the caller's alone. Strides: complex values in images,
- * floats in blocks. n: voxels of the axis; width: lanes that hold voxels.
+ * A block is [element][re lanes | im lanes] float: lines along one axis, neighbors in x in the
+ * lanes. work: three blocks of the longest axis, the caller's alone. Strides: complex values in
+ * images, floats in blocks. n: voxels of the axis; width: lanes that hold voxels.
  */
 #ifndef BS_GPU_TOEPLITZ_TOEPLITZ_SIMD_H
 #define BS_GPU_TOEPLITZ_TOEPLITZ_SIMD_H
@@ -32,8 +32,10 @@ struct bs_toeplitz_kernels {
 			  float *to, const struct bs_toeplitz_work *w);
 	void (*middle_out)(const struct bs_line *l, const float *from, float *to, size_t stride,
 			   uint32_t n, const struct bs_toeplitz_work *w);
-	/* along x: `lanes` neighboring elements of the blocks at p, step floats apart, n voxels in x:
-	 * forward, times spectrum [x][lanes], inverse, cropped, in place */
+	/*
+	 * along x: `lanes` neighboring elements of the blocks at p, step floats apart, n voxels in
+	 * x: forward, times spectrum [x][lanes], inverse, cropped, in place
+	 */
 	void (*cross)(const struct bs_line *l, float *p, size_t step, uint32_t n,
 		      const float *spectrum, const struct bs_toeplitz_work *w);
 };

@@ -112,7 +112,7 @@ static void parts_of_frames(void)
 	p.density = BS_DENSITY_PIPE; /* by the whole image's kernel, not by a slab's */
 	p.density_iterations = 5;
 	p.normalize = BS_NORMALIZE_UNIFORM;
-	p.lambda = 5e-4; /* times the voxels: about what F^H W F has then */
+	p.lambda = 5e-4; /* times the voxels: about what F^H F has then */
 	part_images("ls, one coil, weights by Pipe and Menon", &p, whole_of);
 }
 #endif

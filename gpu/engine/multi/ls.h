@@ -4,11 +4,12 @@
  * Every GPU of the link iterates on the whole image (gpu/solve/ls_cuda.h, gpu/solve/pcg_cuda.h). Of
  * each product it computes the addend of its own coils; the addends come to all GPUs by an
  * allgather and are added in the order of the GPUs. So all do the same work on the same bits,
- * whatever the preconditioner and the constraint. maps, images: [GPU], each on its GPU,
- * [coil][z][y][x] of its own coils; images hold F^H d. open may allocate. run queues on the link's
- * streams and waits: at most `most` iterations, under a deadline as gpu/solve/watch.h. It allocates
- * nothing (NCCL's own calls aside). image: on the first GPU, which is current after every call. The
- * link outlives it. One caller. Errors: as gpu/solve/ls_cuda.h. Test: test/twin/twin_devices.c
+ * whatever the preconditioner and the constraint.
+ * maps, images: [GPU], each on its GPU, [coil][z][y][x] of its own coils; images hold F^H d.
+ * open may allocate. run queues on the link's streams and waits: at most `most` iterations, under a
+ * deadline as gpu/solve/watch.h says. It allocates nothing (NCCL's own calls aside). image: on the
+ * first GPU, which is current after every call. The link outlives it. One caller. Errors: as
+ * gpu/solve/ls_cuda.h. Test: test/twin/twin_devices.c
  */
 #ifndef BS_GPU_ENGINE_MULTI_LS_H
 #define BS_GPU_ENGINE_MULTI_LS_H

@@ -1,5 +1,4 @@
-/* gpu/solve/cuda/csr_row.cuh - one row of a sliced matrix times a vector; for .cu files alone, see csr_cuda.h
- */
+/* gpu/solve/cuda/csr_row.cuh - one row of a sliced matrix times a vector; see csr_cuda.h */
 #ifndef BS_GPU_SOLVE_CUDA_CSR_ROW_CUH
 #define BS_GPU_SOLVE_CUDA_CSR_ROW_CUH
 

@@ -1,6 +1,4 @@
-/*
- * gpu/solve/cuda/pcg_kernels.cuh - the launches of an iteration of pcg.cu, and what they share; see pcg_cuda.h
- */
+/* gpu/solve/cuda/pcg_kernels.cuh - the kernels of pcg.cu; see pcg_cuda.h */
 #ifndef BS_GPU_SOLVE_CUDA_PCG_KERNELS_CUH
 #define BS_GPU_SOLVE_CUDA_PCG_KERNELS_CUH
 
@@ -12,13 +10,13 @@
 #define CG_ROWS    4 /* voxels of a thread */
 #define CG_BLOCK   (CG_THREADS * CG_ROWS)
 
-/* What the iterations share, in device memory. */
+/* Kept from one iteration to the next, in device memory. */
 struct cg_state {
 	double bb, rr, rz; /* squared norms of b and r, and r^H z */
 	float alpha, beta;
 	int stop;
 	unsigned iterations; /* made */
-	unsigned tickets;    /* blocks of the present launch that have ended */
+	unsigned tickets;    /* blocks of this launch that have ended */
 };
 
 struct cg_vectors {
@@ -57,8 +55,10 @@ static __device__ double2 block_sum(double2 v)
 	return v;
 }
 
-/* True in the block that ends last; there, in thread 0, *sum is the sum over all blocks, added in
- * the order of the blocks whichever that is. */
+/*
+ * True in the block that ends last; there, in thread 0, *sum is the sum over all blocks, added in
+ * the order of their numbers.
+ */
 static __device__ bool grid_sum(const struct cg_vectors &a, double2 v, double2 *sum)
 {
 	__shared__ bool last;
@@ -123,7 +123,7 @@ static __global__ __launch_bounds__(CG_THREADS) void begin(const struct cg_vecto
 	}
 }
 
-/* p = z + beta p; where the operator's first pass does not do it (sense). */
+/* p = z + beta p, with maps; without, the operator's first pass does it. */
 static __global__ __launch_bounds__(CG_THREADS) void direction(const struct cg_vectors a)
 {
 	bs_after_previous();
@@ -240,7 +240,7 @@ static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vect
 		const double residual = sqrt(sum.x / s->bb);
 
 		s->rr = sum.x;
-		if (a.z == NULL) { /* else z^H r does it, once z is made */
+		if (a.z == NULL) { /* else preconditioned does it, once z is made */
 			s->beta = (float)(sum.y / s->rz);
 			s->rz = sum.y;
 		}
@@ -250,7 +250,7 @@ static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vect
 	}
 }
 
-/* r^H z of the circulant preconditioner, and the next direction's beta: rz is 0 before the first. */
+/* r^H z of the circulant preconditioner, and beta; rz is 0 before the first iteration. */
 static __global__ __launch_bounds__(CG_THREADS) void preconditioned(const struct cg_vectors a)
 {
 	double2 sum = make_double2(0.0, 0.0);

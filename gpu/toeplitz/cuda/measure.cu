@@ -1,4 +1,4 @@
-/* gpu/toeplitz/cuda/measure.cu - the Toeplitz operator's variants timed on this device; see tune.h */
+/* gpu/toeplitz/cuda/measure.cu - times the variants of the Toeplitz operator; see tune.h */
 #include "gpu/toeplitz/cuda/tune.h"
 
 #include <inttypes.h>
@@ -69,7 +69,7 @@ static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *
 	return rc;
 }
 
-/* Q drawn at random: its values change nothing in the time. */
+/* Q is drawn at random: its values do not change the time. */
 static int prepare(struct bench *b, struct bs_fail *why)
 {
 	const struct bs_toeplitz_spec *s = &b->spec;

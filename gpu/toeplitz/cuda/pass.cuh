@@ -41,7 +41,7 @@ struct tp_pass {
 	float2 *out;
 	const float *q;              /* middle pass: spectrum, at k * line + column */
 	const float2 *maps;          /* x passes of sense: [coil][z][y][x] */
-	turns_global turns;          /* exp(-i2pi t k1 / G), [k1][t], then again [t][k1] */
+	turns_global turns;          /* exp(-i2pi t k1 / G): [k1][t], then [t][k1] */
 	int n;                       /* voxels of the axis */
 	int columns;                 /* streamed middle pass: of a plane */
 	int rows, planes;            /* plane pass: voxels along y and z; a.n is unused */
@@ -107,8 +107,8 @@ template <int A, int B> struct line_in {
 };
 
 /*
- * A whole line of A threads of one warp: the exchange, A (B + 1) values of their own at mid, needs no
- * other warp. before: what the caller does until the exchange is full. w[k] = X[t + A k].
+ * A whole line of A threads of one warp: the exchange, A (B + 1) values of their own at mid, needs
+ * no other warp. before: what the caller does until the exchange is full. w[k] = X[t + A k].
  */
 template <int A, int B, class TURNS, class LOAD, class BEFORE>
 static __device__ __forceinline__ void row_in(float2 (&w)[B], float2 *mid, int t, int n,
@@ -162,9 +162,10 @@ static __device__ __forceinline__ void row_out(float2 (&v)[B / A][A], float2 (&w
 }
 
 /*
- * Where lines along x lie outside the image: [line][kx], or turned, [kx][line]: then a block's lines
- * pass through shared memory, so that it writes and reads them side by side. Block-wide; all of a
- * line's threads call them. The values of the block's lines are `step` apart in kx, from `at` on.
+ * Where lines along x lie outside the image: [line][kx], or turned, [kx][line]: then a block's
+ * lines pass through shared memory, so that it writes and reads them side by side. Block-wide; all
+ * of a line's threads call them. The values of the block's lines are `step` apart in kx, from `at`
+ * on.
  */
 template <int A, int B> struct turned {
 	static const int PER = TP_THREADS / A, PITCH = PER + 1;
@@ -307,8 +308,7 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 		}
 }
 
-/* Strided lines: COLS columns beside each other share a block, so every access is a whole sector.
- */
+/* Strided lines: neighboring columns share a block, so every access is a whole sector. */
 template <int A, int B> struct tile {
 	static const int cols = TP_THREADS / A;
 };
@@ -410,7 +410,7 @@ static __global__ __launch_bounds__(TP_THREADS) void y_out(const struct tp_pass 
 	strided_out<A, B>(w, out, a.out_line, a.n, exchange, t, c, a.turns);
 }
 
-/* In place. Coils are neighbors in the grid, so that they find Q's spectrum in the cache. */
+/* In place. Coils run side by side, so that Q's spectrum stays in the cache. */
 template <int A, int B>
 static __global__ __launch_bounds__(TP_THREADS, A == 16 && B == 16
 							? TP_MIDDLE_BLOCKS
@@ -472,8 +472,8 @@ static __device__ __forceinline__ void fetch_tile(const struct tp_pass &a, int t
 }
 
 /*
- * The middle pass where there are many tiles: a block goes through several, and the next one comes
- * in while this one is transformed, so that memory never waits for arithmetic.
+ * The middle pass where there are many tiles: a block goes through several, and the next one is
+ * read while this one is transformed, so that memory never waits for arithmetic.
  */
 template <int A, int B>
 static __global__ __launch_bounds__(TP_THREADS,

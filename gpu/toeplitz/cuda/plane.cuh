@@ -1,13 +1,13 @@
 /*
- * gpu/toeplitz/cuda/plane.cuh - both axes across x in one pass: a plane in the shared memory of a cluster
+ * gpu/toeplitz/cuda/plane.cuh - y and z in one pass: a plane in the shared memory of a cluster
  *
- * For toeplitz.cu alone. CL blocks hold one plane of kx, padded along y: each transforms its share of the
- * rows along y; each then takes its share of the columns ky, from all of them, transforms along z,
- * multiplies by Q's spectrum and transforms back; and each its rows again. What five passes would
- * write and read twice, the padded planes, never leaves the multiprocessors.
+ * For toeplitz.cu alone. CL blocks hold one plane of kx, padded along y. Each block transforms some
+ * of the rows along y; then each takes some of the columns ky, from all blocks, transforms them
+ * along z, multiplies by Q's spectrum and transforms back; and then each its rows again. The padded
+ * planes, which five passes would write and read twice, never leave the multiprocessors.
  *
- * Planes lie turned, [kx][z][y], rows voxels along y and planes along z; in place. The spectrum lies as
- * the threads read it (spectrum.cuh). y and z have one size, G = A B.
+ * Planes are turned, [kx][z][y]: rows are voxels along y, planes voxels along z; in place. The
+ * spectrum is in the order in which threads read it (spectrum.cuh). y and z have one size, G = A B.
  */
 #ifndef BS_GPU_TOEPLITZ_CUDA_PLANE_CUH
 #define BS_GPU_TOEPLITZ_CUDA_PLANE_CUH
@@ -46,7 +46,7 @@ static __global__ __launch_bounds__(TP_THREADS, TP_PLANE_BLOCKS) void plane(cons
 	float2 *table = exchange + P::G * P::PITCH + P::EACH * (A * (B + 1));
 	const turns_shared turns = { table };
 
-	/* not into registers all at once, as loads of constants would be */
+	/* keeps the compiler from loading all into registers at once */
 #pragma unroll 1
 	for (int i = (int)threadIdx.x; i < 2 * P::G; i += TP_THREADS)
 		table[i] = a.turns[i];
@@ -73,7 +73,7 @@ static __global__ __launch_bounds__(TP_THREADS, TP_PLANE_BLOCKS) void plane(cons
 	for (int i = 0; i < P::COLUMNS / P::EACH; i++) {
 		const int ky = rank * P::COLUMNS + i * P::EACH + group;
 		const uint32_t mine = base + (uint32_t)((ky * P::PITCH + t) * (int)sizeof(float2));
-		/* where z = at lies; at - t is known at compile time, and so is the block */
+		/* where z = at is kept; the compiler knows at - t, and so the block */
 		auto place = [&](int at) {
 			const int from = at - t;
 

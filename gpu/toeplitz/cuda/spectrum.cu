@@ -1,4 +1,4 @@
-/* gpu/toeplitz/cuda/spectrum.cu - Q's spectrum: made by cuFFT, and in the order of the passes; see its header */
+/* gpu/toeplitz/cuda/spectrum.cu - Q's spectrum, by cuFFT; see spectrum.cuh */
 #include "gpu/toeplitz/cuda/spectrum.cuh"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static __global__ void keep_real(float *out, const float2 *in, size_t count, flo
 		out[i] = in[i].x * scale;
 }
 
-/* The spectrum by cuFFT, in temporary memory: only here, at arm. */
+/* The spectrum by cuFFT, in temporary memory. */
 static int transform_q(float *spectrum, int3 g, int3 n, const float *q, float2 *grid, void *work,
 		       cufftHandle fft, struct bs_fail *why)
 {

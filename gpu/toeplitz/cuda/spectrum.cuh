@@ -1,8 +1,9 @@
 /*
- * gpu/toeplitz/cuda/spectrum.cuh - the real spectrum of Q that the passes of toeplitz.cu multiply by
+ * gpu/toeplitz/cuda/spectrum.cuh - the real spectrum of Q that the passes of toeplitz.cu multiply
+ * by
  *
- * q as in q.h, on the device; size: the padded grid. spectrum: as [kz][ky][kx], or by planes, [kx] and
- * in each plane bs_toeplitz_plane_at, as the threads of plane.cuh read it; scaled so that the
+ * q as in q.h, on the device; size: the padded grid. spectrum: [kz][ky][kx], or by planes: [kx],
+ * and in each plane bs_toeplitz_plane_at, the order of plane.cuh's threads; scaled so that the
  * transforms there and back need no scale. Both wait for the GPU; the first takes temporary memory
  * beside the arena. At arm only. Errors: BS_ERR_GPU, BS_ERR_NOMEM. Only gpu/toeplitz uses this.
  */
@@ -11,8 +12,10 @@
 
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
-/* Where ky, kz of a plane of lines of g points, a threads each, lies in it: a thread's four values side
- * by side. */
+/*
+ * The place of (ky, kz) in a plane whose lines have g points and a threads each: the four values
+ * that a thread reads lie side by side.
+ */
 static __host__ __device__ __forceinline__ int bs_toeplitz_plane_at(int a, int g, int ky, int kz)
 {
 	const int t = kz % a;

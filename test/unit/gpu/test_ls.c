@@ -251,7 +251,9 @@ static uint32_t solve(const struct problem *t)
 	return result.iterations;
 }
 
-/* With weights that make F^H F diagonal in Fourier space (a full Cartesian grid) C is F^H F itself. */
+/*
+ * With weights that make F^H F diagonal in Fourier space (a full Cartesian grid) C is F^H F itself.
+ */
 static void circulant_inverse(void)
 {
 	const uint32_t N[3] = { 6, 5, 4 };
@@ -276,7 +278,7 @@ static void circulant_inverse(void)
 			at /= (int)N[a];
 		}
 	}
-	/* (F^H W F + s)^-1 = sum over k of e_k e_k^H / (120 (120 w_k + s)) */
+	/* (F^H D F + s)^-1 = sum over k of e_k e_k^H / (120 (120 w_k + s)) */
 	for (int m = 0; m < 120; m++) {
 		double complex f[120];
 		double complex dot = 0.0;

@@ -1,5 +1,5 @@
 /*
- * test/unit/gpu/test_toeplitz.c - F^H W F through Q against forward, weights, adjoint; FFT sizes
+ * test/unit/gpu/test_toeplitz.c - F^H D F through Q against forward, weights, adjoint; FFT sizes
  *
  * Tolerance 1e-5 (issue: forward then adjoint); single precision with a spectrum made in double
  * gives a few 1e-7. The truth is the direct sum forward (test/support/direct.h) and gpu/exact/exact.h
@@ -29,7 +29,7 @@ static void random_values(float *x, size_t n, uint64_t seed)
 		x[i] = (float)(check_uniform(&seed) - 0.5);
 }
 
-/* out[c] = F^H W F in[c]: F by the direct sum, F^H W by the exact one; both in double. */
+/* out[c] = F^H D F in[c]: F by the direct sum, F^H D by the exact one; both in double. */
 static void direct(const struct bs_exact_spec *e, const float *in, double *out)
 {
 	struct bs_nufft_spec s = { .dims = e->dims, .coils = e->coils, .samples = e->samples };
@@ -87,7 +87,7 @@ static struct bs_toeplitz *open_plan(struct bs_arena *arena, const struct bs_toe
 	return plan;
 }
 
-/* sum_c conj(S_c) F^H W F S_c x from the coils' own products */
+/* sum_c conj(S_c) F^H D F S_c x from the coils' own products */
 static void sense_truth(const struct bs_exact_spec *e, const float *maps, const float *x,
 			size_t voxels, double *out)
 {
