@@ -20,3 +20,6 @@ const struct bs_spread_name bs_spread_names[BS_SPREADS] = {
 			     "the sender behind its due times, each readout, all runs so far" },
 	[BS_SPREAD_SLEPT] = { "sender_overslept_ms", "of that, overslept by itself" },
 };
+
+const char *const bs_thread_counts[BS_THREAD_COUNTS] = { "minor_faults", "major_faults",
+							 "allocations" };

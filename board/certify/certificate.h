@@ -68,12 +68,15 @@ struct bs_certify_run {
 
 struct bs_certify_stage {
 	char name[16];
-	double n, p50_us, p99_us, p999_us, max_us;
+	double n, us[4]; /* p50, p99, p99.9, max */
 };
 
+#define BS_THREAD_COUNTS 3
+extern const char *const bs_thread_counts[BS_THREAD_COUNTS]; /* as the status document names them */
 struct bs_certify_thread {
 	char name[16];
-	double priority, minor_faults, major_faults, allocations; /* counts after the first scan */
+	double priority;
+	double was[BS_THREAD_COUNTS], grown[BS_THREAD_COUNTS]; /* before the run; since then */
 };
 
 struct bs_certificate {

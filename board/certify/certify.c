@@ -38,7 +38,6 @@ struct certify {
 	bool connected;
 	uint64_t session;
 	uint64_t images; /* that one scan of the recording makes */
-	struct bs_witness witness;
 	char doc[BS_STATUS_MAX];
 };
 
@@ -192,7 +191,7 @@ static int play(struct certify *w, struct bs_certify_run *r, double speed, bool 
 			note_outcome(w, r, &report);
 		wait_images(w, r->made);
 		if (first && r->scans == 1 && look(w))
-			bs_witness_threads(w->c, &w->witness, w->doc, !enough(w, r, start));
+			bs_witness_threads(w->c, w->doc, !enough(w, r, start));
 	} while (rc == 0 && !enough(w, r, start));
 	r->seconds = (double)(bs_now_ns() - start) * 1e-9;
 	if (rc != 0 && !bs_trial_alive(&w->trial))
@@ -219,7 +218,7 @@ static int try_all(struct certify *w, struct bs_fail *why)
 	raise_priority(w);
 	rc = connect_sender(w, why);
 	if (rc == 0 && look(w)) /* if there is a single scan, its threads' counts are from here */
-		bs_witness_threads(c, &w->witness, w->doc, true);
+		bs_witness_threads(c, w->doc, true);
 	for (uint32_t i = 0; rc == 0 && i < (w->q->speed > 0.0 ? 2u : 1u); i++) {
 		rc = play(w, &c->run[i], i == 0 ? 1.0 : w->q->speed, i == 0, why);
 		c->runs = i + 1;
@@ -228,7 +227,7 @@ static int try_all(struct certify *w, struct bs_fail *why)
 			  &bs_replay_departures(w->replay)->overslept);
 		if (i == 0 && look(w)) {
 			bs_witness_stages(c, w->doc);
-			bs_witness_threads(c, &w->witness, w->doc, false);
+			bs_witness_threads(c, w->doc, false);
 			bs_witness_restarts(c, w->doc);
 			c->grown_from_start = c->run[0].scans < 2;
 		}

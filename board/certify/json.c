@@ -6,22 +6,24 @@
 #include "board/certify/report.h"
 #include "board/certify/verdict.h"
 
-static void js_quantiles(struct bs_doc *d, double p50, double p99, double p999, double max)
+static void js_quantiles(struct bs_doc *d, const double q[4], double ms)
 {
-	bs_doc_value(d, "p50", "%.6f", p50);
-	bs_doc_value(d, "p99", "%.6f", p99);
-	bs_doc_value(d, "p999", "%.6f", p999);
-	bs_doc_value(d, "max", "%.6f", max);
+	bs_doc_value(d, "p50", "%.6f", q[0] * ms);
+	bs_doc_value(d, "p99", "%.6f", q[1] * ms);
+	bs_doc_value(d, "p999", "%.6f", q[2] * ms);
+	bs_doc_value(d, "max", "%.6f", q[3] * ms);
 }
 
 static void js_spread(struct bs_doc *d, const char *key, const struct bs_spread *l)
 {
+	double ns[4] = { (double)l->p50_ns, (double)l->p99_ns, (double)l->p999_ns,
+			 (double)l->max_ns };
+
 	if (l->n == 0)
 		return;
 	bs_doc_line(d, key);
 	bs_doc_number(d, "n", l->n);
-	js_quantiles(d, bs_report_ms(l->p50_ns), bs_report_ms(l->p99_ns), bs_report_ms(l->p999_ns),
-		     bs_report_ms(l->max_ns));
+	js_quantiles(d, ns, 1e-6);
 	bs_doc_value(d, "jitter", "%.6f", bs_report_ms(l->max_ns - l->p50_ns));
 	bs_doc_close(d);
 }
@@ -108,8 +110,7 @@ static void js_service(struct bs_doc *d, const struct bs_certificate *c)
 		bs_doc_line(d, NULL);
 		bs_doc_text(d, "stage", s->name);
 		bs_doc_value(d, "n", "%.0f", s->n);
-		js_quantiles(d, s->p50_us * 1e-3, s->p99_us * 1e-3, s->p999_us * 1e-3,
-			     s->max_us * 1e-3);
+		js_quantiles(d, s->us, 1e-3);
 		bs_doc_close(d);
 	}
 	bs_doc_close(d);
@@ -120,9 +121,8 @@ static void js_service(struct bs_doc *d, const struct bs_certificate *c)
 		bs_doc_line(d, NULL);
 		bs_doc_text(d, "thread", t->name);
 		bs_doc_value(d, "priority", "%.0f", t->priority);
-		bs_doc_value(d, "minor_faults", "%.0f", t->minor_faults);
-		bs_doc_value(d, "major_faults", "%.0f", t->major_faults);
-		bs_doc_value(d, "allocations", "%.0f", t->allocations);
+		for (int k = 0; k < BS_THREAD_COUNTS; k++)
+			bs_doc_value(d, bs_thread_counts[k], "%.0f", t->grown[k]);
 		bs_doc_close(d);
 	}
 	bs_doc_close(d);

@@ -224,8 +224,7 @@ static void md_service(struct bs_text *t, const struct bs_certificate *c)
 	for (uint32_t i = 0; i < c->stages; i++) {
 		const struct bs_certify_stage *s = &c->stage[i];
 
-		md_row(t, s->name, s->n, (double[]){ s->p50_us, s->p99_us, s->p999_us, s->max_us },
-		       1e-3);
+		md_row(t, s->name, s->n, s->us, 1e-3);
 	}
 	bs_text_put(t, "\n## Page faults and allocations, %s\n\n",
 		    c->grown_from_start ? "since the service was ready" : "after the first scan");
@@ -237,8 +236,8 @@ static void md_service(struct bs_text *t, const struct bs_certificate *c)
 			    "|---|---|---|---|---|\n");
 	for (uint32_t i = 0; i < c->threads; i++)
 		bs_text_put(t, "| %s | %.0f | %.0f | %.0f | %.0f |\n", c->thread[i].name,
-			    c->thread[i].priority, c->thread[i].minor_faults,
-			    c->thread[i].major_faults, c->thread[i].allocations);
+			    c->thread[i].priority, c->thread[i].grown[0], c->thread[i].grown[1],
+			    c->thread[i].grown[2]);
 	bs_text_put(
 		t,
 		"\n## The machine's stalls\n\n"

@@ -10,6 +10,7 @@ void bs_witness_stages(struct bs_certificate *c, const char *doc)
 {
 	size_t len = 0;
 	const char *at = bs_json_first(bs_json_member(doc, "latency", &len), &len);
+	static const char *const quantiles[] = { "p50_us", "p99_us", "p999_us", "max_us" };
 	char name[BS_NAME_MAX];
 
 	c->stages = 0;
@@ -22,10 +23,8 @@ void bs_witness_stages(struct bs_certificate *c, const char *doc)
 		memset(s, 0, sizeof(*s));
 		bs_json_text(at, "stage", s->name, sizeof(s->name));
 		(void)bs_json_number(at, "n", &s->n);
-		(void)bs_json_number(at, "p50_us", &s->p50_us);
-		(void)bs_json_number(at, "p99_us", &s->p99_us);
-		(void)bs_json_number(at, "p999_us", &s->p999_us);
-		(void)bs_json_number(at, "max_us", &s->max_us);
+		for (int i = 0; i < 4; i++)
+			(void)bs_json_number(at, quantiles[i], &s->us[i]);
 		c->stages++;
 	}
 }
@@ -37,8 +36,7 @@ static const char *first_thread(const char *doc, size_t *len)
 	return bs_json_first(bs_json_member(rt, "threads", len), len);
 }
 
-void bs_witness_threads(struct bs_certificate *c, struct bs_witness *w, const char *doc,
-			bool before)
+void bs_witness_threads(struct bs_certificate *c, const char *doc, bool before)
 {
 	size_t len = 0;
 	uint32_t n = 0;
@@ -46,22 +44,16 @@ void bs_witness_threads(struct bs_certificate *c, struct bs_witness *w, const ch
 	for (const char *at = first_thread(doc, &len); at != NULL && n < BS_CERTIFY_THREADS;
 	     at = bs_json_next(at, &len), n++) {
 		struct bs_certify_thread *t = &c->thread[n];
-		double *was = w->before[n];
 
-		memset(t, 0, sizeof(*t));
 		bs_json_text(at, "thread", t->name, sizeof(t->name));
 		(void)bs_json_number(at, "priority", &t->priority);
-		(void)bs_json_number(at, "minor_faults", &t->minor_faults);
-		(void)bs_json_number(at, "major_faults", &t->major_faults);
-		(void)bs_json_number(at, "allocations", &t->allocations);
-		if (before) {
-			was[0] = t->minor_faults;
-			was[1] = t->major_faults;
-			was[2] = t->allocations;
+		for (int i = 0; i < BS_THREAD_COUNTS; i++) {
+			double count = 0.0;
+
+			(void)bs_json_number(at, bs_thread_counts[i], &count);
+			t->was[i] = before ? count : t->was[i];
+			t->grown[i] = count - t->was[i];
 		}
-		t->minor_faults -= was[0];
-		t->major_faults -= was[1];
-		t->allocations -= was[2];
 	}
 	c->threads = n;
 }

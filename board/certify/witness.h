@@ -11,17 +11,11 @@
 #include "board/certify/certificate.h"
 #include "core/thread/cpus.h"
 
-/* The threads' counts before the run: minor and major faults, allocations. */
-struct bs_witness {
-	double before[BS_CERTIFY_THREADS][3];
-};
-
 /* Engine, estimate, refusal, the settings that are in force. */
 void bs_witness_protocol(struct bs_certificate *c, const char *doc);
 void bs_witness_stages(struct bs_certificate *c, const char *doc);
-/* before: the counts are kept. This call and later ones give what was added since. */
-void bs_witness_threads(struct bs_certificate *c, struct bs_witness *w, const char *doc,
-			bool before);
+/* before: what they counted so far is kept. What they counted since is in c->thread. */
+void bs_witness_threads(struct bs_certificate *c, const char *doc, bool before);
 /* How often its processes were replaced. */
 void bs_witness_restarts(struct bs_certificate *c, const char *doc);
 /* The processors that the threads on an image's path may run on. */

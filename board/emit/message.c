@@ -7,7 +7,8 @@
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
-struct bs_image_timing bs_message_timing(const struct bs_image_meta *m, int64_t passed_ns)
+/* What the attributes tell of its times; passed_ns: the last of them. */
+static struct bs_image_timing timing_of(const struct bs_image_meta *m, int64_t passed_ns)
 {
 	return (struct bs_image_timing){ .latency_ns = passed_ns - m->from_ns,
 					 .sender_ns = m->sender_ns,
@@ -32,7 +33,7 @@ struct bs_message bs_message_of(const struct bs_image_meta *m, const struct bs_p
 uint32_t bs_message_stages_missed(const struct bs_image_meta *m, const struct bs_protocol *p,
 				  int64_t until_ns)
 {
-	struct bs_image_timing t = bs_message_timing(m, until_ns);
+	struct bs_image_timing t = timing_of(m, until_ns);
 	int64_t stage_ns[BS_BUDGET_STAGES];
 
 	bs_image_stages(&t, &m->image.report, until_ns, stage_ns);
@@ -44,7 +45,7 @@ static int write_words(struct bs_image_meta *m, const struct bs_message_env *env
 		       unsigned char *pixels, int64_t passed_ns)
 {
 	char attributes[BS_POOLS_ATTRIBUTES];
-	struct bs_image_timing timing = bs_message_timing(m, passed_ns);
+	struct bs_image_timing timing = timing_of(m, passed_ns);
 	unsigned char *payload;
 	int n;
 

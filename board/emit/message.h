@@ -33,8 +33,6 @@ int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,
 /* Where the message is, once it is made. */
 struct bs_message bs_message_of(const struct bs_image_meta *m, const struct bs_protocol *p,
 				unsigned char *pixels);
-/* What the attributes tell of its times; passed_ns: the last of them. */
-struct bs_image_timing bs_message_timing(const struct bs_image_meta *m, int64_t passed_ns);
 /* Which stages had taken too long by then: bits as of bs_budget_stages_missed. */
 uint32_t bs_message_stages_missed(const struct bs_image_meta *m, const struct bs_protocol *p,
 				  int64_t until_ns);

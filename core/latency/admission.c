@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/latency/contract.h"
+
 #define MS 1e-6 /* of a nanosecond */
 
 const char *bs_cost_name(enum bs_cost c)
@@ -29,16 +31,6 @@ static int by_time(const void *a, const void *b)
 	return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
-/* Place of the quantile among n sorted values: the first that the fraction does not exceed. */
-static uint32_t place(double q, uint32_t n)
-{
-	uint32_t at = (uint32_t)(q * n);
-
-	if ((double)at < q * n)
-		at++;
-	return at > 0 ? at - 1 : 0;
-}
-
 void bs_estimate_make(struct bs_estimate *e, struct bs_timing *t, uint32_t n, double margin)
 {
 	uint32_t kept = 0;
@@ -49,7 +41,7 @@ void bs_estimate_make(struct bs_estimate *e, struct bs_timing *t, uint32_t n, do
 		return;
 	qsort(t, n, sizeof(*t), by_time);
 	e->n = n;
-	e->p50_ns = t[place(0.5, n)].ns;
+	e->p50_ns = t[bs_quantile_at(n, 500)].ns;
 	for (uint32_t i = 0; i < n; i++)
 		e->disturbed += t[i].disturbed;
 	e->busy = e->disturbed > n / 2;
@@ -57,7 +49,7 @@ void bs_estimate_make(struct bs_estimate *e, struct bs_timing *t, uint32_t n, do
 		base = e->p50_ns;
 		e->max_ns = t[n - 1].ns;
 	} else {
-		uint32_t want = place(0.999, n - e->disturbed);
+		size_t want = bs_quantile_at(n - e->disturbed, 999);
 
 		base = 0;
 		for (uint32_t i = 0; i < n; i++) {

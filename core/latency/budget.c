@@ -21,13 +21,6 @@ const char *bs_rung_name(enum bs_rung r)
 	return (unsigned)r < BS_RUNGS ? names[r] : "?";
 }
 
-const char *bs_result_name(enum bs_budget_result v)
-{
-	static const char *const names[BS_RESULTS] = { "met", "tight", "missed" };
-
-	return (unsigned)v < BS_RESULTS ? names[v] : "?";
-}
-
 const char *bs_budget_stage_name(enum bs_budget_stage s)
 {
 	static const char *const names[BS_BUDGET_STAGES] = { "receive", "upload",  "accumulate",
@@ -94,33 +87,22 @@ static enum bs_rung rung_of(const struct bs_budget *b, bool gridded)
 	return b->has[BS_RUNG_FEWER] ? BS_RUNG_FEWER : BS_RUNG_FULL;
 }
 
+/* by: 1 down, -1 up; to the next rung that the method has. */
+static enum bs_rung step(struct bs_budget *b, int by)
+{
+	do
+		b->rung = (enum bs_rung)((int)b->rung + by);
+	while (!b->has[b->rung]);
+	b->good = 0;
+	return b->rung;
+}
+
 static bool go_down(struct bs_budget *b)
 {
-	enum bs_rung r = b->rung;
-
-	do
-		r = (enum bs_rung)(r + 1);
-	while (!b->has[r]);
-	b->rung = r;
-	b->down[r]++;
-	b->good = 0;
+	b->down[step(b, 1)]++;
 	if (b->trial > 0 && b->hold < BS_LADDER_HOLD_MAX)
 		b->hold *= 2;
 	b->trial = 0;
-	return true;
-}
-
-static bool go_up(struct bs_budget *b)
-{
-	enum bs_rung r = b->rung;
-
-	do
-		r = (enum bs_rung)(r - 1);
-	while (!b->has[r]);
-	b->rung = r;
-	b->up[r]++;
-	b->good = 0;
-	b->trial = b->hold;
 	return true;
 }
 
@@ -131,7 +113,9 @@ static bool good_image(struct bs_budget *b)
 		b->hold /= 2;
 	if (b->rung == BS_RUNG_FULL || b->good < b->hold)
 		return false;
-	return go_up(b);
+	b->up[step(b, -1)]++;
+	b->trial = b->hold;
+	return true;
 }
 
 static bool judge(struct bs_budget *b, enum bs_rung rung, enum bs_budget_result v)

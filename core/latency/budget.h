@@ -22,8 +22,8 @@
  * the solver; on fewer, when the solver had time for one iteration only, which is no better than
  * gridding. Images that were in flight when a step was taken do not cause a second one.
  * Up: after `hold` images in a row that were met and whose solver was not stopped by its deadline.
- * hold is 8. A step down within `hold` images of the last step up doubles it (to 512 at most);
- * a step up that lasts that long halves it. So the ladder does not swing between two rungs.
+ * hold is 8. A step down before so many good images have followed a step up doubles it (to 512 at
+ * most); when they have followed, it is halved. So the ladder does not swing between two rungs.
  * A scan begins on full.
  * Test: test/unit/core/test_budget.c
  */
@@ -64,7 +64,6 @@ struct bs_aim {
 };
 
 const char *bs_rung_name(enum bs_rung r);
-const char *bs_result_name(enum bs_budget_result v);
 const char *bs_budget_stage_name(enum bs_budget_stage s);
 
 /* gridding: an engine for it stands by. */

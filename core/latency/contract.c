@@ -13,14 +13,6 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The value that per_mille of n sorted ones do not exceed. */
-static int64_t at(const int64_t *ns, size_t n, size_t per_mille)
-{
-	size_t want = (n * per_mille + 999) / 1000;
-
-	return ns[want > 0 ? want - 1 : 0];
-}
-
 void bs_spread_make(struct bs_spread *s, int64_t *ns, size_t n)
 {
 	memset(s, 0, sizeof(*s));
@@ -28,9 +20,9 @@ void bs_spread_make(struct bs_spread *s, int64_t *ns, size_t n)
 		return;
 	qsort(ns, n, sizeof(*ns), by_value);
 	s->n = n;
-	s->p50_ns = at(ns, n, 500);
-	s->p99_ns = at(ns, n, 990);
-	s->p999_ns = at(ns, n, 999);
+	s->p50_ns = ns[bs_quantile_at(n, 500)];
+	s->p99_ns = ns[bs_quantile_at(n, 990)];
+	s->p999_ns = ns[bs_quantile_at(n, 999)];
 	s->max_ns = ns[n - 1];
 }
 

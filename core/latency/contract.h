@@ -19,6 +19,14 @@ struct bs_spread {
 	int64_t p50_ns, p99_ns, p999_ns, max_ns;
 };
 
+/* Which of n sorted values (n > 0) is the smallest that per_mille of them do not exceed. */
+static inline size_t bs_quantile_at(size_t n, size_t per_mille)
+{
+	size_t want = (n * per_mille + 999) / 1000;
+
+	return want > 0 ? want - 1 : 0;
+}
+
 void bs_spread_make(struct bs_spread *s, int64_t *ns, size_t n);
 double bs_contract_bound(uint64_t misses, uint64_t n);
 

@@ -59,13 +59,3 @@ uint64_t bs_hist_quantile(const struct bs_hist *h, double q)
 	}
 	return max;
 }
-
-void bs_hist_merge(struct bs_hist *to, const struct bs_hist *from)
-{
-	for (uint32_t b = 0; b < BS_HIST_BUCKETS; b++)
-		to->bucket[b] += from->bucket[b];
-	if (from->max_ns > to->max_ns)
-		to->max_ns = from->max_ns;
-	to->sum_ns += from->sum_ns;
-	to->count += from->count;
-}

@@ -30,7 +30,5 @@ void bs_hist_add(struct bs_hist *h, int64_t ns); /* negative counts as 0 */
  * exact maximum. 0 when empty.
  */
 uint64_t bs_hist_quantile(const struct bs_hist *h, double q);
-/* to += from; only while nobody writes to either. */
-void bs_hist_merge(struct bs_hist *to, const struct bs_hist *from);
 
 #endif

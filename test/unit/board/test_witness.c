@@ -46,13 +46,12 @@ static void test_protocol(void)
 	bs_witness_protocol(&c, filled("off"));
 	CHECK(!c.throttled, "nobody polls");
 	bs_witness_stages(&c, filled("on"));
-	CHECK(c.stages == 1 && c.stage[0].n == 9.0 && c.stage[0].p50_us == 120.5,
+	CHECK(c.stages == 1 && c.stage[0].n == 9.0 && c.stage[0].us[0] == 120.5,
 	      "the protocol's own stages");
 }
 
 static void test_processes(void)
 {
-	struct bs_witness before = { 0 };
 	struct bs_cpus set;
 	const char *text = filled("on");
 	char *later = strdup(text);
@@ -66,12 +65,12 @@ static void test_processes(void)
 	CHECK(set.count == 0, "no thread, no processor");
 	if (later == NULL)
 		abort();
-	bs_witness_threads(&c, &before, text, true);
+	bs_witness_threads(&c, text, true);
 	memcpy(strstr(later, "\"allocations\":7"), "\"allocations\":9", 15);
-	bs_witness_threads(&c, &before, later, false);
-	CHECK(c.threads == 2 && c.thread[0].priority == 62.0 && c.thread[0].allocations == 2.0 &&
-		      c.thread[0].minor_faults == 0.0,
-	      "what grew since: %g allocations", c.thread[0].allocations);
+	bs_witness_threads(&c, later, false);
+	CHECK(c.threads == 2 && c.thread[0].priority == 62.0 && c.thread[0].grown[2] == 2.0 &&
+		      c.thread[0].grown[0] == 0.0,
+	      "what grew since: %g allocations", c.thread[0].grown[2]);
 	free(later);
 }
 
@@ -79,7 +78,6 @@ static void test_processes(void)
 static void test_many_threads(void)
 {
 	static char text[8192] = "{\"realtime\":{\"threads\":[";
-	struct bs_witness before = { 0 };
 	size_t at = strlen(text);
 
 	for (int i = 0; i < 67; i++)
@@ -88,7 +86,7 @@ static void test_many_threads(void)
 				       i > 0 ? "," : "", i, i);
 	(void)snprintf(text + at, sizeof(text) - at, "]}}");
 	c.minutes = 1.5;
-	bs_witness_threads(&c, &before, text, false);
+	bs_witness_threads(&c, text, false);
 	CHECK(c.threads == 67 && c.thread[66].priority == 66.0 &&
 		      strcmp(c.thread[66].name, "recon/66") == 0 && c.minutes == 1.5,
 	      "67 threads: %u, the last is %s", c.threads, c.thread[66].name);

@@ -17,7 +17,6 @@ static int ascending(const void *a, const void *b)
 int main(void)
 {
 	static struct bs_hist h;
-	static struct bs_hist parts[2];
 	static uint64_t v[N];
 	uint64_t seed = 17;
 	double worst = 0;
@@ -27,7 +26,6 @@ int main(void)
 	for (int i = 0; i < N; i++) {
 		v[i] = (uint64_t)exp2(39.9 * check_uniform(&seed));
 		bs_hist_add(&h, (int64_t)v[i]);
-		bs_hist_add(&parts[i & 1], (int64_t)v[i]);
 	}
 	qsort(v, N, sizeof(v[0]), ascending);
 	for (int i = 1; i <= N; i++) {
@@ -40,8 +38,6 @@ int main(void)
 	CHECK(below == 0 && worst <= 1.0 / 64,
 	      "every quantile 0 to 1/64 above the sorted one: %.4f", worst);
 	CHECK(bs_hist_quantile(&h, 1.0) == v[N - 1], "the maximum is exact");
-	bs_hist_merge(&parts[0], &parts[1]);
-	CHECK(memcmp(&parts[0], &h, sizeof(h)) == 0, "merged parts are the whole");
 	bs_hist_add(&h, INT64_MAX);
 	bs_hist_add(&h, -5);
 	CHECK(bs_hist_quantile(&h, 1.0) == INT64_MAX && h.bucket[0] >= 1 && h.count == N + 2,
