@@ -1,13 +1,13 @@
 /*
  * test/fault/fault_gpu.c - faults of the GPU: an illegal address ends the recon worker, which is
  * replaced, arms again and reconstructs the next scan; too little device memory is said at arm;
- * what a machine without a GPU is told; and the loads on a GPU, which must not say that they are where
- * they are not
+ * what a machine without a GPU is told; and the loads on a GPU, which must not say that they run
+ * where they do not
  *
  * This program is the service, too: `serve` and `worker` run the real commands, with one seam.
- * bs_recon_readout is wrapped (Makefile: --wrap): when the file that BORESIDE_TEST_FAULT names is there, it is
- * removed and a sparse product is launched on addresses that do not exist, an error that no call of
- * the process can clear. The program itself has no such switch.
+ * bs_recon_readout is wrapped (Makefile: --wrap): when the file that BORESIDE_TEST_FAULT names is
+ * there, it is removed and a sparse product is launched on addresses that do not exist, an error
+ * that no call of the process can clear. The program itself has no such switch.
  */
 #define _GNU_SOURCE
 #include "test/support/service.h"

@@ -60,7 +60,7 @@ static void expect_successor(const char *what, const char *worker, pid_t old, in
 
 	AWAIT((pid = successor(worker, old, &restart_ms)) > 0);
 	CHECK(pid > 0, "%s: a new %s is ready", what, worker);
-	printf("# %s: %s started again %.2f ms after its end was seen; ready %.1f ms after the signal\n",
+	printf("# %s: %s started %.2f ms after the end was seen, ready %.1f ms after the signal\n",
 	       what, worker, restart_ms, (double)(bs_now_ns() - since_ns) * 1e-6);
 	CHECK(restart_ms >= 0.0, "%s: the status says how soon it was started", what);
 }

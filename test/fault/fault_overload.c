@@ -12,10 +12,11 @@
 #define FRAMES 60u
 #define IMAGE  (256u * 256u * 8u * 2u) /* two coils */
 
-#define PROTOCOLS                                                                                    \
-	"protocols = ( { name = \"big\"; method = \"noop\"; matrix = [256, 256]; coils = 2;\n"       \
-	"    samples = 64; readouts = 32; silence_ms = 60000.0; image: { output = \"complex\"; };\n" \
-	"    trajectory: { type = \"radial2d\"; }; } );\n"
+#define SPILL "sinks = \"spill\"; spill_dir = \"spill\"; "
+#define PROTOCOLS                                                                                  \
+	"protocols = ( { name = \"big\"; method = \"noop\"; matrix = [256, 256]; coils = 2;\n"     \
+	"    samples = 64; readouts = 32; silence_ms = 60000.0;\n"                                 \
+	"    image: { output = \"complex\"; }; trajectory: { type = \"radial2d\"; }; } );\n"
 
 static struct service service;
 static struct peer p;
@@ -277,7 +278,7 @@ static void test_hung_end(void)
 
 	if (gate == NULL)
 		return;
-	if (!start("archive = \"keep_newest\"; sinks = \"spill\"; queue = 16; spill_dir = \"spill\";",
+	if (!start("archive = \"keep_newest\"; " SPILL "queue = 16;",
 		   "sinks = ( { type = \"cfl\"; dir = \"out\"; } );", hook))
 		return;
 	CHECK(scan(6), "6 frames go through while the disk hangs");
@@ -378,7 +379,7 @@ static void test_broken_folders(void)
 	char path[160];
 	long pid;
 
-	if (!start("archive = \"keep_newest\"; sinks = \"spill\"; queue = 3; spill_dir = \"spill\";",
+	if (!start("archive = \"keep_newest\"; " SPILL "queue = 3;",
 		   "sinks = ( { type = \"cfl\"; dir = \"out\"; } );", NULL))
 		return;
 	CHECK(replace_by_file("out") && replace_by_file("spill"), "files stand for both folders");

@@ -14,14 +14,10 @@
 #define FRAMES 1000u
 #define WARM   50u
 
-#define SPOKES                                                                                     \
-	"matrix = [32, 32]; coils = 2; samples = 64; readouts = 32; silence_ms = 60000.0;\n"       \
-	"    trajectory: { type = \"radial2d\"; };"
-#define PROTOCOLS                                                                                       \
-	"protocols = ( { name = \"cart\"; method = \"cartesian\"; matrix = [32, 32];\n"                 \
-	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32; silence_ms = 60000.0; },\n" \
-	"  { name = \"gridding\"; method = \"gridding\"; " SPOKES " },\n"                               \
-	"  { name = \"ls\"; method = \"ls\"; " SPOKES "\n"                                              \
+#define PROTOCOLS                                                                                  \
+	"protocols = (\n" SERVICE_CART                                                             \
+	"{ name = \"gridding\"; method = \"gridding\"; " SERVICE_SPOKES "},\n"                     \
+	"{ name = \"ls\"; method = \"ls\"; " SERVICE_SPOKES "\n"                                   \
 	"    ls: { lambda = 0.01; iterations = 3; preconditioner = \"jacobi\"; }; } );\n"
 
 static struct service service;
@@ -54,9 +50,9 @@ static bool frame(const char *protocol)
 }
 
 /*
- * Each thread writes down what it cost while images go by, every 100 ms, and the reader does not see
- * when. n frames, and then as many as it takes until each thread has done so twice: the second time
- * holds all that the n frames cost.
+ * Each thread writes down what it cost while images go by, every 100 ms, and the reader does not
+ * see when. n frames, and then as many as it takes until each thread has done so twice: the second
+ * time holds all that the n frames cost.
  */
 static bool frames(const char *protocol, unsigned n)
 {
@@ -184,7 +180,8 @@ static unsigned lines_with(const char *words)
 	return n;
 }
 
-/* What a plain user's service is: no capability, no limit raised. This process never gets them back. */
+/* What a plain user's service is: no capability, no limit raised. This process never gets them
+ * back. */
 static void test_refused(void)
 {
 	const struct rlimit none = { 0, 0 };

@@ -51,7 +51,8 @@ static void frames(unsigned n)
 			(void)peer_acq(&p, "cart", i, f);
 }
 
-/* Policy wait: an archive that nobody connected is not waited for; its images are shed, and said. */
+/* Policy wait: an archive that never connected is not waited for; its images are shed, and that is
+ * said. */
 static void test_wait(void)
 {
 	if (!start(SERVICE_SINKS SERVICE_PROTOCOLS))

@@ -128,7 +128,8 @@ int main(int argc, char **argv)
 		scans++;
 		if (!scan(&seed, frames, true)) {
 			silent++;
-			printf("# scan %u: no outcome; acknowledged %llu, connections %llu, now %llu\n",
+			printf("# scan %u: no outcome; acknowledged %llu; %llu connections, now "
+			       "%llu\n",
 			       scans, (unsigned long long)p.acked,
 			       (unsigned long long)bs_endpoint_connections(&p.socket),
 			       (unsigned long long)bs_endpoint_connections_now(&p.socket));

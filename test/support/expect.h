@@ -45,12 +45,13 @@ static inline void expect_outcome(const char *what, int code)
 
 static inline int expect_run(void (*const tests[])(void), size_t n)
 {
+	bool up = service_start(&service);
 	long pid;
 
-	CHECK(service_start(&service), "the service starts");
+	CHECK(up, "the service starts");
 	CHECK(peer_open(&p, &service), "a sender connects");
 	pid = service_number(&service, "\"name\":\"ingest\"", "pid");
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; up && i < n; i++)
 		tests[i]();
 	CHECK(pid > 0 && service_number(&service, "\"name\":\"ingest\"", "pid") == pid &&
 		      service_number(&service, "\"name\":\"ingest\"", "restarts") == 0 &&

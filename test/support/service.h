@@ -44,19 +44,32 @@ struct service {
 	int exit_status;
 };
 
-/* Files in the folder out. Small protocols: "cart" (64x32 -> 32x32, 2 coils), "brief", the same but
- * for a sender that may be silent for a moment only, and "radial" (noop, 32 spokes of 64). Paths are
- * taken from the site file's folder. */
+/*
+ * Files in the folder out. Small protocols: "cart" (64x32 -> 32x32, 2 coils), "brief" (the same,
+ * but its sender may be silent for a moment only) and "radial" (noop, 32 spokes of 64). Paths are
+ * taken from the site file's folder.
+ */
 #define SERVICE_SINKS "sinks = ( { type = \"cfl\"; dir = \"out\"; } );\n"
-#define SERVICE_CART(name, silence_ms)                                                             \
-	"{ name = \"" name "\"; method = \"cartesian\"; matrix = [32, 32];\n"                      \
-	"    encoded = [64, 32, 1]; coils = 2; samples = 64; readouts = 32;\n"                     \
-	"    silence_ms = " silence_ms "; },\n"
-#define SERVICE_PROTOCOLS                                                                                           \
-	"protocols = ( " SERVICE_CART("cart", "60000.0") SERVICE_CART(                                              \
-		"brief",                                                                                            \
-		"1500.0") "  { name = \"radial\"; method = \"noop\"; matrix = [32, 32]; coils = 2; samples = 64;\n" \
-			  "    readouts = 32; silence_ms = 60000.0; trajectory: { type = \"radial2d\"; }; } );\n"
+#define SERVICE_LINES                                                                              \
+	"method = \"cartesian\"; matrix = [32, 32]; encoded = [64, 32, 1];\n"                      \
+	"    coils = 2; samples = 64; readouts = 32; "
+#define SERVICE_SPOKES                                                                             \
+	"matrix = [32, 32]; coils = 2; samples = 64; readouts = 32;\n"                             \
+	"    silence_ms = 60000.0; trajectory: { type = \"radial2d\"; }; "
+#define SERVICE_CART "{ name = \"cart\"; " SERVICE_LINES "silence_ms = 60000.0; },\n"
+#define SERVICE_PROTOCOLS                                                                          \
+	"protocols = (\n" SERVICE_CART "{ name = \"brief\"; " SERVICE_LINES                        \
+	"silence_ms = 1500.0; },\n"                                                                \
+	"{ name = \"radial\"; method = \"noop\"; " SERVICE_SPOKES "} );\n"
+
+/* The process is no more; service_wait still gets its status. */
+static inline bool service_ended(const struct service *s)
+{
+	siginfo_t end = { 0 };
+
+	return waitid(P_PID, (id_t)s->pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       end.si_pid == s->pid;
+}
 
 /* One question on a socket of its own; false: no answer within a second (the process that answers
  * may be about to be replaced). */
@@ -82,7 +95,7 @@ static inline bool service_ask(const struct service *s, const char *what, char *
 	int64_t limit = await_limit();
 
 	while (!service_ask_once(s, what, out, cap))
-		if (bs_now_ns() > limit)
+		if (bs_now_ns() > limit || service_ended(s))
 			return false;
 	return true;
 }
@@ -97,7 +110,7 @@ static inline bool service_until(const struct service *s, const char *what)
 		if (service_ask_once(s, "json", doc, sizeof(doc)) && strstr(doc, what) != NULL)
 			return true;
 		await_pause_ms(5);
-	} while (bs_now_ns() < limit);
+	} while (bs_now_ns() < limit && !service_ended(s));
 	printf("# no '%s' in the status:\n# %s\n", what, doc);
 	return false;
 }
@@ -227,17 +240,13 @@ static inline void service_print_log(const struct service *s)
 /* Exit status, or -1: it had to be killed, or died of a signal. */
 static inline int service_wait(struct service *s)
 {
-	int64_t limit = await_limit();
 	int status;
 
-	while (bs_now_ns() < limit) {
-		if (waitpid(s->pid, &status, WNOHANG) == s->pid)
-			return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-		await_pause_ms(10);
-	}
-	(void)kill(s->pid, SIGKILL);
-	(void)waitpid(s->pid, &status, 0);
-	return -1;
+	AWAIT(service_ended(s));
+	if (!service_ended(s))
+		(void)kill(s->pid, SIGKILL);
+	return waitpid(s->pid, &status, 0) == s->pid && WIFEXITED(status) ? WEXITSTATUS(status)
+									  : -1;
 }
 
 static inline void service_remove(struct service *s)
@@ -388,12 +397,15 @@ static inline size_t peer_xml(char out[SERVICE_XML_MAX], const char *name, bool 
 		"<protocolName>%s</protocolName></measurementInformation>"
 		"<acquisitionSystemInformation><receiverChannels>2</receiverChannels>"
 		"</acquisitionSystemInformation>"
-		"<experimentalConditions><H1resonanceFrequency_Hz>123000000</H1resonanceFrequency_Hz>"
-		"</experimentalConditions><encoding><encodedSpace><matrixSize><x>%d</x><y>32</y><z>1</z>"
-		"</matrixSize><fieldOfView_mm><x>%d</x><y>256</y><z>5</z></fieldOfView_mm></encodedSpace>"
+		"<experimentalConditions>"
+		"<H1resonanceFrequency_Hz>123000000</H1resonanceFrequency_Hz>"
+		"</experimentalConditions><encoding><encodedSpace>"
+		"<matrixSize><x>%d</x><y>32</y><z>1</z></matrixSize>"
+		"<fieldOfView_mm><x>%d</x><y>256</y><z>5</z></fieldOfView_mm></encodedSpace>"
 		"<reconSpace><matrixSize><x>32</x><y>32</y><z>1</z></matrixSize><fieldOfView_mm>"
 		"<x>256</x><y>256</y><z>5</z></fieldOfView_mm></reconSpace><encodingLimits>"
-		"<kspace_encoding_step_1><minimum>0</minimum><maximum>31</maximum><center>16</center>"
+		"<kspace_encoding_step_1>"
+		"<minimum>0</minimum><maximum>31</maximum><center>16</center>"
 		"</kspace_encoding_step_1></encodingLimits><trajectory>%s</trajectory></encoding>"
 		"</ismrmrdHeader>",
 		name, cartesian ? 64 : 32, cartesian ? 512 : 256,
@@ -425,8 +437,8 @@ static inline bool peer_cartesian(const char *protocol)
 }
 
 /*
- * A new session with a good header; true when it was accepted. The header goes out again each second
- * until it is answered: a connection that breaks takes what was under way with it.
+ * A new session with a good header; true when it was accepted. The header goes out again each
+ * second until it is answered: a connection that breaks takes what was under way with it.
  */
 static inline bool peer_begin_with(struct peer *p, const char *protocol, const char *xml, size_t n)
 {
