@@ -1,7 +1,8 @@
 #!/bin/bash
-# test/run.sh PROGRAM...: runs each test, prints its failures and one line for each program, and the sum.
-# A program (or script) prints "ok ...", "not ok ...", "skip ..." lines. One that ends non-zero without
-# having said "not ok", or says nothing at all, counts as one failure. Time limit: TEST_SECONDS each.
+# test/run.sh PROGRAM...: runs each test, prints its failures and one line for each program, and
+# the sum. A program (or script) prints "ok ...", "not ok ...", "skip ..." lines. One that ends
+# non-zero without having said "not ok", or says nothing at all, counts as one failure. Time
+# limit: TEST_SECONDS each.
 set -u
 passed=0 failed=0 skipped=0
 log=$(mktemp)

@@ -14,7 +14,8 @@ rmdir "$dir/cache"
 check() { # check WHAT COMMAND...: ok when it succeeds
 	what=$1
 	shift
-	"$@" >"$dir/log" 2>&1 && echo "ok $what" || echo "not ok $what: $(tail -n 2 "$dir/log" | tr '\n' ' ')"
+	"$@" >"$dir/log" 2>&1 && echo "ok $what" ||
+		echo "not ok $what: $(tail -n 2 "$dir/log" | tr '\n' ' ')"
 }
 refuse() { # refuse STATUS TEXT WHAT COMMAND...
 	status=$1 text=$2 what=$3
@@ -29,21 +30,25 @@ says() { arm -p "$1" | grep -q "$2"; }
 
 check "arm all protocols" arm
 n=$(find "$dir/cache" -name 'q-*.bsq' | wc -l)
-[ "$n" -eq 2 ] && echo "ok two protocols of method sense, two files" || echo "not ok $n files in the cache"
+[ "$n" -eq 2 ] && echo "ok two protocols of method sense, two files" ||
+	echo "not ok $n files in the cache"
 check "the second time Q is there" says brain_sense "is in the cache"
 check "a method without Q" says lung "method gridding keeps nothing"
-"$BORESIDE" recon -c "$dir/site.cfg" -p brain_sense "$DATA/brain3d_sos_4ch.h5" -o "$dir/with.cfl" >/dev/null 2>&1
+"$BORESIDE" recon -c "$dir/site.cfg" -p brain_sense "$DATA/brain3d_sos_4ch.h5" \
+	-o "$dir/with.cfl" >/dev/null 2>&1
 check "recon leaves the cache as it is" test "$(find "$dir/cache" -name 'q-*.bsq' | wc -l)" -eq 2
 rm -rf "$dir/cache"
 mkdir "$dir/cache"
-"$BORESIDE" recon -c "$dir/site.cfg" -p brain_sense "$DATA/brain3d_sos_4ch.h5" -o "$dir/without.cfl" >/dev/null 2>&1
+"$BORESIDE" recon -c "$dir/site.cfg" -p brain_sense "$DATA/brain3d_sos_4ch.h5" \
+	-o "$dir/without.cfl" >/dev/null 2>&1
 check "recon with and without the cache: the same bytes" cmp "$dir/with.cfl" "$dir/without.cfl"
 check "recon fills the cache too" says brain_sense "is in the cache"
 sed 's/{ name = "brain_sense";/& backend = "cuda";/' "$dir/site.cfg" >"$dir/cuda.cfg"
 n=$(find "$dir/cache" | wc -l)
 refuse 1 "'brain_sense'.*\(cuda\|CUDA\)" "backend cuda where no GPU answers is refused" \
 	env -i CUDA_VISIBLE_DEVICES= "$BORESIDE" arm -c "$dir/cuda.cfg" -p brain_sense
-[ "$(find "$dir/cache" | wc -l)" -eq "$n" ] && echo "ok and nothing was kept" || echo "not ok something was kept"
+[ "$(find "$dir/cache" | wc -l)" -eq "$n" ] && echo "ok and nothing was kept" ||
+	echo "not ok something was kept"
 refuse 1 "no protocol 'none'" "an unknown protocol is refused" arm -p none
 refuse 2 "FILE is missing" "no site file is refused" "$BORESIDE" arm
 refuse 1 "" "a missing site file is refused" "$BORESIDE" arm -c "$dir/none.cfg"

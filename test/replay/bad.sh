@@ -14,15 +14,20 @@ cat >"$dir/site.cfg" <<END
 node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 32; $patient };
 sinks: ( { type = "cfl"; dir = "out"; } );
 protocols: (
-  { name = "spiral"; method = "gridding"; matrix = [220, 220, 1]; coils = 1; samples = 4940; readouts = 15;
+  { name = "spiral"; method = "gridding"; matrix = [220, 220, 1]; coils = 1; samples = 4940;
+    readouts = 15;
     $quiet trajectory: { type = "file"; file = "$DATA/spiral2d_bonn_clean_slc30.h5"; };
     gridding: { density = "none"; }; },
-  { name = "uninitialised"; method = "gridding"; matrix = [220, 220, 1]; coils = 1; samples = 4940; readouts = 3;
-    $quiet trajectory: { type = "file"; unit = "cycles/fov"; file = "$DATA/bad/jemris_uninitialised_data_3acq.h5"; };
+  { name = "uninitialised"; method = "gridding"; matrix = [220, 220, 1]; coils = 1;
+    samples = 4940; readouts = 3;
+    $quiet trajectory: { type = "file"; unit = "cycles/fov";
+      file = "$DATA/bad/jemris_uninitialised_data_3acq.h5"; };
     gridding: { density = "none"; }; },
-  { name = "pulseq"; method = "gridding"; matrix = [220, 220, 1]; coils = 1; samples = 974; readouts = 110;
+  { name = "pulseq"; method = "gridding"; matrix = [220, 220, 1]; coils = 1; samples = 974;
+    readouts = 110;
     $quiet trajectory: { type = "spiral2d"; }; },
-  { name = "pypulseq"; method = "gridding"; matrix = [192, 192, 1]; coils = 1; samples = 1211; readouts = 9;
+  { name = "pypulseq"; method = "gridding"; matrix = [192, 192, 1]; coils = 1; samples = 1211;
+    readouts = 9;
     $quiet trajectory: { type = "spiral2d"; }; }
 );
 END
@@ -31,7 +36,8 @@ server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
 "$BORESIDE" status -c "$dir/site.cfg" --wait 60
 
-replay() { "$BORESIDE" replay -c "$dir/site.cfg" -p "$1" --asap $patience "$2" >"$dir/replay.log" 2>&1; }
+replay() { "$BORESIDE" replay -c "$dir/site.cfg" -p "$1" --asap $patience "$2" \
+	>"$dir/replay.log" 2>&1; }
 
 while read -r protocol file code words; do
 	[ -n "$protocol" ] || continue
@@ -54,9 +60,10 @@ pypulseq      pypulseq_gradient_traj_malformed_xml_1ch BS_ERR_XML       paramete
 END
 
 # The same gradient waveforms named as a protocol's trajectory: refused when it is armed.
-sed 's/type = "spiral2d"; }; },/type = "file"; file = "'"${DATA//\//\\/}"'\/bad\/pulseq7T_gradient_traj_1ch.h5"; }; },/' \
+gradient=$DATA/bad/pulseq7T_gradient_traj_1ch.h5
+sed 's|type = "spiral2d"; }; },|type = "file"; file = "'"$gradient"'"; }; },|' \
 	"$dir/site.cfg" >"$dir/gradient.cfg"
-if "$BORESIDE" recon -c "$dir/gradient.cfg" -p pulseq "$DATA/bad/pulseq7T_gradient_traj_1ch.h5" \
+if "$BORESIDE" recon -c "$dir/gradient.cfg" -p pulseq "$gradient" \
 	-o "$dir/x.cfl" >"$dir/recon.log" 2>&1; then
 	echo "not ok gradient waveforms were taken for a trajectory"
 else

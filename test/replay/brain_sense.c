@@ -1,9 +1,10 @@
 /*
- * test/replay/brain_sense.c - CG-SENSE of a real brain (3D stack of spirals, 4 coils) against exact sums
+ * test/replay/brain_sense.c - CG-SENSE of a real brain (3D stack of spirals, 4 coils) against exact
+ * sums
  *
  * References (DATA/README.md): brain3d_fhd_coils, F^H d of each coil; brain3d_cgsense_l0.1_i30, 30
- * steps of conjugate gradients at lambda 0.1, both by direct sums in double precision. Bounds, the
- * issue's: F^H d 1e-5; image 1e-3 with exact sums, 2e-3 by NUFFT at 1e-5; residual of the data 0.0694.
+ * steps of conjugate gradients at lambda 0.1, both by direct sums in double precision. Bounds:
+ * F^H d 1e-5; image 1e-3 with exact sums, 2e-3 by NUFFT at 1e-5; residual of the data 0.0694.
  */
 #include <string.h>
 

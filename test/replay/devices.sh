@@ -1,10 +1,10 @@
 #!/bin/bash
 # test/replay/devices.sh - boreside recon on two GPUs (gpu.devices) against the host and one GPU
 #
-# Gridding, ls, ls of one coil by the exact sum, sense. The system's largest eigenvalue is about the
-# spokes times the voxels (all meet in the center of k-space); a ninth of it as lambda keeps its
-# condition below ten, so that ten iterations carry float rounding on as it is: images within 1e-5. (At
-# lambda = 1 the host's own two routes differ by 5e-4 then.) The same bytes twice.
+# Gridding, ls, ls of one coil by the exact sum, sense. The system's largest eigenvalue is about
+# the spokes times the voxels (all meet in the center of k-space); a ninth of it as lambda keeps
+# its condition below ten, so that ten iterations carry float rounding on as it is: images within
+# 1e-5. (At lambda = 1 the host's own two routes differ by 5e-4 then.) The same bytes twice.
 set -u
 if [ "$(nvidia-smi -L 2>/dev/null | wc -l)" -lt 2 ]; then
 	echo "skip recon on two GPUs: they are not here"
@@ -17,13 +17,19 @@ site() { # name, backend, devices
 node: { name = "$1"; run_dir = "$1"; cache_dir = "cache"; memory_mib = 16000; };
 gpu: { devices = $3; };
 protocols = (
-{ name = "grid"; backend = "$2"; method = "gridding"; matrix = [64, 64, 64]; coils = 8; samples = 512; readouts = 512;
+{ name = "grid"; backend = "$2"; method = "gridding"; matrix = [64, 64, 64]; coils = 8;
+  samples = 512; readouts = 512;
   trajectory: { type = "stack"; interleaves = 8; }; gridding: { accuracy = 1e-6; }; },
-{ name = "ls"; backend = "$2"; method = "ls"; matrix = [128, 128]; coils = 8; samples = 256; readouts = 200;
-  trajectory: { type = "radial2d"; }; gridding: { accuracy = 1e-6; }; ls: { iterations = 10; lambda = 4e5; }; },
-{ name = "one"; backend = "$2"; method = "ls"; matrix = [48, 48, 48]; coils = 1; samples = 96; readouts = 1000;
-  trajectory: { type = "radial3d"; }; ls: { iterations = 10; lambda = 3e7; fhd = "exact"; q = "exact"; }; },
-{ name = "sense"; backend = "$2"; method = "sense"; matrix = [128, 128]; coils = 8; samples = 256; readouts = 100;
+{ name = "ls"; backend = "$2"; method = "ls"; matrix = [128, 128]; coils = 8; samples = 256;
+  readouts = 200;
+  trajectory: { type = "radial2d"; }; gridding: { accuracy = 1e-6; }; ls: { iterations = 10;
+    lambda = 4e5; }; },
+{ name = "one"; backend = "$2"; method = "ls"; matrix = [48, 48, 48]; coils = 1; samples = 96;
+  readouts = 1000;
+  trajectory: { type = "radial3d"; }; ls: { iterations = 10; lambda = 3e7; fhd = "exact";
+    q = "exact"; }; },
+{ name = "sense"; backend = "$2"; method = "sense"; matrix = [128, 128]; coils = 8; samples = 256;
+  readouts = 100;
   trajectory: { type = "radial2d"; }; gridding: { accuracy = 1e-6; };
   image: { combine = "sense"; maps_file = "maps.cfl"; }; ls: { iterations = 10; lambda = 2e5; }; }
 );

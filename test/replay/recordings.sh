@@ -1,6 +1,7 @@
 #!/bin/bash
 # test/replay/recordings.sh - every real recording against its independent reference, through
-# `boreside recon` and through `boreside serve` + `boreside replay --asap`; both give the same bytes.
+# `boreside recon` and through `boreside serve` + `boreside replay --asap`; both give the same
+# bytes.
 set -u
 if [ ! -d "$DATA/ref" ]; then
 	echo "skip recordings: no folder of recordings at $DATA"
@@ -22,19 +23,23 @@ has_image() { [ -n "$(first_image)" ]; }
 while read -r protocol recording reference bound; do
 	[ -n "$protocol" ] || continue
 	name="$recording as $protocol"
-	if ! "$BORESIDE" recon -c "$dir/site.cfg" -p "$protocol" "$DATA/$recording.h5" -o "$dir/one.cfl" \
+	if ! "$BORESIDE" recon -c "$dir/site.cfg" -p "$protocol" "$DATA/$recording.h5" \
+		-o "$dir/one.cfl" \
 		>"$dir/recon.log" 2>&1; then
 		echo "not ok recon $name: $(tail -n 1 "$dir/recon.log")"
 		continue
 	fi
-	"$BORESIDE" compare --max-unscaled "$bound" "$dir/one.cfl" "$DATA/ref/$reference.cfl" >"$dir/compare.log" 2>&1
+	"$BORESIDE" compare --max-unscaled "$bound" "$dir/one.cfl" "$DATA/ref/$reference.cfl" \
+		>"$dir/compare.log" 2>&1
 	rc=$?
 	error=$(grep -m 1 unscaled "$dir/compare.log")
-	[ $rc -eq 0 ] && echo "ok recon $name: $error" || echo "not ok recon $name: $(cat "$dir/compare.log")"
+	[ $rc -eq 0 ] && echo "ok recon $name: $error" ||
+		echo "not ok recon $name: $(cat "$dir/compare.log")"
 
 	rm -f "$dir"/out/*
-	if ! "$BORESIDE" replay -c "$dir/site.cfg" -p "$protocol" --asap $patience "$DATA/$recording.h5" >"$dir/replay.log" 2>&1; then
-		echo "not ok service $name: $(tail -n 1 "$dir/replay.log") $(tail -n 3 "$dir/serve.log")"
+	if ! "$BORESIDE" replay -c "$dir/site.cfg" -p "$protocol" \
+		--asap $patience "$DATA/$recording.h5" >"$dir/replay.log" 2>&1; then
+		echo "not ok service $name: $(cat "$dir/replay.log" "$dir/serve.log" | tail -n 4)"
 		continue
 	fi
 	await has_image

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test/replay/serve_equals_recon.sh - a recording through the service, and through `boreside recon` in
-# one process: the same images, bit for bit; a sender that is interrupted and begins again
+# test/replay/serve_equals_recon.sh - a recording through the service, and through `boreside
+# recon` in one process: the same images, bit for bit; a sender that is interrupted and begins
+# again
 set -u
 . "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
@@ -22,7 +23,8 @@ node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; $patie
 sinks = ( { type = "cfl"; dir = "images"; } );
 protocols = (
 	{ name = "radial"; method = "gridding"; matrix = [64, 64]; coils = 3; samples = 128;
-	  readouts = 101; $quiet image: { output = "complex"; combine = "none"; }; trajectory: { type = "radial2d"; }; },
+	  readouts = 101; $quiet image: { output = "complex"; combine = "none"; };
+	    trajectory: { type = "radial2d"; }; },
 	{ name = "cart"; method = "cartesian"; matrix = [64, 64]; encoded = [128, 64, 1]; coils = 3;
 	  samples = 128; readouts = 64; $quiet } );
 CFG
@@ -46,7 +48,8 @@ for p in radial cart; do
 	mapfile -t ours < <(ls images/*s00$scan-*.cfl)
 	one=("$p-one.cfl" "$p"-one-*.cfl) # the first one has no number
 	for i in 0 1 2 3 4; do
-		check "$p: image $((i + 1)) is the same in both, bit for bit" cmp "${ours[$i]}" "${one[$i]}"
+		check "$p: image $((i + 1)) is the same in both, bit for bit" cmp "${ours[$i]}" \
+			"${one[$i]}"
 	done
 done
 # A sender that is killed half-way: the service goes on with the next one.

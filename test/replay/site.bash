@@ -5,31 +5,39 @@ write_site() {
 	mkdir -p "$1/run" "$1/cache" "$1/out"
 	chmod 750 "$1/run"
 	cat >"$1/site.cfg" <<END
-node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; acq_slots = 64; $patient };
+node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; acq_slots = 64;
+  $patient };
 sinks: ( { type = "cfl"; dir = "out"; } );
 protocols: (
-  { name = "brain_fhd"; method = "gridding"; matrix = [64, 64, 16]; coils = 4; samples = 4162; readouts = 16;
+  { name = "brain_fhd"; method = "gridding"; matrix = [64, 64, 16]; coils = 4; samples = 4162;
+    readouts = 16;
     $quiet trajectory: { type = "file"; file = "$DATA/brain3d_sos_4ch.h5"; };
     gridding: { accuracy = 1e-5; density = "none"; };
     image: { combine = "none"; output = "complex"; }; },
-  { name = "brain_sense"; method = "sense"; matrix = [64, 64, 16]; coils = 4; samples = 4162; readouts = 16;
+  { name = "brain_sense"; method = "sense"; matrix = [64, 64, 16]; coils = 4; samples = 4162;
+    readouts = 16;
     $quiet trajectory: { type = "file"; file = "$DATA/brain3d_sos_4ch.h5"; };
     image: { maps_file = "$DATA/ref/brain3d_maps.cfl"; output = "complex"; };
     ls: { lambda = 0.1; iterations = 30; fhd = "exact"; q = "exact"; }; },
-  { name = "brain_sense_nufft"; method = "sense"; matrix = [64, 64, 16]; coils = 4; samples = 4162; readouts = 16;
+  { name = "brain_sense_nufft"; method = "sense"; matrix = [64, 64, 16]; coils = 4;
+    samples = 4162; readouts = 16;
     $quiet trajectory: { type = "file"; file = "$DATA/brain3d_sos_4ch.h5"; };
     gridding: { accuracy = 1e-5; };
     image: { maps_file = "$DATA/ref/brain3d_maps.cfl"; output = "complex"; };
     ls: { lambda = 0.1; iterations = 30; fhd = "nufft"; q = "nufft"; }; },
-  { name = "lung"; method = "gridding"; matrix = [64, 64, 64]; coils = 1; samples = 45; readouts = 4601;
+  { name = "lung"; method = "gridding"; matrix = [64, 64, 64]; coils = 1; samples = 45;
+    readouts = 4601;
     $quiet trajectory: { type = "file"; file = "$DATA/lung3d_radial_xe.h5"; };
     gridding: { accuracy = 1e-5; density = "ramp"; normalize = "none"; };
     image: { combine = "none"; output = "complex"; }; },
-  { name = "spiral_dcf"; method = "gridding"; matrix = [220, 220, 1]; coils = 1; samples = 4940; readouts = 15;
+  { name = "spiral_dcf"; method = "gridding"; matrix = [220, 220, 1]; coils = 1; samples = 4940;
+    readouts = 15;
     $quiet trajectory: { type = "file"; file = "$DATA/spiral2d_bonn_clean_slc30.h5"; };
-    gridding: { accuracy = 1e-5; density = "file"; density_file = "$DATA/ref/spiral2d_bonn_dcf.cfl"; };
+    gridding: { accuracy = 1e-5; density = "file";
+    density_file = "$DATA/ref/spiral2d_bonn_dcf.cfl"; };
     image: { combine = "none"; output = "complex"; }; },
-  { name = "spiral_w1"; method = "gridding"; matrix = [220, 220, 1]; coils = 1; samples = 4940; readouts = 15;
+  { name = "spiral_w1"; method = "gridding"; matrix = [220, 220, 1]; coils = 1; samples = 4940;
+    readouts = 15;
     $quiet trajectory: { type = "file"; file = "$DATA/spiral2d_bonn_clean_slc30.h5"; };
     gridding: { accuracy = 1e-5; density = "none"; };
     image: { combine = "none"; output = "complex"; }; },

@@ -1,7 +1,7 @@
 #!/bin/bash
-# test/replay/window.sh - images while the scan runs, through the service and through `boreside recon`: the
-# same bytes; a sliding window at a pass's end is the plain frame; previews lead to the frame that would
-# have come without them, in a series of their own.
+# test/replay/window.sh - images while the scan runs, through the service and through `boreside
+# recon`: the same bytes; a sliding window at a pass's end is the plain frame; previews lead to
+# the frame that would have come without them, in a series of their own.
 set -u
 . "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
@@ -26,10 +26,12 @@ nth() { # NAME I: the I-th image of `boreside recon -o NAME.cfl`
 }
 
 spokes="$quiet"' coils = 2; samples = 96; readouts = 60; trajectory: { type = "radial2d"; };'
-volume="$quiet"' matrix = [24, 24, 24]; coils = 2; samples = 48; readouts = 400; trajectory: { type = "radial3d"; };'
+volume="$quiet"' matrix = [24, 24, 24]; coils = 2; samples = 48; readouts = 400;
+	trajectory: { type = "radial3d"; };'
 # a preview's successor is never due before it is made: there are fewer slots than preview_every
 cat >"$dir/site.cfg" <<CFG
-node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; acq_slots = 64; image_slots = 16; $patient };
+node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; acq_slots = 64;
+  image_slots = 16; $patient };
 sinks = ( { type = "cfl"; dir = "images"; }, { type = "mrd"; dir = "mrd"; } );
 protocols = (
 	{ name = "slide"; method = "gridding"; matrix = [48, 48]; $spokes frame: { step = 12; }; },
@@ -63,7 +65,8 @@ left() { # FRAMES PREVIEWS: at least
 same() { # PROTOCOL FRAMES PREVIEWS (of a scan) PERIOD (previews that lead to one frame)
 	local p=$1 frames=$2 previews=$3 lead=$4 i f=0 v=0 good=0
 	scan=$((scan + 1))
-	check "$p: through the service" "$BORESIDE" replay -c site.cfg --asap $patience -p "$p" "$p.h5"
+	check "$p: through the service" "$BORESIDE" replay -c site.cfg --asap $patience \
+		-p "$p" "$p.h5"
 	check "$p: in one process" "$BORESIDE" recon -c site.cfg -p "$p" "$p.h5" -o "$p.cfl"
 	await left "$frames" "$previews"
 	mapfile -t ours < <(frames_left)
@@ -103,9 +106,11 @@ for i in 1 2; do
 done
 "$BORESIDE" status -c site.cfg --json >status.json
 check "status counts previews by themselves" \
-	grep -q '"images_made":2,.*"previews_made":4,"previews_skipped":0,"images_left":2,' status.json
+	grep -q '"images_made":2,.*"previews_made":4,"previews_skipped":0,"images_left":2,' \
+		status.json
 said() { # SERIES-INDEX NAME: an attribute of one image
-	cat mrd/*-s"$1".h5 | grep -a -o "<name>boreside_$2</name><value>[^<]*" | sed 's/.*>//' | head -n 1
+	cat mrd/*-s"$1".h5 | grep -a -o "<name>boreside_$2</name><value>[^<]*" | sed 's/.*>//' |
+		head -n 1
 }
 # more previews than there is time for: some are left out, the frames are what they are
 check "hasty: as fast as it goes" "$BORESIDE" replay -c site.cfg --asap $patience -p hasty hasty.h5
@@ -120,11 +125,13 @@ for i in 1 2; do
 	check "hasty: frame $i has the bytes that it has without previews" \
 		cmp "$(ls images/*-s005-i0000$i.cfl)" "$(nth quiet $i)"
 done
-words="$(for n in engine quality preview readouts missing iterations; do said 32772-i00003 $n; done)"
-check "a preview of ls says what it is: $(echo $words)" \
-	[ "$(echo $words)" = "gridding/host partial 3 150 250" ]
-words="$(for n in engine quality preview readouts missing iterations; do said 004-i00002 $n; done)"
-check "and its frame: $(echo $words)" [ "$(echo $words)" = "ls/host complete 400 0 5" ]
+words() { # SERIES-INDEX: what that image says of itself
+	for n in engine quality preview readouts missing iterations; do said "$1" $n; done | xargs
+}
+check "a preview of ls says what it is: $(words 32772-i00003)" \
+	[ "$(words 32772-i00003)" = "gridding/host partial 3 150 250" ]
+check "and its frame: $(words 004-i00002)" \
+	[ "$(words 004-i00002)" = "ls/host complete 400 0 5" ]
 kill -TERM "$serve"
 wait "$serve"
 check "the service ends with 0" [ $? -eq 0 ]

@@ -1,5 +1,5 @@
 /*
- * test/support/alloc_hook.h - what the preloaded allocation counter (test/support/alloc_hook.c) writes down
+ * test/support/alloc_hook.h - what the preloaded allocation counter (alloc_hook.c) writes down
  *
  * ALLOC_HOOK names a file of this layout, which the test makes and maps; each worker of the service
  * counts in its own row: who called malloc & co., by the object that the return address lies in.

@@ -1,8 +1,8 @@
-# test/support/await.bash - sourced by test scripts: waiting for an event, however long a busy machine takes
+# test/support/await.bash - sourced by test scripts: waiting for an event, however busy the machine
 #
-# await COMMAND...: until it succeeds. A hang ends it after a minute, with status 1, and the check that
-# follows fails: no test passes or fails by how fast the machine was. For the same reason a site's node
-# holds $patient, its protocols $quiet, and replay gets $patience: no time limit of theirs is met by chance.
+# No test passes or fails by how fast the machine was. await COMMAND...: until it succeeds; a hang
+# ends it after a minute, with status 1, and the check that follows fails. No time limit of a site
+# is met by chance either: $patient for its node, $quiet for its protocols, $patience for replay.
 patient='heartbeat_ms = 100.0; stall_ms = 60000.0;'
 quiet='silence_ms = 60000.0;'
 patience='--patience 60'

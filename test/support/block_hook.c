@@ -1,6 +1,6 @@
 /*
- * test/support/block_hook.c - a disk that hangs, as a preloaded object (LD_PRELOAD): while the file that
- * BLOCK_HOOK names exists, fsync does not come back
+ * test/support/block_hook.c - a disk that hangs, as a preloaded object (LD_PRELOAD): while the file
+ * that BLOCK_HOOK names exists, fsync does not come back
  */
 #define _GNU_SOURCE
 #include <stdlib.h>

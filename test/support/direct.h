@@ -1,5 +1,6 @@
 /*
- * test/support/direct.h - the model as a direct sum in double precision, and back (gpu/nufft/nufft.h)
+ * test/support/direct.h - the model as a direct sum in double precision, and its adjoint
+ * (gpu/nufft/nufft.h)
  */
 #ifndef BS_TEST_SUPPORT_DIRECT_H
 #define BS_TEST_SUPPORT_DIRECT_H

@@ -1,4 +1,4 @@
-/* test/support/isa.h - the host operators by each instruction set that this machine has (gpu/device/isa.h) */
+/* test/support/isa.h - the host operators by each of this machine's instruction sets */
 #ifndef BS_TEST_SUPPORT_ISA_H
 #define BS_TEST_SUPPORT_ISA_H
 

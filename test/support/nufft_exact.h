@@ -143,7 +143,8 @@ static inline void against_exact(const struct bs_nufft_spec *s, const float *k, 
 	close_plan(&b);
 }
 
-/* A stack: one in-plane path for each partition, in an order of its own, some partitions left out. */
+/* A stack: one in-plane path for each partition, in an order of its own; some partitions are left
+ * out. */
 static inline float *stack(uint32_t nz, uint64_t path, uint32_t partitions, int shuffled)
 {
 	float *k = malloc(path * partitions * 3 * sizeof(float));

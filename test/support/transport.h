@@ -1,8 +1,9 @@
 /*
  * test/support/transport.h - what the engines' link of several GPUs goes by: NCCL or copies
  *
- * The engines leave the choice to the link (gpu/device/link.h); here it is made for them at the linker's
- * seam (Makefile: --wrap). For one source of a program.
+ * The engines leave the choice to the link (gpu/device/link.h); here it is made for them, by a
+ * function that the linker puts before the real one (Makefile: --wrap). One source of a program may
+ * include it.
  */
 #ifndef BS_TEST_SUPPORT_TRANSPORT_H
 #define BS_TEST_SUPPORT_TRANSPORT_H

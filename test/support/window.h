@@ -1,8 +1,9 @@
 /*
- * test/support/window.h - sliding windows and previews of one engine, checked the same way on every backend
+ * test/support/window.h - sliding windows and previews of one engine, checked the same way on every
+ * backend
  *
- * A stream of several passes through a golden-angle table, random samples for each readout and pass.
- * Every check goes through core/frame/recon.h, as the service and `boreside recon` do.
+ * A stream of several passes through a golden-angle table, with random samples for each readout and
+ * pass. Every check goes through core/frame/recon.h, as the service and `boreside recon` do.
  */
 #ifndef BS_TEST_SUPPORT_WINDOW_H
 #define BS_TEST_SUPPORT_WINDOW_H
@@ -83,7 +84,8 @@ static inline int window_take(struct bs_recon *r, struct window_run *run)
 
 /*
  * Readouts first .. last - 1 of the stream (pass * readouts + row), less those that lost names, in
- * a fresh recon of the protocol; the caller frees run->pixels. counted: passes count as repetitions.
+ * a fresh recon of the protocol; the caller frees run->pixels. counted: passes count as
+ * repetitions.
  */
 static inline void window_run(struct window_run *run, const struct window_site *s,
 			      const struct bs_protocol *p, const struct bs_engine *engine,
@@ -215,7 +217,8 @@ static inline void window_frames(const struct bs_protocol *p, const struct bs_en
 	window_site_close(&site);
 }
 
-/* Previews of one frame: as many as must be, marked; the frame that follows has the same bits as ever. */
+/* Previews of one frame: as many as are due, marked as previews; the frame that follows has the
+ * bits that it has without them. */
 static inline void window_previews(const struct bs_protocol *p, const struct bs_engine *engine,
 				   const char *what, uint32_t every)
 {
