@@ -101,7 +101,7 @@ static void keep(struct bs_archive *g, int column, int64_t ns)
 }
 
 /* The service's own times of an image that was handed on at handed_ns. */
-static bool read_share(const struct words *w, int64_t handed_ns, struct bs_own *s)
+static bool read_own(const struct words *w, int64_t handed_ns, struct bs_own *s)
 {
 	const char *received = attribute(w, "received_ns");
 	const struct {
@@ -225,7 +225,7 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 {
 	const unsigned char *payload;
 	struct bs_mrd_image head;
-	struct bs_own share;
+	struct bs_own own;
 	struct bs_wire w;
 	size_t attr_at;
 	size_t pixels_at;
@@ -248,22 +248,22 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 		return;
 	int64_t due = sender != NULL ? strtoll(sender, NULL, 10) : INT64_MAX;
 
-	if (due > w.time_ns || !read_share(&words, w.time_ns, &share) ||
+	if (due > w.time_ns || !read_own(&words, w.time_ns, &own) ||
 	    g->rows[BS_SPREAD_DUE] == BS_ARCHIVE_MAX) {
 		g->run->torn++;
 		return;
 	}
-	int64_t latency = w.time_ns - share.from_ns;
+	int64_t latency = w.time_ns - own.from_ns;
 
 	keep_words(g, &words, latency);
 	keep(g, BS_SPREAD_DUE, w.time_ns - due);
 	keep(g, BS_SPREAD_RECEIVED, latency);
 	keep(g, BS_SPREAD_ARRIVAL, now - due);
 	keep(g, BS_SPREAD_QUIET,
-	     latency - bs_canary_stalled(g->canary, g->canaries.count, share.from_ns, w.time_ns,
-					 now));
-	keep_parts(g, &words, &share, now);
-	judge(g, due, share.from_ns, w.time_ns, now);
+	     latency -
+		     bs_canary_stalled(g->canary, g->canaries.count, own.from_ns, w.time_ns, now));
+	keep_parts(g, &words, &own, now);
+	judge(g, due, own.from_ns, w.time_ns, now);
 	g->before_ns = now;
 	g->run->arrived++;
 	atomic_fetch_add(&g->count, 1);
