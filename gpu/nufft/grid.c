@@ -6,54 +6,39 @@
 struct job {
 	struct bs_nufft *n;
 	float *grid;
-	uint64_t cells;   /* to be cleared */
-	uint64_t samples; /* to be mixed */
 	const struct bs_lanes *lanes;
-	uint32_t run;   /* the first of this color */
-	uint64_t chunk; /* its first sample */
+	uint64_t samples; /* of the chunk, to be mixed */
+	bool adjoint;     /* onto the grid; else off it */
+	uint32_t run;     /* the first of the runs that are done side by side */
 	bs_spread_fn kernel;
 };
 
-#define ZERO_CELLS 16384u
-
-static void zero_task(void *arg, int task, int member)
-{
-	const struct job *j = arg;
-	uint64_t first = (uint64_t)task * ZERO_CELLS;
-	uint64_t count = j->cells - first < ZERO_CELLS ? j->cells - first : ZERO_CELLS;
-
-	(void)member;
-	memset(j->grid + first * 2 * j->n->shape.width, 0, count * 8 * j->n->shape.width);
-}
-
-void bs_nufft_zero(struct bs_nufft *n, float *grid, uint64_t cells)
-{
-	struct job j = { .n = n, .grid = grid, .cells = cells };
-
-	bs_team_run(n->team, zero_task, &j, (int)((cells + ZERO_CELLS - 1) / ZERO_CELLS));
-}
-
 struct copy {
 	float *to;
-	const float *from;
+	const float *from; /* NULL: zeros */
 	uint64_t floats;
 };
+
+#define COPY_FLOATS 32768u /* of a task */
 
 static void copy_task(void *arg, int task, int member)
 {
 	const struct copy *j = arg;
-	uint64_t first = (uint64_t)task * ZERO_CELLS;
-	uint64_t count = j->floats - first < ZERO_CELLS ? j->floats - first : ZERO_CELLS;
+	uint64_t first = (uint64_t)task * COPY_FLOATS;
+	uint64_t count = j->floats - first < COPY_FLOATS ? j->floats - first : COPY_FLOATS;
 
 	(void)member;
-	memcpy(j->to + first, j->from + first, count * sizeof(float));
+	if (j->from != NULL)
+		memcpy(j->to + first, j->from + first, count * sizeof(float));
+	else
+		memset(j->to + first, 0, count * sizeof(float));
 }
 
 void bs_nufft_copy(struct bs_nufft *n, float *grid, const float *from, uint64_t cells)
 {
 	struct copy j = { grid, from, cells * 2 * n->shape.width };
 
-	bs_team_run(n->team, copy_task, &j, (int)((j.floats + ZERO_CELLS - 1) / ZERO_CELLS));
+	bs_team_run(n->team, copy_task, &j, (int)((j.floats + COPY_FLOATS - 1) / COPY_FLOATS));
 }
 
 static struct bs_spread spread_of(const struct job *j, uint64_t first, uint64_t count)
@@ -91,48 +76,38 @@ uint64_t bs_nufft_mixed_bytes(const struct bs_grid_shape *g)
 	return g->width >= 4 && bytes >= MIXED_LEAST ? bytes : 0;
 }
 
+/* From the lanes to n->mixed, or back. */
 static void mix_task(void *arg, int task, int member)
 {
 	const struct job *j = arg;
-	const struct bs_lanes *in = j->lanes;
+	const struct bs_lanes *l = j->lanes;
 	const size_t width = j->n->shape.width;
 	uint64_t first = (uint64_t)task * MIXED_BLOCK;
 	uint64_t end = first + MIXED_BLOCK < j->samples ? first + MIXED_BLOCK : j->samples;
-	float *to = j->n->mixed + 2 * width * first;
+	float *mixed = j->n->mixed + 2 * width * first;
 
 	(void)member;
 	for (uint64_t i = first; i < end; i++)
-		for (size_t c = 0; c < width; c++, to += 2)
-			if (c < in->lanes)
-				memcpy(to, in->data + 2 * (c * in->stride + i), 8);
-			else
-				memset(to, 0, 8);
+		for (size_t c = 0; c < width; c++, mixed += 2) {
+			float *lane = l->data + 2 * (c * l->stride + i);
+
+			if (c < l->lanes)
+				memcpy(j->adjoint ? mixed : lane, j->adjoint ? lane : mixed, 8);
+			else if (j->adjoint)
+				memset(mixed, 0, 8);
+		}
 }
 
-static void unmix_task(void *arg, int task, int member)
+/* All samples of a chunk. */
+static void mix(struct job *j, uint64_t chunk)
 {
-	const struct job *j = arg;
-	const struct bs_lanes *out = j->lanes;
-	const size_t width = j->n->shape.width;
-	uint64_t first = (uint64_t)task * MIXED_BLOCK;
-	uint64_t end = first + MIXED_BLOCK < j->samples ? first + MIXED_BLOCK : j->samples;
-	const float *from = j->n->mixed + 2 * width * first;
+	const struct bs_grid_shape *g = &j->n->shape;
+	uint64_t left = g->points - chunk * g->chunk;
 
-	(void)member;
-	for (uint64_t i = first; i < end; i++, from += 2 * width)
-		for (size_t c = 0; c < out->lanes; c++)
-			memcpy(out->data + 2 * (c * out->stride + i), from + 2 * c, 8);
-}
-
-/* All samples of a chunk, from its lanes to n->mixed or back. */
-static void mix(struct bs_nufft *n, uint64_t chunk, const struct bs_lanes *lanes,
-		void (*task)(void *arg, int task, int member))
-{
-	uint64_t left = n->shape.points - chunk * n->shape.chunk;
-	struct job j = { .n = n, .lanes = lanes };
-
-	j.samples = left < n->shape.chunk ? left : n->shape.chunk;
-	bs_team_run(n->team, task, &j, (int)((j.samples + MIXED_BLOCK - 1) / MIXED_BLOCK));
+	if (j->n->mixed == NULL)
+		return;
+	j->samples = left < g->chunk ? left : g->chunk;
+	bs_team_run(j->n->team, mix_task, j, (int)((j->samples + MIXED_BLOCK - 1) / MIXED_BLOCK));
 }
 
 static void gather_mixed(const struct job *j, uint64_t first, uint64_t count, float *to)
@@ -176,17 +151,40 @@ static void gather(const struct job *j, uint64_t first, uint64_t count, float *t
 	}
 }
 
-static void spread_task(void *arg, int task, int member)
+static void scatter_mixed(const struct job *j, uint64_t first, uint64_t count, const float *from)
+{
+	const uint32_t *source = j->n->table.source + first;
+	const size_t floats = 2 * j->n->shape.width;
+
+	for (uint64_t i = 0; i < count; i++, from += floats)
+		memcpy(j->n->mixed + floats * source[i], from, floats * sizeof(float));
+}
+
+static void scatter(const struct job *j, uint64_t first, uint64_t count, const float *from)
+{
+	const uint32_t *source = j->n->table.source + first;
+	const size_t floats = 2 * j->n->shape.width;
+
+	for (uint32_t c = 0; c < j->lanes->lanes; c++) {
+		float *d = j->lanes->data + 2 * c * j->lanes->stride;
+		const float *p = from + 2 * (size_t)c;
+
+		for (uint64_t i = 0; i < count; i++, p += floats)
+			memcpy(d + 2 * (size_t)source[i], p, 2 * sizeof(float));
+	}
+}
+
+static void run_task(void *arg, int task, int member)
 {
 	const struct job *j = arg;
 	const struct bs_sector_run *r = &j->n->table.run[j->run + (uint32_t)task];
-	uint32_t floats = 2 * j->n->shape.width;
+	const bool mixed = j->n->mixed != NULL;
 	float *buffer = bs_nufft_scratch(j->n, member).run;
 
 	if (j->lanes->sorted) {
 		struct bs_spread s = spread_of(j, r->first, r->count);
 
-		s.data = j->lanes->data + (size_t)r->first * floats;
+		s.data = j->lanes->data + (size_t)r->first * 2 * j->n->shape.width;
 		j->kernel(&s);
 		return;
 	}
@@ -195,12 +193,12 @@ static void spread_task(void *arg, int task, int member)
 		uint64_t count = r->count - done < BS_RUN ? r->count - done : BS_RUN;
 		struct bs_spread s = spread_of(j, first, count);
 
-		if (j->n->mixed != NULL)
-			gather_mixed(j, first, count, buffer);
-		else
-			gather(j, first, count, buffer);
 		s.data = buffer;
+		if (j->adjoint)
+			(mixed ? gather_mixed : gather)(j, first, count, buffer);
 		j->kernel(&s);
+		if (!j->adjoint)
+			(mixed ? scatter_mixed : scatter)(j, first, count, buffer);
 	}
 }
 
@@ -212,61 +210,14 @@ static uint32_t log2_of(uint32_t n)
 void bs_nufft_spread(struct bs_nufft *n, float *grid, uint64_t chunk, const struct bs_lanes *in)
 {
 	const uint32_t *color = n->table.color + chunk * (BS_COLORS + 1);
-	struct job j = { .n = n, .grid = grid, .lanes = in };
+	struct job j = { .n = n, .grid = grid, .lanes = in, .adjoint = true };
 
 	j.kernel = n->kernels->spread[n->shape.taps][log2_of(2 * n->shape.width)];
-	if (n->mixed != NULL)
-		mix(n, chunk, in, mix_task);
+	mix(&j, chunk);
 	for (uint32_t c = 0; c < BS_COLORS; c++) {
 		j.run = color[c];
 		if (color[c + 1] > color[c])
-			bs_team_run(n->team, spread_task, &j, (int)(color[c + 1] - color[c]));
-	}
-}
-
-static void scatter_mixed(const struct job *j, uint64_t first, uint64_t count, const float *from)
-{
-	const uint32_t *source = j->n->table.source + first;
-	const size_t floats = 2 * j->n->shape.width;
-
-	for (uint64_t i = 0; i < count; i++, from += floats)
-		memcpy(j->n->mixed + floats * source[i], from, floats * sizeof(float));
-}
-
-static void interpolate_task(void *arg, int task, int member)
-{
-	const struct job *j = arg;
-	const struct bs_sector_run *r = &j->n->table.run[j->run + (uint32_t)task];
-	const struct bs_lanes *out = j->lanes;
-	const uint32_t width = j->n->shape.width;
-	float *buffer = bs_nufft_scratch(j->n, member).run;
-
-	if (out->sorted) {
-		struct bs_spread s = spread_of(j, r->first, r->count);
-
-		s.data = out->data + (size_t)r->first * width * 2;
-		j->kernel(&s);
-		return;
-	}
-	for (uint32_t done = 0; done < r->count; done += BS_RUN) {
-		uint64_t first = (uint64_t)r->first + done;
-		uint64_t count = r->count - done < BS_RUN ? r->count - done : BS_RUN;
-		struct bs_spread s = spread_of(j, first, count);
-
-		s.data = buffer;
-		j->kernel(&s);
-		if (j->n->mixed != NULL) {
-			scatter_mixed(j, first, count, buffer);
-			continue;
-		}
-		for (uint32_t c = 0; c < out->lanes; c++) {
-			const uint32_t *source = j->n->table.source + first;
-			float *d = out->data + 2 * c * out->stride;
-			const float *p = buffer + 2 * c;
-
-			for (uint64_t i = 0; i < count; i++, p += 2 * width)
-				memcpy(d + 2 * (size_t)source[i], p, 2 * sizeof(float));
-		}
+			bs_team_run(n->team, run_task, &j, (int)(color[c + 1] - color[c]));
 	}
 }
 
@@ -277,7 +228,6 @@ void bs_nufft_interpolate(struct bs_nufft *n, float *grid, uint64_t chunk,
 	struct job j = { .n = n, .grid = grid, .lanes = out, .run = color[0] };
 
 	j.kernel = n->kernels->interpolate[n->shape.taps][log2_of(2 * n->shape.width)];
-	bs_team_run(n->team, interpolate_task, &j, (int)(color[BS_COLORS] - color[0]));
-	if (n->mixed != NULL)
-		mix(n, chunk, out, unmix_task);
+	bs_team_run(n->team, run_task, &j, (int)(color[BS_COLORS] - color[0]));
+	mix(&j, chunk);
 }

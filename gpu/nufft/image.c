@@ -16,7 +16,7 @@ struct job {
 	float *image;
 	size_t voxels;
 	uint32_t lanes; /* of this batch that hold a coil */
-	uint32_t plane; /* of the grid: 2D work split over its parts */
+	bool adjoint;   /* to the image; else from it */
 };
 
 static uint32_t min32(uint32_t a, uint32_t b)
@@ -27,6 +27,36 @@ static uint32_t min32(uint32_t a, uint32_t b)
 static float *block_at(const struct bs_fft_kernels *s, float *block, uint32_t index)
 {
 	return block + (size_t)index * 2 * s->lanes;
+}
+
+/* Columns along an axis out of a transformed block: cropped to the matrix, deapodized. */
+static void crop_out(const struct bs_nufft *n, int axis, float *to, size_t row, float *block,
+		     uint32_t count)
+{
+	const struct bs_grid_shape *g = &n->shape;
+	const struct bs_fft_kernels *v = n->simd;
+	uint32_t low = g->matrix[axis] / 2;
+
+	v->cols_out(to, row, block_at(v, block, g->grid[axis] - low), low, count,
+		    n->deapodize[axis]);
+	v->cols_out(to + low * row, row, block, g->matrix[axis] - low, count,
+		    n->deapodize[axis] + low);
+}
+
+/* The way back: deapodized, with zeros around the matrix. */
+static void pad_in(const struct bs_nufft *n, int axis, float *block, const float *from, size_t row,
+		   uint32_t count)
+{
+	const struct bs_grid_shape *g = &n->shape;
+	const struct bs_fft_kernels *v = n->simd;
+	uint32_t low = g->matrix[axis] / 2;
+	uint32_t high = g->matrix[axis] - low;
+
+	v->cols_in(block, from + low * row, row, high, count, n->deapodize[axis] + low, false);
+	memset(block_at(v, block, high), 0,
+	       (size_t)(g->grid[axis] - g->matrix[axis]) * v->lanes * 2 * sizeof(float));
+	v->cols_in(block_at(v, block, g->grid[axis] - low), from, row, low, count,
+		   n->deapodize[axis], false);
 }
 
 /* ---- y: columns of one plane, in place; image rows end up in rows 0 .. N-1 ---- */
@@ -58,46 +88,33 @@ static void fold_in(const struct bs_nufft *n, float *block, const float *plane, 
 	n->simd->cols_in(block, below + (wrapped - at), row, g->halo[1], extra, NULL, true);
 }
 
+/* wrapped: the plane that lies on this one from beyond the grid's end, or NULL. */
 static void y_adjoint(const struct bs_nufft *n, float *plane, const float *wrapped, uint32_t b,
 		      const struct bs_scratch *s)
 {
 	const struct bs_grid_shape *g = &n->shape;
-	const struct bs_fft_kernels *v = n->simd;
-	size_t row = g->row * g->width * 2;
-	uint32_t column = b * v->lanes;
-	uint32_t count = min32(v->lanes, g->grid[0] * g->width - column);
-	uint32_t low = g->matrix[1] / 2;
-	float *at = plane + 2 * (size_t)column;
-	float *r;
+	uint32_t column = b * n->simd->lanes;
+	uint32_t count = min32(n->simd->lanes, g->grid[0] * g->width - column);
 
 	fold_in(n, s->a, plane, column, count, false);
 	if (wrapped != NULL)
 		fold_in(n, s->a, wrapped, column, count, true);
-	r = v->run(&n->fft[1], s->a, s->b, true);
-	v->cols_out(at, row, block_at(v, r, g->grid[1] - low), low, count, n->deapodize[1]);
-	v->cols_out(at + low * row, row, r, g->matrix[1] - low, count, n->deapodize[1] + low);
+	crop_out(n, 1, plane + 2 * (size_t)column, g->row * g->width * 2,
+		 n->simd->run(&n->fft[1], s->a, s->b, true), count);
 }
 
 static void y_forward(const struct bs_nufft *n, float *plane, uint32_t b,
 		      const struct bs_scratch *s)
 {
 	const struct bs_grid_shape *g = &n->shape;
-	const struct bs_fft_kernels *v = n->simd;
 	size_t row = g->row * g->width * 2;
-	uint32_t column = b * v->lanes;
-	uint32_t count = min32(v->lanes, g->grid[0] * g->width - column);
-	uint32_t low = g->matrix[1] / 2;
-	uint32_t high = g->matrix[1] - low;
+	uint32_t column = b * n->simd->lanes;
+	uint32_t count = min32(n->simd->lanes, g->grid[0] * g->width - column);
 	float *at = plane + 2 * (size_t)column;
-	float *r;
 
-	v->cols_in(s->a, at + low * row, row, high, count, n->deapodize[1] + low, false);
-	memset(block_at(v, s->a, high), 0,
-	       (size_t)(g->grid[1] - g->matrix[1]) * v->lanes * 2 * sizeof(float));
-	v->cols_in(block_at(v, s->a, g->grid[1] - low), at, row, low, count, n->deapodize[1],
-		   false);
-	r = v->run(&n->fft[1], s->a, s->b, false);
-	v->cols_out(at, row, r, g->grid[1], count, NULL);
+	pad_in(n, 1, s->a, at, row, count);
+	n->simd->cols_out(at, row, n->simd->run(&n->fft[1], s->a, s->b, false), g->grid[1], count,
+			  NULL);
 }
 
 /* ---- x: rows of one plane, to or from one image row a lane ---- */
@@ -129,7 +146,7 @@ static void places(float **to, float *base, size_t lane_stride, size_t row_strid
 }
 
 /* base: where lane 0's image plane lies; lanes lie lane_stride floats apart. */
-static void x_adjoint(const struct bs_nufft *n, const float *plane, float *base, size_t lane_stride,
+static void x_adjoint(const struct bs_nufft *n, float *plane, float *base, size_t lane_stride,
 		      uint32_t lanes, uint32_t b, const struct bs_scratch *s)
 {
 	const struct bs_grid_shape *g = &n->shape;
@@ -163,7 +180,7 @@ static void x_adjoint(const struct bs_nufft *n, const float *plane, float *base,
 	}
 }
 
-static void x_forward(const struct bs_nufft *n, float *plane, const float *base, size_t lane_stride,
+static void x_forward(const struct bs_nufft *n, float *plane, float *base, size_t lane_stride,
 		      uint32_t lanes, uint32_t b, const struct bs_scratch *s)
 {
 	const struct bs_grid_shape *g = &n->shape;
@@ -183,8 +200,8 @@ static void x_forward(const struct bs_nufft *n, float *plane, const float *base,
 
 		/* the dummy line is also written here: it must read as zeros */
 		memset(s->dummy, 0, 2 * (size_t)g->matrix[0] * sizeof(float));
-		places(from, (float *)(uintptr_t)base, lane_stride, 2 * (size_t)g->matrix[0], y,
-		       g->matrix[1], coil, width, lanes, v->lanes, s->dummy);
+		places(from, base, lane_stride, 2 * (size_t)g->matrix[0], y, g->matrix[1], coil,
+		       width, lanes, v->lanes, s->dummy);
 		v->lines_in(block_at(v, s->a, g->grid[0] - low), (const float *const *)from, low,
 			    n->deapodize[0]);
 		for (uint32_t l = 0; l < v->lanes; l++)
@@ -225,52 +242,23 @@ static void z_task(void *arg, int task, int member)
 	uint32_t columns = g->matrix[0] * g->matrix[1];
 	uint32_t lane = (uint32_t)task / z_tasks(n);
 	uint32_t first = (uint32_t)task % z_tasks(n) * Z_BLOCKS * v->lanes;
-	uint32_t low = g->matrix[2] / 2;
 	size_t row = 2 * (size_t)columns;
 	float *mid = n->mid + lane * row * g->grid[2];
 	float *image = j->image + 2 * j->voxels * lane;
 
 	for (uint32_t c = first; c < columns && c < first + Z_BLOCKS * v->lanes; c += v->lanes) {
 		uint32_t count = min32(v->lanes, columns - c);
-		float *at = image + 2 * (size_t)c;
-		float *r;
+		float *planes = mid + 2 * (size_t)c;
+		float *voxels = image + 2 * (size_t)c;
 
-		v->cols_in(s.a, mid + 2 * (size_t)c, row, g->grid[2], count, NULL, false);
-		r = v->run(&n->fft[2], s.a, s.b, true);
-		v->cols_out(at, row, block_at(v, r, g->grid[2] - low), low, count, n->deapodize[2]);
-		v->cols_out(at + low * row, row, r, g->matrix[2] - low, count,
-			    n->deapodize[2] + low);
-	}
-}
-
-static void z_forward_task(void *arg, int task, int member)
-{
-	const struct job *j = arg;
-	const struct bs_nufft *n = j->n;
-	const struct bs_grid_shape *g = &n->shape;
-	const struct bs_fft_kernels *v = n->simd;
-	struct bs_scratch s = bs_nufft_scratch(n, member);
-	uint32_t columns = g->matrix[0] * g->matrix[1];
-	uint32_t lane = (uint32_t)task / z_tasks(n);
-	uint32_t first = (uint32_t)task % z_tasks(n) * Z_BLOCKS * v->lanes;
-	uint32_t low = g->matrix[2] / 2;
-	uint32_t high = g->matrix[2] - low;
-	size_t row = 2 * (size_t)columns;
-	float *mid = n->mid + lane * row * g->grid[2];
-	const float *image = j->image + 2 * j->voxels * lane;
-
-	for (uint32_t c = first; c < columns && c < first + Z_BLOCKS * v->lanes; c += v->lanes) {
-		uint32_t count = min32(v->lanes, columns - c);
-		const float *at = image + 2 * (size_t)c;
-		float *r;
-
-		v->cols_in(s.a, at + low * row, row, high, count, n->deapodize[2] + low, false);
-		memset(block_at(v, s.a, high), 0,
-		       (size_t)(g->grid[2] - g->matrix[2]) * v->lanes * 2 * sizeof(float));
-		v->cols_in(block_at(v, s.a, g->grid[2] - low), at, row, low, count, n->deapodize[2],
-			   false);
-		r = v->run(&n->fft[2], s.a, s.b, false);
-		v->cols_out(mid + 2 * (size_t)c, row, r, g->grid[2], count, NULL);
+		if (j->adjoint) {
+			v->cols_in(s.a, planes, row, g->grid[2], count, NULL, false);
+			crop_out(n, 2, voxels, row, v->run(&n->fft[2], s.a, s.b, true), count);
+		} else {
+			pad_in(n, 2, s.a, voxels, row, count);
+			v->cols_out(planes, row, v->run(&n->fft[2], s.a, s.b, false), g->grid[2],
+				    count, NULL);
+		}
 	}
 }
 
@@ -286,7 +274,10 @@ static void y_task(void *arg, int task, int member)
 	const struct job *j = arg;
 	struct bs_scratch s = bs_nufft_scratch(j->n, member);
 
-	y_adjoint(j->n, j->grid, NULL, (uint32_t)task, &s);
+	if (j->adjoint)
+		y_adjoint(j->n, j->grid, NULL, (uint32_t)task, &s);
+	else
+		y_forward(j->n, j->grid, (uint32_t)task, &s);
 }
 
 static void x_task(void *arg, int task, int member)
@@ -294,59 +285,8 @@ static void x_task(void *arg, int task, int member)
 	const struct job *j = arg;
 	struct bs_scratch s = bs_nufft_scratch(j->n, member);
 
-	x_adjoint(j->n, j->grid, j->image, 2 * j->voxels, j->lanes, (uint32_t)task, &s);
-}
-
-static void plane_task(void *arg, int task, int member)
-{
-	const struct job *j = arg;
-	const struct bs_grid_shape *g = &j->n->shape;
-	struct bs_scratch s = bs_nufft_scratch(j->n, member);
-	uint32_t z = (uint32_t)task;
-	float *plane = plane_at(j, z);
-	const float *wrapped = z < g->halo[2] ? plane_at(j, z + g->grid[2]) : NULL;
-	size_t pixels = 2 * (size_t)g->matrix[0] * g->matrix[1];
-
-	for (uint32_t b = 0; b < y_blocks(j->n); b++)
-		y_adjoint(j->n, plane, wrapped, b, &s);
-	for (uint32_t b = 0; b < x_blocks(j->n); b++)
-		x_adjoint(j->n, plane, j->n->mid + z * pixels, pixels * g->grid[2], j->lanes, b,
-			  &s);
-}
-
-void bs_nufft_to_image(struct bs_nufft *n, float *grid, float *image, uint32_t lanes)
-{
-	const struct bs_grid_shape *g = &n->shape;
-	struct job j = { .n = n, .grid = grid, .image = image, .lanes = lanes };
-
-	j.voxels = (size_t)g->matrix[0] * g->matrix[1] * g->matrix[2];
-	if (g->dims == 3) {
-		bs_team_run(n->team, plane_task, &j, (int)g->grid[2]);
-		bs_team_run(n->team, z_task, &j, (int)(z_tasks(n) * lanes));
-		return;
-	}
-	if (g->dims == 1) /* no y transform that would fold x */
-		for (uint32_t i = 0; i < g->halo[0] * g->width * 2; i++)
-			grid[i] += grid[(size_t)g->grid[0] * g->width * 2 + i];
-	else
-		bs_team_run(n->team, y_task, &j, (int)y_blocks(n));
-	bs_team_run(n->team, x_task, &j, (int)x_blocks(n));
-}
-
-static void y_forward_task(void *arg, int task, int member)
-{
-	const struct job *j = arg;
-	struct bs_scratch s = bs_nufft_scratch(j->n, member);
-
-	y_forward(j->n, j->grid, (uint32_t)task, &s);
-}
-
-static void x_forward_task(void *arg, int task, int member)
-{
-	const struct job *j = arg;
-	struct bs_scratch s = bs_nufft_scratch(j->n, member);
-
-	x_forward(j->n, j->grid, j->image, 2 * j->voxels, j->lanes, (uint32_t)task, &s);
+	(j->adjoint ? x_adjoint : x_forward)(j->n, j->grid, j->image, 2 * j->voxels, j->lanes,
+					     (uint32_t)task, &s);
 }
 
 /* Row y of a plane gets its halo, and its copy below the plane when it has one. */
@@ -374,39 +314,72 @@ static void wrap_task(void *arg, int task, int member)
 		wrap_row(j->n, j->grid, y);
 }
 
-static void plane_forward_task(void *arg, int task, int member)
+static void plane_task(void *arg, int task, int member)
 {
 	const struct job *j = arg;
-	const struct bs_grid_shape *g = &j->n->shape;
-	struct bs_scratch s = bs_nufft_scratch(j->n, member);
+	const struct bs_nufft *n = j->n;
+	const struct bs_grid_shape *g = &n->shape;
+	struct bs_scratch s = bs_nufft_scratch(n, member);
 	uint32_t z = (uint32_t)task;
 	float *plane = plane_at(j, z);
+	float *beyond = z < g->halo[2] ? plane_at(j, z + g->grid[2]) : NULL;
 	size_t pixels = 2 * (size_t)g->matrix[0] * g->matrix[1];
+	float *mid = n->mid + z * pixels;
 
-	for (uint32_t b = 0; b < x_blocks(j->n); b++)
-		x_forward(j->n, plane, j->n->mid + z * pixels, pixels * g->grid[2], j->lanes, b,
-			  &s);
-	for (uint32_t b = 0; b < y_blocks(j->n); b++)
-		y_forward(j->n, plane, b, &s);
+	for (uint32_t b = 0; j->adjoint && b < y_blocks(n); b++)
+		y_adjoint(n, plane, beyond, b, &s);
+	for (uint32_t b = 0; b < x_blocks(n); b++)
+		(j->adjoint ? x_adjoint : x_forward)(n, plane, mid, pixels * g->grid[2], j->lanes,
+						     b, &s);
+	if (j->adjoint)
+		return;
+	for (uint32_t b = 0; b < y_blocks(n); b++)
+		y_forward(n, plane, b, &s);
 	for (uint32_t y = 0; y < g->grid[1]; y++)
-		wrap_row(j->n, plane, y);
-	if (z < g->halo[2])
-		memcpy(plane_at(j, z + g->grid[2]), plane, g->plane * g->width * 2 * sizeof(float));
+		wrap_row(n, plane, y);
+	if (beyond != NULL)
+		memcpy(beyond, plane, g->plane * g->width * 2 * sizeof(float));
+}
+
+static struct job job_of(struct bs_nufft *n, float *grid, const float *image, uint32_t lanes,
+			 bool adjoint)
+{
+	const uint32_t *m = n->shape.matrix;
+
+	return (struct job){ n,     grid,   (float *)(uintptr_t)image, (size_t)m[0] * m[1] * m[2],
+			     lanes, adjoint };
+}
+
+void bs_nufft_to_image(struct bs_nufft *n, float *grid, float *image, uint32_t lanes)
+{
+	const struct bs_grid_shape *g = &n->shape;
+	struct job j = job_of(n, grid, image, lanes, true);
+
+	if (g->dims == 3) {
+		bs_team_run(n->team, plane_task, &j, (int)g->grid[2]);
+		bs_team_run(n->team, z_task, &j, (int)(z_tasks(n) * lanes));
+		return;
+	}
+	if (g->dims == 1) /* no y transform that would fold x */
+		for (uint32_t i = 0; i < g->halo[0] * g->width * 2; i++)
+			grid[i] += grid[(size_t)g->grid[0] * g->width * 2 + i];
+	else
+		bs_team_run(n->team, y_task, &j, (int)y_blocks(n));
+	bs_team_run(n->team, x_task, &j, (int)x_blocks(n));
 }
 
 void bs_nufft_from_image(struct bs_nufft *n, float *grid, const float *image, uint32_t lanes)
 {
 	const struct bs_grid_shape *g = &n->shape;
-	struct job j = { .n = n, .grid = grid, .image = (float *)(uintptr_t)image, .lanes = lanes };
+	struct job j = job_of(n, grid, image, lanes, false);
 
-	j.voxels = (size_t)g->matrix[0] * g->matrix[1] * g->matrix[2];
 	if (g->dims == 3) {
-		bs_team_run(n->team, z_forward_task, &j, (int)(z_tasks(n) * lanes));
-		bs_team_run(n->team, plane_forward_task, &j, (int)g->grid[2]);
+		bs_team_run(n->team, z_task, &j, (int)(z_tasks(n) * lanes));
+		bs_team_run(n->team, plane_task, &j, (int)g->grid[2]);
 		return;
 	}
-	bs_team_run(n->team, x_forward_task, &j, (int)x_blocks(n));
+	bs_team_run(n->team, x_task, &j, (int)x_blocks(n));
 	if (g->dims == 2)
-		bs_team_run(n->team, y_forward_task, &j, (int)y_blocks(n));
+		bs_team_run(n->team, y_task, &j, (int)y_blocks(n));
 	bs_team_run(n->team, wrap_task, &j, (int)((g->grid[1] + WRAP_ROWS - 1) / WRAP_ROWS));
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu/nufft/part.h"
+#include "gpu/nufft/trajectory.h"
 
 /* ---- memory ---- */
 
@@ -204,15 +205,10 @@ int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, cons
 	n->state = calloc(spec->states + 1ul, sizeof(*n->state));
 	rc = n->state == NULL ? bs_fail(why, BS_ERR_NOMEM, "NUFFT states")
 			      : bs_nufft_shape(&n->shape, spec, why);
-	for (uint64_t i = 0; rc == 0 && i < spec->samples * spec->dims; i++)
-		if (!(k[i] >= -0.5f && k[i] <= 0.5f))
-			rc = bs_fail(
-				why, BS_ERR_TRAJECTORY,
-				"sample %llu, axis %u: k = %g is outside [-0.5, 0.5) cycles per voxel",
-				(unsigned long long)(i / spec->dims), (unsigned)(i % spec->dims),
-				(double)k[i]);
-	if (rc == 0 && spec->dims == 3 && spec->matrix[2] > 1)
-		rc = bs_nufft_stack_find(spec, k, &source, &positions, why);
+	if (rc == 0)
+		rc = bs_nufft_check_k(spec, k, why);
+	if (rc == 0)
+		rc = bs_nufft_stack_find(spec, k, false, &source, &positions, why);
 	if (rc == 0 && positions > 0) {
 		n->stacked = true;
 		rc = bs_nufft_shape_stack(&n->shape, spec, positions, why);
@@ -293,7 +289,7 @@ void bs_nufft_adjoint(struct bs_nufft *n, const float *data, float *image)
 		return;
 	}
 	for (uint32_t b = 0; b < g->batches; b++) {
-		bs_nufft_zero(n, n->work_grid, g->cells);
+		bs_nufft_copy(n, n->work_grid, NULL, g->cells);
 		for (uint64_t c = 0; c < g->chunks; c++) {
 			struct bs_lanes in = lanes_of(n, b, c, data, n->spec.samples, 0);
 
@@ -342,7 +338,7 @@ void bs_nufft_begin(struct bs_nufft *n, uint32_t state)
 	s->next = 0;
 	s->fresh = true;
 	if (!n->deferred)
-		bs_nufft_zero(n, s->grid, n->shape.cells * n->shape.batches);
+		bs_nufft_copy(n, s->grid, NULL, n->shape.cells * n->shape.batches);
 }
 
 static void spread_chunk(struct bs_nufft *n, struct bs_nufft_state *s, uint64_t chunk,

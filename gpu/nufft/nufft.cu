@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpu/device/launch.cuh"
+#include "gpu/nufft/trajectory.h"
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
@@ -37,7 +38,7 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
 {
 	const struct bs_sectors_spec *x = &c->sectors;
 	const uint64_t gx = x->grid[0], gy = x->grid[1], gz = x->grid[2];
-	const uint64_t nx = c->matrix[0], ny = c->matrix[1], nz = x->dims == 3 ? c->matrix[2] : 1;
+	const uint64_t nx = c->matrix[0], ny = c->matrix[1];
 	const uint64_t sectors = bs_sectors_count(x);
 
 	bytes[TABLES] = c->chunks * (up(c->chunk * 4) * (3 + x->dims) +
@@ -61,7 +62,6 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
 	bytes[HALF] = up(c->channels * gz * gy * nx * 8);
 	bytes[GRIDS] = up(c->channels * gz * gy * gx * 8) * grids_of(c, s);
 	bytes[DATA] = up(s->samples * s->coils * 8) * s->states;
-	(void)nz;
 }
 
 /* The most that either route takes: which one it is, the trajectory will tell. A tuned choice may
@@ -78,7 +78,7 @@ static int regions_need(uint64_t bytes[REGIONS], const struct bs_nufft_spec *s, 
 		regions_of(bytes, &c, s);
 	if (!may_stack || (rc != 0 && s->tune == NULL))
 		return rc;
-	const int stack = bs_nufft_choose(&c, s, true, bs_nufft_stack_most(s), why);
+	const int stack = bs_nufft_choose(&c, s, true, bs_nufft_positions_max(s), why);
 
 	if (stack != 0)
 		return s->tune == NULL || rc != 0 ? stack : 0;
@@ -300,7 +300,7 @@ static int sort_chunks(struct bs_nufft_cuda *p, const float *k, const uint32_t *
 
 /* A stack's first sample at each position, by which positions are sorted. */
 static int sort_stack(struct bs_nufft_cuda *p, const float *k, const uint32_t *source,
-		      const float *weight, struct bs_devmem *mem, struct bs_fail *why)
+		      struct bs_devmem *mem, struct bs_fail *why)
 {
 	const uint64_t n = p->choice.points;
 	uint32_t *any = (uint32_t *)malloc((size_t)n * sizeof(*any));
@@ -325,7 +325,6 @@ static int sort_stack(struct bs_nufft_cuda *p, const float *k, const uint32_t *s
 	if (rc == 0)
 		rc = bs_line_make(&p->stack.line, p->choice.planes, mem, why);
 	p->stack.weight = p->weight;
-	(void)weight;
 	return rc;
 }
 
@@ -411,18 +410,6 @@ static int allow_shared(const struct bs_nufft_kernels *k, struct bs_fail *why)
 					  k->interpolate_shared_bytes, why);
 }
 
-static int check_samples(const struct bs_nufft_spec *s, const float *k, struct bs_fail *why)
-{
-	for (uint64_t i = 0; i < s->samples * s->dims; i++)
-		if (!(k[i] >= -0.5f && k[i] <= 0.5f))
-			return bs_fail(
-				why, BS_ERR_TRAJECTORY,
-				"sample %llu, axis %u: k = %g is outside [-0.5, 0.5) cycles per voxel",
-				(unsigned long long)(i / s->dims), (unsigned)(i % s->dims),
-				(double)k[i]);
-	return 0;
-}
-
 /* Samples of a sector up to which reading each four times is less than padded copies cost. */
 #define DIRECT_MOST 12u
 
@@ -453,9 +440,9 @@ static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weigh
 	int rc = regions_need(bytes, s, why);
 
 	if (rc == 0)
-		rc = check_samples(s, k, why);
-	if (rc == 0 && s->dims == 3 && s->matrix[2] > 1)
-		rc = bs_nufft_stack_table(s, k, source, &positions, why);
+		rc = bs_nufft_check_k(s, k, why);
+	if (rc == 0)
+		rc = bs_nufft_stack_find(s, k, true, source, &positions, why);
 	p->stacked = positions > 0;
 	if (rc == 0)
 		rc = bs_nufft_choose(&p->choice, s, p->stacked, positions, why);
@@ -470,7 +457,7 @@ static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weigh
 	if (rc == 0 && weight != NULL && p->choice.mixed)
 		rc = upload<float>(&p->weight, weight, s->samples, mem, why);
 	if (rc == 0)
-		rc = p->stacked ? sort_stack(p, k, *source, weight, mem, why)
+		rc = p->stacked ? sort_stack(p, k, *source, mem, why)
 				: sort_chunks(p, k, NULL, weight, mem, why);
 	if (rc == 0)
 		rc = make_passes(p, mem, why);

@@ -10,7 +10,7 @@
  * bs_stack_table says which sample lies at which position and partition.
  *
  * A file calls only what stands after it here:
- *   density.c > nufft.c > stack.c > grid.c, image.c, sort.c > shape.c > window.c
+ *   density.c > nufft.c > stack.c > grid.c, image.c, sort.c > shape.c > window.c; trajectory.c
  */
 #ifndef BS_GPU_NUFFT_PART_H
 #define BS_GPU_NUFFT_PART_H
@@ -108,10 +108,9 @@ struct bs_lanes {
 
 /* shape.c */
 int bs_nufft_shape(struct bs_grid_shape *g, const struct bs_nufft_spec *spec, struct bs_fail *why);
-/* The plane's shape; positions in it, at most bs_nufft_positions_max. */
+/* The plane's shape; positions: in it. */
 int bs_nufft_shape_stack(struct bs_grid_shape *g, const struct bs_nufft_spec *spec,
 			 uint64_t positions, struct bs_fail *why);
-uint64_t bs_nufft_positions_max(const struct bs_nufft_spec *spec);
 
 /* sort.c: fills n->table; point i lies at k[index[i] * stride], index NULL: at k[i * stride]. */
 int bs_nufft_sort(struct bs_nufft *n, const float *k, uint32_t stride, const uint32_t *index,
@@ -119,7 +118,7 @@ int bs_nufft_sort(struct bs_nufft *n, const float *k, uint32_t stride, const uin
 
 /* grid.c */
 uint64_t bs_nufft_mixed_bytes(const struct bs_grid_shape *g);
-void bs_nufft_zero(struct bs_nufft *n, float *grid, uint64_t cells);
+/* from NULL: zeros */
 void bs_nufft_copy(struct bs_nufft *n, float *grid, const float *from, uint64_t cells);
 void bs_nufft_spread(struct bs_nufft *n, float *grid, uint64_t chunk, const struct bs_lanes *in);
 void bs_nufft_interpolate(struct bs_nufft *n, float *grid, uint64_t chunk,
@@ -130,9 +129,6 @@ void bs_nufft_to_image(struct bs_nufft *n, float *grid, float *image, uint32_t l
 void bs_nufft_from_image(struct bs_nufft *n, float *grid, const float *image, uint32_t lanes);
 
 /* stack.c */
-/* 0 with *positions 0 when the trajectory is no stack. *source: malloc'ed [position][partition]. */
-int bs_nufft_stack_find(const struct bs_nufft_spec *spec, const float *k, uint32_t **source,
-			uint64_t *positions, struct bs_fail *why);
 /* Sorts the positions, and source into their order; weight [sample] or NULL. */
 int bs_nufft_stack_sort(struct bs_nufft *n, const float *k, const uint32_t *source,
 			const float *weight, struct bs_fail *why);

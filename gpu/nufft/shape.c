@@ -119,12 +119,6 @@ int bs_nufft_shape(struct bs_grid_shape *g, const struct bs_nufft_spec *s, struc
 	return sizes(g, s, s->samples, why);
 }
 
-uint64_t bs_nufft_positions_max(const struct bs_nufft_spec *s)
-{
-	/* a stack may lack a fifth of its partitions (partial sampling) before it does not pay */
-	return s->samples / 4 * 5 / s->matrix[2] + 1;
-}
-
 int bs_nufft_shape_stack(struct bs_grid_shape *g, const struct bs_nufft_spec *s, uint64_t positions,
 			 struct bs_fail *why)
 {

@@ -1,150 +1,10 @@
-/*
- * gpu/nufft/stack.c - trajectories that are separable along z: transform there, then plane by plane
- *
- * A stack repeats one in-plane path at kz = j / Nz, j integer, in any order and with some partitions
- * left out. The sum over kz is then a plain transform of length Nz for each in-plane position, exact and
- * without oversampling; what remains is two-dimensional gridding whose channels are the planes.
- */
+/* gpu/nufft/stack.c - a stack: transformed along kz, then gridded plane by plane; see trajectory.h, part.h */
 #include "gpu/nufft/part.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MISSING UINT32_MAX
-
-struct entry {
-	float kx, ky;
-	uint32_t partition, sample;
-};
-
-static int by_place(const void *a, const void *b)
-{
-	const struct entry *p = a;
-	const struct entry *q = b;
-
-	if (p->kx != q->kx)
-		return p->kx < q->kx ? -1 : 1;
-	if (p->ky != q->ky)
-		return p->ky < q->ky ? -1 : 1;
-	if (p->partition != q->partition)
-		return p->partition < q->partition ? -1 : 1;
-	return p->sample < q->sample ? -1 : 1;
-}
-
-struct position {
-	uint32_t earliest, id;
-};
-
-static int by_time(const void *a, const void *b)
-{
-	const struct position *p = a;
-	const struct position *q = b;
-
-	return p->earliest < q->earliest ? -1 : p->earliest > q->earliest;
-}
-
-/* False when a kz lies off the partitions by more than its single precision can explain. */
-static bool entries(const struct bs_nufft_spec *s, const float *k, struct entry *e)
-{
-	int64_t nz = s->matrix[2];
-
-	for (uint64_t i = 0; i < s->samples; i++) {
-		double z = (double)k[3 * i + 2] * (double)nz;
-		int64_t j = llround(z);
-
-		if (fabs(z - (double)j) > (double)nz * 0x1p-24)
-			return false;
-		if (e != NULL)
-			e[i] = (struct entry){ k[3 * i], k[3 * i + 1],
-					       (uint32_t)((j % nz + nz) % nz), (uint32_t)i };
-	}
-	return true;
-}
-
-/*
- * Walks the sorted entries. The r-th sample at one place and partition belongs to the r-th position
- * there (every interleaf of a spiral starts at the center). Returns the number of positions; with
- * source, fills it for those whose rank is given.
- */
-static uint64_t walk(const struct bs_nufft_spec *s, const struct entry *e, struct position *p,
-		     const uint32_t *rank, uint32_t *source)
-{
-	uint64_t found = 0;
-
-	for (uint64_t i = 0; i < s->samples;) {
-		uint64_t most = 0;
-		uint64_t end = i;
-
-		while (end < s->samples && e[end].kx == e[i].kx && e[end].ky == e[i].ky) {
-			uint64_t same = 0;
-			uint32_t partition = e[end].partition;
-
-			for (; end < s->samples && e[end].kx == e[i].kx && e[end].ky == e[i].ky &&
-			       e[end].partition == partition;
-			     end++, same++) {
-				uint64_t id = found + same;
-
-				if (p != NULL && (same >= most || e[end].sample < p[id].earliest))
-					p[id] = (struct position){ e[end].sample, (uint32_t)id };
-				if (source != NULL)
-					source[(size_t)rank[id] * s->matrix[2] + partition] =
-						e[end].sample;
-			}
-			most = same > most ? same : most;
-		}
-		found += most;
-		i = end;
-	}
-	return found;
-}
-
-int bs_nufft_stack_find(const struct bs_nufft_spec *s, const float *k, uint32_t **source,
-			uint64_t *positions, struct bs_fail *why)
-{
-	struct entry *e;
-	struct position *p = NULL;
-	uint32_t *rank = NULL;
-	uint64_t n;
-	int rc = 0;
-
-	*positions = 0;
-	*source = NULL;
-	if (!entries(s, k, NULL))
-		return 0;
-	e = malloc(s->samples * sizeof(*e));
-	if (e == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "looking for partitions");
-	(void)entries(s, k, e);
-	qsort(e, s->samples, sizeof(*e), by_place);
-	n = walk(s, e, NULL, NULL, NULL);
-	if (n > bs_nufft_positions_max(s))
-		goto out;
-	p = malloc(n * sizeof(*p));
-	rank = malloc(n * sizeof(*rank));
-	*source = malloc(n * s->matrix[2] * sizeof(**source));
-	if (p == NULL || rank == NULL || *source == NULL) {
-		rc = bs_fail(why, BS_ERR_NOMEM, "a stack of %llu positions", (unsigned long long)n);
-		goto out;
-	}
-	/* positions in the order of their first sample, so that neighbors in time stay neighbors */
-	(void)walk(s, e, p, NULL, NULL);
-	qsort(p, n, sizeof(*p), by_time);
-	for (uint64_t i = 0; i < n; i++)
-		rank[p[i].id] = (uint32_t)i;
-	memset(*source, 0xff, n * s->matrix[2] * sizeof(**source));
-	(void)walk(s, e, NULL, rank, *source);
-	*positions = n;
-out:
-	free(e);
-	free(p);
-	free(rank);
-	if (rc != 0) {
-		free(*source);
-		*source = NULL;
-	}
-	return rc;
-}
 
 int bs_nufft_stack_sort(struct bs_nufft *n, const float *k, const uint32_t *source,
 			const float *weight, struct bs_fail *why)
@@ -183,7 +43,7 @@ int bs_nufft_stack_sort(struct bs_nufft *n, const float *k, const uint32_t *sour
 
 struct job {
 	struct bs_nufft *n;
-	const float *in;
+	const float *in; /* adjoint; NULL: forward */
 	float *out;
 };
 
@@ -261,7 +121,7 @@ static void planes(const struct bs_nufft *n, uint64_t first, uint32_t count, flo
 	}
 }
 
-static void z_adjoint_task(void *arg, int task, int member)
+static void z_task(void *arg, int task, int member)
 {
 	const struct job *j = arg;
 	const struct bs_nufft *n = j->n;
@@ -273,25 +133,14 @@ static void z_adjoint_task(void *arg, int task, int member)
 		uint64_t left = n->shape.points - first;
 		uint32_t count = left < n->simd->lanes ? (uint32_t)left : n->simd->lanes;
 
-		z_load(n, j->in, first, count, s.a);
-		planes(n, first, count, n->simd->run(&n->fft_stack, s.a, s.b, true), true);
-	}
-}
-
-static void z_forward_task(void *arg, int task, int member)
-{
-	const struct job *j = arg;
-	const struct bs_nufft *n = j->n;
-	struct bs_scratch s = bs_nufft_scratch(n, member);
-	uint64_t first = (uint64_t)task * n->simd->lanes * Z_BLOCKS;
-
-	for (uint32_t b = 0; b < Z_BLOCKS && first < n->shape.points;
-	     b++, first += n->simd->lanes) {
-		uint64_t left = n->shape.points - first;
-		uint32_t count = left < n->simd->lanes ? (uint32_t)left : n->simd->lanes;
-
-		planes(n, first, count, s.a, false);
-		z_store(n, j->out, first, count, n->simd->run(&n->fft_stack, s.a, s.b, false));
+		if (j->in != NULL) {
+			z_load(n, j->in, first, count, s.a);
+			planes(n, first, count, n->simd->run(&n->fft_stack, s.a, s.b, true), true);
+		} else {
+			planes(n, first, count, s.a, false);
+			z_store(n, j->out, first, count,
+				n->simd->run(&n->fft_stack, s.a, s.b, false));
+		}
 	}
 }
 
@@ -312,11 +161,11 @@ void bs_nufft_stack_adjoint(struct bs_nufft *n, const float *data, float *image)
 	for (uint32_t c = 0; c < n->spec.coils; c++) {
 		struct job j = { n, data + 2 * n->spec.samples * c, NULL };
 
-		bs_team_run(n->team, z_adjoint_task, &j, z_tasks(n));
+		bs_team_run(n->team, z_task, &j, z_tasks(n));
 		for (uint32_t b = 0; b < g->batches; b++) {
 			struct bs_lanes in = batch_of(n, b);
 
-			bs_nufft_zero(n, n->work_grid, g->cells);
+			bs_nufft_copy(n, n->work_grid, NULL, g->cells);
 			bs_nufft_spread(n, n->work_grid, 0, &in);
 			bs_nufft_to_image(
 				n, n->work_grid,
@@ -345,6 +194,6 @@ void bs_nufft_stack_forward(struct bs_nufft *n, const float *image, float *data)
 				out.lanes);
 			bs_nufft_interpolate(n, n->work_grid, 0, &out);
 		}
-		bs_team_run(n->team, z_forward_task, &j, z_tasks(n));
+		bs_team_run(n->team, z_task, &j, z_tasks(n));
 	}
 }

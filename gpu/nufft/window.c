@@ -39,7 +39,8 @@ struct bs_window_shape bs_window_make(enum bs_window kind, double width, double 
 	return w;
 }
 
-double bs_window_value(const struct bs_window_shape *w, double x)
+/* At x cells from the center: 1 there, and continued smoothly past +-width/2. */
+static double value(const struct bs_window_shape *w, double x)
 {
 	double r = 2.0 * x / w->width;
 
@@ -77,7 +78,7 @@ double bs_window_transform(const struct bs_window_shape *w, double v)
 		for (int i = 0; i < 16; i++) {
 			double x = h * (2 * p + 1 + (i < 8 ? -node[i] : node[i - 8]));
 
-			sum += weight[i % 8] * bs_window_value(w, x) * cos(2.0 * M_PI * v * x);
+			sum += weight[i % 8] * value(w, x) * cos(2.0 * M_PI * v * x);
 		}
 	return 2.0 * h * sum;
 }
@@ -101,16 +102,17 @@ double bs_window_error(const struct bs_window_shape *w)
 	return sqrt(sum / points);
 }
 
-/* A sample leaves roundoff in proportion to the window's l2 norm, white over the image, and signal in
+/* How much the division by the transform amplifies a grid cell's roundoff, root mean square as above.
+ * A sample leaves roundoff in proportion to the window's l2 norm, white over the image, and signal in
  * proportion to the transform: wide windows with little oversampling lose the field's edge to it. */
-double bs_window_gain(const struct bs_window_shape *w)
+static double gain(const struct bs_window_shape *w)
 {
 	const int points = 24;
 	double norm = 0.0;
 	double sum = 0.0;
 
 	for (int i = 0; i < 8 * points; i++) {
-		double v = bs_window_value(w, (i + 0.5) / (8 * points) * w->width / 2.0);
+		double v = value(w, (i + 0.5) / (8 * points) * w->width / 2.0);
 
 		norm += v * v * w->width / (8 * points);
 	}
@@ -135,8 +137,7 @@ static void fit(const struct bs_window_shape *w, uint32_t tap, uint32_t coefs, d
 			double a = M_PI * (i + 0.5) / coefs;
 			double x = 0.5 * (cos(a) + 1.0) + tap - w->width / 2.0;
 
-			cheb[k] +=
-				bs_window_value(w, x) * cos(k * a) * (k == 0 ? 1.0 : 2.0) / coefs;
+			cheb[k] += value(w, x) * cos(k * a) * (k == 0 ? 1.0 : 2.0) / coefs;
 		}
 		c[k] = 0.0;
 	}
@@ -163,7 +164,7 @@ static double misfit_of(const struct bs_window_shape *w, uint32_t tap, uint32_t 
 
 		for (uint32_t d = coefs; d-- > 0;)
 			p = p * t + c[d];
-		double e = fabs(p - bs_window_value(w, 0.5 * (t + 1.0) + tap - w->width / 2.0));
+		double e = fabs(p - value(w, 0.5 * (t + 1.0) + tap - w->width / 2.0));
 		worst = e > worst ? e : worst;
 	}
 	return worst;
@@ -271,7 +272,7 @@ bool bs_window_accurate(const struct bs_nufft_spec *s, uint32_t dims, double wid
 		double e = bs_window_error(&w);
 
 		alias += e * e;
-		roundoff *= bs_window_gain(&w);
+		roundoff *= gain(&w);
 	}
 	return sqrt(alias) <= 0.5 * s->accuracy &&
 	       roundoff <= (s->accuracy < 4e-6 ? 2e-6 : 0.5 * s->accuracy);

@@ -26,14 +26,10 @@ struct bs_window_shape {
 };
 
 struct bs_window_shape bs_window_make(enum bs_window kind, double width, double oversampling);
-/* Its value at x cells from the center: 1 there, and continued smoothly past +-width/2. */
-double bs_window_value(const struct bs_window_shape *w, double x);
 /* The transform at frequency v of the window cut off at +-width/2. */
 double bs_window_transform(const struct bs_window_shape *w, double v);
 /* Root mean square over the field of view of the relative aliasing error on one axis. */
 double bs_window_error(const struct bs_window_shape *w);
-/* How much the division by the transform amplifies a grid cell's roundoff, likewise. */
-double bs_window_gain(const struct bs_window_shape *w);
 /* One polynomial a tap; worst: the largest misfit relative to the window's peak. */
 double bs_window_taps(struct bs_taps *taps, const struct bs_window_shape *w, uint32_t floats,
 		      double misfit);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/nufft/part.h"
 #include "gpu/nufft/cuda/tune.h"
 #include "gpu/nufft/window.h"
 
@@ -312,33 +311,4 @@ void bs_nufft_deapodize(float *table, const struct bs_nufft_choice *c,
 	for (uint32_t i = 0; i < n; i++)
 		table[i] = (float)(1.0 / bs_window_transform(&w, ((double)i - n / 2) /
 									 c->sectors.grid[axis]));
-}
-
-uint64_t bs_nufft_stack_most(const struct bs_nufft_spec *spec)
-{
-	return bs_nufft_positions_max(spec);
-}
-
-int bs_nufft_stack_table(const struct bs_nufft_spec *spec, const float *k, uint32_t **source,
-			 uint64_t *positions, struct bs_fail *why)
-{
-	uint32_t *by_position = NULL;
-	uint32_t nz = spec->matrix[2];
-	int rc = bs_nufft_stack_find(spec, k, &by_position, positions, why);
-
-	*source = NULL;
-	if (rc != 0 || *positions == 0) {
-		free(by_position);
-		return rc;
-	}
-	*source = malloc(*positions * nz * sizeof(**source));
-	if (*source == NULL)
-		rc = bs_fail(why, BS_ERR_NOMEM, "a stack of %llu positions",
-			     (unsigned long long)*positions);
-	else
-		for (uint64_t i = 0; i < *positions; i++)
-			for (uint32_t j = 0; j < nz; j++)
-				(*source)[j * *positions + i] = by_position[i * nz + j];
-	free(by_position);
-	return rc;
 }

@@ -66,12 +66,6 @@ int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_cho
 /* 1 / transform of the window over the matrix's indices on one axis. */
 void bs_nufft_deapodize(float *table, const struct bs_nufft_choice *c,
 			const struct bs_nufft_spec *spec, uint32_t axis);
-/* malloc'ed [partition][position] sample numbers, UINT32_MAX where there is none; *source NULL and
- * *positions 0 when the trajectory is no stack. */
-int bs_nufft_stack_table(const struct bs_nufft_spec *spec, const float *k, uint32_t **source,
-			 uint64_t *positions, struct bs_fail *why);
-/* Most positions that a stack may have. */
-uint64_t bs_nufft_stack_most(const struct bs_nufft_spec *spec);
 
 #ifdef __cplusplus
 }

@@ -232,11 +232,8 @@ int bs_nufft_collect(const bs_nufft_dev *d, uint32_t taps, uint32_t lanes, bool 
 		     struct bs_fail *why)
 {
 	const uint32_t sectors = d->axis[0] * d->axis[1] * d->axis[2];
-	const collect_kernel kernel = taps == 4   ? by_lanes<4>(lanes)
-				      : taps == 5 ? by_lanes<5>(lanes)
-				      : taps == 6 ? by_lanes<6>(lanes)
-				      : taps == 7 ? by_lanes<7>(lanes)
-						  : by_lanes<8>(lanes);
+	const collect_kernel kernel =
+		bs_by_taps(taps, [lanes](auto w) { return by_lanes<decltype(w)::value>(lanes); });
 
 	return bs_launch(kernel, dim3((sectors + WARPS - 1) / WARPS, d->groups), 32 * WARPS, 0,
 			 close, stream, why, *d, sectors, add, data, grid);

@@ -9,6 +9,7 @@
 #define BS_GPU_NUFFT_CUDA_DEV_CUH
 
 #include <cuda_runtime.h>
+#include <type_traits>
 
 #include "gpu/fft/lines_cuda.h"
 #include "gpu/nufft/cuda/choice.h"
@@ -43,6 +44,23 @@ struct bs_nufft_kernels {
 	/* dynamic shared memory */
 	size_t spread_bytes, interpolate_bytes, interpolate_shared_bytes;
 };
+
+/* f with the width of the window in cells as a constant. */
+template <class F> static auto bs_by_taps(uint32_t taps, F f)
+{
+	switch (taps) {
+	case 4:
+		return f(std::integral_constant<int, 4>());
+	case 5:
+		return f(std::integral_constant<int, 5>());
+	case 6:
+		return f(std::integral_constant<int, 6>());
+	case 7:
+		return f(std::integral_constant<int, 7>());
+	default:
+		return f(std::integral_constant<int, 8>());
+	}
+}
 
 struct bs_nufft_kernels bs_nufft_kernels_2d(uint32_t taps, uint32_t lanes);
 struct bs_nufft_kernels bs_nufft_kernels_3d(uint32_t taps, uint32_t lanes);

@@ -142,11 +142,8 @@ static __global__ void __launch_bounds__(THREADS)
 int bs_nufft_direct(const bs_nufft_dev *d, uint32_t taps, const float2 *data, float2 *grid,
 		    bool close, cudaStream_t stream, struct bs_fail *why)
 {
-	const bs_grid_kernel kernel = taps == 4   ? direct<4>
-				      : taps == 5 ? direct<5>
-				      : taps == 6 ? direct<6>
-				      : taps == 7 ? direct<7>
-						  : direct<8>;
+	const bs_grid_kernel kernel = bs_by_taps(
+		taps, [](auto w) -> bs_grid_kernel { return direct<decltype(w)::value>; });
 
 	return bs_launch(kernel, dim3(d->axis[0], d->axis[1]), THREADS, 0, close, stream, why, *d,
 			 data, grid);

@@ -9,6 +9,7 @@
 #include "gpu/device/check.h"
 #include "gpu/nufft/cuda/choice.h"
 #include "gpu/nufft/nufft_cuda.h"
+#include "gpu/nufft/trajectory.h"
 #include "gpu/device/stopwatch.h"
 
 struct slot {
@@ -169,10 +170,8 @@ static int take_data(struct bench *b, struct bs_fail *why)
 static int search(struct bench *b, struct bs_tuning *t, double seconds, struct bs_fail *why)
 {
 	uint32_t *source = NULL;
-	int rc = 0;
+	int rc = bs_nufft_stack_find(&b->spec, b->k, true, &source, &b->positions, why);
 
-	if (b->spec.dims == 3 && b->spec.matrix[2] > 1)
-		rc = bs_nufft_stack_table(&b->spec, b->k, &source, &b->positions, why);
 	free(source);
 	b->stack = b->positions > 0;
 	if (rc == 0)

@@ -29,16 +29,5 @@ template <int W> static struct bs_nufft_kernels by_lanes(uint32_t lanes)
 
 struct bs_nufft_kernels bs_nufft_kernels_2d(uint32_t taps, uint32_t lanes)
 {
-	switch (taps) {
-	case 4:
-		return by_lanes<4>(lanes);
-	case 5:
-		return by_lanes<5>(lanes);
-	case 6:
-		return by_lanes<6>(lanes);
-	case 7:
-		return by_lanes<7>(lanes);
-	default:
-		return by_lanes<8>(lanes);
-	}
+	return bs_by_taps(taps, [lanes](auto w) { return by_lanes<decltype(w)::value>(lanes); });
 }

@@ -52,15 +52,36 @@ static int collect(struct bs_nufft_cuda *p, const struct bs_nufft_chunk *c, cons
 					  follows, stream, why);
 }
 
-/* What is left when half holds lines along x. */
-static int from_half(struct bs_nufft_cuda *p, float2 *image, cudaStream_t stream,
+/* The image of a grid that has been transformed along x into half. */
+static int from_half(struct bs_nufft_cuda *p, float *image, cudaStream_t stream,
 		     struct bs_fail *why)
 {
 	if (p->choice.sectors.dims == 2)
-		return bs_line_launch(&p->in[1], 1, p->half, image, stream, why);
+		return bs_line_launch(&p->in[1], 1, p->half, (float2 *)image, stream, why);
 	int rc = bs_line_launch(&p->in[1], 1, p->half, p->scratch, stream, why);
 
-	return rc != 0 ? rc : bs_line_launch(&p->in[2], 1, p->scratch, image, stream, why);
+	return rc != 0 ? rc
+		       : bs_line_launch(&p->in[2], 1, p->scratch, (float2 *)image, stream, why);
+}
+
+static int from_grid(struct bs_nufft_cuda *p, const float2 *grid, float *image, cudaStream_t stream,
+		     struct bs_fail *why)
+{
+	int rc = bs_line_launch(&p->in[0], 1, grid, p->half, stream, why);
+
+	return rc != 0 ? rc : from_half(p, image, stream, why);
+}
+
+/* The image of one chunk by padded sectors, which needs no grid: they are added up on the way along x. */
+static int from_chunk(struct bs_nufft_cuda *p, const struct bs_nufft_chunk *c, const float2 *data,
+		      float *image, cudaStream_t stream, struct bs_fail *why)
+{
+	int rc = spread(p, c, data, stream, why);
+
+	if (rc == 0)
+		rc = bs_nufft_gather_rows(&c->dev, p->choice.lanes, &p->in[0], p->scratch, p->half,
+					  stream, why);
+	return rc != 0 ? rc : from_half(p, image, stream, why);
 }
 
 int bs_nufft_add_chunk(struct bs_nufft_cuda *p, uint64_t chunk, const float2 *data, float2 *grid,
@@ -81,30 +102,20 @@ int bs_nufft_cuda_adjoint(struct bs_nufft_cuda *p, const float *data, float *ima
 {
 	cudaStream_t st = (cudaStream_t)stream;
 	const float2 *in = (const float2 *)data;
-	int rc;
+	int rc = 0;
 
 	if (p->choice.chunks == 1 && p->choice.collect) {
 		rc = collect(p, &p->chunk[0], in, p->grid, false, st, why);
-		if (rc == 0)
-			rc = bs_line_launch(&p->in[0], 1, p->grid, p->half, st, why);
 	} else if (p->direct) {
 		rc = bs_nufft_direct(&p->chunk[0].dev, p->choice.taps, in, p->grid, false, st, why);
-		if (rc == 0)
-			rc = bs_line_launch(&p->in[0], 1, p->grid, p->half, st, why);
 	} else if (p->choice.chunks == 1) {
-		rc = spread(p, &p->chunk[0], in, st, why);
-		if (rc == 0)
-			rc = bs_nufft_gather_rows(&p->chunk[0].dev, p->choice.lanes, &p->in[0],
-						  p->scratch, p->half, st, why);
+		return from_chunk(p, &p->chunk[0], in, image, st, why);
 	} else {
 		BS_CUDA(cudaMemsetAsync(p->grid, 0, bs_nufft_cells(p) * sizeof(float2), st), why);
-		rc = 0;
 		for (uint64_t i = 0; rc == 0 && i < p->choice.chunks; i++)
 			rc = bs_nufft_add_chunk(p, i, in, p->grid, st, why);
-		if (rc == 0)
-			rc = bs_line_launch(&p->in[0], 1, p->grid, p->half, st, why);
 	}
-	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);
+	return rc != 0 ? rc : from_grid(p, p->grid, image, st, why);
 }
 
 int bs_nufft_cuda_forward(struct bs_nufft_cuda *p, const float *image, float *data, void *stream,
@@ -207,26 +218,17 @@ int bs_nufft_cuda_finish(struct bs_nufft_cuda *p, uint32_t state, float *image, 
 		return bs_nufft_cuda_adjoint(p, (const float *)s->data, image, stream, why);
 	int rc = bs_nufft_add_chunk(p, p->choice.chunks - 1, s->data, s->grid, st, why);
 
-	if (rc == 0)
-		rc = bs_line_launch(&p->in[0], 1, s->grid, p->half, st, why);
-	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);
+	return rc != 0 ? rc : from_grid(p, s->grid, image, st, why);
 }
 
 int bs_nufft_cuda_part(struct bs_nufft_cuda *p, uint32_t state, uint64_t chunk, float *image,
 		       void *stream, struct bs_fail *why)
 {
-	cudaStream_t st = (cudaStream_t)stream;
 	const float2 *data = p->state[state].data;
 
 	if (p->choice.chunks == 1) /* the rest of the samples are zeros */
 		return bs_nufft_cuda_adjoint(p, (const float *)data, image, stream, why);
-	const struct bs_nufft_chunk *c = &p->chunk[chunk];
-	int rc = spread(p, c, data, st, why);
-
-	if (rc == 0)
-		rc = bs_nufft_gather_rows(&c->dev, p->choice.lanes, &p->in[0], p->scratch, p->half,
-					  st, why);
-	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);
+	return from_chunk(p, &p->chunk[chunk], data, image, (cudaStream_t)stream, why);
 }
 
 int bs_nufft_cuda_peek(struct bs_nufft_cuda *p, uint32_t state, float *image, void *stream,
@@ -244,7 +246,5 @@ int bs_nufft_cuda_peek(struct bs_nufft_cuda *p, uint32_t state, float *image, vo
 	for (uint64_t c = s->next; rc == 0 && c < p->choice.chunks; c++)
 		if (s->arrived[c] > 0)
 			rc = bs_nufft_add_chunk(p, c, s->data, p->spare, st, why);
-	if (rc == 0)
-		rc = bs_line_launch(&p->in[0], 1, p->spare, p->half, st, why);
-	return rc != 0 ? rc : from_half(p, (float2 *)image, st, why);
+	return rc != 0 ? rc : from_grid(p, p->spare, image, st, why);
 }
