@@ -6,7 +6,7 @@
 
 #include "board/emit/sinks.h"
 #include "core/thread/clock.h"
-#include "ipc/wire/crc32c.h"
+#include "ipc/wire/envelope.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 

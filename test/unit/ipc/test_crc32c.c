@@ -1,5 +1,5 @@
 /* test/unit/ipc/test_crc32c.c - the published check values; both implementations agree */
-#include "ipc/wire/crc32c.h"
+#include "ipc/wire/envelope.h"
 #include "test/support/check.h"
 
 #include <string.h>
