@@ -1,7 +1,6 @@
 /* gpu/image/combine.cu - CUDA twin of combine.c; see combine.h */
 #include "gpu/image/combine.h"
 
-#include "gpu/engine/cuda/operator.h"
 #include "gpu/device/check.h"
 
 #define THREADS 128
@@ -51,9 +50,11 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, uint64_t voxels,
-		    const float2 *in, const float2 *maps, float *out, cudaStream_t stream,
-		    struct bs_fail *why)
+		    const float *coil_images, const float *coil_maps, float *out,
+		    struct CUstream_st *stream, struct bs_fail *why)
 {
+	const float2 *in = (const float2 *)coil_images;
+	const float2 *maps = (const float2 *)coil_maps;
 	const unsigned blocks = (unsigned)((voxels + THREADS - 1) / THREADS);
 	const bool complex_out = output == BS_OUTPUT_COMPLEX;
 

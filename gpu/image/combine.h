@@ -14,6 +14,7 @@
 #ifndef BS_GPU_IMAGE_COMBINE_H
 #define BS_GPU_IMAGE_COMBINE_H
 
+#include "core/err.h"
 #include "core/protocol.h"
 #include "core/thread/team.h"
 
@@ -23,6 +24,12 @@ extern "C" {
 
 void bs_combine(struct bs_team *team, enum bs_combine how, enum bs_output output, uint32_t coils,
 		uint64_t voxels, const float *coil_images, const float *maps, float *out);
+
+/* Only in a build with GPU=1: device memory, stream a cudaStream_t. Only queues. BS_ERR_GPU. */
+struct CUstream_st;
+int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, uint64_t voxels,
+		    const float *coil_images, const float *maps, float *out,
+		    struct CUstream_st *stream, struct bs_fail *why);
 
 #ifdef __cplusplus
 }

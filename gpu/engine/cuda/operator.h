@@ -63,9 +63,4 @@ typedef struct bs_cuda_spec (*bs_cuda_spec_of)(const struct bs_protocol *p);
 struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p);
 struct bs_cuda_spec bs_cuda_spec_ls(const struct bs_protocol *p);
 
-/* gpu/image/combine.cu: combine.h on the device; maps may be NULL unless how is SENSE. */
-int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, uint64_t voxels,
-		    const float2 *coil_images, const float2 *maps, float *out, cudaStream_t stream,
-		    struct bs_fail *why);
-
 #endif

@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "gpu/device/check.h"
+#include "gpu/image/combine.h"
 
 /*
  * Launches that the graphs of all frames may hold together. Where there would be more, the solve
@@ -35,8 +36,9 @@ int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_
 		return rc;
 	if (rc == 0)
 		rc = bs_combine_cuda(one ? BS_COMBINE_NONE : p->combine, p->output,
-				     one ? 1 : p->coils, bs_protocol_voxels(p), e->coil_images,
-				     e->maps, e->out, e->stream, why);
+				     one ? 1 : p->coils, bs_protocol_voxels(p),
+				     (const float *)e->coil_images, (const float *)e->maps, e->out,
+				     e->stream, why);
 	if (rc == 0)
 		rc = bs_armed_cuda_pass(e, BS_CUDA_COMBINED, flag, why);
 	if (rc == 0 && !e->mapped)

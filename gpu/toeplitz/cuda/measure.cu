@@ -35,7 +35,7 @@ struct trial {
 	const struct bs_tune *tune;
 };
 
-/* The spectrum lies as the last choice wants it: the other's times are right, its values nobody reads. */
+/* The spectrum may be in the other choice's order: times are the same, and no result is read. */
 static int applications(void *arg, cudaStream_t stream, struct bs_fail *why)
 {
 	const struct trial *t = (const struct trial *)arg;

@@ -28,6 +28,58 @@ template <int A, int B, int CL> struct plane_of {
 		      "every thread has the same work, and a line's points change block together");
 };
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+/* w times a column of the spectrum. */
+template <int B>
+static __device__ __forceinline__ void plane_multiply(float2 w[B], const float4 spectrum[B / 4])
+{
+#pragma unroll
+	for (int k = 0; k < B / 4; k++) {
+		const float4 s = spectrum[k];
+
+		w[4 * k] = make_float2(w[4 * k].x * s.x, w[4 * k].y * s.x);
+		w[4 * k + 1] = make_float2(w[4 * k + 1].x * s.y, w[4 * k + 1].y * s.y);
+		w[4 * k + 2] = make_float2(w[4 * k + 2].x * s.z, w[4 * k + 2].y * s.z);
+		w[4 * k + 3] = make_float2(w[4 * k + 3].x * s.w, w[4 * k + 3].y * s.w);
+	}
+}
+
+/* Hands each point of the half of a line that holds voxels, as row_out leaves it, to store. */
+template <int A, int B, class STORE>
+static __device__ __forceinline__ void lower_half(const float2 v[B / A][A], int t, STORE store)
+{
+#pragma unroll
+	for (int u = 0; u < B / A; u++)
+#pragma unroll
+		for (int j = 0; j < A / 2; j++)
+			store(t + A * u + B * j, v[u][j]);
+}
+
+/* The block's rows, voxels along y, transformed to ky; exchange [ky][row]. */
+template <int A, int B, int CL>
+static __device__ __forceinline__ void plane_rows_in(const struct tp_pass &a, float2 *exchange,
+						     float2 *mid, int t, int group, int rank,
+						     turns_shared turns, const float2 *data)
+{
+	using P = plane_of<A, B, CL>;
+
+#pragma unroll 1
+	for (int i = 0; i < P::ROWS / P::EACH; i++) {
+		const int row = i * P::EACH + group;
+		const int z = rank * P::ROWS + row;
+		const float2 *in = data + (long long)z * a.rows;
+		float2 w[B];
+
+		row_in<A, B>(
+			w, mid, t, z < a.planes ? a.rows : 0, turns, [&](int at) { return in[at]; },
+			[]() {});
+#pragma unroll
+		for (int k = 0; k < B; k++)
+			exchange[(t + A * k) * P::PITCH + row] = w[k];
+	}
+}
+#endif
+
 template <int A, int B, int CL>
 static __global__ __launch_bounds__(TP_THREADS, TP_PLANE_BLOCKS) void plane(const struct tp_pass a)
 {
@@ -54,20 +106,7 @@ static __global__ __launch_bounds__(TP_THREADS, TP_PLANE_BLOCKS) void plane(cons
 	bs_after_previous();
 	if (stopped(a))
 		return;
-#pragma unroll 1
-	for (int i = 0; i < P::ROWS / P::EACH; i++) {
-		const int row = i * P::EACH + group;
-		const int z = rank * P::ROWS + row;
-		const float2 *in = data + (long long)z * a.rows;
-		float2 w[B];
-
-		row_in<A, B>(
-			w, mid, t, z < a.planes ? a.rows : 0, turns, [&](int at) { return in[at]; },
-			[]() {});
-#pragma unroll
-		for (int k = 0; k < B; k++)
-			exchange[(t + A * k) * P::PITCH + row] = w[k];
-	}
+	plane_rows_in<A, B, CL>(a, exchange, mid, t, group, rank, turns, data);
 	bs_cluster_sync();
 #pragma unroll 1
 	for (int i = 0; i < P::COLUMNS / P::EACH; i++) {
@@ -92,25 +131,12 @@ static __global__ __launch_bounds__(TP_THREADS, TP_PLANE_BLOCKS) void plane(cons
 				for (int k = 0; k < B / 4; k++)
 					spectrum[k] = __ldcs(q + ky * (P::G / 4) + k * A + t);
 			});
-#pragma unroll
-		for (int k = 0; k < B / 4; k++) {
-			const float4 s = spectrum[k];
-
-			w[4 * k] = make_float2(w[4 * k].x * s.x, w[4 * k].y * s.x);
-			w[4 * k + 1] = make_float2(w[4 * k + 1].x * s.y, w[4 * k + 1].y * s.y);
-			w[4 * k + 2] = make_float2(w[4 * k + 2].x * s.z, w[4 * k + 2].y * s.z);
-			w[4 * k + 3] = make_float2(w[4 * k + 3].x * s.w, w[4 * k + 3].y * s.w);
-		}
+		plane_multiply<B>(w, spectrum);
 		row_out<A, B>(v, w, mid, t, turns);
-#pragma unroll
-		for (int u = 0; u < B / A; u++)
-#pragma unroll
-			for (int j = 0; j < A / 2; j++) {
-				const int at = t + A * u + B * j;
-
-				if (at < a.planes)
-					bs_cluster_store(place(at), v[u][j]);
-			}
+		lower_half<A, B>(v, t, [&](int at, float2 value) {
+			if (at < a.planes)
+				bs_cluster_store(place(at), value);
+		});
 	}
 	bs_cluster_sync();
 #pragma unroll 1
@@ -125,15 +151,10 @@ static __global__ __launch_bounds__(TP_THREADS, TP_PLANE_BLOCKS) void plane(cons
 		for (int k = 0; k < B; k++)
 			w[k] = exchange[(t + A * k) * P::PITCH + row];
 		row_out<A, B>(v, w, mid, t, turns);
-#pragma unroll
-		for (int u = 0; u < B / A; u++)
-#pragma unroll
-			for (int j = 0; j < A / 2; j++) {
-				const int at = t + A * u + B * j;
-
-				if (z < a.planes && at < a.rows)
-					out[at] = v[u][j];
-			}
+		lower_half<A, B>(v, t, [&](int at, float2 value) {
+			if (z < a.planes && at < a.rows)
+				out[at] = value;
+		});
 	}
 #endif
 }
