@@ -4,12 +4,12 @@
  * BS_CUDA(call, why): returns from the function with a coded error unless the call succeeded. The
  * words name the call, the place and CUDA's reason; without a why they go to the log. Nothing here
  * ends the process: a sticky error is the caller's to act on (end the recon worker).
- * bs_cuda_between_ns: by the device's clock, from one event that has passed to another; 0 when either
- * was never recorded. For reports: no error comes of it.
+ * bs_cuda_between_ns: by the device's clock, from one event that has passed to another; 0 when
+ * either was never recorded. For reports: no error comes of it.
  * BS_CUDA_GO is the same with a goto, for functions that unwind: sets err, jumps to label.
  * bs_cuda_copied: a plan's last step: what it copied and cleared by the default stream has arrived.
- * cudaMemcpy from pageable memory and cudaMemset may return before that, and our streams do not wait
- * for the default one.
+ * cudaMemcpy from pageable memory and cudaMemset may return before that, and our streams do not
+ * wait for the default one.
  */
 #ifndef BS_GPU_DEVICE_CHECK_H
 #define BS_GPU_DEVICE_CHECK_H
@@ -60,6 +60,22 @@ static inline int bs_cuda_device(void)
 	if (cudaGetDevice(&device) != cudaSuccess)
 		(void)cudaGetLastError();
 	return device;
+}
+
+/* Lets kernel take so many bytes of dynamic shared memory; 0: as many as the device has. */
+static inline int bs_cuda_shared(const void *kernel, size_t bytes, struct bs_fail *why)
+{
+	cudaFuncAttributes its;
+	int most = 0;
+
+	BS_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+				       bs_cuda_device()),
+		why);
+	BS_CUDA(cudaFuncGetAttributes(&its, kernel), why);
+	BS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+				     bytes > 0 ? (int)bytes : most - (int)its.sharedSizeBytes),
+		why);
+	return 0;
 }
 
 static inline int64_t bs_cuda_between_ns(cudaEvent_t from, cudaEvent_t to)

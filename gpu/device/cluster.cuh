@@ -1,9 +1,9 @@
 /*
- * gpu/device/cluster.cuh - blocks of one cluster and each other's shared memory; for .cu files alone
+ * gpu/device/cluster.cuh - blocks of one cluster and each other's shared memory
  *
  * Compute capability 9.0 on; below it nothing is here, and no kernel that uses it is launched.
- * sync: all threads of all blocks; what they wrote to shared memory before is there after it. A block
- * whose shared memory others use may not end before their last use.
+ * sync: all threads of all blocks; what they wrote to shared memory before is there after it. A
+ * block whose shared memory others use may not end before their last use.
  * Source: PTX ISA, barrier.cluster, mapa, ld and st with .shared::cluster.
  */
 #ifndef BS_GPU_DEVICE_CLUSTER_CUH
@@ -29,7 +29,7 @@ static __device__ __forceinline__ void bs_cluster_sync(void)
 			     : "memory");
 }
 
-/* Block `rank`'s own copy of what lies at `at` of this block's shared memory (its 32-bit address). */
+/* The 32-bit address at which block `rank` has what this block has at `at` in shared memory. */
 static __device__ __forceinline__ uint32_t bs_cluster_map(uint32_t at, uint32_t rank)
 {
 	uint32_t there;

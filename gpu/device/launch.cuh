@@ -3,8 +3,8 @@
  *
  * bs_launch queues a kernel whose blocks may start while the one before it in the stream ends
  * (programmatic dependent launch, compute capability 9.0 on; an ordinary launch elsewhere). Such a
- * kernel calls bs_after_previous before it reads what a kernel before it wrote, and before it writes
- * anything that others see: from there on all that those wrote is there, and read no more.
+ * kernel calls bs_after_previous before it reads what a kernel before it wrote, and before it
+ * writes anything that others see: from there on all that those wrote is there, and read no more.
  *
  * Such a kernel begins while the one before it still writes. The loads for data that no one writes
  * while a kernel runs (ld.global.nc: __ldg, and what the compiler makes of const __restrict__
@@ -22,22 +22,6 @@ static __device__ __forceinline__ void bs_after_previous(void)
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 	asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory");
 #endif
-}
-
-/* Lets kernel take so many bytes of dynamic shared memory; 0: as many as the device has. */
-static inline int bs_launch_shared(const void *kernel, size_t bytes, struct bs_fail *why)
-{
-	cudaFuncAttributes its;
-	int most = 0;
-
-	BS_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-				       bs_cuda_device()),
-		why);
-	BS_CUDA(cudaFuncGetAttributes(&its, kernel), why);
-	BS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-				     bytes > 0 ? (int)bytes : most - (int)its.sharedSizeBytes),
-		why);
-	return 0;
 }
 
 /* cluster: blocks of one, beside each other in x. */

@@ -1,11 +1,11 @@
 /*
  * gpu/device/load.h - a load on the GPU, for timings beside one
  *
- * open starts a thread of ordinary priority that keeps every multiprocessor of the current device busy,
- * through a stream of the lowest priority of this process, with kernels of about kernel_us each, which
- * also stream 64 MiB through the L2 cache, and waits until the first has ended; close ends it and waits.
- * check: whether it still runs; BS_ERR_GPU, with the reason, once a kernel was refused or the device
- * failed. Kernels that have ended: kernels. Any thread. Only with GPU=1. BS_ERR_GPU, BS_ERR_NOMEM.
+ * open starts a thread of ordinary priority that keeps every multiprocessor of the current device
+ * busy, through a stream of the lowest priority of this process, with kernels of about kernel_us
+ * each, which also stream 64 MiB through the L2 cache, and waits until the first has ended; close
+ * ends it and waits. check: *kernels that have ended; BS_ERR_GPU, with the reason, once one was
+ * refused or the device failed. Any thread. Only with GPU=1. Errors: BS_ERR_GPU, BS_ERR_NOMEM.
  * Test: test/fault/fault_gpu.c
  */
 #ifndef BS_GPU_DEVICE_LOAD_H
@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define BS_HOG_GENTLE_US 100u  /* as another protocol's work in the same process may be */
-#define BS_HOG_HARD_US   1000u /* as a stranger's */
+#define BS_HOG_HARD_US   1000u /* as another process's may be */
 
 struct bs_hog;
 

@@ -94,11 +94,11 @@ int bs_devmem_open(struct bs_devmem *m, uint64_t bytes, const char *protocol, st
 
 	if (e == cudaErrorMemoryAllocation) {
 		(void)cudaGetLastError();
-		return bs_fail(
-			why, BS_ERR_NOMEM,
-			"protocol %s needs %llu bytes of memory on GPU %d in one piece, %llu are free",
-			protocol, (unsigned long long)bytes, bs_cuda_device(),
-			(unsigned long long)free_bytes);
+		return bs_fail(why, BS_ERR_NOMEM,
+			       "protocol %s needs %llu bytes of memory on GPU %d in one piece, "
+			       "%llu are free",
+			       protocol, (unsigned long long)bytes, bs_cuda_device(),
+			       (unsigned long long)free_bytes);
 	}
 	BS_CUDA(e, why);
 	m->base = (unsigned char *)p;

@@ -1,8 +1,8 @@
 /*
- * gpu/device/memory.h - the GPU's memory of one armed protocol, taken once and sealed; pinned memory too
+ * gpu/device/memory.h - the GPU's memory of one armed protocol, and pinned memory
  *
- * As core/memory/arena.h, on the device: need (struct bs_need) -> open -> take* -> seal -> close. open
- * makes one cudaMalloc (devmem) or one cudaHostAlloc (pinned, mapped into the device's address
+ * As core/memory/arena.h, on the device: need (struct bs_need) -> open -> take* -> seal -> close.
+ * open makes one cudaMalloc (devmem) or one cudaHostAlloc (pinned, mapped into the device's address
  * space); nothing else in gpu/ allocates either kind. Contents are undefined until written. C
  * callers see device memory as void pointers they must not follow. Every error is BS_ERR_GPU with
  * the failed call, its file and line and CUDA's own words; BS_ERR_NOMEM when memory ran out, with
@@ -19,9 +19,8 @@
 extern "C" {
 #endif
 
-#define BS_DEV_ALIGN                                                                               \
-	256u /* bytes: a sector of every width, and what cuFFT and bulk copies want   \
-			   */
+/* Bytes: whole memory transactions of every width, and what cuFFT and bulk copies want. */
+#define BS_DEV_ALIGN 256u
 
 struct bs_devmem {
 	unsigned char *base; /* device address */

@@ -1,10 +1,11 @@
 /*
  * gpu/device/split.h - one piece of work divided among several devices
  *
- * Part i of `parts` of the things 0 .. total-1, cut at multiples of grain (a tile's size, so that no
- * tile is done twice): parts differ by at most one grain, the first ones being the larger, and lie in
- * order without gap or overlap. Where there are more parts than grains the last ones are empty
- * (count 0, first = total). grain 0 is taken as 1. Any thread. Test: test/unit/gpu/test_split.c
+ * Part i of `parts` of the things 0 .. total-1, cut at multiples of grain (a tile's size, so that
+ * no tile is done twice): parts differ by at most one grain, the first ones being the larger, and
+ * lie in order without gap or overlap. Where there are more parts than grains the last ones are
+ * empty (count 0, first = total). grain 0 is taken as 1. Any thread.
+ * Test: test/unit/gpu/test_split.c
  */
 #ifndef BS_GPU_DEVICE_SPLIT_H
 #define BS_GPU_DEVICE_SPLIT_H

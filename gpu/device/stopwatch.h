@@ -1,13 +1,13 @@
 /*
  * gpu/device/stopwatch.h - work on the device timed by its events; for .cu files alone
  *
- * open -> { record, turns }* -> close. Waits; at arm and in benchmarks only. Also after an error: close.
- * record: the work is run once as it is, so that all its kernels are loaded, then recorded as a graph,
- * as the engines launch theirs; the caller destroys it.
- * turns: one work for two args, recorded one after the other and run in turns: a few ms to warm up, then
- * `runs` times each; a short one once more before each time that counts, so that it finds the cache its
- * own. An arg that is NULL is left out. ms: [arg][run], in the order of the runs.
- * fill: numbers in [-1, 1), never all zeros, on the default stream: zeros can run faster than samples.
+ * open -> { record, turns }* -> close, after an error too. Waits; at arm and in benchmarks only.
+ * record: the work is run once as it is, so that all its kernels are loaded, then recorded as a
+ * graph, as the engines launch theirs; the caller destroys it.
+ * turns: one work for two args, recorded one after the other and run in turns: a few ms to warm up,
+ * then `runs` times each; a short one once more before each time that counts, so that the cache
+ * holds its data. An arg that is NULL is left out. ms: [arg][run], in the order of the runs.
+ * fill: numbers in [-1, 1), never all zeros, on the default stream: zeros can be faster than data.
  */
 #ifndef BS_GPU_DEVICE_STOPWATCH_H
 #define BS_GPU_DEVICE_STOPWATCH_H

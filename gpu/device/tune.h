@@ -2,13 +2,13 @@
  * gpu/device/tune.h - choices that are measured once on a device, and kept on disk
  *
  * A kind names its fields and the range of each; a choice gives each a value, 0 meaning what the
- * code would take by itself. search starts from all zeros and goes through the stages in order: each
- * tries the values of one field with the others as they are best so far. The two run in turns, so that
- * a clock that changes meets both; the new one is kept when it is at least 1 % faster in 16 of 21
- * pairs of runs (equals would be once in 75 times), whatever the noise. The time is looked at between
- * trials: where a run takes long, the last one ends 42 runs after it is up. A choice never changes what
- * is asked for (accuracy, sizes), only how it is computed: other choices round differently, the same
- * choice gives the same bytes.
+ * code would take by itself. search starts from all zeros and goes through the stages in order:
+ * each tries the values of one field with the others as they are best so far. The two run in
+ * turns, so that a clock that changes meets both; the new one is kept when it is at least 1 %
+ * faster in 16 of 21 pairs of runs (two equal ones pass that once in 75 times). The time is
+ * looked at between trials, of 42 runs each: where a run takes long, the search ends that much
+ * later. A choice never changes what is asked for (accuracy, sizes), only how it is computed:
+ * other choices round differently, the same choice gives the same bytes.
  * What was found, with every time that was measured, is kept in cache_dir/tune-HASH.txt: text, a
  * checksum in its last line, under a name and a first line that hold all that it depends on (key:
  * device, driver, sizes). A file that is damaged, of another key, or holds a value out of range is
@@ -71,9 +71,9 @@ struct bs_tune_runs {
 	double ms[2][BS_TUNE_RUNS]; /* each direction, in the order of measuring */
 };
 
-/* own: run by run in turns with those of the rival, the best so far (NULL: there is none). against comes
- * in as the rival's runs when it was last measured; they stay where both cannot be had at once.
- * 0; 1: the same as one that was measured; negative: it cannot be had, with the reason. */
+/* own: run by run in turns with those of the rival, the best so far (NULL: there is none). against
+ * comes in as the rival's runs when it was last measured; they stay where memory does not hold
+ * both. 0; 1: the same as one that was measured; negative: not possible, with the reason. */
 typedef int (*bs_tune_measure)(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
 			       struct bs_tune_runs *own, struct bs_tune_runs *against,
 			       struct bs_fail *why);

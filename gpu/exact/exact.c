@@ -1,5 +1,4 @@
-/* gpu/exact/exact.c - host twin: plan, tables and sums; see exact.h. Rows and columns are those of its
- * "the sum over a grid". */
+/* gpu/exact/exact.c - host twin: plan, tables and sums; see exact.h, also for rows and columns */
 #define _GNU_SOURCE /* sincos */
 #include "gpu/exact/exact.h"
 
@@ -167,7 +166,7 @@ int bs_exact_need(const struct bs_exact_spec *s, struct bs_need *need, struct bs
 	return 0;
 }
 
-/* Whole slots, each rounded up as bs_need_add rounds it; NULL for nothing as well as for failure. */
+/* Whole slots, each rounded up as bs_need_add rounds it. NULL for no bytes, and for failure. */
 static void *take(struct bs_arena *arena, const struct layout *l, enum part i, bool *failed)
 {
 	uint64_t slot = (l->bytes[i] + BS_ALIGN - 1) & ~((uint64_t)BS_ALIGN - 1);

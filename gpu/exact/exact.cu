@@ -1,4 +1,4 @@
-/* gpu/exact/exact.cu - exact sums on the GPU: plan, tables and the way back to voxels; see exact_cuda.h
+/* gpu/exact/exact.cu - exact sums on the GPU: the plan and what it runs; see exact_cuda.h
  */
 #include "gpu/exact/exact_cuda.h"
 
@@ -71,8 +71,8 @@ static void choose_axes(struct ex_tables *t, const struct bs_exact_cuda_spec *sp
 	t->ctiles = t->ctiles_coil * t->coils;
 }
 
-/* Parts of a chunk that are summed side by side, so that every multiprocessor has a tile: no more than
- * nearly fill the device, since each has sums of its own to read and write. */
+/* Parts of a chunk that are summed side by side, so that every multiprocessor has a tile: no more
+ * than nearly fill the device, since each has sums of its own to read and write. */
 static int choose_slices(long long tiles, int multiprocessors, int groups)
 {
 	double best = 0.0;
@@ -135,8 +135,9 @@ static uint64_t sums_bytes(const struct ex_tables *t, int qtiles, int ctiles)
 }
 
 /*
- * All sums are read and written once a chunk. Where they are too many to stay in the cache beside the
- * tables, sum goes through the tiles in parts: by columns first, whose tables are the largest, then by q.
+ * All sums are read and written once a chunk. Where they are too many to stay in the cache beside
+ * the tables, sum goes through the tiles in parts: by columns first, whose tables are the largest,
+ * then by q.
  */
 static void choose_parts(struct bs_exact_cuda *e)
 {

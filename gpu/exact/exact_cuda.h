@@ -3,7 +3,8 @@
  *
  * fhd:  image[c][n] = sum_m w_m d[c][m] exp(+i2pi k_m.n)         n = -N/2 .. N/2-1 (N/2 truncated)
  * q:    q[n] = sum_m w_m exp(+i2pi k_m.n)                        n = -(N-1) .. N-1: the array of
- * q.h k      [sample][dims] float, cycles per voxel, [-0.5, 0.5); w [sample] float or NULL (ones)
+ *                                                                gpu/toeplitz/q.h
+ * k      [sample][dims] float, cycles per voxel, [-0.5, 0.5); w [sample] float or NULL (ones)
  * d      [coil][sample] complex float; image [coil][z][y][x]; q [z 2Nz][y 2Ny][x Nx], complex
  * All of these in device memory. Accuracy, relative to the sum in double precision: single about
  * 3e-6 (three fp16 products, each sum flushed to fp32), fast about 3e-4 (one product).
@@ -38,18 +39,17 @@ struct bs_exact_cuda_spec {
 	enum bs_exact_sum sum;
 	enum bs_exact_class precision;
 	enum bs_exact_route route;
-	uint32_t dims;      /* 2 or 3 */
-	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; for q, of the
-			       image */
-	int32_t offset
-		[3];     /* fhd: voxels from the center that n counts from to this image's: where it
-			       is a piece of a larger one; else 0 */
+	uint32_t dims; /* 2 or 3 */
+	uint32_t matrix
+		[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; for q, of the image */
+	/* fhd, where this image is a piece of a larger one: voxels from the larger one's center,
+	 * from which n counts, to this one's; else 0 */
+	int32_t offset[3];
 	uint32_t coils;  /* fhd; q has one */
 	uint32_t states; /* accumulators (frames open at once), at least 1 */
 	uint64_t samples;
-	uint32_t chunk; /* samples; 0: chosen */
-	uint32_t
-		parts; /* that sum makes of the voxels, about; each goes over all samples; 0: chosen */
+	uint32_t chunk;  /* samples; 0: chosen */
+	uint32_t parts;  /* of the voxels, about; sum goes over all samples for each; 0: chosen */
 	uint32_t stream; /* 1: the caches keep the sums; 2: they leave first; 0: chosen */
 };
 
@@ -73,17 +73,17 @@ int bs_exact_cuda_plan(struct bs_exact_cuda **plan, const struct bs_exact_cuda_s
 void bs_exact_cuda_close(struct bs_exact_cuda *plan);
 void bs_exact_cuda_info(const struct bs_exact_cuda *plan, struct bs_exact_cuda_info *info);
 
-/* A number, never 0, for how a plan of the spec rounds on this device: its route, class, chunks and slices. */
+/* A number, never 0, for how a plan rounds on this device: its route, class, chunks, slices. */
 int bs_exact_cuda_rounding(const struct bs_exact_cuda_spec *spec, uint32_t *number,
 			   struct bs_fail *why);
 
 void bs_exact_cuda_begin(struct bs_exact_cuda *plan, uint32_t state);
-/* The chunks that are queued from now on have other positions and weights (as many as the plan's). */
+/* Chunks that are queued from now on have other positions and weights, as many as the plan's. */
 void bs_exact_cuda_move(struct bs_exact_cuda *plan, const float *k, const float *weight);
-/* Makes chunk the one that is due: for work that is recorded into a graph and launched many times. */
+/* Makes chunk the next one: for work that is recorded into a graph and launched many times. */
 void bs_exact_cuda_expect(struct bs_exact_cuda *plan, uint32_t state, uint32_t chunk);
-/* data: the whole frame's, [coil][sample] with coil_stride complex samples between coils; q: NULL
- */
+/* data: the whole frame's, [coil][sample] with coil_stride complex samples from coil to coil; q:
+ * NULL */
 int bs_exact_cuda_chunk(struct bs_exact_cuda *plan, uint32_t state, uint32_t chunk,
 			const float *data, size_t coil_stride, struct CUstream_st *stream,
 			struct bs_fail *why);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Vectors of the instruction set, and the panel's rows that leave registers for two columns of B. */
+/* Vectors of the instruction set; rows of a panel, such that two columns of B have registers. */
 #if defined(__AVX512F__)
 #define VECTOR_BYTES 64
 #define ROWS         14

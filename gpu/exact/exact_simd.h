@@ -19,7 +19,8 @@
 
 struct bs_exact_half {
 	uint32_t rows, cols, inner, real_bytes;
-	/* cosines, then sines, of 2 pi k n' for the half axis of N voxels, n samples of stride floats */
+	/* cosines, then sines, of 2 pi k n' for the half axis of N voxels; n samples of k, stride
+	 * floats apart */
 	void (*phases)(void *table, size_t ld, const float *k, uint32_t stride, uint32_t n,
 		       uint32_t N);
 	/* tiles [tile][sample][cols] from columns [column][sample]; columns beyond N are zero */

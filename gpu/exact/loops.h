@@ -38,7 +38,7 @@ static void SUFFIX(phases)(void *table, size_t ld, const float *k, uint32_t stri
 		}
 		for (uint32_t h = 0; h < cosines; h++) {
 			real *co = out + h * ld + from;
-			/* an odd axis has no sine at offset 0: its column h belongs to offset h + 1 */
+			/* an odd axis has no sine at offset 0: column h is that of h + 1 */
 			uint32_t at = N % 2 == 0 ? h : h - 1;
 			real *si = at < sines ? out + (cosines + at) * ld + from : NULL;
 

@@ -1,13 +1,13 @@
 /*
- * gpu/fft/fft.h - Fourier transforms of any length, of as many columns at once as a vector has lanes
+ * gpu/fft/fft.h - Fourier transforms of any length, a column in each lane of a vector
  *
- * A transform exp(-i2pi jk/n), or its inverse without the 1/n; any prime factor works, 2, 3 and 5 are
- * fast. Blocks are [index][re lanes][im lanes], lanes = columns done at a time. The kernels (fft_simd.c)
- * are built once per instruction set (gpu/device/isa.h): results differ between sets by rounding only
- * (fused multiply-add), and never between runs or threads on one set.
- * Beside the transform of gpu/fft/lines.h: any length, prime ones too (a stack of 17 partitions), in
- * place or to the other block; whole lines of 128 to 640 elements take both within 15 % of each other
- * (0.45 and 0.38 us at 128, 1.55 and 1.55 at 320, 3.1 and 2.8 at 512; per 16 lines, AVX-512).
+ * A transform exp(-i2pi jk/n), or its inverse without the 1/n; any prime factor works, 2, 3 and 5
+ * are fast. Blocks are [index][re lanes][im lanes], lanes = columns done at a time. The kernels
+ * (fft_simd.c) are built once per instruction set (gpu/device/isa.h): results differ between sets
+ * by rounding only (fused multiply-add), and never between runs or threads on one set.
+ * Beside the transform of gpu/fft/lines.h: any length, prime ones too (a stack of 17 partitions),
+ * in place or to the other block; whole lines of 128 to 640 elements take both within 15 % of each
+ * other (0.45 and 0.38 us at 128, 1.55 and 1.55 at 320, 3.1 and 2.8 at 512; per 16 lines, AVX-512).
  * plan allocates; a plan is only read after that. Test: test/unit/gpu/test_nufft_isa.c
  * Source: Van Loan, Computational Frameworks for the FFT, SIAM 1992 (section 1.7: Stockham's form,
  * which sorts as it goes).

@@ -1,5 +1,5 @@
 /*
- * gpu/fft/fft_simd.c - the transform of as many columns as a vector has lanes, and its loads and stores
+ * gpu/fft/fft_simd.c - the transform of columns, one in each lane; its loads and stores
  *
  * A block is [index][re lanes][im lanes], so that a butterfly is plain vector arithmetic without
  * a shuffle; the inverse transform is the forward one with re and im exchanged.

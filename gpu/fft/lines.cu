@@ -201,7 +201,7 @@ int bs_lines_cuda_init(struct bs_fail *why)
 
 	for (const void *k : kernel)
 		if (rc == 0)
-			rc = bs_launch_shared(k, 0, why);
+			rc = bs_cuda_shared(k, 0, why);
 	return rc != 0 ? rc : bs_lines_reg_init(why);
 }
 

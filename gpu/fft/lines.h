@@ -4,9 +4,9 @@
  * A block holds LANES lines of size elements: [element][re LANES | im LANES] float. The transform
  * is Stockham's (self-sorting, no bit reversal), radices 8, 4, 5, 3, 2; every operation works on
  * whole vectors, so its rounding does not depend on the number of lines or of threads.
- * Beside the NUFFT's transform (gpu/device/simd.h): this one leaves out what is zero or not wanted of the
- * first and the last pass, which takes a line of 512 elements, AVX-512, from 2.8 to 2.2 us per 16 lines,
- * where the other takes 3.1.
+ * Beside gpu/fft/fft.h, which takes any length: this one leaves out what is zero or not wanted in
+ * the first and the last pass, which takes a line of 512 elements, AVX-512, from 2.8 to 2.2 us
+ * per 16 lines, where the other takes 3.1.
  * bs_line: what one size needs: its radices and their factors; made at plan, then only read.
  * Source: Van Loan, Computational Frameworks for the FFT, SIAM 1992 (section 1.7).
  */

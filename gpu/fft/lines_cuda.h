@@ -1,11 +1,12 @@
 /*
- * gpu/fft/lines_cuda.h - passes of Fourier transforms along one axis of device arrays, padded and cropped
+ * gpu/fft/lines_cuda.h - Fourier transforms along one axis of device arrays, padded and cropped
  *
- * out[outer][i][inner] = scale_out[i] sum_j scale_in[j] in[outer][j][inner] exp(S i2pi (j - in_half)
- * (i - out_half) / n),  j < in_count <= n, i < out_count <= n: what a centered, oversampled transform
- * needs is one read and one write of its data. scale NULL: ones. planes P > 1: in (out) outer index is
- * the centered one, out (in) its bin: outer = c P + z, z <-> (z +- P/2) mod P.
- * plan makes the table of roots (device memory from mem); launch queues the pass, allocates nothing.
+ * out[outer][i][inner] = scale_out[i] sum_j scale_in[j] in[outer][j][inner]
+ *                        exp(S i2pi (j - in_half) (i - out_half) / n)
+ * with j < in_count <= n, i < out_count <= n: a centered, oversampled transform reads and writes
+ * its data once. scale NULL: ones. planes P > 1: the outer index of in (of out) is the centered
+ * one, that of the other its bin: outer = c P + z, z <-> (z +- P/2) mod P. make fills the table of
+ * roots (device memory from mem); launch queues the pass and allocates nothing.
  * Any n from 1 to BS_LINE_MAX. Tests: test/twin/twin_nufft.c, twin_nufft_choices.c, twin_engine.c
  */
 #ifndef BS_GPU_FFT_LINES_CUDA_H
@@ -30,8 +31,8 @@ struct bs_line_pass {
 /* Device memory that a plan takes. */
 uint64_t bs_line_bytes(uint32_t n);
 int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, struct bs_fail *why);
-/* cols lines at a time fit a block, as many as are worth it (most: 0, or at most so many, a power of
- * two); for kernels that bring their own. */
+/* cols lines at a time fit a block, as many as are worth it (most: 0, or at most so many, a power
+ * of two); for kernels that bring their own. */
 uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most);
 static inline size_t bs_line_shared(uint32_t n, uint32_t cols)
 {

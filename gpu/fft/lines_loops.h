@@ -164,8 +164,8 @@ INLINE void dft8(struct cvec *v)
 }
 
 /*
- * One pass: n is the length that is left, s the number of transforms of that length. Legs from in on are
- * zero, legs from out on are not wanted; radix, in, out are constants where this is called.
+ * One pass: n is the length that is left, s the number of transforms of that length. Legs from in
+ * on are zero, legs from out on are not wanted; radix, in, out are constants where this is called.
  */
 INLINE void pass(int radix, int in, int out, const float *x, float *y, uint32_t n, uint32_t s,
 		 const float *factor, int from, int to)

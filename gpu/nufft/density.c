@@ -34,8 +34,8 @@ static double radius(const float *k, uint32_t dims)
 }
 
 /*
- * What the samples at the center of one readout share. The sum over rings of radius r = step, 2 step,
- * ... stands for the integral of r f(r) dr; Euler and Maclaurin's correction at its end is
+ * What the samples at the center of one readout share. The sum over rings of radius r = step, 2
+ * step, ... stands for the integral of r f(r) dr; Euler and Maclaurin's correction at its end is
  * f(0) step^2 / 12, which is a ring of radius step / 12 (in 3D, r^2 f(r), there is none). A readout
  * through the center meets each ring twice, one that starts there once: its unit is twice as large.
  */
@@ -83,7 +83,7 @@ static void ramp(float *weight, const struct bs_protocol *p, const struct bs_tra
  * One step of Pipe and Menon: w <- w / (C (*) w) at the samples. C is the Fejer kernel of the field
  * of view, sum_n (1 - |n|/N) exp(-i2pi k.n) over |n| < N: it is nowhere negative, and its image, a
  * triangle of twice the field of view, is the region in which an object of that size meets its own
- * side lobes (Johnson & Pipe, Magn Reson Med 2009;61:439-447). So C (*) w is a NUFFT there and back.
+ * side lobes (Johnson & Pipe, Magn Reson Med 2009;61:439-447). C (*) w is a NUFFT there and back.
  */
 struct pipe {
 	struct bs_nufft *nufft;
@@ -103,7 +103,7 @@ static void pipe_close(struct pipe *c)
 
 struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct bs_traj *t)
 {
-	/* Far more than the iteration converges to, so that host and GPU have the same weights to 1e-5. */
+	/* Far more than the iteration converges to: host and GPU then differ by 1e-5 at most. */
 	struct bs_nufft_spec spec = { .dims = t->dims,
 				      .coils = 1,
 				      .samples = (uint64_t)t->samples * t->readouts,
@@ -168,7 +168,7 @@ static void pipe_step(struct pipe *c, float *weight, size_t samples)
 				c->image[2 * v + 1] *= h;
 			}
 	bs_nufft_forward(c->nufft, c->image, c->at_samples);
-	for (size_t m = 0; m < samples; m++) /* never 0: a sample's own share alone is positive */
+	for (size_t m = 0; m < samples; m++) /* never 0: a sample's own share is positive */
 		weight[m] /= fmaxf(c->at_samples[2 * m], 1e-30f);
 }
 

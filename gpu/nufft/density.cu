@@ -179,7 +179,7 @@ static int pipe_where_it_fits(float *weight, const struct bs_protocol *p,
 int bs_density_cuda(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
 		    const float *file, struct bs_team *team, struct bs_fail *why)
 {
-	struct bs_fail own; /* what the host then mended is the caller's failure no more */
+	struct bs_fail own; /* not the caller's failure where the host then does it */
 
 	memset(&own, 0, sizeof(own));
 	int rc = bs_density_by(pipe_where_it_fits, weight, p, traj, file, team, &own);

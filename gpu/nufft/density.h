@@ -12,10 +12,11 @@
  * Normalization uniform: all weights times 1 / Re sum_m w_m D(k_m), D(k) = sum_n exp(-i2pi k.n):
  * then an image of ones comes back as one at its center voxel. auto: uniform for ramp and pipe,
  * none for file and none.
- * At arm only: allocates (pipe: an image of twice the matrix an axis). Results do not depend on the team.
+ * At arm only: allocates (pipe: an image of twice the matrix an axis). The same bytes for
+ * any team.
  * by: the same with another iteration in the place of pipe's own; all else is in one place.
- * Errors: BS_ERR_VALUE (weights that see nothing of an image of ones), BS_ERR_NOMEM, those of nufft.h.
- * CUDA twin: density_cuda.h. Tests: test/unit/gpu/test_density.c, test/twin/twin_density.c
+ * Errors: BS_ERR_VALUE (weights that see nothing of an image of ones), BS_ERR_NOMEM, those of
+ * nufft.h. CUDA twin: density_cuda.h. Tests: test/unit/gpu/test_density.c, test/twin/twin_density.c
  * Source: Pipe & Menon, Magn Reson Med 1999;41:179-186.
  */
 #ifndef BS_GPU_NUFFT_DENSITY_H

@@ -61,8 +61,8 @@ static struct bs_spread spread_of(const struct job *j, uint64_t first, uint64_t 
 }
 
 /*
- * Samples in sector order lie anywhere in each coil's data. Where those outgrow the caches, they are
- * first brought side by side, [sample][width], in one pass in memory's order: then one line of
+ * Samples in sector order lie anywhere in each coil's data. Where those outgrow the caches, they
+ * are first brought side by side, [sample][width], in one pass in memory's order: then one line of
  * memory holds a sample of every coil, and not of one alone.
  */
 #define MIXED_LEAST  (UINT64_C(12) << 20) /* bytes */

@@ -3,10 +3,10 @@
  *
  * The window's polynomials are evaluated on the fly: a sample then costs 12 to 24 bytes of table
  * instead of taps x dims weights. In y and z, the samples of a block are the lanes. In x the taps
- * are, where a cell is narrower than 8 floats: then a row is added in pieces of 8 floats that always lie
- * on multiples of 8, with the weights shifted instead (one set of coefficients for each shift), as a load
- * that overlaps an unfinished store only in part would wait for it. Whatever a piece holds beyond the
- * taps is zero; sectors leave room for it.
+ * are, where a cell is narrower than 8 floats: then a row is added in pieces of 8 floats that
+ * always lie on multiples of 8, with the weights shifted instead (one set of coefficients for each
+ * shift), as a load that overlaps an unfinished store only in part would wait for it. Whatever a
+ * piece holds beyond the taps is zero; sectors leave room for it.
  */
 #include "gpu/nufft/grid_simd.h"
 #include "gpu/device/simd.h"
@@ -290,7 +290,7 @@ KERNEL void spread_narrow(const struct bs_spread *s, int taps, int floats)
 	}
 }
 
-/* Cells of 8 or 16 floats: the piece, or the pieces, of a tap always lie on their own boundaries. */
+/* Cells of 8 or 16 floats: a tap's pieces always lie on their own boundaries. */
 KERNEL void spread_broad(const struct bs_spread *s, int taps, int floats)
 {
 	const int each = floats >= VW ? VW : floats; /* floats of a vector that is added */
@@ -345,7 +345,7 @@ KERNEL void spread_broad(const struct bs_spread *s, int taps, int floats)
 
 KERNEL void interpolate_narrow(const struct bs_spread *s, int taps, int floats)
 {
-	/* whole pieces where that takes no more vectors than the taps alone, from where they start */
+	/* whole pieces, where that takes no more vectors than from the first tap on */
 	const int tight = (taps * floats + VW - 1) / VW;
 	const int most = 8 / floats;
 	const int shifts = ((most - 1 + taps) * floats + VW - 1) / VW > tight ? 1 : most;

@@ -1,9 +1,9 @@
 /*
  * gpu/nufft/grid_simd.h - the host's gridding kernels, built once per instruction set
  *
- * Sorted samples onto the oversampled grid, and off it. grid_simd.c is compiled for each instruction
- * set (gpu/device/isa.h) into a table of its own. Results differ between sets by rounding only, and
- * never between runs or threads on one set.
+ * Sorted samples onto the oversampled grid, and off it. grid_simd.c is compiled for each
+ * instruction set (gpu/device/isa.h) into a table of its own. Results differ between sets by
+ * rounding only, and never between runs or threads on one set.
  */
 #ifndef BS_GPU_NUFFT_GRID_SIMD_H
 #define BS_GPU_NUFFT_GRID_SIMD_H

@@ -2,9 +2,9 @@
  * gpu/nufft/image.c - from the oversampled grid to the image and back; see part.h
  *
  * The transform goes axis by axis (y, x, then z for the adjoint) over blocks of as many columns as
- * a vector has lanes, and only where it matters: of the G lines in, N are wanted out. Loading a block
- * folds the halo in; storing it crops, and multiplies by the inverse of the window's transform.
- * Image index i = 0 .. N-1 is n = i - N/2, which lies in bin n mod G.
+ * a vector has lanes, and only where it matters: of the G lines in, N are wanted out. Loading a
+ * block folds the halo in; storing it crops, and multiplies by the inverse of the window's
+ * transform. Image index i = 0 .. N-1 is n = i - N/2, which lies in bin n mod G.
  */
 #include "gpu/nufft/part.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/device/launch.cuh"
+#include "gpu/device/check.h"
 #include "gpu/nufft/trajectory.h"
 
 /* ---- memory ------------------------------------------------------------------------------- */
@@ -32,7 +32,7 @@ static uint64_t grids_of(const struct bs_nufft_choice *c, const struct bs_nufft_
 	return c->chunks > 1 ? (s->states > 1 ? s->states : 1) + (s->peek ? 1 : 0) : 1;
 }
 
-/* All products stay below 2^64: matrix <= 512, in 2D 1024, oversampling <= 4 of small axes, coils <= 64. */
+/* All products stay below 2^64: matrix <= 512 (2D: 1024), oversampling <= 4, coils <= 64. */
 static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
 		       const struct bs_nufft_spec *s)
 {
@@ -235,7 +235,8 @@ static void lay_dev(const struct bs_nufft_cuda *p, bs_nufft_dev *d, const struct
 	d->channel_step = c->mixed ? 1 : p->spec.samples;
 }
 
-/* Numbers the samples of a chunk within all; weights in the sorted order, where they are not mixed in. */
+/* From numbers within the chunk to numbers within all samples. The weights in the sorted order,
+ * unless the samples are mixed, which weighs them. */
 static int upload_weights(struct bs_nufft_cuda *p, bs_nufft_dev *d, struct bs_sectors *s,
 			  uint64_t first, const float *weight, struct bs_devmem *mem,
 			  struct bs_fail *why)
@@ -328,7 +329,7 @@ static int sort_stack(struct bs_nufft_cuda *p, const float *k, const uint32_t *s
 	return rc;
 }
 
-/* The passes of both directions; the one along x of the adjoint begins with the sum over sectors. */
+/* The passes of both directions; the adjoint's along x begins with the sum over sectors. */
 static int make_passes(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
 {
 	const struct bs_nufft_choice *c = &p->choice;
@@ -401,13 +402,13 @@ static int take_buffers(struct bs_nufft_cuda *p, const uint64_t bytes[REGIONS],
 
 static int allow_shared(const struct bs_nufft_kernels *k, struct bs_fail *why)
 {
-	int rc = bs_launch_shared((const void *)k->spread, k->spread_bytes, why);
+	int rc = bs_cuda_shared((const void *)k->spread, k->spread_bytes, why);
 
 	if (rc == 0)
-		rc = bs_launch_shared((const void *)k->interpolate, k->interpolate_bytes, why);
+		rc = bs_cuda_shared((const void *)k->interpolate, k->interpolate_bytes, why);
 	return rc != 0 ? rc
-		       : bs_launch_shared((const void *)k->interpolate_shared,
-					  k->interpolate_shared_bytes, why);
+		       : bs_cuda_shared((const void *)k->interpolate_shared,
+					k->interpolate_shared_bytes, why);
 }
 
 /* Samples of a sector up to which reading each four times is less than padded copies cost. */

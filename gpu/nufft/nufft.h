@@ -6,11 +6,11 @@
  * k       [sample][dims] float, cycles per voxel, [-0.5, 0.5)
  * image   [coil][z][y][x] complex float; d [coil][sample] complex float; w [sample] float or NULL
  *
- * need -> plan -> { adjoint | forward | begin, add*, finish }* -> close. plan sorts the samples into
- * sectors, tabulates the window and makes the FFT plans; only plan and close may allocate.
+ * need -> plan -> { adjoint | forward | begin, add*, finish }* -> close. plan sorts the samples
+ * into sectors, tabulates the window and makes the FFT plans; only plan and close may allocate.
  * Incremental use (begin, add, finish): the samples come in chunks fixed at plan; chunk c holds the
- * samples [c*chunk, (c+1)*chunk), is sorted by itself and is added when all its samples are there, in
- * the order 0, 1, 2 ... The result is that of one adjoint with the same chunks, bit for bit, for
+ * samples [c*chunk, (c+1)*chunk), is sorted by itself and is added when all its samples are there,
+ * in the order 0, 1, 2 ... The result is that of one adjoint with the same chunks, bit for bit, for
  * any number of threads. Not thread-safe: one caller per plan. adjoint and forward use the grid of
  * state 0: not while it is open, unless it has no grid (chunk 0, or the stack route).
  * Twins: nufft.c (host), nufft.cu (CUDA). Tests: test/unit/gpu/test_nufft.c, test/twin/twin_nufft.c
@@ -44,8 +44,8 @@ struct bs_nufft_spec {
 	double accuracy; /* 1e-1 .. 1e-6, or 0 with the two below */
 	double width;    /* oversampled grid cells */
 	double oversampling;
-	const struct bs_tune
-		*tune; /* CUDA: measured choices (gpu/nufft/cuda/tune.h); NULL: by its own model */
+	/* CUDA: measured choices (gpu/nufft/cuda/tune.h); NULL: by its own model */
+	const struct bs_tune *tune;
 };
 
 struct bs_nufft;

@@ -8,11 +8,11 @@
  * How: samples are sorted into sectors (tiles) of the oversampled grid and, inside, by the first
  * cell of their window. A block owns a run of a sector's samples and a padded copy of the sector in
  * shared memory. The padded sectors are then added up cell by cell, in a fixed order, by the same
- * kernel that transforms along x; each further axis is one pass that crops. Sparse samples in 3D may
- * be collected by the cells instead (gpu/nufft/cuda/collect.cu). No sum is atomic: the same bytes in every
- * run. A stack is transformed along kz first and gridded plane by plane.
- * spec.tune (gpu/nufft/cuda/tune.h) names the variants; a given choice always gives the same bytes, another
- * one another rounding of the same accuracy.
+ * kernel that transforms along x; each further axis is one pass that crops. Sparse samples in 3D
+ * may be collected by the cells instead (gpu/nufft/cuda/collect.cu). No sum is atomic: the same
+ * bytes in every run. A stack is transformed along kz first and gridded plane by plane.
+ * spec.tune (gpu/nufft/cuda/tune.h) names the variants; a given choice always gives the same bytes,
+ * another one another rounding of the same accuracy.
  * Chunks and states: as nufft.h; the result depends on the chunks, not on when their samples came.
  * plan computes on the host and copies the tables; only plan and close may allocate (host memory;
  * device memory comes from mem). One stream at a time: states share what is in between.
@@ -47,9 +47,10 @@ int bs_nufft_cuda_forward(struct bs_nufft_cuda *plan, const float *image, float 
 
 /*
  * Accumulation into state 0 .. states-1: begin, then samples [coil][sample] are copied into
- * bs_nufft_cuda_samples on the stream and announced by arrived (each once, in any order); settle queues
- * all but the last chunk, come or not; finish queues the last chunk and the transform: always the same
- * launches, fit for a graph. Samples that never come count as zeros.
+ * bs_nufft_cuda_samples on the stream and announced by arrived (each once, in any order); settle
+ * queues all but the last chunk, whether their samples came or not; finish queues the last chunk
+ * and the transform: always the same launches, fit for a graph. Samples that never come count as
+ * zeros.
  */
 float *bs_nufft_cuda_samples(struct bs_nufft_cuda *plan, uint32_t state);
 int bs_nufft_cuda_begin(struct bs_nufft_cuda *plan, uint32_t state, void *stream,
@@ -61,8 +62,8 @@ int bs_nufft_cuda_settle(struct bs_nufft_cuda *plan, uint32_t state, void *strea
 int bs_nufft_cuda_finish(struct bs_nufft_cuda *plan, uint32_t state, float *image, void *stream,
 			 struct bs_fail *why);
 /*
- * One part (spec.part, the same as spec.chunk here): the image of the samples of one chunk alone, after
- * begin and their copies; neither arrived, settle nor finish is called for it.
+ * One part (spec.part, the same as spec.chunk here): the image of the samples of one chunk alone,
+ * after begin and their copies; neither arrived, settle nor finish is called for it.
  */
 int bs_nufft_cuda_part(struct bs_nufft_cuda *plan, uint32_t state, uint64_t chunk, float *image,
 		       void *stream, struct bs_fail *why);

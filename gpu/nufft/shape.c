@@ -6,8 +6,8 @@
 
 /*
  * Cells of a sector's edge. A sector's footprint should stay in the second-level cache, its rows
- * that are in use in the first; the halo that neighbors share grows as the edge shrinks. Where samples
- * are sparse it is the halo that costs, and sectors are larger.
+ * that are in use in the first; the halo that neighbors share grows as the edge shrinks. Where
+ * samples are sparse it is the halo that costs, and sectors are larger.
  */
 static const uint32_t edges[2][4][3][3] = {
 	{ /* by log2 of width; dims 1, 2, 3 */
@@ -35,7 +35,7 @@ static int sizes(struct bs_grid_shape *g, const struct bs_nufft_spec *s, uint64_
 	bool sparse = (double)s->samples < 0.5 * g->grid[0] * g->grid[1] * (double)g->grid[2];
 
 	for (uint32_t a = 0; a < 3; a++) {
-		/* same-colored footprints must not touch, nor the vector written past a row's end */
+		/* footprints of one color must not touch, nor a vector past a row's end */
 		uint32_t least = g->taps + (a == 0 ? 8 : 0);
 		uint32_t edge = edges[sparse][log2_of(g->width)][g->dims - 1][a];
 

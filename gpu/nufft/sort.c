@@ -93,8 +93,8 @@ static uint32_t cell_of(const struct bs_grid_shape *g, const float *k)
 	return (uint32_t)cell;
 }
 
-/* Samples that are neighbors in time and lie in one sector, by cell: the grid then moves through the
- * first-level cache slowly, and a group in one place need not be read and written for each. */
+/* Samples that are neighbors in time and lie in one sector, by cell: the grid then moves through
+ * the first-level cache slowly, and a group in one place need not be read and written for each. */
 static void order_runs(struct sorter *s, uint64_t base, uint64_t count)
 {
 	struct bs_sample_table *t = &s->n->table;

@@ -1,4 +1,5 @@
-/* gpu/nufft/stack.c - a stack: transformed along kz, then gridded plane by plane; see trajectory.h, part.h */
+/* gpu/nufft/stack.c - a stack: transformed along kz, then gridded plane by plane; see trajectory.h,
+ * part.h */
 #include "gpu/nufft/part.h"
 
 #include <stdlib.h>

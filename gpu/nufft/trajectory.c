@@ -9,11 +9,11 @@ int bs_nufft_check_k(const struct bs_nufft_spec *s, const float *k, struct bs_fa
 {
 	for (uint64_t i = 0; i < s->samples * s->dims; i++)
 		if (!(k[i] >= -0.5f && k[i] <= 0.5f))
-			return bs_fail(
-				why, BS_ERR_TRAJECTORY,
-				"sample %llu, axis %u: k = %g is outside [-0.5, 0.5) cycles per voxel",
-				(unsigned long long)(i / s->dims), (unsigned)(i % s->dims),
-				(double)k[i]);
+			return bs_fail(why, BS_ERR_TRAJECTORY,
+				       "sample %llu, axis %u: k = %g is outside [-0.5, 0.5) "
+				       "cycles per voxel",
+				       (unsigned long long)(i / s->dims), (unsigned)(i % s->dims),
+				       (double)k[i]);
 	return 0;
 }
 

@@ -2,9 +2,10 @@
  * gpu/nufft/trajectory.h - what both twins of the NUFFT ask of a trajectory when they plan
  *
  * check_k: BS_ERR_TRAJECTORY where a sample lies outside [-0.5, 0.5] or is not a number.
- * A stack repeats one in-plane path at kz = j / Nz, j integer, in any order and with some partitions
- * left out. The sum over kz is then a plain transform of length Nz for each in-plane position, exact
- * and without oversampling; what remains is two-dimensional gridding whose channels are the planes.
+ * A stack repeats one in-plane path at kz = j / Nz, j integer, in any order and with some
+ * partitions left out. The sum over kz is then a plain transform of length Nz for each in-plane
+ * position, exact and without oversampling; what remains is two-dimensional gridding whose channels
+ * are the planes.
  * stack_find: *positions 0 when it is none. Else *source is malloc'ed, the caller's: sample numbers
  * [position][partition], or [partition][position]; UINT32_MAX where there is none.
  * At plan only, one thread.

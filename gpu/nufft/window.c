@@ -23,7 +23,8 @@ static double bessel(double q)
 
 struct bs_window_shape bs_window_make(enum bs_window kind, double width, double oversampling)
 {
-	/* Only matrices of a few voxels have more; their optimum would trade roundoff for nothing. */
+	/* Only matrices of a few voxels have more; their optimum would trade roundoff for
+	 * nothing. */
 	double s = oversampling > 4.0 ? 4.0 : oversampling;
 	struct bs_window_shape w = { kind, width, 0.0, oversampling };
 
@@ -102,9 +103,10 @@ double bs_window_error(const struct bs_window_shape *w)
 	return sqrt(sum / points);
 }
 
-/* How much the division by the transform amplifies a grid cell's roundoff, root mean square as above.
- * A sample leaves roundoff in proportion to the window's l2 norm, white over the image, and signal in
- * proportion to the transform: wide windows with little oversampling lose the field's edge to it. */
+/* How much the division by the transform amplifies a grid cell's roundoff, root mean square as
+ * above. A sample leaves roundoff in proportion to the window's l2 norm, white over the image, and
+ * signal in proportion to the transform: wide windows with little oversampling lose the field's
+ * edge to it. */
 static double gain(const struct bs_window_shape *w)
 {
 	const int points = 24;

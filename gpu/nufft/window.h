@@ -36,7 +36,8 @@ double bs_window_taps(struct bs_taps *taps, const struct bs_window_shape *w, uin
 
 /* Smallest 2^a 3^b 5^c >= n. */
 uint32_t bs_window_smooth(double n);
-/* The rule that a choice must meet: aliasing at most half of the accuracy asked for, and roundoff. */
+/* The rule that a choice must meet: aliasing at most half of the accuracy asked for, and
+ * roundoff. */
 bool bs_window_accurate(const struct bs_nufft_spec *spec, uint32_t dims, double width,
 			const uint32_t grid[3]);
 /*

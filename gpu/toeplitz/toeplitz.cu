@@ -313,8 +313,8 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 		BS_CUDA(cudaGetLastError(), why);
 		for (int kind = 0; kind < TP_KINDS && err == 0; kind++)
 			if (s->kernel[kind] != NULL)
-				err = bs_launch_shared((const void *)s->kernel[kind],
-						       (size_t)shared_of(s, kind), why);
+				err = bs_cuda_shared((const void *)s->kernel[kind],
+						     (size_t)shared_of(s, kind), why);
 	}
 	if (err == 0)
 		err = choose_middle(p, why);

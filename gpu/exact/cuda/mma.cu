@@ -6,7 +6,7 @@
  * tables come in by cp.async, MMA_STAGES blocks ahead; ldmatrix reads the right factor, whose core
  * matrices are just what it wants. See tile.h for the arithmetic and the layouts.
  */
-#include "gpu/device/launch.cuh"
+#include "gpu/device/check.h"
 #include "gpu/exact/cuda/tile.h"
 
 #define MMA_STAGES 3
@@ -197,10 +197,9 @@ static size_t shared_bytes(int products)
 
 int ex_prepare_mma(struct bs_fail *why)
 {
-	int err = bs_launch_shared((const void *)product_mma<3>, shared_bytes(3), why);
+	int err = bs_cuda_shared((const void *)product_mma<3>, shared_bytes(3), why);
 
-	return err != 0 ? err
-			: bs_launch_shared((const void *)product_mma<1>, shared_bytes(1), why);
+	return err != 0 ? err : bs_cuda_shared((const void *)product_mma<1>, shared_bytes(1), why);
 }
 
 int ex_product_mma(const struct ex_product *a, int products, cudaStream_t stream,

@@ -1,5 +1,5 @@
 /*
- * gpu/exact/cuda/simt.cu - the exact sums' matrix product on the CUDA cores, in fp32, for any device
+ * gpu/exact/cuda/simt.cu - the exact sums' matrix product on the CUDA cores, in fp32
  *
  * The same tables and the same sums in the same places as on the tensor cores (tile.h), so a
  * device without them, or a doubt about them, has a twin. A thread has 4 rows by 16 columns.

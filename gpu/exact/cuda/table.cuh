@@ -1,5 +1,5 @@
 /*
- * gpu/exact/cuda/table.cuh - what goes into the exact sums' matrix product, and the way back to voxels
+ * gpu/exact/cuda/table.cuh - the factors of the exact sums' product, and the way back to voxels
  *
  * For exact.cu alone; layouts and arithmetic in tile.h.
  */

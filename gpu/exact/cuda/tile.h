@@ -61,7 +61,7 @@ struct ex_product {
 	int slices; /* parts of the chunk's groups, summed apart, added in order at the end */
 	int groups; /* of this chunk */
 	int add;    /* to what sums hold; else they are set */
-	int stream; /* the sums are too many to stay in the cache: they shall not push the tables out */
+	int stream; /* sums too many for the cache leave it first, the tables stay */
 	int first_q, count_q, first_c, count_c; /* the tiles of this launch */
 };
 

@@ -6,7 +6,7 @@
  * ahead. See tile.h for the arithmetic and the layouts. (Sharing the right factor within a
  * cluster of two by multicast was tried: no faster, the caches keep up.)
  */
-#include "gpu/device/launch.cuh"
+#include "gpu/device/check.h"
 #include "gpu/exact/cuda/tile.h"
 
 #define EX_PRODUCER 128 /* threads */
@@ -364,10 +364,10 @@ static size_t shared_bytes(int products)
 
 int ex_prepare_wgmma(struct bs_fail *why)
 {
-	int err = bs_launch_shared((const void *)product_wgmma<3>, shared_bytes(3), why);
+	int err = bs_cuda_shared((const void *)product_wgmma<3>, shared_bytes(3), why);
 
 	return err != 0 ? err
-			: bs_launch_shared((const void *)product_wgmma<1>, shared_bytes(1), why);
+			: bs_cuda_shared((const void *)product_wgmma<1>, shared_bytes(1), why);
 }
 
 int ex_product_wgmma(const struct ex_product *a, int products, cudaStream_t stream,

@@ -1,10 +1,10 @@
 /*
- * gpu/fft/cuda/dft.cuh - discrete Fourier transforms in registers, and what they are made of; for .cu files alone
+ * gpu/fft/cuda/dft.cuh - discrete Fourier transforms in registers, and their parts
  *
  * bs_fft<N, S>::run(v): v[k] = sum_j v[j] exp(S i2pi j k / N), natural order; S = -1 forward, +1
- * inverse; N = 2 .. 6, 8 or a product of two of these up to 36. run<true>: the upper half of the input
- * is taken as zero, unread; N a power of two. Every index is a constant after unrolling, every root a
- * literal. Source: Cooley & Tukey, Math Comput 1965;19:297-301.
+ * inverse; N = 2 .. 6, 8 or a product of two of these up to 36. run<true>: the upper half of the
+ * input is taken as zero, unread; N a power of two. Every index is a constant after unrolling,
+ * every root a literal. Source: Cooley & Tukey, Math Comput 1965;19:297-301.
  */
 #ifndef BS_GPU_FFT_CUDA_DFT_CUH
 #define BS_GPU_FFT_CUDA_DFT_CUH

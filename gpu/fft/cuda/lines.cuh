@@ -4,9 +4,9 @@
  * A block holds `cols` lines (a power of two) of n points in shared memory, [point][pitch] complex,
  * and transforms them by Stockham passes of radix 2, 3, 4, 5, 6, 8, or any other factor by its sum:
  *   out[k] = sum_j in[j] exp(S i2pi j k / n)
- * What lies before and after (windowing, padding, cropping, the sum over sectors) is the caller's, in
- * the same kernel: that is why this is not cuFFT, whose passes would move each grid through memory
- * two to four more times. Twin: lines.h (host). Test: test/twin/twin_nufft.c
+ * What lies before and after (windowing, padding, cropping, the sum over sectors) is the caller's,
+ * in the same kernel: that is why this is not cuFFT, whose passes would move each grid through
+ * memory two to four more times. Twin: lines.h (host). Test: test/twin/twin_nufft.c
  * Source: Stockham's autosort form, as in Van Loan, Computational Frameworks for the FFT, 1992.
  */
 #ifndef BS_GPU_FFT_CUDA_LINES_CUH
@@ -19,8 +19,8 @@
 
 #define BS_LINE_PASSES 10
 
-/* From one point to the next of cols lines in shared memory: odd, so that columns of points spread over
- * the banks. */
+/* From one point to the next of cols lines in shared memory: odd, so that columns of points spread
+ * over the banks. */
 static __host__ __device__ inline uint32_t bs_line_pitch(uint32_t cols)
 {
 	return cols > 1 ? cols + 1 : 1;
@@ -113,8 +113,8 @@ static __device__ void bs_line_sum(const bs_line_step &s, uint32_t radix,
 	}
 }
 
-/* The lines are in a, complete after a barrier of the caller's; returns where the result is (a or b),
- * after a barrier. */
+/* The lines are in a, complete after a barrier of the caller's; returns where the result is (a or
+ * b), after a barrier. */
 template <int S>
 static __device__ float2 *bs_lines_run(const bs_line_plan &p, float2 *a, float2 *b, uint32_t cols,
 				       uint32_t pitch)

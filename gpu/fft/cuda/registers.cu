@@ -67,6 +67,6 @@ int bs_lines_reg_init(struct bs_fail *why)
 
 	for (uint32_t i = 0; i < count; i++)
 		for (int k = 0; rc == 0 && k < 4; k++)
-			rc = bs_launch_shared((const void *)all[i].kernel[k / 2][k % 2], 0, why);
+			rc = bs_cuda_shared((const void *)all[i].kernel[k / 2][k % 2], 0, why);
 	return rc;
 }

@@ -1,10 +1,11 @@
 /*
- * gpu/fft/cuda/registers.cuh - passes of Fourier transforms of known lengths, in registers; for registers.cu
+ * gpu/fft/cuda/registers.cuh - passes of Fourier transforms of known lengths, in registers
  *
  * A line of N = A B points, n = t + B j and k = k1 + A k2: B threads transform A points each, turn
- * and exchange them through shared memory once, then A threads transform B points each. A block goes
- * through tiles of COLS lines; the next tile is copied into shared memory (cp.async) while this one
- * is transformed, so that memory is never idle. Same arguments and meaning as bs_line_pass.
+ * and exchange them through shared memory once, then A threads transform B points each. A block
+ * goes through tiles of COLS lines; the next tile is copied into shared memory (cp.async) while
+ * this one is transformed, so that memory is never idle. The same
+ * arguments and meaning as bs_line_pass.
  */
 #ifndef BS_GPU_FFT_CUDA_REGISTERS_CUH
 #define BS_GPU_FFT_CUDA_REGISTERS_CUH

@@ -1,5 +1,5 @@
 /*
- * gpu/nufft/cuda/borders.cu - the padded sectors added up, fused with the transform along x; see dev.cuh
+ * gpu/nufft/cuda/borders.cu - the padded sectors added up on the way along x; see dev.cuh
  *
  * A cell lies in up to two sectors an axis. Which rows of sectors reach a row of cells is looked up
  * once a row, so that a cell adds only those that are there: most rows of a volume lie in one or
@@ -75,7 +75,7 @@ static __device__ __forceinline__ void add_copies(cell_of<CB> &sum, const copies
 	}
 }
 
-/* The rows of sectors that reach a row of cells: the first sector of each, and the row's place in it.
+/* The rows of sectors that reach a row of cells: their first sector, and the row's place in it.
  * many: more than two an axis (grids of a few sectors), the reach is asked for each cell. */
 struct row_places {
 	uint32_t count;
@@ -163,7 +163,7 @@ static __device__ __noinline__ cell_of<CB> gather_many(const bs_nufft_dev &d, co
 	return sum;
 }
 
-/* The lanes of one cell: the first copies of up to AHEAD sectors under way at a time, then the others. */
+/* One cell's channels: the first copies of AHEAD sectors are read at a time, then the others. */
 template <int CB>
 static __device__ __forceinline__ cell_of<CB> gathered(const bs_nufft_dev &d, const copies &c,
 						       const row_places &r, uint32_t row,
@@ -255,9 +255,9 @@ static __global__ void __launch_bounds__(128) gather(const __grid_constant__ bs_
 }
 
 /*
- * Lines of a block: cols / CB rows, each of CB channels. Where each of the sectors that reach a row has
- * its part of it is tabulated first: [row][row of sectors][sector along x], the first copy's cell and
- * how many copies there are. near: cells are counted in 32 bits.
+ * Lines of a block: cols / CB rows, each of CB channels. Where each of the sectors that reach a row
+ * has its part of it is tabulated first: [row][row of sectors][sector along x], the first copy's
+ * cell and how many copies there are. near: cells are counted in 32 bits.
  */
 struct row_table {
 	const uint2 *at;  /* of one row */
@@ -348,7 +348,7 @@ static __global__ void __launch_bounds__(THREADS)
 	const uint32_t first = blockIdx.x * (cols / CB);
 	const uint32_t count = min(cols / CB, rows - first);
 	const uint32_t entries =
-		4 * d.axis[0]; /* of a row: they fit b, which waits for the transform */
+		4 * d.axis[0]; /* of a row: they fit b, which is free until the transform */
 	const copies c = copies_of<CB>(d, blockIdx.y, part);
 	float2 *a = shared;
 	float2 *b = shared + n * pitch;
@@ -410,7 +410,7 @@ int bs_nufft_gather_init(struct bs_fail *why)
 
 	for (const void *k : kernel)
 		if (rc == 0)
-			rc = bs_launch_shared(k, 0, why);
+			rc = bs_cuda_shared(k, 0, why);
 	return rc;
 }
 

@@ -8,8 +8,8 @@
 #include "gpu/nufft/cuda/tune.h"
 #include "gpu/nufft/window.h"
 
-/* Cells of a sector: the border that padding adds against the blocks that fit a multiprocessor. 15 in
- * 2D: then the rows of one window of 5 lie in different banks of shared memory. */
+/* Cells of a sector: the border that padding adds against the blocks that fit a multiprocessor. 15
+ * in 2D: then the rows of one window of 5 lie in different banks of shared memory. */
 static const uint32_t sides[2][3] = { { 15, 16, 1 }, { 8, 8, 8 } };
 
 /* Seconds of one channel on a large device, near enough to rank choices: a padded sector is written
@@ -136,7 +136,7 @@ static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
 	if (s->dims != 2 && s->dims != 3)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "CUDA gridding in %u dimensions: 2 or 3",
 			       s->dims);
-	/* density compensation doubles the matrix; a volume's grid must leave numbers to its kernels */
+	/* density compensation doubles the matrix; in 3D the kernels number cells in 32 bits */
 	const uint32_t most = s->dims == 2 ? 2 * BS_AXIS_MAX : BS_AXIS_MAX;
 
 	for (uint32_t a = 0; a < 3; a++)
@@ -157,7 +157,7 @@ static uint32_t or_else(uint32_t tuned_value, uint32_t otherwise)
 	return tuned_value != 0 ? tuned_value : otherwise;
 }
 
-/* Cells that collect need sectors that reach no farther than the next one. */
+/* Cells can collect their samples where windows reach no farther than the next sector. */
 static bool can_collect(const struct bs_nufft_choice *c)
 {
 	for (uint32_t a = 0; a < c->sectors.dims; a++) {
@@ -170,14 +170,14 @@ static bool can_collect(const struct bs_nufft_choice *c)
 	return c->sectors.dims == 3 && c->planes == 1;
 }
 
-/* How the sums are split: between blocks, and between kernels. */
+/* How the sums are split between blocks, and between kernels. */
 static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s, bool stack,
 			struct bs_fail *why)
 {
 	/* Enough tasks to fill the device, few enough that adding their borders stays cheap. */
 	const uint64_t run = s->dims == 2 ? 256 : c->chunk / 4096;
 	const uint32_t lanes = c->channels == 1 ? 1 : c->channels == 2 || s->dims == 3 ? 2 : 4;
-	/* Where all channels stay in the second-level cache, scattered reads of each cost little. */
+	/* Where all channels stay in the second-level cache, scattered reads cost little. */
 	const bool mixed =
 		stack || (c->channels > 1 && c->points * c->channels * 8 > UINT64_C(24) << 20);
 	const uint32_t want = tuned(s, BS_NUFFT_MIXED);
@@ -295,7 +295,8 @@ int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_cho
 		if (worst > 0.05 * bs_window_error(&shape) + 1e-7)
 			return bs_fail(
 				why, BS_ERR_UNSUPPORTED,
-				"CUDA gridding: a window of %g cells on axis %u is fitted to %g only",
+				"CUDA gridding: a window of %g cells on axis %u is fitted to "
+				"%g only",
 				c->sectors.window, a, worst);
 	}
 	w->last = (uint32_t)ceil(c->sectors.window) - 1;

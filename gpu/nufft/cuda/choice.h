@@ -1,5 +1,5 @@
 /*
- * gpu/nufft/cuda/choice.h - what the CUDA gridding chooses and tabulates on the host, before it sees a device
+ * gpu/nufft/cuda/choice.h - what the CUDA gridding chooses and tabulates on the host
  *
  * Same error rule as the host twin (window.h); other costs, so often another window and grid.
  * On the stack route the gridding is two-dimensional with channels = coils x partitions.
@@ -22,8 +22,8 @@ extern "C" {
 /* Terms that a kernel of so many taps evaluates. */
 #define BS_KERNEL_TERMS_OF(taps) ((taps) <= 5 ? 7 : (taps) == 6 ? 8 : 9)
 
-/* The window on each axis: its value in cell j is a polynomial in u = 2 offset - 1; past cut the last
- * cell lies outside. Highest power first. */
+/* The window on each axis: its value in cell j is a polynomial in u = 2 offset - 1; past cut the
+ * last cell lies outside. Highest power first. */
 struct bs_kernel_window {
 	float c[3][BS_KERNEL_TERMS][BS_KERNEL_TAPS_MAX];
 	float cut;
@@ -50,14 +50,13 @@ struct bs_nufft_choice {
 	uint64_t tasks;  /* at most, of a chunk */
 	bool collect;    /* 3D: cells collect their samples; no padded sectors */
 	bool direct;     /* 2D, one coil: the same with few samples (direct.cu) */
-	bool may_direct; /* has what that takes, but for the number of samples */
+	bool may_direct; /* direct would be possible, whatever the number of samples */
 	bool fold;       /* 2D: the last block of a sector adds up its copies */
-	uint32_t
-		crowd; /* more copies of a sector than this are added up by a kernel of their own */
+	uint32_t crowd;  /* more copies of a sector than this are added up by a kernel of its own */
 	struct bs_nufft_launch launch;
 };
 
-/* spec.tune, where there is one, decides what it decides; whether that can be had is said here. */
+/* spec.tune, if any, decides its fields; BS_ERR_UNSUPPORTED where that is not possible. */
 int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec, bool stack,
 		    uint64_t positions, struct bs_fail *why);
 /* Polynomials of a kernel's number of terms; BS_ERR_UNSUPPORTED when they do not fit the window. */

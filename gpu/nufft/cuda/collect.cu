@@ -2,11 +2,12 @@
  * gpu/nufft/cuda/collect.cu - gridding in three dimensions from the cells' side; see dev.cuh
  *
  * Where samples are few to a cell, padded sectors cost more than samples: each is written and read
- * with a border that makes it three to four times as large. Here a warp owns a sector of up to 8 x 8 x
- * 8 cells of the grid, whose sums stay in registers (a lane: one x, two y, all z), and goes through
- * the samples whose windows reach it: those of its own sector and of the seven before it, in the
- * sorted order. 32 at a time are weighed, a lane each, into shared tables that hold zeros outside the
- * window; then all lanes add sample after sample. Nothing is atomic, no cell is written twice.
+ * with a border that makes it three to four times as large. Here a warp owns a sector of up to 8 x
+ * 8 x 8 cells of the grid, whose sums stay in registers (a lane: one x, two y, all z), and goes
+ * through the samples whose windows reach it: those of its own sector and of the seven before it,
+ * in the sorted order. 32 at a time are weighed, a lane each, into shared tables that hold zeros
+ * outside the window; then all lanes add sample after sample. Nothing is atomic, no cell is written
+ * twice.
  */
 #include "gpu/device/launch.cuh"
 #include "gpu/nufft/cuda/sample.cuh"
@@ -128,6 +129,7 @@ static __device__ __forceinline__ uint32_t neighbor(uint32_t s, uint32_t n, bool
 	return at;
 }
 
+/* Long: one loop around sums that stay in registers, from the first sector to the last cell. */
 template <int W, int CB>
 static __global__ void __launch_bounds__(32 * WARPS)
 	collect(const __grid_constant__ bs_nufft_dev d, uint32_t sectors, bool add,

@@ -20,11 +20,13 @@ struct bs_nufft_dev {
 	const float *offset; /* [axis][points] */
 	const float *weight; /* in sorted order; NULL: applied already */
 	const struct bs_sector_task *task;
-	const uint2 *range;  /* [sector] first task, tasks: 1 after merging */
-	const uint2 *crowd;  /* sectors whose tasks are merged: first task, tasks */
-	const uint2 *copies; /* [sector] first task, tasks; where the last block adds them up */
-	uint32_t *done;      /* [sector][group] of these, blocks that have ended; NULL: not so */
-	const uint2 *span;   /* [sector] first sample, samples; where cells collect, or may */
+	const uint2 *range; /* [sector] first task, tasks: 1 after merging */
+	const uint2 *crowd; /* sectors whose tasks are merged: first task, tasks */
+	const uint2
+		*copies; /* [sector] first task, tasks; where a sector's last block adds them up */
+	uint32_t
+		*done; /* [sector][group] blocks that have ended; NULL where no block adds copies */
+	const uint2 *span; /* [sector] first sample, samples; where cells collect, or may */
 	const struct bs_sector_reach *reach[3];
 	const uint32_t *start[3];
 	uint64_t points;
@@ -36,8 +38,8 @@ struct bs_nufft_dev {
 
 typedef void (*bs_grid_kernel)(const bs_nufft_dev, const float2 *, float2 *);
 
-/* The kernels of a choice: one block a task (x) and group of channels (y). shared: interpolation with
- * four threads a sample. */
+/* The kernels of a choice: one block a task (x) and group of channels (y). shared: interpolation
+ * with four threads a sample. */
 struct bs_nufft_kernels {
 	bs_grid_kernel spread, interpolate, interpolate_shared;
 	unsigned spread_threads, interpolate_threads;

@@ -1,11 +1,11 @@
 /*
- * gpu/nufft/cuda/direct.cu - spreading few samples in two dimensions: one kernel, no copies of sectors
+ * gpu/nufft/cuda/direct.cu - spreading few samples in 2D: one kernel, no copies of sectors
  *
  * A block owns the cells of one sector, a thread four of them along y. It reads the samples whose
  * windows can reach the sector, from its own and the three sectors before it, in that order; those
- * that do reach it are weighed into tables over the sector's cells, zero outside the window, and added
- * by all threads one after the other. Each cell is written once. Samples are thus read four times,
- * which pays while sectors hold about a dozen or fewer; more go through padded sectors
+ * that do reach it are weighed into tables over the sector's cells, zero outside the window, and
+ * added by all threads one after the other. Each cell is written once. Samples are thus read four
+ * times, which pays while sectors hold about a dozen or fewer; more go through padded sectors
  * (spread_plane.cuh).
  */
 #include "gpu/device/launch.cuh"
@@ -41,7 +41,7 @@ static __device__ __forceinline__ direct_source source_of(const bs_nufft_dev &d,
 	return s;
 }
 
-/* One sample's window on one axis as a table over the sector's cells: zero where it does not reach. */
+/* A sample's window on one axis as a table over the sector's cells, zero beyond its reach. */
 template <int W>
 static __device__ __forceinline__ void lay(float (&table)[SIDE + 4], const float (&w)[W], int first)
 {
@@ -54,6 +54,7 @@ static __device__ __forceinline__ void lay(float (&table)[SIDE + 4], const float
 			table[first + j] = w[j];
 }
 
+/* Long: both warps' turns share what the samples' places came to. */
 template <int W>
 static __global__ void __launch_bounds__(THREADS)
 	direct(const __grid_constant__ bs_nufft_dev d, const float2 *data, float2 *grid)

@@ -28,8 +28,8 @@ static __device__ __forceinline__ void own_part(float (&own)[(W + PARTS - 1) / P
 	}
 }
 
-/* The padded sector in shared memory. Threads that share a sample read planes beside each other: where a
- * plane's cells are a multiple of the banks, each row is a cell longer. */
+/* The padded sector in shared memory. Threads that share a sample read planes beside each other:
+ * where a plane's cells are a multiple of the banks, each row is a cell longer. */
 template <int DIM, int W, int PARTS> struct sector {
 	static const int PX = (DIM == 3 ? 8 : 15) + W - 1, PY = (DIM == 3 ? 8 : 16) + W - 1;
 	static const int PZ = DIM == 3 ? PY : 1;
@@ -44,7 +44,8 @@ template <int DIM, int W, int PARTS> struct sector {
 	}
 };
 
-/* PARTS threads a sample, in neighboring lanes. */
+/* PARTS threads a sample, in neighboring lanes. Long: weights and sums stay in registers all
+ * through. */
 template <int DIM, int W, int CB, int PARTS>
 static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 	interpolate(const __grid_constant__ bs_nufft_dev d, const float2 *grid,

@@ -1,4 +1,4 @@
-/* gpu/nufft/cuda/passes.cu - samples laid out by channel, and the transform along a stack; see dev.cuh */
+/* gpu/nufft/cuda/passes.cu - samples by channel; the transform along a stack; see dev.cuh */
 #include "gpu/device/launch.cuh"
 #include "gpu/nufft/cuda/dev.cuh"
 
@@ -114,7 +114,7 @@ int bs_nufft_passes_init(struct bs_fail *why)
 
 	for (const void *k : kernel)
 		if (rc == 0)
-			rc = bs_launch_shared(k, 0, why);
+			rc = bs_cuda_shared(k, 0, why);
 	return rc;
 }
 

@@ -2,13 +2,13 @@
  * gpu/nufft/cuda/plan.cuh - a CUDA gridding plan from inside; for nufft.cu and run.cu
  *
  * scratch holds the padded sectors between spreading and gathering, and the grid between the
- * passes along y and z. half holds the grid after the pass along x, which crops it: half the
- * columns where the oversampling is 2. A plan whose cells collect their samples (collect.cu)
- * fills grid instead of scratch.
+ * passes along y and z; half the grid half transformed: after the pass along x, which crops it.
+ * A plan whose cells collect their samples (collect.cu) fills grid instead of scratch.
  *
  * A file calls only what stands after it here:
- *   measure.cu > nufft.cu, run.cu > plane.cu, volume.cu, direct.cu, collect.cu, passes.cu > borders.cu
- *   nufft.cu > choice.c > sectors.c, ../stack.c, ../shape.c, ../window.c
+ *   measure.cu > nufft.cu, run.cu > plane.cu, volume.cu, direct.cu, collect.cu, passes.cu
+ *     > borders.cu > gpu/fft
+ *   nufft.cu > choice.c > sectors.c, ../trajectory.c, ../window.c
  */
 #ifndef BS_GPU_NUFFT_CUDA_PLAN_CUH
 #define BS_GPU_NUFFT_CUDA_PLAN_CUH

@@ -1,4 +1,4 @@
-/* gpu/nufft/cuda/run.cu - CUDA twin of nufft.c: what a plan runs, at once or in pieces; see nufft_cuda.h */
+/* gpu/nufft/cuda/run.cu - what a CUDA gridding plan runs, at once or in pieces; see nufft_cuda.h */
 #include "gpu/nufft/cuda/plan.cuh"
 
 #include <string.h>
@@ -7,8 +7,8 @@
 
 /* ---- transforms --------------------------------------------------------------------------- */
 
-/* Samples as spreading wants them: *data is then where they are. follows: a kernel of ours came
- * before, so that the next may start close behind it. */
+/* Samples as spreading wants them; *data: where they then are. *follows: they come from a kernel,
+ * and the next may start while it ends. */
 static int prepare(struct bs_nufft_cuda *p, const struct bs_nufft_chunk *c, const float2 **data,
 		   bool *follows, cudaStream_t stream, struct bs_fail *why)
 {
@@ -72,7 +72,7 @@ static int from_grid(struct bs_nufft_cuda *p, const float2 *grid, float *image, 
 	return rc != 0 ? rc : from_half(p, image, stream, why);
 }
 
-/* The image of one chunk by padded sectors, which needs no grid: they are added up on the way along x. */
+/* The image of one chunk by padded sectors, which are added up on the way along x. */
 static int from_chunk(struct bs_nufft_cuda *p, const struct bs_nufft_chunk *c, const float2 *data,
 		      float *image, cudaStream_t stream, struct bs_fail *why)
 {

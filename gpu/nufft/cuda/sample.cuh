@@ -1,5 +1,5 @@
 /*
- * gpu/nufft/cuda/sample.cuh - one sample of a CUDA gridding plan: its window on an axis and its values
+ * gpu/nufft/cuda/sample.cuh - one sample of a CUDA gridding plan: its window and its values
  *
  * W cells of window an axis, CB channels at a time. For every kernel that spreads or interpolates.
  */
@@ -46,8 +46,9 @@ static __device__ __forceinline__ void read_values(float2 *v, const bs_nufft_dev
 	}
 }
 
-/* The same, weighted, of the sample that is e in the sorted order. Each value is weighted as it comes:
- * weighted after all have come, spread_plane keeps fewer loads under way (8 coils 5 to 8 % slower). */
+/* The same, weighted, of the sample that is e in the sorted order. Each value is weighted as it
+ * comes: weighted after all have come, spread_plane keeps fewer loads under way (8 coils 5 to 8 %
+ * slower). */
 template <int CB>
 static __device__ __forceinline__ void values_of(float2 *v, const bs_nufft_dev &d, uint64_t e,
 						 uint32_t channel, const float2 *data)

@@ -1,5 +1,5 @@
 /*
- * gpu/nufft/cuda/sectors.h - samples sorted into sectors of the oversampled grid, for the CUDA gridding kernels
+ * gpu/nufft/cuda/sectors.h - samples sorted into sectors of the grid, for the CUDA kernels
  *
  * A sample's window reaches from window/2 cells below it to window/2 above and covers at most
  * taps = ceil(window) cells an axis, from its first cell on; the sector (tile) that holds the first

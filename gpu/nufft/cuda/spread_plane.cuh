@@ -104,8 +104,8 @@ static __device__ __forceinline__ void write_copy(const bs_nufft_dev &d, uint32_
 }
 
 /* One channel: neighbors in the sorted order seldom share their first cell, so each sample goes
- * straight into the copy. The next 32 samples are read while these are added, and where their values
- * lie one batch before that; a sample's weights while the one before it is added. */
+ * straight into the copy. The next 32 samples are read while these are added, and where their
+ * values lie one batch before that; a sample's weights while the one before it is added. */
 template <int W, int WARPS>
 static __global__ void __launch_bounds__(32 * WARPS)
 	spread_single(const __grid_constant__ bs_nufft_dev d, const float2 *data, float2 *part)
@@ -190,6 +190,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	write_copy<W, 1, WARPS>(d, task.sector, tiles, part);
 }
 
+/* Long: its sums stay in registers from the first sample to the last, so all that adds is here. */
 template <int W, int CB, int WARPS>
 static __global__ void __launch_bounds__(32 * WARPS)
 	spread_plane(const __grid_constant__ bs_nufft_dev d, const float2 *data,

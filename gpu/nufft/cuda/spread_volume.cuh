@@ -13,14 +13,14 @@
 #include "gpu/nufft/cuda/sample.cuh"
 
 /*
- * 3D: all warps go through all samples of the task and share one copy of the sector. A lane owns an x
- * and a y of the window and all of its z, whose sums stay in registers while samples share their first
- * cell. Windows wider than 5 take two warps; then a lane's y is that of the sector's rows which is
- * its own modulo W, so that no cell has two owners and each receives its samples in order.
+ * 3D: all warps go through all samples of the task and share one copy of the sector. A lane owns an
+ * x and a y of the window and all of its z, whose sums stay in registers while samples share their
+ * first cell. Windows wider than 5 take two warps; then a lane's y is that of the sector's rows
+ * which is its own modulo W, so that no cell has two owners and each receives its samples in order.
  *
  * In shared memory the copy is [y][z][x], and from one y to the next it is W cells modulo the banks
  * (or -W where W divides them): then lanes that follow each other lie in banks that follow each
- * other, whatever the first cell. Accesses of 8 bytes go by 16 lanes and 16 banks, of 16 bytes by 8.
+ * other, whatever the first cell. Accesses of 8 bytes go by 16 lanes and banks, of 16 bytes by 8.
  */
 template <int W, int CB> struct volume {
 	static const int P = 8 + W - 1, CELLS = P * P * P;
@@ -157,6 +157,7 @@ weigh_volume(float *along, float4 (&whole)[volume<W, CB>::PIECES], const bs_kern
 		whole[i] = make_float4(all[4 * i], all[4 * i + 1], all[4 * i + 2], all[4 * i + 3]);
 }
 
+/* Long: its sums stay in registers from the first sample to the last, so all that adds is here. */
 template <int W, int CB>
 static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 	spread_volume(const __grid_constant__ bs_nufft_dev d, const float2 *data,
@@ -183,8 +184,8 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 	const float *along_x = work.along[0] + dx;
 	const float *along_y = work.along[0] + W + (V::WARPS > 1 ? 0 : iy);
 
-	asm(""
-	    : "+r"(mine)); /* stays in a register: found again at each change of cell, it is waited for */
+	/* stays in a register: recomputed at each change of cell it would stall */
+	asm("" : "+r"(mine));
 	/* past the last sample: that one again */
 	auto index = [&](uint32_t i) {
 		return (uint64_t)task.first + min(i + threadIdx.x, task.count - 1);

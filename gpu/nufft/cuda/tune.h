@@ -1,21 +1,26 @@
 /*
  * gpu/nufft/cuda/tune.h - what the CUDA gridding lets be chosen by measuring
  *
- * taps: width of the window in cells; the grid is the least with which the accuracy asked for is
- * met, steps - 1 sizes up. route: 1 padded sectors (spread and gather), 2 cells collect their samples
- * (3D; for samples that are sparse and evenly spread), 3 the same for few samples of one coil in 2D.
- * lanes: coils of a block. mixed: 1 samples are read where they are, 2 laid out with all coils side by side first. run: samples of a task. crowd:
- * copies of a sector beyond which they are added up first. fold (2D): 1 by a kernel of its own, 2 by
- * the last block of the sector. cols: lines of a block. lines: 1 the general transforms, 2 those in
- * registers (lengths that have one). parts: threads that share a sample of the forward. close: 1 a
- * kernel waits for the one before it, 2 its blocks may start while that one ends.
- * taps, steps and route decide the grid and the order of sums, lanes to fold how the sums are split:
- * each is another rounding of the same accuracy; the rest only how blocks are laid out.
+ * taps   width of the window in cells; the grid is the least with which the accuracy is met,
+ * steps  less one, sizes up
+ * route  1 padded sectors (spread and gather), 2 cells collect their samples (3D; where samples are
+ *        sparse and evenly spread), 3 the same for few samples of one coil in 2D
+ * lanes  coils of a block
+ * mixed  1 samples are read where they are, 2 laid out first with all coils side by side
+ * run    samples of a task
+ * crowd  copies of a sector beyond which they are added up first
+ * fold   (2D) 1 by a kernel of its own, 2 by the last block of the sector
+ * cols   lines of a block
+ * lines  1 the general transforms, 2 those in registers (lengths that have one)
+ * parts  threads that share a sample of the forward
+ * close  1 a kernel waits for the one before it, 2 its blocks may start while that one ends
+ * taps, steps and route decide the grid and the order of sums, lanes to fold how the sums are
+ * split: each is another rounding of the same accuracy. The rest is how blocks are laid out.
  *
- * tuned: from the cache, or measured (device memory beside the arenas, freed before it returns) with
- * the protocol's own trajectory and random samples, by graph replays, each variant in turns with the
- * best (two plans at once where memory allows), in about `seconds` (tune.h). Any failure leaves the
- * defaults: it is logged. Arm only, one thread.
+ * tuned: from the cache, or measured (device memory beside the arenas, freed before it returns)
+ * with the protocol's own trajectory and random samples, by graph replays, each variant in turns
+ * with the best (two plans at once where memory allows), in about `seconds` (tune.h). Any failure
+ * leaves the defaults: it is logged. Arm only, one thread.
  * Test: test/unit/gpu/test_nufft_tune.c, test/twin/twin_nufft_choices.c
  */
 #ifndef BS_GPU_NUFFT_CUDA_TUNE_H

@@ -1,4 +1,5 @@
-/* test/unit/gpu/test_density.c - weights against the areas that they stand for, and their normalization */
+/* test/unit/gpu/test_density.c - weights against the areas that they stand for, and their
+ * normalization */
 #include "gpu/nufft/density.h"
 #include "gpu/solve/lsq.h"
 #include "test/support/check.h"
@@ -103,7 +104,8 @@ static void pipe(void)
 		*(t.k[2 * m] < 0.0f ? &left : &right) += w[m];
 	left /= N * N;
 	right /= N * N / 2;
-	/* The kernel reaches over the seam and the table's ends: a few per cent of the mean remain. */
+	/* The kernel reaches over the seam and the table's ends: a few per cent of the mean
+	 * remain. */
 	CHECK(fabs(2 * left / right - 1) < 0.05,
 	      "pipe: a doubled sample weighs %.4f of a single one", left / right);
 	CHECK(fabs(center_of_ones(w, &p, &t) - 1) < 1e-6, "pipe is normalized");
@@ -138,7 +140,8 @@ static void file_and_none(void)
 	bs_traj_close(&t);
 }
 
-/* Least squares takes weights that were made beforehand as they are, and none where it wants none. */
+/* Least squares takes weights that were made beforehand as they are, and none where it wants
+ * none. */
 static void beforehand(void)
 {
 	struct bs_protocol p = protocol(2, BS_DENSITY_RAMP, BS_NORMALIZE_AUTO);

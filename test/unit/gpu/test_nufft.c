@@ -37,7 +37,8 @@ static void accuracies(void)
 
 static void widths(void)
 {
-	/* bounds: the aliasing error of Beatty's fig. 3 for the pair, both axes, and a margin of 2 */
+	/* bounds: the aliasing error of Beatty's fig. 3 for the pair, both axes, and a margin of
+	 * 2 */
 	static const struct {
 		enum bs_window window;
 		double width, oversampling, bound;

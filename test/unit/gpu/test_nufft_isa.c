@@ -1,4 +1,5 @@
-/* test/unit/gpu/test_nufft_isa.c - the host NUFFT and its transform by every instruction set of this machine */
+/* test/unit/gpu/test_nufft_isa.c - the host NUFFT and its transform by every instruction set of
+ * this machine */
 #define _GNU_SOURCE /* M_PI */
 #include <unistd.h>
 
@@ -21,7 +22,8 @@ static void kernels(const char *isa)
 						   .states = 0,
 						   .width = w,
 						   .oversampling = 2.0 };
-			/* aliasing falls by a factor of 8 to 10 a cell from 0.1 at two; then roundoff */
+			/* aliasing falls by a factor of 8 to 10 a cell from 0.1 at two; then
+			 * roundoff */
 			double bound = fmax(0.2 * pow(8.0, 2.0 - w), 2e-6);
 			float *k;
 
@@ -84,7 +86,8 @@ static void transforms(void)
 			free(b);
 			free(x);
 		}
-		/* roundoff grows with the passes: at most 8 of 2^-24, and the plain sum of a prime */
+		/* roundoff grows with the passes: at most 8 of 2^-24, and the plain sum of a
+		 * prime */
 		CHECK(worst < 5e-7, "transform %s within roundoff: %.1e", isa_name[isa], worst);
 		kernels(isa_name[isa]);
 	}

@@ -1,4 +1,5 @@
-/* test/unit/gpu/test_nufft_order.c - the host NUFFT piece by piece and with any number of threads: the same sums */
+/* test/unit/gpu/test_nufft_order.c - the host NUFFT piece by piece and with any number of threads:
+ * the same sums */
 #define _GNU_SOURCE /* M_PI */
 #include "test/support/nufft_exact.h"
 

@@ -1,4 +1,5 @@
-/* test/unit/gpu/test_nufft_tune.c - no choice of the CUDA gridding leaves the accuracy that was asked for */
+/* test/unit/gpu/test_nufft_tune.c - no choice of the CUDA gridding leaves the accuracy that was
+ * asked for */
 #include "gpu/nufft/cuda/tune.h"
 #include "test/support/check.h"
 

@@ -1,6 +1,6 @@
 /*
- * test/unit/gpu/test_nufft_vectors.c - the host NUFFT against independent vectors: NFFT's tests (data/README.md),
- * 64 digits, 1 to 3 dimensions
+ * test/unit/gpu/test_nufft_vectors.c - the host NUFFT against independent vectors: NFFT's tests
+ * (data/README.md), 64 digits, 1 to 3 dimensions
  */
 #define _GNU_SOURCE /* M_PI */
 #include <unistd.h>

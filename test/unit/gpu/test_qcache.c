@@ -1,4 +1,5 @@
-/* test/unit/gpu/test_qcache.c - Q from the cache: the same bits; whatever is damaged is made anew */
+/* test/unit/gpu/test_qcache.c - Q from the cache: the same bits; whatever is damaged is made
+ * anew */
 #define _GNU_SOURCE
 #include "gpu/toeplitz/qcache.h"
 #include "test/support/check.h"

@@ -1,4 +1,5 @@
-/* test/unit/gpu/test_sectors.c - sectors: every sample once, every cell of its window inside, a fixed order */
+/* test/unit/gpu/test_sectors.c - sectors: every sample once, every cell of its window inside, a
+ * fixed order */
 #include "gpu/nufft/cuda/choice.h"
 #include "test/support/check.h"
 

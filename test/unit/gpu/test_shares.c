@@ -39,8 +39,8 @@ int main(void)
 	p.fhd = BS_SUM_EXACT;
 	p.density = BS_DENSITY_NONE;
 	check("one coil, exact", &p, 8,
-	      "GPUs 63, 62, 61, 60, 59, 58, 57, 56: F^H d shared out by rows of the image, solved on "
-	      "GPU 63");
+	      "GPUs 63, 62, 61, 60, 59, 58, 57, 56: F^H d shared out by rows of the image, "
+	      "solved on GPU 63");
 	p.density = BS_DENSITY_RAMP;
 	check("one coil, weights", &p, 1,
 	      "GPU 63 alone: there is one coil, and its samples have weights");

@@ -27,7 +27,8 @@ static void check_all(void)
 					least = s.count < least ? s.count : least;
 					most = s.count > most ? s.count : most;
 				}
-				/* the short last grain can make a part smaller by less than one more */
+				/* the short last grain can make a part smaller by less than one
+				 * more */
 				good &= at == total && most - least < 2 * grain;
 				cases++;
 			}

@@ -2,8 +2,9 @@
  * test/unit/gpu/test_toeplitz.c - F^H D F through Q against forward, weights, adjoint; FFT sizes
  *
  * Tolerance 1e-5 (issue: forward then adjoint); single precision with a spectrum made in double
- * gives a few 1e-7. The truth is the direct sum forward (test/support/direct.h) and gpu/exact/exact.h
- * back, which test_exact.c holds against the plain loop; both in double precision.
+ * gives a few 1e-7. The truth is the direct sum forward (test/support/direct.h) and
+ * gpu/exact/exact.h back, which test_exact.c holds against the plain loop; both in double
+ * precision.
  */
 #define _DEFAULT_SOURCE /* M_PI */
 #define _GNU_SOURCE     /* setenv */

@@ -1,4 +1,5 @@
-/* test/unit/gpu/test_tune.c - the search finds the best of what it may try; its file is trusted only whole */
+/* test/unit/gpu/test_tune.c - the search finds the best of what it may try; its file is trusted
+ * only whole */
 #define _GNU_SOURCE
 #include "core/hash.h"
 #include "gpu/device/tune.h"
@@ -67,8 +68,8 @@ static void search(struct bs_tuning *t)
 	free(cut);
 }
 
-/* A device whose clock changes and whose times scatter by 5 %: what two of them tell of a variant that is
- * 8 % better holds within a pair alone. */
+/* A device whose clock changes and whose times scatter by 5 %: what two of them tell of a variant
+ * that is 8 % better holds within a pair alone. */
 struct device {
 	uint64_t seed;
 	uint32_t left; /* runs until the clock changes */

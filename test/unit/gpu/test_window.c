@@ -2,8 +2,8 @@
  * test/unit/gpu/test_window.c - sliding windows and previews, host engines
  *
  * A sum of the same float terms in other groups differs by a few roundings of 2^-24 = 6e-8 of the
- * largest term: 1e-6 of the image. The grid is oversampled twice here, so that what undoes the window
- * at the image's edge does not magnify them; three iterations pass them on as they are.
+ * largest term: 1e-6 of the image. The grid is oversampled twice here, so that what undoes the
+ * window at the image's edge does not magnify them; three iterations pass them on as they are.
  */
 #include "test/support/window.h"
 
