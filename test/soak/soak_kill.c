@@ -45,7 +45,7 @@ static bool begin(void)
 {
 	char xml[SERVICE_XML_MAX];
 	size_t n = peer_xml(xml, "cart", true);
-	int64_t give_up = bs_now_ns() + INT64_C(30000000000);
+	int64_t give_up = await_limit();
 
 	(void)peer_new_session(&p);
 	while (bs_now_ns() < give_up) {
@@ -78,7 +78,7 @@ static bool scan(uint64_t *seed, unsigned frames, bool disturb)
 
 	if (!begin())
 		return false;
-	give_up = bs_now_ns() + INT64_C(30000000000);
+	give_up = await_limit();
 	for (unsigned i = 0; bs_now_ns() < give_up;) {
 		if (over(i < total && i < p.acked + 200 ? 0 : 20))
 			return true;
