@@ -3,8 +3,8 @@
  *
  * arm.c    every protocol made ready before the first scan
  * recon.c  the loop: readouts from ingest's queue become images in emit's
- * One thread, and its team. After arming nothing here allocates or opens anything, and it waits only
- * for its bell.
+ * One thread, and its team. After arming nothing here allocates or opens anything, and it waits
+ * only for its bell.
  */
 #ifndef BS_BOARD_RECON_RECON_H
 #define BS_BOARD_RECON_RECON_H

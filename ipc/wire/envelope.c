@@ -2,10 +2,10 @@
  * ipc/wire/envelope.c - see envelope.h
  *
  * The checksum by tables: eight bytes a step ("slicing"), Kounavis & Berry, IEEE Trans Comput
- * 2008;57:1550-1560. By the instruction: its latency is three cycles and its throughput one, so three
- * stretches of the data run side by side and are joined by advancing a checksum over zeros, a linear
- * map kept as four tables: Gopal et al., Fast CRC Computation for iSCSI Polynomial Using CRC32
- * Instruction, Intel white paper 323405, 2011. Joining takes the same map as a product with
+ * 2008;57:1550-1560. By the instruction: its latency is three cycles and its throughput one, so
+ * three stretches of the data run side by side and are joined by advancing a checksum over zeros, a
+ * linear map kept as four tables: Gopal et al., Fast CRC Computation for iSCSI Polynomial Using
+ * CRC32 Instruction, Intel white paper 323405, 2011. Joining takes the same map as a product with
  * x^(8 len) modulo the polynomial, the power by repeated squares.
  */
 #include "ipc/wire/envelope.h"

@@ -1,8 +1,8 @@
 /*
  * ipc/wire/envelope.h - the 64 bytes around every message, and their checksum
  *
- * The layout, byte by byte, is in ipc/WIRE.md; this is its one encoder and its one decoder. Integers
- * are little-endian, whatever the machine. Nothing here allocates, blocks or keeps state.
+ * The layout, byte by byte, is in ipc/WIRE.md; this is its one encoder and its one decoder.
+ * Integers are little-endian, whatever the machine. Nothing here allocates, blocks or keeps state.
  * Tests: test/unit/ipc/test_wire.c, test_crc32c.c, test/fuzz/fuzz_wire.c
  */
 #ifndef BS_IPC_WIRE_ENVELOPE_H

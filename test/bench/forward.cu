@@ -1,11 +1,12 @@
 /*
  * test/bench/forward.cu - the exact forward sum on the GPU's ordinary cores; see forward.h
  *
- * A thread has two samples. The image goes by in bricks of 16 x 16 voxels of a plane, kept in shared
- * memory; a brick's sum is Horner's rule along x inside Horner's rule along y, so a voxel costs four
- * multiply-adds a sample and no sine, and round-off grows over sixteen factors only: the brick's own
- * phase is reduced in double precision, and the bricks are added in double. Where there are few samples
- * the bricks are dealt out to several blocks, whose sums are added in a fixed order.
+ * A thread has two samples. The image goes by in bricks of 16 x 16 voxels of a plane, kept in
+ * shared memory; a brick's sum is Horner's rule along x inside Horner's rule along y, so a voxel
+ * costs four multiply-adds a sample and no sine, and round-off grows over sixteen factors only: the
+ * brick's own phase is reduced in double precision, and the bricks are added in double. Where there
+ * are few samples the bricks are dealt out to several blocks, whose sums are added in a fixed
+ * order.
  */
 #include "test/bench/forward.h"
 
@@ -150,7 +151,8 @@ static uint64_t blocks_of(uint64_t samples)
 	return (samples + THREADS * EACH - 1) / (THREADS * EACH);
 }
 
-/* So that a large GPU has several blocks a multiprocessor; the same for every device: the same bytes. */
+/* So that a large GPU has several blocks a multiprocessor; the same for every device, and so the
+ * same bytes. */
 static uint32_t slices_of(const struct bs_exact_forward_spec *s)
 {
 	const uint64_t blocks = blocks_of(s->samples) * s->coils;

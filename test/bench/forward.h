@@ -2,8 +2,8 @@
  * test/bench/forward.h - the exact forward sum on the GPU, a row of the bench
  *
  * data[c][m] = sum_n image[c][n] exp(-i2pi k_m.n), for any sizes; weights are not applied. All in
- * device memory; work: forward_bytes of it, aligned to 16. Queues two launches. Relative error about
- * 1e-6 (the bench holds it against sums in double); the same bits every run.
+ * device memory; work: forward_bytes of it, aligned to 16. Queues two launches. Relative error
+ * about 1e-6 (the bench holds it against sums in double); the same bits every run.
  */
 #ifndef BS_TEST_BENCH_FORWARD_H
 #define BS_TEST_BENCH_FORWARD_H
