@@ -162,7 +162,7 @@ service() {
 		"$BORESIDE" serve -c "$cfg" >"$out/serve-$memory.log" 2>&1 &
 		server=$!
 		up=$SECONDS
-		"$BORESIDE" status -c "$cfg" --wait 60 >/dev/null 2>&1 ||
+		"$BORESIDE" status -c "$cfg" --wait 600 >/dev/null 2>&1 ||
 			fail "serve did not start: $(tail -n 2 "$out/serve-$memory.log")"
 		up=$((SECONDS - up))
 		while read -r protocol recording rest; do
