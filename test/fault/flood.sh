@@ -22,7 +22,7 @@ END
 "$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
 server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
-"$BORESIDE" status -c "$dir/site.cfg" --wait 600 ||
+"$BORESIDE" status -c "$dir/site.cfg" $ready ||
 	{ echo "not ok no service: $(tail -n 2 "$dir/serve.log")"; exit 1; }
 
 number() { # number WHERE NAME: the first number of that name behind the words, of the last status

@@ -58,7 +58,7 @@ site "$ample, $big, $tight, $trusted, $fast" 64
 says "check refuses what does not fit" "64 MiB are too few for protocol 'big': it needs" "$dir/err"
 "$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
 server=$!
-"$BORESIDE" status -c "$dir/site.cfg" --wait 600 &&
+"$BORESIDE" status -c "$dir/site.cfg" $ready &&
 	echo "ok the service starts without the refused ones" ||
 	echo "not ok the service: $(tail -n 3 "$dir/serve.log")"
 "$BORESIDE" status -c "$dir/site.cfg" --json >"$dir/json"

@@ -34,7 +34,7 @@ END
 "$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
 server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
-"$BORESIDE" status -c "$dir/site.cfg" --wait 600
+"$BORESIDE" status -c "$dir/site.cfg" $ready
 
 replay() { "$BORESIDE" replay -c "$dir/site.cfg" -p "$1" --asap $patience "$2" \
 	>"$dir/replay.log" 2>&1; }

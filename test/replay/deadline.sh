@@ -30,7 +30,7 @@ END
 "$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
 server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
-"$BORESIDE" status -c "$dir/site.cfg" --wait 600
+"$BORESIDE" status -c "$dir/site.cfg" $ready
 
 value() { # value NAME: of the one image's attribute
 	cat "$dir"/out/*.h5 | grep -a -o "<name>boreside_$1</name><value>[^<]*" | sed 's/.*>//' |

@@ -36,7 +36,7 @@ END
 cd "$dir" || exit 1
 "$BORESIDE" serve -c site.cfg 2>log &
 server=$!
-"$BORESIDE" status -c site.cfg --wait 600 >/dev/null ||
+"$BORESIDE" status -c site.cfg $ready >/dev/null ||
 	echo "not ok the service starts: $(tail -n 3 log)"
 make() { # make RECORDING REPETITIONS
 	"$BORESIDE" phantom --traj radial2d --matrix 32,32 --coils 2 --samples 64 --readouts 24 \

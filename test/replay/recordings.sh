@@ -14,7 +14,7 @@ write_site "$dir"
 "$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
 server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
-"$BORESIDE" status -c "$dir/site.cfg" --wait 600
+"$BORESIDE" status -c "$dir/site.cfg" $ready
 
 # the base name of the scan's first image in out/
 first_image() { find "$dir/out" -name '*.cfl' | sort | head -n 1 | sed 's/\.cfl$//'; }

@@ -35,7 +35,7 @@ for p in radial cart; do
 done
 "$BORESIDE" serve -c site.cfg 2>log.txt &
 serve=$!
-"$BORESIDE" status -c site.cfg --wait 600 >/dev/null
+"$BORESIDE" status -c site.cfg $ready >/dev/null
 images() { ls images/ | grep -c "s00$scan-.*cfl"; }
 written() { [ "$(images)" -ge 5 ]; }
 scan=0

@@ -55,7 +55,7 @@ for p in volume volume_ls hasty quiet quiet_ls; do
 done
 "$BORESIDE" serve -c site.cfg 2>log.txt &
 serve=$!
-"$BORESIDE" status -c site.cfg --wait 600 >/dev/null
+"$BORESIDE" status -c site.cfg $ready >/dev/null
 scan=0
 frames_left() { ls images/*-s00"$scan"-*.cfl 2>/dev/null; } # the files of this scan
 previews_left() { ls images/*-s$((scan + 32768))-*.cfl 2>/dev/null; }

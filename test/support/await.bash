@@ -2,10 +2,12 @@
 #
 # No test passes or fails by how fast the machine was. await COMMAND...: until it succeeds; a hang
 # ends it after a minute, with status 1, and the check that follows fails. No time limit of a site
-# is met by chance either: $patient for its node, $quiet for its protocols, $patience for replay.
+# is met by chance either: $patient for its node, $quiet for its protocols, $patience for replay,
+# $ready for status: under a sanitizer, beside other work, a service arms for minutes.
 patient='heartbeat_ms = 100.0; stall_ms = 60000.0;'
 quiet='silence_ms = 60000.0;'
 patience='--patience 60'
+ready='--wait 600'
 await() {
 	local end=$((SECONDS + 60))
 	until "$@"; do
