@@ -24,12 +24,22 @@ extern "C" {
 #define BS_MRD_LAST_IN_SLICE        BS_MRD_FLAG(8)
 #define BS_MRD_LAST_IN_REPETITION   BS_MRD_FLAG(14)
 #define BS_MRD_IS_NOISE             BS_MRD_FLAG(19)
+#define BS_MRD_IS_CALIBRATION       BS_MRD_FLAG(20) /* calibration alone, no line of the image */
+#define BS_MRD_IS_CALIBRATION_TOO   BS_MRD_FLAG(21) /* a line of the image, and calibration */
+#define BS_MRD_IS_REVERSE           BS_MRD_FLAG(22) /* sampled from +k to -k */
+#define BS_MRD_IS_NAVIGATION        BS_MRD_FLAG(23)
+#define BS_MRD_IS_PHASE_CORRECTION  BS_MRD_FLAG(24)
 #define BS_MRD_LAST_IN_MEASUREMENT  BS_MRD_FLAG(25)
-/* Readouts that are not part of an image: noise, calibration alone, navigators, phase correction,
- * feedback, dummies, coil correction, phase stabilization reference. Counted and dropped. */
+#define BS_MRD_IS_FEEDBACK          BS_MRD_FLAG(26)
+#define BS_MRD_IS_DUMMY             BS_MRD_FLAG(27)
+#define BS_MRD_IS_RT_FEEDBACK       BS_MRD_FLAG(28)
+#define BS_MRD_IS_COIL_CORRECTION   BS_MRD_FLAG(29)
+#define BS_MRD_IS_STABILIZATION_REF BS_MRD_FLAG(30)
+/* Readouts that are not a line of an image. */
 #define BS_MRD_NOT_IMAGING                                                                         \
-	(BS_MRD_FLAG(19) | BS_MRD_FLAG(20) | BS_MRD_FLAG(23) | BS_MRD_FLAG(24) | BS_MRD_FLAG(26) | \
-	 BS_MRD_FLAG(27) | BS_MRD_FLAG(28) | BS_MRD_FLAG(29) | BS_MRD_FLAG(30))
+	(BS_MRD_IS_NOISE | BS_MRD_IS_CALIBRATION | BS_MRD_IS_NAVIGATION |                          \
+	 BS_MRD_IS_PHASE_CORRECTION | BS_MRD_IS_FEEDBACK | BS_MRD_IS_DUMMY |                       \
+	 BS_MRD_IS_RT_FEEDBACK | BS_MRD_IS_COIL_CORRECTION | BS_MRD_IS_STABILIZATION_REF)
 
 #pragma pack(push, 2)
 struct bs_mrd_idx {
@@ -72,18 +82,36 @@ struct bs_mrd_image {
 };
 #pragma pack(pop)
 
-/* What the MRD XML header says that a protocol is checked against (ipc/wire/xml.h fills it). */
+/* encoding/parallelImaging/calibrationMode: where the lines that coils are calibrated by come from. */
+enum bs_calibration {
+	BS_CALIBRATION_UNSAID,
+	BS_CALIBRATION_EMBEDDED,
+	BS_CALIBRATION_INTERLEAVED, /* each repetition has other lines; together they are all */
+	BS_CALIBRATION_SEPARATE,
+	BS_CALIBRATION_EXTERNAL,
+	BS_CALIBRATION_OTHER
+};
+
+/*
+ * What the MRD XML header says that a protocol is checked against, and that a reconstruction needs
+ * beside its readouts (ipc/wire/xml.h fills it). Texts are "" and numbers 0 when absent.
+ */
 struct bs_scan_info {
-	char protocol[64];        /* measurementInformation/protocolName; "" when absent */
+	char protocol[64];        /* measurementInformation/protocolName */
+	char measurement[64];     /* measurementInformation/measurementID */
+	char noise_scan[64];      /* measurementID of the measurementDependency of type Noise */
+	float noise_bandwidth;    /* relativeReceiverNoiseBandwidth */
 	char trajectory_name[32]; /* encoding/trajectory: "cartesian", "radial", ... */
-	char trajectory_unit[32]; /* userParameterString trajectory_units; "" when absent */
+	char trajectory_unit[32]; /* userParameterString trajectory_units */
 	uint32_t encoded[3];      /* encodedSpace/matrixSize */
 	uint32_t recon[3];        /* reconSpace/matrixSize */
 	float encoded_fov_mm[3];
-	float fov_mm[3];    /* reconSpace/fieldOfView_mm */
-	uint32_t channels;  /* receiverChannels; 0 when absent */
-	uint32_t encodings; /* number of <encoding> elements */
-	float tr_ms;        /* sequenceParameters/TR, the largest of several; 0 when absent */
+	float fov_mm[3];          /* reconSpace/fieldOfView_mm */
+	uint32_t channels;        /* receiverChannels */
+	uint32_t encodings;       /* number of <encoding> elements */
+	float tr_ms;              /* sequenceParameters/TR, the largest of several */
+	uint32_t acceleration[2]; /* parallelImaging/accelerationFactor, steps 1 and 2 */
+	enum bs_calibration calibration;
 	struct bs_limit {
 		uint32_t min, max, center;
 		uint32_t given; /* 0: the header does not say */

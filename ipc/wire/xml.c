@@ -33,6 +33,7 @@ struct reader {
 	size_t text_len;
 	bool text_cut;
 	unsigned sizes_seen; /* of the first encoding: one bit for each required number */
+	char depends_type[16], depends_on[64]; /* of the measurementDependency at hand */
 	struct {
 		bool named, valued;
 		bool value_cut;
@@ -184,12 +185,52 @@ static void end_tr(struct reader *r, float *tr_ms)
 		*tr_ms = (float)ms;
 }
 
+/* relativeReceiverNoiseBandwidth: of the samples' own bandwidth; by the standard about 0.79. */
+static void read_share(struct reader *r, float *v)
+{
+	double d;
+
+	if (r->text_cut || !decimal(r->text, &d) || !(d > 0.0 && d <= 10.0))
+		refuse(r, "not a share between 0 and 10", r->text);
+	else
+		*v = (float)d;
+}
+
+/* A mode that the standard does not have is some other one. */
+static enum bs_calibration calibration_of(const char *text)
+{
+	static const char *const words[] = {
+		[BS_CALIBRATION_EMBEDDED] = "embedded",
+		[BS_CALIBRATION_INTERLEAVED] = "interleaved",
+		[BS_CALIBRATION_SEPARATE] = "separate",
+		[BS_CALIBRATION_EXTERNAL] = "external",
+	};
+
+	for (int i = BS_CALIBRATION_EMBEDDED; i <= BS_CALIBRATION_EXTERNAL; i++)
+		if (strcasecmp(text, words[i]) == 0)
+			return (enum bs_calibration)i;
+	return BS_CALIBRATION_OTHER;
+}
+
+/* measurementInformation/measurementDependency: the scan that this one takes its noise from. */
+static void end_dependency(struct reader *r)
+{
+	if (at(r, "measurementInformation/measurementDependency/dependencyType"))
+		copy_text(r, r->depends_type, sizeof(r->depends_type));
+	else if (at(r, "measurementInformation/measurementDependency/measurementID"))
+		copy_text(r, r->depends_on, sizeof(r->depends_on));
+	else if (!at(r, "measurementInformation/measurementDependency"))
+		return;
+	else if (strcasecmp(r->depends_type, "noise") == 0)
+		memcpy(r->info->noise_scan, r->depends_on, sizeof(r->info->noise_scan));
+}
+
 /* Elements that are read by their path; the first REQUIRED ones must be there. */
 #define REQUIRED  6
 #define AT(field) offsetof(struct bs_scan_info, field)
 static const struct {
 	const char *path;
-	enum { NUMBER, LENGTH_MM, TEXT, TR } kind;
+	enum { NUMBER, LENGTH_MM, SHARE, TEXT, TR, CALIBRATION } kind;
 	uint16_t at, bytes; /* bytes: of a text */
 } known[] = {
 	{ "encoding/encodedSpace/matrixSize/x", NUMBER, AT(encoded[0]), 0 },
@@ -204,11 +245,20 @@ static const struct {
 	{ "encoding/reconSpace/fieldOfView_mm/x", LENGTH_MM, AT(fov_mm[0]), 0 },
 	{ "encoding/reconSpace/fieldOfView_mm/y", LENGTH_MM, AT(fov_mm[1]), 0 },
 	{ "encoding/reconSpace/fieldOfView_mm/z", LENGTH_MM, AT(fov_mm[2]), 0 },
+	{ "encoding/parallelImaging/accelerationFactor/kspace_encoding_step_1", NUMBER,
+	  AT(acceleration[0]), 0 },
+	{ "encoding/parallelImaging/accelerationFactor/kspace_encoding_step_2", NUMBER,
+	  AT(acceleration[1]), 0 },
+	{ "encoding/parallelImaging/calibrationMode", CALIBRATION, AT(calibration), 0 },
 	{ "encoding/trajectory", TEXT, AT(trajectory_name),
 	  sizeof(((struct bs_scan_info *)0)->trajectory_name) },
 	{ "measurementInformation/protocolName", TEXT, AT(protocol),
 	  sizeof(((struct bs_scan_info *)0)->protocol) },
+	{ "measurementInformation/measurementID", TEXT, AT(measurement),
+	  sizeof(((struct bs_scan_info *)0)->measurement) },
 	{ "acquisitionSystemInformation/receiverChannels", NUMBER, AT(channels), 0 },
+	{ "acquisitionSystemInformation/relativeReceiverNoiseBandwidth", SHARE, AT(noise_bandwidth),
+	  0 },
 	{ "sequenceParameters/TR", TR, AT(tr_ms), 0 },
 };
 
@@ -227,8 +277,14 @@ static void end_known(struct reader *r)
 		case LENGTH_MM:
 			read_mm(r, to);
 			break;
+		case SHARE:
+			read_share(r, to);
+			break;
 		case TEXT:
 			copy_text(r, to, known[i].bytes);
+			break;
+		case CALIBRATION:
+			*(enum bs_calibration *)to = calibration_of(r->text);
 			break;
 		case TR:
 			end_tr(r, to);
@@ -308,6 +364,8 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 	r->text_cut = false;
 	if (at(r, "encoding"))
 		r->info->encodings++;
+	if (at(r, "measurementInformation/measurementDependency"))
+		r->depends_type[0] = r->depends_on[0] = '\0';
 	if (user_parameter(r->name[r->depth - 1]))
 		memset(&r->user, 0, sizeof(r->user));
 }
@@ -341,9 +399,10 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 		end_user(r);
 	else if (r->depth >= 2 && user_parameter(r->name[r->depth - 2]))
 		end_in_user(r);
-	else if (r->depth < 2 || strcmp(r->name[1], "encoding") != 0)
+	else if (r->depth < 2 || strcmp(r->name[1], "encoding") != 0) {
 		end_known(r);
-	else if (r->info->encodings == 1) { /* others (noise, navigators) are only counted */
+		end_dependency(r);
+	} else if (r->info->encodings == 1) { /* others (noise, navigators) are only counted */
 		end_known(r);
 		end_limit(r);
 	}

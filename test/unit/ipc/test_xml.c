@@ -39,6 +39,45 @@ static int read_text(const char *xml)
 	return rc;
 }
 
+static void calibration(void)
+{
+	static const char dependent[] = BARE(
+		"<measurementInformation><measurementID>a_30</measurementID>"
+		"<measurementDependency><dependencyType>SenMap</dependencyType><measurementID>"
+		"a_28</measurementID></measurementDependency><measurementDependency>"
+		"<dependencyType>Noise</dependencyType><measurementID>a_29</measurementID>"
+		"</measurementDependency></measurementInformation>"
+		"<acquisitionSystemInformation><relativeReceiverNoiseBandwidth>0.793"
+		"</relativeReceiverNoiseBandwidth></acquisitionSystemInformation><encoding>" ENCODED(
+			SIZES) RECON
+		"<parallelImaging><accelerationFactor><kspace_encoding_step_1>3"
+		"</kspace_encoding_step_1><kspace_encoding_step_2>2</kspace_encoding_step_2>"
+		"</accelerationFactor><calibrationMode>embedded</calibrationMode>"
+		"</parallelImaging></encoding>");
+
+	CHECK(read_text(dependent) == 0, "a header with dependencies: %s", why.text);
+	CHECK(strcmp(info.measurement, "a_30") == 0, "measurement '%s'", info.measurement);
+	CHECK(strcmp(info.noise_scan, "a_29") == 0, "noise scan '%s'", info.noise_scan);
+	CHECK(info.noise_bandwidth == 0.793f, "bandwidth %g", (double)info.noise_bandwidth);
+	CHECK(info.acceleration[0] == 3 && info.acceleration[1] == 2, "acceleration %u x %u",
+	      info.acceleration[0], info.acceleration[1]);
+	CHECK(info.calibration == BS_CALIBRATION_EMBEDDED, "calibration %d", info.calibration);
+	CHECK(read_text(HEADER("")) == 0 && info.noise_scan[0] == '\0' &&
+		      info.measurement[0] == '\0' && info.acceleration[0] == 0 &&
+		      info.calibration == BS_CALIBRATION_UNSAID,
+	      "a header that says nothing of it");
+	CHECK(read_text(
+		      HEADER("<acquisitionSystemInformation><relativeReceiverNoiseBandwidth>none"
+			     "</relativeReceiverNoiseBandwidth></acquisitionSystemInformation>")) ==
+		      BS_ERR_XML,
+	      "a bandwidth that is no number");
+	CHECK(read_text(BARE("<encoding>" ENCODED(SIZES) RECON
+			     "<parallelImaging><calibrationMode>sometimes</calibrationMode>"
+			     "</parallelImaging></encoding>")) == 0 &&
+		      info.calibration == BS_CALIBRATION_OTHER,
+	      "a calibration mode that the standard does not have");
+}
+
 static void whole(void)
 {
 	static const char limits[] =
@@ -337,6 +376,7 @@ static void recordings(void)
 int main(void)
 {
 	whole();
+	calibration();
 	refused();
 	sizes();
 	cuts();
