@@ -25,7 +25,7 @@ FAST  := $(if $(SANITIZE),-O1,-O3)
 CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) -I. -MMD -MP -pthread -DBS_GPU=$(GPU) \
           $(shell pkg-config --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
 LDLIBS = $(shell pkg-config --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lfftw3_threads \
-         -lfftw3f_threads -lm -lpthread
+         -lfftw3f_threads -llapack -lblas -lm -lpthread
 # Calls of these functions are the program's own to answer: __wrap_malloc, ...
 wrap   = $(foreach f,$(1),-Wl$(comma)--wrap=$(f))
 
@@ -134,7 +134,7 @@ $(LIB): $(OBJ)
 	ar rcs $@ $^
 
 $(B)/test/%: $(B)/test/%.o $(B)/board/service/allocs.o $(LIB)
-	$(CC) $(SAN) $(WRAP) -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS) -llapack
+	$(CC) $(SAN) $(WRAP) -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS)
 
 # Test programs of several sources: the benches, the papers' experiments, the twin of their ladders.
 cu_objects = $(if $(filter 1,$(GPU)),$(patsubst %.cu,build/cuda/%.cu.o,$(call find,$(1),*.cu)))

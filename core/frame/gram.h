@@ -1,0 +1,33 @@
+/*
+ * core/frame/gram.h - inner products of coils: sum_s d_i(s) conj(d_j(s)) for every pair
+ *
+ * Packed, gram[coils][coils]: for i >= j the real part at [i][j], for i > j the imaginary part at
+ * [j][i]. Sums are in double, in blocks of samples, in a fixed order: the same data give the same
+ * bytes. Any thread; allocates nothing. Test: test/unit/core/test_noise.c
+ */
+#ifndef BS_CORE_FRAME_GRAM_H
+#define BS_CORE_FRAME_GRAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_GRAM_COILS 64u /* at most */
+
+/*
+ * Adds to gram: data [coil][stride] complex float, of which samples count; it may be unaligned.
+ */
+void bs_gram_add(double *gram, uint32_t coils, uint32_t samples, const void *data, size_t stride);
+/*
+ * As a Hermitian matrix times scale: out[coils][coils] complex, column-major as
+ * gpu/calibrate/dense.h has it.
+ */
+void bs_gram_matrix(const double *gram, uint32_t coils, double scale, double *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,170 @@
+/* gpu/calibrate/compress.c - see compress.h */
+#include "gpu/calibrate/compress.h"
+
+#include <complex.h>
+#include <string.h>
+
+typedef double complex z;
+
+int bs_whiten(double *w, const struct bs_noise *noise, double scale, struct bs_fail *why)
+{
+	int rc;
+
+	if (noise->samples < noise->coils)
+		return bs_fail(why, BS_ERR_VALUE,
+			       "%llu samples of noise do not make a covariance of %u coils",
+			       (unsigned long long)noise->samples, noise->coils);
+	bs_noise_covariance(noise, scale, w);
+	rc = bs_dense_cholesky(noise->coils, w, why);
+	return rc == 0 ? bs_dense_invert_lower(noise->coils, w, why) : rc;
+}
+
+/* out[m][n] = left[m][k] right[k][n] */
+static void multiply(z *out, const z *left, const z *right, size_t m, size_t k, size_t n)
+{
+	memset(out, 0, sizeof(*out) * m * n);
+	for (size_t j = 0; j < n; j++)
+		for (size_t p = 0; p < k; p++)
+			for (size_t i = 0; i < m; i++)
+				out[i + m * j] += left[i + m * p] * right[p + k * j];
+}
+
+/* out[m][n] = left[m][k] right[n][k]^H */
+static void multiply_adjoint(z *out, const z *left, const z *right, size_t m, size_t k, size_t n)
+{
+	memset(out, 0, sizeof(*out) * m * n);
+	for (size_t p = 0; p < k; p++)
+		for (size_t j = 0; j < n; j++)
+			for (size_t i = 0; i < m; i++)
+				out[i + m * j] += left[i + m * p] * conj(right[j + n * p]);
+}
+
+/* The caller's memory: three matrices of coils x coils, values, and what dense.h works in. */
+struct work {
+	z *c, *t, *u;
+	double *values;
+	void *dense;
+};
+
+size_t bs_compress_bytes(uint32_t coils)
+{
+	const size_t square = (size_t)coils * coils * sizeof(z);
+	const size_t eigen = bs_dense_eigen_bytes(coils);
+	const size_t svd = bs_dense_svd_bytes(coils, coils);
+
+	return 3 * square + (size_t)coils * sizeof(z) + (eigen > svd ? eigen : svd);
+}
+
+static struct work take(void *at, uint32_t coils)
+{
+	const size_t square = (size_t)coils * coils;
+	z *c = at;
+
+	return (struct work){ c, c + square, c + 2 * square, (double *)(c + 3 * square),
+			      c + 3 * square + coils };
+}
+
+/* V^H: the leading eigenvectors of the (white) Gram matrix as rows. energy: of those, of all. */
+static int leading(z *rows, uint32_t virtual_coils, uint32_t coils, const double *gram,
+		   const double *w, double energy[2], const struct work *k, struct bs_fail *why)
+{
+	const size_t n = coils;
+	int rc;
+
+	bs_gram_matrix(gram, coils, 1.0, (double *)k->c);
+	if (w != NULL) {
+		multiply(k->t, (const z *)w, k->c, n, n, n);
+		multiply_adjoint(k->c, k->t, (const z *)w, n, n, n);
+	}
+	rc = bs_dense_eigen(coils, (double *)k->c, k->values, k->dense, why);
+	if (rc != 0)
+		return rc;
+	for (size_t v = 0; v < n; v++) {
+		const z *vector = k->c + n * v;
+		size_t most = 0;
+
+		energy[1] += k->values[v];
+		if (v >= virtual_coils)
+			continue;
+		energy[0] += k->values[v];
+		for (size_t i = 1; i < n; i++)
+			if (cabs(vector[i]) > cabs(vector[most]))
+				most = i;
+		const z turn = vector[most] / cabs(vector[most]);
+
+		for (size_t i = 0; i < n; i++)
+			rows[v + virtual_coils * i] = conj(vector[i]) * turn;
+	}
+	return 0;
+}
+
+static int share(double *kept, const double energy[2], struct bs_fail *why)
+{
+	*kept = energy[1] > 0.0 ? energy[0] / energy[1] : 0.0;
+	return energy[1] > 0.0 ? 0
+			       : bs_fail(why, BS_ERR_VALUE,
+					 "coil compression: the calibration data are all 0");
+}
+
+int bs_compress(double *a, uint32_t virtual_coils, uint32_t coils, const double *gram,
+		const double *w, double *kept, void *work, struct bs_fail *why)
+{
+	const struct work k = take(work, coils);
+	double energy[2] = { 0.0, 0.0 };
+	int rc = leading(w != NULL ? k.u : (z *)a, virtual_coils, coils, gram, w, energy, &k, why);
+
+	if (rc != 0)
+		return rc;
+	if (w != NULL)
+		multiply((z *)a, k.u, (const z *)w, virtual_coils, coils, coils);
+	return share(kept, energy, why);
+}
+
+/* Turns rows toward those of a neighbor: rows = V U^H rows for U S V^H = rows neighbor^H. */
+static int turn(z *rows, const z *neighbor, uint32_t virtual_coils, uint32_t coils,
+		const struct work *k, struct bs_fail *why)
+{
+	const size_t v = virtual_coils;
+	z *vh = k->u;
+	int rc;
+
+	multiply_adjoint(k->c, rows, neighbor, v, coils, v);
+	rc = bs_dense_svd(virtual_coils, virtual_coils, (double *)k->c, k->values, (double *)k->t,
+			  (double *)vh, k->dense, why);
+	if (rc != 0)
+		return rc;
+	for (size_t j = 0; j < v; j++) /* c = V U^H */
+		for (size_t i = 0; i < v; i++) {
+			k->c[i + v * j] = 0.0;
+			for (size_t p = 0; p < v; p++)
+				k->c[i + v * j] += conj(vh[p + v * i]) * conj(k->t[j + v * p]);
+		}
+	multiply(k->t, k->c, rows, v, v, coils);
+	memcpy(rows, k->t, sizeof(*rows) * v * coils);
+	return 0;
+}
+
+int bs_compress_aligned(double *a, uint32_t virtual_coils, uint32_t coils, uint32_t places,
+			const double *gram, const double *w, double *kept, void *work,
+			struct bs_fail *why)
+{
+	const struct work k = take(work, coils);
+	const size_t size = (size_t)virtual_coils * coils;
+	const uint32_t center = places / 2;
+	double energy[2] = { 0.0, 0.0 };
+	z *rows = (z *)a;
+	int rc = 0;
+
+	for (uint32_t x = 0; rc == 0 && x < places; x++)
+		rc = leading(rows + size * x, virtual_coils, coils,
+			     gram + (size_t)coils * coils * x, w, energy, &k, why);
+	for (uint32_t x = center; rc == 0 && x-- > 0;)
+		rc = turn(rows + size * x, rows + size * (x + 1), virtual_coils, coils, &k, why);
+	for (uint32_t x = center + 1; rc == 0 && x < places; x++)
+		rc = turn(rows + size * x, rows + size * (x - 1), virtual_coils, coils, &k, why);
+	for (uint32_t x = 0; rc == 0 && w != NULL && x < places; x++) {
+		multiply(k.u, rows + size * x, (const z *)w, virtual_coils, coils, coils);
+		memcpy(rows + size * x, k.u, size * sizeof(z));
+	}
+	return rc == 0 ? share(kept, energy, why) : rc;
+}

@@ -1,0 +1,28 @@
+/*
+ * gpu/calibrate/mix.h - one small matrix applied to a readout: from coils to virtual coils
+ *
+ * out[v][s] = sum_c matrix[v][c] data[c][s], in the order of c; complex float throughout.
+ * matrix [virtual][coils]; data and out [coil][stride], samples of each; they do not overlap.
+ * At most BS_COILS_MAX coils and virtual coils. Allocates nothing; any thread.
+ * Test: test/unit/gpu/test_compress.c
+ */
+#ifndef BS_GPU_CALIBRATE_MIX_H
+#define BS_GPU_CALIBRATE_MIX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+void bs_mix(float *out, size_t out_stride, const float *matrix, uint32_t virtual_coils,
+	    uint32_t coils, uint32_t samples, const float *data, size_t stride);
+
+/* The column-major double matrix of compress.h as this one. */
+void bs_mix_matrix(float *matrix, const double *a, uint32_t virtual_coils, uint32_t coils);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

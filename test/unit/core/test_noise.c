@@ -1,0 +1,113 @@
+/*
+ * test/unit/core/test_noise.c - Gram matrices and the noise covariance against direct sums
+ *
+ * A sum of n products in double departs from the exact one by at most n 2^-53 of the sum of their
+ * magnitudes; the bound is that of the direct sum and of the one under test together.
+ */
+#include "core/frame/gram.h"
+#include "core/frame/noise.h"
+
+#include <complex.h>
+#include <string.h>
+
+#include "test/support/check.h"
+
+#define COILS    13
+#define SAMPLES  37 /* no multiple of a block */
+#define STRIDE   41
+#define READOUTS 5
+
+typedef double complex z;
+
+static uint64_t seed = 5;
+static unsigned char raw[1 + READOUTS * COILS * STRIDE * 8]; /* from 1: not aligned */
+
+static z sample(uint32_t readout, uint32_t coil, uint32_t s)
+{
+	float v[2];
+
+	memcpy(v, raw + 1 + 8 * (((size_t)readout * COILS + coil) * STRIDE + s), 8);
+	return v[0] + I * v[1];
+}
+
+static void fill(void)
+{
+	for (size_t i = 0; i < sizeof(raw) / 4; i++) {
+		const float v = (float)(check_uniform(&seed) - 0.5);
+
+		memcpy(raw + 1 + 4 * i, &v, 4 * i + 5 <= sizeof(raw) ? 4 : 0);
+	}
+}
+
+static void test_covariance(void)
+{
+	static struct bs_noise n;
+	static z psi[COILS * COILS];
+	struct bs_scan_info info = { .measurement = "45_1_2", .noise_bandwidth = 0.793f };
+	double gram[COILS * COILS];
+	double worst = 0.0;
+	double asymmetry = 0.0;
+
+	bs_noise_start(&n, &info);
+	for (uint32_t r = 0; r < READOUTS; r++) {
+		memset(gram, 0, sizeof(gram));
+		bs_gram_add(gram, COILS, SAMPLES, raw + 1 + (size_t)8 * r * COILS * STRIDE, STRIDE);
+		CHECK(bs_noise_add(&n, gram, COILS, SAMPLES, 5.0f), "readout %u is added", r);
+	}
+	const double scale = bs_noise_scale(&n, 26.9f);
+
+	bs_noise_covariance(&n, scale, (double *)psi);
+	for (uint32_t i = 0; i < COILS; i++)
+		for (uint32_t j = 0; j < COILS; j++) {
+			z sum = 0.0;
+			double size = 0.0;
+
+			for (uint32_t r = 0; r < READOUTS; r++)
+				for (uint32_t s = 0; s < SAMPLES; s++) {
+					const z v = sample(r, i, s) * conj(sample(r, j, s));
+
+					sum += v;
+					size += cabs(v);
+				}
+			sum *= scale / (READOUTS * SAMPLES - 1);
+			size *= scale / (READOUTS * SAMPLES - 1);
+			worst = fmax(worst, cabs(psi[i + COILS * j] - sum) / size);
+			asymmetry = fmax(asymmetry,
+					 cabs(psi[i + COILS * j] - conj(psi[j + COILS * i])));
+		}
+	CHECK(worst < 4.0 * READOUTS * SAMPLES * 0x1p-53, "Psi is E[n_i conj n_j]: %.1e", worst);
+	CHECK(asymmetry == 0.0, "Psi is Hermitian");
+	/* the header's numbers are floats */
+	CHECK(fabs(scale / (5.0 / 26.9 / 0.793) - 1.0) < 4.0 * 0x1p-24, "scale %.6f", scale);
+	CHECK(fabs(bs_noise_deviation(&n, scale, 7) - sqrt(creal(psi[7 + COILS * 7]))) < 1e-15,
+	      "deviation is the root of the diagonal");
+	CHECK(n.samples == READOUTS * SAMPLES && strcmp(n.scan, "45_1_2") == 0,
+	      "%llu samples of scan %s", (unsigned long long)n.samples, n.scan);
+	CHECK(!bs_noise_add(&n, gram, COILS, SAMPLES, 4.0f) &&
+		      !bs_noise_add(&n, gram, COILS - 1, SAMPLES, 5.0f),
+	      "another dwell time and other coils are not added");
+	gram[3] = NAN;
+	CHECK(!bs_noise_add(&n, gram, COILS, SAMPLES, 5.0f) && n.readouts == READOUTS,
+	      "nor is what is not a number");
+}
+
+static void test_unsaid(void)
+{
+	static struct bs_noise n;
+	struct bs_scan_info info = { 0 };
+	double gram[1] = { 8.0 };
+
+	bs_noise_start(&n, &info);
+	CHECK(bs_noise_deviation(&n, 1.0, 0) == 0.0, "no samples: no noise");
+	CHECK(bs_noise_add(&n, gram, 1, 3, 0.0f), "no dwell time is said");
+	CHECK(bs_noise_scale(&n, 10.0f) == 1.0, "then nothing is scaled");
+	CHECK(bs_noise_deviation(&n, 1.0, 0) == 2.0, "8 over 3 - 1");
+}
+
+int main(void)
+{
+	fill();
+	test_covariance();
+	test_unsaid();
+	return check_done();
+}
