@@ -15,6 +15,8 @@
 
 #include "core/memory/arena.h"
 #include "core/err.h"
+#include "core/frame/kind.h"
+#include "core/mrd.h"
 #include "core/protocol.h"
 #include "core/thread/team.h"
 #include "core/traj/traj.h"
@@ -95,6 +97,8 @@ static inline int64_t bs_turn_end(int64_t deadline_ns, int64_t now_ns, int64_t t
 	return deadline_ns == INT64_MAX ? INT64_MAX : now_ns + (deadline_ns - now_ns) / turns;
 }
 
+#define BS_ROW_NONE UINT32_MAX /* a readout that is no line of the image */
+
 struct bs_engine {
 	const char *name; /* "gridding/host" */
 	int (*need)(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
@@ -132,6 +136,18 @@ struct bs_engine {
 	 * NULL: it makes its own previews, and nothing takes its place.
 	 */
 	int (*peek)(void *self, uint32_t frame, float *image);
+
+	/*
+	 * A readout of a kind that the protocol uses (core/frame/kind.h) and that is no line of the
+	 * image, or not only: noise, calibration, navigation, ...; a line that serves for both goes
+	 * to add, then here. NULL where a method has no use for any. It may come before begin and
+	 * between two frames; one of calibration, which has its row as lines have, ends the frame
+	 * before it. The others have row BS_ROW_NONE, and noise belongs to no frame (0). data
+	 * [coil][coil_stride] complex from the first sample that is not discarded; how many follow,
+	 * head says. It is copied before this returns.
+	 */
+	int (*side)(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
+		    const struct bs_mrd_acq *head, const float *data, size_t coil_stride);
 	const struct bs_engine *preview;
 };
 

@@ -35,11 +35,7 @@ extern "C" {
 #define BS_MRD_IS_RT_FEEDBACK       BS_MRD_FLAG(28)
 #define BS_MRD_IS_COIL_CORRECTION   BS_MRD_FLAG(29)
 #define BS_MRD_IS_STABILIZATION_REF BS_MRD_FLAG(30)
-/* Readouts that are not a line of an image. */
-#define BS_MRD_NOT_IMAGING                                                                         \
-	(BS_MRD_IS_NOISE | BS_MRD_IS_CALIBRATION | BS_MRD_IS_NAVIGATION |                          \
-	 BS_MRD_IS_PHASE_CORRECTION | BS_MRD_IS_FEEDBACK | BS_MRD_IS_DUMMY |                       \
-	 BS_MRD_IS_RT_FEEDBACK | BS_MRD_IS_COIL_CORRECTION | BS_MRD_IS_STABILIZATION_REF)
+#define BS_MRD_IS_STABILIZATION     BS_MRD_FLAG(31)
 
 #pragma pack(push, 2)
 struct bs_mrd_idx {

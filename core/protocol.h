@@ -110,6 +110,7 @@ struct bs_protocol {
 	uint32_t readouts; /* of a frame */
 	uint32_t slices;   /* frames that may be open at once: slices x contrasts */
 	uint32_t contrasts;
+	uint32_t uses;     /* bit of enum bs_kind: what it uses beside the lines of its images */
 	double max_sample; /* largest legal |sample| */
 	double silence_ms; /* a scan whose sender is silent for longer is aborted */
 	struct bs_traj_spec traj;

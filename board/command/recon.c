@@ -106,6 +106,15 @@ static int run_scan(struct job *j, struct bs_fail *why)
 	return bs_pipeline_run(&j->pipeline, emit_ready, j, false, why);
 }
 
+static void log_kinds(const struct job *j)
+{
+	char words[BS_KINDS_WORDS];
+
+	(void)bs_kinds_words(words, sizeof(words), bs_recon_kinds(j->pipeline.armed.recon));
+	if (words[0] != '\0')
+		bs_log(BS_LOG_INFO, "%s", words);
+}
+
 /* A round: all images, W of them, and armed again with it. */
 static int next_round(struct job *j, struct bs_fail *why)
 {
@@ -211,6 +220,8 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 	rc = rounds(j, why);
 	if (rc == 0)
 		rc = run_scan(j, why);
+	if (rc == 0)
+		log_kinds(j);
 	if (rc == 0)
 		(void)printf("%u image%s%s, %s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
 			     j->images, j->images == 1 ? "" : "s",

@@ -22,9 +22,12 @@ static void hand_to_recon(struct ingest *in, uint32_t slot)
 {
 	struct bs_shm *shm = &in->env->shm;
 	struct bs_acq_meta *m = &shm->acq_meta[slot];
+	const enum bs_kind kind = bs_mrd_kind(m->head.flags);
 
 	bs_count(&in->scan->acquisitions, 1);
-	bs_count(&in->scan->noise, m->row == BS_ROW_NONE);
+	bs_count(bs_protocol_uses(in->p, kind) ? &in->scan->kind_used[kind]
+					       : &in->scan->kind_unused[kind],
+		 1);
 	m->handed_ns = bs_now_ns();
 	bs_hist_add(bs_shm_hist(shm, in->scan->protocol, BS_STAGE_RECEIVE),
 		    m->handed_ns - m->received_ns);
@@ -92,6 +95,12 @@ void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happe
 
 /* ---- a readout ---- */
 
+/* Else it is only counted, and its slot holds no samples. */
+static bool used(const struct ingest *in, const struct bs_mrd_acq *head)
+{
+	return bs_protocol_uses(in->p, bs_mrd_kind(head->flags));
+}
+
 /* The samples go to the slot's start, aligned: the one copy between nanomsg and the engine. */
 static void fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq *head, uint32_t row,
 		      const unsigned char *data, const struct message *m)
@@ -102,7 +111,7 @@ static void fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq 
 	meta->row = row;
 	meta->received_ns = m->received_ns;
 	meta->sender_ns = m->w.time_ns;
-	if (row != BS_ROW_NONE)
+	if (used(in, head))
 		memcpy(bs_shm_samples(&in->env->shm, slot), data,
 		       (size_t)head->number_of_samples * head->active_channels * 8);
 }
@@ -117,7 +126,7 @@ static int check_acq(struct ingest *in, const struct message *m, struct bs_mrd_a
 	if (rc == 0)
 		rc = bs_admit_acq(in->p, in->has_table ? &in->table : NULL, &in->scan->info, head,
 				  m->payload + traj_at, m->payload + *data_at, row, why);
-	if (rc == 0 && *row != BS_ROW_NONE &&
+	if (rc == 0 && used(in, head) &&
 	    (uint64_t)head->number_of_samples * head->active_channels * 8 >
 		    in->env->shm.s->pools.acq_bytes)
 		rc = bs_fail(why, BS_ERR_SIZE,

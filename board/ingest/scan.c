@@ -35,22 +35,11 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info)
 {
 	struct bs_scan_record *s = in->scan;
 	_Atomic uint64_t *const counts[] = {
-		&s->acquisitions,
-		&s->noise,
-		&s->waveforms,
-		&s->gaps,
-		&s->duplicates,
-		&s->rejected,
-		&s->late,
-		&s->images_made,
-		&s->images_partial,
-		&s->previews_made,
-		&s->previews_skipped,
-		&s->readouts_missing,
-		&s->unused,
-		&s->images_left,
-		&s->images_unsent,
-		&s->undelivered,
+		&s->acquisitions,     &s->waveforms,        &s->gaps,
+		&s->duplicates,       &s->rejected,         &s->late,
+		&s->images_made,      &s->images_partial,   &s->previews_made,
+		&s->previews_skipped, &s->readouts_missing, &s->unused,
+		&s->images_left,      &s->images_unsent,    &s->undelivered,
 		&s->images_late,
 	};
 
@@ -61,6 +50,10 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info)
 	atomic_store(&s->next_seq, 1);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		atomic_store(counts[i], 0);
+	for (int i = 0; i < BS_KINDS; i++) {
+		atomic_store(&s->kind_used[i], 0);
+		atomic_store(&s->kind_unused[i], 0);
+	}
 	s->recon_code = s->emit_code = 0;
 	s->recon_text[0] = s->emit_text[0] = '\0';
 	atomic_fetch_add(&s->id, 1);
@@ -181,7 +174,10 @@ void bs_ingest_close(struct ingest *in, const struct bs_item *close)
 	bs_ingest_drain(in, BS_ON_CLOSE);
 }
 
-/* The first fault of ingest, else of recon, else of emit; else what the images lack. */
+/*
+ * The first fault of ingest, else of recon, else of emit; else what the images lack. Without any,
+ * words about the readouts that the protocol does not use.
+ */
 static void judge(struct ingest *in, struct bs_wire_outcome *o)
 {
 	const struct bs_scan_record *s = in->scan;
@@ -204,6 +200,8 @@ static void judge(struct ingest *in, struct bs_wire_outcome *o)
 			       (unsigned long long)atomic_load(&s->images_partial),
 			       (unsigned long long)atomic_load(&s->readouts_missing));
 	}
+	if (o->code == 0)
+		(void)bs_kinds_words(o->text, sizeof(o->text), &o->kinds);
 }
 
 _Static_assert(BS_SCAN_END_BYTES == BS_WIRE_OUTCOME_BYTES, "an outcome fits the shared memory");
@@ -223,7 +221,8 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on)
 				     .duplicates = atomic_load(&s->duplicates),
 				     .rejected = atomic_load(&s->rejected) +
 						 atomic_load(&s->unused) + atomic_load(&s->late),
-				     .late = atomic_load(&s->images_late) };
+				     .late = atomic_load(&s->images_late),
+				     .kinds = bs_scan_kinds(s) };
 
 	judge(in, &o);
 	in->accept_due = false;

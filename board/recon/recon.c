@@ -297,8 +297,10 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 		if (rc == 0) {
 			bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_ADD),
 				    added_ns - taken_ns);
-			*stamps_of(w, m->head.idx.slice, m->head.idx.contrast) =
-				(struct stamps){ m->sender_ns, m->handed_ns, taken_ns, added_ns };
+			if (bs_mrd_kind(m->head.flags) == BS_KIND_IMAGING)
+				*stamps_of(w, m->head.idx.slice, m->head.idx.contrast) =
+					(struct stamps){ m->sender_ns, m->handed_ns, taken_ns,
+							 added_ns };
 		}
 		int made = make_images(w, m->received_ns, added_ns);
 

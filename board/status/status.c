@@ -127,6 +127,23 @@ static void put_workers(struct bs_doc *d, const struct bs_shared *s)
 	bs_doc_close(d);
 }
 
+static void put_kinds(struct bs_doc *d, const struct bs_scan_record *r)
+{
+	const struct bs_kinds k = bs_scan_kinds(r);
+	char words[BS_KINDS_WORDS];
+
+	bs_doc_open(d, "kinds", '[');
+	for (int i = 0; i < BS_KINDS; i++) {
+		bs_doc_open(d, NULL, '{');
+		bs_doc_text(d, "kind", bs_kind_name((enum bs_kind)i));
+		bs_doc_number(d, "used", k.used[i]);
+		bs_doc_number(d, "not_used", k.unused[i]);
+		bs_doc_close(d);
+	}
+	bs_doc_close(d);
+	bs_doc_text(d, "not_used", bs_kinds_words(words, sizeof(words), &k));
+}
+
 static void put_scan(struct bs_doc *d, const struct bs_shared *s)
 {
 	const struct bs_scan_record *r = &s->scan;
@@ -143,7 +160,7 @@ static void put_scan(struct bs_doc *d, const struct bs_shared *s)
 			    : "");
 	bs_doc_number(d, "next_seq", atomic_load(&r->next_seq));
 	bs_doc_number(d, "acquisitions", atomic_load(&r->acquisitions));
-	bs_doc_number(d, "not_imaging", atomic_load(&r->noise));
+	put_kinds(d, r);
 	bs_doc_number(d, "waveforms", atomic_load(&r->waveforms));
 	bs_doc_number(d, "gaps", atomic_load(&r->gaps));
 	bs_doc_number(d, "duplicates", atomic_load(&r->duplicates));
@@ -335,6 +352,9 @@ static void table_pool(struct bs_text *t, const char *name, const struct bs_pool
 
 static void table_scan(struct bs_text *t, const struct bs_scan_record *r)
 {
+	const struct bs_kinds k = bs_scan_kinds(r);
+	char words[BS_KINDS_WORDS];
+
 	if (atomic_load(&r->id) == 0)
 		return;
 	bs_text_put(t,
@@ -345,6 +365,9 @@ static void table_scan(struct bs_text *t, const struct bs_scan_record *r)
 		    atomic_load(&r->duplicates),
 		    atomic_load(&r->rejected) + atomic_load(&r->unused),
 		    atomic_load(&r->undelivered), atomic_load(&r->open) ? ", open" : "");
+	(void)bs_kinds_words(words, sizeof(words), &k);
+	if (words[0] != '\0')
+		bs_text_put(t, "  %s\n", words);
 }
 
 int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)

@@ -61,6 +61,24 @@ static int check_sizes(const struct bs_protocol *p, const struct bs_mrd_acq *h, 
 	return 0;
 }
 
+/* What is no line may be shorter than one, not longer: it lies in the same slot. */
+static int check_beside(const struct bs_protocol *p, const struct bs_mrd_acq *h, enum bs_kind kind,
+			struct bs_fail *why)
+{
+	if (h->active_channels != p->coils)
+		return bs_fail(
+			why, BS_ERR_SIZE, "acquisition %u (%s): %u channels, protocol '%s' has %u",
+			h->scan_counter, bs_kind_name(kind), h->active_channels, p->name, p->coils);
+	if (h->number_of_samples > p->samples + p->discard ||
+	    (uint32_t)h->discard_pre + h->discard_post > h->number_of_samples)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "acquisition %u (%s): %u samples, %u + %u of them discarded; "
+			       "protocol '%s' allows for %u",
+			       h->scan_counter, bs_kind_name(kind), h->number_of_samples,
+			       h->discard_pre, h->discard_post, p->name, p->samples + p->discard);
+	return 0;
+}
+
 /*
  * Magnitudes order as their bits do, read as integers, with infinity and NaN above every number:
  * one integer comparison finds all three. Four lanes are what every machine has (SSE2, NEON); two
@@ -264,16 +282,17 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why)
 {
+	const enum bs_kind kind = bs_mrd_kind(head->flags);
+	const bool line = kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
 	int rc;
 
-	if (head->flags & BS_MRD_NOT_IMAGING) {
-		*row = BS_ROW_NONE;
+	*row = BS_ROW_NONE;
+	if (!bs_protocol_uses(p, kind))
 		return 0;
-	}
-	rc = check_sizes(p, head, why);
-	if (rc == 0)
+	rc = line ? check_sizes(p, head, why) : check_beside(p, head, kind, why);
+	if (rc == 0 && kind != BS_KIND_NOISE)
 		rc = check_index(p, head, why);
-	if (rc == 0)
+	if (rc == 0 && line)
 		rc = bs_methods[p->method].on_grid
 			     ? admit_line(p, info, head, row, why)
 			     : admit_trajectory(p, table, head, traj, row, why);

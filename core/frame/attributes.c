@@ -20,6 +20,26 @@ static void put_count(struct bs_text *t, const char *name, uint64_t value)
 	bs_text_put(t, META("%s", "%llu"), name, (unsigned long long)value);
 }
 
+static void put_kinds(struct bs_text *t, const struct bs_kinds *k)
+{
+	char words[BS_KINDS_WORDS];
+
+	for (int i = 0; i < BS_KINDS; i++) {
+		char name[64];
+
+		if (k->used[i] + k->unused[i] == 0)
+			continue;
+		(void)snprintf(name, sizeof(name), "boreside_count_%s",
+			       bs_kind_name((enum bs_kind)i));
+		for (char *c = name; *c != '\0'; c++)
+			*c = *c == ' ' ? '_' : *c;
+		put_count(t, name, k->used[i] + k->unused[i]);
+	}
+	(void)bs_kinds_words(words, sizeof(words), k);
+	if (words[0] != '\0')
+		put_text(t, "boreside_not_used", words);
+}
+
 /* In the order of user_int[7]. */
 enum quality { COMPLETE, PARTIAL, LATE, DEGRADED };
 static const char *const qualities[] = { "complete", "partial", "late", "degraded" };
@@ -130,6 +150,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 		put_count(&t, "boreside_preview", image->head.image_index);
 	put_count(&t, "boreside_readouts", image->readouts);
 	put_count(&t, "boreside_missing", image->missing);
+	put_kinds(&t, &image->kinds);
 	put_count(&t, "boreside_gaps", timing->gaps);
 	put_count(&t, "boreside_duplicates", timing->duplicates);
 	put_count(&t, "boreside_rejected", timing->rejected);

@@ -41,7 +41,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 		if (r->groups > 0)
 			memset(f->w.held, 0, r->groups);
 	}
-	r->dropped = 0;
+	memset(&r->kinds, 0, sizeof(r->kinds));
 	r->image_index = r->preview_index = 0;
 	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
 	for (int a = 0; a < 3; a++)
@@ -141,30 +141,76 @@ static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const float *dat
 	return rc;
 }
 
-int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+static int add_beside(struct bs_recon *r, uint32_t slot, enum bs_kind kind, uint32_t row,
+		      const struct bs_mrd_acq *head, const float *data)
+{
+	const struct seat seats[3] = { r->seat[0],
+				       r->seat[1],
+				       { has_preview_beside(r) ? r->preview : NULL,
+					 r->preview_self } };
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < 3; i++)
+		if (seats[i].engine != NULL && seats[i].engine->side != NULL)
+			rc = seats[i].engine->side(seats[i].self, slot, kind, row, head,
+						   data + 2 * (size_t)head->discard_pre,
+						   head->number_of_samples);
+	return rc;
+}
+
+/* The frame that a line belongs to; BS_RECON_POP_FIRST where another image of it is to be made. */
+static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+		      uint32_t *slot, struct bs_fail *why)
+{
+	struct frame *f;
+	int rc = 0;
+
+	*slot = bs_protocol_frame(r->p, head->idx.slice, head->idx.contrast);
+	if (*slot >= r->frames || row >= r->rows)
+		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: readout %u of frame slot %u",
+			       head->scan_counter, row, *slot);
+	f = &r->frame[*slot];
+	if (f->state == FRAME_FILLING && goes_on(r, f, head, row)) {
+		f->state = FRAME_READY; /* the sender has gone on: what is missing will not come */
+		if (r->groups > 0)
+			rc = end_group(r, *slot);
+	}
+	if (f->state == FRAME_READY)
+		return BS_RECON_POP_FIRST;
+	return rc == 0 ? 0
+		       : bs_fail(why, rc, "engine %s failed at acquisition %u",
+				 f->seat->engine->name, head->scan_counter);
+}
+
+static int take_beside(struct bs_recon *r, enum bs_kind kind, const struct bs_mrd_acq *head,
+		       uint32_t row, const float *data, struct bs_fail *why)
+{
+	uint32_t slot = 0;
+	int rc = 0;
+
+	if (kind == BS_KIND_CALIBRATION)
+		rc = find_frame(r, head, row, &slot, why);
+	else if (kind != BS_KIND_NOISE)
+		slot = bs_protocol_frame(r->p, head->idx.slice, head->idx.contrast);
+	if (rc != 0)
+		return rc;
+	rc = add_beside(r, slot, kind, row, head, data);
+	return rc == 0 ? 0
+		       : bs_fail(why, rc, "engine %s failed at acquisition %u (%s)",
+				 r->seat[0].engine->name, head->scan_counter, bs_kind_name(kind));
+}
+
+static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why)
 {
 	uint32_t slot;
 	struct frame *f;
-	int rc = 0;
+	int rc = find_frame(r, head, row, &slot, why);
 
-	if (row == BS_ROW_NONE) {
-		r->dropped++;
-		return 0;
-	}
-	slot = bs_protocol_frame(r->p, head->idx.slice, head->idx.contrast);
-	if (slot >= r->frames || row >= r->rows)
-		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: readout %u of frame slot %u",
-			       head->scan_counter, row, slot);
+	if (rc != 0)
+		return rc;
 	f = &r->frame[slot];
-	if (f->state == FRAME_FILLING && goes_on(r, f, head, row)) {
-		f->state = FRAME_READY; /* the sender has gone on: what is missing will not come */
-		if (r->groups > 0)
-			rc = end_group(r, slot);
-	}
-	if (f->state == FRAME_READY)
-		return BS_RECON_POP_FIRST;
-	if (rc == 0 && f->state == FRAME_EMPTY)
+	if (f->state == FRAME_EMPTY)
 		rc = begin_frame(r, slot, head, row);
 	if (rc != 0)
 		return bs_fail(why, rc, "engine %s refused to begin a frame",
@@ -174,6 +220,9 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 			       "acquisition %u: readout %u is in the frame already",
 			       head->scan_counter, row);
 	rc = add(r, slot, row, data + 2 * (size_t)head->discard_pre, head->number_of_samples);
+	if (rc == 0 && (head->flags & BS_MRD_IS_CALIBRATION_TOO) &&
+	    bs_protocol_uses(r->p, BS_KIND_CALIBRATION))
+		rc = add_beside(r, slot, BS_KIND_CALIBRATION, row, head, data);
 	if (rc == 0) {
 		f->row[row] = 1;
 		f->last = *head;
@@ -189,6 +238,22 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		return bs_fail(why, rc, "engine %s failed at acquisition %u", f->seat->engine->name,
 			       head->scan_counter);
 	return 0;
+}
+
+int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+		     const float *data, int64_t now_ns, struct bs_fail *why)
+{
+	const enum bs_kind kind = bs_mrd_kind(head->flags);
+	int rc = 0;
+
+	if (!bs_protocol_uses(r->p, kind)) {
+		r->kinds.unused[kind]++;
+		return 0;
+	}
+	rc = kind == BS_KIND_IMAGING ? take_line(r, head, row, data, now_ns, why)
+				     : take_beside(r, kind, head, row, data, why);
+	r->kinds.used[kind] += rc == 0;
+	return rc;
 }
 
 /* The other engines read the same data: they are waited for, so the first one's count is enough. */
@@ -253,6 +318,11 @@ void bs_recon_skip_previews(struct bs_recon *r)
 {
 	for (uint32_t f = 0; f < r->frames; f++)
 		r->frame[f].preview_due = false;
+}
+
+const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r)
+{
+	return &r->kinds;
 }
 
 const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image)
@@ -333,6 +403,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	fill_head(r, f, preview, &image->head);
 	image->preview = preview;
 	image->readouts = readouts_in(r, f);
+	image->kinds = r->kinds;
 	image->missing = r->p->readouts > image->readouts ? r->p->readouts - image->readouts : 0;
 	image->last_ns = f->last_ns;
 	image->last_scan_counter = f->last.scan_counter;

@@ -51,7 +51,8 @@ struct bs_recon_image {
 	bool preview;      /* of a frame that goes on; image_index counts previews by themselves */
 	uint32_t readouts; /* that the image holds */
 	uint32_t missing;  /* that it should have held */
-	int64_t last_ns;   /* when the last readout that it needed was received */
+	struct bs_kinds kinds; /* readouts of the scan until then, by what they are for */
+	int64_t last_ns;       /* when the last readout that it needed was received */
 	uint32_t last_scan_counter;
 };
 
@@ -65,11 +66,11 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info,
  * traj [samples][trajectory_dimensions] in the protocol's unit, data [channels][samples] complex;
  * both may be unaligned. The row comes from the counters (cartesian: the line ky + encoded_y * kz,
  * counted from the header's center), or, where a table's counters are not unique, from the
- * trajectory itself. What is not imaging (noise, dummies, ...: BS_MRD_NOT_IMAGING) passes whatever
- * its size, with *row = BS_ROW_NONE.
+ * trajectory itself. What is of a kind that the protocol does not use (core/frame/kind.h) passes
+ * whatever it holds, with *row = BS_ROW_NONE. Calibration that it uses has its row as lines have;
+ * what else it uses has BS_ROW_NONE and may be shorter than a line.
  * table: NULL for cartesian. Checks every value it is given once; O(values), no state.
  */
-#define BS_ROW_NONE UINT32_MAX
 int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why);
@@ -88,7 +89,8 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info);
 /*
  * An admitted acquisition and its row, received at now_ns. data: 4-byte aligned; it is copied
  * before this returns, unless it lies in the pool that the engine was armed with: then as
- * bs_recon_reading says. 0: taken (BS_ROW_NONE is counted and dropped). BS_RECON_POP_FIRST: it
+ * bs_recon_reading says. 0: taken (what the protocol does not use is counted; its data are not
+ * looked at). BS_RECON_POP_FIRST: it
  * begins a new frame where an image is still to be made of the one before; pop, then call again
  * with the same readout. BS_ERR_INDEX: this row is in the frame already.
  */
@@ -107,6 +109,8 @@ uint32_t bs_recon_ready(const struct bs_recon *r);
 /* Of these the previews: pop makes them after the frames. They may be left out. */
 uint32_t bs_recon_previews(const struct bs_recon *r);
 void bs_recon_skip_previews(struct bs_recon *r);
+/* The scan's readouts so far. */
+const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r);
 /* The engine that made it: "gridding/host". */
 const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image);
 

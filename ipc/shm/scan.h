@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "core/frame/kind.h"
 #include "core/mrd.h"
 #include "core/thread/event.h"
 
@@ -23,7 +24,8 @@ struct bs_scan_record {
 	uint32_t recon_epoch; /* of the recon that was to reconstruct it */
 	struct bs_scan_info info;
 	_Atomic uint64_t next_seq; /* the first sequence number that is not yet held */
-	_Atomic uint64_t acquisitions, noise, waveforms, gaps, duplicates, rejected, late;
+	_Atomic uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;
+	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* of the acquisitions */
 	/* recon */
 	_Atomic uint64_t images_made, images_partial, readouts_missing, unused;
 	_Atomic uint64_t previews_made, previews_skipped; /* not among the images */
@@ -39,8 +41,19 @@ struct bs_scan_record {
 	_Atomic uint64_t ended; /* the number of the last scan whose END has passed emit */
 };
 
+static inline struct bs_kinds bs_scan_kinds(const struct bs_scan_record *s)
+{
+	struct bs_kinds k;
+
+	for (int i = 0; i < BS_KINDS; i++) {
+		k.used[i] = atomic_load(&s->kind_used[i]);
+		k.unused[i] = atomic_load(&s->kind_unused[i]);
+	}
+	return k;
+}
+
 /* The last outcome: ingest's, kept here so that its successor can say it again to who asks. */
-#define BS_SCAN_END_BYTES 440u /* ipc/wire/wire.h: BS_WIRE_OUTCOME_BYTES */
+#define BS_SCAN_END_BYTES 568u /* ipc/wire/wire.h: BS_WIRE_OUTCOME_BYTES */
 struct bs_scan_end {
 	_Atomic uint32_t known;
 	uint64_t session;

@@ -59,6 +59,12 @@ void bs_wire_put_outcome(unsigned char out[BS_WIRE_OUTCOME_BYTES], const struct 
 	for (int i = 0; i < 6; i++)
 		bs_put_le(out + 8 + 8 * (size_t)i, count[i], 8);
 	put_text(out + 56, o->text, sizeof(o->text));
+	for (int i = 0; i < BS_KINDS; i++) {
+		unsigned char *at = out + 440 + 16 * (size_t)i;
+
+		bs_put_le(at, o->kinds.used[i], 8);
+		bs_put_le(at + 8, o->kinds.unused[i], 8);
+	}
 }
 
 int bs_wire_get_outcome(struct bs_wire_outcome *o, const unsigned char *p, size_t len,
@@ -75,6 +81,12 @@ int bs_wire_get_outcome(struct bs_wire_outcome *o, const unsigned char *p, size_
 	for (int i = 0; i < 6; i++)
 		*count[i] = bs_get_le(p + 8 + 8 * (size_t)i, 8);
 	get_text(o->text, p + 56, sizeof(o->text));
+	for (int i = 0; i < BS_KINDS; i++) {
+		const unsigned char *at = p + 440 + 16 * (size_t)i;
+
+		o->kinds.used[i] = bs_get_le(at, 8);
+		o->kinds.unused[i] = bs_get_le(at + 8, 8);
+	}
 	return 0;
 }
 

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "core/err.h"
+#include "core/frame/kind.h"
 #include "ipc/wire/envelope.h"
 
 struct bs_wire_answer {
@@ -28,14 +29,15 @@ struct bs_wire_answer {
 };
 
 struct bs_wire_outcome {
-	int32_t code;         /* 0: every readout was used, every image given to some taker */
+	int32_t code;         /* 0: no line was lost or refused, every image given to some taker */
 	uint32_t undelivered; /* times that a taker did not get an image after all, so far */
 	uint64_t acquisitions, images, gaps, duplicates, rejected, late;
 	char text[384];
+	struct bs_kinds kinds; /* the acquisitions, by what they are for */
 };
 
 #define BS_WIRE_ANSWER_BYTES  (4u + 4u + 384u)
-#define BS_WIRE_OUTCOME_BYTES (4u + 4u + 6u * 8u + 384u)
+#define BS_WIRE_OUTCOME_BYTES (4u + 4u + 6u * 8u + 384u + 2u * BS_KINDS * 8u)
 #define BS_WIRE_PREVIEWS      (UINT64_C(1) << 32) /* of an IMAGE's seq: a preview */
 #define BS_WIRE_OPEN_NAME     64u
 #define BS_WIRE_XML_MAX       (1u << 20) /* bytes of XML; longer is refused unread */

@@ -31,7 +31,8 @@ static void answers(unsigned kind, const unsigned char *p, size_t len)
 	if (kind == BS_WIRE_OUTCOME && bs_wire_get_outcome(&o, p, len, &why) == 0) {
 		must(strlen(o.text) < sizeof(o.text));
 		bs_wire_put_outcome(again, &o);
-		must(memcmp(again + 8, p + 8, 48) == 0 && memcmp(again, p, 4) == 0);
+		must(memcmp(again + 8, p + 8, 48) == 0 && memcmp(again, p, 8) == 0);
+		must(memcmp(again + 440, p + 440, BS_WIRE_OUTCOME_BYTES - 440) == 0);
 	} else if ((kind == BS_WIRE_ACCEPT || kind == BS_WIRE_REFUSE) &&
 		   bs_wire_get_answer(&v, p, len, &why) == 0) {
 		must(strlen(v.text) < sizeof(v.text));

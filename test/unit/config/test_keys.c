@@ -113,6 +113,8 @@ static void fields(void)
 		/* each protocol has the site's */
 		{ offsetof(struct bs_protocol, gpu_memory), sizeof(p.gpu_memory) },
 		{ offsetof(struct bs_protocol, gpu_devices), sizeof(p.gpu_devices) },
+		/* follows from what other keys ask for */
+		{ offsetof(struct bs_protocol, uses), sizeof(p.uses) },
 	};
 	static const size_t own[][2] = {
 		{ offsetof(struct bs_site, file), sizeof(site.file) },

@@ -11,7 +11,7 @@
 
 static bool says(const char *text, const char *name, const char *value)
 {
-	char want[128];
+	char want[256];
 
 	(void)snprintf(want, sizeof(want), "<name>boreside_%s</name><value>%s</value>", name,
 		       value);
@@ -53,7 +53,16 @@ static void words(void)
 	CHECK(bs_budget_stages_missed(&p, stage_ns) ==
 		      (1u << BS_BUDGET_RECEIVE | 1u << BS_BUDGET_SOLVE),
 	      "each stage against its own budget");
+	image.kinds.used[BS_KIND_IMAGING] = 36;
+	image.kinds.unused[BS_KIND_PHASE_CORRECTION] = 33;
 	n = bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);
+	CHECK(n > 0 && says(text, "count_imaging", "36") &&
+		      says(text, "count_phase_correction", "33") &&
+		      strstr(text, "count_noise") == NULL &&
+		      says(text, "not_used",
+			   "33 of 69 readouts are phase correction and this "
+			   "protocol does not use them"),
+	      "counts by kind: %s", text);
 	CHECK(n > 0 && says(text, "quality", "complete") && says(text, "rung", "full") &&
 		      says(text, "budget", "met") && says(text, "stage_missed", "receive") &&
 		      says(text, "stage_missed", "solve") && !says(text, "stage_missed", "emit") &&

@@ -149,7 +149,7 @@ static void answer_and_outcome(void)
 				     .duplicates = 4,
 				     .rejected = 5,
 				     .late = UINT64_MAX };
-	struct bs_wire_outcome o2;
+	struct bs_wire_outcome o2 = { 0 };
 	struct bs_fail why;
 	uint64_t n;
 	int bad = 0;
@@ -167,6 +167,10 @@ static void answer_and_outcome(void)
 		bad += len != BS_WIRE_ANSWER_BYTES &&
 		       bs_wire_get_answer(&v2, buf, len, &why) != BS_ERR_LENGTH;
 	memcpy(o.text, "ended", 6);
+	for (unsigned i = 0; i < BS_KINDS; i++) {
+		o.kinds.used[i] = 100 + i;
+		o.kinds.unused[i] = UINT64_C(0x0102030405060700) + i;
+	}
 	memset(buf, 0xee, sizeof(buf));
 	bs_wire_put_outcome(buf, &o);
 	CHECK(buf[BS_WIRE_OUTCOME_BYTES] == 0xee, "the encoder stays within its bytes");
@@ -174,8 +178,13 @@ static void answer_and_outcome(void)
 		      o2.code == o.code && o2.undelivered == o.undelivered &&
 		      o2.acquisitions == 1 && o2.images == 2 && o2.gaps == 3 &&
 		      o2.duplicates == 4 && o2.rejected == 5 && o2.late == UINT64_MAX &&
-		      strcmp(o2.text, "ended") == 0,
+		      strcmp(o2.text, "ended") == 0 &&
+		      memcmp(&o.kinds, &o2.kinds, sizeof(o.kinds)) == 0,
 	      "outcome there and back");
+	CHECK(buf[440 + 16 * BS_KIND_CALIBRATION] == 102 &&
+		      buf[440 + 16 * BS_KIND_CALIBRATION + 8] == 2 &&
+		      buf[440 + 16 * BS_KIND_CALIBRATION + 15] == 1,
+	      "counts by kind, used and not, begin at byte 440");
 	for (size_t len = 0; len <= sizeof(buf); len++)
 		bad += len != BS_WIRE_OUTCOME_BYTES &&
 		       bs_wire_get_outcome(&o2, buf, len, &why) != BS_ERR_LENGTH;

@@ -1,0 +1,64 @@
+/*
+ * core/frame/kind.h - what a readout is for, by its flags, and how many of each kind a scan brought
+ *
+ * A readout has one kind, the first that holds of: noise, dummy, phase correction, navigation,
+ * feedback, other (surface coil correction, phase stabilization reference), imaging, calibration. A
+ * line of the image that serves for calibration, too (MRD flag 21), is imaging. ipc/WIRE.md has the
+ * table of all flags. Counts are kept twice, by the same functions: by ingest for the outcome and
+ * the status, by core/frame/recon.c for the images.
+ * No state. Test: test/unit/core/test_kind.c
+ */
+#ifndef BS_CORE_FRAME_KIND_H
+#define BS_CORE_FRAME_KIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/mrd.h"
+#include "core/protocol.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* On the wire in this order (OUTCOME): append only. */
+enum bs_kind {
+	BS_KIND_IMAGING,
+	BS_KIND_NOISE,
+	BS_KIND_CALIBRATION,
+	BS_KIND_NAVIGATION,
+	BS_KIND_PHASE_CORRECTION,
+	BS_KIND_FEEDBACK,
+	BS_KIND_DUMMY,
+	BS_KIND_OTHER,
+	BS_KINDS
+};
+
+struct bs_kinds {
+	uint64_t used[BS_KINDS];   /* readouts that the protocol uses */
+	uint64_t unused[BS_KINDS]; /* readouts that it does not */
+};
+
+enum bs_kind bs_mrd_kind(uint64_t flags);
+const char *bs_kind_name(enum bs_kind kind); /* "phase correction"; "?": there is none such */
+
+/* Lines of the image, and what the protocol's own .uses names beside them. */
+static inline bool bs_protocol_uses(const struct bs_protocol *p, enum bs_kind kind)
+{
+	return kind == BS_KIND_IMAGING || (p->uses >> (unsigned)kind & 1u) != 0;
+}
+
+uint64_t bs_kinds_sum(const struct bs_kinds *k);
+
+/*
+ * One sentence about what is not used: "33 of 69 readouts are calibration and this protocol does
+ * not use them"; "" when all is used. Returns out, NUL-terminated within cap.
+ */
+#define BS_KINDS_WORDS 384u /* bytes that always suffice */
+const char *bs_kinds_words(char *out, size_t cap, const struct bs_kinds *k);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

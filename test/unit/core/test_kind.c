@@ -1,0 +1,105 @@
+/* test/unit/core/test_kind.c - every flag has its kind; the sentence about what is not used */
+#include "core/frame/kind.h"
+#include "test/support/check.h"
+
+#include <string.h>
+
+/* As ipc/WIRE.md has them; any other flag, alone, leaves a readout imaging. */
+static enum bs_kind expected(int flag)
+{
+	switch (flag) {
+	case 19:
+		return BS_KIND_NOISE;
+	case 20:
+		return BS_KIND_CALIBRATION;
+	case 23:
+		return BS_KIND_NAVIGATION;
+	case 24:
+		return BS_KIND_PHASE_CORRECTION;
+	case 26:
+	case 28:
+		return BS_KIND_FEEDBACK;
+	case 27:
+		return BS_KIND_DUMMY;
+	case 29:
+	case 30:
+	case 31:
+		return BS_KIND_OTHER;
+	default:
+		return BS_KIND_IMAGING;
+	}
+}
+
+static void flags(void)
+{
+	int wrong = 0;
+
+	for (int flag = 1; flag <= 64; flag++)
+		wrong += bs_mrd_kind(BS_MRD_FLAG(flag)) != expected(flag);
+	CHECK(wrong == 0, "each flag by itself: %d of 64 are of another kind", wrong);
+	CHECK(bs_mrd_kind(0) == BS_KIND_IMAGING, "no flag: imaging");
+	CHECK(bs_mrd_kind(BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO) == BS_KIND_IMAGING,
+	      "a line of both scans, by a converter that sets both flags");
+	CHECK(bs_mrd_kind(BS_MRD_IS_PHASE_CORRECTION | BS_MRD_IS_REVERSE | BS_MRD_IS_CALIBRATION) ==
+			      BS_KIND_PHASE_CORRECTION &&
+		      bs_mrd_kind(BS_MRD_IS_NAVIGATION | BS_MRD_IS_CALIBRATION_TOO) ==
+			      BS_KIND_NAVIGATION &&
+		      bs_mrd_kind(BS_MRD_IS_NOISE | BS_MRD_IS_CALIBRATION) == BS_KIND_NOISE,
+	      "of several, the one that makes it no line");
+	CHECK(strcmp(bs_kind_name(BS_KIND_PHASE_CORRECTION), "phase correction") == 0 &&
+		      strcmp(bs_kind_name(BS_KIND_OTHER), "other") == 0 &&
+		      strcmp(bs_kind_name(BS_KINDS), "?") == 0,
+	      "names");
+}
+
+static void uses(void)
+{
+	struct bs_protocol p = { .uses = 0 };
+
+	CHECK(bs_protocol_uses(&p, BS_KIND_IMAGING) && !bs_protocol_uses(&p, BS_KIND_NOISE) &&
+		      !bs_protocol_uses(&p, BS_KIND_OTHER),
+	      "lines alone");
+	p.uses = 1u << BS_KIND_CALIBRATION;
+	CHECK(bs_protocol_uses(&p, BS_KIND_IMAGING) && bs_protocol_uses(&p, BS_KIND_CALIBRATION) &&
+		      !bs_protocol_uses(&p, BS_KIND_NOISE),
+	      "lines and calibration");
+}
+
+static void words(void)
+{
+	char text[BS_KINDS_WORDS];
+	char small[20];
+	struct bs_kinds k = { .used = { 36 } };
+
+	CHECK(strcmp(bs_kinds_words(text, sizeof(text), &k), "") == 0, "nothing to say");
+	k.unused[BS_KIND_CALIBRATION] = 33;
+	CHECK(strcmp(bs_kinds_words(text, sizeof(text), &k),
+		     "33 of 69 readouts are calibration and this protocol does not use them") ==
+			      0 &&
+		      bs_kinds_sum(&k) == 69,
+	      "%s", text);
+	k.unused[BS_KIND_NOISE] = 1;
+	CHECK(strcmp(bs_kinds_words(text, sizeof(text), &k),
+		     "1 of 70 readouts is noise, 33 are calibration, and this protocol does not "
+		     "use them") == 0,
+	      "%s", text);
+	k.unused[BS_KIND_CALIBRATION] = 0;
+	CHECK(strcmp(bs_kinds_words(text, sizeof(text), &k),
+		     "1 of 37 readouts is noise and this protocol does not use it") == 0,
+	      "%s", text);
+	CHECK(strlen(bs_kinds_words(small, sizeof(small), &k)) < sizeof(small), "cut to size: %s",
+	      small);
+	for (int i = 0; i < BS_KINDS; i++)
+		k.used[i] = k.unused[i] = UINT64_MAX;
+	(void)bs_kinds_words(text, sizeof(text), &k);
+	CHECK(strlen(text) + 1 < sizeof(text) && strstr(text, "does not use them") != NULL,
+	      "the longest has %zu bytes", strlen(text));
+}
+
+int main(void)
+{
+	flags();
+	uses();
+	words();
+	return check_done();
+}
