@@ -101,7 +101,7 @@ demo: setup
 test: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all tests
 	@BORESIDE=$(abspath $(EXE)) BUILD=$(abspath $(B)) DATA=$(abspath $(DATA)) \
-		bash test/run.sh $(UNITS) $(SCRIPTS)
+		bash test/run.sh $(SCRIPTS) $(UNITS)
 
 # What threads and processes share, under the thread sanitizer (SANITIZE=thread).
 SHARED := $(addprefix $(B)/test/,$(addprefix unit/,core/test_ring core/test_pool core/test_team \
