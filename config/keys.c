@@ -212,6 +212,10 @@ P("image.maps_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, maps_file,
   "combine sense, method sense: coil sensitivities as .cfl [x, y, z, coil]"),
 P("image.output", BS_KEY_WORD, "", "\"magnitude\"", 0, 0, outputs, output,
   "magnitude: float; complex: complex float"),
+P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, image_matrix,
+  "size of the image that leaves, [x, y] or [x, y, z], 1 to 512 an axis, z 1 in 2D; the "
+  "field of view stays: the k-space of each coil's image is zero-filled, or cut. Default the "
+  "matrix"),
 
 P("ls.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, lambda,
   "weight of the constraint: lambda times the number of voxels times the squared norm of W rho is "

@@ -83,6 +83,8 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 		else if (p->output == BS_OUTPUT_COMPLEX)
 			p->combine = BS_COMBINE_NONE;
 	}
+	if (!given(s, "image.matrix"))
+		memcpy(p->image_matrix, p->matrix, sizeof(p->image_matrix));
 }
 
 static bool readable(const char *path)
@@ -147,6 +149,22 @@ static void rule_matrix(const struct bs_reading *r, const struct bs_scope *s,
 		if (p->matrix[i] < BS_AXIS_MIN)
 			fault(r, s, "matrix", "%c is %u: outside %u .. %u voxels", axes[i],
 			      p->matrix[i], BS_AXIS_MIN, BS_AXIS_MAX);
+}
+
+static void rule_image_matrix(const struct bs_reading *r, const struct bs_scope *s,
+			      const struct bs_protocol *p)
+{
+	if (!given(s, "image.matrix") || !sound(s, "image.matrix", "matrix", "dims", NULL))
+		return;
+	for (uint32_t i = 0; i < 3; i++)
+		if (p->image_matrix[i] == 0)
+			fault(r, s, "image.matrix", "%c is 0: outside 1 .. %u voxels", axes[i],
+			      BS_AXIS_MAX);
+	if (p->dims == 2 && p->image_matrix[2] > 1)
+		fault(r, s, "image.matrix", "z is %u: it must be 1 in 2D", p->image_matrix[2]);
+	if (p->dims == 3 && p->matrix[2] > 1 && p->image_matrix[2] == 1)
+		fault(r, s, "image.matrix", "z is 1, or missing: the matrix has %u in 3D",
+		      p->matrix[2]);
 }
 
 /* Images while the scan runs. */
@@ -368,6 +386,7 @@ void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "name", "\"%s\": no '/' and no leading '.' (files are named after it)",
 		      p->name);
 	rule_matrix(r, s, p);
+	rule_image_matrix(r, s, p);
 	rule_sizes(r, s, p);
 	rule_traj(r, s, p);
 	rule_gridding(r, s, p);
@@ -454,7 +473,7 @@ static void rule_memory(const struct bs_reading *r, const struct bs_scope *s,
 
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (!sound(&protocols[i], "matrix", "coils", "samples", "discard", "image.combine",
-			   "image.output", "method", NULL))
+			   "image.output", "image.matrix", "method", NULL))
 			return;
 	if (!sound(s, "node.acq_slots", "node.image_slots", "node.memory_mib", NULL))
 		return;
@@ -498,7 +517,7 @@ static void rule_spill(const struct bs_reading *r, const struct bs_scope *s,
 			   "must be given: images are spilled to it");
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (!sound(&protocols[i], "matrix", "coils", "image.combine", "image.output",
-			   "method", NULL))
+			   "image.matrix", "method", NULL))
 			return;
 	if (!bs_site_spills(site) || site->protocols == 0 || bs_pools_size(&pools, site, &why) != 0)
 		return;

@@ -101,7 +101,7 @@ struct bs_protocol {
 	enum bs_gpu_memory gpu_memory; /* the site's */
 	struct bs_devices gpu_devices; /* the site's */
 	uint32_t dims;                 /* 2 or 3 */
-	uint32_t matrix[3];            /* image voxels x, y, z */
+	uint32_t matrix[3];            /* voxels x, y, z that are reconstructed */
 	uint32_t encoded[3]; /* cartesian: k-space matrix, readout oversampling included */
 	float fov_mm[3];
 	uint32_t coils;
@@ -128,6 +128,7 @@ struct bs_protocol {
 	enum bs_combine combine;
 	char maps_file[BS_PATH_MAX_]; /* sensitivities, .cfl [x][y][z][coil] */
 	enum bs_output output;
+	uint32_t image_matrix[3]; /* of the image that leaves, over the same FOV; 0: the matrix */
 
 	/* ls, sense */
 	double lambda;
@@ -234,6 +235,22 @@ static inline uint32_t bs_protocol_frame(const struct bs_protocol *p, uint32_t s
 {
 	return slice * p->contrasts + contrast;
 }
+/* Voxels of the image that leaves, along an axis and in all; of the matrix, or resized. */
+static inline uint32_t bs_protocol_image_axis(const struct bs_protocol *p, int axis)
+{
+	return p->image_matrix[axis] > 0 ? p->image_matrix[axis] : p->matrix[axis];
+}
+static inline uint64_t bs_protocol_image_voxels(const struct bs_protocol *p)
+{
+	return (uint64_t)bs_protocol_image_axis(p, 0) * bs_protocol_image_axis(p, 1) *
+	       bs_protocol_image_axis(p, 2);
+}
+static inline bool bs_protocol_resizes(const struct bs_protocol *p)
+{
+	return bs_protocol_image_axis(p, 0) != p->matrix[0] ||
+	       bs_protocol_image_axis(p, 1) != p->matrix[1] ||
+	       bs_protocol_image_axis(p, 2) != p->matrix[2];
+}
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)
 {
@@ -241,7 +258,7 @@ static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)
 }
 static inline uint64_t bs_protocol_image_bytes(const struct bs_protocol *p)
 {
-	return bs_protocol_voxels(p) * bs_protocol_channels(p) *
+	return bs_protocol_image_voxels(p) * bs_protocol_channels(p) *
 	       (p->output == BS_OUTPUT_COMPLEX ? 8u : 4u);
 }
 

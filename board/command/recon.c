@@ -138,17 +138,19 @@ static int next_round(struct job *j, struct bs_fail *why)
 	j->round.w_file[0] = '\0';
 	if (last) {
 		j->round.output = j->p->output;
+		memcpy(j->round.image_matrix, j->p->image_matrix, sizeof(j->round.image_matrix));
 		j->round.preview_every = j->p->preview_every;
 	}
 	return bs_pipeline_arm(&j->pipeline, j->site, &j->round, &j->rounds.w, 0, why);
 }
 
-/* Rounds compare complex images, whatever leaves in the end. */
+/* Rounds compare complex images on the matrix of W, whatever leaves in the end. */
 static int prepare_rounds(struct job *j, struct bs_fail *why)
 {
 	j->round = *j->p;
 	j->round.output = BS_OUTPUT_COMPLEX;
 	j->round.preview_every = 0;
+	memcpy(j->round.image_matrix, j->p->matrix, sizeof(j->round.image_matrix));
 	return bs_rounds_check(&j->rounds, j->p, why);
 }
 

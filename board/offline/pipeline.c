@@ -28,8 +28,9 @@ int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const str
 		return rc;
 	bs_armed_close(&l->armed);
 	rc = bs_armed_open_with(&l->armed, site, p, w, l->team, why);
-	if (rc != 0 || l->image.pixels != NULL)
+	if (rc != 0)
 		return rc;
+	free(l->image.pixels);
 	l->image.pixels = aligned_alloc(BS_ALIGN, (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN);
 	return l->image.pixels != NULL
 		       ? 0

@@ -20,7 +20,7 @@ struct bs_pipeline {
 	struct bs_scan_info info; /* its header */
 	struct bs_team *team;
 	struct bs_armed armed;
-	struct bs_recon_image image; /* has room for one of the first protocol armed */
+	struct bs_recon_image image; /* has room for one of what is armed */
 	int64_t taken_ns; /* the last readout was read; there is no earlier time in a recording */
 };
 

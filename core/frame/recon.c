@@ -342,7 +342,7 @@ static void fill_head(struct bs_recon *r, const struct frame *f, bool preview,
 	h->image_type = complex_out ? BS_MRD_COMPLEX : BS_MRD_MAGNITUDE;
 	h->measurement_uid = a->measurement_uid;
 	for (int i = 0; i < 3; i++) {
-		h->matrix_size[i] = (uint16_t)r->p->matrix[i];
+		h->matrix_size[i] = (uint16_t)bs_protocol_image_axis(r->p, i);
 		h->field_of_view[i] = r->fov_mm[i];
 		h->position[i] = a->position[i];
 		h->read_dir[i] = a->read_dir[i];

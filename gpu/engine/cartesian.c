@@ -7,9 +7,8 @@
 #include <stdlib.h>
 
 struct engine {
-	const struct bs_protocol *p;
-	struct bs_team *team;
 	struct bs_cart *cart;
+	struct bs_combiner *combiner;
 	float *coil_images;
 	const float *maps;
 };
@@ -30,9 +29,10 @@ static struct bs_cart_spec spec_of(const struct bs_protocol *p)
 static int cart_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	struct bs_cart_spec s = spec_of(p);
+	int rc = bs_combiner_need(p, need, why);
 
 	bs_need_add(need, "coil images", p->coils, bs_protocol_voxels(p) * 8u);
-	return bs_cart_need(&s, need, why);
+	return rc != 0 ? rc : bs_cart_need(&s, need, why);
 }
 
 static void cart_disarm(void *self)
@@ -40,6 +40,7 @@ static void cart_disarm(void *self)
 	struct engine *e = self;
 
 	bs_cart_close(e->cart);
+	bs_combiner_close(e->combiner);
 	free(e);
 }
 
@@ -52,8 +53,6 @@ static int cart_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
-	e->p = p;
-	e->team = env->team;
 	e->maps = tables->maps;
 	/* need states it coil by coil, each rounded up to whole cache lines */
 	e->coil_images = bs_arena_take(env->arena, (size_t)(bs_protocol_voxels(p) * 8u) * p->coils,
@@ -62,6 +61,8 @@ static int cart_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': coil images", p->name);
 	else
 		rc = bs_cart_plan(&e->cart, &s, env->arena, env->team, why);
+	if (rc == 0)
+		rc = bs_combiner_plan(&e->combiner, p, env->arena, env->team, why);
 	if (rc != 0) {
 		cart_disarm(e);
 		return rc;
@@ -94,8 +95,7 @@ static int cart_finish(void *self, uint32_t frame, int64_t deadline_ns, float *i
 	(void)deadline_ns; /* a direct method has no iterations to leave out */
 	bs_cart_finish(e->cart, frame, e->coil_images);
 	summed_ns = bs_now_ns();
-	bs_combine(e->team, e->p->combine, e->p->output, e->p->coils, bs_protocol_voxels(e->p),
-		   e->coil_images, e->maps, image);
+	bs_combiner_run(e->combiner, e->coil_images, e->maps, image);
 	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;
 	report->stage_ns[BS_BUDGET_COMBINE] = bs_now_ns() - summed_ns;
 	return 0;

@@ -10,9 +10,9 @@
 
 struct engine {
 	const struct bs_protocol *p;
-	struct bs_team *team;
 	struct bs_nufft *nufft;
 	struct bs_partial window;
+	struct bs_combiner *combiner;
 	float *coil_images;
 	const float *maps;
 };
@@ -43,10 +43,11 @@ struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p)
 static int gridding_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	struct bs_nufft_spec s = bs_gridding_spec(p);
+	int rc = bs_combiner_need(p, need, why);
 
 	bs_need_add(need, "coil images", p->coils, bs_protocol_voxels(p) * 8u);
 	bs_partial_need(p, need);
-	return bs_nufft_need(&s, need, why);
+	return rc != 0 ? rc : bs_nufft_need(&s, need, why);
 }
 
 static void gridding_disarm(void *self)
@@ -54,6 +55,7 @@ static void gridding_disarm(void *self)
 	struct engine *e = self;
 
 	bs_nufft_close(e->nufft);
+	bs_combiner_close(e->combiner);
 	free(e);
 }
 
@@ -70,7 +72,6 @@ static int gridding_arm(void **self, const struct bs_protocol *p, const struct b
 		goto fail;
 	}
 	e->p = p;
-	e->team = env->team;
 	e->maps = tables->maps;
 	e->coil_images = bs_arena_take(env->arena, (size_t)(bs_protocol_voxels(p) * 8u) * p->coils,
 				       BS_ALIGN);
@@ -79,6 +80,8 @@ static int gridding_arm(void **self, const struct bs_protocol *p, const struct b
 		goto fail;
 	}
 	rc = bs_partial_open(&e->window, p, env->arena, env->team, why);
+	if (rc == 0)
+		rc = bs_combiner_plan(&e->combiner, p, env->arena, env->team, why);
 	if (rc == 0)
 		rc = bs_density(weight, p, tables->traj, tables->weight, env->team, why);
 	if (rc == 0)
@@ -117,8 +120,7 @@ static int to_image(struct engine *e, int64_t start_ns, float *image, struct bs_
 {
 	int64_t summed_ns = bs_now_ns();
 
-	bs_combine(e->team, e->p->combine, e->p->output, e->p->coils, bs_protocol_voxels(e->p),
-		   e->coil_images, e->maps, image);
+	bs_combiner_run(e->combiner, e->coil_images, e->maps, image);
 	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;
 	report->stage_ns[BS_BUDGET_COMBINE] = bs_now_ns() - summed_ns;
 	return 0;

@@ -20,12 +20,12 @@
 
 struct engine {
 	const struct bs_protocol *p;
-	struct bs_team *team;
 	struct bs_exact *exact;
 	struct bs_nufft *nufft;
 	struct bs_ls *ls;
 	const float *maps;
 	struct bs_partial window;
+	struct bs_combiner *combiner;
 	float *fhd;      /* [coil][voxel] complex */
 	float *images;   /* [coil][voxel] complex, or one */
 	int64_t tail_ns; /* kept free before the deadline for the combination */
@@ -69,8 +69,10 @@ static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 	struct bs_exact_spec exact = exact_of(p);
 	struct bs_nufft_spec nufft = nufft_of(p);
 	struct bs_ls_spec ls = bs_lsq_spec(p);
-	int rc;
+	int rc = bs_combiner_need(p, need, why);
 
+	if (rc != 0)
+		return rc;
 	bs_need_add(need, "F^H d", p->coils, bs_protocol_voxels(p) * 8u);
 	bs_need_add(need, "solutions", images_of(p), bs_protocol_voxels(p) * 8u);
 	bs_partial_need(p, need);
@@ -87,6 +89,7 @@ static void ls_disarm(void *self)
 	if (e->nufft != NULL)
 		bs_nufft_close(e->nufft);
 	bs_ls_close(e->ls);
+	bs_combiner_close(e->combiner);
 	free(e);
 }
 
@@ -129,7 +132,6 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	e->p = p;
-	e->team = env->team;
 	e->maps = tables->maps;
 	if (bs_methods[p->method].uses_maps && tables->maps == NULL)
 		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",
@@ -141,6 +143,8 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': the arena is too small", p->name);
 	if (rc == 0)
 		rc = bs_partial_open(&e->window, p, env->arena, env->team, why);
+	if (rc == 0)
+		rc = bs_combiner_plan(&e->combiner, p, env->arena, env->team, why);
 	if (rc == 0)
 		rc = bs_lsq_weights(&weight, p, tables, env->team, why);
 	if (rc == 0)
@@ -220,7 +224,6 @@ static void sum_up(struct engine *e, uint32_t frame, float *fhd)
 static int to_image(struct engine *e, int64_t start_ns, int64_t deadline_ns, float *image,
 		    struct bs_report *report)
 {
-	const struct bs_protocol *p = e->p;
 	int64_t summed_ns = bs_now_ns();
 	int64_t solved_ns;
 	int64_t spent_ns;
@@ -228,8 +231,7 @@ static int to_image(struct engine *e, int64_t start_ns, int64_t deadline_ns, flo
 	report->deadline_stop = false;
 	solve(e, deadline_ns, report);
 	solved_ns = bs_now_ns();
-	bs_combine(e->team, bs_methods[p->method].uses_maps ? BS_COMBINE_NONE : p->combine,
-		   p->output, images_of(p), bs_protocol_voxels(p), e->images, e->maps, image);
+	bs_combiner_run(e->combiner, e->images, e->maps, image);
 	spent_ns = bs_now_ns() - solved_ns;
 	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;
 	report->stage_ns[BS_BUDGET_SOLVE] = solved_ns - summed_ns;

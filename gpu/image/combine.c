@@ -2,7 +2,10 @@
 #include "gpu/image/combine.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "gpu/image/resize.h"
 
 /* Voxels of one task: a few coils of it stay in the first-level cache. */
 #define BLOCK 1024u
@@ -115,4 +118,159 @@ void bs_combine(struct bs_team *team, enum bs_combine how, enum bs_output output
 	struct combine c = { how, output, coils, voxels, coil_images, maps, out };
 
 	bs_team_run(team, block, &c, (int)((voxels + BLOCK - 1) / BLOCK));
+}
+
+/* ---- with the protocol's own matrix ---- */
+
+struct bs_combiner {
+	struct bs_team *team;
+	enum bs_combine how;
+	enum bs_output output;
+	uint32_t coils;
+	uint64_t voxels, image_voxels;
+	struct bs_resize *resize; /* NULL: the image leaves as large as it came */
+	float *resized;           /* one image of image_voxels */
+	float *joint;             /* sense: one image of voxels */
+	/* of the run in progress, for the team's tasks */
+	bool first, last;
+	float *image;
+};
+
+static struct bs_combiner settings(const struct bs_protocol *p)
+{
+	const bool one = bs_methods[p->method].uses_maps;
+
+	return (struct bs_combiner){
+		.how = one ? BS_COMBINE_NONE : p->combine,
+		.output = p->output,
+		.coils = one ? 1 : p->coils,
+		.voxels = bs_protocol_voxels(p),
+		.image_voxels = bs_protocol_image_voxels(p),
+	};
+}
+
+static struct bs_resize_spec resize_of(const struct bs_protocol *p)
+{
+	struct bs_resize_spec s = { .images = 1 };
+
+	for (int a = 0; a < 3; a++) {
+		s.from[a] = p->matrix[a];
+		s.to[a] = bs_protocol_image_axis(p, a);
+	}
+	return s;
+}
+
+int bs_combiner_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	const struct bs_combiner c = settings(p);
+	const struct bs_resize_spec s = resize_of(p);
+
+	if (!bs_protocol_resizes(p))
+		return 0;
+	bs_need_add(need, "resized image", 1, c.image_voxels * 8u);
+	if (c.how == BS_COMBINE_SENSE)
+		bs_need_add(need, "combined image", 1, c.voxels * 8u);
+	return bs_resize_need(&s, need, why);
+}
+
+int bs_combiner_plan(struct bs_combiner **plan, const struct bs_protocol *p, struct bs_arena *arena,
+		     struct bs_team *team, struct bs_fail *why)
+{
+	struct bs_combiner *c = malloc(sizeof(*c));
+	const struct bs_resize_spec s = resize_of(p);
+	int rc = 0;
+
+	if (c == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': combination", p->name);
+	*c = settings(p);
+	c->team = team;
+	if (bs_protocol_resizes(p)) {
+		c->resized = bs_arena_take(arena, (size_t)(c->image_voxels * 8u), BS_ALIGN);
+		if (c->how == BS_COMBINE_SENSE)
+			c->joint = bs_arena_take(arena, (size_t)(c->voxels * 8u), BS_ALIGN);
+		rc = c->resized == NULL || (c->how == BS_COMBINE_SENSE && c->joint == NULL)
+			     ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': resized images", p->name)
+			     : bs_resize_plan(&c->resize, &s, arena, team, why);
+	}
+	if (rc != 0) {
+		bs_combiner_close(c);
+		return rc;
+	}
+	*plan = c;
+	return 0;
+}
+
+void bs_combiner_close(struct bs_combiner *c)
+{
+	if (c == NULL)
+		return;
+	bs_resize_close(c->resize);
+	free(c);
+}
+
+/* The next coil's power into the image, which holds the sum of those before it. */
+static void add_power(void *arg, int task, int member)
+{
+	const struct bs_combiner *c = arg;
+	const size_t step = c->output == BS_OUTPUT_COMPLEX ? 2 : 1;
+	uint64_t from = (uint64_t)task * BLOCK;
+	uint64_t to = from + BLOCK < c->image_voxels ? from + BLOCK : c->image_voxels;
+
+	(void)member;
+	for (uint64_t v = from; v < to; v++) {
+		const float *in = c->resized + 2 * v;
+		float sum = c->first ? 0.0f : c->image[step * v];
+
+		sum += in[0] * in[0] + in[1] * in[1];
+		c->image[step * v] = c->last ? sqrtf(sum) : sum;
+		if (step == 2)
+			c->image[2 * v + 1] = 0.0f;
+	}
+}
+
+/* One complex image, resized and written as the protocol's output says. */
+static void put_one(struct bs_combiner *c, const float *in, float *out)
+{
+	const bool whole = c->output == BS_OUTPUT_COMPLEX;
+
+	bs_resize_run(c->resize, in, whole ? out : c->resized);
+	if (!whole)
+		bs_combine(c->team, BS_COMBINE_NONE, c->output, 1, c->image_voxels, c->resized,
+			   NULL, out);
+}
+
+static void resize_and_combine(struct bs_combiner *c, const float *coil_images, const float *maps,
+			       float *image)
+{
+	const uint64_t step = c->image_voxels * (c->output == BS_OUTPUT_COMPLEX ? 2 : 1);
+
+	if (c->how == BS_COMBINE_SENSE) {
+		bs_combine(c->team, c->how, BS_OUTPUT_COMPLEX, c->coils, c->voxels, coil_images,
+			   maps, c->joint);
+		put_one(c, c->joint, image);
+		return;
+	}
+	c->image = image;
+	for (uint32_t coil = 0; coil < c->coils; coil++) {
+		const float *in = coil_images + 2 * coil * c->voxels;
+
+		if (c->how == BS_COMBINE_NONE) {
+			put_one(c, in, image + coil * step);
+			continue;
+		}
+		bs_resize_run(c->resize, in, c->resized);
+		c->first = coil == 0;
+		c->last = coil + 1 == c->coils;
+		bs_team_run(c->team, add_power, c, (int)((c->image_voxels + BLOCK - 1) / BLOCK));
+	}
+}
+
+void bs_combiner_run(struct bs_combiner *c, const float *coil_images, const float *maps,
+		     float *image)
+{
+	if (c->resize != NULL)
+		resize_and_combine(c, coil_images, maps, image);
+	else
+		bs_combine(c->team, c->how, c->output, c->coils, c->voxels, coil_images, maps,
+			   image);
 }

@@ -1,7 +1,11 @@
 /* gpu/image/combine.cu - CUDA twin of combine.c; see combine.h */
 #include "gpu/image/combine.h"
 
+#include <stdlib.h>
+
 #include "gpu/device/check.h"
+#include "gpu/device/memory.h"
+#include "gpu/image/resize.h"
 
 #define THREADS 128
 
@@ -74,4 +78,109 @@ int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, 
 	}
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
+}
+
+/* ---- with the protocol's own matrix ---- */
+
+struct bs_combiner_cuda {
+	const struct bs_protocol *p;
+	struct bs_resize_cuda *resize; /* NULL: the image leaves as large as it came */
+	float *resized;                /* [image][z][y][x] complex */
+	float *joint;                  /* sense: one image, before it is resized */
+};
+
+static enum bs_combine how_of(const struct bs_protocol *p)
+{
+	return bs_methods[p->method].uses_maps ? BS_COMBINE_NONE : p->combine;
+}
+
+static uint32_t images_of(const struct bs_protocol *p)
+{
+	return bs_methods[p->method].uses_maps ? 1 : p->coils;
+}
+
+/* What is resized: the images of all coils together, or the one that the maps make of them. */
+static struct bs_resize_spec resize_of(const struct bs_protocol *p)
+{
+	struct bs_resize_spec s;
+
+	for (int a = 0; a < 3; a++) {
+		s.from[a] = p->matrix[a];
+		s.to[a] = bs_protocol_image_axis(p, a);
+	}
+	s.images = how_of(p) == BS_COMBINE_SENSE ? 1 : images_of(p);
+	return s;
+}
+
+static uint64_t resized_bytes(const struct bs_protocol *p)
+{
+	return bs_devmem_round(bs_protocol_image_voxels(p) * resize_of(p).images * 8);
+}
+
+static uint64_t joint_bytes(const struct bs_protocol *p)
+{
+	return how_of(p) == BS_COMBINE_SENSE ? bs_devmem_round(bs_protocol_voxels(p) * 8) : 0;
+}
+
+uint64_t bs_combiner_cuda_bytes(const struct bs_protocol *p)
+{
+	const struct bs_resize_spec s = resize_of(p);
+
+	return bs_protocol_resizes(p) ? resized_bytes(p) + joint_bytes(p) + bs_resize_cuda_bytes(&s)
+				      : 0;
+}
+
+int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protocol *p,
+			  struct bs_devmem *mem, struct bs_fail *why)
+{
+	struct bs_combiner_cuda *c = (struct bs_combiner_cuda *)calloc(1, sizeof(*c));
+	const struct bs_resize_spec s = resize_of(p);
+	int rc = 0;
+
+	if (c == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': combination", p->name);
+	c->p = p;
+	if (bs_protocol_resizes(p)) {
+		c->resized = (float *)bs_devmem_take(mem, resized_bytes(p));
+		c->joint = (float *)bs_devmem_take(mem, joint_bytes(p));
+		rc = c->resized == NULL || c->joint == NULL
+			     ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': resized images", p->name)
+			     : bs_resize_cuda_plan(&c->resize, &s, mem, why);
+	}
+	if (rc != 0) {
+		bs_combiner_cuda_close(c);
+		return rc;
+	}
+	*plan = c;
+	return 0;
+}
+
+int bs_combiner_cuda_run(const struct bs_combiner_cuda *c, const float *coil_images,
+			 const float *maps, float *image, struct CUstream_st *stream,
+			 struct bs_fail *why)
+{
+	const struct bs_protocol *p = c->p;
+	const bool joined = c->resize != NULL && how_of(p) == BS_COMBINE_SENSE;
+	int rc = 0;
+
+	if (joined)
+		rc = bs_combine_cuda(BS_COMBINE_SENSE, BS_OUTPUT_COMPLEX, p->coils,
+				     bs_protocol_voxels(p), coil_images, maps, c->joint, stream,
+				     why);
+	if (rc == 0 && c->resize != NULL)
+		rc = bs_resize_cuda_run(c->resize, joined ? c->joint : coil_images, c->resized,
+					stream, why);
+	return rc != 0 ? rc
+		       : bs_combine_cuda(joined ? BS_COMBINE_NONE : how_of(p), p->output,
+					 joined ? 1 : images_of(p), bs_protocol_image_voxels(p),
+					 c->resize != NULL ? c->resized : coil_images, maps, image,
+					 stream, why);
+}
+
+void bs_combiner_cuda_close(struct bs_combiner_cuda *c)
+{
+	if (c == NULL)
+		return;
+	bs_resize_cuda_close(c->resize);
+	free(c);
 }

@@ -8,13 +8,24 @@
  *   sense: sum_c conj(S_c) I_c / sum_c |S_c|^2; 0 where all maps are 0
  * The sum over coils runs in the order of the coils: results do not depend on the team.
  * Allocates nothing. One caller.
- * Twins: combine.c (host), combine.cu (CUDA). Test: test/unit/gpu/test_combine.c
+ *
+ * bs_combiner is the last step of every method, with what the protocol says of the image: how the
+ * coils are combined, on which matrix it leaves (image_matrix; gpu/image/resize.h), output. Where
+ * that is not the matrix of the coil images these are resized first, one after the other, since a
+ * root of a sum of squares is no longer band-limited. A combination by maps is linear, and the maps
+ * lie on the coil images' matrix: there the one complex image is resized. Magnitudes come last.
+ * Methods that use maps bring one image, which is not combined again.
+ * need -> plan -> run* -> close; need and plan as gpu/image/resize.h says, nothing where the matrix
+ * is the same. maps may be another one in each run; NULL where the protocol combines by none.
+ * Twins: combine.c (host), combine.cu (CUDA).
+ * Tests: test/unit/gpu/test_combine.c, test_resize.c, test/twin/twin_resize.c
  * Sources: Roemer et al., Magn Reson Med 1990;16:192-225 (rss, matched filter).
  */
 #ifndef BS_GPU_IMAGE_COMBINE_H
 #define BS_GPU_IMAGE_COMBINE_H
 
 #include "core/err.h"
+#include "core/memory/arena.h"
 #include "core/protocol.h"
 #include "core/thread/team.h"
 
@@ -25,11 +36,31 @@ extern "C" {
 void bs_combine(struct bs_team *team, enum bs_combine how, enum bs_output output, uint32_t coils,
 		uint64_t voxels, const float *coil_images, const float *maps, float *out);
 
+struct bs_combiner;
+
+int bs_combiner_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
+int bs_combiner_plan(struct bs_combiner **plan, const struct bs_protocol *p, struct bs_arena *arena,
+		     struct bs_team *team, struct bs_fail *why);
+/* image: bs_protocol_image_bytes */
+void bs_combiner_run(struct bs_combiner *plan, const float *coil_images, const float *maps,
+		     float *image);
+void bs_combiner_close(struct bs_combiner *plan); /* or NULL */
+
 /* Only in a build with GPU=1: device memory, stream a cudaStream_t. Only queues. BS_ERR_GPU. */
 struct CUstream_st;
 int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, uint64_t voxels,
 		    const float *coil_images, const float *maps, float *out,
 		    struct CUstream_st *stream, struct bs_fail *why);
+
+struct bs_combiner_cuda;
+struct bs_devmem;
+uint64_t bs_combiner_cuda_bytes(const struct bs_protocol *p);
+int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protocol *p,
+			  struct bs_devmem *mem, struct bs_fail *why);
+int bs_combiner_cuda_run(const struct bs_combiner_cuda *plan, const float *coil_images,
+			 const float *maps, float *image, struct CUstream_st *stream,
+			 struct bs_fail *why);
+void bs_combiner_cuda_close(struct bs_combiner_cuda *plan); /* or NULL */
 
 #ifdef __cplusplus
 }

@@ -200,6 +200,8 @@ static void gridding(void)
 	maps = make_maps(&p);
 	tables.maps = maps;
 	compare("gridding, matched filter", &p, &tables);
+	p.image_matrix[0] = 64;
+	compare("gridding, matched filter, on 64", &p, &tables);
 	free(maps);
 	p = protocol(BS_METHOD_GRIDDING);
 	p.dims = 3;
@@ -245,6 +247,9 @@ static void slabs(void)
 	p.coils = 1;
 	p.matrix[1] = 37;
 	compare("ls 2D, one coil, slabs", &p, NULL);
+	p.image_matrix[1] = 64;
+	compare("ls 2D, one coil, slabs, on 64", &p, NULL);
+	p.image_matrix[1] = 0;
 	if (small())
 		return;
 	p.dims = 3;
@@ -277,7 +282,8 @@ static void with_sensitivities(void)
 		p = protocol(BS_METHOD_SENSE);
 		p.combine = BS_COMBINE_SENSE;
 		p.precond = BS_PRECOND_CIRCULANT;
-		compare("sense, exact, circulant", &p, &tables);
+		p.image_matrix[0] = 33;
+		compare("sense, exact, circulant, on 33", &p, &tables);
 	}
 	free(maps);
 	if (small())

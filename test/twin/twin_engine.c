@@ -277,6 +277,7 @@ static void solver(size_t i, struct bs_protocol p)
 	p.matrix[0] = 20;
 	p.matrix[1] = 27;
 	p.matrix[2] = p.dims == 3 ? 16 : 1;
+	p.image_matrix[0] = i % 2 ? 33 : 0; /* every other one leaves resized */
 	p.combine = sense ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
 	p.samples = p.dims == 3 ? 200 : 100;
 	p.readouts = small() ? 18 : 90;
@@ -307,6 +308,11 @@ static void all(void)
 	p.chunk_readouts = p.readouts;
 	compare("gridding 2D radial, one chunk, complex coils", &p, p.readouts,
 		&bs_engine_gridding_host, &bs_engine_gridding_cuda);
+	p = protocol(BS_METHOD_GRIDDING, 2, BS_TRAJ_RADIAL2D);
+	p.image_matrix[0] = 81;
+	p.image_matrix[1] = 30;
+	compare("gridding 2D radial, rss, on 81 x 30", &p, p.readouts, &bs_engine_gridding_host,
+		&bs_engine_gridding_cuda);
 	p = protocol(BS_METHOD_GRIDDING, 3, BS_TRAJ_RADIAL3D);
 	p.readouts = small() ? 60 : 400;
 	compare("gridding 3D radial", &p, p.readouts, &bs_engine_gridding_host,
@@ -323,6 +329,9 @@ static void all(void)
 	p.encoded[1] = 54;
 	p.samples = 80; /* partial echo */
 	compare("cartesian 2D, partial echo", &p, 54, &bs_engine_cartesian_host,
+		&bs_engine_cartesian_cuda);
+	p.image_matrix[0] = p.image_matrix[1] = 96;
+	compare("cartesian 2D, zero-filled to 96", &p, 54, &bs_engine_cartesian_host,
 		&bs_engine_cartesian_cuda);
 	p = protocol(BS_METHOD_CARTESIAN, 3, BS_TRAJ_CARTESIAN);
 	p.matrix[2] = 14;

@@ -58,6 +58,8 @@ static int device_need(const struct bs_cuda_spec *s, struct bs_need *need, struc
 	bs_need_add(need, "device image", 1, bs_devmem_round(image_bytes(s)));
 	bs_need_add(need, "device sensitivities", 1, bs_devmem_round(maps_bytes(p)));
 	bs_need_add(need, "device window", 1, bs_partial_cuda_bytes(p));
+	if (!s->share)
+		bs_need_add(need, "device resized images", 1, bs_combiner_cuda_bytes(p));
 	return s->op->need(s, need, why);
 }
 
@@ -99,6 +101,7 @@ void bs_armed_cuda_close(void *self)
 	bs_armed_cuda_unrecord(e);
 	free(e->added);
 	bs_ls_cuda_close(e->ls);
+	bs_combiner_cuda_close(e->combiner);
 	if (e->plan != NULL)
 		e->op->close(e->plan);
 	for (uint32_t i = 0; i < BS_CUDA_UPLOADS; i++)
@@ -224,6 +227,8 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 		rc = take_memory(e, s, tables, env, more, why);
 	if (rc == 0)
 		rc = bs_partial_cuda_open(&e->window, p, &e->mem, why);
+	if (rc == 0 && !s->share)
+		rc = bs_combiner_cuda_plan(&e->combiner, p, &e->mem, why);
 	if (rc == 0)
 		rc = s->op->plan(&e->plan, s, tables, env->team, &e->mem, why);
 	if (rc == 0 && s->solve)

@@ -15,6 +15,7 @@
 #include "core/engine.h"
 #include "gpu/engine/cuda/operator.h"
 #include "gpu/device/memory.h"
+#include "gpu/image/combine.h"
 #include "gpu/image/partial_cuda.h"
 #include "gpu/solve/ls_cuda.h"
 
@@ -52,6 +53,7 @@ struct bs_armed_cuda {
 	float *out;          /* as the device addresses it */
 	const float2 *maps;  /* device, or NULL */
 	struct bs_partial_cuda window;
+	struct bs_combiner_cuda *combiner; /* NULL: a share of several GPUs */
 	uint32_t frames;
 	cudaStream_t stream, up;
 	cudaEvent_t sent[BS_CUDA_UPLOADS], cleared, mark[BS_CUDA_MARKS];

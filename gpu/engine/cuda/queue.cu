@@ -5,7 +5,6 @@
 
 #include "core/log.h"
 #include "gpu/device/check.h"
-#include "gpu/image/combine.h"
 
 /*
  * Launches that the graphs of all frames may hold together. Where there would be more, the solve
@@ -13,7 +12,7 @@
  * none.
  */
 #define GRAPH_MOST     UINT64_C(40000)
-#define FRAME_LAUNCHES UINT64_C(16)
+#define FRAME_LAUNCHES UINT64_C(24)
 
 int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned flag,
 		       struct bs_fail *why)
@@ -28,21 +27,17 @@ int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned fl
 /* From coil images to the image in pinned memory. */
 int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_fail *why)
 {
-	const struct bs_protocol *p = e->p;
-	const bool one = bs_methods[p->method].uses_maps;
 	int rc = bs_armed_cuda_pass(e, BS_CUDA_SOLVED, flag, why);
 
 	if (e->share)
 		return rc;
 	if (rc == 0)
-		rc = bs_combine_cuda(one ? BS_COMBINE_NONE : p->combine, p->output,
-				     one ? 1 : p->coils, bs_protocol_voxels(p),
-				     (const float *)e->coil_images, (const float *)e->maps, e->out,
-				     e->stream, why);
+		rc = bs_combiner_cuda_run(e->combiner, (const float *)e->coil_images,
+					  (const float *)e->maps, e->out, e->stream, why);
 	if (rc == 0)
 		rc = bs_armed_cuda_pass(e, BS_CUDA_COMBINED, flag, why);
 	if (rc == 0 && !e->mapped)
-		BS_CUDA(cudaMemcpyAsync(e->image, e->out, (size_t)bs_protocol_image_bytes(p),
+		BS_CUDA(cudaMemcpyAsync(e->image, e->out, (size_t)bs_protocol_image_bytes(e->p),
 					cudaMemcpyDeviceToHost, e->stream),
 			why);
 	return rc != 0 ? rc : bs_armed_cuda_pass(e, BS_CUDA_DOWNLOADED, flag, why);

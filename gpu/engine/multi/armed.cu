@@ -2,6 +2,7 @@
 #include "gpu/engine/multi/armed.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/log.h"
 #include "gpu/device/check.h"
@@ -25,6 +26,7 @@ static void own_protocol(struct bs_armed_share *s, const struct bs_protocol *p,
 	s->p.matrix[1] = (uint32_t)s->rows.count;
 	s->p.combine = BS_COMBINE_NONE;
 	s->p.output = BS_OUTPUT_COMPLEX;
+	memcpy(s->p.image_matrix, s->p.matrix, sizeof(s->p.image_matrix));
 }
 
 static uint64_t images_bytes(const struct bs_protocol *p)
@@ -84,6 +86,7 @@ void bs_armed_multi_close(void *self)
 		(void)bs_link_wait(e->link, NULL);
 	bs_ls_multi_close(e->ls);
 	bs_ls_cuda_close(e->lone);
+	bs_combiner_cuda_close(e->combiner);
 	for (uint32_t i = 0; i < e->parts && e->link != NULL; i++) {
 		if (bs_link_enter(e->link, i, NULL) != 0)
 			continue;
@@ -149,7 +152,8 @@ static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
 	int rc = bs_devmem_open(&e->mem,
 				bs_devmem_round(images_bytes(p)) + bs_devmem_round(maps_bytes(p)) +
 					bs_devmem_round(slabs_bytes(e)) +
-					bs_devmem_round(bs_protocol_image_bytes(p)) + more,
+					bs_devmem_round(bs_protocol_image_bytes(p)) +
+					bs_combiner_cuda_bytes(p) + more,
 				p->name, why);
 	unsigned char *host = (unsigned char *)bs_arena_take(env->arena, bytes, BS_ALIGN);
 
@@ -195,6 +199,8 @@ static int plan_first(struct bs_armed_multi *e, const struct bs_tables *tables,
 		rc = bs_ls_cuda_open(&e->lone, e->p, tables, &more, why);
 	if (rc == 0)
 		rc = take_memory(e, tables, env, more, why);
+	if (rc == 0)
+		rc = bs_combiner_cuda_plan(&e->combiner, e->p, &e->mem, why);
 	if (rc == 0 && e->how == BS_SHARING_SLABS)
 		rc = bs_ls_cuda_plan(e->lone, tables, env, NULL, &e->mem, why);
 	e->mem.sealed = true;

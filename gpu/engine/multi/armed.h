@@ -58,6 +58,7 @@ struct bs_armed_multi {
 	float2 *images; /* [coil][voxel]; sense: none */
 	float2 *slabs;  /* [GPU][z][own y][x]; coils: none */
 	float2 *maps;   /* NULL: none */
+	struct bs_combiner_cuda *combiner;
 	float *out;
 	unsigned char *pinned; /* of the arena, registered */
 	float *image;

@@ -2,7 +2,6 @@
 #include "gpu/engine/multi/armed.h"
 
 #include "gpu/device/check.h"
-#include "gpu/image/combine.h"
 
 int bs_armed_multi_follow(struct bs_armed_multi *e, struct bs_fail *why)
 {
@@ -89,10 +88,9 @@ int bs_armed_multi_queue_image(struct bs_armed_multi *e, struct bs_fail *why)
 	if (!bs_armed_multi_is_joint(e))
 		rc = bring(e, why);
 	if (rc == 0)
-		rc = bs_combine_cuda(one ? BS_COMBINE_NONE : p->combine, p->output,
-				     one ? 1 : p->coils, bs_protocol_voxels(p),
-				     (const float *)(one ? bs_ls_multi_image(e->ls) : e->images),
-				     (const float *)e->maps, e->out, stream, why);
+		rc = bs_combiner_cuda_run(
+			e->combiner, (const float *)(one ? bs_ls_multi_image(e->ls) : e->images),
+			(const float *)e->maps, e->out, stream, why);
 	if (rc != 0)
 		return rc;
 	BS_CUDA(cudaEventRecord(e->mark[BS_MULTI_COMBINED], stream), why);

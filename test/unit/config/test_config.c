@@ -38,6 +38,12 @@ static void defaults(void)
 	CHECK(load(&site, PROTOCOL("image: { output = \"complex\"; };")) == 0 &&
 		      p->combine == BS_COMBINE_NONE,
 	      "complex output keeps the coils apart");
+	CHECK(p->image_matrix[0] == 64 && p->image_matrix[1] == 48 && p->image_matrix[2] == 1,
+	      "the image leaves on the matrix");
+	CHECK(load(&site, PROTOCOL("image: { matrix = [512, 1]; };")) == 0 &&
+		      p->image_matrix[0] == 512 && p->image_matrix[1] == 1 &&
+		      p->image_matrix[2] == 1 && bs_protocol_image_bytes(p) == 4 * 512,
+	      "or on its own: %s", told);
 	CHECK(load(&site, PROTOCOL("gridding: { width = 6; oversampling = 1.5; };")) == 0 &&
 		      p->accuracy == 0.0 && p->width == 6.0,
 	      "width and oversampling put accuracy aside; 6 is taken for 6.0");
@@ -323,6 +329,16 @@ static const struct {
 	  "\"rad/m\"; };\n"
 	  "fov_mm = [220.0, 220.0]; } );" },
 	/* gridding, image, solver, budget */
+	{ 4, "protocols.[0].image.matrix: x is 0: outside 1 .. 512 voxels",
+	  PROTOCOL("image: { matrix = [0, 64]; };") },
+	{ 4, "protocols.[0].image.matrix: 513 is outside 0 .. 512 voxels",
+	  PROTOCOL("image: { matrix = [64, 513]; };") },
+	{ 4, "protocols.[0].image.matrix: z is 2: it must be 1 in 2D",
+	  PROTOCOL("image: { matrix = [64, 64, 2]; };") },
+	{ 4, "protocols.[0].image.matrix: z is 1, or missing: the matrix has 32 in 3D",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64, 32];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\"; };\n"
+	  "image: { matrix = [64, 64]; }; } );" },
 	{ 4, "protocols.[0].gridding.width: either accuracy, or width and oversampling: not both",
 	  PROTOCOL("gridding: { accuracy = 1e-3; width = 6.0; };") },
 	{ 4, "protocols.[0].gridding.oversampling: 0 is outside 1.25 .. 2 (without accuracy)",
