@@ -136,6 +136,7 @@ struct bs_engine {
 	 * NULL: it makes its own previews, and nothing takes its place.
 	 */
 	int (*peek)(void *self, uint32_t frame, float *image);
+	const struct bs_engine *preview;
 
 	/*
 	 * A readout of a kind that the protocol uses (core/frame/kind.h) and that is no line of the
@@ -148,7 +149,6 @@ struct bs_engine {
 	 */
 	int (*side)(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 		    const struct bs_mrd_acq *head, const float *data, size_t coil_stride);
-	const struct bs_engine *preview;
 };
 
 #ifdef __cplusplus

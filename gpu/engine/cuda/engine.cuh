@@ -45,7 +45,8 @@ static constexpr struct bs_engine bs_engine_cuda(const char *name, bool windows,
 		 windows ? bs_armed_cuda_fold : NULL,
 		 windows ? bs_armed_cuda_slide : NULL,
 		 previews ? bs_armed_cuda_peek : NULL,
-		 preview };
+		 preview,
+		 NULL };
 }
 
 #endif
