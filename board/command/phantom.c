@@ -1,4 +1,5 @@
 /* board/command/phantom.c - boreside phantom: a simulated scan and its true image */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +11,21 @@
 #include "drivers/file/traj.h"
 #include "drivers/source/phantom.h"
 
+#define BANDWIDTH  0.793 /* relativeReceiverNoiseBandwidth of Siemens' receivers */
+#define NAME_BYTES 1024
+
 struct request {
 	struct bs_protocol protocol;
 	struct bs_phantom_scan scan;
 	const char *config, *site_protocol, *name, *out;
-	struct bs_sizes matrix;
-	double motion[2];
-	uint32_t echoes; /* 0: as the protocol has it */
-	bool own_sizes;  /* an option that makes sense only without -c */
+	struct bs_sizes matrix, encoded, recon;
+	struct bs_sizes noise; /* readouts, samples */
+	double motion[2], oblique[2], fov_mm[3];
+	uint32_t echoes;    /* 0: as the protocol has it */
+	uint32_t asymmetry; /* samples that lack at the begin of a line */
+	bool own_sizes;     /* an option that makes sense only without -c */
+	bool like_scanner;  /* an option of lines as a scanner sends them */
+	bool receiver;      /* an option of noise */
 };
 
 static int read_traj(void *to, const char *text, struct bs_fail *why)
@@ -32,10 +40,119 @@ static int read_traj(void *to, const char *text, struct bs_fail *why)
 	return bs_fail(why, BS_ERR_USAGE, "no such trajectory");
 }
 
+/* The place of text among words, which end with NULL. */
+static int read_word(int *to, const char *text, size_t length, const char *const *words,
+		     struct bs_fail *why)
+{
+	for (int i = 0; words[i] != NULL; i++)
+		if (strlen(words[i]) == length && strncmp(text, words[i], length) == 0) {
+			*to = i;
+			return 0;
+		}
+	return bs_fail(why, BS_ERR_USAGE, "no such word");
+}
+
+static int read_object(void *to, const char *text, struct bs_fail *why)
+{
+	static const char *const words[] = { "head", "marker", NULL };
+	int i = 0;
+	int rc = read_word(&i, text, strlen(text), words, why);
+
+	*(enum bs_phantom_object *)to = (enum bs_phantom_object)i;
+	return rc;
+}
+
+static int read_order(void *to, const char *text, struct bs_fail *why)
+{
+	static const char *const words[] = { "ascending", "interleaved", "each-tr", NULL };
+	int i = 0;
+	int rc = read_word(&i, text, strlen(text), words, why);
+
+	*(enum bs_slice_order *)to = (enum bs_slice_order)i;
+	return rc;
+}
+
+/* From least to most numbers with commas between them; their count, or -1. */
+static int numbers(double *to, int least, int most, const char *text)
+{
+	for (int n = 0; n < most; text++) {
+		char *end;
+
+		to[n] = strtod(text, &end);
+		if (end == text || isspace((unsigned char)*text) || !isfinite(to[n]))
+			return -1;
+		n++;
+		text = end;
+		if (*text == '\0')
+			return n >= least ? n : -1;
+		if (*text != ',')
+			return -1;
+	}
+	return -1;
+}
+
+static int read_three(void *to, const char *text, struct bs_fail *why)
+{
+	if (numbers(to, 3, 3, text) != 3)
+		return bs_fail(why, BS_ERR_USAGE, "not three numbers, as X,Y,Z");
+	return 0;
+}
+
+static bool whole(double x, double least, double most)
+{
+	return x >= least && x <= most && x == floor(x);
+}
+
+static int read_accel(void *to, const char *text, struct bs_fail *why)
+{
+	struct bs_scanplan *plan = to;
+	double x[3] = { 1.0, 1.0, 0.0 };
+
+	if (numbers(x, 1, 3, text) < 0 || !whole(x[0], 1, 16) || !whole(x[1], 1, 16) ||
+	    !whole(x[2], 0, x[1] - 1))
+		return bs_fail(why, BS_ERR_USAGE,
+			       "not whole numbers from 1 to 16, and a shift below RZ");
+	plan->accel[0] = (uint32_t)x[0];
+	plan->accel[1] = (uint32_t)x[1];
+	plan->shift = (uint32_t)x[2];
+	return 0;
+}
+
+static int read_calibration(void *to, const char *text, struct bs_fail *why)
+{
+	static const char *const words[] = { "", "embedded", "interleaved", "separate", NULL };
+	struct bs_scanplan *plan = to;
+	size_t n = strcspn(text, ",");
+	double x[2] = { 0.0, 0.0 };
+	int kind = 0;
+
+	if (read_word(&kind, text, n, words, why) != 0 || kind == 0 || text[n] == '\0' ||
+	    numbers(x, 1, 2, text + n + 1) < 0 || !whole(x[0], 1, 65535) || !whole(x[1], 0, 65535))
+		return bs_fail(why, BS_ERR_USAGE,
+			       "not embedded, interleaved or separate, and a number of lines");
+	plan->calibration = (enum bs_calibration)kind;
+	plan->calibration_lines[0] = (uint32_t)x[0];
+	plan->calibration_lines[1] = (uint32_t)x[1];
+	return 0;
+}
+
+static int read_partial(void *to, const char *text, struct bs_fail *why)
+{
+	struct bs_partial *partial = to;
+
+	partial->early = strncmp(text, "early,", 6) == 0;
+	if (numbers(&partial->share, 1, 1, text + (partial->early ? 6 : 0)) != 1 ||
+	    !(partial->share > 0.5 && partial->share <= 1.0))
+		return bs_fail(why, BS_ERR_USAGE, "not a share above 0.5, to 1");
+	return 0;
+}
+
 #define AT(field) offsetof(struct request, field)
 static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 'o', "output", "RECORDING.h5", AT(out),
-	  .help = "also RECORDING_true.cfl and RECORDING_maps.cfl", .required = true },
+	  .help = "also RECORDING_true.cfl and RECORDING_maps.cfl; of a noise scan "
+		  "RECORDING_psi.cfl and RECORDING_psi_lines.cfl",
+	  .required = true },
 	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config), .help = "with -p:" },
 	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(site_protocol),
 	  .help = "sizes and trajectory of a site file's protocol" },
@@ -61,6 +178,12 @@ static const struct bs_option options[] = {
 	  .help = "largest |k| of all but cartesian (0.5 cycles/voxel)", .max = 0.5 },
 	{ BS_OPTION_U32, 0, "slices", "N", AT(protocol.slices),
 	  .help = "2D slices through the head (1)", .min = 1, .max = 1048576 },
+	{ BS_OPTION_SIZES, 0, "encoded", "X,Y[,Z]", AT(encoded),
+	  .help = "cartesian: k-space's matrix, at least the image's (X from --samples)", .min = 1,
+	  .max = 65535 },
+	{ BS_OPTION_OWN, 0, "fov-mm", "X,Y,Z", AT(fov_mm),
+	  .help = "of the image; in 2D Z is the slices' thickness (1 mm a voxel)",
+	  .read = read_three },
 	{ BS_OPTION_TEXT, 0, "name", "NAME", AT(name),
 	  .help = "protocol name in the header (phantom)" },
 	{ BS_OPTION_GROUP, .help = "for both:" },
@@ -78,6 +201,69 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_REAL, 0, "tr-us", "T", AT(scan.tr_us),
 	  .help = "between readouts (sampling + 2 ms)" },
 	{ BS_OPTION_REAL, 0, "dwell-us", "T", AT(scan.dwell_us), .help = "between samples (4)" },
+	{ BS_OPTION_OWN, 0, "object", "WORD", AT(scan.object),
+	  .help = "head, or a marker that no flip or swap of axes leaves as it is (head)",
+	  .read = read_object },
+	{ BS_OPTION_TEXT, 0, "measurement", "ID", AT(scan.measurement),
+	  .help = "the scan's measurementID" },
+	{ BS_OPTION_SIZES, 0, "recon", "X,Y[,Z]", AT(recon),
+	  .help = "reconSpace's matrix, of the same field of view (the matrix)", .min = 1,
+	  .max = 65535 },
+	{ BS_OPTION_GROUP, .help = "where the slices lie:", .to = AT(scan.pose.given) },
+	{ BS_OPTION_PAIR, 0, "oblique", "A,B", AT(oblique),
+	  .help = "turned by A degrees about x, then by B about z" },
+	{ BS_OPTION_OWN, 0, "position-mm", "X,Y,Z", AT(scan.pose.position_mm),
+	  .help = "the middle of all slices (0,0,0)", .read = read_three },
+	{ BS_OPTION_POSITIVE, 0, "spacing-mm", "D", AT(scan.pose.spacing_mm),
+	  .help = "between slices (their thickness)" },
+	{ BS_OPTION_GROUP, .to = AT(like_scanner),
+	  .help = "cartesian, with flags and header as Siemens' converter sets them:" },
+	{ BS_OPTION_FLAG, 0, "scanner", NULL, AT(like_scanner),
+	  .help = "all lines; the options below choose other ones or more" },
+	{ BS_OPTION_OWN, 0, "accel", "RY[,RZ[,SHIFT]]", AT(scan.plan),
+	  .help = "every RY-th line, every RZ-th partition, shifted from line to line (1,1,0)",
+	  .read = read_accel },
+	{ BS_OPTION_OWN, 0, "calibration", "KIND,NY[,NZ]", AT(scan.plan),
+	  .help = "embedded (flags 20, 21), separate (20, first), or interleaved: embedded, and "
+		  "the grid moves by a line with each repetition; NY lines, NZ partitions (all)",
+	  .read = read_calibration },
+	{ BS_OPTION_OWN, 0, "partial-y", "[early,]SHARE", AT(scan.plan.partial[0]),
+	  .help = "of the lines: the last ones are missing, or the early ones",
+	  .read = read_partial },
+	{ BS_OPTION_OWN, 0, "partial-z", "[early,]SHARE", AT(scan.plan.partial[1]),
+	  .help = "of the partitions", .read = read_partial },
+	{ BS_OPTION_U32, 0, "asymmetry", "N", AT(asymmetry),
+	  .help = "samples that are missing at the begin of each line (0)", .min = 0,
+	  .max = 32767 },
+	{ BS_OPTION_FLAG, 0, "reversed", NULL, AT(scan.plan.reversed),
+	  .help = "every second line is sampled backwards (flag 22)" },
+	{ BS_OPTION_U32, 0, "averages", "N", AT(scan.plan.averages), .help = "of each line (1)",
+	  .min = 1, .max = 65535 },
+	{ BS_OPTION_OWN, 0, "slice-order", "WORD", AT(scan.plan.order),
+	  .help = "ascending, interleaved, or each-tr: one line of each slice in turn (ascending)",
+	  .read = read_order },
+	{ BS_OPTION_U32, 0, "dummies", "N", AT(scan.plan.dummies),
+	  .help = "readouts to the steady state (flag 27), first (0)", .min = 0, .max = 65535 },
+	{ BS_OPTION_U32, 0, "navigators", "N", AT(scan.plan.navigate),
+	  .help = "one before every N lines (flag 23)", .min = 1, .max = 65535 },
+	{ BS_OPTION_U32, 0, "nav-samples", "N", AT(scan.navigator_samples),
+	  .help = "of a navigator (half of a line's)", .min = 1, .max = 65535 },
+	{ BS_OPTION_REAL, 0, "drift", "RAD", AT(scan.drift),
+	  .help = "phase from one navigator to the next, of it and of the lines behind it (0)",
+	  .min = -100, .max = 100 },
+	{ BS_OPTION_GROUP, .help = "noise, with --snr:", .to = AT(receiver) },
+	{ BS_OPTION_SIZES, 0, "noise-scan", "N,M", AT(noise),
+	  .help = "N readouts of M samples before all others (flag 19)", .min = 1, .max = 65535 },
+	{ BS_OPTION_POSITIVE, 0, "noise-dwell-us", "T", AT(scan.receiver.scan_dwell_us),
+	  .help = "between samples of the noise scan (5)", .max = 1e6 },
+	{ BS_OPTION_REAL, 0, "noise-spread", "R", AT(scan.receiver.spread),
+	  .help = "largest deviation of a coil over the smallest (1)", .min = 1, .max = 1000 },
+	{ BS_OPTION_REAL, 0, "noise-correlation", "R", AT(scan.receiver.correlation),
+	  .help = "of neighboring coils (0)", .min = 0, .max = 0.99 },
+	{ BS_OPTION_FLAG, 0, "noise-only", NULL, AT(scan.plan.noise_only),
+	  .help = "the noise scan alone" },
+	{ BS_OPTION_TEXT, 0, "noise-from", "ID", AT(scan.receiver.noise_scan),
+	  .help = "measurementID of an earlier scan, which this one's header points to" },
 	{ 0 },
 };
 
@@ -99,6 +285,31 @@ static int from_site(struct request *q)
 	return rc;
 }
 
+/* The sizes of a Cartesian scan that the options leave open. */
+static int fill_cartesian(struct request *q)
+{
+	struct bs_protocol *p = &q->protocol;
+
+	if (q->encoded.axes != 0 && q->encoded.axes != p->dims)
+		return bs_options_wrong(&bs_command_phantom, "--encoded has %u axes, --matrix %u",
+					q->encoded.axes, p->dims);
+	for (int a = 0; a < 3 && q->encoded.axes != 0; a++) {
+		if (q->encoded.size[a] < p->matrix[a])
+			return bs_options_wrong(&bs_command_phantom,
+						"--encoded: %u is less than the matrix's %u",
+						q->encoded.size[a], p->matrix[a]);
+		p->encoded[a] = q->encoded.size[a];
+	}
+	if (p->samples == 0)
+		p->samples = p->encoded[0];
+	if (p->readouts == 0)
+		p->readouts = p->encoded[1] * p->encoded[2];
+	/* more samples than voxels: the readout is oversampled */
+	if (p->samples > p->encoded[0])
+		p->encoded[0] = p->samples;
+	return 0;
+}
+
 /* What the options leave open. */
 static int fill_in(struct request *q)
 {
@@ -117,20 +328,68 @@ static int fill_in(struct request *q)
 	p->dims = q->matrix.axes;
 	memcpy(p->matrix, q->matrix.size, sizeof(p->matrix));
 	memcpy(p->encoded, p->matrix, sizeof(p->encoded));
-	if (p->samples == 0 && type == BS_TRAJ_CARTESIAN)
-		p->samples = p->matrix[0];
-	else if (p->samples == 0 && (type == BS_TRAJ_RADIAL2D || type == BS_TRAJ_RADIAL3D))
+	for (int a = 0; a < 3; a++) {
+		if (!(q->fov_mm[a] >= 0.0 && q->fov_mm[a] <= 1e5))
+			return bs_options_wrong(&bs_command_phantom, "--fov-mm: not up to 1e5 mm");
+		p->fov_mm[a] = (float)q->fov_mm[a];
+	}
+	if (type == BS_TRAJ_CARTESIAN)
+		return fill_cartesian(q);
+	if (q->encoded.axes != 0)
+		return bs_options_wrong(&bs_command_phantom, "--encoded is for cartesian");
+	if (p->samples == 0 && (type == BS_TRAJ_RADIAL2D || type == BS_TRAJ_RADIAL3D))
 		p->samples = 2 * p->matrix[0];
-	if (p->readouts == 0 && type == BS_TRAJ_CARTESIAN)
-		p->readouts = p->matrix[1] * p->matrix[2];
-	else if (p->readouts == 0 && type == BS_TRAJ_RADIAL2D)
+	if (p->readouts == 0 && type == BS_TRAJ_RADIAL2D)
 		p->readouts = (uint32_t)ceil(1.5707963267948966 * p->matrix[0]);
 	if (p->samples == 0 || p->readouts == 0)
 		return bs_options_wrong(&bs_command_phantom,
 					"this trajectory needs --samples and --readouts");
-	/* more samples than voxels: the readout is oversampled */
-	if (type == BS_TRAJ_CARTESIAN && p->samples > p->encoded[0])
-		p->encoded[0] = p->samples;
+	return 0;
+}
+
+/* A scan as a scanner sends it chooses from all lines of the matrix. */
+static int choose_lines(struct request *q)
+{
+	struct bs_protocol *p = &q->protocol;
+	uint64_t lines;
+
+	if (!q->like_scanner)
+		return 0;
+	if (p->traj.type != BS_TRAJ_CARTESIAN || !bs_methods[p->method].on_grid)
+		return bs_options_wrong(&bs_command_phantom,
+					"lines as a scanner sends them are cartesian");
+	lines = (uint64_t)p->encoded[1] * (p->encoded[2] > 0 ? p->encoded[2] : 1);
+	if (q->config == NULL && p->readouts != lines)
+		return bs_options_wrong(&bs_command_phantom,
+					"--readouts: lines are chosen by --accel, --partial-y and "
+					"--partial-z");
+	if (q->asymmetry >= p->samples || q->asymmetry > p->encoded[0] / 2)
+		return bs_options_wrong(&bs_command_phantom,
+					"--asymmetry %u: the center of %u samples would be missing",
+					q->asymmetry, p->encoded[0]);
+	p->readouts = (uint32_t)lines;
+	p->samples -= q->asymmetry;
+	q->scan.plan.like_scanner = true;
+	return 0;
+}
+
+static int set_receiver(struct request *q)
+{
+	struct bs_phantom_receiver *v = &q->scan.receiver;
+
+	if (!q->receiver)
+		return 0;
+	if (!(q->scan.snr > 0.0))
+		return bs_options_wrong(&bs_command_phantom, "noise needs --snr above 0");
+	if (q->noise.axes == 3)
+		return bs_options_wrong(&bs_command_phantom, "--noise-scan: not N,M");
+	if (q->noise.axes == 0 && q->scan.plan.noise_only)
+		return bs_options_wrong(&bs_command_phantom, "--noise-only needs --noise-scan");
+	if (q->noise.axes != 0) {
+		q->scan.plan.noise = q->noise.size[0];
+		v->scan_samples = q->noise.size[1];
+	}
+	v->bandwidth = BANDWIDTH;
 	return 0;
 }
 
@@ -148,7 +407,14 @@ static int complete(struct request *q)
 	q->scan.motion = q->motion[0];
 	q->scan.motion_frames = q->motion[1];
 	q->protocol.traj.seed = q->scan.seed;
+	memcpy(q->scan.pose.turn_deg, q->oblique, sizeof(q->oblique));
+	for (int a = 0; a < 3 && q->recon.axes != 0; a++)
+		q->scan.recon[a] = q->recon.size[a];
 	rc = q->config != NULL ? from_site(q) : fill_in(q);
+	if (rc == 0)
+		rc = choose_lines(q);
+	if (rc == 0)
+		rc = set_receiver(q);
 	if (rc == 0 && q->echoes != 0)
 		q->protocol.contrasts = q->echoes;
 	return rc;
@@ -175,18 +441,37 @@ static bool beside(char *name, size_t size, const char *out, const char *what)
 	return (size_t)snprintf(name, size, "%.*s_%s.cfl", (int)n, out, what) < size;
 }
 
+/* What is known of the scan: images, sensitivities, covariances. */
+static int write_truth(const struct request *q, const struct bs_phantom_scan *scan,
+		       struct bs_team *team, const char *image, const char *maps,
+		       struct bs_fail *why)
+{
+	char lines[NAME_BYTES];
+	char noise[NAME_BYTES];
+	int rc = bs_phantom_truth(scan, team, image, maps, why);
+
+	if (rc != 0 || !q->receiver)
+		return rc;
+	if (!beside(lines, sizeof(lines), q->out, "psi_lines") ||
+	    !beside(noise, sizeof(noise), q->out, "psi"))
+		return bs_fail(why, BS_ERR_USAGE, "the file name is too long");
+	return bs_phantom_covariances(scan, team, lines, noise, why);
+}
+
 static int simulate(struct request *q, struct bs_fail *why)
 {
+	const struct bs_protocol *p = &q->protocol;
 	struct bs_phantom_scan scan = q->scan;
 	struct bs_traj traj = { 0 };
 	struct bs_team *team = NULL;
-	char image[1024];
-	char maps[1024];
+	char image[NAME_BYTES];
+	char maps[NAME_BYTES];
+	uint32_t written = 0;
 	int rc = trajectory(&traj, &q->protocol, why);
 
 	if (rc != 0)
 		return rc;
-	scan.protocol = &q->protocol;
+	scan.protocol = p;
 	scan.traj = &traj;
 	if (!beside(image, sizeof(image), q->out, "true") ||
 	    !beside(maps, sizeof(maps), q->out, "maps"))
@@ -194,14 +479,16 @@ static int simulate(struct request *q, struct bs_fail *why)
 	if (rc == 0)
 		rc = bs_team_open(&team, bs_team_whole(), why);
 	if (rc == 0)
-		rc = bs_phantom_record(&scan, team, q->out, why);
+		rc = bs_phantom_record(&scan, team, q->out, &written, why);
 	if (rc == 0)
-		rc = bs_phantom_truth(&scan, team, image, maps, why);
-	if (rc == 0)
+		rc = write_truth(q, &scan, team, image, maps, why);
+	if (rc == 0 && (q->like_scanner || q->receiver))
+		(void)printf("%s: %u acquisitions, lines of %u samples, %u coils; %s, %s\n", q->out,
+			     written, p->samples, p->coils, image, maps);
+	else if (rc == 0)
 		(void)printf("%s: %u x %u readouts of %u samples, %u coils; %s, %s\n", q->out,
-			     scan.repetitions * q->protocol.slices * q->protocol.contrasts,
-			     q->protocol.readouts, q->protocol.samples, q->protocol.coils, image,
-			     maps);
+			     scan.repetitions * p->slices * p->contrasts, p->readouts, p->samples,
+			     p->coils, image, maps);
 	bs_team_close(team);
 	bs_traj_close(&traj);
 	return rc;
@@ -215,7 +502,10 @@ static int run(int argc, char **argv)
 			      .slices = 1,
 			      .contrasts = 1,
 			      .traj.type = BS_TRAJ_RADIAL2D },
-		.scan = { .repetitions = 1, .seed = 1, .dwell_us = 4.0 },
+		.scan = { .repetitions = 1,
+			  .seed = 1,
+			  .dwell_us = 4.0,
+			  .receiver.scan_dwell_us = 5.0 },
 	};
 	struct bs_fail why;
 	int status = bs_options_read(&bs_command_phantom, &q, argc, argv);

@@ -1,8 +1,9 @@
-/* core/phantom/phantom.c - the Shepp-Logan head: shapes, transform, image */
+/* core/phantom/phantom.c - the head and the marker: shapes, transform, image */
 #define _XOPEN_SOURCE 700 /* j1 */
 #include "core/phantom/phantom.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define PI      3.141592653589793
@@ -41,6 +42,15 @@ static const struct shape head3d[BS_PHANTOM_PARTS] = {
 	{ { 0, .1, .625 }, { .056, .056, .1 }, 0, { -.2, .4, .3 } },
 };
 
+/* Body, rods on the right, below and in a corner, a ball above: y upwards as in the tables. */
+static const struct shape marker[] = {
+	{ { 0, 0, 0 }, { .86, .78, .95 }, 0, { .5, .4, .3 } },
+	{ { .52, .05, 0 }, { .16, .08, .9 }, 0, { .6, .4, .5 } },
+	{ { 0, -.45, 0 }, { .06, .24, .9 }, 0, { 1, .8, .4 } },
+	{ { -.45, .3, 0 }, { .1, .14, .85 }, 30, { .8, .3, .6 } },
+	{ { .1, .35, .5 }, { .17, .17, .42 }, 0, { .7, .6, .9 } },
+};
+
 static struct bs_ellipsoid turned(const struct shape *s, uint32_t contrast, double scale)
 {
 	struct bs_ellipsoid e = { .intensity = s->intensity[contrast] };
@@ -57,7 +67,16 @@ static struct bs_ellipsoid turned(const struct shape *s, uint32_t contrast, doub
 int bs_phantom_make(struct bs_phantom *ph, uint32_t dims, const uint32_t matrix[3], uint32_t slice,
 		    uint32_t slices, uint32_t contrast, struct bs_fail *why)
 {
-	const struct shape *head = dims == 2 && slices == 1 ? head2d : head3d;
+	return bs_phantom_of(ph, BS_PHANTOM_HEAD, dims, matrix, slice, slices, contrast, why);
+}
+
+int bs_phantom_of(struct bs_phantom *ph, enum bs_phantom_object object, uint32_t dims,
+		  const uint32_t matrix[3], uint32_t slice, uint32_t slices, uint32_t contrast,
+		  struct bs_fail *why)
+{
+	const bool is_head = object == BS_PHANTOM_HEAD;
+	const struct shape *shapes = !is_head ? marker : dims == 2 && slices == 1 ? head2d : head3d;
+	const uint32_t parts = is_head ? BS_PHANTOM_PARTS : sizeof(marker) / sizeof(marker[0]);
 	/* slices lie within the head, which spans 1.8 units along z */
 	double z = slices ? 1.6 * (slice + 0.5) / slices - 0.8 : 0.0;
 
@@ -68,6 +87,8 @@ int bs_phantom_make(struct bs_phantom *ph, uint32_t dims, const uint32_t matrix[
 	if (contrast >= BS_PHANTOM_CONTRASTS)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "phantom: contrast %u of %u", contrast,
 			       BS_PHANTOM_CONTRASTS);
+	if (!is_head && slices == 1)
+		z = 0.5; /* through all of its parts */
 	ph->dims = dims;
 	for (uint32_t d = 0; d < 3; d++) {
 		ph->matrix[d] = d < dims ? matrix[d] : 1;
@@ -75,11 +96,11 @@ int bs_phantom_make(struct bs_phantom *ph, uint32_t dims, const uint32_t matrix[
 			return bs_fail(why, BS_ERR_SIZE, "phantom: matrix of %u x %u x %u",
 				       matrix[0], matrix[1], matrix[2]);
 	}
-	for (uint32_t i = 0; i < BS_PHANTOM_PARTS; i++) {
+	for (uint32_t i = 0; i < parts; i++) {
 		double scale = 1.0;
 
-		if (dims == 2 && head == head3d) {
-			double up = (z - head[i].center[2]) / head[i].axis[2];
+		if (dims == 2 && shapes != head2d) {
+			double up = (z - shapes[i].center[2]) / shapes[i].axis[2];
 
 			if (up * up >= 1.0)
 				continue;
@@ -87,9 +108,9 @@ int bs_phantom_make(struct bs_phantom *ph, uint32_t dims, const uint32_t matrix[
 		}
 		if (i == BEATING)
 			ph->beating = ph->parts;
-		ph->part[ph->parts++] = turned(&head[i], contrast, scale);
+		ph->part[ph->parts++] = turned(&shapes[i], contrast, scale);
 	}
-	if (ph->beating == 0) /* part 0 is the skull */
+	if (ph->beating == 0) /* part 0 is the skull, or the body */
 		ph->beating = ph->parts;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * core/phantom/phantom.h - the Shepp-Logan head: its image, and its transform in closed form
+ * core/phantom/phantom.h - the Shepp-Logan head, or a marker: image, and transform in closed form
  *
  * A sum of ellipses (2D) or ellipsoids (3D), each turned about z. Phantom units run from -1 to 1
  * across the matrix; voxel n of an axis of N voxels lies at n/(N/2), n = -N/2 .. N/2-1. y points
@@ -8,6 +8,9 @@
  * so a sum over voxels approximates it. Contrast 0 .. 2: the same shapes, other intensities.
  * One slice in 2D is the classical head with Toft's contrasts; several slices are cuts through the
  * 3D head, evenly spaced.
+ * The marker differs from itself in every flip, swap and turn of its axes: along x one bright rod
+ * on the right, along y a longer one below, a third in the upper left corner, and along z a ball
+ * that only the upper half has. One slice in 2D is its cut at z = 0.5, through all of them.
  * image: the mean of rho over each voxel's unit square or cube, from sub x sub (x sub) points; sub
  * 1: rho at the voxel's center.
  * Thread rules: a made phantom is read-only. Allocates nothing.
@@ -36,6 +39,8 @@ struct bs_ellipsoid {
 	double cosine, sine;       /* of the turn about z */
 };
 
+enum bs_phantom_object { BS_PHANTOM_HEAD, BS_PHANTOM_MARKER };
+
 struct bs_phantom {
 	uint32_t dims;
 	uint32_t matrix[3]; /* 1 beyond dims */
@@ -44,8 +49,12 @@ struct bs_phantom {
 	struct bs_ellipsoid part[BS_PHANTOM_PARTS];
 };
 
+/* The head. */
 int bs_phantom_make(struct bs_phantom *ph, uint32_t dims, const uint32_t matrix[3], uint32_t slice,
 		    uint32_t slices, uint32_t contrast, struct bs_fail *why);
+int bs_phantom_of(struct bs_phantom *ph, enum bs_phantom_object object, uint32_t dims,
+		  const uint32_t matrix[3], uint32_t slice, uint32_t slices, uint32_t contrast,
+		  struct bs_fail *why);
 
 /* The large round part's semi-axes times 1 + share, share > -1: something that moves. */
 void bs_phantom_beat(struct bs_phantom *ph, double share);

@@ -7,44 +7,44 @@
 #include <string.h>
 
 #include "core/phantom/coils.h"
-#include "core/phantom/phantom.h"
+#include "core/phantom/noise.h"
 #include "core/phantom/random.h"
-#include "drivers/file/cfl.h"
+#include "drivers/source/phantomhead.h"
+#include "drivers/source/phantomtruth.h"
 #include "drivers/source/recording.h"
 #include "drivers/source/scanxml.h"
 
-#define PAUSE_US   2000.0
-#define START_TICK 14760000u /* 10:15:00 in 2.5 ms */
-#define TICK_US    2500
+#define PAUSE_US 2000.0
+#define NONE     UINT32_MAX
 
 /* What a run of the simulator holds. */
 struct run {
-	const struct bs_phantom_scan *scan;
+	struct bs_phantom_scan scan; /* with times and a plan that say all */
 	const struct bs_protocol *p;
 	const struct bs_traj *t;
-	struct bs_phantom ph[BS_PHANTOM_CONTRASTS]; /* of the slice in hand */
+	struct bs_team *team;
+	struct bs_scanlines *lines;
+	struct bs_phantom ph[BS_PHANTOM_CONTRASTS]; /* of the slice that is sampled */
 	struct bs_coils coils;
-	float *data; /* [contrast][readout][coil][sample], of the slice in hand */
-	size_t row;  /* floats of a readout */
-	double sigma;
-	double tr_us;
+	struct bs_coil_noise noise;
+	uint32_t slices; /* that data holds */
+	float *data;     /* [slice][contrast][row][coil][sample] */
+	size_t row;      /* floats of a readout */
+	double sigma, scan_sigma;
 	struct bs_random random;
 	struct bs_recording *out;
-	float *noisy; /* one readout */
+	float *readout; /* the one that is written */
+	double *work;   /* of its noise */
 	uint32_t count;
-	uint32_t repetition;
+	uint32_t held;       /* the slice whose samples data holds, where it holds one; or NONE */
+	uint32_t repetition; /* of what data holds: it matters to what moves */
 };
-
-static uint32_t supersample(uint32_t dims)
-{
-	return dims > 2 ? 4 : 8; /* 64 points a voxel */
-}
 
 static int set_slice(struct run *r, uint32_t slice, struct bs_fail *why)
 {
 	for (uint32_t c = 0; c < r->p->contrasts; c++) {
-		int rc = bs_phantom_make(&r->ph[c], r->p->dims, r->p->matrix, slice, r->p->slices,
-					 c, why);
+		int rc = bs_phantom_of(&r->ph[c], r->scan.object, r->p->dims, r->p->matrix, slice,
+				       r->p->slices, c, why);
 
 		if (rc != 0)
 			return rc;
@@ -52,7 +52,15 @@ static int set_slice(struct run *r, uint32_t slice, struct bs_fail *why)
 	return 0;
 }
 
-/* task: a readout of a contrast */
+/* Where the samples of a row of a contrast lie, of a slice that data holds. */
+static float *row_at(const struct run *r, uint32_t place, uint32_t contrast, uint32_t row)
+{
+	size_t i = ((size_t)place * r->p->contrasts + contrast) * r->t->readouts + row;
+
+	return r->data + i * r->row;
+}
+
+/* task: a readout of a contrast; place: 0, or the slice */
 static void sample_row(void *arg, int task, int member)
 {
 	struct run *r = arg;
@@ -62,86 +70,139 @@ static void sample_row(void *arg, int task, int member)
 	struct bs_phantom moved;
 
 	(void)member;
-	if (r->scan->motion > 0.0) {
+	if (r->scan.motion > 0.0) {
 		double t = r->repetition + (double)readout / r->t->readouts;
 
 		moved = r->ph[contrast];
 		bs_phantom_beat(&moved,
-				r->scan->motion * sin(2.0 * M_PI * t / r->scan->motion_frames));
+				r->scan.motion * sin(2.0 * M_PI * t / r->scan.motion_frames));
 		ph = &moved;
 	}
 	bs_coils_sample(&r->coils, ph, r->t->k + (size_t)readout * r->t->samples * r->t->dims,
-			r->t->samples, r->data + (size_t)task * r->row);
+			r->t->samples, row_at(r, r->slices > 1 ? r->held : 0, contrast, readout));
 }
 
-/* Energy of the first slice's true image in contrast 0. */
-static int image_energy(struct run *r, struct bs_team *team, double *energy, struct bs_fail *why)
+/* Samples a slice, unless data holds it. */
+static int hold(struct run *r, uint32_t slice, uint32_t repetition, struct bs_fail *why)
 {
-	size_t voxels = (size_t)bs_protocol_voxels(r->p);
-	float *image = malloc(voxels * sizeof(*image));
+	uint32_t from = slice;
+	uint32_t end = slice + 1;
+	bool moves = r->scan.motion > 0.0;
+	int rc = 0;
 
-	*energy = 0.0;
-	if (image == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for %zu voxels", voxels);
-	bs_phantom_image(&r->ph[0], supersample(r->p->dims), image, team);
-	for (size_t v = 0; v < voxels; v++)
-		*energy += (double)image[v] * image[v];
-	free(image);
-	return 0;
+	if (r->held != NONE && (r->slices > 1 || r->held == slice) &&
+	    (!moves || r->repetition == repetition))
+		return 0;
+	if (r->slices > 1) {
+		from = 0;
+		end = r->slices;
+	}
+	r->repetition = repetition;
+	for (uint32_t s = from; rc == 0 && s < end; s++) {
+		r->held = s;
+		rc = set_slice(r, s, why);
+		if (rc == 0)
+			bs_team_run(r->team, sample_row, r,
+				    (int)(r->t->readouts * r->p->contrasts));
+	}
+	return rc;
 }
 
-static int check_scan(const struct bs_phantom_scan *s, struct bs_fail *why)
+static int check_receiver(const struct bs_phantom_scan *s, struct bs_fail *why)
 {
-	const struct bs_protocol *p = s->protocol;
-	uint64_t acquisitions;
+	const struct bs_phantom_receiver *v = &s->receiver;
+	uint32_t half = bs_phantom_navigator_samples(s) / 2;
+	uint32_t center = bs_phantom_center(s->protocol);
 
-	if (p->samples != s->traj->samples || p->readouts != s->traj->readouts ||
-	    p->dims != s->traj->dims)
+	if (s->plan.noise > 0 && (!(v->scan_dwell_us > 0.0) || v->scan_samples == 0 ||
+				  v->scan_samples > UINT16_MAX || s->plan.noise > UINT16_MAX))
+		return bs_fail(why, BS_ERR_SIZE, "phantom: a noise scan of %u x %u samples, %g us",
+			       s->plan.noise, v->scan_samples, v->scan_dwell_us);
+	if (s->plan.noise > 0 && !(s->snr > 0.0))
+		return bs_fail(why, BS_ERR_USAGE,
+			       "phantom: a noise scan needs a ratio of signal to noise above 0");
+	if (s->plan.noise == 0 && s->plan.noise_only)
+		return bs_fail(why, BS_ERR_USAGE, "phantom: noise alone, and no readout of it");
+	if (s->plan.navigate > 0 &&
+	    (half > center ||
+	     center - half + bs_phantom_navigator_samples(s) > s->protocol->samples))
 		return bs_fail(why, BS_ERR_SIZE,
-			       "phantom: trajectory of %u x %u x %u, protocol %u x %u x %u",
-			       s->traj->readouts, s->traj->samples, s->traj->dims, p->readouts,
-			       p->samples, p->dims);
-	if (p->traj.unit != BS_UNIT_CYCLES_PER_VOXEL && !bs_methods[p->method].on_grid)
-		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "phantom: recordings are written in cycles/voxel only");
-	if (p->samples > UINT16_MAX || p->coils > BS_COILS_MAX || !s->repetitions ||
-	    s->repetitions > UINT16_MAX || !p->slices || !p->contrasts ||
-	    p->contrasts > BS_PHANTOM_CONTRASTS)
-		return bs_fail(
-			why, BS_ERR_SIZE,
-			"phantom: %u samples, %u coils, %u repetitions, %u slices, %u contrasts",
-			p->samples, p->coils, s->repetitions, p->slices, p->contrasts);
-	acquisitions = (uint64_t)p->readouts * p->contrasts;
-	if (acquisitions > INT32_MAX ||
-	    acquisitions * p->slices > UINT32_MAX / (uint64_t)s->repetitions)
-		return bs_fail(why, BS_ERR_SIZE, "phantom: too many acquisitions");
-	if (!(s->snr >= 0.0) || !(s->dwell_us > 0.0) || !(s->tr_us >= 0.0))
-		return bs_fail(why, BS_ERR_USAGE, "phantom: snr %g, dwell time %g us, TR %g us",
-			       s->snr, s->dwell_us, s->tr_us);
-	if (!(s->motion >= 0.0 && s->motion < 1.0) ||
-	    (s->motion > 0.0 && !(s->motion_frames > 0.0)))
-		return bs_fail(why, BS_ERR_USAGE, "phantom: a motion of %g in %g frames", s->motion,
-			       s->motion_frames);
+			       "phantom: a navigator of %u samples around sample %u of %u",
+			       2 * half, center, s->protocol->samples);
 	return 0;
 }
 
-static int set_time(struct run *r, struct bs_fail *why)
+static int count_line(void *arg, const struct bs_scanline *line, struct bs_fail *why)
+{
+	uint32_t *count = arg;
+
+	(void)line;
+	if ((*count)++ == UINT32_MAX)
+		return bs_fail(why, BS_ERR_SIZE, "phantom: too many acquisitions");
+	return 0;
+}
+
+/* The plan with what the scan says elsewhere, and its lines. */
+static int set_plan(struct run *r, struct bs_fail *why)
 {
 	const struct bs_protocol *p = r->p;
-	double echoes_us = r->scan->dwell_us * p->samples * p->contrasts;
-	double total;
+	struct bs_scanplan *plan = &r->scan.plan;
+	double echoes_us = r->scan.dwell_us * p->samples * p->contrasts;
+	uint32_t count = 0;
+	int rc;
 
-	r->tr_us = r->scan->tr_us > 0.0 ? r->scan->tr_us : ceil(echoes_us + PAUSE_US);
-	if (r->tr_us < echoes_us)
+	r->scan.tr_us = r->scan.tr_us > 0.0 ? r->scan.tr_us : ceil(echoes_us + PAUSE_US);
+	if (r->scan.tr_us < echoes_us)
 		return bs_fail(why, BS_ERR_USAGE,
 			       "phantom: a TR of %g us is shorter than its %g us "
 			       "of sampling",
-			       r->tr_us, echoes_us);
-	total = r->tr_us * p->readouts * p->slices * r->scan->repetitions;
-	if (total > INT32_MAX)
-		return bs_fail(why, BS_ERR_SIZE,
-			       "phantom: the scan would take %.0f s; time stamps end at 2147 s",
-			       total / 1e6);
+			       r->scan.tr_us, echoes_us);
+	plan->traj = r->t;
+	for (int a = 0; a < 2; a++) {
+		uint32_t n = p->encoded[a + 1] > 0 ? p->encoded[a + 1] : p->matrix[a + 1];
+
+		plan->lines[a] = n;
+	}
+	plan->slices = p->slices;
+	plan->contrasts = p->contrasts;
+	plan->repetitions = r->scan.repetitions;
+	plan->tr_us = r->scan.tr_us;
+	plan->readout_us = r->scan.dwell_us * p->samples;
+	rc = bs_scanlines_make(&r->lines, plan, why);
+	return rc != 0 ? rc : bs_scanlines_walk(r->lines, count_line, &count, why);
+}
+
+static int set_noise(struct run *r, struct bs_fail *why)
+{
+	int rc = bs_phantom_noise(&r->scan, &r->noise, why);
+
+	if (rc == 0)
+		rc = bs_phantom_sigma(&r->scan, r->team, &r->sigma, why);
+	r->scan_sigma = r->sigma * bs_phantom_noise_scale(&r->scan);
+	bs_random_seed(&r->random, r->scan.seed);
+	return rc;
+}
+
+static int take_memory(struct run *r, struct bs_fail *why)
+{
+	const struct bs_protocol *p = r->p;
+	size_t longest = p->samples;
+	size_t floats;
+
+	if (r->scan.plan.noise > 0 && r->scan.receiver.scan_samples > longest)
+		longest = r->scan.receiver.scan_samples;
+	r->row = (size_t)2 * p->coils * p->samples; /* at most 2 x 64 x 65535 */
+	r->slices = r->scan.plan.order == BS_SLICES_EACH_TR ? p->slices : 1;
+	floats = r->row * p->readouts;
+	if (floats > SIZE_MAX / sizeof(float) / p->contrasts / r->slices)
+		return bs_fail(why, BS_ERR_NOMEM, "phantom: a frame is too large");
+	floats *= (size_t)p->contrasts * r->slices;
+	r->data = malloc(floats * sizeof(float));
+	r->readout = malloc(2 * p->coils * longest * sizeof(float));
+	r->work = malloc(2 * longest * sizeof(double));
+	if (r->data == NULL || r->readout == NULL || r->work == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for %zu bytes of samples",
+			       floats * sizeof(float));
 	return 0;
 }
 
@@ -149,222 +210,87 @@ static int begin(struct run *r, const struct bs_phantom_scan *scan, struct bs_te
 		 struct bs_fail *why)
 {
 	const struct bs_protocol *p = scan->protocol;
-	double energy = 0.0;
-	size_t floats;
-	int rc = check_scan(scan, why);
+	int rc = bs_phantom_check(scan, why);
 
 	memset(r, 0, sizeof(*r));
-	r->scan = scan;
+	r->scan = *scan;
 	r->p = p;
 	r->t = scan->traj;
+	r->team = team;
+	r->held = NONE;
 	if (rc == 0)
-		rc = set_time(r, why);
+		rc = check_receiver(scan, why);
+	if (rc == 0)
+		rc = set_plan(r, why);
 	if (rc == 0)
 		rc = bs_coils_make(&r->coils, p->coils, p->dims, p->matrix, why);
 	if (rc == 0)
-		rc = set_slice(r, 0, why);
-	if (rc == 0 && scan->snr > 0.0)
-		rc = image_energy(r, team, &energy, why);
-	if (rc != 0)
-		return rc;
-	r->sigma = scan->snr > 0.0 ? sqrt(energy) / scan->snr : 0.0;
-	bs_random_seed(&r->random, scan->seed);
-	r->row = (size_t)2 * p->coils * p->samples; /* at most 2 x 64 x 65535 */
-	floats = r->row * p->readouts;
-	if (floats > SIZE_MAX / sizeof(float) / p->contrasts)
-		return bs_fail(why, BS_ERR_NOMEM, "phantom: a frame is too large");
-	r->data = malloc(floats * p->contrasts * sizeof(float));
-	r->noisy = malloc(r->row * sizeof(float));
-	if (r->data == NULL || r->noisy == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for %zu bytes of samples",
-			       floats * p->contrasts * sizeof(float));
-	return 0;
-}
-
-static struct bs_limit limit(uint32_t max, uint32_t center)
-{
-	struct bs_limit l = { .min = 0, .max = max, .center = center, .given = 1 };
-
-	return l;
-}
-
-static void set_info(const struct run *r, struct bs_scan_info *info)
-{
-	const struct bs_protocol *p = r->p;
-	uint32_t step[2] = { 0, 0 };
-
-	memset(info, 0, sizeof(*info));
-	memcpy(info->protocol, p->name, sizeof(info->protocol));
-	strcpy(info->trajectory_name, "other");
-	switch (p->traj.type) {
-	case BS_TRAJ_RADIAL2D:
-		strcpy(info->trajectory_name, "goldenangle");
-		break;
-	case BS_TRAJ_RADIAL3D:
-		strcpy(info->trajectory_name, "radial");
-		break;
-	case BS_TRAJ_SPIRAL2D:
-	case BS_TRAJ_STACK:
-		strcpy(info->trajectory_name, "spiral");
-		break;
-	default:
-		break;
-	}
-	if (bs_methods[p->method].on_grid)
-		strcpy(info->trajectory_name, "cartesian");
-	else
-		strcpy(info->trajectory_unit, "cycles/voxel");
-	for (int a = 0; a < 3; a++) {
-		bool wide = bs_methods[p->method].on_grid && p->encoded[a];
-
-		info->recon[a] = p->matrix[a];
-		info->encoded[a] = wide ? p->encoded[a] : p->matrix[a];
-		info->fov_mm[a] = p->fov_mm[a] > 0.0f ? p->fov_mm[a] : (float)p->matrix[a];
-		info->encoded_fov_mm[a] =
-			info->fov_mm[a] * (float)info->encoded[a] / (float)p->matrix[a];
-	}
-	info->channels = p->coils;
-	for (uint32_t i = 0; i < r->t->readouts; i++) {
-		step[0] = r->t->step1[i] > step[0] ? r->t->step1[i] : step[0];
-		step[1] = r->t->step2[i] > step[1] ? r->t->step2[i] : step[1];
-	}
-	info->step1 = limit(step[0], bs_methods[p->method].on_grid ? info->encoded[1] / 2 : 0);
-	info->step2 = limit(step[1], bs_methods[p->method].on_grid ? info->encoded[2] / 2 : 0);
-	info->slice = limit(p->slices - 1, 0);
-	info->contrast = limit(p->contrasts - 1, 0);
-	info->repetition = limit(r->scan->repetitions - 1, 0);
+		rc = set_noise(r, why);
+	return rc != 0 ? rc : take_memory(r, why);
 }
 
 static int put_xml(struct run *r, struct bs_fail *why)
 {
 	struct bs_scan_info info;
 	char xml[BS_SCANXML_BYTES];
-	struct bs_scanxml x = { &info, r->tr_us / 1e3, "boreside phantom",
-				"simulated: closed-form Shepp-Logan phantom" };
+	struct bs_scanxml x = { &info, r->scan.tr_us / 1e3, "boreside phantom",
+				r->scan.object == BS_PHANTOM_HEAD
+					? "simulated: closed-form Shepp-Logan phantom"
+					: "simulated: closed-form marker" };
 	int rc;
 
-	set_info(r, &info);
+	bs_phantom_info(&r->scan, r->lines, &info);
 	rc = bs_scanxml_write(xml, sizeof(xml), &x, why);
 	return rc != 0 ? rc : bs_recording_put_xml(r->out, xml, why);
 }
 
-/* Flags are numbered from 1: first and last of step 1, step 2, slice, contrast, repetition. */
-static uint64_t flags_of(const struct run *r, uint32_t rep, uint32_t slice, uint32_t readout,
-			 uint32_t contrast)
+/* What a readout has without noise: [coil][sample], samples of a line from first on. */
+static void copy_line(struct run *r, const struct bs_scanline *line, uint32_t first, uint32_t n)
 {
-	const struct bs_traj *t = r->t;
-	bool first = readout == 0;
-	bool last = readout + 1 == t->readouts;
-	bool first1 = first || t->step2[readout] != t->step2[readout - 1];
-	bool last1 = last || t->step2[readout] != t->step2[readout + 1];
-	bool first_rep = first && slice == 0 && contrast == 0;
-	bool last_rep = last && slice + 1 == r->p->slices && contrast + 1 == r->p->contrasts;
-	uint64_t f = 0;
+	uint32_t samples = r->p->samples;
+	const float *from = row_at(r, r->slices > 1 ? line->slice : 0, line->contrast, line->row);
+	double turn = r->scan.drift * line->navigator;
+	double re = cos(turn);
+	double im = sin(turn);
+	double scale = line->kind == BS_SCANLINE_DUMMY ? 3.0 : 1.0;
 
-	f |= first1 ? BS_MRD_FLAG(1) : 0;
-	f |= last1 ? BS_MRD_LAST_IN_ENCODE_STEP1 : 0;
-	f |= first ? BS_MRD_FLAG(3) | BS_MRD_FLAG(7) | BS_MRD_FLAG(9) : 0;
-	f |= last ? BS_MRD_FLAG(4) | BS_MRD_LAST_IN_SLICE | BS_MRD_FLAG(10) : 0;
-	f |= first_rep ? BS_MRD_FLAG(13) : 0;
-	f |= last_rep ? BS_MRD_LAST_IN_REPETITION : 0;
-	f |= last_rep && rep + 1 == r->scan->repetitions ? BS_MRD_LAST_IN_MEASUREMENT : 0;
-	return f;
-}
+	for (uint32_t c = 0; c < r->p->coils; c++)
+		for (uint32_t s = 0; s < n; s++) {
+			uint32_t at = first + (line->reversed ? n - 1 - s : s);
+			const float *d = from + 2 * ((size_t)c * samples + at);
+			float *to = r->readout + 2 * ((size_t)c * n + s);
 
-/* The sample nearest to the center of k-space. */
-static uint16_t center_sample(const struct bs_protocol *p)
-{
-	switch (p->traj.type) {
-	case BS_TRAJ_CARTESIAN: {
-		uint32_t n = p->encoded[0] ? p->encoded[0] : p->matrix[0];
-
-		return (uint16_t)(n / 2 > n - p->samples ? n / 2 - (n - p->samples) : 0);
-	}
-	case BS_TRAJ_RADIAL2D:
-	case BS_TRAJ_RADIAL3D:
-		return (uint16_t)(p->samples / 2);
-	default:
-		return 0;
-	}
-}
-
-static struct bs_mrd_acq head_of(struct run *r, uint32_t rep, uint32_t slice, uint32_t readout,
-				 uint32_t contrast)
-{
-	const struct bs_protocol *p = r->p;
-	uint64_t repeated = ((uint64_t)rep * p->slices + slice) * p->readouts + readout;
-	double at_us = (double)repeated * r->tr_us + r->scan->dwell_us * p->samples * contrast;
-	struct bs_mrd_acq h = { .version = 1, .measurement_uid = 1 };
-
-	h.flags = flags_of(r, rep, slice, readout, contrast);
-	h.scan_counter = ++r->count;
-	h.user_int[0] = (int32_t)at_us;
-	h.acquisition_time_stamp = START_TICK + (uint32_t)(h.user_int[0] / TICK_US);
-	h.number_of_samples = (uint16_t)p->samples;
-	h.available_channels = h.active_channels = (uint16_t)p->coils;
-	h.channel_mask[0] = UINT64_MAX >> (64 - p->coils);
-	h.center_sample = center_sample(p);
-	h.trajectory_dimensions = bs_methods[p->method].on_grid ? 0 : (uint16_t)p->dims;
-	h.sample_time_us = (float)r->scan->dwell_us;
-	h.read_dir[0] = h.phase_dir[1] = h.slice_dir[2] = 1.0f;
-	h.idx.kspace_encode_step_1 = r->t->step1[readout];
-	h.idx.kspace_encode_step_2 = r->t->step2[readout];
-	h.idx.slice = (uint16_t)slice;
-	h.idx.contrast = (uint16_t)contrast;
-	h.idx.repetition = (uint16_t)rep;
-	return h;
-}
-
-static int put_readout(struct run *r, uint32_t rep, uint32_t slice, uint32_t readout,
-		       uint32_t contrast, struct bs_fail *why)
-{
-	struct bs_mrd_acq h = head_of(r, rep, slice, readout, contrast);
-	const float *clean = r->data + ((size_t)contrast * r->t->readouts + readout) * r->row;
-	const float *k = r->t->k + (size_t)readout * r->t->samples * r->t->dims;
-
-	for (size_t i = 0; i < r->row; i += 2) {
-		double z[2] = { 0.0, 0.0 };
-
-		if (r->sigma > 0.0)
-			bs_random_normal(&r->random, z);
-		r->noisy[i] = (float)(clean[i] + r->sigma * sqrt(0.5) * z[0]);
-		r->noisy[i + 1] = (float)(clean[i + 1] + r->sigma * sqrt(0.5) * z[1]);
-	}
-	return bs_recording_append(r->out, &h, h.trajectory_dimensions ? k : NULL, r->noisy, why);
-}
-
-static int put_slice(struct run *r, uint32_t rep, uint32_t slice, struct bs_fail *why)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; rc == 0 && i < r->t->readouts; i++)
-		for (uint32_t c = 0; rc == 0 && c < r->p->contrasts; c++)
-			rc = put_readout(r, rep, slice, i, c, why);
-	return rc;
-}
-
-static int put_scan(struct run *r, struct bs_team *team, struct bs_fail *why)
-{
-	int rc = put_xml(r, why);
-
-	for (uint32_t rep = 0; rc == 0 && rep < r->scan->repetitions; rep++)
-		for (uint32_t slice = 0; rc == 0 && slice < r->p->slices; slice++) {
-			r->repetition = rep;
-			/* one slice alone, at rest, keeps its samples for all repetitions */
-			if (rep == 0 || r->p->slices > 1 || r->scan->motion > 0.0) {
-				rc = set_slice(r, slice, why);
-				if (rc == 0)
-					bs_team_run(team, sample_row, r,
-						    (int)(r->t->readouts * r->p->contrasts));
-			}
-			if (rc == 0)
-				rc = put_slice(r, rep, slice, why);
+			/* plus 0: no zero has a sign */
+			to[0] = (float)(scale * (d[0] * re - d[1] * im) + 0.0);
+			to[1] = (float)(scale * (d[1] * re + d[0] * im) + 0.0);
 		}
-	return rc;
+}
+
+static int put_line(void *arg, const struct bs_scanline *line, struct bs_fail *why)
+{
+	struct run *r = arg;
+	struct bs_mrd_acq h = bs_phantom_head(&r->scan, r->lines, line, r->count++);
+	const float *k = r->t->k + (size_t)line->row * r->t->samples * r->t->dims;
+	uint32_t n = h.number_of_samples;
+	bool noise = line->kind == BS_SCANLINE_NOISE;
+	int rc = noise ? 0 : hold(r, line->slice, line->repetition, why);
+
+	if (rc != 0)
+		return rc;
+	if (noise)
+		memset(r->readout, 0, (size_t)2 * r->p->coils * n * sizeof(float));
+	else if (line->kind == BS_SCANLINE_NAVIGATOR)
+		copy_line(r, line, bs_phantom_center(r->p) - n / 2, n);
+	else
+		copy_line(r, line, 0, n);
+	if (r->sigma > 0.0)
+		bs_coil_noise_add(&r->noise, &r->random, noise ? r->scan_sigma : r->sigma, n,
+				  r->readout, r->work);
+	return bs_recording_append(r->out, &h, h.trajectory_dimensions ? k : NULL, r->readout, why);
 }
 
 int bs_phantom_record(const struct bs_phantom_scan *scan, struct bs_team *team, const char *path,
-		      struct bs_fail *why)
+		      uint32_t *written, struct bs_fail *why)
 {
 	struct run r;
 	int rc = begin(&r, scan, team, why);
@@ -374,87 +300,17 @@ int bs_phantom_record(const struct bs_phantom_scan *scan, struct bs_team *team, 
 	if (rc == 0) {
 		int closed;
 
-		rc = put_scan(&r, team, why);
+		rc = put_xml(&r, why);
+		if (rc == 0)
+			rc = bs_scanlines_walk(r.lines, put_line, &r, why);
 		closed = bs_recording_close(r.out, rc == 0 ? why : NULL);
 		rc = rc != 0 ? rc : closed;
 	}
+	if (written != NULL)
+		*written = r.count;
+	bs_scanlines_free(r.lines);
 	free(r.data);
-	free(r.noisy);
-	return rc;
-}
-
-/* real -> complex, in place from the back: out and in share their start */
-static void widen(float *image, size_t voxels)
-{
-	for (size_t v = voxels; v-- > 0;) {
-		float value = image[v];
-
-		image[2 * v] = value;
-		image[2 * v + 1] = 0.0f;
-	}
-}
-
-static int write_images(const struct bs_protocol *p, struct bs_team *team, const char *name,
-			struct bs_fail *why)
-{
-	uint64_t dims[BS_CFL_DIMS];
-	size_t voxels = (size_t)bs_protocol_voxels(p);
-	size_t images = (size_t)p->contrasts * p->slices;
-	float *image = NULL;
-	int rc = 0;
-
-	if (voxels <= SIZE_MAX / images / (2 * sizeof(float)))
-		image = malloc(voxels * images * 2 * sizeof(float));
-	if (image == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for %zu images", images);
-	for (uint32_t i = 0; rc == 0 && i < images; i++) {
-		struct bs_phantom ph;
-		float *at = image + 2 * voxels * i;
-
-		rc = bs_phantom_make(&ph, p->dims, p->matrix, i / p->contrasts, p->slices,
-				     i % p->contrasts, why);
-		if (rc != 0)
-			break;
-		bs_phantom_image(&ph, supersample(p->dims), at, team);
-		widen(at, voxels);
-	}
-	bs_cfl_sizes(dims, p->matrix[0], p->matrix[1], p->matrix[2], 1);
-	dims[5] = p->contrasts;
-	dims[13] = p->slices;
-	if (rc == 0)
-		rc = bs_cfl_write(name, dims, image, why);
-	free(image);
-	return rc;
-}
-
-static int write_maps(const struct bs_protocol *p, const char *name, struct bs_fail *why)
-{
-	uint64_t dims[BS_CFL_DIMS];
-	size_t voxels = (size_t)bs_protocol_voxels(p);
-	struct bs_coils coils;
-	float *maps;
-	int rc = bs_coils_make(&coils, p->coils, p->dims, p->matrix, why);
-
-	if (rc != 0)
-		return rc;
-	maps = malloc(voxels * p->coils * 2 * sizeof(float));
-	if (maps == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for %u maps", p->coils);
-	bs_coils_maps(&coils, maps);
-	bs_cfl_sizes(dims, p->matrix[0], p->matrix[1], p->matrix[2], p->coils);
-	rc = bs_cfl_write(name, dims, maps, why);
-	free(maps);
-	return rc;
-}
-
-int bs_phantom_truth(const struct bs_phantom_scan *scan, struct bs_team *team, const char *image,
-		     const char *maps, struct bs_fail *why)
-{
-	int rc = check_scan(scan, why);
-
-	if (rc == 0)
-		rc = write_images(scan->protocol, team, image, why);
-	if (rc == 0)
-		rc = write_maps(scan->protocol, maps, why);
+	free(r.readout);
+	free(r.work);
 	return rc;
 }

@@ -2,26 +2,52 @@
  * drivers/source/phantom.h - a simulated scan of the phantom: an MRD recording and its true images
  *
  * k-space is the closed form (core/phantom/phantom.h) through the coils (core/phantom/coils.h) at
- * the table's positions, nothing is interpolated. Order: repetition, slice, readout, contrast
- * (echoes of one readout follow each other within its TR). Every readout carries its trajectory,
- * except for Cartesian scans; user_int[0] is its start in microseconds after the first one,
- * acquisition_time_stamp the same in ticks of 2.5 ms from 10:15:00.
+ * the table's positions, nothing is interpolated. Which readouts, in which order, with which flags:
+ * drivers/source/scanlines.h. Every readout carries its trajectory, except for Cartesian scans;
+ * user_int[0] is its start in microseconds after the first one, acquisition_time_stamp the same in
+ * ticks of 2.5 ms from 10:15:00.
  *
- * Noise: complex Gaussian, white, the same in every coil, of standard deviation (complex)
+ * Noise: complex Gaussian, of a mean power over the coils of sigma^2, sigma =
  * sqrt(sum |true image|^2)/snr: a Cartesian scan of the matrix with one coil, every point once,
  * would come out with that ratio of the image's RMS (of slice 0, contrast 0) to its noise,
- * whatever the trajectory of this one.
+ * whatever the trajectory of this one. Psi between the coils: core/phantom/noise.h. The readouts of
+ * a noise scan have Psi_scan = Psi_lines x bandwidth x dwell time / theirs, because a sample's
+ * noise power is that of its bandwidth, of which the receiver's filter passes that share.
+ *
+ * As a scanner sends it, a dummy is the center line, three times as bright: it stands out in an
+ * image that uses it. A navigator is the middle of the center line; it and the lines up to the next
+ * one are turned by exp(i drift n), n its number from 0.
  *
  * True images: .cfl [x, y, z, 1, 1, contrast (dim 5), ..., slice (dim 13)], each voxel the mean
- * over its square or cube; sensitivities: .cfl [x, y, z, coil].
- * Allocates; the calling thread and the team. Test: test/unit/board/test_scan.c
+ * over its square or cube; sensitivities: .cfl [x, y, z, coil]; covariances: .cfl [coil, coil].
+ * Allocates; the calling thread and the team. Tests: test/unit/board/test_scan.c,
+ * test/unit/drivers/test_phantomscan.c, test/unit/drivers/test_phantomnoise.c
  */
 #ifndef BS_DRIVERS_SOURCE_PHANTOM_H
 #define BS_DRIVERS_SOURCE_PHANTOM_H
 
 #include "core/protocol.h"
+#include "core/phantom/phantom.h"
 #include "core/thread/team.h"
 #include "core/traj/traj.h"
+#include "drivers/source/scanlines.h"
+
+/* Where the slices lie, as the scanner's axes say it (mm, MRD's patient coordinates). */
+struct bs_phantom_pose {
+	bool given;
+	double turn_deg[2];    /* of all slices: about x, then about z */
+	double position_mm[3]; /* of the middle of all slices */
+	double spacing_mm;     /* between slices; 0: their thickness */
+};
+
+struct bs_phantom_receiver {
+	double spread;          /* largest deviation of a coil over the smallest; 0: 1 */
+	double correlation;     /* of neighbors, 0 to 0.99 */
+	double bandwidth;       /* relativeReceiverNoiseBandwidth; 0: unsaid, and 1 */
+	double scan_dwell_us;   /* of the noise scan */
+	uint32_t scan_samples;  /* of its readouts; their number is in plan.noise */
+	const char *noise_scan; /* measurement that the header points to; NULL: none */
+};
 
 struct bs_phantom_scan {
 	const struct bs_protocol *protocol; /* sizes, name, method; unit cycles per voxel */
@@ -36,11 +62,24 @@ struct bs_phantom_scan {
 	 * that of t = 0. */
 	double motion; /* 0: at rest; below 1 */
 	double motion_frames;
+	enum bs_phantom_object object;
+	/* what is said here of lines, calibration, noise and order; the rest follows from above */
+	struct bs_scanplan plan;
+	uint32_t navigator_samples; /* 0: half of a line's */
+	double drift;               /* radians from navigator to navigator */
+	struct bs_phantom_pose pose;
+	struct bs_phantom_receiver receiver;
+	const char *measurement; /* its id; NULL: unsaid */
+	uint32_t recon[3];       /* reconSpace's matrix; 0: the protocol's */
 };
 
+/* written: the acquisitions, or NULL. */
 int bs_phantom_record(const struct bs_phantom_scan *scan, struct bs_team *team, const char *path,
-		      struct bs_fail *why);
+		      uint32_t *written, struct bs_fail *why);
 int bs_phantom_truth(const struct bs_phantom_scan *scan, struct bs_team *team, const char *image,
 		     const char *maps, struct bs_fail *why);
+/* Psi of the lines and of the noise scan. */
+int bs_phantom_covariances(const struct bs_phantom_scan *scan, struct bs_team *team,
+			   const char *lines, const char *noise, struct bs_fail *why);
 
 #endif

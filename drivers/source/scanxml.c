@@ -32,6 +32,45 @@ static void put_limit(struct bs_text *t, const char *name, const struct bs_limit
 			name, l->min, l->max, l->center, name);
 }
 
+/* Nothing of a header that says no acceleration. */
+static void put_parallel(struct bs_text *t, const struct bs_scan_info *info)
+{
+	static const char *const modes[] = {
+		[BS_CALIBRATION_EMBEDDED] = "embedded",
+		[BS_CALIBRATION_INTERLEAVED] = "interleaved",
+		[BS_CALIBRATION_SEPARATE] = "separate",
+		[BS_CALIBRATION_EXTERNAL] = "external",
+		[BS_CALIBRATION_OTHER] = "other",
+	};
+
+	if (info->acceleration[0] == 0)
+		return;
+	bs_text_put(t,
+		    "<parallelImaging><accelerationFactor><kspace_encoding_step_1>%u"
+		    "</kspace_encoding_step_1><kspace_encoding_step_2>%u</kspace_encoding_step_2>"
+		    "</accelerationFactor>",
+		    info->acceleration[0], info->acceleration[1]);
+	if (info->calibration != BS_CALIBRATION_UNSAID)
+		put_element(t, "calibrationMode", modes[info->calibration]);
+	bs_text_put(t, "</parallelImaging>\n");
+}
+
+/* Which scan this is, and the scan that its noise comes from. */
+static void put_measurement(struct bs_text *t, const struct bs_scan_info *info)
+{
+	bs_text_put(t, "<measurementInformation>");
+	if (info->measurement[0] != '\0')
+		put_element(t, "measurementID", info->measurement);
+	bs_text_put(t, "<patientPosition>HFS</patientPosition>");
+	put_element(t, "protocolName", info->protocol);
+	if (info->noise_scan[0] != '\0') {
+		bs_text_put(t, "<measurementDependency><dependencyType>Noise</dependencyType>");
+		put_element(t, "measurementID", info->noise_scan);
+		bs_text_put(t, "</measurementDependency>");
+	}
+	bs_text_put(t, "</measurementInformation>\n");
+}
+
 static void put_string(struct bs_text *t, const char *name, const char *value)
 {
 	bs_text_put(t, "<userParameterString>");
@@ -56,7 +95,9 @@ static void put_encoding(struct bs_text *t, const struct bs_scan_info *info)
 	put_limit(t, "set", &info->set);
 	bs_text_put(t, "</encodingLimits>\n");
 	put_element(t, "trajectory", info->trajectory_name);
-	bs_text_put(t, "\n</encoding>\n");
+	bs_text_put(t, "\n");
+	put_parallel(t, info);
+	bs_text_put(t, "</encoding>\n");
 }
 
 int bs_scanxml_write(char *out, size_t size, const struct bs_scanxml *x, struct bs_fail *why)
@@ -65,11 +106,14 @@ int bs_scanxml_write(char *out, size_t size, const struct bs_scanxml *x, struct 
 	struct bs_text t = { out, size, 0, size == 0 };
 
 	bs_text_put(&t, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-			"<ismrmrdHeader xmlns=\"http://www.ismrm.org/ISMRMRD\">\n"
-			"<measurementInformation><patientPosition>HFS</patientPosition>");
-	put_element(&t, "protocolName", info->protocol);
-	bs_text_put(&t, "</measurementInformation>\n<acquisitionSystemInformation>");
+			"<ismrmrdHeader xmlns=\"http://www.ismrm.org/ISMRMRD\">\n");
+	put_measurement(&t, info);
+	bs_text_put(&t, "<acquisitionSystemInformation>");
 	put_element(&t, "systemVendor", x->system);
+	if (info->noise_bandwidth > 0.0f)
+		bs_text_put(&t,
+			    "<relativeReceiverNoiseBandwidth>%.6g</relativeReceiverNoiseBandwidth>",
+			    (double)info->noise_bandwidth);
 	bs_text_put(&t, "<receiverChannels>%u</receiverChannels></acquisitionSystemInformation>\n",
 		    info->channels);
 	bs_text_put(&t, "<experimentalConditions><H1resonanceFrequency_Hz>123200000"

@@ -55,7 +55,8 @@ static struct bs_recording *record(const struct bs_protocol *p, struct bs_traj *
 	struct bs_recording *r = NULL;
 	struct bs_fail why = { 0 };
 
-	if (bs_traj_make(t, p, &why) || bs_phantom_record(&scan, team, path("scan.h5"), &why) ||
+	if (bs_traj_make(t, p, &why) ||
+	    bs_phantom_record(&scan, team, path("scan.h5"), NULL, &why) ||
 	    bs_phantom_truth(&scan, team, path("true"), path("maps"), &why) ||
 	    bs_recording_open(&r, path("scan.h5"), &why))
 		CHECK(0, "recording: %s", why.text);
@@ -278,7 +279,7 @@ static void test_cartesian(void)
 static void refuse(const char *what, const struct bs_phantom_scan *scan, int want)
 {
 	struct bs_fail why = { 0 };
-	int rc = bs_phantom_record(scan, team, path("refused.h5"), &why);
+	int rc = bs_phantom_record(scan, team, path("refused.h5"), NULL, &why);
 
 	CHECK(rc == want && access(path("refused.h5"), F_OK) != 0, "%s: %s", what, why.text);
 }

@@ -1,5 +1,6 @@
 /* test/unit/core/test_phantom.c - the closed form against quadrature, coils, the image */
 #include "core/phantom/coils.h"
+#include "core/phantom/noise.h"
 #include "core/phantom/phantom.h"
 
 #include <string.h>
@@ -103,7 +104,8 @@ static void brute(const struct bs_phantom *ph, const struct bs_coils *c, uint32_
 		quadrature(ph, &ph->part[i], c, coil, k, out);
 }
 
-static void test_transform(uint32_t dims, uint32_t slices, uint32_t contrast)
+static void test_transform(enum bs_phantom_object object, uint32_t dims, uint32_t slices,
+			   uint32_t contrast)
 {
 	/* an anisotropic matrix: the phantom stretches with it */
 	const uint32_t matrix[3] = { 20, 16, 24 };
@@ -114,7 +116,7 @@ static void test_transform(uint32_t dims, uint32_t slices, uint32_t contrast)
 	double worst = 0.0;
 	double top = 0.0;
 
-	if (bs_phantom_make(&ph, dims, matrix, slices / 2, slices, contrast, NULL)) {
+	if (bs_phantom_of(&ph, object, dims, matrix, slices / 2, slices, contrast, NULL)) {
 		CHECK(0, "phantom in %u dimensions", dims);
 		return;
 	}
@@ -129,8 +131,8 @@ static void test_transform(uint32_t dims, uint32_t slices, uint32_t contrast)
 	}
 	/* both are sums of ten terms in double precision, the quadrature of 1e5 points */
 	CHECK(worst < 1e-11 * top,
-	      "%uD, %u slices, contrast %u: closed form within %.1e of quadrature", dims, slices,
-	      contrast, worst / top);
+	      "%s in %uD, %u slices, contrast %u: closed form within %.1e of quadrature",
+	      object == BS_PHANTOM_HEAD ? "head" : "marker", dims, slices, contrast, worst / top);
 }
 
 /* The series of the ball's transform meets the closed form where they change over. */
@@ -215,6 +217,108 @@ out:
 	free(hard);
 }
 
+#define SIDE 20u
+
+/* The relative difference of the marker's image and itself with axes in another order, some of
+ * them backwards (bits of flips). */
+static double changed(const float *image, const uint32_t order[3], uint32_t flips)
+{
+	double difference = 0.0;
+	double norm = 0.0;
+
+	for (uint32_t v = 0; v < SIDE * SIDE * SIDE; v++) {
+		uint32_t at[3] = { v % SIDE, v / SIDE % SIDE, v / SIDE / SIDE };
+		uint32_t to[3];
+		double d;
+
+		for (uint32_t a = 0; a < 3; a++)
+			to[a] = flips >> a & 1 ? SIDE - 1 - at[order[a]] : at[order[a]];
+		d = (double)image[v] - image[to[0] + SIDE * (to[1] + SIDE * to[2])];
+		difference += d * d;
+		norm += (double)image[v] * image[v];
+	}
+	return sqrt(difference / norm);
+}
+
+static void test_marker(void)
+{
+	static const uint32_t orders[6][3] = { { 0, 1, 2 }, { 1, 0, 2 }, { 2, 1, 0 },
+					       { 0, 2, 1 }, { 1, 2, 0 }, { 2, 0, 1 } };
+	const uint32_t matrix[3] = { SIDE, SIDE, SIDE };
+	float *image = malloc(sizeof(float) * SIDE * SIDE * SIDE);
+	struct bs_phantom ph;
+	double least = 1e9;
+
+	if (image == NULL || bs_phantom_of(&ph, BS_PHANTOM_MARKER, 3, matrix, 0, 1, 0, NULL)) {
+		CHECK(0, "a marker");
+		return;
+	}
+	bs_phantom_image(&ph, 2, image, NULL);
+	for (uint32_t o = 0; o < 6; o++)
+		for (uint32_t flips = o == 0; flips < 8; flips++)
+			least = fmin(least, changed(image, orders[o], flips));
+	/* a ball of 1/20 of the volume moves: far above what noise or ringing change */
+	CHECK(least > 0.2, "each of 47 flips, swaps and turns changes the marker by %.2f and more",
+	      least);
+	free(image);
+}
+
+#define NOISY 5u
+
+/* The sample covariance of what is drawn, and the white one of spread 1. */
+static void test_noise(void)
+{
+	enum { SAMPLES = 4000 };
+	static float data[2 * NOISY * SAMPLES];
+	static double work[2 * SAMPLES];
+	float psi[2 * NOISY * NOISY];
+	double trace = 0.0;
+	uint32_t wrong = 0;
+	struct bs_coil_noise n;
+	struct bs_random random;
+	struct bs_fail why;
+
+	bs_random_seed(&random, 3);
+	if (bs_coil_noise_make(&n, NOISY, 4.0, 0.6, 7, &why)) {
+		CHECK(0, "%s", why.text);
+		return;
+	}
+	bs_coil_noise_add(&n, &random, sqrt(2.0), SAMPLES, data, work);
+	bs_coil_noise_covariance(&n, 2.0, psi);
+	for (uint32_t i = 0; i < NOISY; i++) {
+		trace += (double)psi[2 * (i + NOISY * i)];
+		for (uint32_t j = 0; j < NOISY; j++) {
+			const float *want = psi + 2 * (i + NOISY * j);
+			double scale =
+				sqrt((double)psi[2 * (i + NOISY * i)] * psi[2 * (j + NOISY * j)]);
+			double sum[2] = { 0 };
+
+			for (uint32_t s = 0; s < SAMPLES; s++) {
+				const float *a = data + 2 * ((size_t)i * SAMPLES + s);
+				const float *b = data + 2 * ((size_t)j * SAMPLES + s);
+
+				sum[0] += ((double)a[0] * b[0] + (double)a[1] * b[1]) / SAMPLES;
+				sum[1] += ((double)a[1] * b[0] - (double)a[0] * b[1]) / SAMPLES;
+			}
+			/* an entry's deviation is scale/sqrt(samples); 5 of them */
+			wrong += hypot(sum[0] - want[0], sum[1] - want[1]) >
+				 5.0 * scale / sqrt(SAMPLES);
+			wrong += i == j + 1 && fabs(hypot(want[0], want[1]) / scale - 0.6) > 1e-6;
+			wrong += want[0] != psi[2 * (j + NOISY * i)] ||
+				 want[1] != -psi[2 * (j + NOISY * i) + 1];
+		}
+	}
+	CHECK(wrong == 0 && fabs(trace / (2.0 * NOISY) - 1.0) < 1e-6,
+	      "correlated noise has its covariance: %u entries wrong, mean power %.3f", wrong,
+	      trace / NOISY);
+	bs_coil_noise_make(&n, NOISY, 1.0, 0.0, 7, NULL);
+	bs_coil_noise_covariance(&n, 2.0, psi);
+	for (uint32_t i = 0; i < NOISY * NOISY; i++)
+		wrong += psi[2 * i] != (i % (NOISY + 1) == 0 ? 2.0f : 0.0f) ||
+			 psi[2 * i + 1] != 0.0f;
+	CHECK(wrong == 0, "spread 1 without correlation is white");
+}
+
 static void test_coils(uint32_t dims)
 {
 	const uint32_t matrix[3] = { 16, 16, dims > 2 ? 16 : 1 };
@@ -283,19 +387,27 @@ static void test_refused(void)
 	const uint32_t good[3] = { 16, 16, 16 };
 	struct bs_phantom ph;
 	struct bs_coils c;
+	struct bs_coil_noise n;
 	struct bs_fail why;
 
 	CHECK(bs_phantom_make(&ph, 2, matrix, 0, 1, 0, &why) == BS_ERR_SIZE, "%s", why.text);
 	CHECK(bs_phantom_make(&ph, 2, good, 3, 3, 0, &why) == BS_ERR_SIZE, "%s", why.text);
 	CHECK(bs_phantom_make(&ph, 3, good, 0, 1, 3, &why) == BS_ERR_UNSUPPORTED, "%s", why.text);
 	CHECK(bs_coils_make(&c, 65, 3, good, &why) == BS_ERR_SIZE, "%s", why.text);
+	CHECK(bs_coil_noise_make(&n, 65, 1.0, 0.0, 0, &why) == BS_ERR_SIZE, "%s", why.text);
+	CHECK(bs_coil_noise_make(&n, 4, 0.5, 0.0, 0, &why) == BS_ERR_USAGE, "%s", why.text);
+	CHECK(bs_coil_noise_make(&n, 4, 1.0, NAN, 0, &why) == BS_ERR_USAGE, "%s", why.text);
 }
 
 int main(void)
 {
-	test_transform(2, 1, 0);
-	test_transform(2, 9, 1);
-	test_transform(3, 1, 2);
+	test_transform(BS_PHANTOM_HEAD, 2, 1, 0);
+	test_transform(BS_PHANTOM_HEAD, 2, 9, 1);
+	test_transform(BS_PHANTOM_HEAD, 3, 1, 2);
+	test_transform(BS_PHANTOM_MARKER, 2, 1, 0);
+	test_transform(BS_PHANTOM_MARKER, 3, 1, 1);
+	test_marker();
+	test_noise();
 	test_series();
 	test_image(2);
 	test_image(3);

@@ -31,6 +31,31 @@ expect 2 ": not \|no such\|must be" -- --matrix 32x32 --echoes 4 -o "$dir/a.h5"
 expect 2 "samples" -- --matrix 32x32 --traj spiral2d -o "$dir/a.h5"
 expect 2 "go together" -- -c x.cfg -o "$dir/a.h5"
 expect 2 "sizes come from" -- -c x.cfg -p y --coils 2 -o "$dir/a.h5"
+lines="--matrix 32x24 --traj cartesian -o $dir/a.h5"
+expect 2 "accel" -- $lines --accel 0
+expect 2 "accel" -- $lines --accel 2,3,3
+expect 2 "accel" -- $lines --accel 2x
+expect 2 "calibration" -- $lines --calibration embedded
+expect 2 "calibration" -- $lines --calibration external,4
+expect 2 "partial-y" -- $lines --partial-y 0.5
+expect 2 "partial-z" -- $lines --partial-z late,0.7
+expect 2 "asymmetry" -- $lines --asymmetry 17
+expect 2 "slice-order" -- $lines --slice-order random
+expect 2 "drift" -- $lines --drift 101
+expect 2 "object" -- $lines --object foot
+expect 2 "position-mm" -- $lines --position-mm 1,2
+expect 2 "oblique" -- $lines --oblique 1
+expect 2 "spacing-mm" -- $lines --spacing-mm 0
+expect 2 "encoded" -- $lines --encoded 32,20
+expect 2 "readouts" -- $lines --accel 2 --readouts 12
+expect 2 "cartesian" -- --matrix 32x32 -o "$dir/a.h5" --accel 2
+expect 2 "snr" -- $lines --noise-scan 4,64
+expect 2 "noise-scan" -- $lines --snr 9 --noise-only
+expect 2 "noise-scan" -- $lines --snr 9 --noise-scan 4,64,2
+expect 2 "noise-spread" -- $lines --snr 9 --noise-spread 0.5
+expect 2 "noise-correlation" -- $lines --snr 9 --noise-correlation 1
+expect 1 "acceleration" -- $lines --accel 1,2
+expect 1 "calibration lines" -- $lines --calibration embedded,25
 expect 1 "x.cfg" -- -c "$dir/x.cfg" -p y -o "$dir/a.h5"
 expect 1 "dimensions" -- --matrix 32x32 --traj cones --samples 9 --readouts 9 -o "$dir/a.h5"
 expect 1 "interleaves" -- --matrix 32x32x16 --traj stack --samples 9 --readouts 9 -o "$dir/a.h5"
@@ -39,6 +64,14 @@ expect 1 "none/a.h5" -- --matrix 32x32 -o "$dir/none/a.h5"
 expect 0 "51 readouts of 64 samples, 2 coils" -- --matrix 32x32 --coils 2 -o "$dir/a.h5"
 for f in a.h5 a_true.cfl a_true.hdr a_maps.cfl a_maps.hdr; do
 	[ -s "$dir/$f" ] && echo "ok $f" || echo "not ok $f is missing"
+done
+
+# the lines that the options leave: 8 of 24 and 8 more in the middle, 3 navigators, 16 of noise
+expect 0 "b.h5: 35 acquisitions, lines of 56 samples" -- --matrix 32x24 --traj cartesian --coils 2 \
+	--samples 64 --asymmetry 8 --accel 3 --calibration embedded,12 --navigators 6 --snr 20 \
+	--noise-scan 16,64 --noise-spread 3 --object marker -o "$dir/b.h5"
+for f in b_true b_maps b_psi b_psi_lines; do
+	[ -s "$dir/$f.cfl" ] && echo "ok $f" || echo "not ok $f is missing"
 done
 
 cat >"$dir/site.cfg" <<'END'

@@ -1,0 +1,23 @@
+/*
+ * drivers/source/phantomtruth.h - what a simulated scan's recording and its true images share
+ *
+ * Allocates; the calling thread and the team. Test: test/unit/board/test_scan.c
+ */
+#ifndef BS_DRIVERS_SOURCE_PHANTOMTRUTH_H
+#define BS_DRIVERS_SOURCE_PHANTOMTRUTH_H
+
+#include "core/phantom/noise.h"
+#include "drivers/source/phantom.h"
+
+/* The scan's sizes and figures make sense, and fit each other. */
+int bs_phantom_check(const struct bs_phantom_scan *scan, struct bs_fail *why);
+/* How the coils' noise goes together. */
+int bs_phantom_noise(const struct bs_phantom_scan *scan, struct bs_coil_noise *noise,
+		     struct bs_fail *why);
+/* Standard deviation of the noise in a complex sample, over the coils; 0: none. */
+int bs_phantom_sigma(const struct bs_phantom_scan *scan, struct bs_team *team, double *sigma,
+		     struct bs_fail *why);
+/* That of the noise scan over that of the lines. */
+double bs_phantom_noise_scale(const struct bs_phantom_scan *scan);
+
+#endif
