@@ -1,0 +1,259 @@
+/* gpu/calibrate/gram.c - see gram.h */
+#include "gpu/calibrate/gram.h"
+
+#include <string.h>
+
+#define PAD 16u /* zeros on each side of a line: what a block of correlate may read */
+
+static size_t up16(size_t n)
+{
+	return (n + 15) / 16 * 16;
+}
+
+static size_t row_size(const struct bs_grappa_spec *s)
+{
+	return up16(s->encoded[0]) + 2 * PAD;
+}
+
+/* Coils in whole blocks of correlate: the last one may be zeros. */
+static uint32_t coils_up(uint32_t coils)
+{
+	return (coils + BS_GRAPPA_PAIR - 1) / BS_GRAPPA_PAIR * BS_GRAPPA_PAIR;
+}
+
+static uint32_t order_of(const struct bs_grappa_spec *s)
+{
+	return s->kernel[0] * s->kernel[1] * s->kernel[2] * s->coils;
+}
+
+/* Of one task: sums for each difference of shifts, and for each pair of shifts. Doubles. */
+static size_t middle_size(uint32_t kx, uint32_t coils)
+{
+	return (size_t)2 * (2 * kx - 1) * BS_GRAPPA_PAIR * coils_up(coils);
+}
+
+static size_t work_size(const struct bs_grappa_spec *s)
+{
+	const uint32_t kx = s->kernel[0];
+
+	return (middle_size(kx, s->coils) +
+		(size_t)2 * kx * kx * BS_GRAPPA_PAIR * coils_up(s->coils) + 7) /
+	       8 * 8;
+}
+
+static uint64_t lines_bytes(const struct bs_grappa_spec *s)
+{
+	return (uint64_t)s->lines[0] * s->lines[1] * coils_up(s->coils) * 2 * row_size(s) *
+	       sizeof(float);
+}
+
+int bs_gram_need(const struct bs_grappa_spec *s, struct bs_need *need, struct bs_fail *why)
+{
+	if (s->encoded[0] < 2 * s->kernel[0])
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "grappa: a kernel of %u samples, a readout of %u", s->kernel[0],
+			       s->encoded[0]);
+	bs_need_add(need, "calibration lines", 2, lines_bytes(s));
+	bs_need_add(need, "calibration inner products", 1,
+		    (uint64_t)order_of(s) * order_of(s) * 16u);
+	bs_need_add(need, "calibration sums", BS_TEAM_MAX, work_size(s) * sizeof(double));
+	return 0;
+}
+
+int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, struct bs_arena *arena,
+		 struct bs_team *team, struct bs_fail *why)
+{
+	memset(m, 0, sizeof(*m));
+	memcpy(m->kernel, s->kernel, sizeof(m->kernel));
+	memcpy(m->most, s->lines, sizeof(m->most));
+	m->samples = s->encoded[0];
+	m->coils = s->coils;
+	m->order = order_of(s);
+	m->team = team;
+	m->simd = BS_ISA_PICK(bs_grappa_kernels);
+	m->row = row_size(s);
+	m->work_size = work_size(s);
+	m->lines = bs_arena_take(arena, lines_bytes(s), BS_ALIGN);
+	m->middle = bs_arena_take(arena, lines_bytes(s), BS_ALIGN);
+	m->g = bs_arena_take(arena, (size_t)m->order * m->order * 16u, BS_ALIGN);
+	m->work = bs_arena_take(arena, BS_TEAM_MAX * m->work_size * sizeof(double), BS_ALIGN);
+	return m->lines != NULL && m->middle != NULL && m->g != NULL && m->work != NULL
+		       ? 0
+		       : bs_fail(why, BS_ERR_NOMEM, "grappa: calibration");
+}
+
+/* The place of a line in lines and middle. */
+static size_t line_at(const struct bs_gram *m, uint32_t y, uint32_t z)
+{
+	return ((size_t)z * m->box[0] + y) * coils_up(m->coils) * 2 * m->row;
+}
+
+static void take_lines(struct bs_gram *m, const struct bs_grappa_lines *l)
+{
+	const uint32_t reach = m->kernel[0] / 2;
+
+	memset(m->lines, 0, line_at(m, 0, m->box[1]) * sizeof(float));
+	memset(m->middle, 0, line_at(m, 0, m->box[1]) * sizeof(float));
+	for (uint32_t z = 0; z < m->box[1]; z++)
+		for (uint32_t y = 0; y < m->box[0]; y++)
+			for (uint32_t c = 0; c < m->coils; c++) {
+				const float *from = l->at + 2 * (c * l->coil_step + z * l->z_step +
+								 y * l->y_step);
+				size_t at = line_at(m, y, z) + (size_t)c * 2 * m->row + PAD;
+
+				for (uint32_t x = 0; x < m->samples; x++) {
+					m->lines[at + x] = from[2 * x];
+					m->lines[at + m->row + x] = from[2 * x + 1];
+				}
+				for (uint32_t x = reach; x < m->samples - reach; x++) {
+					m->middle[at + x] = from[2 * x];
+					m->middle[at + m->row + x] = from[2 * x + 1];
+				}
+			}
+}
+
+/* Two coils' lines against all coils' of another line: to[difference][2][coils] complex. */
+static void correlate(const struct bs_gram *m, const float *a, const float *b, double *to)
+{
+	const int reach = (int)m->kernel[0] - 1; /* of differences */
+	const uint32_t coils = coils_up(m->coils);
+
+	for (int d = -reach; d <= reach; d++)
+		for (uint32_t c = 0; c < coils; c += BS_GRAPPA_PAIR) {
+			double sum[8];
+
+			m->simd->correlate(a + PAD, b + (size_t)c * 2 * m->row + PAD + d, m->row,
+					   2 * m->row, (uint32_t)up16(m->samples), sum);
+			for (uint32_t i = 0; i < BS_GRAPPA_PAIR; i++)
+				memcpy(to + 2 * (((size_t)(d + reach) * BS_GRAPPA_PAIR + i) *
+							 coils +
+						 c),
+				       sum + 4 * i, 4 * sizeof(double));
+		}
+}
+
+/* The samples of the ends that shift x1 of the first line keeps inside: pair += conj(a) b. */
+static void add_end(const struct bs_gram *m, const float *a, const float *b, int difference,
+		    int begin, int end, double *pair)
+{
+	const uint32_t coils = coils_up(m->coils);
+
+	for (int x = begin; x < end; x++)
+		for (uint32_t i = 0; i < BS_GRAPPA_PAIR; i++) {
+			const double ar = a[2 * i * m->row + PAD + x];
+			const double ai = a[(2 * i + 1) * m->row + PAD + x];
+			const float *p = b + PAD + x + difference;
+			double *to = pair + (size_t)2 * i * coils;
+
+			for (uint32_t c = 0; c < m->coils; c++, p += 2 * m->row, to += 2) {
+				to[0] += ar * p[0] + ai * p[m->row];
+				to[1] += ar * p[m->row] - ai * p[0];
+			}
+		}
+}
+
+/* All pairs of shifts along the readout: pairs[x1][x2][2][coils] from the sums of differences. */
+static void make_pairs(const struct bs_gram *m, const float *a, const float *b, const double *sum,
+		       double *pairs)
+{
+	const int kx = (int)m->kernel[0];
+	const int reach = kx / 2;
+	const int n = (int)m->samples;
+	const size_t block = (size_t)2 * BS_GRAPPA_PAIR * coils_up(m->coils);
+
+	for (int x1 = 0; x1 < kx; x1++)
+		for (int x2 = 0; x2 < kx; x2++) {
+			const int o =
+				x1 - reach; /* the place is o before the first line's sample */
+			double *pair = pairs + (size_t)(x1 * kx + x2) * block;
+
+			memcpy(pair, sum + (size_t)(x2 - x1 + kx - 1) * block,
+			       block * sizeof(double));
+			add_end(m, a, b, x2 - x1, o > 0 ? o : 0, reach, pair);
+			add_end(m, a, b, x2 - x1, n - reach, o < 0 ? n + o : n, pair);
+		}
+}
+
+/* Adds a pair of lines to the inner products of offsets o1 and o2. */
+static void add_pairs(const struct bs_gram *m, uint32_t o1, uint32_t o2, uint32_t coil,
+		      const double *pairs)
+{
+	const uint32_t kx = m->kernel[0];
+	const uint32_t coils = coils_up(m->coils);
+
+	for (uint32_t x1 = 0; x1 < kx; x1++)
+		for (uint32_t x2 = 0; x2 < kx; x2++)
+			for (uint32_t i = 0; i < BS_GRAPPA_PAIR && coil + i < m->coils; i++) {
+				const double *from =
+					pairs +
+					2 * (((size_t)(x1 * kx + x2) * BS_GRAPPA_PAIR + i) * coils);
+				double *to = m->g + 2 * (((size_t)(o1 * kx + x1) * m->coils + coil +
+							  i) * m->order +
+							 (size_t)(o2 * kx + x2) * m->coils);
+
+				for (uint32_t c = 0; c < 2 * m->coils; c++)
+					to[c] += from[c];
+			}
+}
+
+/* A line and its partner: every pair of offsets whose place lies among the calibration lines. */
+static void add_line(const struct bs_gram *m, const int line[2], const int apart[2], uint32_t coil,
+		     double *work)
+{
+	const int ky = (int)m->kernel[1];
+	const int kz = (int)m->kernel[2];
+	const size_t first = (size_t)coil * 2 * m->row;
+	const size_t a = line_at(m, (uint32_t)line[0], (uint32_t)line[1]) + first;
+	const float *b = m->lines +
+			 line_at(m, (uint32_t)(line[0] + apart[0]), (uint32_t)(line[1] + apart[1]));
+	double *pairs = work + middle_size(m->kernel[0], m->coils);
+
+	correlate(m, m->middle + a, b, work);
+	make_pairs(m, m->lines + a, b, work, pairs);
+	for (int z = 0; z < kz; z++)
+		for (int y = 0; y < ky; y++) {
+			const int at[2] = { line[0] - (y - ky / 2), line[1] - (z - kz / 2) };
+			const int other[2] = { y + apart[0], z + apart[1] };
+
+			if (at[0] >= 0 && at[0] < (int)m->box[0] && at[1] >= 0 &&
+			    at[1] < (int)m->box[1] && other[0] >= 0 && other[0] < ky &&
+			    other[1] >= 0 && other[1] < kz)
+				add_pairs(m, (uint32_t)(z * ky + y),
+					  (uint32_t)(other[1] * ky + other[0]), coil, pairs);
+		}
+}
+
+/* task: two coils, and a difference of offsets (y all, z from 0): no other one writes its sums */
+static void make_difference(void *arg, int task, int member)
+{
+	struct bs_gram *m = arg;
+	const int pairs = (int)(coils_up(m->coils) / BS_GRAPPA_PAIR);
+	const int wide = 2 * (int)m->kernel[1] - 1;
+	const uint32_t coil = (uint32_t)(task % pairs) * BS_GRAPPA_PAIR;
+	const int apart[2] = { task / pairs % wide - (int)m->kernel[1] + 1, task / pairs / wide };
+
+	if (apart[1] == 0 && apart[0] < 0)
+		return;
+	for (int z = 0; z + apart[1] < (int)m->box[1]; z++)
+		for (int y = apart[0] < 0 ? -apart[0] : 0;
+		     y < (int)m->box[0] && y + apart[0] < (int)m->box[0]; y++)
+			add_line(m, (const int[2]){ y, z }, apart, coil,
+				 m->work + (size_t)member * m->work_size);
+}
+
+int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *l, struct bs_fail *why)
+{
+	const uint32_t pairs = coils_up(m->coils) / BS_GRAPPA_PAIR;
+
+	if (l->lines[0] == 0 || l->lines[1] == 0 || l->lines[0] > m->most[0] ||
+	    l->lines[1] > m->most[1])
+		return bs_fail(why, BS_ERR_SIZE,
+			       "grappa: %u x %u calibration lines, at most %u x %u", l->lines[0],
+			       l->lines[1], m->most[0], m->most[1]);
+	memcpy(m->box, l->lines, sizeof(m->box));
+	take_lines(m, l);
+	memset(m->g, 0, (size_t)m->order * m->order * 16u);
+	bs_team_run(m->team, make_difference, m,
+		    (int)(pairs * (2 * m->kernel[1] - 1) * m->kernel[2]));
+	return 0;
+}

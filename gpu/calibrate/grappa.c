@@ -1,0 +1,512 @@
+/* gpu/calibrate/grappa.c - host twin; see grappa.h */
+#include "gpu/calibrate/grappa.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/calibrate/dense.h"
+#include "gpu/calibrate/gram.h"
+
+#define TAU     6.28318530717958647692
+#define SOLVERS 4u /* neighborhoods that are solved at once */
+
+/* What a set keeps: the weights of the neighborhoods that its frames had. */
+struct kept {
+	uint64_t version; /* of its calibration lines; 0: none yet */
+	uint32_t count;
+	size_t used; /* floats */
+	uint64_t *window;
+	size_t *at;
+	float *weights;
+};
+
+struct bs_grappa {
+	struct bs_grappa_spec s;
+	struct bs_team *team;
+	const struct bs_grappa_kernels *simd;
+	struct bs_gram gram;
+	uint32_t gram_set; /* whose calibration lines gram was made of, and their version */
+	uint64_t gram_version;
+	struct bs_neighbors near;
+	struct kept *kept;
+	size_t kept_size;      /* floats */
+	const float **weights; /* [neighborhood] */
+	uint32_t *todo;        /* neighborhoods that lack their weights */
+	uint32_t todos;
+	uint32_t *at;   /* of each missing line: where it starts in a coil of hybrid */
+	uint32_t *from; /* the same of its sources, near.most places for each line */
+	float *phase;   /* [tap][re, im][column], each number twice */
+	size_t phase_step;
+	float *expanded; /* [BS_TEAM_MAX] */
+	size_t expanded_size;
+	struct solver {
+		double *normal, *right;
+		uint32_t failed; /* the first neighborhood of its own that failed */
+	} solver[SOLVERS];
+	float *hybrid; /* of the run in progress */
+};
+
+static uint32_t window_of(const struct bs_grappa_spec *s)
+{
+	return s->kernel[1] * s->kernel[2];
+}
+
+static uint32_t most_sources(const struct bs_grappa_spec *s)
+{
+	const uint32_t all = window_of(s) - 1;
+
+	return s->sources > 0 && s->sources < all ? s->sources : all;
+}
+
+static uint64_t lines_of(const struct bs_grappa_spec *s)
+{
+	return (uint64_t)s->encoded[1] * s->encoded[2];
+}
+
+static struct bs_neighbors neighbors_of(const struct bs_grappa_spec *s)
+{
+	return (struct bs_neighbors){ .size = { s->encoded[1], s->encoded[2] },
+				      .span = { s->kernel[1], s->kernel[2] },
+				      .most = most_sources(s),
+				      .room = s->neighborhoods };
+}
+
+/* Unknowns of the largest neighborhood. */
+static uint32_t unknowns(const struct bs_grappa_spec *s)
+{
+	return most_sources(s) * s->kernel[0] * s->coils;
+}
+
+static uint64_t kept_floats(const struct bs_grappa_spec *s)
+{
+	return (uint64_t)s->neighborhoods * unknowns(s) * s->coils * 2;
+}
+
+static uint64_t expanded_floats(const struct bs_grappa_spec *s)
+{
+	return (uint64_t)most_sources(s) * s->coils * 4 * BS_GRAPPA_COLUMNS;
+}
+
+static uint64_t phase_floats(const struct bs_grappa_spec *s)
+{
+	return 4 * ((s->columns + BS_GRAPPA_COLUMNS - 1) / BS_GRAPPA_COLUMNS) * BS_GRAPPA_COLUMNS;
+}
+
+static int check_spec(const struct bs_grappa_spec *s, struct bs_fail *why)
+{
+	for (int a = 0; a < 3; a++)
+		if (s->kernel[a] % 2 != 1)
+			return bs_fail(why, BS_ERR_CONFIG, "grappa: kernel %c is %u, which is even",
+				       "xyz"[a], s -> kernel[a]);
+	if (s->kernel[0] > BS_GRAPPA_KERNEL_X || window_of(s) > BS_WINDOW_LINES || window_of(s) < 2)
+		return bs_fail(
+			why, BS_ERR_CONFIG,
+			"grappa: a kernel of %u x %u x %u: at most %u along x, 3 to %u y x z",
+			s->kernel[0], s->kernel[1], s->kernel[2], BS_GRAPPA_KERNEL_X,
+			BS_WINDOW_LINES);
+	if (s->columns == 0 || s->columns > s->encoded[0] || s->coils == 0 || s->sets == 0 ||
+	    s->neighborhoods == 0 || s->neighborhoods >= UINT16_MAX ||
+	    lines_of(s) * s->columns * s->coils > UINT32_MAX || !(s->lambda >= 0.0))
+		return bs_fail(why, BS_ERR_CONFIG, "grappa: %u coils, %u columns, %u sets",
+			       s->coils, s->columns, s->sets);
+	if ((uint64_t)window_of(s) * s->kernel[0] * s->coils > BS_DENSE_MAX)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "grappa: a kernel of %u x %u x %u with %u coils has more than %u "
+			       "unknowns",
+			       s->kernel[0], s->kernel[1], s->kernel[2], s->coils, BS_DENSE_MAX);
+	return 0;
+}
+
+int bs_grappa_need(const struct bs_grappa_spec *s, struct bs_need *need, struct bs_fail *why)
+{
+	int rc = check_spec(s, why);
+
+	if (rc == 0)
+		rc = bs_gram_need(s, need, why);
+	if (rc != 0)
+		return rc;
+	const uint64_t n = unknowns(s);
+	const struct bs_neighbors near = neighbors_of(s);
+
+	bs_neighbors_need(&near, need);
+	bs_need_add(need, "grappa sets", 1, s->sets * sizeof(struct kept));
+	bs_need_add(need, "grappa windows", 2ull * s->sets, s->neighborhoods * sizeof(uint64_t));
+	bs_need_add(need, "grappa weights", s->sets, kept_floats(s) * sizeof(float));
+	bs_need_add(need, "grappa neighborhoods", 1, s->neighborhoods * sizeof(float *));
+	bs_need_add(need, "grappa neighborhoods", 1, s->neighborhoods * sizeof(uint32_t));
+	bs_need_add(need, "grappa lines", 1, lines_of(s) * sizeof(uint32_t));
+	bs_need_add(need, "grappa sources", 1, lines_of(s) * most_sources(s) * sizeof(uint32_t));
+	bs_need_add(need, "grappa phases", s->kernel[0], phase_floats(s) * sizeof(float));
+	bs_need_add(need, "grappa weights of a block", BS_TEAM_MAX,
+		    expanded_floats(s) * sizeof(float));
+	bs_need_add(need, "grappa equations", SOLVERS, n * n * 16u);
+	bs_need_add(need, "grappa right sides", SOLVERS, n * s->coils * 16u);
+	return 0;
+}
+
+/* Weight w of shift t is w exp(-i2pi t n / E) at column n. */
+static void make_phases(struct bs_grappa *g)
+{
+	const int reach = (int)g->s.kernel[0] / 2;
+	const int half = (int)g->s.columns / 2;
+
+	for (int t = -reach; t <= reach; t++) {
+		float *re = g->phase + (size_t)(t + reach) * g->phase_step;
+		float *im = re + g->phase_step / 2;
+
+		for (uint32_t x = 0; x < g->s.columns; x++) {
+			const double turn = -TAU * t * ((int)x - half) / g->s.encoded[0];
+
+			re[2 * x] = re[2 * x + 1] = (float)cos(turn);
+			im[2 * x] = im[2 * x + 1] = (float)sin(turn);
+		}
+	}
+}
+
+static bool take_kept(struct bs_grappa *g, struct bs_arena *arena)
+{
+	const size_t windows = g->s.neighborhoods;
+
+	g->kept = bs_arena_take(arena, g->s.sets * sizeof(*g->kept), BS_ALIGN);
+	for (uint32_t i = 0; g->kept != NULL && i < g->s.sets; i++) {
+		struct kept *k = &g->kept[i];
+
+		k->window = bs_arena_take(arena, windows * sizeof(*k->window), BS_ALIGN);
+		k->at = bs_arena_take(arena, windows * sizeof(*k->at), BS_ALIGN);
+		k->weights = bs_arena_take(arena, g->kept_size * sizeof(float), BS_ALIGN);
+		if (k->weights == NULL)
+			return false;
+	}
+	return g->kept != NULL;
+}
+
+static bool take_all(struct bs_grappa *g, struct bs_arena *arena)
+{
+	const struct bs_grappa_spec *s = &g->s;
+	const uint64_t n = unknowns(s);
+	const size_t lines = lines_of(s);
+
+	g->weights = bs_arena_take(arena, s->neighborhoods * sizeof(*g->weights), BS_ALIGN);
+	g->todo = bs_arena_take(arena, s->neighborhoods * sizeof(*g->todo), BS_ALIGN);
+	g->at = bs_arena_take(arena, lines * sizeof(*g->at), BS_ALIGN);
+	g->from = bs_arena_take(arena, lines * g->near.most * sizeof(*g->from), BS_ALIGN);
+	g->phase = bs_arena_take(arena, s->kernel[0] * g->phase_step * sizeof(float), BS_ALIGN);
+	g->expanded =
+		bs_arena_take(arena, BS_TEAM_MAX * g->expanded_size * sizeof(float), BS_ALIGN);
+	for (uint32_t i = 0; i < SOLVERS; i++) {
+		g->solver[i].normal = bs_arena_take(arena, n * n * 16u, BS_ALIGN);
+		g->solver[i].right = bs_arena_take(arena, n * s->coils * 16u, BS_ALIGN);
+	}
+	return g->weights != NULL && g->todo != NULL && g->at != NULL && g->from != NULL &&
+	       g->phase != NULL && g->expanded != NULL && g->solver[SOLVERS - 1].right != NULL;
+}
+
+int bs_grappa_plan(struct bs_grappa **plan, const struct bs_grappa_spec *s, struct bs_arena *arena,
+		   struct bs_team *team, struct bs_fail *why)
+{
+	struct bs_grappa *g = calloc(1, sizeof(*g));
+	int rc;
+
+	if (g == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "grappa plan");
+	g->s = *s;
+	g->team = team;
+	g->simd = BS_ISA_PICK(bs_grappa_kernels);
+	g->near = neighbors_of(s);
+	g->kept_size = kept_floats(s);
+	g->phase_step = phase_floats(s);
+	g->expanded_size = expanded_floats(s);
+	rc = bs_gram_plan(&g->gram, s, arena, team, why);
+	if (rc == 0)
+		rc = bs_neighbors_plan(&g->near, arena, why);
+	if (rc == 0 && !(take_kept(g, arena) && take_all(g, arena)))
+		rc = bs_fail(why, BS_ERR_NOMEM, "grappa: weights");
+	if (rc != 0) {
+		bs_grappa_close(g);
+		return rc;
+	}
+	bs_dense_open();
+	make_phases(g);
+	*plan = g;
+	return 0;
+}
+
+void bs_grappa_close(struct bs_grappa *g)
+{
+	free(g);
+}
+
+/* ---- weights ---- */
+
+static uint32_t unknowns_of(const struct bs_grappa *g, const struct bs_neighborhood *p)
+{
+	return p->sources * g->s.kernel[0] * g->s.coils;
+}
+
+/* Places for all weights among those that the set keeps, and which are still to be made. */
+static bool place_weights(struct bs_grappa *g, struct kept *k)
+{
+	g->todos = 0;
+	for (uint32_t p = 0; p < g->near.count; p++) {
+		const struct bs_neighborhood *one = &g->near.one[p];
+		const size_t size = (size_t)2 * unknowns_of(g, one) * g->s.coils;
+		uint32_t i = 0;
+
+		while (i < k->count && k->window[i] != one->window)
+			i++;
+		if (i == k->count) {
+			if (i == g->s.neighborhoods || size > g->kept_size - k->used)
+				return false;
+			k->window[i] = one->window;
+			k->at[i] = k->used;
+			k->used += size;
+			k->count++;
+			g->todo[g->todos++] = p;
+		}
+		g->weights[p] = k->weights + k->at[i];
+	}
+	return true;
+}
+
+static void forget(struct kept *k)
+{
+	k->version = k->count = 0;
+	k->used = 0;
+}
+
+/* The first row of G of a neighborhood's source. */
+static size_t row_of(const struct bs_grappa *g, const struct bs_neighborhood *p, uint32_t source)
+{
+	const uint32_t z = (uint32_t)(p->dz[source] + (int)g->s.kernel[2] / 2);
+	const uint32_t y = (uint32_t)(p->dy[source] + (int)g->s.kernel[1] / 2);
+
+	return (size_t)(z * g->s.kernel[1] + y) * g->s.kernel[0] * g->s.coils;
+}
+
+/*
+ * S^H S + l I: its lower triangle, column by column. Unknowns are [source][x][coil], as in G, of
+ * which the half with the smaller offset first is there.
+ */
+static void fill_normal(const struct bs_grappa *g, const struct bs_neighborhood *p, double *a)
+{
+	const uint32_t line = g->s.kernel[0] * g->s.coils;
+	const uint32_t n = unknowns_of(g, p);
+	double square = 0.0;
+	double l;
+
+	for (uint32_t j = 0; j < n; j++) {
+		const double *row =
+			g->gram.g + 2 * (row_of(g, p, j / line) + j % line) * g->gram.order;
+		double *to = a + 2 * (size_t)j * n;
+
+		for (uint32_t i = j; i < n;) {
+			const double *from = row + 2 * (row_of(g, p, i / line) + i % line);
+
+			for (uint32_t end = (i / line + 1) * line; i < end; i++, from += 2) {
+				to[2 * i] = from[0];
+				to[2 * i + 1] = -from[1];
+				square += (i == j ? 1.0 : 2.0) *
+					  (from[0] * from[0] + from[1] * from[1]);
+			}
+		}
+	}
+	l = g->s.lambda * sqrt(square) / n;
+	for (uint32_t j = 0; j < n; j++)
+		a[2 * ((size_t)j * n + j)] += l;
+}
+
+/* S^H T: the sources against the sample in the middle of the window. */
+static void fill_right(const struct bs_grappa *g, const struct bs_neighborhood *p, double *b)
+{
+	const uint32_t line = g->s.kernel[0] * g->s.coils;
+	const uint32_t n = unknowns_of(g, p);
+	const size_t order = g->gram.order;
+	const size_t middle =
+		(size_t)(window_of(&g->s) / 2) * line + (size_t)(g->s.kernel[0] / 2) * g->s.coils;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const size_t row = row_of(g, p, i / line) + i % line;
+
+		for (uint32_t c = 0; c < g->s.coils; c++) {
+			const bool before = row < middle;
+			const double *from = g->gram.g + 2 * (before ? row * order + middle + c
+								     : (middle + c) * order + row);
+			double *to = b + 2 * ((size_t)c * n + i);
+
+			to[0] = from[0];
+			to[1] = before ? from[1] : -from[1];
+		}
+	}
+}
+
+/* From [coil out][source][x][coil in], double, to [coil out][source][coil in][x]. */
+static int store_weights(const struct bs_grappa *g, uint32_t sources, const double *b, float *to)
+{
+	const uint32_t kx = g->s.kernel[0];
+	const uint32_t coils = g->s.coils;
+
+	for (uint32_t o = 0; o < coils * sources; o++, b += (size_t)2 * kx * coils)
+		for (uint32_t c = 0; c < coils; c++)
+			for (uint32_t x = 0; x < kx; x++, to += 2) {
+				to[0] = (float)b[2 * (x * coils + c)];
+				to[1] = (float)b[2 * (x * coils + c) + 1];
+				if (!isfinite(to[0]) || !isfinite(to[1]))
+					return BS_ERR_VALUE;
+			}
+	return 0;
+}
+
+/* task: a solver, which takes every so many of the neighborhoods to be done */
+static void solve_some(void *arg, int task, int member)
+{
+	struct bs_grappa *g = arg;
+	struct solver *s = &g->solver[task];
+
+	(void)member;
+	s->failed = UINT32_MAX;
+	for (uint32_t i = (uint32_t)task; i < g->todos && s->failed == UINT32_MAX; i += SOLVERS) {
+		const struct bs_neighborhood *p = &g->near.one[g->todo[i]];
+		int rc;
+
+		fill_normal(g, p, s->normal);
+		fill_right(g, p, s->right);
+		rc = bs_dense_solve(unknowns_of(g, p), g->s.coils, s->normal, s->right, NULL);
+		if (rc == 0)
+			rc = store_weights(g, p->sources, s->right,
+					   (float *)g->weights[g->todo[i]]);
+		if (rc != 0)
+			s->failed = g->todo[i];
+	}
+}
+
+static int make_weights(struct bs_grappa *g, struct bs_fail *why)
+{
+	const struct bs_neighborhood *p;
+	uint32_t failed = UINT32_MAX;
+	uint32_t line;
+
+	bs_team_run(g->team, solve_some, g, (int)SOLVERS);
+	for (uint32_t i = 0; i < SOLVERS; i++)
+		failed = g->solver[i].failed < failed ? g->solver[i].failed : failed;
+	if (failed == UINT32_MAX)
+		return 0;
+	p = &g->near.one[failed];
+	line = g->near.missing[p->first];
+	return bs_fail(why, BS_ERR_VALUE,
+		       "grappa: %u x %u calibration lines do not determine the weights of the "
+		       "line at ky %u, kz %u from %u lines",
+		       g->gram.box[0], g->gram.box[1], line % g->s.encoded[1],
+		       line / g->s.encoded[1], p->sources);
+}
+
+int bs_grappa_prepare(struct bs_grappa *g, uint32_t set, const uint8_t *have,
+		      const struct bs_grappa_lines *calibration, struct bs_fail *why)
+{
+	struct kept *k = &g->kept[set];
+	int rc;
+
+	if (k->version != calibration->version)
+		forget(k);
+	k->version = calibration->version;
+	rc = bs_neighbors_find(&g->near, have, why);
+	if (rc == 0 && !place_weights(g, k)) {
+		forget(k);
+		k->version = calibration->version;
+		(void)place_weights(g, k); /* there is room for those of one frame */
+	}
+	if (rc != 0 || g->todos == 0)
+		return rc;
+	if (g->gram_version != calibration->version || g->gram_set != set) {
+		g->gram_version = 0;
+		rc = bs_gram_make(&g->gram, calibration, why);
+		if (rc == 0) {
+			g->gram_version = calibration->version;
+			g->gram_set = set;
+		}
+	}
+	if (rc == 0)
+		rc = make_weights(g, why);
+	if (rc != 0)
+		forget(k);
+	return rc;
+}
+
+const struct bs_neighbors *bs_grappa_neighbors(const struct bs_grappa *g)
+{
+	return &g->near;
+}
+
+const float *bs_grappa_weights(const struct bs_grappa *g, uint32_t neighborhood)
+{
+	return g->weights[neighborhood];
+}
+
+/* ---- application ---- */
+
+static uint32_t wrap(uint32_t index, uint32_t size)
+{
+	return index < size / 2 ? index + size - size / 2 : index - size / 2;
+}
+
+/* Where a line starts in a coil of hybrid. */
+static uint32_t line_start(const struct bs_grappa *g, uint32_t y, uint32_t z, bool wrapped)
+{
+	const uint32_t *E = g->s.encoded;
+
+	if (wrapped)
+		return (wrap(z, E[2]) * E[1] + wrap(y, E[1])) * g->s.columns;
+	return (z * E[1] + y) * g->s.columns;
+}
+
+static void find_lines(struct bs_grappa *g, bool wrapped)
+{
+	for (uint32_t i = 0; i < g->near.count; i++) {
+		const struct bs_neighborhood *p = &g->near.one[i];
+
+		for (uint32_t h = p->first; h < p->first + p->count; h++) {
+			const uint32_t y = g->near.missing[h] % g->s.encoded[1];
+			const uint32_t z = g->near.missing[h] / g->s.encoded[1];
+			uint32_t *from = g->from + (size_t)p->first * g->near.most +
+					 (size_t)(h - p->first) * p->sources;
+
+			g->at[h] = line_start(g, y, z, wrapped);
+			for (uint32_t s = 0; s < p->sources; s++)
+				from[s] = line_start(g, (uint32_t)((int)y + p->dy[s]),
+						     (uint32_t)((int)z + p->dz[s]), wrapped);
+		}
+	}
+}
+
+/* task: a block of columns of one coil */
+static void fill_block(void *arg, int task, int member)
+{
+	struct bs_grappa *g = arg;
+	const uint32_t coil = (uint32_t)task % g->s.coils;
+	const uint32_t x = (uint32_t)task / g->s.coils * BS_GRAPPA_COLUMNS;
+	const uint32_t left = g->s.columns - x;
+	const size_t step = (size_t)lines_of(&g->s) * g->s.columns;
+	float *in = g->hybrid + 2 * (size_t)x;
+	float *expanded = g->expanded + (size_t)member * g->expanded_size;
+
+	for (uint32_t i = 0; i < g->near.count; i++) {
+		const struct bs_neighborhood *p = &g->near.one[i];
+
+		g->simd->expand(g->weights[i] + (size_t)2 * coil * unknowns_of(g, p),
+				p->sources * g->s.coils, g->s.kernel[0], g->phase + 2 * (size_t)x,
+				g->phase_step, expanded);
+		g->simd->fill(expanded, p->sources, g->s.coils, step, in, in + 2 * coil * step,
+			      g->at + p->first, g->from + (size_t)p->first * g->near.most, p->count,
+			      left < BS_GRAPPA_COLUMNS ? left : BS_GRAPPA_COLUMNS);
+	}
+}
+
+void bs_grappa_fill(struct bs_grappa *g, float *hybrid, bool wrapped)
+{
+	const uint32_t blocks = (g->s.columns + BS_GRAPPA_COLUMNS - 1) / BS_GRAPPA_COLUMNS;
+
+	g->hybrid = hybrid;
+	find_lines(g, wrapped);
+	bs_team_run(g->team, fill_block, g, (int)(blocks * g->s.coils));
+}

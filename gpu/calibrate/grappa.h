@@ -1,0 +1,92 @@
+/*
+ * gpu/calibrate/grappa.h - lines of k-space that were not measured, from those that were (GRAPPA)
+ *
+ * A missing line is the sum over its neighborhood: the measured lines inside a window of
+ * kernel[1] x kernel[2] lines (y, z) around it, of which the `sources` nearest count, all coils,
+ * kernel[0] samples along the readout. Kernels are odd and count places, measured or not: 5 x 9 is
+ * two samples and four lines to each side. Every distinct neighborhood has weights of its own, so
+ * any pattern will do: regular, with CAIPIRINHA shifts, irregular, with calibration lines inside.
+ *
+ * weights = (S^H S + l I)^-1 S^H T, l = lambda ||S^H S||_F / n, n = sources x kernel[0] x coils,
+ * in double precision: S and T are the neighborhoods and centers at every place of the calibration
+ * lines, which count as zeros outside. They are kept for each set (a slice) until its calibration
+ * lines change.
+ *
+ * They are applied in hybrid space: the readout x is an image already, where the sum along it is a
+ * product, and cropped; the kernel wraps around at the ends of the encoded readout. Measured lines
+ * stay as they are. A line without a measured one in its window stays as it is, too.
+ *
+ * hybrid    [coil][line][x] complex float, x = n + columns / 2 (n as in gpu/image/cartesian.h)
+ * have      [kz][ky] bytes: 1 where a line was measured, indices from 0
+ * The same bytes for any number of threads. need -> plan -> { prepare, fill }* -> close; only plan
+ * and close allocate. One caller.
+ * Twins: grappa.c (host), grappa.cu (CUDA: fill). Tests: test/unit/gpu/test_grappa.c,
+ * test/twin/twin_grappa.c
+ * Sources: Griswold et al., Magn Reson Med 2002;47:1202-1210; Breuer et al., Magn Reson Med
+ * 2006;55:549-556 (CAIPIRINHA); Brau et al., Magn Reson Med 2008;59:382-395 (hybrid space).
+ */
+#ifndef BS_GPU_CALIBRATE_GRAPPA_H
+#define BS_GPU_CALIBRATE_GRAPPA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/memory/arena.h"
+#include "core/err.h"
+#include "core/thread/team.h"
+#include "gpu/calibrate/neighbors.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_GRAPPA_KERNEL_X 7u /* samples along the readout, at most */
+
+struct bs_grappa_spec {
+	uint32_t encoded[3]; /* k-space grid x y z; x with its readout oversampling */
+	uint32_t columns;    /* of hybrid space, <= encoded[0] */
+	uint32_t coils;
+	uint32_t kernel[3];     /* x y z, odd; z 1 in 2D; y x z at most BS_WINDOW_LINES */
+	uint32_t sources;       /* lines of a neighborhood at most; 0: all of the window */
+	uint32_t neighborhoods; /* distinct ones of a set at most */
+	uint32_t lines[2];      /* calibration lines y z at most */
+	uint32_t sets;          /* slices, each with weights of its own */
+	double lambda;
+};
+
+/* Calibration lines, a full box of them: at [coil][z][y][x] complex; steps in complex values. */
+struct bs_grappa_lines {
+	const float *at;
+	size_t coil_step, z_step, y_step;
+	uint32_t lines[2]; /* y z */
+	uint64_t version;  /* another one: the lines have changed. 0 is none */
+};
+
+struct bs_grappa;
+
+int bs_grappa_need(const struct bs_grappa_spec *spec, struct bs_need *need, struct bs_fail *why);
+int bs_grappa_plan(struct bs_grappa **plan, const struct bs_grappa_spec *spec,
+		   struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
+void bs_grappa_close(struct bs_grappa *plan);
+
+/*
+ * Finds the neighborhoods of a frame and makes the weights that its set lacks. BS_ERR_SIZE: more
+ * distinct neighborhoods than the spec has room for, or too few calibration lines for the kernel;
+ * BS_ERR_VALUE: the calibration lines (all zeros?) do not determine the weights.
+ */
+int bs_grappa_prepare(struct bs_grappa *plan, uint32_t set, const uint8_t *have,
+		      const struct bs_grappa_lines *calibration, struct bs_fail *why);
+/*
+ * After prepare: the missing lines of hybrid. wrapped: line (ky, kz) stands at index
+ * (ky - Ey/2) mod Ey + Ey ((kz - Ez/2) mod Ez), as in gpu/image/cartesian.c; else at ky + Ey kz.
+ */
+void bs_grappa_fill(struct bs_grappa *plan, float *hybrid, bool wrapped);
+
+/* What prepare found, and a neighborhood's weights [coil out][source][coil in][x] complex. */
+const struct bs_neighbors *bs_grappa_neighbors(const struct bs_grappa *plan);
+const float *bs_grappa_weights(const struct bs_grappa *plan, uint32_t neighborhood);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,52 @@
+/*
+ * gpu/calibrate/neighbors.h - the distinct neighborhoods of a frame's missing lines
+ *
+ * A neighborhood is which lines of a window of span[0] x span[1] lines (y, z, odd), around a
+ * missing line, were measured; of these the `most` nearest count (of equally near ones the lower z,
+ * then the lower y). Bit oz * span[0] + oy of a window is the line at offset oy - span[0] / 2,
+ * oz - span[1] / 2. Lines are numbered ky + size[0] * kz; those without a measured one in their
+ * window are in no neighborhood. Results depend on the pattern alone.
+ * need -> plan -> find*. Only plan takes memory. Test: test/unit/gpu/test_grappa.c
+ */
+#ifndef BS_GPU_CALIBRATE_NEIGHBORS_H
+#define BS_GPU_CALIBRATE_NEIGHBORS_H
+
+#include <stdint.h>
+
+#include "core/memory/arena.h"
+#include "core/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_WINDOW_LINES 63u /* at most */
+
+struct bs_neighborhood {
+	uint64_t window;
+	uint32_t sources;
+	int8_t dy[BS_WINDOW_LINES], dz[BS_WINDOW_LINES]; /* from the missing line to each source */
+	uint32_t first, count; /* its missing lines, in bs_neighbors.missing */
+};
+
+struct bs_neighbors {
+	uint32_t size[2], span[2]; /* lines of k-space and of a window, y z */
+	uint32_t most, room;       /* sources of one, and how many distinct ones */
+	uint8_t nearest[BS_WINDOW_LINES];
+	struct bs_neighborhood *one;
+	uint32_t count;
+	uint32_t *missing; /* lines, one neighborhood after the other */
+	uint32_t missed;
+	uint16_t *of; /* [line]: its neighborhood */
+};
+
+/* most, room, size and span of n are given, spans whose product is at most BS_WINDOW_LINES. */
+void bs_neighbors_need(const struct bs_neighbors *n, struct bs_need *need);
+int bs_neighbors_plan(struct bs_neighbors *n, struct bs_arena *arena, struct bs_fail *why);
+/* have[line]: 1 where it was measured. BS_ERR_SIZE: more distinct ones than there is room for. */
+int bs_neighbors_find(struct bs_neighbors *n, const uint8_t *have, struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

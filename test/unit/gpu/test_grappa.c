@@ -1,0 +1,398 @@
+/*
+ * test/unit/gpu/test_grappa.c - GRAPPA against the equations of gpu/calibrate/grappa.h, written out
+ * in double precision; the weights of calibration data that a kernel fits exactly
+ */
+#include "gpu/calibrate/grappa.h"
+
+#include <complex.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/thread/team.h"
+#include "gpu/calibrate/dense.h"
+#include "test/support/check.h"
+
+#define TAU 6.28318530717958647692
+
+struct trial {
+	struct bs_grappa_spec s;
+	struct bs_need need;
+	struct bs_arena arena;
+	struct bs_team *team;
+	struct bs_grappa *plan;
+	struct bs_grappa_lines cal;
+	float *lines;  /* the calibration lines */
+	float *hybrid; /* random where there is a line */
+	uint8_t *have;
+};
+
+static uint32_t lines_of(const struct bs_grappa_spec *s)
+{
+	return s->encoded[1] * s->encoded[2];
+}
+
+static void open_trial(struct trial *t, const struct bs_grappa_spec *s, int members, uint64_t *seed)
+{
+	struct bs_fail why = { 0 };
+	const size_t cal = (size_t)s->coils * s->lines[0] * s->lines[1] * s->encoded[0];
+	const size_t all = (size_t)s->coils * lines_of(s) * s->columns;
+
+	memset(t, 0, sizeof(*t));
+	t->s = *s;
+	CHECK(bs_grappa_need(s, &t->need, &why) == 0 && !t->need.overflow, "need %s", why.text);
+	CHECK(bs_arena_open(&t->arena, t->need.total_bytes, &why) == 0, "arena %s", why.text);
+	CHECK(bs_team_open(&t->team, members, &why) == 0, "team %s", why.text);
+	CHECK(bs_grappa_plan(&t->plan, s, &t->arena, t->team, &why) == 0, "plan %s", why.text);
+	CHECK(t->arena.size - t->arena.used < BS_ALIGN, "need says what plan takes: %zu of %zu",
+	      t->arena.used, t->arena.size);
+	t->lines = malloc(cal * 8);
+	t->hybrid = malloc(all * 8);
+	t->have = malloc(lines_of(s));
+	for (size_t i = 0; i < 2 * cal; i++)
+		t->lines[i] = (float)(check_uniform(seed) - 0.5);
+	for (size_t i = 0; i < 2 * all; i++)
+		t->hybrid[i] = (float)(check_uniform(seed) - 0.5);
+	t->cal = (struct bs_grappa_lines){ .at = t->lines,
+					   .y_step = s->encoded[0],
+					   .z_step = (size_t)s->encoded[0] * s->lines[0],
+					   .lines = { s->lines[0], s->lines[1] },
+					   .version = 1 };
+	t->cal.coil_step = t->cal.z_step * s->lines[1];
+}
+
+static void close_trial(struct trial *t)
+{
+	bs_grappa_close(t->plan);
+	bs_team_close(t->team);
+	bs_arena_close(&t->arena);
+	free(t->lines);
+	free(t->hybrid);
+	free(t->have);
+}
+
+/* A sample of the calibration lines; zero outside. */
+static double complex sample(const struct trial *t, uint32_t coil, int x, int y, int z)
+{
+	const float *at;
+
+	if (x < 0 || x >= (int)t->s.encoded[0] || y < 0 || y >= (int)t->s.lines[0] || z < 0 ||
+	    z >= (int)t->s.lines[1])
+		return 0;
+	at = t->lines + 2 * (coil * t->cal.coil_step + (size_t)z * t->cal.z_step +
+			     (size_t)y * t->cal.y_step + (size_t)x);
+	return at[0] + I * (double)at[1];
+}
+
+/* Unknown u of a neighborhood, [source][coil][x], at place x, y, z of the calibration lines. */
+static double complex source(const struct trial *t, const struct bs_neighborhood *p, uint32_t u,
+			     int x, int y, int z)
+{
+	const uint32_t kx = t->s.kernel[0];
+	const uint32_t line = u / kx / t->s.coils;
+
+	return sample(t, u / kx % t->s.coils, x + (int)(u % kx) - (int)kx / 2, y + p->dy[line],
+		      z + p->dz[line]);
+}
+
+/* The largest difference of weights from (S^H S + l)^-1 S^H T, to the largest of them. */
+static double weights_error(const struct trial *t, const struct bs_neighborhood *p,
+			    const float *weights)
+{
+	const uint32_t C = t->s.coils;
+	const uint32_t n = p->sources * t->s.kernel[0] * C;
+	double complex *a = calloc((size_t)n * n, sizeof(*a));
+	double complex *b = calloc((size_t)n * C, sizeof(*b));
+	double complex *row = malloc(n * sizeof(*row));
+	double square = 0;
+	double worst = 0;
+	double peak = 0;
+
+	for (int z = 0; z < (int)t->s.lines[1]; z++)
+		for (int y = 0; y < (int)t->s.lines[0]; y++)
+			for (int x = 0; x < (int)t->s.encoded[0]; x++) {
+				for (uint32_t u = 0; u < n; u++)
+					row[u] = source(t, p, u, x, y, z);
+				for (uint32_t i = 0; i < n; i++) {
+					for (uint32_t j = 0; j < n; j++)
+						a[i + (size_t)j * n] += conj(row[i]) * row[j];
+					for (uint32_t c = 0; c < C; c++)
+						b[i + (size_t)c * n] +=
+							conj(row[i]) * sample(t, c, x, y, z);
+				}
+			}
+	for (size_t i = 0; i < (size_t)n * n; i++)
+		square += creal(a[i]) * creal(a[i]) + cimag(a[i]) * cimag(a[i]);
+	for (uint32_t i = 0; i < n; i++)
+		a[i + (size_t)i * n] += t->s.lambda * sqrt(square) / n;
+	if (bs_dense_solve(n, C, (double *)a, (double *)b, NULL) != 0)
+		return INFINITY;
+	for (size_t i = 0; i < (size_t)n * C; i++) {
+		worst = fmax(worst, cabs(weights[2 * i] + I * (double)weights[2 * i + 1] - b[i]));
+		peak = fmax(peak, cabs(b[i]));
+	}
+	free(a);
+	free(b);
+	free(row);
+	return worst / peak;
+}
+
+static int wrap(int k, uint32_t size, bool wrapped)
+{
+	const int n = (int)size;
+
+	return wrapped ? (k - n / 2 + n) % n : k;
+}
+
+static const float *hybrid_at(const struct trial *t, const float *hybrid, uint32_t coil, int y,
+			      int z, uint32_t x, bool wrapped)
+{
+	const size_t line = (size_t)wrap(z, t->s.encoded[2], wrapped) * t->s.encoded[1] +
+			    (size_t)wrap(y, t->s.encoded[1], wrapped);
+
+	return hybrid + 2 * ((coil * lines_of(&t->s) + line) * t->s.columns + x);
+}
+
+/* One column of a missing line of one coil: the kernel's sum, with its shifts as phases. */
+static double complex filled(const struct trial *t, uint32_t one, uint32_t line, uint32_t coil,
+			     uint32_t x, bool wrapped)
+{
+	const struct bs_neighborhood *p = &bs_grappa_neighbors(t->plan)->one[one];
+	const uint32_t kx = t->s.kernel[0];
+	const uint32_t n = p->sources * kx * t->s.coils;
+	const double place = (double)x - t->s.columns / 2;
+	double complex sum = 0;
+
+	for (uint32_t u = 0; u < n; u++) {
+		const float *w = bs_grappa_weights(t->plan, one) + 2 * ((size_t)coil * n + u);
+		const uint32_t from = u / kx / t->s.coils;
+		const float *d = hybrid_at(t, t->hybrid, u / kx % t->s.coils,
+					   (int)(line % t->s.encoded[1]) + p->dy[from],
+					   (int)(line / t->s.encoded[1]) + p->dz[from], x, wrapped);
+		const double turn = -TAU * ((int)(u % kx) - (int)kx / 2) * place / t->s.encoded[0];
+
+		sum += (w[0] + I * (double)w[1]) * (d[0] + I * (double)d[1]) * cexp(I * turn);
+	}
+	return sum;
+}
+
+/* All that prepare and fill do; lines that are measured, or out of reach, keep their bytes. */
+static void check_fill(struct trial *t, bool wrapped)
+{
+	const size_t values = (size_t)2 * t->s.coils * lines_of(&t->s) * t->s.columns;
+	const struct bs_neighbors *near = bs_grappa_neighbors(t->plan);
+	float *out = malloc(values * 4);
+	uint8_t *made = calloc(lines_of(&t->s), 1);
+	double worst = 0;
+	double peak = 0;
+	int kept = 1;
+
+	memcpy(out, t->hybrid, values * 4);
+	bs_grappa_fill(t->plan, out, wrapped);
+	for (uint32_t h = 0; h < near->missed; h++) {
+		const uint32_t line = near->missing[h];
+
+		made[line] = 1;
+		for (uint32_t i = 0; i < 8; i++) {
+			const uint32_t coil = (i * 5 + h) % t->s.coils;
+			const uint32_t x = i % 2 ? t->s.columns - 1 - i : i * 3 + h % 5;
+			const double complex want =
+				filled(t, near->of[line], line, coil, x, wrapped);
+			const float *got = hybrid_at(t, out, coil, (int)(line % t->s.encoded[1]),
+						     (int)(line / t->s.encoded[1]), x, wrapped);
+
+			worst = fmax(worst, cabs(got[0] + I * (double)got[1] - want));
+			peak = fmax(peak, cabs(want));
+		}
+	}
+	for (uint32_t l = 0; l < lines_of(&t->s); l++)
+		for (uint32_t c = 0; !made[l] && c < t->s.coils; c++) {
+			const int y = (int)(l % t->s.encoded[1]);
+			const int z = (int)(l / t->s.encoded[1]);
+
+			kept &= memcmp(hybrid_at(t, out, c, y, z, 0, wrapped),
+				       hybrid_at(t, t->hybrid, c, y, z, 0, wrapped),
+				       (size_t)t->s.columns * 8) == 0;
+		}
+	/* sums of n products in float, phases and weights rounded: eps sqrt(n) is 2e-6 for 1000 */
+	CHECK(near->missed > 0 && worst <= 5e-6 * peak,
+	      "%u lines of %u neighborhoods filled: error %.1e", near->missed, near->count,
+	      worst / peak);
+	CHECK(kept, "every other line keeps its bytes");
+	free(out);
+	free(made);
+}
+
+/* share: of lines that are measured at random; 0: every second y, z with a CAIPI shift. */
+static void measure(struct trial *t, double share, uint32_t step, uint32_t shift, uint64_t *seed)
+{
+	for (uint32_t l = 0; l < lines_of(&t->s); l++) {
+		const uint32_t y = l % t->s.encoded[1];
+		const uint32_t z = l / t->s.encoded[1];
+
+		t->have[l] = share > 0 ? check_uniform(seed) < share : (y + shift * z) % step == 1;
+	}
+}
+
+static void check_pattern(struct trial *t, const char *name)
+{
+	struct bs_fail why = { 0 };
+	const struct bs_neighbors *near = bs_grappa_neighbors(t->plan);
+	double worst = 0;
+	int rc = bs_grappa_prepare(t->plan, t->s.sets - 1, t->have, &t->cal, &why);
+
+	CHECK(rc == 0, "%s: prepared %s", name, why.text);
+	for (uint32_t p = 0; rc == 0 && p < near->count; p += 1 + near->count / 6)
+		worst = fmax(worst, weights_error(t, &near->one[p], bs_grappa_weights(t->plan, p)));
+	/*
+	 * Stored as floats: 6e-8. The inner products are the same sums in another order: their
+	 * error, 1e-16 sqrt(places), grows by the condition, at most n / lambda.
+	 */
+	CHECK(worst <= 2e-7, "%s: weights of %u neighborhoods, error %.1e", name, near->count,
+	      worst);
+	check_fill(t, true);
+	check_fill(t, false);
+}
+
+static void patterns(void)
+{
+	static const struct bs_grappa_spec plane = { { 60, 33, 1 }, 31, 3,   { 5, 9, 1 }, 0, 32,
+						     { 14, 1 },     2,  1e-3 };
+	static const struct bs_grappa_spec volume = { { 24, 13, 9 }, 24,       2, { 3, 5, 5 }, 7,
+						      200,           { 9, 7 }, 1, 1e-2 };
+	static const struct bs_grappa_spec many = { { 40, 12, 1 }, 40, 32,  { 1, 3, 1 }, 0, 8,
+						    { 9, 1 },      1,  1e-3 };
+	struct trial t;
+	uint64_t seed = 41;
+
+	open_trial(&t, &plane, 2, &seed);
+	measure(&t, 0, 3, 0, &seed);
+	check_pattern(&t, "33 lines, every third");
+	memset(t.have + 12, 1, 9);
+	check_pattern(&t, "with nine lines in the middle");
+	close_trial(&t);
+	open_trial(&t, &volume, 3, &seed);
+	measure(&t, 0, 4, 2, &seed);
+	check_pattern(&t, "13 x 9 lines, CAIPIRINHA 4 shifted by 2");
+	measure(&t, 0.6, 0, 0, &seed);
+	check_pattern(&t, "irregular");
+	close_trial(&t);
+	open_trial(&t, &many, 1, &seed);
+	measure(&t, 0, 2, 0, &seed);
+	check_pattern(&t, "32 coils");
+	close_trial(&t);
+}
+
+/* Weights are kept for a set and its lines' version; teams and order leave no trace. */
+static void kept(void)
+{
+	static const struct bs_grappa_spec s = { { 40, 30, 1 }, 40, 4,   { 3, 5, 1 }, 0, 16,
+						 { 12, 1 },     2,  1e-3 };
+	const size_t bytes = (size_t)40 * 30 * 4 * 8;
+	float *out = malloc(bytes);
+	float *again = malloc(bytes);
+	struct bs_fail why = { 0 };
+	struct trial t[2];
+	float before;
+
+	for (int i = 0; i < 2; i++) {
+		uint64_t seed = 7;
+
+		open_trial(&t[i], &s, i == 0 ? 1 : 5, &seed);
+		measure(&t[i], 0, 2, 0, &seed);
+		CHECK(bs_grappa_prepare(t[i].plan, 0, t[i].have, &t[i].cal, &why) == 0, "made %s",
+		      why.text);
+	}
+	memcpy(out, t[0].hybrid, bytes);
+	memcpy(again, t[1].hybrid, bytes);
+	bs_grappa_fill(t[0].plan, out, true);
+	bs_grappa_fill(t[1].plan, again, true);
+	CHECK(memcmp(out, again, bytes) == 0, "one thread and five: the same bytes");
+	before = bs_grappa_weights(t[1].plan, 0)[0];
+	t[1].lines[7] += 1.0f;
+	(void)bs_grappa_prepare(t[1].plan, 0, t[1].have, &t[1].cal, &why);
+	CHECK(bs_grappa_weights(t[1].plan, 0)[0] == before, "weights are kept");
+	(void)bs_grappa_prepare(t[1].plan, 1, t[1].have, &t[1].cal, &why);
+	CHECK(bs_grappa_weights(t[1].plan, 0)[0] != before, "those of the other set are its own");
+	t[1].cal.version = 2;
+	(void)bs_grappa_prepare(t[1].plan, 0, t[1].have, &t[1].cal, &why);
+	CHECK(bs_grappa_weights(t[1].plan, 0)[0] != before,
+	      "and made again when their lines change");
+	close_trial(&t[0]);
+	close_trial(&t[1]);
+	free(out);
+	free(again);
+}
+
+static void refused(void)
+{
+	struct bs_grappa_spec s = { { 40, 30, 1 }, 40, 2, { 3, 5, 1 }, 0, 2, { 12, 1 }, 1, 1e-3 };
+	struct bs_need need = { 0 };
+	struct bs_fail why = { 0 };
+	struct trial t;
+	uint64_t seed = 9;
+
+	open_trial(&t, &s, 1, &seed);
+	measure(&t, 0.5, 0, 0, &seed);
+	CHECK(bs_grappa_prepare(t.plan, 0, t.have, &t.cal, &why) == BS_ERR_SIZE, "refused: %s",
+	      why.text);
+	measure(&t, 0, 2, 0, &seed);
+	memset(t.lines, 0, (size_t)s.coils * 12 * 40 * 8);
+	CHECK(bs_grappa_prepare(t.plan, 0, t.have, &t.cal, &why) == BS_ERR_VALUE, "refused: %s",
+	      why.text);
+	t.cal.lines[0] = 13;
+	t.cal.version++;
+	CHECK(bs_grappa_prepare(t.plan, 0, t.have, &t.cal, &why) == BS_ERR_SIZE, "refused: %s",
+	      why.text);
+	close_trial(&t);
+	s.kernel[1] = 4;
+	CHECK(bs_grappa_need(&s, &need, &why) == BS_ERR_CONFIG, "refused: %s", why.text);
+	s.kernel[1] = 65;
+	CHECK(bs_grappa_need(&s, &need, &why) == BS_ERR_CONFIG, "refused: %s", why.text);
+	s.kernel[1] = 5;
+	s.coils = 0;
+	CHECK(bs_grappa_need(&s, &need, &why) == BS_ERR_CONFIG, "refused: %s", why.text);
+}
+
+/*
+ * Coils whose maps are single spatial harmonics: the k-space of each is that of the others,
+ * shifted, so that a missing line is exactly a neighbor's of another coil.
+ */
+static void exact(void)
+{
+	static const struct bs_grappa_spec s = { { 48, 33, 1 }, 48, 2,  { 1, 3, 1 }, 0, 8,
+						 { 33, 1 },     1,  0.0 };
+	const size_t line = (size_t)2 * 48;
+	const size_t coil = 33 * line;
+	struct bs_fail why = { 0 };
+	float *whole = malloc(2 * coil * 4);
+	struct trial t;
+	uint64_t seed = 3;
+
+	open_trial(&t, &s, 2, &seed);
+	/* coil 1 at a line is coil 0 at the next */
+	memset(t.lines, 0, line * 4);
+	memcpy(t.lines + coil, t.lines + line, (coil - line) * 4);
+	memset(t.lines + 2 * coil - line, 0, line * 4);
+	memcpy(whole, t.lines, 2 * coil * 4);
+	memcpy(t.hybrid, t.lines, 2 * coil * 4);
+	for (uint32_t y = 0; y < 33; y++) {
+		t.have[y] = y % 2 == 0;
+		for (uint32_t c = 0; y % 2 == 1 && c < 2; c++)
+			memset(t.hybrid + c * coil + y * line, 0, line * 4);
+	}
+	CHECK(bs_grappa_prepare(t.plan, 0, t.have, &t.cal, &why) == 0, "prepared %s", why.text);
+	bs_grappa_fill(t.plan, t.hybrid, false);
+	CHECK(check_rel(t.hybrid, whole, 2 * coil) <= 1e-6, "harmonic coils are exact: error %.1e",
+	      check_rel(t.hybrid, whole, 2 * coil));
+	close_trial(&t);
+	free(whole);
+}
+
+int main(void)
+{
+	patterns();
+	kept();
+	refused();
+	exact();
+	return check_done();
+}
