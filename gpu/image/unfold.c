@@ -1,0 +1,388 @@
+/*
+ * gpu/image/unfold.c - host twin; see unfold.h
+ *
+ * As many columns of x as a vector has lanes are a block: all that happens to it between two
+ * vectors of the solver (a coil's map, the transforms, the lines) happens while it is in the cache.
+ */
+#include "gpu/image/unfold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/fft/fft.h"
+#include "gpu/image/unfold_simd.h"
+#include "gpu/solve/csr.h"
+
+struct bs_unfold {
+	struct bs_unfold_spec s;
+	struct bs_team *team;
+	const struct bs_fft_kernels *fft;
+	const struct bs_unfold_kernels *k;
+	struct bs_fft along[2]; /* y, z */
+	struct bs_pcg *pcg;
+	const struct bs_csr *w;
+	uint64_t voxels;
+	uint32_t blocks, slots;
+	size_t cell, plane; /* floats: of a row; of a partition of a block on the encoded grid */
+	size_t slot;        /* floats of a member's work */
+	float *work;
+	float *maps;         /* [block][coil][set][z][y] */
+	uint8_t *keep, *any; /* [kz][ky]: the line came; [ky]: one of its partitions; k = 0 first */
+	float *b;
+	float *wx; /* [rows of W] complex */
+	/* of the operation in progress */
+	const float *given; /* maps */
+	const float *in;
+	float *out;
+};
+
+/* One member's blocks. x, sum: [set][z][y]; a, b: [z][encoded y]; line: [2][encoded z] */
+struct work {
+	float *x, *sum, *a, *b, *line;
+};
+
+static size_t round_up(size_t n, size_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+static void shape(struct bs_unfold *u, const struct bs_unfold_spec *s)
+{
+	memset(u, 0, sizeof(*u));
+	u->s = *s;
+	u->fft = BS_ISA_PICK(bs_fft_kernels);
+	u->k = BS_ISA_PICK(bs_unfold_kernels);
+	u->voxels = (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
+	u->blocks = (s->matrix[0] + u->fft->lanes - 1) / u->fft->lanes;
+	u->slots = u->blocks < BS_TEAM_MAX ? u->blocks : BS_TEAM_MAX;
+	u->cell = (size_t)2 * u->fft->lanes;
+	/* one row more: partitions a power of two apart would share sets of the cache */
+	u->plane = ((size_t)s->encoded[0] + (s->matrix[2] > 1 ? 1 : 0)) * u->cell;
+	u->slot = 2 * s->sets * s->matrix[2] * s->matrix[1] * u->cell +
+		  2 * s->matrix[2] * u->plane + 2 * s->encoded[1] * u->cell;
+	u->slot = round_up(u->slot, BS_ALIGN / sizeof(float));
+}
+
+/* Rows of a set, which lie side by side in images and in blocks. */
+static size_t rows_of(const struct bs_unfold *u)
+{
+	return (size_t)u->s.matrix[1] * u->s.matrix[2];
+}
+
+/* Floats of a block's maps. */
+static size_t maps_of(const struct bs_unfold *u)
+{
+	return (size_t)u->s.coils * u->s.sets * rows_of(u) * u->cell;
+}
+
+static struct bs_pcg_spec pcg_of(const struct bs_unfold *u)
+{
+	return (struct bs_pcg_spec){ u->voxels * u->s.sets, u->s.iterations, false };
+}
+
+static size_t lines_of(const struct bs_unfold_spec *s)
+{
+	return (size_t)s->encoded[0] * s->encoded[1];
+}
+
+int bs_unfold_need(const struct bs_unfold_spec *s, struct bs_need *need, struct bs_fail *why)
+{
+	struct bs_unfold u;
+	struct bs_pcg_spec g;
+
+	for (int a = 0; a < 2; a++)
+		if (s->matrix[a + 1] == 0 || s->matrix[a + 1] > s->encoded[a] ||
+		    s->encoded[a] > 4096)
+			return bs_fail(why, BS_ERR_CONFIG, "matrix %c is %u, encoded %u", "yz"[a],
+				       s -> matrix[a + 1], s -> encoded[a]);
+	if (s->matrix[0] == 0 || s->matrix[0] > 4096 || s->coils == 0 || s->coils > 4096 ||
+	    s->sets == 0 || s->sets > BS_UNFOLD_SETS_MAX)
+		return bs_fail(why, BS_ERR_CONFIG, "SENSE: matrix x is %u, %u coils, %u sets",
+			       s->matrix[0], s->coils, s->sets);
+	shape(&u, s);
+	g = pcg_of(&u);
+	bs_need_add(need, "blocks of columns", u.slots, u.slot * sizeof(float));
+	bs_need_add(need, "maps by blocks", 1, u.blocks * maps_of(&u) * sizeof(float));
+	bs_need_add(need, "lines that came", 1, lines_of(s) + s->encoded[0]);
+	bs_need_add(need, "right-hand side", s->sets, u.voxels * 8);
+	return bs_pcg_need(&g, need, why);
+}
+
+static void *take(struct bs_arena *arena, size_t bytes, bool *failed)
+{
+	void *at = bs_arena_take(arena, round_up(bytes, BS_ALIGN), BS_ALIGN);
+
+	if (at == NULL)
+		*failed = true;
+	return at;
+}
+
+/* The vector of W's products, touched now: no page fault after arm. */
+static int take_w(struct bs_unfold *u, const struct bs_csr *w, struct bs_fail *why)
+{
+	if (w->cols != u->voxels)
+		return bs_fail(why, BS_ERR_SIZE, "SENSE: W has %llu columns, an image %llu voxels",
+			       (unsigned long long)w->cols, (unsigned long long)u->voxels);
+	u->wx = malloc(w->rows * 8);
+	if (u->wx == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "SENSE: the product with W");
+	memset(u->wx, 0, w->rows * 8);
+	u->w = w;
+	return 0;
+}
+
+int bs_unfold_plan(struct bs_unfold **plan, const struct bs_unfold_spec *s, const struct bs_csr *w,
+		   struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
+{
+	struct bs_unfold *u = malloc(sizeof(*u));
+	struct bs_pcg_spec g;
+	bool failed = false;
+	int rc = 0;
+
+	if (u == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "SENSE plan");
+	shape(u, s);
+	g = pcg_of(u);
+	u->team = team;
+	u->work = take(arena, u->slots * u->slot * sizeof(float), &failed);
+	u->maps = take(arena, u->blocks * maps_of(u) * sizeof(float), &failed);
+	u->keep = take(arena, lines_of(s) + s->encoded[0], &failed);
+	u->b = take(arena, s->sets * round_up((size_t)u->voxels * 8, BS_ALIGN), &failed);
+	if (failed)
+		rc = bs_fail(why, BS_ERR_NOMEM, "SENSE plan: the arena is too small");
+	else
+		u->any = u->keep + lines_of(s);
+	if (rc == 0)
+		rc = bs_pcg_plan(&u->pcg, &g, arena, team, why);
+	for (int a = 0; a < 2 && rc == 0; a++)
+		if (bs_fft_plan(&u->along[a], s->encoded[a]) != 0)
+			rc = bs_fail(why, BS_ERR_NOMEM, "SENSE plan: transforms");
+	if (rc == 0 && w != NULL)
+		rc = take_w(u, w, why);
+	if (rc != 0) {
+		bs_unfold_close(u);
+		return rc;
+	}
+	*plan = u;
+	return 0;
+}
+
+void bs_unfold_close(struct bs_unfold *u)
+{
+	if (u == NULL)
+		return;
+	bs_pcg_close(u->pcg);
+	for (int a = 0; a < 2; a++)
+		bs_fft_close(&u->along[a]);
+	free(u->wx);
+	free(u);
+}
+
+static struct work work_of(const struct bs_unfold *u, int task, int member)
+{
+	/* where members are more than slots there is a slot for each block */
+	const int slot = bs_team_members(u->team) <= (int)u->slots ? member : task;
+	const size_t image = (size_t)u->s.sets * u->s.matrix[2] * u->s.matrix[1] * u->cell;
+	const size_t grid = u->s.matrix[2] * u->plane;
+	float *at = u->work + (size_t)slot * u->slot;
+
+	return (struct work){ at, at + image, at + 2 * image, at + 2 * image + grid,
+			      at + 2 * image + 2 * grid };
+}
+
+static uint32_t width_of(const struct bs_unfold *u, int task)
+{
+	const uint32_t left = u->s.matrix[0] - (uint32_t)task * u->fft->lanes;
+
+	return left < u->fft->lanes ? left : u->fft->lanes;
+}
+
+static float *map_of(const struct bs_unfold *u, uint32_t coil, uint32_t set, int task)
+{
+	const size_t maps = ((size_t)task * u->s.coils + coil) * u->s.sets + set;
+
+	return u->maps + maps * rows_of(u) * u->cell;
+}
+
+static void zero(const struct bs_unfold *u, float *row, uint32_t rows)
+{
+	memset(row, 0, rows * u->cell * sizeof(float));
+}
+
+/* Rows of one partition that no line has reached are 0. */
+static void keep_rows(const struct bs_unfold *u, const uint8_t *keep, float *rows)
+{
+	for (uint32_t ky = 0; ky < u->s.encoded[0]; ky++)
+		if (!keep[ky])
+			zero(u, rows + ky * u->cell, 1);
+}
+
+/* Along z, with the lines that came, and back: in place, partitions `plane` floats apart. */
+static void cross_partitions(const struct bs_unfold *u, float *grid, float *line)
+{
+	const uint32_t Ey = u->s.encoded[0];
+	const uint32_t Ez = u->s.encoded[1];
+	const uint32_t Nz = u->s.matrix[2];
+	float *const other = line + Ez * u->cell;
+
+	for (uint32_t ky = 0; ky < Ey; ky++) {
+		float *at = grid + ky * u->cell;
+		float *r;
+
+		if (!u->any[ky]) {
+			for (uint32_t z = 0; z < Nz; z++)
+				zero(u, at + z * u->plane, 1);
+			continue;
+		}
+		for (uint32_t z = 0; z < Nz; z++)
+			memcpy(line + z * u->cell, at + z * u->plane, u->cell * sizeof(float));
+		zero(u, line + Nz * u->cell, Ez - Nz);
+		r = u->fft->run(&u->along[1], line, other, false);
+		for (uint32_t kz = 0; kz < Ez; kz++)
+			if (!u->keep[(size_t)kz * Ey + ky])
+				zero(u, r + kz * u->cell, 1);
+		r = u->fft->run(&u->along[1], r, r == line ? other : line, true);
+		for (uint32_t z = 0; z < Nz; z++)
+			memcpy(at + z * u->plane, r + z * u->cell, u->cell * sizeof(float));
+	}
+}
+
+/* sum += sum over sets of S^H F^H M F S x, for one coil's block of columns; not scaled. */
+static void through_coil(const struct bs_unfold *u, uint32_t coil, int task, struct work w)
+{
+	const uint32_t *N = u->s.matrix;
+	const size_t set = rows_of(u) * u->cell;
+	const size_t plane = (size_t)N[1] * u->cell;
+	const bool odd = u->along[0].passes % 2 != 0; /* which block a transform ends in */
+	float *r = odd ? w.b : w.a;
+	float *t = odd ? w.a : w.b;
+
+	for (uint32_t z = 0; z < N[2]; z++) {
+		float *a = w.a + z * u->plane;
+
+		for (uint32_t m = 0; m < u->s.sets; m++)
+			u->k->times(a, w.x + m * set + z * plane,
+				    map_of(u, coil, m, task) + z * plane, N[1], m > 0);
+		zero(u, a + plane, u->s.encoded[0] - N[1]);
+		(void)u->fft->run(&u->along[0], a, w.b + z * u->plane, false);
+	}
+	if (u->s.encoded[1] == 1)
+		keep_rows(u, u->keep, r);
+	else
+		cross_partitions(u, r, w.line);
+	for (uint32_t z = 0; z < N[2]; z++) {
+		const float *a =
+			u->fft->run(&u->along[0], r + z * u->plane, t + z * u->plane, true);
+
+		for (uint32_t m = 0; m < u->s.sets; m++)
+			u->k->gather(w.sum + m * set + z * plane, a,
+				     map_of(u, coil, m, task) + z * plane, N[1]);
+	}
+}
+
+static void columns_in(const struct bs_unfold *u, int task, float *to, const float *from,
+		       size_t rows)
+{
+	u->fft->cols_in(to, from + 2 * (size_t)task * u->fft->lanes, 2 * (size_t)u->s.matrix[0],
+			(uint32_t)rows, width_of(u, task), NULL, false);
+}
+
+static void columns_out(const struct bs_unfold *u, int task, float *to, const float *from,
+			size_t rows)
+{
+	u->fft->cols_out(to + 2 * (size_t)task * u->fft->lanes, 2 * (size_t)u->s.matrix[0], from,
+			 (uint32_t)rows, width_of(u, task), NULL);
+}
+
+static void apply_block(void *arg, int task, int member)
+{
+	const struct bs_unfold *u = arg;
+	const struct work w = work_of(u, task, member);
+	const size_t rows = u->s.sets * rows_of(u);
+	const float mu = u->w == NULL ? (float)u->s.lambda : 0.0f;
+
+	columns_in(u, task, w.x, u->in, rows);
+	memset(w.sum, 0, rows * u->cell * sizeof(float));
+	for (uint32_t c = 0; c < u->s.coils; c++)
+		through_coil(u, c, task, w);
+	u->k->mix(w.sum, (float)(1.0 / (double)lines_of(&u->s)), w.x, mu, rows);
+	columns_out(u, task, u->out, w.sum, rows);
+}
+
+/* The maps of a block side by side: an iteration reads them from end to end. */
+static void take_maps(const struct bs_unfold *u, const float *maps, int task)
+{
+	const size_t rows = rows_of(u);
+
+	for (uint32_t m = 0; m < u->s.sets; m++)
+		for (uint32_t c = 0; c < u->s.coils; c++)
+			columns_in(u, task, map_of(u, c, m, task),
+				   maps + 2 * ((size_t)m * u->s.coils + c) * u->voxels, rows);
+}
+
+/* b = sum_c S_c^H of the coils' images */
+static void combine_block(void *arg, int task, int member)
+{
+	const struct bs_unfold *u = arg;
+	const struct work w = work_of(u, task, member);
+	const size_t rows = rows_of(u);
+
+	take_maps(u, u->given, task);
+	memset(w.sum, 0, u->s.sets * rows * u->cell * sizeof(float));
+	for (uint32_t c = 0; c < u->s.coils; c++) {
+		columns_in(u, task, w.x, u->in + 2 * c * u->voxels, rows);
+		for (uint32_t m = 0; m < u->s.sets; m++)
+			u->k->gather(w.sum + m * rows * u->cell, w.x, map_of(u, c, m, task), rows);
+	}
+	columns_out(u, task, u->out, w.sum, u->s.sets * rows);
+}
+
+void bs_unfold_apply(struct bs_unfold *u, const float *in, float *out)
+{
+	u->in = in;
+	u->out = out;
+	bs_team_run(u->team, apply_block, u, (int)u->blocks);
+	if (u->w == NULL || u->s.lambda == 0.0)
+		return;
+	for (uint32_t m = 0; m < u->s.sets; m++) {
+		bs_csr_forward(u->team, u->w, in + 2 * m * u->voxels, u->wx);
+		bs_csr_adjoint_add(u->team, u->w, (float)u->s.lambda, u->wx,
+				   out + 2 * m * u->voxels);
+	}
+}
+
+static void apply_system(void *self, const float *in, float *out)
+{
+	bs_unfold_apply(self, in, out);
+}
+
+/* From k = 0 at the middle to k = 0 first, as the transforms have it. */
+static void take_lines(struct bs_unfold *u, const uint8_t *lines)
+{
+	const uint32_t Ey = u->s.encoded[0];
+	const uint32_t Ez = u->s.encoded[1];
+
+	memset(u->any, 0, Ey);
+	for (uint32_t kz = 0; kz < Ez; kz++)
+		for (uint32_t ky = 0; ky < Ey; ky++) {
+			const uint32_t z = (kz + Ez - Ez / 2) % Ez;
+			const uint32_t y = (ky + Ey - Ey / 2) % Ey;
+
+			u->keep[(size_t)z * Ey + y] = lines[(size_t)kz * Ey + ky];
+			u->any[y] |= lines[(size_t)kz * Ey + ky];
+		}
+}
+
+void bs_unfold_solve(struct bs_unfold *u, const float *maps, const uint8_t *lines,
+		     const float *coil_images, float *rho, const struct bs_pcg_stop *stop,
+		     struct bs_pcg_result *result)
+{
+	const struct bs_pcg_system system = { u, apply_system, NULL };
+
+	take_lines(u, lines);
+	u->given = maps;
+	u->in = coil_images;
+	u->out = u->b;
+	bs_team_run(u->team, combine_block, u, (int)u->blocks);
+	bs_pcg_solve(u->pcg, &system, u->b, rho, stop, result);
+}

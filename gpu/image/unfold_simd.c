@@ -1,0 +1,49 @@
+/* gpu/image/unfold_simd.c - see unfold_simd.h */
+#include "gpu/image/unfold_simd.h"
+
+#include "gpu/device/simd.h"
+
+#define CELL (2 * VW) /* floats of a row */
+
+INLINE void times_rows(float *out, const float *x, const float *map, size_t rows, bool add)
+{
+	for (size_t i = 0; i < rows; i++, out += CELL, x += CELL, map += CELL) {
+		const vf re = *(const vf *)x;
+		const vf im = *(const vf *)(x + VW);
+		const vf s = *(const vf *)map;
+		const vf t = *(const vf *)(map + VW);
+		const vf zero = { 0 };
+
+		*(vf *)out = (add ? *(const vf *)out : zero) + s * re - t * im;
+		*(vf *)(out + VW) = (add ? *(const vf *)(out + VW) : zero) + s * im + t * re;
+	}
+}
+
+static void times(float *out, const float *x, const float *map, size_t rows, bool add)
+{
+	if (add)
+		times_rows(out, x, map, rows, true);
+	else
+		times_rows(out, x, map, rows, false);
+}
+
+static void gather(float *sum, const float *in, const float *map, size_t rows)
+{
+	for (size_t i = 0; i < rows; i++, sum += CELL, in += CELL, map += CELL) {
+		const vf re = *(const vf *)in;
+		const vf im = *(const vf *)(in + VW);
+		const vf s = *(const vf *)map;
+		const vf t = *(const vf *)(map + VW);
+
+		*(vf *)sum += s * re + t * im;
+		*(vf *)(sum + VW) += s * im - t * re;
+	}
+}
+
+static void mix(float *out, float a, const float *x, float b, size_t rows)
+{
+	for (size_t i = 0; i < 2 * rows; i++)
+		*(vf *)(out + i * VW) = a * *(vf *)(out + i * VW) + b * *(const vf *)(x + i * VW);
+}
+
+const struct bs_unfold_kernels BS_ISA_NAME(bs_unfold_kernels) = { times, gather, mix };

@@ -1,0 +1,26 @@
+/*
+ * gpu/image/unfold_simd.h - the loops of unfold.c, built once for each instruction set
+ *
+ * A block is [row][re lanes | im lanes] float, neighbors in x in the lanes (gpu/fft/fft.h).
+ */
+#ifndef BS_GPU_IMAGE_UNFOLD_SIMD_H
+#define BS_GPU_IMAGE_UNFOLD_SIMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu/device/isa.h"
+
+struct bs_unfold_kernels {
+	/* out = map x, or out += map x */
+	void (*times)(float *out, const float *x, const float *map, size_t rows, bool add);
+	/* sum += conj(map) in */
+	void (*gather)(float *sum, const float *in, const float *map, size_t rows);
+	/* out = a out + b x */
+	void (*mix)(float *out, float a, const float *x, float b, size_t rows);
+};
+
+BS_ISA_DECLARE(const struct bs_unfold_kernels, bs_unfold_kernels);
+
+#endif
