@@ -1,0 +1,487 @@
+/* gpu/calibrate/espirit.c - host twin; see espirit.h */
+#include "gpu/calibrate/espirit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/protocol.h"
+#include "gpu/calibrate/dense.h"
+#include "gpu/calibrate/hankel.h"
+#include "gpu/calibrate/maps_simd.h"
+
+#define TAU   6.28318530717958647692
+#define BATCH BS_MAPS_BATCH
+
+/*
+ * Places: where the kernel fits into the block. Elements: samples under the kernel. Points: voxels
+ * of the smallest image that holds the kernels' correlations, 2 kernel - 1 an axis, lags as well.
+ */
+struct bs_espirit {
+	struct bs_espirit_spec s;
+	struct bs_team *team;
+	const struct bs_maps_kernels *simd;
+	struct bs_hankel k;
+	uint32_t points[3];
+	uint32_t pairs; /* padded */
+	uint32_t line;  /* correlations of a row: pairs x lags along x, padded */
+	double *gram;   /* [rows][rows] complex, then its eigenvectors */
+	double *gram_value;
+	void *work;        /* of LAPACK */
+	double *lagged;    /* [member] two blocks of complex double */
+	double *coil_gram; /* [coils][coils] complex */
+	double *coil_value;
+	float *u;                 /* [place][re, im][BATCH] */
+	float *v;                 /* [coil][element][re, im][BATCH] */
+	float *f;                 /* [coil][point][re, im][BATCH] */
+	float *part;              /* [coil] two of f's: sums along one axis, along two */
+	float *g[2];              /* [point][re, im][pairs] */
+	float *corr;              /* [lag z][lag y][re, im][line] */
+	float *plane;             /* [lag y][re, im][line] */
+	float *turn[3];           /* exp(+i2pi point lag / points), [axis][point][lag] complex */
+	float *phase_x;           /* [lag][cos, sin][x] */
+	float *phase_y, *phase_z; /* [voxel][lag] complex, exp(-i2pi lag n / field) */
+	float *reference;         /* [coil] complex */
+	float *row;               /* [member][re, im][line] */
+	float *scratch;           /* [member] bs_maps_scratch */
+	uint32_t phase_stride;
+	size_t scratch_stride;
+	/* of the run in progress, for the team's tasks */
+	const float *block;
+	float *maps, *values;
+	uint32_t kept, first; /* kernels, and the first of this batch */
+	uint32_t z;
+};
+
+static int check(const struct bs_espirit_spec *s, struct bs_fail *why)
+{
+	if (s->coils == 0 || s->coils > BS_COILS_MAX || s->sets == 0 || s->sets > s->coils ||
+	    s->sets > BS_ESPIRIT_SETS_MAX)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "coil maps: %u coils, %u sets (at most %u coils, %u sets)", s->coils,
+			       s->sets, BS_COILS_MAX, BS_ESPIRIT_SETS_MAX);
+	for (int a = 0; a < 3; a++) {
+		if (s->block[a] == 0 || s->block[a] > 1024 || s->kernel[a] == 0 ||
+		    s->kernel[a] > s->block[a] || s->kernel[a] > BS_ESPIRIT_KERNEL_MAX)
+			return bs_fail(why, BS_ERR_CONFIG,
+				       "coil maps: a kernel of %u samples along %c, a block of %u "
+				       "(kernel at most %u and the block)",
+				       s->kernel[a], "xyz"[a], s -> block[a],
+				       BS_ESPIRIT_KERNEL_MAX);
+		if (s->matrix[a] == 0 || s->matrix[a] > 4096 || s->field[a] == 0 ||
+		    s->field[a] > 8192)
+			return bs_fail(why, BS_ERR_CONFIG,
+				       "coil maps: matrix %c is %u, its field of view %u", "xyz"[a],
+				       s -> matrix[a], s -> field[a]);
+	}
+	return 0;
+}
+
+/* Sizes that follow from the spec; s has been checked. */
+static int size(struct bs_espirit *e, const struct bs_espirit_spec *s, struct bs_fail *why)
+{
+	uint64_t columns = bs_hankel_volume(s->kernel) * s->coils;
+	uint64_t rows, line;
+
+	memset(e, 0, sizeof(*e));
+	e->s = *s;
+	e->k.coils = s->coils;
+	for (int a = 0; a < 3; a++) {
+		e->k.block[a] = s->block[a];
+		e->k.kernel[a] = s->kernel[a];
+		e->k.places[a] = s->block[a] - s->kernel[a] + 1;
+		e->points[a] = 2 * s->kernel[a] - 1;
+	}
+	rows = bs_hankel_volume(e->k.places);
+	e->k.of_places = rows < columns;
+	rows = e->k.of_places ? rows : columns;
+	if (rows > BS_ESPIRIT_GRAM_MAX)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "coil maps: %u coils, a kernel of %u x %u x %u in a block of "
+			       "%u x %u x %u are %llu equations (at most %u): a smaller kernel",
+			       s->coils, s->kernel[0], s->kernel[1], s->kernel[2], s->block[0],
+			       s->block[1], s->block[2], (unsigned long long)rows,
+			       BS_ESPIRIT_GRAM_MAX);
+	e->k.rows = (uint32_t)rows;
+	e->pairs = bs_maps_padded(bs_maps_pairs(s->coils));
+	line = (uint64_t)bs_maps_pairs(s->coils) * e->points[0];
+	e->line = bs_maps_padded((uint32_t)line);
+	e->phase_stride = bs_maps_padded(s->matrix[0]);
+	e->scratch_stride = bs_maps_padded((uint32_t)bs_maps_scratch(s->coils));
+	return 0;
+}
+
+/* One part of the memory: stated by need, taken by plan, in the same order. */
+static bool part(struct bs_need *need, struct bs_arena *arena, void *to, const char *what,
+		 uint64_t count, uint64_t bytes)
+{
+	void *at;
+
+	bytes = (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+	if (need != NULL)
+		bs_need_add(need, what, count, bytes);
+	if (arena == NULL)
+		return true;
+	at = bs_arena_take(arena, (size_t)(count * bytes), BS_ALIGN);
+	memcpy(to, &at, sizeof(at));
+	return at != NULL;
+}
+
+static bool memory(struct bs_espirit *e, struct bs_need *need, struct bs_arena *arena)
+{
+	const struct bs_espirit_spec *s = &e->s;
+	const uint64_t points = bs_hankel_volume(e->points);
+	const uint64_t lanes = 2 * BATCH * sizeof(float);
+	const uint64_t most = bs_dense_eigen_bytes(e->k.rows);
+	const uint64_t coil_work = bs_dense_eigen_bytes(s->coils);
+	bool ok;
+
+	ok = part(need, arena, &e->gram, "Gram matrix", e->k.rows, e->k.rows * 16u) &&
+	     part(need, arena, &e->gram_value, "eigenvalues", 1, e->k.rows * 8u) &&
+	     part(need, arena, &e->work, "LAPACK", 1, most > coil_work ? most : coil_work) &&
+	     part(need, arena, &e->lagged, "products", BS_TEAM_MAX, bs_hankel_work(&e->k) * 8) &&
+	     part(need, arena, &e->coil_gram, "coil covariance", s->coils, s->coils * 16u) &&
+	     part(need, arena, &e->coil_value, "its eigenvalues", 1, s->coils * 8u) &&
+	     part(need, arena, &e->reference, "reference coil", 1, s->coils * 8u) &&
+	     part(need, arena, &e->u, "eigenvectors of a batch", e->k.of_places ? e->k.rows : 1,
+		  lanes) &&
+	     part(need, arena, &e->v, "kernels of a batch", s->coils * bs_hankel_volume(s->kernel),
+		  lanes) &&
+	     part(need, arena, &e->f, "their images", s->coils * points, lanes) &&
+	     part(need, arena, &e->part, "their images, one axis", s->coils * points, 2 * lanes) &&
+	     part(need, arena, &e->g[0], "correlation", points, (uint64_t)e->pairs * 8) &&
+	     part(need, arena, &e->g[1], "correlation", points, (uint64_t)e->pairs * 8) &&
+	     part(need, arena, &e->corr, "correlation by rows",
+		  (uint64_t)e->points[1] * e->points[2], (uint64_t)e->line * 8) &&
+	     part(need, arena, &e->plane, "of a plane", e->points[1], (uint64_t)e->line * 8) &&
+	     part(need, arena, &e->row, "of a row", BS_TEAM_MAX, (uint64_t)e->line * 8) &&
+	     part(need, arena, &e->phase_x, "phases", 2 * s->kernel[0],
+		  (uint64_t)e->phase_stride * 4) &&
+	     part(need, arena, &e->phase_y, "phases", s->matrix[1], e->points[1] * 8u) &&
+	     part(need, arena, &e->phase_z, "phases", s->matrix[2], e->points[2] * 8u) &&
+	     part(need, arena, &e->scratch, "eigenvectors of voxels", BS_TEAM_MAX,
+		  e->scratch_stride * 4);
+	for (int a = 0; a < 3; a++)
+		ok = ok &&
+		     part(need, arena, &e->turn[a], "phases", e->points[a], e->points[a] * 8u);
+	return ok;
+}
+
+static void phase(float *to, double angle)
+{
+	to[0] = (float)cos(angle);
+	to[1] = (float)sin(angle);
+}
+
+static int64_t centered(uint32_t index, uint32_t size)
+{
+	return (int64_t)index - size / 2;
+}
+
+static void phases(struct bs_espirit *e)
+{
+	const struct bs_espirit_spec *s = &e->s;
+	float *const along[3] = { NULL, e->phase_y, e->phase_z };
+
+	for (int a = 0; a < 3; a++) {
+		const uint32_t n = e->points[a];
+
+		for (uint32_t i = 0; i < n; i++)
+			for (uint32_t k = 0; k < n; k++)
+				phase(e->turn[a] + 2 * (i * n + k), TAU * (i * k % n) / n);
+		for (uint32_t i = 0; along[a] != NULL && i < s->matrix[a]; i++)
+			for (uint32_t k = 0; k < n; k++)
+				phase(along[a] + 2 * ((size_t)i * n + k),
+				      -TAU * (double)centered(i, s->matrix[a]) *
+					      (double)centered(k, n) / s->field[a]);
+	}
+	for (uint32_t k = 1; k < s->kernel[0]; k++)
+		for (uint32_t x = 0; x < s->matrix[0]; x++) {
+			float *to = e->phase_x + 2 * (size_t)(k - 1) * e->phase_stride + x;
+			float turn[2];
+
+			phase(turn, TAU * k * (double)centered(x, s->matrix[0]) / s->field[0]);
+			to[0] = turn[0];
+			to[e->phase_stride] = turn[1];
+		}
+}
+
+int bs_espirit_need(const struct bs_espirit_spec *s, struct bs_need *need, struct bs_fail *why)
+{
+	struct bs_espirit e;
+	int rc = check(s, why);
+
+	if (rc == 0)
+		rc = size(&e, s, why);
+	if (rc == 0)
+		(void)memory(&e, need, NULL);
+	return rc;
+}
+
+int bs_espirit_plan(struct bs_espirit **plan, const struct bs_espirit_spec *s,
+		    struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
+{
+	struct bs_espirit *e = calloc(1, sizeof(*e));
+	int rc = e == NULL ? bs_fail(why, BS_ERR_NOMEM, "coil maps") : check(s, why);
+
+	if (rc == 0)
+		rc = size(e, s, why);
+	if (rc == 0 && !memory(e, NULL, arena))
+		rc = bs_fail(why, BS_ERR_NOMEM, "coil maps: the arena is too small");
+	if (rc != 0) {
+		free(e);
+		return rc;
+	}
+	e->team = team;
+	e->simd = BS_ISA_PICK(bs_maps_kernels);
+	bs_dense_open();
+	phases(e);
+	*plan = e;
+	return 0;
+}
+
+void bs_espirit_close(struct bs_espirit *e)
+{
+	free(e);
+}
+
+/* ---- the kernels' correlations ---- */
+
+/* A batch of eigenvectors, one a lane; those of places less their singular value. */
+static void take_vectors(void *arg, int task, int member)
+{
+	struct bs_espirit *e = arg;
+	const uint32_t at = (uint32_t)task;
+	float *to = (e->k.of_places ? e->u : e->v) + (size_t)at * 2 * BATCH;
+
+	(void)member;
+	for (uint32_t j = 0; j < BATCH; j++) {
+		const uint32_t column = e->first + j;
+		const double *from = e->gram + 2 * ((size_t)column * e->k.rows + at);
+		const double scale = column >= e->kept ? 0.0
+				     : e->k.of_places  ? 1.0 / sqrt(e->gram_value[column])
+						       : 1.0;
+
+		to[j] = (float)(scale != 0.0 ? from[0] * scale : 0.0);
+		to[BATCH + j] = (float)(scale != 0.0 ? from[1] * scale : 0.0);
+	}
+}
+
+/*
+ * The transform of blocks of 2 wide floats along one axis, from n to points of them; inner: blocks
+ * between neighbors, outer: how often.
+ */
+struct axis {
+	const float *turn;
+	uint32_t n, points, wide;
+	size_t inner, outer;
+};
+
+static void along(const struct bs_espirit *e, const struct axis *a, float *to, const float *from)
+{
+	const size_t block = 2 * (size_t)a->wide;
+
+	for (size_t o = 0; o < a->outer; o++)
+		for (uint32_t p = 0; p < a->points; p++)
+			for (size_t i = 0; i < a->inner; i++)
+				e->simd->weigh(to + ((o * a->points + p) * a->inner + i) * block,
+					       from + (o * a->n * a->inner + i) * block,
+					       a->inner * block,
+					       a->turn + 2 * (size_t)p * a->points, a->n, a->wide);
+}
+
+/* A coil's kernels of the batch, at the points: v to f. */
+static void transform(void *arg, int task, int member)
+{
+	struct bs_espirit *e = arg;
+	const uint32_t *k = e->s.kernel;
+	const uint32_t *n = e->points;
+	const size_t lanes = 2 * BATCH;
+	const size_t points = (size_t)bs_hankel_volume(n);
+	float *v = e->v + (size_t)task * bs_hankel_volume(k) * lanes;
+	float *one = e->part + (size_t)task * 2 * points * lanes;
+	float *two = one + points * lanes;
+	const struct axis x = { e->turn[0], k[0], n[0], BATCH, 1, (size_t)k[2] * k[1] };
+	const struct axis y = { e->turn[1], k[1], n[1], BATCH, n[0], k[2] };
+	const struct axis z = { e->turn[2], k[2], n[2], BATCH, (size_t)n[0] * n[1], 1 };
+
+	(void)member;
+	if (e->k.of_places) {
+		struct bs_maps_patch p = {
+			.samples = e->block + 2 * (size_t)task * bs_hankel_volume(e->s.block)
+		};
+
+		memcpy(p.block, e->s.block, sizeof(p.block));
+		memcpy(p.kernel, k, sizeof(p.kernel));
+		memcpy(p.places, e->k.places, sizeof(p.places));
+		e->simd->patch(&p, e->u, v);
+	}
+	along(e, &x, one, v);
+	along(e, &y, two, one);
+	along(e, &z, e->f + (size_t)task * points * lanes, two);
+}
+
+static void correlate(void *arg, int task, int member)
+{
+	struct bs_espirit *e = arg;
+	const size_t lanes = 2 * BATCH;
+
+	(void)member;
+	e->simd->outer(e->g[0] + (size_t)task * 2 * e->pairs, e->f + (size_t)task * lanes,
+		       (size_t)bs_hankel_volume(e->points) * lanes, e->s.coils, e->pairs);
+}
+
+/* From points to lags, which are in the order 0, 1, .. kernel - 1, 1 - kernel, .. -1. */
+static void to_lags(struct bs_espirit *e)
+{
+	const uint32_t *n = e->points;
+	const float scale =
+		(float)(1.0 / (double)(bs_hankel_volume(n) * bs_hankel_volume(e->s.kernel)));
+	const struct axis x = { e->turn[0], n[0], n[0], e->pairs, 1, (size_t)n[2] * n[1] };
+	const struct axis y = { e->turn[1], n[1], n[1], e->pairs, n[0], n[2] };
+	const struct axis z = { e->turn[2], n[2], n[2], e->pairs, (size_t)n[0] * n[1], 1 };
+	const uint32_t pairs = bs_maps_pairs(e->s.coils);
+
+	along(e, &x, e->g[1], e->g[0]);
+	along(e, &y, e->g[0], e->g[1]);
+	along(e, &z, e->g[1], e->g[0]);
+	for (uint32_t lz = 0; lz < n[2]; lz++)
+		for (uint32_t ly = 0; ly < n[1]; ly++) {
+			float *to = e->corr + ((size_t)lz * n[1] + ly) * 2 * e->line;
+			const size_t row = ((size_t)(lz + e->s.kernel[2]) % n[2]) * n[1] +
+					   (ly + e->s.kernel[1]) % n[1];
+
+			for (uint32_t lx = 0; lx < n[0]; lx++) {
+				const float *from =
+					e->g[1] +
+					(row * n[0] + (lx + e->s.kernel[0]) % n[0]) * 2 * e->pairs;
+
+				for (uint32_t p = 0; p < pairs; p++) {
+					to[p * n[0] + lx] = from[p] * scale;
+					to[e->line + p * n[0] + lx] = from[e->pairs + p] * scale;
+				}
+			}
+		}
+}
+
+/* ---- the voxels ---- */
+
+static void row(void *arg, int task, int member)
+{
+	struct bs_espirit *e = arg;
+	const struct bs_espirit_spec *s = &e->s;
+	const size_t voxels = (size_t)bs_hankel_volume(s->matrix);
+	const size_t at = ((size_t)e->z * s->matrix[1] + (uint32_t)task) * s->matrix[0];
+	float *line = e->row + (size_t)member * 2 * e->line;
+	const struct bs_maps_row r = {
+		.coils = s->coils,
+		.sets = s->sets,
+		.n = s->matrix[0],
+		.crop = (float)s->crop,
+		.reference = e->reference,
+		.maps = e->maps + 2 * at,
+		.set_stride = s->coils * voxels,
+		.coil_stride = voxels,
+		.values = e->values != NULL ? e->values + at : NULL,
+		.value_stride = voxels,
+		.scratch = e->scratch + (size_t)member * e->scratch_stride,
+	};
+
+	e->simd->weigh(line, e->plane, 2 * (size_t)e->line,
+		       e->phase_y + 2 * (size_t)task * e->points[1], e->points[1], e->line);
+	e->simd->correlated(&r, line, e->line, s->kernel[0] - 1, e->phase_x, e->phase_stride);
+}
+
+/* The first principal component of the block's coils, its largest element real. */
+static int refer(struct bs_espirit *e, struct bs_fail *why)
+{
+	const uint32_t C = e->s.coils;
+	const size_t samples = (size_t)bs_hankel_volume(e->s.block);
+	double size = 0.0;
+	uint32_t most = 0;
+	int rc;
+
+	for (uint32_t c = 0; c < C; c++)
+		for (uint32_t d = 0; d <= c; d++) {
+			const float *p = e->block + 2 * c * samples;
+			const float *q = e->block + 2 * d * samples;
+			double *to = e->coil_gram + 2 * ((size_t)d * C + c);
+
+			to[0] = to[1] = 0.0;
+			for (size_t i = 0; i < samples; i++) {
+				to[0] += (double)p[2 * i] * q[2 * i] +
+					 (double)p[2 * i + 1] * q[2 * i + 1];
+				to[1] += (double)p[2 * i + 1] * q[2 * i] -
+					 (double)p[2 * i] * q[2 * i + 1];
+			}
+		}
+	rc = bs_dense_eigen(C, e->coil_gram, e->coil_value, e->work, why);
+	if (rc != 0)
+		return rc;
+	for (uint32_t c = 0; c < C; c++) {
+		const double *w = e->coil_gram + 2 * (size_t)c;
+
+		if (w[0] * w[0] + w[1] * w[1] > size * 1.0001) {
+			size = w[0] * w[0] + w[1] * w[1];
+			most = c;
+		}
+	}
+	for (uint32_t c = 0; c < C; c++) {
+		const double *w = e->coil_gram + 2 * (size_t)c;
+		const double *m = e->coil_gram + 2 * (size_t)most;
+
+		e->reference[2 * c] = (float)((w[0] * m[0] + w[1] * m[1]) / sqrt(size));
+		e->reference[2 * c + 1] = (float)((w[1] * m[0] - w[0] * m[1]) / sqrt(size));
+	}
+	return 0;
+}
+
+static int kernels(struct bs_espirit *e, struct bs_fail *why)
+{
+	int rc;
+
+	bs_hankel_gram(&e->k, e->team, e->block, e->lagged, e->gram);
+	rc = bs_dense_eigen(e->k.rows, e->gram, e->gram_value, e->work, why);
+	if (rc != 0)
+		return rc;
+	if (!(e->gram_value[0] > 0.0))
+		return bs_fail(why, BS_ERR_VALUE, "coil maps: the calibration data are all zero");
+	for (e->kept = 0; e->kept < e->k.rows; e->kept++)
+		if (!(e->gram_value[e->kept] > e->s.threshold * e->gram_value[0]))
+			break;
+	return 0;
+}
+
+int bs_espirit_run(struct bs_espirit *e, const float *block, float *maps, float *values,
+		   struct bs_fail *why)
+{
+	const uint32_t points = (uint32_t)bs_hankel_volume(e->points);
+	int rc;
+
+	e->block = block;
+	e->maps = maps;
+	e->values = values;
+	rc = refer(e, why);
+	if (rc == 0)
+		rc = kernels(e, why);
+	if (rc != 0)
+		return rc;
+	memset(e->g[0], 0, (size_t)points * e->pairs * 8);
+	for (e->first = 0; e->first < e->kept; e->first += BATCH) {
+		bs_team_run(e->team, take_vectors, e, (int)e->k.rows);
+		bs_team_run(e->team, transform, e, (int)e->s.coils);
+		bs_team_run(e->team, correlate, e, (int)points);
+	}
+	to_lags(e);
+	for (e->z = 0; e->z < e->s.matrix[2]; e->z++) {
+		const float *turn = e->phase_z + 2 * (size_t)e->z * e->points[2];
+
+		for (uint32_t ly = 0; ly < e->points[1]; ly++)
+			e->simd->weigh(e->plane + (size_t)ly * 2 * e->line,
+				       e->corr + (size_t)ly * 2 * e->line,
+				       (size_t)e->points[1] * 2 * e->line, turn, e->points[2],
+				       e->line);
+		bs_team_run(e->team, row, e, (int)e->s.matrix[1]);
+	}
+	return 0;
+}
