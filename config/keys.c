@@ -141,7 +141,7 @@ P("backend", BS_KEY_WORD, "", "\"auto\"", 0, 0, backends, backend,
 P("dims", BS_KEY_INT, "", "0", 0, 3, NULL, dims,
   "2 or 3; 0: 2 where matrix z is 1, else 3"),
 P("matrix", BS_KEY_INT3, "voxels", NULL, 1, BS_AXIS_MAX, NULL, matrix,
-  "image size [x, y] or [x, y, z], 16 to 512 an axis; z is 1 in 2D"),
+  "image size [x, y] or [x, y, z], 1 to 512 an axis; z is 1 in 2D"),
 P("encoded", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 2 * BS_AXIS_MAX, NULL, encoded,
   "cartesian: k-space size, readout oversampling included; at least the matrix"),
 P("fov_mm", BS_KEY_NUMBER3, "mm", "[0.0, 0.0, 0.0]", 0, 10000, NULL, fov_mm,
@@ -182,7 +182,8 @@ P("trajectory.third_ignored", BS_KEY_BOOL, "", "false", 0, 0, NULL, traj.third_i
 P("trajectory.tolerance", BS_KEY_NUMBER, "cycles/voxel", "1.0e-4", 0, 1, NULL, traj.tolerance,
   "largest difference between the stream's trajectory and the protocol's"),
 P("trajectory.min_extent", BS_KEY_NUMBER, "cycles/voxel", "0.25", 0, 0.5, NULL, traj.min_extent,
-  "the trajectory must reach at least this far on each axis, or it is not in the stated unit"),
+  "the trajectory must reach at least this far on each axis of more than one voxel, or it is not in "
+  "the stated unit"),
 
 P("gridding.accuracy", BS_KEY_NUMBER, "", "1.0e-4", 0, 0.1, NULL, accuracy,
   "relative error of the transform, 1e-6 to 1e-1; 0, or not given beside width and oversampling: "

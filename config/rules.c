@@ -145,10 +145,6 @@ static void rule_matrix(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "dims", "1 is neither 2 nor 3");
 	else if (p->dims == 2 && p->matrix[2] != 1)
 		fault(r, s, "matrix", "z is %u: it must be 1 in 2D", p->matrix[2]);
-	for (uint32_t i = 0; i < p->dims && i < 3; i++)
-		if (p->matrix[i] < BS_AXIS_MIN)
-			fault(r, s, "matrix", "%c is %u: outside %u .. %u voxels", axes[i],
-			      p->matrix[i], BS_AXIS_MIN, BS_AXIS_MAX);
 }
 
 static void rule_image_matrix(const struct bs_reading *r, const struct bs_scope *s,

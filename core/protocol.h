@@ -21,8 +21,7 @@ extern "C" {
 #define BS_NAME_MAX      64u
 #define BS_PATH_MAX_     256u
 #define BS_COILS_MAX     64u
-#define BS_AXIS_MIN      16u
-#define BS_AXIS_MAX      512u
+#define BS_AXIS_MAX      512u /* voxels; an axis has at least one */
 #define BS_PROTOCOLS_MAX 16u
 #define BS_SINKS_MAX     8u
 #define BS_FRAMES_MAX    512u /* slices x contrasts of a protocol */

@@ -161,7 +161,7 @@ static const struct bs_option options[] = {
 	  .help = "cartesian radial2d spiral2d radial3d stack random cones tpi (radial2d)",
 	  .read = read_traj },
 	{ BS_OPTION_SIZES, 0, "matrix", "X,Y[,Z]", AT(matrix), .help = "voxels (also XxY, XxYxZ)",
-	  .min = BS_AXIS_MIN, .max = BS_AXIS_MAX },
+	  .min = 1, .max = BS_AXIS_MAX },
 	{ BS_OPTION_U32, 0, "coils", "N", AT(protocol.coils), .help = "1 to 64 (1)", .min = 1,
 	  .max = BS_COILS_MAX },
 	{ BS_OPTION_U32, 0, "samples", "N", AT(protocol.samples),

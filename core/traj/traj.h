@@ -60,8 +60,8 @@ static inline double bs_traj_unit_scale(const struct bs_protocol *p, uint32_t ax
 
 /*
  * For a table that was read: converts to cycles per voxel in place, checks each value (finite, in
- * [-0.5, 0.5) after folding +0.5 to -0.5) and the extent (min_extent), and sets keyed. The reason
- * names readout, sample and axis.
+ * [-0.5, 0.5) after folding +0.5 to -0.5) and the extent (min_extent, along axes of more than one
+ * voxel), and sets keyed. The reason names readout, sample and axis.
  */
 int bs_traj_check(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why);
 

@@ -16,6 +16,8 @@ static enum bs_sharing choose(const struct bs_protocol *p, char *why, size_t siz
 		return BS_SHARING_COILS;
 	else if (!method->shares_rows || p->fhd != BS_SUM_EXACT)
 		(void)snprintf(why, size, "there is one coil, and no exact sum");
+	else if (p->matrix[1] < p->gpu_devices.count)
+		(void)snprintf(why, size, "there is one coil, and %u rows", p->matrix[1]);
 	else if (p->density != BS_DENSITY_NONE)
 		(void)snprintf(why, size, "there is one coil, and its samples have weights");
 	else

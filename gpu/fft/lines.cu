@@ -216,9 +216,11 @@ int bs_line_launch(const struct bs_line_pass *p, int sign, const float2 *in, flo
 
 	if (p->registers && bs_line_has_registers(p->line.n))
 		return bs_line_launch_registers(p, sign, in, out, stream, why);
-	if (p->inner == 1)
+	const bool along = bs_line_along(p);
+
+	if (along)
 		blocks = dim3((unsigned)((p->outer + cols - 1) / cols));
-	return bs_launch(p->inner == 1 ? (sign > 0 ? rows<1> : rows<-1>)
-				       : (sign > 0 ? strided<1> : strided<-1>),
+	return bs_launch(along ? (sign > 0 ? rows<1> : rows<-1>)
+			       : (sign > 0 ? strided<1> : strided<-1>),
 			 blocks, THREADS, bytes, p->close, stream, why, *p, cols, in, out);
 }

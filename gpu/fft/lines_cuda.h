@@ -28,6 +28,11 @@ struct bs_line_pass {
 	bool close;     /* its blocks may start while the kernel before it in the stream ends */
 };
 
+/* Its lines lie along memory, one after the other: the kernels of whole rows do them. */
+static inline bool bs_line_along(const struct bs_line_pass *p)
+{
+	return p->inner == 1 && p->in_planes <= 1 && p->out_planes <= 1;
+}
 /* Device memory that a plan takes. */
 uint64_t bs_line_bytes(uint32_t n);
 int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, struct bs_fail *why);

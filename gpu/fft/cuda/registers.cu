@@ -35,7 +35,7 @@ int bs_line_launch_registers(const struct bs_line_pass *p, int sign, const float
 			     cudaStream_t stream, struct bs_fail *why)
 {
 	const struct bs_line_reg *r = find(p->line.n);
-	const bool rows = p->inner == 1;
+	const bool rows = bs_line_along(p);
 
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "lines of %u points in registers",

@@ -144,7 +144,7 @@ numbers tune steps 1 65
 numbers tune trials 0 1001
 numbers tune lambda 1 0:1 1:0 1:2:3 1,
 numbers tune at 3 1,2,3,4 1,-2 1,,2
-numbers phantom matrix 32 32x32x32x32 8x32 32x513 32x
+numbers phantom matrix 32 32x32x32x32 0x32 32x513 32x
 for name in samples readouts interleaves slices repetitions; do
 	numbers phantom $name 0 1048577; done
 numbers phantom coils 0 65

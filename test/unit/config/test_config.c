@@ -28,7 +28,14 @@ static void defaults(void)
 		      p->combine == BS_COMBINE_RSS && p->output == BS_OUTPUT_MAGNITUDE &&
 		      p->backend == BS_BACKEND_AUTO && p->slices == 1 && p->contrasts == 1,
 	      "accuracy 1e-4, ramp, root-sum-of-squares, magnitude, auto");
-	CHECK(bs_config_choose(&site, "p", NULL, NULL) == p &&
+	CHECK(load(&site, "protocols = ( { name = \"p\"; method = \"ls\"; matrix = [32, 32, 4];\n"
+			  "coils = 1; samples = 8; readouts = 8;\n"
+			  "trajectory: { type = \"radial3d\"; }; },\n"
+			  "{ name = \"q\"; method = \"cartesian\"; matrix = [1, 5, 1];\n"
+			  "coils = 1; samples = 8; readouts = 5; encoded = [8, 5]; } );") == 0 &&
+		      p->dims == 3 && site.protocol[1].dims == 2,
+	      "a slab of four partitions, and a column: %s", told);
+	CHECK(load(&site, PROTOCOL("")) == 0 && bs_config_choose(&site, "p", NULL, NULL) == p &&
 		      bs_config_choose(&site, "q", NULL, NULL) == NULL,
 	      "found by name");
 	CHECK(strcmp(bs_method_name(BS_METHOD_CARTESIAN), "cartesian") == 0 &&
@@ -208,8 +215,8 @@ static const struct {
 	{ 2, "protocols.[0].matrix: z is 64: it must be 1 in 2D",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 48, 64]; dims = 2;\n"
 	  "coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; }; } );" },
-	{ 2, "protocols.[0].matrix: y is 15: outside 16 .. 512 voxels",
-	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 15];\n"
+	{ 2, "protocols.[0].matrix: 0 is outside 1 .. 512 voxels",
+	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 0];\n"
 	  "coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; }; } );" },
 	{ 2, "protocols.[0].matrix: 513 is outside 1 .. 512 voxels",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [513, 64];\n"

@@ -416,6 +416,20 @@ static void test_refused(void)
 	CHECK(bs_traj_check(&t, &p, &why) == 0 && !t.keyed, "shared counters: by order of arrival");
 	bs_traj_close(&t);
 
+	p.traj.unit = BS_UNIT_CYCLES_PER_VOXEL;
+	p.traj.min_extent = 0.25;
+	if (bs_traj_make(&t, &p, NULL))
+		return;
+	for (size_t i = 0; i < (size_t)t.samples * t.readouts; i++)
+		t.k[2 * i + 1] = 0.0f;
+	CHECK(bs_traj_check(&t, &p, &why) == BS_ERR_TRAJECTORY, "no ky for many rows: %s",
+	      why.text);
+	p.matrix[1] = 1;
+	CHECK(bs_traj_check(&t, &p, &why) == 0, "a single row needs no ky %s", why.text);
+	p.matrix[1] = p.matrix[0];
+	p.traj.min_extent = 0.0;
+	bs_traj_close(&t);
+
 	CHECK(bs_traj_open(&t, 3, UINT32_MAX, UINT32_MAX, &why) == BS_ERR_NOMEM, "huge: %s",
 	      why.text);
 	CHECK(bs_traj_open(&t, 3, 0, 5, &why) == BS_ERR_SIZE, "empty: %s", why.text);

@@ -113,6 +113,13 @@ int main(void)
 	one(&(struct bs_cart_spec){ { 64, 32, 1 }, { 32, 32, 1 }, 64, 2, 1 }, 1, 11);
 	one(&(struct bs_cart_spec){ { 64, 33, 1 }, { 31, 21, 1 }, 48, 3, 2 }, 2, 12);
 	one(&(struct bs_cart_spec){ { 36, 18, 20 }, { 18, 17, 16 }, 36, 2, 2 }, 3, 13);
+	/* a slab, few partitions, a row, a column, a voxel */
+	one(&(struct bs_cart_spec){ { 64, 32, 4 }, { 32, 32, 4 }, 64, 2, 1 }, 1, 14);
+	one(&(struct bs_cart_spec){ { 40, 33, 3 }, { 20, 33, 3 }, 40, 2, 1 }, 2, 15);
+	one(&(struct bs_cart_spec){ { 5, 7, 2 }, { 5, 7, 1 }, 4, 2, 1 }, 1, 16);
+	one(&(struct bs_cart_spec){ { 16, 1, 1 }, { 9, 1, 1 }, 16, 1, 2 }, 1, 17);
+	one(&(struct bs_cart_spec){ { 2, 12, 1 }, { 1, 11, 1 }, 2, 3, 1 }, 2, 18);
+	one(&(struct bs_cart_spec){ { 1, 1, 1 }, { 1, 1, 1 }, 1, 1, 1 }, 1, 19);
 	CHECK(bs_cart_need(&bad, &need, &why) == BS_ERR_CONFIG, "refused: %s", why.text);
 	return check_done();
 }

@@ -6,7 +6,7 @@
 
 static struct bs_protocol protocol(enum bs_method method, uint32_t coils, uint32_t devices)
 {
-	struct bs_protocol p = { .method = method, .coils = coils };
+	struct bs_protocol p = { .method = method, .matrix = { 16, 8, 1 }, .coils = coils };
 
 	p.gpu_devices.count = devices;
 	for (uint32_t i = 0; i < devices; i++)
@@ -41,6 +41,9 @@ int main(void)
 	check("one coil, exact", &p, 8,
 	      "GPUs 63, 62, 61, 60, 59, 58, 57, 56: F^H d shared out by rows of the image, "
 	      "solved on GPU 63");
+	p.matrix[1] = 7;
+	check("fewer rows than GPUs", &p, 1, "GPU 63 alone: there is one coil, and 7 rows");
+	p.matrix[1] = 8;
 	p.density = BS_DENSITY_RAMP;
 	check("one coil, weights", &p, 1,
 	      "GPU 63 alone: there is one coil, and its samples have weights");
