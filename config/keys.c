@@ -182,8 +182,8 @@ P("trajectory.third_ignored", BS_KEY_BOOL, "", "false", 0, 0, NULL, traj.third_i
 P("trajectory.tolerance", BS_KEY_NUMBER, "cycles/voxel", "1.0e-4", 0, 1, NULL, traj.tolerance,
   "largest difference between the stream's trajectory and the protocol's"),
 P("trajectory.min_extent", BS_KEY_NUMBER, "cycles/voxel", "0.25", 0, 0.5, NULL, traj.min_extent,
-  "the trajectory must reach at least this far on each axis of more than one voxel, or it is not in "
-  "the stated unit"),
+  "the trajectory must reach at least this far on each axis of more than one voxel, or it is not "
+  "in the stated unit"),
 
 P("gridding.accuracy", BS_KEY_NUMBER, "", "1.0e-4", 0, 0.1, NULL, accuracy,
   "relative error of the transform, 1e-6 to 1e-1; 0, or not given beside width and oversampling: "
@@ -195,7 +195,8 @@ P("gridding.oversampling", BS_KEY_NUMBER, "", "0.0", 0, 2, NULL, oversampling,
 P("gridding.window", BS_KEY_WORD, "", "\"kaiser_bessel\"", 0, 0, windows, window,
   "shape of the convolution window"),
 P("gridding.density", BS_KEY_WORD, "", "\"ramp\"", 0, 0, densities, density,
-  "density compensation; for ls and sense the weights of the samples, and none by default"),
+  "density compensation; for ls and sense the weights of the samples. Default none for these, and "
+  "where trajectory.type is cartesian"),
 P("gridding.density_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, density_file,
   "density file: weights as .cfl, [1, samples, readouts] or [samples, readouts]"),
 P("gridding.density_iterations", BS_KEY_INT, "", "20", 1, 1000, NULL, density_iterations,

@@ -75,7 +75,8 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 		p->dims = p->matrix[2] <= 1 ? 2 : 3;
 	if (!given(s, "gridding.accuracy") && (p->width > 0.0 || p->oversampling > 0.0))
 		p->accuracy = 0.0;
-	if (!given(s, "gridding.density") && bs_methods[p->method].weighs == BS_WEIGHS_WHEN_ASKED)
+	if (!given(s, "gridding.density") &&
+	    (bs_methods[p->method].weighs == BS_WEIGHS_WHEN_ASKED || bs_protocol_on_grid(p)))
 		p->density = BS_DENSITY_NONE;
 	if (!given(s, "image.combine")) {
 		if (bs_methods[p->method].uses_maps)
@@ -306,6 +307,9 @@ static void rule_gridding(const struct bs_reading *r, const struct bs_scope *s,
 	}
 	if (!sound(s, "gridding.density", NULL))
 		return;
+	if (p->density == BS_DENSITY_RAMP && sound(s, "trajectory.type", "method", NULL) &&
+	    given(s, "gridding.density") && bs_protocol_on_grid(p))
+		fault(r, s, "gridding.density", "ramp: the lines of a grid are no spokes: none");
 	file_where(r, s, "gridding.density_file", p->density_file, p->density == BS_DENSITY_FILE,
 		   "gridding.density", "file", true);
 }

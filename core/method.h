@@ -29,7 +29,7 @@ enum bs_weighing { BS_WEIGHS_NEVER, BS_WEIGHS_WHEN_ASKED, BS_WEIGHS_ALWAYS };
 
 struct bs_method_traits {
 	bool empty;     /* images of zeros, whatever the trajectory: to time the service itself */
-	bool on_grid;   /* a readout is a line of the grid `encoded`; no trajectory table */
+	bool on_grid;   /* lines of the grid `encoded` alone; no trajectory table */
 	bool solves;    /* by iterations: keys ls.*, Q; fewer of them when time is short */
 	bool uses_maps; /* all coils at once, with sensitivity maps; else coil by coil */
 	enum bs_weighing weighs;

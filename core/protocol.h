@@ -250,6 +250,11 @@ static inline bool bs_protocol_resizes(const struct bs_protocol *p)
 	       bs_protocol_image_axis(p, 1) != p->matrix[1] ||
 	       bs_protocol_image_axis(p, 2) != p->matrix[2];
 }
+/* Its samples are lines of the grid `encoded`, told apart by their counters. */
+static inline bool bs_protocol_on_grid(const struct bs_protocol *p)
+{
+	return bs_methods[p->method].on_grid || p->traj.type == BS_TRAJ_CARTESIAN;
+}
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)
 {

@@ -9,8 +9,8 @@ static const char axes[] = "xyz";
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
 {
 	/* A non-Cartesian header's reconSpace is a wish; its encodedSpace fixes the unit of k. */
-	const struct bs_method_traits *method = &bs_methods[p->method];
-	const uint32_t *want = method->on_grid ? p->encoded : p->matrix;
+	const bool on_grid = bs_protocol_on_grid(p);
+	const uint32_t *want = on_grid ? p->encoded : p->matrix;
 
 	for (int a = 0; a < 3; a++)
 		if (info->encoded[a] != want[a])
@@ -20,13 +20,13 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	if (info->channels != 0 && info->channels != p->coils)
 		return bs_fail(why, BS_ERR_SIZE, "receiverChannels is %u, protocol '%s' has %u",
 			       info->channels, p->name, p->coils);
-	if (!method->on_grid && info->trajectory_unit[0] != '\0' &&
+	if (!on_grid && info->trajectory_unit[0] != '\0' &&
 	    strcmp(info->trajectory_unit, bs_traj_units[p->traj.unit]) != 0)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
 			       "trajectory_units is '%s', protocol '%s' declares '%s'",
 			       info->trajectory_unit, p->name, bs_traj_units[p->traj.unit]);
-	if ((strcmp(info->trajectory_name, "cartesian") == 0) != method->on_grid &&
-	    info->trajectory_name[0] != '\0' && !method->empty)
+	if ((strcmp(info->trajectory_name, "cartesian") == 0) != on_grid &&
+	    info->trajectory_name[0] != '\0' && !bs_methods[p->method].empty)
 		return bs_fail(
 			why, BS_ERR_TRAJECTORY,
 			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",
@@ -246,9 +246,13 @@ static int admit_trajectory(const struct bs_protocol *p, const struct bs_traj *t
 	return rc;
 }
 
-/* The line on the encoded grid; partial fields say where their center lies. */
-static int admit_line(const struct bs_protocol *p, const struct bs_scan_info *info,
-		      const struct bs_mrd_acq *h, uint32_t *row, struct bs_fail *why)
+/*
+ * The line on the encoded grid; partial fields say where their center lies. A table has the first
+ * lines of the grid; method cartesian has none, and takes any.
+ */
+static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
+		      const struct bs_scan_info *info, const struct bs_mrd_acq *h, uint32_t *row,
+		      struct bs_fail *why)
 {
 	const struct bs_limit *limit[2] = { &info->step1, &info->step2 };
 	const int64_t step[2] = { h->idx.kspace_encode_step_1, h->idx.kspace_encode_step_2 };
@@ -275,6 +279,12 @@ static int admit_line(const struct bs_protocol *p, const struct bs_scan_info *in
 			       "acquisition %u: center_sample is %u, protocol '%s' has it at %u",
 			       h->scan_counter, h->center_sample, p->name, center + h->discard_pre);
 	*row = (uint32_t)(line[0] + (int64_t)p->encoded[1] * line[1]);
+	if (!bs_methods[p->method].on_grid && *row >= table->readouts)
+		return bs_fail(why, BS_ERR_INDEX,
+			       "acquisition %u: line %lld, partition %lld of the encoded grid is "
+			       "not among the first %u, which protocol '%s' has",
+			       h->scan_counter, (long long)line[0], (long long)line[1],
+			       table->readouts, p->name);
 	return 0;
 }
 
@@ -293,9 +303,8 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	if (rc == 0 && kind != BS_KIND_NOISE)
 		rc = check_index(p, head, why);
 	if (rc == 0 && line)
-		rc = bs_methods[p->method].on_grid
-			     ? admit_line(p, info, head, row, why)
-			     : admit_trajectory(p, table, head, traj, row, why);
+		rc = bs_protocol_on_grid(p) ? admit_line(p, table, info, head, row, why)
+					    : admit_trajectory(p, table, head, traj, row, why);
 	if (rc == 0)
 		rc = check_values(p, head, data, why);
 	return rc;

@@ -14,7 +14,7 @@ static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 {
 	*out = *p;
 	out->method = bs_methods[p->method].preview;
-	if (p->density == BS_DENSITY_NONE)
+	if (p->density == BS_DENSITY_NONE && !bs_protocol_on_grid(p))
 		out->density = BS_DENSITY_RAMP;
 	out->normalize = BS_NORMALIZE_UNIFORM;
 	out->accuracy = 1e-2;
@@ -35,7 +35,7 @@ static void derive_stand_in(struct bs_protocol *out, const struct bs_protocol *p
 	*out = *p;
 	out->method = bs_methods[p->method].preview;
 	out->basis = BS_BASIS_DELTA;
-	if (p->density == BS_DENSITY_NONE)
+	if (p->density == BS_DENSITY_NONE && !bs_protocol_on_grid(p))
 		out->density = BS_DENSITY_PIPE;
 	out->normalize = BS_NORMALIZE_UNIFORM;
 	out->preview_every = 0;

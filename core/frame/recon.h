@@ -64,12 +64,12 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info,
  * One acquisition against the protocol, its table and the scan's header: sizes, counters,
  * trajectory, values; and which of the frame's readouts it is (*row).
  * traj [samples][trajectory_dimensions] in the protocol's unit, data [channels][samples] complex;
- * both may be unaligned. The row comes from the counters (cartesian: the line ky + encoded_y * kz,
- * counted from the header's center), or, where a table's counters are not unique, from the
+ * both may be unaligned. The row comes from the counters (on the grid: the line ky + encoded_y *
+ * kz, counted from the header's center), or, where a table's counters are not unique, from the
  * trajectory itself. What is of a kind that the protocol does not use (core/frame/kind.h) passes
  * whatever it holds, with *row = BS_ROW_NONE. Calibration that it uses has its row as lines have;
  * what else it uses has BS_ROW_NONE and may be shorter than a line.
- * table: NULL for cartesian. Checks every value it is given once; O(values), no state.
+ * table: not read for method cartesian. Checks every value it is given once; O(values), no state.
  */
 int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,

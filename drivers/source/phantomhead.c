@@ -18,7 +18,7 @@ static struct bs_limit limit(uint32_t max, uint32_t center)
 
 static const char *trajectory_name(const struct bs_protocol *p)
 {
-	if (bs_methods[p->method].on_grid)
+	if (bs_protocol_on_grid(p))
 		return "cartesian";
 	switch (p->traj.type) {
 	case BS_TRAJ_RADIAL2D:
@@ -62,7 +62,7 @@ void bs_phantom_info(const struct bs_phantom_scan *scan, const struct bs_scanlin
 		     struct bs_scan_info *info)
 {
 	const struct bs_protocol *p = scan->protocol;
-	const bool on_grid = bs_methods[p->method].on_grid;
+	const bool on_grid = bs_protocol_on_grid(p);
 	uint32_t step[2] = { 0, 0 };
 
 	memset(info, 0, sizeof(*info));
@@ -175,7 +175,7 @@ struct bs_mrd_acq bs_phantom_head(const struct bs_phantom_scan *scan,
 	h.available_channels = h.active_channels = (uint16_t)p->coils;
 	h.channel_mask[0] = UINT64_MAX >> (64 - p->coils);
 	h.center_sample = (uint16_t)bs_phantom_center(p);
-	h.trajectory_dimensions = bs_methods[p->method].on_grid ? 0 : (uint16_t)p->dims;
+	h.trajectory_dimensions = bs_protocol_on_grid(p) ? 0 : (uint16_t)p->dims;
 	h.sample_time_us = (float)scan->dwell_us;
 	h.read_dir[0] = h.phase_dir[1] = h.slice_dir[2] = 1.0f;
 	h.idx.kspace_encode_step_1 = line->step1;

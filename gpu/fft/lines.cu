@@ -220,7 +220,7 @@ int bs_line_launch(const struct bs_line_pass *p, int sign, const float2 *in, flo
 
 	if (along)
 		blocks = dim3((unsigned)((p->outer + cols - 1) / cols));
-	return bs_launch(along ? (sign > 0 ? rows<1> : rows<-1>)
-			       : (sign > 0 ? strided<1> : strided<-1>),
-			 blocks, THREADS, bytes, p->close, stream, why, *p, cols, in, out);
+	return bs_launch(
+		along ? (sign > 0 ? rows<1> : rows<-1>) : (sign > 0 ? strided<1> : strided<-1>),
+		blocks, THREADS, bytes, p->close, stream, why, *p, cols, in, out);
 }

@@ -35,6 +35,12 @@ static void defaults(void)
 			  "coils = 1; samples = 8; readouts = 5; encoded = [8, 5]; } );") == 0 &&
 		      p->dims == 3 && site.protocol[1].dims == 2,
 	      "a slab of four partitions, and a column: %s", told);
+	CHECK(load(&site,
+		   "protocols = ( { name = \"p\"; method = \"gridding\"; matrix = [64, 48];\n"
+		   "coils = 1; samples = 128; readouts = 48; encoded = [128, 48];\n"
+		   "trajectory: { type = \"cartesian\"; }; } );") == 0 &&
+		      p->density == BS_DENSITY_NONE,
+	      "a grid needs no density compensation: %s", told);
 	CHECK(load(&site, PROTOCOL("")) == 0 && bs_config_choose(&site, "p", NULL, NULL) == p &&
 		      bs_config_choose(&site, "q", NULL, NULL) == NULL,
 	      "found by name");
@@ -215,6 +221,10 @@ static const struct {
 	{ 2, "protocols.[0].matrix: z is 64: it must be 1 in 2D",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 48, 64]; dims = 2;\n"
 	  "coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; }; } );" },
+	{ 3, "protocols.[0].gridding.density: ramp: the lines of a grid are no spokes",
+	  "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 48]; encoded = [64, 48];\n"
+	  "gridding: { density = \"ramp\"; }; trajectory: { type = \"cartesian\"; };\n"
+	  "coils = 1; samples = 64; readouts = 48; } );" },
 	{ 2, "protocols.[0].matrix: 0 is outside 1 .. 512 voxels",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 0];\n"
 	  "coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; }; } );" },

@@ -153,6 +153,51 @@ static void admit_beside(void)
 	      why.text);
 }
 
+/* Other methods than the FFT on the grid: rows are the lines that their table has. */
+static void admit_on_grid(void)
+{
+	struct bs_traj table = { .dims = 2, .samples = 24, .readouts = 12, .keyed = true };
+	struct bs_protocol p = cartesian();
+	struct bs_scan_info info = { .encoded = { 32, 16, 1 }, .channels = 2 };
+	float data[2 * 2 * 32] = { 0 };
+	struct bs_mrd_acq h = line_head(3);
+	uint32_t row = 77;
+
+	p.method = BS_METHOD_SENSE;
+	p.traj.type = BS_TRAJ_CARTESIAN;
+	p.readouts = 12;
+	strcpy(info.trajectory_name, "cartesian");
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "sense on the grid: the header of a grid %s",
+	      why.text);
+	info.encoded[0] = 16;
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE, "%s", why.text);
+	info.encoded[0] = 32;
+	strcpy(info.trajectory_name, "spiral");
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_TRAJECTORY, "%s", why.text);
+	CHECK(bs_admit_acq(&p, &table, &info, &h, NULL, data, &row, &why) == 0 && row == 3,
+	      "line 3 is row %u", row);
+	info.step1 = (struct bs_limit){ .center = 4, .given = 1 };
+	CHECK(bs_admit_acq(&p, &table, &info, &h, NULL, data, &row, &why) == 0 && row == 7,
+	      "counted from the header's center: row %u", row);
+	h.idx.kspace_encode_step_1 = 8;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s",
+	      why.text);
+	h = line_head(3);
+	h.center_sample = 20;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
+	      why.text);
+	p.samples = h.number_of_samples = 24; /* its first eight are missing */
+	h.center_sample = 8;
+	CHECK(bs_admit_acq(&p, &table, &info, &h, NULL, data, &row, &why) == 0 && row == 7,
+	      "a partial echo whose center is sample 8: row %u %s", row, why.text);
+	p.method = BS_METHOD_GRIDDING;
+	p.traj.type = BS_TRAJ_RADIAL2D;
+	strcpy(info.trajectory_name, "cartesian");
+	memcpy(info.encoded, p.matrix, sizeof(info.encoded));
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_TRAJECTORY, "spokes, not a grid: %s",
+	      why.text);
+}
+
 static void admit_trajectory(void)
 {
 	float k[4 * 8 * 2];
@@ -484,6 +529,7 @@ int main(void)
 {
 	admit_lines();
 	admit_beside();
+	admit_on_grid();
 	admit_trajectory();
 	frames();
 	beside();
