@@ -8,6 +8,7 @@
 #include "board/offline/rounds.h"
 #include "config/config.h"
 #include "core/frame/attributes.h"
+#include "core/frame/geometry.h"
 #include "core/memory/pools.h"
 #include "core/log.h"
 #include "core/thread/clock.h"
@@ -158,6 +159,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 {
 	const struct bs_scan_info *info = &j->pipeline.info;
 	const struct bs_protocol *p;
+	char words[BS_GEOMETRY_WORDS];
 	int rc;
 
 	j->sink = bs_sink_find(j->out);
@@ -174,6 +176,8 @@ static int prepare(struct job *j, struct bs_fail *why)
 	if (p == NULL)
 		return BS_ERR_PROTOCOL;
 	rc = bs_admit_scan(p, info, why);
+	if (rc == 0 && bs_geometry_words(words, p, info)[0] != '\0')
+		bs_log(BS_LOG_WARN, "%s", words);
 	if (rc == 0 && j->rounds.rounds > 0) {
 		rc = prepare_rounds(j, why);
 		p = &j->round;

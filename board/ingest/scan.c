@@ -5,6 +5,7 @@
 #include "board/ingest/ingest.h"
 #include "config/config.h"
 #include "core/thread/clock.h"
+#include "core/frame/geometry.h"
 #include "core/frame/recon.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/xml.h"
@@ -63,6 +64,7 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info)
 static void start_scan(struct ingest *in, const struct bs_wire *w, const struct bs_scan_info *info)
 {
 	struct bs_shm *shm = &in->env->shm;
+	char words[BS_GEOMETRY_WORDS];
 
 	in->session = w->session;
 	bs_order_start(&in->order, 1);
@@ -78,6 +80,8 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 
 	bs_worker_say(in->env, BS_EVENT_OPEN, 0, (const uint64_t[3]){ id, in->session },
 		      in->p->name);
+	if (bs_geometry_words(words, in->p, info)[0] != '\0')
+		bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ id }, words);
 	(void)bs_ring_push(shm->acq_ring, bs_entry(BS_ENTRY_OPEN, id, 0));
 	bs_shm_ring_bell(shm, BS_WORKER_RECON);
 	in->accept_due = true;

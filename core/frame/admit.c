@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/frame/geometry.h"
+
 static const char axes[] = "xyz";
 
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
@@ -31,7 +33,7 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			why, BS_ERR_TRAJECTORY,
 			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",
 			info->trajectory_name, p->name);
-	return 0;
+	return bs_geometry_check(p, info, why);
 }
 
 static int check_index(const struct bs_protocol *p, const struct bs_mrd_acq *h, struct bs_fail *why)

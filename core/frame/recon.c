@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/frame/geometry.h"
 #include "core/thread/clock.h"
 
 static uint64_t frame_key(const struct bs_mrd_idx *i)
@@ -44,8 +45,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	memset(&r->kinds, 0, sizeof(r->kinds));
 	r->image_index = r->preview_index = 0;
 	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
-	for (int a = 0; a < 3; a++)
-		r->fov_mm[a] = info->fov_mm[a] > 0.0f ? info->fov_mm[a] : r->p->fov_mm[a];
+	bs_geometry_fov(r->fov_mm, r->p, info);
 }
 
 static void pass(const struct bs_recon *r, struct window *w, uint32_t groups)

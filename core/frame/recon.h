@@ -56,7 +56,10 @@ struct bs_recon_image {
 	uint32_t last_scan_counter;
 };
 
-/* The header against the protocol: matrix, channels, unit. The reason names the element. */
+/*
+ * The header against the protocol: matrix, channels, unit, field of view (core/frame/geometry.h).
+ * The reason names the element.
+ */
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info,
 		  struct bs_fail *why);
 

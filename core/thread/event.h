@@ -30,6 +30,7 @@ enum bs_event_number {
 	BS_EVENT_OUTCOME,  /* code, text; arg[0]: scan, arg[1]: acquisitions, arg[2]: images */
 	BS_EVENT_FAULT,    /* code, text: something of ours failed */
 	BS_EVENT_LIMIT,    /* text: the machine refuses something; the service goes on without it */
+	BS_EVENT_NOTE,     /* arg[0]: scan; text: what its images lack from the start */
 	BS_EVENT_RUNG,     /* arg: scan, enum bs_rung before, after; text: protocol */
 	BS_EVENTS
 };

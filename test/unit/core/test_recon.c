@@ -293,7 +293,7 @@ static void frames(void)
 	struct bs_team *team;
 	struct bs_recon *r;
 	struct bs_tables tables = { 0 };
-	struct bs_scan_info info = { .fov_mm = { 200, 210, 5 } };
+	struct bs_scan_info info = { .encoded = { 32, 16, 1 }, .encoded_fov_mm = { 400, 210, 5 } };
 	struct bs_recon_image image = { .pixels = pixels[0] };
 	struct bs_image_timing timing = { .latency_ns = 6000000 };
 	struct bs_mrd_acq noise = { .flags = BS_MRD_IS_NOISE };
