@@ -149,6 +149,8 @@ struct bs_engine {
 	 */
 	int (*side)(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 		    const struct bs_mrd_acq *head, const float *data, size_t coil_stride);
+	/* Another scan begins: what the last one brought by side is forgotten. May be NULL. */
+	void (*scan)(void *self);
 };
 
 #ifdef __cplusplus

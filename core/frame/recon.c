@@ -28,10 +28,26 @@ bool bs_recon_stands_in(const struct bs_recon *r)
 	return r->seat[1].engine != NULL;
 }
 
+static bool has_preview_beside(const struct bs_recon *r)
+{
+	return r->preview_self != NULL && r->preview_self != r->seat[0].self;
+}
+
+/* All engines that a readout may go to, the protocol's own first; without an engine: none. */
+#define SEATS 3
+static void seats_of(const struct bs_recon *r, struct seat to[SEATS])
+{
+	to[0] = r->seat[0];
+	to[1] = r->seat[1];
+	to[2] = (struct seat){ has_preview_beside(r) ? r->preview : NULL, r->preview_self };
+}
+
 /* ---- a scan ---- */
 
 void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 {
+	struct seat seats[SEATS];
+
 	for (uint32_t i = 0; i < r->frames; i++) {
 		struct frame *f = &r->frame[i];
 
@@ -42,6 +58,10 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 		if (r->groups > 0)
 			memset(f->w.held, 0, r->groups);
 	}
+	seats_of(r, seats);
+	for (int i = 0; i < SEATS; i++)
+		if (seats[i].engine != NULL && seats[i].engine->scan != NULL)
+			seats[i].engine->scan(seats[i].self);
 	memset(&r->kinds, 0, sizeof(r->kinds));
 	r->image_index = r->preview_index = 0;
 	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
@@ -94,11 +114,6 @@ static int end_group(struct bs_recon *r, uint32_t slot)
 	return rc;
 }
 
-static bool has_preview_beside(const struct bs_recon *r)
-{
-	return r->preview_self != NULL && r->preview_self != r->seat[0].self;
-}
-
 static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		       uint32_t row)
 {
@@ -144,13 +159,11 @@ static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const float *dat
 static int add_beside(struct bs_recon *r, uint32_t slot, enum bs_kind kind, uint32_t row,
 		      const struct bs_mrd_acq *head, const float *data)
 {
-	const struct seat seats[3] = { r->seat[0],
-				       r->seat[1],
-				       { has_preview_beside(r) ? r->preview : NULL,
-					 r->preview_self } };
+	struct seat seats[SEATS];
 	int rc = 0;
 
-	for (int i = 0; rc == 0 && i < 3; i++)
+	seats_of(r, seats);
+	for (int i = 0; rc == 0 && i < SEATS; i++)
 		if (seats[i].engine != NULL && seats[i].engine->side != NULL)
 			rc = seats[i].engine->side(seats[i].self, slot, kind, row, head,
 						   data + 2 * (size_t)head->discard_pre,

@@ -419,6 +419,12 @@ static int told_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row
 	return row == 13 ? BS_ERR_NOMEM : 0;
 }
 
+static void told_scan(void *self)
+{
+	(void)self;
+	tell("scan ");
+}
+
 static int told_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 		       struct bs_report *report)
 {
@@ -441,6 +447,7 @@ static const struct bs_engine told = { .name = "told",
 				       .begin = told_begin,
 				       .add = told_add,
 				       .side = told_side,
+				       .scan = told_scan,
 				       .finish = told_finish,
 				       .disarm = told_disarm };
 
@@ -484,7 +491,7 @@ static void beside(void)
 	n += give(r, BS_MRD_IS_NOISE, 0, 0);
 	n += give(r, BS_MRD_IS_CALIBRATION, 1, 0);
 	n += give(r, BS_MRD_IS_CALIBRATION_TOO, 2, 0);
-	CHECK(n == 0 && story_is("begin0 add0:2(2,32) "), "lines alone: %s", story);
+	CHECK(n == 0 && story_is("scan begin0 add0:2(2,32) "), "lines alone: %s", story);
 	CHECK(bs_recon_kinds(r)->used[BS_KIND_IMAGING] == 1 &&
 		      bs_recon_kinds(r)->unused[BS_KIND_NOISE] == 1 &&
 		      bs_recon_kinds(r)->unused[BS_KIND_CALIBRATION] == 1 &&
@@ -502,8 +509,9 @@ static void beside(void)
 	n += give(r, BS_MRD_IS_DUMMY, 2, 0);
 	n += give(r, BS_MRD_IS_NAVIGATION, 8, 1);
 	n += give(r, 0, 3, 0);
-	CHECK(n == 0 && story_is("noi0:-1(9,32) cal0:1(1,32) nav0:-1(8,20) begin0 add0:2(2,32) "
-				 "cal0:2(2,32) nav0:-1(8,20) add0:3(3,32) "),
+	CHECK(n == 0 &&
+		      story_is("scan noi0:-1(9,32) cal0:1(1,32) nav0:-1(8,20) begin0 add0:2(2,32) "
+			       "cal0:2(2,32) nav0:-1(8,20) add0:3(3,32) "),
 	      "each kind as it comes, without the discarded samples: %s", story);
 	CHECK(bs_recon_pop(r, &image, INT64_MAX, &why) == 1 && image.missing == 0 &&
 		      image.kinds.used[BS_KIND_IMAGING] == 2 &&

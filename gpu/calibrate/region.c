@@ -1,0 +1,196 @@
+/* gpu/calibrate/region.c - see region.h */
+#include "gpu/calibrate/region.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a line of the window is. */
+enum line { NONE, OF_IMAGE, FLAGGED };
+
+struct frame {
+	uint64_t version; /* of the last line that was stored; 0: none was */
+	bool flagged;     /* calibration lines have come: others do not count */
+	bool taken;       /* a box of lines of the image has been taken */
+};
+
+struct bs_region {
+	struct bs_region_spec s;
+	uint32_t first[2];   /* of the window, y z */
+	size_t coil, stride; /* complex values of a coil, of a frame */
+	float *lines;        /* [frame][coil][z][y][x] */
+	uint8_t *have;       /* [frame][z][y] enum line */
+	struct frame *frame;
+	uint64_t version;
+};
+
+static size_t window(const struct bs_region_spec *s)
+{
+	return (size_t)s->lines[0] * s->lines[1];
+}
+
+int bs_region_need(const struct bs_region_spec *s, struct bs_need *need, struct bs_fail *why)
+{
+	const uint32_t frames = s->slices * s->contrasts;
+	uint64_t bytes;
+
+	for (int a = 0; a < 2; a++)
+		if (s->lines[a] == 0 || s->lines[a] > s->encoded[a + 1] ||
+		    s->lines[a] > BS_REGION_LINES_MAX || s->encoded[a + 1] > 4096)
+			return bs_fail(why, BS_ERR_CONFIG,
+				       "calibration: %u lines along %c of %u (at most %u)",
+				       s->lines[a], "yz"[a], s -> encoded[a + 1],
+				       BS_REGION_LINES_MAX);
+	if (s->samples == 0 || s->samples > s->encoded[0] || s->encoded[0] > 65535 ||
+	    s->coils == 0 || frames == 0 ||
+	    __builtin_mul_overflow((uint64_t)s->encoded[0] * window(s), (uint64_t)s->coils * 8u,
+				   &bytes))
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "calibration: %u samples of %u, %u coils, %u frames", s->samples,
+			       s->encoded[0], s->coils, frames);
+	bs_need_add(need, "calibration lines", frames, bytes);
+	bs_need_add(need, "which have come", frames, window(s));
+	bs_need_add(need, "calibration", frames, sizeof(struct frame));
+	return 0;
+}
+
+int bs_region_plan(struct bs_region **plan, const struct bs_region_spec *s, struct bs_arena *arena,
+		   struct bs_fail *why)
+{
+	struct bs_region *r = calloc(1, sizeof(*r));
+	const size_t frames = (size_t)s->slices * s->contrasts;
+
+	if (r == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "calibration lines");
+	r->s = *s;
+	for (int a = 0; a < 2; a++)
+		r->first[a] = s->encoded[a + 1] / 2 - s->lines[a] / 2;
+	r->coil = window(s) * s->encoded[0];
+	r->stride = r->coil * s->coils;
+	r->lines = bs_arena_take(arena, frames * r->stride * 8, BS_ALIGN);
+	r->have = bs_arena_take(arena, frames * window(s), BS_ALIGN);
+	r->frame = bs_arena_take(arena, frames * sizeof(*r->frame), BS_ALIGN);
+	if (r->lines == NULL || r->have == NULL || r->frame == NULL) {
+		free(r);
+		return bs_fail(why, BS_ERR_NOMEM, "calibration lines: the arena is too small");
+	}
+	bs_region_scan(r);
+	*plan = r;
+	return 0;
+}
+
+void bs_region_close(struct bs_region *r)
+{
+	free(r);
+}
+
+void bs_region_scan(struct bs_region *r)
+{
+	const size_t frames = (size_t)r->s.slices * r->s.contrasts;
+
+	memset(r->have, NONE, frames * window(&r->s));
+	memset(r->frame, 0, frames * sizeof(*r->frame));
+}
+
+void bs_region_add(struct bs_region *r, uint32_t frame, uint32_t line, bool flagged,
+		   const float *data, size_t coil_stride)
+{
+	const struct bs_region_spec *s = &r->s;
+	const uint32_t y = line % s->encoded[1] - r->first[0]; /* below the window: wraps */
+	const uint32_t z = line / s->encoded[1] - r->first[1];
+	const size_t at = (size_t)z * s->lines[0] + y;
+	const size_t missing = s->encoded[0] - s->samples;
+	struct frame *f = &r->frame[frame];
+	float *to = r->lines + 2 * (frame * r->stride + at * s->encoded[0]);
+
+	if (y >= s->lines[0] || z >= s->lines[1] || (!flagged && (f->flagged || f->taken)))
+		return;
+	for (uint32_t c = 0; c < s->coils; c++, to += 2 * r->coil) {
+		memset(to, 0, missing * 8);
+		memcpy(to + 2 * missing, data + 2 * c * coil_stride, (size_t)s->samples * 8);
+	}
+	r->have[frame * window(s) + at] = flagged ? FLAGGED : OF_IMAGE;
+	f->flagged = f->flagged || flagged;
+	f->version = ++r->version;
+}
+
+/* Lines of column y that have come in a row up and down from the middle of z: [first, end). */
+static void column(const struct bs_region *r, const uint8_t *have, uint8_t kind, uint32_t y,
+		   uint32_t run[2])
+{
+	const uint32_t middle = r->s.lines[1] / 2;
+	const uint32_t wide = r->s.lines[0];
+
+	run[0] = run[1] = middle;
+	while (run[1] < r->s.lines[1] && have[run[1] * wide + y] == kind)
+		run[1]++;
+	while (run[1] > middle && run[0] > 0 && have[(run[0] - 1) * wide + y] == kind)
+		run[0]--;
+}
+
+/* Of all boxes that hold the middle line: the one with the most lines; the first of equals. */
+static void largest(const struct bs_region *r, const uint8_t *have, uint8_t kind, uint32_t at[2],
+		    uint32_t lines[2])
+{
+	const uint32_t middle = r->s.lines[0] / 2;
+	uint32_t left[2] = { 0, UINT32_MAX };
+
+	lines[0] = lines[1] = 0;
+	at[0] = at[1] = 0;
+	for (uint32_t from = middle; from != UINT32_MAX; from--) {
+		uint32_t run[2];
+		uint32_t z[2];
+
+		column(r, have, kind, from, run);
+		left[0] = run[0] > left[0] ? run[0] : left[0];
+		left[1] = run[1] < left[1] ? run[1] : left[1];
+		z[0] = left[0];
+		z[1] = left[1];
+		for (uint32_t to = middle; to < r->s.lines[0] && z[1] > z[0]; to++) {
+			column(r, have, kind, to, run);
+			z[0] = run[0] > z[0] ? run[0] : z[0];
+			z[1] = run[1] < z[1] ? run[1] : z[1];
+			if (z[1] > z[0] && (to - from + 1) * (z[1] - z[0]) > lines[0] * lines[1]) {
+				lines[0] = to - from + 1;
+				lines[1] = z[1] - z[0];
+				at[0] = from;
+				at[1] = z[0];
+			}
+		}
+	}
+}
+
+static bool box_of(struct bs_region *r, uint32_t frame, const uint32_t least[2],
+		   struct bs_grappa_lines *box)
+{
+	const struct bs_region_spec *s = &r->s;
+	struct frame *f = &r->frame[frame];
+	uint32_t at[2];
+
+	largest(r, r->have + frame * window(s), f->flagged ? FLAGGED : OF_IMAGE, at, box->lines);
+	box->at = r->lines +
+		  2 * (frame * r->stride + ((size_t)at[1] * s->lines[0] + at[0]) * s->encoded[0]);
+	box->coil_step = r->coil;
+	box->z_step = (size_t)s->lines[0] * s->encoded[0];
+	box->y_step = s->encoded[0];
+	box->version = f->version;
+	if (box->lines[0] < least[0] || box->lines[1] < least[1] || f->version == 0)
+		return false;
+	f->taken = !f->flagged;
+	return true;
+}
+
+bool bs_region_box(struct bs_region *r, uint32_t frame, const uint32_t least[2],
+		   struct bs_grappa_lines *box)
+{
+	const uint32_t slice = frame / r->s.contrasts;
+	struct bs_grappa_lines other;
+
+	if (box_of(r, frame, least, box))
+		return true;
+	for (uint32_t c = 0; c < r->s.contrasts; c++)
+		if (box_of(r, slice * r->s.contrasts + c, least, &other)) {
+			*box = other;
+			return true;
+		}
+	return false;
+}

@@ -1,0 +1,56 @@
+/*
+ * gpu/calibrate/region.h - the calibration lines of Cartesian scans, as they come
+ *
+ * A window of lines around k = 0 is kept for each frame slot (slice, contrast): lines flagged as
+ * calibration where a scan has any, else those of the image, of its first frames: once a box was
+ * taken from lines of the image, later ones are left out until the next scan.
+ *
+ * line      ky index + Ey * (kz index), indices from 0, k = 0 at index size/2
+ * data      [coil][sample] complex, coil_stride samples between coils; a readout shorter than Ex
+ *           lacks its start (partial echo), which counts as zeros
+ * box       the largest complete box of lines around k = 0: all of its lines have come. Of a
+ *           frame that has none, that of the first contrast of its slice that has one. Its memory
+ *           is the region's, encoded readouts, oversampling included
+ * need -> plan -> { scan -> { add | box }* }* -> close. Only plan and close allocate. One caller.
+ * Test: test/unit/gpu/test_region.c
+ */
+#ifndef BS_GPU_CALIBRATE_REGION_H
+#define BS_GPU_CALIBRATE_REGION_H
+
+#include "core/memory/arena.h"
+#include "gpu/calibrate/grappa.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_REGION_LINES_MAX 128u /* of an axis */
+
+struct bs_region_spec {
+	uint32_t encoded[3]; /* k-space grid x y z */
+	uint32_t samples;    /* of a readout, <= encoded[0] */
+	uint32_t coils;
+	uint32_t lines[2]; /* of the window, y z */
+	uint32_t slices, contrasts;
+};
+
+struct bs_region;
+
+int bs_region_need(const struct bs_region_spec *spec, struct bs_need *need, struct bs_fail *why);
+int bs_region_plan(struct bs_region **plan, const struct bs_region_spec *spec,
+		   struct bs_arena *arena, struct bs_fail *why);
+void bs_region_close(struct bs_region *plan);
+
+/* Another scan: what came before is forgotten. */
+void bs_region_scan(struct bs_region *plan);
+/* frame: slice x contrasts + contrast. flagged: a calibration line (MRD flags 20, 21). */
+void bs_region_add(struct bs_region *plan, uint32_t frame, uint32_t line, bool flagged,
+		   const float *data, size_t coil_stride);
+/* False: no complete box of at least these lines (y z); *box then has the lines that there are. */
+bool bs_region_box(struct bs_region *plan, uint32_t frame, const uint32_t least[2],
+		   struct bs_grappa_lines *box);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
