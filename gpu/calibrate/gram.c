@@ -1,6 +1,7 @@
 /* gpu/calibrate/gram.c - see gram.h */
 #include "gpu/calibrate/gram.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define PAD 16u /* zeros on each side of a line: what a block of correlate may read */
@@ -12,7 +13,7 @@ static size_t up16(size_t n)
 
 static size_t row_size(const struct bs_grappa_spec *s)
 {
-	return up16(s->encoded[0]) + 2 * PAD;
+	return up16(s->columns) + 2 * PAD;
 }
 
 /* Coils in whole blocks of correlate: the last one may be zeros. */
@@ -41,6 +42,12 @@ static size_t work_size(const struct bs_grappa_spec *s)
 	       8 * 8;
 }
 
+/* Complex values of a line while it is cropped: as encoded, then as kept. */
+static size_t line_size(const struct bs_grappa_spec *s)
+{
+	return (s->encoded[0] + s->columns + 7) / 8 * 8;
+}
+
 static uint64_t lines_bytes(const struct bs_grappa_spec *s)
 {
 	return (uint64_t)s->lines[0] * s->lines[1] * coils_up(s->coils) * 2 * row_size(s) *
@@ -54,10 +61,33 @@ int bs_gram_need(const struct bs_grappa_spec *s, struct bs_need *need, struct bs
 			       "grappa: a kernel of %u samples, a readout of %u", s->kernel[0],
 			       s->encoded[0]);
 	bs_need_add(need, "calibration lines", 2, lines_bytes(s));
+	if (s->columns < s->encoded[0])
+		bs_need_add(need, "calibration readout", BS_TEAM_MAX, 8 * line_size(s));
 	bs_need_add(need, "calibration inner products", 1,
 		    (uint64_t)order_of(s) * order_of(s) * 16u);
 	bs_need_add(need, "calibration sums", BS_TEAM_MAX, work_size(s) * sizeof(double));
 	return 0;
+}
+
+static fftwf_plan plan_line(float *at, uint32_t n, int direction)
+{
+	fftwf_complex *line = (fftwf_complex *)at;
+
+	return fftwf_plan_dft_1d((int)n, line, line, direction, FFTW_ESTIMATE | FFTW_UNALIGNED);
+}
+
+/* The same plans for every process (ESTIMATE), and for every member's line (UNALIGNED). */
+static bool plan_crop(struct bs_gram *m, const struct bs_grappa_spec *s, struct bs_arena *arena)
+{
+	if (s->columns == s->encoded[0])
+		return true;
+	m->line_size = line_size(s);
+	m->line = bs_arena_take(arena, BS_TEAM_MAX * m->line_size * 8, BS_ALIGN);
+	if (m->line == NULL)
+		return false;
+	m->to_image = plan_line(m->line, s->encoded[0], FFTW_BACKWARD);
+	m->to_k = plan_line(m->line, s->columns, FFTW_FORWARD);
+	return m->to_image != NULL && m->to_k != NULL;
 }
 
 int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, struct bs_arena *arena,
@@ -66,7 +96,8 @@ int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, struct bs_ar
 	memset(m, 0, sizeof(*m));
 	memcpy(m->kernel, s->kernel, sizeof(m->kernel));
 	memcpy(m->most, s->lines, sizeof(m->most));
-	m->samples = s->encoded[0];
+	m->encoded = s->encoded[0];
+	m->samples = s->columns;
 	m->coils = s->coils;
 	m->order = order_of(s);
 	m->team = team;
@@ -75,11 +106,20 @@ int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, struct bs_ar
 	m->work_size = work_size(s);
 	m->lines = bs_arena_take(arena, lines_bytes(s), BS_ALIGN);
 	m->middle = bs_arena_take(arena, lines_bytes(s), BS_ALIGN);
+	if (!plan_crop(m, s, arena))
+		return bs_fail(why, BS_ERR_NOMEM, "grappa: calibration readouts");
 	m->g = bs_arena_take(arena, (size_t)m->order * m->order * 16u, BS_ALIGN);
 	m->work = bs_arena_take(arena, BS_TEAM_MAX * m->work_size * sizeof(double), BS_ALIGN);
 	return m->lines != NULL && m->middle != NULL && m->g != NULL && m->work != NULL
 		       ? 0
 		       : bs_fail(why, BS_ERR_NOMEM, "grappa: calibration");
+}
+
+void bs_gram_close(struct bs_gram *m)
+{
+	fftwf_destroy_plan(m->to_image);
+	fftwf_destroy_plan(m->to_k);
+	memset(m, 0, sizeof(*m));
 }
 
 /* The place of a line in lines and middle. */
@@ -88,28 +128,60 @@ static size_t line_at(const struct bs_gram *m, uint32_t y, uint32_t z)
 	return ((size_t)z * m->box[0] + y) * coils_up(m->coils) * 2 * m->row;
 }
 
-static void take_lines(struct bs_gram *m, const struct bs_grappa_lines *l)
+static uint32_t wrap(uint32_t index, uint32_t size)
 {
+	return index < size / 2 ? index + size - size / 2 : index - size / 2;
+}
+
+/*
+ * The samples of the field of view that is kept, in the order of k: [samples] complex in line. The
+ * middle of the image of a line stays in the middle.
+ */
+static const float *crop(const struct bs_gram *m, const float *from, float *line)
+{
+	const uint32_t E = m->encoded;
+	const uint32_t N = m->samples;
+	float *kept = line + 2 * (size_t)E;
+
+	for (uint32_t x = 0; x < E; x++)
+		memcpy(line + 2 * (size_t)wrap(x, E), from + 2 * (size_t)x, 8);
+	fftwf_execute_dft(m->to_image, (fftwf_complex *)line, (fftwf_complex *)line);
+	for (uint32_t x = 0; x < N; x++) {
+		const uint32_t at = wrap(x + E / 2 - N / 2, E);
+
+		kept[2 * wrap(x, N)] = line[2 * at] / (float)E;
+		kept[2 * wrap(x, N) + 1] = line[2 * at + 1] / (float)E;
+	}
+	fftwf_execute_dft(m->to_k, (fftwf_complex *)kept, (fftwf_complex *)kept);
+	for (uint32_t x = 0; x < N; x++)
+		memcpy(line + 2 * (size_t)x, kept + 2 * (size_t)wrap(x, N), 8);
+	return line;
+}
+
+/* task: a line of all coils */
+static void take_line(void *arg, int task, int member)
+{
+	struct bs_gram *m = arg;
+	const struct bs_grappa_lines *l = m->from;
 	const uint32_t reach = m->kernel[0] / 2;
+	const uint32_t y = (uint32_t)task % m->box[0];
+	const uint32_t z = (uint32_t)task / m->box[0];
 
-	memset(m->lines, 0, line_at(m, 0, m->box[1]) * sizeof(float));
-	memset(m->middle, 0, line_at(m, 0, m->box[1]) * sizeof(float));
-	for (uint32_t z = 0; z < m->box[1]; z++)
-		for (uint32_t y = 0; y < m->box[0]; y++)
-			for (uint32_t c = 0; c < m->coils; c++) {
-				const float *from = l->at + 2 * (c * l->coil_step + z * l->z_step +
-								 y * l->y_step);
-				size_t at = line_at(m, y, z) + (size_t)c * 2 * m->row + PAD;
+	for (uint32_t c = 0; c < m->coils; c++) {
+		const float *from = l->at + 2 * (c * l->coil_step + z * l->z_step + y * l->y_step);
+		const size_t at = line_at(m, y, z) + (size_t)c * 2 * m->row + PAD;
 
-				for (uint32_t x = 0; x < m->samples; x++) {
-					m->lines[at + x] = from[2 * x];
-					m->lines[at + m->row + x] = from[2 * x + 1];
-				}
-				for (uint32_t x = reach; x < m->samples - reach; x++) {
-					m->middle[at + x] = from[2 * x];
-					m->middle[at + m->row + x] = from[2 * x + 1];
-				}
-			}
+		if (m->to_k != NULL)
+			from = crop(m, from, m->line + 2 * (size_t)member * m->line_size);
+		for (uint32_t x = 0; x < m->samples; x++) {
+			const bool inside = x >= reach && x < m->samples - reach;
+
+			m->lines[at + x] = from[2 * x];
+			m->lines[at + m->row + x] = from[2 * x + 1];
+			m->middle[at + x] = inside ? from[2 * x] : 0.0f;
+			m->middle[at + m->row + x] = inside ? from[2 * x + 1] : 0.0f;
+		}
+	}
 }
 
 /* Two coils' lines against all coils' of another line: to[difference][2][coils] complex. */
@@ -251,7 +323,10 @@ int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *l, struct bs_f
 			       "grappa: %u x %u calibration lines, at most %u x %u", l->lines[0],
 			       l->lines[1], m->most[0], m->most[1]);
 	memcpy(m->box, l->lines, sizeof(m->box));
-	take_lines(m, l);
+	memset(m->lines, 0, line_at(m, 0, m->box[1]) * sizeof(float));
+	memset(m->middle, 0, line_at(m, 0, m->box[1]) * sizeof(float));
+	m->from = l;
+	bs_team_run(m->team, take_line, m, (int)(m->box[0] * m->box[1]));
 	memset(m->g, 0, (size_t)m->order * m->order * 16u);
 	bs_team_run(m->team, make_difference, m,
 		    (int)(pairs * (2 * m->kernel[1] - 1) * m->kernel[2]));

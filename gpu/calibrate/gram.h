@@ -4,35 +4,44 @@
  * G[i][j] = sum over places p of the calibration lines of conj(d(p + o_i)) d(p + o_j), where d is
  * zero outside them; i = (o * kernel_x + x) * coils + coil stands for the offset o of the window's
  * lines (o = oz * kernel_y + oy), x samples along the readout, both counted from a corner of the
- * kernel. Complex double, row-major; rows and columns of 1 line each: only o_i <= o_j is filled.
+ * kernel. Complex double, row-major; only blocks with o_i <= o_j are filled. Lines are cropped
+ * before, to `columns` voxels along the readout, so that x counts samples of that field of view.
  * The sum over the readout of two lines depends on the difference of their shifts alone, but for
  * the ends: it is made once for each difference, the ends apart.
- * need -> plan -> make*. Only plan takes memory; make gives the same bytes for any team.
+ * need -> plan -> make* -> close, which may follow anything. Only plan allocates; make gives the
+ * same bytes for any team.
  * Test: test/unit/gpu/test_grappa.c
  */
 #ifndef BS_GPU_CALIBRATE_GRAM_H
 #define BS_GPU_CALIBRATE_GRAM_H
 
+#include <fftw3.h>
+
 #include "gpu/calibrate/grappa.h"
 #include "gpu/calibrate/grappa_simd.h"
 
 struct bs_gram {
-	uint32_t kernel[3], samples, coils, most[2];
-	uint32_t order; /* rows of G */
+	uint32_t kernel[3], encoded, samples, coils, most[2]; /* samples: once they are cropped */
+	uint32_t order;                                       /* rows of G */
 	struct bs_team *team;
 	const struct bs_grappa_kernels *simd;
 	size_t row;    /* floats of one coil's line: real or imaginary parts with zeros around */
 	float *lines;  /* [z][y][coil][re, im][row] */
 	float *middle; /* the same, zero where a shift would leave the readout */
-	double *g;     /* [order][order] complex */
-	double *work;  /* [BS_TEAM_MAX][work_size] */
+	fftwf_plan to_image, to_k; /* NULL: nothing to crop */
+	float *line;               /* [BS_TEAM_MAX][line_size]: one on its way */
+	size_t line_size;
+	double *g;    /* [order][order] complex */
+	double *work; /* [BS_TEAM_MAX][work_size] */
 	size_t work_size;
-	uint32_t box[2]; /* lines y z of the make in progress */
+	const struct bs_grappa_lines *from; /* of the make in progress */
+	uint32_t box[2];
 };
 
 int bs_gram_need(const struct bs_grappa_spec *spec, struct bs_need *need, struct bs_fail *why);
 int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *spec, struct bs_arena *arena,
 		 struct bs_team *team, struct bs_fail *why);
+void bs_gram_close(struct bs_gram *m);
 /* BS_ERR_SIZE: more lines than planned, or none. */
 int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *lines, struct bs_fail *why);
 

@@ -157,7 +157,7 @@ static void make_phases(struct bs_grappa *g)
 		float *im = re + g->phase_step / 2;
 
 		for (uint32_t x = 0; x < g->s.columns; x++) {
-			const double turn = -TAU * t * ((int)x - half) / g->s.encoded[0];
+			const double turn = -TAU * t * ((int)x - half) / g->s.columns;
 
 			re[2 * x] = re[2 * x + 1] = (float)cos(turn);
 			im[2 * x] = im[2 * x + 1] = (float)sin(turn);
@@ -235,6 +235,9 @@ int bs_grappa_plan(struct bs_grappa **plan, const struct bs_grappa_spec *s, stru
 
 void bs_grappa_close(struct bs_grappa *g)
 {
+	if (g == NULL)
+		return;
+	bs_gram_close(&g->gram);
 	free(g);
 }
 

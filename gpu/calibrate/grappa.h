@@ -12,9 +12,10 @@
  * lines, which count as zeros outside. They are kept for each set (a slice) until its calibration
  * lines change.
  *
- * They are applied in hybrid space: the readout x is an image already, where the sum along it is a
- * product, and cropped; the kernel wraps around at the ends of the encoded readout. Measured lines
- * stay as they are. A line without a measured one in its window stays as it is, too.
+ * They are applied in hybrid space: the readout x is an image already, cropped to `columns`, where
+ * the sum along it is a product. The kernel's samples are those of that field of view (calibration
+ * lines are cropped alike, readout oversampling is gone), and it wraps around at their ends.
+ * Measured lines stay as they are, and so does a line without a measured one in its window.
  *
  * hybrid    [coil][line][x] complex float, x = n + columns / 2 (n as in gpu/image/cartesian.h)
  * have      [kz][ky] bytes: 1 where a line was measured, indices from 0
