@@ -111,9 +111,12 @@ static void fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq 
 	meta->row = row;
 	meta->received_ns = m->received_ns;
 	meta->sender_ns = m->w.time_ns;
-	if (used(in, head))
-		memcpy(bs_shm_samples(&in->env->shm, slot), data,
-		       (size_t)head->number_of_samples * head->active_channels * 8);
+	if (used(in, head)) {
+		float *samples = bs_shm_samples(&in->env->shm, slot);
+
+		memcpy(samples, data, (size_t)head->number_of_samples * head->active_channels * 8);
+		bs_admit_turn(in->p, &meta->head, samples);
+	}
 }
 
 static int check_acq(struct ingest *in, const struct message *m, struct bs_mrd_acq *head,

@@ -37,7 +37,7 @@ int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const str
 		       : bs_fail(why, BS_ERR_NOMEM, "no memory for an image of %zu bytes", bytes);
 }
 
-static int feed(struct bs_pipeline *l, const struct bs_recorded *acq,
+static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 		int (*take)(void *arg, struct bs_fail *why), void *arg, bool lenient,
 		struct bs_fail *why)
 {
@@ -48,6 +48,8 @@ static int feed(struct bs_pipeline *l, const struct bs_recorded *acq,
 
 	if (rc != 0)
 		return lenient ? 0 : rc;
+	if (bs_protocol_uses(l->armed.protocol, bs_mrd_kind(acq->head.flags)))
+		bs_admit_turn(l->armed.protocol, &acq->head, acq->data);
 	l->taken_ns = bs_now_ns();
 	do {
 		rc = bs_recon_readout(l->armed.recon, &acq->head, row, acq->data, l->taken_ns,

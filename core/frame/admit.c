@@ -274,12 +274,15 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 				       limit[i]->given ? limit[i]->center : size / 2, size);
 	}
 	/* Partial echoes lack their start; a center that says otherwise would shift the image. */
+	const bool reversed = (h->flags & BS_MRD_IS_REVERSE) != 0;
 	uint32_t center = p->encoded[0] / 2 - (p->encoded[0] - p->samples);
 
-	if (h->center_sample != 0 && h->center_sample != center + h->discard_pre)
+	center = (reversed ? p->samples - 1 - center : center) + h->discard_pre;
+	if (h->center_sample != 0 && h->center_sample != center)
 		return bs_fail(why, BS_ERR_SIZE,
-			       "acquisition %u: center_sample is %u, protocol '%s' has it at %u",
-			       h->scan_counter, h->center_sample, p->name, center + h->discard_pre);
+			       "acquisition %u%s: center_sample is %u, protocol '%s' has it at %u",
+			       h->scan_counter, reversed ? " (reversed)" : "", h->center_sample,
+			       p->name, center);
 	*row = (uint32_t)(line[0] + (int64_t)p->encoded[1] * line[1]);
 	if (!bs_methods[p->method].on_grid && *row >= table->readouts)
 		return bs_fail(why, BS_ERR_INDEX,
@@ -310,4 +313,30 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	if (rc == 0)
 		rc = check_values(p, head, data, why);
 	return rc;
+}
+
+void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *data)
+{
+	const size_t n = head->number_of_samples;
+	const uint16_t pre = head->discard_pre;
+
+	if (!(head->flags & BS_MRD_IS_REVERSE) ||
+	    (!bs_protocol_on_grid(p) &&
+	     (head->trajectory_dimensions > 0 || p->traj.type == BS_TRAJ_FILE)))
+		return;
+	for (size_t c = 0; c < head->active_channels; c++)
+		for (size_t i = 0; i < n / 2; i++) {
+			float *a = data + 2 * (c * n + i);
+			float *b = data + 2 * (c * n + n - 1 - i);
+			const float kept[2] = { a[0], a[1] };
+
+			a[0] = b[0];
+			a[1] = b[1];
+			b[0] = kept[0];
+			b[1] = kept[1];
+		}
+	head->discard_pre = head->discard_post;
+	head->discard_post = pre;
+	if (head->center_sample != 0 && head->center_sample < n) /* 0: not said */
+		head->center_sample = (uint16_t)(n - 1 - head->center_sample);
 }

@@ -78,6 +78,14 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why);
 
+/*
+ * An admitted readout that was sampled from +k to -k (MRD flag 22) is put into the order of k: its
+ * samples in place, and head's center_sample and discarded samples accordingly. Between admission
+ * and bs_recon_readout, once. Nothing is done where a trajectory says, in the order of sampling,
+ * where each sample lies: the readout's own, or that of a file.
+ */
+void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *data);
+
 /* What arm will take from the arena: the engine's need, and that of what is armed beside it. */
 int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, struct bs_need *need,
 		  struct bs_fail *why);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/frame/kind.h"
 #include "drivers/file/cfl.h"
 #include "drivers/source/recording.h"
 #include "ipc/wire/xml.h"
@@ -40,8 +41,8 @@ static int check_header(const struct bs_protocol *p, const char *path, const cha
 
 static bool of_first_frame(const struct bs_mrd_acq *h)
 {
-	return !(h->flags & BS_MRD_IS_NOISE) && h->number_of_samples > 0 && h->idx.slice == 0 &&
-	       h->idx.contrast == 0 && h->idx.repetition == 0;
+	return bs_mrd_kind(h->flags) == BS_KIND_IMAGING && h->number_of_samples > 0 &&
+	       h->idx.slice == 0 && h->idx.contrast == 0 && h->idx.repetition == 0;
 }
 
 /* One sample into the table. what: "acquisition" or "readout", for the reason. */

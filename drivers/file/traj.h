@@ -1,7 +1,7 @@
 /*
  * drivers/file/traj.h - a protocol's trajectory table from a file
  *
- * MRD .h5: the first `readouts` imaging acquisitions (no noise measurements, none without samples)
+ * MRD .h5: the first `readouts` imaging acquisitions (core/frame/kind.h; none without samples)
  * of slice 0, contrast 0, repetition 0, discarded samples left out, counters kept. Its header must
  * state the protocol's matrix, and no unit but the declared one. BART .cfl: [dims, samples,
  * readouts] or [dims, samples, readouts of one step_2, step_2], real, in the declared unit. A third

@@ -1,6 +1,7 @@
 #!/bin/bash
 # test/replay/kinds.sh - what a scan brings beside its lines is counted by kind and told: in the
-# outcome, the status, the images' attributes and the words of `boreside recon`
+# outcome, the status, the images' attributes and the words of `boreside recon`; lines that were
+# sampled backwards, or between navigators, give the image of those that were not
 set -u
 if [ ! -d "$DATA/scan" ]; then
 	echo "skip kinds of readouts: no folder of recordings at $DATA/scan"
@@ -8,16 +9,19 @@ if [ ! -d "$DATA/scan" ]; then
 fi
 . "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d)
-mkdir -p "$dir/run" "$dir/out"
+mkdir -p "$dir/run" "$dir/out" "$dir/cfl"
 chmod 750 "$dir/run"
 cat >"$dir/site.cfg" <<END
 node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 64; $patient };
-sinks: ( { type = "mrd"; dir = "out"; } );
+sinks: ( { type = "mrd"; dir = "out"; }, { type = "cfl"; dir = "cfl"; } );
 protocols: (
   { name = "R3"; method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 20;
     samples = 128; readouts = 21; contrasts = 2; $quiet },
   { name = "nav"; method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 20;
-    samples = 128; readouts = 64; contrasts = 2; $quiet }
+    samples = 128; readouts = 64; contrasts = 2; $quiet },
+  { name = "full"; method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 20;
+    samples = 128; readouts = 64; contrasts = 2; $quiet
+    image: { output = "complex"; combine = "none"; }; }
 );
 END
 "$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
@@ -53,3 +57,23 @@ done <<'END'
 R3|prisma2d_R3_acs24|32 of 74 readouts are calibration and this protocol does not use them|{"kind":"calibration","used":0,"not_used":32}
 nav|prisma2d_nav|16 of 147 readouts are navigation, 3 are phase correction, and this protocol does not use them|{"kind":"phase correction","used":0,"not_used":3}
 END
+
+# "Exactly the full data" (the recordings' README): the first image of each, contrast 0.
+rm -f "$dir"/cfl/*
+base=
+image() { find "$dir/cfl" -name '*.cfl' | sort | head -n 1; }
+has_image() { [ -n "$(image)" ]; }
+for recording in prisma2d_dual_20ch prisma2d_reversed prisma2d_nav; do
+	rm -f "$dir"/cfl/*
+	"$BORESIDE" recon -c "$dir/site.cfg" -p full "$DATA/scan/$recording.h5" \
+		-o "$dir/$recording.cfl" >"$dir/recon.log" 2>&1
+	[ -n "$base" ] || base=$dir/$recording.cfl
+	"$BORESIDE" replay -c "$dir/site.cfg" -p full --asap $patience "$DATA/scan/$recording.h5" \
+		>"$dir/replay.log" 2>&1
+	await has_image
+	for made in "$dir/$recording.cfl" "$(image)"; do
+		"$BORESIDE" compare --max-unscaled 1e-6 "$made" "$base" >"$dir/compare.log" 2>&1 &&
+			echo "ok $recording: $(grep -m 1 unscaled "$dir/compare.log") from the full data" ||
+			echo "not ok $recording: $(cat "$dir"/{recon,replay,compare}.log | tail -n 5)"
+	done
+done

@@ -104,6 +104,65 @@ static void admit_lines(void)
 	      "a noise measurement passes and has no row");
 }
 
+/* From +k to -k: the same line as from -k to +k, once turned; not where a trajectory tells. */
+static void turn(void)
+{
+	struct bs_protocol p = cartesian();
+	const struct bs_scan_info info = { .encoded = { 32, 16, 1 }, .channels = 2 };
+	const uint64_t reversed = BS_MRD_IS_REVERSE | BS_MRD_IS_CALIBRATION_TOO;
+	struct bs_mrd_acq h = line_head(3);
+	float forth[2][2 * 27];
+	float back[2][2 * 27];
+	float data[2][2 * 27];
+	uint64_t seed = 4;
+	uint32_t row;
+
+	p.samples = 24; /* lacks its first 8, and 2 and 1 are discarded */
+	h.number_of_samples = 27;
+	for (int c = 0; c < 2; c++)
+		for (int i = 0; i < 27; i++)
+			for (int part = 0; part < 2; part++) {
+				forth[c][2 * i + part] = (float)check_uniform(&seed);
+				back[c][2 * (26 - i) + part] = forth[c][2 * i + part];
+			}
+	memcpy(data, back, sizeof(data));
+	h.flags = reversed;
+	h.discard_pre = 1; /* as they are stored: of the end of k */
+	h.discard_post = 2;
+	h.center_sample = 1 + 15; /* forward it would be 2 + 8 */
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == 3,
+	      "a reversed line states its center as it is stored: %s", why.text);
+	bs_admit_turn(&p, &h, data[0]);
+	CHECK(memcmp(data, forth, sizeof(data)) == 0 && h.discard_pre == 2 && h.discard_post == 1 &&
+		      h.center_sample == 2 + 8 && h.flags == reversed,
+	      "turned, each coil by itself; discarded %u and %u, center %u", h.discard_pre,
+	      h.discard_post, h.center_sample);
+	h.flags = 0;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0,
+	      "it is then what a forward line is: %s", why.text);
+	bs_admit_turn(&p, &h, data[0]);
+	CHECK(memcmp(data, forth, sizeof(data)) == 0, "a forward line stays");
+	h.flags = reversed;
+	h.discard_pre = 1;
+	h.discard_post = 2;
+	h.center_sample = 1 + 16;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
+	      why.text);
+
+	p.method = BS_METHOD_GRIDDING;
+	p.traj.type = BS_TRAJ_RADIAL2D;
+	h.trajectory_dimensions = 2;
+	bs_admit_turn(&p, &h, data[0]);
+	CHECK(memcmp(data, forth, sizeof(data)) == 0, "its own trajectory says where it lies");
+	h.trajectory_dimensions = 0;
+	p.traj.type = BS_TRAJ_FILE;
+	bs_admit_turn(&p, &h, data[0]);
+	CHECK(memcmp(data, forth, sizeof(data)) == 0, "so does a file's, as it was sampled");
+	p.traj.type = BS_TRAJ_RADIAL2D;
+	bs_admit_turn(&p, &h, data[0]);
+	CHECK(memcmp(data, back, sizeof(data)) == 0, "a path that was made runs from -k to +k");
+}
+
 /* What a protocol uses beside its lines is checked as lines are, and may be shorter. */
 static void admit_beside(void)
 {
@@ -536,6 +595,7 @@ static void beside(void)
 int main(void)
 {
 	admit_lines();
+	turn();
 	admit_beside();
 	admit_on_grid();
 	admit_trajectory();

@@ -97,7 +97,7 @@ static void put_acq(struct bs_recording *r, const struct recipe *c, uint64_t fla
 		CHECK(0, "cannot append");
 }
 
-/* A noise scan, a frame of repetition 0 with a stray readout of repetition 1 inside. */
+/* A frame of repetition 0, and among it readouts of repetition 1 and of kinds that are no line. */
 static void write_recording(const struct recipe *c)
 {
 	struct bs_recording *r = NULL;
@@ -125,10 +125,19 @@ static void write_recording(const struct recipe *c)
 		return;
 	}
 	put_acq(r, c, BS_MRD_IS_NOISE, 3, 0, 9);
+	put_acq(r, c, BS_MRD_IS_PHASE_CORRECTION, 3, 0, SAMPLES);
+	put_acq(r, c, BS_MRD_IS_PHASE_CORRECTION | BS_MRD_IS_REVERSE, 3, 0, SAMPLES);
+	put_acq(r, c, BS_MRD_IS_DUMMY, 3, 0, SAMPLES);
+	put_acq(r, c, BS_MRD_IS_CALIBRATION, 3, 0, SAMPLES);
+	put_acq(r, c, BS_MRD_IS_NAVIGATION, 3, 0, 5);
 	for (uint32_t i = 0; i < c->readouts; i++) {
 		put_acq(r, c, 0, i, 0, i + 1 < c->readouts ? SAMPLES : c->samples_of_last);
-		if (i == 1)
+		if (i == 1) {
 			put_acq(r, c, 0, 3, 1, SAMPLES);
+			put_acq(r, c, BS_MRD_IS_NAVIGATION, 3, 0, 5);
+			put_acq(r, c, BS_MRD_IS_FEEDBACK, 3, 0, 5);
+			put_acq(r, c, BS_MRD_IS_STABILIZATION_REF, 3, 0, SAMPLES);
+		}
 	}
 	CHECK(bs_recording_close(r, NULL) == 0, "a recording is written");
 }
@@ -387,7 +396,7 @@ static void test_data(void)
 		{ "brain3d_sos_4ch.h5", 3, 64, 16, 4162, 16, 0 },
 		{ "lung3d_radial_xe.h5", 3, 64, 64, 45, 4601, 0 },
 		{ "spiral2d_bonn_clean_slc30.h5", 2, 220, 1, 4940, 15, 0 },
-		{ "bad/jemris_units_cycles_per_fov.h5", 2, 220, 1, 4940, 15, BS_ERR_SIZE },
+		{ "bad/jemris_units_cycles_per_fov.h5", 2, 220, 1, 4940, 15, BS_ERR_TRAJECTORY },
 		{ "bad/jemris_uninitialised_data_3acq.h5", 2, 220, 1, 4940, 3, BS_ERR_TRAJECTORY },
 		{ "bad/pulseq7T_gradient_traj_1ch.h5", 2, 220, 1, 974, 15, BS_ERR_TRAJECTORY },
 		{ "bad/pypulseq_gradient_traj_malformed_xml_1ch.h5", 2, 192, 1, 1211, 9,
