@@ -1,0 +1,68 @@
+/*
+ * gpu/image/pocs.h - partial Fourier: the end of k-space that a scan leaves out, by projections
+ *
+ * An axis is partial where its samples reach further on one side of the center than on the other:
+ * lines, partitions, or a readout that begins late (asymmetric echo). The image's phase is taken
+ * from the symmetric center of all partial axes; then, in turn, the image is given that phase and
+ * its k-space the samples that were measured. `iterations` times; the samples have the last word.
+ * With k from the center, h the reach of the shorter side and t = taper h (rounded), the center is
+ * weighted along each partial axis by 1 up to h - t, sin^2(pi/2 (h + 1 - |k|) / (t + 1)) up to h.
+ *
+ * in   [image][z][y][x] complex float on the grid `size`: transforms of what was measured and of
+ *      zeros where nothing was, the image's center at index size/2 (gpu/image/cartesian.h)
+ * out  [image][z][y][x] complex float, the `matrix` voxels around the center
+ *
+ * Each image by itself: coils, or one that is unfolded. spans: what was measured of each axis,
+ * indices [from, to) with k = 0 at size/2. Where no axis is partial, and where a partial axis lacks
+ * its center, out is in, cropped.
+ * need -> plan -> run* -> close. Beside the arena plan allocates the tables of the transforms; run
+ * allocates nothing. The same bytes for any number of threads. One caller.
+ * Test: test/unit/gpu/test_pocs.c, test/replay/scan_cartesian.c
+ * Source: Haacke, Lindskog & Lin, J Magn Reson 1991;92:126-145.
+ */
+#ifndef BS_GPU_IMAGE_POCS_H
+#define BS_GPU_IMAGE_POCS_H
+
+#include "core/memory/arena.h"
+#include "core/err.h"
+#include "core/thread/team.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_pocs_span {
+	uint32_t from, to;
+};
+
+struct bs_pocs_spec {
+	uint32_t size[3], matrix[3]; /* x y z */
+	uint32_t images;
+	uint32_t iterations;
+	double taper; /* of the symmetric center: 0 .. 1 */
+};
+
+struct bs_pocs;
+
+int bs_pocs_need(const struct bs_pocs_spec *spec, struct bs_need *need, struct bs_fail *why);
+int bs_pocs_plan(struct bs_pocs **plan, const struct bs_pocs_spec *spec, struct bs_arena *arena,
+		 struct bs_team *team, struct bs_fail *why);
+void bs_pocs_close(struct bs_pocs *plan);
+/* in may be overwritten. */
+void bs_pocs_run(struct bs_pocs *plan, const struct bs_pocs_span spans[3], float *in, float *out);
+
+/*
+ * The spans of a frame: lines [kz][ky], not 0: it came; samples of a readout, the last of size[0].
+ * An axis whose sides differ by no more than the widest gap between its lines is whole.
+ */
+void bs_pocs_spans(struct bs_pocs_span spans[3], const uint8_t *lines, const uint32_t size[3],
+		   uint32_t samples);
+/* Whether run would change anything: some axis is partial and has its center. */
+bool bs_pocs_is_partial(const struct bs_pocs_span spans[3], const uint32_t size[3]);
+/* The same spans on a grid of other sizes, no wider: of an image that has been cropped. */
+void bs_pocs_rescale(struct bs_pocs_span spans[3], const uint32_t size[3], const uint32_t to[3]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
