@@ -256,7 +256,7 @@ STAGE("upload", BS_BUDGET_UPLOAD, "the last samples to the device"),
 STAGE("accumulate", BS_BUDGET_ACCUMULATE,
   "what is left of F^H d or of the gridding after the last readout"),
 STAGE("solve", BS_BUDGET_SOLVE, "ls, sense: the iterations"),
-STAGE("combine", BS_BUDGET_COMBINE, "the coils to one image"),
+STAGE("combine", BS_BUDGET_COMBINE, "the coils to one image, on image.matrix"),
 STAGE("download", BS_BUDGET_DOWNLOAD, "the image from the device"),
 STAGE("emit", BS_BUDGET_EMIT, "the image made to the image handed to the first sink"),
 

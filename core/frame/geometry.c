@@ -23,11 +23,6 @@ void bs_geometry_fov(float fov_mm[3], const struct bs_protocol *p, const struct 
 	}
 }
 
-static bool is_on_grid(const struct bs_protocol *p)
-{
-	return bs_methods[p->method].on_grid || p->traj.type == BS_TRAJ_CARTESIAN;
-}
-
 int bs_geometry_check(const struct bs_protocol *p, const struct bs_scan_info *info,
 		      struct bs_fail *why)
 {
@@ -44,7 +39,7 @@ int bs_geometry_check(const struct bs_protocol *p, const struct bs_scan_info *in
 				       "%g mm: encodedSpace has %u over %g mm",
 				       axes[a], p->name, (double)p->fov_mm[a], p->matrix[a], mm,
 				       info->encoded[a], (double)info->encoded_fov_mm[a]);
-		if (p->fov_mm[a] > 0.0f || !is_on_grid(p) || info->encoded[a] == 1 ||
+		if (p->fov_mm[a] > 0.0f || !bs_protocol_on_grid(p) || info->encoded[a] == 1 ||
 		    info->recon[a] != leaves || recon_mm == 0.0)
 			continue;
 		if (fabs(recon_mm - mm) > (1.0 / info->encoded[a] + 1e-3) * mm)

@@ -26,7 +26,7 @@ protocols = (
 	  readouts = 101; $quiet image: { output = "complex"; combine = "none"; };
 	    trajectory: { type = "radial2d"; }; },
 	{ name = "cart"; method = "cartesian"; matrix = [64, 64]; encoded = [128, 64, 1]; coils = 3;
-	  samples = 128; readouts = 64; $quiet } );
+	  samples = 128; readouts = 64; $quiet image: { matrix = [99, 48]; }; } );
 CFG
 cd "$dir" || exit 1
 for p in radial cart; do

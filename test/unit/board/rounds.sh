@@ -16,6 +16,7 @@ ls() { echo "ls: { lambda = $1; iterations = 40; fhd = \"nufft\"; q = \"nufft\";
 cat >"$dir/site.cfg" <<END
 node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; acq_slots = 64; };
 protocols: ( $(protocol weak ls "$(ls 0.1)"), $(protocol strong ls "$(ls 1.0)"),
+	$(protocol large ls "$(ls 1.0)" | sed 's|output =|matrix = [60, 30, 21]; output =|'),
 	$(protocol none ls "$(ls 0.0)"), $(protocol grid gridding "") );
 END
 "$BORESIDE" phantom -c "$dir/site.cfg" -p strong --echoes 3 --snr 6 -o "$dir/e.h5" >/dev/null ||
@@ -60,6 +61,10 @@ recon file file && cmp -s "$dir/file.cfl" "$dir/three.cfl" &&
 	cmp -s "$dir/file-0003.cfl" "$dir/three-0003.cfl" &&
 	echo "ok the W that it keeps makes the same images as ls.w_file, bit for bit" ||
 	echo "not ok W from the file: $(tail -n 1 "$dir/log")"
+
+recon large large --rounds 1 && [ "$(stat -c %s "$dir/large-0003.cfl")" -eq $((60 * 30 * 21 * 8)) ] &&
+	echo "ok W is made on the matrix, the last images leave on their own" ||
+	echo "not ok image.matrix: $(tail -n 1 "$dir/log")"
 
 # refused STATUS WORDS PROTOCOL OPTIONS
 refused() {

@@ -75,6 +75,22 @@ int main(void)
 	CHECK(plan.protocol[0].need.total_bytes >= UINT64_C(3) * 4 * 64 * 64 * 8, "%llu bytes",
 	      (unsigned long long)plan.protocol[0].need.total_bytes);
 
+	p[0].image_matrix[0] = p[0].image_matrix[1] = 96;
+	p[0].image_matrix[2] = 1;
+	uint64_t plain = plan.protocol[0].need.total_bytes;
+	uint64_t slot = plan.pools.image_bytes;
+
+	/* besides the resized image one that is resized along x alone; and larger slots */
+	CHECK(make() == 0 &&
+		      plan.protocol[0].need.total_bytes - plain >=
+			      UINT64_C(96) * 96 * 8 + UINT64_C(96) * 64 * 8 &&
+		      plan.pools.image_bytes - slot == UINT64_C(4) * (96 * 96 - 64 * 64),
+	      "an image on 96 x 96 takes %llu bytes more, and %llu in each slot",
+	      (unsigned long long)(plan.protocol[0].need.total_bytes - plain),
+	      (unsigned long long)(plan.pools.image_bytes - slot));
+	memset(p[0].image_matrix, 0, sizeof(p[0].image_matrix));
+	CHECK(make() == 0 && plan.total_bytes == sum, "and without it what it took before");
+
 	site.sinks = 2;
 	site.overload.sinks = BS_POLICY_SPILL;
 	site.overload.queue = 3;
