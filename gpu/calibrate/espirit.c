@@ -9,6 +9,7 @@
 #include "gpu/calibrate/dense.h"
 #include "gpu/calibrate/hankel.h"
 #include "gpu/calibrate/maps_simd.h"
+#include "gpu/calibrate/reference.h"
 
 #define TAU   6.28318530717958647692
 #define BATCH BS_MAPS_BATCH
@@ -77,32 +78,39 @@ static int check(const struct bs_espirit_spec *s, struct bs_fail *why)
 	return 0;
 }
 
+/* The calibration matrix of a block. */
+static void shape(struct bs_hankel *k, const struct bs_espirit_spec *s, const uint32_t block[3])
+{
+	const uint64_t columns = bs_hankel_volume(s->kernel) * s->coils;
+	uint64_t places;
+
+	k->coils = s->coils;
+	for (int a = 0; a < 3; a++) {
+		k->block[a] = block[a];
+		k->kernel[a] = s->kernel[a];
+		k->places[a] = block[a] - s->kernel[a] + 1;
+	}
+	places = bs_hankel_volume(k->places);
+	k->of_places = places < columns;
+	k->rows = (uint32_t)(k->of_places ? places : columns);
+}
+
 /* Sizes that follow from the spec; s has been checked. */
 static int size(struct bs_espirit *e, const struct bs_espirit_spec *s, struct bs_fail *why)
 {
-	uint64_t columns = bs_hankel_volume(s->kernel) * s->coils;
-	uint64_t rows, line;
+	uint64_t line;
 
 	memset(e, 0, sizeof(*e));
 	e->s = *s;
-	e->k.coils = s->coils;
-	for (int a = 0; a < 3; a++) {
-		e->k.block[a] = s->block[a];
-		e->k.kernel[a] = s->kernel[a];
-		e->k.places[a] = s->block[a] - s->kernel[a] + 1;
+	shape(&e->k, s, s->block);
+	for (int a = 0; a < 3; a++)
 		e->points[a] = 2 * s->kernel[a] - 1;
-	}
-	rows = bs_hankel_volume(e->k.places);
-	e->k.of_places = rows < columns;
-	rows = e->k.of_places ? rows : columns;
-	if (rows > BS_ESPIRIT_GRAM_MAX)
+	if (e->k.rows > BS_ESPIRIT_GRAM_MAX)
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "coil maps: %u coils, a kernel of %u x %u x %u in a block of "
-			       "%u x %u x %u are %llu equations (at most %u): a smaller kernel",
+			       "%u x %u x %u are %u equations (at most %u): a smaller kernel",
 			       s->coils, s->kernel[0], s->kernel[1], s->kernel[2], s->block[0],
-			       s->block[1], s->block[2], (unsigned long long)rows,
-			       BS_ESPIRIT_GRAM_MAX);
-	e->k.rows = (uint32_t)rows;
+			       s->block[1], s->block[2], e->k.rows, BS_ESPIRIT_GRAM_MAX);
 	e->pairs = bs_maps_padded(bs_maps_pairs(s->coils));
 	line = (uint64_t)bs_maps_pairs(s->coils) * e->points[0];
 	e->line = bs_maps_padded((uint32_t)line);
@@ -143,8 +151,7 @@ static bool memory(struct bs_espirit *e, struct bs_need *need, struct bs_arena *
 	     part(need, arena, &e->coil_gram, "coil covariance", s->coils, s->coils * 16u) &&
 	     part(need, arena, &e->coil_value, "its eigenvalues", 1, s->coils * 8u) &&
 	     part(need, arena, &e->reference, "reference coil", 1, s->coils * 8u) &&
-	     part(need, arena, &e->u, "eigenvectors of a batch", e->k.of_places ? e->k.rows : 1,
-		  lanes) &&
+	     part(need, arena, &e->u, "eigenvectors of a batch", e->k.rows, lanes) &&
 	     part(need, arena, &e->v, "kernels of a batch", s->coils * bs_hankel_volume(s->kernel),
 		  lanes) &&
 	     part(need, arena, &e->f, "their images", s->coils * points, lanes) &&
@@ -308,10 +315,10 @@ static void transform(void *arg, int task, int member)
 	(void)member;
 	if (e->k.of_places) {
 		struct bs_maps_patch p = {
-			.samples = e->block + 2 * (size_t)task * bs_hankel_volume(e->s.block)
+			.samples = e->block + 2 * (size_t)task * bs_hankel_volume(e->k.block)
 		};
 
-		memcpy(p.block, e->s.block, sizeof(p.block));
+		memcpy(p.block, e->k.block, sizeof(p.block));
 		memcpy(p.kernel, k, sizeof(p.kernel));
 		memcpy(p.places, e->k.places, sizeof(p.places));
 		e->simd->patch(&p, e->u, v);
@@ -392,50 +399,6 @@ static void row(void *arg, int task, int member)
 	e->simd->correlated(&r, line, e->line, s->kernel[0] - 1, e->phase_x, e->phase_stride);
 }
 
-/* The first principal component of the block's coils, its largest element real. */
-static int refer(struct bs_espirit *e, struct bs_fail *why)
-{
-	const uint32_t C = e->s.coils;
-	const size_t samples = (size_t)bs_hankel_volume(e->s.block);
-	double size = 0.0;
-	uint32_t most = 0;
-	int rc;
-
-	for (uint32_t c = 0; c < C; c++)
-		for (uint32_t d = 0; d <= c; d++) {
-			const float *p = e->block + 2 * c * samples;
-			const float *q = e->block + 2 * d * samples;
-			double *to = e->coil_gram + 2 * ((size_t)d * C + c);
-
-			to[0] = to[1] = 0.0;
-			for (size_t i = 0; i < samples; i++) {
-				to[0] += (double)p[2 * i] * q[2 * i] +
-					 (double)p[2 * i + 1] * q[2 * i + 1];
-				to[1] += (double)p[2 * i + 1] * q[2 * i] -
-					 (double)p[2 * i] * q[2 * i + 1];
-			}
-		}
-	rc = bs_dense_eigen(C, e->coil_gram, e->coil_value, e->work, why);
-	if (rc != 0)
-		return rc;
-	for (uint32_t c = 0; c < C; c++) {
-		const double *w = e->coil_gram + 2 * (size_t)c;
-
-		if (w[0] * w[0] + w[1] * w[1] > size * 1.0001) {
-			size = w[0] * w[0] + w[1] * w[1];
-			most = c;
-		}
-	}
-	for (uint32_t c = 0; c < C; c++) {
-		const double *w = e->coil_gram + 2 * (size_t)c;
-		const double *m = e->coil_gram + 2 * (size_t)most;
-
-		e->reference[2 * c] = (float)((w[0] * m[0] + w[1] * m[1]) / sqrt(size));
-		e->reference[2 * c + 1] = (float)((w[1] * m[0] - w[0] * m[1]) / sqrt(size));
-	}
-	return 0;
-}
-
 static int kernels(struct bs_espirit *e, struct bs_fail *why)
 {
 	int rc;
@@ -452,16 +415,23 @@ static int kernels(struct bs_espirit *e, struct bs_fail *why)
 	return 0;
 }
 
-int bs_espirit_run(struct bs_espirit *e, const float *block, float *maps, float *values,
-		   struct bs_fail *why)
+int bs_espirit_run(struct bs_espirit *e, const uint32_t size[3], const float *block, float *maps,
+		   float *values, struct bs_fail *why)
 {
 	const uint32_t points = (uint32_t)bs_hankel_volume(e->points);
 	int rc;
 
+	for (int a = 0; a < 3; a++)
+		if (size[a] > e->s.block[a] || size[a] < e->s.kernel[a])
+			return bs_fail(why, BS_ERR_SIZE,
+				       "coil maps: a block of %u samples along %c, %u to %u",
+				       size[a], "xyz"[a], e -> s.kernel[a], e->s.block[a]);
+	shape(&e->k, &e->s, size);
 	e->block = block;
 	e->maps = maps;
 	e->values = values;
-	rc = refer(e, why);
+	rc = bs_reference(e->reference, e->s.coils, (size_t)bs_hankel_volume(size), block,
+			  e->coil_gram, e->coil_value, e->work, why);
 	if (rc == 0)
 		rc = kernels(e, why);
 	if (rc != 0)

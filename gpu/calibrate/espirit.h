@@ -20,7 +20,8 @@
  * smooth but where that coil sees nothing. Of the component, the largest element is real.
  *
  * need -> plan -> run* -> close. Only plan and close allocate. One caller; the same bytes for any
- * team. Errors: BS_ERR_CONFIG (a spec), BS_ERR_VALUE (run: nothing but zeros, not finite).
+ * team. Errors: BS_ERR_CONFIG (a spec), BS_ERR_SIZE (a block), BS_ERR_VALUE (of zeros, or not
+ * finite).
  * Test: test/unit/gpu/test_espirit.c
  * Source: Uecker et al., Magn Reson Med 2014;71:990-1001.
  */
@@ -41,7 +42,8 @@ extern "C" {
 
 struct bs_espirit_spec {
 	uint32_t coils, sets;
-	uint32_t block[3], kernel[3]; /* samples, x y z; kernel 1 where the block is 1 */
+	uint32_t block[3];            /* samples x y z, of the largest block */
+	uint32_t kernel[3];           /* samples; 1 where the block is 1 */
 	uint32_t field[3], matrix[3]; /* voxels of the field of view, and of the maps */
 	double threshold;             /* of the largest eigenvalue: 0.001 */
 	double crop;                  /* 0.8 */
@@ -52,8 +54,9 @@ struct bs_espirit;
 int bs_espirit_need(const struct bs_espirit_spec *spec, struct bs_need *need, struct bs_fail *why);
 int bs_espirit_plan(struct bs_espirit **plan, const struct bs_espirit_spec *spec,
 		    struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
-int bs_espirit_run(struct bs_espirit *plan, const float *block, float *maps, float *values,
-		   struct bs_fail *why);
+/* size: samples of this block, x y z, the kernel's to the spec's. */
+int bs_espirit_run(struct bs_espirit *plan, const uint32_t size[3], const float *block, float *maps,
+		   float *values, struct bs_fail *why);
 void bs_espirit_close(struct bs_espirit *plan);
 
 #ifdef __cplusplus

@@ -221,7 +221,7 @@ static int run(const struct bs_espirit_spec *s, int members, const float *block,
 	if (rc == 0) {
 		CHECK(arena.size == arena.used, "need says what plan takes: %zu of %zu", arena.used,
 		      arena.size);
-		rc = bs_espirit_run(plan, block, maps, values, why);
+		rc = bs_espirit_run(plan, s->block, block, maps, values, why);
 	}
 	bs_espirit_close(plan);
 	bs_team_close(team);

@@ -1,0 +1,20 @@
+/*
+ * gpu/calibrate/reference.h - the virtual coil whose phase maps are turned to
+ *
+ * The first principal component of samples [coil][n] complex float, [coil] complex, of length 1;
+ * its largest element, the first of equals within 1e-4, is real. gram [coils][coils] and value
+ * [coils] are double, work bs_dense_eigen_bytes(coils) bytes; value[0] is the component's power.
+ * BS_ERR_VALUE: not finite. Allocates nothing. Test: test/unit/gpu/test_espirit.c
+ */
+#ifndef BS_GPU_CALIBRATE_REFERENCE_H
+#define BS_GPU_CALIBRATE_REFERENCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+int bs_reference(float *reference, uint32_t coils, size_t n, const float *samples, double *gram,
+		 double *value, void *work, struct bs_fail *why);
+
+#endif
