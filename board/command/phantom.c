@@ -1,11 +1,11 @@
 /* board/command/phantom.c - boreside phantom: a simulated scan and its true image */
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "board/command/command.h"
+#include "board/command/phantomread.h"
 #include "config/config.h"
 #include "config/keys.h"
 #include "drivers/file/traj.h"
@@ -38,113 +38,6 @@ static int read_traj(void *to, const char *text, struct bs_fail *why)
 			return 0;
 		}
 	return bs_fail(why, BS_ERR_USAGE, "no such trajectory");
-}
-
-/* The place of text among words, which end with NULL. */
-static int read_word(int *to, const char *text, size_t length, const char *const *words,
-		     struct bs_fail *why)
-{
-	for (int i = 0; words[i] != NULL; i++)
-		if (strlen(words[i]) == length && strncmp(text, words[i], length) == 0) {
-			*to = i;
-			return 0;
-		}
-	return bs_fail(why, BS_ERR_USAGE, "no such word");
-}
-
-static int read_object(void *to, const char *text, struct bs_fail *why)
-{
-	static const char *const words[] = { "head", "marker", NULL };
-	int i = 0;
-	int rc = read_word(&i, text, strlen(text), words, why);
-
-	*(enum bs_phantom_object *)to = (enum bs_phantom_object)i;
-	return rc;
-}
-
-static int read_order(void *to, const char *text, struct bs_fail *why)
-{
-	static const char *const words[] = { "ascending", "interleaved", "each-tr", NULL };
-	int i = 0;
-	int rc = read_word(&i, text, strlen(text), words, why);
-
-	*(enum bs_slice_order *)to = (enum bs_slice_order)i;
-	return rc;
-}
-
-/* From least to most numbers with commas between them; their count, or -1. */
-static int numbers(double *to, int least, int most, const char *text)
-{
-	for (int n = 0; n < most; text++) {
-		char *end;
-
-		to[n] = strtod(text, &end);
-		if (end == text || isspace((unsigned char)*text) || !isfinite(to[n]))
-			return -1;
-		n++;
-		text = end;
-		if (*text == '\0')
-			return n >= least ? n : -1;
-		if (*text != ',')
-			return -1;
-	}
-	return -1;
-}
-
-static int read_three(void *to, const char *text, struct bs_fail *why)
-{
-	if (numbers(to, 3, 3, text) != 3)
-		return bs_fail(why, BS_ERR_USAGE, "not three numbers, as X,Y,Z");
-	return 0;
-}
-
-static bool whole(double x, double least, double most)
-{
-	return x >= least && x <= most && x == floor(x);
-}
-
-static int read_accel(void *to, const char *text, struct bs_fail *why)
-{
-	struct bs_scanplan *plan = to;
-	double x[3] = { 1.0, 1.0, 0.0 };
-
-	if (numbers(x, 1, 3, text) < 0 || !whole(x[0], 1, 16) || !whole(x[1], 1, 16) ||
-	    !whole(x[2], 0, x[1] - 1))
-		return bs_fail(why, BS_ERR_USAGE,
-			       "not whole numbers from 1 to 16, and a shift below RZ");
-	plan->accel[0] = (uint32_t)x[0];
-	plan->accel[1] = (uint32_t)x[1];
-	plan->shift = (uint32_t)x[2];
-	return 0;
-}
-
-static int read_calibration(void *to, const char *text, struct bs_fail *why)
-{
-	static const char *const words[] = { "", "embedded", "interleaved", "separate", NULL };
-	struct bs_scanplan *plan = to;
-	size_t n = strcspn(text, ",");
-	double x[2] = { 0.0, 0.0 };
-	int kind = 0;
-
-	if (read_word(&kind, text, n, words, why) != 0 || kind == 0 || text[n] == '\0' ||
-	    numbers(x, 1, 2, text + n + 1) < 0 || !whole(x[0], 1, 65535) || !whole(x[1], 0, 65535))
-		return bs_fail(why, BS_ERR_USAGE,
-			       "not embedded, interleaved or separate, and a number of lines");
-	plan->calibration = (enum bs_calibration)kind;
-	plan->calibration_lines[0] = (uint32_t)x[0];
-	plan->calibration_lines[1] = (uint32_t)x[1];
-	return 0;
-}
-
-static int read_partial(void *to, const char *text, struct bs_fail *why)
-{
-	struct bs_partial *partial = to;
-
-	partial->early = strncmp(text, "early,", 6) == 0;
-	if (numbers(&partial->share, 1, 1, text + (partial->early ? 6 : 0)) != 1 ||
-	    !(partial->share > 0.5 && partial->share <= 1.0))
-		return bs_fail(why, BS_ERR_USAGE, "not a share above 0.5, to 1");
-	return 0;
 }
 
 #define AT(field) offsetof(struct request, field)
@@ -183,7 +76,7 @@ static const struct bs_option options[] = {
 	  .max = 65535 },
 	{ BS_OPTION_OWN, 0, "fov-mm", "X,Y,Z", AT(fov_mm),
 	  .help = "of the image; in 2D Z is the slices' thickness (1 mm a voxel)",
-	  .read = read_three },
+	  .read = bs_phantom_read_three },
 	{ BS_OPTION_TEXT, 0, "name", "NAME", AT(name),
 	  .help = "protocol name in the header (phantom)" },
 	{ BS_OPTION_GROUP, .help = "for both:" },
@@ -203,17 +96,26 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_REAL, 0, "dwell-us", "T", AT(scan.dwell_us), .help = "between samples (4)" },
 	{ BS_OPTION_OWN, 0, "object", "WORD", AT(scan.object),
 	  .help = "head, or a marker that no flip or swap of axes leaves as it is (head)",
-	  .read = read_object },
+	  .read = bs_phantom_read_object },
 	{ BS_OPTION_TEXT, 0, "measurement", "ID", AT(scan.measurement),
 	  .help = "the scan's measurementID" },
 	{ BS_OPTION_SIZES, 0, "recon", "X,Y[,Z]", AT(recon),
 	  .help = "reconSpace's matrix, of the same field of view (the matrix)", .min = 1,
 	  .max = 65535 },
+	{ BS_OPTION_OWN, 0, "te-ms", "T[,T[,T]]", AT(scan.te_ms),
+	  .help = "echo times, in the header and for --field-hz (0)",
+	  .read = bs_phantom_read_times },
+	{ BS_OPTION_REAL, 0, "field-hz", "F", AT(scan.field_hz),
+	  .help = "a smooth field of up to F Hz; also RECORDING_field.cfl (0)", .min = -1e5,
+	  .max = 1e5 },
+	{ BS_OPTION_OWN, 0, "delay", "SX,SY,SXY", AT(scan.delay),
+	  .help = "radial2d: the gradients' delays in samples; the nominal trajectory is recorded",
+	  .read = bs_phantom_read_three },
 	{ BS_OPTION_GROUP, .help = "where the slices lie:", .to = AT(scan.pose.given) },
 	{ BS_OPTION_PAIR, 0, "oblique", "A,B", AT(oblique),
 	  .help = "turned by A degrees about x, then by B about z" },
 	{ BS_OPTION_OWN, 0, "position-mm", "X,Y,Z", AT(scan.pose.position_mm),
-	  .help = "the middle of all slices (0,0,0)", .read = read_three },
+	  .help = "the middle of all slices (0,0,0)", .read = bs_phantom_read_three },
 	{ BS_OPTION_POSITIVE, 0, "spacing-mm", "D", AT(scan.pose.spacing_mm),
 	  .help = "between slices (their thickness)" },
 	{ BS_OPTION_GROUP, .to = AT(like_scanner),
@@ -222,26 +124,36 @@ static const struct bs_option options[] = {
 	  .help = "all lines; the options below choose other ones or more" },
 	{ BS_OPTION_OWN, 0, "accel", "RY[,RZ[,SHIFT]]", AT(scan.plan),
 	  .help = "every RY-th line, every RZ-th partition, shifted from line to line (1,1,0)",
-	  .read = read_accel },
+	  .read = bs_phantom_read_accel },
 	{ BS_OPTION_OWN, 0, "calibration", "KIND,NY[,NZ]", AT(scan.plan),
 	  .help = "embedded (flags 20, 21), separate (20, first), or interleaved: embedded, and "
 		  "the grid moves by a line with each repetition; NY lines, NZ partitions (all)",
-	  .read = read_calibration },
+	  .read = bs_phantom_read_calibration },
 	{ BS_OPTION_OWN, 0, "partial-y", "[early,]SHARE", AT(scan.plan.partial[0]),
 	  .help = "of the lines: the last ones are missing, or the early ones",
-	  .read = read_partial },
+	  .read = bs_phantom_read_partial },
 	{ BS_OPTION_OWN, 0, "partial-z", "[early,]SHARE", AT(scan.plan.partial[1]),
-	  .help = "of the partitions", .read = read_partial },
+	  .help = "of the partitions", .read = bs_phantom_read_partial },
 	{ BS_OPTION_U32, 0, "asymmetry", "N", AT(asymmetry),
 	  .help = "samples that are missing at the begin of each line (0)", .min = 0,
 	  .max = 32767 },
 	{ BS_OPTION_FLAG, 0, "reversed", NULL, AT(scan.plan.reversed),
 	  .help = "every second line is sampled backwards (flag 22)" },
+	{ BS_OPTION_FLAG, 0, "epi", NULL, AT(scan.plan.epi),
+	  .help = "each slice in one train of lines, every second one backwards, behind three "
+		  "readouts for phase correction (flag 24)" },
+	{ BS_OPTION_REAL, 0, "epi-phase", "RAD", AT(scan.epi_phase),
+	  .help = "of lines that run backwards (0)", .min = -7, .max = 7 },
+	{ BS_OPTION_REAL, 0, "epi-shift", "N", AT(scan.epi_shift),
+	  .help = "of lines that run backwards along kx, in samples (0)", .min = -8, .max = 8 },
+	{ BS_OPTION_U32, 0, "ramp-us", "T", AT(scan.ramp_us),
+	  .help = "EPI samples on the gradient's ramps, which take T each (0: it does not)",
+	  .min = 0, .max = 10000 },
 	{ BS_OPTION_U32, 0, "averages", "N", AT(scan.plan.averages), .help = "of each line (1)",
 	  .min = 1, .max = 65535 },
 	{ BS_OPTION_OWN, 0, "slice-order", "WORD", AT(scan.plan.order),
 	  .help = "ascending, interleaved, or each-tr: one line of each slice in turn (ascending)",
-	  .read = read_order },
+	  .read = bs_phantom_read_order },
 	{ BS_OPTION_U32, 0, "dummies", "N", AT(scan.plan.dummies),
 	  .help = "readouts to the steady state (flag 27), first (0)", .min = 0, .max = 65535 },
 	{ BS_OPTION_U32, 0, "navigators", "N", AT(scan.plan.navigate),
@@ -266,6 +178,8 @@ static const struct bs_option options[] = {
 	  .help = "measurementID of an earlier scan, which this one's header points to" },
 	{ 0 },
 };
+
+_Static_assert(sizeof(options) / sizeof(options[0]) <= BS_OPTIONS_MAX, "room for all options");
 
 static int from_site(struct request *q)
 {
@@ -355,7 +269,7 @@ static int choose_lines(struct request *q)
 
 	if (!q->like_scanner)
 		return 0;
-	if (p->traj.type != BS_TRAJ_CARTESIAN || !bs_methods[p->method].on_grid)
+	if (p->traj.type != BS_TRAJ_CARTESIAN || !bs_protocol_on_grid(p))
 		return bs_options_wrong(&bs_command_phantom,
 					"lines as a scanner sends them are cartesian");
 	lines = (uint64_t)p->encoded[1] * (p->encoded[2] > 0 ? p->encoded[2] : 1);
@@ -404,6 +318,12 @@ static int complete(struct request *q)
 					"sizes come from %s: not from options, too", q->config);
 	if (q->motion[0] >= 1.0)
 		return bs_options_wrong(&bs_command_phantom, "--motion: A must be below 1");
+	for (int i = 0; i < 3; i++)
+		q->scan.delayed = q->scan.delayed || q->scan.delay[i] != 0.0;
+	if (!q->scan.plan.epi &&
+	    (q->scan.ramp_us > 0 || q->scan.epi_phase != 0.0 || q->scan.epi_shift != 0.0))
+		return bs_options_wrong(&bs_command_phantom,
+					"--ramp-us, --epi-phase and --epi-shift go with --epi");
 	q->scan.motion = q->motion[0];
 	q->scan.motion_frames = q->motion[1];
 	q->protocol.traj.seed = q->scan.seed;
@@ -450,6 +370,11 @@ static int write_truth(const struct request *q, const struct bs_phantom_scan *sc
 	char noise[NAME_BYTES];
 	int rc = bs_phantom_truth(scan, team, image, maps, why);
 
+	if (rc == 0 && scan->field_hz != 0.0) {
+		if (!beside(lines, sizeof(lines), q->out, "field"))
+			return bs_fail(why, BS_ERR_USAGE, "the file name is too long");
+		rc = bs_phantom_fields(scan, lines, why);
+	}
 	if (rc != 0 || !q->receiver)
 		return rc;
 	if (!beside(lines, sizeof(lines), q->out, "psi_lines") ||

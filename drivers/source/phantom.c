@@ -1,112 +1,34 @@
 /* drivers/source/phantom.c - see phantom.h */
-#define _DEFAULT_SOURCE /* M_PI */
 #include "drivers/source/phantom.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/phantom/coils.h"
 #include "core/phantom/noise.h"
 #include "core/phantom/random.h"
 #include "drivers/source/phantomhead.h"
+#include "drivers/source/phantomsource.h"
 #include "drivers/source/phantomtruth.h"
 #include "drivers/source/recording.h"
 #include "drivers/source/scanxml.h"
 
 #define PAUSE_US 2000.0
-#define NONE     UINT32_MAX
 
 /* What a run of the simulator holds. */
 struct run {
 	struct bs_phantom_scan scan; /* with times and a plan that say all */
 	const struct bs_protocol *p;
-	const struct bs_traj *t;
-	struct bs_team *team;
 	struct bs_scanlines *lines;
-	struct bs_phantom ph[BS_PHANTOM_CONTRASTS]; /* of the slice that is sampled */
-	struct bs_coils coils;
+	struct bs_phantom_source *source;
 	struct bs_coil_noise noise;
-	uint32_t slices; /* that data holds */
-	float *data;     /* [slice][contrast][row][coil][sample] */
-	size_t row;      /* floats of a readout */
 	double sigma, scan_sigma;
 	struct bs_random random;
 	struct bs_recording *out;
 	float *readout; /* the one that is written */
 	double *work;   /* of its noise */
 	uint32_t count;
-	uint32_t held;       /* the slice whose samples data holds, where it holds one; or NONE */
-	uint32_t repetition; /* of what data holds: it matters to what moves */
 };
-
-static int set_slice(struct run *r, uint32_t slice, struct bs_fail *why)
-{
-	for (uint32_t c = 0; c < r->p->contrasts; c++) {
-		int rc = bs_phantom_of(&r->ph[c], r->scan.object, r->p->dims, r->p->matrix, slice,
-				       r->p->slices, c, why);
-
-		if (rc != 0)
-			return rc;
-	}
-	return 0;
-}
-
-/* Where the samples of a row of a contrast lie, of a slice that data holds. */
-static float *row_at(const struct run *r, uint32_t place, uint32_t contrast, uint32_t row)
-{
-	size_t i = ((size_t)place * r->p->contrasts + contrast) * r->t->readouts + row;
-
-	return r->data + i * r->row;
-}
-
-/* task: a readout of a contrast; place: 0, or the slice */
-static void sample_row(void *arg, int task, int member)
-{
-	struct run *r = arg;
-	uint32_t readout = (uint32_t)task % r->t->readouts;
-	uint32_t contrast = (uint32_t)task / r->t->readouts;
-	const struct bs_phantom *ph = &r->ph[contrast];
-	struct bs_phantom moved;
-
-	(void)member;
-	if (r->scan.motion > 0.0) {
-		double t = r->repetition + (double)readout / r->t->readouts;
-
-		moved = r->ph[contrast];
-		bs_phantom_beat(&moved,
-				r->scan.motion * sin(2.0 * M_PI * t / r->scan.motion_frames));
-		ph = &moved;
-	}
-	bs_coils_sample(&r->coils, ph, r->t->k + (size_t)readout * r->t->samples * r->t->dims,
-			r->t->samples, row_at(r, r->slices > 1 ? r->held : 0, contrast, readout));
-}
-
-/* Samples a slice, unless data holds it. */
-static int hold(struct run *r, uint32_t slice, uint32_t repetition, struct bs_fail *why)
-{
-	uint32_t from = slice;
-	uint32_t end = slice + 1;
-	bool moves = r->scan.motion > 0.0;
-	int rc = 0;
-
-	if (r->held != NONE && (r->slices > 1 || r->held == slice) &&
-	    (!moves || r->repetition == repetition))
-		return 0;
-	if (r->slices > 1) {
-		from = 0;
-		end = r->slices;
-	}
-	r->repetition = repetition;
-	for (uint32_t s = from; rc == 0 && s < end; s++) {
-		r->held = s;
-		rc = set_slice(r, s, why);
-		if (rc == 0)
-			bs_team_run(r->team, sample_row, r,
-				    (int)(r->t->readouts * r->p->contrasts));
-	}
-	return rc;
-}
 
 static int check_receiver(const struct bs_phantom_scan *s, struct bs_fail *why)
 {
@@ -142,102 +64,125 @@ static int count_line(void *arg, const struct bs_scanline *line, struct bs_fail 
 	return 0;
 }
 
+static int check_physics(const struct bs_phantom_scan *s, struct bs_fail *why)
+{
+	const struct bs_protocol *p = s->protocol;
+	double most = fmax(fmax(fabs(s->delay[0]), fabs(s->delay[1])), fabs(s->delay[2]));
+
+	if (s->delayed && (p->traj.type != BS_TRAJ_RADIAL2D || p->samples < 2 || !(most <= 8.0)))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "phantom: delays of up to 8 samples are those of radial2d, not %g",
+			       most);
+	if (s->field_hz != 0.0 && (s->motion > 0.0 || s->plan.epi || s->plan.reversed))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "phantom: a field acts neither on what moves nor on lines that run "
+			       "backwards");
+	if (!(fabs(s->field_hz) <= 1e5))
+		return bs_fail(why, BS_ERR_USAGE, "phantom: a field of %g Hz", s->field_hz);
+	if (s->plan.epi && !s->plan.like_scanner)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "phantom: EPI is cartesian");
+	return 0;
+}
+
+/* What a TR must hold: a line's echoes, or a train. */
+static int set_times(struct run *r, struct bs_fail *why)
+{
+	const struct bs_protocol *p = r->p;
+	struct bs_phantom_scan *scan = &r->scan;
+	double least = scan->dwell_us * p->samples * p->contrasts;
+	uint32_t all = p->encoded[0] > 0 ? p->encoded[0] : p->matrix[0];
+	int rc = 0;
+
+	if (scan->plan.epi) {
+		rc = bs_trapezoid_make(&scan->trapezoid, all, scan->dwell_us, scan->ramp_us, why);
+		scan->plan.spacing_us = bs_trapezoid_spacing_us(&scan->trapezoid);
+		least = scan->plan.spacing_us * (3 + p->readouts);
+	}
+	scan->tr_us = scan->tr_us > 0.0 ? scan->tr_us : ceil(least + PAUSE_US);
+	if (rc == 0 && scan->tr_us < least)
+		return bs_fail(why, BS_ERR_USAGE,
+			       "phantom: a TR of %g us is shorter than its %g us "
+			       "of sampling",
+			       scan->tr_us, least);
+	scan->plan.tr_us = scan->tr_us;
+	scan->plan.readout_us = scan->dwell_us * p->samples;
+	return rc;
+}
+
 /* The plan with what the scan says elsewhere, and its lines. */
 static int set_plan(struct run *r, struct bs_fail *why)
 {
 	const struct bs_protocol *p = r->p;
 	struct bs_scanplan *plan = &r->scan.plan;
-	double echoes_us = r->scan.dwell_us * p->samples * p->contrasts;
 	uint32_t count = 0;
-	int rc;
+	int rc = set_times(r, why);
 
-	r->scan.tr_us = r->scan.tr_us > 0.0 ? r->scan.tr_us : ceil(echoes_us + PAUSE_US);
-	if (r->scan.tr_us < echoes_us)
-		return bs_fail(why, BS_ERR_USAGE,
-			       "phantom: a TR of %g us is shorter than its %g us "
-			       "of sampling",
-			       r->scan.tr_us, echoes_us);
-	plan->traj = r->t;
-	for (int a = 0; a < 2; a++) {
-		uint32_t n = p->encoded[a + 1] > 0 ? p->encoded[a + 1] : p->matrix[a + 1];
-
-		plan->lines[a] = n;
-	}
+	plan->traj = r->scan.traj;
+	for (int a = 0; a < 2; a++)
+		plan->lines[a] = p->encoded[a + 1] > 0 ? p->encoded[a + 1] : p->matrix[a + 1];
 	plan->slices = p->slices;
 	plan->contrasts = p->contrasts;
 	plan->repetitions = r->scan.repetitions;
-	plan->tr_us = r->scan.tr_us;
-	plan->readout_us = r->scan.dwell_us * p->samples;
-	rc = bs_scanlines_make(&r->lines, plan, why);
+	if (rc == 0)
+		rc = bs_scanlines_make(&r->lines, plan, why);
 	return rc != 0 ? rc : bs_scanlines_walk(r->lines, count_line, &count, why);
 }
 
-static int set_noise(struct run *r, struct bs_fail *why)
+static int set_noise(struct run *r, struct bs_team *team, struct bs_fail *why)
 {
+	size_t longest = r->p->samples;
 	int rc = bs_phantom_noise(&r->scan, &r->noise, why);
 
 	if (rc == 0)
-		rc = bs_phantom_sigma(&r->scan, r->team, &r->sigma, why);
+		rc = bs_phantom_sigma(&r->scan, team, &r->sigma, why);
 	r->scan_sigma = r->sigma * bs_phantom_noise_scale(&r->scan);
 	bs_random_seed(&r->random, r->scan.seed);
-	return rc;
-}
-
-static int take_memory(struct run *r, struct bs_fail *why)
-{
-	const struct bs_protocol *p = r->p;
-	size_t longest = p->samples;
-	size_t floats;
-
 	if (r->scan.plan.noise > 0 && r->scan.receiver.scan_samples > longest)
 		longest = r->scan.receiver.scan_samples;
-	r->row = (size_t)2 * p->coils * p->samples; /* at most 2 x 64 x 65535 */
-	r->slices = r->scan.plan.order == BS_SLICES_EACH_TR ? p->slices : 1;
-	floats = r->row * p->readouts;
-	if (floats > SIZE_MAX / sizeof(float) / p->contrasts / r->slices)
-		return bs_fail(why, BS_ERR_NOMEM, "phantom: a frame is too large");
-	floats *= (size_t)p->contrasts * r->slices;
-	r->data = malloc(floats * sizeof(float));
-	r->readout = malloc(2 * p->coils * longest * sizeof(float));
+	r->readout = malloc(2 * r->p->coils * longest * sizeof(float));
 	r->work = malloc(2 * longest * sizeof(double));
-	if (r->data == NULL || r->readout == NULL || r->work == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for %zu bytes of samples",
-			       floats * sizeof(float));
-	return 0;
+	if (rc == 0 && (r->readout == NULL || r->work == NULL))
+		rc = bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for a readout");
+	return rc;
 }
 
 static int begin(struct run *r, const struct bs_phantom_scan *scan, struct bs_team *team,
 		 struct bs_fail *why)
 {
-	const struct bs_protocol *p = scan->protocol;
 	int rc = bs_phantom_check(scan, why);
 
 	memset(r, 0, sizeof(*r));
 	r->scan = *scan;
-	r->p = p;
-	r->t = scan->traj;
-	r->team = team;
-	r->held = NONE;
+	r->p = scan->protocol;
 	if (rc == 0)
 		rc = check_receiver(scan, why);
 	if (rc == 0)
+		rc = check_physics(scan, why);
+	if (rc == 0)
 		rc = set_plan(r, why);
 	if (rc == 0)
-		rc = bs_coils_make(&r->coils, p->coils, p->dims, p->matrix, why);
-	if (rc == 0)
-		rc = set_noise(r, why);
-	return rc != 0 ? rc : take_memory(r, why);
+		rc = set_noise(r, team, why);
+	return rc != 0 ? rc : bs_phantom_source_open(&r->source, &r->scan, team, why);
 }
 
 static int put_xml(struct run *r, struct bs_fail *why)
 {
 	struct bs_scan_info info;
 	char xml[BS_SCANXML_BYTES];
-	struct bs_scanxml x = { &info, r->scan.tr_us / 1e3, "boreside phantom",
-				r->scan.object == BS_PHANTOM_HEAD
-					? "simulated: closed-form Shepp-Logan phantom"
-					: "simulated: closed-form marker" };
+	struct bs_scanxml x = { .info = &info,
+				.tr_ms = r->scan.tr_us / 1e3,
+				.system = "boreside phantom",
+				.sequence = "simulated: closed-form Shepp-Logan phantom" };
 	int rc;
+
+	if (r->scan.object == BS_PHANTOM_MARKER)
+		x.sequence = "simulated: closed-form marker";
+	if (r->scan.field_hz != 0.0)
+		x.sequence = "simulated: sum over the true image's voxels in a field";
+	for (uint32_t c = 0; c < r->p->contrasts; c++)
+		x.te_ms[c] = r->scan.te_ms[c];
+	x.epi = r->scan.plan.epi ? &r->scan.trapezoid : NULL;
+	x.train = bs_scanlines_frame(r->lines);
 
 	bs_phantom_info(&r->scan, r->lines, &info);
 	rc = bs_scanxml_write(xml, sizeof(xml), &x, why);
@@ -248,8 +193,10 @@ static int put_xml(struct run *r, struct bs_fail *why)
 static void copy_line(struct run *r, const struct bs_scanline *line, uint32_t first, uint32_t n)
 {
 	uint32_t samples = r->p->samples;
-	const float *from = row_at(r, r->slices > 1 ? line->slice : 0, line->contrast, line->row);
-	double turn = r->scan.drift * line->navigator;
+	const float *from = bs_phantom_source_row(r->source, line->slice, line->contrast, line->row,
+						  line->reversed);
+	double turn = r->scan.drift * line->navigator +
+		      (r->scan.plan.epi && line->reversed ? r->scan.epi_phase : 0.0);
 	double re = cos(turn);
 	double im = sin(turn);
 	double scale = line->kind == BS_SCANLINE_DUMMY ? 3.0 : 1.0;
@@ -270,10 +217,11 @@ static int put_line(void *arg, const struct bs_scanline *line, struct bs_fail *w
 {
 	struct run *r = arg;
 	struct bs_mrd_acq h = bs_phantom_head(&r->scan, r->lines, line, r->count++);
-	const float *k = r->t->k + (size_t)line->row * r->t->samples * r->t->dims;
+	const struct bs_traj *t = r->scan.traj;
+	const float *k = t->k + (size_t)line->row * t->samples * t->dims;
 	uint32_t n = h.number_of_samples;
 	bool noise = line->kind == BS_SCANLINE_NOISE;
-	int rc = noise ? 0 : hold(r, line->slice, line->repetition, why);
+	int rc = noise ? 0 : bs_phantom_source_hold(r->source, line->slice, line->repetition, why);
 
 	if (rc != 0)
 		return rc;
@@ -309,7 +257,7 @@ int bs_phantom_record(const struct bs_phantom_scan *scan, struct bs_team *team, 
 	if (written != NULL)
 		*written = r.count;
 	bs_scanlines_free(r.lines);
-	free(r.data);
+	bs_phantom_source_close(r.source);
 	free(r.readout);
 	free(r.work);
 	return rc;

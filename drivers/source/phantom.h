@@ -18,10 +18,17 @@
  * image that uses it. A navigator is the middle of the center line; it and the lines up to the next
  * one are turned by exp(i drift n), n its number from 0.
  *
+ * EPI: the lines that run backwards are d(kx + epi_shift/Ex, ky) exp(i epi_phase), d what the
+ * others sample. Delays: spokes are sampled at k + [Sx Sxy; Sxy Sy] dk, dk the step between two
+ * samples, and carry k. A field turns each sample's voxels by exp(-i 2 pi f t), t = TE + the time
+ * from the sample at the center of k-space (on a grid) or from the first one.
+ *
  * True images: .cfl [x, y, z, 1, 1, contrast (dim 5), ..., slice (dim 13)], each voxel the mean
- * over its square or cube; sensitivities: .cfl [x, y, z, coil]; covariances: .cfl [coil, coil].
+ * over its square or cube; sensitivities: .cfl [x, y, z, coil]; covariances: .cfl [coil, coil];
+ * field in Hz: .cfl [x, y, z, ..., slice (dim 13)].
  * Allocates; the calling thread and the team. Tests: test/unit/board/test_scan.c,
- * test/unit/drivers/test_phantomscan.c, test/unit/drivers/test_phantomnoise.c
+ * test/unit/drivers/test_phantomscan.c, test/unit/drivers/test_phantomnoise.c,
+ * test/unit/drivers/test_phantomphysics.c
  */
 #ifndef BS_DRIVERS_SOURCE_PHANTOM_H
 #define BS_DRIVERS_SOURCE_PHANTOM_H
@@ -29,6 +36,7 @@
 #include "core/protocol.h"
 #include "core/phantom/phantom.h"
 #include "core/thread/team.h"
+#include "core/traj/trapezoid.h"
 #include "core/traj/traj.h"
 #include "drivers/source/scanlines.h"
 
@@ -69,8 +77,16 @@ struct bs_phantom_scan {
 	double drift;               /* radians from navigator to navigator */
 	struct bs_phantom_pose pose;
 	struct bs_phantom_receiver receiver;
-	const char *measurement; /* its id; NULL: unsaid */
-	uint32_t recon[3];       /* reconSpace's matrix; 0: the protocol's */
+	const char *measurement;            /* its id; NULL: unsaid */
+	double te_ms[BS_PHANTOM_CONTRASTS]; /* 0: unsaid */
+	double field_hz;                    /* core/phantom/field.h; 0: none */
+	bool delayed;
+	double delay[3];               /* of radial2d's gradients: Sx, Sy, Sxy, in samples */
+	uint32_t ramp_us;              /* EPI: of ramps that are sampled; 0: they are not */
+	double epi_phase;              /* of lines that run backwards, radians */
+	double epi_shift;              /* of these along kx, samples */
+	struct bs_trapezoid trapezoid; /* follows from the above */
+	uint32_t recon[3];             /* reconSpace's matrix; 0: the protocol's */
 };
 
 /* written: the acquisitions, or NULL. */
@@ -78,6 +94,7 @@ int bs_phantom_record(const struct bs_phantom_scan *scan, struct bs_team *team, 
 		      uint32_t *written, struct bs_fail *why);
 int bs_phantom_truth(const struct bs_phantom_scan *scan, struct bs_team *team, const char *image,
 		     const char *maps, struct bs_fail *why);
+int bs_phantom_fields(const struct bs_phantom_scan *scan, const char *name, struct bs_fail *why);
 /* Psi of the lines and of the noise scan. */
 int bs_phantom_covariances(const struct bs_phantom_scan *scan, struct bs_team *team,
 			   const char *lines, const char *noise, struct bs_fail *why);

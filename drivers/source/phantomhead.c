@@ -16,8 +16,10 @@ static struct bs_limit limit(uint32_t max, uint32_t center)
 	return l;
 }
 
-static const char *trajectory_name(const struct bs_protocol *p)
+static const char *trajectory_name(const struct bs_protocol *p, bool epi)
 {
+	if (epi)
+		return "epi";
 	if (bs_protocol_on_grid(p))
 		return "cartesian";
 	switch (p->traj.type) {
@@ -69,7 +71,8 @@ void bs_phantom_info(const struct bs_phantom_scan *scan, const struct bs_scanlin
 	memcpy(info->protocol, p->name, sizeof(info->protocol));
 	put_text(info->measurement, sizeof(info->measurement), scan->measurement);
 	put_text(info->noise_scan, sizeof(info->noise_scan), scan->receiver.noise_scan);
-	put_text(info->trajectory_name, sizeof(info->trajectory_name), trajectory_name(p));
+	put_text(info->trajectory_name, sizeof(info->trajectory_name),
+		 trajectory_name(p, scan->plan.epi));
 	if (!on_grid)
 		put_text(info->trajectory_unit, sizeof(info->trajectory_unit), "cycles/voxel");
 	info->noise_bandwidth = (float)scan->receiver.bandwidth;

@@ -2,7 +2,8 @@
  * drivers/source/phantomhead.h - the headers of a simulated scan: of all of it, of each readout
  *
  * Allocates nothing. Thread rules: none. Tests: test/unit/board/test_scan.c,
- * test/unit/drivers/test_phantomscan.c, test/unit/drivers/test_phantomnoise.c
+ * test/unit/drivers/test_phantomscan.c, test/unit/drivers/test_phantomnoise.c,
+ * test/unit/drivers/test_phantomphysics.c
  */
 #ifndef BS_DRIVERS_SOURCE_PHANTOMHEAD_H
 #define BS_DRIVERS_SOURCE_PHANTOMHEAD_H

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/phantom/coils.h"
+#include "core/phantom/field.h"
 #include "drivers/file/cfl.h"
 
 int bs_phantom_check(const struct bs_phantom_scan *s, struct bs_fail *why)
@@ -47,6 +48,19 @@ static uint32_t supersample(uint32_t dims)
 	return dims > 2 ? 4 : 8; /* 64 points a voxel */
 }
 
+void bs_phantom_truth_image(const struct bs_phantom *ph, float *image, struct bs_team *team)
+{
+	bs_phantom_image(ph, supersample(ph->dims), image, team);
+}
+
+void bs_phantom_field(const struct bs_phantom_scan *scan, uint32_t slice, float *hz)
+{
+	const struct bs_protocol *p = scan->protocol;
+	double up = 1.6 * (slice + 0.5) / p->slices - 0.8; /* as the cuts lie: core/phantom */
+
+	bs_field_map(p->dims, p->matrix, up, scan->field_hz, hz);
+}
+
 int bs_phantom_noise(const struct bs_phantom_scan *scan, struct bs_coil_noise *noise,
 		     struct bs_fail *why)
 {
@@ -84,7 +98,7 @@ int bs_phantom_sigma(const struct bs_phantom_scan *scan, struct bs_team *team, d
 	image = malloc(voxels * sizeof(*image));
 	if (image == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for %zu voxels", voxels);
-	bs_phantom_image(&ph, supersample(p->dims), image, team);
+	bs_phantom_truth_image(&ph, image, team);
 	for (size_t v = 0; v < voxels; v++)
 		energy += (double)image[v] * image[v];
 	free(image);
@@ -125,7 +139,7 @@ static int write_images(const struct bs_phantom_scan *scan, struct bs_team *team
 				   p->slices, i % p->contrasts, why);
 		if (rc != 0)
 			break;
-		bs_phantom_image(&ph, supersample(p->dims), at, team);
+		bs_phantom_truth_image(&ph, at, team);
 		widen(at, voxels);
 	}
 	bs_cfl_sizes(dims, p->matrix[0], p->matrix[1], p->matrix[2], 1);
@@ -196,5 +210,29 @@ int bs_phantom_covariances(const struct bs_phantom_scan *scan, struct bs_team *t
 		rc = write_covariance(&n, sigma * sigma, lines, why);
 	if (rc == 0)
 		rc = write_covariance(&n, sigma * sigma * scale * scale, noise, why);
+	return rc;
+}
+
+int bs_phantom_fields(const struct bs_phantom_scan *scan, const char *name, struct bs_fail *why)
+{
+	const struct bs_protocol *p = scan->protocol;
+	size_t voxels = (size_t)bs_protocol_voxels(p);
+	uint64_t dims[BS_CFL_DIMS];
+	float *hz;
+	int rc = bs_phantom_check(scan, why);
+
+	if (rc != 0)
+		return rc;
+	hz = malloc(2 * voxels * p->slices * sizeof(*hz));
+	if (hz == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for a field");
+	for (uint32_t s = 0; s < p->slices; s++) {
+		bs_phantom_field(scan, s, hz + 2 * voxels * s);
+		widen(hz + 2 * voxels * s, voxels);
+	}
+	bs_cfl_sizes(dims, p->matrix[0], p->matrix[1], p->matrix[2], 1);
+	dims[13] = p->slices;
+	rc = bs_cfl_write(name, dims, hz, why);
+	free(hz);
 	return rc;
 }

@@ -19,5 +19,9 @@ int bs_phantom_sigma(const struct bs_phantom_scan *scan, struct bs_team *team, d
 		     struct bs_fail *why);
 /* That of the noise scan over that of the lines. */
 double bs_phantom_noise_scale(const struct bs_phantom_scan *scan);
+/* The true image of a slice and contrast: [z][y][x] real. */
+void bs_phantom_truth_image(const struct bs_phantom *ph, float *image, struct bs_team *team);
+/* The field of a slice: [z][y][x] Hz. */
+void bs_phantom_field(const struct bs_phantom_scan *scan, uint32_t slice, float *hz);
 
 #endif

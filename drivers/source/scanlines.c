@@ -117,6 +117,11 @@ void bs_scanlines_free(struct bs_scanlines *lines)
 	free(lines);
 }
 
+uint32_t bs_scanlines_frame(const struct bs_scanlines *l)
+{
+	return l->count;
+}
+
 struct bs_limit bs_scanlines_limit(const struct bs_scanlines *l, int axis)
 {
 	return (struct bs_limit){ .max = l->end[axis] - l->first[axis] - 1,

@@ -95,6 +95,8 @@ void bs_scanlines_free(struct bs_scanlines *lines);
 int bs_scanlines_walk(struct bs_scanlines *lines,
 		      int (*put)(void *arg, const struct bs_scanline *line, struct bs_fail *why),
 		      void *arg, struct bs_fail *why);
+/* Lines of a frame, as of the last repetition of the last walk. */
+uint32_t bs_scanlines_frame(const struct bs_scanlines *lines);
 /* The numbers of lines or partitions (axis 0, 1), and which of them is the center. */
 struct bs_limit bs_scanlines_limit(const struct bs_scanlines *lines, int axis);
 

@@ -79,7 +79,34 @@ static void put_string(struct bs_text *t, const char *name, const char *value)
 	bs_text_put(t, "</userParameterString>\n");
 }
 
-static void put_encoding(struct bs_text *t, const struct bs_scan_info *info)
+static void put_long(struct bs_text *t, const char *name, double value)
+{
+	bs_text_put(t, "<userParameterLong>");
+	put_element(t, "name", name);
+	bs_text_put(t, "<value>%.0f</value></userParameterLong>\n", value);
+}
+
+/* As Siemens' converter describes the readouts of EPI. */
+static void put_epi(struct bs_text *t, const struct bs_trapezoid *epi, uint32_t lines)
+{
+	bs_text_put(t, "<trajectoryDescription><identifier>ConventionalEPI</identifier>\n");
+	put_long(t, "etl", lines);
+	put_long(t, "numberOfNavigators", 3);
+	put_long(t, "rampUpTime", epi->ramp_us);
+	put_long(t, "rampDownTime", epi->ramp_us);
+	put_long(t, "flatTopTime", epi->flat_us);
+	put_long(t, "echoSpacing", bs_trapezoid_spacing_us(epi));
+	put_long(t, "acqDelayTime", epi->delay_us);
+	put_long(t, "numSamples", epi->samples);
+	bs_text_put(t,
+		    "<userParameterDouble><name>dwellTime</name><value>%.9g</value>"
+		    "</userParameterDouble>\n<comment>Conventional 2D EPI sequence</comment>"
+		    "</trajectoryDescription>\n",
+		    epi->dwell_us);
+}
+
+static void put_encoding(struct bs_text *t, const struct bs_scan_info *info,
+			 const struct bs_trapezoid *epi, uint32_t train)
 {
 	bs_text_put(t, "<encoding>\n");
 	put_space(t, "encodedSpace", info->encoded, info->encoded_fov_mm);
@@ -96,6 +123,8 @@ static void put_encoding(struct bs_text *t, const struct bs_scan_info *info)
 	bs_text_put(t, "</encodingLimits>\n");
 	put_element(t, "trajectory", info->trajectory_name);
 	bs_text_put(t, "\n");
+	if (epi != NULL)
+		put_epi(t, epi, train);
 	put_parallel(t, info);
 	bs_text_put(t, "</encoding>\n");
 }
@@ -118,8 +147,10 @@ int bs_scanxml_write(char *out, size_t size, const struct bs_scanxml *x, struct 
 		    info->channels);
 	bs_text_put(&t, "<experimentalConditions><H1resonanceFrequency_Hz>123200000"
 			"</H1resonanceFrequency_Hz></experimentalConditions>\n");
-	put_encoding(&t, info);
+	put_encoding(&t, info, x->epi, x->train);
 	bs_text_put(&t, "<sequenceParameters><TR>%.9g</TR>", x->tr_ms);
+	for (size_t i = 0; i < sizeof(x->te_ms) / sizeof(x->te_ms[0]) && x->te_ms[i] > 0.0; i++)
+		bs_text_put(&t, "<TE>%.9g</TE>", x->te_ms[i]);
 	put_element(&t, "sequence_type", x->sequence);
 	bs_text_put(&t, "</sequenceParameters>\n<userParameters>\n");
 	if (info->trajectory_unit[0])

@@ -12,14 +12,18 @@
 
 #include "core/err.h"
 #include "core/mrd.h"
+#include "core/traj/trapezoid.h"
 
 #define BS_SCANXML_BYTES 8192u /* enough for any info */
 
 struct bs_scanxml {
 	const struct bs_scan_info *info;
 	double tr_ms;
-	const char *system;   /* what made the data */
-	const char *sequence; /* in words */
+	const char *system;             /* what made the data */
+	const char *sequence;           /* in words */
+	double te_ms[3];                /* 0: unsaid */
+	const struct bs_trapezoid *epi; /* of its readouts; NULL: none */
+	uint32_t train;                 /* EPI: lines of a train */
 };
 
 int bs_scanxml_write(char *out, size_t size, const struct bs_scanxml *x, struct bs_fail *why);

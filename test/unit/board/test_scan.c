@@ -291,7 +291,7 @@ static void test_refused(void)
 	struct bs_traj t;
 	char small[300];
 	struct bs_scan_info info = { .protocol = "x" };
-	struct bs_scanxml x = { &info, 1.0, "s", "q" };
+	struct bs_scanxml x = { .info = &info, .tr_ms = 1.0, .system = "s", .sequence = "q" };
 	struct bs_fail why;
 
 	if (bs_traj_make(&t, &p, NULL))

@@ -1,5 +1,6 @@
 /* test/unit/core/test_phantom.c - the closed form against quadrature, coils, the image */
 #include "core/phantom/coils.h"
+#include "core/phantom/field.h"
 #include "core/phantom/noise.h"
 #include "core/phantom/phantom.h"
 
@@ -319,6 +320,66 @@ static void test_noise(void)
 	CHECK(wrong == 0, "spread 1 without correlation is white");
 }
 
+/* Samples in a field, against sums whose every phase is computed by itself. */
+static void test_field(uint32_t dims)
+{
+	enum { SAMPLES = 300 };
+	const uint32_t matrix[3] = { 9, 8, dims > 2 ? 5 : 1 };
+	static float k[SAMPLES * 3];
+	static float data[2 * 2 * SAMPLES];
+	static double work[4000];
+	float image[9 * 8 * 5];
+	float hz[9 * 8 * 5];
+	uint32_t voxels = 72 * matrix[2];
+	struct bs_field_object *o = NULL;
+	struct bs_coils c;
+	double worst = 0.0;
+	double top = 0.0;
+	double most = 0.0;
+
+	bs_field_map(dims, matrix, 0.3, 150.0, hz);
+	for (uint32_t v = 0; v < voxels; v++) {
+		image[v] = v % 7 == 0 ? 0.0f : (float)sin(v);
+		most = fmax(most, fabs((double)hz[v]));
+	}
+	for (uint32_t i = 0; i < SAMPLES * dims; i++)
+		k[i] = (float)(0.5 * sin(0.37 * i * i));
+	if (bs_coils_make(&c, 2, dims, matrix, NULL) || bs_field_open(&o, &c, image, hz, NULL) ||
+	    bs_field_work(o) > sizeof(work) / sizeof(work[0])) {
+		CHECK(0, "an image in a field");
+		bs_field_close(o);
+		return;
+	}
+	bs_field_sample(o, k, 2e-3, 1e-4, SAMPLES, data, work);
+	for (uint32_t s = 0; s < SAMPLES; s += 23)
+		for (uint32_t coil = 0; coil < 2; coil++) {
+			double sum[2] = { 0 };
+
+			for (uint32_t v = 0; v < voxels; v++) {
+				double x[3] = { (double)(v % 9) - 4, (double)(v / 9 % 8) - 4,
+						dims > 2 ? (double)(v / 72) - 2 : 0.0 };
+				double turn = (double)hz[v] * (2e-3 + 1e-4 * s);
+				double seen[2];
+
+				for (uint32_t d = 0; d < dims; d++)
+					turn += (double)k[s * dims + d] * x[d];
+				turn *= -2.0 * PI;
+				bs_coils_at(&c, coil, x, seen);
+				sum[0] += image[v] * (seen[0] * cos(turn) - seen[1] * sin(turn));
+				sum[1] += image[v] * (seen[0] * sin(turn) + seen[1] * cos(turn));
+			}
+			worst = fmax(worst, hypot(data[2 * (coil * SAMPLES + s)] - sum[0],
+						  data[2 * (coil * SAMPLES + s) + 1] - sum[1]));
+			top = fmax(top, hypot(sum[0], sum[1]));
+		}
+	/* one rounding to single precision */
+	CHECK(worst < 6e-8 * top, "%uD: samples in a field are the sums to %.1e", dims,
+	      worst / top);
+	CHECK(most > 100.0 && most <= 150.0,
+	      "%uD: a field of %.0f Hz where up to 150 are asked for", dims, most);
+	bs_field_close(o);
+}
+
 static void test_coils(uint32_t dims)
 {
 	const uint32_t matrix[3] = { 16, 16, dims > 2 ? 16 : 1 };
@@ -411,6 +472,8 @@ int main(void)
 	test_series();
 	test_image(2);
 	test_image(3);
+	test_field(2);
+	test_field(3);
 	test_coils(2);
 	test_coils(3);
 	test_refused();

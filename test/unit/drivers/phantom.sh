@@ -19,7 +19,7 @@ expect 2 "-o RECORDING.h5 is missing" -- --matrix 32,32
 expect 2 "matrix" -- -o "$dir/a.h5"
 expect 2 ": not \|no such\|must be" -- --matrix 32 -o "$dir/a.h5"
 expect 2 ": not \|no such\|must be" -- --matrix 32x32x32x32 -o "$dir/a.h5"
-expect 2 ": not \|no such\|must be" -- --matrix 8x32 -o "$dir/a.h5"
+expect 2 ": not \|no such\|must be" -- --matrix 513x32 -o "$dir/a.h5"
 expect 2 ": not \|no such\|must be" -- --matrix 32x32 --coils 0 -o "$dir/a.h5"
 expect 2 "coils" -- --matrix 32x32 --coils 65 -o "$dir/a.h5"
 expect 2 ": not \|no such\|must be" -- --matrix 32x32 --traj rosette -o "$dir/a.h5"
@@ -54,6 +54,15 @@ expect 2 "noise-scan" -- $lines --snr 9 --noise-only
 expect 2 "noise-scan" -- $lines --snr 9 --noise-scan 4,64,2
 expect 2 "noise-spread" -- $lines --snr 9 --noise-spread 0.5
 expect 2 "noise-correlation" -- $lines --snr 9 --noise-correlation 1
+expect 2 "epi-phase" -- $lines --epi --epi-phase 8
+expect 2 "go with --epi" -- $lines --ramp-us 80
+expect 2 "rising times" -- $lines --te-ms 5,4
+expect 2 "field-hz" -- $lines --field-hz 1e6
+expect 2 "three numbers" -- --matrix 32x32 -o "$dir/a.h5" --delay 0.1,0.2
+expect 1 "radial2d" -- $lines --delay 0.1,0.2,0
+expect 1 "backwards" -- $lines --field-hz 50 --reversed
+expect 1 "2D scan" -- --matrix 32x24x16 --traj cartesian -o "$dir/a.h5" --epi
+expect 1 "flat part" -- $lines --epi --ramp-us 90
 expect 1 "acceleration" -- $lines --accel 1,2
 expect 1 "calibration lines" -- $lines --calibration embedded,25
 expect 1 "x.cfg" -- -c "$dir/x.cfg" -p y -o "$dir/a.h5"
@@ -70,7 +79,11 @@ done
 expect 0 "b.h5: 35 acquisitions, lines of 56 samples" -- --matrix 32x24 --traj cartesian --coils 2 \
 	--samples 64 --asymmetry 8 --accel 3 --calibration embedded,12 --navigators 6 --snr 20 \
 	--noise-scan 16,64 --noise-spread 3 --object marker -o "$dir/b.h5"
-for f in b_true b_maps b_psi b_psi_lines; do
+expect 0 "f.h5: 27 acquisitions" -- --matrix 32x24 --traj cartesian --epi --epi-phase -0.3 \
+	--epi-shift 0.4 --dwell-us 5 --ramp-us 40 -o "$dir/f.h5"
+expect 0 "2 x 6 readouts" -- --matrix 32x24 --traj spiral2d --samples 400 --readouts 6 --echoes 2 \
+	--te-ms 2,4.5 --field-hz 80 -o "$dir/b.h5"
+for f in b_true b_maps b_psi b_psi_lines b_field; do
 	[ -s "$dir/$f.cfl" ] && echo "ok $f" || echo "not ok $f is missing"
 done
 

@@ -1,0 +1,43 @@
+/*
+ * core/traj/trapezoid.h - k along a readout under a trapezoidal gradient
+ *
+ * The gradient rises for ramp_us, stays for flat_us and falls for ramp_us. Sample s of n is taken
+ * delay_us + s x dwell time after the rise begins; sample n/2 lies in the middle of the trapezoid,
+ * where k = 0. k runs through one cycle per sample spacing of the grid in n dwell times: on the
+ * flat part alone (delay_us >= ramp_us) k = (s - n/2)/n, with ramps sampled the steps at the ends
+ * are shorter and those in the middle longer. This is what the parameters rampUpTime, flatTopTime,
+ * acqDelayTime, numSamples and dwellTime of a ConventionalEPI trajectory description mean.
+ * Pure. Test: test/unit/drivers/test_phantomphysics.c
+ */
+#ifndef BS_CORE_TRAJ_TRAPEZOID_H
+#define BS_CORE_TRAJ_TRAPEZOID_H
+
+#include <stdint.h>
+
+#include "core/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_trapezoid {
+	uint32_t samples;
+	double dwell_us;
+	double ramp_us, flat_us, delay_us;
+};
+
+/*
+ * One that is sampled on its flat part alone, behind ramps of 100 us (ramp_us 0), or from the first
+ * quarter of a ramp of ramp_us to the last of the other; all times in whole microseconds.
+ */
+int bs_trapezoid_make(struct bs_trapezoid *t, uint32_t samples, double dwell_us, uint32_t ramp_us,
+		      struct bs_fail *why);
+/* From the begin of one readout to that of the next. */
+double bs_trapezoid_spacing_us(const struct bs_trapezoid *t);
+/* Cycles per sample spacing of the grid: -0.5 to 0.5. */
+double bs_trapezoid_k(const struct bs_trapezoid *t, uint32_t sample);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
