@@ -15,6 +15,7 @@ static const char *const windows[] = { "kaiser_bessel", "gauss", NULL };
 static const char *const densities[] = { "ramp", "pipe", "file", "none", NULL };
 static const char *const normalizes[] = { "auto", "none", "uniform", NULL };
 static const char *const combines[] = { "none", "rss", "sense", NULL };
+static const char *const whitens[] = { "off", "auto", "require", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
 static const char *const traj_types[] = { "file",  "cartesian", "radial2d", "spiral2d", "radial3d",
 					  "stack", "random",    "cones",    "tpi",      NULL };
@@ -149,6 +150,13 @@ P("fov_mm", BS_KEY_NUMBER3, "mm", "[0.0, 0.0, 0.0]", 0, 10000, NULL, fov_mm,
   "something else, by more than 0.1 %, is refused"),
 P("coils", BS_KEY_INT, "", NULL, 1, BS_COILS_MAX, NULL, coils,
   "receive coils"),
+P("virtual_coils", BS_KEY_INT, "", "0", 0, BS_COILS_MAX, NULL, virtual_coils,
+  "compress readouts to so many virtual coils, those that hold most of the signal at the center "
+  "of k-space; 0: not"),
+P("noise.whiten", BS_KEY_WORD, "", "\"off\"", 0, 0, whitens, whiten,
+  "make the noise white and of deviation 1 in every coil, by the scan's own readouts of noise or "
+  "those of the scan that its header names; auto: where they are known, else as it comes, and "
+  "images say so; require: a scan without is refused"),
 P("samples", BS_KEY_INT, "", NULL, 1, 65535, NULL, samples,
   "samples of a readout, discarded ones not counted"),
 P("discard", BS_KEY_INT, "samples", "64", 0, 65535, NULL, discard,

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/frame/kind.h"
 #include "core/latency/budget.h"
 #include "core/memory/pools.h"
 #include "core/traj/traj.h"
@@ -78,6 +79,8 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 	if (!given(s, "gridding.density") &&
 	    (bs_methods[p->method].weighs == BS_WEIGHS_WHEN_ASKED || bs_protocol_on_grid(p)))
 		p->density = BS_DENSITY_NONE;
+	if (p->whiten != BS_WHITEN_OFF)
+		p->uses |= 1u << BS_KIND_NOISE;
 	if (!given(s, "image.combine")) {
 		if (bs_methods[p->method].uses_maps)
 			p->combine = BS_COMBINE_SENSE;
@@ -335,6 +338,22 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 		      "sense");
 }
 
+/* Engines see whitened, virtual coils; a file's maps are those of the coils as they are. */
+static void rule_coils(const struct bs_reading *r, const struct bs_scope *s,
+		       const struct bs_protocol *p)
+{
+	if (!sound(s, "coils", "virtual_coils", NULL))
+		return;
+	if (p->virtual_coils > p->coils)
+		fault(r, s, "virtual_coils", "%u of %u coils: there are not so many",
+		      p->virtual_coils, p->coils);
+	if (!sound(s, "noise.whiten", "image.maps_file", NULL) || p->maps_file[0] == '\0' ||
+	    !bs_protocol_prepares(p))
+		return;
+	fault(r, s, "image.maps_file", "holds the coils as they are: not with %s",
+	      p->virtual_coils > 0 ? "virtual_coils" : "noise.whiten");
+}
+
 static void rule_solver(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p)
 {
@@ -391,6 +410,7 @@ void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
 	rule_traj(r, s, p);
 	rule_gridding(r, s, p);
 	rule_image(r, s, p);
+	rule_coils(r, s, p);
 	rule_solver(r, s, p);
 	rule_budget(r, s, p);
 }

@@ -39,7 +39,8 @@ enum bs_err {
 	BS_ERR_BUDGET = -21,     /* the latency budget cannot be met */
 	BS_ERR_FORMAT = -22,     /* a file is not what its name says, or damaged */
 	BS_ERR_USAGE = -23,      /* the command line is wrong */
-	BS_ERR_LAST = -24
+	BS_ERR_CALIBRATION = -24, /* the scan lacks what calibrates it: noise, central lines */
+	BS_ERR_LAST = -25
 };
 
 struct bs_fail {

@@ -63,6 +63,8 @@ enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
 enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
 enum bs_precond { BS_PRECOND_NONE, BS_PRECOND_JACOBI, BS_PRECOND_CIRCULANT };
 enum bs_miss { BS_MISS_FLAG, BS_MISS_SHED, BS_MISS_STOP };
+/* Readouts are made white by the covariance of the noise: never, where it is known, always. */
+enum bs_whiten { BS_WHITEN_OFF, BS_WHITEN_AUTO, BS_WHITEN_REQUIRE };
 enum bs_admit { BS_ADMIT_MEASURE, BS_ADMIT_TRUST }; /* budgets: measured when armed, or not */
 /*
  * The stages of an image's latency that may have a budget of their own. What lies between them (the
@@ -104,6 +106,8 @@ struct bs_protocol {
 	uint32_t encoded[3]; /* cartesian: k-space matrix, readout oversampling included */
 	float fov_mm[3];
 	uint32_t coils;
+	uint32_t virtual_coils; /* that readouts are compressed to; 0: not */
+	enum bs_whiten whiten;
 	uint32_t samples;  /* of a readout, discarded ones not counted */
 	uint32_t discard;  /* most samples of a readout that the stream may mark as discarded */
 	uint32_t readouts; /* of a frame */
@@ -255,10 +259,22 @@ static inline bool bs_protocol_on_grid(const struct bs_protocol *p)
 {
 	return bs_methods[p->method].on_grid || p->traj.type == BS_TRAJ_CARTESIAN;
 }
+/* Readouts pass gpu/engine/front.h before an engine sees them. */
+static inline bool bs_protocol_prepares(const struct bs_protocol *p)
+{
+	return p->whiten != BS_WHITEN_OFF || p->virtual_coils > 0;
+}
+/* The coils that engines see. */
+static inline uint32_t bs_protocol_inner_coils(const struct bs_protocol *p)
+{
+	return p->virtual_coils > 0 ? p->virtual_coils : p->coils;
+}
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)
 {
-	return p->combine == BS_COMBINE_NONE && !bs_methods[p->method].uses_maps ? p->coils : 1;
+	return p->combine == BS_COMBINE_NONE && !bs_methods[p->method].uses_maps
+		       ? bs_protocol_inner_coils(p)
+		       : 1;
 }
 static inline uint64_t bs_protocol_image_bytes(const struct bs_protocol *p)
 {

@@ -18,20 +18,25 @@ static int open_armed(struct bs_armed *a, const struct bs_site *site, const stru
 	env.arena = &a->arena;
 	env.cache_dir = site->cache_dir;
 	a->protocol = p;
-	rc = bs_engine_find(&a->engine, p, why);
+	bs_front_inner(&a->inner, p);
+	rc = bs_engine_find(&a->engine, &a->inner, why);
 	if (rc == 0)
-		rc = bs_tables_load(&a->loaded, p, why);
+		rc = bs_tables_load(&a->loaded, &a->inner, why);
 	if (w != NULL)
 		a->loaded.tables.w = w;
 	if (rc == 0)
-		rc = bs_recon_need(p, a->engine, &a->need, why);
+		rc = bs_recon_need(&a->inner, a->engine, &a->need, why);
+	if (rc == 0)
+		rc = bs_front_need(p, &a->need, why);
 	if (rc == 0 && a->need.overflow)
 		rc = bs_fail(why, BS_ERR_NOMEM,
 			     "protocol '%s': its memory plan does not fit 64 bits", p->name);
 	if (rc == 0)
 		rc = bs_arena_open(&a->arena, a->need.total_bytes, why);
 	if (rc == 0)
-		rc = bs_recon_arm(&a->recon, p, a->engine, &a->loaded.tables, &env, why);
+		rc = bs_recon_arm(&a->recon, &a->inner, a->engine, &a->loaded.tables, &env, why);
+	if (rc == 0)
+		rc = bs_front_arm(&a->front, p, a->recon, &a->arena, why);
 	if (rc != 0) {
 		bs_armed_close(a);
 		return rc;
@@ -65,10 +70,43 @@ int bs_armed_open_on(struct bs_armed *a, const struct bs_site *site, const struc
 
 void bs_armed_close(struct bs_armed *a)
 {
+	bs_front_disarm(a->front);
 	bs_recon_disarm(a->recon);
 	bs_arena_close(&a->arena);
 	bs_tables_free(&a->loaded);
 	memset(a, 0, sizeof(*a));
+}
+
+void bs_armed_scan(const struct bs_armed *a, const struct bs_scan_info *info,
+		   const struct bs_noise *noise)
+{
+	if (a->front != NULL)
+		bs_front_scan(a->front, info, noise);
+	else
+		bs_recon_scan(a->recon, info);
+}
+
+void bs_armed_trial(const struct bs_armed *a, const struct bs_scan_info *info)
+{
+	if (a->front != NULL)
+		bs_front_trial(a->front, info);
+	else
+		bs_recon_scan(a->recon, info);
+}
+
+int bs_armed_readout(const struct bs_armed *a, const struct bs_mrd_acq *head, uint32_t row,
+		     const float *data, int64_t now_ns, struct bs_fail *why)
+{
+	return a->front != NULL ? bs_front_readout(a->front, head, row, data, now_ns, why)
+				: bs_recon_readout(a->recon, head, row, data, now_ns, why);
+}
+
+int bs_armed_scan_close(const struct bs_armed *a, struct bs_fail *why)
+{
+	if (a->front != NULL)
+		return bs_front_close(a->front, why);
+	bs_recon_close(a->recon);
+	return 0;
 }
 
 bool bs_armed_on_gpu(const struct bs_shared *s)

@@ -7,6 +7,8 @@
  * open_with: the same with this W, which must outlive it, in place of the protocol's file.
  * open_on: for a process whose readouts all lie in one shared pool (core/engine.h: env->pool).
  * on_gpu: whether any protocol that the service has armed runs on a GPU. Any thread.
+ * scan, readout, scan_close: those of core/frame/recon.h, or of gpu/engine/front.h where the
+ * protocol asks for it; images are popped from .recon.
  * team: shared by all protocols of a process, one reconstruction at a time.
  * Test (on_gpu): test/unit/board/test_throttle.c
  */
@@ -15,11 +17,14 @@
 
 #include "core/frame/recon.h"
 #include "drivers/file/tables.h"
+#include "gpu/engine/front.h"
 
 struct bs_shared; /* ipc/shm/shm.h */
 
 struct bs_armed {
 	const struct bs_protocol *protocol;
+	struct bs_protocol inner; /* as the engine sees it; lies where it was opened */
+	struct bs_front *front;   /* NULL: nothing is done before the engine */
 	const struct bs_engine *engine;
 	struct bs_loaded loaded;
 	struct bs_arena arena;
@@ -36,6 +41,15 @@ int bs_armed_open_on(struct bs_armed *a, const struct bs_site *site, const struc
 		     struct bs_team *team, const void *pool, size_t pool_bytes,
 		     struct bs_fail *why);
 void bs_armed_close(struct bs_armed *a);
+
+/* noise: as bs_front_scan. */
+void bs_armed_scan(const struct bs_armed *a, const struct bs_scan_info *info,
+		   const struct bs_noise *noise);
+/* As bs_front_trial: for timing. */
+void bs_armed_trial(const struct bs_armed *a, const struct bs_scan_info *info);
+int bs_armed_readout(const struct bs_armed *a, const struct bs_mrd_acq *head, uint32_t row,
+		     const float *data, int64_t now_ns, struct bs_fail *why);
+int bs_armed_scan_close(const struct bs_armed *a, struct bs_fail *why);
 
 bool bs_armed_on_gpu(const struct bs_shared *s);
 

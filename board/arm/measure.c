@@ -117,7 +117,6 @@ static int64_t deadline(const struct measuring *m, bool passed, int64_t now_ns)
 /* One frame. cold: with the caches emptied before its last readout. passed: as if it were late. */
 static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *why)
 {
-	struct bs_recon *r = m->a->recon;
 	const uint32_t readouts = m->p->readouts > 0 ? m->p->readouts : 1;
 	int64_t adds_ns = 0;
 	int64_t start_ns = bs_now_ns();
@@ -135,7 +134,7 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 			swept_ns = bs_now_ns() - t;
 		}
 		int64_t t0 = bs_now_ns();
-		int rc = bs_recon_readout(r, &h, row, m->samples, t0, why);
+		int rc = bs_armed_readout(m->a, &h, row, m->samples, t0, why);
 		int64_t t1 = bs_now_ns();
 
 		if (rc == 0)
@@ -233,7 +232,7 @@ static int measure_frames(struct measuring *m, struct bs_fail *why)
 	struct bs_estimate e;
 	int rc;
 
-	bs_recon_scan(m->a->recon, &info);
+	bs_armed_trial(m->a, &info);
 	rc = frame(m, false, false, why); /* what the first one alone has to pay does not count */
 	if (rc == 0)
 		rc = frames(m, false, false, BS_MEASURE_MAX, why);
@@ -253,7 +252,7 @@ static int measure_frames(struct measuring *m, struct bs_fail *why)
 		keep(m, BS_CONDITION_COLD);
 	if (rc == 0)
 		rc = loaded_frames(m, why);
-	bs_recon_scan(m->a->recon, &info);
+	bs_armed_trial(m->a, &info);
 	return rc;
 }
 

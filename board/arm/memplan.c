@@ -5,6 +5,7 @@
 
 #include "core/frame/recon.h"
 #include "gpu/engine/engines.h"
+#include "gpu/engine/front.h"
 
 struct telling {
 	void (*report)(void *arg, const char *line);
@@ -47,13 +48,18 @@ static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protoco
 			  struct telling *t)
 {
 	struct bs_fail *why = &m->why;
-	int rc = bs_engine_find(&m->engine, p, why);
+	struct bs_protocol inner;
+	int rc;
 
-	tables_need(&m->tables, p);
+	bs_front_inner(&inner, p);
+	rc = bs_engine_find(&m->engine, &inner, why);
+	tables_need(&m->tables, &inner);
 	if (rc == 0)
-		rc = bs_recon_need(p, m->engine, &m->need, why);
+		rc = bs_recon_need(&inner, m->engine, &m->need, why);
 	else
 		m->engine = NULL;
+	if (rc == 0)
+		rc = bs_front_need(p, &m->need, why);
 	if (rc == 0 && (m->need.overflow || m->tables.overflow))
 		rc = bs_fail(why, BS_ERR_NOMEM, "its memory does not fit 64 bits");
 	if (rc == 0)
@@ -181,9 +187,11 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		(void)fprintf(to, "%sprotocol '%s': %s, ", prefix, site->protocol[i].name,
 			      m->engine != NULL ? m->engine->name : "no engine");
 		if (m->engine != NULL && site->gpu_devices.count > 1) {
+			struct bs_protocol inner;
 			char place[96];
 
-			bs_engine_place(place, sizeof(place), m->engine, &site->protocol[i]);
+			bs_front_inner(&inner, &site->protocol[i]);
+			bs_engine_place(place, sizeof(place), m->engine, &inner);
 			(void)fprintf(to, "%s, ", place);
 		}
 		print_budget(to, &site->protocol[i]);

@@ -17,7 +17,7 @@
 #include "gpu/engine/engines.h"
 
 struct job {
-	const char *config, *protocol, *recording, *out;
+	const char *config, *protocol, *recording, *out, *noise;
 	struct bs_site *site;
 	const struct bs_protocol *p; /* of the site */
 	struct bs_pipeline pipeline;
@@ -38,6 +38,9 @@ static const struct bs_option options[] = {
 	  .help = "which one of the site file (the recording's own, or the only one)" },
 	{ BS_OPTION_TEXT, 'o', "output", "OUT", AT(out), .help = "image file: .cfl, .h5 or .png",
 	  .required = true },
+	{ BS_OPTION_TEXT, 0, "noise", "RECORDING", AT(noise),
+	  .help = "for noise.whiten, where the recording has no readouts of noise: those of this "
+		  "one" },
 	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5", .required = true },
 	{ BS_OPTION_GROUP, .help = "For contrasts of one anatomy, methods ls and sense:" },
 	{ BS_OPTION_U32, 0, "rounds", "N", AT(rounds.rounds),
@@ -170,6 +173,8 @@ static int prepare(struct job *j, struct bs_fail *why)
 	if (j->site == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", j->config);
 	rc = bs_pipeline_open(&j->pipeline, j->recording, why);
+	if (rc == 0 && j->noise != NULL)
+		rc = bs_pipeline_noise(&j->pipeline, j->noise, why);
 	if (rc != 0)
 		return rc;
 	j->p = p = bs_config_choose(j->site, j->protocol, info->protocol, why);
@@ -222,7 +227,7 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 	char place[96];
 	int rc;
 
-	bs_engine_place(place, sizeof(place), j->pipeline.armed.engine, j->pipeline.armed.protocol);
+	bs_engine_place(place, sizeof(place), j->pipeline.armed.engine, &j->pipeline.armed.inner);
 	rc = rounds(j, why);
 	if (rc == 0)
 		rc = run_scan(j, why);

@@ -202,6 +202,8 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	in.scan = &env->shm.s->scan;
 	in.totals = &env->shm.s->totals;
 	in.ended = &env->shm.s->ended;
+	for (uint32_t i = 0; i < env->site.protocols; i++)
+		in.keeps_noise |= env->site.protocol[i].whiten != BS_WHITEN_OFF;
 	in.message_max = (size_t)env->shm.s->pools.acq_bytes + BS_WIRE_BYTES + BS_MRD_ACQ_BYTES;
 	/* Half of the pool: what is held beyond a gap leaves slots for the missing messages. */
 	in.order.window = slots / 2 < BS_HELD_MAX ? slots / 2 : BS_HELD_MAX;

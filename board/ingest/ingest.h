@@ -45,6 +45,7 @@ struct ingest {
 	const struct bs_protocol *p;
 	struct bs_traj table;
 	bool has_table;
+	bool keeps_noise; /* some protocol of the site whitens: every scan's noise is summed */
 	uint64_t session;
 	struct bs_order order;
 	uint64_t acqs;        /* ACQ messages that came, used or not */

@@ -18,6 +18,35 @@ enum fate { DONE, LATER /* it waits for a slot, or for the scan before it to end
 
 /* ---- messages that are in order ---- */
 
+/* A readout of noise that is summed: its slot holds its Gram matrix. Else it is only counted. */
+static bool holds_noise(const struct ingest *in, const struct bs_mrd_acq *head)
+{
+	return in->keeps_noise && bs_mrd_kind(head->flags) == BS_KIND_NOISE &&
+	       bs_noise_fits(head) &&
+	       (uint64_t)head->active_channels * head->active_channels * sizeof(double) <=
+		       in->env->shm.s->pools.acq_bytes;
+}
+
+/* Noise is summed; with the first of what else is used it must be known. False: the scan ends. */
+static bool take_noise(struct ingest *in, uint32_t slot)
+{
+	const struct bs_shm *shm = &in->env->shm;
+	const struct bs_mrd_acq *head = &shm->acq_meta[slot].head;
+	const enum bs_kind kind = bs_mrd_kind(head->flags);
+	struct bs_fail why;
+
+	if (holds_noise(in, head))
+		(void)bs_scan_noise_add(&in->scan->noise, &in->scan->info, head,
+					(const double *)bs_shm_samples(shm, slot));
+	if (kind == BS_KIND_NOISE || !bs_protocol_uses(in->p, kind) ||
+	    bs_scan_noise_freeze(&in->scan->noise, in->p, &in->scan->info, &why) == 0)
+		return true;
+	in->fault = why; /* it is what ended the scan, whatever was before */
+	bs_pool_give(shm->acq_pool, slot);
+	bs_ingest_drain(in, BS_ON_FAULT);
+	return false;
+}
+
 static void hand_to_recon(struct ingest *in, uint32_t slot)
 {
 	struct bs_shm *shm = &in->env->shm;
@@ -42,12 +71,14 @@ static void deliver(struct ingest *in, const struct bs_item *item)
 	in->ack_due = ++in->unacked >= in->order.window / 4 || in->ack_due;
 	atomic_store(&in->scan->next_seq, in->order.next);
 	in->acqs += item->kind == BS_WIRE_ACQ;
-	if (item->kind == BS_WIRE_ACQ && item->used)
-		hand_to_recon(in, item->slot);
-	else if (item->kind == BS_WIRE_WAVEFORM)
+	if (item->kind == BS_WIRE_ACQ && item->used) {
+		if (take_noise(in, item->slot))
+			hand_to_recon(in, item->slot);
+	} else if (item->kind == BS_WIRE_WAVEFORM) {
 		bs_count(&in->scan->waveforms, 1);
-	else if (item->kind == BS_WIRE_CLOSE)
+	} else if (item->kind == BS_WIRE_CLOSE) {
 		bs_ingest_close(in, item);
+	}
 }
 
 static void deliver_held(struct ingest *in)
@@ -111,7 +142,9 @@ static void fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq 
 	meta->row = row;
 	meta->received_ns = m->received_ns;
 	meta->sender_ns = m->w.time_ns;
-	if (used(in, head)) {
+	if (holds_noise(in, head)) {
+		bs_noise_gram((double *)bs_shm_samples(&in->env->shm, slot), head, data);
+	} else if (used(in, head)) {
 		float *samples = bs_shm_samples(&in->env->shm, slot);
 
 		memcpy(samples, data, (size_t)head->number_of_samples * head->active_channels * 8);
@@ -129,7 +162,7 @@ static int check_acq(struct ingest *in, const struct message *m, struct bs_mrd_a
 	if (rc == 0)
 		rc = bs_admit_acq(in->p, in->has_table ? &in->table : NULL, &in->scan->info, head,
 				  m->payload + traj_at, m->payload + *data_at, row, why);
-	if (rc == 0 && used(in, head) &&
+	if (rc == 0 && used(in, head) && !holds_noise(in, head) &&
 	    (uint64_t)head->number_of_samples * head->active_channels * 8 >
 		    in->env->shm.s->pools.acq_bytes)
 		rc = bs_fail(why, BS_ERR_SIZE,

@@ -48,6 +48,8 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info)
 	s->protocol = (uint32_t)(in->p - in->env->site.protocol);
 	s->recon_epoch = in->recon_epoch;
 	s->info = *info;
+	bs_scan_noise_open(&s->noise, info,
+			   bs_noise_find(&in->env->shm.s->noise, info->noise_scan));
 	atomic_store(&s->next_seq, 1);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		atomic_store(counts[i], 0);
@@ -216,6 +218,8 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on)
 	uint64_t undelivered = atomic_load(&s->undelivered);
 
 	drop_held(in); /* before its count is read */
+	if (s->noise.own)
+		bs_noise_keep(&in->env->shm.s->noise, &s->noise.noise);
 	struct bs_wire_outcome o = { .acquisitions = atomic_load(&s->acquisitions),
 				     .undelivered = undelivered > UINT32_MAX
 							    ? UINT32_MAX

@@ -7,6 +7,20 @@
 #include "core/thread/clock.h"
 #include "ipc/wire/xml.h"
 
+/* True: it is noise, which is summed. */
+static bool take_noise(struct bs_pipeline *l, const struct bs_recorded *acq)
+{
+	double gram[(size_t)BS_COILS_MAX * BS_COILS_MAX];
+
+	if (bs_mrd_kind(acq->head.flags) != BS_KIND_NOISE)
+		return false;
+	if (bs_noise_fits(&acq->head)) {
+		bs_noise_gram(gram, &acq->head, acq->data);
+		(void)bs_scan_noise_add(&l->noise, &l->info, &acq->head, gram);
+	}
+	return true;
+}
+
 int bs_pipeline_open(struct bs_pipeline *l, const char *recording, struct bs_fail *why)
 {
 	const char *xml;
@@ -16,6 +30,27 @@ int bs_pipeline_open(struct bs_pipeline *l, const char *recording, struct bs_fai
 		return rc;
 	xml = bs_recording_xml(l->in);
 	return bs_mrdxml_read(&l->info, xml, strlen(xml), why);
+}
+
+int bs_pipeline_noise(struct bs_pipeline *l, const char *recording, struct bs_fail *why)
+{
+	struct bs_pipeline other = { 0 };
+	struct bs_recorded acq;
+	int rc = bs_pipeline_open(&other, recording, why);
+	uint32_t n = rc == 0 ? bs_recording_count(other.in) : 0;
+
+	if (rc == 0)
+		bs_scan_noise_open(&other.noise, &other.info, NULL);
+	for (uint32_t i = 0; rc == 0 && i < n; i++) {
+		rc = bs_recording_read(other.in, i, &acq, why);
+		if (rc == 0)
+			(void)take_noise(&other, &acq);
+	}
+	if (rc == 0 && other.noise.noise.samples == 0)
+		rc = bs_fail(why, BS_ERR_CALIBRATION, "%s has no readout of noise", recording);
+	l->earlier = other.noise.noise;
+	bs_pipeline_close(&other);
+	return rc;
 }
 
 int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const struct bs_protocol *p,
@@ -48,11 +83,16 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 
 	if (rc != 0)
 		return lenient ? 0 : rc;
-	if (bs_protocol_uses(l->armed.protocol, bs_mrd_kind(acq->head.flags)))
+	if (!take_noise(l, acq) &&
+	    bs_protocol_uses(l->armed.protocol, bs_mrd_kind(acq->head.flags))) {
+		rc = bs_scan_noise_freeze(&l->noise, l->armed.protocol, &l->info, why);
 		bs_admit_turn(l->armed.protocol, &acq->head, acq->data);
+	}
+	if (rc != 0)
+		return rc;
 	l->taken_ns = bs_now_ns();
 	do {
-		rc = bs_recon_readout(l->armed.recon, &acq->head, row, acq->data, l->taken_ns,
+		rc = bs_armed_readout(&l->armed, &acq->head, row, acq->data, l->taken_ns,
 				      lenient ? &refusal : why);
 		if (rc < 0 && !lenient)
 			return rc;
@@ -69,9 +109,12 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 {
 	uint32_t n = bs_recording_count(l->in);
 	struct bs_recorded acq;
+	struct bs_fail refusal;
+	int closed;
 	int rc = 0;
 
-	bs_recon_scan(l->armed.recon, &l->info);
+	bs_scan_noise_open(&l->noise, &l->info, l->earlier.samples > 0 ? &l->earlier : NULL);
+	bs_armed_scan(&l->armed, &l->info, &l->noise.noise);
 	for (uint32_t i = 0; rc == 0 && i < n; i++) {
 		rc = bs_recording_read(l->in, i, &acq, why);
 		if (rc == 0)
@@ -79,8 +122,11 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 	}
 	if (rc != 0)
 		return rc;
-	bs_recon_close(l->armed.recon);
-	return take(arg, why);
+	do {
+		closed = bs_armed_scan_close(&l->armed, lenient ? &refusal : why);
+		rc = take(arg, why);
+	} while (rc >= 0 && closed == BS_RECON_POP_FIRST);
+	return rc >= 0 && closed < 0 && !lenient ? closed : rc;
 }
 
 void bs_pipeline_close(struct bs_pipeline *l)

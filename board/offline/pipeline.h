@@ -18,6 +18,8 @@
 struct bs_pipeline {
 	struct bs_recording *in;
 	struct bs_scan_info info; /* its header */
+	struct bs_noise earlier;  /* of an earlier scan; no samples: none */
+	struct bs_scan_noise noise;
 	struct bs_team *team;
 	struct bs_armed armed;
 	struct bs_recon_image image; /* has room for one of what is armed */
@@ -25,6 +27,8 @@ struct bs_pipeline {
 };
 
 int bs_pipeline_open(struct bs_pipeline *l, const char *recording, struct bs_fail *why);
+/* Another recording's noise, for one that has none of its own; before arm. */
+int bs_pipeline_noise(struct bs_pipeline *l, const char *recording, struct bs_fail *why);
 /* w: in place of the protocol's own W, or NULL. threads: of the first call. */
 int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const struct bs_protocol *p,
 		    const struct bs_csr *w, uint32_t threads, struct bs_fail *why);

@@ -65,7 +65,7 @@ static int arm_one(struct recon_worker *w, uint32_t i, struct bs_fail *why)
 	atomic_store(&s->budget[i].rung, BS_RUNG_FULL);
 	s->arm_bytes[i] = a->need.total_bytes;
 	(void)snprintf(s->engine[i], sizeof(s->engine[i]), "%s", a->engine->name);
-	bs_engine_place(s->place[i], sizeof(s->place[i]), a->engine, a->protocol);
+	bs_engine_place(s->place[i], sizeof(s->place[i]), a->engine, &a->inner);
 	atomic_store(&s->armed[i], 1);
 	(void)snprintf(text, sizeof(text), "protocol '%s' on %s, %s", a->protocol->name,
 		       a->engine->name, s->place[i]);

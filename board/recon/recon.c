@@ -256,7 +256,7 @@ static void open_scan(struct recon_worker *w, uint64_t entry)
 	bs_budget_scan(&w->budget[w->protocol]);
 	atomic_store(&record->rung, BS_RUNG_FULL);
 	aim(w);
-	bs_recon_scan(w->current->recon, &scan->info);
+	bs_armed_scan(w->current, &scan->info, &scan->noise.noise);
 }
 
 /* At once, unless the engine reads it where it lies. */
@@ -290,8 +290,8 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 	bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_QUEUE), taken_ns - m->handed_ns);
 	aim(w);
 	do {
-		rc = bs_recon_readout(w->current->recon, &m->head, m->row,
-				      bs_shm_samples(shm, slot), m->received_ns, &why);
+		rc = bs_armed_readout(w->current, &m->head, m->row, bs_shm_samples(shm, slot),
+				      m->received_ns, &why);
 		int64_t added_ns = bs_now_ns();
 
 		if (rc == 0) {
@@ -319,10 +319,16 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 static int close_scan(struct recon_worker *w)
 {
 	int64_t now = bs_now_ns();
+	struct bs_fail why = { 0 };
+	int closed;
 	int rc;
 
-	bs_recon_close(w->current->recon);
-	rc = make_images(w, now, now);
+	do {
+		closed = bs_armed_scan_close(w->current, &why);
+		rc = make_images(w, now, now);
+	} while (rc == 0 && closed == BS_RECON_POP_FIRST);
+	if (closed < 0)
+		scan_fault(w, &why);
 	give_back(w, true);
 	w->current = NULL;
 	if (rc != 0)

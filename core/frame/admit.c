@@ -63,7 +63,7 @@ static int check_sizes(const struct bs_protocol *p, const struct bs_mrd_acq *h, 
 	return 0;
 }
 
-/* What is no line may be shorter than one, not longer: it lies in the same slot. */
+/* What is no line may be shorter than one, not longer: it lies in the same slot. Noise does not. */
 static int check_beside(const struct bs_protocol *p, const struct bs_mrd_acq *h, enum bs_kind kind,
 			struct bs_fail *why)
 {
@@ -71,7 +71,7 @@ static int check_beside(const struct bs_protocol *p, const struct bs_mrd_acq *h,
 		return bs_fail(
 			why, BS_ERR_SIZE, "acquisition %u (%s): %u channels, protocol '%s' has %u",
 			h->scan_counter, bs_kind_name(kind), h->active_channels, p->name, p->coils);
-	if (h->number_of_samples > p->samples + p->discard ||
+	if ((h->number_of_samples > p->samples + p->discard && kind != BS_KIND_NOISE) ||
 	    (uint32_t)h->discard_pre + h->discard_post > h->number_of_samples)
 		return bs_fail(why, BS_ERR_SIZE,
 			       "acquisition %u (%s): %u samples, %u + %u of them discarded; "

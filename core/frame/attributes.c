@@ -40,6 +40,26 @@ static void put_kinds(struct bs_text *t, const struct bs_kinds *k)
 		put_text(t, "boreside_not_used", words);
 }
 
+/* Which noise the channels were made white by, and what they were compressed to. */
+static void put_prepared(struct bs_text *t, const struct bs_prepared *p)
+{
+	if (p->asked)
+		put_text(t, "boreside_whitened", p->whitened ? "yes" : "no");
+	if (p->whitened) {
+		put_text(t, "boreside_noise_scan", p->noise_scan);
+		put_count(t, "boreside_noise_samples", p->noise_samples);
+		bs_text_put(t, META("boreside_noise_scale", "%.6g"), (double)p->noise_scale);
+		bs_text_put(t, "<meta><name>boreside_noise_deviation</name><value>");
+		for (uint32_t c = 0; c < p->coils && c < BS_COILS_MAX; c++)
+			bs_text_put(t, "%s%.3e", c > 0 ? " " : "", (double)p->deviation[c]);
+		bs_text_put(t, "</value></meta>");
+	}
+	if (p->virtual_coils > 0) {
+		put_count(t, "boreside_virtual_coils", p->virtual_coils);
+		bs_text_put(t, META("boreside_virtual_coils_kept", "%.6f"), (double)p->kept);
+	}
+}
+
 /* In the order of user_int[7]. */
 enum quality { COMPLETE, PARTIAL, LATE, DEGRADED };
 static const char *const qualities[] = { "complete", "partial", "late", "degraded" };
@@ -151,6 +171,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_count(&t, "boreside_readouts", image->readouts);
 	put_count(&t, "boreside_missing", image->missing);
 	put_kinds(&t, &image->kinds);
+	put_prepared(&t, &image->prepared);
 	put_count(&t, "boreside_gaps", timing->gaps);
 	put_count(&t, "boreside_duplicates", timing->duplicates);
 	put_count(&t, "boreside_rejected", timing->rejected);

@@ -61,3 +61,84 @@ double bs_noise_deviation(const struct bs_noise *n, double scale, uint32_t coil)
 {
 	return sqrt(n->sum[(size_t)coil * n->coils + coil] * share(n, scale));
 }
+
+void bs_noise_gram(double *gram, const struct bs_mrd_acq *head, const void *data)
+{
+	const uint32_t coils = head->active_channels;
+
+	memset(gram, 0, (size_t)coils * coils * sizeof(*gram));
+	bs_gram_add(gram, coils,
+		    (uint32_t)head->number_of_samples - head->discard_pre - head->discard_post,
+		    (const unsigned char *)data + (size_t)8 * head->discard_pre,
+		    head->number_of_samples);
+}
+
+void bs_scan_noise_open(struct bs_scan_noise *s, const struct bs_scan_info *info,
+			const struct bs_noise *earlier)
+{
+	s->own = s->frozen = 0;
+	if (earlier != NULL)
+		s->noise = *earlier;
+	else
+		bs_noise_start(&s->noise, info);
+}
+
+bool bs_scan_noise_add(struct bs_scan_noise *s, const struct bs_scan_info *info,
+		       const struct bs_mrd_acq *head, const double *gram)
+{
+	if (s->frozen)
+		return false;
+	if (!s->own)
+		bs_noise_start(&s->noise, info);
+	s->own = 1;
+	return bs_noise_add(&s->noise, gram, head->active_channels,
+			    (uint32_t)head->number_of_samples - head->discard_pre -
+				    head->discard_post,
+			    head->sample_time_us);
+}
+
+int bs_scan_noise_freeze(struct bs_scan_noise *s, const struct bs_protocol *p,
+			 const struct bs_scan_info *info, struct bs_fail *why)
+{
+	const struct bs_noise *n = &s->noise;
+
+	if (s->frozen)
+		return 0;
+	s->frozen = 1;
+	if (p->whiten != BS_WHITEN_REQUIRE || (n->coils == p->coils && n->samples >= n->coils))
+		return 0;
+	if (n->readouts > 0)
+		return bs_fail(why, BS_ERR_CALIBRATION,
+			       "noise.whiten of protocol '%s': %llu samples of noise in %u coils, "
+			       "of scan '%s', do not make a covariance of %u coils",
+			       p->name, (unsigned long long)n->samples, n->coils, n->scan,
+			       p->coils);
+	return bs_fail(why, BS_ERR_CALIBRATION,
+		       "noise.whiten of protocol '%s' requires noise: no readout of it came before "
+		       "the first line, and %s%s%s",
+		       p->name,
+		       info->noise_scan[0] != '\0' ? "that of the header's noise scan '" : "",
+		       info->noise_scan[0] != '\0' ? info->noise_scan : "the header names no",
+		       info->noise_scan[0] != '\0' ? "' is not known" : " noise scan");
+}
+
+void bs_noise_keep(struct bs_noise_kept *k, const struct bs_noise *n)
+{
+	uint32_t at = k->next % BS_NOISE_KEPT;
+
+	if (n->scan[0] == '\0' || n->samples == 0)
+		return;
+	for (uint32_t i = 0; i < BS_NOISE_KEPT; i++)
+		if (strcmp(k->noise[i].scan, n->scan) == 0)
+			at = i;
+	k->next += at == k->next % BS_NOISE_KEPT;
+	k->noise[at] = *n;
+}
+
+const struct bs_noise *bs_noise_find(const struct bs_noise_kept *k, const char *scan)
+{
+	for (uint32_t i = 0; scan[0] != '\0' && i < BS_NOISE_KEPT; i++)
+		if (strcmp(k->noise[i].scan, scan) == 0)
+			return &k->noise[i];
+	return NULL;
+}

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/err.h"
 #include "core/mrd.h"
 #include "core/protocol.h"
 
@@ -51,6 +52,50 @@ double bs_noise_scale(const struct bs_noise *n, float dwell_us);
 void bs_noise_covariance(const struct bs_noise *n, double scale, double *psi);
 /* The standard deviation of one coil's complex noise, after scaling: the root of Psi_ii. */
 double bs_noise_deviation(const struct bs_noise *n, double scale, uint32_t coil);
+
+/* Whether a readout of noise can be summed: its channels, and what it says is to be discarded. */
+static inline bool bs_noise_fits(const struct bs_mrd_acq *head)
+{
+	return head->active_channels >= 1 && head->active_channels <= BS_COILS_MAX &&
+	       (uint32_t)head->discard_pre + head->discard_post <= head->number_of_samples;
+}
+/* Its Gram matrix, without the discarded samples; data [channel][sample], maybe unaligned. */
+void bs_noise_gram(double *gram, const struct bs_mrd_acq *head, const void *data);
+
+/*
+ * What a scan knows of its noise: from its own readouts of noise, else of an earlier scan's. Its
+ * readouts of noise come before all that it uses; from the first of those on nothing is added.
+ */
+struct bs_scan_noise {
+	struct bs_noise noise;
+	uint32_t own;    /* its own readouts, which take the place of an earlier scan's */
+	uint32_t frozen; /* another readout came that the protocol uses */
+};
+
+/* earlier: copied, with its scan's name; NULL: none is known. */
+void bs_scan_noise_open(struct bs_scan_noise *s, const struct bs_scan_info *info,
+			const struct bs_noise *earlier);
+/* A readout of noise, by its Gram matrix. False: it is not used. */
+bool bs_scan_noise_add(struct bs_scan_noise *s, const struct bs_scan_info *info,
+		       const struct bs_mrd_acq *head, const double *gram);
+/*
+ * Another readout that the protocol uses is at hand. BS_ERR_CALIBRATION, with what is lacking,
+ * where the protocol requires noise and there is none that fits. Later calls cost nothing.
+ */
+int bs_scan_noise_freeze(struct bs_scan_noise *s, const struct bs_protocol *p,
+			 const struct bs_scan_info *info, struct bs_fail *why);
+
+/* Of the last scans that had any, by their measurementID. */
+#define BS_NOISE_KEPT 8u
+struct bs_noise_kept {
+	struct bs_noise noise[BS_NOISE_KEPT];
+	uint32_t next;
+};
+
+/* Takes the place of the oldest, or of one of the same scan. Without a name or samples: nothing. */
+void bs_noise_keep(struct bs_noise_kept *k, const struct bs_noise *n);
+/* NULL: none of that name. */
+const struct bs_noise *bs_noise_find(const struct bs_noise_kept *k, const char *scan);
 
 #ifdef __cplusplus
 }

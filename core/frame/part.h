@@ -45,7 +45,8 @@ struct bs_recon {
 	struct bs_protocol preview_p, stand_in_p;
 	struct frame *frame;
 	uint32_t frames, rows;
-	uint32_t groups;       /* of a window; 0: none */
+	uint32_t groups; /* of a window; 0: none */
+	struct bs_prepared prepared;
 	struct bs_kinds kinds; /* of the scan so far */
 	uint16_t image_index, preview_index;
 	uint16_t series;

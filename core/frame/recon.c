@@ -63,6 +63,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 		if (seats[i].engine != NULL && seats[i].engine->scan != NULL)
 			seats[i].engine->scan(seats[i].self);
 	memset(&r->kinds, 0, sizeof(r->kinds));
+	memset(&r->prepared, 0, sizeof(r->prepared));
 	r->image_index = r->preview_index = 0;
 	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
 	bs_geometry_fov(r->fov_mm, r->p, info);
@@ -198,13 +199,13 @@ static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_
 static int take_beside(struct bs_recon *r, enum bs_kind kind, const struct bs_mrd_acq *head,
 		       uint32_t row, const float *data, struct bs_fail *why)
 {
-	uint32_t slot = 0;
+	uint32_t slot = bs_protocol_frame(r->p, head->idx.slice, head->idx.contrast);
 	int rc = 0;
 
+	if (kind == BS_KIND_NOISE) /* it was used before (core/frame/noise.h) */
+		return 0;
 	if (kind == BS_KIND_CALIBRATION)
 		rc = find_frame(r, head, row, &slot, why);
-	else if (kind != BS_KIND_NOISE)
-		slot = bs_protocol_frame(r->p, head->idx.slice, head->idx.contrast);
 	if (rc != 0)
 		return rc;
 	rc = add_beside(r, slot, kind, row, head, data);
@@ -333,6 +334,11 @@ void bs_recon_skip_previews(struct bs_recon *r)
 		r->frame[f].preview_due = false;
 }
 
+void bs_recon_prepared(struct bs_recon *r, const struct bs_prepared *prepared)
+{
+	r->prepared = *prepared;
+}
+
 const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r)
 {
 	return &r->kinds;
@@ -417,6 +423,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->preview = preview;
 	image->readouts = readouts_in(r, f);
 	image->kinds = r->kinds;
+	image->prepared = r->prepared;
 	image->missing = r->p->readouts > image->readouts ? r->p->readouts - image->readouts : 0;
 	image->last_ns = f->last_ns;
 	image->last_scan_counter = f->last.scan_counter;

@@ -44,6 +44,19 @@ extern "C" {
 
 struct bs_recon;
 
+/* What became of the readouts before an engine saw them (gpu/engine/front.h). All 0: nothing. */
+struct bs_prepared {
+	bool asked; /* to be whitened, where the noise is known */
+	bool whitened;
+	char noise_scan[sizeof(((struct bs_scan_info *)0)->measurement)];
+	uint64_t noise_samples;        /* of each coil */
+	float noise_scale;             /* that their covariance was multiplied by */
+	uint32_t coils;                /* as they came */
+	float deviation[BS_COILS_MAX]; /* of each coil's complex noise, so scaled */
+	uint32_t virtual_coils;        /* 0: not compressed */
+	float kept; /* share of the calibration data's energy, of the slice where it is least */
+};
+
 struct bs_recon_image {
 	struct bs_mrd_image head;
 	float *pixels; /* where pop writes: the caller's, bs_protocol_image_bytes */
@@ -52,7 +65,8 @@ struct bs_recon_image {
 	uint32_t readouts; /* that the image holds */
 	uint32_t missing;  /* that it should have held */
 	struct bs_kinds kinds; /* readouts of the scan until then, by what they are for */
-	int64_t last_ns;       /* when the last readout that it needed was received */
+	struct bs_prepared prepared;
+	int64_t last_ns; /* when the last readout that it needed was received */
 	uint32_t last_scan_counter;
 };
 
@@ -120,6 +134,8 @@ uint32_t bs_recon_ready(const struct bs_recon *r);
 /* Of these the previews: pop makes them after the frames. They may be left out. */
 uint32_t bs_recon_previews(const struct bs_recon *r);
 void bs_recon_skip_previews(struct bs_recon *r);
+/* Images say so from now on, until the next scan. */
+void bs_recon_prepared(struct bs_recon *r, const struct bs_prepared *prepared);
 /* The scan's readouts so far. */
 const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r);
 /* The engine that made it: "gridding/host". */

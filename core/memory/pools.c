@@ -20,6 +20,10 @@ int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_
 		uint64_t a = bs_pools_acq_message(&site->protocol[i]);
 		uint64_t m = BS_POOLS_PIXELS + bs_protocol_image_bytes(&site->protocol[i]);
 
+		const uint64_t gram =
+			(uint64_t)site->protocol[i].coils * site->protocol[i].coils * 8u;
+
+		a = site->protocol[i].whiten != BS_WHITEN_OFF && gram > a ? gram : a;
 		acq = a > acq ? a : acq;
 		image = m > image ? m : image;
 	}

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/frame/kind.h"
+#include "core/frame/noise.h"
 #include "core/mrd.h"
 #include "core/thread/event.h"
 
@@ -23,6 +24,8 @@ struct bs_scan_record {
 	uint32_t protocol;
 	uint32_t recon_epoch; /* of the recon that was to reconstruct it */
 	struct bs_scan_info info;
+	/* recon reads it when the first readout that is not noise comes; ingest writes before */
+	struct bs_scan_noise noise;
 	_Atomic uint64_t next_seq; /* the first sequence number that is not yet held */
 	_Atomic uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;
 	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* of the acquisitions */

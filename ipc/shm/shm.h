@@ -52,6 +52,7 @@ struct bs_shared {
 	struct bs_worker_state worker[BS_WORKERS];
 	struct bs_bell supervisor_bell;
 	struct bs_scan_record scan;
+	struct bs_noise_kept noise; /* ingest: of the last scans */
 	struct bs_scan_end ended;
 	struct bs_totals totals;
 	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon: of each protocol's plan */

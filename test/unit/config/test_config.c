@@ -255,7 +255,7 @@ static const struct {
 	{ 1, "overload.spill_dir: must be given: images are spilled to it",
 	  "overload: { archive = \"spill\"; };\n" PROTOCOL("") },
 	{ 2, "overload.spill_mib: 1 MiB do not hold one image of protocol 'big': it takes "
-	  "1053120 bytes, 2 MiB",
+	  "1057216 bytes, 2 MiB",
 	  "overload: { archive = \"spill\"; spill_dir = \"s\";\nspill_mib = 1; };\n" TWO_SIZES },
 	{ 2, "overload.spill_mib: 1 MiB do not hold one image of protocol 'big'",
 	  "overload: { sinks = \"spill\"; spill_dir = \"s\";\nspill_mib = 1; };\n"
@@ -368,6 +368,13 @@ static const struct {
 	  PROTOCOL("gridding: { density_file = \"w\"; };") },
 	{ 4, "protocols.[0].image.maps_file: missing; image.combine sense needs it",
 	  PROTOCOL("image: { combine = \"sense\"; };") },
+	{ 4, "protocols.[0].virtual_coils: 3 of 2 coils", PROTOCOL("virtual_coils = 3;") },
+	{ 4, "protocols.[0].image.maps_file: holds the coils as they are: not with noise.whiten",
+	  PROTOCOL("noise: { whiten = \"auto\"; };"
+		   " image: { combine = \"sense\"; maps_file = \"whole\"; };") },
+	{ 4, "protocols.[0].image.maps_file: holds the coils as they are: not with virtual_coils",
+	  PROTOCOL("virtual_coils = 1;"
+		   " image: { combine = \"sense\"; maps_file = \"whole\"; };") },
 	{ 4, "protocols.[0].image.maps_file: has no effect",
 	  PROTOCOL("image: { maps_file = \"maps\"; };") },
 	{ 4, "protocols.[0].image.output: the root of a sum of squares has no phase",

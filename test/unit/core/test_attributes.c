@@ -81,6 +81,26 @@ static void words(void)
 		      image.head.user_float[7] == 1000.0f,
 	      "and user_float");
 
+	CHECK(strstr(text, "whitened") == NULL && strstr(text, "virtual") == NULL,
+	      "nothing is said of what was not done");
+	image.prepared = (struct bs_prepared){ .asked = true, .coils = 2, .virtual_coils = 1 };
+	image.prepared.kept = 0.875f;
+	(void)bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);
+	CHECK(says(text, "whitened", "no") && strstr(text, "noise_") == NULL &&
+		      says(text, "virtual_coils", "1") &&
+		      says(text, "virtual_coils_kept", "0.875000"),
+	      "asked for, without noise: %s", text);
+	image.prepared.whitened = true;
+	image.prepared.noise_samples = 512;
+	image.prepared.noise_scale = 0.25f;
+	image.prepared.deviation[1] = 2.0f;
+	(void)snprintf(image.prepared.noise_scan, sizeof(image.prepared.noise_scan), "1_2");
+	(void)bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);
+	CHECK(says(text, "whitened", "yes") && says(text, "noise_scan", "1_2") &&
+		      says(text, "noise_samples", "512") && says(text, "noise_scale", "0.25") &&
+		      says(text, "noise_deviation", "0.000e+00 2.000e+00"),
+	      "whitened: %s", text);
+	image.prepared = (struct bs_prepared){ 0 };
 	image.report.gridded = true;
 	t.rung = BS_RUNG_GRIDDING;
 	(void)bs_attributes_write(text, sizeof(text), &p, "gridding/host", &image, &t);
@@ -114,6 +134,17 @@ static void words(void)
 		p.stage_ms[i] = 1e-9;
 		image.report.stage_ns[i] = INT64_MAX / 4;
 	}
+	image.prepared.asked = image.prepared.whitened = true;
+	memset(image.prepared.noise_scan, '&', sizeof(image.prepared.noise_scan) - 1);
+	image.prepared.noise_samples = UINT64_MAX;
+	image.prepared.noise_scale = 1.23456e-30f;
+	image.prepared.coils = BS_COILS_MAX;
+	image.prepared.virtual_coils = BS_COILS_MAX;
+	image.prepared.kept = 1.0f;
+	for (uint32_t i = 0; i < BS_COILS_MAX; i++)
+		image.prepared.deviation[i] = 1e-30f;
+	for (int i = 0; i < BS_KINDS; i++)
+		image.kinds.used[i] = image.kinds.unused[i] = UINT64_MAX / 100;
 	n = bs_attributes_write(text, sizeof(text), &p, "a name of 31 characters, no more", &image,
 				&t);
 	CHECK(n > 0 && n < (int)BS_POOLS_ATTRIBUTES, "the longest that it can be: %d of %u bytes",

@@ -104,10 +104,78 @@ static void test_unsaid(void)
 	CHECK(bs_noise_deviation(&n, 1.0, 0) == 2.0, "8 over 3 - 1");
 }
 
+static struct bs_noise *noise_of(const char *scan, double gram)
+{
+	static struct bs_noise n;
+	struct bs_scan_info info = { 0 };
+
+	(void)snprintf(info.measurement, sizeof(info.measurement), "%s", scan);
+	bs_noise_start(&n, &info);
+	(void)bs_noise_add(&n, &gram, 1, 4, 5.0f);
+	return &n;
+}
+
+static void test_kept(void)
+{
+	static struct bs_noise_kept k;
+	char name[8];
+
+	CHECK(bs_noise_find(&k, "") == NULL, "an empty name finds nothing");
+	for (uint32_t i = 0; i <= BS_NOISE_KEPT; i++) {
+		(void)snprintf(name, sizeof(name), "n%u", i);
+		bs_noise_keep(&k, noise_of(name, i));
+		bs_noise_keep(&k, noise_of(name, i + 0.5));
+	}
+	bs_noise_keep(&k, noise_of("", 1.0));
+	CHECK(bs_noise_find(&k, "n0") == NULL, "the oldest made room");
+	for (uint32_t i = 1; i <= BS_NOISE_KEPT; i++) {
+		(void)snprintf(name, sizeof(name), "n%u", i);
+		const struct bs_noise *n = bs_noise_find(&k, name);
+
+		CHECK(n != NULL && n->sum[0] == i + 0.5, "%s is kept, the later of its two", name);
+	}
+}
+
+/* Its own noise before an earlier scan's; nothing after the first other readout. */
+static void test_scan(void)
+{
+	static struct bs_scan_noise s;
+	const struct bs_scan_info info = { .measurement = "own", .noise_scan = "before" };
+	struct bs_protocol p = { .name = "p", .coils = 1, .whiten = BS_WHITEN_REQUIRE };
+	const struct bs_mrd_acq h = { .number_of_samples = 4,
+				      .active_channels = 1,
+				      .sample_time_us = 5.0f };
+	const double gram = 12.0;
+	struct bs_fail why = { 0 };
+
+	bs_scan_noise_open(&s, &info, NULL);
+	CHECK(bs_scan_noise_freeze(&s, &p, &info, &why) == BS_ERR_CALIBRATION &&
+		      strstr(why.text, "'before' is not known") != NULL,
+	      "%s", why.text);
+	CHECK(bs_scan_noise_freeze(&s, &p, &info, &why) == 0, "it is said once");
+	bs_scan_noise_open(&s, &info, noise_of("before", 6.0));
+	CHECK(bs_scan_noise_freeze(&s, &p, &info, &why) == 0 && s.noise.sum[0] == 6.0 &&
+		      strcmp(s.noise.scan, "before") == 0,
+	      "an earlier scan's");
+	CHECK(!bs_scan_noise_add(&s, &info, &h, &gram), "then noise comes too late");
+	bs_scan_noise_open(&s, &info, noise_of("before", 6.0));
+	CHECK(bs_scan_noise_add(&s, &info, &h, &gram) && bs_scan_noise_add(&s, &info, &h, &gram) &&
+		      s.noise.sum[0] == 24.0 && s.noise.samples == 8 &&
+		      strcmp(s.noise.scan, "own") == 0,
+	      "its own takes the place of that");
+	p.coils = 2;
+	CHECK(bs_scan_noise_freeze(&s, &p, &info, &why) == BS_ERR_CALIBRATION, "%s", why.text);
+	s.frozen = 0;
+	p.whiten = BS_WHITEN_AUTO;
+	CHECK(bs_scan_noise_freeze(&s, &p, &info, &why) == 0, "wanted where it is known");
+}
+
 int main(void)
 {
 	fill();
 	test_covariance();
 	test_unsaid();
+	test_kept();
+	test_scan();
 	return check_done();
 }

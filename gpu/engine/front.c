@@ -1,0 +1,526 @@
+/* gpu/engine/front.c - see front.h */
+#include "gpu/engine/front.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/calibrate/compress.h"
+#include "gpu/calibrate/mix.h"
+
+#define HALF      8u  /* rows on each side of the center, on the grid */
+#define SPREAD    64u /* of other trajectories */
+#define ROWS_MOST (4u * HALF * HALF)
+#define NONE      UINT32_MAX
+
+/* A readout that waits for its slice's matrix, in a list. */
+struct waiting {
+	struct bs_mrd_acq head;
+	uint32_t row;
+	int64_t now_ns;
+	uint32_t next;
+};
+
+struct slice {
+	bool known; /* its matrix */
+	uint32_t first, last, count;
+	uint32_t rows; /* calibrating rows that have come */
+	uint8_t seen[ROWS_MOST];
+};
+
+/* Of a slice and contrast: the frame whose lines wait. */
+struct frame {
+	uint64_t key;
+	uint32_t lines;
+};
+
+struct bs_front {
+	const struct bs_protocol *p;
+	struct bs_recon *recon;
+	uint32_t inner_coils, slices, rows, quota; /* quota: of a slice's readouts that wait */
+	uint32_t calibrating, stride;              /* rows; off the grid, every so many */
+	size_t room;                               /* floats of a readout */
+	/* the scan */
+	const struct bs_noise *noise;
+	bool begun;             /* the noise was looked at */
+	bool taken;             /* the readout at hand waits already */
+	struct bs_fail broken;  /* code not 0: why no readout can be used */
+	struct bs_fail refused; /* code not 0: why one that waited was */
+	struct bs_prepared said;
+	/* memory: w [coils][coils] double; matrix [slice][inner][coils] */
+	double *w, *a, *gram;
+	void *work;
+	float *matrix, *mixed, *data;
+	struct slice *slice;
+	struct frame *frame;
+	struct waiting *waiting;
+	uint32_t *by_row; /* which one has the row */
+	uint32_t free;
+};
+
+/* ---- memory ---- */
+
+void bs_front_inner(struct bs_protocol *inner, const struct bs_protocol *p)
+{
+	*inner = *p;
+	inner->coils = bs_protocol_inner_coils(p);
+	inner->virtual_coils = 0;
+	inner->whiten = BS_WHITEN_OFF;
+}
+
+/* What is taken, in this order. */
+struct plan {
+	struct piece {
+		const char *what;
+		uint64_t count, bytes;
+	} piece[11];
+};
+
+static uint32_t rows_of(const struct bs_protocol *p)
+{
+	return bs_methods[p->method].on_grid ? p->encoded[1] * p->encoded[2] : p->readouts;
+}
+
+static struct plan plan_of(const struct bs_protocol *p)
+{
+	const uint64_t square = (uint64_t)p->coils * p->coils;
+	const uint64_t room = ((uint64_t)p->samples + p->discard) * 8;
+	const uint64_t slices = p->virtual_coils > 0 ? p->slices : 1;
+	const uint64_t wait = p->virtual_coils > 0 ? (uint64_t)p->readouts * p->contrasts : 0;
+	const struct plan plan = { {
+		{ "coil matrices", slices, square * 8 },
+		{ "whitening", 1, square * 16 },
+		{ "virtual coils' samples", 1, room * bs_protocol_inner_coils(p) },
+		{ "compression", wait > 0, square * 16 },
+		{ "calibration data's Gram matrix", wait > 0, square * 8 },
+		{ "calibration work", wait > 0, bs_compress_bytes(p->coils) },
+		{ "slices' calibrating rows", slices, sizeof(struct slice) },
+		{ "frames that wait", bs_protocol_frames(p), sizeof(struct frame) },
+		{ "readouts that wait", slices, wait * sizeof(struct waiting) },
+		{ "their samples", slices, wait * room * p->coils },
+		{ "their rows", wait > 0, (uint64_t)rows_of(p) * 4 },
+	} };
+
+	return plan;
+}
+
+int bs_front_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	const struct plan plan = plan_of(p);
+
+	(void)why;
+	if (!bs_protocol_prepares(p))
+		return 0;
+	for (size_t i = 0; i < sizeof(plan.piece) / sizeof(plan.piece[0]); i++)
+		if (plan.piece[i].count * plan.piece[i].bytes > 0)
+			bs_need_add(need, plan.piece[i].what, plan.piece[i].count,
+				    plan.piece[i].bytes);
+	return 0;
+}
+
+/* False: the arena is full. A piece lies without gaps between its parts. */
+static bool take_all(struct bs_front *f, struct bs_arena *arena)
+{
+	const struct plan plan = plan_of(f->p);
+	void **const to[] = { (void **)&f->matrix, (void **)&f->w,     (void **)&f->mixed,
+			      (void **)&f->a,      (void **)&f->gram,  &f->work,
+			      (void **)&f->slice,  (void **)&f->frame, (void **)&f->waiting,
+			      (void **)&f->data,   (void **)&f->by_row };
+	_Static_assert(sizeof(to) / sizeof(to[0]) == sizeof(plan.piece) / sizeof(plan.piece[0]),
+		       "a place for each piece");
+
+	for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
+		const uint64_t bytes = plan.piece[i].count * plan.piece[i].bytes;
+
+		if (bytes > 0)
+			*to[i] = bs_arena_take(arena, (size_t)bytes, BS_ALIGN);
+		if (bytes > 0 && *to[i] == NULL)
+			return false;
+	}
+	return true;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_recon *recon,
+		 struct bs_arena *arena, struct bs_fail *why)
+{
+	struct bs_front *f;
+
+	*out = NULL;
+	if (!bs_protocol_prepares(p))
+		return 0;
+	bs_dense_open();
+	f = calloc(1, sizeof(*f));
+	if (f == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	f->p = p;
+	f->recon = recon;
+	f->inner_coils = bs_protocol_inner_coils(p);
+	f->slices = p->virtual_coils > 0 ? p->slices : 1;
+	f->rows = rows_of(p);
+	f->quota = p->readouts * p->contrasts;
+	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils;
+	f->stride = (p->readouts + SPREAD - 1) / SPREAD;
+	f->calibrating = bs_methods[p->method].on_grid
+				 ? least(p->encoded[1], 2 * HALF) * least(p->encoded[2], 2 * HALF)
+				 : (p->readouts + f->stride - 1) / f->stride;
+	if (!take_all(f, arena)) {
+		free(f);
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': whitening and coil compression",
+			       p->name);
+	}
+	*out = f;
+	return 0;
+}
+
+void bs_front_disarm(struct bs_front *f)
+{
+	free(f);
+}
+
+/* ---- a scan ---- */
+
+void bs_front_scan(struct bs_front *f, const struct bs_scan_info *info,
+		   const struct bs_noise *noise)
+{
+	bs_recon_scan(f->recon, info);
+	f->noise = noise;
+	f->begun = f->taken = false;
+	f->broken.code = f->refused.code = 0;
+	f->said = (struct bs_prepared){ .asked = f->p->whiten != BS_WHITEN_OFF,
+					.coils = f->p->coils,
+					.virtual_coils = f->p->virtual_coils,
+					.kept = 1.0f };
+	for (uint32_t s = 0; s < f->slices; s++) {
+		memset(&f->slice[s], 0, sizeof(f->slice[s]));
+		f->slice[s].first = f->slice[s].last = NONE;
+	}
+	for (uint32_t i = 0; i < bs_protocol_frames(f->p); i++)
+		f->frame[i] = (struct frame){ 0 };
+	f->free = NONE;
+	for (uint32_t i = 0; f->p->virtual_coils > 0 && i < f->slices * f->quota; i++) {
+		f->waiting[i].next = f->free;
+		f->free = i;
+	}
+}
+
+void bs_front_trial(struct bs_front *f, const struct bs_scan_info *info)
+{
+	const size_t size = 2 * (size_t)f->inner_coils * f->p->coils;
+
+	bs_front_scan(f, info, NULL);
+	f->begun = f->said.whitened = true;
+	memset(f->matrix, 0, f->slices * size * sizeof(*f->matrix));
+	for (uint32_t s = 0; s < f->slices; s++) {
+		f->slice[s].known = true;
+		for (uint32_t v = 0; v < f->inner_coils; v++)
+			f->matrix[s * size + 2 * ((size_t)v * f->p->coils + v)] = 1.0f;
+	}
+}
+
+/* The whitening matrix, and what images say of it. */
+static int whiten(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fail *why)
+{
+	const struct bs_noise *n = f->noise;
+	struct bs_prepared *said = &f->said;
+	const double scale = bs_noise_scale(n, head->sample_time_us);
+	int rc = bs_whiten(f->w, n, scale, why);
+
+	if (rc != 0)
+		return rc;
+	said->whitened = true;
+	memcpy(said->noise_scan, n->scan, sizeof(said->noise_scan));
+	said->noise_samples = n->samples;
+	said->noise_scale = (float)scale;
+	for (uint32_t c = 0; c < n->coils; c++)
+		said->deviation[c] = (float)bs_noise_deviation(n, scale, c);
+	if (f->p->virtual_coils == 0)
+		bs_mix_matrix(f->matrix, f->w, f->p->coils, f->p->coils);
+	return 0;
+}
+
+/* The scan's first readout that is used and is no noise: from here on the noise is what it is. */
+static int begin(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fail *why)
+{
+	struct bs_fail reason = { 0 };
+	int rc = 0;
+
+	f->begun = true;
+	if (f->p->whiten == BS_WHITEN_OFF)
+		return 0;
+	if (f->noise == NULL || f->noise->samples == 0 || f->noise->coils != f->p->coils)
+		rc = bs_fail(&reason, BS_ERR_CALIBRATION, "the noise of %u coils is not known",
+			     f->p->coils);
+	else
+		rc = whiten(f, head, &reason);
+	bs_recon_prepared(f->recon, &f->said);
+	if (rc == 0 || f->p->whiten != BS_WHITEN_REQUIRE)
+		return 0;
+	return bs_fail(why, BS_ERR_CALIBRATION, "noise.whiten of protocol '%s': %s", f->p->name,
+		       reason.text);
+}
+
+/* One readout to the engines. */
+static int pass(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row, const float *data,
+		int64_t now_ns, struct bs_fail *why)
+{
+	const uint32_t samples =
+		(uint32_t)head->number_of_samples - head->discard_pre - head->discard_post;
+	const uint32_t slice = f->p->virtual_coils > 0 ? head->idx.slice : 0;
+	struct bs_mrd_acq inner = *head;
+
+	if (f->p->virtual_coils == 0 && !f->said.whitened)
+		return bs_recon_readout(f->recon, head, row, data, now_ns, why);
+	bs_mix(f->mixed, samples, f->matrix + 2 * (size_t)slice * f->inner_coils * f->p->coils,
+	       f->inner_coils, f->p->coils, samples, data + 2 * (size_t)head->discard_pre,
+	       head->number_of_samples);
+	inner.active_channels = (uint16_t)f->inner_coils;
+	inner.number_of_samples = (uint16_t)samples;
+	inner.center_sample = (uint16_t)(head->center_sample > head->discard_pre
+						 ? head->center_sample - head->discard_pre
+						 : 0);
+	inner.discard_pre = inner.discard_post = 0;
+	return bs_recon_readout(f->recon, &inner, row, f->mixed, now_ns, why);
+}
+
+/* ---- compression: which readouts calibrate, and those that wait ---- */
+
+/* The row's place among the calibrating ones; NONE: it is not. */
+static uint32_t place_of(const struct bs_front *f, uint32_t row)
+{
+	uint32_t at[2];
+
+	if (row >= f->rows)
+		return NONE;
+	if (!bs_methods[f->p->method].on_grid)
+		return row % f->stride == 0 ? row / f->stride : NONE;
+	for (int i = 0; i < 2; i++) {
+		const uint32_t size = f->p->encoded[1 + i];
+		const uint32_t first = size > 2 * HALF ? size / 2 - HALF : 0;
+
+		at[i] = (i == 0 ? row % f->p->encoded[1] : row / f->p->encoded[1]) - first;
+		if (at[i] >= least(size, 2 * HALF))
+			return NONE;
+	}
+	return at[0] + least(f->p->encoded[1], 2 * HALF) * at[1];
+}
+
+static uint64_t key_of(const struct bs_mrd_idx *i)
+{
+	return (uint64_t)i->repetition << 48 | (uint64_t)i->set << 32 | (uint64_t)i->phase << 16 |
+	       i->average;
+}
+
+static float *samples_of(const struct bs_front *f, uint32_t item)
+{
+	return f->data + item * f->room;
+}
+
+/* A copy joins its slice's list; there is room. */
+static void hold(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row, const float *data,
+		 int64_t now_ns)
+{
+	struct slice *s = &f->slice[head->idx.slice];
+	struct frame *frame =
+		&f->frame[bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast)];
+	const uint32_t item = f->free;
+	struct waiting *w = &f->waiting[item];
+	const uint32_t place = row == BS_ROW_NONE ? NONE : place_of(f, row);
+
+	f->free = w->next;
+	*w = (struct waiting){ *head, row, now_ns, NONE };
+	memcpy(samples_of(f, item), data,
+	       (size_t)head->number_of_samples * head->active_channels * 8);
+	if (s->last != NONE)
+		f->waiting[s->last].next = item;
+	else
+		s->first = item;
+	s->last = item;
+	s->count++;
+	if (place != NONE && !s->seen[place]) {
+		s->seen[place] = 1;
+		s->rows++;
+	}
+	if (bs_mrd_kind(head->flags) == BS_KIND_IMAGING) {
+		frame->key = key_of(&head->idx);
+		frame->lines++;
+	}
+}
+
+/* Which of the slice's readouts that wait has a row: the first. Returns how many calibrate. */
+static uint32_t sort_rows(struct bs_front *f, const struct slice *s)
+{
+	uint32_t calibrate = 0;
+
+	for (uint32_t r = 0; r < f->rows; r++)
+		f->by_row[r] = NONE;
+	for (uint32_t i = s->first; i != NONE; i = f->waiting[i].next) {
+		const uint32_t row = f->waiting[i].row;
+
+		if (row >= f->rows || f->by_row[row] != NONE)
+			continue;
+		f->by_row[row] = i;
+		calibrate += place_of(f, row) != NONE;
+	}
+	return calibrate;
+}
+
+/* The matrix of a slice, from what waits; of all of it where nothing of that calibrates. */
+static int make_matrix(struct bs_front *f, uint32_t slice, struct bs_fail *why)
+{
+	struct slice *s = &f->slice[slice];
+	const bool all = sort_rows(f, s) == 0;
+	const uint32_t coils = f->p->coils;
+	struct bs_fail reason;
+	double kept;
+
+	memset(f->gram, 0, (size_t)coils * coils * sizeof(*f->gram));
+	for (uint32_t r = 0; r < f->rows; r++) {
+		const uint32_t i = f->by_row[r];
+		const struct bs_mrd_acq *head;
+
+		if (i == NONE || (!all && place_of(f, r) == NONE))
+			continue;
+		head = &f->waiting[i].head;
+		bs_gram_add(
+			f->gram, coils,
+			(uint32_t)head->number_of_samples - head->discard_pre - head->discard_post,
+			samples_of(f, i) + 2 * (size_t)head->discard_pre, head->number_of_samples);
+	}
+	if (bs_compress(f->a, f->inner_coils, coils, f->gram, f->said.whitened ? f->w : NULL, &kept,
+			f->work, &reason) != 0)
+		return bs_fail(why, BS_ERR_CALIBRATION,
+			       "virtual_coils of protocol '%s': slice %u: %s", f->p->name, slice,
+			       reason.text);
+	bs_mix_matrix(f->matrix + 2 * (size_t)slice * f->inner_coils * coils, f->a, f->inner_coils,
+		      coils);
+	s->known = true;
+	f->said.kept = (float)kept < f->said.kept ? (float)kept : f->said.kept;
+	bs_recon_prepared(f->recon, &f->said);
+	return 0;
+}
+
+/*
+ * Hands on what waits in the slice's list. BS_RECON_POP_FIRST: and then the rest. A readout that is
+ * refused does not keep the others; the first reason is kept.
+ */
+static int flush(struct bs_front *f, uint32_t slice)
+{
+	struct slice *s = &f->slice[slice];
+
+	while (s->first != NONE) {
+		const uint32_t item = s->first;
+		struct waiting *w = &f->waiting[item];
+		struct bs_fail why = { 0 };
+		int rc = pass(f, &w->head, w->row, samples_of(f, item), w->now_ns, &why);
+
+		if (rc == BS_RECON_POP_FIRST)
+			return rc;
+		if (rc < 0 && f->refused.code == 0)
+			f->refused = why;
+		s->first = w->next;
+		s->count--;
+		w->next = f->free;
+		f->free = item;
+	}
+	s->last = NONE;
+	return 0;
+}
+
+/* 0, or why one that waited was refused, once. */
+static int refused(struct bs_front *f, struct bs_fail *why)
+{
+	const int rc = f->refused.code;
+
+	f->refused.code = 0;
+	return rc == 0 ? 0 : bs_fail(why, rc, "%s", f->refused.text);
+}
+
+/* A line of another frame than the one that waits: of that one no more will come. */
+static bool goes_on(const struct bs_front *f, const struct bs_mrd_acq *head)
+{
+	const struct frame *frame =
+		&f->frame[bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast)];
+
+	return bs_mrd_kind(head->flags) == BS_KIND_IMAGING && frame->lines > 0 &&
+	       frame->key != key_of(&head->idx);
+}
+
+static bool complete(const struct bs_front *f, const struct bs_mrd_acq *head)
+{
+	const struct slice *s = &f->slice[head->idx.slice];
+	const struct frame *frame =
+		&f->frame[bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast)];
+
+	return s->rows == f->calibrating || frame->lines == f->p->readouts || s->count == f->quota;
+}
+
+static int compress(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
+		    const float *data, int64_t now_ns, struct bs_fail *why)
+{
+	const uint32_t slice = head->idx.slice;
+	struct slice *s = &f->slice[slice];
+	int rc = 0;
+
+	if (slice >= f->slices || head->idx.contrast >= f->p->contrasts)
+		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: slice %u, contrast %u",
+			       head->scan_counter, slice, head->idx.contrast);
+	if (!s->known && goes_on(f, head))
+		rc = make_matrix(f, slice, why);
+	if (rc == 0 && !s->known) {
+		hold(f, head, row, data, now_ns);
+		if (!complete(f, head))
+			return 0;
+		f->taken = true;
+		rc = make_matrix(f, slice, why);
+	}
+	if (rc != 0) {
+		f->broken = *why;
+		f->taken = false;
+		return rc;
+	}
+	rc = flush(f, slice);
+	if (rc == 0 && !f->taken)
+		rc = pass(f, head, row, data, now_ns, why);
+	if (rc == BS_RECON_POP_FIRST)
+		return rc;
+	f->taken = false;
+	return rc != 0 ? rc : refused(f, why);
+}
+
+int bs_front_readout(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
+		     const float *data, int64_t now_ns, struct bs_fail *why)
+{
+	const enum bs_kind kind = bs_mrd_kind(head->flags);
+	struct bs_fail reason;
+
+	if (kind == BS_KIND_NOISE || !bs_protocol_uses(f->p, kind))
+		return bs_recon_readout(f->recon, head, row, data, now_ns, why);
+	if (!f->begun && begin(f, head, &reason) != 0)
+		f->broken = reason;
+	if (f->broken.code != 0)
+		return bs_fail(why, f->broken.code, "%s", f->broken.text);
+	return f->p->virtual_coils > 0 ? compress(f, head, row, data, now_ns, why)
+				       : pass(f, head, row, data, now_ns, why);
+}
+
+int bs_front_close(struct bs_front *f, struct bs_fail *why)
+{
+	for (uint32_t s = 0; f->p->virtual_coils > 0 && s < f->slices; s++) {
+		struct bs_fail reason;
+
+		if (f->slice[s].first == NONE || f->broken.code != 0)
+			continue;
+		if (!f->slice[s].known && make_matrix(f, s, &reason) != 0)
+			f->broken = reason;
+		else if (flush(f, s) == BS_RECON_POP_FIRST)
+			return BS_RECON_POP_FIRST;
+	}
+	bs_recon_close(f->recon);
+	if (f->broken.code != 0)
+		return bs_fail(why, f->broken.code, "%s", f->broken.text);
+	return refused(f, why);
+}

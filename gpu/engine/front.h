@@ -1,0 +1,66 @@
+/*
+ * gpu/engine/front.h - what is done to readouts before an engine sees them: whitening, compression
+ *
+ * need -> arm -> { scan -> readout* -> close }* -> disarm, around the bs_recon of a protocol that
+ * bs_protocol_prepares; the calls are those of core/frame/recon.h, whose images and pops stay the
+ * caller's. Its bs_recon is armed with bs_front_inner of the protocol: the engines know virtual
+ * coils alone.
+ *
+ * Each readout is multiplied by one matrix [virtual][coils] (gpu/calibrate/compress.h). Without
+ * compression it is the same for all, from the scan's noise, and nothing waits. With it each slice
+ * has its own, for the whole scan, from the first of these to come: the slice's calibrating rows,
+ * all of them; a complete frame; another frame; the end. Readouts of the slice that come before
+ * wait, copied, at most a frame of each contrast, and are then handed on in their order.
+ * Calibrating rows: of scans on the grid those within 8 of the center along ky and kz, lines of the
+ * image or calibration; of others 64 spread evenly over the trajectory, which waits for nearly a
+ * whole frame (spokes that follow each other see one direction). From these alone, one readout for
+ * each, added in the order of their rows: the matrix does not depend on the order of a frame's
+ * readouts. A matrix from the first lines of a Cartesian scan would be twice as far off.
+ *
+ * Noise that is not known, or is singular: an error for protocols that require it, for every
+ * readout of the scan; else the readouts stay as they are, and images say so.
+ * One thread. After arm nothing is allocated. Test: test/unit/gpu/test_front.c
+ */
+#ifndef BS_GPU_ENGINE_FRONT_H
+#define BS_GPU_ENGINE_FRONT_H
+
+#include "core/frame/noise.h"
+#include "core/frame/recon.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_front;
+
+/* The protocol as engines see it. */
+void bs_front_inner(struct bs_protocol *inner, const struct bs_protocol *p);
+
+/* Nothing where the protocol does not prepare. */
+int bs_front_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
+/* *out NULL where it does not. recon: armed with the inner protocol. */
+int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_recon *recon,
+		 struct bs_arena *arena, struct bs_fail *why);
+void bs_front_disarm(struct bs_front *f);
+
+/*
+ * A scan begins. noise: read when the first readout that is not noise comes, and not after; NULL:
+ * none.
+ */
+void bs_front_scan(struct bs_front *f, const struct bs_scan_info *info,
+		   const struct bs_noise *noise);
+/* For timing alone: nothing waits, with matrices that pick the first coils. */
+void bs_front_trial(struct bs_front *f, const struct bs_scan_info *info);
+/*
+ * As bs_recon_readout; BS_ERR_CALIBRATION. Noise is only counted. An error may be that of a readout
+ * that waited until now. why: not NULL.
+ */
+int bs_front_readout(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
+		     const float *data, int64_t now_ns, struct bs_fail *why);
+/* As bs_recon_close, but for BS_RECON_POP_FIRST: pop, then call again. Errors: as readout's. */
+int bs_front_close(struct bs_front *f, struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
