@@ -25,14 +25,15 @@
 	"{ name = \"" name "\"; method = \"" method "\"; " SERVICE_SPOKES more " },\n"
 #define LS "ls: { lambda = 0.01; iterations = 3; "
 static const char protocols[] = "protocols = (\n" SERVICE_CART
-	PROTOCOL("gridding", "gridding", "")
+	PROTOCOL("gridding", "gridding", "image: { matrix = [48, 40]; };")
 	PROTOCOL("ls_exact", "ls",
 		 LS "fhd = \"exact\"; q = \"exact\"; preconditioner = \"circulant\"; };")
 	PROTOCOL("ls_nufft", "ls", LS "preconditioner = \"jacobi\"; };")
 	PROTOCOL("slide", "gridding", "frame: { step = 16; };")
 	PROTOCOL("slide_ls", "ls", LS "fhd = \"exact\"; }; frame: { step = 16; };")
 	PROTOCOL("previews", "gridding", "frame: { preview_every = 31; };")
-	PROTOCOL("previews_ls", "ls", LS "}; frame: { preview_every = 31; };")
+	PROTOCOL("previews_ls", "ls",
+		 LS "}; frame: { preview_every = 31; }; image: { matrix = [21, 64]; };")
 	PROTOCOL("sheds", "ls", "ls: { lambda = 0.01; iterations = 4; };\n"
 		 "budget: { image_ms = 1e-6; on_miss = \"shed\"; admission = \"trust\"; };")
 	"{ name = \"noop\"; method = \"noop\"; " SERVICE_SPOKES "} );\n";
