@@ -10,10 +10,10 @@
 #define PERIODS 3.0
 
 /* Where a coil stands, as a direction. */
-static void stand(double at[3], uint32_t coil, uint32_t coils, uint32_t dims)
+static void stand(double at[3], uint32_t coil, uint32_t coils, uint32_t dims, double radians)
 {
 	double up = dims > 2 ? (2.0 * coil + 1.0) / coils - 1.0 : 0.0;
-	double turn = 2.0 * PI * (dims > 2 ? coil * GOLDEN : (double)coil / coils);
+	double turn = 2.0 * PI * (dims > 2 ? coil * GOLDEN : (double)coil / coils) + radians;
 
 	at[0] = sqrt(1.0 - up * up) * cos(turn);
 	at[1] = sqrt(1.0 - up * up) * sin(turn);
@@ -22,6 +22,12 @@ static void stand(double at[3], uint32_t coil, uint32_t coils, uint32_t dims)
 
 int bs_coils_make(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
 		  struct bs_fail *why)
+{
+	return bs_coils_turned(c, coils, dims, matrix, 0.0, why);
+}
+
+int bs_coils_turned(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
+		    double radians, struct bs_fail *why)
 {
 	memset(c, 0, sizeof(*c));
 	if (!coils || coils > BS_COILS_MAX || dims < 2 || dims > 3)
@@ -39,7 +45,7 @@ int bs_coils_make(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint3
 		double phase = coils == 1 ? 0.0 : 2.0 * PI * i / coils;
 		double at[3];
 
-		stand(at, i, coils, dims);
+		stand(at, i, coils, dims, radians);
 		for (uint32_t t = 0; t < c->terms; t++) {
 			double height = coils == 1 ? 1.0 : 1.0 / (1.0 + dims);
 			double turn = phase;

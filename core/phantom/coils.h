@@ -6,6 +6,7 @@
  * with a sensitivity is then a sum of shifts in k-space: d_c(k) = sum_t a_ct rho^(k - f_ct).
  * Coils stand on a ring in 2D, on a sphere in 3D (golden spiral); |s| runs from about 1 beside
  * the coil to 0 in the farthest corner. One coil alone is uniform: s = 1.
+ * turned: the ring or sphere is turned about z, as seen from slice to slice.
  * Thread rules: made coils are read-only. Allocates nothing. Test: test/unit/core/test_phantom.c
  */
 #ifndef BS_CORE_PHANTOM_COILS_H
@@ -31,6 +32,8 @@ struct bs_coils {
 
 int bs_coils_make(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
 		  struct bs_fail *why);
+int bs_coils_turned(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
+		    double radians, struct bs_fail *why);
 /* The sensitivity of one coil at x (voxels, the center is 0). */
 void bs_coils_at(const struct bs_coils *c, uint32_t coil, const double x[3], double out[2]);
 /* maps [coil][z][y][x] complex float. */

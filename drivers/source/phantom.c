@@ -221,7 +221,7 @@ static int put_line(void *arg, const struct bs_scanline *line, struct bs_fail *w
 	const float *k = t->k + (size_t)line->row * t->samples * t->dims;
 	uint32_t n = h.number_of_samples;
 	bool noise = line->kind == BS_SCANLINE_NOISE;
-	int rc = noise ? 0 : bs_phantom_source_hold(r->source, line->slice, line->repetition, why);
+	int rc = noise ? 0 : bs_phantom_source_hold(r->source, line->slice, line->frame, why);
 
 	if (rc != 0)
 		return rc;

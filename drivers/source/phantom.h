@@ -24,7 +24,8 @@
  * from the sample at the center of k-space (on a grid) or from the first one.
  *
  * True images: .cfl [x, y, z, 1, 1, contrast (dim 5), ..., slice (dim 13)], each voxel the mean
- * over its square or cube; sensitivities: .cfl [x, y, z, coil]; covariances: .cfl [coil, coil];
+ * over its square or cube; sensitivities: .cfl [x, y, z, coil], with
+ * coil_turn_deg of each slice (dim 13); covariances: .cfl [coil, coil];
  * field in Hz: .cfl [x, y, z, ..., slice (dim 13)].
  * Allocates; the calling thread and the team. Tests: test/unit/board/test_scan.c,
  * test/unit/drivers/test_phantomscan.c, test/unit/drivers/test_phantomnoise.c,
@@ -77,7 +78,8 @@ struct bs_phantom_scan {
 	double drift;               /* radians from navigator to navigator */
 	struct bs_phantom_pose pose;
 	struct bs_phantom_receiver receiver;
-	const char *measurement;            /* its id; NULL: unsaid */
+	const char *measurement; /* its id; NULL: unsaid */
+	double coil_turn_deg; /* from slice to slice: sensitivities of their own; 0: all the same */
 	double te_ms[BS_PHANTOM_CONTRASTS]; /* 0: unsaid */
 	double field_hz;                    /* core/phantom/field.h; 0: none */
 	bool delayed;

@@ -49,8 +49,8 @@ static void set_scanner(const struct bs_phantom_scan *scan, const struct bs_scan
 	info->step1 = bs_scanlines_limit(lines, 0);
 	info->step2 = bs_scanlines_limit(lines, 1);
 	info->average = limit(plan->averages > 0 ? plan->averages - 1 : 0, 0);
-	info->phase = limit(0, 0);
-	info->set = limit(0, 0);
+	info->phase = limit(plan->phases > 0 ? plan->phases - 1 : 0, 0);
+	info->set = limit(plan->sets > 0 ? plan->sets - 1 : 0, 0);
 	for (int a = 0; a < 2; a++)
 		info->acceleration[a] = plan->accel[a] > 0 ? plan->accel[a] : 1;
 	info->calibration = plan->calibration;
@@ -187,6 +187,8 @@ struct bs_mrd_acq bs_phantom_head(const struct bs_phantom_scan *scan,
 	h.idx.slice = line->slice;
 	h.idx.contrast = line->contrast;
 	h.idx.repetition = line->repetition;
+	h.idx.phase = line->phase;
+	h.idx.set = line->set;
 	if (scan->pose.given || scan->plan.like_scanner)
 		set_pose(scan, &h, line->slice);
 	if (scan->plan.like_scanner || line->kind == BS_SCANLINE_NOISE)

@@ -22,14 +22,14 @@ struct bs_phantom_source {
 	struct bs_phantom ph[BS_PHANTOM_CONTRASTS];        /* of the slice that is sampled */
 	struct bs_field_object *lit[BS_PHANTOM_CONTRASTS]; /* the same in a field */
 	struct bs_coils coils;
-	uint32_t ways;       /* 2: lines that run backwards are sampled elsewhere */
-	uint32_t slices;     /* that data holds */
-	uint32_t held;       /* the slice at hand, where it is one; or NONE */
-	uint32_t repetition; /* of what is at hand: it matters to what moves */
-	size_t row;          /* floats of a readout */
-	float *k;            /* [way][row][sample][dims] where they are not the table's; or NULL */
-	float *data;         /* [slice][contrast][way][row][coil][sample] */
-	double *work;        /* [member] of the field's sums */
+	uint32_t ways;   /* 2: lines that run backwards are sampled elsewhere */
+	uint32_t slices; /* that data holds */
+	uint32_t held;   /* the slice at hand, where it is one; or NONE */
+	uint32_t frame;  /* of what is at hand: it matters to what moves */
+	size_t row;      /* floats of a readout */
+	float *k;        /* [way][row][sample][dims] where they are not the table's; or NULL */
+	float *data;     /* [slice][contrast][way][row][coil][sample] */
+	double *work;    /* [member] of the field's sums */
 	size_t work_each;
 };
 
@@ -71,7 +71,7 @@ static void sample_row(void *arg, int task, int member)
 		return;
 	}
 	if (scan->motion > 0.0) {
-		double t = s->repetition + (double)row / s->t->readouts;
+		double t = s->frame + (double)row / s->t->readouts;
 
 		moved = s->ph[contrast];
 		bs_phantom_beat(&moved, scan->motion * sin(2.0 * M_PI * t / scan->motion_frames));
@@ -123,6 +123,7 @@ static int sample_slice(struct bs_phantom_source *s, uint32_t slice, struct bs_f
 	int rc = 0;
 
 	s->held = slice;
+	rc = bs_phantom_coils(s->scan, slice, &s->coils, why);
 	for (uint32_t c = 0; rc == 0 && c < s->p->contrasts; c++)
 		rc = bs_phantom_of(&s->ph[c], s->scan->object, s->p->dims, s->p->matrix, slice,
 				   s->p->slices, c, why);
@@ -134,16 +135,15 @@ static int sample_slice(struct bs_phantom_source *s, uint32_t slice, struct bs_f
 	return rc;
 }
 
-int bs_phantom_source_hold(struct bs_phantom_source *s, uint32_t slice, uint32_t repetition,
+int bs_phantom_source_hold(struct bs_phantom_source *s, uint32_t slice, uint32_t frame,
 			   struct bs_fail *why)
 {
 	bool moves = s->scan->motion > 0.0;
 	int rc = 0;
 
-	if (s->held != NONE && (s->slices > 1 || s->held == slice) &&
-	    (!moves || s->repetition == repetition))
+	if (s->held != NONE && (s->slices > 1 || s->held == slice) && (!moves || s->frame == frame))
 		return 0;
-	s->repetition = repetition;
+	s->frame = frame;
 	if (s->slices == 1)
 		return sample_slice(s, slice, why);
 	for (uint32_t each = 0; rc == 0 && each < s->slices; each++)
@@ -232,9 +232,7 @@ int bs_phantom_source_open(struct bs_phantom_source **source, const struct bs_ph
 	s->t = scan->traj;
 	s->team = team;
 	s->held = NONE;
-	rc = bs_coils_make(&s->coils, p->coils, p->dims, p->matrix, why);
-	if (rc == 0)
-		rc = take_memory(s, why);
+	rc = take_memory(s, why);
 	if (rc != 0) {
 		bs_phantom_source_close(s);
 		return rc;

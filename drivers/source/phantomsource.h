@@ -18,7 +18,7 @@ int bs_phantom_source_open(struct bs_phantom_source **source, const struct bs_ph
 			   struct bs_team *team, struct bs_fail *why);
 void bs_phantom_source_close(struct bs_phantom_source *source);
 /* Samples a slice, unless it is the one at hand. */
-int bs_phantom_source_hold(struct bs_phantom_source *source, uint32_t slice, uint32_t repetition,
+int bs_phantom_source_hold(struct bs_phantom_source *source, uint32_t slice, uint32_t frame,
 			   struct bs_fail *why);
 /* Of a slice at hand: [coil][sample] complex, in the order of k whichever way the line runs. */
 const float *bs_phantom_source_row(const struct bs_phantom_source *source, uint32_t slice,

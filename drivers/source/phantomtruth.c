@@ -1,10 +1,10 @@
 /* drivers/source/phantomtruth.c - see phantomtruth.h and phantom.h */
+#define _DEFAULT_SOURCE /* M_PI */
 #include "drivers/source/phantomtruth.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/phantom/coils.h"
 #include "core/phantom/field.h"
 #include "drivers/file/cfl.h"
 
@@ -59,6 +59,15 @@ void bs_phantom_field(const struct bs_phantom_scan *scan, uint32_t slice, float 
 	double up = 1.6 * (slice + 0.5) / p->slices - 0.8; /* as the cuts lie: core/phantom */
 
 	bs_field_map(p->dims, p->matrix, up, scan->field_hz, hz);
+}
+
+int bs_phantom_coils(const struct bs_phantom_scan *scan, uint32_t slice, struct bs_coils *coils,
+		     struct bs_fail *why)
+{
+	const struct bs_protocol *p = scan->protocol;
+	double radians = scan->coil_turn_deg * slice * M_PI / 180.0;
+
+	return bs_coils_turned(coils, p->coils, p->dims, p->matrix, radians, why);
 }
 
 int bs_phantom_noise(const struct bs_phantom_scan *scan, struct bs_coil_noise *noise,
@@ -151,22 +160,30 @@ static int write_images(const struct bs_phantom_scan *scan, struct bs_team *team
 	return rc;
 }
 
-static int write_maps(const struct bs_protocol *p, const char *name, struct bs_fail *why)
+static int write_maps(const struct bs_phantom_scan *scan, const char *name, struct bs_fail *why)
 {
+	const struct bs_protocol *p = scan->protocol;
 	uint64_t dims[BS_CFL_DIMS];
-	size_t voxels = (size_t)bs_protocol_voxels(p);
-	struct bs_coils coils;
-	float *maps;
-	int rc = bs_coils_make(&coils, p->coils, p->dims, p->matrix, why);
+	uint32_t slices = scan->coil_turn_deg != 0.0 ? p->slices : 1;
+	size_t each = (size_t)bs_protocol_voxels(p) * p->coils * 2;
+	float *maps = NULL;
+	int rc = 0;
 
-	if (rc != 0)
-		return rc;
-	maps = malloc(voxels * p->coils * 2 * sizeof(float));
+	if (each <= SIZE_MAX / sizeof(float) / slices)
+		maps = malloc(each * slices * sizeof(float));
 	if (maps == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for %u maps", p->coils);
-	bs_coils_maps(&coils, maps);
+	for (uint32_t s = 0; rc == 0 && s < slices; s++) {
+		struct bs_coils coils;
+
+		rc = bs_phantom_coils(scan, s, &coils, why);
+		if (rc == 0)
+			bs_coils_maps(&coils, maps + each * s);
+	}
 	bs_cfl_sizes(dims, p->matrix[0], p->matrix[1], p->matrix[2], p->coils);
-	rc = bs_cfl_write(name, dims, maps, why);
+	dims[13] = slices;
+	if (rc == 0)
+		rc = bs_cfl_write(name, dims, maps, why);
 	free(maps);
 	return rc;
 }
@@ -179,7 +196,7 @@ int bs_phantom_truth(const struct bs_phantom_scan *scan, struct bs_team *team, c
 	if (rc == 0)
 		rc = write_images(scan, team, image, why);
 	if (rc == 0)
-		rc = write_maps(scan->protocol, maps, why);
+		rc = write_maps(scan, maps, why);
 	return rc;
 }
 

@@ -6,6 +6,7 @@
 #ifndef BS_DRIVERS_SOURCE_PHANTOMTRUTH_H
 #define BS_DRIVERS_SOURCE_PHANTOMTRUTH_H
 
+#include "core/phantom/coils.h"
 #include "core/phantom/noise.h"
 #include "drivers/source/phantom.h"
 
@@ -13,6 +14,9 @@
 int bs_phantom_check(const struct bs_phantom_scan *scan, struct bs_fail *why);
 /* How the coils' noise goes together. */
 int bs_phantom_noise(const struct bs_phantom_scan *scan, struct bs_coil_noise *noise,
+		     struct bs_fail *why);
+/* The coils as a slice has them. */
+int bs_phantom_coils(const struct bs_phantom_scan *scan, uint32_t slice, struct bs_coils *coils,
 		     struct bs_fail *why);
 /* Standard deviation of the noise in a complex sample, over the coils; 0: none. */
 int bs_phantom_sigma(const struct bs_phantom_scan *scan, struct bs_team *team, double *sigma,

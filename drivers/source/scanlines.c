@@ -89,6 +89,8 @@ int bs_scanlines_make(struct bs_scanlines **lines, const struct bs_scanplan *pla
 	for (int a = 0; a < 2; a++)
 		l->plan.accel[a] += plan->accel[a] == 0;
 	l->plan.averages += plan->averages == 0;
+	l->plan.phases += plan->phases == 0;
+	l->plan.sets += plan->sets == 0;
 	l->end[0] = l->end[1] = 1;
 	if (plan->like_scanner) {
 		rc = check_plan(&l->plan, why);
@@ -211,6 +213,7 @@ static void set_flags(const struct bs_scanlines *l, struct bs_scanline *s, uint3
 {
 	const struct bs_scanplan *p = &l->plan;
 	bool last = i + 1 == l->count && s->average + 1u == p->averages;
+	bool last_frame = s->phase + 1u == p->phases && s->set + 1u == p->sets;
 
 	if (!p->like_scanner) {
 		s->flags = plain_flags(l, s);
@@ -220,7 +223,7 @@ static void set_flags(const struct bs_scanlines *l, struct bs_scanline *s, uint3
 		s->flags |= i == 0 && s->average == 0 ? BS_MRD_FLAG(7) : 0;
 		s->flags |= last ? BS_MRD_LAST_IN_SLICE : 0;
 	}
-	if (last && last_slice && s->contrast + 1u == p->contrasts) {
+	if (last && last_slice && last_frame && s->contrast + 1u == p->contrasts) {
 		s->flags |= BS_MRD_LAST_IN_REPETITION;
 		if (s->repetition + 1u == p->repetitions)
 			s->flags |= BS_MRD_LAST_IN_MEASUREMENT;
@@ -327,13 +330,12 @@ static int put_slice(struct bs_scanlines *l, struct bs_scanline s, bool last_sli
 	return rc;
 }
 
-static int put_repetition(struct bs_scanlines *l, uint32_t repetition)
+/* All slices; s has repetition, phase and set. */
+static int put_frame(struct bs_scanlines *l, struct bs_scanline s)
 {
 	const struct bs_scanplan *p = &l->plan;
-	struct bs_scanline s = { .repetition = (uint16_t)repetition };
 	int rc = 0;
 
-	list_frame(l, repetition);
 	if (p->order != BS_SLICES_EACH_TR) {
 		for (uint32_t n = 0; rc == 0 && n < p->slices; n++) {
 			s.slice = (uint16_t)slice_at(p, n);
@@ -348,6 +350,23 @@ static int put_repetition(struct bs_scanlines *l, uint32_t repetition)
 				s.slice = (uint16_t)slice_at(p, n);
 				rc = put_shot(l, s, i, n == 0, n + 1 == p->slices);
 			}
+	return rc;
+}
+
+static int put_repetition(struct bs_scanlines *l, uint32_t repetition)
+{
+	const struct bs_scanplan *p = &l->plan;
+	struct bs_scanline s = { .repetition = (uint16_t)repetition };
+	int rc = 0;
+
+	list_frame(l, repetition);
+	s.frame = repetition * p->phases * p->sets;
+	for (uint32_t phase = 0; rc == 0 && phase < p->phases; phase++)
+		for (uint32_t set = 0; rc == 0 && set < p->sets; set++, s.frame++) {
+			s.phase = (uint16_t)phase;
+			s.set = (uint16_t)set;
+			rc = put_frame(l, s);
+		}
 	return rc;
 }
 

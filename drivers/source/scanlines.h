@@ -8,11 +8,12 @@
  * flags are those that Siemens' converter sets: FIRST_IN_SLICE and LAST_IN_SLICE of each slice and
  * contrast, LAST_IN_REPETITION, LAST_IN_MEASUREMENT, and the kinds 19 to 24 and 27.
  *
- * Order: noise, dummies, separate calibration (contrast 0 of each slice), then for each repetition
- * the slices one after the other, in each the averages and their lines from the lowest, in each
- * line the contrasts, which share a TR. With BS_SLICES_EACH_TR a line of every slice comes before
- * the next line. Every other readout takes a TR of its own; noise readouts follow each 2 ms. EPI:
- * for each slice, average and contrast one train of lines, behind a triple for phase correction.
+ * Order: noise, dummies, separate calibration (contrast 0 of each slice), then for each
+ * repetition, phase and set the slices one after the other, in each the averages and their lines
+ * from the lowest, in each line the contrasts, which share a TR. With BS_SLICES_EACH_TR a line of
+ * every slice comes before the next line. Every other readout takes a TR of its own; noise
+ * readouts follow each 2 ms. EPI: for each slice, average and contrast one train of lines, behind
+ * a triple for phase correction.
  *
  * Grid: the line through the center of k-space (index size/2) is on it. Of 3D, line y and z are on
  * it when (y - cy) is a multiple of accel[0] and (z - cz) less shift for each step of y one of
@@ -46,12 +47,13 @@ struct bs_scanplan {
 	const struct bs_traj *traj;
 	bool like_scanner;
 	uint32_t lines[2]; /* of the encoded matrix, along y and z */
-	uint32_t slices, contrasts, repetitions, averages; /* averages 0: 1 */
-	uint32_t accel[2];                                 /* 0: 1 */
-	uint32_t shift;                                    /* below accel[1] */
-	enum bs_calibration calibration;                   /* embedded, separate, interleaved */
-	uint32_t calibration_lines[2];                     /* along y and z; z 0: all partitions */
-	struct bs_partial partial[2];                      /* along y and z */
+	uint32_t slices, contrasts, repetitions;
+	uint32_t averages, phases, sets; /* 0: 1 */
+	uint32_t accel[2];               /* 0: 1 */
+	uint32_t shift;                  /* below accel[1] */
+	enum bs_calibration calibration; /* embedded, separate, interleaved */
+	uint32_t calibration_lines[2];   /* along y and z; z 0: all partitions */
+	struct bs_partial partial[2];    /* along y and z */
 	enum bs_slice_order order;
 	uint32_t dummies;
 	uint32_t navigate; /* a navigator before every so many lines; 0: none */
@@ -76,7 +78,8 @@ enum bs_scanline_kind {
 struct bs_scanline {
 	enum bs_scanline_kind kind;
 	uint32_t row; /* of the trajectory */
-	uint16_t step1, step2, average, slice, contrast, repetition;
+	uint16_t step1, step2, average, slice, contrast, repetition, phase, set;
+	uint32_t frame; /* repetitions, phases and sets before: what moves moves on with it */
 	uint64_t flags;
 	bool reversed;
 	uint32_t navigator; /* since the last navigator, from 0: what drifts */

@@ -54,6 +54,8 @@ expect 2 "noise-scan" -- $lines --snr 9 --noise-only
 expect 2 "noise-scan" -- $lines --snr 9 --noise-scan 4,64,2
 expect 2 "noise-spread" -- $lines --snr 9 --noise-spread 0.5
 expect 2 "noise-correlation" -- $lines --snr 9 --noise-correlation 1
+expect 2 "coil-turn" -- $lines --coil-turn 400
+expect 2 "phases" -- $lines --phases 0
 expect 2 "epi-phase" -- $lines --epi --epi-phase 8
 expect 2 "go with --epi" -- $lines --ramp-us 80
 expect 2 "rising times" -- $lines --te-ms 5,4

@@ -3,6 +3,8 @@
  * counters, headers, and samples against those of the undisturbed scan
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
+#include "core/phantom/coils.h"
+#include "drivers/file/cfl.h"
 #include "test/support/scanned.h"
 
 #define LAST (BS_MRD_LAST_IN_SLICE | BS_MRD_LAST_IN_REPETITION | BS_MRD_LAST_IN_MEASUREMENT)
@@ -343,6 +345,87 @@ static void test_slices(void)
 	drop(&s);
 }
 
+/* Phases and sets of what moves are the frames that as many repetitions have. */
+static void test_frames(void)
+{
+	struct bs_protocol p = protocol(16, 1);
+	struct bs_phantom_scan q = like_scanner();
+	uint32_t wrong = 0;
+	struct scan each;
+	struct scan s;
+
+	q.repetitions = 12;
+	q.motion = 0.3;
+	q.motion_frames = 5.0;
+	each = record(q, &p);
+	q.repetitions = 2;
+	q.plan.phases = 3;
+	q.plan.sets = 2;
+	s = record(q, &p);
+	CHECK(s.count == 12 * 16 && s.info.phase.max == 2 && s.info.set.max == 1,
+	      "2 repetitions of 3 phases of 2 sets: %u readouts", s.count);
+	for (uint32_t i = 0; i < s.count; i++) {
+		const struct bs_mrd_acq *h = &s.head[i];
+		uint64_t want = i % 16 == 0 ? BS_MRD_FLAG(7) : 0;
+
+		want |= i % 16 == 15 ? BS_MRD_LAST_IN_SLICE : 0;
+		want |= i % 96 == 95 ? BS_MRD_LAST_IN_REPETITION : 0;
+		want |= i == 191 ? BS_MRD_LAST_IN_MEASUREMENT : 0;
+		wrong += h->flags != want || h->idx.repetition != i / 96 ||
+			 h->idx.phase != i / 32 % 3 || h->idx.set != i / 16 % 2;
+		wrong += !same_bytes(s.data[i], each.data[i], 80 * COILS);
+	}
+	CHECK(wrong == 0, "their counters, flags and samples: %u wrong", wrong);
+	drop(&each);
+	drop(&s);
+}
+
+/* Coils that turn from slice to slice: the maps that are written are those of the samples. */
+static void test_turned_coils(void)
+{
+	struct bs_protocol p = protocol(16, 1);
+	struct bs_phantom_scan q = like_scanner();
+	struct bs_cfl maps = { .size = 0 };
+	struct bs_traj t = { 0 };
+	struct scan s;
+	double apart = 0.0;
+	uint32_t wrong = 0;
+
+	p.slices = 3;
+	q.coil_turn_deg = 40.0;
+	s = record(q, &p);
+	q.protocol = &p;
+	q.traj = &t;
+	if (bs_traj_make(&t, &p, NULL) != 0 ||
+	    bs_phantom_truth(&q, scanned_team, path("true"), path("maps"), NULL) != 0 ||
+	    bs_cfl_read(&maps, path("maps"), NULL) != 0 || maps.dims[13] != 3 || s.count != 48) {
+		CHECK(0, "coils that turn");
+		return;
+	}
+	for (uint32_t slice = 0; slice < 3; slice++) {
+		float own[2 * COILS * 20 * 16];
+		float want[2 * COILS * 40];
+		struct bs_coils coils;
+		struct bs_phantom ph;
+
+		if (bs_coils_turned(&coils, COILS, 2, p.matrix,
+				    40.0 * slice * 3.141592653589793 / 180.0, NULL) != 0 ||
+		    bs_phantom_make(&ph, 2, p.matrix, slice, 3, 0, NULL) != 0)
+			wrong++;
+		bs_coils_maps(&coils, own);
+		wrong += !same_bytes(own, maps.data + slice * 2 * COILS * 320, 2 * COILS * 320);
+		for (uint32_t i = 0; slice > 0 && i < 2 * COILS * 320; i++)
+			apart = fmax(apart, fabs((double)own[i] - maps.data[i]));
+		bs_coils_sample(&coils, &ph, t.k + (size_t)5 * 80, 40, want);
+		wrong += !same_bytes(want, s.data[16 * slice + 5], 80 * COILS);
+	}
+	CHECK(wrong == 0 && apart > 0.3, "coils turn by 40 degrees from slice to slice: %u wrong",
+	      wrong);
+	bs_cfl_free(&maps);
+	bs_traj_close(&t);
+	drop(&s);
+}
+
 static void test_refused(void)
 {
 	struct bs_protocol p = protocol(24, 1);
@@ -370,6 +453,8 @@ static void test_refused(void)
 
 int main(void)
 {
+	static const char *const left[] = { "true.cfl", "true.hdr", "maps.cfl", "maps.hdr", NULL };
+
 	if (scanned_begin() != 0)
 		return check_done();
 	test_embedded();
@@ -379,7 +464,9 @@ int main(void)
 	test_readout();
 	test_navigators();
 	test_slices();
+	test_frames();
+	test_turned_coils();
 	test_refused();
-	scanned_end(NULL);
+	scanned_end(left);
 	return check_done();
 }
