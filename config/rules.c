@@ -279,6 +279,11 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 			fault(r, s, "trajectory.interleaves", "%u readouts are no multiple of %u",
 			      p->readouts, t->interleaves);
 	}
+	if (bs_traj_delayed(t) && bs_methods[p->method].on_grid &&
+	    sound(s, "trajectory.delay", "trajectory.delay_cross", NULL))
+		fault_near(r, s, "trajectory.delay", "trajectory.delay_cross",
+			   "has no effect with method %s: its samples lie on the grid",
+			   bs_method_name(p->method));
 	if (t->third_ignored && sound(s, "dims", "matrix", NULL) && p->dims != 2)
 		fault(r, s, "trajectory.third_ignored", "is for 2D only");
 	for (uint32_t i = 0; t->unit == BS_UNIT_RAD_PER_M && i < p->dims; i++)

@@ -91,8 +91,9 @@ struct bs_traj_spec {
 	double reach;       /* generated types: largest radius (random: half the cube); 0: 0.5 */
 	uint64_t seed;      /* random */
 	bool third_ignored; /* in 2D; else a third dimension must be 0 */
-	double tolerance;   /* largest difference between stream and table, cycles per voxel */
-	double min_extent;  /* |k| that the table must reach on each axis, cycles per voxel */
+	float delay[3], delay_cross[3]; /* core/traj/delay.h, samples: xx, yy, zz; xy, xz, yz */
+	double tolerance;  /* largest difference between stream and table, cycles per voxel */
+	double min_extent; /* |k| that the table must reach on each axis, cycles per voxel */
 };
 
 struct bs_protocol {
@@ -217,6 +218,15 @@ static inline bool bs_site_spills(const struct bs_site *s)
 {
 	return (s->archive_url[0] != '\0' && s->overload.archive == BS_POLICY_SPILL) ||
 	       (s->sinks > 0 && s->overload.sinks == BS_POLICY_SPILL);
+}
+
+/* Its readouts lie elsewhere than the stream says. */
+static inline bool bs_traj_delayed(const struct bs_traj_spec *t)
+{
+	for (int a = 0; a < 3; a++)
+		if (t->delay[a] != 0.0f || t->delay_cross[a] != 0.0f)
+			return true;
+	return false;
 }
 
 /* Derived sizes; all of them fit 64 bits for every protocol that config/ accepts. */

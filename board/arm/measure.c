@@ -74,9 +74,15 @@ static void sweep_caches(struct measuring *m)
 		m->sweep[i]++;
 }
 
+/* As senders have it; NULL: rows come from the counters alone. */
+static const struct bs_traj *table_of(const struct measuring *m)
+{
+	return m->a->loaded.tables.traj != NULL ? &m->a->loaded.traj : NULL;
+}
+
 static struct bs_mrd_acq readout_head(const struct measuring *m, uint32_t row)
 {
-	const struct bs_traj *t = m->a->loaded.tables.traj;
+	const struct bs_traj *t = table_of(m);
 	struct bs_mrd_acq h = { .version = 1,
 				.number_of_samples = (uint16_t)m->p->samples,
 				.available_channels = (uint16_t)m->p->coils,
@@ -261,7 +267,7 @@ static int measure_frames(struct measuring *m, struct bs_fail *why)
 /* Readout 0 as a sender would send it. */
 static void make_readout(struct measuring *m)
 {
-	const struct bs_traj *t = m->a->loaded.tables.traj;
+	const struct bs_traj *t = table_of(m);
 	struct bs_mrd_acq h = readout_head(m, 0);
 	unsigned char *payload = m->message + BS_WIRE_BYTES;
 	unsigned char *at = payload + BS_MRD_ACQ_BYTES;
@@ -295,7 +301,7 @@ static int receive_once(struct measuring *m, struct bs_fail *why)
 		rc = bs_mrd_parse_acq(&head, &traj_at, &data_at, payload, (size_t)w.payload_len,
 				      why);
 	if (rc == 0)
-		rc = bs_admit_acq(m->p, m->a->loaded.tables.traj, &info, &head, payload + traj_at,
+		rc = bs_admit_acq(m->p, table_of(m), &info, &head, payload + traj_at,
 				  payload + data_at, &row, why);
 	if (rc == 0)
 		memcpy(m->samples, payload + data_at, (size_t)w.payload_len - data_at);

@@ -387,7 +387,7 @@ static int make_memory(struct supervisor *v, const struct bs_site *site, struct 
 	for (uint32_t i = 0; rc == 0 && i < site->protocols; i++) {
 		rc = bs_tables_load(&loaded[i], &site->protocol[i], why);
 		if (rc == 0 && loaded[i].tables.traj != NULL)
-			tables[i] = *loaded[i].tables.traj;
+			tables[i] = loaded[i].traj;
 	}
 	if (rc == 0)
 		rc = bs_shm_create(&v->shm, site, tables, why);

@@ -156,6 +156,14 @@ void bs_attributes_fill(struct bs_mrd_image *head, const struct bs_protocol *p,
 }
 _Static_assert(BS_BUDGET_STAGES == 7, "one user_float each, after the residual");
 
+static void put_delays(struct bs_text *t, const struct bs_traj_spec *traj)
+{
+	bs_text_put(t, META("boreside_delay", "%.6g %.6g %.6g"), (double)traj->delay[0],
+		    (double)traj->delay[1], (double)traj->delay[2]);
+	bs_text_put(t, META("boreside_delay_cross", "%.6g %.6g %.6g"), (double)traj->delay_cross[0],
+		    (double)traj->delay_cross[1], (double)traj->delay_cross[2]);
+}
+
 int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, const char *engine,
 			const struct bs_recon_image *image, const struct bs_image_timing *timing)
 {
@@ -175,6 +183,8 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_count(&t, "boreside_gaps", timing->gaps);
 	put_count(&t, "boreside_duplicates", timing->duplicates);
 	put_count(&t, "boreside_rejected", timing->rejected);
+	if (bs_traj_delayed(&p->traj))
+		put_delays(&t, &p->traj);
 	if (bs_methods[p->method].solves && !image->preview) {
 		bs_text_put(&t, META("boreside_lambda", "%.9g"), p->lambda);
 		put_count(&t, "boreside_iterations", image->report.iterations);

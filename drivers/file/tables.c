@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/solve/csr.h"
+#include "core/traj/delay.h"
 #include "drivers/file/cfl.h"
 #include "drivers/file/mtx.h"
 #include "drivers/file/traj.h"
@@ -117,6 +118,21 @@ static int load_traj(struct bs_traj *t, const struct bs_protocol *p, struct bs_f
 	return p->traj.type == BS_TRAJ_FILE ? bs_trajfile_load(t, p, why) : bs_traj_make(t, p, why);
 }
 
+/* The stream is compared with the trajectory that was asked for, the engine computes with this. */
+static int move(struct bs_traj *moved, const struct bs_traj *t, const struct bs_protocol *p,
+		struct bs_fail *why)
+{
+	int rc = bs_traj_open(moved, t->dims, t->samples, t->readouts, why);
+
+	if (rc != 0)
+		return rc;
+	memcpy(moved->k, t->k, (size_t)t->readouts * t->samples * t->dims * sizeof(*t->k));
+	memcpy(moved->step1, t->step1, t->readouts * sizeof(*t->step1));
+	memcpy(moved->step2, t->step2, t->readouts * sizeof(*t->step2));
+	moved->keyed = t->keyed;
+	return bs_delay_apply(moved, p->traj.delay, p->traj.delay_cross, why);
+}
+
 /* One column a voxel; the file's own faults come with their line. */
 static int load_w(struct bs_csr **w, const struct bs_protocol *p, struct bs_fail *why)
 {
@@ -150,6 +166,10 @@ int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_f
 	if (!bs_methods[p->method].on_grid) {
 		rc = load_traj(&l->traj, p, why);
 		l->tables.traj = &l->traj;
+		if (rc == 0 && bs_traj_delayed(&p->traj)) {
+			rc = move(&l->moved, &l->traj, p, why);
+			l->tables.traj = &l->moved;
+		}
 	}
 	if (rc == 0 && p->density == BS_DENSITY_FILE && p->density_file[0] != '\0')
 		rc = load_weights(&l->weight, p, why);
@@ -170,6 +190,7 @@ int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_f
 void bs_tables_free(struct bs_loaded *l)
 {
 	bs_traj_close(&l->traj);
+	bs_traj_close(&l->moved);
 	free(l->weight);
 	free(l->maps);
 	if (l->w != NULL)

@@ -15,7 +15,8 @@
 
 struct bs_loaded {
 	struct bs_tables tables; /* points into the rest */
-	struct bs_traj traj;
+	struct bs_traj traj;     /* as the stream has it */
+	struct bs_traj moved;    /* with the protocol's delays, for the engine; empty without */
 	float *weight, *maps;
 	struct bs_csr *w;
 };

@@ -84,6 +84,7 @@ wrong '-o RECORDING.h5 is missing' phantom --matrix 32,32
 wrong 'RECORDING is missing' recon -c x -o y.cfl
 wrong 'RECORDING is missing' replay -c x
 wrong 'RECORDING is missing' certify -c x
+wrong 'RECORDING is missing' delays
 wrong 'REFERENCE is missing' prior -o w.mtx
 wrong 'A is missing' compare
 wrong 'B is missing' compare a.cfl
@@ -141,6 +142,7 @@ numbers certify images 0 1.5 1000001
 numbers certify speed 0 1e5
 for name in noise resolution max-noise; do numbers tune $name 0 -1; done
 numbers tune steps 1 65
+numbers delays spokes 1 4097
 numbers tune trials 0 1001
 numbers tune lambda 1 0:1 1:0 1:2:3 1,
 numbers tune at 3 1,2,3,4 1,-2 1,,2

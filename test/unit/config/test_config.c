@@ -336,6 +336,10 @@ static const struct {
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
 	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = "
 	  "\"radial2d\";\ninterleaves = 8; }; } );" },
+	{ 5, "protocols.[0].trajectory.delay: has no effect with method cartesian",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [64, 64]; coils = 1; samples = 64; readouts = 64;\n"
+	  "trajectory: {\ndelay = [0.5, 0.0]; }; } );" },
 	{ 4, "protocols.[0].trajectory.third_ignored: is for 2D only",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64, 64];\n"
 	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = "

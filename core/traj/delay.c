@@ -1,0 +1,389 @@
+/* core/traj/delay.c - see delay.h */
+#include "core/traj/delay.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PI       3.141592653589793
+#define UNKNOWNS 3  /* of S: xx, yy, xy */
+#define PARTNERS 8u /* crossings of each spoke that are used */
+#define STEPS    40 /* of Gauss-Newton, at most */
+#define TAPS     32 /* of the interpolation: a sinc under exp(SHAPE (sqrt(1 - u^2) - 1)) */
+#define SHAPE    12.0
+#define COARSE   0.5 /* step of the first search, in samples, and how many spokes it takes */
+#define FEW      48u
+
+/* ---- a table ---- */
+
+/* -0.5 and 0.5 are the same place. */
+static double fold(double k)
+{
+	return k - floor(k + 0.5);
+}
+
+/* From the sample before s to the one behind it, halved; at the ends the only step there is. */
+static double step_at(const float *k, uint32_t dims, uint32_t samples, uint32_t s, uint32_t axis)
+{
+	const uint32_t a = s > 0 ? s - 1 : 0;
+	const uint32_t b = s + 1 < samples ? s + 1 : s;
+
+	if (a == b)
+		return 0.0;
+	return fold((double)k[(size_t)b * dims + axis] - k[(size_t)a * dims + axis]) / (b - a);
+}
+
+int bs_delay_apply(struct bs_traj *t, const float axis[3], const float cross[3],
+		   struct bs_fail *why)
+{
+	const double s[3][3] = { { axis[0], cross[0], cross[1] },
+				 { cross[0], axis[1], cross[2] },
+				 { cross[1], cross[2], axis[2] } };
+	const size_t values = (size_t)t->samples * t->dims;
+	float *asked = malloc(values * sizeof(*asked));
+
+	if (asked == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "a readout of the trajectory");
+	for (uint32_t r = 0; r < t->readouts; r++) {
+		float *k = t->k + r * values;
+
+		memcpy(asked, k, values * sizeof(*asked));
+		for (size_t i = 0; i < values; i++) {
+			const uint32_t sample = (uint32_t)(i / t->dims);
+			double to = asked[i];
+
+			for (uint32_t b = 0; b < t->dims; b++)
+				to += s[i % t->dims][b] *
+				      step_at(asked, t->dims, t->samples, sample, b);
+			k[i] = (float)fold(to);
+			if (k[i] >= 0.5f) /* rounded up to it */
+				k[i] = -0.5f;
+		}
+	}
+	free(asked);
+	return 0;
+}
+
+/* ---- the estimate ---- */
+
+struct spoke {
+	double dir[2]; /* unit vector */
+	double center; /* the sample, a fraction of one too, that should lie at k = 0 */
+};
+
+/*
+ * Where a pair should have measured the same: alpha and beta samples from the two centers. Both are
+ * linear in S: alpha = sum of a[p] S[p].
+ */
+struct pair {
+	uint32_t i, j;
+	double a[UNKNOWNS], b[UNKNOWNS];
+};
+
+struct search {
+	const struct bs_spokes *in;
+	struct spoke *spoke;
+	struct pair *pair;
+	uint32_t pairs;
+};
+
+/* The samples' weights for a place so far behind the first of them, TAPS / 2 - 1 to TAPS / 2. */
+static void weigh(double w[TAPS], double at)
+{
+	const double sine = sin(PI * at) / PI; /* of the next tap the same, its sign turned */
+
+	for (int n = 0; n < TAPS; n++) {
+		const double x = at - n;
+		const double u = 2.0 * x / TAPS;
+		const double window = exp(SHAPE * (sqrt(fmax(0.0, 1.0 - u * u)) - 1.0));
+
+		w[n] = fabs(x) < 1e-9 ? 1.0 : window * (n % 2 == 0 ? sine : -sine) / x;
+	}
+}
+
+/* out [coil] complex: all coils' signal at a place between samples. */
+static void signal_at(const struct bs_spokes *in, uint32_t readout, double at, double *out)
+{
+	const int first = (int)floor(at) - TAPS / 2 + 1;
+	double w[TAPS];
+
+	weigh(w, at - first);
+	for (uint32_t c = 0; c < in->coils; c++) {
+		const float *d = in->data + 2 * ((size_t)readout * in->coils + c) * in->samples;
+
+		out[2 * c] = out[2 * c + 1] = 0.0;
+		for (int n = 0; n < TAPS; n++) {
+			const int s = first + n;
+
+			if (s < 0 || s >= (int)in->samples)
+				continue;
+			out[2 * c] += w[n] * (double)d[2 * s];
+			out[2 * c + 1] += w[n] * (double)d[2 * s + 1];
+		}
+	}
+}
+
+static double dot(const double *x, const double *y, size_t n)
+{
+	double sum = 0.0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += x[i] * y[i];
+	return sum;
+}
+
+/* A straight line through the center, evenly sampled; else a fault. */
+static int look(struct spoke *s, const struct bs_spokes *in, uint32_t readout, struct bs_fail *why)
+{
+	const float *k = in->k + (size_t)readout * in->samples * 2;
+	const double n = in->samples - 1.0;
+	const double step[2] = { ((double)k[2 * (in->samples - 1)] - k[0]) / n,
+				 ((double)k[2 * (in->samples - 1) + 1] - k[1]) / n };
+	const double length = hypot(step[0], step[1]);
+	double off = 0.0;
+
+	if (!(length > 0.0) || !isfinite(length))
+		return bs_fail(why, BS_ERR_TRAJECTORY, "readout %u does not move", readout);
+	s->dir[0] = step[0] / length;
+	s->dir[1] = step[1] / length;
+	s->center = -(k[0] * s->dir[0] + k[1] * s->dir[1]) / length;
+	for (uint32_t i = 0; i < in->samples; i++)
+		off = fmax(off, hypot(k[2 * i] - (i - s->center) * step[0],
+				      k[2 * i + 1] - (i - s->center) * step[1]));
+	if (!(off <= 0.25 * length))
+		return bs_fail(why, BS_ERR_TRAJECTORY,
+			       "readout %u is no straight, evenly sampled spoke through the "
+			       "center: it is %g samples away from one",
+			       readout, off / length);
+	if (!(s->center >= TAPS / 2 && s->center <= n - TAPS / 2))
+		return bs_fail(why, BS_ERR_TRAJECTORY,
+			       "readout %u has its center at sample %g: at least %d are needed on "
+			       "both sides",
+			       readout, s->center, TAPS / 2);
+	return 0;
+}
+
+/* False: the two are too near to parallel to cross at one place. */
+static bool crossing(struct pair *p, const struct spoke *spoke, uint32_t i, uint32_t j)
+{
+	const double *u = spoke[i].dir;
+	const double *v = spoke[j].dir;
+	const double sine = u[0] * v[1] - u[1] * v[0];
+	const double d[2] = { v[0] - u[0], v[1] - u[1] };
+	/* S (v - u), for each unknown of S set to one */
+	const double e[UNKNOWNS][2] = { { d[0], 0.0 }, { 0.0, d[1] }, { d[1], d[0] } };
+
+	if (fabs(sine) < 0.5)
+		return false;
+	p->i = i;
+	p->j = j;
+	for (int n = 0; n < UNKNOWNS; n++) {
+		p->a[n] = (e[n][0] * v[1] - e[n][1] * v[0]) / sine;
+		p->b[n] = (e[n][0] * u[1] - e[n][1] * u[0]) / sine;
+	}
+	return true;
+}
+
+static int find_pairs(struct search *q, struct bs_fail *why)
+{
+	const uint32_t n = q->in->readouts;
+
+	for (uint32_t i = 0; i < n; i++) {
+		int rc = look(&q->spoke[i], q->in, i, why);
+
+		if (rc != 0)
+			return rc;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = i + 1, found = 0; j < n && found < PARTNERS; j++)
+			if (crossing(&q->pair[q->pairs], q->spoke, i, j)) {
+				q->pairs++;
+				found++;
+			}
+	return q->pairs >= UNKNOWNS
+		       ? 0
+		       : bs_fail(why, BS_ERR_TRAJECTORY,
+				 "%u of %u spokes cross at more than 30 degrees", q->pairs, n);
+}
+
+/* The two spokes' difference [coil] where S has them cross. Returns the power of both there. */
+static double differ(const struct search *q, const struct pair *p, const double s[UNKNOWNS],
+		     double *out)
+{
+	const uint32_t values = 2 * q->in->coils;
+	double other[2 * BS_COILS_MAX];
+	double power;
+
+	signal_at(q->in, p->i, q->spoke[p->i].center + dot(p->a, s, UNKNOWNS), out);
+	signal_at(q->in, p->j, q->spoke[p->j].center + dot(p->b, s, UNKNOWNS), other);
+	power = dot(out, out, values) + dot(other, other, values);
+	for (uint32_t c = 0; c < values; c++)
+		out[c] -= other[c];
+	return power;
+}
+
+/*
+ * The pairs' squared differences, over the power that they have there: far from the center there is
+ * little of either. few: of the first spokes alone.
+ */
+static double cost(const struct search *q, const double s[UNKNOWNS], bool few)
+{
+	double d[2 * BS_COILS_MAX];
+	double sum = 0.0;
+	double power = 0.0;
+
+	for (uint32_t n = 0; n < q->pairs; n++) {
+		if (few && q->pair[n].j >= FEW)
+			continue;
+		power += differ(q, &q->pair[n], s, d);
+		sum += dot(d, d, (size_t)2 * q->in->coils);
+	}
+	return power > 0.0 ? sum / power : INFINITY;
+}
+
+static void search_coarse(const struct search *q, double best[UNKNOWNS])
+{
+	const int reach = (int)(BS_DELAY_MAX / COARSE);
+	double least = INFINITY;
+
+	for (int x = -reach; x <= reach; x++)
+		for (int y = -reach; y <= reach; y++) {
+			const double s[UNKNOWNS] = { x * COARSE, y * COARSE, 0.0 };
+			const double now = cost(q, s, true);
+
+			if (now < least) {
+				least = now;
+				memcpy(best, s, sizeof(s));
+			}
+		}
+}
+
+/* x = A^-1 b for a symmetric, positive A; false when it is singular. */
+static bool solve(double a[UNKNOWNS][UNKNOWNS], double b[UNKNOWNS])
+{
+	for (int i = 0; i < UNKNOWNS; i++) {
+		if (!(a[i][i] > 0.0))
+			return false;
+		for (int r = i + 1; r < UNKNOWNS; r++) {
+			const double f = a[r][i] / a[i][i];
+
+			for (int c = i; c < UNKNOWNS; c++)
+				a[r][c] -= f * a[i][c];
+			b[r] -= f * b[i];
+		}
+	}
+	for (int i = UNKNOWNS - 1; i >= 0; i--) {
+		for (int c = i + 1; c < UNKNOWNS; c++)
+			b[i] -= a[i][c] * b[c];
+		b[i] /= a[i][i];
+	}
+	return true;
+}
+
+/* The normal equations of one Gauss-Newton step; the slopes are central differences. */
+static void equations(const struct search *q, const double s[UNKNOWNS],
+		      double a[UNKNOWNS][UNKNOWNS], double b[UNKNOWNS])
+{
+	const double h = 0.01;
+	const uint32_t values = 2 * q->in->coils;
+	double now[2 * BS_COILS_MAX];
+	double up[2 * BS_COILS_MAX];
+	double slope[UNKNOWNS][2 * BS_COILS_MAX];
+
+	memset(a, 0, sizeof(double[UNKNOWNS][UNKNOWNS]));
+	memset(b, 0, sizeof(double[UNKNOWNS]));
+	for (uint32_t n = 0; n < q->pairs; n++) {
+		(void)differ(q, &q->pair[n], s, now);
+		for (int u = 0; u < UNKNOWNS; u++) {
+			double to[UNKNOWNS];
+
+			memcpy(to, s, sizeof(to));
+			to[u] = s[u] + h;
+			(void)differ(q, &q->pair[n], to, up);
+			to[u] = s[u] - h;
+			(void)differ(q, &q->pair[n], to, slope[u]);
+			for (uint32_t c = 0; c < values; c++)
+				slope[u][c] = (up[c] - slope[u][c]) / (2.0 * h);
+		}
+		for (int u = 0; u < UNKNOWNS; u++) {
+			for (int v = 0; v < UNKNOWNS; v++)
+				a[u][v] += dot(slope[u], slope[v], values);
+			b[u] -= dot(slope[u], now, values);
+		}
+	}
+}
+
+/* From s downhill; a step that goes uphill is halved. */
+static bool refine(const struct search *q, double s[UNKNOWNS])
+{
+	double least = cost(q, s, false);
+
+	for (int step = 0; step < STEPS; step++) {
+		double a[UNKNOWNS][UNKNOWNS];
+		double d[UNKNOWNS];
+		double to[UNKNOWNS];
+		double now = INFINITY;
+
+		equations(q, s, a, d);
+		if (!solve(a, d))
+			return false;
+		for (int half = 0; half < 12 && !(now <= least); half++) {
+			for (int u = 0; u < UNKNOWNS; u++)
+				to[u] = s[u] + d[u] / (1 << half);
+			now = cost(q, to, false);
+		}
+		if (!(now <= least))
+			return true; /* no step is better */
+		memcpy(s, to, sizeof(to));
+		least = now;
+		if (fabs(d[0]) + fabs(d[1]) + fabs(d[2]) < 1e-6)
+			return true;
+	}
+	return true;
+}
+
+static int estimate(struct bs_delays *out, struct search *q, struct bs_fail *why)
+{
+	const double none[UNKNOWNS] = { 0.0 };
+	double s[UNKNOWNS] = { 0.0 };
+	int rc = find_pairs(q, why);
+
+	if (rc != 0)
+		return rc;
+	out->before = sqrt(cost(q, none, false));
+	if (!isfinite(out->before))
+		return bs_fail(why, BS_ERR_VALUE, "the spokes' centers are 0, or no numbers");
+	search_coarse(q, s);
+	if (!refine(q, s))
+		return bs_fail(why, BS_ERR_VALUE, "the pairs do not determine all three delays");
+	out->axis[0] = s[0];
+	out->axis[1] = s[1];
+	out->cross = s[2];
+	out->pairs = q->pairs;
+	out->after = sqrt(cost(q, s, false));
+	if (!(out->after <= out->before) || !(fabs(s[0]) <= BS_DELAY_MAX) ||
+	    !(fabs(s[1]) <= BS_DELAY_MAX))
+		return bs_fail(why, BS_ERR_VALUE,
+			       "no delays of up to %g samples make crossing spokes agree: they "
+			       "differ by %g of their value there without, %g with",
+			       BS_DELAY_MAX, out->before, out->after);
+	return 0;
+}
+
+int bs_delay_estimate(struct bs_delays *out, const struct bs_spokes *in, struct bs_fail *why)
+{
+	struct search q = { .in = in };
+	int rc;
+
+	if (in->coils == 0 || in->coils > BS_COILS_MAX || in->readouts < 2 || in->samples < 2)
+		return bs_fail(why, BS_ERR_SIZE, "%u spokes of %u samples from %u coils",
+			       in->readouts, in->samples, in->coils);
+	q.spoke = calloc(in->readouts, sizeof(*q.spoke));
+	q.pair = calloc((size_t)in->readouts * PARTNERS, sizeof(*q.pair));
+	rc = q.spoke != NULL && q.pair != NULL
+		     ? estimate(out, &q, why)
+		     : bs_fail(why, BS_ERR_NOMEM, "%u spokes", in->readouts);
+	free(q.spoke);
+	free(q.pair);
+	return rc;
+}

@@ -1,0 +1,53 @@
+/*
+ * core/traj/delay.h - gradient delays: a readout's samples lie where the gradients were, not where
+ * they were asked to be
+ *
+ * S is symmetric, in samples of the readout: a sample that should lie at k lies at k + S dk, where
+ * dk is the step from one sample to the next. A delay of one axis by t is S = -t / dwell time on
+ * the diagonal; xy, xz, yz couple the axes of oblique slices.
+ * For spokes through the center S turns opposed and crossing ones apart; where two of them cross
+ * they must have measured the same value, which is what the estimate asks for: RING, Rosenzweig,
+ * Holme, Uecker, Magn Reson Med 2019;81:1898-1906. There each crossing is found by itself; here
+ * all pairs share one S (least squares by Gauss-Newton, from the best of a coarse grid), so no
+ * pair's noise is taken for a crossing.
+ * Stateless; estimate allocates and takes seconds: not for real-time threads.
+ * Test: test/unit/core/test_delay.c
+ */
+#ifndef BS_CORE_TRAJ_DELAY_H
+#define BS_CORE_TRAJ_DELAY_H
+
+#include "core/traj/traj.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BS_DELAY_MAX 8.0 /* samples; larger delays are not looked for */
+
+/* Moves every sample of the table by S; axis: xx, yy, zz; cross: xy, xz, yz. */
+int bs_delay_apply(struct bs_traj *t, const float axis[3], const float cross[3],
+		   struct bs_fail *why);
+
+struct bs_spokes {
+	uint32_t readouts, samples, coils;
+	const float *k;    /* [readout][sample][2], any unit: the trajectory that was asked for */
+	const float *data; /* [readout][coil][sample] complex */
+};
+
+struct bs_delays {
+	double axis[2], cross; /* S: xx, yy, xy */
+	uint32_t pairs;        /* crossings that it was estimated from */
+	double before,
+		after; /* how far crossing spokes differ there, relative, without and with S */
+};
+
+/*
+ * Two-dimensional spokes, straight, evenly sampled, through the center. BS_ERR_TRAJECTORY: they are
+ * not, or all are parallel. BS_ERR_VALUE: the data are zero, or no S makes the pairs agree better.
+ */
+int bs_delay_estimate(struct bs_delays *out, const struct bs_spokes *spokes, struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
