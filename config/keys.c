@@ -16,6 +16,7 @@ static const char *const densities[] = { "ramp", "pipe", "file", "none", NULL };
 static const char *const normalizes[] = { "auto", "none", "uniform", NULL };
 static const char *const combines[] = { "none", "rss", "sense", NULL };
 static const char *const whitens[] = { "off", "auto", "require", NULL };
+static const char *const parallels[] = { "none", "grappa", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
 static const char *const traj_types[] = { "file",  "cartesian", "radial2d", "spiral2d", "radial3d",
 					  "stack", "random",    "cones",    "tpi",      NULL };
@@ -233,6 +234,20 @@ P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, imag
   "size of the image that leaves, [x, y] or [x, y, z], 1 to 512 an axis, z 1 in 2D; the "
   "field of view stays: the k-space of each coil's image is zero-filled, or cut. Default the "
   "matrix"),
+
+P("parallel", BS_KEY_WORD, "", "\"none\"", 0, 0, parallels, parallel,
+  "method cartesian: how lines that the scan leaves out are made; none: they are zeros; grappa: "
+  "from their neighbors, with weights from the scan's calibration lines. readouts then counts the "
+  "lines that come, embedded calibration lines included, separate ones not"),
+P("grappa.kernel", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 63, NULL, grappa_kernel,
+  "samples along x, and the window's lines along y and z, measured or not; odd. Default [5, 9] in "
+  "2D, [5, 5, 5] in 3D"),
+P("grappa.sources", BS_KEY_INT, "lines", "0", 0, 62, NULL, grappa_sources,
+  "measured lines of the window that a missing one is made of, the nearest, at most; 0: 2 in 2D, 8 "
+  "in 3D"),
+P("grappa.lambda", BS_KEY_NUMBER, "", "3.0e-3", 0, 1e3, NULL, grappa_lambda,
+  "regularization of the weights: lambda times the norm of S^H S over its rows is added to the "
+  "diagonal (the scale of pygrappa's mdgrappa)"),
 
 P("ls.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, lambda,
   "weight of the constraint: lambda times the number of voxels times the squared norm of W rho is "

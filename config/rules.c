@@ -2,12 +2,12 @@
 #include "config/rules.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/rule.h"
 #include "core/frame/kind.h"
 #include "core/latency/budget.h"
 #include "core/memory/pools.h"
@@ -15,59 +15,26 @@
 
 static const char axes[] = "xyz";
 
-static size_t row(const struct bs_scope *s, const char *path)
-{
-	const struct bs_key *key = bs_key_find(s->scope, path);
-
-	if (key == NULL) /* a rule names a key that the table lacks: the tests run every rule */
-		abort();
-	return (size_t)(key - bs_keys);
-}
-
-static bool given(const struct bs_scope *s, const char *path)
-{
-	return s->at[row(s, path)] != 0;
-}
-
-/* None of these keys (the list ends with NULL) is faulty. */
-static bool sound(const struct bs_scope *s, ...)
-{
-	va_list ap;
-	bool yes = true;
-
-	va_start(ap, s);
-	for (const char *p = va_arg(ap, const char *); p != NULL; p = va_arg(ap, const char *))
-		yes = yes && !s->bad[row(s, p)];
-	va_end(ap);
-	return yes;
-}
-
-/* At the line of path; where it is not given, at that of near, the key that asks for it. */
-__attribute__((format(printf, 5, 6))) static void fault_near(const struct bs_reading *r,
-							     const struct bs_scope *s,
-							     const char *path, const char *near,
-							     const char *fmt, ...)
-{
-	unsigned line = s->at[row(s, path)];
-	char name[160];
-	char why[448];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	line = line != 0 ? line : s->at[row(s, near)];
-	bs_scope_name(name, s, path);
-	bs_fault(r->faults, line != 0 ? line : s->line, name, "%s", why);
-}
-#define fault(r, s, path, ...) fault_near(r, s, path, path, __VA_ARGS__)
-
 static void fault_solves(const struct bs_reading *r, const struct bs_scope *s, const char *path)
 {
 	char solvers[64];
 
 	fault(r, s, path, "has no effect without method %s",
 	      bs_method_solvers(solvers, sizeof(solvers)));
+}
+
+static void derive_grappa(struct bs_protocol *p)
+{
+	const bool volume = p->encoded[2] > 1;
+	uint32_t *kernel = p->grappa_kernel;
+
+	if (kernel[0] == 0 && kernel[1] == 0 && kernel[2] == 0) {
+		kernel[0] = 5;
+		kernel[1] = volume ? 5 : 9;
+		kernel[2] = volume ? 5 : 1;
+	}
+	if (p->grappa_sources == 0)
+		p->grappa_sources = volume ? 8 : 2;
 }
 
 void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
@@ -81,6 +48,10 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 		p->density = BS_DENSITY_NONE;
 	if (p->whiten != BS_WHITEN_OFF)
 		p->uses |= 1u << BS_KIND_NOISE;
+	if (p->parallel != BS_PARALLEL_NONE)
+		p->uses |= 1u << BS_KIND_CALIBRATION;
+	if (p->parallel == BS_PARALLEL_GRAPPA)
+		derive_grappa(p);
 	if (!given(s, "image.combine")) {
 		if (bs_methods[p->method].uses_maps)
 			p->combine = BS_COMBINE_SENSE;
@@ -252,7 +223,7 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 		      const struct bs_protocol *p)
 {
 	const struct bs_traj_spec *t = &p->traj;
-	const char *type = bs_keys[row(s, "trajectory.type")].words[t->type];
+	const char *type = bs_key_find(s->scope, "trajectory.type")->words[t->type];
 	const uint32_t dims = bs_traj_dims(t->type);
 	bool winds = t->type == BS_TRAJ_SPIRAL2D || t->type == BS_TRAJ_STACK;
 
@@ -359,6 +330,35 @@ static void rule_coils(const struct bs_reading *r, const struct bs_scope *s,
 	      p->virtual_coils > 0 ? "virtual_coils" : "noise.whiten");
 }
 
+/* Lines that are left out. */
+static void rule_parallel(const struct bs_reading *r, const struct bs_scope *s,
+			  const struct bs_protocol *p)
+{
+	const uint32_t *kernel = p->grappa_kernel;
+
+	if (!sound(s, "method", "parallel", NULL))
+		return;
+	if (p->parallel != BS_PARALLEL_NONE && !bs_methods[p->method].on_grid)
+		fault(r, s, "parallel", "method %s has no lines that are left out",
+		      bs_method_name(p->method));
+	if (p->parallel != BS_PARALLEL_GRAPPA && (kernel[0] | kernel[1] | kernel[2]) != 0)
+		fault(r, s, "grappa.kernel", "has no effect without parallel grappa");
+	if (p->parallel != BS_PARALLEL_GRAPPA && p->grappa_sources != 0)
+		fault(r, s, "grappa.sources", "has no effect without parallel grappa");
+	if (p->parallel != BS_PARALLEL_GRAPPA || !sound(s, "grappa.kernel", "encoded", NULL))
+		return;
+	for (int a = 0; a < 3; a++)
+		if (kernel[a] % 2 != 1)
+			fault(r, s, "grappa.kernel", "%c is %u: an odd number is wanted", axes[a],
+			      kernel[a]);
+	if (kernel[0] > 7 || kernel[1] * kernel[2] < 3 || kernel[1] * kernel[2] > 63)
+		fault(r, s, "grappa.kernel",
+		      "%u x %u x %u: at most 7 samples along x, 3 to 63 lines y x z", kernel[0],
+		      kernel[1], kernel[2]);
+	if (kernel[2] > 1 && p->encoded[2] <= 1)
+		fault(r, s, "grappa.kernel", "z is %u: it must be 1 in 2D", kernel[2]);
+}
+
 static void rule_solver(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p)
 {
@@ -416,176 +416,7 @@ void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
 	rule_gridding(r, s, p);
 	rule_image(r, s, p);
 	rule_coils(r, s, p);
+	rule_parallel(r, s, p);
 	rule_solver(r, s, p);
 	rule_budget(r, s, p);
-}
-
-/* 127.a.b.c:port or [::1]:port */
-static bool loopback(const char *at)
-{
-	unsigned octet[4];
-	unsigned port = 0;
-	int n = 0;
-
-	if (strncmp(at, "[::1]:", 6) == 0) {
-		at += 6;
-	} else {
-		/* NOLINTNEXTLINE(cert-err34-c): three digits fit, and the count is checked */
-		if (sscanf(at, "%3u.%3u.%3u.%3u:%n", &octet[0], &octet[1], &octet[2], &octet[3],
-			   &n) != 4 ||
-		    n == 0 || octet[0] != 127 || octet[1] > 255 || octet[2] > 255 || octet[3] > 255)
-			return false;
-		at += n;
-	}
-	n = 0;
-	/* NOLINTNEXTLINE(cert-err34-c): five digits fit */
-	return sscanf(at, "%5u%n", &port, &n) == 1 && at[n] == '\0' && port > 0 && port < 65536 &&
-	       strspn(at, "0123456789") == strlen(at);
-}
-
-static void rule_url(const struct bs_reading *r, const struct bs_scope *s, const char *key,
-		     const char *url, bool needed)
-{
-	size_t path = strlen(url) - (strlen(url) < 6 ? strlen(url) : 6);
-
-	if (!sound(s, key, NULL))
-		return;
-	if (url[0] == '\0') {
-		if (needed)
-			fault(r, s, key, "must not be empty");
-	} else if (strncmp(url, "tcp://", 6) == 0) {
-		if (!loopback(url + 6))
-			fault(r, s, key, "%s: tcp is open to loopback only: tcp://127.0.0.1:PORT",
-			      url);
-	} else if (strncmp(url, "ws://", 5) == 0) {
-		fault(r, s, key, "%s: ws is refused (crafted handshakes end the process)", url);
-	} else if (strncmp(url, "ipc://", 6) != 0) {
-		fault(r, s, key, "%s: neither ipc:// nor tcp://", url);
-	} else if (path == 0) {
-		fault(r, s, key, "a path must follow ipc://");
-	} else if (path > BS_IPC_PATH_MAX) {
-		fault_near(r, s, key, "node.run_dir",
-			   "a socket's path of %zu characters is too long, at most %u", path,
-			   BS_IPC_PATH_MAX);
-	}
-}
-
-static void rule_endpoints(const struct bs_reading *r, const struct bs_scope *s,
-			   const struct bs_site *site)
-{
-	const struct {
-		const char *key, *url;
-	} all[] = {
-		{ "endpoints.kspace", site->kspace_url },
-		{ "endpoints.archive", site->archive_url },
-		{ "endpoints.viewers", site->viewers_url },
-		{ "endpoints.status", site->status_url },
-	};
-
-	for (size_t i = 0; i < 4; i++) {
-		rule_url(r, s, all[i].key, all[i].url, i == 0 || i == 3);
-		for (size_t j = 0; j < i; j++)
-			if (all[i].url[0] != '\0' && strcmp(all[i].url, all[j].url) == 0)
-				fault(r, s, all[i].key, "the same as %s", all[j].key);
-	}
-}
-
-static void rule_memory(const struct bs_reading *r, const struct bs_scope *s,
-			const struct bs_site *site, const struct bs_scope *protocols)
-{
-	struct bs_pools pools;
-	struct bs_fail why;
-
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (!sound(&protocols[i], "matrix", "coils", "samples", "discard", "image.combine",
-			   "image.output", "image.matrix", "method", NULL))
-			return;
-	if (!sound(s, "node.acq_slots", "node.image_slots", "node.memory_mib", NULL))
-		return;
-	if (bs_pools_size(&pools, site, &why) != 0)
-		fault(r, s, "node.acq_slots", "%s", why.text);
-	else if (pools.total_bytes > (uint64_t)site->memory_mib << 20)
-		fault(r, s, "node.memory_mib",
-		      "%u MiB are too few: the shared pools need %llu x %llu + %llu x %llu bytes",
-		      site->memory_mib, (unsigned long long)pools.acq_slots,
-		      (unsigned long long)pools.acq_bytes, (unsigned long long)pools.image_slots,
-		      (unsigned long long)pools.image_bytes);
-}
-
-/* The protocol with the largest image; all of them go to every taker. */
-static const struct bs_protocol *largest(const struct bs_site *site)
-{
-	const struct bs_protocol *most = &site->protocol[0];
-
-	for (uint32_t i = 1; i < site->protocols; i++)
-		if (bs_protocol_image_bytes(&site->protocol[i]) > bs_protocol_image_bytes(most))
-			most = &site->protocol[i];
-	return most;
-}
-
-static void rule_spill(const struct bs_reading *r, const struct bs_scope *s,
-		       const struct bs_site *site, const struct bs_scope *protocols)
-{
-	struct bs_pools pools;
-	struct bs_fail why;
-	uint64_t need;
-
-	if (!sound(s, "overload.archive", "overload.sinks", "overload.spill_dir",
-		   "overload.spill_mib", NULL))
-		return;
-	if ((site->overload.archive == BS_POLICY_SPILL ||
-	     site->overload.sinks == BS_POLICY_SPILL) &&
-	    site->overload.spill_dir[0] == '\0')
-		fault_near(r, s, "overload.spill_dir",
-			   site->overload.sinks == BS_POLICY_SPILL ? "overload.sinks"
-								   : "overload.archive",
-			   "must be given: images are spilled to it");
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (!sound(&protocols[i], "matrix", "coils", "image.combine", "image.output",
-			   "image.matrix", "method", NULL))
-			return;
-	if (!bs_site_spills(site) || site->protocols == 0 || bs_pools_size(&pools, site, &why) != 0)
-		return;
-	need = bs_pools_piece_bytes(pools.image_bytes);
-	if (need > (uint64_t)site->overload.spill_mib << 20)
-		fault_near(
-			r, s, "overload.spill_mib", "overload.spill_dir",
-			"%u MiB do not hold one image of protocol '%s': it takes %llu bytes, %llu "
-			"MiB",
-			site->overload.spill_mib, largest(site)->name, (unsigned long long)need,
-			(unsigned long long)((need + (1u << 20) - 1) >> 20));
-}
-
-void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
-		   const struct bs_scope *sinks, const struct bs_scope *protocols)
-{
-	if (sound(s, "node.run_dir", NULL) && site->run_dir[0] == '\0')
-		fault(r, s, "node.run_dir", "must not be empty");
-	if (sound(s, "node.heartbeat_ms", "node.stall_ms", NULL) &&
-	    site->stall_ms < 2.0 * site->heartbeat_ms)
-		fault(r, s, "node.stall_ms", "%g is less than twice heartbeat_ms, %g",
-		      site->stall_ms, site->heartbeat_ms);
-	rule_endpoints(r, s, site);
-	rule_spill(r, s, site, protocols);
-	for (uint32_t i = 0; i < site->sinks; i++) {
-		if (!sound(&sinks[i], "type", "dir", NULL))
-			continue;
-		if (site->sink[i].dir[0] == '\0')
-			fault(r, &sinks[i], "dir", "must not be empty");
-		for (uint32_t j = 0; j < i; j++)
-			if (strcmp(site->sink[i].type, site->sink[j].type) == 0 &&
-			    strcmp(site->sink[i].dir, site->sink[j].dir) == 0)
-				fault(r, &sinks[i], "dir", "the same as %s (line %u)",
-				      sinks[j].label, sinks[j].line);
-	}
-	for (uint32_t i = 0; i < site->protocols; i++)
-		for (uint32_t j = 0; j < i; j++)
-			if (sound(&protocols[i], "name", NULL) &&
-			    sound(&protocols[j], "name", NULL) &&
-			    strcmp(site->protocol[i].name, site->protocol[j].name) == 0)
-				fault(r, &protocols[i], "name",
-				      "\"%s\" is already the name of %s (line %u)",
-				      site->protocol[i].name, protocols[j].label,
-				      protocols[j].line);
-	rule_memory(r, s, site, protocols);
 }

@@ -62,6 +62,8 @@ struct bs_report {
 	 * clock where there is one; 0 where the method has no such stage
 	 */
 	int64_t stage_ns[BS_BUDGET_STAGES];
+	struct bs_fail
+		why; /* of a finish that fails: its reason, where there is more than a code */
 };
 
 /* The iterations that a solve may make; iterations: the protocol's. */

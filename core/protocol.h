@@ -32,6 +32,8 @@ enum bs_density { BS_DENSITY_RAMP, BS_DENSITY_PIPE, BS_DENSITY_FILE, BS_DENSITY_
 /* uniform: an image of ones comes back as one at its center voxel. */
 enum bs_normalize { BS_NORMALIZE_AUTO, BS_NORMALIZE_NONE, BS_NORMALIZE_UNIFORM };
 enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
+/* How the lines that a Cartesian scan leaves out are made (key parallel). */
+enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA };
 enum bs_output { BS_OUTPUT_MAGNITUDE, BS_OUTPUT_COMPLEX };
 enum bs_traj_type {
 	BS_TRAJ_FILE,
@@ -142,6 +144,12 @@ struct bs_protocol {
 	enum bs_basis basis;
 	enum bs_precond precond;
 	char w_file[BS_PATH_MAX_]; /* Matrix Market; "": identity */
+
+	/* cartesian */
+	enum bs_parallel parallel;
+	uint32_t grappa_kernel[3]; /* samples along x; lines of the window along y and z */
+	uint32_t grappa_sources;   /* measured lines that a missing one is made of, at most */
+	double grappa_lambda;      /* of the weights, relative */
 
 	/* deadlines */
 	double image_ms;                   /* budget; 0: none declared */
@@ -278,6 +286,11 @@ static inline bool bs_protocol_prepares(const struct bs_protocol *p)
 static inline uint32_t bs_protocol_inner_coils(const struct bs_protocol *p)
 {
 	return p->virtual_coils > 0 ? p->virtual_coils : p->coils;
+}
+/* Images of fewer lines than `encoded` has are whole: the others are made from them. */
+static inline bool bs_protocol_unfolds(const struct bs_protocol *p)
+{
+	return p->parallel != BS_PARALLEL_NONE;
 }
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)

@@ -26,6 +26,7 @@
 #define FRAMES_MIN  2u /* of a condition */
 #define FRAMES_GOOD 8u
 #define LEAST_MAX   16u
+#define CALIBRATION 24u /* lines along an axis */
 #define MS          1e-6
 
 struct series {
@@ -120,6 +121,36 @@ static int64_t deadline(const struct measuring *m, bool passed, int64_t now_ns)
 	return passed ? now_ns : now_ns + bs_budget_ns(m->p);
 }
 
+/* Of a frame whose other lines are made of these: spread over the grid. */
+static uint32_t row_of(const struct bs_protocol *p, uint32_t i)
+{
+	const uint64_t lines = (uint64_t)p->encoded[1] * p->encoded[2];
+
+	return bs_protocol_unfolds(p) ? (uint32_t)(i * lines / p->readouts) : i;
+}
+
+/* What calibrates all frames, once: a block of lines around the center of k-space. */
+static int calibrate(struct measuring *m, struct bs_fail *why)
+{
+	const uint32_t *E = m->p->encoded;
+	uint32_t lines[2];
+	int rc = 0;
+
+	if (!bs_protocol_unfolds(m->p))
+		return 0;
+	for (int a = 0; a < 2; a++)
+		lines[a] = E[a + 1] < CALIBRATION ? E[a + 1] : CALIBRATION;
+	for (uint32_t i = 0; rc == 0 && i < lines[0] * lines[1]; i++) {
+		const uint32_t y = E[1] / 2 - lines[0] / 2 + i % lines[0];
+		const uint32_t z = E[2] / 2 - lines[1] / 2 + i / lines[0];
+		struct bs_mrd_acq h = readout_head(m, y + E[1] * z);
+
+		h.flags = BS_MRD_IS_CALIBRATION;
+		rc = bs_armed_readout(m->a, &h, y + E[1] * z, m->samples, bs_now_ns(), why);
+	}
+	return rc;
+}
+
 /* One frame. cold: with the caches emptied before its last readout. passed: as if it were late. */
 static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *why)
 {
@@ -129,9 +160,10 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 	int64_t swept_ns = 0;
 
 	m->repetition++;
-	for (uint32_t row = 0; row < m->p->readouts; row++) {
+	for (uint32_t i = 0; i < m->p->readouts; i++) {
+		const uint32_t row = row_of(m->p, i);
 		struct bs_mrd_acq h = readout_head(m, row);
-		bool last = row + 1 == m->p->readouts;
+		bool last = i + 1 == m->p->readouts;
 
 		if (last && cold) {
 			int64_t t = bs_now_ns();
@@ -239,7 +271,9 @@ static int measure_frames(struct measuring *m, struct bs_fail *why)
 	int rc;
 
 	bs_armed_trial(m->a, &info);
-	rc = frame(m, false, false, why); /* what the first one alone has to pay does not count */
+	rc = calibrate(m, why);
+	if (rc == 0) /* what the first one alone has to pay does not count */
+		rc = frame(m, false, false, why);
 	if (rc == 0)
 		rc = frames(m, false, false, BS_MEASURE_MAX, why);
 	if (rc != 0)

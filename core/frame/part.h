@@ -48,6 +48,7 @@ struct bs_recon {
 	uint32_t groups; /* of a window; 0: none */
 	struct bs_prepared prepared;
 	struct bs_kinds kinds; /* of the scan so far */
+	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
 	uint16_t image_index, preview_index;
 	uint16_t series;
 	float fov_mm[3];

@@ -64,6 +64,9 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 			seats[i].engine->scan(seats[i].self);
 	memset(&r->kinds, 0, sizeof(r->kinds));
 	memset(&r->prepared, 0, sizeof(r->prepared));
+	r->embedded =
+		bs_protocol_unfolds(r->p) && (info->calibration == BS_CALIBRATION_EMBEDDED ||
+					      info->calibration == BS_CALIBRATION_INTERLEAVED);
 	r->image_index = r->preview_index = 0;
 	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
 	bs_geometry_fov(r->fov_mm, r->p, info);
@@ -234,7 +237,7 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 			       "acquisition %u: readout %u is in the frame already",
 			       head->scan_counter, row);
 	rc = add(r, slot, row, data + 2 * (size_t)head->discard_pre, head->number_of_samples);
-	if (rc == 0 && (head->flags & BS_MRD_IS_CALIBRATION_TOO) &&
+	if (rc == 0 && (head->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) &&
 	    bs_protocol_uses(r->p, BS_KIND_CALIBRATION))
 		rc = add_beside(r, slot, BS_KIND_CALIBRATION, row, head, data);
 	if (rc == 0) {
@@ -264,8 +267,10 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		r->kinds.unused[kind]++;
 		return 0;
 	}
-	rc = kind == BS_KIND_IMAGING ? take_line(r, head, row, data, now_ns, why)
-				     : take_beside(r, kind, head, row, data, why);
+	if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && r->embedded))
+		rc = take_line(r, head, row, data, now_ns, why);
+	else
+		rc = take_beside(r, kind, head, row, data, why);
 	r->kinds.used[kind] += rc == 0;
 	return rc;
 }
@@ -435,8 +440,10 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 		rc = f->seat->engine->finish(f->seat->self, slot, deadline_ns, image->pixels,
 					     &image->report);
 	if (rc != 0)
-		return bs_fail(why, rc, "engine %s failed to make %s %u", bs_recon_engine(r, image),
-			       preview ? "preview" : "image", image->head.image_index);
+		return bs_fail(why, rc, "engine %s failed to make %s %u%s%s",
+			       bs_recon_engine(r, image), preview ? "preview" : "image",
+			       image->head.image_index, image->report.why.code != 0 ? ": " : "",
+			       image->report.why.text);
 	return 1;
 }
 

@@ -3,11 +3,13 @@
 #include "gpu/image/cartesian.h"
 #include "gpu/image/combine.h"
 #include "gpu/engine/engines.h"
+#include "gpu/engine/filler.h"
 
 #include <stdlib.h>
 
 struct engine {
 	struct bs_cart *cart;
+	struct bs_filler *filler; /* NULL: lines that do not come are zeros */
 	struct bs_combiner *combiner;
 	float *coil_images;
 	const float *maps;
@@ -32,6 +34,8 @@ static int cart_need(const struct bs_protocol *p, struct bs_need *need, struct b
 	int rc = bs_combiner_need(p, need, why);
 
 	bs_need_add(need, "coil images", p->coils, bs_protocol_voxels(p) * 8u);
+	if (rc == 0 && p->parallel == BS_PARALLEL_GRAPPA)
+		rc = bs_filler_need(p, need, why);
 	return rc != 0 ? rc : bs_cart_need(&s, need, why);
 }
 
@@ -40,6 +44,7 @@ static void cart_disarm(void *self)
 	struct engine *e = self;
 
 	bs_cart_close(e->cart);
+	bs_filler_close(e->filler);
 	bs_combiner_close(e->combiner);
 	free(e);
 }
@@ -61,6 +66,8 @@ static int cart_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': coil images", p->name);
 	else
 		rc = bs_cart_plan(&e->cart, &s, env->arena, env->team, why);
+	if (rc == 0 && p->parallel == BS_PARALLEL_GRAPPA)
+		rc = bs_filler_plan(&e->filler, p, env->arena, env->team, why);
 	if (rc == 0)
 		rc = bs_combiner_plan(&e->combiner, p, env->arena, env->team, why);
 	if (rc != 0) {
@@ -73,15 +80,42 @@ static int cart_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 
 static int cart_begin(void *self, uint32_t frame)
 {
-	bs_cart_begin(((struct engine *)self)->cart, frame);
+	struct engine *e = self;
+
+	bs_cart_begin(e->cart, frame);
+	if (e->filler != NULL)
+		bs_filler_begin(e->filler, frame);
 	return 0;
 }
 
 static int cart_add(void *self, uint32_t frame, uint32_t readout, const float *data,
 		    size_t coil_stride)
 {
-	bs_cart_add(((struct engine *)self)->cart, frame, readout, data, coil_stride);
+	struct engine *e = self;
+
+	bs_cart_add(e->cart, frame, readout, data, coil_stride);
+	if (e->filler != NULL)
+		bs_filler_add(e->filler, frame, readout, data, coil_stride);
 	return 0;
+}
+
+static int cart_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
+		     const struct bs_mrd_acq *head, const float *data, size_t coil_stride)
+{
+	struct engine *e = self;
+
+	(void)head; /* admission has checked it: as many samples as any line */
+	if (e->filler != NULL && kind == BS_KIND_CALIBRATION)
+		bs_filler_side(e->filler, frame, row, data, coil_stride);
+	return 0;
+}
+
+static void cart_scan(void *self)
+{
+	struct engine *e = self;
+
+	if (e->filler != NULL)
+		bs_filler_scan(e->filler);
 }
 
 static int cart_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
@@ -91,8 +125,13 @@ static int cart_finish(void *self, uint32_t frame, int64_t deadline_ns, float *i
 
 	int64_t start_ns = bs_now_ns();
 	int64_t summed_ns;
+	int rc = e->filler != NULL ? bs_filler_prepare(e->filler, frame, &report->why) : 0;
 
 	(void)deadline_ns; /* a direct method has no iterations to leave out */
+	if (rc < 0)
+		return rc;
+	if (rc == 1)
+		bs_grappa_fill(bs_filler_grappa(e->filler), bs_cart_hybrid(e->cart, frame), true);
 	bs_cart_finish(e->cart, frame, e->coil_images);
 	summed_ns = bs_now_ns();
 	bs_combiner_run(e->combiner, e->coil_images, e->maps, image);
@@ -109,4 +148,6 @@ const struct bs_engine bs_engine_cartesian_host = {
 	.add = cart_add,
 	.finish = cart_finish,
 	.disarm = cart_disarm,
+	.side = cart_side,
+	.scan = cart_scan,
 };

@@ -131,6 +131,11 @@ static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fai
 	int rc;
 
 	*cuda = p->backend == BS_BACKEND_CUDA;
+	if (bs_protocol_unfolds(p) && *cuda)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': parallel has no CUDA engine: backend host", p->name);
+	if (bs_protocol_unfolds(p))
+		return 0;
 	if (engine == NULL || p->backend == BS_BACKEND_HOST ||
 	    (p->backend == BS_BACKEND_AUTO && engine == table[p->method].host))
 		return 0;

@@ -153,6 +153,11 @@ void bs_cart_add(struct bs_cart *c, uint32_t state, uint32_t line, const float *
 		add_coil(c, (int)coil, 0);
 }
 
+float *bs_cart_hybrid(struct bs_cart *c, uint32_t state)
+{
+	return (float *)(c->hybrid + state * c->state_size);
+}
+
 static void finish_plane(void *arg, int task, int member) /* task: coil x kz */
 {
 	struct bs_cart *c = arg;

@@ -39,6 +39,11 @@ void bs_cart_begin(struct bs_cart *plan, uint32_t state);
 /* data [coil][sample] complex at coil_stride samples between coils */
 void bs_cart_add(struct bs_cart *plan, uint32_t state, uint32_t line, const float *data,
 		 size_t coil_stride);
+/*
+ * Hybrid space, until finish: [coil][kz][ky][x] complex, x as in the image. ky and kz wrap: index j
+ * of an axis of E holds k = j below E - E/2, j - E from there on. Lines that never came are zeros.
+ */
+float *bs_cart_hybrid(struct bs_cart *plan, uint32_t state);
 /* Destroys the state: begin must follow. */
 void bs_cart_finish(struct bs_cart *plan, uint32_t state, float *image);
 

@@ -115,7 +115,11 @@ static const char every[] =
 	"  budget: { image_ms = 9.0; receive_ms = 1.0; upload_ms = 2.0; accumulate_ms = 3.0;"
 	" solve_ms = 4.0;\n"
 	"    combine_ms = 5.0; download_ms = 6.0; emit_ms = 7.0; };\n"
-	"  frame: { preview_every = 6; }; } );\n";
+	"  frame: { preview_every = 6; }; },\n"
+	"{ name = \"c\"; method = \"cartesian\"; matrix = [64, 32]; encoded = [80, 81, 1];"
+	" coils = 2; samples = 80; readouts = 40;\n"
+	"  parallel = \"grappa\"; grappa: { kernel = [3, 7, 1]; sources = 4; lambda = 0.01; };"
+	" } );\n";
 /* clang-format on */
 
 static inline void open_folder(void)

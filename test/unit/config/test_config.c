@@ -3,7 +3,13 @@
  * or read, never worse
  */
 #define _GNU_SOURCE /* mkdtemp */
+#include "core/frame/kind.h"
 #include "test/support/site_file.h"
+
+#define GRAPPA(more)                                                                               \
+	"protocols = (\n{ name = \"p\"; method = \"cartesian\"; parallel = \"grappa\";\n"          \
+	"matrix = [64, 48]; encoded = [64, 48, 1]; coils = 2; samples = 64; readouts = 24;\n"      \
+	"grappa: { " more " }; } );\n"
 
 static void defaults(void)
 {
@@ -57,6 +63,11 @@ static void defaults(void)
 		      p->image_matrix[0] == 512 && p->image_matrix[1] == 1 &&
 		      p->image_matrix[2] == 1 && bs_protocol_image_bytes(p) == 4 * 512,
 	      "or on its own: %s", told);
+	CHECK(load(&site, GRAPPA("sources = 5;")) == 0 &&
+		      bs_protocol_uses(p, BS_KIND_CALIBRATION) && p->grappa_kernel[0] == 5 &&
+		      p->grappa_kernel[1] == 9 && p->grappa_kernel[2] == 1 &&
+		      p->grappa_sources == 5,
+	      "grappa takes calibration lines, and a kernel of 5 x 9 in 2D: %s", told);
 	CHECK(load(&site, PROTOCOL("gridding: { width = 6; oversampling = 1.5; };")) == 0 &&
 		      p->accuracy == 0.0 && p->width == 6.0,
 	      "width and oversampling put accuracy aside; 6 is taken for 6.0");
@@ -379,6 +390,18 @@ static const struct {
 	{ 4, "protocols.[0].image.maps_file: holds the coils as they are: not with virtual_coils",
 	  PROTOCOL("virtual_coils = 1;"
 		   " image: { combine = \"sense\"; maps_file = \"whole\"; };") },
+	{ 4, "protocols.[0].parallel: method gridding has no lines",
+	  PROTOCOL("parallel = \"grappa\";") },
+	{ 4, "protocols.[0].grappa.kernel: has no effect without parallel grappa",
+	  PROTOCOL("grappa: { kernel = [5, 5]; };") },
+	{ 4, "protocols.[0].grappa.sources: has no effect without parallel grappa",
+	  PROTOCOL("grappa: { sources = 3; };") },
+	{ 4, "protocols.[0].grappa.kernel: y is 4: an odd number is wanted",
+	  GRAPPA("kernel = [5, 4, 1];") },
+	{ 4, "protocols.[0].grappa.kernel: 9 x 3 x 1: at most 7 samples along x",
+	  GRAPPA("kernel = [9, 3, 1];") },
+	{ 4, "protocols.[0].grappa.kernel: z is 3: it must be 1 in 2D",
+	  GRAPPA("kernel = [5, 3, 3];") },
 	{ 4, "protocols.[0].image.maps_file: has no effect",
 	  PROTOCOL("image: { maps_file = \"maps\"; };") },
 	{ 4, "protocols.[0].image.output: the root of a sum of squares has no phase",

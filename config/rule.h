@@ -1,0 +1,22 @@
+/*
+ * config/rule.h - what rules are written with: for rules.c and siterules.c alone
+ */
+#ifndef BS_CONFIG_RULE_H
+#define BS_CONFIG_RULE_H
+
+#include "config/value.h"
+
+bool bs_rule_given(const struct bs_scope *s, const char *path);
+/* None of these keys (the list ends with NULL) is faulty. */
+bool bs_rule_sound(const struct bs_scope *s, ...);
+/* At the line of path; where it is not given, at that of near, the key that asks for it. */
+__attribute__((format(printf, 5, 6))) void bs_rule_fault(const struct bs_reading *r,
+							 const struct bs_scope *s, const char *path,
+							 const char *near, const char *fmt, ...);
+
+#define given                  bs_rule_given
+#define sound                  bs_rule_sound
+#define fault_near             bs_rule_fault
+#define fault(r, s, path, ...) bs_rule_fault(r, s, path, path, __VA_ARGS__)
+
+#endif

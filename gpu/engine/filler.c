@@ -1,0 +1,158 @@
+/* gpu/engine/filler.c - see filler.h */
+#include "gpu/engine/filler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/calibrate/region.h"
+
+/* Calibration lines that are kept, y and z: what scanners are set to, and some room. */
+static const uint32_t kept[2] = { 64, 32 };
+/* Distinct neighborhoods of a frame, in 2D and 3D: a regular pattern has some tens. */
+static const uint32_t neighborhoods[2] = { 64, 512 };
+
+struct bs_filler {
+	const struct bs_protocol *p;
+	struct bs_grappa *grappa;
+	struct bs_region *region;
+	uint8_t *have; /* [frame][line] */
+	size_t lines, have_size;
+};
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static struct bs_region_spec region_of(const struct bs_protocol *p)
+{
+	struct bs_region_spec s = { .samples = p->samples,
+				    .coils = p->coils,
+				    .slices = p->slices,
+				    .contrasts = p->contrasts };
+
+	memcpy(s.encoded, p->encoded, sizeof(s.encoded));
+	for (int a = 0; a < 2; a++)
+		s.lines[a] = least(kept[a], p->encoded[a + 1]);
+	return s;
+}
+
+static struct bs_grappa_spec grappa_of(const struct bs_protocol *p)
+{
+	struct bs_grappa_spec s = { .columns = p->matrix[0],
+				    .coils = p->coils,
+				    .sources = p->grappa_sources,
+				    .neighborhoods = neighborhoods[p->encoded[2] > 1],
+				    .sets = bs_protocol_frames(p),
+				    .lambda = p->grappa_lambda };
+
+	memcpy(s.encoded, p->encoded, sizeof(s.encoded));
+	memcpy(s.kernel, p->grappa_kernel, sizeof(s.kernel));
+	for (int a = 0; a < 2; a++)
+		s.lines[a] = least(kept[a], p->encoded[a + 1]);
+	return s;
+}
+
+static size_t lines_of(const struct bs_protocol *p)
+{
+	return (size_t)p->encoded[1] * p->encoded[2];
+}
+
+int bs_filler_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	const struct bs_region_spec r = region_of(p);
+	const struct bs_grappa_spec g = grappa_of(p);
+	int rc = bs_region_need(&r, need, why);
+
+	if (rc == 0)
+		rc = bs_grappa_need(&g, need, why);
+	if (rc == 0)
+		bs_need_add(need, "lines that have come", 1, bs_protocol_frames(p) * lines_of(p));
+	return rc;
+}
+
+int bs_filler_plan(struct bs_filler **filler, const struct bs_protocol *p, struct bs_arena *arena,
+		   struct bs_team *team, struct bs_fail *why)
+{
+	const struct bs_region_spec r = region_of(p);
+	const struct bs_grappa_spec g = grappa_of(p);
+	struct bs_filler *f = calloc(1, sizeof(*f));
+	int rc;
+
+	if (f == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	f->p = p;
+	f->lines = lines_of(p);
+	rc = bs_region_plan(&f->region, &r, arena, why);
+	if (rc == 0)
+		rc = bs_grappa_plan(&f->grappa, &g, arena, team, why);
+	f->have = bs_arena_take(arena, bs_protocol_frames(p) * f->lines, BS_ALIGN);
+	if (rc == 0 && f->have == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': lines that have come", p->name);
+	if (rc != 0) {
+		bs_filler_close(f);
+		return rc;
+	}
+	*filler = f;
+	return 0;
+}
+
+void bs_filler_close(struct bs_filler *f)
+{
+	if (f == NULL)
+		return;
+	bs_region_close(f->region);
+	bs_grappa_close(f->grappa);
+	free(f);
+}
+
+void bs_filler_scan(struct bs_filler *f)
+{
+	bs_region_scan(f->region);
+}
+
+void bs_filler_begin(struct bs_filler *f, uint32_t frame)
+{
+	memset(f->have + frame * f->lines, 0, f->lines);
+}
+
+void bs_filler_add(struct bs_filler *f, uint32_t frame, uint32_t row, const float *data,
+		   size_t coil_stride)
+{
+	f->have[frame * f->lines + row] = 1;
+	bs_region_add(f->region, frame, row, false, data, coil_stride);
+}
+
+void bs_filler_side(struct bs_filler *f, uint32_t frame, uint32_t row, const float *data,
+		    size_t coil_stride)
+{
+	bs_region_add(f->region, frame, row, true, data, coil_stride);
+}
+
+int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
+{
+	const struct bs_protocol *p = f->p;
+	const uint32_t want[2] = { least(p->grappa_kernel[1], p->encoded[1]),
+				   least(p->grappa_kernel[2], p->encoded[2]) };
+	const uint8_t *have = f->have + frame * f->lines;
+	struct bs_grappa_lines box;
+	int rc;
+
+	if (memchr(have, 0, f->lines) == NULL)
+		return 0;
+	if (!bs_region_box(f->region, frame, want, &box))
+		return bs_fail(
+			why, BS_ERR_CALIBRATION,
+			"slice %u, contrast %u: parallel grappa needs %u x %u lines in a row "
+			"around the center of k-space to calibrate (MRD flags 20, 21, or of "
+			"the image); %u x %u have come",
+			frame / p->contrasts, frame % p->contrasts, want[0], want[1], box.lines[0],
+			box.lines[1]);
+	rc = bs_grappa_prepare(f->grappa, frame, have, &box, why);
+	return rc == 0 ? 1 : rc;
+}
+
+struct bs_grappa *bs_filler_grappa(struct bs_filler *f)
+{
+	return f->grappa;
+}

@@ -1,0 +1,45 @@
+/*
+ * gpu/engine/filler.h - the lines that a Cartesian scan leaves out, in an engine (parallel grappa)
+ *
+ * What the host's and the GPU's engine share: which lines of each open frame have come, the
+ * calibration lines (gpu/calibrate/region.h), the weights of each slice and contrast
+ * (gpu/calibrate/grappa.h), made when an image first needs them and again when its calibration
+ * lines have changed. The engine applies them.
+ * need -> plan -> { scan -> { begin -> { add | side }* -> prepare }* }* -> close, as the functions
+ * of core/engine.h. Only plan and close allocate. One caller.
+ * Test: test/replay/grappa.sh
+ */
+#ifndef BS_GPU_ENGINE_FILLER_H
+#define BS_GPU_ENGINE_FILLER_H
+
+#include "core/engine.h"
+#include "gpu/calibrate/grappa.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_filler;
+
+int bs_filler_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
+int bs_filler_plan(struct bs_filler **filler, const struct bs_protocol *p, struct bs_arena *arena,
+		   struct bs_team *team, struct bs_fail *why);
+void bs_filler_close(struct bs_filler *f);
+void bs_filler_scan(struct bs_filler *f);
+void bs_filler_begin(struct bs_filler *f, uint32_t frame);
+/* A line of the image; a line of calibration, or of both (then after add). */
+void bs_filler_add(struct bs_filler *f, uint32_t frame, uint32_t row, const float *data,
+		   size_t coil_stride);
+void bs_filler_side(struct bs_filler *f, uint32_t frame, uint32_t row, const float *data,
+		    size_t coil_stride);
+/*
+ * 1: the frame lacks lines, whose weights are made: bs_grappa_fill follows. 0: it lacks none.
+ * BS_ERR_CALIBRATION: the scan has not brought the calibration lines that the weights need.
+ */
+int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why);
+struct bs_grappa *bs_filler_grappa(struct bs_filler *f);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
