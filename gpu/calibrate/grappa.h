@@ -21,8 +21,8 @@
  * have      [kz][ky] bytes: 1 where a line was measured, indices from 0
  * The same bytes for any number of threads. need -> plan -> { prepare, fill }* -> close; only plan
  * and close allocate. One caller.
- * Twins: grappa.c (host), grappa.cu (CUDA: fill). Tests: test/unit/gpu/test_grappa.c,
- * test/twin/twin_grappa.c
+ * Twins: grappa.c (host), grappa.cu (CUDA: fill; grappa_cuda.h).
+ * Tests: test/unit/gpu/test_grappa.c, test/twin/twin_grappa.c
  * Sources: Griswold et al., Magn Reson Med 2002;47:1202-1210; Breuer et al., Magn Reson Med
  * 2006;55:549-556 (CAIPIRINHA); Brau et al., Magn Reson Med 2008;59:382-395 (hybrid space).
  */

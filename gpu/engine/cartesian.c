@@ -35,7 +35,7 @@ static int cart_need(const struct bs_protocol *p, struct bs_need *need, struct b
 
 	bs_need_add(need, "coil images", p->coils, bs_protocol_voxels(p) * 8u);
 	if (rc == 0 && p->parallel == BS_PARALLEL_GRAPPA)
-		rc = bs_filler_need(p, need, why);
+		rc = bs_filler_need(p, s.matrix[0], need, why);
 	return rc != 0 ? rc : bs_cart_need(&s, need, why);
 }
 
@@ -67,7 +67,7 @@ static int cart_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	else
 		rc = bs_cart_plan(&e->cart, &s, env->arena, env->team, why);
 	if (rc == 0 && p->parallel == BS_PARALLEL_GRAPPA)
-		rc = bs_filler_plan(&e->filler, p, env->arena, env->team, why);
+		rc = bs_filler_plan(&e->filler, p, s.matrix[0], env->arena, env->team, why);
 	if (rc == 0)
 		rc = bs_combiner_plan(&e->combiner, p, env->arena, env->team, why);
 	if (rc != 0) {

@@ -37,9 +37,9 @@ static struct bs_region_spec region_of(const struct bs_protocol *p)
 	return s;
 }
 
-static struct bs_grappa_spec grappa_of(const struct bs_protocol *p)
+static struct bs_grappa_spec grappa_of(const struct bs_protocol *p, uint32_t columns)
 {
-	struct bs_grappa_spec s = { .columns = p->matrix[0],
+	struct bs_grappa_spec s = { .columns = columns,
 				    .coils = p->coils,
 				    .sources = p->grappa_sources,
 				    .neighborhoods = neighborhoods[p->encoded[2] > 1],
@@ -58,10 +58,11 @@ static size_t lines_of(const struct bs_protocol *p)
 	return (size_t)p->encoded[1] * p->encoded[2];
 }
 
-int bs_filler_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+int bs_filler_need(const struct bs_protocol *p, uint32_t columns, struct bs_need *need,
+		   struct bs_fail *why)
 {
 	const struct bs_region_spec r = region_of(p);
-	const struct bs_grappa_spec g = grappa_of(p);
+	const struct bs_grappa_spec g = grappa_of(p, columns);
 	int rc = bs_region_need(&r, need, why);
 
 	if (rc == 0)
@@ -71,11 +72,11 @@ int bs_filler_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 	return rc;
 }
 
-int bs_filler_plan(struct bs_filler **filler, const struct bs_protocol *p, struct bs_arena *arena,
-		   struct bs_team *team, struct bs_fail *why)
+int bs_filler_plan(struct bs_filler **filler, const struct bs_protocol *p, uint32_t columns,
+		   struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
 	const struct bs_region_spec r = region_of(p);
-	const struct bs_grappa_spec g = grappa_of(p);
+	const struct bs_grappa_spec g = grappa_of(p, columns);
 	struct bs_filler *f = calloc(1, sizeof(*f));
 	int rc;
 

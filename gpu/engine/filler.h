@@ -21,9 +21,11 @@ extern "C" {
 
 struct bs_filler;
 
-int bs_filler_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
-int bs_filler_plan(struct bs_filler **filler, const struct bs_protocol *p, struct bs_arena *arena,
-		   struct bs_team *team, struct bs_fail *why);
+/* columns: of the engine's hybrid space. */
+int bs_filler_need(const struct bs_protocol *p, uint32_t columns, struct bs_need *need,
+		   struct bs_fail *why);
+int bs_filler_plan(struct bs_filler **filler, const struct bs_protocol *p, uint32_t columns,
+		   struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
 void bs_filler_close(struct bs_filler *f);
 void bs_filler_scan(struct bs_filler *f);
 void bs_filler_begin(struct bs_filler *f, uint32_t frame);

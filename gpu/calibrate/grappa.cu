@@ -1,0 +1,241 @@
+/*
+ * gpu/calibrate/grappa.cu - CUDA twin of grappa.c's fill; see grappa_cuda.h
+ *
+ * A block works on COLUMNS columns of one line of some coils; the weights of a kernel's samples
+ * become those of a column by its phases as they are used: the same for all lines, they come from
+ * the cache.
+ */
+#include "gpu/calibrate/grappa_cuda.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/device/check.h"
+
+#define COLUMNS 128u
+#define MADE    4u /* coils of a line that a thread makes */
+#define NONE    UINT32_MAX
+
+/* A neighborhood, as the device has it. */
+struct near {
+	uint32_t sources, weights; /* the first of its weights */
+	int8_t dy[BS_WINDOW_LINES], dz[BS_WINDOW_LINES];
+};
+
+/* What the kernel is told. */
+struct shape {
+	uint32_t size[2]; /* lines y z */
+	uint32_t columns, coils, taps;
+	bool wrapped;
+	const struct near *near;
+	const uint32_t *of;            /* [line] its neighborhood; NONE */
+	const float2 *weights, *phase; /* phase [tap][column] */
+};
+
+struct bs_grappa_cuda {
+	struct bs_grappa_spec s;
+	struct shape shape;
+	struct near *near;
+	uint32_t *of;
+	float2 *weights, *phase;
+	struct near *near_host; /* what is copied */
+	uint32_t *of_host;
+};
+
+static uint64_t lines_of(const struct bs_grappa_spec *s)
+{
+	return (uint64_t)s->encoded[1] * s->encoded[2];
+}
+
+static uint64_t weights_of(const struct bs_grappa_spec *s)
+{
+	const uint64_t all = (uint64_t)s->kernel[1] * s->kernel[2] - 1;
+	const uint64_t sources = s->sources > 0 && s->sources < all ? s->sources : all;
+
+	return s->neighborhoods * sources * s->kernel[0] * s->coils * s->coils;
+}
+
+uint64_t bs_grappa_cuda_bytes(const struct bs_grappa_spec *s)
+{
+	return bs_devmem_round(s->neighborhoods * sizeof(struct near)) +
+	       bs_devmem_round(lines_of(s) * sizeof(uint32_t)) +
+	       bs_devmem_round(weights_of(s) * sizeof(float2)) +
+	       bs_devmem_round((uint64_t)s->kernel[0] * s->columns * sizeof(float2));
+}
+
+static int make_phases(struct bs_grappa_cuda *g, struct bs_fail *why)
+{
+	const uint32_t columns = g->s.columns;
+	const int reach = (int)g->s.kernel[0] / 2;
+	const size_t n = (size_t)g->s.kernel[0] * columns;
+	float2 *host = (float2 *)malloc(n * sizeof(*host));
+	int rc = 0;
+
+	if (host == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "grappa: phases");
+	for (size_t i = 0; i < n; i++) {
+		const double place = (double)(i % columns) - (double)(columns / 2);
+		const double turn = -2.0 * M_PI * ((int)(i / columns) - reach) * place / columns;
+
+		host[i] = make_float2((float)cos(turn), (float)sin(turn));
+	}
+	BS_CUDA_GO(cudaMemcpy(g->phase, host, n * sizeof(*host), cudaMemcpyHostToDevice), why, rc,
+		   out);
+	rc = bs_cuda_copied(why);
+out:
+	free(host);
+	return rc;
+}
+
+int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spec *s,
+			struct bs_devmem *mem, struct bs_fail *why)
+{
+	struct bs_grappa_cuda *g = (struct bs_grappa_cuda *)calloc(1, sizeof(*g));
+	int rc = 0;
+
+	if (g == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "grappa plan");
+	g->s = *s;
+	g->near = (struct near *)bs_devmem_take(mem, s->neighborhoods * sizeof(struct near));
+	g->of = (uint32_t *)bs_devmem_take(mem, lines_of(s) * sizeof(uint32_t));
+	g->weights = (float2 *)bs_devmem_take(mem, weights_of(s) * sizeof(float2));
+	g->phase =
+		(float2 *)bs_devmem_take(mem, (size_t)s->kernel[0] * s->columns * sizeof(float2));
+	g->near_host = (struct near *)calloc(s->neighborhoods, sizeof(struct near));
+	g->of_host = (uint32_t *)calloc(lines_of(s), sizeof(uint32_t));
+	if (g->near == NULL || g->of == NULL || g->weights == NULL || g->phase == NULL ||
+	    g->near_host == NULL || g->of_host == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "grappa: device memory");
+	if (rc == 0)
+		rc = make_phases(g, why);
+	if (rc != 0) {
+		bs_grappa_cuda_close(g);
+		return rc;
+	}
+	g->shape = { { s->encoded[1], s->encoded[2] },
+		     s->columns,
+		     s->coils,
+		     s->kernel[0],
+		     false,
+		     g->near,
+		     g->of,
+		     g->weights,
+		     g->phase };
+	*plan = g;
+	return 0;
+}
+
+void bs_grappa_cuda_close(struct bs_grappa_cuda *g)
+{
+	if (g == NULL)
+		return;
+	free(g->near_host);
+	free(g->of_host);
+	free(g);
+}
+
+int bs_grappa_cuda_load(struct bs_grappa_cuda *g, const struct bs_grappa *host, cudaStream_t stream,
+			struct bs_fail *why)
+{
+	const struct bs_neighbors *from = bs_grappa_neighbors(host);
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < from->count; i++) {
+		const struct bs_neighborhood *one = &from->one[i];
+		const uint32_t n = one->sources * g->s.kernel[0] * g->s.coils * g->s.coils;
+
+		g->near_host[i].sources = one->sources;
+		g->near_host[i].weights = at;
+		memcpy(g->near_host[i].dy, one->dy, sizeof(one->dy));
+		memcpy(g->near_host[i].dz, one->dz, sizeof(one->dz));
+		BS_CUDA(cudaMemcpyAsync(g->weights + at, bs_grappa_weights(host, i),
+					n * sizeof(float2), cudaMemcpyHostToDevice, stream),
+			why);
+		at += n;
+	}
+	for (uint64_t l = 0; l < lines_of(&g->s); l++)
+		g->of_host[l] = from->of[l] < from->count ? from->of[l] : NONE;
+	BS_CUDA(cudaMemcpyAsync(g->near, g->near_host, from->count * sizeof(struct near),
+				cudaMemcpyHostToDevice, stream),
+		why);
+	BS_CUDA(cudaMemcpyAsync(g->of, g->of_host, lines_of(&g->s) * sizeof(uint32_t),
+				cudaMemcpyHostToDevice, stream),
+		why);
+	BS_CUDA(cudaStreamSynchronize(stream), why);
+	return 0;
+}
+
+static __device__ __forceinline__ float2 times(float2 a, float2 b)
+{
+	return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+}
+
+static __device__ __forceinline__ void add_times(float2 *sum, float2 a, float2 b)
+{
+	sum->x = fmaf(a.x, b.x, fmaf(-a.y, b.y, sum->x));
+	sum->y = fmaf(a.x, b.y, fmaf(a.y, b.x, sum->y));
+}
+
+/* Where a line starts in a coil of hybrid. */
+static __device__ size_t line_start(const struct shape &s, uint32_t y, uint32_t z)
+{
+	if (s.wrapped) {
+		y = y < s.size[0] / 2 ? y + s.size[0] - s.size[0] / 2 : y - s.size[0] / 2;
+		z = z < s.size[1] / 2 ? z + s.size[1] - s.size[1] / 2 : z - s.size[1] / 2;
+	}
+	return ((size_t)z * s.size[0] + y) * s.columns;
+}
+
+/*
+ * Block (line, columns, coils). Only lines that were measured are read, only others are written:
+ * hybrid is read by plain loads.
+ */
+static __global__ void fill_lines(const struct shape s, float2 *hybrid)
+{
+	const uint32_t x = blockIdx.y * COLUMNS + threadIdx.x;
+	const uint32_t line = blockIdx.x;
+	const uint32_t y = line % s.size[0];
+	const uint32_t z = line / s.size[0];
+	const uint32_t first = blockIdx.z * MADE;
+	const size_t step = (size_t)s.size[0] * s.size[1] * s.columns;
+	float2 sum[MADE] = {};
+
+	if (s.of[line] == NONE || x >= s.columns)
+		return;
+	const struct near *near = &s.near[s.of[line]];
+	const uint32_t inputs = near->sources * s.coils;
+
+	for (uint32_t i = 0; i < inputs; i++) {
+		const uint32_t source = i / s.coils;
+		const float2 d = hybrid[(i % s.coils) * step +
+					line_start(s, (uint32_t)((int)y + near->dy[source]),
+						   (uint32_t)((int)z + near->dz[source])) +
+					x];
+
+		for (uint32_t t = 0; t < s.taps; t++) {
+			const float2 v = times(d, __ldg(&s.phase[(size_t)t * s.columns + x]));
+
+			for (uint32_t o = 0; o < MADE && first + o < s.coils; o++)
+				add_times(&sum[o],
+					  s.weights[near->weights +
+						    ((first + o) * inputs + i) * s.taps + t],
+					  v);
+		}
+	}
+	for (uint32_t o = 0; o < MADE && first + o < s.coils; o++)
+		hybrid[(first + o) * step + line_start(s, y, z) + x] = sum[o];
+}
+
+int bs_grappa_cuda_fill(struct bs_grappa_cuda *g, float *hybrid, bool wrapped, cudaStream_t stream,
+			struct bs_fail *why)
+{
+	const dim3 blocks((unsigned)lines_of(&g->s), (g->s.columns + COLUMNS - 1) / COLUMNS,
+			  (g->s.coils + MADE - 1) / MADE);
+	struct shape s = g->shape;
+
+	s.wrapped = wrapped;
+	fill_lines<<<blocks, COLUMNS, 0, stream>>>(s, (float2 *)hybrid);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}

@@ -1,0 +1,39 @@
+/*
+ * gpu/calibrate/grappa_cuda.h - the missing lines on the GPU, by weights that the host has made
+ *
+ * The weights are solved on the host (grappa.c): some tens of systems of some hundred unknowns, in
+ * double precision, once for a slice, from lines that lie in the host's memory. GPUs beside a
+ * scanner have a sixty-fourth of their speed in double.
+ * need -> plan -> { load -> fill* }* -> close. load copies what bs_grappa_prepare has found and
+ * returns when it has arrived; fill queues one kernel, the same for every frame, so that it may be
+ * part of a graph. hybrid is the device's, with lines as bs_grappa_fill's wrapped says. The sums
+ * run in the order of sources, coils and samples: the same bytes every run. Only plan allocates.
+ * One thread. Test: test/twin/twin_grappa.c
+ */
+#ifndef BS_GPU_CALIBRATE_GRAPPA_CUDA_H
+#define BS_GPU_CALIBRATE_GRAPPA_CUDA_H
+
+#include "gpu/calibrate/grappa.h"
+#include "gpu/device/memory.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_grappa_cuda;
+struct CUstream_st;
+
+/* Device memory that plan takes. */
+uint64_t bs_grappa_cuda_bytes(const struct bs_grappa_spec *spec);
+int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spec *spec,
+			struct bs_devmem *mem, struct bs_fail *why);
+void bs_grappa_cuda_close(struct bs_grappa_cuda *plan);
+int bs_grappa_cuda_load(struct bs_grappa_cuda *plan, const struct bs_grappa *host,
+			struct CUstream_st *stream, struct bs_fail *why);
+int bs_grappa_cuda_fill(struct bs_grappa_cuda *plan, float *hybrid, bool wrapped,
+			struct CUstream_st *stream, struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
