@@ -34,19 +34,21 @@ template <struct bs_cuda_spec what(const struct bs_protocol *p)>
 static constexpr struct bs_engine bs_engine_cuda(const char *name, bool windows, bool previews,
 						 const struct bs_engine *preview)
 {
-	return { name,
-		 bs_engine_cuda_need<what>,
-		 bs_engine_cuda_arm<what>,
-		 bs_armed_cuda_begin,
-		 bs_armed_cuda_add,
-		 bs_armed_cuda_finish,
-		 bs_armed_cuda_close,
-		 bs_armed_cuda_reading,
-		 windows ? bs_armed_cuda_fold : NULL,
-		 windows ? bs_armed_cuda_slide : NULL,
-		 previews ? bs_armed_cuda_peek : NULL,
-		 preview,
-		 NULL };
+	struct bs_engine e = {};
+
+	e.name = name;
+	e.need = bs_engine_cuda_need<what>;
+	e.arm = bs_engine_cuda_arm<what>;
+	e.begin = bs_armed_cuda_begin;
+	e.add = bs_armed_cuda_add;
+	e.finish = bs_armed_cuda_finish;
+	e.disarm = bs_armed_cuda_close;
+	e.reading = bs_armed_cuda_reading;
+	e.fold = windows ? bs_armed_cuda_fold : NULL;
+	e.slide = windows ? bs_armed_cuda_slide : NULL;
+	e.peek = previews ? bs_armed_cuda_peek : NULL;
+	e.preview = preview;
+	return e;
 }
 
 #endif
