@@ -15,6 +15,7 @@ static const char *const windows[] = { "kaiser_bessel", "gauss", NULL };
 static const char *const densities[] = { "ramp", "pipe", "file", "none", NULL };
 static const char *const normalizes[] = { "auto", "none", "uniform", NULL };
 static const char *const combines[] = { "none", "rss", "sense", NULL };
+static const char *const compressions[] = { "svd", "geometric", NULL };
 static const char *const whitens[] = { "off", "auto", "require", NULL };
 static const char *const parallels[] = { "none", "grappa", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
@@ -154,6 +155,9 @@ P("coils", BS_KEY_INT, "", NULL, 1, BS_COILS_MAX, NULL, coils,
 P("virtual_coils", BS_KEY_INT, "", "0", 0, BS_COILS_MAX, NULL, virtual_coils,
   "compress readouts to so many virtual coils, those that hold most of the signal at the center "
   "of k-space; 0: not"),
+P("compression", BS_KEY_WORD, "", "\"svd\"", 0, 0, compressions, compression,
+  "virtual_coils; svd: one matrix; geometric: one for each place along the readout, on the "
+  "grid, where fewer virtual coils hold as much"),
 P("noise.whiten", BS_KEY_WORD, "", "\"off\"", 0, 0, whitens, whiten,
   "make the noise white and of deviation 1 in every coil, by the scan's own readouts of noise or "
   "those of the scan that its header names; auto: where they are known, else as it comes, and "

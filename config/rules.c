@@ -323,6 +323,14 @@ static void rule_coils(const struct bs_reading *r, const struct bs_scope *s,
 	if (p->virtual_coils > p->coils)
 		fault(r, s, "virtual_coils", "%u of %u coils: there are not so many",
 		      p->virtual_coils, p->coils);
+	if (p->compression == BS_COMPRESSION_GEOMETRIC && sound(s, "compression", NULL)) {
+		if (p->virtual_coils == 0)
+			fault(r, s, "compression", "has no effect without virtual_coils");
+		else if (sound(s, "method", "samples", "encoded", NULL) &&
+			 (!bs_methods[p->method].on_grid || p->samples != p->encoded[0]))
+			fault(r, s, "compression",
+			      "geometric needs method cartesian and samples as encoded x");
+	}
 	if (!sound(s, "noise.whiten", "image.maps_file", NULL) || p->maps_file[0] == '\0' ||
 	    !bs_protocol_prepares(p))
 		return;

@@ -65,6 +65,8 @@ enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
 enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
 enum bs_precond { BS_PRECOND_NONE, BS_PRECOND_JACOBI, BS_PRECOND_CIRCULANT };
 enum bs_miss { BS_MISS_FLAG, BS_MISS_SHED, BS_MISS_STOP };
+/* Coils to virtual coils: one matrix, or one for each place along the readout. */
+enum bs_compression { BS_COMPRESSION_SVD, BS_COMPRESSION_GEOMETRIC };
 /* Readouts are made white by the covariance of the noise: never, where it is known, always. */
 enum bs_whiten { BS_WHITEN_OFF, BS_WHITEN_AUTO, BS_WHITEN_REQUIRE };
 enum bs_admit { BS_ADMIT_MEASURE, BS_ADMIT_TRUST }; /* budgets: measured when armed, or not */
@@ -110,6 +112,7 @@ struct bs_protocol {
 	float fov_mm[3];
 	uint32_t coils;
 	uint32_t virtual_coils; /* that readouts are compressed to; 0: not */
+	enum bs_compression compression;
 	enum bs_whiten whiten;
 	uint32_t samples;  /* of a readout, discarded ones not counted */
 	uint32_t discard;  /* most samples of a readout that the stream may mark as discarded */

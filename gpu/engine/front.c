@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/calibrate/along.h"
 #include "gpu/calibrate/compress.h"
 #include "gpu/calibrate/mix.h"
 
@@ -49,7 +50,10 @@ struct bs_front {
 	/* memory: w [coils][coils] double; matrix [slice][inner][coils] */
 	double *w, *a, *gram;
 	void *work;
-	float *matrix, *mixed, *data;
+	float *matrix, *mixed, *data; /* matrix: of places, the center's */
+	struct bs_along *along;       /* NULL: one matrix for all places */
+	uint32_t places;
+	float *by_place; /* [slice][inner][coils][place] */
 	struct slice *slice;
 	struct frame *frame;
 	struct waiting *waiting;
@@ -72,7 +76,7 @@ struct plan {
 	struct piece {
 		const char *what;
 		uint64_t count, bytes;
-	} piece[11];
+	} piece[12];
 };
 
 static uint32_t rows_of(const struct bs_protocol *p)
@@ -80,8 +84,15 @@ static uint32_t rows_of(const struct bs_protocol *p)
 	return bs_methods[p->method].on_grid ? p->encoded[1] * p->encoded[2] : p->readouts;
 }
 
+/* Along the readout, each with a matrix of its own. */
+static uint32_t places_of(const struct bs_protocol *p)
+{
+	return p->virtual_coils > 0 && p->compression == BS_COMPRESSION_GEOMETRIC ? p->samples : 1;
+}
+
 static struct plan plan_of(const struct bs_protocol *p)
 {
+	const uint64_t places = places_of(p);
 	const uint64_t square = (uint64_t)p->coils * p->coils;
 	const uint64_t room = ((uint64_t)p->samples + p->discard) * 8;
 	const uint64_t slices = p->virtual_coils > 0 ? p->slices : 1;
@@ -90,14 +101,15 @@ static struct plan plan_of(const struct bs_protocol *p)
 		{ "coil matrices", slices, square * 8 },
 		{ "whitening", 1, square * 16 },
 		{ "virtual coils' samples", 1, room * bs_protocol_inner_coils(p) },
-		{ "compression", wait > 0, square * 16 },
-		{ "calibration data's Gram matrix", wait > 0, square * 8 },
+		{ "compression", wait > 0, places * square * 16 },
+		{ "calibration data's Gram matrix", wait > 0, places * square * 8 },
 		{ "calibration work", wait > 0, bs_compress_bytes(p->coils) },
 		{ "slices' calibrating rows", slices, sizeof(struct slice) },
 		{ "frames that wait", bs_protocol_frames(p), sizeof(struct frame) },
 		{ "readouts that wait", slices, wait * sizeof(struct waiting) },
 		{ "their samples", slices, wait * room * p->coils },
 		{ "their rows", wait > 0, (uint64_t)rows_of(p) * 4 },
+		{ "coil matrices by place", places > 1 ? slices : 0, places * square * 8 },
 	} };
 
 	return plan;
@@ -107,24 +119,23 @@ int bs_front_need(const struct bs_protocol *p, struct bs_need *need, struct bs_f
 {
 	const struct plan plan = plan_of(p);
 
-	(void)why;
 	if (!bs_protocol_prepares(p))
 		return 0;
 	for (size_t i = 0; i < sizeof(plan.piece) / sizeof(plan.piece[0]); i++)
 		if (plan.piece[i].count * plan.piece[i].bytes > 0)
 			bs_need_add(need, plan.piece[i].what, plan.piece[i].count,
 				    plan.piece[i].bytes);
-	return 0;
+	return places_of(p) > 1 ? bs_along_need(p->samples, p->coils, need, why) : 0;
 }
 
 /* False: the arena is full. A piece lies without gaps between its parts. */
 static bool take_all(struct bs_front *f, struct bs_arena *arena)
 {
 	const struct plan plan = plan_of(f->p);
-	void **const to[] = { (void **)&f->matrix, (void **)&f->w,     (void **)&f->mixed,
-			      (void **)&f->a,      (void **)&f->gram,  &f->work,
-			      (void **)&f->slice,  (void **)&f->frame, (void **)&f->waiting,
-			      (void **)&f->data,   (void **)&f->by_row };
+	void **const to[] = { (void **)&f->matrix, (void **)&f->w,      (void **)&f->mixed,
+			      (void **)&f->a,      (void **)&f->gram,   &f->work,
+			      (void **)&f->slice,  (void **)&f->frame,  (void **)&f->waiting,
+			      (void **)&f->data,   (void **)&f->by_row, (void **)&f->by_place };
 	_Static_assert(sizeof(to) / sizeof(to[0]) == sizeof(plan.piece) / sizeof(plan.piece[0]),
 		       "a place for each piece");
 
@@ -148,6 +159,7 @@ int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_r
 		 struct bs_arena *arena, struct bs_fail *why)
 {
 	struct bs_front *f;
+	int rc;
 
 	*out = NULL;
 	if (!bs_protocol_prepares(p))
@@ -167,10 +179,16 @@ int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_r
 	f->calibrating = bs_methods[p->method].on_grid
 				 ? least(p->encoded[1], 2 * HALF) * least(p->encoded[2], 2 * HALF)
 				 : (p->readouts + f->stride - 1) / f->stride;
+	f->places = places_of(p);
 	if (!take_all(f, arena)) {
 		free(f);
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': whitening and coil compression",
 			       p->name);
+	}
+	rc = f->places > 1 ? bs_along_plan(&f->along, p->samples, p->coils, arena, why) : 0;
+	if (rc != 0) {
+		free(f);
+		return rc;
 	}
 	*out = f;
 	return 0;
@@ -178,6 +196,8 @@ int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_r
 
 void bs_front_disarm(struct bs_front *f)
 {
+	if (f != NULL)
+		bs_along_close(f->along);
 	free(f);
 }
 
@@ -214,10 +234,17 @@ void bs_front_trial(struct bs_front *f, const struct bs_scan_info *info)
 	bs_front_scan(f, info, NULL);
 	f->begun = f->said.whitened = true;
 	memset(f->matrix, 0, f->slices * size * sizeof(*f->matrix));
+	if (f->along != NULL)
+		memset(f->by_place, 0, f->slices * size * f->places * sizeof(*f->by_place));
 	for (uint32_t s = 0; s < f->slices; s++) {
 		f->slice[s].known = true;
-		for (uint32_t v = 0; v < f->inner_coils; v++)
-			f->matrix[s * size + 2 * ((size_t)v * f->p->coils + v)] = 1.0f;
+		for (uint32_t v = 0; v < f->inner_coils; v++) {
+			const size_t at = s * size + 2 * ((size_t)v * f->p->coils + v);
+
+			f->matrix[at] = 1.0f;
+			for (uint32_t x = 0; f->along != NULL && x < f->places; x++)
+				f->by_place[at * f->places + 2 * (size_t)x] = 1.0f;
+		}
 	}
 }
 
@@ -263,22 +290,38 @@ static int begin(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fa
 		       reason.text);
 }
 
+static uint32_t used_samples(const struct bs_mrd_acq *head)
+{
+	return (uint32_t)head->number_of_samples - head->discard_pre - head->discard_post;
+}
+
+/* What is shorter than a line, a navigator, has the matrix of the center. */
+static void mix(struct bs_front *f, const struct bs_mrd_acq *head, const float *data)
+{
+	const uint32_t samples = used_samples(head);
+	const size_t size = 2 * (size_t)f->inner_coils * f->p->coils;
+	const uint32_t slice = f->p->virtual_coils > 0 ? head->idx.slice : 0;
+	const float *from = data + 2 * (size_t)head->discard_pre;
+
+	if (f->along != NULL && samples == f->places)
+		bs_along_mix(f->along, f->mixed, samples, f->by_place + slice * size * f->places,
+			     f->inner_coils, from, head->number_of_samples);
+	else
+		bs_mix(f->mixed, samples, f->matrix + slice * size, f->inner_coils, f->p->coils,
+		       samples, from, head->number_of_samples);
+}
+
 /* One readout to the engines. */
 static int pass(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row, const float *data,
 		int64_t now_ns, struct bs_fail *why)
 {
-	const uint32_t samples =
-		(uint32_t)head->number_of_samples - head->discard_pre - head->discard_post;
-	const uint32_t slice = f->p->virtual_coils > 0 ? head->idx.slice : 0;
 	struct bs_mrd_acq inner = *head;
 
 	if (f->p->virtual_coils == 0 && !f->said.whitened)
 		return bs_recon_readout(f->recon, head, row, data, now_ns, why);
-	bs_mix(f->mixed, samples, f->matrix + 2 * (size_t)slice * f->inner_coils * f->p->coils,
-	       f->inner_coils, f->p->coils, samples, data + 2 * (size_t)head->discard_pre,
-	       head->number_of_samples);
+	mix(f, head, data);
 	inner.active_channels = (uint16_t)f->inner_coils;
-	inner.number_of_samples = (uint16_t)samples;
+	inner.number_of_samples = (uint16_t)used_samples(head);
 	inner.center_sample = (uint16_t)(head->center_sample > head->discard_pre
 						 ? head->center_sample - head->discard_pre
 						 : 0);
@@ -368,35 +411,64 @@ static uint32_t sort_rows(struct bs_front *f, const struct slice *s)
 	return calibrate;
 }
 
-/* The matrix of a slice, from what waits; of all of it where nothing of that calibrates. */
-static int make_matrix(struct bs_front *f, uint32_t slice, struct bs_fail *why)
+/* The Gram matrix of what calibrates a slice, place by place where each has a matrix. */
+static void sum_rows(struct bs_front *f, const struct slice *s)
 {
-	struct slice *s = &f->slice[slice];
-	const bool all = sort_rows(f, s) == 0;
-	const uint32_t coils = f->p->coils;
-	struct bs_fail reason;
-	double kept;
+	const bool all = sort_rows(f, s) == 0; /* of what waits, where nothing of it calibrates */
+	const size_t square = (size_t)f->p->coils * f->p->coils;
 
-	memset(f->gram, 0, (size_t)coils * coils * sizeof(*f->gram));
+	memset(f->gram, 0, f->places * square * sizeof(*f->gram));
 	for (uint32_t r = 0; r < f->rows; r++) {
 		const uint32_t i = f->by_row[r];
 		const struct bs_mrd_acq *head;
+		const float *data;
 
 		if (i == NONE || (!all && place_of(f, r) == NONE))
 			continue;
 		head = &f->waiting[i].head;
-		bs_gram_add(
-			f->gram, coils,
-			(uint32_t)head->number_of_samples - head->discard_pre - head->discard_post,
-			samples_of(f, i) + 2 * (size_t)head->discard_pre, head->number_of_samples);
+		data = samples_of(f, i) + 2 * (size_t)head->discard_pre;
+		if (f->along != NULL)
+			bs_along_gram(f->along, f->gram, data, head->number_of_samples);
+		else
+			bs_gram_add(f->gram, f->p->coils, used_samples(head), data,
+				    head->number_of_samples);
 	}
-	if (bs_compress(f->a, f->inner_coils, coils, f->gram, f->said.whitened ? f->w : NULL, &kept,
-			f->work, &reason) != 0)
+}
+
+/* A slice's matrix from its Gram matrix, or those of its places. */
+static int solve(struct bs_front *f, uint32_t slice, double *kept, struct bs_fail *why)
+{
+	const uint32_t coils = f->p->coils;
+	const size_t size = (size_t)f->inner_coils * coils;
+	const double *w = f->said.whitened ? f->w : NULL;
+	int rc;
+
+	if (f->along == NULL)
+		rc = bs_compress(f->a, f->inner_coils, coils, f->gram, w, kept, f->work, why);
+	else
+		rc = bs_compress_aligned(f->a, f->inner_coils, coils, f->places, f->gram, w, kept,
+					 f->work, why);
+	if (rc != 0)
+		return rc;
+	bs_mix_matrix(f->matrix + 2 * slice * size, f->a + 2 * size * (f->places / 2),
+		      f->inner_coils, coils);
+	if (f->along != NULL)
+		bs_along_matrix(f->by_place + 2 * slice * size * f->places, f->a, f->inner_coils,
+				coils, f->places);
+	return 0;
+}
+
+static int make_matrix(struct bs_front *f, uint32_t slice, struct bs_fail *why)
+{
+	struct slice *s = &f->slice[slice];
+	struct bs_fail reason;
+	double kept;
+
+	sum_rows(f, s);
+	if (solve(f, slice, &kept, &reason) != 0)
 		return bs_fail(why, BS_ERR_CALIBRATION,
 			       "virtual_coils of protocol '%s': slice %u: %s", f->p->name, slice,
 			       reason.text);
-	bs_mix_matrix(f->matrix + 2 * (size_t)slice * f->inner_coils * coils, f->a, f->inner_coils,
-		      coils);
 	s->known = true;
 	f->said.kept = (float)kept < f->said.kept ? (float)kept : f->said.kept;
 	bs_recon_prepared(f->recon, &f->said);

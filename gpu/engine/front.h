@@ -17,6 +17,9 @@
  * each, added in the order of their rows: the matrix does not depend on the order of a frame's
  * readouts. A matrix from the first lines of a Cartesian scan would be twice as far off.
  *
+ * compression geometric: one matrix for each place along the readout (gpu/calibrate/along.h), each
+ * readout is transformed along x and back; what is no whole line has the center's.
+ *
  * Noise that is not known, or is singular: an error for protocols that require it, for every
  * readout of the scan; else the readouts stay as they are, and images say so.
  * One thread. After arm nothing is allocated. Test: test/unit/gpu/test_front.c

@@ -118,6 +118,7 @@ static const char every[] =
 	"  frame: { preview_every = 6; }; },\n"
 	"{ name = \"c\"; method = \"cartesian\"; matrix = [64, 32]; encoded = [80, 81, 1];"
 	" coils = 2; samples = 80; readouts = 40;\n"
+	" virtual_coils = 1; compression = \"geometric\";\n"
 	"  parallel = \"grappa\"; grappa: { kernel = [3, 7, 1]; sources = 4; lambda = 0.01; };"
 	" } );\n";
 /* clang-format on */

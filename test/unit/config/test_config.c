@@ -383,6 +383,10 @@ static const struct {
 	  PROTOCOL("gridding: { density_file = \"w\"; };") },
 	{ 4, "protocols.[0].image.maps_file: missing; image.combine sense needs it",
 	  PROTOCOL("image: { combine = \"sense\"; };") },
+	{ 4, "protocols.[0].compression: has no effect without virtual_coils",
+	  PROTOCOL("compression = \"geometric\";") },
+	{ 4, "protocols.[0].compression: geometric needs method cartesian",
+	  PROTOCOL("virtual_coils = 1; compression = \"geometric\";") },
 	{ 4, "protocols.[0].virtual_coils: 3 of 2 coils", PROTOCOL("virtual_coils = 3;") },
 	{ 4, "protocols.[0].image.maps_file: holds the coils as they are: not with noise.whiten",
 	  PROTOCOL("noise: { whiten = \"auto\"; };"

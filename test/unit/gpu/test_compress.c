@@ -6,6 +6,7 @@
  * of what is inverted here, below 10, to spare. Float sums of n products: n 2^-24 of
  * their magnitudes.
  */
+#include "gpu/calibrate/along.h"
 #include "gpu/calibrate/compress.h"
 #include "gpu/calibrate/mix.h"
 
@@ -306,6 +307,74 @@ static void test_mix(void)
 	}
 }
 
+/* By definition: to places and back by direct sums in double, a matrix at each. */
+static void test_along(uint32_t n)
+{
+	enum { C = 3, R = 2, MOST = 10, STRIDE = 12 };
+	float in[C * STRIDE * 2];
+	float out[R * STRIDE * 2];
+	double a[MOST * R * C * 2];
+	float matrix[MOST * R * C * 2];
+	double gram[MOST * C * C] = { 0 };
+	struct bs_need need = { 0 };
+	struct bs_arena arena;
+	struct bs_along *along = NULL;
+	struct bs_fail why = { 0 };
+	z hybrid[C][MOST];
+	double worst = 0.0;
+	double square = 0.0;
+
+	CHECK(bs_along_need(n, C, &need, &why) == 0 &&
+		      bs_arena_open(&arena, need.total_bytes, &why) == 0 &&
+		      bs_along_plan(&along, n, C, &arena, &why) == 0,
+	      "planned for %u samples %s", n, why.text);
+	for (uint32_t i = 0; i < C * STRIDE * 2; i++)
+		in[i] = (float)normal();
+	for (uint32_t i = 0; i < n * R * C * 2; i++)
+		a[i] = normal();
+	bs_along_matrix(matrix, a, R, C, n);
+	bs_along_mix(along, out, STRIDE, matrix, R, in, STRIDE);
+	bs_along_gram(along, gram, in, STRIDE);
+	for (uint32_t c = 0; c < C; c++)
+		for (uint32_t x = 0; x < n; x++) { /* place x lies at x - n / 2 */
+			hybrid[c][x] = 0.0;
+			for (uint32_t s = 0; s < n; s++)
+				hybrid[c][x] +=
+					(in[2 * (c * STRIDE + s)] +
+					 I * in[2 * (c * STRIDE + s) + 1]) *
+					cexp(I * 2.0 * acos(-1.0) * s * ((double)x - n / 2) / n);
+		}
+	for (uint32_t v = 0; v < R; v++)
+		for (uint32_t s = 0; s < n; s++) {
+			z sum = 0.0;
+
+			for (uint32_t x = 0; x < n; x++)
+				for (uint32_t c = 0; c < C; c++) {
+					const double *m = a + 2 * (v + R * (c + (size_t)C * x));
+
+					sum += (m[0] + I * m[1]) * hybrid[c][x] / n *
+					       cexp(-I * 2.0 * acos(-1.0) * s *
+						    ((double)x - n / 2) / n);
+				}
+			sum -= out[2 * (v * STRIDE + s)] + I * out[2 * (v * STRIDE + s) + 1];
+			worst = fmax(worst, cabs(sum));
+		}
+	for (uint32_t x = 0; x < n; x++)
+		for (uint32_t i = 0; i < C; i++)
+			for (uint32_t j = 0; j <= i; j++) {
+				const double *g = gram + (size_t)C * C * x;
+				const z want = hybrid[i][x] * conj(hybrid[j][x]);
+				const z got = g[i * C + j] + I * (j < i ? g[j * C + i] : 0.0);
+
+				square = fmax(square, cabs(got - want));
+			}
+	/* values are a few, sums of n C of them; twice the transforms' log2 n roundings */
+	CHECK(worst < 64.0 * n * 0x1p-24, "%u places, each its matrix: %.1e", n, worst);
+	CHECK(square < 64.0 * n * 0x1p-24, "and its Gram matrix: %.1e", square);
+	bs_along_close(along);
+	bs_arena_close(&arena);
+}
+
 int main(void)
 {
 	bs_dense_open();
@@ -313,5 +382,8 @@ int main(void)
 	test_compress();
 	test_aligned();
 	test_mix();
+	test_along(10);
+	test_along(9);
+	test_along(1);
 	return check_done();
 }

@@ -397,6 +397,70 @@ static void test_what_calibrates(void)
 	close_run(&r);
 }
 
+/*
+ * Two sources, mixed into the coils differently at every place: two virtual coils at each hold all
+ * of them, two for all places do not.
+ */
+static void test_geometric(void)
+{
+	static struct run full, one, each;
+	struct bs_protocol p = protocol(BS_WHITEN_OFF, 0);
+	const struct bs_scan_info info = { 0 };
+	float mixture[2][COILS][2];
+
+	p.combine = BS_COMBINE_RSS;
+	p.output = BS_OUTPUT_MAGNITUDE;
+	for (size_t i = 0; i < sizeof(mixture) / sizeof(float); i++)
+		((float *)mixture)[i] = (float)(check_uniform(&seed) - 0.5);
+	for (uint32_t row = 0; row < LINES; row++) {
+		double complex at[2][SAMPLES];
+
+		for (uint32_t i = 0; i < 2 * SAMPLES; i++)
+			((double complex *)at)[i] = check_uniform(&seed) - 0.5;
+		for (uint32_t c = 0; c < COILS; c++)
+			for (uint32_t s = 0; s < SAMPLES; s++) {
+				double complex sum = 0.0;
+
+				for (uint32_t x = 0; x < SAMPLES; x++)
+					for (uint32_t k = 0; k < 2; k++)
+						sum += at[k][x] *
+						       cexp(I * (mixture[k][c][0] +
+								 2.0 * mixture[k][c][1] * x)) *
+						       cexp(-I * 2.0 * acos(-1.0) * s * x /
+							    SAMPLES);
+				data[0][0][row][c][s] = (cf)sum;
+			}
+	}
+	p.whiten = BS_WHITEN_AUTO; /* so that there is a front; without noise it passes all */
+	open_run(&full, &p);
+	bs_front_scan(full.front, &info, NULL);
+	p.whiten = BS_WHITEN_OFF;
+	p.virtual_coils = 2;
+	open_run(&one, &p);
+	bs_front_scan(one.front, &info, NULL);
+	p.compression = BS_COMPRESSION_GEOMETRIC;
+	open_run(&each, &p);
+	bs_front_scan(each.front, &info, NULL);
+	for (uint32_t row = 0; row < LINES; row++) {
+		give_line(&full, 0, 0, row);
+		give_line(&one, 0, 0, row);
+		give_line(&each, 0, 0, row);
+	}
+	const double far = check_rel((float *)one.image[0], (float *)full.image[0], VOXELS);
+	const double near = check_rel((float *)each.image[0], (float *)full.image[0], VOXELS);
+
+	/* a readout is transformed to places and back: 2 log2 24 roundings more */
+	CHECK(full.images == 1 && one.images == 1 && each.images == 1 && near < 10 * TIGHT &&
+		      far > 0.1,
+	      "a matrix for each place loses nothing: %.1e; one for all: %.1e", near, far);
+	CHECK(each.said[0].prepared.kept > 0.999999f && one.said[0].prepared.kept < 0.95f,
+	      "and the images say so: %.6f, %.6f", each.said[0].prepared.kept,
+	      one.said[0].prepared.kept);
+	close_run(&full);
+	close_run(&one);
+	close_run(&each);
+}
+
 int main(void)
 {
 	static struct bs_noise noise;
@@ -410,6 +474,7 @@ int main(void)
 	test_compression(&noise);
 	test_partial();
 	test_what_calibrates();
+	test_geometric();
 	bs_team_close(team);
 	return check_done();
 }
