@@ -267,18 +267,21 @@ static int arm(void **self, const struct bs_protocol *p, const struct bs_tables 
 template <struct bs_cuda_spec what(const struct bs_protocol *p)>
 static constexpr struct bs_engine engine(const char *name, const struct bs_engine *preview)
 {
-	return { name,
-		 need<what>,
-		 arm<what>,
-		 begin,
-		 add,
-		 finish,
-		 bs_armed_multi_close,
-		 reading,
-		 fold,
-		 slide,
-		 preview == NULL ? peek : NULL,
-		 preview };
+	struct bs_engine e = {};
+
+	e.name = name;
+	e.need = need<what>;
+	e.arm = arm<what>;
+	e.begin = begin;
+	e.add = add;
+	e.finish = finish;
+	e.disarm = bs_armed_multi_close;
+	e.reading = reading;
+	e.fold = fold;
+	e.slide = slide;
+	e.peek = preview == NULL ? peek : NULL;
+	e.preview = preview;
+	return e;
 }
 
 const struct bs_engine bs_engine_gridding_multi =
