@@ -31,6 +31,7 @@ enum bs_key_type {
 	BS_KEY_INT3,      /* uint32_t[3] */
 	BS_KEY_NUMBER3,   /* float[3] */
 	BS_KEY_DEVICES,   /* struct bs_devices: different integers */
+	BS_KEY_COUNT,     /* uint32_t and 0; or, for the word "header", 0 and, behind it, 1 */
 };
 
 struct bs_key {

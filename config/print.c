@@ -67,6 +67,8 @@ static const char *type_name(const struct bs_key *key)
 	case BS_KEY_INT:
 	case BS_KEY_LONG:
 		return "integer";
+	case BS_KEY_COUNT:
+		return "integer or `\"header\"`";
 	case BS_KEY_NUMBER:
 		return "number";
 	case BS_KEY_BOOL:

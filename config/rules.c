@@ -58,6 +58,8 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 		else if (p->output == BS_OUTPUT_COMPLEX)
 			p->combine = BS_COMBINE_NONE;
 	}
+	if (p->by_header)
+		p->readouts = p->readouts_max > 0 ? p->readouts_max : bs_protocol_lines(p);
 	if (!given(s, "image.matrix"))
 		memcpy(p->image_matrix, p->matrix, sizeof(p->image_matrix));
 }
@@ -188,8 +190,14 @@ static void rule_sizes(const struct bs_reading *r, const struct bs_scope *s,
 	if (sound(s, "slices", "contrasts", NULL) && p->slices * p->contrasts > BS_FRAMES_MAX)
 		fault(r, s, "slices", "%u slices x %u contrasts: at most %u frames may be open",
 		      p->slices, p->contrasts, BS_FRAMES_MAX);
-	if (!sound(s, "readouts", NULL))
+	if (!sound(s, "readouts", "readouts_max", NULL))
 		return;
+	if (!p->by_header && p->readouts_max > 0)
+		fault(r, s, "readouts_max", "has no effect without readouts \"header\"");
+	if (p->by_header && !bs_protocol_on_grid(p) &&
+	    (p->traj.type != BS_TRAJ_FILE || p->readouts_max == 0))
+		fault(r, s, "readouts",
+		      "\"header\" needs a grid, or a trajectory's file and readouts_max");
 	if (sound(s, "gridding.chunk_readouts", NULL) && p->chunk_readouts > p->readouts)
 		fault(r, s, "gridding.chunk_readouts", "%u is more than the frame's %u readouts",
 		      p->chunk_readouts, p->readouts);
@@ -213,8 +221,7 @@ static void rule_cartesian(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "encoded", "z is %u: it must be 1 in 2D", p->encoded[2]);
 	if (sound(s, "samples", NULL) && p->samples > p->encoded[0])
 		fault(r, s, "samples", "%u is more than encoded x, %u", p->samples, p->encoded[0]);
-	if (sound(s, "readouts", NULL) &&
-	    p->readouts > (uint64_t)p->encoded[1] * (p->encoded[2] > 0 ? p->encoded[2] : 1))
+	if (sound(s, "readouts", NULL) && p->readouts > bs_protocol_lines(p))
 		fault(r, s, "readouts", "%u is more than the %u x %u lines of encoded", p->readouts,
 		      p->encoded[1], p->encoded[2]);
 }

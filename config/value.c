@@ -231,6 +231,22 @@ static bool put_devices(struct bs_devices *field, const config_setting_t *v,
 	return true;
 }
 
+static bool put_count(uint32_t field[2], const config_setting_t *v, const struct bs_key *key,
+		      struct why *why)
+{
+	long long whole = 0;
+
+	field[1] = config_setting_type(v) == CONFIG_TYPE_STRING &&
+		   strcmp(config_setting_get_string(v), "header") == 0;
+	if (field[1] == 0 && config_setting_type(v) == CONFIG_TYPE_STRING)
+		return WHY(why, "an integer or \"header\" is wanted, not \"%s\"",
+			   config_setting_get_string(v));
+	if (field[1] == 0 && !get_integer(&whole, v, key, why))
+		return false;
+	field[0] = (uint32_t)whole;
+	return true;
+}
+
 static bool put(unsigned char *field, const char *folder, const config_setting_t *v,
 		const struct bs_key *key, struct why *why)
 {
@@ -244,6 +260,8 @@ static bool put(unsigned char *field, const char *folder, const config_setting_t
 			return false;
 		*(uint32_t *)(void *)field = (uint32_t)whole;
 		return true;
+	case BS_KEY_COUNT:
+		return put_count((uint32_t *)(void *)field, v, key, why);
 	case BS_KEY_LONG:
 		if (!get_integer(&whole, v, key, why))
 			return false;
@@ -381,6 +399,13 @@ void bs_value_print(FILE *to, const struct bs_key *key, const void *base)
 	unsigned word = 0;
 
 	switch (key->type) {
+	case BS_KEY_COUNT:
+		if (n[1] != 0) {
+			print_string(to, "header");
+			break;
+		}
+		(void)fprintf(to, "%lu", (unsigned long)*n);
+		break;
 	case BS_KEY_INT:
 		(void)fprintf(to, "%lu", (unsigned long)*n);
 		break;

@@ -114,10 +114,12 @@ struct bs_protocol {
 	uint32_t virtual_coils; /* that readouts are compressed to; 0: not */
 	enum bs_compression compression;
 	enum bs_whiten whiten;
-	uint32_t samples;  /* of a readout, discarded ones not counted */
-	uint32_t discard;  /* most samples of a readout that the stream may mark as discarded */
-	uint32_t readouts; /* of a frame */
-	uint32_t slices;   /* frames that may be open at once: slices x contrasts */
+	uint32_t samples;      /* of a readout, discarded ones not counted */
+	uint32_t discard;      /* most samples of a readout that the stream may mark as discarded */
+	uint32_t readouts;     /* of a frame; by_header: at most */
+	uint32_t by_header;    /* 1: the scan says how many (core/frame/recon.h); behind readouts */
+	uint32_t readouts_max; /* by_header, as it was given; 0: not at all */
+	uint32_t slices;       /* frames that may be open at once: slices x contrasts */
 	uint32_t contrasts;
 	uint32_t uses;     /* bit of enum bs_kind: what it uses beside the lines of its images */
 	double max_sample; /* largest legal |sample| */
@@ -274,6 +276,10 @@ static inline bool bs_protocol_resizes(const struct bs_protocol *p)
 	return bs_protocol_image_axis(p, 0) != p->matrix[0] ||
 	       bs_protocol_image_axis(p, 1) != p->matrix[1] ||
 	       bs_protocol_image_axis(p, 2) != p->matrix[2];
+}
+static inline uint32_t bs_protocol_lines(const struct bs_protocol *p) /* of its grid, or 0 */
+{
+	return p->encoded[1] * (p->encoded[2] > 0 ? p->encoded[2] : 1);
 }
 /* Its samples are lines of the grid `encoded`, told apart by their counters. */
 static inline bool bs_protocol_on_grid(const struct bs_protocol *p)

@@ -17,11 +17,14 @@ static int open_armed(struct bs_armed *a, const struct bs_site *site, const stru
 	memset(a, 0, sizeof(*a));
 	env.arena = &a->arena;
 	env.cache_dir = site->cache_dir;
-	a->protocol = p;
+	a->own = *p;
+	a->protocol = p = &a->own;
 	bs_front_inner(&a->inner, p);
 	rc = bs_engine_find(&a->engine, &a->inner, why);
 	if (rc == 0)
 		rc = bs_tables_load(&a->loaded, &a->inner, why);
+	if (rc == 0 && a->loaded.tables.traj != NULL)
+		a->own.readouts = a->inner.readouts = a->loaded.traj.readouts;
 	if (w != NULL)
 		a->loaded.tables.w = w;
 	if (rc == 0)

@@ -22,9 +22,10 @@
 struct bs_shared; /* ipc/shm/shm.h */
 
 struct bs_armed {
-	const struct bs_protocol *protocol;
-	struct bs_protocol inner; /* as the engine sees it; lies where it was opened */
-	struct bs_front *front;   /* NULL: nothing is done before the engine */
+	struct bs_protocol own; /* the site's, with the readouts of its table (by_header) */
+	const struct bs_protocol *protocol; /* .own; NULL: not armed */
+	struct bs_protocol inner;           /* as the engine sees it; lies where it was opened */
+	struct bs_front *front;             /* NULL: nothing is done before the engine */
 	const struct bs_engine *engine;
 	struct bs_loaded loaded;
 	struct bs_arena arena;

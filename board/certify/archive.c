@@ -186,7 +186,7 @@ static void keep_words(struct bs_archive *g, const struct words *w, int64_t late
 	bool missed = attribute_is(w, "budget", "missed");
 	const char *at;
 
-	g->run->partial += attribute_is(w, "quality", "partial");
+	g->run->partial += !attribute_is(w, "missing", "0");
 	g->run->degraded += attribute_is(w, "quality", "degraded") ||
 			    !attribute_is(w, "rung", bs_rung_name(BS_RUNG_FULL)) ||
 			    attribute_is(w, "deadline_stop", "1");

@@ -24,6 +24,7 @@ struct job {
 	const struct bs_sink *sink;
 	void *sink_self;
 	uint32_t images, previews;
+	char lacks[BS_LACKS_WORDS]; /* what was said of the last image */
 	struct bs_rounds rounds;
 	struct bs_protocol round; /* the protocol as rounds before the last image run it */
 	const char *w_out;
@@ -57,6 +58,17 @@ static const struct bs_option options[] = {
 	  .help = "keeps the last W: as ls.w_file the service uses it for the scans to come" },
 	{ 0 },
 };
+
+/* Once for images in a row that lack the same. */
+static void log_lacks(struct job *j, const struct bs_recon_image *image)
+{
+	if (strcmp(j->lacks, image->lacks) == 0 || image->preview)
+		return;
+	memcpy(j->lacks, image->lacks, sizeof(j->lacks));
+	if (image->lacks[0] != '\0')
+		bs_log(BS_LOG_WARN, "image %u is partial: %s", image->head.image_index,
+		       image->lacks);
+}
 
 static int emit_ready(void *arg, struct bs_fail *why)
 {
@@ -97,10 +109,7 @@ static int emit_ready(void *arg, struct bs_fail *why)
 			return rc;
 		j->images += !image->preview;
 		j->previews += image->preview;
-		if (image->missing != 0 && !image->preview)
-			bs_log(BS_LOG_WARN, "image %u: %u of %u readouts are missing",
-			       image->head.image_index, image->missing,
-			       image->missing + image->readouts);
+		log_lacks(j, image);
 	}
 	return rc;
 }

@@ -7,6 +7,7 @@
 #include "core/thread/clock.h"
 #include "core/frame/geometry.h"
 #include "core/frame/recon.h"
+#include "core/text.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/xml.h"
 
@@ -58,7 +59,7 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info)
 		atomic_store(&s->kind_unused[i], 0);
 	}
 	s->recon_code = s->emit_code = 0;
-	s->recon_text[0] = s->emit_text[0] = '\0';
+	s->recon_text[0] = s->emit_text[0] = s->lacks[0] = '\0';
 	atomic_fetch_add(&s->id, 1);
 	atomic_store(&s->open, 1);
 }
@@ -180,10 +181,22 @@ void bs_ingest_close(struct ingest *in, const struct bs_item *close)
 	bs_ingest_drain(in, BS_ON_CLOSE);
 }
 
-/*
- * The first fault of ingest, else of recon, else of emit; else what the images lack. Without any,
- * words about the readouts that the protocol does not use.
- */
+/* Of a scan without a fault: what its images lack, and which readouts the protocol does not use. */
+static void remark(const struct bs_scan_record *s, struct bs_wire_outcome *o,
+		   unsigned long long partial)
+{
+	struct bs_text t = { o->text, sizeof(o->text), 0, false };
+	char words[BS_KINDS_WORDS];
+
+	if (partial > 0)
+		bs_text_put(&t, "%llu images are partial, the first: %.*s", partial,
+			    (int)sizeof(s->lacks), s->lacks);
+	(void)bs_kinds_words(words, sizeof(words), &o->kinds);
+	if (words[0] != '\0')
+		bs_text_put(&t, "%s%s", t.len > 0 ? "; " : "", words);
+}
+
+/* The first fault of ingest, else of recon, else of emit; else readouts that did not come. */
 static void judge(struct ingest *in, struct bs_wire_outcome *o)
 {
 	const struct bs_scan_record *s = in->scan;
@@ -194,6 +207,8 @@ static void judge(struct ingest *in, struct bs_wire_outcome *o)
 		     { s->recon_code, s->recon_text },
 		     { s->emit_code, s->emit_text } };
 
+	const unsigned long long partial = atomic_load(&s->images_partial);
+
 	for (int i = 0; i < 3 && o->code == 0; i++)
 		if (said[i].code != 0) {
 			o->code = said[i].code;
@@ -202,12 +217,13 @@ static void judge(struct ingest *in, struct bs_wire_outcome *o)
 	if (o->code == 0 && atomic_load(&s->readouts_missing) != 0) {
 		o->code = BS_ERR_LENGTH;
 		(void)snprintf(o->text, sizeof(o->text),
-			       "the scan ended early: %llu images lack %llu readouts",
-			       (unsigned long long)atomic_load(&s->images_partial),
-			       (unsigned long long)atomic_load(&s->readouts_missing));
+			       "%llu readouts did not come; %llu images are partial, the first: "
+			       "%.*s",
+			       (unsigned long long)atomic_load(&s->readouts_missing), partial,
+			       (int)sizeof(s->lacks), s->lacks);
 	}
 	if (o->code == 0)
-		(void)bs_kinds_words(o->text, sizeof(o->text), &o->kinds);
+		remark(s, o, partial);
 }
 
 _Static_assert(BS_SCAN_END_BYTES == BS_WIRE_OUTCOME_BYTES, "an outcome fits the shared memory");

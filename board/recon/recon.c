@@ -2,6 +2,7 @@
 #include "board/recon/recon.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "board/service/realtime.h"
@@ -122,7 +123,11 @@ static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t to
 		step(w, before);
 	bs_count(&w->env->shm.s->budget[w->protocol].images[m->rung], 1);
 	bs_count(&scan->images_made, 1);
-	bs_count(&scan->images_partial, m->image.missing != 0);
+	if (m->image.lacks[0] != '\0') {
+		if (atomic_load(&scan->images_partial) == 0)
+			memcpy(scan->lacks, m->image.lacks, sizeof(scan->lacks));
+		bs_count(&scan->images_partial, 1);
+	}
 	bs_count(&scan->readouts_missing, m->image.missing);
 	bs_count(&w->env->shm.s->totals.images, 1);
 }
@@ -280,6 +285,14 @@ static void give_slot(struct recon_worker *w, uint32_t slot, bool mine)
 	give_back(w, false);
 }
 
+/* Of the kinds of readouts that images wait for. */
+static bool ends_frames(const struct bs_mrd_acq *head)
+{
+	const enum bs_kind kind = bs_mrd_kind(head->flags);
+
+	return kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
+}
+
 static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 {
 	struct bs_shm *shm = &w->env->shm;
@@ -297,7 +310,7 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 		if (rc == 0) {
 			bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_ADD),
 				    added_ns - taken_ns);
-			if (bs_mrd_kind(m->head.flags) == BS_KIND_IMAGING)
+			if (ends_frames(&m->head))
 				*stamps_of(w, m->head.idx.slice, m->head.idx.contrast) =
 					(struct stamps){ m->sender_ns, m->handed_ns, taken_ns,
 							 added_ns };

@@ -33,6 +33,8 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			why, BS_ERR_TRAJECTORY,
 			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",
 			info->trajectory_name, p->name);
+	if (on_grid && p->by_header && bs_lines_admit(p, info, why) != 0)
+		return BS_ERR_SIZE;
 	return bs_geometry_check(p, info, why);
 }
 

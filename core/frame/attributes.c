@@ -67,7 +67,7 @@ static const char *const qualities[] = { "complete", "partial", "late", "degrade
 static enum quality quality_of(const struct bs_protocol *p, const struct bs_recon_image *image,
 			       const struct bs_image_timing *timing)
 {
-	if (image->missing != 0 || image->preview)
+	if (image->missing != 0 || image->lacks[0] != '\0' || image->preview)
 		return PARTIAL;
 	if (bs_budget_missed(p, timing->latency_ns))
 		return LATE;
@@ -178,6 +178,8 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 		put_count(&t, "boreside_preview", image->head.image_index);
 	put_count(&t, "boreside_readouts", image->readouts);
 	put_count(&t, "boreside_missing", image->missing);
+	if (image->lacks[0] != '\0')
+		put_text(&t, "boreside_lacks", image->lacks);
 	put_kinds(&t, &image->kinds);
 	put_prepared(&t, &image->prepared);
 	put_count(&t, "boreside_gaps", timing->gaps);

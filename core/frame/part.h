@@ -4,6 +4,7 @@
 #ifndef BS_CORE_FRAME_PART_H
 #define BS_CORE_FRAME_PART_H
 
+#include "core/frame/lines.h"
 #include "core/frame/recon.h"
 
 struct seat;
@@ -22,6 +23,7 @@ struct frame {
 	enum { FRAME_EMPTY, FRAME_FILLING, FRAME_READY } state;
 	uint64_t key; /* repetition, set, phase, average: another one is another image */
 	uint32_t have;
+	uint32_t inside;         /* of these on the grid, between the header's limits */
 	uint8_t *row;            /* [rows]: 1 = this readout is in */
 	const struct seat *seat; /* the engine that it began with */
 	struct bs_mrd_acq first, last;
@@ -45,7 +47,9 @@ struct bs_recon {
 	struct bs_protocol preview_p, stand_in_p;
 	struct frame *frame;
 	uint32_t frames, rows;
-	uint32_t groups; /* of a window; 0: none */
+	uint32_t groups;          /* of a window; 0: none */
+	struct bs_scan_info info; /* the scan's */
+	struct bs_lines lines;    /* on the grid */
 	struct bs_prepared prepared;
 	struct bs_kinds kinds; /* of the scan so far */
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */

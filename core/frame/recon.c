@@ -12,10 +12,39 @@ static uint64_t frame_key(const struct bs_mrd_idx *i)
 	       i->average;
 }
 
-/* Readouts that end a frame, or a window's group. */
-static uint32_t full_at(const struct bs_recon *r)
+/* Its lines are told by the grid, and the header says which there are. */
+static bool has_lines(const struct bs_recon *r)
 {
-	return r->groups > 0 ? r->p->frame_step : r->p->readouts;
+	return bs_protocol_on_grid(r->p) && r->groups == 0;
+}
+
+/* The frame, or a window's group, has all that it waits for. */
+static bool is_full(const struct bs_recon *r, const struct frame *f)
+{
+	if (r->groups > 0)
+		return f->have == r->p->frame_step;
+	if (r->p->by_header && has_lines(r))
+		return f->inside > 0 && f->inside == bs_lines_full(&r->lines);
+	return f->have == r->p->readouts;
+}
+
+/* readouts: that its image holds. */
+static uint32_t missing_of(const struct bs_recon *r, const struct frame *f, uint32_t readouts)
+{
+	if (r->p->by_header && has_lines(r))
+		return bs_lines_missing(&r->lines, f->row, r->rows, NULL);
+	return r->p->readouts > readouts ? r->p->readouts - readouts : 0;
+}
+
+/* The stream says that the frame's last line is this one. */
+static bool says_last(const struct bs_recon *r, const struct frame *f, uint64_t flags)
+{
+	if (!r->p->by_header || r->groups > 0)
+		return false;
+	if (flags & (BS_MRD_LAST_IN_REPETITION | BS_MRD_LAST_IN_MEASUREMENT))
+		return true;
+	return (flags & BS_MRD_LAST_IN_SLICE) != 0 &&
+	       (r->p->dims == 2 || missing_of(r, f, f->have) == 0);
 }
 
 void bs_recon_aim(struct bs_recon *r, const struct bs_aim *aim)
@@ -67,6 +96,8 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	r->embedded =
 		bs_protocol_unfolds(r->p) && (info->calibration == BS_CALIBRATION_EMBEDDED ||
 					      info->calibration == BS_CALIBRATION_INTERLEAVED);
+	r->info = *info;
+	bs_lines_of(&r->lines, r->p, info);
 	r->image_index = r->preview_index = 0;
 	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
 	bs_geometry_fov(r->fov_mm, r->p, info);
@@ -135,7 +166,7 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	memset(f->row, 0, r->rows);
 	f->state = FRAME_FILLING;
 	f->key = frame_key(&head->idx);
-	f->have = 0;
+	f->have = f->inside = 0;
 	f->first = *head;
 	return 0;
 }
@@ -242,9 +273,11 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		rc = add_beside(r, slot, BS_KIND_CALIBRATION, row, head, data);
 	if (rc == 0) {
 		f->row[row] = 1;
+		f->have++;
+		f->inside += has_lines(r) && bs_lines_inside(&r->lines, row);
 		f->last = *head;
 		f->last_ns = now_ns;
-		if (++f->have == full_at(r))
+		if (is_full(r, f) || says_last(r, f, head->flags))
 			f->state = FRAME_READY;
 		else if (r->preview_self != NULL && f->have % r->p->preview_every == 0)
 			f->preview_due = true;
@@ -257,21 +290,37 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	return 0;
 }
 
+/* A calibration line, used or not, may be the last of its frame. */
+static void end_by_calibration(struct bs_recon *r, const struct bs_mrd_acq *head, int64_t now_ns)
+{
+	uint32_t slot = bs_protocol_frame(r->p, head->idx.slice, head->idx.contrast);
+	struct frame *f;
+
+	if (head->idx.slice >= r->p->slices || head->idx.contrast >= r->p->contrasts)
+		return;
+	f = &r->frame[slot];
+	if (f->state != FRAME_FILLING || f->key != frame_key(&head->idx) ||
+	    !says_last(r, f, head->flags))
+		return;
+	f->state = FRAME_READY;
+	f->last_ns = now_ns;
+}
+
 int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why)
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 	int rc = 0;
 
-	if (!bs_protocol_uses(r->p, kind)) {
+	if (!bs_protocol_uses(r->p, kind))
 		r->kinds.unused[kind]++;
-		return 0;
-	}
-	if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && r->embedded))
+	else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && r->embedded))
 		rc = take_line(r, head, row, data, now_ns, why);
 	else
 		rc = take_beside(r, kind, head, row, data, why);
-	r->kinds.used[kind] += rc == 0;
+	r->kinds.used[kind] += rc == 0 && bs_protocol_uses(r->p, kind);
+	if (rc == 0 && kind == BS_KIND_CALIBRATION)
+		end_by_calibration(r, head, now_ns);
 	return rc;
 }
 
@@ -415,6 +464,19 @@ static int make_window(struct bs_recon *r, uint32_t slot, struct bs_recon_image 
 	return rc;
 }
 
+static void say_lacks(const struct bs_recon *r, const struct frame *f, struct bs_recon_image *image)
+{
+	const struct bs_held held = { .lines = has_lines(r) ? &r->lines : NULL,
+				      .present = f->row,
+				      .rows = r->rows,
+				      .readouts = image->readouts,
+				      .missing = image->missing };
+
+	image->lacks[0] = '\0';
+	if (!image->preview)
+		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
+}
+
 static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
 		      int64_t deadline_ns, struct bs_fail *why)
 {
@@ -429,7 +491,8 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->readouts = readouts_in(r, f);
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;
-	image->missing = r->p->readouts > image->readouts ? r->p->readouts - image->readouts : 0;
+	image->missing = missing_of(r, f, image->readouts);
+	say_lacks(r, f, image);
 	image->last_ns = f->last_ns;
 	image->last_scan_counter = f->last.scan_counter;
 	if (preview)

@@ -4,6 +4,12 @@
  * arm -> { scan -> readout* -> close }* -> disarm, and after each readout and after close: pop
  * until it returns 0. The service's recon worker and `boreside recon` run this same code.
  *
+ * A frame is complete with the protocol's number of readouts. Where that is left to the header
+ * (p->by_header) it is complete with every line that the header promises or with the readouts of
+ * its table, and at its own LAST_IN_SLICE (in 3D only when nothing is missing: some streams flag
+ * each partition), LAST_IN_REPETITION or LAST_IN_MEASUREMENT, on a line or on a calibration line.
+ * Else it ends with the next frame's first line, or with the scan, and says what is missing.
+ *
  * Sliding window (protocol's frame_step > 0). The table's `readouts` rows are the window;
  * frame_step rows in a line are a group. The stream goes through the table in its order, over and
  * over, and counts its passes in idx.repetition (or does not count). When a group ends, because it
@@ -36,6 +42,7 @@
 
 #include "core/latency/budget.h"
 #include "core/engine.h"
+#include "core/frame/lines.h"
 #include "core/mrd.h"
 
 #ifdef __cplusplus
@@ -64,7 +71,8 @@ struct bs_recon_image {
 	bool preview;      /* of a frame that goes on; image_index counts previews by themselves */
 	uint32_t readouts; /* that the image holds */
 	uint32_t missing;  /* that it should have held */
-	struct bs_kinds kinds; /* readouts of the scan until then, by what they are for */
+	char lacks[BS_LACKS_WORDS]; /* "": nothing; of a preview always (core/frame/lines.h) */
+	struct bs_kinds kinds;      /* readouts of the scan until then, by what they are for */
 	struct bs_prepared prepared;
 	int64_t last_ns; /* when the last readout that it needed was received */
 	uint32_t last_scan_counter;

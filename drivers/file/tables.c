@@ -160,19 +160,21 @@ static int load_w(struct bs_csr **w, const struct bs_protocol *p, struct bs_fail
 
 int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_fail *why)
 {
+	struct bs_protocol found = *p;
 	int rc = 0;
 
 	memset(l, 0, sizeof(*l));
 	if (!bs_methods[p->method].on_grid) {
 		rc = load_traj(&l->traj, p, why);
 		l->tables.traj = &l->traj;
+		found.readouts = l->traj.readouts;
 		if (rc == 0 && bs_traj_delayed(&p->traj)) {
 			rc = move(&l->moved, &l->traj, p, why);
 			l->tables.traj = &l->moved;
 		}
 	}
 	if (rc == 0 && p->density == BS_DENSITY_FILE && p->density_file[0] != '\0')
-		rc = load_weights(&l->weight, p, why);
+		rc = load_weights(&l->weight, &found, why);
 	if (rc == 0 && p->maps_file[0] != '\0')
 		rc = load_maps(&l->maps, p, why);
 	if (rc == 0 && p->w_file[0] != '\0')

@@ -95,12 +95,22 @@ static int load_recording(struct bs_traj *t, const struct bs_protocol *p, struct
 	if (rc != 0)
 		return rc;
 	rc = check_header(p, p->traj.file, bs_recording_xml(r), why);
-	for (uint32_t i = 0; rc == 0 && have < t->readouts && i < bs_recording_count(r); i++) {
+	for (uint32_t i = 0; rc == 0 && i < bs_recording_count(r); i++) {
+		if (have == t->readouts && !p->by_header)
+			break;
 		rc = bs_recording_read(r, i, &acq, why);
-		if (rc == 0 && of_first_frame(&acq.head))
-			rc = put_acquisition(t, p, have++, i, &acq, why);
+		if (rc != 0 || !of_first_frame(&acq.head))
+			continue;
+		rc = have < t->readouts ? put_acquisition(t, p, have, i, &acq, why)
+					: bs_fail(why, BS_ERR_SIZE,
+						  "%s: more than readouts_max %u imaging "
+						  "acquisitions of one frame",
+						  p->traj.file, t->readouts);
+		have++;
 	}
 	(void)bs_recording_close(r, NULL);
+	if (rc == 0 && p->by_header && have > 0)
+		t->readouts = have;
 	if (rc == 0 && have < t->readouts)
 		rc = bs_fail(why, BS_ERR_SIZE,
 			     "%s: %u imaging acquisitions of slice 0, contrast 0, repetition 0; "
@@ -146,6 +156,9 @@ static int load_array(struct bs_traj *t, const struct bs_protocol *p, struct bs_
 
 	if (rc != 0)
 		return rc;
+	if (p->by_header && c.dims[0] > 0 && c.size / c.dims[0] / t->samples > 0 &&
+	    c.size / c.dims[0] / t->samples < t->readouts)
+		t->readouts = (uint32_t)(c.size / c.dims[0] / t->samples);
 	if (c.dims[0] < t->dims || c.dims[0] > 3)
 		rc = bs_fail(why, BS_ERR_TRAJECTORY,
 			     "%s: dimension 0 is %" PRIu64
@@ -179,9 +192,11 @@ int bs_trajfile_load(struct bs_traj *t, const struct bs_protocol *p, struct bs_f
 		return rc;
 	rc = array ? load_array(t, p, why) : load_recording(t, p, why);
 	if (rc == 0) {
+		struct bs_protocol found = *p;
 		struct bs_fail inner;
 
-		rc = bs_traj_check(t, p, &inner);
+		found.readouts = t->readouts;
+		rc = bs_traj_check(t, &found, &inner);
 		if (rc != 0)
 			(void)in_file(p->traj.file, rc, &inner, why);
 	}

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/frame/kind.h"
+#include "core/frame/lines.h"
 #include "core/frame/noise.h"
 #include "core/mrd.h"
 #include "core/thread/event.h"
@@ -32,6 +33,7 @@ struct bs_scan_record {
 	/* recon */
 	_Atomic uint64_t images_made, images_partial, readouts_missing, unused;
 	_Atomic uint64_t previews_made, previews_skipped; /* not among the images */
+	char lacks[BS_LACKS_WORDS]; /* what the first partial image lacks; with images_partial */
 	int32_t recon_code;
 	char recon_text[BS_EVENT_TEXT];
 	/* emit */

@@ -39,7 +39,7 @@ while IFS='|' read -r protocol recording words kind; do
 	rm -f "$dir"/out/*
 	"$BORESIDE" replay -c "$dir/site.cfg" -p "$protocol" --asap $patience \
 		"$DATA/scan/$recording.h5" >"$dir/replay.log" 2>&1
-	says "$recording: outcome" "outcome: BS_OK: $words" "$dir/replay.log"
+	says "$recording: outcome" "outcome: BS_OK: .*$words" "$dir/replay.log"
 	"$BORESIDE" status -c "$dir/site.cfg" --json >"$dir/status.json"
 	says "$recording: status" "\"not_used\":\"$words\"" "$dir/status.json"
 	says "$recording: status" "$kind" "$dir/status.json"

@@ -120,7 +120,10 @@ static const char every[] =
 	" coils = 2; samples = 80; readouts = 40;\n"
 	" virtual_coils = 1; compression = \"geometric\";\n"
 	"  parallel = \"grappa\"; grappa: { kernel = [3, 7, 1]; sources = 4; lambda = 0.01; };"
-	" } );\n";
+	" },\n"
+	"{ name = \"h\"; method = \"cartesian\"; matrix = [64, 32]; encoded = [128, 32, 1];"
+	" coils = 1; samples = 128;\n"
+	"  readouts = \"header\"; readouts_max = 20; } );\n";
 /* clang-format on */
 
 static inline void open_folder(void)

@@ -47,6 +47,12 @@ static void defaults(void)
 		   "trajectory: { type = \"cartesian\"; }; } );") == 0 &&
 		      p->density == BS_DENSITY_NONE,
 	      "a grid needs no density compensation: %s", told);
+	CHECK(load(&site,
+		   "protocols = ( { name = \"p\"; method = \"cartesian\"; matrix = [64, 48];\n"
+		   "coils = 1; samples = 128; readouts = \"header\"; encoded = [128, 48];\n"
+		   "} );") == 0 &&
+		      p->by_header == 1 && p->readouts == 48 && p->readouts_max == 0,
+	      "readouts as the header says, at most all lines: %s", told);
 	CHECK(load(&site, PROTOCOL("")) == 0 && bs_config_choose(&site, "p", NULL, NULL) == p &&
 		      bs_config_choose(&site, "q", NULL, NULL) == NULL,
 	      "found by name");
@@ -248,6 +254,14 @@ static const struct {
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
 	  "coils = 2; samples = 1000; readouts = 1048576; trajectory: { type = \"radial2d\"; }; "
 	  "} );" },
+	{ 4, "protocols.[0].readouts_max: has no effect without readouts \"header\"",
+	  PROTOCOL("readouts_max = 100;") },
+	{ 2, "protocols.[0].readouts: \"header\" needs a grid, or a trajectory's file",
+	  "protocols = ( { name = \"p\"; method = \"gridding\"; matrix = [64, 48]; coils = 2;\n"
+	  "readouts = \"header\"; samples = 128; trajectory: { type = \"radial2d\"; }; } );" },
+	{ 2, "protocols.[0].readouts: an integer or \"header\" is wanted, not \"many\"",
+	  "protocols = ( { name = \"p\"; method = \"gridding\"; matrix = [64, 48]; coils = 2;\n"
+	  "readouts = \"many\"; samples = 128; trajectory: { type = \"radial2d\"; }; } );" },
 	{ 4, "protocols.[0].slices: 512 slices x 2 contrasts",
 	  PROTOCOL("slices = 512; contrasts = 2;") },
 	{ 1, "gpu.devices: an array as [0, 1] is wanted, not an integer",

@@ -115,6 +115,8 @@ static void fields(void)
 		{ offsetof(struct bs_protocol, gpu_devices), sizeof(p.gpu_devices) },
 		/* follows from what other keys ask for */
 		{ offsetof(struct bs_protocol, uses), sizeof(p.uses) },
+		/* the second half of readouts */
+		{ offsetof(struct bs_protocol, by_header), sizeof(p.by_header) },
 	};
 	static const size_t own[][2] = {
 		{ offsetof(struct bs_site, file), sizeof(site.file) },

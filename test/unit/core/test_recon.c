@@ -4,7 +4,6 @@
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 static struct bs_fail why;
@@ -417,180 +416,6 @@ static void frames(void)
 	bs_team_close(team);
 }
 
-/* ---- readouts beside the lines ------------------------------------------------------------ */
-
-/* An engine that keeps the order of what it is given. */
-static char story[512];
-
-static void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void tell(const char *format, ...)
-{
-	size_t n = strlen(story);
-	va_list args;
-
-	va_start(args, format);
-	(void)vsnprintf(story + n, sizeof(story) - n, format, args);
-	va_end(args);
-}
-
-static int told_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *fail)
-{
-	(void)p;
-	(void)need;
-	(void)fail;
-	return 0;
-}
-
-static int told_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-		    const struct bs_arm_env *env, struct bs_fail *fail)
-{
-	static int some;
-
-	(void)p;
-	(void)tables;
-	(void)env;
-	(void)fail;
-	*self = &some;
-	return 0;
-}
-
-static int told_begin(void *self, uint32_t frame)
-{
-	(void)self;
-	tell("begin%u ", frame);
-	return 0;
-}
-
-static int told_add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t stride)
-{
-	(void)self;
-	tell("add%u:%u(%g,%zu) ", frame, readout, (double)data[0], stride);
-	return 0;
-}
-
-static int told_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
-		     const struct bs_mrd_acq *head, const float *data, size_t stride)
-{
-	(void)self;
-	(void)stride;
-	tell("%.3s%u:%d(%g,%u) ", bs_kind_name(kind), frame, (int)row, (double)data[0],
-	     head->number_of_samples);
-	return row == 13 ? BS_ERR_NOMEM : 0;
-}
-
-static void told_scan(void *self)
-{
-	(void)self;
-	tell("scan ");
-}
-
-static int told_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		       struct bs_report *report)
-{
-	(void)self;
-	(void)deadline_ns;
-	(void)image;
-	(void)report;
-	tell("finish%u ", frame);
-	return 0;
-}
-
-static void told_disarm(void *self)
-{
-	(void)self;
-}
-
-static const struct bs_engine told = { .name = "told",
-				       .need = told_need,
-				       .arm = told_arm,
-				       .begin = told_begin,
-				       .add = told_add,
-				       .side = told_side,
-				       .scan = told_scan,
-				       .finish = told_finish,
-				       .disarm = told_disarm };
-
-static bool story_is(const char *want)
-{
-	bool same = strcmp(story, want) == 0;
-
-	if (!same)
-		printf("# wanted '%s'\n", want);
-	return same;
-}
-
-static int give(struct bs_recon *r, uint64_t flags, uint16_t ky, uint16_t repetition)
-{
-	static float data[2 * 2 * 32];
-	struct bs_mrd_acq h = line_head(ky);
-
-	h.flags = flags;
-	h.idx.repetition = repetition;
-	h.number_of_samples = bs_mrd_kind(flags) == BS_KIND_NAVIGATION ? 20 : 32;
-	h.discard_pre = 2;
-	data[4] = ky;
-	bool line =
-		bs_mrd_kind(flags) == BS_KIND_IMAGING || bs_mrd_kind(flags) == BS_KIND_CALIBRATION;
-	return bs_recon_readout(r, &h, line ? ky : BS_ROW_NONE, data, 7, &why);
-}
-
-static void beside(void)
-{
-	struct bs_protocol p = cartesian();
-	const struct bs_arm_env env = { 0 };
-	const struct bs_tables tables = { 0 };
-	const struct bs_scan_info info = { 0 };
-	struct bs_recon_image image = { 0 };
-	struct bs_recon *r;
-	int n = 0;
-
-	p.readouts = 2;
-	CHECK(bs_recon_arm(&r, &p, &told, &tables, &env, &why) == 0, "arm %s", why.text);
-	bs_recon_scan(r, &info);
-	n += give(r, BS_MRD_IS_NOISE, 0, 0);
-	n += give(r, BS_MRD_IS_CALIBRATION, 1, 0);
-	n += give(r, BS_MRD_IS_CALIBRATION_TOO, 2, 0);
-	CHECK(n == 0 && story_is("scan begin0 add0:2(2,32) "), "lines alone: %s", story);
-	CHECK(bs_recon_kinds(r)->used[BS_KIND_IMAGING] == 1 &&
-		      bs_recon_kinds(r)->unused[BS_KIND_NOISE] == 1 &&
-		      bs_recon_kinds(r)->unused[BS_KIND_CALIBRATION] == 1 &&
-		      bs_kinds_sum(bs_recon_kinds(r)) == 3,
-	      "and what is not used is counted");
-
-	p.uses = 1u << BS_KIND_NOISE | 1u << BS_KIND_CALIBRATION | 1u << BS_KIND_NAVIGATION;
-	story[0] = '\0';
-	bs_recon_scan(r, &info);
-	CHECK(bs_kinds_sum(bs_recon_kinds(r)) == 0, "a scan counts anew");
-	n += give(r, BS_MRD_IS_NOISE, 9, 0);
-	n += give(r, BS_MRD_IS_CALIBRATION, 1, 0);
-	n += give(r, BS_MRD_IS_NAVIGATION, 8, 0);
-	n += give(r, BS_MRD_IS_CALIBRATION_TOO, 2, 0);
-	n += give(r, BS_MRD_IS_DUMMY, 2, 0);
-	n += give(r, BS_MRD_IS_NAVIGATION, 8, 1);
-	n += give(r, 0, 3, 0);
-	CHECK(n == 0 && story_is("scan cal0:1(1,32) nav0:-1(8,20) begin0 add0:2(2,32) "
-				 "cal0:2(2,32) nav0:-1(8,20) add0:3(3,32) "),
-	      "each kind as it comes, without the discarded samples: %s", story);
-	CHECK(bs_recon_pop(r, &image, INT64_MAX, &why) == 1 && image.missing == 0 &&
-		      image.kinds.used[BS_KIND_IMAGING] == 2 &&
-		      image.kinds.used[BS_KIND_NAVIGATION] == 2 &&
-		      image.kinds.used[BS_KIND_CALIBRATION] == 1 &&
-		      image.kinds.unused[BS_KIND_DUMMY] == 1,
-	      "the image has the counts");
-
-	story[0] = '\0';
-	n += give(r, 0, 4, 1);
-	CHECK(give(r, BS_MRD_IS_CALIBRATION, 5, 2) == BS_RECON_POP_FIRST &&
-		      bs_recon_kinds(r)->used[BS_KIND_CALIBRATION] == 1,
-	      "calibration of the next repetition ends the frame before it");
-	CHECK(bs_recon_pop(r, &image, INT64_MAX, &why) == 1 && image.missing == 1 &&
-		      give(r, BS_MRD_IS_CALIBRATION, 5, 2) == 0 &&
-		      story_is("begin0 add0:4(4,32) finish0 cal0:5(5,32) "),
-	      "and comes behind its image: %s", story);
-	CHECK(give(r, BS_MRD_IS_CALIBRATION, 13, 2) == BS_ERR_NOMEM && n == 0, "%s", why.text);
-	bs_recon_disarm(r);
-}
-
 int main(void)
 {
 	admit_lines();
@@ -599,6 +424,5 @@ int main(void)
 	admit_on_grid();
 	admit_trajectory();
 	frames();
-	beside();
 	return check_done();
 }

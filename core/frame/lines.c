@@ -1,0 +1,226 @@
+/* core/frame/lines.c - see lines.h */
+#include "core/frame/lines.h"
+
+#include "core/text.h"
+
+/* Where the limits say one line of many, they are not filled in. */
+static void span(struct bs_lines *l, int axis, const struct bs_limit *limit)
+{
+	const int64_t size = l->size[axis];
+	const int64_t shift = size / 2 - (int64_t)limit->center;
+	int64_t first = limit->min + shift;
+	int64_t last = limit->max + shift;
+
+	l->first[axis] = 0;
+	l->last[axis] = (uint32_t)(size - 1);
+	if (!limit->given || limit->max <= limit->min)
+		return;
+	first = first < 0 ? 0 : first;
+	last = last >= size ? size - 1 : last;
+	if (first > last) /* off the grid: its readouts will be refused one by one */
+		return;
+	l->first[axis] = (uint32_t)first;
+	l->last[axis] = (uint32_t)last;
+}
+
+void bs_lines_of(struct bs_lines *l, const struct bs_protocol *p, const struct bs_scan_info *info)
+{
+	for (int a = 0; a < 2; a++) {
+		l->size[a] = p->encoded[1 + a] > 0 ? p->encoded[1 + a] : 1;
+		l->step[a] = info->acceleration[a] > 1 && info->acceleration[a] < l->size[a]
+				     ? info->acceleration[a]
+				     : 1;
+	}
+	span(l, 0, &info->step1);
+	span(l, 1, &info->step2);
+}
+
+static uint32_t length(const struct bs_lines *l, int axis)
+{
+	return l->last[axis] - l->first[axis] + 1;
+}
+
+int bs_lines_admit(const struct bs_protocol *p, const struct bs_scan_info *info,
+		   struct bs_fail *why)
+{
+	uint32_t lines = 1;
+	struct bs_lines l;
+
+	bs_lines_of(&l, p, info);
+	for (int a = 0; a < 2; a++)
+		lines *= (length(&l, a) + l.step[a] - 1) / l.step[a];
+	return lines <= p->readouts
+		       ? 0
+		       : bs_fail(why, BS_ERR_SIZE,
+				 "the header promises %u lines a frame, readouts_max of protocol "
+				 "'%s' is %u",
+				 lines, p->name, p->readouts);
+}
+
+uint32_t bs_lines_full(const struct bs_lines *l)
+{
+	return l->step[0] == 1 && l->step[1] == 1 ? length(l, 0) * length(l, 1) : 0;
+}
+
+bool bs_lines_inside(const struct bs_lines *l, uint32_t row)
+{
+	const uint32_t y = row % l->size[0];
+	const uint32_t z = row / l->size[0];
+
+	return y >= l->first[0] && y <= l->last[0] && z >= l->first[1] && z <= l->last[1];
+}
+
+static bool is_present(const struct bs_lines *l, const uint8_t *present, uint32_t rows, uint32_t y,
+		       uint32_t z)
+{
+	const uint64_t row = y + (uint64_t)l->size[0] * z;
+
+	return row < rows && present[row] != 0;
+}
+
+/* Of one residue along ky: lines of the partition that are between the limits, and have come. */
+static uint32_t along_y(const struct bs_lines *l, const uint8_t *present, uint32_t rows, uint32_t z,
+			uint32_t residue, uint32_t *total)
+{
+	uint32_t come = 0;
+
+	*total = 0;
+	for (uint32_t y = l->first[0] + residue; y <= l->last[0]; y += l->step[0]) {
+		come += is_present(l, present, rows, y, z);
+		++*total;
+	}
+	return come;
+}
+
+/* The partition's own pattern. */
+static uint32_t partition(const struct bs_lines *l, const uint8_t *present, uint32_t rows,
+			  uint32_t z, uint32_t *total)
+{
+	uint32_t best = 0;
+
+	*total = length(l, 0) / l->step[0];
+	for (uint32_t residue = 0; residue < l->step[0]; residue++) {
+		uint32_t all;
+		uint32_t come = along_y(l, present, rows, z, residue, &all);
+
+		if (come > best) {
+			best = come;
+			*total = all;
+		}
+	}
+	return best;
+}
+
+uint32_t bs_lines_missing(const struct bs_lines *l, const uint8_t *present, uint32_t rows,
+			  uint32_t *total)
+{
+	uint32_t best = 0;
+	uint32_t best_total = 0;
+
+	for (uint32_t residue = 0; residue < l->step[1]; residue++) {
+		uint32_t come = 0;
+		uint32_t all = 0;
+
+		for (uint32_t z = l->first[1] + residue; z <= l->last[1]; z += l->step[1]) {
+			uint32_t here;
+
+			come += partition(l, present, rows, z, &here);
+			all += here;
+		}
+		if (residue == 0 || come > best) {
+			best = come;
+			best_total = all;
+		}
+	}
+	if (total != NULL)
+		*total = best_total;
+	return best_total - best;
+}
+
+/* ---- words ---- */
+
+static void also(struct bs_text *t)
+{
+	if (t->len > 0)
+		bs_text_put(t, "; ");
+}
+
+static void put_range(struct bs_text *t, uint32_t first, uint32_t last)
+{
+	bs_text_put(t, first == last ? " %u" : " %u to %u", first, last);
+}
+
+/* Of size, only first to last were measured; about the center, or much more on one side. */
+static void put_outside(struct bs_text *t, const char *what, uint32_t size, uint32_t first,
+			uint32_t last, const char *partial)
+{
+	const uint32_t before = first;
+	const uint32_t behind = size - 1 - last;
+
+	if (before == 0 && behind == 0)
+		return;
+	also(t);
+	bs_text_put(t, before + behind == 1 ? "%s" : "%ss", what);
+	if (before > 0)
+		put_range(t, 0, first - 1);
+	if (before > 0 && behind > 0)
+		bs_text_put(t, " and");
+	if (behind > 0)
+		put_range(t, last + 1, size - 1);
+	bs_text_put(t, " of %u were not measured (%s)", size,
+		    before > behind + 1 || behind > before + 1 ? partial : "lower resolution");
+}
+
+static void put_lines(struct bs_text *t, const struct bs_held *h)
+{
+	const struct bs_lines *l = h->lines;
+	uint32_t total;
+	uint32_t absent = bs_lines_missing(l, h->present, h->rows, &total);
+
+	if (absent > h->missing) {
+		also(t);
+		bs_text_put(t, "%u of %u lines were not measured", absent - h->missing, total);
+	}
+	put_outside(t, "line", l->size[0], l->first[0], l->last[0], "partial Fourier");
+	put_outside(t, "partition", l->size[1], l->first[1], l->last[1], "partial Fourier");
+}
+
+/* Every line of the grid has come, whatever the header says. */
+static bool is_whole(const struct bs_held *h)
+{
+	const uint64_t all = h->lines != NULL ? (uint64_t)h->lines->size[0] * h->lines->size[1] : 0;
+
+	return h->lines != NULL && h->readouts >= all;
+}
+
+/* What is left out appears as folds in its images. */
+static bool folds(const struct bs_protocol *p)
+{
+	return !bs_protocol_unfolds(p) && !bs_methods[p->method].uses_maps;
+}
+
+const char *bs_lacks_words(char *out, size_t cap, const struct bs_protocol *p,
+			   const struct bs_scan_info *info, const struct bs_held *h)
+{
+	struct bs_text t = { out, cap, 0, cap == 0 };
+
+	if (cap > 0)
+		out[0] = '\0';
+	if (bs_methods[p->method].empty)
+		return out;
+	if (h->missing > 0)
+		bs_text_put(&t, "%u of %u readouts did not come", h->missing,
+			    h->missing + h->readouts);
+	if ((info->acceleration[0] > 1 || info->acceleration[1] > 1) && folds(p) && !is_whole(h)) {
+		also(&t);
+		bs_text_put(&t, "accelerated %u x %u, and this protocol does not unfold it",
+			    info->acceleration[0] > 1 ? info->acceleration[0] : 1,
+			    info->acceleration[1] > 1 ? info->acceleration[1] : 1);
+	}
+	if (h->lines != NULL && !is_whole(h))
+		put_lines(&t, h);
+	if (h->lines != NULL && p->samples < p->encoded[0])
+		put_outside(&t, "sample", p->encoded[0], p->encoded[0] - p->samples,
+			    p->encoded[0] - 1, "asymmetric echo");
+	return out;
+}

@@ -1,0 +1,63 @@
+/*
+ * core/frame/lines.h - which lines of the grid a scan measures, and what an image lacks of them
+ *
+ * A row is a line of the encoded grid, ky + encoded_y * kz. The header's limits say between which
+ * rows lines are measured, its acceleration of which only every nth is; where that pattern begins,
+ * the header does not say: in each partition it is the residue that most of the frame's lines have
+ * (the lower one of two), and so are the partitions'. Lines off the pattern are welcome and make
+ * up for nothing. A frame's present lines alone decide, not the order in which they came.
+ * No state, no allocation; any thread. Test: test/unit/core/test_lines.c
+ */
+#ifndef BS_CORE_FRAME_LINES_H
+#define BS_CORE_FRAME_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+#include "core/mrd.h"
+#include "core/protocol.h"
+
+/* Along ky and kz. */
+struct bs_lines {
+	uint32_t size[2];           /* of the encoded grid */
+	uint32_t first[2], last[2]; /* between which the scan measures, both included */
+	uint32_t step[2];           /* its acceleration: every step-th; 1: all */
+};
+
+/* The protocol's samples lie on the grid (bs_protocol_on_grid). */
+void bs_lines_of(struct bs_lines *l, const struct bs_protocol *p, const struct bs_scan_info *info);
+
+/* BS_ERR_SIZE: the header promises more lines than readouts_max allows. */
+int bs_lines_admit(const struct bs_protocol *p, const struct bs_scan_info *info,
+		   struct bs_fail *why);
+
+/* All lines are measured between the limits, and this is how many. 0: only every nth. */
+uint32_t bs_lines_full(const struct bs_lines *l);
+bool bs_lines_inside(const struct bs_lines *l, uint32_t row);
+/*
+ * present [rows]: 1 = this line has come. Lines of the pattern that have not; *total (NULL: not
+ * asked for): lines of the pattern. Where a whole partition is lost, the least that it may have.
+ */
+uint32_t bs_lines_missing(const struct bs_lines *l, const uint8_t *present, uint32_t rows,
+			  uint32_t *total);
+
+/* What an image holds, for bs_lacks_words. */
+struct bs_held {
+	const struct bs_lines *lines; /* NULL: its readouts have a table */
+	const uint8_t *present;       /* [rows] */
+	uint32_t rows;
+	uint32_t readouts, missing; /* that it holds, and that it should have held beside them */
+};
+
+/*
+ * What an image lacks, in plain words: "accelerated 3 x 1, and this protocol does not unfold it;
+ * lines 48 to 63 of 64 were not measured (partial Fourier)"; "" when it lacks nothing. Returns
+ * out, NUL-terminated within cap.
+ */
+#define BS_LACKS_WORDS 320u
+const char *bs_lacks_words(char *out, size_t cap, const struct bs_protocol *p,
+			   const struct bs_scan_info *info, const struct bs_held *held);
+
+#endif

@@ -1,0 +1,151 @@
+/*
+ * test/unit/core/test_lines.c - lines of a pattern that are missing, against a count over all
+ * patterns there are; limits of a header; words
+ */
+#include "core/frame/lines.h"
+#include "test/support/check.h"
+
+#include <string.h>
+
+static uint8_t present[64 * 24];
+
+static struct bs_protocol grid(uint32_t y, uint32_t z)
+{
+	struct bs_protocol p = { .name = "grid",
+				 .method = BS_METHOD_CARTESIAN,
+				 .traj.type = BS_TRAJ_CARTESIAN,
+				 .encoded = { 64, y, z },
+				 .samples = 64 };
+	return p;
+}
+
+/* Random patterns with a shift a partition, of which some lines are lost and others are extra. */
+static void patterns(void)
+{
+	uint64_t seed = 77;
+	int wrong = 0;
+
+	for (int trial = 0; trial < 2000; trial++) {
+		const uint32_t size[2] = { 13 + (uint32_t)(40 * check_uniform(&seed)),
+					   1 + (uint32_t)(20 * check_uniform(&seed)) };
+		struct bs_protocol p = grid(size[0], size[1]);
+		struct bs_scan_info info = { 0 };
+		struct bs_lines l;
+		uint32_t begin[24];
+		uint32_t count = 0;
+		uint32_t lost = 0;
+		uint32_t total;
+
+		info.acceleration[0] = 1 + (uint32_t)(4 * check_uniform(&seed));
+		info.acceleration[1] = size[1] > 4 ? 1 + (uint32_t)(3 * check_uniform(&seed)) : 1;
+		info.step1 = (struct bs_limit){ 0, size[0] - 3, size[0] / 2 - 1, 1 };
+		bs_lines_of(&l, &p, &info); /* rows 1 .. size - 2 */
+		memset(present, 0, sizeof(present));
+		for (uint32_t z = trial % 2 ? info.acceleration[1] - 1 : 0; z < size[1];
+		     z += info.acceleration[1]) {
+			begin[z] = 1 + (uint32_t)(info.acceleration[0] * check_uniform(&seed));
+			for (uint32_t y = begin[z]; y <= size[0] - 2; y += info.acceleration[0]) {
+				bool gone = y > begin[z] + 2 * info.acceleration[0] &&
+					    check_uniform(&seed) < 0.2;
+
+				present[y + size[0] * z] = !gone;
+				lost += gone;
+				count++;
+			}
+			present[begin[z] + 1 + size[0] * z] = 1; /* one off the pattern */
+		}
+		wrong += bs_lines_missing(&l, present, size[0] * size[1], &total) != lost ||
+			 total != count;
+	}
+	CHECK(wrong == 0, "lines of 2,000 patterns that were lost: %d are wrong", wrong);
+
+	struct bs_protocol p = grid(16, 4);
+	struct bs_scan_info info = { .acceleration = { 3, 2 } };
+	struct bs_lines l;
+	uint32_t total;
+
+	bs_lines_of(&l, &p, &info);
+	memset(present, 0, sizeof(present));
+	for (uint32_t y = 0; y < 16; y += 3)
+		present[y + 16 * 1] = 1;
+	CHECK(bs_lines_missing(&l, present, 64, &total) == 5 && total == 11,
+	      "of a partition that was lost nobody knows where it began: 5 lines or 6");
+}
+
+static void limits(void)
+{
+	struct bs_protocol p = grid(64, 16);
+	struct bs_scan_info info = { 0 };
+	struct bs_lines l;
+	struct bs_fail why = { 0 };
+
+	bs_lines_of(&l, &p, &info);
+	CHECK(bs_lines_full(&l) == 1024 && bs_lines_inside(&l, 0) && bs_lines_inside(&l, 1023),
+	      "a header that says nothing: all lines");
+	info.step1 = (struct bs_limit){ 0, 47, 16, 1 };
+	info.step2 = (struct bs_limit){ 0, 0, 0, 1 };
+	bs_lines_of(&l, &p, &info);
+	CHECK(bs_lines_full(&l) == 768 && !bs_lines_inside(&l, 15) && bs_lines_inside(&l, 16) &&
+		      bs_lines_inside(&l, 63 + 64 * 15),
+	      "lines from 16 on; limits of 16 partitions that say one are not filled in");
+	info.step2 = (struct bs_limit){ 2, 13, 8, 1 };
+	bs_lines_of(&l, &p, &info);
+	CHECK(bs_lines_full(&l) == 576 && !bs_lines_inside(&l, 63 + 64) &&
+		      bs_lines_inside(&l, 63 + 64 * 2) && !bs_lines_inside(&l, 63 + 64 * 14),
+	      "partitions 2 to 13");
+	info.step2 = (struct bs_limit){ UINT32_MAX - 1, UINT32_MAX, 0, 1 };
+	info.step1 = (struct bs_limit){ 0, UINT32_MAX, 0, 1 };
+	bs_lines_of(&l, &p, &info);
+	CHECK(bs_lines_full(&l) == 16 * 32 && l.first[0] == 32 && l.last[0] == 63,
+	      "absurd limits stay on the grid");
+	info.acceleration[0] = UINT32_MAX;
+	info.acceleration[1] = 3;
+	bs_lines_of(&l, &p, &info);
+	CHECK(l.step[0] == 1 && l.step[1] == 3 && bs_lines_full(&l) == 0,
+	      "so does an absurd acceleration");
+	p.readouts = 32 * 6;
+	CHECK(bs_lines_admit(&p, &info, &why) == 0, "every third partition: %s", why.text);
+	p.readouts--;
+	CHECK(bs_lines_admit(&p, &info, &why) == BS_ERR_SIZE, "%s", why.text);
+}
+
+static void words(void)
+{
+	struct bs_protocol p = grid(64, 16);
+	struct bs_scan_info info = { .step1 = { 0, 47, 32, 1 }, .step2 = { 0, 11, 6, 1 } };
+	struct bs_lines l;
+	char text[BS_LACKS_WORDS];
+	char small[40];
+	struct bs_held held = { &l, present, 64 * 16, 48 * 12, 0 };
+
+	p.samples = 40;
+	memset(present, 0, sizeof(present));
+	for (uint32_t z = 2; z < 14; z++)
+		memset(present + 64 * z, 1, 48);
+	bs_lines_of(&l, &p, &info);
+	CHECK(strcmp(bs_lacks_words(text, sizeof(text), &p, &info, &held),
+		     "lines 48 to 63 of 64 were not measured (partial Fourier); partitions 0 to 1 "
+		     "and 14 to 15 of 16 were not measured (lower resolution); samples 0 to 23 of "
+		     "64 were not measured (asymmetric echo)") == 0,
+	      "%s", text);
+	held.readouts = 1024;
+	p.samples = 64;
+	info.acceleration[0] = 2;
+	CHECK(bs_lacks_words(text, sizeof(text), &p, &info, &held)[0] == '\0',
+	      "every line has come, whatever the header says: %s", text);
+	held.readouts = 7;
+	held.missing = 3;
+	(void)bs_lacks_words(small, sizeof(small), &p, &info, &held);
+	CHECK(strlen(small) < sizeof(small), "cut to size: %s", small);
+	p.method = BS_METHOD_NOOP;
+	CHECK(bs_lacks_words(text, sizeof(text), &p, &info, &held)[0] == '\0',
+	      "an image of zeros lacks nothing");
+}
+
+int main(void)
+{
+	patterns();
+	limits();
+	words();
+	return check_done();
+}
