@@ -18,7 +18,8 @@ protocols = ( $(protocol ample gridding "budget: { image_ms = 1000000.0; };"),
 	$(protocol never gridding "budget: { image_ms = 0.000001; admission = \"trust\"; };"),
 	$(protocol refused gridding "budget: { image_ms = 0.000001; };"),
 	$(protocol own noop "budget: { image_ms = 1000000.0; };"),
-	$(protocol slides gridding "frame: { step = 4; }; budget: { image_ms = 1000000.0; };"),
+	$(protocol slides gridding "frame: { step = 4; };
+		budget: { image_ms = 1000000.0; admission = \"trust\"; };"),
 	$(protocol sheds ls "ls: { iterations = 4; };
 		budget: { image_ms = 0.01; on_miss = \"shed\"; admission = \"trust\"; };"),
 	$(protocol even gridding "budget: { image_ms = EVEN; admission = \"trust\"; };"),
