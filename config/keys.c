@@ -253,7 +253,7 @@ P("grappa.kernel", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 63, NULL, grappa_kern
 P("grappa.sources", BS_KEY_INT, "lines", "0", 0, 62, NULL, grappa_sources,
   "measured lines of the window that a missing one is made of, the nearest, at most; 0: 2 in 2D, 8 "
   "in 3D"),
-P("grappa.lambda", BS_KEY_NUMBER, "", "3.0e-3", 0, 1e3, NULL, grappa_lambda,
+P("grappa.lambda", BS_KEY_NUMBER, "", "5.0e-3", 0, 1e3, NULL, grappa_lambda,
   "regularization of the weights: lambda times the norm of S^H S over its rows is added to the "
   "diagonal (the scale of pygrappa's mdgrappa)"),
 

@@ -7,10 +7,21 @@
 #include <string.h>
 
 #include "gpu/calibrate/dense.h"
+#include "gpu/calibrate/ends.h"
 #include "gpu/calibrate/gram.h"
 
 #define TAU     6.28318530717958647692
 #define SOLVERS 4u /* neighborhoods that are solved at once */
+
+/*
+ * Where the kernel would leave the readout, a missing line's samples have weights of their own,
+ * from the samples that are there: `ends` of them, half at each end. They are kept as differences
+ * from the others, which wrap around.
+ */
+static uint32_t ends_of(const struct bs_grappa_spec *s)
+{
+	return s->kernel[0] / 2 * 2;
+}
 
 /* What a set keeps: the weights of the neighborhoods that its frames had. */
 struct kept {
@@ -45,6 +56,7 @@ struct bs_grappa {
 		double *normal, *right;
 		uint32_t failed; /* the first neighborhood of its own that failed */
 	} solver[SOLVERS];
+	struct bs_grappa_ends ends;
 	float *hybrid; /* of the run in progress */
 };
 
@@ -81,7 +93,7 @@ static uint32_t unknowns(const struct bs_grappa_spec *s)
 
 static uint64_t kept_floats(const struct bs_grappa_spec *s)
 {
-	return (uint64_t)s->neighborhoods * unknowns(s) * s->coils * 2;
+	return (uint64_t)s->neighborhoods * unknowns(s) * s->coils * 2 * (1 + ends_of(s));
 }
 
 static uint64_t expanded_floats(const struct bs_grappa_spec *s)
@@ -141,6 +153,7 @@ int bs_grappa_need(const struct bs_grappa_spec *s, struct bs_need *need, struct 
 	bs_need_add(need, "grappa phases", s->kernel[0], phase_floats(s) * sizeof(float));
 	bs_need_add(need, "grappa weights of a block", BS_TEAM_MAX,
 		    expanded_floats(s) * sizeof(float));
+	bs_grappa_ends_need(s, need);
 	bs_need_add(need, "grappa equations", SOLVERS, n * n * 16u);
 	bs_need_add(need, "grappa right sides", SOLVERS, n * s->coils * 16u);
 	return 0;
@@ -221,6 +234,8 @@ int bs_grappa_plan(struct bs_grappa **plan, const struct bs_grappa_spec *s, stru
 	rc = bs_gram_plan(&g->gram, s, arena, team, why);
 	if (rc == 0)
 		rc = bs_neighbors_plan(&g->near, arena, why);
+	if (rc == 0)
+		rc = bs_grappa_ends_plan(&g->ends, s, arena, team, why);
 	if (rc == 0 && !(take_kept(g, arena) && take_all(g, arena)))
 		rc = bs_fail(why, BS_ERR_NOMEM, "grappa: weights");
 	if (rc != 0) {
@@ -248,13 +263,19 @@ static uint32_t unknowns_of(const struct bs_grappa *g, const struct bs_neighborh
 	return p->sources * g->s.kernel[0] * g->s.coils;
 }
 
+/* Floats of a neighborhood's weights, of the ends' apart. */
+static size_t weights_size(const struct bs_grappa *g, const struct bs_neighborhood *p)
+{
+	return (size_t)2 * unknowns_of(g, p) * g->s.coils;
+}
+
 /* Places for all weights among those that the set keeps, and which are still to be made. */
 static bool place_weights(struct bs_grappa *g, struct kept *k)
 {
 	g->todos = 0;
 	for (uint32_t p = 0; p < g->near.count; p++) {
 		const struct bs_neighborhood *one = &g->near.one[p];
-		const size_t size = (size_t)2 * unknowns_of(g, one) * g->s.coils;
+		const size_t size = weights_size(g, one) * (1 + ends_of(&g->s));
 		uint32_t i = 0;
 
 		while (i < k->count && k->window[i] != one->window)
@@ -279,6 +300,23 @@ static void forget(struct kept *k)
 	k->used = 0;
 }
 
+/* The samples of the kernel from first to end (not included). */
+struct taps {
+	uint32_t first, end;
+};
+
+/* Of the weights 0 (the kernel lies inside the readout) and 1 .. ends. */
+static struct taps taps_of(const struct bs_grappa *g, uint32_t variant)
+{
+	const uint32_t kx = g->s.kernel[0];
+	const uint32_t reach = kx / 2;
+
+	if (variant == 0)
+		return (struct taps){ 0, kx };
+	return variant <= reach ? (struct taps){ reach + 1 - variant, kx }
+				: (struct taps){ 0, kx + reach - variant };
+}
+
 /* The first row of G of a neighborhood's source. */
 static size_t row_of(const struct bs_grappa *g, const struct bs_neighborhood *p, uint32_t source)
 {
@@ -290,22 +328,24 @@ static size_t row_of(const struct bs_grappa *g, const struct bs_neighborhood *p,
 
 /*
  * S^H S + l I: its lower triangle, column by column. Unknowns are [source][x][coil], as in G, of
- * which the half with the smaller offset first is there.
+ * which the half with the smaller offset first is there; x of the taps.
  */
-static void fill_normal(const struct bs_grappa *g, const struct bs_neighborhood *p, double *a)
+static void fill_normal(const struct bs_grappa *g, const struct bs_neighborhood *p,
+			struct taps taps, double *a)
 {
-	const uint32_t line = g->s.kernel[0] * g->s.coils;
-	const uint32_t n = unknowns_of(g, p);
+	const uint32_t line = (taps.end - taps.first) * g->s.coils;
+	const uint32_t skip = taps.first * g->s.coils;
+	const uint32_t n = p->sources * line;
 	double square = 0.0;
 	double l;
 
 	for (uint32_t j = 0; j < n; j++) {
 		const double *row =
-			g->gram.g + 2 * (row_of(g, p, j / line) + j % line) * g->gram.order;
+			g->gram.g + 2 * (row_of(g, p, j / line) + skip + j % line) * g->gram.order;
 		double *to = a + 2 * (size_t)j * n;
 
 		for (uint32_t i = j; i < n;) {
-			const double *from = row + 2 * (row_of(g, p, i / line) + i % line);
+			const double *from = row + 2 * (row_of(g, p, i / line) + skip + i % line);
 
 			for (uint32_t end = (i / line + 1) * line; i < end; i++, from += 2) {
 				to[2 * i] = from[0];
@@ -321,16 +361,18 @@ static void fill_normal(const struct bs_grappa *g, const struct bs_neighborhood 
 }
 
 /* S^H T: the sources against the sample in the middle of the window. */
-static void fill_right(const struct bs_grappa *g, const struct bs_neighborhood *p, double *b)
+static void fill_right(const struct bs_grappa *g, const struct bs_neighborhood *p, struct taps taps,
+		       double *b)
 {
-	const uint32_t line = g->s.kernel[0] * g->s.coils;
-	const uint32_t n = unknowns_of(g, p);
+	const uint32_t line = (taps.end - taps.first) * g->s.coils;
+	const uint32_t skip = taps.first * g->s.coils;
+	const uint32_t n = p->sources * line;
 	const size_t order = g->gram.order;
 	const size_t middle =
-		(size_t)(window_of(&g->s) / 2) * line + (size_t)(g->s.kernel[0] / 2) * g->s.coils;
+		((size_t)(window_of(&g->s) / 2) * g->s.kernel[0] + g->s.kernel[0] / 2) * g->s.coils;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const size_t row = row_of(g, p, i / line) + i % line;
+		const size_t row = row_of(g, p, i / line) + skip + i % line;
 
 		for (uint32_t c = 0; c < g->s.coils; c++) {
 			const bool before = row < middle;
@@ -344,17 +386,22 @@ static void fill_right(const struct bs_grappa *g, const struct bs_neighborhood *
 	}
 }
 
-/* From [coil out][source][x][coil in], double, to [coil out][source][coil in][x]. */
-static int store_weights(const struct bs_grappa *g, uint32_t sources, const double *b, float *to)
+/* From [coil out][source][tap][coil in], double, to [coil out][source][coil in][x]. */
+static int store_weights(const struct bs_grappa *g, uint32_t sources, struct taps taps,
+			 const double *b, float *to)
 {
 	const uint32_t kx = g->s.kernel[0];
 	const uint32_t coils = g->s.coils;
+	const size_t line = (size_t)2 * (taps.end - taps.first) * coils;
 
-	for (uint32_t o = 0; o < coils * sources; o++, b += (size_t)2 * kx * coils)
+	for (uint32_t o = 0; o < coils * sources; o++, b += line)
 		for (uint32_t c = 0; c < coils; c++)
 			for (uint32_t x = 0; x < kx; x++, to += 2) {
-				to[0] = (float)b[2 * (x * coils + c)];
-				to[1] = (float)b[2 * (x * coils + c) + 1];
+				const bool in = x >= taps.first && x < taps.end;
+				const double *w = b + 2 * ((size_t)(x - taps.first) * coils + c);
+
+				to[0] = in ? (float)w[0] : 0.0f;
+				to[1] = in ? (float)w[1] : 0.0f;
 				if (!isfinite(to[0]) || !isfinite(to[1]))
 					return BS_ERR_VALUE;
 			}
@@ -366,22 +413,43 @@ static void solve_some(void *arg, int task, int member)
 {
 	struct bs_grappa *g = arg;
 	struct solver *s = &g->solver[task];
+	const uint32_t variants = 1 + ends_of(&g->s);
 
 	(void)member;
 	s->failed = UINT32_MAX;
-	for (uint32_t i = (uint32_t)task; i < g->todos && s->failed == UINT32_MAX; i += SOLVERS) {
-		const struct bs_neighborhood *p = &g->near.one[g->todo[i]];
+	for (uint32_t i = (uint32_t)task; i < g->todos * variants && s->failed == UINT32_MAX;
+	     i += SOLVERS) {
+		const uint32_t which = g->todo[i / variants];
+		const struct bs_neighborhood *p = &g->near.one[which];
+		const struct taps taps = taps_of(g, i % variants);
 		int rc;
 
-		fill_normal(g, p, s->normal);
-		fill_right(g, p, s->right);
-		rc = bs_dense_solve(unknowns_of(g, p), g->s.coils, s->normal, s->right, NULL);
+		fill_normal(g, p, taps, s->normal);
+		fill_right(g, p, taps, s->right);
+		rc = bs_dense_solve(p->sources * (taps.end - taps.first) * g->s.coils, g->s.coils,
+				    s->normal, s->right, NULL);
 		if (rc == 0)
-			rc = store_weights(g, p->sources, s->right,
-					   (float *)g->weights[g->todo[i]]);
+			rc = store_weights(g, p->sources, taps, s->right,
+					   (float *)g->weights[which] +
+						   i % variants * weights_size(g, p));
 		if (rc != 0)
-			s->failed = g->todo[i];
+			s->failed = which;
 	}
+}
+
+/* task: of a neighborhood that has been solved: the ends' weights less the others */
+static void subtract(void *arg, int task, int member)
+{
+	struct bs_grappa *g = arg;
+	const uint32_t which = g->todo[task];
+	const size_t size = weights_size(g, &g->near.one[which]);
+	const float *whole = g->weights[which];
+	float *end = (float *)whole + size;
+
+	(void)member;
+	for (uint32_t e = 0; e < ends_of(&g->s); e++, end += size)
+		for (size_t i = 0; i < size; i++)
+			end[i] -= whole[i];
 }
 
 static int make_weights(struct bs_grappa *g, struct bs_fail *why)
@@ -393,8 +461,10 @@ static int make_weights(struct bs_grappa *g, struct bs_fail *why)
 	bs_team_run(g->team, solve_some, g, (int)SOLVERS);
 	for (uint32_t i = 0; i < SOLVERS; i++)
 		failed = g->solver[i].failed < failed ? g->solver[i].failed : failed;
-	if (failed == UINT32_MAX)
+	if (failed == UINT32_MAX) {
+		bs_team_run(g->team, subtract, g, (int)g->todos);
 		return 0;
+	}
 	p = &g->near.one[failed];
 	line = g->near.missing[p->first];
 	return bs_fail(why, BS_ERR_VALUE,
@@ -512,4 +582,5 @@ void bs_grappa_fill(struct bs_grappa *g, float *hybrid, bool wrapped)
 	g->hybrid = hybrid;
 	find_lines(g, wrapped);
 	bs_team_run(g->team, fill_block, g, (int)(blocks * g->s.coils));
+	bs_grappa_ends_run(&g->ends, &g->near, g->weights, g->at, g->from, hybrid);
 }

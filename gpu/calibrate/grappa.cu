@@ -3,7 +3,7 @@
  *
  * A block works on COLUMNS columns of one line of some coils; the weights of a kernel's samples
  * become those of a column by its phases as they are used: the same for all lines, they come from
- * the cache.
+ * the cache. The ends of readouts follow, as in gpu/calibrate/ends.c.
  */
 #include "gpu/calibrate/grappa_cuda.h"
 
@@ -11,25 +11,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/protocol.h"
 #include "gpu/device/check.h"
 
 #define COLUMNS 128u
 #define MADE    4u /* coils of a line that a thread makes */
 #define NONE    UINT32_MAX
+#define SUMMING 32u /* threads of a sum over columns */
+/* coils times ends */
+#define ENDS_MOST (BS_COILS_MAX * (BS_GRAPPA_KERNEL_X - 1))
 
 /* A neighborhood, as the device has it. */
 struct near {
-	uint32_t sources, weights; /* the first of its weights */
+	uint32_t sources;
+	size_t weights; /* the first of its weights */
 	int8_t dy[BS_WINDOW_LINES], dz[BS_WINDOW_LINES];
 };
 
 /* What the kernel is told. */
 struct shape {
 	uint32_t size[2]; /* lines y z */
-	uint32_t columns, coils, taps;
+	uint32_t columns, coils, taps, reach;
 	bool wrapped;
 	const struct near *near;
 	const uint32_t *of;            /* [line] its neighborhood; NONE */
+	const float2 *wave;            /* [4 reach][column], as gpu/calibrate/ends.h */
 	const float2 *weights, *phase; /* phase [tap][column] */
 };
 
@@ -38,7 +44,8 @@ struct bs_grappa_cuda {
 	struct shape shape;
 	struct near *near;
 	uint32_t *of;
-	float2 *weights, *phase;
+	float2 *weights, *phase, *wave;
+	float2 *samples;        /* [line][coil][4 reach] */
 	struct near *near_host; /* what is copied */
 	uint32_t *of_host;
 };
@@ -53,7 +60,14 @@ static uint64_t weights_of(const struct bs_grappa_spec *s)
 	const uint64_t all = (uint64_t)s->kernel[1] * s->kernel[2] - 1;
 	const uint64_t sources = s->sources > 0 && s->sources < all ? s->sources : all;
 
-	return s->neighborhoods * sources * s->kernel[0] * s->coils * s->coils;
+	return s->neighborhoods * sources * s->kernel[0] * s->coils * s->coils *
+	       (1 + s->kernel[0] / 2 * 2);
+}
+
+/* Samples near the ends of a readout. */
+static uint32_t near_ends(const struct bs_grappa_spec *s)
+{
+	return s->kernel[0] / 2 * 4;
 }
 
 uint64_t bs_grappa_cuda_bytes(const struct bs_grappa_spec *s)
@@ -61,27 +75,36 @@ uint64_t bs_grappa_cuda_bytes(const struct bs_grappa_spec *s)
 	return bs_devmem_round(s->neighborhoods * sizeof(struct near)) +
 	       bs_devmem_round(lines_of(s) * sizeof(uint32_t)) +
 	       bs_devmem_round(weights_of(s) * sizeof(float2)) +
-	       bs_devmem_round((uint64_t)s->kernel[0] * s->columns * sizeof(float2));
+	       bs_devmem_round((uint64_t)s->kernel[0] * s->columns * sizeof(float2)) +
+	       bs_devmem_round((uint64_t)near_ends(s) * s->columns * sizeof(float2)) +
+	       bs_devmem_round(lines_of(s) * s->coils * near_ends(s) * sizeof(float2));
 }
 
-static int make_phases(struct bs_grappa_cuda *g, struct bs_fail *why)
+/*
+ * To the device: [rows][columns], exp(-i2pi t n / columns) at column n; t: the shifts of the
+ * kernel, or (ends) the samples near the ends.
+ */
+static int make_waves(float2 *to, const struct bs_grappa_spec *s, uint32_t rows, bool ends,
+		      struct bs_fail *why)
 {
-	const uint32_t columns = g->s.columns;
-	const int reach = (int)g->s.kernel[0] / 2;
-	const size_t n = (size_t)g->s.kernel[0] * columns;
+	const int columns = (int)s->columns;
+	const int reach = (int)s->kernel[0] / 2;
+	const size_t n = (size_t)rows * s->columns;
 	float2 *host = (float2 *)malloc(n * sizeof(*host));
 	int rc = 0;
 
 	if (host == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "grappa: phases");
 	for (size_t i = 0; i < n; i++) {
-		const double place = (double)(i % columns) - (double)(columns / 2);
-		const double turn = -2.0 * M_PI * ((int)(i / columns) - reach) * place / columns;
+		const int row = (int)(i / s->columns);
+		const int place = (int)(i % s->columns) - columns / 2;
+		const int sample = row < 2 * reach ? row : columns - 4 * reach + row;
+		const int turns = ends ? sample - columns / 2 : row - reach;
+		const double part = -2.0 * M_PI * turns * place / columns;
 
-		host[i] = make_float2((float)cos(turn), (float)sin(turn));
+		host[i] = make_float2((float)cos(part), (float)sin(part));
 	}
-	BS_CUDA_GO(cudaMemcpy(g->phase, host, n * sizeof(*host), cudaMemcpyHostToDevice), why, rc,
-		   out);
+	BS_CUDA_GO(cudaMemcpy(to, host, n * sizeof(*host), cudaMemcpyHostToDevice), why, rc, out);
 	rc = bs_cuda_copied(why);
 out:
 	free(host);
@@ -102,13 +125,18 @@ int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spe
 	g->weights = (float2 *)bs_devmem_take(mem, weights_of(s) * sizeof(float2));
 	g->phase =
 		(float2 *)bs_devmem_take(mem, (size_t)s->kernel[0] * s->columns * sizeof(float2));
+	g->wave = (float2 *)bs_devmem_take(mem, (size_t)near_ends(s) * s->columns * sizeof(float2));
+	g->samples = (float2 *)bs_devmem_take(mem, (size_t)lines_of(s) * s->coils * near_ends(s) *
+							   sizeof(float2));
 	g->near_host = (struct near *)calloc(s->neighborhoods, sizeof(struct near));
 	g->of_host = (uint32_t *)calloc(lines_of(s), sizeof(uint32_t));
 	if (g->near == NULL || g->of == NULL || g->weights == NULL || g->phase == NULL ||
-	    g->near_host == NULL || g->of_host == NULL)
+	    g->wave == NULL || g->samples == NULL || g->near_host == NULL || g->of_host == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "grappa: device memory");
 	if (rc == 0)
-		rc = make_phases(g, why);
+		rc = make_waves(g->phase, s, s->kernel[0], false, why);
+	if (rc == 0 && s->kernel[0] > 1)
+		rc = make_waves(g->wave, s, near_ends(s), true, why);
 	if (rc != 0) {
 		bs_grappa_cuda_close(g);
 		return rc;
@@ -117,9 +145,11 @@ int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spe
 		     s->columns,
 		     s->coils,
 		     s->kernel[0],
+		     s->kernel[0] / 2,
 		     false,
 		     g->near,
 		     g->of,
+		     g->wave,
 		     g->weights,
 		     g->phase };
 	*plan = g;
@@ -139,20 +169,21 @@ int bs_grappa_cuda_load(struct bs_grappa_cuda *g, const struct bs_grappa *host, 
 			struct bs_fail *why)
 {
 	const struct bs_neighbors *from = bs_grappa_neighbors(host);
-	uint32_t at = 0;
+	size_t at = 0;
 
 	for (uint32_t i = 0; i < from->count; i++) {
 		const struct bs_neighborhood *one = &from->one[i];
-		const uint32_t n = one->sources * g->s.kernel[0] * g->s.coils * g->s.coils;
+		const size_t n = (size_t)one->sources * g->s.kernel[0] * g->s.coils * g->s.coils;
 
 		g->near_host[i].sources = one->sources;
 		g->near_host[i].weights = at;
 		memcpy(g->near_host[i].dy, one->dy, sizeof(one->dy));
 		memcpy(g->near_host[i].dz, one->dz, sizeof(one->dz));
 		BS_CUDA(cudaMemcpyAsync(g->weights + at, bs_grappa_weights(host, i),
-					n * sizeof(float2), cudaMemcpyHostToDevice, stream),
+					n * (1 + g->s.kernel[0] / 2 * 2) * sizeof(float2),
+					cudaMemcpyHostToDevice, stream),
 			why);
-		at += n;
+		at += n * (1 + g->s.kernel[0] / 2 * 2);
 	}
 	for (uint64_t l = 0; l < lines_of(&g->s); l++)
 		g->of_host[l] = from->of[l] < from->count ? from->of[l] : NONE;
@@ -227,6 +258,93 @@ static __global__ void fill_lines(const struct shape s, float2 *hybrid)
 		hybrid[(first + o) * step + line_start(s, y, z) + x] = sum[o];
 }
 
+/* Block (line, coil), one warp: the samples near the ends of the measured lines. */
+static __global__ void find_samples(const struct shape s, const float2 *hybrid, float2 *samples)
+{
+	const uint32_t line = blockIdx.x;
+	const uint32_t n = 4 * s.reach;
+	const float2 *in = hybrid + (size_t)blockIdx.y * s.size[0] * s.size[1] * s.columns +
+			   line_start(s, line % s.size[0], line / s.size[0]);
+	float2 *to = samples + ((size_t)line * s.coils + blockIdx.y) * n;
+
+	if (s.of[line] != NONE)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		float2 sum = make_float2(0.0f, 0.0f);
+
+		for (uint32_t x = threadIdx.x; x < s.columns; x += SUMMING)
+			add_times(&sum, in[x], __ldg(&s.wave[(size_t)i * s.columns + x]));
+		for (int by = SUMMING / 2; by > 0; by /= 2) {
+			sum.x += __shfl_down_sync(~0u, sum.x, by);
+			sum.y += __shfl_down_sync(~0u, sum.y, by);
+		}
+		if (threadIdx.x == 0)
+			to[i] = make_float2(sum.x / s.columns, sum.y / s.columns);
+	}
+}
+
+/* The place, among a line's samples, of what end and tap meet (gpu/calibrate/ends.c). */
+static __device__ uint32_t meets(const struct shape &s, uint32_t end, uint32_t tap)
+{
+	const int n = (int)(4 * s.reach);
+	const int at = (int)end + (int)tap - (int)s.reach;
+
+	if (end < s.reach)
+		return (uint32_t)(at < 0 ? at + n : at);
+	return (uint32_t)((at + n / 2) % n);
+}
+
+/* What an end of one coil of a missing line lacks. */
+static __device__ float2 lacks(const struct shape &s, const struct near *near, uint32_t line,
+			       uint32_t coil, uint32_t end, const float2 *samples)
+{
+	const uint32_t inputs = near->sources * s.coils;
+	const float2 *w =
+		s.weights + near->weights + ((size_t)(1 + end) * s.coils + coil) * inputs * s.taps;
+	float2 sum = make_float2(0.0f, 0.0f);
+
+	for (uint32_t i = 0; i < inputs; i++) {
+		const uint32_t from = i / s.coils;
+		const int at = (int)line + near->dy[from] + (int)s.size[0] * near->dz[from];
+		const float2 *d =
+			samples + ((size_t)at * s.coils + i % s.coils) * (4 * (size_t)s.reach);
+
+		for (uint32_t t = 0; t < s.taps; t++)
+			add_times(&sum, w[(size_t)i * s.taps + t], d[meets(s, end, t)]);
+	}
+	return sum;
+}
+
+/* Block: a missing line of all coils. */
+static __global__ void mend_lines(const struct shape s, const float2 *samples, float2 *hybrid)
+{
+	__shared__ float2 lacking[ENDS_MOST];
+	const uint32_t line = blockIdx.x;
+	const uint32_t ends = 2 * s.reach;
+	const size_t start = line_start(s, line % s.size[0], line / s.size[0]);
+
+	if (s.of[line] == NONE)
+		return;
+	for (uint32_t i = threadIdx.x; i < s.coils * ends; i += COLUMNS)
+		lacking[i] = lacks(s, &s.near[s.of[line]], line, i / ends, i % ends, samples);
+	__syncthreads();
+	for (uint32_t c = 0; c < s.coils; c++) {
+		float2 *to = hybrid + (size_t)c * s.size[0] * s.size[1] * s.columns + start;
+
+		for (uint32_t x = threadIdx.x; x < s.columns; x += COLUMNS) {
+			float2 sum = to[x];
+
+			for (uint32_t e = 0; e < ends; e++) {
+				const uint32_t place = e < s.reach ? e : e + ends;
+				const float2 w = __ldg(&s.wave[(size_t)place * s.columns + x]);
+
+				add_times(&sum, lacking[c * ends + e], make_float2(w.x, -w.y));
+			}
+			to[x] = sum;
+		}
+	}
+}
+
 int bs_grappa_cuda_fill(struct bs_grappa_cuda *g, float *hybrid, bool wrapped, cudaStream_t stream,
 			struct bs_fail *why)
 {
@@ -236,6 +354,14 @@ int bs_grappa_cuda_fill(struct bs_grappa_cuda *g, float *hybrid, bool wrapped, c
 
 	s.wrapped = wrapped;
 	fill_lines<<<blocks, COLUMNS, 0, stream>>>(s, (float2 *)hybrid);
+	BS_CUDA(cudaGetLastError(), why);
+	if (s.reach == 0)
+		return 0;
+	find_samples<<<dim3((unsigned)lines_of(&g->s), g->s.coils), SUMMING, 0, stream>>>(
+		s, (const float2 *)hybrid, g->samples);
+	BS_CUDA(cudaGetLastError(), why);
+	mend_lines<<<(unsigned)lines_of(&g->s), COLUMNS, 0, stream>>>(s, g->samples,
+								      (float2 *)hybrid);
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }

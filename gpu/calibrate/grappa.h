@@ -14,7 +14,8 @@
  *
  * They are applied in hybrid space: the readout x is an image already, cropped to `columns`, where
  * the sum along it is a product. The kernel's samples are those of that field of view (calibration
- * lines are cropped alike, readout oversampling is gone), and it wraps around at their ends.
+ * lines are cropped alike, readout oversampling is gone). Samples so near an end of the readout
+ * that the kernel would leave it have weights of their own, for the part that does not.
  * Measured lines stay as they are, and so does a line without a measured one in its window.
  *
  * hybrid    [coil][line][x] complex float, x = n + columns / 2 (n as in gpu/image/cartesian.h)
@@ -83,7 +84,10 @@ int bs_grappa_prepare(struct bs_grappa *plan, uint32_t set, const uint8_t *have,
  */
 void bs_grappa_fill(struct bs_grappa *plan, float *hybrid, bool wrapped);
 
-/* What prepare found, and a neighborhood's weights [coil out][source][coil in][x] complex. */
+/*
+ * What prepare found, and a neighborhood's weights, complex: [coil out][source][coil in][x], then
+ * the same for each of kernel[0] / 2 * 2 samples at the ends, less the first (ends.h).
+ */
 const struct bs_neighbors *bs_grappa_neighbors(const struct bs_grappa *plan);
 const float *bs_grappa_weights(const struct bs_grappa *plan, uint32_t neighborhood);
 

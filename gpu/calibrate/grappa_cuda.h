@@ -5,7 +5,7 @@
  * double precision, once for a slice, from lines that lie in the host's memory. GPUs beside a
  * scanner have a sixty-fourth of their speed in double.
  * need -> plan -> { load -> fill* }* -> close. load copies what bs_grappa_prepare has found and
- * returns when it has arrived; fill queues one kernel, the same for every frame, so that it may be
+ * returns when it has arrived; fill queues kernels, the same for every frame, so that it may be
  * part of a graph. hybrid is the device's, with lines as bs_grappa_fill's wrapped says. The sums
  * run in the order of sources, coils and samples: the same bytes every run. Only plan allocates.
  * One thread. Test: test/twin/twin_grappa.c

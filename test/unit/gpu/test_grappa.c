@@ -123,24 +123,46 @@ static double complex source(const struct trial *t, const struct bs_neighborhood
 		      z + p->dz[line]);
 }
 
-/* The largest difference of weights from (S^H S + l)^-1 S^H T, to the largest of them. */
+/* Tap of a kernel of so many that weights of that variant have (0: all; then one end each). */
+static bool has_tap(uint32_t taps, uint32_t variant, uint32_t tap)
+{
+	const int reach = (int)taps / 2;
+	const int end = (int)variant - 1;
+	/* the sample's place: from the start, or, below 0, from behind the end */
+	const int place = end < reach ? end : end - 2 * reach;
+	const int at = place + (int)tap - reach;
+
+	return variant == 0 || (place < 0 ? at < 0 : at >= 0);
+}
+
+/*
+ * The largest difference of a variant's weights from (S^H S + l)^-1 S^H T, to the largest of them.
+ * Those of an end are given as differences from the others.
+ */
 static double weights_error(const struct trial *t, const struct bs_neighborhood *p,
-			    const float *weights)
+			    const float *weights, uint32_t variant)
 {
 	const uint32_t C = t->s.coils;
-	const uint32_t n = p->sources * t->s.kernel[0] * C;
-	double complex *a = calloc((size_t)n * n, sizeof(*a));
-	double complex *b = calloc((size_t)n * C, sizeof(*b));
-	double complex *row = malloc(n * sizeof(*row));
+	const uint32_t all = p->sources * t->s.kernel[0] * C;
+	const float *less = weights + (size_t)2 * all * C * variant;
+	uint32_t *unknown = malloc(all * sizeof(*unknown));
+	uint32_t n = 0;
 	double square = 0;
 	double worst = 0;
 	double peak = 0;
 
+	for (uint32_t u = 0; u < all; u++)
+		if (has_tap(t->s.kernel[0], variant, u % t->s.kernel[0]))
+			unknown[n++] = u;
+	double complex *a = calloc((size_t)n * n, sizeof(*a));
+	double complex *b = calloc((size_t)n * C, sizeof(*b));
+	double complex *row = malloc(n * sizeof(*row));
+
 	for (int z = 0; z < (int)t->s.lines[1]; z++)
 		for (int y = 0; y < (int)t->s.lines[0]; y++)
 			for (int x = 0; x < (int)t->s.columns; x++) {
-				for (uint32_t u = 0; u < n; u++)
-					row[u] = source(t, p, u, x, y, z);
+				for (uint32_t i = 0; i < n; i++)
+					row[i] = source(t, p, unknown[i], x, y, z);
 				for (uint32_t i = 0; i < n; i++) {
 					for (uint32_t j = 0; j < n; j++)
 						a[i + (size_t)j * n] += conj(row[i]) * row[j];
@@ -154,11 +176,21 @@ static double weights_error(const struct trial *t, const struct bs_neighborhood 
 	for (uint32_t i = 0; i < n; i++)
 		a[i + (size_t)i * n] += t->s.lambda * sqrt(square) / n;
 	if (bs_dense_solve(n, C, (double *)a, (double *)b, NULL) != 0)
-		return INFINITY;
-	for (size_t i = 0; i < (size_t)n * C; i++) {
-		worst = fmax(worst, cabs(weights[2 * i] + I * (double)weights[2 * i + 1] - b[i]));
-		peak = fmax(peak, cabs(b[i]));
-	}
+		worst = INFINITY;
+	for (size_t c = 0; c < C; c++)
+		for (uint32_t u = 0, i = 0; u < all; u++) {
+			const size_t at = 2 * (c * all + u);
+			const bool in = i < n && unknown[i] == u;
+			const double complex want = in ? b[i + c * n] : 0;
+			double complex got = weights[at] + I * (double)weights[at + 1];
+
+			i += in;
+			if (variant > 0)
+				got += less[at] + I * (double)less[at + 1];
+			worst = fmax(worst, cabs(got - want));
+			peak = fmax(peak, cabs(want));
+		}
+	free(unknown);
 	free(a);
 	free(b);
 	free(row);
@@ -181,25 +213,64 @@ static const float *hybrid_at(const struct trial *t, const float *hybrid, uint32
 	return hybrid + 2 * ((coil * lines_of(&t->s) + line) * t->s.columns + x);
 }
 
-/* One column of a missing line of one coil: the kernel's sum, with its shifts as phases. */
-static double complex filled(const struct trial *t, uint32_t one, uint32_t line, uint32_t coil,
-			     uint32_t x, bool wrapped)
+/* The k-space of all lines, along the readout: [coil][line][k] in the natural order. */
+static double complex *to_k(const struct trial *t, bool wrapped)
 {
-	const struct bs_neighborhood *p = &bs_grappa_neighbors(t->plan)->one[one];
-	const uint32_t kx = t->s.kernel[0];
-	const uint32_t n = p->sources * kx * t->s.coils;
-	const double place = (double)x - t->s.columns / 2;
+	const int N = (int)t->s.columns;
+	double complex *out =
+		calloc((size_t)t->s.coils * lines_of(&t->s) * (size_t)N, sizeof(*out));
+	double complex *turn = malloc((size_t)N * sizeof(*turn));
+
+	for (int i = 0; i < N; i++)
+		turn[i] = cexp(-I * TAU * i / N) / N;
+	for (uint32_t c = 0; c < t->s.coils; c++)
+		for (uint32_t l = 0; l < lines_of(&t->s); l++) {
+			const float *in = hybrid_at(t, t->hybrid, c, (int)(l % t->s.encoded[1]),
+						    (int)(l / t->s.encoded[1]), 0, wrapped);
+			double complex *to = out + ((size_t)c * lines_of(&t->s) + l) * (size_t)N;
+
+			for (int k = 0; k < N; k++)
+				for (int x = 0; x < N; x++) {
+					const int by = (k - N / 2) * (x - N / 2) % N;
+
+					to[k] += turn[by < 0 ? by + N : by] *
+						 (in[2 * x] + I * (double)in[2 * x + 1]);
+				}
+		}
+	free(turn);
+	return out;
+}
+
+/* A sample of a missing line of one coil: the sum over its neighborhood that the readout holds. */
+static double complex filled(const struct trial *t, const double complex *lines, uint32_t line,
+			     uint32_t coil, int k)
+{
+	const struct bs_neighbors *near = bs_grappa_neighbors(t->plan);
+	const struct bs_neighborhood *p = &near->one[near->of[line]];
+	const float *w = bs_grappa_weights(t->plan, near->of[line]);
+	const int N = (int)t->s.columns;
+	const int taps = (int)t->s.kernel[0];
+	const uint32_t n = p->sources * t->s.kernel[0] * t->s.coils;
+	const int end = k < taps / 2 ? k : k >= N - taps / 2 ? k - N + taps / 2 * 2 : -1;
 	double complex sum = 0;
 
 	for (uint32_t u = 0; u < n; u++) {
-		const float *w = bs_grappa_weights(t->plan, one) + 2 * ((size_t)coil * n + u);
-		const uint32_t from = u / kx / t->s.coils;
-		const float *d = hybrid_at(t, t->hybrid, u / kx % t->s.coils,
-					   (int)(line % t->s.encoded[1]) + p->dy[from],
-					   (int)(line / t->s.encoded[1]) + p->dz[from], x, wrapped);
-		const double turn = -TAU * ((int)(u % kx) - (int)kx / 2) * place / t->s.columns;
+		const int x = k + (int)u % taps - taps / 2;
+		const uint32_t from = u / t->s.kernel[0] / t->s.coils;
+		const uint32_t source_line =
+			(uint32_t)((int)line + p->dy[from] + (int)t->s.encoded[1] * p->dz[from]);
+		const uint32_t c = u / t->s.kernel[0] % t->s.coils;
+		const float *one = w + 2 * ((size_t)coil * n + u);
+		double complex weight = one[0] + I * (double)one[1];
 
-		sum += (w[0] + I * (double)w[1]) * (d[0] + I * (double)d[1]) * cexp(I * turn);
+		if (x < 0 || x >= N)
+			continue;
+		if (end >= 0) {
+			one += (size_t)2 * n * t->s.coils * (size_t)(end + 1);
+			weight += one[0] + I * (double)one[1];
+		}
+		sum += weight *
+		       lines[((size_t)c * lines_of(&t->s) + source_line) * (size_t)N + (size_t)x];
 	}
 	return sum;
 }
@@ -211,6 +282,9 @@ static void check_fill(struct trial *t, bool wrapped)
 	const struct bs_neighbors *near = bs_grappa_neighbors(t->plan);
 	float *out = malloc(values * 4);
 	uint8_t *made = calloc(lines_of(&t->s), 1);
+	const int N = (int)t->s.columns;
+	double complex *lines = to_k(t, wrapped);
+	double complex *want = malloc((size_t)N * sizeof(*want));
 	double worst = 0;
 	double peak = 0;
 	int kept = 1;
@@ -221,16 +295,19 @@ static void check_fill(struct trial *t, bool wrapped)
 		const uint32_t line = near->missing[h];
 
 		made[line] = 1;
-		for (uint32_t i = 0; i < 8; i++) {
-			const uint32_t coil = (i * 5 + h) % t->s.coils;
-			const uint32_t x = i % 2 ? t->s.columns - 1 - i : i * 3 + h % 5;
-			const double complex want =
-				filled(t, near->of[line], line, coil, x, wrapped);
-			const float *got = hybrid_at(t, out, coil, (int)(line % t->s.encoded[1]),
-						     (int)(line / t->s.encoded[1]), x, wrapped);
+		const uint32_t coil = h % t->s.coils;
+		const float *got = hybrid_at(t, out, coil, (int)(line % t->s.encoded[1]),
+					     (int)(line / t->s.encoded[1]), 0, wrapped);
 
-			worst = fmax(worst, cabs(got[0] + I * (double)got[1] - want));
-			peak = fmax(peak, cabs(want));
+		for (int k = 0; k < N; k++)
+			want[k] = filled(t, lines, line, coil, k);
+		for (int x = 0; x < N; x++) {
+			double complex sum = 0;
+
+			for (int k = 0; k < N; k++)
+				sum += want[k] * cexp(I * TAU * (k - N / 2) * (x - N / 2) / N);
+			worst = fmax(worst, cabs(got[2 * x] + I * (double)got[2 * x + 1] - sum));
+			peak = fmax(peak, cabs(sum));
 		}
 	}
 	for (uint32_t l = 0; l < lines_of(&t->s); l++)
@@ -249,6 +326,8 @@ static void check_fill(struct trial *t, bool wrapped)
 	CHECK(kept, "every other line keeps its bytes");
 	free(out);
 	free(made);
+	free(lines);
+	free(want);
 }
 
 /* share: of lines that are measured at random; 0: every second y, z with a CAIPI shift. */
@@ -271,7 +350,8 @@ static void check_pattern(struct trial *t, const char *name)
 
 	CHECK(rc == 0, "%s: prepared %s", name, why.text);
 	for (uint32_t p = 0; rc == 0 && p < near->count; p += 1 + near->count / 6)
-		worst = fmax(worst, weights_error(t, &near->one[p], bs_grappa_weights(t->plan, p)));
+		worst = fmax(worst, weights_error(t, &near->one[p], bs_grappa_weights(t->plan, p),
+						  p % t->s.kernel[0]));
 	/*
 	 * Stored as floats: 6e-8. The inner products are the same sums in another order, 1e-16
 	 * sqrt(places); lines that are cropped go through a transform in float, log2(E) 6e-8. Both

@@ -1,0 +1,37 @@
+/*
+ * gpu/calibrate/ends.h - the samples of missing lines at the ends of the readout
+ *
+ * In hybrid space the kernel wraps around: the kernel[0] / 2 samples at each end of a missing line
+ * were made of samples of the other end. Each has weights of its own, for the samples that are
+ * there; they come as differences from the weights that wrap, so that what is to be added follows
+ * from the samples near the ends alone: these are found by their sums over the columns.
+ * weights of a neighborhood: [1 + ends][coil out][source][coil in][x], the first those that wrap.
+ * For grappa.c alone. The same bytes for any team. Test: test/unit/gpu/test_grappa.c
+ */
+#ifndef BS_GPU_CALIBRATE_ENDS_H
+#define BS_GPU_CALIBRATE_ENDS_H
+
+#include "gpu/calibrate/grappa.h"
+
+struct bs_grappa_ends {
+	uint32_t columns, coils, taps, reach; /* reach: samples at each end */
+	uint32_t lines;
+	struct bs_team *team;
+	float *wave;    /* [4 reach][columns] complex: exp(-i2pi k n / columns) */
+	float *samples; /* [line][coil][4 reach] complex, lines as they lie in hybrid */
+	/* of the run in progress */
+	const struct bs_neighbors *near;
+	const float *const *weights;
+	const uint32_t *at, *from;
+	float *hybrid;
+};
+
+void bs_grappa_ends_need(const struct bs_grappa_spec *spec, struct bs_need *need);
+int bs_grappa_ends_plan(struct bs_grappa_ends *e, const struct bs_grappa_spec *spec,
+			struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
+/* at, from: where missing lines and their sources start in a coil of hybrid (from: most each). */
+void bs_grappa_ends_run(struct bs_grappa_ends *e, const struct bs_neighbors *near,
+			const float *const *weights, const uint32_t *at, const uint32_t *from,
+			float *hybrid);
+
+#endif
