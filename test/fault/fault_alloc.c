@@ -29,6 +29,7 @@ static const char protocols[] = "protocols = (\n" SERVICE_CART
 	PROTOCOL("ls_exact", "ls",
 		 LS "fhd = \"exact\"; q = \"exact\"; preconditioner = \"circulant\"; };")
 	PROTOCOL("ls_nufft", "ls", LS "preconditioner = \"jacobi\"; };")
+	PROTOCOL("compressed", "gridding", "virtual_coils = 1; noise: { whiten = \"auto\"; };")
 	PROTOCOL("slide", "gridding", "frame: { step = 16; };")
 	PROTOCOL("slide_ls", "ls", LS "fhd = \"exact\"; }; frame: { step = 16; };")
 	PROTOCOL("previews", "gridding", "frame: { preview_every = 31; };")
@@ -122,9 +123,9 @@ static void test_protocol(const char *protocol)
 
 int main(void)
 {
-	static const char *const names[] = { "cart",        "noop",  "gridding", "ls_exact",
-					     "ls_nufft",    "slide", "slide_ls", "previews",
-					     "previews_ls", "sheds" };
+	static const char *const names[] = { "cart",        "noop",  "gridding",  "ls_exact",
+					     "ls_nufft",    "slide", "slide_ls",  "previews",
+					     "previews_ls", "sheds", "compressed" };
 	char counts[] = "/tmp/boreside-alloc-XXXXXX";
 	char hook[512];
 	int fd = mkstemp(counts);
