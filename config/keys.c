@@ -235,7 +235,8 @@ P("image.combine", BS_KEY_WORD, "", "\"rss\"", 0, 0, combines, combine,
   "coils to one image; rss: root of the sum of squares; none: one image a coil; sense: with "
   "maps_file. Default none where output is complex, sense where method is sense"),
 P("image.maps_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, maps_file,
-  "combine sense, method sense: coil sensitivities as .cfl [x, y, z, coil]"),
+  "combine sense, method sense: coil sensitivities as .cfl [x, y, z, coil], those of each slice in "
+  "dimension 13, where BART has slices"),
 P("image.output", BS_KEY_WORD, "", "\"magnitude\"", 0, 0, outputs, output,
   "magnitude: float; complex: complex float"),
 P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, image_matrix,

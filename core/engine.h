@@ -30,10 +30,19 @@ struct bs_tables {
 	const struct bs_traj *traj;
 	const float *weight;    /* [readout][sample], density_file; NULL otherwise */
 	const float *density;   /* [readout][sample]: weights made beforehand; NULL: not yet */
-	const float *maps;      /* [coil][z][y][x] complex; NULL otherwise */
+	const float *maps;      /* [slice][coil][z][y][x] complex; NULL otherwise */
 	const struct bs_csr *w; /* the anatomical constraint; NULL: identity */
 	int32_t slab_y; /* of a GPU's slab: rows from the image's center to the slab's; else 0 */
+	/* maps of some of the coils: complex values from one slice's to the next one's; else 0 */
+	uint64_t maps_step;
 };
+
+/* Of tables->maps those of a slice; NULL where there are none. */
+static inline const float *bs_maps_of(const float *maps, const struct bs_protocol *p,
+				      uint32_t slice)
+{
+	return maps != NULL ? maps + 2 * (slice * bs_protocol_voxels(p) * p->coils) : NULL;
+}
 
 struct bs_arm_env {
 	struct bs_arena *arena; /* exactly what need asked for is left in it */

@@ -137,7 +137,7 @@ struct bs_protocol {
 	enum bs_normalize normalize;
 	uint32_t chunk_readouts; /* accumulate after this many; 0: chosen at arm */
 	enum bs_combine combine;
-	char maps_file[BS_PATH_MAX_]; /* sensitivities, .cfl [x][y][z][coil] */
+	char maps_file[BS_PATH_MAX_]; /* sensitivities, .cfl [x][y][z][coil], 13: slice */
 	enum bs_output output;
 	uint32_t image_matrix[3]; /* of the image that leaves, over the same FOV; 0: the matrix */
 
@@ -260,6 +260,15 @@ static inline uint32_t bs_protocol_frame(const struct bs_protocol *p, uint32_t s
 					 uint32_t contrast)
 {
 	return slice * p->contrasts + contrast;
+}
+static inline uint32_t bs_protocol_frame_slice(const struct bs_protocol *p, uint32_t frame)
+{
+	return frame / p->contrasts;
+}
+/* Sets of sensitivity maps that it works with, one a slice; 0: it uses none. */
+static inline uint32_t bs_protocol_map_sets(const struct bs_protocol *p)
+{
+	return p->combine == BS_COMBINE_SENSE || bs_methods[p->method].uses_maps ? p->slices : 0;
 }
 /* Voxels of the image that leaves, along an axis and in all; of the matrix, or resized. */
 static inline uint32_t bs_protocol_image_axis(const struct bs_protocol *p, int axis)

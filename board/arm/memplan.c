@@ -36,8 +36,9 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 	bs_need_add(need, "trajectory counters", 2, (uint64_t)p->readouts * sizeof(uint16_t));
 	if (p->density == BS_DENSITY_FILE)
 		bs_need_add(need, "weights", 1, samples * sizeof(float));
-	if (p->combine == BS_COMBINE_SENSE)
-		bs_need_add(need, "sensitivities", p->coils, bs_protocol_voxels(p) * 8u);
+	if (bs_protocol_map_sets(p) > 0)
+		bs_need_add(need, "sensitivities", (uint64_t)bs_protocol_map_sets(p) * p->coils,
+			    bs_protocol_voxels(p) * 8u);
 	bs_need_add(need, "readouts seen", (uint64_t)p->slices * p->contrasts, p->readouts);
 	if (p->frame_step > 0)
 		bs_need_add(need, "groups seen", (uint64_t)p->slices * p->contrasts,

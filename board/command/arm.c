@@ -144,6 +144,7 @@ static int tune_coils(const struct bs_tuner *tuner, const struct bs_site *site,
 	*p = *whole;
 	p->coils = coils;
 	p->combine = BS_COMBINE_NONE; /* the maps are those of all coils, and not wanted here */
+	p->maps_file[0] = '\0';
 	rc = tune_operator(tuner, site, p, why);
 	free(p);
 	return rc;

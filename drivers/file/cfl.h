@@ -1,10 +1,10 @@
 /*
  * drivers/file/cfl.h - BART .cfl/.hdr files: complex float arrays with up to 16 dimensions
  *
- * Dimensions: 0 x, 1 y, 2 z, 3 coil, 10 time; x fastest. The header's product is checked against
- * the file's length before anything is allocated. Names with or without ".cfl" or ".hdr". A written
- * pair appears whole: the data first, then the header. BS_ERR_IO: errno's words; BS_ERR_FORMAT: the
- * header is none, or does not fit the data. Values are not looked at.
+ * Dimensions: 0 x, 1 y, 2 z, 3 coil, 10 time, 13 slice; x fastest. The header's product is checked
+ * against the file's length before anything is allocated. Names with or without ".cfl" or ".hdr".
+ * A written pair appears whole: the data first, then the header. BS_ERR_IO: errno's words;
+ * BS_ERR_FORMAT: the header is none, or does not fit the data. Values are not looked at.
  * Source: mrirecon.github.io/bart, file format.
  * Tests: test/unit/drivers/test_cfl.c, test/fuzz/fuzz_cfl.c
  */

@@ -73,26 +73,33 @@ static int load_weights(float **out, const struct bs_protocol *p, struct bs_fail
 	return rc;
 }
 
+#define SLICE_DIM 13 /* BART's */
+
 static int check_maps(const struct bs_cfl *c, const struct bs_protocol *p, struct bs_fail *why)
 {
 	uint64_t voxels = bs_protocol_voxels(p);
 	double sum = 0.0;
 
 	if (c->dims[0] != p->matrix[0] || c->dims[1] != p->matrix[1] ||
-	    c->dims[2] != p->matrix[2] || c->dims[3] != p->coils || c->size != voxels * p->coils)
+	    c->dims[2] != p->matrix[2] || c->dims[3] != p->coils ||
+	    c->dims[SLICE_DIM] != p->slices || c->size != voxels * p->coils * p->slices)
 		return bs_fail(why, BS_ERR_SIZE,
 			       "%s: maps are [%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
-			       "] of %" PRIu64 " values, protocol '%s' needs [%u, %u, %u, %u]",
+			       "] with %" PRIu64 " in dimension 13, %" PRIu64
+			       " values in all; protocol '%s' needs [%u, %u, %u, %u] with %u in "
+			       "dimension 13, the slices",
 			       p->maps_file, c->dims[0], c->dims[1], c->dims[2], c->dims[3],
-			       c->size, p->name, p->matrix[0], p->matrix[1], p->matrix[2],
-			       p->coils);
+			       c->dims[SLICE_DIM], c->size, p->name, p->matrix[0], p->matrix[1],
+			       p->matrix[2], p->coils, p->slices);
 	for (uint64_t i = 0; i < 2 * c->size; i++) {
 		double v = c->data[i];
 
 		if (!isfinite(v))
 			return bs_fail(why, BS_ERR_VALUE,
-				       "%s: coil %" PRIu64 ", voxel %" PRIu64 " is %g",
-				       p->maps_file, i / 2 / voxels, i / 2 % voxels, v);
+				       "%s: slice %" PRIu64 ", coil %" PRIu64 ", voxel %" PRIu64
+				       " is %g",
+				       p->maps_file, i / 2 / voxels / p->coils,
+				       i / 2 / voxels % p->coils, i / 2 % voxels, v);
 		sum += v * v;
 	}
 	return sum > 0.0 ? 0 : bs_fail(why, BS_ERR_VALUE, "%s: all maps are 0", p->maps_file);
@@ -145,9 +152,8 @@ static int load_w(struct bs_csr **w, const struct bs_protocol *p, struct bs_fail
 	rc = bs_mtx_read(m, p->w_file, why);
 	if (rc == 0 && m->cols != voxels) {
 		rc = bs_fail(why, BS_ERR_SIZE,
-			     "protocol '%s': %s has %" PRIu64 " columns, the image %" PRIu64
-			     " voxels",
-			     p->name, p->w_file, m->cols, voxels);
+			     "%s has %" PRIu64 " columns, the image %" PRIu64 " voxels", p->w_file,
+			     m->cols, voxels);
 		bs_csr_close(m);
 	}
 	if (rc != 0) {
@@ -158,13 +164,15 @@ static int load_w(struct bs_csr **w, const struct bs_protocol *p, struct bs_fail
 	return 0;
 }
 
-int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_fail *why)
+/* Each of them, until one fails: then *key is what the site file calls it. */
+static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char **key,
+		    struct bs_fail *why)
 {
 	struct bs_protocol found = *p;
 	int rc = 0;
 
-	memset(l, 0, sizeof(*l));
 	if (!bs_methods[p->method].on_grid) {
+		*key = p->traj.type == BS_TRAJ_FILE ? "trajectory.file" : "trajectory.type";
 		rc = load_traj(&l->traj, p, why);
 		l->tables.traj = &l->traj;
 		found.readouts = l->traj.readouts;
@@ -173,15 +181,32 @@ int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_f
 			l->tables.traj = &l->moved;
 		}
 	}
-	if (rc == 0 && p->density == BS_DENSITY_FILE && p->density_file[0] != '\0')
+	if (rc == 0 && p->density == BS_DENSITY_FILE && p->density_file[0] != '\0') {
+		*key = "gridding.density_file";
 		rc = load_weights(&l->weight, &found, why);
-	if (rc == 0 && p->maps_file[0] != '\0')
+	}
+	if (rc == 0 && p->maps_file[0] != '\0') {
+		*key = "image.maps_file";
 		rc = load_maps(&l->maps, p, why);
-	if (rc == 0 && p->w_file[0] != '\0')
+	}
+	if (rc == 0 && p->w_file[0] != '\0') {
+		*key = "ls.w_file";
 		rc = load_w(&l->w, p, why);
+	}
+	return rc;
+}
+
+int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_fail *why)
+{
+	struct bs_fail own = { 0 };
+	const char *key = "";
+	int rc;
+
+	memset(l, 0, sizeof(*l));
+	rc = load_all(l, p, &key, &own);
 	if (rc != 0) {
 		bs_tables_free(l);
-		return rc;
+		return bs_fail(why, rc, "%s: %s", key, own.text);
 	}
 	l->tables.weight = l->weight;
 	l->tables.maps = l->maps;

@@ -4,9 +4,11 @@
  * Trajectory: analytic (core/traj/traj.h) or from a file (drivers/file/traj.h); none for cartesian.
  * Weights: .cfl [1, samples, readouts] or [samples, readouts], real, finite, not negative, not all
  * zero; further dimensions that multiply up to the readouts are as good. Maps: .cfl [x, y, z,
- * coil], finite, not all zero. Sizes that differ from the protocol's are refused with both sizes.
- * W: Matrix Market (drivers/file/mtx.h), one column a voxel. On failure nothing is left to free.
- * Allocates; at start only. Test: test/unit/drivers/test_tables.c
+ * coil] of each slice (dimension 13, as BART counts them), finite, not all zero. Sizes that differ
+ * from the protocol's are refused with both sizes. W: Matrix Market (drivers/file/mtx.h), one
+ * column a voxel. On failure nothing is left to free, and the reason begins with the key of the
+ * site file. Allocates; at start only.
+ * Test: test/unit/drivers/test_tables.c
  */
 #ifndef BS_DRIVERS_FILE_TABLES_H
 #define BS_DRIVERS_FILE_TABLES_H

@@ -24,9 +24,8 @@
  * from the sample at the center of k-space (on a grid) or from the first one.
  *
  * True images: .cfl [x, y, z, 1, 1, contrast (dim 5), ..., slice (dim 13)], each voxel the mean
- * over its square or cube; sensitivities: .cfl [x, y, z, coil], with
- * coil_turn_deg of each slice (dim 13); covariances: .cfl [coil, coil];
- * field in Hz: .cfl [x, y, z, ..., slice (dim 13)].
+ * over its square or cube; sensitivities: .cfl [x, y, z, coil, ..., slice (dim 13)]; covariances:
+ * .cfl [coil, coil]; field in Hz: .cfl [x, y, z, ..., slice (dim 13)].
  * Allocates; the calling thread and the team. Tests: test/unit/board/test_scan.c,
  * test/unit/drivers/test_phantomscan.c, test/unit/drivers/test_phantomnoise.c,
  * test/unit/drivers/test_phantomphysics.c

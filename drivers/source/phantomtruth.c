@@ -164,7 +164,7 @@ static int write_maps(const struct bs_phantom_scan *scan, const char *name, stru
 {
 	const struct bs_protocol *p = scan->protocol;
 	uint64_t dims[BS_CFL_DIMS];
-	uint32_t slices = scan->coil_turn_deg != 0.0 ? p->slices : 1;
+	const uint32_t slices = p->slices;
 	size_t each = (size_t)bs_protocol_voxels(p) * p->coils * 2;
 	float *maps = NULL;
 	int rc = 0;

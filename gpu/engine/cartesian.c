@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 struct engine {
+	const struct bs_protocol *p;
 	struct bs_cart *cart;
 	struct bs_filler *filler; /* NULL: lines that do not come are zeros */
 	struct bs_combiner *combiner;
@@ -58,6 +59,7 @@ static int cart_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	e->p = p;
 	e->maps = tables->maps;
 	/* need states it coil by coil, each rounded up to whole cache lines */
 	e->coil_images = bs_arena_take(env->arena, (size_t)(bs_protocol_voxels(p) * 8u) * p->coils,
@@ -134,7 +136,8 @@ static int cart_finish(void *self, uint32_t frame, int64_t deadline_ns, float *i
 		bs_grappa_fill(bs_filler_grappa(e->filler), bs_cart_hybrid(e->cart, frame), true);
 	bs_cart_finish(e->cart, frame, e->coil_images);
 	summed_ns = bs_now_ns();
-	bs_combiner_run(e->combiner, e->coil_images, e->maps, image);
+	bs_combiner_run(e->combiner, e->coil_images,
+			bs_maps_of(e->maps, e->p, bs_protocol_frame_slice(e->p, frame)), image);
 	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;
 	report->stage_ns[BS_BUDGET_COMBINE] = bs_now_ns() - summed_ns;
 	return 0;

@@ -116,11 +116,13 @@ static int gridding_add(void *self, uint32_t frame, uint32_t readout, const floa
 }
 
 /* start_ns: when the work began whose result is in coil_images. */
-static int to_image(struct engine *e, int64_t start_ns, float *image, struct bs_report *report)
+static int to_image(struct engine *e, uint32_t frame, int64_t start_ns, float *image,
+		    struct bs_report *report)
 {
 	int64_t summed_ns = bs_now_ns();
 
-	bs_combiner_run(e->combiner, e->coil_images, e->maps, image);
+	bs_combiner_run(e->combiner, e->coil_images,
+			bs_maps_of(e->maps, e->p, bs_protocol_frame_slice(e->p, frame)), image);
 	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;
 	report->stage_ns[BS_BUDGET_COMBINE] = bs_now_ns() - summed_ns;
 	return 0;
@@ -134,7 +136,7 @@ static int gridding_finish(void *self, uint32_t frame, int64_t deadline_ns, floa
 
 	(void)deadline_ns; /* a direct method has no iterations to leave out */
 	bs_nufft_finish(e->nufft, frame, e->coil_images);
-	return to_image(e, start_ns, image, report);
+	return to_image(e, frame, start_ns, image, report);
 }
 
 static int gridding_fold(void *self, uint32_t frame, uint32_t group)
@@ -153,7 +155,7 @@ static int gridding_slide(void *self, uint32_t frame, const uint8_t *held, int64
 
 	(void)deadline_ns;
 	bs_partial_sum(&e->window, frame, held, e->coil_images);
-	return to_image(e, start_ns, image, report);
+	return to_image(e, frame, start_ns, image, report);
 }
 
 static int gridding_peek(void *self, uint32_t frame, float *image)
@@ -162,7 +164,7 @@ static int gridding_peek(void *self, uint32_t frame, float *image)
 	struct bs_report unread = { 0 };
 
 	bs_nufft_peek(e->nufft, frame, e->coil_images);
-	return to_image(e, 0, image, &unread);
+	return to_image(e, frame, 0, image, &unread);
 }
 
 const struct bs_engine bs_engine_gridding_host = {

@@ -221,17 +221,20 @@ static void sum_up(struct engine *e, uint32_t frame, float *fhd)
 }
 
 /* start_ns: when the work began whose result is in fhd. */
-static int to_image(struct engine *e, int64_t start_ns, int64_t deadline_ns, float *image,
-		    struct bs_report *report)
+static int to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t deadline_ns,
+		    float *image, struct bs_report *report)
 {
+	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
 	int64_t summed_ns = bs_now_ns();
 	int64_t solved_ns;
 	int64_t spent_ns;
 
 	report->deadline_stop = false;
+	if (bs_methods[e->p->method].uses_maps)
+		bs_ls_use(e->ls, slice);
 	solve(e, deadline_ns, report);
 	solved_ns = bs_now_ns();
-	bs_combiner_run(e->combiner, e->images, e->maps, image);
+	bs_combiner_run(e->combiner, e->images, bs_maps_of(e->maps, e->p, slice), image);
 	spent_ns = bs_now_ns() - solved_ns;
 	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;
 	report->stage_ns[BS_BUDGET_SOLVE] = solved_ns - summed_ns;
@@ -247,7 +250,7 @@ static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *ima
 	int64_t start_ns = bs_now_ns();
 
 	sum_up(e, frame, e->fhd);
-	return to_image(e, start_ns, deadline_ns, image, report);
+	return to_image(e, frame, start_ns, deadline_ns, image, report);
 }
 
 static int ls_fold(void *self, uint32_t frame, uint32_t group)
@@ -265,7 +268,7 @@ static int ls_slide(void *self, uint32_t frame, const uint8_t *held, int64_t dea
 	int64_t start_ns = bs_now_ns();
 
 	bs_partial_sum(&e->window, frame, held, e->fhd);
-	return to_image(e, start_ns, deadline_ns, image, report);
+	return to_image(e, frame, start_ns, deadline_ns, image, report);
 }
 
 const struct bs_engine bs_engine_ls_host = {

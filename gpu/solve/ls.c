@@ -18,15 +18,18 @@ struct bs_ls {
 	struct bs_toeplitz *toeplitz;
 	struct bs_circulant *circulant;
 	struct bs_pcg *pcg;
-	const float *maps;
+	uint32_t sets, set; /* of maps; the one in use */
+	uint64_t step;      /* Jacobi: floats from one set's diagonals to the next one's */
+	const float *maps;  /* [set] */
 	const struct bs_csr *w;
 	double mu;
-	double power_mean, r_mean; /* of sum_c |S_c|^2, of R's diagonal */
-	float *b;                  /* sum_c S_c^H fhd_c */
-	float *power;              /* Jacobi: Q(0) sum_c |S_c|^2 */
-	float *r;                  /* Jacobi: R's diagonal */
-	float *inverse;            /* Jacobi: 1 / (power + mu r) */
-	float *wx;                 /* [rows of W] complex */
+	double *power_mean; /* [set] of sum_c |S_c|^2 */
+	double r_mean;      /* of R's diagonal */
+	float *b;           /* sum_c S_c^H fhd_c */
+	float *power;       /* Jacobi: [set] Q(0) sum_c |S_c|^2 */
+	float *r;           /* Jacobi: R's diagonal */
+	float *inverse;     /* Jacobi: [set] 1 / (power + mu r) */
+	float *wx;          /* [rows of W] complex */
 	/* of the operation in progress */
 	const float *in;
 	float *out;
@@ -35,6 +38,16 @@ struct bs_ls {
 static uint64_t voxels_of(const struct bs_ls_spec *s)
 {
 	return (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
+}
+
+static uint32_t sets_of(const struct bs_ls_spec *s)
+{
+	return s->sets > 0 ? s->sets : 1;
+}
+
+static const float *maps_of(const struct bs_ls *p, uint32_t set)
+{
+	return p->maps != NULL ? p->maps + 2 * set * p->s.coils * p->voxels : NULL;
 }
 
 static struct bs_toeplitz_spec toeplitz_of(const struct bs_ls_spec *s)
@@ -62,16 +75,21 @@ int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail 
 	if (rc != 0)
 		return rc;
 	if (s->precond == BS_PRECOND_JACOBI)
-		bs_need_add(need, "Jacobi preconditioner", 3, voxels_of(s) * 4);
+		bs_need_add(need, "Jacobi preconditioner", 2ull * sets_of(s) + 1, voxels_of(s) * 4);
 	if (s->coils > 0)
 		bs_need_add(need, "right-hand side", 1, voxels_of(s) * 8);
 	return 0;
 }
 
-static float *take(struct bs_arena *arena, uint64_t floats, bool *failed)
+/* A vector's floats, rounded up as bs_need_add rounds them. */
+static uint64_t slot_of(uint64_t floats)
 {
-	float *at = bs_arena_take(
-		arena, (size_t)((floats * 4 + BS_ALIGN - 1) & ~((uint64_t)BS_ALIGN - 1)), BS_ALIGN);
+	return (floats + BS_ALIGN / 4 - 1) / (BS_ALIGN / 4) * (BS_ALIGN / 4);
+}
+
+static float *take(struct bs_arena *arena, uint64_t count, uint64_t floats, bool *failed)
+{
+	float *at = bs_arena_take(arena, (size_t)(count * slot_of(floats) * 4), BS_ALIGN);
 
 	if (at == NULL)
 		*failed = true;
@@ -88,14 +106,16 @@ static int measure(struct bs_ls *p, double q0, struct bs_fail *why)
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "diagonal of the constraint");
 	bs_precond_diagonal(r, p->w, p->voxels);
-	for (uint64_t v = 0; v < p->voxels; v++) {
-		double power = bs_precond_power(p->maps, p->s.coils, p->voxels, v);
-
-		p->power_mean += power / (double)p->voxels;
+	for (uint64_t v = 0; v < p->voxels; v++)
 		p->r_mean += (double)r[v] / (double)p->voxels;
-		if (p->power != NULL)
-			p->power[v] = (float)(q0 * power);
-	}
+	for (uint32_t set = 0; set < p->sets; set++)
+		for (uint64_t v = 0; v < p->voxels; v++) {
+			double power = bs_precond_power(maps_of(p, set), p->s.coils, p->voxels, v);
+
+			p->power_mean[set] += power / (double)p->voxels;
+			if (p->power != NULL)
+				p->power[set * p->step + v] = (float)(q0 * power);
+		}
 	if (r != p->r)
 		free(r);
 	return 0;
@@ -117,6 +137,9 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	p->voxels = voxels_of(s);
 	p->team = team;
 	p->maps = maps;
+	p->sets = sets_of(s);
+	p->step = slot_of(p->voxels);
+	p->power_mean = calloc(p->sets, sizeof(*p->power_mean));
 	p->w = w;
 	rc = bs_toeplitz_plan(&p->toeplitz, &t, q, arena, team, why);
 	if (rc == 0)
@@ -124,12 +147,13 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	if (rc == 0 && s->precond == BS_PRECOND_CIRCULANT)
 		rc = bs_circulant_plan(&p->circulant, s->dims, s->matrix, q, arena, team, why);
 	if (rc == 0 && s->precond == BS_PRECOND_JACOBI) {
-		p->power = take(arena, p->voxels, &failed);
-		p->r = take(arena, p->voxels, &failed);
-		p->inverse = take(arena, p->voxels, &failed);
+		p->power = take(arena, p->sets, p->voxels, &failed);
+		p->r = take(arena, 1, p->voxels, &failed);
+		p->inverse = take(arena, p->sets, p->voxels, &failed);
 	}
 	if (rc == 0 && s->coils > 0)
-		p->b = take(arena, p->voxels * 2, &failed);
+		p->b = take(arena, 1, p->voxels * 2, &failed);
+	failed = failed || p->power_mean == NULL;
 	if (rc == 0 && w != NULL) {
 		p->wx = malloc(w->rows * 8);
 		failed = failed || p->wx == NULL;
@@ -160,29 +184,48 @@ void bs_ls_close(struct bs_ls *p)
 	bs_toeplitz_close(p->toeplitz);
 	bs_circulant_close(p->circulant);
 	bs_pcg_close(p->pcg);
+	free(p->power_mean);
 	free(p->wx);
 	free(p);
+}
+
+/* The circulant preconditioner of the set in use. */
+static void shift(struct bs_ls *p)
+{
+	if (p->circulant != NULL)
+		bs_circulant_shift(p->circulant, p->power_mean[p->set], p->mu * p->r_mean);
+}
+
+void bs_ls_use(struct bs_ls *p, uint32_t set)
+{
+	if (set == p->set)
+		return;
+	p->set = set;
+	shift(p);
+}
+
+static void invert(struct bs_ls *p, const float *power, float *inverse)
+{
+	double most = 0.0;
+
+	for (uint64_t v = 0; v < p->voxels; v++) {
+		double d = (double)power[v] + p->mu * (double)p->r[v];
+
+		most = d > most ? d : most;
+	}
+	for (uint64_t v = 0; v < p->voxels; v++) {
+		double d = (double)power[v] + p->mu * (double)p->r[v];
+
+		inverse[v] = bs_precond_inverse(d, most);
+	}
 }
 
 void bs_ls_lambda(struct bs_ls *p, double lambda)
 {
 	p->mu = lambda * (double)p->voxels;
-	if (p->circulant != NULL)
-		bs_circulant_shift(p->circulant, p->power_mean, p->mu * p->r_mean);
-	if (p->inverse != NULL) {
-		double most = 0.0;
-
-		for (uint64_t v = 0; v < p->voxels; v++) {
-			double d = (double)p->power[v] + p->mu * (double)p->r[v];
-
-			most = d > most ? d : most;
-		}
-		for (uint64_t v = 0; v < p->voxels; v++) {
-			double d = (double)p->power[v] + p->mu * (double)p->r[v];
-
-			p->inverse[v] = bs_precond_inverse(d, most);
-		}
-	}
+	shift(p);
+	for (uint32_t set = 0; p->inverse != NULL && set < p->sets; set++)
+		invert(p, p->power + set * p->step, p->inverse + set * p->step);
 }
 
 static uint64_t span(const struct bs_ls *p, int task, uint64_t *from)
@@ -221,7 +264,7 @@ static void combine(void *arg, int task, int member)
 	memset(out, 0, n * 8);
 	for (uint32_t c = 0; c < p->s.coils; c++) {
 		const float *restrict in = p->in + 2 * (c * p->voxels + from);
-		const float *restrict s = p->maps + 2 * (c * p->voxels + from);
+		const float *restrict s = maps_of(p, p->set) + 2 * (c * p->voxels + from);
 
 		for (uint64_t i = 0; i < n; i++) {
 			out[2 * i] += s[2 * i] * in[2 * i] + s[2 * i + 1] * in[2 * i + 1];
@@ -236,7 +279,7 @@ static void jacobi(void *arg, int task, int member)
 	uint64_t from;
 	uint64_t n = span(p, task, &from);
 	const float *restrict in = p->in + 2 * from;
-	const float *restrict inverse = p->inverse + from;
+	const float *restrict inverse = p->inverse + p->set * p->step + from;
 	float *restrict out = p->out + 2 * from;
 
 	(void)member;
@@ -249,7 +292,7 @@ static void jacobi(void *arg, int task, int member)
 void bs_ls_apply(struct bs_ls *p, const float *in, float *out)
 {
 	if (p->s.coils > 0)
-		bs_toeplitz_sense(p->toeplitz, p->s.coils, p->maps, in, out);
+		bs_toeplitz_sense(p->toeplitz, p->s.coils, maps_of(p, p->set), in, out);
 	else
 		bs_toeplitz_apply(p->toeplitz, 1, in, out);
 	if (p->mu == 0.0)

@@ -31,7 +31,9 @@ struct bs_ls_cuda {
 	struct bs_pcg_cuda *pcg;
 	const float2 *maps;
 	float *b, *x, *inverse;
-	float *addends; /* [part][voxel]; parts 0: none */
+	uint32_t sets;   /* of maps; 1 without */
+	float *inverses; /* [set][voxel] where there are more: the preconditioners' tables */
+	float *addends;  /* [part][voxel]; parts 0: none */
 	uint32_t parts, part;
 	struct bs_pinned pinned; /* [solve] struct bs_pcg_outcome */
 };
@@ -142,7 +144,16 @@ static struct bs_ls_cuda *make(const struct bs_protocol *p, const struct bs_tabl
 	s->voxels = (size_t)bs_protocol_voxels(p);
 	s->mu = p->lambda * (double)s->voxels;
 	s->w = tables->w;
+	s->sets = s->sense ? bs_protocol_map_sets(p) : 1;
 	return s;
+}
+
+/* The tables of all sets, beside the one in use. */
+static uint64_t inverses_bytes(const struct bs_ls_cuda *s)
+{
+	return s->sets > 1 && s->p->precond != BS_PRECOND_NONE
+		       ? (uint64_t)s->sets * s->voxels * sizeof(float)
+		       : 0;
 }
 
 static int state_bytes(struct bs_ls_cuda *s, const struct bs_tables *tables, uint64_t *bytes,
@@ -170,7 +181,8 @@ static int state_bytes(struct bs_ls_cuda *s, const struct bs_tables *tables, uin
 	/* two vectors, the addends, the diagonal; the sparse arrays are a few pieces */
 	*bytes += part[0] + part[1] + 2 * bs_devmem_round((uint64_t)s->voxels * 8) +
 		  bs_devmem_round((uint64_t)s->parts * s->voxels * 8) +
-		  bs_devmem_round((uint64_t)s->voxels * 4) + 32 * BS_DEV_ALIGN +
+		  bs_devmem_round((uint64_t)s->voxels * 4) + bs_devmem_round(inverses_bytes(s)) +
+		  32 * BS_DEV_ALIGN +
 		  (c.circulant ? bs_circulant_cuda_need(p->dims, p->matrix) : 0);
 	return 0;
 }
@@ -272,16 +284,30 @@ out:
 	return rc;
 }
 
-static double power_at(const struct bs_ls_cuda *s, const float *maps, size_t v)
+static double power_at(const struct bs_ls_cuda *s, const float *maps, uint32_t set, size_t v)
 {
-	return bs_precond_power(maps, s->sense ? s->p->coils : 0, s->voxels, v);
+	return bs_precond_power(s->sense ? bs_maps_of(maps, s->p, set) : NULL,
+				s->sense ? s->p->coils : 0, s->voxels, v);
+}
+
+/* A set's table to its place among those of all sets, and the first one's to where it is used. */
+static int put_table(struct bs_ls_cuda *s, uint32_t set, const float *table, float *use,
+		     struct bs_fail *why)
+{
+	if (set == 0)
+		BS_CUDA(cudaMemcpy(use, table, s->voxels * sizeof(*table), cudaMemcpyHostToDevice),
+			why);
+	if (s->inverses != NULL)
+		BS_CUDA(cudaMemcpy(s->inverses + set * s->voxels, table, s->voxels * sizeof(*table),
+				   cudaMemcpyHostToDevice),
+			why);
+	return 0;
 }
 
 static int plan_jacobi(struct bs_ls_cuda *s, const float *maps, const float *r, double q0,
 		       struct bs_devmem *mem, struct bs_fail *why)
 {
 	float *d = (float *)malloc(s->voxels * sizeof(*d));
-	double most = 0.0;
 	int rc = 0;
 
 	s->inverse = (float *)bs_devmem_take(mem, s->voxels * sizeof(*d));
@@ -289,20 +315,43 @@ static int plan_jacobi(struct bs_ls_cuda *s, const float *maps, const float *r, 
 		free(d);
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': preconditioner", s->p->name);
 	}
-	for (size_t v = 0; v < s->voxels; v++) {
-		d[v] = (float)(q0 * power_at(s, maps, v) + s->mu * (double)r[v]);
-		most = (double)d[v] > most ? (double)d[v] : most;
+	for (uint32_t set = 0; set < s->sets && rc == 0; set++) {
+		double most = 0.0;
+
+		for (size_t v = 0; v < s->voxels; v++) {
+			d[v] = (float)(q0 * power_at(s, maps, set, v) + s->mu * (double)r[v]);
+			most = (double)d[v] > most ? (double)d[v] : most;
+		}
+		for (size_t v = 0; v < s->voxels; v++)
+			d[v] = bs_precond_inverse((double)d[v], most);
+		rc = put_table(s, set, d, s->inverse, why);
 	}
-	for (size_t v = 0; v < s->voxels; v++)
-		d[v] = bs_precond_inverse((double)d[v], most);
-	BS_CUDA_GO(cudaMemcpy(s->inverse, d, s->voxels * sizeof(*d), cudaMemcpyHostToDevice), why,
-		   rc, out);
-out:
 	free(d);
 	return rc;
 }
 
-/* Its eigenvalues are computed by the host twin. */
+/* The eigenvalues of each set, by the host twin. */
+static int put_circulant(struct bs_ls_cuda *s, struct bs_circulant *host, const float *maps,
+			 double mean, struct bs_devmem *mem, struct bs_fail *why)
+{
+	int rc = 0;
+
+	for (uint32_t set = 0; set < s->sets && rc == 0; set++) {
+		const float *table = bs_circulant_inverse(host);
+		double power = 0.0;
+
+		for (size_t v = 0; v < s->voxels; v++)
+			power += power_at(s, maps, set, v) / (double)s->voxels;
+		bs_circulant_shift(host, power, s->mu * mean);
+		if (set == 0)
+			rc = bs_circulant_cuda_plan(&s->circulant, s->p->dims, s->p->matrix, table,
+						    mem, why);
+		if (rc == 0)
+			rc = put_table(s, set, table, bs_circulant_cuda_table(s->circulant), why);
+	}
+	return rc;
+}
+
 static int plan_circulant(struct bs_ls_cuda *s, const float *maps, const float *r, const float *q,
 			  struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
@@ -310,26 +359,20 @@ static int plan_circulant(struct bs_ls_cuda *s, const float *maps, const float *
 	struct bs_need need;
 	struct bs_arena arena;
 	struct bs_circulant *host = NULL;
-	double power = 0.0;
 	double mean = 0.0;
 	int rc;
 
 	memset(&need, 0, sizeof(need));
 	memset(&arena, 0, sizeof(arena));
-	for (size_t v = 0; v < s->voxels; v++) {
-		power += power_at(s, maps, v) / (double)s->voxels;
+	for (size_t v = 0; v < s->voxels; v++)
 		mean += (double)r[v] / (double)s->voxels;
-	}
 	rc = bs_circulant_need(p->dims, p->matrix, &need, why);
 	if (rc == 0)
 		rc = bs_arena_open(&arena, need.total_bytes, why);
 	if (rc == 0)
 		rc = bs_circulant_plan(&host, p->dims, p->matrix, q, &arena, team, why);
-	if (rc == 0) {
-		bs_circulant_shift(host, power, s->mu * mean);
-		rc = bs_circulant_cuda_plan(&s->circulant, p->dims, p->matrix,
-					    bs_circulant_inverse(host), mem, why);
-	}
+	if (rc == 0)
+		rc = put_circulant(s, host, maps, mean, mem, why);
 	bs_circulant_close(host);
 	bs_arena_close(&arena);
 	return rc;
@@ -344,15 +387,31 @@ static int plan_precond(struct bs_ls_cuda *s, const struct bs_tables *tables, co
 	if (s->p->precond == BS_PRECOND_NONE)
 		return 0;
 	r = (float *)malloc(s->voxels * sizeof(*r));
-	if (r == NULL)
+	if (inverses_bytes(s) > 0)
+		s->inverses = (float *)bs_devmem_take(mem, inverses_bytes(s));
+	if (r == NULL || (inverses_bytes(s) > 0 && s->inverses == NULL)) {
+		free(r);
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': diagonal of the constraint",
 			       s->p->name);
+	}
 	bs_precond_diagonal(r, s->w, s->voxels);
 	rc = s->p->precond == BS_PRECOND_JACOBI
 		     ? plan_jacobi(s, tables->maps, r, (double)q[0], mem, why)
 		     : plan_circulant(s, tables->maps, r, q, team, mem, why);
 	free(r);
 	return rc;
+}
+
+int bs_ls_cuda_use(struct bs_ls_cuda *s, uint32_t slice, cudaStream_t stream, struct bs_fail *why)
+{
+	float *use = s->circulant != NULL ? bs_circulant_cuda_table(s->circulant) : s->inverse;
+
+	if (s->inverses == NULL)
+		return 0;
+	BS_CUDA(cudaMemcpyAsync(use, s->inverses + slice * s->voxels, s->voxels * sizeof(*use),
+				cudaMemcpyDeviceToDevice, stream),
+		why);
+	return 0;
 }
 
 static int plan_pcg(struct bs_ls_cuda *s, struct bs_devmem *mem, struct bs_fail *why)

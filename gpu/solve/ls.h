@@ -9,7 +9,7 @@
  *
  * need -> plan -> { solve | apply }* -> close. q as in gpu/toeplitz/q.h (only plan reads it); maps
  * and w are the caller's and must live as long. Beside the arena plan allocates one vector, as long
- * as W has rows. solve and apply allocate nothing. One caller.
+ * as W has rows, and a number a set. use, solve and apply allocate nothing. One caller.
  * Preconditioners: Jacobi (the diagonal); circulant (T. Chan's optimal circulant approximation of
  * the Toeplitz part, times the mean of sum_c |S_c|^2, plus mu times the mean of R's diagonal).
  * Twins: ls.c (host), ls.cu with pcg.cu (CUDA).
@@ -32,6 +32,7 @@ struct bs_ls_spec {
 	uint32_t dims;      /* 2 or 3 */
 	uint32_t matrix[3]; /* 1 beyond dims */
 	uint32_t coils;     /* of the sensitivities; 0: no sensitivities, one image at a time */
+	uint32_t sets;      /* of sensitivities, one of them in use at a time; 0: one */
 	enum bs_precond precond;
 	uint32_t iterations; /* at most, of any solve */
 	double lambda;
@@ -40,11 +41,13 @@ struct bs_ls_spec {
 struct bs_ls;
 
 int bs_ls_need(const struct bs_ls_spec *spec, struct bs_need *need, struct bs_fail *why);
-/* maps [coil][z][y][x] complex, NULL without coils; w NULL: identity. */
+/* maps [set][coil][z][y][x] complex, NULL without coils; w NULL: identity. */
 int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *spec, const float *q,
 	       const float *maps, const struct bs_csr *w, struct bs_arena *arena,
 	       struct bs_team *team, struct bs_fail *why);
 void bs_ls_close(struct bs_ls *plan);
+/* The solves that follow have the sensitivities of this set; at first those of set 0. */
+void bs_ls_use(struct bs_ls *plan, uint32_t set);
 /* Another lambda for the solves that follow. */
 void bs_ls_lambda(struct bs_ls *plan, double lambda);
 

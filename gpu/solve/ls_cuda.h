@@ -27,7 +27,7 @@ int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why);
 /* bytes: device memory that plan will take. */
 int bs_ls_cuda_open(struct bs_ls_cuda **ls, const struct bs_protocol *p,
 		    const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why);
-/* maps: device; NULL unless the method uses them. */
+/* maps: device, where those in use are; NULL unless the method uses them. tables: of all slices. */
 int bs_ls_cuda_plan(struct bs_ls_cuda *ls, const struct bs_tables *tables,
 		    const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
 		    struct bs_fail *why);
@@ -36,6 +36,8 @@ int bs_ls_cuda_plan_with(struct bs_ls_cuda *ls, const float *q, const struct bs_
 			 const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
 			 struct bs_fail *why);
 void bs_ls_cuda_close(struct bs_ls_cuda *ls);
+/* The preconditioner of a slice; its maps come to their place by the caller. Only queues. */
+int bs_ls_cuda_use(struct bs_ls_cuda *ls, uint32_t slice, cudaStream_t stream, struct bs_fail *why);
 
 /* About as many launches as queue makes. */
 uint64_t bs_ls_cuda_launches(const struct bs_protocol *p);

@@ -14,7 +14,7 @@ struct bs_circulant_cuda {
 	uint64_t voxels;
 	bs_line_pass pass[3];
 	float2 *a, *b;
-	const float *inverse;
+	float *inverse;
 };
 
 static __global__ void __launch_bounds__(THREADS)
@@ -43,6 +43,11 @@ uint64_t bs_circulant_cuda_need(uint32_t dims, const uint32_t matrix[3])
 	for (uint32_t a = 0; a < dims; a++)
 		bytes += bs_devmem_round(bs_line_bytes(matrix[a]));
 	return bytes;
+}
+
+float *bs_circulant_cuda_table(struct bs_circulant_cuda *p)
+{
+	return p->inverse;
 }
 
 void bs_circulant_cuda_close(struct bs_circulant_cuda *p)

@@ -19,7 +19,7 @@
 struct window_site {
 	struct bs_protocol p;
 	struct bs_traj traj;
-	float *maps; /* [coil][voxel] complex, near 1 */
+	float *maps; /* [slice][coil][voxel] complex, near 1 */
 	float *data; /* [pass][readout][coil][sample] complex */
 	size_t row;  /* floats of a readout */
 	uint32_t passes;
@@ -46,7 +46,7 @@ static inline float *window_random(size_t n, double offset, uint64_t seed)
 static inline bool window_site_open(struct window_site *s, const struct bs_protocol *p,
 				    uint32_t passes)
 {
-	size_t maps = (size_t)bs_protocol_voxels(p) * p->coils * 2;
+	size_t maps = (size_t)bs_protocol_voxels(p) * p->coils * p->slices * 2;
 
 	memset(s, 0, sizeof(*s));
 	s->p = *p;

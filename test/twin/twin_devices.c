@@ -175,7 +175,7 @@ static void compare(const char *name, const struct bs_protocol *p, const struct 
 
 static float *make_maps(const struct bs_protocol *p)
 {
-	const uint64_t floats = 2 * bs_protocol_voxels(p) * p->coils;
+	const uint64_t floats = 2 * bs_protocol_voxels(p) * p->coils * p->slices;
 	float *maps = malloc(floats * 4);
 
 	for (uint64_t v = 0; v < floats; v++)

@@ -283,8 +283,8 @@ static void solver(size_t i, struct bs_protocol p)
 	p.readouts = small() ? 18 : 90;
 	const uint64_t voxels = bs_protocol_voxels(&p);
 
-	maps = malloc(voxels * p.coils * 8);
-	for (uint64_t v = 0; v < 2 * voxels * p.coils; v++)
+	maps = malloc(voxels * p.coils * p.slices * 8);
+	for (uint64_t v = 0; v < 2 * voxels * p.coils * p.slices; v++)
 		maps[v] = (float)(check_uniform(&seed) - 0.5);
 	tables.maps = sense ? maps : NULL;
 	if (solvers[i].w && make_w(&w, &p, &seed, &why) == 0)

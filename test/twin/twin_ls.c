@@ -166,8 +166,8 @@ static int open_scan(struct scan *s, enum bs_method method, uint32_t dims, uint3
 				     .coils = coils,
 				     .samples = PER,
 				     .readouts = READOUTS,
-				     .slices = 2,
-				     .contrasts = 1,
+				     .slices = 1,
+				     .contrasts = 2,
 				     .combine = BS_COMBINE_RSS,
 				     .output = BS_OUTPUT_MAGNITUDE,
 				     .density = BS_DENSITY_NONE,
@@ -280,6 +280,15 @@ int main(void)
 	close_scan(&s);
 	/* y and z large enough for the Toeplitz operator's planes */
 	CHECK(open_scan(&s, BS_METHOD_LS, 3, 9, 40, 37, 1, BS_PRECOND_NONE), "ls, 3D, by planes");
+	check_engine(&bs_engine_ls_cuda, &s);
+	close_scan(&s);
+	CHECK(open_scan(&s, BS_METHOD_SENSE, 3, 32, 32, 4, 2, BS_PRECOND_NONE), "sense, a slab");
+	check_engine(&bs_engine_sense_cuda, &s);
+	close_scan(&s);
+	CHECK(open_scan(&s, BS_METHOD_LS, 3, 17, 16, 1, 2, BS_PRECOND_NONE), "ls, one partition");
+	check_engine(&bs_engine_ls_cuda, &s);
+	close_scan(&s);
+	CHECK(open_scan(&s, BS_METHOD_LS, 2, 5, 7, 1, 1, BS_PRECOND_NONE), "ls, 5 x 7");
 	check_engine(&bs_engine_ls_cuda, &s);
 	close_scan(&s);
 	bs_team_close(team);

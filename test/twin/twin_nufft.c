@@ -192,6 +192,15 @@ static void all(void)
 		  500000,
 		  60000,
 		  1e-3 },
+		/* thin: slabs, few partitions, rows and columns */
+		{ "2D 5x7 1e-4", RANDOM, 2, { 5, 7, 1 }, 2, 200, 0, 1e-4 },
+		{ "2D 1x16 1e-4", RANDOM, 2, { 1, 16, 1 }, 1, 200, 0, 1e-4 },
+		{ "3D 32x32x4 1e-4", RANDOM, 3, { 32, 32, 4 }, 3, 8000, 2000, 1e-4 },
+		{ "3D 20x33x3 1e-6", RANDOM, 3, { 20, 33, 3 }, 2, 4000, 0, 1e-6 },
+		{ "3D 17x16x1 1e-3", RANDOM, 3, { 17, 16, 1 }, 1, 2000, 500, 1e-3 },
+		{ "3D 8x8x8 1e-5", RADIAL, 3, { 8, 8, 8 }, 4, 3000, 0, 1e-5 },
+		{ "3D stack of 4 1e-4", STACK, 3, { 24, 20, 4 }, 3, 8000, 0, 1e-4 },
+		{ "3D stack of 4, a column 1e-4", STACK, 3, { 1, 12, 4 }, 2, 4000, 0, 1e-4 },
 	};
 	const size_t n = sizeof(trials) / sizeof(trials[0]);
 

@@ -256,6 +256,12 @@ int main(void)
 	check_size(3, 9, 40, 61, 2, 2);  /* y and z in one pass, clusters of two */
 	check_size(3, 17, 65, 90, 2, 2); /* of eight */
 	check_size(2, 33, 50, 1, 3, 2);
+	/* thin: slabs, few partitions, rows and columns */
+	check_size(3, 32, 32, 4, 2, 2);
+	check_size(3, 20, 33, 3, 1, 2);
+	check_size(3, 17, 16, 1, 2, 2);
+	check_size(2, 5, 7, 1, 2, 2);
+	check_size(2, 1, 16, 1, 1, 2);
 	if (!small()) {
 		check_size(2, 256, 256, 1, 4, 2);
 		check_size(2, 300, 512, 1, 1, 2);

@@ -16,11 +16,16 @@ static uint64_t readout_bytes(const struct bs_protocol *p)
 	return (uint64_t)p->samples * p->coils * 8;
 }
 
+/* Of one slice's maps. */
 static uint64_t maps_bytes(const struct bs_protocol *p)
 {
-	return p->combine == BS_COMBINE_SENSE || bs_methods[p->method].uses_maps
-		       ? bs_protocol_voxels(p) * p->coils * 8
-		       : 0;
+	return bs_protocol_map_sets(p) > 0 ? bs_protocol_voxels(p) * p->coils * 8 : 0;
+}
+
+/* Of the maps of all slices, where there is more than one. */
+static uint64_t all_maps_bytes(const struct bs_protocol *p)
+{
+	return bs_protocol_map_sets(p) > 1 ? maps_bytes(p) * bs_protocol_map_sets(p) : 0;
 }
 
 static bool is_mapped(const struct bs_protocol *p)
@@ -56,7 +61,8 @@ static int device_need(const struct bs_cuda_spec *s, struct bs_need *need, struc
 	bs_need_add(need, "device coil images", 1,
 		    bs_devmem_round(bs_protocol_voxels(p) * p->coils * 8));
 	bs_need_add(need, "device image", 1, bs_devmem_round(image_bytes(s)));
-	bs_need_add(need, "device sensitivities", 1, bs_devmem_round(maps_bytes(p)));
+	bs_need_add(need, "device sensitivities", 1,
+		    bs_devmem_round(maps_bytes(p)) + bs_devmem_round(all_maps_bytes(p)));
 	bs_need_add(need, "device window", 1, bs_partial_cuda_bytes(p));
 	if (!s->share)
 		bs_need_add(need, "device resized images", 1, bs_combiner_cuda_bytes(p));
@@ -155,6 +161,25 @@ static int take_pinned(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 	return 0;
 }
 
+/* Those of the first slice are in hand. */
+static int copy_maps(struct bs_armed_cuda *e, const struct bs_tables *tables, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	const size_t bytes = (size_t)maps_bytes(p);
+	const uint64_t step = tables->maps_step > 0 ? tables->maps_step : bytes / 8;
+
+	if (bytes == 0)
+		return 0;
+	if (tables->maps == NULL)
+		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no sensitivity maps", p->name);
+	BS_CUDA(cudaMemcpy(e->maps, tables->maps, bytes, cudaMemcpyHostToDevice), why);
+	for (uint32_t s = 0; e->all_maps != NULL && s < bs_protocol_map_sets(p); s++)
+		BS_CUDA(cudaMemcpy(e->all_maps + s * (bytes / 8), tables->maps + 2 * s * step,
+				   bytes, cudaMemcpyHostToDevice),
+			why);
+	return 0;
+}
+
 static int take_memory(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 		       const struct bs_tables *tables, const struct bs_arm_env *env, uint64_t more,
 		       struct bs_fail *why)
@@ -172,18 +197,15 @@ static int take_memory(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 	e->coil_images = (float2 *)bs_devmem_take(&e->mem, bs_protocol_voxels(p) * p->coils * 8);
 	float *out = (float *)bs_devmem_take(&e->mem, image_bytes(s));
 	float2 *maps = (float2 *)bs_devmem_take(&e->mem, maps_bytes(p));
+	float2 *all_maps = (float2 *)bs_devmem_take(&e->mem, all_maps_bytes(p));
 
-	if (e->coil_images == NULL || out == NULL || maps == NULL)
+	if (e->coil_images == NULL || out == NULL || maps == NULL || all_maps == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images", p->name);
 	if (!e->mapped)
 		e->out = out;
-	if (maps_bytes(p) == 0)
-		return 0;
-	if (tables->maps == NULL)
-		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no sensitivity maps", p->name);
-	BS_CUDA(cudaMemcpy(maps, tables->maps, maps_bytes(p), cudaMemcpyHostToDevice), why);
-	e->maps = maps;
-	return 0;
+	e->maps = maps_bytes(p) > 0 ? maps : NULL;
+	e->all_maps = all_maps_bytes(p) > 0 ? all_maps : NULL;
+	return copy_maps(e, tables, why);
 }
 
 static int open_streams(struct bs_armed_cuda *e, struct bs_fail *why)

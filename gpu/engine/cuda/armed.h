@@ -51,7 +51,9 @@ struct bs_armed_cuda {
 	bool mapped;
 	float2 *coil_images; /* device */
 	float *out;          /* as the device addresses it */
-	const float2 *maps;  /* device, or NULL */
+	float2 *maps;        /* device, of the slice in hand; NULL: none */
+	float2 *all_maps;    /* device, [slice]; NULL: there is one */
+	uint32_t slice;      /* whose maps are in hand */
 	struct bs_partial_cuda window;
 	struct bs_combiner_cuda *combiner; /* NULL: a share of several GPUs */
 	uint32_t frames;
@@ -84,8 +86,10 @@ void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read
  * queue.cu: what is left after the last readout, launched kernel by kernel or as graphs. Only
  * record waits. pass records a mark; flag: cudaEventRecordExternal while a graph is captured, so
  * that each launch of the graph records it anew. watched: only up to F^H d, the host queues the
- * iterations.
+ * iterations. slice: the maps of the frame's slice, and what the solve made of them at arm, take
+ * the places that the graphs read; whatever reads these was queued on this stream, or is done.
  */
+int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t frame);
 int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned flag,
 		       struct bs_fail *why);
 int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_fail *why);

@@ -123,8 +123,10 @@ int bs_armed_cuda_peek(void *self, uint32_t frame, float *image)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	struct bs_report unread;
-	int rc = e->op->peek(e->plan, frame, e->coil_images, e->stream, NULL);
+	int rc = bs_armed_cuda_slice(e, frame);
 
+	if (rc == 0)
+		rc = e->op->peek(e->plan, frame, e->coil_images, e->stream, NULL);
 	if (rc == 0)
 		rc = bs_armed_cuda_queue_image(e, cudaEventRecordDefault, NULL);
 	return rc != 0 ? rc : fetch(e, frame, image, &unread);

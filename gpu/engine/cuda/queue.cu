@@ -24,6 +24,24 @@ int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned fl
 	return 0;
 }
 
+int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t frame)
+{
+	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
+	const size_t values = (size_t)bs_protocol_voxels(e->p) * e->p->coils;
+	int rc = 0;
+
+	if (e->all_maps == NULL || slice == e->slice)
+		return 0;
+	BS_CUDA(cudaMemcpyAsync(e->maps, e->all_maps + slice * values, values * sizeof(float2),
+				cudaMemcpyDeviceToDevice, e->stream),
+		NULL);
+	if (e->ls != NULL)
+		rc = bs_ls_cuda_use(e->ls, slice, e->stream, NULL);
+	if (rc == 0)
+		e->slice = slice;
+	return rc;
+}
+
 /* From coil images to the image in pinned memory. */
 int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_fail *why)
 {
@@ -214,8 +232,10 @@ static int launch_frame(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 
 int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 {
-	int rc = e->op->settle(e->plan, frame, e->stream, NULL);
+	int rc = bs_armed_cuda_slice(e, frame);
 
+	if (rc == 0)
+		rc = e->op->settle(e->plan, frame, e->stream, NULL);
 	if (rc == 0)
 		rc = launch_frame(e, frame, watched);
 	if (rc != 0)
@@ -238,9 +258,11 @@ int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group)
 int bs_armed_cuda_queue_slide(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
 			      bool watched)
 {
-	int rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images, e->stream,
-				     NULL);
+	int rc = bs_armed_cuda_slice(e, frame);
 
+	if (rc == 0)
+		rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images,
+					 e->stream, NULL);
 	if (rc == 0)
 		rc = bs_armed_cuda_pass(e, BS_CUDA_SUMMED, cudaEventRecordDefault, NULL);
 	if (rc == 0 && !watched && e->tail != NULL)

@@ -44,6 +44,12 @@ static uint64_t maps_bytes(const struct bs_protocol *p)
 	return p->combine == BS_COMBINE_SENSE ? images_bytes(p) : 0;
 }
 
+/* Of the maps of all slices, where there is more than one. */
+static uint64_t all_maps_bytes(const struct bs_protocol *p)
+{
+	return p->slices > 1 ? maps_bytes(p) * p->slices : 0;
+}
+
 static uint64_t pinned_bytes(const struct bs_protocol *p)
 {
 	return BS_DEV_ALIGN + bs_devmem_round(bs_protocol_image_bytes(p));
@@ -132,6 +138,7 @@ static int arm_share(struct bs_armed_multi *e, bs_cuda_spec_of what, const struc
 		s->tables.maps = NULL;
 	else if (tables->maps != NULL)
 		s->tables.maps += 2 * s->coils.first * bs_protocol_voxels(e->p);
+	s->tables.maps_step = bs_protocol_voxels(e->p) * e->p->coils;
 	/* from the center of the image to the center of the slab */
 	s->tables.slab_y =
 		(int32_t)(s->rows.first + s->rows.count / 2) - (int32_t)(e->p->matrix[1] / 2);
@@ -151,6 +158,7 @@ static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
 	const size_t bytes = (size_t)pinned_bytes(p);
 	int rc = bs_devmem_open(&e->mem,
 				bs_devmem_round(images_bytes(p)) + bs_devmem_round(maps_bytes(p)) +
+					bs_devmem_round(all_maps_bytes(p)) +
 					bs_devmem_round(slabs_bytes(e)) +
 					bs_devmem_round(bs_protocol_image_bytes(p)) +
 					bs_combiner_cuda_bytes(p) + more,
@@ -161,6 +169,9 @@ static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
 		return rc;
 	e->images = (float2 *)bs_devmem_take(&e->mem, images_bytes(p));
 	e->maps = maps_bytes(p) > 0 ? (float2 *)bs_devmem_take(&e->mem, maps_bytes(p)) : NULL;
+	e->all_maps = p->slices > 1 && maps_bytes(p) > 0
+			      ? (float2 *)bs_devmem_take(&e->mem, all_maps_bytes(p))
+			      : NULL;
 	e->slabs = (float2 *)bs_devmem_take(&e->mem, slabs_bytes(e));
 	e->out = (float *)bs_devmem_take(&e->mem, bs_protocol_image_bytes(p));
 	if (host == NULL || e->images == NULL || e->slabs == NULL || e->out == NULL)
@@ -169,6 +180,10 @@ static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
 		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no sensitivity maps", p->name);
 	if (maps_bytes(p) > 0)
 		BS_CUDA(cudaMemcpy(e->maps, tables->maps, maps_bytes(p), cudaMemcpyHostToDevice),
+			why);
+	if (e->all_maps != NULL)
+		BS_CUDA(cudaMemcpy(e->all_maps, tables->maps, all_maps_bytes(p),
+				   cudaMemcpyHostToDevice),
 			why);
 	BS_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterPortable), why);
 	e->pinned = host;

@@ -55,9 +55,11 @@ struct bs_armed_multi {
 	struct bs_report solved; /* of the joint solve, or the one on the first GPU */
 	/* on the first GPU */
 	struct bs_devmem mem;
-	float2 *images; /* [coil][voxel]; sense: none */
-	float2 *slabs;  /* [GPU][z][own y][x]; coils: none */
-	float2 *maps;   /* NULL: none */
+	float2 *images;   /* [coil][voxel]; sense: none */
+	float2 *slabs;    /* [GPU][z][own y][x]; coils: none */
+	float2 *maps;     /* of the slice in hand; NULL: none */
+	float2 *all_maps; /* [slice]; NULL: there is one */
+	uint32_t slice;   /* in hand, here and in the joint solve */
 	struct bs_combiner_cuda *combiner;
 	float *out;
 	unsigned char *pinned; /* of the arena, registered */
@@ -82,10 +84,12 @@ int bs_armed_multi_open(bs_cuda_spec_of what, void **self, const struct bs_proto
 void bs_armed_multi_close(void *self);
 
 /*
- * joint.cu. After an error the caller calls bs_link_leave. follow: the link's streams wait for what
- * the shares have queued. solve: the joint solve; waits for it. queue_image: the shares' images to
- * the first GPU, combined, and down to pinned memory.
+ * joint.cu. After an error the caller calls bs_link_leave. slice: of the frame, whose maps are
+ * taken in hand, those of the shares apart; what used the others is done. follow: the link's
+ * streams wait for what the shares have queued. solve: the joint solve; waits for it. queue_image:
+ * the shares' images to the first GPU, combined, and down to pinned memory.
  */
+int bs_armed_multi_slice(struct bs_armed_multi *e, uint32_t frame, struct bs_fail *why);
 int bs_armed_multi_follow(struct bs_armed_multi *e, struct bs_fail *why);
 int bs_armed_multi_solve(struct bs_armed_multi *e, uint32_t most, int64_t deadline_ns,
 			 struct bs_fail *why);

@@ -190,8 +190,10 @@ static int complete(struct bs_armed_multi *e, uint32_t frame, int64_t deadline_n
 {
 	const bool watched = is_watched(e, deadline_ns, report);
 	int64_t solved_ns;
-	int rc = solve(e, deadline_ns, report);
+	int rc = bs_link_leave(e->link, bs_armed_multi_slice(e, frame, NULL), NULL);
 
+	if (rc == 0)
+		rc = solve(e, deadline_ns, report);
 	if (rc != 0)
 		return rc;
 	solved_ns = bs_now_ns();
@@ -243,6 +245,8 @@ static int peek(void *self, uint32_t frame, float *image)
 					NULL);
 	});
 
+	if (rc == 0)
+		rc = bs_link_leave(e->link, bs_armed_multi_slice(e, frame, NULL), NULL);
 	if (rc == 0)
 		rc = bs_link_leave(e->link, bs_armed_multi_follow(e, NULL), NULL);
 	return rc != 0 ? rc : fetch(e, frame, false, image, &unread);

@@ -3,6 +3,26 @@
 
 #include "gpu/device/check.h"
 
+int bs_armed_multi_slice(struct bs_armed_multi *e, uint32_t frame, struct bs_fail *why)
+{
+	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
+	const size_t values = (size_t)bs_protocol_voxels(e->p) * e->p->coils;
+	int rc = slice == e->slice ? 0 : bs_link_enter(e->link, 0, why);
+
+	if (rc != 0 || slice == e->slice)
+		return rc;
+	if (e->all_maps != NULL)
+		BS_CUDA(cudaMemcpyAsync(e->maps, e->all_maps + slice * values,
+					values * sizeof(float2), cudaMemcpyDeviceToDevice,
+					bs_link_stream(e->link, 0)),
+			why);
+	if (e->ls != NULL)
+		rc = bs_ls_multi_use(e->ls, slice, why);
+	if (rc == 0)
+		e->slice = slice;
+	return rc;
+}
+
 int bs_armed_multi_follow(struct bs_armed_multi *e, struct bs_fail *why)
 {
 	for (uint32_t i = 0; i < e->parts; i++) {

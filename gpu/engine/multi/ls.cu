@@ -157,6 +157,18 @@ static int watch(struct bs_ls_multi *s, uint32_t most, int64_t deadline_ns, bool
 	return rc != 0 ? rc : bs_watch_run(&s->watch, most, deadline_ns, watched, s, late, why);
 }
 
+int bs_ls_multi_use(struct bs_ls_multi *s, uint32_t slice, struct bs_fail *why)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < s->parts && rc == 0; i++) {
+		rc = bs_link_enter(s->link, i, why);
+		if (rc == 0)
+			rc = bs_ls_cuda_use(s->part[i], slice, bs_link_stream(s->link, i), why);
+	}
+	return bs_link_leave(s->link, rc, why);
+}
+
 int bs_ls_multi_run(struct bs_ls_multi *s, const float2 *const *images, uint32_t most,
 		    int64_t deadline_ns, struct bs_report *report, struct bs_fail *why)
 {

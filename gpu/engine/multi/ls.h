@@ -5,7 +5,8 @@
  * each product it computes the addend of its own coils; the addends come to all GPUs by an
  * allgather and are added in the order of the GPUs. So all do the same work on the same bits,
  * whatever the preconditioner and the constraint.
- * maps, images: [GPU], each on its GPU, [coil][z][y][x] of its own coils; images hold F^H d.
+ * maps, images: [GPU], each on its GPU, [coil][z][y][x] of its own coils; images hold F^H d. use:
+ * before run, where the caller has put another slice's maps in their place.
  * open may allocate. run queues on the link's streams and waits: at most `most` iterations, under a
  * deadline as gpu/solve/watch.h says. It allocates nothing (NCCL's own calls aside). image: on the
  * first GPU, which is current after every call. The link outlives it. One caller. Errors: as
@@ -25,6 +26,7 @@ struct bs_ls_multi;
 int bs_ls_multi_open(struct bs_ls_multi **ls, struct bs_link *link, const struct bs_protocol *p,
 		     const struct bs_tables *tables, const struct bs_arm_env *env,
 		     const float2 *const *maps, struct bs_fail *why);
+int bs_ls_multi_use(struct bs_ls_multi *ls, uint32_t slice, struct bs_fail *why);
 int bs_ls_multi_run(struct bs_ls_multi *ls, const float2 *const *images, uint32_t most,
 		    int64_t deadline_ns, struct bs_report *report, struct bs_fail *why);
 const float2 *bs_ls_multi_image(const struct bs_ls_multi *ls);

@@ -327,6 +327,32 @@ static void test_weights(void)
 	expect_refusal(&p, BS_ERR_VALUE);
 }
 
+/* Maps of three slices in dimension 13; anywhere else they are refused. */
+static void three_slices(const struct bs_protocol *p)
+{
+	static float v[3 * 2 * MATRIX * MATRIX * 2];
+	uint64_t dims[BS_CFL_DIMS];
+	struct bs_fail why = { 0 };
+	struct bs_loaded l;
+
+	for (size_t i = 0; i < sizeof(v) / 4; i++)
+		v[i] = (float)(i % 1000);
+	bs_cfl_sizes(dims, MATRIX, MATRIX, 1, 2);
+	for (unsigned d = 4; d < BS_CFL_DIMS; d++) {
+		int rc;
+
+		dims[d] = 3;
+		CHECK(bs_cfl_write(maps, dims, v, NULL) == 0, "a file of maps");
+		rc = bs_tables_load(&l, p, &why);
+		CHECK(d == 13 ? rc == 0 && memcmp(l.tables.maps, v, sizeof(v)) == 0
+			      : rc == BS_ERR_SIZE,
+		      "three sets in dimension %u: %s", d, rc == 0 ? "taken" : why.text);
+		if (rc == 0)
+			bs_tables_free(&l);
+		dims[d] = 1;
+	}
+}
+
 static void test_maps(void)
 {
 	static float v[2 * MATRIX * MATRIX * 2];
@@ -345,6 +371,14 @@ static void test_maps(void)
 	CHECK(rc == 0 && l.tables.weight == NULL && l.tables.w == NULL, "nothing else");
 	if (rc == 0)
 		bs_tables_free(&l);
+	p.slices = 3;
+	CHECK(bs_tables_load(&l, &p, &why) == BS_ERR_SIZE &&
+		      strncmp(why.text, "image.maps_file: ", 17) == 0 &&
+		      strstr(why.text, "with 1 in dimension 13") != NULL &&
+		      strstr(why.text, "with 3 in dimension 13, the slices") != NULL,
+	      "one slice's maps for three: %s", why.text);
+	three_slices(&p);
+	p.slices = 1;
 	write_array(maps, v, MATRIX, MATRIX, 2, 1);
 	expect_refusal(&p, BS_ERR_SIZE);
 	write_array(maps, v, MATRIX, MATRIX, 1, 1);

@@ -187,9 +187,12 @@ static uint32_t solve(const struct problem *t)
 	struct bs_q_spec qs = { t->dims,      { t->matrix[0], t->matrix[1], t->matrix[2] },
 				t->samples,   BS_BASIS_DELTA,
 				BS_SUM_EXACT, 0.0 };
-	struct bs_ls_spec s = { t->dims,  { t->matrix[0], t->matrix[1], t->matrix[2] },
-				t->coils, t->precond,
-				400,      t->lambda };
+	struct bs_ls_spec s = { .dims = t->dims,
+				.matrix = { t->matrix[0], t->matrix[1], t->matrix[2] },
+				.coils = t->coils,
+				.precond = t->precond,
+				.iterations = 400,
+				.lambda = t->lambda };
 	struct bs_pcg_stop stop = { 400, 1e-7, INT64_MAX };
 	struct bs_pcg_result result = { 0 };
 	struct bs_need need = { 0 };
