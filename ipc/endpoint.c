@@ -105,11 +105,18 @@ static bool alive(const char *path)
 	return yes;
 }
 
-static int check_directory(const char *url, const char *path, struct bs_fail *why)
+static int not_a_socket(const char *url, struct bs_fail *why)
+{
+	return bs_fail(why, BS_ERR_IO, "%s: a file that is no socket stands there", url);
+}
+
+/* made: a folder that the caller makes, and whose faults it tells; NULL: none. */
+static int check_directory(const char *url, const char *path, const char *made, struct bs_fail *why)
 {
 	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	char *slash;
 	struct stat st;
+	int rc;
 
 	(void)snprintf(dir, sizeof(dir), "%s", path);
 	slash = strrchr(dir, '/');
@@ -117,7 +124,10 @@ static int check_directory(const char *url, const char *path, struct bs_fail *wh
 		(void)snprintf(dir, sizeof(dir), ".");
 	else
 		slash[slash == dir ? 1 : 0] = '\0';
-	if (stat(dir, &st) != 0)
+	rc = stat(dir, &st);
+	if (made != NULL && strcmp(dir, made) == 0 && (rc != 0 || !S_ISDIR(st.st_mode)))
+		return 0;
+	if (rc != 0 || access(dir, W_OK | X_OK) != 0)
 		return bs_fail(why, BS_ERR_IO, "%s: %s: %s", url, dir, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return bs_fail(why, BS_ERR_IO, "%s: %s is not a directory", url, dir);
@@ -127,12 +137,26 @@ static int check_directory(const char *url, const char *path, struct bs_fail *wh
 	return 0;
 }
 
+int bs_endpoint_check(const char *url, const char *made, struct bs_fail *why)
+{
+	const char *path = url + strlen(IPC);
+	struct stat st;
+	int rc = check_url(url, why);
+
+	if (rc == 0 && strncmp(url, IPC, strlen(IPC)) == 0) {
+		rc = check_directory(url, path, made, why);
+		if (rc == 0 && lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+			rc = not_a_socket(url, why);
+	}
+	return rc;
+}
+
 /* nn_bind would delete any file at the path: only a socket that nobody serves may be deleted. */
 static int clear_path(const char *url, struct bs_fail *why)
 {
 	const char *path = url + strlen(IPC);
 	struct stat st;
-	int rc = check_directory(url, path, why);
+	int rc = check_directory(url, path, NULL, why);
 
 	if (rc != 0)
 		return rc;
@@ -140,7 +164,7 @@ static int clear_path(const char *url, struct bs_fail *why)
 		return errno == ENOENT ? 0
 				       : bs_fail(why, BS_ERR_IO, "%s: %s", url, strerror(errno));
 	if (!S_ISSOCK(st.st_mode))
-		return bs_fail(why, BS_ERR_IO, "%s: a file that is no socket stands there", url);
+		return not_a_socket(url, why);
 	if (alive(path))
 		return bs_fail(why, BS_ERR_IO, "%s: another process serves it", url);
 	if (unlink(path) != 0 && errno != ENOENT)

@@ -52,6 +52,11 @@ struct bs_endpoint {
 };
 
 /*
+ * What bind would refuse of the URL and of the folder of its socket; that need not be there where
+ * it is `made`, one that the caller makes before it binds. Opens nothing.
+ */
+int bs_endpoint_check(const char *url, const char *made, struct bs_fail *why);
+/*
  * message_max: bytes of the largest message that will be received; beyond it nothing is read.
  * Keep it just above the largest legal message. On failure *e is closed and the reason names the
  * URL.

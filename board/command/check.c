@@ -1,4 +1,4 @@
-/* board/command/check.c - boreside check: is a site file valid, and what memory will it take */
+/* board/command/check.c - boreside check: would the service start, and what memory will it take */
 #include "board/command/command.h"
 
 #include <sched.h>
@@ -7,6 +7,7 @@
 
 #include "board/arm/measure.h"
 #include "board/arm/memplan.h"
+#include "board/arm/ready.h"
 #include "config/config.h"
 #include "core/thread/canaries.h"
 
@@ -32,8 +33,15 @@ static void print_fault(void *arg, const char *line)
 /* The plan is printed as comments behind the resolved site file, which stays a valid one. */
 static int check(const struct bs_site *site, struct bs_memplan *plan)
 {
-	int rc = bs_memplan_make(plan, site, print_fault, stderr);
+	int rc = bs_ready_places(site, print_fault, stderr);
+	int bad;
 
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		bad = bs_ready_protocol(site, &site->protocol[i], print_fault, stderr);
+		rc = rc != 0 ? rc : bad;
+	}
+	bad = bs_memplan_make(plan, site, print_fault, stderr);
+	rc = rc != 0 ? rc : bad;
 	(void)printf("# %s, as resolved\n", site->file);
 	bs_config_print(stdout, site);
 	(void)printf("#\n");
@@ -130,6 +138,12 @@ static int run(int argc, char **argv)
 const struct bs_command bs_command_check = {
 	.name = "check",
 	.summary = "is a site file valid; its memory plan and budgets",
+	.notes = "Refuses, with the same words, what serve would refuse to start with: keys, "
+		 "folders and sockets that cannot be used, files that are not what their protocol "
+		 "needs, memory, GPUs; as the user who calls it. It arms nothing: Q, weights by "
+		 "iteration and what is measured are left to --measure and to boreside arm; "
+		 "another service in the folder, a port in use and memory that others hold, to "
+		 "the start.",
 	.options = options,
 	.run = run,
 };

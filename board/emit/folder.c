@@ -38,6 +38,29 @@ int bs_folder_make(const char *path, mode_t mode, struct bs_fail *why)
 	return 0;
 }
 
+int bs_folder_usable(const char *path, struct bs_fail *why)
+{
+	char part[BS_PATH_MAX_];
+	struct stat st;
+	char *slash;
+
+	if (path[0] == '\0' || strlen(path) >= sizeof(part))
+		return bs_fail(why, BS_ERR_CONFIG, "folder '%s': empty or too long a name", path);
+	(void)snprintf(part, sizeof(part), "%s", path);
+	/* the nearest one that is there: the others would be made in it */
+	while (stat(part, &st) != 0) {
+		slash = strrchr(part, '/');
+		if (errno != ENOENT || slash == NULL)
+			return bs_fail(why, BS_ERR_IO, "folder %s: %s", part, strerror(errno));
+		slash[slash == part ? 1 : 0] = '\0';
+	}
+	if (!S_ISDIR(st.st_mode))
+		return bs_fail(why, BS_ERR_IO, "%s is no folder", part);
+	if (access(part, W_OK | X_OK) != 0)
+		return bs_fail(why, BS_ERR_IO, "folder %s: %s", part, strerror(errno));
+	return 0;
+}
+
 int bs_folder_lock(int *fd, const char *path, const char *file, struct bs_fail *why)
 {
 	char name[BS_PATH_MAX_ + 32];

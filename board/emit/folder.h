@@ -18,6 +18,12 @@
 int bs_folder_make(const char *path, mode_t mode, struct bs_fail *why);
 
 /*
+ * Could make make it, or is it there, and may this process write in it? Changes nothing. The reason
+ * names the one that is in the way.
+ */
+int bs_folder_usable(const char *path, struct bs_fail *why);
+
+/*
  * *fd: of the file of that name, locked, with this process's number in it; keep it open. -1 when
  * another service holds it (the reason says which) or it cannot be made.
  */

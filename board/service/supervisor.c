@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "board/arm/ready.h"
 #include "board/emit/folder.h"
 #include "board/service/herald.h"
 #include "board/service/realtime.h"
@@ -374,6 +375,12 @@ static int raise_fds(struct bs_shm *m, struct bs_fail *why)
 	return 0;
 }
 
+static void say_fault(void *arg, const char *line)
+{
+	(void)arg;
+	bs_log(BS_LOG_ERROR, "%s", line);
+}
+
 /* The trajectories are loaded once, here: ingest checks each readout against them. */
 static int make_memory(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
 {
@@ -384,11 +391,15 @@ static int make_memory(struct supervisor *v, const struct bs_site *site, struct 
 	memset(tables, 0, sizeof(tables));
 	if (loaded == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "the protocols' tables");
-	for (uint32_t i = 0; rc == 0 && i < site->protocols; i++) {
-		rc = bs_tables_load(&loaded[i], &site->protocol[i], why);
-		if (rc == 0 && loaded[i].tables.traj != NULL)
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		int bad = bs_ready_tables(&loaded[i], site, &site->protocol[i], say_fault, NULL);
+
+		rc = rc != 0 ? rc : bad;
+		if (bad == 0 && loaded[i].tables.traj != NULL)
 			tables[i] = loaded[i].traj;
 	}
+	if (rc != 0)
+		(void)bs_fail(why, rc, "the service does not start");
 	if (rc == 0)
 		rc = bs_shm_create(&v->shm, site, tables, why);
 	for (uint32_t i = 0; i < site->protocols; i++)
@@ -425,8 +436,11 @@ static int take_over_signals(struct supervisor *v, struct bs_fail *why)
 
 static int start(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
 {
-	int rc = bs_folder_make(site->run_dir, 0750, why);
+	int rc = bs_ready_places(site, say_fault, NULL);
 
+	if (rc != 0)
+		return bs_fail(why, rc, "the service does not start");
+	rc = bs_folder_make(site->run_dir, 0750, why);
 	if (rc == 0 && site->cache_dir[0] != '\0')
 		rc = bs_folder_make(site->cache_dir, 0750, why);
 	if (rc == 0)

@@ -49,8 +49,13 @@ int main(void)
 	if (mkdtemp(dir) == NULL)
 		return 1;
 	(void)snprintf(deep, sizeof(deep), "%s/a/b/c", dir);
+	CHECK(bs_folder_usable(deep, &why) == 0 && stat(deep, &st) != 0,
+	      "it could be made, and is not there yet");
+	CHECK(bs_folder_usable("/dev/null", &why) == BS_ERR_IO, "a device: %s", why.text);
+	CHECK(bs_folder_usable("/dev/null/a", &why) == BS_ERR_IO, "below it: %s", why.text);
 	CHECK(bs_folder_make(deep, 0750, &why) == 0 && stat(deep, &st) == 0 &&
-		      (st.st_mode & 0777) == 0750 && bs_folder_make(deep, 0750, &why) == 0,
+		      (st.st_mode & 0777) == 0750 && bs_folder_make(deep, 0750, &why) == 0 &&
+		      bs_folder_usable(deep, &why) == 0,
 	      "folders are made, those that are there are fine");
 	pid_t pid = holder();
 

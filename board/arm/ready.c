@@ -1,0 +1,118 @@
+/* board/arm/ready.c - see ready.h */
+#include "board/arm/ready.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "board/emit/folder.h"
+#include "gpu/nufft/density.h"
+#include "ipc/endpoint.h"
+
+struct telling {
+	void (*report)(void *arg, const char *line);
+	void *arg;
+	const struct bs_site *site;
+	int first; /* code of the first fault */
+};
+
+static void tell(struct telling *t, int code, const char *what, const struct bs_fail *why)
+{
+	char line[800];
+
+	if (code == 0)
+		return;
+	t->first = t->first != 0 ? t->first : code;
+	(void)snprintf(line, sizeof(line), "%s: %s: %s", t->site->file, what, why->text);
+	t->report(t->arg, line);
+}
+
+static void folder(struct telling *t, const char *key, const char *path)
+{
+	struct bs_fail why = { 0 };
+
+	tell(t, bs_folder_usable(path, &why), key, &why);
+}
+
+static void endpoint(struct telling *t, const char *key, const char *url)
+{
+	struct bs_fail why = { 0 };
+
+	if (url[0] != '\0')
+		tell(t, bs_endpoint_check(url, t->site->run_dir, &why), key, &why);
+}
+
+int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const char *line),
+		    void *arg)
+{
+	struct telling t = { report, arg, site, 0 };
+	char key[32];
+
+	folder(&t, "node.run_dir", site->run_dir);
+	if (site->cache_dir[0] != '\0')
+		folder(&t, "node.cache_dir", site->cache_dir);
+	endpoint(&t, "endpoints.kspace", site->kspace_url);
+	endpoint(&t, "endpoints.archive", site->archive_url);
+	endpoint(&t, "endpoints.viewers", site->viewers_url);
+	endpoint(&t, "endpoints.status", site->status_url);
+	for (uint32_t i = 0; i < site->sinks; i++) {
+		(void)snprintf(key, sizeof(key), "sinks.[%u].dir", i);
+		folder(&t, key, site->sink[i].dir);
+	}
+	if (bs_site_spills(site))
+		folder(&t, "overload.spill_dir", site->overload.spill_dir);
+	return t.first;
+}
+
+/* The weights of a method that always has some; the iteration of pipe takes long. */
+static int check_weights(const struct bs_loaded *l, const struct bs_protocol *p,
+			 struct bs_fail *why)
+{
+	struct bs_fail own = { 0 };
+	float *weight;
+	int rc;
+
+	if (bs_methods[p->method].weighs != BS_WEIGHS_ALWAYS || p->density == BS_DENSITY_PIPE)
+		return 0;
+	weight = malloc((size_t)l->tables.traj->samples * l->tables.traj->readouts *
+			sizeof(*weight));
+	if (weight == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "gridding.density: no memory");
+	rc = bs_density(weight, p, l->tables.traj, l->tables.weight, NULL, &own);
+	free(weight);
+	return rc == 0 ? 0 : bs_fail(why, rc, "gridding.density: %s", own.text);
+}
+
+static int tell_protocol(struct telling *t, const struct bs_protocol *p, int rc,
+			 const struct bs_fail *why)
+{
+	char what[BS_NAME_MAX + 16];
+
+	(void)snprintf(what, sizeof(what), "protocol '%s'", p->name);
+	tell(t, rc, what, why);
+	return rc;
+}
+
+int bs_ready_tables(struct bs_loaded *loaded, const struct bs_site *site,
+		    const struct bs_protocol *p, void (*report)(void *arg, const char *line),
+		    void *arg)
+{
+	struct telling t = { report, arg, site, 0 };
+	struct bs_fail why = { 0 };
+
+	return tell_protocol(&t, p, bs_tables_load(loaded, p, &why), &why);
+}
+
+int bs_ready_protocol(const struct bs_site *site, const struct bs_protocol *p,
+		      void (*report)(void *arg, const char *line), void *arg)
+{
+	struct telling t = { report, arg, site, 0 };
+	struct bs_fail why = { 0 };
+	struct bs_loaded loaded;
+	int rc = bs_ready_tables(&loaded, site, p, report, arg);
+
+	if (rc != 0)
+		return rc;
+	rc = check_weights(&loaded, p, &why);
+	bs_tables_free(&loaded);
+	return tell_protocol(&t, p, rc, &why);
+}
