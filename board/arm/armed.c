@@ -97,13 +97,6 @@ void bs_armed_trial(const struct bs_armed *a, const struct bs_scan_info *info)
 		bs_recon_scan(a->recon, info);
 }
 
-int bs_armed_readout(const struct bs_armed *a, const struct bs_mrd_acq *head, uint32_t row,
-		     const float *data, int64_t now_ns, struct bs_fail *why)
-{
-	return a->front != NULL ? bs_front_readout(a->front, head, row, data, now_ns, why)
-				: bs_recon_readout(a->recon, head, row, data, now_ns, why);
-}
-
 int bs_armed_scan_close(const struct bs_armed *a, struct bs_fail *why)
 {
 	if (a->front != NULL)

@@ -48,8 +48,13 @@ void bs_armed_scan(const struct bs_armed *a, const struct bs_scan_info *info,
 		   const struct bs_noise *noise);
 /* As bs_front_trial: for timing. */
 void bs_armed_trial(const struct bs_armed *a, const struct bs_scan_info *info);
-int bs_armed_readout(const struct bs_armed *a, const struct bs_mrd_acq *head, uint32_t row,
-		     const float *data, int64_t now_ns, struct bs_fail *why);
+static inline int bs_armed_readout(const struct bs_armed *a, const struct bs_mrd_acq *head,
+				   uint32_t row, const float *data, int64_t now_ns,
+				   struct bs_fail *why)
+{
+	return a->front != NULL ? bs_front_readout(a->front, head, row, data, now_ns, why)
+				: bs_recon_readout(a->recon, head, row, data, now_ns, why);
+}
 int bs_armed_scan_close(const struct bs_armed *a, struct bs_fail *why);
 
 bool bs_armed_on_gpu(const struct bs_shared *s);
