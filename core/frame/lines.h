@@ -43,6 +43,15 @@ bool bs_lines_inside(const struct bs_lines *l, uint32_t row);
 uint32_t bs_lines_missing(const struct bs_lines *l, const uint8_t *present, uint32_t rows,
 			  uint32_t *total);
 
+/* Flags of a line that end its frame, whatever has come of it, where the scan says how many. */
+static inline bool bs_lines_end(const struct bs_protocol *p, uint64_t flags)
+{
+	const uint64_t last = BS_MRD_LAST_IN_REPETITION | BS_MRD_LAST_IN_MEASUREMENT |
+			      (p->dims == 2 ? BS_MRD_LAST_IN_SLICE : 0);
+
+	return p->by_header && (flags & last) != 0;
+}
+
 /* What an image holds, for bs_lacks_words. */
 struct bs_held {
 	const struct bs_lines *lines; /* NULL: its readouts have a table */

@@ -41,10 +41,8 @@ static bool says_last(const struct bs_recon *r, const struct frame *f, uint64_t 
 {
 	if (!r->p->by_header || r->groups > 0)
 		return false;
-	if (flags & (BS_MRD_LAST_IN_REPETITION | BS_MRD_LAST_IN_MEASUREMENT))
-		return true;
-	return (flags & BS_MRD_LAST_IN_SLICE) != 0 &&
-	       (r->p->dims == 2 || missing_of(r, f, f->have) == 0);
+	return bs_lines_end(r->p, flags) ||
+	       ((flags & BS_MRD_LAST_IN_SLICE) != 0 && missing_of(r, f, f->have) == 0);
 }
 
 void bs_recon_aim(struct bs_recon *r, const struct bs_aim *aim)

@@ -527,7 +527,8 @@ static bool complete(const struct bs_front *f, const struct bs_mrd_acq *head)
 	const struct frame *frame =
 		&f->frame[bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast)];
 
-	return s->rows == f->calibrating || frame->lines == f->p->readouts || s->count == f->quota;
+	return s->rows == f->calibrating || frame->lines == f->p->readouts ||
+	       s->count == f->quota || bs_lines_end(f->p, head->flags);
 }
 
 static int compress(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,

@@ -358,6 +358,27 @@ static void test_partial(void)
 	close_run(&r);
 }
 
+/* Where the scan says how many lines a frame has, its last line's flag ends the wait. */
+static void test_flagged(void)
+{
+	static struct run r;
+	struct bs_protocol p = protocol(BS_WHITEN_OFF, 3);
+	const struct bs_scan_info info = { 0 };
+	struct bs_mrd_acq h = head_of(0, 0, 0);
+
+	p.by_header = 1;
+	open_run(&r, &p);
+	bs_front_scan(r.front, &info, NULL);
+	for (uint32_t row = 0; row < 9; row++) /* two calibrate */
+		give_line(&r, 0, 0, row);
+	CHECK(taken(&r) == 0, "9 lines wait");
+	h.flags = BS_MRD_LAST_IN_SLICE;
+	CHECK(give(&r, &h, 9, data[0][0][9]) == 0 && taken(&r) == 10 && r.images == 1 &&
+		      r.said[0].missing == LINES - 10,
+	      "the last of its slice: %u images, %u missing", r.images, r.said[0].missing);
+	close_run(&r);
+}
+
 /* Lines of calibration alone count, and pass; a trajectory's rows are spread over all. */
 static void test_what_calibrates(void)
 {
@@ -473,6 +494,7 @@ int main(void)
 	test_without_noise();
 	test_compression(&noise);
 	test_partial();
+	test_flagged();
 	test_what_calibrates();
 	test_geometric();
 	bs_team_close(team);
