@@ -70,40 +70,62 @@ bool bs_lines_inside(const struct bs_lines *l, uint32_t row)
 	return y >= l->first[0] && y <= l->last[0] && z >= l->first[1] && z <= l->last[1];
 }
 
-static bool is_present(const struct bs_lines *l, const uint8_t *present, uint32_t rows, uint32_t y,
-		       uint32_t z)
+/*
+ * Patterns are looked at in two ways: inner 0, lines begin where they like in each of the pattern's
+ * partitions; inner 1, partitions do along each of its lines. So shifts of either kind fit one.
+ */
+static bool is_present(const struct bs_lines *l, const uint8_t *present, uint32_t rows, int inner,
+		       uint32_t at, uint32_t outer)
 {
-	const uint64_t row = y + (uint64_t)l->size[0] * z;
+	const uint64_t row =
+		inner == 0 ? at + (uint64_t)l->size[0] * outer : outer + (uint64_t)l->size[0] * at;
 
 	return row < rows && present[row] != 0;
 }
 
-/* Of one residue along ky: lines of the partition that are between the limits, and have come. */
-static uint32_t along_y(const struct bs_lines *l, const uint8_t *present, uint32_t rows, uint32_t z,
-			uint32_t residue, uint32_t *total)
-{
-	uint32_t come = 0;
-
-	*total = 0;
-	for (uint32_t y = l->first[0] + residue; y <= l->last[0]; y += l->step[0]) {
-		come += is_present(l, present, rows, y, z);
-		++*total;
-	}
-	return come;
-}
-
-/* The partition's own pattern. */
-static uint32_t partition(const struct bs_lines *l, const uint8_t *present, uint32_t rows,
-			  uint32_t z, uint32_t *total)
+/* Of the inner residue that most have: those between the limits that have come, and all. */
+static uint32_t along(const struct bs_lines *l, const uint8_t *present, uint32_t rows, int inner,
+		      uint32_t outer, uint32_t *total)
 {
 	uint32_t best = 0;
 
-	*total = length(l, 0) / l->step[0];
-	for (uint32_t residue = 0; residue < l->step[0]; residue++) {
-		uint32_t all;
-		uint32_t come = along_y(l, present, rows, z, residue, &all);
+	*total = length(l, inner) / l->step[inner];
+	for (uint32_t residue = 0; residue < l->step[inner]; residue++) {
+		uint32_t come = 0;
+		uint32_t all = 0;
 
+		for (uint32_t at = l->first[inner] + residue; at <= l->last[inner];
+		     at += l->step[inner]) {
+			come += is_present(l, present, rows, inner, at, outer);
+			all++;
+		}
 		if (come > best) {
+			best = come;
+			*total = all;
+		}
+	}
+	return best;
+}
+
+static uint32_t pattern(const struct bs_lines *l, const uint8_t *present, uint32_t rows, int inner,
+			uint32_t *total)
+{
+	const int outer = 1 - inner;
+	uint32_t best = 0;
+
+	*total = 0;
+	for (uint32_t residue = 0; residue < l->step[outer]; residue++) {
+		uint32_t come = 0;
+		uint32_t all = 0;
+
+		for (uint32_t at = l->first[outer] + residue; at <= l->last[outer];
+		     at += l->step[outer]) {
+			uint32_t here;
+
+			come += along(l, present, rows, inner, at, &here);
+			all += here;
+		}
+		if (residue == 0 || come > best) {
 			best = come;
 			*total = all;
 		}
@@ -114,27 +136,14 @@ static uint32_t partition(const struct bs_lines *l, const uint8_t *present, uint
 uint32_t bs_lines_missing(const struct bs_lines *l, const uint8_t *present, uint32_t rows,
 			  uint32_t *total)
 {
-	uint32_t best = 0;
-	uint32_t best_total = 0;
+	uint32_t all[2];
+	const uint32_t come[2] = { pattern(l, present, rows, 0, &all[0]),
+				   pattern(l, present, rows, 1, &all[1]) };
+	const int way = come[1] > come[0] || (come[1] == come[0] && all[1] > all[0]);
 
-	for (uint32_t residue = 0; residue < l->step[1]; residue++) {
-		uint32_t come = 0;
-		uint32_t all = 0;
-
-		for (uint32_t z = l->first[1] + residue; z <= l->last[1]; z += l->step[1]) {
-			uint32_t here;
-
-			come += partition(l, present, rows, z, &here);
-			all += here;
-		}
-		if (residue == 0 || come > best) {
-			best = come;
-			best_total = all;
-		}
-	}
 	if (total != NULL)
-		*total = best_total;
-	return best_total - best;
+		*total = all[way];
+	return all[way] - come[way];
 }
 
 /* ---- words ---- */

@@ -3,9 +3,10 @@
  *
  * A row is a line of the encoded grid, ky + encoded_y * kz. The header's limits say between which
  * rows lines are measured, its acceleration of which only every nth is; where that pattern begins,
- * the header does not say: in each partition it is the residue that most of the frame's lines have
- * (the lower one of two), and so are the partitions'. Lines off the pattern are welcome and make
- * up for nothing. A frame's present lines alone decide, not the order in which they came.
+ * the header does not say, nor how it is shifted (CAIPIRINHA; Breuer et al., Magn Reson Med
+ * 2006;55:549-556): it is the pattern that most of the frame's lines fit, with a beginning of its
+ * own in each partition or along each line. Lines off the pattern are welcome and make up for
+ * nothing. A frame's present lines alone decide, not the order in which they came.
  * No state, no allocation; any thread. Test: test/unit/core/test_lines.c
  */
 #ifndef BS_CORE_FRAME_LINES_H
@@ -38,7 +39,8 @@ uint32_t bs_lines_full(const struct bs_lines *l);
 bool bs_lines_inside(const struct bs_lines *l, uint32_t row);
 /*
  * present [rows]: 1 = this line has come. Lines of the pattern that have not; *total (NULL: not
- * asked for): lines of the pattern. Where a whole partition is lost, the least that it may have.
+ * asked for): lines of the pattern. Where nobody can know that a line is of it (a partition
+ * of which none came), a line more or less.
  */
 uint32_t bs_lines_missing(const struct bs_lines *l, const uint8_t *present, uint32_t rows,
 			  uint32_t *total);

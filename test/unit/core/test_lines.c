@@ -19,41 +19,58 @@ static struct bs_protocol grid(uint32_t y, uint32_t z)
 	return p;
 }
 
-/* Random patterns with a shift a partition, of which some lines are lost and others are extra. */
+static uint64_t seed = 77;
+
+static uint32_t up_to(uint32_t n)
+{
+	return (uint32_t)(n * check_uniform(&seed));
+}
+
+/*
+ * A pattern that begins anywhere, in each partition or along each line by itself (inner 0 or 1): of
+ * each eight lines that follow the first two one is lost, and there is one off the pattern. Returns
+ * how many were lost.
+ */
+static uint32_t make(const uint32_t size[2], const uint32_t step[2], int inner, uint32_t *count)
+{
+	const int outer = 1 - inner;
+	const uint32_t begins = up_to(step[outer]);
+	uint32_t lost = 0;
+
+	*count = 0;
+	memset(present, 0, sizeof(present));
+	for (uint32_t o = begins; o < size[outer]; o += step[outer]) {
+		const uint32_t first = up_to(step[inner]);
+
+		for (uint32_t i = first; i < size[inner]; i += step[inner]) {
+			bool gone = i > first + 2 * step[inner] && up_to(8) == 0;
+
+			present[inner == 0 ? i + size[0] * o : o + size[0] * i] = !gone;
+			lost += gone;
+			++*count;
+		}
+		if (step[inner] > 1)
+			present[inner == 0 ? first + 1 + size[0] * o : o + size[0] * (first + 1)] =
+				1;
+	}
+	return lost;
+}
+
 static void patterns(void)
 {
-	uint64_t seed = 77;
 	int wrong = 0;
 
 	for (int trial = 0; trial < 2000; trial++) {
-		const uint32_t size[2] = { 13 + (uint32_t)(40 * check_uniform(&seed)),
-					   1 + (uint32_t)(20 * check_uniform(&seed)) };
+		const uint32_t size[2] = { 24 + up_to(40), 16 + up_to(8) };
+		const uint32_t step[2] = { 1 + up_to(4), 1 + up_to(3) };
 		struct bs_protocol p = grid(size[0], size[1]);
-		struct bs_scan_info info = { 0 };
+		struct bs_scan_info info = { .acceleration = { step[0], step[1] } };
 		struct bs_lines l;
-		uint32_t begin[24];
-		uint32_t count = 0;
-		uint32_t lost = 0;
+		uint32_t count;
 		uint32_t total;
+		uint32_t lost = make(size, step, trial % 2, &count);
 
-		info.acceleration[0] = 1 + (uint32_t)(4 * check_uniform(&seed));
-		info.acceleration[1] = size[1] > 4 ? 1 + (uint32_t)(3 * check_uniform(&seed)) : 1;
-		info.step1 = (struct bs_limit){ 0, size[0] - 3, size[0] / 2 - 1, 1 };
-		bs_lines_of(&l, &p, &info); /* rows 1 .. size - 2 */
-		memset(present, 0, sizeof(present));
-		for (uint32_t z = trial % 2 ? info.acceleration[1] - 1 : 0; z < size[1];
-		     z += info.acceleration[1]) {
-			begin[z] = 1 + (uint32_t)(info.acceleration[0] * check_uniform(&seed));
-			for (uint32_t y = begin[z]; y <= size[0] - 2; y += info.acceleration[0]) {
-				bool gone = y > begin[z] + 2 * info.acceleration[0] &&
-					    check_uniform(&seed) < 0.2;
-
-				present[y + size[0] * z] = !gone;
-				lost += gone;
-				count++;
-			}
-			present[begin[z] + 1 + size[0] * z] = 1; /* one off the pattern */
-		}
+		bs_lines_of(&l, &p, &info);
 		wrong += bs_lines_missing(&l, present, size[0] * size[1], &total) != lost ||
 			 total != count;
 	}
@@ -68,8 +85,8 @@ static void patterns(void)
 	memset(present, 0, sizeof(present));
 	for (uint32_t y = 0; y < 16; y += 3)
 		present[y + 16 * 1] = 1;
-	CHECK(bs_lines_missing(&l, present, 64, &total) == 5 && total == 11,
-	      "of a partition that was lost nobody knows where it began: 5 lines or 6");
+	CHECK(bs_lines_missing(&l, present, 64, &total) == 6 && total == 12,
+	      "a partition that was lost: %u lines of it", total - 6);
 }
 
 static void limits(void)
