@@ -14,8 +14,8 @@ static void load(double block[BS_GRAM_COILS][BLOCK][2], uint32_t coils, uint32_t
 
 		memcpy(v, data + 8 * (c * stride + first), 8 * (size_t)n);
 		for (uint32_t s = 0; s < n; s++) {
-			block[c][s][0] = v[2 * s];
-			block[c][s][1] = v[2 * s + 1];
+			block[c][s][0] = v[2 * (size_t)s];
+			block[c][s][1] = v[2 * (size_t)s + 1];
 		}
 	}
 }
