@@ -32,7 +32,8 @@ static void put_kinds(struct bs_text *t, const struct bs_kinds *k)
 		(void)snprintf(name, sizeof(name), "boreside_count_%s",
 			       bs_kind_name((enum bs_kind)i));
 		for (char *c = name; *c != '\0'; c++)
-			*c = *c == ' ' ? '_' : *c;
+			if (*c == ' ')
+				*c = '_';
 		put_count(t, name, k->used[i] + k->unused[i]);
 	}
 	(void)bs_kinds_words(words, sizeof(words), k);
