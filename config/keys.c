@@ -18,6 +18,7 @@ static const char *const combines[] = { "none", "rss", "sense", NULL };
 static const char *const compressions[] = { "svd", "geometric", NULL };
 static const char *const whitens[] = { "off", "auto", "require", NULL };
 static const char *const parallels[] = { "none", "grappa", NULL };
+static const char *const navigations[] = { "off", "phase", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
 static const char *const traj_types[] = { "file",  "cartesian", "radial2d", "spiral2d", "radial3d",
 					  "stack", "random",    "cones",    "tpi",      NULL };
@@ -162,6 +163,13 @@ P("noise.whiten", BS_KEY_WORD, "", "\"off\"", 0, 0, whitens, whiten,
   "make the noise white and of deviation 1 in every coil, by the scan's own readouts of noise or "
   "those of the scan that its header names; auto: where they are known, else as it comes, and "
   "images say so; require: a scan without is refused"),
+P("navigators", BS_KEY_WORD, "", "\"off\"", 0, 0, navigations, navigators,
+  "what navigators are for; off: nothing; phase: the phase of each against the scan's first one of "
+  "its slice and contrast is taken off the lines that follow, until the next"),
+P("epi.correct", BS_KEY_BOOL, "", "false", 0, 0, NULL, epi_correct,
+  "method cartesian: reversed lines get the phase and the shift along the readout that three "
+  "phase-correction lines of their slice tell, and readouts on ramps, which the header describes, "
+  "are brought to the grid; a reversed line before such a triple is refused"),
 P("samples", BS_KEY_INT, "", NULL, 1, 65535, NULL, samples,
   "samples of a readout, discarded ones not counted"),
 P("discard", BS_KEY_INT, "samples", "64", 0, 65535, NULL, discard,

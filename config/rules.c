@@ -52,6 +52,10 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 		p->uses |= 1u << BS_KIND_CALIBRATION;
 	if (p->parallel == BS_PARALLEL_GRAPPA)
 		derive_grappa(p);
+	if (p->navigators != BS_NAVIGATE_OFF)
+		p->uses |= 1u << BS_KIND_NAVIGATION;
+	if (p->epi_correct)
+		p->uses |= 1u << BS_KIND_PHASE_CORRECTION;
 	if (!given(s, "image.combine")) {
 		if (bs_methods[p->method].uses_maps)
 			p->combine = BS_COMBINE_SENSE;
@@ -374,6 +378,15 @@ static void rule_parallel(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "grappa.kernel", "z is %u: it must be 1 in 2D", kernel[2]);
 }
 
+static void rule_echoes(const struct bs_reading *r, const struct bs_scope *s,
+			const struct bs_protocol *p)
+{
+	if (sound(s, "method", "epi.correct", NULL) && p->epi_correct &&
+	    !bs_methods[p->method].on_grid)
+		fault(r, s, "epi.correct", "method %s has no lines that run backwards",
+		      bs_method_name(p->method));
+}
+
 static void rule_solver(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p)
 {
@@ -432,6 +445,7 @@ void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
 	rule_image(r, s, p);
 	rule_coils(r, s, p);
 	rule_parallel(r, s, p);
+	rule_echoes(r, s, p);
 	rule_solver(r, s, p);
 	rule_budget(r, s, p);
 }

@@ -108,6 +108,11 @@ struct bs_scan_info {
 	float tr_ms;              /* sequenceParameters/TR, the largest of several */
 	uint32_t acceleration[2]; /* parallelImaging/accelerationFactor, steps 1 and 2 */
 	enum bs_calibration calibration;
+	/* encoding/trajectoryDescription: its identifier, and the parameters of ConventionalEPI */
+	char description[32];
+	float ramp_up_us, ramp_down_us, flat_us; /* rampUpTime, rampDownTime, flatTopTime */
+	float acquisition_delay_us;              /* acqDelayTime: from the gradient's rise */
+	float readout_samples, readout_dwell_us; /* numSamples, dwellTime */
 	struct bs_limit {
 		uint32_t min, max, center;
 		uint32_t given; /* 0: the header does not say */

@@ -69,6 +69,8 @@ enum bs_miss { BS_MISS_FLAG, BS_MISS_SHED, BS_MISS_STOP };
 enum bs_compression { BS_COMPRESSION_SVD, BS_COMPRESSION_GEOMETRIC };
 /* Readouts are made white by the covariance of the noise: never, where it is known, always. */
 enum bs_whiten { BS_WHITEN_OFF, BS_WHITEN_AUTO, BS_WHITEN_REQUIRE };
+/* What navigators are for: nothing, or the phase of the lines until the next one. */
+enum bs_navigate { BS_NAVIGATE_OFF, BS_NAVIGATE_PHASE };
 enum bs_admit { BS_ADMIT_MEASURE, BS_ADMIT_TRUST }; /* budgets: measured when armed, or not */
 /*
  * The stages of an image's latency that may have a budget of their own. What lies between them (the
@@ -114,6 +116,8 @@ struct bs_protocol {
 	uint32_t virtual_coils; /* that readouts are compressed to; 0: not */
 	enum bs_compression compression;
 	enum bs_whiten whiten;
+	enum bs_navigate navigators;
+	bool epi_correct;      /* reversed lines by phase-correction lines; readouts on ramps */
 	uint32_t samples;      /* of a readout, discarded ones not counted */
 	uint32_t discard;      /* most samples of a readout that the stream may mark as discarded */
 	uint32_t readouts;     /* of a frame; by_header: at most */
@@ -299,6 +303,11 @@ static inline bool bs_protocol_on_grid(const struct bs_protocol *p)
 static inline bool bs_protocol_prepares(const struct bs_protocol *p)
 {
 	return p->whiten != BS_WHITEN_OFF || p->virtual_coils > 0;
+}
+/* Before that they pass gpu/engine/phases.h. */
+static inline bool bs_protocol_corrects(const struct bs_protocol *p)
+{
+	return p->navigators != BS_NAVIGATE_OFF || p->epi_correct;
 }
 /* The coils that engines see. */
 static inline uint32_t bs_protocol_inner_coils(const struct bs_protocol *p)

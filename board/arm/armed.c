@@ -31,6 +31,8 @@ static int open_armed(struct bs_armed *a, const struct bs_site *site, const stru
 		rc = bs_recon_need(&a->inner, a->engine, &a->need, why);
 	if (rc == 0)
 		rc = bs_front_need(p, &a->need, why);
+	if (rc == 0)
+		rc = bs_phases_need(p, &a->need, why);
 	if (rc == 0 && a->need.overflow)
 		rc = bs_fail(why, BS_ERR_NOMEM,
 			     "protocol '%s': its memory plan does not fit 64 bits", p->name);
@@ -40,6 +42,8 @@ static int open_armed(struct bs_armed *a, const struct bs_site *site, const stru
 		rc = bs_recon_arm(&a->recon, &a->inner, a->engine, &a->loaded.tables, &env, why);
 	if (rc == 0)
 		rc = bs_front_arm(&a->front, p, a->recon, &a->arena, why);
+	if (rc == 0)
+		rc = bs_phases_arm(&a->phases, p, a->recon, &a->arena, why);
 	if (rc != 0) {
 		bs_armed_close(a);
 		return rc;
@@ -73,6 +77,7 @@ int bs_armed_open_on(struct bs_armed *a, const struct bs_site *site, const struc
 
 void bs_armed_close(struct bs_armed *a)
 {
+	bs_phases_disarm(a->phases);
 	bs_front_disarm(a->front);
 	bs_recon_disarm(a->recon);
 	bs_arena_close(&a->arena);
@@ -87,6 +92,7 @@ void bs_armed_scan(const struct bs_armed *a, const struct bs_scan_info *info,
 		bs_front_scan(a->front, info, noise);
 	else
 		bs_recon_scan(a->recon, info);
+	bs_phases_scan(a->phases, info);
 }
 
 void bs_armed_trial(const struct bs_armed *a, const struct bs_scan_info *info)
@@ -95,6 +101,20 @@ void bs_armed_trial(const struct bs_armed *a, const struct bs_scan_info *info)
 		bs_front_trial(a->front, info);
 	else
 		bs_recon_scan(a->recon, info);
+	bs_phases_trial(a->phases);
+}
+
+int bs_armed_correct(const struct bs_armed *a, const struct bs_mrd_acq *head, uint32_t row,
+		     const float *data, int64_t now_ns, struct bs_fail *why)
+{
+	struct bs_mrd_acq h = *head;
+	int rc = bs_phases_readout(a->phases, &h, &data, why);
+
+	if (rc < 0)
+		return rc;
+	/* what only tells of phases is counted, no more */
+	return a->front != NULL && rc == 0 ? bs_front_readout(a->front, &h, row, data, now_ns, why)
+					   : bs_recon_readout(a->recon, &h, row, data, now_ns, why);
 }
 
 int bs_armed_scan_close(const struct bs_armed *a, struct bs_fail *why)

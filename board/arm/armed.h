@@ -18,6 +18,7 @@
 #include "core/frame/recon.h"
 #include "drivers/file/tables.h"
 #include "gpu/engine/front.h"
+#include "gpu/engine/phases.h"
 
 struct bs_shared; /* ipc/shm/shm.h */
 
@@ -25,7 +26,8 @@ struct bs_armed {
 	struct bs_protocol own; /* the site's, with the readouts of its table (by_header) */
 	const struct bs_protocol *protocol; /* .own; NULL: not armed */
 	struct bs_protocol inner;           /* as the engine sees it; lies where it was opened */
-	struct bs_front *front;             /* NULL: nothing is done before the engine */
+	struct bs_phases *phases;           /* NULL: nothing is done to phases */
+	struct bs_front *front;             /* NULL: nor to coils */
 	const struct bs_engine *engine;
 	struct bs_loaded loaded;
 	struct bs_arena arena;
@@ -48,10 +50,15 @@ void bs_armed_scan(const struct bs_armed *a, const struct bs_scan_info *info,
 		   const struct bs_noise *noise);
 /* As bs_front_trial: for timing. */
 void bs_armed_trial(const struct bs_armed *a, const struct bs_scan_info *info);
+/* Of protocols that correct phases: bs_armed_readout's own part. */
+int bs_armed_correct(const struct bs_armed *a, const struct bs_mrd_acq *head, uint32_t row,
+		     const float *data, int64_t now_ns, struct bs_fail *why);
 static inline int bs_armed_readout(const struct bs_armed *a, const struct bs_mrd_acq *head,
 				   uint32_t row, const float *data, int64_t now_ns,
 				   struct bs_fail *why)
 {
+	if (a->phases != NULL)
+		return bs_armed_correct(a, head, row, data, now_ns, why);
 	return a->front != NULL ? bs_front_readout(a->front, head, row, data, now_ns, why)
 				: bs_recon_readout(a->recon, head, row, data, now_ns, why);
 }

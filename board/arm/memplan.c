@@ -6,6 +6,7 @@
 #include "core/frame/recon.h"
 #include "gpu/engine/engines.h"
 #include "gpu/engine/front.h"
+#include "gpu/engine/phases.h"
 
 struct telling {
 	void (*report)(void *arg, const char *line);
@@ -61,6 +62,8 @@ static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protoco
 		m->engine = NULL;
 	if (rc == 0)
 		rc = bs_front_need(p, &m->need, why);
+	if (rc == 0)
+		rc = bs_phases_need(p, &m->need, why);
 	if (rc == 0 && (m->need.overflow || m->tables.overflow))
 		rc = bs_fail(why, BS_ERR_NOMEM, "its memory does not fit 64 bits");
 	if (rc == 0)

@@ -8,8 +8,59 @@
 
 static const char axes[] = "xyz";
 
+static bool conventional_epi(const struct bs_scan_info *info)
+{
+	return strcmp(info->trajectory_name, "epi") == 0 &&
+	       strcmp(info->description, "ConventionalEPI") == 0;
+}
+
+bool bs_admit_ramps(const struct bs_scan_info *info)
+{
+	return conventional_epi(info) && info->ramp_up_us > 0.0f &&
+	       info->acquisition_delay_us < info->ramp_up_us;
+}
+
+/* Readouts on ramps need the correction, and a trapezoid that core/traj/trapezoid.h can say. */
+static int check_ramps(const struct bs_protocol *p, const struct bs_scan_info *info,
+		       struct bs_fail *why)
+{
+	const double half = 0.5 * info->readout_samples * info->readout_dwell_us;
+	const double middle = info->ramp_up_us + 0.5 * info->flat_us;
+
+	if (!bs_admit_ramps(info) || bs_methods[p->method].empty)
+		return 0;
+	if (!p->epi_correct)
+		return bs_fail(why, BS_ERR_TRAJECTORY,
+			       "trajectoryDescription: readouts begin %g us into a ramp of %g us, "
+			       "and epi.correct of protocol '%s' is false",
+			       (double)info->acquisition_delay_us, (double)info->ramp_up_us,
+			       p->name);
+	if ((double)info->readout_samples != p->encoded[0] || p->samples != p->encoded[0])
+		return bs_fail(why, BS_ERR_SIZE,
+			       "trajectoryDescription/numSamples is %g, protocol '%s' has readouts "
+			       "of %u samples for %u",
+			       (double)info->readout_samples, p->name, p->samples, p->encoded[0]);
+	if (info->ramp_up_us != info->ramp_down_us || !(half > 0.0) || half > middle ||
+	    fabs(info->acquisition_delay_us + half - middle) > info->readout_dwell_us)
+		return bs_fail(why, BS_ERR_TRAJECTORY,
+			       "trajectoryDescription: %g samples each %g us from %g us on do not "
+			       "lie around the middle of a gradient of %g + %g + %g us",
+			       (double)info->readout_samples, (double)info->readout_dwell_us,
+			       (double)info->acquisition_delay_us, (double)info->ramp_up_us,
+			       (double)info->flat_us, (double)info->ramp_down_us);
+	return 0;
+}
+
+static bool header_on_grid(const struct bs_protocol *p, const struct bs_scan_info *info)
+{
+	return strcmp(info->trajectory_name, "cartesian") == 0 ||
+	       (strcmp(info->trajectory_name, "epi") == 0 && bs_methods[p->method].on_grid);
+}
+
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
 {
+	int rc;
+
 	/* A non-Cartesian header's reconSpace is a wish; its encodedSpace fixes the unit of k. */
 	const bool on_grid = bs_protocol_on_grid(p);
 	const uint32_t *want = on_grid ? p->encoded : p->matrix;
@@ -27,15 +78,16 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 		return bs_fail(why, BS_ERR_TRAJECTORY,
 			       "trajectory_units is '%s', protocol '%s' declares '%s'",
 			       info->trajectory_unit, p->name, bs_traj_units[p->traj.unit]);
-	if ((strcmp(info->trajectory_name, "cartesian") == 0) != on_grid &&
-	    info->trajectory_name[0] != '\0' && !bs_methods[p->method].empty)
+	if (header_on_grid(p, info) != on_grid && info->trajectory_name[0] != '\0' &&
+	    !bs_methods[p->method].empty)
 		return bs_fail(
 			why, BS_ERR_TRAJECTORY,
 			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",
 			info->trajectory_name, p->name);
 	if (on_grid && p->by_header && bs_lines_admit(p, info, why) != 0)
 		return BS_ERR_SIZE;
-	return bs_geometry_check(p, info, why);
+	rc = check_ramps(p, info, why);
+	return rc == 0 ? bs_geometry_check(p, info, why) : rc;
 }
 
 static int check_index(const struct bs_protocol *p, const struct bs_mrd_acq *h, struct bs_fail *why)

@@ -61,6 +61,22 @@ static void put_prepared(struct bs_text *t, const struct bs_prepared *p)
 	}
 }
 
+static void put_corrected(struct bs_text *t, const struct bs_protocol *p,
+			  const struct bs_corrected *c)
+{
+	if (p->navigators != BS_NAVIGATE_OFF) {
+		put_count(t, "boreside_navigators", c->navigators);
+		bs_text_put(t, META("boreside_navigator_phase", "%.6g"),
+			    (double)c->navigator_phase);
+	}
+	if (!p->epi_correct)
+		return;
+	put_count(t, "boreside_epi_triples", c->triples);
+	bs_text_put(t, META("boreside_epi_phase", "%.6g"), (double)c->epi_phase);
+	bs_text_put(t, META("boreside_epi_shift", "%.6g"), (double)c->epi_shift);
+	put_text(t, "boreside_epi_ramps", c->ramps ? "yes" : "no");
+}
+
 /* In the order of user_int[7]. */
 enum quality { COMPLETE, PARTIAL, LATE, DEGRADED };
 static const char *const qualities[] = { "complete", "partial", "late", "degraded" };
@@ -183,6 +199,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 		put_text(&t, "boreside_lacks", image->lacks);
 	put_kinds(&t, &image->kinds);
 	put_prepared(&t, &image->prepared);
+	put_corrected(&t, p, &image->corrected);
 	put_count(&t, "boreside_gaps", timing->gaps);
 	put_count(&t, "boreside_duplicates", timing->duplicates);
 	put_count(&t, "boreside_rejected", timing->rejected);

@@ -51,6 +51,7 @@ struct bs_recon {
 	struct bs_scan_info info; /* the scan's */
 	struct bs_lines lines;    /* on the grid */
 	struct bs_prepared prepared;
+	struct bs_corrected corrected;
 	struct bs_kinds kinds; /* of the scan so far */
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
 	uint16_t image_index, preview_index;

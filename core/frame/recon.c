@@ -96,6 +96,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 					      info->calibration == BS_CALIBRATION_INTERLEAVED);
 	r->info = *info;
 	bs_lines_of(&r->lines, r->p, info);
+	memset(&r->corrected, 0, sizeof(r->corrected));
 	r->image_index = r->preview_index = 0;
 	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
 	bs_geometry_fov(r->fov_mm, r->p, info);
@@ -234,7 +235,8 @@ static int take_beside(struct bs_recon *r, enum bs_kind kind, const struct bs_mr
 	uint32_t slot = bs_protocol_frame(r->p, head->idx.slice, head->idx.contrast);
 	int rc = 0;
 
-	if (kind == BS_KIND_NOISE) /* it was used before (core/frame/noise.h) */
+	/* these were used before (core/frame/noise.h, gpu/engine/phases.h) */
+	if (kind == BS_KIND_NOISE || kind == BS_KIND_NAVIGATION || kind == BS_KIND_PHASE_CORRECTION)
 		return 0;
 	if (kind == BS_KIND_CALIBRATION)
 		rc = find_frame(r, head, row, &slot, why);
@@ -391,6 +393,11 @@ void bs_recon_prepared(struct bs_recon *r, const struct bs_prepared *prepared)
 	r->prepared = *prepared;
 }
 
+void bs_recon_corrected(struct bs_recon *r, const struct bs_corrected *corrected)
+{
+	r->corrected = *corrected;
+}
+
 const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r)
 {
 	return &r->kinds;
@@ -491,6 +498,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->prepared = r->prepared;
 	image->missing = missing_of(r, f, image->readouts);
 	say_lacks(r, f, image);
+	image->corrected = r->corrected;
 	image->last_ns = f->last_ns;
 	image->last_scan_counter = f->last.scan_counter;
 	if (preview)

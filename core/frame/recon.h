@@ -64,6 +64,16 @@ struct bs_prepared {
 	float kept; /* share of the calibration data's energy, of the slice where it is least */
 };
 
+/* What was done to their phases (gpu/engine/phases.h), in the scan until then. All 0: nothing. */
+struct bs_corrected {
+	uint32_t navigators;   /* that were used */
+	float navigator_phase; /* radians, the largest that was taken off */
+	uint32_t triples;      /* of phase-correction lines */
+	float epi_phase; /* radians, of reversed lines against the others: the last triple's */
+	float epi_shift; /* samples, likewise: they lie so much later in k */
+	bool ramps;      /* readouts were brought from ramps to the grid */
+};
+
 struct bs_recon_image {
 	struct bs_mrd_image head;
 	float *pixels; /* where pop writes: the caller's, bs_protocol_image_bytes */
@@ -74,6 +84,7 @@ struct bs_recon_image {
 	char lacks[BS_LACKS_WORDS]; /* "": nothing; of a preview always (core/frame/lines.h) */
 	struct bs_kinds kinds;      /* readouts of the scan until then, by what they are for */
 	struct bs_prepared prepared;
+	struct bs_corrected corrected;
 	int64_t last_ns; /* when the last readout that it needed was received */
 	uint32_t last_scan_counter;
 };
@@ -84,6 +95,9 @@ struct bs_recon_image {
  */
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info,
 		  struct bs_fail *why);
+
+/* The header describes EPI whose readouts begin on the gradient's ramp. */
+bool bs_admit_ramps(const struct bs_scan_info *info);
 
 /*
  * One acquisition against the protocol, its table and the scan's header: sizes, counters,
@@ -144,6 +158,7 @@ uint32_t bs_recon_previews(const struct bs_recon *r);
 void bs_recon_skip_previews(struct bs_recon *r);
 /* Images say so from now on, until the next scan. */
 void bs_recon_prepared(struct bs_recon *r, const struct bs_prepared *prepared);
+void bs_recon_corrected(struct bs_recon *r, const struct bs_corrected *corrected);
 /* The scan's readouts so far. */
 const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r);
 /* The engine that made it: "gridding/host". */

@@ -250,6 +250,8 @@ static const struct {
 	{ "encoding/parallelImaging/accelerationFactor/kspace_encoding_step_2", NUMBER,
 	  AT(acceleration[1]), 0 },
 	{ "encoding/parallelImaging/calibrationMode", CALIBRATION, AT(calibration), 0 },
+	{ "encoding/trajectoryDescription/identifier", TEXT, AT(description),
+	  sizeof(((struct bs_scan_info *)0)->description) },
 	{ "encoding/trajectory", TEXT, AT(trajectory_name),
 	  sizeof(((struct bs_scan_info *)0)->trajectory_name) },
 	{ "measurementInformation/protocolName", TEXT, AT(protocol),
@@ -299,11 +301,37 @@ static bool user_parameter(const char *element)
 	       strcmp(element, "userParameters") != 0;
 }
 
+/* A parameter of the first encoding's trajectoryDescription; times in us. */
+static void end_described(struct reader *r, double value)
+{
+	struct bs_scan_info *info = r->info;
+	const struct {
+		const char *name;
+		float *to;
+	} table[] = {
+		{ "rampUpTime", &info->ramp_up_us },
+		{ "rampDownTime", &info->ramp_down_us },
+		{ "flatTopTime", &info->flat_us },
+		{ "acqDelayTime", &info->acquisition_delay_us },
+		{ "numSamples", &info->readout_samples },
+		{ "dwellTime", &info->readout_dwell_us },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (strcmp(r->user.name, table[i].name) != 0)
+			continue;
+		if (!(value >= 0.0 && value <= 1e6))
+			refuse(r, "trajectoryDescription: not between 0 and 1e6", r->user.name);
+		else
+			*table[i].to = (float)value;
+	}
+}
+
 static void end_user(struct reader *r)
 {
 	const char *element = r->name[r->depth - 1];
 	size_t len = strlen(r->user.value);
-	double d;
+	double d = 0.0;
 
 	if (!r->user.named || r->user.name[0] == '\0') {
 		refuse(r, "a parameter without name", element);
@@ -319,6 +347,10 @@ static void end_user(struct reader *r)
 		refuse(r, "a parameter whose value is no number", r->user.name);
 		return;
 	}
+	if (r->depth == 4 && strcmp(r->name[1], "encoding") == 0 && r->info->encodings == 1 &&
+	    strcmp(r->name[2], "trajectoryDescription") == 0 &&
+	    strcmp(element, "userParameterString") != 0)
+		end_described(r, d);
 	if (strcmp(r->user.name, "trajectory_units") != 0 || r->depth != 3)
 		return;
 	if (r->user.value_cut || len >= sizeof(r->info->trajectory_unit))

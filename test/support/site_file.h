@@ -119,6 +119,7 @@ static const char every[] =
 	"{ name = \"c\"; method = \"cartesian\"; matrix = [64, 32]; encoded = [80, 81, 1];"
 	" coils = 2; samples = 80; readouts = 40;\n"
 	" virtual_coils = 1; compression = \"geometric\";\n"
+	"  navigators = \"phase\"; epi: { correct = true; };"
 	"  parallel = \"grappa\"; grappa: { kernel = [3, 7, 1]; sources = 4; lambda = 0.01; };"
 	" },\n"
 	"{ name = \"h\"; method = \"cartesian\"; matrix = [64, 32]; encoded = [128, 32, 1];"

@@ -408,6 +408,8 @@ static const struct {
 	{ 4, "protocols.[0].image.maps_file: holds the coils as they are: not with virtual_coils",
 	  PROTOCOL("virtual_coils = 1;"
 		   " image: { combine = \"sense\"; maps_file = \"whole\"; };") },
+	{ 4, "protocols.[0].epi.correct: method gridding has no lines",
+	  PROTOCOL("epi: { correct = true; };") },
 	{ 4, "protocols.[0].parallel: method gridding has no lines",
 	  PROTOCOL("parallel = \"grappa\";") },
 	{ 4, "protocols.[0].grappa.kernel: has no effect without parallel grappa",

@@ -101,6 +101,18 @@ static void words(void)
 		      says(text, "noise_deviation", "0.000e+00 2.000e+00"),
 	      "whitened: %s", text);
 	image.prepared = (struct bs_prepared){ 0 };
+	CHECK(strstr(text, "navigator") == NULL && strstr(text, "epi_") == NULL,
+	      "nothing is said of phases that were left alone");
+	p.navigators = BS_NAVIGATE_PHASE;
+	p.epi_correct = true;
+	image.corrected = (struct bs_corrected){ 3, 0.5f, 2, -1.25f, 0.75f, true };
+	(void)bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);
+	CHECK(says(text, "navigators", "3") && says(text, "navigator_phase", "0.5") &&
+		      says(text, "epi_triples", "2") && says(text, "epi_phase", "-1.25") &&
+		      says(text, "epi_shift", "0.75") && says(text, "epi_ramps", "yes"),
+	      "navigators and EPI: %s", text);
+	p.navigators = BS_NAVIGATE_OFF;
+	p.epi_correct = false;
 	image.report.gridded = true;
 	t.rung = BS_RUNG_GRIDDING;
 	(void)bs_attributes_write(text, sizeof(text), &p, "gridding/host", &image, &t);

@@ -39,6 +39,37 @@ static int read_text(const char *xml)
 	return rc;
 }
 
+static void epi(void)
+{
+	static const char epi[] = BARE(
+		"<encoding>" ENCODED(SIZES) RECON
+		"<trajectory>epi</trajectory><trajectoryDescription><identifier>ConventionalEPI"
+		"</identifier><userParameterLong><name>rampUpTime</name><value>140</value>"
+		"</userParameterLong><userParameterLong><name>rampDownTime</name><value>141</value>"
+		"</userParameterLong><userParameterLong><name>flatTopTime</name><value>480</value>"
+		"</userParameterLong><userParameterLong><name>acqDelayTime</name><value>30</value>"
+		"</userParameterLong><userParameterLong><name>numSamples</name><value>256</value>"
+		"</userParameterLong><userParameterDouble><name>dwellTime</name><value>2.3</value>"
+		"</userParameterDouble></trajectoryDescription></encoding><encoding><trajectory>"
+		"cartesian</trajectory><trajectoryDescription><identifier>other</identifier>"
+		"<userParameterLong><name>rampUpTime</name><value>1</value></userParameterLong>"
+		"</trajectoryDescription></encoding>");
+
+	CHECK(read_text(epi) == 0, "EPI: %s", why.text);
+	CHECK(strcmp(info.trajectory_name, "epi") == 0 &&
+		      strcmp(info.description, "ConventionalEPI") == 0,
+	      "'%s', '%s', of the first encoding", info.trajectory_name, info.description);
+	CHECK(info.ramp_up_us == 140.0f && info.ramp_down_us == 141.0f && info.flat_us == 480.0f &&
+		      info.acquisition_delay_us == 30.0f && info.readout_samples == 256.0f &&
+		      info.readout_dwell_us == 2.3f,
+	      "its trapezoid");
+	CHECK(read_text(BARE("<encoding>" ENCODED(SIZES) RECON
+			     "<trajectoryDescription><userParameterLong><name>numSamples</name>"
+			     "<value>-1</value></userParameterLong></trajectoryDescription>"
+			     "</encoding>")) == BS_ERR_XML,
+	      "a negative number: %s", why.text);
+}
+
 static void calibration(void)
 {
 	static const char dependent[] = BARE(
@@ -377,6 +408,7 @@ int main(void)
 {
 	whole();
 	calibration();
+	epi();
 	refused();
 	sizes();
 	cuts();

@@ -1,0 +1,472 @@
+/* gpu/engine/phases.c - see phases.h */
+#include "gpu/engine/phases.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/calibrate/dense.h"
+#include "gpu/calibrate/echo.h"
+#include "gpu/fft/fft.h"
+
+#define PI 3.14159265358979323846
+
+/* Of a slice and contrast. */
+struct navigated {
+	uint32_t samples; /* of the first navigator; 0: none came */
+	float re, im;     /* lines are multiplied by this */
+};
+
+struct bs_phases {
+	const struct bs_protocol *p;
+	struct bs_recon *recon;
+	uint32_t n; /* samples of the grid, of which readouts have the last */
+	size_t room;
+	const struct bs_fft_kernels *kernels;
+	struct bs_fft fft;
+	/* the scan */
+	struct bs_corrected said;
+	struct bs_fail broken; /* code not 0: why no line can be used */
+	bool trial;
+	uint32_t came, slice, contrast; /* phase-correction lines in a row, and whose */
+	bool back[3];                   /* line i % 3 runs backwards */
+	struct bs_trapezoid made;       /* what the matrix is of */
+	/* memory */
+	struct navigated *navigated;
+	float *first;          /* [frame][room] */
+	float *line;           /* [coils][n] */
+	float *triple;         /* [3][coils][n] */
+	float *ramps, *across; /* [n][n]; [2][n][coils] complex */
+	float *off;            /* [slice][n] complex: what reversed lines are multiplied by */
+	uint8_t *known;        /* [slice] */
+	double *product;       /* [n] complex, behind the blocks */
+	float *blocks;         /* two, of a vector's lanes */
+	void *work;
+};
+
+/* What is taken, in this order. */
+#define PIECES 10
+static void plan(uint64_t count[PIECES], uint64_t bytes[PIECES], const struct bs_protocol *p)
+{
+	const uint64_t n = p->epi_correct ? p->encoded[0] : p->samples;
+	const uint64_t line = n * p->coils * 8;
+	const uint64_t frames = p->navigators != BS_NAVIGATE_OFF ? bs_protocol_frames(p) : 0;
+	const uint64_t all[PIECES][2] = {
+		{ frames, sizeof(struct navigated) },
+		{ frames, ((uint64_t)p->samples + p->discard) * p->coils * 8 },
+		{ 1, line },
+		{ p->epi_correct ? 3 : 0, line },
+		{ p->epi_correct ? n : 0, n * 8 },
+		{ p->epi_correct ? 2 : 0, line },
+		{ p->epi_correct ? p->slices : 0, n * 8 },
+		{ p->epi_correct ? p->slices : 0, 1 },
+		{ p->epi_correct ? 1 : 0, n * 16 + 2 * n * 8 * BS_FFT_LANES_MAX },
+		{ p->epi_correct ? 1 : 0, bs_ramps_bytes((uint32_t)n) },
+	};
+
+	for (int i = 0; i < PIECES; i++) {
+		count[i] = all[i][0];
+		bytes[i] = all[i][1];
+	}
+}
+
+int bs_phases_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	static const char *const what[PIECES] = { "navigators' phases",
+						  "first navigators",
+						  "corrected readout",
+						  "phase-correction lines",
+						  "ramps' matrix",
+						  "readout across coils",
+						  "reversed lines' phases",
+						  "slices' triples",
+						  "profiles",
+						  "ramps' work" };
+	uint64_t count[PIECES];
+	uint64_t bytes[PIECES];
+
+	(void)why;
+	if (!bs_protocol_corrects(p))
+		return 0;
+	plan(count, bytes, p);
+	for (int i = 0; i < PIECES; i++)
+		if (count[i] > 0)
+			bs_need_add(need, what[i], count[i], bytes[i]);
+	return 0;
+}
+
+static bool take_all(struct bs_phases *f, struct bs_arena *arena)
+{
+	void **const to[PIECES] = { (void **)&f->navigated, (void **)&f->first,
+				    (void **)&f->line,      (void **)&f->triple,
+				    (void **)&f->ramps,     (void **)&f->across,
+				    (void **)&f->off,       (void **)&f->known,
+				    (void **)&f->blocks,    &f->work };
+	uint64_t count[PIECES];
+	uint64_t bytes[PIECES];
+
+	plan(count, bytes, f->p);
+	for (int i = 0; i < PIECES; i++) {
+		if (count[i] == 0)
+			continue;
+		*to[i] = bs_arena_take(arena, (size_t)(count[i] * bytes[i]), BS_ALIGN);
+		if (*to[i] == NULL)
+			return false;
+	}
+	return true;
+}
+
+int bs_phases_arm(struct bs_phases **out, const struct bs_protocol *p, struct bs_recon *recon,
+		  struct bs_arena *arena, struct bs_fail *why)
+{
+	struct bs_phases *f;
+
+	*out = NULL;
+	if (!bs_protocol_corrects(p))
+		return 0;
+	f = calloc(1, sizeof(*f));
+	if (f == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	f->p = p;
+	f->recon = recon;
+	f->n = p->epi_correct ? p->encoded[0] : p->samples;
+	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils;
+	f->kernels = BS_ISA_PICK(bs_fft_kernels);
+	bs_dense_open();
+	if (!take_all(f, arena) || (p->epi_correct && bs_fft_plan(&f->fft, f->n) != 0)) {
+		bs_phases_disarm(f);
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': navigators and EPI", p->name);
+	}
+	if (f->blocks != NULL)
+		f->product = (double *)(f->blocks + 4 * (size_t)f->n * BS_FFT_LANES_MAX);
+	*out = f;
+	return 0;
+}
+
+void bs_phases_disarm(struct bs_phases *f)
+{
+	if (f == NULL)
+		return;
+	bs_fft_close(&f->fft);
+	free(f);
+}
+
+/* ---- a scan ---- */
+
+static void make_ramps(struct bs_phases *f, const struct bs_scan_info *info)
+{
+	const struct bs_trapezoid t = { f->n, info->readout_dwell_us, info->ramp_up_us,
+					info->flat_us, info->acquisition_delay_us };
+	int rc = 0;
+
+	f->said.ramps = true;
+	if (t.samples == f->made.samples && t.dwell_us == f->made.dwell_us &&
+	    t.ramp_us == f->made.ramp_us && t.flat_us == f->made.flat_us &&
+	    t.delay_us == f->made.delay_us)
+		return;
+	rc = bs_ramps_matrix(f->ramps, &t, f->work, &f->broken);
+	f->made = rc == 0 ? t : (struct bs_trapezoid){ 0 };
+}
+
+void bs_phases_scan(struct bs_phases *f, const struct bs_scan_info *info)
+{
+	if (f == NULL)
+		return;
+	memset(&f->said, 0, sizeof(f->said));
+	f->broken.code = 0;
+	f->trial = false;
+	f->came = 0;
+	for (uint32_t i = 0; f->navigated != NULL && i < bs_protocol_frames(f->p); i++)
+		f->navigated[i] = (struct navigated){ 0, 1.0f, 0.0f };
+	if (!f->p->epi_correct)
+		return;
+	memset(f->known, 0, f->p->slices);
+	if (bs_admit_ramps(info))
+		make_ramps(f, info);
+	bs_recon_corrected(f->recon, &f->said);
+}
+
+void bs_phases_trial(struct bs_phases *f)
+{
+	struct bs_scan_info info = { 0 };
+
+	if (f == NULL)
+		return;
+	bs_phases_scan(f, &info);
+	f->trial = true;
+	if (!f->p->epi_correct)
+		return;
+	memset(f->known, 1, f->p->slices);
+	memset(f->off, 0, (size_t)f->p->slices * f->n * 8);
+	memset(f->ramps, 0, (size_t)f->n * f->n * 8);
+	f->made.samples = 0;
+	f->said.ramps = true;
+}
+
+/* ---- a readout ---- */
+
+/* Lines of n samples by the ramps' matrix, in their place. */
+static void straighten(const struct bs_phases *f, float *line)
+{
+	const size_t coils = f->p->coils;
+	const size_t n = f->n;
+	float *in = f->across; /* [sample][re coils, im coils] */
+	float *out = in + 2 * n * coils;
+
+	for (size_t c = 0; c < coils; c++)
+		for (size_t s = 0; s < n; s++) {
+			in[2 * s * coils + c] = line[2 * (c * n + s)];
+			in[(2 * s + 1) * coils + c] = line[2 * (c * n + s) + 1];
+		}
+	memset(out, 0, 2 * n * coils * sizeof(*out));
+	for (size_t j = 0; j < n; j++)
+		for (size_t s = 0; s < n; s++) {
+			const float re = f->ramps[2 * (j * n + s)];
+			const float im = f->ramps[2 * (j * n + s) + 1];
+			const float *restrict x = in + 2 * s * coils;
+			float *restrict y = out + 2 * j * coils;
+
+			for (size_t c = 0; c < coils; c++) {
+				y[c] += re * x[c] - im * x[coils + c];
+				y[coils + c] += re * x[coils + c] + im * x[c];
+			}
+		}
+	for (size_t c = 0; c < coils; c++)
+		for (size_t j = 0; j < n; j++) {
+			line[2 * (c * n + j)] = out[2 * j * coils + c];
+			line[2 * (c * n + j) + 1] = out[(2 * j + 1) * coils + c];
+		}
+}
+
+/* A whole line [coil][n], on the grid; zeros before a late echo. */
+static void copy_line(const struct bs_phases *f, float *to, const struct bs_mrd_acq *head,
+		      const float *data)
+{
+	const uint32_t samples = f->p->samples;
+	const size_t before = f->n - samples;
+
+	for (size_t c = 0; c < f->p->coils; c++) {
+		float *at = to + 2 * c * f->n;
+
+		memset(at, 0, before * 8);
+		memcpy(at + 2 * before,
+		       data + 2 * (c * head->number_of_samples + head->discard_pre),
+		       (size_t)samples * 8);
+	}
+	if (f->said.ramps)
+		straighten(f, to);
+}
+
+/* Lanes' worth of coils of a line, from the first one on; the last coil fills up. */
+static void lanes_of(const struct bs_phases *f, float *lane[BS_FFT_LANES_MAX], float *line,
+		     uint32_t first)
+{
+	for (uint32_t j = 0; j < f->kernels->lanes; j++) {
+		const uint32_t c = first + j < f->p->coils ? first + j : f->p->coils - 1;
+
+		lane[j] = line + 2 * (size_t)c * f->n;
+	}
+}
+
+/* Times [n] complex numbers, in image space. */
+static void turn(const struct bs_phases *f, float *line, const float *by)
+{
+	const uint32_t lanes = f->kernels->lanes;
+	const size_t block = 2 * (size_t)f->n * lanes;
+	float *lane[BS_FFT_LANES_MAX];
+
+	for (uint32_t c = 0; c < f->p->coils; c += lanes) {
+		float *x;
+
+		lanes_of(f, lane, line, c);
+		f->kernels->lines_in(f->blocks, (const float *const *)lane, f->n, NULL);
+		x = f->kernels->run(&f->fft, f->blocks, f->blocks + block, true);
+		for (uint32_t i = 0; i < f->n; i++) {
+			const float re = by[2 * i];
+			const float im = by[2 * i + 1];
+			float *at = x + 2 * (size_t)i * lanes;
+
+			for (uint32_t j = 0; j < lanes; j++) {
+				const float v = at[j];
+
+				at[j] = re * v - im * at[lanes + j];
+				at[lanes + j] = re * at[lanes + j] + im * v;
+			}
+		}
+		x = f->kernels->run(&f->fft, x, x == f->blocks ? f->blocks + block : f->blocks,
+				    false);
+		f->kernels->lines_out(lane, x, f->n, NULL);
+	}
+}
+
+/* product[x] += conj(a) b in image space, over all coils; a and b are transformed in their place */
+static void multiply(struct bs_phases *f, float *a, float *b)
+{
+	const uint32_t lanes = f->kernels->lanes;
+	const size_t block = 2 * (size_t)f->n * lanes;
+	float *const of[2] = { a, b };
+	float *lane[BS_FFT_LANES_MAX];
+
+	memset(f->product, 0, (size_t)f->n * 16);
+	for (uint32_t c = 0; c < f->p->coils; c += lanes)
+		for (int w = 0; w < 2; w++) {
+			lanes_of(f, lane, of[w], c);
+			f->kernels->lines_in(f->blocks, (const float *const *)lane, f->n, NULL);
+			f->kernels->lines_out(
+				lane, f->kernels->run(&f->fft, f->blocks, f->blocks + block, true),
+				f->n, NULL);
+		}
+	for (uint32_t c = 0; c < f->p->coils; c++)
+		for (uint32_t i = 0; i < f->n; i++) {
+			const float *x = a + 2 * ((size_t)c * f->n + i);
+			const float *y = b + 2 * ((size_t)c * f->n + i);
+
+			f->product[2 * (size_t)i] += (double)x[0] * y[0] + (double)x[1] * y[1];
+			f->product[2 * (size_t)i + 1] += (double)x[0] * y[1] - (double)x[1] * y[0];
+		}
+}
+
+/* The last three lines: the first and the last are one, as old as the middle. */
+static void fit(struct bs_phases *f)
+{
+	const size_t line = 2 * (size_t)f->n * f->p->coils;
+	const uint32_t last = f->came - 1;
+	const bool inner_back = f->back[(last - 1) % 3];
+	struct bs_echo_fit found;
+	float *off = f->off + 2 * (size_t)f->slice * f->n;
+	float *mean = f->line;
+	float *inner = f->across; /* what is kept of the lines serves the next triple */
+
+	if (f->came < 3 || f->back[last % 3] == inner_back || f->back[(last - 2) % 3] == inner_back)
+		return;
+	for (size_t i = 0; i < line; i++)
+		mean[i] = 0.5f *
+			  (f->triple[last % 3 * line + i] + f->triple[(last - 2) % 3 * line + i]);
+	memcpy(inner, f->triple + (last - 1) % 3 * line, line * sizeof(*inner));
+	multiply(f, inner_back ? mean : inner, inner_back ? inner : mean);
+	found = bs_echo_fit(f->n, f->product);
+	for (uint32_t i = 0; i < f->n; i++) {
+		const double phase = found.phase + found.slope * bs_echo_x(f->n, i);
+
+		off[2 * i] = (float)(cos(phase) / f->n);
+		off[2 * i + 1] = (float)(-sin(phase) / f->n);
+	}
+	f->known[f->slice] = 1;
+	f->said.triples++;
+	f->said.epi_phase = (float)found.phase;
+	f->said.epi_shift = (float)(-found.slope * f->n / (2.0 * PI));
+}
+
+static int take_triple(struct bs_phases *f, const struct bs_mrd_acq *head, const float *data,
+		       struct bs_fail *why)
+{
+	const uint32_t discarded = (uint32_t)head->discard_pre + head->discard_post;
+
+	if (head->number_of_samples - discarded != f->p->samples)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "acquisition %u (phase correction): %u samples less %u discarded, "
+			       "protocol '%s' has %u",
+			       head->scan_counter, head->number_of_samples, discarded, f->p->name,
+			       f->p->samples);
+	if (head->idx.slice != f->slice || head->idx.contrast != f->contrast)
+		f->came = 0;
+	f->slice = head->idx.slice;
+	f->contrast = head->idx.contrast;
+	f->back[f->came % 3] = (head->flags & BS_MRD_IS_REVERSE) != 0;
+	copy_line(f, f->triple + f->came % 3 * 2 * (size_t)f->n * f->p->coils, head, data);
+	f->came++;
+	fit(f);
+	return BS_PHASES_TAKEN;
+}
+
+static int take_navigator(struct bs_phases *f, const struct bs_mrd_acq *head, const float *data,
+			  struct bs_fail *why)
+{
+	const uint32_t at = bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast);
+	const uint32_t samples =
+		(uint32_t)head->number_of_samples - head->discard_pre - head->discard_post;
+	struct navigated *v = &f->navigated[at];
+	float *first = f->first + at * f->room;
+	double phase;
+
+	data += 2 * (size_t)head->discard_pre;
+	if (v->samples == 0) {
+		v->samples = samples;
+		for (size_t c = 0; c < f->p->coils; c++)
+			memcpy(first + 2 * c * samples, data + 2 * c * head->number_of_samples,
+			       (size_t)samples * 8);
+	}
+	if (samples != v->samples)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "acquisition %u (navigation): %u samples, the first one of its "
+			       "slice and contrast has %u",
+			       head->scan_counter, samples, v->samples);
+	phase = bs_navigator_phase(f->p->coils, samples, first, data, head->number_of_samples);
+	v->re = (float)cos(phase);
+	v->im = (float)-sin(phase);
+	f->said.navigators++;
+	f->said.navigator_phase = fmaxf(f->said.navigator_phase, (float)fabs(phase));
+	return BS_PHASES_TAKEN;
+}
+
+static int correct(struct bs_phases *f, struct bs_mrd_acq *head, const float **data,
+		   struct bs_fail *why)
+{
+	const uint32_t at = bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast);
+	const bool back = f->p->epi_correct && (f->trial || (head->flags & BS_MRD_IS_REVERSE) != 0);
+	const struct navigated *v = f->navigated != NULL ? &f->navigated[at] : NULL;
+	const size_t count = (size_t)f->n * f->p->coils;
+
+	if (back && !f->known[head->idx.slice])
+		return bs_fail(why, BS_ERR_CALIBRATION,
+			       "acquisition %u is a reversed line of slice %u, before which no "
+			       "three phase-correction lines of it came, the middle one the other "
+			       "way: epi.correct of protocol '%s' needs them",
+			       head->scan_counter, head->idx.slice, f->p->name);
+	if (!back && !f->said.ramps && !f->trial && (v == NULL || (v->re == 1.0f && v->im == 0.0f)))
+		return 0;
+	copy_line(f, f->line, head, *data);
+	if (back)
+		turn(f, f->line, f->off + 2 * (size_t)head->idx.slice * f->n);
+	for (size_t i = 0; v != NULL && i < count; i++) {
+		const float re = f->line[2 * i];
+		const float im = f->line[2 * i + 1];
+
+		f->line[2 * i] = re * v->re - im * v->im;
+		f->line[2 * i + 1] = re * v->im + im * v->re;
+	}
+	for (size_t c = 0; c < f->p->coils; c++) /* without what a late echo lacks */
+		memmove(f->line + 2 * c * f->p->samples,
+			f->line + 2 * (c * f->n + f->n - f->p->samples), (size_t)f->p->samples * 8);
+	head->center_sample = (uint16_t)(head->center_sample > head->discard_pre
+						 ? head->center_sample - head->discard_pre
+						 : 0);
+	head->number_of_samples = (uint16_t)f->p->samples;
+	head->discard_pre = head->discard_post = 0;
+	*data = f->line;
+	return 0;
+}
+
+int bs_phases_readout(struct bs_phases *f, struct bs_mrd_acq *head, const float **data,
+		      struct bs_fail *why)
+{
+	const enum bs_kind kind = bs_mrd_kind(head->flags);
+	int rc;
+
+	if (f == NULL || kind == BS_KIND_NOISE || !bs_protocol_uses(f->p, kind))
+		return 0;
+	if (head->idx.slice >= f->p->slices || head->idx.contrast >= f->p->contrasts)
+		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: slice %u, contrast %u",
+			       head->scan_counter, head->idx.slice, head->idx.contrast);
+	if (f->broken.code != 0)
+		return bs_fail(why, f->broken.code, "%s", f->broken.text);
+	if (kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION) {
+		if (head->idx.slice == f->slice && head->idx.contrast == f->contrast)
+			f->came = 0;
+		return correct(f, head, data, why);
+	}
+	rc = kind == BS_KIND_PHASE_CORRECTION ? take_triple(f, head, *data, why)
+					      : take_navigator(f, head, *data, why);
+	bs_recon_corrected(f->recon, &f->said);
+	return rc;
+}
