@@ -8,33 +8,6 @@ static const char *const names[BS_KINDS] = {
 	"phase correction", "feedback", "dummy",       "other"
 };
 
-/*
- * The order matters where a readout has several: phase correction lines of a calibration scan carry
- * both flags, and are no calibration lines.
- */
-static const struct {
-	uint64_t flags;
-	enum bs_kind kind;
-} order[] = {
-	{ BS_MRD_IS_NOISE, BS_KIND_NOISE },
-	{ BS_MRD_IS_DUMMY, BS_KIND_DUMMY },
-	{ BS_MRD_IS_PHASE_CORRECTION, BS_KIND_PHASE_CORRECTION },
-	{ BS_MRD_IS_NAVIGATION, BS_KIND_NAVIGATION },
-	{ BS_MRD_IS_FEEDBACK | BS_MRD_IS_RT_FEEDBACK, BS_KIND_FEEDBACK },
-	{ BS_MRD_IS_COIL_CORRECTION | BS_MRD_IS_STABILIZATION_REF | BS_MRD_IS_STABILIZATION,
-	  BS_KIND_OTHER },
-	{ BS_MRD_IS_CALIBRATION_TOO, BS_KIND_IMAGING },
-	{ BS_MRD_IS_CALIBRATION, BS_KIND_CALIBRATION },
-};
-
-enum bs_kind bs_mrd_kind(uint64_t flags)
-{
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-		if (flags & order[i].flags)
-			return order[i].kind;
-	return BS_KIND_IMAGING;
-}
-
 const char *bs_kind_name(enum bs_kind kind)
 {
 	return (unsigned)kind < BS_KINDS ? names[kind] : "?";

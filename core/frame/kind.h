@@ -40,7 +40,29 @@ struct bs_kinds {
 	uint64_t unused[BS_KINDS]; /* readouts that it does not */
 };
 
-enum bs_kind bs_mrd_kind(uint64_t flags);
+/*
+ * The order matters where a readout has several flags: phase correction lines of a calibration scan
+ * carry both, and are no calibration lines.
+ */
+static inline enum bs_kind bs_mrd_kind(uint64_t flags)
+{
+	if (flags & BS_MRD_IS_NOISE)
+		return BS_KIND_NOISE;
+	if (flags & BS_MRD_IS_DUMMY)
+		return BS_KIND_DUMMY;
+	if (flags & BS_MRD_IS_PHASE_CORRECTION)
+		return BS_KIND_PHASE_CORRECTION;
+	if (flags & BS_MRD_IS_NAVIGATION)
+		return BS_KIND_NAVIGATION;
+	if (flags & (BS_MRD_IS_FEEDBACK | BS_MRD_IS_RT_FEEDBACK))
+		return BS_KIND_FEEDBACK;
+	if (flags &
+	    (BS_MRD_IS_COIL_CORRECTION | BS_MRD_IS_STABILIZATION_REF | BS_MRD_IS_STABILIZATION))
+		return BS_KIND_OTHER;
+	if (flags & BS_MRD_IS_CALIBRATION_TOO)
+		return BS_KIND_IMAGING;
+	return flags & BS_MRD_IS_CALIBRATION ? BS_KIND_CALIBRATION : BS_KIND_IMAGING;
+}
 const char *bs_kind_name(enum bs_kind kind); /* "phase correction"; "?": there is none such */
 
 /* Lines of the image, and what the protocol's own .uses names beside them. */

@@ -62,14 +62,6 @@ uint32_t bs_lines_full(const struct bs_lines *l)
 	return l->step[0] == 1 && l->step[1] == 1 ? length(l, 0) * length(l, 1) : 0;
 }
 
-bool bs_lines_inside(const struct bs_lines *l, uint32_t row)
-{
-	const uint32_t y = row % l->size[0];
-	const uint32_t z = row / l->size[0];
-
-	return y >= l->first[0] && y <= l->last[0] && z >= l->first[1] && z <= l->last[1];
-}
-
 /*
  * Patterns are looked at in two ways: inner 0, lines begin where they like in each of the pattern's
  * partitions; inner 1, partitions do along each of its lines. So shifts of either kind fit one.

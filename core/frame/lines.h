@@ -36,7 +36,13 @@ int bs_lines_admit(const struct bs_protocol *p, const struct bs_scan_info *info,
 
 /* All lines are measured between the limits, and this is how many. 0: only every nth. */
 uint32_t bs_lines_full(const struct bs_lines *l);
-bool bs_lines_inside(const struct bs_lines *l, uint32_t row);
+static inline bool bs_lines_inside(const struct bs_lines *l, uint32_t row)
+{
+	const uint32_t y = row % l->size[0];
+	const uint32_t z = row / l->size[0];
+
+	return y >= l->first[0] && y <= l->last[0] && z >= l->first[1] && z <= l->last[1];
+}
 /*
  * present [rows]: 1 = this line has come. Lines of the pattern that have not; *total (NULL: not
  * asked for): lines of the pattern. Where nobody can know that a line is of it (a partition
@@ -61,6 +67,16 @@ struct bs_held {
 	uint32_t rows;
 	uint32_t readouts, missing; /* that it holds, and that it should have held beside them */
 };
+
+/* At a glance: without it there may be words, or none. */
+static inline bool bs_lacks_nothing(const struct bs_protocol *p, const struct bs_scan_info *info,
+				    const struct bs_held *h)
+{
+	return h->missing == 0 && info->acceleration[0] <= 1 && info->acceleration[1] <= 1 &&
+	       (h->lines == NULL ||
+		(p->samples >= p->encoded[0] &&
+		 h->readouts >= (uint64_t)h->lines->size[0] * h->lines->size[1]));
+}
 
 /*
  * What an image lacks, in plain words: "accelerated 3 x 1, and this protocol does not unfold it;

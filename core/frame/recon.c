@@ -478,7 +478,7 @@ static void say_lacks(const struct bs_recon *r, const struct frame *f, struct bs
 				      .missing = image->missing };
 
 	image->lacks[0] = '\0';
-	if (!image->preview)
+	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held))
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
 }
 
