@@ -187,8 +187,8 @@ static void beside(void)
 	n += give(r, BS_MRD_IS_DUMMY, 2, 0);
 	n += give(r, BS_MRD_IS_NAVIGATION, 8, 1);
 	n += give(r, 0, 3, 0);
-	CHECK(n == 0 && story_is("scan cal0:1(1,32) nav0:-1(8,20) begin0 add0:2(2,32) "
-				 "cal0:2(2,32) nav0:-1(8,20) add0:3(3,32) "),
+	CHECK(n == 0 && story_is("scan cal0:1(1,32) begin0 add0:2(2,32) "
+				 "cal0:2(2,32) add0:3(3,32) "),
 	      "each kind as it comes, without the discarded samples: %s", story);
 	CHECK(bs_recon_pop(r, &image, INT64_MAX, &why) == 1 && image.missing == 0 &&
 		      image.kinds.used[BS_KIND_IMAGING] == 2 &&
