@@ -19,6 +19,7 @@ static const char *const compressions[] = { "svd", "geometric", NULL };
 static const char *const whitens[] = { "off", "auto", "require", NULL };
 static const char *const parallels[] = { "none", "grappa", NULL };
 static const char *const navigations[] = { "off", "phase", NULL };
+static const char *const maps_from[] = { "file", "espirit", "walsh", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
 static const char *const traj_types[] = { "file",  "cartesian", "radial2d", "spiral2d", "radial3d",
 					  "stack", "random",    "cones",    "tpi",      NULL };
@@ -245,6 +246,10 @@ P("image.combine", BS_KEY_WORD, "", "\"rss\"", 0, 0, combines, combine,
 P("image.maps_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, maps_file,
   "combine sense, method sense: coil sensitivities as .cfl [x, y, z, coil], those of each slice in "
   "dimension 13, where BART has slices"),
+P("image.maps", BS_KEY_WORD, "", "\"file\"", 0, 0, maps_from, maps,
+  "where coil sensitivities come from; file: maps_file; espirit, walsh: made from the scan's own "
+  "calibration lines, or the central lines of its first images, for each slice (ESPIRiT; adaptive "
+  "combination)"),
 P("image.output", BS_KEY_WORD, "", "\"magnitude\"", 0, 0, outputs, output,
   "magnitude: float; complex: complex float"),
 P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, image_matrix,
@@ -265,6 +270,18 @@ P("grappa.sources", BS_KEY_INT, "lines", "0", 0, 62, NULL, grappa_sources,
 P("grappa.lambda", BS_KEY_NUMBER, "", "5.0e-3", 0, 1e3, NULL, grappa_lambda,
   "regularization of the weights: lambda times the norm of S^H S over its rows is added to the "
   "diagonal (the scale of pygrappa's mdgrappa)"),
+
+P("calibration.lines", BS_KEY_INT, "lines", "24", 4, 128, NULL, calibration_lines,
+  "lines and samples around the center of k-space that are calibrated from, an axis, at most"),
+P("espirit.kernel", BS_KEY_INT, "samples", "0", 0, 16, NULL, espirit_kernel,
+  "size of the kernels, an axis; 0: 6, in 3D 4"),
+P("espirit.threshold", BS_KEY_NUMBER, "", "0.001", 0, 1, NULL, espirit_threshold,
+  "kernels are the eigenvectors of the calibration data whose eigenvalues are more than this times "
+  "the largest (the scale of BART's ecalib -t)"),
+P("espirit.crop", BS_KEY_NUMBER, "", "0.8", 0, 1, NULL, espirit_crop,
+  "maps are 0 where their eigenvalue, 0 to 1, is less (BART's ecalib -c)"),
+P("walsh.block", BS_KEY_INT, "voxels", "7", 1, 33, NULL, walsh_block,
+  "size of the region whose signal makes a voxel's map, an axis; odd"),
 
 P("ls.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, lambda,
   "weight of the constraint: lambda times the number of voxels times the squared norm of W rho is "

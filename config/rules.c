@@ -64,6 +64,8 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 	}
 	if (p->by_header)
 		p->readouts = p->readouts_max > 0 ? p->readouts_max : bs_protocol_lines(p);
+	if (bs_protocol_makes_maps(p))
+		p->uses |= 1u << BS_KIND_CALIBRATION;
 	if (!given(s, "image.matrix"))
 		memcpy(p->image_matrix, p->matrix, sizeof(p->image_matrix));
 }
@@ -304,6 +306,19 @@ static void rule_gridding(const struct bs_reading *r, const struct bs_scope *s,
 		   "gridding.density", "file", true);
 }
 
+static void rule_maps(const struct bs_reading *r, const struct bs_scope *s,
+		      const struct bs_protocol *p)
+{
+	if (!sound(s, "image.maps", NULL))
+		return;
+	if (p->maps != BS_MAPS_FILE && !bs_protocol_makes_maps(p))
+		fault(r, s, "image.maps", "has no effect without image.combine sense");
+	if (bs_protocol_makes_maps(p) && !bs_protocol_on_grid(p))
+		fault(r, s, "image.maps", "calibration needs lines of the grid: file");
+	if (sound(s, "walsh.block", NULL) && p->walsh_block % 2 == 0)
+		fault(r, s, "walsh.block", "%u is even", p->walsh_block);
+}
+
 static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
 {
@@ -315,9 +330,14 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 	if (maps && !combines)
 		fault(r, s, "image.combine", "method %s combines by sensitivities: sense",
 		      bs_method_name(p->method));
-	file_where(r, s, "image.maps_file", p->maps_file, combines || maps,
-		   maps ? "method" : "image.combine", maps ? bs_method_name(p->method) : "sense",
-		   true);
+	if (p->maps == BS_MAPS_FILE)
+		file_where(r, s, "image.maps_file", p->maps_file, combines || maps,
+			   maps ? "method" : "image.combine",
+			   maps ? bs_method_name(p->method) : "sense", true);
+	else
+		file_where(r, s, "image.maps_file", p->maps_file, false, "image.maps", "file",
+			   true);
+	rule_maps(r, s, p);
 	if (sound(s, "image.output", NULL) && p->combine == BS_COMBINE_RSS &&
 	    p->output == BS_OUTPUT_COMPLEX)
 		fault(r, s, "image.output",

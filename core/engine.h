@@ -31,6 +31,7 @@ struct bs_tables {
 	const float *weight;    /* [readout][sample], density_file; NULL otherwise */
 	const float *density;   /* [readout][sample]: weights made beforehand; NULL: not yet */
 	const float *maps;      /* [slice][coil][z][y][x] complex; NULL otherwise */
+	float *made;            /* the same where the engine makes them from the scan; else NULL */
 	const struct bs_csr *w; /* the anatomical constraint; NULL: identity */
 	int32_t slab_y; /* of a GPU's slab: rows from the image's center to the slab's; else 0 */
 	/* maps of some of the coils: complex values from one slice's to the next one's; else 0 */
@@ -160,6 +161,11 @@ struct bs_engine {
 	 */
 	int (*side)(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 		    const struct bs_mrd_acq *head, const float *data, size_t coil_stride);
+	/*
+	 * The slice's maps in tables->made have changed. NULL: they are read as they are when an
+	 * image is made.
+	 */
+	int (*maps)(void *self, uint32_t slice);
 	/* Another scan begins: what the last one brought by side is forgotten. May be NULL. */
 	void (*scan)(void *self);
 };

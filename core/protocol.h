@@ -34,6 +34,8 @@ enum bs_normalize { BS_NORMALIZE_AUTO, BS_NORMALIZE_NONE, BS_NORMALIZE_UNIFORM }
 enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
 /* How the lines that a Cartesian scan leaves out are made (key parallel). */
 enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA };
+/* Where sensitivity maps come from: maps_file, or the scan itself (gpu/calibrate/maps.h). */
+enum bs_maps_from { BS_MAPS_FILE, BS_MAPS_ESPIRIT, BS_MAPS_WALSH };
 enum bs_output { BS_OUTPUT_MAGNITUDE, BS_OUTPUT_COMPLEX };
 enum bs_traj_type {
 	BS_TRAJ_FILE,
@@ -142,6 +144,12 @@ struct bs_protocol {
 	uint32_t chunk_readouts; /* accumulate after this many; 0: chosen at arm */
 	enum bs_combine combine;
 	char maps_file[BS_PATH_MAX_]; /* sensitivities, .cfl [x][y][z][coil], 13: slice */
+	enum bs_maps_from maps;
+	uint32_t calibration_lines; /* of the scan around k = 0 that calibrate, an axis, at most */
+	uint32_t espirit_kernel;    /* samples an axis; 0: chosen */
+	double espirit_threshold;   /* kernels: of the largest eigenvalue */
+	double espirit_crop;        /* maps are 0 where their eigenvalue is less */
+	uint32_t walsh_block;       /* voxels an axis */
 	enum bs_output output;
 	uint32_t image_matrix[3]; /* of the image that leaves, over the same FOV; 0: the matrix */
 
@@ -318,6 +326,12 @@ static inline uint32_t bs_protocol_inner_coils(const struct bs_protocol *p)
 static inline bool bs_protocol_unfolds(const struct bs_protocol *p)
 {
 	return p->parallel != BS_PARALLEL_NONE;
+}
+/* It works with sensitivity maps that are made from the scan. */
+static inline bool bs_protocol_makes_maps(const struct bs_protocol *p)
+{
+	return p->maps != BS_MAPS_FILE &&
+	       (p->combine == BS_COMBINE_SENSE || bs_methods[p->method].uses_maps);
 }
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)

@@ -9,6 +9,15 @@ static uint32_t count_rows(const struct bs_protocol *p)
 	return bs_methods[p->method].on_grid ? p->encoded[1] * p->encoded[2] : p->readouts;
 }
 
+/* Beside the engine that makes maps from the scan nothing has them. */
+static void leave_maps(struct bs_protocol *out)
+{
+	if (bs_protocol_makes_maps(out)) {
+		out->combine = BS_COMBINE_RSS;
+		out->maps = BS_MAPS_FILE;
+	}
+}
+
 /* Previews of a solver are made by gridding, as accurately as the eye needs. */
 static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 {
@@ -20,6 +29,7 @@ static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 	out->accuracy = 1e-2;
 	out->width = out->oversampling = 0.0;
 	out->frame_step = 0;
+	leave_maps(out);
 }
 
 /* A sliding window has no first readout at which its data could go to another engine. */
@@ -39,6 +49,7 @@ static void derive_stand_in(struct bs_protocol *out, const struct bs_protocol *p
 		out->density = BS_DENSITY_PIPE;
 	out->normalize = BS_NORMALIZE_UNIFORM;
 	out->preview_every = 0;
+	leave_maps(out);
 }
 
 static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, struct bs_fail *why)

@@ -120,6 +120,13 @@ static int load_maps(float **out, const struct bs_protocol *p, struct bs_fail *w
 	return rc;
 }
 
+/* Maps that the engine makes from the scan. */
+static int room_for_maps(float **out, const struct bs_protocol *p, struct bs_fail *why)
+{
+	*out = calloc((size_t)bs_protocol_voxels(p) * p->coils * p->slices, 8);
+	return *out != NULL ? 0 : bs_fail(why, BS_ERR_NOMEM, "coil maps of %u slices", p->slices);
+}
+
 static int load_traj(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why)
 {
 	return p->traj.type == BS_TRAJ_FILE ? bs_trajfile_load(t, p, why) : bs_traj_make(t, p, why);
@@ -189,6 +196,10 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 		*key = "image.maps_file";
 		rc = load_maps(&l->maps, p, why);
 	}
+	if (rc == 0 && bs_protocol_makes_maps(p)) {
+		*key = "image.maps";
+		rc = room_for_maps(&l->maps, p, why);
+	}
 	if (rc == 0 && p->w_file[0] != '\0') {
 		*key = "ls.w_file";
 		rc = load_w(&l->w, p, why);
@@ -210,6 +221,7 @@ int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_f
 	}
 	l->tables.weight = l->weight;
 	l->tables.maps = l->maps;
+	l->tables.made = bs_protocol_makes_maps(p) ? l->maps : NULL;
 	l->tables.w = l->w;
 	return 0;
 }

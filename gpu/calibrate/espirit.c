@@ -119,59 +119,57 @@ static int size(struct bs_espirit *e, const struct bs_espirit_spec *s, struct bs
 	return 0;
 }
 
-/* One part of the memory: stated by need, taken by plan, in the same order. */
-static bool part(struct bs_need *need, struct bs_arena *arena, void *to, const char *what,
-		 uint64_t count, uint64_t bytes)
+/* One array: its bytes are added to the total, and taken where there is an arena. */
+static bool part(uint64_t *total, struct bs_arena *arena, void *to, uint64_t bytes)
 {
 	void *at;
 
 	bytes = (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
-	if (need != NULL)
-		bs_need_add(need, what, count, bytes);
+	*total += bytes;
 	if (arena == NULL)
 		return true;
-	at = bs_arena_take(arena, (size_t)(count * bytes), BS_ALIGN);
+	at = bs_arena_take(arena, (size_t)bytes, BS_ALIGN);
 	memcpy(to, &at, sizeof(at));
 	return at != NULL;
 }
 
-static bool memory(struct bs_espirit *e, struct bs_need *need, struct bs_arena *arena)
+/* The bytes of all arrays, 0 where the arena is too small for them. */
+static uint64_t memory(struct bs_espirit *e, struct bs_arena *arena)
 {
 	const struct bs_espirit_spec *s = &e->s;
 	const uint64_t points = bs_hankel_volume(e->points);
 	const uint64_t lanes = 2 * BATCH * sizeof(float);
+	const uint64_t rows = e->k.rows;
+	const uint64_t line = (uint64_t)e->line * 8;
 	const uint64_t most = bs_dense_eigen_bytes(e->k.rows);
 	const uint64_t coil_work = bs_dense_eigen_bytes(s->coils);
+	uint64_t total = 0;
 	bool ok;
 
-	ok = part(need, arena, &e->gram, "Gram matrix", e->k.rows, e->k.rows * 16u) &&
-	     part(need, arena, &e->gram_value, "eigenvalues", 1, e->k.rows * 8u) &&
-	     part(need, arena, &e->work, "LAPACK", 1, most > coil_work ? most : coil_work) &&
-	     part(need, arena, &e->lagged, "products", BS_TEAM_MAX, bs_hankel_work(&e->k) * 8) &&
-	     part(need, arena, &e->coil_gram, "coil covariance", s->coils, s->coils * 16u) &&
-	     part(need, arena, &e->coil_value, "its eigenvalues", 1, s->coils * 8u) &&
-	     part(need, arena, &e->reference, "reference coil", 1, s->coils * 8u) &&
-	     part(need, arena, &e->u, "eigenvectors of a batch", e->k.rows, lanes) &&
-	     part(need, arena, &e->v, "kernels of a batch", s->coils * bs_hankel_volume(s->kernel),
-		  lanes) &&
-	     part(need, arena, &e->f, "their images", s->coils * points, lanes) &&
-	     part(need, arena, &e->part, "their images, one axis", s->coils * points, 2 * lanes) &&
-	     part(need, arena, &e->g[0], "correlation", points, (uint64_t)e->pairs * 8) &&
-	     part(need, arena, &e->g[1], "correlation", points, (uint64_t)e->pairs * 8) &&
-	     part(need, arena, &e->corr, "correlation by rows",
-		  (uint64_t)e->points[1] * e->points[2], (uint64_t)e->line * 8) &&
-	     part(need, arena, &e->plane, "of a plane", e->points[1], (uint64_t)e->line * 8) &&
-	     part(need, arena, &e->row, "of a row", BS_TEAM_MAX, (uint64_t)e->line * 8) &&
-	     part(need, arena, &e->phase_x, "phases", 2 * s->kernel[0],
-		  (uint64_t)e->phase_stride * 4) &&
-	     part(need, arena, &e->phase_y, "phases", s->matrix[1], e->points[1] * 8u) &&
-	     part(need, arena, &e->phase_z, "phases", s->matrix[2], e->points[2] * 8u) &&
-	     part(need, arena, &e->scratch, "eigenvectors of voxels", BS_TEAM_MAX,
-		  e->scratch_stride * 4);
+	ok = part(&total, arena, &e->gram, rows * rows * 16) &&
+	     part(&total, arena, &e->gram_value, rows * 8) &&
+	     part(&total, arena, &e->work, most > coil_work ? most : coil_work) &&
+	     part(&total, arena, &e->lagged, BS_TEAM_MAX * bs_hankel_work(&e->k) * 8) &&
+	     part(&total, arena, &e->coil_gram, (uint64_t)s->coils * s->coils * 16) &&
+	     part(&total, arena, &e->coil_value, s->coils * 8u) &&
+	     part(&total, arena, &e->reference, s->coils * 8u) &&
+	     part(&total, arena, &e->u, rows * lanes) &&
+	     part(&total, arena, &e->v, s->coils * bs_hankel_volume(s->kernel) * lanes) &&
+	     part(&total, arena, &e->f, s->coils * points * lanes) &&
+	     part(&total, arena, &e->part, s->coils * points * 2 * lanes) &&
+	     part(&total, arena, &e->g[0], points * e->pairs * 8) &&
+	     part(&total, arena, &e->g[1], points * e->pairs * 8) &&
+	     part(&total, arena, &e->corr, (uint64_t)e->points[1] * e->points[2] * line) &&
+	     part(&total, arena, &e->plane, e->points[1] * line) &&
+	     part(&total, arena, &e->row, BS_TEAM_MAX * line) &&
+	     part(&total, arena, &e->phase_x, (uint64_t)2 * s->kernel[0] * e->phase_stride * 4) &&
+	     part(&total, arena, &e->phase_y, (uint64_t)s->matrix[1] * e->points[1] * 8) &&
+	     part(&total, arena, &e->phase_z, (uint64_t)s->matrix[2] * e->points[2] * 8) &&
+	     part(&total, arena, &e->scratch, BS_TEAM_MAX * e->scratch_stride * 4);
 	for (int a = 0; a < 3; a++)
 		ok = ok &&
-		     part(need, arena, &e->turn[a], "phases", e->points[a], e->points[a] * 8u);
-	return ok;
+		     part(&total, arena, &e->turn[a], (uint64_t)e->points[a] * e->points[a] * 8);
+	return ok ? total : 0;
 }
 
 static void phase(float *to, double angle)
@@ -221,7 +219,7 @@ int bs_espirit_need(const struct bs_espirit_spec *s, struct bs_need *need, struc
 	if (rc == 0)
 		rc = size(&e, s, why);
 	if (rc == 0)
-		(void)memory(&e, need, NULL);
+		bs_need_add(need, "ESPIRiT", 1, memory(&e, NULL));
 	return rc;
 }
 
@@ -233,7 +231,7 @@ int bs_espirit_plan(struct bs_espirit **plan, const struct bs_espirit_spec *s,
 
 	if (rc == 0)
 		rc = size(e, s, why);
-	if (rc == 0 && !memory(e, NULL, arena))
+	if (rc == 0 && memory(e, arena) == 0)
 		rc = bs_fail(why, BS_ERR_NOMEM, "coil maps: the arena is too small");
 	if (rc != 0) {
 		free(e);

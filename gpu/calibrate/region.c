@@ -47,9 +47,11 @@ int bs_region_need(const struct bs_region_spec *s, struct bs_need *need, struct 
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "calibration: %u samples of %u, %u coils, %u frames", s->samples,
 			       s->encoded[0], s->coils, frames);
-	bs_need_add(need, "calibration lines", frames, bytes);
-	bs_need_add(need, "which have come", frames, window(s));
-	bs_need_add(need, "calibration", frames, sizeof(struct frame));
+	if (__builtin_mul_overflow(bytes, (uint64_t)frames, &bytes))
+		return bs_fail(why, BS_ERR_CONFIG, "calibration: %u frames", frames);
+	bs_need_add(need, "calibration lines", 1, bytes);
+	bs_need_add(need, "which have come", 1, frames * window(s));
+	bs_need_add(need, "calibration lines' frames", 1, frames * sizeof(struct frame));
 	return 0;
 }
 

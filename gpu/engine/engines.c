@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu/engine/mapped.h"
 #include "gpu/engine/shares.h"
 
 #if BS_GPU
@@ -127,14 +128,18 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fail *why)
 {
 	const struct bs_engine *engine = table[p->method].cuda;
+	const char *host_only = bs_protocol_unfolds(p)      ? "parallel"
+				: bs_protocol_makes_maps(p) ? "image.maps of the scan"
+							    : NULL;
 	struct bs_fail reason = { 0 };
 	int rc;
 
 	*cuda = p->backend == BS_BACKEND_CUDA;
-	if (bs_protocol_unfolds(p) && *cuda)
+	if (host_only != NULL && *cuda)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "protocol '%s': parallel has no CUDA engine: backend host", p->name);
-	if (bs_protocol_unfolds(p))
+			       "protocol '%s': %s has no CUDA engine: backend host", p->name,
+			       host_only);
+	if (host_only != NULL)
 		return 0;
 	if (engine == NULL || p->backend == BS_BACKEND_HOST ||
 	    (p->backend == BS_BACKEND_AUTO && engine == table[p->method].host))
@@ -163,6 +168,8 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 	if (rc != 0)
 		return rc;
 	*engine = cuda ? engine_on(p) : table[p->method].host;
+	if (bs_protocol_makes_maps(p))
+		*engine = bs_engine_mapped(*engine);
 	if (*engine == NULL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no %s engine here", p->name,
@@ -180,7 +187,7 @@ void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
 {
 	const struct bs_shares s = bs_shares_of(p);
 
-	if (engine == table[p->method].host)
+	if (engine == table[p->method].host || bs_protocol_makes_maps(p))
 		(void)snprintf(words, size, "host");
 	else
 		(void)snprintf(words, size, "%s", s.words);

@@ -253,6 +253,12 @@ static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *ima
 	return to_image(e, frame, start_ns, deadline_ns, image, report);
 }
 
+static int ls_maps(void *self, uint32_t slice)
+{
+	bs_ls_changed(((struct engine *)self)->ls, slice);
+	return 0;
+}
+
 static int ls_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct engine *e = self;
@@ -294,5 +300,6 @@ const struct bs_engine bs_engine_sense_host = {
 	.disarm = ls_disarm,
 	.fold = ls_fold,
 	.slide = ls_slide,
+	.maps = ls_maps,
 	.preview = &bs_engine_gridding_host,
 };

@@ -25,6 +25,7 @@ struct bs_ls {
 	double mu;
 	double *power_mean; /* [set] of sum_c |S_c|^2 */
 	double r_mean;      /* of R's diagonal */
+	double q0;          /* the diagonal of Q */
 	float *b;           /* sum_c S_c^H fhd_c */
 	float *power;       /* Jacobi: [set] Q(0) sum_c |S_c|^2 */
 	float *r;           /* Jacobi: R's diagonal */
@@ -96,8 +97,21 @@ static float *take(struct bs_arena *arena, uint64_t count, uint64_t floats, bool
 	return at;
 }
 
+/* What the preconditioners need of a set of maps. */
+static void measure_set(struct bs_ls *p, uint32_t set)
+{
+	p->power_mean[set] = 0.0;
+	for (uint64_t v = 0; v < p->voxels; v++) {
+		double power = bs_precond_power(maps_of(p, set), p->s.coils, p->voxels, v);
+
+		p->power_mean[set] += power / (double)p->voxels;
+		if (p->power != NULL)
+			p->power[set * p->step + v] = (float)(p->q0 * power);
+	}
+}
+
 /* The diagonals of the system that the preconditioners need, and their means. */
-static int measure(struct bs_ls *p, double q0, struct bs_fail *why)
+static int measure(struct bs_ls *p, struct bs_fail *why)
 {
 	float *r = p->r;
 
@@ -109,13 +123,7 @@ static int measure(struct bs_ls *p, double q0, struct bs_fail *why)
 	for (uint64_t v = 0; v < p->voxels; v++)
 		p->r_mean += (double)r[v] / (double)p->voxels;
 	for (uint32_t set = 0; set < p->sets; set++)
-		for (uint64_t v = 0; v < p->voxels; v++) {
-			double power = bs_precond_power(maps_of(p, set), p->s.coils, p->voxels, v);
-
-			p->power_mean[set] += power / (double)p->voxels;
-			if (p->power != NULL)
-				p->power[set * p->step + v] = (float)(q0 * power);
-		}
+		measure_set(p, set);
 	if (r != p->r)
 		free(r);
 	return 0;
@@ -141,6 +149,7 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	p->step = slot_of(p->voxels);
 	p->power_mean = calloc(p->sets, sizeof(*p->power_mean));
 	p->w = w;
+	p->q0 = (double)q[0];
 	rc = bs_toeplitz_plan(&p->toeplitz, &t, q, arena, team, why);
 	if (rc == 0)
 		rc = bs_pcg_plan(&p->pcg, &g, arena, team, why);
@@ -167,7 +176,7 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 			     s->coils, maps != NULL ? "with" : "without",
 			     (unsigned long long)(w != NULL ? w->cols : 0));
 	if (rc == 0)
-		rc = measure(p, (double)q[0], why);
+		rc = measure(p, why);
 	if (rc != 0) {
 		bs_ls_close(p);
 		return rc;
@@ -218,6 +227,15 @@ static void invert(struct bs_ls *p, const float *power, float *inverse)
 
 		inverse[v] = bs_precond_inverse(d, most);
 	}
+}
+
+void bs_ls_changed(struct bs_ls *p, uint32_t set)
+{
+	measure_set(p, set);
+	if (set == p->set)
+		shift(p);
+	if (p->inverse != NULL)
+		invert(p, p->power + set * p->step, p->inverse + set * p->step);
 }
 
 void bs_ls_lambda(struct bs_ls *p, double lambda)

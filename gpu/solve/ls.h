@@ -48,6 +48,8 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *spec, const float *
 void bs_ls_close(struct bs_ls *plan);
 /* The solves that follow have the sensitivities of this set; at first those of set 0. */
 void bs_ls_use(struct bs_ls *plan, uint32_t set);
+/* The sensitivities of this set are others than they were. */
+void bs_ls_changed(struct bs_ls *plan, uint32_t set);
 /* Another lambda for the solves that follow. */
 void bs_ls_lambda(struct bs_ls *plan, double lambda);
 

@@ -121,6 +121,8 @@ static const char every[] =
 	" virtual_coils = 1; compression = \"geometric\";\n"
 	"  navigators = \"phase\"; epi: { correct = true; };"
 	"  parallel = \"grappa\"; grappa: { kernel = [3, 7, 1]; sources = 4; lambda = 0.01; };"
+	" image: { combine = \"sense\"; maps = \"walsh\"; }; calibration: { lines = 20; };\n"
+	"  espirit: { kernel = 5; threshold = 0.002; crop = 0.7; }; walsh: { block = 5; };"
 	" },\n"
 	"{ name = \"h\"; method = \"cartesian\"; matrix = [64, 32]; encoded = [128, 32, 1];"
 	" coils = 1; samples = 128;\n"

@@ -98,6 +98,9 @@ static void defaults(void)
 }
 
 /* Two protocols; an image of the second is just over a MiB. */
+#define GRID                                                                                       \
+	"protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"              \
+	"encoded = [128, 64]; coils = 4; samples = 128; readouts = 64; "
 #define TWO_SIZES                                                                                  \
 	PROTOCOL(                                                                                  \
 		"}, { name = \"big\"; method = \"gridding\"; matrix = [512, 512];\n"               \
@@ -424,6 +427,14 @@ static const struct {
 	  GRAPPA("kernel = [5, 3, 3];") },
 	{ 4, "protocols.[0].image.maps_file: has no effect",
 	  PROTOCOL("image: { maps_file = \"maps\"; };") },
+	{ 4, "protocols.[0].image.maps: has no effect without image.combine sense",
+	  PROTOCOL("image: { maps = \"espirit\"; };") },
+	{ 4, "protocols.[0].image.maps: calibration needs lines of the grid",
+	  PROTOCOL("image: { combine = \"sense\"; maps = \"walsh\"; };") },
+	{ 3, "protocols.[0].image.maps_file: has no effect without image.maps file",
+	  GRID "image: { combine = \"sense\"; maps = \"walsh\"; maps_file = \"m\"; }; } );" },
+	{ 3, "protocols.[0].walsh.block: 6 is even",
+	  GRID "image: { combine = \"sense\"; maps = \"walsh\"; }; walsh: { block = 6; }; } );" },
 	{ 4, "protocols.[0].image.output: the root of a sum of squares has no phase",
 	  PROTOCOL("image: { combine = \"rss\"; output = \"complex\"; };") },
 	{ 2, "protocols.[0].image.maps_file: missing; method sense needs it",

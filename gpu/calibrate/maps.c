@@ -1,0 +1,376 @@
+/* gpu/calibrate/maps.c - see maps.h */
+#include "gpu/calibrate/maps.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/calibrate/espirit.h"
+#include "gpu/calibrate/maps_simd.h"
+#include "gpu/calibrate/region.h"
+#include "gpu/calibrate/walsh.h"
+
+#define TAU 6.28318530717958647692
+
+struct bs_maps {
+	const struct bs_protocol *p;
+	struct bs_team *team;
+	struct bs_region *region;
+	struct bs_espirit *espirit;
+	struct bs_walsh *walsh;
+	const struct bs_maps_kernels *simd;
+	uint32_t most[3];  /* samples of a block */
+	uint32_t width;    /* of a row of the matrix, padded */
+	float *trim;       /* [x of the block][encoded x] complex */
+	float *block;      /* [coil][z][y][x] complex */
+	float *maps;       /* [slice][coil][z][y][x] complex */
+	uint64_t *version; /* [slice], of the lines that they are made from; 0: there are none */
+	/* walsh */
+	float *images; /* [coil][z][y][x] complex */
+	float *rows;   /* [member] of a coil: [kz][ky] rows, then [kz][y] rows, then one */
+	size_t rows_stride;
+	float *phase[3]; /* [k][x] rows; [y][k], [z][k] complex: exp(i2pi k n / field) */
+	/* of the run in progress */
+	struct bs_grappa_lines box;
+	uint32_t size[3], skipped[2]; /* of the block; lines of the box before it, y z */
+};
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t volume(const uint32_t n[3])
+{
+	return (uint64_t)n[0] * n[1] * n[2];
+}
+
+static struct bs_region_spec region_of(const struct bs_protocol *p)
+{
+	struct bs_region_spec s = { .samples = p->samples,
+				    .coils = p->coils,
+				    .slices = p->slices,
+				    .contrasts = p->contrasts };
+
+	for (int a = 0; a < 3; a++)
+		s.encoded[a] = p->encoded[a];
+	for (int a = 0; a < 2; a++)
+		s.lines[a] = least(p->calibration_lines, p->encoded[a + 1]);
+	return s;
+}
+
+static struct bs_espirit_spec espirit_of(const struct bs_protocol *p, const uint32_t block[3])
+{
+	const uint32_t kernel = p->espirit_kernel > 0 ? p->espirit_kernel : p->dims == 2 ? 6 : 4;
+	struct bs_espirit_spec s = { .coils = p->coils,
+				     .sets = 1,
+				     .threshold = p->espirit_threshold,
+				     .crop = p->espirit_crop };
+
+	for (int a = 0; a < 3; a++) {
+		s.block[a] = block[a];
+		s.kernel[a] = least(kernel, block[a]);
+		s.field[a] = a == 0 ? p->matrix[0] : p->encoded[a];
+		s.matrix[a] = p->matrix[a];
+	}
+	return s;
+}
+
+static struct bs_walsh_spec walsh_of(const struct bs_protocol *p)
+{
+	struct bs_walsh_spec s = { .coils = p->coils };
+
+	for (int a = 0; a < 3; a++) {
+		s.matrix[a] = p->matrix[a];
+		s.half[a] = p->matrix[a] > 1 ? p->walsh_block / 2 : 0;
+	}
+	return s;
+}
+
+static bool by_walsh(const struct bs_protocol *p)
+{
+	return p->maps == BS_MAPS_WALSH;
+}
+
+/* One array: its bytes are added to the total, and taken where there is an arena. */
+static bool part(uint64_t *total, struct bs_arena *arena, void *to, uint64_t bytes)
+{
+	void *at;
+
+	bytes = (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+	*total += bytes;
+	if (arena == NULL)
+		return true;
+	at = bs_arena_take(arena, (size_t)bytes, BS_ALIGN);
+	memcpy(to, &at, sizeof(at));
+	return at != NULL;
+}
+
+/* The bytes of all arrays, 0 where the arena is too small for them. */
+static uint64_t memory(struct bs_maps *m, struct bs_arena *arena)
+{
+	const struct bs_protocol *p = m->p;
+	const uint32_t *n = m->most;
+	uint64_t total = 0;
+	bool ok;
+
+	ok = part(&total, arena, &m->trim, (uint64_t)n[0] * p->encoded[0] * 8) &&
+	     part(&total, arena, &m->block, p->coils * volume(n) * 8) &&
+	     part(&total, arena, &m->version, p->slices * 8u);
+	if (by_walsh(p))
+		ok = ok && part(&total, arena, &m->images, p->coils * bs_protocol_voxels(p) * 8) &&
+		     part(&total, arena, &m->rows, BS_TEAM_MAX * m->rows_stride * 4) &&
+		     part(&total, arena, &m->phase[0], (uint64_t)n[0] * m->width * 8) &&
+		     part(&total, arena, &m->phase[1], (uint64_t)p->matrix[1] * n[1] * 8) &&
+		     part(&total, arena, &m->phase[2], (uint64_t)p->matrix[2] * n[2] * 8);
+	return ok ? total : 0;
+}
+
+static void size(struct bs_maps *m, const struct bs_protocol *p)
+{
+	memset(m, 0, sizeof(*m));
+	m->p = p;
+	m->most[0] = least(p->calibration_lines, p->matrix[0]);
+	for (int a = 1; a < 3; a++)
+		m->most[a] = least(p->calibration_lines, p->encoded[a]);
+	m->width = bs_maps_padded(p->matrix[0]);
+	m->rows_stride =
+		(size_t)2 * m->width * ((size_t)m->most[2] * (m->most[1] + p->matrix[1]) + 1);
+}
+
+int bs_maps_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	const struct bs_region_spec region = region_of(p);
+	const struct bs_walsh_spec walsh = walsh_of(p);
+	struct bs_espirit_spec espirit;
+	struct bs_maps m;
+	int rc;
+
+	if (!bs_protocol_makes_maps(p))
+		return 0;
+	size(&m, p);
+	espirit = espirit_of(p, m.most);
+	rc = bs_region_need(&region, need, why);
+	if (rc == 0)
+		rc = by_walsh(p) ? bs_walsh_need(&walsh, need, why)
+				 : bs_espirit_need(&espirit, need, why);
+	if (rc == 0)
+		bs_need_add(need, "calibration", 1, memory(&m, NULL));
+	return rc;
+}
+
+/* The samples of a line, cropped in the image: of block's k those that the encoded ones give. */
+static void make_trim(struct bs_maps *m)
+{
+	const uint32_t E = m->p->encoded[0];
+	const uint32_t N = m->p->matrix[0];
+	const double scale = 1.0 / sqrt((double)E * N);
+
+	for (uint32_t i = 0; i < m->most[0]; i++)
+		for (uint32_t j = 0; j < E; j++) {
+			const double k = (double)i - m->most[0] / 2;
+			const double q = (double)j - E / 2;
+			double re = 0.0;
+			double im = 0.0;
+
+			for (uint32_t x = 0; x < N; x++) {
+				const double n = (double)x - N / 2;
+				const double turn = TAU * n * (q / E - k / N);
+
+				re += cos(turn);
+				im += sin(turn);
+			}
+			m->trim[2 * ((size_t)i * E + j)] = (float)(re * scale);
+			m->trim[2 * ((size_t)i * E + j) + 1] = (float)(im * scale);
+		}
+}
+
+static void make_phases(struct bs_maps *m)
+{
+	const struct bs_protocol *p = m->p;
+
+	for (uint32_t k = 0; k < m->most[0]; k++)
+		for (uint32_t x = 0; x < p->matrix[0]; x++) {
+			const double turn = TAU * ((double)k - m->most[0] / 2) *
+					    ((double)x - p->matrix[0] / 2) / p->matrix[0];
+			float *to = m->phase[0] + (size_t)k * 2 * m->width + x;
+
+			to[0] = (float)cos(turn);
+			to[m->width] = (float)sin(turn);
+		}
+	for (int a = 1; a < 3; a++)
+		for (uint32_t n = 0; n < p->matrix[a]; n++)
+			for (uint32_t k = 0; k < m->most[a]; k++) {
+				const double turn = TAU * ((double)k - m->most[a] / 2) *
+						    ((double)n - p->matrix[a] / 2) / p->encoded[a];
+				float *to = m->phase[a] + 2 * ((size_t)n * m->most[a] + k);
+
+				to[0] = (float)cos(turn);
+				to[1] = (float)sin(turn);
+			}
+}
+
+int bs_maps_plan(struct bs_maps **plan, const struct bs_protocol *p, float *maps,
+		 struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
+{
+	const struct bs_region_spec region = region_of(p);
+	const struct bs_walsh_spec walsh = walsh_of(p);
+	struct bs_espirit_spec espirit;
+	struct bs_maps *m;
+	int rc;
+
+	*plan = NULL;
+	if (!bs_protocol_makes_maps(p))
+		return 0;
+	m = calloc(1, sizeof(*m));
+	if (m == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "coil maps");
+	size(m, p);
+	espirit = espirit_of(p, m->most);
+	rc = bs_region_plan(&m->region, &region, arena, why);
+	if (rc == 0)
+		rc = by_walsh(p) ? bs_walsh_plan(&m->walsh, &walsh, arena, team, why)
+				 : bs_espirit_plan(&m->espirit, &espirit, arena, team, why);
+	if (rc == 0 && memory(m, arena) == 0)
+		rc = bs_fail(why, BS_ERR_NOMEM, "coil maps: the arena is too small");
+	if (rc != 0) {
+		bs_maps_close(m);
+		return rc;
+	}
+	m->team = team;
+	m->maps = maps;
+	m->simd = BS_ISA_PICK(bs_maps_kernels);
+	make_trim(m);
+	if (by_walsh(p))
+		make_phases(m);
+	bs_maps_scan(m);
+	*plan = m;
+	return 0;
+}
+
+void bs_maps_close(struct bs_maps *m)
+{
+	if (m == NULL)
+		return;
+	bs_region_close(m->region);
+	bs_espirit_close(m->espirit);
+	bs_walsh_close(m->walsh);
+	free(m);
+}
+
+void bs_maps_scan(struct bs_maps *m)
+{
+	if (m == NULL)
+		return;
+	bs_region_scan(m->region);
+	memset(m->version, 0, m->p->slices * sizeof(*m->version));
+}
+
+void bs_maps_add(struct bs_maps *m, uint32_t frame, uint32_t line, bool flagged, const float *data,
+		 size_t coil_stride)
+{
+	if (m != NULL)
+		bs_region_add(m->region, frame, line, flagged, data, coil_stride);
+}
+
+/* A line of a coil into the block. */
+static void trim(void *arg, int task, int member)
+{
+	const struct bs_maps *m = arg;
+	const uint32_t E = m->p->encoded[0];
+	const uint32_t y = (uint32_t)task % m->size[1];
+	const uint32_t z = (uint32_t)task / m->size[1] % m->size[2];
+	const uint32_t coil = (uint32_t)task / m->size[1] / m->size[2];
+	const float *in =
+		m->box.at + 2 * (coil * m->box.coil_step + (z + m->skipped[1]) * m->box.z_step +
+				 (y + m->skipped[0]) * m->box.y_step);
+	float *out = m->block + 2 * (size_t)task * m->size[0];
+
+	(void)member;
+	for (uint32_t i = 0; i < m->size[0]; i++) {
+		const float *t = m->trim + 2 * (size_t)i * E;
+		double re = 0.0;
+		double im = 0.0;
+
+		for (uint32_t j = 0; j < E; j++) {
+			re += (double)t[2 * j] * in[2 * j] - (double)t[2 * j + 1] * in[2 * j + 1];
+			im += (double)t[2 * j] * in[2 * j + 1] + (double)t[2 * j + 1] * in[2 * j];
+		}
+		out[2 * i] = (float)re;
+		out[2 * i + 1] = (float)im;
+	}
+}
+
+/* The image of a coil's block: along x, y and z in turn, rows of the matrix at a time. */
+static void image(void *arg, int task, int member)
+{
+	const struct bs_maps *m = arg;
+	const uint32_t *n = m->p->matrix;
+	const uint32_t *k = m->size;
+	const size_t row = 2 * (size_t)m->width;
+	const float *in = m->block + 2 * (size_t)task * volume(k);
+	float *a = m->rows + (size_t)member * m->rows_stride;
+	float *b = a + row * k[2] * k[1];
+	float *last = b + row * k[2] * n[1];
+	float *out = m->images + 2 * (size_t)task * bs_protocol_voxels(m->p);
+
+	for (uint32_t i = 0; i < k[2] * k[1]; i++)
+		m->simd->weigh(a + row * i, m->phase[0], row, in + 2 * (size_t)i * k[0], k[0],
+			       m->width);
+	for (uint32_t z = 0; z < k[2]; z++)
+		for (uint32_t y = 0; y < n[1]; y++)
+			m->simd->weigh(b + row * (z * n[1] + y), a + row * z * k[1], row,
+				       m->phase[1] + 2 * (size_t)y * m->most[1], k[1], m->width);
+	for (uint32_t z = 0; z < n[2]; z++)
+		for (uint32_t y = 0; y < n[1]; y++) {
+			m->simd->weigh(last, b + row * y, row * n[1],
+				       m->phase[2] + 2 * (size_t)z * m->most[2], k[2], m->width);
+			for (uint32_t x = 0; x < n[0]; x++, out += 2) {
+				out[0] = last[x];
+				out[1] = last[m->width + x];
+			}
+		}
+}
+
+int bs_maps_make(struct bs_maps *m, uint32_t frame, bool *made, struct bs_fail *why)
+{
+	const struct bs_protocol *p;
+	struct bs_espirit_spec espirit;
+	uint32_t slice;
+	uint32_t few[2] = { 1, 1 };
+	float *to;
+	int rc;
+
+	*made = false;
+	if (m == NULL)
+		return 0;
+	p = m->p;
+	slice = frame / p->contrasts;
+	espirit = espirit_of(p, m->most);
+	for (int a = 0; a < 2 && !by_walsh(p); a++)
+		few[a] = espirit.kernel[a + 1];
+	if (!bs_region_box(m->region, frame, few, &m->box))
+		return bs_fail(why, BS_ERR_CALIBRATION,
+			       "slice %u: coil maps need %u x %u calibration lines, there are "
+			       "%u x %u",
+			       slice, few[0], few[1], m->box.lines[0], m->box.lines[1]);
+	if (m->version[slice] == m->box.version)
+		return 0;
+	m->size[0] = m->most[0];
+	for (int a = 0; a < 2; a++) {
+		m->size[a + 1] = least(m->box.lines[a], m->most[a + 1]);
+		m->skipped[a] = (m->box.lines[a] - m->size[a + 1]) / 2;
+	}
+	bs_team_run(m->team, trim, m, (int)(p->coils * m->size[1] * m->size[2]));
+	to = m->maps + 2 * slice * p->coils * bs_protocol_voxels(p);
+	if (by_walsh(p)) {
+		bs_team_run(m->team, image, m, (int)p->coils);
+		rc = bs_walsh_run(m->walsh, m->images, to, why);
+	} else {
+		rc = bs_espirit_run(m->espirit, m->size, m->block, to, NULL, why);
+	}
+	if (rc == 0)
+		m->version[slice] = m->box.version;
+	*made = rc == 0;
+	return rc;
+}

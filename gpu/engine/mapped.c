@@ -1,0 +1,186 @@
+/* gpu/engine/mapped.c - see mapped.h */
+#include "gpu/engine/mapped.h"
+
+#include <stdlib.h>
+
+#include "core/thread/clock.h"
+#include "gpu/calibrate/maps.h"
+#include "gpu/engine/engines.h"
+
+struct engine {
+	const struct bs_engine *inner;
+	void *self;
+	const struct bs_protocol *p;
+	struct bs_maps *maps;
+};
+
+static int need_of(const struct bs_engine *inner, const struct bs_protocol *p, struct bs_need *need,
+		   struct bs_fail *why)
+{
+	int rc = bs_maps_need(p, need, why);
+
+	return rc != 0 ? rc : inner->need(p, need, why);
+}
+
+static void mapped_disarm(void *self)
+{
+	struct engine *e = self;
+
+	if (e->self != NULL)
+		e->inner->disarm(e->self);
+	bs_maps_close(e->maps);
+	free(e);
+}
+
+static int arm_of(const struct bs_engine *inner, void **self, const struct bs_protocol *p,
+		  const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	int rc;
+
+	if (e == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	e->inner = inner;
+	e->p = p;
+	rc = bs_maps_plan(&e->maps, p, tables->made, env->arena, env->team, why);
+	if (rc == 0)
+		rc = inner->arm(&e->self, p, tables, env, why);
+	if (rc != 0) {
+		e->self = NULL;
+		mapped_disarm(e);
+		return rc;
+	}
+	*self = e;
+	return 0;
+}
+
+static int mapped_begin(void *self, uint32_t frame)
+{
+	const struct engine *e = self;
+
+	return e->inner->begin(e->self, frame);
+}
+
+static int mapped_add(void *self, uint32_t frame, uint32_t readout, const float *data,
+		      size_t coil_stride)
+{
+	const struct engine *e = self;
+
+	bs_maps_add(e->maps, frame, readout, false, data, coil_stride);
+	return e->inner->add(e->self, frame, readout, data, coil_stride);
+}
+
+static int mapped_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
+		       const struct bs_mrd_acq *head, const float *data, size_t coil_stride)
+{
+	const struct engine *e = self;
+
+	if (kind == BS_KIND_CALIBRATION)
+		bs_maps_add(e->maps, frame, row, true, data, coil_stride);
+	return e->inner->side != NULL
+		       ? e->inner->side(e->self, frame, kind, row, head, data, coil_stride)
+		       : 0;
+}
+
+static void mapped_scan(void *self)
+{
+	const struct engine *e = self;
+
+	bs_maps_scan(e->maps);
+	if (e->inner->scan != NULL)
+		e->inner->scan(e->self);
+}
+
+/* Before an image of the frame: its slice's maps. The time counts as what leads up to the solve. */
+static int make(const struct engine *e, uint32_t frame, struct bs_report *report)
+{
+	bool made;
+	int rc = bs_maps_make(e->maps, frame, &made, &report->why);
+
+	if (rc == 0 && made && e->inner->maps != NULL)
+		rc = e->inner->maps(e->self, frame / e->p->contrasts);
+	return rc;
+}
+
+static int mapped_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+			 struct bs_report *report)
+{
+	const struct engine *e = self;
+	const int64_t start_ns = bs_now_ns();
+	int rc = make(e, frame, report);
+	const int64_t spent_ns = bs_now_ns() - start_ns;
+
+	if (rc == 0)
+		rc = e->inner->finish(e->self, frame, deadline_ns, image, report);
+	report->stage_ns[BS_BUDGET_ACCUMULATE] += spent_ns;
+	return rc;
+}
+
+static int mapped_fold(void *self, uint32_t frame, uint32_t group)
+{
+	const struct engine *e = self;
+
+	return e->inner->fold(e->self, frame, group);
+}
+
+static int mapped_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+			float *image, struct bs_report *report)
+{
+	const struct engine *e = self;
+	const int64_t start_ns = bs_now_ns();
+	int rc = make(e, frame, report);
+	const int64_t spent_ns = bs_now_ns() - start_ns;
+
+	if (rc == 0)
+		rc = e->inner->slide(e->self, frame, held, deadline_ns, image, report);
+	report->stage_ns[BS_BUDGET_ACCUMULATE] += spent_ns;
+	return rc;
+}
+
+/* An engine in front of another one, which has windows or has none. */
+#define MAPPED(engine, called, has_fold, has_slide, previews)                                      \
+	static int engine##_need(const struct bs_protocol *p, struct bs_need *need,                \
+				 struct bs_fail *why)                                              \
+	{                                                                                          \
+		return need_of(&bs_engine_##engine, p, need, why);                                 \
+	}                                                                                          \
+	static int engine##_arm(void **self, const struct bs_protocol *p,                          \
+				const struct bs_tables *tables, const struct bs_arm_env *env,      \
+				struct bs_fail *why)                                               \
+	{                                                                                          \
+		return arm_of(&bs_engine_##engine, self, p, tables, env, why);                     \
+	}                                                                                          \
+	static const struct bs_engine mapped_##engine = {                                          \
+		.name = called,                                                                    \
+		.need = engine##_need,                                                             \
+		.arm = engine##_arm,                                                               \
+		.begin = mapped_begin,                                                             \
+		.add = mapped_add,                                                                 \
+		.side = mapped_side,                                                               \
+		.scan = mapped_scan,                                                               \
+		.finish = mapped_finish,                                                           \
+		.fold = has_fold,                                                                  \
+		.slide = has_slide,                                                                \
+		.disarm = mapped_disarm,                                                           \
+		.preview = previews,                                                               \
+	};
+
+MAPPED(cartesian_host, "cartesian/host", NULL, NULL, NULL)
+MAPPED(gridding_host, "gridding/host", mapped_fold, mapped_slide, NULL)
+MAPPED(sense_host, "sense/host", mapped_fold, mapped_slide, &bs_engine_gridding_host)
+
+const struct bs_engine *bs_engine_mapped(const struct bs_engine *engine)
+{
+	static const struct {
+		const struct bs_engine *inner, *mapped;
+	} all[] = {
+		{ &bs_engine_cartesian_host, &mapped_cartesian_host },
+		{ &bs_engine_gridding_host, &mapped_gridding_host },
+		{ &bs_engine_sense_host, &mapped_sense_host },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].inner == engine)
+			return all[i].mapped;
+	return NULL;
+}
