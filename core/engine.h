@@ -152,12 +152,12 @@ struct bs_engine {
 
 	/*
 	 * A readout of a kind that the protocol uses (core/frame/kind.h) and that is no line of the
-	 * image, or not only: calibration, navigation, ..., but noise (gpu/engine/front.h); a line
-	 * that serves for both goes to add, then here. NULL where a method has no use for any. It
-	 * may come before begin and between two frames; one of calibration, which has its row as
-	 * lines have, ends the frame before it. The others have row BS_ROW_NONE. data
-	 * [coil][coil_stride] complex from the first sample that is not discarded; how many follow,
-	 * head says. It is copied before this returns.
+	 * image, or not only: calibration; a line that serves for both goes to add, then here.
+	 * Noise, navigators and phase correction were used before and do not come. NULL where a
+	 * method has no use for any. It may come before begin and between two frames; calibration,
+	 * which has its row as lines have, ends the frame before it. data [coil][coil_stride]
+	 * complex from the first sample that is not discarded; how many follow, head says. It is
+	 * copied before this returns.
 	 */
 	int (*side)(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 		    const struct bs_mrd_acq *head, const float *data, size_t coil_stride);
