@@ -269,6 +269,15 @@ static struct bs_window_shape shape_of(const struct bs_nufft_choice *c,
 			      (double)c->sectors.grid[axis] / c->matrix[axis]);
 }
 
+/* The error that the plan may have: as asked for, or that of the window and grid that are given. */
+static double asked(const struct bs_nufft_spec *spec)
+{
+	const struct bs_window_shape given =
+		bs_window_make(spec->window, spec->width, spec->oversampling);
+
+	return spec->accuracy > 0.0 ? spec->accuracy : bs_window_error(&given);
+}
+
 int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_choice *c,
 			   const struct bs_nufft_spec *spec, struct bs_fail *why)
 {
@@ -292,7 +301,8 @@ int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_cho
 				w->c[a][i + terms - taps->coefs][j] = taps->tap[j][i];
 		w->cut = taps->fractional ? taps->cut : 2.0f;
 		free(taps);
-		if (worst > 0.05 * bs_window_error(&shape) + 1e-7)
+		/* on a thin axis, whose grid is ample, the window's own error is far below that */
+		if (worst > 0.05 * fmax(asked(spec), bs_window_error(&shape)) + 1e-7)
 			return bs_fail(
 				why, BS_ERR_UNSUPPORTED,
 				"CUDA gridding: a window of %g cells on axis %u is fitted to "
