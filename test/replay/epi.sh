@@ -19,6 +19,8 @@ check() { # words, then a command
 }
 small='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
   readouts = 37; slices = 2;'
+skips='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
+  readouts = "header"; readouts_max = 37; slices = 2; parallel = "grappa";'
 prisma='method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 20;
   samples = 128; readouts = 64; contrasts = 2;'
 cat >"$dir/site.cfg" <<CFG
@@ -28,6 +30,8 @@ protocols = (
 	{ name = "plain"; $small $quiet },
 	{ name = "epi"; $small $quiet epi: { correct = true; }; },
 	{ name = "both"; $small $quiet epi: { correct = true; }; virtual_coils = 4; },
+	{ name = "skips"; $skips $quiet },
+	{ name = "skips_epi"; $skips $quiet epi: { correct = true; }; virtual_coils = 5; },
 	{ name = "full"; $prisma $quiet },
 	{ name = "navigated"; $prisma $quiet navigators = "phase"; } );
 CFG
@@ -40,25 +44,29 @@ check "a phase and part of a sample" "${phantom[@]}" --epi-phase 0.7 --epi-shift
 check "on ramps" "${phantom[@]}" --ramp-us 80 --dwell-us 5 -o ramps.h5
 check "on ramps, with both" "${phantom[@]}" --ramp-us 80 --dwell-us 5 --epi-phase 0.7 \
 	--epi-shift -0.4 -o disturbed.h5
+check "every second line" "${phantom[@]}" --accel 2 --calibration embedded,20 -o skips.h5
+check "every second line, with both" "${phantom[@]}" --accel 2 --calibration embedded,20 \
+	--epi-phase 0.7 --epi-shift -0.4 -o torn.h5
 check "reversed lines without a triple" "$BORESIDE" phantom -c site.cfg -p epi --reversed -o bare.h5
 "$BORESIDE" serve -c site.cfg 2>log.txt &
 serve=$!
 "$BORESIDE" status -c site.cfg $ready >/dev/null
 scan=0
+of() { ls images/*s"$(printf %03d "$scan")"-*.cfl 2>/dev/null; } # its images
 replay() { # protocol, recording: its last line is the outcome
 	scan=$((scan + 1))
 	"$BORESIDE" replay -c site.cfg --asap $patience -p "$1" "$2" >replay.txt 2>&1
 	cat replay.txt >>out.txt
 }
 says() { check "$1" grep -q -- "$2" replay.txt; }
-written() { [ "$(ls images/*s00"$scan"-*.cfl 2>/dev/null | wc -l)" -ge "$1" ]; }
+written() { [ "$(of | wc -l)" -ge "$1" ]; }
 same() { # words, images, options and recording: those of the service's last scan; one.cfl stays
 	local words=$1 n=$2
 	shift 2
 	rm -f one*.cfl one*.hdr
 	check "$words: in one process" "$BORESIDE" recon -c site.cfg "$@" -o one.cfl
 	await written "$n"
-	mapfile -t ours < <(ls images/*s00"$scan"-*.cfl)
+	mapfile -t ours < <(of)
 	one=(one.cfl one-*.cfl)
 	check "$words: $n images" [ ${#ours[@]} -eq "$n" ]
 	for ((i = 0; i < n && i < ${#ours[@]}; i++)); do
@@ -85,6 +93,16 @@ for what in phase:1e-6 whole:2e-3 part:6e-3; do
 done
 replay both part.h5
 same "with virtual coils" 2 -p both part.h5
+# the lines that grappa makes are made of corrected ones: as good as those of an undisturbed scan
+replay skips_epi skips.h5
+same "every second line" 2 -p skips_epi skips.h5
+mv one.cfl skips.cfl
+mv one.hdr skips.hdr
+check "every second line, as it comes" "$BORESIDE" recon -c site.cfg -p skips torn.h5 -o raw.cfl
+far "with both: as it comes it is another image" raw.cfl skips.cfl 0.1
+replay skips_epi torn.h5
+same "every second line, with both" 2 -p skips_epi torn.h5
+near "with both: corrected it is the undisturbed one" one.cfl skips.cfl 1e-2
 replay plain ramps.h5
 says "readouts on ramps are refused as lines of the grid" "BS_ERR_TRAJECTORY.*epi.correct"
 scan=$((scan - 1)) # it was never opened
