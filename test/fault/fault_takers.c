@@ -3,7 +3,9 @@
  * log, whatever the policy and however emit ends; an emit that cannot start ends without a crash
  */
 #define _GNU_SOURCE
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "test/support/service.h"
 
@@ -167,18 +169,20 @@ static void test_busy_start(void)
 }
 
 /*
- * The status socket cannot be opened, while a taker's thread is busy with what it found on disk and
- * says so: it ends before the memory goes that it writes to.
+ * The status socket cannot be opened, since another process serves it, which only the start tells,
+ * while a taker's thread is busy with what it found on disk and says so: it ends before the memory
+ * goes that it writes to.
  */
 static void test_cannot_start(void)
 {
-	char path[200];
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (!prepare())
 		return;
-	(void)snprintf(path, sizeof(path), "%s/run/status.ipc", service.dir);
-	CHECK(close(open(path, O_WRONLY | O_CREAT, 0600)) == 0,
-	      "a file stands where the status socket should be");
+	(void)snprintf(at.sun_path, sizeof(at.sun_path), "%.80s/run/status.ipc", service.dir);
+	CHECK(bind(other, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(other, 4) == 0,
+	      "another process serves the status socket");
 	CHECK(service_spawn(&service, NULL) && service_wait(&service) == 1,
 	      "the service ends with 1");
 	CHECK(service_logged(&service, "emit died: exit status 3") &&
@@ -186,6 +190,7 @@ static void test_cannot_start(void)
 	      "emit gave up, and did not crash");
 	CHECK(!service_logged(&service, "died: signal"), "nor had it before");
 	CHECK(service_logged(&service, "status.ipc"), "and said why");
+	(void)close(other);
 	service_remove(&service);
 }
 
