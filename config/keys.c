@@ -17,9 +17,10 @@ static const char *const normalizes[] = { "auto", "none", "uniform", NULL };
 static const char *const combines[] = { "none", "rss", "sense", NULL };
 static const char *const compressions[] = { "svd", "geometric", NULL };
 static const char *const whitens[] = { "off", "auto", "require", NULL };
-static const char *const parallels[] = { "none", "grappa", NULL };
 static const char *const navigations[] = { "off", "phase", NULL };
 static const char *const maps_from[] = { "file", "espirit", "walsh", NULL };
+static const char *const parallels[] = { "none", "grappa", "sense", NULL };
+static const char *const partial_fouriers[] = { "none", "pocs", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
 static const char *const traj_types[] = { "file",  "cartesian", "radial2d", "spiral2d", "radial3d",
 					  "stack", "random",    "cones",    "tpi",      NULL };
@@ -140,7 +141,8 @@ P("name", BS_KEY_TEXT, "", NULL, 0, 0, NULL, name,
   "the protocol's name, as scans ask for it; no two alike, no '/'"),
 P("method", BS_KEY_WORD, "", NULL, 0, 0, bs_method_names, method,
   "gridding: density-compensated adjoint; ls: least squares, coil by coil; sense: least squares "
-  "with coil sensitivities; cartesian: FFT; noop: receives and emits empty images (for timing)"),
+  "with coil sensitivities; cartesian: FFT; cartesian_sense: "
+  "cartesian with parallel sense; noop: receives and emits empty images (for timing)"),
 P("backend", BS_KEY_WORD, "", "\"auto\"", 0, 0, backends, backend,
   "auto: CUDA where a GPU answers, else host"),
 P("dims", BS_KEY_INT, "", "0", 0, 3, NULL, dims,
@@ -259,7 +261,8 @@ P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, imag
 
 P("parallel", BS_KEY_WORD, "", "\"none\"", 0, 0, parallels, parallel,
   "method cartesian: how lines that the scan leaves out are made; none: they are zeros; grappa: "
-  "from their neighbors, with weights from the scan's calibration lines. readouts then counts the "
+  "from their neighbors, with weights from the scan's calibration lines; sense: by conjugate "
+  "gradients with image.maps_file and keys ls.*, whichever lines come. readouts then counts the "
   "lines that come, embedded calibration lines included, separate ones not"),
 P("grappa.kernel", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 63, NULL, grappa_kernel,
   "samples along x, and the window's lines along y and z, measured or not; odd. Default [5, 9] in "
@@ -282,6 +285,15 @@ P("espirit.crop", BS_KEY_NUMBER, "", "0.8", 0, 1, NULL, espirit_crop,
   "maps are 0 where their eigenvalue, 0 to 1, is less (BART's ecalib -c)"),
 P("walsh.block", BS_KEY_INT, "voxels", "7", 1, 33, NULL, walsh_block,
   "size of the region whose signal makes a voxel's map, an axis; odd"),
+
+P("partial_fourier", BS_KEY_WORD, "", "\"none\"", 0, 0, partial_fouriers, partial_fourier,
+  "method cartesian: the end of k-space that a scan leaves out (lines, partitions, the start of "
+  "readouts); "
+  "none: zeros; pocs: projections with the phase of the symmetric center, after parallel"),
+P("pocs.iterations", BS_KEY_INT, "", "10", 1, 1000, NULL, pocs_iterations,
+  "partial_fourier pocs: iterations"),
+P("pocs.taper", BS_KEY_NUMBER, "", "0.5", 0, 1, NULL, pocs_taper,
+  "partial_fourier pocs: share of the symmetric center over which its weights fall to 0"),
 
 P("ls.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, lambda,
   "weight of the constraint: lambda times the number of voxels times the squared norm of W rho is "

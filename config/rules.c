@@ -39,6 +39,10 @@ static void derive_grappa(struct bs_protocol *p)
 
 void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 {
+	if (p->parallel == BS_PARALLEL_SENSE)
+		p->method = bs_method_sense(p->method);
+	if (bs_methods[p->method].parallel && bs_methods[p->method].uses_maps)
+		p->parallel = BS_PARALLEL_SENSE;
 	if (p->dims == 0)
 		p->dims = p->matrix[2] <= 1 ? 2 : 3;
 	if (!given(s, "gridding.accuracy") && (p->width > 0.0 || p->oversampling > 0.0))
@@ -426,6 +430,27 @@ static void rule_solver(const struct bs_reading *r, const struct bs_scope *s,
 		fault_solves(r, s, "ls.basis");
 }
 
+/* Keys of what a scan on the grid leaves out. */
+static void rule_left_out(const struct bs_reading *r, const struct bs_scope *s,
+			  const struct bs_protocol *p)
+{
+	const struct bs_method_traits *method = &bs_methods[p->method];
+
+	if (!sound(s, "method", NULL))
+		return;
+	if (sound(s, "partial_fourier", NULL) && p->partial_fourier != BS_PARTIAL_FOURIER_NONE &&
+	    !method->partial)
+		fault(r, s, "partial_fourier", "has no effect with method %s",
+		      bs_method_name(p->method));
+	if (!method->solves || method->uses_q)
+		return;
+	if (sound(s, "ls.basis", NULL) && p->basis != BS_BASIS_DELTA)
+		fault(r, s, "ls.basis", "has no effect with method %s", bs_method_name(p->method));
+	if (sound(s, "ls.preconditioner", NULL) && p->precond != BS_PRECOND_NONE)
+		fault(r, s, "ls.preconditioner", "has no effect with method %s",
+		      bs_method_name(p->method));
+}
+
 static void rule_budget(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p)
 {
@@ -467,5 +492,6 @@ void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
 	rule_parallel(r, s, p);
 	rule_echoes(r, s, p);
 	rule_solver(r, s, p);
+	rule_left_out(r, s, p);
 	rule_budget(r, s, p);
 }

@@ -9,6 +9,7 @@ const char *const bs_method_names[] = {
 	[BS_METHOD_LS] = "ls",
 	[BS_METHOD_SENSE] = "sense",
 	[BS_METHOD_CARTESIAN] = "cartesian",
+	[BS_METHOD_CARTESIAN_SENSE] = "cartesian_sense",
 	[BS_METHOD_NOOP] = "noop",
 	[BS_METHODS] = NULL,
 };
@@ -20,17 +21,22 @@ const struct bs_method_traits bs_methods[] = {
 		.preview = BS_METHOD_GRIDDING, .counting = BS_METHOD_NOOP,
 	},
 	[BS_METHOD_LS] = {
-		.solves = true, .weighs = BS_WEIGHS_WHEN_ASKED,
+		.solves = true, .uses_q = true, .weighs = BS_WEIGHS_WHEN_ASKED,
 		.windows = true, .previews = true, .shares_coils = true, .shares_rows = true,
 		.preview = BS_METHOD_GRIDDING, .counting = BS_METHOD_NOOP,
 	},
 	[BS_METHOD_SENSE] = {
-		.solves = true, .uses_maps = true, .weighs = BS_WEIGHS_WHEN_ASKED,
+		.solves = true, .uses_q = true, .uses_maps = true, .weighs = BS_WEIGHS_WHEN_ASKED,
 		.windows = true, .previews = true, .shares_coils = true,
 		.preview = BS_METHOD_GRIDDING, .counting = BS_METHOD_NOOP,
 	},
 	[BS_METHOD_CARTESIAN] = {
-		.on_grid = true,
+		.on_grid = true, .parallel = true, .partial = true,
+		.preview = BS_METHOD_CARTESIAN, .counting = BS_METHOD_CARTESIAN,
+	},
+	[BS_METHOD_CARTESIAN_SENSE] = {
+		.on_grid = true, .parallel = true, .partial = true,
+		.solves = true, .uses_maps = true,
 		.preview = BS_METHOD_CARTESIAN, .counting = BS_METHOD_CARTESIAN,
 	},
 	[BS_METHOD_NOOP] = {
@@ -52,6 +58,11 @@ const char *bs_method_name(enum bs_method m)
 enum bs_method bs_method_direct(bool on_grid)
 {
 	return on_grid ? BS_METHOD_CARTESIAN : BS_METHOD_GRIDDING;
+}
+
+enum bs_method bs_method_sense(enum bs_method m)
+{
+	return bs_methods[m].parallel ? BS_METHOD_CARTESIAN_SENSE : m;
 }
 
 const char *bs_method_solvers(char *to, size_t size)

@@ -20,6 +20,7 @@ enum bs_method {
 	BS_METHOD_LS,
 	BS_METHOD_SENSE,
 	BS_METHOD_CARTESIAN,
+	BS_METHOD_CARTESIAN_SENSE, /* cartesian with parallel sense is this one */
 	BS_METHOD_NOOP,
 	BS_METHODS
 };
@@ -30,8 +31,11 @@ enum bs_weighing { BS_WEIGHS_NEVER, BS_WEIGHS_WHEN_ASKED, BS_WEIGHS_ALWAYS };
 struct bs_method_traits {
 	bool empty;     /* images of zeros, whatever the trajectory: to time the service itself */
 	bool on_grid;   /* lines of the grid `encoded` alone; no trajectory table */
-	bool solves;    /* by iterations: keys ls.*, Q; fewer of them when time is short */
+	bool solves;    /* by iterations: keys ls.*; fewer of them when time is short */
+	bool uses_q;    /* solves with Q, by F^H d */
 	bool uses_maps; /* all coils at once, with sensitivity maps; else coil by coil */
+	bool parallel;  /* key parallel: lines that an accelerated scan leaves out */
+	bool partial;   /* key partial_fourier: the end of k-space that a scan leaves out */
 	enum bs_weighing weighs;
 	bool windows;      /* sliding windows: key frame.step */
 	bool previews;     /* key frame.preview_every */
@@ -50,6 +54,8 @@ const char *bs_method_name(enum bs_method m);
 
 /* The simplest method for samples on the grid, or anywhere. */
 enum bs_method bs_method_direct(bool on_grid);
+/* What solves with maps for the lines that method m adds, where its trait parallel is set. */
+enum bs_method bs_method_sense(enum bs_method m);
 /* The names of those that solve, "ls or sense", cut to size. Returns to. */
 const char *bs_method_solvers(char *to, size_t size);
 

@@ -31,9 +31,11 @@ enum bs_window { BS_WINDOW_KAISER_BESSEL, BS_WINDOW_GAUSS };
 enum bs_density { BS_DENSITY_RAMP, BS_DENSITY_PIPE, BS_DENSITY_FILE, BS_DENSITY_NONE };
 /* uniform: an image of ones comes back as one at its center voxel. */
 enum bs_normalize { BS_NORMALIZE_AUTO, BS_NORMALIZE_NONE, BS_NORMALIZE_UNIFORM };
+/* The end of k-space that a scan leaves out: zeros, or projections (gpu/image/pocs.h). */
+enum bs_partial_fourier { BS_PARTIAL_FOURIER_NONE, BS_PARTIAL_FOURIER_POCS };
 enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
 /* How the lines that a Cartesian scan leaves out are made (key parallel). */
-enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA };
+enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA, BS_PARALLEL_SENSE };
 /* Where sensitivity maps come from: maps_file, or the scan itself (gpu/calibrate/maps.h). */
 enum bs_maps_from { BS_MAPS_FILE, BS_MAPS_ESPIRIT, BS_MAPS_WALSH };
 enum bs_output { BS_OUTPUT_MAGNITUDE, BS_OUTPUT_COMPLEX };
@@ -153,7 +155,7 @@ struct bs_protocol {
 	enum bs_output output;
 	uint32_t image_matrix[3]; /* of the image that leaves, over the same FOV; 0: the matrix */
 
-	/* ls, sense */
+	/* ls, sense, cartesian with parallel sense */
 	double lambda;
 	uint32_t iterations;
 	double tolerance; /* relative residual at which the solver stops; 0: by iterations alone */
@@ -167,6 +169,9 @@ struct bs_protocol {
 	uint32_t grappa_kernel[3]; /* samples along x; lines of the window along y and z */
 	uint32_t grappa_sources;   /* measured lines that a missing one is made of, at most */
 	double grappa_lambda;      /* of the weights, relative */
+	enum bs_partial_fourier partial_fourier;
+	uint32_t pocs_iterations;
+	double pocs_taper; /* of the symmetric center */
 
 	/* deadlines */
 	double image_ms;                   /* budget; 0: none declared */

@@ -72,6 +72,10 @@ static int open_protocol(struct work *w, struct bs_fail *why)
 	if (!bs_methods[p->method].solves)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s' is not of method %s",
 			       p->name, bs_method_solvers(solvers, sizeof(solvers)));
+	if (!bs_methods[p->method].uses_q)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': method %s has no Q to measure by", p->name,
+			       bs_method_name(p->method));
 	w->p = *p;
 	for (int a = 0; a < 3; a++) {
 		w->at[a] = w->q.at.axes == 0       ? p->matrix[a] / 2

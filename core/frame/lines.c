@@ -151,14 +151,18 @@ static void put_range(struct bs_text *t, uint32_t first, uint32_t last)
 	bs_text_put(t, first == last ? " %u" : " %u to %u", first, last);
 }
 
-/* Of size, only first to last were measured; about the center, or much more on one side. */
+/*
+ * Of size, only first to last were measured; about the center, or much more on one side: partial,
+ * NULL where the protocol completes that.
+ */
 static void put_outside(struct bs_text *t, const char *what, uint32_t size, uint32_t first,
 			uint32_t last, const char *partial)
 {
 	const uint32_t before = first;
 	const uint32_t behind = size - 1 - last;
+	const bool sided = before > behind + 1 || behind > before + 1;
 
-	if (before == 0 && behind == 0)
+	if ((before == 0 && behind == 0) || (sided && partial == NULL))
 		return;
 	also(t);
 	bs_text_put(t, before + behind == 1 ? "%s" : "%ss", what);
@@ -168,12 +172,17 @@ static void put_outside(struct bs_text *t, const char *what, uint32_t size, uint
 		bs_text_put(t, " and");
 	if (behind > 0)
 		put_range(t, last + 1, size - 1);
-	bs_text_put(t, " of %u were not measured (%s)", size,
-		    before > behind + 1 || behind > before + 1 ? partial : "lower resolution");
+	bs_text_put(t, " of %u were not measured (%s)", size, sided ? partial : "lower resolution");
 }
 
-static void put_lines(struct bs_text *t, const struct bs_held *h)
+static bool completes(const struct bs_protocol *p)
 {
+	return p->partial_fourier == BS_PARTIAL_FOURIER_POCS;
+}
+
+static void put_lines(struct bs_text *t, const struct bs_protocol *p, const struct bs_held *h)
+{
+	const char *partial = completes(p) ? NULL : "partial Fourier";
 	const struct bs_lines *l = h->lines;
 	uint32_t total;
 	uint32_t absent = bs_lines_missing(l, h->present, h->rows, &total);
@@ -182,8 +191,8 @@ static void put_lines(struct bs_text *t, const struct bs_held *h)
 		also(t);
 		bs_text_put(t, "%u of %u lines were not measured", absent - h->missing, total);
 	}
-	put_outside(t, "line", l->size[0], l->first[0], l->last[0], "partial Fourier");
-	put_outside(t, "partition", l->size[1], l->first[1], l->last[1], "partial Fourier");
+	put_outside(t, "line", l->size[0], l->first[0], l->last[0], partial);
+	put_outside(t, "partition", l->size[1], l->first[1], l->last[1], partial);
 }
 
 /* Every line of the grid has come, whatever the header says. */
@@ -219,9 +228,9 @@ const char *bs_lacks_words(char *out, size_t cap, const struct bs_protocol *p,
 			    info->acceleration[1] > 1 ? info->acceleration[1] : 1);
 	}
 	if (h->lines != NULL && !is_whole(h))
-		put_lines(&t, h);
+		put_lines(&t, p, h);
 	if (h->lines != NULL && p->samples < p->encoded[0])
 		put_outside(&t, "sample", p->encoded[0], p->encoded[0] - p->samples,
-			    p->encoded[0] - 1, "asymmetric echo");
+			    p->encoded[0] - 1, completes(p) ? NULL : "asymmetric echo");
 	return out;
 }

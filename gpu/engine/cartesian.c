@@ -1,18 +1,26 @@
-/* gpu/engine/cartesian.c - method "cartesian" on the host: FFT, then coil combination */
+/*
+ * gpu/engine/cartesian.c - method "cartesian" on the host: FFT, then coil combination
+ *
+ * With partial_fourier the coils' images are made on the encoded grid, completed and then cropped.
+ */
 #include "core/thread/clock.h"
+#include "gpu/engine/left_out.h"
 #include "gpu/image/cartesian.h"
 #include "gpu/image/combine.h"
 #include "gpu/engine/engines.h"
 #include "gpu/engine/filler.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct engine {
 	const struct bs_protocol *p;
 	struct bs_cart *cart;
 	struct bs_filler *filler; /* NULL: lines that do not come are zeros */
+	struct bs_left_out left_out;
 	struct bs_combiner *combiner;
 	float *coil_images;
+	float *grid; /* coils' images before they are completed; coil_images without that */
 	const float *maps;
 };
 
@@ -22,11 +30,18 @@ static struct bs_cart_spec spec_of(const struct bs_protocol *p)
 				  .coils = p->coils,
 				  .states = bs_protocol_frames(p) };
 
-	for (int a = 0; a < 3; a++) {
-		s.encoded[a] = p->encoded[a];
-		s.matrix[a] = p->matrix[a];
-	}
+	memcpy(s.encoded, p->encoded, sizeof(s.encoded));
+	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
+	s.matrix[0] = bs_left_out_columns(p);
+	for (int a = 1; a < 3 && bs_left_out_wanted(p); a++)
+		s.matrix[a] = p->encoded[a];
 	return s;
+}
+
+/* Bytes of a coil's image on the grid that is completed. */
+static uint64_t grid_bytes(const struct bs_cart_spec *s)
+{
+	return (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2] * 8u;
 }
 
 static int cart_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
@@ -37,6 +52,11 @@ static int cart_need(const struct bs_protocol *p, struct bs_need *need, struct b
 	bs_need_add(need, "coil images", p->coils, bs_protocol_voxels(p) * 8u);
 	if (rc == 0 && p->parallel == BS_PARALLEL_GRAPPA)
 		rc = bs_filler_need(p, s.matrix[0], need, why);
+	if (bs_left_out_wanted(p)) {
+		bs_need_add(need, "coil images on the grid", p->coils, grid_bytes(&s));
+		if (rc == 0)
+			rc = bs_left_out_need(p, s.matrix, p->coils, need, why);
+	}
 	return rc != 0 ? rc : bs_cart_need(&s, need, why);
 }
 
@@ -46,6 +66,7 @@ static void cart_disarm(void *self)
 
 	bs_cart_close(e->cart);
 	bs_filler_close(e->filler);
+	bs_left_out_close(&e->left_out);
 	bs_combiner_close(e->combiner);
 	free(e);
 }
@@ -64,12 +85,17 @@ static int cart_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	/* need states it coil by coil, each rounded up to whole cache lines */
 	e->coil_images = bs_arena_take(env->arena, (size_t)(bs_protocol_voxels(p) * 8u) * p->coils,
 				       BS_ALIGN);
-	if (e->coil_images == NULL)
+	e->grid = e->coil_images;
+	if (bs_left_out_wanted(p))
+		e->grid = bs_arena_take(env->arena, (size_t)grid_bytes(&s) * p->coils, BS_ALIGN);
+	if (e->coil_images == NULL || e->grid == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': coil images", p->name);
 	else
 		rc = bs_cart_plan(&e->cart, &s, env->arena, env->team, why);
 	if (rc == 0 && p->parallel == BS_PARALLEL_GRAPPA)
 		rc = bs_filler_plan(&e->filler, p, s.matrix[0], env->arena, env->team, why);
+	if (rc == 0 && bs_left_out_wanted(p))
+		rc = bs_left_out_arm(&e->left_out, p, s.matrix, p->coils, env, why);
 	if (rc == 0)
 		rc = bs_combiner_plan(&e->combiner, p, env->arena, env->team, why);
 	if (rc != 0) {
@@ -87,6 +113,8 @@ static int cart_begin(void *self, uint32_t frame)
 	bs_cart_begin(e->cart, frame);
 	if (e->filler != NULL)
 		bs_filler_begin(e->filler, frame);
+	if (e->left_out.pocs != NULL)
+		bs_left_out_begin(&e->left_out, frame);
 	return 0;
 }
 
@@ -98,6 +126,8 @@ static int cart_add(void *self, uint32_t frame, uint32_t readout, const float *d
 	bs_cart_add(e->cart, frame, readout, data, coil_stride);
 	if (e->filler != NULL)
 		bs_filler_add(e->filler, frame, readout, data, coil_stride);
+	if (e->left_out.pocs != NULL)
+		bs_left_out_add(&e->left_out, frame, readout);
 	return 0;
 }
 
@@ -134,7 +164,9 @@ static int cart_finish(void *self, uint32_t frame, int64_t deadline_ns, float *i
 		return rc;
 	if (rc == 1)
 		bs_grappa_fill(bs_filler_grappa(e->filler), bs_cart_hybrid(e->cart, frame), true);
-	bs_cart_finish(e->cart, frame, e->coil_images);
+	bs_cart_finish(e->cart, frame, e->grid);
+	if (e->left_out.pocs != NULL)
+		bs_left_out_run(&e->left_out, frame, e->grid, e->coil_images);
 	summed_ns = bs_now_ns();
 	bs_combiner_run(e->combiner, e->coil_images,
 			bs_maps_of(e->maps, e->p, bs_protocol_frame_slice(e->p, frame)), image);

@@ -33,6 +33,7 @@ static const struct {
 			      CUDA(bs_engine_sense_multi), CUDA(bs_sense_tuner) },
 	[BS_METHOD_CARTESIAN] = { &bs_engine_cartesian_host, CUDA(bs_engine_cartesian_cuda),
 				  NULL, NULL },
+	[BS_METHOD_CARTESIAN_SENSE] = { &bs_engine_unfold_host, NULL, NULL, NULL },
 	[BS_METHOD_NOOP] = { &bs_engine_noop, &bs_engine_noop, NULL, NULL },
 	/* clang-format on */
 };
@@ -109,6 +110,12 @@ bool bs_engines_on_gpu(const char *name)
 	return strstr(name, "cuda") != NULL;
 }
 
+/* NULL: the method has no CUDA engine here, or not for all that the protocol asks of it. */
+static const struct bs_engine *cuda_of(const struct bs_protocol *p)
+{
+	return p->partial_fourier == BS_PARTIAL_FOURIER_NONE ? table[p->method].cuda : NULL;
+}
+
 static const struct bs_engine *engine_on(const struct bs_protocol *p)
 {
 	switch (bs_shares_of(p).how) {
@@ -119,7 +126,7 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 	case BS_SHARING_NONE:
 		break;
 	}
-	return table[p->method].cuda;
+	return cuda_of(p);
 }
 
 /*
@@ -127,7 +134,7 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
  */
 static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fail *why)
 {
-	const struct bs_engine *engine = table[p->method].cuda;
+	const struct bs_engine *engine = cuda_of(p);
 	const char *host_only = bs_protocol_unfolds(p)      ? "parallel"
 				: bs_protocol_makes_maps(p) ? "image.maps of the scan"
 							    : NULL;

@@ -57,7 +57,7 @@ const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p);
 extern const struct bs_tuner bs_gridding_tuner, bs_ls_tuner, bs_sense_tuner;
 
 extern const struct bs_engine bs_engine_gridding_host, bs_engine_cartesian_host, bs_engine_noop;
-extern const struct bs_engine bs_engine_ls_host, bs_engine_sense_host;
+extern const struct bs_engine bs_engine_ls_host, bs_engine_sense_host, bs_engine_unfold_host;
 
 /* Only in a build with GPU=1. */
 extern const struct bs_engine bs_engine_gridding_cuda, bs_engine_cartesian_cuda, bs_engine_ls_cuda,

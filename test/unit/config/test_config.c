@@ -444,12 +444,22 @@ static const struct {
 	  "protocols = (\n{ name = \"p\"; method = \"sense\"; matrix = [64, 64];\n"
 	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"radial2d\"; };\n"
 	  "image: { combine = \"rss\"; maps_file = \"whole\"; }; } );" },
-	{ 4, "protocols.[0].ls.w_file: has no effect without method ls or sense",
+	{ 4, "protocols.[0].ls.w_file: has no effect without method ls or sense or cartesian_sense",
 	  PROTOCOL("ls: { w_file = \"w.mtx\"; };") },
 	{ 2, "protocols.[0].ls.lambda: is 0: w_file would have no effect",
 	  "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 64];\n"
 	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"radial2d\"; };\n"
 	  "ls: { w_file = \"w.mtx\"; }; } );" },
+	{ 4, "protocols.[0].partial_fourier: has no effect with method gridding",
+	  PROTOCOL("partial_fourier = \"pocs\";") },
+	{ 2, "protocols.[0].image.maps_file: missing; method cartesian_sense needs it",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [128, 64, 1]; coils = 1; samples = 128; readouts = 32;\n"
+	  "parallel = \"sense\"; } );" },
+	{ 4, "protocols.[0].ls.preconditioner: has no effect with method cartesian_sense",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [128, 64, 1]; coils = 1; samples = 128; readouts = 32; parallel = \"sense\";\n"
+	  "image: { maps_file = \"whole\"; }; ls: { preconditioner = \"jacobi\"; }; } );" },
 	{ 4, "protocols.[0].ls.basis: has no effect", PROTOCOL("ls: { basis = \"box\"; };") },
 	{ 4, "protocols.[0].budget.on_miss: has no effect without budget.image_ms",
 	  PROTOCOL("budget: { on_miss = \"stop\"; };") },

@@ -210,6 +210,35 @@ static void beside(void)
 	bs_recon_disarm(r);
 }
 
+/* Embedded calibration lines are lines of the image for a protocol that uses them. */
+static void embedded(void)
+{
+	struct bs_protocol p = cartesian();
+	const struct bs_arm_env env = { 0 };
+	const struct bs_tables tables = { 0 };
+	const struct bs_scan_info info = { .calibration = BS_CALIBRATION_EMBEDDED };
+	struct bs_recon_image made = { 0 };
+	struct bs_recon *r;
+	int n = 0;
+
+	p.readouts = 3;
+	p.parallel = BS_PARALLEL_SENSE;
+	p.uses = 1u << BS_KIND_CALIBRATION;
+	CHECK(bs_recon_arm(&r, &p, &told, &tables, &env, &why) == 0, "arm %s", why.text);
+	story[0] = '\0';
+	bs_recon_scan(r, &info);
+	n += give(r, BS_MRD_IS_CALIBRATION, 1, 0);
+	n += give(r, BS_MRD_IS_CALIBRATION_TOO, 2, 0);
+	n += give(r, 0, 4, 0);
+	CHECK(n == 0 && story_is("scan begin0 add0:1(1,32) cal0:1(1,32) add0:2(2,32) cal0:2(2,32) "
+				 "add0:4(4,32) "),
+	      "embedded: %s", story);
+	CHECK(bs_recon_pop(r, &made, INT64_MAX, &why) == 1 && made.readouts == 3 &&
+		      made.missing == 0 && made.kinds.used[BS_KIND_CALIBRATION] == 1,
+	      "and the image holds them");
+	bs_recon_disarm(r);
+}
+
 /* ---- as many as the header says ----------------------------------------------------------- */
 
 #define LS BS_MRD_LAST_IN_SLICE
@@ -410,6 +439,7 @@ static void table(void)
 int main(void)
 {
 	beside();
+	embedded();
 	promised();
 	accelerated();
 	partitions();

@@ -145,6 +145,12 @@ static void words(void)
 		     "and 14 to 15 of 16 were not measured (lower resolution); samples 0 to 23 of "
 		     "64 were not measured (asymmetric echo)") == 0,
 	      "%s", text);
+	p.partial_fourier = BS_PARTIAL_FOURIER_POCS;
+	CHECK(strcmp(bs_lacks_words(text, sizeof(text), &p, &info, &held),
+		     "partitions 0 to 1 and 14 to 15 of 16 were not measured (lower resolution)") ==
+		      0,
+	      "where partial Fourier is completed: %s", text);
+	p.partial_fourier = BS_PARTIAL_FOURIER_NONE;
 	held.readouts = 1024;
 	p.samples = 64;
 	info.acceleration[0] = 2;

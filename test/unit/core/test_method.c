@@ -18,6 +18,10 @@ static void check_row(enum bs_method m)
 	CHECK(!t->previews || (preview->previews && preview->preview == t->preview),
 	      "%s: its previews are made by what makes its own", name);
 	CHECK(!t->uses_maps || t->solves, "%s: maps are the solver's", name);
+	CHECK(!t->uses_q || t->solves, "%s: Q is the solver's", name);
+	CHECK(!(t->parallel || t->partial) || t->on_grid, "%s: lines of a grid", name);
+	CHECK(bs_methods[bs_method_sense(m)].uses_maps || bs_method_sense(m) == m,
+	      "%s: its lines are added by maps, if at all", name);
 	CHECK(!t->shares_rows || (t->shares_coils && t->solves), "%s: rows of F^H d", name);
 	CHECK(!t->empty || (!t->shares_coils && t->weighs == BS_WEIGHS_NEVER), "%s: no work", name);
 }
@@ -51,7 +55,8 @@ static void check_words(void)
 
 	CHECK(bs_method_names[BS_METHODS] == NULL, "the list of names ends");
 	CHECK(strcmp(bs_method_name(BS_METHODS), "?") == 0, "no name beyond it");
-	CHECK(strcmp(bs_method_solvers(words, sizeof(words)), "ls or sense") == 0,
+	CHECK(strcmp(bs_method_solvers(words, sizeof(words)), "ls or sense or cartesian_sense") ==
+		      0,
 	      "those that solve: %s", words);
 	CHECK(strcmp(bs_method_solvers(words, 6), "ls or") == 0, "cut to size: %s", words);
 	CHECK(bs_methods[bs_method_direct(true)].on_grid &&

@@ -1,0 +1,48 @@
+/*
+ * gpu/engine/left_out.h - the lines of a frame on the grid, and partial Fourier for its engines
+ *
+ * Which lines have come is kept for each open frame. Where the protocol asks for it, completed
+ * images are made of those on a grid of so many samples (gpu/image/pocs.h); else nothing is armed.
+ * need -> arm -> { begin -> add* -> run }* -> close. size: the grid that run's images are on, with
+ * the frame's lines as they are or, of images that have been cropped, rescaled. run: out gets the
+ * `matrix` around the center; in may be overwritten.
+ * Only arm and close allocate. One caller. Test: test/unit/gpu/test_engine_cartesian.c
+ */
+#ifndef BS_GPU_ENGINE_LEFT_OUT_H
+#define BS_GPU_ENGINE_LEFT_OUT_H
+
+#include "core/engine.h"
+#include "gpu/image/pocs.h"
+
+struct bs_left_out {
+	const struct bs_protocol *p;
+	struct bs_pocs *pocs; /* NULL: none */
+	uint32_t size[3];
+	uint8_t *lines; /* [frame][kz][ky]: it came */
+};
+
+static inline bool bs_left_out_wanted(const struct bs_protocol *p)
+{
+	return p->partial_fourier == BS_PARTIAL_FOURIER_POCS;
+}
+
+/*
+ * Columns in which an engine keeps its lines: readout oversampling is cropped at once, but where a
+ * readout is to be completed.
+ */
+static inline uint32_t bs_left_out_columns(const struct bs_protocol *p)
+{
+	return bs_left_out_wanted(p) && p->samples < p->encoded[0] ? p->encoded[0] : p->matrix[0];
+}
+
+int bs_left_out_need(const struct bs_protocol *p, const uint32_t size[3], uint32_t images,
+		     struct bs_need *need, struct bs_fail *why);
+int bs_left_out_arm(struct bs_left_out *l, const struct bs_protocol *p, const uint32_t size[3],
+		    uint32_t images, const struct bs_arm_env *env, struct bs_fail *why);
+void bs_left_out_close(struct bs_left_out *l);
+void bs_left_out_begin(struct bs_left_out *l, uint32_t frame);
+void bs_left_out_add(struct bs_left_out *l, uint32_t frame, uint32_t line);
+const uint8_t *bs_left_out_lines(const struct bs_left_out *l, uint32_t frame);
+void bs_left_out_run(struct bs_left_out *l, uint32_t frame, float *in, float *out);
+
+#endif
