@@ -262,7 +262,7 @@ P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, imag
 P("parallel", BS_KEY_WORD, "", "\"none\"", 0, 0, parallels, parallel,
   "method cartesian: how lines that the scan leaves out are made; none: they are zeros; grappa: "
   "from their neighbors, with weights from the scan's calibration lines; sense: by conjugate "
-  "gradients with image.maps_file and keys ls.*, whichever lines come. readouts then counts the "
+  "gradients with image.maps and keys ls.*, whichever lines come. readouts then counts the "
   "lines that come, embedded calibration lines included, separate ones not"),
 P("grappa.kernel", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 63, NULL, grappa_kernel,
   "samples along x, and the window's lines along y and z, measured or not; odd. Default [5, 9] in "
