@@ -56,10 +56,13 @@ static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why
 	const struct bs_pcg_cuda_system *s = &c->system;
 	struct bs_toeplitz_step step;
 
-	if (s->maps != NULL) {
+	if (s->apply != NULL || s->maps != NULL) {
 		int err = bs_launch(direction, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0,
 				    c->close, stream, why, c->v);
 
+		if (err == 0 && s->apply != NULL)
+			return s->apply(s->self, (const float *)c->v.p, (float *)c->v.q, stream,
+					why);
 		return err != 0 ? err
 				: bs_toeplitz_cuda_sense(
 					  s->normal, s->coils, s->maps, (const float *)c->v.p,

@@ -30,6 +30,13 @@ extern "C" {
 
 struct bs_pcg_cuda_system {
 	struct bs_toeplitz_cuda *normal;
+	/*
+	 * Instead of normal, coils and maps: out = A in without the constraint, launched on stream,
+	 * fit for a graph; device memory, in and out differ.
+	 */
+	int (*apply)(void *self, const float *in, float *out, struct CUstream_st *stream,
+		     struct bs_fail *why);
+	void *self;
 	uint32_t coils;    /* of maps; 1 without */
 	const float *maps; /* device, [coil][z][y][x]; NULL: one image, no maps */
 	double mu;         /* lambda times the voxels (gpu/solve/ls.h) */

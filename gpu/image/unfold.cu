@@ -1,0 +1,301 @@
+/*
+ * gpu/image/unfold.cu - Cartesian SENSE on the GPU; see unfold_cuda.h
+ *
+ * All coils' columns go through an iteration together: a map's product, a pass an axis, the lines,
+ * the passes back, the sum over the coils.
+ */
+#include "gpu/image/unfold_cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/device/check.h"
+#include "gpu/fft/lines_cuda.h"
+#include "gpu/solve/pcg_cuda.h"
+
+#define THREADS 256
+
+struct bs_unfold_cuda {
+	struct bs_unfold_spec s;
+	uint64_t voxels;
+	const float2 *maps, *coil_images;
+	float2 *b, *coils, *grid; /* coils: [coil][z][y][x]; grid: on the encoded y, then z too */
+	float *keep;              /* [kz][ky]: 1 where the line came, else 0 */
+	struct bs_pinned staged;  /* keep, on the host */
+	bs_line_pass forward[2], back[2];
+	struct bs_csr_cuda plain, adjoint;
+	struct bs_pcg_cuda *pcg;
+};
+
+static uint64_t lines_of(const struct bs_unfold_spec *s)
+{
+	return (uint64_t)s->encoded[0] * s->encoded[1];
+}
+
+static uint64_t voxels_of(const struct bs_unfold_spec *s)
+{
+	return (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
+}
+
+/* Complex values of the coils' images on the encoded grid. */
+static uint64_t grid_of(const struct bs_unfold_spec *s)
+{
+	return lines_of(s) * s->matrix[0] * s->coils;
+}
+
+static struct bs_pcg_cuda_spec pcg_of(const struct bs_unfold_spec *s, const struct bs_csr *w,
+				      double tolerance)
+{
+	struct bs_pcg_cuda_spec g;
+
+	memset(&g, 0, sizeof(g));
+	g.voxels = voxels_of(s) * s->sets;
+	g.iterations = s->iterations;
+	g.tolerance = tolerance;
+	g.rows = w != NULL ? w->rows : 0;
+	return g;
+}
+
+int bs_unfold_cuda_need(const struct bs_unfold_spec *s, const struct bs_csr *w, uint64_t *bytes,
+			struct bs_fail *why)
+{
+	const struct bs_pcg_cuda_spec g = pcg_of(s, w, 0.0);
+	struct bs_need host;
+	int rc;
+
+	memset(&host, 0, sizeof(host));
+	rc = bs_unfold_need(s, &host, why); /* the same sizes are legal */
+	if (rc == 0 && w != NULL && s->sets > 1)
+		rc = bs_fail(why, BS_ERR_UNSUPPORTED, "SENSE: W with two sets of maps on a GPU");
+	if (rc == 0 && w != NULL && w->cols != voxels_of(s))
+		rc = bs_fail(why, BS_ERR_SIZE, "SENSE: W has %llu columns, an image %llu voxels",
+			     (unsigned long long)w->cols, (unsigned long long)voxels_of(s));
+	for (int a = 0; a < 2 && rc == 0; a++)
+		if (s->encoded[a] > BS_LINE_MAX)
+			rc = bs_fail(why, BS_ERR_CONFIG, "SENSE: %u lines", s->encoded[a]);
+	if (rc == 0)
+		rc = bs_pcg_cuda_need(&g, bytes, why);
+	if (rc != 0)
+		return rc;
+	*bytes += bs_devmem_round(voxels_of(s) * s->sets * 8) +
+		  2 * bs_devmem_round(grid_of(s) * 8) +
+		  bs_devmem_round(lines_of(s) * sizeof(float));
+	for (int a = 0; a < 2; a++)
+		*bytes += bs_line_bytes(s->encoded[a]);
+	if (w != NULL)
+		*bytes += bs_csr_cuda_need(w, BS_CSR_PLAIN) + bs_csr_cuda_need(w, BS_CSR_ADJOINT);
+	return 0;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ float2 times(float2 a, float2 b)
+{
+	return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+}
+
+/* coils[c] = sum over sets of S x; y: the coil */
+static __global__ void weigh(float2 *coils, const float2 *x, const float2 *maps, uint32_t sets,
+			     uint32_t n, uint64_t voxels)
+{
+	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+	const uint64_t c = blockIdx.y;
+	float2 sum = make_float2(0.0f, 0.0f);
+
+	if (v >= voxels)
+		return;
+	for (uint32_t m = 0; m < sets; m++) {
+		const float2 p = times(maps[((uint64_t)m * n + c) * voxels + v], x[m * voxels + v]);
+
+		sum.x += p.x;
+		sum.y += p.y;
+	}
+	coils[c * voxels + v] = sum;
+}
+
+/* out[set] = scale sum_c conj(S) coils[c]; y: the set */
+static __global__ void gather(float2 *out, const float2 *coils, const float2 *maps, uint32_t n,
+			      uint64_t voxels, float scale)
+{
+	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+	const uint64_t m = blockIdx.y;
+	float2 sum = make_float2(0.0f, 0.0f);
+
+	if (v >= voxels)
+		return;
+	for (uint32_t c = 0; c < n; c++) {
+		const float2 s = maps[(m * n + c) * voxels + v];
+		const float2 p = times(make_float2(s.x, -s.y), coils[c * voxels + v]);
+
+		sum.x += p.x;
+		sum.y += p.y;
+	}
+	out[m * voxels + v] = make_float2(scale * sum.x, scale * sum.y);
+}
+
+/* grid [coil][kz][ky][x]: lines that did not come are 0; y: the line */
+static __global__ void keep_lines(float2 *grid, const float *keep, uint32_t columns, uint64_t coil,
+				  uint32_t coils)
+{
+	const uint32_t i = blockIdx.x * THREADS + threadIdx.x;
+
+	if (i >= columns * coils || keep[blockIdx.y] != 0.0f)
+		return;
+	grid[i / columns * coil + (uint64_t)blockIdx.y * columns + i % columns] =
+		make_float2(0.0f, 0.0f);
+}
+
+static int launched(struct bs_fail *why)
+{
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
+
+static dim3 over(uint64_t voxels, uint32_t y)
+{
+	return dim3((unsigned)((voxels + THREADS - 1) / THREADS), y);
+}
+
+/* out = sum_c S_c^H F^H M F S_c in */
+static int apply(void *self, const float *in, float *out, struct CUstream_st *stream,
+		 struct bs_fail *why)
+{
+	struct bs_unfold_cuda *u = (struct bs_unfold_cuda *)self;
+	const struct bs_unfold_spec *s = &u->s;
+	const uint32_t *N = s->matrix;
+	const bool volume = s->encoded[1] > 1;
+	float2 *full = volume ? u->coils : u->grid;
+	int rc;
+
+	weigh<<<over(u->voxels, s->coils), THREADS, 0, stream>>>(
+		u->coils, (const float2 *)in, u->maps, s->sets, s->coils, u->voxels);
+	rc = launched(why);
+	if (rc == 0)
+		rc = bs_line_launch(&u->forward[0], -1, u->coils, u->grid, stream, why);
+	if (rc == 0 && volume)
+		rc = bs_line_launch(&u->forward[1], -1, u->grid, u->coils, stream, why);
+	if (rc != 0)
+		return rc;
+	keep_lines<<<over((uint64_t)N[0] * s->coils, (uint32_t)lines_of(s)), THREADS, 0, stream>>>(
+		full, u->keep, N[0], lines_of(s) * N[0], s->coils);
+	rc = launched(why);
+	if (rc == 0 && volume)
+		rc = bs_line_launch(&u->back[1], 1, u->coils, u->grid, stream, why);
+	if (rc == 0)
+		rc = bs_line_launch(&u->back[0], 1, u->grid, u->coils, stream, why);
+	if (rc != 0)
+		return rc;
+	gather<<<over(u->voxels, s->sets), THREADS, 0, stream>>>(
+		(float2 *)out, u->coils, u->maps, s->coils, u->voxels, (float)(1.0 / lines_of(s)));
+	return launched(why);
+}
+
+/* ---- plan ------------------------------------------------------------------------------------ */
+
+static int plan_axis(struct bs_unfold_cuda *u, int a, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_unfold_spec *s = &u->s;
+	bs_line_pass *f = &u->forward[a];
+	const uint32_t E = s->encoded[a];
+	const uint32_t N = s->matrix[a + 1];
+	int rc = bs_line_make(&f->line, E, mem, why);
+
+	if (rc != 0)
+		return rc;
+	f->in_count = N;
+	f->in_half = N / 2;
+	f->out_count = E;
+	f->out_half = E / 2;
+	f->inner = (uint64_t)s->matrix[0] * (a == 1 ? s->encoded[0] : 1);
+	f->outer = (uint64_t)s->coils * (a == 0 ? s->matrix[2] : 1);
+	u->back[a] = *f;
+	u->back[a].in_count = E;
+	u->back[a].in_half = E / 2;
+	u->back[a].out_count = N;
+	u->back[a].out_half = N / 2;
+	return 0;
+}
+
+static int plan_pcg(struct bs_unfold_cuda *u, const struct bs_csr *w, float *rho, double tolerance,
+		    struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_pcg_cuda_spec g = pcg_of(&u->s, w, tolerance);
+	struct bs_pcg_cuda_system system;
+	int rc = 0;
+
+	memset(&system, 0, sizeof(system));
+	if (w != NULL)
+		rc = bs_csr_cuda_plan(&u->plain, w, BS_CSR_PLAIN, mem, why);
+	if (rc == 0 && w != NULL)
+		rc = bs_csr_cuda_plan(&u->adjoint, w, BS_CSR_ADJOINT, mem, why);
+	if (rc != 0)
+		return rc;
+	system.apply = apply;
+	system.self = u;
+	system.mu = u->s.lambda;
+	system.w = w != NULL ? &u->plain : NULL;
+	system.adjoint = w != NULL ? &u->adjoint : NULL;
+	system.b = (const float *)u->b;
+	system.x = rho;
+	return bs_pcg_cuda_plan(&u->pcg, &g, &system, mem, why);
+}
+
+int bs_unfold_cuda_plan(struct bs_unfold_cuda **plan, const struct bs_unfold_spec *s,
+			const struct bs_csr *w, const float *maps, const float *coil_images,
+			float *rho, double tolerance, struct bs_devmem *mem, struct bs_fail *why)
+{
+	struct bs_unfold_cuda *u = (struct bs_unfold_cuda *)calloc(1, sizeof(*u));
+	int rc = u == NULL ? bs_fail(why, BS_ERR_NOMEM, "SENSE plan") : bs_lines_cuda_init(why);
+
+	if (rc == 0)
+		rc = bs_pinned_open(&u->staged, lines_of(s) * sizeof(float), why);
+	if (rc == 0) {
+		u->s = *s;
+		u->voxels = voxels_of(s);
+		u->maps = (const float2 *)maps;
+		u->coil_images = (const float2 *)coil_images;
+		u->b = (float2 *)bs_devmem_take(mem, u->voxels * s->sets * 8);
+		u->coils = (float2 *)bs_devmem_take(mem, grid_of(s) * 8);
+		u->grid = (float2 *)bs_devmem_take(mem, grid_of(s) * 8);
+		u->keep = (float *)bs_devmem_take(mem, lines_of(s) * sizeof(float));
+		if (u->b == NULL || u->coils == NULL || u->grid == NULL || u->keep == NULL)
+			rc = bs_fail(why, BS_ERR_NOMEM, "SENSE: coil images");
+	}
+	for (int a = 0; a < 2 && rc == 0; a++)
+		rc = plan_axis(u, a, mem, why);
+	if (rc == 0)
+		rc = plan_pcg(u, w, rho, tolerance, mem, why);
+	if (rc != 0) {
+		bs_unfold_cuda_close(u);
+		return rc;
+	}
+	*plan = u;
+	return 0;
+}
+
+void bs_unfold_cuda_close(struct bs_unfold_cuda *u)
+{
+	if (u == NULL)
+		return;
+	bs_pcg_cuda_close(u->pcg);
+	bs_pinned_close(&u->staged);
+	free(u);
+}
+
+int bs_unfold_cuda_solve(struct bs_unfold_cuda *u, const uint8_t *lines, uint32_t iterations,
+			 int64_t deadline_ns, struct CUstream_st *stream,
+			 struct bs_pcg_result *result, struct bs_fail *why)
+{
+	float *staged = (float *)u->staged.host;
+
+	/* the last solve has waited for the stream: nothing reads this any more */
+	for (uint64_t l = 0; l < lines_of(&u->s); l++)
+		staged[l] = lines[l] != 0 ? 1.0f : 0.0f;
+	BS_CUDA(cudaMemcpyAsync(u->keep, staged, lines_of(&u->s) * sizeof(float),
+				cudaMemcpyHostToDevice, stream),
+		why);
+	gather<<<over(u->voxels, u->s.sets), THREADS, 0, stream>>>(u->b, u->coil_images, u->maps,
+								   u->s.coils, u->voxels, 1.0f);
+	BS_CUDA(cudaGetLastError(), why);
+	return bs_pcg_cuda_solve(u->pcg, iterations, deadline_ns, stream, result, why);
+}

@@ -1,0 +1,39 @@
+/*
+ * gpu/image/unfold_cuda.h - Cartesian SENSE on the GPU; twin of unfold.h
+ *
+ * maps, coil_images and rho as there, in device memory; lines in host memory. w: the host's; with
+ * two sets of maps only the identity (BS_ERR_UNSUPPORTED). maps are read in place by every solve
+ * and may hold those of another slice then.
+ * need -> plan -> solve* -> close. solve copies the lines and queues the rest; it waits for the
+ * stream, under a deadline after each iteration. Only plan allocates. One caller. The same bytes
+ * every run. Errors: BS_ERR_GPU, BS_ERR_NOMEM, BS_ERR_CONFIG, BS_ERR_SIZE.
+ * Test: test/twin/twin_unfold.c
+ */
+#ifndef BS_GPU_IMAGE_UNFOLD_CUDA_H
+#define BS_GPU_IMAGE_UNFOLD_CUDA_H
+
+#include "gpu/device/memory.h"
+#include "gpu/image/unfold.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_unfold_cuda;
+struct CUstream_st;
+
+int bs_unfold_cuda_need(const struct bs_unfold_spec *spec, const struct bs_csr *w, uint64_t *bytes,
+			struct bs_fail *why);
+/* coil_images, rho: those of every solve. */
+int bs_unfold_cuda_plan(struct bs_unfold_cuda **plan, const struct bs_unfold_spec *spec,
+			const struct bs_csr *w, const float *maps, const float *coil_images,
+			float *rho, double tolerance, struct bs_devmem *mem, struct bs_fail *why);
+void bs_unfold_cuda_close(struct bs_unfold_cuda *plan);
+int bs_unfold_cuda_solve(struct bs_unfold_cuda *plan, const uint8_t *lines, uint32_t iterations,
+			 int64_t deadline_ns, struct CUstream_st *stream,
+			 struct bs_pcg_result *result, struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
