@@ -110,12 +110,6 @@ bool bs_engines_on_gpu(const char *name)
 	return strstr(name, "cuda") != NULL;
 }
 
-/* NULL: the method has no CUDA engine here, or not for all that the protocol asks of it. */
-static const struct bs_engine *cuda_of(const struct bs_protocol *p)
-{
-	return p->partial_fourier == BS_PARTIAL_FOURIER_NONE ? table[p->method].cuda : NULL;
-}
-
 static const struct bs_engine *engine_on(const struct bs_protocol *p)
 {
 	switch (bs_shares_of(p).how) {
@@ -126,7 +120,7 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 	case BS_SHARING_NONE:
 		break;
 	}
-	return cuda_of(p);
+	return table[p->method].cuda;
 }
 
 /*
@@ -134,8 +128,9 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
  */
 static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fail *why)
 {
-	const struct bs_engine *engine = cuda_of(p);
-	const char *host_only = bs_protocol_unfolds(p)      ? "parallel"
+	const struct bs_engine *engine = table[p->method].cuda;
+	const char *host_only = bs_protocol_unfolds(p)                          ? "parallel"
+				: p->partial_fourier != BS_PARTIAL_FOURIER_NONE ? "partial_fourier"
 				: bs_protocol_makes_maps(p) ? "image.maps of the scan"
 							    : NULL;
 	struct bs_fail reason = { 0 };

@@ -166,8 +166,8 @@ static int mapped_slide(void *self, uint32_t frame, const uint8_t *held, int64_t
 	};
 
 MAPPED(cartesian_host, "cartesian/host", NULL, NULL, NULL)
-MAPPED(gridding_host, "gridding/host", mapped_fold, mapped_slide, NULL)
 MAPPED(unfold_host, "unfold/host", NULL, NULL, NULL)
+MAPPED(gridding_host, "gridding/host", mapped_fold, mapped_slide, NULL)
 MAPPED(sense_host, "sense/host", mapped_fold, mapped_slide, &bs_engine_gridding_host)
 
 const struct bs_engine *bs_engine_mapped(const struct bs_engine *engine)
@@ -176,8 +176,8 @@ const struct bs_engine *bs_engine_mapped(const struct bs_engine *engine)
 		const struct bs_engine *inner, *mapped;
 	} all[] = {
 		{ &bs_engine_cartesian_host, &mapped_cartesian_host },
-		{ &bs_engine_gridding_host, &mapped_gridding_host },
 		{ &bs_engine_unfold_host, &mapped_unfold_host },
+		{ &bs_engine_gridding_host, &mapped_gridding_host },
 		{ &bs_engine_sense_host, &mapped_sense_host },
 	};
 
