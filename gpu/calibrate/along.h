@@ -7,7 +7,7 @@
  * scale between them and an image are left out: they drop out again. data and out are
  * [coil][stride] complex float. matrix [virtual][coils][place] complex float.
  * need -> plan -> { gram | mix }* -> close. Only plan and close allocate. One caller.
- * Source: Zhang et al., Magn Reson Med 2013;69:571. Test: test/unit/gpu/test_compress.c
+ * Source: Zhang et al., Magn Reson Med 2013;69:571. Test: test/unit/gpu/calibrate/test_compress.c
  */
 #ifndef BS_GPU_CALIBRATE_ALONG_H
 #define BS_GPU_CALIBRATE_ALONG_H

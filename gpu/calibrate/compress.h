@@ -16,7 +16,7 @@
  * at the center). Any thread; allocates nothing: work is the caller's, aligned to 16. Errors: those
  * of dense.h; BS_ERR_VALUE where there is no signal to calibrate by.
  * Sources: Buehrer et al., Magn Reson Med 2007;57:1131 (compress); Zhang et al., Magn Reson Med
- * 2013;69:571 (aligned). Test: test/unit/gpu/test_compress.c
+ * 2013;69:571 (aligned). Test: test/unit/gpu/calibrate/test_compress.c
  */
 #ifndef BS_GPU_CALIBRATE_COMPRESS_H
 #define BS_GPU_CALIBRATE_COMPRESS_H

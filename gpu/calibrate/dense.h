@@ -8,7 +8,7 @@
  * arms, holds a LAPACK that has threads of its own to one, so that results do not depend on them.
  * Errors: BS_ERR_SIZE (a size), BS_ERR_VALUE (not finite, singular, no convergence), with the
  * reason; what the matrices then hold is not defined. Any thread, each with its own memory.
- * Test: test/unit/gpu/test_dense.c
+ * Test: test/unit/gpu/calibrate/test_dense.c
  */
 #ifndef BS_GPU_CALIBRATE_DENSE_H
 #define BS_GPU_CALIBRATE_DENSE_H

@@ -4,7 +4,7 @@
  * Pure, double sums in a fixed order; any thread.
  * Sources: Ehman & Felmlee, Radiology 1989;173:255 (navigators); Ahn & Cho, IEEE Trans Med Imaging
  * 1987;6:32 (the slope of a phase from its steps); Bruder et al., Magn Reson Med 1992;23:311 (EPI
- * whose samples are not evenly spaced). Test: test/unit/gpu/test_echo.c
+ * whose samples are not evenly spaced). Test: test/unit/gpu/calibrate/test_echo.c
  */
 #ifndef BS_GPU_CALIBRATE_ECHO_H
 #define BS_GPU_CALIBRATE_ECHO_H

@@ -22,7 +22,7 @@
  * need -> plan -> run* -> close. Only plan and close allocate. One caller; the same bytes for any
  * team. Errors: BS_ERR_CONFIG (a spec), BS_ERR_SIZE (a block), BS_ERR_VALUE (of zeros, or not
  * finite).
- * Test: test/unit/gpu/test_espirit.c
+ * Test: test/unit/gpu/calibrate/test_espirit.c
  * Source: Uecker et al., Magn Reson Med 2014;71:990-1001.
  */
 #ifndef BS_GPU_CALIBRATE_ESPIRIT_H

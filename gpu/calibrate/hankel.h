@@ -9,7 +9,7 @@
  * Both have the same eigenvalues but for zeros. Each lag's products are formed once and summed over
  * boxes: coils (2 places)^3 / 2 or coils^2 / 2 (2 kernel)^3 products of blocks.
  * work: BS_TEAM_MAX times bs_hankel_work doubles. Allocates nothing; the same bytes for any team.
- * Test: test/unit/gpu/test_espirit.c
+ * Test: test/unit/gpu/calibrate/test_espirit.c
  */
 #ifndef BS_GPU_CALIBRATE_HANKEL_H
 #define BS_GPU_CALIBRATE_HANKEL_H

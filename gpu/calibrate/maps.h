@@ -12,7 +12,7 @@
  * are none of this scan's yet, or its calibration has changed since: *made says so.
  * BS_ERR_CALIBRATION: the scan has brought too few calibration lines; BS_ERR_VALUE: of zeros, or
  * not finite.
- * Test: test/unit/gpu/test_maps.c
+ * Test: test/unit/gpu/calibrate/test_maps.c
  */
 #ifndef BS_GPU_CALIBRATE_MAPS_H
 #define BS_GPU_CALIBRATE_MAPS_H

@@ -5,7 +5,8 @@
  * matrix [virtual][coils]; data and out [coil][stride], samples of each; they do not overlap.
  * At most BS_COILS_MAX coils and virtual coils. Allocates nothing; any thread.
  * cuda: all three in the device's memory, queued on stream; BS_ERR_GPU. Only with GPU=1.
- * Twins: mix.c (host), mix.cu (CUDA). Test: test/unit/gpu/test_compress.c, test/twin/twin_mix.c
+ * Twins: mix.c (host), mix.cu (CUDA). Test: test/unit/gpu/calibrate/test_compress.c,
+ * test/twin/twin_mix.c
  */
 #ifndef BS_GPU_CALIBRATE_MIX_H
 #define BS_GPU_CALIBRATE_MIX_H

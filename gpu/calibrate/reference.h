@@ -4,7 +4,7 @@
  * The first principal component of samples [coil][n] complex float, [coil] complex, of length 1;
  * its largest element, the first of equals within 1e-4, is real. gram [coils][coils] and value
  * [coils] are double, work bs_dense_eigen_bytes(coils) bytes; value[0] is the component's power.
- * BS_ERR_VALUE: not finite. Allocates nothing. Test: test/unit/gpu/test_espirit.c
+ * BS_ERR_VALUE: not finite. Allocates nothing. Test: test/unit/gpu/calibrate/test_espirit.c
  */
 #ifndef BS_GPU_CALIBRATE_REFERENCE_H
 #define BS_GPU_CALIBRATE_REFERENCE_H

@@ -12,13 +12,13 @@
  *           frame that has none, that of the first contrast of its slice that has one. Its memory
  *           is the region's, encoded readouts, oversampling included
  * need -> plan -> { scan -> { add | box }* }* -> close. Only plan and close allocate. One caller.
- * Test: test/unit/gpu/test_region.c
+ * Test: test/unit/gpu/calibrate/test_region.c
  */
 #ifndef BS_GPU_CALIBRATE_REGION_H
 #define BS_GPU_CALIBRATE_REGION_H
 
 #include "core/memory/arena.h"
-#include "gpu/calibrate/grappa.h"
+#include "gpu/grappa/grappa.h"
 
 #ifdef __cplusplus
 extern "C" {

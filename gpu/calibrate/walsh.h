@@ -12,7 +12,7 @@
  * positive (as gpu/calibrate/espirit.h).
  * need -> plan -> run* -> close. Only plan and close allocate. One caller; the same bytes for any
  * team. Errors: BS_ERR_CONFIG (a spec), BS_ERR_VALUE (images of zeros, or not finite).
- * Test: test/unit/gpu/test_walsh.c
+ * Test: test/unit/gpu/calibrate/test_walsh.c
  * Source: Walsh, Gmitro & Marcellin, Magn Reson Med 2000;43:682-690.
  */
 #ifndef BS_GPU_CALIBRATE_WALSH_H

@@ -3,7 +3,7 @@
  *
  * What the host's and the GPU's engine share: which lines of each open frame have come, the
  * calibration lines (gpu/calibrate/region.h), the weights of each slice and contrast
- * (gpu/calibrate/grappa.h), made when an image first needs them and again when its calibration
+ * (gpu/grappa/grappa.h), made when an image first needs them and again when its calibration
  * lines have changed. The engine applies them.
  * need -> plan -> { scan -> { begin -> { add | side }* -> prepare }* }* -> close, as the functions
  * of core/engine.h. Only plan and close allocate. One caller.
@@ -13,7 +13,7 @@
 #define BS_GPU_ENGINE_FILLER_H
 
 #include "core/engine.h"
-#include "gpu/calibrate/grappa.h"
+#include "gpu/grappa/grappa.h"
 
 #ifdef __cplusplus
 extern "C" {

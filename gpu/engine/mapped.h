@@ -5,7 +5,7 @@
  * of a slice is finished its maps are made where they must be, into tables->made, which the other
  * engine reads as tables->maps. finish fails with the reason in report->why where the scan has not
  * brought what calibrates.
- * Test: test/unit/gpu/test_mapped.c
+ * Test: test/unit/gpu/calibrate/test_mapped.c
  */
 #ifndef BS_GPU_ENGINE_MAPPED_H
 #define BS_GPU_ENGINE_MAPPED_H

@@ -9,7 +9,7 @@
 
 #if BS_GPU
 #include "core/thread/team.h"
-#include "gpu/calibrate/grappa_cuda.h"
+#include "gpu/grappa/grappa_cuda.h"
 #include "test/twin/device.h"
 
 #define RUNS 20

@@ -1,5 +1,5 @@
 /*
- * test/unit/gpu/test_maps.c - maps made from a scan: slices, contrasts, and against BART
+ * test/unit/gpu/calibrate/test_maps.c - maps made from a scan: slices, contrasts, and against BART
  *
  * BART's maps (ecalib -m1 -r24:24:1 -c0.8, shared/data/scan/ref) are in single precision with 30
  * power iterations. Inside the object, where the second eigenvalue is small, these have converged:

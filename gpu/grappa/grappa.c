@@ -1,5 +1,5 @@
-/* gpu/calibrate/grappa.c - host twin; see grappa.h */
-#include "gpu/calibrate/grappa.h"
+/* gpu/grappa/grappa.c - host twin; see grappa.h */
+#include "gpu/grappa/grappa.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "gpu/calibrate/dense.h"
-#include "gpu/calibrate/ends.h"
-#include "gpu/calibrate/gram.h"
+#include "gpu/grappa/ends.h"
+#include "gpu/grappa/gram.h"
 
 #define TAU     6.28318530717958647692
 #define SOLVERS 4u /* neighborhoods that are solved at once */

@@ -1,5 +1,5 @@
 /*
- * gpu/calibrate/grappa.h - lines of k-space that were not measured, from those that were (GRAPPA)
+ * gpu/grappa/grappa.h - lines of k-space that were not measured, from those that were (GRAPPA)
  *
  * A missing line is the sum over its neighborhood: the measured lines inside a window of
  * kernel[1] x kernel[2] lines (y, z) around it, of which the `sources` nearest count, all coils,
@@ -23,12 +23,12 @@
  * The same bytes for any number of threads. need -> plan -> { prepare, fill }* -> close; only plan
  * and close allocate. One caller.
  * Twins: grappa.c (host), grappa.cu (CUDA: fill; grappa_cuda.h).
- * Tests: test/unit/gpu/test_grappa.c, test/twin/twin_grappa.c
+ * Tests: test/unit/gpu/calibrate/test_grappa.c, test/twin/twin_grappa.c
  * Sources: Griswold et al., Magn Reson Med 2002;47:1202-1210; Breuer et al., Magn Reson Med
  * 2006;55:549-556 (CAIPIRINHA); Brau et al., Magn Reson Med 2008;59:382-395 (hybrid space).
  */
-#ifndef BS_GPU_CALIBRATE_GRAPPA_H
-#define BS_GPU_CALIBRATE_GRAPPA_H
+#ifndef BS_GPU_GRAPPA_GRAPPA_H
+#define BS_GPU_GRAPPA_GRAPPA_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@
 #include "core/memory/arena.h"
 #include "core/err.h"
 #include "core/thread/team.h"
-#include "gpu/calibrate/neighbors.h"
+#include "gpu/grappa/neighbors.h"
 
 #ifdef __cplusplus
 extern "C" {

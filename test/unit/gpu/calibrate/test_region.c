@@ -1,4 +1,6 @@
-/* test/unit/gpu/test_region.c - which calibration lines count, and the box that they make */
+/*
+ * test/unit/gpu/calibrate/test_region.c - which calibration lines count, and the box that they make
+ */
 #include "gpu/calibrate/region.h"
 #include "test/support/check.h"
 

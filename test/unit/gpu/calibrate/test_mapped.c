@@ -1,5 +1,5 @@
 /*
- * test/unit/gpu/test_mapped.c - engines whose maps are made from the scan
+ * test/unit/gpu/calibrate/test_mapped.c - engines whose maps are made from the scan
  *
  * The image must be, to the byte, what the same engine makes of a file that holds these maps: they
  * are read as they were made.

@@ -1,5 +1,6 @@
 /*
- * test/unit/gpu/test_walsh.c - adaptive combination against the definition in double precision
+ * test/unit/gpu/calibrate/test_walsh.c - adaptive combination against the definition in double
+ * precision
  *
  * A voxel's matrix is a sum in single precision of as many products as the box has voxels, at most
  * a few dozen: of its trace MATRIX = 4e-6 covers 64 roundings. R v = lambda v is then met to

@@ -1,5 +1,5 @@
 /*
- * gpu/calibrate/gram.h - inner products of the calibration lines, shifted against each other
+ * gpu/grappa/gram.h - inner products of the calibration lines, shifted against each other
  *
  * G[i][j] = sum over places p of the calibration lines of conj(d(p + o_i)) d(p + o_j), where d is
  * zero outside them; i = (o * kernel_x + x) * coils + coil stands for the offset o of the window's
@@ -10,15 +10,15 @@
  * the ends: it is made once for each difference, the ends apart.
  * need -> plan -> make* -> close, which may follow anything. Only plan allocates; make gives the
  * same bytes for any team.
- * Test: test/unit/gpu/test_grappa.c
+ * Test: test/unit/gpu/calibrate/test_grappa.c
  */
-#ifndef BS_GPU_CALIBRATE_GRAM_H
-#define BS_GPU_CALIBRATE_GRAM_H
+#ifndef BS_GPU_GRAPPA_GRAM_H
+#define BS_GPU_GRAPPA_GRAM_H
 
 #include <fftw3.h>
 
-#include "gpu/calibrate/grappa.h"
-#include "gpu/calibrate/grappa_simd.h"
+#include "gpu/grappa/grappa.h"
+#include "gpu/grappa/grappa_simd.h"
 
 struct bs_gram {
 	uint32_t kernel[3], encoded, samples, coils, most[2]; /* samples: once they are cropped */

@@ -1,5 +1,6 @@
 /*
- * test/unit/gpu/test_dense.c - dense complex algebra against its definitions, and what it refuses
+ * test/unit/gpu/calibrate/test_dense.c - dense complex algebra against its definitions, and what
+ * it refuses
  *
  * Bounds: a backward stable method leaves a residual of a small multiple of n eps ||A|| (Higham,
  * Accuracy and Stability of Numerical Algorithms, 2nd ed., theorems 10.3 and 19.4); 16 is that

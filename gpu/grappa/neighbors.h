@@ -1,15 +1,15 @@
 /*
- * gpu/calibrate/neighbors.h - the distinct neighborhoods of a frame's missing lines
+ * gpu/grappa/neighbors.h - the distinct neighborhoods of a frame's missing lines
  *
  * A neighborhood is which lines of a window of span[0] x span[1] lines (y, z, odd), around a
  * missing line, were measured; of these the `most` nearest count (of equally near ones the lower z,
  * then the lower y). Bit oz * span[0] + oy of a window is the line at offset oy - span[0] / 2,
  * oz - span[1] / 2. Lines are numbered ky + size[0] * kz; those without a measured one in their
  * window are in no neighborhood. Results depend on the pattern alone.
- * need -> plan -> find*. Only plan takes memory. Test: test/unit/gpu/test_grappa.c
+ * need -> plan -> find*. Only plan takes memory. Test: test/unit/gpu/calibrate/test_grappa.c
  */
-#ifndef BS_GPU_CALIBRATE_NEIGHBORS_H
-#define BS_GPU_CALIBRATE_NEIGHBORS_H
+#ifndef BS_GPU_GRAPPA_NEIGHBORS_H
+#define BS_GPU_GRAPPA_NEIGHBORS_H
 
 #include <stdint.h>
 

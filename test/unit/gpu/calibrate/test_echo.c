@@ -1,5 +1,6 @@
 /*
- * test/unit/gpu/test_echo.c - navigators, the fit to phase-correction lines, ramps: against sums
+ * test/unit/gpu/calibrate/test_echo.c - navigators, the fit to phase-correction lines, ramps:
+ * against sums
  * over random objects in double precision, at even and odd sizes
  */
 #include "gpu/calibrate/echo.h"

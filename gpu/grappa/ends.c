@@ -1,5 +1,5 @@
-/* gpu/calibrate/ends.c - see ends.h */
-#include "gpu/calibrate/ends.h"
+/* gpu/grappa/ends.c - see ends.h */
+#include "gpu/grappa/ends.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * test/unit/gpu/test_espirit.c - coil maps against the definition in double precision
+ * test/unit/gpu/calibrate/test_espirit.c - coil maps against the definition in double precision
  *
  * Bounds. The operator works in single precision after the eigenvectors of the Gram matrix: each
  * element of a voxel's matrix is a sum of at most a few thousand products with rounding 2^-24, and

@@ -1,5 +1,6 @@
 /*
- * test/unit/gpu/test_compress.c - whitening, coil compression and the mixing of coils by definition
+ * test/unit/gpu/calibrate/test_compress.c - whitening, coil compression and the mixing of coils
+ * by definition
  *
  * Bounds: dense.h's factors have residuals of a small multiple of n eps (test_dense.c); a product
  * of matrices adds n eps of the factors' norms. 1e-12 is 64 eps times 64 coils, with the condition

@@ -1,8 +1,8 @@
 /*
- * gpu/calibrate/grappa_simd.h - the inner loops of GRAPPA, built once per instruction set
+ * gpu/grappa/grappa_simd.h - the inner loops of GRAPPA, built once per instruction set
  */
-#ifndef BS_GPU_CALIBRATE_GRAPPA_SIMD_H
-#define BS_GPU_CALIBRATE_GRAPPA_SIMD_H
+#ifndef BS_GPU_GRAPPA_GRAPPA_SIMD_H
+#define BS_GPU_GRAPPA_GRAPPA_SIMD_H
 
 #include <stddef.h>
 #include <stdint.h>

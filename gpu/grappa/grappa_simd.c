@@ -1,5 +1,5 @@
-/* gpu/calibrate/grappa_simd.c - see grappa_simd.h */
-#include "gpu/calibrate/grappa_simd.h"
+/* gpu/grappa/grappa_simd.c - see grappa_simd.h */
+#include "gpu/grappa/grappa_simd.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* gpu/calibrate/gram.c - see gram.h */
-#include "gpu/calibrate/gram.h"
+/* gpu/grappa/gram.c - see gram.h */
+#include "gpu/grappa/gram.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /*
- * gpu/calibrate/grappa.cu - CUDA twin of grappa.c's fill; see grappa_cuda.h
+ * gpu/grappa/grappa.cu - CUDA twin of grappa.c's fill; see grappa_cuda.h
  *
  * A block works on COLUMNS columns of one line of some coils; the weights of a kernel's samples
  * become those of a column by its phases as they are used: the same for all lines, they come from
- * the cache. The ends of readouts follow, as in gpu/calibrate/ends.c.
+ * the cache. The ends of readouts follow, as in gpu/grappa/ends.c.
  */
-#include "gpu/calibrate/grappa_cuda.h"
+#include "gpu/grappa/grappa_cuda.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct shape {
 	bool wrapped;
 	const struct near *near;
 	const uint32_t *of;            /* [line] its neighborhood; NONE */
-	const float2 *wave;            /* [4 reach][column], as gpu/calibrate/ends.h */
+	const float2 *wave;            /* [4 reach][column], as gpu/grappa/ends.h */
 	const float2 *weights, *phase; /* phase [tap][column] */
 };
 
@@ -283,7 +283,7 @@ static __global__ void find_samples(const struct shape s, const float2 *hybrid, 
 	}
 }
 
-/* The place, among a line's samples, of what end and tap meet (gpu/calibrate/ends.c). */
+/* The place, among a line's samples, of what end and tap meet (gpu/grappa/ends.c). */
 static __device__ uint32_t meets(const struct shape &s, uint32_t end, uint32_t tap)
 {
 	const int n = (int)(4 * s.reach);

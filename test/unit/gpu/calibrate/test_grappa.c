@@ -1,8 +1,9 @@
 /*
- * test/unit/gpu/test_grappa.c - GRAPPA against the equations of gpu/calibrate/grappa.h, written out
+ * test/unit/gpu/calibrate/test_grappa.c - GRAPPA against the equations of gpu/grappa/grappa.h,
+ * written out
  * in double precision; the weights of calibration data that a kernel fits exactly
  */
-#include "gpu/calibrate/grappa.h"
+#include "gpu/grappa/grappa.h"
 
 #include <complex.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /*
- * gpu/calibrate/grappa_cuda.h - the missing lines on the GPU, by weights that the host has made
+ * gpu/grappa/grappa_cuda.h - the missing lines on the GPU, by weights that the host has made
  *
  * The weights are solved on the host (grappa.c): some tens of systems of some hundred unknowns, in
  * double precision, once for a slice, from lines that lie in the host's memory. GPUs beside a
@@ -10,10 +10,10 @@
  * run in the order of sources, coils and samples: the same bytes every run. Only plan allocates.
  * One thread. Test: test/twin/twin_grappa.c
  */
-#ifndef BS_GPU_CALIBRATE_GRAPPA_CUDA_H
-#define BS_GPU_CALIBRATE_GRAPPA_CUDA_H
+#ifndef BS_GPU_GRAPPA_GRAPPA_CUDA_H
+#define BS_GPU_GRAPPA_GRAPPA_CUDA_H
 
-#include "gpu/calibrate/grappa.h"
+#include "gpu/grappa/grappa.h"
 #include "gpu/device/memory.h"
 
 #ifdef __cplusplus

@@ -1,17 +1,17 @@
 /*
- * gpu/calibrate/ends.h - the samples of missing lines at the ends of the readout
+ * gpu/grappa/ends.h - the samples of missing lines at the ends of the readout
  *
  * In hybrid space the kernel wraps around: the kernel[0] / 2 samples at each end of a missing line
  * were made of samples of the other end. Each has weights of its own, for the samples that are
  * there; they come as differences from the weights that wrap, so that what is to be added follows
  * from the samples near the ends alone: these are found by their sums over the columns.
  * weights of a neighborhood: [1 + ends][coil out][source][coil in][x], the first those that wrap.
- * For grappa.c alone. The same bytes for any team. Test: test/unit/gpu/test_grappa.c
+ * For grappa.c alone. The same bytes for any team. Test: test/unit/gpu/calibrate/test_grappa.c
  */
-#ifndef BS_GPU_CALIBRATE_ENDS_H
-#define BS_GPU_CALIBRATE_ENDS_H
+#ifndef BS_GPU_GRAPPA_ENDS_H
+#define BS_GPU_GRAPPA_ENDS_H
 
-#include "gpu/calibrate/grappa.h"
+#include "gpu/grappa/grappa.h"
 
 struct bs_grappa_ends {
 	uint32_t columns, coils, taps, reach; /* reach: samples at each end */

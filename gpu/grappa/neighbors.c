@@ -1,5 +1,5 @@
-/* gpu/calibrate/neighbors.c - see neighbors.h */
-#include "gpu/calibrate/neighbors.h"
+/* gpu/grappa/neighbors.c - see neighbors.h */
+#include "gpu/grappa/neighbors.h"
 
 #include <string.h>
 
