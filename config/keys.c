@@ -220,6 +220,17 @@ P("trajectory.min_extent", BS_KEY_NUMBER, "cycles/voxel", "0.25", 0, 0.5, NULL, 
   "the trajectory must reach at least this far on each axis of more than one voxel, or it is not "
   "in the stated unit"),
 
+P("field.map_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, field.map_file,
+  "gridding, ls, sense, on the host: the field map in Hz that corrects for off resonance, as .cfl "
+  "[x, y, z], slices along dimension 13; a voxel of f turns by exp(-i 2 pi f t); \"\": none"),
+P("field.dwell_us", BS_KEY_NUMBER, "us", "0.0", 0, 1e6, NULL, field.dwell_us,
+  "time between two samples of a readout; field.map_file needs it"),
+P("field.start_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 1e6, NULL, field.start_ms,
+  "t of a readout's first sample that is not discarded: 0 where the map's phase is in the "
+  "sensitivities or not wanted, the echo time where it is"),
+P("field.error", BS_KEY_NUMBER, "", "1.0e-3", 1e-5, 0.1, NULL, field.error,
+  "error of the time segments, root mean square over the map's voxels at any t; it says how many "
+  "there are, 64 at most"),
 P("gridding.accuracy", BS_KEY_NUMBER, "", "1.0e-4", 0, 0.1, NULL, accuracy,
   "relative error of the transform, 1e-6 to 1e-1; 0, or not given beside width and oversampling: "
   "those say"),

@@ -283,6 +283,42 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 	rule_cartesian(r, s, p);
 }
 
+/* Off resonance: time segments in the place of Q and of the exact sum. */
+static void rule_field(const struct bs_reading *r, const struct bs_scope *s,
+		       const struct bs_protocol *p)
+{
+	static const char *const of_q[] = { "ls.fhd", "ls.q" };
+	const struct bs_method_traits *method = &bs_methods[p->method];
+
+	if (!sound(s, "field.map_file", "method", NULL))
+		return;
+	if (!bs_protocol_off_resonance(p) && p->field.dwell_us != 0.0)
+		fault(r, s, "field.dwell_us", "has no effect without field.map_file");
+	if (!bs_protocol_off_resonance(p) && p->field.start_ms != 0.0)
+		fault(r, s, "field.start_ms", "has no effect without field.map_file");
+	if (!bs_protocol_off_resonance(p))
+		return;
+	if (method->on_grid || method->empty) {
+		fault(r, s, "field.map_file", "has no effect with method %s",
+		      bs_method_name(p->method));
+		return;
+	}
+	file_exists(r, s, "field.map_file", p->field.map_file, true);
+	if (sound(s, "field.dwell_us", NULL) && p->field.dwell_us == 0.0)
+		fault_near(r, s, "field.dwell_us", "field.map_file",
+			   "missing; field.map_file needs it");
+	if (sound(s, "backend", NULL) && p->backend == BS_BACKEND_CUDA)
+		fault(r, s, "backend", "field.map_file has no CUDA engine: host, or auto");
+	for (size_t i = 0; i < 2 && method->solves; i++)
+		if (sound(s, of_q[i], NULL) && (i == 0 ? p->fhd : p->q) == BS_SUM_EXACT)
+			fault(r, s, of_q[i], "exact: field.map_file is for the NUFFT alone");
+	if (sound(s, "ls.basis", NULL) && p->basis == BS_BASIS_BOX)
+		fault(r, s, "ls.basis", "box: not with field.map_file");
+	if (sound(s, "ls.preconditioner", NULL) && p->precond == BS_PRECOND_CIRCULANT)
+		fault(r, s, "ls.preconditioner",
+		      "circulant is made from Q: not with field.map_file");
+}
+
 static void rule_gridding(const struct bs_reading *r, const struct bs_scope *s,
 			  const struct bs_protocol *p)
 {
@@ -486,6 +522,7 @@ void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
 	rule_image_matrix(r, s, p);
 	rule_sizes(r, s, p);
 	rule_traj(r, s, p);
+	rule_field(r, s, p);
 	rule_gridding(r, s, p);
 	rule_image(r, s, p);
 	rule_coils(r, s, p);

@@ -32,6 +32,7 @@ struct bs_tables {
 	const float *density;   /* [readout][sample]: weights made beforehand; NULL: not yet */
 	const float *maps;      /* [slice][coil][z][y][x] complex; NULL otherwise */
 	float *made;            /* the same where the engine makes them from the scan; else NULL */
+	const float *field;     /* [slice][z][y][x] Hz, field.map_file; NULL otherwise */
 	const struct bs_csr *w; /* the anatomical constraint; NULL: identity */
 	int32_t slab_y; /* of a GPU's slab: rows from the image's center to the slab's; else 0 */
 	/* maps of some of the coils: complex values from one slice's to the next one's; else 0 */
@@ -67,6 +68,8 @@ struct bs_report {
 	uint32_t iterations; /* made; 0 for direct methods */
 	double residual;     /* relative, after them */
 	bool deadline_stop;  /* the next iteration would not have fitted */
+	uint32_t segments;   /* of time, where a field map corrects; else 0 */
+	double field_error;  /* theirs (gpu/solve/segments.h) */
 	/*
 	 * upload, accumulate, solve, combine, download: the time spent in finish, by the device's
 	 * clock where there is one; 0 where the method has no such stage

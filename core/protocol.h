@@ -106,6 +106,14 @@ struct bs_traj_spec {
 	double min_extent; /* |k| that the table must reach on each axis, cycles per voxel */
 };
 
+/* Off resonance: exp(-i2pi f t) at each voxel, t from a readout's first sample. */
+struct bs_field_spec {
+	char map_file[BS_PATH_MAX_]; /* .cfl [x][y][z], slices in dimension 13, Hz; "": none */
+	double dwell_us;             /* between two samples */
+	double start_ms;             /* of the first sample */
+	double error;                /* of the time segments (gpu/solve/segments.h) */
+};
+
 struct bs_protocol {
 	char name[BS_NAME_MAX];
 	enum bs_method method;
@@ -133,6 +141,7 @@ struct bs_protocol {
 	double max_sample; /* largest legal |sample| */
 	double silence_ms; /* a scan whose sender is silent for longer is aborted */
 	struct bs_traj_spec traj;
+	struct bs_field_spec field;
 
 	/* gridding, and the NUFFT of ls and sense: accuracy, or width and oversampling */
 	double accuracy;     /* 1e-1 .. 1e-6; 0: width and oversampling are given */
@@ -321,6 +330,11 @@ static inline bool bs_protocol_prepares(const struct bs_protocol *p)
 static inline bool bs_protocol_corrects(const struct bs_protocol *p)
 {
 	return p->navigators != BS_NAVIGATE_OFF || p->epi_correct;
+}
+/* Its images are corrected by a field map. */
+static inline bool bs_protocol_off_resonance(const struct bs_protocol *p)
+{
+	return p->field.map_file[0] != '\0';
 }
 /* The coils that engines see. */
 static inline uint32_t bs_protocol_inner_coils(const struct bs_protocol *p)

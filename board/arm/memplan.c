@@ -40,6 +40,8 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 	if (bs_protocol_map_sets(p) > 0)
 		bs_need_add(need, "sensitivities", (uint64_t)bs_protocol_map_sets(p) * p->coils,
 			    bs_protocol_voxels(p) * 8u);
+	if (bs_protocol_off_resonance(p))
+		bs_need_add(need, "field map", p->slices, bs_protocol_voxels(p) * sizeof(float));
 	bs_need_add(need, "readouts seen", (uint64_t)p->slices * p->contrasts, p->readouts);
 	if (p->frame_step > 0)
 		bs_need_add(need, "groups seen", (uint64_t)p->slices * p->contrasts,

@@ -23,6 +23,7 @@ static void bare(struct bs_protocol *p)
 		p->combine = BS_COMBINE_RSS;
 		p->output = BS_OUTPUT_MAGNITUDE;
 	}
+	p->field.map_file[0] = '\0';
 	p->maps_file[0] = p->w_file[0] = p->density_file[0] = '\0';
 }
 

@@ -82,6 +82,9 @@ int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struc
 	int rc;
 
 	memset(s, 0, sizeof(*s));
+	if (bs_protocol_off_resonance(p))
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': not with field.map_file",
+			       p->name);
 	s->p = p;
 	s->maps = bs_methods[p->method].uses_maps ? tables->maps : NULL;
 	s->coils = bs_methods[p->method].uses_maps ? p->coils : 1;

@@ -181,6 +181,16 @@ static void put_delays(struct bs_text *t, const struct bs_traj_spec *traj)
 		    (double)traj->delay_cross[1], (double)traj->delay_cross[2]);
 }
 
+static void put_field(struct bs_text *t, const struct bs_protocol *p,
+		      const struct bs_report *report)
+{
+	put_text(t, "boreside_field", p->field.map_file);
+	if (report->segments == 0)
+		return;
+	put_count(t, "boreside_field_segments", report->segments);
+	bs_text_put(t, META("boreside_field_error", "%.2e"), report->field_error);
+}
+
 int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, const char *engine,
 			const struct bs_recon_image *image, const struct bs_image_timing *timing)
 {
@@ -205,6 +215,8 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_count(&t, "boreside_rejected", timing->rejected);
 	if (bs_traj_delayed(&p->traj))
 		put_delays(&t, &p->traj);
+	if (bs_protocol_off_resonance(p))
+		put_field(&t, p, &image->report);
 	if (bs_methods[p->method].solves && !image->preview) {
 		bs_text_put(&t, META("boreside_lambda", "%.9g"), p->lambda);
 		put_count(&t, "boreside_iterations", image->report.iterations);

@@ -127,6 +127,47 @@ static int room_for_maps(float **out, const struct bs_protocol *p, struct bs_fai
 	return *out != NULL ? 0 : bs_fail(why, BS_ERR_NOMEM, "coil maps of %u slices", p->slices);
 }
 
+static int take_field(float **out, const struct bs_cfl *c, const struct bs_protocol *p,
+		      struct bs_fail *why)
+{
+	const char *name = p->field.map_file;
+	float *hz;
+
+	if (c->dims[0] != p->matrix[0] || c->dims[1] != p->matrix[1] ||
+	    c->dims[2] != p->matrix[2] || c->dims[13] != p->slices ||
+	    c->size != bs_protocol_voxels(p) * p->slices)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "%s: the field map is [%" PRIu64 ", %" PRIu64 ", %" PRIu64
+			       "], %" PRIu64 " slices, of %" PRIu64
+			       " values, protocol '%s' needs [%u, %u, %u], %u slices",
+			       name, c->dims[0], c->dims[1], c->dims[2], c->dims[13], c->size,
+			       p->name, p->matrix[0], p->matrix[1], p->matrix[2], p->slices);
+	hz = malloc((size_t)c->size * sizeof(*hz));
+	if (hz == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for the field map", name);
+	for (uint64_t v = 0; v < c->size; v++) {
+		if (!isfinite(c->data[2 * v]) || !(c->data[2 * v + 1] == 0.0f)) {
+			free(hz);
+			return bs_fail(why, BS_ERR_VALUE, "%s: voxel %" PRIu64 " is %g %+gi Hz",
+				       name, v, (double)c->data[2 * v], (double)c->data[2 * v + 1]);
+		}
+		hz[v] = c->data[2 * v];
+	}
+	*out = hz;
+	return 0;
+}
+
+static int load_field(float **out, const struct bs_protocol *p, struct bs_fail *why)
+{
+	struct bs_cfl c;
+	int rc = bs_cfl_read(&c, p->field.map_file, why);
+
+	if (rc == 0)
+		rc = take_field(out, &c, p, why);
+	bs_cfl_free(&c);
+	return rc;
+}
+
 static int load_traj(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why)
 {
 	return p->traj.type == BS_TRAJ_FILE ? bs_trajfile_load(t, p, why) : bs_traj_make(t, p, why);
@@ -200,6 +241,10 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 		*key = "image.maps";
 		rc = room_for_maps(&l->maps, p, why);
 	}
+	if (rc == 0 && bs_protocol_off_resonance(p)) {
+		*key = "field.map_file";
+		rc = load_field(&l->field, p, why);
+	}
 	if (rc == 0 && p->w_file[0] != '\0') {
 		*key = "ls.w_file";
 		rc = load_w(&l->w, p, why);
@@ -222,6 +267,7 @@ int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_f
 	l->tables.weight = l->weight;
 	l->tables.maps = l->maps;
 	l->tables.made = bs_protocol_makes_maps(p) ? l->maps : NULL;
+	l->tables.field = l->field;
 	l->tables.w = l->w;
 	return 0;
 }
@@ -232,6 +278,7 @@ void bs_tables_free(struct bs_loaded *l)
 	bs_traj_close(&l->moved);
 	free(l->weight);
 	free(l->maps);
+	free(l->field);
 	if (l->w != NULL)
 		bs_csr_close(l->w);
 	free(l->w);

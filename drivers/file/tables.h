@@ -4,11 +4,11 @@
  * Trajectory: analytic (core/traj/traj.h) or from a file (drivers/file/traj.h); none for cartesian.
  * Weights: .cfl [1, samples, readouts] or [samples, readouts], real, finite, not negative, not all
  * zero; further dimensions that multiply up to the readouts are as good. Maps: .cfl [x, y, z,
- * coil] of each slice (dimension 13, as BART counts them), finite, not all zero. Sizes that differ
- * from the protocol's are refused with both sizes. W: Matrix Market (drivers/file/mtx.h), one
- * column a voxel. On failure nothing is left to free, and the reason begins with the key of the
- * site file. Allocates; at start only.
- * Test: test/unit/drivers/test_tables.c
+ * coil] of each slice (dimension 13, as BART counts them), finite, not all zero. Field map: .cfl
+ * [x, y, z] of each slice likewise, in Hz, real, finite. Sizes that differ from the protocol's are
+ * refused with both sizes. W: Matrix Market (drivers/file/mtx.h), one column a voxel. On failure
+ * nothing is left to free, and the reason begins with the key of the site file. Allocates; at start
+ * only. Test: test/unit/drivers/test_tables.c
  */
 #ifndef BS_DRIVERS_FILE_TABLES_H
 #define BS_DRIVERS_FILE_TABLES_H
@@ -19,7 +19,7 @@ struct bs_loaded {
 	struct bs_tables tables; /* points into the rest */
 	struct bs_traj traj;     /* as the stream has it */
 	struct bs_traj moved;    /* with the protocol's delays, for the engine; empty without */
-	float *weight, *maps;
+	float *weight, *maps, *field;
 	struct bs_csr *w;
 };
 

@@ -5,12 +5,14 @@
 #include "gpu/engine/engines.h"
 #include "gpu/nufft/nufft.h"
 #include "gpu/image/partial.h"
+#include "gpu/solve/segments.h"
 
 #include <stdlib.h>
 
 struct engine {
 	const struct bs_protocol *p;
 	struct bs_nufft *nufft;
+	struct bs_segments *field; /* takes its place off resonance */
 	struct bs_partial window;
 	struct bs_combiner *combiner;
 	float *coil_images;
@@ -40,14 +42,32 @@ struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p)
 	return s;
 }
 
+struct bs_segments_spec bs_gridding_segments(const struct bs_protocol *p, uint32_t together)
+{
+	return (struct bs_segments_spec){
+		.nufft = bs_gridding_spec(p),
+		.together = together,
+		.states = bs_protocol_frames(p),
+		.readout = p->samples,
+		.slices = p->slices,
+		.dwell_s = p->field.dwell_us * 1e-6,
+		.start_s = p->field.start_ms * 1e-3,
+		.error = p->field.error,
+	};
+}
+
 static int gridding_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	struct bs_nufft_spec s = bs_gridding_spec(p);
+	struct bs_segments_spec field = bs_gridding_segments(p, p->coils);
 	int rc = bs_combiner_need(p, need, why);
 
 	bs_need_add(need, "coil images", p->coils, bs_protocol_voxels(p) * 8u);
 	bs_partial_need(p, need);
-	return rc != 0 ? rc : bs_nufft_need(&s, need, why);
+	if (rc != 0)
+		return rc;
+	return bs_protocol_off_resonance(p) ? bs_segments_need(&field, need, why)
+					    : bs_nufft_need(&s, need, why);
 }
 
 static void gridding_disarm(void *self)
@@ -55,16 +75,30 @@ static void gridding_disarm(void *self)
 	struct engine *e = self;
 
 	bs_nufft_close(e->nufft);
+	bs_segments_close(e->field);
 	bs_combiner_close(e->combiner);
 	free(e);
+}
+
+static int plan_sums(struct engine *e, const struct bs_tables *tables, const float *weight,
+		     const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct bs_nufft_spec s = bs_gridding_spec(e->p);
+	struct bs_segments_spec field = bs_gridding_segments(e->p, e->p->coils);
+	const float *k = tables->traj->k;
+
+	if (bs_protocol_off_resonance(e->p))
+		return bs_segments_plan(&e->field, &field, k, weight, tables->field, env->arena,
+					env->team, env->cache_dir, why);
+	return bs_nufft_plan(&e->nufft, &s, k, weight, env->arena, env->team, env->cache_dir, why);
 }
 
 static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 			const struct bs_arm_env *env, struct bs_fail *why)
 {
-	struct bs_nufft_spec s = bs_gridding_spec(p);
+	uint64_t slot = (bs_protocol_voxels(p) * 8u + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
 	struct engine *e = calloc(1, sizeof(*e));
-	float *weight = malloc((size_t)s.samples * sizeof(*weight));
+	float *weight = malloc((size_t)bs_protocol_samples(p) * sizeof(*weight));
 	int rc;
 
 	if (e == NULL || weight == NULL) {
@@ -73,8 +107,8 @@ static int gridding_arm(void **self, const struct bs_protocol *p, const struct b
 	}
 	e->p = p;
 	e->maps = tables->maps;
-	e->coil_images = bs_arena_take(env->arena, (size_t)(bs_protocol_voxels(p) * 8u) * p->coils,
-				       BS_ALIGN);
+	/* need states it coil by coil, each rounded up to whole cache lines */
+	e->coil_images = bs_arena_take(env->arena, (size_t)(slot * p->coils), BS_ALIGN);
 	if (e->coil_images == NULL) {
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': coil images", p->name);
 		goto fail;
@@ -85,8 +119,7 @@ static int gridding_arm(void **self, const struct bs_protocol *p, const struct b
 	if (rc == 0)
 		rc = bs_density(weight, p, tables->traj, tables->weight, env->team, why);
 	if (rc == 0)
-		rc = bs_nufft_plan(&e->nufft, &s, tables->traj->k, weight, env->arena, env->team,
-				   env->cache_dir, why);
+		rc = plan_sums(e, tables, weight, env, why);
 	if (rc != 0)
 		goto fail;
 	free(weight);
@@ -101,7 +134,12 @@ fail:
 
 static int gridding_begin(void *self, uint32_t frame)
 {
-	bs_nufft_begin(((struct engine *)self)->nufft, frame);
+	struct engine *e = self;
+
+	if (e->field != NULL)
+		bs_segments_begin(e->field, frame);
+	else
+		bs_nufft_begin(e->nufft, frame);
 	return 0;
 }
 
@@ -110,9 +148,21 @@ static int gridding_add(void *self, uint32_t frame, uint32_t readout, const floa
 {
 	struct engine *e = self;
 
-	bs_nufft_add(e->nufft, frame, (uint64_t)readout * e->p->samples, e->p->samples, data,
-		     coil_stride);
+	if (e->field != NULL)
+		bs_segments_add(e->field, frame, readout, data, coil_stride);
+	else
+		bs_nufft_add(e->nufft, frame, (uint64_t)readout * e->p->samples, e->p->samples,
+			     data, coil_stride);
 	return 0;
+}
+
+static void sum_up(struct engine *e, uint32_t frame, float *coil_images)
+{
+	if (e->field != NULL)
+		bs_segments_finish(e->field, frame, bs_protocol_frame_slice(e->p, frame),
+				   coil_images);
+	else
+		bs_nufft_finish(e->nufft, frame, coil_images);
 }
 
 /* start_ns: when the work began whose result is in coil_images. */
@@ -123,6 +173,8 @@ static int to_image(struct engine *e, uint32_t frame, int64_t start_ns, float *i
 
 	bs_combiner_run(e->combiner, e->coil_images,
 			bs_maps_of(e->maps, e->p, bs_protocol_frame_slice(e->p, frame)), image);
+	if (e->field != NULL)
+		bs_segments_report(e->field, report);
 	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;
 	report->stage_ns[BS_BUDGET_COMBINE] = bs_now_ns() - summed_ns;
 	return 0;
@@ -135,7 +187,7 @@ static int gridding_finish(void *self, uint32_t frame, int64_t deadline_ns, floa
 	int64_t start_ns = bs_now_ns();
 
 	(void)deadline_ns; /* a direct method has no iterations to leave out */
-	bs_nufft_finish(e->nufft, frame, e->coil_images);
+	sum_up(e, frame, e->coil_images);
 	return to_image(e, frame, start_ns, image, report);
 }
 
@@ -143,7 +195,7 @@ static int gridding_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct engine *e = self;
 
-	bs_nufft_finish(e->nufft, frame, bs_partial_write(&e->window, frame, group));
+	sum_up(e, frame, bs_partial_write(&e->window, frame, group));
 	return 0;
 }
 
@@ -163,7 +215,10 @@ static int gridding_peek(void *self, uint32_t frame, float *image)
 	struct engine *e = self;
 	struct bs_report unread = { 0 };
 
-	bs_nufft_peek(e->nufft, frame, e->coil_images);
+	if (e->field != NULL)
+		sum_up(e, frame, e->coil_images);
+	else
+		bs_nufft_peek(e->nufft, frame, e->coil_images);
 	return to_image(e, frame, 0, image, &unread);
 }
 

@@ -15,6 +15,7 @@
 #include "gpu/exact/exact.h"
 #include "gpu/solve/ls.h"
 #include "gpu/solve/lsq.h"
+#include "gpu/solve/segments.h"
 #include "gpu/nufft/nufft.h"
 #include "gpu/image/partial.h"
 
@@ -22,6 +23,7 @@ struct engine {
 	const struct bs_protocol *p;
 	struct bs_exact *exact;
 	struct bs_nufft *nufft;
+	struct bs_segments *field; /* in the place of both off resonance */
 	struct bs_ls *ls;
 	const float *maps;
 	struct bs_partial window;
@@ -64,10 +66,26 @@ static struct bs_nufft_spec nufft_of(const struct bs_protocol *p)
 	return s;
 }
 
-static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+/* Coils together as the system has them. */
+static struct bs_segments_spec segments_of(const struct bs_protocol *p)
+{
+	return bs_gridding_segments(p, bs_methods[p->method].uses_maps ? p->coils : 1);
+}
+
+static int sums_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	struct bs_exact_spec exact = exact_of(p);
 	struct bs_nufft_spec nufft = nufft_of(p);
+	struct bs_segments_spec field = segments_of(p);
+
+	if (bs_protocol_off_resonance(p))
+		return bs_segments_need(&field, need, why);
+	return p->fhd == BS_SUM_EXACT ? bs_exact_need(&exact, need, why)
+				      : bs_nufft_need(&nufft, need, why);
+}
+
+static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
 	struct bs_ls_spec ls = bs_lsq_spec(p);
 	int rc = bs_combiner_need(p, need, why);
 
@@ -76,8 +94,7 @@ static int ls_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 	bs_need_add(need, "F^H d", p->coils, bs_protocol_voxels(p) * 8u);
 	bs_need_add(need, "solutions", images_of(p), bs_protocol_voxels(p) * 8u);
 	bs_partial_need(p, need);
-	rc = p->fhd == BS_SUM_EXACT ? bs_exact_need(&exact, need, why)
-				    : bs_nufft_need(&nufft, need, why);
+	rc = sums_need(p, need, why);
 	return rc != 0 ? rc : bs_ls_need(&ls, need, why);
 }
 
@@ -88,6 +105,7 @@ static void ls_disarm(void *self)
 	bs_exact_close(e->exact);
 	if (e->nufft != NULL)
 		bs_nufft_close(e->nufft);
+	bs_segments_close(e->field);
 	bs_ls_close(e->ls);
 	bs_combiner_close(e->combiner);
 	free(e);
@@ -112,10 +130,19 @@ static int plan_sums(struct engine *e, const struct bs_tables *tables, const flo
 		     const struct bs_arm_env *env, struct bs_fail *why)
 {
 	struct bs_exact_spec s = exact_of(e->p);
+	struct bs_segments_spec field = segments_of(e->p);
 
+	if (bs_protocol_off_resonance(e->p))
+		return bs_segments_plan(&e->field, &field, tables->traj->k, weight, tables->field,
+					env->arena, env->team, env->cache_dir, why);
 	if (e->p->fhd == BS_SUM_NUFFT)
 		return plan_nufft(e, tables, weight, env, why);
 	return bs_exact_plan(&e->exact, &s, tables->traj->k, weight, env->arena, env->team, why);
+}
+
+static void apply_field(void *self, const float *maps, const float *in, float *out)
+{
+	bs_segments_normal(self, maps, in, out);
 }
 
 static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
@@ -162,6 +189,8 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 		ls_disarm(e);
 		return rc;
 	}
+	if (e->field != NULL)
+		bs_ls_given(e->ls, apply_field, e->field);
 	*self = e;
 	return 0;
 }
@@ -170,7 +199,9 @@ static int ls_begin(void *self, uint32_t frame)
 {
 	struct engine *e = self;
 
-	if (e->exact != NULL)
+	if (e->field != NULL)
+		bs_segments_begin(e->field, frame);
+	else if (e->exact != NULL)
 		bs_exact_begin(e->exact, frame);
 	else
 		bs_nufft_begin(e->nufft, frame);
@@ -183,7 +214,9 @@ static int ls_add(void *self, uint32_t frame, uint32_t readout, const float *dat
 	struct engine *e = self;
 	uint64_t first = (uint64_t)readout * e->p->samples;
 
-	if (e->exact != NULL)
+	if (e->field != NULL)
+		bs_segments_add(e->field, frame, readout, data, coil_stride);
+	else if (e->exact != NULL)
 		bs_exact_add(e->exact, frame, first, e->p->samples, data, coil_stride);
 	else
 		bs_nufft_add(e->nufft, frame, first, e->p->samples, data, coil_stride);
@@ -214,7 +247,9 @@ static void solve(struct engine *e, int64_t deadline_ns, struct bs_report *repor
 /* F^H d of the readouts that came; the others count as zeros. */
 static void sum_up(struct engine *e, uint32_t frame, float *fhd)
 {
-	if (e->exact != NULL)
+	if (e->field != NULL)
+		bs_segments_finish(e->field, frame, bs_protocol_frame_slice(e->p, frame), fhd);
+	else if (e->exact != NULL)
 		bs_exact_finish(e->exact, frame, fhd);
 	else
 		bs_nufft_finish(e->nufft, frame, fhd);
@@ -232,6 +267,10 @@ static int to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t 
 	report->deadline_stop = false;
 	if (bs_methods[e->p->method].uses_maps)
 		bs_ls_use(e->ls, slice);
+	if (e->field != NULL) {
+		bs_segments_slice(e->field, slice);
+		bs_segments_report(e->field, report);
+	}
 	solve(e, deadline_ns, report);
 	solved_ns = bs_now_ns();
 	bs_combiner_run(e->combiner, e->images, bs_maps_of(e->maps, e->p, slice), image);

@@ -16,6 +16,8 @@ struct bs_ls {
 	uint64_t voxels;
 	struct bs_team *team;
 	struct bs_toeplitz *toeplitz;
+	void (*normal)(void *self, const float *maps, const float *in, float *out);
+	void *normal_self; /* in the place of Q where the spec says so */
 	struct bs_circulant *circulant;
 	struct bs_pcg *pcg;
 	uint32_t sets, set; /* of maps; the one in use */
@@ -67,7 +69,7 @@ int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail 
 {
 	struct bs_toeplitz_spec t = toeplitz_of(s);
 	struct bs_pcg_spec g = pcg_of(s);
-	int rc = bs_toeplitz_need(&t, need, why);
+	int rc = s->given ? 0 : bs_toeplitz_need(&t, need, why);
 
 	if (rc == 0)
 		rc = bs_pcg_need(&g, need, why);
@@ -137,7 +139,7 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	struct bs_pcg_spec g = pcg_of(s);
 	struct bs_ls *p = calloc(1, sizeof(*p));
 	bool failed = false;
-	int rc;
+	int rc = 0;
 
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "least squares");
@@ -150,7 +152,8 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	p->power_mean = calloc(p->sets, sizeof(*p->power_mean));
 	p->w = w;
 	p->q0 = (double)q[0];
-	rc = bs_toeplitz_plan(&p->toeplitz, &t, q, arena, team, why);
+	if (!s->given)
+		rc = bs_toeplitz_plan(&p->toeplitz, &t, q, arena, team, why);
 	if (rc == 0)
 		rc = bs_pcg_plan(&p->pcg, &g, arena, team, why);
 	if (rc == 0 && s->precond == BS_PRECOND_CIRCULANT)
@@ -238,6 +241,14 @@ void bs_ls_changed(struct bs_ls *p, uint32_t set)
 		invert(p, p->power + set * p->step, p->inverse + set * p->step);
 }
 
+void bs_ls_given(struct bs_ls *p,
+		 void (*normal)(void *self, const float *maps, const float *in, float *out),
+		 void *self)
+{
+	p->normal = normal;
+	p->normal_self = self;
+}
+
 void bs_ls_lambda(struct bs_ls *p, double lambda)
 {
 	p->mu = lambda * (double)p->voxels;
@@ -309,7 +320,9 @@ static void jacobi(void *arg, int task, int member)
 
 void bs_ls_apply(struct bs_ls *p, const float *in, float *out)
 {
-	if (p->s.coils > 0)
+	if (p->normal != NULL)
+		p->normal(p->normal_self, maps_of(p, p->set), in, out);
+	else if (p->s.coils > 0)
 		bs_toeplitz_sense(p->toeplitz, p->s.coils, maps_of(p, p->set), in, out);
 	else
 		bs_toeplitz_apply(p->toeplitz, 1, in, out);

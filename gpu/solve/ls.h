@@ -36,6 +36,7 @@ struct bs_ls_spec {
 	enum bs_precond precond;
 	uint32_t iterations; /* at most, of any solve */
 	double lambda;
+	bool given; /* F^H F is not Q's: bs_ls_given says it */
 };
 
 struct bs_ls;
@@ -50,6 +51,13 @@ void bs_ls_close(struct bs_ls *plan);
 void bs_ls_use(struct bs_ls *plan, uint32_t set);
 /* The sensitivities of this set are others than they were. */
 void bs_ls_changed(struct bs_ls *plan, uint32_t set);
+/*
+ * With spec.given: out = sum_c conj(S_c) F^H F S_c in by this function; maps: of the set in
+ * use. Of q only the first value, the sum of the weights, is read; no circulant preconditioner.
+ */
+void bs_ls_given(struct bs_ls *plan,
+		 void (*normal)(void *self, const float *maps, const float *in, float *out),
+		 void *self);
 /* Another lambda for the solves that follow. */
 void bs_ls_lambda(struct bs_ls *plan, double lambda);
 

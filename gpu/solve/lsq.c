@@ -40,6 +40,7 @@ struct bs_ls_spec bs_lsq_spec(const struct bs_protocol *p)
 		.precond = p->precond,
 		.iterations = p->iterations,
 		.lambda = p->lambda,
+		.given = bs_protocol_off_resonance(p),
 	};
 }
 
@@ -73,6 +74,22 @@ struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p)
 	};
 }
 
+/* Off resonance there is no Q; its first value, of no distance, is what it would be. */
+static int sum_weights(float **q, const struct bs_protocol *p, const float *weight,
+		       struct bs_fail *why)
+{
+	double sum = 0.0;
+
+	*q = malloc(2 * sizeof(**q));
+	if (*q == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': weights", p->name);
+	for (uint64_t m = 0; m < bs_protocol_samples(p); m++)
+		sum += weight != NULL ? (double)weight[m] : 1.0;
+	(*q)[0] = (float)sum;
+	(*q)[1] = 0.0f;
+	return 0;
+}
+
 int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
 	     const float *weight, struct bs_team *team, const char *cache_dir,
 	     void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
@@ -81,6 +98,8 @@ int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tab
 	struct bs_q_spec s = bs_lsq_q_spec(p);
 	int rc;
 
+	if (bs_protocol_off_resonance(p))
+		return sum_weights(q, p, weight, why);
 	*q = malloc((size_t)bs_q_size(&s) * 8);
 	if (*q == NULL || bs_q_size(&s) == 0)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': Q", p->name);

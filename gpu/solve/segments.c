@@ -6,28 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/calibrate/dense.h"
+#include "gpu/solve/interpolators.h"
 
-#define BLOCK    8192u /* voxels of one task */
-#define BINS_MIN 256u
-#define BINS_MAX 16384u
-#define COLUMNS  1024u /* times that are fitted at once */
+#define BLOCK 8192u /* voxels of one task */
 
 struct bs_segments {
 	struct bs_segments_spec s;
-	struct bs_segments_info info;
+	struct bs_interpolators fit;
 	struct bs_nufft *nufft;
 	struct bs_team *team;
 	const float *hz;
 	uint64_t voxels;
-	double first_s, step_s; /* tau_l = first + l step */
-	float *b;               /* [segment][sample of a readout] complex */
-	float *phase, *step;    /* [voxel] complex: exp(-i2pi f tau_l), exp(-i2pi f step) */
-	float *images;          /* [together][voxel] complex, of the segment */
-	float *samples;         /* [together][sample] complex, of the segment */
-	float *sum;             /* [together][sample] complex, of all segments */
-	float *data;            /* [state][coil][sample] complex */
-	uint8_t *seen;          /* [state][readout] */
+	float *b;            /* [segment][sample of a readout] complex */
+	float *phase, *step; /* [voxel] complex: exp(-i2pi f tau_l), exp(-i2pi f step) */
+	float *images;       /* [together][voxel] complex, of the segment */
+	float *samples;      /* [together][sample] complex, of the segment */
+	float *sum;          /* [together][sample] complex, of all segments */
+	float *data;         /* [state][coil][sample] complex */
+	uint8_t *seen;       /* [state][readout] */
 	/* of the operation in progress */
 	const float *in, *maps, *factor;
 	float *out;
@@ -122,233 +118,18 @@ static int take_regions(struct bs_segments *p, struct bs_arena *arena, struct bs
 	return 0;
 }
 
-/* ---- the fit ---- */
-
-struct fit {
-	double *share, *hz; /* [bins]: share of the voxels, their mean */
-	uint32_t bins;
-	double *gram;    /* [L][L] complex */
-	double *atom;    /* [L][bins] complex: exp(+i2pi f tau_l) */
-	double *columns; /* [COLUMNS][L] complex */
-	double *wave;    /* [bins] complex: share exp(-i2pi f t) */
-};
-
-static void fit_close(struct fit *f)
-{
-	free(f->share);
-	free(f->hz);
-	free(f->gram);
-	free(f->atom);
-	free(f->columns);
-	free(f->wave);
-}
-
-/* 16 bins a turn of the widest phase: within one, exp(-i2pi f t) turns by a sixteenth at most. */
-static int fit_open(struct fit *f, const float *hz, uint64_t count, double last_s,
-		    struct bs_fail *why)
-{
-	double least = INFINITY;
-	double most = -INFINITY;
-	double turns;
-	uint32_t used = 0;
-
-	*f = (struct fit){ .bins = 0 };
-	for (uint64_t v = 0; v < count; v++) {
-		if (!isfinite(hz[v]))
-			return bs_fail(why, BS_ERR_VALUE, "field map: voxel %llu is %g Hz",
-				       (unsigned long long)v, (double)hz[v]);
-		least = fmin(least, (double)hz[v]);
-		most = fmax(most, (double)hz[v]);
-	}
-	turns = fmax((most - least) * last_s, 0.0);
-	f->bins = (uint32_t)fmin(fmax(16.0 * turns, BINS_MIN), BINS_MAX);
-	f->share = calloc(f->bins, sizeof(double));
-	f->hz = calloc(f->bins, sizeof(double));
-	f->wave = calloc(f->bins, 2 * sizeof(double));
-	f->gram = calloc((size_t)BS_SEGMENTS_MAX * BS_SEGMENTS_MAX, 2 * sizeof(double));
-	f->atom = calloc((size_t)BS_SEGMENTS_MAX * f->bins, 2 * sizeof(double));
-	f->columns = calloc((size_t)BS_SEGMENTS_MAX * COLUMNS, 2 * sizeof(double));
-	if (f->share == NULL || f->hz == NULL || f->wave == NULL || f->gram == NULL ||
-	    f->atom == NULL || f->columns == NULL) {
-		fit_close(f);
-		return bs_fail(why, BS_ERR_NOMEM, "fit of the time segments");
-	}
-	for (uint64_t v = 0; v < count; v++) {
-		const double at = most > least ? ((double)hz[v] - least) / (most - least) : 0.0;
-		const uint32_t bin = (uint32_t)fmin(at * f->bins, f->bins - 1.0);
-
-		f->share[bin] += 1.0;
-		f->hz[bin] += (double)hz[v];
-	}
-	for (uint32_t i = 0; i < f->bins; i++) {
-		if (f->share[i] == 0.0)
-			continue;
-		f->hz[used] = f->hz[i] / f->share[i];
-		f->share[used++] = f->share[i] / (double)count;
-	}
-	f->bins = used;
-	return 0;
-}
-
-/*
- * The Gram matrix of the L exponentials over the histogram. A trace of 1e-13 keeps it positive
- * definite where the histogram holds fewer than L frequencies; it adds 3e-7 to the error at most.
- */
-static void fit_gram(struct fit *f, uint32_t l, double first_s, double step_s)
-{
-	for (uint32_t i = 0; i < l; i++)
-		for (uint32_t j = 0; j < f->bins; j++) {
-			const double a = 2.0 * M_PI * f->hz[j] * (first_s + i * step_s);
-
-			f->atom[2 * ((size_t)i * f->bins + j)] = cos(a);
-			f->atom[2 * ((size_t)i * f->bins + j) + 1] = sin(a);
-		}
-	for (uint32_t i = 0; i < l; i++)
-		for (uint32_t k = 0; k <= i; k++) {
-			const double *a = f->atom + 2 * (size_t)i * f->bins;
-			const double *b = f->atom + 2 * (size_t)k * f->bins;
-			double re = 0.0;
-			double im = 0.0;
-
-			for (uint32_t j = 0; j < f->bins; j++) {
-				re += f->share[j] *
-				      (a[2 * j] * b[2 * j] + a[2 * j + 1] * b[2 * j + 1]);
-				im += f->share[j] *
-				      (a[2 * j + 1] * b[2 * j] - a[2 * j] * b[2 * j + 1]);
-			}
-			f->gram[2 * (i + (size_t)l * k)] = re + (i == k ? 1e-13 : 0.0);
-			f->gram[2 * (i + (size_t)l * k) + 1] = im;
-		}
-}
-
-static void fit_wave(struct fit *f, double t)
-{
-	for (uint32_t j = 0; j < f->bins; j++) {
-		f->wave[2 * j] = cos(2.0 * M_PI * f->hz[j] * t);
-		f->wave[2 * j + 1] = -sin(2.0 * M_PI * f->hz[j] * t);
-	}
-}
-
-/* column: sum over f of share exp(+i2pi f tau_l) exp(-i2pi f t). */
-static void fit_side(struct fit *f, uint32_t l, double *column)
-{
-	for (uint32_t i = 0; i < l; i++) {
-		const double *a = f->atom + 2 * (size_t)i * f->bins;
-		double re = 0.0;
-		double im = 0.0;
-
-		for (uint32_t j = 0; j < f->bins; j++) {
-			const double *w = f->wave + 2 * j;
-
-			re += f->share[j] * (a[2 * j] * w[0] - a[2 * j + 1] * w[1]);
-			im += f->share[j] * (a[2 * j] * w[1] + a[2 * j + 1] * w[0]);
-		}
-		column[2 * i] = re;
-		column[2 * i + 1] = im;
-	}
-}
-
-/* What the interpolated exponential lacks of wave: root mean square over the histogram. */
-static double fit_error(const struct fit *f, uint32_t l, const double *column)
-{
-	double sum = 0.0;
-
-	for (uint32_t j = 0; j < f->bins; j++) {
-		double re = f->wave[2 * j];
-		double im = f->wave[2 * j + 1];
-
-		for (uint32_t i = 0; i < l; i++) { /* less b_l conj(atom) */
-			const double *a = f->atom + 2 * ((size_t)i * f->bins + j);
-
-			re -= column[2 * i] * a[0] + column[2 * i + 1] * a[1];
-			im -= column[2 * i + 1] * a[0] - column[2 * i] * a[1];
-		}
-		sum += f->share[j] * (re * re + im * im);
-	}
-	return sqrt(sum);
-}
-
-/*
- * The interpolators of L segments at `count` times, first + i step apart; b: [segment][count]
- * float, NULL: not wanted. *error: the largest of any time, of every `sparse`-th.
- */
-static int fit_times(struct fit *f, struct bs_segments *p, uint32_t l, uint32_t count,
-		     double step_s, uint32_t sparse, float *b, double *error, struct bs_fail *why)
-{
-	*error = 0.0;
-	for (uint32_t from = 0; from < count; from += COLUMNS) {
-		const uint32_t n = count - from < COLUMNS ? count - from : COLUMNS;
-		int rc;
-
-		fit_gram(f, l, p->first_s, p->step_s); /* the solution destroys it */
-		for (uint32_t i = 0; i < n; i++) {
-			fit_wave(f, p->s.start_s + (from + i) * step_s);
-			fit_side(f, l, f->columns + 2 * (size_t)l * i);
-		}
-		rc = bs_dense_solve(l, n, f->gram, f->columns, why);
-		if (rc != 0)
-			return rc;
-		for (uint32_t i = 0; i < n; i++) {
-			const double *column = f->columns + 2 * (size_t)l * i;
-
-			for (uint32_t s = 0; b != NULL && s < l; s++) {
-				b[2 * ((size_t)s * count + from + i)] = (float)column[2 * s];
-				b[2 * ((size_t)s * count + from + i) + 1] =
-					(float)column[2 * s + 1];
-			}
-			if ((from + i) % sparse != 0)
-				continue;
-			fit_wave(f, p->s.start_s + (from + i) * step_s);
-			*error = fmax(*error, fit_error(f, l, column));
-		}
-	}
-	return 0;
-}
-
-/* From the first sample to the last; one segment in the middle. */
-static void place(struct bs_segments *p, uint32_t l)
-{
-	const double whole_s = (p->s.readout - 1.0) * p->s.dwell_s;
-
-	p->step_s = l > 1 ? whole_s / (l - 1) : 0.0;
-	p->first_s = p->s.start_s + (l > 1 ? 0.0 : 0.5 * whole_s);
-}
-
-static int find_segments(struct bs_segments *p, struct bs_fail *why)
-{
-	const double whole_s = (p->s.readout - 1.0) * p->s.dwell_s;
-	struct fit f;
-	double error = INFINITY;
-	uint32_t l = 0;
-	uint32_t tried;
-	int rc = fit_open(&f, p->hz, voxels_of(&p->s) * p->s.slices, whole_s, why);
-
-	if (rc != 0)
-		return rc;
-	while (rc == 0 && error > p->s.error && l < BS_SEGMENTS_MAX) {
-		place(p, ++l);
-		tried = 8 * l + 1; /* the ends, and what lies between segments */
-		rc = fit_times(&f, p, l, tried, whole_s / (tried - 1), 1, NULL, &error, why);
-	}
-	if (rc == 0 && error > p->s.error)
-		rc = bs_fail(why, BS_ERR_VALUE,
-			     "field map: %u time segments of a readout of %g ms have an error of "
-			     "%.2g, more than %g; the map's range is %g to %g Hz",
-			     BS_SEGMENTS_MAX, whole_s * 1e3, error, p->s.error, f.hz[0],
-			     f.hz[f.bins - 1]);
-	if (rc == 0) /* 1024 times of it are looked at: the error changes over a segment */
-		rc = fit_times(&f, p, l, p->s.readout, p->s.dwell_s, 1 + p->s.readout / 1024, p->b,
-			       &error, why);
-	p->info = (struct bs_segments_info){ l, error };
-	fit_close(&f);
-	return rc;
-}
-
 int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *spec, const float *k,
 		     const float *weight, const float *hz, struct bs_arena *arena,
 		     struct bs_team *team, const char *cache_dir, struct bs_fail *why)
 {
 	const struct bs_nufft_spec n = nufft_of(spec);
+	const struct bs_interpolators_spec asked = { hz,
+						     voxels_of(spec) * spec->slices,
+						     spec->readout,
+						     BS_SEGMENTS_MAX,
+						     spec->dwell_s,
+						     spec->start_s,
+						     spec->error };
 	struct bs_segments *p = calloc(1, sizeof(*p));
 	int rc;
 
@@ -358,10 +139,9 @@ int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *s
 	p->hz = hz;
 	p->team = team;
 	p->voxels = voxels_of(spec);
-	bs_dense_open();
 	rc = take_regions(p, arena, why);
 	if (rc == 0)
-		rc = find_segments(p, why);
+		rc = bs_interpolators_find(&p->fit, &asked, p->b, why);
 	if (rc == 0)
 		rc = bs_nufft_plan(&p->nufft, &n, k, weight, arena, team, cache_dir, why);
 	if (rc != 0) {
@@ -384,7 +164,7 @@ void bs_segments_close(struct bs_segments *p)
 
 struct bs_segments_info bs_segments_info(const struct bs_segments *p)
 {
-	return p->info;
+	return (struct bs_segments_info){ p->fit.segments, p->fit.error };
 }
 
 /* ---- tasks ---- */
@@ -410,8 +190,8 @@ static void start_phases(void *arg, int task, int member)
 
 	(void)member;
 	for (uint64_t v = from; v < from + n; v++) {
-		const double a = -2.0 * M_PI * (double)hz[v] * p->first_s;
-		const double s = -2.0 * M_PI * (double)hz[v] * p->step_s;
+		const double a = -2.0 * M_PI * (double)hz[v] * p->fit.first_s;
+		const double s = -2.0 * M_PI * (double)hz[v] * p->fit.step_s;
 
 		p->phase[2 * v] = (float)cos(a);
 		p->phase[2 * v + 1] = (float)sin(a);
@@ -561,7 +341,7 @@ static void adjoint(struct bs_segments *p, const float *maps, const float *data,
 {
 	p->maps = maps;
 	p->out = image;
-	for (uint32_t l = 0; l < p->info.segments; l++) {
+	for (uint32_t l = 0; l < p->fit.segments; l++) {
 		turn_to(p, l);
 		p->in = data;
 		bs_team_run(p->team, weigh_samples, p, readout_tasks(p));
@@ -580,7 +360,7 @@ void bs_segments_slice(struct bs_segments *p, uint32_t slice)
 
 void bs_segments_normal(struct bs_segments *p, const float *maps, const float *in, float *out)
 {
-	for (uint32_t l = 0; l < p->info.segments; l++) {
+	for (uint32_t l = 0; l < p->fit.segments; l++) {
 		turn_to(p, l);
 		p->in = in;
 		p->maps = maps;

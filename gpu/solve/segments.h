@@ -26,6 +26,7 @@
 #ifndef BS_GPU_SOLVE_SEGMENTS_H
 #define BS_GPU_SOLVE_SEGMENTS_H
 
+#include "core/engine.h"
 #include "gpu/nufft/nufft.h"
 
 #ifdef __cplusplus
@@ -70,9 +71,16 @@ void bs_segments_normal(struct bs_segments *plan, const float *maps, const float
 
 struct bs_segments_info {
 	uint32_t segments;
-	double error; /* of the fit; at most the spec's */
+	double error; /* of the fit */
 };
 struct bs_segments_info bs_segments_info(const struct bs_segments *plan);
+static inline void bs_segments_report(const struct bs_segments *plan, struct bs_report *report)
+{
+	const struct bs_segments_info info = bs_segments_info(plan);
+
+	report->segments = info.segments;
+	report->field_error = info.error;
+}
 
 #ifdef __cplusplus
 }

@@ -97,6 +97,7 @@ static const char every[] =
 	" third_ignored = true;\n"
 	"    tolerance = 0.1; min_extent = 0.3; delay = [0.5, -0.25];"
 	" delay_cross = [0.1, 0.0]; };\n"
+	"  field: { map_file = \"whole\"; dwell_us = 2.5; start_ms = 1.25; error = 0.002; };\n"
 	"  gridding: { width = 5.5; oversampling = 1.3; window = \"gauss\";"
 	" density = \"file\"; density_file = \"whole.cfl\";\n"
 	"    density_iterations = 7; normalize = \"uniform\"; chunk_readouts = 4; };\n"

@@ -367,6 +367,33 @@ static const struct {
 	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
 	  "encoded = [64, 64]; coils = 1; samples = 64; readouts = 64;\n"
 	  "trajectory: {\ndelay = [0.5, 0.0]; }; } );" },
+	{ 5, "protocols.[0].field.map_file: has no effect with method cartesian",
+	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
+	  "encoded = [64, 64]; coils = 1; samples = 64; readouts = 64;\n"
+	  "field: {\nmap_file = \"whole\"; dwell_us = 2.5; }; } );" },
+	{ 4, "protocols.[0].field.dwell_us: has no effect without field.map_file",
+	  PROTOCOL("field: { dwell_us = 2.5; };") },
+	{ 4, "protocols.[0].field.dwell_us: missing; field.map_file needs it",
+	  PROTOCOL("field: { map_file = \"whole\"; };") },
+	{ 4, "half.hdr: No such file",
+	  PROTOCOL("field: { map_file = \"half\"; dwell_us = 2.5; };") },
+	{ 4, "protocols.[0].backend: field.map_file has no CUDA engine",
+	  PROTOCOL("backend = \"cuda\"; field: { map_file = \"whole\"; dwell_us = 2.5; };") },
+	{ 4, "protocols.[0].field.error: 0.2 is outside",
+	  PROTOCOL("field: { map_file = \"whole\"; dwell_us = 2.5; error = 0.2; };") },
+	{ 4, "protocols.[0].ls.q: exact: field.map_file is for the NUFFT alone",
+	  "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\"; };\n"
+	  "ls: { q = \"exact\"; }; field: { map_file = \"whole\"; dwell_us = 2.5; }; } );" },
+	{ 4, "protocols.[0].ls.preconditioner: circulant is made from Q",
+	  "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\"; };\n"
+	  "ls: { preconditioner = \"circulant\"; };\n"
+	  "field: { map_file = \"whole\"; dwell_us = 2.5; }; } );" },
+	{ 4, "protocols.[0].ls.basis: box: not with field.map_file",
+	  "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 64];\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"random\"; };\n"
+	  "ls: { basis = \"box\"; }; field: { map_file = \"whole\"; dwell_us = 2.5; }; } );" },
 	{ 4, "protocols.[0].trajectory.third_ignored: is for 2D only",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64, 64];\n"
 	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = "

@@ -81,8 +81,21 @@ static void words(void)
 		      image.head.user_float[7] == 1000.0f,
 	      "and user_float");
 
-	CHECK(strstr(text, "whitened") == NULL && strstr(text, "virtual") == NULL,
+	CHECK(strstr(text, "whitened") == NULL && strstr(text, "virtual") == NULL &&
+		      strstr(text, "field") == NULL,
 	      "nothing is said of what was not done");
+	(void)strcpy(p.field.map_file, "b0.cfl");
+	image.report.segments = 18;
+	image.report.field_error = 5e-4;
+	(void)bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);
+	CHECK(says(text, "field", "b0.cfl") && says(text, "field_segments", "18") &&
+		      says(text, "field_error", "5.00e-04"),
+	      "off resonance: %s", text);
+	image.report.segments = 0;
+	(void)bs_attributes_write(text, sizeof(text), &p, "gridding/host", &image, &t);
+	CHECK(says(text, "field", "b0.cfl") && strstr(text, "field_segments") == NULL,
+	      "a preview's engine says no number");
+	p.field.map_file[0] = '\0';
 	image.prepared = (struct bs_prepared){ .asked = true, .coils = 2, .virtual_coils = 1 };
 	image.prepared.kept = 0.875f;
 	(void)bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);

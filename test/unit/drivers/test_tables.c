@@ -388,6 +388,48 @@ static void test_maps(void)
 	expect_refusal(&p, BS_ERR_VALUE);
 }
 
+/* A map for each slice, in dimension 13. */
+static void write_field(const float *v, uint64_t z, uint64_t slices)
+{
+	uint64_t dims[BS_CFL_DIMS] = { MATRIX, MATRIX, z, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+
+	dims[13] = slices;
+	if (bs_cfl_write(maps, dims, v, NULL) != 0)
+		CHECK(0, "cannot write %s", maps);
+}
+
+static void test_field(void)
+{
+	static float v[2 * MATRIX * MATRIX * 2];
+	struct bs_protocol p = radial();
+	struct bs_fail why = { 0 };
+	struct bs_loaded l;
+	int rc;
+
+	for (size_t i = 0; i < sizeof(v) / 4; i += 2)
+		v[i] = (float)i - 300.0f;
+	(void)strcpy(p.field.map_file, maps);
+	p.slices = 2;
+	write_field(v, 1, 2);
+	rc = bs_tables_load(&l, &p, &why);
+	CHECK(rc == 0 && l.tables.field != NULL && l.tables.field[0] == -300.0f &&
+		      l.tables.field[2 * MATRIX * MATRIX - 1] == v[sizeof(v) / 4 - 2],
+	      "field maps of two slices %s", why.text);
+	if (rc == 0)
+		bs_tables_free(&l);
+	write_field(v, 2, 1);
+	expect_refusal(&p, BS_ERR_SIZE);
+	write_field(v, 1, 1);
+	expect_refusal(&p, BS_ERR_SIZE); /* one map for two slices */
+	v[401] = 0.5f;
+	write_field(v, 1, 2);
+	expect_refusal(&p, BS_ERR_VALUE); /* imaginary hertz */
+	v[401] = 0.0f;
+	v[400] = NAN;
+	write_field(v, 1, 2);
+	expect_refusal(&p, BS_ERR_VALUE);
+}
+
 static void write_matrix(const char *name, uint32_t cols)
 {
 	struct bs_csr m;
@@ -477,6 +519,7 @@ int main(void)
 	test_arrays();
 	test_weights();
 	test_maps();
+	test_field();
 	test_w();
 	test_data();
 	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", dir);

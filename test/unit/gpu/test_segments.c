@@ -244,7 +244,7 @@ static void same_bytes(const struct scan *t)
 	      off(out, want, t->coils * voxels_of(t)));
 }
 
-/* Few frequencies need few segments, none at all one; too many are refused, and what is no number. */
+/* Few frequencies need few segments; too many segments are refused, and what is no number. */
 static void numbers(const struct scan *t)
 {
 	struct bs_fail why = { 0 };
