@@ -156,7 +156,9 @@ static double nufft(const struct scan *s, double accuracy, float *fhd, const flo
 static void sense(const struct scan *s, enum bs_sum sum, const float *fhd, float *x)
 {
 	struct bs_q_spec qs = { 3, { X, Y, Z }, s->samples, BS_BASIS_DELTA, sum, 1e-5 };
-	struct bs_ls_spec spec = { 3, { X, Y, Z }, COILS, 1, BS_PRECOND_NONE, STEPS, LAMBDA };
+	struct bs_ls_spec spec = {
+		3, { X, Y, Z }, COILS, 1, BS_PRECOND_NONE, STEPS, LAMBDA, false
+	};
 	struct bs_pcg_stop stop = { STEPS, 0.0, INT64_MAX };
 	struct bs_pcg_result result = { 0 };
 	struct bs_need need = { 0 };
