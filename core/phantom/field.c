@@ -161,15 +161,15 @@ void bs_field_sample(const struct bs_field_object *o, const float *k, double t0_
 			times(e, y + 2 * (size_t)p->at[1]);
 			if (o->dims > 2)
 				times(e, z + 2 * (size_t)p->at[2]);
-			for (uint32_t c = 0; c < o->coils; c++) {
+			for (size_t c = 0; c < o->coils; c++) {
 				sum[2 * c] += seen[2 * c] * e[0] - seen[2 * c + 1] * e[1];
 				sum[2 * c + 1] += seen[2 * c] * e[1] + seen[2 * c + 1] * e[0];
 			}
 			times(phase + 2 * i, step + 2 * i);
 		}
-		for (uint32_t c = 0; c < o->coils; c++) {
-			data[2 * ((size_t)c * samples + s)] = (float)sum[2 * c];
-			data[2 * ((size_t)c * samples + s) + 1] = (float)sum[2 * c + 1];
+		for (size_t c = 0; c < o->coils; c++) {
+			data[2 * (c * samples + s)] = (float)sum[2 * c];
+			data[2 * (c * samples + s) + 1] = (float)sum[2 * c + 1];
 		}
 	}
 }

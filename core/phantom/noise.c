@@ -44,13 +44,13 @@ int bs_coil_noise_make(struct bs_coil_noise *n, uint32_t coils, double spread, d
 
 void bs_coil_noise_covariance(const struct bs_coil_noise *n, double power, float *psi)
 {
-	for (uint32_t j = 0; j < n->coils; j++) {
+	for (size_t j = 0; j < n->coils; j++) {
 		double z[2] = { power * n->deviation[j], 0.0 };
 
-		for (uint32_t i = j; i < n->coils; i++) {
+		for (size_t i = j; i < n->coils; i++) {
 			double re = z[0] * n->deviation[i];
 			double im = z[1] * n->deviation[i];
-			uint32_t next = i + 1 < n->coils ? i + 1 : i;
+			const size_t next = i + 1 < n->coils ? i + 1 : i;
 			double kept = z[0];
 
 			psi[2 * (i + n->coils * j)] = psi[2 * (j + n->coils * i)] = (float)re;

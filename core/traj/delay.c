@@ -48,17 +48,17 @@ int bs_delay_apply(struct bs_traj *t, const float axis[3], const float cross[3],
 		float *k = t->k + r * values;
 
 		memcpy(asked, k, values * sizeof(*asked));
-		for (size_t i = 0; i < values; i++) {
-			const uint32_t sample = (uint32_t)(i / t->dims);
-			double to = asked[i];
+		for (uint32_t i = 0; i < t->samples; i++)
+			for (uint32_t a = 0; a < t->dims; a++) {
+				const size_t at = (size_t)i * t->dims + a;
+				double to = asked[at];
 
-			for (uint32_t b = 0; b < t->dims; b++)
-				to += s[i % t->dims][b] *
-				      step_at(asked, t->dims, t->samples, sample, b);
-			k[i] = (float)fold(to);
-			if (k[i] >= 0.5f) /* rounded up to it */
-				k[i] = -0.5f;
-		}
+				for (uint32_t b = 0; b < t->dims; b++)
+					to += s[a][b] * step_at(asked, t->dims, t->samples, i, b);
+				k[at] = (float)fold(to);
+				if (k[at] >= 0.5f) /* rounded up to it */
+					k[at] = -0.5f;
+			}
 	}
 	free(asked);
 	return 0;
@@ -108,17 +108,17 @@ static void signal_at(const struct bs_spokes *in, uint32_t readout, double at, d
 	double w[TAPS];
 
 	weigh(w, at - first);
-	for (uint32_t c = 0; c < in->coils; c++) {
+	for (size_t c = 0; c < in->coils; c++) {
 		const float *d = in->data + 2 * ((size_t)readout * in->coils + c) * in->samples;
 
 		out[2 * c] = out[2 * c + 1] = 0.0;
 		for (int n = 0; n < TAPS; n++) {
-			const int s = first + n;
+			const float *here = d + 2 * ((ptrdiff_t)first + n);
 
-			if (s < 0 || s >= (int)in->samples)
+			if (first + n < 0 || first + n >= (int)in->samples)
 				continue;
-			out[2 * c] += w[n] * (double)d[2 * s];
-			out[2 * c + 1] += w[n] * (double)d[2 * s + 1];
+			out[2 * c] += w[n] * (double)here[0];
+			out[2 * c + 1] += w[n] * (double)here[1];
 		}
 	}
 }
@@ -136,9 +136,9 @@ static double dot(const double *x, const double *y, size_t n)
 static int look(struct spoke *s, const struct bs_spokes *in, uint32_t readout, struct bs_fail *why)
 {
 	const float *k = in->k + (size_t)readout * in->samples * 2;
+	const float *last = k + 2 * ((size_t)in->samples - 1);
 	const double n = in->samples - 1.0;
-	const double step[2] = { ((double)k[2 * (in->samples - 1)] - k[0]) / n,
-				 ((double)k[2 * (in->samples - 1) + 1] - k[1]) / n };
+	const double step[2] = { ((double)last[0] - k[0]) / n, ((double)last[1] - k[1]) / n };
 	const double length = hypot(step[0], step[1]);
 	double off = 0.0;
 
@@ -147,9 +147,9 @@ static int look(struct spoke *s, const struct bs_spokes *in, uint32_t readout, s
 	s->dir[0] = step[0] / length;
 	s->dir[1] = step[1] / length;
 	s->center = -(k[0] * s->dir[0] + k[1] * s->dir[1]) / length;
-	for (uint32_t i = 0; i < in->samples; i++)
-		off = fmax(off, hypot(k[2 * i] - (i - s->center) * step[0],
-				      k[2 * i + 1] - (i - s->center) * step[1]));
+	for (size_t i = 0; i < in->samples; i++)
+		off = fmax(off, hypot(k[2 * i] - ((double)i - s->center) * step[0],
+				      k[2 * i + 1] - ((double)i - s->center) * step[1]));
 	if (!(off <= 0.25 * length))
 		return bs_fail(why, BS_ERR_TRAJECTORY,
 			       "readout %u is no straight, evenly sampled spoke through the "

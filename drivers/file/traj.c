@@ -159,7 +159,8 @@ static int load_array(struct bs_traj *t, const struct bs_protocol *p, struct bs_
 	if (p->by_header && c.dims[0] > 0 && c.size / c.dims[0] / t->samples > 0 &&
 	    c.size / c.dims[0] / t->samples < t->readouts)
 		t->readouts = (uint32_t)(c.size / c.dims[0] / t->samples);
-	if (c.dims[0] < t->dims || c.dims[0] > 3)
+	if (c.dims[0] == 0 || c.dims[0] < t->dims || c.dims[0] > 3 || c.dims[1] == 0 ||
+	    c.dims[2] == 0)
 		rc = bs_fail(why, BS_ERR_TRAJECTORY,
 			     "%s: dimension 0 is %" PRIu64
 			     " (of [dims, samples, readouts]), protocol "

@@ -139,7 +139,7 @@ static int set_noise(struct run *r, struct bs_team *team, struct bs_fail *why)
 	bs_random_seed(&r->random, r->scan.seed);
 	if (r->scan.plan.noise > 0 && r->scan.receiver.scan_samples > longest)
 		longest = r->scan.receiver.scan_samples;
-	r->readout = malloc(2 * r->p->coils * longest * sizeof(float));
+	r->readout = malloc(longest * r->p->coils * 2 * sizeof(float));
 	r->work = malloc(2 * longest * sizeof(double));
 	if (rc == 0 && (r->readout == NULL || r->work == NULL))
 		rc = bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for a readout");

@@ -112,6 +112,8 @@ static int light(struct bs_phantom_source *s, uint32_t slice, struct bs_fail *wh
 	free(image);
 	if (rc != 0)
 		return rc;
+	if (s->work_each == 0)
+		return 0; /* nothing of this slice shines */
 	s->work = malloc((size_t)bs_team_members(s->team) * s->work_each * sizeof(*s->work));
 	return s->work != NULL
 		       ? 0
@@ -170,7 +172,7 @@ static void delay(const struct bs_phantom_source *s)
 		double x = (double)from[n] - from[n - 2];
 		double y = (double)from[n + 1] - from[n - 1];
 
-		for (uint32_t i = 0; i < n; i++) {
+		for (size_t i = 0; i < n; i++) {
 			to[2 * i] = (float)(from[2 * i] + m[0] * x + m[2] * y);
 			to[2 * i + 1] = (float)(from[2 * i + 1] + m[2] * x + m[1] * y);
 		}

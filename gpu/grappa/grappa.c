@@ -339,6 +339,8 @@ static void fill_normal(const struct bs_grappa *g, const struct bs_neighborhood 
 	double square = 0.0;
 	double l;
 
+	if (line == 0) /* no taps, no unknowns */
+		return;
 	for (uint32_t j = 0; j < n; j++) {
 		const double *row =
 			g->gram.g + 2 * (row_of(g, p, j / line) + skip + j % line) * g->gram.order;
