@@ -11,6 +11,12 @@
 
 typedef double complex cd;
 
+/* CMPLX is not in every compiler's complex.h; here all parts are finite. */
+static cd pair(double re, double im)
+{
+	return re + im * I;
+}
+
 double bs_navigator_phase(uint32_t coils, uint32_t samples, const float *a, const float *b,
 			  size_t b_stride)
 {
@@ -30,12 +36,12 @@ double bs_navigator_phase(uint32_t coils, uint32_t samples, const float *a, cons
 
 static cd at(const double *p, uint32_t i)
 {
-	return CMPLX(p[2 * (size_t)i], p[2 * (size_t)i + 1]);
+	return pair(p[2 * (size_t)i], p[2 * (size_t)i + 1]);
 }
 
 static cd turned(const double *p, uint32_t n, uint32_t i, const struct bs_echo_fit *f)
 {
-	return at(p, i) * cexp(CMPLX(0.0, -(f->phase + f->slope * bs_echo_x(n, i))));
+	return at(p, i) * cexp(pair(0.0, -(f->phase + f->slope * bs_echo_x(n, i))));
 }
 
 /* What remains, by weighted least squares. */
@@ -98,7 +104,7 @@ static cd kernel(uint32_t n, double u)
 
 	if (fabs(wave) < 1e-12)
 		return 1.0;
-	return sin(PI * n * u) / (n * wave) * (n % 2 == 0 ? cexp(CMPLX(0.0, PI * u)) : 1.0);
+	return sin(PI * n * u) / (n * wave) * (n % 2 == 0 ? cexp(pair(0.0, PI * u)) : 1.0);
 }
 
 int bs_ramps_matrix(float *matrix, const struct bs_trapezoid *t, void *work, struct bs_fail *why)

@@ -17,6 +17,12 @@
 
 typedef double complex cd;
 
+/* CMPLX is not in every compiler's complex.h; here all parts are finite. */
+static cd pair(double re, double im)
+{
+	return re + im * I;
+}
+
 static uint64_t seed = 23;
 static struct bs_fail why;
 
@@ -29,7 +35,7 @@ static cd random_complex(void)
 {
 	const double re = signed_one();
 
-	return CMPLX(re, signed_one());
+	return pair(re, signed_one());
 }
 
 static void navigators(void)
@@ -44,7 +50,7 @@ static void navigators(void)
 		for (int c = 0; c < COILS; c++)
 			for (int s = 0; s < SAMPLES; s++) {
 				const cd v = random_complex();
-				const cd w = v * cexp(CMPLX(0.0, i));
+				const cd w = v * cexp(pair(0.0, i));
 
 				a[c][s][0] = (float)creal(v);
 				a[c][s][1] = (float)cimag(v);
@@ -58,7 +64,7 @@ static void navigators(void)
 	for (int c = 0; c < COILS; c++)
 		for (int s = 0; s < SAMPLES; s++) {
 			b[c][s][0] += (float)(0.3 * signed_one());
-			sum += conj(CMPLX(a[c][s][0], a[c][s][1])) * CMPLX(b[c][s][0], b[c][s][1]);
+			sum += conj(pair(a[c][s][0], a[c][s][1])) * pair(b[c][s][0], b[c][s][1]);
 		}
 	noisy = bs_navigator_phase(COILS, SAMPLES, a[0][0], b[0][0], STRIDE);
 	CHECK(fabs(noisy - carg(sum)) < 1e-12, "with noise %g, the sum's %g", noisy, carg(sum));
@@ -78,7 +84,7 @@ static void fits(void)
 
 			for (uint32_t i = 0; i < n; i++) {
 				const cd v = fabs(signed_one()) *
-					     cexp(CMPLX(0.0, phases[f] + slope * bs_echo_x(n, i)));
+					     cexp(pair(0.0, phases[f] + slope * bs_echo_x(n, i)));
 
 				p[2 * i] = creal(v);
 				p[2 * i + 1] = cimag(v);
@@ -103,16 +109,16 @@ static void fit_of_noise(void)
 
 	for (uint32_t i = 0; i < N; i++) {
 		const cd v = (1.2 + signed_one()) *
-			     cexp(CMPLX(0.0, 0.4 - 0.11 * bs_echo_x(N, i) + 0.2 * signed_one()));
+			     cexp(pair(0.0, 0.4 - 0.11 * bs_echo_x(N, i) + 0.2 * signed_one()));
 
 		p[2 * i] = creal(v);
 		p[2 * i + 1] = cimag(v);
 	}
 	fit = bs_echo_fit(N, p);
 	for (uint32_t i = 0; i < N; i++) {
-		const cd v = CMPLX(p[2 * i], p[2 * i + 1]);
+		const cd v = pair(p[2 * i], p[2 * i + 1]);
 		const double x = bs_echo_x(N, i);
-		const double left = carg(v * cexp(CMPLX(0.0, -fit.phase - fit.slope * x)));
+		const double left = carg(v * cexp(pair(0.0, -fit.phase - fit.slope * x)));
 
 		r0 += cabs(v) * left;
 		r1 += cabs(v) * left * x;
@@ -153,8 +159,8 @@ static void ramps(uint32_t n, uint32_t ramp_us, double share, double most)
 		sample[s] = 0.0;
 		for (uint32_t i = 0; i < n; i++)
 			sample[s] +=
-				object[i] * cexp(CMPLX(0.0, -2.0 * PI * bs_trapezoid_k(&t, s) *
-								    ((double)i - (double)(n / 2))));
+				object[i] * cexp(pair(0.0, -2.0 * PI * bs_trapezoid_k(&t, s) *
+								   ((double)i - (double)(n / 2))));
 	}
 	for (uint32_t j = 0; j < n; j++) {
 		cd got = 0.0;
@@ -163,11 +169,11 @@ static void ramps(uint32_t n, uint32_t ramp_us, double share, double most)
 		for (uint32_t i = 0; i < n; i++) {
 			const double u = ((double)j - (double)(n / 2)) / n;
 
-			got += CMPLX(matrix[2 * ((size_t)j * n + i)],
-				     matrix[2 * ((size_t)j * n + i) + 1]) *
+			got += pair(matrix[2 * ((size_t)j * n + i)],
+				    matrix[2 * ((size_t)j * n + i) + 1]) *
 			       sample[i];
 			want += object[i] *
-				cexp(CMPLX(0.0, -2.0 * PI * u * ((double)i - (double)(n / 2))));
+				cexp(pair(0.0, -2.0 * PI * u * ((double)i - (double)(n / 2))));
 		}
 		worst = fmax(worst, cabs(got - want));
 		raw = fmax(raw, cabs(sample[j] - want));
