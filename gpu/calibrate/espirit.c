@@ -413,8 +413,8 @@ static int kernels(struct bs_espirit *e, struct bs_fail *why)
 	return 0;
 }
 
-int bs_espirit_run(struct bs_espirit *e, const uint32_t size[3], const float *block, float *maps,
-		   float *values, struct bs_fail *why)
+int bs_espirit_calibrate(struct bs_espirit *e, const uint32_t size[3], const float *block,
+			 struct bs_fail *why)
 {
 	const uint32_t points = (uint32_t)bs_hankel_volume(e->points);
 	int rc;
@@ -426,8 +426,6 @@ int bs_espirit_run(struct bs_espirit *e, const uint32_t size[3], const float *bl
 				       size[a], "xyz"[a], e -> s.kernel[a], e->s.block[a]);
 	shape(&e->k, &e->s, size);
 	e->block = block;
-	e->maps = maps;
-	e->values = values;
 	rc = bs_reference(e->reference, e->s.coils, (size_t)bs_hankel_volume(size), block,
 			  e->coil_gram, e->coil_value, e->work, why);
 	if (rc == 0)
@@ -441,6 +439,13 @@ int bs_espirit_run(struct bs_espirit *e, const uint32_t size[3], const float *bl
 		bs_team_run(e->team, correlate, e, (int)points);
 	}
 	to_lags(e);
+	return 0;
+}
+
+void bs_espirit_maps(struct bs_espirit *e, float *maps, float *values)
+{
+	e->maps = maps;
+	e->values = values;
 	for (e->z = 0; e->z < e->s.matrix[2]; e->z++) {
 		const float *turn = e->phase_z + 2 * (size_t)e->z * e->points[2];
 
@@ -451,5 +456,20 @@ int bs_espirit_run(struct bs_espirit *e, const uint32_t size[3], const float *bl
 				       e->line);
 		bs_team_run(e->team, row, e, (int)e->s.matrix[1]);
 	}
-	return 0;
+}
+
+int bs_espirit_run(struct bs_espirit *e, const uint32_t size[3], const float *block, float *maps,
+		   float *values, struct bs_fail *why)
+{
+	int rc = bs_espirit_calibrate(e, size, block, why);
+
+	if (rc == 0)
+		bs_espirit_maps(e, maps, values);
+	return rc;
+}
+
+void bs_espirit_lags(const struct bs_espirit *e, struct bs_espirit_lags *l)
+{
+	*l = (struct bs_espirit_lags){ &e->s,      e->corr,    e->reference, e->phase_x,
+				       e->phase_y, e->phase_z, e->line,      e->phase_stride };
 }

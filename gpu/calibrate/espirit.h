@@ -22,7 +22,8 @@
  * need -> plan -> run* -> close. Only plan and close allocate. One caller; the same bytes for any
  * team. Errors: BS_ERR_CONFIG (a spec), BS_ERR_SIZE (a block), BS_ERR_VALUE (of zeros, or not
  * finite).
- * Test: test/unit/gpu/calibrate/test_espirit.c
+ * CUDA twin: espirit_cuda.h. Tests: test/unit/gpu/calibrate/test_espirit.c,
+ * test/twin/twin_espirit.c
  * Source: Uecker et al., Magn Reson Med 2014;71:990-1001.
  */
 #ifndef BS_GPU_CALIBRATE_ESPIRIT_H
@@ -57,6 +58,22 @@ int bs_espirit_plan(struct bs_espirit **plan, const struct bs_espirit_spec *spec
 /* size: samples of this block, x y z, the kernel's to the spec's. */
 int bs_espirit_run(struct bs_espirit *plan, const uint32_t size[3], const float *block, float *maps,
 		   float *values, struct bs_fail *why);
+/*
+ * The two halves of run: the kernels' correlations of a block, and the maps from them. Between them
+ * lags, for a twin that makes the maps elsewhere; its arrays are the plan's.
+ */
+int bs_espirit_calibrate(struct bs_espirit *plan, const uint32_t size[3], const float *block,
+			 struct bs_fail *why);
+void bs_espirit_maps(struct bs_espirit *plan, float *maps, float *values);
+struct bs_espirit_lags {
+	const struct bs_espirit_spec *spec;
+	const float *corr;      /* [lag z][lag y][re, im][pair of coils][lag x], line to a part */
+	const float *reference; /* [coil] complex */
+	const float *phase_x;   /* [lag 1 ..][cos, sin][x], phase_stride to a row */
+	const float *phase_y, *phase_z; /* [voxel][lag] complex */
+	uint32_t line, phase_stride;
+};
+void bs_espirit_lags(const struct bs_espirit *plan, struct bs_espirit_lags *lags);
 void bs_espirit_close(struct bs_espirit *plan);
 
 #ifdef __cplusplus
