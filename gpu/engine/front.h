@@ -22,7 +22,7 @@
  *
  * Noise that is not known, or is singular: an error for protocols that require it, for every
  * readout of the scan; else the readouts stay as they are, and images say so.
- * One thread. After arm nothing is allocated. Test: test/unit/gpu/test_front.c
+ * One thread. After arm nothing is allocated. Test: test/unit/gpu/engine/test_front.c
  */
 #ifndef BS_GPU_ENGINE_FRONT_H
 #define BS_GPU_ENGINE_FRONT_H

@@ -6,7 +6,7 @@
  * need -> arm -> { begin -> add* -> run }* -> close. size: the grid that run's images are on, with
  * the frame's lines as they are or, of images that have been cropped, rescaled. run: out gets the
  * `matrix` around the center; in may be overwritten.
- * Only arm and close allocate. One caller. Test: test/unit/gpu/test_engine_cartesian.c
+ * Only arm and close allocate. One caller. Test: test/unit/gpu/engine/test_engine_cartesian.c
  */
 #ifndef BS_GPU_ENGINE_LEFT_OUT_H
 #define BS_GPU_ENGINE_LEFT_OUT_H

@@ -1,5 +1,5 @@
 /*
- * test/unit/gpu/test_engine_field.c - gridding, ls and sense on the host with a field map
+ * test/unit/gpu/engine/test_engine_field.c - gridding, ls and sense on the host with a field map
  *
  * The data are a known image's, summed in double precision with a field map of each slice; ls and
  * sense have more samples than voxels and bring the image back: 2e-3, as without a map

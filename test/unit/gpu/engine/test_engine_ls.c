@@ -1,9 +1,10 @@
 /*
- * test/unit/gpu/test_engine_ls.c - engines ls/host and sense/host: from readouts back to the image
+ * test/unit/gpu/engine/test_engine_ls.c - engines ls/host and sense/host: from readouts back to the
+ * image
  *
  * The data are F x (and F S_c x) of a known image in double precision; with more samples than
  * voxels and next to no regularization the solution is x. Exact: 1e-4 (residual 1e-6 of a system of
- * condition 100). NUFFT at 1e-5: 2e-3, the issue's bound for that route on real data.
+ * condition 100). NUFFT at 1e-5: 2e-3, what is asked of that route on real data.
  */
 #define _GNU_SOURCE /* M_PI */
 #include "gpu/engine/engines.h"

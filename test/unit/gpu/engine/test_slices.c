@@ -1,6 +1,6 @@
 /*
- * test/unit/gpu/test_slices.c - methods that combine by sensitivities: each frame by the maps of
- * its slice, as bs_combine does it, bit for bit
+ * test/unit/gpu/engine/test_slices.c - methods that combine by sensitivities: each frame by the
+ * maps of its slice, as bs_combine does it, bit for bit
  */
 #include <string.h>
 

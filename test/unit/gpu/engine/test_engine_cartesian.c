@@ -1,5 +1,5 @@
 /*
- * test/unit/gpu/test_engine_cartesian.c - what a scan on the grid leaves out, by its engines
+ * test/unit/gpu/engine/test_engine_cartesian.c - what a scan on the grid leaves out, by its engines
  *
  * The data are F S_c x of a known image in double precision. SENSE with as many iterations as it
  * takes gives x back, 1e-4 (residual 1e-7, condition some hundreds); a real x with a smooth phase

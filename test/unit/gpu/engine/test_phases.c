@@ -1,6 +1,6 @@
 /*
- * test/unit/gpu/test_phases.c - navigators and EPI's lines as readouts pass, against lines that
- * were never disturbed
+ * test/unit/gpu/engine/test_phases.c - navigators and EPI's lines as readouts pass, against lines
+ * that were never disturbed
  *
  * Objects of random voxels; each line is their Fourier sum in double, at whatever k it was sampled,
  * stored as floats. What is corrected must be the undisturbed line to the rounding of floats: of

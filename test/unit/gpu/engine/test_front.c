@@ -1,5 +1,6 @@
 /*
- * test/unit/gpu/test_front.c - whitening and compression of readouts before an engine sees them
+ * test/unit/gpu/engine/test_front.c - whitening and compression of readouts before an engine sees
+ * them
  *
  * Against the Cartesian reconstruction of readouts that the test itself multiplied, in double, by
  * the matrices of compress.h (test_compress.c holds those to their definitions): images agree to
