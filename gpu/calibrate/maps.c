@@ -25,6 +25,7 @@ struct bs_maps {
 	float *block;      /* [coil][z][y][x] complex */
 	float *maps;       /* [slice][coil][z][y][x] complex */
 	uint64_t *version; /* [slice], of the lines that they are made from; 0: there are none */
+	uint32_t *leader;  /* [slice] the frame whose images they are made with */
 	/* walsh */
 	float *images; /* [coil][z][y][x] complex */
 	float *rows;   /* [member] of a coil: [kz][ky] rows, then [kz][y] rows, then one */
@@ -116,7 +117,8 @@ static uint64_t memory(struct bs_maps *m, struct bs_arena *arena)
 
 	ok = part(&total, arena, &m->trim, (uint64_t)n[0] * p->encoded[0] * 8) &&
 	     part(&total, arena, &m->block, p->coils * volume(n) * 8) &&
-	     part(&total, arena, &m->version, p->slices * 8u);
+	     part(&total, arena, &m->version, p->slices * 8u) &&
+	     part(&total, arena, &m->leader, p->slices * 4u);
 	if (by_walsh(p))
 		ok = ok && part(&total, arena, &m->images, p->coils * bs_protocol_voxels(p) * 8) &&
 		     part(&total, arena, &m->rows, BS_TEAM_MAX * m->rows_stride * 4) &&
@@ -346,6 +348,8 @@ int bs_maps_make(struct bs_maps *m, uint32_t frame, bool *made, struct bs_fail *
 		return 0;
 	p = m->p;
 	slice = frame / p->contrasts;
+	if (m->version[slice] != 0 && m->leader[slice] != frame)
+		return 0;
 	espirit = espirit_of(p, m->most);
 	for (int a = 0; a < 2 && !by_walsh(p); a++)
 		few[a] = espirit.kernel[a + 1];
@@ -369,8 +373,10 @@ int bs_maps_make(struct bs_maps *m, uint32_t frame, bool *made, struct bs_fail *
 	} else {
 		rc = bs_espirit_run(m->espirit, m->size, m->block, to, NULL, why);
 	}
-	if (rc == 0)
+	if (rc == 0) {
 		m->version[slice] = m->box.version;
+		m->leader[slice] = frame;
+	}
 	*made = rc == 0;
 	return rc;
 }

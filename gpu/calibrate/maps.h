@@ -9,7 +9,9 @@
  * need -> plan -> { scan -> { add | make }* }* -> close. Only plan and close allocate. One caller;
  * the same bytes for any team.
  * make: before an image of the frame is combined or solved. It makes the slice's maps where there
- * are none of this scan's yet, or its calibration has changed since: *made says so.
+ * are none of this scan's yet, and again with later images of the contrast that they were first
+ * made with, where that one's calibration has changed since: once a slice and repetition, whatever
+ * the other contrasts bring. *made says so.
  * BS_ERR_CALIBRATION: the scan has brought too few calibration lines; BS_ERR_VALUE: of zeros, or
  * not finite.
  * Test: test/unit/gpu/calibrate/test_maps.c

@@ -145,6 +145,30 @@ static void life(enum bs_maps_from how, int members)
 	free(first);
 }
 
+/* Embedded calibration in each contrast: maps are made once a slice and repetition. */
+static void once(void)
+{
+	struct bs_protocol p = protocol(20, 18, 1, 4);
+	struct bs_fail why = { 0 };
+	struct rig r;
+	int count = 0;
+	bool made;
+
+	p.slices = 2;
+	p.contrasts = 3;
+	p.calibration_lines = 10;
+	CHECK(rig_open(&r, &p, 1, &why) == 0, "maps %s", why.text);
+	for (int repetition = 0; repetition < 4; repetition++)
+		for (uint32_t frame = 0; frame < 6; frame++) {
+			for (uint32_t l = 4; l < 14; l++)
+				send(&r, frame, l, true, repetition);
+			CHECK(bs_maps_make(r.maps, frame, &made, &why) == 0, "%s", why.text);
+			count += made;
+		}
+	CHECK(count == 8, "2 slices, 4 repetitions, 3 contrasts: maps made %d times", count);
+	rig_close(&r);
+}
+
 /* Maps of a volume; three threads, the same bytes as one. */
 static void volume(enum bs_maps_from how)
 {
@@ -244,6 +268,7 @@ int main(void)
 
 	life(BS_MAPS_ESPIRIT, 1);
 	life(BS_MAPS_WALSH, 2);
+	once();
 	volume(BS_MAPS_ESPIRIT);
 	volume(BS_MAPS_WALSH);
 	(void)snprintf(path, sizeof(path), "%s/scan/prisma2d_dual_20ch.h5",
