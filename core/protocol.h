@@ -352,6 +352,11 @@ static inline bool bs_protocol_makes_maps(const struct bs_protocol *p)
 	return p->maps != BS_MAPS_FILE &&
 	       (p->combine == BS_COMBINE_SENSE || bs_methods[p->method].uses_maps);
 }
+/* It makes maps or weights from calibration lines. */
+static inline bool bs_protocol_calibrates(const struct bs_protocol *p)
+{
+	return p->parallel == BS_PARALLEL_GRAPPA || bs_protocol_makes_maps(p);
+}
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)
 {

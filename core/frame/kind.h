@@ -71,6 +71,21 @@ static inline bool bs_protocol_uses(const struct bs_protocol *p, enum bs_kind ki
 	return kind == BS_KIND_IMAGING || (p->uses >> (unsigned)kind & 1u) != 0;
 }
 
+/* Calibration lines of this scan are lines of its images, too, whatever their flags. */
+static inline bool bs_scan_embeds(const struct bs_protocol *p, const struct bs_scan_info *info)
+{
+	return bs_protocol_unfolds(p) && (info->calibration == BS_CALIBRATION_EMBEDDED ||
+					  info->calibration == BS_CALIBRATION_INTERLEAVED);
+}
+
+/* The same for one scan: calibration lines beside its images are used by what calibrates alone. */
+static inline bool bs_scan_uses(const struct bs_protocol *p, const struct bs_scan_info *info,
+				enum bs_kind kind)
+{
+	return bs_protocol_uses(p, kind) && (kind != BS_KIND_CALIBRATION ||
+					     bs_protocol_calibrates(p) || bs_scan_embeds(p, info));
+}
+
 uint64_t bs_kinds_sum(const struct bs_kinds *k);
 
 /*

@@ -91,9 +91,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 			seats[i].engine->scan(seats[i].self);
 	memset(&r->kinds, 0, sizeof(r->kinds));
 	memset(&r->prepared, 0, sizeof(r->prepared));
-	r->embedded =
-		bs_protocol_unfolds(r->p) && (info->calibration == BS_CALIBRATION_EMBEDDED ||
-					      info->calibration == BS_CALIBRATION_INTERLEAVED);
+	r->embedded = bs_scan_embeds(r->p, info);
 	r->info = *info;
 	bs_lines_of(&r->lines, r->p, info);
 	memset(&r->corrected, 0, sizeof(r->corrected));
@@ -310,15 +308,16 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		     const float *data, int64_t now_ns, struct bs_fail *why)
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
+	const bool uses = bs_scan_uses(r->p, &r->info, kind);
 	int rc = 0;
 
-	if (!bs_protocol_uses(r->p, kind))
+	if (!uses)
 		r->kinds.unused[kind]++;
 	else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && r->embedded))
 		rc = take_line(r, head, row, data, now_ns, why);
 	else
 		rc = take_beside(r, kind, head, row, data, why);
-	r->kinds.used[kind] += rc == 0 && bs_protocol_uses(r->p, kind);
+	r->kinds.used[kind] += rc == 0 && uses;
 	if (rc == 0 && kind == BS_KIND_CALIBRATION)
 		end_by_calibration(r, head, now_ns);
 	return rc;

@@ -77,6 +77,14 @@ while read -r protocol recording images near most mask; do
 	rm -f "$dir"/out/*
 	"$BORESIDE" replay -c "$dir/site.cfg" -p "$protocol" --asap $patience \
 		"$DATA/scan/$recording.h5" >"$dir/replay.log" 2>&1
+	[ "$protocol" != sep ] || for log in replay recon; do
+		words="24 of 66 readouts are calibration and this protocol does not use them"
+		if grep -q "$words" "$dir/$log.log"; then
+			echo "ok $recording: $log, maps from a file: $words"
+		else
+			echo "not ok $recording: wanted '$words': $(tail -n 2 "$dir/$log.log")"
+		fi
+	done
 	written() { [ "$(find "$dir/out" -name '*.hdr' | wc -l)" -ge "$images" ]; }
 	await written
 	for ((i = 0; i < images; i++)); do

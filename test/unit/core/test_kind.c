@@ -65,6 +65,26 @@ static void uses(void)
 	      "lines and calibration");
 }
 
+/* Maps from a file: calibration lines beside the image are of no use, those in it are lines. */
+static void calibration(void)
+{
+	struct bs_protocol p = { .method = BS_METHOD_CARTESIAN_SENSE,
+				 .parallel = BS_PARALLEL_SENSE,
+				 .combine = BS_COMBINE_SENSE,
+				 .uses = 1u << BS_KIND_CALIBRATION };
+	struct bs_scan_info info = { .calibration = BS_CALIBRATION_SEPARATE };
+
+	CHECK(bs_protocol_uses(&p, BS_KIND_CALIBRATION) &&
+		      !bs_scan_uses(&p, &info, BS_KIND_CALIBRATION) &&
+		      bs_scan_uses(&p, &info, BS_KIND_IMAGING),
+	      "separate lines, maps from a file: not used");
+	info.calibration = BS_CALIBRATION_EMBEDDED;
+	CHECK(bs_scan_uses(&p, &info, BS_KIND_CALIBRATION), "embedded lines: used");
+	info.calibration = BS_CALIBRATION_SEPARATE;
+	p.maps = BS_MAPS_ESPIRIT;
+	CHECK(bs_scan_uses(&p, &info, BS_KIND_CALIBRATION), "maps from the scan: used");
+}
+
 static void words(void)
 {
 	char text[BS_KINDS_WORDS];
@@ -100,6 +120,7 @@ int main(void)
 {
 	flags();
 	uses();
+	calibration();
 	words();
 	return check_done();
 }
