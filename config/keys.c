@@ -224,7 +224,8 @@ P("field.map_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, field.map_file,
   "gridding, ls, sense, on the host: the field map in Hz that corrects for off resonance, as .cfl "
   "[x, y, z], slices along dimension 13; a voxel of f turns by exp(-i 2 pi f t); \"\": none"),
 P("field.dwell_us", BS_KEY_NUMBER, "us", "0.0", 0, 1e6, NULL, field.dwell_us,
-  "time between two samples of a readout; field.map_file needs it"),
+  "time between two samples of a readout; field.map_file needs it. A scan whose readouts say "
+  "another one, by more than 0.1 %, is ended"),
 P("field.start_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 1e6, NULL, field.start_ms,
   "t of a readout's first sample that is not discarded: 0 where the map's phase is in the "
   "sensitivities or not wanted, the echo time where it is"),

@@ -14,6 +14,7 @@
 #include "core/traj/traj.h"
 
 static const char axes[] = "xyz";
+static const char *const of_q[] = { "ls.fhd", "ls.q" };
 
 static void fault_solves(const struct bs_reading *r, const struct bs_scope *s, const char *path)
 {
@@ -287,7 +288,6 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 static void rule_field(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
 {
-	static const char *const of_q[] = { "ls.fhd", "ls.q" };
 	const struct bs_method_traits *method = &bs_methods[p->method];
 
 	if (!sound(s, "field.map_file", "method", NULL))
@@ -478,6 +478,10 @@ static void rule_left_out(const struct bs_reading *r, const struct bs_scope *s,
 	    !method->partial)
 		fault(r, s, "partial_fourier", "has no effect with method %s",
 		      bs_method_name(p->method));
+	for (size_t i = 0; i < 2 && !method->uses_q; i++)
+		if (sound(s, of_q[i], NULL) && (i == 0 ? p->fhd : p->q) == BS_SUM_EXACT)
+			fault(r, s, of_q[i], "has no effect with method %s",
+			      bs_method_name(p->method));
 	if (!method->solves || method->uses_q)
 		return;
 	if (sound(s, "ls.basis", NULL) && p->basis != BS_BASIS_DELTA)

@@ -27,8 +27,11 @@ static bool holds_noise(const struct ingest *in, const struct bs_mrd_acq *head)
 		       in->env->shm.s->pools.acq_bytes;
 }
 
-/* Noise is summed; with the first of what else is used it must be known. False: the scan ends. */
-static bool take_noise(struct ingest *in, uint32_t slot)
+/*
+ * Noise is summed; with the first of what else is used it must be known. False: the readout shows
+ * that the scan is not what its protocol needs, and the scan ends.
+ */
+static bool goes_on(struct ingest *in, uint32_t slot)
 {
 	const struct bs_shm *shm = &in->env->shm;
 	const struct bs_mrd_acq *head = &shm->acq_meta[slot].head;
@@ -39,7 +42,8 @@ static bool take_noise(struct ingest *in, uint32_t slot)
 		(void)bs_scan_noise_add(&in->scan->noise, &in->scan->info, head,
 					(const double *)bs_shm_samples(shm, slot));
 	if (kind == BS_KIND_NOISE || !bs_protocol_uses(in->p, kind) ||
-	    bs_scan_noise_freeze(&in->scan->noise, in->p, &in->scan->info, &why) == 0)
+	    (bs_scan_noise_freeze(&in->scan->noise, in->p, &in->scan->info, &why) == 0 &&
+	     bs_admit_dwell(in->p, head, &why) == 0))
 		return true;
 	in->fault = why; /* it is what ended the scan, whatever was before */
 	bs_pool_give(shm->acq_pool, slot);
@@ -72,7 +76,7 @@ static void deliver(struct ingest *in, const struct bs_item *item)
 	atomic_store(&in->scan->next_seq, in->order.next);
 	in->acqs += item->kind == BS_WIRE_ACQ;
 	if (item->kind == BS_WIRE_ACQ && item->used) {
-		if (take_noise(in, item->slot))
+		if (goes_on(in, item->slot))
 			hand_to_recon(in, item->slot);
 	} else if (item->kind == BS_WIRE_WAVEFORM) {
 		bs_count(&in->scan->waveforms, 1);

@@ -86,6 +86,8 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 	if (!take_noise(l, acq) &&
 	    bs_protocol_uses(l->armed.protocol, bs_mrd_kind(acq->head.flags))) {
 		rc = bs_scan_noise_freeze(&l->noise, l->armed.protocol, &l->info, why);
+		if (rc == 0)
+			rc = bs_admit_dwell(l->armed.protocol, &acq->head, why);
 		bs_admit_turn(l->armed.protocol, &acq->head, acq->data);
 	}
 	if (rc != 0)

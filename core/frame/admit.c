@@ -369,6 +369,19 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	return rc;
 }
 
+int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, struct bs_fail *why)
+{
+	const double dwell_us = head->sample_time_us;
+
+	if (!bs_protocol_off_resonance(p) || bs_mrd_kind(head->flags) != BS_KIND_IMAGING ||
+	    !(dwell_us > 0.0) || fabs(dwell_us - p->field.dwell_us) <= 1e-3 * p->field.dwell_us)
+		return 0;
+	return bs_fail(why, BS_ERR_TRAJECTORY,
+		       "acquisition %u: sample_time_us is %g, field.dwell_us of protocol '%s' is "
+		       "%g",
+		       head->scan_counter, dwell_us, p->name, p->field.dwell_us);
+}
+
 void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *data)
 {
 	const size_t n = head->number_of_samples;

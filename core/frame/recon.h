@@ -115,6 +115,13 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 		 const void *data, uint32_t *row, struct bs_fail *why);
 
 /*
+ * Where a field map corrects (field.map_file): the dwell time that an admitted line of the image
+ * says, if it says one, is field.dwell_us to 0.1 %. Else BS_ERR_TRAJECTORY, which ends the scan:
+ * all its readouts are sampled alike.
+ */
+int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, struct bs_fail *why);
+
+/*
  * An admitted readout that was sampled from +k to -k (MRD flag 22) is put into the order of k: its
  * samples in place, and head's center_sample and discarded samples accordingly. Between admission
  * and bs_recon_readout, once. Nothing is done where a trajectory says, in the order of sampling,

@@ -29,6 +29,7 @@ sinks = ( { type = "cfl"; dir = "images"; }, { type = "mrd"; dir = "mrd"; } );
 protocols = (
 $(protocol eight "$eight" 2694 8 "$field"),
 $(protocol one "$one" 16000 1 "$field"),
+$(protocol wrong "$eight" 2694 8 "${field/2.5/2.6}"),
 $(protocol plain "$eight" 2694 8 "backend = \"host\";") );
 CFG
 
@@ -67,6 +68,16 @@ written() { ls images/*.cfl mrd/*.h5 >/dev/null 2>&1; }
 await written
 cmp -s images/*.cfl eight.cfl && echo "ok the service's image is recon's, bit for bit" ||
 	echo "not ok the service's image differs"
+# A map for other times: the first readout tells, and ends the scan with the reason, said once.
+"$BORESIDE" replay -c site.cfg --asap $patience -p wrong "$eight" >log 2>&1 &&
+	echo "not ok another dwell time is taken: $(cat log)"
+words='BS_ERR_TRAJECTORY.*sample_time_us is 2.5, field.dwell_us of protocol .wrong. is 2.6'
+grep -q "outcome: $words" log && echo "ok another dwell time: $(grep outcome log)" ||
+	echo "not ok another dwell time: $(cat log)"
+[ "$(grep -c "$words" log.txt)" -eq 1 ] && echo "ok one line of the log" ||
+	echo "not ok the log: $(grep "$words" log.txt)"
+"$BORESIDE" recon -c site.cfg -p wrong "$eight" -o wrong.cfl >log 2>&1 ||
+	grep -q "$words" log && echo "ok recon refuses it, too" || echo "not ok recon: $(cat log)"
 kill -TERM $serve
 wait $serve
 serve=

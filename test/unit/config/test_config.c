@@ -97,6 +97,11 @@ static void defaults(void)
 }
 
 /* Two protocols; an image of the second is just over a MiB. */
+/* The rest of line 4. */
+#define UNFOLDS(more)                                                                              \
+	"protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"              \
+	"encoded = [128, 64, 1]; coils = 1; samples = 128; readouts = 32;\n"                       \
+	"parallel = \"sense\"; image: { maps_file = \"whole\"; }; " more " } );"
 #define GRID                                                                                       \
 	"protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"              \
 	"encoded = [128, 64]; coils = 4; samples = 128; readouts = 64; "
@@ -483,9 +488,13 @@ static const struct {
 	  "encoded = [128, 64, 1]; coils = 1; samples = 128; readouts = 32;\n"
 	  "parallel = \"sense\"; } );" },
 	{ 4, "protocols.[0].ls.preconditioner: has no effect with method cartesian_sense",
-	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
-	  "encoded = [128, 64, 1]; coils = 1; samples = 128; readouts = 32; parallel = \"sense\";\n"
-	  "image: { maps_file = \"whole\"; }; ls: { preconditioner = \"jacobi\"; }; } );" },
+	  UNFOLDS("ls: { preconditioner = \"jacobi\"; };") },
+	{ 4, "protocols.[0].ls.fhd: has no effect with method gridding",
+	  PROTOCOL("ls: { fhd = \"exact\"; };") },
+	{ 4, "protocols.[0].ls.fhd: has no effect with method cartesian_sense",
+	  UNFOLDS("ls: { fhd = \"exact\"; };") },
+	{ 4, "protocols.[0].ls.q: has no effect with method cartesian_sense",
+	  UNFOLDS("ls: { q = \"exact\"; };") },
 	{ 4, "protocols.[0].ls.basis: has no effect", PROTOCOL("ls: { basis = \"box\"; };") },
 	{ 4, "protocols.[0].budget.on_miss: has no effect without budget.image_ms",
 	  PROTOCOL("budget: { on_miss = \"stop\"; };") },

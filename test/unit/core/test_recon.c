@@ -104,6 +104,29 @@ static void admit_lines(void)
 }
 
 /* From +k to -k: the same line as from -k to +k, once turned; not where a trajectory tells. */
+/* A field map is applied by the time of each sample. */
+static void admit_dwell(void)
+{
+	struct bs_protocol p = cartesian();
+	struct bs_mrd_acq h = line_head(3);
+
+	h.sample_time_us = 5.0f;
+	CHECK(bs_admit_dwell(&p, &h, &why) == 0, "no field map: any dwell time");
+	p.field = (struct bs_field_spec){ .map_file = "map", .dwell_us = 2.5 };
+	CHECK(bs_admit_dwell(&p, &h, &why) == BS_ERR_TRAJECTORY &&
+		      strstr(why.text, "sample_time_us is 5, field.dwell_us of protocol") != NULL,
+	      "twice the dwell time: %s", why.text);
+	h.flags = BS_MRD_IS_NOISE;
+	CHECK(bs_admit_dwell(&p, &h, &why) == 0, "noise has its own");
+	h.flags = 0;
+	h.sample_time_us = 2.4976f;
+	CHECK(bs_admit_dwell(&p, &h, &why) == 0, "0.096 %% less: rounded");
+	h.sample_time_us = 2.5026f;
+	CHECK(bs_admit_dwell(&p, &h, &why) == BS_ERR_TRAJECTORY, "0.104 %% more: %s", why.text);
+	h.sample_time_us = 0.0f;
+	CHECK(bs_admit_dwell(&p, &h, &why) == 0, "not said");
+}
+
 static void turn(void)
 {
 	struct bs_protocol p = cartesian();
@@ -419,6 +442,7 @@ static void frames(void)
 int main(void)
 {
 	admit_lines();
+	admit_dwell();
 	turn();
 	admit_beside();
 	admit_on_grid();
