@@ -22,46 +22,41 @@ static double fold(double k)
 	return k - floor(k + 0.5);
 }
 
-/* From the sample before s to the one behind it, halved; at the ends the only step there is. */
-static double step_at(const float *k, uint32_t dims, uint32_t samples, uint32_t s, uint32_t axis)
-{
-	const uint32_t a = s > 0 ? s - 1 : 0;
-	const uint32_t b = s + 1 < samples ? s + 1 : s;
-
-	if (a == b)
-		return 0.0;
-	return fold((double)k[(size_t)b * dims + axis] - k[(size_t)a * dims + axis]) / (b - a);
-}
-
-int bs_delay_apply(struct bs_traj *t, const float axis[3], const float cross[3],
-		   struct bs_fail *why)
+void bs_delay_readout(float *k, uint32_t dims, uint32_t samples, const float axis[3],
+		      const float cross[3])
 {
 	const double s[3][3] = { { axis[0], cross[0], cross[1] },
 				 { cross[0], axis[1], cross[2] },
 				 { cross[1], cross[2], axis[2] } };
-	const size_t values = (size_t)t->samples * t->dims;
-	float *asked = malloc(values * sizeof(*asked));
+	float before[3] = { 0 }; /* the last sample, as it was asked for */
 
-	if (asked == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "a readout of the trajectory");
-	for (uint32_t r = 0; r < t->readouts; r++) {
-		float *k = t->k + r * values;
+	for (uint32_t i = 0; i < samples; i++, k += dims) {
+		const float *after = i + 1 < samples ? k + dims : k;
+		const int between = (i > 0) + (i + 1 < samples);
+		double step[3] = { 0 }; /* to the sample behind from the one before, halved */
+		float here[3] = { 0 };
 
-		memcpy(asked, k, values * sizeof(*asked));
-		for (uint32_t i = 0; i < t->samples; i++)
-			for (uint32_t a = 0; a < t->dims; a++) {
-				const size_t at = (size_t)i * t->dims + a;
-				double to = asked[at];
+		memcpy(here, k, dims * sizeof(*k));
+		for (uint32_t a = 0; a < dims && between > 0; a++)
+			step[a] = fold((double)after[a] - (i > 0 ? before[a] : here[a])) / between;
+		for (uint32_t a = 0; a < dims; a++) {
+			double to = here[a];
 
-				for (uint32_t b = 0; b < t->dims; b++)
-					to += s[a][b] * step_at(asked, t->dims, t->samples, i, b);
-				k[at] = (float)fold(to);
-				if (k[at] >= 0.5f) /* rounded up to it */
-					k[at] = -0.5f;
-			}
+			for (uint32_t b = 0; b < dims; b++)
+				to += s[a][b] * step[b];
+			k[a] = (float)fold(to);
+			if (k[a] >= 0.5f) /* rounded up to it */
+				k[a] = -0.5f;
+		}
+		memcpy(before, here, sizeof(before));
 	}
-	free(asked);
-	return 0;
+}
+
+void bs_delay_apply(struct bs_traj *t, const float axis[3], const float cross[3])
+{
+	for (uint32_t r = 0; r < t->readouts; r++)
+		bs_delay_readout(t->k + (size_t)r * t->samples * t->dims, t->dims, t->samples, axis,
+				 cross);
 }
 
 /* ---- the estimate ---- */

@@ -24,9 +24,11 @@ extern "C" {
 
 #define BS_DELAY_MAX 8.0 /* samples; larger delays are not looked for */
 
-/* Moves every sample of the table by S; axis: xx, yy, zz; cross: xy, xz, yz. */
-int bs_delay_apply(struct bs_traj *t, const float axis[3], const float cross[3],
-		   struct bs_fail *why);
+/* Moves every sample of a readout k [sample][dims] by S; axis: xx, yy, zz; cross: xy, xz, yz. */
+void bs_delay_readout(float *k, uint32_t dims, uint32_t samples, const float axis[3],
+		      const float cross[3]);
+/* The same for every readout of a table. */
+void bs_delay_apply(struct bs_traj *t, const float axis[3], const float cross[3]);
 
 struct bs_spokes {
 	uint32_t readouts, samples, coils;

@@ -185,7 +185,8 @@ static int move(struct bs_traj *moved, const struct bs_traj *t, const struct bs_
 	memcpy(moved->step1, t->step1, t->readouts * sizeof(*t->step1));
 	memcpy(moved->step2, t->step2, t->readouts * sizeof(*t->step2));
 	moved->keyed = t->keyed;
-	return bs_delay_apply(moved, p->traj.delay, p->traj.delay_cross, why);
+	bs_delay_apply(moved, p->traj.delay, p->traj.delay_cross);
+	return 0;
 }
 
 /* One column a voxel; the file's own faults come with their line. */

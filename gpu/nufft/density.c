@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PI 3.14159265358979323846
 
@@ -87,19 +88,10 @@ static void ramp(float *weight, const struct bs_protocol *p, const struct bs_tra
  */
 struct pipe {
 	struct bs_nufft *nufft;
-	struct bs_arena arena;
 	uint32_t size[3];  /* 2N an axis */
 	float *image;      /* complex */
 	float *at_samples; /* complex */
 };
-
-static void pipe_close(struct pipe *c)
-{
-	bs_nufft_close(c->nufft);
-	bs_arena_close(&c->arena);
-	free(c->image);
-	free(c->at_samples);
-}
 
 struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct bs_traj *t)
 {
@@ -115,32 +107,28 @@ struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct 
 	return spec;
 }
 
-static int pipe_open(struct pipe *c, const struct bs_protocol *p, const struct bs_traj *t,
-		     struct bs_team *team, struct bs_fail *why)
+static uint64_t voxels_of(const struct bs_nufft_spec *spec)
 {
-	struct bs_nufft_spec spec = bs_density_nufft(p, t);
-	struct bs_need need = { 0 };
-	size_t voxels = 1;
-	int rc;
+	return (uint64_t)spec->matrix[0] * spec->matrix[1] * spec->matrix[2];
+}
 
-	spec.states = 1;
-	for (uint32_t a = 0; a < 3; a++) {
-		c->size[a] = spec.matrix[a];
-		voxels *= c->size[a];
-	}
-	c->image = malloc(voxels * 8);
-	c->at_samples = malloc((size_t)spec.samples * 8);
+static int pipe_need(const struct bs_nufft_spec *spec, struct bs_need *need, struct bs_fail *why)
+{
+	bs_need_add(need, "density: image", 1, voxels_of(spec) * 8);
+	bs_need_add(need, "density: samples", 1, spec->samples * 8);
+	return bs_nufft_need(spec, need, why);
+}
+
+/* k NULL: with spec->repath. */
+static int pipe_open(struct pipe *c, const struct bs_nufft_spec *spec, const float *k,
+		     struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
+{
+	memcpy(c->size, spec->matrix, sizeof(c->size));
+	c->image = bs_arena_take(arena, (size_t)voxels_of(spec) * 8, BS_ALIGN);
+	c->at_samples = bs_arena_take(arena, (size_t)spec->samples * 8, BS_ALIGN);
 	if (c->image == NULL || c->at_samples == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density pipe on %zu voxels",
-			       p->name, voxels);
-	rc = bs_nufft_need(&spec, &need, why);
-	if (rc == 0 && need.overflow)
-		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density pipe", p->name);
-	if (rc == 0)
-		rc = bs_arena_open(&c->arena, need.total_bytes, why);
-	if (rc == 0)
-		rc = bs_nufft_plan(&c->nufft, &spec, t->k, NULL, &c->arena, team, "", why);
-	return rc;
+		return bs_fail(why, BS_ERR_NOMEM, "density pipe: the arena is too small");
+	return bs_nufft_plan(&c->nufft, spec, k, NULL, arena, team, "", why);
 }
 
 static double triangle(uint32_t i, uint32_t size) /* index 0 .. 2N-1 is n = -N .. N-1 */
@@ -175,17 +163,27 @@ static void pipe_step(struct pipe *c, float *weight, size_t samples)
 int bs_density_pipe_host(float *weight, const struct bs_protocol *p, const struct bs_traj *t,
 			 struct bs_team *team, struct bs_fail *why)
 {
-	size_t samples = (size_t)t->samples * t->readouts;
+	const struct bs_nufft_spec spec = bs_density_nufft(p, t);
+	const size_t samples = (size_t)spec.samples;
+	struct bs_arena arena = { 0 };
+	struct bs_need need = { 0 };
 	struct pipe c = { 0 };
-	int rc = pipe_open(&c, p, t, team, why);
+	int rc = pipe_need(&spec, &need, why);
 
+	if (rc == 0 && need.overflow)
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density pipe", p->name);
+	if (rc == 0)
+		rc = bs_arena_open(&arena, need.total_bytes, why);
+	if (rc == 0)
+		rc = pipe_open(&c, &spec, t->k, &arena, team, why);
 	if (rc == 0) {
 		for (size_t m = 0; m < samples; m++)
 			weight[m] = 1.0f;
 		for (uint32_t i = 0; i < p->density_iterations; i++)
 			pipe_step(&c, weight, samples);
 	}
-	pipe_close(&c);
+	bs_nufft_close(c.nufft);
+	bs_arena_close(&arena);
 	return rc;
 }
 
@@ -229,15 +227,19 @@ int bs_density(float *weight, const struct bs_protocol *p, const struct bs_traj 
 	return bs_density_by(bs_density_pipe_host, weight, p, traj, file, team, why);
 }
 
+static bool is_uniform(const struct bs_protocol *p)
+{
+	return p->normalize == BS_NORMALIZE_UNIFORM ||
+	       (p->normalize == BS_NORMALIZE_AUTO &&
+		(p->density == BS_DENSITY_RAMP || p->density == BS_DENSITY_PIPE));
+}
+
 int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol *p,
 		  const struct bs_traj *traj, const float *file, struct bs_team *team,
 		  struct bs_fail *why)
 {
 	size_t n = (size_t)traj->samples * traj->readouts;
-	bool uniform = p->normalize == BS_NORMALIZE_UNIFORM ||
-		       (p->normalize == BS_NORMALIZE_AUTO &&
-			(p->density == BS_DENSITY_RAMP || p->density == BS_DENSITY_PIPE));
-
+	const bool uniform = is_uniform(p);
 	int rc;
 
 	switch (p->density) {
@@ -259,4 +261,77 @@ int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol 
 		break;
 	}
 	return uniform ? normalize(weight, p, traj, why) : 0;
+}
+
+/* ---- of a path that is known later ---- */
+
+struct bs_density_plan {
+	const struct bs_protocol *p;
+	struct pipe pipe; /* where the protocol wants it */
+};
+
+static struct bs_nufft_spec later(const struct bs_protocol *p)
+{
+	const struct bs_traj sizes = { .dims = p->dims,
+				       .samples = p->samples,
+				       .readouts = p->readouts };
+	struct bs_nufft_spec spec = bs_density_nufft(p, &sizes);
+
+	spec.repath = true;
+	return spec;
+}
+
+int bs_density_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	const struct bs_nufft_spec spec = later(p);
+
+	return p->density == BS_DENSITY_PIPE ? pipe_need(&spec, need, why) : 0;
+}
+
+int bs_density_plan(struct bs_density_plan **plan, const struct bs_protocol *p,
+		    struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
+{
+	const struct bs_nufft_spec spec = later(p);
+	struct bs_density_plan *d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (d == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density", p->name);
+	d->p = p;
+	rc = p->density == BS_DENSITY_PIPE ? pipe_open(&d->pipe, &spec, NULL, arena, team, why) : 0;
+	if (rc != 0) {
+		bs_density_close(d);
+		return rc;
+	}
+	*plan = d;
+	return 0;
+}
+
+void bs_density_close(struct bs_density_plan *d)
+{
+	if (d == NULL)
+		return;
+	bs_nufft_close(d->pipe.nufft);
+	free(d);
+}
+
+int bs_density_make(struct bs_density_plan *d, float *weight, const struct bs_traj *t,
+		    const uint8_t *present, struct bs_fail *why)
+{
+	const struct bs_protocol *p = d->p;
+	const size_t samples = (size_t)t->samples * t->readouts;
+	int rc = 0;
+
+	if (p->density == BS_DENSITY_RAMP)
+		ramp(weight, p, t, is_uniform(p));
+	for (size_t r = 0; r < t->readouts; r++)
+		for (size_t s = 0; s < t->samples; s++)
+			if (!present[r] || p->density != BS_DENSITY_RAMP)
+				weight[r * t->samples + s] = present[r] ? 1.0f : 0.0f;
+	if (p->density == BS_DENSITY_PIPE)
+		rc = bs_nufft_path(d->pipe.nufft, t->k, NULL, why);
+	for (uint32_t i = 0; rc == 0 && p->density == BS_DENSITY_PIPE && i < p->density_iterations;
+	     i++)
+		pipe_step(&d->pipe, weight, samples);
+	return rc == 0 && is_uniform(p) ? normalize(weight, p, t, why) : rc;
 }

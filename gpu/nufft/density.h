@@ -12,8 +12,8 @@
  * Normalization uniform: all weights times 1 / Re sum_m w_m D(k_m), D(k) = sum_n exp(-i2pi k.n):
  * then an image of ones comes back as one at its center voxel. auto: uniform for ramp and pipe,
  * none for file and none.
- * At arm only: allocates (pipe: an image of twice the matrix an axis). The same bytes for
- * any team.
+ * At arm only, but for make: allocates (pipe: an image of twice the matrix an axis). The same bytes
+ * for any team.
  * by: the same with another iteration in the place of pipe's own; all else is in one place.
  * Errors: BS_ERR_VALUE (weights that see nothing of an image of ones), BS_ERR_NOMEM, those of
  * nufft.h. CUDA twin: density_cuda.h. Tests: test/unit/gpu/test_density.c, test/twin/twin_density.c
@@ -44,6 +44,20 @@ int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol 
 
 /* The transform of one step, there and back: twice the matrix an axis, one coil, no states. */
 struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct bs_traj *traj);
+
+/*
+ * Of paths that are known only when the scan runs: need -> plan -> make* -> close. What make needs
+ * is taken from the arena; it allocates nothing. traj: of the protocol's sizes, keys not read.
+ * present [readout]: 0: it did not come; its weights are 0, its k anywhere in [-0.5, 0.5]. One
+ * caller.
+ */
+struct bs_density_plan;
+int bs_density_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
+int bs_density_plan(struct bs_density_plan **plan, const struct bs_protocol *p,
+		    struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
+void bs_density_close(struct bs_density_plan *plan);
+int bs_density_make(struct bs_density_plan *plan, float *weight, const struct bs_traj *traj,
+		    const uint8_t *present, struct bs_fail *why);
 
 #ifdef __cplusplus
 }

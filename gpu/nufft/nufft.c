@@ -10,11 +10,11 @@
 
 /* ---- memory ---- */
 
-enum region { TABLE, RUNS, GRID, PLANES, STACK, MIXED, DATA, REGIONS };
+enum region { TABLE, RUNS, GRID, PLANES, STACK, MIXED, DATA, SORT, REGIONS };
 static const char *const region_name[REGIONS] = { "nufft tables",     "nufft sectors",
 						  "nufft grids",      "nufft planes",
 						  "nufft partitions", "nufft mixed coils",
-						  "nufft samples" };
+						  "nufft samples",    "nufft sorting" };
 
 static uint64_t up(uint64_t bytes)
 {
@@ -39,6 +39,7 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_grid_shape *g,
 			     : 0;
 	bytes[MIXED] = stack ? 0 : up(bs_nufft_mixed_bytes(g));
 	bytes[DATA] = s->states * up(s->samples * s->coils * 8);
+	bytes[SORT] = s->repath ? up(bs_nufft_sort_bytes(g)) : 0;
 }
 
 /* The most that either route takes: which one it is, the trajectory will tell. */
@@ -51,7 +52,7 @@ static int regions_need(uint64_t bytes[REGIONS], const struct bs_nufft_spec *s, 
 	if (rc != 0)
 		return rc;
 	regions_of(bytes, &g, s, false);
-	if (s->dims != 3 || s->matrix[2] == 1)
+	if (s->dims != 3 || s->matrix[2] == 1 || s->repath)
 		return 0;
 	rc = bs_nufft_shape_stack(&g, s, bs_nufft_positions_max(s), why);
 	if (rc != 0)
@@ -103,7 +104,8 @@ static int take_regions(struct bs_nufft *n, struct bs_arena *arena, bool weighte
 	for (uint32_t a = 0; a < g->dims; a++)
 		n->table.t[a] = carve(&at[TABLE], g->points * 4);
 	if (weighted && !n->stacked)
-		n->table.weight = carve(&at[TABLE], g->points * 4);
+		n->weight = n->table.weight = carve(&at[TABLE], g->points * 4);
+	n->sort_room = s->repath ? at[SORT] : NULL;
 	n->table.run = carve(&at[RUNS], g->runs * sizeof(struct bs_sector_run));
 	n->table.color = carve(&at[RUNS], g->chunks * (BS_COLORS + 1) * 4);
 	n->work_grid = (float *)(void *)at[GRID];
@@ -205,9 +207,9 @@ int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, cons
 	n->state = calloc(spec->states + 1ul, sizeof(*n->state));
 	rc = n->state == NULL ? bs_fail(why, BS_ERR_NOMEM, "NUFFT states")
 			      : bs_nufft_shape(&n->shape, spec, why);
-	if (rc == 0)
+	if (rc == 0 && !spec->repath)
 		rc = bs_nufft_check_k(spec, k, why);
-	if (rc == 0)
+	if (rc == 0 && !spec->repath)
 		rc = bs_nufft_stack_find(spec, k, false, &source, &positions, why);
 	if (rc == 0 && positions > 0) {
 		n->stacked = true;
@@ -215,14 +217,14 @@ int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, cons
 	}
 	n->deferred = n->stacked || n->shape.chunks == 1;
 	if (rc == 0)
-		rc = take_regions(n, arena, weight != NULL, why);
+		rc = take_regions(n, arena, weight != NULL || spec->repath, why);
 	if (rc == 0)
 		rc = make_window(n, why);
 	if (rc == 0)
 		rc = make_scratch(n, why);
 	if (rc == 0 && n->stacked)
 		rc = bs_nufft_stack_sort(n, k, source, weight, why);
-	else if (rc == 0)
+	else if (rc == 0 && !spec->repath)
 		rc = bs_nufft_sort(n, k, spec->dims, NULL, weight, why);
 	free(source);
 	if (rc != 0) {
@@ -231,6 +233,14 @@ int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, cons
 	}
 	*plan = n;
 	return 0;
+}
+
+int bs_nufft_path(struct bs_nufft *n, const float *k, const float *weight, struct bs_fail *why)
+{
+	int rc = bs_nufft_check_k(&n->spec, k, why);
+
+	n->table.weight = weight != NULL ? n->weight : NULL;
+	return rc == 0 ? bs_nufft_sort(n, k, n->spec.dims, NULL, weight, why) : rc;
 }
 
 void bs_nufft_close(struct bs_nufft *n)

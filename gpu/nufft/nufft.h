@@ -13,6 +13,8 @@
  * in the order 0, 1, 2 ... The result is that of one adjoint with the same chunks, bit for bit, for
  * any number of threads. Not thread-safe: one caller per plan. adjoint and forward use the grid of
  * state 0: not while it is open, unless it has no grid (chunk 0, or the stack route).
+ * With spec.repath (host; chunk and states 0) plan takes k NULL, and path says where the samples
+ * lie from then on; it allocates nothing.
  * Twins: nufft.c (host), nufft.cu (CUDA). Tests: test/unit/gpu/test_nufft.c, test/twin/twin_nufft.c
  * Sources: Beatty, Nishimura, Pauly, IEEE Trans Med Imaging 2005;24:799-808 (window shape, error);
  * Jackson et al., IEEE Trans Med Imaging 1991;10:473-478 (convolution gridding).
@@ -40,6 +42,7 @@ struct bs_nufft_spec {
 			    [i*part, (i+1)*part) alone; 0: of any */
 	uint32_t states; /* accumulators (frames open at once); 0: adjoint and forward only */
 	bool peek;       /* peek will be called */
+	bool repath;     /* path will be called */
 	enum bs_window window;
 	double accuracy; /* 1e-1 .. 1e-6, or 0 with the two below */
 	double width;    /* oversampled grid cells */
@@ -57,6 +60,8 @@ int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, cons
 		  const char *cache_dir, struct bs_fail *why);
 void bs_nufft_close(struct bs_nufft *plan);
 
+/* BS_ERR_TRAJECTORY: a sample lies outside [-0.5, 0.5]. k and weight are copied. */
+int bs_nufft_path(struct bs_nufft *plan, const float *k, const float *weight, struct bs_fail *why);
 void bs_nufft_adjoint(struct bs_nufft *plan, const float *data, float *image);
 void bs_nufft_forward(struct bs_nufft *plan, const float *image, float *data);
 

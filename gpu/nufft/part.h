@@ -72,6 +72,8 @@ struct bs_nufft {
 	struct bs_fft fft[3], fft_stack;
 	float *deapodize[3];
 	struct bs_sample_table table;
+	float *weight;   /* spec.repath: the table's, also while it has none */
+	void *sort_room; /* the same: where to sort */
 	bool stacked;
 	struct bs_stack_table stack;
 	struct bs_nufft_state *state;
@@ -112,7 +114,11 @@ int bs_nufft_shape(struct bs_grid_shape *g, const struct bs_nufft_spec *spec, st
 int bs_nufft_shape_stack(struct bs_grid_shape *g, const struct bs_nufft_spec *spec,
 			 uint64_t positions, struct bs_fail *why);
 
-/* sort.c: fills n->table; point i lies at k[index[i] * stride], index NULL: at k[i * stride]. */
+/*
+ * sort.c: fills n->table; point i lies at k[index[i] * stride], index NULL: at k[i * stride]. In
+ * n->sort_room, or where there is none in memory that it allocates and frees.
+ */
+uint64_t bs_nufft_sort_bytes(const struct bs_grid_shape *g);
 int bs_nufft_sort(struct bs_nufft *n, const float *k, uint32_t stride, const uint32_t *index,
 		  const float *weight, struct bs_fail *why);
 

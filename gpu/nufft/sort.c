@@ -37,15 +37,33 @@ static uint32_t color_of(const struct bs_grid_shape *g, uint32_t sector)
 	return (x & 1) | (y & 1) << 1 | (z & 1) << 2;
 }
 
-/* Largest first: the last run of a color to start should be a short one. */
-static int by_count(const void *a, const void *b)
+/* Lets the key at the root of a heap of n sink to its place. */
+static void sink(uint64_t *key, size_t root, size_t n)
 {
-	const struct bs_sector_run *p = a;
-	const struct bs_sector_run *q = b;
+	const uint64_t moved = key[root];
 
-	if (p->count != q->count)
-		return p->count < q->count ? 1 : -1;
-	return p->first < q->first ? -1 : 1;
+	for (size_t child; (child = 2 * root + 1) < n; root = child) {
+		if (child + 1 < n && key[child + 1] > key[child])
+			child++;
+		if (key[child] <= moved)
+			break;
+		key[root] = key[child];
+	}
+	key[root] = moved;
+}
+
+/* By a heap: in place, where the C library's qsort may allocate. */
+static void order(uint64_t *key, size_t n)
+{
+	for (size_t i = n / 2; i-- > 0;)
+		sink(key, i, n);
+	for (size_t end = n; end-- > 1;) {
+		const uint64_t largest = key[0];
+
+		key[0] = key[end];
+		key[end] = largest;
+		sink(key, 0, end);
+	}
 }
 
 #define SPELL 4096u /* samples ordered at a time */
@@ -59,27 +77,13 @@ struct sorter {
 	uint32_t sectors;
 	uint32_t *sector; /* of each point of the chunk */
 	uint32_t *first;  /* of each sector, and one more */
-	struct key *key;
-	uint64_t runs; /* so far */
+	uint64_t *key;    /* to be ordered */
+	uint64_t runs;    /* so far */
 };
 
 static const float *k_of(const struct sorter *s, uint64_t point)
 {
 	return s->k + (s->index != NULL ? s->index[point] : point) * s->stride;
-}
-
-struct key {
-	uint32_t cell, point;
-};
-
-static int by_cell(const void *a, const void *b)
-{
-	const struct key *p = a;
-	const struct key *q = b;
-
-	if (p->cell != q->cell)
-		return p->cell < q->cell ? -1 : 1;
-	return p->point < q->point ? -1 : p->point > q->point;
 }
 
 static uint32_t cell_of(const struct bs_grid_shape *g, const float *k)
@@ -108,14 +112,14 @@ static void order_runs(struct sorter *s, uint64_t base, uint64_t count)
 			for (uint32_t i = 0; i < n; i++) {
 				uint32_t point = t->source[base + at + i];
 
-				s->key[i] =
-					(struct key){ cell_of(&s->n->shape, k_of(s, base + point)),
-						      point };
+				s->key[i] = (uint64_t)cell_of(&s->n->shape, k_of(s, base + point))
+						    << 32 |
+					    point;
 			}
 			if (s->n->shape.width <= 2) /* wider cells gain less than gathering loses */
-				qsort(s->key, n, sizeof(*s->key), by_cell);
+				order(s->key, n);
 			for (uint32_t i = 0; i < n; i++)
-				t->source[base + at + i] = s->key[i].point;
+				t->source[base + at + i] = (uint32_t)s->key[i];
 			at += n;
 		}
 	for (uint64_t at = 0; at < count; at++) {
@@ -128,6 +132,17 @@ static void order_runs(struct sorter *s, uint64_t base, uint64_t count)
 		if (t->weight != NULL)
 			t->weight[base + at] = s->weight[base + t->source[base + at]];
 	}
+}
+
+/* Largest first: the last run of a color to start should be a short one. */
+static void order_sectors(struct sorter *s, struct bs_sector_run *run, uint64_t runs)
+{
+	for (uint64_t i = 0; i < runs; i++)
+		s->key[i] = (uint64_t)~run[i].count << 32 | run[i].first;
+	order(s->key, runs);
+	for (uint64_t i = 0; i < runs; i++)
+		run[i] =
+			(struct bs_sector_run){ (uint32_t)s->key[i], ~(uint32_t)(s->key[i] >> 32) };
 }
 
 static void sort_chunk(struct sorter *s, uint64_t chunk)
@@ -158,7 +173,7 @@ static void sort_chunk(struct sorter *s, uint64_t chunk)
 				t->run[s->runs++] =
 					(struct bs_sector_run){ (uint32_t)base + s->first[i],
 								s->first[i + 1] - s->first[i] };
-		qsort(t->run + color[c], s->runs - color[c], sizeof(*t->run), by_count);
+		order_sectors(s, t->run + color[c], s->runs - color[c]);
 	}
 	color[BS_COLORS] = (uint32_t)s->runs;
 	for (uint64_t i = 0; i < count; i++)
@@ -166,24 +181,43 @@ static void sort_chunk(struct sorter *s, uint64_t chunk)
 	order_runs(s, base, count); /* first[] now holds each sector's end */
 }
 
+/* Sector of each point, first of each sector, keys. */
+static void rooms(uint64_t bytes[3], const struct bs_grid_shape *g)
+{
+	const uint64_t sectors = (uint64_t)g->sectors[0] * g->sectors[1] * g->sectors[2];
+
+	bytes[0] = (g->chunk * 4 + 7) / 8 * 8;
+	bytes[1] = ((sectors + 1) * 4 + 7) / 8 * 8;
+	bytes[2] = (sectors > SPELL ? sectors : SPELL) * 8;
+}
+
+uint64_t bs_nufft_sort_bytes(const struct bs_grid_shape *g)
+{
+	uint64_t bytes[3];
+
+	rooms(bytes, g);
+	return bytes[0] + bytes[1] + bytes[2];
+}
+
 int bs_nufft_sort(struct bs_nufft *n, const float *k, uint32_t stride, const uint32_t *index,
 		  const float *weight, struct bs_fail *why)
 {
 	const struct bs_grid_shape *g = &n->shape;
 	struct sorter s = { .n = n, .k = k, .weight = weight, .index = index, .stride = stride };
-	int rc = 0;
+	unsigned char *own = n->sort_room != NULL ? NULL : malloc(bs_nufft_sort_bytes(g));
+	unsigned char *room = n->sort_room != NULL ? n->sort_room : own;
+	uint64_t bytes[3];
 
+	if (room == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "sorting %llu samples",
+			       (unsigned long long)g->points);
+	rooms(bytes, g);
 	s.sectors = g->sectors[0] * g->sectors[1] * g->sectors[2];
-	s.sector = malloc(g->chunk * sizeof(uint32_t));
-	s.first = malloc((s.sectors + 1) * sizeof(uint32_t));
-	s.key = malloc(SPELL * sizeof(*s.key));
-	if (s.sector == NULL || s.first == NULL || s.key == NULL)
-		rc = bs_fail(why, BS_ERR_NOMEM, "sorting %llu samples",
-			     (unsigned long long)g->points);
-	for (uint64_t c = 0; rc == 0 && c < g->chunks; c++)
+	s.sector = (uint32_t *)(void *)room;
+	s.first = (uint32_t *)(void *)(room + bytes[0]);
+	s.key = (uint64_t *)(void *)(room + bytes[0] + bytes[1]);
+	for (uint64_t c = 0; c < g->chunks; c++)
 		sort_chunk(&s, c);
-	free(s.sector);
-	free(s.first);
-	free(s.key);
-	return rc;
+	free(own);
+	return 0;
 }

@@ -210,6 +210,53 @@ static void by_another(void)
 	bs_traj_close(&t);
 }
 
+/* Weights of a path that comes later: a table's, to the bit; of what did not come 0. */
+static void later(enum bs_density density)
+{
+	struct bs_protocol p = protocol(2, density, BS_NORMALIZE_AUTO);
+	struct bs_protocol few = p;
+	struct bs_density_plan *plan = NULL;
+	struct bs_need need = { .parts = 0 };
+	struct bs_arena arena = { 0 };
+	struct bs_traj t = { 0 };
+	uint8_t present[60];
+	float w[64 * 60];
+	float want[64 * 60];
+	size_t zeros = 0;
+
+	few.readouts = 50;
+	memset(present, 1, sizeof(present));
+	CHECK(bs_traj_make(&t, &p, &why) == 0, "radial table %s", why.text);
+	CHECK(bs_density_need(&p, &need, &why) == 0 &&
+		      bs_arena_open(&arena, need.total_bytes, &why) == 0 &&
+		      bs_density_plan(&plan, &p, &arena, team, &why) == 0 &&
+		      arena.used == need.total_bytes,
+	      "planned without a path: %s", why.text);
+	for (int turn = 0; turn < 2; turn++) {
+		CHECK(bs_density(want, &p, &t, NULL, team, &why) == 0 &&
+			      bs_density_make(plan, w, &t, present, &why) == 0,
+		      "path %d: %s", turn, why.text);
+		CHECK(memcmp(w, want, sizeof(w)) == 0, "path %d has a table's weights", turn);
+		for (size_t i = 0; i < (size_t)60 * 64; i++) /* the other way round */
+			t.k[2 * i] = -t.k[2 * i] < 0.5f ? -t.k[2 * i] : -0.5f;
+	}
+	/* the first 50 alone: the weights of a table of 50 */
+	memset(present + 50, 0, 10);
+	memset(t.k + (size_t)2 * 50 * 64, 0, sizeof(float) * 2 * 10 * 64);
+	CHECK(bs_density_make(plan, w, &t, present, &why) == 0, "%s", why.text);
+	t.readouts = 50;
+	CHECK(bs_density(want, &few, &t, NULL, team, &why) == 0, "%s", why.text);
+	for (size_t i = (size_t)50 * 64; i < (size_t)60 * 64; i++)
+		zeros += w[i] == 0.0f;
+	CHECK(zeros == 640, "what did not come has no weight");
+	/* pipe: single precision on grids that are added to in another order, 30 steps */
+	CHECK(check_rel(w, want, (size_t)50 * 64) < 1e-5, "the others those of a table: %.1e",
+	      check_rel(w, want, (size_t)50 * 64));
+	bs_density_close(plan);
+	bs_arena_close(&arena);
+	bs_traj_close(&t);
+}
+
 int main(void)
 {
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team");
@@ -218,6 +265,9 @@ int main(void)
 	file_and_none();
 	beforehand();
 	by_another();
+	later(BS_DENSITY_RAMP);
+	later(BS_DENSITY_PIPE);
+	later(BS_DENSITY_NONE);
 	bs_team_close(team);
 	return check_done();
 }

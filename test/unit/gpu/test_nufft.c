@@ -156,6 +156,80 @@ static void stacks(void)
 	}
 }
 
+/* One plan for one path after the other: to the bit what a plan of that path computes. */
+static void paths(void)
+{
+	static const struct {
+		uint32_t dims, n[3], coils;
+		uint64_t samples;
+	} row[] = { { 2, { 25, 33, 1 }, 1, 5000 },
+		    { 2, { 31, 16, 1 }, 8, 700 },
+		    { 3, { 11, 9, 13 }, 3, 400 },
+		    { 3, { 12, 10, 9 }, 13, 300 } };
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct bs_nufft_spec s = { .dims = row[i].dims,
+					   .coils = row[i].coils,
+					   .samples = row[i].samples,
+					   .accuracy = 1e-4,
+					   .repath = true };
+		struct bs_nufft_spec fixed = s;
+		struct bs_fail why = { 0 };
+		struct bench b;
+		struct bench f;
+
+		memcpy(s.matrix, row[i].n, sizeof(s.matrix));
+		memcpy(fixed.matrix, row[i].n, sizeof(s.matrix));
+		fixed.repath = false;
+		if (open_plan(&b, &s, NULL, NULL, team) != 0) {
+			CHECK(0, "a plan without a path");
+			close_plan(&b);
+			continue;
+		}
+		float *data = random_floats(b.data_floats, 1.0);
+		float *image = random_floats(b.image_floats, 1.0);
+		float *got = malloc((b.image_floats + b.data_floats) * sizeof(float));
+		float *want = malloc((b.image_floats + b.data_floats) * sizeof(float));
+
+		for (int turn = 0; turn < 3; turn++) {
+			float *k = turn == 1 ? radial(s.dims, s.samples)
+					     : random_floats(s.samples * s.dims, 0.5);
+			float *w = turn == 2 ? NULL : random_floats(s.samples, 1.0);
+			int rc = open_plan(&f, &fixed, k, w, team);
+
+			bs_nufft_adjoint(f.plan, data, want);
+			bs_nufft_forward(f.plan, image, want + b.image_floats);
+			CHECK(rc == 0 && bs_nufft_path(b.plan, k, w, &why) == 0, "path %d", turn);
+			bs_nufft_adjoint(b.plan, data, got);
+			bs_nufft_forward(b.plan, image, got + b.image_floats);
+			CHECK(memcmp(got, want, (b.image_floats + b.data_floats) * 4) == 0,
+			      "%uD, %u coils: the bytes of a plan of path %d", s.dims, s.coils,
+			      turn);
+			if (turn == 2) {
+				struct exact x = exact_open(&s, k);
+
+				exact_sum(&x, NULL, data, want, 1);
+				double e = check_rel(got, want, b.image_floats);
+
+				CHECK(e <= s.accuracy, "%uD, %u coils: %.1e of a direct sum",
+				      s.dims, s.coils, e);
+				exact_close(&x);
+				k[3] = NAN;
+				CHECK(bs_nufft_path(b.plan, k, w, &why) == BS_ERR_TRAJECTORY,
+				      "no number is no path: %s", why.text);
+			}
+			close_plan(&f);
+			free(k);
+			free(w);
+		}
+		free(data);
+		free(image);
+		free(got);
+		free(want);
+		close_plan(&b);
+	}
+}
+
 static void refusals(void)
 {
 	struct bs_nufft_spec good = { .dims = 2,
@@ -211,6 +285,7 @@ int main(void)
 	tiny();
 	many_coils();
 	stacks();
+	paths();
 	bs_team_close(team);
 	return check_done();
 }
