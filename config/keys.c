@@ -172,7 +172,7 @@ P("navigators", BS_KEY_WORD, "", "\"off\"", 0, 0, navigations, navigators,
 P("epi.correct", BS_KEY_BOOL, "", "false", 0, 0, NULL, epi_correct,
   "method cartesian: reversed lines get the phase and the shift along the readout that three "
   "phase-correction lines of their slice tell, and readouts on ramps, which the header describes, "
-  "are brought to the grid; a reversed line before such a triple is refused"),
+  "are brought to the grid; a reversed line before such a triple ends the scan"),
 P("samples", BS_KEY_INT, "", NULL, 1, 65535, NULL, samples,
   "samples of a readout, discarded ones not counted"),
 P("discard", BS_KEY_INT, "samples", "64", 0, 65535, NULL, discard,

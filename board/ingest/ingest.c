@@ -14,11 +14,21 @@
 /* An XML header of ten times the legal size is received, so that it can be refused in words. */
 #define MESSAGE_MAX ((size_t)12 << 20)
 
-/* Emit has handed on a late image of a protocol that stops then. */
-static bool over_budget(const struct ingest *in)
+/*
+ * Why another worker wants the scan to end: recon lacks what its protocol needs, or emit has handed
+ * on a late image of a protocol that stops then. NULL: none does.
+ */
+static const char *ends(const struct ingest *in, int *code)
 {
-	return in->state == BS_STATE_SCANNING &&
-	       atomic_load(&in->scan->over_budget) == atomic_load(&in->scan->id);
+	const struct bs_scan_record *s = in->scan;
+	const uint64_t id = atomic_load(&s->id);
+
+	if (in->state != BS_STATE_SCANNING)
+		return NULL;
+	*code = atomic_load(&s->lacking) == id ? BS_ERR_CALIBRATION : BS_ERR_BUDGET;
+	if (*code == BS_ERR_CALIBRATION)
+		return s->recon_text;
+	return atomic_load(&s->over_budget) == id ? s->emit_text : NULL;
 }
 
 /* What became of recon and of the scan's last images. */
@@ -28,6 +38,8 @@ static void watch_others(struct ingest *in)
 	struct bs_worker_state *recon = &s->worker[BS_WORKER_RECON];
 	uint32_t epoch = atomic_load(&recon->epoch);
 	bool ready = atomic_load(&recon->phase) == BS_PHASE_READY;
+	const char *text;
+	int code;
 
 	if (in->state != BS_STATE_STARTING && epoch != in->recon_epoch) {
 		struct bs_fail why;
@@ -50,10 +62,11 @@ static void watch_others(struct ingest *in)
 		in->recon_epoch = epoch;
 		bs_ingest_step(in, BS_ON_READY);
 	}
-	if (over_budget(in)) {
+	text = ends(in, &code);
+	if (text != NULL) {
 		struct bs_fail why;
 
-		(void)bs_fail(&why, BS_ERR_BUDGET, "%s", in->scan->emit_text);
+		(void)bs_fail(&why, code, "%s", text);
 		bs_ingest_abort(in, &why, BS_ON_FAULT);
 	}
 	if ((in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING) &&
@@ -129,7 +142,9 @@ bool bs_ingest_has_work(const struct ingest *in)
 
 	if (in->state == BS_STATE_STARTING)
 		return atomic_load(&recon->phase) == BS_PHASE_READY;
-	if (atomic_load(&recon->epoch) != in->recon_epoch || over_budget(in))
+	int code;
+
+	if (atomic_load(&recon->epoch) != in->recon_epoch || ends(in, &code) != NULL)
 		return true;
 	if (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING)
 		return atomic_load(&in->scan->ended) == atomic_load(&in->scan->id);

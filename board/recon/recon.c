@@ -22,6 +22,35 @@ static void scan_fault(struct recon_worker *w, const struct bs_fail *why)
 	scan->recon_code = why->code;
 }
 
+/*
+ * The scan does not bring what its protocol needs: nothing more is made of it, and ingest, which
+ * reads the reason after the number, ends it.
+ */
+static void give_up(struct recon_worker *w, const struct bs_fail *why)
+{
+	struct bs_scan_record *scan = &w->env->shm.s->scan;
+
+	w->lacking = true;
+	(void)snprintf(scan->recon_text, sizeof(scan->recon_text), "%s", why->text);
+	scan->recon_code = why->code;
+	atomic_store(&scan->lacking, w->scan);
+	bs_shm_ring_bell(&w->env->shm, BS_WORKER_INGEST);
+}
+
+/*
+ * An image could not be calibrated, and a later one may be: of a scan whose images have other lines
+ * each, so many.
+ */
+static bool may_come(struct recon_worker *w)
+{
+	const struct bs_scan_info *info = &w->env->shm.s->scan.info;
+	uint64_t images = bs_protocol_frames(w->current->protocol);
+
+	for (int a = 0; a < 2; a++)
+		images *= info->acceleration[a] > 1 ? info->acceleration[a] : 1;
+	return info->calibration == BS_CALIBRATION_INTERLEAVED && ++w->uncalibrated < images;
+}
+
 /* Waits until emit gives one back: no image is dropped here, the stream is slowed down instead. */
 static bool wait_image_slot(struct recon_worker *w, uint32_t *slot)
 {
@@ -195,6 +224,10 @@ static int make_images(struct recon_worker *w, int64_t told_ns, int64_t ready_ns
 
 		if (rc != 1) {
 			bs_pool_give(shm->image_pool, slot);
+			if (rc == BS_ERR_CALIBRATION && !may_come(w)) {
+				give_up(w, &why);
+				return 0;
+			}
 			if (rc == 0)
 				return 0;
 			bs_count(&shm->s->totals.engine_faults, 1);
@@ -248,6 +281,8 @@ static void open_scan(struct recon_worker *w, uint64_t entry)
 
 	give_back(w, true);
 	w->current = NULL;
+	w->lacking = false;
+	w->uncalibrated = 0;
 	if (!bs_entry_of(entry, id) || scan->protocol >= w->env->site.protocols)
 		return; /* an older scan's, which its ingest left behind */
 	if (w->armed[scan->protocol].recon == NULL)
@@ -319,9 +354,12 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 
 		if (made != 0)
 			return made;
-	} while (rc == BS_RECON_POP_FIRST);
-	if (rc < 0) {
+	} while (rc == BS_RECON_POP_FIRST && !w->lacking);
+	if (rc < 0)
 		bs_count(&shm->s->scan.unused, 1);
+	if (rc == BS_ERR_CALIBRATION) {
+		give_up(w, &why);
+	} else if (rc < 0) {
 		bs_worker_say(w->env, BS_EVENT_REJECTED, rc, (const uint64_t[3]){ w->scan },
 			      why.text);
 		scan_fault(w, &why);
@@ -333,13 +371,15 @@ static int close_scan(struct recon_worker *w)
 {
 	int64_t now = bs_now_ns();
 	struct bs_fail why = { 0 };
-	int closed;
-	int rc;
+	int closed = 0;
+	int rc = 0;
 
-	do {
+	while (!w->lacking && rc == 0) {
 		closed = bs_armed_scan_close(w->current, &why);
 		rc = make_images(w, now, now);
-	} while (rc == 0 && closed == BS_RECON_POP_FIRST);
+		if (closed != BS_RECON_POP_FIRST)
+			break;
+	}
 	if (closed < 0)
 		scan_fault(w, &why);
 	give_back(w, true);
@@ -367,7 +407,7 @@ static int take_entry(struct recon_worker *w, uint64_t entry)
 		if (slot >= shm->acq_pool->slots)
 			break;
 		bs_pool_claim(shm->acq_pool, slot, BS_OWNER_RECON);
-		if (mine)
+		if (mine && !w->lacking)
 			rc = take_readout(w, slot, bs_now_ns());
 		bs_ring_advance(shm->acq_ring);
 		give_slot(w, slot, mine);

@@ -51,6 +51,21 @@ static int check_ramps(const struct bs_protocol *p, const struct bs_scan_info *i
 	return 0;
 }
 
+/* Lines that are left out and made by what another scan has. */
+static int check_calibration(const struct bs_protocol *p, const struct bs_scan_info *info,
+			     struct bs_fail *why)
+{
+	const bool made = p->parallel == BS_PARALLEL_GRAPPA || bs_protocol_makes_maps(p);
+
+	if (info->calibration != BS_CALIBRATION_EXTERNAL || !made ||
+	    (info->acceleration[0] <= 1 && info->acceleration[1] <= 1))
+		return 0;
+	return bs_fail(why, BS_ERR_CALIBRATION,
+		       "parallelImaging/calibrationMode is 'external' at acceleration %u x %u: "
+		       "protocol '%s' calibrates by lines of the scan itself",
+		       info->acceleration[0], info->acceleration[1], p->name);
+}
+
 static bool header_on_grid(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
 	return strcmp(info->trajectory_name, "cartesian") == 0 ||
@@ -87,6 +102,8 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	if (on_grid && p->by_header && bs_lines_admit(p, info, why) != 0)
 		return BS_ERR_SIZE;
 	rc = check_ramps(p, info, why);
+	if (rc == 0)
+		rc = check_calibration(p, info, why);
 	return rc == 0 ? bs_geometry_check(p, info, why) : rc;
 }
 

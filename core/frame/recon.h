@@ -90,8 +90,8 @@ struct bs_recon_image {
 };
 
 /*
- * The header against the protocol: matrix, channels, unit, field of view (core/frame/geometry.h).
- * The reason names the element.
+ * The header against the protocol: matrix, channels, unit, field of view (core/frame/geometry.h),
+ * where the calibration is. The reason names the element.
  */
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info,
 		  struct bs_fail *why);

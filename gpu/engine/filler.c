@@ -137,6 +137,7 @@ int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 				   least(p->grappa_kernel[2], p->encoded[2]) };
 	const uint8_t *have = f->have + frame * f->lines;
 	struct bs_grappa_lines box;
+	struct bs_fail reason;
 	int rc;
 
 	if (memchr(have, 0, f->lines) == NULL)
@@ -149,8 +150,11 @@ int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 			"the image); %u x %u have come",
 			frame / p->contrasts, frame % p->contrasts, want[0], want[1], box.lines[0],
 			box.lines[1]);
-	rc = bs_grappa_prepare(f->grappa, frame, have, &box, why);
-	return rc == 0 ? 1 : rc;
+	rc = bs_grappa_prepare(f->grappa, frame, have, &box, &reason);
+	return rc == 0 ? 1
+		       : bs_fail(why, rc == BS_ERR_VALUE ? BS_ERR_CALIBRATION : rc,
+				 "slice %u, contrast %u: %s", frame / p->contrasts,
+				 frame % p->contrasts, reason.text);
 }
 
 struct bs_grappa *bs_filler_grappa(struct bs_filler *f)

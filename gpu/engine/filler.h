@@ -36,7 +36,8 @@ void bs_filler_side(struct bs_filler *f, uint32_t frame, uint32_t row, const flo
 		    size_t coil_stride);
 /*
  * 1: the frame lacks lines, whose weights are made: bs_grappa_fill follows. 0: it lacks none.
- * BS_ERR_CALIBRATION: the scan has not brought the calibration lines that the weights need.
+ * BS_ERR_CALIBRATION: the scan has not brought the calibration lines that the weights need, or they
+ * do not determine them.
  */
 int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why);
 struct bs_grappa *bs_filler_grappa(struct bs_filler *f);

@@ -97,6 +97,8 @@ static int make(const struct engine *e, uint32_t frame, struct bs_report *report
 	bool made;
 	int rc = bs_maps_make(e->maps, frame, &made, &report->why);
 
+	if (rc == BS_ERR_VALUE) /* lines of zeros are none */
+		report->why.code = rc = BS_ERR_CALIBRATION;
 	if (rc == 0 && made && e->inner->maps != NULL)
 		rc = e->inner->maps(e->self, frame / e->p->contrasts);
 	return rc;

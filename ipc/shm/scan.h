@@ -36,6 +36,7 @@ struct bs_scan_record {
 	char lacks[BS_LACKS_WORDS]; /* what the first partial image lacks; with images_partial */
 	int32_t recon_code;
 	char recon_text[BS_EVENT_TEXT];
+	_Atomic uint64_t lacking; /* the number of the scan that lacks what its protocol needs */
 	/* emit */
 	/* left: given to some taker, or to its queue; undelivered: times that one did not get it */
 	_Atomic uint64_t images_left, images_unsent, images_late, undelivered;

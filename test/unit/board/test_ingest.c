@@ -55,11 +55,16 @@ static void test_scanning(void)
 	CHECK(!bs_ingest_has_work(&in), "an earlier scan was over its budget");
 	atomic_store(&in.scan->over_budget, 5);
 	CHECK(bs_ingest_has_work(&in), "this one is: it is to be ended now");
+	atomic_store(&in.scan->over_budget, 0);
+	atomic_store(&in.scan->lacking, 4);
+	CHECK(!bs_ingest_has_work(&in), "an earlier scan lacked what its protocol needs");
+	atomic_store(&in.scan->lacking, 5);
+	CHECK(bs_ingest_has_work(&in), "this one does: it is to be ended now");
 	in.state = BS_STATE_ABORTING;
 	CHECK(!bs_ingest_has_work(&in), "it is being ended: its last images are waited for");
 	atomic_store(&in.scan->ended, 5);
 	CHECK(bs_ingest_has_work(&in), "they are out");
-	atomic_store(&in.scan->over_budget, 0);
+	atomic_store(&in.scan->lacking, 0);
 	in.state = BS_STATE_SCANNING;
 	in.waiting = (const unsigned char *)"a message";
 	for (uint32_t i = 0; i < pool->slots; i++)

@@ -104,6 +104,30 @@ static void admit_lines(void)
 }
 
 /* From +k to -k: the same line as from -k to +k, once turned; not where a trajectory tells. */
+/* What calibrates is in another scan: known before the first readout. */
+static void admit_external(void)
+{
+	struct bs_protocol p = cartesian();
+	struct bs_scan_info info = { .encoded = { 32, 16, 1 },
+				     .acceleration = { 1, 1 },
+				     .calibration = BS_CALIBRATION_EXTERNAL };
+
+	p.parallel = BS_PARALLEL_GRAPPA;
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "not accelerated: nothing is to be made");
+	info.acceleration[0] = 2;
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_CALIBRATION &&
+		      strstr(why.text, "'external' at acceleration 2 x 1") != NULL,
+	      "grappa: %s", why.text);
+	info.calibration = BS_CALIBRATION_SEPARATE;
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "separate lines are the scan's own");
+	info.calibration = BS_CALIBRATION_EXTERNAL;
+	p.parallel = BS_PARALLEL_NONE;
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "zeros: nothing is calibrated");
+	p.combine = BS_COMBINE_SENSE;
+	p.maps = BS_MAPS_WALSH;
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_CALIBRATION, "maps: %s", why.text);
+}
+
 /* A field map is applied by the time of each sample. */
 static void admit_dwell(void)
 {
@@ -442,6 +466,7 @@ static void frames(void)
 int main(void)
 {
 	admit_lines();
+	admit_external();
 	admit_dwell();
 	turn();
 	admit_beside();

@@ -1,0 +1,75 @@
+#!/bin/bash
+# test/replay/lacking.sh - a scan that lacks what its protocol needs is ended with one outcome and
+# the reason in words, logged once, at the readout that proves it; the next scan is served
+set -u
+. "$(dirname "$0")/../support/await.bash"
+dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
+serve=
+cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
+trap cleanup EXIT
+failed=0
+check() { # words, then a command
+	local words=$1
+	shift
+	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
+		echo "not ok $words [$*]"
+		failed=1
+	fi
+}
+small='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
+  readouts = "header"; slices = 2;'
+cat >"$dir/site.cfg" <<CFG
+node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 64; $patient };
+endpoints: { archive = ""; viewers = ""; };
+sinks = ( { type = "cfl"; dir = "images"; } );
+protocols = (
+	{ name = "plain"; $small $quiet },
+	{ name = "epi"; $small $quiet epi: { correct = true; }; },
+	{ name = "grappa"; $small $quiet parallel = "grappa"; },
+	{ name = "sense"; $small $quiet parallel = "sense"; image: { maps = "espirit"; }; },
+	{ name = "white"; $small $quiet noise: { whiten = "require"; }; },
+	{ name = "virtual"; $small $quiet virtual_coils = 4; parallel = "grappa"; } );
+CFG
+cd "$dir" || exit 1
+phantom=("$BORESIDE" phantom -c site.cfg -p plain --repetitions 3)
+check "a scan that lacks nothing" "${phantom[@]}" -o whole.h5
+check "reversed lines without phase correction" "${phantom[@]}" --reversed -o reversed.h5
+check "every third line" "${phantom[@]}" --accel 3 --calibration embedded,2 -o third.h5
+check "every third line, with calibration" "${phantom[@]}" --accel 3 --calibration embedded,18 \
+	-o calibrated.h5
+check "every third line, calibrated elsewhere" "${phantom[@]}" --accel 3 -o external.h5
+"$BORESIDE" serve -c site.cfg 2>log.txt &
+serve=$!
+"$BORESIDE" status -c site.cfg $ready >/dev/null
+lacks() { # protocol, recording, images that its outcome says, words of the reason, how it ends
+	local before after
+	before=$(grep -c "$4" log.txt)
+	"$BORESIDE" replay -c site.cfg --asap $patience -p "$1" "$2.h5" >replay.txt 2>&1 &&
+		echo "not ok $1: $2 ends well" && failed=1
+	cat replay.txt >>out.txt
+	check "$1: $2: the end" grep -q "$5: BS_ERR_CALIBRATION.*$4" replay.txt
+	[ "$5" = refused ] || check "$1: $2: $3 images" grep -q "images $3," replay.txt
+	after=$(grep -c "$4" log.txt)
+	check "$1: $2: logged once" [ $((after - before)) -eq 1 ]
+	check "$1: $2: one line of the log warns of it" [ "$(grep -c ' warn: \| error: ' log.txt)" -eq \
+		$((warned += 1)) ]
+	"$BORESIDE" replay -c site.cfg --asap $patience -p plain whole.h5 >replay.txt 2>&1
+	check "$1: the next scan" grep -q "outcome: BS_OK" replay.txt
+}
+warned=$(grep -c ' warn: \| error: ' log.txt)
+lacks epi reversed 0 'acquisition 2 is a reversed line of slice 0' outcome
+lacks grappa third 0 'slice 0, contrast 0: parallel grappa needs 9 x 1 lines' outcome
+lacks virtual third 0 'slice 0, contrast 0: parallel grappa needs 9 x 1 lines' outcome
+lacks sense third 0 'slice 0: coil maps need' outcome
+lacks grappa external 0 "calibrationMode is 'external'" refused
+lacks white whole 0 'requires noise: no readout of it came' outcome
+for p in grappa sense virtual; do
+	"$BORESIDE" replay -c site.cfg --asap $patience -p $p calibrated.h5 >replay.txt 2>&1
+	check "$p: a scan that brings its calibration" grep -q "outcome: BS_OK" replay.txt
+done
+kill -TERM "$serve"
+wait "$serve"
+check "the service ends with 0" [ $? -eq 0 ]
+serve=
+[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt
+exit $failed
