@@ -12,7 +12,10 @@ override GPU := $(if $(wildcard $(NVCC)),1,0)
 endif
 
 comma := ,
-B     := build/$(notdir $(CC))-gpu$(GPU)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+S     := $(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+B     := build/$(notdir $(CC))-gpu$(GPU)$(S)
+# Objects that are the same with and without a GPU: those of sources that do not ask.
+O     := build/$(notdir $(CC))$(S)
 PKGS  := nanomsg libconfig fftw3 fftw3f hdf5 expat libpng
 SD    := $(shell pkg-config --exists libsystemd 2>/dev/null && echo libsystemd)
 
@@ -22,7 +25,7 @@ SAN   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-
 # The sanitizers' checks in unrolled kernels take minutes to optimize: there -O1, elsewhere -O3.
 OPT   := $(if $(SANITIZE),-O1,-O2)
 FAST  := $(if $(SANITIZE),-O1,-O3)
-CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) -I. -MMD -MP -pthread -DBS_GPU=$(GPU) \
+CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) -I. -MMD -MP -pthread \
           $(shell pkg-config --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
 LDLIBS = $(shell pkg-config --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lfftw3_threads \
          -lfftw3f_threads -llapack -lblas -lm -lpthread
@@ -42,7 +45,10 @@ find  = $(sort $(shell find $(1) -name '$(2)'))
 ROOMS := core config ipc drivers gpu board
 SIMD := $(call find,gpu,*_simd.c)
 SRC  := $(filter-out $(SIMD) board/main.c,$(call find,$(ROOMS),*.c))
-OBJ  := $(SRC:%.c=$(B)/%.o) $(foreach i,$(ISAS),$(SIMD:%.c=$(B)/%.$(i).o))
+ASKS := $(shell grep -lwE 'BS_GPU|cuda/tune\.h' $(SRC)) board/main.c
+OBJ  := $(patsubst %.c,$(B)/%.o,$(filter $(ASKS),$(SRC))) \
+        $(patsubst %.c,$(O)/%.o,$(filter-out $(ASKS),$(SRC))) \
+        $(foreach i,$(ISAS),$(SIMD:%.c=$(O)/%.$(i).o))
 CUSRC := $(call find,gpu,*.cu)
 ifeq ($(GPU),1)
 CUDA  := $(abspath $(dir $(NVCC))..)
@@ -56,7 +62,6 @@ NVFLAGS = $(if $(NCCL),-DBS_NCCL) -DBS_GPU=1 -O3 -std=c++17 -I. -lineinfo \
           -Xcompiler -Wall,-Wextra --Werror all-warnings
 # One copy for every CC: nvcc's host compiler is its own choice.
 OBJ  += $(CUSRC:%.cu=build/cuda/%.cu.o)
-CFLAGS += -I$(CUDA)/include
 LDLIBS += -L$(CUDA)/lib64 -lcufft -lcudart_static -lstdc++ -ldl -lrt -Wl,-rpath,$(CUDA)/lib64
 endif
 
@@ -124,16 +129,17 @@ reproduce ladder: setup
 	@$(PAPER) $@ $(if $(filter reproduce,$@),-o build/reproduce)
 
 # board/service/allocs.c counts what our own threads allocate, and what the CUDA runtime does
+ALLOCS := $(filter %/service/allocs.o,$(OBJ))
 WRAP := $(call wrap,malloc calloc realloc aligned_alloc posix_memalign mmap)
 
-$(EXE): $(B)/board/main.o $(B)/board/service/allocs.o $(LIB)
+$(EXE): $(B)/board/main.o $(ALLOCS) $(LIB)
 	$(CC) $(SAN) $(WRAP) -o $@ $^ $(LDLIBS)
 
 $(LIB): $(OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/test/%: $(B)/test/%.o $(B)/board/service/allocs.o $(LIB)
+$(B)/test/%: $(B)/test/%.o $(ALLOCS) $(LIB)
 	$(CC) $(SAN) $(WRAP) -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS)
 
 # Test programs of several sources: the benches, the papers' experiments, the twin of their ladders.
@@ -166,14 +172,19 @@ $(B)/test/twin/twin_engine $(DEVICES): private SAN += \
 $(BENCH) $(DEVICES): private SAN += $(call wrap,bs_link_open)
 endif
 
-$(B)/gpu/%.o: CFLAGS += $(FAST)
+$(B)/gpu/%.o $(O)/gpu/%.o: CFLAGS += $(FAST)
+$(B)/%.o: CFLAGS += -DBS_GPU=$(GPU) $(CUDA:%=-I%/include)
+$(O)/%.o: CFLAGS += -DBS_GPU=@ # no expression: who asks lies in B
 $(B)/test/bench/plain.o: CFLAGS += $(FAST) -ffast-math # the papers' own loop as they compiled it
-$(B)/%.o: %.c Makefile
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -c -o $@ $<
+define c_rule
+$(1)/%.o: %.c Makefile
+	@mkdir -p $$(@D)
+	$$(CC) $$(CFLAGS) -c -o $$@ $$<
+endef
+$(foreach d,$(B) $(O),$(eval $(call c_rule,$(d))))
 
 define simd_rule
-$(B)/%_simd.$(1).o: %_simd.c Makefile
+$(O)/%_simd.$(1).o: %_simd.c Makefile
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) $$(FAST) -ffp-contract=fast $$(ISA_$(1)) -DBS_ISA=$(1) -c -o $$@ $$<
 endef
@@ -202,7 +213,7 @@ fuzz:
 	done
 fuzzers: $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 # Without the operators: none is fuzzed, and they take minutes to compile this way.
-$(B)/libfuzzed.a: $(filter-out $(B)/gpu/% $(B)/board/%,$(OBJ))
+$(B)/libfuzzed.a: $(filter-out $(B)/gpu/% $(B)/board/% $(O)/gpu/% $(O)/board/%,$(OBJ))
 	@rm -f $@
 	ar rcs $@ $^
 
@@ -213,7 +224,7 @@ $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(B)/libfuzzed.a
 TIDIED := $(SRC) $(SIMD) board/main.c \
           $(filter-out %/service.c,$(call find,test/bench test/paper,*.c))
 TIDY   = -std=c17 -pthread -DBS_ISA=v3 $(if $(filter x86_64,$(MACHINE)),$(ISA_v3)) \
-         $(filter -I% -D%,$(CFLAGS))
+         -DBS_GPU=$(GPU) $(CUDA:%=-I%/include) $(filter -I% -D%,$(CFLAGS))
 lint: format tidy
 format:
 	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
@@ -245,4 +256,4 @@ uninstall:
 clean:
 	rm -rf build
 
--include $(shell find $(B) build/cuda -name '*.d' 2>/dev/null)
+-include $(shell find $(B) $(O) build/cuda -name '*.d' 2>/dev/null)
