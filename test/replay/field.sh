@@ -33,7 +33,11 @@ $(protocol wrong "$eight" 2694 8 "${field/2.5/2.6}"),
 $(protocol plain "$eight" 2694 8 "backend = \"host\";") );
 CFG
 
-for p in eight one plain; do
+all="eight one plain"
+case $BUILD in
+*address* | *thread*) all=eight; echo "skip one shot, and 8 without the map: under a sanitizer" ;;
+esac
+for p in $all; do
 	scan=$eight
 	[ $p != one ] || scan=$one
 	"$BORESIDE" recon -c site.cfg -p $p "$scan" -o $p.cfl >$p.log 2>&1 && echo "ok recon $p" ||
@@ -50,10 +54,12 @@ off() { # off IMAGE MOST REFERENCE
 }
 off eight 3.2e-2 brain128_true && echo "ok 8 shots: $(grep unscaled log)" ||
 	echo "not ok 8 shots: $(cat log)"
-off one 3.6e-2 brain128_true && echo "ok 1 shot: $(grep unscaled log)" ||
-	echo "not ok 1 shot: $(cat log)"
-off plain 0.15 brain128_true && echo "not ok without the map it is as good: $(cat log)" ||
-	echo "ok without the map: $(grep unscaled log)"
+if [ "$all" != eight ]; then
+	off one 3.6e-2 brain128_true && echo "ok 1 shot: $(grep unscaled log)" ||
+		echo "not ok 1 shot: $(cat log)"
+	off plain 0.15 brain128_true && echo "not ok without the map it is as good: $(cat log)" ||
+		echo "ok without the map: $(grep unscaled log)"
+fi
 # The same solution as with the dense matrix, as far as 50 steps have come on a problem whose small
 # eigenvalues the error of 1e-3 of the segments reaches.
 off eight 5e-3 spiral2d_b0_8shot_8ch_corrected && echo "ok as the dense matrix: $(grep unscaled log)" ||
