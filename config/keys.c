@@ -221,7 +221,7 @@ P("trajectory.min_extent", BS_KEY_NUMBER, "cycles/voxel", "0.25", 0, 0.5, NULL, 
   "in the stated unit"),
 
 P("field.map_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, field.map_file,
-  "gridding, ls, sense, on the host: the field map in Hz that corrects for off resonance, as .cfl "
+  "gridding, ls, sense: the field map in Hz that corrects for off resonance, as .cfl "
   "[x, y, z], slices along dimension 13; a voxel of f turns by exp(-i 2 pi f t); \"\": none"),
 P("field.dwell_us", BS_KEY_NUMBER, "us", "0.0", 0, 1e6, NULL, field.dwell_us,
   "time between two samples of a readout; field.map_file needs it. A scan whose readouts say "

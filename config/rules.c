@@ -307,8 +307,6 @@ static void rule_field(const struct bs_reading *r, const struct bs_scope *s,
 	if (sound(s, "field.dwell_us", NULL) && p->field.dwell_us == 0.0)
 		fault_near(r, s, "field.dwell_us", "field.map_file",
 			   "missing; field.map_file needs it");
-	if (sound(s, "backend", NULL) && p->backend == BS_BACKEND_CUDA)
-		fault(r, s, "backend", "field.map_file has no CUDA engine: host, or auto");
 	for (size_t i = 0; i < 2 && method->solves; i++)
 		if (sound(s, of_q[i], NULL) && (i == 0 ? p->fhd : p->q) == BS_SUM_EXACT)
 			fault(r, s, of_q[i], "exact: field.map_file is for the NUFFT alone");

@@ -131,9 +131,8 @@ static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fai
 	const struct bs_engine *engine = table[p->method].cuda;
 	const char *host_only = bs_protocol_unfolds(p)                          ? "parallel"
 				: p->partial_fourier != BS_PARTIAL_FOURIER_NONE ? "partial_fourier"
-				: bs_protocol_makes_maps(p)    ? "image.maps of the scan"
-				: bs_protocol_off_resonance(p) ? "field.map_file"
-							       : NULL;
+				: bs_protocol_makes_maps(p) ? "image.maps of the scan"
+							    : NULL;
 	struct bs_fail reason = { 0 };
 	int rc;
 
@@ -182,7 +181,7 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 
 const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p)
 {
-	return table[p->method].tuner;
+	return bs_protocol_off_resonance(p) ? NULL : table[p->method].tuner;
 }
 
 void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
@@ -191,10 +190,7 @@ void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
 	const struct bs_shares s = bs_shares_of(p);
 
 	if (engine == table[p->method].host || bs_protocol_makes_maps(p))
-		(void)snprintf(words, size, "host%s",
-			       bs_protocol_off_resonance(p) && p->backend == BS_BACKEND_AUTO
-				       ? ": field.map_file has no CUDA engine"
-				       : "");
+		(void)snprintf(words, size, "host");
 	else
 		(void)snprintf(words, size, "%s", s.words);
 }

@@ -55,7 +55,7 @@ struct bs_tuner {
 	bool by_coils;        /* they depend on the number of coils */
 };
 
-/* NULL: the method has no variants. */
+/* NULL: the protocol has no variants. */
 const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p);
 extern const struct bs_tuner bs_gridding_tuner, bs_ls_tuner, bs_sense_tuner;
 

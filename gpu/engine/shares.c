@@ -12,6 +12,8 @@ static enum bs_sharing choose(const struct bs_protocol *p, char *why, size_t siz
 		(void)snprintf(why, size, "method %s has no work", bs_method_name(p->method));
 	else if (!method->shares_coils)
 		(void)snprintf(why, size, "method %s is not shared out", bs_method_name(p->method));
+	else if (bs_protocol_off_resonance(p))
+		(void)snprintf(why, size, "field.map_file is not shared out");
 	else if (p->coils > 1)
 		return BS_SHARING_COILS;
 	else if (!method->shares_rows || p->fhd != BS_SUM_EXACT)

@@ -184,8 +184,8 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 }
 
 static const struct bs_cuda_operator cartesian = {
-	coil_step,    cart_need,   cart_plan,   cart_close, cart_samples, cart_begin,
-	cart_arrived, cart_settle, cart_finish, NULL,       NULL,         NULL,
+	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin, cart_arrived,
+	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,
 };
 
 static struct bs_cuda_spec spec_of(const struct bs_protocol *p)

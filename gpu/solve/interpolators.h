@@ -17,6 +17,10 @@
 
 #include "core/err.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct bs_interpolators_spec {
 	const float *hz;
 	uint64_t voxels;
@@ -33,4 +37,7 @@ struct bs_interpolators {
 int bs_interpolators_find(struct bs_interpolators *found, const struct bs_interpolators_spec *spec,
 			  float *b, struct bs_fail *why);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "core/thread/clock.h"
-#include "core/log.h"
 #include "gpu/toeplitz/circulant.h"
 #include "gpu/device/check.h"
 #include "gpu/solve/lsq_cuda.h"
 #include "gpu/solve/pcg_cuda.h"
 #include "gpu/solve/precond.h"
+#include "gpu/solve/segments_cuda.h"
 #include "gpu/toeplitz/cuda/tune.h"
 
 #define THREADS 256
@@ -26,6 +26,7 @@ struct bs_ls_cuda {
 	struct bs_csr gram_host;
 	bool has_gram;
 	struct bs_toeplitz_cuda *normal;
+	struct bs_segments_cuda *field;          /* in its place off resonance */
 	struct bs_csr_cuda gram, plain, adjoint; /* W^H W, or W and W^H */
 	struct bs_circulant_cuda *circulant;
 	struct bs_pcg_cuda *pcg;
@@ -120,7 +121,7 @@ int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
 
 	if (p->iterations < 1)
 		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no iterations", p->name);
-	if (launches > LAUNCHES_MOST)
+	if (launches > LAUNCHES_MOST && !bs_protocol_off_resonance(p))
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "protocol '%s': ls.iterations: %u iterations of %u coils are about "
 			       "%llu launches after the last readout; on the GPU at most %llu",
@@ -172,7 +173,7 @@ static int state_bytes(struct bs_ls_cuda *s, const struct bs_tables *tables, uin
 			     : open_constraint(s, bytes, why);
 	const struct bs_pcg_cuda_spec c = pcg_of(s);
 
-	if (rc == 0)
+	if (rc == 0 && !bs_protocol_off_resonance(p))
 		rc = bs_toeplitz_cuda_need(&t, &part[0], why);
 	if (rc == 0)
 		rc = bs_pcg_cuda_need(&c, &part[1], why);
@@ -242,27 +243,6 @@ static int plan_constraint(struct bs_ls_cuda *s, struct bs_devmem *mem, struct b
 	return rc != 0 ? rc : bs_csr_cuda_plan(&s->adjoint, s->w, BS_CSR_ADJOINT, mem, why);
 }
 
-/* Measured once and kept; without a cache, or after an error, the operator's own choice stays. */
-static void choose_launches(struct bs_toeplitz_cuda *normal, const struct bs_toeplitz_spec *spec,
-			    const char *cache_dir)
-{
-	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
-	struct bs_fail why;
-
-	if (t != NULL && cache_dir != NULL && cache_dir[0] != '\0') {
-		int rc = bs_toeplitz_tuned(t, spec, cache_dir, &why);
-		const struct bs_tune *best = &t->trial[t->best].tune;
-
-		if (rc == 0)
-			rc = bs_toeplitz_cuda_choose(normal, best->v[BS_TOEPLITZ_MIDDLE],
-						     best->v[BS_TOEPLITZ_CLOSE], &why);
-		if (rc != 0)
-			bs_log(BS_LOG_WARN, "Toeplitz operator: by itself, not as measured: %s",
-			       why.text);
-	}
-	free(t);
-}
-
 /* q goes to temporary memory: the operator makes its tables of it on the device. */
 static int plan_normal(struct bs_ls_cuda *s, const float *q, const char *cache_dir,
 		       struct bs_devmem *mem, struct bs_fail *why)
@@ -278,7 +258,7 @@ static int plan_normal(struct bs_ls_cuda *s, const float *q, const char *cache_d
 	BS_CUDA_GO(cudaMemcpy(temporary.base, q, bytes, cudaMemcpyHostToDevice), why, rc, out);
 	rc = bs_toeplitz_cuda_plan(&s->normal, &t, (const float *)temporary.base, mem, why);
 	if (rc == 0)
-		choose_launches(s->normal, &t, cache_dir);
+		bs_toeplitz_use_tuned(s->normal, &t, cache_dir);
 out:
 	bs_devmem_close(&temporary);
 	return rc;
@@ -414,6 +394,19 @@ int bs_ls_cuda_use(struct bs_ls_cuda *s, uint32_t slice, cudaStream_t stream, st
 	return 0;
 }
 
+void bs_ls_cuda_given(struct bs_ls_cuda *s, struct bs_segments_cuda *field)
+{
+	s->field = field;
+}
+
+static int apply_field(void *self, const float *in, float *out, struct CUstream_st *stream,
+		       struct bs_fail *why)
+{
+	const struct bs_ls_cuda *s = (const struct bs_ls_cuda *)self;
+
+	return bs_segments_cuda_normal(s->field, (const float *)s->maps, in, out, stream, why);
+}
+
 static int plan_pcg(struct bs_ls_cuda *s, struct bs_devmem *mem, struct bs_fail *why)
 {
 	const struct bs_pcg_cuda_spec c = pcg_of(s);
@@ -421,6 +414,9 @@ static int plan_pcg(struct bs_ls_cuda *s, struct bs_devmem *mem, struct bs_fail 
 
 	memset(&system, 0, sizeof(system));
 	system.normal = s->normal;
+	system.apply = s->field != NULL ? apply_field : NULL;
+	system.self = s;
+	system.varies = s->field != NULL;
 	system.coils = s->coils;
 	system.maps = s->sense ? (const float *)s->maps : NULL;
 	system.mu = s->mu;
@@ -463,7 +459,7 @@ int bs_ls_cuda_plan_with(struct bs_ls_cuda *s, const float *q, const struct bs_t
 		s->addends = (float *)bs_devmem_take(mem, s->parts * s->voxels * 8);
 	if (rc == 0 && (s->b == NULL || s->x == NULL || (s->parts > 0 && s->addends == NULL)))
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver's vectors", s->p->name);
-	if (rc == 0)
+	if (rc == 0 && s->field == NULL)
 		rc = plan_normal(s, q, env->cache_dir, mem, why);
 	if (rc == 0)
 		rc = plan_constraint(s, mem, why);

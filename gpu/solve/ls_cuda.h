@@ -21,7 +21,7 @@
 
 struct bs_ls_cuda;
 
-/* BS_ERR_CONFIG where the protocol's solves are too many for a graph; open refuses them, too. */
+/* BS_ERR_CONFIG where the solves are too many for their graph; open refuses them, too. */
 int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why);
 
 /* bytes: device memory that plan will take. */
@@ -35,6 +35,9 @@ int bs_ls_cuda_plan(struct bs_ls_cuda *ls, const struct bs_tables *tables,
 int bs_ls_cuda_plan_with(struct bs_ls_cuda *ls, const float *q, const struct bs_tables *tables,
 			 const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
 			 struct bs_fail *why);
+/* Before plan: F^H F is that of these segments, and not Q's; they live as long. */
+struct bs_segments_cuda;
+void bs_ls_cuda_given(struct bs_ls_cuda *ls, struct bs_segments_cuda *field);
 void bs_ls_cuda_close(struct bs_ls_cuda *ls);
 /* The preconditioner of a slice; its maps come to their place by the caller. Only queues. */
 int bs_ls_cuda_use(struct bs_ls_cuda *ls, uint32_t slice, cudaStream_t stream, struct bs_fail *why);

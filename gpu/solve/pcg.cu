@@ -17,7 +17,8 @@ struct bs_pcg_cuda {
 	float2 *rows;            /* W p, where there is no gram */
 	struct bs_pinned pinned; /* a copy of the state, then of the history */
 	cudaStream_t capture;
-	cudaGraphExec_t whole, first, one; /* a whole solve; its beginning; one iteration */
+	/* a whole solve; its beginning; one iteration; NULL: launched kernel by kernel */
+	cudaGraphExec_t whole, first, one;
 	struct bs_watch watch;
 	bool close;
 };
@@ -207,8 +208,9 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 		err = bs_watch_open(&c->watch, why);
 	if (err != 0)
 		return err;
-	if (c->system.parts > 0) /* other GPUs' addends come in between */
-		return 0;
+	/* other GPUs' addends come in between, or launches that are not always the same */
+	if (c->system.parts > 0 || c->system.varies)
+		return bs_cuda_copied(why);
 	err = make_graph(c, true, c->spec.iterations, &c->whole, why);
 	if (err == 0)
 		err = make_graph(c, true, 0, &c->first, why);
@@ -277,6 +279,22 @@ void bs_pcg_cuda_close(struct bs_pcg_cuda *c)
 	free(c);
 }
 
+static int queue_start(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	if (c->first == NULL)
+		return start(c, stream, why);
+	BS_CUDA(cudaGraphLaunch(c->first, stream), why);
+	return 0;
+}
+
+static int queue_iteration(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	if (c->one == NULL)
+		return iterate(c, stream, why);
+	BS_CUDA(cudaGraphLaunch(c->one, stream), why);
+	return 0;
+}
+
 int bs_pcg_cuda_queue(struct bs_pcg_cuda *c, uint32_t iterations, struct CUstream_st *stream,
 		      struct bs_fail *why)
 {
@@ -284,14 +302,15 @@ int bs_pcg_cuda_queue(struct bs_pcg_cuda *c, uint32_t iterations, struct CUstrea
 		return bs_fail(why, BS_ERR_SIZE,
 			       "conjugate gradients: %u iterations, planned for %u", iterations,
 			       c->spec.iterations);
-	if (iterations == c->spec.iterations) {
+	if (iterations == c->spec.iterations && c->whole != NULL) {
 		BS_CUDA(cudaGraphLaunch(c->whole, stream), why);
 		return 0;
 	}
-	BS_CUDA(cudaGraphLaunch(c->first, stream), why);
-	for (uint32_t i = 0; i < iterations; i++)
-		BS_CUDA(cudaGraphLaunch(c->one, stream), why);
-	return 0;
+	int err = queue_start(c, stream, why);
+
+	for (uint32_t i = 0; i < iterations && err == 0; i++)
+		err = queue_iteration(c, stream, why);
+	return err;
 }
 
 int bs_pcg_cuda_record(struct bs_pcg_cuda *c, struct bs_pcg_outcome *outcome,
@@ -363,18 +382,21 @@ struct queue {
 static int queue_one(void *arg, cudaEvent_t done, struct bs_fail *why)
 {
 	const struct queue *q = (const struct queue *)arg;
+	int err = queue_iteration(q->c, q->stream, why);
 
-	BS_CUDA(cudaGraphLaunch(q->c->one, q->stream), why);
-	BS_CUDA(cudaEventRecord(done, q->stream), why);
-	return 0;
+	if (err == 0)
+		BS_CUDA(cudaEventRecord(done, q->stream), why);
+	return err;
 }
 
 static int watch(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns,
 		 cudaStream_t stream, bool *late, struct bs_fail *why)
 {
 	struct queue q = { c, stream };
+	int err = queue_start(c, stream, why);
 
-	BS_CUDA(cudaGraphLaunch(c->first, stream), why);
+	if (err != 0)
+		return err;
 	BS_CUDA(cudaStreamSynchronize(stream), why);
 	return bs_watch_run(&c->watch, iterations, deadline_ns, queue_one, &q, late, why);
 }

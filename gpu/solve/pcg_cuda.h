@@ -37,6 +37,7 @@ struct bs_pcg_cuda_system {
 	int (*apply)(void *self, const float *in, float *out, struct CUstream_st *stream,
 		     struct bs_fail *why);
 	void *self;
+	bool varies;       /* apply's launches are not the same in every solve: no graphs */
 	uint32_t coils;    /* of maps; 1 without */
 	const float *maps; /* device, [coil][z][y][x]; NULL: one image, no maps */
 	double mu;         /* lambda times the voxels (gpu/solve/ls.h) */

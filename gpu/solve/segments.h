@@ -20,7 +20,8 @@
  * Errors of plan: BS_ERR_VALUE (f not finite; more than BS_SEGMENTS_MAX segments, in words), those
  * of nufft.h.
  * Sources: Sutton, Noll, Fessler, IEEE Trans Med Imaging 2003;22:178-188; Fessler et al., IEEE
- * Trans Signal Process 2005;53:3393-3402 (fit to the histogram). Host only.
+ * Trans Signal Process 2005;53:3393-3402 (fit to the histogram).
+ * Twins: segments.c (host), segments.cu (CUDA).
  * Tests: test/unit/gpu/test_segments.c, test/replay/field.sh
  */
 #ifndef BS_GPU_SOLVE_SEGMENTS_H

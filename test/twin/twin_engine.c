@@ -297,6 +297,75 @@ static void solver(size_t i, struct bs_protocol p)
 	free(maps);
 }
 
+static const struct {
+	const char *name;
+	enum bs_method method;
+	uint32_t dims;
+	enum bs_precond precond;
+	bool w, weighted;
+} fields[] = {
+	{ "gridding 2D off resonance", BS_METHOD_GRIDDING, 2, BS_PRECOND_NONE, false, true },
+	{ "gridding 3D off resonance", BS_METHOD_GRIDDING, 3, BS_PRECOND_NONE, false, false },
+	{ "ls 2D off resonance, Jacobi", BS_METHOD_LS, 2, BS_PRECOND_JACOBI, false, true },
+	{ "sense 2D off resonance, W, Jacobi", BS_METHOD_SENSE, 2, BS_PRECOND_JACOBI, true, false },
+	{ "sense 3D off resonance", BS_METHOD_SENSE, 3, BS_PRECOND_NONE, false, true },
+};
+
+/* As solver; +-150 Hz over 8 ms, another map in each slice. */
+static void off_resonance(size_t i, struct bs_protocol p)
+{
+	const bool sense = fields[i].method == BS_METHOD_SENSE;
+	const bool solves = bs_methods[fields[i].method].solves;
+	struct bs_tables tables = { 0 };
+	struct bs_csr w = { 0 };
+	struct bs_fail why = { 0 };
+	float *maps;
+	float *hz;
+
+	p.method = fields[i].method;
+	p.dims = fields[i].dims;
+	p.traj.type = BS_TRAJ_RANDOM;
+	p.traj.seed = 11 + i;
+	p.fhd = p.q = BS_SUM_NUFFT;
+	p.precond = fields[i].precond;
+	p.density = fields[i].weighted ? BS_DENSITY_RAMP : BS_DENSITY_NONE;
+	p.normalize = BS_NORMALIZE_NONE;
+	p.lambda = 0.5;
+	p.iterations = small() ? 2 : 6;
+	p.matrix[0] = 20;
+	p.matrix[1] = 27;
+	p.matrix[2] = p.dims == 3 ? 4 : 1;
+	p.combine = sense ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
+	p.samples = 100;
+	p.readouts = small() ? 18 : 60;
+	(void)snprintf(p.field.map_file, sizeof(p.field.map_file), "map");
+	p.field.dwell_us = 80.0;
+	p.field.error = 1e-3;
+	const uint64_t voxels = bs_protocol_voxels(&p);
+
+	maps = malloc(voxels * p.coils * p.slices * 8);
+	hz = malloc(voxels * p.slices * 4);
+	for (uint64_t v = 0; v < 2 * voxels * p.coils * p.slices; v++)
+		maps[v] = (float)(check_uniform(&seed) - 0.5);
+	for (uint64_t v = 0; v < voxels * p.slices; v++)
+		hz[v] = (float)(300.0 * (check_uniform(&seed) - 0.5));
+	tables.maps = sense ? maps : NULL;
+	tables.field = hz;
+	if (fields[i].w && make_w(&w, &p, &seed, &why) == 0)
+		tables.w = &w;
+	CHECK(!fields[i].w || tables.w != NULL, "%s: W %s", fields[i].name, why.text);
+	compare_with(fields[i].name, &p, p.readouts, &tables,
+		     sense    ? &bs_engine_sense_host
+		     : solves ? &bs_engine_ls_host
+			      : &bs_engine_gridding_host,
+		     sense    ? &bs_engine_sense_cuda
+		     : solves ? &bs_engine_ls_cuda
+			      : &bs_engine_gridding_cuda);
+	bs_csr_close(&w);
+	free(maps);
+	free(hz);
+}
+
 static void all(void)
 {
 	struct bs_protocol p = protocol(BS_METHOD_GRIDDING, 2, BS_TRAJ_RADIAL2D);
@@ -343,6 +412,8 @@ static void all(void)
 		&bs_engine_cartesian_cuda);
 	for (size_t i = 0; i < sizeof(solvers) / sizeof(solvers[0]); i++)
 		solver(i, protocol(BS_METHOD_LS, 2, BS_TRAJ_RANDOM));
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		off_resonance(i, protocol(BS_METHOD_LS, 2, BS_TRAJ_RANDOM));
 }
 #endif
 

@@ -253,6 +253,10 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 		rc = bs_combiner_cuda_plan(&e->combiner, p, &e->mem, why);
 	if (rc == 0)
 		rc = s->op->plan(&e->plan, s, tables, env->team, &e->mem, why);
+	if (rc == 0 && s->op->field != NULL)
+		e->field = s->op->field(e->plan);
+	if (rc == 0 && s->solve && e->field != NULL)
+		bs_ls_cuda_given(e->ls, e->field);
 	if (rc == 0 && s->solve)
 		rc = bs_ls_cuda_plan(e->ls, tables, env, e->maps, &e->mem, why);
 	e->mem.sealed = true;

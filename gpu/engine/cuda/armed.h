@@ -38,9 +38,10 @@ enum bs_cuda_mark {
 struct bs_armed_cuda {
 	const struct bs_protocol *p;
 	const struct bs_cuda_operator *op;
-	void *plan;            /* the operator's */
-	bool share;            /* as struct bs_cuda_spec */
-	struct bs_ls_cuda *ls; /* NULL: a direct method */
+	void *plan;                     /* the operator's */
+	bool share;                     /* as struct bs_cuda_spec */
+	struct bs_ls_cuda *ls;          /* NULL: a direct method */
+	struct bs_segments_cuda *field; /* the operator's; NULL: on resonance */
 	struct bs_devmem mem;
 	unsigned char *pinned; /* of the arena, registered: image, then staging or samples */
 	unsigned char *pinned_dev;

@@ -10,6 +10,7 @@
 #include "gpu/engine/cuda/engine.cuh"
 #include "gpu/device/check.h"
 #include "gpu/engine/engines.h"
+#include "gpu/solve/segments_cuda.h"
 #include "gpu/toeplitz/cuda/tune.h"
 
 void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct bs_report *report)
@@ -42,6 +43,12 @@ static int fetch(struct bs_armed_cuda *e, uint32_t frame, float *image, struct b
 	down_ns = bs_now_ns() - down_ns;
 	bs_armed_cuda_times(e, frame, report);
 	report->stage_ns[BS_BUDGET_DOWNLOAD] += down_ns;
+	if (e->field != NULL) {
+		const struct bs_segments_info info = bs_segments_cuda_info(e->field);
+
+		report->segments = info.segments;
+		report->field_error = info.error;
+	}
 	return 0;
 }
 
@@ -134,8 +141,11 @@ int bs_armed_cuda_peek(void *self, uint32_t frame, float *image)
 
 struct bs_cuda_spec bs_cuda_spec_ls(const struct bs_protocol *p)
 {
-	return { p, p->fhd == BS_SUM_EXACT ? &bs_cuda_sum_exact : &bs_cuda_sum_nufft, true, false,
-		 NULL };
+	return { p,
+		 bs_protocol_off_resonance(p) ? &bs_cuda_sum_field
+		 : p->fhd == BS_SUM_EXACT     ? &bs_cuda_sum_exact
+					      : &bs_cuda_sum_nufft,
+		 true, false, NULL };
 }
 
 const struct bs_engine bs_engine_ls_cuda =

@@ -19,6 +19,7 @@
 #include "gpu/device/tune.h"
 
 struct bs_cuda_operator;
+struct bs_segments_cuda;
 
 /* What is armed on one GPU: need, open and plan are told the same. */
 struct bs_cuda_spec {
@@ -53,10 +54,17 @@ struct bs_cuda_operator {
 		    struct bs_fail *why);
 	int (*tuned)(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
 		     const char *cache_dir, double seconds, struct bs_fail *why);
+	/*
+	 * Off resonance: the time segments that finish adds up, and whose F^H F is solved with.
+	 * How many launches that takes is the field map's: they are never part of a graph.
+	 */
+	struct bs_segments_cuda *(*field)(void *op);
 };
 
 /* F^H d of the methods that solve, by either route. */
 extern const struct bs_cuda_operator bs_cuda_sum_nufft, bs_cuda_sum_exact;
+/* The same off resonance, and method gridding's sum (operator_field.cu). */
+extern const struct bs_cuda_operator bs_cuda_sum_field;
 
 /* What a method's engine arms on one GPU; on one of several, with share set. */
 typedef struct bs_cuda_spec (*bs_cuda_spec_of)(const struct bs_protocol *p);

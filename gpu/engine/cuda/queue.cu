@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "gpu/device/check.h"
+#include "gpu/solve/segments_cuda.h"
 
 /*
  * Launches that the graphs of all frames may hold together. Where there would be more, the solve
@@ -30,6 +31,8 @@ int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t frame)
 	const size_t values = (size_t)bs_protocol_voxels(e->p) * e->p->coils;
 	int rc = 0;
 
+	if (e->field != NULL)
+		bs_segments_cuda_slice(e->field, slice);
 	if (e->all_maps == NULL || slice == e->slice)
 		return 0;
 	BS_CUDA(cudaMemcpyAsync(e->maps, e->all_maps + slice * values, values * sizeof(float2),
@@ -137,7 +140,7 @@ static int record(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, cudaG
  */
 static int record_frame(struct bs_armed_cuda *e, uint32_t f, bool split, struct bs_fail *why)
 {
-	const bool graphs = e->frames * FRAME_LAUNCHES <= GRAPH_MOST;
+	const bool graphs = e->field == NULL && e->frames * FRAME_LAUNCHES <= GRAPH_MOST;
 	int rc = 0;
 
 	if (f > 0 && !graphs)
@@ -194,7 +197,7 @@ int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 
 	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
 		rc = window ? try_window(e, f, why) : record_frame(e, f, split, why);
-	if (rc == 0 && (split || (window && !e->share)))
+	if (rc == 0 && e->field == NULL && (split || (window && !e->share)))
 		rc = record(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, &e->tail, why);
 	if (rc == 0 && e->ls != NULL && !e->share)
 		rc = record(e, 0, BS_CUDA_IMAGE, &e->combine, why);
@@ -222,11 +225,22 @@ void bs_armed_cuda_unrecord(struct bs_armed_cuda *e)
 static int launch_frame(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 {
 	cudaGraphExec_t graph = watched && e->sum[frame] != NULL ? e->sum[frame] : e->finish[frame];
-	const unsigned parts = e->ls != NULL ? BS_CUDA_SUM : BS_CUDA_ALL;
+	const unsigned parts = e->ls != NULL || e->field != NULL ? BS_CUDA_SUM : BS_CUDA_ALL;
 
 	if (graph == NULL)
 		return queue_parts(e, frame, parts, cudaEventRecordDefault, NULL);
 	BS_CUDA(cudaGraphLaunch(graph, e->stream), NULL);
+	return 0;
+}
+
+/* What comes after F^H d where launch_frame, or a window's sum, has not queued it. */
+static int launch_tail(struct bs_armed_cuda *e)
+{
+	if (e->field != NULL)
+		return queue_parts(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, cudaEventRecordDefault,
+				   NULL);
+	if (e->tail != NULL)
+		BS_CUDA(cudaGraphLaunch(e->tail, e->stream), NULL);
 	return 0;
 }
 
@@ -238,11 +252,7 @@ int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool wat
 		rc = e->op->settle(e->plan, frame, e->stream, NULL);
 	if (rc == 0)
 		rc = launch_frame(e, frame, watched);
-	if (rc != 0)
-		return rc;
-	if (!watched && e->tail != NULL)
-		BS_CUDA(cudaGraphLaunch(e->tail, e->stream), NULL);
-	return 0;
+	return rc != 0 || watched ? rc : launch_tail(e);
 }
 
 /* Only queues: begin and slide wait. */
@@ -265,7 +275,5 @@ int bs_armed_cuda_queue_slide(struct bs_armed_cuda *e, uint32_t frame, const uin
 					 e->stream, NULL);
 	if (rc == 0)
 		rc = bs_armed_cuda_pass(e, BS_CUDA_SUMMED, cudaEventRecordDefault, NULL);
-	if (rc == 0 && !watched && e->tail != NULL)
-		BS_CUDA(cudaGraphLaunch(e->tail, e->stream), NULL);
-	return rc;
+	return rc != 0 || watched ? rc : launch_tail(e);
 }

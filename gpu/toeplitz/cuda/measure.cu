@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/log.h"
 #include "gpu/device/check.h"
 #include "gpu/device/stopwatch.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
@@ -126,4 +127,24 @@ int bs_toeplitz_tuned(struct bs_tuning *t, const struct bs_toeplitz_spec *spec,
 	if (rc == 0)
 		bs_tune_save(t, key, cache_dir);
 	return rc;
+}
+
+void bs_toeplitz_use_tuned(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_spec *spec,
+			   const char *cache_dir)
+{
+	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
+	struct bs_fail why;
+
+	if (t != NULL && cache_dir != NULL && cache_dir[0] != '\0') {
+		int rc = bs_toeplitz_tuned(t, spec, cache_dir, &why);
+		const struct bs_tune *best = &t->trial[t->best].tune;
+
+		if (rc == 0)
+			rc = bs_toeplitz_cuda_choose(plan, best->v[BS_TOEPLITZ_MIDDLE],
+						     best->v[BS_TOEPLITZ_CLOSE], &why);
+		if (rc != 0)
+			bs_log(BS_LOG_WARN, "Toeplitz operator: by itself, not as measured: %s",
+			       why.text);
+	}
+	free(t);
 }

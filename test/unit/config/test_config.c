@@ -382,8 +382,6 @@ static const struct {
 	  PROTOCOL("field: { map_file = \"whole\"; };") },
 	{ 4, "half.hdr: No such file",
 	  PROTOCOL("field: { map_file = \"half\"; dwell_us = 2.5; };") },
-	{ 4, "protocols.[0].backend: field.map_file has no CUDA engine",
-	  PROTOCOL("backend = \"cuda\"; field: { map_file = \"whole\"; dwell_us = 2.5; };") },
 	{ 4, "protocols.[0].field.error: 0.2 is outside",
 	  PROTOCOL("field: { map_file = \"whole\"; dwell_us = 2.5; error = 0.2; };") },
 	{ 4, "protocols.[0].ls.q: exact: field.map_file is for the NUFFT alone",

@@ -51,6 +51,9 @@ int main(void)
 	check("one coil, NUFFT", &p, 1, "GPU 63 alone: there is one coil, and no exact sum");
 	p = protocol(BS_METHOD_GRIDDING, 1, 2);
 	check("one coil, gridding", &p, 1, "GPU 63 alone: there is one coil, and no exact sum");
+	p = protocol(BS_METHOD_SENSE, 8, 2);
+	(void)strcpy(p.field.map_file, "map");
+	check("off resonance", &p, 1, "GPU 63 alone: field.map_file is not shared out");
 	p = protocol(BS_METHOD_CARTESIAN, 8, 2);
 	check("cartesian", &p, 1, "GPU 63 alone: method cartesian is not shared out");
 	return check_done();

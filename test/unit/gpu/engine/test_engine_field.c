@@ -92,7 +92,7 @@ static void simulate(void)
 static struct bs_protocol protocol(enum bs_method method)
 {
 	struct bs_protocol p = { .method = method,
-				 .backend = BS_BACKEND_AUTO,
+				 .backend = BS_BACKEND_HOST,
 				 .dims = 2,
 				 .matrix = { N, N, 1 },
 				 .coils = COILS,
@@ -258,23 +258,6 @@ static void window(enum bs_method method)
 	disarm(&a);
 }
 
-static void cuda_is_refused(void)
-{
-	struct bs_protocol p = protocol(BS_METHOD_SENSE);
-	const struct bs_engine *engine = NULL;
-	struct bs_fail why = { 0 };
-	char place[96];
-
-	p.backend = BS_BACKEND_CUDA;
-	CHECK(bs_engine_find(&engine, &p, &why) == BS_ERR_UNSUPPORTED &&
-		      strstr(why.text, "field.map_file") != NULL,
-	      "refused: %s", why.text);
-	p.backend = BS_BACKEND_AUTO;
-	CHECK(bs_engine_find(&engine, &p, &why) == 0, "auto finds the host's engine");
-	bs_engine_place(place, sizeof(place), engine, &p);
-	CHECK(strstr(place, "field.map_file") != NULL, "and says why: %s", place);
-}
-
 int main(void)
 {
 	simulate();
@@ -283,6 +266,5 @@ int main(void)
 	images(BS_METHOD_SENSE);
 	window(BS_METHOD_GRIDDING);
 	window(BS_METHOD_SENSE);
-	cuda_is_refused();
 	return check_done();
 }

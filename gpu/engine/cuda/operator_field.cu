@@ -1,0 +1,120 @@
+/*
+ * gpu/engine/cuda/operator_field.cu - gridding, and F^H d of ls and sense, off resonance as an
+ * operator (gpu/solve/segments_cuda.h); see operator.h
+ *
+ * Samples are kept until finish, which takes all of them once for each time segment. A window's
+ * group is summed as a frame whose other readouts are zeros, as on the host.
+ */
+#include <stdlib.h>
+
+#include "gpu/engine/cuda/operator.h"
+#include "gpu/engine/engines.h"
+#include "gpu/solve/lsq_cuda.h"
+#include "gpu/solve/segments_cuda.h"
+
+struct field {
+	struct bs_segments_cuda *segments;
+	const struct bs_protocol *p;
+};
+
+static uint64_t coil_step(const struct bs_protocol *p)
+{
+	return bs_protocol_samples(p);
+}
+
+/* Coils together as the system has them. */
+static struct bs_segments_spec spec_of(const struct bs_cuda_spec *c)
+{
+	const bool one = c->solve && !bs_methods[c->p->method].uses_maps;
+
+	return bs_gridding_segments(c->p, one ? 1 : c->p->coils);
+}
+
+static int need(const struct bs_cuda_spec *c, struct bs_need *n, struct bs_fail *why)
+{
+	const struct bs_segments_spec s = spec_of(c);
+
+	return bs_segments_cuda_need(&s, n, why);
+}
+
+static void close_field(void *op)
+{
+	bs_segments_cuda_close(((struct field *)op)->segments);
+	free(op);
+}
+
+/* gridding: armed.cu has made the weights. */
+static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
+		struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_segments_spec s = spec_of(c);
+	struct field *f = (struct field *)calloc(1, sizeof(*f));
+	float *weight = NULL;
+	int rc = f == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': field", c->p->name) : 0;
+
+	if (rc == 0 && c->solve)
+		rc = bs_lsq_cuda_weights(&weight, c->p, tables, team, 1, why);
+	if (rc == 0)
+		rc = bs_segments_cuda_plan(&f->segments, &s, tables->traj->k,
+					   c->solve ? weight : tables->density, tables->field, mem,
+					   why);
+	free(weight);
+	if (rc != 0) {
+		free(f);
+		return rc;
+	}
+	f->p = c->p;
+	*op = f;
+	return 0;
+}
+
+static float2 *samples(void *op, uint32_t frame)
+{
+	return (float2 *)bs_segments_cuda_samples(((struct field *)op)->segments, frame);
+}
+
+static int begin(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
+{
+	return bs_segments_cuda_begin(((struct field *)op)->segments, frame, stream, why);
+}
+
+static int arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t stream, struct bs_fail *why)
+{
+	(void)op;
+	(void)frame;
+	(void)row;
+	(void)stream;
+	(void)why;
+	return 0; /* nothing is done before finish */
+}
+
+static int settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
+{
+	return arrived(op, frame, 0, stream, why);
+}
+
+static int finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream, struct bs_fail *why)
+{
+	const struct field *f = (const struct field *)op;
+
+	return bs_segments_cuda_finish(f->segments, frame, bs_protocol_frame_slice(f->p, frame),
+				       (float *)image, stream, why);
+}
+
+static int part(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStream_t stream,
+		struct bs_fail *why)
+{
+	(void)group;
+	return finish(op, frame, image, stream, why);
+}
+
+static struct bs_segments_cuda *field_of(void *op)
+{
+	return ((struct field *)op)->segments;
+}
+
+/* peek is finish: the samples stay. */
+const struct bs_cuda_operator bs_cuda_sum_field = {
+	coil_step, need,   plan, close_field, samples, begin,    arrived,
+	settle,    finish, part, finish,      NULL,    field_of,
+};

@@ -1,0 +1,390 @@
+/*
+ * gpu/solve/segments.cu - CUDA twin of segments.c; see segments_cuda.h
+ *
+ * A segment is two element-wise kernels around one NUFFT of the coils that are transformed
+ * together. No kernel here starts before the one in front of it has ended.
+ */
+#include "gpu/solve/segments_cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/device/check.h"
+#include "gpu/nufft/nufft_cuda.h"
+
+#define THREADS 256
+
+struct bs_segments_cuda {
+	struct bs_segments_spec s;
+	struct bs_interpolators fit;
+	struct bs_nufft_cuda *nufft;
+	uint64_t voxels;
+	float2 *b;       /* [segment][sample of a readout] */
+	float *hz;       /* [slice][voxel] */
+	float2 *images;  /* [together][voxel], of the segment */
+	float2 *samples; /* [together][sample], of the segment */
+	float2 *sum;     /* [together][sample], of all segments */
+	float2 *data;    /* [state][coil][sample], states data_step apart */
+	uint64_t data_step;
+	uint32_t slice;
+};
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ float2 times(float2 a, float2 b)
+{
+	return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+}
+
+static __device__ __forceinline__ float2 conjugate(float2 a)
+{
+	return make_float2(a.x, -a.y);
+}
+
+/* exp(-i2pi hz t) */
+static __device__ __forceinline__ float2 phase_of(float hz, double t)
+{
+	const double turns = (double)hz * t;
+	float2 phase;
+
+	sincospif(-2.0f * (float)(turns - rint(turns)), &phase.y, &phase.x);
+	return phase;
+}
+
+/* images[c] = phase S_c in; block y: the coil */
+static __global__ void to_segment(float2 *images, const float2 *in, const float2 *maps,
+				  const float *hz, double tau, uint64_t voxels)
+{
+	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+	const uint64_t at = blockIdx.y * voxels + v;
+
+	if (v >= voxels)
+		return;
+	const float2 turned = times(phase_of(hz[v], tau), in[v]);
+
+	images[at] = maps != NULL ? times(turned, maps[at]) : turned;
+}
+
+/* out[c] (+)= conj(phase) images[c]; block y: the coil */
+static __global__ void from_segment(float2 *out, const float2 *images, const float *hz, double tau,
+				    bool first, uint64_t voxels)
+{
+	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+	const uint64_t at = blockIdx.y * voxels + v;
+
+	if (v >= voxels)
+		return;
+	const float2 before = first ? make_float2(0.0f, 0.0f) : out[at];
+	const float2 turned = times(conjugate(phase_of(hz[v], tau)), images[at]);
+
+	out[at] = make_float2(before.x + turned.x, before.y + turned.y);
+}
+
+/* out (+)= conj(phase) sum_c conj(S_c) images[c] */
+static __global__ void combine_segment(float2 *out, const float2 *images, const float2 *maps,
+				       uint32_t coils, const float *hz, double tau, bool first,
+				       uint64_t voxels)
+{
+	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+	float2 sum = make_float2(0.0f, 0.0f);
+
+	if (v >= voxels)
+		return;
+	for (uint32_t c = 0; c < coils; c++) {
+		const float2 seen = times(conjugate(maps[c * voxels + v]), images[c * voxels + v]);
+
+		sum = make_float2(sum.x + seen.x, sum.y + seen.y);
+	}
+	const float2 before = first ? make_float2(0.0f, 0.0f) : out[v];
+	const float2 turned = times(conjugate(phase_of(hz[v], tau)), sum);
+
+	out[v] = make_float2(before.x + turned.x, before.y + turned.y);
+}
+
+/* to[c] = conj(b) from[c]; block y: the coil */
+static __global__ void weigh_samples(float2 *to, const float2 *from, const float2 *b,
+				     uint32_t readout, uint64_t samples)
+{
+	const uint64_t m = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+	const uint64_t at = blockIdx.y * samples + m;
+
+	if (m < samples)
+		to[at] = times(conjugate(b[m % readout]), from[at]);
+}
+
+/* sum[c] (+)= b from[c]; block y: the coil */
+static __global__ void add_samples(float2 *sum, const float2 *from, const float2 *b,
+				   uint32_t readout, bool first, uint64_t samples)
+{
+	const uint64_t m = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+	const uint64_t at = blockIdx.y * samples + m;
+
+	if (m >= samples)
+		return;
+	const float2 before = first ? make_float2(0.0f, 0.0f) : sum[at];
+	const float2 weighed = times(b[m % readout], from[at]);
+
+	sum[at] = make_float2(before.x + weighed.x, before.y + weighed.y);
+}
+
+static dim3 over(uint64_t count, uint32_t coils)
+{
+	return dim3((unsigned)((count + THREADS - 1) / THREADS), coils);
+}
+
+static int launched(struct bs_fail *why)
+{
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
+
+/* ---- plan ------------------------------------------------------------------------------------ */
+
+static struct bs_nufft_spec nufft_of(const struct bs_segments_spec *s)
+{
+	struct bs_nufft_spec n = s->nufft;
+
+	n.coils = s->together;
+	n.chunk = n.part = 0;
+	n.states = 0;
+	n.peek = false;
+	n.tune = NULL;
+	return n;
+}
+
+enum region { FACTORS, FIELD, IMAGES, SAMPLES, SUM, REGIONS };
+static const char *const region_name[REGIONS] = { "device segment interpolators",
+						  "device field map", "device segment images",
+						  "device segment samples",
+						  "device samples of all segments" };
+
+static uint64_t voxels_of(const struct bs_segments_spec *s)
+{
+	return (uint64_t)s->nufft.matrix[0] * s->nufft.matrix[1] * s->nufft.matrix[2];
+}
+
+/* Products fit: config/ bounds voxels, samples, coils, slices and frames. */
+static void regions_of(uint64_t bytes[REGIONS], const struct bs_segments_spec *s)
+{
+	bytes[FACTORS] = (uint64_t)BS_SEGMENTS_MAX * s->readout * sizeof(float2);
+	bytes[FIELD] = voxels_of(s) * s->slices * sizeof(float);
+	bytes[IMAGES] = voxels_of(s) * s->together * sizeof(float2);
+	bytes[SAMPLES] = s->nufft.samples * s->together * sizeof(float2);
+	bytes[SUM] = bytes[SAMPLES];
+}
+
+static uint64_t state_bytes(const struct bs_segments_spec *s)
+{
+	return bs_devmem_round(s->nufft.samples * s->nufft.coils * sizeof(float2));
+}
+
+int bs_segments_cuda_need(const struct bs_segments_spec *s, struct bs_need *need,
+			  struct bs_fail *why)
+{
+	const struct bs_nufft_spec n = nufft_of(s);
+	uint64_t bytes[REGIONS];
+
+	regions_of(bytes, s);
+	for (int r = 0; r < REGIONS; r++)
+		bs_need_add(need, region_name[r], 1, bs_devmem_round(bytes[r]));
+	bs_need_add(need, "device samples of frames", s->states, state_bytes(s));
+	return bs_nufft_cuda_need(&n, need, why);
+}
+
+static int take_regions(struct bs_segments_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
+{
+	uint64_t bytes[REGIONS];
+	void *at[REGIONS];
+
+	regions_of(bytes, &p->s);
+	for (int r = 0; r < REGIONS; r++) {
+		at[r] = bs_devmem_take(mem, (size_t)bytes[r]);
+		if (at[r] == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "%s: %llu bytes are not left",
+				       region_name[r], (unsigned long long)bytes[r]);
+	}
+	p->b = (float2 *)at[FACTORS];
+	p->hz = (float *)at[FIELD];
+	p->images = (float2 *)at[IMAGES];
+	p->samples = (float2 *)at[SAMPLES];
+	p->sum = (float2 *)at[SUM];
+	p->data_step = state_bytes(&p->s) / sizeof(float2);
+	p->data =
+		(float2 *)bs_devmem_take_readouts(mem, (size_t)(state_bytes(&p->s) * p->s.states));
+	if (p->data == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "samples of %u frames", p->s.states);
+	return 0;
+}
+
+int bs_segments_cuda_field(struct bs_segments_cuda *p, const float *hz,
+			   const struct bs_interpolators *fit, const float *b, struct bs_fail *why)
+{
+	BS_CUDA(cudaMemcpy(p->hz, hz, (size_t)(p->voxels * p->s.slices) * sizeof(float),
+			   cudaMemcpyHostToDevice),
+		why);
+	BS_CUDA(cudaMemcpy(p->b, b, (size_t)fit->segments * p->s.readout * sizeof(float2),
+			   cudaMemcpyHostToDevice),
+		why);
+	p->fit = *fit;
+	return bs_cuda_copied(why);
+}
+
+static int find_field(struct bs_segments_cuda *p, const float *hz, struct bs_fail *why)
+{
+	const struct bs_interpolators_spec asked = { hz,           p->voxels * p->s.slices,
+						     p->s.readout, BS_SEGMENTS_MAX,
+						     p->s.dwell_s, p->s.start_s,
+						     p->s.error };
+	struct bs_interpolators fit;
+	float *b = (float *)malloc((size_t)BS_SEGMENTS_MAX * p->s.readout * sizeof(float2));
+	int rc = b == NULL ? bs_fail(why, BS_ERR_NOMEM, "time segments")
+			   : bs_interpolators_find(&fit, &asked, b, why);
+
+	if (rc == 0)
+		rc = bs_segments_cuda_field(p, hz, &fit, b, why);
+	free(b);
+	return rc;
+}
+
+int bs_segments_cuda_plan(struct bs_segments_cuda **plan, const struct bs_segments_spec *spec,
+			  const float *k, const float *weight, const float *hz,
+			  struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_nufft_spec n = nufft_of(spec);
+	struct bs_segments_cuda *p = (struct bs_segments_cuda *)calloc(1, sizeof(*p));
+	int rc;
+
+	if (p == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "time segments");
+	p->s = *spec;
+	p->voxels = voxels_of(spec);
+	rc = take_regions(p, mem, why);
+	if (rc == 0)
+		rc = find_field(p, hz, why);
+	if (rc == 0)
+		rc = bs_nufft_cuda_plan(&p->nufft, &n, k, weight, mem, why);
+	if (rc != 0) {
+		bs_segments_cuda_close(p);
+		return rc;
+	}
+	*plan = p;
+	return 0;
+}
+
+void bs_segments_cuda_close(struct bs_segments_cuda *p)
+{
+	if (p == NULL)
+		return;
+	bs_nufft_cuda_close(p->nufft);
+	free(p);
+}
+
+struct bs_segments_info bs_segments_cuda_info(const struct bs_segments_cuda *p)
+{
+	return { p->fit.segments, p->fit.error };
+}
+
+/* ---- transforms ------------------------------------------------------------------------------ */
+
+static const float *hz_of(const struct bs_segments_cuda *p)
+{
+	return p->hz + p->slice * p->voxels;
+}
+
+static const float2 *factors_of(const struct bs_segments_cuda *p, uint32_t l)
+{
+	return p->b + (uint64_t)l * p->s.readout;
+}
+
+static double tau_of(const struct bs_segments_cuda *p, uint32_t l)
+{
+	return p->fit.first_s + l * p->fit.step_s;
+}
+
+/* data [together][sample] to image [together][voxel], or to one image through the maps. */
+static int adjoint(struct bs_segments_cuda *p, const float2 *maps, const float2 *data,
+		   float2 *image, cudaStream_t stream, struct bs_fail *why)
+{
+	const uint64_t samples = p->s.nufft.samples;
+	const uint32_t coils = p->s.together;
+	int rc = 0;
+
+	for (uint32_t l = 0; rc == 0 && l < p->fit.segments; l++) {
+		weigh_samples<<<over(samples, coils), THREADS, 0, stream>>>(
+			p->samples, data, factors_of(p, l), p->s.readout, samples);
+		rc = launched(why);
+		if (rc == 0)
+			rc = bs_nufft_cuda_adjoint(p->nufft, (const float *)p->samples,
+						   (float *)p->images, stream, why);
+		if (rc != 0)
+			return rc;
+		if (maps != NULL)
+			combine_segment<<<over(p->voxels, 1), THREADS, 0, stream>>>(
+				image, p->images, maps, coils, hz_of(p), tau_of(p, l), l == 0,
+				p->voxels);
+		else
+			from_segment<<<over(p->voxels, coils), THREADS, 0, stream>>>(
+				image, p->images, hz_of(p), tau_of(p, l), l == 0, p->voxels);
+		rc = launched(why);
+	}
+	return rc;
+}
+
+void bs_segments_cuda_slice(struct bs_segments_cuda *p, uint32_t slice)
+{
+	p->slice = slice;
+}
+
+int bs_segments_cuda_normal(struct bs_segments_cuda *p, const float *maps, const float *in,
+			    float *out, struct CUstream_st *stream, struct bs_fail *why)
+{
+	const uint64_t samples = p->s.nufft.samples;
+	const uint32_t coils = p->s.together;
+	int rc = 0;
+
+	for (uint32_t l = 0; rc == 0 && l < p->fit.segments; l++) {
+		to_segment<<<over(p->voxels, coils), THREADS, 0, stream>>>(
+			p->images, (const float2 *)in, (const float2 *)maps, hz_of(p), tau_of(p, l),
+			p->voxels);
+		rc = launched(why);
+		if (rc == 0)
+			rc = bs_nufft_cuda_forward(p->nufft, (const float *)p->images,
+						   (float *)p->samples, stream, why);
+		if (rc != 0)
+			return rc;
+		add_samples<<<over(samples, coils), THREADS, 0, stream>>>(
+			p->sum, p->samples, factors_of(p, l), p->s.readout, l == 0, samples);
+		rc = launched(why);
+	}
+	return rc != 0 ? rc : adjoint(p, (const float2 *)maps, p->sum, (float2 *)out, stream, why);
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+float *bs_segments_cuda_samples(struct bs_segments_cuda *p, uint32_t state)
+{
+	return (float *)(p->data + state * p->data_step);
+}
+
+int bs_segments_cuda_begin(struct bs_segments_cuda *p, uint32_t state, struct CUstream_st *stream,
+			   struct bs_fail *why)
+{
+	BS_CUDA(cudaMemsetAsync(bs_segments_cuda_samples(p, state), 0,
+				(size_t)(p->s.nufft.samples * p->s.nufft.coils) * sizeof(float2),
+				stream),
+		why);
+	return 0;
+}
+
+int bs_segments_cuda_finish(struct bs_segments_cuda *p, uint32_t state, uint32_t slice,
+			    float *image, struct CUstream_st *stream, struct bs_fail *why)
+{
+	const float2 *data = (const float2 *)bs_segments_cuda_samples(p, state);
+	int rc = 0;
+
+	bs_segments_cuda_slice(p, slice);
+	for (uint32_t c = 0; rc == 0 && c < p->s.nufft.coils; c += p->s.together)
+		rc = adjoint(p, NULL, data + c * p->s.nufft.samples,
+			     (float2 *)image + c * p->voxels, stream, why);
+	return rc;
+}

@@ -1,0 +1,58 @@
+/*
+ * gpu/solve/segments_cuda.h - the CUDA twin of segments.h: off resonance, by time segments
+ *
+ * The same transforms, shapes, units, spec and interpolators as segments.h; maps, image, in and out
+ * are device memory, work is queued on the caller's stream and not waited for. Segments are added
+ * in order: the same bytes every run. A voxel's phase is computed where it is used, its turns in
+ * double precision.
+ * need -> plan -> { begin, finish | slice, normal }* -> close. begin zeroes a state's samples,
+ * [coil][sample]; what is copied there afterwards is what finish transforms. The number of launches
+ * of finish and normal is the field map's: no graph holds them.
+ * field: another map [slice][z][y][x] Hz with its interpolators (gpu/solve/interpolators.h), host
+ * memory; it waits for the GPU and allocates nothing, so it may follow plan at any time when
+ * nothing of this plan is queued.
+ * plan allocates device memory from mem alone, and on the host what it frees again. One stream, one
+ * caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM, those of segments.h and gpu/nufft/nufft_cuda.h.
+ * Host twin: segments.c. Test: test/twin/twin_segments.c
+ */
+#ifndef BS_GPU_SOLVE_SEGMENTS_CUDA_H
+#define BS_GPU_SOLVE_SEGMENTS_CUDA_H
+
+#include "gpu/device/memory.h"
+#include "gpu/solve/interpolators.h"
+#include "gpu/solve/segments.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUstream_st; /* cudaStream_t */
+struct bs_segments_cuda;
+
+int bs_segments_cuda_need(const struct bs_segments_spec *spec, struct bs_need *need,
+			  struct bs_fail *why);
+int bs_segments_cuda_plan(struct bs_segments_cuda **plan, const struct bs_segments_spec *spec,
+			  const float *k, const float *weight, const float *hz,
+			  struct bs_devmem *mem, struct bs_fail *why);
+void bs_segments_cuda_close(struct bs_segments_cuda *plan); /* or NULL */
+int bs_segments_cuda_field(struct bs_segments_cuda *plan, const float *hz,
+			   const struct bs_interpolators *fit, const float *b, struct bs_fail *why);
+
+float *bs_segments_cuda_samples(struct bs_segments_cuda *plan, uint32_t state);
+int bs_segments_cuda_begin(struct bs_segments_cuda *plan, uint32_t state,
+			   struct CUstream_st *stream, struct bs_fail *why);
+/* The state stays as it is. */
+int bs_segments_cuda_finish(struct bs_segments_cuda *plan, uint32_t state, uint32_t slice,
+			    float *image, struct CUstream_st *stream, struct bs_fail *why);
+
+/* As bs_segments_slice and bs_segments_normal; in and out differ. */
+void bs_segments_cuda_slice(struct bs_segments_cuda *plan, uint32_t slice);
+int bs_segments_cuda_normal(struct bs_segments_cuda *plan, const float *maps, const float *in,
+			    float *out, struct CUstream_st *stream, struct bs_fail *why);
+
+struct bs_segments_info bs_segments_cuda_info(const struct bs_segments_cuda *plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
