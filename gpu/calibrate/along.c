@@ -1,20 +1,26 @@
 /* gpu/calibrate/along.c - see along.h */
 #include "gpu/calibrate/along.h"
 
-#include <complex.h>
-#include <fftw3.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/frame/gram.h"
+#include "gpu/fft/fft.h"
 
-/* FFTW's place j lies at x = j below n / 2, at j - n above: the place of along.h is x + n / 2. */
+/* Index j of a transform is x = j below n / 2, j - n above: along.h's place is x + n / 2. */
 struct bs_along {
 	uint32_t n, coils;
-	float complex *hybrid; /* [coil][j] */
-	float complex *line;   /* of one virtual coil */
-	fftwf_plan to_x, to_k;
+	struct bs_fft fft;
+	const struct bs_fft_kernels *kernels;
+	float *hybrid; /* [coil][j] complex */
+	float *blocks; /* two, of a vector's lanes */
+	float *scale;  /* [j], 1 / n: of the two transforms */
 };
+
+static uint64_t block_bytes(uint32_t n)
+{
+	return (uint64_t)n * 8u * BS_FFT_LANES_MAX;
+}
 
 int bs_along_need(uint32_t n, uint32_t coils, struct bs_need *need, struct bs_fail *why)
 {
@@ -22,14 +28,9 @@ int bs_along_need(uint32_t n, uint32_t coils, struct bs_need *need, struct bs_fa
 		return bs_fail(why, BS_ERR_SIZE, "%u samples of %u coils along a readout", n,
 			       coils);
 	bs_need_add(need, "places along a readout", 1, (uint64_t)n * coils * 8u);
-	bs_need_add(need, "a virtual coil's places", 1, (uint64_t)n * 8u);
+	bs_need_add(need, "transforms along a readout", 2, block_bytes(n));
+	bs_need_add(need, "their scale", 1, (uint64_t)n * 4u);
 	return 0;
-}
-
-/* In place, the same for every process (ESTIMATE). */
-static fftwf_plan plan_line(float complex *at, uint32_t n, int sign)
-{
-	return fftwf_plan_dft_1d((int)n, at, at, sign, FFTW_ESTIMATE | FFTW_UNALIGNED);
 }
 
 int bs_along_plan(struct bs_along **plan, uint32_t n, uint32_t coils, struct bs_arena *arena,
@@ -41,16 +42,17 @@ int bs_along_plan(struct bs_along **plan, uint32_t n, uint32_t coils, struct bs_
 		return bs_fail(why, BS_ERR_NOMEM, "mixing along the readout");
 	a->n = n;
 	a->coils = coils;
+	a->kernels = BS_ISA_PICK(bs_fft_kernels);
 	a->hybrid = bs_arena_take(arena, (size_t)n * coils * 8, BS_ALIGN);
-	a->line = bs_arena_take(arena, (size_t)n * 8, BS_ALIGN);
-	if (a->hybrid != NULL && a->line != NULL) {
-		a->to_x = plan_line(a->hybrid, n, FFTW_BACKWARD);
-		a->to_k = plan_line(a->line, n, FFTW_FORWARD);
-	}
-	if (a->to_x == NULL || a->to_k == NULL) {
+	a->blocks = bs_arena_take(arena, 2 * (size_t)block_bytes(n), BS_ALIGN);
+	a->scale = bs_arena_take(arena, (size_t)n * 4, BS_ALIGN);
+	if (a->hybrid == NULL || a->blocks == NULL || a->scale == NULL ||
+	    bs_fft_plan(&a->fft, n) != 0) {
 		bs_along_close(a);
 		return bs_fail(why, BS_ERR_NOMEM, "mixing along the readout");
 	}
+	for (uint32_t i = 0; i < n; i++)
+		a->scale[i] = 1.0f / (float)n;
 	*plan = a;
 	return 0;
 }
@@ -59,22 +61,34 @@ void bs_along_close(struct bs_along *a)
 {
 	if (a == NULL)
 		return;
-	fftwf_destroy_plan(a->to_x);
-	fftwf_destroy_plan(a->to_k);
+	bs_fft_close(&a->fft);
 	free(a);
 }
 
-static void transform(struct bs_along *a, const float *data, size_t stride)
+/* Lines of n samples, count of them, each stride complex values behind the one before. */
+static void transform(const struct bs_along *a, float *to, size_t to_stride, const float *from,
+		      size_t stride, uint32_t count, bool inverse)
 {
-	for (uint32_t c = 0; c < a->coils; c++) {
-		float complex *to = a->hybrid + (size_t)c * a->n;
+	const uint32_t lanes = a->kernels->lanes;
+	float *other = a->blocks + 2 * (size_t)a->n * lanes;
 
-		memcpy(to, data + 2 * c * stride, (size_t)a->n * 8);
-		fftwf_execute_dft(a->to_x, to, to);
+	for (uint32_t c = 0; c < count; c += lanes) {
+		const float *in[BS_FFT_LANES_MAX];
+		float *out[BS_FFT_LANES_MAX];
+
+		for (uint32_t j = 0; j < lanes; j++) { /* the last line fills up */
+			const size_t line = c + j < count ? c + j : count - 1;
+
+			in[j] = from + 2 * line * stride;
+			out[j] = to + 2 * line * to_stride;
+		}
+		a->kernels->lines_in(a->blocks, in, a->n, NULL);
+		a->kernels->lines_out(out, a->kernels->run(&a->fft, a->blocks, other, inverse),
+				      a->n, inverse ? NULL : a->scale);
 	}
 }
 
-/* The place of FFTW's index. */
+/* The place of a transform's index. */
 static uint32_t place_of(uint32_t j, uint32_t n)
 {
 	return (j + n / 2) % n;
@@ -82,10 +96,10 @@ static uint32_t place_of(uint32_t j, uint32_t n)
 
 void bs_along_gram(struct bs_along *a, double *gram, const float *data, size_t stride)
 {
-	transform(a, data, stride);
+	transform(a, a->hybrid, a->n, data, stride, a->coils, true);
 	for (uint32_t j = 0; j < a->n; j++)
 		bs_gram_add(gram + (size_t)a->coils * a->coils * place_of(j, a->n), a->coils, 1,
-			    a->hybrid + j, a->n);
+			    a->hybrid + 2 * (size_t)j, a->n);
 }
 
 /* line[j] += m[place] h[j], for n places from first on and as many j. */
@@ -101,25 +115,23 @@ void bs_along_mix(struct bs_along *a, float *out, size_t out_stride, const float
 		  uint32_t virtual_coils, const float *data, size_t stride)
 {
 	const uint32_t n = a->n;
-	const uint32_t upper = n / 2;        /* places from there on are FFTW's first */
-	const uint32_t first = n - upper;    /* how many */
-	const float scale = 1.0f / (float)n; /* of the two transforms */
-	float *line = (float *)a->line;
+	const uint32_t upper = n / 2;     /* places from there on are a transform's first */
+	const uint32_t first = n - upper; /* how many */
 
-	transform(a, data, stride);
+	transform(a, a->hybrid, n, data, stride, a->coils, true);
 	for (uint32_t v = 0; v < virtual_coils; v++) {
+		float *line = out + 2 * v * out_stride;
+
 		memset(line, 0, (size_t)n * 8);
 		for (uint32_t c = 0; c < a->coils; c++) {
 			const float *m = matrix + 2 * ((size_t)v * a->coils + c) * n;
-			const float *h = (const float *)(a->hybrid + (size_t)c * n);
+			const float *h = a->hybrid + 2 * (size_t)c * n;
 
 			mix_run(line, m + 2 * (size_t)upper, h, first);
 			mix_run(line + 2 * (size_t)first, m, h + 2 * (size_t)first, upper);
 		}
-		fftwf_execute_dft(a->to_k, a->line, a->line);
-		for (size_t i = 0; i < (size_t)2 * n; i++)
-			out[2 * v * out_stride + i] = line[i] * scale;
 	}
+	transform(a, out, out_stride, out, out_stride, virtual_coils, false);
 }
 
 void bs_along_matrix(float *matrix, const double *a, uint32_t virtual_coils, uint32_t coils,

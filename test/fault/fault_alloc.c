@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <sys/mman.h>
 
+#include "drivers/file/cfl.h"
 #include "test/support/alloc_hook.h"
 #include "test/support/service.h"
 
@@ -19,17 +20,26 @@
 #define TEXT(x)  TEXT_(x)
 #define TEXT_(x) #x
 
-/* Every host method; ls by both sums and both preconditioners, and down the ladder to its end. */
+/*
+ * Every host method, and all that is made from the scan or corrected by a field map; ls by both
+ * sums and both preconditioners, and down the ladder to its end.
+ */
 /* clang-format off */
 #define PROTOCOL(name, method, more) \
 	"{ name = \"" name "\"; method = \"" method "\"; " SERVICE_SPOKES more " },\n"
+#define CART(name, readouts, more) \
+	"{ name = \"" name "\"; method = \"cartesian\"; matrix = [32, 32]; coils = 2;\n" \
+	"encoded = [64, 32, 1]; samples = 64; silence_ms = 60000.0; readouts = " readouts "; " \
+	more " },\n"
+#define FIELD "field: { map_file = \"field\"; dwell_us = 5.0; }; "
 #define LS "ls: { lambda = 0.01; iterations = 3; "
 static const char protocols[] = "protocols = (\n" SERVICE_CART
 	PROTOCOL("gridding", "gridding", "image: { matrix = [48, 40]; };")
 	PROTOCOL("ls_exact", "ls",
 		 LS "fhd = \"exact\"; q = \"exact\"; preconditioner = \"circulant\"; };")
 	PROTOCOL("ls_nufft", "ls", LS "preconditioner = \"jacobi\"; };")
-	PROTOCOL("compressed", "gridding", "virtual_coils = 1; noise: { whiten = \"auto\"; };")
+	PROTOCOL("compressed", "gridding",
+		 FIELD "virtual_coils = 1; noise: { whiten = \"auto\"; };")
 	PROTOCOL("slide", "gridding", "frame: { step = 16; };")
 	PROTOCOL("slide_ls", "ls", LS "fhd = \"exact\"; }; frame: { step = 16; };")
 	PROTOCOL("previews", "gridding", "frame: { preview_every = 31; };")
@@ -37,6 +47,14 @@ static const char protocols[] = "protocols = (\n" SERVICE_CART
 		 LS "}; frame: { preview_every = 31; }; image: { matrix = [21, 64]; };")
 	PROTOCOL("sheds", "ls", "ls: { lambda = 0.01; iterations = 4; };\n"
 		 "budget: { image_ms = 1e-6; on_miss = \"shed\"; admission = \"trust\"; };")
+	CART("cart_grappa", "22", "parallel = \"grappa\";")
+	CART("cart_sense", "22",
+	     "parallel = \"sense\"; image: { maps = \"espirit\"; }; " LS "};")
+	CART("cart_walsh", "24", "image: { combine = \"sense\"; maps = \"walsh\"; };\n"
+	     "partial_fourier = \"pocs\"; pocs: { iterations = 3; };")
+	CART("cart_epi", "32", "epi: { correct = true; }; navigators = \"phase\";\n"
+	     "virtual_coils = 1; compression = \"geometric\";")
+	PROTOCOL("field_sense", "sense", FIELD LS "}; image: { maps_file = \"maps\"; };")
 	"{ name = \"noop\"; method = \"noop\"; " SERVICE_SPOKES "} );\n";
 /* clang-format on */
 
@@ -54,6 +72,59 @@ static unsigned images_of(const char *protocol, unsigned frame)
 	return strncmp(protocol, "previews", 8) == 0 ? 2 : 1;
 }
 
+/* Lines of the frame: all, those that parallel imaging leaves, or those of partial Fourier. */
+static bool has_line(const char *protocol, unsigned line)
+{
+	if (strcmp(protocol, "cart_grappa") == 0 || strcmp(protocol, "cart_sense") == 0)
+		return line % 2 == 0 || (line > 9 && line < 22);
+	return strcmp(protocol, "cart_walsh") != 0 || line >= 8;
+}
+
+static bool send_readout(const char *protocol, unsigned line, unsigned frame, uint64_t flags)
+{
+	_Alignas(8) unsigned char payload[4096];
+	size_t n = peer_readout(payload, protocol, line, frame);
+	struct bs_mrd_acq a;
+	size_t at[2];
+
+	if (bs_mrd_parse_acq(&a, &at[0], &at[1], payload, n, NULL) != 0)
+		return false;
+	a.flags = flags;
+	bs_mrd_put_acq(payload, &a);
+	return peer_say(&p, BS_WIRE_ACQ, p.seq++, payload, n);
+}
+
+/* Calibration lines are new ones now and then: maps and weights are made again. */
+static bool send_lines(const char *protocol, unsigned frame)
+{
+	const bool epi = strcmp(protocol, "cart_epi") == 0;
+	bool good = true;
+
+	for (unsigned i = 0; epi && good && i < 3; i++)
+		good = send_readout(protocol, 16, frame,
+				    BS_MRD_IS_PHASE_CORRECTION | (i == 1 ? BS_MRD_IS_REVERSE : 0));
+	if (epi)
+		good = good && send_readout(protocol, 16, frame, BS_MRD_IS_NAVIGATION);
+	for (unsigned i = 0; good && i < 32; i++) {
+		const bool calibrates = frame % 32 == 0 && i > 9 && i < 22;
+
+		if (has_line(protocol, i))
+			good = send_readout(protocol, i, frame,
+					    (calibrates ? BS_MRD_IS_CALIBRATION_TOO : 0) |
+						    (epi && i % 2 == 1 ? BS_MRD_IS_REVERSE : 0));
+	}
+	return good;
+}
+
+static unsigned messages_of(const char *protocol)
+{
+	unsigned n = strcmp(protocol, "cart_epi") == 0 ? 4 : 0;
+
+	for (unsigned i = 0; i < 32; i++)
+		n += has_line(protocol, i);
+	return n;
+}
+
 static bool slots_free(void)
 {
 	AWAIT(service_number(&service, "\"images\",\"slots\"", "in_use") == 0);
@@ -68,9 +139,8 @@ static bool send_frame(const char *protocol, unsigned frame)
 	if (frame % UNSEEN == 0 && !slots_free())
 		return false;
 
-	for (unsigned i = 0; i < 32; i++)
-		if (!peer_acq(&p, protocol, i, frame))
-			return false;
+	if (!send_lines(protocol, frame))
+		return false;
 	for (unsigned i = 0; i < images_of(protocol, frame); i++)
 		if (bs_endpoint_recv(&archive, image, sizeof(image), &len, AWAIT_MS, NULL) != 0)
 			return false;
@@ -98,7 +168,7 @@ static void check_row(enum alloc_row row, const char *name, const char *protocol
 	printf("# %s, %s: nanomsg took %llu, freed %llu\n", name, protocol,
 	       (unsigned long long)taken[ALLOC_NANOMSG], (unsigned long long)freed[ALLOC_NANOMSG]);
 	if (row == ALLOC_INGEST)
-		CHECK(taken[ALLOC_NANOMSG] >= FRAMES * 32u,
+		CHECK(taken[ALLOC_NANOMSG] >= FRAMES * messages_of(protocol),
 		      "the hook sees nanomsg's allocations: one a message at least");
 }
 
@@ -109,7 +179,7 @@ static void test_protocol(const char *protocol)
 
 	for (; good && frame < WARM; frame++)
 		good = send_frame(protocol, frame);
-	while (good && p.acked < WARM * 32)
+	while (good && p.acked < WARM * messages_of(protocol))
 		good = peer_await(&p, BS_WIRE_ACK);
 	memcpy(&before, now, sizeof(before));
 	for (; good && frame < WARM + FRAMES; frame++)
@@ -117,15 +187,44 @@ static void test_protocol(const char *protocol)
 	CHECK(good, "%s: %u frames went through", protocol, FRAMES);
 	check_row(ALLOC_INGEST, "ingest", protocol);
 	check_row(ALLOC_RECON, "recon", protocol);
-	CHECK(peer_end(&p, (WARM + FRAMES) * 32) && p.outcome.code == 0, "%s: outcome %s \"%s\"",
-	      protocol, bs_err_name(p.outcome.code), p.outcome.text);
+	CHECK(peer_end(&p, (uint64_t)(WARM + FRAMES) * messages_of(protocol)) &&
+		      p.outcome.code == 0,
+	      "%s: outcome %s \"%s\"", protocol, bs_err_name(p.outcome.code), p.outcome.text);
+}
+
+/* A field of +-200 Hz and two coils, for 32 x 32 voxels, beside the site file. */
+static bool write_inputs(void)
+{
+	static float field[32 * 32 * 2];
+	static float maps[2 * 32 * 32 * 2];
+	uint64_t dims[BS_CFL_DIMS];
+	char name[128];
+	bool good;
+
+	for (int i = 0; i < 32 * 32; i++) {
+		field[2 * i] = (float)(12.5 * (i % 32 - 16));
+		maps[2 * i] = 1.0f + 0.01f * (float)(i % 32);
+		maps[2 * (32 * 32 + i) + 1] = 1.0f + 0.01f * (float)(i / 32);
+	}
+	bs_cfl_sizes(dims, 32, 32, 1, 1);
+	(void)snprintf(service.dir, sizeof(service.dir), "/tmp/boreside-test-XXXXXX");
+	if (mkdtemp(service.dir) == NULL)
+		return false;
+	(void)snprintf(name, sizeof(name), "%s/field", service.dir);
+	good = bs_cfl_write(name, dims, field, NULL) == 0;
+	bs_cfl_sizes(dims, 32, 32, 1, 2);
+	(void)snprintf(name, sizeof(name), "%s/maps", service.dir);
+	return good && bs_cfl_write(name, dims, maps, NULL) == 0;
 }
 
 int main(void)
 {
-	static const char *const names[] = { "cart",        "noop",  "gridding",  "ls_exact",
-					     "ls_nufft",    "slide", "slide_ls",  "previews",
-					     "previews_ls", "sheds", "compressed" };
+	static const char *const names[] = { "cart",       "noop",       "gridding",
+					     "ls_exact",   "ls_nufft",   "slide",
+					     "slide_ls",   "previews",   "previews_ls",
+					     "sheds",      "compressed", "cart_grappa",
+					     "cart_sense", "cart_walsh", "cart_epi",
+					     "field_sense" };
 	char counts[] = "/tmp/boreside-alloc-XXXXXX";
 	char hook[512];
 	int fd = mkstemp(counts);
@@ -144,8 +243,10 @@ int main(void)
 	}
 	now = mmap(NULL, sizeof(*now), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	(void)setenv("ALLOC_HOOK", counts, 1);
-	up = service_start_with(&service, SERVICE_PATIENT " image_slots = " TEXT(SLOTS) ";",
-				protocols, hook);
+	up = write_inputs() &&
+	     service_write_site(&service, SERVICE_PATIENT " image_slots = " TEXT(SLOTS) ";",
+				protocols) &&
+	     service_spawn(&service, hook) && service_until(&service, "\"state\":\"idle\"");
 	CHECK(up, "the service starts");
 	CHECK(peer_open(&p, &service), "a sender connects");
 	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, 65536, NULL) ==

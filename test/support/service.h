@@ -430,10 +430,10 @@ static inline bool peer_header(struct peer *p, const char *protocol, const char 
 	return good;
 }
 
-/* "brief" is "cart" but for its time limit. */
+/* "brief" is "cart" but for its time limit; others of such lines are called cart_something. */
 static inline bool peer_cartesian(const char *protocol)
 {
-	return strcmp(protocol, "cart") == 0 || strcmp(protocol, "brief") == 0;
+	return strncmp(protocol, "cart", 4) == 0 || strcmp(protocol, "brief") == 0;
 }
 
 /*
@@ -488,7 +488,7 @@ static inline const struct bs_traj *peer_spokes(void)
 	return &t;
 }
 
-/* A good readout of "cart" or "brief", or of a protocol of spokes by any other name; payload: at
+/* A good readout of "cart" or the like, or of a protocol of spokes by any other name; payload: at
  * least 4096 bytes. Returns its length. */
 static inline size_t peer_readout(unsigned char *payload, const char *protocol, unsigned line,
 				  unsigned repetition)
