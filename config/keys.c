@@ -187,6 +187,10 @@ P("slices", BS_KEY_INT, "", "1", 1, 512, NULL, slices,
   "slices whose frames may be open at once"),
 P("contrasts", BS_KEY_INT, "", "1", 1, 64, NULL, contrasts,
   "contrasts (echoes) whose frames may be open at once"),
+P("averages", BS_KEY_INT, "", "1", 1, 64, NULL, averages,
+  "most averages of a line (idx.average) that are summed: an image is made of the mean of those "
+  "that came, of as many as the header's limits say, or, where they say nothing, of so many; 1: "
+  "each average makes an image of its own"),
 P("max_sample", BS_KEY_NUMBER, "", "1.0e12", 1e-30, 1e30, NULL, max_sample,
   "a sample of larger magnitude is refused as absurd"),
 P("silence_ms", BS_KEY_NUMBER, "ms", "5000.0", 100, 3600000, NULL, silence_ms,

@@ -172,6 +172,8 @@ static void rule_frame(const struct bs_reading *r, const struct bs_scope *s,
 	}
 	if (!sound(s, "frame.step", NULL) || p->frame_step == 0)
 		return;
+	if (sound(s, "averages", NULL) && p->averages > 1)
+		fault(r, s, "averages", "a sliding window (frame.step) sums none");
 	if (p->frame_step > p->readouts)
 		fault(r, s, "frame.step", "%u is more than the frame's %u readouts", p->frame_step,
 		      p->readouts);

@@ -137,6 +137,7 @@ struct bs_protocol {
 	uint32_t readouts_max; /* by_header, as it was given; 0: not at all */
 	uint32_t slices;       /* frames that may be open at once: slices x contrasts */
 	uint32_t contrasts;
+	uint32_t averages; /* of a line, at most, that are summed; 0, 1: each makes its own image */
 	uint32_t uses;     /* bit of enum bs_kind: what it uses beside the lines of its images */
 	double max_sample; /* largest legal |sample| */
 	double silence_ms; /* a scan whose sender is silent for longer is aborted */

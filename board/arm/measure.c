@@ -154,17 +154,19 @@ static int calibrate(struct measuring *m, struct bs_fail *why)
 /* One frame. cold: with the caches emptied before its last readout. passed: as if it were late. */
 static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *why)
 {
-	const uint32_t readouts = m->p->readouts > 0 ? m->p->readouts : 1;
+	const uint32_t averages = m->p->averages > 1 ? m->p->averages : 1;
+	const uint32_t readouts = m->p->readouts * averages;
 	int64_t adds_ns = 0;
 	int64_t start_ns = bs_now_ns();
 	int64_t swept_ns = 0;
 
 	m->repetition++;
-	for (uint32_t i = 0; i < m->p->readouts; i++) {
-		const uint32_t row = row_of(m->p, i);
+	for (uint32_t i = 0; i < readouts; i++) {
+		const uint32_t row = row_of(m->p, i % m->p->readouts);
 		struct bs_mrd_acq h = readout_head(m, row);
-		bool last = i + 1 == m->p->readouts;
+		bool last = i + 1 == readouts;
 
+		h.idx.average = (uint16_t)(i / m->p->readouts);
 		if (last && cold) {
 			int64_t t = bs_now_ns();
 
@@ -187,7 +189,7 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 	}
 	note(m, &m->total, start_ns, swept_ns);
 	if (m->adds.n < BS_MEASURE_MAX)
-		m->adds.at[m->adds.n++].ns = adds_ns / readouts;
+		m->adds.at[m->adds.n++].ns = adds_ns / (readouts > 0 ? readouts : 1);
 	if (m->env->beat != NULL)
 		m->env->beat(m->env->arg);
 	return 0;

@@ -58,8 +58,9 @@ static void hand_to_recon(struct ingest *in, uint32_t slot)
 	const enum bs_kind kind = bs_mrd_kind(m->head.flags);
 
 	bs_count(&in->scan->acquisitions, 1);
-	bs_count(bs_scan_uses(in->p, &in->scan->info, kind) ? &in->scan->kind_used[kind]
-							    : &in->scan->kind_unused[kind],
+	bs_count(bs_scan_uses(in->p, &in->scan->info, kind, m->head.idx.average)
+			 ? &in->scan->kind_used[kind]
+			 : &in->scan->kind_unused[kind],
 		 1);
 	m->handed_ns = bs_now_ns();
 	bs_hist_add(bs_shm_hist(shm, in->scan->protocol, BS_STAGE_RECEIVE),

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/frame/averages.h"
 #include "core/frame/geometry.h"
 
 static const char axes[] = "xyz";
@@ -101,14 +102,25 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			info->trajectory_name, p->name);
 	if (on_grid && p->by_header && bs_lines_admit(p, info, why) != 0)
 		return BS_ERR_SIZE;
+	if (p->averages > 1 && info->average.given && info->average.max >= p->averages)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "the header promises averages 0 to %u of each line, averages of "
+			       "protocol '%s' is %u",
+			       info->average.max, p->name, p->averages);
 	rc = check_ramps(p, info, why);
 	if (rc == 0)
 		rc = check_calibration(p, info, why);
 	return rc == 0 ? bs_geometry_check(p, info, why) : rc;
 }
 
-static int check_index(const struct bs_protocol *p, const struct bs_mrd_acq *h, struct bs_fail *why)
+static int check_index(const struct bs_protocol *p, const struct bs_scan_info *info,
+		       const struct bs_mrd_acq *h, struct bs_fail *why)
 {
+	const uint32_t averages = bs_averages_expected(p, info);
+
+	if (p->averages > 1 && h->idx.average >= averages)
+		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: average %u of %u",
+			       h->scan_counter, h->idx.average, averages);
 	if (h->idx.slice >= p->slices)
 		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: slice %u of %u", h->scan_counter,
 			       h->idx.slice, p->slices);
@@ -377,7 +389,7 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 		return 0;
 	rc = line ? check_sizes(p, head, why) : check_beside(p, head, kind, why);
 	if (rc == 0 && kind != BS_KIND_NOISE)
-		rc = check_index(p, head, why);
+		rc = check_index(p, info, head, why);
 	if (rc == 0 && line)
 		rc = bs_protocol_on_grid(p) ? admit_line(p, table, info, head, row, why)
 					    : admit_trajectory(p, table, head, traj, row, why);

@@ -82,6 +82,8 @@ int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, s
 	int rc = check_ways(p, engine, why);
 
 	if (rc == 0)
+		rc = bs_averages_need(p, count_rows(p), need);
+	if (rc == 0)
 		rc = engine->need(p, need, why);
 	if (rc == 0 && p->preview_every > 0 && engine->preview != NULL) {
 		derive_preview(&beside, p);
@@ -163,7 +165,9 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 	for (uint32_t f = 0; f < r->frames; f++)
 		if (!open_frame(r, &r->frame[f]))
 			goto nomem;
-	rc = sit(&r->seat[0], engine, p, tables, env, why);
+	rc = bs_averages_arm(&r->averages, p, r->rows, env->arena, why);
+	if (rc == 0)
+		rc = sit(&r->seat[0], engine, p, tables, env, why);
 	if (rc == 0)
 		rc = arm_preview(r, tables, env, why);
 	if (rc == 0)

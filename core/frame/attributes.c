@@ -204,6 +204,8 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	if (image->preview)
 		put_count(&t, "boreside_preview", image->head.image_index);
 	put_count(&t, "boreside_readouts", image->readouts);
+	if (image->averages > 0)
+		put_count(&t, "boreside_averages", image->averages);
 	put_count(&t, "boreside_missing", image->missing);
 	if (image->lacks[0] != '\0')
 		put_text(&t, "boreside_lacks", image->lacks);

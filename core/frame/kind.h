@@ -78,12 +78,18 @@ static inline bool bs_scan_embeds(const struct bs_protocol *p, const struct bs_s
 					  info->calibration == BS_CALIBRATION_INTERLEAVED);
 }
 
-/* The same for one scan: calibration lines beside its images are used by what calibrates alone. */
+/*
+ * A readout of one scan: calibration lines beside its images are used by what calibrates alone,
+ * and of averages that are summed, those of the first.
+ */
 static inline bool bs_scan_uses(const struct bs_protocol *p, const struct bs_scan_info *info,
-				enum bs_kind kind)
+				enum bs_kind kind, uint32_t average)
 {
-	return bs_protocol_uses(p, kind) && (kind != BS_KIND_CALIBRATION ||
-					     bs_protocol_calibrates(p) || bs_scan_embeds(p, info));
+	const bool first = p->averages <= 1 || average == 0;
+
+	return bs_protocol_uses(p, kind) &&
+	       (kind != BS_KIND_CALIBRATION || (bs_protocol_calibrates(p) && first) ||
+		bs_scan_embeds(p, info));
 }
 
 uint64_t bs_kinds_sum(const struct bs_kinds *k);

@@ -65,14 +65,23 @@ struct bs_held {
 	const struct bs_lines *lines; /* NULL: its readouts have a table */
 	const uint8_t *present;       /* [rows] */
 	uint32_t rows;
-	uint32_t readouts, missing; /* that it holds, and that it should have held beside them */
+	uint32_t readouts, missing; /* rows that it holds, and that it should have held */
+	uint32_t averages;          /* that each should be the mean of; 0: 1 */
+	uint32_t fewer;             /* averages that the rows it holds are short of, together */
 };
+
+/* The same in readouts that did not come. */
+static inline uint32_t bs_held_absent(const struct bs_held *h)
+{
+	return h->missing * (h->averages > 1 ? h->averages : 1) + h->fewer;
+}
 
 /* At a glance: without it there may be words, or none. */
 static inline bool bs_lacks_nothing(const struct bs_protocol *p, const struct bs_scan_info *info,
 				    const struct bs_held *h)
 {
-	return h->missing == 0 && info->acceleration[0] <= 1 && info->acceleration[1] <= 1 &&
+	return h->missing == 0 && h->fewer == 0 && info->acceleration[0] <= 1 &&
+	       info->acceleration[1] <= 1 &&
 	       (h->lines == NULL ||
 		(p->samples >= p->encoded[0] &&
 		 h->readouts >= (uint64_t)h->lines->size[0] * h->lines->size[1]));

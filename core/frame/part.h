@@ -4,6 +4,7 @@
 #ifndef BS_CORE_FRAME_PART_H
 #define BS_CORE_FRAME_PART_H
 
+#include "core/frame/averages.h"
 #include "core/frame/lines.h"
 #include "core/frame/recon.h"
 
@@ -21,9 +22,10 @@ struct window {
 /* One for each slice and contrast, used again for each repetition (and each group of a window). */
 struct frame {
 	enum { FRAME_EMPTY, FRAME_FILLING, FRAME_READY } state;
-	uint64_t key; /* repetition, set, phase, average: another one is another image */
-	uint32_t have;
+	uint64_t key;            /* bs_frame_key */
+	uint32_t have;           /* rows */
 	uint32_t inside;         /* of these on the grid, between the header's limits */
+	uint32_t summed;         /* readouts that these are made of */
 	uint8_t *row;            /* [rows]: 1 = this readout is in */
 	const struct seat *seat; /* the engine that it began with */
 	struct bs_mrd_acq first, last;
@@ -47,9 +49,11 @@ struct bs_recon {
 	struct bs_protocol preview_p, stand_in_p;
 	struct frame *frame;
 	uint32_t frames, rows;
-	uint32_t groups;          /* of a window; 0: none */
-	struct bs_scan_info info; /* the scan's */
-	struct bs_lines lines;    /* on the grid */
+	uint32_t groups;              /* of a window; 0: none */
+	struct bs_scan_info info;     /* the scan's */
+	struct bs_lines lines;        /* on the grid */
+	struct bs_averages *averages; /* NULL: each makes an image of its own */
+	uint32_t expected;            /* of a row, in this scan */
 	struct bs_prepared prepared;
 	struct bs_corrected corrected;
 	struct bs_kinds kinds; /* of the scan so far */

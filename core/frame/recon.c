@@ -6,12 +6,6 @@
 #include "core/frame/geometry.h"
 #include "core/thread/clock.h"
 
-static uint64_t frame_key(const struct bs_mrd_idx *i)
-{
-	return (uint64_t)i->repetition << 48 | (uint64_t)i->set << 32 | (uint64_t)i->phase << 16 |
-	       i->average;
-}
-
 /* Its lines are told by the grid, and the header says which there are. */
 static bool has_lines(const struct bs_recon *r)
 {
@@ -36,10 +30,15 @@ static uint32_t missing_of(const struct bs_recon *r, const struct frame *f, uint
 	return r->p->readouts > readouts ? r->p->readouts - readouts : 0;
 }
 
-/* The stream says that the frame's last line is this one. */
-static bool says_last(const struct bs_recon *r, const struct frame *f, uint64_t flags)
+/* The stream says that the frame's last line is this one; some flag the end of each average. */
+static bool says_last(const struct bs_recon *r, const struct frame *f,
+		      const struct bs_mrd_acq *head)
 {
-	if (!r->p->by_header || r->groups > 0)
+	const uint64_t flags = head->flags;
+
+	if (!r->p->by_header || r->groups > 0 ||
+	    (r->averages != NULL && head->idx.average + 1u < r->expected &&
+	     (flags & BS_MRD_LAST_IN_MEASUREMENT) == 0))
 		return false;
 	return bs_lines_end(r->p, flags) ||
 	       ((flags & BS_MRD_LAST_IN_SLICE) != 0 && missing_of(r, f, f->have) == 0);
@@ -94,6 +93,9 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	r->embedded = bs_scan_embeds(r->p, info);
 	r->info = *info;
 	bs_lines_of(&r->lines, r->p, info);
+	r->expected = bs_averages_expected(r->p, info);
+	if (r->averages != NULL)
+		bs_averages_scan(r->averages, r->expected);
 	memset(&r->corrected, 0, sizeof(r->corrected));
 	r->image_index = r->preview_index = 0;
 	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
@@ -161,9 +163,12 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	if (r->groups > 0)
 		enter_group(r, f, &head->idx, row / r->p->frame_step);
 	memset(f->row, 0, r->rows);
+	if (r->averages != NULL)
+		bs_averages_begin(r->averages, slot);
 	f->state = FRAME_FILLING;
-	f->key = frame_key(&head->idx);
-	f->have = f->inside = 0;
+	f->key = bs_frame_key(r->p, &head->idx);
+	f->have = f->inside = f->summed = 0;
+	f->preview_due = false;
 	f->first = *head;
 	return 0;
 }
@@ -173,7 +178,7 @@ static bool goes_on(const struct bs_recon *r, const struct frame *f, const struc
 		    uint32_t row)
 {
 	if (r->groups == 0)
-		return f->key != frame_key(&head->idx);
+		return f->key != bs_frame_key(r->p, &head->idx);
 	return row / r->p->frame_step != f->w.group ||
 	       head->idx.repetition != f->first.idx.repetition;
 }
@@ -246,11 +251,55 @@ static int take_beside(struct bs_recon *r, enum bs_kind kind, const struct bs_mr
 				 r->seat[0].engine->name, head->scan_counter, bs_kind_name(kind));
 }
 
+/* A row is whole, of so many readouts: the engines take it. */
+static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head, uint32_t row,
+		   const float *data, uint32_t readouts)
+{
+	struct frame *f = &r->frame[slot];
+	int rc = add(r, slot, row, data + 2 * (size_t)head->discard_pre, head->number_of_samples);
+
+	if (rc == 0 && (head->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) &&
+	    bs_protocol_uses(r->p, BS_KIND_CALIBRATION))
+		rc = add_beside(r, slot, BS_KIND_CALIBRATION, row, head, data);
+	if (rc != 0)
+		return rc;
+	f->row[row] = 1;
+	f->have++;
+	f->inside += has_lines(r) && bs_lines_inside(&r->lines, row);
+	f->summed += readouts;
+	if (r->preview_self != NULL && f->have % r->p->preview_every == 0)
+		f->preview_due = true;
+	return 0;
+}
+
+/* head: of one of its readouts, which had the same length. */
+static int add_mean(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
+		    const struct bs_mean *mean)
+{
+	struct bs_mrd_acq h = *head;
+
+	bs_acq_trim(&h, r->p->samples);
+	h.flags = mean->calibrates ? BS_MRD_IS_CALIBRATION_TOO : 0;
+	return add_row(r, slot, &h, mean->row, mean->data, mean->count);
+}
+
+/* The frame is over: rows that lack averages are the mean of those that came. */
+static int add_rest(struct bs_recon *r, uint32_t slot)
+{
+	struct bs_mean mean;
+	int rc = 0;
+
+	while (r->averages != NULL && rc == 0 && bs_averages_next(r->averages, slot, &mean))
+		rc = add_mean(r, slot, &r->frame[slot].last, &mean);
+	return rc;
+}
+
 static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why)
 {
 	uint32_t slot;
 	struct frame *f;
+	struct bs_mean mean;
 	int rc = find_frame(r, head, row, &slot, why);
 
 	if (rc != 0)
@@ -265,20 +314,21 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		return bs_fail(why, BS_ERR_INDEX,
 			       "acquisition %u: readout %u is in the frame already",
 			       head->scan_counter, row);
-	rc = add(r, slot, row, data + 2 * (size_t)head->discard_pre, head->number_of_samples);
-	if (rc == 0 && (head->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) &&
-	    bs_protocol_uses(r->p, BS_KIND_CALIBRATION))
-		rc = add_beside(r, slot, BS_KIND_CALIBRATION, row, head, data);
+	if (r->averages != NULL && r->expected > 1) {
+		rc = bs_averages_put(r->averages, slot, row, head,
+				     data + 2 * (size_t)head->discard_pre, head->number_of_samples,
+				     &mean, why);
+		if (rc < 0)
+			return rc;
+		rc = rc == 1 ? add_mean(r, slot, head, &mean) : 0;
+	} else {
+		rc = add_row(r, slot, head, row, data, 1);
+	}
 	if (rc == 0) {
-		f->row[row] = 1;
-		f->have++;
-		f->inside += has_lines(r) && bs_lines_inside(&r->lines, row);
 		f->last = *head;
 		f->last_ns = now_ns;
-		if (is_full(r, f) || says_last(r, f, head->flags))
+		if (is_full(r, f) || says_last(r, f, head))
 			f->state = FRAME_READY;
-		else if (r->preview_self != NULL && f->have % r->p->preview_every == 0)
-			f->preview_due = true;
 		if (f->state == FRAME_READY && r->groups > 0)
 			rc = end_group(r, slot);
 	}
@@ -297,8 +347,8 @@ static void end_by_calibration(struct bs_recon *r, const struct bs_mrd_acq *head
 	if (head->idx.slice >= r->p->slices || head->idx.contrast >= r->p->contrasts)
 		return;
 	f = &r->frame[slot];
-	if (f->state != FRAME_FILLING || f->key != frame_key(&head->idx) ||
-	    !says_last(r, f, head->flags))
+	if (f->state != FRAME_FILLING || f->key != bs_frame_key(r->p, &head->idx) ||
+	    !says_last(r, f, head))
 		return;
 	f->state = FRAME_READY;
 	f->last_ns = now_ns;
@@ -308,7 +358,7 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		     const float *data, int64_t now_ns, struct bs_fail *why)
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
-	const bool uses = bs_scan_uses(r->p, &r->info, kind);
+	const bool uses = bs_scan_uses(r->p, &r->info, kind, head->idx.average);
 	int rc = 0;
 
 	if (!uses)
@@ -429,7 +479,7 @@ static void fill_head(struct bs_recon *r, const struct frame *f, bool preview,
 		h->physiology_time_stamp[i] = f->last.physiology_time_stamp[i];
 	}
 	h->channels = (uint16_t)bs_protocol_channels(r->p);
-	h->average = a->idx.average;
+	h->average = r->averages == NULL ? a->idx.average : 0;
 	h->slice = a->idx.slice;
 	h->contrast = a->idx.contrast;
 	h->phase = a->idx.phase;
@@ -468,14 +518,22 @@ static int make_window(struct bs_recon *r, uint32_t slot, struct bs_recon_image 
 	return rc;
 }
 
-static void say_lacks(const struct bs_recon *r, const struct frame *f, struct bs_recon_image *image)
+/* What the image holds, and what it lacks. */
+static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_recon_image *image)
 {
+	const uint32_t rows = readouts_in(r, f);
+	const bool sums = r->averages != NULL;
 	const struct bs_held held = { .lines = has_lines(r) ? &r->lines : NULL,
 				      .present = f->row,
 				      .rows = r->rows,
-				      .readouts = image->readouts,
-				      .missing = image->missing };
+				      .readouts = rows,
+				      .missing = missing_of(r, f, rows),
+				      .averages = r->expected,
+				      .fewer = sums ? rows * r->expected - f->summed : 0 };
 
+	image->averages = sums ? r->expected : 0;
+	image->readouts = sums ? f->summed : rows;
+	image->missing = bs_held_absent(&held);
 	image->lacks[0] = '\0';
 	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held))
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
@@ -485,18 +543,18 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 		      int64_t deadline_ns, struct bs_fail *why)
 {
 	struct frame *f = &r->frame[slot];
-	int rc;
+	int rc = preview ? 0 : add_rest(r, slot);
 
+	if (rc != 0)
+		return bs_fail(why, rc, "engine %s failed to add averages", f->seat->engine->name);
 	memset(&image->report, 0, sizeof(image->report));
 	image->report.allowed = r->aim.iterations;
 	image->report.gridded = f->seat == &r->seat[1];
 	fill_head(r, f, preview, &image->head);
 	image->preview = preview;
-	image->readouts = readouts_in(r, f);
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;
-	image->missing = missing_of(r, f, image->readouts);
-	say_lacks(r, f, image);
+	say_held(r, f, image);
 	image->corrected = r->corrected;
 	image->last_ns = f->last_ns;
 	image->last_scan_counter = f->last.scan_counter;

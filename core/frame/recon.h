@@ -10,6 +10,10 @@
  * each partition), LAST_IN_REPETITION or LAST_IN_MEASUREMENT, on a line or on a calibration line.
  * Else it ends with the next frame's first line, or with the scan, and says what is missing.
  *
+ * Averages (protocol's averages > 1): the lines of a frame are means of several readouts
+ * (averages.h); a line is complete with all that the scan promises of it, a frame with all lines,
+ * and flags count on the last average's lines.
+ *
  * Sliding window (protocol's frame_step > 0). The table's `readouts` rows are the window;
  * frame_step rows in a line are a group. The stream goes through the table in its order, over and
  * over, and counts its passes in idx.repetition (or does not count). When a group ends, because it
@@ -51,6 +55,23 @@ extern "C" {
 
 struct bs_recon;
 
+/* The next image of a slice and contrast has another one. */
+static inline uint64_t bs_frame_key(const struct bs_protocol *p, const struct bs_mrd_idx *i)
+{
+	return (uint64_t)i->repetition << 48 | (uint64_t)i->set << 32 | (uint64_t)i->phase << 16 |
+	       (p->averages > 1 ? 0u : i->average);
+}
+
+/* A readout that has lost what was discarded: so many samples are left. */
+static inline void bs_acq_trim(struct bs_mrd_acq *h, uint32_t samples)
+{
+	h->center_sample = h->center_sample > h->discard_pre
+				   ? (uint16_t)(h->center_sample - h->discard_pre)
+				   : 0;
+	h->number_of_samples = (uint16_t)samples;
+	h->discard_pre = h->discard_post = 0;
+}
+
 /* What became of the readouts before an engine saw them (gpu/engine/front.h). All 0: nothing. */
 struct bs_prepared {
 	bool asked; /* to be whitened, where the noise is known */
@@ -79,7 +100,8 @@ struct bs_recon_image {
 	float *pixels; /* where pop writes: the caller's, bs_protocol_image_bytes */
 	struct bs_report report;
 	bool preview;      /* of a frame that goes on; image_index counts previews by themselves */
-	uint32_t readouts; /* that the image holds */
+	uint32_t averages; /* of each line that it should hold; 0: they are kept apart */
+	uint32_t readouts; /* that the image holds, averages counted */
 	uint32_t missing;  /* that it should have held */
 	char lacks[BS_LACKS_WORDS]; /* "": nothing; of a preview always (core/frame/lines.h) */
 	struct bs_kinds kinds;      /* readouts of the scan until then, by what they are for */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/frame/averages.h"
 #include "core/latency/contract.h"
 
 #define MS 1e-6 /* of a nanosecond */
@@ -119,12 +120,13 @@ int bs_admission_judge(const struct bs_admission *a, const struct bs_protocol *p
 }
 
 /* Several images one after the other, as far as the header says. */
-static bool many_images(const struct bs_scan_info *info)
+static bool many_images(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
-	const struct bs_limit *all[] = { &info->repetition, &info->slice, &info->average,
-					 &info->set, &info->phase };
+	const struct bs_limit *all[] = { &info->repetition, &info->slice, &info->set, &info->phase,
+					 &info->average };
+	const size_t n = sizeof(all) / sizeof(all[0]) - (p->averages > 1 ? 1 : 0);
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+	for (size_t i = 0; i < n; i++)
 		if (all[i]->given && all[i]->max > all[i]->min)
 			return true;
 	return false;
@@ -139,6 +141,7 @@ int bs_admission_rate(const struct bs_admission *a, const struct bs_protocol *p,
 				  : 1;
 	bool declared = p->interval_ms > 0.0;
 	double interval_ms = declared ? p->interval_ms : (double)info->tr_ms / echoes;
+	uint32_t readouts = p->readouts * bs_averages_expected(p, info);
 	double readout_ms = (double)a->readout_ns * MS;
 	double frame_ms = (double)a->frame_ns * MS;
 	const char *source = declared ? "frame.interval_ms" : "sequenceParameters/TR";
@@ -150,12 +153,12 @@ int bs_admission_rate(const struct bs_admission *a, const struct bs_protocol *p,
 			       "a readout comes every %.4g ms (%s), accumulating one for protocol "
 			       "'%s' takes %.4g ms (median of %u frames when armed)",
 			       interval_ms, source, p->name, readout_ms, a->frames);
-	if (many_images(info) && frame_ms > interval_ms * p->readouts)
+	if (many_images(p, info) && frame_ms > interval_ms * readouts)
 		return bs_fail(why, BS_ERR_BUDGET,
 			       "a frame of %u readouts comes every %.4g ms (%s %.4g ms each), "
 			       "protocol '%s' takes %.4g ms for one (median of %u frames when "
 			       "armed)",
-			       p->readouts, interval_ms * p->readouts, source, interval_ms, p->name,
+			       readouts, interval_ms * readouts, source, interval_ms, p->name,
 			       frame_ms, a->frames);
 	return 0;
 }

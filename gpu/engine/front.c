@@ -52,13 +52,12 @@ struct bs_front {
 	void *work;
 	float *matrix, *mixed, *data; /* matrix: of places, the center's */
 	struct bs_along *along;       /* NULL: one matrix for all places */
-	uint32_t places;
+	uint32_t places, free;
 	float *by_place; /* [slice][inner][coils][place] */
 	struct slice *slice;
 	struct frame *frame;
 	struct waiting *waiting;
 	uint32_t *by_row; /* which one has the row */
-	uint32_t free;
 };
 
 /* ---- memory ---- */
@@ -90,13 +89,18 @@ static uint32_t places_of(const struct bs_protocol *p)
 	return p->virtual_coils > 0 && p->compression == BS_COMPRESSION_GEOMETRIC ? p->samples : 1;
 }
 
+static uint64_t quota_of(const struct bs_protocol *p)
+{
+	return (uint64_t)p->readouts * p->contrasts * (p->averages > 1 ? p->averages : 1);
+}
+
 static struct plan plan_of(const struct bs_protocol *p)
 {
 	const uint64_t places = places_of(p);
 	const uint64_t square = (uint64_t)p->coils * p->coils;
 	const uint64_t room = ((uint64_t)p->samples + p->discard) * 8;
 	const uint64_t slices = p->virtual_coils > 0 ? p->slices : 1;
-	const uint64_t wait = p->virtual_coils > 0 ? (uint64_t)p->readouts * p->contrasts : 0;
+	const uint64_t wait = p->virtual_coils > 0 ? quota_of(p) : 0;
 	const struct plan plan = { {
 		{ "coil matrices", slices, square * 8 },
 		{ "whitening", 1, square * 16 },
@@ -173,7 +177,7 @@ int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_r
 	f->inner_coils = bs_protocol_inner_coils(p);
 	f->slices = p->virtual_coils > 0 ? p->slices : 1;
 	f->rows = rows_of(p);
-	f->quota = p->readouts * p->contrasts;
+	f->quota = (uint32_t)quota_of(p);
 	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils;
 	f->stride = (p->readouts + SPREAD - 1) / SPREAD;
 	f->calibrating = bs_methods[p->method].on_grid
@@ -321,11 +325,7 @@ static int pass(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
 		return bs_recon_readout(f->recon, head, row, data, now_ns, why);
 	mix(f, head, data);
 	inner.active_channels = (uint16_t)f->inner_coils;
-	inner.number_of_samples = (uint16_t)used_samples(head);
-	inner.center_sample = (uint16_t)(head->center_sample > head->discard_pre
-						 ? head->center_sample - head->discard_pre
-						 : 0);
-	inner.discard_pre = inner.discard_post = 0;
+	bs_acq_trim(&inner, used_samples(head));
 	return bs_recon_readout(f->recon, &inner, row, f->mixed, now_ns, why);
 }
 
@@ -351,10 +351,10 @@ static uint32_t place_of(const struct bs_front *f, uint32_t row)
 	return at[0] + least(f->p->encoded[1], 2 * HALF) * at[1];
 }
 
-static uint64_t key_of(const struct bs_mrd_idx *i)
+/* Of averages that are summed, the first calibrates. */
+static bool is_again(const struct bs_front *f, const struct bs_mrd_acq *head)
 {
-	return (uint64_t)i->repetition << 48 | (uint64_t)i->set << 32 | (uint64_t)i->phase << 16 |
-	       i->average;
+	return f->p->averages > 1 && head->idx.average > 0;
 }
 
 static float *samples_of(const struct bs_front *f, uint32_t item)
@@ -371,7 +371,7 @@ static void hold(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row
 		&f->frame[bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast)];
 	const uint32_t item = f->free;
 	struct waiting *w = &f->waiting[item];
-	const uint32_t place = row == BS_ROW_NONE ? NONE : place_of(f, row);
+	const uint32_t place = is_again(f, head) ? NONE : place_of(f, row);
 
 	f->free = w->next;
 	*w = (struct waiting){ *head, row, now_ns, NONE };
@@ -388,7 +388,7 @@ static void hold(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row
 		s->rows++;
 	}
 	if (bs_mrd_kind(head->flags) == BS_KIND_IMAGING) {
-		frame->key = key_of(&head->idx);
+		frame->key = bs_frame_key(f->p, &head->idx);
 		frame->lines++;
 	}
 }
@@ -403,7 +403,7 @@ static uint32_t sort_rows(struct bs_front *f, const struct slice *s)
 	for (uint32_t i = s->first; i != NONE; i = f->waiting[i].next) {
 		const uint32_t row = f->waiting[i].row;
 
-		if (row >= f->rows || f->by_row[row] != NONE)
+		if (row >= f->rows || f->by_row[row] != NONE || is_again(f, &f->waiting[i].head))
 			continue;
 		f->by_row[row] = i;
 		calibrate += place_of(f, row) != NONE;
@@ -518,7 +518,7 @@ static bool goes_on(const struct bs_front *f, const struct bs_mrd_acq *head)
 		&f->frame[bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast)];
 
 	return bs_mrd_kind(head->flags) == BS_KIND_IMAGING && frame->lines > 0 &&
-	       frame->key != key_of(&head->idx);
+	       frame->key != bs_frame_key(f->p, &head->idx);
 }
 
 static bool complete(const struct bs_front *f, const struct bs_mrd_acq *head)
@@ -527,7 +527,7 @@ static bool complete(const struct bs_front *f, const struct bs_mrd_acq *head)
 	const struct frame *frame =
 		&f->frame[bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast)];
 
-	return s->rows == f->calibrating || frame->lines == f->p->readouts ||
+	return s->rows == f->calibrating || frame->lines == f->quota / f->p->contrasts ||
 	       s->count == f->quota || bs_lines_end(f->p, head->flags);
 }
 

@@ -438,11 +438,7 @@ static int correct(struct bs_phases *f, struct bs_mrd_acq *head, const float **d
 	for (size_t c = 0; c < f->p->coils; c++) /* without what a late echo lacks */
 		memmove(f->line + 2 * c * f->p->samples,
 			f->line + 2 * (c * f->n + f->n - f->p->samples), (size_t)f->p->samples * 8);
-	head->center_sample = (uint16_t)(head->center_sample > head->discard_pre
-						 ? head->center_sample - head->discard_pre
-						 : 0);
-	head->number_of_samples = (uint16_t)f->p->samples;
-	head->discard_pre = head->discard_post = 0;
+	bs_acq_trim(head, f->p->samples);
 	*data = f->line;
 	return 0;
 }

@@ -176,6 +176,7 @@ static void beside(void)
 		      bs_kinds_sum(bs_recon_kinds(r)) == 3,
 	      "and what is not used is counted");
 
+	p.parallel = BS_PARALLEL_GRAPPA;
 	p.uses = 1u << BS_KIND_NOISE | 1u << BS_KIND_CALIBRATION | 1u << BS_KIND_NAVIGATION;
 	story[0] = '\0';
 	bs_recon_scan(r, &info);

@@ -75,14 +75,21 @@ static void calibration(void)
 	struct bs_scan_info info = { .calibration = BS_CALIBRATION_SEPARATE };
 
 	CHECK(bs_protocol_uses(&p, BS_KIND_CALIBRATION) &&
-		      !bs_scan_uses(&p, &info, BS_KIND_CALIBRATION) &&
-		      bs_scan_uses(&p, &info, BS_KIND_IMAGING),
+		      !bs_scan_uses(&p, &info, BS_KIND_CALIBRATION, 0) &&
+		      bs_scan_uses(&p, &info, BS_KIND_IMAGING, 0),
 	      "separate lines, maps from a file: not used");
 	info.calibration = BS_CALIBRATION_EMBEDDED;
-	CHECK(bs_scan_uses(&p, &info, BS_KIND_CALIBRATION), "embedded lines: used");
+	CHECK(bs_scan_uses(&p, &info, BS_KIND_CALIBRATION, 0), "embedded lines: used");
 	info.calibration = BS_CALIBRATION_SEPARATE;
 	p.maps = BS_MAPS_ESPIRIT;
-	CHECK(bs_scan_uses(&p, &info, BS_KIND_CALIBRATION), "maps from the scan: used");
+	CHECK(bs_scan_uses(&p, &info, BS_KIND_CALIBRATION, 0), "maps from the scan: used");
+	CHECK(bs_scan_uses(&p, &info, BS_KIND_CALIBRATION, 1),
+	      "of each average that is kept apart");
+	p.averages = 2;
+	CHECK(bs_scan_uses(&p, &info, BS_KIND_CALIBRATION, 0) &&
+		      !bs_scan_uses(&p, &info, BS_KIND_CALIBRATION, 1) &&
+		      bs_scan_uses(&p, &info, BS_KIND_IMAGING, 1),
+	      "of summed averages those of the first");
 }
 
 static void words(void)

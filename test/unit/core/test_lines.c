@@ -133,7 +133,7 @@ static void words(void)
 	struct bs_lines l;
 	char text[BS_LACKS_WORDS];
 	char small[40];
-	struct bs_held held = { &l, present, 64 * 16, 48 * 12, 0 };
+	struct bs_held held = { &l, present, 64 * 16, 48 * 12, 0, 0, 0 };
 
 	p.samples = 40;
 	memset(present, 0, sizeof(present));
@@ -160,6 +160,11 @@ static void words(void)
 	held.missing = 3;
 	(void)bs_lacks_words(small, sizeof(small), &p, &info, &held);
 	CHECK(strlen(small) < sizeof(small), "cut to size: %s", small);
+	held.averages = 2;
+	held.fewer = 1;
+	CHECK(strncmp(bs_lacks_words(text, sizeof(text), &p, &info, &held),
+		      "7 of 20 readouts did not come; ", 31) == 0,
+	      "three rows of two averages, and one of a row: %s", text);
 	p.method = BS_METHOD_NOOP;
 	CHECK(bs_lacks_words(text, sizeof(text), &p, &info, &held)[0] == '\0',
 	      "an image of zeros lacks nothing");

@@ -390,6 +390,7 @@ static void test_what_calibrates(void)
 
 	p.uses = 1u << BS_KIND_CALIBRATION;
 	open_run(&r, &p);
+	r.inner.parallel = BS_PARALLEL_GRAPPA; /* something behind uses them, too */
 	bs_front_scan(r.front, &info, NULL);
 	h.flags = BS_MRD_IS_CALIBRATION;
 	for (uint32_t row = 7; row < 23; row++) {
@@ -483,6 +484,51 @@ static void test_geometric(void)
 	close_run(&each);
 }
 
+/* Averages that are summed: the first calibrates, whatever the order in which they come. */
+static void test_averages(void)
+{
+	static struct run r;
+	static cf first[3 * VOXELS], want[3 * VOXELS], kept[LINES][COILS][SAMPLES];
+	struct bs_protocol p = protocol(BS_WHITEN_OFF, 3);
+	const struct bs_scan_info info = { 0 };
+	double complex a[3 * COILS];
+
+	p.averages = 2;
+	open_run(&r, &p);
+	for (int order = 0; order < 4;
+	     order++) { /* one after the other, by lines; both backwards */
+		bs_front_scan(r.front, &info, NULL);
+		r.images = 0;
+		for (uint32_t i = 0; i < 2 * LINES; i++) {
+			const uint32_t at = order < 2 ? i : 2 * LINES - 1 - i;
+			const uint32_t average = order % 2 == 0 ? at / LINES : at % 2;
+			const uint32_t row = order % 2 == 0 ? at % LINES : at / 2;
+			struct bs_mrd_acq h = head_of(0, 0, 0);
+
+			h.idx.average = (uint16_t)average;
+			CHECK(r.images == 0 && give(&r, &h, row, data[average][0][row]) == 0,
+			      "average %u of line %u: %s", average, row, why.text);
+		}
+		CHECK(r.images == 1 && r.said[0].readouts == 2 * LINES && taken(&r) == 2 * LINES,
+		      "one image of both: %u", r.images);
+		if (order == 0)
+			memcpy(first, r.image[0], sizeof(first));
+		CHECK(memcmp(first, r.image[0], sizeof(first)) == 0, "order %d: the same bytes",
+		      order);
+	}
+	expect(a, 3, 0, NULL);
+	memcpy(kept, data[0][0], sizeof(kept));
+	for (uint32_t row = 0; row < LINES; row++)
+		for (uint32_t i = 0; i < COILS * SAMPLES; i++)
+			(&data[0][0][row][0][0])[i] =
+				0.5f * ((&kept[row][0][0])[i] + (&data[1][0][row][0][0])[i]);
+	direct(want, a, 3, 0, 0);
+	memcpy(data[0][0], kept, sizeof(kept));
+	CHECK(apart(&r, 0, want, 3) < TIGHT, "the mean, by the first one's matrix: %.1e",
+	      apart(&r, 0, want, 3));
+	close_run(&r);
+}
+
 int main(void)
 {
 	static struct bs_noise noise;
@@ -498,6 +544,7 @@ int main(void)
 	test_flagged();
 	test_what_calibrates();
 	test_geometric();
+	test_averages();
 	bs_team_close(team);
 	return check_done();
 }
