@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/frame/study.h"
 #include "core/log.h"
 #include "core/traj/traj.h"
 
@@ -18,7 +19,7 @@ static const char *const combines[] = { "none", "rss", "sense", NULL };
 static const char *const compressions[] = { "svd", "geometric", NULL };
 static const char *const whitens[] = { "off", "auto", "require", NULL };
 static const char *const navigations[] = { "off", "phase", NULL };
-static const char *const maps_from[] = { "file", "espirit", "walsh", NULL };
+static const char *const maps_from[] = { "file", "espirit", "walsh", "study", NULL };
 static const char *const parallels[] = { "none", "grappa", "sense", NULL };
 static const char *const partial_fouriers[] = { "none", "pocs", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
@@ -69,6 +70,9 @@ S("node.acq_slots", BS_KEY_INT, "slots", "512", 8, 65536, NULL, acq_slots,
   "readouts that the shared pool holds"),
 S("node.image_slots", BS_KEY_INT, "slots", "8", 2, 256, NULL, image_slots,
   "images that the shared pool holds"),
+S("node.study_scans", BS_KEY_INT, "scans", "4", 1, BS_STUDY_SCANS_MAX, NULL, study_scans,
+  "scans whose coil maps are kept for later ones; no memory is taken where no protocol takes any "
+  "(image.maps study)"),
 S("node.memory_mib", BS_KEY_INT, "MiB", "4096", 64, 1048576, NULL, memory_mib,
   "shared pools and all protocols' plans together may take at most this"),
 S("node.heartbeat_ms", BS_KEY_NUMBER, "ms", "500.0", 10, 60000, NULL, heartbeat_ms,
@@ -267,7 +271,8 @@ P("image.maps_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, maps_file,
 P("image.maps", BS_KEY_WORD, "", "\"file\"", 0, 0, maps_from, maps,
   "where coil sensitivities come from; file: maps_file; espirit, walsh: made from the scan's own "
   "calibration lines, or the central lines of its first images, for each slice (ESPIRiT; adaptive "
-  "combination)"),
+  "combination); study: those that an earlier scan of the study has left (board/doc/SCANS.md), on "
+  "the host; a scan without is refused"),
 P("image.output", BS_KEY_WORD, "", "\"magnitude\"", 0, 0, outputs, output,
   "magnitude: float; complex: complex float"),
 P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, image_matrix,

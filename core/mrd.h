@@ -96,6 +96,9 @@ struct bs_scan_info {
 	char protocol[64];        /* measurementInformation/protocolName */
 	char measurement[64];     /* measurementInformation/measurementID */
 	char noise_scan[64];      /* measurementID of the measurementDependency of type Noise */
+	char maps_scan[64];       /* of type SenMap */
+	char field_scan[64];      /* of type FieldMap */
+	char study[72];           /* studyInformation/studyInstanceUID */
 	float noise_bandwidth;    /* relativeReceiverNoiseBandwidth */
 	char trajectory_name[32]; /* encoding/trajectory: "cartesian", "radial", ... */
 	char trajectory_unit[32]; /* userParameterString trajectory_units */
@@ -106,6 +109,7 @@ struct bs_scan_info {
 	uint32_t channels;        /* receiverChannels */
 	uint32_t encodings;       /* number of <encoding> elements */
 	float tr_ms;              /* sequenceParameters/TR, the largest of several */
+	float te_ms[2];           /* sequenceParameters/TE, the first two */
 	uint32_t acceleration[2]; /* parallelImaging/accelerationFactor, steps 1 and 2 */
 	enum bs_calibration calibration;
 	/* encoding/trajectoryDescription: its identifier, and the parameters of ConventionalEPI */

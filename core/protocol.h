@@ -36,8 +36,13 @@ enum bs_partial_fourier { BS_PARTIAL_FOURIER_NONE, BS_PARTIAL_FOURIER_POCS };
 enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
 /* How the lines that a Cartesian scan leaves out are made (key parallel). */
 enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA, BS_PARALLEL_SENSE };
-/* Where sensitivity maps come from: maps_file, or the scan itself (gpu/calibrate/maps.h). */
-enum bs_maps_from { BS_MAPS_FILE, BS_MAPS_ESPIRIT, BS_MAPS_WALSH };
+/*
+ * Where sensitivity maps come from: maps_file, the scan itself (gpu/calibrate/maps.h), or an
+ * earlier scan (core/frame/study.h).
+ */
+enum bs_maps_from { BS_MAPS_FILE, BS_MAPS_ESPIRIT, BS_MAPS_WALSH, BS_MAPS_STUDY };
+/* What a scan leaves to later ones. */
+enum bs_kept_kind { BS_KEPT_MAPS, BS_KEPT_KINDS };
 enum bs_output { BS_OUTPUT_MAGNITUDE, BS_OUTPUT_COMPLEX };
 enum bs_traj_type {
 	BS_TRAJ_FILE,
@@ -243,6 +248,7 @@ struct bs_site {
 	double heartbeat_ms;
 	double stall_ms; /* a worker that makes no progress for this long is replaced */
 	int log_level;
+	uint32_t study_scans; /* kept for later scans (core/frame/study.h) */
 	struct bs_overload overload;
 	enum bs_gpu_memory gpu_memory; /* how readouts reach the GPU */
 	struct bs_devices gpu_devices;
@@ -350,8 +356,13 @@ static inline bool bs_protocol_unfolds(const struct bs_protocol *p)
 /* It works with sensitivity maps that are made from the scan. */
 static inline bool bs_protocol_makes_maps(const struct bs_protocol *p)
 {
-	return p->maps != BS_MAPS_FILE &&
+	return (p->maps == BS_MAPS_ESPIRIT || p->maps == BS_MAPS_WALSH) &&
 	       (p->combine == BS_COMBINE_SENSE || bs_methods[p->method].uses_maps);
+}
+/* It works with what an earlier scan has left. */
+static inline bool bs_protocol_takes(const struct bs_protocol *p, enum bs_kept_kind kind)
+{
+	return kind == BS_KEPT_MAPS && p->maps == BS_MAPS_STUDY && bs_protocol_map_sets(p) > 0;
 }
 /* It makes maps or weights from calibration lines. */
 static inline bool bs_protocol_calibrates(const struct bs_protocol *p)

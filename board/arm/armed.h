@@ -10,12 +10,16 @@
  * scan, readout, scan_close: those of core/frame/recon.h, or of gpu/engine/front.h where the
  * protocol asks for it; images are popped from .recon.
  * team: shared by all protocols of a process, one reconstruction at a time.
+ * take: what the scan takes from earlier ones, into the tables; after scan, before its readouts.
+ * leave: after a scan that ended well, before the next one: what it made, into the store, where a
+ * protocol of the site may take it.
  * Test (on_gpu): test/unit/board/test_throttle.c
  */
 #ifndef BS_BOARD_ARM_ARMED_H
 #define BS_BOARD_ARM_ARMED_H
 
 #include "core/frame/recon.h"
+#include "core/frame/study.h"
 #include "drivers/file/tables.h"
 #include "gpu/engine/front.h"
 #include "gpu/engine/phases.h"
@@ -33,7 +37,8 @@ struct bs_armed {
 	struct bs_arena arena;
 	struct bs_need need;
 	struct bs_recon *recon;
-	int64_t arm_ns; /* how long it took */
+	int64_t arm_ns;                /* how long it took */
+	uint64_t taken[BS_KEPT_KINDS]; /* board/arm/study.c: number of what lies in the tables */
 };
 
 int bs_armed_open(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
@@ -63,6 +68,11 @@ static inline int bs_armed_readout(const struct bs_armed *a, const struct bs_mrd
 				: bs_recon_readout(a->recon, head, row, data, now_ns, why);
 }
 int bs_armed_scan_close(const struct bs_armed *a, struct bs_fail *why);
+/* study: NULL where there is none. Any failure is one of the engine's. */
+int bs_armed_take(struct bs_armed *a, struct bs_study *study, const struct bs_scan_study *scan,
+		  struct bs_fail *why);
+void bs_armed_leave(const struct bs_armed *a, const struct bs_site *site, struct bs_study *study,
+		    const struct bs_scan_study *scan, const struct bs_scan_info *info);
 
 bool bs_armed_on_gpu(const struct bs_shared *s);
 

@@ -16,7 +16,7 @@
 
 #include "core/err.h"
 
-#define BS_OPTIONS_MAX 64u /* rows of a command */
+#define BS_OPTIONS_MAX 80u /* rows of a command */
 
 enum bs_option_kind {
 	BS_OPTION_GROUP,    /* a heading in --help; bool, or to 0: an option below was given */

@@ -16,8 +16,14 @@
 #include "drivers/sink/sink.h"
 #include "gpu/engine/engines.h"
 
+#define BEFORE_MAX 16u
+
 struct job {
 	const char *config, *protocol, *recording, *out, *noise;
+	struct before {
+		const char *text[BEFORE_MAX];
+		uint32_t count;
+	} before;
 	struct bs_site *site;
 	const struct bs_protocol *p; /* of the site */
 	struct bs_pipeline pipeline;
@@ -31,6 +37,16 @@ struct job {
 	bool collecting; /* images go to .rounds, not to the sink */
 };
 
+static int read_before(void *to, const char *text, struct bs_fail *why)
+{
+	struct before *b = to;
+
+	if (b->count == BEFORE_MAX)
+		return bs_fail(why, BS_ERR_USAGE, "more than %u of them", BEFORE_MAX);
+	b->text[b->count++] = text;
+	return 0;
+}
+
 #define AT(field) offsetof(struct job, field)
 static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config), .help = "the site file",
@@ -42,6 +58,10 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 0, "noise", "RECORDING", AT(noise),
 	  .help = "for noise.whiten, where the recording has no readouts of noise: those of this "
 		  "one" },
+	{ BS_OPTION_OWN, 0, "before", "[PROTOCOL=]RECORDING", AT(before),
+	  .help = "an earlier scan of the study, which leaves what the service would have kept of "
+		  "it (noise, coil maps); several in their order",
+	  .read = read_before },
 	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5", .required = true },
 	{ BS_OPTION_GROUP, .help = "For contrasts of one anatomy, methods ls and sense:" },
 	{ BS_OPTION_U32, 0, "rounds", "N", AT(rounds.rounds),
@@ -167,6 +187,23 @@ static int prepare_rounds(struct job *j, struct bs_fail *why)
 	return bs_rounds_check(&j->rounds, j->p, why);
 }
 
+/* "PROTOCOL=RECORDING", or the recording alone. */
+static int take_before(struct job *j, const char *text, struct bs_fail *why)
+{
+	const char *equals = strchr(text, '=');
+	char name[BS_NAME_MAX] = "";
+	struct bs_fail reason;
+	int rc;
+
+	if (equals != NULL && (size_t)(equals - text) < sizeof(name))
+		memcpy(name, text, (size_t)(equals - text));
+	else
+		equals = NULL;
+	rc = bs_pipeline_before(&j->pipeline, j->site, name, equals != NULL ? equals + 1 : text,
+				&reason);
+	return rc == 0 ? 0 : bs_fail(why, rc, "--before %s: %s", text, reason.text);
+}
+
 static int prepare(struct job *j, struct bs_fail *why)
 {
 	const struct bs_scan_info *info = &j->pipeline.info;
@@ -184,6 +221,8 @@ static int prepare(struct job *j, struct bs_fail *why)
 	rc = bs_pipeline_open(&j->pipeline, j->recording, why);
 	if (rc == 0 && j->noise != NULL)
 		rc = bs_pipeline_noise(&j->pipeline, j->noise, why);
+	for (uint32_t i = 0; rc == 0 && i < j->before.count; i++)
+		rc = take_before(j, j->before.text[i], why);
 	if (rc != 0)
 		return rc;
 	j->p = p = bs_config_choose(j->site, j->protocol, info->protocol, why);

@@ -27,6 +27,19 @@ static bool holds_noise(const struct ingest *in, const struct bs_mrd_acq *head)
 		       in->env->shm.s->pools.acq_bytes;
 }
 
+/* A readout that is used and no noise, against what the scan takes from elsewhere. */
+static int fits(struct ingest *in, const struct bs_mrd_acq *head, struct bs_fail *why)
+{
+	struct bs_scan_record *s = in->scan;
+	int rc = bs_scan_noise_freeze(&s->noise, in->p, &s->info, why);
+
+	if (rc == 0)
+		rc = bs_admit_dwell(in->p, head, why);
+	return rc != 0 ? rc
+		       : bs_scan_study_line(&s->study, in->env->shm.study, in->p, &s->noise.noise,
+					    head, why);
+}
+
 /*
  * Noise is summed; with the first of what else is used it must be known. False: the readout shows
  * that the scan is not what its protocol needs, and the scan ends.
@@ -41,9 +54,7 @@ static bool goes_on(struct ingest *in, uint32_t slot)
 	if (holds_noise(in, head))
 		(void)bs_scan_noise_add(&in->scan->noise, &in->scan->info, head,
 					(const double *)bs_shm_samples(shm, slot));
-	if (kind == BS_KIND_NOISE || !bs_protocol_uses(in->p, kind) ||
-	    (bs_scan_noise_freeze(&in->scan->noise, in->p, &in->scan->info, &why) == 0 &&
-	     bs_admit_dwell(in->p, head, &why) == 0))
+	if (kind == BS_KIND_NOISE || !bs_protocol_uses(in->p, kind) || fits(in, head, &why) == 0)
 		return true;
 	in->fault = why; /* it is what ended the scan, whatever was before */
 	bs_pool_give(shm->acq_pool, slot);

@@ -33,7 +33,8 @@ static int admit_armed(const struct ingest *in, struct bs_fail *why)
 }
 
 /* What the record says of an earlier scan is replaced; with its id, set last, it is this one's. */
-static void start_record(struct ingest *in, const struct bs_scan_info *info)
+static void start_record(struct ingest *in, const struct bs_scan_info *info,
+			 const struct bs_scan_study *study)
 {
 	struct bs_scan_record *s = in->scan;
 	_Atomic uint64_t *const counts[] = {
@@ -49,6 +50,7 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info)
 	s->protocol = (uint32_t)(in->p - in->env->site.protocol);
 	s->recon_epoch = in->recon_epoch;
 	s->info = *info;
+	s->study = *study;
 	bs_scan_noise_open(&s->noise, info,
 			   bs_noise_find(&in->env->shm.s->noise, info->noise_scan));
 	atomic_store(&s->next_seq, 1);
@@ -64,7 +66,8 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info)
 	atomic_store(&s->open, 1);
 }
 
-static void start_scan(struct ingest *in, const struct bs_wire *w, const struct bs_scan_info *info)
+static void start_scan(struct ingest *in, const struct bs_wire *w, const struct bs_scan_info *info,
+		       const struct bs_scan_study *study)
 {
 	struct bs_shm *shm = &in->env->shm;
 	char words[BS_GEOMETRY_WORDS];
@@ -77,7 +80,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	in->ack_due = false;
 	in->heard_ns = bs_now_ns();
 	in->has_table = bs_shm_table(shm, (uint32_t)(in->p - in->env->site.protocol), &in->table);
-	start_record(in, info);
+	start_record(in, info, study);
 	bs_count(&in->totals->scans, 1);
 	uint64_t id = atomic_load(&in->scan->id);
 
@@ -97,6 +100,7 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 	const char *xml;
 	size_t xml_len;
 	static struct bs_scan_info info;
+	static struct bs_scan_study study;
 	struct bs_fail why = { 0 };
 	int rc = bs_wire_get_open(name, &xml, &xml_len, payload, (size_t)w->payload_len, &why);
 
@@ -118,7 +122,9 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 			     "OPEN has session %llx and number %llu: not 0, and 0",
 			     (unsigned long long)w->session, (unsigned long long)w->seq);
 	if (rc == 0)
-		start_scan(in, w, &info);
+		rc = bs_scan_study_open(&study, in->env->shm.study, in->p, &info, &why);
+	if (rc == 0)
+		start_scan(in, w, &info, &study);
 	else
 		bs_ingest_refuse_open(in, w->session, &why);
 	return rc;

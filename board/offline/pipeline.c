@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "core/thread/clock.h"
 #include "ipc/wire/xml.h"
 
@@ -53,6 +54,64 @@ int bs_pipeline_noise(struct bs_pipeline *l, const char *recording, struct bs_fa
 	return rc;
 }
 
+static int open_past(struct bs_pipeline *l, const struct bs_site *site, struct bs_fail *why)
+{
+	const uint64_t bytes = bs_study_bytes(site);
+
+	l->past = calloc(1, sizeof(*l->past));
+	if (l->past != NULL && bytes > 0)
+		l->past->study = aligned_alloc(BS_ALIGN, (size_t)bytes);
+	if (l->past == NULL || (bytes > 0 && l->past->study == NULL))
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for what earlier scans leave");
+	if (bytes > 0) {
+		memset(l->past->study, 0, (size_t)bytes);
+		bs_study_init(l->past->study, site);
+	}
+	return 0;
+}
+
+static void name_study(struct bs_scan_info *info)
+{
+	if (info->study[0] == '\0')
+		(void)snprintf(info->study, sizeof(info->study), "given");
+}
+
+/* Its images are made as in the service, and left. */
+static int leave_images(void *arg, struct bs_fail *why)
+{
+	struct bs_pipeline *l = arg;
+	int rc;
+
+	do
+		rc = bs_recon_pop(l->armed.recon, &l->image, INT64_MAX, why);
+	while (rc == 1);
+	return rc;
+}
+
+int bs_pipeline_before(struct bs_pipeline *l, const struct bs_site *site, const char *protocol,
+		       const char *recording, struct bs_fail *why)
+{
+	struct bs_pipeline other = { .borrowed = true };
+	const struct bs_protocol *p;
+	int rc = l->past != NULL ? 0 : open_past(l, site, why);
+
+	name_study(&l->info);
+	other.past = l->past;
+	if (rc == 0)
+		rc = bs_pipeline_open(&other, recording, why);
+	name_study(&other.info);
+	if (rc == 0) {
+		p = bs_config_choose(site, protocol, other.info.protocol, why);
+		rc = p != NULL ? bs_admit_scan(p, &other.info, why) : BS_ERR_PROTOCOL;
+	}
+	if (rc == 0)
+		rc = bs_pipeline_arm(&other, site, p, NULL, site->threads, why);
+	if (rc == 0)
+		rc = bs_pipeline_run(&other, leave_images, &other, false, why);
+	bs_pipeline_close(&other);
+	return rc;
+}
+
 int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const struct bs_protocol *p,
 		    const struct bs_csr *w, uint32_t threads, struct bs_fail *why)
 {
@@ -62,6 +121,7 @@ int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const str
 	if (rc != 0)
 		return rc;
 	bs_armed_close(&l->armed);
+	l->site = site;
 	rc = bs_armed_open_with(&l->armed, site, p, w, l->team, why);
 	if (rc != 0)
 		return rc;
@@ -70,6 +130,21 @@ int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const str
 	return l->image.pixels != NULL
 		       ? 0
 		       : bs_fail(why, BS_ERR_NOMEM, "no memory for an image of %zu bytes", bytes);
+}
+
+static struct bs_study *study_of(const struct bs_pipeline *l)
+{
+	return l->past != NULL ? l->past->study : NULL;
+}
+
+/* To later recordings. */
+static void leave(struct bs_pipeline *l)
+{
+	if (l->past == NULL)
+		return;
+	if (l->noise.own)
+		bs_noise_keep(&l->past->noise, &l->noise.noise);
+	bs_armed_leave(&l->armed, l->site, study_of(l), &l->scan_study, &l->info);
 }
 
 static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
@@ -88,6 +163,9 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 		rc = bs_scan_noise_freeze(&l->noise, l->armed.protocol, &l->info, why);
 		if (rc == 0)
 			rc = bs_admit_dwell(l->armed.protocol, &acq->head, why);
+		if (rc == 0)
+			rc = bs_scan_study_line(&l->scan_study, study_of(l), l->armed.protocol,
+						&l->noise.noise, &acq->head, why);
 		bs_admit_turn(l->armed.protocol, &acq->head, acq->data);
 	}
 	if (rc != 0)
@@ -111,12 +189,18 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 {
 	uint32_t n = bs_recording_count(l->in);
 	struct bs_recorded acq;
+	const struct bs_noise *noise = l->earlier.samples > 0 ? &l->earlier : NULL;
 	struct bs_fail refusal;
 	int closed;
-	int rc = 0;
+	int rc;
 
-	bs_scan_noise_open(&l->noise, &l->info, l->earlier.samples > 0 ? &l->earlier : NULL);
+	if (l->earlier.samples == 0 && l->past != NULL)
+		noise = bs_noise_find(&l->past->noise, l->info.noise_scan);
+	bs_scan_noise_open(&l->noise, &l->info, noise);
+	rc = bs_scan_study_open(&l->scan_study, study_of(l), l->armed.protocol, &l->info, why);
 	bs_armed_scan(&l->armed, &l->info, &l->noise.noise);
+	if (rc == 0)
+		rc = bs_armed_take(&l->armed, study_of(l), &l->scan_study, why);
 	for (uint32_t i = 0; rc == 0 && i < n; i++) {
 		rc = bs_recording_read(l->in, i, &acq, why);
 		if (rc == 0)
@@ -128,7 +212,11 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 		closed = bs_armed_scan_close(&l->armed, lenient ? &refusal : why);
 		rc = take(arg, why);
 	} while (rc >= 0 && closed == BS_RECON_POP_FIRST);
-	return rc >= 0 && closed < 0 && !lenient ? closed : rc;
+	if (rc >= 0 && closed < 0 && !lenient)
+		rc = closed;
+	if (rc == 0 && !lenient)
+		leave(l);
+	return rc;
 }
 
 void bs_pipeline_close(struct bs_pipeline *l)
@@ -138,4 +226,8 @@ void bs_pipeline_close(struct bs_pipeline *l)
 	bs_armed_close(&l->armed);
 	bs_team_close(l->team);
 	free(l->image.pixels);
+	if (l->past != NULL && !l->borrowed) {
+		free(l->past->study);
+		free(l->past);
+	}
 }

@@ -7,6 +7,7 @@
 
 #include "board/service/realtime.h"
 #include "board/service/usage.h"
+#include "core/frame/state.h"
 #include "core/thread/clock.h"
 
 /* ---- images ---- */
@@ -278,6 +279,7 @@ static void open_scan(struct recon_worker *w, uint64_t entry)
 	struct bs_scan_record *scan = &w->env->shm.s->scan;
 	uint64_t id = atomic_load(&scan->id);
 	struct bs_budget_record *record;
+	struct bs_fail why;
 
 	give_back(w, true);
 	w->current = NULL;
@@ -297,6 +299,10 @@ static void open_scan(struct recon_worker *w, uint64_t entry)
 	atomic_store(&record->rung, BS_RUNG_FULL);
 	aim(w);
 	bs_armed_scan(w->current, &scan->info, &scan->noise.noise);
+	if (bs_armed_take(w->current, w->env->shm.study, &scan->study, &why) != 0) {
+		bs_worker_say(w->env, BS_EVENT_FAULT, why.code, NULL, why.text);
+		scan_fault(w, &why);
+	}
 }
 
 /* At once, unless the engine reads it where it lies. */
@@ -367,8 +373,16 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 	return rc == BS_ERR_GPU ? rc : 0;
 }
 
+/* Whoever takes it must be able to rely on it. */
+static bool ended_well(const struct bs_scan_record *scan)
+{
+	return scan->recon_code == 0 && atomic_load(&scan->state) == BS_STATE_DRAINING &&
+	       atomic_load(&scan->readouts_missing) == 0;
+}
+
 static int close_scan(struct recon_worker *w)
 {
+	struct bs_scan_record *scan = &w->env->shm.s->scan;
 	int64_t now = bs_now_ns();
 	struct bs_fail why = { 0 };
 	int closed = 0;
@@ -383,6 +397,9 @@ static int close_scan(struct recon_worker *w)
 	if (closed < 0)
 		scan_fault(w, &why);
 	give_back(w, true);
+	if (rc == 0 && ended_well(scan))
+		bs_armed_leave(w->current, &w->env->site, w->env->shm.study, &scan->study,
+			       &scan->info);
 	w->current = NULL;
 	if (rc != 0)
 		return rc;

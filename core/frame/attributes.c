@@ -212,6 +212,8 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_kinds(&t, &image->kinds);
 	put_prepared(&t, &image->prepared);
 	put_corrected(&t, p, &image->corrected);
+	if (image->earlier.maps[0] != '\0')
+		put_text(&t, "boreside_maps_scan", image->earlier.maps);
 	put_count(&t, "boreside_gaps", timing->gaps);
 	put_count(&t, "boreside_duplicates", timing->duplicates);
 	put_count(&t, "boreside_rejected", timing->rejected);

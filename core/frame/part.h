@@ -31,6 +31,7 @@ struct frame {
 	struct bs_mrd_acq first, last;
 	int64_t last_ns;
 	bool preview_due;
+	bool imaged; /* in this scan, by the protocol's own engine */
 	struct window w;
 };
 
@@ -56,6 +57,7 @@ struct bs_recon {
 	uint32_t expected;            /* of a row, in this scan */
 	struct bs_prepared prepared;
 	struct bs_corrected corrected;
+	struct bs_earlier earlier;
 	struct bs_kinds kinds; /* of the scan so far */
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
 	uint16_t image_index, preview_index;

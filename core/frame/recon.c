@@ -78,7 +78,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 		struct frame *f = &r->frame[i];
 
 		f->state = FRAME_EMPTY;
-		f->preview_due = false;
+		f->preview_due = f->imaged = false;
 		f->w.passed = 0;
 		f->w.unfolded = false;
 		if (r->groups > 0)
@@ -90,6 +90,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 			seats[i].engine->scan(seats[i].self);
 	memset(&r->kinds, 0, sizeof(r->kinds));
 	memset(&r->prepared, 0, sizeof(r->prepared));
+	memset(&r->earlier, 0, sizeof(r->earlier));
 	r->embedded = bs_scan_embeds(r->p, info);
 	r->info = *info;
 	bs_lines_of(&r->lines, r->p, info);
@@ -447,6 +448,33 @@ void bs_recon_corrected(struct bs_recon *r, const struct bs_corrected *corrected
 	r->corrected = *corrected;
 }
 
+void bs_recon_earlier(struct bs_recon *r, const struct bs_earlier *earlier)
+{
+	r->earlier = *earlier;
+}
+
+int bs_recon_maps(struct bs_recon *r, struct bs_fail *why)
+{
+	struct seat seats[SEATS];
+	int rc = 0;
+
+	seats_of(r, seats);
+	for (int i = 0; i < SEATS; i++)
+		for (uint32_t s = 0; rc == 0 && s < r->p->slices; s++)
+			if (seats[i].engine != NULL && seats[i].engine->maps != NULL)
+				rc = seats[i].engine->maps(seats[i].self, s);
+	return rc == 0 ? 0
+		       : bs_fail(why, rc, "engine %s refused its maps", r->seat[0].engine->name);
+}
+
+bool bs_recon_imaged(const struct bs_recon *r)
+{
+	for (uint32_t i = 0; i < r->frames; i++)
+		if (!r->frame[i].imaged)
+			return false;
+	return true;
+}
+
 const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r)
 {
 	return &r->kinds;
@@ -556,6 +584,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->prepared = r->prepared;
 	say_held(r, f, image);
 	image->corrected = r->corrected;
+	image->earlier = r->earlier;
 	image->last_ns = f->last_ns;
 	image->last_scan_counter = f->last.scan_counter;
 	if (preview)
@@ -570,6 +599,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 			       bs_recon_engine(r, image), preview ? "preview" : "image",
 			       image->head.image_index, image->report.why.code != 0 ? ": " : "",
 			       image->report.why.text);
+	f->imaged = f->imaged || (!preview && !image->report.gridded);
 	return 1;
 }
 

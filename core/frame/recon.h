@@ -95,6 +95,12 @@ struct bs_corrected {
 	bool ramps;      /* readouts were brought from ramps to the grid */
 };
 
+/* The earlier scans that something was taken from (core/frame/study.h). "": none. */
+struct bs_earlier {
+	char maps[sizeof(((struct bs_scan_info *)0)->study)];
+	char field[sizeof(((struct bs_scan_info *)0)->study)];
+};
+
 struct bs_recon_image {
 	struct bs_mrd_image head;
 	float *pixels; /* where pop writes: the caller's, bs_protocol_image_bytes */
@@ -107,6 +113,7 @@ struct bs_recon_image {
 	struct bs_kinds kinds;      /* readouts of the scan until then, by what they are for */
 	struct bs_prepared prepared;
 	struct bs_corrected corrected;
+	struct bs_earlier earlier;
 	int64_t last_ns; /* when the last readout that it needed was received */
 	uint32_t last_scan_counter;
 };
@@ -188,6 +195,11 @@ void bs_recon_skip_previews(struct bs_recon *r);
 /* Images say so from now on, until the next scan. */
 void bs_recon_prepared(struct bs_recon *r, const struct bs_prepared *prepared);
 void bs_recon_corrected(struct bs_recon *r, const struct bs_corrected *corrected);
+void bs_recon_earlier(struct bs_recon *r, const struct bs_earlier *earlier);
+/* The maps in tables->maps are others than they were, of all slices; between two scans. */
+int bs_recon_maps(struct bs_recon *r, struct bs_fail *why);
+/* Each slice and contrast has had an image in this scan, by the protocol's own method. */
+bool bs_recon_imaged(const struct bs_recon *r);
 /* The scan's readouts so far. */
 const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r);
 /* The engine that made it: "gridding/host". */

@@ -1,6 +1,8 @@
 /* core/memory/pools.c - see pools.h */
 #include "core/memory/pools.h"
 
+#include "core/frame/study.h"
+
 uint64_t bs_pools_acq_message(const struct bs_protocol *p)
 {
 	/* at most 2^17 samples x (12 + 64 x 8) bytes: far from 64 bits */
@@ -32,9 +34,12 @@ int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_
 		.acq_bytes = (acq + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN,
 		.image_slots = site->image_slots,
 		.image_bytes = (image + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN,
+		.study_bytes = bs_study_bytes(site),
 	};
 	bs_need_add(&need, "acquisition slots", pools->acq_slots, pools->acq_bytes);
 	bs_need_add(&need, "image slots", pools->image_slots, pools->image_bytes);
+	if (pools->study_bytes > 0)
+		bs_need_add(&need, "kept for the study", 1, pools->study_bytes);
 	pools->total_bytes = need.total_bytes;
 	if (need.overflow || need.total_bytes > SIZE_MAX / 2)
 		return bs_fail(why, BS_ERR_NOMEM,

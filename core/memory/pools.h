@@ -40,7 +40,8 @@ static inline uint64_t bs_pools_piece_bytes(uint64_t image_bytes)
 struct bs_pools {
 	uint64_t acq_slots, acq_bytes;     /* acq_bytes: of one slot */
 	uint64_t image_slots, image_bytes; /* image_bytes: of one slot */
-	uint64_t total_bytes;              /* both pools */
+	uint64_t study_bytes;              /* core/frame/study.h */
+	uint64_t total_bytes;              /* all of them */
 };
 
 /* BS_ERR_NOMEM when the sum does not fit 64 bits or this machine's size_t. */

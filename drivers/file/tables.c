@@ -123,8 +123,14 @@ static int load_maps(float **out, const struct bs_protocol *p, struct bs_fail *w
 /* Maps that the engine makes from the scan. */
 static int room_for_maps(float **out, const struct bs_protocol *p, struct bs_fail *why)
 {
-	*out = calloc((size_t)bs_protocol_voxels(p) * p->coils * p->slices, 8);
-	return *out != NULL ? 0 : bs_fail(why, BS_ERR_NOMEM, "coil maps of %u slices", p->slices);
+	const uint64_t size = bs_protocol_voxels(p) * p->coils * p->slices;
+
+	*out = calloc((size_t)size, 8);
+	if (*out == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "coil maps of %u slices", p->slices);
+	for (uint64_t i = 0; bs_protocol_takes(p, BS_KEPT_MAPS) && i < size; i++)
+		(*out)[2 * i] = 1.0f / sqrtf((float)p->coils); /* to be timed with, before a scan */
+	return 0;
 }
 
 static int take_field(float **out, const struct bs_cfl *c, const struct bs_protocol *p,
@@ -238,7 +244,7 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 		*key = "image.maps_file";
 		rc = load_maps(&l->maps, p, why);
 	}
-	if (rc == 0 && bs_protocol_makes_maps(p)) {
+	if (rc == 0 && (bs_protocol_makes_maps(p) || bs_protocol_takes(p, BS_KEPT_MAPS))) {
 		*key = "image.maps";
 		rc = room_for_maps(&l->maps, p, why);
 	}

@@ -78,6 +78,9 @@ struct bs_phantom_scan {
 	struct bs_phantom_pose pose;
 	struct bs_phantom_receiver receiver;
 	const char *measurement; /* its id; NULL: unsaid */
+	const char *study;       /* studyInstanceUID; NULL: unsaid */
+	/* measurements that the header points to for maps, for a field map; NULL: none */
+	const char *maps_scan, *field_scan;
 	double coil_turn_deg; /* from slice to slice: sensitivities of their own; 0: all the same */
 	double te_ms[BS_PHANTOM_CONTRASTS]; /* 0: unsaid */
 	double field_hz;                    /* core/phantom/field.h; 0: none */

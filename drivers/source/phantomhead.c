@@ -71,6 +71,9 @@ void bs_phantom_info(const struct bs_phantom_scan *scan, const struct bs_scanlin
 	memcpy(info->protocol, p->name, sizeof(info->protocol));
 	put_text(info->measurement, sizeof(info->measurement), scan->measurement);
 	put_text(info->noise_scan, sizeof(info->noise_scan), scan->receiver.noise_scan);
+	put_text(info->maps_scan, sizeof(info->maps_scan), scan->maps_scan);
+	put_text(info->field_scan, sizeof(info->field_scan), scan->field_scan);
+	put_text(info->study, sizeof(info->study), scan->study);
 	put_text(info->trajectory_name, sizeof(info->trajectory_name),
 		 trajectory_name(p, scan->plan.epi));
 	if (!on_grid)

@@ -55,19 +55,32 @@ static void put_parallel(struct bs_text *t, const struct bs_scan_info *info)
 	bs_text_put(t, "</parallelImaging>\n");
 }
 
-/* Which scan this is, and the scan that its noise comes from. */
+static void put_dependency(struct bs_text *t, const char *type, const char *scan)
+{
+	if (scan[0] == '\0')
+		return;
+	bs_text_put(t, "<measurementDependency>");
+	put_element(t, "dependencyType", type);
+	put_element(t, "measurementID", scan);
+	bs_text_put(t, "</measurementDependency>");
+}
+
+/* Which scan this is, of which study, and the scans that it takes a part from. */
 static void put_measurement(struct bs_text *t, const struct bs_scan_info *info)
 {
+	if (info->study[0] != '\0') {
+		bs_text_put(t, "<studyInformation>");
+		put_element(t, "studyInstanceUID", info->study);
+		bs_text_put(t, "</studyInformation>\n");
+	}
 	bs_text_put(t, "<measurementInformation>");
 	if (info->measurement[0] != '\0')
 		put_element(t, "measurementID", info->measurement);
 	bs_text_put(t, "<patientPosition>HFS</patientPosition>");
 	put_element(t, "protocolName", info->protocol);
-	if (info->noise_scan[0] != '\0') {
-		bs_text_put(t, "<measurementDependency><dependencyType>Noise</dependencyType>");
-		put_element(t, "measurementID", info->noise_scan);
-		bs_text_put(t, "</measurementDependency>");
-	}
+	put_dependency(t, "Noise", info->noise_scan);
+	put_dependency(t, "SenMap", info->maps_scan);
+	put_dependency(t, "FieldMap", info->field_scan);
 	bs_text_put(t, "</measurementInformation>\n");
 }
 

@@ -131,8 +131,9 @@ static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fai
 	const struct bs_engine *engine = table[p->method].cuda;
 	const char *host_only = bs_protocol_unfolds(p)                          ? "parallel"
 				: p->partial_fourier != BS_PARTIAL_FOURIER_NONE ? "partial_fourier"
-				: bs_protocol_makes_maps(p) ? "image.maps of the scan"
-							    : NULL;
+				: bs_protocol_makes_maps(p)          ? "image.maps of the scan"
+				: bs_protocol_takes(p, BS_KEPT_MAPS) ? "image.maps study"
+								     : NULL;
 	struct bs_fail reason = { 0 };
 	int rc;
 

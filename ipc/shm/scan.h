@@ -12,6 +12,7 @@
 #include "core/frame/kind.h"
 #include "core/frame/lines.h"
 #include "core/frame/noise.h"
+#include "core/frame/study.h"
 #include "core/mrd.h"
 #include "core/thread/event.h"
 
@@ -27,7 +28,8 @@ struct bs_scan_record {
 	struct bs_scan_info info;
 	/* recon reads it when the first readout that is not noise comes; ingest writes before */
 	struct bs_scan_noise noise;
-	_Atomic uint64_t next_seq; /* the first sequence number that is not yet held */
+	struct bs_scan_study study; /* recon reads it when the scan opens and after its close */
+	_Atomic uint64_t next_seq;  /* the first sequence number that is not yet held */
 	_Atomic uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;
 	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* of the acquisitions */
 	/* recon */

@@ -76,6 +76,8 @@ static int lay_out(struct bs_layout *l, struct bs_pools *pools, const struct bs_
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (tables[i].k != NULL)
 			l->table[i] = place(&end, 1, table_bytes(&tables[i], part), &overflow);
+	if (pools->study_bytes > 0)
+		l->study = place(&end, 1, pools->study_bytes, &overflow);
 	l->acq = place(&end, pools->acq_slots, pools->acq_bytes, &overflow);
 	l->image = place(&end, pools->image_slots, pools->image_bytes, &overflow);
 	l->total_bytes = (end + 4095) & ~(uint64_t)4095;
@@ -96,6 +98,7 @@ static void set_views(struct bs_shm *m)
 	m->acq_meta = (struct bs_acq_meta *)(base + l->acq_meta);
 	m->image_meta = (struct bs_image_meta *)(base + l->image_meta);
 	m->hist = (struct bs_hist *)(base + l->hist);
+	m->study = l->study != 0 ? (struct bs_study *)(base + l->study) : NULL;
 }
 
 static void put_table(struct bs_shm *m, uint32_t protocol, const struct bs_traj *t)
@@ -189,6 +192,8 @@ int bs_shm_create(struct bs_shm *m, const struct bs_site *site, const struct bs_
 	bs_ring_init(m->image_ring, ring_entries(pools.image_slots));
 	bs_pool_init(m->acq_pool, (uint32_t)pools.acq_slots);
 	bs_pool_init(m->image_pool, (uint32_t)pools.image_slots);
+	if (m->study != NULL)
+		bs_study_init(m->study, site);
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (tables[i].k != NULL)
 			put_table(m, i, &tables[i]);
@@ -220,7 +225,8 @@ static bool sound(struct bs_shm *m)
 	set_views(m);
 	return m->acq_ring->mask == ring_entries(pools.acq_slots) - 1 &&
 	       m->image_ring->mask == ring_entries(pools.image_slots) - 1 &&
-	       m->acq_pool->slots == pools.acq_slots && m->image_pool->slots == pools.image_slots;
+	       m->acq_pool->slots == pools.acq_slots && m->image_pool->slots == pools.image_slots &&
+	       (m->study == NULL || bs_study_sound(m->study, &s->site));
 }
 
 int bs_shm_attach(struct bs_shm *m, int fd, const int bell_fd[BS_BELLS], struct bs_fail *why)

@@ -11,6 +11,7 @@
 #ifndef BS_IPC_SHM_SHM_H
 #define BS_IPC_SHM_SHM_H
 
+#include "core/frame/study.h"
 #include "core/latency/admission.h"
 #include "core/latency/hist.h"
 #include "core/memory/pool.h"
@@ -37,6 +38,7 @@ struct bs_layout {
 	uint64_t acq_ring, image_ring, acq_pool, image_pool;
 	uint64_t acq_meta, image_meta, acq, image, hist;
 	uint64_t table[BS_PROTOCOLS_MAX]; /* trajectory tables; 0: none */
+	uint64_t study;                   /* 0: none */
 };
 
 struct bs_shared {
@@ -85,7 +87,8 @@ struct bs_shm {
 	struct bs_pool *acq_pool, *image_pool;
 	struct bs_acq_meta *acq_meta;
 	struct bs_image_meta *image_meta;
-	struct bs_hist *hist; /* [protocol][stage] */
+	struct bs_hist *hist;   /* [protocol][stage] */
+	struct bs_study *study; /* recon: what its scans leave; NULL: no protocol takes any */
 };
 
 /*

@@ -34,6 +34,7 @@ struct reader {
 	bool text_cut;
 	unsigned sizes_seen; /* of the first encoding: one bit for each required number */
 	char depends_type[16], depends_on[64]; /* of the measurementDependency at hand */
+	uint32_t echo_times;                   /* that were read */
 	struct {
 		bool named, valued;
 		bool value_cut;
@@ -174,15 +175,30 @@ static void end_limit(struct reader *r)
 		limit->center = n;
 }
 
+static bool read_ms(struct reader *r, double *ms)
+{
+	if (!r->text_cut && decimal(r->text, ms) && *ms >= 0.0 && *ms <= 1e9)
+		return true;
+	refuse(r, "not a time in ms", r->text);
+	return false;
+}
+
 /* TR may stand several times: the largest counts. */
 static void end_tr(struct reader *r, float *tr_ms)
 {
 	double ms;
 
-	if (r->text_cut || !decimal(r->text, &ms) || !(ms >= 0.0 && ms <= 1e9))
-		refuse(r, "not a time in ms", r->text);
-	else if ((float)ms > *tr_ms)
+	if (read_ms(r, &ms) && (float)ms > *tr_ms)
 		*tr_ms = (float)ms;
+}
+
+/* One a contrast. */
+static void end_te(struct reader *r, float te_ms[2])
+{
+	double ms;
+
+	if (read_ms(r, &ms) && r->echo_times < 2)
+		te_ms[r->echo_times++] = (float)ms;
 }
 
 /* relativeReceiverNoiseBandwidth: of the samples' own bandwidth; by the standard about 0.79. */
@@ -212,17 +228,28 @@ static enum bs_calibration calibration_of(const char *text)
 	return BS_CALIBRATION_OTHER;
 }
 
-/* measurementInformation/measurementDependency: the scan that this one takes its noise from. */
+/* measurementInformation/measurementDependency: an earlier scan that this one takes a part from. */
 static void end_dependency(struct reader *r)
 {
+	const struct {
+		const char *type;
+		char *to;
+	} table[] = {
+		{ "noise", r->info->noise_scan },
+		{ "senmap", r->info->maps_scan },
+		{ "fieldmap", r->info->field_scan },
+	};
+
 	if (at(r, "measurementInformation/measurementDependency/dependencyType"))
 		copy_text(r, r->depends_type, sizeof(r->depends_type));
 	else if (at(r, "measurementInformation/measurementDependency/measurementID"))
 		copy_text(r, r->depends_on, sizeof(r->depends_on));
 	else if (!at(r, "measurementInformation/measurementDependency"))
 		return;
-	else if (strcasecmp(r->depends_type, "noise") == 0)
-		memcpy(r->info->noise_scan, r->depends_on, sizeof(r->info->noise_scan));
+	else
+		for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+			if (strcasecmp(r->depends_type, table[i].type) == 0)
+				memcpy(table[i].to, r->depends_on, sizeof(r->depends_on));
 }
 
 /* Elements that are read by their path; the first REQUIRED ones must be there. */
@@ -230,7 +257,7 @@ static void end_dependency(struct reader *r)
 #define AT(field) offsetof(struct bs_scan_info, field)
 static const struct {
 	const char *path;
-	enum { NUMBER, LENGTH_MM, SHARE, TEXT, TR, CALIBRATION } kind;
+	enum { NUMBER, LENGTH_MM, SHARE, TEXT, TR, TE, CALIBRATION } kind;
 	uint16_t at, bytes; /* bytes: of a text */
 } known[] = {
 	{ "encoding/encodedSpace/matrixSize/x", NUMBER, AT(encoded[0]), 0 },
@@ -261,7 +288,10 @@ static const struct {
 	{ "acquisitionSystemInformation/receiverChannels", NUMBER, AT(channels), 0 },
 	{ "acquisitionSystemInformation/relativeReceiverNoiseBandwidth", SHARE, AT(noise_bandwidth),
 	  0 },
+	{ "studyInformation/studyInstanceUID", TEXT, AT(study),
+	  sizeof(((struct bs_scan_info *)0)->study) },
 	{ "sequenceParameters/TR", TR, AT(tr_ms), 0 },
+	{ "sequenceParameters/TE", TE, AT(te_ms), 0 },
 };
 
 static void end_known(struct reader *r)
@@ -290,6 +320,9 @@ static void end_known(struct reader *r)
 			break;
 		case TR:
 			end_tr(r, to);
+			break;
+		case TE:
+			end_te(r, to);
 			break;
 		}
 	}

@@ -76,7 +76,7 @@ static const char every[] =
 	" cache_dir = \"c\"; threads = 3;\n"
 	"acq_slots = 99; image_slots = 5; memory_mib = 2000; heartbeat_ms = 123.456;"
 	" stall_ms = 3000.5;\n"
-	"log = \"debug\"; };\n"
+	"log = \"debug\"; study_scans = 3; };\n"
 	"endpoints: { kspace = \"ipc:///k\"; archive = \"\";"
 	" viewers = \"tcp://127.0.0.1:77\"; status = \"ipc://s\"; };\n"
 	"gpu: { memory = \"mapped\"; devices = [2, 0, 63]; };\n"

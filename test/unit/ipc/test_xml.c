@@ -73,7 +73,12 @@ static void epi(void)
 static void calibration(void)
 {
 	static const char dependent[] = BARE(
+		"<studyInformation><studyInstanceUID>1.2.840.1</studyInstanceUID>"
+		"</studyInformation>"
+		"<sequenceParameters><TE>4.92</TE><TE>7.38</TE><TE>9.84</TE></sequenceParameters>"
 		"<measurementInformation><measurementID>a_30</measurementID>"
+		"<measurementDependency><dependencyType>FieldMap</dependencyType><measurementID>"
+		"a_27</measurementID></measurementDependency>"
 		"<measurementDependency><dependencyType>SenMap</dependencyType><measurementID>"
 		"a_28</measurementID></measurementDependency><measurementDependency>"
 		"<dependencyType>Noise</dependencyType><measurementID>a_29</measurementID>"
@@ -89,6 +94,11 @@ static void calibration(void)
 	CHECK(read_text(dependent) == 0, "a header with dependencies: %s", why.text);
 	CHECK(strcmp(info.measurement, "a_30") == 0, "measurement '%s'", info.measurement);
 	CHECK(strcmp(info.noise_scan, "a_29") == 0, "noise scan '%s'", info.noise_scan);
+	CHECK(strcmp(info.maps_scan, "a_28") == 0, "maps of scan '%s'", info.maps_scan);
+	CHECK(strcmp(info.field_scan, "a_27") == 0, "field map of scan '%s'", info.field_scan);
+	CHECK(strcmp(info.study, "1.2.840.1") == 0, "study '%s'", info.study);
+	CHECK(info.te_ms[0] == 4.92f && info.te_ms[1] == 7.38f, "echo times %g, %g ms",
+	      (double)info.te_ms[0], (double)info.te_ms[1]);
 	CHECK(info.noise_bandwidth == 0.793f, "bandwidth %g", (double)info.noise_bandwidth);
 	CHECK(info.acceleration[0] == 3 && info.acceleration[1] == 2, "acceleration %u x %u",
 	      info.acceleration[0], info.acceleration[1]);

@@ -1,0 +1,334 @@
+/* core/frame/study.c - see study.h */
+#include "core/frame/study.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/frame/geometry.h"
+#include "core/hash.h"
+#include "core/memory/arena.h"
+
+static const char *const what[BS_KEPT_KINDS] = { "image.maps" };
+
+/* ---- layout ---- */
+
+/* Of what the protocol takes. */
+static uint64_t taken_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
+{
+	if (!bs_protocol_takes(p, kind))
+		return 0;
+	return p->slices * p->coils * bs_protocol_voxels(p) * 8;
+}
+
+/* Of a slot; 0: nobody takes any. */
+static uint64_t slot_bytes(const struct bs_site *site, enum bs_kept_kind kind)
+{
+	uint64_t taken = 0;
+
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		const uint64_t a = taken_bytes(&site->protocol[i], kind);
+
+		taken = a > taken ? a : taken;
+	}
+	return (taken + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+}
+
+static uint64_t head_bytes(void)
+{
+	return (sizeof(struct bs_study) + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+}
+
+uint64_t bs_study_bytes(const struct bs_site *site)
+{
+	uint64_t sum = 0;
+
+	/* at most 2^9 slices x 2^6 coils x 2^27 voxels x 2^3 bytes x 2^4 scans: 2^49 */
+	for (int k = 0; k < BS_KEPT_KINDS; k++)
+		sum += site->study_scans * slot_bytes(site, (enum bs_kept_kind)k);
+	return sum > 0 ? head_bytes() + sum : 0;
+}
+
+void bs_study_init(struct bs_study *s, const struct bs_site *site)
+{
+	for (int k = 0; k < BS_KEPT_KINDS; k++) {
+		s->bytes[k] = slot_bytes(site, (enum bs_kept_kind)k);
+		s->slots[k] = s->bytes[k] > 0 ? site->study_scans : 0;
+	}
+}
+
+bool bs_study_sound(const struct bs_study *s, const struct bs_site *site)
+{
+	for (int k = 0; k < BS_KEPT_KINDS; k++)
+		if (s->bytes[k] != slot_bytes(site, (enum bs_kept_kind)k) ||
+		    s->slots[k] != (s->bytes[k] > 0 ? site->study_scans : 0))
+			return false;
+	return site->study_scans <= BS_STUDY_SCANS_MAX;
+}
+
+void *bs_study_data(struct bs_study *s, enum bs_kept_kind kind, uint32_t slot)
+{
+	uint64_t at = head_bytes() + slot * s->bytes[kind];
+
+	for (int k = 0; k < (int)kind; k++)
+		at += s->slots[k] * s->bytes[k];
+	return (unsigned char *)s + at;
+}
+
+/* ---- what a scan takes ---- */
+
+static bool near(float a, float b, double tolerance)
+{
+	return fabs((double)a - (double)b) <= tolerance;
+}
+
+/* By its header. */
+static int fits(const struct bs_kept *k, const struct bs_protocol *p, const float fov_mm[3],
+		struct bs_fail *why)
+{
+	const uint32_t *n = k->matrix;
+
+	if (k->slices != p->slices)
+		return bs_fail(why, BS_ERR_CALIBRATION, "scan '%s' has %u slices, this one %u",
+			       k->scan, k->slices, p->slices);
+	for (int a = 0; a < 3; a++)
+		if (!near(k->fov_mm[a], fov_mm[a], 1e-3 * (double)fov_mm[a]))
+			return bs_fail(why, BS_ERR_CALIBRATION,
+				       "the field of view of scan '%s' is %g mm along %c, of this "
+				       "one %g",
+				       k->scan, (double)k->fov_mm[a], "xyz"[a], (double)fov_mm[a]);
+	if (memcmp(n, p->matrix, sizeof(p->matrix)) != 0 || k->coils != p->coils)
+		return bs_fail(why, BS_ERR_CALIBRATION,
+			       "the maps of scan '%s' are %u x %u x %u of %u coils, this one needs "
+			       "%u x %u x %u of %u",
+			       k->scan, n[0], n[1], n[2], k->coils, p->matrix[0], p->matrix[1],
+			       p->matrix[2], p->coils);
+	return 0;
+}
+
+/* The newest with this text at this place of bs_kept, that fits; else why the newest does not. */
+static uint32_t newest(const struct bs_study *s, enum bs_kept_kind kind, size_t at,
+		       const char *text, const struct bs_protocol *p, const float fov_mm[3],
+		       struct bs_fail *why)
+{
+	uint64_t number = 0;
+	uint64_t misfit = 0;
+	uint32_t found = BS_SCAN_TAKES_NONE;
+
+	for (uint32_t i = 0; i < s->slots[kind]; i++) {
+		const struct bs_kept *k = &s->kept[kind][i];
+		const uint64_t its = atomic_load(&k->number);
+		struct bs_fail reason = { 0 };
+
+		if (its == 0 || strcmp((const char *)k + at, text) != 0)
+			continue;
+		if (fits(k, p, fov_mm, &reason) != 0) {
+			if (its > misfit)
+				*why = reason;
+			misfit = its > misfit ? its : misfit;
+		} else if (its > number) {
+			number = its;
+			found = i;
+		}
+	}
+	return found;
+}
+
+/* Of what the header names, or of the study. */
+static int choose(uint32_t *slot, const struct bs_study *s, enum bs_kept_kind kind,
+		  const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
+{
+	const char *scan = info->maps_scan;
+	struct bs_fail reason = { 0 };
+	float fov_mm[3];
+
+	*slot = BS_SCAN_TAKES_NONE;
+	bs_geometry_fov(fov_mm, p, info);
+	if (s == NULL)
+		return bs_fail(why, BS_ERR_CALIBRATION, "%s of protocol '%s': no scan came before",
+			       what[kind], p->name);
+	if (scan[0] != '\0')
+		*slot = newest(s, kind, offsetof(struct bs_kept, scan), scan, p, fov_mm, &reason);
+	else if (info->study[0] != '\0')
+		*slot = newest(s, kind, offsetof(struct bs_kept, study), info->study, p, fov_mm,
+			       &reason);
+	if (*slot != BS_SCAN_TAKES_NONE)
+		return 0;
+	if (reason.code != 0)
+		return bs_fail(why, BS_ERR_CALIBRATION, "%s of protocol '%s': %s", what[kind],
+			       p->name, reason.text);
+	if (scan[0] != '\0')
+		return bs_fail(why, BS_ERR_CALIBRATION,
+			       "%s of protocol '%s': scan '%s', which the header names, has left "
+			       "none, or is not known",
+			       what[kind], p->name, scan);
+	if (info->study[0] != '\0')
+		return bs_fail(why, BS_ERR_CALIBRATION,
+			       "%s of protocol '%s': no scan of study '%s' has left any",
+			       what[kind], p->name, info->study);
+	return bs_fail(why, BS_ERR_CALIBRATION,
+		       "%s of protocol '%s': the header names neither a scan that it takes them "
+		       "from nor a study",
+		       what[kind], p->name);
+}
+
+int bs_scan_study_open(struct bs_scan_study *scan, const struct bs_study *study,
+		       const struct bs_protocol *p, const struct bs_scan_info *info,
+		       struct bs_fail *why)
+{
+	int rc = 0;
+
+	scan->begun = 0;
+	scan->whitened = 0;
+	memset(scan->posed, 0, sizeof(scan->posed));
+	for (int k = 0; k < BS_KEPT_KINDS; k++) {
+		scan->taken[k] = BS_SCAN_TAKES_NONE;
+		if (rc == 0 && bs_protocol_takes(p, (enum bs_kept_kind)k))
+			rc = choose(&scan->taken[k], study, (enum bs_kept_kind)k, p, info, why);
+	}
+	return rc;
+}
+
+const struct bs_kept *bs_scan_study_taken(const struct bs_scan_study *scan,
+					  const struct bs_study *study, enum bs_kept_kind kind)
+{
+	return scan->taken[kind] != BS_SCAN_TAKES_NONE ? &study->kept[kind][scan->taken[kind]]
+						       : NULL;
+}
+
+/* ---- what its readouts tell ---- */
+
+static void pose_of(struct bs_pose *pose, const struct bs_mrd_acq *head)
+{
+	for (int a = 0; a < 3; a++) {
+		pose->position[a] = head->position[a];
+		pose->read_dir[a] = head->read_dir[a];
+		pose->phase_dir[a] = head->phase_dir[a];
+		pose->slice_dir[a] = head->slice_dir[a];
+	}
+}
+
+static bool lies_there(const struct bs_kept *k, const struct bs_pose *a, const struct bs_pose *b)
+{
+	const double most =
+		fmax(fmax((double)k->fov_mm[0], (double)k->fov_mm[1]), (double)k->fov_mm[2]);
+
+	for (int i = 0; i < 3; i++)
+		if (!near(a->position[i], b->position[i], 1e-3 * most) ||
+		    !near(a->read_dir[i], b->read_dir[i], 1e-3) ||
+		    !near(a->phase_dir[i], b->phase_dir[i], 1e-3) ||
+		    !near(a->slice_dir[i], b->slice_dir[i], 1e-3))
+			return false;
+	return true;
+}
+
+/* What the coils are whitened by: of the same noise it is the same matrix. */
+static uint64_t whitening(const struct bs_protocol *p, const struct bs_noise *n)
+{
+	uint64_t h = BS_HASH_START;
+
+	if (p->whiten == BS_WHITEN_OFF || n->samples == 0 || n->coils != p->coils)
+		return 0;
+	h = bs_hash_bytes(h, &n->samples, sizeof(n->samples));
+	h = bs_hash_words(h, n->sum, (size_t)n->coils * n->coils * sizeof(n->sum[0]));
+	return h != 0 ? h : 1;
+}
+
+int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
+		       const struct bs_protocol *p, const struct bs_noise *noise,
+		       const struct bs_mrd_acq *head, struct bs_fail *why)
+{
+	const struct bs_kept *maps = bs_scan_study_taken(scan, study, BS_KEPT_MAPS);
+	const uint32_t slice = head->idx.slice;
+	struct bs_pose *pose;
+
+	if (!scan->begun) {
+		scan->begun = 1;
+		scan->whitened = whitening(p, noise);
+		if (maps != NULL && maps->whitened != scan->whitened)
+			return bs_fail(why, BS_ERR_CALIBRATION,
+				       "image.maps of protocol '%s': the coils of scan '%s' were "
+				       "%s, those of this one are %s",
+				       p->name, maps->scan,
+				       maps->whitened != 0 ? "whitened" : "not whitened",
+				       scan->whitened == 0   ? "not"
+				       : maps->whitened != 0 ? "so by another noise"
+							     : "whitened");
+	}
+	if (slice >= p->slices || scan->posed[slice])
+		return 0;
+	pose = &scan->pose[slice];
+	pose_of(pose, head);
+	scan->posed[slice] = 1;
+	for (int k = 0; k < BS_KEPT_KINDS; k++) {
+		const struct bs_kept *kept = bs_scan_study_taken(scan, study, (enum bs_kept_kind)k);
+
+		if (kept != NULL && !lies_there(kept, &kept->pose[slice], pose))
+			return bs_fail(why, BS_ERR_CALIBRATION,
+				       "%s of protocol '%s': slice %u of scan '%s' lies at (%g, "
+				       "%g, %g) mm, this one at (%g, %g, %g), or its axes differ",
+				       what[k], p->name, slice, kept->scan,
+				       (double)kept->pose[slice].position[0],
+				       (double)kept->pose[slice].position[1],
+				       (double)kept->pose[slice].position[2],
+				       (double)pose->position[0], (double)pose->position[1],
+				       (double)pose->position[2]);
+	}
+	return 0;
+}
+
+/* ---- what a scan leaves ---- */
+
+/* Virtual coils are others in each scan: their maps are nobody's. */
+static bool makes(const struct bs_protocol *p, enum bs_kept_kind kind)
+{
+	return kind == BS_KEPT_MAPS && bs_protocol_makes_maps(p) && p->virtual_coils == 0;
+}
+
+bool bs_study_wants(const struct bs_site *site, enum bs_kept_kind kind, const struct bs_protocol *p)
+{
+	for (uint32_t i = 0; makes(p, kind) && i < site->protocols; i++) {
+		const struct bs_protocol *q = &site->protocol[i];
+
+		if (bs_protocol_takes(q, kind) && q->slices == p->slices && q->coils == p->coils &&
+		    memcmp(q->matrix, p->matrix, sizeof(q->matrix)) == 0)
+			return true;
+	}
+	return false;
+}
+
+struct bs_kept *bs_study_fill(struct bs_study *s, enum bs_kept_kind kind,
+			      const struct bs_scan_study *scan, const struct bs_protocol *p,
+			      const struct bs_scan_info *info, void **data)
+{
+	uint32_t at = 0;
+	struct bs_kept *k;
+
+	if (info->measurement[0] == '\0' && info->study[0] == '\0')
+		return NULL;
+	for (uint32_t i = 1; i < s->slots[kind]; i++)
+		if (atomic_load(&s->kept[kind][i].number) < atomic_load(&s->kept[kind][at].number))
+			at = i;
+	for (uint32_t i = 0; info->measurement[0] != '\0' && i < s->slots[kind]; i++)
+		if (strcmp(s->kept[kind][i].scan, info->measurement) == 0)
+			at = i;
+	k = &s->kept[kind][at];
+	atomic_store(&k->number, 0);
+	memcpy(k->scan, info->measurement, sizeof(k->scan));
+	memcpy(k->study, info->study, sizeof(k->study));
+	memcpy(k->matrix, p->matrix, sizeof(k->matrix));
+	k->slices = p->slices;
+	k->coils = p->coils;
+	k->whitened = scan->whitened;
+	bs_geometry_fov(k->fov_mm, p, info);
+	memcpy(k->pose, scan->pose, p->slices * sizeof(k->pose[0]));
+	*data = bs_study_data(s, kind, at);
+	return k;
+}
+
+void bs_study_keep(struct bs_study *s, struct bs_kept *kept)
+{
+	const uint64_t number = atomic_load(&s->number) + 1;
+
+	atomic_store(&s->number, number);
+	atomic_store(&kept->number, number);
+}

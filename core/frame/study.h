@@ -1,0 +1,97 @@
+/*
+ * core/frame/study.h - what a scan leaves to later scans of its study: coil maps
+ *
+ * A store of slots, a number of them for each kind, laid out once from the site; it has none where
+ * no protocol takes any. It lies in memory that outlives the process that fills it. One writer, and
+ * nobody reads while it writes: it fills a slot after a scan, and a scan is bound to a slot before
+ * it begins. A slot has no number while it is being filled: what a writer leaves that dies is not
+ * believed. The oldest goes first.
+ *
+ * Which one a scan takes: that of the scan that its header names (measurementDependency of type
+ * SenMap), else the newest of the same studyInstanceUID that fits. It fits with the
+ * same slices and field of view (to 0.1 %); maps also with the same matrix and coils. All that the
+ * header tells is checked in open, for a refusal at OPEN. What only readouts tell is checked with
+ * the first that has it: position (to 0.1 % of the largest field of view) and directions (to 1e-3)
+ * of each slice, and that maps were made of coils that were whitened by the same noise, or not at
+ * all.
+ * No I/O, no allocation. Test: test/unit/core/frame/test_study.c
+ */
+#ifndef BS_CORE_FRAME_STUDY_H
+#define BS_CORE_FRAME_STUDY_H
+
+#include <stdatomic.h>
+
+#include "core/err.h"
+#include "core/frame/noise.h"
+#include "core/mrd.h"
+#include "core/protocol.h"
+
+#define BS_STUDY_SCANS_MAX 16u /* that may be kept of each kind */
+
+/* Where a slice lies, as its readouts say. */
+struct bs_pose {
+	float position[3], read_dir[3], phase_dir[3], slice_dir[3];
+};
+
+struct bs_kept {
+	_Atomic uint64_t number; /* 0: nothing; grows with each that is kept */
+	char scan[sizeof(((struct bs_scan_info *)0)->measurement)];
+	char study[sizeof(((struct bs_scan_info *)0)->study)];
+	uint32_t matrix[3], slices;
+	float fov_mm[3];
+	uint32_t coils;    /* maps */
+	uint64_t whitened; /* maps: by this noise (a hash); 0: they were not */
+	struct bs_pose pose[BS_FRAMES_MAX];
+};
+
+struct bs_study {
+	uint32_t slots[BS_KEPT_KINDS];
+	uint64_t bytes[BS_KEPT_KINDS]; /* of what one slot keeps, at most */
+	_Atomic uint64_t number;       /* the last that was given */
+	struct bs_kept kept[BS_KEPT_KINDS][BS_STUDY_SCANS_MAX];
+};
+
+/* Of a store for this site; 0: no protocol takes any. */
+uint64_t bs_study_bytes(const struct bs_site *site);
+/* Memory of so many bytes, all zeros. */
+void bs_study_init(struct bs_study *s, const struct bs_site *site);
+/* It is one for this site. */
+bool bs_study_sound(const struct bs_study *s, const struct bs_site *site);
+/* What a slot keeps, aligned to BS_ALIGN of the store. */
+void *bs_study_data(struct bs_study *s, enum bs_kept_kind kind, uint32_t slot);
+
+/* The scan in flight: what it takes and what it tells of itself. It may lie in shared memory. */
+struct bs_scan_study {
+	uint32_t taken[BS_KEPT_KINDS]; /* slot; BS_SCAN_TAKES_NONE */
+	uint32_t begun;                /* a readout that is used has come */
+	uint64_t whitened;             /* by this noise (a hash); 0: not */
+	uint8_t posed[BS_FRAMES_MAX];  /* the slice's pose is known */
+	struct bs_pose pose[BS_FRAMES_MAX];
+};
+#define BS_SCAN_TAKES_NONE UINT32_MAX
+
+/* study: NULL where there is none. BS_ERR_CALIBRATION: what the protocol takes is not there. */
+int bs_scan_study_open(struct bs_scan_study *scan, const struct bs_study *study,
+		       const struct bs_protocol *p, const struct bs_scan_info *info,
+		       struct bs_fail *why);
+/* A readout that the protocol uses and that is no noise. BS_ERR_CALIBRATION: it does not fit. */
+int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
+		       const struct bs_protocol *p, const struct bs_noise *noise,
+		       const struct bs_mrd_acq *head, struct bs_fail *why);
+/* What it takes; NULL: none. */
+const struct bs_kept *bs_scan_study_taken(const struct bs_scan_study *scan,
+					  const struct bs_study *study, enum bs_kept_kind kind);
+
+/* Some protocol of the site may take what this one makes. */
+bool bs_study_wants(const struct bs_site *site, enum bs_kept_kind kind,
+		    const struct bs_protocol *p);
+/*
+ * A slot to fill, that of the same scan or the oldest, with what header and readouts tell; *data:
+ * for what is kept. NULL: neither scan nor study has a name. When it is filled: bs_study_keep.
+ */
+struct bs_kept *bs_study_fill(struct bs_study *s, enum bs_kept_kind kind,
+			      const struct bs_scan_study *scan, const struct bs_protocol *p,
+			      const struct bs_scan_info *info, void **data);
+void bs_study_keep(struct bs_study *s, struct bs_kept *kept);
+
+#endif

@@ -1,0 +1,149 @@
+#!/bin/bash
+# test/replay/study.sh - what a scan leaves to later ones of its study: coil maps. The service and
+# `boreside recon` give the same bytes; what does not fit is refused in words, most of it at OPEN; the
+# oldest goes first; recon's end in between costs nothing
+set -u
+. "$(dirname "$0")/../support/await.bash"
+dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
+serve=
+cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
+trap cleanup EXIT
+failed=0
+check() { # words, then a command
+	local words=$1
+	shift
+	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
+		echo "not ok $words [$*]"
+		failed=1
+	fi
+}
+grid='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
+  slices = 2;'
+cat >"$dir/site.cfg" <<CFG
+node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 64; $patient
+  study_scans = 2; };
+sinks = ( { type = "cfl"; dir = "images"; }, { type = "mrd"; dir = "mrd"; } );
+protocols = (
+	{ name = "makes"; $grid readouts = 37; $quiet
+	  image: { combine = "sense"; maps = "espirit"; output = "complex"; }; },
+	{ name = "white"; $grid readouts = 37; $quiet noise: { whiten = "require"; };
+	  image: { combine = "sense"; maps = "espirit"; }; },
+	{ name = "other"; $grid readouts = 37; $quiet },
+	{ name = "folded"; $grid readouts = 19; $quiet parallel = "sense";
+	  image: { maps = "study"; output = "complex"; }; ls: { iterations = 40; }; },
+	{ name = "foldedwhite"; $grid readouts = 19; $quiet parallel = "sense";
+	  noise: { whiten = "auto"; };
+	  image: { maps = "study"; output = "complex"; }; ls: { iterations = 40; }; },
+	{ name = "spiral"; method = "sense"; matrix = [32, 37]; coils = 6; samples = 600;
+	  readouts = 4; slices = 2; $quiet trajectory: { type = "spiral2d"; };
+	  image: { maps = "study"; output = "complex"; }; ls: { iterations = 40; }; },
+	{ name = "three"; method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1];
+	  coils = 6; samples = 64; slices = 3; readouts = 19; $quiet parallel = "sense";
+	  image: { maps = "study"; }; } );
+CFG
+cd "$dir" || exit 1
+phantom() { # protocol, measurement, more
+	local p=$1 id=$2
+	shift 2
+	check "a phantom: $id" "$BORESIDE" phantom -c site.cfg -p "$p" --scanner --measurement "$id" \
+		--snr 200 -o "$id.h5" "$@"
+}
+phantom makes full1 --study 1.2.3
+phantom makes full2 --study 1.2.3 --seed 2
+phantom makes full3 --study 1.2.3 --seed 3
+phantom white noisy --study 9.8.7 --noise-scan 8,150 --noise-spread 3
+phantom folded named --maps-from full1 --accel 2
+phantom folded same --study 1.2.3 --accel 2
+phantom folded stranger --study 1.2.4 --accel 2
+phantom folded alone --accel 2
+check "a phantom: fov" "$BORESIDE" phantom --traj cartesian --matrix 32,37 --encoded 64,37 \
+	--coils 6 --slices 2 --scanner --accel 2 --fov-mm 40,37,1 --study 1.2.3 -o fov.h5
+phantom folded moved --study 1.2.3 --accel 2 --position-mm 0,1,0
+phantom folded turned --study 1.2.3 --accel 2 --oblique 0.5,0.5
+phantom foldedwhite quiet --study 9.8.7 --accel 2
+phantom three three --study 1.2.3 --accel 2
+check "a phantom: a spiral" "$BORESIDE" phantom -c site.cfg -p spiral --oblique 1e-9,1e-9 \
+	--study 1.2.3 --measurement spiral -o spiral.h5
+
+"$BORESIDE" serve -c site.cfg 2>log.txt &
+serve=$!
+"$BORESIDE" status -c site.cfg $ready >/dev/null
+scan=0
+replay() { # protocol, recording: its last line is the outcome
+	"$BORESIDE" replay -c site.cfg --asap $patience -p "$1" "$2.h5" >replay.txt 2>&1
+	cat replay.txt >>out.txt
+}
+good() { # protocol, recording
+	scan=$((scan + 1))
+	replay "$1" "$2"
+	check "$2 through the service" grep -q 'outcome: BS_OK' replay.txt
+}
+refused() { # protocol, recording, words
+	replay "$1" "$2"
+	check "$2 is refused at OPEN: $3" grep -q "refused: BS_ERR_CALIBRATION: .*$3" replay.txt
+}
+ended() {
+	scan=$((scan + 1))
+	replay "$1" "$2"
+	check "$2 is ended: $3" grep -q "outcome: BS_ERR_CALIBRATION: .*$3" replay.txt
+}
+written() { [ "$(ls images/*s00"$scan"-*.cfl 2>/dev/null | wc -l)" -ge 2 ]; }
+same() { # words, options and recording: the service's last scan
+	local words=$1
+	shift
+	check "$words: in one process" "$BORESIDE" recon -c site.cfg "$@" -o one.cfl
+	await written
+	mapfile -t ours < <(ls images/*s00"$scan"-*.cfl)
+	one=(one.cfl one-*.cfl)
+	for i in 0 1; do
+		check "$words: image $i, bit for bit" cmp "${ours[$i]}" "${one[$i]}"
+	done
+	rm -f one*
+}
+refused folded same "no scan of study '1.2.3' has left any"
+good makes full1
+refused folded alone "names neither a scan .* nor a study"
+refused folded stranger "no scan of study '1.2.4' has left any"
+refused folded fov "field of view of scan 'full1' is 32 mm along x, of this one 40"
+refused three three "scan 'full1' has 2 slices, this one 3"
+ended folded moved "slice 0 of scan 'full1' lies at"
+ended folded turned "or its axes differ"
+good folded named
+same "maps of the scan that the header names" -p folded --before makes=full1.h5 named.h5
+cp "${ours[0]}" named.cfl
+cp "${ours[0]%.cfl}.hdr" named.hdr
+check "all lines of the scan that made them" "$BORESIDE" recon -c site.cfg -p makes full1.h5 -o all.cfl
+# 3.4e-2, of which noise is 1e-2; with 20 calibration lines of its own it is 2.0e-2, folded 0.5
+check "unfolded" "$BORESIDE" compare --max-unscaled 4e-2 named.cfl all.cfl
+pid() { "$BORESIDE" status -c site.cfg --json | tr '{' '\n' |
+	sed -n 's/.*"name":"recon","pid":\([0-9]*\).*/\1/p'; }
+ready() { "$BORESIDE" status -c site.cfg --json | grep -q '"state":"idle"'; }
+old=$(pid)
+check "recon is killed" kill -KILL "$old"
+replaced() { new=$(pid) && [ -n "$new" ] && [ "$new" != "$old" ] && ready; }
+await replaced
+good folded named
+await written
+mapfile -t ours < <(ls images/*s00"$scan"-*.cfl)
+check "its successor has the maps, too" cmp "${ours[0]}" named.cfl
+good spiral spiral
+same "a spiral with maps of lines" -p spiral --before makes=full1.h5 spiral.h5
+good makes full2
+good folded same
+same "the newest of the study" -p folded --before makes=full1.h5 --before makes=full2.h5 same.h5
+good makes full3
+refused folded named "scan 'full1', which the header names, has left none, or is not known"
+good white noisy
+ended foldedwhite quiet "scan 'noisy' were whitened, those of this one are not"
+"$BORESIDE" recon -c site.cfg -p folded same.h5 -o one.cfl >replay.txt 2>&1
+check "recon without refuses, too" grep -q "BS_ERR_CALIBRATION: .*no scan came before" replay.txt
+filed() { ls mrd/*.h5 >/dev/null 2>&1; }
+await filed
+kill -TERM "$serve"
+wait "$serve"
+check "the service ends with 0" [ $? -eq 0 ]
+serve=
+check "images say whose maps they are" sh -c \
+	"strings -n 8 mrd/*.h5 | grep -q 'boreside_maps_scan</name><value>full2<'"
+[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt
+exit $failed
