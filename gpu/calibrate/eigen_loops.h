@@ -121,7 +121,8 @@ FN void eigen_reduce(vec *a, int n, vec *s)
 		AT(s, 4 * n + k) = tau;
 		if (k + 2 == n)
 			break;
-		half = ALL(0.5f) * tau * tau * eigen_times(a, n, k, pr, pi);
+		/* tau: up to 1 / NOTHING, whose square no float holds */
+		half = ALL(0.5f) * tau * (tau * eigen_times(a, n, k, pr, pi));
 		for (int i = k + 1; i < n; i++) {
 			AT(pr, i) = tau * AT(pr, i) - half * RE(i, k);
 			AT(pi, i) = tau * AT(pi, i) - half * IM(i, k);
