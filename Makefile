@@ -167,7 +167,8 @@ $(B)/test/unit/board/test_spill_faults: private SAN += \
 # these count what is allocated after arm, choose between NCCL and copies, or both
 ifeq ($(GPU),1)
 DEVICES := $(patsubst %.c,$(B)/%,$(wildcard test/twin/twin_devices*.c))
-$(B)/test/twin/twin_engine $(DEVICES): private SAN += \
+ENGINES := $(patsubst %.c,$(B)/%,$(wildcard test/twin/twin_engine*.c))
+$(ENGINES) $(DEVICES): private SAN += \
 	$(call wrap,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister)
 $(BENCH) $(DEVICES): private SAN += $(call wrap,bs_link_open)
 endif

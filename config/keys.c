@@ -271,8 +271,8 @@ P("image.maps_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, maps_file,
 P("image.maps", BS_KEY_WORD, "", "\"file\"", 0, 0, maps_from, maps,
   "where coil sensitivities come from; file: maps_file; espirit, walsh: made from the scan's own "
   "calibration lines, or the central lines of its first images, for each slice (ESPIRiT; adaptive "
-  "combination); study: those that an earlier scan of the study has left (board/doc/SCANS.md), on "
-  "the host; a scan without is refused"),
+  "combination); study: those that an earlier scan of the study has left (board/doc/SCANS.md); a "
+  "scan without is refused"),
 P("image.output", BS_KEY_WORD, "", "\"magnitude\"", 0, 0, outputs, output,
   "magnitude: float; complex: complex float"),
 P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, image_matrix,

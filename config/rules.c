@@ -356,8 +356,6 @@ static void rule_maps(const struct bs_reading *r, const struct bs_scope *s,
 	if (bs_protocol_takes(p, BS_KEPT_MAPS) && p->virtual_coils > 0)
 		fault(r, s, "image.maps",
 		      "study: virtual coils are others in each scan: not with virtual_coils");
-	if (bs_protocol_takes(p, BS_KEPT_MAPS) && p->backend == BS_BACKEND_CUDA)
-		fault(r, s, "backend", "image.maps study has no CUDA engine: host, or auto");
 	if (bs_protocol_makes_maps(p) && !bs_protocol_on_grid(p))
 		fault(r, s, "image.maps", "calibration needs lines of the grid: file");
 	if (sound(s, "walsh.block", NULL) && p->walsh_block % 2 == 0)

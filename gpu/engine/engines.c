@@ -131,9 +131,7 @@ static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fai
 	const struct bs_engine *engine = table[p->method].cuda;
 	const char *host_only = bs_protocol_unfolds(p)                          ? "parallel"
 				: p->partial_fourier != BS_PARTIAL_FOURIER_NONE ? "partial_fourier"
-				: bs_protocol_makes_maps(p)          ? "image.maps of the scan"
-				: bs_protocol_takes(p, BS_KEPT_MAPS) ? "image.maps study"
-								     : NULL;
+										: NULL;
 	struct bs_fail reason = { 0 };
 	int rc;
 
@@ -190,7 +188,7 @@ void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
 {
 	const struct bs_shares s = bs_shares_of(p);
 
-	if (engine == table[p->method].host || bs_protocol_makes_maps(p))
+	if (!bs_engines_on_gpu(engine->name))
 		(void)snprintf(words, size, "host");
 	else
 		(void)snprintf(words, size, "%s", s.words);

@@ -104,6 +104,15 @@ static int make(const struct engine *e, uint32_t frame, struct bs_report *report
 	return rc;
 }
 
+static void mapped_reading(void *self, bool wait, uint64_t *made, uint64_t *read)
+{
+	const struct engine *e = self;
+
+	*made = *read = 0; /* the calibration's part of a readout is copied at once */
+	if (e->inner->reading != NULL)
+		e->inner->reading(e->self, wait, made, read);
+}
+
 static int mapped_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 			 struct bs_report *report)
 {
@@ -164,6 +173,7 @@ static int mapped_slide(void *self, uint32_t frame, const uint8_t *held, int64_t
 		.fold = has_fold,                                                                  \
 		.slide = has_slide,                                                                \
 		.disarm = mapped_disarm,                                                           \
+		.reading = mapped_reading,                                                         \
 		.preview = previews,                                                               \
 	};
 
@@ -171,6 +181,11 @@ MAPPED(cartesian_host, "cartesian/host", NULL, NULL, NULL)
 MAPPED(unfold_host, "unfold/host", NULL, NULL, NULL)
 MAPPED(gridding_host, "gridding/host", mapped_fold, mapped_slide, NULL)
 MAPPED(sense_host, "sense/host", mapped_fold, mapped_slide, &bs_engine_gridding_host)
+#if BS_GPU
+MAPPED(cartesian_cuda, "cartesian/cuda", NULL, NULL, NULL)
+MAPPED(gridding_cuda, "gridding/cuda", mapped_fold, mapped_slide, NULL)
+MAPPED(sense_cuda, "sense/cuda", mapped_fold, mapped_slide, &bs_engine_gridding_cuda)
+#endif
 
 const struct bs_engine *bs_engine_mapped(const struct bs_engine *engine)
 {
@@ -181,6 +196,11 @@ const struct bs_engine *bs_engine_mapped(const struct bs_engine *engine)
 		{ &bs_engine_unfold_host, &mapped_unfold_host },
 		{ &bs_engine_gridding_host, &mapped_gridding_host },
 		{ &bs_engine_sense_host, &mapped_sense_host },
+#if BS_GPU
+		{ &bs_engine_cartesian_cuda, &mapped_cartesian_cuda },
+		{ &bs_engine_gridding_cuda, &mapped_gridding_cuda },
+		{ &bs_engine_sense_cuda, &mapped_sense_cuda },
+#endif
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

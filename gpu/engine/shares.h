@@ -6,8 +6,9 @@
  * and all solve together. GPUs beyond the number of coils stay idle.
  * By slabs (ls, one coil, exact F^H d, samples without weights): every GPU sums its own rows of the
  * image over all samples; the first one solves.
- * Everything else (the grid, field.map_file, ...) runs on the first GPU, and words say why. Depends
- * on the protocol alone: no GPU is asked. Any thread. Test: test/unit/gpu/test_shares.c
+ * Everything else (the grid, field.map_file, maps of a scan, ...) runs on the first GPU,
+ * and words say why. Depends on the protocol alone: no GPU is asked. Any thread.
+ * Test: test/unit/gpu/test_shares.c
  */
 #ifndef BS_GPU_ENGINE_SHARES_H
 #define BS_GPU_ENGINE_SHARES_H

@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "core/thread/clock.h"
-#include "gpu/toeplitz/circulant.h"
 #include "gpu/device/check.h"
+#include "gpu/solve/cuda/precond.cuh"
 #include "gpu/solve/lsq_cuda.h"
 #include "gpu/solve/pcg_cuda.h"
-#include "gpu/solve/precond.h"
 #include "gpu/solve/segments_cuda.h"
 #include "gpu/toeplitz/cuda/tune.h"
 
@@ -28,13 +27,11 @@ struct bs_ls_cuda {
 	struct bs_toeplitz_cuda *normal;
 	struct bs_segments_cuda *field;          /* in its place off resonance */
 	struct bs_csr_cuda gram, plain, adjoint; /* W^H W, or W and W^H */
-	struct bs_circulant_cuda *circulant;
+	struct bs_precond_cuda precond;
 	struct bs_pcg_cuda *pcg;
 	const float2 *maps;
-	float *b, *x, *inverse;
-	uint32_t sets;   /* of maps; 1 without */
-	float *inverses; /* [set][voxel] where there are more: the preconditioners' tables */
-	float *addends;  /* [part][voxel]; parts 0: none */
+	float *b, *x;
+	float *addends; /* [part][voxel]; parts 0: none */
 	uint32_t parts, part;
 	struct bs_pinned pinned; /* [solve] struct bs_pcg_outcome */
 };
@@ -145,16 +142,11 @@ static struct bs_ls_cuda *make(const struct bs_protocol *p, const struct bs_tabl
 	s->voxels = (size_t)bs_protocol_voxels(p);
 	s->mu = p->lambda * (double)s->voxels;
 	s->w = tables->w;
-	s->sets = s->sense ? bs_protocol_map_sets(p) : 1;
+	s->precond.p = p;
+	s->precond.maps = s->sense ? tables->maps : NULL;
+	s->precond.sets = s->sense ? bs_protocol_map_sets(p) : 1;
+	s->precond.mu = s->mu;
 	return s;
-}
-
-/* The tables of all sets, beside the one in use. */
-static uint64_t inverses_bytes(const struct bs_ls_cuda *s)
-{
-	return s->sets > 1 && s->p->precond != BS_PRECOND_NONE
-		       ? (uint64_t)s->sets * s->voxels * sizeof(float)
-		       : 0;
 }
 
 static int state_bytes(struct bs_ls_cuda *s, const struct bs_tables *tables, uint64_t *bytes,
@@ -179,12 +171,10 @@ static int state_bytes(struct bs_ls_cuda *s, const struct bs_tables *tables, uin
 		rc = bs_pcg_cuda_need(&c, &part[1], why);
 	if (rc != 0)
 		return rc;
-	/* two vectors, the addends, the diagonal; the sparse arrays are a few pieces */
+	/* two vectors, the addends; the sparse arrays are a few pieces */
 	*bytes += part[0] + part[1] + 2 * bs_devmem_round((uint64_t)s->voxels * 8) +
 		  bs_devmem_round((uint64_t)s->parts * s->voxels * 8) +
-		  bs_devmem_round((uint64_t)s->voxels * 4) + bs_devmem_round(inverses_bytes(s)) +
-		  32 * BS_DEV_ALIGN +
-		  (c.circulant ? bs_circulant_cuda_need(p->dims, p->matrix) : 0);
+		  bs_precond_cuda_bytes(p, s->precond.sets) + 32 * BS_DEV_ALIGN;
 	return 0;
 }
 
@@ -224,7 +214,7 @@ void bs_ls_cuda_close(struct bs_ls_cuda *s)
 	if (s == NULL)
 		return;
 	bs_pcg_cuda_close(s->pcg);
-	bs_circulant_cuda_close(s->circulant);
+	bs_precond_cuda_close(&s->precond);
 	bs_toeplitz_cuda_close(s->normal);
 	bs_csr_close(&s->gram_host);
 	bs_pinned_close(&s->pinned);
@@ -264,134 +254,15 @@ out:
 	return rc;
 }
 
-static double power_at(const struct bs_ls_cuda *s, const float *maps, uint32_t set, size_t v)
-{
-	return bs_precond_power(s->sense ? bs_maps_of(maps, s->p, set) : NULL,
-				s->sense ? s->p->coils : 0, s->voxels, v);
-}
-
-/* A set's table to its place among those of all sets, and the first one's to where it is used. */
-static int put_table(struct bs_ls_cuda *s, uint32_t set, const float *table, float *use,
-		     struct bs_fail *why)
-{
-	if (set == 0)
-		BS_CUDA(cudaMemcpy(use, table, s->voxels * sizeof(*table), cudaMemcpyHostToDevice),
-			why);
-	if (s->inverses != NULL)
-		BS_CUDA(cudaMemcpy(s->inverses + set * s->voxels, table, s->voxels * sizeof(*table),
-				   cudaMemcpyHostToDevice),
-			why);
-	return 0;
-}
-
-static int plan_jacobi(struct bs_ls_cuda *s, const float *maps, const float *r, double q0,
-		       struct bs_devmem *mem, struct bs_fail *why)
-{
-	float *d = (float *)malloc(s->voxels * sizeof(*d));
-	int rc = 0;
-
-	s->inverse = (float *)bs_devmem_take(mem, s->voxels * sizeof(*d));
-	if (d == NULL || s->inverse == NULL) {
-		free(d);
-		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': preconditioner", s->p->name);
-	}
-	for (uint32_t set = 0; set < s->sets && rc == 0; set++) {
-		double most = 0.0;
-
-		for (size_t v = 0; v < s->voxels; v++) {
-			d[v] = (float)(q0 * power_at(s, maps, set, v) + s->mu * (double)r[v]);
-			most = (double)d[v] > most ? (double)d[v] : most;
-		}
-		for (size_t v = 0; v < s->voxels; v++)
-			d[v] = bs_precond_inverse((double)d[v], most);
-		rc = put_table(s, set, d, s->inverse, why);
-	}
-	free(d);
-	return rc;
-}
-
-/* The eigenvalues of each set, by the host twin. */
-static int put_circulant(struct bs_ls_cuda *s, struct bs_circulant *host, const float *maps,
-			 double mean, struct bs_devmem *mem, struct bs_fail *why)
-{
-	int rc = 0;
-
-	for (uint32_t set = 0; set < s->sets && rc == 0; set++) {
-		const float *table = bs_circulant_inverse(host);
-		double power = 0.0;
-
-		for (size_t v = 0; v < s->voxels; v++)
-			power += power_at(s, maps, set, v) / (double)s->voxels;
-		bs_circulant_shift(host, power, s->mu * mean);
-		if (set == 0)
-			rc = bs_circulant_cuda_plan(&s->circulant, s->p->dims, s->p->matrix, table,
-						    mem, why);
-		if (rc == 0)
-			rc = put_table(s, set, table, bs_circulant_cuda_table(s->circulant), why);
-	}
-	return rc;
-}
-
-static int plan_circulant(struct bs_ls_cuda *s, const float *maps, const float *r, const float *q,
-			  struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
-{
-	const struct bs_protocol *p = s->p;
-	struct bs_need need;
-	struct bs_arena arena;
-	struct bs_circulant *host = NULL;
-	double mean = 0.0;
-	int rc;
-
-	memset(&need, 0, sizeof(need));
-	memset(&arena, 0, sizeof(arena));
-	for (size_t v = 0; v < s->voxels; v++)
-		mean += (double)r[v] / (double)s->voxels;
-	rc = bs_circulant_need(p->dims, p->matrix, &need, why);
-	if (rc == 0)
-		rc = bs_arena_open(&arena, need.total_bytes, why);
-	if (rc == 0)
-		rc = bs_circulant_plan(&host, p->dims, p->matrix, q, &arena, team, why);
-	if (rc == 0)
-		rc = put_circulant(s, host, maps, mean, mem, why);
-	bs_circulant_close(host);
-	bs_arena_close(&arena);
-	return rc;
-}
-
-static int plan_precond(struct bs_ls_cuda *s, const struct bs_tables *tables, const float *q,
-			struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
-{
-	float *r;
-	int rc;
-
-	if (s->p->precond == BS_PRECOND_NONE)
-		return 0;
-	r = (float *)malloc(s->voxels * sizeof(*r));
-	if (inverses_bytes(s) > 0)
-		s->inverses = (float *)bs_devmem_take(mem, inverses_bytes(s));
-	if (r == NULL || (inverses_bytes(s) > 0 && s->inverses == NULL)) {
-		free(r);
-		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': diagonal of the constraint",
-			       s->p->name);
-	}
-	bs_precond_diagonal(r, s->w, s->voxels);
-	rc = s->p->precond == BS_PRECOND_JACOBI
-		     ? plan_jacobi(s, tables->maps, r, (double)q[0], mem, why)
-		     : plan_circulant(s, tables->maps, r, q, team, mem, why);
-	free(r);
-	return rc;
-}
-
 int bs_ls_cuda_use(struct bs_ls_cuda *s, uint32_t slice, cudaStream_t stream, struct bs_fail *why)
 {
-	float *use = s->circulant != NULL ? bs_circulant_cuda_table(s->circulant) : s->inverse;
+	return bs_precond_cuda_use(&s->precond, slice, stream, why);
+}
 
-	if (s->inverses == NULL)
-		return 0;
-	BS_CUDA(cudaMemcpyAsync(use, s->inverses + slice * s->voxels, s->voxels * sizeof(*use),
-				cudaMemcpyDeviceToDevice, stream),
-		why);
-	return 0;
+int bs_ls_cuda_changed(struct bs_ls_cuda *s, uint32_t slice, cudaStream_t stream,
+		       struct bs_fail *why)
+{
+	return bs_precond_cuda_changed(&s->precond, slice, stream, why);
 }
 
 void bs_ls_cuda_given(struct bs_ls_cuda *s, struct bs_segments_cuda *field)
@@ -423,8 +294,8 @@ static int plan_pcg(struct bs_ls_cuda *s, struct bs_devmem *mem, struct bs_fail 
 	system.gram = s->has_gram ? &s->gram : NULL;
 	system.w = s->w != NULL && !s->has_gram ? &s->plain : NULL;
 	system.adjoint = s->w != NULL && !s->has_gram ? &s->adjoint : NULL;
-	system.inverse = s->inverse;
-	system.circulant = s->circulant;
+	system.inverse = s->precond.inverse;
+	system.circulant = s->precond.circulant;
 	system.b = s->b;
 	system.x = s->x;
 	system.addends = s->addends;
@@ -465,7 +336,7 @@ int bs_ls_cuda_plan_with(struct bs_ls_cuda *s, const float *q, const struct bs_t
 		rc = plan_constraint(s, mem, why);
 	bs_csr_close(&s->gram_host); /* it has been copied to the device */
 	if (rc == 0)
-		rc = plan_precond(s, tables, q, env->team, mem, why);
+		rc = bs_precond_cuda_plan(&s->precond, tables, q, env->team, mem, why);
 	if (rc == 0)
 		rc = plan_pcg(s, mem, why);
 	return rc;

@@ -41,6 +41,12 @@ void bs_ls_cuda_given(struct bs_ls_cuda *ls, struct bs_segments_cuda *field);
 void bs_ls_cuda_close(struct bs_ls_cuda *ls);
 /* The preconditioner of a slice; its maps come to their place by the caller. Only queues. */
 int bs_ls_cuda_use(struct bs_ls_cuda *ls, uint32_t slice, cudaStream_t stream, struct bs_fail *why);
+/*
+ * The slice's maps in tables->maps are others than they were: its preconditioner is made again, and
+ * waits for use where there are other slices. Waits for the stream.
+ */
+int bs_ls_cuda_changed(struct bs_ls_cuda *ls, uint32_t slice, cudaStream_t stream,
+		       struct bs_fail *why);
 
 /* About as many launches as queue makes. */
 uint64_t bs_ls_cuda_launches(const struct bs_protocol *p);

@@ -9,82 +9,19 @@
 #include "test/support/check.h"
 
 #if BS_GPU
-#include <cuda_runtime_api.h>
 #include <string.h>
 
 #include "core/thread/team.h"
-#include "test/support/engine.h"
 #include "test/twin/allocations.h"
 #include "test/twin/device.h"
+#include "test/twin/fed.h"
 
 static uint64_t seed = 88172645463325252u;
 static struct bs_team *team;
 
-/* How readouts get to the device: through its own pinned memory, from a shared pool, in place. */
-enum way { STAGED, POOL, MAPPED, WAYS };
-static const char *const way_name[] = { "staged", "from the pool", "mapped" };
-
-#define SLOTS 7u
-
-/* An engine and the pool that its readouts come from. */
-struct fed {
-	struct armed on;
-	float *pool; /* [SLOTS] readouts, or NULL */
-	size_t slot; /* floats */
-	uint64_t stamp[SLOTS];
-};
-
 static int runs(void) /* "the same bytes" is said after so many */
 {
 	return small() ? 2 : 100;
-}
-
-static int open_engine(struct fed *f, const struct bs_engine *engine, const struct bs_protocol *p,
-		       const struct bs_tables *tables, enum way way, struct bs_fail *why)
-{
-	struct bs_arm_env env = { .team = team, .cache_dir = "" };
-	struct bs_protocol own = *p;
-
-	memset(f, 0, sizeof(*f));
-	own.gpu_memory = way == MAPPED ? BS_GPU_MEMORY_MAPPED : BS_GPU_MEMORY_COPY;
-	f->slot = ((size_t)p->samples * p->coils * 2 + 15) & ~(size_t)15;
-	if (way == POOL) {
-		f->pool = aligned_alloc(4096, (SLOTS * f->slot * 4 + 4095) & ~(size_t)4095);
-		env.pool = f->pool;
-		env.pool_bytes = SLOTS * f->slot * 4;
-	}
-	return armed_open(&f->on, engine, &own, tables, env, why);
-}
-
-static void close_engine(struct fed *f)
-{
-	armed_close(&f->on);
-	if (f->pool != NULL)
-		(void)cudaHostUnregister(f->pool);
-	(void)cudaGetLastError();
-	free(f->pool);
-}
-
-/* As the service does it: a slot is written again as soon as the engine says it was read. */
-static int add(struct fed *f, uint32_t frame, uint32_t row, const float *from, uint32_t n)
-{
-	const struct armed *a = &f->on;
-	uint64_t made;
-	uint64_t read;
-	float *slot;
-	int rc;
-
-	if (f->pool == NULL)
-		return a->engine->add(a->self, frame, row, from, a->p.samples);
-	slot = f->pool + (n % SLOTS) * f->slot;
-	a->engine->reading(a->self, false, &made, &read);
-	if (f->stamp[n % SLOTS] > read)
-		a->engine->reading(a->self, true, &made, &read);
-	memcpy(slot, from, (size_t)a->p.samples * a->p.coils * 8);
-	rc = a->engine->add(a->self, frame, row, slot, a->p.samples);
-	a->engine->reading(a->self, false, &made, &read);
-	f->stamp[n % SLOTS] = made;
-	return rc;
 }
 
 /* All rows but one, in steps of stride; a row of the other frame in between. */
@@ -105,9 +42,9 @@ static int image_of(struct fed *f, uint32_t rows, uint32_t stride, uint32_t miss
 
 		if (r == missing)
 			continue;
-		rc = add(f, 0, r, from, n++);
+		rc = fed_add(f, 0, r, from, n++);
 		if (rc == 0 && i % 5 == 0)
-			rc = add(f, 1, r, from, n++);
+			rc = fed_add(f, 1, r, from, n++);
 	}
 	return rc != 0 ? rc : a->engine->finish(a->self, 0, INT64_MAX, image, report);
 }
@@ -127,7 +64,7 @@ static void check_way(const char *name, const struct bs_protocol *p, uint32_t ro
 	float *a = malloc(floats * 4);
 	float *b = malloc(floats * 4);
 	int same = 1;
-	int rc = open_engine(&c, cuda, p, tables, way, &why);
+	int rc = fed_open(&c, cuda, p, tables, team, way, &why);
 
 	CHECK(rc == 0, "%s, %s: armed%s%s", name, way_name[way], rc != 0 ? ": " : "",
 	      rc != 0 ? why.text : "");
@@ -158,7 +95,7 @@ static void check_way(const char *name, const struct bs_protocol *p, uint32_t ro
 		      "allocations",
 		      name, way_name[way], runs(), allocations);
 	}
-	close_engine(&c);
+	fed_close(&c);
 	free(a);
 	free(b);
 }
@@ -185,7 +122,7 @@ static void compare_with(const char *name, const struct bs_protocol *p, uint32_t
 		tables = *with;
 	tables.traj = &traj;
 	if (rc == 0)
-		rc = open_engine(&h, engine, p, &tables, STAGED, &why);
+		rc = fed_open(&h, engine, p, &tables, team, STAGED, &why);
 	if (rc == 0)
 		rc = image_of(&h, rows, 1, UINT32_MAX, data, host[0], &report) |
 		     image_of(&h, rows, 13, 3, data, host[1], &report);
@@ -193,7 +130,7 @@ static void compare_with(const char *name, const struct bs_protocol *p, uint32_t
 	      rc != 0 ? why.text : "");
 	for (int way = STAGED; rc == 0 && way < WAYS; way++)
 		check_way(name, p, rows, &tables, cuda, (enum way)way, data, host, first);
-	close_engine(&h);
+	fed_close(&h);
 	bs_traj_close(&traj);
 	free(data);
 	free(host[0]);

@@ -166,18 +166,38 @@ static int copy_maps(struct bs_armed_cuda *e, const struct bs_tables *tables, st
 {
 	const struct bs_protocol *p = e->p;
 	const size_t bytes = (size_t)maps_bytes(p);
-	const uint64_t step = tables->maps_step > 0 ? tables->maps_step : bytes / 8;
 
 	if (bytes == 0)
 		return 0;
 	if (tables->maps == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no sensitivity maps", p->name);
+	e->host_maps = tables->maps;
+	e->maps_step = tables->maps_step > 0 ? tables->maps_step : bytes / 8;
 	BS_CUDA(cudaMemcpy(e->maps, tables->maps, bytes, cudaMemcpyHostToDevice), why);
 	for (uint32_t s = 0; e->all_maps != NULL && s < bs_protocol_map_sets(p); s++)
-		BS_CUDA(cudaMemcpy(e->all_maps + s * (bytes / 8), tables->maps + 2 * s * step,
-				   bytes, cudaMemcpyHostToDevice),
+		BS_CUDA(cudaMemcpy(e->all_maps + s * (bytes / 8),
+				   tables->maps + 2 * s * e->maps_step, bytes,
+				   cudaMemcpyHostToDevice),
 			why);
 	return 0;
+}
+
+/* Images that were queued before have theirs; where there are more slices, none is in hand now. */
+int bs_armed_cuda_maps(void *self, uint32_t slice)
+{
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+	const size_t bytes = (size_t)maps_bytes(e->p);
+	float2 *to = e->all_maps != NULL ? e->all_maps + slice * (bytes / 8) : e->maps;
+
+	if (bytes == 0)
+		return 0;
+	BS_CUDA(cudaMemcpyAsync(to, e->host_maps + 2 * slice * e->maps_step, bytes,
+				cudaMemcpyHostToDevice, e->stream),
+		NULL);
+	if (e->all_maps != NULL)
+		e->slice = UINT32_MAX;
+	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
+	return e->ls != NULL ? bs_ls_cuda_changed(e->ls, slice, e->stream, NULL) : 0;
 }
 
 static int take_memory(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,

@@ -3,9 +3,9 @@
  *
  * An operator (gpu/engine/cuda/operator.h), for ls and sense the solve behind it
  * (gpu/solve/ls_cuda.h), and the way of the data to the GPU and back. One stream computes, so
- * frames share all buffers but their samples. begin, add, finish, slide, peek, reading, fold and
- * close (disarm) are core/engine.h's, with its rules. Only the files named below, engine.cuh and
- * those of gpu/engine/multi include this. Test: test/twin/twin_engine.c
+ * frames share all buffers but their samples. begin, add, finish, slide, peek, reading, fold, maps
+ * and close (disarm) are core/engine.h's, with its rules. Only the files named below, engine.cuh
+ * and those of gpu/engine/multi include this. Test: test/twin/twin_engine.c
  */
 #ifndef BS_GPU_ENGINE_CUDA_ARMED_H
 #define BS_GPU_ENGINE_CUDA_ARMED_H
@@ -54,7 +54,9 @@ struct bs_armed_cuda {
 	float *out;          /* as the device addresses it */
 	float2 *maps;        /* device, of the slice in hand; NULL: none */
 	float2 *all_maps;    /* device, [slice]; NULL: there is one */
-	uint32_t slice;      /* whose maps are in hand */
+	const float *host_maps;
+	uint64_t maps_step; /* complex values from one slice's to the next one's, on the host */
+	uint32_t slice;     /* whose maps are in hand */
 	struct bs_partial_cuda window;
 	struct bs_combiner_cuda *combiner; /* NULL: a share of several GPUs */
 	uint32_t frames;
@@ -76,6 +78,7 @@ int bs_armed_cuda_need(const struct bs_cuda_spec *s, struct bs_need *need, struc
 int bs_armed_cuda_open(void **self, const struct bs_cuda_spec *s, const struct bs_tables *tables,
 		       const struct bs_arm_env *env, struct bs_fail *why);
 void bs_armed_cuda_close(void *self);
+int bs_armed_cuda_maps(void *self, uint32_t slice);
 
 /* upload.cu: readouts to the GPU. */
 int bs_armed_cuda_begin(void *self, uint32_t frame);

@@ -47,6 +47,7 @@ static constexpr struct bs_engine bs_engine_cuda(const char *name, bool windows,
 	e.fold = windows ? bs_armed_cuda_fold : NULL;
 	e.slide = windows ? bs_armed_cuda_slide : NULL;
 	e.peek = previews ? bs_armed_cuda_peek : NULL;
+	e.maps = bs_armed_cuda_maps;
 	e.preview = preview;
 	return e;
 }

@@ -465,8 +465,6 @@ static const struct {
 	  PROTOCOL("image: { maps = \"study\"; };") },
 	{ 4, "protocols.[0].image.maps: study: virtual coils are others in each scan",
 	  PROTOCOL("virtual_coils = 1; image: { combine = \"sense\"; maps = \"study\"; };") },
-	{ 4, "protocols.[0].backend: image.maps study has no CUDA engine",
-	  PROTOCOL("backend = \"cuda\"; image: { combine = \"sense\"; maps = \"study\"; };") },
 	{ 4, "protocols.[0].image.maps: calibration needs lines of the grid",
 	  PROTOCOL("image: { combine = \"sense\"; maps = \"walsh\"; };") },
 	{ 3, "protocols.[0].image.maps_file: has no effect without image.maps file",

@@ -56,5 +56,13 @@ int main(void)
 	check("off resonance", &p, 1, "GPU 63 alone: field.map_file is not shared out");
 	p = protocol(BS_METHOD_CARTESIAN, 8, 2);
 	check("cartesian", &p, 1, "GPU 63 alone: method cartesian is not shared out");
+	p.method = BS_METHOD_CARTESIAN_SENSE;
+	check("sense of lines", &p, 1, "GPU 63 alone: method cartesian_sense is not shared out");
+	p = protocol(BS_METHOD_SENSE, 8, 2);
+	p.maps = BS_MAPS_ESPIRIT;
+	check("maps", &p, 1, "GPU 63 alone: its maps come from a scan");
+	p.maps = BS_MAPS_STUDY;
+	p.slices = 1;
+	check("maps of the study", &p, 1, "GPU 63 alone: its maps come from a scan");
 	return check_done();
 }

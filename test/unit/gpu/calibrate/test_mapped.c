@@ -144,17 +144,6 @@ static void images(const struct one *o)
 	free(maps);
 }
 
-static void refusals(void)
-{
-	const struct one o = { BS_METHOD_CARTESIAN, BS_MAPS_ESPIRIT, BS_PRECOND_NONE };
-	struct bs_protocol p = protocol(&o);
-	struct bs_fail why = { 0 };
-	const struct bs_engine *engine;
-
-	p.backend = BS_BACKEND_CUDA;
-	CHECK(bs_engine_find(&engine, &p, &why) == BS_ERR_UNSUPPORTED, "%s", why.text);
-}
-
 int main(void)
 {
 	static const struct one all[] = {
@@ -171,7 +160,6 @@ int main(void)
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		images(&all[i]);
-	refusals();
 	bs_team_close(team);
 	return check_done();
 }
