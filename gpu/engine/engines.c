@@ -129,9 +129,7 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fail *why)
 {
 	const struct bs_engine *engine = table[p->method].cuda;
-	const char *host_only = bs_protocol_unfolds(p)                          ? "parallel"
-				: p->partial_fourier != BS_PARTIAL_FOURIER_NONE ? "partial_fourier"
-										: NULL;
+	const char *host_only = bs_protocol_unfolds(p) ? "parallel" : NULL;
 	struct bs_fail reason = { 0 };
 	int rc;
 

@@ -13,16 +13,21 @@
 
 #include "gpu/engine/cuda/engine.cuh"
 #include "gpu/engine/engines.h"
+#include "gpu/engine/left_out.h"
 #include "gpu/device/check.h"
 #include "gpu/fft/lines_cuda.h"
+#include "gpu/image/pocs_cuda.h"
 
 struct cart {
 	const struct bs_protocol *p;
-	float2 *data; /* [frame][coil][kz][ky][sample] */
+	uint32_t size[3]; /* of the grid that the passes end on */
+	float2 *data;     /* [frame][coil][kz][ky][sample] */
 	uint64_t frame_values;
 	float2 *a, *b;
 	uint32_t passes;
 	bs_line_pass pass[3];
+	struct bs_pocs_cuda *pocs; /* NULL: what a scan leaves out is zeros */
+	uint8_t *came;             /* [frame][line]: it came; host */
 };
 
 static uint64_t lines_of(const struct bs_protocol *p)
@@ -35,9 +40,30 @@ static uint64_t coil_step(const struct bs_protocol *p)
 	return lines_of(p) * p->samples;
 }
 
+/* The matrix, or what is completed and then cropped to it. */
+static void size_of(uint32_t size[3], const struct bs_protocol *p)
+{
+	size[0] = bs_left_out_columns(p);
+	for (int a = 1; a < 3; a++)
+		size[a] = bs_left_out_wanted(p) ? p->encoded[a] : p->matrix[a];
+}
+
+static struct bs_pocs_spec pocs_of(const struct bs_protocol *p)
+{
+	struct bs_pocs_spec s;
+
+	memset(&s, 0, sizeof(s));
+	size_of(s.size, p);
+	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
+	s.images = p->coils;
+	s.iterations = p->pocs_iterations;
+	s.taper = p->pocs_taper;
+	return s;
+}
+
 static uint64_t half_bytes(const struct bs_protocol *p)
 {
-	return bs_devmem_round(lines_of(p) * p->matrix[0] * p->coils * 8);
+	return bs_devmem_round(lines_of(p) * bs_left_out_columns(p) * p->coils * 8);
 }
 
 static uint64_t frame_bytes(const struct bs_protocol *p)
@@ -48,6 +74,9 @@ static uint64_t frame_bytes(const struct bs_protocol *p)
 static int cart_need(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
+	const struct bs_pocs_spec pocs = pocs_of(p);
+	uint64_t bytes = 0;
+	int rc = 0;
 
 	for (int a = 0; a < 3; a++)
 		if (p->matrix[a] == 0 || p->matrix[a] > p->encoded[a] ||
@@ -61,15 +90,19 @@ static int cart_need(const struct bs_cuda_spec *s, struct bs_need *need, struct 
 	bs_need_add(need, "device half-transformed k-space", 2, half_bytes(p));
 	for (int a = 0; a < 3; a++)
 		bs_need_add(need, "device line tables", 1,
-			    bs_line_bytes(p->encoded[a]) + bs_devmem_round(p->matrix[a] * 4u));
-	return 0;
+			    bs_line_bytes(p->encoded[a]) + bs_devmem_round(pocs.size[a] * 4u));
+	if (bs_left_out_wanted(p))
+		rc = bs_pocs_cuda_need(&pocs, &bytes, why);
+	bs_need_add(need, "device partial Fourier", 1, bytes);
+	return rc;
 }
 
-static int make_pass(bs_line_pass *l, const struct bs_protocol *p, uint32_t a,
-		     struct bs_devmem *mem, struct bs_fail *why)
+static int make_pass(bs_line_pass *l, const struct cart *c, uint32_t a, struct bs_devmem *mem,
+		     struct bs_fail *why)
 {
+	const struct bs_protocol *p = c->p;
 	const uint32_t E = p->encoded[a];
-	const uint32_t N = p->matrix[a];
+	const uint32_t N = c->size[a];
 	float *scale = (float *)bs_devmem_take(mem, N * sizeof(float));
 	float *host = (float *)malloc(N * sizeof(float));
 	int rc = 0;
@@ -91,7 +124,7 @@ static int make_pass(bs_line_pass *l, const struct bs_protocol *p, uint32_t a,
 	l->outer = p->coils;
 	l->inner = 1;
 	for (uint32_t b = 0; b < a; b++)
-		l->inner *= p->matrix[b];
+		l->inner *= c->size[b];
 	for (uint32_t b = a + 1; b < 3; b++)
 		l->outer *= p->encoded[b];
 	rc = bs_line_make(&l->line, E, mem, why);
@@ -102,7 +135,20 @@ out:
 
 static void cart_close(void *op)
 {
-	free(op);
+	struct cart *c = (struct cart *)op;
+
+	bs_pocs_cuda_close(c->pocs);
+	free(c->came);
+	free(c);
+}
+
+static int plan_pocs(struct cart *c, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_pocs_spec s = pocs_of(c->p);
+
+	c->came = (uint8_t *)calloc(bs_protocol_frames(c->p), (size_t)lines_of(c->p));
+	return c->came == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': lines", c->p->name)
+			       : bs_pocs_cuda_plan(&c->pocs, &s, mem, why);
 }
 
 static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_tables *tables,
@@ -118,6 +164,7 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 	if (c == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "cartesian plan");
 	c->p = p;
+	size_of(c->size, p);
 	c->frame_values = frame_bytes(p) / sizeof(float2);
 	c->data = (float2 *)bs_devmem_take_readouts(mem, frame_bytes(p) * frames);
 	c->a = (float2 *)bs_devmem_take(mem, half_bytes(p));
@@ -127,7 +174,9 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 		     : bs_lines_cuda_init(why);
 	c->passes = p->encoded[2] > 1 ? 3 : 2;
 	for (uint32_t a = 0; rc == 0 && a < c->passes; a++)
-		rc = make_pass(&c->pass[a], p, a, mem, why);
+		rc = make_pass(&c->pass[a], c, a, mem, why);
+	if (rc == 0 && bs_left_out_wanted(p))
+		rc = plan_pocs(c, mem, why);
 	if (rc != 0) {
 		cart_close(c);
 		return rc;
@@ -150,47 +199,73 @@ static int cart_begin(void *op, uint32_t frame, cudaStream_t stream, struct bs_f
 	BS_CUDA(cudaMemsetAsync(cart_samples(op, frame), 0, c->frame_values * sizeof(float2),
 				stream),
 		why);
+	if (c->came != NULL)
+		memset(c->came + frame * lines_of(c->p), 0, (size_t)lines_of(c->p));
 	return 0;
 }
 
 static int cart_arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t stream,
 			struct bs_fail *why)
 {
-	(void)op;
-	(void)frame;
-	(void)row;
+	const struct cart *c = (const struct cart *)op;
+
 	(void)stream;
 	(void)why;
+	if (c->came != NULL)
+		c->came[frame * lines_of(c->p) + row] = 1;
 	return 0; /* nothing is done before finish */
 }
 
 static int cart_settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
 {
-	return cart_arrived(op, frame, 0, stream, why);
+	(void)op;
+	(void)frame;
+	(void)stream;
+	(void)why;
+	return 0;
+}
+
+/* From the coils' images on the grid, in one of a and b. */
+static int complete(struct cart *c, uint32_t frame, float2 *grid, float2 *image,
+		    cudaStream_t stream, struct bs_fail *why)
+{
+	const struct bs_protocol *p = c->p;
+	struct bs_pocs_span spans[3];
+
+	bs_pocs_spans(spans, c->came + frame * lines_of(p), p->encoded, p->samples);
+	bs_pocs_rescale(spans, p->encoded, c->size);
+	return bs_pocs_cuda_run(c->pocs, spans, (float *)grid,
+				(float *)(grid == c->a ? c->b : c->a), (float *)image, stream, why);
 }
 
 static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream,
 		       struct bs_fail *why)
 {
 	struct cart *c = (struct cart *)op;
+	float2 *end = c->pocs == NULL ? image : c->passes == 3 ? c->a : c->b;
 	int rc = bs_line_launch(&c->pass[0], 1, cart_samples(op, frame), c->a, stream, why);
 
 	if (rc == 0)
-		rc = bs_line_launch(&c->pass[1], 1, c->a, c->passes == 3 ? c->b : image, stream,
-				    why);
+		rc = bs_line_launch(&c->pass[1], 1, c->a, c->passes == 3 ? c->b : end, stream, why);
 	if (rc == 0 && c->passes == 3)
-		rc = bs_line_launch(&c->pass[2], 1, c->b, image, stream, why);
-	return rc;
+		rc = bs_line_launch(&c->pass[2], 1, c->b, end, stream, why);
+	return rc != 0 || c->pocs == NULL ? rc : complete(c, frame, end, image, stream, why);
 }
 
 static const struct bs_cuda_operator cartesian = {
 	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin, cart_arrived,
-	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,
+	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,       false,
+};
+
+/* Completed: how is known when the lines have come. */
+static const struct bs_cuda_operator completed = {
+	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin, cart_arrived,
+	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,       true,
 };
 
 static struct bs_cuda_spec spec_of(const struct bs_protocol *p)
 {
-	return { p, &cartesian, false, false, NULL };
+	return { p, bs_left_out_wanted(p) ? &completed : &cartesian, false, false, NULL };
 }
 
 const struct bs_engine bs_engine_cartesian_cuda =

@@ -17,6 +17,7 @@
  * its center, out is in, cropped.
  * need -> plan -> run* -> close. Beside the arena plan allocates the tables of the transforms; run
  * allocates nothing. The same bytes for any number of threads. One caller.
+ * Twins: pocs.c (host), pocs.cu (CUDA).
  * Test: test/unit/gpu/test_pocs.c, test/replay/scan_cartesian.c
  * Source: Haacke, Lindskog & Lin, J Magn Reson 1991;92:126-145.
  */

@@ -339,6 +339,22 @@ static void all(void)
 	p.image_matrix[0] = p.image_matrix[1] = 96;
 	compare("cartesian 2D, zero-filled to 96", &p, 54, &bs_engine_cartesian_host,
 		&bs_engine_cartesian_cuda);
+	p = protocol(BS_METHOD_CARTESIAN, 2, BS_TRAJ_CARTESIAN);
+	p.encoded[0] = 96;
+	p.encoded[1] = 54;
+	p.samples = 80;
+	p.partial_fourier = BS_PARTIAL_FOURIER_POCS;
+	p.pocs_iterations = 6;
+	p.pocs_taper = 0.5;
+	compare("cartesian 2D, partial echo and lines, completed", &p, 40,
+		&bs_engine_cartesian_host, &bs_engine_cartesian_cuda);
+	p.encoded[1] = p.encoded[0] = p.matrix[0] = p.matrix[1] = p.samples = 33;
+	p.dims = 3;
+	p.encoded[2] = 12;
+	p.matrix[2] = 8;
+	p.output = BS_OUTPUT_COMPLEX;
+	compare("cartesian 3D, partitions completed", &p, 33 * 8, &bs_engine_cartesian_host,
+		&bs_engine_cartesian_cuda);
 	p = protocol(BS_METHOD_CARTESIAN, 3, BS_TRAJ_CARTESIAN);
 	p.matrix[2] = 14;
 	p.encoded[2] = 22;

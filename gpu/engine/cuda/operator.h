@@ -54,11 +54,9 @@ struct bs_cuda_operator {
 		    struct bs_fail *why);
 	int (*tuned)(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
 		     const char *cache_dir, double seconds, struct bs_fail *why);
-	/*
-	 * Off resonance: the time segments that finish adds up, and whose F^H F is solved with.
-	 * How many launches that takes is the field map's: they are never part of a graph.
-	 */
+	/* Off resonance: the time segments that finish adds up, and whose F^H F is solved with. */
 	struct bs_segments_cuda *(*field)(void *op);
+	bool varies; /* finish, or the solve, does not always queue the same launches: no graphs */
 };
 
 /* F^H d of the methods that solve, by either route. */

@@ -140,7 +140,7 @@ static int record(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, cudaG
  */
 static int record_frame(struct bs_armed_cuda *e, uint32_t f, bool split, struct bs_fail *why)
 {
-	const bool graphs = e->field == NULL && e->frames * FRAME_LAUNCHES <= GRAPH_MOST;
+	const bool graphs = !e->op->varies && e->frames * FRAME_LAUNCHES <= GRAPH_MOST;
 	int rc = 0;
 
 	if (f > 0 && !graphs)
@@ -197,7 +197,7 @@ int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 
 	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
 		rc = window ? try_window(e, f, why) : record_frame(e, f, split, why);
-	if (rc == 0 && e->field == NULL && (split || (window && !e->share)))
+	if (rc == 0 && !e->op->varies && (split || (window && !e->share)))
 		rc = record(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, &e->tail, why);
 	if (rc == 0 && e->ls != NULL && !e->share)
 		rc = record(e, 0, BS_CUDA_IMAGE, &e->combine, why);
@@ -225,7 +225,7 @@ void bs_armed_cuda_unrecord(struct bs_armed_cuda *e)
 static int launch_frame(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 {
 	cudaGraphExec_t graph = watched && e->sum[frame] != NULL ? e->sum[frame] : e->finish[frame];
-	const unsigned parts = e->ls != NULL || e->field != NULL ? BS_CUDA_SUM : BS_CUDA_ALL;
+	const unsigned parts = e->ls != NULL || e->op->varies ? BS_CUDA_SUM : BS_CUDA_ALL;
 
 	if (graph == NULL)
 		return queue_parts(e, frame, parts, cudaEventRecordDefault, NULL);
@@ -236,7 +236,7 @@ static int launch_frame(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 /* What comes after F^H d where launch_frame, or a window's sum, has not queued it. */
 static int launch_tail(struct bs_armed_cuda *e)
 {
-	if (e->field != NULL)
+	if (e->op->varies)
 		return queue_parts(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, cudaEventRecordDefault,
 				   NULL);
 	if (e->tail != NULL)

@@ -1,0 +1,36 @@
+/*
+ * gpu/image/pocs_cuda.h - partial Fourier by projections on the GPU; the CUDA twin of pocs.h
+ *
+ * The same spec, spans, shapes and weights as pocs.h; in, spare and out are device memory, work is
+ * queued on the caller's stream and not waited for. Which axes are partial decides what is
+ * launched. Each element has a sum of its own: the same bytes every run.
+ * bytes: of device memory, which plan takes; plan runs all of its kernels once and waits, run
+ * allocates nothing. One stream, one caller.
+ * Errors: BS_ERR_GPU, BS_ERR_NOMEM, those of bs_pocs_need.
+ * Host twin: pocs.c. Test: test/twin/twin_pocs.c
+ */
+#ifndef BS_GPU_IMAGE_POCS_CUDA_H
+#define BS_GPU_IMAGE_POCS_CUDA_H
+
+#include "gpu/device/memory.h"
+#include "gpu/image/pocs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUstream_st; /* cudaStream_t */
+struct bs_pocs_cuda;
+
+int bs_pocs_cuda_need(const struct bs_pocs_spec *spec, uint64_t *bytes, struct bs_fail *why);
+int bs_pocs_cuda_plan(struct bs_pocs_cuda **plan, const struct bs_pocs_spec *spec,
+		      struct bs_devmem *mem, struct bs_fail *why);
+void bs_pocs_cuda_close(struct bs_pocs_cuda *plan); /* or NULL */
+/* in and spare, each of the size of in, are overwritten; spans are read before it returns. */
+int bs_pocs_cuda_run(struct bs_pocs_cuda *plan, const struct bs_pocs_span spans[3], float *in,
+		     float *spare, float *out, struct CUstream_st *stream, struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
