@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "board/emit/folder.h"
+#include "drivers/file/draft.h"
 
 int bs_sinks_open(struct emit *e, uint32_t sink, struct bs_fail *why)
 {
@@ -13,7 +14,10 @@ int bs_sinks_open(struct emit *e, uint32_t sink, struct bs_fail *why)
 	if (e->sink[sink].self != NULL)
 		return 0;
 	rc = bs_folder_make(dir, 0755, why);
-	return rc != 0 ? rc : e->sink[sink].type->open(&e->sink[sink].self, dir, why);
+	if (rc != 0)
+		return rc;
+	(void)bs_draft_sweep(dir);
+	return e->sink[sink].type->open(&e->sink[sink].self, dir, why);
 }
 
 int bs_sinks_open_all(struct emit *e, struct bs_fail *why)

@@ -1,46 +1,101 @@
 /* drivers/file/draft.c - see draft.h */
-#define _GNU_SOURCE /* renameat2 */
+#define _GNU_SOURCE /* renameat2, F_OFD_SETLK */
 #include "drivers/file/draft.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define DRAFT_MARK  ".part-"
+#define DRAFT_TRIES 1000
+
 static int io_fail(struct bs_fail *why, const char *what, const char *path)
 {
 	return bs_fail(why, BS_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
 }
 
+/* Locked while its writer lives: the kernel lets go when that dies. Not flock, which HDF5 takes. */
+static bool own(int fd)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct stat st;
+
+	return fcntl(fd, F_OFD_SETLK, &whole) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0;
+}
+
+/*
+ * The kernel applies the umask: to read it is to change it, for all threads. A sweeper that came
+ * between open and lock has the file: the next name. -1: errno says why.
+ */
+static int create(char *temp, size_t size, const char *path)
+{
+	static _Atomic unsigned drafts;
+
+	for (int tries = 0; tries < DRAFT_TRIES; tries++) {
+		int fd;
+
+		(void)snprintf(temp, size, "%s" DRAFT_MARK "%d-%u", path, (int)getpid(),
+			       atomic_fetch_add(&drafts, 1));
+		fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+		if (fd >= 0 && own(fd))
+			return fd;
+		if (fd >= 0)
+			(void)close(fd);
+		else if (errno != EEXIST)
+			return -1;
+	}
+	errno = EEXIST;
+	return -1;
+}
+
 int bs_draft_open(struct bs_draft *d, const char *path, struct bs_fail *why)
 {
-	mode_t mask;
-	int n;
-
 	d->fd = -1;
-	n = snprintf(d->temp, sizeof(d->temp), "%s.part-XXXXXX", path);
-	if (strlen(path) >= BS_DRAFT_PATH || n < 0 || (size_t)n >= sizeof(d->temp)) {
-		d->temp[0] = '\0';
+	d->temp[0] = '\0';
+	if (strlen(path) >= BS_DRAFT_PATH)
 		return bs_fail(why, BS_ERR_IO, "a file name of %zu bytes is too long",
 			       strlen(path));
-	}
-	d->fd = mkstemp(d->temp);
+	d->fd = create(d->temp, sizeof(d->temp), path);
 	if (d->fd < 0) {
 		d->temp[0] = '\0';
 		return io_fail(why, "cannot create", path);
 	}
-	mask = umask(0);
-	(void)umask(mask);
-	if (fchmod(d->fd, 0666 & ~mask) != 0) {
-		int rc = io_fail(why, "cannot set its mode", path);
-
-		bs_draft_drop(d);
-		return rc;
-	}
 	return 0;
+}
+
+/* 1: removed. */
+static unsigned sweep_file(int folder, const char *name)
+{
+	int fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	unsigned n = fd >= 0 && own(fd) && unlinkat(folder, name, 0) == 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return n;
+}
+
+unsigned bs_draft_sweep(const char *folder)
+{
+	DIR *d = opendir(folder);
+	unsigned n = 0;
+
+	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+		const char *mark = strstr(e->d_name, DRAFT_MARK);
+
+		if (mark != NULL && strspn(mark + strlen(DRAFT_MARK), "0123456789-") ==
+					    strlen(mark + strlen(DRAFT_MARK)))
+			n += sweep_file(dirfd(d), e->d_name);
+	}
+	if (d != NULL)
+		(void)closedir(d);
+	return n;
 }
 
 int bs_draft_write(struct bs_draft *d, const void *bytes, size_t len, struct bs_fail *why)

@@ -1,7 +1,7 @@
 /*
  * drivers/file/draft.h - a file that appears under its name whole or not at all
  *
- * open -> write* -> { commit | drop | end }. The bytes go to NAME.part-XXXXXX beside the target;
+ * open -> write* -> { commit | drop | end }. The bytes go to NAME.part-PID-N beside the target;
  * commit syncs them and gives them their name. Without BS_DRAFT_REPLACE an existing file of that
  * name is kept and commit returns BS_DRAFT_EXISTS with the draft still open, to be committed
  * elsewhere in the same folder or dropped. Mode 0666 less the umask. Errors: BS_ERR_IO with errno's
@@ -14,13 +14,13 @@
 
 #include "core/err.h"
 
-#define BS_DRAFT_PATH   1024u
+#define BS_DRAFT_PATH   1024u /* bytes of a name, its end included */
 #define BS_DRAFT_EXISTS 1
 
 enum bs_draft_mode { BS_DRAFT_KEEP, BS_DRAFT_REPLACE };
 
 struct bs_draft {
-	char temp[BS_DRAFT_PATH + 16]; /* where the bytes are until commit */
+	char temp[BS_DRAFT_PATH + 32]; /* where the bytes are until commit */
 	int fd;
 };
 
@@ -33,5 +33,7 @@ void bs_draft_drop(struct bs_draft *d);
 /* rc: how writing went. 0: commits; else, or when that fails, drops. */
 int bs_draft_end(struct bs_draft *d, int rc, const char *path, enum bs_draft_mode mode,
 		 struct bs_fail *why);
+/* Removes the folder's drafts whose writers have died. Returns how many. */
+unsigned bs_draft_sweep(const char *folder);
 
 #endif

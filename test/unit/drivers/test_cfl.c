@@ -6,8 +6,14 @@
 #include "test/support/check.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "drivers/file/cfl.h"
@@ -158,6 +164,77 @@ static void test_draft(void)
 	bs_draft_drop(&d);
 }
 
+static _Atomic int drafting;
+
+static void *open_drafts(void *of)
+{
+	struct bs_fail why = { 0 };
+	struct bs_draft d;
+
+	for (atomic_store(&drafting, 1); atomic_load(&drafting) != 0;) {
+		if (bs_draft_open(&d, of, &why) != 0)
+			break;
+		bs_draft_drop(&d);
+	}
+	return NULL;
+}
+
+/* Files of other threads keep the process's umask while drafts are opened. */
+static void test_umask(void)
+{
+	mode_t mask = umask(027);
+	pthread_t thread;
+	unsigned wide = 0;
+	char target[128];
+
+	(void)snprintf(target, sizeof(target), "%s/other", dir);
+	CHECK(pthread_create(&thread, NULL, open_drafts, target) == 0, "a second thread");
+	while (atomic_load(&drafting) == 0)
+		(void)sched_yield();
+	for (int i = 0; i < 20000; i++) {
+		const char *path = in_dir("mine");
+		int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+		struct stat st = { 0 };
+
+		wide += fd < 0 || fstat(fd, &st) != 0 || (st.st_mode & 0777) != 0640;
+		(void)close(fd);
+		(void)unlink(path);
+	}
+	atomic_store(&drafting, 0);
+	(void)pthread_join(thread, NULL);
+	(void)umask(mask);
+	CHECK(wide == 0, "%u of 20000 files of another thread have another mode than 640", wide);
+}
+
+/* What a killed writer left goes, what a living one has stays; so does what is no draft. */
+static void test_sweep(void)
+{
+	struct bs_fail why = { 0 };
+	struct bs_draft d;
+	struct stat st;
+	int told[2];
+	char ready = 0;
+	int fd = open(in_dir("name.part-of-speech"), O_WRONLY | O_CREAT, 0600);
+	pid_t child = pipe(told) == 0 ? fork() : -1;
+
+	if (child == 0) {
+		(void)bs_draft_open(&d, in_dir("killed"), &why);
+		(void)write(told[1], "x", 1);
+		for (;;)
+			(void)pause();
+	}
+	CHECK(child > 0 && fd >= 0 && close(fd) == 0 && read(told[0], &ready, 1) == 1,
+	      "another process drafts");
+	CHECK(bs_draft_open(&d, in_dir("mine"), &why) == 0, "and so does this one");
+	CHECK(bs_draft_sweep(dir) == 0 && stat(d.temp, &st) == 0, "no draft in use is swept");
+	CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child, "the other is killed");
+	CHECK(bs_draft_sweep(dir) == 1 && stat(d.temp, &st) == 0, "its draft goes, mine stays");
+	CHECK(bs_draft_commit(&d, in_dir("mine"), BS_DRAFT_REPLACE, &why) == 0, "and is committed");
+	CHECK(unlink(in_dir("name.part-of-speech")) == 0, "what is no draft stays");
+	(void)close(told[0]);
+	(void)close(told[1]);
+}
+
 static void test_no_litter(void)
 {
 	DIR *d = opendir(dir);
@@ -216,6 +293,8 @@ int main(void)
 	test_headers();
 	test_bad_files();
 	test_draft();
+	test_umask();
+	test_sweep();
 	test_no_litter();
 	test_data();
 	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", dir);
