@@ -23,8 +23,9 @@ static const char *const maps_from[] = { "file", "espirit", "walsh", "study", NU
 static const char *const parallels[] = { "none", "grappa", "sense", NULL };
 static const char *const partial_fouriers[] = { "none", "pocs", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
-static const char *const traj_types[] = { "file",  "cartesian", "radial2d", "spiral2d", "radial3d",
-					  "stack", "random",    "cones",    "tpi",      NULL };
+static const char *const traj_types[] = { "file",     "cartesian", "radial2d", "spiral2d",
+					  "radial3d", "stack",     "random",   "cones",
+					  "tpi",      "stream",    NULL };
 static const char *const sums[] = { "exact", "nufft", NULL };
 static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
@@ -201,7 +202,8 @@ P("silence_ms", BS_KEY_NUMBER, "ms", "5000.0", 100, 3600000, NULL, silence_ms,
   "a scan whose sender is silent for longer is aborted"),
 
 P("trajectory.type", BS_KEY_WORD, "", "\"cartesian\"", 0, 0, traj_types, traj.type,
-  "where in k-space the samples lie; must be given unless the method is cartesian"),
+  "where in k-space the samples lie; must be given unless the method is cartesian; stream: nothing "
+  "of it is known before, each readout brings its own path"),
 P("trajectory.file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, traj.file,
   "type file: an MRD .h5 (its trajectory) or a BART .cfl"),
 P("trajectory.unit", BS_KEY_WORD, "", "\"cycles/voxel\"", 0, 0, bs_traj_units, traj.unit,
@@ -223,10 +225,11 @@ P("trajectory.delay_cross", BS_KEY_NUMBER3, "samples", "[0.0, 0.0, 0.0]", -64, 6
   traj.delay_cross,
   "the same between axes, xy, xz, yz: motion along the one moves the samples along the other, too"),
 P("trajectory.tolerance", BS_KEY_NUMBER, "cycles/voxel", "1.0e-4", 0, 1, NULL, traj.tolerance,
-  "largest difference between the stream's trajectory and the protocol's"),
+  "largest difference between the stream's trajectory and the protocol's; without effect for type "
+  "stream"),
 P("trajectory.min_extent", BS_KEY_NUMBER, "cycles/voxel", "0.25", 0, 0.5, NULL, traj.min_extent,
   "the trajectory must reach at least this far on each axis of more than one voxel, or it is not "
-  "in the stated unit"),
+  "in the stated unit; type stream: that of each whole frame"),
 
 P("field.map_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, field.map_file,
   "gridding, ls, sense: the field map in Hz that corrects for off resonance, as .cfl "

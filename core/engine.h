@@ -27,10 +27,10 @@ extern "C" {
 
 /* What board/ loaded for a protocol before it is armed. Lives as long as the engine. */
 struct bs_tables {
-	const struct bs_traj *traj;
-	const float *weight;    /* [readout][sample], density_file; NULL otherwise */
-	const float *density;   /* [readout][sample]: weights made beforehand; NULL: not yet */
-	const float *maps;      /* [slice][coil][z][y][x] complex; NULL otherwise */
+	const struct bs_traj *traj; /* NULL: on the grid, or each readout brings its own path */
+	const float *weight;        /* [readout][sample], density_file; NULL otherwise */
+	const float *density;       /* [readout][sample]: weights made beforehand; NULL: not yet */
+	const float *maps;          /* [slice][coil][z][y][x] complex; NULL otherwise */
 	float *made;            /* the same where the engine makes them from the scan; else NULL */
 	const float *field;     /* [slice][z][y][x] Hz, field.map_file; NULL otherwise */
 	const struct bs_csr *w; /* the anatomical constraint; NULL: identity */
@@ -120,6 +120,12 @@ struct bs_engine {
 	int (*arm)(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 		   const struct bs_arm_env *env, struct bs_fail *why);
 	int (*begin)(void *self, uint32_t frame);
+	/*
+	 * Of protocols whose readouts bring their own path, before each add: where the samples of
+	 * this readout lie, k [sample][dims], cycles per voxel in [-0.5, 0.5), delays applied.
+	 * Copied before this returns. NULL: the method's samples lie where tables->traj says.
+	 */
+	int (*path)(void *self, uint32_t frame, uint32_t readout, const float *k);
 	/* data [coil][samples] complex, the protocol's samples only (discarded ones removed) */
 	int (*add)(void *self, uint32_t frame, uint32_t readout, const float *data,
 		   size_t coil_stride);

@@ -53,7 +53,8 @@ enum bs_traj_type {
 	BS_TRAJ_STACK,
 	BS_TRAJ_RANDOM,
 	BS_TRAJ_CONES,
-	BS_TRAJ_TPI
+	BS_TRAJ_TPI,
+	BS_TRAJ_STREAM /* no table: each readout brings its own path */
 };
 enum bs_traj_unit {
 	BS_UNIT_CYCLES_PER_VOXEL,
@@ -96,7 +97,10 @@ enum bs_budget_stage {
 	BS_BUDGET_STAGES
 };
 
-/* Where the protocol's trajectory comes from; known before the scan, checked against the stream. */
+/*
+ * Where the protocol's trajectory comes from: but for type stream known before the scan, and the
+ * stream checked against it.
+ */
 struct bs_traj_spec {
 	enum bs_traj_type type;
 	char file[BS_PATH_MAX_]; /* type file: an MRD .h5 (its trajectory) or a BART .cfl */
@@ -327,6 +331,21 @@ static inline uint32_t bs_protocol_lines(const struct bs_protocol *p) /* of its 
 static inline bool bs_protocol_on_grid(const struct bs_protocol *p)
 {
 	return bs_methods[p->method].on_grid || p->traj.type == BS_TRAJ_CARTESIAN;
+}
+/* Where its samples lie, each readout says: nothing of it is known before. */
+static inline bool bs_protocol_streams(const struct bs_protocol *p)
+{
+	return p->traj.type == BS_TRAJ_STREAM;
+}
+/* Floats of a readout's own path [sample][dims], which stands behind its samples; or 0. */
+static inline size_t bs_protocol_path(const struct bs_protocol *p)
+{
+	return bs_protocol_streams(p) ? (size_t)p->samples * p->dims : 0;
+}
+/* Rows that admission can name: the frame's readouts, or every line of the encoded grid. */
+static inline uint32_t bs_protocol_rows(const struct bs_protocol *p)
+{
+	return bs_methods[p->method].on_grid ? p->encoded[1] * p->encoded[2] : p->readouts;
 }
 /* Readouts pass gpu/engine/front.h before an engine sees them. */
 static inline bool bs_protocol_prepares(const struct bs_protocol *p)

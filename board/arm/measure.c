@@ -46,6 +46,7 @@ struct measuring {
 	unsigned char *sweep;
 	size_t sweep_len;
 	unsigned char *pixels; /* an image's message */
+	struct bs_traj trial;  /* where the protocol's path comes with the stream */
 	uint16_t repetition;
 	struct series add, finish, total, adds;
 };
@@ -78,7 +79,19 @@ static void sweep_caches(struct measuring *m)
 /* As senders have it; NULL: rows come from the counters alone. */
 static const struct bs_traj *table_of(const struct measuring *m)
 {
+	if (bs_protocol_streams(m->p))
+		return &m->trial;
 	return m->a->loaded.tables.traj != NULL ? &m->a->loaded.traj : NULL;
+}
+
+/* The row's path behind the samples, as recon.h wants it. */
+static void put_path(const struct measuring *m, uint32_t row)
+{
+	const size_t path = bs_protocol_path(m->p);
+
+	if (path > 0)
+		memcpy(m->samples + 2 * (size_t)m->p->samples * m->p->coils,
+		       m->trial.k + row * path, path * sizeof(float));
 }
 
 static struct bs_mrd_acq readout_head(const struct measuring *m, uint32_t row)
@@ -173,6 +186,7 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 			sweep_caches(m);
 			swept_ns = bs_now_ns() - t;
 		}
+		put_path(m, row);
 		int64_t t0 = bs_now_ns();
 		int rc = bs_armed_readout(m->a, &h, row, m->samples, t0, why);
 		int64_t t1 = bs_now_ns();
@@ -339,9 +353,13 @@ static int receive_once(struct measuring *m, struct bs_fail *why)
 	if (rc == 0)
 		rc = bs_admit_acq(m->p, table_of(m), &info, &head, payload + traj_at,
 				  payload + data_at, &row, why);
-	if (rc == 0)
-		memcpy(m->samples, payload + data_at, (size_t)w.payload_len - data_at);
-	return rc;
+	if (rc != 0)
+		return rc;
+	memcpy(m->samples, payload + data_at, (size_t)w.payload_len - data_at);
+	if (bs_protocol_streams(m->p))
+		bs_admit_path(m->p, &info, &head, payload + traj_at,
+			      m->samples + bs_path_at(&head));
+	return 0;
 }
 
 static int hand_once(struct measuring *m, struct bs_fail *why)
@@ -447,6 +465,17 @@ static int measure_share(struct measuring *m, enum bs_cost cost,
 
 /* ---- */
 
+/* Spokes by the golden angle, as the frames of such streams mostly are. */
+static int make_trial(struct measuring *m, struct bs_fail *why)
+{
+	struct bs_protocol p = *m->p;
+
+	if (!bs_protocol_streams(m->p))
+		return 0;
+	p.traj.type = p.dims == 2 ? BS_TRAJ_RADIAL2D : BS_TRAJ_RADIAL3D;
+	return bs_traj_make(&m->trial, &p, why);
+}
+
 static int take_memory(struct measuring *m, struct bs_fail *why)
 {
 	size_t values = (size_t)m->p->samples * m->p->coils * 2;
@@ -454,7 +483,7 @@ static int take_memory(struct measuring *m, struct bs_fail *why)
 	struct bs_random random;
 
 	if (m->env->samples == NULL)
-		m->own_samples = malloc(values * sizeof(float));
+		m->own_samples = malloc((values + bs_protocol_path(m->p)) * sizeof(float));
 	if (m->env->image == NULL)
 		m->own_image = malloc((size_t)bs_protocol_image_bytes(m->p));
 	m->samples = m->env->samples != NULL ? m->env->samples : m->own_samples;
@@ -496,6 +525,8 @@ int bs_measure(struct bs_admission *out, const struct bs_armed *a, const struct 
 	out->margin = m->p->margin;
 	rc = take_memory(m, why);
 	if (rc == 0)
+		rc = make_trial(m, why);
+	if (rc == 0)
 		rc = measure_frames(m, why);
 	if (rc == 0) {
 		make_readout(m);
@@ -506,6 +537,7 @@ int bs_measure(struct bs_admission *out, const struct bs_armed *a, const struct 
 	if (rc == 0)
 		rc = measure_wake(m, why);
 	out->measured = rc == 0;
+	bs_traj_close(&m->trial);
 	free(m->own_samples);
 	free(m->own_image);
 	free(m->message);

@@ -1,10 +1,11 @@
 /*
  * board/arm/measure.h - an armed protocol timed on this machine, for core/latency/admission.h
  *
- * Frames of synthetic readouts go through the protocol's own reconstruction (bs_recon_*): with warm
- * caches, then with the caches emptied before the last readout (a buffer larger than the last level
- * is written), then, where the engine is CUDA's, beside a load on the GPU (gpu/device/load.h). The
- * service's own share is timed with its own functions: decoding, admission and the copy of a
+ * Frames of synthetic readouts (their path, where it comes with the stream: golden-angle spokes) go
+ * through the protocol's own reconstruction (bs_recon_*): with warm caches, then with the caches
+ * emptied before the last readout (a buffer larger than the last level is written), then, where the
+ * engine is CUDA's, beside a load on the GPU (gpu/device/load.h). The service's own share is timed
+ * with its own functions: decoding, admission and the copy of a
  * readout, two wake-ups through an eventfd, attributes and checksum of an image. A condition takes
  * about `seconds`, at least two frames and at most BS_MEASURE_MAX.
  * A protocol that does less when it is late (budget.on_miss shed) is timed under its deadline, and
@@ -25,7 +26,7 @@
 #define BS_MEASURE_SECONDS 0.3
 
 struct bs_measure_env {
-	float *samples; /* where readouts lie: [coil][sample] complex, room for one; NULL: own */
+	float *samples; /* where readouts lie: a slot of the pool; NULL: own */
 	float *image;   /* where images go: bs_protocol_image_bytes; NULL: own */
 	/* They run meanwhile: a timing counts as disturbed when they were stalled for more than a
 	 * twentieth of it. 0 canaries: none does. */

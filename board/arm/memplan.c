@@ -32,9 +32,12 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 {
 	uint64_t samples = bs_protocol_samples(p);
 
-	bs_need_add(need, "trajectory", p->readouts,
-		    (uint64_t)p->samples * p->dims * sizeof(float));
-	bs_need_add(need, "trajectory counters", 2, (uint64_t)p->readouts * sizeof(uint16_t));
+	if (!bs_protocol_streams(p)) {
+		bs_need_add(need, "trajectory", p->readouts,
+			    (uint64_t)p->samples * p->dims * sizeof(float));
+		bs_need_add(need, "trajectory counters", 2,
+			    (uint64_t)p->readouts * sizeof(uint16_t));
+	}
 	if (p->density == BS_DENSITY_FILE)
 		bs_need_add(need, "weights", 1, samples * sizeof(float));
 	if (bs_protocol_map_sets(p) > 0)

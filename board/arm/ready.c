@@ -71,7 +71,8 @@ static int check_weights(const struct bs_loaded *l, const struct bs_protocol *p,
 	float *weight;
 	int rc;
 
-	if (bs_methods[p->method].weighs != BS_WEIGHS_ALWAYS || p->density == BS_DENSITY_PIPE)
+	if (bs_methods[p->method].weighs != BS_WEIGHS_ALWAYS || p->density == BS_DENSITY_PIPE ||
+	    bs_protocol_streams(p))
 		return 0;
 	weight = malloc((size_t)l->tables.traj->samples * l->tables.traj->readouts *
 			sizeof(*weight));

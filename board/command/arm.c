@@ -195,8 +195,9 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 	if (tune(site, p, engine, &why) != 0)
 		good = bs_command_fail(&bs_command_arm, "protocol '%s': variants: %s", p->name,
 				       why.text) == 0;
-	if (bs_methods[p->method].uses_q && bs_protocol_off_resonance(p))
-		(void)printf("%-24s field.map_file: no Q to keep\n", p->name);
+	if (bs_methods[p->method].uses_q && !bs_lsq_keeps_q(p))
+		(void)printf("%-24s %s: no Q to keep\n", p->name,
+			     bs_protocol_streams(p) ? "trajectory.type stream" : "field.map_file");
 	else if (!bs_methods[p->method].uses_q)
 		(void)printf("%-24s method %s keeps nothing\n", p->name, bs_method_name(p->method));
 	else if (arm(site, p, engine, team, &why) != 0)

@@ -26,6 +26,7 @@ struct request {
 	bool own_sizes;     /* an option that makes sense only without -c */
 	bool like_scanner;  /* an option of lines as a scanner sends them */
 	bool receiver;      /* an option of noise */
+	bool go_on;         /* angles from frame to frame */
 };
 
 static int read_traj(void *to, const char *text, struct bs_fail *why)
@@ -33,7 +34,7 @@ static int read_traj(void *to, const char *text, struct bs_fail *why)
 	const char *const *words = bs_key_find(BS_SCOPE_PROTOCOL, "trajectory.type")->words;
 
 	for (int i = 0; words[i] != NULL; i++)
-		if (i != BS_TRAJ_FILE && strcmp(text, words[i]) == 0) {
+		if (i != BS_TRAJ_FILE && i != BS_TRAJ_STREAM && strcmp(text, words[i]) == 0) {
 			*(enum bs_traj_type *)to = (enum bs_traj_type)i;
 			return 0;
 		}
@@ -84,6 +85,9 @@ static const struct bs_option options[] = {
 	  .max = 3 },
 	{ BS_OPTION_U32, 0, "repetitions", "N", AT(scan.repetitions),
 	  .help = "frames one after the other (1)", .min = 1, .max = 1048576 },
+	{ BS_OPTION_FLAG, 0, "go-on", NULL, AT(go_on),
+	  .help = "radial2d, radial3d: the angles go on from frame to frame and never repeat: for "
+		  "trajectory.type stream" },
 	{ BS_OPTION_PAIR, 0, "motion", "A,N", AT(motion),
 	  .help = "one ellipse beats: its size changes by the share A (below 1), once in N "
 		  "frames, while the scan runs; the true image is the one at rest" },
@@ -365,6 +369,18 @@ static int trajectory(struct bs_traj *t, struct bs_protocol *p, struct bs_fail *
 	return rc;
 }
 
+/* Where the readouts of all frames lie, one after the other. */
+static int go_on(struct bs_traj *all, const struct request *q, struct bs_fail *why)
+{
+	struct bs_protocol p = q->protocol;
+
+	if (p.traj.type != BS_TRAJ_RADIAL2D && p.traj.type != BS_TRAJ_RADIAL3D)
+		return bs_fail(why, BS_ERR_USAGE, "--go-on is for radial2d and radial3d");
+	if (__builtin_mul_overflow(p.readouts, q->scan.repetitions, &p.readouts))
+		return bs_fail(why, BS_ERR_SIZE, "--go-on: more than %u readouts", UINT32_MAX);
+	return bs_traj_make(all, &p, why);
+}
+
 /* OUT.h5 -> OUT_what.cfl; false when too long */
 static bool beside(char *name, size_t size, const char *out, const char *what)
 {
@@ -402,6 +418,7 @@ static int simulate(struct request *q, struct bs_fail *why)
 	const struct bs_protocol *p = &q->protocol;
 	struct bs_phantom_scan scan = q->scan;
 	struct bs_traj traj = { 0 };
+	struct bs_traj all = { 0 };
 	struct bs_team *team = NULL;
 	char image[NAME_BYTES];
 	char maps[NAME_BYTES];
@@ -412,8 +429,11 @@ static int simulate(struct request *q, struct bs_fail *why)
 		return rc;
 	scan.protocol = p;
 	scan.traj = &traj;
-	if (!beside(image, sizeof(image), q->out, "true") ||
-	    !beside(maps, sizeof(maps), q->out, "maps"))
+	if (q->go_on)
+		rc = go_on(&all, q, why);
+	scan.paths = all.k;
+	if (rc == 0 && (!beside(image, sizeof(image), q->out, "true") ||
+			!beside(maps, sizeof(maps), q->out, "maps")))
 		rc = bs_fail(why, BS_ERR_USAGE, "the file name is too long");
 	if (rc == 0)
 		rc = bs_team_open(&team, bs_team_whole(), why);
@@ -430,6 +450,7 @@ static int simulate(struct request *q, struct bs_fail *why)
 			     p->coils, image, maps);
 	bs_team_close(team);
 	bs_traj_close(&traj);
+	bs_traj_close(&all);
 	return rc;
 }
 

@@ -76,6 +76,11 @@ static int open_protocol(struct work *w, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no Q to measure by", p->name,
 			       bs_method_name(p->method));
+	if (bs_protocol_streams(p))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': trajectory.type is stream: there is no table to "
+			       "measure by",
+			       p->name);
 	w->p = *p;
 	for (int a = 0; a < 3; a++) {
 		w->at[a] = w->q.at.axes == 0       ? p->matrix[a] / 2

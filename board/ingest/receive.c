@@ -150,8 +150,9 @@ static bool used(const struct ingest *in, const struct bs_mrd_acq *head)
 
 /* The samples go to the slot's start, aligned: the one copy between nanomsg and the engine. */
 static void fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq *head, uint32_t row,
-		      const unsigned char *data, const struct message *m)
+		      size_t traj_at, size_t data_at, const struct message *m)
 {
+	const unsigned char *data = m->payload + data_at;
 	struct bs_acq_meta *meta = &in->env->shm.acq_meta[slot];
 
 	meta->head = *head;
@@ -165,21 +166,23 @@ static void fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq 
 
 		memcpy(samples, data, (size_t)head->number_of_samples * head->active_channels * 8);
 		bs_admit_turn(in->p, &meta->head, samples);
+		if (bs_protocol_streams(in->p) && row != BS_ROW_NONE)
+			bs_admit_path(in->p, &in->scan->info, &meta->head, m->payload + traj_at,
+				      samples + bs_path_at(head));
 	}
 }
 
 static int check_acq(struct ingest *in, const struct message *m, struct bs_mrd_acq *head,
-		     uint32_t *row, size_t *data_at, struct bs_fail *why)
+		     uint32_t *row, size_t *traj_at, size_t *data_at, struct bs_fail *why)
 {
-	size_t traj_at;
-	int rc = bs_mrd_parse_acq(head, &traj_at, data_at, m->payload, (size_t)m->w.payload_len,
-				  why);
+	int rc =
+		bs_mrd_parse_acq(head, traj_at, data_at, m->payload, (size_t)m->w.payload_len, why);
 
 	if (rc == 0)
 		rc = bs_admit_acq(in->p, in->has_table ? &in->table : NULL, &in->scan->info, head,
-				  m->payload + traj_at, m->payload + *data_at, row, why);
+				  m->payload + *traj_at, m->payload + *data_at, row, why);
 	if (rc == 0 && used(in, head) && !holds_noise(in, head) &&
-	    (uint64_t)head->number_of_samples * head->active_channels * 8 >
+	    (bs_path_at(head) + bs_protocol_path(in->p)) * sizeof(float) >
 		    in->env->shm.s->pools.acq_bytes)
 		rc = bs_fail(why, BS_ERR_SIZE,
 			     "acquisition %u: %u samples with the discarded ones, protocol '%s' "
@@ -201,16 +204,17 @@ static enum fate take_acq(struct ingest *in, const struct message *m, struct bs_
 {
 	struct bs_mrd_acq head;
 	struct bs_fail why = { 0 };
+	size_t traj_at = 0;
 	size_t data_at = 0;
 	uint32_t row = 0;
 
-	if (check_acq(in, m, &head, &row, &data_at, &why) != 0) {
+	if (check_acq(in, m, &head, &row, &traj_at, &data_at, &why) != 0) {
 		refuse(in, item, &why);
 		return DONE;
 	}
 	if (!bs_pool_take(in->env->shm.acq_pool, BS_OWNER_INGEST, &item->slot))
 		return LATER;
-	fill_slot(in, item->slot, &head, row, m->payload + data_at, m);
+	fill_slot(in, item->slot, &head, row, traj_at, data_at, m);
 	return DONE;
 }
 

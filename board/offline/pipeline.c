@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "core/memory/pools.h"
 #include "core/thread/clock.h"
 #include "ipc/wire/xml.h"
 
@@ -127,7 +128,9 @@ int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const str
 		return rc;
 	free(l->image.pixels);
 	l->image.pixels = aligned_alloc(BS_ALIGN, (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN);
-	return l->image.pixels != NULL
+	free(l->readout);
+	l->readout = malloc((size_t)bs_pools_acq_message(p));
+	return l->image.pixels != NULL && l->readout != NULL
 		       ? 0
 		       : bs_fail(why, BS_ERR_NOMEM, "no memory for an image of %zu bytes", bytes);
 }
@@ -147,10 +150,22 @@ static void leave(struct bs_pipeline *l)
 	bs_armed_leave(&l->armed, l->site, study_of(l), &l->scan_study, &l->info);
 }
 
+/* Its samples with its path behind them, in a place of their own. */
+static const float *with_path(struct bs_pipeline *l, struct bs_recorded *acq)
+{
+	const struct bs_mrd_acq before = acq->head;
+
+	memcpy(l->readout, acq->data, bs_path_at(&before) * sizeof(float));
+	bs_admit_path(l->armed.protocol, &l->info, &acq->head, acq->traj,
+		      l->readout + bs_path_at(&before));
+	return l->readout;
+}
+
 static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 		int (*take)(void *arg, struct bs_fail *why), void *arg, bool lenient,
 		struct bs_fail *why)
 {
+	const float *data = acq->data;
 	struct bs_fail refusal;
 	uint32_t row;
 	int rc = bs_admit_acq(l->armed.protocol, &l->armed.loaded.traj, &l->info, &acq->head,
@@ -170,9 +185,11 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 	}
 	if (rc != 0)
 		return rc;
+	if (bs_protocol_streams(l->armed.protocol) && row != BS_ROW_NONE)
+		data = with_path(l, acq);
 	l->taken_ns = bs_now_ns();
 	do {
-		rc = bs_armed_readout(&l->armed, &acq->head, row, acq->data, l->taken_ns,
+		rc = bs_armed_readout(&l->armed, &acq->head, row, data, l->taken_ns,
 				      lenient ? &refusal : why);
 		if (rc < 0 && !lenient)
 			return rc;
@@ -230,4 +247,5 @@ void bs_pipeline_close(struct bs_pipeline *l)
 		free(l->past->study);
 		free(l->past);
 	}
+	free(l->readout);
 }

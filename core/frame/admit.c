@@ -6,6 +6,7 @@
 
 #include "core/frame/averages.h"
 #include "core/frame/geometry.h"
+#include "core/traj/delay.h"
 
 static const char axes[] = "xyz";
 
@@ -143,6 +144,12 @@ static int check_sizes(const struct bs_protocol *p, const struct bs_mrd_acq *h, 
 			       "acquisition %u: %u samples less %u discarded, protocol '%s' has %u",
 			       h->scan_counter, h->number_of_samples, discarded, p->name,
 			       p->samples);
+	if (discarded > p->discard)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "acquisition %u: %u samples with the discarded ones, protocol '%s' "
+			       "allows for %u + %u",
+			       h->scan_counter, h->number_of_samples, p->name, p->samples,
+			       p->discard);
 	return 0;
 }
 
@@ -276,6 +283,15 @@ static int check_range(const struct bs_protocol *p, const struct bs_mrd_acq *h,
 	return 0;
 }
 
+static int check_dims(const struct bs_protocol *p, const struct bs_mrd_acq *h, struct bs_fail *why)
+{
+	if (h->trajectory_dimensions >= p->dims && h->trajectory_dimensions <= 3)
+		return 0;
+	return bs_fail(why, BS_ERR_TRAJECTORY,
+		       "acquisition %u: %u trajectory dimensions, protocol '%s' has %u",
+		       h->scan_counter, h->trajectory_dimensions, p->name, p->dims);
+}
+
 static int find_row(const struct bs_protocol *p, const struct bs_traj *t,
 		    const struct bs_mrd_acq *h, const unsigned char *traj, uint32_t *row,
 		    struct bs_fail *why)
@@ -314,11 +330,9 @@ static int admit_trajectory(const struct bs_protocol *p, const struct bs_traj *t
 				       h->scan_counter, p->name);
 		return find_row(p, t, h, traj, row, why);
 	}
-	if (h->trajectory_dimensions < p->dims || h->trajectory_dimensions > 3)
-		return bs_fail(why, BS_ERR_TRAJECTORY,
-			       "acquisition %u: %u trajectory dimensions, protocol '%s' has %u",
-			       h->scan_counter, h->trajectory_dimensions, p->name, p->dims);
-	rc = check_range(p, h, traj, why);
+	rc = check_dims(p, h, why);
+	if (rc == 0)
+		rc = check_range(p, h, traj, why);
 	if (rc == 0)
 		rc = find_row(p, t, h, traj, row, why);
 	for (uint32_t s = 0; rc == 0 && s < t->samples; s++)
@@ -329,6 +343,63 @@ static int admit_trajectory(const struct bs_protocol *p, const struct bs_traj *t
 				"'%s' has it (tolerance %g cycles/voxel)",
 				h->scan_counter, s, *row, p->name, p->traj.tolerance);
 	return rc;
+}
+
+/*
+ * A readout that brings its own path is told by its number in the stream: partitions one after the
+ * other where the header says how many there are, 65536 to a step where a frame has more.
+ */
+static uint64_t number_of(const struct bs_protocol *p, const struct bs_scan_info *info,
+			  const struct bs_mrd_idx *idx)
+{
+	const uint64_t partitions = info->step2.given ? (uint64_t)info->step2.max + 1 : 1;
+
+	if (p->readouts > 65536)
+		return (uint64_t)idx->kspace_encode_step_2 << 16 | idx->kspace_encode_step_1;
+	return idx->kspace_encode_step_1 * partitions + idx->kspace_encode_step_2;
+}
+
+static int admit_path(const struct bs_protocol *p, const struct bs_scan_info *info,
+		      const struct bs_mrd_acq *h, const unsigned char *traj, uint32_t *row,
+		      struct bs_fail *why)
+{
+	int rc;
+
+	if (h->trajectory_dimensions == 0)
+		return bs_fail(why, BS_ERR_TRAJECTORY,
+			       "acquisition %u carries no trajectory, and trajectory.type of "
+			       "protocol '%s' is stream",
+			       h->scan_counter, p->name);
+	rc = check_dims(p, h, why);
+	if (rc == 0)
+		rc = check_range(p, h, traj, why);
+	if (rc == 0 && p->readouts <= 65536 && info->step2.given &&
+	    h->idx.kspace_encode_step_2 > info->step2.max)
+		rc = bs_fail(why, BS_ERR_INDEX,
+			     "acquisition %u: kspace_encode_step_2 is %u, the header's limit %u",
+			     h->scan_counter, h->idx.kspace_encode_step_2, info->step2.max);
+	*row = (uint32_t)(number_of(p, info, &h->idx) % p->readouts);
+	return rc;
+}
+
+void bs_admit_path(const struct bs_protocol *p, const struct bs_scan_info *info,
+		   struct bs_mrd_acq *h, const void *traj, float *path)
+{
+	for (uint32_t s = 0; s < p->samples; s++)
+		for (uint32_t a = 0; a < p->dims; a++) {
+			const float k = (float)(stream_k(traj, h->trajectory_dimensions,
+							 h->discard_pre + s, a) *
+						bs_traj_unit_scale(p, a));
+
+			/* as core/traj/traj.c folds a table's */
+			path[(size_t)s * p->dims + a] = k >= 0.5f   ? k - 1.0f
+							: k < -0.5f ? -0.5f
+								    : k;
+		}
+	if (bs_traj_delayed(&p->traj))
+		bs_delay_readout(path, p->dims, p->samples, p->traj.delay, p->traj.delay_cross);
+	h->idx.repetition =
+		(uint16_t)(h->idx.repetition + number_of(p, info, &h->idx) / p->readouts);
 }
 
 /*
@@ -390,7 +461,9 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	rc = line ? check_sizes(p, head, why) : check_beside(p, head, kind, why);
 	if (rc == 0 && kind != BS_KIND_NOISE)
 		rc = check_index(p, info, head, why);
-	if (rc == 0 && line)
+	if (rc == 0 && line && bs_protocol_streams(p))
+		rc = admit_path(p, info, head, traj, row, why);
+	else if (rc == 0 && line)
 		rc = bs_protocol_on_grid(p) ? admit_line(p, table, info, head, row, why)
 					    : admit_trajectory(p, table, head, traj, row, why);
 	if (rc == 0)

@@ -3,12 +3,6 @@
 
 #include <stdlib.h>
 
-/* Rows that admission can name: the table's readouts, or every line of the encoded grid. */
-static uint32_t count_rows(const struct bs_protocol *p)
-{
-	return bs_methods[p->method].on_grid ? p->encoded[1] * p->encoded[2] : p->readouts;
-}
-
 /* Beside the engine that makes maps from the scan nothing has them. */
 static void leave_maps(struct bs_protocol *out)
 {
@@ -82,7 +76,7 @@ int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, s
 	int rc = check_ways(p, engine, why);
 
 	if (rc == 0)
-		rc = bs_averages_need(p, count_rows(p), need);
+		rc = bs_averages_need(p, bs_protocol_rows(p), need);
 	if (rc == 0)
 		rc = engine->need(p, need, why);
 	if (rc == 0 && p->preview_every > 0 && engine->preview != NULL) {
@@ -157,7 +151,7 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	r->p = p;
 	r->frames = bs_protocol_frames(p);
-	r->rows = count_rows(p);
+	r->rows = bs_protocol_rows(p);
 	r->groups = p->frame_step > 0 ? p->readouts / p->frame_step : 0;
 	r->frame = calloc(r->frames, sizeof(*r->frame));
 	if (r->frame == NULL)

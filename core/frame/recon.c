@@ -184,13 +184,27 @@ static bool goes_on(const struct bs_recon *r, const struct frame *f, const struc
 	       head->idx.repetition != f->first.idx.repetition;
 }
 
-static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const float *data, size_t stride)
+/* path NULL: the table says it. */
+static int add_to(const struct seat *to, uint32_t slot, uint32_t row, const float *path,
+		  const float *data, size_t stride)
 {
-	const struct seat *seat = r->frame[slot].seat;
-	int rc = seat->engine->add(seat->self, slot, row, data, stride);
+	int rc = 0;
+
+	if (path != NULL && to->engine->path != NULL)
+		rc = to->engine->path(to->self, slot, row, path);
+	return rc == 0 ? to->engine->add(to->self, slot, row, data, stride) : rc;
+}
+
+static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_mrd_acq *head,
+	       const float *data)
+{
+	const struct seat beside = { r->preview, r->preview_self };
+	const float *path = bs_protocol_streams(r->p) ? data + bs_path_at(head) : NULL;
+	const float *from = data + 2 * (size_t)head->discard_pre;
+	int rc = add_to(r->frame[slot].seat, slot, row, path, from, head->number_of_samples);
 
 	if (rc == 0 && has_preview_beside(r))
-		rc = r->preview->add(r->preview_self, slot, row, data, stride);
+		rc = add_to(&beside, slot, row, path, from, head->number_of_samples);
 	return rc;
 }
 
@@ -257,7 +271,7 @@ static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *h
 		   const float *data, uint32_t readouts)
 {
 	struct frame *f = &r->frame[slot];
-	int rc = add(r, slot, row, data + 2 * (size_t)head->discard_pre, head->number_of_samples);
+	int rc = add(r, slot, row, head, data);
 
 	if (rc == 0 && (head->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) &&
 	    bs_protocol_uses(r->p, BS_KIND_CALIBRATION))

@@ -23,6 +23,11 @@
  * in none. An image is the sum of one share a group, in the order of the table: it depends on its
  * own readouts alone, to the bit.
  *
+ * Readouts that bring their own path (trajectory.type stream): a frame is so many readouts by their
+ * number, kspace_encode_step_1 * P + kspace_encode_step_2, P the partitions of the header's limits
+ * (of frames of more than 65536 readouts step_2 * 65536 + step_1). The row is the number modulo the
+ * frame's readouts; where numbers go on from frame to frame, each pass counts as a repetition.
+ *
  * Previews (preview_every > 0): pop makes one each time so many readouts of a frame have come,
  * while the frame is incomplete.
  *
@@ -137,7 +142,8 @@ bool bs_admit_ramps(const struct bs_scan_info *info);
  * trajectory itself. What is of a kind that the protocol does not use (core/frame/kind.h) passes
  * whatever it holds, with *row = BS_ROW_NONE. Calibration that it uses has its row as lines have;
  * what else it uses has BS_ROW_NONE and may be shorter than a line.
- * table: not read for method cartesian. Checks every value it is given once; O(values), no state.
+ * table: not read for method cartesian and trajectory.type stream. Checks every value it is given
+ * once; O(values), no state.
  */
 int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,
@@ -158,6 +164,24 @@ int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, s
  */
 void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *data);
 
+/*
+ * trajectory.type stream: the admitted line's path [sample][dims], as core/engine.h has it, and
+ * head's repetition as said above. traj: as bs_admit_acq had it, what is discarded included.
+ * Between admission and bs_recon_readout, once.
+ */
+void bs_admit_path(const struct bs_protocol *p, const struct bs_scan_info *info,
+		   struct bs_mrd_acq *head, const void *traj, float *path);
+
+/* Of a readout with its own path: where it lies, behind the samples as they came. */
+static inline size_t bs_path_at(const struct bs_mrd_acq *head) /* floats */
+{
+	return 2 * (size_t)head->number_of_samples * head->active_channels;
+}
+static inline size_t bs_path_bytes(const struct bs_protocol *p, uint32_t row)
+{
+	return row != BS_ROW_NONE ? bs_protocol_path(p) * sizeof(float) : 0;
+}
+
 /* What arm will take from the arena: the engine's need, and that of what is armed beside it. */
 int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, struct bs_need *need,
 		  struct bs_fail *why);
@@ -170,12 +194,12 @@ bool bs_recon_stands_in(const struct bs_recon *r); /* there is a gridding to aim
 
 void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info);
 /*
- * An admitted acquisition and its row, received at now_ns. data: 4-byte aligned; it is copied
- * before this returns, unless it lies in the pool that the engine was armed with: then as
- * bs_recon_reading says. 0: taken (what the protocol does not use is counted; its data are not
- * looked at). BS_RECON_POP_FIRST: it
- * begins a new frame where an image is still to be made of the one before; pop, then call again
- * with the same readout. BS_ERR_INDEX: this row is in the frame already.
+ * An admitted acquisition and its row, received at now_ns. data: 4-byte aligned, behind it a line's
+ * path where the protocol's comes with the stream; it is copied before this returns, unless it lies
+ * in the pool that the engine was armed with: then as bs_recon_reading says. 0: taken (what the
+ * protocol does not use is counted; its data are not looked at). BS_RECON_POP_FIRST: it begins a
+ * new frame where an image is still to be made of the one before; pop, then call again with the
+ * same readout. BS_ERR_INDEX: this row is in the frame already.
  */
 #define BS_RECON_POP_FIRST 1
 int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,

@@ -383,9 +383,9 @@ static int check_dims(const struct bs_protocol *p, struct bs_fail *why)
 {
 	const uint32_t want = bs_traj_dims(p->traj.type);
 
-	if (p->traj.type == BS_TRAJ_FILE)
+	if (p->traj.type == BS_TRAJ_FILE || p->traj.type == BS_TRAJ_STREAM)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "a trajectory from a file is read, not made");
+			       "a trajectory from a file or from the stream is read, not made");
 	if (p->dims < 2 || p->dims > 3 || (want && p->dims != want))
 		return bs_fail(why, BS_ERR_SIZE, "this trajectory is not for %u dimensions",
 			       p->dims);
@@ -430,6 +430,7 @@ int bs_traj_make(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail 
 		err = conical(t, p, why);
 		break;
 	case BS_TRAJ_FILE:
+	case BS_TRAJ_STREAM:
 		break;
 	}
 	if (err) {

@@ -91,6 +91,7 @@ uint32_t bs_traj_dims(enum bs_traj_type type)
 	case BS_TRAJ_FILE:
 	case BS_TRAJ_CARTESIAN:
 	case BS_TRAJ_RANDOM:
+	case BS_TRAJ_STREAM:
 		break;
 	}
 	return 0;

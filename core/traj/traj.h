@@ -34,7 +34,7 @@ void bs_traj_close(struct bs_traj *t);
 
 /*
  * Opens and fills a table for an analytic type from the protocol's sizes, already in cycles per
- * voxel and keyed (core/traj/make.c lists the orders); BS_ERR_UNSUPPORTED for type file.
+ * voxel and keyed (core/traj/make.c lists the orders); BS_ERR_UNSUPPORTED for file and stream.
  */
 int bs_traj_make(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why);
 

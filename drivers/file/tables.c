@@ -226,7 +226,7 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 	struct bs_protocol found = *p;
 	int rc = 0;
 
-	if (!bs_methods[p->method].on_grid) {
+	if (!bs_methods[p->method].on_grid && !bs_protocol_streams(p)) {
 		*key = p->traj.type == BS_TRAJ_FILE ? "trajectory.file" : "trajectory.type";
 		rc = load_traj(&l->traj, p, why);
 		l->tables.traj = &l->traj;

@@ -1,7 +1,8 @@
 /*
  * drivers/file/tables.h - loads what a protocol names before it is armed: trajectory, weights, maps
  *
- * Trajectory: analytic (core/traj/traj.h) or from a file (drivers/file/traj.h); none for cartesian.
+ * Trajectory: analytic (core/traj/traj.h) or from a file (drivers/file/traj.h); none for cartesian
+ * and where it comes with the stream.
  * Weights: .cfl [1, samples, readouts] or [samples, readouts], real, finite, not negative, not all
  * zero; further dimensions that multiply up to the readouts are as good. Maps: .cfl [x, y, z,
  * coil] of each slice (dimension 13, as BART counts them), finite, not all zero. Field map: .cfl

@@ -79,6 +79,9 @@ static int check_physics(const struct bs_phantom_scan *s, struct bs_fail *why)
 			       "backwards");
 	if (!(fabs(s->field_hz) <= 1e5))
 		return bs_fail(why, BS_ERR_USAGE, "phantom: a field of %g Hz", s->field_hz);
+	if (s->paths != NULL && s->plan.like_scanner)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "phantom: paths that go on are those of plain scans");
 	if (s->plan.epi && !s->plan.like_scanner)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "phantom: EPI is cartesian");
 	return 0;
@@ -217,8 +220,7 @@ static int put_line(void *arg, const struct bs_scanline *line, struct bs_fail *w
 {
 	struct run *r = arg;
 	struct bs_mrd_acq h = bs_phantom_head(&r->scan, r->lines, line, r->count++);
-	const struct bs_traj *t = r->scan.traj;
-	const float *k = t->k + (size_t)line->row * t->samples * t->dims;
+	const float *k = bs_phantom_path(&r->scan, line->frame, line->row);
 	uint32_t n = h.number_of_samples;
 	bool noise = line->kind == BS_SCANLINE_NOISE;
 	int rc = noise ? 0 : bs_phantom_source_hold(r->source, line->slice, line->frame, why);

@@ -23,6 +23,8 @@
  * samples, and carry k. A field turns each sample's voxels by exp(-i 2 pi f t), t = TE + the time
  * from the sample at the center of k-space (on a grid) or from the first one.
  *
+ * With paths each repetition is sampled along its own, which its readouts carry: plain scans alone.
+ *
  * True images: .cfl [x, y, z, 1, 1, contrast (dim 5), ..., slice (dim 13)], each voxel the mean
  * over its square or cube; sensitivities: .cfl [x, y, z, coil, ..., slice (dim 13)]; covariances:
  * .cfl [coil, coil]; field in Hz: .cfl [x, y, z, ..., slice (dim 13)].
@@ -60,6 +62,7 @@ struct bs_phantom_receiver {
 struct bs_phantom_scan {
 	const struct bs_protocol *protocol; /* sizes, name, method; unit cycles per voxel */
 	const struct bs_traj *traj;
+	const float *paths; /* [repetition][readout][sample][dims] in the table's place; or NULL */
 	uint32_t repetitions;
 	double snr;      /* 0: no noise */
 	uint64_t seed;   /* of the noise */

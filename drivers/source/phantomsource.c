@@ -41,12 +41,21 @@ static float *row_at(const struct bs_phantom_source *s, uint32_t place, uint32_t
 	return s->data + (i * s->t->readouts + row) * s->row;
 }
 
+const float *bs_phantom_path(const struct bs_phantom_scan *scan, uint32_t frame, uint32_t row)
+{
+	const struct bs_traj *t = scan->traj;
+	const size_t each = (size_t)t->samples * t->dims;
+
+	return scan->paths != NULL ? scan->paths + ((size_t)frame * t->readouts + row) * each
+				   : t->k + row * each;
+}
+
 static const float *k_at(const struct bs_phantom_source *s, uint32_t way, uint32_t row)
 {
 	size_t each = (size_t)s->t->samples * s->t->dims;
 
 	return s->k != NULL ? s->k + ((size_t)way * s->t->readouts + row) * each
-			    : s->t->k + row * each;
+			    : bs_phantom_path(s->scan, s->frame, row);
 }
 
 /* task: a row of a way of a contrast */
@@ -137,15 +146,37 @@ static int sample_slice(struct bs_phantom_source *s, uint32_t slice, struct bs_f
 	return rc;
 }
 
+/* Spokes beside their nominal place: k + [Sx Sxy; Sxy Sy] times the step between two samples. */
+static void delay(const struct bs_phantom_source *s)
+{
+	const double *m = s->scan->delay;
+	uint32_t n = s->t->samples;
+
+	for (uint32_t row = 0; row < s->t->readouts; row++) {
+		const float *from = bs_phantom_path(s->scan, s->frame, row);
+		float *to = s->k + (size_t)row * n * 2;
+		/* at the center, where no value is folded */
+		double x = (double)from[n] - from[n - 2];
+		double y = (double)from[n + 1] - from[n - 1];
+
+		for (size_t i = 0; i < n; i++) {
+			to[2 * i] = (float)(from[2 * i] + m[0] * x + m[2] * y);
+			to[2 * i + 1] = (float)(from[2 * i + 1] + m[2] * x + m[1] * y);
+		}
+	}
+}
+
 int bs_phantom_source_hold(struct bs_phantom_source *s, uint32_t slice, uint32_t frame,
 			   struct bs_fail *why)
 {
-	bool moves = s->scan->motion > 0.0;
+	bool moves = s->scan->motion > 0.0 || s->scan->paths != NULL;
 	int rc = 0;
 
 	if (s->held != NONE && (s->slices > 1 || s->held == slice) && (!moves || s->frame == frame))
 		return 0;
 	s->frame = frame;
+	if (s->scan->delayed)
+		delay(s);
 	if (s->slices == 1)
 		return sample_slice(s, slice, why);
 	for (uint32_t each = 0; rc == 0 && each < s->slices; each++)
@@ -157,26 +188,6 @@ const float *bs_phantom_source_row(const struct bs_phantom_source *s, uint32_t s
 				   uint32_t contrast, uint32_t row, bool reversed)
 {
 	return row_at(s, s->slices > 1 ? slice : 0, contrast, reversed && s->ways > 1 ? 1 : 0, row);
-}
-
-/* Spokes beside their nominal place: k + [Sx Sxy; Sxy Sy] times the step between two samples. */
-static void delay(const struct bs_phantom_source *s)
-{
-	const double *m = s->scan->delay;
-	uint32_t n = s->t->samples;
-
-	for (uint32_t row = 0; row < s->t->readouts; row++) {
-		const float *from = s->t->k + (size_t)row * n * 2;
-		float *to = s->k + (size_t)row * n * 2;
-		/* at the center, where no value is folded */
-		double x = (double)from[n] - from[n - 2];
-		double y = (double)from[n + 1] - from[n - 1];
-
-		for (size_t i = 0; i < n; i++) {
-			to[2 * i] = (float)(from[2 * i] + m[0] * x + m[2] * y);
-			to[2 * i + 1] = (float)(from[2 * i + 1] + m[2] * x + m[1] * y);
-		}
-	}
 }
 
 /* Lines along the trapezoid; those of way 1 shifted. */
@@ -239,8 +250,6 @@ int bs_phantom_source_open(struct bs_phantom_source **source, const struct bs_ph
 		bs_phantom_source_close(s);
 		return rc;
 	}
-	if (scan->delayed)
-		delay(s);
 	if (scan->plan.epi)
 		run_epi(s);
 	*source = s;

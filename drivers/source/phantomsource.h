@@ -14,6 +14,9 @@
 
 struct bs_phantom_source;
 
+/* Where a readout of a frame lies, as it carries it: [sample][dims]. */
+const float *bs_phantom_path(const struct bs_phantom_scan *scan, uint32_t frame, uint32_t row);
+
 int bs_phantom_source_open(struct bs_phantom_source **source, const struct bs_phantom_scan *scan,
 			   struct bs_team *team, struct bs_fail *why);
 void bs_phantom_source_close(struct bs_phantom_source *source);

@@ -129,7 +129,9 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fail *why)
 {
 	const struct bs_engine *engine = table[p->method].cuda;
-	const char *host_only = bs_protocol_unfolds(p) ? "parallel" : NULL;
+	const char *host_only = bs_protocol_unfolds(p)   ? "parallel"
+				: bs_protocol_streams(p) ? "trajectory.type stream"
+							 : NULL;
 	struct bs_fail reason = { 0 };
 	int rc;
 
@@ -173,6 +175,12 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no %s engine here", p->name,
 			       bs_method_name(p->method), cuda ? "CUDA" : "host");
+	if (bs_protocol_streams(p) && (*engine)->path == NULL && !bs_methods[p->method].empty)
+		return bs_fail(
+			why, BS_ERR_UNSUPPORTED,
+			"protocol '%s': trajectory.type stream: engine %s takes no path with "
+			"the readouts",
+			p->name, (*engine)->name);
 	return 0;
 }
 
@@ -187,7 +195,10 @@ void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
 	const struct bs_shares s = bs_shares_of(p);
 
 	if (!bs_engines_on_gpu(engine->name))
-		(void)snprintf(words, size, "host");
+		(void)snprintf(words, size, "host%s",
+			       p->backend == BS_BACKEND_AUTO && bs_protocol_streams(p)
+				       ? ": trajectory.type stream has no CUDA engine"
+				       : "");
 	else
 		(void)snprintf(words, size, "%s", s.words);
 }

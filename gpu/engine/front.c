@@ -78,11 +78,6 @@ struct plan {
 	} piece[12];
 };
 
-static uint32_t rows_of(const struct bs_protocol *p)
-{
-	return bs_methods[p->method].on_grid ? p->encoded[1] * p->encoded[2] : p->readouts;
-}
-
 /* Along the readout, each with a matrix of its own. */
 static uint32_t places_of(const struct bs_protocol *p)
 {
@@ -104,15 +99,16 @@ static struct plan plan_of(const struct bs_protocol *p)
 	const struct plan plan = { {
 		{ "coil matrices", slices, square * 8 },
 		{ "whitening", 1, square * 16 },
-		{ "virtual coils' samples", 1, room * bs_protocol_inner_coils(p) },
+		{ "virtual coils' samples", 1,
+		  room * bs_protocol_inner_coils(p) + bs_path_bytes(p, 0) },
 		{ "compression", wait > 0, places * square * 16 },
 		{ "calibration data's Gram matrix", wait > 0, places * square * 8 },
 		{ "calibration work", wait > 0, bs_compress_bytes(p->coils) },
 		{ "slices' calibrating rows", slices, sizeof(struct slice) },
 		{ "frames that wait", bs_protocol_frames(p), sizeof(struct frame) },
 		{ "readouts that wait", slices, wait * sizeof(struct waiting) },
-		{ "their samples", slices, wait * room * p->coils },
-		{ "their rows", wait > 0, (uint64_t)rows_of(p) * 4 },
+		{ "their samples", slices, wait * (room * p->coils + bs_path_bytes(p, 0)) },
+		{ "their rows", wait > 0, (uint64_t)bs_protocol_rows(p) * 4 },
 		{ "coil matrices by place", places > 1 ? slices : 0, places * square * 8 },
 	} };
 
@@ -176,9 +172,9 @@ int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_r
 	f->recon = recon;
 	f->inner_coils = bs_protocol_inner_coils(p);
 	f->slices = p->virtual_coils > 0 ? p->slices : 1;
-	f->rows = rows_of(p);
+	f->rows = bs_protocol_rows(p);
 	f->quota = (uint32_t)quota_of(p);
-	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils;
+	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils + bs_protocol_path(p);
 	f->stride = (p->readouts + SPREAD - 1) / SPREAD;
 	f->calibrating = bs_methods[p->method].on_grid
 				 ? least(p->encoded[1], 2 * HALF) * least(p->encoded[2], 2 * HALF)
@@ -326,6 +322,7 @@ static int pass(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
 	mix(f, head, data);
 	inner.active_channels = (uint16_t)f->inner_coils;
 	bs_acq_trim(&inner, used_samples(head));
+	memcpy(f->mixed + bs_path_at(&inner), data + bs_path_at(head), bs_path_bytes(f->p, row));
 	return bs_recon_readout(f->recon, &inner, row, f->mixed, now_ns, why);
 }
 
@@ -357,6 +354,11 @@ static bool is_again(const struct bs_front *f, const struct bs_mrd_acq *head)
 	return f->p->averages > 1 && head->idx.average > 0;
 }
 
+static struct frame *frame_of(const struct bs_front *f, const struct bs_mrd_acq *head)
+{
+	return &f->frame[bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast)];
+}
+
 static float *samples_of(const struct bs_front *f, uint32_t item)
 {
 	return f->data + item * f->room;
@@ -367,8 +369,7 @@ static void hold(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row
 		 int64_t now_ns)
 {
 	struct slice *s = &f->slice[head->idx.slice];
-	struct frame *frame =
-		&f->frame[bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast)];
+	struct frame *frame = frame_of(f, head);
 	const uint32_t item = f->free;
 	struct waiting *w = &f->waiting[item];
 	const uint32_t place = is_again(f, head) ? NONE : place_of(f, row);
@@ -376,7 +377,7 @@ static void hold(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row
 	f->free = w->next;
 	*w = (struct waiting){ *head, row, now_ns, NONE };
 	memcpy(samples_of(f, item), data,
-	       (size_t)head->number_of_samples * head->active_channels * 8);
+	       bs_path_at(head) * sizeof(float) + bs_path_bytes(f->p, row));
 	if (s->last != NONE)
 		f->waiting[s->last].next = item;
 	else
@@ -514,8 +515,7 @@ static int refused(struct bs_front *f, struct bs_fail *why)
 /* A line of another frame than the one that waits: of that one no more will come. */
 static bool goes_on(const struct bs_front *f, const struct bs_mrd_acq *head)
 {
-	const struct frame *frame =
-		&f->frame[bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast)];
+	const struct frame *frame = frame_of(f, head);
 
 	return bs_mrd_kind(head->flags) == BS_KIND_IMAGING && frame->lines > 0 &&
 	       frame->key != bs_frame_key(f->p, &head->idx);
@@ -524,8 +524,7 @@ static bool goes_on(const struct bs_front *f, const struct bs_mrd_acq *head)
 static bool complete(const struct bs_front *f, const struct bs_mrd_acq *head)
 {
 	const struct slice *s = &f->slice[head->idx.slice];
-	const struct frame *frame =
-		&f->frame[bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast)];
+	const struct frame *frame = frame_of(f, head);
 
 	return s->rows == f->calibrating || frame->lines == f->quota / f->p->contrasts ||
 	       s->count == f->quota || bs_lines_end(f->p, head->flags);

@@ -5,6 +5,7 @@
 #include "gpu/engine/engines.h"
 #include "gpu/nufft/nufft.h"
 #include "gpu/image/partial.h"
+#include "gpu/solve/paths.h"
 #include "gpu/solve/segments.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@ struct engine {
 	const struct bs_protocol *p;
 	struct bs_nufft *nufft;
 	struct bs_segments *field; /* takes its place off resonance */
+	struct bs_paths *paths;    /* or where readouts bring their own */
 	struct bs_partial window;
 	struct bs_combiner *combiner;
 	float *coil_images;
@@ -66,6 +68,8 @@ static int gridding_need(const struct bs_protocol *p, struct bs_need *need, stru
 	bs_partial_need(p, need);
 	if (rc != 0)
 		return rc;
+	if (bs_protocol_streams(p))
+		return bs_paths_need(p, &s, need, why);
 	return bs_protocol_off_resonance(p) ? bs_segments_need(&field, need, why)
 					    : bs_nufft_need(&s, need, why);
 }
@@ -76,6 +80,7 @@ static void gridding_disarm(void *self)
 
 	bs_nufft_close(e->nufft);
 	bs_segments_close(e->field);
+	bs_paths_close(e->paths);
 	bs_combiner_close(e->combiner);
 	free(e);
 }
@@ -85,12 +90,14 @@ static int plan_sums(struct engine *e, const struct bs_tables *tables, const flo
 {
 	struct bs_nufft_spec s = bs_gridding_spec(e->p);
 	struct bs_segments_spec field = bs_gridding_segments(e->p, e->p->coils);
-	const float *k = tables->traj->k;
 
+	if (bs_protocol_streams(e->p))
+		return bs_paths_plan(&e->paths, e->p, &s, env->arena, env->team, why);
 	if (bs_protocol_off_resonance(e->p))
-		return bs_segments_plan(&e->field, &field, k, weight, tables->field, env->arena,
-					env->team, env->cache_dir, why);
-	return bs_nufft_plan(&e->nufft, &s, k, weight, env->arena, env->team, env->cache_dir, why);
+		return bs_segments_plan(&e->field, &field, tables->traj->k, weight, tables->field,
+					env->arena, env->team, env->cache_dir, why);
+	return bs_nufft_plan(&e->nufft, &s, tables->traj->k, weight, env->arena, env->team,
+			     env->cache_dir, why);
 }
 
 static int gridding_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
@@ -116,7 +123,7 @@ static int gridding_arm(void **self, const struct bs_protocol *p, const struct b
 	rc = bs_partial_open(&e->window, p, env->arena, env->team, why);
 	if (rc == 0)
 		rc = bs_combiner_plan(&e->combiner, p, env->arena, env->team, why);
-	if (rc == 0)
+	if (rc == 0 && !bs_protocol_streams(p))
 		rc = bs_density(weight, p, tables->traj, tables->weight, env->team, why);
 	if (rc == 0)
 		rc = plan_sums(e, tables, weight, env, why);
@@ -136,10 +143,20 @@ static int gridding_begin(void *self, uint32_t frame)
 {
 	struct engine *e = self;
 
-	if (e->field != NULL)
+	if (e->paths != NULL)
+		bs_paths_begin(e->paths, frame);
+	else if (e->field != NULL)
 		bs_segments_begin(e->field, frame);
 	else
 		bs_nufft_begin(e->nufft, frame);
+	return 0;
+}
+
+static int gridding_path(void *self, uint32_t frame, uint32_t readout, const float *k)
+{
+	struct engine *e = self;
+
+	bs_paths_path(e->paths, frame, readout, k);
 	return 0;
 }
 
@@ -148,7 +165,9 @@ static int gridding_add(void *self, uint32_t frame, uint32_t readout, const floa
 {
 	struct engine *e = self;
 
-	if (e->field != NULL)
+	if (e->paths != NULL)
+		bs_paths_add(e->paths, frame, readout, data, coil_stride);
+	else if (e->field != NULL)
 		bs_segments_add(e->field, frame, readout, data, coil_stride);
 	else
 		bs_nufft_add(e->nufft, frame, (uint64_t)readout * e->p->samples, e->p->samples,
@@ -156,13 +175,18 @@ static int gridding_add(void *self, uint32_t frame, uint32_t readout, const floa
 	return 0;
 }
 
-static void sum_up(struct engine *e, uint32_t frame, float *coil_images)
+/* held: the groups of a window whose path is theirs together; NULL: no window's. */
+static int sum_up(struct engine *e, uint32_t frame, const uint8_t *held, float *coil_images,
+		  struct bs_fail *why)
 {
+	if (e->paths != NULL)
+		return bs_paths_finish(e->paths, frame, held, coil_images, why);
 	if (e->field != NULL)
 		bs_segments_finish(e->field, frame, bs_protocol_frame_slice(e->p, frame),
 				   coil_images);
 	else
 		bs_nufft_finish(e->nufft, frame, coil_images);
+	return 0;
 }
 
 /* start_ns: when the work began whose result is in coil_images. */
@@ -185,18 +209,19 @@ static int gridding_finish(void *self, uint32_t frame, int64_t deadline_ns, floa
 {
 	struct engine *e = self;
 	int64_t start_ns = bs_now_ns();
+	int rc = sum_up(e, frame, NULL, e->coil_images, &report->why);
 
 	(void)deadline_ns; /* a direct method has no iterations to leave out */
-	sum_up(e, frame, e->coil_images);
-	return to_image(e, frame, start_ns, image, report);
+	return rc == 0 ? to_image(e, frame, start_ns, image, report) : rc;
 }
 
 static int gridding_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct engine *e = self;
 
-	sum_up(e, frame, bs_partial_write(&e->window, frame, group));
-	return 0;
+	if (e->paths != NULL)
+		return 0; /* its samples and its path stay */
+	return sum_up(e, frame, NULL, bs_partial_write(&e->window, frame, group), NULL);
 }
 
 static int gridding_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
@@ -204,22 +229,27 @@ static int gridding_slide(void *self, uint32_t frame, const uint8_t *held, int64
 {
 	struct engine *e = self;
 	int64_t start_ns = bs_now_ns();
+	int rc = 0;
 
 	(void)deadline_ns;
-	bs_partial_sum(&e->window, frame, held, e->coil_images);
-	return to_image(e, frame, start_ns, image, report);
+	if (e->paths != NULL)
+		rc = sum_up(e, frame, held, e->coil_images, &report->why);
+	else
+		bs_partial_sum(&e->window, frame, held, e->coil_images);
+	return rc == 0 ? to_image(e, frame, start_ns, image, report) : rc;
 }
 
 static int gridding_peek(void *self, uint32_t frame, float *image)
 {
 	struct engine *e = self;
 	struct bs_report unread = { 0 };
+	int rc = 0;
 
-	if (e->field != NULL)
-		sum_up(e, frame, e->coil_images);
+	if (e->nufft == NULL)
+		rc = sum_up(e, frame, NULL, e->coil_images, &unread.why);
 	else
 		bs_nufft_peek(e->nufft, frame, e->coil_images);
-	return to_image(e, frame, 0, image, &unread);
+	return rc == 0 ? to_image(e, frame, 0, image, &unread) : rc;
 }
 
 const struct bs_engine bs_engine_gridding_host = {
@@ -227,6 +257,7 @@ const struct bs_engine bs_engine_gridding_host = {
 	.need = gridding_need,
 	.arm = gridding_arm,
 	.begin = gridding_begin,
+	.path = gridding_path,
 	.add = gridding_add,
 	.finish = gridding_finish,
 	.disarm = gridding_disarm,

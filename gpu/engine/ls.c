@@ -15,6 +15,7 @@
 #include "gpu/exact/exact.h"
 #include "gpu/solve/ls.h"
 #include "gpu/solve/lsq.h"
+#include "gpu/solve/paths.h"
 #include "gpu/solve/segments.h"
 #include "gpu/nufft/nufft.h"
 #include "gpu/image/partial.h"
@@ -24,6 +25,7 @@ struct engine {
 	struct bs_exact *exact;
 	struct bs_nufft *nufft;
 	struct bs_segments *field; /* in the place of both off resonance */
+	struct bs_paths *paths;    /* or where readouts bring their own */
 	struct bs_ls *ls;
 	const float *maps;
 	struct bs_partial window;
@@ -72,12 +74,23 @@ static struct bs_segments_spec segments_of(const struct bs_protocol *p)
 	return bs_gridding_segments(p, bs_methods[p->method].uses_maps ? p->coils : 1);
 }
 
+static struct bs_nufft_spec paths_of(const struct bs_protocol *p)
+{
+	struct bs_nufft_spec s = nufft_of(p);
+
+	s.coils = bs_methods[p->method].uses_maps ? p->coils : 1;
+	return s;
+}
+
 static int sums_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	struct bs_exact_spec exact = exact_of(p);
 	struct bs_nufft_spec nufft = nufft_of(p);
+	struct bs_nufft_spec paths = paths_of(p);
 	struct bs_segments_spec field = segments_of(p);
 
+	if (bs_protocol_streams(p))
+		return bs_paths_need(p, &paths, need, why);
 	if (bs_protocol_off_resonance(p))
 		return bs_segments_need(&field, need, why);
 	return p->fhd == BS_SUM_EXACT ? bs_exact_need(&exact, need, why)
@@ -106,6 +119,7 @@ static void ls_disarm(void *self)
 	if (e->nufft != NULL)
 		bs_nufft_close(e->nufft);
 	bs_segments_close(e->field);
+	bs_paths_close(e->paths);
 	bs_ls_close(e->ls);
 	bs_combiner_close(e->combiner);
 	free(e);
@@ -130,8 +144,11 @@ static int plan_sums(struct engine *e, const struct bs_tables *tables, const flo
 		     const struct bs_arm_env *env, struct bs_fail *why)
 {
 	struct bs_exact_spec s = exact_of(e->p);
+	struct bs_nufft_spec paths = paths_of(e->p);
 	struct bs_segments_spec field = segments_of(e->p);
 
+	if (bs_protocol_streams(e->p))
+		return bs_paths_plan(&e->paths, e->p, &paths, env->arena, env->team, why);
 	if (bs_protocol_off_resonance(e->p))
 		return bs_segments_plan(&e->field, &field, tables->traj->k, weight, tables->field,
 					env->arena, env->team, env->cache_dir, why);
@@ -143,6 +160,11 @@ static int plan_sums(struct engine *e, const struct bs_tables *tables, const flo
 static void apply_field(void *self, const float *maps, const float *in, float *out)
 {
 	bs_segments_normal(self, maps, in, out);
+}
+
+static void apply_paths(void *self, const float *maps, const float *in, float *out)
+{
+	bs_paths_normal(self, maps, in, out);
 }
 
 static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
@@ -191,6 +213,8 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 	}
 	if (e->field != NULL)
 		bs_ls_given(e->ls, apply_field, e->field);
+	if (e->paths != NULL)
+		bs_ls_given(e->ls, apply_paths, e->paths);
 	*self = e;
 	return 0;
 }
@@ -199,12 +223,22 @@ static int ls_begin(void *self, uint32_t frame)
 {
 	struct engine *e = self;
 
-	if (e->field != NULL)
+	if (e->paths != NULL)
+		bs_paths_begin(e->paths, frame);
+	else if (e->field != NULL)
 		bs_segments_begin(e->field, frame);
 	else if (e->exact != NULL)
 		bs_exact_begin(e->exact, frame);
 	else
 		bs_nufft_begin(e->nufft, frame);
+	return 0;
+}
+
+static int ls_path(void *self, uint32_t frame, uint32_t readout, const float *k)
+{
+	struct engine *e = self;
+
+	bs_paths_path(e->paths, frame, readout, k);
 	return 0;
 }
 
@@ -214,7 +248,9 @@ static int ls_add(void *self, uint32_t frame, uint32_t readout, const float *dat
 	struct engine *e = self;
 	uint64_t first = (uint64_t)readout * e->p->samples;
 
-	if (e->field != NULL)
+	if (e->paths != NULL)
+		bs_paths_add(e->paths, frame, readout, data, coil_stride);
+	else if (e->field != NULL)
 		bs_segments_add(e->field, frame, readout, data, coil_stride);
 	else if (e->exact != NULL)
 		bs_exact_add(e->exact, frame, first, e->p->samples, data, coil_stride);
@@ -244,15 +280,22 @@ static void solve(struct engine *e, int64_t deadline_ns, struct bs_report *repor
 	}
 }
 
-/* F^H d of the readouts that came; the others count as zeros. */
-static void sum_up(struct engine *e, uint32_t frame, float *fhd)
+/*
+ * F^H d of the readouts that came; the others count as zeros. held: the groups of a window whose
+ * path is theirs together; NULL: no window's.
+ */
+static int sum_up(struct engine *e, uint32_t frame, const uint8_t *held, float *fhd,
+		  struct bs_fail *why)
 {
+	if (e->paths != NULL)
+		return bs_paths_finish(e->paths, frame, held, fhd, why);
 	if (e->field != NULL)
 		bs_segments_finish(e->field, frame, bs_protocol_frame_slice(e->p, frame), fhd);
 	else if (e->exact != NULL)
 		bs_exact_finish(e->exact, frame, fhd);
 	else
 		bs_nufft_finish(e->nufft, frame, fhd);
+	return 0;
 }
 
 /* start_ns: when the work began whose result is in fhd. */
@@ -271,6 +314,10 @@ static int to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t 
 		bs_segments_slice(e->field, slice);
 		bs_segments_report(e->field, report);
 	}
+	if (e->paths != NULL && e->p->precond != BS_PRECOND_NONE) {
+		bs_ls_weights(e->ls, bs_paths_sum(e->paths));
+		bs_ls_changed(e->ls, bs_methods[e->p->method].uses_maps ? slice : 0);
+	}
 	solve(e, deadline_ns, report);
 	solved_ns = bs_now_ns();
 	bs_combiner_run(e->combiner, e->images, bs_maps_of(e->maps, e->p, slice), image);
@@ -287,9 +334,9 @@ static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *ima
 {
 	struct engine *e = self;
 	int64_t start_ns = bs_now_ns();
+	int rc = sum_up(e, frame, NULL, e->fhd, &report->why);
 
-	sum_up(e, frame, e->fhd);
-	return to_image(e, frame, start_ns, deadline_ns, image, report);
+	return rc == 0 ? to_image(e, frame, start_ns, deadline_ns, image, report) : rc;
 }
 
 static int ls_maps(void *self, uint32_t slice)
@@ -302,8 +349,9 @@ static int ls_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct engine *e = self;
 
-	sum_up(e, frame, bs_partial_write(&e->window, frame, group));
-	return 0;
+	if (e->paths != NULL)
+		return 0; /* its samples and its path stay */
+	return sum_up(e, frame, NULL, bs_partial_write(&e->window, frame, group), NULL);
 }
 
 static int ls_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
@@ -311,9 +359,13 @@ static int ls_slide(void *self, uint32_t frame, const uint8_t *held, int64_t dea
 {
 	struct engine *e = self;
 	int64_t start_ns = bs_now_ns();
+	int rc = 0;
 
-	bs_partial_sum(&e->window, frame, held, e->fhd);
-	return to_image(e, frame, start_ns, deadline_ns, image, report);
+	if (e->paths != NULL)
+		rc = sum_up(e, frame, held, e->fhd, &report->why);
+	else
+		bs_partial_sum(&e->window, frame, held, e->fhd);
+	return rc == 0 ? to_image(e, frame, start_ns, deadline_ns, image, report) : rc;
 }
 
 const struct bs_engine bs_engine_ls_host = {
@@ -321,6 +373,7 @@ const struct bs_engine bs_engine_ls_host = {
 	.need = ls_need,
 	.arm = ls_arm,
 	.begin = ls_begin,
+	.path = ls_path,
 	.add = ls_add,
 	.finish = ls_finish,
 	.disarm = ls_disarm,
@@ -334,6 +387,7 @@ const struct bs_engine bs_engine_sense_host = {
 	.need = ls_need,
 	.arm = ls_arm,
 	.begin = ls_begin,
+	.path = ls_path,
 	.add = ls_add,
 	.finish = ls_finish,
 	.disarm = ls_disarm,

@@ -34,7 +34,7 @@ struct bs_phases {
 	/* memory */
 	struct navigated *navigated;
 	float *first;          /* [frame][room] */
-	float *line;           /* [coils][n] */
+	float *line;           /* [coils][n], and a path behind it */
 	float *triple;         /* [3][coils][n] */
 	float *ramps, *across; /* [n][n]; [2][n][coils] complex */
 	float *off;            /* [slice][n] complex: what reversed lines are multiplied by */
@@ -54,7 +54,7 @@ static void plan(uint64_t count[PIECES], uint64_t bytes[PIECES], const struct bs
 	const uint64_t all[PIECES][2] = {
 		{ frames, sizeof(struct navigated) },
 		{ frames, ((uint64_t)p->samples + p->discard) * p->coils * 8 },
-		{ 1, line },
+		{ 1, line + bs_protocol_path(p) * 4 },
 		{ p->epi_correct ? 3 : 0, line },
 		{ p->epi_correct ? n : 0, n * 8 },
 		{ p->epi_correct ? 2 : 0, line },
@@ -438,6 +438,8 @@ static int correct(struct bs_phases *f, struct bs_mrd_acq *head, const float **d
 	for (size_t c = 0; c < f->p->coils; c++) /* without what a late echo lacks */
 		memmove(f->line + 2 * c * f->p->samples,
 			f->line + 2 * (c * f->n + f->n - f->p->samples), (size_t)f->p->samples * 8);
+	memcpy(f->line + 2 * (size_t)f->p->samples * f->p->coils, *data + bs_path_at(head),
+	       bs_protocol_path(f->p) * sizeof(float));
 	bs_acq_trim(head, f->p->samples);
 	*data = f->line;
 	return 0;

@@ -26,7 +26,7 @@ static uint64_t slots_of(const struct bs_protocol *p)
 
 void bs_partial_need(const struct bs_protocol *p, struct bs_need *need)
 {
-	if (p->frame_step == 0)
+	if (bs_partial_groups(p) == 0)
 		return;
 	bs_need_add(need, "window's partial sums", slots_of(p), bytes_of(p));
 	bs_need_add(need, "window's marks", 1, slots_of(p));

@@ -12,7 +12,7 @@
  *
  * part   [frame][group][coil][z][y][x] complex float, behind them the blocks' sums
  * need -> open -> { write, sum }*. Takes what need states from the arena, allocates nothing. One
- * caller. Without a window (frame_step 0) need adds nothing and open takes nothing.
+ * caller. Without groups need adds nothing and open takes nothing.
  * Twins: partial.c (host), partial.cu (CUDA).
  * Tests: test/unit/gpu/test_window.c, test/twin/twin_window.c
  */
@@ -36,10 +36,10 @@ struct bs_partial {
 	uint32_t groups, side, blocks;
 };
 
-/* Groups of a window; 0 without one. */
+/* Groups of a window; 0 without one, and where their weights depend on each other's path. */
 static inline uint32_t bs_partial_groups(const struct bs_protocol *p)
 {
-	return p->frame_step > 0 ? p->readouts / p->frame_step : 0;
+	return p->frame_step > 0 && !bs_protocol_streams(p) ? p->readouts / p->frame_step : 0;
 }
 
 /* Groups of a block: the square root, rounded up. */

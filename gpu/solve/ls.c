@@ -249,6 +249,11 @@ void bs_ls_given(struct bs_ls *p,
 	p->normal_self = self;
 }
 
+void bs_ls_weights(struct bs_ls *p, double sum)
+{
+	p->q0 = sum;
+}
+
 void bs_ls_lambda(struct bs_ls *p, double lambda)
 {
 	p->mu = lambda * (double)p->voxels;

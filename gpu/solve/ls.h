@@ -58,6 +58,8 @@ void bs_ls_changed(struct bs_ls *plan, uint32_t set);
 void bs_ls_given(struct bs_ls *plan,
 		 void (*normal)(void *self, const float *maps, const float *in, float *out),
 		 void *self);
+/* Likewise: another sum of the weights; then bs_ls_changed for the sets that are solved. */
+void bs_ls_weights(struct bs_ls *plan, double sum);
 /* Another lambda for the solves that follow. */
 void bs_ls_lambda(struct bs_ls *plan, double lambda);
 

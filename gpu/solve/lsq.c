@@ -14,7 +14,7 @@ int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_
 	int rc = 0;
 
 	*weight = NULL;
-	if (p->density == BS_DENSITY_NONE)
+	if (p->density == BS_DENSITY_NONE || bs_protocol_streams(p))
 		return 0;
 	*weight = malloc(bytes);
 	if (*weight == NULL)
@@ -40,7 +40,7 @@ struct bs_ls_spec bs_lsq_spec(const struct bs_protocol *p)
 		.precond = p->precond,
 		.iterations = p->iterations,
 		.lambda = p->lambda,
-		.given = bs_protocol_off_resonance(p),
+		.given = !bs_lsq_keeps_q(p),
 	};
 }
 
@@ -74,7 +74,7 @@ struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p)
 	};
 }
 
-/* Off resonance there is no Q; its first value, of no distance, is what it would be. */
+/* Where there is no Q; its first value, of no distance, is what it would be. */
 static int sum_weights(float **q, const struct bs_protocol *p, const float *weight,
 		       struct bs_fail *why)
 {
@@ -98,7 +98,7 @@ int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tab
 	struct bs_q_spec s = bs_lsq_q_spec(p);
 	int rc;
 
-	if (bs_protocol_off_resonance(p))
+	if (!bs_lsq_keeps_q(p))
 		return sum_weights(q, p, weight, why);
 	*q = malloc((size_t)bs_q_size(&s) * 8);
 	if (*q == NULL || bs_q_size(&s) == 0)

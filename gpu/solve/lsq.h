@@ -4,7 +4,8 @@
  * Shared by the engines and by `boreside arm`, so that what one puts into the cache the other
  * finds.
  * weights: density compensation as the protocol names it (gpu/nufft/density.h), or *weight = NULL
- * for none, the default of ls and sense; for weighted least squares they enter F^H d and Q alike.
+ * for none, the default of ls and sense, and where the path comes with the stream; for weighted
+ * least squares they enter F^H d and Q alike.
  * Those that were made beforehand (tables->density) are taken as they are.
  * Results are malloc'd, the caller's to free. At arm only.
  */
@@ -29,6 +30,11 @@ int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_
  */
 int bs_lsq_boxed(float **boxed, const struct bs_protocol *p, const float *k, const float *weight,
 		 struct bs_fail *why);
+/* Whether F^H F is applied through Q, made when the protocol is armed; else bs_ls_given says it. */
+static inline bool bs_lsq_keeps_q(const struct bs_protocol *p)
+{
+	return !bs_protocol_off_resonance(p) && !bs_protocol_streams(p);
+}
 struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p);
 int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
 	     const float *weight, struct bs_team *team, const char *cache_dir,

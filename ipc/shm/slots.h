@@ -40,7 +40,10 @@ static inline uint32_t bs_entry_slot(uint64_t e)
 	return (uint32_t)e;
 }
 
-/* Beside each acquisition slot, whose bytes hold the samples alone [coil][sample], aligned. */
+/*
+ * Beside each acquisition slot, whose bytes hold the samples [coil][sample], aligned, and behind
+ * them, where the protocol's comes with the stream, a line's path (core/frame/recon.h).
+ */
 struct bs_acq_meta {
 	struct bs_mrd_acq head;
 	uint32_t row;

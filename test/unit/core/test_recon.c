@@ -1,9 +1,11 @@
 /* test/unit/core/test_recon.c - admission names every fault; frames become images */
 #include "core/frame/attributes.h"
 #include "core/memory/pools.h"
+#include "core/traj/delay.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
 
+#include <math.h>
 #include <string.h>
 
 static struct bs_fail why;
@@ -151,6 +153,105 @@ static void admit_dwell(void)
 	CHECK(bs_admit_dwell(&p, &h, &why) == 0, "not said");
 }
 
+#define PATH 6u
+
+/* A readout that brings its own path: what is refused, which row it is, where its samples lie. */
+static void admit_path(void)
+{
+	struct bs_protocol p = { .name = "own",
+				 .method = BS_METHOD_GRIDDING,
+				 .dims = 2,
+				 .matrix = { 32, 16, 1 },
+				 .coils = 1,
+				 .samples = PATH,
+				 .discard = 3,
+				 .readouts = 10,
+				 .slices = 1,
+				 .contrasts = 1,
+				 .max_sample = 1e6,
+				 .traj = { .type = BS_TRAJ_STREAM,
+					   .unit = BS_UNIT_CYCLES_PER_FOV } };
+	struct bs_scan_info info = { .encoded = { 32, 16, 1 }, .channels = 1 };
+	struct bs_mrd_acq h = { .version = 1,
+				.number_of_samples = PATH + 3,
+				.active_channels = 1,
+				.discard_pre = 2,
+				.discard_post = 1,
+				.trajectory_dimensions = 3,
+				.scan_counter = 7 };
+	const float data[2 * (PATH + 3)] = { 0 };
+	float k[3 * (PATH + 3)] = { 0 };
+	float at[2 * PATH];
+	float moved[2 * PATH];
+	struct bs_traj t = { .dims = 2, .samples = PATH, .readouts = 1, .k = at };
+	uint32_t row;
+
+	for (uint32_t i = 0; i < PATH + 3; i++) {
+		k[3 * i] = -16.0f + 4.0f * (float)i;
+		k[3 * i + 1] = 8.0f - (float)(i * i) / 8.0f;
+	}
+	k[3 * 5] = 16.0f;
+	h.idx.kspace_encode_step_1 = 3;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == 0 && row == 3,
+	      "row 3 of a frame: %s", why.text);
+	bs_admit_path(&p, &info, &h, k, at);
+	CHECK(at[0] == -8.0f / 32 && at[1] == 7.5f / 16 && at[2 * 3] == -0.5f &&
+		      at[2 * 5 + 1] == 1.875f / 16 && h.idx.repetition == 0,
+	      "less what is discarded, in cycles per voxel, folded: %g %g %g", (double)at[0],
+	      (double)at[1], (double)at[6]);
+	p.traj.delay[0] = 0.5f;
+	p.traj.delay_cross[0] = -0.25f;
+	bs_admit_path(&p, &info, &h, k, moved);
+	bs_delay_apply(&t, p.traj.delay, p.traj.delay_cross);
+	CHECK(memcmp(moved, at, sizeof(at)) == 0, "delayed as a table is");
+
+	h.idx.kspace_encode_step_1 = 65535;
+	h.idx.repetition = 2;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == 0 && row == 5,
+	      "row 5 of frame 6553");
+	bs_admit_path(&p, &info, &h, k, at);
+	CHECK(h.idx.repetition == 6555, "which counts as a repetition: %u", h.idx.repetition);
+	info.step2.given = 1;
+	info.step2.max = 4;
+	h.idx = (struct bs_mrd_idx){ .kspace_encode_step_1 = 7, .kspace_encode_step_2 = 3 };
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == 0 && row == 8,
+	      "5 partitions: row 38 modulo 10");
+	h.idx.kspace_encode_step_2 = 5;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == BS_ERR_INDEX &&
+		      strstr(why.text, "acquisition 7: kspace_encode_step_2 is 5") != NULL,
+	      "%s", why.text);
+	p.readouts = 65546;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == 0 && row == 327687 % 65546,
+	      "a frame of more than 65536: step_2 counts these");
+	p.readouts = 10;
+	h.idx.kspace_encode_step_2 = 0;
+
+	k[3 * 4 + 1] = -8.1f;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
+		      strstr(why.text, "acquisition 7: sample 4 has ky = -8.1, out of range") !=
+			      NULL,
+	      "%s", why.text);
+	k[3 * 4 + 1] = NAN;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
+		      strstr(why.text, "acquisition 7: sample 4 has ky = ") != NULL,
+	      "%s", why.text);
+	k[3 * 4 + 1] = 6.0f;
+	k[3 * 6 + 2] = 1e-3f;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
+		      strstr(why.text, "sample 6 has kz") != NULL,
+	      "%s", why.text);
+	p.traj.third_ignored = true;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == 0, "the third is ignored");
+	h.trajectory_dimensions = 1;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
+		      strstr(why.text, "acquisition 7: 1 trajectory dimensions") != NULL,
+	      "%s", why.text);
+	h.trajectory_dimensions = 0;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
+		      strstr(why.text, "acquisition 7 carries no trajectory") != NULL,
+	      "%s", why.text);
+}
+
 static void turn(void)
 {
 	struct bs_protocol p = cartesian();
@@ -176,6 +277,10 @@ static void turn(void)
 	h.discard_pre = 1; /* as they are stored: of the end of k */
 	h.discard_post = 2;
 	h.center_sample = 1 + 15; /* forward it would be 2 + 8 */
+	p.discard = 2;
+	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE,
+	      "more are discarded than there is room for: %s", why.text);
+	p.discard = 3;
 	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == 3,
 	      "a reversed line states its center as it is stored: %s", why.text);
 	bs_admit_turn(&p, &h, data[0]);
@@ -468,6 +573,7 @@ int main(void)
 	admit_lines();
 	admit_external();
 	admit_dwell();
+	admit_path();
 	turn();
 	admit_beside();
 	admit_on_grid();

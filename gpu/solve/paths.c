@@ -1,0 +1,314 @@
+/* gpu/solve/paths.c - see paths.h */
+#include "gpu/solve/paths.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/nufft/density.h"
+
+#define BLOCK 8192u /* voxels of one task */
+
+struct bs_paths {
+	const struct bs_protocol *p;
+	uint32_t together;
+	struct bs_nufft *nufft;
+	struct bs_density_plan *density;
+	struct bs_team *team;
+	uint64_t voxels, samples;
+	float *k;       /* [state][readout][sample][dims] */
+	float *data;    /* [state][coil][readout][sample] complex */
+	uint8_t *seen;  /* [state][readout] */
+	uint8_t *fresh; /* [state]: nothing was added since begin */
+	uint8_t *used;  /* [readout]: in the image at hand */
+	float *weight;  /* [readout][sample] of the path at hand, their sum in sum */
+	double sum;
+	float *images; /* [together][voxel] complex; normal's */
+	float *at;     /* [together][sample] complex; normal's */
+	/* of the operation in progress */
+	const float *in, *maps;
+	float *out;
+};
+
+static struct bs_nufft_spec nufft_of(const struct bs_nufft_spec *nufft)
+{
+	struct bs_nufft_spec s = *nufft;
+
+	s.chunk = s.part = 0;
+	s.states = 0;
+	s.peek = false;
+	s.repath = true;
+	return s;
+}
+
+/* ---- memory ---- */
+
+enum region { PATHS, DATA, SEEN, USED, WEIGHT, IMAGES, SAMPLES, REGIONS };
+static const char *const region_name[REGIONS] = { "frame paths",    "frame samples",
+						  "frame readouts", "readouts in an image",
+						  "path weights",   "path images",
+						  "path samples" };
+
+/* They fit: config/ bounds voxels, samples, coils and frames. */
+static void regions_of(uint64_t bytes[REGIONS], const struct bs_protocol *p, uint32_t together)
+{
+	const uint64_t states = bs_protocol_frames(p);
+	const uint64_t samples = bs_protocol_samples(p);
+	const bool normal = bs_methods[p->method].solves;
+
+	bytes[PATHS] = states * samples * p->dims * 4;
+	bytes[DATA] = states * samples * p->coils * 8;
+	bytes[SEEN] = states * ((uint64_t)p->readouts + 1);
+	bytes[USED] = p->readouts;
+	bytes[WEIGHT] = samples * 4;
+	bytes[IMAGES] = normal ? bs_protocol_voxels(p) * together * 8 : 0;
+	bytes[SAMPLES] = normal ? samples * together * 8 : 0;
+}
+
+int bs_paths_need(const struct bs_protocol *p, const struct bs_nufft_spec *nufft,
+		  struct bs_need *need, struct bs_fail *why)
+{
+	const struct bs_nufft_spec s = nufft_of(nufft);
+	uint64_t bytes[REGIONS];
+	int rc;
+
+	regions_of(bytes, p, nufft->coils);
+	for (int r = 0; r < REGIONS; r++)
+		if (bytes[r] > 0)
+			bs_need_add(need, region_name[r], 1, bytes[r]);
+	rc = bs_nufft_need(&s, need, why);
+	return rc == 0 ? bs_density_need(p, need, why) : rc;
+}
+
+static int take_regions(struct bs_paths *f, struct bs_arena *arena, struct bs_fail *why)
+{
+	void **const to[REGIONS] = { (void **)&f->k,    (void **)&f->data,   (void **)&f->seen,
+				     (void **)&f->used, (void **)&f->weight, (void **)&f->images,
+				     (void **)&f->at };
+	uint64_t bytes[REGIONS];
+
+	regions_of(bytes, f->p, f->together);
+	for (int r = 0; r < REGIONS; r++) {
+		if (bytes[r] == 0)
+			continue;
+		*to[r] = bs_arena_take(arena, (size_t)bytes[r], BS_ALIGN);
+		if (*to[r] == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "%s: the arena is too small",
+				       region_name[r]);
+	}
+	f->fresh = f->seen + (size_t)bs_protocol_frames(f->p) * f->p->readouts;
+	/* finite and within range from the start, whatever of it comes */
+	memset(f->k, 0, (size_t)bytes[PATHS]);
+	memset(f->data, 0, (size_t)bytes[DATA]);
+	memset(f->seen, 0, (size_t)bytes[SEEN]);
+	return 0;
+}
+
+int bs_paths_plan(struct bs_paths **plan, const struct bs_protocol *p,
+		  const struct bs_nufft_spec *nufft, struct bs_arena *arena, struct bs_team *team,
+		  struct bs_fail *why)
+{
+	const struct bs_nufft_spec s = nufft_of(nufft);
+	struct bs_paths *f = calloc(1, sizeof(*f));
+	int rc;
+
+	if (f == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	f->p = p;
+	f->together = nufft->coils;
+	f->team = team;
+	f->voxels = bs_protocol_voxels(p);
+	f->samples = bs_protocol_samples(p);
+	rc = take_regions(f, arena, why);
+	if (rc == 0)
+		rc = bs_nufft_plan(&f->nufft, &s, NULL, NULL, arena, team, "", why);
+	if (rc == 0)
+		rc = bs_density_plan(&f->density, p, arena, team, why);
+	if (rc != 0) {
+		bs_paths_close(f);
+		return rc;
+	}
+	*plan = f;
+	return 0;
+}
+
+void bs_paths_close(struct bs_paths *f)
+{
+	if (f == NULL)
+		return;
+	bs_nufft_close(f->nufft);
+	bs_density_close(f->density);
+	free(f);
+}
+
+/* ---- readouts ---- */
+
+static float *k_of(const struct bs_paths *f, uint32_t state, uint32_t readout)
+{
+	return f->k + ((size_t)state * f->p->readouts + readout) * f->p->samples * f->p->dims;
+}
+
+static float *data_of(const struct bs_paths *f, uint32_t state, uint32_t coil)
+{
+	return f->data + 2 * ((size_t)state * f->p->coils + coil) * f->samples;
+}
+
+void bs_paths_begin(struct bs_paths *f, uint32_t state)
+{
+	f->fresh[state] = 1;
+}
+
+void bs_paths_path(struct bs_paths *f, uint32_t state, uint32_t readout, const float *k)
+{
+	const uint32_t step = f->p->frame_step > 0 ? f->p->frame_step : f->p->readouts;
+
+	/* the other groups of a window stay */
+	if (f->fresh[state])
+		memset(f->seen + (size_t)state * f->p->readouts + readout / step * step, 0, step);
+	f->fresh[state] = 0;
+	memcpy(k_of(f, state, readout), k, (size_t)f->p->samples * f->p->dims * sizeof(*k));
+}
+
+void bs_paths_add(struct bs_paths *f, uint32_t state, uint32_t readout, const float *data,
+		  size_t coil_stride)
+{
+	for (uint32_t c = 0; c < f->p->coils; c++)
+		memcpy(data_of(f, state, c) + 2 * (size_t)readout * f->p->samples,
+		       data + 2 * c * coil_stride, (size_t)f->p->samples * 8);
+	f->seen[(size_t)state * f->p->readouts + readout] = 1;
+}
+
+/* ---- images ---- */
+
+/* Which readouts are in the image; the others lie at k = 0, with no weight. True: all are. */
+static bool choose(struct bs_paths *f, uint32_t state, const uint8_t *held)
+{
+	const uint8_t *seen = f->seen + (size_t)state * f->p->readouts;
+	bool all = true;
+
+	for (uint32_t r = 0; r < f->p->readouts; r++) {
+		f->used[r] = seen[r] && (held == NULL || held[r / f->p->frame_step]);
+		all = all && f->used[r];
+		if (!f->used[r])
+			memset(k_of(f, state, r), 0,
+			       (size_t)f->p->samples * f->p->dims * sizeof(*f->k));
+	}
+	return all;
+}
+
+/* As a table is checked when it is armed (core/traj/traj.h). */
+static int check_extent(const struct bs_paths *f, const float *k, struct bs_fail *why)
+{
+	const struct bs_protocol *p = f->p;
+
+	for (uint32_t a = 0; a < p->dims; a++) {
+		float extent = 0.0f;
+
+		for (uint64_t i = 0; i < f->samples; i++)
+			extent = fmaxf(extent, fabsf(k[i * p->dims + a]));
+		if (p->matrix[a] > 1 && extent < (float)p->traj.min_extent)
+			return bs_fail(why, BS_ERR_TRAJECTORY,
+				       "the path's |k%c| reaches only %g of at least %g cycles per "
+				       "voxel for a matrix of %u: not in this unit, or no k-space "
+				       "positions",
+				       "xyz"[a], (double)extent, p -> traj.min_extent,
+				       p->matrix[a]);
+	}
+	return 0;
+}
+
+int bs_paths_finish(struct bs_paths *f, uint32_t state, const uint8_t *held, float *image,
+		    struct bs_fail *why)
+{
+	const struct bs_traj path = { .dims = f->p->dims,
+				      .samples = f->p->samples,
+				      .readouts = f->p->readouts,
+				      .k = k_of(f, state, 0) };
+	int rc = choose(f, state, held) ? check_extent(f, path.k, why) : 0;
+
+	if (rc == 0)
+		rc = bs_density_make(f->density, f->weight, &path, f->used, why);
+	if (rc == 0)
+		rc = bs_nufft_path(f->nufft, path.k, f->weight, why);
+	if (rc != 0)
+		return rc;
+	f->sum = 0.0;
+	for (uint64_t m = 0; m < f->samples; m++)
+		f->sum += (double)f->weight[m];
+	for (uint32_t c = 0; c < f->p->coils; c += f->together)
+		bs_nufft_adjoint(f->nufft, data_of(f, state, c), image + 2 * c * f->voxels);
+	return 0;
+}
+
+/* ---- the system ---- */
+
+double bs_paths_sum(const struct bs_paths *f)
+{
+	return f->sum;
+}
+
+static int blocks_of(const struct bs_paths *f)
+{
+	return (int)((f->voxels + BLOCK - 1) / BLOCK);
+}
+
+static uint64_t span(const struct bs_paths *f, int block, uint64_t *from)
+{
+	*from = (uint64_t)block * BLOCK;
+	return f->voxels - *from < BLOCK ? f->voxels - *from : BLOCK;
+}
+
+/* images[c] = S_c in, one task a coil and block. */
+static void to_coils(void *arg, int task, int member)
+{
+	const struct bs_paths *f = arg;
+	const uint64_t coil = (uint64_t)(task / blocks_of(f)) * f->voxels;
+	uint64_t from;
+	const uint64_t n = span(f, task % blocks_of(f), &from);
+	const float *restrict s = f->maps + 2 * (coil + from);
+	const float *restrict in = f->in + 2 * from;
+	float *restrict out = f->images + 2 * (coil + from);
+
+	(void)member;
+	for (uint64_t v = 0; v < n; v++) {
+		out[2 * v] = s[2 * v] * in[2 * v] - s[2 * v + 1] * in[2 * v + 1];
+		out[2 * v + 1] = s[2 * v] * in[2 * v + 1] + s[2 * v + 1] * in[2 * v];
+	}
+}
+
+/* out = sum_c conj(S_c) images[c], one task a block. */
+static void from_coils(void *arg, int task, int member)
+{
+	const struct bs_paths *f = arg;
+	uint64_t from;
+	const uint64_t n = span(f, task, &from);
+	float *restrict out = f->out + 2 * from;
+
+	(void)member;
+	memset(out, 0, n * 8);
+	for (uint32_t c = 0; c < f->together; c++) {
+		const float *restrict s = f->maps + 2 * (c * f->voxels + from);
+		const float *restrict in = f->images + 2 * (c * f->voxels + from);
+
+		for (uint64_t v = 0; v < n; v++) {
+			out[2 * v] += s[2 * v] * in[2 * v] + s[2 * v + 1] * in[2 * v + 1];
+			out[2 * v + 1] += s[2 * v] * in[2 * v + 1] - s[2 * v + 1] * in[2 * v];
+		}
+	}
+}
+
+void bs_paths_normal(struct bs_paths *f, const float *maps, const float *in, float *out)
+{
+	if (maps == NULL) {
+		bs_nufft_forward(f->nufft, in, f->at);
+		bs_nufft_adjoint(f->nufft, f->at, out);
+		return;
+	}
+	f->maps = maps;
+	f->in = in;
+	f->out = out;
+	bs_team_run(f->team, to_coils, f, blocks_of(f) * (int)f->together);
+	bs_nufft_forward(f->nufft, f->images, f->at);
+	bs_nufft_adjoint(f->nufft, f->at, f->images);
+	bs_team_run(f->team, from_coils, f, blocks_of(f));
+}

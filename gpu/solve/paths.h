@@ -1,0 +1,66 @@
+/*
+ * gpu/solve/paths.h - frames whose readouts bring their own path: the adjoint, and F^H D F
+ *
+ * forward and adjoint as in gpu/nufft/nufft.h, along the path of the frame itself: what each of its
+ * readouts brought, k [sample][dims] in cycles per voxel, [-0.5, 0.5). D: the samples' weights, the
+ * protocol's density compensation (gpu/nufft/density.h) of this path, computed in finish; a readout
+ * that did not come has weight 0 and is in no sum. A sliding window has the path of all its groups.
+ *
+ * need -> plan -> { begin, { path, add }*, finish, normal* }* -> close. Paths and samples of each
+ * state are kept and everything is computed in finish: weights and the places of the samples are
+ * known only then. The result depends on the readouts alone, not on the order in which they came or
+ * on the team, to the bit. Only plan and close allocate. One caller. Host only.
+ * Errors of finish: BS_ERR_TRAJECTORY (a whole frame does not reach trajectory.min_extent on an
+ * axis), those of density.h.
+ * Tests: test/unit/gpu/engine/test_engine_paths.c, test/replay/paths.sh
+ */
+#ifndef BS_GPU_SOLVE_PATHS_H
+#define BS_GPU_SOLVE_PATHS_H
+
+#include "core/memory/arena.h"
+#include "core/protocol.h"
+#include "core/thread/team.h"
+#include "gpu/nufft/nufft.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_paths;
+
+/*
+ * nufft: the protocol's; coils: those transformed at a time ("together"), as in normal: all of the
+ * protocol's, or 1. Its chunk, states, peek are not used.
+ */
+int bs_paths_need(const struct bs_protocol *p, const struct bs_nufft_spec *nufft,
+		  struct bs_need *need, struct bs_fail *why);
+int bs_paths_plan(struct bs_paths **plan, const struct bs_protocol *p,
+		  const struct bs_nufft_spec *nufft, struct bs_arena *arena, struct bs_team *team,
+		  struct bs_fail *why);
+void bs_paths_close(struct bs_paths *plan); /* or NULL */
+
+/* A frame, or a group of a window: with frame.step the readouts of one group follow. */
+void bs_paths_begin(struct bs_paths *plan, uint32_t state);
+/* A readout's path, and then its samples [coil][sample] at coil_stride. */
+void bs_paths_path(struct bs_paths *plan, uint32_t state, uint32_t readout, const float *k);
+void bs_paths_add(struct bs_paths *plan, uint32_t state, uint32_t readout, const float *data,
+		  size_t coil_stride);
+/*
+ * F^H D d, [coil][z][y][x], of the readouts that came; held [group]: of the groups of a window that
+ * are set; NULL: of all. The state stays as it is.
+ */
+int bs_paths_finish(struct bs_paths *plan, uint32_t state, const uint8_t *held, float *image,
+		    struct bs_fail *why);
+
+/* Of the path of the last finish: the sum of the weights, the diagonal of F^H D F; */
+double bs_paths_sum(const struct bs_paths *plan);
+/*
+ * out = sum_c conj(S_c) F^H D F S_c in, one image, coils in order; maps [together][voxel] complex,
+ * NULL: together is 1 and S is 1. For methods that solve.
+ */
+void bs_paths_normal(struct bs_paths *plan, const float *maps, const float *in, float *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
