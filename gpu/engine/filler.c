@@ -130,17 +130,63 @@ void bs_filler_side(struct bs_filler *f, uint32_t frame, uint32_t row, const flo
 	bs_region_add(f->region, frame, row, true, data, coil_stride);
 }
 
+static bool has_any(const uint8_t *have, const uint32_t *size, int axis, uint32_t at)
+{
+	const size_t step = axis == 0 ? size[0] : 1;
+	const uint8_t *line = have + (axis == 0 ? at : (size_t)at * size[0]);
+
+	for (uint32_t i = 0; i < size[1 - axis]; i++)
+		if (line[i * step] == 1)
+			return true;
+	return false;
+}
+
+/*
+ * Beyond the outermost lines that came by a whole step of the pattern (partial Fourier) nothing is
+ * near enough: such lines stay zeros, which are closer to the truth than what the weights make.
+ * False: all lines have come.
+ */
+static bool leave_beyond(uint8_t *have, const uint32_t size[2])
+{
+	bool lacks = false;
+
+	for (uint32_t l = 0; l < size[0] * size[1]; l++) {
+		have[l] = have[l] == 1;
+		lacks = lacks || !have[l];
+	}
+	for (int a = 0; a < 2; a++) {
+		uint32_t first = size[a];
+		uint32_t last = 0;
+		uint32_t step = 1;
+
+		for (uint32_t i = 0; i < size[a]; i++) {
+			if (!has_any(have, size, a, i))
+				continue;
+			step = first < size[a] && i - last > step ? i - last : step;
+			first = first < size[a] ? first : i;
+			last = i;
+		}
+		for (uint32_t l = 0; l < size[0] * size[1]; l++) {
+			const uint32_t i = a == 0 ? l % size[0] : l / size[0];
+
+			if (have[l] != 1 && (i + step <= first || i >= last + step))
+				have[l] = BS_LINE_LEFT;
+		}
+	}
+	return lacks;
+}
+
 int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 {
 	const struct bs_protocol *p = f->p;
 	const uint32_t want[2] = { least(p->grappa_kernel[1], p->encoded[1]),
 				   least(p->grappa_kernel[2], p->encoded[2]) };
-	const uint8_t *have = f->have + frame * f->lines;
+	uint8_t *have = f->have + frame * f->lines;
 	struct bs_grappa_lines box;
 	struct bs_fail reason;
 	int rc;
 
-	if (memchr(have, 0, f->lines) == NULL)
+	if (!leave_beyond(have, p->encoded + 1))
 		return 0;
 	if (!bs_region_box(f->region, frame, want, &box))
 		return bs_fail(
@@ -151,7 +197,7 @@ int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 			frame / p->contrasts, frame % p->contrasts, want[0], want[1], box.lines[0],
 			box.lines[1]);
 	rc = bs_grappa_prepare(f->grappa, frame, have, &box, &reason);
-	return rc == 0 ? 1
+	return rc == 0 ? bs_grappa_neighbors(f->grappa)->missed > 0
 		       : bs_fail(why, rc == BS_ERR_VALUE ? BS_ERR_CALIBRATION : rc,
 				 "slice %u, contrast %u: %s", frame / p->contrasts,
 				 frame % p->contrasts, reason.text);

@@ -35,7 +35,8 @@ void bs_filler_add(struct bs_filler *f, uint32_t frame, uint32_t row, const floa
 void bs_filler_side(struct bs_filler *f, uint32_t frame, uint32_t row, const float *data,
 		    size_t coil_stride);
 /*
- * 1: the frame lacks lines, whose weights are made: bs_grappa_fill follows. 0: it lacks none.
+ * 1: the frame lacks lines, whose weights are made: bs_grappa_fill follows. 0: it lacks none, or
+ * none that is near enough to those that came (beyond them by less than their widest gap).
  * BS_ERR_CALIBRATION: the scan has not brought the calibration lines that the weights need, or they
  * do not determine them.
  */

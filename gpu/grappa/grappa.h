@@ -19,7 +19,8 @@
  * Measured lines stay as they are, and so does a line without a measured one in its window.
  *
  * hybrid    [coil][line][x] complex float, x = n + columns / 2 (n as in gpu/image/cartesian.h)
- * have      [kz][ky] bytes: 1 where a line was measured, indices from 0
+ * have      [kz][ky] bytes, indices from 0: 1 where a line was measured, 0 where it is to be made
+ *           (neighbors.h: BS_LINE_LEFT)
  * The same bytes for any number of threads. need -> plan -> { prepare, fill }* -> close; only plan
  * and close allocate. One caller.
  * Twins: grappa.c (host), grappa.cu (CUDA: fill; grappa_cuda.h).

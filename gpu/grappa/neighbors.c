@@ -60,7 +60,8 @@ static uint64_t window_of(const struct bs_neighbors *n, const uint8_t *have, int
 		const int at[2] = { y + o % ky - ky / 2, z + o / ky - kz / 2 };
 
 		if (at[0] < 0 || at[0] >= (int)n->size[0] || at[1] < 0 ||
-		    at[1] >= (int)n->size[1] || !have[(size_t)at[1] * n->size[0] + (size_t)at[0]])
+		    at[1] >= (int)n->size[1] ||
+		    have[(size_t)at[1] * n->size[0] + (size_t)at[0]] != 1)
 			continue;
 		window |= UINT64_C(1) << o;
 		sources++;

@@ -43,7 +43,11 @@ struct bs_neighbors {
 /* most, room, size and span of n are given, spans whose product is at most BS_WINDOW_LINES. */
 void bs_neighbors_need(const struct bs_neighbors *n, struct bs_need *need);
 int bs_neighbors_plan(struct bs_neighbors *n, struct bs_arena *arena, struct bs_fail *why);
-/* have[line]: 1 where it was measured. BS_ERR_SIZE: more distinct ones than there is room for. */
+#define BS_LINE_LEFT 2u
+/*
+ * have[line]: 1: measured; 0: missing; BS_LINE_LEFT: not to be made. BS_ERR_SIZE: more distinct
+ * ones than there is room for.
+ */
 int bs_neighbors_find(struct bs_neighbors *n, const uint8_t *have, struct bs_fail *why);
 
 #ifdef __cplusplus

@@ -187,23 +187,33 @@ void bs_pocs_rescale(struct bs_pocs_span spans[3], const uint32_t size[3], const
 	}
 }
 
-/* came [n]; whole where the sides differ by no more than the widest gap. */
+/*
+ * came [n]; whole where the sides differ by no more than the widest gap. At each end less than the
+ * last gap is added: lines that the pattern leaves out there are made as those between its lines.
+ */
 static struct bs_pocs_span span_of(const uint8_t *came, uint32_t n)
 {
 	struct bs_pocs_span s = { n, 0 };
-	uint32_t gap = 1;
+	uint32_t widest = 1;
+	uint32_t gap[2] = { 1, 1 }; /* the first and the last */
 	int64_t sides;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (!came[i])
 			continue;
-		if (s.to > 0 && i + 1 - s.to > gap)
-			gap = i + 1 - s.to;
+		if (s.to > 0) {
+			gap[1] = i + 1 - s.to;
+			gap[0] = s.to == s.from + 1 ? gap[1] : gap[0];
+			widest = gap[1] > widest ? gap[1] : widest;
+		}
 		s.from = s.to == 0 ? i : s.from;
 		s.to = i + 1;
 	}
 	sides = ((int64_t)(n / 2) - s.from) - ((int64_t)s.to - 1 - n / 2);
-	return s.to == 0 || (sides <= gap && -sides <= gap) ? (struct bs_pocs_span){ 0, n } : s;
+	if (s.to == 0 || (sides <= widest && -sides <= widest))
+		return (struct bs_pocs_span){ 0, n };
+	return (struct bs_pocs_span){ s.from < gap[0] ? 0 : s.from - (gap[0] - 1),
+				      n - s.to < gap[1] ? n : s.to + (gap[1] - 1) };
 }
 
 void bs_pocs_spans(struct bs_pocs_span spans[3], const uint8_t *lines, const uint32_t size[3],

@@ -256,7 +256,10 @@ static void spans(void)
 	span("late lines missing", "xxxxxxxxx...", 0, 9);
 	span("early lines missing", "...xxxxxxxxx", 3, 12);
 	span("every third line is whole", ".x..x..x..x.", 0, 12);
-	span("every second line, late ones missing", "x.x.x.x.x...", 0, 9);
+	span("every second line, late ones missing", "x.x.x.x.x...", 0, 10);
+	span("every third line, some between, early ones missing", "......x..xxxx..x..x.", 4, 20);
+	span("every third line, late ones missing", "..x..xxx..x.....", 0, 13);
+	span("a line is lost, late ones are missing", "xx.xxxxxxx......", 0, 10);
 	span("no line", "............", 0, 12);
 	bs_pocs_rescale(s, size, to);
 	CHECK(s[0].from == 16 && s[0].to == 64, "asymmetric echo, cropped: %u .. %u", s[0].from,

@@ -7,6 +7,7 @@
  */
 #define _DEFAULT_SOURCE /* M_PI */
 #include "gpu/engine/engines.h"
+#include "gpu/image/pocs.h"
 #include "test/support/check.h"
 
 #include <complex.h>
@@ -224,6 +225,153 @@ static void whole(void)
 	CHECK(memcmp(out[0], out[1], sizeof(out[0])) == 0, "a whole scan is not changed");
 }
 
+/* ---- unfolded, then completed: the same as one step after the other ---- */
+
+#define ACS_FIRST 7u /* of the lines that calibrate, 10 */
+
+static struct bs_protocol accelerated(enum bs_parallel parallel, uint32_t columns, uint32_t samples)
+{
+	struct bs_protocol p = protocol(parallel, BS_PARTIAL_FOURIER_NONE, samples);
+
+	p.matrix[0] = p.image_matrix[0] = columns;
+	p.grappa_kernel[0] = 3;
+	p.grappa_kernel[1] = 7;
+	p.grappa_kernel[2] = 1;
+	p.grappa_sources = 2;
+	p.grappa_lambda = 1e-4;
+	p.lambda = 1e-3;
+	p.iterations = 30;
+	if (parallel == BS_PARALLEL_GRAPPA)
+		p.combine = BS_COMBINE_NONE;
+	return p;
+}
+
+/* Every step-th line up to the last, and what calibrates. */
+static bool run_every(const struct bs_protocol *p, uint32_t step, uint32_t last, float *out)
+{
+	struct bs_report report = { 0 };
+	struct armed a = { 0 };
+	int rc;
+
+	if (!arm(&a, p, 2))
+		return false;
+	add_lines(&a, 0, p->samples, 0, last, step, false);
+	for (uint32_t ky = ACS_FIRST; ky < ACS_FIRST + 10 && a.engine->side != NULL; ky++)
+		(void)a.engine->side(a.self, 0, BS_KIND_CALIBRATION, ky, NULL,
+				     lines[ky] + 2 * (EX - p->samples), EX);
+	rc = a.engine->finish(a.self, 0, INT64_MAX, out, &report);
+	CHECK(rc == 0, "an image %s", report.why.text);
+	disarm(&a);
+	return rc == 0;
+}
+
+static bool run(const struct bs_protocol *p, uint32_t last, float *out)
+{
+	return run_every(p, 2, last, out);
+}
+
+/* What `in` becomes by projections with these spans. */
+static void project(uint32_t images, uint32_t columns, uint32_t from_x, uint32_t to_y, float *in,
+		    float *out)
+{
+	const struct bs_pocs_spec s = { { columns, NY, 1 }, { NX, NY, 1 }, images, 10, 0.5 };
+	const struct bs_pocs_span spans[3] = { { from_x, columns }, { 0, to_y }, { 0, 1 } };
+	struct bs_need need = { 0 };
+	struct bs_arena arena = { 0 };
+	struct bs_team *team = NULL;
+	struct bs_pocs *plan = NULL;
+	struct bs_fail why = { 0 };
+	int rc = bs_pocs_need(&s, &need, &why);
+
+	if (rc == 0)
+		rc = bs_arena_open(&arena, need.total_bytes, &why);
+	if (rc == 0)
+		rc = bs_team_open(&team, 1, &why);
+	if (rc == 0)
+		rc = bs_pocs_plan(&plan, &s, &arena, team, &why);
+	CHECK(rc == 0, "projections %s", why.text);
+	if (rc == 0)
+		bs_pocs_run(plan, spans, in, out);
+	bs_pocs_close(plan);
+	bs_team_close(team);
+	bs_arena_close(&arena);
+}
+
+/* Of a coil's images, size of line ky of k-space, and of its difference from the data. */
+static double line_of(const float *image, uint32_t ky, double *off)
+{
+	double size = 0.0;
+	double apart = 0.0;
+
+	for (uint32_t c = 0; c < COILS; c++)
+		for (uint32_t kx = 0; kx < EX; kx++) {
+			const float *d = lines[ky] + 2 * (c * EX + kx);
+			double complex sum = 0.0;
+
+			for (uint32_t v = 0; v < EX * NY; v++) {
+				const double turn =
+					((double)kx - EX / 2) * ((double)(v % EX) - EX / 2) / EX +
+					((double)ky - NY / 2) * ((double)(v / EX) - NY / 2) / NY;
+				const float *at = image + 2 * ((size_t)c * EX * NY + v);
+
+				sum += ((double)at[0] + I * (double)at[1]) *
+				       cexp(-2.0 * M_PI * I * turn);
+			}
+			sum /= sqrt((double)EX * NY);
+			size += creal(sum * conj(sum));
+			sum -= (double)d[0] + I * (double)d[1];
+			apart += creal(sum * conj(sum));
+		}
+	*off = sqrt(apart);
+	return sqrt(size);
+}
+
+/* Lines up to 16 of 24, every second one: 17 is made, from 18 on nothing is near enough. */
+static void one_after_the_other(void)
+{
+	static float wide[COILS * EX * NY * 2], again[COILS * EX * NY * 2];
+	static float both[COILS * VOXELS * 2], steps[COILS * VOXELS * 2];
+	static float image[VOXELS * 2];
+	struct bs_protocol p = accelerated(BS_PARALLEL_GRAPPA, EX, EX);
+	double off[3];
+	double e;
+
+	if (!run(&p, 16, wide))
+		return;
+	const double made[3] = { line_of(wide, 15, &off[0]), line_of(wide, 17, &off[1]),
+				 line_of(wide, 18, &off[2]) };
+
+	CHECK(off[0] < 0.2 * made[0] && made[1] > 0.0 && made[2] < 1e-5 * made[0],
+	      "grappa: line 15 is off by %.2f of it, 17 by %.2f, of 18 there is %.1e",
+	      off[0] / made[0], off[1] / made[1], made[2] / made[0]);
+	p = accelerated(BS_PARALLEL_NONE, EX, EX);
+	p.combine = BS_COMBINE_NONE;
+	CHECK(run_every(&p, 1, 16, wide), "partial Fourier alone");
+	p.parallel = BS_PARALLEL_GRAPPA;
+	CHECK(run_every(&p, 1, 16, again) && memcmp(wide, again, sizeof(wide)) == 0,
+	      "with grappa: the same bytes, as all its lines came");
+	for (int echo = 0; echo < 2; echo++) {
+		const uint32_t samples = echo ? 28 : EX;
+
+		p = accelerated(BS_PARALLEL_GRAPPA, echo ? EX : NX, samples);
+		(void)run(&p, 16, wide);
+		project(COILS, p.matrix[0], echo ? 8 : 0, 18, wide, steps);
+		p = accelerated(BS_PARALLEL_GRAPPA, NX, samples);
+		p.partial_fourier = BS_PARTIAL_FOURIER_POCS;
+		(void)run(&p, 16, both);
+		e = check_rel(both, steps, COILS * VOXELS * 2);
+		CHECK(e <= 1e-6, "grappa, %u samples, then projections: %.1e", samples, e);
+
+		p = accelerated(BS_PARALLEL_SENSE, NX, samples);
+		(void)run(&p, 16, image);
+		project(1, NX, echo ? 4 : 0, 18, image, steps);
+		p.partial_fourier = BS_PARTIAL_FOURIER_POCS;
+		(void)run(&p, 16, both);
+		e = check_rel(both, steps, VOXELS * 2);
+		CHECK(e <= 1e-6, "sense, %u samples, then projections: %.1e", samples, e);
+	}
+}
+
 int main(void)
 {
 	simulate();
@@ -233,5 +381,8 @@ int main(void)
 	completes("asymmetric echo", BS_PARALLEL_NONE, 27, NY - 1, 1, 0.7);
 	completes("both", BS_PARALLEL_NONE, 27, 17, 1, 0.7);
 	completes("every second line, late ones missing", BS_PARALLEL_SENSE, EX, 18, 2, 0.9);
+	completes("every second line, asymmetric echo", BS_PARALLEL_SENSE, 28, NY - 1, 2, 0.7);
+	completes("every second line, both", BS_PARALLEL_SENSE, 28, 18, 2, 0.9);
+	one_after_the_other();
 	return check_done();
 }
