@@ -58,7 +58,7 @@ struct ingest {
 	uint32_t unacked;
 	int64_t ack_time_ns;
 	struct {
-		uint64_t session;
+		uint64_t session, seq;
 		int32_t code;
 		char text[sizeof(((struct bs_fail *)0)->text)];
 	} refuse[BS_REFUSES_MAX];
@@ -101,8 +101,8 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on);
 void bs_ingest_resume(struct ingest *in);
 
 /* reply.c */
-/* A message that is not used: counted, logged, answered. */
-void bs_ingest_reject(struct ingest *in, uint64_t session, const struct bs_fail *why);
+/* A message that is not used: counted, logged, answered. w: what is known of it. */
+void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why);
 /* The same for a header. */
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why);
 /* Sends what is due, as far as the peer takes it. True: nothing is left. */

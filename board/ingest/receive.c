@@ -92,7 +92,7 @@ static void deliver(struct ingest *in, const struct bs_item *item)
 			hand_to_recon(in, item->slot);
 	} else if (item->kind == BS_WIRE_WAVEFORM) {
 		bs_count(&in->scan->waveforms, 1);
-	} else if (item->kind == BS_WIRE_CLOSE) {
+	} else if (item->kind == BS_WIRE_CLOSE && item->used) {
 		bs_ingest_close(in, item);
 	}
 }
@@ -195,8 +195,10 @@ static int check_acq(struct ingest *in, const struct message *m, struct bs_mrd_a
 /* A message that is refused uses up its number: it would not be better if it came again. */
 static void refuse(struct ingest *in, struct bs_item *item, const struct bs_fail *why)
 {
+	const struct bs_wire w = { .session = in->session, .seq = item->seq };
+
 	item->used = false;
-	bs_ingest_reject(in, in->session, why);
+	bs_ingest_reject(in, &w, why);
 	bs_ingest_fault(in, why);
 }
 
@@ -255,7 +257,7 @@ static bool wanted(struct ingest *in, uint64_t seq)
 	case BS_NUMBER_ABSURD:
 		(void)bs_fail(&why, BS_ERR_SEQUENCE, "sequence number %llu is absurd: %llu is next",
 			      (unsigned long long)seq, (unsigned long long)in->order.next);
-		bs_ingest_reject(in, in->session, &why);
+		bs_ingest_reject(in, &(struct bs_wire){ .session = in->session, .seq = seq }, &why);
 		return false;
 	default:
 		break;
@@ -283,7 +285,7 @@ static enum fate take_numbered(struct ingest *in, const struct message *m)
 			return LATER;
 		}
 		break;
-	case BS_WIRE_CLOSE: /* it closes even if its count is not believed */
+	case BS_WIRE_CLOSE:
 		if (bs_wire_get_u64(&item.count, m->payload, (size_t)m->w.payload_len, &why) != 0)
 			refuse(in, &item, &why);
 		break;
@@ -370,7 +372,7 @@ static void out_of_turn(struct ingest *in, const struct bs_wire *w)
 	(void)bs_fail(&why, BS_ERR_STATE,
 		      "message of kind %u, number %llu: session %016llx is not open", w->kind,
 		      (unsigned long long)w->seq, (unsigned long long)w->session);
-	bs_ingest_reject(in, w->session, &why);
+	bs_ingest_reject(in, w, &why);
 }
 
 /* While the last images are made: sent again, or the scan was ended before its sender closed it. */
@@ -390,7 +392,9 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 	bool ours;
 
 	if (bs_wire_decode(&m.w, msg, len, &m.payload, &why) != 0) {
-		bs_ingest_reject(in, in->state == BS_STATE_SCANNING ? in->session : 0, &why);
+		m.w = (struct bs_wire){ .session =
+						in->state == BS_STATE_SCANNING ? in->session : 0 };
+		bs_ingest_reject(in, &m.w, &why);
 		return DONE;
 	}
 	ours = bs_ingest_in_scan(in) && m.w.session == in->session;
@@ -416,7 +420,7 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 	default:
 		(void)bs_fail(&why, BS_ERR_KIND,
 			      "message of kind %u: the service says that, not a sender", m.w.kind);
-		bs_ingest_reject(in, m.w.session, &why);
+		bs_ingest_reject(in, &m.w, &why);
 		return DONE;
 	}
 }

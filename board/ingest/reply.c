@@ -6,11 +6,9 @@
 #include "core/thread/clock.h"
 
 /* True: it is on its way. False: nobody is there, or the peer does not read; to be tried again. */
-static bool say(struct ingest *in, enum bs_wire_kind kind, uint64_t session, int64_t time_ns,
-		const void *payload, size_t len)
+static bool say_as(struct ingest *in, struct bs_wire w, const void *payload, size_t len)
 {
 	unsigned char envelope[BS_WIRE_BYTES];
-	struct bs_wire w = { .kind = (uint16_t)kind, .session = session, .time_ns = time_ns };
 
 	bs_wire_encode(envelope, &w, payload, len);
 	if (bs_endpoint_send(&in->socket, envelope, sizeof(envelope), payload, len, 0, NULL) != 0)
@@ -19,18 +17,33 @@ static bool say(struct ingest *in, enum bs_wire_kind kind, uint64_t session, int
 	return true;
 }
 
-static bool say_answer(struct ingest *in, enum bs_wire_kind kind, uint64_t session, int code,
-		       uint32_t window, const char *text)
+static bool say(struct ingest *in, enum bs_wire_kind kind, uint64_t session, int64_t time_ns,
+		const void *payload, size_t len)
+{
+	return say_as(
+		in,
+		(struct bs_wire){ .kind = (uint16_t)kind, .session = session, .time_ns = time_ns },
+		payload, len);
+}
+
+/* seq: of the message that is answered. */
+static bool say_answer(struct ingest *in, enum bs_wire_kind kind, uint64_t session, uint64_t seq,
+		       int code, uint32_t window, const char *text)
 {
 	unsigned char payload[BS_WIRE_ANSWER_BYTES];
 	struct bs_wire_answer v = { .code = code, .window = window };
 
 	(void)snprintf(v.text, sizeof(v.text), "%s", text);
 	bs_wire_put_answer(payload, &v);
-	return say(in, kind, session, bs_now_ns(), payload, sizeof(payload));
+	return say_as(in,
+		      (struct bs_wire){ .kind = (uint16_t)kind,
+					.session = session,
+					.seq = seq,
+					.time_ns = bs_now_ns() },
+		      payload, sizeof(payload));
 }
 
-static void refuse(struct ingest *in, uint64_t session, const struct bs_fail *why)
+static void refuse(struct ingest *in, uint64_t session, uint64_t seq, const struct bs_fail *why)
 {
 	uint32_t at = (in->refuse_first + in->refuses) % BS_REFUSES_MAX;
 
@@ -39,12 +52,13 @@ static void refuse(struct ingest *in, uint64_t session, const struct bs_fail *wh
 		in->refuses--;
 	}
 	in->refuse[at].session = session;
+	in->refuse[at].seq = seq;
 	in->refuse[at].code = why->code;
 	(void)snprintf(in->refuse[at].text, sizeof(in->refuse[at].text), "%s", why->text);
 	in->refuses++;
 }
 
-void bs_ingest_reject(struct ingest *in, uint64_t session, const struct bs_fail *why)
+void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
 {
 	bool scanning = in->state == BS_STATE_SCANNING;
 
@@ -53,14 +67,14 @@ void bs_ingest_reject(struct ingest *in, uint64_t session, const struct bs_fail 
 		bs_count(&in->scan->rejected, 1);
 	bs_worker_say(in->env, BS_EVENT_REJECTED, why->code,
 		      (const uint64_t[3]){ scanning ? atomic_load(&in->scan->id) : 0 }, why->text);
-	refuse(in, session, why);
+	refuse(in, w->session, w->seq, why);
 }
 
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why)
 {
 	bs_count(&in->totals->refused, 1);
 	bs_worker_say(in->env, BS_EVENT_REFUSED, why->code, NULL, why->text);
-	refuse(in, session, why);
+	refuse(in, session, 0, why);
 }
 
 static bool flush_refuses(struct ingest *in)
@@ -68,8 +82,8 @@ static bool flush_refuses(struct ingest *in)
 	while (in->refuses > 0) {
 		uint32_t at = in->refuse_first;
 
-		if (!say_answer(in, BS_WIRE_REFUSE, in->refuse[at].session, in->refuse[at].code, 0,
-				in->refuse[at].text))
+		if (!say_answer(in, BS_WIRE_REFUSE, in->refuse[at].session, in->refuse[at].seq,
+				in->refuse[at].code, 0, in->refuse[at].text))
 			return false;
 		in->refuse_first = (at + 1) % BS_REFUSES_MAX;
 		in->refuses--;
@@ -96,7 +110,7 @@ bool bs_ingest_flush(struct ingest *in)
 		char text[96];
 
 		(void)snprintf(text, sizeof(text), "protocol '%s'", in->p->name);
-		if (!say_answer(in, BS_WIRE_ACCEPT, in->session, 0, in->order.window, text))
+		if (!say_answer(in, BS_WIRE_ACCEPT, in->session, 0, 0, in->order.window, text))
 			return false;
 		in->accept_due = false;
 	}

@@ -78,6 +78,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	in->fault = (struct bs_fail){ 0 };
 	in->unacked = 0;
 	in->ack_due = false;
+	in->ack_time_ns = w->time_ns; /* of number 0, the header's */
 	in->heard_ns = bs_now_ns();
 	in->has_table = bs_shm_table(shm, (uint32_t)(in->p - in->env->site.protocol), &in->table);
 	start_record(in, info, study);
@@ -177,7 +178,7 @@ void bs_ingest_close(struct ingest *in, const struct bs_item *close)
 {
 	struct bs_fail why;
 
-	if (close->used && close->count != in->acqs && atomic_load(&in->scan->gaps) == 0) {
+	if (close->count != in->acqs && atomic_load(&in->scan->gaps) == 0) {
 		(void)bs_fail(&why, BS_ERR_SEQUENCE,
 			      "CLOSE says that %llu acquisitions were sent, %llu came",
 			      (unsigned long long)close->count, (unsigned long long)in->acqs);

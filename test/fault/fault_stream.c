@@ -144,19 +144,47 @@ static void test_counts(void)
 	(void)peer_end(&p, 33);
 	expect_outcome("CLOSE says one more than came", BS_ERR_SEQUENCE);
 	for (size_t n = 0; n < 12; n += n == 0 ? 7 : 2) {
-		unsigned char payload[16] = { 32 };
+		unsigned char payload[16] = { 31 };
 
 		CHECK(peer_begin(&p, "cart"), "a scan begins");
-		for (unsigned i = 0; i < 32; i++)
+		for (unsigned i = 0; i < 31; i++)
 			(void)peer_acq(&p, "cart", i, 0);
 		(void)peer_say(&p, BS_WIRE_CLOSE, p.seq++, payload, n);
 		expect_refuse("CLOSE of the wrong length", BS_ERR_LENGTH);
+		CHECK(p.w.seq == 32, "REFUSE says which message: %llu",
+		      (unsigned long long)p.w.seq);
+		(void)peer_acq(&p, "cart", 31, 0);
+		(void)peer_end(&p, 32);
 		expect_outcome("CLOSE of the wrong length", BS_ERR_LENGTH);
+		CHECK(p.outcome.acquisitions == 32 && p.outcome.images == 1 &&
+			      p.outcome.rejected == 1,
+		      "the scan went on: %llu readouts",
+		      (unsigned long long)p.outcome.acquisitions);
 	}
 	good_after("counts");
 }
 
 /* ---- the conversation ---- */
+
+/* Before the first message of a scan is held, an ACK is of its header. */
+static void test_early_ack(void)
+{
+	int64_t before;
+
+	good_after("early ACK, the scan before");
+	before = bs_now_ns();
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	p.seq = 2;
+	for (unsigned i = 1; i < 32; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	CHECK(peer_await(&p, BS_WIRE_ACK) && p.acked == 0 && p.w.time_ns >= before,
+	      "ACK %llu has its header's time", (unsigned long long)p.acked);
+	p.seq = 1;
+	(void)peer_acq(&p, "cart", 0, 0);
+	p.seq = 33;
+	(void)peer_end(&p, 32);
+	expect_outcome("the first message came last", 0);
+}
 
 static void test_out_of_turn(void)
 {
@@ -286,11 +314,11 @@ static void test_oversize(void)
 
 int main(void)
 {
-	static void (*const tests[])(void) = { test_gap,      test_far_number,     test_duplicates,
-					       test_reorder,  test_too_late,       test_counts,
-					       test_two_gaps, test_beyond_close,   test_out_of_turn,
-					       test_again,    test_stops_half_way, test_heartbeats,
-					       test_vanishes, test_oversize };
+	static void (*const tests[])(
+		void) = { test_gap,          test_far_number,  test_duplicates, test_reorder,
+			  test_too_late,     test_counts,      test_early_ack,  test_two_gaps,
+			  test_beyond_close, test_out_of_turn, test_again,      test_stops_half_way,
+			  test_heartbeats,   test_vanishes,    test_oversize };
 
 	return expect_run(tests, sizeof(tests) / sizeof(tests[0]));
 }
