@@ -267,15 +267,18 @@ P("gridding.chunk_readouts", BS_KEY_INT, "readouts", "0", 0, 1048576, NULL, chun
 
 P("image.combine", BS_KEY_WORD, "", "\"rss\"", 0, 0, combines, combine,
   "coils to one image; rss: root of the sum of squares; none: one image a coil; sense: with "
-  "maps_file. Default none where output is complex, sense where method is sense"),
+  "maps. Default none where output is complex, sense where method is sense"),
 P("image.maps_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, maps_file,
   "combine sense, method sense: coil sensitivities as .cfl [x, y, z, coil], those of each slice in "
   "dimension 13, where BART has slices"),
 P("image.maps", BS_KEY_WORD, "", "\"file\"", 0, 0, maps_from, maps,
   "where coil sensitivities come from; file: maps_file; espirit, walsh: made from the scan's own "
-  "calibration lines, or the central lines of its first images, for each slice (ESPIRiT; adaptive "
-  "combination); study: those that an earlier scan of the study has left (board/doc/SCANS.md); a "
-  "scan without is refused"),
+  "calibration lines, or the central lines or samples of its first images, for each slice "
+  "(ESPIRiT; adaptive combination); study: those that an earlier scan of the study has left "
+  "(board/doc/SCANS.md); a scan without is refused"),
+P("image.maps_every", BS_KEY_INT, "images", "0", 0, 65536, NULL, maps_every,
+  "sliding windows: maps are made from the scan again with every so many images of a slice, from "
+  "the readouts of that image's window; 0: with each pass of the window"),
 P("image.output", BS_KEY_WORD, "", "\"magnitude\"", 0, 0, outputs, output,
   "magnitude: float; complex: complex float"),
 P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, image_matrix,
@@ -299,9 +302,10 @@ P("grappa.lambda", BS_KEY_NUMBER, "", "5.0e-3", 0, 1e3, NULL, grappa_lambda,
   "diagonal (the scale of pygrappa's mdgrappa)"),
 
 P("calibration.lines", BS_KEY_INT, "lines", "24", 4, 128, NULL, calibration_lines,
-  "lines and samples around the center of k-space that are calibrated from, an axis, at most"),
+  "lines and samples around the center of k-space that are calibrated from, an axis, at most; "
+  "fewer where a trajectory leaves gaps between these"),
 P("espirit.kernel", BS_KEY_INT, "samples", "0", 0, 16, NULL, espirit_kernel,
-  "size of the kernels, an axis; 0: 6, in 3D 4"),
+  "size of the kernels, an axis; 0: 6, in 3D 4; half of the calibration's lines at most"),
 P("espirit.threshold", BS_KEY_NUMBER, "", "0.001", 0, 1, NULL, espirit_threshold,
   "kernels are the eigenvectors of the calibration data whose eigenvalues are more than this times "
   "the largest (the scale of BART's ecalib -t)"),

@@ -69,7 +69,7 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 	}
 	if (p->by_header)
 		p->readouts = p->readouts_max > 0 ? p->readouts_max : bs_protocol_lines(p);
-	if (bs_protocol_makes_maps(p))
+	if (bs_protocol_makes_maps(p) && bs_protocol_on_grid(p))
 		p->uses |= 1u << BS_KIND_CALIBRATION;
 	if (!given(s, "image.matrix"))
 		memcpy(p->image_matrix, p->matrix, sizeof(p->image_matrix));
@@ -391,8 +391,10 @@ static void rule_maps(const struct bs_reading *r, const struct bs_scope *s,
 	if (bs_protocol_takes(p, BS_KEPT_MAPS) && p->virtual_coils > 0)
 		fault(r, s, "image.maps",
 		      "study: virtual coils are others in each scan: not with virtual_coils");
-	if (bs_protocol_makes_maps(p) && !bs_protocol_on_grid(p))
-		fault(r, s, "image.maps", "calibration needs lines of the grid: file");
+	if (sound(s, "image.maps_every", "frame.step", NULL) && p->maps_every > 0 &&
+	    (p->frame_step == 0 || !bs_protocol_makes_maps(p)))
+		fault(r, s, "image.maps_every",
+		      "has no effect without frame.step and image.maps espirit or walsh");
 	if (sound(s, "walsh.block", NULL) && p->walsh_block % 2 == 0)
 		fault(r, s, "walsh.block", "%u is even", p->walsh_block);
 }

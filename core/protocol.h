@@ -171,6 +171,7 @@ struct bs_protocol {
 	double espirit_threshold;   /* kernels: of the largest eigenvalue */
 	double espirit_crop;        /* maps are 0 where their eigenvalue is less */
 	uint32_t walsh_block;       /* voxels an axis */
+	uint32_t maps_every;        /* of a sliding window, images between new maps; 0: a pass */
 	enum bs_output output;
 	uint32_t image_matrix[3]; /* of the image that leaves, over the same FOV; 0: the matrix */
 
@@ -386,7 +387,8 @@ static inline bool bs_protocol_takes(const struct bs_protocol *p, enum bs_kept_k
 /* It makes maps or weights from calibration lines. */
 static inline bool bs_protocol_calibrates(const struct bs_protocol *p)
 {
-	return p->parallel == BS_PARALLEL_GRAPPA || bs_protocol_makes_maps(p);
+	return p->parallel == BS_PARALLEL_GRAPPA ||
+	       (bs_protocol_makes_maps(p) && bs_protocol_on_grid(p));
 }
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)

@@ -22,10 +22,11 @@ struct bs_maps {
 	uint32_t most[3];  /* samples of a block */
 	uint32_t width;    /* of a row of the matrix, padded */
 	float *trim;       /* [x of the block][encoded x] complex */
-	float *block;      /* [coil][z][y][x] complex */
+	float *own;        /* a block from the region's lines */
 	float *maps;       /* [slice][coil][z][y][x] complex */
 	uint64_t *version; /* [slice], of the lines that they are made from; 0: there are none */
 	uint32_t *leader;  /* [slice] the frame whose images they are made with */
+	uint32_t *passed;  /* [slice] images of a sliding window since they were made */
 	/* walsh */
 	float *images; /* [coil][z][y][x] complex */
 	float *rows;   /* [member] of a coil: [kz][ky] rows, then [kz][y] rows, then one */
@@ -33,6 +34,7 @@ struct bs_maps {
 	float *phase[3]; /* [k][x] rows; [y][k], [z][k] complex: exp(i2pi k n / field) */
 	/* of the run in progress */
 	struct bs_grappa_lines box;
+	const float *block;           /* [coil][z][y][x] complex */
 	uint32_t size[3], skipped[2]; /* of the block; lines of the box before it, y z */
 };
 
@@ -51,13 +53,20 @@ static struct bs_region_spec region_of(const struct bs_protocol *p)
 	struct bs_region_spec s = { .samples = p->samples,
 				    .coils = p->coils,
 				    .slices = p->slices,
-				    .contrasts = p->contrasts };
+				    .contrasts = p->contrasts,
+				    .renews = p->frame_step > 0 };
 
 	for (int a = 0; a < 3; a++)
 		s.encoded[a] = p->encoded[a];
 	for (int a = 0; a < 2; a++)
 		s.lines[a] = least(p->calibration_lines, p->encoded[a + 1]);
 	return s;
+}
+
+/* Voxels of the field of view: along the readout the matrix's, of which lines are oversampled. */
+static uint32_t field(const struct bs_protocol *p, int axis)
+{
+	return axis == 0 || !bs_protocol_on_grid(p) ? p->matrix[axis] : p->encoded[axis];
 }
 
 static struct bs_espirit_spec espirit_of(const struct bs_protocol *p, const uint32_t block[3])
@@ -70,8 +79,9 @@ static struct bs_espirit_spec espirit_of(const struct bs_protocol *p, const uint
 
 	for (int a = 0; a < 3; a++) {
 		s.block[a] = block[a];
-		s.kernel[a] = least(kernel, block[a]);
-		s.field[a] = a == 0 ? p->matrix[0] : p->encoded[a];
+		/* all of a thin slab has but one place for a kernel: nothing would repeat */
+		s.kernel[a] = least(kernel, (block[a] + 1) / 2);
+		s.field[a] = field(p, a);
 		s.matrix[a] = p->matrix[a];
 	}
 	return s;
@@ -115,10 +125,12 @@ static uint64_t memory(struct bs_maps *m, struct bs_arena *arena)
 	uint64_t total = 0;
 	bool ok;
 
-	ok = part(&total, arena, &m->trim, (uint64_t)n[0] * p->encoded[0] * 8) &&
-	     part(&total, arena, &m->block, p->coils * volume(n) * 8) &&
-	     part(&total, arena, &m->version, p->slices * 8u) &&
-	     part(&total, arena, &m->leader, p->slices * 4u);
+	ok = !bs_protocol_on_grid(p) ||
+	     (part(&total, arena, &m->trim, (uint64_t)n[0] * p->encoded[0] * 8) &&
+	      part(&total, arena, &m->own, p->coils * volume(n) * 8));
+	ok = ok && part(&total, arena, &m->version, p->slices * 8u) &&
+	     part(&total, arena, &m->leader, p->slices * 4u) &&
+	     part(&total, arena, &m->passed, p->slices * 4u);
 	if (by_walsh(p))
 		ok = ok && part(&total, arena, &m->images, p->coils * bs_protocol_voxels(p) * 8) &&
 		     part(&total, arena, &m->rows, BS_TEAM_MAX * m->rows_stride * 4) &&
@@ -134,7 +146,7 @@ static void size(struct bs_maps *m, const struct bs_protocol *p)
 	m->p = p;
 	m->most[0] = least(p->calibration_lines, p->matrix[0]);
 	for (int a = 1; a < 3; a++)
-		m->most[a] = least(p->calibration_lines, p->encoded[a]);
+		m->most[a] = least(p->calibration_lines, field(p, a));
 	m->width = bs_maps_padded(p->matrix[0]);
 	m->rows_stride =
 		(size_t)2 * m->width * ((size_t)m->most[2] * (m->most[1] + p->matrix[1]) + 1);
@@ -152,7 +164,7 @@ int bs_maps_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fa
 		return 0;
 	size(&m, p);
 	espirit = espirit_of(p, m.most);
-	rc = bs_region_need(&region, need, why);
+	rc = bs_protocol_on_grid(p) ? bs_region_need(&region, need, why) : 0;
 	if (rc == 0)
 		rc = by_walsh(p) ? bs_walsh_need(&walsh, need, why)
 				 : bs_espirit_need(&espirit, need, why);
@@ -204,7 +216,7 @@ static void make_phases(struct bs_maps *m)
 		for (uint32_t n = 0; n < p->matrix[a]; n++)
 			for (uint32_t k = 0; k < m->most[a]; k++) {
 				const double turn = TAU * ((double)k - m->most[a] / 2) *
-						    ((double)n - p->matrix[a] / 2) / p->encoded[a];
+						    ((double)n - p->matrix[a] / 2) / field(p, a);
 				float *to = m->phase[a] + 2 * ((size_t)n * m->most[a] + k);
 
 				to[0] = (float)cos(turn);
@@ -229,7 +241,7 @@ int bs_maps_plan(struct bs_maps **plan, const struct bs_protocol *p, float *maps
 		return bs_fail(why, BS_ERR_NOMEM, "coil maps");
 	size(m, p);
 	espirit = espirit_of(p, m->most);
-	rc = bs_region_plan(&m->region, &region, arena, why);
+	rc = bs_protocol_on_grid(p) ? bs_region_plan(&m->region, &region, arena, why) : 0;
 	if (rc == 0)
 		rc = by_walsh(p) ? bs_walsh_plan(&m->walsh, &walsh, arena, team, why)
 				 : bs_espirit_plan(&m->espirit, &espirit, arena, team, why);
@@ -242,7 +254,8 @@ int bs_maps_plan(struct bs_maps **plan, const struct bs_protocol *p, float *maps
 	m->team = team;
 	m->maps = maps;
 	m->simd = BS_ISA_PICK(bs_maps_kernels);
-	make_trim(m);
+	if (m->region != NULL)
+		make_trim(m);
 	if (by_walsh(p))
 		make_phases(m);
 	bs_maps_scan(m);
@@ -264,14 +277,15 @@ void bs_maps_scan(struct bs_maps *m)
 {
 	if (m == NULL)
 		return;
-	bs_region_scan(m->region);
+	if (m->region != NULL)
+		bs_region_scan(m->region);
 	memset(m->version, 0, m->p->slices * sizeof(*m->version));
 }
 
 void bs_maps_add(struct bs_maps *m, uint32_t frame, uint32_t line, bool flagged, const float *data,
 		 size_t coil_stride)
 {
-	if (m != NULL)
+	if (m != NULL && m->region != NULL)
 		bs_region_add(m->region, frame, line, flagged, data, coil_stride);
 }
 
@@ -286,7 +300,7 @@ static void trim(void *arg, int task, int member)
 	const float *in =
 		m->box.at + 2 * (coil * m->box.coil_step + (z + m->skipped[1]) * m->box.z_step +
 				 (y + m->skipped[0]) * m->box.y_step);
-	float *out = m->block + 2 * (size_t)task * m->size[0];
+	float *out = m->own + 2 * (size_t)task * m->size[0];
 
 	(void)member;
 	for (uint32_t i = 0; i < m->size[0]; i++) {
@@ -334,23 +348,67 @@ static void image(void *arg, int task, int member)
 		}
 }
 
+uint32_t bs_maps_fewest(const struct bs_protocol *p)
+{
+	const uint32_t most[3] = { p->calibration_lines, p->calibration_lines,
+				   p->calibration_lines };
+
+	return least(p->calibration_lines, by_walsh(p) ? 8 : 2 * espirit_of(p, most).kernel[0]);
+}
+
+bool bs_maps_due(struct bs_maps *m, uint32_t frame)
+{
+	const struct bs_protocol *p = m->p;
+	const uint32_t slice = frame / p->contrasts;
+	const uint32_t every = p->maps_every > 0   ? p->maps_every
+			       : p->frame_step > 0 ? p->readouts / p->frame_step
+						   : 1;
+
+	if (m->version[slice] == 0)
+		return true;
+	if (m->leader[slice] != frame)
+		return false;
+	return p->frame_step > 0 ? ++m->passed[slice] % every == 0 : m->region != NULL;
+}
+
+bool bs_maps_wants(const struct bs_maps *m, uint32_t frame)
+{
+	const uint32_t slice = frame / m->p->contrasts;
+
+	return m->version[slice] == 0 || (m->leader[slice] == frame && m->p->frame_step > 0);
+}
+
+/* From m->block, of m->size. */
+static int run(struct bs_maps *m, uint32_t frame, uint64_t version, struct bs_fail *why)
+{
+	const struct bs_protocol *p = m->p;
+	const uint32_t slice = frame / p->contrasts;
+	float *to = m->maps + 2 * slice * p->coils * bs_protocol_voxels(p);
+	int rc;
+
+	if (by_walsh(p)) {
+		bs_team_run(m->team, image, m, (int)p->coils);
+		rc = bs_walsh_run(m->walsh, m->images, to, why);
+	} else {
+		rc = bs_espirit_run(m->espirit, m->size, m->block, to, NULL, why);
+	}
+	if (rc != 0)
+		return rc;
+	m->version[slice] = version;
+	m->leader[slice] = frame;
+	m->passed[slice] = 0;
+	return 0;
+}
+
 int bs_maps_make(struct bs_maps *m, uint32_t frame, bool *made, struct bs_fail *why)
 {
-	const struct bs_protocol *p;
-	struct bs_espirit_spec espirit;
-	uint32_t slice;
+	const struct bs_protocol *p = m->p;
+	const uint32_t slice = frame / p->contrasts;
+	const struct bs_espirit_spec espirit = espirit_of(p, m->most);
 	uint32_t few[2] = { 1, 1 };
-	float *to;
 	int rc;
 
 	*made = false;
-	if (m == NULL)
-		return 0;
-	p = m->p;
-	slice = frame / p->contrasts;
-	if (m->version[slice] != 0 && m->leader[slice] != frame)
-		return 0;
-	espirit = espirit_of(p, m->most);
 	for (int a = 0; a < 2 && !by_walsh(p); a++)
 		few[a] = espirit.kernel[a + 1];
 	if (!bs_region_box(m->region, frame, few, &m->box))
@@ -366,17 +424,16 @@ int bs_maps_make(struct bs_maps *m, uint32_t frame, bool *made, struct bs_fail *
 		m->skipped[a] = (m->box.lines[a] - m->size[a + 1]) / 2;
 	}
 	bs_team_run(m->team, trim, m, (int)(p->coils * m->size[1] * m->size[2]));
-	to = m->maps + 2 * slice * p->coils * bs_protocol_voxels(p);
-	if (by_walsh(p)) {
-		bs_team_run(m->team, image, m, (int)p->coils);
-		rc = bs_walsh_run(m->walsh, m->images, to, why);
-	} else {
-		rc = bs_espirit_run(m->espirit, m->size, m->block, to, NULL, why);
-	}
-	if (rc == 0) {
-		m->version[slice] = m->box.version;
-		m->leader[slice] = frame;
-	}
+	m->block = m->own;
+	rc = run(m, frame, m->box.version, why);
 	*made = rc == 0;
 	return rc;
+}
+
+int bs_maps_given(struct bs_maps *m, uint32_t frame, const uint32_t size[3], const float *block,
+		  struct bs_fail *why)
+{
+	memcpy(m->size, size, sizeof(m->size));
+	m->block = block;
+	return run(m, frame, 1, why);
 }

@@ -104,7 +104,8 @@ void bs_region_add(struct bs_region *r, uint32_t frame, uint32_t line, bool flag
 	struct frame *f = &r->frame[frame];
 	float *to = r->lines + 2 * (frame * r->stride + at * s->encoded[0]);
 
-	if (y >= s->lines[0] || z >= s->lines[1] || (!flagged && (f->flagged || f->taken)))
+	if (y >= s->lines[0] || z >= s->lines[1] ||
+	    (!flagged && (f->flagged || (f->taken && !s->renews))))
 		return;
 	for (uint32_t c = 0; c < s->coils; c++, to += 2 * r->coil) {
 		memset(to, 0, missing * 8);

@@ -3,7 +3,8 @@
  *
  * A window of lines around k = 0 is kept for each frame slot (slice, contrast): lines flagged as
  * calibration where a scan has any, else those of the image, of its first frames: once a box was
- * taken from lines of the image, later ones are left out until the next scan.
+ * taken from lines of the image, later ones are left out until the next scan, but where it is said
+ * to renew them.
  *
  * line      ky index + Ey * (kz index), indices from 0, k = 0 at index size/2
  * data      [coil][sample] complex, coil_stride samples between coils; a readout shorter than Ex
@@ -32,6 +33,7 @@ struct bs_region_spec {
 	uint32_t coils;
 	uint32_t lines[2]; /* of the window, y z */
 	uint32_t slices, contrasts;
+	bool renews; /* of a line of the image the newest is kept, always */
 };
 
 struct bs_region;

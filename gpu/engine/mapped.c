@@ -5,6 +5,7 @@
 
 #include "core/thread/clock.h"
 #include "gpu/calibrate/maps.h"
+#include "gpu/engine/center.h"
 #include "gpu/engine/engines.h"
 
 struct engine {
@@ -12,6 +13,7 @@ struct engine {
 	void *self;
 	const struct bs_protocol *p;
 	struct bs_maps *maps;
+	struct bs_center *center; /* of protocols that are not on the grid */
 };
 
 static int need_of(const struct bs_engine *inner, const struct bs_protocol *p, struct bs_need *need,
@@ -19,6 +21,8 @@ static int need_of(const struct bs_engine *inner, const struct bs_protocol *p, s
 {
 	int rc = bs_maps_need(p, need, why);
 
+	if (rc == 0 && !bs_protocol_on_grid(p))
+		rc = bs_center_need(p, need, why);
 	return rc != 0 ? rc : inner->need(p, need, why);
 }
 
@@ -28,6 +32,7 @@ static void mapped_disarm(void *self)
 
 	if (e->self != NULL)
 		e->inner->disarm(e->self);
+	bs_center_disarm(e->center);
 	bs_maps_close(e->maps);
 	free(e);
 }
@@ -43,6 +48,8 @@ static int arm_of(const struct bs_engine *inner, void **self, const struct bs_pr
 	e->inner = inner;
 	e->p = p;
 	rc = bs_maps_plan(&e->maps, p, tables->made, env->arena, env->team, why);
+	if (rc == 0 && !bs_protocol_on_grid(p))
+		rc = bs_center_arm(&e->center, p, bs_maps_fewest(p), tables->traj, env, why);
 	if (rc == 0)
 		rc = inner->arm(&e->self, p, tables, env, why);
 	if (rc != 0) {
@@ -57,17 +64,23 @@ static int arm_of(const struct bs_engine *inner, void **self, const struct bs_pr
 static int mapped_begin(void *self, uint32_t frame)
 {
 	const struct engine *e = self;
+	int rc = 0;
 
-	return e->inner->begin(e->self, frame);
+	if (e->center != NULL && bs_maps_wants(e->maps, frame))
+		rc = bs_center_begin(e->center, frame);
+	return rc != 0 ? rc : e->inner->begin(e->self, frame);
 }
 
 static int mapped_add(void *self, uint32_t frame, uint32_t readout, const float *data,
 		      size_t coil_stride)
 {
 	const struct engine *e = self;
+	int rc = 0;
 
 	bs_maps_add(e->maps, frame, readout, false, data, coil_stride);
-	return e->inner->add(e->self, frame, readout, data, coil_stride);
+	if (e->center != NULL && bs_maps_wants(e->maps, frame))
+		rc = bs_center_add(e->center, frame, readout, data, coil_stride);
+	return rc != 0 ? rc : e->inner->add(e->self, frame, readout, data, coil_stride);
 }
 
 static int mapped_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
@@ -91,14 +104,27 @@ static void mapped_scan(void *self)
 		e->inner->scan(e->self);
 }
 
-/* Before an image of the frame: its slice's maps. The time counts as what leads up to the solve. */
-static int make(const struct engine *e, uint32_t frame, struct bs_report *report)
+/*
+ * Before an image of the frame, or of the groups held of its window: its slice's maps. The time
+ * counts as what leads up to the solve.
+ */
+static int make(const struct engine *e, uint32_t frame, const uint8_t *held,
+		struct bs_report *report)
 {
-	bool made;
-	int rc = bs_maps_make(e->maps, frame, &made, &report->why);
+	uint32_t size[3];
+	const float *block;
+	bool made = true;
+	int rc;
 
-	if (rc == BS_ERR_VALUE) /* lines of zeros are none */
-		report->why.code = rc = BS_ERR_CALIBRATION;
+	if (!bs_maps_due(e->maps, frame))
+		return 0;
+	if (e->center == NULL) {
+		rc = bs_maps_make(e->maps, frame, &made, &report->why);
+	} else {
+		rc = bs_center_block(e->center, frame, held, size, &block, &report->why);
+		if (rc == 0)
+			rc = bs_maps_given(e->maps, frame, size, block, &report->why);
+	}
 	if (rc == 0 && made && e->inner->maps != NULL)
 		rc = e->inner->maps(e->self, frame / e->p->contrasts);
 	return rc;
@@ -118,7 +144,7 @@ static int mapped_finish(void *self, uint32_t frame, int64_t deadline_ns, float 
 {
 	const struct engine *e = self;
 	const int64_t start_ns = bs_now_ns();
-	int rc = make(e, frame, report);
+	int rc = make(e, frame, NULL, report);
 	const int64_t spent_ns = bs_now_ns() - start_ns;
 
 	if (rc == 0)
@@ -130,8 +156,11 @@ static int mapped_finish(void *self, uint32_t frame, int64_t deadline_ns, float 
 static int mapped_fold(void *self, uint32_t frame, uint32_t group)
 {
 	const struct engine *e = self;
+	int rc = 0;
 
-	return e->inner->fold(e->self, frame, group);
+	if (e->center != NULL && bs_maps_wants(e->maps, frame))
+		rc = bs_center_fold(e->center, frame, group);
+	return rc != 0 ? rc : e->inner->fold(e->self, frame, group);
 }
 
 static int mapped_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
@@ -139,7 +168,7 @@ static int mapped_slide(void *self, uint32_t frame, const uint8_t *held, int64_t
 {
 	const struct engine *e = self;
 	const int64_t start_ns = bs_now_ns();
-	int rc = make(e, frame, report);
+	int rc = make(e, frame, held, report);
 	const int64_t spent_ns = bs_now_ns() - start_ns;
 
 	if (rc == 0)

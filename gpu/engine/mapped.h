@@ -1,7 +1,8 @@
 /*
  * gpu/engine/mapped.h - engines whose sensitivity maps are made from the scan (image.maps)
  *
- * Each is another engine with gpu/calibrate/maps.h before it: lines go to both, and before an image
+ * Each is another engine with gpu/calibrate/maps.h before it, and gpu/engine/center.h where samples
+ * are not on the grid: readouts go to all, and before an image
  * of a slice is finished its maps are made where they must be, into tables->made, which the other
  * engine reads as tables->maps. finish fails with the reason in report->why where the scan has not
  * brought what calibrates.

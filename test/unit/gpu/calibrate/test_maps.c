@@ -92,6 +92,13 @@ static void send(struct rig *r, uint32_t frame, uint32_t line, bool flagged, int
 	free(data);
 }
 
+/* As an engine does before an image. */
+static int make(struct rig *r, uint32_t frame, bool *made, struct bs_fail *why)
+{
+	*made = false;
+	return bs_maps_due(r->maps, frame) ? bs_maps_make(r->maps, frame, made, why) : 0;
+}
+
 static double norm(const float *v, size_t n)
 {
 	double sum = 0;
@@ -119,26 +126,24 @@ static void life(enum bs_maps_from how, int members)
 	CHECK(rig_open(&r, &p, members, &why) == 0, "maps %s", why.text);
 	CHECK(r.arena.size - r.arena.used < BS_ALIGN, "need says what plan takes: %zu of %zu",
 	      r.arena.used, r.arena.size);
-	CHECK(bs_maps_make(r.maps, 0, &made, &why) == BS_ERR_CALIBRATION && !made, "%s", why.text);
+	CHECK(make(&r, 0, &made, &why) == BS_ERR_CALIBRATION && !made, "%s", why.text);
 	for (uint32_t l = 0; l < 18; l++)
 		send(&r, 1, l, false, 0); /* slice 0, contrast 1 */
-	CHECK(bs_maps_make(r.maps, 1, &made, &why) == 0 && made && norm(r.made, one) > 1 &&
+	CHECK(make(&r, 1, &made, &why) == 0 && made && norm(r.made, one) > 1 &&
 		      norm(r.made + one, one) == 0,
 	      "the slice's maps alone %s", why.text);
 	memcpy(first, r.made, one * sizeof(*first));
-	CHECK(bs_maps_make(r.maps, 0, &made, &why) == 0 && !made,
-	      "its other contrast has them already");
+	CHECK(make(&r, 0, &made, &why) == 0 && !made, "its other contrast has them already");
 	for (uint32_t l = 4; l < 14; l++)
 		send(&r, 1, l, true, 1);
-	CHECK(bs_maps_make(r.maps, 1, &made, &why) == 0 && made &&
-		      check_rel(r.made, first, one) > 0.01,
+	CHECK(make(&r, 1, &made, &why) == 0 && made && check_rel(r.made, first, one) > 0.01,
 	      "calibration lines have come: made again");
 	bs_maps_scan(r.maps);
-	CHECK(bs_maps_make(r.maps, 1, &made, &why) == BS_ERR_CALIBRATION,
+	CHECK(make(&r, 1, &made, &why) == BS_ERR_CALIBRATION,
 	      "another scan: those of the last one are forgotten");
 	for (uint32_t l = 0; l < 18; l++)
 		send(&r, 1, l, false, 0);
-	CHECK(bs_maps_make(r.maps, 1, &made, &why) == 0 && made &&
+	CHECK(make(&r, 1, &made, &why) == 0 && made &&
 		      memcmp(r.made, first, one * sizeof(*first)) == 0,
 	      "the same lines, the same bytes %s", why.text);
 	rig_close(&r);
@@ -162,7 +167,7 @@ static void once(void)
 		for (uint32_t frame = 0; frame < 6; frame++) {
 			for (uint32_t l = 4; l < 14; l++)
 				send(&r, frame, l, true, repetition);
-			CHECK(bs_maps_make(r.maps, frame, &made, &why) == 0, "%s", why.text);
+			CHECK(make(&r, frame, &made, &why) == 0, "%s", why.text);
 			count += made;
 		}
 	CHECK(count == 8, "2 slices, 4 repetitions, 3 contrasts: maps made %d times", count);
@@ -184,7 +189,7 @@ static void volume(enum bs_maps_from how)
 		CHECK(rig_open(&r[i], &p, 1 + 2 * i, &why) == 0, "volume %s", why.text);
 		for (uint32_t l = 0; l < 11 * 7; l++)
 			send(&r[i], 0, l, true, 0);
-		CHECK(bs_maps_make(r[i].maps, 0, &made, &why) == 0 && made, "%s", why.text);
+		CHECK(make(&r[i], 0, &made, &why) == 0 && made, "%s", why.text);
 	}
 	CHECK(norm(r[0].made, floats) > 1 && memcmp(r[0].made, r[1].made, floats * 4) == 0,
 	      "a volume: the same bytes with three threads");
@@ -249,7 +254,7 @@ static void bart(const char *folder, const char *scan, const char *maps, uint64_
 		    (flags == 0 || (acq.head.flags & flags) != 0))
 			bs_maps_add(r.maps, 0, acq.head.idx.kspace_encode_step_1, flags != 0,
 				    acq.data, acq.head.number_of_samples);
-	CHECK(bs_maps_make(r.maps, 0, &made, &why) == 0, "%s", why.text);
+	CHECK(make(&r, 0, &made, &why) == 0, "%s", why.text);
 	worst = difference(r.made, &ref, &mask, 20, 64 * 64, &compared);
 	CHECK(compared > 2000 && worst < 1e-4, "%s against BART: %.1e over %u voxels", scan, worst,
 	      compared);
