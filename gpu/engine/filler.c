@@ -37,7 +37,7 @@ static struct bs_region_spec region_of(const struct bs_protocol *p)
 	return s;
 }
 
-static struct bs_grappa_spec grappa_of(const struct bs_protocol *p, uint32_t columns)
+struct bs_grappa_spec bs_filler_spec(const struct bs_protocol *p, uint32_t columns)
 {
 	struct bs_grappa_spec s = { .columns = columns,
 				    .coils = p->coils,
@@ -62,7 +62,7 @@ int bs_filler_need(const struct bs_protocol *p, uint32_t columns, struct bs_need
 		   struct bs_fail *why)
 {
 	const struct bs_region_spec r = region_of(p);
-	const struct bs_grappa_spec g = grappa_of(p, columns);
+	const struct bs_grappa_spec g = bs_filler_spec(p, columns);
 	int rc = bs_region_need(&r, need, why);
 
 	if (rc == 0)
@@ -76,7 +76,7 @@ int bs_filler_plan(struct bs_filler **filler, const struct bs_protocol *p, uint3
 		   struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
 	const struct bs_region_spec r = region_of(p);
-	const struct bs_grappa_spec g = grappa_of(p, columns);
+	const struct bs_grappa_spec g = bs_filler_spec(p, columns);
 	struct bs_filler *f = calloc(1, sizeof(*f));
 	int rc;
 

@@ -7,7 +7,7 @@
  * lines have changed. The engine applies them.
  * need -> plan -> { scan -> { begin -> { add | side }* -> prepare }* }* -> close, as the functions
  * of core/engine.h. Only plan and close allocate. One caller.
- * Test: test/replay/grappa.sh
+ * Tests: test/replay/grappa.sh, test/twin/twin_engine_grappa.c
  */
 #ifndef BS_GPU_ENGINE_FILLER_H
 #define BS_GPU_ENGINE_FILLER_H
@@ -21,7 +21,8 @@ extern "C" {
 
 struct bs_filler;
 
-/* columns: of the engine's hybrid space. */
+/* columns: of the engine's hybrid space. spec: of the weights, for whoever applies them. */
+struct bs_grappa_spec bs_filler_spec(const struct bs_protocol *p, uint32_t columns);
 int bs_filler_need(const struct bs_protocol *p, uint32_t columns, struct bs_need *need,
 		   struct bs_fail *why);
 int bs_filler_plan(struct bs_filler **filler, const struct bs_protocol *p, uint32_t columns,

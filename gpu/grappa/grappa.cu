@@ -137,6 +137,10 @@ int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spe
 		rc = make_waves(g->phase, s, s->kernel[0], false, why);
 	if (rc == 0 && s->kernel[0] > 1)
 		rc = make_waves(g->wave, s, near_ends(s), true, why);
+	if (rc == 0)
+		rc = bs_grappa_cuda_none(g, cudaStreamLegacy, why);
+	if (rc == 0)
+		rc = bs_cuda_copied(why);
 	if (rc != 0) {
 		bs_grappa_cuda_close(g);
 		return rc;
@@ -163,6 +167,13 @@ void bs_grappa_cuda_close(struct bs_grappa_cuda *g)
 	free(g->near_host);
 	free(g->of_host);
 	free(g);
+}
+
+int bs_grappa_cuda_none(struct bs_grappa_cuda *g, cudaStream_t stream, struct bs_fail *why)
+{
+	/* NONE in every byte */
+	BS_CUDA(cudaMemsetAsync(g->of, 0xff, lines_of(&g->s) * sizeof(uint32_t), stream), why);
+	return 0;
 }
 
 int bs_grappa_cuda_load(struct bs_grappa_cuda *g, const struct bs_grappa *host, cudaStream_t stream,

@@ -4,11 +4,11 @@
  * The weights are solved on the host (grappa.c): some tens of systems of some hundred unknowns, in
  * double precision, once for a slice, from lines that lie in the host's memory. GPUs beside a
  * scanner have a sixty-fourth of their speed in double.
- * need -> plan -> { load -> fill* }* -> close. load copies what bs_grappa_prepare has found and
- * returns when it has arrived; fill queues kernels, the same for every frame, so that it may be
+ * need -> plan -> { load | none -> fill* }* -> close. load copies what bs_grappa_prepare has found
+ * and returns when it has arrived; fill queues kernels, the same for every frame, so that it may be
  * part of a graph. hybrid is the device's, with lines as bs_grappa_fill's wrapped says. The sums
  * run in the order of sources, coils and samples: the same bytes every run. Only plan allocates.
- * One thread. Test: test/twin/twin_grappa.c
+ * One thread. Tests: test/twin/twin_grappa.c, twin_engine_grappa.c
  */
 #ifndef BS_GPU_GRAPPA_GRAPPA_CUDA_H
 #define BS_GPU_GRAPPA_GRAPPA_CUDA_H
@@ -30,6 +30,9 @@ int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spe
 void bs_grappa_cuda_close(struct bs_grappa_cuda *plan);
 int bs_grappa_cuda_load(struct bs_grappa_cuda *plan, const struct bs_grappa *host,
 			struct CUstream_st *stream, struct bs_fail *why);
+/* fill then does nothing: of a frame that lacks no line, and after plan. Only queues. */
+int bs_grappa_cuda_none(struct bs_grappa_cuda *plan, struct CUstream_st *stream,
+			struct bs_fail *why);
 int bs_grappa_cuda_fill(struct bs_grappa_cuda *plan, float *hybrid, bool wrapped,
 			struct CUstream_st *stream, struct bs_fail *why);
 

@@ -3,7 +3,8 @@
  *
  * Lines are kept as they arrive, [coil][kz][ky][sample]; those that never come are zeros. After the
  * last line one pass an axis transforms, centers and crops: at 8 x 320 x 320 in less than a
- * readout.
+ * readout. Lines that a scan leaves out are made behind the first pass, in hybrid space, by weights
+ * of the host (gpu/engine/filler.h), which finish loads before the frame's graph is launched.
  */
 #include "gpu/image/cartesian.h"
 
@@ -11,11 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/thread/clock.h"
 #include "gpu/engine/cuda/engine.cuh"
 #include "gpu/engine/engines.h"
+#include "gpu/engine/filler.h"
 #include "gpu/engine/left_out.h"
 #include "gpu/device/check.h"
 #include "gpu/fft/lines_cuda.h"
+#include "gpu/grappa/grappa_cuda.h"
 #include "gpu/image/pocs_cuda.h"
 
 struct cart {
@@ -26,8 +30,10 @@ struct cart {
 	float2 *a, *b;
 	uint32_t passes;
 	bs_line_pass pass[3];
-	struct bs_pocs_cuda *pocs; /* NULL: what a scan leaves out is zeros */
-	uint8_t *came;             /* [frame][line]: it came; host */
+	struct bs_pocs_cuda *pocs;     /* NULL: what a scan leaves out is zeros */
+	uint8_t *came;                 /* [frame][line]: it came; host */
+	struct bs_grappa_cuda *grappa; /* NULL: lines that do not come are zeros */
+	struct bs_filler *filler;      /* host: what it is loaded from */
 };
 
 static uint64_t lines_of(const struct bs_protocol *p)
@@ -61,6 +67,11 @@ static struct bs_pocs_spec pocs_of(const struct bs_protocol *p)
 	return s;
 }
 
+static bool fills(const struct bs_protocol *p)
+{
+	return p->parallel == BS_PARALLEL_GRAPPA;
+}
+
 static uint64_t half_bytes(const struct bs_protocol *p)
 {
 	return bs_devmem_round(lines_of(p) * bs_left_out_columns(p) * p->coils * 8);
@@ -75,6 +86,7 @@ static int cart_need(const struct bs_cuda_spec *s, struct bs_need *need, struct 
 {
 	const struct bs_protocol *p = s->p;
 	const struct bs_pocs_spec pocs = pocs_of(p);
+	const struct bs_grappa_spec grappa = bs_filler_spec(p, pocs.size[0]);
 	uint64_t bytes = 0;
 	int rc = 0;
 
@@ -94,6 +106,8 @@ static int cart_need(const struct bs_cuda_spec *s, struct bs_need *need, struct 
 	if (bs_left_out_wanted(p))
 		rc = bs_pocs_cuda_need(&pocs, &bytes, why);
 	bs_need_add(need, "device partial Fourier", 1, bytes);
+	if (fills(p))
+		bs_need_add(need, "device weights of lines", 1, bs_grappa_cuda_bytes(&grappa));
 	return rc;
 }
 
@@ -138,6 +152,8 @@ static void cart_close(void *op)
 	struct cart *c = (struct cart *)op;
 
 	bs_pocs_cuda_close(c->pocs);
+	bs_grappa_cuda_close(c->grappa);
+	bs_filler_close(c->filler);
 	free(c->came);
 	free(c);
 }
@@ -156,6 +172,7 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 {
 	const struct bs_protocol *p = s->p;
 	struct cart *c = (struct cart *)calloc(1, sizeof(*c));
+	const struct bs_grappa_spec grappa = bs_filler_spec(p, bs_left_out_columns(p));
 	const uint32_t frames = bs_protocol_frames(p);
 	int rc;
 
@@ -177,6 +194,8 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 		rc = make_pass(&c->pass[a], c, a, mem, why);
 	if (rc == 0 && bs_left_out_wanted(p))
 		rc = plan_pocs(c, mem, why);
+	if (rc == 0 && fills(p))
+		rc = bs_grappa_cuda_plan(&c->grappa, &grappa, mem, why);
 	if (rc != 0) {
 		cart_close(c);
 		return rc;
@@ -245,6 +264,8 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 	float2 *end = c->pocs == NULL ? image : c->passes == 3 ? c->a : c->b;
 	int rc = bs_line_launch(&c->pass[0], 1, cart_samples(op, frame), c->a, stream, why);
 
+	if (rc == 0 && c->grappa != NULL)
+		rc = bs_grappa_cuda_fill(c->grappa, (float *)c->a, false, stream, why);
 	if (rc == 0)
 		rc = bs_line_launch(&c->pass[1], 1, c->a, c->passes == 3 ? c->b : end, stream, why);
 	if (rc == 0 && c->passes == 3)
@@ -268,5 +289,115 @@ static struct bs_cuda_spec spec_of(const struct bs_protocol *p)
 	return { p, bs_left_out_wanted(p) ? &completed : &cartesian, false, false, NULL };
 }
 
-const struct bs_engine bs_engine_cartesian_cuda =
-	bs_engine_cuda<spec_of>("cartesian/cuda", false, false, NULL);
+/* ---- the engine: calibration and weights on the host --------------------------------------- */
+
+static struct cart *cart_of(void *self)
+{
+	return (struct cart *)((struct bs_armed_cuda *)self)->plan;
+}
+
+static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
+{
+	const int rc = bs_engine_cuda_need<spec_of>(p, n, why);
+
+	return rc == 0 && fills(p) ? bs_filler_need(p, bs_left_out_columns(p), n, why) : rc;
+}
+
+static int arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+	       const struct bs_arm_env *env, struct bs_fail *why)
+{
+	int rc = bs_engine_cuda_arm<spec_of>(self, p, tables, env, why);
+
+	if (rc != 0 || !fills(p))
+		return rc;
+	rc = bs_filler_plan(&cart_of(*self)->filler, p, bs_left_out_columns(p), env->arena,
+			    env->team, why);
+	if (rc != 0) {
+		bs_armed_cuda_close(*self);
+		*self = NULL;
+	}
+	return rc;
+}
+
+static int begin(void *self, uint32_t frame)
+{
+	const struct cart *c = cart_of(self);
+
+	if (c->filler != NULL)
+		bs_filler_begin(c->filler, frame);
+	return bs_armed_cuda_begin(self, frame);
+}
+
+static int add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride)
+{
+	const struct cart *c = cart_of(self);
+
+	if (c->filler != NULL)
+		bs_filler_add(c->filler, frame, readout, data, coil_stride);
+	return bs_armed_cuda_add(self, frame, readout, data, coil_stride);
+}
+
+static int side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
+		const struct bs_mrd_acq *head, const float *data, size_t coil_stride)
+{
+	const struct cart *c = cart_of(self);
+
+	(void)head; /* admission has checked it: as many samples as any line */
+	if (c->filler != NULL && kind == BS_KIND_CALIBRATION)
+		bs_filler_side(c->filler, frame, row, data, coil_stride);
+	return 0;
+}
+
+static void scan(void *self)
+{
+	const struct cart *c = cart_of(self);
+
+	if (c->filler != NULL)
+		bs_filler_scan(c->filler);
+}
+
+/* The weights of this frame's lines, where the graph reads them. */
+static int load_weights(void *self, uint32_t frame, struct bs_report *report)
+{
+	const struct cart *c = cart_of(self);
+	cudaStream_t stream = ((struct bs_armed_cuda *)self)->stream;
+	int rc;
+
+	if (c->filler == NULL)
+		return 0;
+	rc = bs_filler_prepare(c->filler, frame, &report->why);
+	if (rc < 0)
+		return rc;
+	return rc == 0 ? bs_grappa_cuda_none(c->grappa, stream, &report->why)
+		       : bs_grappa_cuda_load(c->grappa, bs_filler_grappa(c->filler), stream,
+					     &report->why);
+}
+
+static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+		  struct bs_report *report)
+{
+	const int64_t start_ns = bs_now_ns();
+	int rc = load_weights(self, frame, report);
+	const int64_t spent_ns = bs_now_ns() - start_ns;
+
+	if (rc == 0)
+		rc = bs_armed_cuda_finish(self, frame, deadline_ns, image, report);
+	report->stage_ns[BS_BUDGET_ACCUMULATE] += spent_ns;
+	return rc;
+}
+
+static constexpr struct bs_engine cartesian_engine(void)
+{
+	struct bs_engine e = bs_engine_cuda<spec_of>("cartesian/cuda", false, false, NULL);
+
+	e.need = need;
+	e.arm = arm;
+	e.begin = begin;
+	e.add = add;
+	e.side = side;
+	e.scan = scan;
+	e.finish = finish;
+	return e;
+}
+
+const struct bs_engine bs_engine_cartesian_cuda = cartesian_engine();

@@ -25,6 +25,7 @@ struct lines_plan {
 	uint32_t every[2], shift; /* R along y and z; partitions are shifted by so many lines */
 	uint32_t block[2];        /* calibration lines y z; 0: none */
 	bool apart;               /* they are no lines of the image */
+	bool then_whole;          /* the second scan leaves out none */
 };
 
 /* [frame][line][coil][sample] complex; of a frame the lines that come are those with came[line]. */
@@ -283,8 +284,13 @@ static inline void lines_compare(const struct bs_protocol *p, const struct lines
 	own.traj = &traj;
 	if (makes)
 		own.maps = own.made = calloc(maps, sizeof(float));
-	for (uint32_t i = 0; i < 2; i++)
-		lines_open(&scans[i], p, plan, 7 * i);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct lines_plan one = *plan;
+
+		if (i == 1 && plan->then_whole)
+			one.every[0] = one.every[1] = 1;
+		lines_open(&scans[i], p, &one, 7 * i);
+	}
 	if (makes) {
 		host = bs_engine_mapped(host);
 		cuda = bs_engine_mapped(cuda);
