@@ -54,18 +54,22 @@ static struct bs_protocol protocol(const struct one *o)
 	return p;
 }
 
-/* Lines of smooth coils; what: another object. */
+/* k-space of smooth coils, k in samples of the field of view; what: another object. */
+static void sample(float *to, double kx, double ky, uint32_t c, int what)
+{
+	const double x = kx + 0.3 * cos(c + what);
+	const double y = ky + 0.3 * sin(2 * c + what);
+	const double size = 1 / (0.4 + 0.2 * (x * x + y * y));
+
+	to[0] = (float)(size * cos(0.6 * x + c));
+	to[1] = (float)(size * sin(0.6 * x + c));
+}
+
 static void line(float *to, uint32_t row, int what)
 {
 	for (uint32_t c = 0; c < COILS; c++)
-		for (uint32_t i = 0; i < 20; i++) {
-			double kx = (double)i - 10 + 0.3 * cos(c + what);
-			double ky = (double)row - 9 + 0.3 * sin(2 * c + what);
-			double size = 1 / (0.4 + 0.2 * (kx * kx + ky * ky));
-
-			to[2 * (c * 20 + i)] = (float)(size * cos(0.6 * kx + c));
-			to[2 * (c * 20 + i) + 1] = (float)(size * sin(0.6 * kx + c));
-		}
+		for (uint32_t i = 0; i < 20; i++)
+			sample(to + 2 * (c * 20 + i), (double)i - 10, (double)row - 9, c, what);
 }
 
 static int frame(struct armed *a, bool calibrates, int what, float *image, struct bs_report *report)
@@ -144,6 +148,109 @@ static void images(const struct one *o)
 	free(maps);
 }
 
+/* ---- a sliding window: of spokes, or of lines of the grid ---- */
+
+struct sliding {
+	struct armed a;
+	struct bs_traj traj;
+	float *maps;
+	float image[2 * 32 * 32];
+};
+
+static void sliding_open(struct sliding *s, const struct bs_protocol *p)
+{
+	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
+	struct bs_fail why = { 0 };
+	struct bs_tables tables = { .traj = &s->traj };
+
+	memset(s, 0, sizeof(*s));
+	tables.maps = tables.made = s->maps = calloc(2 * 32 * 32 * COILS, 4);
+	CHECK(bs_traj_make(&s->traj, p, &why) == 0, "trajectory %s", why.text);
+	CHECK(armed_open(&s->a, NULL, p, &tables, env, &why) == 0, "arm %s", why.text);
+	CHECK(s->a.arena.size - s->a.arena.used < BS_ALIGN, "need says what arm takes");
+	s->a.engine->scan(s->a.self);
+}
+
+static void sliding_close(struct sliding *s)
+{
+	armed_close(&s->a);
+	bs_traj_close(&s->traj);
+	free(s->maps);
+}
+
+/* A group of the window, then the image of those that are held. */
+static void slide(struct sliding *s, uint32_t group, const uint8_t held[3], int what)
+{
+	const struct bs_protocol *p = &s->a.p;
+	const struct bs_engine *e = s->a.engine;
+	float data[2 * 64 * COILS];
+	struct bs_report report = { 0 };
+	int rc = e->begin(s->a.self, 0);
+
+	for (uint32_t r = group * p->frame_step; rc == 0 && r < (group + 1) * p->frame_step; r++) {
+		for (uint32_t c = 0; c < COILS; c++)
+			for (uint32_t i = 0; i < p->samples; i++) {
+				const float *k = s->traj.k + 2 * (r * p->samples + i);
+
+				sample(data + 2 * (c * p->samples + i), (double)k[0] * p->matrix[0],
+				       (double)k[1] * p->matrix[1], c, what);
+			}
+		rc = e->add(s->a.self, 0, r, data, p->samples);
+	}
+	if (rc == 0)
+		rc = e->fold(s->a.self, 0, group);
+	if (rc == 0 && held != NULL)
+		rc = e->slide(s->a.self, 0, held, INT64_MAX, s->image, &report);
+	CHECK(rc == 0, "%s: group %u %s", e->name, group, report.why.text);
+}
+
+/*
+ * One object passes through the window, then another. Images by which maps are made are the first,
+ * and from then on every third (a pass), or every one: then what came before leaves nothing.
+ */
+static void window(const struct one *o, bool spokes, uint32_t every)
+{
+	static const uint8_t all[3] = { 1, 1, 1 };
+	struct bs_protocol p = protocol(o);
+	struct sliding s;
+	struct sliding alone;
+	float *before;
+	uint32_t changes = 0;
+
+	p.uses = 0;
+	p.espirit_crop = 0;
+	p.frame_step = 6;
+	p.maps_every = every;
+	if (spokes) {
+		p.traj.type = BS_TRAJ_RADIAL2D;
+		p.matrix[0] = p.matrix[1] = 32;
+		p.samples = 64;
+		p.readouts = 60;
+		p.frame_step = 20;
+	}
+	sliding_open(&s, &p);
+	sliding_open(&alone, &p);
+	before = malloc(2 * 32 * 32 * COILS * 4);
+	for (uint32_t g = 0; g < 3; g++) {
+		slide(&s, g, g == 2 ? all : NULL, 0);
+		slide(&alone, g, g == 2 ? all : NULL, 1);
+	}
+	for (uint32_t g = 0; g < 3; g++) {
+		memcpy(before, s.maps, 2 * 32 * 32 * COILS * 4);
+		slide(&s, g, all, 1);
+		if (memcmp(before, s.maps, 2 * 32 * 32 * COILS * 4) != 0)
+			changes |= 1u << g;
+	}
+	CHECK(changes == (every == 1 ? 7 : 4), "%s, maps_every %u: made with images %#x",
+	      s.a.engine->name, every, changes);
+	CHECK(memcmp(s.image, alone.image, sizeof(s.image)) == 0 &&
+		      memcmp(s.maps, alone.maps, 2 * 32 * 32 * COILS * 4) == 0,
+	      "what the window has left has left the image, bit for bit");
+	free(before);
+	sliding_close(&s);
+	sliding_close(&alone);
+}
+
 int main(void)
 {
 	static const struct one all[] = {
@@ -160,6 +267,12 @@ int main(void)
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		images(&all[i]);
+	window(&all[4], true, 0);
+	window(&all[4], true, 1);
+	window(&all[6], true, 0);
+	window(&all[2], true, 1);
+	window(&all[2], false, 1);
+	window(&all[4], false, 0);
 	bs_team_close(team);
 	return check_done();
 }
