@@ -171,8 +171,8 @@ struct bs_engine {
 	int (*side)(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 		    const struct bs_mrd_acq *head, const float *data, size_t coil_stride);
 	/*
-	 * The slice's maps in tables->maps have changed. NULL: they are read as they are when an
-	 * image is made.
+	 * The slice's maps, or its field map (whose range is that at arm), have changed. NULL: they
+	 * are read as they are when an image is made.
 	 */
 	int (*maps)(void *self, uint32_t slice);
 	/* Another scan begins: what the last one brought by side is forgotten. May be NULL. */

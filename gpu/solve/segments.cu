@@ -11,6 +11,7 @@
 
 #include "gpu/device/check.h"
 #include "gpu/nufft/nufft_cuda.h"
+#include "gpu/solve/interpolators.h"
 
 #define THREADS 256
 
@@ -216,16 +217,25 @@ static int take_regions(struct bs_segments_cuda *p, struct bs_devmem *mem, struc
 	return 0;
 }
 
-int bs_segments_cuda_field(struct bs_segments_cuda *p, const float *hz,
-			   const struct bs_interpolators *fit, const float *b, struct bs_fail *why)
+int bs_segments_cuda_field(struct bs_segments_cuda *p, uint32_t slice, const float *hz,
+			   struct CUstream_st *stream, struct bs_fail *why)
 {
+	BS_CUDA(cudaMemcpyAsync(p->hz + slice * p->voxels, hz, (size_t)p->voxels * sizeof(float),
+				cudaMemcpyHostToDevice, stream),
+		why);
+	BS_CUDA(cudaStreamSynchronize(stream), why);
+	return 0;
+}
+
+static int copy_fit(struct bs_segments_cuda *p, const float *b, const float *hz,
+		    struct bs_fail *why)
+{
+	BS_CUDA(cudaMemcpy(p->b, b, (size_t)p->fit.segments * p->s.readout * sizeof(float2),
+			   cudaMemcpyHostToDevice),
+		why);
 	BS_CUDA(cudaMemcpy(p->hz, hz, (size_t)(p->voxels * p->s.slices) * sizeof(float),
 			   cudaMemcpyHostToDevice),
 		why);
-	BS_CUDA(cudaMemcpy(p->b, b, (size_t)fit->segments * p->s.readout * sizeof(float2),
-			   cudaMemcpyHostToDevice),
-		why);
-	p->fit = *fit;
 	return bs_cuda_copied(why);
 }
 
@@ -235,13 +245,12 @@ static int find_field(struct bs_segments_cuda *p, const float *hz, struct bs_fai
 						     p->s.readout, BS_SEGMENTS_MAX,
 						     p->s.dwell_s, p->s.start_s,
 						     p->s.error };
-	struct bs_interpolators fit;
 	float *b = (float *)malloc((size_t)BS_SEGMENTS_MAX * p->s.readout * sizeof(float2));
 	int rc = b == NULL ? bs_fail(why, BS_ERR_NOMEM, "time segments")
-			   : bs_interpolators_find(&fit, &asked, b, why);
+			   : bs_interpolators_find(&p->fit, &asked, b, why);
 
 	if (rc == 0)
-		rc = bs_segments_cuda_field(p, hz, &fit, b, why);
+		rc = copy_fit(p, b, hz, why);
 	free(b);
 	return rc;
 }

@@ -8,9 +8,8 @@
  * need -> plan -> { begin, finish | slice, normal }* -> close. begin zeroes a state's samples,
  * [coil][sample]; what is copied there afterwards is what finish transforms. The number of launches
  * of finish and normal is the field map's: no graph holds them.
- * field: another map [slice][z][y][x] Hz with its interpolators (gpu/solve/interpolators.h), host
- * memory; it waits for the GPU and allocates nothing, so it may follow plan at any time when
- * nothing of this plan is queued.
+ * field: another map of a slice, [z][y][x] Hz in host memory, within the range that the first maps
+ * have, which the interpolators are made for. It waits for the stream and allocates nothing.
  * plan allocates device memory from mem alone, and on the host what it frees again. One stream, one
  * caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM, those of segments.h and gpu/nufft/nufft_cuda.h.
  * Host twin: segments.c. Test: test/twin/twin_segments.c
@@ -19,7 +18,6 @@
 #define BS_GPU_SOLVE_SEGMENTS_CUDA_H
 
 #include "gpu/device/memory.h"
-#include "gpu/solve/interpolators.h"
 #include "gpu/solve/segments.h"
 
 #ifdef __cplusplus
@@ -35,8 +33,8 @@ int bs_segments_cuda_plan(struct bs_segments_cuda **plan, const struct bs_segmen
 			  const float *k, const float *weight, const float *hz,
 			  struct bs_devmem *mem, struct bs_fail *why);
 void bs_segments_cuda_close(struct bs_segments_cuda *plan); /* or NULL */
-int bs_segments_cuda_field(struct bs_segments_cuda *plan, const float *hz,
-			   const struct bs_interpolators *fit, const float *b, struct bs_fail *why);
+int bs_segments_cuda_field(struct bs_segments_cuda *plan, uint32_t slice, const float *hz,
+			   struct CUstream_st *stream, struct bs_fail *why);
 
 float *bs_segments_cuda_samples(struct bs_segments_cuda *plan, uint32_t state);
 int bs_segments_cuda_begin(struct bs_segments_cuda *plan, uint32_t state,

@@ -12,6 +12,7 @@
 #if BS_GPU
 #include "core/thread/clock.h"
 #include "core/thread/team.h"
+#include "gpu/solve/interpolators.h"
 #include "gpu/solve/segments_cuda.h"
 #include "test/support/engine.h"
 #include "test/twin/device.h"
@@ -41,27 +42,21 @@ static void fill_field(float *hz, uint32_t slices, size_t voxels, float most)
 				(float)slices;
 }
 
-static int find(const struct twin *t, struct bs_interpolators *fit, float *b, struct bs_fail *why)
+static int measure_gain(struct twin *t, struct bs_fail *why)
 {
 	const struct bs_segments_spec *s = &t->s;
 	const struct bs_interpolators_spec asked = { t->hz,      t->voxels * s->slices,
 						     s->readout, BS_SEGMENTS_MAX,
 						     s->dwell_s, s->start_s,
 						     s->error };
-
-	return bs_interpolators_find(fit, &asked, b, why);
-}
-
-static int measure_gain(struct twin *t, struct bs_fail *why)
-{
-	float *b = malloc((size_t)BS_SEGMENTS_MAX * t->s.readout * 8);
+	float *b = malloc((size_t)BS_SEGMENTS_MAX * s->readout * 8);
 	struct bs_interpolators fit;
-	int rc = find(t, &fit, b, why);
+	int rc = bs_interpolators_find(&fit, &asked, b, why);
 	double sum = 0.0;
 
-	for (size_t i = 0; rc == 0 && i < (size_t)2 * fit.segments * t->s.readout; i++)
+	for (size_t i = 0; rc == 0 && i < (size_t)2 * fit.segments * s->readout; i++)
 		sum += (double)b[i] * b[i];
-	t->gain = fmax(sqrt(sum / t->s.readout), 1.0);
+	t->gain = fmax(sqrt(sum / s->readout), 1.0);
 	free(b);
 	return rc;
 }
@@ -220,42 +215,19 @@ static void normals(const char *name, struct twin *t)
 	free(again);
 }
 
-/* Another map into the memory that is there: the bytes of a plan that had it from the start. */
-static void another_map(struct twin *t)
+/* Another map, within the range of the first; the host reads its own as it is. */
+static void another_map(const char *name, struct twin *t)
 {
-	const struct bs_segments_spec *s = &t->s;
-	const size_t n = t->voxels * s->nufft.coils * 2;
-	struct bs_interpolators fit;
 	struct bs_fail why = { 0 };
-	float *b = malloc((size_t)BS_SEGMENTS_MAX * s->readout * 8);
-	float *flat = calloc(t->voxels * s->slices, 4);
-	float *one = malloc((size_t)s->readout * 8);
-	float *first = malloc(n * 4);
-	float *images = malloc(n * 4);
-	float *dev = device_copy(NULL, n);
-	const struct bs_interpolators none = { .segments = 1 };
-	int rc = cuda_images(t, 0, UINT32_MAX, dev, first, &why);
+	int rc = 0;
 
-	for (uint32_t i = 0; i < s->readout; i++) {
-		one[2 * i] = 1.0f;
-		one[2 * i + 1] = 0.0f;
-	}
-	rc |= bs_segments_cuda_field(t->cuda, flat, &none, one, &why);
-	rc |= cuda_images(t, 0, UINT32_MAX, dev, images, &why);
-	CHECK(rc == 0 && bs_segments_cuda_info(t->cuda).segments == 1 &&
-		      check_rel(images, first, n) > 1e-2,
-	      "a flat map: %.1e from the first %s", check_rel(images, first, n), why.text);
-	rc |= find(t, &fit, b, &why);
-	rc |= bs_segments_cuda_field(t->cuda, t->hz, &fit, b, &why);
-	rc |= cuda_images(t, 0, UINT32_MAX, dev, images, &why);
-	CHECK(rc == 0 && memcmp(images, first, n * 4) == 0, "the first map again, its bytes %s",
-	      why.text);
-	(void)cudaFree(dev);
-	free(b);
-	free(flat);
-	free(one);
-	free(first);
-	free(images);
+	for (size_t v = 0; v < t->voxels * t->s.slices; v++)
+		t->hz[v] *= -0.5f;
+	for (uint32_t s = 0; rc == 0 && s < t->s.slices; s++)
+		rc = bs_segments_cuda_field(t->cuda, s, t->hz + s * t->voxels, NULL, &why);
+	CHECK(rc == 0, "%s: another map %s", name, why.text);
+	adjoints(name, t);
+	normals(name, t);
 }
 
 static void operators(void)
@@ -306,7 +278,7 @@ static void operators(void)
 			normals(scans[i].name, &t);
 		}
 		if (rc == 0 && i == 0)
-			another_map(&t);
+			another_map("another map", &t);
 		close_twin(&t);
 	}
 }
@@ -446,6 +418,35 @@ static void previews(struct scan *s, const struct bs_engine *cuda, float *want, 
 	s->p.preview_every = 0;
 }
 
+/* Armed with twice the map, which then changes; the other engine has had it from the start. */
+static void changes(struct scan *s, const struct bs_engine *host, const struct bs_engine *cuda,
+		    float *want, float *got)
+{
+	const size_t n = (size_t)bs_protocol_voxels(&s->p) * s->p.slices;
+	const struct bs_engine *engine[2] = { host, cuda };
+	float *image[2] = { want, got };
+	struct bs_report report = { 0 };
+	struct bs_fail why = { 0 };
+	struct armed a;
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		rc = arm(&a, s, engine[i], &why);
+		for (size_t v = 0; v < n; v++)
+			s->hz[v] *= 0.5f;
+		for (uint32_t z = 0; rc == 0 && a.engine->maps != NULL && z < s->p.slices; z++)
+			rc = a.engine->maps(a.self, z);
+		rc = rc != 0 ? rc : add_rows(&a, s, 1, 0, s->p.readouts);
+		rc = rc != 0 ? rc : a.engine->finish(a.self, 1, INT64_MAX, image[i], &report);
+		armed_close(&a);
+		for (size_t v = 0; v < n; v++)
+			s->hz[v] *= 2.0f;
+	}
+	CHECK(rc == 0 && check_rel(got, want, s->floats) <= 1e-5,
+	      "%s: a field map that changes after arm: differs by %.1e %s", cuda->name,
+	      check_rel(got, want, s->floats), why.text);
+}
+
 /* Watched, iteration by iteration: the same bytes with time enough, fewer steps without. */
 static void deadlines(struct scan *s, const struct bs_engine *cuda, float *want, float *got)
 {
@@ -489,6 +490,7 @@ static void engines(void)
 
 		CHECK(made, "%s: a scan", each[i].cuda->name);
 		windows(&s, each[i].host, each[i].cuda, want, got);
+		changes(&s, each[i].host, each[i].cuda, want, got);
 		if (each[i].cuda->peek != NULL)
 			previews(&s, each[i].cuda, want, got);
 		else

@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "gpu/device/check.h"
 #include "gpu/nufft/density_cuda.h"
+#include "gpu/solve/segments_cuda.h"
 #include "gpu/device/stream.h"
 
 #define TUNE_SECONDS 5.0 /* at the first arm; boreside arm gives more */
@@ -188,9 +189,14 @@ int bs_armed_cuda_maps(void *self, uint32_t slice)
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	const size_t bytes = (size_t)maps_bytes(e->p);
 	float2 *to = e->all_maps != NULL ? e->all_maps + slice * (bytes / 8) : e->maps;
+	int rc = 0;
 
-	if (bytes == 0)
-		return 0;
+	if (e->field != NULL)
+		rc = bs_segments_cuda_field(e->field, slice,
+					    e->host_field + slice * bs_protocol_voxels(e->p),
+					    e->stream, NULL);
+	if (rc != 0 || bytes == 0)
+		return rc;
 	BS_CUDA(cudaMemcpyAsync(to, e->host_maps + 2 * slice * e->maps_step, bytes,
 				cudaMemcpyHostToDevice, e->stream),
 		NULL);
@@ -275,6 +281,7 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 		rc = s->op->plan(&e->plan, s, tables, env->team, &e->mem, why);
 	if (rc == 0 && s->op->field != NULL)
 		e->field = s->op->field(e->plan);
+	e->host_field = tables->field;
 	if (rc == 0 && s->solve && e->field != NULL)
 		bs_ls_cuda_given(e->ls, e->field);
 	if (rc == 0 && s->solve)

@@ -55,6 +55,7 @@ struct bs_armed_cuda {
 	float2 *maps;        /* device, of the slice in hand; NULL: none */
 	float2 *all_maps;    /* device, [slice]; NULL: there is one */
 	const float *host_maps;
+	const float *host_field; /* of all slices, as host_maps */
 	uint64_t maps_step; /* complex values from one slice's to the next one's, on the host */
 	uint32_t slice;     /* whose maps are in hand */
 	struct bs_partial_cuda window;
