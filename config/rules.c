@@ -305,6 +305,9 @@ static void rule_stream(const struct bs_reading *r, const struct bs_scope *s,
 		      "has no effect with trajectory.type stream: a frame is gridded as a whole");
 	if (sound(s, "field.map_file", NULL) && bs_protocol_off_resonance(p))
 		fault(r, s, "field.map_file", "not with trajectory.type stream");
+	if (sound(s, "image.maps", NULL) && bs_protocol_makes_maps(p))
+		fault(r, s, "image.maps",
+		      "of the scan: its center is found before, not with trajectory.type stream");
 	if (sound(s, "backend", NULL) && p->backend == BS_BACKEND_CUDA &&
 	    !bs_methods[p->method].empty)
 		fault(r, s, "backend", "trajectory.type stream has no CUDA engine: host, or auto");

@@ -33,14 +33,17 @@ static bool wants_stand_in(const struct bs_protocol *p, const struct bs_engine *
 	       p->frame_step == 0 && bs_methods[p->method].solves;
 }
 
-/* The ladder's gridding: as good as gridding gets. */
+/*
+ * The ladder's gridding: as good as gridding gets. Where a path comes with the stream its weights
+ * are made when the frame is complete, and pipe's iteration takes longer than the solver.
+ */
 static void derive_stand_in(struct bs_protocol *out, const struct bs_protocol *p)
 {
 	*out = *p;
 	out->method = bs_methods[p->method].preview;
 	out->basis = BS_BASIS_DELTA;
 	if (p->density == BS_DENSITY_NONE && !bs_protocol_on_grid(p))
-		out->density = BS_DENSITY_PIPE;
+		out->density = bs_protocol_streams(p) ? BS_DENSITY_RAMP : BS_DENSITY_PIPE;
 	out->normalize = BS_NORMALIZE_UNIFORM;
 	out->preview_every = 0;
 	leave_maps(out);

@@ -203,14 +203,40 @@ static double ones(const float *k, uint32_t dims, const uint32_t matrix[3])
 	return size * cos(phase);
 }
 
+#define PARTS 64 /* of the samples; summed part by part, whatever the team */
+
+struct brightness {
+	const float *weight, *k;
+	uint32_t dims;
+	const uint32_t *matrix;
+	size_t samples;
+	double sum[PARTS];
+};
+
+static void sum_part(void *arg, int part, int member)
+{
+	struct brightness *b = arg;
+	const size_t end = b->samples * ((size_t)part + 1) / PARTS;
+
+	(void)member;
+	for (size_t m = b->samples * (size_t)part / PARTS; m < end; m++)
+		b->sum[part] += b->weight[m] * ones(b->k + m * b->dims, b->dims, b->matrix);
+}
+
 static int normalize(float *weight, const struct bs_protocol *p, const struct bs_traj *t,
-		     struct bs_fail *why)
+		     struct bs_team *team, struct bs_fail *why)
 {
 	size_t n = (size_t)t->samples * t->readouts;
+	struct brightness b = { weight, t->k, t->dims, p->matrix, n, { 0.0 } };
 	double sum = 0.0;
 
-	for (size_t m = 0; m < n; m++)
-		sum += weight[m] * ones(t->k + m * t->dims, t->dims, p->matrix);
+	if (team != NULL)
+		bs_team_run(team, sum_part, &b, PARTS);
+	for (int i = 0; i < PARTS; i++) {
+		if (team == NULL)
+			sum_part(&b, i, 0);
+		sum += b.sum[i];
+	}
 	if (!(sum > 0.0))
 		return bs_fail(
 			why, BS_ERR_VALUE,
@@ -260,13 +286,14 @@ int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol 
 			weight[m] = 1.0f;
 		break;
 	}
-	return uniform ? normalize(weight, p, traj, why) : 0;
+	return uniform ? normalize(weight, p, traj, team, why) : 0;
 }
 
 /* ---- of a path that is known later ---- */
 
 struct bs_density_plan {
 	const struct bs_protocol *p;
+	struct bs_team *team;
 	struct pipe pipe; /* where the protocol wants it */
 };
 
@@ -298,6 +325,7 @@ int bs_density_plan(struct bs_density_plan **plan, const struct bs_protocol *p,
 	if (d == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': density", p->name);
 	d->p = p;
+	d->team = team;
 	rc = p->density == BS_DENSITY_PIPE ? pipe_open(&d->pipe, &spec, NULL, arena, team, why) : 0;
 	if (rc != 0) {
 		bs_density_close(d);
@@ -333,5 +361,5 @@ int bs_density_make(struct bs_density_plan *d, float *weight, const struct bs_tr
 	for (uint32_t i = 0; rc == 0 && p->density == BS_DENSITY_PIPE && i < p->density_iterations;
 	     i++)
 		pipe_step(&d->pipe, weight, samples);
-	return rc == 0 && is_uniform(p) ? normalize(weight, p, t, why) : rc;
+	return rc == 0 && is_uniform(p) ? normalize(weight, p, t, d->team, why) : rc;
 }

@@ -16,9 +16,13 @@ static struct spot spot_of(float k, uint32_t grid, double width)
 	double u = (double)k * grid;
 	double first = ceil(u - width / 2.0);
 	double f = first - (u - width / 2.0);
-	int64_t cell = (int64_t)first % (int64_t)grid;
+	int64_t cell = (int64_t)first;
 
-	return (struct spot){ (uint32_t)(cell < 0 ? cell + grid : cell), (float)(2.0 * f - 1.0) };
+	while (cell < 0)
+		cell += grid;
+	while (cell >= grid) /* at most a window's width on either side */
+		cell -= grid;
+	return (struct spot){ (uint32_t)cell, (float)(2.0 * f - 1.0) };
 }
 
 static uint32_t sector_of(const struct bs_grid_shape *g, uint32_t a, uint32_t cell)
@@ -75,10 +79,11 @@ struct sorter {
 	const uint32_t *index;
 	uint32_t stride;
 	uint32_t sectors;
-	uint32_t *sector; /* of each point of the chunk */
-	uint32_t *first;  /* of each sector, and one more */
-	uint64_t *key;    /* to be ordered */
-	uint64_t runs;    /* so far */
+	uint32_t *sector;     /* of each point of the chunk */
+	uint32_t *first;      /* of each sector, and one more */
+	uint64_t *key;        /* to be ordered */
+	uint64_t runs;        /* so far */
+	uint64_t base, count; /* the points of the chunk at hand */
 };
 
 static const float *k_of(const struct sorter *s, uint64_t point)
@@ -99,9 +104,9 @@ static uint32_t cell_of(const struct bs_grid_shape *g, const float *k)
 
 /* Samples that are neighbors in time and lie in one sector, by cell: the grid then moves through
  * the first-level cache slowly, and a group in one place need not be read and written for each. */
-static void order_runs(struct sorter *s, uint64_t base, uint64_t count)
+static void order_runs(struct sorter *s)
 {
-	struct bs_sample_table *t = &s->n->table;
+	uint32_t *source = s->n->table.source + s->base;
 	uint32_t from = 0;
 
 	for (uint32_t id = 0; id < s->sectors; from = s->first[id++])
@@ -109,28 +114,63 @@ static void order_runs(struct sorter *s, uint64_t base, uint64_t count)
 			uint32_t left = s->first[id] - at;
 			uint32_t n = left < SPELL ? left : SPELL;
 
-			for (uint32_t i = 0; i < n; i++) {
-				uint32_t point = t->source[base + at + i];
-
-				s->key[i] = (uint64_t)cell_of(&s->n->shape, k_of(s, base + point))
-						    << 32 |
-					    point;
-			}
-			if (s->n->shape.width <= 2) /* wider cells gain less than gathering loses */
-				order(s->key, n);
 			for (uint32_t i = 0; i < n; i++)
-				t->source[base + at + i] = (uint32_t)s->key[i];
+				s->key[i] = (uint64_t)cell_of(&s->n->shape,
+							      k_of(s, s->base + source[at + i]))
+						    << 32 |
+					    source[at + i];
+			order(s->key, n);
+			for (uint32_t i = 0; i < n; i++)
+				source[at + i] = (uint32_t)s->key[i];
 			at += n;
 		}
-	for (uint64_t at = 0; at < count; at++) {
-		const float *k = k_of(s, base + t->source[base + at]);
+}
 
-		t->cell[base + at] = cell_of(&s->n->shape, k);
-		for (uint32_t a = 0; a < s->n->shape.dims; a++)
-			t->t[a][base + at] =
-				spot_of(k[a], s->n->shape.grid[a], s->n->shape.window).t;
+/* A task: so many points. */
+static uint64_t span(const struct sorter *s, int task, uint64_t *from)
+{
+	*from = (uint64_t)task * SPELL;
+	return s->count - *from < SPELL ? s->count : *from + SPELL;
+}
+
+static void sector_task(void *arg, int task, int member)
+{
+	const struct sorter *s = arg;
+	const struct bs_grid_shape *g = &s->n->shape;
+	uint64_t i;
+	const uint64_t end = span(s, task, &i);
+
+	(void)member;
+	for (; i < end; i++) {
+		const float *k = k_of(s, s->base + i);
+		uint32_t id = 0;
+
+		for (uint32_t a = g->dims; a-- > 0;)
+			id = id * g->sectors[a] +
+			     sector_of(g, a, spot_of(k[a], g->grid[a], g->window).cell);
+		s->sector[i] = id;
+	}
+}
+
+/* The table's values, in the order that its source has by now. */
+static void fill_task(void *arg, int task, int member)
+{
+	const struct sorter *s = arg;
+	const struct bs_grid_shape *g = &s->n->shape;
+	const struct bs_sample_table *t = &s->n->table;
+	uint64_t i;
+	const uint64_t end = span(s, task, &i);
+
+	(void)member;
+	for (; i < end; i++) {
+		const uint64_t at = s->base + i;
+		const float *k = k_of(s, s->base + t->source[at]);
+
+		t->cell[at] = cell_of(g, k);
+		for (uint32_t a = 0; a < g->dims; a++)
+			t->t[a][at] = spot_of(k[a], g->grid[a], g->window).t;
 		if (t->weight != NULL)
-			t->weight[base + at] = s->weight[base + t->source[base + at]];
+			t->weight[at] = s->weight[s->base + t->source[at]];
 	}
 }
 
@@ -149,21 +189,17 @@ static void sort_chunk(struct sorter *s, uint64_t chunk)
 {
 	const struct bs_grid_shape *g = &s->n->shape;
 	struct bs_sample_table *t = &s->n->table;
-	uint64_t base = chunk * g->chunk;
-	uint64_t count = g->points - base < g->chunk ? g->points - base : g->chunk;
+	const uint64_t base = chunk * g->chunk;
+	const uint64_t count = g->points - base < g->chunk ? g->points - base : g->chunk;
+	const int tasks = (int)((count + SPELL - 1) / SPELL);
 	uint32_t *color = t->color + chunk * (BS_COLORS + 1);
 
+	s->base = base;
+	s->count = count;
+	bs_team_run(s->n->team, sector_task, s, tasks);
 	memset(s->first, 0, (s->sectors + 1) * sizeof(uint32_t));
-	for (uint64_t i = 0; i < count; i++) {
-		const float *k = k_of(s, base + i);
-		uint32_t id = 0;
-
-		for (uint32_t a = g->dims; a-- > 0;)
-			id = id * g->sectors[a] +
-			     sector_of(g, a, spot_of(k[a], g->grid[a], g->window).cell);
-		s->sector[i] = id;
-		s->first[id + 1]++;
-	}
+	for (uint64_t i = 0; i < count; i++)
+		s->first[s->sector[i] + 1]++;
 	for (uint32_t i = 0; i < s->sectors; i++)
 		s->first[i + 1] += s->first[i];
 	for (uint32_t c = 0; c < BS_COLORS; c++) {
@@ -178,7 +214,9 @@ static void sort_chunk(struct sorter *s, uint64_t chunk)
 	color[BS_COLORS] = (uint32_t)s->runs;
 	for (uint64_t i = 0; i < count; i++)
 		t->source[base + s->first[s->sector[i]]++] = (uint32_t)i;
-	order_runs(s, base, count); /* first[] now holds each sector's end */
+	if (g->width <= 2)     /* wider cells gain less than gathering loses */
+		order_runs(s); /* first[] now holds each sector's end */
+	bs_team_run(s->n->team, fill_task, s, tasks);
 }
 
 /* Sector of each point, first of each sector, keys. */

@@ -22,7 +22,8 @@
 
 /*
  * Every host method, and all that is made from the scan or corrected by a field map; ls by both
- * sums and both preconditioners, and down the ladder to its end.
+ * sums and both preconditioners, along paths that come with the readouts, and down the ladder to
+ * its end.
  */
 /* clang-format off */
 #define PROTOCOL(name, method, more) \
@@ -41,7 +42,10 @@ static const char protocols[] = "protocols = (\n" SERVICE_CART
 	PROTOCOL("compressed", "gridding",
 		 FIELD "virtual_coils = 1; noise: { whiten = \"auto\"; };")
 	PROTOCOL("slide", "gridding", "frame: { step = 16; };")
-	PROTOCOL("slide_ls", "ls", LS "fhd = \"exact\"; }; frame: { step = 16; };")
+	"{ name = \"slide_stream\"; method = \"ls\"; matrix = [32, 32]; coils = 2; samples = 64;\n"
+	"readouts = 32; silence_ms = 60000.0; trajectory: { type = \"stream\"; };\n"
+	"gridding: { density = \"pipe\"; density_iterations = 2; }; frame: { step = 16; }; "
+	LS "preconditioner = \"jacobi\"; }; },\n"
 	PROTOCOL("previews", "gridding", "frame: { preview_every = 31; };")
 	PROTOCOL("previews_ls", "ls",
 		 LS "}; frame: { preview_every = 31; }; image: { matrix = [21, 64]; };")
@@ -219,11 +223,11 @@ static bool write_inputs(void)
 
 int main(void)
 {
-	static const char *const names[] = { "cart",       "noop",       "gridding",
-					     "ls_exact",   "ls_nufft",   "slide",
-					     "slide_ls",   "previews",   "previews_ls",
-					     "sheds",      "compressed", "cart_grappa",
-					     "cart_sense", "cart_walsh", "cart_epi",
+	static const char *const names[] = { "cart",         "noop",       "gridding",
+					     "ls_exact",     "ls_nufft",   "slide",
+					     "slide_stream", "previews",   "previews_ls",
+					     "sheds",        "compressed", "cart_grappa",
+					     "cart_sense",   "cart_walsh", "cart_epi",
 					     "field_sense" };
 	char counts[] = "/tmp/boreside-alloc-XXXXXX";
 	char hook[512];

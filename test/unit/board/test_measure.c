@@ -68,11 +68,12 @@ static int measure(const struct bs_protocol *p)
 	return rc;
 }
 
-static void all_costs(enum bs_method method, const char *name)
+static void all_costs(enum bs_method method, enum bs_traj_type type, const char *name)
 {
 	struct bs_protocol p = radial(method);
 	int64_t sum = 0;
 
+	p.traj.type = type;
 	why.text[0] = '\0';
 	CHECK(measure(&p) == 0 && got.measured, "%s is measured %s", name, why.text);
 	for (int c = 0; c < BS_COSTS; c++) {
@@ -111,9 +112,11 @@ int main(void)
 	p = radial(BS_METHOD_GRIDDING);
 	p.image_ms = 0.0;
 	CHECK(!bs_measure_wanted(&p), "nor does none");
-	all_costs(BS_METHOD_NOOP, "noop");
-	all_costs(BS_METHOD_GRIDDING, "gridding");
-	all_costs(BS_METHOD_LS, "ls");
+	all_costs(BS_METHOD_NOOP, BS_TRAJ_RADIAL2D, "noop");
+	all_costs(BS_METHOD_GRIDDING, BS_TRAJ_RADIAL2D, "gridding");
+	all_costs(BS_METHOD_LS, BS_TRAJ_RADIAL2D, "ls");
+	all_costs(BS_METHOD_GRIDDING, BS_TRAJ_STREAM, "gridding of its own path");
+	all_costs(BS_METHOD_LS, BS_TRAJ_STREAM, "ls of its own path");
 	p = radial(BS_METHOD_LS);
 	p.on_miss = BS_MISS_SHED;
 	CHECK(measure(&p) == 0 && got.least.n >= 2, "what sheds is timed at its least, %u times",

@@ -388,6 +388,8 @@ static const struct {
 	  STREAM("gridding", "", "gridding: { chunk_readouts = 8; };") },
 	{ 5, "protocols.[0].field.map_file: not with trajectory.type stream",
 	  STREAM("gridding", "", "field: { map_file = \"whole\"; dwell_us = 2.5; };") },
+	{ 5, "protocols.[0].image.maps: of the scan: its center is found before, not with",
+	  STREAM("gridding", "", "image: { combine = \"sense\"; maps = \"walsh\"; };") },
 	{ 5, "protocols.[0].averages: not with trajectory.type stream",
 	  STREAM("gridding", "", "averages = 2;") },
 	{ 5, "protocols.[0].backend: trajectory.type stream has no CUDA engine",

@@ -241,6 +241,62 @@ static void navigators(void)
 	close_stage();
 }
 
+/* A line that is corrected takes its path along, behind the samples that are left. */
+static void path(void)
+{
+	const struct bs_scan_info info = { 0 };
+	const struct bs_tables tables = { 0 };
+	const struct bs_arm_env env = { .arena = &arena, .team = team };
+	struct bs_need need = { 0 };
+	float data[2 * COILS * (16 + 5) + 2 * 16];
+	const float *given = data;
+	struct bs_mrd_acq head;
+	int rc;
+
+	p = (struct bs_protocol){ .name = "own",
+				  .method = BS_METHOD_GRIDDING,
+				  .dims = 2,
+				  .matrix = { 16, 16, 1 },
+				  .coils = COILS,
+				  .samples = 16,
+				  .discard = 8,
+				  .readouts = 4,
+				  .slices = 1,
+				  .contrasts = 1,
+				  .traj = { .type = BS_TRAJ_STREAM },
+				  .accuracy = 1e-2,
+				  .density = BS_DENSITY_NONE,
+				  .navigators = BS_NAVIGATE_PHASE,
+				  .uses = 1u << BS_KIND_NAVIGATION,
+				  .combine = BS_COMBINE_NONE,
+				  .output = BS_OUTPUT_COMPLEX };
+	CHECK(bs_recon_need(&p, &bs_engine_gridding_host, &need, &why) == 0 &&
+		      bs_phases_need(&p, &need, &why) == 0 &&
+		      bs_arena_open(&arena, need.total_bytes, &why) == 0 &&
+		      bs_recon_arm(&recon, &p, &bs_engine_gridding_host, &tables, &env, &why) ==
+			      0 &&
+		      bs_phases_arm(&phases, &p, recon, &arena, &why) == 0,
+	      "armed: %s", why.text);
+	bs_recon_scan(recon, &info);
+	bs_phases_scan(phases, &info);
+	for (size_t i = 0; i < sizeof(data) / sizeof(data[0]); i++)
+		data[i] = (float)i;
+	for (int i = 0; i < 2; i++) { /* the second one's phase differs */
+		head = head_of(BS_MRD_IS_NAVIGATION, 0, 0, 0);
+		data[0] = i == 0 ? 0.0f : 1e4f;
+		rc = bs_phases_readout(phases, &head, &given, &why);
+		CHECK(rc == BS_PHASES_TAKEN, "navigator %d", i);
+	}
+	head = head_of(0, 0, 3, 2);
+	rc = bs_phases_readout(phases, &head, &given, &why);
+	CHECK(rc == 0 && given != data && head.number_of_samples == 16 &&
+		      memcmp(given + bs_path_at(&head), data + (size_t)2 * COILS * (16 + 5),
+			     sizeof(float) * 2 * 16) == 0,
+	      "its path goes with it");
+	CHECK(bs_recon_readout(recon, &head, 2, given, 1, &why) == 0, "as the engine wants it");
+	close_stage();
+}
+
 /* Headers of EPI: on the grid as cartesian ones are; readouts on ramps are not taken for it. */
 static void admission(void)
 {
@@ -309,6 +365,7 @@ int main(void)
 	epi(64, 64, 2e-3); /* test_echo.c: what lambda takes */
 	ramps.samples = 0;
 	navigators();
+	path();
 	bs_team_close(team);
 	return check_done();
 }
