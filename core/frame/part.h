@@ -1,5 +1,5 @@
 /*
- * core/frame/part.h - inside a reconstruction: for recon.c (frames) and arm.c (arming) alone
+ * core/frame/part.h - inside a reconstruction: for recon.c (frames), window.c and arm.c (arming)
  */
 #ifndef BS_CORE_FRAME_PART_H
 #define BS_CORE_FRAME_PART_H
@@ -64,5 +64,12 @@ struct bs_recon {
 	uint16_t series;
 	float fov_mm[3];
 };
+
+/* window.c: a readout's group begins; no more of it will come; the image of those that are held. */
+void bs_window_enter(const struct bs_recon *r, struct frame *f, const struct bs_mrd_idx *idx,
+		     uint32_t group);
+int bs_window_end(struct bs_recon *r, uint32_t slot);
+int bs_window_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
+		    int64_t deadline_ns);
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/frame/geometry.h"
-#include "core/thread/clock.h"
 
 /* Its lines are told by the grid, and the header says which there are. */
 static bool has_lines(const struct bs_recon *r)
@@ -103,52 +102,6 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	bs_geometry_fov(r->fov_mm, r->p, info);
 }
 
-static void pass(const struct bs_recon *r, struct window *w, uint32_t groups)
-{
-	w->passed = groups < r->groups - w->passed ? w->passed + groups : r->groups;
-}
-
-/*
- * The stream enters a group: the groups between it and the last one were lost. Where the stream
- * does not count its passes, a group before the last one is taken to be of the next pass.
- */
-static void enter_group(const struct bs_recon *r, struct frame *f, const struct bs_mrd_idx *idx,
-			uint32_t group)
-{
-	struct window *w = &f->w;
-
-	if (w->passed > 0) {
-		uint64_t passes = (uint16_t)(idx->repetition - f->first.idx.repetition);
-		uint64_t on = group > w->group || passes > 0
-				      ? passes * r->groups + group - w->group
-				      : (uint64_t)r->groups - w->group + group;
-		uint64_t lost = on > 0 ? on - 1 : 0;
-
-		lost = lost < r->groups ? lost : r->groups;
-		for (uint32_t i = 1; i <= lost; i++)
-			w->held[(w->group + i) % r->groups] = 0;
-		pass(r, w, (uint32_t)lost);
-	}
-	w->held[group] = 0;
-	w->group = group;
-}
-
-/* A group is over; what is missing will not come. An image is due once each group went by. */
-static int end_group(struct bs_recon *r, uint32_t slot)
-{
-	struct frame *f = &r->frame[slot];
-	int rc = 0;
-
-	f->w.held[f->w.group] = 1;
-	f->w.count[f->w.group] = f->have;
-	pass(r, &f->w, 1);
-	f->w.unfolded = f->w.passed == r->groups;
-	f->state = f->w.unfolded ? FRAME_READY : FRAME_EMPTY;
-	if (!f->w.unfolded)
-		rc = r->seat[0].engine->fold(r->seat[0].self, slot, f->w.group);
-	return rc;
-}
-
 static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		       uint32_t row)
 {
@@ -162,7 +115,7 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	if (rc != 0)
 		return rc;
 	if (r->groups > 0)
-		enter_group(r, f, &head->idx, row / r->p->frame_step);
+		bs_window_enter(r, f, &head->idx, row / r->p->frame_step);
 	memset(f->row, 0, r->rows);
 	if (r->averages != NULL)
 		bs_averages_begin(r->averages, slot);
@@ -238,7 +191,7 @@ static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_
 	if (f->state == FRAME_FILLING && goes_on(r, f, head, row)) {
 		f->state = FRAME_READY; /* the sender has gone on: what is missing will not come */
 		if (r->groups > 0)
-			rc = end_group(r, *slot);
+			rc = bs_window_end(r, *slot);
 	}
 	if (f->state == FRAME_READY)
 		return BS_RECON_POP_FIRST;
@@ -345,7 +298,7 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		if (is_full(r, f) || says_last(r, f, head))
 			f->state = FRAME_READY;
 		if (f->state == FRAME_READY && r->groups > 0)
-			rc = end_group(r, slot);
+			rc = bs_window_end(r, slot);
 	}
 	if (rc != 0)
 		return bs_fail(why, rc, "engine %s failed at acquisition %u", f->seat->engine->name,
@@ -543,23 +496,6 @@ static uint32_t readouts_in(const struct bs_recon *r, const struct frame *f)
 	return sum;
 }
 
-static int make_window(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
-		       int64_t deadline_ns)
-{
-	struct window *w = &r->frame[slot].w;
-	const struct seat *own = &r->seat[0];
-	int64_t fold_ns = bs_now_ns();
-	int rc = w->unfolded ? own->engine->fold(own->self, slot, w->group) : 0;
-
-	fold_ns = bs_now_ns() - fold_ns;
-	w->unfolded = false;
-	if (rc == 0)
-		rc = own->engine->slide(own->self, slot, w->held, deadline_ns, image->pixels,
-					&image->report);
-	image->report.stage_ns[BS_BUDGET_ACCUMULATE] += fold_ns;
-	return rc;
-}
-
 /* What the image holds, and what it lacks. */
 static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_recon_image *image)
 {
@@ -604,7 +540,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	if (preview)
 		rc = r->preview->peek(r->preview_self, slot, image->pixels);
 	else if (r->groups > 0)
-		rc = make_window(r, slot, image, deadline_ns);
+		rc = bs_window_image(r, slot, image, deadline_ns);
 	else
 		rc = f->seat->engine->finish(f->seat->self, slot, deadline_ns, image->pixels,
 					     &image->report);
