@@ -164,6 +164,10 @@ $(B)/test/unit/drivers/test_probe: private SAN += $(call wrap,pthread_create)
 $(B)/test/unit/board/test_spill_faults: private SAN += \
 	$(call wrap,open read write readdir unlink rename)
 
+# test_log_faults is another one
+$(B)/test/unit/drivers/log/test_log_faults: private SAN += $(call wrap,open openat pwrite \
+	fdatasync fsync ftruncate fchmod flock renameat2 unlinkat getrandom)
+
 # these count what is allocated after arm, choose between NCCL and copies, or both
 ifeq ($(GPU),1)
 DEVICES := $(patsubst %.c,$(B)/%,$(wildcard test/twin/twin_devices*.c))

@@ -1,7 +1,8 @@
 /*
  * ipc/wire/bytes.h - little-endian integers and floats in byte buffers, whatever the machine
  *
- * For ipc/ only. p need not be aligned; the caller has checked that the bytes are there.
+ * For ipc/ and drivers/log/. p need not be aligned; the caller has checked that the bytes are
+ * there.
  */
 #ifndef BS_IPC_WIRE_BYTES_H
 #define BS_IPC_WIRE_BYTES_H

@@ -1,0 +1,125 @@
+/* drivers/log/frame.c - see frame.h */
+#include "drivers/log/frame.h"
+
+#include <string.h>
+
+#include "ipc/wire/bytes.h"
+#include "ipc/wire/envelope.h"
+
+#define FRAME_MAGIC 0x524c5342u /* "BSLR" */
+
+static const unsigned char head_magic[8] = "BSLOGSEG";
+static const unsigned char seal_magic[8] = "BSLOGEND";
+
+/* The CRC of bytes with the four at crc_at as zeros. */
+static uint32_t sum_without(const unsigned char *p, size_t len, size_t crc_at)
+{
+	static const unsigned char zeros[4];
+	uint32_t crc = bs_crc32c(0, p, crc_at);
+
+	crc = bs_crc32c(crc, zeros, 4);
+	return bs_crc32c(crc, p + crc_at + 4, len - crc_at - 4);
+}
+
+static void put_block(unsigned char *b, const unsigned char magic[8], const struct bs_log_head *h)
+{
+	memset(b, 0, BS_LOG_BLOCK);
+	memcpy(b, magic, 8);
+	bs_put_le(b + 8, BS_LOG_VERSION, 4);
+	bs_put_le(b + 16, h->id, 8);
+	bs_put_le(b + 24, h->session, 8);
+	bs_put_le(b + 32, h->first, 8);
+	bs_put_le(b + 40, (uint64_t)h->started_ns, 8);
+	bs_put_le(b + 48, h->index, 4);
+	bs_put_le(b + 52, (h->last ? 1 : 0) + (h->after_fault ? 2 : 0), 4);
+	bs_put_le(b + 56, h->end, 8);
+	bs_put_le(b + 64, h->next, 8);
+	bs_put_le(b + 12, sum_without(b, BS_LOG_BLOCK, 12), 4);
+}
+
+void bs_log_put_head(unsigned char *block, const struct bs_log_head *h)
+{
+	struct bs_log_head open = *h;
+
+	open.last = false;
+	open.end = open.next = 0;
+	put_block(block, head_magic, &open);
+}
+
+void bs_log_put_seal(unsigned char *block, const struct bs_log_head *h)
+{
+	put_block(block, seal_magic, h);
+}
+
+static int get_block(struct bs_log_head *h, const unsigned char *b, const unsigned char magic[8],
+		     const char *what, struct bs_fail *why)
+{
+	if (memcmp(b, magic, 8) != 0)
+		return bs_fail(why, BS_ERR_MAGIC, "no %s of a log", what);
+	if (bs_get_le(b + 12, 4) != sum_without(b, BS_LOG_BLOCK, 12))
+		return bs_fail(why, BS_ERR_CRC, "the %s's checksum does not match", what);
+	if (bs_get_le(b + 8, 4) != BS_LOG_VERSION)
+		return bs_fail(why, BS_ERR_VERSION, "a log of version %u, this is version %u",
+			       (unsigned)bs_get_le(b + 8, 4), BS_LOG_VERSION);
+	h->id = bs_get_le(b + 16, 8);
+	h->session = bs_get_le(b + 24, 8);
+	h->first = bs_get_le(b + 32, 8);
+	h->started_ns = (int64_t)bs_get_le(b + 40, 8);
+	h->index = (uint32_t)bs_get_le(b + 48, 4);
+	h->last = (b[52] & 1) != 0;
+	h->after_fault = (b[52] & 2) != 0;
+	h->end = bs_get_le(b + 56, 8);
+	h->next = bs_get_le(b + 64, 8);
+	return h->id != 0 ? 0 : bs_fail(why, BS_ERR_VALUE, "the %s has no id", what);
+}
+
+int bs_log_get_head(struct bs_log_head *h, const unsigned char *block, struct bs_fail *why)
+{
+	return get_block(h, block, head_magic, "head", why);
+}
+
+int bs_log_get_seal(struct bs_log_head *h, const unsigned char *block, struct bs_fail *why)
+{
+	int rc = get_block(h, block, seal_magic, "seal", why);
+
+	if (rc == 0 && (h->end < BS_LOG_RECORDS || h->end % 8 != 0 || h->next < h->first))
+		rc = bs_fail(why, BS_ERR_VALUE,
+			     "the seal's end %llu or its numbers %llu to %llu cannot be",
+			     (unsigned long long)h->end, (unsigned long long)h->first,
+			     (unsigned long long)h->next);
+	return rc;
+}
+
+void bs_log_put_frame(unsigned char out[BS_LOG_FRAME], const struct bs_log_frame *f)
+{
+	memset(out, 0, BS_LOG_FRAME);
+	bs_put_le(out, FRAME_MAGIC, 4);
+	bs_put_le(out + 8, f->id, 8);
+	bs_put_le(out + 16, f->number, 8);
+	bs_put_le(out + 24, f->durable, 8);
+	bs_put_le(out + 32, f->length, 4);
+	bs_put_le(out + 36, f->crc, 4);
+	bs_put_le(out + 40, f->kind, 2);
+	bs_put_le(out + 4, sum_without(out, BS_LOG_FRAME, 4), 4);
+}
+
+int bs_log_get_frame(struct bs_log_frame *f, const unsigned char in[BS_LOG_FRAME],
+		     struct bs_fail *why)
+{
+	if (bs_get_le(in, 4) != FRAME_MAGIC)
+		return bs_fail(why, BS_ERR_MAGIC, "no record begins here");
+	if (bs_get_le(in + 4, 4) != sum_without(in, BS_LOG_FRAME, 4))
+		return bs_fail(why, BS_ERR_CRC,
+			       "the checksum of the record's frame does not match");
+	f->id = bs_get_le(in + 8, 8);
+	f->number = bs_get_le(in + 16, 8);
+	f->durable = bs_get_le(in + 24, 8);
+	f->length = (uint32_t)bs_get_le(in + 32, 4);
+	f->crc = (uint32_t)bs_get_le(in + 36, 4);
+	f->kind = (uint16_t)bs_get_le(in + 40, 2);
+	if (f->kind != BS_LOG_MESSAGE && f->kind != BS_LOG_PADDING)
+		return bs_fail(why, BS_ERR_KIND, "a record of kind %u", f->kind);
+	if (f->length > BS_LOG_BODY_MAX)
+		return bs_fail(why, BS_ERR_LENGTH, "a record of %u bytes", f->length);
+	return 0;
+}

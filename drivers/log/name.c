@@ -1,0 +1,61 @@
+/* drivers/log/name.c - see name.h */
+#define _GNU_SOURCE
+#include "drivers/log/name.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define INDEX_DIGITS 5u
+
+void bs_log_name(char name[BS_LOG_NAME], const struct bs_log_head *h)
+{
+	const time_t seconds = (time_t)(h->started_ns / 1000000000);
+	char utc[24];
+	struct tm t;
+
+	(void)gmtime_r(&seconds, &t);
+	(void)strftime(utc, sizeof(utc), "%Y%m%dT%H%M%S", &t);
+	(void)snprintf(name, BS_LOG_NAME, "%s.%06u-%016llx-%05u" BS_LOG_SUFFIX, utc,
+		       (unsigned)(h->started_ns / 1000 % 1000000), (unsigned long long)h->session,
+		       h->index % 100000u);
+}
+
+bool bs_log_split(const char *name, size_t *stem, uint32_t *index)
+{
+	const size_t len = strlen(name);
+	const size_t tail = 1 + INDEX_DIGITS + strlen(BS_LOG_SUFFIX);
+
+	if (len <= tail || strcmp(name + len - strlen(BS_LOG_SUFFIX), BS_LOG_SUFFIX) != 0 ||
+	    name[len - tail] != '-')
+		return false;
+	*index = 0;
+	for (size_t i = len - tail + 1; i < len - tail + 1 + INDEX_DIGITS; i++) {
+		if (name[i] < '0' || name[i] > '9')
+			return false;
+		*index = *index * 10 + (uint32_t)(name[i] - '0');
+	}
+	*stem = len - tail;
+	return true;
+}
+
+bool bs_log_is(const char *path)
+{
+	const size_t len = strlen(path);
+	const size_t tail = strlen(BS_LOG_SUFFIX);
+	char first[8];
+	bool is = false;
+	int fd;
+
+	if (len > tail && strcmp(path + len - tail, BS_LOG_SUFFIX) == 0)
+		return true;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0) {
+		is = pread(fd, first, sizeof(first), 0) == (ssize_t)sizeof(first) &&
+		     memcmp(first, "BSLOGSEG", sizeof(first)) == 0;
+		(void)close(fd);
+	}
+	return is;
+}

@@ -1,0 +1,561 @@
+/* drivers/log/reader.c - see reader.h */
+#define _GNU_SOURCE
+#include "drivers/log/reader.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "drivers/log/name.h"
+#include "ipc/wire/envelope.h"
+
+struct segment {
+	char *path;
+	uint32_t index;
+	uint64_t bytes;
+	struct bs_log_head head; /* as far as it could be read; id 0: not at all */
+	struct bs_log_head seal;
+	bool sealed;
+	bool bad_seal; /* it was begun, or is damaged */
+};
+
+struct bs_log_reader {
+	struct segment *segment; /* [segments], by index */
+	uint32_t segments;
+	uint32_t at; /* the one that next reads */
+	uint64_t offset, number;
+	enum bs_log_end end;
+	bool ended;
+	struct bs_fail damage;        /* code 0: none so far */
+	struct bs_fail dented;        /* a head, a seal, padding; told at the end */
+	const struct segment *unsure; /* its seal is bad, and the next file is not read yet */
+	int fd;                       /* of segment open_at; -1: none */
+	uint32_t open_at;
+	unsigned char *body; /* 8-aligned; grown to the largest record */
+	size_t cap;
+};
+
+/* ---- bytes ---- */
+
+static int go_to(struct bs_log_reader *r, uint32_t segment, struct bs_fail *why)
+{
+	if (r->fd >= 0 && r->open_at == segment)
+		return 0;
+	if (r->fd >= 0)
+		(void)close(r->fd);
+	r->fd = open(r->segment[segment].path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (r->fd < 0)
+		return bs_fail(why, BS_ERR_IO, "%s: cannot be opened: %s", r->segment[segment].path,
+			       strerror(errno));
+	r->open_at = segment;
+	return 0;
+}
+
+/* So many bytes; BS_ERR_LENGTH: there are not so many; BS_ERR_IO. */
+static int get_at(struct bs_log_reader *r, void *to, uint64_t at, size_t len, struct bs_fail *why)
+{
+	unsigned char *p = to;
+
+	while (len > 0) {
+		ssize_t n = pread(r->fd, p, len, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return bs_fail(why, BS_ERR_IO, "cannot be read: %s", strerror(errno));
+		if (n == 0)
+			return bs_fail(why, BS_ERR_LENGTH, "the file ends at %llu",
+				       (unsigned long long)at);
+		p += n;
+		at += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/*
+ * The record at an offset, which must end at or before limit: its frame, and its body in r->body.
+ * Of this segment by its id. 0, or what is wrong.
+ */
+static int read_record(struct bs_log_reader *r, const struct segment *s, uint64_t offset,
+		       uint64_t limit, struct bs_log_frame *f, struct bs_fail *why)
+{
+	unsigned char frame[BS_LOG_FRAME];
+	uint64_t padded;
+	int rc;
+
+	if (offset > limit || limit - offset < BS_LOG_FRAME)
+		return bs_fail(why, BS_ERR_LENGTH, "the records end at %llu",
+			       (unsigned long long)limit);
+	rc = get_at(r, frame, offset, sizeof(frame), why);
+	if (rc == 0)
+		rc = bs_log_get_frame(f, frame, why);
+	if (rc == 0 && s->head.id != 0 && f->id != s->head.id)
+		rc = bs_fail(why, BS_ERR_MAGIC, "a record of another log begins here");
+	if (rc != 0)
+		return rc;
+	padded = bs_log_record_bytes(f->length) - BS_LOG_FRAME;
+	if (padded > limit - offset - BS_LOG_FRAME)
+		return bs_fail(why, BS_ERR_LENGTH, "a record of %u bytes, the records end at %llu",
+			       f->length, (unsigned long long)limit);
+	if (padded > r->cap) {
+		unsigned char *more = realloc(r->body, (size_t)padded);
+
+		if (more == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "a record of %u bytes", f->length);
+		r->body = more;
+		r->cap = (size_t)padded;
+	}
+	rc = get_at(r, r->body, offset + BS_LOG_FRAME, (size_t)padded, why);
+	if (rc == 0 && bs_crc32c(0, r->body, (size_t)padded) != f->crc)
+		rc = bs_fail(why, BS_ERR_CRC, "the record's checksum does not match");
+	return rc;
+}
+
+/* ---- opening ---- */
+
+static void dent(struct bs_log_reader *r, const struct segment *s, uint64_t offset,
+		 const char *what)
+{
+	if (r->dented.code == 0)
+		(void)bs_fail(&r->dented, BS_ERR_FORMAT,
+			      "%s: offset %llu: %s; all messages could be read", s->path,
+			      (unsigned long long)offset, what);
+}
+
+static bool all_zeros(const unsigned char *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (p[i] != 0)
+			return false;
+	return true;
+}
+
+/*
+ * A head that cannot be read is made up for by the seal, or else by the first record; only what it
+ * said of the scan is lost then.
+ */
+static int look_at(struct bs_log_reader *r, uint32_t i, struct bs_fail *why)
+{
+	unsigned char block[BS_LOG_BLOCK];
+	struct segment *s = &r->segment[i];
+	struct bs_log_frame f;
+	struct bs_fail head = { 0 };
+	struct bs_fail seal = { 0 };
+	struct stat st;
+	int rc = go_to(r, i, why);
+
+	if (rc != 0)
+		return rc;
+	if (fstat(r->fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return bs_fail(why, BS_ERR_IO, "%s: not a file that can be read", s->path);
+	s->bytes = (uint64_t)st.st_size;
+	rc = get_at(r, block, 0, sizeof(block), &head);
+	if (rc == 0)
+		rc = bs_log_get_head(&s->head, block, &head);
+	if (rc == BS_ERR_VERSION)
+		return bs_fail(why, rc, "%s: %s", s->path, head.text);
+	if (get_at(r, block, BS_LOG_SEAL_AT, sizeof(block), &seal) == 0) {
+		s->sealed = bs_log_get_seal(&s->seal, block, &seal) == 0 &&
+			    (head.code != 0 || s->seal.id == s->head.id);
+		s->bad_seal = !s->sealed && seal.code != 0 && !all_zeros(block, sizeof(block));
+	}
+	if (head.code != 0 && s->sealed) {
+		s->head = s->seal;
+	} else if (head.code != 0) {
+		memset(&s->head, 0, sizeof(s->head));
+		if (read_record(r, s, BS_LOG_RECORDS, s->bytes, &f, NULL) == 0) {
+			s->head.id = f.id;
+			s->head.first = f.number;
+			s->head.index = s->index;
+		}
+	}
+	if (head.code != 0)
+		dent(r, s, 0, head.text);
+	return 0;
+}
+
+static int by_index(const void *a, const void *b)
+{
+	const struct segment *x = a;
+	const struct segment *y = b;
+
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+static int add_segment(struct bs_log_reader *r, const char *dir, const char *name, uint32_t index,
+		       struct bs_fail *why)
+{
+	struct segment *more = realloc(r->segment, ((size_t)r->segments + 1) * sizeof(*more));
+	char *path = NULL;
+
+	if (more != NULL)
+		r->segment = more;
+	if (more == NULL || asprintf(&path, "%s%s", dir, name) < 0)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory", name);
+	r->segment[r->segments++] = (struct segment){ .path = path, .index = index };
+	return 0;
+}
+
+/* All files beside path that are of the same log, or path alone where its name is not of that kind.
+ * dir: with its slash, or "". */
+static int find_segments(struct bs_log_reader *r, const char *path, struct bs_fail *why)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
+	struct dirent *e;
+	uint32_t index = 0;
+	size_t stem = 0;
+	size_t its;
+	char *dir;
+	DIR *d;
+	int rc = 0;
+
+	if (!bs_log_split(name, &stem, &index))
+		return add_segment(r, "", path, 0, why);
+	dir = strndup(path, (size_t)(name - path));
+	if (dir == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory", path);
+	d = opendir(dir[0] != '\0' ? dir : ".");
+	if (d == NULL)
+		rc = bs_fail(why, BS_ERR_IO, "%s: cannot list its folder: %s", path,
+			     strerror(errno));
+	while (rc == 0 && (e = readdir(d)) != NULL)
+		if (bs_log_split(e->d_name, &its, &index) && its == stem &&
+		    strncmp(e->d_name, name, stem) == 0)
+			rc = add_segment(r, dir, e->d_name, index, why);
+	if (d != NULL)
+		(void)closedir(d);
+	free(dir);
+	if (rc == 0 && r->segments == 0)
+		rc = bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(ENOENT));
+	if (rc == 0)
+		qsort(r->segment, r->segments, sizeof(*r->segment), by_index);
+	return rc;
+}
+
+int bs_log_open(struct bs_log_reader **out, const char *path, struct bs_fail *why)
+{
+	struct bs_log_reader *r = calloc(1, sizeof(*r));
+	bool any = false;
+	int rc;
+
+	*out = NULL;
+	if (r == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory", path);
+	r->fd = -1;
+	r->offset = BS_LOG_RECORDS;
+	rc = find_segments(r, path, why);
+	for (uint32_t i = 0; rc == 0 && i < r->segments; i++) {
+		rc = look_at(r, i, why);
+		any = any || (rc == 0 && r->segment[i].head.id != 0);
+	}
+	if (rc == 0 && !any)
+		rc = bs_fail(why, BS_ERR_FORMAT, "%s: is no log: nothing of one can be read", path);
+	if (rc != 0)
+		bs_log_close(r);
+	else
+		*out = r;
+	return rc;
+}
+
+void bs_log_close(struct bs_log_reader *r)
+{
+	if (r == NULL)
+		return;
+	for (uint32_t i = 0; i < r->segments; i++)
+		free(r->segment[i].path);
+	free(r->segment);
+	free(r->body);
+	if (r->fd >= 0)
+		(void)close(r->fd);
+	free(r);
+}
+
+/* ---- reading on ---- */
+
+static int damaged(struct bs_log_reader *r, const struct segment *s, const char *what,
+		   struct bs_fail *why)
+{
+	(void)bs_fail(&r->damage, BS_ERR_FORMAT, "%s: offset %llu, record %llu: %s", s->path,
+		      (unsigned long long)r->offset, (unsigned long long)r->number, what);
+	return bs_fail(why, BS_ERR_FORMAT, "%s", r->damage.text);
+}
+
+static int finish(struct bs_log_reader *r, enum bs_log_end end, struct bs_fail *why)
+{
+	r->ended = true;
+	r->end = end;
+	return r->dented.code != 0 ? bs_fail(why, BS_ERR_FORMAT, "%s", r->dented.text) : 0;
+}
+
+/* Is there a record of this segment further on that says that number r->number was on the disk? */
+static bool was_durable(struct bs_log_reader *r, const struct segment *s)
+{
+	unsigned char frame[BS_LOG_FRAME];
+	struct bs_log_frame f;
+
+	for (uint64_t at = r->offset / BS_LOG_BLOCK * BS_LOG_BLOCK + BS_LOG_BLOCK;
+	     at + BS_LOG_FRAME <= s->bytes; at += BS_LOG_BLOCK)
+		if (get_at(r, frame, at, sizeof(frame), NULL) == 0 &&
+		    bs_log_get_frame(&f, frame, NULL) == 0 && f.id == s->head.id &&
+		    f.durable > r->number)
+			return true;
+	return false;
+}
+
+/* Nothing written here yet, or by this log: zeros up to the next block, or another log's record. */
+static bool untouched(struct bs_log_reader *r, const struct segment *s)
+{
+	unsigned char rest[BS_LOG_FRAME];
+	struct bs_log_frame f;
+
+	if (r->offset == s->bytes)
+		return true;
+	if (s->bytes - r->offset < sizeof(rest) ||
+	    get_at(r, rest, r->offset, sizeof(rest), NULL) != 0)
+		return false;
+	return all_zeros(rest, sizeof(rest)) ||
+	       (bs_log_get_frame(&f, rest, NULL) == 0 && f.id != s->head.id);
+}
+
+/* 0: on to the next segment. Else as next. */
+static int leave_segment(struct bs_log_reader *r, struct bs_fail *why)
+{
+	const struct segment *s = &r->segment[r->at];
+	const struct segment *then = r->at + 1 < r->segments ? s + 1 : NULL;
+
+	if (then == NULL)
+		return damaged(r, s, "the log goes on in a file that is not here", why);
+	if (then->head.id == 0) {
+		r->at++;
+		return damaged(r, then, "nothing of this file can be read", why);
+	}
+	if (then->head.first != r->number)
+		return damaged(r, s, "the next file does not begin with this record", why);
+	r->unsure = s->bad_seal ? s : NULL;
+	r->at++;
+	r->offset = BS_LOG_RECORDS;
+	return 0;
+}
+
+/*
+ * Is what is bad only padding? Then what follows it, a commit or the seal's end, has the number
+ * that is due. True: r->offset is there.
+ */
+static bool past_padding(struct bs_log_reader *r, const struct bs_fail *bad)
+{
+	const struct segment *s = &r->segment[r->at];
+	const uint64_t from = r->offset;
+	unsigned char frame[BS_LOG_FRAME];
+	struct bs_log_frame f;
+
+	if (s->sealed && s->seal.next == r->number)
+		r->offset = s->seal.end;
+	for (uint64_t n = 1; r->offset == from && n <= 2; n++) {
+		const uint64_t at = (from / BS_LOG_BLOCK + n) * BS_LOG_BLOCK;
+
+		if (get_at(r, frame, at, sizeof(frame), NULL) == 0 &&
+		    bs_log_get_frame(&f, frame, NULL) == 0 && f.id == s->head.id &&
+		    f.number == r->number)
+			r->offset = at;
+	}
+	if (r->offset != from)
+		dent(r, s, from, bad->text);
+	return r->offset != from;
+}
+
+/* No good record at r->offset. 0: go on; 1: the end; negative: damage. */
+static int stop_at(struct bs_log_reader *r, const struct bs_fail *bad, struct bs_fail *why)
+{
+	const struct segment *s = &r->segment[r->at];
+	char what[sizeof(bad->text)];
+
+	if (bad->code == BS_ERR_IO || bad->code == BS_ERR_NOMEM)
+		return damaged(r, s, bad->text, why);
+	if (past_padding(r, bad))
+		return 0;
+	if (r->at + 1 < r->segments && s[1].head.id != 0 && s[1].head.first == r->number)
+		return leave_segment(r, why);
+	if (r->at + 1 < r->segments && s[1].head.id != 0 && s[1].head.first > r->number)
+		(void)snprintf(what, sizeof(what), "%.200s; %llu records up to the next file's",
+			       bad->text, (unsigned long long)(s[1].head.first - r->number));
+	else if (s->sealed)
+		(void)snprintf(what, sizeof(what), "%.200s; %llu records up to the seal's end",
+			       bad->text, (unsigned long long)(s->seal.next - r->number));
+	else if (r->at + 1 < r->segments || was_durable(r, s))
+		(void)snprintf(what, sizeof(what), "%.200s; it was committed", bad->text);
+	else
+		return 1;
+	return damaged(r, s, what, why);
+}
+
+static const char bad_seal[] = "the seal is damaged";
+
+/* The end of the log, where no more can be read and nothing says that there was more. */
+static int open_end(struct bs_log_reader *r, struct bs_fail *why)
+{
+	const struct segment *s = &r->segment[r->at];
+
+	if (s->bytes < BS_LOG_RECORDS)
+		return damaged(r, s, "the file ends before its first record", why);
+	if (s->bad_seal && r->offset == s->bytes) /* cut there: it had been sealed */
+		dent(r, s, BS_LOG_SEAL_AT, bad_seal);
+	return finish(r, untouched(r, s) && !s->bad_seal ? BS_LOG_END_OPEN : BS_LOG_END_TORN, why);
+}
+
+/* At a seal's end, which the walk has reached. As leave_segment, 1: the end. */
+static int at_seal(struct bs_log_reader *r, struct bs_fail *why)
+{
+	const struct segment *s = &r->segment[r->at];
+
+	if (r->number != s->seal.next)
+		return damaged(r, s, "the seal has another number", why);
+	if (s->seal.last && r->at + 1 == r->segments)
+		return 1;
+	return leave_segment(r, why);
+}
+
+static int begin(struct bs_log_reader *r, struct bs_fail *why)
+{
+	const struct segment *s = &r->segment[0];
+
+	if (r->at == 0 && r->offset == BS_LOG_RECORDS && s->head.id == 0)
+		return damaged(r, s, "nothing of this file can be read", why);
+	if (r->at == 0 && r->offset == BS_LOG_RECORDS && s->head.first != 0)
+		return damaged(r, s, "the log begins in a file that is not here", why);
+	return go_to(r, r->at, why);
+}
+
+/* The record at hand was written anew in the next file: this one's tail was given up. */
+static bool given_up(const struct bs_log_reader *r)
+{
+	const struct segment *s = &r->segment[r->at];
+
+	return r->at + 1 < r->segments && !s->sealed && s[1].head.id != 0 &&
+	       r->number >= s[1].head.first;
+}
+
+/* One record, or one border. 1: a message is at hand; 0: went on, or it has ended; negative. */
+static int step(struct bs_log_reader *r, struct bs_log_frame *f, struct bs_fail *why)
+{
+	const struct segment *s = &r->segment[r->at];
+	struct bs_fail bad = { 0 };
+	int rc;
+
+	if (s->sealed && r->offset == s->seal.end) {
+		rc = at_seal(r, why);
+		return rc == 1 ? finish(r, BS_LOG_END_SEALED, why) : rc;
+	}
+	rc = read_record(r, s, r->offset, s->sealed ? s->seal.end : s->bytes, f, &bad);
+	if (rc == 0 && f->number != r->number)
+		rc = bs_fail(&bad, BS_ERR_SEQUENCE, "record %llu stands here",
+			     (unsigned long long)f->number);
+	if (rc != 0) {
+		rc = stop_at(r, &bad, why);
+		return rc == 1 ? open_end(r, why) : rc;
+	}
+	if (f->kind == BS_LOG_MESSAGE && given_up(r))
+		return leave_segment(r, why);
+	if (f->kind == BS_LOG_MESSAGE) {
+		/* a writer goes on here only behind a good seal, or after an error */
+		if (r->unsure != NULL && !s->head.after_fault)
+			dent(r, r->unsure, BS_LOG_SEAL_AT, bad_seal);
+		r->unsure = NULL;
+		return 1;
+	}
+	r->offset += bs_log_record_bytes(f->length);
+	return 0;
+}
+
+int bs_log_next(struct bs_log_reader *r, struct bs_log_message *m, struct bs_fail *why)
+{
+	struct bs_log_frame f;
+	int rc;
+
+	if (r->damage.code != 0)
+		return bs_fail(why, r->damage.code, "%s", r->damage.text);
+	if (r->ended)
+		return finish(r, r->end, why);
+	do {
+		rc = begin(r, why);
+		if (rc == 0)
+			rc = step(r, &f, why);
+	} while (rc == 0 && !r->ended);
+	if (rc != 1)
+		return rc;
+	*m = (struct bs_log_message){
+		.bytes = r->body, .len = f.length, .number = f.number, .place = { r->at, r->offset }
+	};
+	r->offset += bs_log_record_bytes(f.length);
+	r->number++;
+	return 1;
+}
+
+int bs_log_again(struct bs_log_reader *r, struct bs_log_place at, struct bs_log_message *m,
+		 struct bs_fail *why)
+{
+	const struct segment *s = &r->segment[at.segment < r->segments ? at.segment : 0];
+	struct bs_fail bad = { 0 };
+	struct bs_log_frame f;
+	int rc = at.segment < r->segments ? go_to(r, at.segment, why)
+					  : bs_fail(why, BS_ERR_INDEX, "no such place in the log");
+
+	if (rc != 0)
+		return rc;
+	rc = read_record(r, s, at.offset, s->bytes, &f, &bad);
+	if (rc != 0)
+		return bs_fail(why, BS_ERR_FORMAT, "%s: offset %llu: %s", s->path,
+			       (unsigned long long)at.offset, bad.text);
+	*m = (struct bs_log_message){
+		.bytes = r->body, .len = f.length, .number = f.number, .place = at
+	};
+	return 0;
+}
+
+/* ---- what is known of it ---- */
+
+enum bs_log_end bs_log_end(const struct bs_log_reader *r)
+{
+	return r->end;
+}
+
+void bs_log_where(const struct bs_log_reader *r, char *text, size_t cap)
+{
+	(void)snprintf(text, cap, "%s, offset %llu, record %llu", r->segment[r->at].path,
+		       (unsigned long long)r->offset, (unsigned long long)r->number);
+}
+
+uint32_t bs_log_segments(const struct bs_log_reader *r)
+{
+	return r->segments;
+}
+
+uint64_t bs_log_bytes(const struct bs_log_reader *r)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < r->segments; i++)
+		sum += r->segment[i].bytes;
+	return sum;
+}
+
+const struct bs_log_head *bs_log_begins(const struct bs_log_reader *r)
+{
+	for (uint32_t i = 0; i < r->segments; i++)
+		if (r->segment[i].head.started_ns != 0)
+			return &r->segment[i].head;
+	return &r->segment[0].head;
+}
+
+bool bs_log_sealed(const struct bs_log_reader *r)
+{
+	const struct segment *s = &r->segment[r->segments - 1];
+
+	return s->sealed && s->seal.last;
+}

@@ -1,0 +1,422 @@
+/* drivers/log/writer.c - see writer.h */
+#define _GNU_SOURCE /* renameat2 */
+#include "drivers/log/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ipc/wire/envelope.h"
+
+/* What may stand behind the last record up to the next block: a frame that does not fit before it
+ * goes on into the block after. */
+#define PADDING_MAX (BS_LOG_BLOCK + BS_LOG_FRAME)
+
+static int io_fail(struct bs_fail *why, const char *what, const char *dir, const char *name)
+{
+	return bs_fail(why, BS_ERR_IO, "%s/%s: %s: %s", dir, name, what, strerror(errno));
+}
+
+static int log_fail(struct bs_log_writer *w, const char *what, struct bs_fail *why)
+{
+	w->failed = true;
+	return io_fail(why, what, w->dir, w->name);
+}
+
+/* All of it, or errno says why not. */
+static bool put_at(int fd, const void *bytes, size_t len, uint64_t at)
+{
+	const unsigned char *p = bytes;
+
+	while (len > 0) {
+		ssize_t n = pwrite(fd, p, len, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n == 0)
+			errno = ENOSPC;
+		if (n <= 0)
+			return false;
+		p += n;
+		at += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+/* ---- files before they are a segment ---- */
+
+/* A file of zeros that are on the disk. NULL: it is made, else what failed (errno says why). */
+static const char *make_zeros(int dir, const char *name, uint64_t bytes)
+{
+	static const unsigned char zeros[256u << 10];
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+			BS_LOG_MODE);
+	const char *failed = NULL;
+	int error;
+
+	if (fd < 0)
+		return "cannot be made";
+	if (fchmod(fd, BS_LOG_MODE) != 0)
+		failed = "cannot set its mode";
+	for (uint64_t at = 0; failed == NULL && at < bytes; at += sizeof(zeros)) {
+		uint64_t n = bytes - at < sizeof(zeros) ? bytes - at : sizeof(zeros);
+
+		if (!put_at(fd, zeros, (size_t)n, at))
+			failed = "cannot be filled";
+	}
+	if (failed == NULL && fdatasync(fd) != 0)
+		failed = "cannot be synced";
+	error = errno;
+	(void)close(fd);
+	if (failed != NULL)
+		(void)unlinkat(dir, name, 0);
+	errno = error;
+	return failed;
+}
+
+/* Not every file system can refuse to replace a file. */
+static int name_new(int dir, const char *from, const char *to)
+{
+	if (renameat2(dir, from, dir, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -1;
+	if (linkat(dir, from, dir, to, 0) != 0)
+		return -1;
+	return unlinkat(dir, from, 0);
+}
+
+int bs_log_spare_fill(const char *dir, unsigned index, uint64_t bytes, struct bs_fail *why)
+{
+	char name[32];
+	char part[40];
+	const char *failed = NULL;
+	int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	(void)snprintf(name, sizeof(name), "%u.spare", index);
+	(void)snprintf(part, sizeof(part), "%u.spare.part", index);
+	if (dir_fd < 0)
+		return io_fail(why, "cannot open the folder", dir, "");
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		failed = make_zeros(dir_fd, part, bytes);
+	else if ((uint64_t)st.st_size != bytes) /* of another size of segments */
+		failed = unlinkat(dir_fd, name, 0) != 0 ? "cannot be removed"
+							: make_zeros(dir_fd, part, bytes);
+	else
+		part[0] = '\0';
+	if (failed == NULL && part[0] != '\0' && name_new(dir_fd, part, name) != 0) {
+		failed = "cannot be renamed";
+		(void)unlinkat(dir_fd, part, 0);
+	}
+	if (failed != NULL)
+		(void)io_fail(why, failed, dir, name);
+	(void)close(dir_fd);
+	return failed == NULL ? 0 : BS_ERR_IO;
+}
+
+/* ---- a segment ---- */
+
+/* An open spare of the right size, else one that is made now. from: its name. NULL: w->fd is it. */
+static const char *take_spare(struct bs_log_writer *w, char from[BS_LOG_NAME])
+{
+	const char *failed;
+	struct stat st;
+
+	for (unsigned i = 0; i < BS_LOG_SPARES; i++) {
+		(void)snprintf(from, BS_LOG_NAME, "%u.spare", i);
+		w->fd = openat(w->dir_fd, from, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (w->fd < 0 && errno == ENOENT)
+			continue;
+		if (w->fd < 0)
+			return "cannot open a spare segment";
+		if (fstat(w->fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		    (uint64_t)st.st_size == w->segment_bytes)
+			return NULL;
+		(void)close(w->fd);
+	}
+	(void)snprintf(from, BS_LOG_NAME, "%016llx.part", (unsigned long long)w->head.id);
+	failed = make_zeros(w->dir_fd, from, w->segment_bytes);
+	if (failed != NULL)
+		return failed;
+	w->unprepared++;
+	w->fd = openat(w->dir_fd, from, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	return w->fd >= 0 ? NULL : "cannot be opened";
+}
+
+/*
+ * Its head (and no seal), its lock, its name, and the folder that holds the name: all on the disk.
+ * from: what it is called, before and after.
+ */
+static const char *dress(struct bs_log_writer *w, char from[BS_LOG_NAME])
+{
+	unsigned char block[BS_LOG_RECORDS] = { 0 };
+
+	bs_log_put_head(block, &w->head);
+	if (fchmod(w->fd, BS_LOG_MODE) != 0)
+		return "cannot set its mode";
+	if (flock(w->fd, LOCK_EX | LOCK_NB) != 0)
+		return "cannot be locked";
+	if (!put_at(w->fd, block, sizeof(block), 0))
+		return "cannot write its head";
+	if (fdatasync(w->fd) != 0)
+		return "cannot sync its head";
+	if (name_new(w->dir_fd, from, w->name) != 0)
+		return "cannot get its name";
+	memcpy(from, w->name, BS_LOG_NAME);
+	if (fsync(w->dir_fd) != 0 && errno != EINVAL) /* not every file system can */
+		return "cannot sync its folder";
+	return NULL;
+}
+
+/* Segment head.index, from head.first on. What fails leaves no file that could be mistaken. */
+static int open_segment(struct bs_log_writer *w, struct bs_fail *why)
+{
+	const char *failed = NULL;
+	char from[BS_LOG_NAME] = "";
+	int error;
+
+	bs_log_name(w->name, &w->head);
+	w->head.id = 0;
+	while (failed == NULL && w->head.id == 0)
+		if (getrandom(&w->head.id, sizeof(w->head.id), 0) != sizeof(w->head.id))
+			failed = "has no random id";
+	if (failed == NULL)
+		failed = take_spare(w, from);
+	if (failed == NULL)
+		failed = dress(w, from);
+	w->at = BS_LOG_RECORDS;
+	if (failed == NULL)
+		return 0;
+	error = errno;
+	if (w->fd >= 0)
+		(void)close(w->fd);
+	w->fd = -1;
+	if (from[0] != '\0')
+		(void)unlinkat(w->dir_fd, from, 0);
+	errno = error;
+	return log_fail(w, failed, why);
+}
+
+/* Behind w->used, so that what is committed next starts a block. Returns the bytes of both. */
+static size_t pad(struct bs_log_writer *w)
+{
+	const uint64_t end = w->at + w->used;
+	uint64_t to = (end + BS_LOG_BLOCK - 1) / BS_LOG_BLOCK * BS_LOG_BLOCK;
+	struct bs_log_frame f = {
+		.id = w->head.id, .number = w->next, .durable = w->durable, .kind = BS_LOG_PADDING
+	};
+
+	if (to == end)
+		return w->used;
+	if (to - end < BS_LOG_FRAME)
+		to += BS_LOG_BLOCK;
+	f.length = (uint32_t)(to - end - BS_LOG_FRAME);
+	memset(w->buffer + w->used + BS_LOG_FRAME, 0, f.length);
+	f.crc = bs_crc32c(0, w->buffer + w->used + BS_LOG_FRAME, f.length);
+	bs_log_put_frame(w->buffer + w->used, &f);
+	return w->used + BS_LOG_FRAME + f.length;
+}
+
+int bs_log_writer_commit(struct bs_log_writer *w, struct bs_fail *why)
+{
+	size_t bytes;
+
+	if (w->failed || w->fd < 0)
+		return bs_fail(why, BS_ERR_STATE, "%s/%s: the log has failed", w->dir, w->name);
+	if (w->used == 0)
+		return 0;
+	bytes = pad(w);
+	if (!put_at(w->fd, w->buffer, bytes, w->at))
+		return log_fail(w, "cannot write", why);
+	if (fdatasync(w->fd) != 0)
+		return log_fail(w, "cannot sync", why);
+	w->at += bytes;
+	w->used = 0;
+	w->durable = w->next;
+	w->commits++;
+	return 0;
+}
+
+static int seal_segment(struct bs_log_writer *w, int fd, const struct bs_log_head *seal,
+			struct bs_fail *why)
+{
+	unsigned char block[BS_LOG_BLOCK];
+
+	bs_log_put_seal(block, seal);
+	if (!put_at(fd, block, sizeof(block), BS_LOG_SEAL_AT))
+		return log_fail(w, "cannot write its seal", why);
+	if (fdatasync(fd) != 0)
+		return log_fail(w, "cannot sync its seal", why);
+	return 0;
+}
+
+/* From w->durable on. */
+static int next_segment(struct bs_log_writer *w, bool after_fault, struct bs_fail *why)
+{
+	w->fd = -1;
+	w->head.index++;
+	w->head.first = w->durable;
+	w->head.after_fault = after_fault;
+	return open_segment(w, why);
+}
+
+/* The segment is full. The next one is there before this one says that it goes on in it. */
+static int roll(struct bs_log_writer *w, struct bs_fail *why)
+{
+	struct bs_log_head seal;
+	int rc = bs_log_writer_commit(w, why);
+	int fd = w->fd;
+
+	if (rc != 0)
+		return rc;
+	seal = w->head;
+	seal.end = w->at;
+	seal.next = w->next;
+	rc = next_segment(w, false, why);
+	if (rc == 0)
+		rc = seal_segment(w, fd, &seal, why);
+	(void)close(fd);
+	return rc;
+}
+
+/* ---- the log ---- */
+
+size_t bs_log_writer_bytes(size_t message_max)
+{
+	return BS_LOG_COMMIT_BYTES + (size_t)bs_log_record_bytes(message_max) + PADDING_MAX;
+}
+
+int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t session,
+		       int64_t started_ns, uint64_t segment_bytes, void *buffer, size_t cap,
+		       struct bs_fail *why)
+{
+	const size_t len = strlen(dir);
+	int rc;
+
+	memset(w, 0, sizeof(*w));
+	w->dir_fd = w->fd = -1;
+	if (len >= sizeof(w->dir))
+		return bs_fail(why, BS_ERR_IO, "a folder's name of %zu bytes is too long", len);
+	if (segment_bytes % BS_LOG_BLOCK != 0 ||
+	    segment_bytes < BS_LOG_RECORDS + (uint64_t)BS_LOG_BLOCK ||
+	    cap > segment_bytes - BS_LOG_RECORDS - BS_LOG_BLOCK || cap < 2 * PADDING_MAX)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "a log's segments of %llu bytes, its buffer of %zu: segments are "
+			       "whole blocks of %u bytes, three more than the buffer",
+			       (unsigned long long)segment_bytes, cap, BS_LOG_BLOCK);
+	memcpy(w->dir, dir, len + 1);
+	w->head.session = session;
+	w->head.started_ns = started_ns > 0 ? started_ns : 0;
+	w->segment_bytes = segment_bytes;
+	w->buffer = buffer;
+	w->cap = cap;
+	w->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w->dir_fd < 0)
+		return io_fail(why, "cannot open the folder", dir, "");
+	rc = open_segment(w, why);
+	if (rc != 0)
+		bs_log_writer_close(w);
+	return rc;
+}
+
+int bs_log_writer_append(struct bs_log_writer *w, const void *message, size_t len, int64_t now_ns,
+			 struct bs_fail *why)
+{
+	const uint64_t bytes = bs_log_record_bytes(len);
+	struct bs_log_frame f = { .length = (uint32_t)len, .kind = BS_LOG_MESSAGE };
+	unsigned char *at;
+	int rc = 0;
+
+	if (len == 0 || len > BS_LOG_BODY_MAX || bytes > w->cap - PADDING_MAX)
+		return bs_fail(why, BS_ERR_SIZE, "a message of %zu bytes, a log's buffer of %zu",
+			       len, w->cap);
+	if (w->failed || w->fd < 0)
+		return bs_fail(why, BS_ERR_STATE, "%s/%s: the log has failed", w->dir, w->name);
+	if (w->used + bytes + PADDING_MAX > w->cap)
+		rc = bs_log_writer_commit(w, why);
+	if (rc == 0 && w->at + w->used + bytes + PADDING_MAX > w->segment_bytes)
+		rc = roll(w, why);
+	if (rc != 0)
+		return rc;
+	if (w->used == 0)
+		w->oldest_ns = now_ns;
+	f.id = w->head.id;
+	f.number = w->next++;
+	f.durable = w->durable;
+	at = w->buffer + w->used;
+	memcpy(at + BS_LOG_FRAME, message, len);
+	memset(at + BS_LOG_FRAME + len, 0, (size_t)bytes - BS_LOG_FRAME - len);
+	f.crc = bs_crc32c(0, at + BS_LOG_FRAME, (size_t)bytes - BS_LOG_FRAME);
+	bs_log_put_frame(at, &f);
+	w->used += (size_t)bytes;
+	return 0;
+}
+
+int64_t bs_log_writer_due(const struct bs_log_writer *w)
+{
+	if (w->used == 0 || w->failed)
+		return INT64_MAX;
+	return w->used >= BS_LOG_COMMIT_BYTES ? w->oldest_ns : w->oldest_ns + BS_LOG_COMMIT_NS;
+}
+
+int bs_log_writer_continue(struct bs_log_writer *w, struct bs_fail *why)
+{
+	int rc;
+
+	if (w->dir_fd < 0)
+		return bs_fail(why, BS_ERR_STATE, "%s: the log is closed", w->dir);
+	if (w->fd >= 0) {
+		(void)close(w->fd);
+		rc = next_segment(w, true, why);
+	} else { /* the one before was not made */
+		w->head.after_fault = true;
+		rc = open_segment(w, why);
+	}
+	if (rc != 0)
+		return rc;
+	for (size_t at = 0; at < w->used;) { /* the same records, as this segment's */
+		struct bs_log_frame f;
+
+		rc = bs_log_get_frame(&f, w->buffer + at, why);
+		if (rc != 0)
+			return rc;
+		f.id = w->head.id;
+		bs_log_put_frame(w->buffer + at, &f);
+		at += (size_t)bs_log_record_bytes(f.length);
+	}
+	w->failed = false;
+	return bs_log_writer_commit(w, why);
+}
+
+int bs_log_writer_seal(struct bs_log_writer *w, struct bs_fail *why)
+{
+	struct bs_log_head seal;
+	int rc = bs_log_writer_commit(w, why);
+
+	seal = w->head;
+	seal.last = true;
+	seal.end = w->at;
+	seal.next = w->next;
+	if (rc == 0)
+		rc = seal_segment(w, w->fd, &seal, why);
+	if (rc == 0 && ftruncate(w->fd, (off_t)w->at) != 0)
+		rc = log_fail(w, "is sealed but cannot be cut", why);
+	return rc;
+}
+
+void bs_log_writer_close(struct bs_log_writer *w)
+{
+	if (w->fd >= 0)
+		(void)close(w->fd);
+	if (w->dir_fd >= 0)
+		(void)close(w->dir_fd);
+	w->fd = w->dir_fd = -1;
+	w->used = 0;
+}
