@@ -20,6 +20,7 @@ static const char *const compressions[] = { "svd", "geometric", NULL };
 static const char *const whitens[] = { "off", "auto", "require", NULL };
 static const char *const navigations[] = { "off", "phase", NULL };
 static const char *const maps_from[] = { "file", "espirit", "walsh", "study", NULL };
+static const char *const fields_from[] = { "file", "study", "echoes", NULL };
 static const char *const parallels[] = { "none", "grappa", "sense", NULL };
 static const char *const partial_fouriers[] = { "none", "pocs", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
@@ -72,8 +73,8 @@ S("node.acq_slots", BS_KEY_INT, "slots", "512", 8, 65536, NULL, acq_slots,
 S("node.image_slots", BS_KEY_INT, "slots", "8", 2, 256, NULL, image_slots,
   "images that the shared pool holds"),
 S("node.study_scans", BS_KEY_INT, "scans", "4", 1, BS_STUDY_SCANS_MAX, NULL, study_scans,
-  "scans whose coil maps are kept for later ones; no memory is taken where no protocol takes any "
-  "(image.maps study)"),
+  "scans whose coil maps, and scans whose field maps, are kept for later ones; no memory is taken "
+  "where no protocol takes any (image.maps, field.from: study)"),
 S("node.memory_mib", BS_KEY_INT, "MiB", "4096", 64, 1048576, NULL, memory_mib,
   "shared pools and all protocols' plans together may take at most this"),
 S("node.heartbeat_ms", BS_KEY_NUMBER, "ms", "500.0", 10, 60000, NULL, heartbeat_ms,
@@ -234,8 +235,15 @@ P("trajectory.min_extent", BS_KEY_NUMBER, "cycles/voxel", "0.25", 0, 0.5, NULL, 
 P("field.map_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, field.map_file,
   "gridding, ls, sense: the field map in Hz that corrects for off resonance, as .cfl "
   "[x, y, z], slices along dimension 13; a voxel of f turns by exp(-i 2 pi f t); \"\": none"),
+P("field.from", BS_KEY_WORD, "", "\"file\"", 0, 0, fields_from, field.from,
+  "where the field map comes from; file: map_file; study: from an earlier scan of the study, on "
+  "the host; a scan without is refused. echoes: this protocol, gridding or cartesian, makes its "
+  "images as without, and measures a field map by its first two contrasts for later scans"),
+P("field.range_hz", BS_KEY_NUMBER, "Hz", "0.0", 0, 1e5, NULL, field.range_hz,
+  "field.from study: the largest frequency, of either sign, that is prepared for; a map beyond it "
+  "is refused"),
 P("field.dwell_us", BS_KEY_NUMBER, "us", "0.0", 0, 1e6, NULL, field.dwell_us,
-  "time between two samples of a readout; field.map_file needs it. A scan whose readouts say "
+  "time between two samples of a readout, which off resonance needs. A scan whose readouts say "
   "another one, by more than 0.1 %, is ended"),
 P("field.start_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 1e6, NULL, field.start_ms,
   "t of a readout's first sample that is not discarded: 0 where the map's phase is in the "

@@ -303,8 +303,10 @@ static void rule_stream(const struct bs_reading *r, const struct bs_scope *s,
 	if (sound(s, "gridding.chunk_readouts", NULL) && p->chunk_readouts > 0)
 		fault(r, s, "gridding.chunk_readouts",
 		      "has no effect with trajectory.type stream: a frame is gridded as a whole");
-	if (sound(s, "field.map_file", NULL) && bs_protocol_off_resonance(p))
-		fault(r, s, "field.map_file", "not with trajectory.type stream");
+	if (sound(s, "field.map_file", "field.from", NULL) &&
+	    (bs_protocol_off_resonance(p) || bs_protocol_measures_field(p)))
+		fault(r, s, p->field.from != BS_FIELD_FILE ? "field.from" : "field.map_file",
+		      "not with trajectory.type stream");
 	if (sound(s, "image.maps", NULL) && bs_protocol_makes_maps(p))
 		fault(r, s, "image.maps",
 		      "of the scan: its center is found before, not with trajectory.type stream");
@@ -329,32 +331,33 @@ static void rule_field(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
 {
 	const struct bs_method_traits *method = &bs_methods[p->method];
+	const bool study = p->field.from == BS_FIELD_STUDY;
+	const char *key = study ? "field.from" : "field.map_file";
 
-	if (!sound(s, "field.map_file", "method", NULL))
+	if (!sound(s, "field.map_file", "field.from", "method", NULL))
 		return;
-	if (!bs_protocol_off_resonance(p) && p->field.dwell_us != 0.0)
-		fault(r, s, "field.dwell_us", "has no effect without field.map_file");
-	if (!bs_protocol_off_resonance(p) && p->field.start_ms != 0.0)
-		fault(r, s, "field.start_ms", "has no effect without field.map_file");
-	if (!bs_protocol_off_resonance(p))
+	bs_rules_field(r, s, p);
+	if (!bs_protocol_off_resonance(p) || bs_protocol_measures_field(p))
 		return;
 	if (method->on_grid || method->empty) {
-		fault(r, s, "field.map_file", "has no effect with method %s",
-		      bs_method_name(p->method));
+		fault(r, s, key, "has no effect with method %s", bs_method_name(p->method));
 		return;
 	}
-	file_exists(r, s, "field.map_file", p->field.map_file, true);
+	if (!study)
+		file_exists(r, s, "field.map_file", p->field.map_file, true);
+	if (study && sound(s, "field.range_hz", NULL) && p->field.range_hz == 0.0)
+		fault_near(r, s, "field.range_hz", key, "missing; field.from study needs it");
+	if (study && sound(s, "backend", NULL) && p->backend == BS_BACKEND_CUDA)
+		fault(r, s, "backend", "field.from study has no CUDA engine: host, or auto");
 	if (sound(s, "field.dwell_us", NULL) && p->field.dwell_us == 0.0)
-		fault_near(r, s, "field.dwell_us", "field.map_file",
-			   "missing; field.map_file needs it");
+		fault_near(r, s, "field.dwell_us", key, "missing; %s needs it", key);
 	for (size_t i = 0; i < 2 && method->solves; i++)
 		if (sound(s, of_q[i], NULL) && (i == 0 ? p->fhd : p->q) == BS_SUM_EXACT)
-			fault(r, s, of_q[i], "exact: field.map_file is for the NUFFT alone");
+			fault(r, s, of_q[i], "exact: %s is for the NUFFT alone", key);
 	if (sound(s, "ls.basis", NULL) && p->basis == BS_BASIS_BOX)
-		fault(r, s, "ls.basis", "box: not with field.map_file");
+		fault(r, s, "ls.basis", "box: not with %s", key);
 	if (sound(s, "ls.preconditioner", NULL) && p->precond == BS_PRECOND_CIRCULANT)
-		fault(r, s, "ls.preconditioner",
-		      "circulant is made from Q: not with field.map_file");
+		fault(r, s, "ls.preconditioner", "circulant is made from Q: not with %s", key);
 }
 
 static void rule_gridding(const struct bs_reading *r, const struct bs_scope *s,

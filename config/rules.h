@@ -16,6 +16,9 @@
 void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p);
 void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p);
+/* A part of protocol's: a field map's source, and a scan that measures one. */
+void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
+		    const struct bs_protocol *p);
 /* sinks, protocols: the scopes of the site's lists. */
 void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *sinks, const struct bs_scope *protocols);

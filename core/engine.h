@@ -31,8 +31,9 @@ struct bs_tables {
 	const float *weight;        /* [readout][sample], density_file; NULL otherwise */
 	const float *density;       /* [readout][sample]: weights made beforehand; NULL: not yet */
 	const float *maps;          /* [slice][coil][z][y][x] complex; NULL otherwise */
-	float *made;            /* the same where the engine makes them from the scan; else NULL */
-	const float *field;     /* [slice][z][y][x] Hz, field.map_file; NULL otherwise */
+	float *made;        /* the same where the engine makes them from the scan; else NULL */
+	const float *field; /* [slice][z][y][x] Hz, off resonance; NULL otherwise */
+	float *turn; /* [slice][z][y][x] radians, field.from echoes: what the engine measures */
 	const struct bs_csr *w; /* the anatomical constraint; NULL: identity */
 	int32_t slab_y; /* of a GPU's slab: rows from the image's center to the slab's; else 0 */
 	/* maps of some of the coils: complex values from one slice's to the next one's; else 0 */

@@ -42,7 +42,7 @@ enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA, BS_PARALLEL_SENSE };
  */
 enum bs_maps_from { BS_MAPS_FILE, BS_MAPS_ESPIRIT, BS_MAPS_WALSH, BS_MAPS_STUDY };
 /* What a scan leaves to later ones. */
-enum bs_kept_kind { BS_KEPT_MAPS, BS_KEPT_KINDS };
+enum bs_kept_kind { BS_KEPT_MAPS, BS_KEPT_FIELD, BS_KEPT_KINDS };
 enum bs_output { BS_OUTPUT_MAGNITUDE, BS_OUTPUT_COMPLEX };
 enum bs_traj_type {
 	BS_TRAJ_FILE,
@@ -115,12 +115,17 @@ struct bs_traj_spec {
 	double min_extent; /* |k| that the table must reach on each axis, cycles per voxel */
 };
 
+/* Where a field map comes from: map_file, or an earlier scan; or this one measures it. */
+enum bs_field_from { BS_FIELD_FILE, BS_FIELD_STUDY, BS_FIELD_ECHOES };
+
 /* Off resonance: exp(-i2pi f t) at each voxel, t from a readout's first sample. */
 struct bs_field_spec {
 	char map_file[BS_PATH_MAX_]; /* .cfl [x][y][z], slices in dimension 13, Hz; "": none */
 	double dwell_us;             /* between two samples */
 	double start_ms;             /* of the first sample */
 	double error;                /* of the time segments (gpu/solve/segments.h) */
+	enum bs_field_from from;
+	double range_hz; /* from study: the largest |f| that is prepared for */
 };
 
 struct bs_protocol {
@@ -361,7 +366,12 @@ static inline bool bs_protocol_corrects(const struct bs_protocol *p)
 /* Its images are corrected by a field map. */
 static inline bool bs_protocol_off_resonance(const struct bs_protocol *p)
 {
-	return p->field.map_file[0] != '\0';
+	return p->field.map_file[0] != '\0' || p->field.from == BS_FIELD_STUDY;
+}
+/* It measures a field map by its first two contrasts (gpu/engine/echoes.h). */
+static inline bool bs_protocol_measures_field(const struct bs_protocol *p)
+{
+	return p->field.from == BS_FIELD_ECHOES;
 }
 /* The coils that engines see. */
 static inline uint32_t bs_protocol_inner_coils(const struct bs_protocol *p)
@@ -382,7 +392,8 @@ static inline bool bs_protocol_makes_maps(const struct bs_protocol *p)
 /* It works with what an earlier scan has left. */
 static inline bool bs_protocol_takes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
-	return kind == BS_KEPT_MAPS && p->maps == BS_MAPS_STUDY && bs_protocol_map_sets(p) > 0;
+	return kind == BS_KEPT_MAPS ? p->maps == BS_MAPS_STUDY && bs_protocol_map_sets(p) > 0
+				    : p->field.from == BS_FIELD_STUDY;
 }
 /* It makes maps or weights from calibration lines. */
 static inline bool bs_protocol_calibrates(const struct bs_protocol *p)

@@ -71,8 +71,13 @@ int bs_armed_scan_close(const struct bs_armed *a, struct bs_fail *why);
 /* study: NULL where there is none. Any failure is one of the engine's. */
 int bs_armed_take(struct bs_armed *a, struct bs_study *study, const struct bs_scan_study *scan,
 		  struct bs_fail *why);
-void bs_armed_leave(const struct bs_armed *a, const struct bs_site *site, struct bs_study *study,
-		    const struct bs_scan_study *scan, const struct bs_scan_info *info);
+/* BS_ERR_CALIBRATION: its field map is not to be relied on; what else it made is kept. */
+int bs_armed_leave(const struct bs_armed *a, const struct bs_site *site, struct bs_study *study,
+		   const struct bs_scan_study *scan, const struct bs_scan_info *info,
+		   struct bs_fail *why);
+/* Of field.from echoes: [slice][z][y][x] Hz, NULL: not wanted; the largest |f|. Errors as above. */
+int bs_armed_field(const struct bs_armed *a, const struct bs_scan_info *info, float *hz,
+		   float *most_hz, struct bs_fail *why);
 
 bool bs_armed_on_gpu(const struct bs_shared *s);
 

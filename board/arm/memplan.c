@@ -45,6 +45,9 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 			    bs_protocol_voxels(p) * 8u);
 	if (bs_protocol_off_resonance(p))
 		bs_need_add(need, "field map", p->slices, bs_protocol_voxels(p) * sizeof(float));
+	if (bs_protocol_measures_field(p))
+		bs_need_add(need, "echoes' phase", p->slices,
+			    bs_protocol_voxels(p) * sizeof(float));
 	bs_need_add(need, "readouts seen", (uint64_t)p->slices * p->contrasts, p->readouts);
 	if (p->frame_step > 0)
 		bs_need_add(need, "groups seen", (uint64_t)p->slices * p->contrasts,

@@ -1,8 +1,11 @@
 /* board/arm/study.c - what an armed protocol takes from earlier scans and leaves to later ones */
+#define _GNU_SOURCE /* M_PI */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "board/arm/armed.h"
+#include "gpu/image/linear.h"
 
 /* What images call the earlier scan. */
 static void name_it(char *to, size_t size, const struct bs_kept *k)
@@ -15,38 +18,129 @@ static uint64_t maps_bytes(const struct bs_protocol *p)
 	return p->slices * p->coils * bs_protocol_voxels(p) * 8;
 }
 
+static void take_field(struct bs_armed *a, const struct bs_kept *kept, const float *hz)
+{
+	const struct bs_protocol *p = a->protocol;
+	const uint64_t from = (uint64_t)kept->matrix[0] * kept->matrix[1] * kept->matrix[2];
+
+	for (uint32_t s = 0; s < p->slices; s++)
+		bs_linear_resize(hz + s * from, kept->matrix,
+				 a->loaded.field + s * bs_protocol_voxels(p), p->matrix);
+}
+
+/* What lies in the tables already is left there. */
+static int take(struct bs_armed *a, struct bs_study *study, const struct bs_scan_study *scan,
+		enum bs_kept_kind kind, struct bs_fail *why)
+{
+	const struct bs_kept *kept = bs_scan_study_taken(scan, study, kind);
+	const uint64_t number = kept != NULL ? atomic_load(&kept->number) : 0;
+	const void *data;
+
+	if (kept == NULL || number == a->taken[kind])
+		return 0;
+	data = bs_study_data(study, kind, scan->taken[kind]);
+	a->taken[kind] = number;
+	if (kind == BS_KEPT_FIELD) {
+		take_field(a, kept, data);
+		return 0;
+	}
+	memcpy(a->loaded.maps, data, (size_t)maps_bytes(a->protocol));
+	return bs_recon_maps(a->recon, why);
+}
+
 int bs_armed_take(struct bs_armed *a, struct bs_study *study, const struct bs_scan_study *scan,
 		  struct bs_fail *why)
 {
 	const struct bs_kept *maps = bs_scan_study_taken(scan, study, BS_KEPT_MAPS);
+	const struct bs_kept *field = bs_scan_study_taken(scan, study, BS_KEPT_FIELD);
 	struct bs_earlier earlier = { "", "" };
-	uint64_t number;
+	int rc;
 
-	if (maps == NULL)
-		return 0;
-	name_it(earlier.maps, sizeof(earlier.maps), maps);
+	if (maps != NULL)
+		name_it(earlier.maps, sizeof(earlier.maps), maps);
+	if (field != NULL)
+		name_it(earlier.field, sizeof(earlier.field), field);
 	bs_recon_earlier(a->recon, &earlier);
-	number = atomic_load(&maps->number);
-	if (number == a->taken[BS_KEPT_MAPS])
-		return 0;
-	memcpy(a->loaded.maps, bs_study_data(study, BS_KEPT_MAPS, scan->taken[BS_KEPT_MAPS]),
-	       (size_t)maps_bytes(a->protocol));
-	a->taken[BS_KEPT_MAPS] = number;
-	return bs_recon_maps(a->recon, why);
+	rc = take(a, study, scan, BS_KEPT_MAPS, why);
+	return rc != 0 ? rc : take(a, study, scan, BS_KEPT_FIELD, why);
 }
 
-void bs_armed_leave(const struct bs_armed *a, const struct bs_site *site, struct bs_study *study,
-		    const struct bs_scan_study *scan, const struct bs_scan_info *info)
+int bs_armed_field(const struct bs_armed *a, const struct bs_scan_info *info, float *hz,
+		   float *most_hz, struct bs_fail *why)
 {
 	const struct bs_protocol *p = a->protocol;
-	struct bs_kept *kept;
-	void *data;
+	const uint64_t voxels = bs_protocol_voxels(p);
+	const double range_hz = 500.0 / fabs((double)info->te_ms[1] - (double)info->te_ms[0]);
+	const double scale = -500.0 / M_PI / ((double)info->te_ms[1] - (double)info->te_ms[0]);
+	float most = 0.0f;
 
-	if (study == NULL || !bs_study_wants(site, BS_KEPT_MAPS, p) || !bs_recon_imaged(a->recon))
+	for (uint32_t s = 0; s < p->slices; s++) {
+		const float *turn = a->loaded.turn + s * voxels;
+
+		if (isnan(turn[0]))
+			return bs_fail(why, BS_ERR_CALIBRATION,
+				       "field.from echoes of protocol '%s': slice %u has no pair "
+				       "of echoes",
+				       p->name, s);
+		if (isinf(turn[0]))
+			return bs_fail(why, BS_ERR_CALIBRATION,
+				       "field.from echoes of protocol '%s': slice %u: the field is "
+				       "beyond the +-%.1f Hz that these echo times tell, or jumps: "
+				       "no map",
+				       p->name, s, range_hz);
+		for (uint64_t v = 0; v < voxels; v++) {
+			const float f = (float)(scale * (double)turn[v]);
+
+			most = fmaxf(most, fabsf(f));
+			if (hz != NULL)
+				hz[s * voxels + v] = f;
+		}
+	}
+	*most_hz = most;
+	return 0;
+}
+
+static void leave_maps(const struct bs_armed *a, struct bs_study *study,
+		       const struct bs_scan_study *scan, const struct bs_scan_info *info)
+{
+	void *data;
+	struct bs_kept *kept;
+
+	if (!bs_recon_imaged(a->recon))
 		return;
-	kept = bs_study_fill(study, BS_KEPT_MAPS, scan, p, info, &data);
+	kept = bs_study_fill(study, BS_KEPT_MAPS, scan, a->protocol, info, &data);
 	if (kept == NULL)
 		return;
-	memcpy(data, a->loaded.maps, (size_t)maps_bytes(p));
+	memcpy(data, a->loaded.maps, (size_t)maps_bytes(a->protocol));
 	bs_study_keep(study, kept);
+}
+
+static int leave_field(const struct bs_armed *a, const struct bs_site *site, struct bs_study *study,
+		       const struct bs_scan_study *scan, const struct bs_scan_info *info,
+		       struct bs_fail *why)
+{
+	float most_hz;
+	struct bs_kept *kept;
+	void *data;
+	int rc = bs_armed_field(a, info, NULL, &most_hz, why);
+
+	if (rc != 0 || study == NULL || !bs_study_wants(site, BS_KEPT_FIELD, a->protocol))
+		return rc;
+	kept = bs_study_fill(study, BS_KEPT_FIELD, scan, a->protocol, info, &data);
+	if (kept == NULL)
+		return 0;
+	(void)bs_armed_field(a, info, data, &kept->most_hz, why);
+	bs_study_keep(study, kept);
+	return 0;
+}
+
+int bs_armed_leave(const struct bs_armed *a, const struct bs_site *site, struct bs_study *study,
+		   const struct bs_scan_study *scan, const struct bs_scan_info *info,
+		   struct bs_fail *why)
+{
+	if (study != NULL && bs_study_wants(site, BS_KEPT_MAPS, a->protocol))
+		leave_maps(a, study, scan, info);
+	return bs_protocol_measures_field(a->protocol)
+		       ? leave_field(a, site, study, scan, info, why)
+		       : 0;
 }

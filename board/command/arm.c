@@ -197,7 +197,7 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 				       why.text) == 0;
 	if (bs_methods[p->method].uses_q && !bs_lsq_keeps_q(p))
 		(void)printf("%-24s %s: no Q to keep\n", p->name,
-			     bs_protocol_streams(p) ? "trajectory.type stream" : "field.map_file");
+			     bs_protocol_streams(p) ? "trajectory.type stream" : "off resonance");
 	else if (!bs_methods[p->method].uses_q)
 		(void)printf("%-24s method %s keeps nothing\n", p->name, bs_method_name(p->method));
 	else if (arm(site, p, engine, team, &why) != 0)

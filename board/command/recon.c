@@ -12,6 +12,7 @@
 #include "core/memory/pools.h"
 #include "core/log.h"
 #include "core/thread/clock.h"
+#include "drivers/file/cfl.h"
 #include "drivers/file/mtx.h"
 #include "drivers/sink/sink.h"
 #include "gpu/engine/engines.h"
@@ -19,7 +20,7 @@
 #define BEFORE_MAX 16u
 
 struct job {
-	const char *config, *protocol, *recording, *out, *noise;
+	const char *config, *protocol, *recording, *out, *noise, *field_out;
 	struct before {
 		const char *text[BEFORE_MAX];
 		uint32_t count;
@@ -62,6 +63,9 @@ static const struct bs_option options[] = {
 	  .help = "an earlier scan of the study, which leaves what the service would have kept of "
 		  "it (noise, coil maps); several in their order",
 	  .read = read_before },
+	{ BS_OPTION_TEXT, 0, "field-out", "FIELD.cfl", AT(field_out),
+	  .help = "of a protocol with field.from = \"echoes\": the field map in Hz, for "
+		  "field.map_file" },
 	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5", .required = true },
 	{ BS_OPTION_GROUP, .help = "For contrasts of one anatomy, methods ls and sense:" },
 	{ BS_OPTION_U32, 0, "rounds", "N", AT(rounds.rounds),
@@ -228,6 +232,9 @@ static int prepare(struct job *j, struct bs_fail *why)
 	j->p = p = bs_config_choose(j->site, j->protocol, info->protocol, why);
 	if (p == NULL)
 		return BS_ERR_PROTOCOL;
+	if (j->field_out != NULL && !bs_protocol_measures_field(p))
+		return bs_fail(why, BS_ERR_USAGE,
+			       "--field-out: protocol '%s' has no field.from \"echoes\"", p->name);
 	rc = bs_admit_scan(p, info, why);
 	if (rc == 0 && bs_geometry_words(words, p, info)[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s", words);
@@ -269,6 +276,31 @@ static int rounds(struct job *j, struct bs_fail *why)
 	return rc;
 }
 
+/* As field.map_file takes it: slices along dimension 13. */
+static int write_field(const struct job *j, struct bs_fail *why)
+{
+	const struct bs_protocol *p = j->p;
+	const uint64_t size = bs_protocol_voxels(p) * p->slices;
+	float *data = malloc((size_t)size * 2 * sizeof(*data));
+	uint64_t dims[BS_CFL_DIMS];
+	float most_hz;
+	int rc;
+
+	if (data == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for the field map");
+	rc = bs_armed_field(&j->pipeline.armed, &j->pipeline.info, data, &most_hz, why);
+	for (uint64_t v = size; v-- > 0;) {
+		data[2 * v] = data[v];
+		data[2 * v + 1] = 0.0f;
+	}
+	bs_cfl_sizes(dims, p->matrix[0], p->matrix[1], p->matrix[2], 1);
+	dims[13] = p->slices;
+	if (rc == 0)
+		rc = bs_cfl_write(j->field_out, dims, data, why);
+	free(data);
+	return rc;
+}
+
 static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 {
 	int64_t armed_ns = bs_now_ns();
@@ -281,6 +313,8 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 		rc = run_scan(j, why);
 	if (rc == 0)
 		log_kinds(j);
+	if (rc == 0 && j->field_out != NULL)
+		rc = write_field(j, why);
 	if (rc == 0)
 		(void)printf("%u image%s%s, %s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
 			     j->images, j->images == 1 ? "" : "s",

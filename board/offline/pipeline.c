@@ -141,13 +141,11 @@ static struct bs_study *study_of(const struct bs_pipeline *l)
 }
 
 /* To later recordings. */
-static void leave(struct bs_pipeline *l)
+static int leave(struct bs_pipeline *l, struct bs_fail *why)
 {
-	if (l->past == NULL)
-		return;
-	if (l->noise.own)
+	if (l->past != NULL && l->noise.own)
 		bs_noise_keep(&l->past->noise, &l->noise.noise);
-	bs_armed_leave(&l->armed, l->site, study_of(l), &l->scan_study, &l->info);
+	return bs_armed_leave(&l->armed, l->site, study_of(l), &l->scan_study, &l->info, why);
 }
 
 /* Its samples with its path behind them, in a place of their own. */
@@ -231,9 +229,7 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 	} while (rc >= 0 && closed == BS_RECON_POP_FIRST);
 	if (rc >= 0 && closed < 0 && !lenient)
 		rc = closed;
-	if (rc == 0 && !lenient)
-		leave(l);
-	return rc;
+	return rc == 0 && !lenient ? leave(l, why) : rc;
 }
 
 void bs_pipeline_close(struct bs_pipeline *l)

@@ -83,7 +83,7 @@ int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struc
 
 	memset(s, 0, sizeof(*s));
 	if (bs_protocol_off_resonance(p))
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': not with field.map_file",
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': not off resonance",
 			       p->name);
 	s->p = p;
 	s->maps = bs_methods[p->method].uses_maps ? tables->maps : NULL;

@@ -397,9 +397,10 @@ static int close_scan(struct recon_worker *w)
 	if (closed < 0)
 		scan_fault(w, &why);
 	give_back(w, true);
-	if (rc == 0 && ended_well(scan))
-		bs_armed_leave(w->current, &w->env->site, w->env->shm.study, &scan->study,
-			       &scan->info);
+	if (rc == 0 && ended_well(scan) &&
+	    bs_armed_leave(w->current, &w->env->site, w->env->shm.study, &scan->study, &scan->info,
+			   &why) != 0)
+		scan_fault(w, &why);
 	w->current = NULL;
 	if (rc != 0)
 		return rc;

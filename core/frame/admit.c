@@ -108,6 +108,12 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			       "the header promises averages 0 to %u of each line, averages of "
 			       "protocol '%s' is %u",
 			       info->average.max, p->name, p->averages);
+	if (bs_protocol_measures_field(p) &&
+	    !(info->te_ms[0] > 0.0f && info->te_ms[1] > 0.0f && info->te_ms[0] != info->te_ms[1]))
+		return bs_fail(why, BS_ERR_CALIBRATION,
+			       "field.from echoes of protocol '%s': sequenceParameters/TE of the "
+			       "header are %g and %g ms, not two echo times",
+			       p->name, (double)info->te_ms[0], (double)info->te_ms[1]);
 	rc = check_ramps(p, info, why);
 	if (rc == 0)
 		rc = check_calibration(p, info, why);

@@ -182,9 +182,14 @@ static void put_delays(struct bs_text *t, const struct bs_traj_spec *traj)
 }
 
 static void put_field(struct bs_text *t, const struct bs_protocol *p,
-		      const struct bs_report *report)
+		      const struct bs_recon_image *image)
 {
-	put_text(t, "boreside_field", p->field.map_file);
+	const struct bs_report *report = &image->report;
+
+	if (p->field.from == BS_FIELD_FILE)
+		put_text(t, "boreside_field", p->field.map_file);
+	else
+		put_text(t, "boreside_field_scan", image->earlier.field);
 	if (report->segments == 0)
 		return;
 	put_count(t, "boreside_field_segments", report->segments);
@@ -220,7 +225,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	if (bs_traj_delayed(&p->traj))
 		put_delays(&t, &p->traj);
 	if (bs_protocol_off_resonance(p))
-		put_field(&t, p, &image->report);
+		put_field(&t, p, image);
 	if (bs_methods[p->method].solves && !image->preview) {
 		bs_text_put(&t, META("boreside_lambda", "%.9g"), p->lambda);
 		put_count(&t, "boreside_iterations", image->report.iterations);

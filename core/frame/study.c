@@ -8,28 +8,41 @@
 #include "core/hash.h"
 #include "core/memory/arena.h"
 
-static const char *const what[BS_KEPT_KINDS] = { "image.maps" };
+static const char *const what[BS_KEPT_KINDS] = { "image.maps", "field.from" };
 
 /* ---- layout ---- */
 
-/* Of what the protocol takes. */
+/* Of what the protocol takes; a field map may be on any matrix. */
 static uint64_t taken_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
 	if (!bs_protocol_takes(p, kind))
 		return 0;
-	return p->slices * p->coils * bs_protocol_voxels(p) * 8;
+	return kind == BS_KEPT_MAPS ? p->slices * p->coils * bs_protocol_voxels(p) * 8 : 1;
+}
+
+static uint64_t left_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
+{
+	if (kind != BS_KEPT_FIELD || !bs_protocol_measures_field(p))
+		return 0;
+	return p->slices * bs_protocol_voxels(p) * sizeof(float);
 }
 
 /* Of a slot; 0: nobody takes any. */
 static uint64_t slot_bytes(const struct bs_site *site, enum bs_kept_kind kind)
 {
 	uint64_t taken = 0;
+	uint64_t left = 0;
 
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		const uint64_t a = taken_bytes(&site->protocol[i], kind);
+		const uint64_t b = left_bytes(&site->protocol[i], kind);
 
 		taken = a > taken ? a : taken;
+		left = b > left ? b : left;
 	}
+	if (taken == 0)
+		return 0;
+	taken = left > taken ? left : taken;
 	return (taken + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
 }
 
@@ -82,8 +95,8 @@ static bool near(float a, float b, double tolerance)
 }
 
 /* By its header. */
-static int fits(const struct bs_kept *k, const struct bs_protocol *p, const float fov_mm[3],
-		struct bs_fail *why)
+static int fits(const struct bs_kept *k, enum bs_kept_kind kind, const struct bs_protocol *p,
+		const float fov_mm[3], struct bs_fail *why)
 {
 	const uint32_t *n = k->matrix;
 
@@ -96,6 +109,13 @@ static int fits(const struct bs_kept *k, const struct bs_protocol *p, const floa
 				       "the field of view of scan '%s' is %g mm along %c, of this "
 				       "one %g",
 				       k->scan, (double)k->fov_mm[a], "xyz"[a], (double)fov_mm[a]);
+	if (kind == BS_KEPT_FIELD)
+		return (double)k->most_hz <= p->field.range_hz
+			       ? 0
+			       : bs_fail(why, BS_ERR_CALIBRATION,
+					 "the field map of scan '%s' reaches %.1f Hz, "
+					 "field.range_hz is %g",
+					 k->scan, (double)k->most_hz, p->field.range_hz);
 	if (memcmp(n, p->matrix, sizeof(p->matrix)) != 0 || k->coils != p->coils)
 		return bs_fail(why, BS_ERR_CALIBRATION,
 			       "the maps of scan '%s' are %u x %u x %u of %u coils, this one needs "
@@ -121,7 +141,7 @@ static uint32_t newest(const struct bs_study *s, enum bs_kept_kind kind, size_t 
 
 		if (its == 0 || strcmp((const char *)k + at, text) != 0)
 			continue;
-		if (fits(k, p, fov_mm, &reason) != 0) {
+		if (fits(k, kind, p, fov_mm, &reason) != 0) {
 			if (its > misfit)
 				*why = reason;
 			misfit = its > misfit ? its : misfit;
@@ -137,7 +157,7 @@ static uint32_t newest(const struct bs_study *s, enum bs_kept_kind kind, size_t 
 static int choose(uint32_t *slot, const struct bs_study *s, enum bs_kept_kind kind,
 		  const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
 {
-	const char *scan = info->maps_scan;
+	const char *scan = kind == BS_KEPT_MAPS ? info->maps_scan : info->field_scan;
 	struct bs_fail reason = { 0 };
 	float fov_mm[3];
 
@@ -281,7 +301,8 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 /* Virtual coils are others in each scan: their maps are nobody's. */
 static bool makes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
-	return kind == BS_KEPT_MAPS && bs_protocol_makes_maps(p) && p->virtual_coils == 0;
+	return kind == BS_KEPT_MAPS ? bs_protocol_makes_maps(p) && p->virtual_coils == 0
+				    : bs_protocol_measures_field(p);
 }
 
 bool bs_study_wants(const struct bs_site *site, enum bs_kept_kind kind, const struct bs_protocol *p)
@@ -289,8 +310,10 @@ bool bs_study_wants(const struct bs_site *site, enum bs_kept_kind kind, const st
 	for (uint32_t i = 0; makes(p, kind) && i < site->protocols; i++) {
 		const struct bs_protocol *q = &site->protocol[i];
 
-		if (bs_protocol_takes(q, kind) && q->slices == p->slices && q->coils == p->coils &&
-		    memcmp(q->matrix, p->matrix, sizeof(q->matrix)) == 0)
+		if (bs_protocol_takes(q, kind) && q->slices == p->slices &&
+		    (kind == BS_KEPT_FIELD ||
+		     (q->coils == p->coils &&
+		      memcmp(q->matrix, p->matrix, sizeof(q->matrix)) == 0)))
 			return true;
 	}
 	return false;

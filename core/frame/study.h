@@ -1,5 +1,5 @@
 /*
- * core/frame/study.h - what a scan leaves to later scans of its study: coil maps
+ * core/frame/study.h - what a scan leaves to later scans of its study: coil maps and field maps
  *
  * A store of slots, a number of them for each kind, laid out once from the site; it has none where
  * no protocol takes any. It lies in memory that outlives the process that fills it. One writer, and
@@ -8,7 +8,7 @@
  * believed. The oldest goes first.
  *
  * Which one a scan takes: that of the scan that its header names (measurementDependency of type
- * SenMap), else the newest of the same studyInstanceUID that fits. It fits with the
+ * SenMap or FieldMap), else the newest of the same studyInstanceUID that fits. It fits with the
  * same slices and field of view (to 0.1 %); maps also with the same matrix and coils. All that the
  * header tells is checked in open, for a refusal at OPEN. What only readouts tell is checked with
  * the first that has it: position (to 0.1 % of the largest field of view) and directions (to 1e-3)
@@ -40,6 +40,7 @@ struct bs_kept {
 	uint32_t matrix[3], slices;
 	float fov_mm[3];
 	uint32_t coils;    /* maps */
+	float most_hz;     /* field: the largest |f| */
 	uint64_t whitened; /* maps: by this noise (a hash); 0: they were not */
 	struct bs_pose pose[BS_FRAMES_MAX];
 };

@@ -1,4 +1,5 @@
 /* drivers/file/tables.c - see tables.h */
+#define _GNU_SOURCE /* M_PI */
 #include "drivers/file/tables.h"
 
 #include <inttypes.h>
@@ -163,6 +164,23 @@ static int take_field(float **out, const struct bs_cfl *c, const struct bs_proto
 	return 0;
 }
 
+/*
+ * Before a scan brings its map: what prepares for any within +-range_hz, since a fit to this
+ * distribution of frequencies has nearly the same error at all of them.
+ */
+static int room_for_field(float **out, const struct bs_protocol *p, struct bs_fail *why)
+{
+	const uint64_t size = bs_protocol_voxels(p) * p->slices;
+	float *hz = malloc((size_t)size * sizeof(*hz));
+
+	if (hz == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "field map of %u slices", p->slices);
+	for (uint64_t v = 0; v < size; v++)
+		hz[v] = (float)(p->field.range_hz * cos(M_PI * ((double)v + 0.5) / (double)size));
+	*out = hz;
+	return 0;
+}
+
 static int load_field(float **out, const struct bs_protocol *p, struct bs_fail *why)
 {
 	struct bs_cfl c;
@@ -249,8 +267,15 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 		rc = room_for_maps(&l->maps, p, why);
 	}
 	if (rc == 0 && bs_protocol_off_resonance(p)) {
-		*key = "field.map_file";
-		rc = load_field(&l->field, p, why);
+		*key = p->field.from == BS_FIELD_STUDY ? "field.from" : "field.map_file";
+		rc = p->field.from == BS_FIELD_STUDY ? room_for_field(&l->field, p, why)
+						     : load_field(&l->field, p, why);
+	}
+	if (rc == 0 && bs_protocol_measures_field(p)) {
+		*key = "field.from";
+		l->turn = calloc((size_t)bs_protocol_voxels(p) * p->slices, sizeof(*l->turn));
+		if (l->turn == NULL)
+			rc = bs_fail(why, BS_ERR_NOMEM, "phases of %u slices", p->slices);
 	}
 	if (rc == 0 && p->w_file[0] != '\0') {
 		*key = "ls.w_file";
@@ -275,6 +300,7 @@ int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_f
 	l->tables.maps = l->maps;
 	l->tables.made = bs_protocol_makes_maps(p) ? l->maps : NULL;
 	l->tables.field = l->field;
+	l->tables.turn = l->turn;
 	l->tables.w = l->w;
 	return 0;
 }
@@ -286,6 +312,7 @@ void bs_tables_free(struct bs_loaded *l)
 	free(l->weight);
 	free(l->maps);
 	free(l->field);
+	free(l->turn);
 	if (l->w != NULL)
 		bs_csr_close(l->w);
 	free(l->w);

@@ -20,7 +20,7 @@ struct bs_loaded {
 	struct bs_tables tables; /* points into the rest */
 	struct bs_traj traj;     /* as the stream has it */
 	struct bs_traj moved;    /* with the protocol's delays, for the engine; empty without */
-	float *weight, *maps, *field;
+	float *weight, *maps, *field, *turn;
 	struct bs_csr *w;
 };
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu/engine/echoes.h"
 #include "gpu/engine/mapped.h"
 #include "gpu/engine/shares.h"
 
@@ -131,6 +132,7 @@ static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fai
 	const struct bs_engine *engine = table[p->method].cuda;
 	const char *host_only = p->parallel == BS_PARALLEL_SENSE ? "parallel sense"
 				: bs_protocol_streams(p)         ? "trajectory.type stream"
+				: p->field.from != BS_FIELD_FILE ? "field.from study and echoes"
 								 : NULL;
 	struct bs_fail reason = { 0 };
 	int rc;
@@ -169,6 +171,8 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 	if (rc != 0)
 		return rc;
 	*engine = cuda ? engine_on(p) : table[p->method].host;
+	if (*engine != NULL && bs_protocol_measures_field(p))
+		*engine = bs_engine_echoes(*engine);
 	if (bs_protocol_makes_maps(p))
 		*engine = bs_engine_mapped(*engine);
 	if (*engine == NULL)

@@ -6,6 +6,7 @@
 #include "core/thread/clock.h"
 #include "gpu/calibrate/maps.h"
 #include "gpu/engine/center.h"
+#include "gpu/engine/echoes.h"
 #include "gpu/engine/engines.h"
 
 struct engine {
@@ -207,6 +208,8 @@ static int mapped_slide(void *self, uint32_t frame, const uint8_t *held, int64_t
 	};
 
 MAPPED(cartesian_host, "cartesian/host", NULL, NULL, NULL)
+MAPPED(echoes_cartesian_host, "cartesian/host", NULL, NULL, NULL)
+MAPPED(echoes_gridding_host, "gridding/host", NULL, NULL, NULL)
 MAPPED(unfold_host, "unfold/host", NULL, NULL, NULL)
 MAPPED(gridding_host, "gridding/host", mapped_fold, mapped_slide, NULL)
 MAPPED(sense_host, "sense/host", mapped_fold, mapped_slide, &bs_engine_gridding_host)
@@ -222,6 +225,8 @@ const struct bs_engine *bs_engine_mapped(const struct bs_engine *engine)
 		const struct bs_engine *inner, *mapped;
 	} all[] = {
 		{ &bs_engine_cartesian_host, &mapped_cartesian_host },
+		{ &bs_engine_echoes_cartesian_host, &mapped_echoes_cartesian_host },
+		{ &bs_engine_echoes_gridding_host, &mapped_echoes_gridding_host },
 		{ &bs_engine_unfold_host, &mapped_unfold_host },
 		{ &bs_engine_gridding_host, &mapped_gridding_host },
 		{ &bs_engine_sense_host, &mapped_sense_host },

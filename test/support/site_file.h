@@ -136,7 +136,11 @@ static const char every[] =
 	" coils = 1; samples = 64;\n"
 	"  readouts = 16; parallel = \"sense\"; partial_fourier = \"pocs\";"
 	" pocs: { iterations = 7; taper = 0.25; };\n"
-	"  image: { maps_file = \"whole\"; }; } );\n";
+	"  image: { maps_file = \"whole\"; }; },\n"
+	"{ name = \"f\"; method = \"gridding\"; matrix = [64, 32]; coils = 1; samples = 64;"
+	" readouts = 16;\n"
+	"  trajectory: { type = \"radial2d\"; };"
+	" field: { from = \"study\"; range_hz = 150.5; dwell_us = 2.5; }; } );\n";
 /* clang-format on */
 
 static inline void open_folder(void)

@@ -492,6 +492,26 @@ static const struct {
 	  PROTOCOL("image: { maps = \"espirit\"; };") },
 	{ 4, "protocols.[0].image.maps: has no effect without image.combine sense",
 	  PROTOCOL("image: { maps = \"study\"; };") },
+	{ 4, "protocols.[0].field.range_hz: has no effect without field.from study",
+	  PROTOCOL("field: { range_hz = 100.0; };") },
+	{ 4, "protocols.[0].field.range_hz: missing; field.from study needs it",
+	  PROTOCOL("field: { from = \"study\"; dwell_us = 2.0; };") },
+	{ 4, "protocols.[0].field.dwell_us: missing; field.from needs it",
+	  PROTOCOL("field: { from = \"study\"; range_hz = 100.0; };") },
+	{ 4, "protocols.[0].field.map_file: has no effect without field.from file",
+	  PROTOCOL("field: { from = \"study\"; range_hz = 9.0; dwell_us = 2.0;"
+		   " map_file = \"whole\"; };") },
+	{ 4, "protocols.[0].backend: field.from study has no CUDA engine",
+	  PROTOCOL("backend = \"cuda\"; field: { from = \"study\"; range_hz = 9.0;"
+		   " dwell_us = 2.0; };") },
+	{ 4, "protocols.[0].field.from: echoes: of 2 contrasts, not 1",
+	  PROTOCOL("field: { from = \"echoes\"; };") },
+	{ 4, "protocols.[0].field.from: echoes: not with frame.step",
+	  PROTOCOL("contrasts = 2; field: { from = \"echoes\"; }; frame: { step = 10; };") },
+	{ 4, "protocols.[0].field.from: echoes: method gridding or cartesian, not ls",
+	  "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 64]; contrasts = 2;\n"
+	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"radial2d\"; };\n"
+	  "field: { from = \"echoes\"; }; } );" },
 	{ 4, "protocols.[0].image.maps: study: virtual coils are others in each scan",
 	  PROTOCOL("virtual_coils = 1; image: { combine = \"sense\"; maps = \"study\"; };") },
 	{ 4, "protocols.[0].image.maps_every: has no effect without frame.step",

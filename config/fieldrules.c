@@ -1,0 +1,38 @@
+/* config/fieldrules.c - the rules of where a field map comes from; see rules.h */
+#include "config/rules.h"
+
+#include "config/rule.h"
+
+/* It measures a field map. */
+static void echoes(const struct bs_reading *r, const struct bs_scope *s,
+		   const struct bs_protocol *p)
+{
+	const struct bs_method_traits *method = &bs_methods[p->method];
+
+	if (method->empty || method->solves)
+		fault(r, s, "field.from", "echoes: method gridding or cartesian, not %s",
+		      bs_method_name(p->method));
+	if (sound(s, "contrasts", NULL) && p->contrasts < 2)
+		fault(r, s, "field.from", "echoes: of 2 contrasts, not %u", p->contrasts);
+	if (sound(s, "frame.step", NULL) && p->frame_step > 0)
+		fault(r, s, "field.from", "echoes: not with frame.step");
+	if (sound(s, "backend", NULL) && p->backend == BS_BACKEND_CUDA)
+		fault(r, s, "backend", "field.from echoes has no CUDA engine: host, or auto");
+}
+
+void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
+		    const struct bs_protocol *p)
+{
+	const bool off = bs_protocol_off_resonance(p);
+
+	if (!off && p->field.dwell_us != 0.0)
+		fault(r, s, "field.dwell_us", "has no effect without field.map_file");
+	if (!off && p->field.start_ms != 0.0)
+		fault(r, s, "field.start_ms", "has no effect without field.map_file");
+	if (p->field.from != BS_FIELD_STUDY && p->field.range_hz != 0.0)
+		fault(r, s, "field.range_hz", "has no effect without field.from study");
+	if (p->field.from != BS_FIELD_FILE && p->field.map_file[0] != '\0')
+		fault(r, s, "field.map_file", "has no effect without field.from file");
+	if (bs_protocol_measures_field(p))
+		echoes(r, s, p);
+}

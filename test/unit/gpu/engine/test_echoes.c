@@ -1,0 +1,139 @@
+/*
+ * test/unit/gpu/engine/test_echoes.c - engines that measure a field map: the images are those of
+ * the engine without, to the byte; of a field that turns all voxels alike the map is that turn; the
+ * first two contrasts of each slice make it, in whichever order they come, anew in each scan
+ */
+#include "core/thread/team.h"
+#include "gpu/engine/echoes.h"
+#include "test/support/engine.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NX     12
+#define NY     10
+#define VOXELS (NX * NY)
+#define COILS  3
+#define SLICES 2
+
+static struct bs_team *team;
+static float turn[SLICES * VOXELS];
+
+static struct bs_protocol protocol(enum bs_method method, enum bs_field_from from)
+{
+	struct bs_protocol p = { .name = "echoes",
+				 .method = method,
+				 .backend = BS_BACKEND_HOST,
+				 .dims = 2,
+				 .matrix = { NX, NY, 1 },
+				 .encoded = { NX, NY, 1 },
+				 .coils = COILS,
+				 .samples = NX,
+				 .readouts = NY,
+				 .slices = SLICES,
+				 .contrasts = 3,
+				 .traj.type = BS_TRAJ_CARTESIAN,
+				 .accuracy = 1e-4,
+				 .density = BS_DENSITY_NONE,
+				 .combine = BS_COMBINE_RSS,
+				 .image_matrix = { 16, 10, 1 },
+				 .field.from = from };
+
+	return p;
+}
+
+/* A frame whose coils are bright around the middle, all of it turned by so much. */
+static int frame(struct armed *a, uint32_t slice, uint32_t contrast, double turned, float *image)
+{
+	const uint32_t f = slice * 3 + contrast;
+	float data[2 * NX * COILS];
+	struct bs_report report = { 0 };
+	int rc = a->engine->begin(a->self, f);
+
+	for (uint32_t y = 0; rc == 0 && y < NY; y++) {
+		for (uint32_t c = 0; c < COILS; c++)
+			for (uint32_t x = 0; x < NX; x++) {
+				const double kx = (double)x - NX / 2 + 0.2 * c;
+				const double ky = (double)y - NY / 2 - 0.1 * slice;
+				const double size = 1.0 / (1.0 + kx * kx + ky * ky);
+
+				data[2 * (c * NX + x)] = (float)(size * cos(turned + c));
+				data[2 * (c * NX + x) + 1] = (float)(size * sin(turned + c));
+			}
+		rc = a->engine->add(a->self, f, y, data, NX);
+	}
+	return rc != 0 ? rc : a->engine->finish(a->self, f, INT64_MAX, image, &report);
+}
+
+static int open_one(struct armed *a, const struct bs_protocol *p, struct bs_traj *traj)
+{
+	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
+	const struct bs_tables tables = { .traj = traj,
+					  .turn = bs_protocol_measures_field(p) ? turn : NULL };
+	struct bs_fail why = { 0 };
+	int rc = armed_open(a, NULL, p, &tables, env, &why);
+
+	CHECK(rc == 0, "%s is armed: %s", bs_method_name(p->method), why.text);
+	return rc;
+}
+
+/* Every voxel of the slice. */
+static bool turned_by(uint32_t slice, double by)
+{
+	for (int v = 0; v < VOXELS; v++)
+		if (!(fabs(remainder((double)turn[slice * VOXELS + v] - by, 2 * 3.14159265358979)) <
+		      1e-5))
+			return false;
+	return true;
+}
+
+static void life(enum bs_method method)
+{
+	const struct bs_protocol with = protocol(method, BS_FIELD_ECHOES);
+	const struct bs_protocol without = protocol(method, BS_FIELD_FILE);
+	static float image[16 * 10];
+	static float other[16 * 10];
+	struct bs_traj traj = { 0 };
+	struct armed a;
+	struct armed b;
+	struct bs_fail why = { 0 };
+	int same = 0;
+
+	CHECK(bs_traj_make(&traj, &with, &why) == 0, "trajectory %s", why.text);
+	if (open_one(&a, &with, &traj) != 0 || open_one(&b, &without, &traj) != 0)
+		return;
+	a.engine->scan(a.self);
+	CHECK(isnan(turn[0]) && isnan(turn[SLICES * VOXELS - 1]), "%s: nothing before a scan",
+	      a.engine->name);
+	for (uint32_t contrast = 0; contrast < 3; contrast++) {
+		if (frame(&a, 0, contrast, 0.7 * contrast, image) == 0 &&
+		    frame(&b, 0, contrast, 0.7 * contrast, other) == 0)
+			same += memcmp(image, other, sizeof(image)) == 0 && image[85] > 0.0f;
+		CHECK(isnan(turn[0]) == (contrast == 0), "after contrast %u", contrast);
+	}
+	CHECK(same == 3, "the images are the engine's own");
+	CHECK(turned_by(0, 0.7), "the first two contrasts, %g", (double)turn[5]);
+	CHECK(isnan(turn[VOXELS]), "the other slice has none");
+	CHECK(frame(&a, 1, 1, 0.1, image) == 0 && isnan(turn[VOXELS]) &&
+		      frame(&a, 1, 0, 2.5, image) == 0 && turned_by(1, -2.4),
+	      "the second one first: %g", (double)turn[VOXELS]);
+	CHECK(frame(&a, 1, 0, 0.0, image) == 0 && turned_by(1, -2.4) &&
+		      frame(&a, 1, 1, 1.5, image) == 0 && turned_by(1, 1.5),
+	      "another repetition, another map");
+	a.engine->scan(a.self);
+	CHECK(isnan(turn[0]) && isnan(turn[VOXELS]), "another scan");
+	armed_close(&a);
+	armed_close(&b);
+	bs_traj_close(&traj);
+}
+
+int main(void)
+{
+	if (bs_team_open(&team, 2, NULL) != 0)
+		return 1;
+	life(BS_METHOD_CARTESIAN);
+	life(BS_METHOD_GRIDDING);
+	CHECK(bs_engine_echoes(&bs_engine_noop) == NULL, "an engine without coil images has none");
+	bs_team_close(team);
+	return check_done();
+}
