@@ -40,11 +40,10 @@ static int take(struct bs_armed *a, struct bs_study *study, const struct bs_scan
 		return 0;
 	data = bs_study_data(study, kind, scan->taken[kind]);
 	a->taken[kind] = number;
-	if (kind == BS_KEPT_FIELD) {
+	if (kind == BS_KEPT_FIELD)
 		take_field(a, kept, data);
-		return 0;
-	}
-	memcpy(a->loaded.maps, data, (size_t)maps_bytes(a->protocol));
+	else
+		memcpy(a->loaded.maps, data, (size_t)maps_bytes(a->protocol));
 	return bs_recon_maps(a->recon, why);
 }
 

@@ -220,7 +220,7 @@ void bs_recon_skip_previews(struct bs_recon *r);
 void bs_recon_prepared(struct bs_recon *r, const struct bs_prepared *prepared);
 void bs_recon_corrected(struct bs_recon *r, const struct bs_corrected *corrected);
 void bs_recon_earlier(struct bs_recon *r, const struct bs_earlier *earlier);
-/* The maps in tables->maps are others than they were, of all slices; between two scans. */
+/* The maps of all slices, or their field maps, are others than they were; between two scans. */
 int bs_recon_maps(struct bs_recon *r, struct bs_fail *why);
 /* Each slice and contrast has had an image in this scan, by the protocol's own method. */
 bool bs_recon_imaged(const struct bs_recon *r);

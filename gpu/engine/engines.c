@@ -130,10 +130,10 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fail *why)
 {
 	const struct bs_engine *engine = table[p->method].cuda;
-	const char *host_only = p->parallel == BS_PARALLEL_SENSE ? "parallel sense"
-				: bs_protocol_streams(p)         ? "trajectory.type stream"
-				: p->field.from != BS_FIELD_FILE ? "field.from study and echoes"
-								 : NULL;
+	const char *host_only = p->parallel == BS_PARALLEL_SENSE   ? "parallel sense"
+				: bs_protocol_streams(p)           ? "trajectory.type stream"
+				: p->field.from == BS_FIELD_ECHOES ? "field.from echoes"
+								   : NULL;
 	struct bs_fail reason = { 0 };
 	int rc;
 

@@ -178,6 +178,14 @@ static int mapped_slide(void *self, uint32_t frame, const uint8_t *held, int64_t
 	return rc;
 }
 
+/* Of what others bring: a field map. */
+static int mapped_maps(void *self, uint32_t slice)
+{
+	const struct engine *e = self;
+
+	return e->inner->maps != NULL ? e->inner->maps(e->self, slice) : 0;
+}
+
 /* An engine in front of another one, which has windows or has none. */
 #define MAPPED(engine, called, has_fold, has_slide, previews)                                      \
 	static int engine##_need(const struct bs_protocol *p, struct bs_need *need,                \
@@ -204,6 +212,7 @@ static int mapped_slide(void *self, uint32_t frame, const uint8_t *held, int64_t
 		.slide = has_slide,                                                                \
 		.disarm = mapped_disarm,                                                           \
 		.reading = mapped_reading,                                                         \
+		.maps = mapped_maps,                                                               \
 		.preview = previews,                                                               \
 	};
 

@@ -501,9 +501,6 @@ static const struct {
 	{ 4, "protocols.[0].field.map_file: has no effect without field.from file",
 	  PROTOCOL("field: { from = \"study\"; range_hz = 9.0; dwell_us = 2.0;"
 		   " map_file = \"whole\"; };") },
-	{ 4, "protocols.[0].backend: field.from study has no CUDA engine",
-	  PROTOCOL("backend = \"cuda\"; field: { from = \"study\"; range_hz = 9.0;"
-		   " dwell_us = 2.0; };") },
 	{ 4, "protocols.[0].field.from: echoes: of 2 contrasts, not 1",
 	  PROTOCOL("field: { from = \"echoes\"; };") },
 	{ 4, "protocols.[0].field.from: echoes: not with frame.step",
