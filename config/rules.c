@@ -292,9 +292,6 @@ static void rule_stream(const struct bs_reading *r, const struct bs_scope *s,
 {
 	if (!bs_protocol_streams(p) || !sound(s, "trajectory.type", "method", NULL))
 		return;
-	if (given(s, "trajectory.tolerance"))
-		fault(r, s, "trajectory.tolerance",
-		      "has no effect with trajectory.type stream: there is no table");
 	if (sound(s, "averages", NULL) && p->averages > 1)
 		fault(r, s, "averages", "not with trajectory.type stream: each has its own path");
 	if (sound(s, "gridding.density", NULL) && p->density == BS_DENSITY_FILE)

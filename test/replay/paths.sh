@@ -65,6 +65,8 @@ check "four frames whose angles go on" \
 check "the first of them" "$BORESIDE" phantom $phantom -o first.h5
 check "volumes whose angles go on" "$BORESIDE" phantom --matrix 20,18,15 --coils 2 \
 	--samples 40 --readouts 300 --traj radial3d --repetitions 3 --go-on -o volume.h5
+"$BORESIDE" check site.cfg >all_keys.cfg 2>>out.txt
+check "a site file with all keys written out is as good" "$BORESIDE" check all_keys.cfg
 recon() { # PROTOCOL RECORDING OUT
 	"$BORESIDE" recon -c site.cfg -p "$1" "$2" -o "$3.cfl"
 }

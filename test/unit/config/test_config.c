@@ -110,9 +110,9 @@ static void defaults(void)
 		"}, { name = \"big\"; method = \"gridding\"; matrix = [512, 512];\n"               \
 		"coils = 2; samples = 128; readouts = 100; trajectory: { type = \"radial2d\"; };")
 
-#define STREAM(method, of_trajectory, more)                                                        \
+#define STREAM(method, more)                                                                       \
 	"protocols = (\n{ name = \"p\"; method = \"" method "\"; matrix = [64, 64];\n"             \
-	"coils = 1; samples = 64; readouts = 64;\ntrajectory: { type = \"stream\"; " of_trajectory \
+	"coils = 1; samples = 64; readouts = 64;\ntrajectory: { type = \"stream\"; "               \
 	" };\n" more " } );"
 
 /* clang-format off */
@@ -380,26 +380,24 @@ static const struct {
 	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
 	  "encoded = [64, 64]; coils = 1; samples = 64; readouts = 64;\n"
 	  "trajectory: {\ndelay = [0.5, 0.0]; }; } );" },
-	{ 4, "protocols.[0].trajectory.tolerance: has no effect with trajectory.type stream",
-	  STREAM("gridding", "tolerance = 1e-3;", "") },
 	{ 5, "protocols.[0].gridding.density: file: weights of a trajectory that is known before",
-	  STREAM("gridding", "", "gridding: { density = \"file\"; density_file = \"whole\"; };") },
+	  STREAM("gridding", "gridding: { density = \"file\"; density_file = \"whole\"; };") },
 	{ 5, "protocols.[0].gridding.chunk_readouts: has no effect with trajectory.type stream",
-	  STREAM("gridding", "", "gridding: { chunk_readouts = 8; };") },
+	  STREAM("gridding", "gridding: { chunk_readouts = 8; };") },
 	{ 5, "protocols.[0].field.map_file: not with trajectory.type stream",
-	  STREAM("gridding", "", "field: { map_file = \"whole\"; dwell_us = 2.5; };") },
+	  STREAM("gridding", "field: { map_file = \"whole\"; dwell_us = 2.5; };") },
 	{ 5, "protocols.[0].image.maps: of the scan: its center is found before, not with",
-	  STREAM("gridding", "", "image: { combine = \"sense\"; maps = \"walsh\"; };") },
+	  STREAM("gridding", "image: { combine = \"sense\"; maps = \"walsh\"; };") },
 	{ 5, "protocols.[0].averages: not with trajectory.type stream",
-	  STREAM("gridding", "", "averages = 2;") },
+	  STREAM("gridding", "averages = 2;") },
 	{ 5, "protocols.[0].backend: trajectory.type stream has no CUDA engine",
-	  STREAM("gridding", "", "backend = \"cuda\";") },
+	  STREAM("gridding", "backend = \"cuda\";") },
 	{ 5, "protocols.[0].ls.q: exact: trajectory.type stream is for the NUFFT alone",
-	  STREAM("ls", "", "ls: { q = \"exact\"; };") },
+	  STREAM("ls", "ls: { q = \"exact\"; };") },
 	{ 5, "protocols.[0].ls.basis: box: not with trajectory.type stream",
-	  STREAM("ls", "", "ls: { basis = \"box\"; };") },
+	  STREAM("ls", "ls: { basis = \"box\"; };") },
 	{ 5, "protocols.[0].ls.preconditioner: circulant is made from Q: not with trajectory.type",
-	  STREAM("ls", "", "ls: { preconditioner = \"circulant\"; };") },
+	  STREAM("ls", "ls: { preconditioner = \"circulant\"; };") },
 	{ 4, "protocols.[0].readouts: \"header\" needs a grid",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
 	  "coils = 1; samples = 64;\nreadouts = \"header\"; readouts_max = 9; trajectory: { type = "
