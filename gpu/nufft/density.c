@@ -207,6 +207,7 @@ static double ones(const float *k, uint32_t dims, const uint32_t matrix[3])
 
 struct brightness {
 	const float *weight, *k;
+	const double *seen; /* D at each k; NULL: not yet */
 	uint32_t dims;
 	const uint32_t *matrix;
 	size_t samples;
@@ -220,14 +221,16 @@ static void sum_part(void *arg, int part, int member)
 
 	(void)member;
 	for (size_t m = b->samples * (size_t)part / PARTS; m < end; m++)
-		b->sum[part] += b->weight[m] * ones(b->k + m * b->dims, b->dims, b->matrix);
+		b->sum[part] += b->weight[m] *
+				(b->seen != NULL ? b->seen[m]
+						 : ones(b->k + m * b->dims, b->dims, b->matrix));
 }
 
 static int normalize(float *weight, const struct bs_protocol *p, const struct bs_traj *t,
-		     struct bs_team *team, struct bs_fail *why)
+		     const double *seen, struct bs_team *team, struct bs_fail *why)
 {
 	size_t n = (size_t)t->samples * t->readouts;
-	struct brightness b = { weight, t->k, t->dims, p->matrix, n, { 0.0 } };
+	struct brightness b = { weight, t->k, seen, t->dims, p->matrix, n, { 0.0 } };
 	double sum = 0.0;
 
 	if (team != NULL)
@@ -253,7 +256,7 @@ int bs_density(float *weight, const struct bs_protocol *p, const struct bs_traj 
 	return bs_density_by(bs_density_pipe_host, weight, p, traj, file, team, why);
 }
 
-static bool is_uniform(const struct bs_protocol *p)
+bool bs_density_normalizes(const struct bs_protocol *p)
 {
 	return p->normalize == BS_NORMALIZE_UNIFORM ||
 	       (p->normalize == BS_NORMALIZE_AUTO &&
@@ -265,7 +268,7 @@ int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol 
 		  struct bs_fail *why)
 {
 	size_t n = (size_t)traj->samples * traj->readouts;
-	const bool uniform = is_uniform(p);
+	const bool uniform = bs_density_normalizes(p);
 	int rc;
 
 	switch (p->density) {
@@ -286,7 +289,7 @@ int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol 
 			weight[m] = 1.0f;
 		break;
 	}
-	return uniform ? normalize(weight, p, traj, team, why) : 0;
+	return uniform ? normalize(weight, p, traj, NULL, team, why) : 0;
 }
 
 /* ---- of a path that is known later ---- */
@@ -343,15 +346,21 @@ void bs_density_close(struct bs_density_plan *d)
 	free(d);
 }
 
+void bs_density_see(const struct bs_protocol *p, const float *k, size_t samples, double *seen)
+{
+	for (size_t m = 0; m < samples; m++)
+		seen[m] = ones(k + m * p->dims, p->dims, p->matrix);
+}
+
 int bs_density_make(struct bs_density_plan *d, float *weight, const struct bs_traj *t,
-		    const uint8_t *present, struct bs_fail *why)
+		    const uint8_t *present, const double *seen, struct bs_fail *why)
 {
 	const struct bs_protocol *p = d->p;
 	const size_t samples = (size_t)t->samples * t->readouts;
 	int rc = 0;
 
 	if (p->density == BS_DENSITY_RAMP)
-		ramp(weight, p, t, is_uniform(p));
+		ramp(weight, p, t, bs_density_normalizes(p));
 	for (size_t r = 0; r < t->readouts; r++)
 		for (size_t s = 0; s < t->samples; s++)
 			if (!present[r] || p->density != BS_DENSITY_RAMP)
@@ -361,5 +370,6 @@ int bs_density_make(struct bs_density_plan *d, float *weight, const struct bs_tr
 	for (uint32_t i = 0; rc == 0 && p->density == BS_DENSITY_PIPE && i < p->density_iterations;
 	     i++)
 		pipe_step(&d->pipe, weight, samples);
-	return rc == 0 && is_uniform(p) ? normalize(weight, p, t, d->team, why) : rc;
+	return rc == 0 && bs_density_normalizes(p) ? normalize(weight, p, t, seen, d->team, why)
+						   : rc;
 }

@@ -48,8 +48,10 @@ struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct 
 /*
  * Of paths that are known only when the scan runs: need -> plan -> make* -> close. What make needs
  * is taken from the arena; it allocates nothing. traj: of the protocol's sizes, keys not read.
- * present [readout]: 0: it did not come; its weights are 0, its k anywhere in [-0.5, 0.5]. One
- * caller.
+ * present [readout]: 0: it did not come; its weights are 0, its k anywhere in [-0.5, 0.5].
+ * seen [readout][sample]: where the weights are normalized, by what each sample sees of an image of
+ * ones, Re D(k); see computes it, of each readout as it comes, and is most of normalization's work.
+ * One caller.
  */
 struct bs_density_plan;
 int bs_density_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
@@ -57,7 +59,9 @@ int bs_density_plan(struct bs_density_plan **plan, const struct bs_protocol *p,
 		    struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
 void bs_density_close(struct bs_density_plan *plan);
 int bs_density_make(struct bs_density_plan *plan, float *weight, const struct bs_traj *traj,
-		    const uint8_t *present, struct bs_fail *why);
+		    const uint8_t *present, const double *seen, struct bs_fail *why);
+bool bs_density_normalizes(const struct bs_protocol *p);
+void bs_density_see(const struct bs_protocol *p, const float *k, size_t samples, double *seen);
 
 #ifdef __cplusplus
 }

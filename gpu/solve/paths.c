@@ -18,6 +18,7 @@ struct bs_paths {
 	uint64_t voxels, samples;
 	float *k;       /* [state][readout][sample][dims] */
 	float *data;    /* [state][coil][readout][sample] complex */
+	double *ones;   /* [state][readout][sample]: for density.h's seen; NULL: not wanted */
 	uint8_t *seen;  /* [state][readout] */
 	uint8_t *fresh; /* [state]: nothing was added since begin */
 	uint8_t *used;  /* [readout]: in the image at hand */
@@ -43,11 +44,12 @@ static struct bs_nufft_spec nufft_of(const struct bs_nufft_spec *nufft)
 
 /* ---- memory ---- */
 
-enum region { PATHS, DATA, SEEN, USED, WEIGHT, IMAGES, SAMPLES, REGIONS };
-static const char *const region_name[REGIONS] = { "frame paths",    "frame samples",
-						  "frame readouts", "readouts in an image",
-						  "path weights",   "path images",
-						  "path samples" };
+enum region { PATHS, DATA, ONES, SEEN, USED, WEIGHT, IMAGES, SAMPLES, REGIONS };
+static const char *const region_name[REGIONS] = {
+	"frame paths",    "frame samples",        "frame paths' normalization",
+	"frame readouts", "readouts in an image", "path weights",
+	"path images",    "path samples"
+};
 
 /* They fit: config/ bounds voxels, samples, coils and frames. */
 static void regions_of(uint64_t bytes[REGIONS], const struct bs_protocol *p, uint32_t together)
@@ -58,6 +60,7 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_protocol *p, uin
 
 	bytes[PATHS] = states * samples * p->dims * 4;
 	bytes[DATA] = states * samples * p->coils * 8;
+	bytes[ONES] = bs_density_normalizes(p) ? states * samples * 8 : 0;
 	bytes[SEEN] = states * ((uint64_t)p->readouts + 1);
 	bytes[USED] = p->readouts;
 	bytes[WEIGHT] = samples * 4;
@@ -82,9 +85,9 @@ int bs_paths_need(const struct bs_protocol *p, const struct bs_nufft_spec *nufft
 
 static int take_regions(struct bs_paths *f, struct bs_arena *arena, struct bs_fail *why)
 {
-	void **const to[REGIONS] = { (void **)&f->k,    (void **)&f->data,   (void **)&f->seen,
-				     (void **)&f->used, (void **)&f->weight, (void **)&f->images,
-				     (void **)&f->at };
+	void **const to[REGIONS] = { (void **)&f->k,      (void **)&f->data, (void **)&f->ones,
+				     (void **)&f->seen,   (void **)&f->used, (void **)&f->weight,
+				     (void **)&f->images, (void **)&f->at };
 	uint64_t bytes[REGIONS];
 
 	regions_of(bytes, f->p, f->together);
@@ -100,6 +103,8 @@ static int take_regions(struct bs_paths *f, struct bs_arena *arena, struct bs_fa
 	/* finite and within range from the start, whatever of it comes */
 	memset(f->k, 0, (size_t)bytes[PATHS]);
 	memset(f->data, 0, (size_t)bytes[DATA]);
+	if (f->ones != NULL)
+		memset(f->ones, 0, (size_t)bytes[ONES]);
 	memset(f->seen, 0, (size_t)bytes[SEEN]);
 	return 0;
 }
@@ -153,6 +158,11 @@ static float *data_of(const struct bs_paths *f, uint32_t state, uint32_t coil)
 	return f->data + 2 * ((size_t)state * f->p->coils + coil) * f->samples;
 }
 
+static double *ones_of(const struct bs_paths *f, uint32_t state)
+{
+	return f->ones != NULL ? f->ones + state * f->samples : NULL;
+}
+
 void bs_paths_begin(struct bs_paths *f, uint32_t state)
 {
 	f->fresh[state] = 1;
@@ -167,6 +177,9 @@ void bs_paths_path(struct bs_paths *f, uint32_t state, uint32_t readout, const f
 		memset(f->seen + (size_t)state * f->p->readouts + readout / step * step, 0, step);
 	f->fresh[state] = 0;
 	memcpy(k_of(f, state, readout), k, (size_t)f->p->samples * f->p->dims * sizeof(*k));
+	if (f->ones != NULL)
+		bs_density_see(f->p, k, f->p->samples,
+			       ones_of(f, state) + (size_t)readout * f->p->samples);
 }
 
 void bs_paths_add(struct bs_paths *f, uint32_t state, uint32_t readout, const float *data,
@@ -227,7 +240,7 @@ int bs_paths_finish(struct bs_paths *f, uint32_t state, const uint8_t *held, flo
 	int rc = choose(f, state, held) ? check_extent(f, path.k, why) : 0;
 
 	if (rc == 0)
-		rc = bs_density_make(f->density, f->weight, &path, f->used, why);
+		rc = bs_density_make(f->density, f->weight, &path, f->used, ones_of(f, state), why);
 	if (rc == 0)
 		rc = bs_nufft_path(f->nufft, path.k, f->weight, why);
 	if (rc != 0)

@@ -220,6 +220,7 @@ static void later(enum bs_density density)
 	struct bs_arena arena = { 0 };
 	struct bs_traj t = { 0 };
 	uint8_t present[60];
+	double seen[64 * 60];
 	float w[64 * 60];
 	float want[64 * 60];
 	size_t zeros = 0;
@@ -233,8 +234,10 @@ static void later(enum bs_density density)
 		      arena.used == need.total_bytes,
 	      "planned without a path: %s", why.text);
 	for (int turn = 0; turn < 2; turn++) {
+		for (size_t r = 0; r < 60; r++)
+			bs_density_see(&p, t.k + r * 64 * 2, 64, seen + r * 64);
 		CHECK(bs_density(want, &p, &t, NULL, team, &why) == 0 &&
-			      bs_density_make(plan, w, &t, present, &why) == 0,
+			      bs_density_make(plan, w, &t, present, seen, &why) == 0,
 		      "path %d: %s", turn, why.text);
 		CHECK(memcmp(w, want, sizeof(w)) == 0, "path %d has a table's weights", turn);
 		for (size_t i = 0; i < (size_t)60 * 64; i++) /* the other way round */
@@ -243,7 +246,8 @@ static void later(enum bs_density density)
 	/* the first 50 alone: the weights of a table of 50 */
 	memset(present + 50, 0, 10);
 	memset(t.k + (size_t)2 * 50 * 64, 0, sizeof(float) * 2 * 10 * 64);
-	CHECK(bs_density_make(plan, w, &t, present, &why) == 0, "%s", why.text);
+	bs_density_see(&p, t.k, (size_t)50 * 64, seen);
+	CHECK(bs_density_make(plan, w, &t, present, seen, &why) == 0, "%s", why.text);
 	t.readouts = 50;
 	CHECK(bs_density(want, &few, &t, NULL, team, &why) == 0, "%s", why.text);
 	for (size_t i = (size_t)50 * 64; i < (size_t)60 * 64; i++)
