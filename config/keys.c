@@ -371,6 +371,11 @@ STAGE("combine", BS_BUDGET_COMBINE, "the coils to one image, on image.matrix"),
 STAGE("download", BS_BUDGET_DOWNLOAD, "the image from the device"),
 STAGE("emit", BS_BUDGET_EMIT, "the image made to the image handed to the first sink"),
 
+P("budget.calibration_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL,
+  stage_ms[BS_BUDGET_CALIBRATION],
+  "budget for making maps, GRAPPA's weights, whitening and compression from the scan; an image "
+  "that calibrates may take image_ms and this; 0: none, such an image has image_ms"),
+
 P("frame.step", BS_KEY_INT, "readouts", "0", 0, 1048576, NULL, frame_step,
   "sliding window: an image every so many readouts, over the last `readouts`, which must be a "
   "multiple of it. The stream goes through the trajectory's rows in their order, over and over (a "

@@ -546,7 +546,9 @@ static void rule_budget(const struct bs_reading *r, const struct bs_scope *s,
 		if (!sound(s, path, "budget.image_ms", "method", "backend", NULL) ||
 		    p->stage_ms[i] == 0.0)
 			continue;
-		if (p->image_ms > 0.0 && p->stage_ms[i] > p->image_ms)
+		if (i == BS_BUDGET_CALIBRATION && !bs_protocol_waits(p))
+			fault(r, s, path, "has no effect: nothing is calibrated from the scan");
+		if (i != BS_BUDGET_CALIBRATION && p->image_ms > 0.0 && p->stage_ms[i] > p->image_ms)
 			fault(r, s, path, "%g is more than the whole image's %g", p->stage_ms[i],
 			      p->image_ms);
 		if (i == BS_BUDGET_SOLVE && !bs_methods[p->method].solves)

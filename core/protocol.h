@@ -94,6 +94,8 @@ enum bs_budget_stage {
 	BS_BUDGET_COMBINE,    /* coils to one image */
 	BS_BUDGET_DOWNLOAD,   /* image from the device; none on the host */
 	BS_BUDGET_EMIT,       /* image made -> handed to the first sink */
+	/* making coil matrices, weights and maps from the scan; on top of the image's own budget */
+	BS_BUDGET_CALIBRATION,
 	BS_BUDGET_STAGES
 };
 
@@ -400,6 +402,11 @@ static inline bool bs_protocol_calibrates(const struct bs_protocol *p)
 {
 	return p->parallel == BS_PARALLEL_GRAPPA ||
 	       (bs_protocol_makes_maps(p) && bs_protocol_on_grid(p));
+}
+/* Some of its images wait for that, or for coil matrices (gpu/engine/front.h). */
+static inline bool bs_protocol_waits(const struct bs_protocol *p)
+{
+	return bs_protocol_calibrates(p) || bs_protocol_prepares(p);
 }
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)

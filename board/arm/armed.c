@@ -95,12 +95,10 @@ void bs_armed_scan(const struct bs_armed *a, const struct bs_scan_info *info,
 	bs_phases_scan(a->phases, info);
 }
 
-void bs_armed_trial(const struct bs_armed *a, const struct bs_scan_info *info)
+void bs_armed_trial(const struct bs_armed *a, const struct bs_scan_info *info,
+		    const struct bs_noise *noise)
 {
-	if (a->front != NULL)
-		bs_front_trial(a->front, info);
-	else
-		bs_recon_scan(a->recon, info);
+	bs_armed_scan(a, info, noise);
 	bs_phases_trial(a->phases);
 }
 

@@ -53,8 +53,9 @@ void bs_armed_close(struct bs_armed *a);
 /* noise: as bs_front_scan. */
 void bs_armed_scan(const struct bs_armed *a, const struct bs_scan_info *info,
 		   const struct bs_noise *noise);
-/* As bs_front_trial: for timing. */
-void bs_armed_trial(const struct bs_armed *a, const struct bs_scan_info *info);
+/* For timing: the same, but EPI needs no phase-correction lines (bs_phases_trial). */
+void bs_armed_trial(const struct bs_armed *a, const struct bs_scan_info *info,
+		    const struct bs_noise *noise);
 /* Of protocols that correct phases: bs_armed_readout's own part. */
 int bs_armed_correct(const struct bs_armed *a, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why);

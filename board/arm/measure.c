@@ -1,19 +1,14 @@
 /* board/arm/measure.c - see measure.h */
 #define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE */
 #include "board/arm/measure.h"
+#include "board/arm/measuring.h"
 
 #include <math.h>
-#include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/frame/attributes.h"
-#include "core/memory/pools.h"
 #include "core/thread/clock.h"
-#include "core/phantom/random.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 #if BS_GPU
@@ -29,37 +24,20 @@
 #define CALIBRATION 24u /* lines along an axis */
 #define MS          1e-6
 
-struct series {
-	struct bs_timing at[BS_MEASURE_MAX];
-	uint32_t n;
-};
-
-struct measuring {
-	struct bs_admission *out;
-	const struct bs_armed *a;
-	const struct bs_protocol *p;
-	const struct bs_measure_env *env;
-	float *samples, *image;
-	float *own_samples, *own_image;
-	unsigned char *message; /* a readout as it comes: envelope, header, trajectory, samples */
-	size_t message_len;
-	unsigned char *sweep;
-	size_t sweep_len;
-	unsigned char *pixels; /* an image's message */
-	struct bs_traj trial;  /* where the protocol's path comes with the stream */
-	uint16_t repetition;
-	struct series add, finish, total, adds;
-};
-
-/* A timing from from_ns until now, less less_ns. */
-static void note(const struct measuring *m, struct series *s, int64_t from_ns, int64_t less_ns)
+/* A timing of something between from_ns and now. */
+static void note_ns(const struct measuring *m, struct series *s, int64_t from_ns, int64_t ns)
 {
 	int64_t now = bs_now_ns();
 	int64_t stalled = bs_canary_stalled(m->env->canary, m->env->canaries, from_ns, now, now);
 
 	if (s->n < BS_MEASURE_MAX)
-		s->at[s->n++] =
-			(struct bs_timing){ now - from_ns - less_ns, stalled * 20 > now - from_ns };
+		s->at[s->n++] = (struct bs_timing){ ns, stalled * 20 > now - from_ns };
+}
+
+void bs_measuring_note(const struct measuring *m, struct series *s, int64_t from_ns,
+		       int64_t less_ns)
+{
+	note_ns(m, s, from_ns, bs_now_ns() - from_ns - less_ns);
 }
 
 static size_t sweep_bytes(void)
@@ -70,14 +48,13 @@ static size_t sweep_bytes(void)
 	return n < SWEEP_MIN ? SWEEP_MIN : n > SWEEP_MAX ? SWEEP_MAX : n;
 }
 
-static void sweep_caches(struct measuring *m)
+void bs_measuring_sweep(struct measuring *m)
 {
 	for (size_t i = 0; i < m->sweep_len; i += 64)
 		m->sweep[i]++;
 }
 
-/* As senders have it; NULL: rows come from the counters alone. */
-static const struct bs_traj *table_of(const struct measuring *m)
+const struct bs_traj *bs_measuring_table(const struct measuring *m)
 {
 	if (bs_protocol_streams(m->p))
 		return &m->trial;
@@ -94,9 +71,9 @@ static void put_path(const struct measuring *m, uint32_t row)
 		       m->trial.k + row * path, path * sizeof(float));
 }
 
-static struct bs_mrd_acq readout_head(const struct measuring *m, uint32_t row)
+struct bs_mrd_acq bs_measuring_head(const struct measuring *m, uint32_t row)
 {
-	const struct bs_traj *t = table_of(m);
+	const struct bs_traj *t = bs_measuring_table(m);
 	struct bs_mrd_acq h = { .version = 1,
 				.number_of_samples = (uint16_t)m->p->samples,
 				.available_channels = (uint16_t)m->p->coils,
@@ -122,8 +99,11 @@ static int pop_all(struct measuring *m, int64_t deadline_ns, struct bs_fail *why
 	struct bs_recon_image image = { .pixels = m->image };
 	int rc = 0;
 
-	while (rc >= 0 && bs_recon_ready(m->a->recon) > 0)
+	while (rc >= 0 && bs_recon_ready(m->a->recon) > 0) {
 		rc = bs_recon_pop(m->a->recon, &image, deadline_ns, why);
+		if (rc == 1)
+			m->calibration_ns += image.report.stage_ns[BS_BUDGET_CALIBRATION];
+	}
 	return rc < 0 ? rc : 0;
 }
 
@@ -134,12 +114,58 @@ static int64_t deadline(const struct measuring *m, bool passed, int64_t now_ns)
 	return passed ? now_ns : now_ns + bs_budget_ns(m->p);
 }
 
+static uint64_t lines_of(const struct bs_protocol *p)
+{
+	return (uint64_t)p->encoded[1] * p->encoded[2];
+}
+
+/* Of a frame; where the header may say any number and the others are made, every second line. */
+static uint32_t readouts_of(const struct bs_protocol *p)
+{
+	if (bs_protocol_unfolds(p) && p->by_header && p->readouts == lines_of(p))
+		return (p->readouts + 1) / 2;
+	return p->readouts;
+}
+
 /* Of a frame whose other lines are made of these: spread over the grid. */
 static uint32_t row_of(const struct bs_protocol *p, uint32_t i)
 {
-	const uint64_t lines = (uint64_t)p->encoded[1] * p->encoded[2];
+	return bs_protocol_unfolds(p) ? (uint32_t)(i * lines_of(p) / readouts_of(p)) : i;
+}
 
-	return bs_protocol_unfolds(p) ? (uint32_t)(i * lines / p->readouts) : i;
+/* Noise: a solver never stops early on it, and no calibration finds fewer signals than coils. */
+static void make_samples(struct measuring *m)
+{
+	const size_t values = (size_t)m->p->samples * m->p->coils * 2;
+	uint64_t made;
+	uint64_t read;
+
+	bs_recon_reading(m->a->recon, true, &made, &read);
+	for (size_t i = 0; i < values; i += 2) {
+		double z[2];
+
+		bs_random_normal(&m->random, z);
+		m->samples[i] = (float)(z[0] * fmin(1.0, 0.01 * m->p->max_sample));
+		m->samples[i + 1] = (float)(z[1] * fmin(1.0, 0.01 * m->p->max_sample));
+	}
+}
+
+/* A readout, and the images that it completes, or that must be popped before it. */
+static int give(struct measuring *m, const struct bs_mrd_acq *h, uint32_t row, int64_t *added_ns,
+		bool passed, struct bs_fail *why)
+{
+	int rc;
+
+	do {
+		rc = bs_armed_readout(m->a, h, row, m->samples, bs_now_ns(), why);
+		*added_ns = bs_now_ns();
+		if (rc >= 0) {
+			int popped = pop_all(m, deadline(m, passed, *added_ns), why);
+
+			rc = popped != 0 ? popped : rc;
+		}
+	} while (rc == BS_RECON_POP_FIRST);
+	return rc;
 }
 
 /* What calibrates all frames, once: a block of lines around the center of k-space. */
@@ -147,19 +173,22 @@ static int calibrate(struct measuring *m, struct bs_fail *why)
 {
 	const uint32_t *E = m->p->encoded;
 	uint32_t lines[2];
+	int64_t added_ns;
 	int rc = 0;
 
-	if (!bs_protocol_unfolds(m->p))
+	if (!bs_protocol_on_grid(m->p) ||
+	    (!bs_protocol_unfolds(m->p) && !bs_protocol_calibrates(m->p)))
 		return 0;
 	for (int a = 0; a < 2; a++)
 		lines[a] = E[a + 1] < CALIBRATION ? E[a + 1] : CALIBRATION;
 	for (uint32_t i = 0; rc == 0 && i < lines[0] * lines[1]; i++) {
 		const uint32_t y = E[1] / 2 - lines[0] / 2 + i % lines[0];
 		const uint32_t z = E[2] / 2 - lines[1] / 2 + i / lines[0];
-		struct bs_mrd_acq h = readout_head(m, y + E[1] * z);
+		struct bs_mrd_acq h = bs_measuring_head(m, y + E[1] * z);
 
 		h.flags = BS_MRD_IS_CALIBRATION;
-		rc = bs_armed_readout(m->a, &h, y + E[1] * z, m->samples, bs_now_ns(), why);
+		make_samples(m);
+		rc = give(m, &h, y + E[1] * z, &added_ns, false, why);
 	}
 	return rc;
 }
@@ -167,41 +196,40 @@ static int calibrate(struct measuring *m, struct bs_fail *why)
 /* One frame. cold: with the caches emptied before its last readout. passed: as if it were late. */
 static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *why)
 {
-	const uint32_t averages = m->p->averages > 1 ? m->p->averages : 1;
-	const uint32_t readouts = m->p->readouts * averages;
+	const uint32_t readouts = readouts_of(m->p);
 	int64_t adds_ns = 0;
 	int64_t start_ns = bs_now_ns();
 	int64_t swept_ns = 0;
 
 	m->repetition++;
 	for (uint32_t i = 0; i < readouts; i++) {
-		const uint32_t row = row_of(m->p, i % m->p->readouts);
-		struct bs_mrd_acq h = readout_head(m, row);
+		const uint32_t row = row_of(m->p, i);
+		struct bs_mrd_acq h = bs_measuring_head(m, row);
 		bool last = i + 1 == readouts;
 
-		h.idx.average = (uint16_t)(i / m->p->readouts);
+		h.flags = last ? BS_MRD_LAST_IN_REPETITION : 0;
+		if (m->anew)
+			make_samples(m);
 		if (last && cold) {
 			int64_t t = bs_now_ns();
 
-			sweep_caches(m);
+			bs_measuring_sweep(m);
 			swept_ns = bs_now_ns() - t;
 		}
 		put_path(m, row);
 		int64_t t0 = bs_now_ns();
-		int rc = bs_armed_readout(m->a, &h, row, m->samples, t0, why);
-		int64_t t1 = bs_now_ns();
+		int64_t t1;
+		int rc = give(m, &h, row, &t1, passed, why);
 
-		if (rc == 0)
-			rc = pop_all(m, deadline(m, passed, t1), why);
 		if (rc != 0)
-			return rc < 0 ? rc : bs_fail(why, BS_ERR_STATE, "a frame did not end");
+			return rc;
 		adds_ns += t1 - t0;
 		if (last) {
-			note(m, &m->finish, t1, 0);
-			note(m, &m->add, t0, bs_now_ns() - t1);
+			bs_measuring_note(m, &m->finish, t1, 0);
+			bs_measuring_note(m, &m->add, t0, bs_now_ns() - t1);
 		}
 	}
-	note(m, &m->total, start_ns, swept_ns);
+	bs_measuring_note(m, &m->total, start_ns, swept_ns);
 	if (m->adds.n < BS_MEASURE_MAX)
 		m->adds.at[m->adds.n++].ns = adds_ns / (readouts > 0 ? readouts : 1);
 	if (m->env->beat != NULL)
@@ -233,6 +261,33 @@ static void keep(struct measuring *m, enum bs_condition on)
 	bs_estimate_make(&m->out->cost[BS_COST_ADD][on], m->add.at, m->add.n, m->out->margin);
 	bs_estimate_make(&m->out->cost[BS_COST_FINISH][on], m->finish.at, m->finish.n,
 			 m->out->margin);
+}
+
+/* Scans of one frame each, in which everything is calibrated for the first time. */
+static int measure_calibration(struct measuring *m, enum bs_condition on, struct bs_fail *why)
+{
+	const struct bs_scan_info info = { 0 };
+	const int64_t begun_ns = bs_now_ns();
+	int rc = 0;
+
+	m->anew = true;
+	m->calibration.n = 0;
+	for (bool first = on == BS_CONDITION_WARM;
+	     rc == 0 && go_on(m, m->calibration.n, bs_now_ns() - begun_ns); first = false) {
+		const int64_t start_ns = bs_now_ns();
+
+		bs_armed_trial(m->a, &info, &m->noise);
+		m->calibration_ns = 0;
+		rc = calibrate(m, why);
+		if (rc == 0)
+			rc = frame(m, on == BS_CONDITION_COLD, false, why);
+		if (!first) /* which pays what arming left to it */
+			note_ns(m, &m->calibration, start_ns, m->calibration_ns);
+	}
+	m->anew = false;
+	bs_estimate_make(&m->out->cost[BS_COST_CALIBRATION][on], m->calibration.at,
+			 m->calibration.n, m->out->margin);
+	return rc;
 }
 
 /* Beside other work on the same GPU; nothing where the engine is the host's. */
@@ -286,7 +341,12 @@ static int measure_frames(struct measuring *m, struct bs_fail *why)
 	struct bs_estimate e;
 	int rc;
 
-	bs_armed_trial(m->a, &info);
+	for (int on = BS_CONDITION_WARM; on <= BS_CONDITION_COLD && bs_protocol_waits(m->p); on++) {
+		rc = measure_calibration(m, (enum bs_condition)on, why);
+		if (rc != 0)
+			return rc;
+	}
+	bs_armed_trial(m->a, &info, &m->noise);
 	rc = calibrate(m, why);
 	if (rc == 0) /* what the first one alone has to pay does not count */
 		rc = frame(m, false, false, why);
@@ -308,158 +368,7 @@ static int measure_frames(struct measuring *m, struct bs_fail *why)
 		keep(m, BS_CONDITION_COLD);
 	if (rc == 0)
 		rc = loaded_frames(m, why);
-	bs_armed_trial(m->a, &info);
-	return rc;
-}
-
-/* ---- the service's own share ---- */
-
-/* Readout 0 as a sender would send it. */
-static void make_readout(struct measuring *m)
-{
-	const struct bs_traj *t = table_of(m);
-	struct bs_mrd_acq h = readout_head(m, 0);
-	unsigned char *payload = m->message + BS_WIRE_BYTES;
-	unsigned char *at = payload + BS_MRD_ACQ_BYTES;
-	struct bs_wire w = { .kind = BS_WIRE_ACQ, .session = 1, .seq = 1 };
-
-	bs_mrd_put_acq(payload, &h);
-	for (size_t i = 0; t != NULL && i < (size_t)t->samples * t->dims; i++) {
-		float k = (float)((double)t->k[i] /
-				  bs_traj_unit_scale(m->p, (uint32_t)(i % t->dims)));
-
-		memcpy(at, &k, sizeof(k));
-		at += sizeof(k);
-	}
-	memcpy(at, m->samples, (size_t)m->p->samples * m->p->coils * 2 * sizeof(float));
-	m->message_len = BS_WIRE_BYTES + (size_t)bs_mrd_acq_bytes(&h);
-	bs_wire_encode(m->message, &w, payload, m->message_len - BS_WIRE_BYTES);
-}
-
-static int receive_once(struct measuring *m, struct bs_fail *why)
-{
-	const struct bs_scan_info info = { 0 };
-	const unsigned char *payload;
-	struct bs_mrd_acq head;
-	struct bs_wire w;
-	size_t traj_at;
-	size_t data_at = 0;
-	uint32_t row;
-	int rc = bs_wire_decode(&w, m->message, m->message_len, &payload, why);
-
-	if (rc == 0)
-		rc = bs_mrd_parse_acq(&head, &traj_at, &data_at, payload, (size_t)w.payload_len,
-				      why);
-	if (rc == 0)
-		rc = bs_admit_acq(m->p, table_of(m), &info, &head, payload + traj_at,
-				  payload + data_at, &row, why);
-	if (rc != 0)
-		return rc;
-	memcpy(m->samples, payload + data_at, (size_t)w.payload_len - data_at);
-	if (bs_protocol_streams(m->p))
-		bs_admit_path(m->p, &info, &head, payload + traj_at,
-			      m->samples + bs_path_at(&head));
-	return 0;
-}
-
-static int hand_once(struct measuring *m, struct bs_fail *why)
-{
-	char text[BS_POOLS_ATTRIBUTES];
-	const struct bs_recon_image image = { 0 };
-	const struct bs_image_timing timing = { .latency_ns = 1, .sender_ns = 1 };
-	struct bs_wire w = { .kind = BS_WIRE_IMAGE, .session = 1, .seq = 1 };
-	int n = bs_attributes_write(text, sizeof(text), m->p, m->a->engine->name, &image, &timing);
-
-	if (n < 0)
-		return bs_fail(why, n, "attributes");
-	bs_wire_encode(m->pixels, &w, m->pixels + BS_WIRE_BYTES,
-		       (size_t)bs_protocol_image_bytes(m->p));
-	return 0;
-}
-
-struct echo {
-	int ask, answer;
-};
-
-static void *answer_all(void *arg)
-{
-	struct echo *e = arg;
-	uint64_t count;
-
-	while (read(e->ask, &count, sizeof(count)) == (ssize_t)sizeof(count) && count == 1) {
-		const uint64_t one = 1;
-
-		if (write(e->answer, &one, sizeof(one)) != (ssize_t)sizeof(one))
-			break;
-	}
-	return NULL;
-}
-
-/* There and back: as many wake-ups as an image needs. */
-static int wake_once(const struct echo *e)
-{
-	const uint64_t one = 1;
-	uint64_t count;
-
-	return write(e->ask, &one, sizeof(one)) == (ssize_t)sizeof(one) &&
-			       read(e->answer, &count, sizeof(count)) == (ssize_t)sizeof(count)
-		       ? 0
-		       : BS_ERR_IO;
-}
-
-static int measure_wake(struct measuring *m, struct bs_fail *why)
-{
-	const struct timespec nap = { 0, 300000 };
-	const uint64_t end = 2;
-	struct echo e = { eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC) };
-	struct series s = { .n = 0 };
-	struct bs_estimate *wake = &m->out->cost[BS_COST_WAKE][BS_CONDITION_WARM];
-	pthread_t helper;
-	int rc = 0;
-
-	if (e.ask < 0 || e.answer < 0 || pthread_create(&helper, NULL, answer_all, &e) != 0) {
-		rc = bs_fail(why, BS_ERR_IO, "no eventfd or thread to time a wake-up with");
-		goto out;
-	}
-	for (int i = 0; rc == 0 && i < 200; i++) {
-		int64_t t0;
-
-		(void)nanosleep(&nap, NULL); /* the other thread is asleep by then */
-		t0 = bs_now_ns();
-		rc = wake_once(&e);
-		note(m, &s, t0, 0);
-	}
-	(void)!write(e.ask, &end, sizeof(end));
-	(void)pthread_join(helper, NULL);
-	bs_estimate_make(wake, s.at, s.n, m->out->margin);
-out:
-	if (e.ask >= 0)
-		(void)close(e.ask);
-	if (e.answer >= 0)
-		(void)close(e.answer);
-	return rc;
-}
-
-static int measure_share(struct measuring *m, enum bs_cost cost,
-			 int (*once)(struct measuring *, struct bs_fail *), struct bs_fail *why)
-{
-	int rc = 0;
-
-	for (int cold = 0; rc == 0 && cold < 2; cold++) {
-		struct series s = { .n = 0 };
-		int64_t until = bs_now_ns() + llrint(0.25 * m->env->seconds * 1e9);
-
-		for (int i = 0; rc == 0 && i < 128 && (i < 3 || bs_now_ns() < until); i++) {
-			if (cold)
-				sweep_caches(m);
-			int64_t t0 = bs_now_ns();
-
-			rc = once(m, why);
-			note(m, &s, t0, 0);
-		}
-		bs_estimate_make(&m->out->cost[cost][cold ? BS_CONDITION_COLD : BS_CONDITION_WARM],
-				 s.at, s.n, m->out->margin);
-	}
+	bs_armed_trial(m->a, &info, &m->noise);
 	return rc;
 }
 
@@ -480,7 +389,6 @@ static int take_memory(struct measuring *m, struct bs_fail *why)
 {
 	size_t values = (size_t)m->p->samples * m->p->coils * 2;
 	size_t table = (size_t)m->p->samples * 3 * sizeof(float);
-	struct bs_random random;
 
 	if (m->env->samples == NULL)
 		m->own_samples = malloc((values + bs_protocol_path(m->p)) * sizeof(float));
@@ -496,15 +404,11 @@ static int take_memory(struct measuring *m, struct bs_fail *why)
 	    m->sweep == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': no memory to measure with",
 			       m->p->name);
-	/* noise: a solver never stops early on it */
-	bs_random_seed(&random, 1);
-	for (size_t i = 0; i < values; i += 2) {
-		double z[2];
-
-		bs_random_normal(&random, z);
-		m->samples[i] = (float)(z[0] * fmin(1.0, 0.01 * m->p->max_sample));
-		m->samples[i + 1] = (float)(z[1] * fmin(1.0, 0.01 * m->p->max_sample));
-	}
+	bs_random_seed(&m->random, 1);
+	make_samples(m);
+	m->noise = (struct bs_noise){ .coils = m->p->coils, .readouts = 1, .samples = 1024 };
+	for (size_t c = 0; c < m->p->coils; c++)
+		m->noise.sum[c * m->p->coils + c] = 1024.0;
 	return 0;
 }
 
@@ -528,14 +432,8 @@ int bs_measure(struct bs_admission *out, const struct bs_armed *a, const struct 
 		rc = make_trial(m, why);
 	if (rc == 0)
 		rc = measure_frames(m, why);
-	if (rc == 0) {
-		make_readout(m);
-		rc = measure_share(m, BS_COST_RECEIVE, receive_once, why);
-	}
 	if (rc == 0)
-		rc = measure_share(m, BS_COST_HAND, hand_once, why);
-	if (rc == 0)
-		rc = measure_wake(m, why);
+		rc = bs_measure_share(m, why);
 	out->measured = rc == 0;
 	bs_traj_close(&m->trial);
 	free(m->own_samples);

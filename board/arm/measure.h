@@ -7,7 +7,8 @@
  * engine is CUDA's, beside a load on the GPU (gpu/device/load.h). The service's own share is timed
  * with its own functions: decoding, admission and the copy of a
  * readout, two wake-ups through an eventfd, attributes and checksum of an image. A condition takes
- * about `seconds`, at least two frames and at most BS_MEASURE_MAX.
+ * about `seconds`, at least two frames and at most BS_MEASURE_MAX. A protocol that calibrates from
+ * its scans does so first, with lines of noise, no two alike, as often: its images are timed after.
  * A protocol that does less when it is late (budget.on_miss shed) is timed under its deadline, and
  * once more doing the least that it may, with the deadline passed.
  * Before the first scan, from the thread that owns the reconstruction; allocates and frees.
@@ -43,7 +44,8 @@ int bs_measure(struct bs_admission *out, const struct bs_armed *a, const struct 
 /* Whether a protocol's budget asks for it. */
 static inline bool bs_measure_wanted(const struct bs_protocol *p)
 {
-	return p->image_ms > 0.0 && p->admission == BS_ADMIT_MEASURE;
+	return (p->image_ms > 0.0 || p->stage_ms[BS_BUDGET_CALIBRATION] > 0.0) &&
+	       p->admission == BS_ADMIT_MEASURE;
 }
 /* A line for each cost and condition, and the sums; each line behind prefix. */
 void bs_measure_print(FILE *to, const struct bs_admission *a, const struct bs_protocol *p,

@@ -131,9 +131,8 @@ static bool read_own(const struct words *w, int64_t handed_ns, struct bs_own *s)
 /* The stages, and the service's own part: all but the operators and the transfers. */
 static void keep_parts(struct bs_archive *g, const struct words *w, struct bs_own *s, int64_t now)
 {
-	static const bool operators[BS_BUDGET_STAGES] = {
-		false, true, true, true, true, true, false
-	};
+	static const bool operators[BS_BUDGET_STAGES] = { false, true, true,  true,
+							  true,  true, false, true };
 	bool any = bs_methods[g->p->method].empty;
 
 	for (int i = 0; i < BS_BUDGET_STAGES; i++) {
@@ -154,15 +153,25 @@ static void keep_parts(struct bs_archive *g, const struct words *w, struct bs_ow
 	keep(g, BS_SPREAD_OWN_QUIET, bs_own_quiet(s, g->canary, g->canaries.count, now));
 }
 
-static void judge(struct bs_archive *g, int64_t due, int64_t received, int64_t handed, int64_t now)
+/* The report of an image that says this of itself, as far as its budget depends on it. */
+static struct bs_report report_of(const struct words *w)
+{
+	struct bs_report r = { 0 };
+
+	(void)attribute_us(w, "stage_calibration_us", &r.stage_ns[BS_BUDGET_CALIBRATION]);
+	return r;
+}
+
+static void judge(struct bs_archive *g, const struct bs_report *report, int64_t due,
+		  int64_t received, int64_t handed, int64_t now)
 {
 	struct bs_late m = { .image = g->run->arrived + 1,
 			     .before_ns = g->before_ns,
 			     .received_ns = received,
 			     .handed_ns = handed };
-	int64_t budget = bs_budget_ns(g->p);
+	int64_t budget = bs_ns_of_ms(bs_budget_image_ms(g->p, report));
 
-	if (!bs_budget_missed(g->p, handed - due))
+	if (!bs_budget_missed(g->p, report, handed - due))
 		return;
 	g->run->raw++;
 	if (g->left == NULL || !bs_departures_find(g->left, due, &m.left))
@@ -181,7 +190,8 @@ static void judge(struct bs_archive *g, int64_t due, int64_t received, int64_t h
 }
 
 /* Counts what the image says of itself, and whether that agrees with when it was handed on. */
-static void keep_words(struct bs_archive *g, const struct words *w, int64_t latency)
+static void keep_words(struct bs_archive *g, const struct words *w, const struct bs_report *report,
+		       int64_t latency)
 {
 	bool missed = attribute_is(w, "budget", "missed");
 	const char *at;
@@ -193,7 +203,7 @@ static void keep_words(struct bs_archive *g, const struct words *w, int64_t late
 	for (int r = 0; r < BS_RUNGS; r++)
 		g->run->rung[r] += attribute_is(w, "rung", bs_rung_name((enum bs_rung)r));
 	g->run->late += missed;
-	g->run->disagreed += missed != bs_budget_missed(g->p, latency) ||
+	g->run->disagreed += missed != bs_budget_missed(g->p, report, latency) ||
 			     (!missed && !attribute_is(w, "budget", "met"));
 	for (struct words rest = *w; (at = attribute(&rest, "stage_missed")) != NULL;) {
 		for (int i = 0; i < BS_BUDGET_STAGES; i++)
@@ -255,7 +265,10 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 	}
 	int64_t latency = w.time_ns - own.from_ns;
 
-	keep_words(g, &words, latency);
+	const struct bs_report report = report_of(&words);
+
+	g->run->calibrated += report.stage_ns[BS_BUDGET_CALIBRATION] > 0;
+	keep_words(g, &words, &report, latency);
 	keep(g, BS_SPREAD_DUE, w.time_ns - due);
 	keep(g, BS_SPREAD_RECEIVED, latency);
 	keep(g, BS_SPREAD_ARRIVAL, now - due);
@@ -263,7 +276,7 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 	     latency -
 		     bs_canary_stalled(g->canary, g->canaries.count, own.from_ns, w.time_ns, now));
 	keep_parts(g, &words, &own, now);
-	judge(g, due, own.from_ns, w.time_ns, now);
+	judge(g, &report, due, own.from_ns, w.time_ns, now);
 	g->before_ns = now;
 	g->run->arrived++;
 	atomic_fetch_add(&g->count, 1);

@@ -15,6 +15,8 @@ const struct bs_spread_name bs_spread_names[BS_SPREADS] = {
 	[BS_SPREAD_STAGE + BS_BUDGET_COMBINE] = { "combine_ms", "of that, combine" },
 	[BS_SPREAD_STAGE + BS_BUDGET_DOWNLOAD] = { "download_ms", "of that, download" },
 	[BS_SPREAD_STAGE + BS_BUDGET_EMIT] = { "emit_ms", "of that, emit" },
+	[BS_SPREAD_STAGE + BS_BUDGET_CALIBRATION] = { "calibration_ms",
+						      "calibration, of images that had one" },
 	[BS_SPREAD_ARRIVAL] = { "archive_ms", "last readout due to image in the archive's hands" },
 	[BS_SPREAD_SENT] = { "sender_ms",
 			     "the sender behind its due times, each readout, all runs so far" },

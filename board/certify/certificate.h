@@ -53,6 +53,7 @@ struct bs_certify_run {
 	/* what the archive saw; partial, late, degraded: the service's own words */
 	uint64_t arrived, partial, previews;
 	uint64_t late, degraded, rung[BS_RUNGS]; /* degraded: for being in time, less was done */
+	uint64_t calibrated;                     /* images that something was calibrated for */
 	uint64_t stage_missed[BS_BUDGET_STAGES]; /* images with this stage over its own budget */
 	uint64_t torn;     /* messages that were no image of this run, or lack what must be there */
 	uint64_t repeated; /* images that came again */

@@ -77,6 +77,7 @@ static void js_run(struct bs_doc *d, const struct bs_certify_run *r)
 		(void)snprintf(key, sizeof(key), "rung_%s", bs_rung_name((enum bs_rung)i));
 		bs_doc_number(d, key, r->rung[i]);
 	}
+	bs_doc_number(d, "calibrated", r->calibrated);
 	for (int i = 0; i < BS_BUDGET_STAGES; i++) {
 		(void)snprintf(key, sizeof(key), "%s_over_its_budget",
 			       bs_budget_stage_name((enum bs_budget_stage)i));
@@ -178,6 +179,7 @@ void bs_report_json(struct bs_doc *d, const struct bs_certificate *c)
 	bs_doc_text(d, "protocol", c->p->name);
 	bs_doc_text(d, "engine", c->engine);
 	bs_doc_value(d, "budget_ms", "%g", c->p->image_ms);
+	bs_doc_value(d, "calibration_budget_ms", "%g", c->p->stage_ms[BS_BUDGET_CALIBRATION]);
 	bs_doc_text(d, "refused", c->refused);
 	bs_doc_text(d, "config_sha256", c->config_sha256);
 	bs_doc_text(d, "recording", c->recording);

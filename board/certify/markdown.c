@@ -25,10 +25,14 @@ static void md_contract(struct bs_text *t, const struct bs_certificate *c)
 	static const char *const misses[] = { "marked", "followed by doing less",
 					      "the end of its scan" };
 
-	bs_text_put(t,
-		    "Contract: every image within %g ms of its last readout's due time; a late "
-		    "one is %s.\n\n",
-		    c->p->image_ms, misses[c->p->on_miss]);
+	bs_text_put(t, "Contract: every image within %g ms of its last readout's due time; ",
+		    c->p->image_ms);
+	if (c->p->stage_ms[BS_BUDGET_CALIBRATION] > 0.0)
+		bs_text_put(t,
+			    "one that calibrates within %g ms more, and the calibration itself "
+			    "within those; ",
+			    c->p->stage_ms[BS_BUDGET_CALIBRATION]);
+	bs_text_put(t, "a late one is %s.\n\n", misses[c->p->on_miss]);
 	bs_text_put(t, "**The contract was %s.**", bs_verdict_word(c->verdict));
 	if (c->verdict == BS_VERDICT_KEPT && c->run[0].explained > 0)
 		bs_text_put(t,
@@ -180,6 +184,8 @@ static void md_run(struct bs_text *t, const struct bs_certificate *c,
 		    "- by the service's own clock, from the last readout received: %" PRIu64
 		    " late\n",
 		    r->late);
+	if (r->calibrated > 0)
+		bs_text_put(t, "- images that calibrate: %" PRIu64 "\n", r->calibrated);
 	for (int i = 0; i < BS_RUNGS; i++)
 		if (i != BS_RUNG_FULL && r->rung[i] > 0)
 			bs_text_put(t, "- made on the ladder's rung `%s`: %" PRIu64 "\n",

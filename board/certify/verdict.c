@@ -48,6 +48,11 @@ static void judge_images(struct bs_certificate *c, const struct bs_certify_run *
 			" images were late, and neither a canary's stall nor the "
 			"sender's own sleep explains them",
 			bs_certify_attributed(r), r->arrived);
+	if (r->stage_missed[BS_BUDGET_CALIBRATION] > 0)
+		because(c, BS_VERDICT_BROKEN,
+			"%" PRIu64 " of %" PRIu64
+			" images that calibrate took longer for it than budget.calibration_ms",
+			r->stage_missed[BS_BUDGET_CALIBRATION], r->calibrated);
 	if (r->made != r->expected)
 		because(c, BS_VERDICT_BROKEN,
 			"the recording makes %" PRIu64
@@ -123,6 +128,9 @@ void bs_verdict_make(struct bs_certificate *c)
 	judge_service(c, r);
 	if (c->runs == 0 || r->arrived == 0)
 		because(c, BS_VERDICT_UNPROVEN, "no image came");
+	if (c->p->stage_ms[BS_BUDGET_CALIBRATION] > 0.0 && r->calibrated == 0 && r->arrived > 0)
+		because(c, BS_VERDICT_UNPROVEN,
+			"budget.calibration_ms was not tried: no image calibrated anything");
 	if (r->explained > 0 && doubt != NULL)
 		because(c, BS_VERDICT_UNPROVEN,
 			"%" PRIu64 " late images are explained by a stall, but %s: they count",

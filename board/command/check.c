@@ -94,7 +94,8 @@ static int measure(const struct bs_site *site, const struct bs_memplan *plan)
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		const struct bs_protocol *p = &site->protocol[i];
 
-		if (p->image_ms <= 0.0 || plan->protocol[i].why.code != 0)
+		if ((p->image_ms <= 0.0 && p->stage_ms[BS_BUDGET_CALIBRATION] <= 0.0) ||
+		    plan->protocol[i].why.code != 0)
 			continue;
 		status |= measure_one(site, p, team) != 0;
 		(void)fflush(stdout);

@@ -68,10 +68,11 @@ static int write_words(struct bs_image_meta *m, const struct bs_message_env *env
 /* True: what was late at passed_ns is all that was late when the image was handed on. */
 static bool agrees(const struct bs_image_meta *m, const struct bs_protocol *p, int64_t passed_ns)
 {
-	return m->image.preview || (bs_budget_missed(p, passed_ns - m->from_ns) ==
-					    bs_budget_missed(p, m->handed_ns - m->from_ns) &&
-				    bs_message_stages_missed(m, p, passed_ns) ==
-					    bs_message_stages_missed(m, p, m->handed_ns));
+	return m->image.preview ||
+	       (bs_budget_missed(p, &m->image.report, passed_ns - m->from_ns) ==
+			bs_budget_missed(p, &m->image.report, m->handed_ns - m->from_ns) &&
+		bs_message_stages_missed(m, p, passed_ns) ==
+			bs_message_stages_missed(m, p, m->handed_ns));
 }
 
 int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,

@@ -112,7 +112,8 @@ static void count_miss(struct emit *e, const struct bs_image_meta *m, int64_t ha
 {
 	struct bs_shared *s = e->env->shm.s;
 	struct bs_misses *miss = &s->misses[m->protocol];
-	int64_t budget_ns = bs_budget_ns(&e->env->site.protocol[m->protocol]);
+	int64_t budget_ns = bs_ns_of_ms(
+		bs_budget_image_ms(&e->env->site.protocol[m->protocol], &m->image.report));
 
 	bs_count(&miss->raw, 1);
 	if (bs_canary_explains(s->canary, atomic_load(&s->canaries), m->from_ns, handed_ns,
@@ -131,8 +132,8 @@ static void stop_scan(struct emit *e, const struct bs_image_meta *m, const struc
 	if (s->scan.emit_code == 0) {
 		(void)snprintf(s->scan.emit_text, sizeof(s->scan.emit_text),
 			       "image %u was late, %.3f ms of %g, and protocol '%s' stops then",
-			       m->image.head.image_index, (double)latency_ns * 1e-6, p->image_ms,
-			       p->name);
+			       m->image.head.image_index, (double)latency_ns * 1e-6,
+			       bs_budget_image_ms(p, &m->image.report), p->name);
 		s->scan.emit_code = BS_ERR_BUDGET;
 	}
 	bs_count(&s->budget[m->protocol].stopped, 1);
@@ -146,7 +147,7 @@ static void judge(struct emit *e, const struct bs_image_meta *m, const struct bs
 	struct bs_shared *s = e->env->shm.s;
 	struct bs_budget_record *b = &s->budget[m->protocol];
 	int64_t latency_ns = m->handed_ns - m->from_ns;
-	bool missed = bs_budget_missed(p, latency_ns);
+	bool missed = bs_budget_missed(p, &m->image.report, latency_ns);
 	bool current = m->scan == atomic_load(&s->scan.id);
 	uint64_t n = atomic_load(&b->results);
 	uint32_t stages = bs_message_stages_missed(m, p, m->handed_ns);

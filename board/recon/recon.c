@@ -170,13 +170,14 @@ static void add_times(struct recon_worker *w, const struct bs_image_meta *m)
 		[BS_BUDGET_SOLVE] = BS_STAGE_SOLVE,
 		[BS_BUDGET_COMBINE] = BS_STAGE_COMBINE,
 		[BS_BUDGET_DOWNLOAD] = BS_STAGE_DOWNLOAD,
+		[BS_BUDGET_CALIBRATION] = BS_STAGE_CALIBRATION,
 	};
 	struct bs_shm *shm = &w->env->shm;
 
 	bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_SLOT), m->begun_ns - m->ready_ns);
 	bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_FINISH), m->made_ns - m->begun_ns);
-	for (int i = BS_BUDGET_UPLOAD; i <= BS_BUDGET_DOWNLOAD; i++)
-		if (m->image.report.stage_ns[i] != 0)
+	for (int i = BS_BUDGET_UPLOAD; i < BS_BUDGET_STAGES; i++)
+		if (i != BS_BUDGET_EMIT && m->image.report.stage_ns[i] != 0)
 			bs_hist_add(bs_shm_hist(shm, w->protocol, stages[i]),
 				    m->image.report.stage_ns[i]);
 }

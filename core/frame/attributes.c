@@ -86,7 +86,7 @@ static enum quality quality_of(const struct bs_protocol *p, const struct bs_reco
 {
 	if (image->missing != 0 || image->lacks[0] != '\0' || image->preview)
 		return PARTIAL;
-	if (bs_budget_missed(p, timing->latency_ns))
+	if (bs_budget_missed(p, &image->report, timing->latency_ns))
 		return LATE;
 	if (image->report.deadline_stop || image->report.gridded)
 		return DEGRADED;
@@ -158,9 +158,11 @@ void bs_attributes_fill(struct bs_mrd_image *head, const struct bs_protocol *p,
 {
 	int64_t stage_ns[BS_BUDGET_STAGES];
 
-	head->user_int[0] = image->preview ? 0 : whole_us(bs_budget_ns(p));
+	head->user_int[0] =
+		image->preview ? 0 : whole_us(bs_ns_of_ms(bs_budget_image_ms(p, &image->report)));
 	head->user_int[1] = whole_us(timing->latency_ns);
-	head->user_int[2] = !image->preview && bs_budget_missed(p, timing->latency_ns);
+	head->user_int[2] =
+		!image->preview && bs_budget_missed(p, &image->report, timing->latency_ns);
 	head->user_int[3] = count(image->report.iterations);
 	head->user_int[4] = count(image->missing);
 	head->user_int[5] = count(timing->gaps);
@@ -168,10 +170,10 @@ void bs_attributes_fill(struct bs_mrd_image *head, const struct bs_protocol *p,
 	head->user_int[7] = (int32_t)quality_of(p, image, timing);
 	head->user_float[0] = (float)image->report.residual;
 	bs_image_stages(timing, &image->report, timing->passed_ns, stage_ns);
-	for (int i = 0; i < BS_BUDGET_STAGES; i++)
+	for (int i = 0; i <= BS_BUDGET_EMIT; i++)
 		head->user_float[1 + i] = (float)((double)stage_ns[i] * 1e-3);
 }
-_Static_assert(BS_BUDGET_STAGES == 7, "one user_float each, after the residual");
+_Static_assert(BS_BUDGET_EMIT == 6, "one user_float each, after the residual");
 
 static void put_delays(struct bs_text *t, const struct bs_traj_spec *traj)
 {
@@ -238,10 +240,12 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	if (timing->sender_ns != 0)
 		bs_text_put(&t, META("boreside_sender_ns", "%lld"), (long long)timing->sender_ns);
 	if (p->image_ms > 0.0 && !image->preview) {
-		bs_text_put(&t, META("boreside_budget_ms", "%.6g"), p->image_ms);
+		bs_text_put(&t, META("boreside_budget_ms", "%.6g"),
+			    bs_budget_image_ms(p, &image->report));
 		if (timing->latency_ns > 0)
 			put_text(&t, "boreside_budget",
-				 bs_budget_missed(p, timing->latency_ns) ? "missed" : "met");
+				 bs_budget_missed(p, &image->report, timing->latency_ns) ? "missed"
+											 : "met");
 	}
 	put_stages(&t, p, image, timing);
 	bs_text_put(&t, "</ismrmrdMeta>");

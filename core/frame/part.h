@@ -30,6 +30,7 @@ struct frame {
 	const struct seat *seat; /* the engine that it began with */
 	struct bs_mrd_acq first, last;
 	int64_t last_ns;
+	int64_t calibration_ns; /* the slice's, of its first contrast: not yet told */
 	bool preview_due;
 	bool imaged; /* in this scan, by the protocol's own engine */
 	struct window w;
@@ -71,5 +72,7 @@ void bs_window_enter(const struct bs_recon *r, struct frame *f, const struct bs_
 int bs_window_end(struct bs_recon *r, uint32_t slot);
 int bs_window_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
 		    int64_t deadline_ns);
+/* prepared.c: what the slice's next image has waited for; it is told once. */
+int64_t bs_recon_take_calibration(struct bs_recon *r, uint32_t slot);
 
 #endif

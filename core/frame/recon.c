@@ -78,6 +78,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 
 		f->state = FRAME_EMPTY;
 		f->preview_due = f->imaged = false;
+		f->calibration_ns = 0;
 		f->w.passed = 0;
 		f->w.unfolded = false;
 		if (r->groups > 0)
@@ -405,21 +406,6 @@ void bs_recon_skip_previews(struct bs_recon *r)
 		r->frame[f].preview_due = false;
 }
 
-void bs_recon_prepared(struct bs_recon *r, const struct bs_prepared *prepared)
-{
-	r->prepared = *prepared;
-}
-
-void bs_recon_corrected(struct bs_recon *r, const struct bs_corrected *corrected)
-{
-	r->corrected = *corrected;
-}
-
-void bs_recon_earlier(struct bs_recon *r, const struct bs_earlier *earlier)
-{
-	r->earlier = *earlier;
-}
-
 int bs_recon_maps(struct bs_recon *r, struct bs_fail *why)
 {
 	struct seat seats[SEATS];
@@ -549,6 +535,8 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 			       bs_recon_engine(r, image), preview ? "preview" : "image",
 			       image->head.image_index, image->report.why.code != 0 ? ": " : "",
 			       image->report.why.text);
+	if (!preview)
+		image->report.stage_ns[BS_BUDGET_CALIBRATION] += bs_recon_take_calibration(r, slot);
 	f->imaged = f->imaged || (!preview && !image->report.gridded);
 	return 1;
 }

@@ -224,6 +224,8 @@ void bs_recon_earlier(struct bs_recon *r, const struct bs_earlier *earlier);
 int bs_recon_maps(struct bs_recon *r, struct bs_fail *why);
 /* Each slice and contrast has had an image in this scan, by the protocol's own method. */
 bool bs_recon_imaged(const struct bs_recon *r);
+/* What the slice's next image has waited for before its readouts came here (gpu/engine/front.h). */
+void bs_recon_calibrated(struct bs_recon *r, uint32_t slice, int64_t spent_ns);
 /* The scan's readouts so far. */
 const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r);
 /* The engine that made it: "gridding/host". */

@@ -12,7 +12,8 @@
 
 const char *bs_cost_name(enum bs_cost c)
 {
-	static const char *const names[BS_COSTS] = { "receive", "wake", "add", "finish", "hand" };
+	static const char *const names[BS_COSTS] = { "receive", "wake", "add",
+						     "finish",  "hand", "calibration" };
 
 	return (unsigned)c < BS_COSTS ? names[c] : "?";
 }
@@ -83,17 +84,35 @@ int64_t bs_admission_worst(const struct bs_admission *a, bool least)
 {
 	int64_t sum = 0;
 
-	for (int c = 0; c < BS_COSTS; c++)
+	for (int c = 0; c < BS_COST_CALIBRATION; c++)
 		sum += c == BS_COST_FINISH && least ? a->least.worst_ns
 						    : bs_admission_cost(a, (enum bs_cost)c);
 	return sum;
 }
 
-int bs_admission_judge(const struct bs_admission *a, const struct bs_protocol *p,
+static int judge_calibration(const struct bs_admission *a, const struct bs_protocol *p,
+			     struct bs_fail *why)
+{
+	const enum bs_condition on = worst_condition(a, BS_COST_CALIBRATION);
+	const struct bs_estimate *e = &a->cost[BS_COST_CALIBRATION][on];
+	const double budget_ms = p->stage_ms[BS_BUDGET_CALIBRATION];
+
+	if (!a->measured || budget_ms <= 0.0 || (double)e->worst_ns * MS <= budget_ms)
+		return 0;
+	return bs_fail(why, BS_ERR_BUDGET,
+		       "protocol '%s': budget.calibration_ms is %g, the estimate %.3f ms (%s, N "
+		       "%u); margin %g%s; see budget.admission",
+		       p->name, budget_ms, (double)e->worst_ns * MS, bs_condition_name(on), e->n,
+		       a->margin, e->busy ? ", busy machine" : "");
+}
+
+static int judge_image(const struct bs_admission *a, const struct bs_protocol *p,
 		       struct bs_fail *why)
 {
 	bool least = p->on_miss == BS_MISS_SHED;
-	int64_t worst = bs_admission_worst(a, least);
+	bool apart = p->stage_ms[BS_BUDGET_CALIBRATION] > 0.0; /* it has a budget of its own */
+	int64_t worst = bs_admission_worst(a, least) +
+			(apart ? 0 : bs_admission_cost(a, BS_COST_CALIBRATION));
 	char parts[256] = "";
 	size_t at = 0;
 	bool busy = false;
@@ -104,11 +123,13 @@ int bs_admission_judge(const struct bs_admission *a, const struct bs_protocol *p
 		enum bs_condition on = worst_condition(a, (enum bs_cost)c);
 		bool cut = least && c == BS_COST_FINISH;
 		const struct bs_estimate *e = cut ? &a->least : &a->cost[c][on];
-		int n = snprintf(parts + at, sizeof(parts) - at, "%s%s %.3f (%s, N %u)",
-				 at > 0 ? " + " : "", bs_cost_name((enum bs_cost)c),
-				 (double)e->worst_ns * MS, cut ? "least" : bs_condition_name(on),
-				 e->n);
+		int n;
 
+		if (c == BS_COST_CALIBRATION && (apart || e->n == 0))
+			break;
+		n = snprintf(parts + at, sizeof(parts) - at, "%s%s %.3f (%s, N %u)",
+			     at > 0 ? " + " : "", bs_cost_name((enum bs_cost)c),
+			     (double)e->worst_ns * MS, cut ? "least" : bs_condition_name(on), e->n);
 		busy = busy || e->busy;
 		at += n > 0 && (size_t)n < sizeof(parts) - at ? (size_t)n : 0;
 	}
@@ -117,6 +138,14 @@ int bs_admission_judge(const struct bs_admission *a, const struct bs_protocol *p
 		       "%g%s; see budget.admission",
 		       p->name, p->image_ms, (double)worst * MS, parts, a->margin,
 		       busy ? ", busy machine" : "");
+}
+
+int bs_admission_judge(const struct bs_admission *a, const struct bs_protocol *p,
+		       struct bs_fail *why)
+{
+	int rc = judge_calibration(a, p, why);
+
+	return rc == 0 ? judge_image(a, p, why) : rc;
 }
 
 /* Several images one after the other, as far as the header says. */

@@ -9,8 +9,9 @@
  *   at least half of the timings undisturbed: the 99.9 % quantile of those (the largest, below
  *   1,000 of them) times 1 + margin;
  *   else the machine was too busy to measure on: the median of all times 1 + margin, and busy.
- * A cost's worst is that of its worst condition; an image's, the sum over the costs. That sum is
- * an estimate: it refuses what cannot work, `boreside certify` proves what does.
+ * A cost's worst is that of its worst condition; an image's, the sum over the costs but for
+ * calibration, which most images have none of. That sum is an estimate: it refuses what cannot
+ * work, `boreside certify` proves what does.
  * Pure functions of their arguments: no clock, no allocation. Test: test/unit/core/test_admission.c
  */
 #ifndef BS_CORE_LATENCY_ADMISSION_H
@@ -24,11 +25,12 @@
 #include "core/protocol.h"
 
 enum bs_cost {
-	BS_COST_RECEIVE, /* a readout: checksum, checks, the copy into its slot */
-	BS_COST_WAKE,    /* ingest wakes recon, recon wakes emit */
-	BS_COST_ADD,     /* the engine's add of the last readout */
-	BS_COST_FINISH,  /* the engine's finish */
-	BS_COST_HAND,    /* attributes and checksum of the image */
+	BS_COST_RECEIVE,     /* a readout: checksum, checks, the copy into its slot */
+	BS_COST_WAKE,        /* ingest wakes recon, recon wakes emit */
+	BS_COST_ADD,         /* the engine's add of the last readout */
+	BS_COST_FINISH,      /* the engine's finish */
+	BS_COST_HAND,        /* attributes and checksum of the image */
+	BS_COST_CALIBRATION, /* of the images that calibrate alone: from synthetic lines */
 	BS_COSTS
 };
 enum bs_condition { BS_CONDITION_WARM, BS_CONDITION_COLD, BS_CONDITION_LOADED, BS_CONDITIONS };
@@ -70,8 +72,9 @@ int64_t bs_admission_cost(const struct bs_admission *a, enum bs_cost c);
 int64_t bs_admission_worst(const struct bs_admission *a, bool least);
 
 /*
- * The budget against the estimate: 0, or BS_ERR_BUDGET with the numbers of each cost. A protocol
- * that sheds is held to the least that it can do. 0 where nothing was measured or declared.
+ * The budgets against the estimate: 0, or BS_ERR_BUDGET with the numbers of each cost. A protocol
+ * that sheds is held to the least that it can do. Calibration is held to calibration_ms; without
+ * one an image and its calibration are to keep image_ms. 0 where nothing was measured or declared.
  */
 int bs_admission_judge(const struct bs_admission *a, const struct bs_protocol *p,
 		       struct bs_fail *why);

@@ -23,9 +23,9 @@ const char *bs_rung_name(enum bs_rung r)
 
 const char *bs_budget_stage_name(enum bs_budget_stage s)
 {
-	static const char *const names[BS_BUDGET_STAGES] = { "receive", "upload",  "accumulate",
-							     "solve",   "combine", "download",
-							     "emit" };
+	static const char *const names[BS_BUDGET_STAGES] = { "receive", "upload",     "accumulate",
+							     "solve",   "combine",    "download",
+							     "emit",    "calibration" };
 
 	return (unsigned)s < BS_BUDGET_STAGES ? names[s] : "?";
 }
@@ -138,7 +138,8 @@ bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t
 {
 	*rung = rung_of(b, report->gridded);
 	b->images[*rung]++;
-	if (bs_budget_missed(b->p, made_ns - from_ns)) /* it is late before it is handed on */
+	if (bs_budget_missed(b->p, report,
+			     made_ns - from_ns)) /* it is late before it is handed on */
 		return judge(b, *rung, BS_RESULT_MISSED);
 	if (report->deadline_stop) /* after one iteration: as good as missed */
 		return judge(b, *rung, report->iterations > 1 ? BS_RESULT_TIGHT : BS_RESULT_MISSED);

@@ -71,6 +71,18 @@ void bs_budget_open(struct bs_budget *b, const struct bs_protocol *p, bool gridd
 /* A scan begins: on full; counts stay. */
 void bs_budget_scan(struct bs_budget *b);
 struct bs_aim bs_budget_aim(const struct bs_budget *b);
+/*
+ * A solver's deadline after calibration for its image has taken spent_ns: that is not taken from
+ * the solver's time, as far as calibration_ms goes.
+ */
+static inline int64_t bs_budget_later(const struct bs_protocol *p, int64_t deadline_ns,
+				      int64_t spent_ns)
+{
+	const int64_t most_ns = bs_ns_of_ms(p->stage_ms[BS_BUDGET_CALIBRATION]);
+
+	return deadline_ns == INT64_MAX ? INT64_MAX
+					: deadline_ns + (spent_ns < most_ns ? spent_ns : most_ns);
+}
 /* The solver's, for an image whose latency counts from from_ns; INT64_MAX unless under shed. */
 int64_t bs_budget_deadline(const struct bs_budget *b, int64_t from_ns);
 /* *rung: that the image was made on. True: a step was taken (b->rung tells to where). */
@@ -85,10 +97,20 @@ static inline int64_t bs_budget_ns(const struct bs_protocol *p)
 {
 	return bs_ns_of_ms(p->image_ms);
 }
-/* latency_ns against the protocol's image budget; never missed without one. */
-static inline bool bs_budget_missed(const struct bs_protocol *p, int64_t latency_ns)
+/* The image's own: calibration_ms more where its report says that something was calibrated. */
+static inline double bs_budget_image_ms(const struct bs_protocol *p, const struct bs_report *r)
 {
-	return p->image_ms > 0.0 && (double)latency_ns > p->image_ms * 1e6;
+	return p->image_ms > 0.0 && r->stage_ns[BS_BUDGET_CALIBRATION] > 0
+		       ? p->image_ms + p->stage_ms[BS_BUDGET_CALIBRATION]
+		       : p->image_ms;
+}
+/* latency_ns against that; never missed without one. */
+static inline bool bs_budget_missed(const struct bs_protocol *p, const struct bs_report *r,
+				    int64_t latency_ns)
+{
+	const double ms = bs_budget_image_ms(p, r);
+
+	return ms > 0.0 && (double)latency_ns > ms * 1e6;
 }
 /* Bit i: stage i took longer than its own budget. */
 uint32_t bs_budget_stages_missed(const struct bs_protocol *p,

@@ -29,7 +29,7 @@ struct bs_arena {
 };
 
 /* The memory plan of one protocol: what `boreside check` prints. */
-#define BS_NEED_MAX 48u
+#define BS_NEED_MAX 96u /* phases, coils, GRAPPA, maps and projections in one protocol: about 70 */
 struct bs_need {
 	struct {
 		const char *what; /* static words: "grid", "samples", ... */

@@ -170,7 +170,10 @@ static int cart_finish(void *self, uint32_t frame, int64_t deadline_ns, float *i
 	summed_ns = bs_now_ns();
 	bs_combiner_run(e->combiner, e->coil_images,
 			bs_maps_of(e->maps, e->p, bs_protocol_frame_slice(e->p, frame)), image);
-	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;
+	if (e->filler != NULL)
+		report->stage_ns[BS_BUDGET_CALIBRATION] = bs_filler_calibrated_ns(e->filler);
+	report->stage_ns[BS_BUDGET_ACCUMULATE] =
+		summed_ns - start_ns - report->stage_ns[BS_BUDGET_CALIBRATION];
 	report->stage_ns[BS_BUDGET_COMBINE] = bs_now_ns() - summed_ns;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/thread/clock.h"
 #include "gpu/calibrate/region.h"
 
 /* Calibration lines that are kept, y and z: what scanners are set to, and some room. */
@@ -17,6 +18,7 @@ struct bs_filler {
 	struct bs_region *region;
 	uint8_t *have; /* [frame][line] */
 	size_t lines, have_size;
+	int64_t calibrated_ns;
 };
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -183,9 +185,11 @@ int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 				   least(p->grappa_kernel[2], p->encoded[2]) };
 	uint8_t *have = f->have + frame * f->lines;
 	struct bs_grappa_lines box;
+	const int64_t start_ns = bs_now_ns();
 	struct bs_fail reason;
 	int rc;
 
+	f->calibrated_ns = 0;
 	if (!leave_beyond(have, p->encoded + 1))
 		return 0;
 	if (!bs_region_box(f->region, frame, want, &box))
@@ -197,10 +201,17 @@ int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 			frame / p->contrasts, frame % p->contrasts, want[0], want[1], box.lines[0],
 			box.lines[1]);
 	rc = bs_grappa_prepare(f->grappa, frame, have, &box, &reason);
+	if (bs_grappa_made(f->grappa))
+		f->calibrated_ns = bs_now_ns() - start_ns;
 	return rc == 0 ? bs_grappa_neighbors(f->grappa)->missed > 0
 		       : bs_fail(why, rc == BS_ERR_VALUE ? BS_ERR_CALIBRATION : rc,
 				 "slice %u, contrast %u: %s", frame / p->contrasts,
 				 frame % p->contrasts, reason.text);
+}
+
+int64_t bs_filler_calibrated_ns(const struct bs_filler *f)
+{
+	return f->calibrated_ns;
 }
 
 struct bs_grappa *bs_filler_grappa(struct bs_filler *f)

@@ -42,6 +42,8 @@ void bs_filler_side(struct bs_filler *f, uint32_t frame, uint32_t row, const flo
  * do not determine them.
  */
 int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why);
+/* What the last prepare took; 0: all weights were there. For the image's report. */
+int64_t bs_filler_calibrated_ns(const struct bs_filler *f);
 struct bs_grappa *bs_filler_grappa(struct bs_filler *f);
 
 #ifdef __cplusplus

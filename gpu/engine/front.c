@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/thread/clock.h"
 #include "gpu/calibrate/along.h"
 #include "gpu/calibrate/compress.h"
 #include "gpu/calibrate/mix.h"
@@ -227,27 +228,6 @@ void bs_front_scan(struct bs_front *f, const struct bs_scan_info *info,
 	}
 }
 
-void bs_front_trial(struct bs_front *f, const struct bs_scan_info *info)
-{
-	const size_t size = 2 * (size_t)f->inner_coils * f->p->coils;
-
-	bs_front_scan(f, info, NULL);
-	f->begun = f->said.whitened = true;
-	memset(f->matrix, 0, f->slices * size * sizeof(*f->matrix));
-	if (f->along != NULL)
-		memset(f->by_place, 0, f->slices * size * f->places * sizeof(*f->by_place));
-	for (uint32_t s = 0; s < f->slices; s++) {
-		f->slice[s].known = true;
-		for (uint32_t v = 0; v < f->inner_coils; v++) {
-			const size_t at = s * size + 2 * ((size_t)v * f->p->coils + v);
-
-			f->matrix[at] = 1.0f;
-			for (uint32_t x = 0; f->along != NULL && x < f->places; x++)
-				f->by_place[at * f->places + 2 * (size_t)x] = 1.0f;
-		}
-	}
-}
-
 /* The whitening matrix, and what images say of it. */
 static int whiten(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fail *why)
 {
@@ -272,6 +252,7 @@ static int whiten(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_f
 /* The scan's first readout that is used and is no noise: from here on the noise is what it is. */
 static int begin(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fail *why)
 {
+	const int64_t start_ns = bs_now_ns();
 	struct bs_fail reason = { 0 };
 	int rc = 0;
 
@@ -283,6 +264,8 @@ static int begin(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fa
 			     f->p->coils);
 	else
 		rc = whiten(f, head, &reason);
+	if (rc == 0)
+		bs_recon_calibrated(f->recon, head->idx.slice, bs_now_ns() - start_ns);
 	bs_recon_prepared(f->recon, &f->said);
 	if (rc == 0 || f->p->whiten != BS_WHITEN_REQUIRE)
 		return 0;
@@ -534,6 +517,7 @@ static int compress(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t 
 		    const float *data, int64_t now_ns, struct bs_fail *why)
 {
 	const uint32_t slice = head->idx.slice;
+	const int64_t start_ns = bs_now_ns();
 	struct slice *s = &f->slice[slice];
 	int rc = 0;
 
@@ -554,7 +538,10 @@ static int compress(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t 
 		f->taken = false;
 		return rc;
 	}
-	rc = flush(f, slice);
+	if (s->first != NONE) {
+		rc = flush(f, slice);
+		bs_recon_calibrated(f->recon, slice, bs_now_ns() - start_ns);
+	}
 	if (rc == 0 && !f->taken)
 		rc = pass(f, head, row, data, now_ns, why);
 	if (rc == BS_RECON_POP_FIRST)

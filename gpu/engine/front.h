@@ -52,8 +52,6 @@ void bs_front_disarm(struct bs_front *f);
  */
 void bs_front_scan(struct bs_front *f, const struct bs_scan_info *info,
 		   const struct bs_noise *noise);
-/* For timing alone: nothing waits, with matrices that pick the first coils. */
-void bs_front_trial(struct bs_front *f, const struct bs_scan_info *info);
 /*
  * As bs_recon_readout; BS_ERR_CALIBRATION. Noise is only counted. An error may be that of a readout
  * that waited until now. why: not NULL.

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/latency/budget.h"
 #include "core/thread/clock.h"
 #include "gpu/calibrate/maps.h"
 #include "gpu/engine/center.h"
@@ -106,17 +107,19 @@ static void mapped_scan(void *self)
 }
 
 /*
- * Before an image of the frame, or of the groups held of its window: its slice's maps. The time
- * counts as what leads up to the solve.
+ * Before an image of the frame, or of the groups held of its window: its slice's maps, and what
+ * making them took; 0: they were there.
  */
-static int make(const struct engine *e, uint32_t frame, const uint8_t *held,
+static int make(const struct engine *e, uint32_t frame, const uint8_t *held, int64_t *spent_ns,
 		struct bs_report *report)
 {
+	const int64_t start_ns = bs_now_ns();
 	uint32_t size[3];
 	const float *block;
 	bool made = true;
 	int rc;
 
+	*spent_ns = 0;
 	if (!bs_maps_due(e->maps, frame))
 		return 0;
 	if (e->center == NULL) {
@@ -126,8 +129,12 @@ static int make(const struct engine *e, uint32_t frame, const uint8_t *held,
 		if (rc == 0)
 			rc = bs_maps_given(e->maps, frame, size, block, &report->why);
 	}
+	if (rc == BS_ERR_VALUE) /* lines of zeros are none */
+		report->why.code = rc = BS_ERR_CALIBRATION;
 	if (rc == 0 && made && e->inner->maps != NULL)
 		rc = e->inner->maps(e->self, frame / e->p->contrasts);
+	if (rc == 0 && made)
+		*spent_ns = bs_now_ns() - start_ns;
 	return rc;
 }
 
@@ -144,13 +151,13 @@ static int mapped_finish(void *self, uint32_t frame, int64_t deadline_ns, float 
 			 struct bs_report *report)
 {
 	const struct engine *e = self;
-	const int64_t start_ns = bs_now_ns();
-	int rc = make(e, frame, NULL, report);
-	const int64_t spent_ns = bs_now_ns() - start_ns;
+	int64_t spent_ns;
+	int rc = make(e, frame, NULL, &spent_ns, report);
 
 	if (rc == 0)
-		rc = e->inner->finish(e->self, frame, deadline_ns, image, report);
-	report->stage_ns[BS_BUDGET_ACCUMULATE] += spent_ns;
+		rc = e->inner->finish(e->self, frame, bs_budget_later(e->p, deadline_ns, spent_ns),
+				      image, report);
+	report->stage_ns[BS_BUDGET_CALIBRATION] += spent_ns;
 	return rc;
 }
 
@@ -168,13 +175,13 @@ static int mapped_slide(void *self, uint32_t frame, const uint8_t *held, int64_t
 			float *image, struct bs_report *report)
 {
 	const struct engine *e = self;
-	const int64_t start_ns = bs_now_ns();
-	int rc = make(e, frame, held, report);
-	const int64_t spent_ns = bs_now_ns() - start_ns;
+	int64_t spent_ns;
+	int rc = make(e, frame, held, &spent_ns, report);
 
 	if (rc == 0)
-		rc = e->inner->slide(e->self, frame, held, deadline_ns, image, report);
-	report->stage_ns[BS_BUDGET_ACCUMULATE] += spent_ns;
+		rc = e->inner->slide(e->self, frame, held,
+				     bs_budget_later(e->p, deadline_ns, spent_ns), image, report);
+	report->stage_ns[BS_BUDGET_CALIBRATION] += spent_ns;
 	return rc;
 }
 

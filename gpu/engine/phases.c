@@ -199,6 +199,10 @@ void bs_phases_trial(struct bs_phases *f)
 	memset(f->known, 1, f->p->slices);
 	memset(f->off, 0, (size_t)f->p->slices * f->n * 8);
 	memset(f->ramps, 0, (size_t)f->n * f->n * 8);
+	for (size_t i = 0; i < (size_t)f->p->slices * f->n; i++) /* lines stay as they are */
+		f->off[2 * i] = 1.0f / (float)f->n;
+	for (size_t i = 0; i < f->n; i++)
+		f->ramps[2 * i * (f->n + 1)] = 1.0f;
 	f->made.samples = 0;
 	f->said.ramps = true;
 }

@@ -508,6 +508,11 @@ int bs_grappa_prepare(struct bs_grappa *g, uint32_t set, const uint8_t *have,
 	return rc;
 }
 
+bool bs_grappa_made(const struct bs_grappa *g)
+{
+	return g->todos > 0;
+}
+
 const struct bs_neighbors *bs_grappa_neighbors(const struct bs_grappa *g)
 {
 	return &g->near;

@@ -79,6 +79,8 @@ void bs_grappa_close(struct bs_grappa *plan);
  */
 int bs_grappa_prepare(struct bs_grappa *plan, uint32_t set, const uint8_t *have,
 		      const struct bs_grappa_lines *calibration, struct bs_fail *why);
+/* The last prepare made weights: they were not all there. */
+bool bs_grappa_made(const struct bs_grappa *plan);
 /*
  * After prepare: the missing lines of hybrid. wrapped: line (ky, kz) stands at index
  * (ky - Ey/2) mod Ey + Ey ((kz - Ez/2) mod Ez), as in gpu/image/cartesian.c; else at ky + Ey kz.

@@ -27,15 +27,16 @@ enum bs_stage {
 	BS_STAGE_SOLVE,
 	BS_STAGE_COMBINE,
 	BS_STAGE_DOWNLOAD,
+	BS_STAGE_CALIBRATION,
 	BS_STAGES
 };
 
 static inline const char *bs_stage_name(enum bs_stage s)
 {
-	static const char *const names[BS_STAGES] = { "receive", "queue",   "add",        "slot",
-						      "finish",  "pass",    "hand",       "image",
-						      "sinks",   "upload",  "accumulate", "solve",
-						      "combine", "download" };
+	static const char *const names[BS_STAGES] = { "receive", "queue",    "add",        "slot",
+						      "finish",  "pass",     "hand",       "image",
+						      "sinks",   "upload",   "accumulate", "solve",
+						      "combine", "download", "calibration" };
 
 	return (unsigned)s < BS_STAGES ? names[s] : "?";
 }

@@ -114,7 +114,7 @@ static const char every[] =
 	" q = \"exact\"; basis = \"box\";\n"
 	"    preconditioner = \"circulant\"; w_file = \"w.mtx\"; };\n"
 	"  budget: { image_ms = 9.0; receive_ms = 1.0; upload_ms = 2.0; accumulate_ms = 3.0;"
-	" solve_ms = 4.0;\n"
+	" solve_ms = 4.0; calibration_ms = 8.0;\n"
 	"    combine_ms = 5.0; download_ms = 6.0; emit_ms = 7.0; };\n"
 	"  frame: { preview_every = 6; }; },\n"
 	"{ name = \"c\"; method = \"cartesian\"; matrix = [64, 32]; encoded = [80, 81, 1];"

@@ -76,7 +76,9 @@ static void all_costs(enum bs_method method, enum bs_traj_type type, const char 
 	p.traj.type = type;
 	why.text[0] = '\0';
 	CHECK(measure(&p) == 0 && got.measured, "%s is measured %s", name, why.text);
-	for (int c = 0; c < BS_COSTS; c++) {
+	CHECK(got.cost[BS_COST_CALIBRATION][BS_CONDITION_WARM].n == 0, "%s calibrates nothing",
+	      name);
+	for (int c = 0; c < BS_COST_CALIBRATION; c++) {
 		const struct bs_estimate *e = got.cost[c];
 
 		CHECK(e[BS_CONDITION_WARM].n >= 2 &&
@@ -100,6 +102,76 @@ static void all_costs(enum bs_method method, enum bs_traj_type type, const char 
 	      why.text);
 }
 
+/* Every way to calibrate, each alone and one with all. */
+static void calibrations(void)
+{
+	static const struct {
+		const char *name;
+		enum bs_method method;
+		enum bs_parallel parallel;
+		enum bs_maps_from maps;
+		uint32_t virtual_coils;
+		enum bs_whiten whiten;
+	} all[] = {
+		{ "grappa", BS_METHOD_CARTESIAN, BS_PARALLEL_GRAPPA, BS_MAPS_FILE, 0,
+		  BS_WHITEN_OFF },
+		{ "sense", BS_METHOD_CARTESIAN_SENSE, BS_PARALLEL_SENSE, BS_MAPS_ESPIRIT, 0,
+		  BS_WHITEN_OFF },
+		{ "walsh", BS_METHOD_CARTESIAN, BS_PARALLEL_NONE, BS_MAPS_WALSH, 0, BS_WHITEN_OFF },
+		{ "whitened", BS_METHOD_CARTESIAN, BS_PARALLEL_NONE, BS_MAPS_FILE, 0,
+		  BS_WHITEN_REQUIRE },
+		{ "compressed", BS_METHOD_CARTESIAN, BS_PARALLEL_NONE, BS_MAPS_FILE, 3,
+		  BS_WHITEN_OFF },
+		{ "all", BS_METHOD_CARTESIAN, BS_PARALLEL_GRAPPA, BS_MAPS_WALSH, 3,
+		  BS_WHITEN_AUTO },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		const struct bs_estimate *e = got.cost[BS_COST_CALIBRATION];
+		struct bs_protocol p = radial(all[i].method);
+
+		p.traj.type = BS_TRAJ_CARTESIAN;
+		p.dims = 2;
+		p.encoded[0] = 64;
+		p.encoded[1] = 32;
+		p.encoded[2] = 1;
+		p.coils = 4;
+		p.readouts = 32;
+		p.by_header = all[i].parallel != BS_PARALLEL_NONE;
+		p.parallel = all[i].parallel;
+		p.maps = all[i].maps;
+		p.combine = p.maps != BS_MAPS_FILE ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
+		p.virtual_coils = all[i].virtual_coils;
+		p.compression = BS_COMPRESSION_GEOMETRIC;
+		p.whiten = all[i].whiten;
+		p.uses = 1u << BS_KIND_CALIBRATION | 1u << BS_KIND_NOISE;
+		p.grappa_kernel[0] = p.grappa_kernel[1] = 5;
+		p.grappa_kernel[2] = 1;
+		p.grappa_sources = 2;
+		p.grappa_lambda = 0.01;
+		p.calibration_lines = 24;
+		p.espirit_threshold = 0.02;
+		p.espirit_crop = 0.5;
+		p.epi_correct = all[i].parallel == BS_PARALLEL_GRAPPA;
+		p.walsh_block = 5;
+		p.matrix[1] = 32;
+		p.stage_ms[BS_BUDGET_CALIBRATION] = 1e6;
+		why.text[0] = '\0';
+		CHECK(measure(&p) == 0, "%s is measured %s", all[i].name, why.text);
+		CHECK(e[BS_CONDITION_WARM].n >= 2 && e[BS_CONDITION_WARM].p50_ns > 0 &&
+			      e[BS_CONDITION_COLD].n >= 2 && e[BS_CONDITION_COLD].p50_ns > 0,
+		      "%s: calibrated %u times warm, %u cold: %lld ns", all[i].name, e[0].n, e[1].n,
+		      (long long)bs_admission_cost(&got, BS_COST_CALIBRATION));
+		CHECK(bs_admission_judge(&got, &p, &why) == 0, "%s: 1,000 s are enough",
+		      all[i].name);
+		p.stage_ms[BS_BUDGET_CALIBRATION] = 1e-6;
+		CHECK(bs_admission_judge(&got, &p, &why) == BS_ERR_BUDGET &&
+			      strstr(why.text, "budget.calibration_ms is 1e-06, the estimate") !=
+				      NULL,
+		      "%s: 1 ns is not: %s", all[i].name, why.text);
+	}
+}
+
 int main(void)
 {
 	struct bs_protocol p = radial(BS_METHOD_GRIDDING);
@@ -117,6 +189,7 @@ int main(void)
 	all_costs(BS_METHOD_LS, BS_TRAJ_RADIAL2D, "ls");
 	all_costs(BS_METHOD_GRIDDING, BS_TRAJ_STREAM, "gridding of its own path");
 	all_costs(BS_METHOD_LS, BS_TRAJ_STREAM, "ls of its own path");
+	calibrations();
 	p = radial(BS_METHOD_LS);
 	p.on_miss = BS_MISS_SHED;
 	CHECK(measure(&p) == 0 && got.least.n >= 2, "what sheds is timed at its least, %u times",

@@ -14,9 +14,11 @@ static struct bs_certificate c;
 /* Ten scans of 100 images, none late, canaries with a real-time priority. */
 static void good(void)
 {
+	static const struct bs_protocol none;
 	struct bs_certify_run *r = &c.run[0];
 
 	memset(&c, 0, sizeof(c));
+	c.p = &none;
 	c.runs = 1;
 	c.minutes = 1.0;
 	c.canaries = 2;
@@ -113,6 +115,22 @@ static void test_images(void)
 	judged(BS_VERDICT_BROKEN, "no whole images", "a message that was no image");
 }
 
+static void test_calibration(void)
+{
+	static struct bs_protocol p;
+
+	good();
+	c.p = &p;
+	c.run[0].calibrated = 10;
+	judged(BS_VERDICT_KEPT, NULL, "images that calibrate, without a budget for that");
+	p.stage_ms[BS_BUDGET_CALIBRATION] = 5.0;
+	judged(BS_VERDICT_KEPT, NULL, "with one");
+	c.run[0].stage_missed[BS_BUDGET_CALIBRATION] = 2;
+	judged(BS_VERDICT_BROKEN, "2 of 10 images that calibrate took longer", "two over it");
+	c.run[0].calibrated = c.run[0].stage_missed[BS_BUDGET_CALIBRATION] = 0;
+	judged(BS_VERDICT_UNPROVEN, "no image calibrated anything", "none that calibrates");
+}
+
 static void test_service(void)
 {
 	good();
@@ -176,6 +194,7 @@ int main(void)
 {
 	test_misses();
 	test_images();
+	test_calibration();
 	test_service();
 	test_run();
 	return check_done();

@@ -557,6 +557,8 @@ static const struct {
 	  PROTOCOL("backend = \"host\"; budget: { upload_ms = 1.0; };") },
 	{ 4, "protocols.[0].budget.download_ms: has no effect with backend host",
 	  PROTOCOL("backend = \"host\"; budget: { download_ms = 1.0; };") },
+	{ 4, "protocols.[0].budget.calibration_ms: has no effect: nothing is calibrated",
+	  PROTOCOL("budget: { image_ms = 2.5; calibration_ms = 1.0; };") },
 	{ 4, "protocols.[0].budget.receive_ms: -1 is outside",
 	  PROTOCOL("budget: { receive_ms = -1.0; };") },
 };

@@ -93,6 +93,41 @@ static void budgets(void)
 	CHECK(bs_admission_judge(&a, &p, &why) == 0, "no budget, nothing to refuse");
 }
 
+/* An image that calibrates has a budget for that, or none but its own. */
+static void calibration(void)
+{
+	struct bs_protocol p = { .name = "p", .image_ms = 2.0 };
+
+	memset(&a, 0, sizeof(a));
+	a.measured = true;
+	script(BS_COST_FINISH, BS_CONDITION_WARM, 2000000);
+	script(BS_COST_CALIBRATION, BS_CONDITION_WARM, 3000000);
+	script(BS_COST_CALIBRATION, BS_CONDITION_COLD, 4000000);
+	CHECK(bs_admission_worst(&a, false) == 2000000, "most images have none");
+	CHECK(bs_admission_judge(&a, &p, &why) == BS_ERR_BUDGET &&
+		      strstr(why.text, "image_ms is 2, the estimate 6.000 ms") != NULL &&
+		      strstr(why.text, "calibration 4.000 (cold, N 10)") != NULL,
+	      "without calibration_ms it is the image's: %s", why.text);
+	p.image_ms = 6.0;
+	CHECK(bs_admission_judge(&a, &p, &why) == 0, "which may have room for it");
+	p.image_ms = 2.0;
+	p.stage_ms[BS_BUDGET_CALIBRATION] = 4.0;
+	CHECK(bs_admission_judge(&a, &p, &why) == 0, "each within its own");
+	p.stage_ms[BS_BUDGET_CALIBRATION] = 3.9;
+	CHECK(bs_admission_judge(&a, &p, &why) == BS_ERR_BUDGET &&
+		      strstr(why.text, "calibration_ms is 3.9, the estimate 4.000 ms (cold") !=
+			      NULL,
+	      "calibration takes longer: %s", why.text);
+	p.image_ms = 0.0;
+	CHECK(bs_admission_judge(&a, &p, &why) == BS_ERR_BUDGET, "whatever an image may take");
+	p.stage_ms[BS_BUDGET_CALIBRATION] = 4.0;
+	p.image_ms = 1.9;
+	CHECK(bs_admission_judge(&a, &p, &why) == BS_ERR_BUDGET &&
+		      strstr(why.text, "the estimate 2.000 ms") != NULL &&
+		      strstr(why.text, "calibration") == NULL,
+	      "the image takes longer, the calibration apart: %s", why.text);
+}
+
 static void rates(void)
 {
 	struct bs_protocol p = { .name = "p", .readouts = 100 };
@@ -139,6 +174,7 @@ int main(void)
 {
 	estimates();
 	budgets();
+	calibration();
 	rates();
 	return check_done();
 }

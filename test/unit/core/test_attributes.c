@@ -53,6 +53,15 @@ static void words(void)
 	CHECK(bs_budget_stages_missed(&p, stage_ns) ==
 		      (1u << BS_BUDGET_RECEIVE | 1u << BS_BUDGET_SOLVE),
 	      "each stage against its own budget");
+	p.stage_ms[BS_BUDGET_CALIBRATION] = 4.5;
+	image.report.stage_ns[BS_BUDGET_CALIBRATION] = 4 * MS;
+	bs_attributes_fill(&image.head, &p, &image, &t);
+	n = bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);
+	CHECK(n > 0 && says(text, "stage_calibration_us", "4000.000") &&
+		      says(text, "budget_ms", "14.5") && image.head.user_int[0] == 14500 &&
+		      image.head.user_float[7] == 1000.0f,
+	      "an image that calibrates: %s", text);
+	image.report.stage_ns[BS_BUDGET_CALIBRATION] = 0;
 	image.kinds.used[BS_KIND_IMAGING] = 36;
 	image.kinds.unused[BS_KIND_PHASE_CORRECTION] = 33;
 	n = bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);

@@ -205,7 +205,7 @@ static void hand(struct small *s)
 {
 	now_ns += s->emit_ns;
 	s->latency_ns += s->emit_ns;
-	s->missed = bs_budget_missed(&s->p, s->latency_ns);
+	s->missed = bs_budget_missed(&s->p, &s->image.report, s->latency_ns);
 	s->stepped |= bs_budget_handed(&s->budget, s->rung,
 				       s->missed                       ? BS_RESULT_MISSED
 				       : s->image.report.deadline_stop ? BS_RESULT_TIGHT
@@ -532,6 +532,38 @@ static void refusals(void)
 	      "names");
 }
 
+/* An image that calibrates may take both budgets; its solver keeps its time. */
+static void calibration(void)
+{
+	struct bs_protocol p = protocol(BS_METHOD_LS, BS_MISS_SHED, 10.0);
+	struct bs_report report = { .iterations = 8 };
+	enum bs_rung rung;
+	struct bs_budget b;
+
+	p.stage_ms[BS_BUDGET_CALIBRATION] = 5.0;
+	bs_budget_open(&b, &p, true);
+	CHECK(bs_budget_missed(&p, &report, 12 * MS), "12 ms of 10");
+	report.stage_ns[BS_BUDGET_CALIBRATION] = 1;
+	CHECK(!bs_budget_missed(&p, &report, 12 * MS) && !bs_budget_missed(&p, &report, 15 * MS) &&
+		      bs_budget_missed(&p, &report, 15 * MS + 1),
+	      "of 15 where it calibrates");
+	CHECK(!bs_budget_made(&b, &report, 0, 12 * MS, &rung) && b.rung == BS_RUNG_FULL,
+	      "no step down for it");
+	CHECK(bs_budget_made(&b, &report, 0, 16 * MS, &rung) && b.rung == BS_RUNG_FEWER,
+	      "one for what is late even so");
+	CHECK(bs_budget_later(&p, 7 * MS, 3 * MS) == 10 * MS &&
+		      bs_budget_later(&p, 7 * MS, 9 * MS) == 12 * MS,
+	      "a deadline moves by what calibration took, by 5 ms at most");
+	CHECK(bs_budget_later(&p, INT64_MAX, 3 * MS) == INT64_MAX, "none stays none");
+	p.stage_ms[BS_BUDGET_CALIBRATION] = 0.0;
+	CHECK(bs_budget_missed(&p, &report, 10 * MS + 1) &&
+		      bs_budget_later(&p, 7 * MS, 3 * MS) == 7 * MS,
+	      "without calibration_ms an image has image_ms");
+	p.image_ms = 0.0;
+	p.stage_ms[BS_BUDGET_CALIBRATION] = 5.0;
+	CHECK(!bs_budget_missed(&p, &report, 20 * MS), "and without image_ms none is late");
+}
+
 int main(void)
 {
 	bs_clock_script(&now_ns);
@@ -543,6 +575,7 @@ int main(void)
 	other_policies();
 	tail();
 	refusals();
+	calibration();
 	bs_clock_script(NULL);
 	return check_done();
 }
