@@ -284,6 +284,11 @@ P("image.maps", BS_KEY_WORD, "", "\"file\"", 0, 0, maps_from, maps,
   "calibration lines, or the central lines or samples of its first images, for each slice "
   "(ESPIRiT; adaptive combination); study: those that an earlier scan of the study has left "
   "(board/doc/SCANS.md); a scan without is refused"),
+P("image.map_sets", BS_KEY_INT, "sets", "1", 1, 2, NULL, map_images,
+  "sets of maps of a slice: 2 (soft SENSE) where a field of view smaller than the object leaves "
+  "two places in a voxel. Each has an image, which are solved for together; their root of the sum "
+  "of squares leaves, of complex output the first. With image.maps espirit, or a file that has "
+  "them in dimension 4, where BART has them; on the host"),
 P("image.maps_every", BS_KEY_INT, "images", "0", 0, 65536, NULL, maps_every,
   "sliding windows: maps are made from the scan again with every so many images of a slice, from "
   "the readouts of that image's window; 0: with each pass of the window"),

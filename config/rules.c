@@ -392,6 +392,21 @@ static void rule_maps(const struct bs_reading *r, const struct bs_scope *s,
 	if (bs_protocol_takes(p, BS_KEPT_MAPS) && p->virtual_coils > 0)
 		fault(r, s, "image.maps",
 		      "study: virtual coils are others in each scan: not with virtual_coils");
+	if (sound(s, "image.map_sets", NULL) && p->map_images > 1) {
+		if (bs_protocol_map_sets(p) == 0)
+			fault(r, s, "image.map_sets", "has no effect without image.combine sense");
+		else if (p->maps != BS_MAPS_FILE && p->maps != BS_MAPS_ESPIRIT)
+			fault(r, s, "image.map_sets", "2: image.maps espirit or file make them");
+		if (sound(s, "backend", NULL) && p->backend == BS_BACKEND_CUDA)
+			fault(r, s, "backend",
+			      "image.map_sets 2 has no CUDA engine: host, or auto");
+		if (sound(s, "ls.preconditioner", NULL) && p->precond != BS_PRECOND_NONE)
+			fault(r, s, "ls.preconditioner", "not with image.map_sets 2");
+		if (sound(s, "field.map_file", NULL) && bs_protocol_off_resonance(p))
+			fault(r, s, "field.map_file", "not with image.map_sets 2");
+		if (p->coils < 2)
+			fault(r, s, "image.map_sets", "2: of one coil");
+	}
 	if (sound(s, "image.maps_every", "frame.step", NULL) && p->maps_every > 0 &&
 	    (p->frame_step == 0 || !bs_protocol_makes_maps(p)))
 		fault(r, s, "image.maps_every",

@@ -30,7 +30,7 @@ struct bs_tables {
 	const struct bs_traj *traj; /* NULL: on the grid, or each readout brings its own path */
 	const float *weight;        /* [readout][sample], density_file; NULL otherwise */
 	const float *density;       /* [readout][sample]: weights made beforehand; NULL: not yet */
-	const float *maps;          /* [slice][coil][z][y][x] complex; NULL otherwise */
+	const float *maps;          /* [slice][image][coil][z][y][x] complex; or NULL */
 	float *made;        /* the same where the engine makes them from the scan; else NULL */
 	const float *field; /* [slice][z][y][x] Hz, off resonance; NULL otherwise */
 	float *turn; /* [slice][z][y][x] radians, field.from echoes: what the engine measures */
@@ -44,7 +44,7 @@ struct bs_tables {
 static inline const float *bs_maps_of(const float *maps, const struct bs_protocol *p,
 				      uint32_t slice)
 {
-	return maps != NULL ? maps + 2 * (slice * bs_protocol_voxels(p) * p->coils) : NULL;
+	return maps != NULL ? maps + 2 * (slice * bs_protocol_map_values(p)) : NULL;
 }
 
 struct bs_arm_env {

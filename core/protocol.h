@@ -178,6 +178,7 @@ struct bs_protocol {
 	double espirit_threshold;   /* kernels: of the largest eigenvalue */
 	double espirit_crop;        /* maps are 0 where their eigenvalue is less */
 	uint32_t walsh_block;       /* voxels an axis */
+	uint32_t map_images;        /* that explain a voxel, each with maps of its own: 1 or 2 */
 	uint32_t maps_every;        /* of a sliding window, images between new maps; 0: a pass */
 	enum bs_output output;
 	uint32_t image_matrix[3]; /* of the image that leaves, over the same FOV; 0: the matrix */
@@ -396,6 +397,16 @@ static inline bool bs_protocol_takes(const struct bs_protocol *p, enum bs_kept_k
 {
 	return kind == BS_KEPT_MAPS ? p->maps == BS_MAPS_STUDY && bs_protocol_map_sets(p) > 0
 				    : p->field.from == BS_FIELD_STUDY;
+}
+/* Images that are solved for, or combined, together: each has a set of maps. */
+static inline uint32_t bs_protocol_map_images(const struct bs_protocol *p)
+{
+	return p->map_images > 1 ? p->map_images : 1;
+}
+/* Complex values of a slice's maps: [image][coil][z][y][x]. */
+static inline uint64_t bs_protocol_map_values(const struct bs_protocol *p)
+{
+	return bs_protocol_voxels(p) * p->coils * bs_protocol_map_images(p);
 }
 /* It makes maps or weights from calibration lines. */
 static inline bool bs_protocol_calibrates(const struct bs_protocol *p)

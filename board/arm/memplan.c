@@ -41,8 +41,8 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 	if (p->density == BS_DENSITY_FILE)
 		bs_need_add(need, "weights", 1, samples * sizeof(float));
 	if (bs_protocol_map_sets(p) > 0)
-		bs_need_add(need, "sensitivities", (uint64_t)bs_protocol_map_sets(p) * p->coils,
-			    bs_protocol_voxels(p) * 8u);
+		bs_need_add(need, "sensitivities", bs_protocol_map_sets(p),
+			    bs_protocol_map_values(p) * 8u);
 	if (bs_protocol_off_resonance(p))
 		bs_need_add(need, "field map", p->slices, bs_protocol_voxels(p) * sizeof(float));
 	if (bs_protocol_measures_field(p))

@@ -298,10 +298,11 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 
 /* ---- what a scan leaves ---- */
 
-/* Virtual coils are others in each scan: their maps are nobody's. */
+/* Virtual coils are others in each scan: their maps are nobody's. Two sets are not kept. */
 static bool makes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
-	return kind == BS_KEPT_MAPS ? bs_protocol_makes_maps(p) && p->virtual_coils == 0
+	return kind == BS_KEPT_MAPS ? bs_protocol_makes_maps(p) && p->virtual_coils == 0 &&
+					      bs_protocol_map_images(p) == 1
 				    : bs_protocol_measures_field(p);
 }
 

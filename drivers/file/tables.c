@@ -75,6 +75,7 @@ static int load_weights(float **out, const struct bs_protocol *p, struct bs_fail
 }
 
 #define SLICE_DIM 13 /* BART's */
+#define IMAGE_DIM 4  /* its sets of maps */
 
 static int check_maps(const struct bs_cfl *c, const struct bs_protocol *p, struct bs_fail *why)
 {
@@ -83,15 +84,17 @@ static int check_maps(const struct bs_cfl *c, const struct bs_protocol *p, struc
 
 	if (c->dims[0] != p->matrix[0] || c->dims[1] != p->matrix[1] ||
 	    c->dims[2] != p->matrix[2] || c->dims[3] != p->coils ||
-	    c->dims[SLICE_DIM] != p->slices || c->size != voxels * p->coils * p->slices)
-		return bs_fail(why, BS_ERR_SIZE,
-			       "%s: maps are [%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
-			       "] with %" PRIu64 " in dimension 13, %" PRIu64
-			       " values in all; protocol '%s' needs [%u, %u, %u, %u] with %u in "
-			       "dimension 13, the slices",
-			       p->maps_file, c->dims[0], c->dims[1], c->dims[2], c->dims[3],
-			       c->dims[SLICE_DIM], c->size, p->name, p->matrix[0], p->matrix[1],
-			       p->matrix[2], p->coils, p->slices);
+	    c->dims[IMAGE_DIM] != bs_protocol_map_images(p) || c->dims[SLICE_DIM] != p->slices ||
+	    c->size != bs_protocol_map_values(p) * p->slices)
+		return bs_fail(
+			why, BS_ERR_SIZE,
+			"%s: maps are [%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
+			"] with %" PRIu64 " in dimension 13, %" PRIu64
+			" values in all; protocol '%s' needs [%u, %u, %u, %u, %u] with %u in "
+			"dimension 13, the slices",
+			p->maps_file, c->dims[0], c->dims[1], c->dims[2], c->dims[3],
+			c->dims[IMAGE_DIM], c->dims[SLICE_DIM], c->size, p->name, p->matrix[0],
+			p->matrix[1], p->matrix[2], p->coils, bs_protocol_map_images(p), p->slices);
 	for (uint64_t i = 0; i < 2 * c->size; i++) {
 		double v = c->data[i];
 
@@ -99,7 +102,7 @@ static int check_maps(const struct bs_cfl *c, const struct bs_protocol *p, struc
 			return bs_fail(why, BS_ERR_VALUE,
 				       "%s: slice %" PRIu64 ", coil %" PRIu64 ", voxel %" PRIu64
 				       " is %g",
-				       p->maps_file, i / 2 / voxels / p->coils,
+				       p->maps_file, i / 2 / bs_protocol_map_values(p),
 				       i / 2 / voxels % p->coils, i / 2 % voxels, v);
 		sum += v * v;
 	}
@@ -124,7 +127,7 @@ static int load_maps(float **out, const struct bs_protocol *p, struct bs_fail *w
 /* Maps that the engine makes from the scan. */
 static int room_for_maps(float **out, const struct bs_protocol *p, struct bs_fail *why)
 {
-	const uint64_t size = bs_protocol_voxels(p) * p->coils * p->slices;
+	const uint64_t size = bs_protocol_map_values(p) * p->slices;
 
 	*out = calloc((size_t)size, 8);
 	if (*out == NULL)

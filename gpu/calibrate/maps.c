@@ -73,7 +73,7 @@ static struct bs_espirit_spec espirit_of(const struct bs_protocol *p, const uint
 {
 	const uint32_t kernel = p->espirit_kernel > 0 ? p->espirit_kernel : p->dims == 2 ? 6 : 4;
 	struct bs_espirit_spec s = { .coils = p->coils,
-				     .sets = 1,
+				     .sets = bs_protocol_map_images(p),
 				     .threshold = p->espirit_threshold,
 				     .crop = p->espirit_crop };
 
@@ -383,7 +383,7 @@ static int run(struct bs_maps *m, uint32_t frame, uint64_t version, struct bs_fa
 {
 	const struct bs_protocol *p = m->p;
 	const uint32_t slice = frame / p->contrasts;
-	float *to = m->maps + 2 * slice * p->coils * bs_protocol_voxels(p);
+	float *to = m->maps + 2 * slice * bs_protocol_map_values(p);
 	int rc;
 
 	if (by_walsh(p)) {

@@ -6,7 +6,8 @@
  * frame, or of its slice (gpu/calibrate/region.h), cropped along x to the field of view of the
  * matrix, at most calibration_lines along each axis. Elsewhere from a block that is given
  * (gpu/engine/center.h). Walsh's are made from the images of these lines.
- * maps: [slice][coil][z][y][x] complex float on the protocol's matrix, where tables->maps lie.
+ * maps: [slice][image][coil][z][y][x] complex float on the protocol's matrix, where tables->maps
+ * lie.
  * need -> plan -> { scan -> { add | due, make or given }* }* -> close. Only plan and close
  * allocate. One caller; the same bytes for any team.
  *

@@ -143,6 +143,11 @@ int bs_center_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 	uint64_t bytes;
 	int rc;
 
+	if (bs_protocol_streams(p))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': image.maps: not from samples whose trajectory comes "
+			       "with them (trajectory.type stream)",
+			       p->name);
 	size(&c, p);
 	rc = need_of(&c, &bytes, why);
 	if (rc == 0)

@@ -133,6 +133,7 @@ static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fai
 	const char *host_only = p->parallel == BS_PARALLEL_SENSE   ? "parallel sense"
 				: bs_protocol_streams(p)           ? "trajectory.type stream"
 				: p->field.from == BS_FIELD_ECHOES ? "field.from echoes"
+				: bs_protocol_map_images(p) > 1    ? "image.map_sets 2"
 								   : NULL;
 	struct bs_fail reason = { 0 };
 	int rc;

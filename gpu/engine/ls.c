@@ -37,6 +37,12 @@ struct engine {
 
 static uint32_t images_of(const struct bs_protocol *p)
 {
+	return bs_methods[p->method].uses_maps ? bs_protocol_map_images(p) : p->coils;
+}
+
+/* Of these, together in one solve the next. */
+static uint32_t solves_of(const struct bs_protocol *p)
+{
 	return bs_methods[p->method].uses_maps ? 1 : p->coils;
 }
 
@@ -263,7 +269,7 @@ static void solve(struct engine *e, int64_t deadline_ns, struct bs_report *repor
 {
 	const struct bs_protocol *p = e->p;
 	uint64_t voxels = bs_protocol_voxels(p);
-	uint32_t n = images_of(p);
+	uint32_t n = solves_of(p);
 	uint32_t most = report->allowed > 0 ? report->allowed : p->iterations;
 
 	if (deadline_ns != INT64_MAX)

@@ -23,7 +23,7 @@ struct engine {
 	struct bs_combiner *combiner;
 	const float *maps;
 	float *coil_images; /* [coil][voxel] complex */
-	float *image;       /* the solution */
+	float *image;       /* the solution, an image or two */
 	float *completed;
 	int64_t tail_ns; /* kept free before the deadline for what follows the solve */
 };
@@ -45,7 +45,7 @@ static struct bs_unfold_spec unfold_of(const struct bs_protocol *p)
 		.encoded = { p->encoded[1], p->encoded[2] },
 		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
 		.coils = p->coils,
-		.sets = 1,
+		.sets = bs_protocol_map_images(p),
 		.iterations = p->iterations,
 		.lambda = p->lambda,
 	};
@@ -56,6 +56,14 @@ static uint64_t image_bytes(const struct bs_protocol *p)
 	return (bs_protocol_voxels(p) * 8u + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
 }
 
+/* Of the images that are solved for. */
+static uint64_t solution_bytes(const struct bs_protocol *p)
+{
+	const uint64_t bytes = bs_protocol_map_images(p) * bs_protocol_voxels(p) * 8u;
+
+	return (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+}
+
 static int unfold_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	const struct bs_cart_spec cart = cart_of(p);
@@ -63,11 +71,11 @@ static int unfold_need(const struct bs_protocol *p, struct bs_need *need, struct
 	int rc = bs_cart_need(&cart, need, why);
 
 	bs_need_add(need, "coil images", p->coils, image_bytes(p));
-	bs_need_add(need, "solution", bs_left_out_wanted(p) ? 2 : 1, image_bytes(p));
+	bs_need_add(need, "solution", bs_left_out_wanted(p) ? 2 : 1, solution_bytes(p));
 	if (rc == 0)
 		rc = bs_unfold_need(&unfold, need, why);
 	if (rc == 0)
-		rc = bs_left_out_need(p, p->matrix, 1, need, why);
+		rc = bs_left_out_need(p, p->matrix, bs_protocol_map_images(p), need, why);
 	return rc != 0 ? rc : bs_combiner_need(p, need, why);
 }
 
@@ -85,11 +93,12 @@ static void unfold_disarm(void *self)
 static int take_images(struct engine *e, struct bs_arena *arena, struct bs_fail *why)
 {
 	const size_t bytes = (size_t)image_bytes(e->p);
+	const size_t solution = (size_t)solution_bytes(e->p);
 
 	e->coil_images = bs_arena_take(arena, bytes * e->p->coils, BS_ALIGN);
-	e->image = e->completed = bs_arena_take(arena, bytes, BS_ALIGN);
+	e->image = e->completed = bs_arena_take(arena, solution, BS_ALIGN);
 	if (bs_left_out_wanted(e->p))
-		e->completed = bs_arena_take(arena, bytes, BS_ALIGN);
+		e->completed = bs_arena_take(arena, solution, BS_ALIGN);
 	return e->coil_images == NULL || e->image == NULL || e->completed == NULL
 		       ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': the arena is too small",
 				 e->p->name)
@@ -118,7 +127,8 @@ static int unfold_arm(void **self, const struct bs_protocol *p, const struct bs_
 	if (rc == 0)
 		rc = bs_unfold_plan(&e->unfold, &unfold, tables->w, env->arena, env->team, why);
 	if (rc == 0)
-		rc = bs_left_out_arm(&e->left_out, p, p->matrix, 1, env, why);
+		rc = bs_left_out_arm(&e->left_out, p, p->matrix, bs_protocol_map_images(p), env,
+				     why);
 	if (rc == 0)
 		rc = bs_combiner_plan(&e->combiner, p, env->arena, env->team, why);
 	if (rc != 0) {

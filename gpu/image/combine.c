@@ -127,23 +127,32 @@ struct bs_combiner {
 	enum bs_combine how;
 	enum bs_output output;
 	uint32_t coils;
+	uint32_t mixed; /* coils of which there are first made as many images as maps; 0 */
 	uint64_t voxels, image_voxels;
 	struct bs_resize *resize; /* NULL: the image leaves as large as it came */
 	float *resized;           /* one image of image_voxels */
-	float *joint;             /* sense: one image of voxels */
+	float *joint;             /* sense: an image of voxels for each set */
 	/* of the run in progress, for the team's tasks */
 	bool first, last;
 	float *image;
 };
 
+/* Of images that explain the coils together a complex one leaves as the first alone. */
 static struct bs_combiner settings(const struct bs_protocol *p)
 {
 	const bool one = bs_methods[p->method].uses_maps;
+	const bool together = p->combine == BS_COMBINE_SENSE && bs_protocol_map_images(p) > 1 &&
+			      p->output != BS_OUTPUT_COMPLEX;
 
 	return (struct bs_combiner){
-		.how = one ? BS_COMBINE_NONE : p->combine,
+		.how = together ? BS_COMBINE_RSS
+		       : one    ? BS_COMBINE_NONE
+				: p->combine,
 		.output = p->output,
-		.coils = one ? 1 : p->coils,
+		.coils = together ? bs_protocol_map_images(p)
+			 : one    ? 1
+				  : p->coils,
+		.mixed = together && !one ? p->coils : 0,
 		.voxels = bs_protocol_voxels(p),
 		.image_voxels = bs_protocol_image_voxels(p),
 	};
@@ -160,16 +169,22 @@ static struct bs_resize_spec resize_of(const struct bs_protocol *p)
 	return s;
 }
 
+/* Images that are combined before they are resized, or combined again. */
+static uint64_t joints_of(const struct bs_combiner *c, const struct bs_protocol *p)
+{
+	return c->mixed > 0 ? c->coils : c->how == BS_COMBINE_SENSE && bs_protocol_resizes(p);
+}
+
 int bs_combiner_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	const struct bs_combiner c = settings(p);
 	const struct bs_resize_spec s = resize_of(p);
 
+	if (joints_of(&c, p) > 0)
+		bs_need_add(need, "combined image", 1, joints_of(&c, p) * c.voxels * 8u);
 	if (!bs_protocol_resizes(p))
 		return 0;
 	bs_need_add(need, "resized image", 1, c.image_voxels * 8u);
-	if (c.how == BS_COMBINE_SENSE)
-		bs_need_add(need, "combined image", 1, c.voxels * 8u);
 	return bs_resize_need(&s, need, why);
 }
 
@@ -178,17 +193,22 @@ int bs_combiner_plan(struct bs_combiner **plan, const struct bs_protocol *p, str
 {
 	struct bs_combiner *c = malloc(sizeof(*c));
 	const struct bs_resize_spec s = resize_of(p);
+	uint64_t joints;
 	int rc = 0;
 
 	if (c == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': combination", p->name);
 	*c = settings(p);
 	c->team = team;
-	if (bs_protocol_resizes(p)) {
+	joints = joints_of(c, p);
+	if (joints > 0) {
+		c->joint = bs_arena_take(arena, (size_t)(joints * c->voxels * 8u), BS_ALIGN);
+		if (c->joint == NULL)
+			rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': combined image", p->name);
+	}
+	if (rc == 0 && bs_protocol_resizes(p)) {
 		c->resized = bs_arena_take(arena, (size_t)(c->image_voxels * 8u), BS_ALIGN);
-		if (c->how == BS_COMBINE_SENSE)
-			c->joint = bs_arena_take(arena, (size_t)(c->voxels * 8u), BS_ALIGN);
-		rc = c->resized == NULL || (c->how == BS_COMBINE_SENSE && c->joint == NULL)
+		rc = c->resized == NULL
 			     ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': resized images", p->name)
 			     : bs_resize_plan(&c->resize, &s, arena, team, why);
 	}
@@ -268,6 +288,12 @@ static void resize_and_combine(struct bs_combiner *c, const float *coil_images, 
 void bs_combiner_run(struct bs_combiner *c, const float *coil_images, const float *maps,
 		     float *image)
 {
+	for (uint32_t m = 0; c->mixed > 0 && m < c->coils; m++)
+		bs_combine(c->team, BS_COMBINE_SENSE, BS_OUTPUT_COMPLEX, c->mixed, c->voxels,
+			   coil_images, maps + 2 * m * c->mixed * c->voxels,
+			   c->joint + 2 * m * c->voxels);
+	if (c->mixed > 0)
+		coil_images = c->joint;
 	if (c->resize != NULL)
 		resize_and_combine(c, coil_images, maps, image);
 	else

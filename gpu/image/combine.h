@@ -14,7 +14,10 @@
  * that is not the matrix of the coil images these are resized first, one after the other, since a
  * root of a sum of squares is no longer band-limited. A combination by maps is linear, and the maps
  * lie on the coil images' matrix: there the one complex image is resized. Magnitudes come last.
- * Methods that use maps bring one image, which is not combined again.
+ * Methods that use maps bring one image, which is not combined again. With two sets of maps
+ * (map_images; maps [set][coil][z][y][x]) there are two, from each set by itself, whose vectors are
+ * orthogonal: their root of the sum of squares leaves as magnitude, the first alone as complex, as
+ * BART's pics puts it first of those that it writes. Host only.
  * need -> plan -> run* -> close; need and plan as gpu/image/resize.h says, nothing where the matrix
  * is the same. maps may be another one in each run; NULL where the protocol combines by none.
  * Twins: combine.c (host), combine.cu (CUDA).

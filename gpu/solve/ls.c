@@ -33,6 +33,7 @@ struct bs_ls {
 	float *r;           /* Jacobi: R's diagonal */
 	float *inverse;     /* Jacobi: [set] 1 / (power + mu r) */
 	float *wx;          /* [rows of W] complex */
+	float *seen;        /* two images and more: [coil] what it sees of them */
 	/* of the operation in progress */
 	const float *in;
 	float *out;
@@ -48,9 +49,16 @@ static uint32_t sets_of(const struct bs_ls_spec *s)
 	return s->sets > 0 ? s->sets : 1;
 }
 
+static uint32_t images_of(const struct bs_ls_spec *s)
+{
+	return s->images > 0 ? s->images : 1;
+}
+
+/* Of the set, those of the first image. */
 static const float *maps_of(const struct bs_ls *p, uint32_t set)
 {
-	return p->maps != NULL ? p->maps + 2 * set * p->s.coils * p->voxels : NULL;
+	return p->maps != NULL ? p->maps + 2 * set * images_of(&p->s) * p->s.coils * p->voxels
+			       : NULL;
 }
 
 static struct bs_toeplitz_spec toeplitz_of(const struct bs_ls_spec *s)
@@ -62,7 +70,8 @@ static struct bs_toeplitz_spec toeplitz_of(const struct bs_ls_spec *s)
 
 static struct bs_pcg_spec pcg_of(const struct bs_ls_spec *s)
 {
-	return (struct bs_pcg_spec){ voxels_of(s), s->iterations, s->precond != BS_PRECOND_NONE };
+	return (struct bs_pcg_spec){ images_of(s) * voxels_of(s), s->iterations,
+				     s->precond != BS_PRECOND_NONE };
 }
 
 int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail *why)
@@ -71,6 +80,11 @@ int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail 
 	struct bs_pcg_spec g = pcg_of(s);
 	int rc = s->given ? 0 : bs_toeplitz_need(&t, need, why);
 
+	if (images_of(s) > 1 && (s->given || s->coils == 0 || s->precond != BS_PRECOND_NONE))
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "least squares: %u images, with maps of %u coils and Q alone, "
+			       "without a preconditioner",
+			       images_of(s), s->coils);
 	if (rc == 0)
 		rc = bs_pcg_need(&g, need, why);
 	if (rc == 0 && s->precond == BS_PRECOND_CIRCULANT)
@@ -80,7 +94,9 @@ int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail 
 	if (s->precond == BS_PRECOND_JACOBI)
 		bs_need_add(need, "Jacobi preconditioner", 2ull * sets_of(s) + 1, voxels_of(s) * 4);
 	if (s->coils > 0)
-		bs_need_add(need, "right-hand side", 1, voxels_of(s) * 8);
+		bs_need_add(need, "right-hand side", 1, images_of(s) * voxels_of(s) * 8);
+	if (images_of(s) > 1)
+		bs_need_add(need, "what the coils see", 1, s->coils * voxels_of(s) * 8);
 	return 0;
 }
 
@@ -164,7 +180,9 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 		p->inverse = take(arena, p->sets, p->voxels, &failed);
 	}
 	if (rc == 0 && s->coils > 0)
-		p->b = take(arena, 1, p->voxels * 2, &failed);
+		p->b = take(arena, 1, images_of(s) * p->voxels * 2, &failed);
+	if (rc == 0 && images_of(s) > 1)
+		p->seen = take(arena, 1, s->coils * p->voxels * 2, &failed);
 	failed = failed || p->power_mean == NULL;
 	if (rc == 0 && w != NULL) {
 		p->wx = malloc(w->rows * 8);
@@ -276,10 +294,11 @@ static int blocks_of(const struct bs_ls *p)
 static void add_identity(void *arg, int task, int member)
 {
 	const struct bs_ls *p = arg;
+	const uint64_t image = (uint64_t)(task / blocks_of(p)) * p->voxels;
 	uint64_t from;
-	uint64_t n = span(p, task, &from);
-	const float *restrict in = p->in + 2 * from;
-	float *restrict out = p->out + 2 * from;
+	uint64_t n = span(p, task % blocks_of(p), &from);
+	const float *restrict in = p->in + 2 * (image + from);
+	float *restrict out = p->out + 2 * (image + from);
 	const float mu = (float)p->mu;
 
 	(void)member;
@@ -290,19 +309,48 @@ static void add_identity(void *arg, int task, int member)
 static void combine(void *arg, int task, int member)
 {
 	const struct bs_ls *p = arg;
+	const uint32_t image = (uint32_t)(task / blocks_of(p));
+	const float *maps = maps_of(p, p->set) + 2 * image * p->s.coils * p->voxels;
 	uint64_t from;
-	uint64_t n = span(p, task, &from);
-	float *restrict out = p->out + 2 * from;
+	uint64_t n = span(p, task % blocks_of(p), &from);
+	float *restrict out = p->out + 2 * (image * p->voxels + from);
 
 	(void)member;
 	memset(out, 0, n * 8);
 	for (uint32_t c = 0; c < p->s.coils; c++) {
 		const float *restrict in = p->in + 2 * (c * p->voxels + from);
-		const float *restrict s = maps_of(p, p->set) + 2 * (c * p->voxels + from);
+		const float *restrict s = maps + 2 * (c * p->voxels + from);
 
 		for (uint64_t i = 0; i < n; i++) {
 			out[2 * i] += s[2 * i] * in[2 * i] + s[2 * i + 1] * in[2 * i + 1];
 			out[2 * i + 1] += s[2 * i] * in[2 * i + 1] - s[2 * i + 1] * in[2 * i];
+		}
+	}
+}
+
+/* What the coils see of the images: seen_c = sum over them of S_c in. */
+static void look(void *arg, int task, int member)
+{
+	const struct bs_ls *p = arg;
+	uint64_t from;
+	uint64_t n = span(p, task, &from);
+
+	(void)member;
+	for (uint32_t c = 0; c < p->s.coils; c++) {
+		float *restrict out = p->seen + 2 * (c * p->voxels + from);
+
+		memset(out, 0, n * 8);
+		for (uint32_t m = 0; m < images_of(&p->s); m++) {
+			const float *restrict in = p->in + 2 * (m * p->voxels + from);
+			const float *restrict s =
+				maps_of(p, p->set) +
+				2 * ((m * (uint64_t)p->s.coils + c) * p->voxels + from);
+
+			for (uint64_t i = 0; i < n; i++) {
+				out[2 * i] += s[2 * i] * in[2 * i] - s[2 * i + 1] * in[2 * i + 1];
+				out[2 * i + 1] +=
+					s[2 * i] * in[2 * i + 1] + s[2 * i + 1] * in[2 * i];
+			}
 		}
 	}
 }
@@ -323,31 +371,43 @@ static void jacobi(void *arg, int task, int member)
 	}
 }
 
+/* The same for images that are seen together. */
+static void apply_together(struct bs_ls *p, const float *in, float *out)
+{
+	p->in = in;
+	bs_team_run(p->team, look, p, blocks_of(p));
+	bs_toeplitz_apply(p->toeplitz, p->s.coils, p->seen, p->seen);
+	bs_ls_combine(p, p->seen, out);
+}
+
 void bs_ls_apply(struct bs_ls *p, const float *in, float *out)
 {
 	if (p->normal != NULL)
 		p->normal(p->normal_self, maps_of(p, p->set), in, out);
+	else if (p->seen != NULL)
+		apply_together(p, in, out);
 	else if (p->s.coils > 0)
 		bs_toeplitz_sense(p->toeplitz, p->s.coils, maps_of(p, p->set), in, out);
 	else
 		bs_toeplitz_apply(p->toeplitz, 1, in, out);
 	if (p->mu == 0.0)
 		return;
-	if (p->w != NULL) {
-		bs_csr_forward(p->team, p->w, in, p->wx);
-		bs_csr_adjoint_add(p->team, p->w, (float)p->mu, p->wx, out);
-		return;
+	for (uint32_t m = 0; p->w != NULL && m < images_of(&p->s); m++) {
+		bs_csr_forward(p->team, p->w, in + 2 * m * p->voxels, p->wx);
+		bs_csr_adjoint_add(p->team, p->w, (float)p->mu, p->wx, out + 2 * m * p->voxels);
 	}
+	if (p->w != NULL)
+		return;
 	p->in = in;
 	p->out = out;
-	bs_team_run(p->team, add_identity, p, blocks_of(p));
+	bs_team_run(p->team, add_identity, p, (int)images_of(&p->s) * blocks_of(p));
 }
 
 void bs_ls_combine(struct bs_ls *p, const float *in, float *out)
 {
 	p->in = in;
 	p->out = out;
-	bs_team_run(p->team, combine, p, blocks_of(p));
+	bs_team_run(p->team, combine, p, (int)images_of(&p->s) * blocks_of(p));
 }
 
 static void apply_system(void *self, const float *in, float *out)

@@ -2,7 +2,9 @@
  * gpu/solve/ls.h - regularized least squares: the system and its solution
  *
  * (F^H F + mu R) rho = F^H d,  mu = lambda Nvox,  R = W^H W, or the identity without W;
- * with sensitivities F^H F is sum_c S_c^H F^H F S_c and F^H d is sum_c S_c^H F^H d_c.
+ * with sensitivities F^H F is sum_c S_c^H F^H F S_c and F^H d is sum_c S_c^H F^H d_c. Two images
+ * with maps each (soft SENSE) explain what coils measure by their sum: S_c is a row of two, rho and
+ * R have one of each. They have no preconditioner.
  * Nvox is the number of voxels: F^H F of a fully sampled grid is Nvox times the identity, so lambda
  * means the same for every matrix size; BART's pics -r has the same scale (its Fourier transform is
  * unitary).
@@ -33,6 +35,7 @@ struct bs_ls_spec {
 	uint32_t matrix[3]; /* 1 beyond dims */
 	uint32_t coils;     /* of the sensitivities; 0: no sensitivities, one image at a time */
 	uint32_t sets;      /* of sensitivities, one of them in use at a time; 0: one */
+	uint32_t images;    /* that are solved for together, each with maps in a set; 0: one */
 	enum bs_precond precond;
 	uint32_t iterations; /* at most, of any solve */
 	double lambda;
@@ -42,7 +45,7 @@ struct bs_ls_spec {
 struct bs_ls;
 
 int bs_ls_need(const struct bs_ls_spec *spec, struct bs_need *need, struct bs_fail *why);
-/* maps [set][coil][z][y][x] complex, NULL without coils; w NULL: identity. */
+/* maps [set][image][coil][z][y][x] complex, NULL without coils; w NULL: identity. */
 int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *spec, const float *q,
 	       const float *maps, const struct bs_csr *w, struct bs_arena *arena,
 	       struct bs_team *team, struct bs_fail *why);
@@ -63,7 +66,7 @@ void bs_ls_weights(struct bs_ls *plan, double sum);
 /* Another lambda for the solves that follow. */
 void bs_ls_lambda(struct bs_ls *plan, double lambda);
 
-/* fhd: F^H d, [coil][z][y][x] with sensitivities, else one image. rho: one image. */
+/* fhd: F^H d, [coil][z][y][x] with sensitivities, else one image. rho: the images. */
 void bs_ls_solve(struct bs_ls *plan, const float *fhd, float *rho, const struct bs_pcg_stop *stop,
 		 struct bs_pcg_result *result);
 /* out = (F^H F + mu R) in. */

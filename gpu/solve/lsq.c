@@ -37,6 +37,7 @@ struct bs_ls_spec bs_lsq_spec(const struct bs_protocol *p)
 		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
 		.coils = bs_methods[p->method].uses_maps ? p->coils : 0,
 		.sets = bs_methods[p->method].uses_maps ? bs_protocol_map_sets(p) : 0,
+		.images = bs_methods[p->method].uses_maps ? bs_protocol_map_images(p) : 0,
 		.precond = p->precond,
 		.iterations = p->iterations,
 		.lambda = p->lambda,

@@ -128,7 +128,7 @@ static const char every[] =
 	"{ name = \"w\"; method = \"gridding\"; matrix = [64, 64]; coils = 2; samples = 128;"
 	" readouts = 60;\n"
 	"  trajectory: { type = \"radial2d\"; }; frame: { step = 20; };\n"
-	"  image: { combine = \"sense\"; maps = \"espirit\"; maps_every = 2; }; },\n"
+	"  image: { combine = \"sense\"; maps = \"espirit\"; maps_every = 2; map_sets = 2; }; },\n"
 	"{ name = \"h\"; method = \"cartesian\"; matrix = [64, 32]; encoded = [128, 32, 1];"
 	" coils = 1; samples = 128;\n"
 	"  readouts = \"header\"; readouts_max = 20; averages = 3; },\n"

@@ -509,6 +509,13 @@ static const struct {
 	  "field: { from = \"echoes\"; }; } );" },
 	{ 4, "protocols.[0].image.maps: study: virtual coils are others in each scan",
 	  PROTOCOL("virtual_coils = 1; image: { combine = \"sense\"; maps = \"study\"; };") },
+	{ 4, "protocols.[0].image.map_sets: has no effect without image.combine sense",
+	  PROTOCOL("image: { map_sets = 2; };") },
+	{ 4, "protocols.[0].image.map_sets: 2: image.maps espirit or file make them",
+	  PROTOCOL("image: { combine = \"sense\"; maps = \"walsh\"; map_sets = 2; };") },
+	{ 4, "protocols.[0].backend: image.map_sets 2 has no CUDA engine",
+	  PROTOCOL("backend = \"cuda\";"
+		   " image: { combine = \"sense\"; maps = \"espirit\"; map_sets = 2; };") },
 	{ 4, "protocols.[0].image.maps_every: has no effect without frame.step",
 	  PROTOCOL("image: { combine = \"sense\"; maps = \"walsh\"; maps_every = 2; };") },
 	{ 3, "protocols.[0].image.maps_file: has no effect without image.maps file",

@@ -3,6 +3,7 @@
 #include "test/support/check.h"
 
 #include <complex.h>
+#include <string.h>
 
 #define VOXELS 2500u /* two whole blocks and a part */
 #define COILS  5u
@@ -47,6 +48,69 @@ static size_t expect(enum bs_combine how, bool cx)
 	return n;
 }
 
+/* What leaves of a protocol's coil images, or of a solver's two images. */
+static size_t leaves(const struct bs_protocol *p, const float *images, const float *own,
+		     struct bs_team *team, float *to)
+{
+	struct bs_need need = { 0 };
+	struct bs_arena arena = { 0 };
+	struct bs_combiner *plan = NULL;
+	struct bs_fail why = { 0 };
+	int rc = bs_combiner_need(p, &need, &why);
+
+	if (rc == 0)
+		rc = bs_arena_open(&arena, need.total_bytes, &why);
+	if (rc == 0)
+		rc = bs_combiner_plan(&plan, p, &arena, team, &why);
+	CHECK(rc == 0 && arena.used == need.total_bytes, "combiner %s", why.text);
+	if (rc == 0)
+		bs_combiner_run(plan, images, own, to);
+	bs_combiner_close(plan);
+	bs_arena_close(&arena);
+	return (size_t)bs_protocol_image_voxels(p);
+}
+
+/*
+ * Two sets of maps: each set's own image, as it is by itself, whose root of the sum of squares
+ * leaves as magnitude, the first alone as complex; also on another matrix.
+ */
+static void two_sets(struct bs_team *team, bool solved, uint32_t image)
+{
+	struct bs_protocol p = { .name = "two",
+				 .method = solved ? BS_METHOD_SENSE : BS_METHOD_GRIDDING,
+				 .dims = 2,
+				 .matrix = { VOXELS / 10, 10, 1 },
+				 .image_matrix = { image, image, 1 },
+				 .coils = COILS / 2,
+				 .combine = BS_COMBINE_SENSE,
+				 .output = BS_OUTPUT_COMPLEX };
+	const size_t set = 2 * (size_t)p.coils * (VOXELS / 10) * 10;
+	const size_t step = 2 * (size_t)(VOXELS / 10) * 10;
+	float *one[2] = { malloc(sizeof(out)), malloc(sizeof(out)) };
+	size_t n = 0;
+	double worst = 0;
+
+	for (int m = 0; m < 2; m++)
+		n = leaves(&p, solved ? in + (size_t)m * step : in, maps + (size_t)m * set, team,
+			   one[m]);
+	p.map_images = 2;
+	(void)leaves(&p, in, maps, team, out);
+	CHECK(memcmp(out, one[0], n * 8) == 0, "two sets, complex: the first image");
+	p.output = BS_OUTPUT_MAGNITUDE;
+	(void)leaves(&p, in, maps, team, out);
+	for (size_t v = 0; v < n; v++) {
+		double sum = 0;
+
+		for (int m = 0; m < 2; m++)
+			sum += (double)one[m][2 * v] * one[m][2 * v] +
+			       (double)one[m][2 * v + 1] * one[m][2 * v + 1];
+		worst = fmax(worst, fabs(out[v] - sqrt(sum)) / (1 + sqrt(sum)));
+	}
+	CHECK(n > 0 && worst < 1e-6, "two sets, magnitude: error %.1e", worst);
+	free(one[0]);
+	free(one[1]);
+}
+
 int main(void)
 {
 	static const char *const names[] = { "none", "rss", "sense" };
@@ -73,6 +137,8 @@ int main(void)
 				CHECK(e <= 1e-6, "%s, output %d, %d threads: error %.1e",
 				      names[how], o, members, e);
 			}
+		for (int i = 0; i < 4; i++)
+			two_sets(team, i % 2 != 0, i < 2 ? 0 : 12);
 		bs_team_close(team);
 	}
 	return check_done();

@@ -29,12 +29,13 @@ struct problem {
 	double lambda;
 	int w; /* 0: identity, 1: real differences, 2: complex entries */
 	enum bs_precond precond;
+	uint32_t images; /* that coils see together; 0: one */
 };
 
 static struct bs_team *team;
 
 struct parts {
-	size_t voxels, coils;
+	size_t voxels, coils, images;
 	float *k, *q, *maps, *fhd, *rho, *image;
 	double complex *f;     /* [sample][voxel] */
 	double complex *a, *b; /* the dense system */
@@ -101,15 +102,19 @@ static void make_f(struct parts *p, const struct problem *t)
 		}
 }
 
+/* v: a voxel of any image */
 static double complex map_at(const struct parts *p, size_t c, size_t v)
 {
-	return p->maps != NULL ? pair(p->maps, c * p->voxels + v) : 1.0;
+	const size_t map = v / p->voxels * p->coils + c;
+
+	return p->maps != NULL ? pair(p->maps, map * p->voxels + v % p->voxels) : 1.0;
 }
 
 static void make_dense(struct parts *p, const struct problem *t)
 {
 	double mu = t->lambda * (double)p->voxels;
-	size_t V = p->voxels;
+	size_t N = p->voxels;
+	size_t V = p->images * N;
 
 	for (size_t i = 0; i < V; i++)
 		for (size_t j = 0; j < V; j++) {
@@ -117,7 +122,7 @@ static void make_dense(struct parts *p, const struct problem *t)
 			double complex power = 0.0;
 
 			for (size_t m = 0; m < t->samples; m++)
-				sum += conj(p->f[m * V + i]) * p->f[m * V + j];
+				sum += conj(p->f[m * N + i % N]) * p->f[m * N + j % N];
 			for (size_t c = 0; c < p->coils; c++)
 				power += conj(map_at(p, c, i)) * map_at(p, c, j);
 			p->a[i + j * V] = sum * power + (t->w == 0 && i == j ? mu : 0.0);
@@ -125,8 +130,9 @@ static void make_dense(struct parts *p, const struct problem *t)
 	for (uint64_t row = 0; t->w != 0 && row < p->w.rows; row++)
 		for (uint64_t e = p->w.start[row]; e < p->w.start[row + 1]; e++)
 			for (uint64_t g = p->w.start[row]; g < p->w.start[row + 1]; g++)
-				p->a[p->w.col[e] + p->w.col[g] * V] +=
-					mu * conj(w_at(&p->w, e)) * w_at(&p->w, g);
+				for (size_t at = 0; at < V; at += N)
+					p->a[at + p->w.col[e] + (at + p->w.col[g]) * V] +=
+						mu * conj(w_at(&p->w, e)) * w_at(&p->w, g);
 }
 
 /* F^H d of random data: the float fhd of each coil, and b = sum_c S_c^H of just those floats. */
@@ -134,7 +140,7 @@ static void make_rhs(struct parts *p, const struct problem *t)
 {
 	float *d = random_floats(p->coils * t->samples * 2, 61);
 
-	for (size_t v = 0; v < p->voxels; v++)
+	for (size_t v = 0; v < p->images * p->voxels; v++)
 		p->b[v] = 0.0;
 	for (size_t c = 0; c < p->coils; c++)
 		for (size_t v = 0; v < p->voxels; v++) {
@@ -145,7 +151,9 @@ static void make_rhs(struct parts *p, const struct problem *t)
 				sum += conj(p->f[m * p->voxels + v]) * pair(d, c * t->samples + m);
 			to[0] = (float)creal(sum);
 			to[1] = (float)cimag(sum);
-			p->b[v] += conj(map_at(p, c, v)) * cplx((double)to[0], (double)to[1]);
+			for (size_t at = v; at < p->images * p->voxels; at += p->voxels)
+				p->b[at] +=
+					conj(map_at(p, c, at)) * cplx((double)to[0], (double)to[1]);
 		}
 	free(d);
 }
@@ -166,15 +174,16 @@ static double rel(const float *x, const double complex *y, size_t n)
 
 static void check_apply(struct bs_ls *plan, struct parts *p)
 {
-	double complex *truth = calloc(p->voxels, sizeof(*truth));
-	float *x = random_floats(p->voxels * 2, 77);
+	const size_t n = p->images * p->voxels;
+	double complex *truth = calloc(n, sizeof(*truth));
+	float *x = random_floats(n * 2, 77);
 	double e;
 
-	for (size_t j = 0; j < p->voxels; j++)
-		for (size_t i = 0; i < p->voxels; i++)
-			truth[i] += p->a[i + j * p->voxels] * pair(x, j);
+	for (size_t j = 0; j < n; j++)
+		for (size_t i = 0; i < n; i++)
+			truth[i] += p->a[i + j * n] * pair(x, j);
 	bs_ls_apply(plan, x, p->image);
-	e = rel(p->image, truth, p->voxels);
+	e = rel(p->image, truth, n);
 	CHECK(e <= 1e-5, "the system's matrix: %.1e <= 1e-5", e);
 	free(truth);
 	free(x);
@@ -183,13 +192,15 @@ static void check_apply(struct bs_ls *plan, struct parts *p)
 static uint32_t solve(const struct problem *t)
 {
 	struct parts p = { .voxels = (size_t)t->matrix[0] * t->matrix[1] * t->matrix[2],
-			   .coils = t->coils > 0 ? t->coils : 1 };
+			   .coils = t->coils > 0 ? t->coils : 1,
+			   .images = t->images > 0 ? t->images : 1 };
 	struct bs_q_spec qs = { t->dims,      { t->matrix[0], t->matrix[1], t->matrix[2] },
 				t->samples,   BS_BASIS_DELTA,
 				BS_SUM_EXACT, 0.0 };
 	struct bs_ls_spec s = { .dims = t->dims,
 				.matrix = { t->matrix[0], t->matrix[1], t->matrix[2] },
 				.coils = t->coils,
+				.images = t->images,
 				.precond = t->precond,
 				.iterations = 400,
 				.lambda = t->lambda };
@@ -199,21 +210,21 @@ static uint32_t solve(const struct problem *t)
 	struct bs_arena arena = { 0 };
 	struct bs_fail why = { 0 };
 	struct bs_ls *plan = NULL;
-	const int n = (int)p.voxels;
+	const int n = (int)(p.images * p.voxels);
 	const int one = 1;
 	int info = -1;
 	double e;
 	int rc;
 
 	p.k = random_floats((size_t)t->samples * t->dims, 3);
-	p.maps = t->coils > 0 ? random_floats(p.coils * p.voxels * 2, 17) : NULL;
+	p.maps = t->coils > 0 ? random_floats(p.images * p.coils * p.voxels * 2, 17) : NULL;
 	p.q = malloc(bs_q_size(&qs) * 8);
 	p.fhd = malloc(p.coils * p.voxels * 8);
-	p.rho = malloc(p.voxels * 8);
-	p.image = malloc(p.voxels * 8);
+	p.rho = malloc((size_t)n * 8);
+	p.image = malloc((size_t)n * 8);
 	p.f = malloc(t->samples * p.voxels * sizeof(*p.f));
-	p.a = malloc(p.voxels * p.voxels * sizeof(*p.a));
-	p.b = malloc(p.voxels * sizeof(*p.b));
+	p.a = malloc((size_t)n * (size_t)n * sizeof(*p.a));
+	p.b = malloc((size_t)n * sizeof(*p.b));
 	if (t->w != 0)
 		make_w(&p, t->w == 2);
 	make_f(&p, t);
@@ -234,7 +245,7 @@ static uint32_t solve(const struct problem *t)
 		bs_ls_solve(plan, p.fhd, p.rho, &stop, &result);
 		zposv_("U", &n, &one, p.a, &n, p.b, &n, &info);
 		CHECK(info == 0, "LAPACK solves it: info %d", info);
-		e = rel(p.rho, p.b, p.voxels);
+		e = rel(p.rho, p.b, (size_t)n);
 		CHECK(e <= 1e-5, "%s: %.1e of the dense solution after %u iterations", t->name, e,
 		      result.iterations);
 	}
@@ -318,19 +329,21 @@ static void circulant_inverse(void)
 int main(void)
 {
 	const struct problem problems[] = {
-		{ "2D", 2, { 9, 8, 1 }, 0, 400, 0.05, 0, BS_PRECOND_NONE },
-		{ "2D without regularization", 2, { 9, 8, 1 }, 0, 600, 0.0, 0, BS_PRECOND_NONE },
-		{ "3D", 3, { 5, 6, 4 }, 0, 500, 0.05, 0, BS_PRECOND_NONE },
-		{ "2D with W", 2, { 9, 8, 1 }, 0, 300, 0.5, 1, BS_PRECOND_NONE },
-		{ "3D with a complex W", 3, { 5, 6, 4 }, 0, 500, 0.5, 2, BS_PRECOND_NONE },
-		{ "F^H F singular", 2, { 9, 8, 1 }, 0, 40, 0.1, 0, BS_PRECOND_NONE },
-		{ "F^H F singular, with W", 2, { 9, 8, 1 }, 0, 40, 1.0, 1, BS_PRECOND_NONE },
-		{ "3 coils", 2, { 9, 8, 1 }, 3, 60, 0.1, 0, BS_PRECOND_NONE },
-		{ "3 coils in 3D, with W", 3, { 5, 6, 4 }, 3, 100, 0.5, 1, BS_PRECOND_NONE },
-		{ "1 coil", 2, { 9, 8, 1 }, 1, 300, 0.1, 0, BS_PRECOND_NONE },
-		{ "Jacobi, 3 coils", 2, { 9, 8, 1 }, 3, 60, 0.1, 0, BS_PRECOND_JACOBI },
-		{ "Jacobi with W", 2, { 9, 8, 1 }, 0, 300, 0.5, 1, BS_PRECOND_JACOBI },
-		{ "circulant", 2, { 9, 8, 1 }, 0, 300, 0.05, 0, BS_PRECOND_CIRCULANT },
+		{ "2D", 2, { 9, 8, 1 }, 0, 400, 0.05, 0, BS_PRECOND_NONE, 1 },
+		{ "2D without regularization", 2, { 9, 8, 1 }, 0, 600, 0.0, 0, BS_PRECOND_NONE, 1 },
+		{ "3D", 3, { 5, 6, 4 }, 0, 500, 0.05, 0, BS_PRECOND_NONE, 1 },
+		{ "2D with W", 2, { 9, 8, 1 }, 0, 300, 0.5, 1, BS_PRECOND_NONE, 1 },
+		{ "3D with a complex W", 3, { 5, 6, 4 }, 0, 500, 0.5, 2, BS_PRECOND_NONE, 1 },
+		{ "F^H F singular", 2, { 9, 8, 1 }, 0, 40, 0.1, 0, BS_PRECOND_NONE, 1 },
+		{ "F^H F singular, with W", 2, { 9, 8, 1 }, 0, 40, 1.0, 1, BS_PRECOND_NONE, 1 },
+		{ "3 coils", 2, { 9, 8, 1 }, 3, 60, 0.1, 0, BS_PRECOND_NONE, 1 },
+		{ "3 coils in 3D, with W", 3, { 5, 6, 4 }, 3, 100, 0.5, 1, BS_PRECOND_NONE, 1 },
+		{ "1 coil", 2, { 9, 8, 1 }, 1, 300, 0.1, 0, BS_PRECOND_NONE, 1 },
+		{ "Jacobi, 3 coils", 2, { 9, 8, 1 }, 3, 60, 0.1, 0, BS_PRECOND_JACOBI, 1 },
+		{ "Jacobi with W", 2, { 9, 8, 1 }, 0, 300, 0.5, 1, BS_PRECOND_JACOBI, 1 },
+		{ "circulant", 2, { 9, 8, 1 }, 0, 300, 0.05, 0, BS_PRECOND_CIRCULANT, 1 },
+		{ "2 images, 4 coils", 2, { 9, 8, 1 }, 4, 80, 0.1, 0, BS_PRECOND_NONE, 2 },
+		{ "2 images in 3D, W", 3, { 5, 6, 4 }, 5, 90, 0.5, 1, BS_PRECOND_NONE, 2 },
 		{ "circulant in 3D, coils, W",
 		  3,
 		  { 5, 6, 4 },
@@ -338,7 +351,8 @@ int main(void)
 		  100,
 		  0.5,
 		  1,
-		  BS_PRECOND_CIRCULANT },
+		  BS_PRECOND_CIRCULANT,
+		  1 },
 	};
 
 	(void)bs_team_open(&team, 2, NULL);

@@ -19,6 +19,7 @@ struct one {
 	enum bs_method method;
 	enum bs_maps_from maps;
 	enum bs_precond precond;
+	uint32_t images;
 };
 
 static struct bs_protocol protocol(const struct one *o)
@@ -45,9 +46,10 @@ static struct bs_protocol protocol(const struct one *o)
 				 .iterations = 4,
 				 .combine = BS_COMBINE_SENSE,
 				 .maps = o->maps,
+				 .map_images = o->images,
 				 .calibration_lines = 12,
 				 .espirit_threshold = 1e-3,
-				 .espirit_crop = 0.5,
+				 .espirit_crop = o->images > 1 ? 0.1 : 0.5,
 				 .walsh_block = 5,
 				 .output = BS_OUTPUT_COMPLEX };
 
@@ -92,7 +94,7 @@ static int frame(struct armed *a, bool calibrates, int what, float *image, struc
 static bool as_from_file(const struct one *o, const struct bs_traj *traj, const float *image,
 			 const float *maps, int what)
 {
-	const struct one file = { o->method, BS_MAPS_FILE, o->precond };
+	const struct one file = { o->method, BS_MAPS_FILE, o->precond, o->images };
 	const struct bs_protocol p = protocol(&file);
 	const struct bs_tables tables = { .traj = traj, .maps = maps };
 	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
@@ -112,7 +114,7 @@ static void images(const struct one *o)
 {
 	const struct bs_protocol p = protocol(o);
 	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
-	float *maps = calloc(2 * 20 * 18 * COILS, 4);
+	float *maps = calloc(2 * 20 * 18 * COILS * 2, 4);
 	struct bs_traj traj = { 0 };
 	struct bs_tables tables = { .traj = &traj, .maps = maps, .made = maps };
 	float image[2 * 20 * 18];
@@ -254,13 +256,16 @@ static void window(const struct one *o, bool spokes, uint32_t every)
 int main(void)
 {
 	static const struct one all[] = {
-		{ BS_METHOD_CARTESIAN, BS_MAPS_ESPIRIT, BS_PRECOND_NONE },
-		{ BS_METHOD_CARTESIAN, BS_MAPS_WALSH, BS_PRECOND_NONE },
-		{ BS_METHOD_GRIDDING, BS_MAPS_ESPIRIT, BS_PRECOND_NONE },
-		{ BS_METHOD_CARTESIAN_SENSE, BS_MAPS_ESPIRIT, BS_PRECOND_NONE },
-		{ BS_METHOD_SENSE, BS_MAPS_ESPIRIT, BS_PRECOND_NONE },
-		{ BS_METHOD_SENSE, BS_MAPS_ESPIRIT, BS_PRECOND_JACOBI },
-		{ BS_METHOD_SENSE, BS_MAPS_WALSH, BS_PRECOND_CIRCULANT },
+		{ BS_METHOD_CARTESIAN, BS_MAPS_ESPIRIT, BS_PRECOND_NONE, 1 },
+		{ BS_METHOD_CARTESIAN, BS_MAPS_WALSH, BS_PRECOND_NONE, 1 },
+		{ BS_METHOD_GRIDDING, BS_MAPS_ESPIRIT, BS_PRECOND_NONE, 1 },
+		{ BS_METHOD_CARTESIAN_SENSE, BS_MAPS_ESPIRIT, BS_PRECOND_NONE, 1 },
+		{ BS_METHOD_SENSE, BS_MAPS_ESPIRIT, BS_PRECOND_NONE, 1 },
+		{ BS_METHOD_SENSE, BS_MAPS_ESPIRIT, BS_PRECOND_JACOBI, 1 },
+		{ BS_METHOD_SENSE, BS_MAPS_WALSH, BS_PRECOND_CIRCULANT, 1 },
+		{ BS_METHOD_GRIDDING, BS_MAPS_ESPIRIT, BS_PRECOND_NONE, 2 },
+		{ BS_METHOD_CARTESIAN_SENSE, BS_MAPS_ESPIRIT, BS_PRECOND_NONE, 2 },
+		{ BS_METHOD_SENSE, BS_MAPS_ESPIRIT, BS_PRECOND_NONE, 2 },
 	};
 	struct bs_fail why = { 0 };
 
