@@ -236,9 +236,9 @@ P("field.map_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, field.map_file,
   "gridding, ls, sense: the field map in Hz that corrects for off resonance, as .cfl "
   "[x, y, z], slices along dimension 13; a voxel of f turns by exp(-i 2 pi f t); \"\": none"),
 P("field.from", BS_KEY_WORD, "", "\"file\"", 0, 0, fields_from, field.from,
-  "where the field map comes from; file: map_file; study: from an earlier scan of the study, on "
-  "the host; a scan without is refused. echoes: this protocol, gridding or cartesian, makes its "
-  "images as without, and measures a field map by its first two contrasts for later scans"),
+  "where the field map comes from; file: map_file; study: from an earlier scan of the study; a "
+  "scan without is refused. echoes: this protocol, gridding or cartesian, makes its images as "
+  "without, and measures a field map by its first two contrasts for later scans, on the host"),
 P("field.range_hz", BS_KEY_NUMBER, "Hz", "0.0", 0, 1e5, NULL, field.range_hz,
   "field.from study: the largest frequency, of either sign, that is prepared for; a map beyond it "
   "is refused"),
