@@ -34,7 +34,8 @@ static const struct {
 			      CUDA(bs_engine_sense_multi), CUDA(bs_sense_tuner) },
 	[BS_METHOD_CARTESIAN] = { &bs_engine_cartesian_host, CUDA(bs_engine_cartesian_cuda),
 				  NULL, NULL },
-	[BS_METHOD_CARTESIAN_SENSE] = { &bs_engine_unfold_host, NULL, NULL, NULL },
+	[BS_METHOD_CARTESIAN_SENSE] = { &bs_engine_unfold_host, CUDA(bs_engine_unfold_cuda),
+					NULL, NULL },
 	[BS_METHOD_NOOP] = { &bs_engine_noop, &bs_engine_noop, NULL, NULL },
 	/* clang-format on */
 };
@@ -130,8 +131,10 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fail *why)
 {
 	const struct bs_engine *engine = table[p->method].cuda;
-	const char *host_only = p->parallel == BS_PARALLEL_SENSE   ? "parallel sense"
-				: bs_protocol_streams(p)           ? "trajectory.type stream"
+	const bool both =
+		p->parallel == BS_PARALLEL_SENSE && p->partial_fourier != BS_PARTIAL_FOURIER_NONE;
+	const char *host_only = both                     ? "partial_fourier with parallel sense"
+				: bs_protocol_streams(p) ? "trajectory.type stream"
 				: p->field.from == BS_FIELD_ECHOES ? "field.from echoes"
 				: bs_protocol_map_images(p) > 1    ? "image.map_sets 2"
 								   : NULL;

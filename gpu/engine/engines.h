@@ -40,6 +40,9 @@ struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p);
 /* The same off resonance (field.map_file): coils transformed `together`. */
 struct bs_segments_spec;
 struct bs_segments_spec bs_gridding_segments(const struct bs_protocol *p, uint32_t together);
+/* Cartesian SENSE; the same for both twins. */
+struct bs_unfold_spec;
+struct bs_unfold_spec bs_unfolding_spec(const struct bs_protocol *p);
 /* Only in a build with GPU=1: as the CUDA engine asks for it. */
 struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p);
 
@@ -64,7 +67,7 @@ extern const struct bs_engine bs_engine_ls_host, bs_engine_sense_host, bs_engine
 
 /* Only in a build with GPU=1. */
 extern const struct bs_engine bs_engine_gridding_cuda, bs_engine_cartesian_cuda, bs_engine_ls_cuda,
-	bs_engine_sense_cuda;
+	bs_engine_sense_cuda, bs_engine_unfold_cuda;
 
 /* On several GPUs (gpu/engine/multi/engine.cu), only in a build with GPU=1. */
 extern const struct bs_engine bs_engine_gridding_multi, bs_engine_ls_multi, bs_engine_sense_multi,

@@ -231,6 +231,7 @@ MAPPED(gridding_host, "gridding/host", mapped_fold, mapped_slide, NULL)
 MAPPED(sense_host, "sense/host", mapped_fold, mapped_slide, &bs_engine_gridding_host)
 #if BS_GPU
 MAPPED(cartesian_cuda, "cartesian/cuda", NULL, NULL, NULL)
+MAPPED(unfold_cuda, "unfold/cuda", NULL, NULL, NULL)
 MAPPED(gridding_cuda, "gridding/cuda", mapped_fold, mapped_slide, NULL)
 MAPPED(sense_cuda, "sense/cuda", mapped_fold, mapped_slide, &bs_engine_gridding_cuda)
 #endif
@@ -248,6 +249,7 @@ const struct bs_engine *bs_engine_mapped(const struct bs_engine *engine)
 		{ &bs_engine_sense_host, &mapped_sense_host },
 #if BS_GPU
 		{ &bs_engine_cartesian_cuda, &mapped_cartesian_cuda },
+		{ &bs_engine_unfold_cuda, &mapped_unfold_cuda },
 		{ &bs_engine_gridding_cuda, &mapped_gridding_cuda },
 		{ &bs_engine_sense_cuda, &mapped_sense_cuda },
 #endif

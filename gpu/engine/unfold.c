@@ -39,7 +39,7 @@ static struct bs_cart_spec cart_of(const struct bs_protocol *p)
 	return s;
 }
 
-static struct bs_unfold_spec unfold_of(const struct bs_protocol *p)
+struct bs_unfold_spec bs_unfolding_spec(const struct bs_protocol *p)
 {
 	return (struct bs_unfold_spec){
 		.encoded = { p->encoded[1], p->encoded[2] },
@@ -67,7 +67,7 @@ static uint64_t solution_bytes(const struct bs_protocol *p)
 static int unfold_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	const struct bs_cart_spec cart = cart_of(p);
-	const struct bs_unfold_spec unfold = unfold_of(p);
+	const struct bs_unfold_spec unfold = bs_unfolding_spec(p);
 	int rc = bs_cart_need(&cart, need, why);
 
 	bs_need_add(need, "coil images", p->coils, image_bytes(p));
@@ -109,7 +109,7 @@ static int unfold_arm(void **self, const struct bs_protocol *p, const struct bs_
 		      const struct bs_arm_env *env, struct bs_fail *why)
 {
 	const struct bs_cart_spec cart = cart_of(p);
-	const struct bs_unfold_spec unfold = unfold_of(p);
+	const struct bs_unfold_spec unfold = bs_unfolding_spec(p);
 	struct engine *e = calloc(1, sizeof(*e));
 	int rc = 0;
 

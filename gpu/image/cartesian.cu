@@ -162,9 +162,7 @@ static int plan_pocs(struct cart *c, struct bs_devmem *mem, struct bs_fail *why)
 {
 	const struct bs_pocs_spec s = pocs_of(c->p);
 
-	c->came = (uint8_t *)calloc(bs_protocol_frames(c->p), (size_t)lines_of(c->p));
-	return c->came == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': lines", c->p->name)
-			       : bs_pocs_cuda_plan(&c->pocs, &s, mem, why);
+	return bs_pocs_cuda_plan(&c->pocs, &s, mem, why);
 }
 
 static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_tables *tables,
@@ -186,7 +184,8 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 	c->data = (float2 *)bs_devmem_take_readouts(mem, frame_bytes(p) * frames);
 	c->a = (float2 *)bs_devmem_take(mem, half_bytes(p));
 	c->b = (float2 *)bs_devmem_take(mem, half_bytes(p));
-	rc = c->data == NULL || c->a == NULL || c->b == NULL
+	c->came = (uint8_t *)calloc(frames, (size_t)lines_of(p));
+	rc = c->data == NULL || c->a == NULL || c->b == NULL || c->came == NULL
 		     ? bs_fail(why, BS_ERR_NOMEM, "cartesian: k-space")
 		     : bs_lines_cuda_init(why);
 	c->passes = p->encoded[2] > 1 ? 3 : 2;
@@ -218,8 +217,7 @@ static int cart_begin(void *op, uint32_t frame, cudaStream_t stream, struct bs_f
 	BS_CUDA(cudaMemsetAsync(cart_samples(op, frame), 0, c->frame_values * sizeof(float2),
 				stream),
 		why);
-	if (c->came != NULL)
-		memset(c->came + frame * lines_of(c->p), 0, (size_t)lines_of(c->p));
+	memset(c->came + frame * lines_of(c->p), 0, (size_t)lines_of(c->p));
 	return 0;
 }
 
@@ -230,9 +228,15 @@ static int cart_arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t str
 
 	(void)stream;
 	(void)why;
-	if (c->came != NULL)
-		c->came[frame * lines_of(c->p) + row] = 1;
+	c->came[frame * lines_of(c->p) + row] = 1;
 	return 0; /* nothing is done before finish */
+}
+
+static const uint8_t *cart_lines(void *op, uint32_t frame)
+{
+	const struct cart *c = (const struct cart *)op;
+
+	return c->came + frame * lines_of(c->p);
 }
 
 static int cart_settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
@@ -251,7 +255,7 @@ static int complete(struct cart *c, uint32_t frame, float2 *grid, float2 *image,
 	const struct bs_protocol *p = c->p;
 	struct bs_pocs_span spans[3];
 
-	bs_pocs_spans(spans, c->came + frame * lines_of(p), p->encoded, p->samples);
+	bs_pocs_spans(spans, cart_lines(c, frame), p->encoded, p->samples);
 	bs_pocs_rescale(spans, p->encoded, c->size);
 	return bs_pocs_cuda_run(c->pocs, spans, (float *)grid,
 				(float *)(grid == c->a ? c->b : c->a), (float *)image, stream, why);
@@ -274,14 +278,16 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 }
 
 static const struct bs_cuda_operator cartesian = {
-	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin, cart_arrived,
-	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,       false,
+	coil_step,  cart_need,    cart_plan,   cart_close,  cart_samples,
+	cart_begin, cart_arrived, cart_settle, cart_finish, NULL,
+	NULL,       NULL,         NULL,        cart_lines,  false,
 };
 
 /* Completed: how is known when the lines have come. */
 static const struct bs_cuda_operator completed = {
-	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin, cart_arrived,
-	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,       true,
+	coil_step,  cart_need,    cart_plan,   cart_close,  cart_samples,
+	cart_begin, cart_arrived, cart_settle, cart_finish, NULL,
+	NULL,       NULL,         NULL,        cart_lines,  true,
 };
 
 static struct bs_cuda_spec spec_of(const struct bs_protocol *p)
@@ -382,7 +388,11 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 
 	if (rc == 0)
 		rc = bs_armed_cuda_finish(self, frame, deadline_ns, image, report);
-	report->stage_ns[BS_BUDGET_ACCUMULATE] += spent_ns;
+	if (cart_of(self)->filler != NULL)
+		report->stage_ns[BS_BUDGET_CALIBRATION] =
+			bs_filler_calibrated_ns(cart_of(self)->filler);
+	report->stage_ns[BS_BUDGET_ACCUMULATE] +=
+		spent_ns - report->stage_ns[BS_BUDGET_CALIBRATION];
 	return rc;
 }
 
@@ -401,3 +411,11 @@ static constexpr struct bs_engine cartesian_engine(void)
 }
 
 const struct bs_engine bs_engine_cartesian_cuda = cartesian_engine();
+
+static struct bs_cuda_spec unfold_spec_of(const struct bs_protocol *p)
+{
+	return { p, &cartesian, true, false, NULL };
+}
+
+const struct bs_engine bs_engine_unfold_cuda =
+	bs_engine_cuda<unfold_spec_of>("unfold/cuda", false, false, NULL);

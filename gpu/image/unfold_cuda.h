@@ -24,7 +24,7 @@ struct CUstream_st;
 
 int bs_unfold_cuda_need(const struct bs_unfold_spec *spec, const struct bs_csr *w, uint64_t *bytes,
 			struct bs_fail *why);
-/* coil_images, rho: those of every solve. */
+/* coil_images, rho: those of every solve, which reads the one before it writes the other. */
 int bs_unfold_cuda_plan(struct bs_unfold_cuda **plan, const struct bs_unfold_spec *spec,
 			const struct bs_csr *w, const float *maps, const float *coil_images,
 			float *rho, double tolerance, struct bs_devmem *mem, struct bs_fail *why);

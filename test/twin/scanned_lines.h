@@ -64,20 +64,58 @@ static inline float complex lines_object(const struct bs_protocol *p, const doub
 	return (float complex)sum;
 }
 
+/* A coil is a few plane waves, whole turns in the field of view. */
+static const int lines_wave[WAVES][3] = {
+	{ 0, 0, 0 }, { 1, 0, 0 }, { 0, 1, 0 }, { -1, 1, 1 }, { 0, -1, -1 }
+};
+
+static inline float complex lines_coil(uint32_t c, int w)
+{
+	return (float complex)(cexp(I * (1.3 * c * w + 0.4 * w * w)) / (1.0 + 0.4 * w));
+}
+
+/* The coils' maps, their squares of sum 1, the same for all slices. */
+static inline void lines_maps(const struct bs_protocol *p, float *maps)
+{
+	const uint32_t *N = p->matrix;
+	const size_t voxels = (size_t)bs_protocol_voxels(p);
+
+	for (size_t v = 0; v < voxels; v++) {
+		const uint32_t at[3] = { (uint32_t)(v % N[0]), (uint32_t)(v / N[0] % N[1]),
+					 (uint32_t)(v / N[0] / N[1]) };
+		float complex map[BS_COILS_MAX] = { 0 };
+		float power = 0.0f;
+
+		for (int w = 0; w < WAVES; w++) {
+			double turn = 0.0;
+
+			for (int a = 0; a < 3; a++)
+				turn += 6.2831853 * lines_wave[w][a] * ((double)at[a] - N[a] / 2) /
+					p->encoded[a];
+			for (uint32_t c = 0; c < p->coils; c++)
+				map[c] += lines_coil(c, w) * (float complex)cexp(I * turn);
+		}
+		for (uint32_t c = 0; c < p->coils; c++)
+			power += crealf(map[c] * conjf(map[c]));
+		for (uint32_t c = 0; c < p->coils * p->slices; c++) {
+			const float complex value = map[c % p->coils] / sqrtf(power);
+
+			maps[2 * (c * voxels + v)] = crealf(value);
+			maps[2 * (c * voxels + v) + 1] = cimagf(value);
+		}
+	}
+}
+
 /* A line of all coils; noise makes all samples and weights differ. */
 static inline void lines_make(const struct bs_protocol *p, uint32_t what, uint32_t line, float *to,
 			      uint64_t *seed)
 {
-	static const int wave[WAVES][3] = {
-		{ 0, 0, 0 }, { 1, 0, 0 }, { 0, 1, 0 }, { -1, 1, 1 }, { 0, -1, -1 }
-	};
 	const uint32_t *E = p->encoded;
 	float complex coil[BS_COILS_MAX][WAVES];
 
 	for (uint32_t c = 0; c < p->coils; c++)
 		for (int w = 0; w < WAVES; w++)
-			coil[c][w] = (float complex)(cexp(I * (1.3 * c * w + 0.4 * w * w)) /
-						     (1.0 + 0.4 * w));
+			coil[c][w] = lines_coil(c, w);
 	for (uint32_t i = 0; i < p->samples; i++) {
 		const double k[3] = { (double)(i + E[0] - p->samples) - E[0] / 2,
 				      (double)(line % E[1]) - E[1] / 2,
@@ -85,7 +123,7 @@ static inline void lines_make(const struct bs_protocol *p, uint32_t what, uint32
 		float complex part[WAVES];
 
 		for (int w = 0; w < WAVES; w++)
-			part[w] = lines_object(p, k, wave[w], what);
+			part[w] = lines_object(p, k, lines_wave[w], what);
 		for (uint32_t c = 0; c < p->coils; c++) {
 			float *v = to + 2 * ((size_t)c * p->samples + i);
 			float complex sum = 0.0f;

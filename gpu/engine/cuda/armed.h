@@ -1,11 +1,11 @@
 /*
  * gpu/engine/cuda/armed.h - a protocol armed on one GPU, from inside
  *
- * An operator (gpu/engine/cuda/operator.h), for ls and sense the solve behind it
- * (gpu/solve/ls_cuda.h), and the way of the data to the GPU and back. One stream computes, so
- * frames share all buffers but their samples. begin, add, finish, slide, peek, reading, fold, maps
- * and close (disarm) are core/engine.h's, with its rules. Only the files named below, engine.cuh
- * and those of gpu/engine/multi include this. Test: test/twin/twin_engine.c
+ * An operator (gpu/engine/cuda/operator.h), the solve behind it (ls and sense: gpu/solve/ls_cuda.h;
+ * lines of the grid: gpu/image/unfold_cuda.h), and the way of the data to the GPU and back. One
+ * stream computes, so frames share all buffers but their samples. begin, add, finish, slide, peek,
+ * reading, fold, maps and close (disarm) are core/engine.h's, with its rules. Only the files named
+ * below, engine.cuh and those of gpu/engine/multi include this. Test: test/twin/twin_engine.c
  */
 #ifndef BS_GPU_ENGINE_CUDA_ARMED_H
 #define BS_GPU_ENGINE_CUDA_ARMED_H
@@ -17,6 +17,7 @@
 #include "gpu/device/memory.h"
 #include "gpu/image/combine.h"
 #include "gpu/image/partial_cuda.h"
+#include "gpu/image/unfold_cuda.h"
 #include "gpu/solve/ls_cuda.h"
 
 #define BS_CUDA_UPLOADS 64u /* at most, under way at the same time */
@@ -40,7 +41,8 @@ struct bs_armed_cuda {
 	const struct bs_cuda_operator *op;
 	void *plan;                     /* the operator's */
 	bool share;                     /* as struct bs_cuda_spec */
-	struct bs_ls_cuda *ls;          /* NULL: a direct method */
+	struct bs_ls_cuda *ls;          /* methods ls and sense; else NULL */
+	struct bs_unfold_cuda *unfold;  /* Cartesian SENSE: between two graphs; else NULL */
 	struct bs_segments_cuda *field; /* the operator's; NULL: on resonance */
 	struct bs_devmem mem;
 	unsigned char *pinned; /* of the arena, registered: image, then staging or samples */
@@ -73,6 +75,11 @@ struct bs_armed_cuda {
 	cudaGraphExec_t tail;    /* solves and image, where finish ends before them */
 	cudaGraphExec_t combine; /* image alone, under a deadline */
 };
+
+static inline bool bs_armed_cuda_solves(const struct bs_armed_cuda *e)
+{
+	return e->ls != NULL || e->unfold != NULL;
+}
 
 /* armed.cu: all that the protocol fixes; open chooses the operator's variant. */
 int bs_armed_cuda_need(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why);

@@ -27,7 +27,7 @@ void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct b
 		report->stage_ns[BS_BUDGET_UPLOAD + i] = 0;
 	if (!e->added[frame]) /* nothing was uploaded: those marks are another frame's */
 		report->stage_ns[BS_BUDGET_UPLOAD] = report->stage_ns[BS_BUDGET_ACCUMULATE] = 0;
-	if (e->ls == NULL)
+	if (!bs_armed_cuda_solves(e))
 		report->stage_ns[BS_BUDGET_SOLVE] = 0;
 }
 
@@ -52,12 +52,16 @@ static int fetch(struct bs_armed_cuda *e, uint32_t frame, float *image, struct b
 	return 0;
 }
 
-/* The host queues the iterations: there is a deadline, or fewer are allowed than the graph has. */
+/*
+ * The host queues the iterations: there is a deadline, fewer are allowed than the graph has, or the
+ * lines that have come are to be told first.
+ */
 static bool is_watched(const struct bs_armed_cuda *e, int64_t deadline_ns,
 		       const struct bs_report *report)
 {
-	return e->ls != NULL && (deadline_ns != INT64_MAX ||
-				 bs_report_most(report, e->p->iterations) < e->p->iterations);
+	return e->unfold != NULL ||
+	       (e->ls != NULL && (deadline_ns != INT64_MAX ||
+				  bs_report_most(report, e->p->iterations) < e->p->iterations));
 }
 
 int bs_armed_cuda_solve(struct bs_armed_cuda *e, int64_t deadline_ns, struct bs_report *report)
@@ -68,6 +72,21 @@ int bs_armed_cuda_solve(struct bs_armed_cuda *e, int64_t deadline_ns, struct bs_
 	return bs_ls_cuda_run(e->ls, e->coil_images, most, deadline_ns, e->stream, report, NULL);
 }
 
+static int unfold(struct bs_armed_cuda *e, uint32_t frame, int64_t deadline_ns,
+		  struct bs_report *report)
+{
+	struct bs_pcg_result result;
+	int rc = bs_unfold_cuda_solve(e->unfold, e->op->lines(e->plan, frame),
+				      bs_report_most(report, e->p->iterations), deadline_ns,
+				      e->stream, &result, NULL);
+
+	if (rc != 0)
+		return rc;
+	bs_report_solve(report, true, result.iterations, result.residual);
+	report->deadline_stop = result.deadline_stop;
+	return 0;
+}
+
 static int solve_watched(struct bs_armed_cuda *e, uint32_t frame, int64_t deadline_ns, float *image,
 			 struct bs_report *report)
 {
@@ -76,7 +95,8 @@ static int solve_watched(struct bs_armed_cuda *e, uint32_t frame, int64_t deadli
 
 	if (deadline_ns != INT64_MAX)
 		deadline_ns -= e->tail_ns;
-	rc = bs_armed_cuda_solve(e, deadline_ns, report);
+	rc = e->unfold != NULL ? unfold(e, frame, deadline_ns, report)
+			       : bs_armed_cuda_solve(e, deadline_ns, report);
 	if (rc != 0)
 		return rc;
 	solved_ns = bs_now_ns();

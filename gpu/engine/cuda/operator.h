@@ -56,6 +56,8 @@ struct bs_cuda_operator {
 		     const char *cache_dir, double seconds, struct bs_fail *why);
 	/* Off resonance: the time segments that finish adds up, and whose F^H F is solved with. */
 	struct bs_segments_cuda *(*field)(void *op);
+	/* Of the grid: [line], not 0: it has come; host memory. */
+	const uint8_t *(*lines)(void *op, uint32_t frame);
 	bool varies; /* finish, or the solve, does not always queue the same launches: no graphs */
 };
 

@@ -187,19 +187,35 @@ static int try_window(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *w
 	return rc;
 }
 
+/* Both ways of its own solve, of zeros. */
+static int try_unfold(struct bs_armed_cuda *e, struct bs_fail *why)
+{
+	const uint8_t *lines = e->op->lines(e->plan, 0);
+	struct bs_pcg_result result;
+	int rc = bs_unfold_cuda_solve(e->unfold, lines, e->p->iterations, INT64_MAX, e->stream,
+				      &result, why);
+
+	return rc != 0 ? rc
+		       : bs_unfold_cuda_solve(e->unfold, lines, 1, INT64_MAX - 1, e->stream,
+					      &result, why);
+}
+
 int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 {
 	const bool window = e->window.groups > 0;
 	const bool split =
-		e->ls != NULL &&
-		(window || (FRAME_LAUNCHES + bs_ls_cuda_launches(e->p)) * e->frames > GRAPH_MOST);
+		e->unfold != NULL ||
+		(e->ls != NULL &&
+		 (window || (FRAME_LAUNCHES + bs_ls_cuda_launches(e->p)) * e->frames > GRAPH_MOST));
 	int rc = bs_cuda_copied(why);
 
 	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
 		rc = window ? try_window(e, f, why) : record_frame(e, f, split, why);
-	if (rc == 0 && !e->op->varies && (split || (window && !e->share)))
+	if (rc == 0 && e->unfold != NULL)
+		rc = try_unfold(e, why);
+	else if (rc == 0 && !e->op->varies && (split || (window && !e->share)))
 		rc = record(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, &e->tail, why);
-	if (rc == 0 && e->ls != NULL && !e->share)
+	if (rc == 0 && bs_armed_cuda_solves(e) && !e->share)
 		rc = record(e, 0, BS_CUDA_IMAGE, &e->combine, why);
 	if (rc == 0 && e->p->preview_every > 0 && e->op->peek != NULL) {
 		rc = e->op->peek(e->plan, 0, e->coil_images, e->stream, why);
@@ -225,7 +241,7 @@ void bs_armed_cuda_unrecord(struct bs_armed_cuda *e)
 static int launch_frame(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 {
 	cudaGraphExec_t graph = watched && e->sum[frame] != NULL ? e->sum[frame] : e->finish[frame];
-	const unsigned parts = e->ls != NULL || e->op->varies ? BS_CUDA_SUM : BS_CUDA_ALL;
+	const unsigned parts = bs_armed_cuda_solves(e) || e->op->varies ? BS_CUDA_SUM : BS_CUDA_ALL;
 
 	if (graph == NULL)
 		return queue_parts(e, frame, parts, cudaEventRecordDefault, NULL);

@@ -1,0 +1,166 @@
+/*
+ * test/twin/twin_engine_unfold.c - method cartesian with parallel sense on the GPU: the host's
+ * images, iterations and residuals, the same bytes every run, no allocation after arm
+ *
+ * Ten iterations on systems of condition some tens: each adds a few single-precision roundings to
+ * what the transforms differ by (1e-6), so 1e-5 for the images, as in twin_unfold.c.
+ */
+#include "test/support/check.h"
+
+#if BS_GPU
+#include "test/twin/scanned_lines.h"
+
+static const struct trial {
+	struct lines_plan plan;
+	uint32_t encoded[3], matrix[3], samples, image_x;
+	uint32_t coils, slices, contrasts;
+	enum bs_maps_from maps;
+	bool w;
+} trials[] = {
+	{ { "45 x 63, R = 2, ESPIRiT, 2 slices x 2 contrasts",
+	    { 2, 1 },
+	    0,
+	    { 20, 1 },
+	    false,
+	    false },
+	  { 90, 63, 1 },
+	  { 45, 63, 1 },
+	  90,
+	  0,
+	  5,
+	  2,
+	  2,
+	  BS_MAPS_ESPIRIT,
+	  false },
+	{ { "160 x 192, R = 3, 32 coils", { 3, 1 }, 0, { 0, 0 }, false, false },
+	  { 160, 192, 1 },
+	  { 160, 192, 1 },
+	  160,
+	  0,
+	  32,
+	  1,
+	  1,
+	  BS_MAPS_FILE,
+	  false },
+	{ { "220 x 120, R = 2, partial echo, W, resized", { 2, 1 }, 0, { 0, 0 }, false, false },
+	  { 220, 120, 1 },
+	  { 110, 120, 1 },
+	  190,
+	  160,
+	  6,
+	  2,
+	  1,
+	  BS_MAPS_FILE,
+	  true },
+	{ { "40 x 36 x 20, R = 2 x 2, CAIPI, Walsh", { 2, 2 }, 1, { 12, 12 }, true, false },
+	  { 40, 36, 20 },
+	  { 40, 36, 20 },
+	  40,
+	  0,
+	  6,
+	  1,
+	  2,
+	  BS_MAPS_WALSH,
+	  false },
+	{ { "slab of 4, R = 3, W", { 3, 1 }, 1, { 0, 0 }, false, false },
+	  { 32, 45, 4 },
+	  { 32, 45, 4 },
+	  32,
+	  0,
+	  4,
+	  2,
+	  1,
+	  BS_MAPS_FILE,
+	  true },
+};
+
+static struct bs_protocol protocol(const struct trial *t)
+{
+	struct bs_protocol p = { .name = "twin",
+				 .method = BS_METHOD_CARTESIAN_SENSE,
+				 .parallel = BS_PARALLEL_SENSE,
+				 .dims = t->encoded[2] > 1 ? 3 : 2,
+				 .coils = t->coils,
+				 .samples = t->samples,
+				 .readouts = t->encoded[1] * t->encoded[2],
+				 .slices = t->slices,
+				 .contrasts = t->contrasts,
+				 .uses = 1u << BS_KIND_CALIBRATION,
+				 .traj.type = BS_TRAJ_CARTESIAN,
+				 .lambda = 0.05,
+				 .iterations = small() ? 4 : 10,
+				 .combine = BS_COMBINE_SENSE,
+				 .maps = t->maps,
+				 .calibration_lines = 24,
+				 .espirit_threshold = 1e-3,
+				 .espirit_crop = 0.5,
+				 .walsh_block = 5,
+				 .image_matrix = { t->image_x },
+				 .output = BS_OUTPUT_COMPLEX };
+
+	memcpy(p.encoded, t->encoded, sizeof(p.encoded));
+	memcpy(p.matrix, t->matrix, sizeof(p.matrix));
+	return p;
+}
+
+static void run(const struct trial *t, struct bs_team *team)
+{
+	const struct bs_protocol p = protocol(t);
+	struct bs_tables tables = { 0 };
+	struct bs_fail why = { 0 };
+	struct bs_csr w = { 0 };
+	uint64_t seed = 77;
+	float *maps = malloc(bs_protocol_voxels(&p) * p.coils * p.slices * 8);
+
+	lines_maps(&p, maps);
+	if (t->maps == BS_MAPS_FILE)
+		tables.maps = maps;
+	if (t->w) {
+		CHECK(make_w(&w, &p, &seed, &why) == 0, "W %s", why.text);
+		tables.w = &w;
+	}
+	lines_compare(&p, &t->plan, &tables, &bs_engine_unfold_host, &bs_engine_unfold_cuda, team);
+	bs_csr_close(&w);
+	free(maps);
+}
+
+/* What the service finds where a site has two GPUs. */
+static void place(void)
+{
+	struct bs_protocol p = protocol(&trials[1]);
+	const struct bs_engine *engine = NULL;
+	struct bs_fail why = { 0 };
+	char words[96] = "";
+	int rc;
+
+	p.gpu_devices = (struct bs_devices){ 2, { 0, 0 } };
+	rc = bs_engine_find(&engine, &p, &why);
+	if (rc == 0)
+		bs_engine_place(words, sizeof(words), engine, &p);
+	CHECK(rc == 0 && engine == &bs_engine_unfold_cuda &&
+		      strcmp(words, "GPU 0 alone: method cartesian_sense is not shared out") == 0,
+	      "auto: %s, %s%s", engine != NULL ? engine->name : "none", words, why.text);
+}
+
+int main(void)
+{
+	struct bs_team *team = NULL;
+	struct bs_gpu_info gpu;
+	struct bs_fail why = { 0 };
+
+	if (!device_answers("SENSE of lines in the CUDA engine", &gpu))
+		return check_done();
+	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
+	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
+		run(&trials[i], team);
+	place();
+	bs_team_close(team);
+	return check_done();
+}
+#else
+int main(void)
+{
+	SKIP("SENSE of lines in the CUDA engine: built without CUDA");
+	return check_done();
+}
+#endif
