@@ -26,6 +26,7 @@ struct lines_plan {
 	uint32_t block[2];        /* calibration lines y z; 0: none */
 	bool apart;               /* they are no lines of the image */
 	bool then_whole;          /* the second scan leaves out none */
+	uint32_t until;           /* lines along y that come at most; 0: all */
 };
 
 /* [frame][line][coil][sample] complex; of a frame the lines that come are those with came[line]. */
@@ -165,6 +166,8 @@ static inline void lines_open(struct lines *l, const struct bs_protocol *p,
 		l->came[n] = ((at[0] + plan->shift * at[1]) % plan->every[0] == 0 &&
 			      at[1] % plan->every[1] == 0) ||
 			     (inside && !plan->apart);
+		if (plan->until > 0 && at[0] >= plan->until)
+			l->came[n] = 0;
 		for (uint32_t f = 0; (l->came[n] || inside) && f < l->frames; f++)
 			lines_make(p, what + f, n, l->data + (f * (size_t)l->lines + n) * floats,
 				   &seed);

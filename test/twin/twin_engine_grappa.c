@@ -16,8 +16,9 @@ static const struct trial {
 	uint32_t kernel[3], sources;
 	uint32_t coils, slices, contrasts;
 	enum bs_combine combine;
+	bool pocs;
 } trials[] = {
-	{ { "45 x 63, R = 2, 2 slices x 2 contrasts", { 2, 1 }, 0, { 20, 1 }, false, false },
+	{ { "45 x 63, R = 2, 2 slices x 2 contrasts", { 2, 1 }, 0, { 20, 1 }, false, false, 0 },
 	  { 90, 63, 1 },
 	  { 45, 63, 1 },
 	  90,
@@ -26,8 +27,15 @@ static const struct trial {
 	  5,
 	  2,
 	  2,
-	  BS_COMBINE_RSS },
-	{ { "160 x 192, R = 3, calibration apart, then whole", { 3, 1 }, 0, { 24, 1 }, true, true },
+	  BS_COMBINE_RSS,
+	  false },
+	{ { "160 x 192, R = 3, calibration apart, then whole",
+	    { 3, 1 },
+	    0,
+	    { 24, 1 },
+	    true,
+	    true,
+	    0 },
 	  { 160, 192, 1 },
 	  { 160, 192, 1 },
 	  160,
@@ -36,13 +44,15 @@ static const struct trial {
 	  8,
 	  1,
 	  1,
-	  BS_COMBINE_RSS },
+	  BS_COMBINE_RSS,
+	  false },
 	{ { "220 x 120, R = 2, partial echo, maps of the scan",
 	    { 2, 1 },
 	    0,
 	    { 24, 1 },
 	    false,
-	    false },
+	    false,
+	    0 },
 	  { 220, 120, 1 },
 	  { 110, 120, 1 },
 	  190,
@@ -51,8 +61,9 @@ static const struct trial {
 	  6,
 	  2,
 	  1,
-	  BS_COMBINE_SENSE },
-	{ { "40 x 36 x 20, R = 2 x 2, CAIPI", { 2, 2 }, 1, { 12, 12 }, false, false },
+	  BS_COMBINE_SENSE,
+	  false },
+	{ { "40 x 36 x 20, R = 2 x 2, CAIPI", { 2, 2 }, 1, { 12, 12 }, false, false, 0 },
 	  { 40, 36, 20 },
 	  { 40, 36, 20 },
 	  40,
@@ -61,8 +72,9 @@ static const struct trial {
 	  4,
 	  1,
 	  2,
-	  BS_COMBINE_RSS },
-	{ { "slab of 4, R = 3, coils apart", { 3, 1 }, 1, { 18, 4 }, true, false },
+	  BS_COMBINE_RSS,
+	  false },
+	{ { "slab of 4, R = 3, coils apart", { 3, 1 }, 1, { 18, 4 }, true, false, 0 },
 	  { 32, 45, 4 },
 	  { 32, 45, 4 },
 	  32,
@@ -71,8 +83,20 @@ static const struct trial {
 	  3,
 	  2,
 	  1,
-	  BS_COMBINE_NONE },
-	{ { "64 x 60, 32 coils, R = 2", { 2, 1 }, 0, { 32, 1 }, false, false },
+	  BS_COMBINE_NONE,
+	  false },
+	{ { "96 x 90, R = 2, then partial Fourier", { 2, 1 }, 0, { 20, 1 }, false, false, 66 },
+	  { 96, 90, 1 },
+	  { 48, 90, 1 },
+	  81,
+	  { 5, 9, 1 },
+	  2,
+	  4,
+	  2,
+	  1,
+	  BS_COMBINE_NONE,
+	  true },
+	{ { "64 x 60, 32 coils, R = 2", { 2, 1 }, 0, { 32, 1 }, false, false, 0 },
 	  { 64, 60, 1 },
 	  { 64, 60, 1 },
 	  64,
@@ -81,7 +105,8 @@ static const struct trial {
 	  32,
 	  1,
 	  1,
-	  BS_COMBINE_RSS },
+	  BS_COMBINE_RSS,
+	  false },
 };
 
 static struct bs_protocol protocol(const struct trial *t)
@@ -100,6 +125,9 @@ static struct bs_protocol protocol(const struct trial *t)
 		.traj.type = BS_TRAJ_CARTESIAN,
 		.grappa_sources = t->sources,
 		.grappa_lambda = 5e-3,
+		.partial_fourier = t->pocs ? BS_PARTIAL_FOURIER_POCS : BS_PARTIAL_FOURIER_NONE,
+		.pocs_iterations = 6,
+		.pocs_taper = 0.5,
 		.combine = t->combine,
 		.maps = t->combine == BS_COMBINE_SENSE ? BS_MAPS_WALSH : BS_MAPS_FILE,
 		.calibration_lines = 24,
@@ -117,7 +145,7 @@ static struct bs_protocol protocol(const struct trial *t)
 static void refusal(struct bs_team *team)
 {
 	struct bs_protocol p = protocol(&trials[0]);
-	struct lines_plan plan = { "no calibration", { 3, 1 }, 0, { 0, 0 }, false, false };
+	struct lines_plan plan = { "no calibration", { 3, 1 }, 0, { 0, 0 }, false, false, 0 };
 	const struct bs_tables none = { 0 };
 	struct bs_report report = { 0 };
 	struct bs_fail why = { 0 };
