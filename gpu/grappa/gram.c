@@ -42,10 +42,10 @@ static size_t work_size(const struct bs_grappa_spec *s)
 	       8 * 8;
 }
 
-/* Complex values of a line while it is cropped: as encoded, then as kept. */
-static size_t line_size(const struct bs_grappa_spec *s)
+/* Floats of a vector's lanes of encoded samples. */
+static size_t block_size(const struct bs_grappa_spec *s)
 {
-	return (s->encoded[0] + s->columns + 7) / 8 * 8;
+	return up16((size_t)2 * s->encoded[0] * BS_ISA_PICK(bs_fft_kernels)->lanes);
 }
 
 static uint64_t lines_bytes(const struct bs_grappa_spec *s)
@@ -62,32 +62,24 @@ int bs_gram_need(const struct bs_grappa_spec *s, struct bs_need *need, struct bs
 			       s->encoded[0]);
 	bs_need_add(need, "calibration lines", 2, lines_bytes(s));
 	if (s->columns < s->encoded[0])
-		bs_need_add(need, "calibration readout", BS_TEAM_MAX, 8 * line_size(s));
+		bs_need_add(need, "calibration readouts", (uint64_t)BS_TEAM_MAX * 2,
+			    block_size(s) * sizeof(float));
 	bs_need_add(need, "calibration inner products", 1,
 		    (uint64_t)order_of(s) * order_of(s) * 16u);
 	bs_need_add(need, "calibration sums", BS_TEAM_MAX, work_size(s) * sizeof(double));
 	return 0;
 }
 
-static fftwf_plan plan_line(float *at, uint32_t n, int direction)
-{
-	fftwf_complex *line = (fftwf_complex *)at;
-
-	return fftwf_plan_dft_1d((int)n, line, line, direction, FFTW_ESTIMATE | FFTW_UNALIGNED);
-}
-
-/* The same plans for every process (ESTIMATE), and for every member's line (UNALIGNED). */
 static bool plan_crop(struct bs_gram *m, const struct bs_grappa_spec *s, struct bs_arena *arena)
 {
 	if (s->columns == s->encoded[0])
 		return true;
-	m->line_size = line_size(s);
-	m->line = bs_arena_take(arena, BS_TEAM_MAX * m->line_size * 8, BS_ALIGN);
-	if (m->line == NULL)
-		return false;
-	m->to_image = plan_line(m->line, s->encoded[0], FFTW_BACKWARD);
-	m->to_k = plan_line(m->line, s->columns, FFTW_FORWARD);
-	return m->to_image != NULL && m->to_k != NULL;
+	m->fft = BS_ISA_PICK(bs_fft_kernels);
+	m->block_size = block_size(s);
+	m->block = bs_arena_take(arena, (size_t)BS_TEAM_MAX * 2 * m->block_size * sizeof(float),
+				 BS_ALIGN);
+	return m->block != NULL && bs_fft_plan(&m->to_image, s->encoded[0]) == 0 &&
+	       bs_fft_plan(&m->to_k, s->columns) == 0;
 }
 
 int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, struct bs_arena *arena,
@@ -117,8 +109,8 @@ int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, struct bs_ar
 
 void bs_gram_close(struct bs_gram *m)
 {
-	fftwf_destroy_plan(m->to_image);
-	fftwf_destroy_plan(m->to_k);
+	bs_fft_close(&m->to_image);
+	bs_fft_close(&m->to_k);
 	memset(m, 0, sizeof(*m));
 }
 
@@ -128,34 +120,52 @@ static size_t line_at(const struct bs_gram *m, uint32_t y, uint32_t z)
 	return ((size_t)z * m->box[0] + y) * coils_up(m->coils) * 2 * m->row;
 }
 
-static uint32_t wrap(uint32_t index, uint32_t size)
+/* Rows of a block from a transform's order to the centered one, or back: halves change places. */
+static void turn(float *to, const float *from, uint32_t rows, size_t cell, bool centered)
 {
-	return index < size / 2 ? index + size - size / 2 : index - size / 2;
+	const size_t half = (centered ? rows - rows / 2 : rows / 2) * cell;
+
+	memcpy(to, from + half, ((size_t)rows * cell - half) * sizeof(float));
+	memcpy(to + (size_t)rows * cell - half, from, half * sizeof(float));
 }
 
 /*
- * The samples of the field of view that is kept, in the order of k: [samples] complex in line. The
- * middle of the image of a line stays in the middle.
+ * The samples of the field of view that is kept, in the order of k, of as many coils as a vector
+ * has lanes: [samples] rows of a block. The middle of the image of a line stays in the middle.
  */
-static const float *crop(const struct bs_gram *m, const float *from, float *line)
+static const float *crop(const struct bs_gram *m, const float *const *from, float *a)
 {
 	const uint32_t E = m->encoded;
 	const uint32_t N = m->samples;
-	float *kept = line + 2 * (size_t)E;
+	const size_t cell = 2 * (size_t)m->fft->lanes;
+	float *b = a + m->block_size;
+	float *image;
+	float *other;
 
-	for (uint32_t x = 0; x < E; x++)
-		memcpy(line + 2 * (size_t)wrap(x, E), from + 2 * (size_t)x, 8);
-	fftwf_execute_dft(m->to_image, (fftwf_complex *)line, (fftwf_complex *)line);
-	for (uint32_t x = 0; x < N; x++) {
-		const uint32_t at = wrap(x + E / 2 - N / 2, E);
+	m->fft->lines_in(a, from, E, NULL);
+	turn(b, a, E, cell, false);
+	image = m->fft->run(&m->to_image, b, a, true);
+	other = image == a ? b : a;
+	turn(other, image, E, cell, true);
+	for (size_t i = 0; i < N * cell; i++)
+		image[i] = other[(E / 2 - N / 2) * cell + i] / (float)E;
+	turn(other, image, N, cell, false);
+	image = m->fft->run(&m->to_k, other, image, false);
+	other = image == a ? b : a;
+	turn(other, image, N, cell, true);
+	return other;
+}
 
-		kept[2 * wrap(x, N)] = line[2 * at] / (float)E;
-		kept[2 * wrap(x, N) + 1] = line[2 * at + 1] / (float)E;
-	}
-	fftwf_execute_dft(m->to_k, (fftwf_complex *)kept, (fftwf_complex *)kept);
-	for (uint32_t x = 0; x < N; x++)
-		memcpy(line + 2 * (size_t)x, kept + 2 * (size_t)wrap(x, N), 8);
-	return line;
+/* A sample of a line that is kept. */
+static void keep(struct bs_gram *m, size_t at, uint32_t x, float re, float im)
+{
+	const uint32_t reach = m->kernel[0] / 2;
+	const bool inside = x >= reach && x < m->samples - reach;
+
+	m->lines[at + x] = re;
+	m->lines[at + m->row + x] = im;
+	m->middle[at + x] = inside ? re : 0.0f;
+	m->middle[at + m->row + x] = inside ? im : 0.0f;
 }
 
 /* task: a line of all coils */
@@ -163,24 +173,26 @@ static void take_line(void *arg, int task, int member)
 {
 	struct bs_gram *m = arg;
 	const struct bs_grappa_lines *l = m->from;
-	const uint32_t reach = m->kernel[0] / 2;
 	const uint32_t y = (uint32_t)task % m->box[0];
 	const uint32_t z = (uint32_t)task / m->box[0];
+	const float *first = l->at + 2 * (z * l->z_step + y * l->y_step);
+	const uint32_t lanes = m->fft != NULL ? m->fft->lanes : 1;
+	const float *lane[BS_FFT_LANES_MAX];
 
-	for (uint32_t c = 0; c < m->coils; c++) {
-		const float *from = l->at + 2 * (c * l->coil_step + z * l->z_step + y * l->y_step);
+	for (uint32_t c = 0; c < m->coils; c += lanes) {
 		const size_t at = line_at(m, y, z) + (size_t)c * 2 * m->row + PAD;
+		const float *rows;
 
-		if (m->to_k != NULL)
-			from = crop(m, from, m->line + 2 * (size_t)member * m->line_size);
-		for (uint32_t x = 0; x < m->samples; x++) {
-			const bool inside = x >= reach && x < m->samples - reach;
-
-			m->lines[at + x] = from[2 * x];
-			m->lines[at + m->row + x] = from[2 * x + 1];
-			m->middle[at + x] = inside ? from[2 * x] : 0.0f;
-			m->middle[at + m->row + x] = inside ? from[2 * x + 1] : 0.0f;
-		}
+		for (uint32_t j = 0; j < lanes; j++) /* the last coil fills up */
+			lane[j] = first +
+				  2 * l->coil_step * (c + j < m->coils ? c + j : m->coils - 1);
+		rows = m->fft != NULL ? crop(m, lane, m->block + (size_t)member * 2 * m->block_size)
+				      : lane[0];
+		for (uint32_t j = 0; j < lanes && c + j < m->coils; j++)
+			for (uint32_t x = 0; x < m->samples; x++)
+				keep(m, at + (size_t)j * 2 * m->row, x,
+				     rows[2 * (size_t)x * lanes + j],
+				     rows[(2 * (size_t)x + 1) * lanes + j]);
 	}
 }
 

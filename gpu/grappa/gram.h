@@ -15,8 +15,7 @@
 #ifndef BS_GPU_GRAPPA_GRAM_H
 #define BS_GPU_GRAPPA_GRAM_H
 
-#include <fftw3.h>
-
+#include "gpu/fft/fft.h"
 #include "gpu/grappa/grappa.h"
 #include "gpu/grappa/grappa_simd.h"
 
@@ -28,9 +27,10 @@ struct bs_gram {
 	size_t row;    /* floats of one coil's line: real or imaginary parts with zeros around */
 	float *lines;  /* [z][y][coil][re, im][row] */
 	float *middle; /* the same, zero where a shift would leave the readout */
-	fftwf_plan to_image, to_k; /* NULL: nothing to crop */
-	float *line;               /* [BS_TEAM_MAX][line_size]: one on its way */
-	size_t line_size;
+	struct bs_fft to_image, to_k; /* n 0: nothing to crop */
+	const struct bs_fft_kernels *fft;
+	float *block; /* [BS_TEAM_MAX][2][block_size]: lines of a vector of coils */
+	size_t block_size;
 	double *g;    /* [order][order] complex */
 	double *work; /* [BS_TEAM_MAX][work_size] */
 	size_t work_size;

@@ -2,15 +2,16 @@
 #include "gpu/image/cartesian.h"
 
 #include <complex.h>
-#include <fftw3.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/fft/fft.h"
+
 /*
  * Hybrid space [state][coil][kz][ky][x]: x is in image space and cropped, y and z still k-space.
- * Index j of an axis of length E holds k (or n) = j for j < E/2, j - E above: FFTW's own order, so
- * that centering costs two copies and no arithmetic.
+ * Index j of an axis of length E holds k (or n) = j for j < E/2, j - E above: a transform's order,
+ * so that centering costs two copies and no arithmetic.
  */
 struct bs_cart {
 	struct bs_cart_spec s;
@@ -18,7 +19,10 @@ struct bs_cart {
 	float complex *hybrid;
 	float complex *lines; /* [coil][Ex] scratch of add */
 	size_t state_size;    /* complex values of one state */
-	fftwf_plan along_x, along_y, along_z;
+	struct bs_fft along[3];
+	const struct bs_fft_kernels *fft;
+	float *blocks; /* [member][2]: what a vector's lanes transform */
+	size_t block;
 	float scale;
 	/* of the run in progress, for the team's tasks */
 	float complex *now;
@@ -31,6 +35,17 @@ struct bs_cart {
 static uint32_t wrap(int64_t centered, uint32_t size)
 {
 	return (uint32_t)(centered < 0 ? centered + size : centered);
+}
+
+/* Floats of a vector's lanes along the longest axis. */
+static size_t block_size(const struct bs_cart_spec *s)
+{
+	uint32_t longest = s->encoded[0];
+
+	for (int a = 1; a < 3; a++)
+		longest = s->encoded[a] > longest ? s->encoded[a] : longest;
+	return (2 * (size_t)longest * BS_ISA_PICK(bs_fft_kernels)->lanes + BS_ALIGN / 4 - 1) /
+	       (BS_ALIGN / 4) * (BS_ALIGN / 4);
 }
 
 /* Complex values of one line's scratch, whole cache lines. */
@@ -57,16 +72,8 @@ int bs_cart_need(const struct bs_cart_spec *s, struct bs_need *need, struct bs_f
 			       s->states);
 	bs_need_add(need, "hybrid k-space", s->states, state);
 	bs_need_add(need, "line scratch", s->coils, (uint64_t)s->encoded[0] * 8u);
+	bs_need_add(need, "transforms", (uint64_t)BS_TEAM_MAX * 2, block_size(s) * 4u);
 	return 0;
-}
-
-/* One 1D transform of n lines of length len; in place; the same for every process (ESTIMATE). */
-static fftwf_plan plan_lines(float complex *at, uint32_t len, uint32_t stride, uint32_t n)
-{
-	int size = (int)len;
-
-	return fftwf_plan_many_dft(1, &size, (int)n, at, NULL, (int)stride, 1, at, NULL,
-				   (int)stride, 1, FFTW_BACKWARD, FFTW_ESTIMATE | FFTW_UNALIGNED);
 }
 
 int bs_cart_plan(struct bs_cart **plan, const struct bs_cart_spec *s, struct bs_arena *arena,
@@ -76,6 +83,7 @@ int bs_cart_plan(struct bs_cart **plan, const struct bs_cart_spec *s, struct bs_
 	size_t plane = (size_t)s->matrix[0] * s->encoded[1];
 	size_t line_bytes = line_size(s) * 8;
 	double n = (double)s->encoded[0] * s->encoded[1] * s->encoded[2];
+	bool failed = false;
 
 	if (c == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "cartesian plan");
@@ -87,14 +95,12 @@ int bs_cart_plan(struct bs_cart **plan, const struct bs_cart_spec *s, struct bs_
 	c->state_size = (c->state_size + BS_ALIGN / 8 - 1) / (BS_ALIGN / 8) * (BS_ALIGN / 8);
 	c->hybrid = bs_arena_take(arena, c->state_size * 8 * s->states, BS_ALIGN);
 	c->lines = bs_arena_take(arena, line_bytes * s->coils, BS_ALIGN);
-	if (c->hybrid != NULL && c->lines != NULL) {
-		c->along_x = plan_lines(c->lines, s->encoded[0], 1, 1);
-		c->along_y = plan_lines(c->hybrid, s->encoded[1], s->matrix[0], s->matrix[0]);
-		if (s->encoded[2] > 1)
-			c->along_z =
-				plan_lines(c->hybrid, s->encoded[2], (uint32_t)plane, s->matrix[0]);
-	}
-	if (c->along_x == NULL || c->along_y == NULL || (s->encoded[2] > 1 && c->along_z == NULL)) {
+	c->fft = BS_ISA_PICK(bs_fft_kernels);
+	c->block = block_size(s);
+	c->blocks = bs_arena_take(arena, (size_t)BS_TEAM_MAX * 2 * c->block * 4, BS_ALIGN);
+	for (int a = 0; a < 3; a++)
+		failed = bs_fft_plan(&c->along[a], s->encoded[a]) != 0 || failed;
+	if (failed || c->hybrid == NULL || c->lines == NULL || c->blocks == NULL) {
 		bs_cart_close(c);
 		return bs_fail(why, BS_ERR_NOMEM, "cartesian plan");
 	}
@@ -106,9 +112,8 @@ void bs_cart_close(struct bs_cart *c)
 {
 	if (c == NULL)
 		return;
-	fftwf_destroy_plan(c->along_x);
-	fftwf_destroy_plan(c->along_y);
-	fftwf_destroy_plan(c->along_z);
+	for (int a = 0; a < 3; a++)
+		bs_fft_close(&c->along[a]);
 	free(c);
 }
 
@@ -117,24 +122,44 @@ void bs_cart_begin(struct bs_cart *c, uint32_t state)
 	memset(c->hybrid + state * c->state_size, 0, c->state_size * 8);
 }
 
-static void add_coil(void *arg, int coil, int member)
+/* A coil's samples in their places of the grid. */
+static void place(const struct bs_cart *c, uint32_t coil, float complex *line)
 {
-	struct bs_cart *c = arg;
 	const uint32_t E = c->s.encoded[0];
-	const uint32_t N = c->s.matrix[0];
-	float complex *line = c->lines + (size_t)coil * line_size(&c->s);
+	const uint32_t first = E - c->s.samples; /* grid index of the first; k = first - E/2 */
 	const float *in = c->data + 2 * (size_t)coil * c->coil_stride;
-	uint32_t first = E - c->s.samples; /* grid index of the first sample; k = first - E/2 */
-	float complex *out;
 
-	(void)member;
 	memset(line, 0, (size_t)E * 8);
 	for (uint32_t j = 0; j < c->s.samples; j++)
 		memcpy(&line[wrap((int64_t)(first + j) - E / 2, E)], in + 2 * (size_t)j, 8);
-	fftwf_execute_dft(c->along_x, line, line);
-	out = c->now + ((size_t)coil * c->s.encoded[2] * c->s.encoded[1] + c->line) * N;
-	for (uint32_t x = 0; x < N; x++)
-		out[x] = line[wrap((int64_t)x - N / 2, E)];
+}
+
+/* So many coils as a vector has lanes, from the first on; the last one fills up. */
+static void add_coils(struct bs_cart *c, uint32_t first)
+{
+	const uint32_t E = c->s.encoded[0];
+	const uint32_t N = c->s.matrix[0];
+	float *lane[BS_FFT_LANES_MAX];
+
+	for (uint32_t j = 0; j < c->fft->lanes; j++) {
+		const uint32_t coil = first + j < c->s.coils ? first + j : c->s.coils - 1;
+		float complex *line = c->lines + (size_t)coil * line_size(&c->s);
+
+		if (first + j < c->s.coils)
+			place(c, coil, line);
+		lane[j] = (float *)line;
+	}
+	c->fft->lines_in(c->blocks, (const float *const *)lane, E, NULL);
+	c->fft->lines_out(lane, c->fft->run(&c->along[0], c->blocks, c->blocks + c->block, true), E,
+			  NULL);
+	for (uint32_t coil = first; coil < c->s.coils && coil < first + c->fft->lanes; coil++) {
+		const float complex *line = c->lines + (size_t)coil * line_size(&c->s);
+		float complex *out =
+			c->now + ((size_t)coil * c->s.encoded[2] * c->s.encoded[1] + c->line) * N;
+
+		for (uint32_t x = 0; x < N; x++)
+			out[x] = line[wrap((int64_t)x - N / 2, E)];
+	}
 }
 
 void bs_cart_add(struct bs_cart *c, uint32_t state, uint32_t line, const float *data,
@@ -148,9 +173,9 @@ void bs_cart_add(struct bs_cart *c, uint32_t state, uint32_t line, const float *
 	c->coil_stride = coil_stride;
 	c->line = wrap((int64_t)kz - c->s.encoded[2] / 2, c->s.encoded[2]) * c->s.encoded[1] +
 		  wrap((int64_t)ky - c->s.encoded[1] / 2, c->s.encoded[1]);
-	for (uint32_t coil = 0; coil < c->s.coils;
-	     coil++) /* a line is too short to divide among threads */
-		add_coil(c, (int)coil, 0);
+	/* a line is too short to divide among threads */
+	for (uint32_t coil = 0; coil < c->s.coils; coil += c->fft->lanes)
+		add_coils(c, coil);
 }
 
 float *bs_cart_hybrid(struct bs_cart *c, uint32_t state)
@@ -158,13 +183,30 @@ float *bs_cart_hybrid(struct bs_cart *c, uint32_t state)
 	return (float *)(c->hybrid + state * c->state_size);
 }
 
+/* N values side by side, along y or z: values of a line lie stride complex numbers apart. */
+static void transform(const struct bs_cart *c, int axis, float complex *at, size_t stride,
+		      int member)
+{
+	const uint32_t N = c->s.matrix[0];
+	float *a = c->blocks + (size_t)member * 2 * c->block;
+
+	for (uint32_t x = 0; x < N; x += c->fft->lanes) {
+		const uint32_t count = N - x < c->fft->lanes ? N - x : c->fft->lanes;
+		const float *r;
+
+		c->fft->cols_in(a, (const float *)(at + x), 2 * stride, c->s.encoded[axis], count,
+				NULL, false);
+		r = c->fft->run(&c->along[axis], a, a + c->block, true);
+		c->fft->cols_out((float *)(at + x), 2 * stride, r, c->s.encoded[axis], count, NULL);
+	}
+}
+
 static void finish_plane(void *arg, int task, int member) /* task: coil x kz */
 {
 	struct bs_cart *c = arg;
 	float complex *plane = c->now + (size_t)task * c->s.encoded[1] * c->s.matrix[0];
 
-	(void)member;
-	fftwf_execute_dft(c->along_y, plane, plane);
+	transform(c, 1, plane, c->s.matrix[0], member);
 }
 
 static void finish_row(void *arg, int task, int member) /* task: coil x y */
@@ -178,9 +220,8 @@ static void finish_row(void *arg, int task, int member) /* task: coil x y */
 	float complex *row = c->now + (size_t)coil * E[2] * plane +
 			     (size_t)wrap((int64_t)y - N[1] / 2, E[1]) * N[0];
 
-	(void)member;
-	if (c->along_z != NULL)
-		fftwf_execute_dft(c->along_z, row, row);
+	if (E[2] > 1)
+		transform(c, 2, row, plane, member);
 	for (uint32_t z = 0; z < N[2]; z++) {
 		const float complex *in = row + wrap((int64_t)z - N[2] / 2, E[2]) * plane;
 		float complex *out =
