@@ -125,19 +125,22 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 	return table[p->method].cuda;
 }
 
+/* The key, and its value, that has no CUDA engine; NULL: there is none. */
+static const char *host_only_of(const struct bs_protocol *p)
+{
+	return bs_protocol_streams(p)             ? "trajectory.type stream"
+	       : p->field.from == BS_FIELD_ECHOES ? "field.from echoes"
+	       : bs_protocol_map_images(p) > 1    ? "image.map_sets 2"
+						  : NULL;
+}
+
 /*
  * *cuda: it runs on a GPU. An error: backend cuda without a GPU, or the site's GPUs are not here.
  */
 static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fail *why)
 {
 	const struct bs_engine *engine = table[p->method].cuda;
-	const bool both =
-		p->parallel == BS_PARALLEL_SENSE && p->partial_fourier != BS_PARTIAL_FOURIER_NONE;
-	const char *host_only = both                     ? "partial_fourier with parallel sense"
-				: bs_protocol_streams(p) ? "trajectory.type stream"
-				: p->field.from == BS_FIELD_ECHOES ? "field.from echoes"
-				: bs_protocol_map_images(p) > 1    ? "image.map_sets 2"
-								   : NULL;
+	const char *host_only = host_only_of(p);
 	struct bs_fail reason = { 0 };
 	int rc;
 
@@ -200,13 +203,13 @@ const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p)
 void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
 		     const struct bs_protocol *p)
 {
+	const char *why = p->backend == BS_BACKEND_AUTO ? host_only_of(p) : NULL;
 	const struct bs_shares s = bs_shares_of(p);
 
-	if (!bs_engines_on_gpu(engine->name))
-		(void)snprintf(words, size, "host%s",
-			       p->backend == BS_BACKEND_AUTO && bs_protocol_streams(p)
-				       ? ": trajectory.type stream has no CUDA engine"
-				       : "");
-	else
+	if (bs_engines_on_gpu(engine->name))
 		(void)snprintf(words, size, "%s", s.words);
+	else if (why != NULL)
+		(void)snprintf(words, size, "host: %s has no CUDA engine", why);
+	else
+		(void)snprintf(words, size, "host");
 }

@@ -46,12 +46,23 @@ static uint64_t coil_step(const struct bs_protocol *p)
 	return lines_of(p) * p->samples;
 }
 
+/* The coils' images are completed; what is solved for, behind that (gpu/engine/cuda/unfold.cu). */
+static bool completes(const struct bs_protocol *p)
+{
+	return bs_left_out_wanted(p) && !bs_methods[p->method].solves;
+}
+
+static uint32_t columns_of(const struct bs_protocol *p)
+{
+	return completes(p) ? bs_left_out_columns(p) : p->matrix[0];
+}
+
 /* The matrix, or what is completed and then cropped to it. */
 static void size_of(uint32_t size[3], const struct bs_protocol *p)
 {
-	size[0] = bs_left_out_columns(p);
+	size[0] = columns_of(p);
 	for (int a = 1; a < 3; a++)
-		size[a] = bs_left_out_wanted(p) ? p->encoded[a] : p->matrix[a];
+		size[a] = completes(p) ? p->encoded[a] : p->matrix[a];
 }
 
 static struct bs_pocs_spec pocs_of(const struct bs_protocol *p)
@@ -74,7 +85,7 @@ static bool fills(const struct bs_protocol *p)
 
 static uint64_t half_bytes(const struct bs_protocol *p)
 {
-	return bs_devmem_round(lines_of(p) * bs_left_out_columns(p) * p->coils * 8);
+	return bs_devmem_round(lines_of(p) * columns_of(p) * p->coils * 8);
 }
 
 static uint64_t frame_bytes(const struct bs_protocol *p)
@@ -103,7 +114,7 @@ static int cart_need(const struct bs_cuda_spec *s, struct bs_need *need, struct 
 	for (int a = 0; a < 3; a++)
 		bs_need_add(need, "device line tables", 1,
 			    bs_line_bytes(p->encoded[a]) + bs_devmem_round(pocs.size[a] * 4u));
-	if (bs_left_out_wanted(p))
+	if (completes(p))
 		rc = bs_pocs_cuda_need(&pocs, &bytes, why);
 	bs_need_add(need, "device partial Fourier", 1, bytes);
 	if (fills(p))
@@ -170,7 +181,7 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 {
 	const struct bs_protocol *p = s->p;
 	struct cart *c = (struct cart *)calloc(1, sizeof(*c));
-	const struct bs_grappa_spec grappa = bs_filler_spec(p, bs_left_out_columns(p));
+	const struct bs_grappa_spec grappa = bs_filler_spec(p, columns_of(p));
 	const uint32_t frames = bs_protocol_frames(p);
 	int rc;
 
@@ -191,7 +202,7 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 	c->passes = p->encoded[2] > 1 ? 3 : 2;
 	for (uint32_t a = 0; rc == 0 && a < c->passes; a++)
 		rc = make_pass(&c->pass[a], c, a, mem, why);
-	if (rc == 0 && bs_left_out_wanted(p))
+	if (rc == 0 && completes(p))
 		rc = plan_pocs(c, mem, why);
 	if (rc == 0 && fills(p))
 		rc = bs_grappa_cuda_plan(&c->grappa, &grappa, mem, why);
@@ -292,7 +303,7 @@ static const struct bs_cuda_operator completed = {
 
 static struct bs_cuda_spec spec_of(const struct bs_protocol *p)
 {
-	return { p, bs_left_out_wanted(p) ? &completed : &cartesian, false, false, NULL };
+	return { p, completes(p) ? &completed : &cartesian, false, false, NULL };
 }
 
 /* ---- the engine: calibration and weights on the host --------------------------------------- */
@@ -306,7 +317,7 @@ static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *
 {
 	const int rc = bs_engine_cuda_need<spec_of>(p, n, why);
 
-	return rc == 0 && fills(p) ? bs_filler_need(p, bs_left_out_columns(p), n, why) : rc;
+	return rc == 0 && fills(p) ? bs_filler_need(p, columns_of(p), n, why) : rc;
 }
 
 static int arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
@@ -316,8 +327,7 @@ static int arm(void **self, const struct bs_protocol *p, const struct bs_tables 
 
 	if (rc != 0 || !fills(p))
 		return rc;
-	rc = bs_filler_plan(&cart_of(*self)->filler, p, bs_left_out_columns(p), env->arena,
-			    env->team, why);
+	rc = bs_filler_plan(&cart_of(*self)->filler, p, columns_of(p), env->arena, env->team, why);
 	if (rc != 0) {
 		bs_armed_cuda_close(*self);
 		*self = NULL;

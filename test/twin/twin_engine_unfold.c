@@ -15,7 +15,7 @@ static const struct trial {
 	uint32_t encoded[3], matrix[3], samples, image_x;
 	uint32_t coils, slices, contrasts;
 	enum bs_maps_from maps;
-	bool w;
+	bool w, pocs;
 } trials[] = {
 	{ { "45 x 63, R = 2, ESPIRiT, 2 slices x 2 contrasts",
 	    { 2, 1 },
@@ -32,6 +32,7 @@ static const struct trial {
 	  2,
 	  2,
 	  BS_MAPS_ESPIRIT,
+	  false,
 	  false },
 	{ { "160 x 192, R = 3, 32 coils", { 3, 1 }, 0, { 0, 0 }, false, false, 0 },
 	  { 160, 192, 1 },
@@ -42,6 +43,7 @@ static const struct trial {
 	  1,
 	  1,
 	  BS_MAPS_FILE,
+	  false,
 	  false },
 	{ { "220 x 120, R = 2, partial echo, W, resized", { 2, 1 }, 0, { 0, 0 }, false, false, 0 },
 	  { 220, 120, 1 },
@@ -52,7 +54,8 @@ static const struct trial {
 	  2,
 	  1,
 	  BS_MAPS_FILE,
-	  true },
+	  true,
+	  false },
 	{ { "40 x 36 x 20, R = 2 x 2, CAIPI, Walsh", { 2, 2 }, 1, { 12, 12 }, true, false, 0 },
 	  { 40, 36, 20 },
 	  { 40, 36, 20 },
@@ -62,7 +65,19 @@ static const struct trial {
 	  1,
 	  2,
 	  BS_MAPS_WALSH,
+	  false,
 	  false },
+	{ { "96 x 90, R = 2, then partial Fourier", { 2, 1 }, 0, { 0, 0 }, false, false, 66 },
+	  { 96, 90, 1 },
+	  { 48, 90, 1 },
+	  81,
+	  0,
+	  4,
+	  2,
+	  1,
+	  BS_MAPS_FILE,
+	  false,
+	  true },
 	{ { "slab of 4, R = 3, W", { 3, 1 }, 1, { 0, 0 }, false, false, 0 },
 	  { 32, 45, 4 },
 	  { 32, 45, 4 },
@@ -72,7 +87,8 @@ static const struct trial {
 	  2,
 	  1,
 	  BS_MAPS_FILE,
-	  true },
+	  true,
+	  false },
 };
 
 static struct bs_protocol protocol(const struct trial *t)
@@ -88,6 +104,10 @@ static struct bs_protocol protocol(const struct trial *t)
 				 .contrasts = t->contrasts,
 				 .uses = 1u << BS_KIND_CALIBRATION,
 				 .traj.type = BS_TRAJ_CARTESIAN,
+				 .partial_fourier = t->pocs ? BS_PARTIAL_FOURIER_POCS
+							    : BS_PARTIAL_FOURIER_NONE,
+				 .pocs_iterations = 6,
+				 .pocs_taper = 0.5,
 				 .lambda = 0.05,
 				 .iterations = small() ? 4 : 10,
 				 .combine = BS_COMBINE_SENSE,

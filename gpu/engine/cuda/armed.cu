@@ -6,7 +6,6 @@
 
 #include "core/log.h"
 #include "gpu/device/check.h"
-#include "gpu/engine/engines.h"
 #include "gpu/nufft/density_cuda.h"
 #include "gpu/solve/segments_cuda.h"
 #include "gpu/device/stream.h"
@@ -109,7 +108,7 @@ void bs_armed_cuda_close(void *self)
 	bs_armed_cuda_unrecord(e);
 	free(e->added);
 	bs_ls_cuda_close(e->ls);
-	bs_unfold_cuda_close(e->unfold);
+	bs_armed_cuda_unfold_close(e);
 	bs_combiner_cuda_close(e->combiner);
 	if (e->plan != NULL)
 		e->op->close(e->plan);
@@ -255,7 +254,6 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 		     const struct bs_arm_env *env, struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
-	const struct bs_unfold_spec unfold = bs_unfolding_spec(p);
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)calloc(1, sizeof(*e));
 	uint64_t more = 0;
 	int rc = 0;
@@ -275,7 +273,7 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 	if (rc == 0 && s->solve)
 		rc = bs_methods[p->method].uses_q
 			     ? bs_ls_cuda_open(&e->ls, p, tables, &more, why)
-			     : bs_unfold_cuda_need(&unfold, tables->w, &more, why);
+			     : bs_armed_cuda_unfold_need(p, tables->w, &more, why);
 	if (rc == 0)
 		rc = take_memory(e, s, tables, env, more, why);
 	if (rc == 0)
@@ -292,9 +290,7 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 	if (rc == 0 && e->ls != NULL)
 		rc = bs_ls_cuda_plan(e->ls, tables, env, e->maps, &e->mem, why);
 	else if (rc == 0 && s->solve)
-		rc = bs_unfold_cuda_plan(&e->unfold, &unfold, tables->w, (const float *)e->maps,
-					 (const float *)e->coil_images, (float *)e->coil_images,
-					 p->tolerance, &e->mem, why);
+		rc = bs_armed_cuda_unfold_plan(e, tables->w, why);
 	e->mem.sealed = true;
 	if (rc == 0)
 		rc = open_streams(e, why);

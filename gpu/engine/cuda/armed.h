@@ -43,6 +43,8 @@ struct bs_armed_cuda {
 	bool share;                     /* as struct bs_cuda_spec */
 	struct bs_ls_cuda *ls;          /* methods ls and sense; else NULL */
 	struct bs_unfold_cuda *unfold;  /* Cartesian SENSE: between two graphs; else NULL */
+	struct bs_pocs_cuda *completes; /* its image; NULL: nothing does */
+	float *solved, *spare;          /* device: that image; room for completes */
 	struct bs_segments_cuda *field; /* the operator's; NULL: on resonance */
 	struct bs_devmem mem;
 	unsigned char *pinned; /* of the arena, registered: image, then staging or samples */
@@ -113,6 +115,18 @@ int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group);
 int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why);
 /* Frees the graphs and the lists of them. */
 void bs_armed_cuda_unrecord(struct bs_armed_cuda *e);
+
+/*
+ * unfold.cu: Cartesian SENSE, by its life; bytes: device memory. unfold waits for the stream;
+ * complete only queues: what is left out at an end of k-space, into the coil images' place.
+ */
+int bs_armed_cuda_unfold_need(const struct bs_protocol *p, const struct bs_csr *w, uint64_t *bytes,
+			      struct bs_fail *why);
+int bs_armed_cuda_unfold_plan(struct bs_armed_cuda *e, const struct bs_csr *w, struct bs_fail *why);
+void bs_armed_cuda_unfold_close(struct bs_armed_cuda *e);
+int bs_armed_cuda_unfold(struct bs_armed_cuda *e, uint32_t frame, uint32_t iterations,
+			 int64_t deadline_ns, struct bs_report *report, struct bs_fail *why);
+int bs_armed_cuda_complete(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *why);
 
 /*
  * engine.cu: from the last readout to the image. solve: from F^H d in the coil images, waiting for

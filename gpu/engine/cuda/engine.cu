@@ -72,21 +72,6 @@ int bs_armed_cuda_solve(struct bs_armed_cuda *e, int64_t deadline_ns, struct bs_
 	return bs_ls_cuda_run(e->ls, e->coil_images, most, deadline_ns, e->stream, report, NULL);
 }
 
-static int unfold(struct bs_armed_cuda *e, uint32_t frame, int64_t deadline_ns,
-		  struct bs_report *report)
-{
-	struct bs_pcg_result result;
-	int rc = bs_unfold_cuda_solve(e->unfold, e->op->lines(e->plan, frame),
-				      bs_report_most(report, e->p->iterations), deadline_ns,
-				      e->stream, &result, NULL);
-
-	if (rc != 0)
-		return rc;
-	bs_report_solve(report, true, result.iterations, result.residual);
-	report->deadline_stop = result.deadline_stop;
-	return 0;
-}
-
 static int solve_watched(struct bs_armed_cuda *e, uint32_t frame, int64_t deadline_ns, float *image,
 			 struct bs_report *report)
 {
@@ -95,11 +80,15 @@ static int solve_watched(struct bs_armed_cuda *e, uint32_t frame, int64_t deadli
 
 	if (deadline_ns != INT64_MAX)
 		deadline_ns -= e->tail_ns;
-	rc = e->unfold != NULL ? unfold(e, frame, deadline_ns, report)
-			       : bs_armed_cuda_solve(e, deadline_ns, report);
+	rc = e->unfold != NULL
+		     ? bs_armed_cuda_unfold(e, frame, bs_report_most(report, e->p->iterations),
+					    deadline_ns, report, NULL)
+		     : bs_armed_cuda_solve(e, deadline_ns, report);
+	solved_ns = bs_now_ns();
+	if (rc == 0)
+		rc = bs_armed_cuda_complete(e, frame, NULL);
 	if (rc != 0)
 		return rc;
-	solved_ns = bs_now_ns();
 	BS_CUDA(cudaGraphLaunch(e->combine, e->stream), NULL);
 	rc = fetch(e, frame, image, report);
 	solved_ns = bs_now_ns() - solved_ns;

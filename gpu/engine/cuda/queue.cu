@@ -190,14 +190,10 @@ static int try_window(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *w
 /* Both ways of its own solve, of zeros. */
 static int try_unfold(struct bs_armed_cuda *e, struct bs_fail *why)
 {
-	const uint8_t *lines = e->op->lines(e->plan, 0);
-	struct bs_pcg_result result;
-	int rc = bs_unfold_cuda_solve(e->unfold, lines, e->p->iterations, INT64_MAX, e->stream,
-				      &result, why);
+	struct bs_report report;
+	int rc = bs_armed_cuda_unfold(e, 0, e->p->iterations, INT64_MAX, &report, why);
 
-	return rc != 0 ? rc
-		       : bs_unfold_cuda_solve(e->unfold, lines, 1, INT64_MAX - 1, e->stream,
-					      &result, why);
+	return rc != 0 ? rc : bs_armed_cuda_unfold(e, 0, 1, INT64_MAX - 1, &report, why);
 }
 
 int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)

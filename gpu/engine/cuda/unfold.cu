@@ -1,0 +1,95 @@
+/*
+ * gpu/engine/cuda/unfold.cu - Cartesian SENSE behind the operator; see armed.h
+ *
+ * The image takes the place of the first coil's. The end of k-space that is left out is completed
+ * in it (gpu/image/pocs_cuda.h): how, the lines say that have come, so that this is in no graph.
+ */
+#include "gpu/engine/cuda/armed.h"
+
+#include <string.h>
+
+#include "gpu/engine/engines.h"
+#include "gpu/engine/left_out.h"
+#include "gpu/image/pocs_cuda.h"
+
+static struct bs_pocs_spec pocs_of(const struct bs_protocol *p)
+{
+	struct bs_pocs_spec s;
+
+	memset(&s, 0, sizeof(s));
+	memcpy(s.size, p->matrix, sizeof(s.size));
+	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
+	s.images = 1;
+	s.iterations = p->pocs_iterations;
+	s.taper = p->pocs_taper;
+	return s;
+}
+
+int bs_armed_cuda_unfold_need(const struct bs_protocol *p, const struct bs_csr *w, uint64_t *bytes,
+			      struct bs_fail *why)
+{
+	const struct bs_unfold_spec s = bs_unfolding_spec(p);
+	const struct bs_pocs_spec pocs = pocs_of(p);
+	uint64_t more = 0;
+	int rc = bs_unfold_cuda_need(&s, w, bytes, why);
+
+	if (rc != 0 || !bs_left_out_wanted(p))
+		return rc;
+	rc = bs_pocs_cuda_need(&pocs, &more, why);
+	*bytes += more + 2 * bs_devmem_round(bs_protocol_voxels(p) * 8);
+	return rc;
+}
+
+int bs_armed_cuda_unfold_plan(struct bs_armed_cuda *e, const struct bs_csr *w, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	const struct bs_unfold_spec s = bs_unfolding_spec(p);
+	const struct bs_pocs_spec pocs = pocs_of(p);
+	int rc = 0;
+
+	e->solved = (float *)e->coil_images;
+	if (bs_left_out_wanted(p)) {
+		e->solved = (float *)bs_devmem_take(&e->mem, bs_protocol_voxels(p) * 8);
+		e->spare = (float *)bs_devmem_take(&e->mem, bs_protocol_voxels(p) * 8);
+		rc = e->solved == NULL || e->spare == NULL
+			     ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solution", p->name)
+			     : bs_pocs_cuda_plan(&e->completes, &pocs, &e->mem, why);
+	}
+	return rc != 0 ? rc
+		       : bs_unfold_cuda_plan(&e->unfold, &s, w, (const float *)e->maps,
+					     (const float *)e->coil_images, e->solved, p->tolerance,
+					     &e->mem, why);
+}
+
+void bs_armed_cuda_unfold_close(struct bs_armed_cuda *e)
+{
+	bs_unfold_cuda_close(e->unfold);
+	bs_pocs_cuda_close(e->completes);
+}
+
+int bs_armed_cuda_unfold(struct bs_armed_cuda *e, uint32_t frame, uint32_t iterations,
+			 int64_t deadline_ns, struct bs_report *report, struct bs_fail *why)
+{
+	struct bs_pcg_result result;
+	int rc = bs_unfold_cuda_solve(e->unfold, e->op->lines(e->plan, frame), iterations,
+				      deadline_ns, e->stream, &result, why);
+
+	if (rc != 0)
+		return rc;
+	bs_report_solve(report, true, result.iterations, result.residual);
+	report->deadline_stop = result.deadline_stop;
+	return 0;
+}
+
+int bs_armed_cuda_complete(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	struct bs_pocs_span spans[3];
+
+	if (e->completes == NULL)
+		return 0;
+	bs_pocs_spans(spans, e->op->lines(e->plan, frame), p->encoded, p->samples);
+	bs_pocs_rescale(spans, p->encoded, p->matrix);
+	return bs_pocs_cuda_run(e->completes, spans, e->solved, e->spare, (float *)e->coil_images,
+				e->stream, why);
+}
