@@ -66,7 +66,8 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 0, "field-out", "FIELD.cfl", AT(field_out),
 	  .help = "of a protocol with field.from = \"echoes\": the field map in Hz, for "
 		  "field.map_file" },
-	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5", .required = true },
+	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5, or a scan's log",
+	  .required = true },
 	{ BS_OPTION_GROUP, .help = "For contrasts of one anatomy, methods ls and sense:" },
 	{ BS_OPTION_U32, 0, "rounds", "N", AT(rounds.rounds),
 	  .help = "reconstruct, make W of the edges that all images share, and again, N times "
@@ -236,6 +237,8 @@ static int prepare(struct job *j, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_USAGE,
 			       "--field-out: protocol '%s' has no field.from \"echoes\"", p->name);
 	rc = bs_admit_scan(p, info, why);
+	if (bs_recording_note(j->pipeline.in)[0] != '\0')
+		bs_log(BS_LOG_WARN, "%s", bs_recording_note(j->pipeline.in));
 	if (rc == 0 && bs_geometry_words(words, p, info)[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s", words);
 	if (rc == 0 && j->rounds.rounds > 0) {

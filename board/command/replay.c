@@ -37,7 +37,8 @@ static const struct bs_option options[] = {
 	  .help = "of the first scan, the next ones count up; else random", .min = 1 },
 	{ BS_OPTION_POSITIVE, 0, "patience", "S", AT(patience_s),
 	  .help = "give up when the service is silent for S seconds (10)", .max = 1e6 },
-	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5", .required = true },
+	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5, or a scan's log",
+	  .required = true },
 	{ 0 },
 };
 
@@ -145,6 +146,8 @@ static int stream(struct request *q)
 	(void)printf("%s: %u acquisitions, %s\n", q->recording, bs_replay_count(r),
 		     q->asap ? "as fast as the service takes them"
 			     : bs_replay_clock_name(bs_replay_clock(r)));
+	if (bs_replay_note(r)[0] != '\0')
+		(void)printf("%s: %s\n", q->recording, bs_replay_note(r));
 	(void)fflush(stdout);
 	q->o.stop = bs_command_stop();
 	bs_endpoint_tune_malloc(16u << 20);

@@ -328,9 +328,9 @@ static bool untouched(struct bs_log_reader *r, const struct segment *s)
 static int leave_segment(struct bs_log_reader *r, struct bs_fail *why)
 {
 	const struct segment *s = &r->segment[r->at];
-	const struct segment *then = r->at + 1 < r->segments ? s + 1 : NULL;
+	const struct segment *then = s + 1;
 
-	if (then == NULL)
+	if (r->at + 1 >= r->segments)
 		return damaged(r, s, "the log goes on in a file that is not here", why);
 	if (then->head.id == 0) {
 		r->at++;

@@ -306,7 +306,7 @@ int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t sessio
 		return bs_fail(why, BS_ERR_IO, "a folder's name of %zu bytes is too long", len);
 	if (segment_bytes % BS_LOG_BLOCK != 0 ||
 	    segment_bytes < BS_LOG_RECORDS + (uint64_t)BS_LOG_BLOCK ||
-	    cap > segment_bytes - BS_LOG_RECORDS - BS_LOG_BLOCK || cap < 2 * PADDING_MAX)
+	    cap > segment_bytes - BS_LOG_RECORDS - BS_LOG_BLOCK || cap < (size_t)2 * PADDING_MAX)
 		return bs_fail(why, BS_ERR_SIZE,
 			       "a log's segments of %llu bytes, its buffer of %zu: segments are "
 			       "whole blocks of %u bytes, three more than the buffer",

@@ -14,6 +14,8 @@
 
 #include "drivers/file/hdf5.h"
 #include "drivers/file/probe.h"
+#include "drivers/log/name.h"
+#include "drivers/source/logged.h"
 #include "ipc/wire/mrd.h"
 
 #define XML_AT  "/dataset/xml"
@@ -36,6 +38,7 @@ struct bs_recording {
 	char path[BS_DRAFT_PATH];
 	char *xml;
 	uint32_t count;
+	struct bs_logged *log; /* what is read is a log; NULL: HDF5 */
 	/* reading */
 	hid_t file, data, space, type, transfer;
 	struct pool pool;
@@ -106,6 +109,7 @@ static void release(struct bs_recording *r)
 		(void)H5Pclose(r->transfer);
 	if (r->file >= 0)
 		(void)H5Fclose(r->file);
+	bs_logged_close(r->log);
 	free(r->xml);
 	free(r);
 }
@@ -266,16 +270,46 @@ static int read_all(const char *path, struct bs_fail *why)
 	return rc;
 }
 
+/* A damaged log is no recording; what can be read of it is exported (boreside log). */
+static int open_log(struct bs_recording **out, const char *path, struct bs_fail *why)
+{
+	struct bs_fail damage;
+	struct bs_recording *r;
+	int rc = blank(&r, path, why);
+
+	if (rc != 0)
+		return rc;
+	rc = bs_logged_open(&r->log, path, &damage, why);
+	if (rc == 0 && damage.code != 0)
+		rc = bs_fail(why, damage.code, "%s", damage.text);
+	if (rc == 0) {
+		r->count = bs_logged_count(r->log);
+		*out = r;
+	} else {
+		release(r);
+	}
+	return rc;
+}
+
 int bs_recording_open(struct bs_recording **out, const char *path, struct bs_fail *why)
 {
-	int rc = bs_probe(read_all, path, why);
+	int rc;
+
+	if (bs_log_is(path))
+		return open_log(out, path, why);
+	rc = bs_probe(read_all, path, why);
 
 	return rc == 0 ? open_here(out, path, why) : rc;
 }
 
 const char *bs_recording_xml(const struct bs_recording *r)
 {
-	return r->xml;
+	return r->log != NULL ? bs_logged_xml(r->log) : r->xml;
+}
+
+const char *bs_recording_note(const struct bs_recording *r)
+{
+	return r->log != NULL ? bs_logged_note(r->log) : "";
 }
 
 uint32_t bs_recording_count(const struct bs_recording *r)
@@ -301,6 +335,8 @@ int bs_recording_read(struct bs_recording *r, uint32_t index, struct bs_recorded
 	if (index >= r->count)
 		return bs_fail(why, BS_ERR_INDEX, "%s: acquisition %u of %u", r->path, index,
 			       r->count);
+	if (r->log != NULL)
+		return bs_logged_read(r->log, index, &acq->head, &acq->traj, &acq->data, why);
 	memory = H5Screate_simple(1, &one, NULL);
 	rc = memory < 0 ? -1 : H5Sselect_hyperslab(r->space, H5S_SELECT_SET, &at, NULL, &one, NULL);
 	if (rc >= 0)

@@ -1,5 +1,6 @@
 /*
- * drivers/source/recording.h - MRD recordings on disk (HDF5, group /dataset), through libismrmrd
+ * drivers/source/recording.h - recordings on disk: MRD's HDF5 (group /dataset) through libismrmrd,
+ * and, to read, a scan's log (drivers/log)
  *
  * reading: open -> xml, count, read* -> close.  writing: create -> xml, append* -> close.
  * A damaged file is refused with BS_ERR_FORMAT and the reason; sizes in it are checked before
@@ -28,6 +29,8 @@ int bs_recording_open(struct bs_recording **r, const char *path, struct bs_fail 
 int bs_recording_create(struct bs_recording **r, const char *path, struct bs_fail *why);
 /* The XML header; NUL-terminated, owned by the recording. */
 const char *bs_recording_xml(const struct bs_recording *r);
+/* "", or what of the scan is not there, in words: the log of a scan that was not closed. */
+const char *bs_recording_note(const struct bs_recording *r);
 uint32_t bs_recording_count(const struct bs_recording *r);
 int bs_recording_read(struct bs_recording *r, uint32_t index, struct bs_recorded *acq,
 		      struct bs_fail *why);

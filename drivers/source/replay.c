@@ -213,6 +213,11 @@ const char *bs_replay_clock_name(enum bs_replay_clock clock)
 	}
 }
 
+const char *bs_replay_note(const struct bs_replay *r)
+{
+	return bs_recording_note(r->recording);
+}
+
 uint32_t bs_replay_count(const struct bs_replay *r)
 {
 	return r->count;

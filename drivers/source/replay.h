@@ -60,6 +60,8 @@ struct bs_replay_options {
 int bs_replay_open(struct bs_replay **r, const char *path, uint32_t limit, struct bs_fail *why);
 enum bs_replay_clock bs_replay_clock(const struct bs_replay *r);
 const char *bs_replay_clock_name(enum bs_replay_clock clock);
+/* "", or what of the scan is not in the recording (bs_recording_note). */
+const char *bs_replay_note(const struct bs_replay *r);
 uint32_t bs_replay_count(const struct bs_replay *r);
 /*
  * One scan. e: a connected BS_ENDPOINT_KSPACE. 0: the service ended it, the report says how.

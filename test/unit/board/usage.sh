@@ -78,6 +78,10 @@ done
 # what must be given, and what is too much
 for c in serve arm recon certify tune; do wrong '-c FILE is missing' $c; done
 wrong '-p PROTOCOL is missing' tune -c x
+wrong '-o DIR is missing' record -c x
+wrong '-c FILE is missing' record -o x
+wrong 'ACTION is missing' log
+wrong 'PATH... is missing' log verify
 wrong '-o OUT is missing' recon -c x r.h5
 wrong '-o W.mtx is missing' prior a.cfl
 wrong '-o RECORDING.h5 is missing' phantom --matrix 32,32
@@ -116,6 +120,13 @@ wrong '--samples and --readouts' phantom --matrix 32x32 --traj cones -o y.h5
 wrong 'A must be below 1' phantom --matrix 32x32 --motion 1,4 -o y.h5
 wrong '--name ' phantom --matrix 32x32 --name '' -o y.h5
 
+wrong "no action 'show'" log show x
+wrong 'export: a log' log export x
+wrong 'export: a log' log export x y z
+wrong 'prune: a folder' log prune x
+wrong 'prune: a folder' log prune x y --keep 1
+wrong '--segment 8: not larger' record -c x -o y --segment 8 --message 8
+
 # numbers: every option that takes one, what is none, and what is out of its range
 numbers() { # numbers COMMAND NAME VALUES...: refused, each
 	local c=$1 name=$2 value
@@ -143,6 +154,9 @@ numbers certify speed 0 1e5
 for name in noise resolution max-noise; do numbers tune $name 0 -1; done
 numbers tune steps 1 65
 numbers delays spokes 1 4097
+numbers record message 0 513
+numbers record segment 1 4097
+for c in record log; do numbers $c keep-hours 0 1e7; done
 numbers tune trials 0 1001
 numbers tune lambda 1 0:1 1:0 1:2:3 1,
 numbers tune at 3 1,2,3,4 1,-2 1,,2

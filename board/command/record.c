@@ -1,0 +1,243 @@
+/* board/command/record.c - boreside record: scans to logs, without reconstructing them */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "board/command/command.h"
+#include "board/emit/folder.h"
+#include "board/log/recorder.h"
+#include "board/log/stock.h"
+#include "core/log.h"
+#include "core/thread/clock.h"
+#include "drivers/log/folder.h"
+#include "ipc/endpoint.h"
+
+#define SILENCE_NS INT64_C(5000000000)
+#define WATCH_NS   INT64_C(100000000) /* the socket, and a stop, are looked at so often */
+#define MIB        (UINT64_C(1) << 20)
+
+struct request {
+	const char *config, *dir;
+	uint32_t message_mib, segment_mib;
+	uint64_t keep_mib;
+	double keep_hours;
+};
+
+#define AT(field) offsetof(struct request, field)
+static const struct bs_option options[] = {
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config),
+	  .help = "the site file: its k-space endpoint is used, its protocols are not",
+	  .required = true },
+	{ BS_OPTION_TEXT, 'o', "output", "DIR", AT(dir), .help = "the folder of the logs; is there",
+	  .required = true },
+	{ BS_OPTION_U32, 0, "message", "MIB", AT(message_mib), .help = "the largest message (16)",
+	  .min = 1, .max = 512 },
+	{ BS_OPTION_U32, 0, "segment", "MIB", AT(segment_mib),
+	  .help = "a log's files are of this size, filled beforehand (64)", .min = 2, .max = 4096 },
+	{ BS_OPTION_U64, 0, "keep", "MIB", AT(keep_mib),
+	  .help = "before each scan the oldest logs go until they are no more than this (0: any)" },
+	{ BS_OPTION_POSITIVE, 0, "keep-hours", "H", AT(keep_hours),
+	  .help = "logs that were last written to longer ago go, too", .max = 1e6 },
+	{ 0 },
+};
+
+struct job {
+	struct request q;
+	struct bs_site *site;
+	struct bs_endpoint socket;
+	struct bs_recorder recorder;
+	struct bs_stock stock;
+	int run_lock, dir_lock;
+	uint32_t taken; /* segments of the scan in flight, as the stock knows */
+	bool pruned;
+};
+
+static bool say(void *arg, const unsigned char envelope[BS_WIRE_BYTES], const void *payload,
+		size_t len)
+{
+	struct job *j = arg;
+
+	return bs_endpoint_send(&j->socket, envelope, BS_WIRE_BYTES, payload, len, 0, NULL) == 0;
+}
+
+static void news(void *arg, const char *words)
+{
+	(void)arg;
+	bs_log(BS_LOG_INFO, "%s", words);
+}
+
+static void prune(const struct job *j)
+{
+	struct bs_log_limits limits = { .most_bytes = j->q.keep_mib * MIB,
+					.segment_bytes = j->q.segment_mib * MIB };
+	struct bs_log_pruned done;
+	struct timespec now = { 0 };
+	struct bs_fail why;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (j->q.keep_hours > 0.0)
+		limits.oldest_ns =
+			(int64_t)now.tv_sec * 1000000000 - (int64_t)(j->q.keep_hours * 3.6e12);
+	if (limits.most_bytes == 0 && limits.oldest_ns == 0)
+		return;
+	if (bs_log_folder_prune(j->q.dir, &limits, &done, &why) != 0)
+		bs_log(BS_LOG_WARN, "%s", why.text);
+	if (done.logs > 0)
+		bs_log(BS_LOG_INFO, "%u logs of %.1f MB are removed", done.logs,
+		       (double)done.bytes * 1e-6);
+}
+
+/* Between scans, and when a scan has taken a segment: the disk's other work. */
+static void look_after(struct job *j)
+{
+	const struct bs_recorder *r = &j->recorder;
+	const uint32_t segments = r->scanning ? r->log.head.index + 1 : 0;
+
+	if (segments > j->taken)
+		bs_stock_wake(&j->stock);
+	j->taken = segments;
+	if (!r->scanning && !j->pruned)
+		prune(j);
+	j->pruned = !r->scanning;
+}
+
+/* Everything that has come, and at most so long that answers get their turn. */
+static bool receive(struct job *j, int64_t *heard_ns)
+{
+	const unsigned char *msg;
+	bool any = false;
+	size_t len;
+
+	for (int i = 0; i < 64; i++) {
+		if (bs_endpoint_take(&j->socket, &msg, &len, NULL) != 0)
+			break;
+		*heard_ns = bs_now_ns();
+		bs_recorder_take(&j->recorder, msg, len, *heard_ns);
+		bs_endpoint_release(msg);
+		bs_recorder_tick(&j->recorder, bs_now_ns());
+		any = true;
+	}
+	return any;
+}
+
+static int bind_socket(struct job *j, struct bs_fail *why)
+{
+	return bs_endpoint_bind(&j->socket, BS_ENDPOINT_KSPACE, j->site->kspace_url,
+				j->q.message_mib * (size_t)MIB, why);
+}
+
+static int work(struct job *j, struct bs_fail *why)
+{
+	const volatile sig_atomic_t *stop = bs_command_stop();
+	struct bs_endpoint_watch watch = { 0 };
+	int64_t heard_ns = bs_now_ns();
+	int rc = 0;
+
+	while (rc >= 0 && !*stop) {
+		const bool any = receive(j, &heard_ns);
+		const int64_t now = bs_now_ns();
+		int64_t due;
+
+		bs_recorder_tick(&j->recorder, now);
+		look_after(j);
+		if (any)
+			continue;
+		if (bs_endpoint_wedged(&j->socket, &watch, heard_ns, now)) {
+			bs_log(BS_LOG_WARN,
+			       "the k-space socket hangs up on every sender: it is made anew");
+			bs_endpoint_close(&j->socket);
+			watch = (struct bs_endpoint_watch){ 0 };
+			rc = bind_socket(j, why);
+			continue;
+		}
+		struct pollfd fd = { j->socket.receive_fd, POLLIN, 0 };
+
+		due = bs_recorder_due(&j->recorder, now);
+		rc = bs_endpoint_wait(&fd, 1, due < now + WATCH_NS ? due : now + WATCH_NS, why);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* The outcome must reach the sender before the socket is closed: nanomsg drops what is unsent. */
+static void say_goodbye(struct job *j)
+{
+	const struct timespec moment = { 0, 20000000 };
+
+	if (!j->recorder.scanning)
+		return;
+	bs_recorder_stop(&j->recorder);
+	for (int i = 0; i < 5; i++) {
+		bs_recorder_tick(&j->recorder, bs_now_ns());
+		(void)nanosleep(&moment, NULL);
+	}
+}
+
+static int prepare(struct job *j, struct bs_fail *why)
+{
+	const struct bs_recorder_options o = {
+		.dir = j->q.dir,
+		.message_max = j->q.message_mib * (size_t)MIB,
+		.segment_bytes = j->q.segment_mib * MIB,
+		.silence_ns = SILENCE_NS,
+		.heartbeat_ns = bs_ns_of_ms(j->site->heartbeat_ms),
+		.say = say,
+		.news = news,
+		.arg = j,
+	};
+	int rc = bs_folder_make(j->site->run_dir, 0750, why);
+
+	if (rc == 0)
+		rc = bs_folder_lock(&j->run_lock, j->site->run_dir, "boreside.pid", why);
+	if (rc == 0)
+		rc = bs_folder_lock(&j->dir_lock, j->q.dir, "boreside.lock", why);
+	if (rc == 0)
+		rc = bs_recorder_open(&j->recorder, &o, why);
+	if (rc == 0)
+		prune(j);
+	if (rc == 0)
+		rc = bs_stock_start(&j->stock, j->q.dir, o.segment_bytes, why);
+	bs_endpoint_tune_malloc(o.message_max);
+	return rc == 0 ? bind_socket(j, why) : rc;
+}
+
+static int run(int argc, char **argv)
+{
+	struct job j = { .q = { .message_mib = 16, .segment_mib = 64 },
+			 .socket = { .socket = -1 },
+			 .pruned = true };
+	struct bs_fail why = { 0 };
+	int rc = bs_options_read(&bs_command_record, &j.q, argc, argv);
+
+	if (rc != BS_OPTIONS_RUN)
+		return rc;
+	if (j.q.segment_mib <= j.q.message_mib)
+		return bs_options_wrong(&bs_command_record,
+					"--segment %u: not larger than --message %u",
+					j.q.segment_mib, j.q.message_mib);
+	bs_log_init("record", BS_LOG_INFO);
+	j.site = bs_command_site(&bs_command_record, j.q.config);
+	if (j.site == NULL)
+		return 1;
+	rc = prepare(&j, &why);
+	if (rc == 0) {
+		bs_log(BS_LOG_INFO, "records what comes to %s in %s", j.site->kspace_url, j.q.dir);
+		rc = work(&j, &why);
+		say_goodbye(&j);
+	}
+	if (rc != 0)
+		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
+	bs_endpoint_close(&j.socket);
+	bs_stock_stop(&j.stock);
+	bs_recorder_close(&j.recorder);
+	free(j.site);
+	return rc == 0 ? 0 : 1;
+}
+
+const struct bs_command bs_command_record = {
+	.name = "record",
+	.summary = "take scans from the scanner into logs, without reconstructing",
+	.options = options,
+	.notes = "In place of `boreside serve`, at the same endpoint. A message is acknowledged "
+		 "once it is on the disk.",
+	.run = run,
+};

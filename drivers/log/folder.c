@@ -1,0 +1,183 @@
+/* drivers/log/folder.c - see folder.h */
+#define _GNU_SOURCE
+#include "drivers/log/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "drivers/log/writer.h"
+
+/* One file; files of a log follow one another once they are sorted by name. */
+struct file {
+	char name[BS_LOG_NAME];
+	uint64_t bytes;
+	int64_t changed_ns;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct file *x = a;
+	const struct file *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int add_file(struct file **list, size_t *count, int dir, const char *name,
+		    struct bs_fail *why)
+{
+	struct stat st;
+	struct file *more;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+		return 0; /* gone meanwhile, or none of ours */
+	more = realloc(*list, (*count + 1) * sizeof(*more));
+	if (more == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "a list of %zu logs", *count);
+	*list = more;
+	(void)snprintf(more[*count].name, sizeof(more->name), "%s", name);
+	more[*count].bytes = (uint64_t)st.st_size;
+	more[*count].changed_ns =
+		(int64_t)st.st_mtim.tv_sec * 1000000000 + (int64_t)st.st_mtim.tv_nsec;
+	(*count)++;
+	return 0;
+}
+
+static int list_files(const char *dir, struct file **list, size_t *count, struct bs_fail *why)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	uint32_t index;
+	size_t stem;
+	int rc = 0;
+
+	*list = NULL;
+	*count = 0;
+	if (d == NULL)
+		return bs_fail(why, BS_ERR_IO, "%s: cannot be listed: %s", dir, strerror(errno));
+	while (rc == 0 && (e = readdir(d)) != NULL)
+		if (strlen(e->d_name) < BS_LOG_NAME && bs_log_split(e->d_name, &stem, &index))
+			rc = add_file(list, count, dirfd(d), e->d_name, why);
+	(void)closedir(d);
+	if (rc != 0) {
+		free(*list);
+		*list = NULL;
+		*count = 0;
+	} else if (*count > 0) {
+		qsort(*list, *count, sizeof(**list), by_name);
+	}
+	return rc;
+}
+
+static bool same_log(const char *a, const char *b)
+{
+	uint32_t index;
+	size_t x = 0;
+	size_t y = 0;
+
+	(void)bs_log_split(a, &x, &index);
+	(void)bs_log_split(b, &y, &index);
+	return x == y && strncmp(a, b, x) == 0;
+}
+
+int bs_log_folder_list(const char *dir, struct bs_log_entry **list, size_t *count,
+		       struct bs_fail *why)
+{
+	struct file *files;
+	size_t n;
+	int rc = list_files(dir, &files, &n, why);
+
+	*list = NULL;
+	*count = 0;
+	if (rc == 0 && n > 0) {
+		*list = calloc(n, sizeof(**list));
+		if (*list == NULL)
+			rc = bs_fail(why, BS_ERR_NOMEM, "a list of %zu logs", n);
+	}
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		struct bs_log_entry *e = *count > 0 ? &(*list)[*count - 1] : NULL;
+
+		if (e == NULL || !same_log(e->name, files[i].name)) {
+			e = &(*list)[(*count)++];
+			memcpy(e->name, files[i].name, sizeof(e->name));
+		}
+		e->segments++;
+		e->bytes += files[i].bytes;
+		if (files[i].changed_ns > e->changed_ns)
+			e->changed_ns = files[i].changed_ns;
+	}
+	free(files);
+	return rc;
+}
+
+/* Its writer holds a lock on its last file. */
+static bool is_written(int dir, const char *name)
+{
+	const int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return held;
+}
+
+/* 1: it is a spare one now; 0: it is gone; -1: errno. */
+static int remove_file(int dir, const struct file *f, uint64_t segment_bytes)
+{
+	char spare[32];
+
+	for (unsigned i = 0; f->bytes == segment_bytes && i < BS_LOG_SPARES; i++) {
+		(void)snprintf(spare, sizeof(spare), "%u.spare", i);
+		if (renameat2(dir, f->name, dir, spare, RENAME_NOREPLACE) == 0)
+			return 1;
+	}
+	return unlinkat(dir, f->name, 0);
+}
+
+int bs_log_folder_prune(const char *dir, const struct bs_log_limits *limits,
+			struct bs_log_pruned *done, struct bs_fail *why)
+{
+	const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct file *files = NULL;
+	uint64_t sum = 0;
+	size_t n = 0;
+	size_t next;
+	int rc = fd >= 0 ? list_files(dir, &files, &n, why)
+			 : bs_fail(why, BS_ERR_IO, "%s: %s", dir, strerror(errno));
+
+	*done = (struct bs_log_pruned){ 0 };
+	for (size_t i = 0; i < n; i++)
+		sum += files[i].bytes;
+	for (size_t first = 0; first < n; first = next) {
+		bool old = true;
+
+		for (next = first; next < n && same_log(files[first].name, files[next].name);
+		     next++)
+			old = old && files[next].changed_ns < limits->oldest_ns;
+		if (!old && (limits->most_bytes == 0 || sum <= limits->most_bytes))
+			continue;
+		if (is_written(fd, files[next - 1].name))
+			continue;
+		done->logs++;
+		for (size_t i = next; i-- > first;) { /* its first file is the last to go */
+			int was = remove_file(fd, &files[i], limits->segment_bytes);
+
+			if (was < 0)
+				rc = bs_fail(why, BS_ERR_IO, "%s/%s: cannot be removed: %s", dir,
+					     files[i].name, strerror(errno));
+			done->spares += was == 1;
+			done->bytes += was >= 0 ? files[i].bytes : 0;
+			sum -= was >= 0 ? files[i].bytes : 0;
+		}
+	}
+	free(files);
+	if (fd >= 0)
+		(void)close(fd);
+	return rc;
+}

@@ -1,0 +1,42 @@
+/*
+ * drivers/log/folder.h - the logs of a folder, and how long they stay
+ *
+ * Logs are in the order of their names, which is that of their scans' beginnings. Not for real-time
+ * threads: allocates, blocks on the disk. Any thread. Test: test/unit/drivers/log/test_logged.c
+ */
+#ifndef BS_DRIVERS_LOG_FOLDER_H
+#define BS_DRIVERS_LOG_FOLDER_H
+
+#include "drivers/log/name.h"
+
+struct bs_log_entry {
+	char name[BS_LOG_NAME]; /* of its first file */
+	uint32_t segments;
+	uint64_t bytes;
+	int64_t changed_ns; /* since 1970, UTC: its last file */
+};
+
+/* *list: *count of them, to be freed. BS_ERR_IO, BS_ERR_NOMEM. */
+int bs_log_folder_list(const char *dir, struct bs_log_entry **list, size_t *count,
+		       struct bs_fail *why);
+
+struct bs_log_limits {
+	uint64_t most_bytes;    /* of all logs; 0: any */
+	int64_t oldest_ns;      /* changed before this time goes; 0: none */
+	uint64_t segment_bytes; /* a file of this size becomes a spare one; 0: none does */
+};
+
+struct bs_log_pruned {
+	uint32_t logs;
+	uint64_t bytes;
+	uint32_t spares; /* of their files */
+};
+
+/*
+ * Removes logs, the oldest first, until the limits hold. One that is being written stays, whatever
+ * they say. BS_ERR_IO: one could not be removed; the others were.
+ */
+int bs_log_folder_prune(const char *dir, const struct bs_log_limits *limits,
+			struct bs_log_pruned *done, struct bs_fail *why);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * drivers/source/logged.h - a scan's log (drivers/log) as a recording: its header and acquisitions
+ *
+ * open reads the whole log once: the acquisitions are those of its ACQ messages, in the order of
+ * their numbers on the wire, whatever order they came in. The log of a scan that never came to an
+ * end holds what came. *damage: 0, or why the log ends early; the caller says whether it wants what
+ * is before that. Allocates; not for real-time threads; one thread.
+ * Test: test/unit/drivers/log/test_logged.c, test/replay/record.sh
+ */
+#ifndef BS_DRIVERS_SOURCE_LOGGED_H
+#define BS_DRIVERS_SOURCE_LOGGED_H
+
+#include "core/mrd.h"
+#include "drivers/log/reader.h"
+
+struct bs_logged;
+
+/* What a log holds, counted. */
+struct bs_logged_sum {
+	uint64_t messages, acquisitions, waveforms;
+	bool closed; /* CLOSE came, and all that it counts is there */
+	uint64_t bytes;
+	uint32_t segments;
+	uint64_t session;
+	int64_t started_ns; /* since 1970, UTC */
+	char protocol[64];  /* that its OPEN asked for; "": none */
+	enum bs_log_end end;
+	char where[1200]; /* of its end */
+};
+
+/* BS_ERR_IO; BS_ERR_FORMAT: no log, or one without a header; BS_ERR_STATE: a whole one, empty */
+int bs_logged_open(struct bs_logged **l, const char *path, struct bs_fail *damage,
+		   struct bs_fail *why);
+const char *bs_logged_xml(const struct bs_logged *l);
+uint32_t bs_logged_count(const struct bs_logged *l);
+/* traj and data lie in the reader's memory until the next call. */
+int bs_logged_read(struct bs_logged *l, uint32_t index, struct bs_mrd_acq *head, float **traj,
+		   float **data, struct bs_fail *why);
+const struct bs_logged_sum *bs_logged_sum(const struct bs_logged *l);
+/* "": a whole scan; else in words what it is not: it was not closed, or its log not sealed. */
+const char *bs_logged_note(const struct bs_logged *l);
+void bs_logged_close(struct bs_logged *l);
+
+#endif
