@@ -395,8 +395,8 @@ static void rule_maps(const struct bs_reading *r, const struct bs_scope *s,
 	if (sound(s, "image.map_sets", NULL) && p->map_images > 1) {
 		if (bs_protocol_map_sets(p) == 0)
 			fault(r, s, "image.map_sets", "has no effect without image.combine sense");
-		else if (p->maps != BS_MAPS_FILE && p->maps != BS_MAPS_ESPIRIT)
-			fault(r, s, "image.map_sets", "2: image.maps espirit or file make them");
+		else if (p->maps == BS_MAPS_WALSH)
+			fault(r, s, "image.map_sets", "2: image.maps walsh makes one");
 		if (sound(s, "backend", NULL) && p->backend == BS_BACKEND_CUDA)
 			fault(r, s, "backend",
 			      "image.map_sets 2 has no CUDA engine: host, or auto");

@@ -15,7 +15,7 @@ static void name_it(char *to, size_t size, const struct bs_kept *k)
 
 static uint64_t maps_bytes(const struct bs_protocol *p)
 {
-	return p->slices * p->coils * bs_protocol_voxels(p) * 8;
+	return p->slices * bs_protocol_map_values(p) * 8;
 }
 
 static void take_field(struct bs_armed *a, const struct bs_kept *kept, const float *hz)

@@ -17,7 +17,7 @@ static uint64_t taken_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
 	if (!bs_protocol_takes(p, kind))
 		return 0;
-	return kind == BS_KEPT_MAPS ? p->slices * p->coils * bs_protocol_voxels(p) * 8 : 1;
+	return kind == BS_KEPT_MAPS ? p->slices * bs_protocol_map_values(p) * 8 : 1;
 }
 
 static uint64_t left_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
@@ -55,7 +55,7 @@ uint64_t bs_study_bytes(const struct bs_site *site)
 {
 	uint64_t sum = 0;
 
-	/* at most 2^9 slices x 2^6 coils x 2^27 voxels x 2^3 bytes x 2^4 scans: 2^49 */
+	/* at most 2^9 slices x 2^1 sets x 2^6 coils x 2^27 voxels x 2^3 bytes x 2^4: 2^50 */
 	for (int k = 0; k < BS_KEPT_KINDS; k++)
 		sum += site->study_scans * slot_bytes(site, (enum bs_kept_kind)k);
 	return sum > 0 ? head_bytes() + sum : 0;
@@ -116,12 +116,14 @@ static int fits(const struct bs_kept *k, enum bs_kept_kind kind, const struct bs
 					 "the field map of scan '%s' reaches %.1f Hz, "
 					 "field.range_hz is %g",
 					 k->scan, (double)k->most_hz, p->field.range_hz);
-	if (memcmp(n, p->matrix, sizeof(p->matrix)) != 0 || k->coils != p->coils)
-		return bs_fail(why, BS_ERR_CALIBRATION,
-			       "the maps of scan '%s' are %u x %u x %u of %u coils, this one needs "
-			       "%u x %u x %u of %u",
-			       k->scan, n[0], n[1], n[2], k->coils, p->matrix[0], p->matrix[1],
-			       p->matrix[2], p->coils);
+	if (memcmp(n, p->matrix, sizeof(p->matrix)) != 0 || k->coils != p->coils ||
+	    k->images != bs_protocol_map_images(p))
+		return bs_fail(
+			why, BS_ERR_CALIBRATION,
+			"the maps of scan '%s' are %u x %u x %u of %u coils in %u sets, this "
+			"one needs %u x %u x %u of %u in %u",
+			k->scan, n[0], n[1], n[2], k->coils, k->images, p->matrix[0], p->matrix[1],
+			p->matrix[2], p->coils, bs_protocol_map_images(p));
 	return 0;
 }
 
@@ -298,11 +300,10 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 
 /* ---- what a scan leaves ---- */
 
-/* Virtual coils are others in each scan: their maps are nobody's. Two sets are not kept. */
+/* Virtual coils are others in each scan: their maps are nobody's. */
 static bool makes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
-	return kind == BS_KEPT_MAPS ? bs_protocol_makes_maps(p) && p->virtual_coils == 0 &&
-					      bs_protocol_map_images(p) == 1
+	return kind == BS_KEPT_MAPS ? bs_protocol_makes_maps(p) && p->virtual_coils == 0
 				    : bs_protocol_measures_field(p);
 }
 
@@ -314,6 +315,7 @@ bool bs_study_wants(const struct bs_site *site, enum bs_kept_kind kind, const st
 		if (bs_protocol_takes(q, kind) && q->slices == p->slices &&
 		    (kind == BS_KEPT_FIELD ||
 		     (q->coils == p->coils &&
+		      bs_protocol_map_images(q) == bs_protocol_map_images(p) &&
 		      memcmp(q->matrix, p->matrix, sizeof(q->matrix)) == 0)))
 			return true;
 	}
@@ -342,6 +344,7 @@ struct bs_kept *bs_study_fill(struct bs_study *s, enum bs_kept_kind kind,
 	memcpy(k->matrix, p->matrix, sizeof(k->matrix));
 	k->slices = p->slices;
 	k->coils = p->coils;
+	k->images = bs_protocol_map_images(p);
 	k->whitened = scan->whitened;
 	bs_geometry_fov(k->fov_mm, p, info);
 	memcpy(k->pose, scan->pose, p->slices * sizeof(k->pose[0]));

@@ -40,6 +40,7 @@ struct bs_kept {
 	uint32_t matrix[3], slices;
 	float fov_mm[3];
 	uint32_t coils;    /* maps */
+	uint32_t images;   /* maps: sets of them (bs_protocol_map_images) */
 	float most_hz;     /* field: the largest |f| */
 	uint64_t whitened; /* maps: by this noise (a hash); 0: they were not */
 	struct bs_pose pose[BS_FRAMES_MAX];

@@ -31,6 +31,10 @@ protocols = (
 	{ name = "other"; $grid readouts = 37; $quiet },
 	{ name = "folded"; $grid readouts = 19; $quiet parallel = "sense";
 	  image: { maps = "study"; output = "complex"; }; ls: { iterations = 40; }; },
+	{ name = "makes2"; $grid readouts = 37; $quiet
+	  image: { combine = "sense"; maps = "espirit"; map_sets = 2; output = "complex"; }; },
+	{ name = "folded2"; $grid readouts = 19; $quiet parallel = "sense";
+	  image: { maps = "study"; map_sets = 2; output = "complex"; }; ls: { iterations = 40; }; },
 	{ name = "foldedwhite"; $grid readouts = 19; $quiet parallel = "sense";
 	  noise: { whiten = "auto"; };
 	  image: { maps = "study"; output = "complex"; }; ls: { iterations = 40; }; },
@@ -87,13 +91,13 @@ ended() {
 	replay "$1" "$2"
 	check "$2 is ended: $3" grep -q "outcome: BS_ERR_CALIBRATION: .*$3" replay.txt
 }
-written() { [ "$(ls images/*s00"$scan"-*.cfl 2>/dev/null | wc -l)" -ge 2 ]; }
+written() { [ "$(ls images/*s$(printf %03d "$scan")-*.cfl 2>/dev/null | wc -l)" -ge 2 ]; }
 same() { # words, options and recording: the service's last scan
 	local words=$1
 	shift
 	check "$words: in one process" "$BORESIDE" recon -c site.cfg "$@" -o one.cfl
 	await written
-	mapfile -t ours < <(ls images/*s00"$scan"-*.cfl)
+	mapfile -t ours < <(ls images/*s$(printf %03d "$scan")-*.cfl)
 	one=(one.cfl one-*.cfl)
 	for i in 0 1; do
 		check "$words: image $i, bit for bit" cmp "${ours[$i]}" "${one[$i]}"
@@ -124,7 +128,7 @@ replaced() { new=$(pid) && [ -n "$new" ] && [ "$new" != "$old" ] && ready; }
 await replaced
 good folded named
 await written
-mapfile -t ours < <(ls images/*s00"$scan"-*.cfl)
+mapfile -t ours < <(ls images/*s$(printf %03d "$scan")-*.cfl)
 check "its successor has the maps, too" cmp "${ours[0]}" named.cfl
 good spiral spiral
 same "a spiral with maps of lines" -p spiral --before makes=full1.h5 spiral.h5
@@ -135,6 +139,10 @@ good makes full3
 refused folded named "scan 'full1', which the header names, has left none, or is not known"
 good white noisy
 ended foldedwhite quiet "scan 'noisy' were whitened, those of this one are not"
+good makes2 full1
+refused folded named "6 coils in 2 sets, this one needs 32 x 37 x 1 of 6 in 1"
+good folded2 named
+same "two sets of maps" -p folded2 --before makes2=full1.h5 named.h5
 "$BORESIDE" recon -c site.cfg -p folded same.h5 -o one.cfl >replay.txt 2>&1
 check "recon without refuses, too" grep -q "BS_ERR_CALIBRATION: .*no scan came before" replay.txt
 filed() { ls mrd/*.h5 >/dev/null 2>&1; }

@@ -511,7 +511,7 @@ static const struct {
 	  PROTOCOL("virtual_coils = 1; image: { combine = \"sense\"; maps = \"study\"; };") },
 	{ 4, "protocols.[0].image.map_sets: has no effect without image.combine sense",
 	  PROTOCOL("image: { map_sets = 2; };") },
-	{ 4, "protocols.[0].image.map_sets: 2: image.maps espirit or file make them",
+	{ 4, "protocols.[0].image.map_sets: 2: image.maps walsh makes one",
 	  PROTOCOL("image: { combine = \"sense\"; maps = \"walsh\"; map_sets = 2; };") },
 	{ 4, "protocols.[0].backend: image.map_sets 2 has no CUDA engine",
 	  PROTOCOL("backend = \"cuda\";"

@@ -142,7 +142,13 @@ static void test_fits(void)
 	struct bs_mrd_acq h;
 
 	TAKES->coils = 4;
-	CHECK(strcmp(takes("d", ""), "") == 0 && says("6 x 5 x 1 of 3 coils"), "%s", why.text);
+	CHECK(strcmp(takes("d", ""), "") == 0 && says("6 x 5 x 1 of 3 coils in 1 sets"), "%s",
+	      why.text);
+	*TAKES = as_it_was;
+	TAKES->map_images = 2;
+	CHECK(strcmp(takes("d", ""), "") == 0 && says("of 3 in 2"), "%s", why.text);
+	CHECK(!bs_study_wants(&site, BS_KEPT_MAPS, MAKES),
+	      "nobody wants one set where two are used");
 	*TAKES = as_it_was;
 	TAKES->slices = 1;
 	CHECK(strcmp(takes("d", ""), "") == 0 && says("has 2 slices, this one 1"), "%s", why.text);
