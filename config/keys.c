@@ -225,6 +225,10 @@ P("trajectory.delay", BS_KEY_NUMBER3, "samples", "[0.0, 0.0, 0.0]", -64, 64, NUL
 P("trajectory.delay_cross", BS_KEY_NUMBER3, "samples", "[0.0, 0.0, 0.0]", -64, 64, NULL,
   traj.delay_cross,
   "the same between axes, xy, xz, yz: motion along the one moves the samples along the other, too"),
+P("trajectory.estimate_delay", BS_KEY_BOOL, "", "false", 0, 0, NULL, traj.estimate_delay,
+  "type stream, in 2D: delay and delay_cross in the plane are estimated from the crossings of the "
+  "spokes of each scan's first frame (of its slice and contrast), and move its paths and those of "
+  "the frames that follow; readouts that are no spokes through the center end the scan"),
 P("trajectory.tolerance", BS_KEY_NUMBER, "cycles/voxel", "1.0e-4", 0, 1, NULL, traj.tolerance,
   "largest difference between the stream's trajectory and the protocol's; without effect for type "
   "stream"),

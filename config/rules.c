@@ -286,43 +286,6 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 	rule_cartesian(r, s, p);
 }
 
-/* Paths that come with the stream: what is made of a table when it is armed cannot be had. */
-static void rule_stream(const struct bs_reading *r, const struct bs_scope *s,
-			const struct bs_protocol *p)
-{
-	if (!bs_protocol_streams(p) || !sound(s, "trajectory.type", "method", NULL))
-		return;
-	if (sound(s, "averages", NULL) && p->averages > 1)
-		fault(r, s, "averages", "not with trajectory.type stream: each has its own path");
-	if (sound(s, "gridding.density", NULL) && p->density == BS_DENSITY_FILE)
-		fault(r, s, "gridding.density",
-		      "file: weights of a trajectory that is known before, not of type stream");
-	if (sound(s, "gridding.chunk_readouts", NULL) && p->chunk_readouts > 0)
-		fault(r, s, "gridding.chunk_readouts",
-		      "has no effect with trajectory.type stream: a frame is gridded as a whole");
-	if (sound(s, "field.map_file", "field.from", NULL) &&
-	    (bs_protocol_off_resonance(p) || bs_protocol_measures_field(p)))
-		fault(r, s, p->field.from != BS_FIELD_FILE ? "field.from" : "field.map_file",
-		      "not with trajectory.type stream");
-	if (sound(s, "image.maps", NULL) && bs_protocol_makes_maps(p))
-		fault(r, s, "image.maps",
-		      "of the scan: its center is found before, not with trajectory.type stream");
-	if (sound(s, "backend", NULL) && p->backend == BS_BACKEND_CUDA &&
-	    !bs_methods[p->method].empty)
-		fault(r, s, "backend", "trajectory.type stream has no CUDA engine: host, or auto");
-	if (!bs_methods[p->method].solves)
-		return;
-	for (size_t i = 0; i < 2; i++)
-		if (sound(s, of_q[i], NULL) && (i == 0 ? p->fhd : p->q) == BS_SUM_EXACT)
-			fault(r, s, of_q[i],
-			      "exact: trajectory.type stream is for the NUFFT alone");
-	if (sound(s, "ls.basis", NULL) && p->basis == BS_BASIS_BOX)
-		fault(r, s, "ls.basis", "box: not with trajectory.type stream");
-	if (sound(s, "ls.preconditioner", NULL) && p->precond == BS_PRECOND_CIRCULANT)
-		fault(r, s, "ls.preconditioner",
-		      "circulant is made from Q: not with trajectory.type stream");
-}
-
 /* Off resonance: time segments in the place of Q and of the exact sum. */
 static void rule_field(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
@@ -584,7 +547,7 @@ void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
 	rule_image_matrix(r, s, p);
 	rule_sizes(r, s, p);
 	rule_traj(r, s, p);
-	rule_stream(r, s, p);
+	bs_rules_stream(r, s, p);
 	rule_field(r, s, p);
 	rule_gridding(r, s, p);
 	rule_image(r, s, p);

@@ -16,7 +16,10 @@
 void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p);
 void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p);
-/* A part of protocol's: a field map's source, and a scan that measures one. */
+/* A part of protocol's: paths that come with the stream, and have no table to make things of. */
+void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
+		     const struct bs_protocol *p);
+/* Another: a field map's source, and a scan that measures one. */
 void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_protocol *p);
 /* sinks, protocols: the scopes of the site's lists. */

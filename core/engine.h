@@ -71,6 +71,8 @@ struct bs_report {
 	bool deadline_stop;  /* the next iteration would not have fitted */
 	uint32_t segments;   /* of time, where a field map corrects; else 0 */
 	double field_error;  /* theirs (gpu/solve/segments.h) */
+	bool delayed;        /* its path was moved by delays that its scan's spokes told: */
+	float delay[3];      /* xx, yy, xy, samples (core/traj/delay.h) */
 	/*
 	 * upload, accumulate, solve, combine, download: the time spent in finish, by the device's
 	 * clock where there is one; 0 where the method has no such stage

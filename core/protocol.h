@@ -113,8 +113,9 @@ struct bs_traj_spec {
 	uint64_t seed;      /* random */
 	bool third_ignored; /* in 2D; else a third dimension must be 0 */
 	float delay[3], delay_cross[3]; /* core/traj/delay.h, samples: xx, yy, zz; xy, xz, yz */
-	double tolerance;  /* largest difference between stream and table, cycles per voxel */
-	double min_extent; /* |k| that the table must reach on each axis, cycles per voxel */
+	bool estimate_delay; /* type stream: from each scan's own spokes (gpu/solve/paths.h) */
+	double tolerance;    /* largest difference between stream and table, cycles per voxel */
+	double min_extent;   /* |k| that the table must reach on each axis, cycles per voxel */
 };
 
 /* Where a field map comes from: map_file, or an earlier scan; or this one measures it. */

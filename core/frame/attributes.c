@@ -175,6 +175,12 @@ void bs_attributes_fill(struct bs_mrd_image *head, const struct bs_protocol *p,
 }
 _Static_assert(BS_BUDGET_EMIT == 6, "one user_float each, after the residual");
 
+static void put_estimated(struct bs_text *t, const float delay[3])
+{
+	bs_text_put(t, META("boreside_delay", "%.6g %.6g 0"), (double)delay[0], (double)delay[1]);
+	bs_text_put(t, META("boreside_delay_cross", "%.6g 0 0"), (double)delay[2]);
+}
+
 static void put_delays(struct bs_text *t, const struct bs_traj_spec *traj)
 {
 	bs_text_put(t, META("boreside_delay", "%.6g %.6g %.6g"), (double)traj->delay[0],
@@ -224,7 +230,9 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_count(&t, "boreside_gaps", timing->gaps);
 	put_count(&t, "boreside_duplicates", timing->duplicates);
 	put_count(&t, "boreside_rejected", timing->rejected);
-	if (bs_traj_delayed(&p->traj))
+	if (image->report.delayed)
+		put_estimated(&t, image->report.delay);
+	else if (bs_traj_delayed(&p->traj))
 		put_delays(&t, &p->traj);
 	if (bs_protocol_off_resonance(p))
 		put_field(&t, p, image);

@@ -11,7 +11,8 @@
 #define STEPS    40 /* of Gauss-Newton, at most */
 #define TAPS     32 /* of the interpolation: a sinc under exp(SHAPE (sqrt(1 - u^2) - 1)) */
 #define SHAPE    12.0
-#define COARSE   0.5 /* step of the first search, in samples, and how many spokes it takes */
+#define COARSE   0.5 /* step of the first search, in samples, its taps, how many spokes it takes */
+#define LESS     8
 #define FEW      48u
 
 /* ---- a table ---- */
@@ -82,32 +83,34 @@ struct search {
 	uint32_t pairs;
 };
 
-/* The samples' weights for a place so far behind the first of them, TAPS / 2 - 1 to TAPS / 2. */
-static void weigh(double w[TAPS], double at)
+/* The samples' weights for a place so far behind the first of them, taps / 2 - 1 to taps / 2. */
+static void weigh(double w[TAPS], double at, int taps)
 {
 	const double sine = sin(PI * at) / PI; /* of the next tap the same, its sign turned */
 
-	for (int n = 0; n < TAPS; n++) {
+	for (int n = 0; n < taps; n++) {
 		const double x = at - n;
-		const double u = 2.0 * x / TAPS;
-		const double window = exp(SHAPE * (sqrt(fmax(0.0, 1.0 - u * u)) - 1.0));
+		const double u = 2.0 * x / taps;
+		const double window =
+			exp(SHAPE * taps / TAPS * (sqrt(fmax(0.0, 1.0 - u * u)) - 1.0));
 
 		w[n] = fabs(x) < 1e-9 ? 1.0 : window * (n % 2 == 0 ? sine : -sine) / x;
 	}
 }
 
 /* out [coil] complex: all coils' signal at a place between samples. */
-static void signal_at(const struct bs_spokes *in, uint32_t readout, double at, double *out)
+static void signal_at(const struct bs_spokes *in, uint32_t readout, double at, int taps,
+		      double *out)
 {
-	const int first = (int)floor(at) - TAPS / 2 + 1;
+	const int first = (int)floor(at) - taps / 2 + 1;
 	double w[TAPS];
 
-	weigh(w, at - first);
+	weigh(w, at - first, taps);
 	for (size_t c = 0; c < in->coils; c++) {
-		const float *d = in->data + 2 * ((size_t)readout * in->coils + c) * in->samples;
+		const float *d = in->data + 2 * (readout * in->readout_step + c * in->coil_step);
 
 		out[2 * c] = out[2 * c + 1] = 0.0;
-		for (int n = 0; n < TAPS; n++) {
+		for (int n = 0; n < taps; n++) {
 			const float *here = d + 2 * ((ptrdiff_t)first + n);
 
 			if (first + n < 0 || first + n >= (int)in->samples)
@@ -131,9 +134,11 @@ static double dot(const double *x, const double *y, size_t n)
 static int look(struct spoke *s, const struct bs_spokes *in, uint32_t readout, struct bs_fail *why)
 {
 	const float *k = in->k + (size_t)readout * in->samples * 2;
-	const float *last = k + 2 * ((size_t)in->samples - 1);
+	const float *last = k + 2 * ((size_t)in->samples - 2);
 	const double n = in->samples - 1.0;
-	const double step[2] = { ((double)last[0] - k[0]) / n, ((double)last[1] - k[1]) / n };
+	/* without the outermost, one of which may lie on the other side: -0.5 for 0.5 */
+	const double step[2] = { ((double)last[0] - k[2]) / (n - 2.0),
+				 ((double)last[1] - k[3]) / (n - 2.0) };
 	const double length = hypot(step[0], step[1]);
 	double off = 0.0;
 
@@ -141,8 +146,8 @@ static int look(struct spoke *s, const struct bs_spokes *in, uint32_t readout, s
 		return bs_fail(why, BS_ERR_TRAJECTORY, "readout %u does not move", readout);
 	s->dir[0] = step[0] / length;
 	s->dir[1] = step[1] / length;
-	s->center = -(k[0] * s->dir[0] + k[1] * s->dir[1]) / length;
-	for (size_t i = 0; i < in->samples; i++)
+	s->center = 1.0 - (k[2] * s->dir[0] + k[3] * s->dir[1]) / length;
+	for (size_t i = 1; i + 1 < in->samples; i++)
 		off = fmax(off, hypot(k[2 * i] - ((double)i - s->center) * step[0],
 				      k[2 * i + 1] - ((double)i - s->center) * step[1]));
 	if (!(off <= 0.25 * length))
@@ -179,19 +184,25 @@ static bool crossing(struct pair *p, const struct spoke *spoke, uint32_t i, uint
 	return true;
 }
 
+static bool has_come(const struct bs_spokes *in, uint32_t readout)
+{
+	return in->came == NULL || in->came[readout] != 0;
+}
+
 static int find_pairs(struct search *q, struct bs_fail *why)
 {
 	const uint32_t n = q->in->readouts;
 
 	for (uint32_t i = 0; i < n; i++) {
-		int rc = look(&q->spoke[i], q->in, i, why);
+		int rc = has_come(q->in, i) ? look(&q->spoke[i], q->in, i, why) : 0;
 
 		if (rc != 0)
 			return rc;
 	}
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t j = i + 1, found = 0; j < n && found < PARTNERS; j++)
-			if (crossing(&q->pair[q->pairs], q->spoke, i, j)) {
+			if (has_come(q->in, i) && has_come(q->in, j) &&
+			    crossing(&q->pair[q->pairs], q->spoke, i, j)) {
 				q->pairs++;
 				found++;
 			}
@@ -203,14 +214,14 @@ static int find_pairs(struct search *q, struct bs_fail *why)
 
 /* The two spokes' difference [coil] where S has them cross. Returns the power of both there. */
 static double differ(const struct search *q, const struct pair *p, const double s[UNKNOWNS],
-		     double *out)
+		     int taps, double *out)
 {
 	const uint32_t values = 2 * q->in->coils;
 	double other[2 * BS_COILS_MAX];
 	double power;
 
-	signal_at(q->in, p->i, q->spoke[p->i].center + dot(p->a, s, UNKNOWNS), out);
-	signal_at(q->in, p->j, q->spoke[p->j].center + dot(p->b, s, UNKNOWNS), other);
+	signal_at(q->in, p->i, q->spoke[p->i].center + dot(p->a, s, UNKNOWNS), taps, out);
+	signal_at(q->in, p->j, q->spoke[p->j].center + dot(p->b, s, UNKNOWNS), taps, other);
 	power = dot(out, out, values) + dot(other, other, values);
 	for (uint32_t c = 0; c < values; c++)
 		out[c] -= other[c];
@@ -219,7 +230,7 @@ static double differ(const struct search *q, const struct pair *p, const double 
 
 /*
  * The pairs' squared differences, over the power that they have there: far from the center there is
- * little of either. few: of the first spokes alone.
+ * little of either. few: of the first spokes alone, less accurately.
  */
 static double cost(const struct search *q, const double s[UNKNOWNS], bool few)
 {
@@ -230,7 +241,7 @@ static double cost(const struct search *q, const double s[UNKNOWNS], bool few)
 	for (uint32_t n = 0; n < q->pairs; n++) {
 		if (few && q->pair[n].j >= FEW)
 			continue;
-		power += differ(q, &q->pair[n], s, d);
+		power += differ(q, &q->pair[n], s, few ? LESS : TAPS, d);
 		sum += dot(d, d, (size_t)2 * q->in->coils);
 	}
 	return power > 0.0 ? sum / power : INFINITY;
@@ -288,15 +299,15 @@ static void equations(const struct search *q, const double s[UNKNOWNS],
 	memset(a, 0, sizeof(double[UNKNOWNS][UNKNOWNS]));
 	memset(b, 0, sizeof(double[UNKNOWNS]));
 	for (uint32_t n = 0; n < q->pairs; n++) {
-		(void)differ(q, &q->pair[n], s, now);
+		(void)differ(q, &q->pair[n], s, TAPS, now);
 		for (int u = 0; u < UNKNOWNS; u++) {
 			double to[UNKNOWNS];
 
 			memcpy(to, s, sizeof(to));
 			to[u] = s[u] + h;
-			(void)differ(q, &q->pair[n], to, up);
+			(void)differ(q, &q->pair[n], to, TAPS, up);
 			to[u] = s[u] - h;
-			(void)differ(q, &q->pair[n], to, slope[u]);
+			(void)differ(q, &q->pair[n], to, TAPS, slope[u]);
 			for (uint32_t c = 0; c < values; c++)
 				slope[u][c] = (up[c] - slope[u][c]) / (2.0 * h);
 		}
@@ -365,20 +376,32 @@ static int estimate(struct bs_delays *out, struct search *q, struct bs_fail *why
 	return 0;
 }
 
+size_t bs_delay_bytes(uint32_t readouts)
+{
+	return readouts * (sizeof(struct spoke) + PARTNERS * sizeof(struct pair));
+}
+
+int bs_delay_estimate_in(struct bs_delays *out, const struct bs_spokes *spokes, void *work,
+			 struct bs_fail *why)
+{
+	struct bs_spokes in = *spokes;
+	struct search q = { .in = &in, .spoke = work };
+
+	if (in.coils == 0 || in.coils > BS_COILS_MAX || in.readouts < 2 || in.samples < 4)
+		return bs_fail(why, BS_ERR_SIZE, "%u spokes of %u samples from %u coils",
+			       in.readouts, in.samples, in.coils);
+	in.coil_step = in.coil_step > 0 ? in.coil_step : in.samples;
+	in.readout_step = in.readout_step > 0 ? in.readout_step : (size_t)in.samples * in.coils;
+	q.pair = (struct pair *)(q.spoke + in.readouts);
+	return estimate(out, &q, why);
+}
+
 int bs_delay_estimate(struct bs_delays *out, const struct bs_spokes *in, struct bs_fail *why)
 {
-	struct search q = { .in = in };
-	int rc;
+	void *work = malloc(bs_delay_bytes(in->readouts > 0 ? in->readouts : 1));
+	int rc = work != NULL ? bs_delay_estimate_in(out, in, work, why)
+			      : bs_fail(why, BS_ERR_NOMEM, "%u spokes", in->readouts);
 
-	if (in->coils == 0 || in->coils > BS_COILS_MAX || in->readouts < 2 || in->samples < 2)
-		return bs_fail(why, BS_ERR_SIZE, "%u spokes of %u samples from %u coils",
-			       in->readouts, in->samples, in->coils);
-	q.spoke = calloc(in->readouts, sizeof(*q.spoke));
-	q.pair = calloc((size_t)in->readouts * PARTNERS, sizeof(*q.pair));
-	rc = q.spoke != NULL && q.pair != NULL
-		     ? estimate(out, &q, why)
-		     : bs_fail(why, BS_ERR_NOMEM, "%u spokes", in->readouts);
-	free(q.spoke);
-	free(q.pair);
+	free(work);
 	return rc;
 }

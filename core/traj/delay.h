@@ -10,7 +10,7 @@
  * Holme, Uecker, Magn Reson Med 2019;81:1898-1906. There each crossing is found by itself; here
  * all pairs share one S (least squares by Gauss-Newton, from the best of a coarse grid), so no
  * pair's noise is taken for a crossing.
- * Stateless; estimate allocates and takes seconds: not for real-time threads.
+ * Stateless; estimate takes about a second, and allocates unless memory is given.
  * Test: test/unit/core/test_delay.c
  */
 #ifndef BS_CORE_TRAJ_DELAY_H
@@ -34,6 +34,9 @@ struct bs_spokes {
 	uint32_t readouts, samples, coils;
 	const float *k;    /* [readout][sample][2], any unit: the trajectory that was asked for */
 	const float *data; /* [readout][coil][sample] complex */
+	/* complex values from one readout, and from one coil, to the next one's; 0: as above */
+	size_t readout_step, coil_step;
+	const uint8_t *came; /* [readout]: 0: it is left out; NULL: none is */
 };
 
 struct bs_delays {
@@ -48,6 +51,10 @@ struct bs_delays {
  * not, or all are parallel. BS_ERR_VALUE: the data are zero, or no S makes the pairs agree better.
  */
 int bs_delay_estimate(struct bs_delays *out, const struct bs_spokes *spokes, struct bs_fail *why);
+/* The same in memory that is given, so many bytes of it, aligned as BS_ALIGN says. */
+size_t bs_delay_bytes(uint32_t readouts);
+int bs_delay_estimate_in(struct bs_delays *out, const struct bs_spokes *spokes, void *work,
+			 struct bs_fail *why);
 
 #ifdef __cplusplus
 }

@@ -204,12 +204,23 @@ static int to_image(struct engine *e, uint32_t frame, int64_t start_ns, float *i
 	return 0;
 }
 
+static void gridding_scan(void *self)
+{
+	struct engine *e = self;
+
+	if (e->paths != NULL)
+		bs_paths_scan(e->paths);
+}
+
 static int gridding_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 			   struct bs_report *report)
 {
 	struct engine *e = self;
 	int64_t start_ns = bs_now_ns();
-	int rc = sum_up(e, frame, NULL, e->coil_images, &report->why);
+	int rc = e->paths != NULL ? bs_paths_settle(e->paths, frame, NULL, report) : 0;
+
+	if (rc == 0)
+		rc = sum_up(e, frame, NULL, e->coil_images, &report->why);
 
 	(void)deadline_ns; /* a direct method has no iterations to leave out */
 	return rc == 0 ? to_image(e, frame, start_ns, image, report) : rc;
@@ -232,10 +243,12 @@ static int gridding_slide(void *self, uint32_t frame, const uint8_t *held, int64
 	int rc = 0;
 
 	(void)deadline_ns;
-	if (e->paths != NULL)
-		rc = sum_up(e, frame, held, e->coil_images, &report->why);
-	else
+	if (e->paths != NULL) {
+		rc = bs_paths_settle(e->paths, frame, held, report);
+		rc = rc == 0 ? sum_up(e, frame, held, e->coil_images, &report->why) : rc;
+	} else {
 		bs_partial_sum(&e->window, frame, held, e->coil_images);
+	}
 	return rc == 0 ? to_image(e, frame, start_ns, image, report) : rc;
 }
 
@@ -263,5 +276,6 @@ const struct bs_engine bs_engine_gridding_host = {
 	.disarm = gridding_disarm,
 	.fold = gridding_fold,
 	.slide = gridding_slide,
+	.scan = gridding_scan,
 	.peek = gridding_peek,
 };

@@ -335,12 +335,23 @@ static int to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t 
 	return 0;
 }
 
+static void ls_scan(void *self)
+{
+	struct engine *e = self;
+
+	if (e->paths != NULL)
+		bs_paths_scan(e->paths);
+}
+
 static int ls_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 		     struct bs_report *report)
 {
 	struct engine *e = self;
 	int64_t start_ns = bs_now_ns();
-	int rc = sum_up(e, frame, NULL, e->fhd, &report->why);
+	int rc = e->paths != NULL ? bs_paths_settle(e->paths, frame, NULL, report) : 0;
+
+	if (rc == 0)
+		rc = sum_up(e, frame, NULL, e->fhd, &report->why);
 
 	return rc == 0 ? to_image(e, frame, start_ns, deadline_ns, image, report) : rc;
 }
@@ -367,10 +378,12 @@ static int ls_slide(void *self, uint32_t frame, const uint8_t *held, int64_t dea
 	int64_t start_ns = bs_now_ns();
 	int rc = 0;
 
-	if (e->paths != NULL)
-		rc = sum_up(e, frame, held, e->fhd, &report->why);
-	else
+	if (e->paths != NULL) {
+		rc = bs_paths_settle(e->paths, frame, held, report);
+		rc = rc == 0 ? sum_up(e, frame, held, e->fhd, &report->why) : rc;
+	} else {
 		bs_partial_sum(&e->window, frame, held, e->fhd);
+	}
 	return rc == 0 ? to_image(e, frame, start_ns, deadline_ns, image, report) : rc;
 }
 
@@ -385,6 +398,7 @@ const struct bs_engine bs_engine_ls_host = {
 	.disarm = ls_disarm,
 	.fold = ls_fold,
 	.slide = ls_slide,
+	.scan = ls_scan,
 	.preview = &bs_engine_gridding_host,
 };
 
@@ -399,6 +413,7 @@ const struct bs_engine bs_engine_sense_host = {
 	.disarm = ls_disarm,
 	.fold = ls_fold,
 	.slide = ls_slide,
+	.scan = ls_scan,
 	.maps = ls_maps,
 	.preview = &bs_engine_gridding_host,
 };

@@ -5,9 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/traj/delay.h"
 #include "gpu/nufft/density.h"
 
-#define BLOCK 8192u /* voxels of one task */
+#define BLOCK  8192u /* voxels of one task */
+#define SPOKES 128u  /* of a frame that tell of delays, at most */
+
+/* The delays of a state's scan. */
+struct settled {
+	bool known;
+	float axis[3], cross[3];
+	struct bs_fail broken; /* code not 0: why there are none */
+};
 
 struct bs_paths {
 	const struct bs_protocol *p;
@@ -22,7 +31,12 @@ struct bs_paths {
 	uint8_t *seen;  /* [state][readout] */
 	uint8_t *fresh; /* [state]: nothing was added since begin */
 	uint8_t *used;  /* [readout]: in the image at hand */
-	float *weight;  /* [readout][sample] of the path at hand, their sum in sum */
+	/* estimate_delay */
+	struct settled *settled; /* [state] */
+	uint8_t *moved;          /* [state][readout]: k is */
+	uint8_t *spoke;          /* [readout]: it tells */
+	void *work;
+	float *weight; /* [readout][sample] of the path at hand, their sum in sum */
 	double sum;
 	float *images; /* [together][voxel] complex; normal's */
 	float *at;     /* [together][sample] complex; normal's */
@@ -44,11 +58,26 @@ static struct bs_nufft_spec nufft_of(const struct bs_nufft_spec *nufft)
 
 /* ---- memory ---- */
 
-enum region { PATHS, DATA, ONES, SEEN, USED, WEIGHT, IMAGES, SAMPLES, REGIONS };
+enum region {
+	PATHS,
+	DATA,
+	ONES,
+	SEEN,
+	USED,
+	WEIGHT,
+	IMAGES,
+	SAMPLES,
+	SETTLED,
+	MOVED,
+	SPOKE,
+	WORK,
+	REGIONS
+};
 static const char *const region_name[REGIONS] = {
 	"frame paths",    "frame samples",        "frame paths' normalization",
 	"frame readouts", "readouts in an image", "path weights",
-	"path images",    "path samples"
+	"path images",    "path samples",         "frames' delays",
+	"moved readouts", "delays' spokes",       "delays' work"
 };
 
 /* They fit: config/ bounds voxels, samples, coils and frames. */
@@ -66,6 +95,10 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_protocol *p, uin
 	bytes[WEIGHT] = samples * 4;
 	bytes[IMAGES] = normal ? bs_protocol_voxels(p) * together * 8 : 0;
 	bytes[SAMPLES] = normal ? samples * together * 8 : 0;
+	bytes[SETTLED] = p->traj.estimate_delay ? states * sizeof(struct settled) : 0;
+	bytes[MOVED] = p->traj.estimate_delay ? states * p->readouts : 0;
+	bytes[SPOKE] = p->traj.estimate_delay ? p->readouts : 0;
+	bytes[WORK] = p->traj.estimate_delay ? bs_delay_bytes(p->readouts) : 0;
 }
 
 int bs_paths_need(const struct bs_protocol *p, const struct bs_nufft_spec *nufft,
@@ -85,9 +118,10 @@ int bs_paths_need(const struct bs_protocol *p, const struct bs_nufft_spec *nufft
 
 static int take_regions(struct bs_paths *f, struct bs_arena *arena, struct bs_fail *why)
 {
-	void **const to[REGIONS] = { (void **)&f->k,      (void **)&f->data, (void **)&f->ones,
-				     (void **)&f->seen,   (void **)&f->used, (void **)&f->weight,
-				     (void **)&f->images, (void **)&f->at };
+	void **const to[REGIONS] = { (void **)&f->k,      (void **)&f->data,  (void **)&f->ones,
+				     (void **)&f->seen,   (void **)&f->used,  (void **)&f->weight,
+				     (void **)&f->images, (void **)&f->at,    (void **)&f->settled,
+				     (void **)&f->moved,  (void **)&f->spoke, &f->work };
 	uint64_t bytes[REGIONS];
 
 	regions_of(bytes, f->p, f->together);
@@ -106,6 +140,7 @@ static int take_regions(struct bs_paths *f, struct bs_arena *arena, struct bs_fa
 	if (f->ones != NULL)
 		memset(f->ones, 0, (size_t)bytes[ONES]);
 	memset(f->seen, 0, (size_t)bytes[SEEN]);
+	bs_paths_scan(f);
 	return 0;
 }
 
@@ -163,6 +198,14 @@ static double *ones_of(const struct bs_paths *f, uint32_t state)
 	return f->ones != NULL ? f->ones + state * f->samples : NULL;
 }
 
+/* What normalization asks of a readout's path. */
+static void look(struct bs_paths *f, uint32_t state, uint32_t readout)
+{
+	if (f->ones != NULL)
+		bs_density_see(f->p, k_of(f, state, readout), f->p->samples,
+			       ones_of(f, state) + (size_t)readout * f->p->samples);
+}
+
 void bs_paths_begin(struct bs_paths *f, uint32_t state)
 {
 	f->fresh[state] = 1;
@@ -177,9 +220,9 @@ void bs_paths_path(struct bs_paths *f, uint32_t state, uint32_t readout, const f
 		memset(f->seen + (size_t)state * f->p->readouts + readout / step * step, 0, step);
 	f->fresh[state] = 0;
 	memcpy(k_of(f, state, readout), k, (size_t)f->p->samples * f->p->dims * sizeof(*k));
-	if (f->ones != NULL)
-		bs_density_see(f->p, k, f->p->samples,
-			       ones_of(f, state) + (size_t)readout * f->p->samples);
+	look(f, state, readout);
+	if (f->moved != NULL)
+		f->moved[(size_t)state * f->p->readouts + readout] = 0;
 }
 
 void bs_paths_add(struct bs_paths *f, uint32_t state, uint32_t readout, const float *data,
@@ -207,6 +250,78 @@ static bool choose(struct bs_paths *f, uint32_t state, const uint8_t *held)
 			       (size_t)f->p->samples * f->p->dims * sizeof(*f->k));
 	}
 	return all;
+}
+
+void bs_paths_scan(struct bs_paths *f)
+{
+	for (uint32_t s = 0; f->settled != NULL && s < bs_protocol_frames(f->p); s++)
+		f->settled[s] = (struct settled){ .known = false };
+}
+
+/* Of the readouts in the image, at most SPOKES, evenly spread over the frame. */
+static int estimate(struct bs_paths *f, uint32_t state, struct settled *to)
+{
+	const uint32_t readouts = f->p->readouts;
+	const uint32_t every = (readouts + SPOKES - 1) / SPOKES;
+	const struct bs_spokes spokes = { .readouts = readouts,
+					  .samples = f->p->samples,
+					  .coils = f->p->coils,
+					  .k = k_of(f, state, 0),
+					  .data = data_of(f, state, 0),
+					  .readout_step = f->p->samples,
+					  .coil_step = f->samples,
+					  .came = f->spoke };
+	struct bs_delays found;
+	struct bs_fail why = { 0 };
+	int rc;
+
+	for (uint32_t r = 0; r < readouts; r++)
+		f->spoke[r] = f->used[r] && r % every == 0;
+	rc = bs_delay_estimate_in(&found, &spokes, f->work, &why);
+	if (rc != 0)
+		return bs_fail(&to->broken, rc, "trajectory.estimate_delay: %s", why.text);
+	to->known = true;
+	to->axis[0] = (float)found.axis[0];
+	to->axis[1] = (float)found.axis[1];
+	to->cross[0] = (float)found.cross;
+	return 0;
+}
+
+int bs_paths_settle(struct bs_paths *f, uint32_t state, const uint8_t *held,
+		    struct bs_report *report)
+{
+	struct settled *s = f->settled != NULL ? &f->settled[state] : NULL;
+
+	if (s == NULL)
+		return 0;
+	if (!s->known && s->broken.code == 0) {
+		(void)choose(f, state, held);
+		(void)estimate(f, state, s);
+	}
+	if (!s->known) {
+		report->why = s->broken;
+		return s->broken.code;
+	}
+	report->delayed = true;
+	report->delay[0] = s->axis[0];
+	report->delay[1] = s->axis[1];
+	report->delay[2] = s->cross[0];
+	return 0;
+}
+
+static void move(struct bs_paths *f, uint32_t state)
+{
+	const struct settled *s = &f->settled[state];
+
+	for (uint32_t r = 0; s->known && r < f->p->readouts; r++) {
+		uint8_t *moved = &f->moved[(size_t)state * f->p->readouts + r];
+
+		if (!f->used[r] || *moved)
+			continue;
+		bs_delay_readout(k_of(f, state, r), f->p->dims, f->p->samples, s->axis, s->cross);
+		look(f, state, r);
+		*moved = 1;
+	}
 }
 
 /* As a table is checked when it is armed (core/traj/traj.h). */
@@ -237,8 +352,12 @@ int bs_paths_finish(struct bs_paths *f, uint32_t state, const uint8_t *held, flo
 				      .samples = f->p->samples,
 				      .readouts = f->p->readouts,
 				      .k = k_of(f, state, 0) };
-	int rc = choose(f, state, held) ? check_extent(f, path.k, why) : 0;
+	const bool all = choose(f, state, held);
+	int rc;
 
+	if (f->settled != NULL)
+		move(f, state);
+	rc = all ? check_extent(f, path.k, why) : 0;
 	if (rc == 0)
 		rc = bs_density_make(f->density, f->weight, &path, f->used, ones_of(f, state), why);
 	if (rc == 0)

@@ -6,10 +6,15 @@
  * protocol's density compensation (gpu/nufft/density.h) of this path, computed in finish; a readout
  * that did not come has weight 0 and is in no sum. A sliding window has the path of all its groups.
  *
- * need -> plan -> { begin, { path, add }*, finish, normal* }* -> close. Paths and samples of each
- * state are kept and everything is computed in finish: weights and the places of the samples are
- * known only then. The result depends on the readouts alone, not on the order in which they came or
- * on the team, to the bit. Only plan and close allocate. One caller. Host only.
+ * trajectory.estimate_delay: settle finds the delays that the spokes of a state's first frame since
+ * scan tell (core/traj/delay.h; at most 128 of them, evenly spread), and from then on finish moves
+ * what was brought. The readouts of that one frame decide, whatever else is open. Some tenths of a
+ * second, once. Before it, for previews, paths are as they were brought.
+ *
+ * need -> plan -> { scan, { begin, { path, add }*, settle, finish, normal* }* }* -> close. Paths
+ * and samples of each state are kept and everything is computed in finish: weights and the places
+ * of the samples are known only then. The result depends on the readouts alone, not on the order in
+ * which they came or on the team, to the bit. Only plan and close allocate. One caller. Host only.
  * Errors of finish: BS_ERR_TRAJECTORY (a whole frame does not reach trajectory.min_extent on an
  * axis), those of density.h.
  * Tests: test/unit/gpu/engine/test_engine_paths.c, test/replay/paths.sh, test/fault/fault_paths.c
@@ -17,9 +22,7 @@
 #ifndef BS_GPU_SOLVE_PATHS_H
 #define BS_GPU_SOLVE_PATHS_H
 
-#include "core/memory/arena.h"
-#include "core/protocol.h"
-#include "core/thread/team.h"
+#include "core/engine.h"
 #include "gpu/nufft/nufft.h"
 
 #ifdef __cplusplus
@@ -45,6 +48,14 @@ void bs_paths_begin(struct bs_paths *plan, uint32_t state);
 void bs_paths_path(struct bs_paths *plan, uint32_t state, uint32_t readout, const float *k);
 void bs_paths_add(struct bs_paths *plan, uint32_t state, uint32_t readout, const float *data,
 		  size_t coil_stride);
+/* Another scan: the delays of the last one are forgotten. */
+void bs_paths_scan(struct bs_paths *plan);
+/*
+ * Before finish, but for previews: see above. report gets the delays. BS_ERR_TRAJECTORY: readouts
+ * are no spokes; BS_ERR_VALUE: they tell of no delays. So ends every other frame of the scan, too.
+ */
+int bs_paths_settle(struct bs_paths *plan, uint32_t state, const uint8_t *held,
+		    struct bs_report *report);
 /*
  * F^H D d, [coil][z][y][x], of the readouts that came; held [group]: of the groups of a window that
  * are set; NULL: of all. The state stays as it is.

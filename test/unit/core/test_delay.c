@@ -50,7 +50,7 @@ static void scan(struct bs_spokes *s, float *k, float *data, uint32_t spokes, co
 		data[2 * i] += (float)(noise * peak * n[0]);
 		data[2 * i + 1] += (float)(noise * peak * n[1]);
 	}
-	*s = (struct bs_spokes){ spokes, SAMPLES, COILS, k, data };
+	*s = (struct bs_spokes){ spokes, SAMPLES, COILS, k, data, 0, 0, NULL };
 }
 
 /*

@@ -6,6 +6,8 @@
  * readouts, to the bit.
  */
 #define _GNU_SOURCE /* M_PI */
+#include "core/phantom/coils.h"
+#include "core/traj/delay.h"
 #include "test/support/engine.h"
 #include "test/support/direct.h"
 
@@ -379,8 +381,112 @@ static void engines(void)
 	      "refused: %s", why.text);
 }
 
+/* Spokes of a phantom from an angle on: the path as asked for, data where S moves it. */
+static struct frame make_spokes(const struct trial *t, double from, const float axis[3],
+				const float cross[3])
+{
+	struct frame f = make_frame(t);
+	struct bs_fail why = { 0 };
+	struct bs_phantom ph;
+	struct bs_coils coils;
+
+	CHECK(bs_phantom_make(&ph, 2, t->n, 0, 1, 0, &why) == 0 &&
+		      bs_coils_make(&coils, t->coils, 2, t->n, &why) == 0,
+	      "phantom %s", why.text);
+	for (uint32_t r = 0; r < t->readouts; r++) {
+		float *k = f.k + 2 * (size_t)r * t->samples;
+		float at[2 * 96];
+
+		for (uint32_t i = 0; i < t->samples; i++) {
+			const double reach = ((double)i - t->samples / 2) / t->samples;
+
+			k[2 * i] = (float)(reach * cos(from + 1.9416 * r));
+			k[2 * i + 1] = (float)(reach * sin(from + 1.9416 * r));
+		}
+		memcpy(at, k, sizeof(*k) * 2 * t->samples);
+		bs_delay_readout(at, 2, t->samples, axis, cross);
+		bs_coils_sample(&coils, &ph, at, t->samples,
+				f.data + 2 * (size_t)r * t->samples * t->coils);
+	}
+	return f;
+}
+
+/* Paths that were moved by what a report says. */
+static void move(struct frame *f, const struct bs_report *report)
+{
+	const struct trial *t = f->t;
+	const float axis[3] = { report->delay[0], report->delay[1], 0.0f };
+	const float cross[3] = { report->delay[2], 0.0f, 0.0f };
+
+	for (uint32_t r = 0; r < t->readouts; r++)
+		bs_delay_readout(f->k + (size_t)r * t->samples * t->dims, t->dims, t->samples, axis,
+				 cross);
+}
+
+/*
+ * The first frame of a scan tells; its paths, and those of the frames behind it, are moved by that,
+ * as paths that come so moved. 5e-3: 40 spokes of 96 samples, cut after 48.
+ */
+static void delays(enum bs_method method)
+{
+	const struct trial t = { 2, { 48, 48, 1 }, 3, 96, 40 };
+	const float axis[3] = { 0.7f, -0.4f, 0.0f };
+	const float cross[3] = { 0.2f, 0.0f, 0.0f };
+	const size_t bytes = voxels_of(&t) * t.coils * 8;
+	struct bs_protocol p = protocol(&t, method);
+	struct frame f[2] = { make_spokes(&t, 0.1, axis, cross),
+			      make_spokes(&t, 2.3, cross, axis) }; /* others, which do not count */
+	struct frame wild = make_frame(&t);
+	float *image[3] = { malloc(bytes), malloc(bytes), malloc(bytes) };
+	struct bs_team *team = NULL;
+	struct bs_report report;
+	struct bs_report plain;
+	struct bs_fail why = { 0 };
+	struct armed a;
+	struct armed b;
+
+	p.iterations = 5;
+	CHECK(bs_team_open(&team, 2, &why) == 0, "team");
+	(void)open_engine(&b, &p, NULL, team);
+	p.traj.estimate_delay = true;
+	(void)open_engine(&a, &p, NULL, team);
+	CHECK(image_of(&a, 0, &f[0], but_some, false, image[0], &report) == 0, "first frame %s",
+	      report.why.text);
+	CHECK(report.delayed && fabs(report.delay[0] - 0.7) < 5e-3 &&
+		      fabs(report.delay[1] + 0.4) < 5e-3 && fabs(report.delay[2] - 0.2) < 5e-3,
+	      "its spokes tell: %g %g %g", (double)report.delay[0], (double)report.delay[1],
+	      (double)report.delay[2]);
+	a.engine->scan(a.self);
+	(void)image_of(&a, 0, &f[0], but_some, true, image[1], &plain);
+	CHECK(memcmp(image[0], image[1], bytes) == 0, "backwards: the same bytes");
+	(void)image_of(&a, 0, &f[1], all, false, image[1], &plain);
+	CHECK(memcmp(plain.delay, report.delay, sizeof(plain.delay)) == 0,
+	      "the next frame keeps the first one's delays");
+	for (int i = 0; i < 2; i++) {
+		move(&f[i], &report);
+		(void)image_of(&b, 0, &f[i], i == 0 ? but_some : all, false, image[2], &plain);
+		CHECK(!plain.delayed && memcmp(image[i], image[2], bytes) == 0,
+		      "frame %d: as paths that are so moved, to the bit", i);
+	}
+	CHECK(image_of(&a, 1, &wild, all, false, image[1], &plain) == BS_ERR_TRAJECTORY &&
+		      strstr(plain.why.text, "estimate_delay: readout 0 is no straight") != NULL,
+	      "another slice's first frame, of no spokes: %s", plain.why.text);
+	CHECK(image_of(&a, 1, &f[0], all, false, image[1], &plain) == BS_ERR_TRAJECTORY,
+	      "ends the slice's other frames, too");
+	armed_close(&a);
+	armed_close(&b);
+	bs_team_close(team);
+	for (int i = 0; i < 3; i++)
+		free(image[i]);
+	free_frame(&f[0]);
+	free_frame(&f[1]);
+	free_frame(&wild);
+}
+
 int main(void)
 {
+	delays(BS_METHOD_GRIDDING);
+	delays(BS_METHOD_LS);
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
 		sums(&trials[i]);
 	solves(BS_METHOD_LS, BS_PRECOND_NONE, BS_DENSITY_NONE);
