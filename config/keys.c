@@ -22,6 +22,7 @@ static const char *const navigations[] = { "off", "phase", NULL };
 static const char *const maps_from[] = { "file", "espirit", "walsh", "study", NULL };
 static const char *const fields_from[] = { "file", "study", "echoes", NULL };
 static const char *const parallels[] = { "none", "grappa", "sense", NULL };
+static const char *const lackings[] = { "refuse", "zeros", NULL };
 static const char *const partial_fouriers[] = { "none", "pocs", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
 static const char *const traj_types[] = { "file",     "cartesian", "radial2d", "spiral2d",
@@ -317,6 +318,9 @@ P("grappa.sources", BS_KEY_INT, "lines", "0", 0, 62, NULL, grappa_sources,
 P("grappa.lambda", BS_KEY_NUMBER, "", "5.0e-3", 0, 1e3, NULL, grappa_lambda,
   "regularization of the weights: lambda times the norm of S^H S over its rows is added to the "
   "diagonal (the scale of pygrappa's mdgrappa)"),
+P("grappa.lacking", BS_KEY_WORD, "", "\"refuse\"", 0, 0, lackings, grappa_lacking,
+  "a scan without the calibration lines that the weights need; refuse: it is ended, with the "
+  "reason; zeros: lines that it leaves out stay zeros, its images are partial and say so"),
 
 P("calibration.lines", BS_KEY_INT, "lines", "24", 4, 128, NULL, calibration_lines,
   "lines and samples around the center of k-space that are calibrated from, an axis, at most; "

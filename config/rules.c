@@ -443,6 +443,8 @@ static void rule_parallel(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "grappa.kernel", "has no effect without parallel grappa");
 	if (p->parallel != BS_PARALLEL_GRAPPA && p->grappa_sources != 0)
 		fault(r, s, "grappa.sources", "has no effect without parallel grappa");
+	if (p->parallel != BS_PARALLEL_GRAPPA && p->grappa_lacking != BS_LACKING_REFUSE)
+		fault(r, s, "grappa.lacking", "has no effect without parallel grappa");
 	if (p->parallel != BS_PARALLEL_GRAPPA || !sound(s, "grappa.kernel", "encoded", NULL))
 		return;
 	for (int a = 0; a < 3; a++)

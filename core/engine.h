@@ -79,7 +79,8 @@ struct bs_report {
 	 */
 	int64_t stage_ns[BS_BUDGET_STAGES];
 	struct bs_fail
-		why; /* of a finish that fails: its reason, where there is more than a code */
+		why; /* of a finish that fails: its reason, where there is more than a code; code 0
+			and a text: what the image lacks */
 };
 
 /* The iterations that a solve may make; iterations: the protocol's. */

@@ -36,6 +36,8 @@ enum bs_partial_fourier { BS_PARTIAL_FOURIER_NONE, BS_PARTIAL_FOURIER_POCS };
 enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
 /* How the lines that a Cartesian scan leaves out are made (key parallel). */
 enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA, BS_PARALLEL_SENSE };
+/* What becomes of a scan without the lines that grappa calibrates by. */
+enum bs_lacking { BS_LACKING_REFUSE, BS_LACKING_ZEROS };
 /*
  * Where sensitivity maps come from: maps_file, the scan itself (gpu/calibrate/maps.h), or an
  * earlier scan (core/frame/study.h).
@@ -198,6 +200,7 @@ struct bs_protocol {
 	uint32_t grappa_kernel[3]; /* samples along x; lines of the window along y and z */
 	uint32_t grappa_sources;   /* measured lines that a missing one is made of, at most */
 	double grappa_lambda;      /* of the weights, relative */
+	enum bs_lacking grappa_lacking;
 	enum bs_partial_fourier partial_fourier;
 	uint32_t pocs_iterations;
 	double pocs_taper; /* of the symmetric center */

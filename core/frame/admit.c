@@ -57,7 +57,9 @@ static int check_ramps(const struct bs_protocol *p, const struct bs_scan_info *i
 static int check_calibration(const struct bs_protocol *p, const struct bs_scan_info *info,
 			     struct bs_fail *why)
 {
-	const bool made = p->parallel == BS_PARALLEL_GRAPPA || bs_protocol_makes_maps(p);
+	const bool made =
+		(p->parallel == BS_PARALLEL_GRAPPA && p->grappa_lacking == BS_LACKING_REFUSE) ||
+		bs_protocol_makes_maps(p);
 
 	if (info->calibration != BS_CALIBRATION_EXTERNAL || !made ||
 	    (info->acceleration[0] <= 1 && info->acceleration[1] <= 1))

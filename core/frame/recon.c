@@ -1,6 +1,7 @@
 /* core/frame/recon.c - frames: which readouts they have, when they are done; see recon.h, part.h */
 #include "core/frame/part.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/frame/geometry.h"
@@ -503,6 +504,16 @@ static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
 }
 
+/* What finish says that the image lacks, behind what its readouts do. */
+static void say_left(struct bs_recon_image *image)
+{
+	const size_t n = strlen(image->lacks);
+
+	if (image->report.why.code == 0 && image->report.why.text[0] != '\0')
+		(void)snprintf(image->lacks + n, sizeof(image->lacks) - n, "%s%s",
+			       n > 0 ? "; " : "", image->report.why.text);
+}
+
 static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
 		      int64_t deadline_ns, struct bs_fail *why)
 {
@@ -535,6 +546,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 			       bs_recon_engine(r, image), preview ? "preview" : "image",
 			       image->head.image_index, image->report.why.code != 0 ? ": " : "",
 			       image->report.why.text);
+	say_left(image);
 	if (!preview)
 		image->report.stage_ns[BS_BUDGET_CALIBRATION] += bs_recon_take_calibration(r, slot);
 	f->imaged = f->imaged || (!preview && !image->report.gridded);

@@ -178,6 +178,14 @@ static bool leave_beyond(uint8_t *have, const uint32_t size[2])
 	return lacks;
 }
 
+static const char zeros[] = ": lines that were left out are zeros";
+
+/* Without what calibrates: a refusal, or 0 where the site file takes zeros. */
+static int lacking(const struct bs_protocol *p)
+{
+	return p->grappa_lacking == BS_LACKING_ZEROS ? 0 : BS_ERR_CALIBRATION;
+}
+
 int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 {
 	const struct bs_protocol *p = f->p;
@@ -194,19 +202,20 @@ int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 		return 0;
 	if (!bs_region_box(f->region, frame, want, &box))
 		return bs_fail(
-			why, BS_ERR_CALIBRATION,
+			why, lacking(p),
 			"slice %u, contrast %u: parallel grappa needs %u x %u lines in a row "
 			"around the center of k-space to calibrate (MRD flags 20, 21, or of "
-			"the image); %u x %u have come",
+			"the image); %u x %u have come%s",
 			frame / p->contrasts, frame % p->contrasts, want[0], want[1], box.lines[0],
-			box.lines[1]);
+			box.lines[1], lacking(p) == 0 ? zeros : "");
 	rc = bs_grappa_prepare(f->grappa, frame, have, &box, &reason);
 	if (bs_grappa_made(f->grappa))
 		f->calibrated_ns = bs_now_ns() - start_ns;
-	return rc == 0 ? bs_grappa_neighbors(f->grappa)->missed > 0
-		       : bs_fail(why, rc == BS_ERR_VALUE ? BS_ERR_CALIBRATION : rc,
-				 "slice %u, contrast %u: %s", frame / p->contrasts,
-				 frame % p->contrasts, reason.text);
+	if (rc == 0)
+		return bs_grappa_neighbors(f->grappa)->missed > 0;
+	rc = rc == BS_ERR_VALUE ? lacking(p) : rc;
+	return bs_fail(why, rc, "slice %u, contrast %u: %s%s", frame / p->contrasts,
+		       frame % p->contrasts, reason.text, rc == 0 ? zeros : "");
 }
 
 int64_t bs_filler_calibrated_ns(const struct bs_filler *f)

@@ -39,7 +39,7 @@ void bs_filler_side(struct bs_filler *f, uint32_t frame, uint32_t row, const flo
  * 1: the frame lacks lines, whose weights are made: bs_grappa_fill follows. 0: it lacks none, or
  * none that is near enough to those that came (beyond them by less than their widest gap).
  * BS_ERR_CALIBRATION: the scan has not brought the calibration lines that the weights need, or they
- * do not determine them.
+ * do not determine them; with grappa.lacking zeros 0, and *why says what the image lacks.
  */
 int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why);
 /* What the last prepare took; 0: all weights were there. For the image's report. */

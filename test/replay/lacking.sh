@@ -26,6 +26,7 @@ protocols = (
 	{ name = "plain"; $small $quiet },
 	{ name = "epi"; $small $quiet epi: { correct = true; }; },
 	{ name = "grappa"; $small $quiet parallel = "grappa"; },
+	{ name = "zeros"; $small $quiet parallel = "grappa"; grappa: { lacking = "zeros"; }; },
 	{ name = "sense"; $small $quiet parallel = "sense"; image: { maps = "espirit"; }; },
 	{ name = "white"; $small $quiet noise: { whiten = "require"; }; },
 	{ name = "virtual"; $small $quiet virtual_coils = 4; parallel = "grappa"; } );
@@ -67,6 +68,22 @@ for p in grappa sense virtual; do
 	"$BORESIDE" replay -c site.cfg --asap $patience -p $p calibrated.h5 >replay.txt 2>&1
 	check "$p: a scan that brings its calibration" grep -q "outcome: BS_OK" replay.txt
 done
+# taken as it comes, and said to be partial; one repetition shown to hold what came and no more
+check "zeros: every third line of one repetition" "${phantom[@]}" --repetitions 1 --accel 3 \
+	--calibration embedded,2 -o once.h5
+"$BORESIDE" replay -c site.cfg --asap $patience -p zeros once.h5 >replay.txt 2>&1
+check "zeros: taken" grep -q "outcome: BS_OK: 2 images are partial, the first: .*9 x 1 lines" replay.txt
+check "zeros: and said to be zeros" grep -q "lines that were left out are zeros" replay.txt
+scan=$(printf %03d "$(grep -c 'session.*protocol' log.txt)")
+written() { [ "$(ls images/*s"$scan"-*.cfl 2>/dev/null | wc -l)" -ge 2 ]; }
+await written
+check "zeros: in one process" "$BORESIDE" recon -c site.cfg -p zeros once.h5 -o one.cfl
+check "zeros: the same bytes" cmp one.cfl "$(ls images/*s"$scan"-*.cfl | head -n 1)"
+"$BORESIDE" replay -c site.cfg --asap $patience -p zeros external.h5 >replay.txt 2>&1
+check "zeros: a scan that is calibrated elsewhere, too" grep -q "outcome: BS_OK: 6 images" replay.txt
+"$BORESIDE" replay -c site.cfg --asap $patience -p zeros calibrated.h5 >replay.txt 2>&1
+check "zeros: one that brings its calibration is whole" sh -c "grep -q 'outcome: BS_OK' replay.txt &&
+	! grep -q partial replay.txt"
 kill -TERM "$serve"
 wait "$serve"
 check "the service ends with 0" [ $? -eq 0 ]

@@ -478,6 +478,8 @@ static const struct {
 	  PROTOCOL("grappa: { kernel = [5, 5]; };") },
 	{ 4, "protocols.[0].grappa.sources: has no effect without parallel grappa",
 	  PROTOCOL("grappa: { sources = 3; };") },
+	{ 4, "protocols.[0].grappa.lacking: has no effect without parallel grappa",
+	  PROTOCOL("grappa: { lacking = \"zeros\"; };") },
 	{ 4, "protocols.[0].grappa.kernel: y is 4: an odd number is wanted",
 	  GRAPPA("kernel = [5, 4, 1];") },
 	{ 4, "protocols.[0].grappa.kernel: 9 x 3 x 1: at most 7 samples along x",

@@ -123,6 +123,8 @@ static void admit_external(void)
 	info.calibration = BS_CALIBRATION_SEPARATE;
 	CHECK(bs_admit_scan(&p, &info, &why) == 0, "separate lines are the scan's own");
 	info.calibration = BS_CALIBRATION_EXTERNAL;
+	p.grappa_lacking = BS_LACKING_ZEROS;
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "the site file takes zeros");
 	p.parallel = BS_PARALLEL_NONE;
 	CHECK(bs_admit_scan(&p, &info, &why) == 0, "zeros: nothing is calibrated");
 	p.combine = BS_COMBINE_SENSE;
