@@ -48,6 +48,8 @@ void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
 		if (sound(s, of_q[i], NULL) && (i == 0 ? p->fhd : p->q) == BS_SUM_EXACT)
 			fault(r, s, of_q[i],
 			      "exact: trajectory.type stream is for the NUFFT alone");
+	if (sound(s, "image.map_sets", NULL) && p->map_images > 1)
+		fault(r, s, "image.map_sets", "2: not with trajectory.type stream");
 	if (sound(s, "ls.basis", NULL) && p->basis == BS_BASIS_BOX)
 		fault(r, s, "ls.basis", "box: not with trajectory.type stream");
 	if (sound(s, "ls.preconditioner", NULL) && p->precond == BS_PRECOND_CIRCULANT)

@@ -112,7 +112,7 @@ static void defaults(void)
 
 #define STREAM(method, more)                                                                       \
 	"protocols = (\n{ name = \"p\"; method = \"" method "\"; matrix = [64, 64];\n"             \
-	"coils = 1; samples = 64; readouts = 64;\ntrajectory: { type = \"stream\"; "               \
+	"coils = 2; samples = 64; readouts = 64;\ntrajectory: { type = \"stream\"; "               \
 	" };\n" more " } );"
 
 /* clang-format off */
@@ -388,6 +388,8 @@ static const struct {
 	  STREAM("gridding", "field: { map_file = \"whole\"; dwell_us = 2.5; };") },
 	{ 5, "protocols.[0].image.maps: of the scan: its center is found before, not with",
 	  STREAM("gridding", "image: { combine = \"sense\"; maps = \"walsh\"; };") },
+	{ 5, "protocols.[0].image.map_sets: 2: not with trajectory.type stream",
+	  STREAM("sense", "image: { maps_file = \"whole\"; map_sets = 2; };") },
 	{ 5, "protocols.[0].averages: not with trajectory.type stream",
 	  STREAM("gridding", "averages = 2;") },
 	{ 5, "protocols.[0].backend: trajectory.type stream has no CUDA engine",
@@ -398,10 +400,6 @@ static const struct {
 	  STREAM("ls", "ls: { basis = \"box\"; };") },
 	{ 5, "protocols.[0].ls.preconditioner: circulant is made from Q: not with trajectory.type",
 	  STREAM("ls", "ls: { preconditioner = \"circulant\"; };") },
-	{ 4, "protocols.[0].readouts: \"header\" needs a grid",
-	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
-	  "coils = 1; samples = 64;\nreadouts = \"header\"; readouts_max = 9; trajectory: { type = "
-	  "\"stream\"; }; } );" },
 	{ 5, "protocols.[0].field.map_file: has no effect with method cartesian",
 	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
 	  "encoded = [64, 64]; coils = 1; samples = 64; readouts = 64;\n"
