@@ -6,6 +6,7 @@
  * some thousands.
  */
 #define _GNU_SOURCE /* M_PI */
+#include "gpu/solve/interpolators.h"
 #include "gpu/solve/segments.h"
 #include "test/support/check.h"
 
@@ -275,6 +276,43 @@ static void numbers(const struct scan *t)
 	disarm(&a);
 }
 
+/*
+ * Frequencies spread as drivers/file/tables.c spreads them before a scan brings its map: the fit
+ * is as good for a map of any one of them, but for the factor between the largest and the root mean
+ * square of what oscillates evenly over the range, 1.4, and half as much again at its ends.
+ */
+static void any_map_within(double range_hz, uint32_t samples, double dwell_s, double error)
+{
+	static float spread[4096];
+	static float b[2 * 64 * 4096];
+	const struct bs_interpolators_spec s = { spread,  4096, samples, BS_SEGMENTS_MAX,
+						 dwell_s, 0.0,  error };
+	struct bs_interpolators p;
+	struct bs_fail why = { 0 };
+	double worst = 0.0;
+
+	for (int v = 0; v < 4096; v++)
+		spread[v] = (float)(range_hz * cos(M_PI * (v + 0.5) / 4096));
+	CHECK(bs_interpolators_find(&p, &s, b, &why) == 0, "+-%g Hz: %s", range_hz, why.text);
+	for (int i = -40; i <= 40; i++)
+		for (uint32_t m = 0; m < samples; m += 37) {
+			const double f = range_hz * i / 40;
+			double re = cos(2.0 * M_PI * f * m * dwell_s);
+			double im = -sin(2.0 * M_PI * f * m * dwell_s);
+
+			for (uint32_t l = 0; l < p.segments; l++) {
+				const float *to = b + 2 * ((size_t)l * samples + m);
+				const double turn = -2.0 * M_PI * f * (p.first_s + l * p.step_s);
+
+				re -= (double)to[0] * cos(turn) - (double)to[1] * sin(turn);
+				im -= (double)to[0] * sin(turn) + (double)to[1] * cos(turn);
+			}
+			worst = fmax(worst, sqrt(re * re + im * im));
+		}
+	CHECK(worst <= 2.1 * error, "+-%g Hz, %u segments: any frequency to %.2g, asked were %g",
+	      range_hz, p.segments, worst, error);
+}
+
 int main(void)
 {
 	/* 12 and 2 turns over the readout: the two spirals of the recordings */
@@ -291,5 +329,8 @@ int main(void)
 	try_scan("readouts of one sample", &point, 1e-3, 1);
 	same_bytes(&eight);
 	numbers(&one);
+	any_map_within(150.0, 2694, 2.5e-6, 1e-3);
+	any_map_within(40.0, 4000, 1e-5, 1e-2);
+	any_map_within(300.0, 1500, 4e-6, 1e-4);
 	return check_done();
 }
