@@ -59,7 +59,7 @@ static int check_calibration(const struct bs_protocol *p, const struct bs_scan_i
 {
 	const bool made =
 		(p->parallel == BS_PARALLEL_GRAPPA && p->grappa_lacking == BS_LACKING_REFUSE) ||
-		bs_protocol_makes_maps(p);
+		(bs_protocol_makes_maps(p) && bs_protocol_on_grid(p));
 
 	if (info->calibration != BS_CALIBRATION_EXTERNAL || !made ||
 	    (info->acceleration[0] <= 1 && info->acceleration[1] <= 1))

@@ -46,6 +46,10 @@ protocols = (
 	{ name = "slab"; method = "sense"; matrix = [32, 32, 4]; coils = 6; samples = 400;
 	  readouts = 16; trajectory: { type = "stack"; interleaves = 4; }; $quiet $steps
 	  image: { maps = "espirit"; }; },
+	{ name = "two"; method = "sense"; $spokes readouts = 80; slices = 2; $quiet $steps
+	  image: { maps = "espirit"; map_sets = 2; }; },
+	{ name = "soft"; method = "cartesian"; parallel = "sense"; $small encoded = [64, 37, 1];
+	  samples = 64; $quiet $steps image: { maps = "espirit"; map_sets = 2; }; },
 	{ name = "few"; method = "sense"; $spokes readouts = 6; $quiet
 	  image: { maps = "espirit"; }; },
 	{ name = "made"; $prisma $quiet image: { combine = "sense"; maps = "espirit"; }; },
@@ -72,14 +76,14 @@ sed -i '/name = "few"/,/espirit/d' site.cfg
 serve=$!
 "$BORESIDE" status -c site.cfg $ready >/dev/null
 scan=0
-written() { [ "$(ls images/*s00"$scan"-*.cfl 2>/dev/null | wc -l)" -ge "$1" ]; }
+written() { [ "$(ls images/*s$(printf %03d $scan)-*.cfl 2>/dev/null | wc -l)" -ge "$1" ]; }
 same() { # protocol, recording, images
 	local n=$3
 	scan=$((scan + 1))
 	check "$1: $2 through the service" "$BORESIDE" replay -c site.cfg --asap $patience -p "$1" "$2"
 	check "$1: in one process" "$BORESIDE" recon -c site.cfg -p "$1" "$2" -o one.cfl
 	await written "$n"
-	mapfile -t ours < <(ls images/*s00"$scan"-*.cfl)
+	mapfile -t ours < <(ls images/*s$(printf %03d $scan)-*.cfl)
 	one=(one.cfl one-*.cfl)
 	check "$1: $n images" [ ${#ours[@]} -eq "$n" ]
 	for ((i = 0; i < n; i++)); do
@@ -91,6 +95,8 @@ same espirit separate.h5 6
 same espirit plain.h5 6
 same walsh separate.h5 6
 same virtual separate.h5 6
+same soft plain.h5 6
+same two spokes.h5 2
 same slide slide.h5 7
 same slid slid.h5 5
 same slab slab.h5 3

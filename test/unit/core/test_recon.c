@@ -130,6 +130,12 @@ static void admit_external(void)
 	p.combine = BS_COMBINE_SENSE;
 	p.maps = BS_MAPS_WALSH;
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_CALIBRATION, "maps: %s", why.text);
+	p.method = BS_METHOD_SENSE;
+	p.traj.type = BS_TRAJ_RADIAL2D;
+	p.matrix[0] = 32;
+	p.matrix[1] = 16;
+	CHECK(bs_admit_scan(&p, &info, &why) != BS_ERR_CALIBRATION,
+	      "maps from the center of spokes need no lines");
 }
 
 /* A field map is applied by the time of each sample. */
