@@ -9,7 +9,8 @@
 #include "gpu/nufft/density.h"
 
 #define BLOCK  8192u /* voxels of one task */
-#define SPOKES 128u  /* of a frame that tell of delays, at most */
+#define COILS  16u
+#define SPOKES 128u /* of a frame that tell of delays, at most */
 
 /* The delays of a state's scan. */
 struct settled {
@@ -258,18 +259,19 @@ void bs_paths_scan(struct bs_paths *f)
 		f->settled[s] = (struct settled){ .known = false };
 }
 
-/* Of the readouts in the image, at most SPOKES, evenly spread over the frame. */
+/* Of the readouts in the image at most SPOKES, evenly spread, and at most COILS of their coils. */
 static int estimate(struct bs_paths *f, uint32_t state, struct settled *to)
 {
 	const uint32_t readouts = f->p->readouts;
 	const uint32_t every = (readouts + SPOKES - 1) / SPOKES;
+	const uint32_t each = (f->p->coils + COILS - 1) / COILS;
 	const struct bs_spokes spokes = { .readouts = readouts,
 					  .samples = f->p->samples,
-					  .coils = f->p->coils,
+					  .coils = (f->p->coils + each - 1) / each,
 					  .k = k_of(f, state, 0),
 					  .data = data_of(f, state, 0),
 					  .readout_step = f->p->samples,
-					  .coil_step = f->samples,
+					  .coil_step = f->samples * each,
 					  .came = f->spoke };
 	struct bs_delays found;
 	struct bs_fail why = { 0 };

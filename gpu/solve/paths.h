@@ -7,7 +7,7 @@
  * that did not come has weight 0 and is in no sum. A sliding window has the path of all its groups.
  *
  * trajectory.estimate_delay: settle finds the delays that the spokes of a state's first frame since
- * scan tell (core/traj/delay.h; at most 128 of them, evenly spread), and from then on finish moves
+ * scan tell (core/traj/delay.h; at most 128 of them, and 16 coils), and from then on finish moves
  * what was brought. The readouts of that one frame decide, whatever else is open. Some tenths of a
  * second, once. Before it, for previews, paths are as they were brought.
  *

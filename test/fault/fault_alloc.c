@@ -55,7 +55,7 @@ static const char protocols[] = "protocols = (\n" SERVICE_CART
 	CART("cart_sense", "22",
 	     "parallel = \"sense\"; image: { maps = \"espirit\"; }; " LS "};")
 	CART("cart_walsh", "24", "image: { combine = \"sense\"; maps = \"walsh\"; };\n"
-	     "partial_fourier = \"pocs\"; pocs: { iterations = 3; };")
+	     "partial_fourier = \"pocs\"; pocs: { iterations = 3; }; averages = 2;")
 	CART("cart_epi", "32", "epi: { correct = true; }; navigators = \"phase\";\n"
 	     "virtual_coils = 1; compression = \"geometric\";")
 	PROTOCOL("field_sense", "sense", FIELD LS "}; image: { maps_file = \"maps\"; };")
@@ -84,7 +84,13 @@ static bool has_line(const char *protocol, unsigned line)
 	return strcmp(protocol, "cart_walsh") != 0 || line >= 8;
 }
 
-static bool send_readout(const char *protocol, unsigned line, unsigned frame, uint64_t flags)
+static unsigned averages_of(const char *protocol)
+{
+	return strcmp(protocol, "cart_walsh") == 0 ? 2 : 1;
+}
+
+static bool send_readout(const char *protocol, unsigned line, unsigned frame, unsigned average,
+			 uint64_t flags)
 {
 	_Alignas(8) unsigned char payload[4096];
 	size_t n = peer_readout(payload, protocol, line, frame);
@@ -94,6 +100,7 @@ static bool send_readout(const char *protocol, unsigned line, unsigned frame, ui
 	if (bs_mrd_parse_acq(&a, &at[0], &at[1], payload, n, NULL) != 0)
 		return false;
 	a.flags = flags;
+	a.idx.average = (uint16_t)average;
 	bs_mrd_put_acq(payload, &a);
 	return peer_say(&p, BS_WIRE_ACQ, p.seq++, payload, n);
 }
@@ -105,15 +112,16 @@ static bool send_lines(const char *protocol, unsigned frame)
 	bool good = true;
 
 	for (unsigned i = 0; epi && good && i < 3; i++)
-		good = send_readout(protocol, 16, frame,
+		good = send_readout(protocol, 16, frame, 0,
 				    BS_MRD_IS_PHASE_CORRECTION | (i == 1 ? BS_MRD_IS_REVERSE : 0));
 	if (epi)
-		good = good && send_readout(protocol, 16, frame, BS_MRD_IS_NAVIGATION);
-	for (unsigned i = 0; good && i < 32; i++) {
+		good = good && send_readout(protocol, 16, frame, 0, BS_MRD_IS_NAVIGATION);
+	for (unsigned n = 0; good && n < 32 * averages_of(protocol); n++) {
+		const unsigned i = n % 32;
 		const bool calibrates = frame % 32 == 0 && i > 9 && i < 22;
 
 		if (has_line(protocol, i))
-			good = send_readout(protocol, i, frame,
+			good = send_readout(protocol, i, frame, n / 32,
 					    (calibrates ? BS_MRD_IS_CALIBRATION_TOO : 0) |
 						    (epi && i % 2 == 1 ? BS_MRD_IS_REVERSE : 0));
 	}
@@ -125,7 +133,7 @@ static unsigned messages_of(const char *protocol)
 	unsigned n = strcmp(protocol, "cart_epi") == 0 ? 4 : 0;
 
 	for (unsigned i = 0; i < 32; i++)
-		n += has_line(protocol, i);
+		n += has_line(protocol, i) * averages_of(protocol);
 	return n;
 }
 
