@@ -159,6 +159,125 @@ static void run(const struct trial *t, struct bs_team *team)
 	bs_csr_close(&w);
 }
 
+/* ---- a sliding window of spokes, whose maps come from the center of k-space ---- */
+
+#define GROUPS 3u
+#define SLIDES 5u /* groups, one after the other: from the third on each has an image */
+
+static struct bs_protocol spokes(enum bs_method method)
+{
+	struct bs_protocol p = protocol(&trials[4]);
+
+	p.method = method;
+	p.precond = method == BS_METHOD_SENSE ? BS_PRECOND_JACOBI : BS_PRECOND_NONE;
+	p.lambda = 10.0; /* all spokes meet: the largest eigenvalue is about 60 times the voxels */
+	p.slices = 1;
+	p.uses = 0;
+	p.traj.type = BS_TRAJ_RADIAL2D;
+	p.density = method == BS_METHOD_SENSE ? BS_DENSITY_NONE : BS_DENSITY_RAMP;
+	p.samples = 64;
+	p.readouts = 60;
+	p.frame_step = 20;
+	p.maps_every = 1;
+	for (int a = 0; a < 2; a++)
+		p.matrix[a] = p.encoded[a] = 32;
+	return p;
+}
+
+/* Another object comes with the third group. */
+static float *spokes_data(const struct bs_protocol *p, const struct bs_traj *traj)
+{
+	float *data = malloc(2ull * SLIDES * p->frame_step * p->samples * p->coils * 4);
+	float *to = data;
+
+	for (uint32_t n = 0; n < SLIDES * p->frame_step; n++)
+		for (uint32_t c = 0; c < p->coils; c++)
+			for (uint32_t i = 0; i < p->samples; i++, to += 2) {
+				const uint32_t row = n % p->readouts;
+				const float *at = traj->k + 2 * (row * p->samples + i);
+				const double k[3] = { (double)at[0] * p->matrix[0],
+						      (double)at[1] * p->matrix[1], 0.0 };
+				float complex sum = 0.0f;
+
+				for (int w = 0; w < WAVES; w++)
+					sum += lines_coil(c, w) *
+					       lines_object(p, k, lines_wave[w],
+							    n < 2 * p->frame_step ? 0 : 5);
+				to[0] = crealf(sum);
+				to[1] = cimagf(sum);
+			}
+	return data;
+}
+
+/* images [SLIDES], those before the window is whole left out. */
+static int slides(struct armed *a, const float *data, float *images, struct bs_report *report)
+{
+	const struct bs_protocol *p = &a->p;
+	const size_t floats = 2 * (size_t)p->samples * p->coils;
+	const uint8_t held[GROUPS] = { 1, 1, 1 };
+	int rc = 0;
+
+	a->engine->scan(a->self);
+	for (uint32_t n = 0; rc == 0 && n < SLIDES; n++) {
+		rc = a->engine->begin(a->self, 0);
+		for (uint32_t i = 0; rc == 0 && i < p->frame_step; i++) {
+			const uint32_t at = n * p->frame_step + i;
+
+			rc = a->engine->add(a->self, 0, at % p->readouts, data + at * floats,
+					    p->samples);
+		}
+		if (rc == 0)
+			rc = a->engine->fold(a->self, 0, n % GROUPS);
+		memset(report, 0, sizeof(*report));
+		if (rc == 0 && n + 1 >= GROUPS)
+			rc = a->engine->slide(a->self, 0, held, INT64_MAX,
+					      images + n * (bs_protocol_image_bytes(p) / 4),
+					      report);
+	}
+	return rc;
+}
+
+static void window(enum bs_method method, const struct bs_engine *host,
+		   const struct bs_engine *cuda, struct bs_team *team)
+{
+	const struct bs_protocol p = spokes(method);
+	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
+	const size_t n = SLIDES * (size_t)(bs_protocol_image_bytes(&p) / 4);
+	struct bs_traj traj = { 0 };
+	struct bs_tables tables = { .traj = &traj };
+	float *images[3] = { calloc(n, 4), calloc(n, 4), calloc(n, 4) };
+	float *data = NULL;
+	struct bs_report report = { 0 };
+	struct bs_fail why = { 0 };
+	struct armed a;
+	int rc = bs_traj_make(&traj, &p, &why);
+
+	tables.maps = tables.made = calloc(bs_protocol_voxels(&p) * p.coils, 8);
+	data = spokes_data(&p, &traj);
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		const struct bs_engine *engine = bs_engine_mapped(i == 0 ? host : cuda);
+
+		memset(tables.made, 0, bs_protocol_voxels(&p) * p.coils * 8);
+		rc = armed_open(&a, engine, &p, &tables, env, &why);
+		allocations = 0;
+		if (rc == 0)
+			rc = slides(&a, data, images[i], &report);
+		if (rc == 0 && i == 1)
+			rc = slides(&a, data, images[2], &report);
+		CHECK(rc == 0 && allocations == 0, "%s: a window of spokes; %u allocations %s%s",
+		      engine->name, allocations, why.text, report.why.text);
+		armed_close(&a);
+	}
+	CHECK(check_rel(images[1], images[0], n) <= 1e-5, "%s: images differ by %.1e <= 1e-5",
+	      cuda->name, check_rel(images[1], images[0], n));
+	CHECK(memcmp(images[1], images[2], n * 4) == 0, "%s: the same bytes again", cuda->name);
+	bs_traj_close(&traj);
+	free(tables.made);
+	free(data);
+	for (int i = 0; i < 3; i++)
+		free(images[i]);
+}
+
 /* Maps that change between two scans (image.maps study): as an engine that is armed with them. */
 static void study(struct bs_team *team)
 {
@@ -237,6 +356,8 @@ int main(void)
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
 		run(&trials[i], team);
+	window(BS_METHOD_GRIDDING, &bs_engine_gridding_host, &bs_engine_gridding_cuda, team);
+	window(BS_METHOD_SENSE, &bs_engine_sense_host, &bs_engine_sense_cuda, team);
 	study(team);
 	place();
 	bs_team_close(team);
