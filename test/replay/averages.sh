@@ -33,7 +33,8 @@ protocols: (
   { name = "steady"; $grid averages = 4; $apart },
   { name = "drift"; $grid averages = 4; navigators = "phase"; $apart },
   { name = "epi"; $grid averages = 4; epi: { correct = true; }; $apart },
-  { name = "turns"; $grid slices = 3; }
+  { name = "turns"; $grid slices = 3; },
+  { name = "four"; $grid slices = 4; }
 );
 END
 phantom() { # RECORDING, options
@@ -48,6 +49,8 @@ phantom R2.h5 --averages 2 --accel 2 --calibration embedded,16 --snr 50 --noise-
 phantom steady.h5 --averages 4
 phantom drift.h5 --averages 4 --navigators 8 --drift 0.3
 phantom epi.h5 --averages 4 --epi --epi-phase 0.7
+phantom woven.h5 --slices 4 --slice-order interleaved
+phantom ascending.h5 --slices 4
 phantom turns.h5 $turns --repetitions 2 --sets 2 --phases 2
 
 "$BORESIDE" serve -c site.cfg 2>serve.log &
@@ -117,6 +120,14 @@ near 'navigators are taken off before the mean' "$(made drift 0)" "$(made steady
 both epi epi epi 1
 near 'reversed lines are corrected before the mean' "$(made epi 0)" "$(made steady 0)" 1e-5
 both turns turns turns 24
+both four woven woven 4
+recon four ascending ascending
+same=0
+for i in 0 1 2 3; do # images come as slices are complete
+	cmp -s "$(made woven $i)" "$(made ascending $((2 * (i % 2) + (i < 2))))" && same=$((same + 1))
+done
+[ $same -eq 4 ] && echo "ok interleaved slices 1, 3, 0, 2: each the one of the scan in order" ||
+	echo "not ok interleaved slices: $same of 4"
 kill $serve
 wait $serve
 serve=

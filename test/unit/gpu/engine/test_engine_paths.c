@@ -446,6 +446,8 @@ static void delays(enum bs_method method)
 	struct armed b;
 
 	p.iterations = 5;
+	p.density = BS_DENSITY_RAMP; /* it and normalization are of the path as it was moved */
+	p.normalize = BS_NORMALIZE_UNIFORM;
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team");
 	(void)open_engine(&b, &p, NULL, team);
 	p.traj.estimate_delay = true;
