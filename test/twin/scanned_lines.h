@@ -218,6 +218,16 @@ static inline int lines_scan(struct fed *f, const struct lines *l, bool backward
 	return rc;
 }
 
+/* There is something in them. */
+static inline bool lines_hold(const float *images, uint64_t floats)
+{
+	double power = 0.0;
+
+	for (uint64_t i = 0; i < floats; i++)
+		power += (double)images[i] * images[i];
+	return power > 0.0;
+}
+
 /* What is held against each other: two scans, the second with fewer iterations. */
 struct lines_images {
 	uint64_t floats;
@@ -340,7 +350,8 @@ static inline void lines_compare(const struct bs_protocol *p, const struct lines
 		rc = fed_open(&f, host, p, &own, team, STAGED, &why);
 	if (rc == 0)
 		rc = lines_images(&f, scans, &want);
-	CHECK(rc == 0, "%s: the host's images %s%s", plan->name, why.text, want.report[0].why.text);
+	CHECK(rc == 0 && lines_hold(want.of[0], want.floats), "%s: the host's images %s%s",
+	      plan->name, why.text, want.report[0].why.text);
 	fed_close(&f);
 	for (int way = STAGED; rc == 0 && way < WAYS; way++) {
 		if (makes)

@@ -85,10 +85,10 @@ static void test_words(void)
 /* By the real engines' names; a name without an end; not armed; beyond the site's protocols. */
 static void test_on_gpu(void)
 {
-	static const struct bs_engine *const host[] = { &bs_engine_gridding_host,
-							&bs_engine_cartesian_host,
-							&bs_engine_ls_host, &bs_engine_sense_host,
-							&bs_engine_noop };
+	static const struct bs_engine *const host[] = {
+		&bs_engine_gridding_host, &bs_engine_cartesian_host, &bs_engine_ls_host,
+		&bs_engine_sense_host,    &bs_engine_unfold_host,    &bs_engine_noop
+	};
 	static struct bs_shared s;
 
 	for (size_t i = 0; i < sizeof(host) / sizeof(host[0]); i++)
@@ -97,7 +97,7 @@ static void test_on_gpu(void)
 	static const struct bs_engine *const gpu[] = {
 		&bs_engine_gridding_cuda, &bs_engine_cartesian_cuda, &bs_engine_ls_cuda,
 		&bs_engine_sense_cuda,    &bs_engine_gridding_multi, &bs_engine_ls_multi,
-		&bs_engine_sense_multi,   &bs_engine_slabs_multi,
+		&bs_engine_sense_multi,   &bs_engine_slabs_multi,    &bs_engine_unfold_cuda,
 	};
 
 	for (size_t i = 0; i < sizeof(gpu) / sizeof(gpu[0]); i++)
