@@ -16,6 +16,8 @@ static void echoes(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "field.from", "echoes: of 2 contrasts, not %u", p->contrasts);
 	if (sound(s, "frame.step", NULL) && p->frame_step > 0)
 		fault(r, s, "field.from", "echoes: not with frame.step");
+	if (sound(s, "frame.preview_every", NULL) && p->preview_every > 0)
+		fault(r, s, "field.from", "echoes: not with frame.preview_every");
 	if (sound(s, "backend", NULL) && p->backend == BS_BACKEND_CUDA)
 		fault(r, s, "backend", "field.from echoes has no CUDA engine: host, or auto");
 }

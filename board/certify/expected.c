@@ -23,6 +23,8 @@ static void bare(struct bs_protocol *p)
 		p->combine = BS_COMBINE_RSS;
 		p->output = BS_OUTPUT_MAGNITUDE;
 	}
+	p->maps = BS_MAPS_FILE;
+	p->field.from = BS_FIELD_FILE;
 	p->field.map_file[0] = '\0';
 	p->maps_file[0] = p->w_file[0] = p->density_file[0] = '\0';
 }

@@ -53,6 +53,8 @@ protocols = (
 	  field: { from = "study"; range_hz = 120.0; dwell_us = 8.0; };
 	  image: { maps = "study"; }; ls: { lambda = 0.001; iterations = 20; }; },
 $(protocol study 'field: { from = "study"; range_hz = 120.0; dwell_us = 6.0; };'),
+$(protocol budget 'field: { from = "study"; range_hz = 120.0; dwell_us = 6.0; };
+	  budget: { image_ms = 5000.0; admission = "trust"; };'),
 $(protocol narrow 'field: { from = "study"; range_hz = 50.0; dwell_us = 6.0; };'),
 $(protocol true 'field: { map_file = "spiral_field.cfl"; dwell_us = 6.0; };'),
 $(protocol plain '') );
@@ -124,5 +126,8 @@ check "error $ours, with the true map $known, without $plain (1e-4)" \
 	[ "$ours" -gt 0 -a "$((ours * 100))" -le "$((known * 103))" -a "$plain" -ge $((2 * ours)) ]
 check "images say whose map it is" sh -c \
 	"strings -n 8 mrd/*s003*.h5 | grep -q 'boreside_field_scan</name><value>dual<'"
+"$BORESIDE" certify -c site.cfg -p budget --alone --images 1 -o certificate spiral.h5 >replay.txt 2>&1
+cat replay.txt >>out.txt
+says "a certificate of it alone says what is missing" "BROKEN: .*no scan of study '1.2' has left any"
 [ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt
 exit $failed

@@ -501,6 +501,9 @@ static const struct {
 		   " map_file = \"whole\"; };") },
 	{ 4, "protocols.[0].field.from: echoes: of 2 contrasts, not 1",
 	  PROTOCOL("field: { from = \"echoes\"; };") },
+	{ 4, "protocols.[0].field.from: echoes: not with frame.preview_every",
+	  PROTOCOL("contrasts = 2; frame: { preview_every = 9; };"
+		   " field: { from = \"echoes\"; };") },
 	{ 4, "protocols.[0].field.from: echoes: not with frame.step",
 	  PROTOCOL("contrasts = 2; field: { from = \"echoes\"; }; frame: { step = 10; };") },
 	{ 4, "protocols.[0].field.from: echoes: method gridding or cartesian, not ls",
