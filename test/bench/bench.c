@@ -24,6 +24,7 @@ static const struct {
 	  "demand",
 	  bs_bench_tune, true },
 	{ "multi", "One scan on several GPUs", bs_bench_multi, true },
+	{ "log", "A scan's log: messages to the disk", bs_bench_log, true },
 	{ "service", "The service beside a bare nanomsg loop, from a sender to an archive",
 	  bs_bench_service, true },
 };
@@ -32,7 +33,7 @@ static const struct {
 
 static const char usage_text[] =
 	"usage: bench [GROUP] [options]\n"
-	"  GROUP           nufft, ls, gpu (all three without a word); tune, multi (GPU), service\n"
+	"  GROUP           nufft, ls, gpu (by default); tune, multi (GPU), log, service\n"
 	"  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'\n"
 	"  --threads N     the team (2)\n"
 	"  --seconds S     about this long on each row (1)\n"

@@ -13,6 +13,7 @@ int bs_bench_ls(struct bs_bench *b);
 int bs_bench_tune(struct bs_bench *b);
 int bs_bench_gpu(struct bs_bench *b);
 int bs_bench_multi(struct bs_bench *b);
+int bs_bench_log(struct bs_bench *b);
 /* The service that BORESIDE names; without it the one that was built with this program. */
 int bs_bench_service(struct bs_bench *b);
 

@@ -293,7 +293,13 @@ static int arm_sense(struct sense_job *j, const struct bs_traj *traj, const floa
 				   .coils = 8,
 				   .samples = samples,
 				   .accuracy = 1e-4 };
-	struct bs_ls_spec s = { 2, { 256, 256, 1 }, 8, 1, BS_PRECOND_NONE, 30, 0.01, false };
+	struct bs_ls_spec s = { .dims = 2,
+				.matrix = { 256, 256, 1 },
+				.coils = 8,
+				.images = 1,
+				.precond = BS_PRECOND_NONE,
+				.iterations = 30,
+				.lambda = 0.01 };
 	struct bs_q_spec qs = { 2, { 256, 256, 1 }, samples, BS_BASIS_DELTA, BS_SUM_NUFFT, 1e-4 };
 	struct bs_need need = { .parts = 0 };
 	float *q = malloc(bs_q_size(&qs) * 8);

@@ -47,3 +47,5 @@ if [ "$(cat "$dir/none.json")" = "[]" ]; then
 else
 	echo "not ok $(cat "$dir/none.json")"
 fi
+cd "$dir" || exit 1
+ends 0 "small  set aside" "$bench" log --seconds 0.1

@@ -95,6 +95,26 @@ static void test_whole(void)
 	      "what is no log: %s", why.text);
 }
 
+/* One file of two is all that somebody kept. */
+static void test_missing(void)
+{
+	char aside[1210];
+	struct scanlog_read got;
+
+	CHECK(write_log(true), "two files");
+	(void)snprintf(aside, sizeof(aside), "%s.aside", path[1]);
+	CHECK(rename(path[1], aside) == 0, "the second is taken away");
+	got = scanlog_read(path[0]);
+	CHECK(got.rc == BS_ERR_FORMAT && got.same && got.messages > 0 &&
+		      strstr(got.why.text, "goes on in a file that is not here") != NULL,
+	      "%llu messages, and: %s", (unsigned long long)got.messages, got.why.text);
+	CHECK(rename(aside, path[1]) == 0 && rename(path[0], aside) == 0, "the first is");
+	got = scanlog_read(path[1]);
+	CHECK(got.rc == BS_ERR_FORMAT && got.messages == 0 &&
+		      strstr(got.why.text, "begins in a file that is not here") != NULL,
+	      "no message: %s", got.why.text);
+}
+
 /* How many messages lie wholly before a byte of a segment. */
 static uint64_t before(uint32_t segment, uint64_t offset)
 {
@@ -303,6 +323,7 @@ int main(void)
 	if (mkdtemp(scanlog_dir) == NULL)
 		return 1;
 	test_whole();
+	test_missing();
 	CHECK(write_log(true) && find_places(), "a sealed log");
 	test_flips(true);
 	test_cuts(true);

@@ -55,16 +55,21 @@ static bool fails(const char *call)
 	return true;
 }
 
-/* Behind the first bytes of a stretch that was written: what the disk never got. */
+/*
+ * Behind the first bytes of a stretch that was written: what the disk never got. A block of which
+ * it got nothing that can be read is lost whole, with what stood in it before.
+ */
 static void ruin(const struct range *r, size_t from)
 {
 	unsigned char junk[512];
+	const off_t end = r->at + (off_t)r->len;
+	off_t at = from == 0 ? r->at / BS_LOG_BLOCK * BS_LOG_BLOCK : r->at + (off_t)from;
 
 	memset(junk, 0xa5, sizeof(junk));
-	for (size_t at = from; at < r->len; at += sizeof(junk)) {
-		size_t n = r->len - at < sizeof(junk) ? r->len - at : sizeof(junk);
+	for (; at < end; at += (off_t)sizeof(junk)) {
+		size_t n = end - at < (off_t)sizeof(junk) ? (size_t)(end - at) : sizeof(junk);
 
-		(void)!__real_pwrite(r->fd, junk, n, r->at + (off_t)at);
+		(void)!__real_pwrite(r->fd, junk, n, at);
 	}
 }
 
