@@ -19,7 +19,8 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_U32, 0, "spokes", "N", AT(spokes),
 	  .help = "the first N spokes of slice 0, contrast 0 (256)", .min = 2, .max = 4096 },
 	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording),
-	  .help = "MRD .h5 of a 2D radial scan, its trajectory in it", .required = true },
+	  .help = "of a 2D radial scan, its trajectory in it: MRD .h5, or a log",
+	  .required = true },
 	{ 0 },
 };
 

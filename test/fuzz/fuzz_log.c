@@ -25,6 +25,17 @@ static void must(int what)
 		abort();
 }
 
+static void remove_folder(void)
+{
+	char path[80];
+
+	for (unsigned i = 0; i < 2; i++) {
+		(void)snprintf(path, sizeof(path), "%s/x-%05u.bslog", dir, i);
+		(void)unlink(path);
+	}
+	(void)rmdir(dir);
+}
+
 static void write_file(unsigned index, const unsigned char *bytes, size_t len)
 {
 	char path[80];
@@ -97,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned char *copy = malloc(size > 0 ? size : 1);
 
 	if (!made)
-		must(mkdtemp(dir) != NULL);
+		must(mkdtemp(dir) != NULL && atexit(remove_folder) == 0);
 	made = true;
 	must(copy != NULL);
 	if (size > 0)
