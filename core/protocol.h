@@ -418,10 +418,10 @@ static inline bool bs_protocol_calibrates(const struct bs_protocol *p)
 	return p->parallel == BS_PARALLEL_GRAPPA ||
 	       (bs_protocol_makes_maps(p) && bs_protocol_on_grid(p));
 }
-/* Some of its images wait for that, or for coil matrices (gpu/engine/front.h). */
+/* Some of its images wait for maps, weights or coil matrices (gpu/engine/front.h) of their scan. */
 static inline bool bs_protocol_waits(const struct bs_protocol *p)
 {
-	return bs_protocol_calibrates(p) || bs_protocol_prepares(p);
+	return bs_protocol_calibrates(p) || bs_protocol_makes_maps(p) || bs_protocol_prepares(p);
 }
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)

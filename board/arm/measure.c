@@ -101,6 +101,7 @@ static int pop_all(struct measuring *m, int64_t deadline_ns, struct bs_fail *why
 
 	while (rc >= 0 && bs_recon_ready(m->a->recon) > 0) {
 		rc = bs_recon_pop(m->a->recon, &image, deadline_ns, why);
+		m->images += rc == 1 && !image.preview;
 		if (rc == 1)
 			m->calibration_ns += image.report.stage_ns[BS_BUDGET_CALIBRATION];
 	}
@@ -196,18 +197,21 @@ static int calibrate(struct measuring *m, struct bs_fail *why)
 /* One frame. cold: with the caches emptied before its last readout. passed: as if it were late. */
 static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *why)
 {
-	const uint32_t readouts = readouts_of(m->p);
+	const uint32_t rows = readouts_of(m->p);
+	const uint32_t readouts = rows * (m->p->averages > 1 ? m->p->averages : 1);
+	const uint64_t images = m->images;
 	int64_t adds_ns = 0;
 	int64_t start_ns = bs_now_ns();
 	int64_t swept_ns = 0;
 
 	m->repetition++;
 	for (uint32_t i = 0; i < readouts; i++) {
-		const uint32_t row = row_of(m->p, i);
+		const uint32_t row = row_of(m->p, i % rows);
 		struct bs_mrd_acq h = bs_measuring_head(m, row);
 		bool last = i + 1 == readouts;
 
 		h.flags = last ? BS_MRD_LAST_IN_REPETITION : 0;
+		h.idx.average = (uint16_t)(i / rows);
 		if (m->anew)
 			make_samples(m);
 		if (last && cold) {
@@ -229,6 +233,8 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 			bs_measuring_note(m, &m->add, t0, bs_now_ns() - t1);
 		}
 	}
+	if (m->images == images)
+		return bs_fail(why, BS_ERR_STATE, "a frame did not end");
 	bs_measuring_note(m, &m->total, start_ns, swept_ns);
 	if (m->adds.n < BS_MEASURE_MAX)
 		m->adds.at[m->adds.n++].ns = adds_ns / (readouts > 0 ? readouts : 1);

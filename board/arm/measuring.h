@@ -29,6 +29,7 @@ struct measuring {
 	unsigned char *pixels; /* an image's message */
 	struct bs_traj trial;  /* where the protocol's path comes with the stream */
 	uint16_t repetition;
+	uint64_t images; /* made so far */
 	struct series add, finish, total, adds, calibration;
 	bool anew;              /* each readout is noise of its own */
 	int64_t calibration_ns; /* of the frame so far */

@@ -57,9 +57,10 @@ static int check_ramps(const struct bs_protocol *p, const struct bs_scan_info *i
 static int check_calibration(const struct bs_protocol *p, const struct bs_scan_info *info,
 			     struct bs_fail *why)
 {
+	/* Walsh's maps need no more than the central line, a trajectory has its own center */
 	const bool made =
 		(p->parallel == BS_PARALLEL_GRAPPA && p->grappa_lacking == BS_LACKING_REFUSE) ||
-		(bs_protocol_makes_maps(p) && bs_protocol_on_grid(p));
+		(bs_protocol_makes_maps(p) && p->maps == BS_MAPS_ESPIRIT && bs_protocol_on_grid(p));
 
 	if (info->calibration != BS_CALIBRATION_EXTERNAL || !made ||
 	    (info->acceleration[0] <= 1 && info->acceleration[1] <= 1))

@@ -190,6 +190,21 @@ int main(void)
 	all_costs(BS_METHOD_GRIDDING, BS_TRAJ_STREAM, "gridding of its own path");
 	all_costs(BS_METHOD_LS, BS_TRAJ_STREAM, "ls of its own path");
 	calibrations();
+	p = radial(BS_METHOD_GRIDDING);
+	p.combine = BS_COMBINE_SENSE;
+	p.maps = BS_MAPS_WALSH;
+	p.calibration_lines = 12;
+	p.walsh_block = 5;
+	why.text[0] = '\0';
+	CHECK(bs_protocol_waits(&p) && measure(&p) == 0 &&
+		      got.cost[BS_COST_CALIBRATION][BS_CONDITION_COLD].p50_ns > 0,
+	      "maps from spokes: %lld ns %s",
+	      (long long)bs_admission_cost(&got, BS_COST_CALIBRATION), why.text);
+	p = radial(BS_METHOD_GRIDDING);
+	p.averages = 3;
+	CHECK(measure(&p) == 0 && got.frame_ns >= got.readout_ns * p.readouts * 3 / 2,
+	      "a frame has all averages: %lld ns, %lld ns a readout %s", (long long)got.frame_ns,
+	      (long long)got.readout_ns, why.text);
 	p = radial(BS_METHOD_LS);
 	p.on_miss = BS_MISS_SHED;
 	CHECK(measure(&p) == 0 && got.least.n >= 2, "what sheds is timed at its least, %u times",

@@ -129,6 +129,8 @@ static void admit_external(void)
 	CHECK(bs_admit_scan(&p, &info, &why) == 0, "zeros: nothing is calibrated");
 	p.combine = BS_COMBINE_SENSE;
 	p.maps = BS_MAPS_WALSH;
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "Walsh's maps need one line");
+	p.maps = BS_MAPS_ESPIRIT;
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_CALIBRATION, "maps: %s", why.text);
 	p.method = BS_METHOD_SENSE;
 	p.traj.type = BS_TRAJ_RADIAL2D;
