@@ -51,6 +51,8 @@ struct ingest {
 	uint64_t acqs;        /* ACQ messages that came, used or not */
 	struct bs_fail fault; /* the first; code 0: none */
 	int64_t heard_ns;
+	int64_t behind_ns; /* since when messages may lie in the socket; 0: it was empty since */
+	int64_t apart_ns;  /* from a message's own time to its receipt, at least */
 
 	/* what is to be said */
 	int64_t said_ns;

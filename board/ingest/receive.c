@@ -16,6 +16,27 @@ struct message {
 /* What became of a message. */
 enum fate { DONE, LATER /* it waits for a slot, or for the scan before it to end */ };
 
+#define CLOCK_MOST (INT64_MAX / 4) /* of a sender's clock that is believed */
+
+/*
+ * When a message was here. One that lay in the socket while no slot was free came when its sender's
+ * clock says, compared with those that were taken at once, but not before the wait began.
+ */
+static int64_t receipt(struct ingest *in, int64_t sent_ns, int64_t taken_ns)
+{
+	const bool sane = sent_ns > -CLOCK_MOST && sent_ns < CLOCK_MOST;
+	const int64_t apart = sane ? taken_ns - sent_ns : INT64_MAX;
+
+	if (in->behind_ns == 0) {
+		in->apart_ns = apart < in->apart_ns ? apart : in->apart_ns;
+		return taken_ns;
+	}
+	if (!sane || in->apart_ns == INT64_MAX || apart < in->apart_ns)
+		return taken_ns;
+	return apart - in->apart_ns < taken_ns - in->behind_ns ? sent_ns + in->apart_ns
+							       : in->behind_ns;
+}
+
 /* ---- messages that are in order ---- */
 
 /* A readout of noise that is summed: its slot holds its Gram matrix. Else it is only counted. */
@@ -398,8 +419,10 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 		return DONE;
 	}
 	ours = bs_ingest_in_scan(in) && m.w.session == in->session;
-	if (ours)
+	if (ours) {
 		in->heard_ns = received_ns;
+		m.received_ns = receipt(in, m.w.time_ns, received_ns);
+	}
 	switch (m.w.kind) {
 	case BS_WIRE_HEARTBEAT:
 		return DONE;
@@ -430,6 +453,8 @@ static void settle(struct ingest *in, const unsigned char *msg, size_t len, int6
 	if (take_message(in, msg, len, received_ns) == LATER) {
 		if (in->waiting == NULL) {
 			in->waiting_since = received_ns;
+			if (in->behind_ns == 0)
+				in->behind_ns = received_ns;
 			bs_count(&in->env->me->waits, 1);
 		}
 		in->waiting = msg;
@@ -450,8 +475,10 @@ bool bs_ingest_receive(struct ingest *in)
 		const unsigned char *msg;
 		size_t len;
 
-		if (bs_endpoint_take(&in->socket, &msg, &len, NULL) != 0)
+		if (bs_endpoint_take(&in->socket, &msg, &len, NULL) != 0) {
+			in->behind_ns = 0;
 			break;
+		}
 		bs_count(&in->totals->messages, 1);
 		bs_count(&in->totals->bytes, len);
 		in->message_ns = bs_now_ns();

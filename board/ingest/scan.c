@@ -79,6 +79,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	in->unacked = 0;
 	in->ack_due = false;
 	in->ack_time_ns = w->time_ns; /* of number 0, the header's */
+	in->apart_ns = INT64_MAX;
 	in->heard_ns = bs_now_ns();
 	in->has_table = bs_shm_table(shm, (uint32_t)(in->p - in->env->site.protocol), &in->table);
 	start_record(in, info, study);

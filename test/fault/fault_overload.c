@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include "ipc/wire/mrd.h"
 #include "test/support/service.h"
 
 #define FRAMES 60u
@@ -88,15 +89,20 @@ static long reaches(const char *name, const char *what, long least)
 	return service_reaches(&service, where, what, least);
 }
 
-static bool start(const char *overload, const char *rest, const char *preload)
+static bool start_on(const char *node, const char *overload, const char *rest, const char *preload)
 {
 	char body[4096];
 	bool up;
 
 	(void)snprintf(body, sizeof(body), "overload: { %s };\n%s\n" PROTOCOLS, overload, rest);
-	up = service_start_with(&service, SERVICE_PATIENT, body, preload);
+	up = service_start_with(&service, node, body, preload);
 	CHECK(up && peer_open(&p, &service), "the service starts with %s", overload);
 	return up;
+}
+
+static bool start(const char *overload, const char *rest, const char *preload)
+{
+	return start_on(SERVICE_PATIENT, overload, rest, preload);
 }
 
 static void stop(void)
@@ -191,6 +197,77 @@ static void test_slow_viewer(void)
 	CHECK(p.outcome.undelivered == FRAMES && service_logs(&service, "archive is not there"),
 	      "the outcome says so (%u), and the log", p.outcome.undelivered);
 	bs_endpoint_close(&viewer);
+	stop();
+}
+
+/* An image's attribute that is a number; -1: it has none. */
+static long long attribute(const unsigned char *image, size_t len, const char *name)
+{
+	char word[64];
+	const void *at;
+
+	(void)snprintf(word, sizeof(word), "<name>%s</name><value>", name);
+	at = memmem(image, len < 65536 ? len : 65536, word, strlen(word));
+	return at != NULL ? atoll((const char *)at + strlen(word)) : -1;
+}
+
+/*
+ * An archive that is waited for stops for two seconds, and so does all behind it. Readouts
+ * sent in that time, by the sender's own clock, which is the service's here, were there when they
+ * were sent, not when there was room for them.
+ */
+static void test_receipts(void)
+{
+	struct bs_endpoint archive;
+	static unsigned char image[IMAGE + 65536];
+	int64_t sent_ns[FRAMES];
+	unsigned frames = 0;
+	unsigned got = 0;
+	long long most = 0;
+	bool behind = false;
+	bool sent = true;
+	size_t len;
+
+	if (!start_on(SERVICE_PATIENT " acq_slots = 64; image_slots = 2;",
+		      "archive = \"wait\"; queue = 1;", "", NULL))
+		return;
+	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, sizeof(image),
+				  NULL) == 0 &&
+		      service_meets(&service, &archive) && accepted(),
+	      "an archive connects, and reads nothing; a scan begins");
+	for (; frames < FRAMES && !behind; frames++) {
+		for (unsigned i = 0; i < 32 && sent; i++)
+			sent = peer_acq(&p, "big", i, frames);
+		sent_ns[frames] = bs_now_ns();
+		behind = service_number(&service, "\"name\":\"ingest\"", "waits") > 0;
+	}
+	CHECK(behind && sent && frames < FRAMES, "no slot is free after %u frames", frames);
+	await_pause_ms(2000); /* how long it lasts: nothing is waited for */
+	/* one that has waited for a second is shed (KEYS.md): repetitions tell images apart */
+	for (int64_t until = await_limit(); bs_now_ns() < until;) {
+		const unsigned char *payload;
+		struct bs_mrd_image head = { 0 };
+		struct bs_wire w;
+		long long after;
+
+		if (bs_endpoint_recv(&archive, image, sizeof(image), &len, 100, NULL) != 0) {
+			if (taker("archive", "taken") == (long)frames &&
+			    taker("archive", "handed") == (long)got)
+				break;
+			continue;
+		}
+		if (bs_wire_decode(&w, image, len, &payload, NULL) == 0)
+			bs_mrd_get_image(&head, payload);
+		after = attribute(image, len, "boreside_received_ns") - sent_ns[head.repetition];
+		most = after > most ? after : most;
+		got++;
+	}
+	CHECK(got + (unsigned)taker("archive", "shed") == frames && most < 1000000000,
+	      "%u images of %u; a readout was received at most %lld us after it was sent", got,
+	      frames, most / 1000);
+	CHECK(peer_end(&p, 32 * frames) && p.outcome.acquisitions == 32 * frames,
+	      "all readouts were taken");
+	bs_endpoint_close(&archive);
 	stop();
 }
 
@@ -449,6 +526,7 @@ int main(void)
 {
 	test_dead_archive();
 	test_slow_viewer();
+	test_receipts();
 	test_hung_disk("keep_newest", false);
 	test_hung_disk("spill", true);
 	test_hung_end();
