@@ -168,12 +168,14 @@ static bool leave_beyond(uint8_t *have, const uint32_t size[2])
 			first = first < size[a] ? first : i;
 			last = i;
 		}
-		for (uint32_t l = 0; l < size[0] * size[1]; l++) {
-			const uint32_t i = a == 0 ? l % size[0] : l / size[0];
+		for (uint32_t z = 0; z < size[1]; z++)
+			for (uint32_t y = 0; y < size[0]; y++) {
+				const uint32_t i = a == 0 ? y : z;
+				uint8_t *line = have + (size_t)z * size[0] + y;
 
-			if (have[l] != 1 && (i + step <= first || i >= last + step))
-				have[l] = BS_LINE_LEFT;
-		}
+				if (*line != 1 && (i + step <= first || i >= last + step))
+					*line = BS_LINE_LEFT;
+			}
 	}
 	return lacks;
 }
