@@ -76,6 +76,7 @@ replay both noise.h5
 says "a noise scan by itself is a scan" "outcome: BS_OK"
 replay required points.h5
 same "noise of an earlier scan" 3 -p required --noise noise.h5 points.h5
+same "the same, by the header's name" 3 -p required --before required=noise.h5 points.h5
 replay both points.h5
 same "the same, compressed" 3 -p both --noise noise.h5 points.h5
 replay required own.h5
