@@ -1,4 +1,5 @@
 /* board/command/log.c - boreside log: the logs of scans: which there are, are they whole, export */
+#define _POSIX_C_SOURCE 200809L /* gmtime_r, clock_gettime */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* board/command/record.c - boreside record: scans to logs, without reconstructing them */
+#define _POSIX_C_SOURCE 200809L /* nanosleep, clock_gettime */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,4 +1,5 @@
 /* board/log/recorder.c - see recorder.h */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "board/log/recorder.h"
 
 #include <stdio.h>

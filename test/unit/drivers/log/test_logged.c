@@ -83,7 +83,7 @@ static bool write_scan(const uint64_t *seq, unsigned n, bool closed)
 static void test_order(void)
 {
 	static const uint64_t seq[] = { 1, 4, 2, 3, 6, 5, 7 };
-	struct bs_recording *r;
+	struct bs_recording *r = NULL;
 	struct bs_recorded a;
 	bool good = true;
 
@@ -107,7 +107,7 @@ static void test_unfinished(void)
 	static const uint64_t twice[] = { 1, 2, 2 };
 	struct bs_fail damage;
 	struct bs_recording *r;
-	struct bs_logged *l;
+	struct bs_logged *l = NULL;
 	struct bs_log_writer w;
 
 	CHECK(write_scan(seq, 3, false) && bs_logged_open(&l, path, &damage, &why) == 0 &&
