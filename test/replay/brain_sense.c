@@ -156,9 +156,13 @@ static double nufft(const struct scan *s, double accuracy, float *fhd, const flo
 static void sense(const struct scan *s, enum bs_sum sum, const float *fhd, float *x)
 {
 	struct bs_q_spec qs = { 3, { X, Y, Z }, s->samples, BS_BASIS_DELTA, sum, 1e-5 };
-	struct bs_ls_spec spec = {
-		3, { X, Y, Z }, COILS, 1, BS_PRECOND_NONE, STEPS, LAMBDA, false
-	};
+	struct bs_ls_spec spec = { .dims = 3,
+				   .matrix = { X, Y, Z },
+				   .coils = COILS,
+				   .sets = 1,
+				   .precond = BS_PRECOND_NONE,
+				   .iterations = STEPS,
+				   .lambda = LAMBDA };
 	struct bs_pcg_stop stop = { STEPS, 0.0, INT64_MAX };
 	struct bs_pcg_result result = { 0 };
 	struct bs_need need = { 0 };
