@@ -56,6 +56,10 @@ static double complex signal(const struct bs_protocol *p, uint32_t coil, const d
 {
 	double complex sum = 0;
 
+	/* of 24 points and 2 beyond them: what lies farther must not count */
+	for (uint32_t a = 0; a < p->dims; a++)
+		if (fabs(k[a]) > 15)
+			return 1000;
 	for (int b = 0; b < 6; b++) {
 		const double x = 0.22 * cos(2.4 * b + what);
 		const double y = 0.22 * sin(2.4 * b + 0.4 + what);
@@ -178,7 +182,9 @@ static void maps_of(const struct bs_protocol *p, const uint32_t n[3], const floa
 
 	for (int a = 0; a < 3; a++) {
 		s.block[a] = n[a];
-		s.kernel[a] = n[a] < 12 ? (n[a] + 1) / 2 : 6;
+		s.kernel[a] = p->dims == 3 ? 4 : 6;
+		if (s.kernel[a] > (n[a] + 1) / 2)
+			s.kernel[a] = (n[a] + 1) / 2;
 		s.field[a] = s.matrix[a] = p->matrix[a];
 	}
 	rc = bs_espirit_need(&s, &need, &why);
