@@ -60,6 +60,11 @@ enum bs_method bs_method_direct(bool on_grid)
 	return on_grid ? BS_METHOD_CARTESIAN : BS_METHOD_GRIDDING;
 }
 
+enum bs_method bs_method_least_squares(void)
+{
+	return BS_METHOD_LS;
+}
+
 enum bs_method bs_method_sense(enum bs_method m)
 {
 	return bs_methods[m].parallel ? BS_METHOD_CARTESIAN_SENSE : m;

@@ -54,6 +54,8 @@ const char *bs_method_name(enum bs_method m);
 
 /* The simplest method for samples on the grid, or anywhere. */
 enum bs_method bs_method_direct(bool on_grid);
+/* Least squares of each coil by itself, for samples anywhere. */
+enum bs_method bs_method_least_squares(void);
 /* What solves with maps for the lines that method m adds, where its trait parallel is set. */
 enum bs_method bs_method_sense(enum bs_method m);
 /* The names of those that solve, "ls or sense", cut to size. Returns to. */

@@ -55,7 +55,7 @@ static void size(struct bs_center *c, const struct bs_protocol *p)
 	c->ls = &bs_engine_ls_host;
 	c->samples = p->samples;
 	*low = *p;
-	low->method = BS_METHOD_LS;
+	low->method = bs_method_least_squares();
 	low->backend = BS_BACKEND_HOST;
 	low->combine = BS_COMBINE_NONE;
 	low->maps = BS_MAPS_FILE;

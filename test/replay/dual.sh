@@ -45,7 +45,7 @@ protocols = (
 	{ name = "dual"; method = "cartesian"; matrix = [40, 40]; encoded = [80, 40, 1]; coils = 6;
 	  samples = 80; readouts = 40; contrasts = 2; slices = 2; $quiet
 	  field: { from = "echoes"; }; image: { combine = "sense"; maps = "espirit"; }; },
-	{ name = "alone"; method = "cartesian"; matrix = [40, 40]; encoded = [80, 40, 1]; coils = 6;
+	{ name = "alone"; method = "cartesian"; backend = "host"; matrix = [40, 40]; encoded = [80, 40, 1]; coils = 6;
 	  samples = 80; readouts = 40; contrasts = 2; slices = 2; $quiet
 	  image: { combine = "sense"; maps = "espirit"; }; },
 	{ name = "small"; method = "sense"; matrix = [40, 40]; coils = 6; samples = 500;

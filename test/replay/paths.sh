@@ -45,16 +45,19 @@ protocols = (
 	{ name = "volume"; method = "gridding"; matrix = [20, 18, 15]; coils = 2; samples = 40;
 	  $quiet readouts = 300; trajectory: { type = "stream"; };
 	  gridding: { density = "pipe"; }; },
-	{ name = "table"; method = "gridding"; $spokes trajectory: { type = "radial2d"; };
+	{ name = "table"; method = "gridding"; backend = "host";
+	  $spokes trajectory: { type = "radial2d"; };
 	  gridding: { chunk_readouts = 60; }; },
-	{ name = "table_pipe"; method = "gridding"; $spokes trajectory: { type = "radial2d"; };
+	{ name = "table_pipe"; method = "gridding"; backend = "host";
+	  $spokes trajectory: { type = "radial2d"; };
 	  gridding: { density = "pipe"; chunk_readouts = 60; }; },
-	{ name = "table_sense"; method = "sense"; $spokes trajectory: { type = "radial2d"; };
+	{ name = "table_sense"; method = "sense"; backend = "host";
+	  $spokes trajectory: { type = "radial2d"; };
 	  image: { maps_file = "go_maps.cfl"; };
 	  gridding: { density = "ramp"; }; ls: { lambda = 0.01; iterations = 5; }; },
 	{ name = "delayed"; method = "gridding"; $spokes
 	  trajectory: { type = "stream"; $delays }; },
-	{ name = "table_delayed"; method = "gridding"; $spokes
+	{ name = "table_delayed"; method = "gridding"; backend = "host"; $spokes
 	  trajectory: { type = "radial2d"; $delays }; gridding: { chunk_readouts = 60; }; } );
 CFG
 sed 's/threads = 2/threads = 1/' "$dir/site.cfg" >"$dir/one.cfg"
