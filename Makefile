@@ -70,7 +70,7 @@ EXE   := $(B)/boreside
 BENCH := $(B)/test/bench/bench
 PAPER := $(B)/test/paper/paper
 UNITS := $(patsubst %.c,$(B)/%,$(call find,test/unit,test_*.c) \
-         $(wildcard test/twin/twin_*.c test/replay/*.c test/fault/*.c))
+         $(call find,test/twin test/replay test/fault,*.c))
 TOOLS := $(BENCH) $(PAPER) $(patsubst %.c,$(B)/%,$(wildcard test/soak/*.c))
 SCRIPTS := $(call find,test/unit test/replay test/fault,*.sh)
 
@@ -171,7 +171,7 @@ $(B)/test/unit/drivers/log/test_log_faults: private SAN += $(call wrap,open open
 # these count what is allocated after arm, choose between NCCL and copies, or both
 ifeq ($(GPU),1)
 DEVICES := $(patsubst %.c,$(B)/%,$(wildcard test/twin/twin_devices*.c))
-ENGINES := $(patsubst %.c,$(B)/%,$(wildcard test/twin/twin_engine*.c))
+ENGINES := $(patsubst %.c,$(B)/%,$(wildcard test/twin/engine/twin_engine*.c))
 $(ENGINES) $(DEVICES): private SAN += \
 	$(call wrap,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister)
 $(BENCH) $(DEVICES): private SAN += $(call wrap,bs_link_open)

@@ -8,7 +8,7 @@
  * came. Memory, of each frame that may be open: averages - 1 times its readouts, and one.
  * need -> arm -> { scan -> { begin -> put* -> next* }* }*, in the arena that arm is given; nothing
  * else allocates.
- * One thread. Test: test/unit/core/frame/test_averages.c, test/replay/averages.sh
+ * One thread. Test: test/unit/core/frame/test_averages.c, test/replay/scan/averages.sh
  */
 #ifndef BS_CORE_FRAME_AVERAGES_H
 #define BS_CORE_FRAME_AVERAGES_H

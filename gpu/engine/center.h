@@ -16,7 +16,7 @@
  * core/engine.h has it for engines: frames, readouts, groups, held (NULL without a window), data.
  * Only arm and disarm allocate. need knows no trajectory: it is for samples that all count; arm
  * takes as much. One caller; the same bytes for any team.
- * Tests: test/unit/gpu/engine/test_center.c, test/twin/twin_center.c
+ * Tests: test/unit/gpu/engine/test_center.c, test/twin/engine/twin_center.c
  */
 #ifndef BS_GPU_ENGINE_CENTER_H
 #define BS_GPU_ENGINE_CENTER_H

@@ -5,7 +5,7 @@
  * slice's first two contrasts comes tables->turn (gpu/image/turn.h), the last ones of the scan. It
  * is NaN until then, and infinite in a slice whose phase wraps. Sensitivity maps that are made from
  * the scan (gpu/engine/mapped.h) come in front of it.
- * Test: test/unit/gpu/engine/test_echoes.c, test/replay/dual.sh
+ * Test: test/unit/gpu/engine/test_echoes.c, test/replay/scan/dual.sh
  */
 #ifndef BS_GPU_ENGINE_ECHOES_H
 #define BS_GPU_ENGINE_ECHOES_H

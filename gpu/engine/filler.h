@@ -7,7 +7,7 @@
  * lines have changed. The engine applies them.
  * need -> plan -> { scan -> { begin -> { add | side }* -> prepare }* }* -> close, as the functions
  * of core/engine.h. Only plan and close allocate. One caller.
- * Tests: test/replay/grappa.sh, test/twin/twin_engine_grappa.c
+ * Tests: test/replay/scan/grappa.sh, test/twin/engine/twin_engine_grappa.c
  */
 #ifndef BS_GPU_ENGINE_FILLER_H
 #define BS_GPU_ENGINE_FILLER_H

@@ -15,7 +15,7 @@
  * the scan opens.
  *
  * need -> arm -> { scan -> readout* }* -> disarm. All take NULL, and do nothing. One thread. After
- * arm nothing is allocated. Test: test/unit/gpu/engine/test_phases.c, test/replay/epi.sh
+ * arm nothing is allocated. Test: test/unit/gpu/engine/test_phases.c, test/replay/scan/epi.sh
  */
 #ifndef BS_GPU_ENGINE_PHASES_H
 #define BS_GPU_ENGINE_PHASES_H

@@ -22,7 +22,7 @@
  * Sources: Sutton, Noll, Fessler, IEEE Trans Med Imaging 2003;22:178-188; Fessler et al., IEEE
  * Trans Signal Process 2005;53:3393-3402 (fit to the histogram).
  * Twins: segments.c (host), segments.cu (CUDA).
- * Tests: test/unit/gpu/test_segments.c, test/replay/field.sh
+ * Tests: test/unit/gpu/test_segments.c, test/replay/scan/field.sh
  */
 #ifndef BS_GPU_SOLVE_SEGMENTS_H
 #define BS_GPU_SOLVE_SEGMENTS_H

@@ -56,7 +56,7 @@ fail() {
 	echo "FAILED: $*" >&2
 }
 programs() {
-	for t in "$build"/test/"$1"/"$2"*; do
+	for t in "$build"/test/"$1"/"$2"* "$build"/test/"$1"/*/"$2"*; do
 		case $t in *.o | *.d | *.so) ;; *) [ -x "$t" ] && echo "$t" ;; esac
 	done
 }
@@ -89,7 +89,7 @@ twins() {
 }
 hash_lines() {
 	local of=$out/twin_engine.log
-	[ -s "$of" ] || timeout -k 5 120 "$build/test/twin/twin_engine" >"$of" 2>&1
+	[ -s "$of" ] || timeout -k 5 120 "$build/test/twin/engine/twin_engine" >"$of" 2>&1
 	grep 'the same bytes' "$of" | sed 's/^/- /' >>"$report"
 	grep '^not ok.*the same bytes' "$of" >/dev/null && fail "not the same bytes every time"
 	grep -q '100 runs' "$of" || fail "twin_engine did not get as far as its 100 runs"

@@ -8,7 +8,7 @@
  * plan -> { use | changed }* -> close. bytes: of device memory that plan takes. plan may allocate
  * beside it, and keeps what changed needs where maps come from a scan. use only queues; changed
  * waits for the stream. One caller. Only gpu/solve/ls.cu includes this.
- * Test: test/twin/twin_ls.c, test/twin/twin_engine_maps.c
+ * Test: test/twin/twin_ls.c, test/twin/engine/twin_engine_maps.c
  */
 #ifndef BS_GPU_SOLVE_CUDA_PRECOND_CUH
 #define BS_GPU_SOLVE_CUDA_PRECOND_CUH

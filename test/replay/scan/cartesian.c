@@ -1,5 +1,5 @@
 /*
- * test/replay/scan_cartesian.c - lines of real scans unfolded and completed, against other tools
+ * test/replay/scan/cartesian.c - lines of real scans unfolded and completed, against other tools
  *
  * References (DATA/scan/README.md): prisma2d_*_pics, BART's pics with the maps prisma2d_maps_acs*,
  * 100 iterations at lambda 1e-4, which agrees with the same solve in double precision to 1.2e-6.

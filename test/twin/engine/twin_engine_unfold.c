@@ -1,5 +1,5 @@
 /*
- * test/twin/twin_engine_unfold.c - method cartesian with parallel sense on the GPU: the host's
+ * test/twin/engine/twin_engine_unfold.c - method cartesian with parallel sense on the GPU: the host's
  * images, iterations and residuals, the same bytes every run, no allocation after arm
  *
  * Ten iterations on systems of condition some tens: each adds a few single-precision roundings to
@@ -8,7 +8,7 @@
 #include "test/support/check.h"
 
 #if BS_GPU
-#include "test/twin/scanned_lines.h"
+#include "test/twin/engine/scanned_lines.h"
 
 static const struct trial {
 	struct lines_plan plan;

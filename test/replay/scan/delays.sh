@@ -1,8 +1,8 @@
 #!/bin/bash
-# test/replay/delays.sh - a radial scan whose gradients were late: the delays that its spokes show,
+# test/replay/scan/delays.sh - a radial scan whose gradients were late: the delays that its spokes show,
 # and with them the image of the true trajectory, by recon and through the service
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 scan=$DATA/scan/radial2d_delay_8ch.h5
 if [ ! -f "$scan" ]; then
 	echo "skip delays: no recording at $scan"

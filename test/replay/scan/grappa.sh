@@ -1,5 +1,5 @@
 #!/bin/bash
-# test/replay/grappa.sh - accelerated recordings unfolded by GRAPPA, with one set of defaults: the
+# test/replay/scan/grappa.sh - accelerated recordings unfolded by GRAPPA, with one set of defaults: the
 # errors that another program reached with the best parameters for each, times 1.3; in the service
 # as in recon, with any number of threads; what a scan without calibration lines is told
 #
@@ -7,7 +7,7 @@
 # truth), both contrasts, over the mask, against the same lines in full. The Shepp-Logan phantom,
 # after scaling, against the object: 1.3 times what the same comparison gives pygrappa's image.
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 if [ ! -d "$DATA/scan/ref" ]; then
 	echo "skip GRAPPA: no folder of recordings at $DATA/scan"
 	exit 0

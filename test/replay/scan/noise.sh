@@ -1,9 +1,9 @@
 #!/bin/bash
-# test/replay/noise.sh - whitening by a scan's own noise and by an earlier scan's, and coil
+# test/replay/scan/noise.sh - whitening by a scan's own noise and by an earlier scan's, and coil
 # compression: the service and `boreside recon` give the same bytes; a scan that lacks the noise
 # that its protocol requires is refused in words; errors on a real recording are those of its README
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 serve=
 cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }

@@ -1,10 +1,10 @@
 #!/bin/bash
-# test/replay/maps.sh - sensitivities made from the scan: the service and `boreside recon` give the
+# test/replay/scan/maps.sh - sensitivities made from the scan: the service and `boreside recon` give the
 # same bytes, for each slice from its own calibration, on the grid and from a trajectory's central
 # samples, also while a window slides; a combination by them is one by the maps of BART from the
 # same lines, and SENSE with them is as good as with the true ones
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 serve=
 cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }

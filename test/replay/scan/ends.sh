@@ -1,4 +1,4 @@
-# test/replay/ends.sh - accelerated scans that end early along lines, partitions or the readout:
+# test/replay/scan/ends.sh - accelerated scans that end early along lines, partitions or the readout:
 # unfolded by GRAPPA or SENSE, then completed by projections; in the service as in recon, complete,
 # and so much nearer to the whole scan than with zeros
 #
@@ -6,7 +6,7 @@
 # 0.36 (late lines), 0.68 (early lines: the outermost has no mirror image that was measured), 0.30
 # (asymmetric echo) and 0.40 (partitions); unfolding adds an error of its own.
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 serve=
 cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }

@@ -1,5 +1,5 @@
 /*
- * test/twin/twin_engine.c - the CUDA engines of all methods against the host's: images, order of
+ * test/twin/engine/twin_engine.c - the CUDA engines of all methods against the host's: images, order of
  * arrival, gaps, 100 runs with the same bytes, the three ways that readouts reach the device, no
  * allocation after arm
  *
@@ -14,7 +14,7 @@
 #include "core/thread/team.h"
 #include "test/twin/allocations.h"
 #include "test/twin/device.h"
-#include "test/twin/fed.h"
+#include "test/twin/engine/fed.h"
 
 static uint64_t seed = 88172645463325252u;
 static struct bs_team *team;

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test/replay/averages.sh - scans that measure each line several times: one image of their mean, in
+# test/replay/scan/averages.sh - scans that measure each line several times: one image of their mean, in
 # the service as in recon, by the header, by a number, unfolded, whitened, compressed, corrected by
 # navigators; averages that are kept apart; what lacks, in words; repetitions, sets and phases of
 # slices in turn are images of their own
@@ -7,7 +7,7 @@
 # The noise of the mean of 4 is half that of each: of the 8192 values of an image and its mean
 # each spread has a standard deviation below 1 %, their ratio 1.4 %; 6 % is four of these.
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 serve=
 cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }

@@ -1,8 +1,8 @@
 #!/bin/bash
-# test/replay/field.sh - spirals through a field of +-150 Hz: with the field map sense brings the
+# test/replay/scan/field.sh - spirals through a field of +-150 Hz: with the field map sense brings the
 # object back, by recon and through the service the same bytes; without the map it does not
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 scans=$DATA/scan
 eight=$scans/spiral2d_b0_8shot_8ch.h5
 one=$scans/spiral2d_b0_1shot_8ch.h5

@@ -1,9 +1,9 @@
 #!/bin/bash
-# test/replay/study.sh - what a scan leaves to later ones of its study: coil maps. The service and
+# test/replay/scan/study.sh - what a scan leaves to later ones of its study: coil maps. The service and
 # `boreside recon` give the same bytes; what does not fit is refused in words, most of it at OPEN; the
 # oldest goes first; recon's end in between costs nothing
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 serve=
 cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }

@@ -1,9 +1,9 @@
 #!/bin/bash
-# test/replay/dual.sh - a dual echo scan leaves a field map to later scans of its study: of the true
+# test/replay/scan/dual.sh - a dual echo scan leaves a field map to later scans of its study: of the true
 # field to the noise, on another matrix, used by an 8-shot spiral with the error of the true map; the
 # service and `boreside recon` give the same bytes; what two echoes cannot tell is refused in words
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 serve=
 cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
@@ -45,7 +45,8 @@ protocols = (
 	{ name = "dual"; method = "cartesian"; matrix = [40, 40]; encoded = [80, 40, 1]; coils = 6;
 	  samples = 80; readouts = 40; contrasts = 2; slices = 2; $quiet
 	  field: { from = "echoes"; }; image: { combine = "sense"; maps = "espirit"; }; },
-	{ name = "alone"; method = "cartesian"; backend = "host"; matrix = [40, 40]; encoded = [80, 40, 1]; coils = 6;
+	{ name = "alone"; method = "cartesian"; backend = "host"; matrix = [40, 40];
+	  encoded = [80, 40, 1]; coils = 6;
 	  samples = 80; readouts = 40; contrasts = 2; slices = 2; $quiet
 	  image: { combine = "sense"; maps = "espirit"; }; },
 	{ name = "small"; method = "sense"; matrix = [40, 40]; coils = 6; samples = 500;

@@ -1,5 +1,5 @@
 /*
- * test/twin/twin_engine_grappa.c - method cartesian with parallel grappa on the GPU: the host's
+ * test/twin/engine/twin_engine_grappa.c - method cartesian with parallel grappa on the GPU: the host's
  * images, the same bytes every run, no allocation after arm
  *
  * Both twins have the same weights, which the host makes. The bound, 1e-5 relative: the
@@ -8,7 +8,7 @@
 #include "test/support/check.h"
 
 #if BS_GPU
-#include "test/twin/scanned_lines.h"
+#include "test/twin/engine/scanned_lines.h"
 
 static const struct trial {
 	struct lines_plan plan;

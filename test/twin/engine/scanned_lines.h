@@ -1,5 +1,5 @@
 /*
- * test/twin/scanned_lines.h - Cartesian scans of smooth coils, through an engine on the host and
+ * test/twin/engine/scanned_lines.h - Cartesian scans of smooth coils, through an engine on the host and
  * its twin on the GPU
  *
  * The object is a few Gaussians, the coils a few plane waves each: their products are known in
@@ -18,7 +18,7 @@
 #include "gpu/engine/mapped.h"
 #include "test/twin/allocations.h"
 #include "test/twin/device.h"
-#include "test/twin/fed.h"
+#include "test/twin/engine/fed.h"
 
 struct lines_plan {
 	const char *name;

@@ -1,8 +1,8 @@
 #!/bin/bash
-# test/replay/lacking.sh - a scan that lacks what its protocol needs is ended with one outcome and
+# test/replay/scan/lacking.sh - a scan that lacks what its protocol needs is ended with one outcome and
 # the reason in words, logged once, at the readout that proves it; the next scan is served
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 serve=
 cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }

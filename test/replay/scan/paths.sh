@@ -1,9 +1,9 @@
 #!/bin/bash
-# test/replay/paths.sh - readouts that bring their own path (trajectory.type stream): golden angles
+# test/replay/scan/paths.sh - readouts that bring their own path (trajectory.type stream): golden angles
 # that never repeat, through the service and through `boreside recon` the same bytes; measured
 # recordings against their references; what no frame can be made of is refused
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 serve=
 cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test/replay/left_out.sh - what scans on the grid leave out: accelerated lines by SENSE, an end of
+# test/replay/scan/left_out.sh - what scans on the grid leave out: accelerated lines by SENSE, an end of
 # k-space by projections; through the service and in one process the same bytes, with one set of
 # defaults within the errors that the recordings' README gives
 set -u
@@ -7,7 +7,7 @@ if [ ! -d "$DATA/scan" ]; then
 	echo "skip what scans leave out: no folder of recordings at $DATA/scan"
 	exit 0
 fi
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 ref=$DATA/scan/ref
 dir=$(mktemp -d)
 mkdir -p "$dir/run" "$dir/out"

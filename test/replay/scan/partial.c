@@ -1,5 +1,5 @@
 /*
- * test/replay/scan_partial.c - accelerated scans that end early: lines of a real scan are left out,
+ * test/replay/scan/partial.c - accelerated scans that end early: lines of a real scan are left out,
  * unfolded by GRAPPA or SENSE and completed by projections
  *
  * From prisma2d_dual_20ch (DATA/scan/README.md), first contrast, against its own root of the sum of

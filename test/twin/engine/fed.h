@@ -1,5 +1,5 @@
 /*
- * test/twin/fed.h - an engine whose readouts come the ways that the service has for them
+ * test/twin/engine/fed.h - an engine whose readouts come the ways that the service has for them
  *
  * add: as the service does it; n counts the calls. One thread.
  */

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test/replay/kinds.sh - what a scan brings beside its lines is counted by kind and told: in the
+# test/replay/scan/kinds.sh - what a scan brings beside its lines is counted by kind and told: in the
 # outcome, the status, the images' attributes and the words of `boreside recon`; lines that were
 # sampled backwards, or between navigators, give the image of those that were not
 set -u
@@ -7,7 +7,7 @@ if [ ! -d "$DATA/scan" ]; then
 	echo "skip kinds of readouts: no folder of recordings at $DATA/scan"
 	exit 0
 fi
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d)
 mkdir -p "$dir/run" "$dir/out" "$dir/cfl"
 chmod 750 "$dir/run"

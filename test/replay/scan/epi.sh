@@ -1,9 +1,9 @@
 #!/bin/bash
-# test/replay/epi.sh - EPI's reversed lines, readouts on ramps, and navigators: the service and
+# test/replay/scan/epi.sh - EPI's reversed lines, readouts on ramps, and navigators: the service and
 # `boreside recon` give the same bytes; what is corrected is the undisturbed scan; a scan that lacks
 # what its protocol needs is refused in words; errors on real recordings are those of their README
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 serve=
 cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }

@@ -1,9 +1,9 @@
 #!/bin/bash
-# test/replay/calibration.sh - budget.calibration_ms: refused when armed where it cannot be held, a
+# test/replay/scan/calibration.sh - budget.calibration_ms: refused when armed where it cannot be held, a
 # stage of its own in images and status, a bound of its own for the images that calibrate, in
 # certificates, too. No timing passes or fails here but those that no machine can or cannot keep.
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 mkdir "$dir/tmp"
 export TMPDIR=$dir/tmp
