@@ -78,7 +78,7 @@ struct bs_mrd_image {
 };
 #pragma pack(pop)
 
-/* encoding/parallelImaging/calibrationMode: where the lines that coils are calibrated by come from. */
+/* encoding/parallelImaging/calibrationMode: where the lines that calibrate come from. */
 enum bs_calibration {
 	BS_CALIBRATION_UNSAID,
 	BS_CALIBRATION_EMBEDDED,

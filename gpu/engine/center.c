@@ -337,7 +337,7 @@ static int arm_solver(struct bs_center *c, const struct bs_protocol *p, const st
 {
 	struct bs_traj alone = { 0 };
 	struct bs_tables tables = { .traj = &c->traj };
-	float *weight = malloc((size_t)bs_protocol_samples(&c->low) * sizeof(*weight));
+	float *weight = calloc((size_t)bs_protocol_samples(&c->low) + 1, sizeof(*weight));
 	int rc = bs_traj_open(&c->traj, traj->dims, c->low.samples, traj->readouts, why);
 
 	if (rc == 0)

@@ -17,7 +17,8 @@
  * which they came or on the team, to the bit. Only plan and close allocate. One caller. Host only.
  * Errors of finish: BS_ERR_TRAJECTORY (a whole frame does not reach trajectory.min_extent on an
  * axis), those of density.h.
- * Tests: test/unit/gpu/engine/test_engine_paths.c, test/replay/scan/paths.sh, test/fault/fault_paths.c
+ * Tests: test/unit/gpu/engine/test_engine_paths.c, test/replay/scan/paths.sh,
+ * test/fault/fault_paths.c
  */
 #ifndef BS_GPU_SOLVE_PATHS_H
 #define BS_GPU_SOLVE_PATHS_H

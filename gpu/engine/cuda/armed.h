@@ -5,7 +5,8 @@
  * lines of the grid: gpu/image/unfold_cuda.h), and the way of the data to the GPU and back. One
  * stream computes, so frames share all buffers but their samples. begin, add, finish, slide, peek,
  * reading, fold, maps and close (disarm) are core/engine.h's, with its rules. Only the files named
- * below, engine.cuh and those of gpu/engine/multi include this. Test: test/twin/engine/twin_engine.c
+ * below, engine.cuh and those of gpu/engine/multi include this.
+ * Test: test/twin/engine/twin_engine.c
  */
 #ifndef BS_GPU_ENGINE_CUDA_ARMED_H
 #define BS_GPU_ENGINE_CUDA_ARMED_H

@@ -1,5 +1,6 @@
 /*
- * test/twin/engine/scanned_lines.h - Cartesian scans of smooth coils, through an engine on the host and
+ * test/twin/engine/scanned_lines.h
+ * Cartesian scans of smooth coils, through an engine on the host and
  * its twin on the GPU
  *
  * The object is a few Gaussians, the coils a few plane waves each: their products are known in

@@ -1,5 +1,6 @@
 /*
- * test/twin/engine/twin_engine.c - the CUDA engines of all methods against the host's: images, order of
+ * test/twin/engine/twin_engine.c
+ * the CUDA engines of all methods against the host's: images, order of
  * arrival, gaps, 100 runs with the same bytes, the three ways that readouts reach the device, no
  * allocation after arm
  *

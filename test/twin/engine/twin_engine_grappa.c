@@ -1,5 +1,6 @@
 /*
- * test/twin/engine/twin_engine_grappa.c - method cartesian with parallel grappa on the GPU: the host's
+ * test/twin/engine/twin_engine_grappa.c
+ * method cartesian with parallel grappa on the GPU: the host's
  * images, the same bytes every run, no allocation after arm
  *
  * Both twins have the same weights, which the host makes. The bound, 1e-5 relative: the

@@ -1,5 +1,6 @@
 /*
- * test/twin/engine/twin_engine_maps.c - image.maps from the scan before the CUDA engines: the host's
+ * test/twin/engine/twin_engine_maps.c
+ * image.maps from the scan before the CUDA engines: the host's
  * images, the same bytes every run, no allocation after arm
  *
  * Both twins have the same maps, which the host makes. The bound, 1e-5 relative, is that of the

@@ -1,5 +1,6 @@
 /*
- * test/twin/engine/twin_engine_unfold.c - method cartesian with parallel sense on the GPU: the host's
+ * test/twin/engine/twin_engine_unfold.c
+ * method cartesian with parallel sense on the GPU: the host's
  * images, iterations and residuals, the same bytes every run, no allocation after arm
  *
  * Ten iterations on systems of condition some tens: each adds a few single-precision roundings to

@@ -84,8 +84,8 @@ static void calibration(void)
 		"<dependencyType>Noise</dependencyType><measurementID>a_29</measurementID>"
 		"</measurementDependency></measurementInformation>"
 		"<acquisitionSystemInformation><relativeReceiverNoiseBandwidth>0.793"
-		"</relativeReceiverNoiseBandwidth></acquisitionSystemInformation><encoding>" ENCODED(
-			SIZES) RECON
+		"</relativeReceiverNoiseBandwidth></acquisitionSystemInformation>"
+		"<encoding>" ENCODED(SIZES) RECON
 		"<parallelImaging><accelerationFactor><kspace_encoding_step_1>3"
 		"</kspace_encoding_step_1><kspace_encoding_step_2>2</kspace_encoding_step_2>"
 		"</accelerationFactor><calibrationMode>embedded</calibrationMode>"
