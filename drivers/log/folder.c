@@ -32,16 +32,18 @@ static int by_name(const void *a, const void *b)
 static int add_file(struct file **list, size_t *count, int dir, const char *name,
 		    struct bs_fail *why)
 {
+	const size_t length = strlen(name);
 	struct stat st;
 	struct file *more;
 
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+	if (length >= sizeof(more->name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    !S_ISREG(st.st_mode))
 		return 0; /* gone meanwhile, or none of ours */
 	more = realloc(*list, (*count + 1) * sizeof(*more));
 	if (more == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "a list of %zu logs", *count);
 	*list = more;
-	(void)snprintf(more[*count].name, sizeof(more->name), "%s", name);
+	memcpy(more[*count].name, name, length + 1);
 	more[*count].bytes = (uint64_t)st.st_size;
 	more[*count].changed_ns =
 		(int64_t)st.st_mtim.tv_sec * 1000000000 + (int64_t)st.st_mtim.tv_nsec;
