@@ -87,7 +87,7 @@ refused gridding "protocol 'p': gridding.density_file: " 'needs [1, 16, 16]'
 keys="$grid slices = 3; image: { combine = \"sense\"; maps_file = \"a_maps.cfl\"; };"
 refused cartesian "protocol 'p': image.maps_file: " 'with 3 in dimension 13'
 keys="$radial image: { maps_file = \"a_true.cfl\"; };"
-refused sense "protocol 'p': image.maps_file: " 'needs [16, 16, 1, 2]'
+refused sense "protocol 'p': image.maps_file: " 'needs [16, 16, 1, 2, 1]'
 keys="$radial ls: { lambda = 1.0; w_file = \"w.mtx\"; };"
 refused ls "protocol 'p': ls.w_file: " 'has 9 columns, the image 256 voxels'
 node='memory_mib = 64; '
