@@ -61,6 +61,7 @@ struct ingest {
 	int64_t ack_time_ns;
 	struct {
 		uint64_t session, seq;
+		uint16_t version; /* of the wire, as its sender speaks it */
 		int32_t code;
 		char text[sizeof(((struct bs_fail *)0)->text)];
 	} refuse[BS_REFUSES_MAX];

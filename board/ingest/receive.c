@@ -413,8 +413,10 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 	bool ours;
 
 	if (bs_wire_decode(&m.w, msg, len, &m.payload, &why) != 0) {
-		m.w = (struct bs_wire){ .session =
-						in->state == BS_STATE_SCANNING ? in->session : 0 };
+		if (why.code != BS_ERR_VERSION || !bs_wire_is_elder(&m.w, msg, len))
+			m.w = (struct bs_wire){ .session = in->state == BS_STATE_SCANNING
+								   ? in->session
+								   : 0 };
 		bs_ingest_reject(in, &m.w, &why);
 		return DONE;
 	}

@@ -26,24 +26,21 @@ static bool say(struct ingest *in, enum bs_wire_kind kind, uint64_t session, int
 		payload, len);
 }
 
-/* seq: of the message that is answered. */
-static bool say_answer(struct ingest *in, enum bs_wire_kind kind, uint64_t session, uint64_t seq,
-		       int code, uint32_t window, const char *text)
+/* w: of the message that is answered. */
+static bool say_answer(struct ingest *in, struct bs_wire w, int code, uint32_t window,
+		       const char *text)
 {
 	unsigned char payload[BS_WIRE_ANSWER_BYTES];
 	struct bs_wire_answer v = { .code = code, .window = window };
 
 	(void)snprintf(v.text, sizeof(v.text), "%s", text);
 	bs_wire_put_answer(payload, &v);
-	return say_as(in,
-		      (struct bs_wire){ .kind = (uint16_t)kind,
-					.session = session,
-					.seq = seq,
-					.time_ns = bs_now_ns() },
-		      payload, sizeof(payload));
+	w.time_ns = bs_now_ns();
+	return say_as(in, w, payload, sizeof(payload));
 }
 
-static void refuse(struct ingest *in, uint64_t session, uint64_t seq, const struct bs_fail *why)
+/* w: of the message that is refused. */
+static void refuse(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
 {
 	uint32_t at = (in->refuse_first + in->refuses) % BS_REFUSES_MAX;
 
@@ -51,8 +48,9 @@ static void refuse(struct ingest *in, uint64_t session, uint64_t seq, const stru
 		in->refuse_first = (in->refuse_first + 1) % BS_REFUSES_MAX;
 		in->refuses--;
 	}
-	in->refuse[at].session = session;
-	in->refuse[at].seq = seq;
+	in->refuse[at].session = w->session;
+	in->refuse[at].seq = w->seq;
+	in->refuse[at].version = w->version;
 	in->refuse[at].code = why->code;
 	(void)snprintf(in->refuse[at].text, sizeof(in->refuse[at].text), "%s", why->text);
 	in->refuses++;
@@ -67,23 +65,26 @@ void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct b
 		bs_count(&in->scan->rejected, 1);
 	bs_worker_say(in->env, BS_EVENT_REJECTED, why->code,
 		      (const uint64_t[3]){ scanning ? atomic_load(&in->scan->id) : 0 }, why->text);
-	refuse(in, w->session, w->seq, why);
+	refuse(in, w, why);
 }
 
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why)
 {
 	bs_count(&in->totals->refused, 1);
 	bs_worker_say(in->env, BS_EVENT_REFUSED, why->code, NULL, why->text);
-	refuse(in, session, 0, why);
+	refuse(in, &(struct bs_wire){ .session = session }, why);
 }
 
 static bool flush_refuses(struct ingest *in)
 {
 	while (in->refuses > 0) {
 		uint32_t at = in->refuse_first;
+		const struct bs_wire w = { .kind = BS_WIRE_REFUSE,
+					   .session = in->refuse[at].session,
+					   .seq = in->refuse[at].seq,
+					   .version = in->refuse[at].version };
 
-		if (!say_answer(in, BS_WIRE_REFUSE, in->refuse[at].session, in->refuse[at].seq,
-				in->refuse[at].code, 0, in->refuse[at].text))
+		if (!say_answer(in, w, in->refuse[at].code, 0, in->refuse[at].text))
 			return false;
 		in->refuse_first = (at + 1) % BS_REFUSES_MAX;
 		in->refuses--;
@@ -93,9 +94,10 @@ static bool flush_refuses(struct ingest *in)
 
 static bool flush_ack(struct ingest *in)
 {
-	unsigned char payload[8];
+	unsigned char payload[BS_WIRE_ACK_BYTES];
+	const uint64_t held = in->order.next - 1;
 
-	bs_wire_put_u64(payload, in->order.next - 1);
+	bs_wire_put_ack(payload, &(struct bs_wire_ack){ .held = held, .durable = held });
 	if (!say(in, BS_WIRE_ACK, in->session, in->ack_time_ns, payload, sizeof(payload)))
 		return false;
 	in->ack_due = false;
@@ -110,7 +112,9 @@ bool bs_ingest_flush(struct ingest *in)
 		char text[96];
 
 		(void)snprintf(text, sizeof(text), "protocol '%s'", in->p->name);
-		if (!say_answer(in, BS_WIRE_ACCEPT, in->session, 0, 0, in->order.window, text))
+		if (!say_answer(in,
+				(struct bs_wire){ .kind = BS_WIRE_ACCEPT, .session = in->session },
+				0, in->order.window, text))
 			return false;
 		in->accept_due = false;
 	}

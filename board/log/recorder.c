@@ -12,33 +12,44 @@
 
 /* ---- what is said ---- */
 
-static bool say(struct bs_recorder *r, enum bs_wire_kind kind, uint64_t session, int64_t time_ns,
-		const void *payload, size_t len)
+static bool say_as(struct bs_recorder *r, struct bs_wire w, const void *payload, size_t len)
 {
 	unsigned char envelope[BS_WIRE_BYTES];
-	struct bs_wire w = { .kind = (uint16_t)kind, .session = session, .time_ns = time_ns };
 
 	bs_wire_encode(envelope, &w, payload, len);
 	return r->o.say(r->o.arg, envelope, payload, len);
 }
 
-static bool say_answer(struct bs_recorder *r, enum bs_wire_kind kind, uint64_t session, int code,
-		       const char *text)
+static bool say(struct bs_recorder *r, enum bs_wire_kind kind, uint64_t session, int64_t time_ns,
+		const void *payload, size_t len)
+{
+	return say_as(
+		r,
+		(struct bs_wire){ .kind = (uint16_t)kind, .session = session, .time_ns = time_ns },
+		payload, len);
+}
+
+static bool say_answer(struct bs_recorder *r, struct bs_wire w, int code, const char *text)
 {
 	unsigned char payload[BS_WIRE_ANSWER_BYTES];
 	struct bs_wire_answer v = { .code = code,
-				    .window = kind == BS_WIRE_ACCEPT ? BS_HELD_MAX : 0 };
+				    .window = w.kind == BS_WIRE_ACCEPT ? BS_HELD_MAX : 0 };
 
 	(void)snprintf(v.text, sizeof(v.text), "%s", text);
 	bs_wire_put_answer(payload, &v);
-	return say(r, kind, session, 0, payload, sizeof(payload));
+	return say_as(r, w, payload, sizeof(payload));
 }
 
-/* Told once; a sender that misses it asks again. */
-static void refuse(struct bs_recorder *r, uint64_t session, const struct bs_fail *why)
+/* Told once; a sender that misses it asks again. w: of the message that is refused. */
+static void refuse(struct bs_recorder *r, const struct bs_wire *w, const struct bs_fail *why)
 {
 	r->o.news(r->o.arg, why->text);
-	(void)say_answer(r, BS_WIRE_REFUSE, session, why->code, why->text);
+	(void)say_answer(r,
+			 (struct bs_wire){ .kind = BS_WIRE_REFUSE,
+					   .session = w->session,
+					   .seq = w->seq,
+					   .version = w->version },
+			 why->code, why->text);
 }
 
 static void fault(struct bs_recorder *r, const struct bs_fail *why)
@@ -171,7 +182,7 @@ static bool wanted(struct bs_recorder *r, uint64_t seq, int64_t now_ns)
 		(void)bs_fail(&why, BS_ERR_SEQUENCE, "sequence number %llu is absurd: %llu is next",
 			      (unsigned long long)seq, (unsigned long long)r->order.next);
 		r->count.rejected++;
-		refuse(r, r->session, &why);
+		refuse(r, &(struct bs_wire){ .session = r->session, .seq = seq }, &why);
 		return false;
 	default:
 		break;
@@ -215,7 +226,7 @@ static void take_numbered(struct bs_recorder *r, const struct bs_wire *w, const 
 		item.used = false;
 		r->count.rejected++;
 		fault(r, &why);
-		refuse(r, r->session, &why);
+		refuse(r, w, &why);
 	} else if (!keep(r, msg, len, now_ns)) {
 		return;
 	}
@@ -252,7 +263,7 @@ static void begin(struct bs_recorder *r, const struct bs_wire *w, const unsigned
 					(int64_t)utc.tv_sec * 1000000000 + utc.tv_nsec,
 					r->o.segment_bytes, r->buffer, r->cap, &why);
 	if (rc != 0) {
-		refuse(r, w->session, &why);
+		refuse(r, w, &why);
 		return;
 	}
 	r->scanning = true;
@@ -300,7 +311,9 @@ void bs_recorder_take(struct bs_recorder *r, const unsigned char *msg, size_t le
 
 	if (bs_wire_decode(&w, msg, len, &payload, &why) != 0) {
 		r->count.rejected += r->scanning;
-		refuse(r, r->scanning ? r->session : 0, &why);
+		if (why.code != BS_ERR_VERSION || !bs_wire_is_elder(&w, msg, len))
+			w = (struct bs_wire){ .session = r->scanning ? r->session : 0 };
+		refuse(r, &w, &why);
 		return;
 	}
 	ours = r->scanning && w.session == r->session;
@@ -320,7 +333,7 @@ void bs_recorder_take(struct bs_recorder *r, const unsigned char *msg, size_t le
 		(void)bs_fail(&why, w.kind > BS_WIRE_CLOSE ? BS_ERR_KIND : BS_ERR_STATE,
 			      "message of kind %u, number %llu: session %016llx is not open",
 			      w.kind, (unsigned long long)w.seq, (unsigned long long)w.session);
-		refuse(r, w.session, &why);
+		refuse(r, &w, &why);
 	}
 }
 
@@ -329,14 +342,19 @@ void bs_recorder_take(struct bs_recorder *r, const unsigned char *msg, size_t le
 /* Only what is on the disk is acknowledged. */
 static void answer(struct bs_recorder *r, int64_t now_ns)
 {
-	unsigned char number[8];
+	const uint64_t held = r->order.next - 1; /* and all of it is on the disk */
+	unsigned char number[BS_WIRE_ACK_BYTES];
 	unsigned char payload[BS_WIRE_OUTCOME_BYTES];
 
-	if (r->accept_due && say_answer(r, BS_WIRE_ACCEPT, r->session, 0, "recording")) {
+	if (r->accept_due &&
+	    say_answer(r, (struct bs_wire){ .kind = BS_WIRE_ACCEPT, .session = r->session }, 0,
+		       "recording")) {
 		r->accept_due = false;
 		r->said_ns = now_ns;
 	}
-	bs_wire_put_u64(number, r->order.next - 1);
+	bs_wire_put_ack(
+		number,
+		&(struct bs_wire_ack){ .held = held, .durable = held, .log = BS_WIRE_LOG_DURABLE });
 	if (r->ack_due && !r->accept_due &&
 	    say(r, BS_WIRE_ACK, r->session, r->ack_time_ns, number, sizeof(number))) {
 		r->ack_due = false;

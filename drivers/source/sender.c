@@ -226,10 +226,9 @@ void bs_sender_reconnected(struct bs_sender *s, int64_t now_ns)
 	s->resend_ns = BS_SENDER_RESEND_NS;
 }
 
-/* Everything up to seq is held; CLOSE stays until its outcome comes. */
-static void release(struct bs_sender *s, uint64_t seq, int64_t now_ns)
+/* Everything up to seq is where it stays; CLOSE is kept until its outcome comes. */
+static void release(struct bs_sender *s, uint64_t seq, bool any, int64_t now_ns)
 {
-	bool any = false;
 
 	while (s->count > 0 && kept(s, 0)->seq <= seq) {
 		if (s->state == BS_SENDER_CLOSING && s->count == 1) {
@@ -272,7 +271,7 @@ static int heard_answer(struct bs_sender *s, const struct bs_wire *w, const unsi
 		if (s->window > BS_SENDER_WINDOW)
 			s->window = BS_SENDER_WINDOW;
 		s->state = BS_SENDER_STREAMING;
-		release(s, 0, now_ns);
+		release(s, 0, true, now_ns);
 		return 0;
 	}
 	if (v.code >= 0)
@@ -291,17 +290,22 @@ static int heard_answer(struct bs_sender *s, const struct bs_wire *w, const unsi
 static int heard_ack(struct bs_sender *s, const struct bs_wire *w, const unsigned char *payload,
 		     int64_t now_ns, struct bs_fail *why)
 {
-	uint64_t seq;
-	int rc = bs_wire_get_u64(&seq, payload, (size_t)w->payload_len, why);
+	struct bs_wire_ack ack;
+	int rc = bs_wire_get_ack(&ack, payload, (size_t)w->payload_len, why);
+	bool progress;
 
 	if (rc != 0)
 		return rc;
-	if (seq >= s->next_seq)
+	if (ack.held >= s->next_seq)
 		return bs_fail(why, BS_ERR_SEQUENCE,
 			       "acknowledgement of %llu, %llu messages were made",
-			       (unsigned long long)seq, (unsigned long long)s->next_seq);
-	if (s->state != BS_SENDER_OPENING)
-		release(s, seq, now_ns);
+			       (unsigned long long)ack.held, (unsigned long long)s->next_seq);
+	if (s->state == BS_SENDER_OPENING)
+		return 0;
+	progress = ack.held > s->ack.held;
+	if (ack.held >= s->ack.held && ack.durable >= s->ack.durable)
+		s->ack = ack;
+	release(s, ack.durable, progress, now_ns);
 	return 0;
 }
 

@@ -7,8 +7,8 @@
  * at the latest when due says. No socket, no clock and no thread in here: times are arguments
  * (bs_now_ns), so that a test can script them.
  *
- * Messages stay in a fixed ring until the service acknowledges them; after a reconnect, or when no
- * acknowledgement makes progress, all of them go out again, oldest first.
+ * Messages stay in a fixed ring until the service says that they are durable; after a reconnect, or
+ * when no acknowledgement makes progress, all of them go out again, oldest first.
  * One thread. Only open allocates. Test: test/unit/drivers/test_sender.c
  */
 #ifndef BS_DRIVERS_SOURCE_SENDER_H
@@ -51,8 +51,9 @@ struct bs_sender {
 	uint32_t cursor; /* of the kept ones, this many went out on this connection */
 	uint32_t window; /* the service's; 1 before ACCEPT */
 	uint64_t next_seq, acquisitions;
-	uint64_t high_seq; /* highest that ever went out, + 1 */
-	bool close_held;   /* CLOSE was acknowledged; its outcome is still to come */
+	uint64_t high_seq;      /* highest that ever went out, + 1 */
+	bool close_held;        /* CLOSE is durable; its outcome is still to come */
+	struct bs_wire_ack ack; /* the newest */
 	int64_t sent_ns, heard_ns, progress_ns, resend_ns;
 	unsigned char beat[BS_WIRE_BYTES];
 	bool beating; /* next gave the heartbeat last */

@@ -225,7 +225,7 @@ static void write_fields(unsigned char out[BS_WIRE_BYTES], const struct bs_wire 
 {
 	memset(out, 0, BS_WIRE_BYTES);
 	bs_put_le(out + AT_MAGIC, BS_WIRE_MAGIC, 4);
-	bs_put_le(out + AT_VERSION, BS_WIRE_VERSION, 2);
+	bs_put_le(out + AT_VERSION, w->version != 0 ? w->version : BS_WIRE_VERSION, 2);
 	bs_put_le(out + AT_KIND, w->kind, 2);
 	bs_put_le(out + AT_LENGTH, w->payload_len, 8);
 	bs_put_le(out + AT_SESSION, w->session, 8);
@@ -271,6 +271,7 @@ static void read_fields(struct bs_wire *w, const unsigned char *msg)
 	w->seq = bs_get_le(msg + AT_SEQ, 8);
 	w->time_ns = (int64_t)bs_get_le(msg + AT_TIME, 8);
 	w->crc = (uint32_t)bs_get_le(msg + AT_CRC, 4);
+	w->version = (uint16_t)bs_get_le(msg + AT_VERSION, 2);
 }
 
 /* All but payload length and checksum: what it gives is not verified. */
@@ -285,7 +286,8 @@ static int read_envelope(struct bs_wire *w, const unsigned char *msg, size_t len
 			       "envelope starts with %02x %02x %02x %02x, not BSD1", msg[0], msg[1],
 			       msg[2], msg[3]);
 	if (bs_get_le(msg + AT_VERSION, 2) != BS_WIRE_VERSION)
-		return bs_fail(why, BS_ERR_VERSION, "envelope version %u, this side speaks %u",
+		return bs_fail(why, BS_ERR_VERSION,
+			       "a message of version %u, this side speaks version %u",
 			       (unsigned)bs_get_le(msg + AT_VERSION, 2), BS_WIRE_VERSION);
 	for (size_t i = AT_RESERVED; i < BS_WIRE_BYTES; i++)
 		if (msg[i] != 0)
@@ -325,4 +327,14 @@ int bs_wire_decode(struct bs_wire *w, const unsigned char *msg, size_t len,
 			       crc, w->crc, w->kind, (unsigned long long)w->seq);
 	*payload = msg + BS_WIRE_BYTES;
 	return 0;
+}
+
+bool bs_wire_is_elder(struct bs_wire *w, const unsigned char *msg, size_t len)
+{
+	if (len < BS_WIRE_BYTES || bs_get_le(msg + AT_MAGIC, 4) != BS_WIRE_MAGIC ||
+	    bs_get_le(msg + AT_VERSION, 2) != BS_WIRE_ELDER)
+		return false;
+	read_fields(w, msg);
+	return w->payload_len == len - BS_WIRE_BYTES &&
+	       w->crc == continued(checksum(msg), msg + BS_WIRE_BYTES, len - BS_WIRE_BYTES);
 }

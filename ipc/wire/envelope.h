@@ -16,7 +16,8 @@
 
 #define BS_WIRE_BYTES   64u         /* of the envelope */
 #define BS_WIRE_MAGIC   0x31445342u /* "BSD1" */
-#define BS_WIRE_VERSION 1u
+#define BS_WIRE_VERSION 2u
+#define BS_WIRE_ELDER   1u /* the version before: refused, in words that it can read */
 
 enum bs_wire_kind {
 	BS_WIRE_OPEN = 1,      /* char protocol[64], then the MRD XML header; bs_wire_get_open */
@@ -26,7 +27,7 @@ enum bs_wire_kind {
 	BS_WIRE_HEARTBEAT = 5, /* empty */
 	BS_WIRE_ACCEPT = 16,   /* bs_wire_answer; window = messages that may be unacknowledged */
 	BS_WIRE_REFUSE = 17,   /* bs_wire_answer */
-	BS_WIRE_ACK = 18,      /* u64 seq: this and all before it are safely held */
+	BS_WIRE_ACK = 18,      /* bs_wire_ack: held, durable */
 	BS_WIRE_OUTCOME = 19,  /* bs_wire_outcome */
 	BS_WIRE_IMAGE = 32,    /* MRD image: 198-byte header, u64 + attributes, pixels */
 };
@@ -35,8 +36,9 @@ struct bs_wire {
 	uint16_t kind;        /* enum bs_wire_kind */
 	uint64_t payload_len; /* bytes */
 	uint64_t session, seq;
-	int64_t time_ns; /* the sender's clock, for its own use; echoed in ACK */
-	uint32_t crc;    /* CRC-32C over the envelope with this field 0, then the payload */
+	int64_t time_ns;  /* the sender's clock, for its own use; echoed in ACK */
+	uint32_t crc;     /* CRC-32C over the envelope with this field 0, then the payload */
+	uint16_t version; /* to encode; 0: BS_WIRE_VERSION */
 };
 
 /*
@@ -66,6 +68,11 @@ void bs_wire_seal(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const str
 int bs_wire_decode(struct bs_wire *w, const unsigned char *msg, size_t len,
 		   const unsigned char **payload, struct bs_fail *why);
 bool bs_wire_kind_known(unsigned kind);
+/*
+ * A message that decode refused with BS_ERR_VERSION: is it a whole one of BS_WIRE_ELDER? Then *w
+ * has its fields, version included: an answer that is encoded with that version is understood.
+ */
+bool bs_wire_is_elder(struct bs_wire *w, const unsigned char *msg, size_t len);
 
 /*
  * CRC-32C (Castagnoli): reflected, polynomial 0x1EDC6F41, start and final value inverted; chained:

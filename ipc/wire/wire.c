@@ -90,6 +90,37 @@ int bs_wire_get_outcome(struct bs_wire_outcome *o, const unsigned char *p, size_
 	return 0;
 }
 
+void bs_wire_put_ack(unsigned char out[BS_WIRE_ACK_BYTES], const struct bs_wire_ack *a)
+{
+	bs_put_le(out, a->held, 8);
+	bs_put_le(out + 8, a->durable, 8);
+	bs_put_le(out + 16, a->unprotected, 8);
+	bs_put_le(out + 24, a->log, 4);
+	bs_put_le(out + 28, 0, 4);
+}
+
+int bs_wire_get_ack(struct bs_wire_ack *a, const unsigned char *p, size_t len, struct bs_fail *why)
+{
+	int rc = exact(len, BS_WIRE_ACK_BYTES, "acknowledgement", why);
+
+	if (rc != 0)
+		return rc;
+	a->held = bs_get_le(p, 8);
+	a->durable = bs_get_le(p + 8, 8);
+	a->unprotected = bs_get_le(p + 16, 8);
+	a->log = (uint32_t)bs_get_le(p + 24, 4);
+	/* numbers begin with 0: those up to durable are one more than durable */
+	if (a->durable > a->held ||
+	    (a->unprotected > a->durable && a->unprotected - a->durable > 1))
+		return bs_fail(why, BS_ERR_VALUE,
+			       "acknowledgement of %llu held, %llu durable, %llu unprotected",
+			       (unsigned long long)a->held, (unsigned long long)a->durable,
+			       (unsigned long long)a->unprotected);
+	if (a->log > BS_WIRE_LOG_DURABLE || bs_get_le(p + 28, 4) != 0)
+		return bs_fail(why, BS_ERR_VALUE, "acknowledgement by a log of mode %u", a->log);
+	return 0;
+}
+
 void bs_wire_put_u64(unsigned char out[8], uint64_t v)
 {
 	bs_put_le(out, v, 8);

@@ -36,6 +36,21 @@ struct bs_wire_outcome {
 	struct bs_kinds kinds; /* the acquisitions, by what they are for */
 };
 
+/* What an ACK's durable number stands for. */
+enum bs_wire_log {
+	BS_WIRE_LOG_OFF,     /* no log is kept: it equals held */
+	BS_WIRE_LOG_RELAXED, /* written to the log; a loss of power may take it */
+	BS_WIRE_LOG_DURABLE, /* on the disk */
+};
+
+struct bs_wire_ack {
+	uint64_t held;        /* all up to this number are in the pool, or were used */
+	uint64_t durable;     /* all up to this number are where log says; at most held */
+	uint64_t unprotected; /* of those up to durable, how many the log lacks: it had failed */
+	uint32_t log;         /* enum bs_wire_log */
+};
+
+#define BS_WIRE_ACK_BYTES     32u
 #define BS_WIRE_ANSWER_BYTES  (4u + 4u + 384u)
 #define BS_WIRE_OUTCOME_BYTES (4u + 4u + 6u * 8u + 384u + 2u * BS_KINDS * 8u)
 #define BS_WIRE_PREVIEWS      (UINT64_C(1) << 32) /* of an IMAGE's seq: a preview */
@@ -48,7 +63,10 @@ int bs_wire_get_answer(struct bs_wire_answer *v, const unsigned char *p, size_t 
 void bs_wire_put_outcome(unsigned char out[BS_WIRE_OUTCOME_BYTES], const struct bs_wire_outcome *o);
 int bs_wire_get_outcome(struct bs_wire_outcome *o, const unsigned char *p, size_t len,
 			struct bs_fail *why);
-/* ACK's seq and CLOSE's count: one u64. */
+void bs_wire_put_ack(unsigned char out[BS_WIRE_ACK_BYTES], const struct bs_wire_ack *a);
+/* BS_ERR_VALUE: durable beyond held, more unprotected than are durable, an unknown log. */
+int bs_wire_get_ack(struct bs_wire_ack *a, const unsigned char *p, size_t len, struct bs_fail *why);
+/* CLOSE's count: one u64. */
 void bs_wire_put_u64(unsigned char out[8], uint64_t v);
 int bs_wire_get_u64(uint64_t *v, const unsigned char *p, size_t len, struct bs_fail *why);
 

@@ -80,6 +80,31 @@ static void test_envelopes(void)
 	      (unsigned long long)p.outcome.rejected);
 }
 
+/* A sender of version 1 reads in its own version that this service speaks another one. */
+static void test_elder(void)
+{
+	unsigned char msg[1024];
+	unsigned char payload[BS_WIRE_OPEN_NAME + 4] = "cart";
+	const uint64_t session = peer_new_session(&p);
+	struct bs_wire w = { .kind = BS_WIRE_OPEN, .session = session, .version = BS_WIRE_ELDER };
+	struct bs_wire_answer v = { 0 };
+	const int64_t limit = await_limit();
+	bool said = false;
+	size_t n;
+
+	bs_wire_encode(msg, &w, payload, sizeof(payload));
+	(void)peer_send(&p, msg, BS_WIRE_BYTES, payload, sizeof(payload));
+	while (!said && bs_now_ns() < limit)
+		said = bs_endpoint_recv(&p.socket, msg, sizeof(msg), &n, 100, NULL) == 0 &&
+		       bs_wire_is_elder(&w, msg, n) && w.kind == BS_WIRE_REFUSE;
+	CHECK(said && w.session == session && w.seq == 0 &&
+		      bs_wire_get_answer(&v, msg + BS_WIRE_BYTES, n - BS_WIRE_BYTES, NULL) == 0 &&
+		      v.code == BS_ERR_VERSION &&
+		      strcmp(v.text, "a message of version 1, this side speaks version 2") == 0,
+	      "an OPEN of version 1 is refused in words: \"%s\"", v.text);
+	good_after("an OPEN of version 1");
+}
+
 static void test_truncated_envelopes(void)
 {
 	static const size_t cut[] = { 0, 1, 3, 4, 6, 8, 16, 24, 32, 40, 44, 63 };
@@ -327,10 +352,10 @@ static void test_open_payload(void)
 
 int main(void)
 {
-	static void (*const tests[])(void) = { test_envelopes,      test_truncated_envelopes,
-					       test_truncated_acqs, test_sizes,
-					       test_values,         test_headers,
-					       test_open_payload };
+	static void (*const tests[])(
+		void) = { test_envelopes,      test_elder,       test_truncated_envelopes,
+			  test_truncated_acqs, test_sizes,       test_values,
+			  test_headers,        test_open_payload };
 
 	return expect_run(tests, sizeof(tests) / sizeof(tests[0]));
 }

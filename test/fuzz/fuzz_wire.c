@@ -25,6 +25,7 @@ static void answers(unsigned kind, const unsigned char *p, size_t len)
 	unsigned char again[BS_WIRE_OUTCOME_BYTES];
 	struct bs_wire_answer v;
 	struct bs_wire_outcome o;
+	struct bs_wire_ack a;
 	struct bs_fail why;
 	uint64_t n;
 
@@ -38,8 +39,11 @@ static void answers(unsigned kind, const unsigned char *p, size_t len)
 		must(strlen(v.text) < sizeof(v.text));
 		bs_wire_put_answer(again, &v);
 		must(memcmp(again, p, 8) == 0);
-	} else if ((kind == BS_WIRE_ACK || kind == BS_WIRE_CLOSE) &&
-		   bs_wire_get_u64(&n, p, len, &why) == 0) {
+	} else if (kind == BS_WIRE_ACK && bs_wire_get_ack(&a, p, len, &why) == 0) {
+		must(a.durable <= a.held && a.log <= BS_WIRE_LOG_DURABLE);
+		bs_wire_put_ack(again, &a);
+		must(memcmp(again, p, BS_WIRE_ACK_BYTES) == 0);
+	} else if (kind == BS_WIRE_CLOSE && bs_wire_get_u64(&n, p, len, &why) == 0) {
 		bs_wire_put_u64(again, n);
 		must(memcmp(again, p, 8) == 0);
 	}

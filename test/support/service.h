@@ -270,7 +270,8 @@ static inline int service_stop(struct service *s)
 
 struct peer {
 	struct bs_endpoint socket;
-	uint64_t session, seq; /* of the next numbered message */
+	uint64_t session, seq;  /* of the next numbered message */
+	struct bs_wire_ack ack; /* the last one, and its held */
 	uint64_t acked;
 	bool heard;        /* a message came since the socket was last looked at */
 	uint64_t heard_on; /* and its connections then */
@@ -366,8 +367,11 @@ static inline bool peer_hear(struct peer *p, int ms)
 	if (p->w.kind == BS_WIRE_OUTCOME)
 		return bs_wire_get_outcome(&p->outcome, payload, (size_t)p->w.payload_len, NULL) ==
 		       0;
-	if (p->w.kind == BS_WIRE_ACK)
-		return bs_wire_get_u64(&p->acked, payload, (size_t)p->w.payload_len, NULL) == 0;
+	if (p->w.kind == BS_WIRE_ACK) {
+		if (bs_wire_get_ack(&p->ack, payload, (size_t)p->w.payload_len, NULL) != 0)
+			return false;
+		p->acked = p->ack.held;
+	}
 	return true;
 }
 

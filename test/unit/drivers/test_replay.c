@@ -143,9 +143,9 @@ static void answer(struct peer *p, const struct bs_wire *w, const unsigned char 
 	}
 	if (w->kind == BS_WIRE_OPEN)
 		say_answer(p, w->session);
-	bs_wire_put_u64(out, p->next - 1);
+	bs_wire_put_ack(out, &(struct bs_wire_ack){ .held = p->next - 1, .durable = p->next - 1 });
 	if (p->next > 1 && !p->refuse && (p->acqs == 0 || p->acqs >= p->hold))
-		say(p, BS_WIRE_ACK, w->session, out, 8);
+		say(p, BS_WIRE_ACK, w->session, out, BS_WIRE_ACK_BYTES);
 	if (p->closed) {
 		bs_wire_put_outcome(out, &o);
 		say(p, BS_WIRE_OUTCOME, w->session, out, sizeof(out));

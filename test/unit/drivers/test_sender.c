@@ -35,12 +35,18 @@ static int say_answer(unsigned kind, uint64_t session, int code, uint32_t window
 	return say(kind, session, p, sizeof(p));
 }
 
+static int say_two(uint64_t session, uint64_t held, uint64_t durable)
+{
+	unsigned char p[BS_WIRE_ACK_BYTES];
+
+	bs_wire_put_ack(p, &(struct bs_wire_ack){
+				   .held = held, .durable = durable, .log = BS_WIRE_LOG_DURABLE });
+	return say(BS_WIRE_ACK, session, p, sizeof(p));
+}
+
 static int say_ack(uint64_t session, uint64_t seq)
 {
-	unsigned char p[8];
-
-	bs_wire_put_u64(p, seq);
-	return say(BS_WIRE_ACK, session, p, sizeof(p));
+	return say_two(session, seq, seq);
 }
 
 static int say_outcome(uint64_t session, int code)
@@ -120,6 +126,33 @@ static void a_good_scan(void)
 	      "outcome");
 	CHECK(out().kind == 0 && bs_sender_due(&s) == INT64_MAX, "then there is silence");
 	CHECK(say_outcome(99, -1) == 0 && s.code == 0, "an echo changes nothing");
+}
+
+/* What is held but not durable is kept, and nobody asks for it again. */
+static void held_and_durable(void)
+{
+	begin(4);
+	for (int i = 0; i < 4; i++)
+		CHECK(put(BS_WIRE_ACQ) == 0 && out().kind == BS_WIRE_ACQ, "message %d", i + 1);
+	CHECK(say_two(99, 4, 0) == 0 && s.count == 4 && put(BS_WIRE_ACQ) == BS_SENDER_FULL,
+	      "four that are held and not durable fill the window");
+	CHECK(say_two(99, 4, 3) == 0 && s.count == 1 && put(BS_WIRE_ACQ) == 0,
+	      "three that are durable make room");
+	CHECK(say_two(99, 3, 4) == BS_ERR_VALUE && s.count == 2 && s.ack.durable == 3, "%s",
+	      why.text);
+	CHECK(out_is(BS_WIRE_ACQ, 5), "the fifth goes out");
+	int64_t sent = now;
+
+	now += BS_SENDER_RESEND_NS - 1;
+	CHECK(say_two(99, 5, 3) == 0 && s.count == 2, "it is held");
+	now = sent + BS_SENDER_RESEND_NS;
+	CHECK(out().kind == BS_WIRE_HEARTBEAT, "which is progress: nothing is sent again");
+	bs_sender_reconnected(&s, now);
+	CHECK(out_is(BS_WIRE_ACQ, 4) && out_is(BS_WIRE_ACQ, 5) && s.resent == 2,
+	      "on a new connection all goes again that is not durable");
+	CHECK(say_two(99, 5, 5) == 0 && s.count == 0 && s.ack.log == BS_WIRE_LOG_DURABLE,
+	      "and is done with when it is");
+	CHECK(say_outcome(99, 0) == 0, "the end");
 }
 
 static void refusals(void)
@@ -335,6 +368,7 @@ int main(void)
 	CHECK(bs_sender_open(&s, SIZE_MAX / 2, &why) == BS_ERR_NOMEM, "%s", why.text);
 	CHECK(bs_sender_open(&s, 32 * 1024, &why) == 0, "a ring of 32 KiB");
 	a_good_scan();
+	held_and_durable();
 	refusals();
 	nonsense();
 	times();

@@ -49,7 +49,7 @@ static void round_trip(void)
 	      KINDS * 257);
 	CHECK(bs_crc32c(0, "123456789", 9) == 0xe3069283u, "the checksum is CRC-32C");
 	(void)sample(msg, BS_WIRE_ACQ, 4);
-	CHECK(memcmp(msg, "BSD1\1\0\2\0\4\0\0\0\0\0\0\0\x10\x32\x54\x76\x98\xba\xdc\xfe\x88\x77",
+	CHECK(memcmp(msg, "BSD1\2\0\2\0\4\0\0\0\0\0\0\0\x10\x32\x54\x76\x98\xba\xdc\xfe\x88\x77",
 		     26) == 0,
 	      "bytes on the wire are little-endian, in the page's order");
 }
@@ -129,11 +129,73 @@ static void named_faults(void)
 	(void)sample(msg, 77, 8);
 	CHECK(bs_wire_decode(&w, msg, len, &payload, &why) == BS_ERR_KIND, "kind: %s", why.text);
 	(void)sample(msg, BS_WIRE_ACK, 8);
-	bs_put_le(msg + 4, 2, 2);
-	CHECK(bs_wire_decode(&w, msg, len, &payload, &why) == BS_ERR_VERSION, "version: %s",
-	      why.text);
+	bs_put_le(msg + 4, 3, 2);
+	CHECK(bs_wire_decode(&w, msg, len, &payload, &why) == BS_ERR_VERSION &&
+		      strstr(why.text, "version 3, this side speaks version 2") != NULL &&
+		      !bs_wire_is_elder(&w, msg, len),
+	      "version: %s", why.text);
 	msg[0] = 'G';
 	CHECK(bs_wire_decode(&w, msg, len, &payload, &why) == BS_ERR_MAGIC, "magic: %s", why.text);
+}
+
+/* A peer of version 1 is told so by an answer that it can read. */
+static void elder(void)
+{
+	unsigned char msg[BS_WIRE_BYTES + 8];
+	unsigned char again[BS_WIRE_BYTES];
+	const unsigned char *payload;
+	struct bs_wire w = { .kind = BS_WIRE_CLOSE, .session = 7, .seq = 9, .version = 1 };
+	struct bs_wire seen;
+	struct bs_fail why;
+	int bad = 0;
+
+	memset(msg + BS_WIRE_BYTES, 5, 8);
+	bs_wire_encode(msg, &w, msg + BS_WIRE_BYTES, 8);
+	CHECK(msg[4] == 1 &&
+		      bs_wire_decode(&seen, msg, sizeof(msg), &payload, &why) == BS_ERR_VERSION,
+	      "a message of version 1: %s", why.text);
+	CHECK(bs_wire_is_elder(&seen, msg, sizeof(msg)) && seen.session == 7 && seen.seq == 9 &&
+		      seen.version == 1,
+	      "is known as what it is");
+	bs_wire_encode(again, &seen, msg + BS_WIRE_BYTES, 8);
+	CHECK(memcmp(again, msg, sizeof(again)) == 0, "an answer in its version is one");
+	for (size_t bit = 0; bit < sizeof(msg) * 8; bit++) {
+		msg[bit / 8] ^= (unsigned char)(1u << bit % 8);
+		bad += bs_wire_is_elder(&seen, msg, sizeof(msg));
+		msg[bit / 8] ^= (unsigned char)(1u << bit % 8);
+	}
+	for (size_t len = 0; len < sizeof(msg); len++)
+		bad += bs_wire_is_elder(&seen, msg, len);
+	CHECK(bad == 0, "with one wrong bit, or cut, it is believed in nothing (%d were)", bad);
+}
+
+static void acknowledgement(void)
+{
+	const struct bs_wire_ack a = { .held = UINT64_C(0x0102030405060708),
+				       .durable = 0x090a,
+				       .unprotected = 0x090b,
+				       .log = BS_WIRE_LOG_RELAXED };
+	unsigned char buf[BS_WIRE_ACK_BYTES + 1];
+	struct bs_wire_ack b;
+	struct bs_fail why;
+	int bad = 0;
+
+	memset(buf, 0xee, sizeof(buf));
+	bs_wire_put_ack(buf, &a);
+	CHECK(buf[0] == 8 && buf[8] == 10 && buf[16] == 11 && buf[24] == 1 && buf[32] == 0xee &&
+		      bs_wire_get_ack(&b, buf, BS_WIRE_ACK_BYTES, &why) == 0 && b.held == a.held &&
+		      b.durable == a.durable && b.unprotected == a.unprotected && b.log == a.log,
+	      "acknowledgement there and back");
+	for (size_t len = 0; len <= sizeof(buf); len++)
+		bad += len != BS_WIRE_ACK_BYTES &&
+		       bs_wire_get_ack(&b, buf, len, &why) != BS_ERR_LENGTH;
+	CHECK(bad == 0, "any other length is refused (%d were not)", bad);
+	bs_put_le(buf + 16, 0x090c, 8);
+	CHECK(bs_wire_get_ack(&b, buf, BS_WIRE_ACK_BYTES, &why) == BS_ERR_VALUE, "%s", why.text);
+	bs_wire_put_ack(buf, &(struct bs_wire_ack){ .held = 4, .durable = 5 });
+	CHECK(bs_wire_get_ack(&b, buf, BS_WIRE_ACK_BYTES, &why) == BS_ERR_VALUE, "%s", why.text);
+	bs_wire_put_ack(buf, &(struct bs_wire_ack){ .held = 4, .log = 3 });
+	CHECK(bs_wire_get_ack(&b, buf, BS_WIRE_ACK_BYTES, &why) == BS_ERR_VALUE, "%s", why.text);
 }
 
 static void answer_and_outcome(void)
@@ -266,6 +328,8 @@ int main(void)
 	every_truncation();
 	every_bit();
 	named_faults();
+	elder();
+	acknowledgement();
 	answer_and_outcome();
 	open_payload();
 	in_two_steps();

@@ -60,6 +60,7 @@ static bool say(void *arg, const unsigned char envelope[BS_WIRE_BYTES], const vo
 	unsigned char msg[1024];
 	const unsigned char *in;
 	struct bs_wire_answer v;
+	struct bs_wire_ack ack;
 	struct bs_wire w;
 
 	(void)arg;
@@ -79,8 +80,11 @@ static bool say(void *arg, const unsigned char envelope[BS_WIRE_BYTES], const vo
 		said.code = v.code;
 	if (w.kind == BS_WIRE_OUTCOME)
 		(void)bs_wire_get_outcome(&said.outcome, in, len, NULL);
-	if (w.kind == BS_WIRE_ACK && bs_wire_get_u64(&said.acked, in, len, NULL) == 0)
+	if (w.kind == BS_WIRE_ACK && bs_wire_get_ack(&ack, in, len, NULL) == 0) {
+		said.acked = ack.durable;
+		said.early += ack.held != ack.durable || ack.log != BS_WIRE_LOG_DURABLE;
 		said.early += r.count.gaps == 0 && r.count.rejected == 0 && said.acked > on_disk();
+	}
 	return true;
 }
 
