@@ -1,7 +1,10 @@
 /* board/emit/emit.c - see emit.h */
 #include "board/emit/emit.h"
 
+#include "core/thread/clock.h"
 #include "core/thread/thread.h"
+
+#define BACK_NS INT64_C(1000000000) /* an archive connects again within this time */
 
 void bs_emit_say(struct emit *e, enum bs_event_number number, int code, const char *text)
 {
@@ -40,8 +43,22 @@ void bs_emit_init(struct emit *e, struct bs_worker_env *env)
 	e->env = env;
 	e->archive.socket = e->viewers.socket = -1;
 	bs_lock_init(&e->lock, &e->wake);
+	if (atomic_load(&env->shm.s->taker[BS_TAKER_ARCHIVE].there))
+		atomic_store(&e->back_by_ns, bs_now_ns() + BACK_NS);
 	if (atomic_load(&scan->open)) /* a predecessor's */
 		bs_emit_note_scan(e, atomic_load(&scan->id), scan->session);
+}
+
+bool bs_emit_has_archive(struct emit *e)
+{
+	bool there = bs_endpoint_connections_now(&e->archive) != 0;
+
+	if (there)
+		atomic_store(&e->back_by_ns, 0);
+	else
+		there = bs_now_ns() < atomic_load(&e->back_by_ns);
+	atomic_store(&e->env->shm.s->taker[BS_TAKER_ARCHIVE].there, there);
+	return there;
 }
 
 void bs_emit_give_up(struct emit *e, struct bs_image_meta *m)

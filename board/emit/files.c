@@ -26,7 +26,8 @@ static void write_file(struct emit *e, struct bs_image_meta *m, const unsigned c
 	bs_count(&r->taken, 1);
 	atomic_store(&r->since_ns, bs_now_ns());
 	atomic_store(&e->file_since_ns, bs_now_ns());
-	if (bs_sinks_put(e, sink, &m->image.head, pixels - n, n, pixels, &why) == 0) {
+	if (bs_sinks_open(e, sink, &why) == 0 &&
+	    bs_sinks_put(e, sink, &m->image.head, pixels - n, n, pixels, &why) == 0) {
 		bs_count(&r->handed, 1);
 		atomic_fetch_add(&m->takers, 1);
 	} else {

@@ -30,7 +30,7 @@ int bs_sinks_open_all(struct emit *e, struct bs_fail *why)
 		if (e->sink[i].type == NULL)
 			return bs_fail(why, BS_ERR_UNSUPPORTED, "sink %u: no type '%s'", i + 1,
 				       site->sink[i].type);
-		if (!bs_emit_succeeds(e) || site->overload.sinks == BS_POLICY_WAIT)
+		if (!bs_emit_succeeds(e))
 			rc = bs_sinks_open(e, i, why);
 	}
 	return rc;

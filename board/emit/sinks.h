@@ -2,9 +2,9 @@
  * board/emit/sinks.h - the site's sinks: each a folder and the format of the files in it
  *
  * open_all (before there are threads) -> { open, put }* -> close_all.
- * open_all opens the sinks under the policy "wait", and in a service's first emit. In a process
- * that replaces another it leaves that to the takers (open), so that the process is ready at once
- * even when a disk hangs. One thread at a time uses one sink.
+ * open_all opens the sinks in a service's first emit. In a process that replaces another it leaves
+ * that to whoever writes the first file (open, at each image until it succeeds), so that it is
+ * ready at once even when a disk hangs or a folder is gone. One thread at a time uses one sink.
  */
 #ifndef BS_BOARD_EMIT_SINKS_H
 #define BS_BOARD_EMIT_SINKS_H

@@ -1,7 +1,6 @@
 /* board/emit/taker.c - see taker.h */
 #include "board/emit/taker.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 #include "core/thread/thread.h"
 
 #define ALIGN_BYTES 64u /* messages keep their place within a cache line: pixels stay aligned */
-#define SAY_NS      INT64_C(1000000000)
 #define FOLDER_NS   INT64_C(1000000000) /* then a folder that refused a piece is tried again */
 #define RETRY_NS    INT64_C(200000000)  /* then a piece that could not be read is tried again */
 
@@ -33,6 +31,8 @@ struct bs_taker {
 	bool disk;         /* and it is from the folder, where it is counted */
 	bool moving;       /* an image is on its way to the folder */
 	bool nobody;       /* the taker was not there for what was shed last */
+	bool held;         /* what is in hand was refused, and is offered again */
+	bool refused;      /* so was the last one that was offered: that is said once */
 	int64_t folder_ns; /* the folder refused a piece: next try; 0: it did not */
 	int64_t retry_ns;  /* a piece could not be read from it: next try; 0: it could */
 	int64_t since_ns;
@@ -53,24 +53,9 @@ static void count(_Atomic uint64_t *n, uint64_t by)
 /* With the lock held. */
 static void publish(struct bs_taker *t)
 {
-	atomic_store(&t->r->waiting, t->count + (t->busy && !t->disk) + t->moving);
+	atomic_store(&t->r->waiting, t->count + ((t->busy && !t->disk) || t->held) + t->moving);
 	atomic_store(&t->r->spill_waiting, atomic_load(&t->spill.pieces));
 	atomic_store(&t->r->spill_bytes, atomic_load(&t->spill.bytes));
-}
-
-bool bs_shed_due(struct bs_shed *s, const char *name, bool absent, uint64_t total,
-		 char line[BS_SHED_LINE])
-{
-	int64_t now = bs_now_ns();
-
-	if (s->count == 0 || (s->said_ns != 0 && now - s->said_ns < SAY_NS))
-		return false;
-	(void)snprintf(line, BS_SHED_LINE,
-		       "%s %s: %" PRIu64 " images shed, %" PRIu64 " since the start", name,
-		       absent ? "is not there" : "does not keep up", s->count, total);
-	s->count = 0;
-	s->said_ns = now;
-	return true;
 }
 
 /* With the lock held. */
@@ -184,7 +169,7 @@ bool bs_taker_push(struct bs_taker *t, const unsigned char *msg, size_t len)
 		(void)pthread_mutex_unlock(&t->lock);
 		return false;
 	}
-	direct = t->spec.attempt != NULL && !t->busy && !t->moving && t->count == 0 &&
+	direct = t->spec.attempt != NULL && !t->busy && !t->held && !t->moving && t->count == 0 &&
 		 atomic_load(&t->spill.pieces) == 0;
 	t->busy = t->busy || direct; /* the thread keeps off meanwhile */
 	t->disk = t->disk && !direct;
@@ -197,9 +182,8 @@ bool bs_taker_push(struct bs_taker *t, const unsigned char *msg, size_t len)
 	if (had) {
 		count(&t->r->handed, 1);
 	} else {
-		if (t->count == t->spec.queue) {
+		if (t->count == t->spec.queue)
 			shed_piece(t, pop(t, t->queue[t->first]));
-		}
 		put_piece(t->queue[(t->first + t->count) % t->spec.queue], msg, len);
 		t->count++;
 		(void)pthread_cond_broadcast(&t->change);
@@ -242,6 +226,11 @@ static bool next_image(struct bs_taker *t, bool *from_disk)
 	int rc;
 
 	*from_disk = false;
+	if (t->held) { /* older than any piece */
+		t->held = false;
+		t->retry_ns = 0;
+		return true;
+	}
 	while (atomic_load(&t->spill.pieces) > 0) {
 		t->busy = true;
 		t->disk = true;
@@ -293,6 +282,21 @@ static void keep(struct bs_taker *t, const unsigned char *buffer, bool front)
 		shed_piece(t, buffer);
 }
 
+/* Refused by a disk or for want of memory, which may pass; any other error is the image's own. */
+static bool offer_again(struct bs_taker *t, bool from_disk, int rc, const struct bs_fail *why)
+{
+	if (t->spec.policy != BS_POLICY_SPILL || (rc != BS_ERR_IO && rc != BS_ERR_NOMEM))
+		return false;
+	(void)pthread_mutex_lock(&t->lock);
+	if (!t->refused)
+		t->spec.say(t->spec.arg, why->text);
+	t->refused = true;
+	t->held = !from_disk;
+	t->retry_ns = bs_now_ns() + RETRY_NS;
+	(void)pthread_mutex_unlock(&t->lock);
+	return true;
+}
+
 /* Without the lock. False: broken off because the process ends; the image is kept or shed. */
 static bool deliver(struct bs_taker *t, bool from_disk)
 {
@@ -310,12 +314,19 @@ static bool deliver(struct bs_taker *t, bool from_disk)
 		(void)pthread_mutex_unlock(&t->lock);
 		return false;
 	}
+	if (msg != NULL && offer_again(t, from_disk, rc, &why))
+		return true;
+	t->refused = false;
 	if (rc != 0) {
+		struct bs_fail refusal = why;
+
+		if (from_disk && msg != NULL)
+			(void)bs_spill_give_up(&t->spill, rc, refusal.text, &why);
 		t->spec.say(t->spec.arg, why.text);
 		missed(t, msg, len);
-	}
-	if (from_disk && msg != NULL && bs_spill_drop(&t->spill, &why) != 0)
+	} else if (from_disk && bs_spill_drop(&t->spill, &why) != 0) {
 		t->spec.say(t->spec.arg, why.text);
+	}
 	/* last: a process that dies before this line counts one too many as lost, none too few */
 	count(rc == 0 ? &t->r->handed : &t->r->failed, 1);
 	return true;
@@ -354,6 +365,10 @@ static void *serve(void *arg)
 		publish(t);
 		(void)pthread_cond_broadcast(&t->change);
 	}
+	if (t->held)
+		keep(t, t->hand, true);
+	t->held = false;
+	publish(t);
 	(void)pthread_mutex_unlock(&t->lock);
 	return NULL;
 }
@@ -547,6 +562,8 @@ void bs_taker_close(struct bs_taker *t)
 {
 	if (t == NULL)
 		return;
+	const bool spills = t->spec.policy == BS_POLICY_SPILL;
+
 	if (t->has_thread) {
 		(void)pthread_mutex_lock(&t->lock);
 		atomic_store(&t->quit, true);
@@ -554,13 +571,12 @@ void bs_taker_close(struct bs_taker *t)
 		(void)pthread_mutex_unlock(&t->lock);
 		if (t->has_mover)
 			(void)pthread_join(t->mover, NULL);
-		if (t->spec.policy != BS_POLICY_SPILL) /* it delivers what waits */
+		if (!spills) /* it delivers what waits */
 			(void)pthread_join(t->thread, NULL);
 		(void)pthread_mutex_lock(&t->lock);
 		settle(t);
 		(void)pthread_mutex_unlock(&t->lock);
-		if (t->spec.policy ==
-		    BS_POLICY_SPILL) /* may hang, and then this process is killed */
+		if (spills) /* may hang, and then this process is killed */
 			(void)pthread_join(t->thread, NULL);
 		publish(t);
 	}

@@ -6,7 +6,9 @@
  * oldest image that waits is shed (dropped and counted): the newest are kept. Under BS_POLICY_SPILL
  * a second thread moves the oldest into a folder (board/emit/spill.h) once half of the queue is in
  * use; they are delivered first. When the folder is full or refuses, the queue sheds as above; the
- * folder is tried again every second, a piece that cannot be read from it every 200 ms.
+ * folder is tried again every second, a piece that cannot be read from it every 200 ms. So is,
+ * under this policy, what the taker refused with BS_ERR_IO or BS_ERR_NOMEM: no image is given up
+ * for an error that may pass. What it refuses for another reason is set aside as ".bad".
  * Everything is counted in the record in shared memory:
  * taken = handed + failed + shed + lost + what waits. lost: they were in the memory of a process
  * that died, or are in a folder that this one may not use. Pieces in the folder beyond that are
@@ -22,21 +24,12 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "board/emit/shed.h"
 #include "board/emit/spill.h"
 #include "ipc/shm/takers.h"
 
 #define BS_TAKER_QUEUE_MAX 64u
 #define BS_TAKER_STUCK_NS  INT64_C(1000000000) /* one image for so long: it is not waited for */
-
-/* Images that were shed, and the log was not told of yet. */
-struct bs_shed {
-	uint64_t count;
-	int64_t said_ns; /* the last line; 0: the next one is due at once */
-};
-#define BS_SHED_LINE 200
-/* True: a line is due (one a second at most), and line is it. total: since the start. */
-bool bs_shed_due(struct bs_shed *s, const char *name, bool absent, uint64_t total,
-		 char line[BS_SHED_LINE]);
 
 struct bs_taker;
 

@@ -83,7 +83,7 @@ static int send_archive(void *arg, struct bs_taker *taker, const unsigned char *
 
 	for (;;) {
 		int rc = bs_endpoint_send(archive, msg, len, NULL, 0, 0, why);
-		bool gone = bs_endpoint_connections_now(archive) == 0;
+		bool gone = !bs_emit_has_archive(t->e);
 		struct pollfd writable = { archive->send_fd, POLLIN, 0 };
 
 		bs_taker_absent(taker, rc != 0 && gone);

@@ -62,7 +62,7 @@ static bool wait_for_archive(struct emit *e, const struct bs_message *msg)
 		}
 		if (rc < 0)
 			bs_emit_fault(e, &why);
-		if (rc < 0 || bs_endpoint_connections_now(&e->archive) == 0 || bs_now_ns() > until)
+		if (rc < 0 || !bs_emit_has_archive(e) || bs_now_ns() > until)
 			break;
 		struct pollfd writable = { e->archive.send_fd, POLLIN, 0 };
 
@@ -79,8 +79,7 @@ static bool to_archive(struct emit *e, const struct bs_message *msg)
 
 	if (taker == NULL)
 		return wait_for_archive(e, msg);
-	if (e->env->site.overload.archive == BS_POLICY_KEEP_NEWEST &&
-	    bs_endpoint_connections_now(&e->archive) == 0) {
+	if (e->env->site.overload.archive == BS_POLICY_KEEP_NEWEST && !bs_emit_has_archive(e)) {
 		bs_taker_pass(taker, msg->at, msg->len);
 		return false;
 	}
@@ -94,7 +93,9 @@ static void send_image(struct emit *e, struct bs_image_meta *m, const struct bs_
 	if (e->viewers.socket >= 0) {
 		bool sent = bs_endpoint_send(&e->viewers, msg->at, msg->len, NULL, 0, 0, NULL) == 0;
 
-		if (sent && bs_endpoint_connections_now(&e->viewers) != 0)
+		/* a viewer keeps nothing: it counts where the site names no other taker */
+		if (sent && e->archive.socket < 0 && e->env->site.sinks == 0 &&
+		    bs_endpoint_connections_now(&e->viewers) != 0)
 			atomic_fetch_add(&m->takers, 1);
 		bs_count(&s->totals.published, 1);
 		bs_count(&s->taker[BS_TAKER_VIEWERS].taken, 1);
@@ -252,6 +253,8 @@ static void work(struct emit *e)
 		}
 		if (bs_worker_stop(env) && bs_ring_count(r) == 0)
 			return;
+		if (e->archive.socket >= 0)
+			(void)bs_emit_has_archive(e);
 		bs_bell_announce(&env->me->bell);
 		if (!bs_ring_look(r, atomic_load(&e->sent), &entry))
 			bs_worker_sleep(env, NULL, 0, INT64_MAX);

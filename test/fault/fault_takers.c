@@ -91,6 +91,96 @@ static void test_refused(void)
 	stop();
 }
 
+static bool kill_emit(void)
+{
+	long pid = service_number(&service, "\"name\":\"emit\"", "pid");
+
+	return pid > 0 && kill((pid_t)pid, SIGKILL) == 0;
+}
+
+/* Policy wait, a sink's folder that is gone when emit dies: its successor starts without it, and
+ * neither the scanner nor the reconstruction waits for a folder that nobody can make. */
+static void test_folder_gone(void)
+{
+	char out[160];
+	char away[160];
+	bool made;
+
+	if (!start("endpoints: { archive = \"\"; };\n" SERVICE_SINKS SERVICE_PROTOCOLS))
+		return;
+	(void)snprintf(out, sizeof(out), "%s/out", service.dir);
+	(void)snprintf(away, sizeof(away), "%s/away", service.dir);
+	made = rename(out, away) == 0 && close(open(out, O_WRONLY | O_CREAT, 0600)) == 0;
+	CHECK(made && kill_emit(), "a file stands in the folder's place, and emit is killed");
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	frames(4);
+	CHECK(peer_end(&p, 4 * 32) && p.outcome.undelivered == 4 && p.outcome.code == BS_ERR_IO,
+	      "it ends: %u undelivered, \"%s\"", p.outcome.undelivered, p.outcome.text);
+	CHECK(service_logs(&service, "out is no folder"), "and the log says why");
+	CHECK(unlink(out) == 0 && peer_good_scan(&p, "cart", 2) && p.outcome.undelivered == 0,
+	      "when the folder can be made again, files are written");
+	stop();
+}
+
+/* A viewer keeps nothing: what nobody else took was not delivered. */
+static void test_viewer(void)
+{
+	struct bs_endpoint viewer;
+	char url[160];
+
+	if (!start(SERVICE_PROTOCOLS))
+		return;
+	(void)snprintf(url, sizeof(url), "ipc://%s/run/viewers.ipc", service.dir);
+	CHECK(bs_endpoint_connect(&viewer, BS_ENDPOINT_VIEWERS_IN, url, 1 << 20, NULL) == 0 &&
+		      service_meets(&service, &viewer),
+	      "a viewer is there, the site's archive is not");
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	frames(3);
+	CHECK(peer_end(&p, 3 * 32) && p.outcome.code == BS_ERR_IO && p.outcome.images == 0 &&
+		      p.outcome.undelivered == 3,
+	      "its outcome: code %d, %llu images, %u undelivered", p.outcome.code,
+	      (unsigned long long)p.outcome.images, p.outcome.undelivered);
+	bs_endpoint_close(&viewer);
+	stop();
+}
+
+/* Images that an archive gets until none comes for this long. */
+static unsigned taken_by(struct bs_endpoint *archive, unsigned want)
+{
+	static unsigned char image[1 << 20];
+	unsigned got = 0;
+	size_t len;
+
+	while (bs_endpoint_recv(archive, image, sizeof(image), &len, got < want ? 5000 : 50,
+				NULL) == 0)
+		got++;
+	return got;
+}
+
+/* An emit that dies costs an archive that connects again nothing of what was made meanwhile. */
+static void test_archive_returns(const char *policy)
+{
+	struct bs_endpoint archive;
+	char body[2000];
+
+	(void)snprintf(body, sizeof(body), "overload: { archive = \"%s\"; queue = 64; };\n%s",
+		       policy, SERVICE_PROTOCOLS);
+	if (!start(body))
+		return;
+	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, 1 << 20,
+				  NULL) == 0 &&
+		      service_meets(&service, &archive) && peer_begin(&p, "cart"),
+	      "%s: an archive is there, a scan begins", policy);
+	frames(3);
+	CHECK(taken_by(&archive, 3) == 3 && kill_emit(), "it has three images, emit is killed");
+	frames(6);
+	CHECK(taken_by(&archive, 6) == 6, "it gets the other six");
+	CHECK(peer_end(&p, 9 * 32) && p.outcome.code == 0 && p.outcome.undelivered == 0,
+	      "and the outcome says that none is missing: %u", p.outcome.undelivered);
+	bs_endpoint_close(&archive);
+	stop();
+}
+
 /* Emit dies while images wait in its memory: the outcome of that very scan has them. */
 static void test_emit_dies(void)
 {
@@ -198,6 +288,10 @@ int main(void)
 {
 	test_wait();
 	test_refused();
+	test_folder_gone();
+	test_viewer();
+	test_archive_returns("wait");
+	test_archive_returns("keep_newest");
 	test_emit_dies();
 	test_busy_start();
 	test_cannot_start();

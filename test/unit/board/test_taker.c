@@ -249,6 +249,67 @@ static void test_spill(void)
 	bs_taker_close(c);
 }
 
+/* The files that were set aside; how many. */
+static unsigned remove_bad(void)
+{
+	struct dirent *d;
+	DIR *folder = opendir(dir);
+	unsigned n = 0;
+
+	while (folder != NULL && (d = readdir(folder)) != NULL)
+		n += strstr(d->d_name, ".bad") != NULL &&
+		     unlinkat(dirfd(folder), d->d_name, 0) == 0;
+	if (folder != NULL)
+		(void)closedir(folder);
+	return n;
+}
+
+static void give(int code)
+{
+	(void)pthread_mutex_lock(&lock);
+	answer = code;
+	entered = 0;
+	(void)pthread_mutex_unlock(&lock);
+}
+
+/* A disk that refuses for a while costs no image, neither the one in hand nor those on disk, not
+ * even over the end of the process; an image that is refused for what it is is set aside. */
+static void test_refused_spill(void)
+{
+	struct bs_taker *c = open_one(BS_POLICY_SPILL, 4, true);
+
+	give(bs_fail(&why, BS_ERR_IO, "read-only"));
+	set_gate(true);
+	for (unsigned i = 0; i < 20; i++) {
+		(void)push(c, i);
+		await_pause_ms(2);
+	}
+	CHECK(await(one_in_hand), "the sink is asked, and refuses");
+	uint64_t shed = atomic_load(&record.shed);
+
+	CHECK(atomic_load(&record.failed) == 0 && accounted() == 20 && bs_taker_quiet(c),
+	      "none of 20 is given up, %llu are shed", (unsigned long long)shed);
+	CHECK(said == 1 + (shed > 0), "it is said once: %u", said);
+	give(0);
+	(void)await(nothing_waits);
+	CHECK(in_order(0, 20 - (unsigned)shed) || (shed > 0 && gots == 20 - shed),
+	      "when it takes them again it gets %u, in order", gots);
+	give(bs_fail(&why, BS_ERR_IO, "read-only"));
+	for (unsigned i = 0; i < 3; i++)
+		(void)push(c, 50 + i);
+	CHECK(await(one_in_hand), "it refuses again");
+	bs_taker_close(c);
+	CHECK(atomic_load(&record.spill_waiting) == 3, "at the end all three are on disk");
+	set_gate(false);
+	c = open_one(BS_POLICY_SPILL, 4, true);
+	give(BS_ERR_FORMAT);
+	set_gate(true);
+	(void)await(nothing_waits);
+	CHECK(atomic_load(&record.failed) == 3 && gots == 0 && remove_bad() == 3,
+	      "refused for what they are they are set aside");
+	bs_taker_close(c);
+}
+
 /* What waits when the process ends goes to disk, and the next process delivers it. */
 static void test_restart(void)
 {
@@ -319,21 +380,6 @@ static bool cut(int n, off_t bytes)
 	return done;
 }
 
-/* The files that were set aside; how many. */
-static unsigned remove_bad(void)
-{
-	struct dirent *d;
-	DIR *folder = opendir(dir);
-	unsigned n = 0;
-
-	while (folder != NULL && (d = readdir(folder)) != NULL)
-		n += strstr(d->d_name, ".bad") != NULL &&
-		     unlinkat(dirfd(folder), d->d_name, 0) == 0;
-	if (folder != NULL)
-		(void)closedir(folder);
-	return n;
-}
-
 /* After a crash of the machine pieces are cut off: they fail, the others arrive, each once. */
 static void test_torn(void)
 {
@@ -386,6 +432,7 @@ int main(void)
 	test_stuck();
 	test_refuses();
 	test_spill();
+	test_refused_spill();
 	test_restart();
 	test_torn();
 	test_folder();
