@@ -79,8 +79,8 @@ static void watch_time(struct ingest *in, int64_t now)
 	struct bs_fail why;
 
 	if (in->state == BS_STATE_SCANNING) {
-		if (in->waiting != NULL)
-			in->heard_ns = now; /* nothing is taken from the socket meanwhile */
+		if (in->waiting != NULL) /* what is missed may lie in the socket meanwhile */
+			in->heard_ns = in->order.gap_since_ns = now;
 		if (in->order.held_count > 0 && now - in->order.gap_since_ns >= BS_GAP_NS)
 			bs_ingest_give_up_gap(in);
 	}
@@ -185,7 +185,10 @@ static int work(struct ingest *in)
 		if (!said && bs_endpoint_connections_now(&in->socket) != 0)
 			fds[n++] = (struct pollfd){ in->socket.send_fd, POLLIN, 0 };
 		bs_bell_announce(&env->me->bell);
-		bs_worker_sleep(env, fds, n, bs_ingest_has_work(in) ? 0 : INT64_MAX);
+		bs_worker_sleep(env, fds, n,
+				bs_ingest_has_work(in)           ? 0
+				: in->state == BS_STATE_SCANNING ? now + BS_LOOK_NS
+								 : INT64_MAX);
 	}
 }
 

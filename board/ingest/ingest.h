@@ -22,6 +22,9 @@
 #define BS_REFUSES_MAX 16u                  /* refusals that wait for the sender to read */
 #define BS_OUTCOME_NS  INT64_C(200000000)   /* an outcome is said again at most so often */
 #define BS_WATCH_NS    INT64_C(100000000)   /* the socket is looked at so often */
+#define BS_LOOK_NS     INT64_C(4000000)     /* a scan's socket is looked at so often */
+#define BS_AWAY_NS     INT64_C(5000000)     /* and what was not for longer may hold messages */
+#define BS_BACK_NS     INT64_C(20000000)    /* then nanomsg has read what lay in the kernel */
 #define BS_OPEN_NS     INT64_C(60000000000) /* a header waits at most this long for recon to arm */
 
 struct ingest {
@@ -51,8 +54,10 @@ struct ingest {
 	uint64_t acqs;        /* ACQ messages that came, used or not */
 	struct bs_fail fault; /* the first; code 0: none */
 	int64_t heard_ns;
-	int64_t behind_ns; /* since when messages may lie in the socket; 0: it was empty since */
-	int64_t apart_ns;  /* from a message's own time to its receipt, at least */
+	int64_t looked_ns; /* the socket was looked at */
+	int64_t back_ns;   /* it was, for the first time after more than BS_AWAY_NS */
+	int64_t empty_ns;  /* no message lay in it then */
+	int64_t apart_ns;  /* from a message's own time to when it was taken, at least */
 
 	/* what is to be said */
 	int64_t said_ns;

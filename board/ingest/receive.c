@@ -19,22 +19,34 @@ enum fate { DONE, LATER /* it waits for a slot, or for the scan before it to end
 #define CLOCK_MOST (INT64_MAX / 4) /* of a sender's clock that is believed */
 
 /*
- * When a message was here. One that lay in the socket while no slot was free came when its sender's
- * clock says, compared with those that were taken at once, but not before the wait began.
+ * When a message was here: now, where the socket was seen empty a moment ago. Else it may have lain
+ * there, because no slot was free or this process did not run: it came when its sender's clock
+ * says, compared with the message that was taken soonest, but not before the socket was empty.
  */
 static int64_t receipt(struct ingest *in, int64_t sent_ns, int64_t taken_ns)
 {
 	const bool sane = sent_ns > -CLOCK_MOST && sent_ns < CLOCK_MOST;
 	const int64_t apart = sane ? taken_ns - sent_ns : INT64_MAX;
+	int64_t came_ns;
 
-	if (in->behind_ns == 0) {
-		in->apart_ns = apart < in->apart_ns ? apart : in->apart_ns;
+	in->apart_ns = apart < in->apart_ns ? apart : in->apart_ns;
+	if (!sane || taken_ns - in->empty_ns <= BS_AWAY_NS)
 		return taken_ns;
-	}
-	if (!sane || in->apart_ns == INT64_MAX || apart < in->apart_ns)
-		return taken_ns;
-	return apart - in->apart_ns < taken_ns - in->behind_ns ? sent_ns + in->apart_ns
-							       : in->behind_ns;
+	came_ns = sent_ns + in->apart_ns;
+	return came_ns > in->empty_ns ? came_ns : in->empty_ns;
+}
+
+/*
+ * The socket is looked at. Empty, it has no message that came before; but where this process did
+ * not run for a while, nor did nanomsg's thread, which must read them first.
+ */
+static void note_look(struct ingest *in, bool empty, int64_t now_ns)
+{
+	if (now_ns - in->looked_ns > BS_AWAY_NS)
+		in->back_ns = now_ns;
+	in->looked_ns = now_ns;
+	if (empty && now_ns - in->back_ns > BS_BACK_NS)
+		in->empty_ns = now_ns;
 }
 
 /* ---- messages that are in order ---- */
@@ -299,12 +311,8 @@ static enum fate take_numbered(struct ingest *in, const struct message *m)
 		return DONE;
 	switch (m->w.kind) {
 	case BS_WIRE_ACQ:
-		if (take_acq(in, m, &item) == LATER) {
-			/* what is held beyond a gap may fill the pool */
-			if (m->w.seq != in->order.next && in->order.held_count > 0)
-				give_up_gap(in, m->w.seq);
-			return LATER;
-		}
+		if (take_acq(in, m, &item) == LATER)
+			return LATER; /* what is held fills half of the pool: slots come back */
 		break;
 	case BS_WIRE_CLOSE:
 		if (bs_wire_get_u64(&item.count, m->payload, (size_t)m->w.payload_len, &why) != 0)
@@ -455,8 +463,6 @@ static void settle(struct ingest *in, const unsigned char *msg, size_t len, int6
 	if (take_message(in, msg, len, received_ns) == LATER) {
 		if (in->waiting == NULL) {
 			in->waiting_since = received_ns;
-			if (in->behind_ns == 0)
-				in->behind_ns = received_ns;
 			bs_count(&in->env->me->waits, 1);
 		}
 		in->waiting = msg;
@@ -478,12 +484,13 @@ bool bs_ingest_receive(struct ingest *in)
 		size_t len;
 
 		if (bs_endpoint_take(&in->socket, &msg, &len, NULL) != 0) {
-			in->behind_ns = 0;
+			note_look(in, true, bs_now_ns());
 			break;
 		}
 		bs_count(&in->totals->messages, 1);
 		bs_count(&in->totals->bytes, len);
 		in->message_ns = bs_now_ns();
+		note_look(in, false, in->message_ns);
 		settle(in, msg, len, in->message_ns);
 		bs_worker_beat(in->env);
 		any = true;

@@ -301,6 +301,8 @@ static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
 	due = due_ns(p);
 	if (due > now_ns)
 		return 0;
+	if (p->o->speed <= 0.0)
+		due = now_ns;
 	rc = bs_sender_put(s, BS_WIRE_ACQ, payload, r->readout[p->next].len, due, why);
 	p->window_full = rc == BS_SENDER_FULL;
 	if (rc != 0)

@@ -262,12 +262,15 @@ static int left_of(const pid_t old[3])
 static void test_supervisor_killed(void)
 {
 	pid_t old[3];
+	int64_t now;
 
 	for (int i = 0; i < 3; i++)
 		old[i] = worker_pid(workers[i]);
+	now = bs_now_ns();
 	(void)kill(service.pid, SIGKILL);
 	(void)waitpid(service.pid, NULL, 0);
 	AWAIT(left_of(old) == 0);
+	printf("# all had ended %.1f ms after the signal\n", (double)(bs_now_ns() - now) * 1e-6);
 	CHECK(left_of(old) == 0, "the supervisor's death takes its workers along (%d left)",
 	      left_of(old));
 	CHECK(service_spawn(&service, NULL) && service_until(&service, "\"state\":\"idle\""),

@@ -17,7 +17,9 @@
 #define PROTOCOLS                                                                                  \
 	"protocols = ( { name = \"big\"; method = \"noop\"; matrix = [256, 256]; coils = 2;\n"     \
 	"    samples = 64; readouts = 32; silence_ms = 60000.0;\n"                                 \
-	"    image: { output = \"complex\"; }; trajectory: { type = \"radial2d\"; }; } );\n"
+	"    image: { output = \"complex\"; }; trajectory: { type = \"radial2d\"; }; },\n"         \
+	"  { name = \"timed\"; method = \"noop\"; " SERVICE_SPOKES                                 \
+	"budget: { image_ms = 250.0; admission = \"trust\"; }; } );\n"
 
 static struct service service;
 static struct peer p;
@@ -270,6 +272,32 @@ static void test_receipts(void)
 	CHECK(peer_end(&p, 32 * frames) && p.outcome.acquisitions == 32 * frames,
 	      "all readouts were taken");
 	bs_endpoint_close(&archive);
+	stop();
+}
+
+/*
+ * The receiving process stops for half a second, and every slot is free: the readout that was sent
+ * meanwhile makes a late image.
+ */
+static void test_stopped_ingest(void)
+{
+	pid_t ingest;
+
+	if (!start("archive = \"wait\"", SERVICE_SINKS, NULL))
+		return;
+	ingest = (pid_t)service_number(&service, "\"name\":\"ingest\"", "pid");
+	CHECK(peer_begin(&p, "timed"), "a scan of a protocol with a budget begins");
+	for (unsigned i = 0; i < 31; i++)
+		(void)peer_acq(&p, "timed", i, 0);
+	while (p.acked < 31 && peer_await(&p, BS_WIRE_ACK))
+		continue;
+	CHECK(ingest > 0 && kill(ingest, SIGSTOP) == 0, "31 of 32 readouts are held; it stops");
+	(void)peer_acq(&p, "timed", 31, 0);
+	await_pause_ms(500); /* how long it stands */
+	CHECK(kill(ingest, SIGCONT) == 0, "and goes on");
+	CHECK(peer_end(&p, 32) && p.outcome.images == 1 && p.outcome.late == 1,
+	      "%llu of %llu images missed a budget of 250 ms", (unsigned long long)p.outcome.late,
+	      (unsigned long long)p.outcome.images);
 	stop();
 }
 
@@ -529,6 +557,7 @@ int main(void)
 	test_dead_archive();
 	test_slow_viewer();
 	test_receipts();
+	test_stopped_ingest();
 	test_hung_disk("keep_newest", false);
 	test_hung_disk("spill", true);
 	test_hung_end();

@@ -164,6 +164,57 @@ static void test_counts(void)
 	good_after("counts");
 }
 
+/*
+ * The pool is full while a number is missing, and the number comes again within its time: nothing
+ * is given up, however long no slot comes back. 8 slots, a window of 4: 6 lie with a
+ * reconstruction that is stopped, 2 are held, and the next one waits.
+ */
+static void test_full_pool(void)
+{
+	static struct service small;
+	const struct service first = service;
+	pid_t recon;
+
+	CHECK(service_start_with(&small, SERVICE_PATIENT " acq_slots = 8;",
+				 SERVICE_SINKS SERVICE_PROTOCOLS, NULL),
+	      "a service of 8 slots starts");
+	peer_close(&p);
+	service = small;
+	CHECK(peer_open(&p, &small) && peer_begin(&p, "cart"), "a scan begins");
+	recon = (pid_t)service_number(&small, "\"name\":\"recon\"", "pid");
+	CHECK(recon > 0 && kill(recon, SIGSTOP) == 0, "recon is stopped");
+	for (unsigned i = 0; i < 10; i++) {
+		p.seq = 1 + i;
+		while (i == 7 && p.acked < 6 && peer_await(&p, BS_WIRE_ACK))
+			continue;
+		if (i != 6)
+			(void)peer_acq(&p, "cart", i, 0);
+	}
+	CHECK(service_reaches(&small, "\"name\":\"ingest\"", "waits", 1) == 1,
+	      "a message waits for a slot beyond the missing one");
+	p.seq = 7;
+	(void)peer_acq(&p, "cart", 6, 0);
+	await_pause_ms(2000); /* longer than a missing number is waited for */
+	CHECK(kill(recon, SIGCONT) == 0, "recon goes on");
+	for (unsigned i = 10; i < 32; i++) {
+		p.seq = 1 + i;
+		while (p.acked + 4 < p.seq && peer_await(&p, BS_WIRE_ACK))
+			continue;
+		(void)peer_acq(&p, "cart", i, 0);
+	}
+	p.seq = 33;
+	(void)peer_end(&p, 32);
+	expect_outcome("a number resent while the pool was full", 0);
+	CHECK(p.outcome.gaps == 0 && p.outcome.acquisitions == 32, "no gap (%llu), %llu readouts",
+	      (unsigned long long)p.outcome.gaps, (unsigned long long)p.outcome.acquisitions);
+	peer_close(&p);
+	CHECK(service_stop(&small) == 0, "it ends with 0");
+	service_remove(&small);
+	service = first;
+	CHECK(peer_open(&p, &service), "back to the first service");
+	good_after("a full pool");
+}
+
 /* ---- the conversation ---- */
 
 /* Before the first message of a scan is held, an ACK is of its header. */
@@ -314,11 +365,22 @@ static void test_oversize(void)
 
 int main(void)
 {
-	static void (*const tests[])(
-		void) = { test_gap,          test_far_number,  test_duplicates, test_reorder,
-			  test_too_late,     test_counts,      test_early_ack,  test_two_gaps,
-			  test_beyond_close, test_out_of_turn, test_again,      test_stops_half_way,
-			  test_heartbeats,   test_vanishes,    test_oversize };
+	static void (*const tests[])(void) = { test_gap,
+					       test_far_number,
+					       test_duplicates,
+					       test_reorder,
+					       test_too_late,
+					       test_counts,
+					       test_early_ack,
+					       test_two_gaps,
+					       test_beyond_close,
+					       test_full_pool,
+					       test_out_of_turn,
+					       test_again,
+					       test_stops_half_way,
+					       test_heartbeats,
+					       test_vanishes,
+					       test_oversize };
 
 	return expect_run(tests, sizeof(tests) / sizeof(tests[0]));
 }
