@@ -58,7 +58,7 @@ protocols = (
 CFG
 cd "$dir" || exit 1
 # without recordings the maps' file is not there, and its protocol is not needed
-[ -d "${DATA:-none}/scan" ] || sed -i '/name = "given"/,/acs24/d; s/name = "made".*/& );/' site.cfg
+[ -d "${DATA:-none}/scan" ] || sed -i '/name = "given"/,/acs24/d; s/\(name = "made".*\),$/\1 );/' site.cfg
 check "a scan with lines of calibration before it" "$BORESIDE" phantom -c site.cfg -p espirit \
 	--scanner --slice-order interleaved --calibration separate,16 --repetitions 2 --snr 50 \
 	-o separate.h5
