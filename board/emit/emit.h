@@ -49,6 +49,7 @@ struct emit {
 	_Atomic uint64_t scan, session; /* of the newest scan that has an image */
 	_Atomic int64_t back_by_ns; /* a predecessor's archive connects again by then; 0: none */
 	struct bs_shed unarchived;  /* the first thread's: the archive did not take them in time */
+	struct bs_fail unwritten;   /* the first image of a scan that no sink took; files.c's */
 };
 
 /* Once, before everything else. */

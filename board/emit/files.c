@@ -32,6 +32,8 @@ static void write_file(struct emit *e, struct bs_image_meta *m, const unsigned c
 		atomic_fetch_add(&m->takers, 1);
 	} else {
 		bs_count(&r->failed, 1);
+		if (e->unwritten.code == 0)
+			e->unwritten = why;
 		bs_emit_undelivered(e, m->session, 1);
 		bs_emit_fault(e, &why);
 	}
@@ -91,14 +93,18 @@ static void end_scan(struct emit *e, uint64_t entry)
 	uint64_t id = atomic_load(&scan->id);
 
 	await_takers(e);
-	uint64_t unsent = atomic_load(&scan->images_unsent);
+	const uint64_t unsent = atomic_load(&scan->images_unsent);
+	const struct bs_fail first = e->unwritten;
 
+	e->unwritten.code = 0;
 	if (!bs_entry_of(entry, id))
 		return;
 	if (unsent != 0 && scan->emit_code == 0) {
-		(void)snprintf(scan->emit_text, sizeof(scan->emit_text),
-			       "%llu images found nobody to take them (no archive, viewer or file)",
-			       (unsigned long long)unsent);
+		(void)snprintf(scan->emit_text, sizeof(scan->emit_text), "%llu images %s%.300s",
+			       (unsigned long long)unsent,
+			       first.code != 0 ? "were taken by nobody: "
+					       : "found nobody to take them (no archive or file)",
+			       first.code != 0 ? first.text : "");
 		scan->emit_code = BS_ERR_IO;
 	}
 	atomic_store(&scan->ended, id);

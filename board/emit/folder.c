@@ -13,52 +13,81 @@
 
 #include "core/protocol.h"
 
+/* The path without slashes at its end, in part, and the folder that it lies in, in parent. */
+static int split(char part[BS_PATH_MAX_], char parent[BS_PATH_MAX_], const char *path,
+		 struct bs_fail *why)
+{
+	size_t n = strlen(path);
+	const char *slash;
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	if (n == 0 || n >= BS_PATH_MAX_)
+		return bs_fail(why, BS_ERR_CONFIG, "folder '%s': empty or too long a name", path);
+	(void)snprintf(part, BS_PATH_MAX_, "%.*s", (int)n, path);
+	slash = strrchr(part, '/');
+	if (slash == NULL)
+		(void)snprintf(parent, BS_PATH_MAX_, ".");
+	else
+		(void)snprintf(parent, BS_PATH_MAX_, "%.*s",
+			       slash == part ? 1 : (int)(slash - part), part);
+	return 0;
+}
+
+/* What stat said of the folder that the last one is to be made in. */
+static int no_parent(struct bs_fail *why, const char *part, const char *parent, int error)
+{
+	if (error == ENOENT)
+		return bs_fail(why, BS_ERR_IO,
+			       "folder %s: %s is not there; only the last part of a path is made, "
+			       "so that a mistyped one is found: %s",
+			       part, parent, strerror(error));
+	return bs_fail(why, BS_ERR_IO, "folder %s: %s", part, strerror(error));
+}
+
 int bs_folder_make(const char *path, mode_t mode, struct bs_fail *why)
 {
 	char part[BS_PATH_MAX_];
+	char parent[BS_PATH_MAX_];
 	struct stat st;
+	int rc = split(part, parent, path, why);
 
-	if (path[0] == '\0' || strlen(path) >= sizeof(part))
-		return bs_fail(why, BS_ERR_CONFIG, "folder '%s': empty or too long a name", path);
-	(void)snprintf(part, sizeof(part), "%s", path);
-	for (char *p = part + 1;; p++) {
-		bool end = *p == '\0';
-
-		if (*p != '/' && !end)
-			continue;
-		*p = '\0';
-		if (mkdir(part, end ? mode : 0755) != 0 && errno != EEXIST)
-			return bs_fail(why, BS_ERR_IO, "folder %s: %s", part, strerror(errno));
-		if (end)
-			break;
-		*p = '/';
-	}
-	if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
-		return bs_fail(why, BS_ERR_IO, "%s is no folder", path);
+	if (rc != 0)
+		return rc;
+	if (mkdir(part, mode) != 0 && errno != EEXIST)
+		return no_parent(why, part, parent, errno);
+	if (stat(part, &st) != 0 || !S_ISDIR(st.st_mode))
+		return bs_fail(why, BS_ERR_IO, "%s is no folder", part);
 	return 0;
 }
 
 int bs_folder_usable(const char *path, struct bs_fail *why)
 {
 	char part[BS_PATH_MAX_];
+	char parent[BS_PATH_MAX_];
+	const char *where = part;
 	struct stat st;
-	char *slash;
+	int rc = split(part, parent, path, why);
 
-	if (path[0] == '\0' || strlen(path) >= sizeof(part))
-		return bs_fail(why, BS_ERR_CONFIG, "folder '%s': empty or too long a name", path);
-	(void)snprintf(part, sizeof(part), "%s", path);
-	/* the nearest one that is there: the others would be made in it */
-	while (stat(part, &st) != 0) {
-		slash = strrchr(part, '/');
-		if (errno != ENOENT || slash == NULL)
-			return bs_fail(why, BS_ERR_IO, "folder %s: %s", part, strerror(errno));
-		slash[slash == part ? 1 : 0] = '\0';
+	if (rc != 0)
+		return rc;
+	if (stat(part, &st) != 0) { /* it would be made */
+		where = parent;
+		if (errno != ENOENT || stat(parent, &st) != 0)
+			return no_parent(why, part, parent, errno);
 	}
 	if (!S_ISDIR(st.st_mode))
-		return bs_fail(why, BS_ERR_IO, "%s is no folder", part);
-	if (access(part, W_OK | X_OK) != 0)
-		return bs_fail(why, BS_ERR_IO, "folder %s: %s", part, strerror(errno));
+		return bs_fail(why, BS_ERR_IO, "%s is no folder", where);
+	if (access(where, W_OK | X_OK) != 0)
+		return bs_fail(why, BS_ERR_IO, "folder %s: %s", where, strerror(errno));
 	return 0;
+}
+
+bool bs_folder_gone(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) != 0 && errno == ENOENT;
 }
 
 int bs_folder_lock(int *fd, const char *path, const char *file, struct bs_fail *why)

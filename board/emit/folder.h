@@ -7,13 +7,14 @@
 #ifndef BS_BOARD_EMIT_FOLDER_H
 #define BS_BOARD_EMIT_FOLDER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "core/err.h"
 
 /*
- * Makes the folder and those above it; those that are there already are fine. mode: of the last
- * one, those above it get 0755. The reason names the one that failed.
+ * Makes the folder, with this mode, where the one that it lies in is there; one that is there
+ * already is fine. The reason names the one that failed.
  */
 int bs_folder_make(const char *path, mode_t mode, struct bs_fail *why);
 
@@ -22,6 +23,9 @@ int bs_folder_make(const char *path, mode_t mode, struct bs_fail *why);
  * names the one that is in the way.
  */
 int bs_folder_usable(const char *path, struct bs_fail *why);
+
+/* Nothing of that name is there. */
+bool bs_folder_gone(const char *path);
 
 /*
  * *fd: of the file of that name, locked, with this process's number in it; keep it open. -1 when

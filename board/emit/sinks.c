@@ -1,6 +1,7 @@
 /* board/emit/sinks.c - see sinks.h */
 #include "board/emit/sinks.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "board/emit/folder.h"
@@ -36,15 +37,39 @@ int bs_sinks_open_all(struct emit *e, struct bs_fail *why)
 	return rc;
 }
 
+/* Somebody deleted the sink's folder: it is made again, and that is said. */
+static bool made_again(struct emit *e, uint32_t sink)
+{
+	const char *dir = e->env->site.sink[sink].dir;
+	char line[BS_EVENT_TEXT];
+
+	if (!bs_folder_gone(dir) || bs_folder_make(dir, 0755, NULL) != 0)
+		return false;
+	(void)snprintf(line, sizeof(line), "%s was deleted: it is made again", dir);
+	bs_emit_say(e, BS_EVENT_LIMIT, 0, line);
+	return true;
+}
+
 int bs_sinks_put(struct emit *e, uint32_t sink, const struct bs_mrd_image *head,
 		 const unsigned char *attributes, size_t n, const unsigned char *pixels,
 		 struct bs_fail *why)
 {
+	struct bs_taker_record *r = &e->env->shm.s->taker[sink];
 	char text[BS_POOLS_ATTRIBUTES + 1];
+	struct bs_fail own = { 0 };
+	int rc;
 
 	memcpy(text, attributes, n);
 	text[n] = '\0';
-	return bs_sink_put(e->sink[sink].type, e->sink[sink].self, head, text, pixels, why);
+	rc = bs_sink_put(e->sink[sink].type, e->sink[sink].self, head, text, pixels, &own);
+	if (rc != 0 && made_again(e, sink)) {
+		own = (struct bs_fail){ 0 };
+		rc = bs_sink_put(e->sink[sink].type, e->sink[sink].self, head, text, pixels, &own);
+	}
+	(void)snprintf(r->refusal, sizeof(r->refusal), "%s", own.text);
+	if (rc != 0 && why != NULL)
+		*why = own;
+	return rc;
 }
 
 void bs_sinks_close_all(struct emit *e)

@@ -14,7 +14,10 @@
 int bs_sinks_open_all(struct emit *e, struct bs_fail *why);
 /* Makes the folder and opens the sink, unless it is open. */
 int bs_sinks_open(struct emit *e, uint32_t sink, struct bs_fail *why);
-/* attributes: n bytes, BS_POOLS_ATTRIBUTES at most. */
+/*
+ * attributes: n bytes, BS_POOLS_ATTRIBUTES at most. A folder that was deleted is made again. Why an
+ * image was refused stands in the taker's record until the next one.
+ */
 int bs_sinks_put(struct emit *e, uint32_t sink, const struct bs_mrd_image *head,
 		 const unsigned char *attributes, size_t n, const unsigned char *pixels,
 		 struct bs_fail *why);

@@ -40,6 +40,7 @@ void bs_status_takers(struct bs_doc *d, const struct bs_shared *s)
 		bs_doc_number(d, "spill_waiting", atomic_load(&r->spill_waiting));
 		bs_doc_number(d, "spill_bytes", atomic_load(&r->spill_bytes));
 		bs_doc_real(d, "in_hand_ms", held_ms(r));
+		bs_doc_chars(d, "refusal", r->refusal, sizeof(r->refusal) - 1);
 		bs_doc_close(d);
 	}
 	bs_doc_close(d);
@@ -65,5 +66,7 @@ void bs_status_takers_table(struct bs_text *t, const struct bs_shared *s)
 		if (lost != 0)
 			bs_text_put(t, ", %" PRIu64 " lost", lost);
 		bs_text_put(t, "%s\n", held_ms(r) > 1000.0 ? ", stuck" : "");
+		if (r->refusal[0] != '\0')
+			bs_text_put(t, "  refused the last one: %.383s\n", r->refusal);
 	}
 }

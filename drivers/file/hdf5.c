@@ -154,8 +154,15 @@ void bs_mrdh5_silence(void)
 
 static herr_t take_first(unsigned n, const H5E_error2_t *e, void *text)
 {
-	if (n == 0 && e->desc != NULL)
+	static const char mark[] = "error message = '"; /* errno's words, behind time and name */
+	const char *words = n == 0 && e->desc != NULL ? strstr(e->desc, mark) : NULL;
+
+	if (words != NULL) {
+		words += strlen(mark);
+		(void)snprintf(text, 160, "%.*s", (int)strcspn(words, "'"), words);
+	} else if (n == 0 && e->desc != NULL) {
 		(void)snprintf(text, 160, "%s", e->desc);
+	}
 	return 0;
 }
 

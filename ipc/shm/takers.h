@@ -22,6 +22,7 @@ struct bs_taker_record {
 	_Atomic uint32_t waiting;                    /* in memory now, the one in hand included */
 	_Atomic int64_t since_ns;                    /* it has one in hand since; 0: none */
 	_Atomic uint32_t there;                      /* the archive: it was connected just now */
+	char refusal[384]; /* emit: why it did not take the last image it was given; "": it did */
 };
 
 #endif

@@ -70,24 +70,35 @@ static void test_wait(void)
 	stop();
 }
 
-/* A sink whose folder is gone, written by the waiting policy. */
+/* A sink whose folder is gone, written by the waiting policy: it is made again where it can be. */
 static void test_refused(void)
 {
 	char from[160];
 	char to[160];
+	char words[192];
 
 	if (!start("endpoints: { archive = \"\"; };\n" SERVICE_SINKS SERVICE_PROTOCOLS))
 		return;
 	(void)snprintf(from, sizeof(from), "%s/out", service.dir);
 	(void)snprintf(to, sizeof(to), "%s/away", service.dir);
-	CHECK(rename(from, to) == 0, "somebody moves the sink's folder away");
+	CHECK(rename(from, to) == 0 && close(open(from, O_WRONLY | O_CREAT, 0600)) == 0,
+	      "somebody puts a file in the place of the sink's folder");
 	CHECK(peer_begin(&p, "cart"), "a scan begins");
 	frames(4);
 	(void)peer_end(&p, 4 * 32);
-	CHECK(p.outcome.images == 0 && p.outcome.undelivered == 4 && p.outcome.code == BS_ERR_IO,
+	CHECK(p.outcome.images == 0 && p.outcome.undelivered == 4 && p.outcome.code == BS_ERR_IO &&
+		      strstr(p.outcome.text, "Not a directory") != NULL,
 	      "no image was taken: %u undelivered, \"%s\"", p.outcome.undelivered, p.outcome.text);
-	CHECK(rename(to, from) == 0 && peer_good_scan(&p, "cart", 2) && p.outcome.undelivered == 0,
-	      "the folder is back: the next scan's count starts at 0 (%u)", p.outcome.undelivered);
+	(void)snprintf(words, sizeof(words), "\"refusal\":\"%s/", from);
+	CHECK(service_until(&service, words), "the status says why, too");
+	CHECK(unlink(from) == 0 && peer_good_scan(&p, "cart", 2) && p.outcome.undelivered == 0,
+	      "without either, the folder is made again: the next scan's images are in it (%u "
+	      "undelivered)",
+	      p.outcome.undelivered);
+	(void)snprintf(words, sizeof(words), "%s was deleted: it is made again", from);
+	CHECK(access(from, W_OK) == 0 && service_logs(&service, words) &&
+		      service_until(&service, "\"refusal\":\"\""),
+	      "which the log says");
 	stop();
 }
 

@@ -78,6 +78,15 @@ keys=$grid more='endpoints: { archive = "ipc://file"; };'
 refused cartesian endpoints.archive 'a file that is no socket stands there'
 keys=$grid more='sinks = ( { type = "png"; dir = "out_"; }, { type = "cfl"; dir = "file/x"; } );'
 refused cartesian 'sinks.[1].dir' 'Not a directory'
+keys=$grid more='sinks = ( { type = "png"; dir = "ouput/png"; } );'
+refused cartesian 'sinks.[0].dir' '/ouput is not there; only the last part of a path is made'
+keys=$grid node='cache_dir = "no/cache";'
+site cartesian
+sed -i 's/cache_dir = ""; //' site.cfg
+"$BORESIDE" check site.cfg >out 2>err
+[ $? -eq 1 ] && grep -q 'node.cache_dir: .*/no is not there' err && echo "ok check: $(cat err)" ||
+	echo "not ok a cache_dir whose parent is not there: $(cat err)"
+node=
 keys=$grid more='overload: { archive = "spill"; spill_dir = "file"; };'
 refused cartesian overload.spill_dir 'is no folder'
 keys="$sizes trajectory: { type = \"file\"; file = \"path.cfl\"; };"

@@ -49,14 +49,22 @@ int main(void)
 	if (mkdtemp(dir) == NULL)
 		return 1;
 	(void)snprintf(deep, sizeof(deep), "%s/a/b/c", dir);
-	CHECK(bs_folder_usable(deep, &why) == 0 && stat(deep, &st) != 0,
-	      "it could be made, and is not there yet");
+	CHECK(bs_folder_usable(deep, &why) == BS_ERR_IO &&
+		      strstr(why.text, "/a/b is not there") != NULL,
+	      "a mistyped one would not be made: %s", why.text);
+	CHECK(bs_folder_make(deep, 0750, &why) == BS_ERR_IO &&
+		      strstr(why.text, "/a/b is not there") != NULL && bs_folder_gone(deep),
+	      "nor is it: %s", why.text);
 	CHECK(bs_folder_usable("/dev/null", &why) == BS_ERR_IO, "a device: %s", why.text);
 	CHECK(bs_folder_usable("/dev/null/a", &why) == BS_ERR_IO, "below it: %s", why.text);
+	CHECK(bs_folder_make("/dev/null", 0750, &why) == BS_ERR_IO, "no folder: %s", why.text);
+	(void)snprintf(deep, sizeof(deep), "%s/a//", dir);
+	CHECK(bs_folder_usable(deep, &why) == 0 && bs_folder_gone(deep),
+	      "it could be made, and is not there yet");
 	CHECK(bs_folder_make(deep, 0750, &why) == 0 && stat(deep, &st) == 0 &&
 		      (st.st_mode & 0777) == 0750 && bs_folder_make(deep, 0750, &why) == 0 &&
-		      bs_folder_usable(deep, &why) == 0,
-	      "folders are made, those that are there are fine");
+		      bs_folder_usable(deep, &why) == 0 && !bs_folder_gone(deep),
+	      "the last part of a path is made, what is there is fine");
 	pid_t pid = holder();
 
 	(void)snprintf(number, sizeof(number), "process %d", (int)pid);
