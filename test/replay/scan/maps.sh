@@ -52,13 +52,13 @@ protocols = (
 	  samples = 64; $quiet $steps image: { maps = "espirit"; map_sets = 2; }; },
 	{ name = "few"; method = "sense"; $spokes readouts = 6; $quiet
 	  image: { maps = "espirit"; }; },
-	{ name = "made"; $prisma $quiet image: { combine = "sense"; maps = "espirit"; }; },
 	{ name = "given"; $prisma $quiet image: { combine = "sense";
-	  maps_file = "${DATA:-none}/scan/ref/prisma2d_maps_acs24"; }; } );
+	  maps_file = "${DATA:-none}/scan/ref/prisma2d_maps_acs24"; }; },
+	{ name = "made"; $prisma $quiet image: { combine = "sense"; maps = "espirit"; }; } );
 CFG
 cd "$dir" || exit 1
 # without recordings the maps' file is not there, and its protocol is not needed
-[ -d "${DATA:-none}/scan" ] || sed -i '/name = "given"/,/acs24/d; s/\(name = "made".*\),$/\1 );/' site.cfg
+[ -d "${DATA:-none}/scan" ] || sed -i '/name = "given"/,/acs24/d' site.cfg
 check "a scan with lines of calibration before it" "$BORESIDE" phantom -c site.cfg -p espirit \
 	--scanner --slice-order interleaved --calibration separate,16 --repetitions 2 --snr 50 \
 	-o separate.h5
