@@ -70,12 +70,13 @@ EXE   := $(B)/boreside
 BENCH := $(B)/test/bench/bench
 PAPER := $(B)/test/paper/paper
 UNITS := $(patsubst %.c,$(B)/%,$(call find,test/fault test/replay,*.c) \
-         $(call find,test/unit,test_*.c) $(call find,test/twin,*.c))
+         $(call find,test/unit,test_*.c) $(call find,test/twin,*.c)) \
+         $(B)/test/simulate/simulate
 TOOLS := $(BENCH) $(PAPER) $(patsubst %.c,$(B)/%,$(wildcard test/soak/*.c))
 SCRIPTS := $(call find,test/unit test/replay test/fault,*.sh)
 
-.PHONY: all help setup demo test tests tools tsan bench reproduce ladder fuzz fuzzers lint format \
-        tidy hooks install uninstall clean
+.PHONY: all help setup demo test tests simulate tools tsan bench reproduce ladder fuzz fuzzers lint \
+        format tidy hooks install uninstall clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: $(EXE)
@@ -84,6 +85,7 @@ help:
 	@echo 'make [GPU=auto|0|1] [SANITIZE=address,undefined|thread] [CC=gcc|clang]   boreside'
 	@echo 'make demo       a simulated scan through the service: images, a table of latencies'
 	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings)'
+	@echo 'make simulate   ingest under simulated faults (SCHEDULES=1000000); a seed repeats one'
 	@echo 'make bench      the operators against a floor, the service against a bare socket'
 	@echo 'make reproduce  the experiments of the papers: build/reproduce/REPORT.md (minutes)'
 	@echo 'make ladder     the optimizations of the papers, one after the other, on this GPU'
@@ -114,6 +116,12 @@ SHARED := $(addprefix $(B)/test/,$(addprefix unit/,core/test_ring core/test_pool
           board/test_taker) fault/fault_takers)
 tsan: $(SHARED) $(EXE)
 	@BORESIDE=$(abspath $(EXE)) bash test/run.sh $(SHARED)
+
+# Ingest under a simulated network, disk and process table: test/simulate/simulate.h
+SCHEDULES ?= 1000000
+simulate: setup
+	@$(MAKE) --no-print-directory -j$$(nproc) $(SIMULATE)
+	@$(SIMULATE) --schedules $(SCHEDULES)
 
 tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
        $(B)/test/support/block_hook.so
@@ -148,6 +156,18 @@ objects    = $(patsubst %.c,$(B)/%.o,$(call find,$(1),*.c)) $(call cu_objects,$(
 $(BENCH): $(call objects,test/bench)
 $(PAPER): $(call objects,test/paper) $(B)/test/bench/rows.o $(B)/test/bench/inputs.o
 $(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
+
+# The simulator stops and kills real code between any two of its steps: those sources are built for
+# it, with each step counted and their variables in sections that it can set anew.
+SIMULATE := $(B)/test/simulate/simulate
+STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/ingest,*.c))
+$(SIMULATE): $(call objects,test/simulate) $(STEPPED)
+$(SIMULATE): private SAN += $(call wrap,bs_worker_sleep bs_usage_publish bs_rt_enter bs_rt_lock \
+	nanosleep read write)
+$(B)/stepped/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -include test/simulate/step.h -fsanitize-coverage=trace-pc -c -o $@ $<
+	objcopy --rename-section .bss=worker_bss --rename-section .data=worker_data $@
 
 # Preloaded by tests: counts allocations, hangs the disk; never sanitized themselves.
 $(B)/test/%_hook.so: test/%_hook.c test/support/alloc_hook.h

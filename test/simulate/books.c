@@ -1,0 +1,267 @@
+/* test/simulate/books.c - see books.h */
+#include "test/simulate/books.h"
+
+#include <string.h>
+
+#include "ipc/wire/mrd.h"
+
+static struct book book[BOOKS];
+static unsigned books;
+
+void books_reset(void)
+{
+	books = 0;
+}
+
+struct book *books_open(uint64_t session)
+{
+	struct book *b = &book[books < BOOKS ? books++ : BOOKS - 1];
+
+	memset(b, 0, sizeof(*b));
+	b->session = session;
+	return b;
+}
+
+struct book *books_find(uint64_t session)
+{
+	for (unsigned i = books; i > 0; i--)
+		if (book[i - 1].session == session)
+			return &book[i - 1];
+	return NULL;
+}
+
+/* ---- readouts ---- */
+
+static float sample(uint64_t session, uint64_t seq, uint32_t i)
+{
+	return (float)((session ^ (session >> 29) ^ (seq * 7919 + i * 104729)) % 8191);
+}
+
+size_t books_acq(unsigned char out[BOOK_ACQ_BYTES], const struct book *b, uint64_t seq, bool bad,
+		 uint64_t flags)
+{
+	struct bs_mrd_acq head = { .version = 1,
+				   .flags = flags,
+				   .scan_counter = (uint32_t)seq,
+				   .number_of_samples = BOOK_SAMPLES,
+				   .available_channels = 1,
+				   .active_channels = 1,
+				   .sample_time_us = 5.0f,
+				   .user_int = { (int32_t)(uint32_t)b->session,
+						 (int32_t)(uint32_t)(b->session >> 32) } };
+	float data[BOOK_SAMPLES * 2];
+
+	head.idx.kspace_encode_step_1 = (uint16_t)(seq % BOOK_LINES);
+	if (bad)
+		head.idx.slice = 99;
+	bs_mrd_put_acq(out, &head);
+	for (uint32_t i = 0; i < BOOK_SAMPLES * 2; i++)
+		data[i] = sample(b->session, seq, i);
+	memcpy(out + BS_MRD_ACQ_BYTES, data, sizeof(data));
+	return BOOK_ACQ_BYTES;
+}
+
+static uint64_t session_of(const struct bs_mrd_acq *head)
+{
+	return (uint64_t)(uint32_t)head->user_int[1] << 32 | (uint32_t)head->user_int[0];
+}
+
+void books_saw(const struct bs_mrd_acq *head, const float *samples)
+{
+	const uint64_t seq = head->scan_counter;
+	struct book *b = books_find(session_of(head));
+
+	if (b == NULL || seq == 0 || seq > b->numbers || (b->mark[seq] & MARK_ACQ) == 0) {
+		sim_broken("the reconstruction has a readout that nobody sent");
+		return;
+	}
+	if (b->mark[seq] & MARK_BAD)
+		sim_broken("readout %llu was to be refused", (unsigned long long)seq);
+	if (b->mark[seq] & MARK_THIS_RUN)
+		sim_broken("readout %llu comes twice to one run of the reconstruction",
+			   (unsigned long long)seq);
+	if (b->mark[seq] & MARK_GAP)
+		sim_broken("readout %llu was named as missing", (unsigned long long)seq);
+	if (b->ended)
+		sim_broken("readout %llu comes after the scan's end", (unsigned long long)seq);
+	for (uint64_t later = seq + 1; later <= b->numbers; later++)
+		if (b->mark[later] & MARK_THIS_RUN) {
+			sim_broken("readout %llu comes after %llu", (unsigned long long)seq,
+				   (unsigned long long)later);
+			break;
+		}
+	if (!(head->flags & BS_MRD_IS_DUMMY))
+		for (uint32_t i = 0; i < BOOK_SAMPLES * 2; i++)
+			if (samples[i] != sample(b->session, seq, i)) {
+				sim_broken("sample %u of readout %llu is not what was sent", i,
+					   (unsigned long long)seq);
+				break;
+			}
+	b->mark[seq] |= MARK_THIS_RUN | MARK_PUSHED;
+}
+
+void books_recon_opens(uint64_t session)
+{
+	struct book *b = books_find(session);
+
+	if (b == NULL)
+		return;
+	if (b->opened && !b->lost)
+		sim_broken("a scan begins twice");
+	b->opened = true;
+	b->ended = false;
+}
+
+void books_recon_ends(uint64_t session)
+{
+	struct book *b = books_find(session);
+
+	if (b == NULL)
+		return;
+	b->ended = true;
+	b->made = 0;
+	for (uint64_t seq = 1; seq <= b->numbers; seq++)
+		b->made += (b->mark[seq] & MARK_THIS_RUN) != 0;
+}
+
+void books_recon_gone(void)
+{
+	for (unsigned i = 0; i < books; i++)
+		for (uint64_t seq = 1; seq <= book[i].numbers; seq++)
+			book[i].mark[seq] &= (uint8_t)~MARK_THIS_RUN;
+}
+
+void books_lost(void)
+{
+	for (unsigned i = 0; i < books; i++)
+		book[i].lost = true;
+}
+
+/* ---- what the service has, and says ---- */
+
+bool books_delivered(const unsigned char *msg, size_t len)
+{
+	const unsigned char *payload;
+	struct bs_fail why;
+	struct bs_wire w;
+	struct book *b;
+
+	if (bs_wire_decode(&w, msg, len, &payload, &why) != 0 || w.kind == BS_WIRE_HEARTBEAT)
+		return false;
+	b = books_find(w.session);
+	if (b != NULL && w.seq >= 1 && w.seq <= b->numbers)
+		b->mark[w.seq] |= MARK_DELIVERED;
+	return w.kind == BS_WIRE_OPEN || w.kind == BS_WIRE_CLOSE;
+}
+
+void books_gap(uint64_t session, uint64_t first, uint64_t count)
+{
+	struct book *b = books_find(session);
+
+	SAY("gap of %llu from %llu on", (unsigned long long)count, (unsigned long long)first);
+	if (b == NULL)
+		return;
+	b->gaps += count;
+	for (uint64_t seq = first; seq < first + count && seq < BOOK_NUMBERS; seq++) {
+		if (b->mark[seq] & (MARK_GAP | MARK_OWED | MARK_THIS_RUN))
+			sim_broken("number %llu is named as missing: it was acknowledged, seen or "
+				   "named before",
+				   (unsigned long long)seq);
+		b->mark[seq] |= MARK_GAP;
+	}
+}
+
+static void heard_ack(struct book *b, const struct bs_wire_ack *ack)
+{
+	const uint64_t held = ack->held;
+
+	if (held > b->numbers) {
+		sim_broken("%llu is acknowledged, %llu were made", (unsigned long long)held,
+			   (unsigned long long)b->numbers);
+		return;
+	}
+	for (uint64_t seq = b->held + 1; seq <= held; seq++) {
+		if (b->mark[seq] & MARK_GAP)
+			continue;
+		if (!(b->mark[seq] & MARK_DELIVERED))
+			sim_broken("number %llu is acknowledged and never came",
+				   (unsigned long long)seq);
+		b->mark[seq] |= MARK_OWED;
+	}
+	b->held = held > b->held ? held : b->held;
+	b->durable = ack->durable > b->durable ? ack->durable : b->durable;
+}
+
+/* The service ended it before its sender did. */
+static bool cut_short(int code)
+{
+	return code == BS_ERR_TIMEOUT || code == BS_ERR_ABORTED || code == BS_ERR_STATE;
+}
+
+/* Of a scan that no dead process held: each readout was seen, named or refused. */
+static void judge_whole(const struct book *b, const struct bs_wire_outcome *o)
+{
+	uint64_t missing = 0;
+	uint64_t refused = 0;
+
+	if (b->opened && !b->ended)
+		sim_broken("an outcome before the scan's last image");
+	if (o->acquisitions != b->made)
+		sim_broken("OUTCOME says %llu acquisitions, the reconstruction saw %llu",
+			   (unsigned long long)o->acquisitions, (unsigned long long)b->made);
+	if (o->gaps != b->gaps)
+		sim_broken("OUTCOME says %llu gaps, %llu were named", (unsigned long long)o->gaps,
+			   (unsigned long long)b->gaps);
+	for (uint64_t seq = 1; seq <= b->numbers; seq++) {
+		const unsigned m = b->mark[seq];
+
+		refused += (m & (MARK_BAD | MARK_GAP)) == MARK_BAD;
+		if ((m & (MARK_ACQ | MARK_BAD)) != MARK_ACQ || (m & (MARK_GAP | MARK_THIS_RUN)))
+			continue;
+		missing++;
+		if (m & MARK_OWED)
+			sim_broken("readout %llu was acknowledged and is lost",
+				   (unsigned long long)seq);
+		else if (!cut_short(o->code))
+			sim_broken("readout %llu is missing and not named",
+				   (unsigned long long)seq);
+	}
+	if (o->code == 0 && (missing > 0 || b->gaps > 0 || b->bad > 0))
+		sim_broken("OUTCOME says that all is well: %llu missing, %llu gaps, %llu refused",
+			   (unsigned long long)missing, (unsigned long long)b->gaps,
+			   (unsigned long long)b->bad);
+	if (o->rejected < refused && b->held == b->numbers)
+		sim_broken("OUTCOME counts %llu rejected, %llu had to be",
+			   (unsigned long long)o->rejected, (unsigned long long)refused);
+}
+
+static void heard_outcome(const struct book *b, const struct bs_wire_outcome *o)
+{
+	SAY("outcome %d: %llu acquisitions, %llu gaps: %s", o->code,
+	    (unsigned long long)o->acquisitions, (unsigned long long)o->gaps, o->text);
+	if (o->code != 0 && o->text[0] == '\0')
+		sim_broken("an outcome of code %d has no words", o->code);
+	if (o->code == 0 && b->made != b->acqs)
+		sim_broken("OUTCOME says that all is well: %llu readouts of %llu were seen",
+			   (unsigned long long)b->made, (unsigned long long)b->acqs);
+	if (!b->lost)
+		judge_whole(b, o);
+	else if (o->code == BS_ERR_SEQUENCE && o->gaps == 0 && b->gaps == 0)
+		sim_broken("OUTCOME speaks of gaps and names none");
+}
+
+void books_heard(const struct bs_wire *w, const unsigned char *payload, size_t len)
+{
+	struct book *b = books_find(w->session);
+	struct bs_wire_outcome o;
+	struct bs_wire_ack ack;
+
+	if (b == NULL)
+		return;
+	if (w->kind == BS_WIRE_ACCEPT)
+		b->accepted = true;
+	if (w->kind == BS_WIRE_ACK && bs_wire_get_ack(&ack, payload, len, NULL) == 0)
+		heard_ack(b, &ack);
+	if (w->kind == BS_WIRE_OUTCOME && bs_wire_get_outcome(&o, payload, len, NULL) == 0)
+		heard_outcome(b, &o);
+}

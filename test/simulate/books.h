@@ -1,0 +1,71 @@
+/*
+ * test/simulate/books.h - what became of each message, by those who sent it and those who saw it
+ *
+ * One book for each scan of a sender. Promises are judged by it: what the network brought to the
+ * service, what the service acknowledged, what it named as missing, what the reconstruction saw.
+ * A readout says in its header which scan it is of (user_int) and its number (scan_counter); its
+ * samples follow from both.
+ */
+#ifndef BS_TEST_SIMULATE_BOOKS_H
+#define BS_TEST_SIMULATE_BOOKS_H
+
+#include "core/mrd.h"
+#include "ipc/wire/wire.h"
+#include "test/simulate/simulate.h"
+
+#define BOOKS        64u  /* scans of a schedule */
+#define BOOK_NUMBERS 512u /* messages of a scan */
+#define BOOK_SAMPLES 16u  /* of a readout */
+#define BOOK_LINES   8u   /* of a frame */
+
+enum book_mark {
+	MARK_ACQ = 1,       /* the sender: a readout */
+	MARK_BAD = 2,       /* the sender: one that the service must refuse */
+	MARK_DELIVERED = 4, /* the network: the service had it, whole */
+	MARK_GAP = 8,       /* the service named it as missing */
+	MARK_OWED = 16,     /* acknowledged, and not named before */
+	MARK_PUSHED = 32,   /* the reconstruction saw it */
+	MARK_THIS_RUN = 64, /* this run of the reconstruction did */
+};
+
+struct book {
+	uint64_t session;
+	uint64_t numbers; /* messages that were made, CLOSE included; their numbers start at 1 */
+	uint64_t acqs, bad;
+	bool closed; /* CLOSE was made */
+	bool accepted;
+	uint64_t held, durable; /* acknowledged */
+	bool lost;              /* a process that held some of it has died */
+	bool opened;            /* the reconstruction was told of it */
+	bool ended;             /* the reconstruction has made its last image */
+	uint64_t made;          /* then: readouts that it has seen in this run */
+	uint64_t gaps;          /* that the service named */
+	uint8_t mark[BOOK_NUMBERS];
+};
+
+void books_reset(void);
+struct book *books_open(uint64_t session);
+/* NULL: no sender's. */
+struct book *books_find(uint64_t session);
+
+/* The payload of number seq of a session; out has room for it. Returns its bytes. */
+#define BOOK_ACQ_BYTES (BS_MRD_ACQ_BYTES + BOOK_SAMPLES * 8u)
+size_t books_acq(unsigned char out[BOOK_ACQ_BYTES], const struct book *b, uint64_t seq, bool bad,
+		 uint64_t flags);
+
+/* The service took this from its socket. True: a header or a close. */
+bool books_delivered(const unsigned char *msg, size_t len);
+/* The sender hears this. */
+void books_heard(const struct bs_wire *w, const unsigned char *payload, size_t len);
+/* The service says that these are missing. */
+void books_gap(uint64_t session, uint64_t first, uint64_t count);
+/* The reconstruction saw this. */
+void books_saw(const struct bs_mrd_acq *head, const float *samples);
+void books_recon_opens(uint64_t session);
+void books_recon_ends(uint64_t session);
+/* Its successor begins. */
+void books_recon_gone(void);
+/* A process that may hold some of the scans is gone: today they may end without it, in words. */
+void books_lost(void);
+
+#endif

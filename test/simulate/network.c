@@ -1,0 +1,344 @@
+/* test/simulate/network.c - see network.h */
+#include "test/simulate/network.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ipc/endpoint.h"
+#include "test/simulate/books.h"
+#include "test/simulate/process.h"
+#include "test/simulate/service.h"
+
+#define MESSAGES     256u
+#define WAY_MESSAGES 200u /* that a way takes; changes may add some */
+#define RECEIVE_FD   2000000
+#define SEND_FD      2000001
+
+struct message {
+	unsigned char *bytes;
+	size_t len;
+	int64_t at_ns; /* when it arrives */
+};
+
+static struct way {
+	struct message message[MESSAGES];
+	unsigned count, most;
+	enum network_change change;
+} way[WAYS];
+
+static bool listens, connected;
+static int64_t away_until_ns, frozen_until_ns;
+static uint64_t connections;
+static unsigned char *lent; /* to the service */
+
+static void drop_all(struct way *w)
+{
+	for (unsigned i = 0; i < w->count; i++)
+		free(w->message[i].bytes);
+	w->count = 0;
+}
+
+void network_reset(void)
+{
+	for (int i = 0; i < WAYS; i++)
+		drop_all(&way[i]);
+	free(lent);
+	lent = NULL;
+	listens = connected = false;
+	connections = 0;
+	network_calm();
+}
+
+void network_calm(void)
+{
+	for (int i = 0; i < WAYS; i++) {
+		way[i].most = WAY_MESSAGES;
+		way[i].change = CHANGE_NONE;
+	}
+	away_until_ns = frozen_until_ns = 0;
+}
+
+uint64_t network_connections(void)
+{
+	return connections;
+}
+
+bool network_connected(void)
+{
+	return connected;
+}
+
+void network_turn(void)
+{
+	if (connected || !listens || sim_now < away_until_ns)
+		return;
+	connected = true;
+	connections++;
+	SAY("connection %llu", (unsigned long long)connections);
+}
+
+int64_t network_due(void)
+{
+	int64_t due = !connected && listens ? away_until_ns : INT64_MAX;
+
+	for (int i = 0; i < WAYS; i++)
+		if (way[i].count > 0) {
+			int64_t at = way[i].message[0].at_ns;
+
+			at = at > frozen_until_ns ? at : frozen_until_ns;
+			due = at < due ? at : due;
+		}
+	return due;
+}
+
+static void lose(void)
+{
+	connected = false;
+	drop_all(&way[TO_SERVICE]);
+	drop_all(&way[TO_SENDER]);
+}
+
+void network_break(int64_t until_ns)
+{
+	SAY("the connection breaks");
+	lose();
+	away_until_ns = until_ns;
+}
+
+void network_freeze(int64_t until_ns)
+{
+	frozen_until_ns = until_ns;
+}
+
+void network_narrow(unsigned messages)
+{
+	way[TO_SENDER].most = messages;
+}
+
+void network_service_gone(void)
+{
+	lose();
+	listens = false;
+	free(lent);
+	lent = NULL;
+	if (away_until_ns < sim_now + MS)
+		away_until_ns = sim_now + MS; /* the other end looks again after a moment */
+}
+
+void network_change(enum network_way to, enum network_change what)
+{
+	way[to].change = what;
+}
+
+bool network_changes(enum network_way to)
+{
+	return way[to].change != CHANGE_NONE;
+}
+
+/* A copy of exactly its length, so that a read beyond it is found. */
+static unsigned char *copy(const unsigned char *msg, size_t len)
+{
+	unsigned char *p = malloc(len > 0 ? len : 1);
+
+	if (p == NULL)
+		abort();
+	if (len > 0)
+		memcpy(p, msg, len);
+	return p;
+}
+
+/* Takes the bytes. Before the last `early` that are under way. */
+static void put(struct way *w, unsigned char *bytes, size_t len, unsigned early)
+{
+	int64_t at_ns = sim_now + 20000 + sim_below(200000);
+	unsigned at = w->count - (early < w->count ? early : w->count);
+
+	if (w->count == MESSAGES) {
+		free(bytes);
+		return;
+	}
+	memmove(&w->message[at + 1], &w->message[at], (w->count - at) * sizeof(w->message[0]));
+	w->message[at] = (struct message){ bytes, len, at_ns };
+	w->count++;
+}
+
+static void carry(enum network_way to, unsigned char *bytes, size_t len)
+{
+	struct way *w = &way[to];
+	const enum network_change change = w->change;
+
+	w->change = CHANGE_NONE;
+	switch (change) {
+	case CHANGE_DROP:
+		free(bytes);
+		return;
+	case CHANGE_REPEAT:
+		put(w, copy(bytes, len), len, 0);
+		put(w, bytes, len, sim_below(2) * sim_below(8));
+		return;
+	case CHANGE_ORDER:
+		put(w, bytes, len, 1 + sim_below(8));
+		return;
+	case CHANGE_BIT: {
+		uint32_t bit = sim_below((uint32_t)len * 8);
+
+		bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+		put(w, bytes, len, 0);
+		return;
+	}
+	case CHANGE_CUT: {
+		size_t shorter = sim_below((uint32_t)len);
+
+		put(w, copy(bytes, shorter), shorter, 0);
+		free(bytes);
+		return;
+	}
+	default:
+		put(w, bytes, len, 0);
+	}
+}
+
+bool network_send(const unsigned char *msg, size_t len)
+{
+	if (!connected || way[TO_SERVICE].count >= way[TO_SERVICE].most)
+		return false;
+	carry(TO_SERVICE, copy(msg, len), len);
+	return true;
+}
+
+void network_inject(const unsigned char *msg, size_t len)
+{
+	if (connected)
+		put(&way[TO_SERVICE], copy(msg, len), len, 0);
+}
+
+bool network_waits(enum network_way to)
+{
+	const struct way *w = &way[to];
+
+	return w->count > 0 && w->message[0].at_ns <= sim_now && sim_now >= frozen_until_ns;
+}
+
+static unsigned char *take(enum network_way to, size_t *len)
+{
+	struct way *w = &way[to];
+	unsigned char *bytes = w->message[0].bytes;
+
+	*len = w->message[0].len;
+	w->count--;
+	memmove(&w->message[0], &w->message[1], w->count * sizeof(w->message[0]));
+	return bytes;
+}
+
+unsigned char *network_take(size_t *len)
+{
+	return network_waits(TO_SENDER) ? take(TO_SENDER, len) : NULL;
+}
+
+static bool can_send(void)
+{
+	return connected && way[TO_SENDER].count < way[TO_SENDER].most;
+}
+
+bool network_ready(int fd)
+{
+	return fd == RECEIVE_FD ? network_waits(TO_SERVICE) : can_send();
+}
+
+/* ---- ipc/endpoint.h, the service's end ---- */
+
+int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
+		     size_t message_max, struct bs_fail *why)
+{
+	(void)role;
+	(void)url;
+	(void)why;
+	sim_step();
+	*e = (struct bs_endpoint){ .socket = 1,
+				   .receive_fd = RECEIVE_FD,
+				   .send_fd = SEND_FD,
+				   .message_max = message_max };
+	listens = true;
+	return 0;
+}
+
+void bs_endpoint_close(struct bs_endpoint *e)
+{
+	sim_step();
+	e->socket = -1;
+	network_service_gone();
+}
+
+int bs_endpoint_send(struct bs_endpoint *e, const void *head, size_t head_len, const void *tail,
+		     size_t tail_len, int timeout_ms, struct bs_fail *why)
+{
+	unsigned char *msg;
+
+	(void)e;
+	(void)timeout_ms;
+	(void)why;
+	sim_step();
+	if (!can_send())
+		return BS_ENDPOINT_TIMEOUT;
+	msg = malloc(head_len + tail_len);
+	if (msg == NULL)
+		abort();
+	memcpy(msg, head, head_len);
+	if (tail_len > 0)
+		memcpy(msg + head_len, tail, tail_len);
+	carry(TO_SENDER, msg, head_len + tail_len);
+	sim_step();
+	return 0;
+}
+
+int bs_endpoint_take(struct bs_endpoint *e, const unsigned char **msg, size_t *len,
+		     struct bs_fail *why)
+{
+	(void)e;
+	(void)why;
+	sim_step();
+	if (!network_waits(TO_SERVICE))
+		return BS_ENDPOINT_TIMEOUT;
+	lent = take(TO_SERVICE, len);
+	*msg = lent;
+	if (books_delivered(lent, *len))
+		service_moment();
+	sim_step();
+	return 0;
+}
+
+void bs_endpoint_release(const unsigned char *msg)
+{
+	sim_step();
+	if (msg != lent)
+		sim_broken("a message is released that was not taken");
+	free(lent);
+	lent = NULL;
+}
+
+uint64_t bs_endpoint_connections(const struct bs_endpoint *e)
+{
+	(void)e;
+	return connections;
+}
+
+uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e)
+{
+	(void)e;
+	return connected;
+}
+
+bool bs_endpoint_wedged(const struct bs_endpoint *e, struct bs_endpoint_watch *w, int64_t heard_ns,
+			int64_t now_ns)
+{
+	(void)e;
+	(void)w;
+	(void)heard_ns;
+	(void)now_ns;
+	return false;
+}
+
+void bs_endpoint_tune_malloc(size_t message_max)
+{
+	(void)message_max;
+}

@@ -1,0 +1,33 @@
+/*
+ * test/simulate/scanner.h - the sending side: the sender's real code (drivers/source/sender.h),
+ * scan after scan
+ */
+#ifndef BS_TEST_SIMULATE_SCANNER_H
+#define BS_TEST_SIMULATE_SCANNER_H
+
+#include "test/simulate/simulate.h"
+
+void scanner_reset(void);
+/* One thing: a message taken, sent or made. False: there is nothing to do now. */
+bool scanner_turn(void);
+bool scanner_ready(void);
+int64_t scanner_due(void);
+
+/* Faults. */
+void scanner_stop(int64_t until_ns);
+void scanner_kill(int64_t until_ns); /* its successor begins with another scan */
+void scanner_repeat(void);           /* sends all that it keeps once more */
+/* A message that no sender should send, or from someone else. False: not now. */
+bool scanner_hostile(void);
+
+/* The last scans: each is whole and short, and the next begins when it is told to. */
+void scanner_calm(void);
+/* Is there a scan that was begun and has not come to its end? */
+bool scanner_busy(void);
+/* Begins one more. False: it is busy. */
+bool scanner_once(void);
+/* Did the last one end with code 0? */
+bool scanner_well(void);
+unsigned scanner_scans(void); /* that came to an end */
+
+#endif

@@ -1,0 +1,161 @@
+/* test/simulate/schedule.c - see schedule.h */
+#include "test/simulate/schedule.h"
+
+#include "test/simulate/books.h"
+#include "test/simulate/faults.h"
+#include "test/simulate/network.h"
+#include "test/simulate/recon.h"
+#include "test/simulate/scanner.h"
+#include "test/simulate/service.h"
+
+/* A scan in the calm lasts seconds at most: silence 5 s, a gap 1.5 s, resending after 4 s. */
+#define CALM_NS    (40000 * MS)
+#define CALM_STEPS 100000u
+
+enum who { INGEST, RECON, SENDER, WHO };
+
+static unsigned steps;
+static uint32_t weight[WHO];
+
+unsigned schedule_steps(void)
+{
+	return steps;
+}
+
+/* To the next thing that time brings. */
+static void advance(void)
+{
+	const int64_t due[] = { service_due(), recon_due(), scanner_due(), network_due() };
+	int64_t next = sim_now + 1000 * MS;
+
+	for (unsigned i = 0; i < sizeof(due) / sizeof(due[0]); i++)
+		next = due[i] > sim_now && due[i] < next ? due[i] : next;
+	sim_now = next;
+}
+
+static void go(enum who who)
+{
+	switch (who) {
+	case INGEST:
+		service_turn(sim_chance(400) ? sim_spread(12) : 0);
+		break;
+	case RECON:
+		recon_turn();
+		break;
+	default:
+		(void)scanner_turn();
+	}
+}
+
+/* Somebody does something, or time passes. */
+static void turn(void)
+{
+	bool ready[WHO];
+	uint32_t sum = 0;
+	uint32_t at;
+
+	network_turn();
+	service_supervise();
+	ready[INGEST] = service_ready();
+	ready[RECON] = recon_ready();
+	ready[SENDER] = scanner_ready();
+	for (int i = 0; i < WHO; i++)
+		sum += ready[i] ? weight[i] : 0;
+	if (sum == 0) {
+		advance();
+		return;
+	}
+	steps += !ready[INGEST] || ready[RECON] || ready[SENDER] || !service_idles();
+	at = sim_below(sum);
+	for (int i = 0; i < WHO; i++) {
+		if (!ready[i])
+			continue;
+		if (at < weight[i]) {
+			go((enum who)i);
+			break;
+		}
+		at -= weight[i];
+	}
+	sim_now += sim_below(20000);
+}
+
+static void be_calm(void)
+{
+	network_calm();
+	recon_stop(sim_now);
+	service_calm();
+	scanner_calm();
+}
+
+/* Until all is at rest; false: not within the bound. */
+static bool rests(int64_t until_ns)
+{
+	for (unsigned i = 0; i < CALM_STEPS && sim_now < until_ns && !sim_is_broken(); i++) {
+		if (!scanner_busy() && service_rests())
+			return true;
+		turn();
+	}
+	return !scanner_busy() && service_rests();
+}
+
+static void end_in_calm(int64_t *took_ns)
+{
+	const int64_t from = sim_now;
+	unsigned scans;
+
+	SAY("calm");
+	be_calm();
+	if (!rests(sim_now + CALM_NS))
+		sim_broken("%.1f s after the last fault the service is not at rest (%s)",
+			   (double)(sim_now - from) * 1e-9, bs_state_name(service_state()));
+	*took_ns = sim_now - from;
+	scans = scanner_scans();
+	if (sim_is_broken())
+		return;
+	(void)scanner_once();
+	while (!sim_is_broken() && scanner_scans() == scans && sim_now < from + 2 * CALM_NS)
+		turn();
+	if (scanner_scans() == scans || !scanner_well())
+		sim_broken("a scan after the last fault does not succeed");
+	if (!rests(sim_now + CALM_NS))
+		sim_broken("the service is not at rest after a good scan");
+}
+
+bool schedule_run(uint64_t seed, struct schedule_sums *sums)
+{
+	unsigned last;
+	unsigned next;
+	unsigned apart;
+	int64_t took_ns = 0;
+
+	sim_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	sim_now = 1000000 * MS;
+	steps = 0;
+	books_reset();
+	network_reset();
+	scanner_reset();
+	service_reset();
+	faults_reset();
+	for (int i = 0; i < WHO; i++)
+		weight[i] = 1u << 2 * sim_below(3);
+	last = SCHEDULE_STEPS + sim_below(100);
+	apart = 10 + sim_below(100);
+	next = 5 + sim_below(apart);
+	while (!sim_is_broken() && (steps < last || faults_had() < SCHEDULE_FAULTS)) {
+		turn();
+		if (steps >= next && faults_one())
+			next = steps + sim_below(apart);
+	}
+	end_in_calm(&took_ns);
+	if (sim_is_broken())
+		return false;
+	sums->steps += steps;
+	sums->faults += faults_had();
+	sums->scans += scanner_scans();
+	if (sums->fewest_steps == 0 || steps < sums->fewest_steps)
+		sums->fewest_steps = steps;
+	if (sums->fewest_faults == 0 || faults_had() < sums->fewest_faults)
+		sums->fewest_faults = faults_had();
+	sums->longest_ns = took_ns > sums->longest_ns ? took_ns : sums->longest_ns;
+	return true;
+}

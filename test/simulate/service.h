@@ -1,0 +1,44 @@
+/*
+ * test/simulate/service.h - the service: shared memory, ingest's real code as a process, and what
+ * the supervisor does when a process ends (board/service/supervisor.c)
+ */
+#ifndef BS_TEST_SIMULATE_SERVICE_H
+#define BS_TEST_SIMULATE_SERVICE_H
+
+#include "core/frame/state.h"
+#include "test/simulate/simulate.h"
+
+/* Once. */
+void service_make(void);
+/* Everything from its start, on one of the sites. */
+void service_reset(void);
+
+bool service_ready(void);
+/* Is it only time that wakes it? */
+bool service_idles(void);
+/* Of what ingest calls: it does something that it does seldom. */
+void service_moment(void);
+/* Ingest goes on for so many steps; 0: until it sleeps. */
+void service_turn(uint32_t steps);
+/* Starts what is to be started. */
+void service_supervise(void);
+int64_t service_due(void);
+
+/* Of the scan that ingest has; BS_STATES: there is no ingest. */
+enum bs_state service_state(void);
+/* No scan, every slot is free, nothing waits. */
+bool service_rests(void);
+
+/* Faults. False: it is dead already. */
+bool service_kill_ingest(int64_t start_ns);
+/* Ingest, a few steps after it has said something or taken a header or a close. */
+bool service_kill_soon(int64_t after_ns);
+bool service_kill_recon(int64_t start_ns, int64_t ready_ns);
+/* The supervisor dies: all processes with it, and the shared memory. */
+void service_kill(int64_t start_ns);
+/* No kill is due any more. */
+void service_calm(void);
+/* It is told to end; when it has ended it is started again. */
+bool service_stop(void);
+
+#endif
