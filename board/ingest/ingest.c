@@ -55,12 +55,12 @@ static void watch_others(struct ingest *in)
 			in->fault = why; /* it is what ended the scan, whatever was before */
 			bs_ingest_end(in, BS_ON_LOST);
 		} else {
-			bs_ingest_step(in, BS_ON_LOST);
+			bs_ingest_step(in, BS_ON_LOST, 0);
 		}
 	}
 	if (in->state == BS_STATE_STARTING && ready && atomic_load(&recon->epoch) == epoch) {
 		in->recon_epoch = epoch;
-		bs_ingest_step(in, BS_ON_READY);
+		bs_ingest_step(in, BS_ON_READY, 0);
 	}
 	text = ends(in, &code);
 	if (text != NULL) {
@@ -110,7 +110,7 @@ static bool watch_stop(struct ingest *in, int64_t now)
 		bs_ingest_abort(in, &why, BS_ON_STOP);
 	}
 	if (in->state == BS_STATE_IDLE || in->state == BS_STATE_STARTING)
-		bs_ingest_step(in, BS_ON_STOP);
+		bs_ingest_step(in, BS_ON_STOP, 0);
 	return in->state == BS_STATE_STOPPED && in->waiting == NULL;
 }
 
@@ -236,7 +236,6 @@ int bs_worker_ingest(struct bs_worker_env *env)
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		return BS_EXIT_HOPELESS;
 	}
-	atomic_store(&in.scan->state, BS_STATE_STARTING);
 	in.recon_epoch = atomic_load(&env->shm.s->worker[BS_WORKER_RECON].epoch);
 	bs_ingest_resume(&in);
 	bs_worker_phase(env, BS_PHASE_READY);

@@ -4,6 +4,7 @@
  * ingest.c   the loop: time, the other workers' news, the socket's health
  * receive.c  a message from the socket to its place; a readout to its slot and on to recon
  * scan.c     a scan from its header to its outcome
+ * commit.c   what has been done of the scan as one step in shared memory, where a successor finds it
  * order.c    which message is next, which is a duplicate, what is missing; see order.h
  * reply.c    what the service says to the sender
  * Each calls only those below it. The conversation is that of ipc/WIRE.md. One thread. Allocates
@@ -49,10 +50,14 @@ struct ingest {
 	struct bs_traj table;
 	bool has_table;
 	bool keeps_noise; /* some protocol of the site whitens: every scan's noise is summed */
-	uint64_t session;
+	uint64_t id, session;
 	struct bs_order order;
 	uint64_t acqs;        /* ACQ messages that came, used or not */
 	struct bs_fail fault; /* the first; code 0: none */
+	struct bs_scan_counts count;
+	uint64_t resumed_at; /* what comes again below this was asked for: no duplicate */
+	uint32_t deaths;     /* as struct bs_scan_step has it */
+	uint64_t died_at;
 	int64_t heard_ns;
 	int64_t looked_ns; /* the socket was looked at */
 	int64_t back_ns;   /* it was, for the first time after more than BS_AWAY_NS */
@@ -95,7 +100,8 @@ void bs_ingest_give_up_gap(struct ingest *in);
 void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happening on);
 
 /* scan.c */
-void bs_ingest_step(struct ingest *in, enum bs_happening on);
+/* The state that follows; commits, with this entry for recon or 0. */
+void bs_ingest_step(struct ingest *in, enum bs_happening on, uint64_t entry);
 /* The payload lies in nanomsg's message; nothing of it is kept. */
 int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned char *payload);
 /* The scan goes on with a fault; its outcome names the first. */
@@ -105,11 +111,20 @@ void bs_ingest_close(struct ingest *in, const struct bs_item *close);
 void bs_ingest_drain(struct ingest *in, enum bs_happening on);
 /* The scan is over: makes its outcome, sends it, and steps. */
 void bs_ingest_end(struct ingest *in, enum bs_happening on);
-/* At start: ends what a predecessor left open. */
+
+/* commit.c */
+/*
+ * What stands in *in is done, and the entry is pushed with it (0: none): a process that dies before
+ * this has done nothing of it, one that dies within it all. An ACQ entry's slot is ingest's.
+ */
+void bs_ingest_commit(struct ingest *in, uint64_t entry);
+/* The readout of noise that is handed on next; nothing of it stays without its commit. */
+void bs_ingest_add_noise(struct ingest *in, const struct bs_item *item);
+/* At start: goes on with what a predecessor left. */
 void bs_ingest_resume(struct ingest *in);
 
 /* reply.c */
-/* A message that is not used: counted, logged, answered. w: what is known of it. */
+/* A message that is not used: logged, answered, counted but for the scan's own count. */
 void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why);
 /* The same for a header. */
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why);

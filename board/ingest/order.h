@@ -13,8 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ipc/shm/scan.h"
+
 #define BS_HELD_MAX 256u /* messages beyond a gap that are held; the window, at most */
-#define BS_GAPS_MAX 16u  /* remembered, to tell a late message from a duplicate */
 #define BS_JUMP_MAX (UINT64_C(1) << 24) /* a number this far ahead is a fault, not a gap */
 /* A sender resends after 1 s without progress (WIRE.md, 6): what is missing after this is lost. */
 #define BS_GAP_NS INT64_C(1500000000)
@@ -35,9 +36,7 @@ struct bs_order {
 	uint32_t held_count;
 	int64_t gap_since_ns; /* how long next has been waited for; believed while some are held */
 	struct bs_item held[BS_HELD_MAX]; /* by seq % BS_HELD_MAX */
-	struct {
-		uint64_t first, count;
-	} gap[BS_GAPS_MAX];
+	struct bs_gap gap[BS_GAPS_MAX];
 	uint32_t gaps;
 };
 

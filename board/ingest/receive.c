@@ -77,20 +77,19 @@ static int fits(struct ingest *in, const struct bs_mrd_acq *head, struct bs_fail
  * Noise is summed; with the first of what else is used it must be known. False: the readout shows
  * that the scan is not what its protocol needs, and the scan ends.
  */
-static bool goes_on(struct ingest *in, uint32_t slot)
+static bool goes_on(struct ingest *in, const struct bs_item *item)
 {
 	const struct bs_shm *shm = &in->env->shm;
-	const struct bs_mrd_acq *head = &shm->acq_meta[slot].head;
+	const struct bs_mrd_acq *head = &shm->acq_meta[item->slot].head;
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 	struct bs_fail why;
 
 	if (holds_noise(in, head))
-		(void)bs_scan_noise_add(&in->scan->noise, &in->scan->info, head,
-					(const double *)bs_shm_samples(shm, slot));
+		bs_ingest_add_noise(in, item);
 	if (kind == BS_KIND_NOISE || !bs_protocol_uses(in->p, kind) || fits(in, head, &why) == 0)
 		return true;
 	in->fault = why; /* it is what ended the scan, whatever was before */
-	bs_pool_give(shm->acq_pool, slot);
+	bs_pool_give(shm->acq_pool, item->slot);
 	bs_ingest_drain(in, BS_ON_FAULT);
 	return false;
 }
@@ -101,16 +100,15 @@ static void hand_to_recon(struct ingest *in, uint32_t slot)
 	struct bs_acq_meta *m = &shm->acq_meta[slot];
 	const enum bs_kind kind = bs_mrd_kind(m->head.flags);
 
-	bs_count(&in->scan->acquisitions, 1);
-	bs_count(bs_scan_uses(in->p, &in->scan->info, kind, m->head.idx.average)
-			 ? &in->scan->kind_used[kind]
-			 : &in->scan->kind_unused[kind],
-		 1);
+	in->count.acquisitions++;
+	if (bs_scan_uses(in->p, &in->scan->info, kind, m->head.idx.average))
+		in->count.kind_used[kind]++;
+	else
+		in->count.kind_unused[kind]++;
 	m->handed_ns = bs_now_ns();
 	bs_hist_add(bs_shm_hist(shm, in->scan->protocol, BS_STAGE_RECEIVE),
 		    m->handed_ns - m->received_ns);
-	(void)bs_ring_push(shm->acq_ring, bs_entry(BS_ENTRY_ACQ, atomic_load(&in->scan->id), slot));
-	bs_shm_ring_bell(shm, BS_WORKER_RECON);
+	bs_ingest_commit(in, bs_entry(BS_ENTRY_ACQ, in->id, slot));
 }
 
 static void deliver(struct ingest *in, const struct bs_item *item)
@@ -118,15 +116,16 @@ static void deliver(struct ingest *in, const struct bs_item *item)
 	bs_order_passed(&in->order, item->seq);
 	in->ack_time_ns = item->time_ns;
 	in->ack_due = ++in->unacked >= in->order.window / 4 || in->ack_due;
-	atomic_store(&in->scan->next_seq, in->order.next);
 	in->acqs += item->kind == BS_WIRE_ACQ;
+	in->count.waveforms += item->kind == BS_WIRE_WAVEFORM;
+	in->count.rejected += !item->used;
 	if (item->kind == BS_WIRE_ACQ && item->used) {
-		if (goes_on(in, item->slot))
+		if (goes_on(in, item))
 			hand_to_recon(in, item->slot);
-	} else if (item->kind == BS_WIRE_WAVEFORM) {
-		bs_count(&in->scan->waveforms, 1);
 	} else if (item->kind == BS_WIRE_CLOSE && item->used) {
 		bs_ingest_close(in, item);
+	} else {
+		bs_ingest_commit(in, 0);
 	}
 }
 
@@ -149,11 +148,12 @@ static void give_up_gap(struct ingest *in, uint64_t seq)
 	(void)bs_fail(&why, BS_ERR_SEQUENCE,
 		      "%llu messages from sequence number %llu on never came",
 		      (unsigned long long)n, (unsigned long long)first);
-	bs_count(&in->scan->gaps, n);
+	in->count.gaps += n;
 	bs_count(&in->totals->gaps, n);
-	bs_worker_say(in->env, BS_EVENT_GAP, why.code,
-		      (const uint64_t[3]){ atomic_load(&in->scan->id), first, n }, NULL);
+	bs_worker_say(in->env, BS_EVENT_GAP, why.code, (const uint64_t[3]){ in->id, first, n },
+		      NULL);
 	bs_ingest_fault(in, &why);
+	bs_ingest_commit(in, 0);
 	deliver_held(in);
 	in->ack_due = true;
 }
@@ -255,16 +255,31 @@ static enum fate take_acq(struct ingest *in, const struct message *m, struct bs_
 
 /* ---- numbered messages of the scan in flight ---- */
 
-static void count_duplicate(struct ingest *in)
+/* What a process held that was replaced comes again because its sender was not told. */
+static void count_duplicate(struct ingest *in, uint64_t seq)
 {
-	bs_count(&in->scan->duplicates, 1);
+	if (seq < in->resumed_at)
+		return;
+	in->count.duplicates++;
 	bs_count(&in->totals->duplicates, 1);
+	bs_ingest_commit(in, 0);
 }
 
 static void count_late(struct ingest *in)
 {
-	bs_count(&in->scan->late, 1);
+	in->count.late++;
 	bs_count(&in->totals->late, 1);
+	bs_ingest_commit(in, 0);
+}
+
+/* A message that uses up no number. */
+static void reject(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
+{
+	bs_ingest_reject(in, w, why);
+	if (in->state != BS_STATE_SCANNING)
+		return;
+	in->count.rejected++;
+	bs_ingest_commit(in, 0);
 }
 
 /* A number that is not the next one. False: it was counted and is done with. */
@@ -275,7 +290,7 @@ static bool wanted(struct ingest *in, uint64_t seq)
 	switch (bs_order_look(&in->order, seq)) {
 	case BS_NUMBER_DUPLICATE:
 		in->ack_due = true; /* the sender does not know how far we are */
-		count_duplicate(in);
+		count_duplicate(in, seq);
 		return false;
 	case BS_NUMBER_LATE:
 		in->ack_due = true;
@@ -284,13 +299,13 @@ static bool wanted(struct ingest *in, uint64_t seq)
 			      "sequence number %llu came after it was given up as missing; it is "
 			      "not used",
 			      (unsigned long long)seq);
-		bs_worker_say(in->env, BS_EVENT_REJECTED, why.code,
-			      (const uint64_t[3]){ atomic_load(&in->scan->id) }, why.text);
+		bs_worker_say(in->env, BS_EVENT_REJECTED, why.code, (const uint64_t[3]){ in->id },
+			      why.text);
 		return false;
 	case BS_NUMBER_ABSURD:
 		(void)bs_fail(&why, BS_ERR_SEQUENCE, "sequence number %llu is absurd: %llu is next",
 			      (unsigned long long)seq, (unsigned long long)in->order.next);
-		bs_ingest_reject(in, &(struct bs_wire){ .session = in->session, .seq = seq }, &why);
+		reject(in, &(struct bs_wire){ .session = in->session, .seq = seq }, &why);
 		return false;
 	default:
 		break;
@@ -372,7 +387,7 @@ static bool open_waits(struct ingest *in, const struct message *m)
 static enum fate take_open(struct ingest *in, const struct message *m)
 {
 	if (bs_ingest_in_scan(in) && m->w.session == in->session) { /* sent again */
-		bs_count(&in->scan->duplicates, 1);
+		count_duplicate(in, 0);
 		in->accept_due = in->state == BS_STATE_SCANNING;
 		return DONE;
 	}
@@ -401,14 +416,14 @@ static void out_of_turn(struct ingest *in, const struct bs_wire *w)
 	(void)bs_fail(&why, BS_ERR_STATE,
 		      "message of kind %u, number %llu: session %016llx is not open", w->kind,
 		      (unsigned long long)w->seq, (unsigned long long)w->session);
-	bs_ingest_reject(in, w, &why);
+	reject(in, w, &why);
 }
 
 /* While the last images are made: sent again, or the scan was ended before its sender closed it. */
 static void come_late(struct ingest *in, const struct bs_wire *w)
 {
 	if (w->seq < in->order.next)
-		count_duplicate(in);
+		count_duplicate(in, w->seq);
 	else if (w->kind != BS_WIRE_CLOSE) /* nothing of a close is lost: the end has its reason */
 		count_late(in);
 }
@@ -425,7 +440,7 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 			m.w = (struct bs_wire){ .session = in->state == BS_STATE_SCANNING
 								   ? in->session
 								   : 0 };
-		bs_ingest_reject(in, &m.w, &why);
+		reject(in, &m.w, &why);
 		return DONE;
 	}
 	ours = bs_ingest_in_scan(in) && m.w.session == in->session;
@@ -453,14 +468,19 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 	default:
 		(void)bs_fail(&why, BS_ERR_KIND,
 			      "message of kind %u: the service says that, not a sender", m.w.kind);
-		bs_ingest_reject(in, &m.w, &why);
+		reject(in, &m.w, &why);
 		return DONE;
 	}
 }
 
 static void settle(struct ingest *in, const unsigned char *msg, size_t len, int64_t received_ns)
 {
-	if (take_message(in, msg, len, received_ns) == LATER) {
+	enum fate fate;
+
+	atomic_store_explicit(&in->scan->in_hand, 1, memory_order_relaxed);
+	fate = take_message(in, msg, len, received_ns);
+	atomic_store_explicit(&in->scan->in_hand, 0, memory_order_relaxed);
+	if (fate == LATER) {
 		if (in->waiting == NULL) {
 			in->waiting_since = received_ns;
 			bs_count(&in->env->me->waits, 1);

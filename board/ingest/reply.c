@@ -61,10 +61,8 @@ void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct b
 	bool scanning = in->state == BS_STATE_SCANNING;
 
 	bs_count(&in->totals->rejected, 1);
-	if (scanning)
-		bs_count(&in->scan->rejected, 1);
 	bs_worker_say(in->env, BS_EVENT_REJECTED, why->code,
-		      (const uint64_t[3]){ scanning ? atomic_load(&in->scan->id) : 0 }, why->text);
+		      (const uint64_t[3]){ scanning ? in->id : 0 }, why->text);
 	refuse(in, w, why);
 }
 

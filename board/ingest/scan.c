@@ -11,13 +11,13 @@
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/xml.h"
 
-void bs_ingest_step(struct ingest *in, enum bs_happening on)
+void bs_ingest_step(struct ingest *in, enum bs_happening on, uint64_t entry)
 {
 	bool known;
 	enum bs_state before = in->state;
 
 	in->state = bs_state_next(before, on, &known);
-	atomic_store(&in->scan->state, (uint32_t)in->state);
+	bs_ingest_commit(in, entry);
 	bs_worker_say(in->env, BS_EVENT_STATE, 0,
 		      (const uint64_t[3]){ (uint64_t)before, (uint64_t)on, (uint64_t)in->state },
 		      NULL);
@@ -32,38 +32,27 @@ static int admit_armed(const struct ingest *in, struct bs_fail *why)
 	return s->refused[i] != 0 ? bs_fail(why, s->refused[i], "%s", s->refusal[i]) : 0;
 }
 
-/* What the record says of an earlier scan is replaced; with its id, set last, it is this one's. */
+/* What the record says of an earlier scan is replaced; with the step that opens it is this one's. */
 static void start_record(struct ingest *in, const struct bs_scan_info *info,
 			 const struct bs_scan_study *study)
 {
 	struct bs_scan_record *s = in->scan;
 	_Atomic uint64_t *const counts[] = {
-		&s->acquisitions,     &s->waveforms,        &s->gaps,
-		&s->duplicates,       &s->rejected,         &s->late,
-		&s->images_made,      &s->images_partial,   &s->previews_made,
-		&s->previews_skipped, &s->readouts_missing, &s->unused,
-		&s->images_left,      &s->images_unsent,    &s->undelivered,
-		&s->images_late,
+		&s->images_made,      &s->images_partial, &s->previews_made, &s->previews_skipped,
+		&s->readouts_missing, &s->unused,         &s->images_left,   &s->images_unsent,
+		&s->undelivered,      &s->images_late,    &s->noise_number,
 	};
 
 	s->session = in->session;
 	s->protocol = (uint32_t)(in->p - in->env->site.protocol);
-	s->recon_epoch = in->recon_epoch;
 	s->info = *info;
 	s->study = *study;
 	bs_scan_noise_open(&s->noise, info,
 			   bs_noise_find(&in->env->shm.s->noise, info->noise_scan));
-	atomic_store(&s->next_seq, 1);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		atomic_store(counts[i], 0);
-	for (int i = 0; i < BS_KINDS; i++) {
-		atomic_store(&s->kind_used[i], 0);
-		atomic_store(&s->kind_unused[i], 0);
-	}
 	s->recon_code = s->emit_code = 0;
 	s->recon_text[0] = s->emit_text[0] = s->lacks[0] = '\0';
-	atomic_fetch_add(&s->id, 1);
-	atomic_store(&s->open, 1);
 }
 
 static void start_scan(struct ingest *in, const struct bs_wire *w, const struct bs_scan_info *info,
@@ -72,10 +61,13 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	struct bs_shm *shm = &in->env->shm;
 	char words[BS_GEOMETRY_WORDS];
 
+	in->id++;
 	in->session = w->session;
 	bs_order_start(&in->order, 1);
 	in->acqs = 0;
 	in->fault = (struct bs_fail){ 0 };
+	in->count = (struct bs_scan_counts){ 0 };
+	in->resumed_at = in->deaths = 0;
 	in->unacked = 0;
 	in->ack_due = false;
 	in->ack_time_ns = w->time_ns; /* of number 0, the header's */
@@ -84,16 +76,12 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	in->has_table = bs_shm_table(shm, (uint32_t)(in->p - in->env->site.protocol), &in->table);
 	start_record(in, info, study);
 	bs_count(&in->totals->scans, 1);
-	uint64_t id = atomic_load(&in->scan->id);
-
-	bs_worker_say(in->env, BS_EVENT_OPEN, 0, (const uint64_t[3]){ id, in->session },
+	bs_worker_say(in->env, BS_EVENT_OPEN, 0, (const uint64_t[3]){ in->id, in->session },
 		      in->p->name);
 	if (bs_geometry_words(words, in->p, info)[0] != '\0')
-		bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ id }, words);
-	(void)bs_ring_push(shm->acq_ring, bs_entry(BS_ENTRY_OPEN, id, 0));
-	bs_shm_ring_bell(shm, BS_WORKER_RECON);
+		bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
 	in->accept_due = true;
-	bs_ingest_step(in, BS_ON_OPEN);
+	bs_ingest_step(in, BS_ON_OPEN, bs_entry(BS_ENTRY_OPEN, in->id, 0));
 }
 
 int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned char *payload)
@@ -132,14 +120,6 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 	return rc;
 }
 
-/* Recon makes images of what came, and puts END behind the last. */
-static void close_recon(struct ingest *in)
-{
-	(void)bs_ring_push(in->env->shm.acq_ring,
-			   bs_entry(BS_ENTRY_CLOSE, atomic_load(&in->scan->id), 0));
-	bs_shm_ring_bell(&in->env->shm, BS_WORKER_RECON);
-}
-
 void bs_ingest_fault(struct ingest *in, const struct bs_fail *why)
 {
 	if (in->fault.code == 0)
@@ -162,24 +142,24 @@ static void drop_held(struct ingest *in)
 		"%u messages that were held, their numbers beyond %llu, are dropped: the scan "
 		"is over",
 		n, (unsigned long long)in->order.next);
-	bs_count(&in->scan->late, n);
+	in->count.late += n;
 	bs_count(&in->totals->late, n);
-	bs_worker_say(in->env, BS_EVENT_REJECTED, why.code,
-		      (const uint64_t[3]){ atomic_load(&in->scan->id) }, why.text);
+	bs_worker_say(in->env, BS_EVENT_REJECTED, why.code, (const uint64_t[3]){ in->id },
+		      why.text);
 }
 
+/* Recon makes images of what came, and puts END behind the last. */
 void bs_ingest_drain(struct ingest *in, enum bs_happening on)
 {
 	drop_held(in);
-	bs_ingest_step(in, on);
-	close_recon(in);
+	bs_ingest_step(in, on, bs_entry(BS_ENTRY_CLOSE, in->id, 0));
 }
 
 void bs_ingest_close(struct ingest *in, const struct bs_item *close)
 {
 	struct bs_fail why;
 
-	if (close->count != in->acqs && atomic_load(&in->scan->gaps) == 0) {
+	if (close->count != in->acqs && in->count.gaps == 0) {
 		(void)bs_fail(&why, BS_ERR_SEQUENCE,
 			      "CLOSE says that %llu acquisitions were sent, %llu came",
 			      (unsigned long long)close->count, (unsigned long long)in->acqs);
@@ -244,17 +224,16 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on)
 	drop_held(in); /* before its count is read */
 	if (s->noise.own)
 		bs_noise_keep(&in->env->shm.s->noise, &s->noise.noise);
-	struct bs_wire_outcome o = { .acquisitions = atomic_load(&s->acquisitions),
-				     .undelivered = undelivered > UINT32_MAX
-							    ? UINT32_MAX
-							    : (uint32_t)undelivered,
-				     .images = atomic_load(&s->images_left),
-				     .gaps = atomic_load(&s->gaps),
-				     .duplicates = atomic_load(&s->duplicates),
-				     .rejected = atomic_load(&s->rejected) +
-						 atomic_load(&s->unused) + atomic_load(&s->late),
-				     .late = atomic_load(&s->images_late),
-				     .kinds = bs_scan_kinds(s) };
+	struct bs_wire_outcome o = {
+		.acquisitions = in->count.acquisitions,
+		.undelivered = undelivered > UINT32_MAX ? UINT32_MAX : (uint32_t)undelivered,
+		.images = atomic_load(&s->images_left),
+		.gaps = in->count.gaps,
+		.duplicates = in->count.duplicates,
+		.rejected = in->count.rejected + atomic_load(&s->unused) + in->count.late,
+		.late = atomic_load(&s->images_late),
+		.kinds = bs_scan_kinds(s)
+	};
 
 	judge(in, &o);
 	in->accept_due = false;
@@ -263,29 +242,8 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on)
 	in->ended->session = s->session;
 	bs_wire_put_outcome(in->ended->outcome, &o);
 	atomic_store(&in->ended->known, 1);
-	atomic_store(&s->open, 0);
 	bs_worker_say(in->env, BS_EVENT_OUTCOME, o.code,
-		      (const uint64_t[3]){ atomic_load(&s->id), o.acquisitions, o.images }, o.text);
-	bs_ingest_step(in, on);
+		      (const uint64_t[3]){ in->id, o.acquisitions, o.images }, o.text);
+	bs_ingest_step(in, on, 0);
 	(void)bs_ingest_flush(in);
-}
-
-void bs_ingest_resume(struct ingest *in)
-{
-	struct bs_fail why;
-
-	if (atomic_load(&in->scan->id) == 0 || !atomic_load(&in->scan->open) ||
-	    in->scan->protocol >= in->env->site.protocols)
-		return;
-	in->session = in->scan->session;
-	in->p = &in->env->site.protocol[in->scan->protocol];
-	bs_order_start(&in->order, atomic_load(&in->scan->next_seq));
-	in->recon_epoch = in->scan->recon_epoch;
-	(void)bs_fail(
-		&why, BS_ERR_ABORTED,
-		"the receiving process ended (%s) and was replaced; %llu acquisitions were held",
-		in->env->me->last_end, (unsigned long long)atomic_load(&in->scan->acquisitions));
-	in->fault = why;
-	bs_ingest_step(in, BS_ON_RESUME);
-	close_recon(in);
 }

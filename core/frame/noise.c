@@ -83,6 +83,16 @@ void bs_scan_noise_open(struct bs_scan_noise *s, const struct bs_scan_info *info
 		bs_noise_start(&s->noise, info);
 }
 
+void bs_scan_noise_copy(struct bs_scan_noise *to, const struct bs_scan_noise *from)
+{
+	const size_t sums = (size_t)from->noise.coils * from->noise.coils;
+
+	memcpy(&to->noise, &from->noise, offsetof(struct bs_noise, sum));
+	memcpy(to->noise.sum, from->noise.sum, sums * sizeof(from->noise.sum[0]));
+	to->own = from->own;
+	to->frozen = from->frozen;
+}
+
 bool bs_scan_noise_add(struct bs_scan_noise *s, const struct bs_scan_info *info,
 		       const struct bs_mrd_acq *head, const double *gram)
 {
@@ -104,9 +114,10 @@ int bs_scan_noise_freeze(struct bs_scan_noise *s, const struct bs_protocol *p,
 
 	if (s->frozen)
 		return 0;
-	s->frozen = 1;
-	if (p->whiten != BS_WHITEN_REQUIRE || (n->coils == p->coils && n->samples >= n->coils))
+	if (p->whiten != BS_WHITEN_REQUIRE || (n->coils == p->coils && n->samples >= n->coils)) {
+		s->frozen = 1;
 		return 0;
+	}
 	if (n->readouts > 0)
 		return bs_fail(why, BS_ERR_CALIBRATION,
 			       "noise.whiten of protocol '%s': %llu samples of noise in %u coils, "
@@ -131,8 +142,8 @@ void bs_noise_keep(struct bs_noise_kept *k, const struct bs_noise *n)
 	for (uint32_t i = 0; i < BS_NOISE_KEPT; i++)
 		if (strcmp(k->noise[i].scan, n->scan) == 0)
 			at = i;
+	k->noise[at] = *n; /* before the count: done again, it goes to the same place */
 	k->next += at == k->next % BS_NOISE_KEPT;
-	k->noise[at] = *n;
 }
 
 const struct bs_noise *bs_noise_find(const struct bs_noise_kept *k, const char *scan)

@@ -75,12 +75,15 @@ struct bs_scan_noise {
 /* earlier: copied, with its scan's name; NULL: none is known. */
 void bs_scan_noise_open(struct bs_scan_noise *s, const struct bs_scan_info *info,
 			const struct bs_noise *earlier);
+/* What it says, without the sums of coils that it has none of. */
+void bs_scan_noise_copy(struct bs_scan_noise *to, const struct bs_scan_noise *from);
 /* A readout of noise, by its Gram matrix. False: it is not used. */
 bool bs_scan_noise_add(struct bs_scan_noise *s, const struct bs_scan_info *info,
 		       const struct bs_mrd_acq *head, const double *gram);
 /*
  * Another readout that the protocol uses is at hand. BS_ERR_CALIBRATION, with what is lacking,
- * where the protocol requires noise and there is none that fits. Later calls cost nothing.
+ * where the protocol requires noise and there is none that fits. Once it fits, later calls cost
+ * nothing.
  */
 int bs_scan_noise_freeze(struct bs_scan_noise *s, const struct bs_protocol *p,
 			 const struct bs_scan_info *info, struct bs_fail *why);

@@ -10,7 +10,6 @@ static const struct {
 } arcs[] = {
 	{ BS_STATE_STARTING, BS_ON_READY, BS_STATE_IDLE },
 	{ BS_STATE_STARTING, BS_ON_STOP, BS_STATE_STOPPED },
-	{ BS_STATE_STARTING, BS_ON_RESUME, BS_STATE_ABORTING },
 	{ BS_STATE_IDLE, BS_ON_OPEN, BS_STATE_SCANNING },
 	{ BS_STATE_IDLE, BS_ON_LOST, BS_STATE_STARTING },
 	{ BS_STATE_IDLE, BS_ON_STOP, BS_STATE_STOPPED },
@@ -48,9 +47,8 @@ const char *bs_state_name(enum bs_state s)
 
 const char *bs_happening_name(enum bs_happening on)
 {
-	static const char *const names[BS_HAPPENINGS] = { "ready", "open",    "close",
-							  "fault", "silence", "stop",
-							  "done",  "lost",    "resume" };
+	static const char *const names[BS_HAPPENINGS] = { "ready",   "open", "close", "fault",
+							  "silence", "stop", "done",  "lost" };
 
 	return (unsigned)on < BS_HAPPENINGS ? names[on] : "?";
 }

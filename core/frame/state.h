@@ -34,7 +34,6 @@ enum bs_happening {
 	BS_ON_STOP,    /* the service is told to end, and the scan's grace is over */
 	BS_ON_DONE,    /* emit has handed on the scan's last image */
 	BS_ON_LOST,    /* recon died: what it held of the scan is gone */
-	BS_ON_RESUME,  /* a new ingest finds a scan that its predecessor left */
 	BS_HAPPENINGS
 };
 

@@ -264,7 +264,6 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 	struct bs_pose *pose;
 
 	if (!scan->begun) {
-		scan->begun = 1;
 		scan->whitened = whitening(p, noise);
 		if (maps != NULL && maps->whitened != scan->whitened)
 			return bs_fail(why, BS_ERR_CALIBRATION,
@@ -275,12 +274,12 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 				       scan->whitened == 0   ? "not"
 				       : maps->whitened != 0 ? "so by another noise"
 							     : "whitened");
+		scan->begun = 1;
 	}
 	if (slice >= p->slices || scan->posed[slice])
 		return 0;
 	pose = &scan->pose[slice];
 	pose_of(pose, head);
-	scan->posed[slice] = 1;
 	for (int k = 0; k < BS_KEPT_KINDS; k++) {
 		const struct bs_kept *kept = bs_scan_study_taken(scan, study, (enum bs_kept_kind)k);
 
@@ -295,6 +294,7 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 				       (double)pose->position[0], (double)pose->position[1],
 				       (double)pose->position[2]);
 	}
+	scan->posed[slice] = 1;
 	return 0;
 }
 

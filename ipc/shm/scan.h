@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "core/err.h"
 #include "core/frame/kind.h"
 #include "core/frame/lines.h"
 #include "core/frame/noise.h"
@@ -16,18 +17,56 @@
 #include "core/mrd.h"
 #include "core/thread/event.h"
 
+struct bs_gap {
+	uint64_t first, count; /* numbers that were given up */
+};
+#define BS_GAPS_MAX 16u /* remembered, to tell a late message from a duplicate */
+
+/* What ingest counts of a scan. */
+struct bs_scan_counts {
+	uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;
+	uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* of the acquisitions */
+};
+
+/*
+ * All that ingest's successor needs to go on with the scan, and the entry of recon's queue that
+ * belongs to it. There are two: one holds, the other is written and takes its place at once; then
+ * the entry is pushed. Whoever finds fewer entries in the queue than it says pushes it again.
+ */
+struct bs_scan_step {
+	uint64_t id;      /* of the scan in flight or of the last one */
+	uint32_t state;   /* enum bs_state */
+	uint32_t epoch;   /* of the recon that reconstructs it */
+	uint64_t entries; /* the queue's head once entry is pushed */
+	uint64_t entry;   /* 0: none */
+	uint64_t next;    /* the first sequence number that is neither held nor given up */
+	uint64_t acqs;    /* ACQ messages that came, used or not */
+	int64_t ack_time_ns;
+	uint32_t gaps;
+	uint32_t deaths;  /* of processes that had a message in hand, */
+	uint64_t died_at; /* and next was this */
+	struct bs_gap gap[BS_GAPS_MAX];
+	struct bs_scan_counts count;
+	struct bs_fail fault; /* the first; code 0: none */
+};
+
 /* The scan in flight or the last one. Its number grows by one for each accepted header. */
 struct bs_scan_record {
-	/* ingest; believed when id is not 0 */
+	/* ingest */
+	struct bs_scan_step step[2];
+	_Atomic uint32_t step_at; /* the one that holds; what of it others read is copied below */
+	_Atomic uint32_t in_hand; /* 1 while a message is looked at: who dies then is suspect */
+	/* believed when id is not 0 */
 	_Atomic uint64_t id;
 	_Atomic uint32_t open;  /* 1 until its outcome was made */
 	_Atomic uint32_t state; /* enum bs_state */
 	uint64_t session;
 	uint32_t protocol;
-	uint32_t recon_epoch; /* of the recon that was to reconstruct it */
 	struct bs_scan_info info;
 	/* recon reads it when the first readout that is not noise comes; ingest writes before */
 	struct bs_scan_noise noise;
+	struct bs_scan_noise noise_before; /* readout number noise_number was added; 0: none was */
+	_Atomic uint64_t noise_number;
 	struct bs_scan_study study; /* recon reads it when the scan opens and after its close */
 	_Atomic uint64_t next_seq;  /* the first sequence number that is not yet held */
 	_Atomic uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;

@@ -292,6 +292,18 @@ static void mark_ring(const struct bs_ring *r, uint8_t *keep, uint32_t slots)
 	}
 }
 
+/* The slot of an entry that ingest had decided on and not pushed: its successor does. */
+static void mark_step(const struct bs_shm *m, uint8_t *keep)
+{
+	const struct bs_scan_record *s = &m->s->scan;
+	const struct bs_scan_step *t = &s->step[atomic_load(&s->step_at) & 1];
+	const uint32_t slot = bs_entry_slot(t->entry);
+
+	if (t->entries != atomic_load(&m->acq_ring->head) &&
+	    bs_entry_kind(t->entry) == BS_ENTRY_ACQ && slot < m->acq_pool->slots)
+		keep[slot] = 1;
+}
+
 /* Nothing of the queue of a recon that died will be used. */
 static uint32_t drain_acq(struct bs_shm *m)
 {
@@ -322,6 +334,7 @@ uint32_t bs_shm_recover(struct bs_shm *m, enum bs_worker worker, struct bs_fail 
 	switch (worker) {
 	case BS_WORKER_INGEST:
 		mark_ring(m->acq_ring, keep, m->acq_pool->slots);
+		mark_step(m, keep);
 		freed = bs_pool_reclaim(m->acq_pool, BS_OWNER_INGEST, keep);
 		break;
 	case BS_WORKER_RECON:

@@ -37,6 +37,7 @@ static void open_memory(void)
 	in.totals = &env.shm.s->totals;
 	in.recon_epoch = 1;
 	atomic_store(&env.shm.s->worker[BS_WORKER_RECON].epoch, 1);
+	in.id = 5;
 	atomic_store(&in.scan->id, 5);
 }
 

@@ -36,8 +36,6 @@ int main(void)
 	WALK("recon dies while draining", BS_STATE_IDLE, BS_STATE_IDLE, BS_ON_OPEN, BS_ON_CLOSE,
 	     BS_ON_LOST, BS_ON_READY);
 	WALK("recon dies idle", BS_STATE_IDLE, BS_STATE_IDLE, BS_ON_LOST, BS_ON_READY);
-	WALK("a new ingest ends its predecessor's scan", BS_STATE_STARTING, BS_STATE_IDLE,
-	     BS_ON_RESUME, BS_ON_DONE);
 	WALK("stop when idle", BS_STATE_IDLE, BS_STATE_STOPPED, BS_ON_STOP);
 	WALK("stop mid-scan", BS_STATE_IDLE, BS_STATE_STOPPED, BS_ON_OPEN, BS_ON_STOP, BS_ON_DONE,
 	     BS_ON_STOP);

@@ -175,6 +175,17 @@ static void test_recover(struct bs_shm *m)
 	      "ingest's death frees what only it held");
 	CHECK(bs_ring_count(m->acq_ring) == 3, "recon's queue stays");
 
+	/* ingest dies between its decision on a readout and the push: its successor pushes it */
+	uint32_t decided = take(acq, BS_OWNER_INGEST);
+	struct bs_scan_step *step = &m->s->scan.step[0];
+
+	step->entry = bs_entry(BS_ENTRY_ACQ, 9, decided);
+	step->entries = atomic_load(&m->acq_ring->head) + 1;
+	CHECK(bs_shm_recover(m, BS_WORKER_INGEST, NULL) == 0, "the slot of what it decided stays");
+	step->entries--;
+	CHECK(bs_shm_recover(m, BS_WORKER_INGEST, NULL) == 1,
+	      "not when it is in no queue any more");
+
 	/* recon dies: its queue is void; an image it was making is freed, one it passed on is not
 	 */
 	uint32_t made = take(img, BS_OWNER_RECON);

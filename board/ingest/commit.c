@@ -1,0 +1,159 @@
+/* board/ingest/commit.c - what has been done of a scan, as one; see ingest.h */
+#include "board/ingest/ingest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/thread/clock.h"
+
+#define DEATHS_MAX 3u /* of processes by one message, before its scan is given up */
+
+static void gather(const struct ingest *in, uint64_t entry, struct bs_scan_step *t)
+{
+	t->id = in->id;
+	t->state = (uint32_t)in->state;
+	t->epoch = in->recon_epoch;
+	t->entries = atomic_load(&in->env->shm.acq_ring->head) + (entry != 0);
+	t->entry = entry;
+	t->next = in->order.next;
+	t->acqs = in->acqs;
+	t->ack_time_ns = in->ack_time_ns;
+	t->gaps = in->order.gaps;
+	t->deaths = in->deaths;
+	t->died_at = in->died_at;
+	memcpy(t->gap, in->order.gap, sizeof(t->gap));
+	t->count = in->count;
+	t->fault = in->fault;
+}
+
+/* What others read of it. */
+static void publish(struct bs_scan_record *s, const struct bs_scan_step *t)
+{
+	const struct bs_scan_counts *c = &t->count;
+	const struct {
+		_Atomic uint64_t *to;
+		uint64_t value;
+	} all[] = { { &s->acquisitions, c->acquisitions },
+		    { &s->waveforms, c->waveforms },
+		    { &s->gaps, c->gaps },
+		    { &s->duplicates, c->duplicates },
+		    { &s->rejected, c->rejected },
+		    { &s->late, c->late },
+		    { &s->next_seq, t->next } };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		atomic_store_explicit(all[i].to, all[i].value, memory_order_relaxed);
+	for (int i = 0; i < BS_KINDS; i++) {
+		atomic_store_explicit(&s->kind_used[i], c->kind_used[i], memory_order_relaxed);
+		atomic_store_explicit(&s->kind_unused[i], c->kind_unused[i], memory_order_relaxed);
+	}
+	atomic_store(&s->id, t->id);
+	atomic_store(&s->state, t->state);
+	atomic_store(&s->open, t->state == BS_STATE_SCANNING || t->state == BS_STATE_DRAINING ||
+				       t->state == BS_STATE_ABORTING);
+}
+
+/* A step that holds is shown and its entry is in the queue, once, however often this is done. */
+static void finish(struct ingest *in, const struct bs_scan_step *t)
+{
+	struct bs_shm *shm = &in->env->shm;
+
+	publish(in->scan, t);
+	if (t->entries == atomic_load(&shm->acq_ring->head))
+		return;
+	(void)bs_ring_push(shm->acq_ring, t->entry);
+	bs_shm_ring_bell(shm, BS_WORKER_RECON);
+}
+
+void bs_ingest_commit(struct ingest *in, uint64_t entry)
+{
+	const uint32_t other = ~atomic_load(&in->scan->step_at) & 1;
+	struct bs_scan_step *t = &in->scan->step[other];
+
+	gather(in, entry, t);
+	atomic_store(&in->scan->step_at, other);
+	atomic_signal_fence(memory_order_seq_cst); /* the other one is not touched before */
+	finish(in, t);
+}
+
+void bs_ingest_add_noise(struct ingest *in, const struct bs_item *item)
+{
+	const struct bs_shm *shm = &in->env->shm;
+	struct bs_scan_record *s = in->scan;
+
+	atomic_store(&s->noise_number, 0);
+	bs_scan_noise_copy(&s->noise_before, &s->noise);
+	atomic_store(&s->noise_number, item->seq);
+	atomic_signal_fence(memory_order_seq_cst);
+	(void)bs_scan_noise_add(&s->noise, &s->info, &shm->acq_meta[item->slot].head,
+				(const double *)bs_shm_samples(shm, item->slot));
+}
+
+static bool restore(struct ingest *in)
+{
+	struct bs_scan_record *s = in->scan;
+	const struct bs_scan_step *t = &s->step[atomic_load(&s->step_at) & 1];
+
+	if (t->id == 0)
+		return false;
+	in->id = t->id;
+	in->state = (enum bs_state)t->state;
+	in->recon_epoch = t->epoch;
+	in->session = s->session;
+	bs_order_start(&in->order, t->next);
+	memcpy(in->order.gap, t->gap, sizeof(t->gap));
+	in->order.gaps = t->gaps;
+	in->acqs = t->acqs;
+	in->ack_time_ns = t->ack_time_ns;
+	in->count = t->count;
+	in->fault = t->fault;
+	in->deaths = t->deaths;
+	in->died_at = t->died_at;
+	if (bs_ingest_in_scan(in) && atomic_load(&s->noise_number) == t->next)
+		bs_scan_noise_copy(&s->noise, &s->noise_before); /* it was being added */
+	finish(in, t);
+	return true;
+}
+
+/* A message that ends the process that looks at it would do so for ever. */
+static void suspect(struct ingest *in)
+{
+	struct bs_fail why;
+
+	if (atomic_exchange(&in->scan->in_hand, 0) == 0)
+		return;
+	in->deaths = in->died_at == in->order.next ? in->deaths + 1 : 1;
+	in->died_at = in->order.next;
+	bs_ingest_commit(in, 0);
+	if (in->deaths < DEATHS_MAX || in->state != BS_STATE_SCANNING)
+		return;
+	(void)bs_fail(&why, BS_ERR_ABORTED,
+		      "the receiving process ended %u times (%s) with a message in hand, number "
+		      "%llu or one beyond",
+		      in->deaths, in->env->me->last_end, (unsigned long long)in->order.next);
+	bs_ingest_abort(in, &why, BS_ON_FAULT);
+}
+
+void bs_ingest_resume(struct ingest *in)
+{
+	struct bs_scan_record *s = in->scan;
+	char words[BS_EVENT_TEXT];
+
+	if (!restore(in))
+		return;
+	in->apart_ns = INT64_MAX;
+	in->resumed_at = in->order.next;
+	if (!bs_ingest_in_scan(in))
+		return;
+	in->p = &in->env->site.protocol[s->protocol];
+	in->has_table = bs_shm_table(&in->env->shm, s->protocol, &in->table);
+	in->heard_ns = bs_now_ns();
+	in->accept_due = in->state == BS_STATE_SCANNING && in->order.next == 1;
+	in->ack_due = true;
+	(void)snprintf(words, sizeof(words),
+		       "the receiving process ended (%s) and was replaced: the scan goes on at "
+		       "number %llu",
+		       in->env->me->last_end, (unsigned long long)in->order.next);
+	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
+	suspect(in);
+}

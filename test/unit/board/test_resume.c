@@ -1,0 +1,284 @@
+/*
+ * test/unit/board/test_resume.c - ingest ends between any two of its steps: its successor finds in
+ * shared memory what was done, completes what was decided and does nothing twice
+ */
+#include "board/ingest/ingest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/check.h"
+
+static struct bs_worker_env env;
+static struct ingest in;
+static struct bs_shared *before; /* the memory as a process left it */
+
+static void succeed(void)
+{
+	memset(&in, 0, sizeof(in));
+	in.env = &env;
+	in.scan = &env.shm.s->scan;
+	in.totals = &env.shm.s->totals;
+	in.ended = &env.shm.s->ended;
+	in.order.window = 4;
+	in.recon_epoch = 1;
+	in.keeps_noise = true;
+	bs_ingest_resume(&in);
+}
+
+static void open_memory(void)
+{
+	static struct bs_site site;
+	static struct bs_traj tables[BS_PROTOCOLS_MAX];
+	struct bs_fail why = { 0 };
+
+	site.protocols = 1;
+	site.protocol[0] = (struct bs_protocol){ .name = "p",
+						 .method = BS_METHOD_NOOP,
+						 .dims = 2,
+						 .matrix = { 8, 8, 1 },
+						 .coils = 2,
+						 .samples = 16,
+						 .readouts = 8,
+						 .slices = 1,
+						 .contrasts = 1 };
+	site.acq_slots = 8;
+	site.image_slots = 2;
+	CHECK(bs_shm_create(&env.shm, &site, tables, &why) == 0, "shared memory %s", why.text);
+	env.who = BS_WORKER_INGEST;
+	env.me = &env.shm.s->worker[BS_WORKER_INGEST];
+	env.site = site;
+	(void)strcpy(env.me->last_end, "signal 9");
+	atomic_store(&env.shm.s->worker[BS_WORKER_RECON].epoch, 1);
+	before = malloc(env.shm.bytes);
+	CHECK(before != NULL, "memory");
+	succeed();
+	CHECK(in.state == BS_STATE_STARTING && !bs_ingest_in_scan(&in), "nothing was left");
+	in.state = BS_STATE_IDLE;
+}
+
+static void open_scan(void)
+{
+	static const char header[] =
+		"<ismrmrdHeader><encoding><encodedSpace><matrixSize><x>8</x><y>8</y><z>1</z>"
+		"</matrixSize></encodedSpace><reconSpace><matrixSize><x>8</x><y>8</y><z>1</z>"
+		"</matrixSize></reconSpace></encoding></ismrmrdHeader>";
+	unsigned char payload[BS_WIRE_OPEN_NAME + sizeof(header)] = "p";
+	struct bs_wire w = { .kind = BS_WIRE_OPEN, .session = 7, .payload_len = sizeof(payload) };
+
+	memcpy(payload + BS_WIRE_OPEN_NAME, header, sizeof(header));
+	CHECK(bs_ingest_open(&in, &w, payload) == 0 && in.state == BS_STATE_SCANNING, "a scan");
+}
+
+/* What a process leaves that ends right after its step holds: nothing is shown, nothing pushed. */
+static void undo_push(void)
+{
+	struct bs_scan_record *s = in.scan;
+
+	atomic_fetch_sub(&env.shm.acq_ring->head, 1);
+	atomic_store(&s->id, 0);
+	atomic_store(&s->open, 0);
+	atomic_store(&s->state, 0);
+	atomic_store(&s->next_seq, 0);
+	atomic_store(&s->acquisitions, 0);
+}
+
+static uint64_t last_entry(void)
+{
+	const struct bs_ring *r = env.shm.acq_ring;
+
+	return r->entry[(atomic_load(&r->head) - 1) & r->mask];
+}
+
+static void replace_twice(enum bs_entry_kind kind, uint64_t count, const char *what)
+{
+	for (int i = 0; i < 2; i++) {
+		(void)bs_shm_recover(&env.shm, BS_WORKER_INGEST, NULL);
+		succeed();
+		CHECK(bs_ring_count(env.shm.acq_ring) == count &&
+			      bs_entry_kind(last_entry()) == kind &&
+			      bs_entry_of(last_entry(), atomic_load(&in.scan->id)),
+		      "%s: pushed, once (%llu entries)", what,
+		      (unsigned long long)bs_ring_count(env.shm.acq_ring));
+	}
+}
+
+/* Between the step that opens a scan and its entry in recon's queue. */
+static void test_open(void)
+{
+	open_scan();
+	undo_push();
+	replace_twice(BS_ENTRY_OPEN, 1, "OPEN");
+	CHECK(in.state == BS_STATE_SCANNING && in.session == 7 && in.order.next == 1 &&
+		      in.accept_due && atomic_load(&in.scan->id) == 1 &&
+		      atomic_load(&in.scan->open) == 1 &&
+		      atomic_load(&in.scan->state) == BS_STATE_SCANNING,
+	      "the scan is open, and its sender is told");
+}
+
+static uint32_t decide(uint64_t seq)
+{
+	uint32_t slot = 0;
+
+	CHECK(bs_pool_take(env.shm.acq_pool, BS_OWNER_INGEST, &slot), "a slot");
+	bs_order_passed(&in.order, seq);
+	in.acqs++;
+	in.count.acquisitions++;
+	in.ack_time_ns = (int64_t)seq * 10;
+	bs_ingest_commit(&in, bs_entry(BS_ENTRY_ACQ, in.id, slot));
+	return slot;
+}
+
+/* Between the step that hands a readout on and its entry. */
+static void test_readout(void)
+{
+	uint32_t slot;
+
+	(void)decide(1);
+	slot = decide(2);
+	undo_push();
+	replace_twice(BS_ENTRY_ACQ, 3, "ACQ");
+	CHECK(bs_entry_slot(last_entry()) == slot &&
+		      env.shm.acq_pool->owner[slot] == BS_OWNER_INGEST,
+	      "its slot was kept");
+	CHECK(in.order.next == 3 && in.acqs == 2 && in.count.acquisitions == 2 &&
+		      in.ack_time_ns == 20 && in.ack_due && !in.accept_due &&
+		      atomic_load(&in.scan->acquisitions) == 2 &&
+		      atomic_load(&in.scan->next_seq) == 3,
+	      "the successor goes on at 3");
+}
+
+/* Before the step holds nothing was done; the slot is free, the sender sends it again. */
+static void test_before_step(void)
+{
+	uint32_t slot = 0;
+
+	CHECK(bs_pool_take(env.shm.acq_pool, BS_OWNER_INGEST, &slot), "a slot");
+	bs_order_passed(&in.order, 3);
+	in.acqs++;
+	CHECK(bs_shm_recover(&env.shm, BS_WORKER_INGEST, NULL) == 1, "its slot is freed");
+	succeed();
+	CHECK(in.order.next == 3 && in.acqs == 2 && bs_ring_count(env.shm.acq_ring) == 3,
+	      "a readout that was not handed on is due");
+}
+
+/* Gaps, held messages and the fault. */
+static void test_gap(void)
+{
+	struct bs_fail why;
+
+	in.order.gap[0] = (struct bs_gap){ 3, 2 };
+	in.order.gaps = 1;
+	in.order.next = 5;
+	in.count.gaps = 2;
+	(void)bs_fail(&why, BS_ERR_SEQUENCE, "two are missing");
+	bs_ingest_fault(&in, &why);
+	bs_ingest_commit(&in, 0);
+	bs_order_hold(&in.order,
+		      &(struct bs_item){ .seq = 7, .kind = BS_WIRE_WAVEFORM, .used = true }, 1);
+	succeed();
+	CHECK(in.order.next == 5 && in.order.held_count == 0 &&
+		      bs_order_look(&in.order, 4) == BS_NUMBER_LATE &&
+		      bs_order_look(&in.order, 2) == BS_NUMBER_DUPLICATE &&
+		      bs_order_look(&in.order, 7) == BS_NUMBER_NEW,
+	      "what was given up is late, what was held is asked for again");
+	CHECK(in.fault.code == BS_ERR_SEQUENCE && strcmp(in.fault.text, "two are missing") == 0,
+	      "its reason is kept");
+	CHECK(in.resumed_at == 5, "what its predecessor held is no duplicate");
+}
+
+/* A readout of noise whose sum was half made. */
+static void test_noise(void)
+{
+	struct bs_item item = { .seq = 5, .kind = BS_WIRE_ACQ, .used = true };
+	struct bs_scan_noise *n = &in.scan->noise;
+	static struct bs_scan_noise once;
+	double *gram;
+
+	CHECK(bs_pool_take(env.shm.acq_pool, BS_OWNER_INGEST, &item.slot), "a slot");
+	env.shm.acq_meta[item.slot].head =
+		(struct bs_mrd_acq){ .number_of_samples = 16, .active_channels = 2 };
+	gram = (double *)bs_shm_samples(&env.shm, item.slot);
+	for (int i = 0; i < 4; i++)
+		gram[i] = i + 1;
+	bs_ingest_add_noise(&in, &item);
+	CHECK(n->own == 1 && n->noise.samples == 16 && n->noise.sum[3] == 4.0, "it is summed");
+	once = *n;
+	n->noise.sum[1] = 77.0; /* as another order of the stores may leave it */
+	succeed();
+	CHECK(n->own == 0 && n->noise.samples == 0, "nothing of it stays without its step");
+	bs_ingest_add_noise(&in, &item);
+	CHECK(memcmp(n, &once, sizeof(once)) == 0, "the second time it is the same");
+	bs_order_passed(&in.order, 5);
+	bs_ingest_commit(&in, bs_entry(BS_ENTRY_ACQ, in.id, item.slot));
+	succeed();
+	CHECK(memcmp(n, &once, sizeof(once)) == 0, "with its step it stays");
+}
+
+/* Between the step that closes the scan and its entry. */
+static void test_close(void)
+{
+	bs_order_passed(&in.order, 6);
+	bs_ingest_close(&in, &(struct bs_item){ .seq = 6, .kind = BS_WIRE_CLOSE, .count = 3 });
+	undo_push();
+	replace_twice(BS_ENTRY_CLOSE, 5, "CLOSE");
+	CHECK(in.state == BS_STATE_DRAINING && in.order.next == 7, "its last images are made");
+}
+
+/* Between the outcome and the step after it. */
+static void test_end(void)
+{
+	unsigned char outcome[BS_SCAN_END_BYTES];
+
+	memcpy(before, env.shm.s, sizeof(*before));
+	atomic_store(&in.scan->ended, 1);
+	bs_ingest_end(&in, BS_ON_DONE);
+	memcpy(outcome, in.ended->outcome, sizeof(outcome));
+	CHECK(in.state == BS_STATE_IDLE && atomic_load(&in.scan->open) == 0, "the scan is over");
+	env.shm.s->scan = before->scan;
+	env.shm.s->ended = before->ended;
+	succeed();
+	CHECK(in.state == BS_STATE_DRAINING, "its outcome is still to be made");
+	bs_ingest_end(&in, BS_ON_DONE);
+	CHECK(memcmp(outcome, in.ended->outcome, sizeof(outcome)) == 0, "it is the same");
+	succeed();
+	CHECK(in.state == BS_STATE_IDLE && in.id == 1, "and then the next scan may come");
+	open_scan();
+	CHECK(atomic_load(&in.scan->id) == 2 && atomic_load(&in.scan->acquisitions) == 0 &&
+		      in.count.gaps == 0 && in.fault.code == 0 && in.resumed_at == 0,
+	      "which knows nothing of it");
+}
+
+/* A message that ends every process that looks at it: the scan is given up, in words. */
+static void test_suspect(void)
+{
+	for (int i = 0; i < 2; i++) {
+		atomic_store(&in.scan->in_hand, 1);
+		succeed();
+		CHECK(in.state == BS_STATE_SCANNING, "once or twice is not enough to say");
+	}
+	succeed();
+	CHECK(in.state == BS_STATE_SCANNING, "one that died at rest is not the message's doing");
+	atomic_store(&in.scan->in_hand, 1);
+	succeed();
+	CHECK(in.state == BS_STATE_ABORTING && in.fault.code == BS_ERR_ABORTED &&
+		      strstr(in.fault.text, "ended 3 times (signal 9) with a message in hand") !=
+			      NULL,
+	      "three times: %s", in.fault.text);
+}
+
+int main(void)
+{
+	open_memory();
+	test_open();
+	test_readout();
+	test_before_step();
+	test_gap();
+	test_noise();
+	test_close();
+	test_end();
+	test_suspect();
+	free(before);
+	bs_shm_close(&env.shm);
+	return check_done();
+}
