@@ -1,0 +1,230 @@
+/*
+ * test/fault/fault_resume.c - a worker killed at random moments while a scan is replayed: nothing
+ * of the scan is lost, and its images are the same bytes as those of a scan that nobody disturbed
+ *
+ * usage: BORESIDE=path fault_resume [scans [seed]]. Counted by the sender's report and by the files.
+ * The moments come from a seed, but what they hit is the machine's. How soon a successor is ready
+ * is printed, and judged by nobody.
+ */
+#define _GNU_SOURCE
+#include <glob.h>
+#include <pthread.h>
+
+#include "drivers/source/replay.h"
+#include "test/support/service.h"
+
+#define FRAMES   120u
+#define LINES    32u
+#define TR_US    750 /* a scan takes 3 s */
+#define KILLS    5u  /* of a scan: what ends more often in a row is replaced after a pause */
+#define SAMPLES  4096u
+#define PAUSE_MS 200 /* at most, between a successor's being ready and its end */
+
+static struct service service;
+static struct bs_replay *recording;
+static uint64_t random_state = 20261123;
+static double ready_ms[SAMPLES];
+static unsigned kills;
+
+static bool prepare(void)
+{
+	char command[512];
+
+	(void)snprintf(command, sizeof(command),
+		       "'%s' phantom -c %s -p spokes --repetitions %u --tr-us %d --snr 20 -o "
+		       "%s/scan.h5 >>%s 2>&1",
+		       getenv("BORESIDE"), service.site, FRAMES, TR_US, service.dir, service.log);
+	if (system(command) != 0)
+		return false;
+	(void)snprintf(command, sizeof(command), "%s/scan.h5", service.dir);
+	return bs_replay_open(&recording, command, 0, NULL) == 0;
+}
+
+/* ---- the sender ---- */
+
+struct sent {
+	pthread_t thread;
+	struct bs_replay_report report;
+	struct bs_fail why;
+	uint64_t session;
+	double speed;
+	_Atomic bool over;
+	int rc;
+};
+
+static void *send_scan(void *arg)
+{
+	struct sent *s = arg;
+	const struct bs_replay_options o = { .protocol = "spokes",
+					     .session = s->session,
+					     .speed = s->speed,
+					     .patience_ns = AWAIT_MS * INT64_C(1000000) };
+	struct bs_endpoint e;
+
+	s->rc = bs_endpoint_connect(&e, BS_ENDPOINT_KSPACE, service.kspace, BS_REPLAY_MESSAGE_MAX,
+				    &s->why);
+	if (s->rc == 0) {
+		s->rc = bs_replay_run(recording, &e, &o, &s->report, &s->why);
+		bs_endpoint_close(&e);
+	}
+	atomic_store(&s->over, true);
+	return NULL;
+}
+
+/* ---- the workers ---- */
+
+/* Its pid, once it is ready; -1: not now. */
+static pid_t ready_pid(const char *worker)
+{
+	static char doc[200000];
+	char where[64];
+	const char *at;
+	const char *phase;
+
+	(void)snprintf(where, sizeof(where), "\"name\":\"%s\",\"pid\":", worker);
+	if (!service_ask_once(&service, "json", doc, sizeof(doc)) ||
+	    (at = strstr(doc, where)) == NULL || (phase = strstr(at, "\"phase\":")) == NULL ||
+	    strncmp(phase + 8, "\"ready\"", 7) != 0)
+		return -1;
+	return (pid_t)strtol(at + strlen(where), NULL, 10);
+}
+
+static void hurt(const struct sent *s, const char *worker)
+{
+	int64_t now;
+	pid_t next = -1;
+	const pid_t old = ready_pid(worker);
+
+	await_pause_ms((int)(check_uniform(&random_state) * PAUSE_MS));
+	if (old <= 0 || atomic_load(&s->over))
+		return;
+	now = await_now_ns();
+	(void)kill(old, SIGKILL);
+	AWAIT((next = ready_pid(worker)) > 0 && next != old);
+	CHECK(next > 0 && next != old, "a new %s is ready", worker);
+	ready_ms[kills++ % SAMPLES] = (double)(await_now_ns() - now) * 1e-6;
+}
+
+/* ---- the images ---- */
+
+/* The bytes of a scan's image; 0: there is none. */
+static size_t image(unsigned scan, unsigned number, unsigned char *out, size_t cap)
+{
+	char path[160];
+	size_t n = 0;
+	glob_t found;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/out/scan*-s%03u-i%05u.cfl", service.dir, scan,
+		       number);
+	f = glob(path, 0, NULL, &found) == 0 ? fopen(found.gl_pathv[0], "rb") : NULL;
+	globfree(&found);
+	if (f == NULL)
+		return 0;
+	n = fread(out, 1, cap, f);
+	(void)fclose(f);
+	return n;
+}
+
+/* Those of the scan that are there and as the undisturbed scan's, which was the first. */
+static unsigned same_images(unsigned scan)
+{
+	static unsigned char a[65536], b[sizeof(a)];
+	unsigned same = 0;
+
+	for (unsigned i = 1; i <= FRAMES; i++) {
+		const size_t n = image(1, i, a, sizeof(a));
+
+		same += n > 0 && image(scan, i, b, sizeof(b)) == n && memcmp(a, b, n) == 0;
+	}
+	return same;
+}
+
+/* So many files: each image once. */
+static bool files_are(unsigned count)
+{
+	char command[256];
+
+	(void)snprintf(command, sizeof(command), "test $(ls %s/out | grep -c 'cfl$') -eq %u",
+		       service.dir, count);
+	return system(command) == 0;
+}
+
+static bool is_whole(const struct sent *s)
+{
+	const struct bs_wire_outcome *o = &s->report.outcome;
+	const bool good = s->rc == 0 && s->report.code == 0 && o->images == FRAMES &&
+			  o->acquisitions == (uint64_t)FRAMES * LINES && o->gaps == 0 &&
+			  o->rejected == 0;
+
+	if (!good)
+		printf("# %d %s: outcome %s \"%s\", %llu acquisitions, %llu images, %llu gaps, "
+		       "%llu rejected\n",
+		       s->rc, s->why.text, bs_err_name(s->report.code), o->text,
+		       (unsigned long long)o->acquisitions, (unsigned long long)o->images,
+		       (unsigned long long)o->gaps, (unsigned long long)o->rejected);
+	return good;
+}
+
+static void play(unsigned number, const char *worker)
+{
+	struct sent s = { .session = 4000 + number, .speed = worker != NULL ? 1.0 : 0.0 };
+	unsigned hits = kills;
+
+	if (pthread_create(&s.thread, NULL, send_scan, &s) != 0)
+		exit(1);
+	for (unsigned k = 0; worker != NULL && k < KILLS && !atomic_load(&s.over); k++)
+		hurt(&s, worker);
+	(void)pthread_join(s.thread, NULL);
+	hits = kills - hits;
+	CHECK(is_whole(&s), "scan %u, %s killed %u times: whole (%llu messages sent again)", number,
+	      worker != NULL ? worker : "nobody", hits, (unsigned long long)s.report.resent);
+	CHECK(same_images(number) == FRAMES, "scan %u: the same images", number);
+	CHECK(files_are(number * FRAMES), "scan %u: each image once", number);
+	CHECK(worker == NULL || hits >= 2, "scan %u: %u kills hit it", number, hits);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const double d = *(const double *)a - *(const double *)b;
+
+	return (d > 0.0) - (d < 0.0);
+}
+
+static void say_times(void)
+{
+	const unsigned n = kills < SAMPLES ? kills : SAMPLES;
+
+	qsort(ready_ms, n, sizeof(*ready_ms), by_size);
+	if (n > 0)
+		printf("# ready again after %u kills: p50 %.1f, p99 %.1f, max %.1f ms\n", n,
+		       ready_ms[n / 2], ready_ms[(n - 1) * 99 / 100], ready_ms[n - 1]);
+}
+
+int main(int argc, char **argv)
+{
+	const unsigned scans = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
+
+	if (argc > 2)
+		random_state = (uint64_t)atoll(argv[2]);
+	CHECK(service_start_with(&service, SERVICE_PATIENT,
+				 "endpoints: { archive = \"\"; };\n" SERVICE_SINKS
+				 "protocols = ( { name = \"spokes\"; method = "
+				 "\"gridding\"; " SERVICE_SPOKES "} );\n",
+				 NULL) &&
+		      prepare(),
+	      "a service, and a scan to send");
+	if (check_failed != 0)
+		return check_done();
+	play(1, NULL);
+	for (unsigned i = 0; i < scans; i++)
+		play(2 + i, "ingest");
+	say_times();
+	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0 &&
+		      service_number(&service, "\"images\",\"slots\"", "in_use") == 0,
+	      "after all that, no slot is lost");
+	bs_replay_close(recording);
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	service_remove(&service);
+	return check_done();
+}
