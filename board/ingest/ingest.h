@@ -4,7 +4,7 @@
  * ingest.c   the loop: time, the other workers' news, the socket's health
  * receive.c  a message from the socket to its place; a readout to its slot and on to recon
  * scan.c     a scan from its header to its outcome
- * commit.c   what has been done of the scan as one step in shared memory, where a successor finds it
+ * commit.c   what has been done of the scan, as one step in shared memory, for a successor
  * order.c    which message is next, which is a duplicate, what is missing; see order.h
  * reply.c    what the service says to the sender
  * Each calls only those below it. The conversation is that of ipc/WIRE.md. One thread. Allocates

@@ -32,7 +32,7 @@ static int admit_armed(const struct ingest *in, struct bs_fail *why)
 	return s->refused[i] != 0 ? bs_fail(why, s->refused[i], "%s", s->refusal[i]) : 0;
 }
 
-/* What the record says of an earlier scan is replaced; with the step that opens it is this one's. */
+/* What the record says of an earlier scan is replaced; the step that opens this one follows. */
 static void start_record(struct ingest *in, const struct bs_scan_info *info,
 			 const struct bs_scan_study *study)
 {
