@@ -2,7 +2,7 @@
  * test/fault/fault_resume.c - a worker killed at random moments while a scan is replayed: nothing
  * of the scan is lost, and its images are the same bytes as those of a scan that nobody disturbed
  *
- * usage: BORESIDE=path fault_resume [scans [seed]]. Counted by the sender's report and by the files.
+ * usage: BORESIDE=path fault_resume [scans [seed]]. Counted by the sender's report and the files.
  * The moments come from a seed, but what they hit is the machine's. How soon a successor is ready
  * is printed, and judged by nobody.
  */
