@@ -1,4 +1,5 @@
 /* board/command/replay.c - boreside replay: act as the scanner, with a recording */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +11,13 @@
 #include "drivers/source/replay.h"
 
 struct request {
-	const char *config, *url, *recording;
+	const char *config, *url, *recording, *plan;
 	struct bs_replay_options o;
 	uint64_t loops;
 	uint32_t limit;
 	double patience_s;
 	bool asap;
+	struct bs_faults faults; /* of the plan; count 0: none */
 };
 
 #define AT(field) offsetof(struct request, field)
@@ -37,6 +39,8 @@ static const struct bs_option options[] = {
 	  .help = "of the first scan, the next ones count up; else random", .min = 1 },
 	{ BS_OPTION_POSITIVE, 0, "patience", "S", AT(patience_s),
 	  .help = "give up when the service is silent for S seconds (10)", .max = 1e6 },
+	{ BS_OPTION_TEXT, 0, "faults", "SEED|FILE", AT(plan),
+	  .help = "with faults: drawn from a number, or one a line of a file, see below" },
 	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5, or a scan's log",
 	  .required = true },
 	{ 0 },
@@ -107,6 +111,31 @@ static void print_lateness(const struct bs_hist *h)
 			     (unsigned long long)atomic_load(&h->count));
 }
 
+/* What was done, and when the service went on from there. */
+static void print_faults(const struct bs_faults *f)
+{
+	uint32_t struck = 0;
+
+	for (uint32_t i = 0; i < f->count; i++)
+		struck += f->fault[i].struck > 0;
+	(void)printf("  %u of %u faults struck\n", struck, f->count);
+	for (uint32_t i = 0; i < f->count; i++) {
+		const struct bs_fault *fault = &f->fault[i];
+		char words[BS_FAULTS_WORDS];
+
+		(void)printf("    %s: ", bs_fault_words(words, fault));
+		if (fault->struck == 0)
+			(void)printf("its message was not sent\n");
+		else if (fault->passed_ns == 0)
+			(void)printf("struck %s, never acknowledged\n",
+				     fault->struck == 1 ? "once" : "each time");
+		else
+			(void)printf("struck %s, its number acknowledged after %.0f ms\n",
+				     fault->struck == 1 ? "once" : "each time",
+				     (double)(fault->passed_ns - fault->struck_ns) * 1e-6);
+	}
+}
+
 /* All scans. Returns the exit status. */
 static int play(struct request *q, struct bs_replay *r, struct bs_endpoint *e)
 {
@@ -122,7 +151,10 @@ static int play(struct request *q, struct bs_replay *r, struct bs_endpoint *e)
 		if (rc != 0)
 			return bs_command_fail(&bs_command_replay, "%s: %s", bs_err_name(rc),
 					       why.text);
-		print_report(q->o.session, &report);
+		print_report(report.session, &report);
+		if (q->o.faults != NULL)
+			print_faults(q->o.faults);
+		q->o.session = report.session;
 		if (report.code != 0)
 			status = 1;
 		if (report.refused)
@@ -132,6 +164,26 @@ static int play(struct request *q, struct bs_replay *r, struct bs_endpoint *e)
 	}
 	print_lateness(bs_replay_lateness(r));
 	return status;
+}
+
+/* The plan, which is printed as a file has it. */
+static int read_plan(struct request *q, uint32_t readouts, struct bs_fail *why)
+{
+	char words[BS_FAULTS_WORDS];
+	char *end;
+	uint64_t seed = strtoull(q->plan, &end, 10);
+	bool drawn = isdigit((unsigned char)q->plan[0]) && *end == '\0';
+	int rc = drawn ? bs_faults_draw(&q->faults, seed, readouts, why)
+		       : bs_faults_read(&q->faults, q->plan, why);
+
+	if (rc == 0)
+		rc = bs_faults_fit(&q->faults, readouts, why);
+	if (rc != 0)
+		return rc;
+	for (uint32_t i = 0; drawn && i < q->faults.count; i++)
+		(void)printf("%s\n", bs_fault_words(words, &q->faults.fault[i]));
+	q->o.faults = &q->faults;
+	return 0;
 }
 
 static int stream(struct request *q)
@@ -149,6 +201,11 @@ static int stream(struct request *q)
 	if (bs_replay_note(r)[0] != '\0')
 		(void)printf("%s: %s\n", q->recording, bs_replay_note(r));
 	(void)fflush(stdout);
+	if (q->plan != NULL && read_plan(q, bs_replay_count(r), &why) != 0) {
+		bs_faults_free(&q->faults);
+		bs_replay_close(r);
+		return bs_command_fail(&bs_command_replay, "%s", why.text);
+	}
 	q->o.stop = bs_command_stop();
 	bs_endpoint_tune_malloc(16u << 20);
 	(void)prctl(PR_SET_TIMERSLACK, 1000UL); /* ns; the default, 50 us, is later than need be */
@@ -158,6 +215,7 @@ static int stream(struct request *q)
 		status = play(q, r, &e);
 		bs_endpoint_close(&e);
 	}
+	bs_faults_free(&q->faults);
 	bs_replay_close(r);
 	return status;
 }
@@ -199,7 +257,13 @@ const struct bs_command bs_command_replay = {
 	.name = "replay",
 	.summary = "act as the scanner: stream a recording to the service",
 	.options = options,
-	.after = "Ends with the service's outcome. Exit status 0 only when every scan's code "
-		 "is 0.",
+	.after = "Ends with the service's outcome. Exit status 0 only when every scan's code is 0. "
+		 "A FILE of --faults has one fault a line, N the number of a message (0 for OPEN, "
+		 "1 for the first readout): 'at N drop', 'at N duplicate', 'at N reorder by "
+		 "MESSAGES', 'at N corrupt bit BIT', 'at N truncate to BYTES bytes', 'at N stall "
+		 "MS ms', 'at N disconnect MS ms', 'at N kill MS ms'; figures may be left out but "
+		 "for stall's; 'for good' behind drop, corrupt and truncate: each time it is sent. "
+		 "board/doc/FAULTS.md says what each does. The same SEED draws the same faults; "
+		 "they are printed.",
 	.run = run,
 };

@@ -245,7 +245,8 @@ struct play {
 	uint64_t connections;
 	uint64_t heard_on;  /* connections when the service last said something */
 	int64_t renewed_ns; /* when the socket was last made anew */
-	uint32_t next;      /* acquisition to be queued */
+	uint64_t session;
+	uint32_t next; /* acquisition to be queued */
 	bool window_full, line_full;
 };
 
@@ -340,6 +341,39 @@ static int look_for_reconnect(struct play *p, struct bs_fail *why)
 	return rc;
 }
 
+/* OPEN, of a scan that is played from its first readout. */
+static int begin(struct play *p, struct bs_fail *why)
+{
+	const char *xml = bs_recording_xml(p->r->recording);
+
+	p->next = 0;
+	p->report->bytes = 0;
+	p->r->sender.state = BS_SENDER_IDLE; /* whatever was before */
+	return bs_sender_begin(&p->r->sender, p->session, p->o->protocol, xml, strlen(xml),
+			       bs_now_ns(), why);
+}
+
+/* A message through the plan of faults: as bs_endpoint_send, without waiting. */
+static int send_faulty(struct play *p, const unsigned char *msg, size_t len, struct bs_fail *why)
+{
+	struct bs_sender *s = &p->r->sender;
+	int64_t before = bs_now_ns();
+	int rc = bs_faults_send(p->o->faults, p->e, msg, len, why);
+	int64_t now_ns = bs_now_ns();
+
+	s->heard_ns += now_ns - before; /* nothing was heard, for nobody listened */
+	if (rc != BS_FAULTS_ANEW && rc != BS_FAULTS_KILLED)
+		return rc;
+	p->connections = p->heard_on = 0;
+	p->renewed_ns = now_ns;
+	bs_sender_reconnected(s, now_ns);
+	if (rc == BS_FAULTS_KILLED) {
+		p->session = p->session + 1 == 0 ? 1 : p->session + 1;
+		rc = begin(p, why);
+	}
+	return rc < 0 ? rc : BS_ENDPOINT_TIMEOUT;
+}
+
 /* Hands what the sender has to the socket, until that is full. */
 static int send_some(struct play *p, struct bs_fail *why)
 {
@@ -353,7 +387,8 @@ static int send_some(struct play *p, struct bs_fail *why)
 	if (rc != 0)
 		return rc;
 	for (int n = 0; n < MESSAGES_AHEAD && bs_sender_next(s, bs_now_ns(), &msg, &len); n++) {
-		rc = bs_endpoint_send(p->e, msg, len, NULL, 0, 0, why);
+		rc = p->o->faults != NULL ? send_faulty(p, msg, len, why)
+					  : bs_endpoint_send(p->e, msg, len, NULL, 0, 0, why);
 		p->line_full = rc == BS_ENDPOINT_TIMEOUT;
 		if (rc != 0)
 			return rc < 0 ? rc : 0;
@@ -391,6 +426,13 @@ static void tell(struct play *p, int64_t now_ns)
 	const struct bs_sender *s = &p->r->sender;
 	struct bs_replay_report *t = p->report;
 
+	if (p->o->faults != NULL)
+		bs_faults_heard(p->o->faults,
+				s->state == BS_SENDER_ENDED     ? s->next_seq
+				: s->state == BS_SENDER_OPENING ? 0
+								: s->ack.held + 1,
+				now_ns);
+	t->session = p->session;
 	t->state = s->state;
 	t->sent = p->next;
 	t->total = p->r->count;
@@ -466,16 +508,15 @@ static int step(struct play *p, struct bs_fail *why)
 int bs_replay_run(struct bs_replay *r, struct bs_endpoint *e, const struct bs_replay_options *o,
 		  struct bs_replay_report *report, struct bs_fail *why)
 {
-	const char *xml = bs_recording_xml(r->recording);
-	struct play p = { .r = r, .e = e, .o = o, .report = report };
+	struct play p = { .r = r, .e = e, .o = o, .report = report, .session = o->session };
 	int rc;
 
 	memset(report, 0, sizeof(*report));
 	p.begun_ns = p.shown_ns = bs_now_ns();
 	p.connections = p.heard_on = bs_endpoint_connections(e);
-	r->sender.state = BS_SENDER_IDLE; /* whatever a run before left */
-	rc = bs_sender_begin(&r->sender, o->session, o->protocol, xml, strlen(xml), p.begun_ns,
-			     why);
+	if (o->faults != NULL)
+		bs_faults_start(o->faults);
+	rc = begin(&p, why);
 	while (rc == 0 && r->sender.state != BS_SENDER_ENDED)
 		rc = step(&p, why);
 	tell(&p, bs_now_ns());

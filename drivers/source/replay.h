@@ -19,6 +19,7 @@
 #include "core/err.h"
 #include "core/latency/hist.h"
 #include "drivers/source/departures.h"
+#include "drivers/source/faults.h"
 #include "drivers/source/sender.h"
 #include "ipc/endpoint.h"
 
@@ -37,6 +38,7 @@ struct bs_replay_report {
 	enum bs_sender_state state;
 	uint32_t sent, total; /* acquisitions */
 	uint32_t kept;        /* messages that the service has not acknowledged */
+	uint64_t session;     /* the one that was begun last */
 	uint64_t bytes;       /* of acquisitions, envelopes included, each once */
 	uint64_t resent, complaints, strays;
 	int64_t elapsed_ns; /* since OPEN */
@@ -54,6 +56,7 @@ struct bs_replay_options {
 	const volatile sig_atomic_t *stop; /* set: no more readouts, CLOSE, wait for the outcome */
 	void (*progress)(void *arg, const struct bs_replay_report *now); /* a few times a second */
 	void *arg;
+	struct bs_faults *faults; /* NULL: none. Killed, the sender begins again: session + 1 */
 };
 
 /* limit: at most so many acquisitions; 0: all. */
