@@ -82,6 +82,9 @@ S("node.heartbeat_ms", BS_KEY_NUMBER, "ms", "500.0", 10, 60000, NULL, heartbeat_
   "time between heartbeats on an idle k-space connection"),
 S("node.stall_ms", BS_KEY_NUMBER, "ms", "2000.0", 50, 600000, NULL, stall_ms,
   "a worker that makes no progress for this long is replaced"),
+S("node.drain_s", BS_KEY_NUMBER, "s", "60.0", 0, 86400, NULL, drain_s,
+  "SIGTERM: so long a scan that is open may go on, then it is ended; images of what came have as "
+  "long again to be made and delivered. A second SIGTERM ends the scan at once"),
 S("node.log", BS_KEY_WORD, "", "\"info\"", 0, 0, bs_log_levels, log_level,
   "the least important lines that are logged"),
 S("gpu.memory", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_memories, gpu_memory,

@@ -46,7 +46,7 @@ struct bs_key {
 	size_t offset, size; /* of the field */
 };
 
-#define BS_KEYS_MAX 128u
+#define BS_KEYS_MAX 160u
 
 extern const struct bs_key bs_keys[];
 extern const size_t bs_keys_count;

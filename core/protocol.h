@@ -263,6 +263,7 @@ struct bs_site {
 	uint32_t image_slots;             /* shared pool, images */
 	uint32_t memory_mib; /* shared pools and all protocols' plans together: at most this */
 	double heartbeat_ms;
+	double drain_s;  /* after SIGTERM, for the scan in flight, and again for its images */
 	double stall_ms; /* a worker that makes no progress for this long is replaced */
 	int log_level;
 	uint32_t study_scans; /* kept for later scans (core/frame/study.h) */

@@ -188,7 +188,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 	int rc = bs_folder_make(j->site->run_dir, 0750, why);
 
 	if (rc == 0)
-		rc = bs_folder_lock(&j->run_lock, j->site->run_dir, "boreside.pid", why);
+		rc = bs_folder_lock(&j->run_lock, j->site->run_dir, BS_FOLDER_PID, why);
 	if (rc == 0)
 		rc = bs_folder_lock(&j->dir_lock, j->q.dir, "boreside.lock", why);
 	if (rc == 0)

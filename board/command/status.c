@@ -8,7 +8,7 @@
 #include "board/status/status.h"
 #include "core/thread/clock.h"
 
-#define DEFAULT_URL "ipc:///run/boreside/status.ipc"
+#define DEFAULT_URL "ipc://" BS_COMMAND_RUN_DIR "/status.ipc"
 #define WAIT_MS     3000
 
 struct request {

@@ -4,8 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -122,4 +123,63 @@ int bs_folder_lock(int *fd, const char *path, const char *file, struct bs_fail *
 	(void)close(*fd);
 	*fd = -1;
 	return BS_ERR_IO;
+}
+
+void bs_folder_note(int fd, const char *line)
+{
+	if (fd >= 0 && ftruncate(fd, 0) == 0)
+		(void)!pwrite(fd, line, strlen(line), 0);
+}
+
+bool bs_folder_held(int fd)
+{
+	if (flock(fd, LOCK_SH | LOCK_NB) != 0)
+		return errno == EWOULDBLOCK;
+	(void)flock(fd, LOCK_UN);
+	return false;
+}
+
+int bs_folder_holder(int *fd, pid_t *pid, const char *path, const char *file, struct bs_fail *why)
+{
+	char name[BS_PATH_MAX_ + 32];
+	char text[32];
+	ssize_t n;
+
+	(void)snprintf(name, sizeof(name), "%s/%s", path, file);
+	*fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (*fd < 0)
+		return bs_fail(why, errno == ENOENT ? BS_ERR_STATE : BS_ERR_IO,
+			       errno == ENOENT ? "%s: no service runs there: %s" : "%s: %s", name,
+			       strerror(errno));
+	n = pread(*fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	*pid = (pid_t)strtol(text, NULL, 10);
+	if (*pid > 1 && bs_folder_held(*fd))
+		return 0;
+	(void)close(*fd);
+	*fd = -1;
+	return bs_fail(why, BS_ERR_STATE, "%s: no service runs there", name);
+}
+
+int bs_folder_ended(int fd, char *words, size_t cap)
+{
+	const size_t mark = strlen(BS_FOLDER_ENDED);
+	char text[256];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	if (strncmp(text, BS_FOLDER_ENDED, mark) != 0)
+		return -1;
+	char *end;
+	const int status = (int)strtol(text + mark, &end, 10);
+
+	(void)snprintf(words, cap, "%s", end + strspn(end, " "));
+	return status;
+}
+
+int bs_folder_signal(pid_t pid, int number, struct bs_fail *why)
+{
+	if (kill(pid, number) == 0)
+		return 0;
+	return bs_fail(why, BS_ERR_IO, "process %d cannot be told: %s", (int)pid, strerror(errno));
 }

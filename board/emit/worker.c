@@ -278,6 +278,15 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 	return rc;
 }
 
+/* What waits for takers that are there is handed on, as long as the stop allows. */
+static void finish_takers(struct emit *e)
+{
+	while (!bs_takers_quiet(e) && bs_now_ns() < atomic_load(&e->env->shm.s->end_by_ns)) {
+		bs_sleep_ns(2000000);
+		bs_worker_beat(e->env);
+	}
+}
+
 /* Every other thread ends before what it uses is closed. */
 static void close_all(struct emit *e, struct bs_status_server *status)
 {
@@ -310,6 +319,7 @@ int bs_worker_emit(struct bs_worker_env *env)
 	bs_worker_phase(env, BS_PHASE_READY);
 	(void)pthread_mutex_unlock(&e.lock);
 	work(&e);
+	finish_takers(&e);
 	close_all(&e, status);
 	return 0;
 }

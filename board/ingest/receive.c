@@ -373,9 +373,7 @@ static bool open_waits(struct ingest *in, const struct message *m)
 	}
 	if (in->state == BS_STATE_IDLE)
 		return false;
-	if (in->state == BS_STATE_STOPPED)
-		(void)bs_fail(&why, BS_ERR_ABORTED, "the service is ending");
-	else if (in->waiting != NULL && bs_now_ns() - in->waiting_since > BS_OPEN_NS)
+	if (in->waiting != NULL && bs_now_ns() - in->waiting_since > BS_OPEN_NS)
 		(void)bs_fail(&why, BS_ERR_STATE, "the service is still %s after %d s",
 			      bs_state_name(in->state), (int)(BS_OPEN_NS / 1000000000));
 	else
@@ -393,6 +391,15 @@ static enum fate take_open(struct ingest *in, const struct message *m)
 	}
 	if (!bs_ingest_in_scan(in) && is_ended(in, m->w.session)) {
 		in->outcome_due = true;
+		return DONE;
+	}
+	if (bs_worker_stop(in->env)) {
+		struct bs_fail why;
+
+		(void)bs_fail(&why, BS_ERR_ABORTED,
+			      "the service is draining: it finishes what it has and takes no new "
+			      "scan");
+		bs_ingest_refuse_open(in, m->w.session, &why);
 		return DONE;
 	}
 	in->waiting_session = m->w.session;

@@ -114,7 +114,9 @@ void bs_herald_alive(const struct bs_shm *shm, int64_t now_ns)
 	if (now_ns - last_ns < (int64_t)period_us * 500)
 		return;
 	last_ns = now_ns;
-	(void)sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s, %llu scans, %llu images",
+	/* while it ends, TimeoutStopSec begins anew each time: the site has the limit */
+	(void)sd_notifyf(0, "WATCHDOG=1\n%sSTATUS=%s, %llu scans, %llu images",
+			 atomic_load(&shm->s->stop) != 0 ? "EXTEND_TIMEOUT_USEC=10000000\n" : "",
 			 bs_state_name((enum bs_state)atomic_load(&shm->s->scan.state)),
 			 (unsigned long long)atomic_load(&shm->s->totals.scans),
 			 (unsigned long long)atomic_load(&shm->s->totals.images));

@@ -19,41 +19,18 @@
 #include "board/arm/ready.h"
 #include "board/emit/folder.h"
 #include "board/service/herald.h"
-#include "board/service/realtime.h"
-#include "board/service/worker.h"
+#include "board/service/supervising.h"
 #include "core/thread/clock.h"
 #include "core/log.h"
 #include "drivers/file/tables.h"
 
 #define MS          INT64_C(1000000)
 #define TURN_MS     20            /* the loop's, when nothing happens */
-#define GRACE_NS    (5000 * MS)   /* a scan in flight has this long after SIGTERM */
-#define DRAIN_NS    (5000 * MS)   /* each worker then, to hand over what it has */
 #define BUSY_NS     (600000 * MS) /* arming, or one call of an engine, takes at most this */
 #define QUICK_NS    (2000 * MS)   /* a worker that ends sooner than this is one of a series */
 #define SERIES_FREE 3             /* the first ones of a series are replaced without a pause */
 #define PAUSE_NS    (2000 * MS)   /* longest pause before another start */
 #define FIRST_FD    32            /* our descriptors lie above those that workers get */
-
-struct child {
-	pid_t pid; /* 0: not running */
-	bool was_ready, stopping;
-	uint64_t beat;
-	int64_t beat_ns, cpu_ns; /* when it last made progress; its processor time then */
-	int64_t start_ns, died_ns;
-	int64_t start_at_ns; /* when it is to be started again */
-	int series;
-};
-
-struct supervisor {
-	struct bs_shm shm;
-	struct child child[BS_WORKERS];
-	struct bs_canaries canaries;
-	int signals, lock, spill_lock;
-	bool ready, ending;
-	int64_t turn_ns, stage_by_ns;
-	int status;
-};
 
 extern char **environ;
 
@@ -128,21 +105,6 @@ static void plan_restart(struct supervisor *v, int who, int64_t now)
 	c->start_at_ns = now + (pause < PAUSE_NS ? pause : PAUSE_NS);
 }
 
-static void end_service(struct supervisor *v, int status)
-{
-	int64_t now = bs_now_ns();
-
-	if (v->ending)
-		return;
-	v->ending = true;
-	v->status = status;
-	v->stage_by_ns = now + GRACE_NS + DRAIN_NS;
-	bs_herald_stopping();
-	atomic_store(&v->shm.s->stop_by_ns, now + GRACE_NS);
-	atomic_store(&v->shm.s->stop, 1);
-	bs_shm_ring_bell(&v->shm, BS_WORKER_INGEST);
-}
-
 static void take_end(struct supervisor *v, int who, int status)
 {
 	struct child *c = &v->child[who];
@@ -172,7 +134,7 @@ static void take_end(struct supervisor *v, int who, int status)
 		      freed);
 	if (!c->was_ready && WIFEXITED(status) && WEXITSTATUS(status) == BS_EXIT_HOPELESS) {
 		bs_herald_say(&v->shm, BS_LOG_ERROR, "%s cannot start: the service ends", name);
-		end_service(v, 1);
+		bs_stop_begin(v, 1, 0);
 		return;
 	}
 	plan_restart(v, who, now);
@@ -282,50 +244,16 @@ static void watch_all(struct supervisor *v, int64_t now)
 		bs_herald_alive(&v->shm, now);
 }
 
-/* ---- the end ---- */
-
-/* The workers end in the order of the stream. True: all have. */
-static bool advance_end(struct supervisor *v, int64_t now)
-{
-	uint32_t stage = atomic_load(&v->shm.s->stop);
-	struct child *c = &v->child[stage - 1];
-
-	/* One that is still arming holds nothing yet, and would not see the order to end. */
-	if (c->pid != 0 && stage > 1 && !c->stopping &&
-	    atomic_load(&v->shm.s->worker[stage - 1].phase) == BS_PHASE_ARMING) {
-		c->stopping = true;
-		(void)kill(c->pid, SIGKILL);
-	}
-	if (c->pid != 0 && now > v->stage_by_ns) {
-		bs_herald_say(&v->shm, BS_LOG_WARN, "%s does not end by itself: killed",
-			      bs_worker_name((enum bs_worker)(stage - 1)));
-		(void)kill(c->pid, SIGKILL);
-		v->stage_by_ns = now + DRAIN_NS;
-	}
-	if (c->pid != 0)
-		return false;
-	if (stage == BS_WORKERS)
-		return true;
-	v->stage_by_ns = now + DRAIN_NS;
-	atomic_store(&v->shm.s->stop, stage + 1);
-	bs_shm_ring_bell(&v->shm, (int)stage);
-	return false;
-}
-
 static void take_signals(struct supervisor *v)
 {
 	struct signalfd_siginfo si;
 
 	while (read(v->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		if (si.ssi_signo == SIGCHLD || si.ssi_signo == SIGHUP)
-			continue; /* reap asks every child; a lost terminal is no reason to end */
-		bs_herald_say(&v->shm, BS_LOG_INFO, "signal %u: %s", si.ssi_signo,
-			      v->ending ? "the scan in flight is aborted" : "the service ends");
-		if (v->ending) {
-			atomic_store(&v->shm.s->stop_by_ns, 0);
-			bs_shm_ring_bell(&v->shm, BS_WORKER_INGEST);
-		}
-		end_service(v, 0);
+		if (si.ssi_signo == SIGTERM || si.ssi_signo == SIGINT)
+			bs_stop_told(v, si.ssi_signo);
+		else if (si.ssi_signo == SIGUSR1)
+			bs_stop_drain(v);
+		/* SIGCHLD: reap asks every child; SIGHUP: a lost terminal is no reason to end */
 	}
 }
 
@@ -349,7 +277,7 @@ static void turn(struct supervisor *v)
 /* Two services on one folder would take each other's sockets, or each other's spilled images. */
 static int lock_folders(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
 {
-	int rc = bs_folder_lock(&v->lock, site->run_dir, "boreside.pid", why);
+	int rc = bs_folder_lock(&v->lock, site->run_dir, BS_FOLDER_PID, why);
 
 	if (rc == 0 && bs_site_spills(site))
 		rc = bs_folder_make(site->overload.spill_dir, 0750, why);
@@ -424,6 +352,7 @@ static int take_over_signals(struct supervisor *v, struct bs_fail *why)
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);
 	(void)sigaddset(&set, SIGHUP);
+	(void)sigaddset(&set, SIGUSR1);
 	(void)sigaddset(&set, SIGCHLD);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
@@ -440,15 +369,15 @@ static int start(struct supervisor *v, const struct bs_site *site, struct bs_fai
 
 	if (rc != 0)
 		return bs_fail(why, rc, "the service does not start");
-	rc = bs_folder_make(site->run_dir, 0750, why);
+	rc = take_over_signals(v, why); /* before the pid file says whom to signal */
+	if (rc == 0)
+		rc = bs_folder_make(site->run_dir, 0750, why);
 	if (rc == 0 && site->cache_dir[0] != '\0')
 		rc = bs_folder_make(site->cache_dir, 0750, why);
 	if (rc == 0)
 		rc = lock_folders(v, site, why);
 	if (rc == 0)
 		rc = make_memory(v, site, why);
-	if (rc == 0)
-		rc = take_over_signals(v, why);
 	if (rc == 0) {
 		bs_rt_supervisor(&v->shm);
 		bs_rt_canaries(&v->canaries, &v->shm);
@@ -460,33 +389,6 @@ static int start(struct supervisor *v, const struct bs_site *site, struct bs_fai
 			(void)bs_fail(why, rc, "the workers cannot be started");
 	}
 	return rc;
-}
-
-/* Images that were left when emit died, or had to be killed, at the very end. */
-static void say_left_behind(struct supervisor *v)
-{
-	const struct bs_ring *ring = v->shm.image_ring;
-	uint32_t images = 0;
-
-	for (uint64_t i = atomic_load(&ring->tail); i != atomic_load(&ring->head); i++)
-		images += bs_entry_kind(ring->entry[i & ring->mask]) == BS_ENTRY_IMAGE;
-	if (images != 0)
-		bs_herald_say(&v->shm, BS_LOG_ERROR, "%u images were not handed on at the end",
-			      images);
-	for (int i = 0; i < BS_TAKERS; i++) {
-		const struct bs_taker_record *r = &v->shm.s->taker[i];
-		uint32_t waiting = atomic_load(&r->waiting);
-		uint64_t spilled = atomic_load(&r->spill_waiting);
-
-		if (waiting != 0)
-			bs_herald_say(&v->shm, BS_LOG_ERROR,
-				      "%.64s: %u images that waited for it were lost at the end",
-				      r->name, waiting);
-		if (spilled != 0)
-			bs_herald_say(&v->shm, BS_LOG_INFO,
-				      "%.64s: %llu images are on disk for the next start", r->name,
-				      (unsigned long long)spilled);
-	}
 }
 
 int bs_supervisor_run(const struct bs_site *site)
@@ -509,14 +411,11 @@ int bs_supervisor_run(const struct bs_site *site)
 	}
 	while (rc == 0) {
 		turn(&v);
-		if (v.ending && advance_end(&v, bs_now_ns()))
+		if (v.ending && bs_stop_advance(&v, bs_now_ns()))
 			break;
 	}
 	if (rc == 0)
-		say_left_behind(&v);
-	if (rc == 0)
-		bs_herald_say(&v.shm, BS_LOG_INFO, "ended after %llu scans",
-			      (unsigned long long)atomic_load(&v.shm.s->totals.scans));
+		bs_stop_report(&v);
 	bs_canaries_stop(&v.canaries);
 	bs_shm_close(&v.shm);
 	if (v.signals >= 0)

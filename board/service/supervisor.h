@@ -3,7 +3,8 @@
  *
  * It holds no socket and no device, and parses nothing that comes from outside: it is what stays
  * when another process dies. run returns the exit status: 0 when it was told to end (SIGTERM,
- * SIGINT) and did; 1 when a worker cannot be started at all.
+ * SIGINT, SIGUSR1) and did; 1 when a worker cannot be started at all.
+ * Test: test/fault/fault_kill.c, test/fault/fault_stop.c
  */
 #ifndef BS_BOARD_SERVICE_SUPERVISOR_H
 #define BS_BOARD_SERVICE_SUPERVISOR_H

@@ -50,7 +50,8 @@ struct bs_shared {
 	int64_t started_ns;
 	uint32_t locked;            /* the supervisor: 1 when this memory cannot be swapped out */
 	_Atomic uint32_t stop;      /* the supervisor: how many workers, in order, are to end */
-	_Atomic int64_t stop_by_ns; /* a scan in flight has until then */
+	_Atomic int64_t stop_by_ns; /* the supervisor: a scan in flight has until then */
+	_Atomic int64_t end_by_ns;  /* the supervisor: and its images until then */
 	struct bs_worker_state worker[BS_WORKERS];
 	struct bs_bell supervisor_bell;
 	struct bs_scan_record scan;

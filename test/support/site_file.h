@@ -75,7 +75,7 @@ static const char every[] =
 	"node: { name = \"n\\\"\\\\\"; board = \"workstation\"; run_dir = \"/r\";"
 	" cache_dir = \"c\"; threads = 3;\n"
 	"acq_slots = 99; image_slots = 5; memory_mib = 2000; heartbeat_ms = 123.456;"
-	" stall_ms = 3000.5;\n"
+	" stall_ms = 3000.5; drain_s = 12.5;\n"
 	"log = \"debug\"; study_scans = 3; };\n"
 	"endpoints: { kspace = \"ipc:///k\"; archive = \"\";"
 	" viewers = \"tcp://127.0.0.1:77\"; status = \"ipc://s\"; };\n"

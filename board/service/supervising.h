@@ -1,0 +1,52 @@
+/*
+ * board/service/supervising.h - the parts of the supervisor, which share one struct
+ *
+ * supervisor.c  the start, the loop, the workers' lives
+ * stop.c        the end: what is under way is finished first
+ * Each calls only those below it. One thread.
+ */
+#ifndef BS_BOARD_SERVICE_SUPERVISING_H
+#define BS_BOARD_SERVICE_SUPERVISING_H
+
+#include <sys/types.h>
+
+#include "board/service/realtime.h"
+
+struct child {
+	pid_t pid; /* 0: not running */
+	bool was_ready, stopping;
+	uint64_t beat;
+	int64_t beat_ns, cpu_ns; /* when it last made progress; its processor time then */
+	int64_t start_ns, died_ns;
+	int64_t start_at_ns; /* when it is to be started again */
+	int series;
+};
+
+struct supervisor {
+	struct bs_shm shm;
+	struct child child[BS_WORKERS];
+	struct bs_canaries canaries;
+	int signals, lock, spill_lock;
+	bool ready, ending;
+	bool draining;    /* ending has no time limit */
+	int64_t stage_ns; /* of the end: when this worker's turn began */
+	int64_t turn_ns;
+	int status;
+};
+
+/* stop.c */
+/*
+ * The service is to end with this status: no new scan, and what is under way is finished within
+ * these limits, which a later call replaces. INT64_MAX: however long it takes.
+ */
+void bs_stop_begin(struct supervisor *v, int status, int64_t each_ns);
+/* SIGTERM, SIGINT: once within node.drain_s, twice at once. */
+void bs_stop_told(struct supervisor *v, uint32_t signal);
+/* SIGUSR1: without a limit. */
+void bs_stop_drain(struct supervisor *v);
+/* At each turn: the workers end in the order of the stream. True: all have. */
+bool bs_stop_advance(struct supervisor *v, int64_t now);
+/* The last lines of the log, and a note in the pid file for whoever waits for the end. */
+void bs_stop_report(struct supervisor *v);
+
+#endif
