@@ -5,8 +5,11 @@ set -u
 here=$(cd "$(dirname "$0")/../../.." && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/config" "$dir/state" # systemd makes the state directory
+cp "$here"/config/*.cfl "$here"/config/*.hdr "$dir/config"
 for name in demo host workstation jetson; do
-	if "$BORESIDE" check "$here/config/$name.cfg" >"$dir/$name.cfg" 2>"$dir/err"; then
+	sed "s|/var/lib/boreside|$dir/state|" "$here/config/$name.cfg" >"$dir/config/$name.cfg"
+	if "$BORESIDE" check "$dir/config/$name.cfg" >"$dir/$name.cfg" 2>"$dir/err"; then
 		echo "ok config/$name.cfg is valid"
 	elif [ -s "$dir/err" ] && ! grep -qv -e 'has no [A-Za-z]* engine here$' \
 		-e ': Permission denied$' "$dir/err"; then
