@@ -478,15 +478,19 @@ static void rest(struct recon_worker *w)
 static int work(struct recon_worker *w)
 {
 	struct bs_worker_env *env = w->env;
+	const uint32_t busy =
+		env->site.realtime.gpu_wait == BS_WAIT_BLOCK && bs_armed_on_gpu(env->shm.s)
+			? BS_BUSY_WAITS
+			: BS_BUSY_COMPUTES;
 	uint64_t entry;
 	int rc = 0;
 
 	while (rc == 0) {
 		if (bs_ring_peek(env->shm.acq_ring, &entry)) {
 			bs_worker_beat(env);
-			atomic_store_explicit(&env->me->busy, 1, memory_order_relaxed);
+			atomic_store_explicit(&env->me->busy, busy, memory_order_relaxed);
 			rc = take_entry(w, entry);
-			atomic_store_explicit(&env->me->busy, 0, memory_order_relaxed);
+			atomic_store_explicit(&env->me->busy, BS_BUSY_NOT, memory_order_relaxed);
 			note_costs(w);
 			continue;
 		}

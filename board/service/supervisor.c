@@ -20,17 +20,17 @@
 #include "board/emit/folder.h"
 #include "board/service/herald.h"
 #include "board/service/supervising.h"
+#include "board/service/watch.h"
 #include "core/thread/clock.h"
 #include "core/log.h"
 #include "drivers/file/tables.h"
 
 #define MS          INT64_C(1000000)
-#define TURN_MS     20            /* the loop's, when nothing happens */
-#define BUSY_NS     (600000 * MS) /* arming, or one call of an engine, takes at most this */
-#define QUICK_NS    (2000 * MS)   /* a worker that ends sooner than this is one of a series */
-#define SERIES_FREE 3             /* the first ones of a series are replaced without a pause */
-#define PAUSE_NS    (2000 * MS)   /* longest pause before another start */
-#define FIRST_FD    32            /* our descriptors lie above those that workers get */
+#define TURN_MS     20          /* the loop's, when nothing happens */
+#define QUICK_NS    (2000 * MS) /* a worker that ends sooner than this is one of a series */
+#define SERIES_FREE 3           /* the first ones of a series are replaced without a pause */
+#define PAUSE_NS    (2000 * MS) /* longest pause before another start */
+#define FIRST_FD    32          /* our descriptors lie above those that workers get */
 
 extern char **environ;
 
@@ -183,17 +183,13 @@ static int64_t cpu_ns(pid_t pid)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/*
- * A worker that beats is well. One that is arming, or inside one long call of an engine, cannot
- * beat; there, using the processor counts, within limits. One that does neither is replaced.
- */
+/* One that makes no progress is replaced; see watch.h. */
 static void watch(struct supervisor *v, int who, int64_t now)
 {
 	struct child *c = &v->child[who];
 	struct bs_worker_state *w = &v->shm.s->worker[who];
 	uint64_t beat = atomic_load(&w->beat);
-	uint32_t phase = atomic_load(&w->phase);
-	bool long_call = phase != BS_PHASE_READY || atomic_load(&w->busy) != 0;
+	enum bs_phase phase = (enum bs_phase)atomic_load(&w->phase);
 	int64_t stall = bs_ns_of_ms(v->shm.s->site.stall_ms);
 
 	c->was_ready = c->was_ready || phase == BS_PHASE_READY;
@@ -203,14 +199,10 @@ static void watch(struct supervisor *v, int who, int64_t now)
 		c->cpu_ns = cpu_ns(c->pid);
 		return;
 	}
-	if (now - c->beat_ns <= stall || c->stopping)
+	if (now - c->beat_ns <= stall || c->stopping ||
+	    bs_watch_alive(phase, (enum bs_busy)atomic_load(&w->busy), stall, now - c->beat_ns,
+			   cpu_ns(c->pid) - c->cpu_ns))
 		return;
-	if (long_call && now - c->beat_ns <= BUSY_NS) {
-		int64_t used = cpu_ns(c->pid);
-
-		if (phase == BS_PHASE_ARMING || used - c->cpu_ns > (now - c->beat_ns) / 100)
-			return;
-	}
 	c->stopping = true;
 	atomic_fetch_add(&w->stalls, 1);
 	bs_herald_say(&v->shm, BS_LOG_ERROR, "%s makes no progress for %.0f ms: it is replaced",

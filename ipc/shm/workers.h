@@ -27,10 +27,17 @@ static inline const char *bs_worker_name(enum bs_worker w)
 
 enum bs_phase { BS_PHASE_DOWN, BS_PHASE_ARMING, BS_PHASE_READY, BS_PHASE_STOPPED };
 
+/* Inside a call that may outlast a stall. */
+enum bs_busy {
+	BS_BUSY_NOT,
+	BS_BUSY_COMPUTES,
+	BS_BUSY_WAITS /* and may sleep there, until a device is done */
+};
+
 struct bs_worker_state {
 	struct bs_bell bell;
 	_Atomic uint64_t beat;   /* the worker: grows with every turn of its loop */
-	_Atomic uint32_t busy;   /* the worker: 1 inside a call that may outlast a stall */
+	_Atomic uint32_t busy;   /* enum bs_busy; the worker */
 	_Atomic uint32_t phase;  /* enum bs_phase; the worker, and the supervisor at its death */
 	_Atomic uint32_t epoch;  /* the supervisor: how many times the worker was started */
 	_Atomic int32_t pid;     /* the supervisor; 0: none */

@@ -32,6 +32,10 @@ int __wrap_bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, u
 int __wrap_bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
 			    const float *data, int64_t now_ns, struct bs_fail *why)
 {
+	const char *sleep_in = getenv("BORESIDE_TEST_SLEEP");
+
+	if (sleep_in != NULL && unlink(sleep_in) == 0)
+		bs_sleep_ns(INT64_C(3000000000));
 #if BS_GPU
 	const char *trigger = getenv("BORESIDE_TEST_FAULT");
 
@@ -47,6 +51,15 @@ int __wrap_bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, u
 	}
 #endif
 	return __real_bs_recon_readout(r, head, row, data, now_ns, why);
+}
+
+/* In place of a GPU: the engines of a test that waits for one are on one. */
+bool __real_bs_engines_on_gpu(const char *name);
+bool __wrap_bs_engines_on_gpu(const char *name);
+
+bool __wrap_bs_engines_on_gpu(const char *name)
+{
+	return getenv("BORESIDE_TEST_SLEEP") != NULL || __real_bs_engines_on_gpu(name);
 }
 
 #define BODY(backend)                                                                              \
@@ -213,6 +226,36 @@ static void test_without(void)
 	service_remove(&service);
 }
 
+/* A wait for the GPU that uses no processor and outlasts stall_ms is no stall. */
+static void test_long_wait(void)
+{
+	char file[128];
+	FILE *f;
+
+	(void)snprintf(file, sizeof(file), "/tmp/boreside-sleep-%d", (int)getpid());
+	(void)setenv("BORESIDE_TEST_SLEEP", file, 1);
+	CHECK(service_start_with(&service, "heartbeat_ms = 100.0; stall_ms = 500.0;",
+				 "realtime: { gpu_wait = \"block\"; };\n" BODY("host"), NULL),
+	      "a service that blocks while it waits for the GPU, stall_ms 500");
+	CHECK(peer_open(&p, &service) && peer_begin(&p, "cart"), "a scan begins");
+	f = fopen(file, "w");
+	if (f != NULL)
+		(void)fclose(f);
+	for (unsigned i = 0; i < 32; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	CHECK(peer_end(&p, 32) && p.outcome.code == 0 && p.outcome.images == 1 &&
+		      access(file, F_OK) != 0,
+	      "a call of 3 s ends, and the scan with it: %s \"%s\"", bs_err_name(p.outcome.code),
+	      p.outcome.text);
+	CHECK(service_number(&service, "\"name\":\"recon\"", "stalls") == 0 &&
+		      service_number(&service, "\"name\":\"recon\"", "restarts") == 0,
+	      "recon is the same");
+	peer_close(&p);
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	service_remove(&service);
+	(void)unsetenv("BORESIDE_TEST_SLEEP");
+}
+
 /* A process that loads a GPU: before anything here uses CUDA. True: it did. */
 static bool loads(uint32_t device)
 {
@@ -278,6 +321,7 @@ int main(int argc, char **argv)
 	}
 	(void)setenv("REAL_BORESIDE", getenv("BORESIDE"), 1);
 	(void)setenv("BORESIDE", "/proc/self/exe", 1);
+	test_long_wait();
 	CHECK(!loads(BS_DEVICES_MAX + 91), "a GPU that is not here cannot be loaded");
 	loaded = loads(0);
 #if BS_GPU

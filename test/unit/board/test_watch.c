@@ -1,0 +1,42 @@
+/* test/unit/board/test_watch.c - which workers that do not beat are replaced */
+#include "board/service/watch.h"
+
+#include "test/support/check.h"
+
+#define S INT64_C(1000000000)
+
+int main(void)
+{
+	static const struct {
+		enum bs_phase phase;
+		enum bs_busy busy;
+		int64_t silent_ns, cpu_ns;
+		bool alive;
+		const char *what;
+	} c[] = {
+		{ BS_PHASE_READY, BS_BUSY_NOT, 2 * S, 0, true, "within stall_ms" },
+		{ BS_PHASE_READY, BS_BUSY_NOT, 2 * S + 1, 2 * S, false, "at rest, or in a circle" },
+		{ BS_PHASE_READY, BS_BUSY_COMPUTES, 10 * S, 9 * S, true, "a long call" },
+		{ BS_PHASE_READY, BS_BUSY_COMPUTES, 10 * S, S / 10, false,
+		  "one that stands still" },
+		{ BS_PHASE_READY, BS_BUSY_COMPUTES, 601 * S, 600 * S, false,
+		  "one that never ends" },
+		{ BS_PHASE_READY, BS_BUSY_WAITS, 60 * S, 0, true, "one that waits for a GPU" },
+		{ BS_PHASE_READY, BS_BUSY_WAITS, 60 * S + 1, 0, false, "that hangs" },
+		{ BS_PHASE_READY, BS_BUSY_WAITS, 300 * S, 299 * S, true,
+		  "or is waited for by polling" },
+		{ BS_PHASE_ARMING, BS_BUSY_NOT, 599 * S, 0, true, "arming" },
+		{ BS_PHASE_ARMING, BS_BUSY_NOT, 601 * S, 601 * S, false, "arming for ever" },
+		{ BS_PHASE_DOWN, BS_BUSY_NOT, 3 * S, 0, false, "started, and stuck at once" },
+		{ BS_PHASE_STOPPED, BS_BUSY_NOT, 3 * S, 2 * S, true, "giving its memory back" },
+	};
+
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++)
+		CHECK(bs_watch_alive(c[i].phase, c[i].busy, 2 * S, c[i].silent_ns, c[i].cpu_ns) ==
+			      c[i].alive,
+		      "%s: %s", c[i].what, c[i].alive ? "it lives" : "it is replaced");
+	CHECK(bs_watch_alive(BS_PHASE_READY, BS_BUSY_WAITS, 20 * S, 200 * S, 0) &&
+		      !bs_watch_alive(BS_PHASE_READY, BS_BUSY_WAITS, 20 * S, 201 * S, 0),
+	      "a GPU is waited for ten times as long as stall_ms says");
+	return check_done();
+}
