@@ -136,6 +136,11 @@ struct bs_engine {
 	/* image: bs_protocol_image_bytes; deadline_ns: bs_now_ns's clock, INT64_MAX for none */
 	int (*finish)(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 		      struct bs_report *report);
+	/*
+	 * In finish's (held NULL) or slide's place where the image was handed on before: what they
+	 * leave for later frames, and no image. NULL: they are called, with one iteration allowed.
+	 */
+	int (*pass)(void *self, uint32_t frame, const uint8_t *held, struct bs_report *report);
 	void (*disarm)(void *self);
 	/*
 	 * NULL: add copies what it needs before it returns. Else data in env->pool may still be

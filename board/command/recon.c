@@ -91,7 +91,7 @@ static void log_lacks(struct job *j, const struct bs_recon_image *image)
 		return;
 	memcpy(j->lacks, image->lacks, sizeof(j->lacks));
 	if (image->lacks[0] != '\0')
-		bs_log(BS_LOG_WARN, "image %u is partial: %s", image->head.image_index,
+		bs_log(BS_LOG_WARN, "image %llu is partial: %s", (unsigned long long)image->number,
 		       image->lacks);
 }
 

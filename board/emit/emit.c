@@ -86,8 +86,10 @@ bool bs_emit_begin(struct emit *e, struct bs_image_meta *m)
 	bs_emit_give_up(e, m);
 	atomic_fetch_add(&totals->lost, 1);
 	(void)bs_fail(&why, BS_ERR_ABORTED,
-		      "image %u of scan %llu was in hand when emit ended %u times: it is given up",
-		      m->image.head.image_index, (unsigned long long)m->scan, BS_EMIT_TRIES);
+		      "image %llu of scan %llu was in hand when emit ended %u times: it is given "
+		      "up",
+		      (unsigned long long)m->image.number, (unsigned long long)m->scan,
+		      BS_EMIT_TRIES);
 	bs_emit_fault(e, &why);
 	return false;
 }

@@ -80,8 +80,7 @@ int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,
 {
 	struct bs_wire w = { .kind = BS_WIRE_IMAGE,
 			     .session = m->session,
-			     .seq = m->image.head.image_index +
-				    (m->image.preview ? BS_WIRE_PREVIEWS : 0) };
+			     .seq = m->image.number + (m->image.preview ? BS_WIRE_PREVIEWS : 0) };
 	int64_t passed = taken_ns;
 	struct bs_wire_sum sum;
 

@@ -132,8 +132,8 @@ static void stop_scan(struct emit *e, const struct bs_image_meta *m, const struc
 		return;
 	if (s->scan.emit_code == 0) {
 		(void)snprintf(s->scan.emit_text, sizeof(s->scan.emit_text),
-			       "image %u was late, %.3f ms of %g, and protocol '%s' stops then",
-			       m->image.head.image_index, (double)latency_ns * 1e-6,
+			       "image %llu was late, %.3f ms of %g, and protocol '%s' stops then",
+			       (unsigned long long)m->image.number, (double)latency_ns * 1e-6,
 			       bs_budget_image_ms(p, &m->image.report), p->name);
 		s->scan.emit_code = BS_ERR_BUDGET;
 	}

@@ -145,21 +145,65 @@ static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t to
 	atomic_store(&m->done, 0);
 	if (m->image.preview) {
 		m->rung = BS_RUNG_FULL;
-		bs_count(&scan->previews_made, 1);
+		w->made.preview = m->image.number;
+		w->made.previews++;
 		return;
 	}
 	if (bs_budget_made(&w->budget[w->protocol], &m->image.report, m->from_ns, m->made_ns,
 			   &m->rung))
 		step(w, before);
 	bs_count(&w->env->shm.s->budget[w->protocol].images[m->rung], 1);
-	bs_count(&scan->images_made, 1);
+	w->made.image = m->image.number;
+	w->made.images++;
 	if (m->image.lacks[0] != '\0') {
-		if (atomic_load(&scan->images_partial) == 0)
+		if (w->made.partial == 0)
 			memcpy(scan->lacks, m->image.lacks, sizeof(scan->lacks));
-		bs_count(&scan->images_partial, 1);
+		w->made.partial++;
 	}
-	bs_count(&scan->readouts_missing, m->image.missing);
+	w->made.missing += m->image.missing;
 	bs_count(&w->env->shm.s->totals.images, 1);
+}
+
+static void show(struct bs_scan_record *scan, const struct bs_made_step *made)
+{
+	atomic_store(&scan->images_made, made->images);
+	atomic_store(&scan->images_partial, made->partial);
+	atomic_store(&scan->readouts_missing, made->missing);
+	atomic_store(&scan->previews_made, made->previews);
+}
+
+/* As one step: a successor knows whether the image was handed on. */
+static void hand_on(struct recon_worker *w, uint32_t slot)
+{
+	struct bs_shm *shm = &w->env->shm;
+	struct bs_scan_record *scan = &shm->s->scan;
+	const uint32_t other = ~atomic_load(&scan->made_at) & 1;
+
+	w->made.entries = atomic_load(&shm->image_ring->head) + 1;
+	scan->made[other] = w->made;
+	atomic_store(&scan->made_at, other);
+	atomic_signal_fence(memory_order_seq_cst); /* the other one is not touched before */
+	show(scan, &w->made);
+	(void)bs_ring_push(shm->image_ring, bs_entry(BS_ENTRY_IMAGE, w->scan, slot));
+	bs_shm_ring_bell(shm, BS_WORKER_EMIT);
+}
+
+/* What was handed on of this scan, by a predecessor. */
+static void restore(struct recon_worker *w)
+{
+	struct bs_scan_record *scan = &w->env->shm.s->scan;
+	uint32_t at = atomic_load(&scan->made_at) & 1;
+
+	if (scan->made[at].entries > atomic_load(&w->env->shm.image_ring->head)) {
+		at = 1 - at; /* it was not pushed */
+		atomic_store(&scan->made_at, at);
+	}
+	w->made = scan->made[at];
+	if (w->made.scan != w->scan)
+		w->made = (struct bs_made_step){ .scan = w->scan };
+	show(scan, &w->made);
+	atomic_store(&scan->unused, 0); /* its readouts come from the first one on */
+	bs_recon_resume(w->current->recon, w->made.image, w->made.preview);
 }
 
 static void add_times(struct recon_worker *w, const struct bs_image_meta *m)
@@ -234,16 +278,15 @@ static int make_images(struct recon_worker *w, int64_t told_ns, int64_t ready_ns
 				return 0;
 			bs_count(&shm->s->totals.engine_faults, 1);
 			bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
-			scan_fault(w, &why);
 			if (rc == BS_ERR_GPU) /* CUDA works again only in a new process */
 				return rc;
+			scan_fault(w, &why);
 			continue;
 		}
 		describe(w, m, told_ns);
 		if (!m->image.preview)
 			add_times(w, m);
-		(void)bs_ring_push(shm->image_ring, bs_entry(BS_ENTRY_IMAGE, w->scan, slot));
-		bs_shm_ring_bell(shm, BS_WORKER_EMIT);
+		hand_on(w, slot);
 		bs_worker_beat(w->env);
 		w->unnoted = true;
 	}
@@ -300,6 +343,7 @@ static void open_scan(struct recon_worker *w, uint64_t entry)
 	atomic_store(&record->rung, BS_RUNG_FULL);
 	aim(w);
 	bs_armed_scan(w->current, &scan->info, &scan->noise.noise);
+	restore(w);
 	if (bs_armed_take(w->current, w->env->shm.study, &scan->study, &why) != 0) {
 		bs_worker_say(w->env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		scan_fault(w, &why);
@@ -369,7 +413,8 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 	} else if (rc < 0) {
 		bs_worker_say(w->env, BS_EVENT_REJECTED, rc, (const uint64_t[3]){ w->scan },
 			      why.text);
-		scan_fault(w, &why);
+		if (rc != BS_ERR_GPU)
+			scan_fault(w, &why);
 	}
 	return rc == BS_ERR_GPU ? rc : 0;
 }

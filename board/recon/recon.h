@@ -21,9 +21,10 @@ struct recon_worker {
 	struct bs_armed *current;
 	uint32_t protocol;
 	uint64_t scan, session;
-	bool lacking;          /* what its protocol needs: nothing more is made of it */
-	uint64_t uncalibrated; /* images that were not made for want of calibration */
-	uint64_t results;      /* of the protocol's images, from emit: read so far */
+	struct bs_made_step made; /* what of it was handed on, by a predecessor, too */
+	bool lacking;             /* what its protocol needs: nothing more is made of it */
+	uint64_t uncalibrated;    /* images that were not made for want of calibration */
+	uint64_t results;         /* of the protocol's images, from emit: read so far */
 	/* of the latest readout of each frame that may be open */
 	struct stamps {
 		int64_t sender_ns; /* by the sender's clock */

@@ -215,7 +215,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_text(&t, "boreside_quality", qualities[quality_of(p, image, timing)]);
 	put_text(&t, "boreside_rung", bs_rung_name(timing->rung));
 	if (image->preview)
-		put_count(&t, "boreside_preview", image->head.image_index);
+		put_count(&t, "boreside_preview", image->number);
 	put_count(&t, "boreside_readouts", image->readouts);
 	if (image->averages > 0)
 		put_count(&t, "boreside_averages", image->averages);

@@ -1,5 +1,5 @@
 /*
- * core/frame/part.h - inside a reconstruction: for recon.c (frames), window.c and arm.c (arming)
+ * core/frame/part.h - inside a reconstruction: for recon.c (frames), image.c, window.c, arm.c (arming)
  */
 #ifndef BS_CORE_FRAME_PART_H
 #define BS_CORE_FRAME_PART_H
@@ -61,10 +61,28 @@ struct bs_recon {
 	struct bs_earlier earlier;
 	struct bs_kinds kinds; /* of the scan so far */
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
-	uint16_t image_index, preview_index;
+	uint64_t images, previews; /* numbers of the last ones */
+	uint64_t passed;           /* images up to this number were handed on before */
 	uint16_t series;
 	float fov_mm[3];
 };
+
+/* Its lines are told by the grid, and the header says which there are. */
+static inline bool bs_recon_has_lines(const struct bs_recon *r)
+{
+	return bs_protocol_on_grid(r->p) && r->groups == 0;
+}
+
+/* A preview is due; a frame that is complete needs none any more. */
+static inline bool bs_frame_previews(const struct frame *f)
+{
+	return f->preview_due && f->state == FRAME_FILLING;
+}
+
+/* recon.c: of an image that holds so many readouts. */
+uint32_t bs_frame_missing(const struct bs_recon *r, const struct frame *f, uint32_t readouts);
+/* The frame is over: rows that lack averages are the mean of those that came. */
+int bs_frame_rest(struct bs_recon *r, uint32_t slot);
 
 /* window.c: a readout's group begins; no more of it will come; the image of those that are held. */
 void bs_window_enter(const struct bs_recon *r, struct frame *f, const struct bs_mrd_idx *idx,
@@ -72,6 +90,8 @@ void bs_window_enter(const struct bs_recon *r, struct frame *f, const struct bs_
 int bs_window_end(struct bs_recon *r, uint32_t slot);
 int bs_window_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
 		    int64_t deadline_ns);
+/* In its place: the image was handed on before. */
+int bs_window_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
 /* prepared.c: what the slice's next image has waited for; it is told once. */
 int64_t bs_recon_take_calibration(struct bs_recon *r, uint32_t slot);
 

@@ -1,31 +1,23 @@
 /* core/frame/recon.c - frames: which readouts they have, when they are done; see recon.h, part.h */
 #include "core/frame/part.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/frame/geometry.h"
-
-/* Its lines are told by the grid, and the header says which there are. */
-static bool has_lines(const struct bs_recon *r)
-{
-	return bs_protocol_on_grid(r->p) && r->groups == 0;
-}
 
 /* The frame, or a window's group, has all that it waits for. */
 static bool is_full(const struct bs_recon *r, const struct frame *f)
 {
 	if (r->groups > 0)
 		return f->have == r->p->frame_step;
-	if (r->p->by_header && has_lines(r))
+	if (r->p->by_header && bs_recon_has_lines(r))
 		return f->inside > 0 && f->inside == bs_lines_full(&r->lines);
 	return f->have == r->p->readouts;
 }
 
-/* readouts: that its image holds. */
-static uint32_t missing_of(const struct bs_recon *r, const struct frame *f, uint32_t readouts)
+uint32_t bs_frame_missing(const struct bs_recon *r, const struct frame *f, uint32_t readouts)
 {
-	if (r->p->by_header && has_lines(r))
+	if (r->p->by_header && bs_recon_has_lines(r))
 		return bs_lines_missing(&r->lines, f->row, r->rows, NULL);
 	return r->p->readouts > readouts ? r->p->readouts - readouts : 0;
 }
@@ -41,7 +33,7 @@ static bool says_last(const struct bs_recon *r, const struct frame *f,
 	     (flags & BS_MRD_LAST_IN_MEASUREMENT) == 0))
 		return false;
 	return bs_lines_end(r->p, flags) ||
-	       ((flags & BS_MRD_LAST_IN_SLICE) != 0 && missing_of(r, f, f->have) == 0);
+	       ((flags & BS_MRD_LAST_IN_SLICE) != 0 && bs_frame_missing(r, f, f->have) == 0);
 }
 
 void bs_recon_aim(struct bs_recon *r, const struct bs_aim *aim)
@@ -99,9 +91,15 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	if (r->averages != NULL)
 		bs_averages_scan(r->averages, r->expected);
 	memset(&r->corrected, 0, sizeof(r->corrected));
-	r->image_index = r->preview_index = 0;
+	r->images = r->previews = r->passed = 0;
 	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
 	bs_geometry_fov(r->fov_mm, r->p, info);
+}
+
+void bs_recon_resume(struct bs_recon *r, uint64_t images, uint64_t previews)
+{
+	r->passed = images;
+	r->previews = previews;
 }
 
 static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
@@ -235,9 +233,9 @@ static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *h
 		return rc;
 	f->row[row] = 1;
 	f->have++;
-	f->inside += has_lines(r) && bs_lines_inside(&r->lines, row);
+	f->inside += bs_recon_has_lines(r) && bs_lines_inside(&r->lines, row);
 	f->summed += readouts;
-	if (r->preview_self != NULL && f->have % r->p->preview_every == 0)
+	if (r->preview_self != NULL && f->have % r->p->preview_every == 0 && r->images >= r->passed)
 		f->preview_due = true;
 	return 0;
 }
@@ -253,8 +251,7 @@ static int add_mean(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *
 	return add_row(r, slot, &h, mean->row, mean->data, mean->count);
 }
 
-/* The frame is over: rows that lack averages are the mean of those that came. */
-static int add_rest(struct bs_recon *r, uint32_t slot)
+int bs_frame_rest(struct bs_recon *r, uint32_t slot)
 {
 	struct bs_mean mean;
 	int rc = 0;
@@ -377,18 +374,12 @@ void bs_recon_close(struct bs_recon *r)
 
 /* ---- images ---- */
 
-/* A frame that is complete needs no preview any more. */
-static bool preview_due(const struct frame *f)
-{
-	return f->preview_due && f->state == FRAME_FILLING;
-}
-
 uint32_t bs_recon_previews(const struct bs_recon *r)
 {
 	uint32_t n = 0;
 
 	for (uint32_t f = 0; f < r->frames; f++)
-		n += preview_due(&r->frame[f]);
+		n += bs_frame_previews(&r->frame[f]);
 	return n;
 }
 
@@ -432,146 +423,4 @@ bool bs_recon_imaged(const struct bs_recon *r)
 const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r)
 {
 	return &r->kinds;
-}
-
-const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image)
-{
-	return image->preview ? r->preview->name : r->seat[image->report.gridded].engine->name;
-}
-
-static void fill_head(struct bs_recon *r, const struct frame *f, bool preview,
-		      struct bs_mrd_image *h)
-{
-	const struct bs_mrd_acq *a = &f->first;
-	bool complex_out = r->p->output == BS_OUTPUT_COMPLEX;
-
-	memset(h, 0, sizeof(*h));
-	h->version = 1;
-	h->data_type = complex_out ? BS_MRD_CXFLOAT : BS_MRD_FLOAT;
-	h->image_type = complex_out ? BS_MRD_COMPLEX : BS_MRD_MAGNITUDE;
-	h->measurement_uid = a->measurement_uid;
-	for (int i = 0; i < 3; i++) {
-		h->matrix_size[i] = (uint16_t)bs_protocol_image_axis(r->p, i);
-		h->field_of_view[i] = r->fov_mm[i];
-		h->position[i] = a->position[i];
-		h->read_dir[i] = a->read_dir[i];
-		h->phase_dir[i] = a->phase_dir[i];
-		h->slice_dir[i] = a->slice_dir[i];
-		h->patient_table_position[i] = a->patient_table_position[i];
-		h->physiology_time_stamp[i] = f->last.physiology_time_stamp[i];
-	}
-	h->channels = (uint16_t)bs_protocol_channels(r->p);
-	h->average = r->averages == NULL ? a->idx.average : 0;
-	h->slice = a->idx.slice;
-	h->contrast = a->idx.contrast;
-	h->phase = a->idx.phase;
-	h->repetition = a->idx.repetition;
-	h->set = a->idx.set;
-	h->acquisition_time_stamp = f->last.acquisition_time_stamp;
-	h->image_index = preview ? ++r->preview_index : ++r->image_index;
-	h->image_series_index = (uint16_t)(r->series | (preview ? BS_PREVIEW_SERIES : 0));
-}
-
-static uint32_t readouts_in(const struct bs_recon *r, const struct frame *f)
-{
-	uint32_t sum = 0;
-
-	if (r->groups == 0)
-		return f->have;
-	for (uint32_t g = 0; g < r->groups; g++)
-		sum += f->w.held[g] ? f->w.count[g] : 0;
-	return sum;
-}
-
-/* What the image holds, and what it lacks. */
-static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_recon_image *image)
-{
-	const uint32_t rows = readouts_in(r, f);
-	const bool sums = r->averages != NULL;
-	const struct bs_held held = { .lines = has_lines(r) ? &r->lines : NULL,
-				      .present = f->row,
-				      .rows = r->rows,
-				      .readouts = rows,
-				      .missing = missing_of(r, f, rows),
-				      .averages = r->expected,
-				      .fewer = sums ? rows * r->expected - f->summed : 0 };
-
-	image->averages = sums ? r->expected : 0;
-	image->readouts = sums ? f->summed : rows;
-	image->missing = bs_held_absent(&held);
-	image->lacks[0] = '\0';
-	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held))
-		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
-}
-
-/* What finish says that the image lacks, behind what its readouts do. */
-static void say_left(struct bs_recon_image *image)
-{
-	const size_t n = strlen(image->lacks);
-
-	if (image->report.why.code == 0 && image->report.why.text[0] != '\0')
-		(void)snprintf(image->lacks + n, sizeof(image->lacks) - n, "%s%s",
-			       n > 0 ? "; " : "", image->report.why.text);
-}
-
-static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
-		      int64_t deadline_ns, struct bs_fail *why)
-{
-	struct frame *f = &r->frame[slot];
-	int rc = preview ? 0 : add_rest(r, slot);
-
-	if (rc != 0)
-		return bs_fail(why, rc, "engine %s failed to add averages", f->seat->engine->name);
-	memset(&image->report, 0, sizeof(image->report));
-	image->report.allowed = r->aim.iterations;
-	image->report.gridded = f->seat == &r->seat[1];
-	fill_head(r, f, preview, &image->head);
-	image->preview = preview;
-	image->kinds = r->kinds;
-	image->prepared = r->prepared;
-	say_held(r, f, image);
-	image->corrected = r->corrected;
-	image->earlier = r->earlier;
-	image->last_ns = f->last_ns;
-	image->last_scan_counter = f->last.scan_counter;
-	if (preview)
-		rc = r->preview->peek(r->preview_self, slot, image->pixels);
-	else if (r->groups > 0)
-		rc = bs_window_image(r, slot, image, deadline_ns);
-	else
-		rc = f->seat->engine->finish(f->seat->self, slot, deadline_ns, image->pixels,
-					     &image->report);
-	if (rc != 0)
-		return bs_fail(why, rc, "engine %s failed to make %s %u%s%s",
-			       bs_recon_engine(r, image), preview ? "preview" : "image",
-			       image->head.image_index, image->report.why.code != 0 ? ": " : "",
-			       image->report.why.text);
-	say_left(image);
-	if (!preview)
-		image->report.stage_ns[BS_BUDGET_CALIBRATION] += bs_recon_take_calibration(r, slot);
-	f->imaged = f->imaged || (!preview && !image->report.gridded);
-	return 1;
-}
-
-int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
-		 struct bs_fail *why)
-{
-	for (uint32_t slot = 0; slot < r->frames; slot++) {
-		struct frame *f = &r->frame[slot];
-
-		if (f->state != FRAME_READY)
-			continue;
-		f->state = FRAME_EMPTY;
-		f->preview_due = false;
-		return make_image(r, slot, image, false, deadline_ns, why);
-	}
-	for (uint32_t slot = 0; slot < r->frames; slot++) {
-		struct frame *f = &r->frame[slot];
-
-		if (!preview_due(f))
-			continue;
-		f->preview_due = false;
-		return make_image(r, slot, image, true, deadline_ns, why);
-	}
-	return 0;
 }

@@ -31,6 +31,9 @@
  * Previews (preview_every > 0): pop makes one each time so many readouts of a frame have come,
  * while the frame is incomplete.
  *
+ * Images are numbered in the order of making, and so are frames whose engine failed: the same
+ * readouts give the same numbers, however often they come (resume).
+ *
  * Gridding as a stand-in (on_miss shed, a solver whose engine names a .preview, no sliding window):
  * a gridding engine of the same trajectory is armed beside the solver's, for the ladder of
  * core/latency/budget.h. Its weights are the protocol's, or Pipe and Menon's where the least
@@ -110,7 +113,8 @@ struct bs_recon_image {
 	struct bs_mrd_image head;
 	float *pixels; /* where pop writes: the caller's, bs_protocol_image_bytes */
 	struct bs_report report;
-	bool preview;      /* of a frame that goes on; image_index counts previews by themselves */
+	uint64_t number;   /* in the scan, from 1; image_index is its lower 16 bits */
+	bool preview;      /* of a frame that goes on; previews are numbered by themselves */
 	uint32_t averages; /* of each line that it should hold; 0: they are kept apart */
 	uint32_t readouts; /* that the image holds, averages counted */
 	uint32_t missing;  /* that it should have held */
@@ -193,6 +197,12 @@ void bs_recon_aim(struct bs_recon *r, const struct bs_aim *aim);
 bool bs_recon_stands_in(const struct bs_recon *r); /* there is a gridding to aim at */
 
 void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info);
+/*
+ * After scan: its readouts come once more, from the first on. Images up to this number were handed
+ * on before: pop passes over them, with image->pixels as working space, and there are no previews
+ * meanwhile; later previews have numbers beyond this one.
+ */
+void bs_recon_resume(struct bs_recon *r, uint64_t images, uint64_t previews);
 /*
  * An admitted acquisition and its row, received at now_ns. data: 4-byte aligned, behind it a line's
  * path where the protocol's comes with the stream; it is copied before this returns, unless it lies

@@ -49,6 +49,19 @@ int bs_window_end(struct bs_recon *r, uint32_t slot)
 	return rc;
 }
 
+int bs_window_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
+{
+	struct window *w = &r->frame[slot].w;
+	const struct seat *own = &r->seat[0];
+	int rc;
+
+	if (own->engine->pass == NULL)
+		return bs_window_image(r, slot, image, INT64_MAX);
+	rc = w->unfolded ? own->engine->fold(own->self, slot, w->group) : 0;
+	w->unfolded = false;
+	return rc == 0 ? own->engine->pass(own->self, slot, w->held, &image->report) : rc;
+}
+
 int bs_window_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
 		    int64_t deadline_ns)
 {

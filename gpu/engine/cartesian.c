@@ -178,6 +178,16 @@ static int cart_finish(void *self, uint32_t frame, int64_t deadline_ns, float *i
 	return 0;
 }
 
+/* GRAPPA's weights of a slice are made with its first image. */
+static int cart_pass(void *self, uint32_t frame, const uint8_t *held, struct bs_report *report)
+{
+	struct engine *e = self;
+	const int rc = e->filler != NULL ? bs_filler_prepare(e->filler, frame, &report->why) : 0;
+
+	(void)held;
+	return rc < 0 ? rc : 0;
+}
+
 const struct bs_engine bs_engine_cartesian_host = {
 	.name = "cartesian/host",
 	.need = cart_need,
@@ -185,6 +195,7 @@ const struct bs_engine bs_engine_cartesian_host = {
 	.begin = cart_begin,
 	.add = cart_add,
 	.finish = cart_finish,
+	.pass = cart_pass,
 	.disarm = cart_disarm,
 	.side = cart_side,
 	.scan = cart_scan,

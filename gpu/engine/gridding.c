@@ -226,6 +226,14 @@ static int gridding_finish(void *self, uint32_t frame, int64_t deadline_ns, floa
 	return rc == 0 ? to_image(e, frame, start_ns, image, report) : rc;
 }
 
+/* The delays that a scan's first frame tells are those of all. */
+static int gridding_pass(void *self, uint32_t frame, const uint8_t *held, struct bs_report *report)
+{
+	struct engine *e = self;
+
+	return e->paths != NULL ? bs_paths_settle(e->paths, frame, held, report) : 0;
+}
+
 static int gridding_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct engine *e = self;
@@ -273,6 +281,7 @@ const struct bs_engine bs_engine_gridding_host = {
 	.path = gridding_path,
 	.add = gridding_add,
 	.finish = gridding_finish,
+	.pass = gridding_pass,
 	.disarm = gridding_disarm,
 	.fold = gridding_fold,
 	.slide = gridding_slide,

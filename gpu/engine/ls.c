@@ -362,6 +362,14 @@ static int ls_maps(void *self, uint32_t slice)
 	return 0;
 }
 
+/* The delays that a scan's first frame tells are those of all. */
+static int ls_pass(void *self, uint32_t frame, const uint8_t *held, struct bs_report *report)
+{
+	struct engine *e = self;
+
+	return e->paths != NULL ? bs_paths_settle(e->paths, frame, held, report) : 0;
+}
+
 static int ls_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct engine *e = self;
@@ -395,6 +403,7 @@ const struct bs_engine bs_engine_ls_host = {
 	.path = ls_path,
 	.add = ls_add,
 	.finish = ls_finish,
+	.pass = ls_pass,
 	.disarm = ls_disarm,
 	.fold = ls_fold,
 	.slide = ls_slide,
@@ -410,6 +419,7 @@ const struct bs_engine bs_engine_sense_host = {
 	.path = ls_path,
 	.add = ls_add,
 	.finish = ls_finish,
+	.pass = ls_pass,
 	.disarm = ls_disarm,
 	.fold = ls_fold,
 	.slide = ls_slide,

@@ -197,6 +197,16 @@ static int unfold_finish(void *self, uint32_t frame, int64_t deadline_ns, float 
 	return 0;
 }
 
+/* A frame leaves nothing to those after it. */
+static int unfold_pass(void *self, uint32_t frame, const uint8_t *held, struct bs_report *report)
+{
+	(void)self;
+	(void)frame;
+	(void)held;
+	(void)report;
+	return 0;
+}
+
 const struct bs_engine bs_engine_unfold_host = {
 	.name = "unfold/host",
 	.need = unfold_need,
@@ -204,5 +214,6 @@ const struct bs_engine bs_engine_unfold_host = {
 	.begin = unfold_begin,
 	.add = unfold_add,
 	.finish = unfold_finish,
+	.pass = unfold_pass,
 	.disarm = unfold_disarm,
 };

@@ -50,6 +50,17 @@ struct bs_scan_step {
 	struct bs_fail fault; /* the first; code 0: none */
 };
 
+/*
+ * What recon has handed on of a scan, likewise: the image's entry is pushed once this holds, and if
+ * the queue has fewer entries than it says, the one before holds.
+ */
+struct bs_made_step {
+	uint64_t scan;           /* its number */
+	uint64_t entries;        /* of emit's queue, with the last image's */
+	uint64_t image, preview; /* numbers of the last ones */
+	uint64_t images, previews, partial, missing;
+};
+
 /* The scan in flight or the last one. Its number grows by one for each accepted header. */
 struct bs_scan_record {
 	/* ingest */
@@ -72,6 +83,8 @@ struct bs_scan_record {
 	_Atomic uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;
 	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* of the acquisitions */
 	/* recon */
+	struct bs_made_step made[2];
+	_Atomic uint32_t made_at; /* the one that holds; the counts are copied below */
 	_Atomic uint64_t images_made, images_partial, readouts_missing, unused;
 	_Atomic uint64_t previews_made, previews_skipped; /* not among the images */
 	char lacks[BS_LACKS_WORDS]; /* what the first partial image lacks; with images_partial */

@@ -50,6 +50,7 @@ static void image(void)
 					      .matrix_size = { 16, 16, 1 },
 					      .channels = 1,
 					      .image_index = 1 };
+	m.image.number = 65537;
 	m.image.last_ns = m.from_ns = zero_ns;
 	m.image.readouts = 34;
 	m.session = 4711;
@@ -78,7 +79,7 @@ static struct bs_message make(int64_t taken, int64_t first, int64_t second)
 	      "taken up at %lld us, complete at %lld", (long long)taken, (long long)first);
 	msg = bs_message_of(&m, &p, slot + BS_POOLS_PIXELS);
 	CHECK(bs_wire_decode(&w, msg.at, msg.len, &payload, NULL) == 0 && w.session == 4711 &&
-		      w.seq == 1 + (m.image.preview ? BS_WIRE_PREVIEWS : 0) &&
+		      w.seq == 65537 + (m.image.preview ? BS_WIRE_PREVIEWS : 0) &&
 		      w.time_ns == m.handed_ns,
 	      "a whole message, handed on at its envelope's time: %lld us",
 	      (long long)((w.time_ns - zero_ns) / US));
