@@ -34,7 +34,7 @@ struct bs_archive {
 	size_t rows[COLUMNS];
 	_Atomic uint64_t count;
 	uint64_t session;  /* whose images are awaited */
-	uint16_t newest;   /* of them, modulo 65,536 */
+	uint64_t newest;   /* of them */
 	int64_t before_ns; /* when the last one of them came */
 	const struct bs_departures *left;
 	struct bs_canary *canary; /* [BS_CANARIES] */
@@ -217,17 +217,15 @@ static void keep_words(struct bs_archive *g, const struct words *w, const struct
 /* True: of this scan, and it did not come before. Images come in order, numbered from 1. */
 static bool is_new(struct bs_archive *g, const struct bs_wire *w)
 {
-	uint16_t ahead = (uint16_t)(w->seq - g->newest);
-
 	if (w->session != g->session) {
 		g->run->torn++;
 		return false;
 	}
-	if (ahead == 0 || ahead > UINT16_MAX / 2) {
+	if (w->seq <= g->newest) {
 		g->run->repeated++;
 		return false;
 	}
-	g->newest = (uint16_t)w->seq;
+	g->newest = w->seq;
 	return true;
 }
 
