@@ -1,5 +1,5 @@
 /*
- * core/frame/part.h - inside a reconstruction: for recon.c (frames), image.c, window.c, arm.c (arming)
+ * core/frame/part.h - inside a reconstruction: for recon.c (frames) and those beside it
  */
 #ifndef BS_CORE_FRAME_PART_H
 #define BS_CORE_FRAME_PART_H
