@@ -160,13 +160,17 @@ $(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
 # The simulator stops and kills real code between any two of its steps: those sources are built for
 # it, with each step counted and their variables in sections that it can set anew.
 SIMULATE := $(B)/test/simulate/simulate
-STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/ingest,*.c))
+STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/ingest board/log,*.c) \
+            drivers/log/writer.c)
 $(SIMULATE): $(call objects,test/simulate) $(STEPPED)
-$(SIMULATE): private SAN += $(call wrap,bs_worker_sleep bs_usage_publish bs_rt_enter bs_rt_lock \
-	nanosleep read write)
+$(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock nanosleep ppoll \
+	eventfd read write clock_gettime pthread_create pthread_join sem_wait open openat close \
+	pread pwrite fdatasync fsync ftruncate fchmod flock renameat2 unlinkat fstat fstatat \
+	faccessat getrandom opendir readdir closedir)
 $(B)/stepped/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -include test/simulate/step.h -fsanitize-coverage=trace-pc -c -o $@ $<
+	$(CC) $(CFLAGS) -D_GNU_SOURCE= -DSIMULATE_STEPPED -DBS_LOG_COMMIT_BYTES=8192u \
+		-include test/simulate/step.h -fsanitize-coverage=trace-pc -c -o $@ $<
 	objcopy --rename-section .bss=worker_bss --rename-section .data=worker_data $@
 
 # Preloaded by tests: counts allocations, hangs the disk; never sanitized themselves.

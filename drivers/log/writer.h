@@ -28,9 +28,11 @@
 #define BS_LOG_SPARES 4u /* at most, in a folder */
 #define BS_LOG_MODE   0640
 
-#define BS_LOG_COMMIT_NS    INT64_C(2000000) /* a message waits at most this long */
-#define BS_LOG_COMMIT_BYTES (256u << 10)     /* and no longer once so much waits */
-#define BS_LOG_SEGMENT      (UINT64_C(64) << 20)
+#define BS_LOG_COMMIT_NS INT64_C(2000000) /* a message waits at most this long */
+#ifndef BS_LOG_COMMIT_BYTES
+#define BS_LOG_COMMIT_BYTES (256u << 10) /* and no longer once so much waits */
+#endif
+#define BS_LOG_SEGMENT (UINT64_C(64) << 20)
 
 struct bs_log_writer {
 	char dir[BS_LOG_DIR];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ipc/wire/mrd.h"
+#include "test/simulate/service.h"
 
 static struct book book[BOOKS];
 static unsigned books;
@@ -80,8 +81,12 @@ void books_saw(const struct bs_mrd_acq *head, const float *samples)
 	if (b->mark[seq] & MARK_THIS_RUN)
 		sim_broken("readout %llu comes twice to one run of the reconstruction",
 			   (unsigned long long)seq);
-	if (b->mark[seq] & MARK_GAP)
-		sim_broken("readout %llu was named as missing", (unsigned long long)seq);
+	if (b->mark[seq] & MARK_GAP) {
+		if (!b->killed)
+			sim_broken("readout %llu was named as missing", (unsigned long long)seq);
+		b->mark[seq] &= (uint8_t)~MARK_GAP; /* whoever named it died over that */
+		b->gaps--;
+	}
 	if (b->ended)
 		sim_broken("readout %llu comes after the scan's end", (unsigned long long)seq);
 	for (uint64_t later = seq + 1; later <= b->numbers; later++)
@@ -131,6 +136,12 @@ void books_recon_gone(void)
 			book[i].mark[seq] &= (uint8_t)~MARK_THIS_RUN;
 }
 
+void books_killed(void)
+{
+	for (unsigned i = 0; i < books; i++)
+		book[i].killed = true;
+}
+
 void books_lost(void)
 {
 	for (unsigned i = 0; i < books; i++)
@@ -161,12 +172,14 @@ void books_gap(uint64_t session, uint64_t first, uint64_t count)
 	SAY("gap of %llu from %llu on", (unsigned long long)count, (unsigned long long)first);
 	if (b == NULL)
 		return;
-	b->gaps += count;
 	for (uint64_t seq = first; seq < first + count && seq < BOOK_NUMBERS; seq++) {
-		if (b->mark[seq] & (MARK_GAP | MARK_OWED | MARK_THIS_RUN))
+		if ((b->mark[seq] & MARK_GAP) && b->killed)
+			continue; /* whoever named it died over that */
+		if (!b->lost && (b->mark[seq] & (MARK_GAP | MARK_OWED | MARK_THIS_RUN)))
 			sim_broken("number %llu is named as missing: it was acknowledged, seen or "
 				   "named before",
 				   (unsigned long long)seq);
+		b->gaps += (b->mark[seq] & MARK_GAP) == 0;
 		b->mark[seq] |= MARK_GAP;
 	}
 }
@@ -189,7 +202,10 @@ static void heard_ack(struct book *b, const struct bs_wire_ack *ack)
 		b->mark[seq] |= MARK_OWED;
 	}
 	b->held = held > b->held ? held : b->held;
-	b->durable = ack->durable > b->durable ? ack->durable : b->durable;
+	if (ack->log != BS_WIRE_LOG_OFF && ack->durable > b->durable)
+		b->durable = ack->durable;
+	if (ack->unprotected > b->unprotected)
+		b->unprotected = ack->unprotected;
 }
 
 /* The service ended it before its sender did. */
@@ -209,7 +225,7 @@ static void judge_whole(const struct book *b, const struct bs_wire_outcome *o)
 	if (o->acquisitions != b->made)
 		sim_broken("OUTCOME says %llu acquisitions, the reconstruction saw %llu",
 			   (unsigned long long)o->acquisitions, (unsigned long long)b->made);
-	if (o->gaps != b->gaps)
+	if (o->gaps > b->gaps || (o->gaps < b->gaps && !b->killed))
 		sim_broken("OUTCOME says %llu gaps, %llu were named", (unsigned long long)o->gaps,
 			   (unsigned long long)b->gaps);
 	for (uint64_t seq = 1; seq <= b->numbers; seq++) {
@@ -235,12 +251,15 @@ static void judge_whole(const struct book *b, const struct bs_wire_outcome *o)
 			   (unsigned long long)o->rejected, (unsigned long long)refused);
 }
 
-static void heard_outcome(const struct book *b, const struct bs_wire_outcome *o)
+static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 {
 	SAY("outcome %d: %llu acquisitions, %llu gaps: %s", o->code,
 	    (unsigned long long)o->acquisitions, (unsigned long long)o->gaps, o->text);
 	if (o->code != 0 && o->text[0] == '\0')
 		sim_broken("an outcome of code %d has no words", o->code);
+	b->whole = o->code == 0;
+	if (service_records())
+		return; /* its logs are judged */
 	if (o->code == 0 && b->made != b->acqs)
 		sim_broken("OUTCOME says that all is well: %llu readouts of %llu were seen",
 			   (unsigned long long)b->made, (unsigned long long)b->acqs);
@@ -264,4 +283,50 @@ void books_heard(const struct bs_wire *w, const unsigned char *payload, size_t l
 		heard_ack(b, &ack);
 	if (w->kind == BS_WIRE_OUTCOME && bs_wire_get_outcome(&o, payload, len, NULL) == 0)
 		heard_outcome(b, &o);
+}
+
+/* ---- logs ---- */
+
+void books_logged(const unsigned char *msg, size_t len)
+{
+	const unsigned char *payload;
+	struct bs_fail why;
+	struct bs_wire w;
+	struct book *b;
+
+	if (bs_wire_decode(&w, msg, len, &payload, &why) != 0) {
+		sim_broken("a message in a log is none: %s", why.text);
+		return;
+	}
+	b = books_find(w.session);
+	if (b == NULL || w.kind == BS_WIRE_OPEN || w.seq == 0 || w.seq > b->numbers)
+		return;
+	if (b->mark[w.seq] & MARK_LOGGED)
+		sim_broken("number %llu is twice in a log", (unsigned long long)w.seq);
+	b->mark[w.seq] |= MARK_LOGGED;
+}
+
+void books_judge_logs(void)
+{
+	for (unsigned i = 0; i < books; i++) {
+		struct book *b = &book[i];
+		uint64_t lacks = 0;
+
+		for (uint64_t seq = 1; seq <= b->numbers; seq++) {
+			const unsigned m = b->mark[seq];
+
+			if (m & (MARK_LOGGED | MARK_GAP | MARK_BAD))
+				continue;
+			lacks += seq <= b->durable;
+			if (seq <= b->durable && lacks > b->unprotected)
+				sim_broken("number %llu of scan %016llx was durable and is in no "
+					   "log",
+					   (unsigned long long)seq, (unsigned long long)b->session);
+			if (b->whole && (m & MARK_ACQ) && service_records())
+				sim_broken("readout %llu is not in the log of a scan that is whole",
+					   (unsigned long long)seq);
+		}
+		for (uint64_t seq = 1; seq <= b->numbers; seq++)
+			b->mark[seq] &= (uint8_t)~MARK_LOGGED;
+	}
 }

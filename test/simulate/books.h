@@ -26,6 +26,7 @@ enum book_mark {
 	MARK_OWED = 16,     /* acknowledged, and not named before */
 	MARK_PUSHED = 32,   /* the reconstruction saw it */
 	MARK_THIS_RUN = 64, /* this run of the reconstruction did */
+	MARK_LOGGED = 128,  /* a log has it */
 };
 
 struct book {
@@ -34,8 +35,11 @@ struct book {
 	uint64_t acqs, bad;
 	bool closed; /* CLOSE was made */
 	bool accepted;
-	uint64_t held, durable; /* acknowledged */
+	uint64_t held, durable; /* acknowledged; durable where a log says so */
+	uint64_t unprotected;   /* of these the log lacks so many, it was said */
 	bool lost;              /* a process that held some of it has died */
+	bool killed;            /* ingest was, while it took this scan */
+	bool whole;             /* the outcome said that all is well */
 	bool opened;            /* the reconstruction was told of it */
 	bool ended;             /* the reconstruction has made its last image */
 	uint64_t made;          /* then: readouts that it has seen in this run */
@@ -65,7 +69,13 @@ void books_recon_opens(uint64_t session);
 void books_recon_ends(uint64_t session);
 /* Its successor begins. */
 void books_recon_gone(void);
+/* Ingest is gone; its successor goes on with the scan. */
+void books_killed(void);
 /* A process that may hold some of the scans is gone: today they may end without it, in words. */
 void books_lost(void);
+/* A message as a log has it. again: from the log's beginning. */
+void books_logged(const unsigned char *msg, size_t len);
+/* All logs were read: what is durable is in one. */
+void books_judge_logs(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/frame/state.h"
+#include "test/simulate/disk.h"
 #include "test/simulate/network.h"
 #include "test/simulate/recon.h"
 #include "test/simulate/scanner.h"
@@ -122,6 +123,58 @@ static bool kill_service(void)
 	return true;
 }
 
+/* Whatever the disk has not got is gone, too. */
+static bool lose_power(void)
+{
+	if (service_ready())
+		service_turn(sim_spread(12));
+	service_kill(later(10));
+	disk_power_loss();
+	return true;
+}
+
+static bool write_short(void)
+{
+	return disk_fail(DISK_SHORT);
+}
+
+static bool write_fails(void)
+{
+	return disk_fail(DISK_WRITE);
+}
+
+static bool no_space(void)
+{
+	return disk_fail(DISK_SPACE);
+}
+
+static bool sync_fails(void)
+{
+	return disk_fail(DISK_SYNC);
+}
+
+static bool open_fails(void)
+{
+	return disk_fail(DISK_OPEN);
+}
+
+static bool name_fails(void)
+{
+	return disk_fail(DISK_NAME);
+}
+
+static bool full(void)
+{
+	disk_full(later(11));
+	return true;
+}
+
+static bool slow(void)
+{
+	disk_slow(later(11), (int64_t)sim_spread(9) * MS);
+	return true;
+}
+
 static const struct {
 	const char *name;
 	bool (*happens)(void);
@@ -145,6 +198,15 @@ static const struct {
 	{ "recon killed", kill_recon, 300 },
 	{ "supervisor killed", kill_service, 100 },
 	{ "service told to stop", service_stop, 100 },
+	{ "power lost", lose_power, 200 },
+	{ "write cut short", write_short, 300 },
+	{ "write fails", write_fails, 200 },
+	{ "no space once", no_space, 200 },
+	{ "sync fails once", sync_fails, 300 },
+	{ "open fails", open_fails, 150 },
+	{ "rename or removal fails", name_fails, 150 },
+	{ "disk full", full, 150 },
+	{ "disk slow", slow, 150 },
 };
 
 #define FAULTS   (sizeof(fault) / sizeof(fault[0]))

@@ -1,9 +1,11 @@
 /* test/simulate/network.c - see network.h */
+#define _GNU_SOURCE /* ppoll */
 #include "test/simulate/network.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/thread/clock.h"
 #include "ipc/endpoint.h"
 #include "test/simulate/books.h"
 #include "test/simulate/process.h"
@@ -336,6 +338,15 @@ bool bs_endpoint_wedged(const struct bs_endpoint *e, struct bs_endpoint_watch *w
 	(void)heard_ns;
 	(void)now_ns;
 	return false;
+}
+
+int bs_endpoint_wait(struct pollfd *fds, unsigned n, int64_t until_ns, struct bs_fail *why)
+{
+	const struct timespec t = bs_timespec(until_ns > sim_now ? until_ns - sim_now : 0);
+
+	(void)why;
+	(void)ppoll(fds, n, &t, NULL);
+	return 0;
 }
 
 void bs_endpoint_tune_malloc(size_t message_max)

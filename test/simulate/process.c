@@ -3,11 +3,16 @@
 #undef _FORTIFY_SOURCE /* its longjmp takes another stack for a mistake */
 #include "test/simulate/process.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <ucontext.h>
 
+#include "test/simulate/step.h"
 #include "test/support/check.h"
 
 #if CHECK_SANITIZED
@@ -16,19 +21,35 @@
 #endif
 
 #define STACK_BYTES (256u << 10)
-/* A process that takes so many steps without sleeping hangs. */
+/* A process that takes so many steps without waiting hangs. */
 #define STEPS_MAX 50000000u
+#define PIECES    8u /* of memory that the process has allocated */
 
 enum process_state process_state;
 int process_status;
 
-static _Alignas(64) unsigned char stack[STACK_BYTES];
-static ucontext_t context, unused;
-static jmp_buf home, inside_at;
-static bool inside, entered, cut;
+enum thread_state { NONE, RUNS, WAITS, ENDED };
+
+static struct thread {
+	enum thread_state state;
+	bool entered;
+	int (*main)(void *);
+	void *(*start)(void *);
+	void *arg;
+	int64_t wake_ns;
+	bool (*ready)(void *);
+	void *ready_arg;
+	jmp_buf at;
+	void *fake;
+} thread[PROCESS_THREADS];
+
+static _Alignas(64) unsigned char stack[PROCESS_THREADS][STACK_BYTES];
+static ucontext_t unused;
+static jmp_buf home;
+static struct thread *running;
+static bool cut;
 static uint32_t left;
-static int (*program)(void *);
-static void *argument;
+static void *piece[PIECES];
 
 /* The variables of the sources that run in here; the Makefile gives them sections of their own. */
 extern unsigned char __start_worker_bss[] __attribute__((weak));
@@ -37,7 +58,6 @@ extern unsigned char __start_worker_data[] __attribute__((weak));
 extern unsigned char __stop_worker_data[] __attribute__((weak));
 
 #if CHECK_SANITIZED
-static void *fake;
 static const void *home_stack;
 static size_t home_bytes;
 #define LEAVE(save, to, bytes)    __sanitizer_start_switch_fiber(save, to, bytes)
@@ -49,38 +69,52 @@ static size_t home_bytes;
 
 bool process_inside(void)
 {
-	return inside;
+	return running != NULL;
 }
 
 static void leave(void)
 {
-	if (_setjmp(inside_at) == 0) {
-		inside = false;
-		LEAVE(&fake, home_stack, home_bytes);
+	struct thread *t = running;
+
+	if (_setjmp(t->at) == 0) {
+		running = NULL;
+		LEAVE(&t->fake, home_stack, home_bytes);
 		_longjmp(home, 1);
 	}
-	ARRIVE(fake, &home_stack, &home_bytes);
+	ARRIVE(t->fake, &home_stack, &home_bytes);
 }
 
 static void enter(void)
 {
+	struct thread *t = running;
+
 	ARRIVE(NULL, &home_stack, &home_bytes);
-	process_status = program(argument);
-	process_state = PROCESS_ENDED;
-	inside = false;
+	if (t->main != NULL) {
+		process_status = t->main(t->arg);
+		process_state = PROCESS_ENDED;
+	} else {
+		(void)t->start(t->arg);
+	}
+	t->state = ENDED;
+	running = NULL;
 	LEAVE(NULL, home_stack, home_bytes);
 	_longjmp(home, 1);
 }
 
-void process_sleep(void)
+void process_wait(int64_t until_ns, bool (*ready)(void *), void *arg)
 {
-	process_state = PROCESS_SLEEPS;
+	struct thread *t = running;
+
+	t->state = WAITS;
+	t->wake_ns = until_ns;
+	t->ready = ready;
+	t->ready_arg = arg;
 	leave();
 }
 
 void sim_step(void)
 {
-	if (!inside || --left != 0)
+	if (running == NULL || --left != 0)
 		return;
 	leave();
 }
@@ -91,13 +125,19 @@ void __sanitizer_cov_trace_pc(void)
 	sim_step();
 }
 
+/* Over what a sanitizer has put between the variables, too. from NULL: zeros. */
 __attribute__((no_sanitize("address"))) static void put(unsigned char *to,
 							const unsigned char *from, size_t n)
 {
-	volatile unsigned char *p = to;
-
+	if (!CHECK_SANITIZED) {
+		if (from != NULL && n > 0)
+			memcpy(to, from, n);
+		else if (n > 0)
+			memset(to, 0, n);
+		return;
+	}
 	for (size_t i = 0; i < n; i++)
-		p[i] = from != NULL ? from[i] : 0;
+		((volatile unsigned char *)to)[i] = from != NULL ? from[i] : 0;
 }
 
 /* What its variables were when the program was loaded. */
@@ -116,41 +156,83 @@ static void forget(void)
 	put(__start_worker_bss, NULL, (size_t)(__stop_worker_bss - __start_worker_bss));
 }
 
-void process_start(int (*main)(void *), void *arg)
+static struct thread *spawn(void)
 {
-	process_kill();
-	program = main;
-	argument = arg;
-	if (getcontext(&context) != 0)
-		abort();
-	context.uc_stack.ss_sp = stack;
-	context.uc_stack.ss_size = sizeof(stack);
-	context.uc_link = &unused;
-	makecontext(&context, enter, 0);
-	entered = false;
-	process_state = PROCESS_RUNS;
+	for (unsigned i = 0; i < PROCESS_THREADS; i++)
+		if (thread[i].state == NONE) {
+			thread[i] = (struct thread){ .state = RUNS };
+			return &thread[i];
+		}
+	return NULL;
 }
 
-void process_run(uint32_t steps)
+void process_start(int (*main)(void *), void *arg)
 {
-	process_state = PROCESS_RUNS;
+	struct thread *t;
+
+	process_kill();
+	process_state = PROCESS_LIVES;
+	t = spawn();
+	t->main = main;
+	t->arg = arg;
+}
+
+bool process_ready(unsigned i)
+{
+	const struct thread *t = &thread[i];
+
+	return process_state == PROCESS_LIVES &&
+	       (t->state == RUNS ||
+		(t->state == WAITS &&
+		 (sim_now >= t->wake_ns || (t->ready != NULL && t->ready(t->ready_arg)))));
+}
+
+bool process_idles(unsigned i)
+{
+	const struct thread *t = &thread[i];
+
+	return t->state == WAITS && (t->ready == NULL || !t->ready(t->ready_arg));
+}
+
+int64_t process_due(void)
+{
+	int64_t due = INT64_MAX;
+
+	for (unsigned i = 0; process_state == PROCESS_LIVES && i < PROCESS_THREADS; i++)
+		if (thread[i].state == WAITS && thread[i].wake_ns < due)
+			due = thread[i].wake_ns;
+	return due;
+}
+
+void process_run(unsigned i, uint32_t steps)
+{
+	static ucontext_t context;
+	struct thread *t = &thread[i];
+
+	t->state = RUNS;
 	left = steps != 0 ? steps : STEPS_MAX;
 	cut = false;
 	if (_setjmp(home) == 0) {
-		inside = true;
+		running = t;
 #if CHECK_SANITIZED
-		__sanitizer_start_switch_fiber(&fake, stack, sizeof(stack));
+		__sanitizer_start_switch_fiber(NULL, stack[i], STACK_BYTES);
 #endif
-		if (entered)
-			_longjmp(inside_at, 1);
-		entered = true;
+		if (t->entered)
+			_longjmp(t->at, 1);
+		t->entered = true;
+		if (getcontext(&context) != 0)
+			abort();
+		context.uc_stack.ss_sp = stack[i];
+		context.uc_stack.ss_size = STACK_BYTES;
+		context.uc_link = &unused;
+		makecontext(&context, enter, 0);
 		(void)setcontext(&context);
 	}
 #if CHECK_SANITIZED
 	__sanitizer_finish_switch_fiber(NULL, NULL, NULL);
 #endif
-	if (process_state == PROCESS_RUNS && left == 0 && steps == 0 && !cut)
-		sim_broken("the process takes %u steps without sleeping", STEPS_MAX);
+	if (t->state == RUNS && left == 0 && steps == 0 && !cut)
+		sim_broken("the process takes %u steps without waiting", STEPS_MAX);
 }
 
 void process_cut(uint32_t steps)
@@ -162,8 +244,92 @@ void process_cut(uint32_t steps)
 void process_kill(void)
 {
 	process_state = PROCESS_DOWN;
+	for (unsigned i = 0; i < PROCESS_THREADS; i++) {
 #if CHECK_SANITIZED
-	ASAN_UNPOISON_MEMORY_REGION(stack, sizeof(stack));
+		ASAN_UNPOISON_MEMORY_REGION(stack[i], STACK_BYTES);
 #endif
+		thread[i].state = NONE;
+	}
+	for (unsigned i = 0; i < PIECES; i++) {
+		free(piece[i]);
+		piece[i] = NULL;
+	}
 	forget();
+}
+
+/* ---- what the process calls ---- */
+
+void *sim_malloc(size_t n)
+{
+	for (unsigned i = 0; i < PIECES; i++)
+		if (piece[i] == NULL) {
+			piece[i] = malloc(n);
+			return piece[i];
+		}
+	return NULL;
+}
+
+void sim_free(void *p)
+{
+	for (unsigned i = 0; i < PIECES; i++)
+		if (p != NULL && piece[i] == p)
+			piece[i] = NULL;
+	free(p);
+}
+
+int __wrap_nanosleep(const struct timespec *t, struct timespec *rest);
+int __wrap_nanosleep(const struct timespec *t, struct timespec *rest)
+{
+	(void)rest;
+	process_wait(sim_now + (int64_t)t->tv_sec * 1000000000 + t->tv_nsec, NULL, NULL);
+	return 0;
+}
+
+int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *a, void *(*start)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *a, void *(*start)(void *), void *arg)
+{
+	struct thread *t = spawn();
+
+	(void)a;
+	if (t == NULL)
+		return EAGAIN;
+	t->start = start;
+	t->arg = arg;
+	*id = (pthread_t)(t - thread);
+	return 0;
+}
+
+static bool has_ended(void *arg)
+{
+	return ((const struct thread *)arg)->state == ENDED;
+}
+
+int __wrap_pthread_join(pthread_t id, void **result);
+int __wrap_pthread_join(pthread_t id, void **result)
+{
+	struct thread *t = &thread[id];
+
+	(void)result;
+	while (!has_ended(t))
+		process_wait(INT64_MAX, has_ended, t);
+	t->state = NONE;
+	return 0;
+}
+
+static bool is_posted(void *arg)
+{
+	int value = 0;
+
+	(void)sem_getvalue(arg, &value);
+	return value > 0;
+}
+
+int __real_sem_wait(sem_t *s);
+int __wrap_sem_wait(sem_t *s);
+int __wrap_sem_wait(sem_t *s)
+{
+	while (!is_posted(s))
+		process_wait(INT64_MAX, is_posted, s);
+	return __real_sem_wait(s);
 }

@@ -1,8 +1,9 @@
 /*
  * test/simulate/process.h - a program that can be stopped, and killed, between any two of its steps
  *
- * start -> { run }* -> ended | kill. It has a stack of its own and runs when it is told to, for so
- * many steps (step.h) or until it sleeps or ends. A kill drops the stack, and every variable of the
+ * start -> { run }* -> ended | kill. It has threads with stacks of their own, the first one from
+ * start, others from pthread_create; each runs when it is told to, for so many steps (step.h) or
+ * until it waits or ends. A kill drops them all, what they allocated, and every variable of the
  * code that runs in here is what it was at the program's start.
  */
 #ifndef BS_TEST_SIMULATE_PROCESS_H
@@ -10,22 +11,32 @@
 
 #include "test/simulate/simulate.h"
 
-enum process_state { PROCESS_DOWN, PROCESS_RUNS, PROCESS_SLEEPS, PROCESS_ENDED };
+#define PROCESS_THREADS 3u
+
+enum process_state { PROCESS_DOWN, PROCESS_LIVES, PROCESS_ENDED };
 
 extern enum process_state process_state;
 extern int process_status; /* ENDED: what its main returned */
 
 void process_start(int (*main)(void *), void *arg);
-/* steps 0: until it sleeps or ends. */
-void process_run(uint32_t steps);
 void process_kill(void);
-/* Called by what the process calls: it is stopped after so many steps. */
-void process_cut(uint32_t steps);
-/* Of the process: it waits until it is run again. */
-void process_sleep(void);
-/* Is it the process that runs, and not the simulator? */
+
+/* Has this thread something to do now? */
+bool process_ready(unsigned thread);
+/* Does it wait, and is it only time that wakes it? */
+bool process_idles(unsigned thread);
+/* steps 0: until it waits or ends. */
+void process_run(unsigned thread, uint32_t steps);
+/* When time wakes a thread. INT64_MAX: never. */
+int64_t process_due(void);
+
+/* Of what its threads call. */
 bool process_inside(void);
-/* Of the process: one step. */
+/* Until ready says so or until then. */
+void process_wait(int64_t until_ns, bool (*ready)(void *), void *arg);
+/* It is stopped after so many steps. */
+void process_cut(uint32_t steps);
+/* One step. */
 void sim_step(void);
 
 #endif

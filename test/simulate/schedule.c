@@ -2,7 +2,9 @@
 #include "test/simulate/schedule.h"
 
 #include "test/simulate/books.h"
+#include "test/simulate/disk.h"
 #include "test/simulate/faults.h"
+#include "test/simulate/logs.h"
 #include "test/simulate/network.h"
 #include "test/simulate/recon.h"
 #include "test/simulate/scanner.h"
@@ -82,6 +84,7 @@ static void turn(void)
 static void be_calm(void)
 {
 	network_calm();
+	disk_calm();
 	recon_stop(sim_now);
 	service_calm();
 	scanner_calm();
@@ -133,6 +136,7 @@ bool schedule_run(uint64_t seed, struct schedule_sums *sums)
 	steps = 0;
 	books_reset();
 	network_reset();
+	disk_reset();
 	scanner_reset();
 	service_reset();
 	faults_reset();
@@ -147,6 +151,11 @@ bool schedule_run(uint64_t seed, struct schedule_sums *sums)
 			next = steps + sim_below(apart);
 	}
 	end_in_calm(&took_ns);
+	if (!sim_is_broken()) {
+		service_kill(sim_now);
+		disk_power_loss();
+		logs_judge();
+	}
 	if (sim_is_broken())
 		return false;
 	sums->steps += steps;

@@ -1,69 +1,40 @@
 /* test/simulate/service.c - see service.h */
+#define _GNU_SOURCE /* madvise */
 #include "test/simulate/service.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include <sys/mman.h>
 
 #include "board/service/realtime.h"
 #include "board/service/usage.h"
 #include "board/service/worker.h"
 #include "test/simulate/books.h"
+#include "test/simulate/disk.h"
 #include "test/simulate/network.h"
 #include "test/simulate/process.h"
 #include "test/simulate/recon.h"
+#include "test/simulate/recorder.h"
+#include "test/simulate/wakes.h"
 
 #define SITES    3u
-#define BELL_FD  3000000
 #define GRACE_NS (5000 * MS)
 
 static struct site {
 	struct bs_shm shm;
-	unsigned char *fresh; /* what the memory is at the start */
 	struct bs_worker_env env;
 } site[SITES];
 
 static struct site *now_on;
 static struct bs_shm *shm;
-static bool rung[BS_BELLS];
-static int64_t wake_ns, ingest_start_ns, recon_start_ns, recon_ready_ns;
-static struct pollfd waits_for[4];
-static unsigned waits;
+static bool records; /* `boreside record` in place of the service */
+static int64_t ingest_start_ns, recon_start_ns, recon_ready_ns;
 static uint64_t session; /* of the scan that events are about */
 static bool stopping;
 static int64_t dead_ns; /* a kill is due; for how long it is dead then; 0: none is */
 static bool dying;
 
-/* ---- what lies below the worker's own code ---- */
-
-void __wrap_bs_worker_sleep(struct bs_worker_env *env, struct pollfd *more, unsigned n,
-			    int64_t until_ns);
-void __wrap_bs_worker_sleep(struct bs_worker_env *env, struct pollfd *more, unsigned n,
-			    int64_t until_ns)
-{
-	sim_step();
-	wake_ns = until_ns - sim_now > env->tick_ns ? sim_now + env->tick_ns : until_ns;
-	waits = n < 4 ? n : 4;
-	for (unsigned i = 0; i < waits; i++)
-		waits_for[i] = more[i];
-	process_sleep();
-	for (unsigned i = 0; i < waits; i++)
-		more[i].revents = network_ready(more[i].fd) ? POLLIN : 0;
-	bs_bell_awake(&env->me->bell, env->shm.bell_fd[env->who]);
-	bs_worker_beat(env);
-	sim_step();
-}
-
-int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
-{
-	(void)left;
-	wake_ns = sim_now + (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
-	waits = 0;
-	process_sleep();
-	return 0;
-}
+/* ---- what ingest says ---- */
 
 void service_moment(void)
 {
@@ -89,30 +60,13 @@ static void take_events(void)
 	}
 }
 
-ssize_t __real_write(int fd, const void *p, size_t n);
-ssize_t __wrap_write(int fd, const void *p, size_t n);
-ssize_t __wrap_write(int fd, const void *p, size_t n)
+void service_hears(void)
 {
-	if (fd < BELL_FD || fd >= BELL_FD + BS_BELLS)
-		return __real_write(fd, p, n);
-	if (fd == BELL_FD + BS_SUPERVISOR) {
-		take_events();
-		service_moment();
-	} else {
-		rung[fd - BELL_FD] = true;
-	}
-	return (ssize_t)n;
+	take_events();
+	service_moment();
 }
 
-ssize_t __real_read(int fd, void *p, size_t n);
-ssize_t __wrap_read(int fd, void *p, size_t n);
-ssize_t __wrap_read(int fd, void *p, size_t n)
-{
-	if (fd < BELL_FD || fd >= BELL_FD + BS_BELLS)
-		return __real_read(fd, p, n);
-	rung[fd - BELL_FD] = false;
-	return (ssize_t)n;
-}
+/* ---- what its process does not do here ---- */
 
 void __wrap_bs_usage_publish(const struct bs_shm *m, enum bs_thread place, int64_t now_ns);
 void __wrap_bs_usage_publish(const struct bs_shm *m, enum bs_thread place, int64_t now_ns)
@@ -165,11 +119,11 @@ static void make_site(struct site *at, uint32_t slots)
 		exit(1);
 	}
 	for (int i = 0; i < BS_BELLS; i++)
-		at->shm.bell_fd[i] = BELL_FD + i;
-	at->fresh = malloc(at->shm.bytes);
-	if (at->fresh == NULL)
+		at->shm.bell_fd[i] = WAKES_BELL + i;
+	/* what is written from now on is forgotten when that is asked for */
+	if (mmap(at->shm.s, at->shm.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+		 at->shm.fd, 0) == MAP_FAILED)
 		abort();
-	memcpy(at->fresh, at->shm.s, at->shm.bytes);
 	at->env = (struct bs_worker_env){ .shm = at->shm,
 					  .who = BS_WORKER_INGEST,
 					  .me = &at->shm.s->worker[BS_WORKER_INGEST],
@@ -189,9 +143,9 @@ void service_make(void)
 /* A service that starts. */
 static void begin(int64_t start_ns)
 {
-	memcpy(shm->s, now_on->fresh, shm->bytes);
-	for (int i = 0; i < BS_BELLS; i++)
-		rung[i] = false;
+	if (madvise(shm->s, shm->bytes, MADV_DONTNEED) != 0)
+		abort();
+	wakes_reset();
 	for (int i = 0; i < BS_WORKERS; i++)
 		atomic_store(&shm->s->worker[i].epoch, 1);
 	atomic_store(&shm->s->supervisor_bell.asleep, 1); /* each event is taken at once */
@@ -199,8 +153,8 @@ static void begin(int64_t start_ns)
 	ingest_start_ns = start_ns;
 	recon_start_ns = start_ns;
 	recon_ready_ns = start_ns + (int64_t)sim_spread(8) * MS;
-	stopping = dying = false;
-	dead_ns = 0;
+	stopping = false;
+	recorder_stop(false);
 }
 
 void service_reset(void)
@@ -208,6 +162,7 @@ void service_reset(void)
 	now_on = &site[sim_below(SITES)];
 	shm = &now_on->shm;
 	session = 0;
+	records = sim_chance(250);
 	process_kill();
 	begin(sim_now);
 }
@@ -219,25 +174,30 @@ static int run_ingest(void *env)
 	return bs_worker_ingest(env);
 }
 
-static bool news(void)
+bool service_ready(void)
 {
-	if (rung[BS_WORKER_INGEST])
-		return true;
-	for (unsigned i = 0; i < waits; i++)
-		if (network_ready(waits_for[i].fd))
+	for (unsigned i = 0; i < PROCESS_THREADS; i++)
+		if (process_ready(i))
 			return true;
 	return false;
 }
 
-bool service_ready(void)
-{
-	return process_state == PROCESS_RUNS ||
-	       (process_state == PROCESS_SLEEPS && (news() || sim_now >= wake_ns));
-}
-
 bool service_idles(void)
 {
-	return process_state == PROCESS_SLEEPS && !news();
+	for (unsigned i = 0; i < PROCESS_THREADS; i++)
+		if (process_ready(i) && !process_idles(i))
+			return false;
+	return true;
+}
+
+static void kill_process(void)
+{
+	process_kill();
+	network_service_gone();
+	wakes_process_gone();
+	disk_process_gone();
+	dead_ns = 0;
+	dying = false;
 }
 
 /* The supervisor has seen that ingest is gone. */
@@ -247,22 +207,23 @@ static void ingest_gone(const char *how, int64_t start_ns)
 	struct bs_fail why;
 
 	take_events();
-	process_kill();
-	network_service_gone();
+	kill_process();
 	atomic_store(&w->phase, BS_PHASE_DOWN);
 	(void)snprintf(w->last_end, sizeof(w->last_end), "%s", how);
 	(void)bs_shm_recover(shm, BS_WORKER_INGEST, &why);
 	atomic_fetch_add(&w->epoch, 1);
 	bs_shm_ring_bell(shm, BS_WORKER_INGEST);
 	ingest_start_ns = start_ns;
-	dead_ns = 0;
-	dying = false;
 	SAY("ingest: %s", how);
 }
 
 void service_turn(uint32_t steps)
 {
-	process_run(steps);
+	unsigned i = sim_below(PROCESS_THREADS);
+
+	while (!process_ready(i))
+		i = (i + 1) % PROCESS_THREADS;
+	process_run(i, steps);
 	if (dying) {
 		(void)service_kill_ingest(sim_now + dead_ns);
 		return;
@@ -283,9 +244,9 @@ void service_supervise(void)
 {
 	if (process_state == PROCESS_DOWN && sim_now >= ingest_start_ns) {
 		SAY("ingest starts");
-		process_start(run_ingest, &now_on->env);
+		process_start(records ? recorder_run : run_ingest, &now_on->env);
 	}
-	if (!recon_lives() && sim_now >= recon_start_ns) {
+	if (!records && !recon_lives() && sim_now >= recon_start_ns) {
 		SAY("recon starts");
 		recon_start(recon_ready_ns);
 	}
@@ -293,21 +254,25 @@ void service_supervise(void)
 
 int64_t service_due(void)
 {
-	int64_t due = INT64_MAX;
+	int64_t due = process_state == PROCESS_DOWN ? ingest_start_ns : process_due();
 
-	if (process_state == PROCESS_DOWN)
-		due = ingest_start_ns;
-	else if (process_state == PROCESS_SLEEPS)
-		due = wake_ns;
-	if (!recon_lives() && recon_start_ns < due)
+	if (!records && !recon_lives() && recon_start_ns < due)
 		due = recon_start_ns;
 	return due;
 }
 
 enum bs_state service_state(void)
 {
-	return process_state == PROCESS_DOWN ? BS_STATES
-					     : (enum bs_state)atomic_load(&shm->s->scan.state);
+	if (process_state == PROCESS_DOWN)
+		return BS_STATES;
+	if (records)
+		return recorder_scans() ? BS_STATE_SCANNING : BS_STATE_IDLE;
+	return (enum bs_state)atomic_load(&shm->s->scan.state);
+}
+
+bool service_records(void)
+{
+	return records;
 }
 
 bool service_rests(void)
@@ -319,25 +284,13 @@ bool service_rests(void)
 
 /* ---- faults ---- */
 
-/*
- * Not yet promised: an ingest that dies between marking a scan as open and telling recon of it
- * leaves one that never ends.
- */
-static void leave_known_wedge(void)
-{
-	const struct bs_scan_record *s = &shm->s->scan;
-
-	while (process_state == PROCESS_RUNS && recon_lives() && atomic_load(&s->open) &&
-	       !recon_knows(atomic_load(&s->id)))
-		process_run(1);
-}
-
 bool service_kill_ingest(int64_t start_ns)
 {
 	if (process_state == PROCESS_DOWN)
 		return false;
-	leave_known_wedge();
-	books_lost();
+	if (records) /* it has no successor that knows of the scan */
+		books_lost();
+	books_killed();
 	ingest_gone("killed by signal 9", start_ns);
 	return true;
 }
@@ -374,9 +327,8 @@ void service_kill(int64_t start_ns)
 	SAY("the service is gone");
 	books_lost();
 	take_events();
-	process_kill();
+	kill_process();
 	recon_kill();
-	network_service_gone();
 	begin(start_ns);
 }
 
@@ -390,6 +342,7 @@ bool service_stop(void)
 	if (stopping || process_state == PROCESS_DOWN)
 		return false;
 	stopping = true;
+	recorder_stop(true);
 	atomic_store(&shm->s->stop_by_ns, sim_now + GRACE_NS);
 	atomic_store(&shm->s->stop, 1);
 	bs_shm_ring_bell(shm, BS_WORKER_INGEST);

@@ -10,8 +10,9 @@
 
 /* Once. */
 void service_make(void);
-/* Everything from its start, on one of the sites. */
+/* Everything from its start, on one of the sites; or `boreside record` in its place. */
 void service_reset(void);
+bool service_records(void);
 
 bool service_ready(void);
 /* Is it only time that wakes it? */
@@ -20,6 +21,8 @@ bool service_idles(void);
 void service_moment(void);
 /* Ingest goes on for so many steps; 0: until it sleeps. */
 void service_turn(uint32_t steps);
+/* What ingest wants to be logged. */
+void service_hears(void);
 /* Starts what is to be started. */
 void service_supervise(void);
 int64_t service_due(void);

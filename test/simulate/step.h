@@ -9,8 +9,16 @@
 #define BS_TEST_SIMULATE_STEP_H
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 void sim_step(void);
+/* What a process has allocated goes with it. */
+void *sim_malloc(size_t n);
+void sim_free(void *p);
+
+#ifdef SIMULATE_STEPPED
+#define malloc sim_malloc
+#define free   sim_free
 
 #undef atomic_store
 #undef atomic_store_explicit
@@ -30,4 +38,5 @@ void sim_step(void);
 #define atomic_fetch_add(p, v)             (sim_step(), STEP_ADD(p, v, memory_order_seq_cst))
 #define atomic_exchange(p, v)              (sim_step(), STEP_EXCHANGE(p, v, memory_order_seq_cst))
 
+#endif
 #endif

@@ -1,0 +1,41 @@
+/*
+ * test/simulate/disk.h - a disk with one folder of files, DISK_DIR, behind the system's own calls
+ *
+ * What is written is seen by every reader at once, and is on the disk after fsync or fdatasync. A
+ * loss of power leaves of each block that was written since the old, the new, or neither; names of
+ * files are on the disk after fsync of their folder, before it some of their changes, in order.
+ */
+#ifndef BS_TEST_SIMULATE_DISK_H
+#define BS_TEST_SIMULATE_DISK_H
+
+#include "test/simulate/simulate.h"
+
+#define DISK_DIR "/simulated"
+
+enum disk_fault {
+	DISK_SHORT, /* a write puts some of what it should */
+	DISK_WRITE, /* a write fails: EIO */
+	DISK_SPACE, /* a write fails: ENOSPC */
+	DISK_SYNC,  /* a sync fails, once, and some of what was written is lost although the next
+		     * one says that all is well */
+	DISK_OPEN,  /* a file cannot be opened or made */
+	DISK_NAME,  /* a file cannot be renamed or removed */
+	DISK_FAULTS
+};
+
+void disk_reset(void);
+/* The next call of this kind fails. False: one is to fail already. */
+bool disk_fail(enum disk_fault what);
+/* Until then every write and sync fails. */
+void disk_full(int64_t until_ns);
+/* Until then a sync takes so long. */
+void disk_slow(int64_t until_ns, int64_t sync_ns);
+void disk_calm(void);
+/* The process is gone, and its descriptors with it. */
+void disk_process_gone(void);
+void disk_power_loss(void);
+
+/* The folder's names, one after the other from 0. NULL: no more. */
+const char *disk_name(unsigned i);
+
+#endif
