@@ -101,6 +101,10 @@ S("endpoints.archive", BS_KEY_URL, "", "\"ipc://{run_dir}/archive.ipc\"", 0, 0, 
   "PUSH: every image, to one archive; \"\": off"),
 S("endpoints.viewers", BS_KEY_URL, "", "\"ipc://{run_dir}/viewers.ipc\"", 0, 0, NULL, viewers_url,
   "PUB: images to any number of viewers, which may miss some; \"\": off"),
+S("endpoints.images", BS_KEY_URL, "", "\"\"", 0, 0, NULL, images_url,
+  "REP: an archive asks for the image that follows the last one it has, and gets each exactly "
+  "once; "
+  "\"\": off"),
 S("endpoints.status", BS_KEY_URL, "", "\"ipc://{run_dir}/status.ipc\"", 0, 0, NULL, status_url,
   "REP: one JSON document for each request"),
 
@@ -137,7 +141,8 @@ S("overload.sinks", BS_KEY_WORD, "", "\"wait\"", 0, 0, policies, overload.sinks,
 S("overload.queue", BS_KEY_INT, "images", "4", 1, 64, NULL, overload.queue,
   "images that may wait for each taker in memory, beside the pool; not used by wait"),
 S("overload.spill_dir", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, overload.spill_dir,
-  "spill: the folder, of one service alone; what is left in it is delivered after the next start"),
+  "spill: the folder, of one service alone; what is left in it is delivered after the next start; "
+  "for endpoints.images, too, which without it keeps `queue` images in run_dir"),
 S("overload.spill_mib", BS_KEY_INT, "MiB", "1024", 1, 1048576, NULL, overload.spill_mib,
   "spill: at most so much for each taker, at least one image; beyond it the oldest in memory is "
   "shed and counted"),

@@ -66,11 +66,12 @@ static void rule_endpoints(const struct bs_reading *r, const struct bs_scope *s,
 		{ "endpoints.kspace", site->kspace_url },
 		{ "endpoints.archive", site->archive_url },
 		{ "endpoints.viewers", site->viewers_url },
+		{ "endpoints.images", site->images_url },
 		{ "endpoints.status", site->status_url },
 	};
 
-	for (size_t i = 0; i < 4; i++) {
-		rule_url(r, s, all[i].key, all[i].url, i == 0 || i == 3);
+	for (size_t i = 0; i < 5; i++) {
+		rule_url(r, s, all[i].key, all[i].url, i == 0 || i == 4);
 		for (size_t j = 0; j < i; j++)
 			if (all[i].url[0] != '\0' && strcmp(all[i].url, all[j].url) == 0)
 				fault(r, s, all[i].key, "the same as %s", all[j].key);

@@ -257,7 +257,8 @@ struct bs_site {
 	char run_dir[BS_PATH_MAX_];   /* sockets, pid file */
 	char cache_dir[BS_PATH_MAX_]; /* what arming computes */
 	char kspace_url[BS_PATH_MAX_], archive_url[BS_PATH_MAX_], viewers_url[BS_PATH_MAX_],
-		status_url[BS_PATH_MAX_]; /* "" in archive or viewers: off */
+		images_url[BS_PATH_MAX_],
+		status_url[BS_PATH_MAX_]; /* "" in archive, viewers or images: off */
 	uint32_t threads;                 /* recon's team */
 	uint32_t acq_slots;               /* shared pool, readouts */
 	uint32_t image_slots;             /* shared pool, images */
@@ -277,11 +278,12 @@ struct bs_site {
 	uint32_t protocols;
 };
 
-/* Images are spilled for some taker. */
+/* Images are kept for some taker in spill_dir. */
 static inline bool bs_site_spills(const struct bs_site *s)
 {
 	return (s->archive_url[0] != '\0' && s->overload.archive == BS_POLICY_SPILL) ||
-	       (s->sinks > 0 && s->overload.sinks == BS_POLICY_SPILL);
+	       (s->sinks > 0 && s->overload.sinks == BS_POLICY_SPILL) ||
+	       (s->images_url[0] != '\0' && s->overload.spill_dir[0] != '\0');
 }
 
 /* Its readouts lie elsewhere than the stream says. */

@@ -45,6 +45,8 @@ static const struct {
 	[BS_ENDPOINT_VIEWERS_IN] = { NN_SUB, true, false },
 	[BS_ENDPOINT_STATUS] = { NN_REP, true, true },
 	[BS_ENDPOINT_STATUS_ASK] = { NN_REQ, true, true },
+	[BS_ENDPOINT_IMAGES] = { NN_REP, true, true },
+	[BS_ENDPOINT_IMAGES_ASK] = { NN_REQ, true, true },
 };
 
 static int check_tcp(const char *url, struct bs_fail *why)

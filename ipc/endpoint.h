@@ -39,6 +39,8 @@ enum bs_endpoint_role {
 	BS_ENDPOINT_VIEWERS_IN,  /* SUB, to everything: a viewer */
 	BS_ENDPOINT_STATUS,      /* REP: recv, then send, in turns */
 	BS_ENDPOINT_STATUS_ASK,  /* REQ: send, then recv, in turns */
+	BS_ENDPOINT_IMAGES,      /* REP: the service */
+	BS_ENDPOINT_IMAGES_ASK,  /* REQ: an archive that asks */
 };
 
 struct bs_endpoint {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/frame/recon.h"
+#include "drivers/log/store.h"
 #include "gpu/engine/engines.h"
 #include "gpu/engine/front.h"
 #include "gpu/engine/phases.h"
@@ -140,6 +141,8 @@ int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
 	if (plan->takers != 0) /* two more than wait: one in hand, one on its way to disk */
 		add(&plan->total_bytes, (uint64_t)plan->takers * (site->overload.queue + 2u) *
 						bs_pools_piece_bytes(plan->pools.image_bytes));
+	if (site->images_url[0] != '\0')
+		add(&plan->total_bytes, bs_store_memory((size_t)plan->pools.image_bytes));
 	held = plan->total_bytes;
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		struct bs_memplan_protocol *m = &plan->protocol[i];
@@ -194,6 +197,9 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		print_pool(to, prefix, "takers' queues",
 			   (uint64_t)plan->takers * (site->overload.queue + 2u),
 			   bs_pools_piece_bytes(pools->image_bytes));
+	if (site->images_url[0] != '\0')
+		print_pool(to, prefix, "images for those that ask", 1,
+			   bs_store_memory((size_t)pools->image_bytes));
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		const struct bs_memplan_protocol *m = &plan->protocol[i];
 

@@ -53,6 +53,7 @@ int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const 
 	endpoint(&t, "endpoints.kspace", site->kspace_url);
 	endpoint(&t, "endpoints.archive", site->archive_url);
 	endpoint(&t, "endpoints.viewers", site->viewers_url);
+	endpoint(&t, "endpoints.images", site->images_url);
 	endpoint(&t, "endpoints.status", site->status_url);
 	for (uint32_t i = 0; i < site->sinks; i++) {
 		(void)snprintf(key, sizeof(key), "sinks.[%u].dir", i);

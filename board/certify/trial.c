@@ -40,7 +40,7 @@ static int write_copy(struct bs_trial *t, struct bs_site *s, const struct bs_pro
 	(void)snprintf(t->site, sizeof(t->site), "%s/site.cfg", t->dir);
 	(void)snprintf(t->log, sizeof(t->log), "%s/log", t->dir);
 	(void)snprintf(s->run_dir, sizeof(s->run_dir), "%s/run", t->dir);
-	s->viewers_url[0] = '\0';
+	s->viewers_url[0] = s->images_url[0] = '\0';
 	s->sinks = 0;
 	if (s->overload.archive == BS_POLICY_SPILL)
 		s->overload.archive = BS_POLICY_KEEP_NEWEST;

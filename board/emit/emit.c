@@ -64,7 +64,8 @@ bool bs_emit_has_archive(struct emit *e)
 void bs_emit_give_up(struct emit *e, struct bs_image_meta *m)
 {
 	uint32_t done = atomic_fetch_or(&m->done, BS_EMIT_FAILED);
-	uint32_t left = e->archive.socket >= 0 && !(done & BS_EMIT_SENT);
+	uint32_t left = (e->archive.socket >= 0 && !(done & BS_EMIT_SENT)) +
+			(e->images != NULL && !(done & BS_EMIT_STORED));
 
 	for (uint32_t i = 0; i < e->env->site.sinks; i++)
 		left += !(done >> i & 1);

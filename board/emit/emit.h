@@ -5,6 +5,7 @@
  *           sends it to the viewers (never blocks) and to the archive, says whether it was in time
  * files.c   the second thread: follows the first, gives images to the sinks, takes the entry out of
  *           the queue and gives the slot back
+ * images.c  the thread that answers those that ask for what follows the last image they have
  * takers.c  the takers that have a queue and threads of their own (taker.h)
  * sinks.c   the formats and folders of files
  * Each calls only those below it, and all of them emit.c.
@@ -28,6 +29,7 @@
 #include "ipc/endpoint.h"
 
 #define BS_EMIT_TRIES  2u         /* an image that ended this process so often is given up */
+#define BS_EMIT_STORED (1u << 29) /* done: it is where those that ask get it */
 #define BS_EMIT_SENT   (1u << 30) /* done: viewers and archive had their turn */
 #define BS_EMIT_FAILED (1u << 31) /* done: it could not be made a message, or was given up */
 
@@ -38,6 +40,7 @@ struct emit {
 		const struct bs_sink *type;
 		void *self;
 	} sink[BS_SINKS_MAX];
+	struct bs_images *images;          /* NULL: nobody may ask */
 	struct bs_taker *taker[BS_TAKERS]; /* NULL: there is none, or it is waited for */
 	pthread_t files;
 	bool has_files;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "board/emit/images.h"
 #include "board/emit/sinks.h"
 #include "board/emit/takers.h"
 #include "board/service/realtime.h"
@@ -45,6 +46,13 @@ static void give_to_sinks(struct emit *e, struct bs_image_meta *m, uint32_t slot
 {
 	struct bs_message msg = bs_emit_message(e, slot);
 
+	if (e->images != NULL && !(atomic_load(&m->done) & BS_EMIT_STORED)) {
+		atomic_store(&e->file_since_ns, bs_now_ns());
+		if (bs_images_put(e->images, &msg))
+			atomic_fetch_add(&m->takers, 1);
+		atomic_fetch_or(&m->done, BS_EMIT_STORED);
+		atomic_store(&e->file_since_ns, 0);
+	}
 	for (uint32_t i = 0; i < e->env->site.sinks; i++) {
 		if (atomic_load(&m->done) & (1u << i))
 			continue;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "board/emit/files.h"
+#include "board/emit/images.h"
 #include "board/emit/sinks.h"
 #include "board/emit/takers.h"
 #include "board/service/realtime.h"
@@ -94,7 +95,7 @@ static void send_image(struct emit *e, struct bs_image_meta *m, const struct bs_
 		bool sent = bs_endpoint_send(&e->viewers, msg->at, msg->len, NULL, 0, 0, NULL) == 0;
 
 		/* a viewer keeps nothing: it counts where the site names no other taker */
-		if (sent && e->archive.socket < 0 && e->env->site.sinks == 0 &&
+		if (sent && e->archive.socket < 0 && e->images == NULL && e->env->site.sinks == 0 &&
 		    bs_endpoint_connections_now(&e->viewers) != 0)
 			atomic_fetch_add(&m->takers, 1);
 		bs_count(&s->totals.published, 1);
@@ -271,6 +272,8 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 		rc = bs_sinks_open_all(e, why);
 	if (rc == 0)
 		rc = bs_takers_open(e, why);
+	if (rc == 0 && e->env->site.images_url[0] != '\0')
+		rc = bs_images_start(&e->images, e, why);
 	if (rc == 0)
 		rc = bs_status_serve(status, &e->env->shm, e->env->site.status_url, why);
 	if (rc == 0)
@@ -291,6 +294,7 @@ static void finish_takers(struct emit *e)
 static void close_all(struct emit *e, struct bs_status_server *status)
 {
 	bs_files_stop(e);
+	bs_images_stop(e->images);
 	bs_takers_close(e);
 	bs_sinks_close_all(e);
 	bs_status_stop(status);

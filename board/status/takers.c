@@ -18,6 +18,23 @@ static double held_ms(const struct bs_taker_record *r)
 	return since != 0 ? (double)(bs_now_ns() - since) * 1e-6 : 0.0;
 }
 
+static void askers(struct bs_doc *d, const struct bs_images_record *r)
+{
+	bs_doc_open(d, "images", '{');
+	bs_doc_number(d, "last", atomic_load(&r->last));
+	bs_doc_number(d, "bytes", atomic_load(&r->bytes));
+	bs_doc_open(d, "askers", '[');
+	for (uint32_t i = 0; i < BS_ASKERS && r->asker[i].name[0] != '\0'; i++) {
+		bs_doc_open(d, NULL, '{');
+		bs_doc_chars(d, "asker", r->asker[i].name, sizeof(r->asker[i].name));
+		bs_doc_number(d, "has", atomic_load(&r->asker[i].cursor));
+		bs_doc_number(d, "missed", atomic_load(&r->asker[i].missed));
+		bs_doc_close(d);
+	}
+	bs_doc_close(d);
+	bs_doc_close(d);
+}
+
 void bs_status_takers(struct bs_doc *d, const struct bs_shared *s)
 {
 	bs_doc_open(d, "consumers", '[');
@@ -44,6 +61,7 @@ void bs_status_takers(struct bs_doc *d, const struct bs_shared *s)
 		bs_doc_close(d);
 	}
 	bs_doc_close(d);
+	askers(d, &s->images);
 }
 
 void bs_status_takers_table(struct bs_text *t, const struct bs_shared *s)

@@ -235,7 +235,7 @@ int bs_log_writer_commit(struct bs_log_writer *w, struct bs_fail *why)
 	bytes = pad(w);
 	if (!put_at(w->fd, w->buffer, bytes, w->at))
 		return log_fail(w, "cannot write", why);
-	if (fdatasync(w->fd) != 0)
+	if (!w->relaxed && fdatasync(w->fd) != 0)
 		return log_fail(w, "cannot sync", why);
 	w->at += bytes;
 	w->used = 0;
@@ -252,7 +252,7 @@ static int seal_segment(struct bs_log_writer *w, int fd, const struct bs_log_hea
 	bs_log_put_seal(block, seal);
 	if (!put_at(fd, block, sizeof(block), BS_LOG_SEAL_AT))
 		return log_fail(w, "cannot write its seal", why);
-	if (fdatasync(fd) != 0)
+	if (!w->relaxed && fdatasync(fd) != 0)
 		return log_fail(w, "cannot sync its seal", why);
 	return 0;
 }

@@ -46,6 +46,7 @@ struct bs_log_writer {
 	uint64_t next, durable; /* numbers: of the next record; all before are on the disk */
 	int64_t oldest_ns;      /* when the oldest in the buffer was appended */
 	bool failed;
+	bool relaxed; /* the caller's, after open: commits do not wait for the disk */
 	uint64_t commits, unprepared; /* counted */
 };
 

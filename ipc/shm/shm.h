@@ -68,6 +68,7 @@ struct bs_shared {
 	struct bs_admission admission[BS_PROTOCOLS_MAX]; /* recon, the same */
 	struct bs_misses misses[BS_PROTOCOLS_MAX];
 	struct bs_taker_record taker[BS_TAKERS];
+	struct bs_images_record images;
 	struct bs_realtime_state realtime;
 	struct bs_thread_record thread[BS_THREADS];
 	_Atomic uint32_t canaries;            /* the supervisor: how many run */

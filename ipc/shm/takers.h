@@ -9,8 +9,9 @@
 
 #include "core/protocol.h"
 
-/* Who takes images: each sink in the site's order, the archive, the viewers. */
-enum { BS_TAKER_ARCHIVE = BS_SINKS_MAX, BS_TAKER_VIEWERS, BS_TAKERS };
+/* Who takes images: each sink in the site's order, the archive, the viewers, the store for those
+ * that ask. */
+enum { BS_TAKER_ARCHIVE = BS_SINKS_MAX, BS_TAKER_VIEWERS, BS_TAKER_IMAGES, BS_TAKERS };
 
 struct bs_taker_record {
 	char name[64];          /* emit; "": there is none */
@@ -23,6 +24,17 @@ struct bs_taker_record {
 	_Atomic int64_t since_ns;                    /* it has one in hand since; 0: none */
 	_Atomic uint32_t there;                      /* the archive: it was connected just now */
 	char refusal[384]; /* emit: why it did not take the last image it was given; "": it did */
+};
+
+/* Who asks at endpoints.images, as far as the service knows; written by emit. */
+#define BS_ASKERS 8u
+struct bs_asker {
+	char name[64];                   /* "": there is none */
+	_Atomic uint64_t cursor, missed; /* number of the last image it has; not kept for it */
+};
+struct bs_images_record {
+	_Atomic uint64_t last, bytes; /* number of the newest image; on disk */
+	struct bs_asker asker[BS_ASKERS];
 };
 
 #endif

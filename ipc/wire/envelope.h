@@ -30,6 +30,9 @@ enum bs_wire_kind {
 	BS_WIRE_ACK = 18,      /* bs_wire_ack: held, durable */
 	BS_WIRE_OUTCOME = 19,  /* bs_wire_outcome */
 	BS_WIRE_IMAGE = 32,    /* MRD image: 198-byte header, u64 + attributes, pixels */
+	BS_WIRE_NEXT = 33,     /* char taker[64]; seq: the last image that it has */
+	BS_WIRE_STORED = 34,   /* u64 the number before, then an IMAGE message; seq: its number */
+	BS_WIRE_NONE = 35,     /* empty: nothing follows yet */
 };
 
 struct bs_wire {

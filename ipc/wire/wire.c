@@ -172,3 +172,51 @@ int bs_wire_get_open(char protocol[BS_WIRE_OPEN_NAME], const char **xml, size_t 
 	*xml_len = len - BS_WIRE_OPEN_NAME;
 	return 0;
 }
+
+bool bs_wire_taker_good(const char *name)
+{
+	const size_t len = strnlen(name, BS_WIRE_TAKER);
+
+	return len > 0 && len < BS_WIRE_TAKER && name[0] != '.' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+		       len;
+}
+
+void bs_wire_put_next(unsigned char out[BS_WIRE_TAKER], const char *taker)
+{
+	put_text(out, taker, BS_WIRE_TAKER);
+}
+
+int bs_wire_get_next(char taker[BS_WIRE_TAKER], const unsigned char *p, size_t len,
+		     struct bs_fail *why)
+{
+	int rc = exact(len, BS_WIRE_TAKER, "taker's name", why);
+	size_t name;
+
+	if (rc != 0)
+		return rc;
+	name = strnlen((const char *)p, BS_WIRE_TAKER);
+	for (size_t i = name; i < BS_WIRE_TAKER; i++)
+		if (p[i] != 0)
+			rc = BS_ERR_VALUE;
+	if (name == BS_WIRE_TAKER || !bs_wire_taker_good((const char *)p))
+		rc = BS_ERR_VALUE;
+	if (rc != 0)
+		return bs_fail(why, rc,
+			       "a taker's name is 1 to %u letters, digits, '.', '_' and '-', the "
+			       "first no '.', then zeros",
+			       BS_WIRE_TAKER - 1);
+	memcpy(taker, p, BS_WIRE_TAKER);
+	return 0;
+}
+
+int bs_wire_get_stored(uint64_t *previous, const unsigned char **image, size_t *image_len,
+		       const unsigned char *p, size_t len, struct bs_fail *why)
+{
+	if (len < 8 + BS_WIRE_BYTES)
+		return bs_fail(why, BS_ERR_LENGTH, "a stored image of %zu bytes", len);
+	*previous = bs_get_le(p, 8);
+	*image = p + 8;
+	*image_len = len - 8;
+	return 0;
+}

@@ -55,6 +55,7 @@ struct bs_wire_ack {
 #define BS_WIRE_OUTCOME_BYTES (4u + 4u + 6u * 8u + 384u + 2u * BS_KINDS * 8u)
 #define BS_WIRE_PREVIEWS      (UINT64_C(1) << 32) /* of an IMAGE's seq: a preview */
 #define BS_WIRE_OPEN_NAME     64u
+#define BS_WIRE_TAKER         64u        /* bytes of a taker's name, its end included */
 #define BS_WIRE_XML_MAX       (1u << 20) /* bytes of XML; longer is refused unread */
 
 void bs_wire_put_answer(unsigned char out[BS_WIRE_ANSWER_BYTES], const struct bs_wire_answer *v);
@@ -80,5 +81,18 @@ int bs_wire_put_open(unsigned char out[BS_WIRE_OPEN_NAME], const char *protocol,
 		     struct bs_fail *why);
 int bs_wire_get_open(char protocol[BS_WIRE_OPEN_NAME], const char **xml, size_t *xml_len,
 		     const unsigned char *p, size_t len, struct bs_fail *why);
+
+/*
+ * The images socket (REQ, REP): NEXT asks, STORED or NONE answers, REFUSE says why not. A taker's
+ * name is 1 to 63 letters, digits, '.', '_', '-', the first of them no '.': it is part of a file's
+ * name. get: BS_ERR_LENGTH, BS_ERR_VALUE.
+ */
+bool bs_wire_taker_good(const char *name);
+void bs_wire_put_next(unsigned char out[BS_WIRE_TAKER], const char *taker);
+int bs_wire_get_next(char taker[BS_WIRE_TAKER], const unsigned char *p, size_t len,
+		     struct bs_fail *why);
+/* previous: the number that came before it; image: the IMAGE message, which is in p, not checked */
+int bs_wire_get_stored(uint64_t *previous, const unsigned char **image, size_t *image_len,
+		       const unsigned char *p, size_t len, struct bs_fail *why);
 
 #endif

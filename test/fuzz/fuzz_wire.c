@@ -27,6 +27,9 @@ static void answers(unsigned kind, const unsigned char *p, size_t len)
 	struct bs_wire_outcome o;
 	struct bs_wire_ack a;
 	struct bs_fail why;
+	char taker[BS_WIRE_TAKER];
+	const unsigned char *image;
+	size_t image_len;
 	uint64_t n;
 
 	if (kind == BS_WIRE_OUTCOME && bs_wire_get_outcome(&o, p, len, &why) == 0) {
@@ -43,6 +46,12 @@ static void answers(unsigned kind, const unsigned char *p, size_t len)
 		must(a.durable <= a.held && a.log <= BS_WIRE_LOG_DURABLE);
 		bs_wire_put_ack(again, &a);
 		must(memcmp(again, p, BS_WIRE_ACK_BYTES) == 0);
+	} else if (kind == BS_WIRE_NEXT && bs_wire_get_next(taker, p, len, &why) == 0) {
+		bs_wire_put_next(again, taker);
+		must(memcmp(again, p, BS_WIRE_TAKER) == 0);
+	} else if (kind == BS_WIRE_STORED &&
+		   bs_wire_get_stored(&n, &image, &image_len, p, len, &why) == 0) {
+		must(image + image_len == p + len && image_len >= BS_WIRE_BYTES);
 	} else if (kind == BS_WIRE_CLOSE && bs_wire_get_u64(&n, p, len, &why) == 0) {
 		bs_wire_put_u64(again, n);
 		must(memcmp(again, p, 8) == 0);

@@ -78,7 +78,7 @@ static const char every[] =
 	" stall_ms = 3000.5; drain_s = 12.5;\n"
 	"log = \"debug\"; study_scans = 3; };\n"
 	"endpoints: { kspace = \"ipc:///k\"; archive = \"\";"
-	" viewers = \"tcp://127.0.0.1:77\"; status = \"ipc://s\"; };\n"
+	" viewers = \"tcp://127.0.0.1:77\"; images = \"ipc:///i\"; status = \"ipc://s\"; };\n"
 	"gpu: { memory = \"mapped\"; devices = [2, 0, 63]; };\n"
 	"realtime: { priority = 44; ingest_cpus = \"0\"; recon_cpus = \"0-1,3\";"
 	" emit_cpus = \"2\"; lock_memory = true;\n"

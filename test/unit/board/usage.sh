@@ -80,6 +80,7 @@ for c in serve arm recon certify tune; do wrong '-c FILE is missing' $c; done
 wrong '-p PROTOCOL is missing' tune -c x
 wrong '-o DIR is missing' record -c x
 wrong '-c FILE is missing' record -o x
+wrong '-o DIR is missing' receive -c x
 wrong 'ACTION is missing' log
 wrong 'PATH... is missing' log verify
 wrong '-o OUT is missing' recon -c x r.h5
@@ -125,6 +126,10 @@ wrong 'export: a log' log export x
 wrong 'export: a log' log export x y z
 wrong 'prune: a folder' log prune x
 wrong 'prune: a folder' log prune x y --keep 1
+wrong 'one of -c FILE and --url URL' receive -o x
+wrong 'one of -c FILE and --url URL' receive -c x --url ipc:///y -o x
+wrong "--name 'a/b': letters" receive -c x -o y --name a/b
+wrong "--type 'tif': mrd, cfl or png" receive -c x -o y --type tif
 wrong '--segment 8: not larger' record -c x -o y --segment 8 --message 8
 
 # numbers: every option that takes one, what is none, and what is out of its range
@@ -155,6 +160,7 @@ for name in noise resolution max-noise; do numbers tune $name 0 -1; done
 numbers tune steps 1 65
 numbers delays spokes 1 4097
 numbers record message 0 513
+numbers receive message 0 2048
 numbers record segment 1 4097
 for c in record log; do numbers $c keep-hours 0 1e7; done
 numbers tune trials 0 1001

@@ -11,7 +11,8 @@
 static const unsigned kinds[] = { BS_WIRE_OPEN,   BS_WIRE_ACQ,       BS_WIRE_WAVEFORM,
 				  BS_WIRE_CLOSE,  BS_WIRE_HEARTBEAT, BS_WIRE_ACCEPT,
 				  BS_WIRE_REFUSE, BS_WIRE_ACK,       BS_WIRE_OUTCOME,
-				  BS_WIRE_IMAGE };
+				  BS_WIRE_IMAGE,  BS_WIRE_NEXT,      BS_WIRE_STORED,
+				  BS_WIRE_NONE };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 static size_t sample(unsigned char *msg, unsigned kind, size_t payload_len)
@@ -322,6 +323,44 @@ static void in_two_steps(void)
 	CHECK(bad == 0, "an envelope sealed after its payload is the same: %d differ", bad);
 }
 
+/* An archive's question and its answer. */
+static void stored(void)
+{
+	static const char *const bad[] = { "", ".x", "a/b", "a b", "a\n" };
+	unsigned char buf[BS_WIRE_TAKER + 80] = { 0 };
+	char name[BS_WIRE_TAKER];
+	const unsigned char *image;
+	struct bs_fail why;
+	uint64_t previous;
+	size_t len;
+	int refused = 0;
+
+	bs_wire_put_next(buf, "Node-2_b.x");
+	CHECK(bs_wire_get_next(name, buf, BS_WIRE_TAKER, &why) == 0 &&
+		      strcmp(name, "Node-2_b.x") == 0,
+	      "a taker's name there and back");
+	CHECK(bs_wire_get_next(name, buf, BS_WIRE_TAKER - 1, &why) == BS_ERR_LENGTH,
+	      "a shorter one: %s", why.text);
+	buf[40] = 1;
+	CHECK(bs_wire_get_next(name, buf, BS_WIRE_TAKER, &why) == BS_ERR_VALUE,
+	      "bytes after its end: %s", why.text);
+	memset(buf, 'a', sizeof(buf));
+	CHECK(bs_wire_get_next(name, buf, BS_WIRE_TAKER, &why) == BS_ERR_VALUE, "no end");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		bs_wire_put_next(buf, bad[i]);
+		refused += bs_wire_get_next(name, buf, BS_WIRE_TAKER, &why) == BS_ERR_VALUE;
+	}
+	CHECK(refused == 5, "names that a file cannot have: %d of 5", refused);
+	bs_put_le(buf, UINT64_C(0x1122334455667788), 8);
+	CHECK(bs_wire_get_stored(&previous, &image, &len, buf, 8 + BS_WIRE_BYTES, &why) == 0 &&
+		      previous == UINT64_C(0x1122334455667788) && image == buf + 8 &&
+		      len == BS_WIRE_BYTES,
+	      "the number before, and the image behind it");
+	CHECK(bs_wire_get_stored(&previous, &image, &len, buf, 7 + BS_WIRE_BYTES, &why) ==
+		      BS_ERR_LENGTH,
+	      "a shorter one: %s", why.text);
+}
+
 int main(void)
 {
 	round_trip();
@@ -333,5 +372,6 @@ int main(void)
 	answer_and_outcome();
 	open_payload();
 	in_two_steps();
+	stored();
 	return check_done();
 }

@@ -103,6 +103,8 @@ static void check_kinds(void)
 		{ BS_WIRE_HEARTBEAT, "HEARTBEAT" }, { BS_WIRE_ACCEPT, "ACCEPT" },
 		{ BS_WIRE_REFUSE, "REFUSE" },       { BS_WIRE_ACK, "ACK" },
 		{ BS_WIRE_OUTCOME, "OUTCOME" },     { BS_WIRE_IMAGE, "IMAGE" },
+		{ BS_WIRE_NEXT, "NEXT" },           { BS_WIRE_STORED, "STORED" },
+		{ BS_WIRE_NONE, "NONE" },
 	};
 	unsigned known = 0;
 

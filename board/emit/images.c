@@ -1,0 +1,311 @@
+/* board/emit/images.c - see images.h */
+#include "board/emit/images.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "board/emit/folder.h"
+#include "board/log/stock.h"
+#include "board/service/realtime.h"
+#include "core/thread/clock.h"
+#include "core/thread/thread.h"
+#include "drivers/log/store.h"
+
+#define REQUEST_MAX 256u
+#define POLL_MS     50
+#define HOLD_NS     INT64_C(20000000)   /* an only taker's question waits so long for an image */
+#define HERE_NS     INT64_C(1000000000) /* who asked within this time is there */
+
+/* A taker, as this process has heard it. */
+struct heard {
+	char name[BS_WIRE_TAKER];
+	int64_t at_ns;
+	uint64_t cursor;
+};
+
+struct bs_images {
+	struct emit *e;
+	struct bs_endpoint socket;
+	char dir[BS_PATH_MAX_ + 8];
+	size_t message_max;
+	uint64_t most_bytes;
+	struct bs_store *store; /* set once, with the lock held */
+	struct bs_stock stock;
+	unsigned char *answer;
+	struct heard heard[BS_STORE_TAKERS]; /* the thread's; others look with the lock held */
+	pthread_t thread;
+	bool has_thread, said;
+	struct bs_shed shed; /* put's */
+	uint64_t made;       /* files of the store, when the stock was last told */
+	_Atomic bool quit;
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+};
+
+static void missed(void *arg, const char *taker, uint64_t session)
+{
+	struct bs_images *im = arg;
+	struct bs_taker_record *r = &im->e->env->shm.s->taker[BS_TAKER_IMAGES];
+	char line[BS_SHED_LINE];
+
+	bs_count(&r->shed, 1);
+	bs_emit_undelivered(im->e, session, 1);
+	im->shed.count++;
+	if (bs_shed_due(&im->shed, taker, false, atomic_load(&r->shed), line))
+		bs_emit_say(im->e, BS_EVENT_LIMIT, 0, line);
+}
+
+/* With the lock held. */
+static int open_store(struct bs_images *im, struct bs_fail *why)
+{
+	struct timespec now = { 0 };
+	int rc;
+
+	if (im->store != NULL)
+		return 0;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	const struct bs_store_spec spec = {
+		.dir = im->dir,
+		.message_max = im->message_max,
+		.most_bytes = im->most_bytes,
+		.goes_on = bs_emit_succeeds(im->e),
+		.now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+		.missed = missed,
+		.arg = im,
+	};
+
+	rc = bs_folder_make(im->dir, 0750, why);
+	return rc == 0 ? bs_store_open(&im->store, &spec, why) : rc;
+}
+
+bool bs_images_put(struct bs_images *im, const struct bs_message *msg)
+{
+	struct bs_taker_record *r = &im->e->env->shm.s->taker[BS_TAKER_IMAGES];
+	struct bs_fail why = { 0 };
+	int rc;
+
+	(void)pthread_mutex_lock(&im->lock);
+	rc = open_store(im, &why);
+	(void)pthread_mutex_unlock(&im->lock);
+	if (rc == 0)
+		rc = bs_store_append(im->store, msg->at, msg->len, &why);
+	bs_count(&r->taken, 1);
+	bs_count(rc == 0 ? &r->handed : &r->failed, 1);
+	if (rc != 0) {
+		bs_emit_undelivered(im->e, bs_wire_session(msg->at), 1);
+		if (!im->said)
+			bs_emit_fault(im->e, &why);
+	}
+	im->said = rc != 0;
+	(void)pthread_mutex_lock(&im->lock);
+	(void)pthread_cond_broadcast(&im->change);
+	(void)pthread_mutex_unlock(&im->lock);
+	return rc == 0;
+}
+
+/* ---- the thread ---- */
+
+static void publish(struct bs_images *im, struct bs_store *store)
+{
+	struct bs_images_record *r = &im->e->env->shm.s->images;
+	struct bs_store_counts c;
+
+	bs_store_count(store, &c);
+	atomic_store(&r->last, c.last);
+	atomic_store(&r->bytes, c.bytes);
+	for (uint32_t i = 0; i < c.takers && i < BS_ASKERS; i++) {
+		atomic_store(&r->asker[i].cursor, c.taker[i].cursor);
+		atomic_store(&r->asker[i].missed, c.taker[i].missed);
+		memcpy(r->asker[i].name, c.taker[i].name, sizeof(r->asker[i].name));
+	}
+	if (im->stock.started && c.made != im->made)
+		bs_stock_wake(&im->stock);
+	im->made = c.made;
+}
+
+static void hear(struct bs_images *im, const char *name, uint64_t cursor)
+{
+	struct heard *h = NULL;
+
+	(void)pthread_mutex_lock(&im->lock);
+	for (uint32_t i = 0; i < BS_STORE_TAKERS && h == NULL; i++)
+		if (im->heard[i].name[0] == '\0' || strcmp(im->heard[i].name, name) == 0)
+			h = &im->heard[i];
+	if (h != NULL) {
+		(void)snprintf(h->name, sizeof(h->name), "%s", name);
+		h->at_ns = bs_now_ns();
+		h->cursor = cursor;
+	}
+	(void)pthread_mutex_unlock(&im->lock);
+}
+
+/* 1: the answer is there; 0: nothing follows; negative. */
+static int look_up(struct bs_images *im, uint64_t after, size_t *len, struct bs_fail *why)
+{
+	int rc = bs_store_next(im->store, after, im->answer, len, why);
+
+	if (rc != 0 || bs_endpoint_connections_now(&im->socket) > 1 || atomic_load(&im->quit))
+		return rc;
+	/* nobody else is kept waiting: hold the question for the image that may be on its way */
+	(void)pthread_mutex_lock(&im->lock);
+	bs_lock_wait(&im->lock, &im->change, bs_now_ns() + HOLD_NS);
+	(void)pthread_mutex_unlock(&im->lock);
+	return bs_store_next(im->store, after, im->answer, len, why);
+}
+
+/* To one question. An image that cannot be read is said here, and passed over. */
+static int reply(struct bs_images *im, const struct bs_wire *w, const unsigned char *payload,
+		 size_t *len, struct bs_fail *why)
+{
+	char name[BS_WIRE_TAKER];
+	int rc;
+
+	if (w->kind != BS_WIRE_NEXT)
+		return bs_fail(why, BS_ERR_KIND, "a message of kind %u: only NEXT is answered here",
+			       w->kind);
+	rc = bs_wire_get_next(name, payload, (size_t)w->payload_len, why);
+	if (rc != 0)
+		return rc;
+	(void)pthread_mutex_lock(&im->lock);
+	rc = open_store(im, why);
+	(void)pthread_mutex_unlock(&im->lock);
+	if (rc == 0)
+		rc = bs_store_ack(im->store, name, w->seq, why);
+	if (rc != 0)
+		return rc;
+	hear(im, name, w->seq);
+	while ((rc = look_up(im, w->seq, len, why)) < 0)
+		bs_emit_fault(im->e, why);
+	return rc;
+}
+
+static void answer(struct bs_images *im, const unsigned char *request, size_t request_len)
+{
+	unsigned char head[BS_WIRE_BYTES];
+	unsigned char no[BS_WIRE_ANSWER_BYTES];
+	struct bs_wire_answer words = { 0 };
+	const unsigned char *payload = NULL;
+	struct bs_fail why = { 0 };
+	struct bs_wire w = { 0 };
+	struct bs_wire out = { .kind = BS_WIRE_NONE };
+	size_t len = 0;
+	int rc = bs_wire_decode(&w, request, request_len, &payload, &why);
+
+	if (rc == 0)
+		rc = reply(im, &w, payload, &len, &why);
+	if (rc == 1) {
+		(void)bs_endpoint_send(&im->socket, im->answer, len, NULL, 0, POLL_MS, NULL);
+		return;
+	}
+	out.seq = w.seq;
+	if (rc < 0) {
+		out.kind = BS_WIRE_REFUSE;
+		words.code = rc;
+		(void)snprintf(words.text, sizeof(words.text), "%s", why.text);
+		bs_wire_put_answer(no, &words);
+	}
+	len = rc < 0 ? sizeof(no) : 0;
+	bs_wire_encode(head, &out, no, len);
+	(void)bs_endpoint_send(&im->socket, head, sizeof(head), no, len, POLL_MS, NULL);
+}
+
+static void *serve(void *arg)
+{
+	struct bs_images *im = arg;
+	unsigned char request[REQUEST_MAX];
+	struct bs_fail why = { 0 };
+	size_t len;
+	int rc;
+
+	bs_rt_leave();
+	(void)pthread_mutex_lock(&im->lock);
+	rc = open_store(im, &why);
+	(void)pthread_mutex_unlock(&im->lock);
+	if (rc == 0)
+		rc = bs_stock_start(&im->stock, im->dir,
+				    bs_store_segment(im->message_max, im->most_bytes), &why);
+	if (rc != 0)
+		bs_emit_fault(im->e, &why);
+	while (!atomic_load(&im->quit)) {
+		rc = bs_endpoint_recv(&im->socket, request, sizeof(request), &len, POLL_MS, NULL);
+		if (rc == 0 || rc == BS_ERR_LENGTH)
+			answer(im, request, rc == 0 ? len : 0);
+		(void)pthread_mutex_lock(&im->lock);
+		struct bs_store *store = im->store;
+
+		(void)pthread_mutex_unlock(&im->lock);
+		if (store != NULL)
+			publish(im, store);
+	}
+	return NULL;
+}
+
+int bs_images_start(struct bs_images **out, struct emit *e, struct bs_fail *why)
+{
+	const struct bs_site *site = &e->env->site;
+	const char *spill = site->overload.spill_dir;
+	struct bs_taker_record *r = &e->env->shm.s->taker[BS_TAKER_IMAGES];
+	struct bs_images *im = calloc(1, sizeof(*im));
+	int rc;
+
+	*out = im;
+	if (im == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "the images' socket");
+	im->e = e;
+	im->socket.socket = -1;
+	im->message_max = (size_t)e->env->shm.s->pools.image_bytes;
+	im->most_bytes = spill[0] != '\0'
+				 ? (uint64_t)site->overload.spill_mib << 20
+				 : site->overload.queue * bs_pools_piece_bytes(im->message_max);
+	bs_lock_init(&im->lock, &im->change);
+	(void)snprintf(im->dir, sizeof(im->dir), "%s/images",
+		       spill[0] != '\0' ? spill : site->run_dir);
+	(void)snprintf(r->name, sizeof(r->name), "images");
+	r->policy = BS_POLICY_SPILL;
+	im->answer = malloc(bs_store_answer_max(im->message_max));
+	if (im->answer == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "an answer of %zu bytes", im->message_max);
+	rc = bs_endpoint_bind(&im->socket, BS_ENDPOINT_IMAGES, site->images_url, REQUEST_MAX, why);
+	if (rc != 0)
+		return rc;
+	rc = bs_thread_start(&im->thread, serve, im);
+	im->has_thread = rc == 0;
+	return rc == 0 ? 0 : bs_fail(why, BS_ERR_NOMEM, "the images' thread: %s", strerror(rc));
+}
+
+/* Somebody is there who has not had all. */
+static bool somebody_wants(struct bs_images *im)
+{
+	const int64_t now = bs_now_ns();
+	struct bs_store_counts c = { 0 };
+	bool wants = false;
+
+	(void)pthread_mutex_lock(&im->lock);
+	if (im->store != NULL)
+		bs_store_count(im->store, &c);
+	for (uint32_t i = 0; i < BS_STORE_TAKERS; i++)
+		wants = wants || (im->heard[i].name[0] != '\0' && im->heard[i].cursor < c.last &&
+				  now - im->heard[i].at_ns < HERE_NS);
+	(void)pthread_mutex_unlock(&im->lock);
+	return wants;
+}
+
+void bs_images_stop(struct bs_images *im)
+{
+	const int64_t until = bs_now_ns() + BS_IMAGES_LAST_NS;
+
+	if (im == NULL)
+		return;
+	while (im->has_thread && somebody_wants(im) && bs_now_ns() < until)
+		bs_sleep_ns(2000000);
+	atomic_store(&im->quit, true);
+	if (im->has_thread)
+		(void)pthread_join(im->thread, NULL);
+	bs_stock_stop(&im->stock);
+	bs_store_close(im->store);
+	bs_endpoint_close(&im->socket);
+	free(im->answer);
+	free(im);
+}

@@ -1,0 +1,574 @@
+/* drivers/log/store.c - see store.h */
+#define _GNU_SOURCE
+#include "drivers/log/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "drivers/log/folder.h"
+#include "drivers/log/reader.h"
+#include "ipc/wire/bytes.h"
+
+#define SEGMENTS  8u                   /* a folder holds about so many */
+#define MOST      (UINT64_C(64) << 20) /* of one file */
+#define PATH_MAX_ (BS_LOG_DIR + BS_LOG_NAME + 8u)
+#define HEAD      (BS_WIRE_BYTES + 8u) /* in front of the IMAGE message */
+
+struct record {
+	uint64_t number, session, offset; /* of the frame */
+	uint32_t len;
+	bool bad; /* it cannot be read */
+};
+
+/* One file; files are in the order of their first numbers, and the last may be written. */
+struct file {
+	char name[BS_LOG_NAME];
+	uint64_t first, bytes;
+	struct record *record; /* of a file that an earlier process wrote: once it is needed */
+	uint32_t records, room;
+	bool known;
+};
+
+struct taker {
+	char name[BS_WIRE_TAKER];
+	uint64_t cursor, missed;
+};
+
+struct bs_store {
+	struct bs_store_spec spec;
+	char dir[BS_LOG_DIR];
+	pthread_mutex_t lock;
+	struct file *file;
+	uint32_t files, room;
+	uint64_t bytes, last, next, made;
+	uint64_t last_session, last_seq; /* of the image that was stored last */
+	struct taker taker[BS_STORE_TAKERS];
+	uint32_t takers;
+	struct bs_log_writer log;
+	uint64_t segment_bytes;
+	unsigned char *buffer, *message; /* the log's; the record that is being made */
+	int fd;                          /* the reading thread's: of the file it read last */
+	char fd_name[BS_LOG_NAME];
+};
+
+size_t bs_store_answer_max(size_t message_max)
+{
+	return HEAD + message_max;
+}
+
+uint64_t bs_store_segment(size_t message_max, uint64_t most_bytes)
+{
+	const uint64_t least = (bs_log_writer_bytes(bs_store_answer_max(message_max)) +
+				(uint64_t)5 * BS_LOG_BLOCK) /
+			       BS_LOG_BLOCK * BS_LOG_BLOCK;
+	uint64_t bytes = most_bytes / SEGMENTS / BS_LOG_BLOCK * BS_LOG_BLOCK;
+
+	bytes = bytes < MOST ? bytes : MOST;
+	return bytes > least ? bytes : least;
+}
+
+uint64_t bs_store_memory(size_t message_max)
+{
+	const size_t answer = bs_store_answer_max(message_max);
+
+	return bs_log_writer_bytes(answer) + (uint64_t)2 * answer;
+}
+
+static void path_of(const struct bs_store *s, char out[PATH_MAX_], const char *name)
+{
+	(void)snprintf(out, PATH_MAX_, "%s/%s", s->dir, name);
+}
+
+/* ---- files ---- */
+
+static int add_record(struct file *f, uint64_t number, uint64_t session, uint64_t offset,
+		      uint32_t len, struct bs_fail *why)
+{
+	if (f->records == f->room) {
+		const uint32_t room = f->room != 0 ? 2 * f->room : 64;
+		struct record *more = realloc(f->record, room * sizeof(*more));
+
+		if (more == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "%s: %u images", f->name, room);
+		f->record = more;
+		f->room = room;
+	}
+	f->record[f->records++] = (struct record){ number, session, offset, len, false };
+	return 0;
+}
+
+static int add_file(struct bs_store *s, const char *name, uint64_t first, uint64_t bytes,
+		    struct bs_fail *why)
+{
+	if (s->files == s->room) {
+		const uint32_t room = s->room != 0 ? 2 * s->room : 16;
+		struct file *more = realloc(s->file, room * sizeof(*more));
+
+		if (more == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "%s: %u files", s->dir, room);
+		s->file = more;
+		s->room = room;
+	}
+	s->file[s->files] = (struct file){ .first = first, .bytes = bytes };
+	(void)snprintf(s->file[s->files++].name, BS_LOG_NAME, "%s", name);
+	s->bytes += bytes;
+	return 0;
+}
+
+/* What an earlier process wrote; up to the first damage. With the lock held. */
+static void look_into(struct bs_store *s, struct file *f)
+{
+	struct bs_log_reader *r;
+	struct bs_log_message m;
+	const unsigned char *payload;
+	char path[PATH_MAX_];
+	struct bs_wire w;
+
+	path_of(s, path, f->name);
+	f->known = true;
+	if (bs_log_open(&r, path, NULL) != 0)
+		return;
+	while (bs_log_next(r, &m, NULL) == 1)
+		if (bs_wire_decode(&w, m.bytes, m.len, &payload, NULL) == 0 &&
+		    w.kind == BS_WIRE_STORED &&
+		    add_record(f, w.seq, w.session, m.place.offset, (uint32_t)m.len, NULL) != 0)
+			break;
+	bs_log_close(r);
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct file *x = a;
+	const struct file *y = b;
+
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+static int find_files(struct bs_store *s, struct bs_fail *why)
+{
+	struct bs_log_entry *list;
+	size_t n;
+	int rc = bs_log_folder_list(s->dir, &list, &n, why);
+
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		const char *dash = strchr(list[i].name, '-');
+
+		if (dash != NULL)
+			rc = add_file(s, list[i].name, strtoull(dash + 1, NULL, 16), list[i].bytes,
+				      why);
+	}
+	free(list);
+	if (rc == 0 && s->files > 0)
+		qsort(s->file, s->files, sizeof(*s->file), by_first);
+	return rc;
+}
+
+static int find_takers(struct bs_store *s, struct bs_fail *why)
+{
+	DIR *d = opendir(s->dir);
+	struct dirent *e;
+	char path[PATH_MAX_ + 256];
+	int rc = 0;
+
+	if (d == NULL)
+		return bs_fail(why, BS_ERR_IO, "%s: %s", s->dir, strerror(errno));
+	while (rc == 0 && s->takers < BS_STORE_TAKERS && (e = readdir(d)) != NULL) {
+		struct taker *t = &s->taker[s->takers];
+		const size_t len = strlen(e->d_name);
+		const size_t tail = strlen(BS_CURSOR_SUFFIX);
+
+		if (len <= tail || len - tail >= BS_WIRE_TAKER ||
+		    strcmp(e->d_name + len - tail, BS_CURSOR_SUFFIX) != 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%s", s->dir, e->d_name);
+		(void)snprintf(t->name, sizeof(t->name), "%.*s", (int)(len - tail), e->d_name);
+		if (!bs_wire_taker_good(t->name))
+			continue;
+		if (bs_cursor_get(path, &t->cursor, NULL) != 0)
+			t->cursor = 0; /* it asks by a number of its own anyway */
+		s->takers++;
+	}
+	(void)closedir(d);
+	return rc;
+}
+
+/* The last image that is there, in the last file that has one. */
+static void find_last(struct bs_store *s)
+{
+	unsigned char *bytes = s->message;
+	struct bs_wire w;
+	const unsigned char *payload;
+	char path[PATH_MAX_];
+
+	for (uint32_t i = s->files; i-- > 0 && s->last == 0;) {
+		struct file *f = &s->file[i];
+		const struct record *r;
+		int fd;
+
+		look_into(s, f);
+		if (f->records == 0)
+			continue;
+		r = &f->record[f->records - 1];
+		s->last = r->number;
+		path_of(s, path, f->name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && r->len <= bs_store_answer_max(s->spec.message_max) &&
+		    pread(fd, bytes, r->len, (off_t)(r->offset + BS_LOG_FRAME)) ==
+			    (ssize_t)r->len &&
+		    bs_wire_decode(&w, bytes + HEAD, r->len - HEAD, &payload, NULL) == 0) {
+			s->last_session = w.session;
+			s->last_seq = w.seq;
+		}
+		if (fd >= 0)
+			(void)close(fd);
+	}
+}
+
+int bs_store_open(struct bs_store **out, const struct bs_store_spec *spec, struct bs_fail *why)
+{
+	struct bs_store *s = calloc(1, sizeof(*s));
+	const size_t answer = bs_store_answer_max(spec->message_max);
+	const uint64_t begin = (uint64_t)(spec->now_ns / 1000000000) << 32;
+	int rc = 0;
+
+	*out = NULL;
+	if (s == NULL || strlen(spec->dir) >= sizeof(s->dir)) {
+		free(s);
+		return bs_fail(why, BS_ERR_NOMEM, "%s: a store of images", spec->dir);
+	}
+	s->spec = *spec;
+	s->fd = s->log.fd = s->log.dir_fd = -1;
+	(void)snprintf(s->dir, sizeof(s->dir), "%s", spec->dir);
+	(void)pthread_mutex_init(&s->lock, NULL);
+	s->segment_bytes = bs_store_segment(spec->message_max, spec->most_bytes);
+	s->buffer = malloc(bs_log_writer_bytes(answer));
+	s->message = malloc(answer);
+	if (s->buffer == NULL || s->message == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "%s: messages of %zu bytes", s->dir, answer);
+	if (rc == 0)
+		rc = find_files(s, why);
+	if (rc == 0)
+		rc = find_takers(s, why);
+	if (rc != 0) {
+		bs_store_close(s);
+		return rc;
+	}
+	find_last(s);
+	s->next = s->last + 1;
+	if (!spec->goes_on || s->last == 0)
+		s->next = begin > s->last ? begin + 1 : s->last + 1;
+	*out = s;
+	return 0;
+}
+
+void bs_store_close(struct bs_store *s)
+{
+	if (s == NULL)
+		return;
+	if (s->log.fd >= 0 && !s->log.failed)
+		(void)bs_log_writer_seal(&s->log, NULL);
+	bs_log_writer_close(&s->log);
+	if (s->fd >= 0)
+		(void)close(s->fd);
+	for (uint32_t i = 0; i < s->files; i++)
+		free(s->file[i].record);
+	free(s->file);
+	free(s->buffer);
+	free(s->message);
+	(void)pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* ---- writing ---- */
+
+/* The oldest file goes; who has not had what is in it is told. With the lock held. */
+static void drop_oldest(struct bs_store *s)
+{
+	struct file *f = &s->file[0];
+	char path[PATH_MAX_];
+
+	if (!f->known)
+		look_into(s, f);
+	for (uint32_t i = 0; i < f->records; i++)
+		for (uint32_t t = 0; t < s->takers; t++) {
+			if (s->taker[t].cursor >= f->record[i].number)
+				continue;
+			s->taker[t].missed++;
+			if (s->spec.missed != NULL)
+				s->spec.missed(s->spec.arg, s->taker[t].name, f->record[i].session);
+		}
+	path_of(s, path, f->name);
+	(void)unlink(path);
+	s->bytes -= f->bytes;
+	free(f->record);
+	s->files--;
+	memmove(s->file, s->file + 1, s->files * sizeof(*s->file));
+}
+
+/* With the lock held. */
+static void prune(struct bs_store *s)
+{
+	while (s->files > 1) {
+		bool had = s->takers > 0;
+
+		/* numbers of a file end before the next one's first */
+		for (uint32_t t = 0; t < s->takers; t++)
+			had = had && s->taker[t].cursor + 1 >= s->file[1].first;
+		if (!had && s->bytes - s->file[0].bytes < s->spec.most_bytes)
+			return;
+		drop_oldest(s);
+	}
+}
+
+/* A file that has room for so many bytes more: the present one, or another. */
+static int make_room(struct bs_store *s, size_t len, struct bs_fail *why)
+{
+	struct bs_log_writer *w = &s->log;
+	const uint64_t need = bs_log_record_bytes(len) + (uint64_t)3 * BS_LOG_BLOCK;
+	struct timespec now = { 0 };
+	int rc;
+
+	if (w->fd >= 0 && !w->failed && w->at + need <= s->segment_bytes)
+		return 0;
+	if (w->fd >= 0 && !w->failed)
+		(void)bs_log_writer_seal(w, NULL); /* it is whole without, too */
+	bs_log_writer_close(w);
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	rc = bs_log_writer_open(w, s->dir, s->next, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+				s->segment_bytes, s->buffer,
+				bs_log_writer_bytes(bs_store_answer_max(s->spec.message_max)), why);
+	if (rc != 0)
+		return rc;
+	w->relaxed = true;
+	(void)pthread_mutex_lock(&s->lock);
+	rc = add_file(s, w->name, s->next, 0, why);
+	if (rc == 0)
+		s->file[s->files - 1].known = true;
+	s->made++;
+	(void)pthread_mutex_unlock(&s->lock);
+	if (rc != 0)
+		bs_log_writer_close(w);
+	return rc;
+}
+
+static int write_record(struct bs_store *s, size_t len, uint64_t session, struct bs_fail *why)
+{
+	struct bs_log_writer *w = &s->log;
+	const uint64_t at = w->at;
+	struct file *f;
+	int rc = bs_log_writer_append(w, s->message, len, 0, why);
+
+	if (rc == 0)
+		rc = bs_log_writer_commit(w, why);
+	if (rc != 0)
+		return rc;
+	(void)pthread_mutex_lock(&s->lock);
+	f = &s->file[s->files - 1];
+	rc = add_record(f, s->next, session, at, (uint32_t)len, why);
+	s->bytes += w->at - at;
+	f->bytes += w->at - at;
+	if (rc == 0)
+		s->last = s->next++;
+	prune(s);
+	(void)pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+int bs_store_append(struct bs_store *s, const unsigned char *image, size_t len, struct bs_fail *why)
+{
+	struct bs_wire w = { .kind = BS_WIRE_STORED };
+	struct bs_wire its;
+	const unsigned char *payload;
+	int rc = bs_wire_decode(&its, image, len, &payload, why);
+
+	if (rc == 0 && (its.kind != BS_WIRE_IMAGE || len > s->spec.message_max))
+		rc = bs_fail(why, BS_ERR_SIZE, "a message of kind %u and %zu bytes for the store",
+			     its.kind, len);
+	if (rc != 0)
+		return rc;
+	if (s->last != 0 && its.session == s->last_session && its.seq == s->last_seq)
+		return 0;
+	rc = make_room(s, HEAD + len, why);
+	if (rc != 0)
+		return rc;
+	w.session = its.session;
+	w.seq = s->next;
+	w.time_ns = its.time_ns;
+	bs_put_le(s->message + BS_WIRE_BYTES, s->last, 8);
+	memcpy(s->message + HEAD, image, len);
+	bs_wire_encode(s->message, &w, s->message + BS_WIRE_BYTES, 8 + len);
+	rc = write_record(s, HEAD + len, its.session, why);
+	if (rc == 0) {
+		s->last_session = its.session;
+		s->last_seq = its.seq;
+	}
+	return rc;
+}
+
+/* ---- reading ---- */
+
+/* The first readable record of a file beyond a number. NULL: there is none. */
+static struct record *beyond_in(struct file *f, uint64_t after)
+{
+	uint32_t low = 0;
+	uint32_t high = f->records;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (f->record[middle].number > after)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	while (low < f->records && f->record[low].bad)
+		low++;
+	return low < f->records ? &f->record[low] : NULL;
+}
+
+/* The same of all files; *f: its file. With the lock held. */
+static struct record *beyond(struct bs_store *s, uint64_t after, struct file **f)
+{
+	struct record *r = NULL;
+
+	for (uint32_t i = 0; r == NULL && i < s->files; i++) {
+		if (i + 1 < s->files && s->file[i + 1].first <= after + 1)
+			continue; /* all of its numbers are below the next one's */
+		*f = &s->file[i];
+		if (!(*f)->known)
+			look_into(s, *f);
+		r = beyond_in(*f, after);
+	}
+	return r;
+}
+
+/* s->fd is of this file. With the lock held, for the file may go. */
+static int go_to(struct bs_store *s, const struct file *f, struct bs_fail *why)
+{
+	char path[PATH_MAX_];
+
+	if (s->fd >= 0 && strcmp(s->fd_name, f->name) == 0)
+		return 0;
+	if (s->fd >= 0)
+		(void)close(s->fd);
+	path_of(s, path, f->name);
+	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (s->fd < 0)
+		return bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
+	memcpy(s->fd_name, f->name, sizeof(s->fd_name));
+	return 0;
+}
+
+/* So many bytes of s->fd. */
+static int read_at(struct bs_store *s, unsigned char *to, size_t len, uint64_t at,
+		   struct bs_fail *why)
+{
+	while (len > 0) {
+		const ssize_t n = pread(s->fd, to, len, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return bs_fail(why, BS_ERR_IO, "%s/%s: offset %llu: %s", s->dir, s->fd_name,
+				       (unsigned long long)at,
+				       n == 0 ? "it ends early" : strerror(errno));
+		to += n;
+		at += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int bs_store_next(struct bs_store *s, uint64_t after, unsigned char *buf, size_t *len,
+		  struct bs_fail *why)
+{
+	struct record *r;
+	struct record at = { 0 };
+	struct file *f = NULL;
+	const unsigned char *payload;
+	struct bs_wire w;
+	int rc = 0;
+
+	(void)pthread_mutex_lock(&s->lock);
+	r = beyond(s, after, &f);
+	if (r != NULL) {
+		at = *r;
+		rc = go_to(s, f, why);
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	if (r == NULL)
+		return 0;
+	*len = at.len;
+	if (rc == 0 && at.len > bs_store_answer_max(s->spec.message_max))
+		rc = bs_fail(why, BS_ERR_FORMAT, "%s/%s: an image of %u bytes", s->dir, s->fd_name,
+			     at.len);
+	if (rc == 0)
+		rc = read_at(s, buf, at.len, at.offset + BS_LOG_FRAME, why);
+	if (rc == 0)
+		rc = bs_wire_decode(&w, buf, at.len, &payload, why);
+	if (rc == 0 && w.seq != at.number)
+		rc = bs_fail(why, BS_ERR_FORMAT, "%s/%s: image %llu stands in place of %llu",
+			     s->dir, s->fd_name, (unsigned long long)w.seq,
+			     (unsigned long long)at.number);
+	if (rc == 0)
+		return 1;
+	(void)pthread_mutex_lock(&s->lock);
+	r = beyond(s, after, &f);
+	if (r != NULL && r->number == at.number)
+		r->bad = true;
+	(void)pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+/* ---- takers ---- */
+
+int bs_store_ack(struct bs_store *s, const char *taker, uint64_t number, struct bs_fail *why)
+{
+	char path[PATH_MAX_ + BS_WIRE_TAKER];
+	struct taker *t = NULL;
+	bool changed;
+
+	(void)pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; i < s->takers && t == NULL; i++)
+		if (strcmp(s->taker[i].name, taker) == 0)
+			t = &s->taker[i];
+	changed = t == NULL || t->cursor != number;
+	if (t == NULL && s->takers < BS_STORE_TAKERS) {
+		t = &s->taker[s->takers++];
+		(void)snprintf(t->name, sizeof(t->name), "%s", taker);
+	}
+	if (t != NULL)
+		t->cursor = number;
+	(void)pthread_mutex_unlock(&s->lock);
+	if (t == NULL)
+		return bs_fail(why, BS_ERR_STATE,
+			       "%u takers are known already: remove the .cursor file of one that "
+			       "does not come any more, and start again",
+			       BS_STORE_TAKERS);
+	if (!changed)
+		return 0;
+	(void)snprintf(path, sizeof(path), "%s/%s" BS_CURSOR_SUFFIX, s->dir, taker);
+	return bs_cursor_put(path, number, false, why);
+}
+
+void bs_store_count(struct bs_store *s, struct bs_store_counts *c)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	c->last = s->last;
+	c->bytes = s->bytes;
+	c->made = s->made;
+	c->takers = s->takers;
+	for (uint32_t i = 0; i < s->takers; i++) {
+		memcpy(c->taker[i].name, s->taker[i].name, sizeof(c->taker[i].name));
+		c->taker[i].cursor = s->taker[i].cursor;
+		c->taker[i].missed = s->taker[i].missed;
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+}
