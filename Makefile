@@ -72,10 +72,10 @@ PAPER := $(B)/test/paper/paper
 UNITS := $(patsubst %.c,$(B)/%,$(call find,test/fault test/replay,*.c) \
          $(call find,test/unit,test_*.c) $(call find,test/twin,*.c)) \
          $(B)/test/simulate/simulate
-TOOLS := $(BENCH) $(PAPER) $(patsubst %.c,$(B)/%,$(wildcard test/soak/*.c))
+TOOLS := $(BENCH) $(PAPER)
 SCRIPTS := $(call find,test/unit test/replay test/fault,*.sh)
 
-.PHONY: all help setup demo test tests simulate tools tsan bench reproduce ladder fuzz fuzzers lint \
+.PHONY: all help setup demo test tests kill simulate tools tsan bench reproduce ladder fuzz fuzzers lint \
         format tidy hooks install uninstall clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -86,10 +86,11 @@ help:
 	@echo 'make demo       a simulated scan through the service: images, a table of latencies'
 	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings)'
 	@echo 'make simulate   ingest under simulated faults (SCHEDULES=1000000); a seed repeats one'
+	@echo 'make kill       kill -9 over service, sender and archive (KILLS=1000 SEED=1)'
 	@echo 'make bench      the operators against a floor, the service against a bare socket'
 	@echo 'make reproduce  the experiments of the papers: build/reproduce/REPORT.md (minutes)'
 	@echo 'make ladder     the optimizations of the papers, one after the other, on this GPU'
-	@echo 'make tools      builds, runs nothing: test/bench/bench, test/paper/paper, test/soak'
+	@echo 'make tools      builds, runs nothing: test/bench/bench, test/paper/paper'
 	@echo 'make fuzz       the decoders under libFuzzer, FUZZ_SECONDS each (clang)'
 	@echo 'make lint       clang-format and clang-tidy'
 	@echo 'make hooks      git then refuses a commit of what is not formatted or does not lint'
@@ -109,6 +110,12 @@ test: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all tests
 	@BORESIDE=$(abspath $(EXE)) BUILD=$(abspath $(B)) DATA=$(abspath $(DATA)) \
 		bash test/run.sh $(SCRIPTS) $(UNITS)
+
+# kill -9 over all that takes part in a scan, KILLS times; SEED decides whom and when
+KILLS ?= 1000
+SEED  ?= 1
+kill: $(EXE) $(B)/test/fault/fault_campaign
+	@BORESIDE=$(abspath $(EXE)) $(B)/test/fault/fault_campaign $(KILLS) $(SEED)
 
 # What threads and processes share, under the thread sanitizer (SANITIZE=thread).
 SHARED := $(addprefix $(B)/test/,$(addprefix unit/,core/test_ring core/test_pool core/test_team \

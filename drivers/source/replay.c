@@ -433,6 +433,7 @@ static void tell(struct play *p, int64_t now_ns)
 								: s->ack.held + 1,
 				now_ns);
 	t->session = p->session;
+	t->ack = s->ack;
 	t->state = s->state;
 	t->sent = p->next;
 	t->total = p->r->count;

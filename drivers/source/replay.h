@@ -36,10 +36,11 @@ struct bs_replay;
 /* While it plays, and at the end. */
 struct bs_replay_report {
 	enum bs_sender_state state;
-	uint32_t sent, total; /* acquisitions */
-	uint32_t kept;        /* messages that the service has not acknowledged */
-	uint64_t session;     /* the one that was begun last */
-	uint64_t bytes;       /* of acquisitions, envelopes included, each once */
+	uint32_t sent, total;   /* acquisitions */
+	uint32_t kept;          /* messages that the service has not acknowledged */
+	uint64_t session;       /* the one that was begun last */
+	struct bs_wire_ack ack; /* of it, the newest */
+	uint64_t bytes;         /* of acquisitions, envelopes included, each once */
 	uint64_t resent, complaints, strays;
 	int64_t elapsed_ns; /* since OPEN */
 	int code;           /* the service's outcome; valid when run returned 0 */

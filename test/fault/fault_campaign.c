@@ -1,0 +1,466 @@
+/*
+ * test/fault/fault_campaign.c - kill -9 over all that takes part in a scan: ingest, recon, emit,
+ * supervisor, sender (boreside replay) and archive, each a real process, while scans run
+ *
+ * usage: BORESIDE=path fault_campaign [kills [seed]]; make kill KILLS=1000 SEED=1
+ * A round is a scan and one kill at a random moment of it; each six rounds kill each once, in an
+ * order of their own. Seed and round decide whom and when; what the moment hits is the machine's.
+ * Judged by the sender's words and the archive's book alone, once all rounds are over. The table of
+ * what is promised says which kills may cost what today; what it does not promise is counted.
+ */
+#define _GNU_SOURCE
+#include <sys/prctl.h>
+
+#include "ipc/wire/envelope.h"
+#include "test/support/service.h"
+
+#define FRAMES     6u
+#define LINES      32u
+#define TR_US      400u /* a scan takes 77 ms */
+#define MOMENT_MS  110  /* the kill comes within, after the sender was started */
+#define ROUNDS_MAX 20000u
+#define SHORT      24u /* kills of make test */
+
+enum victim { INGEST, RECON, EMIT, SUPERVISOR, SENDER, ARCHIVE, VICTIMS };
+static const char *const names[VICTIMS] = { "ingest",     "recon",  "emit",
+					    "supervisor", "sender", "archive" };
+
+enum promise {
+	WORDS,  /* a scan whose sender lives ends, and in words */
+	SAME,   /* an image that says it is complete is the same bytes as undisturbed */
+	ONCE,   /* no image is in the archive's book twice */
+	COUNTS, /* what a scan of code 0 does not count as undelivered is in the archive's book */
+	WHOLE,  /* a scan whose sender lives has code 0, and all its readouts */
+	PROMISES
+};
+static const char *const promises[PROMISES] = {
+	"every scan of a sender that lives ends in words",
+	"a complete image is the same bytes as undisturbed",
+	"no image comes twice",
+	"an image of a scan of code 0 is in the archive or counted as undelivered",
+	"the scan is whole all the same",
+};
+/* ipc/WIRE.md: PUSH cannot promise an archive what its connection held when either end died. */
+static const bool promised[PROMISES][VICTIMS] = {
+	[WORDS] = { true, true, true, true, true, true },
+	[SAME] = { true, true, true, true, true, true },
+	[ONCE] = { true, true, false, true, true, true },
+	[COUNTS] = { [INGEST] = true, [RECON] = true, [SENDER] = true },
+	[WHOLE] = { [INGEST] = true, [EMIT] = true, [SENDER] = true },
+};
+
+struct round {
+	enum victim victim;
+	int64_t moment_ns;
+	uint64_t session; /* of the sender that lived to the end */
+	bool hit;         /* the scan had not ended */
+	bool words;       /* its end stands in its book */
+	int code;         /* 0: BS_OK */
+	unsigned long long acquisitions, held, undelivered;
+	double ready_ms;
+	unsigned images[FRAMES], wrong; /* of the archive's book */
+};
+
+static struct service service;
+static struct round *rounds;
+static unsigned kills;
+static pid_t archive, sender;
+static char book[160], exe[160];
+static uint64_t state;
+
+/* ---- the archive: a process that writes down what it has taken ---- */
+
+static int archive_main(const char *url, const char *path)
+{
+	static unsigned char msg[1 << 20];
+	struct bs_endpoint e;
+	size_t len;
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (fd < 0 || bs_endpoint_connect(&e, BS_ENDPOINT_ARCHIVE_IN, url, sizeof(msg), NULL) != 0)
+		return 1;
+	for (;;) {
+		const unsigned char *payload;
+		struct bs_mrd_image head;
+		struct bs_wire w;
+		size_t attr_at;
+		size_t pixels_at;
+		char line[80];
+		int n;
+
+		if (bs_endpoint_recv(&e, msg, sizeof(msg), &len, 1000, NULL) != 0 ||
+		    bs_wire_decode(&w, msg, len, &payload, NULL) != 0 ||
+		    bs_mrd_parse_image(&head, &attr_at, &pixels_at, payload, (size_t)w.payload_len,
+				       NULL) != 0)
+			continue;
+		n = snprintf(line, sizeof(line), "%016llx %u %d %08x\n",
+			     (unsigned long long)w.session, head.repetition, head.user_int[7],
+			     bs_crc32c(0, payload + pixels_at, (size_t)w.payload_len - pixels_at));
+		if (write(fd, line, (size_t)n) != n)
+			return 1;
+	}
+}
+
+static pid_t start(const char *out, char *const argv[])
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int fd = open(out, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+		(void)dup2(fd, STDOUT_FILENO);
+		(void)dup2(fd, STDERR_FILENO);
+		(void)execv(argv[0], argv);
+		_exit(127);
+	}
+	return pid;
+}
+
+static void start_archive(void)
+{
+	archive = start("/dev/null", (char *[]){ exe, "archive", service.archive, book, NULL });
+}
+
+/* ---- the sender: boreside replay, its words in a file of its own ---- */
+
+static void words_of(char path[160], uint64_t session)
+{
+	(void)snprintf(path, 160, "%s/words-%llu", service.dir, (unsigned long long)session);
+}
+
+static void start_sender(uint64_t session)
+{
+	char path[160], scan[160], number[32];
+
+	words_of(path, session);
+	(void)snprintf(scan, sizeof(scan), "%s/scan.h5", service.dir);
+	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)session);
+	sender = start(path,
+		       (char *[]){ getenv("BORESIDE"), "replay", "--url", service.kspace, "-p",
+				   "cart", "--patience", "60", "--session", number, scan, NULL });
+}
+
+static bool has_ended(pid_t pid)
+{
+	siginfo_t end = { 0 };
+
+	return waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       end.si_pid == pid;
+}
+
+static void end(pid_t pid)
+{
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
+static void read_words(struct round *r)
+{
+	char path[160], line[700], name[64];
+	FILE *f;
+
+	words_of(path, r->session);
+	f = fopen(path, "r");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		unsigned long long images;
+		unsigned long long rest[5];
+
+		(void)sscanf(line, "  acknowledged: held up to number %llu", &r->held);
+		(void)sscanf(line,
+			     "  service: acquisitions %llu, images %llu, gaps %llu, duplicates "
+			     "%llu, rejected %llu, late %llu, undelivered %llu",
+			     &r->acquisitions, &images, &rest[0], &rest[1], &rest[2], &rest[3],
+			     &r->undelivered);
+		if (sscanf(line, "  outcome: %63[A-Z_0-9]", name) != 1 &&
+		    sscanf(line, "  refused: %63[A-Z_0-9]", name) != 1)
+			continue;
+		r->words = true;
+		for (r->code = 0; r->code > -64 && strcmp(bs_err_name(r->code), name) != 0;)
+			r->code--;
+	}
+	if (f != NULL)
+		(void)fclose(f);
+}
+
+/* ---- a round ---- */
+
+/* The worker's pid once it is ready; -1: not now. */
+static pid_t ready_pid(const char *worker)
+{
+	static char doc[200000];
+	char where[64];
+	const char *at;
+	const char *phase;
+
+	(void)snprintf(where, sizeof(where), "\"name\":\"%s\",\"pid\":", worker);
+	if (!service_ask_once(&service, "json", doc, sizeof(doc)) ||
+	    (at = strstr(doc, where)) == NULL || (phase = strstr(at, "\"phase\":")) == NULL ||
+	    strncmp(phase + 8, "\"ready\"", 7) != 0)
+		return -1;
+	return (pid_t)strtol(at + strlen(where), NULL, 10);
+}
+
+static bool all_ready(void)
+{
+	return ready_pid("ingest") > 0 && ready_pid("recon") > 0 && ready_pid("emit") > 0;
+}
+
+static void await_successor(struct round *r, const char *worker, pid_t old)
+{
+	pid_t next = -1;
+	int64_t now = bs_now_ns();
+
+	(void)kill(old, SIGKILL);
+	AWAIT((next = ready_pid(worker)) > 0 && next != old);
+	r->ready_ms = next > 0 && next != old ? (double)(bs_now_ns() - now) * 1e-6 : -1.0;
+}
+
+static void strike(struct round *r, pid_t old)
+{
+	int64_t now = bs_now_ns();
+
+	switch (r->victim) {
+	case SUPERVISOR:
+		end(service.pid);
+		(void)service_spawn(&service, NULL);
+		AWAIT(all_ready());
+		r->ready_ms = all_ready() ? (double)(bs_now_ns() - now) * 1e-6 : -1.0;
+		break;
+	case SENDER:
+		end(sender);
+		start_sender(++r->session);
+		break;
+	case ARCHIVE:
+		end(archive);
+		start_archive();
+		break;
+	default:
+		await_successor(r, names[r->victim], old);
+	}
+}
+
+static void run(struct round *r, unsigned number)
+{
+	pid_t old = r->victim <= EMIT ? ready_pid(names[r->victim]) : 0;
+
+	r->session = 1000 + 10 * (uint64_t)number;
+	if (r->victim <= EMIT)
+		AWAIT((old = ready_pid(names[r->victim])) > 0);
+	start_sender(r->session);
+	bs_sleep_ns(r->moment_ns);
+	r->hit = !has_ended(sender);
+	strike(r, old);
+	AWAIT(has_ended(sender));
+	end(sender);
+	read_words(r);
+}
+
+/* ---- the books ---- */
+
+/* The images of the scan that nobody disturbed, by repetition; false: not all are there. */
+static bool read_book(uint64_t first, uint32_t crc[FRAMES])
+{
+	unsigned long long session;
+	unsigned repetition;
+	unsigned sum;
+	unsigned found = 0;
+	int quality;
+	FILE *f = fopen(book, "r");
+
+	for (unsigned i = 0; i < kills; i++) {
+		memset(rounds[i].images, 0, sizeof(rounds[i].images));
+		rounds[i].wrong = 0;
+	}
+	while (f != NULL &&
+	       fscanf(f, "%llx %u %d %x", &session, &repetition, &quality, &sum) == 4) {
+		struct round *r = session >= 1000 ? &rounds[(session - 1000) / 10] : NULL;
+
+		if (repetition >= FRAMES)
+			continue;
+		if (session == first && quality != 1) {
+			crc[repetition] = sum;
+			found++;
+		}
+		if (r == NULL || (session - 1000) / 10 >= kills || r->session != session)
+			continue;
+		r->images[repetition]++;
+		r->wrong += quality != 1 && sum != crc[repetition];
+	}
+	if (f != NULL)
+		(void)fclose(f);
+	return found == FRAMES;
+}
+
+static bool good_scan(uint64_t session)
+{
+	struct round r = { .session = session };
+	uint32_t crc[FRAMES];
+
+	start_sender(session);
+	AWAIT(has_ended(sender));
+	end(sender);
+	read_words(&r);
+	AWAIT(read_book(session, crc));
+	return r.words && r.code == 0 && r.held == FRAMES * LINES + 1 && read_book(session, crc);
+}
+
+static void say_broken(unsigned number, unsigned there, unsigned twice)
+{
+	const struct round *r = &rounds[number];
+
+	printf("# round %u: %s killed after %.1f ms: %s, %llu acquisitions, held %llu, %u images, "
+	       "%u twice, undelivered %llu\n",
+	       number, names[r->victim], (double)r->moment_ns * 1e-6,
+	       r->words ? bs_err_name(r->code) : "no words", r->acquisitions, r->held, there, twice,
+	       r->undelivered);
+}
+
+/* How often each promise was broken by a kill of each. */
+static void judge(unsigned broken[PROMISES][VICTIMS])
+{
+	for (unsigned i = 0; i < kills; i++) {
+		const struct round *r = &rounds[i];
+		unsigned there = 0;
+		unsigned twice = 0;
+		bool bad[PROMISES];
+
+		for (unsigned k = 0; k < FRAMES; k++) {
+			there += r->images[k] > 0;
+			twice += r->images[k] > 1;
+		}
+		bad[WORDS] = !r->words;
+		bad[SAME] = r->wrong > 0;
+		bad[ONCE] = twice > 0;
+		bad[COUNTS] = r->words && r->code == 0 && there + r->undelivered < FRAMES;
+		bad[WHOLE] = r->words && (r->code != 0 || r->acquisitions != FRAMES * LINES);
+		for (int p = 0; p < PROMISES; p++) {
+			broken[p][r->victim] += bad[p];
+			if (bad[p] && promised[p][r->victim])
+				say_broken(i, there, twice);
+		}
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a;
+	double y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print_ready(void)
+{
+	static double ms[ROUNDS_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < kills; i++)
+		if (rounds[i].victim <= SUPERVISOR)
+			ms[n++] = rounds[i].ready_ms;
+	qsort(ms, n, sizeof(ms[0]), by_value);
+	CHECK(n == 0 || ms[0] >= 0.0, "after each of %u kills of the service it was ready again",
+	      n);
+	if (n > 0)
+		printf("# ready again: p50 %.1f ms, p99 %.1f, max %.1f (N %u)\n", ms[n / 2],
+		       ms[(n - 1) * 99 / 100], ms[n - 1], n);
+}
+
+static void print_table(void)
+{
+	unsigned broken[PROMISES][VICTIMS] = { 0 };
+	unsigned count[VICTIMS] = { 0 };
+	unsigned hits[VICTIMS] = { 0 };
+
+	judge(broken);
+	for (unsigned i = 0; i < kills; i++) {
+		count[rounds[i].victim]++;
+		hits[rounds[i].victim] += rounds[i].hit;
+	}
+	printf("# %-74s", "rounds in which this did not hold, by who was killed");
+	for (int v = 0; v < VICTIMS; v++)
+		printf(" %10s", names[v]);
+	printf("\n# %-74s", "kills");
+	for (int v = 0; v < VICTIMS; v++)
+		printf(" %10u", count[v]);
+	printf("\n# %-74s", "kills before the scan's end");
+	for (int v = 0; v < VICTIMS; v++)
+		printf(" %10u", hits[v]);
+	for (int p = 0; p < PROMISES; p++) {
+		printf("\n# %-74s", promises[p]);
+		for (int v = 0; v < VICTIMS; v++)
+			printf(" %9u%c", broken[p][v], promised[p][v] ? ' ' : '*');
+	}
+	printf("\n# *: not promised\n");
+	for (int p = 0; p < PROMISES; p++) {
+		unsigned bad = 0;
+
+		for (int v = 0; v < VICTIMS; v++)
+			bad += promised[p][v] ? broken[p][v] : 0;
+		CHECK(bad == 0, "%s, where it is promised: %u times not", promises[p], bad);
+	}
+}
+
+/* Whom and when: each six rounds each of the six. */
+static void plan(void)
+{
+	for (unsigned i = 0; i < kills; i++) {
+		struct round *r = &rounds[i];
+		unsigned with =
+			i - i % VICTIMS + (unsigned)(check_uniform(&state) * (i % VICTIMS + 1));
+
+		r->victim = rounds[with].victim;
+		rounds[with].victim = (enum victim)(i % VICTIMS);
+		r->moment_ns = (int64_t)(check_uniform(&state) * MOMENT_MS * 1e6);
+	}
+}
+
+static bool prepare(void)
+{
+	char command[700];
+
+	(void)snprintf(book, sizeof(book), "%s/book", service.dir);
+	(void)snprintf(command, sizeof(command),
+		       "'%s' phantom -c %s -p cart --repetitions %u --tr-us %u --snr 20 -o "
+		       "%s/scan.h5 >>%s 2>&1",
+		       getenv("BORESIDE"), service.site, FRAMES, TR_US, service.dir, service.log);
+	if (system(command) != 0)
+		return false;
+	start_archive();
+	return good_scan(10);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && strcmp(argv[1], "archive") == 0)
+		return archive_main(argv[2], argv[3]);
+	kills = argc > 1 ? (unsigned)atoi(argv[1]) : SHORT;
+	state = argc > 2 ? (uint64_t)atoll(argv[2]) : 20261123;
+	kills = kills < ROUNDS_MAX ? kills : ROUNDS_MAX;
+	state += state == 0;
+	rounds = calloc(kills + VICTIMS, sizeof(*rounds));
+	if (rounds == NULL || readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
+		return 1;
+	plan();
+	CHECK(service_start_with(&service, SERVICE_PATIENT,
+				 "overload: { archive = \"keep_newest\"; };\n" SERVICE_PROTOCOLS,
+				 NULL) &&
+		      prepare(),
+	      "a service, an archive, and a scan that nobody disturbs");
+	for (unsigned i = 0; i < kills && check_failed == 0; i++)
+		run(&rounds[i], i);
+	CHECK(good_scan(20), "after %u kills a scan that nobody disturbs is good", kills);
+	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0 &&
+		      service_number(&service, "\"images\",\"slots\"", "in_use") == 0,
+	      "no slot is lost");
+	uint32_t crc[FRAMES];
+
+	CHECK(read_book(10, crc), "the archive's book is read");
+	print_ready();
+	print_table();
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	end(archive);
+	service_remove(&service);
+	free(rounds);
+	return check_done();
+}
