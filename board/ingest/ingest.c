@@ -144,7 +144,8 @@ bool bs_ingest_has_work(const struct ingest *in)
 		return atomic_load(&recon->phase) == BS_PHASE_READY;
 	int code;
 
-	if (atomic_load(&recon->epoch) != in->recon_epoch || ends(in, &code) != NULL)
+	if (atomic_load(&recon->epoch) != in->recon_epoch || ends(in, &code) != NULL ||
+	    atomic_load(&in->scan->refusals) != in->refusals)
 		return true;
 	if (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING)
 		return atomic_load(&in->scan->ended) == atomic_load(&in->scan->id);
@@ -164,6 +165,7 @@ static int work(struct ingest *in)
 		bool any = bs_ingest_receive(in);
 		int64_t now = bs_now_ns();
 
+		bs_ingest_refusals(in);
 		watch_others(in);
 		watch_time(in, now);
 		if (watch_stop(in, now))
@@ -236,6 +238,7 @@ int bs_worker_ingest(struct bs_worker_env *env)
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		return BS_EXIT_HOPELESS;
 	}
+	in.refusals = atomic_load(&in.scan->refusals);
 	in.recon_epoch = atomic_load(&env->shm.s->worker[BS_WORKER_RECON].epoch);
 	bs_ingest_resume(&in);
 	bs_worker_phase(env, BS_PHASE_READY);

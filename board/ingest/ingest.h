@@ -76,6 +76,7 @@ struct ingest {
 		char text[sizeof(((struct bs_fail *)0)->text)];
 	} refuse[BS_REFUSES_MAX];
 	uint32_t refuse_first, refuses;
+	uint64_t refusals;         /* of recon's, so many were taken up */
 	struct bs_scan_end *ended; /* the last scan's outcome, in shared memory */
 	bool outcome_due;
 	int64_t outcome_said_ns;
@@ -126,7 +127,9 @@ void bs_ingest_resume(struct ingest *in);
 /* reply.c */
 /* A message that is not used: logged, answered, counted but for the scan's own count. */
 void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why);
-/* The same for a header. */
+/* What recon could not use of the scan, and has counted and logged: answered. */
+void bs_ingest_refusals(struct ingest *in);
+/* As reject, for a header. */
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why);
 /* Sends what is due, as far as the peer takes it. True: nothing is left. */
 bool bs_ingest_flush(struct ingest *in);

@@ -191,6 +191,7 @@ static void fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq 
 	meta->head = *head;
 	meta->row = row;
 	meta->received_ns = m->received_ns;
+	meta->seq = m->w.seq;
 	meta->sender_ns = m->w.time_ns;
 	if (holds_noise(in, head)) {
 		bs_noise_gram((double *)bs_shm_samples(&in->env->shm, slot), head, data);

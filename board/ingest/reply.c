@@ -66,6 +66,25 @@ void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct b
 	refuse(in, w, why);
 }
 
+void bs_ingest_refusals(struct ingest *in)
+{
+	const struct bs_scan_record *s = in->scan;
+	const uint64_t end = atomic_load(&s->refusals);
+
+	if (end - in->refusals > BS_UNUSED_KEPT)
+		in->refusals = end - BS_UNUSED_KEPT;
+	for (; in->refusals != end; in->refusals++) {
+		const struct bs_unused u = s->refusal[in->refusals % BS_UNUSED_KEPT];
+		struct bs_fail why;
+
+		if (atomic_load(&s->refusals) - in->refusals >= BS_UNUSED_KEPT ||
+		    u.scan != in->id || u.code == BS_ERR_STATE)
+			continue; /* written over; another scan's; one that would end this one */
+		(void)bs_fail(&why, u.code, "%.*s", (int)sizeof(u.text), u.text);
+		refuse(in, &(struct bs_wire){ .session = in->session, .seq = u.seq }, &why);
+	}
+}
+
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why)
 {
 	bs_count(&in->totals->refused, 1);

@@ -379,6 +379,23 @@ static bool ends_frames(const struct bs_mrd_acq *head)
 	return kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
 }
 
+/* Ingest tells the sender. */
+static void refuse(struct recon_worker *w, uint64_t seq, const struct bs_fail *why)
+{
+	struct bs_scan_record *scan = &w->env->shm.s->scan;
+	const uint64_t n = atomic_load(&scan->refusals);
+	struct bs_unused *u = &scan->refusal[n % BS_UNUSED_KEPT];
+
+	u->scan = w->scan;
+	u->seq = seq;
+	u->code = why->code;
+	(void)snprintf(u->text, sizeof(u->text), "%s", why->text);
+	atomic_store(&scan->refusals, n + 1);
+	bs_shm_ring_bell(&w->env->shm, BS_WORKER_INGEST);
+	bs_worker_say(w->env, BS_EVENT_REJECTED, why->code, (const uint64_t[3]){ w->scan },
+		      why->text);
+}
+
 static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 {
 	struct bs_shm *shm = &w->env->shm;
@@ -411,8 +428,7 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 	if (rc == BS_ERR_CALIBRATION) {
 		give_up(w, &why);
 	} else if (rc < 0) {
-		bs_worker_say(w->env, BS_EVENT_REJECTED, rc, (const uint64_t[3]){ w->scan },
-			      why.text);
+		refuse(w, m->seq, &why);
 		if (rc != BS_ERR_GPU)
 			scan_fault(w, &why);
 	}

@@ -61,6 +61,14 @@ struct bs_made_step {
 	uint64_t images, previews, partial, missing;
 };
 
+/* Readouts that recon could not use, for ingest to tell their sender: the newest are kept. */
+#define BS_UNUSED_KEPT 8u
+struct bs_unused {
+	uint64_t scan, seq;
+	int32_t code;
+	char text[BS_EVENT_TEXT];
+};
+
 /* The scan in flight or the last one. Its number grows by one for each accepted header. */
 struct bs_scan_record {
 	/* ingest */
@@ -87,6 +95,8 @@ struct bs_scan_record {
 	_Atomic uint32_t made_at; /* the one that holds; the counts are copied below */
 	_Atomic uint64_t images_made, images_partial, readouts_missing, unused;
 	_Atomic uint64_t previews_made, previews_skipped; /* not among the images */
+	_Atomic uint64_t refusals; /* since the start; number i is in place i % BS_UNUSED_KEPT */
+	struct bs_unused refusal[BS_UNUSED_KEPT];
 	char lacks[BS_LACKS_WORDS]; /* what the first partial image lacks; with images_partial */
 	int32_t recon_code;
 	char recon_text[BS_EVENT_TEXT];

@@ -50,6 +50,7 @@ struct bs_acq_meta {
 	int64_t received_ns; /* ingest had the whole message */
 	int64_t handed_ns;   /* it was checked, copied and given to recon */
 	int64_t sender_ns;   /* its envelope's time_ns: the sender's clock */
+	uint64_t seq;        /* its envelope's number */
 };
 
 /* Beside each image slot, whose bytes are laid out as core/memory/pools.h says. */

@@ -60,6 +60,26 @@ static void test_duplicates(void)
 	      "8 duplicates dropped (%llu), 32 used", (unsigned long long)p.outcome.duplicates);
 }
 
+/* A line that is in the image already comes with a number of its own: its sender is told. */
+static void test_line_again(void)
+{
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	for (unsigned i = 0; i < 31; i++) {
+		(void)peer_acq(&p, "cart", i, 0);
+		if (i == 9)
+			(void)peer_acq(&p, "cart", 5, 0);
+	}
+	expect_refuse("a line that comes twice", BS_ERR_INDEX);
+	CHECK(p.w.seq == 11 && p.w.session == p.session, "REFUSE says which message: %llu",
+	      (unsigned long long)p.w.seq);
+	(void)peer_acq(&p, "cart", 31, 0);
+	(void)peer_end(&p, 33);
+	expect_outcome("a line that comes twice", BS_ERR_INDEX);
+	CHECK(p.outcome.rejected == 1 && p.outcome.images == 1, "counted once: %llu",
+	      (unsigned long long)p.outcome.rejected);
+	good_after("a line that comes twice");
+}
+
 static void test_reorder(void)
 {
 	CHECK(peer_begin(&p, "cart"), "a scan begins");
@@ -365,22 +385,12 @@ static void test_oversize(void)
 
 int main(void)
 {
-	static void (*const tests[])(void) = { test_gap,
-					       test_far_number,
-					       test_duplicates,
-					       test_reorder,
-					       test_too_late,
-					       test_counts,
-					       test_early_ack,
-					       test_two_gaps,
-					       test_beyond_close,
-					       test_full_pool,
-					       test_out_of_turn,
-					       test_again,
-					       test_stops_half_way,
-					       test_heartbeats,
-					       test_vanishes,
-					       test_oversize };
+	static void (*const tests[])(
+		void) = { test_gap,      test_far_number,     test_duplicates, test_line_again,
+			  test_reorder,  test_too_late,       test_counts,     test_early_ack,
+			  test_two_gaps, test_beyond_close,   test_full_pool,  test_out_of_turn,
+			  test_again,    test_stops_half_way, test_heartbeats, test_vanishes,
+			  test_oversize };
 
 	return expect_run(tests, sizeof(tests) / sizeof(tests[0]));
 }
