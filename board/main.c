@@ -10,7 +10,7 @@ static const struct bs_command *const commands[] = {
 	&bs_command_certify, &bs_command_recon,   &bs_command_arm,    &bs_command_phantom,
 	&bs_command_compare, &bs_command_prior,   &bs_command_tune,   &bs_command_delays,
 	&bs_command_record,  &bs_command_receive, &bs_command_log,    &bs_command_drain,
-	&bs_command_version,
+	&bs_command_reload,  &bs_command_version,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -14,9 +14,12 @@
 extern const struct bs_command bs_command_arm, bs_command_certify, bs_command_check,
 	bs_command_compare, bs_command_phantom, bs_command_prior, bs_command_recon,
 	bs_command_replay, bs_command_serve, bs_command_status, bs_command_tune, bs_command_delays,
-	bs_command_log, bs_command_record, bs_command_receive, bs_command_drain, bs_command_version;
+	bs_command_log, bs_command_record, bs_command_receive, bs_command_drain, bs_command_reload,
+	bs_command_version;
 
-#define BS_COMMAND_RUN_DIR "/run/boreside" /* of a service whose site file is not given */
+/* of a service whose site file is not given */
+#define BS_COMMAND_RUN_DIR    "/run/boreside"
+#define BS_COMMAND_STATUS_URL "ipc://" BS_COMMAND_RUN_DIR "/status.ipc"
 
 /* "boreside NAME: ..." on standard error; returns 1, the exit status. */
 __attribute__((format(printf, 2, 3))) int bs_command_fail(const struct bs_command *c,

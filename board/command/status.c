@@ -8,8 +8,7 @@
 #include "board/status/status.h"
 #include "core/thread/clock.h"
 
-#define DEFAULT_URL "ipc://" BS_COMMAND_RUN_DIR "/status.ipc"
-#define WAIT_MS     3000
+#define WAIT_MS 3000
 
 struct request {
 	const char *config;
@@ -19,7 +18,7 @@ struct request {
 
 static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 'c', "config", "FILE", offsetof(struct request, config),
-	  .help = "the service's site file (the service on " DEFAULT_URL ")" },
+	  .help = "the service's site file (the service on " BS_COMMAND_STATUS_URL ")" },
 	{ BS_OPTION_FLAG, 0, "latency", NULL, offsetof(struct request, latency),
 	  .help = "each protocol's stages and whole images, misses, stalls of the machine" },
 	{ BS_OPTION_FLAG, 0, "json", NULL, offsetof(struct request, json),
@@ -61,7 +60,7 @@ static int run(int argc, char **argv)
 	static const char *const documents[2][2] = { { "text", "json" },
 						     { "latency", "latency.json" } };
 	struct request q = { .wait_s = -1.0 };
-	const char *url = DEFAULT_URL;
+	const char *url = BS_COMMAND_STATUS_URL;
 	struct bs_site *site = NULL;
 	int status = bs_options_read(&bs_command_status, &q, argc, argv);
 

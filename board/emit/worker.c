@@ -254,6 +254,7 @@ static void work(struct emit *e)
 		}
 		if (bs_worker_stop(env) && bs_ring_count(r) == 0)
 			return;
+		(void)bs_worker_renew(env); /* no image waits: its protocol is nobody's now */
 		if (e->archive.socket >= 0)
 			(void)bs_emit_has_archive(e);
 		bs_bell_announce(&env->me->bell);

@@ -58,7 +58,8 @@ static void watch_others(struct ingest *in)
 			bs_ingest_step(in, BS_ON_LOST, 0);
 		}
 	}
-	if (in->state == BS_STATE_STARTING && ready && atomic_load(&recon->epoch) == epoch) {
+	if (in->state == BS_STATE_STARTING && ready && atomic_load(&recon->epoch) == epoch &&
+	    !bs_ingest_held(in)) {
 		in->recon_epoch = epoch;
 		bs_ingest_step(in, BS_ON_READY, 0);
 	}
@@ -135,13 +136,26 @@ static bool watch_socket(struct ingest *in, int64_t now)
 	return false;
 }
 
+/* False: only a new process helps. */
+static bool watch_site(struct ingest *in)
+{
+	struct bs_fail why;
+
+	if (bs_ingest_reload(in, &why))
+		return true;
+	bs_worker_say(in->env, BS_EVENT_FAULT, why.code, NULL, why.text);
+	return false;
+}
+
 bool bs_ingest_has_work(const struct ingest *in)
 {
 	const struct bs_shared *s = in->env->shm.s;
 	const struct bs_worker_state *recon = &s->worker[BS_WORKER_RECON];
 
+	if (bs_ingest_reloads(in))
+		return true;
 	if (in->state == BS_STATE_STARTING)
-		return atomic_load(&recon->phase) == BS_PHASE_READY;
+		return atomic_load(&recon->phase) == BS_PHASE_READY && !bs_ingest_held(in);
 	int code;
 
 	if (atomic_load(&recon->epoch) != in->recon_epoch || ends(in, &code) != NULL ||
@@ -167,6 +181,8 @@ static int work(struct ingest *in)
 
 		bs_ingest_refusals(in);
 		watch_others(in);
+		if (!watch_site(in))
+			return BS_EXIT_REPLACE;
 		watch_time(in, now);
 		if (watch_stop(in, now))
 			return 0;
@@ -222,8 +238,7 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	in.scan = &env->shm.s->scan;
 	in.totals = &env->shm.s->totals;
 	in.ended = &env->shm.s->ended;
-	for (uint32_t i = 0; i < env->site.protocols; i++)
-		in.keeps_noise |= env->site.protocol[i].whiten != BS_WHITEN_OFF;
+	in.keeps_noise = bs_ingest_sums_noise(&env->site);
 	in.message_max = (size_t)env->shm.s->pools.acq_bytes + BS_WIRE_BYTES + BS_MRD_ACQ_BYTES;
 	/* Half of the pool: what is held beyond a gap leaves slots for the missing messages. */
 	in.order.window = slots / 2 < BS_HELD_MAX ? slots / 2 : BS_HELD_MAX;

@@ -2,6 +2,7 @@
  * board/ingest/ingest.h - the parts of the receiving process, which share one struct
  *
  * ingest.c   the loop: time, the other workers' news, the socket's health
+ * reload.c   a changed site comes between two scans
  * receive.c  a message from the socket to its place; a readout to its slot and on to recon
  * scan.c     a scan from its header to its outcome
  * commit.c   what has been done of the scan, as one step in shared memory, for a successor
@@ -82,6 +83,16 @@ struct ingest {
 	int64_t outcome_said_ns;
 };
 
+/* Every scan's noise is summed: some protocol may need it later. */
+static inline bool bs_ingest_sums_noise(const struct bs_site *site)
+{
+	bool whitens = false;
+
+	for (uint32_t i = 0; i < site->protocols; i++)
+		whitens |= site->protocol[i].whiten != BS_WHITEN_OFF;
+	return whitens;
+}
+
 static inline bool bs_ingest_in_scan(const struct ingest *in)
 {
 	return in->state == BS_STATE_SCANNING || in->state == BS_STATE_DRAINING ||
@@ -91,6 +102,14 @@ static inline bool bs_ingest_in_scan(const struct ingest *in)
 /* ingest.c */
 /* Looked at between the bell's announcement and sleep: all that others ring the bell for. */
 bool bs_ingest_has_work(const struct ingest *in);
+
+/* reload.c */
+/* A changed site is being armed: headers wait. */
+bool bs_ingest_held(const struct ingest *in);
+/* One waits for the scan in flight to end, and it has; or the site has changed. */
+bool bs_ingest_reloads(const struct ingest *in);
+/* Takes part in it. False: the tables cannot be mapped; only a new process helps. */
+bool bs_ingest_reload(struct ingest *in, struct bs_fail *why);
 
 /* receive.c */
 /* Takes what is there, a bounded number so that time and replies get their turn. True: some. */

@@ -1,6 +1,7 @@
 /* board/recon/arm.c - every protocol made ready before the first scan; see recon.h */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "board/arm/measure.h"
 #include "board/arm/memplan.h"
@@ -14,10 +15,10 @@ static void beat(void *arg)
 }
 
 /* Times what was armed where its budget asks for it, in the very memory that scans will use. */
-static int admit(struct recon_worker *w, uint32_t i, struct bs_fail *why)
+static int admit(struct recon_worker *w, struct bs_armed *a, struct bs_admission *out,
+		 struct bs_fail *why)
 {
 	struct bs_shm *shm = &w->env->shm;
-	struct bs_admission *out = &shm->s->admission[i];
 	struct bs_measure_env env = { .canary = shm->s->canary,
 				      .canaries = atomic_load(&shm->s->canaries),
 				      .seconds = BS_MEASURE_SECONDS,
@@ -31,46 +32,76 @@ static int admit(struct recon_worker *w, uint32_t i, struct bs_fail *why)
 
 	/* a successor takes over what its predecessor measured: it is to be ready at once */
 	if (out->measured)
-		return bs_admission_judge(out, w->armed[i].protocol, why);
-	if (!bs_measure_wanted(w->armed[i].protocol))
+		return bs_admission_judge(out, a->protocol, why);
+	if (!bs_measure_wanted(a->protocol))
 		return 0;
 	has_acq = bs_pool_take(shm->acq_pool, BS_OWNER_RECON, &acq);
 	has_image = bs_pool_take(shm->image_pool, BS_OWNER_RECON, &image);
 	env.samples = has_acq ? bs_shm_samples(shm, acq) : NULL;
 	env.image = has_image ? (float *)(bs_shm_image(shm, image) + BS_POOLS_PIXELS) : NULL;
-	rc = bs_measure(out, &w->armed[i], &env, why);
+	rc = bs_measure(out, a, &env, why);
 	if (has_acq)
 		bs_pool_give(shm->acq_pool, acq);
 	if (has_image)
 		bs_pool_give(shm->image_pool, image);
-	return rc != 0 ? rc : bs_admission_judge(out, w->armed[i].protocol, why);
+	return rc != 0 ? rc : bs_admission_judge(out, a->protocol, why);
 }
 
-static int arm_one(struct recon_worker *w, uint32_t i, struct bs_fail *why)
+void bs_recon_worker_drop(struct bs_armed **at)
 {
-	struct bs_armed *a = &w->armed[i];
-	struct bs_shared *s = w->env->shm.s;
-	char text[256];
-	int rc = bs_armed_open_on(a, &w->env->site, &w->env->site.protocol[i], w->team,
-				  bs_shm_samples(&w->env->shm, 0),
-				  (size_t)(s->pools.acq_slots * s->pools.acq_bytes), why);
+	if (*at != NULL)
+		bs_armed_close(*at);
+	*at = NULL;
+}
 
+int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
+			    const struct bs_protocol *p, struct bs_arming *out, struct bs_fail *why)
+{
+	const struct bs_shared *s = w->env->shm.s;
+	struct bs_armed *a = w->room;
+	char text[256];
+	int rc;
+
+	while (a->protocol != NULL) /* as many are free as a site may have */
+		a++;
+	rc = bs_armed_open_on(a, &w->env->site, p, w->team, bs_shm_samples(&w->env->shm, 0),
+			      (size_t)(s->pools.acq_slots * s->pools.acq_bytes), why);
 	if (rc == 0)
-		rc = admit(w, i, why);
+		rc = admit(w, a, &out->admission, why);
 	if (rc != 0) {
 		bs_armed_close(a);
 		return rc;
 	}
-	bs_budget_open(&w->budget[i], a->protocol, bs_recon_stands_in(a->recon));
-	atomic_store(&s->budget[i].rung, BS_RUNG_FULL);
-	s->arm_bytes[i] = a->need.total_bytes;
-	(void)snprintf(s->engine[i], sizeof(s->engine[i]), "%s", a->engine->name);
-	bs_engine_place(s->place[i], sizeof(s->place[i]), a->engine, &a->inner);
-	atomic_store(&s->armed[i], 1);
+	*at = a;
+	out->bytes = a->need.total_bytes;
+	(void)snprintf(out->engine, sizeof(out->engine), "%s", a->engine->name);
+	bs_engine_place(out->place, sizeof(out->place), a->engine, &a->inner);
 	(void)snprintf(text, sizeof(text), "protocol '%s' on %s, %s", a->protocol->name,
-		       a->engine->name, s->place[i]);
+		       a->engine->name, out->place);
 	bs_worker_say(w->env, BS_EVENT_ARMED, 0,
 		      (const uint64_t[3]){ a->need.total_bytes, (uint64_t)a->arm_ns / 1000 }, text);
+	return 0;
+}
+
+/* One of the site in force. */
+static int arm_present(struct recon_worker *w, uint32_t i, struct bs_fail *why)
+{
+	struct bs_shared *s = w->env->shm.s;
+	static struct bs_arming a;
+	int rc;
+
+	a = (struct bs_arming){ .admission = s->admission[i] };
+	rc = bs_recon_worker_arm_one(w, &w->armed[i], &w->env->site.protocol[i], &a, why);
+	s->admission[i] = a.admission;
+	if (rc != 0)
+		return rc;
+	bs_budget_open(&w->budget[i], w->armed[i]->protocol,
+		       bs_recon_stands_in(w->armed[i]->recon));
+	atomic_store(&s->budget[i].rung, BS_RUNG_FULL);
+	s->arm_bytes[i] = a.bytes;
+	memcpy(s->engine[i], a.engine, sizeof(s->engine[i]));
+	memcpy(s->place[i], a.place, sizeof(s->place[i]));
+	atomic_store(&s->armed[i], 1);
 	return 0;
 }
 
@@ -114,7 +145,7 @@ int bs_recon_worker_arm(struct recon_worker *w)
 	for (uint32_t i = 0; i < w->env->site.protocols; i++) {
 		if (plan.protocol[i].why.code != 0) {
 			refuse(w, i, &plan.protocol[i].why);
-		} else if (arm_one(w, i, &why) == 0) {
+		} else if (arm_present(w, i, &why) == 0) {
 			rc = 0;
 		} else {
 			bs_worker_say(w->env, BS_EVENT_FAULT, why.code, NULL, why.text);
@@ -127,8 +158,10 @@ int bs_recon_worker_arm(struct recon_worker *w)
 
 void bs_recon_worker_disarm(struct recon_worker *w)
 {
-	for (uint32_t i = 0; i < w->env->site.protocols; i++)
-		bs_armed_close(&w->armed[i]);
+	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++) {
+		bs_recon_worker_drop(&w->armed[i]);
+		bs_recon_worker_drop(&w->next[i]);
+	}
 	bs_team_close(w->team);
 	free(w->held);
 }

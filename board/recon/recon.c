@@ -331,12 +331,12 @@ static void open_scan(struct recon_worker *w, uint64_t entry)
 	w->uncalibrated = 0;
 	if (!bs_entry_of(entry, id) || scan->protocol >= w->env->site.protocols)
 		return; /* an older scan's, which its ingest left behind */
-	if (w->armed[scan->protocol].recon == NULL)
+	if (w->armed[scan->protocol] == NULL)
 		return; /* admitted before this process refused the protocol */
 	w->scan = id;
 	w->session = scan->session;
 	w->protocol = scan->protocol;
-	w->current = &w->armed[scan->protocol];
+	w->current = w->armed[scan->protocol];
 	record = &w->env->shm.s->budget[scan->protocol];
 	w->results = atomic_load(&record->results);
 	bs_budget_scan(&w->budget[w->protocol]);
@@ -558,6 +558,8 @@ static int work(struct recon_worker *w)
 		give_back(w, true);
 		if (bs_worker_stop(env))
 			return 0;
+		if (w->current == NULL)
+			bs_recon_worker_reload(w);
 		rest(w);
 	}
 	return rc;

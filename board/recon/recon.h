@@ -2,9 +2,10 @@
  * board/recon/recon.h - the parts of the reconstruction process, which share one struct
  *
  * arm.c    every protocol made ready before the first scan
+ * reload.c protocols that are added, replaced, removed between two scans
  * recon.c  the loop: readouts from ingest's queue become images in emit's
- * One thread, and its team. After arming nothing here allocates or opens anything, and it waits
- * only for its bell.
+ * One thread, and its team. After arming nothing here allocates or opens anything, but to arm what
+ * a changed site brings, and it waits only for its bell.
  */
 #ifndef BS_BOARD_RECON_RECON_H
 #define BS_BOARD_RECON_RECON_H
@@ -15,7 +16,11 @@
 struct recon_worker {
 	struct bs_worker_env *env;
 	struct bs_team *team;
-	struct bs_armed armed[BS_PROTOCOLS_MAX];
+	/* what is armed lies where it was opened; NULL: the protocol is not */
+	struct bs_armed room[2 * BS_PROTOCOLS_MAX];
+	struct bs_armed *armed[BS_PROTOCOLS_MAX];
+	struct bs_armed *next[BS_PROTOCOLS_MAX]; /* of a changed site, until it is in force */
+	bool has_next;
 	struct bs_budget budget[BS_PROTOCOLS_MAX];
 	/* the scan in flight; current NULL: none */
 	struct bs_armed *current;
@@ -44,5 +49,14 @@ struct recon_worker {
 /* 0: at least one protocol is armed; why the others are not stands in the shared memory. */
 int bs_recon_worker_arm(struct recon_worker *w);
 void bs_recon_worker_disarm(struct recon_worker *w);
+/* Into a free place of room; out->admission: what was measured before, if anything. */
+int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
+			    const struct bs_protocol *p, struct bs_arming *out,
+			    struct bs_fail *why);
+void bs_recon_worker_drop(struct bs_armed **at);
+
+/* reload.c */
+/* Whenever no scan is open and the queue is empty: its part of a reload, if one is under way. */
+void bs_recon_worker_reload(struct recon_worker *w);
 
 #endif

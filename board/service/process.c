@@ -12,11 +12,27 @@
 #include "core/log.h"
 #include "core/thread/clock.h"
 
-static int attach(struct bs_worker_env *env, const char *name)
+static int map_memory(struct bs_shm *shm)
 {
 	int bells[BS_BELLS];
 	struct bs_fail why;
+
+	for (int i = 0; i <= BS_BELLS; i++)
+		if (fcntl(BS_WORKER_FD + i, F_SETFD, FD_CLOEXEC) != 0)
+			return BS_ERR_USAGE; /* started by hand */
+	for (int i = 0; i < BS_BELLS; i++)
+		bells[i] = BS_WORKER_FD + 1 + i;
+	if (bs_shm_attach(shm, BS_WORKER_FD, bells, &why) != 0) {
+		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(why.code), why.text);
+		return why.code;
+	}
+	return 0;
+}
+
+static int attach(struct bs_worker_env *env, const char *name)
+{
 	int who = 0;
+	int rc;
 
 	while (who < BS_WORKERS && strcmp(bs_worker_name((enum bs_worker)who), name) != 0)
 		who++;
@@ -24,16 +40,11 @@ static int attach(struct bs_worker_env *env, const char *name)
 		return BS_ERR_USAGE;
 	env->who = (enum bs_worker)who;
 	bs_log_init(bs_worker_name(env->who), BS_LOG_INFO);
-	for (int i = 0; i <= BS_BELLS; i++)
-		if (fcntl(BS_WORKER_FD + i, F_SETFD, FD_CLOEXEC) != 0)
-			return BS_ERR_USAGE; /* started by hand */
-	for (int i = 0; i < BS_BELLS; i++)
-		bells[i] = BS_WORKER_FD + 1 + i;
-	if (bs_shm_attach(&env->shm, BS_WORKER_FD, bells, &why) != 0) {
-		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(why.code), why.text);
-		return why.code;
-	}
+	rc = map_memory(&env->shm);
+	if (rc != 0)
+		return rc;
 	env->me = &env->shm.s->worker[who];
+	atomic_store(&env->me->generation, atomic_load(&env->shm.s->generation));
 	env->site = env->shm.s->site;
 	env->place = who == BS_WORKER_INGEST ? BS_THREAD_INGEST
 		     : who == BS_WORKER_EMIT ? BS_THREAD_EMIT
@@ -69,10 +80,17 @@ int bs_worker_main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (env == NULL || argc != 3 || strtol(argv[2], NULL, 10) != getppid() ||
-	    attach(env, argv[1]) != 0) {
+	    (strcmp(argv[1], "check") == 0 ? map_memory(&env->shm) : attach(env, argv[1])) != 0) {
 		(void)fprintf(stderr, "boreside worker: is started by boreside serve alone\n");
 		free(env);
 		return 2;
+	}
+	if (env->me == NULL) {
+		bs_log_init("reload", BS_LOG_INFO);
+		status = bs_worker_check(&env->shm);
+		bs_shm_close(&env->shm);
+		free(env);
+		return status;
 	}
 	(void)snprintf(title, sizeof(title), "bs-%s", bs_worker_name(env->who));
 	(void)prctl(PR_SET_NAME, title);

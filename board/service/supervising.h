@@ -2,6 +2,7 @@
  * board/service/supervising.h - the parts of the supervisor, which share one struct
  *
  * supervisor.c  the start, the loop, the workers' lives
+ * reload.c      a changed site file takes the place of the one in force, between two scans
  * stop.c        the end: what is under way is finished first
  * Each calls only those below it. One thread.
  */
@@ -28,11 +29,26 @@ struct supervisor {
 	struct bs_canaries canaries;
 	int signals, lock, spill_lock;
 	bool ready, ending;
-	bool draining;    /* ending has no time limit */
-	int64_t stage_ns; /* of the end: when this worker's turn began */
+	bool reload_asked;
+	pid_t checker;       /* the process that checks a changed site file; 0: none */
+	struct bs_area area; /* of the site before, while workers take over the new one */
+	bool draining;       /* ending has no time limit */
+	int64_t stage_ns;    /* of the end: when this worker's turn began */
 	int64_t turn_ns;
 	int status;
 };
+
+/* supervisor.c */
+/* `boreside worker NAME`, with the shared memory and the bells. */
+int bs_spawn(struct supervisor *v, const char *name, pid_t *pid);
+
+/* reload.c */
+/* SIGHUP: as soon as the service is ready and what is under way has ended. */
+void bs_reload_told(struct supervisor *v);
+/* This worker has ended. */
+void bs_reload_lost(struct supervisor *v, int who);
+/* At each turn. */
+void bs_reload_advance(struct supervisor *v);
 
 /* stop.c */
 /*

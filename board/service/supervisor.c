@@ -34,13 +34,10 @@
 
 extern char **environ;
 
-static int spawn(struct supervisor *v, int who)
+int bs_spawn(struct supervisor *v, const char *name, pid_t *pid)
 {
-	struct child *c = &v->child[who];
-	struct bs_worker_state *w = &v->shm.s->worker[who];
 	char self[16];
-	char *argv[] = { "boreside", "worker",
-			 (char *)(uintptr_t)bs_worker_name((enum bs_worker)who), self, NULL };
+	char *argv[] = { "boreside", "worker", (char *)(uintptr_t)name, self, NULL };
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	sigset_t none, all;
@@ -58,17 +55,27 @@ static int spawn(struct supervisor *v, int who)
 	for (int i = 0; i < BS_BELLS; i++)
 		(void)posix_spawn_file_actions_adddup2(&files, v->shm.bell_fd[i],
 						       BS_WORKER_FD + 1 + i);
-	c->start_ns = bs_now_ns();
-	atomic_store(&w->started_ns, c->start_ns);
-	rc = posix_spawn(&c->pid, "/proc/self/exe", &files, &attr, argv, environ);
+	rc = posix_spawn(pid, "/proc/self/exe", &files, &attr, argv, environ);
 	(void)posix_spawn_file_actions_destroy(&files);
 	(void)posix_spawnattr_destroy(&attr);
-	if (rc != 0) {
-		c->pid = 0;
-		bs_herald_say(&v->shm, BS_LOG_ERROR, "starting %s: /proc/self/exe: %s", argv[2],
-			      strerror(rc));
-		return BS_ERR_IO;
-	}
+	if (rc == 0)
+		return 0;
+	*pid = 0;
+	bs_herald_say(&v->shm, BS_LOG_ERROR, "starting %s: /proc/self/exe: %s", name, strerror(rc));
+	return BS_ERR_IO;
+}
+
+static int spawn(struct supervisor *v, int who)
+{
+	struct child *c = &v->child[who];
+	struct bs_worker_state *w = &v->shm.s->worker[who];
+	int rc;
+
+	c->start_ns = bs_now_ns();
+	atomic_store(&w->started_ns, c->start_ns);
+	rc = bs_spawn(v, bs_worker_name((enum bs_worker)who), &c->pid);
+	if (rc != 0)
+		return rc;
 	c->beat = atomic_load(&w->beat);
 	c->beat_ns = c->start_ns;
 	c->cpu_ns = 0;
@@ -124,6 +131,7 @@ static void take_end(struct supervisor *v, int who, int status)
 	atomic_store(&w->busy, 0);
 	write_end(w, status, c->stopping);
 	c->stopping = false;
+	bs_reload_lost(v, who);
 	uint32_t freed = bs_shm_recover(&v->shm, (enum bs_worker)who, &why);
 
 	if (why.code != 0)
@@ -245,7 +253,9 @@ static void take_signals(struct supervisor *v)
 			bs_stop_told(v, si.ssi_signo);
 		else if (si.ssi_signo == SIGUSR1)
 			bs_stop_drain(v);
-		/* SIGCHLD: reap asks every child; SIGHUP: a lost terminal is no reason to end */
+		else if (si.ssi_signo == SIGHUP)
+			bs_reload_told(v);
+		/* SIGCHLD: reap asks every child */
 	}
 }
 
@@ -259,6 +269,7 @@ static void turn(struct supervisor *v)
 	bs_bell_awake(&v->shm.s->supervisor_bell, v->shm.bell_fd[BS_SUPERVISOR]);
 	take_signals(v);
 	reap(v);
+	bs_reload_advance(v);
 	bs_herald_drain(&v->shm);
 	restart_due(v, bs_now_ns());
 	watch_all(v, bs_now_ns());

@@ -45,3 +45,15 @@ void bs_worker_sleep(struct bs_worker_env *env, struct pollfd *more, unsigned n,
 	bs_worker_beat(env);
 	bs_usage_publish(&env->shm, env->place, bs_now_ns());
 }
+
+bool bs_worker_renew(struct bs_worker_env *env)
+{
+	const uint64_t now = atomic_load(&env->shm.s->generation);
+
+	if (atomic_load(&env->me->generation) == now)
+		return false;
+	env->site = env->shm.s->site;
+	atomic_store(&env->me->generation, now);
+	bs_shm_ring_bell(&env->shm, BS_SUPERVISOR);
+	return true;
+}

@@ -22,8 +22,9 @@ struct bs_worker_env {
 	struct bs_shm shm;
 	enum bs_worker who;
 	struct bs_worker_state *me;
-	struct bs_site site;  /* a private copy: nobody changes it under this worker */
-	int64_t tick_ns;      /* sleep at most this long between two beats */
+	struct bs_site
+		site;    /* a private copy: nobody changes it under this worker (but see renew) */
+	int64_t tick_ns; /* sleep at most this long between two beats */
 	enum bs_thread place; /* of its first thread */
 	_Atomic bool stuck;   /* a helper thread hangs: no beats until it goes on */
 };
@@ -37,6 +38,15 @@ int bs_worker_emit(struct bs_worker_env *env);
 
 /* Sets the phase and tells the supervisor. */
 void bs_worker_phase(struct bs_worker_env *env, enum bs_phase phase);
+
+/*
+ * Between two scans: the site is the one in the shared memory, where it has changed; the supervisor
+ * is told. True: it had.
+ */
+bool bs_worker_renew(struct bs_worker_env *env);
+
+/* The process that checks a changed site file and stages it (ipc/shm/reload.h). 1: refused. */
+int bs_worker_check(struct bs_shm *shm);
 
 /* An event for the log; wakes the supervisor when it sleeps. One thread of the worker only. */
 void bs_worker_say(struct bs_worker_env *env, enum bs_event_number number, int code,

@@ -21,7 +21,7 @@ struct bs_status_server {
 };
 
 /* To any other request the whole document. */
-static int answer(struct bs_status_server *s, const char *request, size_t len)
+static int answer_once(struct bs_status_server *s, const char *request, size_t len)
 {
 	static const struct {
 		const char *request;
@@ -30,6 +30,7 @@ static int answer(struct bs_status_server *s, const char *request, size_t len)
 			{ "latency", bs_status_latency_text },
 			{ "latency.json", bs_status_latency_json },
 			{ "stalls", bs_status_stalls },
+			{ "reload", bs_status_reload },
 			{ "ready", bs_status_ready } };
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
@@ -37,6 +38,20 @@ static int answer(struct bs_status_server *s, const char *request, size_t len)
 		    memcmp(request, answers[i].request, len) == 0)
 			return answers[i].make(s->reply, sizeof(s->reply), s->shm);
 	return bs_status_json(s->reply, sizeof(s->reply), s->shm);
+}
+
+/* While the site changes, names and numbers of different protocols could stand together: again. */
+static int answer(struct bs_status_server *s, const char *request, size_t len)
+{
+	const _Atomic uint32_t *turn = &s->shm->s->turn;
+	uint32_t before;
+	int n;
+
+	do {
+		before = atomic_load(turn);
+		n = answer_once(s, request, len);
+	} while (before % 2 != 0 || atomic_load(turn) != before);
+	return n;
 }
 
 static void *serve(void *arg)

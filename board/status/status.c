@@ -1,8 +1,10 @@
 /* board/status/status.c - the status document; see status.h */
+#define _POSIX_C_SOURCE 200809L /* gmtime_r */
 #include "board/status/status.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "board/service/worker.h"
 #include "board/status/members.h"
@@ -263,6 +265,39 @@ static void put_errors(struct bs_doc *d, const struct bs_shared *s)
 	bs_doc_close(d);
 }
 
+/* The site file in force, and how the last change of it went. */
+static void put_site(struct bs_doc *d, const struct bs_shared *s)
+{
+	const time_t loaded = (time_t)s->loaded_s;
+	char when[32] = "";
+	struct tm utc;
+
+	if (gmtime_r(&loaded, &utc) != NULL)
+		(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	bs_doc_open(d, "site", '{');
+	bs_doc_text(d, "file", s->site.file);
+	bs_doc_number(d, "generation", atomic_load(&s->generation));
+	bs_doc_text(d, "loaded", when);
+	bs_doc_open(d, "reload", '{');
+	bs_doc_number(d, "number", atomic_load(&s->reload.ended));
+	bs_doc_text(d, "state", bs_reload_name(atomic_load(&s->reload.step)));
+	bs_doc_flag(d, "refused", s->reload.code != 0);
+	bs_doc_chars(d, "text", s->reload.text, sizeof(s->reload.text) - 1);
+	bs_doc_real(d, "held_ms", (double)s->reload.held_ns * 1e-6);
+	bs_doc_close(d);
+	bs_doc_close(d);
+}
+
+int bs_status_reload(char *out, size_t cap, const struct bs_shm *shm)
+{
+	const struct bs_reload *r = &shm->s->reload;
+
+	return snprintf(out, cap, "%llu %llu %d\n%s\n%s\n%.*s\n",
+			(unsigned long long)atomic_load(&r->begun),
+			(unsigned long long)atomic_load(&r->ended), r->code, shm->s->site.file,
+			bs_reload_name(atomic_load(&r->step)), (int)sizeof(r->text) - 1, r->text);
+}
+
 int bs_status_json(char *out, size_t cap, const struct bs_shm *shm)
 {
 	const struct bs_shared *s = shm->s;
@@ -272,6 +307,7 @@ int bs_status_json(char *out, size_t cap, const struct bs_shm *shm)
 	bs_doc_text(&d, "boreside", BS_VERSION);
 	bs_doc_text(&d, "node", s->site.name);
 	bs_doc_text(&d, "state", bs_state_name((enum bs_state)atomic_load(&s->scan.state)));
+	put_site(&d, s);
 	bs_doc_real(&d, "uptime_s", (double)(bs_now_ns() - s->started_ns) * 1e-9);
 	bs_doc_number(&d, "shared_bytes", s->at.total_bytes);
 	bs_doc_flag(&d, "memory_locked", s->locked != 0);
@@ -381,6 +417,10 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 		    bs_state_name((enum bs_state)atomic_load(&s->scan.state)),
 		    (double)(bs_now_ns() - s->started_ns) * 1e-9, atomic_load(&s->totals.scans),
 		    atomic_load(&s->totals.images));
+	bs_text_put(&t, "%-14s generation %" PRIu64 ", %s%s%.383s\n", "site file",
+		    atomic_load(&s->generation), s->site.file,
+		    s->reload.code != 0 ? "; the last reload was refused: " : "",
+		    s->reload.code != 0 ? s->reload.text : "");
 	for (int i = 0; i < BS_WORKERS; i++) {
 		const struct bs_worker_state *w = &s->worker[i];
 		uint32_t starts = atomic_load(&w->epoch);

@@ -13,6 +13,7 @@ static const struct {
 	{ BS_STATE_IDLE, BS_ON_OPEN, BS_STATE_SCANNING },
 	{ BS_STATE_IDLE, BS_ON_LOST, BS_STATE_STARTING },
 	{ BS_STATE_IDLE, BS_ON_STOP, BS_STATE_STOPPED },
+	{ BS_STATE_IDLE, BS_ON_RELOAD, BS_STATE_STARTING },
 	{ BS_STATE_SCANNING, BS_ON_CLOSE, BS_STATE_DRAINING },
 	{ BS_STATE_SCANNING, BS_ON_FAULT, BS_STATE_ABORTING },
 	{ BS_STATE_SCANNING, BS_ON_SILENCE, BS_STATE_ABORTING },
@@ -47,8 +48,9 @@ const char *bs_state_name(enum bs_state s)
 
 const char *bs_happening_name(enum bs_happening on)
 {
-	static const char *const names[BS_HAPPENINGS] = { "ready",   "open", "close", "fault",
-							  "silence", "stop", "done",  "lost" };
+	static const char *const names[BS_HAPPENINGS] = { "ready", "open",    "close",
+							  "fault", "silence", "stop",
+							  "done",  "reload",  "lost" };
 
 	return (unsigned)on < BS_HAPPENINGS ? names[on] : "?";
 }

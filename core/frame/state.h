@@ -2,7 +2,7 @@
  * core/frame/state.h - the life of a scan in the service, as a table and a pure function
  *
  * ingest owns the state; every step that changes it is logged with both names and the event's.
- *   starting  recon is arming, or has died and arms again: headers wait
+ *   starting  recon is arming, has died and arms again, or arms a changed site: headers wait
  *   idle      ready for a header
  *   scanning  a header was accepted, readouts come
  *   draining  the sender closed the scan: the last images are being made and emitted
@@ -33,6 +33,7 @@ enum bs_happening {
 	BS_ON_SILENCE, /* the sender has said nothing for too long */
 	BS_ON_STOP,    /* the service is told to end, and the scan's grace is over */
 	BS_ON_DONE,    /* emit has handed on the scan's last image */
+	BS_ON_RELOAD,  /* a changed site file: recon arms what is new */
 	BS_ON_LOST,    /* recon died: what it held of the scan is gone */
 	BS_HAPPENINGS
 };

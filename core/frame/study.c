@@ -69,13 +69,13 @@ void bs_study_init(struct bs_study *s, const struct bs_site *site)
 	}
 }
 
-bool bs_study_sound(const struct bs_study *s, const struct bs_site *site)
+bool bs_study_holds(const struct bs_study *s, const struct bs_site *site)
 {
 	for (int k = 0; k < BS_KEPT_KINDS; k++)
-		if (s->bytes[k] != slot_bytes(site, (enum bs_kept_kind)k) ||
-		    s->slots[k] != (s->bytes[k] > 0 ? site->study_scans : 0))
+		if (s->slots[k] > BS_STUDY_SCANS_MAX ||
+		    s->bytes[k] < slot_bytes(site, (enum bs_kept_kind)k))
 			return false;
-	return site->study_scans <= BS_STUDY_SCANS_MAX;
+	return true;
 }
 
 void *bs_study_data(struct bs_study *s, enum bs_kept_kind kind, uint32_t slot)

@@ -57,8 +57,8 @@ struct bs_study {
 uint64_t bs_study_bytes(const struct bs_site *site);
 /* Memory of so many bytes, all zeros. */
 void bs_study_init(struct bs_study *s, const struct bs_site *site);
-/* It is one for this site. */
-bool bs_study_sound(const struct bs_study *s, const struct bs_site *site);
+/* It has room for what protocols of this site take and leave. */
+bool bs_study_holds(const struct bs_study *s, const struct bs_site *site);
 /* What a slot keeps, aligned to BS_ALIGN of the store. */
 void *bs_study_data(struct bs_study *s, enum bs_kept_kind kind, uint32_t slot);
 

@@ -12,6 +12,41 @@ uint64_t bs_pools_acq_message(const struct bs_protocol *p)
 	return BS_POOLS_ENVELOPE + BS_MRD_ACQ_BYTES + samples * sample_bytes;
 }
 
+/* What a slot of each pool must hold of a protocol. */
+static void slot_bytes(const struct bs_protocol *p, uint64_t *acq, uint64_t *image)
+{
+	const uint64_t gram = (uint64_t)p->coils * p->coils * 8u;
+
+	*acq = bs_pools_acq_message(p);
+	*acq = p->whiten != BS_WHITEN_OFF && gram > *acq ? gram : *acq;
+	*image = BS_POOLS_PIXELS + bs_protocol_image_bytes(p);
+}
+
+int bs_pools_hold(const struct bs_pools *pools, const struct bs_site *site, struct bs_fail *why)
+{
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		uint64_t acq;
+		uint64_t image;
+
+		slot_bytes(&site->protocol[i], &acq, &image);
+		if (acq > pools->acq_bytes)
+			return bs_fail(why, BS_ERR_NOMEM,
+				       "protocol '%s': samples, discard, coils: a readout takes "
+				       "%llu bytes, a slot of the pool that was laid out at the "
+				       "service's start has %llu",
+				       site->protocol[i].name, (unsigned long long)acq,
+				       (unsigned long long)pools->acq_bytes);
+		if (image > pools->image_bytes)
+			return bs_fail(why, BS_ERR_NOMEM,
+				       "protocol '%s': matrix, image.matrix, coils: an image takes "
+				       "%llu bytes, a slot of the pool that was laid out at the "
+				       "service's start has %llu",
+				       site->protocol[i].name, (unsigned long long)image,
+				       (unsigned long long)pools->image_bytes);
+	}
+	return 0;
+}
+
 int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_fail *why)
 {
 	uint64_t acq = 0;
@@ -19,13 +54,10 @@ int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_
 	struct bs_need need = { 0 };
 
 	for (uint32_t i = 0; i < site->protocols; i++) {
-		uint64_t a = bs_pools_acq_message(&site->protocol[i]);
-		uint64_t m = BS_POOLS_PIXELS + bs_protocol_image_bytes(&site->protocol[i]);
+		uint64_t a;
+		uint64_t m;
 
-		const uint64_t gram =
-			(uint64_t)site->protocol[i].coils * site->protocol[i].coils * 8u;
-
-		a = site->protocol[i].whiten != BS_WHITEN_OFF && gram > a ? gram : a;
+		slot_bytes(&site->protocol[i], &a, &m);
 		acq = a > acq ? a : acq;
 		image = m > image ? m : image;
 	}

@@ -47,6 +47,9 @@ struct bs_pools {
 /* BS_ERR_NOMEM when the sum does not fit 64 bits or this machine's size_t. */
 int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_fail *why);
 
+/* BS_ERR_NOMEM: a protocol of the site needs larger slots than these; it and its keys are named. */
+int bs_pools_hold(const struct bs_pools *pools, const struct bs_site *site, struct bs_fail *why);
+
 /* The largest acquisition message that the protocol's streams may carry, envelope included. */
 uint64_t bs_pools_acq_message(const struct bs_protocol *p);
 

@@ -9,6 +9,8 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "core/thread/clock.h"
 
@@ -54,28 +56,20 @@ static uint64_t table_bytes(const struct bs_traj *t, uint64_t part[3])
 }
 
 /* The one place that decides where everything lies. */
-static int lay_out(struct bs_layout *l, struct bs_pools *pools, const struct bs_site *site,
-		   const struct bs_traj *tables, struct bs_fail *why)
+static int lay_out(struct bs_layout *l, const struct bs_pools *pools, struct bs_fail *why)
 {
 	uint64_t end = sizeof(struct bs_shared);
 	bool overflow = false;
-	uint64_t part[3];
-	int rc = bs_pools_size(pools, site, why);
 
 	memset(l, 0, sizeof(*l));
-	if (rc != 0)
-		return rc;
 	l->acq_ring = place(&end, 1, bs_ring_bytes(ring_entries(pools->acq_slots)), &overflow);
 	l->image_ring = place(&end, 1, bs_ring_bytes(ring_entries(pools->image_slots)), &overflow);
 	l->acq_pool = place(&end, 1, bs_pool_bytes((uint32_t)pools->acq_slots), &overflow);
 	l->image_pool = place(&end, 1, bs_pool_bytes((uint32_t)pools->image_slots), &overflow);
 	l->acq_meta = place(&end, pools->acq_slots, sizeof(struct bs_acq_meta), &overflow);
 	l->image_meta = place(&end, pools->image_slots, sizeof(struct bs_image_meta), &overflow);
-	l->hist = place(&end, (uint64_t)site->protocols * BS_STAGES, sizeof(struct bs_hist),
+	l->hist = place(&end, (uint64_t)BS_PROTOCOLS_MAX * BS_STAGES, sizeof(struct bs_hist),
 			&overflow);
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (tables[i].k != NULL)
-			l->table[i] = place(&end, 1, table_bytes(&tables[i], part), &overflow);
 	if (pools->study_bytes > 0)
 		l->study = place(&end, 1, pools->study_bytes, &overflow);
 	l->acq = place(&end, pools->acq_slots, pools->acq_bytes, &overflow);
@@ -101,9 +95,25 @@ static void set_views(struct bs_shm *m)
 	m->study = l->study != 0 ? (struct bs_study *)(base + l->study) : NULL;
 }
 
-static void put_table(struct bs_shm *m, uint32_t protocol, const struct bs_traj *t)
+/* ---- the area of a site and its tables ---- */
+
+/* How many bytes a site and its tables take, and where each table lies. */
+static uint64_t lay_area(struct bs_area *area, const struct bs_site *site,
+			 const struct bs_traj *tables)
 {
-	unsigned char *at = (unsigned char *)m->s + m->s->at.table[protocol];
+	uint64_t end = sizeof(struct bs_site);
+	bool overflow = false;
+	uint64_t part[3];
+
+	memset(area, 0, sizeof(*area));
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (tables[i].k != NULL)
+			area->table[i] = place(&end, 1, table_bytes(&tables[i], part), &overflow);
+	return overflow || end > INT64_MAX / 4 ? UINT64_MAX : (end + 4095) & ~(uint64_t)4095;
+}
+
+static void put_table(unsigned char *at, const struct bs_traj *t)
+{
 	struct table_head h = { t->dims, t->samples, t->readouts, t->keyed };
 	uint64_t part[3];
 
@@ -116,13 +126,105 @@ static void put_table(struct bs_shm *m, uint32_t protocol, const struct bs_traj 
 		memcpy(at + part[2], t->step2, t->readouts * sizeof(uint16_t));
 }
 
+int bs_shm_stage(const struct bs_shm *m, struct bs_area *area, const struct bs_site *site,
+		 const struct bs_traj *tables, struct bs_fail *why)
+{
+	const struct bs_area *now = &m->s->area;
+	const uint64_t first = m->s->at.total_bytes;
+	struct bs_area a;
+	struct stat st;
+	unsigned char *at;
+
+	a.bytes = lay_area(&a, site, tables);
+	a.at = now->bytes == 0 || now->at - first >= a.bytes ? first : now->at + now->bytes;
+	if (a.bytes == UINT64_MAX || fstat(m->fd, &st) != 0 ||
+	    (a.at + a.bytes > (uint64_t)st.st_size &&
+	     ftruncate(m->fd, (off_t)(a.at + a.bytes)) != 0) ||
+	    fallocate(m->fd, 0, (off_t)a.at, (off_t)a.bytes) != 0)
+		return bs_fail(why, BS_ERR_NOMEM, "%llu bytes of shared memory for tables: %s",
+			       (unsigned long long)a.bytes, strerror(errno));
+	at = mmap(NULL, (size_t)a.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, (off_t)a.at);
+	if (at == MAP_FAILED)
+		return bs_fail(why, BS_ERR_NOMEM, "mapping %llu bytes of tables: %s",
+			       (unsigned long long)a.bytes, strerror(errno));
+	memcpy(at, site, sizeof(*site));
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (a.table[i] != 0)
+			put_table(at + a.table[i], &tables[i]);
+	(void)munmap(at, (size_t)a.bytes);
+	*area = a;
+	return 0;
+}
+
+void bs_shm_unstage(const struct bs_shm *m, const struct bs_area *area)
+{
+	if (area->bytes != 0)
+		(void)fallocate(m->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)area->at,
+				(off_t)area->bytes);
+}
+
+int bs_shm_staged_site(const struct bs_shm *m, const struct bs_area *area, struct bs_site *site)
+{
+	return pread(m->fd, site, sizeof(*site), (off_t)area->at) == (ssize_t)sizeof(*site) &&
+			       site->protocols <= BS_PROTOCOLS_MAX
+		       ? 0
+		       : BS_ERR_IO;
+}
+
+/* The tables lie as their own sizes ask for. */
+static bool area_sound(const struct bs_shm *m, const struct bs_area *a, unsigned char *at)
+{
+	struct bs_traj tables[BS_PROTOCOLS_MAX] = { 0 };
+	struct bs_area again;
+
+	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++) {
+		struct table_head h;
+
+		if (a->table[i] == 0)
+			continue;
+		if (a->table[i] > a->bytes - sizeof(h))
+			return false;
+		memcpy(&h, at + a->table[i], sizeof(h));
+		tables[i] = (struct bs_traj){ .dims = h.dims,
+					      .samples = h.samples,
+					      .readouts = h.readouts,
+					      .k = (float *)at };
+	}
+	again.bytes = lay_area(&again, &m->s->site, tables);
+	again.at = a->at;
+	return memcmp(&again, a, sizeof(again)) == 0;
+}
+
+int bs_shm_map_tables(struct bs_shm *m, struct bs_fail *why)
+{
+	const struct bs_area a = m->s->area;
+	struct stat st;
+	unsigned char *at;
+
+	if (fstat(m->fd, &st) != 0 || a.bytes < sizeof(struct bs_site) ||
+	    a.at < m->s->at.total_bytes || a.at > (uint64_t)st.st_size ||
+	    a.bytes > (uint64_t)st.st_size - a.at)
+		return bs_fail(why, BS_ERR_FORMAT, "the tables lie outside of the shared memory");
+	at = mmap(NULL, (size_t)a.bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, m->fd, (off_t)a.at);
+	if (at == MAP_FAILED)
+		return bs_fail(why, BS_ERR_NOMEM, "mapping %llu bytes of tables: %s",
+			       (unsigned long long)a.bytes, strerror(errno));
+	if (m->tables != NULL)
+		(void)munmap(m->tables, m->tables_bytes);
+	m->tables = at;
+	m->tables_bytes = (size_t)a.bytes;
+	if (!area_sound(m, &a, at))
+		return bs_fail(why, BS_ERR_FORMAT, "the tables do not fit their area");
+	return 0;
+}
+
 bool bs_shm_table(const struct bs_shm *m, uint32_t protocol, struct bs_traj *t)
 {
-	unsigned char *at = (unsigned char *)m->s + m->s->at.table[protocol];
+	unsigned char *at = m->tables + m->s->area.table[protocol];
 	struct table_head h;
 	uint64_t part[3];
 
-	if (m->s->at.table[protocol] == 0)
+	if (m->s->area.table[protocol] == 0)
 		return false;
 	memcpy(&h, at, sizeof(h));
 	*t = (struct bs_traj){
@@ -135,6 +237,74 @@ bool bs_shm_table(const struct bs_shm *m, uint32_t protocol, struct bs_traj *t)
 	return true;
 }
 
+/* What is kept for each protocol, an array, moves to its new place; that of a new one is zeros. */
+static void permute(void *array, size_t each, const uint32_t *from, unsigned char *before)
+{
+	memcpy(before, array, each * BS_PROTOCOLS_MAX);
+	memset(array, 0, each * BS_PROTOCOLS_MAX);
+	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++)
+		if (from[i] < BS_PROTOCOLS_MAX)
+			memcpy((unsigned char *)array + i * each, before + from[i] * each, each);
+}
+
+static void take_armed(struct bs_shared *s, uint32_t i)
+{
+	const struct bs_arming *a = &s->reload.armed[i];
+
+	s->arm_bytes[i] = a->bytes;
+	memcpy(s->engine[i], a->engine, sizeof(s->engine[i]));
+	memcpy(s->place[i], a->place, sizeof(s->place[i]));
+	s->admission[i] = a->admission;
+	atomic_store(&s->armed[i], 1);
+}
+
+int bs_shm_switch(struct bs_shm *m, struct bs_fail *why)
+{
+	const size_t hist = BS_STAGES * sizeof(struct bs_hist);
+	struct bs_shared *s = m->s;
+	const uint32_t *from = s->reload.from;
+	unsigned char *before = malloc(hist * BS_PROTOCOLS_MAX);
+	struct bs_site *site = malloc(sizeof(*site));
+	uint32_t scan = UINT32_MAX;
+
+	if (before == NULL || site == NULL || bs_shm_staged_site(m, &s->reload.next, site) != 0) {
+		free(before);
+		free(site);
+		return bs_fail(why, BS_ERR_NOMEM, "the changed site cannot be read");
+	}
+	_Static_assert(sizeof(struct bs_admission) <= BS_STAGES * sizeof(struct bs_hist) &&
+			       sizeof(struct bs_budget_record) <=
+				       BS_STAGES * sizeof(struct bs_hist) &&
+			       BS_EVENT_TEXT <= BS_STAGES * sizeof(struct bs_hist),
+		       "before has room for each");
+	atomic_fetch_add(&s->turn, 1);
+	permute(m->hist, hist, from, before);
+	permute(s->arm_bytes, sizeof(s->arm_bytes[0]), from, before);
+	permute(s->engine, sizeof(s->engine[0]), from, before);
+	permute(s->place, sizeof(s->place[0]), from, before);
+	permute(s->armed, sizeof(s->armed[0]), from, before);
+	permute(s->refused, sizeof(s->refused[0]), from, before);
+	permute(s->refusal, sizeof(s->refusal[0]), from, before);
+	permute(s->admission, sizeof(s->admission[0]), from, before);
+	permute(s->misses, sizeof(s->misses[0]), from, before);
+	permute(s->budget, sizeof(s->budget[0]), from, before);
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		if (from[i] == BS_RELOAD_NEW)
+			take_armed(s, i);
+		else if (from[i] == s->scan.protocol)
+			scan = i;
+	}
+	s->scan.protocol = scan; /* of the last scan, for the status */
+	s->site = *site;
+	s->area = s->reload.next;
+	s->loaded_s = (int64_t)time(NULL);
+	atomic_fetch_add(&s->generation, 1);
+	atomic_fetch_add(&s->turn, 1);
+	free(before);
+	free(site);
+	return 0;
+}
+
 static int make_memory(struct bs_shm *m, uint64_t bytes, struct bs_fail *why)
 {
 	m->bytes = (size_t)bytes;
@@ -145,7 +315,7 @@ static int make_memory(struct bs_shm *m, uint64_t bytes, struct bs_fail *why)
 	if (ftruncate(m->fd, (off_t)bytes) != 0 || fallocate(m->fd, 0, 0, (off_t)bytes) != 0)
 		return bs_fail(why, BS_ERR_NOMEM, "shared memory of %llu bytes: %s",
 			       (unsigned long long)bytes, strerror(errno));
-	if (fcntl(m->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+	if (fcntl(m->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
 		return bs_fail(why, BS_ERR_IO, "sealing the shared memory: %s", strerror(errno));
 	m->s = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, m->fd, 0);
 	if (m->s == MAP_FAILED) {
@@ -174,19 +344,28 @@ int bs_shm_create(struct bs_shm *m, const struct bs_site *site, const struct bs_
 {
 	struct bs_layout layout;
 	struct bs_pools pools;
-	int rc = lay_out(&layout, &pools, site, tables, why);
+	int rc = bs_pools_size(&pools, site, why);
 
 	clear(m);
 	if (rc == 0)
+		rc = lay_out(&layout, &pools, why);
+	if (rc == 0)
 		rc = make_memory(m, layout.total_bytes, why);
+	if (rc == 0) {
+		m->s->at = layout;
+		m->s->pools = pools;
+		m->s->site = *site;
+		rc = bs_shm_stage(m, &m->s->area, site, tables, why);
+	}
+	if (rc == 0)
+		rc = bs_shm_map_tables(m, why);
 	if (rc != 0) {
 		bs_shm_close(m);
 		return rc;
 	}
-	m->s->at = layout;
-	m->s->pools = pools;
-	m->s->site = *site;
 	m->s->started_ns = bs_now_ns();
+	m->s->loaded_s = (int64_t)time(NULL);
+	atomic_store(&m->s->generation, 1);
 	set_views(m);
 	bs_ring_init(m->acq_ring, ring_entries(pools.acq_slots));
 	bs_ring_init(m->image_ring, ring_entries(pools.image_slots));
@@ -194,54 +373,55 @@ int bs_shm_create(struct bs_shm *m, const struct bs_site *site, const struct bs_
 	bs_pool_init(m->image_pool, (uint32_t)pools.image_slots);
 	if (m->study != NULL)
 		bs_study_init(m->study, site);
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (tables[i].k != NULL)
-			put_table(m, i, &tables[i]);
 	m->s->struct_bytes = sizeof(struct bs_shared);
 	m->s->version = BS_SHM_VERSION;
 	m->s->magic = BS_SHM_MAGIC; /* last: a memory without it was never finished */
 	return 0;
 }
 
-/* The memory, its rings and its pools are laid out as the site and the tables in it ask for. */
+/* The memory, its rings and its pools are laid out as its sizes ask for. */
 static bool sound(struct bs_shm *m)
 {
-	struct bs_traj tables[BS_PROTOCOLS_MAX] = { 0 };
 	const struct bs_shared *s = m->s;
 	struct bs_layout again;
-	struct bs_pools pools;
 
-	if (s->at.total_bytes != m->bytes || s->site.protocols > BS_PROTOCOLS_MAX)
-		return false;
-	for (uint32_t i = 0; i < s->site.protocols; i++) {
-		if (s->at.table[i] > m->bytes - sizeof(struct table_head))
-			return false;
-		(void)bs_shm_table(m, i, &tables[i]);
-	}
-	if (lay_out(&again, &pools, &s->site, tables, NULL) != 0 ||
-	    memcmp(&again, &s->at, sizeof(again)) != 0 ||
-	    memcmp(&pools, &s->pools, sizeof(pools)) != 0)
+	if (s->at.total_bytes != m->bytes || s->site.protocols > BS_PROTOCOLS_MAX ||
+	    lay_out(&again, &s->pools, NULL) != 0 || memcmp(&again, &s->at, sizeof(again)) != 0)
 		return false;
 	set_views(m);
-	return m->acq_ring->mask == ring_entries(pools.acq_slots) - 1 &&
-	       m->image_ring->mask == ring_entries(pools.image_slots) - 1 &&
-	       m->acq_pool->slots == pools.acq_slots && m->image_pool->slots == pools.image_slots &&
-	       (m->study == NULL || bs_study_sound(m->study, &s->site));
+	return m->acq_ring->mask == ring_entries(s->pools.acq_slots) - 1 &&
+	       m->image_ring->mask == ring_entries(s->pools.image_slots) - 1 &&
+	       m->acq_pool->slots == s->pools.acq_slots &&
+	       m->image_pool->slots == s->pools.image_slots &&
+	       (m->study == NULL || bs_study_holds(m->study, &s->site));
+}
+
+/* Of the part that every process maps; 0: it is none of ours. */
+static size_t main_bytes(int fd)
+{
+	uint64_t bytes = 0;
+	struct stat st;
+
+	if (fstat(fd, &st) != 0 || st.st_size < (off_t)sizeof(struct bs_shared) ||
+	    pread(fd, &bytes, sizeof(bytes), (off_t)offsetof(struct bs_shared, at.total_bytes)) !=
+		    (ssize_t)sizeof(bytes) ||
+	    bytes < sizeof(struct bs_shared) || bytes > (uint64_t)st.st_size)
+		return 0;
+	return (size_t)bytes;
 }
 
 int bs_shm_attach(struct bs_shm *m, int fd, const int bell_fd[BS_BELLS], struct bs_fail *why)
 {
-	struct stat st;
 	int rc;
 
 	clear(m);
 	m->fd = fd;
 	memcpy(m->bell_fd, bell_fd, sizeof(m->bell_fd));
-	if (fstat(fd, &st) != 0 || st.st_size < (off_t)sizeof(struct bs_shared)) {
+	m->bytes = main_bytes(fd);
+	if (m->bytes == 0) {
 		rc = bs_fail(why, BS_ERR_FORMAT, "descriptor %d is not the service's memory", fd);
 		goto fail;
 	}
-	m->bytes = (size_t)st.st_size;
 	m->s = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (m->s == MAP_FAILED) {
 		m->s = NULL;
@@ -256,6 +436,8 @@ int bs_shm_attach(struct bs_shm *m, int fd, const int bell_fd[BS_BELLS], struct 
 	else if (!sound(m))
 		rc = bs_fail(why, BS_ERR_FORMAT, "the shared memory's parts do not fit its size");
 	else
+		rc = bs_shm_map_tables(m, why);
+	if (rc == 0)
 		return 0;
 fail:
 	bs_shm_close(m);
@@ -266,6 +448,8 @@ void bs_shm_close(struct bs_shm *m)
 {
 	if (m->s != NULL)
 		(void)munmap(m->s, m->bytes);
+	if (m->tables != NULL)
+		(void)munmap(m->tables, m->tables_bytes);
 	if (m->fd >= 0)
 		(void)close(m->fd);
 	for (int i = 0; i < BS_BELLS; i++)

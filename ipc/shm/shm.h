@@ -3,6 +3,9 @@
  *
  * supervisor: create (lays everything out from the site, once; sealed against resizing) -> close.
  * worker: attach (checks magic, version, sizes and every offset before it believes them) -> close.
+ * Behind what every process maps the file holds an area, the site's trajectory tables; a changed
+ * site comes with another (stage), which takes its place while no scan is open (switch), and each
+ * process maps it anew (map_tables).
  * The memory is a memfd that workers inherit; it has no name. Each field says who writes it;
  * anybody reads. What it keeps of one subject is declared in that subject's header, beside this
  * one. recover is for the supervisor alone, after a worker ended for certain. create and attach
@@ -22,6 +25,7 @@
 #include "core/traj/traj.h"
 #include "ipc/shm/latency.h"
 #include "ipc/shm/realtime.h"
+#include "ipc/shm/reload.h"
 #include "ipc/shm/scan.h"
 #include "ipc/shm/slots.h"
 #include "ipc/shm/takers.h"
@@ -32,13 +36,12 @@
 
 #define BS_LAST_ERRORS 16u
 
-/* Where everything lies, in bytes from the start. The site and the tables alone decide it. */
+/* Where everything lies, in bytes from the start. The pools alone decide it. */
 struct bs_layout {
 	uint64_t total_bytes;
 	uint64_t acq_ring, image_ring, acq_pool, image_pool;
 	uint64_t acq_meta, image_meta, acq, image, hist;
-	uint64_t table[BS_PROTOCOLS_MAX]; /* trajectory tables; 0: none */
-	uint64_t study;                   /* 0: none */
+	uint64_t study; /* 0: none */
 };
 
 struct bs_shared {
@@ -46,7 +49,16 @@ struct bs_shared {
 	uint32_t version, struct_bytes; /* of this struct: another build is refused */
 	struct bs_layout at;
 	struct bs_pools pools;
+	/*
+	 * The supervisor changes the site, and generation with it, while no scan is open and every
+	 * worker is ready; turn is odd meanwhile.
+	 */
 	struct bs_site site;
+	struct bs_area area;
+	_Atomic uint64_t generation; /* from 1 */
+	_Atomic uint32_t turn;
+	int64_t loaded_s; /* when it was, since 1970, UTC */
+	struct bs_reload reload;
 	int64_t started_ns;
 	uint32_t locked;            /* the supervisor: 1 when this memory cannot be swapped out */
 	_Atomic uint32_t stop;      /* the supervisor: how many workers, in order, are to end */
@@ -91,6 +103,8 @@ struct bs_shm {
 	struct bs_image_meta *image_meta;
 	struct bs_hist *hist;   /* [protocol][stage] */
 	struct bs_study *study; /* recon: what its scans leave; NULL: no protocol takes any */
+	unsigned char *tables;  /* the site's area, of so many bytes */
+	size_t tables_bytes;
 };
 
 /*
@@ -99,6 +113,21 @@ struct bs_shm {
  */
 int bs_shm_create(struct bs_shm *m, const struct bs_site *site, const struct bs_traj *tables,
 		  struct bs_fail *why);
+/*
+ * Writes a site and its tables into the file, beside the area in force. unstage: their memory is
+ * free again. staged_site: reads the site back.
+ */
+int bs_shm_stage(const struct bs_shm *m, struct bs_area *area, const struct bs_site *site,
+		 const struct bs_traj *tables, struct bs_fail *why);
+void bs_shm_unstage(const struct bs_shm *m, const struct bs_area *area);
+int bs_shm_staged_site(const struct bs_shm *m, const struct bs_area *area, struct bs_site *site);
+/*
+ * The supervisor: s->reload.next becomes the site in force, and what is kept for each protocol
+ * moves to its new place; what reload.armed says is that of the new ones. Nobody else uses any.
+ */
+int bs_shm_switch(struct bs_shm *m, struct bs_fail *why);
+/* Then: this process's tables are those of the site in force. */
+int bs_shm_map_tables(struct bs_shm *m, struct bs_fail *why);
 /* fd and bell_fd: as inherited. */
 int bs_shm_attach(struct bs_shm *m, int fd, const int bell_fd[BS_BELLS], struct bs_fail *why);
 /* Closes the descriptors, too. */

@@ -36,12 +36,13 @@ enum bs_busy {
 
 struct bs_worker_state {
 	struct bs_bell bell;
-	_Atomic uint64_t beat;   /* the worker: grows with every turn of its loop */
-	_Atomic uint32_t busy;   /* enum bs_busy; the worker */
-	_Atomic uint32_t phase;  /* enum bs_phase; the worker, and the supervisor at its death */
-	_Atomic uint32_t epoch;  /* the supervisor: how many times the worker was started */
-	_Atomic int32_t pid;     /* the supervisor; 0: none */
-	_Atomic uint32_t stalls; /* the supervisor: times it was killed for lack of progress */
+	_Atomic uint64_t beat;  /* the worker: grows with every turn of its loop */
+	_Atomic uint32_t busy;  /* enum bs_busy; the worker */
+	_Atomic uint32_t phase; /* enum bs_phase; the worker, and the supervisor at its death */
+	_Atomic uint64_t generation; /* the worker: of the site that it works by */
+	_Atomic uint32_t epoch;      /* the supervisor: how many times the worker was started */
+	_Atomic int32_t pid;         /* the supervisor; 0: none */
+	_Atomic uint32_t stalls;     /* the supervisor: times it was killed for lack of progress */
 	_Atomic int64_t started_ns, restart_ns; /* the supervisor; last death to last start */
 	_Atomic uint64_t waits; /* the worker: times it had to wait for the next stage's slots */
 	char last_end[96];      /* the supervisor, before epoch grows: how the last one ended */

@@ -120,6 +120,7 @@ static void make_site(struct site *at, uint32_t slots)
 	}
 	for (int i = 0; i < BS_BELLS; i++)
 		at->shm.bell_fd[i] = WAKES_BELL + i;
+	atomic_store(&at->shm.s->worker[BS_WORKER_INGEST].generation, 1);
 	/* what is written from now on is forgotten when that is asked for */
 	if (mmap(at->shm.s, at->shm.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
 		 at->shm.fd, 0) == MAP_FAILED)

@@ -32,6 +32,9 @@ installs() {
 	check "and checks the site first" grep -q \
 		"^ExecStartPre=$p/bin/boreside check /etc/boreside/site.cfg$" \
 		"$unit"
+	check "and reloads it" grep -q \
+		"^ExecReload=$p/bin/boreside reload -c /etc/boreside/site.cfg$" \
+		"$unit"
 	check "no other prefix in it" refused grep -F "$2" \
 		"$unit"
 	check "its documentation is there" test -f \

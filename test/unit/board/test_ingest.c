@@ -32,6 +32,7 @@ static void open_memory(void)
 	CHECK(bs_shm_create(&env.shm, &site, tables, &why) == 0, "shared memory %s", why.text);
 	env.who = BS_WORKER_INGEST;
 	env.me = &env.shm.s->worker[BS_WORKER_INGEST];
+	atomic_store(&env.me->generation, 1);
 	in.env = &env;
 	in.scan = &env.shm.s->scan;
 	in.totals = &env.shm.s->totals;
@@ -86,6 +87,18 @@ static void test_others(void)
 	CHECK(bs_ingest_has_work(&in), "it is ready");
 	in.state = BS_STATE_IDLE;
 	CHECK(!bs_ingest_has_work(&in), "idle");
+	atomic_store(&env.shm.s->reload.step, BS_RELOAD_WAIT);
+	CHECK(bs_ingest_has_work(&in), "a reload waits for the end of a scan, and none is open");
+	in.state = BS_STATE_SCANNING;
+	CHECK(!bs_ingest_has_work(&in), "one is");
+	in.state = BS_STATE_STARTING;
+	atomic_store(&env.shm.s->reload.step, BS_RELOAD_ARMED);
+	CHECK(!bs_ingest_has_work(&in), "recon is ready, and the site changes");
+	atomic_fetch_add(&env.shm.s->generation, 1);
+	CHECK(bs_ingest_has_work(&in), "it has changed");
+	atomic_fetch_sub(&env.shm.s->generation, 1);
+	atomic_store(&env.shm.s->reload.step, BS_RELOAD_NONE);
+	in.state = BS_STATE_IDLE;
 	atomic_store(&recon->epoch, 2);
 	CHECK(bs_ingest_has_work(&in), "recon was replaced");
 }

@@ -47,6 +47,7 @@ static void open_memory(void)
 	CHECK(bs_shm_create(&env.shm, &site, tables, &why) == 0, "shared memory %s", why.text);
 	env.who = BS_WORKER_INGEST;
 	env.me = &env.shm.s->worker[BS_WORKER_INGEST];
+	atomic_store(&env.me->generation, 1);
 	env.site = site;
 	(void)strcpy(env.me->last_end, "signal 9");
 	atomic_store(&env.shm.s->worker[BS_WORKER_RECON].epoch, 1);

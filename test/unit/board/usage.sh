@@ -103,7 +103,7 @@ wrong "unexpected 's.h5'" certify -c x r.h5 s.h5
 for c in serve arm; do wrong "unexpected 'x'" $c -c y x; done
 wrong "unexpected 'x'" tune -c y -p z x
 wrong "unexpected 'x'" phantom -o y.h5 x
-for c in status version drain; do wrong "unexpected 'x'" $c x; done
+for c in status version drain reload; do wrong "unexpected 'x'" $c x; done
 wrong "unexpected '--json'" status -- --json
 
 # what excludes or needs something else

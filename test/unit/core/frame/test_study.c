@@ -209,13 +209,15 @@ int main(void)
 		return 1;
 	memset(study, 0, (size_t)bytes);
 	bs_study_init(study, &site);
-	CHECK(bs_study_sound(study, &site), "as the site has it");
+	CHECK(bs_study_holds(study, &site), "it has room for what it was laid out for");
 	test_found();
 	test_room();
 	test_fits();
 	test_wants();
-	site.study_scans = 4;
-	CHECK(!bs_study_sound(study, &site), "another site's is not");
+	TAKES->matrix[1] /= 2;
+	CHECK(bs_study_holds(study, &site), "and for less");
+	TAKES->matrix[1] *= 4;
+	CHECK(!bs_study_holds(study, &site), "for more there is no room");
 	TAKES->maps = BS_MAPS_FILE;
 	CHECK(bs_study_bytes(&site) == 0, "no protocol takes any: no memory");
 	free(study);

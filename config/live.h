@@ -1,0 +1,18 @@
+/*
+ * config/live.h - which keys of a site file may change while its service runs
+ *
+ * Those of each protocol, which may also be added and removed, and a few of the node: name,
+ * memory_mib, drain_s, log. All others are taken up at the start. Each that has changed is told,
+ * "file: key: why"; 0 or BS_ERR_CONFIG. Pure.
+ * Test: test/unit/config/test_live.c
+ */
+#ifndef BS_CONFIG_LIVE_H
+#define BS_CONFIG_LIVE_H
+
+#include "core/err.h"
+#include "core/protocol.h"
+
+int bs_live_check(const struct bs_site *is, const struct bs_site *wanted,
+		  void (*report)(void *arg, const char *line), void *arg);
+
+#endif
