@@ -9,8 +9,10 @@
 #include "ipc/endpoint.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/sockios.h>
 #include <malloc.h>
 #include <nanomsg/nn.h>
 #include <nanomsg/pair.h>
@@ -21,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -378,6 +381,50 @@ uint64_t bs_endpoint_connections(const struct bs_endpoint *e)
 uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e)
 {
 	return nn_get_statistic(e->socket, NN_STAT_CURRENT_CONNECTIONS);
+}
+
+/* A connection that this bound endpoint accepted: its own end has the endpoint's address. */
+static bool is_connection(const struct bs_endpoint *e, int fd)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_un un;
+		struct sockaddr_in in;
+		struct sockaddr_storage room;
+	} own, other;
+	socklen_t len = sizeof(own);
+	socklen_t other_len = sizeof(other);
+
+	memset(&own, 0, sizeof(own));
+	if (getsockname(fd, &own.any, &len) != 0 || getpeername(fd, &other.any, &other_len) != 0)
+		return false;
+	if (own.any.sa_family == AF_UNIX)
+		return strncmp(e->url, IPC, strlen(IPC)) == 0 &&
+		       strcmp(own.un.sun_path, e->url + strlen(IPC)) == 0;
+	return own.any.sa_family == AF_INET && strncmp(e->url, TCP, strlen(TCP)) == 0 &&
+	       ntohs(own.in.sin_port) == strtol(strrchr(e->url, ':') + 1, NULL, 10);
+}
+
+uint64_t bs_endpoint_unsent(const struct bs_endpoint *e)
+{
+	struct pollfd ready = { e->send_fd, POLLIN, 0 };
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *entry;
+	uint64_t bytes;
+
+	/* readable: nanomsg would take another message, so it has none in hand */
+	bytes = bs_endpoint_connections_now(e) != 0 && poll(&ready, 1, 0) == 0 ? 1 : 0;
+	while (d != NULL && (entry = readdir(d)) != NULL) {
+		const int fd = (int)strtol(entry->d_name, NULL, 10);
+		int queued = 0;
+
+		if (entry->d_name[0] != '.' && is_connection(e, fd) &&
+		    ioctl(fd, SIOCOUTQ, &queued) == 0 && queued > 0)
+			bytes += (uint64_t)queued;
+	}
+	if (d != NULL)
+		(void)closedir(d);
+	return bytes;
 }
 
 bool bs_endpoint_wedged(const struct bs_endpoint *e, struct bs_endpoint_watch *w, int64_t heard_ns,

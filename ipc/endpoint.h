@@ -101,6 +101,13 @@ uint64_t bs_endpoint_connections(const struct bs_endpoint *e);
 uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e);
 
 /*
+ * Bytes of a bound endpoint that its peers have not read yet, as far as this machine's kernel
+ * knows, and one more while nanomsg still holds a message; 0: all is with the peers. What a peer's
+ * own socket has read ahead is not seen. Allocates.
+ */
+uint64_t bs_endpoint_unsent(const struct bs_endpoint *e);
+
+/*
  * A connected endpoint anew: another socket to the same URL; what was under way is lost. Needed
  * because nanomsg 1.1.5's PAIR can fail to let go of a connection that broke while it was sending:
  * it then connects and drops every new one, 50 times a second, for ever (about one break in ten

@@ -49,6 +49,15 @@ void bs_emit_init(struct emit *e, struct bs_worker_env *env)
 		bs_emit_note_scan(e, atomic_load(&scan->id), scan->session);
 }
 
+int bs_emit_to_archive(struct emit *e, const unsigned char *msg, size_t len, struct bs_fail *why)
+{
+	int rc = bs_endpoint_send(&e->archive, msg, len, NULL, 0, 0, why);
+
+	if (rc == 0)
+		atomic_store(&e->archived_ns, bs_now_ns());
+	return rc;
+}
+
 bool bs_emit_has_archive(struct emit *e)
 {
 	bool there = bs_endpoint_connections_now(&e->archive) != 0;

@@ -50,6 +50,7 @@ struct emit {
 	_Atomic int64_t file_since_ns; /* a file is being written since; 0: none */
 	_Atomic bool quit;
 	_Atomic uint64_t scan, session; /* of the newest scan that has an image */
+	_Atomic int64_t archived_ns;    /* the last image went into its connection */
 	_Atomic int64_t back_by_ns; /* a predecessor's archive connects again by then; 0: none */
 	struct bs_shed unarchived;  /* the first thread's: the archive did not take them in time */
 	struct bs_fail unwritten;   /* the first image of a scan that no sink took; files.c's */
@@ -65,6 +66,8 @@ void bs_emit_fault(struct emit *e, const struct bs_fail *why);
 void bs_emit_note_scan(struct emit *e, uint64_t scan, uint64_t session);
 /* So many times a taker did not get an image of this session. */
 void bs_emit_undelivered(struct emit *e, uint64_t session, uint64_t times);
+/* As bs_endpoint_send to the archive's socket, without waiting. */
+int bs_emit_to_archive(struct emit *e, const unsigned char *msg, size_t len, struct bs_fail *why);
 /* Is an archive there, or about to connect again after a predecessor's end? */
 bool bs_emit_has_archive(struct emit *e);
 /* Takes the image up; false: it ended a process too often, or failed before: leave it. */

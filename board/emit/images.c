@@ -50,7 +50,7 @@ static void missed(void *arg, const char *taker, uint64_t session)
 	struct bs_taker_record *r = &im->e->env->shm.s->taker[BS_TAKER_IMAGES];
 	char line[BS_SHED_LINE];
 
-	bs_count(&r->shed, 1);
+	atomic_fetch_add(&r->shed, 1);
 	bs_emit_undelivered(im->e, session, 1);
 	im->shed.count++;
 	if (bs_shed_due(&im->shed, taker, false, atomic_load(&r->shed), line))
@@ -90,6 +90,9 @@ bool bs_images_put(struct bs_images *im, const struct bs_message *msg)
 	rc = open_store(im, &why);
 	(void)pthread_mutex_unlock(&im->lock);
 	if (rc == 0)
+		rc = bs_store_append(im->store, msg->at, msg->len, &why);
+	if (rc != 0 && im->store != NULL && bs_folder_gone(im->dir) &&
+	    bs_folder_make(im->dir, 0750, NULL) == 0) /* somebody deleted it */
 		rc = bs_store_append(im->store, msg->at, msg->len, &why);
 	bs_count(&r->taken, 1);
 	bs_count(rc == 0 ? &r->handed : &r->failed, 1);

@@ -70,7 +70,7 @@ static int attempt_archive(void *arg, const unsigned char *msg, size_t len)
 {
 	struct target *t = arg;
 
-	return bs_endpoint_send(&t->e->archive, msg, len, NULL, 0, 0, NULL) == 0;
+	return bs_emit_to_archive(t->e, msg, len, NULL) == 0;
 }
 
 /* Tries until the archive takes the image, has left (spill: waits for its return), or we end. */
@@ -82,7 +82,7 @@ static int send_archive(void *arg, struct bs_taker *taker, const unsigned char *
 	bool spill = t->e->env->site.overload.archive == BS_POLICY_SPILL;
 
 	for (;;) {
-		int rc = bs_endpoint_send(archive, msg, len, NULL, 0, 0, why);
+		int rc = bs_emit_to_archive(t->e, msg, len, why);
 		bool gone = !bs_emit_has_archive(t->e);
 		struct pollfd writable = { archive->send_fd, POLLIN, 0 };
 

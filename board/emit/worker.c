@@ -11,6 +11,7 @@
 #include "core/thread/clock.h"
 #include "ipc/wire/wire.h"
 
+#define READS_NS        INT64_C(1000000000) /* an archive that reads takes an image in this time */
 #define ARCHIVE_WAIT_NS INT64_C(1000000000) /* then a connected archive loses the image */
 
 static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
@@ -55,7 +56,7 @@ static bool wait_for_archive(struct emit *e, const struct bs_message *msg)
 
 	bs_count(&r->taken, 1);
 	for (;;) {
-		int rc = bs_endpoint_send(&e->archive, msg->at, msg->len, NULL, 0, 0, &why);
+		int rc = bs_emit_to_archive(e, msg->at, msg->len, &why);
 
 		if (rc == 0) {
 			bs_count(&r->handed, 1);
@@ -282,6 +283,30 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 	return rc;
 }
 
+/*
+ * Closing would drop what lies in the archive's connection, and what its socket has read ahead: it
+ * is waited for while it reads on, and then as long as it may take for one image more.
+ */
+static void finish_archive(struct emit *e)
+{
+	int64_t since_ns = atomic_load(&e->archived_ns);
+	uint64_t before = 0;
+
+	while (e->archive.socket >= 0 && bs_endpoint_connections_now(&e->archive) != 0 &&
+	       bs_now_ns() < atomic_load(&e->env->shm.s->end_by_ns)) {
+		const uint64_t unsent = bs_endpoint_unsent(&e->archive);
+		const int64_t now = bs_now_ns();
+
+		if (unsent != before)
+			since_ns = now;
+		before = unsent;
+		if (now - since_ns > READS_NS)
+			return;
+		bs_sleep_ns(5000000);
+		bs_worker_beat(e->env);
+	}
+}
+
 /* What waits for takers that are there is handed on, as long as the stop allows. */
 static void finish_takers(struct emit *e)
 {
@@ -325,6 +350,7 @@ int bs_worker_emit(struct bs_worker_env *env)
 	(void)pthread_mutex_unlock(&e.lock);
 	work(&e);
 	finish_takers(&e);
+	finish_archive(&e);
 	close_all(&e, status);
 	return 0;
 }

@@ -288,6 +288,18 @@ void bs_store_close(struct bs_store *s)
 
 /* ---- writing ---- */
 
+/* Known takers that have not had an image do not get it any more. With the lock held. */
+static void tell_missed(struct bs_store *s, const struct record *r)
+{
+	for (uint32_t t = 0; t < s->takers; t++) {
+		if (s->taker[t].cursor >= r->number)
+			continue;
+		s->taker[t].missed++;
+		if (s->spec.missed != NULL)
+			s->spec.missed(s->spec.arg, s->taker[t].name, r->session);
+	}
+}
+
 /* The oldest file goes; who has not had what is in it is told. With the lock held. */
 static void drop_oldest(struct bs_store *s)
 {
@@ -297,13 +309,8 @@ static void drop_oldest(struct bs_store *s)
 	if (!f->known)
 		look_into(s, f);
 	for (uint32_t i = 0; i < f->records; i++)
-		for (uint32_t t = 0; t < s->takers; t++) {
-			if (s->taker[t].cursor >= f->record[i].number)
-				continue;
-			s->taker[t].missed++;
-			if (s->spec.missed != NULL)
-				s->spec.missed(s->spec.arg, s->taker[t].name, f->record[i].session);
-		}
+		if (!f->record[i].bad)
+			tell_missed(s, &f->record[i]);
 	path_of(s, path, f->name);
 	(void)unlink(path);
 	s->bytes -= f->bytes;
@@ -327,6 +334,14 @@ static void prune(struct bs_store *s)
 	}
 }
 
+/* Somebody removed the file while it was written. */
+static bool is_deleted(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
 /* A file that has room for so many bytes more: the present one, or another. */
 static int make_room(struct bs_store *s, size_t len, struct bs_fail *why)
 {
@@ -335,7 +350,7 @@ static int make_room(struct bs_store *s, size_t len, struct bs_fail *why)
 	struct timespec now = { 0 };
 	int rc;
 
-	if (w->fd >= 0 && !w->failed && w->at + need <= s->segment_bytes)
+	if (w->fd >= 0 && !w->failed && !is_deleted(w->fd) && w->at + need <= s->segment_bytes)
 		return 0;
 	if (w->fd >= 0 && !w->failed)
 		(void)bs_log_writer_seal(w, NULL); /* it is whole without, too */
@@ -521,8 +536,10 @@ int bs_store_next(struct bs_store *s, uint64_t after, unsigned char *buf, size_t
 		return 1;
 	(void)pthread_mutex_lock(&s->lock);
 	r = beyond(s, after, &f);
-	if (r != NULL && r->number == at.number)
+	if (r != NULL && r->number == at.number) {
 		r->bad = true;
+		tell_missed(s, r);
+	}
 	(void)pthread_mutex_unlock(&s->lock);
 	return rc;
 }

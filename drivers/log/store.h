@@ -33,7 +33,8 @@ struct bs_store_spec {
 	uint64_t most_bytes; /* and at least one segment (bs_store_segment) more */
 	bool goes_on;        /* in place of a process of the same service: the numbers go on */
 	int64_t now_ns;      /* since 1970, UTC */
-	/* A known taker does not get an image of this session. Within append; may be NULL. */
+	/* A known taker does not get an image of this session. Within append, and next, one at a
+	 * time; may be NULL. */
 	void (*missed)(void *arg, const char *taker, uint64_t session);
 	void *arg;
 };

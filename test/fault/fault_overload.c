@@ -385,8 +385,9 @@ static void test_hung_end(void)
 
 	if (gate == NULL)
 		return;
-	if (!start("archive = \"keep_newest\"; " SPILL "queue = 16;",
-		   "sinks = ( { type = \"cfl\"; dir = \"out\"; } );", hook))
+	if (!start_on(SERVICE_PATIENT " drain_s = 1.0;",
+		      "archive = \"keep_newest\"; " SPILL "queue = 16;",
+		      "sinks = ( { type = \"cfl\"; dir = \"out\"; } );", hook))
 		return;
 	CHECK(scan(6), "6 frames go through while the disk hangs");
 	CHECK(reaches("cfl", "waiting", 6) == 6, "one is in hand, five wait");
@@ -399,28 +400,6 @@ static void test_hung_end(void)
 	      "and the log says what became of all six");
 	(void)unlink(gate);
 	service_remove(&service);
-}
-
-/* The sink's folder is gone: every image fails, and is counted as failed. */
-static void test_no_folder(void)
-{
-	char dir[160];
-	char away[180];
-
-	if (!start("archive = \"keep_newest\"; sinks = \"keep_newest\"; queue = 64;",
-		   "sinks = ( { type = \"cfl\"; dir = \"out\"; } );", NULL))
-		return;
-	(void)snprintf(dir, sizeof(dir), "%s/out", service.dir);
-	(void)snprintf(away, sizeof(away), "%s/away", service.dir);
-	CHECK(rename(dir, away) == 0, "somebody moves the sink's folder away");
-	CHECK(scan(10), "10 frames go through all the same");
-	check_all("cfl", 10);
-	CHECK(reaches("cfl", "failed", 10) == 10 &&
-		      service_number(&service, "\"totals\"", "sink_faults") == 10,
-	      "all of them failed, and are counted");
-	CHECK(p.outcome.undelivered == 20,
-	      "10 by the folder, 10 by an archive that is not there: %u", p.outcome.undelivered);
-	stop();
 }
 
 /* Emit dies with images that wait for a dead archive: they are lost, and counted as lost. */
@@ -477,6 +456,23 @@ static bool replace_by_file(const char *name)
 	(void)snprintf(path, sizeof(path), "%s/%s", service.dir, name);
 	(void)snprintf(away, sizeof(away), "%s-away", path);
 	return rename(path, away) == 0 && close(open(path, O_WRONLY | O_CREAT, 0600)) == 0;
+}
+
+/* The sink's folder is gone: every image fails, and is counted as failed. */
+static void test_no_folder(void)
+{
+	if (!start("archive = \"keep_newest\"; sinks = \"keep_newest\"; queue = 64;",
+		   "sinks = ( { type = \"cfl\"; dir = \"out\"; } );", NULL))
+		return;
+	CHECK(replace_by_file("out"), "a file stands in the place of the sink's folder");
+	CHECK(scan(10), "10 frames go through all the same");
+	check_all("cfl", 10);
+	CHECK(reaches("cfl", "failed", 10) == 10 &&
+		      service_number(&service, "\"totals\"", "sink_faults") == 10,
+	      "all of them failed, and are counted");
+	CHECK(p.outcome.undelivered == 20,
+	      "10 by the folder, 10 by an archive that is not there: %u", p.outcome.undelivered);
+	stop();
 }
 
 /* Both folders are no more, and then emit dies: its successor must not wait for them, nor recon for

@@ -185,6 +185,27 @@ static void test_killed(void)
 	stop();
 }
 
+/* The folder of the images is deleted while the service runs: it is made again, what was in it is
+ * missed by name, and what comes later arrives. */
+static void test_deleted(void)
+{
+	static struct filed f[100];
+	char command[200];
+
+	if (!start(ON_DISK))
+		return;
+	CHECK(ended(archive(true), 0) == 0 && peer_good_scan(&p, "cart", 3),
+	      "an archive is known; a scan while it is away");
+	(void)snprintf(command, sizeof(command), "rm -r '%s/spill/images'", service.dir);
+	CHECK(system(command) == 0 && peer_good_scan(&p, "cart", 4), "somebody deletes the images");
+	CHECK(ended(archive(true), 0) == 0 && books(f, 100) == 4 && whole(f, 4, 4),
+	      "the archive has the later ones: %u", books(f, 100));
+	AWAIT(service_number(&service, "\"asker\":\"archive\"", "missed") == 3);
+	CHECK(service_number(&service, "\"asker\":\"archive\"", "missed") == 3,
+	      "the other three are counted");
+	stop();
+}
+
 /* A clean stop while an archive is behind: what run_dir alone holds is fetched first. */
 static void test_stop(void)
 {
@@ -233,6 +254,7 @@ int main(void)
 {
 	test_returns();
 	test_killed();
+	test_deleted();
 	test_stop();
 	test_bounded();
 	return check_done();

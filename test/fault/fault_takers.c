@@ -192,6 +192,37 @@ static void test_archive_returns(const char *policy)
 	stop();
 }
 
+/* A clean stop while an archive is still reading: what lies in the connection reaches it first. */
+static void test_stop(const char *policy)
+{
+	static unsigned char image[1 << 20];
+	struct bs_endpoint archive;
+	unsigned got = 0;
+	char body[2000];
+	size_t len;
+
+	(void)snprintf(body, sizeof(body), "overload: { archive = \"%s\"; queue = 64; };\n%s",
+		       policy, SERVICE_PROTOCOLS);
+	if (!start(body))
+		return;
+	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, 1 << 20,
+				  NULL) == 0 &&
+		      service_meets(&service, &archive) && peer_good_scan(&p, "cart", 12) &&
+		      p.outcome.undelivered == 0,
+	      "%s: 12 images are under way to an archive", policy);
+	CHECK(kill(service.pid, SIGTERM) == 0, "the service is told to end");
+	while (bs_endpoint_recv(&archive, image, sizeof(image), &len, got < 12 ? 5000 : 50, NULL) ==
+	       0) {
+		got++;
+		await_pause_ms(50); /* how slow this archive is: nothing is waited for */
+	}
+	CHECK(got == 12, "the archive, which takes its time, has %u of 12", got);
+	peer_close(&p);
+	CHECK(service_wait(&service) == 0, "the service ends with 0");
+	bs_endpoint_close(&archive);
+	service_remove(&service);
+}
+
 /* Emit dies while images wait in its memory: the outcome of that very scan has them. */
 static void test_emit_dies(void)
 {
@@ -303,6 +334,8 @@ int main(void)
 	test_viewer();
 	test_archive_returns("wait");
 	test_archive_returns("keep_newest");
+	test_stop("wait");
+	test_stop("keep_newest");
 	test_emit_dies();
 	test_busy_start();
 	test_cannot_start();
