@@ -70,6 +70,11 @@ static void finish_image(struct emit *e, uint32_t slot)
 	struct bs_image_meta *m = &shm->image_meta[slot];
 	struct bs_scan_record *scan = &shm->s->scan;
 
+	if (e->images != NULL) {
+		atomic_store(&e->file_since_ns, bs_now_ns());
+		bs_images_ready(e->images);
+		atomic_store(&e->file_since_ns, 0);
+	}
 	if (bs_emit_begin(e, m))
 		give_to_sinks(e, m, slot);
 	bs_emit_end(m);

@@ -80,6 +80,13 @@ static int open_store(struct bs_images *im, struct bs_fail *why)
 	return rc == 0 ? bs_store_open(&im->store, &spec, why) : rc;
 }
 
+void bs_images_ready(struct bs_images *im)
+{
+	(void)pthread_mutex_lock(&im->lock);
+	(void)open_store(im, NULL); /* put tells why not */
+	(void)pthread_mutex_unlock(&im->lock);
+}
+
 bool bs_images_put(struct bs_images *im, const struct bs_message *msg)
 {
 	struct bs_taker_record *r = &im->e->env->shm.s->taker[BS_TAKER_IMAGES];

@@ -20,6 +20,8 @@
 struct bs_images;
 
 int bs_images_start(struct bs_images **im, struct emit *e, struct bs_fail *why);
+/* Opens the store, if it can be and is not: before an image is in hand, which is soon done then. */
+void bs_images_ready(struct bs_images *im);
 /* True: it is stored. */
 bool bs_images_put(struct bs_images *im, const struct bs_message *msg);
 void bs_images_stop(struct bs_images *im);

@@ -206,6 +206,74 @@ static void test_deleted(void)
 	stop();
 }
 
+#define LONGEST 256u /* what is longer is not read, and not answered */
+
+/* One question by hand; the answer's kind, and a refusal's code in *code. -1: none came. */
+static int question(struct bs_endpoint *s, const void *bytes, size_t len, int *code)
+{
+	static unsigned char in[1 << 20];
+	const unsigned char *payload;
+	struct bs_wire_answer a = { 0 };
+	struct bs_wire w;
+	size_t n;
+
+	if (bs_endpoint_send(s, bytes, len, NULL, 0, AWAIT_MS, NULL) != 0 ||
+	    bs_endpoint_recv(s, in, sizeof(in), &n, len <= LONGEST ? AWAIT_MS : 200, NULL) != 0 ||
+	    bs_wire_decode(&w, in, n, &payload, NULL) != 0)
+		return -1;
+	if (w.kind == BS_WIRE_REFUSE)
+		(void)bs_wire_get_answer(&a, payload, (size_t)w.payload_len, NULL);
+	*code = a.code;
+	return w.kind;
+}
+
+static int next_of(struct bs_endpoint *s, unsigned kind, const char *name, int *code)
+{
+	unsigned char msg[BS_WIRE_BYTES + BS_WIRE_TAKER];
+	struct bs_wire w = { .kind = (uint16_t)kind };
+
+	bs_wire_put_next(msg + BS_WIRE_BYTES, name);
+	bs_wire_encode(msg, &w, msg + BS_WIRE_BYTES, BS_WIRE_TAKER);
+	return question(s, msg, sizeof(msg), code);
+}
+
+/* What is no question is refused in words, and does no harm. */
+static void test_refused(void)
+{
+	unsigned char junk[300];
+	struct bs_endpoint s;
+	char url[160];
+	int code = 0;
+	int kind;
+
+	if (!start(ON_DISK))
+		return;
+	(void)snprintf(url, sizeof(url), "ipc://%s/run/images.ipc", service.dir);
+	CHECK(bs_endpoint_connect(&s, BS_ENDPOINT_IMAGES_ASK, url, 1 << 20, NULL) == 0,
+	      "connected");
+	memset(junk, 'x', sizeof(junk));
+	for (size_t len = 0; len <= 200; len += 50) {
+		kind = question(&s, junk, len, &code);
+		CHECK(kind == BS_WIRE_REFUSE &&
+			      code == (len < BS_WIRE_BYTES ? BS_ERR_LENGTH : BS_ERR_MAGIC),
+		      "%zu bytes of anything: %s", len, bs_err_name(code));
+	}
+	CHECK(question(&s, junk, sizeof(junk), &code) == -1, "300 are not read");
+	CHECK(next_of(&s, BS_WIRE_IMAGE, "a", &code) == BS_WIRE_REFUSE && code == BS_ERR_KIND,
+	      "another kind: %s", bs_err_name(code));
+	CHECK(next_of(&s, BS_WIRE_NEXT, "../a", &code) == BS_WIRE_REFUSE && code == BS_ERR_VALUE,
+	      "a name that is a path: %s", bs_err_name(code));
+	for (char name[2] = "a"; name[0] < 'i'; name[0]++)
+		CHECK(next_of(&s, BS_WIRE_NEXT, name, &code) == BS_WIRE_NONE, "archive %s", name);
+	CHECK(next_of(&s, BS_WIRE_NEXT, "i", &code) == BS_WIRE_REFUSE && code == BS_ERR_STATE,
+	      "the ninth: %s", bs_err_name(code));
+	CHECK(peer_good_scan(&p, "cart", 2) &&
+		      next_of(&s, BS_WIRE_NEXT, "a", &code) == BS_WIRE_STORED,
+	      "the first has its image");
+	bs_endpoint_close(&s);
+	stop();
+}
+
 /* A clean stop while an archive is behind: what run_dir alone holds is fetched first. */
 static void test_stop(void)
 {
@@ -255,6 +323,7 @@ int main(void)
 	test_returns();
 	test_killed();
 	test_deleted();
+	test_refused();
 	test_stop();
 	test_bounded();
 	return check_done();
