@@ -217,6 +217,23 @@ static void test_dies(void)
 	CHECK(wait_for(pid) == 0 && good("cart_m", 1), "%s", said());
 }
 
+/* Another process is killed while recon arms: its successor takes part in the rest. */
+static void test_others_die(const char *worker, const char *body)
+{
+	char where[64];
+	long old;
+	pid_t pid;
+
+	(void)snprintf(where, sizeof(where), "\"name\":\"%s\",\"pid\"", worker);
+	old = service_number(&service, where, "pid");
+	CHECK(service_write_site(&service, SERVICE_PATIENT, body), "a protocol with a budget");
+	pid = reload();
+	CHECK(service_until(&service, "\"state\":\"arming\"") && old > 0 &&
+		      kill((pid_t)old, SIGKILL) == 0,
+	      "%s is killed while recon arms", worker);
+	CHECK(wait_for(pid) == 0 && good("cart_m", 1) && good("cart", 1), "%s", said());
+}
+
 /* Each scan has a reload in its midst; the protocol before and after it differs. */
 static void test_loop(void)
 {
@@ -254,6 +271,28 @@ static void test_loop(void)
 	      "no slot is lost, no process was replaced");
 }
 
+#define WIDE(more)                                                                                 \
+	"protocols = ( { name = \"wide\"; method = \"gridding\"; slices = 400; " SERVICE_SPOKES    \
+		more "} );\n"
+
+/* What is replaced is held until what replaces it is armed; node.memory_mib may grow with it. */
+static void test_memory(void)
+{
+	CHECK(service_start_with(&service, SERVICE_PATIENT " memory_mib = 64;", WIDE(""), NULL),
+	      "a service whose one protocol takes half of its memory");
+	CHECK(service_write_site(&service, SERVICE_PATIENT " memory_mib = 64;",
+				 WIDE("discard = 9; ")) &&
+		      wait_for(reload()) == 1 &&
+		      strstr(said(), "node.memory_mib: 64 MiB do not hold"),
+	      "two of them do not fit: %s", said());
+	CHECK(service_write_site(&service, SERVICE_PATIENT " memory_mib = 128;",
+				 WIDE("discard = 9; ")) &&
+		      wait_for(reload()) == 0 && generation() == 2,
+	      "granted more, they do: %s", said());
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	service_remove(&service);
+}
+
 int main(void)
 {
 	CHECK(service_start_with(&service, SERVICE_PATIENT, SITE(CART("cart", "") ",\n" RADIAL),
@@ -267,9 +306,14 @@ int main(void)
 	test_signal();
 	test_loop();
 	test_dies();
+	test_others_die("ingest", SITE(CART("cart_m", "budget: { image_ms = 501.0; }; ") ",\n" CART(
+					  "cart", "")));
+	test_others_die("emit", SITE(CART("cart", "") ",\n" CART(
+					"cart_m", "budget: { image_ms = 502.0; }; ")));
 	peer_close(&p);
 	CHECK(service_stop(&service) == 0 && filed() == images,
 	      "every image of every outcome is filed: %u of %u", filed(), images);
 	service_remove(&service);
+	test_memory();
 	return check_done();
 }

@@ -40,6 +40,7 @@ installs() {
 	check "its documentation is there" test -f \
 		"$root$(sed -n 's/^Documentation=file://p' "$unit")"
 	# systemd makes the state directory
+	cp "$root$p/share/doc/boreside/config/"maps_2d.* "$dir"
 	sed "s|/var/lib/boreside|$dir|" \
 		"$root$(grep -o "$p/share/doc/boreside/config/host.cfg" "$unit")" >"$dir/site.cfg"
 	check "its site file to begin with is valid" "$BORESIDE" check "$dir/site.cfg"
