@@ -299,7 +299,11 @@ void books_logged(const unsigned char *msg, size_t len)
 		return;
 	}
 	b = books_find(w.session);
-	if (b == NULL || w.kind == BS_WIRE_OPEN || w.seq == 0 || w.seq > b->numbers)
+	if (b == NULL) {
+		sim_broken("a log has a message of a scan that nobody sent");
+		return;
+	}
+	if (w.kind == BS_WIRE_OPEN || w.seq == 0 || w.seq > b->numbers)
 		return;
 	if (b->mark[w.seq] & MARK_LOGGED)
 		sim_broken("number %llu is twice in a log", (unsigned long long)w.seq);

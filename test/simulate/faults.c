@@ -71,6 +71,11 @@ static bool narrow(void)
 	return true;
 }
 
+static bool hole(void)
+{
+	return scanner_hole(later(13));
+}
+
 static bool sender_stops(void)
 {
 	scanner_stop(later(13));
@@ -186,6 +191,7 @@ static const struct {
 	{ "bit flipped", flip, 400 },
 	{ "message cut short", cut, 300 },
 	{ "hostile message", scanner_hostile, 300 },
+	{ "number never comes", hole, 300 },
 	{ "connection broken", disconnect, 500 },
 	{ "network stalls", freeze, 300 },
 	{ "sender reads slowly", narrow, 200 },
@@ -224,13 +230,8 @@ static struct {
 
 void faults_reset(void)
 {
-	unsigned any = 0;
-
-	while (any < 2) {
-		any = 0;
-		for (unsigned i = 0; i < FAULTS; i++)
-			any += may[i] = sim_chance(fault[i].often);
-	}
+	for (unsigned i = 0; i < FAULTS; i++)
+		may[i] = fault[i].happens == disconnect || sim_chance(fault[i].often);
 	had = 0;
 	schedules++;
 	for (unsigned i = 0; i < FAULTS; i++)

@@ -1,12 +1,38 @@
 /* test/simulate/logs.c - see logs.h */
+#define _GNU_SOURCE /* renameat2 */
 #include "test/simulate/logs.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "drivers/log/reader.h"
 #include "test/simulate/books.h"
 #include "test/simulate/disk.h"
+
+void logs_make_spare(uint64_t bytes)
+{
+	static unsigned char buffer[32u << 10];
+	unsigned char msg[BS_WIRE_BYTES + 400] = { 0 };
+	struct bs_log_writer w;
+	struct bs_fail why;
+	int rc = bs_log_writer_open(&w, DISK_DIR, 7, sim_now, bytes, buffer, sizeof(buffer), &why);
+
+	for (uint64_t seq = 0; rc == 0 && seq < 2000; seq++) {
+		struct bs_wire wire = { .kind = BS_WIRE_WAVEFORM, .session = 7, .seq = seq };
+
+		if (w.at + w.used + 4 * 4096 > bytes)
+			break;
+		bs_wire_encode(msg, &wire, msg + BS_WIRE_BYTES, 400);
+		rc = bs_log_writer_append(&w, msg, sizeof(msg), sim_now, &why);
+		if (rc == 0 && sim_chance(300))
+			rc = bs_log_writer_commit(&w, &why);
+	}
+	if (rc != 0 || renameat2(w.dir_fd, w.name, w.dir_fd, "0.spare", 0) != 0 ||
+	    fsync(w.fd) != 0 || fsync(w.dir_fd) != 0)
+		sim_broken("no spare segment can be made");
+	bs_log_writer_close(&w);
+}
 
 static void read_log(const char *name)
 {

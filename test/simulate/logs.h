@@ -4,6 +4,10 @@
 #ifndef BS_TEST_SIMULATE_LOGS_H
 #define BS_TEST_SIMULATE_LOGS_H
 
+#include <stdint.h>
+
+/* A spare segment of so many bytes that held another log before. */
+void logs_make_spare(uint64_t bytes);
 /* Reads them all into the books and judges those by them. Not while a process lives. */
 void logs_judge(void);
 

@@ -32,6 +32,10 @@ static bool listens, connected;
 static int64_t away_until_ns, frozen_until_ns;
 static uint64_t connections;
 static unsigned char *lent; /* to the service */
+static struct {
+	uint64_t session, seq;
+	int64_t until_ns;
+} hole;
 
 static void drop_all(struct way *w)
 {
@@ -48,6 +52,7 @@ void network_reset(void)
 	lent = NULL;
 	listens = connected = false;
 	connections = 0;
+	hole.until_ns = 0;
 	network_calm();
 }
 
@@ -164,6 +169,23 @@ static void put(struct way *w, unsigned char *bytes, size_t len, unsigned early)
 	w->count++;
 }
 
+void network_hole(uint64_t session, uint64_t seq, int64_t until_ns)
+{
+	hole.session = session;
+	hole.seq = seq;
+	hole.until_ns = until_ns;
+}
+
+static bool falls(const unsigned char *msg, size_t len)
+{
+	const unsigned char *payload;
+	struct bs_wire w;
+
+	return sim_now < hole.until_ns && bs_wire_decode(&w, msg, len, &payload, NULL) == 0 &&
+	       w.session == hole.session && w.seq == hole.seq &&
+	       (w.kind == BS_WIRE_ACQ || w.kind == BS_WIRE_WAVEFORM);
+}
+
 static void carry(enum network_way to, unsigned char *bytes, size_t len)
 {
 	struct way *w = &way[to];
@@ -204,7 +226,8 @@ bool network_send(const unsigned char *msg, size_t len)
 {
 	if (!connected || way[TO_SERVICE].count >= way[TO_SERVICE].most)
 		return false;
-	carry(TO_SERVICE, copy(msg, len), len);
+	if (!falls(msg, len))
+		carry(TO_SERVICE, copy(msg, len), len);
 	return true;
 }
 

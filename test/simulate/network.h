@@ -47,6 +47,8 @@ void network_freeze(int64_t until_ns);
 void network_narrow(unsigned messages);
 /* No fault holds it any more. */
 void network_calm(void);
+/* Until then the service does not get this message of a scan, however often it is sent. */
+void network_hole(uint64_t session, uint64_t seq, int64_t until_ns);
 /* A message from nobody that the sender knows of. */
 void network_inject(const unsigned char *msg, size_t len);
 /* The service's process is gone, and its sockets with it. */

@@ -11,7 +11,6 @@
 #include "test/simulate/service.h"
 
 #define MESSAGE_BYTES 4096u
-#define SEGMENT_BYTES (96u << 10)
 #define WATCH_NS      (100 * MS)
 
 static struct bs_recorder recorder;
@@ -57,7 +56,7 @@ int recorder_run(void *unused)
 {
 	const struct bs_recorder_options o = { .dir = DISK_DIR,
 					       .message_max = MESSAGE_BYTES,
-					       .segment_bytes = SEGMENT_BYTES,
+					       .segment_bytes = RECORDER_SEGMENT,
 					       .silence_ns = 5000 * MS,
 					       .heartbeat_ns = 500 * MS,
 					       .say = say,

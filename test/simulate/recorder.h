@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#define RECORDER_SEGMENT (96u << 10) /* bytes of its logs' segments */
+
 /* A process's main. */
 int recorder_run(void *unused);
 bool recorder_scans(void);

@@ -245,6 +245,14 @@ void scanner_repeat(void)
 	bs_sender_reconnected(&sender, sim_now);
 }
 
+bool scanner_hole(int64_t until_ns)
+{
+	if (sender.state != BS_SENDER_STREAMING)
+		return false;
+	network_hole(sender.session, sender.next_seq + sim_below(4), until_ns);
+	return true;
+}
+
 static void hostile(uint16_t kind, uint64_t session, uint64_t seq, size_t payload)
 {
 	unsigned char msg[BS_WIRE_BYTES + 512];

@@ -13,6 +13,8 @@
 /* A scan in the calm lasts seconds at most: silence 5 s, a gap 1.5 s, resending after 4 s. */
 #define CALM_NS    (40000 * MS)
 #define CALM_STEPS 100000u
+#define START_NS   (1000000 * MS)
+#define HOUR_NS    (3600000 * MS) /* a schedule takes seconds or minutes */
 
 enum who { INGEST, RECON, SENDER, WHO };
 
@@ -132,7 +134,7 @@ bool schedule_run(uint64_t seed, struct schedule_sums *sums)
 	int64_t took_ns = 0;
 
 	sim_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-	sim_now = 1000000 * MS;
+	sim_now = START_NS;
 	steps = 0;
 	books_reset();
 	network_reset();
@@ -149,6 +151,8 @@ bool schedule_run(uint64_t seed, struct schedule_sums *sums)
 		turn();
 		if (steps >= next && faults_one())
 			next = steps + sim_below(apart);
+		if (sim_now > START_NS + HOUR_NS)
+			sim_broken("nothing goes on any more (%s)", bs_state_name(service_state()));
 	}
 	end_in_calm(&took_ns);
 	if (!sim_is_broken()) {

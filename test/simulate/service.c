@@ -11,6 +11,7 @@
 #include "board/service/worker.h"
 #include "test/simulate/books.h"
 #include "test/simulate/disk.h"
+#include "test/simulate/logs.h"
 #include "test/simulate/network.h"
 #include "test/simulate/process.h"
 #include "test/simulate/recon.h"
@@ -165,6 +166,8 @@ void service_reset(void)
 	session = 0;
 	records = sim_chance(250);
 	process_kill();
+	if (records && sim_chance(500))
+		logs_make_spare(RECORDER_SEGMENT);
 	begin(sim_now);
 }
 
