@@ -60,4 +60,9 @@ static int cfl_put(void *self, const struct bs_mrd_image *head, const char *attr
 	return rc;
 }
 
-const struct bs_sink bs_sink_cfl = { "cfl", cfl_open, cfl_put, bs_imagename_free };
+static bool cfl_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
+{
+	return bs_imagename_has(self, head, ".hdr", since_ns);
+}
+
+const struct bs_sink bs_sink_cfl = { "cfl", cfl_open, cfl_put, cfl_has, bs_imagename_free };

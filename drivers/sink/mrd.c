@@ -147,4 +147,11 @@ static int mrd_close(void *self, struct bs_fail *why)
 	return rc;
 }
 
-const struct bs_sink bs_sink_mrd = { "mrd", mrd_open, mrd_put, mrd_close };
+static bool mrd_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
+{
+	struct mrd *m = self;
+
+	return bs_imagename_has(&m->name, head, ".h5", since_ns);
+}
+
+const struct bs_sink bs_sink_mrd = { "mrd", mrd_open, mrd_put, mrd_has, mrd_close };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 int bs_imagename_open(struct bs_imagename *n, const char *target, const char *ext,
 		      struct bs_fail *why)
@@ -92,4 +93,38 @@ int bs_imagename_commit(struct bs_imagename *n, struct bs_draft *d, const struct
 	else
 		bs_draft_drop(d);
 	return rc;
+}
+
+static int64_t written_ns(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode)
+		       ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec
+		       : -1;
+}
+
+bool bs_imagename_has(const struct bs_imagename *n, const struct bs_mrd_image *head,
+		      const char *last, int64_t since_ns)
+{
+	char path[BS_DRAFT_PATH];
+	char other[BS_DRAFT_PATH + 8];
+	int64_t newest = -1;
+	uint32_t t = 0;
+
+	if (!n->folder)
+		return false;
+	while (t < BS_IMAGENAME_TRIES && bs_imagename_make(n, path, head, t, NULL) == 0 &&
+	       written_ns(path) >= 0) {
+		newest = written_ns(path);
+		t++;
+	}
+	if (t == 0 || newest < since_ns || bs_imagename_make(n, path, head, t - 1, NULL) != 0)
+		return false;
+	(void)snprintf(other, sizeof(other), "%.*s%s", (int)(strlen(path) - strlen(n->ext)), path,
+		       last);
+	if (written_ns(other) >= 0)
+		return true;
+	(void)unlink(path);
+	return false;
 }

@@ -36,5 +36,12 @@ int bs_imagename_make(const struct bs_imagename *n, char out[BS_DRAFT_PATH],
 /* Finds a name for a finished draft and commits it; drops it on failure. Counts the image. */
 int bs_imagename_commit(struct bs_imagename *n, struct bs_draft *d, const struct bs_mrd_image *head,
 			struct bs_fail *why);
+/*
+ * Is a file of this image there that was written since then (ns since 1970, UTC)? Of a folder; the
+ * last of its names tells. last: the ending of what is written last, where an image has two files:
+ * one that lacks that one was being written by a process that died, and is removed.
+ */
+bool bs_imagename_has(const struct bs_imagename *n, const struct bs_mrd_image *head,
+		      const char *last, int64_t since_ns);
 
 #endif

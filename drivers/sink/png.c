@@ -40,4 +40,9 @@ static int png_put(void *self, const struct bs_mrd_image *head, const char *attr
 	return bs_imagename_commit(n, &d, head, why);
 }
 
-const struct bs_sink bs_sink_png = { "png", png_open, png_put, bs_imagename_free };
+static bool png_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
+{
+	return bs_imagename_has(self, head, ".png", since_ns);
+}
+
+const struct bs_sink bs_sink_png = { "png", png_open, png_put, png_has, bs_imagename_free };

@@ -17,6 +17,8 @@
 #ifndef BS_DRIVERS_SINK_SINK_H
 #define BS_DRIVERS_SINK_SINK_H
 
+#include <stdbool.h>
+
 #include "core/err.h"
 #include "core/mrd.h"
 #include "core/protocol.h"
@@ -27,6 +29,8 @@ struct bs_sink {
 	int (*open)(void **self, const char *target, struct bs_fail *why);
 	int (*put)(void *self, const struct bs_mrd_image *head, const char *attributes,
 		   const void *pixels, struct bs_fail *why);
+	/* This image's file is there, whole, no older than that (ns since 1970); folders only. */
+	bool (*has)(void *self, const struct bs_mrd_image *head, int64_t since_ns);
 	int (*close)(void *self, struct bs_fail *why);
 };
 

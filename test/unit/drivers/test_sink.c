@@ -351,6 +351,45 @@ static void test_mrd(void)
 	      "no image, no file");
 }
 
+/* What a process before this one filed since a time is known; half a pair is removed. */
+static void test_has(void)
+{
+	static const struct {
+		const struct bs_sink *sink;
+		const char *folder;
+	} all[] = { { &bs_sink_png, "has_png" },
+		    { &bs_sink_cfl, "has_cfl" },
+		    { &bs_sink_mrd, "has_mrd" } };
+	struct bs_mrd_image image = head(false, 1);
+	struct bs_fail why = { 0 };
+	struct timespec now;
+	void *self = NULL;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	const int64_t before = (int64_t)now.tv_sec * 1000000000 - 1000000000;
+	const int64_t later = before + INT64_C(3600000000000);
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct bs_sink *s = all[i].sink;
+		struct bs_mrd_image other = head(false, 2);
+
+		CHECK(s->open(&self, make_dir(all[i].folder), &why) == 0 &&
+			      !s->has(self, &image, before),
+		      "%s: nothing is there", s->type);
+		CHECK(bs_sink_put(s, self, &image, "", pixels, &why) == 0 &&
+			      s->has(self, &image, before) && !s->has(self, &image, later),
+		      "%s: what was filed since a time, and not before it", s->type);
+		CHECK(!s->has(self, &other, before), "%s: not another image", s->type);
+		(void)s->close(self, &why);
+	}
+	CHECK(unlink(in_dir("has_cfl/scan0000abcd-s002-i00001.hdr")) == 0 &&
+		      bs_sink_cfl.open(&self, in_dir("has_cfl"), &why) == 0 &&
+		      !bs_sink_cfl.has(self, &image, before) &&
+		      count(in_dir("has_cfl"), ".cfl") == 0,
+	      "half a pair is no image, and goes");
+	(void)bs_sink_cfl.close(self, &why);
+}
+
 static void test_refusals(void)
 {
 	static const struct bs_sink *const all[] = { &bs_sink_png, &bs_sink_cfl, &bs_sink_mrd };
@@ -404,6 +443,7 @@ int main(void)
 	test_not_finite();
 	test_cfl();
 	test_mrd();
+	test_has();
 	test_refusals();
 	CHECK(count(dir, ".part-") == 0 && count(in_dir("pngs"), ".part-") == 0 &&
 		      count(in_dir("cfls"), ".part-") == 0 && count(in_dir("mrds"), ".part-") == 0,
