@@ -44,7 +44,8 @@ static void tell(struct telling *t, const char *key)
 	t->report(t->arg, line);
 }
 
-static bool same(const struct bs_key *k, const struct bs_site *a, const struct bs_site *b)
+/* a, b: of the key's scope. */
+static bool same(const struct bs_key *k, const void *a, const void *b)
 {
 	const char *x = (const char *)a + k->offset;
 	const char *y = (const char *)b + k->offset;
@@ -52,6 +53,14 @@ static bool same(const struct bs_key *k, const struct bs_site *a, const struct b
 			  k->type == BS_KEY_PATH || k->type == BS_KEY_URL || k->type == BS_KEY_CPUS;
 
 	return text ? strcmp(x, y) == 0 : memcmp(x, y, k->size) == 0;
+}
+
+bool bs_live_same(const struct bs_protocol *a, const struct bs_protocol *b)
+{
+	for (size_t i = 0; i < bs_keys_count; i++)
+		if (bs_keys[i].scope == BS_SCOPE_PROTOCOL && !same(&bs_keys[i], a, b))
+			return false;
+	return a->by_header == b->by_header;
 }
 
 static bool is_live(const char *path)

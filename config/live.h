@@ -14,5 +14,7 @@
 
 int bs_live_check(const struct bs_site *is, const struct bs_site *wanted,
 		  void (*report)(void *arg, const char *line), void *arg);
+/* Every key of the two protocols has the same value. */
+bool bs_live_same(const struct bs_protocol *a, const struct bs_protocol *b);
 
 #endif

@@ -53,8 +53,7 @@ static void match(struct checking *c)
 	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++) {
 		c->from[i] = BS_RELOAD_NEW;
 		for (uint32_t j = 0; i < c->next.protocols && j < c->now->protocols; j++)
-			if (memcmp(&c->next.protocol[i], &c->now->protocol[j],
-				   sizeof(c->next.protocol[i])) == 0)
+			if (bs_live_same(&c->next.protocol[i], &c->now->protocol[j]))
 				c->from[i] = j;
 	}
 }

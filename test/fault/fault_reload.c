@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <sys/stat.h>
 
 #include "test/support/service.h"
 
@@ -234,9 +235,36 @@ static void test_others_die(const char *worker, const char *body)
 	CHECK(wait_for(pid) == 0 && good("cart_m", 1) && good("cart", 1), "%s", said());
 }
 
+/* What a process has open, and the memory that the service's processes share. */
+static void sizes(long pid, unsigned *fds, int64_t *shared)
+{
+	char path[128];
+	char name[128];
+	DIR *d;
+
+	*fds = 0;
+	*shared = -1;
+	(void)snprintf(path, sizeof(path), "/proc/%ld/fd", pid);
+	d = opendir(path);
+	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL; (*fds)++) {
+		ssize_t n = readlinkat(dirfd(d), e->d_name, name, sizeof(name) - 1);
+		struct stat st;
+
+		name[n > 0 ? n : 0] = '\0';
+		if (strstr(name, "memfd:boreside") != NULL &&
+		    fstatat(dirfd(d), e->d_name, &st, 0) == 0)
+			*shared = (int64_t)st.st_blocks;
+	}
+	if (d != NULL)
+		(void)closedir(d);
+}
+
 /* Each scan has a reload in its midst; the protocol before and after it differs. */
 static void test_loop(void)
 {
+	const long recon = service_number(&service, "\"name\":\"recon\",\"pid\"", "pid");
+	unsigned fds[2][2] = { { 0 } };
+	int64_t shared[2][2] = { { 0 } };
 	unsigned bad = 0;
 	double held_ms = 0.0;
 
@@ -262,7 +290,16 @@ static void test_loop(void)
 								    : "1e9",
 				  NULL);
 		bad += !good("cart_b", 1);
+		if (i == 1 || i == LOOPS - 1) {
+			sizes(service.pid, &fds[i > 1][0], &shared[i > 1][0]);
+			sizes(recon, &fds[i > 1][1], &shared[i > 1][1]);
+		}
 	}
+	CHECK(shared[0][0] > 0 && memcmp(shared[0], shared[1], sizeof(shared[0])) == 0 &&
+		      memcmp(fds[0], fds[1], sizeof(fds[0])) == 0,
+	      "neither memory nor descriptors grow: %lld and %lld blocks, %u and %u, %u and %u",
+	      (long long)shared[0][0], (long long)shared[1][0], fds[0][0], fds[1][0], fds[0][1],
+	      fds[1][1]);
 	CHECK(bad == 0, "%u scans with a reload in each: none failed (%u)", LOOPS, bad);
 	printf("# headers waited %.1f ms on average\n", held_ms / LOOPS);
 	CHECK(generation() == 5 + (long)LOOPS, "each was taken up");

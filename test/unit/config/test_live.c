@@ -58,5 +58,16 @@ int main(void)
 	wanted.protocols = 3;
 	wanted.protocol[1].coils = 4;
 	CHECK(bs_live_check(&is, &wanted, collect, NULL) == 0, "protocols may change");
+	for (size_t i = live = 0; i < bs_keys_count; i++) {
+		struct bs_protocol *p = &wanted.protocol[0];
+
+		if (bs_keys[i].scope != BS_SCOPE_PROTOCOL)
+			continue;
+		*p = is.protocol[0];
+		((unsigned char *)p)[bs_keys[i].offset] ^= 'a';
+		live += bs_live_same(p, &is.protocol[0]);
+	}
+	CHECK(live == 0 && bs_live_same(&is.protocol[0], &is.protocol[1]),
+	      "each key of a protocol makes it another (%u do not)", live);
 	return check_done();
 }
