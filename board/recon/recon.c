@@ -329,8 +329,9 @@ static void open_scan(struct recon_worker *w, uint64_t entry)
 	w->current = NULL;
 	w->lacking = false;
 	w->uncalibrated = 0;
-	if (!bs_entry_of(entry, id) || scan->protocol >= w->env->site.protocols)
-		return; /* an older scan's, which its ingest left behind */
+	if (!bs_entry_of(entry, id) || !atomic_load(&scan->open) ||
+	    scan->protocol >= w->env->site.protocols)
+		return; /* of a scan that is over: the next one's header is perhaps being written */
 	if (w->armed[scan->protocol] == NULL)
 		return; /* admitted before this process refused the protocol */
 	w->scan = id;
