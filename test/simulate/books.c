@@ -105,15 +105,16 @@ void books_saw(const struct bs_mrd_acq *head, const float *samples)
 	b->mark[seq] |= MARK_THIS_RUN | MARK_PUSHED;
 }
 
-void books_recon_opens(uint64_t session)
+void books_recon_opens(uint64_t session, uint64_t scan)
 {
 	struct book *b = books_find(session);
 
 	if (b == NULL)
 		return;
-	if (b->opened && !b->lost)
+	if (b->opened && b->scan != scan)
 		sim_broken("a scan begins twice");
 	b->opened = true;
+	b->scan = scan;
 	b->ended = false;
 }
 
@@ -140,6 +141,13 @@ void books_killed(void)
 {
 	for (unsigned i = 0; i < books; i++)
 		book[i].killed = true;
+}
+
+void books_forgotten(void)
+{
+	books_lost();
+	for (unsigned i = 0; i < books; i++)
+		book[i].opened = false;
 }
 
 void books_lost(void)

@@ -40,7 +40,8 @@ struct book {
 	bool lost;              /* a process that held some of it has died */
 	bool killed;            /* ingest was, while it took this scan */
 	bool whole;             /* the outcome said that all is well */
-	bool opened;            /* the reconstruction was told of it */
+	bool opened;            /* the reconstruction was told of it, */
+	uint64_t scan;          /* by this number */
 	bool ended;             /* the reconstruction has made its last image */
 	uint64_t made;          /* then: readouts that it has seen in this run */
 	uint64_t gaps;          /* that the service named */
@@ -65,12 +66,14 @@ void books_heard(const struct bs_wire *w, const unsigned char *payload, size_t l
 void books_gap(uint64_t session, uint64_t first, uint64_t count);
 /* The reconstruction saw this. */
 void books_saw(const struct bs_mrd_acq *head, const float *samples);
-void books_recon_opens(uint64_t session);
+void books_recon_opens(uint64_t session, uint64_t scan);
 void books_recon_ends(uint64_t session);
 /* Its successor begins. */
 void books_recon_gone(void);
 /* Ingest is gone; its successor goes on with the scan. */
 void books_killed(void);
+/* Nobody is left who knows of any scan. */
+void books_forgotten(void);
 /* A process that may hold some of the scans is gone: today they may end without it, in words. */
 void books_lost(void);
 /* A message as a log has it. again: from the log's beginning. */

@@ -73,7 +73,7 @@ static bool narrow(void)
 
 static bool hole(void)
 {
-	return scanner_hole(later(13));
+	return scanner_hole(sim_chance(500) ? INT64_MAX : later(13));
 }
 
 static bool sender_stops(void)
@@ -197,6 +197,7 @@ static const struct {
 	{ "sender reads slowly", narrow, 200 },
 	{ "sender stops", sender_stops, 300 },
 	{ "sender killed", sender_killed, 300 },
+	{ "sender ignores its window", scanner_overrun, 200 },
 	{ "sender repeats all", sender_repeats, 300 },
 	{ "recon stops", recon_stops, 300 },
 	{ "ingest killed", kill_ingest, 400 },

@@ -326,8 +326,8 @@ int bs_endpoint_take(struct bs_endpoint *e, const unsigned char **msg, size_t *l
 		return BS_ENDPOINT_TIMEOUT;
 	lent = take(TO_SERVICE, len);
 	*msg = lent;
-	if (books_delivered(lent, *len))
-		service_moment();
+	if (books_delivered(lent, *len) || sim_chance(100))
+		service_moment(9);
 	sim_step();
 	return 0;
 }

@@ -101,12 +101,12 @@ static void open_scan(void)
 
 	give_all();
 	scan = 0;
-	if (!bs_entry_of(entry, atomic_load(&s->id)))
+	if (!bs_entry_of(entry, atomic_load(&s->id)) || !atomic_load(&s->open))
 		return;
 	scan = last_opened = atomic_load(&s->id);
 	session = s->session;
 	readouts = 0;
-	books_recon_opens(session);
+	books_recon_opens(session, scan);
 }
 
 static void count(_Atomic uint64_t *c)

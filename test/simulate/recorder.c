@@ -34,7 +34,7 @@ static void news(void *arg, const char *words)
 	if (sscanf(words, "%llu messages from sequence number %llu on never came", &count,
 		   &first) == 2)
 		books_gap(recorder.session, first, count);
-	service_moment();
+	service_moment(6);
 }
 
 static bool receive(void)

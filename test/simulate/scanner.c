@@ -245,6 +245,14 @@ void scanner_repeat(void)
 	bs_sender_reconnected(&sender, sim_now);
 }
 
+bool scanner_overrun(void)
+{
+	if (sender.state != BS_SENDER_STREAMING)
+		return false;
+	sender.window = sender.window * 8 < BS_SENDER_WINDOW ? sender.window * 8 : BS_SENDER_WINDOW;
+	return true;
+}
+
 bool scanner_hole(int64_t until_ns)
 {
 	if (sender.state != BS_SENDER_STREAMING)

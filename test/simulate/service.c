@@ -37,12 +37,12 @@ static bool dying;
 
 /* ---- what ingest says ---- */
 
-void service_moment(void)
+void service_moment(uint32_t bits)
 {
 	if (dead_ns == 0 || dying || !process_inside() || !sim_chance(300))
 		return;
 	dying = true;
-	process_cut(sim_spread(6));
+	process_cut(sim_spread(bits));
 }
 
 static void take_events(void)
@@ -64,7 +64,7 @@ static void take_events(void)
 void service_hears(void)
 {
 	take_events();
-	service_moment();
+	service_moment(6);
 }
 
 /* ---- what its process does not do here ---- */
@@ -293,7 +293,7 @@ bool service_kill_ingest(int64_t start_ns)
 	if (process_state == PROCESS_DOWN)
 		return false;
 	if (records) /* it has no successor that knows of the scan */
-		books_lost();
+		books_forgotten();
 	books_killed();
 	ingest_gone("killed by signal 9", start_ns);
 	return true;
@@ -329,7 +329,7 @@ bool service_kill_recon(int64_t start_ns, int64_t ready_ns)
 void service_kill(int64_t start_ns)
 {
 	SAY("the service is gone");
-	books_lost();
+	books_forgotten();
 	take_events();
 	kill_process();
 	recon_kill();

@@ -17,8 +17,8 @@ bool service_records(void);
 bool service_ready(void);
 /* Is it only time that wakes it? */
 bool service_idles(void);
-/* Of what ingest calls: it does something that it does seldom. */
-void service_moment(void);
+/* Of what ingest calls: it is a good time for a kill, after up to 2^bits steps, if one is due. */
+void service_moment(uint32_t bits);
 /* Ingest goes on for so many steps; 0: until it sleeps. */
 void service_turn(uint32_t steps);
 /* What ingest wants to be logged. */
