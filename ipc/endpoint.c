@@ -33,7 +33,9 @@
 
 #define SOCKET_BUFFER_BYTES (4 * 1024 * 1024)
 #define RECONNECT_MS        20
-#define SOCKET_UMASK        0117 /* leaves rw-rw---- */
+#define SOCKET_UMASK        0117                /* leaves rw-rw---- */
+#define LEAVING_NS          INT64_C(1000000000) /* until a process that was killed is gone */
+#define LOOK_NS             INT64_C(2000000)
 #define IPC                 "ipc://"
 #define TCP                 "tcp://"
 
@@ -157,7 +159,7 @@ int bs_endpoint_check(const char *url, const char *made, struct bs_fail *why)
 }
 
 /* nn_bind would delete any file at the path: only a socket that nobody serves may be deleted. */
-static int clear_path(const char *url, struct bs_fail *why)
+static int clear_path(const char *url, bool *served, struct bs_fail *why)
 {
 	const char *path = url + strlen(IPC);
 	struct stat st;
@@ -170,11 +172,26 @@ static int clear_path(const char *url, struct bs_fail *why)
 				       : bs_fail(why, BS_ERR_IO, "%s: %s", url, strerror(errno));
 	if (!S_ISSOCK(st.st_mode))
 		return not_a_socket(url, why);
-	if (alive(path))
+	*served = alive(path);
+	if (*served)
 		return bs_fail(why, BS_ERR_IO, "%s: another process serves it", url);
 	if (unlink(path) != 0 && errno != ENOENT)
 		return bs_fail(why, BS_ERR_IO, "%s: %s", url, strerror(errno));
 	return 0;
+}
+
+/* A process that was killed may serve it for a moment still: that is waited for. */
+static int await_path(const char *url, struct bs_fail *why)
+{
+	const int64_t until = bs_now_ns() + LEAVING_NS;
+	bool served = false;
+	int rc = clear_path(url, &served, why);
+
+	while (rc != 0 && served && bs_now_ns() < until) {
+		bs_sleep_ns(LOOK_NS);
+		rc = clear_path(url, &served, why);
+	}
+	return rc;
 }
 
 static int set_int(struct bs_endpoint *e, int level, int option, int value)
@@ -235,7 +252,7 @@ int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const ch
 	if (rc != 0)
 		return rc;
 	if (ipc)
-		rc = clear_path(url, why);
+		rc = await_path(url, why);
 	if (rc == 0) {
 		before = umask(SOCKET_UMASK);
 		if (nn_bind(e->socket, url) < 0)

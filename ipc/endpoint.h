@@ -5,9 +5,9 @@
  * allocate, and nanomsg itself allocates once per message on each side; nothing else here does.
  *
  * URLs: ipc://PATH (its directory must exist; the socket is made for owner and group only; a stale
- * socket is replaced, a live one or any other file is refused) and tcp://127.x.y.z:PORT. Other
- * addresses, ws:// and inproc:// are refused (BS_ERR_CONFIG): the first leave the machine, with the
- * last two nanomsg may abort the process.
+ * socket is replaced; one that is served, still after a second, or any other file is refused) and
+ * tcp://127.x.y.z:PORT. Other addresses, ws:// and inproc:// are refused (BS_ERR_CONFIG): the first
+ * leave the machine, with the last two nanomsg may abort the process.
  *
  * A send that succeeds says only that nanomsg has queued the message. A message beyond the
  * receiver's message_max is lost and the connection made anew; the last messages before close may

@@ -186,6 +186,8 @@ static bool has_ended(pid_t pid)
 
 static void end(pid_t pid)
 {
+	if (pid <= 0) /* fork has failed */
+		exit(1);
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 }
@@ -246,6 +248,10 @@ static void await_successor(struct round *r, const char *worker, pid_t old)
 	pid_t next = -1;
 	int64_t now = bs_now_ns();
 
+	if (old <= 0) {
+		r->ready_ms = -1.0;
+		return;
+	}
 	(void)kill(old, SIGKILL);
 	AWAIT((next = ready_pid(worker)) > 0 && next != old);
 	r->ready_ms = next > 0 && next != old ? (double)(bs_now_ns() - now) * 1e-6 : -1.0;
@@ -486,8 +492,11 @@ int main(int argc, char **argv)
 				 NULL) &&
 		      prepare(),
 	      "a service, an archive, and a scan that nobody disturbs");
-	for (unsigned i = 0; i < kills && check_failed == 0; i++)
+	for (unsigned i = 0; i < kills && check_failed == 0; i++) {
 		run(&rounds[i], i);
+		if (rounds[i].ready_ms < 0.0)
+			CHECK(false, "round %u: %s is ready again", i, names[rounds[i].victim]);
+	}
 	CHECK(good_scan(20), "after %u kills a scan that nobody disturbs is good", kills);
 	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0 &&
 		      service_number(&service, "\"images\",\"slots\"", "in_use") == 0,

@@ -341,6 +341,34 @@ static void signals_and_waits(void)
 	(void)close(event);
 }
 
+static void *close_soon(void *arg)
+{
+	await_pause_ms(100);
+	bs_endpoint_close(arg);
+	return NULL;
+}
+
+/* Who was killed may hold the socket for a moment: a successor waits for it, not for ever. */
+static void leaving(void)
+{
+	struct bs_endpoint first;
+	struct bs_endpoint second;
+	struct bs_fail why = { 0 };
+	pthread_t thread;
+
+	CHECK(bs_endpoint_bind(&first, BS_ENDPOINT_STATUS, url_of("leaving"), MAX, &why) == 0 &&
+		      bs_endpoint_bind(&second, BS_ENDPOINT_STATUS, url_of("leaving"), MAX, &why) ==
+			      BS_ERR_IO &&
+		      strstr(why.text, "another process serves it") != NULL,
+	      "a socket that is served is refused: %s", why.text);
+	CHECK(pthread_create(&thread, NULL, close_soon, &first) == 0, "it is closed soon");
+	CHECK(bs_endpoint_bind(&second, BS_ENDPOINT_STATUS, url_of("leaving"), MAX, &why) == 0,
+	      "and then taken over: %s", why.text);
+	(void)pthread_join(thread, NULL);
+	bs_endpoint_close(&second);
+	(void)unlink(in_dir("leaving"));
+}
+
 int main(void)
 {
 	uint64_t seed = 3;
@@ -355,6 +383,7 @@ int main(void)
 	bs_endpoint_tune_malloc(MAX);
 	refusals();
 	socket_files();
+	leaving();
 	pair_on(url_of("pair"));
 	(void)snprintf(tcp, sizeof(tcp), "tcp://127.%d.%d.%d:%d", getpid() >> 16 & 0xff,
 		       getpid() >> 8 & 0xff, 1 + (getpid() & 0x7f), 20000 + getpid() % 10000);
