@@ -85,21 +85,21 @@ bool bs_emit_begin(struct emit *e, struct bs_image_meta *m)
 {
 	struct bs_totals *totals = &e->env->shm.s->totals;
 	struct bs_fail why;
+	uint32_t blame;
 
 	if (atomic_load(&m->done) & BS_EMIT_FAILED)
 		return false;
 	if (atomic_exchange(&m->inside, 1) == 0)
 		return true;
 	atomic_fetch_add(&totals->repeated, 1);
-	if (atomic_fetch_add(&m->tries, 1) + 1 < BS_EMIT_TRIES)
+	blame = atomic_load(&e->env->me->killed) ? 1 : BS_EMIT_BLAME;
+	if (atomic_fetch_add(&m->tries, blame) + blame < BS_EMIT_MOST)
 		return true;
 	bs_emit_give_up(e, m);
 	atomic_fetch_add(&totals->lost, 1);
 	(void)bs_fail(&why, BS_ERR_ABORTED,
-		      "image %llu of scan %llu was in hand when emit ended %u times: it is given "
-		      "up",
-		      (unsigned long long)m->image.number, (unsigned long long)m->scan,
-		      BS_EMIT_TRIES);
+		      "image %llu of scan %llu was in hand whenever emit ended: it is given up",
+		      (unsigned long long)m->image.number, (unsigned long long)m->scan);
 	bs_emit_fault(e, &why);
 	return false;
 }

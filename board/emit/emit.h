@@ -28,7 +28,8 @@
 #include "drivers/sink/sink.h"
 #include "ipc/endpoint.h"
 
-#define BS_EMIT_TRIES  2u         /* an image that ended this process so often is given up */
+#define BS_EMIT_BLAME  4u /* an image in hand when this process crashed or hung; killed: 1 */
+#define BS_EMIT_MOST   8u /* an image of so much blame is given up */
 #define BS_EMIT_STORED (1u << 29) /* done: it is where those that ask get it */
 #define BS_EMIT_SENT   (1u << 30) /* done: viewers and archive had their turn */
 #define BS_EMIT_FAILED (1u << 31) /* done: it could not be made a message, or was given up */

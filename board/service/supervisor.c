@@ -130,6 +130,8 @@ static void take_end(struct supervisor *v, int who, int status)
 	atomic_store(&w->phase, BS_PHASE_DOWN);
 	atomic_store(&w->busy, 0);
 	write_end(w, status, c->stopping);
+	atomic_store(&w->killed,
+		     !c->stopping && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	c->stopping = false;
 	bs_reload_lost(v, who);
 	uint32_t freed = bs_shm_recover(&v->shm, (enum bs_worker)who, &why);

@@ -70,7 +70,7 @@ struct bs_image_meta {
 	int64_t sender_ns;          /* time_ns of the last readout that it needed */
 	uint32_t attributes_len;    /* emit: they end right before the pixels */
 	_Atomic uint32_t inside; /* emit: 1 while it is being handed on: who dies then is suspect */
-	_Atomic uint32_t tries;  /* emit: times that a process ended with it in hand */
+	_Atomic uint32_t tries;  /* emit: its share in the ends of processes (emit.h) */
 	_Atomic uint32_t done; /* emit: bit i: sink i has had it; so a successor does not repeat */
 	_Atomic uint32_t takers; /* emit: how many took it */
 };

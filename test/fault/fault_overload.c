@@ -375,6 +375,38 @@ static void test_hung_disk(const char *policy, bool spill)
 	stop();
 }
 
+/* Emit is killed again and again with an image in hand, which is not the image's fault. */
+static void test_killed_in_hand(void)
+{
+	char hook[512];
+	char dir[160];
+	const char *gate = hang_disk(hook);
+
+	if (gate == NULL)
+		return;
+	if (!start("archive = \"keep_newest\";", "sinks = ( { type = \"cfl\"; dir = \"out\"; } );",
+		   hook))
+		return;
+	CHECK(accepted(), "a scan begins");
+	for (unsigned i = 0; i < 32; i++)
+		(void)peer_acq(&p, "big", i, 0);
+	for (long n = 1; n <= 4; n++) {
+		CHECK(reaches("cfl", "taken", 1) == 1, "its image is in hand while the disk hangs");
+		long pid = service_number(&service, "\"name\":\"emit\"", "pid");
+
+		CHECK(pid > 0 && kill((pid_t)pid, SIGKILL) == 0 &&
+			      service_reaches(&service, "\"name\":\"emit\"", "restarts", n) == n,
+		      "emit is killed, %ld times", n);
+	}
+	(void)unlink(gate);
+	(void)snprintf(dir, sizeof(dir), "%s/out", service.dir);
+	CHECK(peer_end(&p, 32) && p.outcome.code == 0 && p.outcome.images == 1 &&
+		      files_in(dir, ".hdr") == 1,
+	      "when the disk is back, the image is filed: %u undelivered, %s",
+	      p.outcome.undelivered, p.outcome.text);
+	stop();
+}
+
 /* The service ends while the disk hangs: what waits is spilled, the one in hand is lost, and said.
  */
 static void test_hung_end(void)
@@ -557,6 +589,7 @@ int main(void)
 	test_hung_disk("keep_newest", false);
 	test_hung_disk("spill", true);
 	test_hung_end();
+	test_killed_in_hand();
 	test_no_folder();
 	test_emit_dies();
 	test_broken_folders();
