@@ -285,31 +285,52 @@ int bs_images_start(struct bs_images **out, struct emit *e, struct bs_fail *why)
 	return rc == 0 ? 0 : bs_fail(why, BS_ERR_NOMEM, "the images' thread: %s", strerror(rc));
 }
 
-/* Somebody is there who has not had all. */
-static bool somebody_wants(struct bs_images *im)
+/* Somebody is there who has not had all. have: grows with each image that one has. */
+static bool somebody_wants(struct bs_images *im, uint64_t *have)
 {
 	const int64_t now = bs_now_ns();
 	struct bs_store_counts c = { 0 };
 	bool wants = false;
 
+	*have = 0;
 	(void)pthread_mutex_lock(&im->lock);
 	if (im->store != NULL)
 		bs_store_count(im->store, &c);
-	for (uint32_t i = 0; i < BS_STORE_TAKERS; i++)
-		wants = wants || (im->heard[i].name[0] != '\0' && im->heard[i].cursor < c.last &&
-				  now - im->heard[i].at_ns < HERE_NS);
+	for (uint32_t i = 0; i < BS_STORE_TAKERS; i++) {
+		if (im->heard[i].name[0] == '\0')
+			continue;
+		*have += im->heard[i].cursor;
+		wants = wants ||
+			(im->heard[i].cursor < c.last && now - im->heard[i].at_ns < HERE_NS);
+	}
 	(void)pthread_mutex_unlock(&im->lock);
 	return wants;
 }
 
+/* As long as the stop allows, while those that ask go on having more. */
+static void finish(struct bs_images *im)
+{
+	const struct bs_shared *s = im->e->env->shm.s;
+	int64_t since_ns = bs_now_ns();
+	uint64_t before = 0;
+	uint64_t have;
+
+	while (somebody_wants(im, &have) && bs_now_ns() - since_ns < BS_IMAGES_LAST_NS &&
+	       bs_now_ns() < atomic_load(&s->end_by_ns)) {
+		if (have != before)
+			since_ns = bs_now_ns();
+		before = have;
+		bs_sleep_ns(2000000);
+		bs_worker_beat(im->e->env);
+	}
+}
+
 void bs_images_stop(struct bs_images *im)
 {
-	const int64_t until = bs_now_ns() + BS_IMAGES_LAST_NS;
-
 	if (im == NULL)
 		return;
-	while (im->has_thread && somebody_wants(im) && bs_now_ns() < until)
-		bs_sleep_ns(2000000);
+	if (im->has_thread)
+		finish(im);
 	atomic_store(&im->quit, true);
 	if (im->has_thread)
 		(void)pthread_join(im->thread, NULL);

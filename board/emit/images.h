@@ -4,7 +4,8 @@
  * start -> put* -> stop. put, the files' thread's, stores an image (drivers/log/store.h) before its
  * slot is given back: from then on it outlives this process. A thread of its own answers; asking
  * for what follows N says that N and all before it are safe with this taker. stop: after the last
- * put; waits while somebody who is asking has not had all, at most BS_IMAGES_LAST_NS.
+ * put; waits while somebody who is asking has not had all, as long as the stop allows, but at most
+ * BS_IMAGES_LAST_NS for one image.
  * The store is overload.spill_dir/images, bounded by spill_mib, or, without that folder,
  * run_dir/images with `queue` images. It is opened by whichever thread needs it first, and tried
  * again with each image: an emit starts though its disk hangs or is gone.

@@ -16,6 +16,9 @@
 #define SCANS   6u
 #define FRAMES  12u
 
+#define SLOW_IMAGES 12u /* and so long for each: in all longer than BS_IMAGES_LAST_NS */
+#define SLOW_MS     300
+
 static struct service service;
 static struct peer p;
 static char folder[160];
@@ -229,14 +232,23 @@ static int question(struct bs_endpoint *s, const void *bytes, size_t len, int *c
 	return w.kind;
 }
 
-static int next_of(struct bs_endpoint *s, unsigned kind, const char *name, int *code)
+static int ask(struct bs_endpoint *s, struct bs_wire w, const char *name, int *code)
 {
 	unsigned char msg[BS_WIRE_BYTES + BS_WIRE_TAKER];
-	struct bs_wire w = { .kind = (uint16_t)kind };
 
 	bs_wire_put_next(msg + BS_WIRE_BYTES, name);
 	bs_wire_encode(msg, &w, msg + BS_WIRE_BYTES, BS_WIRE_TAKER);
 	return question(s, msg, sizeof(msg), code);
+}
+
+static int next_of(struct bs_endpoint *s, unsigned kind, const char *name, int *code)
+{
+	return ask(s, (struct bs_wire){ .kind = (uint16_t)kind }, name, code);
+}
+
+static int ask_after(struct bs_endpoint *s, uint64_t had, int *code)
+{
+	return ask(s, (struct bs_wire){ .kind = BS_WIRE_NEXT, .seq = had }, "slow", code);
 }
 
 /* What is no question is refused in words, and does no harm. */
@@ -295,6 +307,33 @@ static void test_stop(void)
 	service_remove(&service);
 }
 
+/* A drain waits for an archive that takes its time over each image, longer than any fixed limit. */
+static void test_slow(void)
+{
+	struct bs_endpoint s;
+	char url[160];
+	unsigned had = 0;
+	int code = 0;
+
+	if (!start("overload: { queue = 64; };\n"))
+		return;
+	(void)snprintf(url, sizeof(url), "ipc://%s/run/images.ipc", service.dir);
+	CHECK(bs_endpoint_connect(&s, BS_ENDPOINT_IMAGES_ASK, url, 1 << 20, NULL) == 0 &&
+		      ask_after(&s, 0, &code) == BS_WIRE_NONE,
+	      "an archive asks, and nothing follows");
+	CHECK(peer_good_scan(&p, "cart", SLOW_IMAGES), "a scan of %u images", SLOW_IMAGES);
+	CHECK(ask_after(&s, 0, &code) == BS_WIRE_STORED && kill(service.pid, SIGUSR1) == 0,
+	      "the archive begins to take them, and the service is told to drain");
+	peer_close(&p);
+	while (ask_after(&s, had, &code) == BS_WIRE_STORED && ++had < SLOW_IMAGES)
+		await_pause_ms(SLOW_MS);
+	(void)ask_after(&s, had, &code);
+	CHECK(had == SLOW_IMAGES, "it has all %u", had);
+	CHECK(service_wait(&service) == 0, "then the service ends with 0");
+	bs_endpoint_close(&s);
+	service_remove(&service);
+}
+
 /* Without a folder the newest images are kept, and who was known misses the others by name. */
 static void test_bounded(void)
 {
@@ -327,6 +366,7 @@ int main(void)
 	test_deleted();
 	test_refused();
 	test_stop();
+	test_slow();
 	test_bounded();
 	return check_done();
 }
