@@ -130,7 +130,7 @@ simulate: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) $(SIMULATE)
 	@$(SIMULATE) --schedules $(SCHEDULES)
 
-tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
+tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so $(B)/test/support/fail_hook.so \
        $(B)/test/support/block_hook.so
 tools: $(TOOLS)
 

@@ -378,7 +378,7 @@ static void judge(unsigned broken[PROMISES][VICTIMS])
 		bad[WHOLE] = r->words && (r->code != 0 || r->acquisitions != FRAMES * LINES);
 		for (int p = 0; p < PROMISES; p++) {
 			broken[p][r->victim] += bad[p];
-			if (bad[p] && promised[p][r->victim])
+			if (bad[p])
 				say_broken(i, there, twice);
 		}
 	}

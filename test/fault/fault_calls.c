@@ -1,0 +1,131 @@
+/*
+ * test/fault/fault_calls.c - each allocation, open, mmap, write, socket, thread and process of the
+ * service's start, its arming and its first scan fails once in turn, in each of its processes
+ *
+ * usage: BORESIDE=path BUILD=dir fault_calls [stride]; without, the first call of each group alone;
+ * a stride of 1 is every call. The service either refuses to start, with status 1 and words, or
+ * it stands, ends a scan in words and itself with 0. Nobody dies of a signal.
+ */
+#define _GNU_SOURCE
+#include "test/support/service.h"
+
+#define MOST 4000
+
+static struct service service;
+static struct peer p;
+static char hook[300], flag[128];
+
+static const char body[] =
+	"endpoints: { images = \"ipc://run/images.ipc\"; };\n" SERVICE_SINKS SERVICE_PROTOCOLS;
+
+/* Until it has ended, or takes scans. */
+static bool stands(void)
+{
+	static char doc[200000];
+
+	AWAIT(service_ended(&service) || (service_ask_once(&service, "json", doc, sizeof(doc)) &&
+					  strstr(doc, "\"state\":\"idle\"") != NULL));
+	return !service_ended(&service);
+}
+
+static bool ends_in_words(void)
+{
+	if (!peer_begin(&p, "cart"))
+		return p.w.kind == BS_WIRE_REFUSE && p.answer.text[0] != '\0';
+	for (unsigned i = 0; i < 32; i++)
+		if (!peer_acq(&p, "cart", i, 0))
+			return false;
+	if (!peer_end(&p, 32))
+		return false;
+	return p.outcome.code == 0 ? p.outcome.images == 1 : p.outcome.text[0] != '\0';
+}
+
+/* The service's life with that call failing. NULL: all is as it should be; else what is not. */
+static const char *live(void)
+{
+	const char *wrong = NULL;
+	bool up;
+	int status;
+
+	if (!service_spawn(&service, hook))
+		return "it is not started";
+	up = stands();
+	if (up) {
+		if (!peer_open(&p, &service) || !ends_in_words())
+			wrong = "the scan has no end";
+		peer_close(&p);
+	}
+	status = up ? service_stop(&service) : service_wait(&service);
+	if (wrong == NULL && status != (up ? 0 : 1))
+		wrong = "its exit status";
+	if (wrong == NULL && !up && !service_logged(&service, ": "))
+		wrong = "no words";
+	return wrong == NULL && service_logged(&service, "died: signal") ? "a signal" : wrong;
+}
+
+/* *struck: there was such a call. */
+static const char *fail(const char *role, const char *call, int n, bool *struck)
+{
+	const char *wrong;
+	char number[16];
+
+	memset(&service, 0, sizeof(service));
+	(void)snprintf(service.dir, sizeof(service.dir), "/tmp/boreside-test-XXXXXX");
+	if (mkdtemp(service.dir) == NULL || !service_write_site(&service, SERVICE_PATIENT, body))
+		return "no folder";
+	(void)snprintf(flag, sizeof(flag), "%s/struck", service.dir);
+	(void)snprintf(number, sizeof(number), "%d", n);
+	(void)setenv("FAIL_ROLE", role, 1);
+	(void)setenv("FAIL_CALL", call, 1);
+	(void)setenv("FAIL_AT", number, 1);
+	(void)setenv("FAIL_FLAG", flag, 1);
+	wrong = live();
+	*struck = access(flag, F_OK) == 0;
+	if (wrong != NULL)
+		service_print_log(&service);
+	service_remove(&service);
+	return wrong;
+}
+
+static void fail_all(const char *role, const char *call, int stride)
+{
+	bool struck = true;
+	int times = 0;
+	int n = 1;
+
+	for (; struck && n < MOST; n += stride) {
+		const char *wrong = fail(role, call, n, &struck);
+
+		times += struck;
+		if (wrong != NULL)
+			CHECK(false, "%s: call %d for %s fails: %s", role, n, call, wrong);
+	}
+	CHECK(times > 0 && (!struck || stride == MOST),
+	      "%s: %d of its calls for %s failed, one in a life", role, times, call);
+}
+
+int main(int argc, char **argv)
+{
+	/* what each calls at all */
+	static const struct {
+		const char *role, *calls[7];
+	} all[] = {
+		{ "serve", { "memory", "mmap", "open", "file", "descriptor", "process" } },
+		{ "ingest", { "memory", "mmap", "socket" } },
+		{ "recon", { "memory", "mmap" } },
+		{ "emit", { "memory", "mmap", "open", "file", "socket", "process" } },
+	};
+	const int stride = argc > 1 && atoi(argv[1]) > 0 ? atoi(argv[1]) : MOST;
+
+	(void)snprintf(hook, sizeof(hook), "%.256s/test/support/fail_hook.so",
+		       getenv("BUILD") != NULL ? getenv("BUILD") : "");
+	if (CHECK_SANITIZED || access(hook, R_OK) != 0) {
+		SKIP("calls that fail: %s", CHECK_SANITIZED ? "the sanitizer has its own malloc"
+							    : "no test/support/fail_hook.so");
+		return check_done();
+	}
+	for (size_t r = 0; r < sizeof(all) / sizeof(all[0]); r++)
+		for (size_t c = 0; all[r].calls[c] != NULL; c++)
+			fail_all(all[r].role, all[r].calls[c], stride);
+	return check_done();
+}

@@ -1,0 +1,227 @@
+/*
+ * test/support/fail_hook.c - one call of the program fails, as a preloaded object (LD_PRELOAD)
+ *
+ * FAIL_ROLE (serve, ingest, recon or emit), FAIL_CALL (a group below) and FAIL_AT say which
+ * process, which functions and which of their calls, from 1; FAIL_FLAG is a file that is made then:
+ * it fails once, a successor's calls are let through. Calls count that the program itself makes.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+extern void *__libc_malloc(size_t n);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *p, size_t n);
+extern void *__libc_memalign(size_t align, size_t n);
+int nn_socket(int domain, int protocol);
+int nn_bind(int s, const char *url);
+
+static const char *wanted, *flag;
+static long at;
+static _Atomic long count;
+static uintptr_t first, last; /* of the program */
+
+static int note_program(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+		const uintptr_t end = begin + info->dlpi_phdr[i].p_memsz;
+
+		if (info->dlpi_phdr[i].p_type != PT_LOAD)
+			continue;
+		first = first == 0 || begin < first ? begin : first;
+		last = end > last ? end : last;
+	}
+	return 1; /* the program is the first */
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	const char *role = getenv("FAIL_ROLE");
+	char line[256] = "";
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, line, sizeof(line) - 1) : 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	flag = getenv("FAIL_FLAG");
+	if (role == NULL || flag == NULL || getenv("FAIL_AT") == NULL || n <= 0 ||
+	    memmem(line, (size_t)n, role, strlen(role)) == NULL || access(flag, F_OK) == 0)
+		return;
+	(void)dl_iterate_phdr(note_program, NULL);
+	at = atol(getenv("FAIL_AT"));
+	wanted = getenv("FAIL_CALL");
+}
+
+static bool fails(const char *group, const void *from, int error)
+{
+	if (wanted == NULL || (uintptr_t)from < first || (uintptr_t)from >= last ||
+	    strcmp(group, wanted) != 0 || atomic_fetch_add(&count, 1) + 1 != at)
+		return false;
+	(void)close((int)syscall(SYS_openat, AT_FDCWD, flag, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	errno = error;
+	return true;
+}
+
+#define FAILS(group, error) fails(group, __builtin_return_address(0), error)
+#define REAL(name)          ((__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name))
+
+/* memory */
+
+void *malloc(size_t n)
+{
+	return FAILS("memory", ENOMEM) ? NULL : __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return FAILS("memory", ENOMEM) ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t n)
+{
+	return FAILS("memory", ENOMEM) ? NULL : __libc_realloc(p, n);
+}
+
+void *aligned_alloc(size_t align, size_t n)
+{
+	return FAILS("memory", ENOMEM) ? NULL : __libc_memalign(align, n);
+}
+
+int posix_memalign(void **p, size_t align, size_t n)
+{
+	if (FAILS("memory", ENOMEM))
+		return ENOMEM;
+	*p = __libc_memalign(align, n);
+	return *p != NULL ? 0 : ENOMEM;
+}
+
+void *mmap(void *p, size_t n, int prot, int flags, int fd, off_t offset)
+{
+	if (FAILS("mmap", ENOMEM))
+		return MAP_FAILED;
+	return (void *)syscall(SYS_mmap, p, n, prot, flags, fd, offset);
+}
+
+/* files */
+
+int open(const char *path, int flags, ...)
+{
+	va_list more;
+	int mode;
+
+	if (FAILS("open", EMFILE))
+		return -1;
+	va_start(more, flags);
+	mode = va_arg(more, int);
+	va_end(more);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+int openat(int folder, const char *path, int flags, ...)
+{
+	va_list more;
+	int mode;
+
+	if (FAILS("open", EMFILE))
+		return -1;
+	va_start(more, flags);
+	mode = va_arg(more, int);
+	va_end(more);
+	return (int)syscall(SYS_openat, folder, path, flags, mode);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	return FAILS("open", EMFILE) ? NULL : REAL(fopen)(path, mode);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+	return FAILS("file", ENOSPC) ? -1 : REAL(mkdir)(path, mode);
+}
+
+int ftruncate(int fd, off_t n)
+{
+	return FAILS("file", ENOSPC) ? -1 : REAL(ftruncate)(fd, n);
+}
+
+ssize_t pwrite(int fd, const void *from, size_t n, off_t where)
+{
+	return FAILS("file", EIO) ? -1 : REAL(pwrite)(fd, from, n, where);
+}
+
+int fsync(int fd)
+{
+	return FAILS("file", EIO) ? -1 : REAL(fsync)(fd);
+}
+
+int fdatasync(int fd)
+{
+	return FAILS("file", EIO) ? -1 : REAL(fdatasync)(fd);
+}
+
+int flock(int fd, int how)
+{
+	return FAILS("file", ENOLCK) ? -1 : REAL(flock)(fd, how);
+}
+
+/* descriptors, sockets, threads, processes */
+
+int memfd_create(const char *name, unsigned flags)
+{
+	return FAILS("descriptor", EMFILE) ? -1 : REAL(memfd_create)(name, flags);
+}
+
+int eventfd(unsigned n, int flags)
+{
+	return FAILS("descriptor", EMFILE) ? -1 : REAL(eventfd)(n, flags);
+}
+
+int signalfd(int fd, const sigset_t *set, int flags)
+{
+	return FAILS("descriptor", EMFILE) ? -1 : REAL(signalfd)(fd, set, flags);
+}
+
+int nn_socket(int domain, int protocol)
+{
+	return FAILS("socket", EMFILE) ? -1 : REAL(nn_socket)(domain, protocol);
+}
+
+int nn_bind(int s, const char *url)
+{
+	return FAILS("socket", ENODEV) ? -1 : REAL(nn_bind)(s, url);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+	return FAILS("process", EAGAIN) ? EAGAIN : REAL(pthread_create)(thread, attr, run, arg);
+}
+
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *files,
+		const posix_spawnattr_t *attr, char *const argv[], char *const environment[])
+{
+	return FAILS("process", EAGAIN)
+		       ? EAGAIN
+		       : REAL(posix_spawn)(pid, path, files, attr, argv, environment);
+}
