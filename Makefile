@@ -199,6 +199,9 @@ $(B)/test/unit/board/test_spill_faults: private SAN += \
 $(B)/test/unit/drivers/log/test_log_faults: private SAN += $(call wrap,open openat pwrite \
 	fdatasync fsync ftruncate fchmod flock renameat2 unlinkat getrandom)
 
+# and test_keeper one that is full, or hangs
+$(B)/test/unit/board/log/test_keeper: private SAN += $(call wrap,pwrite fdatasync)
+
 # these count what is allocated after arm, choose between NCCL and copies, or both
 ifeq ($(GPU),1)
 DEVICES := $(patsubst %.c,$(B)/%,$(wildcard test/twin/twin_devices*.c))

@@ -32,6 +32,7 @@ static const char *const sums[] = { "exact", "nufft", NULL };
 static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
 static const char *const policies[] = { "wait", "keep_newest", "spill", NULL };
+static const char *const log_modes[] = { "off", "relaxed", "durable", NULL };
 static const char *const waits[] = { "block", "poll", NULL };
 static const char *const misses[] = { "flag", "shed", "stop", NULL };
 static const char *const admissions[] = { "measure", "trust", NULL };
@@ -146,6 +147,18 @@ S("overload.spill_dir", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, overload.spill_dir,
 S("overload.spill_mib", BS_KEY_INT, "MiB", "1024", 1, 1048576, NULL, overload.spill_mib,
   "spill: at most so much for each taker, at least one image; beyond it the oldest in memory is "
   "shed and counted"),
+
+S("log.dir", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, log.dir,
+  "folder of the scans' logs (board/doc/LOG.md), of one service alone; \"\": no log is kept"),
+S("log.mode", BS_KEY_WORD, "", "\"durable\"", 0, 0, log_modes, log.mode,
+  "with log.dir: when a sender may forget a message; durable: it is on the disk; relaxed: it is "
+  "written, a loss of power may take the last ones; off: it is in memory, no log is kept"),
+S("log.buffer_mib", BS_KEY_INT, "MiB", "64", 32, 16384, NULL, log.buffer_mib,
+  "messages that wait for the disk; should hold what comes in a second"),
+S("log.keep_mib", BS_KEY_LONG, "MiB", "0", 0, 1073741824, NULL, log.keep_mib,
+  "after each scan the oldest logs go until they are no more than this; 0: any"),
+S("log.keep_hours", BS_KEY_NUMBER, "h", "0.0", 0, 1000000, NULL, log.keep_hours,
+  "logs that were last written to longer ago go, too; 0: none"),
 
 K("type", BS_KEY_WORD_TEXT, "", NULL, 0, 0, sink_types, type,
   "png: windowed magnitude for looking; cfl: BART files; mrd: one MRD .h5 for each scan"),

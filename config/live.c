@@ -16,6 +16,7 @@ static const struct {
 	{ "realtime.", "threads are set up" },
 	{ "gpu.", "devices are set up" },
 	{ "overload.", "takers are opened" },
+	{ "log.", "the shared memory is laid out" },
 	{ "sinks", "takers are opened" },
 	{ "node.acq_slots", "the shared memory is laid out" },
 	{ "node.image_slots", "the shared memory is laid out" },

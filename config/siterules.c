@@ -144,6 +144,25 @@ static void rule_spill(const struct bs_reading *r, const struct bs_scope *s,
 			(unsigned long long)((need + (1u << 20) - 1) >> 20));
 }
 
+static void rule_log(const struct bs_reading *r, const struct bs_scope *s,
+		     const struct bs_site *site, const struct bs_scope *protocols)
+{
+	uint64_t most = 0;
+
+	if (!sound(s, "log.dir", "log.mode", "log.buffer_mib", NULL))
+		return;
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		if (!sound(&protocols[i], "coils", "samples", "discard", NULL))
+			return;
+		if (bs_pools_acq_message(&site->protocol[i]) > most)
+			most = bs_pools_acq_message(&site->protocol[i]);
+	}
+	if (bs_site_logs(site) && most > (uint64_t)site->log.buffer_mib << 18)
+		fault_near(r, s, "log.buffer_mib", "log.dir",
+			   "%u MiB do not hold four messages of %llu bytes", site->log.buffer_mib,
+			   (unsigned long long)most);
+}
+
 void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *sinks, const struct bs_scope *protocols)
 {
@@ -155,6 +174,7 @@ void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const s
 		      site->stall_ms, site->heartbeat_ms);
 	rule_endpoints(r, s, site);
 	rule_spill(r, s, site, protocols);
+	rule_log(r, s, site, protocols);
 	for (uint32_t i = 0; i < site->sinks; i++) {
 		if (!sound(&sinks[i], "type", "dir", NULL))
 			continue;

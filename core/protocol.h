@@ -243,6 +243,22 @@ enum bs_policy {
 	BS_POLICY_SPILL        /* the same, but the oldest goes to disk while there is room */
 };
 
+/* What is known of a message before its sender may forget it. */
+enum bs_log_mode {
+	BS_LOG_MODE_OFF,     /* it is in memory */
+	BS_LOG_MODE_RELAXED, /* it is written to the scan's log */
+	BS_LOG_MODE_DURABLE  /* and on the disk */
+};
+
+/* The logs of scans: group log of a site file. */
+struct bs_log_spec {
+	char dir[BS_PATH_MAX_]; /* "": none are kept */
+	double keep_hours;      /* since the last write to one; 0: any */
+	uint64_t keep_mib;      /* of all logs; 0: any */
+	enum bs_log_mode mode;
+	uint32_t buffer_mib; /* of messages that wait for the disk */
+};
+
 struct bs_overload {
 	char spill_dir[BS_PATH_MAX_];
 	uint32_t spill_mib; /* of each taker */
@@ -263,6 +279,7 @@ struct bs_site {
 	uint32_t acq_slots;               /* shared pool, readouts */
 	uint32_t image_slots;             /* shared pool, images */
 	uint32_t memory_mib; /* shared pools and all protocols' plans together: at most this */
+	struct bs_log_spec log;
 	double heartbeat_ms;
 	double drain_s;  /* after SIGTERM, for the scan in flight, and again for its images */
 	double stall_ms; /* a worker that makes no progress for this long is replaced */
@@ -277,6 +294,12 @@ struct bs_site {
 	struct bs_protocol protocol[BS_PROTOCOLS_MAX];
 	uint32_t protocols;
 };
+
+/* Its scans are logged. */
+static inline bool bs_site_logs(const struct bs_site *s)
+{
+	return s->log.dir[0] != '\0' && s->log.mode != BS_LOG_MODE_OFF;
+}
 
 /* Images are kept for some taker in spill_dir. */
 static inline bool bs_site_spills(const struct bs_site *s)

@@ -193,6 +193,8 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 	print_pool(to, prefix, "image slots", pools->image_slots, pools->image_bytes);
 	if (pools->study_bytes > 0)
 		print_pool(to, prefix, "kept for the study", 1, pools->study_bytes);
+	if (pools->log_bytes > 0)
+		print_pool(to, prefix, "on the way to the log", 1, pools->log_bytes);
 	if (plan->takers != 0)
 		print_pool(to, prefix, "takers' queues",
 			   (uint64_t)plan->takers * (site->overload.queue + 2u),

@@ -59,6 +59,8 @@ int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const 
 		(void)snprintf(key, sizeof(key), "sinks.[%u].dir", i);
 		folder(&t, key, site->sink[i].dir);
 	}
+	if (bs_site_logs(site))
+		folder(&t, "log.dir", site->log.dir);
 	if (bs_site_spills(site))
 		folder(&t, "overload.spill_dir", site->overload.spill_dir);
 	return t.first;

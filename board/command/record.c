@@ -1,5 +1,5 @@
 /* board/command/record.c - boreside record: scans to logs, without reconstructing them */
-#define _POSIX_C_SOURCE 200809L /* nanosleep, clock_gettime */
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -10,7 +10,6 @@
 #include "board/log/stock.h"
 #include "core/log.h"
 #include "core/thread/clock.h"
-#include "drivers/log/folder.h"
 #include "ipc/endpoint.h"
 
 #define SILENCE_NS INT64_C(5000000000)
@@ -36,7 +35,7 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_U32, 0, "segment", "MIB", AT(segment_mib),
 	  .help = "a log's files are of this size, filled beforehand (64)", .min = 2, .max = 4096 },
 	{ BS_OPTION_U64, 0, "keep", "MIB", AT(keep_mib),
-	  .help = "before each scan the oldest logs go until they are no more than this (0: any)" },
+	  .help = "after each scan the oldest logs go until they are no more than this (0: any)" },
 	{ BS_OPTION_POSITIVE, 0, "keep-hours", "H", AT(keep_hours),
 	  .help = "logs that were last written to longer ago go, too", .max = 1e6 },
 	{ 0 },
@@ -50,7 +49,6 @@ struct job {
 	struct bs_stock stock;
 	int run_lock, dir_lock;
 	uint32_t taken; /* segments of the scan in flight, as the stock knows */
-	bool pruned;
 };
 
 static bool say(void *arg, const unsigned char envelope[BS_WIRE_BYTES], const void *payload,
@@ -67,39 +65,15 @@ static void news(void *arg, const char *words)
 	bs_log(BS_LOG_INFO, "%s", words);
 }
 
-static void prune(const struct job *j)
-{
-	struct bs_log_limits limits = { .most_bytes = j->q.keep_mib * MIB,
-					.segment_bytes = j->q.segment_mib * MIB };
-	struct bs_log_pruned done;
-	struct timespec now = { 0 };
-	struct bs_fail why;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	if (j->q.keep_hours > 0.0)
-		limits.oldest_ns =
-			(int64_t)now.tv_sec * 1000000000 - (int64_t)(j->q.keep_hours * 3.6e12);
-	if (limits.most_bytes == 0 && limits.oldest_ns == 0)
-		return;
-	if (bs_log_folder_prune(j->q.dir, &limits, &done, &why) != 0)
-		bs_log(BS_LOG_WARN, "%s", why.text);
-	if (done.logs > 0)
-		bs_log(BS_LOG_INFO, "%u logs of %.1f MB are removed", done.logs,
-		       (double)done.bytes * 1e-6);
-}
-
-/* Between scans, and when a scan has taken a segment: the disk's other work. */
+/* After a scan, and when it has taken a segment: the disk's other work. */
 static void look_after(struct job *j)
 {
 	const struct bs_recorder *r = &j->recorder;
 	const uint32_t segments = r->scanning ? r->log.head.index + 1 : 0;
 
-	if (segments > j->taken)
+	if (segments != j->taken)
 		bs_stock_wake(&j->stock);
 	j->taken = segments;
-	if (!r->scanning && !j->pruned)
-		prune(j);
-	j->pruned = !r->scanning;
 }
 
 /* Everything that has come, and at most so long that answers get their turn. */
@@ -193,10 +167,15 @@ static int prepare(struct job *j, struct bs_fail *why)
 		rc = bs_folder_lock(&j->dir_lock, j->q.dir, "boreside.lock", why);
 	if (rc == 0)
 		rc = bs_recorder_open(&j->recorder, &o, why);
+	if (rc == 0) /* a folder that takes none is told before the scanner is */
+		rc = bs_log_spare_fill(j->q.dir, 0, o.segment_bytes, why);
 	if (rc == 0)
-		prune(j);
-	if (rc == 0)
-		rc = bs_stock_start(&j->stock, j->q.dir, o.segment_bytes, why);
+		rc = bs_stock_start(&j->stock,
+				    &(struct bs_stock_options){ .dir = j->q.dir,
+								.segment_bytes = o.segment_bytes,
+								.keep_mib = j->q.keep_mib,
+								.keep_hours = j->q.keep_hours },
+				    why);
 	bs_endpoint_tune_malloc(o.message_max);
 	return rc == 0 ? bind_socket(j, why) : rc;
 }
@@ -204,8 +183,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 static int run(int argc, char **argv)
 {
 	struct job j = { .q = { .message_mib = 16, .segment_mib = 64 },
-			 .socket = { .socket = -1 },
-			 .pruned = true };
+			 .socket = { .socket = -1 } };
 	struct bs_fail why = { 0 };
 	int rc = bs_options_read(&bs_command_record, &j.q, argc, argv);
 

@@ -224,6 +224,7 @@ static void answer(struct bs_images *im, const unsigned char *request, size_t re
 static void *serve(void *arg)
 {
 	struct bs_images *im = arg;
+	const uint64_t segment = bs_store_segment(im->message_max, im->most_bytes);
 	unsigned char request[REQUEST_MAX];
 	struct bs_fail why = { 0 };
 	size_t len;
@@ -234,8 +235,12 @@ static void *serve(void *arg)
 	rc = open_store(im, &why);
 	(void)pthread_mutex_unlock(&im->lock);
 	if (rc == 0)
-		rc = bs_stock_start(&im->stock, im->dir,
-				    bs_store_segment(im->message_max, im->most_bytes), &why);
+		rc = bs_log_spare_fill(im->dir, 0, segment, &why);
+	if (rc == 0)
+		rc = bs_stock_start(
+			&im->stock,
+			&(struct bs_stock_options){ .dir = im->dir, .segment_bytes = segment },
+			&why);
 	if (rc != 0)
 		bs_emit_fault(im->e, &why);
 	while (!atomic_load(&im->quit)) {

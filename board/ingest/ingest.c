@@ -71,7 +71,7 @@ static void watch_others(struct ingest *in)
 		bs_ingest_abort(in, &why, BS_ON_FAULT);
 	}
 	if ((in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING) &&
-	    atomic_load(&in->scan->ended) == atomic_load(&in->scan->id))
+	    atomic_load(&in->scan->ended) == atomic_load(&in->scan->id) && bs_ingest_log_ended(in))
 		bs_ingest_end(in, BS_ON_DONE);
 }
 
@@ -159,10 +159,11 @@ bool bs_ingest_has_work(const struct ingest *in)
 	int code;
 
 	if (atomic_load(&recon->epoch) != in->recon_epoch || ends(in, &code) != NULL ||
-	    atomic_load(&in->scan->refusals) != in->refusals)
+	    atomic_load(&in->scan->refusals) != in->refusals || bs_ingest_log_has_work(in))
 		return true;
 	if (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING)
-		return atomic_load(&in->scan->ended) == atomic_load(&in->scan->id);
+		return atomic_load(&in->scan->ended) == atomic_load(&in->scan->id) &&
+		       bs_ingest_log_ended(in);
 	if (in->waiting != NULL && in->state == BS_STATE_IDLE)
 		return true;
 	/* a message waits for a slot, and there is one */
@@ -183,6 +184,7 @@ static int work(struct ingest *in)
 		watch_others(in);
 		if (!watch_site(in))
 			return BS_EXIT_REPLACE;
+		bs_ingest_log_watch(in, now);
 		watch_time(in, now);
 		if (watch_stop(in, now))
 			return 0;
@@ -202,11 +204,12 @@ static int work(struct ingest *in)
 			fds[n++] = (struct pollfd){ in->socket.receive_fd, POLLIN, 0 };
 		if (!said && bs_endpoint_connections_now(&in->socket) != 0)
 			fds[n++] = (struct pollfd){ in->socket.send_fd, POLLIN, 0 };
+		int64_t due = bs_ingest_log_due(in);
+
+		if (in->state == BS_STATE_SCANNING && now + BS_LOOK_NS < due)
+			due = now + BS_LOOK_NS;
 		bs_bell_announce(&env->me->bell);
-		bs_worker_sleep(env, fds, n,
-				bs_ingest_has_work(in)           ? 0
-				: in->state == BS_STATE_SCANNING ? now + BS_LOOK_NS
-								 : INT64_MAX);
+		bs_worker_sleep(env, fds, n, bs_ingest_has_work(in) ? 0 : due);
 	}
 }
 
@@ -241,13 +244,18 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	in.keeps_noise = bs_ingest_sums_noise(&env->site);
 	in.message_max = (size_t)env->shm.s->pools.acq_bytes + BS_WIRE_BYTES + BS_MRD_ACQ_BYTES;
 	/* Half of the pool: what is held beyond a gap leaves slots for the missing messages. */
-	in.order.window = slots / 2 < BS_HELD_MAX ? slots / 2 : BS_HELD_MAX;
+	in.order.room = slots / 2 < BS_HELD_MAX ? slots / 2 : BS_HELD_MAX;
+	in.order.window = env->shm.log != NULL ? BS_WINDOW_LOG : in.order.room;
 	bs_worker_phase(env, BS_PHASE_ARMING);
 	if (in.message_max < MESSAGE_MAX)
 		in.message_max = MESSAGE_MAX;
 	bs_endpoint_tune_malloc(in.message_max);
 	bs_rt_enter(env, BS_THREAD_INGEST); /* before the sockets: nanomsg's threads inherit it */
 	bs_rt_lock(env, true);
+	if (bs_ingest_log_start(&in, &why) != 0) {
+		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);
+		return BS_EXIT_HOPELESS;
+	}
 	if (bs_endpoint_bind(&in.socket, BS_ENDPOINT_KSPACE, env->site.kspace_url, in.message_max,
 			     &why) != 0) {
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);
@@ -261,5 +269,7 @@ int bs_worker_ingest(struct bs_worker_env *env)
 
 	say_goodbye(&in);
 	bs_endpoint_close(&in.socket);
+	if (in.log != NULL)
+		bs_keeper_stop(in.log);
 	return status;
 }

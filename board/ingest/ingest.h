@@ -7,6 +7,7 @@
  * scan.c     a scan from its header to its outcome
  * commit.c   what has been done of the scan, as one step in shared memory, for a successor
  * order.c    which message is next, which is a duplicate, what is missing; see order.h
+ * log.c      the scan's log: every message that is taken goes there, too
  * reply.c    what the service says to the sender
  * Each calls only those below it. The conversation is that of ipc/WIRE.md. One thread. Allocates
  * nothing once its sockets are open, but for expat while a header is read (no scan is running
@@ -16,6 +17,7 @@
 #define BS_BOARD_INGEST_INGEST_H
 
 #include "board/ingest/order.h"
+#include "board/log/keeper.h"
 #include "board/service/worker.h"
 #include "core/frame/state.h"
 #include "ipc/endpoint.h"
@@ -28,6 +30,7 @@
 #define BS_AWAY_NS     INT64_C(5000000)     /* and what was not for longer may hold messages */
 #define BS_BACK_NS     INT64_C(20000000)    /* then nanomsg has read what lay in the kernel */
 #define BS_OPEN_NS     INT64_C(60000000000) /* a header waits at most this long for recon to arm */
+#define BS_WINDOW_LOG  8192u                /* the sender's window where a log is kept */
 
 struct ingest {
 	struct bs_worker_env *env;
@@ -64,6 +67,11 @@ struct ingest {
 	int64_t back_ns;   /* it was, for the first time after more than BS_AWAY_NS */
 	int64_t empty_ns;  /* no message lay in it then */
 	int64_t apart_ns;  /* from a message's own time to when it was taken, at least */
+
+	/* the scan's log */
+	struct bs_keeper *log; /* NULL: none is kept */
+	bool unprotected;      /* that was said */
+	uint64_t durable_said; /* by the last ACK */
 
 	/* what is to be said */
 	int64_t said_ns;
@@ -142,6 +150,23 @@ void bs_ingest_commit(struct ingest *in, uint64_t entry);
 void bs_ingest_add_noise(struct ingest *in, const struct bs_item *item);
 /* At start: goes on with what a predecessor left. */
 void bs_ingest_resume(struct ingest *in);
+
+/* log.c; without a log nothing is done, and all that is held may be said to be durable. */
+int bs_ingest_log_start(struct ingest *in, struct bs_fail *why);
+/* A message that is taken; put: before it is handed on or held. */
+void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len);
+void bs_ingest_log_put(struct ingest *in, uint64_t seq, const unsigned char *msg, size_t len);
+/* False: the OPEN is on its way to the disk. */
+bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack);
+/* The scan is over; its log is to be sealed. */
+void bs_ingest_log_end(struct ingest *in);
+/* It is, or is given up. */
+bool bs_ingest_log_ended(const struct ingest *in);
+/* Behind the outcome's text: the log's name and what it lacks. Ends the log. */
+void bs_ingest_log_words(struct ingest *in, char *text, size_t cap);
+bool bs_ingest_log_has_work(const struct ingest *in);
+void bs_ingest_log_watch(struct ingest *in, int64_t now);
+int64_t bs_ingest_log_due(const struct ingest *in);
 
 /* reply.c */
 /* A message that is not used: logged, answered, counted but for the scan's own count. */

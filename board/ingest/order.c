@@ -40,8 +40,12 @@ enum bs_number bs_order_look(const struct bs_order *o, uint64_t seq)
 
 bool bs_order_beyond(const struct bs_order *o, uint64_t seq)
 {
-	return seq != o->next &&
-	       (seq - o->next >= BS_HELD_MAX || (o->held_count > 0 && o->held_count >= o->window));
+	return seq - o->next >= o->window && seq != o->next;
+}
+
+bool bs_order_full(const struct bs_order *o, uint64_t seq)
+{
+	return seq != o->next && (seq - o->next >= BS_HELD_MAX || o->held_count >= o->room);
 }
 
 void bs_order_hold(struct bs_order *o, const struct bs_item *item, int64_t now_ns)

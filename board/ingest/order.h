@@ -15,7 +15,7 @@
 
 #include "ipc/shm/scan.h"
 
-#define BS_HELD_MAX 256u /* messages beyond a gap that are held; the window, at most */
+#define BS_HELD_MAX 256u                /* messages beyond a gap that are held, at most */
 #define BS_JUMP_MAX (UINT64_C(1) << 24) /* a number this far ahead is a fault, not a gap */
 /* A sender resends after 1 s without progress (WIRE.md, 6): what is missing after this is lost. */
 #define BS_GAP_NS INT64_C(1500000000)
@@ -31,8 +31,9 @@ struct bs_item {
 };
 
 struct bs_order {
-	uint64_t next; /* the first number that was neither handed on nor given up */
-	uint32_t window;
+	uint64_t next;   /* the first number that was neither handed on nor given up */
+	uint32_t window; /* as the sender knows it */
+	uint32_t room;   /* messages that may be held; at most BS_HELD_MAX */
 	uint32_t held_count;
 	int64_t gap_since_ns; /* how long next has been waited for; believed while some are held */
 	struct bs_item held[BS_HELD_MAX]; /* by seq % BS_HELD_MAX */
@@ -50,10 +51,12 @@ enum bs_number {
 /* A stream begins (nothing is held): its first number is next. */
 void bs_order_start(struct bs_order *o, uint64_t next);
 enum bs_number bs_order_look(const struct bs_order *o, uint64_t seq);
-/* More is held, or seq is further ahead, than the window allows: what is missing will not come. */
+/* seq is further ahead than the window allows: what is missing will not come. */
 bool bs_order_beyond(const struct bs_order *o, uint64_t seq);
+/* There is no room for seq: its sender sends it again once what is missing has come. */
+bool bs_order_full(const struct bs_order *o, uint64_t seq);
 
-/* Number seq, beyond next and not bs_order_beyond, came at now_ns. */
+/* Number seq, beyond next and neither bs_order_beyond nor _full, came at now_ns. */
 void bs_order_hold(struct bs_order *o, const struct bs_item *item, int64_t now_ns);
 static inline void bs_order_passed(struct bs_order *o, uint64_t seq)
 {

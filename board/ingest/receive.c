@@ -313,6 +313,10 @@ static bool wanted(struct ingest *in, uint64_t seq)
 	}
 	while (in->state == BS_STATE_SCANNING && bs_order_beyond(&in->order, seq))
 		give_up_gap(in, seq);
+	if (bs_order_full(&in->order, seq)) {
+		in->ack_due = true;
+		return false;
+	}
 	return in->state == BS_STATE_SCANNING; /* the close may have been among what was held */
 }
 
@@ -342,6 +346,9 @@ static enum fate take_numbered(struct ingest *in, const struct message *m)
 	default:
 		break;
 	}
+	if (item.used)
+		bs_ingest_log_put(in, m->w.seq, m->payload - BS_WIRE_BYTES,
+				  BS_WIRE_BYTES + (size_t)m->w.payload_len);
 	if (item.seq == in->order.next) {
 		deliver(in, &item);
 		if (in->order.held_count > 0)

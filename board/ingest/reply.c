@@ -112,12 +112,14 @@ static bool flush_refuses(struct ingest *in)
 static bool flush_ack(struct ingest *in)
 {
 	unsigned char payload[BS_WIRE_ACK_BYTES];
-	const uint64_t held = in->order.next - 1;
+	struct bs_wire_ack ack;
 
-	bs_wire_put_ack(payload, &(struct bs_wire_ack){ .held = held, .durable = held });
+	(void)bs_ingest_log_ack(in, &ack);
+	bs_wire_put_ack(payload, &ack);
 	if (!say(in, BS_WIRE_ACK, in->session, in->ack_time_ns, payload, sizeof(payload)))
 		return false;
 	in->ack_due = false;
+	in->durable_said = ack.durable;
 	in->unacked = 0;
 	return true;
 }
@@ -125,7 +127,10 @@ static bool flush_ack(struct ingest *in)
 /* A scan's outcome goes after its last ACK, and before the next scan's ACCEPT. */
 bool bs_ingest_flush(struct ingest *in)
 {
-	if (in->accept_due && !in->outcome_due) {
+	struct bs_wire_ack ack;
+
+	/* an OPEN on its way to the disk is accepted once it is there: log.c rings */
+	if (in->accept_due && !in->outcome_due && bs_ingest_log_ack(in, &ack)) {
 		char text[96];
 
 		(void)snprintf(text, sizeof(text), "protocol '%s'", in->p->name);

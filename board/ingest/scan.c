@@ -56,11 +56,13 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info,
 }
 
 static void start_scan(struct ingest *in, const struct bs_wire *w, const struct bs_scan_info *info,
-		       const struct bs_scan_study *study)
+		       const struct bs_scan_study *study, const unsigned char *payload)
 {
 	struct bs_shm *shm = &in->env->shm;
 	char words[BS_GEOMETRY_WORDS];
 
+	bs_ingest_log_open(in, payload - BS_WIRE_BYTES, BS_WIRE_BYTES + (size_t)w->payload_len);
+	in->durable_said = 0;
 	in->id++;
 	in->session = w->session;
 	bs_order_start(&in->order, 1);
@@ -114,7 +116,7 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 	if (rc == 0)
 		rc = bs_scan_study_open(&study, in->env->shm.study, in->p, &info, &why);
 	if (rc == 0)
-		start_scan(in, w, &info, &study);
+		start_scan(in, w, &info, &study, payload);
 	else
 		bs_ingest_refuse_open(in, w->session, &why);
 	return rc;
@@ -152,6 +154,7 @@ static void drop_held(struct ingest *in)
 void bs_ingest_drain(struct ingest *in, enum bs_happening on)
 {
 	drop_held(in);
+	bs_ingest_log_end(in);
 	bs_ingest_step(in, on, bs_entry(BS_ENTRY_CLOSE, in->id, 0));
 }
 
@@ -236,6 +239,7 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on)
 	};
 
 	judge(in, &o);
+	bs_ingest_log_words(in, o.text, sizeof(o.text));
 	in->accept_due = false;
 	in->outcome_due = true;
 	atomic_store(&in->ended->known, 0);

@@ -189,6 +189,10 @@ static bool wanted(struct bs_recorder *r, uint64_t seq, int64_t now_ns)
 	}
 	while (bs_order_beyond(&r->order, seq))
 		give_up_gap(r, seq, now_ns);
+	if (bs_order_full(&r->order, seq)) {
+		r->ack_due = true;
+		return false;
+	}
 	return !r->close_due; /* the close may have been among what was held */
 }
 
@@ -274,6 +278,7 @@ static void begin(struct bs_recorder *r, const struct bs_wire *w, const unsigned
 	memset(&r->order, 0, sizeof(r->order));
 	bs_order_start(&r->order, 1);
 	r->order.window = BS_HELD_MAX;
+	r->order.room = BS_HELD_MAX;
 	r->accept_due = keep(r, msg, len, now_ns);
 }
 

@@ -1,24 +1,50 @@
 /* board/log/stock.c - see stock.h */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "board/log/stock.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "core/log.h"
+#include "drivers/log/folder.h"
 #include "drivers/log/writer.h"
+
+static int prune(const struct bs_stock_options *o, struct bs_fail *why)
+{
+	struct bs_log_limits limits = { .most_bytes = o->keep_mib << 20,
+					.segment_bytes = o->segment_bytes };
+	struct bs_log_pruned done;
+	struct timespec now = { 0 };
+	int rc;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (o->keep_hours > 0.0)
+		limits.oldest_ns =
+			(int64_t)now.tv_sec * 1000000000 - (int64_t)(o->keep_hours * 3.6e12);
+	if (limits.most_bytes == 0 && limits.oldest_ns == 0)
+		return 0;
+	rc = bs_log_folder_prune(o->dir, &limits, &done, why);
+	if (done.logs > 0)
+		bs_log(BS_LOG_INFO, "%u logs of %.1f MB are removed", done.logs,
+		       (double)done.bytes * 1e-6);
+	return rc;
+}
 
 static void *work(void *arg)
 {
 	struct bs_stock *s = arg;
 	bool said = false;
 
+	if (s->o.enter != NULL)
+		s->o.enter();
 	while (!atomic_load(&s->stop)) {
 		struct bs_fail why;
-		int rc = 0;
+		int rc = prune(&s->o, &why);
 
 		for (unsigned i = 0; rc == 0 && i < BS_STOCK_SPARES; i++)
-			rc = bs_log_spare_fill(s->dir, i, s->segment_bytes, &why);
+			rc = bs_log_spare_fill(s->o.dir, i, s->o.segment_bytes, &why);
 		if (rc != 0 && !said)
-			bs_log(BS_LOG_WARN, "no spare segment: %s", why.text);
+			bs_log(BS_LOG_WARN, "the folder of logs: %s", why.text);
 		said = rc != 0;
 		while (sem_wait(&s->wake) != 0)
 			;
@@ -26,17 +52,12 @@ static void *work(void *arg)
 	return NULL;
 }
 
-int bs_stock_start(struct bs_stock *s, const char *dir, uint64_t segment_bytes, struct bs_fail *why)
+int bs_stock_start(struct bs_stock *s, const struct bs_stock_options *o, struct bs_fail *why)
 {
-	int rc = bs_log_spare_fill(dir, 0, segment_bytes, why);
-
 	memset(s, 0, sizeof(*s));
-	s->dir = dir;
-	s->segment_bytes = segment_bytes;
-	if (rc != 0)
-		return rc;
+	s->o = *o;
 	if (sem_init(&s->wake, 0, 0) != 0 || pthread_create(&s->thread, NULL, work, s) != 0)
-		return bs_fail(why, BS_ERR_IO, "%s: no thread for spare segments", dir);
+		return bs_fail(why, BS_ERR_IO, "%s: no thread for spare segments", o->dir);
 	s->started = true;
 	return 0;
 }

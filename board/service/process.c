@@ -52,7 +52,7 @@ static int attach(struct bs_worker_env *env, const char *name)
 	for (int i = env->place; i < BS_THREADS; i++) { /* its predecessor's threads are gone */
 		atomic_store(&env->shm.s->thread[i].tid, 0);
 		atomic_store(&env->shm.s->thread[i].at_ns, 0);
-		if (who != BS_WORKER_RECON)
+		if (who == BS_WORKER_EMIT || i == BS_THREAD_LOG)
 			break;
 	}
 	double tick_ms = env->site.heartbeat_ms / 2;

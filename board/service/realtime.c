@@ -61,13 +61,13 @@ static int set_priority(int priority, int flags)
 		       : errno;
 }
 
-static int priority_of(const struct bs_site *site, enum bs_worker who)
+static int priority_of(const struct bs_site *site, enum bs_thread place)
 {
-	static const int above[BS_WORKERS] = {
-		[BS_WORKER_INGEST] = 2, [BS_WORKER_RECON] = 0, [BS_WORKER_EMIT] = 1
-	};
+	const int above = place == BS_THREAD_INGEST                           ? 2
+			  : place == BS_THREAD_EMIT || place == BS_THREAD_LOG ? 1
+									      : 0;
 
-	return site->realtime.priority != 0 ? (int)site->realtime.priority + above[who] : 0;
+	return site->realtime.priority != 0 ? (int)site->realtime.priority + above : 0;
 }
 
 static const char *cpus_of(const struct bs_site *site, enum bs_worker who)
@@ -137,6 +137,7 @@ static void name_record(struct bs_thread_record *r, enum bs_thread place)
 	else
 		(void)snprintf(r->name, sizeof(r->name), "%s",
 			       place == BS_THREAD_INGEST ? "ingest"
+			       : place == BS_THREAD_LOG  ? "log"
 			       : place == BS_THREAD_EMIT ? "emit"
 							 : "recon");
 }
@@ -146,7 +147,7 @@ static void enter(void *arg, int task, int member)
 	struct entry *e = arg;
 	struct bs_worker_env *env = e->env;
 	struct bs_thread_record *r = &env->shm.s->thread[(int)e->first + member];
-	int priority = priority_of(&env->site, env->who);
+	int priority = priority_of(&env->site, e->first);
 	int rc = set_cpus(cpus_of(&env->site, env->who));
 
 	(void)task;
@@ -168,7 +169,7 @@ static void tell(struct entry *e)
 	char words[BS_REMEDY];
 
 	if (atomic_load(&e->priority) != 0) {
-		priority_words(words, priority_of(&env->site, env->who), atomic_load(&e->priority));
+		priority_words(words, priority_of(&env->site, e->first), atomic_load(&e->priority));
 		refused(env, BS_SETTING_PRIORITY, words);
 	}
 	if (atomic_load(&e->cpus) != 0) {
@@ -187,6 +188,13 @@ void bs_rt_enter(struct bs_worker_env *env, enum bs_thread place)
 
 	enter(&e, 0, 0);
 	tell(&e);
+}
+
+void bs_rt_enter_log(struct bs_worker_env *env)
+{
+	struct entry e = { .env = env, .first = BS_THREAD_LOG };
+
+	enter(&e, 0, 0); /* what is refused, ingest was refused, and told */
 }
 
 void bs_rt_enter_team(struct bs_worker_env *env, struct bs_team *team)

@@ -4,9 +4,9 @@
  * worker: process (first of all) -> enter (each thread on the path of an image) -> lock.
  * The machine may refuse each request; the first refusal of a setting is logged (event LIMIT, with
  * the remedy) and stays in shared memory for `boreside status`; the service runs on without it.
- * Priorities: recon and its team P, emit P+1, ingest P+2, the supervisor P+3, the canaries P+4: the
- * shorter its work, the higher a thread. Threads that a thread starts after enter inherit its
- * priority and processors (nanomsg's are meant to); those that should not call leave.
+ * Priorities: recon and its team P, emit and the log P+1, ingest P+2, the supervisor P+3, the
+ * canaries P+4: the shorter its work, the higher a thread. Threads that a thread starts after enter
+ * inherit its priority and processors (nanomsg's are meant to); those that should not call leave.
  * Memory to come is locked, too, but only where no limit could make a later malloc fail.
  * One thread of a worker at a time, but for leave, which is for the thread itself.
  * Test: test/fault/fault_realtime.c
@@ -24,6 +24,8 @@
 void bs_rt_process(struct bs_worker_env *env);
 /* The calling thread takes its place: processors, priority, stack, and its record. */
 void bs_rt_enter(struct bs_worker_env *env, enum bs_thread place);
+/* The thread that writes logs, by itself; ingest has entered before. */
+void bs_rt_enter_log(struct bs_worker_env *env);
 /* The same for each member of recon's team, the caller included. */
 void bs_rt_enter_team(struct bs_worker_env *env, struct bs_team *team);
 /* Back to ordinary scheduling on any processor: for threads that inherited what they should not. */

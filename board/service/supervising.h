@@ -27,7 +27,7 @@ struct supervisor {
 	struct bs_shm shm;
 	struct child child[BS_WORKERS];
 	struct bs_canaries canaries;
-	int signals, lock, spill_lock;
+	int signals, lock, spill_lock, log_lock;
 	bool ready, ending;
 	bool reload_asked;
 	pid_t checker;       /* the process that checks a changed site file; 0: none */

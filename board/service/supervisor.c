@@ -279,7 +279,7 @@ static void turn(struct supervisor *v)
 
 /* ---- the start ---- */
 
-/* Two services on one folder would take each other's sockets, or each other's spilled images. */
+/* Two services on one folder would take each other's sockets, spilled images or logs. */
 static int lock_folders(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
 {
 	int rc = bs_folder_lock(&v->lock, site->run_dir, BS_FOLDER_PID, why);
@@ -288,6 +288,10 @@ static int lock_folders(struct supervisor *v, const struct bs_site *site, struct
 		rc = bs_folder_make(site->overload.spill_dir, 0750, why);
 	if (rc == 0 && bs_site_spills(site))
 		rc = bs_folder_lock(&v->spill_lock, site->overload.spill_dir, "boreside.lock", why);
+	if (rc == 0 && bs_site_logs(site))
+		rc = bs_folder_make(site->log.dir, 0750, why);
+	if (rc == 0 && bs_site_logs(site))
+		rc = bs_folder_lock(&v->log_lock, site->log.dir, "boreside.lock", why);
 	return rc;
 }
 
@@ -402,7 +406,7 @@ int bs_supervisor_run(const struct bs_site *site)
 	struct bs_fail why = { 0 };
 	int rc;
 
-	v.shm.fd = v.signals = v.lock = v.spill_lock = -1;
+	v.shm.fd = v.signals = v.lock = v.spill_lock = v.log_lock = -1;
 	for (int i = 0; i < BS_BELLS; i++)
 		v.shm.bell_fd[i] = -1;
 	rc = start(&v, site, &why);
@@ -425,6 +429,8 @@ int bs_supervisor_run(const struct bs_site *site)
 	bs_shm_close(&v.shm);
 	if (v.signals >= 0)
 		(void)close(v.signals);
+	if (v.log_lock >= 0)
+		(void)close(v.log_lock);
 	if (v.spill_lock >= 0)
 		(void)close(v.spill_lock);
 	if (v.lock >= 0)

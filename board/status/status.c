@@ -316,6 +316,7 @@ int bs_status_json(char *out, size_t cap, const struct bs_shm *shm)
 	bs_status_realtime(&d, s);
 	bs_status_canary(&d, s);
 	put_scan(&d, s);
+	bs_status_log(&d, s);
 	put_pools(&d, shm);
 	put_latency(&d, shm);
 	put_totals(&d, s);
@@ -436,6 +437,7 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 	table_pool(&t, "acquisitions", shm->acq_pool, s->pools.acq_bytes);
 	table_pool(&t, "images", shm->image_pool, s->pools.image_bytes);
 	table_scan(&t, &s->scan);
+	bs_status_log_table(&t, s);
 	bs_status_takers_table(&t, s);
 	table_latency(&t, shm);
 	for (uint64_t i = n > BS_LAST_ERRORS ? n - BS_LAST_ERRORS : 0; i < n; i++)

@@ -67,11 +67,14 @@ int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_
 		.image_slots = site->image_slots,
 		.image_bytes = (image + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN,
 		.study_bytes = bs_study_bytes(site),
+		.log_bytes = bs_site_logs(site) ? (uint64_t)site->log.buffer_mib << 20 : 0,
 	};
 	bs_need_add(&need, "acquisition slots", pools->acq_slots, pools->acq_bytes);
 	bs_need_add(&need, "image slots", pools->image_slots, pools->image_bytes);
 	if (pools->study_bytes > 0)
 		bs_need_add(&need, "kept for the study", 1, pools->study_bytes);
+	if (pools->log_bytes > 0)
+		bs_need_add(&need, "on the way to the log", 1, pools->log_bytes);
 	pools->total_bytes = need.total_bytes;
 	if (need.overflow || need.total_bytes > SIZE_MAX / 2)
 		return bs_fail(why, BS_ERR_NOMEM,

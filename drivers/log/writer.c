@@ -210,7 +210,7 @@ static size_t pad(struct bs_log_writer *w)
 	const uint64_t end = w->at + w->used;
 	uint64_t to = (end + BS_LOG_BLOCK - 1) / BS_LOG_BLOCK * BS_LOG_BLOCK;
 	struct bs_log_frame f = {
-		.id = w->head.id, .number = w->next, .durable = w->durable, .kind = BS_LOG_PADDING
+		.id = w->head.id, .number = w->next, .durable = w->synced, .kind = BS_LOG_PADDING
 	};
 
 	if (to == end)
@@ -240,6 +240,7 @@ int bs_log_writer_commit(struct bs_log_writer *w, struct bs_fail *why)
 	w->at += bytes;
 	w->used = 0;
 	w->durable = w->next;
+	w->synced = w->relaxed ? w->synced : w->next;
 	w->commits++;
 	return 0;
 }
@@ -254,6 +255,7 @@ static int seal_segment(struct bs_log_writer *w, int fd, const struct bs_log_hea
 		return log_fail(w, "cannot write its seal", why);
 	if (!w->relaxed && fdatasync(fd) != 0)
 		return log_fail(w, "cannot sync its seal", why);
+	w->synced = w->relaxed ? w->synced : seal->next;
 	return 0;
 }
 
@@ -293,12 +295,11 @@ size_t bs_log_writer_bytes(size_t message_max)
 	return BS_LOG_COMMIT_BYTES + (size_t)bs_log_record_bytes(message_max) + PADDING_MAX;
 }
 
-int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t session,
-		       int64_t started_ns, uint64_t segment_bytes, void *buffer, size_t cap,
-		       struct bs_fail *why)
+/* All but the first segment. */
+static int prepare(struct bs_log_writer *w, const char *dir, uint64_t segment_bytes, void *buffer,
+		   size_t cap, struct bs_fail *why)
 {
 	const size_t len = strlen(dir);
-	int rc;
 
 	memset(w, 0, sizeof(*w));
 	w->dir_fd = w->fd = -1;
@@ -312,14 +313,48 @@ int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t sessio
 			       "whole blocks of %u bytes, three more than the buffer",
 			       (unsigned long long)segment_bytes, cap, BS_LOG_BLOCK);
 	memcpy(w->dir, dir, len + 1);
-	w->head.session = session;
-	w->head.started_ns = started_ns > 0 ? started_ns : 0;
 	w->segment_bytes = segment_bytes;
 	w->buffer = buffer;
 	w->cap = cap;
 	w->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (w->dir_fd < 0)
-		return io_fail(why, "cannot open the folder", dir, "");
+	return w->dir_fd >= 0 ? 0 : io_fail(why, "cannot open the folder", dir, "");
+}
+
+int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t session,
+		       int64_t started_ns, uint64_t segment_bytes, void *buffer, size_t cap,
+		       struct bs_fail *why)
+{
+	int rc = prepare(w, dir, segment_bytes, buffer, cap, why);
+
+	if (rc != 0)
+		return rc;
+	w->head.session = session;
+	w->head.started_ns = started_ns > 0 ? started_ns : 0;
+	rc = open_segment(w, why);
+	if (rc != 0)
+		bs_log_writer_close(w);
+	return rc;
+}
+
+int bs_log_writer_resume(struct bs_log_writer *w, const char *dir, const struct bs_log_head *head,
+			 uint64_t durable, uint64_t segment_bytes, void *buffer, size_t cap,
+			 struct bs_fail *why)
+{
+	const struct bs_log_head was = *head; /* perhaps w's own */
+	char name[BS_LOG_NAME];
+	int rc = prepare(w, dir, segment_bytes, buffer, cap, why);
+
+	if (rc != 0)
+		return rc;
+	w->head.session = was.session;
+	w->head.started_ns = was.started_ns;
+	w->head.index = was.index;
+	w->next = w->durable = w->synced = durable;
+	bs_log_name(name, &w->head);
+	if (faccessat(w->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		w->head.index++;
+	w->head.first = durable;
+	w->head.after_fault = w->head.index > 0;
 	rc = open_segment(w, why);
 	if (rc != 0)
 		bs_log_writer_close(w);
@@ -349,7 +384,7 @@ int bs_log_writer_append(struct bs_log_writer *w, const void *message, size_t le
 		w->oldest_ns = now_ns;
 	f.id = w->head.id;
 	f.number = w->next++;
-	f.durable = w->durable;
+	f.durable = w->synced;
 	at = w->buffer + w->used;
 	memcpy(at + BS_LOG_FRAME, message, len);
 	memset(at + BS_LOG_FRAME + len, 0, (size_t)bytes - BS_LOG_FRAME - len);

@@ -43,7 +43,8 @@ struct bs_log_writer {
 	unsigned char *buffer; /* records that are not durable */
 	size_t cap, used;
 	uint64_t at;            /* offset in the segment where the buffer goes */
-	uint64_t next, durable; /* numbers: of the next record; all before are on the disk */
+	uint64_t next, durable; /* numbers: of the next record; all before are committed */
+	uint64_t synced;        /* all before are on the disk */
 	int64_t oldest_ns;      /* when the oldest in the buffer was appended */
 	bool failed;
 	bool relaxed; /* the caller's, after open: commits do not wait for the disk */
@@ -61,6 +62,14 @@ size_t bs_log_writer_bytes(size_t message_max);
 int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t session,
 		       int64_t started_ns, uint64_t segment_bytes, void *buffer, size_t cap,
 		       struct bs_fail *why);
+/*
+ * The log of a process that ended while it wrote: goes on in another segment, from record `durable`
+ * on, which is the next one. head: session, started_ns, and the index that was written last or was
+ * to be made. Else as open.
+ */
+int bs_log_writer_resume(struct bs_log_writer *w, const char *dir, const struct bs_log_head *head,
+			 uint64_t durable, uint64_t segment_bytes, void *buffer, size_t cap,
+			 struct bs_fail *why);
 /*
  * now_ns: bs_now_ns. BS_ERR_SIZE: longer than the buffer was made for. After any error the message
  * is not in the log.

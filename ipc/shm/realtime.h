@@ -19,6 +19,7 @@
 
 enum bs_thread { /* places in bs_shared.thread */
 		 BS_THREAD_INGEST,
+		 BS_THREAD_LOG, /* ingest's, that writes the logs */
 		 BS_THREAD_EMIT,
 		 BS_THREAD_RECON, /* and the members 1, 2, ... of its team behind it */
 		 BS_THREADS = BS_THREAD_RECON + BS_TEAM_MAX

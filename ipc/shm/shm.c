@@ -72,6 +72,8 @@ static int lay_out(struct bs_layout *l, const struct bs_pools *pools, struct bs_
 			&overflow);
 	if (pools->study_bytes > 0)
 		l->study = place(&end, 1, pools->study_bytes, &overflow);
+	if (pools->log_bytes > 0)
+		l->log = place(&end, 1, pools->log_bytes, &overflow);
 	l->acq = place(&end, pools->acq_slots, pools->acq_bytes, &overflow);
 	l->image = place(&end, pools->image_slots, pools->image_bytes, &overflow);
 	l->total_bytes = (end + 4095) & ~(uint64_t)4095;
@@ -93,6 +95,7 @@ static void set_views(struct bs_shm *m)
 	m->image_meta = (struct bs_image_meta *)(base + l->image_meta);
 	m->hist = (struct bs_hist *)(base + l->hist);
 	m->study = l->study != 0 ? (struct bs_study *)(base + l->study) : NULL;
+	m->log = l->log != 0 ? base + l->log : NULL;
 }
 
 /* ---- the area of a site and its tables ---- */

@@ -24,6 +24,7 @@
 #include "core/thread/canary.h"
 #include "core/traj/traj.h"
 #include "ipc/shm/latency.h"
+#include "ipc/shm/log.h"
 #include "ipc/shm/realtime.h"
 #include "ipc/shm/reload.h"
 #include "ipc/shm/scan.h"
@@ -41,7 +42,7 @@ struct bs_layout {
 	uint64_t total_bytes;
 	uint64_t acq_ring, image_ring, acq_pool, image_pool;
 	uint64_t acq_meta, image_meta, acq, image, hist;
-	uint64_t study; /* 0: none */
+	uint64_t study, log; /* 0: none */
 };
 
 struct bs_shared {
@@ -70,6 +71,7 @@ struct bs_shared {
 	struct bs_noise_kept noise; /* ingest: of the last scans */
 	struct bs_scan_end ended;
 	struct bs_totals totals;
+	struct bs_log_record log;             /* ingest: the logs of scans */
 	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon: of each protocol's plan */
 	char engine[BS_PROTOCOLS_MAX][32];    /* recon */
 	char place[BS_PROTOCOLS_MAX][96];     /* recon: where it runs, in words */
@@ -105,6 +107,7 @@ struct bs_shm {
 	struct bs_study *study; /* recon: what its scans leave; NULL: no protocol takes any */
 	unsigned char *tables;  /* the site's area, of so many bytes */
 	size_t tables_bytes;
+	unsigned char *log; /* messages on their way to the log; NULL: none is kept */
 };
 
 /*

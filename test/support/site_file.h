@@ -86,6 +86,8 @@ static const char every[] =
 	" canary = false; };\n"
 	"overload: { archive = \"spill\"; sinks = \"spill\"; queue = 7; spill_dir = \"/s\";"
 	" spill_mib = 99; };\n"
+	"log: { dir = \"/l\"; mode = \"relaxed\"; buffer_mib = 65;\n"
+	" keep_mib = 77L; keep_hours = 2.5; };\n"
 	"sinks = ( { type = \"cfl\"; dir = \"/a\"; }, { type = \"mrd\"; dir = \"b\"; } );\n"
 	"protocols = (\n"
 	"{ name = \"g\"; method = \"gridding\"; backend = \"host\"; dims = 2;"

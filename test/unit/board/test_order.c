@@ -10,7 +10,7 @@ static struct bs_order o;
 static void start(uint64_t next, uint32_t window)
 {
 	memset(&o, 0, sizeof(o));
-	o.window = window;
+	o.window = o.room = window;
 	bs_order_start(&o, next);
 }
 
@@ -76,16 +76,30 @@ static void test_gap(void)
 static void test_beyond(void)
 {
 	start(5, 8);
-	hold(7, 14);
-	CHECK(bs_order_beyond(&o, 15) && !bs_order_beyond(&o, 5), "the window is full");
-	CHECK(bs_order_beyond(&o, 6) && bs_order_give_up(&o, 6) == 1 && o.next == 6,
-	      "6 came: 5 alone is given up");
-	bs_order_passed(&o, 6);
-	CHECK(hand_on() == 8 && o.next == 15, "and all that is held follows it");
-	CHECK(!bs_order_beyond(&o, 15 + BS_HELD_MAX - 1) && bs_order_beyond(&o, 15 + BS_HELD_MAX),
-	      "further ahead than can be held");
-	CHECK(bs_order_give_up(&o, 15 + BS_HELD_MAX) == BS_HELD_MAX && o.next == 15 + BS_HELD_MAX,
+	hold(7, 11);
+	CHECK(bs_order_beyond(&o, 13) && !bs_order_beyond(&o, 12) && !bs_order_beyond(&o, 5),
+	      "the window is eight");
+	CHECK(bs_order_give_up(&o, 13) == 2 && o.next == 7, "13 came: 5 and 6 are given up");
+	CHECK(hand_on() == 5 && o.next == 12, "and all that is held follows");
+	CHECK(bs_order_beyond(&o, 1000) && bs_order_give_up(&o, 1000) == 988 && o.next == 1000,
 	      "a jump with nothing held");
+}
+
+/* A window of which only a part can be held: the rest is to come again, nothing is given up. */
+static void test_full(void)
+{
+	start(5, 2 * BS_HELD_MAX);
+	o.room = 3;
+	hold(7, 8);
+	CHECK(!bs_order_full(&o, 9), "there is room for one more");
+	hold(9, 9);
+	CHECK(bs_order_full(&o, 10) && !bs_order_beyond(&o, 10) && !bs_order_full(&o, 5),
+	      "and then for what is missing alone");
+	bs_order_passed(&o, 5);
+	bs_order_passed(&o, 6);
+	CHECK(hand_on() == 3 && !bs_order_full(&o, 11) && bs_order_full(&o, 10 + BS_HELD_MAX) &&
+		      !bs_order_beyond(&o, 10 + BS_HELD_MAX),
+	      "further ahead than can be held");
 }
 
 static void test_drop(void)
@@ -107,6 +121,7 @@ int main(void)
 	test_swapped();
 	test_gap();
 	test_beyond();
+	test_full();
 	test_drop();
 	return check_done();
 }

@@ -20,7 +20,7 @@ static void succeed(void)
 	in.scan = &env.shm.s->scan;
 	in.totals = &env.shm.s->totals;
 	in.ended = &env.shm.s->ended;
-	in.order.window = 4;
+	in.order.window = in.order.room = 4;
 	in.recon_epoch = 1;
 	in.keeps_noise = true;
 	bs_ingest_resume(&in);

@@ -318,6 +318,71 @@ static void test_by_bytes(void)
 	free(buffer);
 }
 
+/*
+ * A writer that ends at any record, with what it had not committed, and another one that goes on
+ * from what was durable: all is there once. early: it ended before the next file was there.
+ */
+static void test_resumed(bool early)
+{
+	struct scanlog_read got;
+	int bad = 0;
+
+	for (uint64_t end = 1; end <= 40; end += 3) {
+		struct bs_log_writer w = { .fd = -1, .dir_fd = -1 };
+		struct bs_log_head head;
+		uint64_t durable;
+		int rc;
+
+		while (scanlog_clean() > 0)
+			;
+		rc = scanlog_open(&w, &why);
+		for (uint64_t i = 0; rc == 0 && i < end; i++) {
+			rc = scanlog_append(&w, i, &why);
+			if (rc == 0 && i % 7 == 6)
+				rc = bs_log_writer_commit(&w, &why);
+		}
+		head = w.head;
+		head.index += early;
+		durable = w.durable;
+		bs_log_writer_close(&w);
+		if (rc == 0)
+			rc = bs_log_writer_resume(&w, scanlog_dir, &head, durable, SCANLOG_SEGMENT,
+						  scanlog_buffer, SCANLOG_CAP, &why);
+		for (uint64_t i = durable; rc == 0 && i < 60; i++)
+			rc = scanlog_append(&w, i, &why);
+		if (rc == 0)
+			rc = bs_log_writer_seal(&w, &why);
+		bs_log_writer_close(&w);
+		(void)snprintf(path[0], sizeof(path[0]), "%s/%s", scanlog_dir, w.name);
+		got = scanlog_read(path[0]);
+		bad += rc != 0 || got.messages != 60 || !got.same || got.rc != 0 ||
+		       got.end != BS_LOG_END_SEALED;
+	}
+	CHECK(bad == 0, "ended at every third of 40 records and resumed%s: whole (%d are not)",
+	      early ? ", before its next file was there" : "", bad);
+}
+
+/* relaxed: a commit is a write; what no sync has confirmed is no damage when it is lost. */
+static void test_relaxed(void)
+{
+	struct bs_log_writer w = { .fd = -1, .dir_fd = -1 };
+	int rc;
+
+	while (scanlog_clean() > 0)
+		;
+	rc = scanlog_open(&w, &why);
+	w.relaxed = true;
+	for (uint64_t i = 0; rc == 0 && i < 3; i++) {
+		rc = scanlog_append(&w, i, &why);
+		if (rc == 0)
+			rc = bs_log_writer_commit(&w, &why);
+	}
+	CHECK(rc == 0 && w.durable == 3 && w.synced == 0, "three are written: %s", why.text);
+	CHECK(bs_log_writer_seal(&w, &why) == 0 && w.synced == 0, "so is the seal");
+	bs_log_writer_close(&w);
+	(void)scanlog_clean();
+}
+
 int main(void)
 {
 	if (mkdtemp(scanlog_dir) == NULL)
@@ -333,6 +398,9 @@ int main(void)
 	test_used_again();
 	test_limits();
 	test_by_bytes();
+	test_resumed(false);
+	test_resumed(true);
+	test_relaxed();
 	(void)scanlog_clean();
 	(void)rmdir(scanlog_dir);
 	return check_done();

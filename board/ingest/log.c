@@ -1,0 +1,167 @@
+/* board/ingest/log.c - what ingest has to do with the scan's log; see ingest.h */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "board/ingest/ingest.h"
+#include "board/service/realtime.h"
+#include "board/service/usage.h"
+#include "core/thread/clock.h"
+
+static void enter(void *arg)
+{
+	struct ingest *in = arg;
+
+	bs_rt_enter_log(in->env);
+}
+
+static void wake(void *arg)
+{
+	struct ingest *in = arg;
+
+	bs_shm_ring_bell(&in->env->shm, BS_WORKER_INGEST);
+}
+
+static void beat(void *arg)
+{
+	struct ingest *in = arg;
+
+	bs_usage_publish(&in->env->shm, BS_THREAD_LOG, bs_now_ns());
+}
+
+int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
+{
+	static struct bs_keeper keeper;
+	const struct bs_shm *shm = &in->env->shm;
+	int rc;
+
+	if (shm->log == NULL)
+		return 0;
+	rc = bs_keeper_start(
+		&keeper,
+		&(struct bs_keeper_options){ .spec = &in->env->site.log,
+					     .message_max = in->message_max,
+					     .segment_bytes = BS_LOG_SEGMENT,
+					     .record = &shm->s->log,
+					     .ring = shm->log,
+					     .ring_bytes = (size_t)shm->s->pools.log_bytes,
+					     .enter = enter,
+					     .leave = bs_rt_leave,
+					     .wake = wake,
+					     .beat = beat,
+					     .arg = in },
+		why);
+	in->log = rc == 0 ? &keeper : NULL;
+	return rc;
+}
+
+void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len)
+{
+	struct timespec utc = { 0 };
+
+	if (in->log == NULL)
+		return;
+	(void)clock_gettime(CLOCK_REALTIME, &utc);
+	bs_keeper_open(in->log, msg, len, (int64_t)utc.tv_sec * 1000000000 + utc.tv_nsec,
+		       bs_now_ns());
+}
+
+void bs_ingest_log_put(struct ingest *in, uint64_t seq, const unsigned char *msg, size_t len)
+{
+	if (in->log != NULL)
+		bs_keeper_put(in->log, seq, seq == in->order.next ? seq : in->order.next - 1, msg,
+			      len, bs_now_ns());
+}
+
+void bs_ingest_log_end(struct ingest *in)
+{
+	if (in->log != NULL)
+		bs_keeper_end(in->log, bs_now_ns());
+}
+
+bool bs_ingest_log_ended(const struct ingest *in)
+{
+	return in->log == NULL || bs_keeper_ended(in->log, bs_now_ns());
+}
+
+void bs_ingest_log_words(struct ingest *in, char *text, size_t cap)
+{
+	const struct timespec moment = { 0, 1000000 };
+	const size_t len = strlen(text);
+	char words[128];
+
+	if (in->log == NULL)
+		return;
+	bs_ingest_log_end(in);
+	while (!bs_ingest_log_ended(in)) { /* where the scan does not end as scans do */
+		(void)nanosleep(&moment, NULL);
+		bs_worker_beat(in->env);
+	}
+	bs_keeper_words(in->log, words, sizeof(words));
+	if (len + strlen(words) + 3 < cap)
+		(void)snprintf(text + len, cap - len, "%s%s", len > 0 ? "; " : "", words);
+}
+
+/* Said when it begins and when it is over, once each. */
+static void say_protection(struct ingest *in, const struct bs_wire_ack *ack)
+{
+	const struct bs_log_record *r = &in->env->shm.s->log;
+	const bool unprotected = atomic_load(&r->unprotected) != 0;
+	char words[BS_EVENT_TEXT + 64];
+
+	if (unprotected == in->unprotected)
+		return;
+	in->unprotected = unprotected;
+	if (!unprotected) {
+		(void)snprintf(words, sizeof(words),
+			       "the log goes on: what comes is protected again; it lacks %llu "
+			       "messages",
+			       (unsigned long long)ack->unprotected);
+		bs_worker_say(in->env, BS_EVENT_NOTE, 0,
+			      (const uint64_t[3]){ atomic_load(&in->scan->id) }, words);
+		return;
+	}
+	if (atomic_load(&r->failed) != 0)
+		(void)snprintf(words, sizeof(words), "the scan goes on unprotected: %.*s",
+			       (int)sizeof(r->fault) - 1, r->fault);
+	else
+		(void)snprintf(words, sizeof(words),
+			       "the scan goes on unprotected: the disk of the log is too slow, "
+			       "%llu messages wait for it",
+			       (unsigned long long)(atomic_load(&r->put) - atomic_load(&r->done)));
+	bs_worker_say(in->env, BS_EVENT_FAULT, BS_ERR_IO, NULL, words);
+}
+
+bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack)
+{
+	const uint64_t held = in->order.next - 1;
+	bool open = true;
+
+	*ack = (struct bs_wire_ack){ .held = held, .durable = held };
+	if (in->log != NULL) {
+		open = bs_keeper_look(in->log, held, bs_now_ns(), ack);
+		say_protection(in, ack);
+	}
+	return open;
+}
+
+bool bs_ingest_log_has_work(const struct ingest *in)
+{
+	return in->log != NULL && bs_keeper_news(in->log);
+}
+
+int64_t bs_ingest_log_due(const struct ingest *in)
+{
+	return in->log != NULL ? bs_keeper_due(in->log) : INT64_MAX;
+}
+
+void bs_ingest_log_watch(struct ingest *in, int64_t now)
+{
+	struct bs_wire_ack ack;
+
+	if (in->log == NULL || (!bs_keeper_news(in->log) && now < bs_keeper_due(in->log)))
+		return;
+	(void)bs_ingest_log_ack(in, &ack);
+	in->ack_due = in->ack_due || (bs_ingest_in_scan(in) && ack.durable > in->durable_said);
+}

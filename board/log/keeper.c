@@ -1,0 +1,276 @@
+/* board/log/keeper.c - the caller's side; see keeper.h */
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
+#include "board/log/keeper.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "board/log/spool.h"
+#include "core/thread/clock.h"
+
+static void wake_thread(struct bs_keeper *k)
+{
+	bs_bell_ring(&k->bell, k->bell_fd);
+}
+
+/* True: it is in the ring. */
+static bool put(struct bs_keeper *k, uint32_t kind, uint64_t mark, const unsigned char *msg,
+		size_t len, int64_t utc_ns, int64_t now_ns)
+{
+	struct bs_log_record *r = k->r;
+	const uint64_t bytes = bs_spool_bytes(len);
+	const uint64_t index = atomic_load(&r->put);
+	uint64_t at = atomic_load(&r->head);
+	const uint64_t left = k->o.ring_bytes - at % k->o.ring_bytes;
+	const uint64_t skip = bytes > left ? left : 0;
+	struct bs_spool_entry *e;
+
+	if (len > k->o.message_max || at + skip + bytes - atomic_load(&r->tail) > k->o.ring_bytes)
+		return false;
+	if (skip != 0)
+		bs_spool_at(k, at)->kind = BS_SPOOL_SKIP;
+	at += skip;
+	e = bs_spool_at(k, at);
+	*e = (struct bs_spool_entry){ .kind = kind,
+				      .len = (uint32_t)len,
+				      .index = index,
+				      .mark = mark,
+				      .put_ns = now_ns,
+				      .utc_ns = utc_ns };
+	if (len > 0)
+		memcpy(e + 1, msg, len);
+	if (atomic_load(&r->done) == index) /* nothing waited: the time begins */
+		k->progress_ns = now_ns;
+	atomic_store(&r->put, index + 1);
+	atomic_store(&r->head, at + bytes);
+	wake_thread(k);
+	return true;
+}
+
+static void drop(struct bs_keeper *k)
+{
+	struct bs_log_record *r = k->r;
+
+	atomic_store(&r->dropped, atomic_load(&r->dropped) + 1);
+	atomic_store(&r->lacking, atomic_load(&r->lacking) + 1);
+	r->owed = atomic_load(&r->put);
+}
+
+void bs_keeper_open(struct bs_keeper *k, const unsigned char *msg, size_t len, int64_t utc_ns,
+		    int64_t now_ns)
+{
+	struct bs_log_record *r = k->r;
+
+	memset(r->seen, 0, sizeof(r->seen));
+	atomic_store(&r->dropped, 0);
+	r->given_before = atomic_load(&r->given_up);
+	r->begun = atomic_load(&r->put);
+	atomic_store(&r->end, 0);
+	r->name[0] = '\0';
+	k->ended_ns = 0;
+	r->skips = !put(k, BS_SPOOL_OPEN, 0, msg, len, utc_ns, now_ns);
+	if (r->skips)
+		drop(k);
+}
+
+void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const unsigned char *msg,
+		   size_t len, int64_t now_ns)
+{
+	struct bs_log_record *r = k->r;
+	uint64_t *seen = &r->seen[number % BS_LOG_SEEN];
+
+	if (*seen == number + 1)
+		return; /* a process before this one did */
+	r->seen_number = number;
+	r->seen_at = atomic_load(&r->head);
+	*seen = number + 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (r->skips || !put(k, BS_SPOOL_MESSAGE, held, msg, len, 0, now_ns))
+		drop(k);
+}
+
+void bs_keeper_end(struct bs_keeper *k, int64_t now_ns)
+{
+	struct bs_log_record *r = k->r;
+	const uint64_t one = 1;
+	uint64_t end = atomic_load(&r->put) + 1;
+
+	if (atomic_load(&r->end) != 0)
+		return;
+	k->ended_ns = now_ns;
+	if (r->skips || !put(k, BS_SPOOL_END, 0, NULL, 0, 0, now_ns))
+		atomic_store(&r->abandon, --end);
+	atomic_store(&r->end, end);
+	(void)!write(k->bell_fd, &one, sizeof(one)); /* also where it waits to try again */
+}
+
+/* What of the scan no log has, or has not yet. */
+static uint64_t lacking(const struct bs_keeper *k, bool pending)
+{
+	const struct bs_log_record *r = k->r;
+	const uint64_t done = atomic_load(&r->done);
+	const uint64_t from = done > r->begun ? done : r->begun;
+	const uint64_t put = atomic_load(&r->put);
+	const uint64_t to = put - (put == atomic_load(&r->end)); /* without the end itself */
+	uint64_t n = atomic_load(&r->dropped) + atomic_load(&r->given_up) - r->given_before;
+
+	return pending && to > from ? n + to - from : n;
+}
+
+bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns)
+{
+	const uint64_t end = atomic_load(&k->r->end);
+
+	return end != 0 && (atomic_load(&k->r->done) >= end ||
+			    now_ns - k->ended_ns >= BS_KEEPER_SLOW_NS); /* it hangs in a call */
+}
+
+bool bs_keeper_news(const struct bs_keeper *k)
+{
+	return atomic_load(&k->r->done) != k->seen_done ||
+	       (atomic_load(&k->r->failed) != 0) > atomic_load(&k->r->unprotected);
+}
+
+bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct bs_wire_ack *ack)
+{
+	struct bs_log_record *r = k->r;
+	const uint64_t done = atomic_load(&r->done);
+	const uint64_t mark = atomic_load(&r->mark);
+	const uint64_t all = atomic_load(&r->put);
+	bool open;
+
+	if (done != k->seen_done)
+		k->progress_ns = now_ns;
+	k->seen_done = done;
+	if (atomic_load(&r->failed) != 0 ||
+	    (done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS) || r->skips)
+		r->owed = all;
+	open = done < r->owed || r->skips;
+	atomic_store(&r->unprotected, open);
+	*ack = (struct bs_wire_ack){ .held = held,
+				     .durable = held,
+				     .unprotected = lacking(k, open),
+				     .log = k->o.spec->mode == BS_LOG_MODE_DURABLE
+						    ? BS_WIRE_LOG_DURABLE
+						    : BS_WIRE_LOG_RELAXED };
+	if (ack->unprotected > held + 1) /* what came beyond a gap is not held */
+		ack->unprotected = held + 1;
+	if (open || done >= all)
+		return true;
+	if (done <= r->begun)
+		return false;
+	ack->durable = mark < held ? mark : held;
+	return true;
+}
+
+int64_t bs_keeper_due(const struct bs_keeper *k)
+{
+	const struct bs_log_record *r = k->r;
+	int64_t due = INT64_MAX;
+
+	if (atomic_load(&r->done) < atomic_load(&r->put) && !atomic_load(&r->unprotected))
+		due = k->progress_ns + BS_KEEPER_SLOW_NS;
+	if (atomic_load(&r->done) < atomic_load(&r->end) && k->ended_ns + BS_KEEPER_SLOW_NS < due)
+		due = k->ended_ns + BS_KEEPER_SLOW_NS;
+	return due;
+}
+
+void bs_keeper_words(struct bs_keeper *k, char *out, size_t cap)
+{
+	struct bs_log_record *r = k->r;
+	const unsigned long long n = lacking(k, true);
+	const bool named = r->name[0] != '\0' && r->skips == 0;
+
+	if (atomic_load(&r->done) < atomic_load(&r->end))
+		atomic_store(&r->abandon, atomic_load(&r->end));
+	if (named && n == 0)
+		(void)snprintf(out, cap, "log %.63s", r->name);
+	else if (named)
+		(void)snprintf(out, cap, "log %.63s lacks %llu messages", r->name, n);
+	else
+		(void)snprintf(out, cap, "no log: it could not be written");
+}
+
+/* ---- start and stop ---- */
+
+/* What a process before this one had put and the log has not. */
+static void take_over(struct bs_keeper *k)
+{
+	struct bs_log_record *r = k->r;
+	const uint64_t head = atomic_load(&r->head);
+	uint64_t entries = atomic_load(&r->done);
+
+	k->read = atomic_load(&r->tail);
+	k->read_entries = entries;
+	k->read_mark = atomic_load(&r->mark);
+	for (uint64_t at = k->read; at != head; at = bs_spool_behind(k, at))
+		if (bs_spool_at(k, at)->kind != BS_SPOOL_SKIP)
+			entries = bs_spool_at(k, at)->index + 1;
+	atomic_store(&r->put, entries);
+	if (r->seen_at == head && r->seen[r->seen_number % BS_LOG_SEEN] == r->seen_number + 1)
+		r->seen[r->seen_number % BS_LOG_SEEN] = 0; /* it was about to be put */
+	k->seen_done = atomic_load(&r->done);
+	k->progress_ns = k->ended_ns = bs_now_ns();
+}
+
+int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, struct bs_fail *why)
+{
+	int rc;
+
+	memset(k, 0, sizeof(*k));
+	k->o = *o;
+	k->r = o->record;
+	k->writer = (struct bs_log_writer *)(void *)k->r->writer;
+	k->writer->fd = k->writer->dir_fd = -1;
+	k->buffer_bytes = bs_log_writer_bytes(o->message_max);
+	k->segment_bytes = o->segment_bytes;
+	while (k->segment_bytes / 2 < k->buffer_bytes)
+		k->segment_bytes *= 2;
+	k->buffer = malloc(k->buffer_bytes);
+	k->bell_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (k->buffer == NULL || k->bell_fd < 0) {
+		bs_keeper_stop(k);
+		return bs_fail(why, BS_ERR_NOMEM, "a log's buffer of %zu bytes", k->buffer_bytes);
+	}
+	memset(k->buffer, 0, k->buffer_bytes); /* its pages are there */
+	take_over(k);
+	rc = bs_stock_start(&k->stock,
+			    &(struct bs_stock_options){ .dir = o->spec->dir,
+							.segment_bytes = k->segment_bytes,
+							.keep_mib = o->spec->keep_mib,
+							.keep_hours = o->spec->keep_hours,
+							.enter = o->leave },
+			    why);
+	if (rc == 0 && pthread_create(&k->thread, NULL, bs_scribe_run, k) != 0)
+		rc = bs_fail(why, BS_ERR_IO, "%s: no thread for the log", o->spec->dir);
+	k->started = rc == 0;
+	if (rc != 0)
+		bs_keeper_stop(k);
+	return rc;
+}
+
+void bs_keeper_stop(struct bs_keeper *k)
+{
+	const struct timespec moment = { 0, 1000000 };
+	const int64_t until = bs_now_ns() + BS_KEEPER_SLOW_NS;
+	const uint64_t one = 1;
+
+	if (k->started) {
+		while (atomic_load(&k->r->done) < atomic_load(&k->r->put) && bs_now_ns() < until)
+			(void)nanosleep(&moment, NULL);
+		atomic_store(&k->stop, true);
+		(void)!write(k->bell_fd, &one, sizeof(one));
+		if (atomic_load(&k->r->done) < atomic_load(&k->r->put))
+			return; /* it hangs in a call: it ends with the process */
+		(void)pthread_join(k->thread, NULL);
+		bs_stock_stop(&k->stock);
+	}
+	free(k->buffer);
+	k->buffer = NULL;
+	if (k->bell_fd >= 0)
+		(void)close(k->bell_fd);
+	k->bell_fd = -1;
+	k->started = false;
+}

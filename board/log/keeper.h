@@ -1,0 +1,95 @@
+/*
+ * board/log/keeper.h - the messages of scans to their logs, without anybody waiting for the disk
+ *
+ * start -> { open -> put* -> end -> until ended }* -> stop. open, put and end copy what they are
+ * given into a ring and return; a thread of the keeper's writes it to the scan's log (drivers/log)
+ * and commits at most 2 ms after the oldest message that waits, or once 256 KiB do. look says what
+ * an ACK may say.
+ *
+ * A log that fails (its disk is full, or says that it cannot write) or that lags by
+ * BS_KEEPER_SLOW_NS or by the whole ring holds nobody up: the scan is unprotected, what there is no
+ * room for is dropped and counted, and the log goes on when the disk does; protected it is again
+ * once all that waits is durable. The first failure costs another segment alone.
+ *
+ * Ring and record lie in shared memory (ipc/shm/log.h): after the process was killed, start goes on
+ * with what had not been written, in another segment of the same log, and put passes over what was
+ * put already. The thread allocates nothing but where a seal fails. One thread calls; wake and
+ * enter are called by the keeper's.
+ * Tests: test/unit/board/log/test_keeper.c, test/fault/fault_log.c
+ */
+#ifndef BS_BOARD_LOG_KEEPER_H
+#define BS_BOARD_LOG_KEEPER_H
+
+#include "board/log/stock.h"
+#include "core/protocol.h"
+#include "drivers/log/writer.h"
+#include "ipc/shm/bell.h"
+#include "ipc/shm/log.h"
+#include "ipc/wire/wire.h"
+
+#define BS_KEEPER_SLOW_NS  INT64_C(500000000) /* no progress for so long: unprotected */
+#define BS_KEEPER_RETRY_NS INT64_C(250000000) /* a log that failed is tried again so often */
+
+struct bs_keeper_options {
+	const struct bs_log_spec *spec; /* kept */
+	size_t message_max;
+	uint64_t segment_bytes; /* at least; more where messages are large */
+	struct bs_log_record *record;
+	unsigned char *ring; /* ring_bytes, a multiple of 64 */
+	size_t ring_bytes;
+	void (*enter)(void *arg); /* the thread's first call */
+	void (*leave)(void);      /* of a thread that makes spare segments: its first call */
+	void (*wake)(void *arg);  /* there is news */
+	void (*beat)(void *arg);  /* about every turn of the thread's; NULL: none */
+	void *arg;
+};
+
+struct bs_keeper {
+	struct bs_keeper_options o;
+	struct bs_log_record *r;
+	struct bs_stock stock;
+	pthread_t thread;
+	bool started;
+	atomic_bool stop;
+	struct bs_bell bell;
+	int bell_fd;
+	/* the caller's */
+	uint64_t seen_done; /* as the last look saw it */
+	int64_t progress_ns;
+	int64_t ended_ns;
+	/* the thread's */
+	struct bs_log_writer *writer; /* in the record */
+	unsigned char *buffer;
+	size_t buffer_bytes;
+	uint64_t segment_bytes;
+	uint64_t read, read_entries, read_mark; /* in the writer's hands up to here */
+	uint32_t taken;                         /* segments, as the stock knows */
+	int64_t retry_ns;
+};
+
+/* BS_ERR_NOMEM, BS_ERR_IO: no thread. A disk that fails is no error. */
+int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, struct bs_fail *why);
+/* Waits until all that was put is written, at most BS_KEEPER_SLOW_NS. */
+void bs_keeper_stop(struct bs_keeper *k);
+
+/* A scan begins: its OPEN, whole. utc_ns: since 1970. */
+void bs_keeper_open(struct bs_keeper *k, const unsigned char *msg, size_t len, int64_t utc_ns,
+		    int64_t now_ns);
+/* Message number of the scan; all up to held are held once it is. */
+void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const unsigned char *msg,
+		   size_t len, int64_t now_ns);
+/* The scan is over: its log is to be sealed. May be called again. */
+void bs_keeper_end(struct bs_keeper *k, int64_t now_ns);
+/* The log is sealed, or given up. */
+bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns);
+
+/* What there is to say. held: as ACK has it. False: OPEN is not durable yet, and no ACK can be. */
+bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct bs_wire_ack *ack);
+/* look has something new to say. */
+bool bs_keeper_news(const struct bs_keeper *k);
+/* When look or ended have something to do although nothing wakes. */
+int64_t bs_keeper_due(const struct bs_keeper *k);
+/* Of a scan that has ended: "log NAME", and what it lacks. What still waits is given up. */
+void bs_keeper_words(struct bs_keeper *k, char *out, size_t cap);
+
+#endif

@@ -1,0 +1,347 @@
+/* board/log/scribe.c - the keeper's thread: from the ring to the disk; see keeper.h */
+#define _GNU_SOURCE /* ppoll */
+#include <poll.h>
+#include <stdio.h>
+
+#include "board/log/spool.h"
+#include "core/thread/clock.h"
+#include "drivers/log/reader.h"
+
+/* What is between tail and read has been done with: it is durable, or (kept false) given up. */
+static void publish(struct bs_keeper *k, bool kept)
+{
+	struct bs_log_record *r = k->r;
+	const int64_t now = bs_now_ns();
+	uint64_t at = atomic_load(&r->tail);
+
+	if (at == k->read)
+		return;
+	for (; at != k->read; at = bs_spool_behind(k, at)) {
+		const struct bs_spool_entry *e = bs_spool_at(k, at);
+
+		if (e->kind == BS_SPOOL_SKIP || e->kind == BS_SPOOL_END)
+			continue;
+		if (kept) {
+			bs_hist_add(&r->lag, now - e->put_ns);
+			atomic_fetch_add(&r->bytes, e->len);
+		} else {
+			if (e->index >= atomic_load(&r->begun)) /* else its scan has been told */
+				atomic_fetch_add(&r->given_up, 1);
+			atomic_fetch_add(&r->lacking, 1);
+		}
+	}
+	atomic_store(&r->tail, k->read);
+	atomic_store(&r->mark, k->read_mark);
+	atomic_store(&r->done, k->read_entries);
+	k->o.wake(k->o.arg);
+}
+
+static void close_log(struct bs_keeper *k)
+{
+	bs_log_writer_close(k->writer);
+	k->r->state = BS_SPOOL_NO_LOG;
+	k->taken = 0;
+	bs_stock_wake(&k->stock);
+}
+
+/* False: it has failed, and is tried again at retry_ns. */
+static bool fell(struct bs_keeper *k, const struct bs_fail *why)
+{
+	struct bs_log_record *r = k->r;
+
+	k->retry_ns = bs_now_ns() + BS_KEEPER_RETRY_NS;
+	if (atomic_load(&r->failed) == 0) {
+		(void)snprintf(r->fault, sizeof(r->fault), "%s", why->text);
+		atomic_store(&r->failed, 1);
+		k->o.wake(k->o.arg);
+	}
+	return false;
+}
+
+/* rc of a call of the writer's. A failure costs another segment; true: all appended is durable. */
+static bool survives(struct bs_keeper *k, int rc, struct bs_fail *why)
+{
+	if (rc == 0)
+		return true;
+	atomic_fetch_add(&k->r->failures, 1);
+	if (bs_log_writer_continue(k->writer, why) != 0)
+		return fell(k, why);
+	return true;
+}
+
+static void note_segments(struct bs_keeper *k)
+{
+	const uint32_t now = k->writer->head.index + 1;
+
+	if (now == k->taken)
+		return;
+	atomic_fetch_add(&k->r->segments, 1);
+	k->taken = now;
+	bs_stock_wake(&k->stock);
+}
+
+static bool commit(struct bs_keeper *k)
+{
+	struct bs_log_record *r = k->r;
+	const int64_t begin = bs_now_ns();
+	struct bs_fail why;
+
+	if (r->state == BS_SPOOL_NO_LOG)
+		return true;
+	if (!survives(k, bs_log_writer_commit(k->writer, &why), &why))
+		return false;
+	if (atomic_load(&r->tail) != k->read) {
+		bs_hist_add(&r->commit, bs_now_ns() - begin);
+		atomic_fetch_add(&r->commits, 1);
+	}
+	note_segments(k);
+	publish(k, true);
+	return true;
+}
+
+static bool append(struct bs_keeper *k, const struct bs_spool_entry *e)
+{
+	struct bs_fail why;
+	int rc = bs_log_writer_append(k->writer, e + 1, e->len, e->put_ns, &why);
+
+	if (rc == 0)
+		return true;
+	if (!survives(k, rc, &why))
+		return false;
+	rc = bs_log_writer_append(k->writer, e + 1, e->len, e->put_ns, &why);
+	return rc == 0 || fell(k, &why);
+}
+
+/* The first record, unless a process before this one had it in the log. */
+static bool enter_open(struct bs_keeper *k, const struct bs_spool_entry *e)
+{
+	if (k->writer->next == 0 && !append(k, e))
+		return false;
+	k->r->first = e->index + 1 - k->writer->next;
+	return true;
+}
+
+/* The log of the scan that this OPEN begins; it may have been begun before. */
+static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
+{
+	struct bs_log_record *r = k->r;
+	const uint64_t session = bs_wire_session((const unsigned char *)(e + 1));
+	struct bs_fail why;
+
+	if (r->state != BS_SPOOL_NO_LOG && k->writer->head.session == session)
+		return enter_open(k, e);
+	if (r->state != BS_SPOOL_NO_LOG)
+		close_log(k);
+	if (bs_log_writer_open(k->writer, k->o.spec->dir, session, e->utc_ns, k->segment_bytes,
+			       k->buffer, k->buffer_bytes, &why) != 0) {
+		atomic_fetch_add(&r->failures, 1);
+		return fell(k, &why);
+	}
+	k->writer->relaxed = k->o.spec->mode == BS_LOG_MODE_RELAXED;
+	bs_log_name(r->name, &k->writer->head);
+	r->state = BS_SPOOL_WRITTEN;
+	atomic_fetch_add(&r->unprepared, k->writer->unprepared);
+	note_segments(k);
+	return enter_open(k, e);
+}
+
+/* Does its last file say that it is whole? */
+static bool is_sealed(const struct bs_keeper *k)
+{
+	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
+	struct bs_log_reader *reader;
+	struct bs_fail why;
+	bool sealed;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", k->o.spec->dir, k->r->name);
+	if (bs_log_open(&reader, path, &why) != 0)
+		return false;
+	sealed = bs_log_sealed(reader);
+	bs_log_close(reader);
+	return sealed;
+}
+
+static bool finish(struct bs_keeper *k)
+{
+	struct bs_fail why;
+	int rc;
+
+	if (k->r->state == BS_SPOOL_NO_LOG)
+		return true;
+	if (!commit(k))
+		return false;
+	k->r->state = BS_SPOOL_SEALED;
+	rc = bs_log_writer_seal(k->writer, &why);
+	if (rc != 0 && !is_sealed(k)) { /* more than the file's length is wrong */
+		if (!survives(k, rc, &why))
+			return false;
+		rc = bs_log_writer_seal(k->writer, &why);
+		if (rc != 0)
+			return fell(k, &why);
+	}
+	close_log(k);
+	return true;
+}
+
+/* The next entry into the writer's hands. False: the log has failed, and it is still to come. */
+static bool take(struct bs_keeper *k, const struct bs_spool_entry *e, uint64_t next)
+{
+	bool good = true;
+
+	if (e->kind == BS_SPOOL_OPEN)
+		good = begin(k, e);
+	else if (e->kind == BS_SPOOL_MESSAGE)
+		good = k->r->state == BS_SPOOL_NO_LOG || append(k, e);
+	else if (e->kind == BS_SPOOL_END)
+		good = finish(k);
+	if (!good)
+		return false;
+	k->read = next;
+	if (e->kind == BS_SPOOL_SKIP)
+		return true;
+	k->read_entries = e->index + 1;
+	k->read_mark = e->kind == BS_SPOOL_END ? k->read_mark : e->mark;
+	if (e->kind == BS_SPOOL_END || k->r->state == BS_SPOOL_NO_LOG)
+		publish(k, k->r->state != BS_SPOOL_NO_LOG || e->kind == BS_SPOOL_END);
+	return true;
+}
+
+/* All before the scan's end is given up, with its log as far as it got. */
+static void give_up(struct bs_keeper *k, uint64_t entries)
+{
+	const uint64_t head = atomic_load(&k->r->head);
+
+	if (k->read_entries >= entries && atomic_load(&k->r->done) >= entries)
+		return;
+	while (k->read != head && k->read_entries < entries) {
+		const struct bs_spool_entry *e = bs_spool_at(k, k->read);
+
+		if (e->kind != BS_SPOOL_SKIP)
+			k->read_entries = e->index + 1;
+		k->read = bs_spool_behind(k, k->read);
+	}
+	if (k->r->state != BS_SPOOL_NO_LOG)
+		close_log(k);
+	publish(k, false);
+}
+
+/* The ring is empty, or the log has failed: until due. rung: a message wakes, too. */
+static void rest(struct bs_keeper *k, int64_t due, bool rung)
+{
+	struct pollfd fd = { k->bell_fd, POLLIN, 0 };
+	const int64_t left = due - bs_now_ns();
+	const struct timespec t = bs_timespec(left < 0 ? 0 : left);
+
+	if (rung)
+		bs_bell_announce(&k->bell);
+	if (!rung || atomic_load(&k->r->head) == k->read)
+		(void)ppoll(&fd, 1, &t, NULL);
+	bs_bell_awake(&k->bell, k->bell_fd);
+}
+
+/* The disk has another chance; where the scan is over, the last one. */
+static void try_again(struct bs_keeper *k)
+{
+	struct bs_log_record *r = k->r;
+	const uint64_t end = atomic_load(&r->end);
+	struct bs_fail why;
+	bool good = true;
+
+	if (bs_now_ns() < k->retry_ns && end <= atomic_load(&r->done)) {
+		rest(k, k->retry_ns, false);
+		return;
+	}
+	if (r->state != BS_SPOOL_NO_LOG && k->writer->failed)
+		good = bs_log_writer_continue(k->writer, &why) == 0;
+	if (good && atomic_load(&r->head) != k->read)
+		good = take(k, bs_spool_at(k, k->read), bs_spool_behind(k, k->read));
+	if (good)
+		good = commit(k);
+	k->retry_ns = bs_now_ns() + BS_KEEPER_RETRY_NS;
+	if (good)
+		atomic_store(&r->failed, 0);
+	else if (end > atomic_load(&r->done))
+		give_up(k, end);
+}
+
+static bool work(struct bs_keeper *k)
+{
+	const uint64_t abandon = atomic_load(&k->r->abandon);
+	const struct bs_spool_entry *e;
+	int64_t due;
+
+	if (k->o.beat != NULL)
+		k->o.beat(k->o.arg);
+	if (k->read_entries < abandon || atomic_load(&k->r->done) < abandon)
+		give_up(k, abandon);
+	if (atomic_load(&k->r->failed) != 0) {
+		try_again(k);
+		return !atomic_load(&k->stop);
+	}
+	if (atomic_load(&k->r->head) != k->read) {
+		e = bs_spool_at(k, k->read);
+		if (!take(k, e, bs_spool_behind(k, k->read)))
+			return true;
+	}
+	due = k->r->state != BS_SPOOL_NO_LOG ? bs_log_writer_due(k->writer) : INT64_MAX;
+	if (due <= bs_now_ns()) {
+		(void)commit(k);
+	} else if (atomic_load(&k->r->head) == k->read) {
+		if (atomic_load(&k->stop) && due == INT64_MAX)
+			return false;
+		rest(k, due < INT64_MAX ? due : bs_now_ns() + BS_KEEPER_SLOW_NS, due == INT64_MAX);
+	}
+	return true;
+}
+
+/* A log that a process before this one left while it wrote it. */
+static void resume(struct bs_keeper *k)
+{
+	struct bs_log_record *r = k->r;
+	const struct bs_log_head head = k->writer->head;
+	const uint64_t durable = k->writer->durable;
+	const uint64_t there = r->first + durable; /* entries before this are in it */
+	struct bs_fail why;
+
+	if (r->state == BS_SPOOL_NO_LOG)
+		return;
+	while (k->read != atomic_load(&r->head)) {
+		const struct bs_spool_entry *e = bs_spool_at(k, k->read);
+
+		if (e->kind != BS_SPOOL_SKIP && e->index >= there)
+			break;
+		if (e->kind != BS_SPOOL_SKIP) {
+			k->read_entries = e->index + 1;
+			k->read_mark = e->mark;
+		}
+		k->read = bs_spool_behind(k, k->read);
+	}
+	publish(k, true);
+	if (r->state == BS_SPOOL_SEALED && is_sealed(k)) {
+		r->state = BS_SPOOL_NO_LOG;
+		return;
+	}
+	r->state = BS_SPOOL_WRITTEN;
+	if (bs_log_writer_resume(k->writer, k->o.spec->dir, &head, durable, k->segment_bytes,
+				 k->buffer, k->buffer_bytes, &why) == 0) {
+		k->writer->relaxed = k->o.spec->mode == BS_LOG_MODE_RELAXED;
+		note_segments(k);
+		return;
+	}
+	r->state = BS_SPOOL_NO_LOG; /* what it has stays; the rest of the scan is in no log */
+	atomic_fetch_add(&r->failures, 1);
+	(void)fell(k, &why);
+	atomic_store(&r->abandon, atomic_load(&r->put));
+}
+
+void *bs_scribe_run(void *arg)
+{
+	struct bs_keeper *k = arg;
+
+	k->o.enter(k->o.arg);
+	resume(k);
+	while (work(k))
+		;
+	bs_log_writer_close(k->writer);
+	return NULL;
+}

@@ -1,0 +1,50 @@
+/*
+ * board/log/spool.h - the ring between a keeper and its thread: for keeper.c and scribe.c alone
+ */
+#ifndef BS_BOARD_LOG_SPOOL_H
+#define BS_BOARD_LOG_SPOOL_H
+
+#include "board/log/keeper.h"
+
+_Static_assert(sizeof(struct bs_log_writer) <= BS_LOG_WRITER_BYTES, "a writer fits its record");
+_Static_assert(sizeof(((struct bs_log_record *)0)->name) >= BS_LOG_NAME, "and its name");
+
+enum { BS_SPOOL_OPEN = 1, BS_SPOOL_MESSAGE, BS_SPOOL_END, BS_SPOOL_SKIP /* to the ring's end */ };
+enum {
+	BS_SPOOL_NO_LOG,
+	BS_SPOOL_WRITTEN,
+	BS_SPOOL_SEALED
+}; /* BS_SPOOL_SEALED: it is about to be */
+
+/* In front of each message in the ring, at multiples of its size. */
+struct bs_spool_entry {
+	uint32_t kind, len;
+	uint64_t index; /* of the entry */
+	uint64_t mark;  /* all numbers up to it are held once this one is */
+	int64_t put_ns, utc_ns;
+	uint64_t none[3];
+};
+_Static_assert(sizeof(struct bs_spool_entry) == 64, "entries and the ring's end are aligned alike");
+
+static inline uint64_t bs_spool_bytes(size_t len)
+{
+	return sizeof(struct bs_spool_entry) + ((len + 63) & ~(size_t)63);
+}
+
+static inline struct bs_spool_entry *bs_spool_at(const struct bs_keeper *k, uint64_t at)
+{
+	return (struct bs_spool_entry *)(void *)(k->o.ring + at % k->o.ring_bytes);
+}
+
+static inline uint64_t bs_spool_behind(const struct bs_keeper *k, uint64_t at)
+{
+	const struct bs_spool_entry *e = bs_spool_at(k, at);
+
+	return e->kind == BS_SPOOL_SKIP ? at - at % k->o.ring_bytes + k->o.ring_bytes
+					: at + bs_spool_bytes(e->len);
+}
+
+/* The keeper's thread, until it is told to stop; arg: the keeper. */
+void *bs_scribe_run(void *arg);
+
+#endif

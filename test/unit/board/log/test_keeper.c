@@ -1,0 +1,434 @@
+/*
+ * test/unit/board/log/test_keeper.c - messages on their way to a log: what an ACK may say at each
+ * moment, a disk that fails, hangs or is full, a process that is killed and succeeded
+ *
+ * The log is read with the reader, message by message: what was said to be durable is in it.
+ */
+#define _GNU_SOURCE /* mkdtemp */
+#include "board/log/keeper.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/thread/clock.h"
+#include "drivers/log/reader.h"
+#include "test/support/await.h"
+#include "test/support/check.h"
+
+#define RING    (256u << 10)
+#define SEGMENT (1u << 20)
+#define MESSAGE 1000u
+#define MOST    100000u
+#define KILLS   8
+
+static char dir[] = "/tmp/boreside-keeper-XXXXXX";
+static struct bs_log_spec spec = { .mode = BS_LOG_MODE_DURABLE };
+static struct bs_keeper k;
+static struct bs_fail why;
+
+/* In memory that a successor finds. */
+static struct shared {
+	struct bs_log_record record;
+	_Atomic uint64_t next, durable; /* numbers: to be put next; said to be durable */
+	_Alignas(64) unsigned char ring[RING];
+} * shared;
+
+static _Atomic bool disk_full, disk_hangs;
+
+ssize_t __real_pwrite(int fd, const void *p, size_t n, off_t at);
+int __real_fdatasync(int fd);
+
+ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at);
+ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at)
+{
+	errno = ENOSPC;
+	return atomic_load(&disk_full) ? -1 : __real_pwrite(fd, p, n, at);
+}
+
+int __wrap_fdatasync(int fd);
+int __wrap_fdatasync(int fd)
+{
+	while (atomic_load(&disk_hangs))
+		await_pause_ms(1);
+	return __real_fdatasync(fd);
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void nothing_more(void)
+{
+}
+
+static bool start(void)
+{
+	return bs_keeper_start(&k,
+			       &(struct bs_keeper_options){ .spec = &spec,
+							    .message_max = 4096,
+							    .segment_bytes = SEGMENT,
+							    .record = &shared->record,
+							    .ring = shared->ring,
+							    .ring_bytes = RING,
+							    .enter = nothing,
+							    .leave = nothing_more,
+							    .wake = nothing },
+			       &why) == 0;
+}
+
+/* Message number n of a session, as the wire has it. */
+static size_t message(unsigned char *msg, uint64_t session, uint64_t n)
+{
+	struct bs_wire w = { .kind = n == 0 ? BS_WIRE_OPEN : BS_WIRE_ACQ,
+			     .session = session,
+			     .seq = n };
+	const size_t len = MESSAGE - n % 7 * 100;
+
+	memset(msg + BS_WIRE_BYTES, (int)(n % 251), len);
+	bs_wire_encode(msg, &w, msg + BS_WIRE_BYTES, len);
+	return BS_WIRE_BYTES + len;
+}
+
+static void open_scan(uint64_t session)
+{
+	unsigned char msg[2048];
+
+	bs_keeper_open(&k, msg, message(msg, session, 0), (int64_t)session * 1000, bs_now_ns());
+}
+
+static void put(uint64_t session, uint64_t n)
+{
+	unsigned char msg[2048];
+
+	bs_keeper_put(&k, n, n, msg, message(msg, session, n), bs_now_ns());
+}
+
+static struct bs_wire_ack look(uint64_t held)
+{
+	struct bs_wire_ack ack = { 0 };
+
+	if (!bs_keeper_look(&k, held, bs_now_ns(), &ack))
+		ack.log = BS_WIRE_LOG_OFF;
+	return ack;
+}
+
+/* All up to held, and the log has it. */
+static bool durable(uint64_t held)
+{
+	const struct bs_wire_ack ack = look(held);
+
+	return ack.log == BS_WIRE_LOG_DURABLE && ack.durable == held && ack.unprotected == 0;
+}
+
+/* The log of the folder's only scan, read: how many of its numbers are there, each once. */
+static struct read {
+	uint64_t count, twice, last;
+	bool sealed, damaged;
+	unsigned mode;
+	bool has[MOST];
+} got;
+
+static void read_log(const char *name)
+{
+	char path[sizeof(dir) + BS_LOG_NAME];
+	const unsigned char *payload;
+	struct bs_log_reader *r;
+	struct bs_log_message m;
+	struct bs_wire w;
+	struct stat st = { 0 };
+	int rc;
+
+	memset(&got, 0, sizeof(got));
+	(void)snprintf(path, sizeof(path), "%s/%.63s", dir, name);
+	got.damaged = bs_log_open(&r, path, &why) != 0;
+	if (got.damaged)
+		return;
+	while ((rc = bs_log_next(r, &m, &why)) == 1) {
+		got.damaged |= bs_wire_decode(&w, m.bytes, m.len, &payload, &why) != 0;
+		got.twice += got.has[w.seq % MOST];
+		got.has[w.seq % MOST] = true;
+		got.last = w.seq > got.last ? w.seq : got.last;
+		got.count++;
+	}
+	got.damaged |= rc != 0;
+	got.sealed = bs_log_end(r) == BS_LOG_END_SEALED;
+	bs_log_close(r);
+	got.mode = stat(path, &st) == 0 ? st.st_mode & 0777 : 0;
+}
+
+static void clean(void)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d != NULL && (e = readdir(d)) != NULL)
+		if (strstr(e->d_name, BS_LOG_SUFFIX) != NULL)
+			(void)unlinkat(dirfd(d), e->d_name, 0);
+	if (d != NULL)
+		(void)closedir(d);
+}
+
+static void end_scan(void)
+{
+	bs_keeper_end(&k, bs_now_ns());
+	AWAIT(atomic_load(&shared->record.done) == atomic_load(&shared->record.put));
+	CHECK(bs_keeper_ended(&k, bs_now_ns()), "the scan's log is done with");
+}
+
+static void test_whole(void)
+{
+	struct bs_wire_ack ack;
+	char words[128];
+
+	atomic_store(&disk_hangs, true);
+	open_scan(1);
+	put(1, 1);
+	CHECK(look(1).log == BS_WIRE_LOG_OFF, "nothing can be said before OPEN is on the disk");
+	atomic_store(&disk_hangs, false);
+	AWAIT(durable(1));
+	for (uint64_t n = 2; n <= 100; n++)
+		put(1, n);
+	AWAIT(durable(100));
+	ack = look(100);
+	CHECK(ack.durable == 100 && ack.unprotected == 0 && ack.log == BS_WIRE_LOG_DURABLE,
+	      "all 100 are durable");
+	read_log(shared->record.name);
+	CHECK(got.count == 101 && got.twice == 0 && !got.sealed && !got.damaged,
+	      "and in the log: %llu messages", (unsigned long long)got.count);
+	end_scan();
+	bs_keeper_words(&k, words, sizeof(words));
+	read_log(shared->record.name);
+	CHECK(got.count == 101 && got.sealed && got.mode == 0640 &&
+		      strncmp(words, "log ", 4) == 0 && strcmp(words + 4, shared->record.name) == 0,
+	      "sealed, of mode %o: \"%s\"", got.mode, words);
+	clean();
+}
+
+/* A disk that takes nothing for a while and then does: what waited is in the log after all. */
+static void test_fails(void)
+{
+	struct bs_wire_ack ack;
+
+	open_scan(2);
+	put(2, 1);
+	AWAIT(durable(1));
+	atomic_store(&disk_full, true);
+	for (uint64_t n = 2; n <= 50; n++)
+		put(2, n);
+	AWAIT(atomic_load(&shared->record.failed) != 0);
+	ack = look(50);
+	CHECK(ack.durable == 50 && ack.unprotected == 49 &&
+		      atomic_load(&shared->record.unprotected) == 1 &&
+		      strstr(shared->record.fault, strerror(ENOSPC)) != NULL,
+	      "a full disk: all goes on, 49 are said to be unprotected (%llu): %s",
+	      (unsigned long long)ack.unprotected, shared->record.fault);
+	atomic_store(&disk_full, false);
+	AWAIT(look(50).unprotected == 0);
+	ack = look(50);
+	CHECK(ack.durable == 50 && atomic_load(&shared->record.unprotected) == 0,
+	      "there is room again: protected again, nothing is lacking");
+	end_scan();
+	read_log(shared->record.name);
+	CHECK(got.count == 51 && got.twice == 0 && got.sealed && !got.damaged,
+	      "and all are in the log: %llu: %s", (unsigned long long)got.count, why.text);
+	clean();
+}
+
+/* The same for longer than the ring lasts: what had no room is counted, the rest is in the log. */
+static void test_full_ring(void)
+{
+	uint64_t n = 1;
+	char words[128];
+	char want[64];
+	struct bs_wire_ack ack;
+
+	open_scan(3);
+	atomic_store(&disk_full, true);
+	for (; n <= 1000; n++)
+		put(3, n);
+	AWAIT(atomic_load(&shared->record.failed) != 0);
+	ack = look(1000);
+	CHECK(ack.durable == 1000 && atomic_load(&shared->record.dropped) > 0,
+	      "%llu of 1000 found no room",
+	      (unsigned long long)atomic_load(&shared->record.dropped));
+	atomic_store(&disk_full, false);
+	AWAIT((ack = look(1000)).unprotected == atomic_load(&shared->record.dropped));
+	CHECK(atomic_load(&shared->record.unprotected) == 0, "protected again");
+	for (; n <= 1100; n++)
+		put(3, n);
+	AWAIT(look(1100).durable == 1100 &&
+	      atomic_load(&shared->record.done) == atomic_load(&shared->record.put));
+	end_scan();
+	bs_keeper_words(&k, words, sizeof(words));
+	read_log(shared->record.name);
+	(void)snprintf(want, sizeof(want), " lacks %llu messages",
+		       (unsigned long long)(1101 - got.count));
+	CHECK(got.count < 1101 && got.has[1100] && got.has[0] && got.sealed && !got.damaged &&
+		      got.twice == 0 && strstr(words, want) != NULL &&
+		      ack.unprotected == 1101 - got.count,
+	      "what ACK and outcome called unprotected is what the log lacks: %s", words);
+	clean();
+}
+
+/* A call that hangs: after a while nothing is waited for, and the outcome does not wait either. */
+static void test_hangs(void)
+{
+	struct bs_wire_ack ack = { 0 };
+	char words[128];
+	int64_t later;
+
+	open_scan(4);
+	put(4, 1);
+	AWAIT(durable(1));
+	atomic_store(&disk_hangs, true);
+	put(4, 2);
+	ack = look(2);
+	CHECK(ack.durable == 1 && ack.unprotected == 0, "the second is on its way");
+	later = bs_now_ns() + BS_KEEPER_SLOW_NS;
+	CHECK(bs_keeper_due(&k) <= later, "it is looked at again by then");
+	(void)bs_keeper_look(&k, 2, later, &ack);
+	CHECK(ack.durable == 2 && ack.unprotected == 1, "too slow: unprotected");
+	bs_keeper_end(&k, bs_now_ns());
+	CHECK(!bs_keeper_ended(&k, bs_now_ns()) && bs_keeper_ended(&k, later + BS_KEEPER_SLOW_NS),
+	      "the scan's end waits for a while");
+	bs_keeper_words(&k, words, sizeof(words));
+	CHECK(strstr(words, "lacks 1 messages") != NULL, "\"%s\"", words);
+	open_scan(5);
+	put(5, 1);
+	CHECK(look(1).durable == 1 && look(1).unprotected == 2,
+	      "the next scan is unprotected, too");
+	atomic_store(&disk_hangs, false);
+	AWAIT(durable(1));
+	end_scan();
+	read_log(shared->record.name);
+	CHECK(got.count == 2 && got.sealed && atomic_load(&shared->record.unprotected) == 0,
+	      "the next scan has its log, and is protected");
+	clean();
+}
+
+/* The disk is full when the scan ends: it ends, its log as far as it got. */
+static void test_ends_failed(void)
+{
+	char words[128];
+
+	open_scan(6);
+	put(6, 1);
+	AWAIT(durable(1));
+	atomic_store(&disk_full, true);
+	put(6, 2);
+	AWAIT(atomic_load(&shared->record.failed) != 0);
+	end_scan();
+	bs_keeper_words(&k, words, sizeof(words));
+	read_log(shared->record.name);
+	CHECK(got.count == 2 && !got.sealed && !got.damaged && strstr(words, "lacks 1") != NULL,
+	      "the log has what was durable: %s", words);
+	open_scan(7);
+	AWAIT(look(0).unprotected == 1);
+	end_scan();
+	bs_keeper_words(&k, words, sizeof(words));
+	CHECK(strcmp(words, "no log: it could not be written") == 0, "\"%s\"", words);
+	atomic_store(&disk_full, false);
+	clean();
+}
+
+/* What a process does until it is killed; its successor goes on and ends the scan. */
+static void feed(uint64_t session, uint64_t last)
+{
+	struct bs_wire_ack ack = { 0 };
+
+	while (atomic_load(&shared->next) <= last) {
+		const uint64_t n = atomic_load(&shared->next);
+
+		put(session, n);
+		atomic_store(&shared->next, n + 1);
+		if (bs_keeper_look(&k, n, bs_now_ns(), &ack) && ack.unprotected == 0)
+			atomic_store(&shared->durable, ack.durable);
+		if (n % 16 == 0)
+			AWAIT((ack = look(n)).log != BS_WIRE_LOG_OFF && ack.unprotected == 0 &&
+			      ack.durable + 100 > n);
+	}
+}
+
+static void test_killed(void)
+{
+	const uint64_t last = 1000;
+	uint64_t seed = 5;
+	uint64_t kills = 0;
+	int bad = 0;
+
+	for (uint64_t session = 100; session < 100 + KILLS; session++) {
+		uint64_t said;
+		pid_t pid;
+
+		atomic_store(&shared->next, 0);
+		atomic_store(&shared->durable, 0);
+		pid = fork();
+		if (pid == 0) {
+			if (!start())
+				_exit(1);
+			open_scan(session);
+			atomic_store(&shared->next, 1);
+			feed(session, last);
+			_exit(0);
+		}
+		const uint64_t until = (uint64_t)(check_uniform(&seed) * (double)last);
+		int status;
+
+		AWAIT(atomic_load(&shared->next) > until);
+		if (pid <= 0)
+			exit(1);
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, &status, 0);
+		kills += WIFSIGNALED(status);
+		said = atomic_load(&shared->durable);
+		if (!start())
+			exit(1);
+		feed(session, last);
+		end_scan();
+		bs_keeper_stop(&k);
+		read_log(shared->record.name);
+		for (uint64_t n = 0; n <= said; n++)
+			bad += !got.has[n];
+		if (got.count != last + 1 || got.twice != 0 || !got.sealed || got.damaged) {
+			printf("# killed at %llu: %llu messages, %llu twice, %s\n",
+			       (unsigned long long)said, (unsigned long long)got.count,
+			       (unsigned long long)got.twice, got.damaged ? why.text : "open");
+			bad++;
+		}
+		clean();
+	}
+	CHECK(bad == 0 && kills > KILLS / 2,
+	      "killed %llu times: all messages are in the log, each once (%d are not)",
+	      (unsigned long long)kills, bad);
+}
+
+int main(void)
+{
+	char command[64];
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (shared == MAP_FAILED || mkdtemp(dir) == NULL)
+		return 1;
+	(void)snprintf(spec.dir, sizeof(spec.dir), "%s", dir);
+	CHECK(bs_log_spare_fill(dir, 0, SEGMENT, &why) == 0 && start(), "starts: %s", why.text);
+	test_whole();
+	test_fails();
+	test_full_ring();
+	test_hangs();
+	test_ends_failed();
+	bs_keeper_stop(&k);
+	test_killed();
+	(void)snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+	if (system(command) != 0)
+		printf("# %s stays\n", dir);
+	return check_done();
+}
