@@ -8,9 +8,12 @@
 
 static struct book book[BOOKS];
 static unsigned books;
+/* The one that the service has taken last, where that came late: it may die before it counts it. */
+static struct book *late_now;
 
 void books_reset(void)
 {
+	late_now = NULL;
 	books = 0;
 }
 
@@ -84,7 +87,8 @@ void books_saw(const struct bs_mrd_acq *head, const float *samples)
 	if (b->mark[seq] & MARK_GAP) {
 		if (!b->killed)
 			sim_broken("readout %llu was named as missing", (unsigned long long)seq);
-		b->mark[seq] &= (uint8_t)~MARK_GAP; /* whoever named it died over that */
+		b->late -= (b->mark[seq] & MARK_LATE) != 0;
+		b->mark[seq] &= (uint8_t) ~(MARK_GAP | MARK_LATE); /* whoever named it died */
 		b->gaps--;
 	}
 	if (b->ended)
@@ -102,7 +106,7 @@ void books_saw(const struct bs_mrd_acq *head, const float *samples)
 					   (unsigned long long)seq);
 				break;
 			}
-	b->mark[seq] |= MARK_THIS_RUN | MARK_PUSHED;
+	b->mark[seq] |= MARK_THIS_RUN;
 }
 
 void books_recon_opens(uint64_t session, uint64_t scan)
@@ -141,6 +145,9 @@ void books_killed(void)
 {
 	for (unsigned i = 0; i < books; i++)
 		book[i].killed = true;
+	if (late_now != NULL)
+		late_now->late--;
+	late_now = NULL;
 }
 
 void books_forgotten(void)
@@ -158,6 +165,19 @@ void books_lost(void)
 
 /* ---- what the service has, and says ---- */
 
+static void mark_delivered(struct book *b, uint64_t seq)
+{
+	uint8_t *mark = &b->mark[seq];
+
+	*mark |= MARK_DELIVERED;
+	if ((*mark & (MARK_GAP | MARK_ACQ | MARK_LATE)) != (MARK_GAP | MARK_ACQ) ||
+	    service_state() != BS_STATE_SCANNING)
+		return;
+	*mark |= MARK_LATE;
+	b->late++;
+	late_now = b;
+}
+
 bool books_delivered(const unsigned char *msg, size_t len)
 {
 	const unsigned char *payload;
@@ -165,11 +185,12 @@ bool books_delivered(const unsigned char *msg, size_t len)
 	struct bs_wire w;
 	struct book *b;
 
+	late_now = NULL;
 	if (bs_wire_decode(&w, msg, len, &payload, &why) != 0 || w.kind == BS_WIRE_HEARTBEAT)
 		return false;
 	b = books_find(w.session);
 	if (b != NULL && w.seq >= 1 && w.seq <= b->numbers)
-		b->mark[w.seq] |= MARK_DELIVERED;
+		mark_delivered(b, w.seq);
 	return w.kind == BS_WIRE_OPEN || w.kind == BS_WIRE_CLOSE;
 }
 
@@ -255,6 +276,9 @@ static void judge_whole(const struct book *b, const struct bs_wire_outcome *o)
 		sim_broken("OUTCOME says that all is well: %llu missing, %llu gaps, %llu refused",
 			   (unsigned long long)missing, (unsigned long long)b->gaps,
 			   (unsigned long long)b->bad);
+	if (o->rejected < b->late)
+		sim_broken("OUTCOME counts %llu rejected, %llu came late",
+			   (unsigned long long)o->rejected, (unsigned long long)b->late);
 	if (o->rejected < refused && b->held == b->numbers)
 		sim_broken("OUTCOME counts %llu rejected, %llu had to be",
 			   (unsigned long long)o->rejected, (unsigned long long)refused);

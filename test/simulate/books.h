@@ -24,7 +24,7 @@ enum book_mark {
 	MARK_DELIVERED = 4, /* the network: the service had it, whole */
 	MARK_GAP = 8,       /* the service named it as missing */
 	MARK_OWED = 16,     /* acknowledged, and not named before */
-	MARK_PUSHED = 32,   /* the reconstruction saw it */
+	MARK_LATE = 32,     /* it came after it was named as missing */
 	MARK_THIS_RUN = 64, /* this run of the reconstruction did */
 	MARK_LOGGED = 128,  /* a log has it */
 };
@@ -45,6 +45,7 @@ struct book {
 	bool ended;             /* the reconstruction has made its last image */
 	uint64_t made;          /* then: readouts that it has seen in this run */
 	uint64_t gaps;          /* that the service named */
+	uint64_t late;          /* came after they were named as missing */
 	uint8_t mark[BOOK_NUMBERS];
 };
 
