@@ -70,8 +70,8 @@ static int open_store(struct bs_images *im, struct bs_fail *why)
 		.dir = im->dir,
 		.message_max = im->message_max,
 		.most_bytes = im->most_bytes,
-		.goes_on = bs_emit_succeeds(im->e),
-		.now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+		.started_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec -
+			      (bs_now_ns() - im->e->env->shm.s->started_ns),
 		.missed = missed,
 		.arg = im,
 	};

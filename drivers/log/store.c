@@ -235,7 +235,7 @@ int bs_store_open(struct bs_store **out, const struct bs_store_spec *spec, struc
 {
 	struct bs_store *s = calloc(1, sizeof(*s));
 	const size_t answer = bs_store_answer_max(spec->message_max);
-	const uint64_t begin = (uint64_t)(spec->now_ns / 1000000000) << 32;
+	const uint64_t begin = (uint64_t)(spec->started_ns / 1000000000) << 32;
 	int rc = 0;
 
 	*out = NULL;
@@ -261,9 +261,8 @@ int bs_store_open(struct bs_store **out, const struct bs_store_spec *spec, struc
 		return rc;
 	}
 	find_last(s);
-	s->next = s->last + 1;
-	if (!spec->goes_on || s->last == 0)
-		s->next = begin > s->last ? begin + 1 : s->last + 1;
+	/* a process that goes on within the service finds its numbers beyond begin already */
+	s->next = (begin > s->last ? begin : s->last) + 1;
 	*out = s;
 	return 0;
 }

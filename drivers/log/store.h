@@ -31,8 +31,7 @@ struct bs_store_spec {
 	const char *dir;     /* is there; of this store alone */
 	size_t message_max;  /* of an image's message */
 	uint64_t most_bytes; /* and at least one segment (bs_store_segment) more */
-	bool goes_on;        /* in place of a process of the same service: the numbers go on */
-	int64_t now_ns;      /* since 1970, UTC */
+	int64_t started_ns;  /* the service, since 1970, UTC: no number is below */
 	/* A known taker does not get an image of this session. Within append, and next, one at a
 	 * time; may be NULL. */
 	void (*missed)(void *arg, const char *taker, uint64_t session);
