@@ -30,6 +30,7 @@ enum promise {
 	SAME,   /* an image that says it is complete is the same bytes as undisturbed */
 	ONCE,   /* no image is in the archive's book twice */
 	COUNTS, /* what a scan of code 0 does not count as undelivered is in the archive's book */
+	LOGGED, /* what its sender was told is durable is in the scan's log */
 	WHOLE,  /* a scan whose sender lives has code 0, and all its readouts */
 	PROMISES
 };
@@ -38,6 +39,7 @@ static const char *const promises[PROMISES] = {
 	"a complete image is the same bytes as undisturbed",
 	"no image comes twice",
 	"an image of a scan of code 0 is in the archive or counted as undelivered",
+	"what was acknowledged as durable is in the log",
 	"the scan is whole all the same",
 };
 static const bool promised[PROMISES][VICTIMS] = {
@@ -45,6 +47,7 @@ static const bool promised[PROMISES][VICTIMS] = {
 	[SAME] = { true, true, true, true, true, true },
 	[ONCE] = { true, true, true, true, true, true },
 	[COUNTS] = { true, true, true, true, true, true },
+	[LOGGED] = { true, true, true, true, true, true },
 	[WHOLE] = { [INGEST] = true, [EMIT] = true, [SENDER] = true, [ARCHIVE] = true },
 };
 
@@ -55,7 +58,8 @@ struct round {
 	bool hit;         /* the scan had not ended */
 	bool words;       /* its end stands in its book */
 	int code;         /* 0: BS_OK */
-	unsigned long long acquisitions, held, undelivered;
+	unsigned long long acquisitions, held, durable, undelivered;
+	unsigned long long logged; /* messages of its log */
 	double ready_ms;
 	unsigned images[FRAMES], wrong; /* of the archive's book */
 };
@@ -203,7 +207,8 @@ static void read_words(struct round *r)
 		unsigned long long images;
 		unsigned long long rest[5];
 
-		(void)sscanf(line, "  acknowledged: held up to number %llu", &r->held);
+		(void)sscanf(line, "  acknowledged: held up to number %llu, durable up to %llu",
+			     &r->held, &r->durable);
 		(void)sscanf(line,
 			     "  service: acquisitions %llu, images %llu, gaps %llu, duplicates "
 			     "%llu, rejected %llu, late %llu, undelivered %llu",
@@ -218,6 +223,26 @@ static void read_words(struct round *r)
 	}
 	if (f != NULL)
 		(void)fclose(f);
+}
+
+/* The messages of its log, as boreside log verify counts them. */
+static void read_log(struct round *r)
+{
+	char command[500], line[500];
+	FILE *f;
+
+	(void)snprintf(command, sizeof(command),
+		       "'%s' log verify %s/logs/*-%016llx-00000.bslog 2>&1", getenv("BORESIDE"),
+		       service.dir, (unsigned long long)r->session);
+	f = popen(command, "r");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		const char *at = strstr(line, ": ");
+
+		if (at != NULL)
+			(void)sscanf(at, ": %llu messages", &r->logged);
+	}
+	if (f != NULL)
+		(void)pclose(f);
 }
 
 /* ---- a round ---- */
@@ -351,11 +376,11 @@ static void say_broken(unsigned number, unsigned there, unsigned twice)
 {
 	const struct round *r = &rounds[number];
 
-	printf("# round %u: %s killed after %.1f ms: %s, %llu acquisitions, held %llu, %u images, "
-	       "%u twice, undelivered %llu\n",
+	printf("# round %u: %s killed after %.1f ms: %s, %llu acquisitions, held %llu, "
+	       "durable %llu, %llu in the log, %u images, %u twice, undelivered %llu\n",
 	       number, names[r->victim], (double)r->moment_ns * 1e-6,
-	       r->words ? bs_err_name(r->code) : "no words", r->acquisitions, r->held, there, twice,
-	       r->undelivered);
+	       r->words ? bs_err_name(r->code) : "no words", r->acquisitions, r->held, r->durable,
+	       r->logged, there, twice, r->undelivered);
 }
 
 /* How often each promise was broken by a kill of each. */
@@ -375,6 +400,7 @@ static void judge(unsigned broken[PROMISES][VICTIMS])
 		bad[SAME] = r->wrong > 0;
 		bad[ONCE] = twice > 0;
 		bad[COUNTS] = r->words && r->code == 0 && there + r->undelivered < FRAMES;
+		bad[LOGGED] = r->words && r->held > 0 && r->logged < r->durable + 1;
 		bad[WHOLE] = r->words && (r->code != 0 || r->acquisitions != FRAMES * LINES);
 		for (int p = 0; p < PROMISES; p++) {
 			broken[p][r->victim] += bad[p];
@@ -486,10 +512,11 @@ int main(int argc, char **argv)
 	if (rounds == NULL || readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
 		return 1;
 	plan();
-	CHECK(service_start_with(&service, SERVICE_PATIENT,
-				 "endpoints: { archive = \"\"; viewers = \"\"; images = "
-				 "\"ipc://run/images.ipc\"; };\n" SERVICE_PROTOCOLS,
-				 NULL) &&
+	CHECK(service_start_with(
+		      &service, SERVICE_PATIENT,
+		      "endpoints: { archive = \"\"; viewers = \"\"; images = "
+		      "\"ipc://run/images.ipc\"; };\nlog: { dir = \"logs\"; };\n" SERVICE_PROTOCOLS,
+		      NULL) &&
 		      prepare(),
 	      "a service, an archive, and a scan that nobody disturbs");
 	for (unsigned i = 0; i < kills && check_failed == 0; i++) {
@@ -504,6 +531,8 @@ int main(int argc, char **argv)
 	uint32_t crc[FRAMES];
 
 	CHECK(read_book(10, crc), "the archive's book is read");
+	for (unsigned i = 0; i < kills; i++)
+		read_log(&rounds[i]);
 	for (int v = INGEST; v <= SUPERVISOR; v++)
 		CHECK(print_ready((enum victim)v), "%s: ready again after each kill", names[v]);
 	print_table();
