@@ -97,7 +97,7 @@ S("gpu.devices", BS_KEY_DEVICES, "", "[0]", 0, 63, NULL, gpu_devices,
   "what cannot be runs on the first"),
 
 S("endpoints.kspace", BS_KEY_URL, "", "\"ipc://{run_dir}/kspace.ipc\"", 0, 0, NULL, kspace_url,
-  "PAIR: k-space comes in, answers and acknowledgements go out"),
+  "PAIR to each of many peers: k-space comes in, answers and acknowledgements go out"),
 S("endpoints.archive", BS_KEY_URL, "", "\"ipc://{run_dir}/archive.ipc\"", 0, 0, NULL, archive_url,
   "PUSH: every image, to one archive; \"\": off"),
 S("endpoints.viewers", BS_KEY_URL, "", "\"ipc://{run_dir}/viewers.ipc\"", 0, 0, NULL, viewers_url,

@@ -2,13 +2,11 @@
  * ipc/endpoint.c - see endpoint.h
  *
  * The numbers come from measurement on nanomsg 1.1.5: without a finite NN_RCVMAXSIZE sixteen
- * bytes from anybody abort the process; the default socket buffers stall large messages by 20 ms;
- * nn_bind on ipc:// deletes whatever file stands at the path.
+ * bytes from anybody abort the process; the default socket buffers stall large messages by 20 ms.
  */
 #define _GNU_SOURCE /* ppoll */
 #include "ipc/endpoint.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -26,18 +24,12 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "core/thread/clock.h"
+#include "ipc/url.h"
 
 #define SOCKET_BUFFER_BYTES (4 * 1024 * 1024)
 #define RECONNECT_MS        20
-#define SOCKET_UMASK        0117                /* leaves rw-rw---- */
-#define LEAVING_NS          INT64_C(1000000000) /* until a process that was killed is gone */
-#define LOOK_NS             INT64_C(2000000)
-#define IPC                 "ipc://"
-#define TCP                 "tcp://"
 
 static const struct {
 	int protocol;
@@ -53,146 +45,6 @@ static const struct {
 	[BS_ENDPOINT_IMAGES] = { NN_REP, true, true },
 	[BS_ENDPOINT_IMAGES_ASK] = { NN_REQ, true, true },
 };
-
-static int check_tcp(const char *url, struct bs_fail *why)
-{
-	const char *host = url + strlen(TCP);
-	const char *colon = strrchr(host, ':');
-	char text[INET_ADDRSTRLEN];
-	struct in_addr address;
-	size_t n = colon != NULL ? (size_t)(colon - host) : 0;
-	long port = 0;
-
-	if (colon != NULL && strlen(colon + 1) <= 5 &&
-	    strspn(colon + 1, "0123456789") == strlen(colon + 1))
-		port = strtol(colon + 1, NULL, 10);
-	if (n == 0 || n >= sizeof(text) || port < 1 || port > 65535)
-		return bs_fail(why, BS_ERR_CONFIG, "%s: not tcp://127.x.y.z:PORT", url);
-	memcpy(text, host, n);
-	text[n] = '\0';
-	if (inet_pton(AF_INET, text, &address) != 1 || ntohl(address.s_addr) >> 24 != 127)
-		return bs_fail(why, BS_ERR_CONFIG,
-			       "%s: only loopback addresses (127.x.y.z) are allowed over tcp", url);
-	return 0;
-}
-
-static int check_ipc(const char *url, struct bs_fail *why)
-{
-	const size_t room = sizeof(((struct sockaddr_un *)0)->sun_path);
-	size_t n = strlen(url + strlen(IPC));
-
-	if (n == 0 || n >= room)
-		return bs_fail(why, BS_ERR_CONFIG,
-			       "%s: the path has %zu bytes, 1 to %zu are possible", url, n,
-			       room - 1);
-	return 0;
-}
-
-static int check_url(const char *url, struct bs_fail *why)
-{
-	if (strncmp(url, IPC, strlen(IPC)) == 0)
-		return check_ipc(url, why);
-	if (strncmp(url, TCP, strlen(TCP)) == 0)
-		return check_tcp(url, why);
-	return bs_fail(why, BS_ERR_CONFIG, "%s: the transport must be ipc:// or tcp://", url);
-}
-
-/* Does somebody accept connections at this socket file? */
-static bool alive(const char *path)
-{
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool yes;
-
-	if (fd < 0)
-		return true; /* cannot tell: then it is not taken from whoever may serve it */
-	(void)snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
-	yes = connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EAGAIN;
-	(void)close(fd);
-	return yes;
-}
-
-static int not_a_socket(const char *url, struct bs_fail *why)
-{
-	return bs_fail(why, BS_ERR_IO, "%s: a file that is no socket stands there", url);
-}
-
-/* made: a folder that the caller makes, and whose faults it tells; NULL: none. */
-static int check_directory(const char *url, const char *path, const char *made, struct bs_fail *why)
-{
-	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	char *slash;
-	struct stat st;
-	int rc;
-
-	(void)snprintf(dir, sizeof(dir), "%s", path);
-	slash = strrchr(dir, '/');
-	if (slash == NULL)
-		(void)snprintf(dir, sizeof(dir), ".");
-	else
-		slash[slash == dir ? 1 : 0] = '\0';
-	rc = stat(dir, &st);
-	if (made != NULL && strcmp(dir, made) == 0 && (rc != 0 || !S_ISDIR(st.st_mode)))
-		return 0;
-	if (rc != 0 || access(dir, W_OK | X_OK) != 0)
-		return bs_fail(why, BS_ERR_IO, "%s: %s: %s", url, dir, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return bs_fail(why, BS_ERR_IO, "%s: %s is not a directory", url, dir);
-	if ((st.st_mode & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0)
-		return bs_fail(why, BS_ERR_IO, "%s: anybody may write in %s (mode %03o)", url, dir,
-			       (unsigned)st.st_mode & 0777);
-	return 0;
-}
-
-int bs_endpoint_check(const char *url, const char *made, struct bs_fail *why)
-{
-	const char *path = url + strlen(IPC);
-	struct stat st;
-	int rc = check_url(url, why);
-
-	if (rc == 0 && strncmp(url, IPC, strlen(IPC)) == 0) {
-		rc = check_directory(url, path, made, why);
-		if (rc == 0 && lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-			rc = not_a_socket(url, why);
-	}
-	return rc;
-}
-
-/* nn_bind would delete any file at the path: only a socket that nobody serves may be deleted. */
-static int clear_path(const char *url, bool *served, struct bs_fail *why)
-{
-	const char *path = url + strlen(IPC);
-	struct stat st;
-	int rc = check_directory(url, path, NULL, why);
-
-	if (rc != 0)
-		return rc;
-	if (lstat(path, &st) != 0)
-		return errno == ENOENT ? 0
-				       : bs_fail(why, BS_ERR_IO, "%s: %s", url, strerror(errno));
-	if (!S_ISSOCK(st.st_mode))
-		return not_a_socket(url, why);
-	*served = alive(path);
-	if (*served)
-		return bs_fail(why, BS_ERR_IO, "%s: another process serves it", url);
-	if (unlink(path) != 0 && errno != ENOENT)
-		return bs_fail(why, BS_ERR_IO, "%s: %s", url, strerror(errno));
-	return 0;
-}
-
-/* A process that was killed may serve it for a moment still: that is waited for. */
-static int await_path(const char *url, struct bs_fail *why)
-{
-	const int64_t until = bs_now_ns() + LEAVING_NS;
-	bool served = false;
-	int rc = clear_path(url, &served, why);
-
-	while (rc != 0 && served && bs_now_ns() < until) {
-		bs_sleep_ns(LOOK_NS);
-		rc = clear_path(url, &served, why);
-	}
-	return rc;
-}
 
 static int set_int(struct bs_endpoint *e, int level, int option, int value)
 {
@@ -210,12 +62,14 @@ static int get_fd(const struct bs_endpoint *e, int option)
 static int open_socket(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
 		       size_t message_max, struct bs_fail *why)
 {
+	struct bs_address to;
+
 	*e = (struct bs_endpoint){ .socket = -1, .receive_fd = -1, .send_fd = -1, .role = role };
 	if (message_max == 0 || message_max > INT_MAX)
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "%s: largest message of %zu bytes, 1 to %d are possible", url,
 			       message_max, INT_MAX);
-	if (check_url(url, why) != 0)
+	if (bs_url_parse(url, &to, why) != 0)
 		return BS_ERR_CONFIG;
 	e->message_max = message_max;
 	(void)snprintf(e->url, sizeof(e->url), "%s", url);
@@ -245,16 +99,14 @@ failed:
 int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
 		     size_t message_max, struct bs_fail *why)
 {
-	bool ipc = strncmp(url, IPC, strlen(IPC)) == 0;
 	int rc = open_socket(e, role, url, message_max, why);
 	mode_t before;
 
 	if (rc != 0)
 		return rc;
-	if (ipc)
-		rc = await_path(url, why);
+	rc = bs_url_clear(url, why);
 	if (rc == 0) {
-		before = umask(SOCKET_UMASK);
+		before = umask(BS_URL_UMASK);
 		if (nn_bind(e->socket, url) < 0)
 			rc = bs_fail(why, BS_ERR_IO, "%s: bind: %s", url, nn_strerror(nn_errno()));
 		(void)umask(before);
@@ -416,9 +268,8 @@ static bool is_connection(const struct bs_endpoint *e, int fd)
 	if (getsockname(fd, &own.any, &len) != 0 || getpeername(fd, &other.any, &other_len) != 0)
 		return false;
 	if (own.any.sa_family == AF_UNIX)
-		return strncmp(e->url, IPC, strlen(IPC)) == 0 &&
-		       strcmp(own.un.sun_path, e->url + strlen(IPC)) == 0;
-	return own.any.sa_family == AF_INET && strncmp(e->url, TCP, strlen(TCP)) == 0 &&
+		return bs_url_is_ipc(e->url) && strcmp(own.un.sun_path, bs_url_path(e->url)) == 0;
+	return own.any.sa_family == AF_INET && !bs_url_is_ipc(e->url) &&
 	       ntohs(own.in.sin_port) == strtol(strrchr(e->url, ':') + 1, NULL, 10);
 }
 
@@ -442,21 +293,6 @@ uint64_t bs_endpoint_unsent(const struct bs_endpoint *e)
 	if (d != NULL)
 		(void)closedir(d);
 	return bytes;
-}
-
-bool bs_endpoint_wedged(const struct bs_endpoint *e, struct bs_endpoint_watch *w, int64_t heard_ns,
-			int64_t now_ns)
-{
-	uint64_t made;
-	bool wedged;
-
-	if (now_ns - w->since_ns < INT64_C(2000000000))
-		return false;
-	made = bs_endpoint_connections(e);
-	wedged = w->since_ns != 0 && heard_ns < w->since_ns && made >= w->connections + 10;
-	w->since_ns = now_ns;
-	w->connections = made;
-	return wedged;
 }
 
 void bs_endpoint_close(struct bs_endpoint *e)

@@ -4,10 +4,8 @@
  * bind|connect -> { send, recv, wait }* -> close. One thread per endpoint; bind, connect and close
  * allocate, and nanomsg itself allocates once per message on each side; nothing else here does.
  *
- * URLs: ipc://PATH (its directory must exist; the socket is made for owner and group only; a stale
- * socket is replaced; one that is served, still after a second, or any other file is refused) and
- * tcp://127.x.y.z:PORT. Other addresses, ws:// and inproc:// are refused (BS_ERR_CONFIG): the first
- * leave the machine, with the last two nanomsg may abort the process.
+ * URLs: ipc/url.h. A path's directory must exist; the socket is made for owner and group only; a
+ * stale socket is replaced; one that is served, still after a second, or any other file is refused.
  *
  * A send that succeeds says only that nanomsg has queued the message. A message beyond the
  * receiver's message_max is lost and the connection made anew; the last messages before close may
@@ -32,7 +30,7 @@
 #define BS_ENDPOINT_INTERRUPTED 2
 
 enum bs_endpoint_role {
-	BS_ENDPOINT_KSPACE, /* PAIR: the service binds, one scanner connects; both directions */
+	BS_ENDPOINT_KSPACE,      /* PAIR: a scanner; the service's side is ipc/gate.h */
 	BS_ENDPOINT_ARCHIVE_OUT, /* PUSH: the service; blocks while the archive is slow or away */
 	BS_ENDPOINT_ARCHIVE_IN,  /* PULL: the archive */
 	BS_ENDPOINT_VIEWERS_OUT, /* PUB: the service; never blocks, drops what a viewer misses */
@@ -53,11 +51,6 @@ struct bs_endpoint {
 	char url[128]; /* nanomsg's own limit */
 };
 
-/*
- * What bind would refuse of the URL and of the folder of its socket; that need not be there where
- * it is `made`, one that the caller makes before it binds. Opens nothing.
- */
-int bs_endpoint_check(const char *url, const char *made, struct bs_fail *why);
 /*
  * message_max: bytes of the largest message that will be received; beyond it nothing is read.
  * Keep it just above the largest legal message. On failure *e is closed and the reason names the
@@ -114,20 +107,6 @@ uint64_t bs_endpoint_unsent(const struct bs_endpoint *e);
  * when the peer closes under load). Seen as connections that grow while nothing is heard.
  */
 int bs_endpoint_renew(struct bs_endpoint *e, struct bs_fail *why);
-
-/*
- * The same fault on the side that binds: it keeps the connection of a sender that died and hangs up
- * on every later one. True when at least ten connections were made within two seconds and nothing
- * was heard on any of them: close the endpoint and bind it again. (A second sender that knocks at a
- * PAIR in use makes connections, too; but then the first one is heard.) heard_ns: when the last
- * message came. Call it at least every 200 ms while nothing comes; allocates nothing.
- */
-struct bs_endpoint_watch {
-	int64_t since_ns;
-	uint64_t connections; /* at since_ns */
-};
-bool bs_endpoint_wedged(const struct bs_endpoint *e, struct bs_endpoint_watch *w, int64_t heard_ns,
-			int64_t now_ns);
 
 /* May be called on a closed endpoint; not in the child after fork, where it hangs: exec instead. */
 void bs_endpoint_close(struct bs_endpoint *e);

@@ -6,7 +6,7 @@
 
 #include "board/emit/folder.h"
 #include "gpu/nufft/density.h"
-#include "ipc/endpoint.h"
+#include "ipc/url.h"
 
 struct telling {
 	void (*report)(void *arg, const char *line);
@@ -38,7 +38,7 @@ static void endpoint(struct telling *t, const char *key, const char *url)
 	struct bs_fail why = { 0 };
 
 	if (url[0] != '\0')
-		tell(t, bs_endpoint_check(url, t->site->run_dir, &why), key, &why);
+		tell(t, bs_url_place(url, t->site->run_dir, &why), key, &why);
 }
 
 int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const char *line),

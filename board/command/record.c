@@ -11,9 +11,10 @@
 #include "core/log.h"
 #include "core/thread/clock.h"
 #include "ipc/endpoint.h"
+#include "ipc/gate.h"
 
 #define SILENCE_NS INT64_C(5000000000)
-#define WATCH_NS   INT64_C(100000000) /* the socket, and a stop, are looked at so often */
+#define WATCH_NS   INT64_C(100000000) /* a stop is looked at so often */
 #define MIB        (UINT64_C(1) << 20)
 
 struct request {
@@ -44,19 +45,26 @@ static const struct bs_option options[] = {
 struct job {
 	struct request q;
 	struct bs_site *site;
-	struct bs_endpoint socket;
+	struct bs_gate gate;
 	struct bs_recorder recorder;
 	struct bs_stock stock;
 	int run_lock, dir_lock;
 	uint32_t taken; /* segments of the scan in flight, as the stock knows */
 };
 
-static bool say(void *arg, const unsigned char envelope[BS_WIRE_BYTES], const void *payload,
-		size_t len)
+/* A peer that is gone asks again when it comes back. */
+static bool say(void *arg, uint64_t peer, const unsigned char envelope[BS_WIRE_BYTES],
+		const void *payload, size_t len)
 {
 	struct job *j = arg;
 
-	return bs_endpoint_send(&j->socket, envelope, BS_WIRE_BYTES, payload, len, 0, NULL) == 0;
+	return bs_gate_send(&j->gate, peer, envelope, BS_WIRE_BYTES, payload, len) !=
+	       BS_ENDPOINT_TIMEOUT;
+}
+
+static bool here(void *arg, uint64_t peer)
+{
+	return bs_gate_here(&((struct job *)arg)->gate, peer);
 }
 
 static void news(void *arg, const char *words)
@@ -77,63 +85,50 @@ static void look_after(struct job *j)
 }
 
 /* Everything that has come, and at most so long that answers get their turn. */
-static bool receive(struct job *j, int64_t *heard_ns)
+static bool receive(struct job *j)
 {
-	const unsigned char *msg;
+	struct bs_gate_message m;
 	bool any = false;
-	size_t len;
 
-	for (int i = 0; i < 64; i++) {
-		if (bs_endpoint_take(&j->socket, &msg, &len, NULL) != 0)
-			break;
-		*heard_ns = bs_now_ns();
-		bs_recorder_take(&j->recorder, msg, len, *heard_ns);
-		bs_endpoint_release(msg);
+	for (int i = 0; i < 64 && bs_gate_take(&j->gate, &m); i++) {
+		const int64_t now = bs_now_ns();
+
+		if (m.whole)
+			bs_recorder_take(&j->recorder, m.peer, m.msg, (size_t)m.len, now);
+		else
+			bs_log(BS_LOG_WARN, "a message of %llu bytes is dropped: see --message",
+			       (unsigned long long)m.len);
+		bs_gate_release(&j->gate, m.peer);
 		bs_recorder_tick(&j->recorder, bs_now_ns());
+		if (j->recorder.scanning && j->gate.favored != j->recorder.peer)
+			bs_gate_favor(&j->gate, j->recorder.peer);
 		any = true;
 	}
 	return any;
 }
 
-static int bind_socket(struct job *j, struct bs_fail *why)
-{
-	return bs_endpoint_bind(&j->socket, BS_ENDPOINT_KSPACE, j->site->kspace_url,
-				j->q.message_mib * (size_t)MIB, why);
-}
-
 static int work(struct job *j, struct bs_fail *why)
 {
 	const volatile sig_atomic_t *stop = bs_command_stop();
-	struct bs_endpoint_watch watch = { 0 };
-	int64_t heard_ns = bs_now_ns();
 	int rc = 0;
 
 	while (rc >= 0 && !*stop) {
-		const bool any = receive(j, &heard_ns);
+		const bool any = receive(j);
 		const int64_t now = bs_now_ns();
+		struct pollfd fd = { j->gate.fd, POLLIN, 0 };
 		int64_t due;
 
 		bs_recorder_tick(&j->recorder, now);
 		look_after(j);
 		if (any)
 			continue;
-		if (bs_endpoint_wedged(&j->socket, &watch, heard_ns, now)) {
-			bs_log(BS_LOG_WARN,
-			       "the k-space socket hangs up on every sender: it is made anew");
-			bs_endpoint_close(&j->socket);
-			watch = (struct bs_endpoint_watch){ 0 };
-			rc = bind_socket(j, why);
-			continue;
-		}
-		struct pollfd fd = { j->socket.receive_fd, POLLIN, 0 };
-
 		due = bs_recorder_due(&j->recorder, now);
 		rc = bs_endpoint_wait(&fd, 1, due < now + WATCH_NS ? due : now + WATCH_NS, why);
 	}
 	return rc < 0 ? rc : 0;
 }
 
-/* The outcome must reach the sender before the socket is closed: nanomsg drops what is unsent. */
+/* The outcome must reach the sender before its connection is closed. */
 static void say_goodbye(struct job *j)
 {
 	const struct timespec moment = { 0, 20000000 };
@@ -156,6 +151,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 		.silence_ns = SILENCE_NS,
 		.heartbeat_ns = bs_ns_of_ms(j->site->heartbeat_ms),
 		.say = say,
+		.here = here,
 		.news = news,
 		.arg = j,
 	};
@@ -176,14 +172,13 @@ static int prepare(struct job *j, struct bs_fail *why)
 								.keep_mib = j->q.keep_mib,
 								.keep_hours = j->q.keep_hours },
 				    why);
-	bs_endpoint_tune_malloc(o.message_max);
-	return rc == 0 ? bind_socket(j, why) : rc;
+	return rc == 0 ? bs_gate_open(&j->gate, j->site->kspace_url, o.message_max, why) : rc;
 }
 
 static int run(int argc, char **argv)
 {
 	struct job j = { .q = { .message_mib = 16, .segment_mib = 64 },
-			 .socket = { .socket = -1 } };
+			 .gate = { .fd = -1, .listen_fd = -1 } };
 	struct bs_fail why = { 0 };
 	int rc = bs_options_read(&bs_command_record, &j.q, argc, argv);
 
@@ -205,7 +200,7 @@ static int run(int argc, char **argv)
 	}
 	if (rc != 0)
 		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
-	bs_endpoint_close(&j.socket);
+	bs_gate_close(&j.gate);
 	bs_stock_stop(&j.stock);
 	bs_recorder_close(&j.recorder);
 	free(j.site);

@@ -11,8 +11,8 @@
 #include "core/thread/clock.h"
 #include "core/log.h"
 
-/* An XML header of ten times the legal size is received, so that it can be refused in words. */
-#define MESSAGE_MAX ((size_t)12 << 20)
+/* A header somewhat beyond the legal size is received, so that its own decoder refuses it. */
+#define OPEN_MAX ((size_t)BS_WIRE_XML_MAX + 65536)
 
 /*
  * Why another worker wants the scan to end: recon lacks what its protocol needs, or emit has handed
@@ -112,28 +112,7 @@ static bool watch_stop(struct ingest *in, int64_t now)
 	}
 	if (in->state == BS_STATE_IDLE || in->state == BS_STATE_STARTING)
 		bs_ingest_step(in, BS_ON_STOP, 0);
-	return in->state == BS_STATE_STOPPED && in->waiting == NULL;
-}
-
-/* False: the socket is lost, and only a new process helps. */
-static bool watch_socket(struct ingest *in, int64_t now)
-{
-	struct bs_fail why;
-
-	if (now - in->watched_ns < BS_WATCH_NS)
-		return true;
-	in->watched_ns = now;
-	if (!bs_endpoint_wedged(&in->socket, &in->watch, in->message_ns, now))
-		return true;
-	bs_worker_say(in->env, BS_EVENT_FAULT, BS_ERR_IO, NULL,
-		      "the k-space socket hangs up on every sender: it is made anew");
-	bs_endpoint_close(&in->socket);
-	in->watch = (struct bs_endpoint_watch){ 0 };
-	if (bs_endpoint_bind(&in->socket, BS_ENDPOINT_KSPACE, in->env->site.kspace_url,
-			     in->message_max, &why) == 0)
-		return true;
-	bs_worker_say(in->env, BS_EVENT_FAULT, why.code, NULL, why.text);
-	return false;
+	return in->state == BS_STATE_STOPPED && in->waiting == NULL && in->lined == 0;
 }
 
 /* False: only a new process helps. */
@@ -164,11 +143,23 @@ bool bs_ingest_has_work(const struct ingest *in)
 	if (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING)
 		return atomic_load(&in->scan->ended) == atomic_load(&in->scan->id) &&
 		       bs_ingest_log_ended(in);
-	if (in->waiting != NULL && in->state == BS_STATE_IDLE)
+	if ((in->waiting != NULL || in->lined > 0) && in->state == BS_STATE_IDLE)
 		return true;
 	/* a message waits for a slot, and there is one */
 	return in->state == BS_STATE_SCANNING && in->waiting != NULL &&
 	       bs_pool_in_use(in->env->shm.acq_pool) < in->env->shm.acq_pool->slots;
+}
+
+static void publish(struct ingest *in)
+{
+	struct bs_kspace_record *k = &in->env->shm.s->kspace;
+
+	atomic_store_explicit(&k->peers, bs_gate_peers(&in->gate), memory_order_relaxed);
+	atomic_store_explicit(&k->waiting, in->lined, memory_order_relaxed);
+	atomic_store_explicit(&k->connected, in->gate.connected, memory_order_relaxed);
+	atomic_store_explicit(&k->let_go, in->gate.let_go, memory_order_relaxed);
+	atomic_store_explicit(&k->nonsense, in->gate.nonsense, memory_order_relaxed);
+	atomic_store_explicit(&k->here, bs_gate_here(&in->gate, in->peer), memory_order_relaxed);
 }
 
 /* 0, or the exit status that asks for a new process. */
@@ -185,47 +176,40 @@ static int work(struct ingest *in)
 		if (!watch_site(in))
 			return BS_EXIT_REPLACE;
 		bs_ingest_log_watch(in, now);
+		bs_ingest_serve_line(in);
 		watch_time(in, now);
 		if (watch_stop(in, now))
 			return 0;
-		if (!any && !watch_socket(in, now))
-			return BS_EXIT_REPLACE;
-		bool said = bs_ingest_flush(in);
-
+		(void)bs_ingest_flush(in);
+		publish(in);
 		if (any) {
 			bs_worker_beat(env);
 			bs_usage_publish(&env->shm, BS_THREAD_INGEST, now);
 			continue;
 		}
-		struct pollfd fds[2];
-		unsigned n = 0;
+		struct pollfd fd = { in->gate.fd, POLLIN, 0 };
 
-		if (in->waiting == NULL)
-			fds[n++] = (struct pollfd){ in->socket.receive_fd, POLLIN, 0 };
-		if (!said && bs_endpoint_connections_now(&in->socket) != 0)
-			fds[n++] = (struct pollfd){ in->socket.send_fd, POLLIN, 0 };
 		int64_t due = bs_ingest_log_due(in);
 
 		if (in->state == BS_STATE_SCANNING && now + BS_LOOK_NS < due)
 			due = now + BS_LOOK_NS;
 		bs_bell_announce(&env->me->bell);
-		bs_worker_sleep(env, fds, n, bs_ingest_has_work(in) ? 0 : due);
+		bs_worker_sleep(env, &fd, 1, bs_ingest_has_work(in) ? 0 : due);
 	}
 }
 
-/* The outcome must reach the sender before the socket is closed: nanomsg drops what is unsent. */
+/* The sender has the outcome when it hangs up; a library may lose it where this side does first. */
 static void say_goodbye(struct ingest *in)
 {
-	const struct timespec moment = { 0, 20000000 };
-	int64_t until = bs_now_ns() + 200000000;
+	const struct timespec moment = { 0, 5000000 };
+	const int64_t until = bs_now_ns() + 200000000;
+	struct bs_gate_message m;
 
-	if (!atomic_load(&in->ended->known))
-		return;
-	while (!bs_ingest_flush(in) && bs_now_ns() < until) {
-		(void)nanosleep(&moment, NULL);
-		bs_worker_beat(in->env);
-	}
-	for (int i = 0; i < 5; i++) { /* nanomsg's thread is still writing */
+	while (atomic_load(&in->ended->known) && bs_gate_here(&in->gate, in->ended_peer) &&
+	       bs_now_ns() < until) {
+		for (int i = 0; i < 64 && bs_gate_take(&in->gate, &m); i++)
+			bs_gate_release(&in->gate, m.peer);
+		(void)bs_ingest_flush(in);
 		(void)nanosleep(&moment, NULL);
 		bs_worker_beat(in->env);
 	}
@@ -247,17 +231,15 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	in.order.room = slots / 2 < BS_HELD_MAX ? slots / 2 : BS_HELD_MAX;
 	in.order.window = env->shm.log != NULL ? BS_WINDOW_LOG : in.order.room;
 	bs_worker_phase(env, BS_PHASE_ARMING);
-	if (in.message_max < MESSAGE_MAX)
-		in.message_max = MESSAGE_MAX;
-	bs_endpoint_tune_malloc(in.message_max);
-	bs_rt_enter(env, BS_THREAD_INGEST); /* before the sockets: nanomsg's threads inherit it */
+	if (in.message_max < OPEN_MAX)
+		in.message_max = OPEN_MAX;
+	bs_rt_enter(env, BS_THREAD_INGEST);
 	bs_rt_lock(env, true);
 	if (bs_ingest_log_start(&in, &why) != 0) {
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		return BS_EXIT_HOPELESS;
 	}
-	if (bs_endpoint_bind(&in.socket, BS_ENDPOINT_KSPACE, env->site.kspace_url, in.message_max,
-			     &why) != 0) {
+	if (bs_gate_open(&in.gate, env->site.kspace_url, in.message_max, &why) != 0) {
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		return BS_EXIT_HOPELESS;
 	}
@@ -268,7 +250,7 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	int status = work(&in);
 
 	say_goodbye(&in);
-	bs_endpoint_close(&in.socket);
+	bs_gate_close(&in.gate);
 	if (in.log != NULL)
 		bs_keeper_stop(in.log);
 	return status;

@@ -1,17 +1,17 @@
 /*
  * board/ingest/ingest.h - the parts of the receiving process, which share one struct
  *
- * ingest.c   the loop: time, the other workers' news, the socket's health
+ * ingest.c   the loop: time, the other workers' news
  * reload.c   a changed site comes between two scans
- * receive.c  a message from the socket to its place; a readout to its slot and on to recon
+ * receive.c  a message from its peer to its place; a readout to its slot and on to recon
+ * line.c     headers that wait until a scan can begin
  * scan.c     a scan from its header to its outcome
  * commit.c   what has been done of the scan, as one step in shared memory, for a successor
  * order.c    which message is next, which is a duplicate, what is missing; see order.h
  * log.c      the scan's log: every message that is taken goes there, too
  * reply.c    what the service says to the sender
  * Each calls only those below it. The conversation is that of ipc/WIRE.md. One thread. Allocates
- * nothing once its sockets are open, but for expat while a header is read (no scan is running
- * then); nanomsg allocates each message.
+ * nothing once its socket is open, but for expat while a header is read (no scan is running then).
  */
 #ifndef BS_BOARD_INGEST_INGEST_H
 #define BS_BOARD_INGEST_INGEST_H
@@ -20,34 +20,43 @@
 #include "board/log/keeper.h"
 #include "board/service/worker.h"
 #include "core/frame/state.h"
-#include "ipc/endpoint.h"
+#include "ipc/gate.h"
 #include "ipc/wire/wire.h"
 
-#define BS_REFUSES_MAX 16u                  /* refusals that wait for the sender to read */
+#define BS_REFUSES_MAX 16u                  /* refusals that wait for the scan's sender to read */
+#define BS_LINE_MAX    (BS_GATE_KEEP - 1)   /* headers of scans to come that wait */
 #define BS_OUTCOME_NS  INT64_C(200000000)   /* an outcome is said again at most so often */
-#define BS_WATCH_NS    INT64_C(100000000)   /* the socket is looked at so often */
 #define BS_LOOK_NS     INT64_C(4000000)     /* a scan's socket is looked at so often */
 #define BS_AWAY_NS     INT64_C(5000000)     /* and what was not for longer may hold messages */
-#define BS_BACK_NS     INT64_C(20000000)    /* then nanomsg has read what lay in the kernel */
-#define BS_OPEN_NS     INT64_C(60000000000) /* a header waits at most this long for recon to arm */
-#define BS_WINDOW_LOG  8192u                /* the sender's window where a log is kept */
+#define BS_OPEN_NS     INT64_C(60000000000) /* a header waits at most this long */
+/* A scan gives way to the next one's header when its sender is not heard for so long */
+#define BS_SILENT_NS  INT64_C(1000000000)
+#define BS_GONE_NS    INT64_C(250000000) /* and has no connection: it would have come back */
+#define BS_WINDOW_LOG 8192u              /* the sender's window where a log is kept */
 
 struct ingest {
 	struct bs_worker_env *env;
-	struct bs_endpoint socket;
+	struct bs_gate gate;
 	size_t message_max;
-	struct bs_endpoint_watch watch;
-	int64_t watched_ns, message_ns; /* the socket was checked; a message came */
-	struct bs_scan_record *scan;    /* in shared memory */
+	uint64_t from;               /* the peer whose message is at hand */
+	struct bs_scan_record *scan; /* in shared memory */
 	struct bs_totals *totals;
 	enum bs_state state;
 	uint32_t recon_epoch; /* of the recon that this process counts on */
 
-	/* a message that must wait: for a slot, or for the scan before it to end */
+	/* a message of the scan that waits for a slot */
 	const unsigned char *waiting;
 	size_t waiting_len;
-	int64_t waiting_since;
-	uint64_t waiting_session; /* when it is a header: its sender is sent heartbeats */
+	uint64_t waiting_peer;
+
+	/* headers that wait for the scan before to end, or for recon to arm; the oldest first */
+	struct bs_line {
+		const unsigned char *msg;
+		size_t len;
+		uint64_t peer, session;
+		int64_t since_ns, said_ns;
+	} line[BS_LINE_MAX];
+	uint32_t lined;
 
 	/* the scan in flight */
 	const struct bs_protocol *p;
@@ -55,6 +64,7 @@ struct ingest {
 	bool has_table;
 	bool keeps_noise; /* some protocol of the site whitens: every scan's noise is summed */
 	uint64_t id, session;
+	uint64_t peer; /* of its sender; 0: not heard yet by this process */
 	struct bs_order order;
 	uint64_t acqs;        /* ACQ messages that came, used or not */
 	struct bs_fail fault; /* the first; code 0: none */
@@ -63,10 +73,8 @@ struct ingest {
 	uint32_t deaths;     /* as struct bs_scan_step has it */
 	uint64_t died_at;
 	int64_t heard_ns;
-	int64_t looked_ns; /* the socket was looked at */
-	int64_t back_ns;   /* it was, for the first time after more than BS_AWAY_NS */
-	int64_t empty_ns;  /* no message lay in it then */
-	int64_t apart_ns;  /* from a message's own time to when it was taken, at least */
+	int64_t empty_ns; /* no message lay in the socket then */
+	int64_t apart_ns; /* from a message's own time to when it was taken, at least */
 
 	/* the scan's log */
 	struct bs_keeper *log; /* NULL: none is kept */
@@ -79,7 +87,7 @@ struct ingest {
 	uint32_t unacked;
 	int64_t ack_time_ns;
 	struct {
-		uint64_t session, seq;
+		uint64_t peer, session, seq;
 		uint16_t version; /* of the wire, as its sender speaks it */
 		int32_t code;
 		char text[sizeof(((struct bs_fail *)0)->text)];
@@ -87,6 +95,7 @@ struct ingest {
 	uint32_t refuse_first, refuses;
 	uint64_t refusals;         /* of recon's, so many were taken up */
 	struct bs_scan_end *ended; /* the last scan's outcome, in shared memory */
+	uint64_t ended_peer;       /* who is told it */
 	bool outcome_due;
 	int64_t outcome_said_ns;
 };
@@ -122,15 +131,26 @@ bool bs_ingest_reload(struct ingest *in, struct bs_fail *why);
 /* receive.c */
 /* Takes what is there, a bounded number so that time and replies get their turn. True: some. */
 bool bs_ingest_receive(struct ingest *in);
+/* The headers that wait; the first may end the scan. */
+void bs_ingest_serve_line(struct ingest *in);
 /* What is missing before the messages that are held will not come: the scan goes on without. */
 void bs_ingest_give_up_gap(struct ingest *in);
 /* The scan ends now, for this reason; what is held beyond gaps is used first. */
 void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happening on);
 
+/* line.c */
+/* The scan's sender does not hold the place any more, or opens the next scan itself. */
+bool bs_ingest_gives_way(const struct ingest *in, uint64_t to);
+/* A header that must wait: false: it is refused instead. Its message stays unreleased. */
+bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigned char *payload);
+void bs_ingest_refuse_draining(struct ingest *in, uint64_t session);
+/* Those whose peer has left, or that waited for too long, go; the first opens when it can. */
+void bs_ingest_tend_line(struct ingest *in);
+
 /* scan.c */
 /* The state that follows; commits, with this entry for recon or 0. */
 void bs_ingest_step(struct ingest *in, enum bs_happening on, uint64_t entry);
-/* The payload lies in nanomsg's message; nothing of it is kept. */
+/* The payload lies in the gate's buffer; nothing of it is kept. */
 int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned char *payload);
 /* The scan goes on with a fault; its outcome names the first. */
 void bs_ingest_fault(struct ingest *in, const struct bs_fail *why);
@@ -169,6 +189,8 @@ void bs_ingest_log_watch(struct ingest *in, int64_t now);
 int64_t bs_ingest_log_due(const struct ingest *in);
 
 /* reply.c */
+/* The scan's sender is this peer now. */
+void bs_ingest_follow(struct ingest *in, uint64_t peer);
 /* A message that is not used: logged, answered, counted but for the scan's own count. */
 void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why);
 /* What recon could not use of the scan, and has counted and logged: answered. */

@@ -1,4 +1,4 @@
-/* board/ingest/receive.c - a message from the socket to its place in the scan; see ingest.h */
+/* board/ingest/receive.c - a message from its peer to its place in the scan; see ingest.h */
 #include <string.h>
 
 #include "board/ingest/ingest.h"
@@ -6,7 +6,7 @@
 #include "core/thread/clock.h"
 #include "ipc/wire/mrd.h"
 
-/* The payload lies in nanomsg's buffer: nothing points to it when the message is done with. */
+/* The payload lies in the gate's buffer: nothing points to it when the message is done with. */
 struct message {
 	struct bs_wire w;
 	const unsigned char *payload;
@@ -14,7 +14,7 @@ struct message {
 };
 
 /* What became of a message. */
-enum fate { DONE, LATER /* it waits for a slot, or for the scan before it to end */ };
+enum fate { DONE, LATER /* it waits for a slot */, LINED /* it waits in in->line */ };
 
 #define CLOCK_MOST (INT64_MAX / 4) /* of a sender's clock that is believed */
 
@@ -34,19 +34,6 @@ static int64_t receipt(struct ingest *in, int64_t sent_ns, int64_t taken_ns)
 		return taken_ns;
 	came_ns = sent_ns + in->apart_ns;
 	return came_ns > in->empty_ns ? came_ns : in->empty_ns;
-}
-
-/*
- * The socket is looked at. Empty, it has no message that came before; but where this process did
- * not run for a while, nor did nanomsg's thread, which must read them first.
- */
-static void note_look(struct ingest *in, bool empty, int64_t now_ns)
-{
-	if (now_ns - in->looked_ns > BS_AWAY_NS)
-		in->back_ns = now_ns;
-	in->looked_ns = now_ns;
-	if (empty && now_ns - in->back_ns > BS_BACK_NS)
-		in->empty_ns = now_ns;
 }
 
 /* ---- messages that are in order ---- */
@@ -181,7 +168,7 @@ static bool used(const struct ingest *in, const struct bs_mrd_acq *head)
 	return bs_protocol_uses(in->p, bs_mrd_kind(head->flags));
 }
 
-/* The samples go to the slot's start, aligned: the one copy between nanomsg and the engine. */
+/* The samples go to the slot's start, aligned: the one copy between the kernel and the engine. */
 static void fill_slot(struct ingest *in, uint32_t slot, const struct bs_mrd_acq *head, uint32_t row,
 		      size_t traj_at, size_t data_at, const struct message *m)
 {
@@ -277,7 +264,7 @@ static void count_late(struct ingest *in)
 static void reject(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
 {
 	bs_ingest_reject(in, w, why);
-	if (in->state != BS_STATE_SCANNING)
+	if (in->state != BS_STATE_SCANNING || in->from != in->peer)
 		return;
 	in->count.rejected++;
 	bs_ingest_commit(in, 0);
@@ -367,27 +354,22 @@ static bool is_ended(const struct ingest *in, uint64_t session)
 	return atomic_load(&in->ended->known) != 0 && in->ended->session == session;
 }
 
-/* A header while no scan can begin: it waits, or ends the scan before it. True: it waits. */
-static bool open_waits(struct ingest *in, const struct message *m)
+static void end_for(struct ingest *in, uint64_t session)
 {
 	struct bs_fail why;
 
-	if (in->state == BS_STATE_SCANNING) {
-		(void)bs_fail(&why, BS_ERR_STATE,
-			      "another header (session %016llx) came before the scan was closed",
-			      (unsigned long long)m->w.session);
-		bs_ingest_abort(in, &why, BS_ON_FAULT);
-		return true;
-	}
-	if (in->state == BS_STATE_IDLE)
-		return false;
-	if (in->waiting != NULL && bs_now_ns() - in->waiting_since > BS_OPEN_NS)
-		(void)bs_fail(&why, BS_ERR_STATE, "the service is still %s after %d s",
-			      bs_state_name(in->state), (int)(BS_OPEN_NS / 1000000000));
-	else
-		return true;
-	bs_ingest_refuse_open(in, m->w.session, &why);
-	return false;
+	(void)bs_fail(&why, BS_ERR_STATE,
+		      "another header (session %016llx) came before the scan was closed",
+		      (unsigned long long)session);
+	bs_ingest_abort(in, &why, BS_ON_FAULT);
+}
+
+void bs_ingest_serve_line(struct ingest *in)
+{
+	bs_ingest_tend_line(in);
+	if (in->lined > 0 && in->state == BS_STATE_SCANNING &&
+	    bs_ingest_gives_way(in, in->line[0].peer))
+		end_for(in, in->line[0].session);
 }
 
 static enum fate take_open(struct ingest *in, const struct message *m)
@@ -398,23 +380,19 @@ static enum fate take_open(struct ingest *in, const struct message *m)
 		return DONE;
 	}
 	if (!bs_ingest_in_scan(in) && is_ended(in, m->w.session)) {
+		in->ended_peer = in->from;
 		in->outcome_due = true;
 		return DONE;
 	}
 	if (bs_worker_stop(in->env)) {
-		struct bs_fail why;
-
-		(void)bs_fail(&why, BS_ERR_ABORTED,
-			      "the service is draining: it finishes what it has and takes no new "
-			      "scan");
-		bs_ingest_refuse_open(in, m->w.session, &why);
+		bs_ingest_refuse_draining(in, m->w.session);
 		return DONE;
 	}
-	in->waiting_session = m->w.session;
-	if (open_waits(in, m))
-		return LATER;
-	if (in->state == BS_STATE_IDLE)
-		(void)bs_ingest_open(in, &m->w, m->payload);
+	if (in->state == BS_STATE_SCANNING && bs_ingest_gives_way(in, in->from))
+		end_for(in, m->w.session);
+	if (in->state != BS_STATE_IDLE || in->lined > 0)
+		return bs_ingest_line_up(in, &m->w, m->payload) ? LINED : DONE;
+	(void)bs_ingest_open(in, &m->w, m->payload);
 	return DONE;
 }
 
@@ -424,8 +402,10 @@ static void out_of_turn(struct ingest *in, const struct bs_wire *w)
 	struct bs_fail why;
 
 	if (is_ended(in, w->session)) { /* what was on its way when the scan ended: told so, once */
-		if (w->kind == BS_WIRE_CLOSE || bs_now_ns() - in->outcome_said_ns > BS_OUTCOME_NS)
+		if (w->kind == BS_WIRE_CLOSE || in->from != in->ended_peer ||
+		    bs_now_ns() - in->outcome_said_ns > BS_OUTCOME_NS)
 			in->outcome_due = true;
+		in->ended_peer = in->from;
 		return;
 	}
 	(void)bs_fail(&why, BS_ERR_STATE,
@@ -443,6 +423,19 @@ static void come_late(struct ingest *in, const struct bs_wire *w)
 		count_late(in);
 }
 
+/* A message of the scan: its sender may be on another connection than before. */
+static void follow(struct ingest *in)
+{
+	if (in->from == in->peer)
+		return;
+	if (in->waiting != NULL) { /* was not acknowledged, and comes again */
+		bs_gate_release(&in->gate, in->waiting_peer);
+		in->waiting = NULL;
+	}
+	bs_ingest_follow(in, in->from);
+	in->ack_due = true; /* it may not know how far we are */
+}
+
 static enum fate take_message(struct ingest *in, const unsigned char *msg, size_t len,
 			      int64_t received_ns)
 {
@@ -452,7 +445,8 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 
 	if (bs_wire_decode(&m.w, msg, len, &m.payload, &why) != 0) {
 		if (why.code != BS_ERR_VERSION || !bs_wire_is_elder(&m.w, msg, len))
-			m.w = (struct bs_wire){ .session = in->state == BS_STATE_SCANNING
+			m.w = (struct bs_wire){ .session = in->state == BS_STATE_SCANNING &&
+									   in->from == in->peer
 								   ? in->session
 								   : 0 };
 		reject(in, &m.w, &why);
@@ -460,11 +454,14 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 	}
 	ours = bs_ingest_in_scan(in) && m.w.session == in->session;
 	if (ours) {
+		follow(in);
 		in->heard_ns = received_ns;
 		m.received_ns = receipt(in, m.w.time_ns, received_ns);
 	}
 	switch (m.w.kind) {
 	case BS_WIRE_HEARTBEAT:
+		if (!ours && is_ended(in, m.w.session) && in->from != in->ended_peer)
+			out_of_turn(in, &m.w); /* it was away when the scan ended */
 		return DONE;
 	case BS_WIRE_OPEN:
 		if (m.w.seq == 0 || !ours || in->state != BS_STATE_SCANNING)
@@ -496,37 +493,58 @@ static void settle(struct ingest *in, const unsigned char *msg, size_t len, int6
 	fate = take_message(in, msg, len, received_ns);
 	atomic_store_explicit(&in->scan->in_hand, 0, memory_order_relaxed);
 	if (fate == LATER) {
-		if (in->waiting == NULL) {
-			in->waiting_since = received_ns;
+		if (in->waiting == NULL)
 			bs_count(&in->env->me->waits, 1);
-		}
 		in->waiting = msg;
 		in->waiting_len = len;
+		in->waiting_peer = in->from;
 		return;
 	}
-	in->waiting = NULL;
-	bs_endpoint_release(msg);
+	if (msg == in->waiting)
+		in->waiting = NULL;
+	if (fate == DONE)
+		bs_gate_release(&in->gate, in->from);
+}
+
+/* Its envelope alone is here. */
+static void too_long(struct ingest *in, const struct bs_gate_message *m)
+{
+	struct bs_wire w;
+	struct bs_fail why;
+
+	(void)bs_fail(&why, BS_ERR_LENGTH, "a message of %llu bytes: at most %zu are taken",
+		      (unsigned long long)m->len, in->gate.message_max);
+	if (!bs_wire_is_ours(&w, m->msg, m->len))
+		w = (struct bs_wire){ .session = 0 };
+	reject(in, &w, &why);
+	bs_gate_release(&in->gate, m->peer);
 }
 
 bool bs_ingest_receive(struct ingest *in)
 {
 	bool any = false;
 
-	if (in->waiting != NULL)
+	if (in->waiting != NULL) {
+		in->from = in->waiting_peer;
 		settle(in, in->waiting, in->waiting_len, bs_now_ns());
-	for (int i = 0; i < 64 && in->waiting == NULL; i++) {
-		const unsigned char *msg;
-		size_t len;
+	}
+	for (int i = 0; i < 64; i++) {
+		struct bs_gate_message m;
+		int64_t now;
 
-		if (bs_endpoint_take(&in->socket, &msg, &len, NULL) != 0) {
-			note_look(in, true, bs_now_ns());
+		if (!bs_gate_take(&in->gate, &m)) {
+			if (in->waiting == NULL) /* its sender is not looked at meanwhile */
+				in->empty_ns = bs_now_ns();
 			break;
 		}
 		bs_count(&in->totals->messages, 1);
-		bs_count(&in->totals->bytes, len);
-		in->message_ns = bs_now_ns();
-		note_look(in, false, in->message_ns);
-		settle(in, msg, len, in->message_ns);
+		bs_count(&in->totals->bytes, m.len);
+		now = bs_now_ns();
+		in->from = m.peer;
+		if (m.whole)
+			settle(in, m.msg, (size_t)m.len, now);
+		else
+			too_long(in, &m);
 		bs_worker_beat(in->env);
 		any = true;
 		if (in->ack_due)

@@ -4,31 +4,44 @@
 
 #include "board/ingest/ingest.h"
 #include "core/thread/clock.h"
+#include "ipc/endpoint.h"
 
-/* True: it is on its way. False: nobody is there, or the peer does not read; to be tried again. */
-static bool say_as(struct ingest *in, struct bs_wire w, const void *payload, size_t len)
+/* False: the peer has yet to read what it was told before; to be tried again. A peer that is gone
+ * asks again when it comes back. */
+static bool say_as(struct ingest *in, uint64_t peer, struct bs_wire w, const void *payload,
+		   size_t len)
 {
 	unsigned char envelope[BS_WIRE_BYTES];
+	int rc;
 
 	bs_wire_encode(envelope, &w, payload, len);
-	if (bs_endpoint_send(&in->socket, envelope, sizeof(envelope), payload, len, 0, NULL) != 0)
-		return false;
-	in->said_ns = bs_now_ns();
-	return true;
+	rc = bs_gate_send(&in->gate, peer, envelope, sizeof(envelope), payload, len);
+	if (rc == 0 && peer == in->peer)
+		in->said_ns = bs_now_ns();
+	return rc != BS_ENDPOINT_TIMEOUT;
 }
 
-static bool say(struct ingest *in, enum bs_wire_kind kind, uint64_t session, int64_t time_ns,
-		const void *payload, size_t len)
+static bool say(struct ingest *in, uint64_t peer, enum bs_wire_kind kind, uint64_t session,
+		int64_t time_ns, const void *payload, size_t len)
 {
 	return say_as(
-		in,
+		in, peer,
 		(struct bs_wire){ .kind = (uint16_t)kind, .session = session, .time_ns = time_ns },
 		payload, len);
 }
 
+void bs_ingest_follow(struct ingest *in, uint64_t peer)
+{
+	struct bs_kspace_record *k = &in->env->shm.s->kspace;
+
+	in->peer = peer;
+	bs_gate_favor(&in->gate, peer);
+	bs_gate_name(&in->gate, peer, k->sender, sizeof(k->sender));
+}
+
 /* w: of the message that is answered. */
-static bool say_answer(struct ingest *in, struct bs_wire w, int code, uint32_t window,
-		       const char *text)
+static bool say_answer(struct ingest *in, uint64_t peer, struct bs_wire w, int code,
+		       uint32_t window, const char *text)
 {
 	unsigned char payload[BS_WIRE_ANSWER_BYTES];
 	struct bs_wire_answer v = { .code = code, .window = window };
@@ -36,18 +49,28 @@ static bool say_answer(struct ingest *in, struct bs_wire w, int code, uint32_t w
 	(void)snprintf(v.text, sizeof(v.text), "%s", text);
 	bs_wire_put_answer(payload, &v);
 	w.time_ns = bs_now_ns();
-	return say_as(in, w, payload, sizeof(payload));
+	return say_as(in, peer, w, payload, sizeof(payload));
 }
 
-/* w: of the message that is refused. */
+/* w: of the message that is refused. Only the scan's own sender is waited for until it reads. */
 static void refuse(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
 {
 	uint32_t at = (in->refuse_first + in->refuses) % BS_REFUSES_MAX;
 
+	if (in->from != in->peer) {
+		(void)say_answer(in, in->from,
+				 (struct bs_wire){ .kind = BS_WIRE_REFUSE,
+						   .session = w->session,
+						   .seq = w->seq,
+						   .version = w->version },
+				 why->code, 0, why->text);
+		return;
+	}
 	if (in->refuses == BS_REFUSES_MAX) { /* the oldest makes room */
 		in->refuse_first = (in->refuse_first + 1) % BS_REFUSES_MAX;
 		in->refuses--;
 	}
+	in->refuse[at].peer = in->from;
 	in->refuse[at].session = w->session;
 	in->refuse[at].seq = w->seq;
 	in->refuse[at].version = w->version;
@@ -58,7 +81,7 @@ static void refuse(struct ingest *in, const struct bs_wire *w, const struct bs_f
 
 void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
 {
-	bool scanning = in->state == BS_STATE_SCANNING;
+	const bool scanning = in->state == BS_STATE_SCANNING && in->from == in->peer;
 
 	bs_count(&in->totals->rejected, 1);
 	bs_worker_say(in->env, BS_EVENT_REJECTED, why->code,
@@ -71,6 +94,7 @@ void bs_ingest_refusals(struct ingest *in)
 	const struct bs_scan_record *s = in->scan;
 	const uint64_t end = atomic_load(&s->refusals);
 
+	in->from = in->peer;
 	if (end - in->refusals > BS_UNUSED_KEPT)
 		in->refusals = end - BS_UNUSED_KEPT;
 	for (; in->refusals != end; in->refusals++) {
@@ -101,7 +125,8 @@ static bool flush_refuses(struct ingest *in)
 					   .seq = in->refuse[at].seq,
 					   .version = in->refuse[at].version };
 
-		if (!say_answer(in, w, in->refuse[at].code, 0, in->refuse[at].text))
+		if (!say_answer(in, in->refuse[at].peer, w, in->refuse[at].code, 0,
+				in->refuse[at].text))
 			return false;
 		in->refuse_first = (at + 1) % BS_REFUSES_MAX;
 		in->refuses--;
@@ -116,7 +141,7 @@ static bool flush_ack(struct ingest *in)
 
 	(void)bs_ingest_log_ack(in, &ack);
 	bs_wire_put_ack(payload, &ack);
-	if (!say(in, BS_WIRE_ACK, in->session, in->ack_time_ns, payload, sizeof(payload)))
+	if (!say(in, in->peer, BS_WIRE_ACK, in->session, in->ack_time_ns, payload, sizeof(payload)))
 		return false;
 	in->ack_due = false;
 	in->durable_said = ack.durable;
@@ -124,46 +149,61 @@ static bool flush_ack(struct ingest *in)
 	return true;
 }
 
-/* A scan's outcome goes after its last ACK, and before the next scan's ACCEPT. */
-bool bs_ingest_flush(struct ingest *in)
+/* An OPEN on its way to the disk is accepted once it is there: log.c rings. */
+static bool flush_accept(struct ingest *in)
 {
 	struct bs_wire_ack ack;
+	char text[96];
 
-	/* an OPEN on its way to the disk is accepted once it is there: log.c rings */
-	if (in->accept_due && !in->outcome_due && bs_ingest_log_ack(in, &ack)) {
-		char text[96];
+	if (!bs_ingest_log_ack(in, &ack))
+		return true;
+	(void)snprintf(text, sizeof(text), "protocol '%s'", in->p->name);
+	if (!say_answer(in, in->peer,
+			(struct bs_wire){ .kind = BS_WIRE_ACCEPT, .session = in->session }, 0,
+			in->order.window, text))
+		return false;
+	in->accept_due = false;
+	return true;
+}
 
-		(void)snprintf(text, sizeof(text), "protocol '%s'", in->p->name);
-		if (!say_answer(in,
-				(struct bs_wire){ .kind = BS_WIRE_ACCEPT, .session = in->session },
-				0, in->order.window, text))
-			return false;
-		in->accept_due = false;
-	}
+static bool flush_outcome(struct ingest *in)
+{
+	if (!say(in, in->ended_peer, BS_WIRE_OUTCOME, in->ended->session, bs_now_ns(),
+		 in->ended->outcome, BS_WIRE_OUTCOME_BYTES))
+		return false;
+	in->outcome_due = false;
+	in->outcome_said_ns = bs_now_ns();
+	return true;
+}
+
+/* A scan's outcome goes after its last ACK, and before the next scan's ACCEPT to the same peer. */
+bool bs_ingest_flush(struct ingest *in)
+{
+	if (in->accept_due && !(in->outcome_due && in->ended_peer == in->peer) && !flush_accept(in))
+		return false;
 	if (!flush_refuses(in))
 		return false;
 	if (in->ack_due && !in->accept_due && !flush_ack(in))
 		return false;
-	if (in->outcome_due) {
-		if (!say(in, BS_WIRE_OUTCOME, in->ended->session, bs_now_ns(), in->ended->outcome,
-			 BS_WIRE_OUTCOME_BYTES))
-			return false;
-		in->outcome_due = false;
-		in->outcome_said_ns = in->said_ns;
-		if (in->accept_due)
-			return bs_ingest_flush(in);
-	}
-	return true;
+	if (in->outcome_due && !flush_outcome(in))
+		return false;
+	return !in->accept_due || in->outcome_due || flush_accept(in);
 }
 
 void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
 {
-	bool active = bs_ingest_in_scan(in) || in->waiting != NULL;
-	uint64_t whom = in->state == BS_STATE_SCANNING || in->waiting == NULL ? in->session
-									      : in->waiting_session;
+	const int64_t beat_ns = bs_ns_of_ms(in->env->site.heartbeat_ms);
 
-	if (!active || now_ns - in->said_ns < bs_ns_of_ms(in->env->site.heartbeat_ms))
-		return;
-	if (!say(in, BS_WIRE_HEARTBEAT, whom, now_ns, NULL, 0))
-		in->said_ns = now_ns; /* nobody is there: not at every turn of the loop */
+	if (bs_ingest_in_scan(in) && now_ns - in->said_ns >= beat_ns) {
+		in->said_ns = now_ns; /* told or not: not at every turn of the loop */
+		(void)say(in, in->peer, BS_WIRE_HEARTBEAT, in->session, now_ns, NULL, 0);
+	}
+	for (uint32_t i = 0; i < in->lined; i++) {
+		struct bs_line *l = &in->line[i];
+
+		if (now_ns - l->said_ns < beat_ns)
+			continue;
+		l->said_ns = now_ns;
+		(void)say(in, l->peer, BS_WIRE_HEARTBEAT, l->session, now_ns, NULL, 0);
+	}
 }

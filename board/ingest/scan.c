@@ -65,6 +65,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	in->durable_said = 0;
 	in->id++;
 	in->session = w->session;
+	bs_ingest_follow(in, in->from);
 	bs_order_start(&in->order, 1);
 	in->acqs = 0;
 	in->fault = (struct bs_fail){ 0 };
@@ -242,6 +243,7 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on)
 	bs_ingest_log_words(in, o.text, sizeof(o.text));
 	in->accept_due = false;
 	in->outcome_due = true;
+	in->ended_peer = in->peer;
 	atomic_store(&in->ended->known, 0);
 	in->ended->session = s->session;
 	bs_wire_put_outcome(in->ended->outcome, &o);

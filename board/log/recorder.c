@@ -10,14 +10,22 @@
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/xml.h"
 
+/* A scan goes on beside another sender's header unless its own is not heard for so long, */
+#define SILENT_NS INT64_C(1000000000)
+#define GONE_NS   INT64_C(250000000) /* or for so long and has no connection */
+
 /* ---- what is said ---- */
 
 static bool say_as(struct bs_recorder *r, struct bs_wire w, const void *payload, size_t len)
 {
 	unsigned char envelope[BS_WIRE_BYTES];
 
+	const uint64_t peer = w.kind == BS_WIRE_REFUSE    ? r->from
+			      : w.kind == BS_WIRE_OUTCOME ? r->ended_peer
+							  : r->peer;
+
 	bs_wire_encode(envelope, &w, payload, len);
-	return r->o.say(r->o.arg, envelope, payload, len);
+	return r->o.say(r->o.arg, peer, envelope, payload, len);
 }
 
 static bool say(struct bs_recorder *r, enum bs_wire_kind kind, uint64_t session, int64_t time_ns,
@@ -84,6 +92,7 @@ static void end_scan(struct bs_recorder *r)
 	bs_log_writer_close(&r->log);
 	r->scanning = r->accept_due = r->ack_due = r->close_due = false;
 	r->ended = r->session;
+	r->ended_peer = r->peer;
 	r->outcome_due = true;
 }
 
@@ -273,6 +282,8 @@ static void begin(struct bs_recorder *r, const struct bs_wire *w, const unsigned
 	r->scanning = true;
 	r->outcome_due = false;
 	r->session = w->session;
+	r->peer = r->from;
+	r->heard_ns = now_ns;
 	r->count = (struct bs_wire_outcome){ 0 };
 	r->acqs = 0;
 	memset(&r->order, 0, sizeof(r->order));
@@ -288,12 +299,19 @@ static void take_open(struct bs_recorder *r, const struct bs_wire *w, const unsi
 	struct bs_fail why;
 
 	if (!r->scanning && w->session == r->ended && r->ended != 0) {
+		r->ended_peer = r->from;
 		r->outcome_due = true;
 		return;
 	}
 	if (r->scanning && w->session == r->session) { /* sent again */
 		r->count.duplicates++;
 		r->accept_due = true;
+		return;
+	}
+	if (r->scanning && r->from != r->peer && now_ns - r->heard_ns <= SILENT_NS &&
+	    (r->o.here(r->o.arg, r->peer) || now_ns - r->heard_ns <= GONE_NS)) {
+		(void)bs_fail(&why, BS_ERR_STATE, "another scan is being recorded");
+		refuse(r, w, &why);
 		return;
 	}
 	if (r->scanning) {
@@ -307,32 +325,39 @@ static void take_open(struct bs_recorder *r, const struct bs_wire *w, const unsi
 	begin(r, w, msg, len, now_ns);
 }
 
-void bs_recorder_take(struct bs_recorder *r, const unsigned char *msg, size_t len, int64_t now_ns)
+void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char *msg, size_t len,
+		      int64_t now_ns)
 {
 	const unsigned char *payload;
 	struct bs_wire w;
 	struct bs_fail why;
 	bool ours;
 
+	r->from = peer;
 	if (bs_wire_decode(&w, msg, len, &payload, &why) != 0) {
-		r->count.rejected += r->scanning;
+		const bool sender = r->scanning && peer == r->peer;
+
+		r->count.rejected += sender;
 		if (why.code != BS_ERR_VERSION || !bs_wire_is_elder(&w, msg, len))
-			w = (struct bs_wire){ .session = r->scanning ? r->session : 0 };
+			w = (struct bs_wire){ .session = sender ? r->session : 0 };
 		refuse(r, &w, &why);
 		return;
 	}
 	ours = r->scanning && w.session == r->session;
-	if (ours)
+	if (ours) {
 		r->heard_ns = now_ns;
+		r->ack_due = r->ack_due || peer != r->peer; /* its sender is back */
+		r->peer = peer;
+	}
 	if (w.kind == BS_WIRE_HEARTBEAT)
 		return;
 	if (w.kind == BS_WIRE_OPEN && (w.seq == 0 || !ours)) {
-		r->heard_ns = now_ns;
 		take_open(r, &w, msg, len, now_ns);
 	} else if (ours && w.kind <= BS_WIRE_CLOSE) {
 		if (!r->close_due)
 			take_numbered(r, &w, msg, len, now_ns);
-	} else if (w.session == r->ended && r->ended != 0) {
+	} else if (!r->scanning && w.session == r->ended && r->ended != 0) {
+		r->ended_peer = peer;
 		r->outcome_due = true;
 	} else {
 		(void)bs_fail(&why, w.kind > BS_WIRE_CLOSE ? BS_ERR_KIND : BS_ERR_STATE,

@@ -25,9 +25,10 @@ struct bs_recorder_options {
 	size_t message_max;
 	uint64_t segment_bytes;
 	int64_t silence_ns, heartbeat_ns;
-	/* A message for the sender, true: it is on its way. */
-	bool (*say)(void *arg, const unsigned char envelope[BS_WIRE_BYTES], const void *payload,
-		    size_t len);
+	/* A message for this peer; false: it is to be tried again. */
+	bool (*say)(void *arg, uint64_t peer, const unsigned char envelope[BS_WIRE_BYTES],
+		    const void *payload, size_t len);
+	bool (*here)(void *arg, uint64_t peer);     /* it is connected */
 	void (*news)(void *arg, const char *words); /* a line for people */
 	void *arg;
 };
@@ -39,6 +40,7 @@ struct bs_recorder {
 	size_t cap;
 	bool scanning;
 	uint64_t session;
+	uint64_t from, peer; /* of the message at hand; the scan's, or the last one's */
 	struct bs_order order;
 	struct bs_wire_outcome count; /* of the scan; after it, its outcome */
 	uint64_t acqs;                /* ACQ messages, in the order, used or not */
@@ -46,13 +48,15 @@ struct bs_recorder {
 	/* what is to be said once all that waits is on the disk */
 	bool accept_due, ack_due, close_due;
 	/* of the scan that ended last */
-	uint64_t ended;
+	uint64_t ended, ended_peer;
 	bool outcome_due;
 };
 
 int bs_recorder_open(struct bs_recorder *r, const struct bs_recorder_options *o,
 		     struct bs_fail *why);
-void bs_recorder_take(struct bs_recorder *r, const unsigned char *msg, size_t len, int64_t now_ns);
+/* peer: whose message it is; a number that no other peer has or will have, not 0. */
+void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char *msg, size_t len,
+		      int64_t now_ns);
 void bs_recorder_tick(struct bs_recorder *r, int64_t now_ns);
 /* When tick has something to do although no message came. */
 int64_t bs_recorder_due(const struct bs_recorder *r, int64_t now_ns);

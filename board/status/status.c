@@ -146,6 +146,21 @@ static void put_kinds(struct bs_doc *d, const struct bs_scan_record *r)
 	bs_doc_text(d, "not_used", bs_kinds_words(words, sizeof(words), &k));
 }
 
+static void put_kspace(struct bs_doc *d, const struct bs_shared *s)
+{
+	const struct bs_kspace_record *k = &s->kspace;
+	const bool held = atomic_load(&s->scan.open) && atomic_load(&k->here);
+
+	bs_doc_open(d, "kspace", '{');
+	bs_doc_number(d, "peers", atomic_load(&k->peers));
+	bs_doc_chars(d, "sender", held ? k->sender : "", sizeof(k->sender));
+	bs_doc_number(d, "waiting", atomic_load(&k->waiting));
+	bs_doc_number(d, "connected", atomic_load(&k->connected));
+	bs_doc_number(d, "let_go", atomic_load(&k->let_go));
+	bs_doc_number(d, "nonsense", atomic_load(&k->nonsense));
+	bs_doc_close(d);
+}
+
 static void put_scan(struct bs_doc *d, const struct bs_shared *s)
 {
 	const struct bs_scan_record *r = &s->scan;
@@ -315,6 +330,7 @@ int bs_status_json(char *out, size_t cap, const struct bs_shm *shm)
 	put_workers(&d, s);
 	bs_status_realtime(&d, s);
 	bs_status_canary(&d, s);
+	put_kspace(&d, s);
 	put_scan(&d, s);
 	bs_status_log(&d, s);
 	put_pools(&d, shm);

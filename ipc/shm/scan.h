@@ -130,6 +130,14 @@ struct bs_scan_end {
 	unsigned char outcome[BS_SCAN_END_BYTES];
 };
 
+/* Who is connected at the k-space endpoint; ingest's. */
+struct bs_kspace_record {
+	_Atomic uint32_t peers, waiting; /* now; of these, with a header that waits */
+	_Atomic uint32_t here;           /* the sender of the scan, or of the last, is connected */
+	_Atomic uint64_t connected, let_go, nonsense; /* ipc/gate.h, of this ingest */
+	char sender[64];                              /* who the scan's is: bs_gate_name */
+};
+
 /* Since the service started; each is written by one worker. */
 struct bs_totals {
 	_Atomic uint64_t scans, refused, messages, bytes, rejected, gaps, duplicates,

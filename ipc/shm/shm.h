@@ -70,6 +70,7 @@ struct bs_shared {
 	struct bs_scan_record scan;
 	struct bs_noise_kept noise; /* ingest: of the last scans */
 	struct bs_scan_end ended;
+	struct bs_kspace_record kspace;
 	struct bs_totals totals;
 	struct bs_log_record log;             /* ingest: the logs of scans */
 	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon: of each protocol's plan */

@@ -339,3 +339,12 @@ bool bs_wire_is_elder(struct bs_wire *w, const unsigned char *msg, size_t len)
 	return w->payload_len == len - BS_WIRE_BYTES &&
 	       w->crc == continued(checksum(msg), msg + BS_WIRE_BYTES, len - BS_WIRE_BYTES);
 }
+
+bool bs_wire_is_ours(struct bs_wire *w, const unsigned char envelope[BS_WIRE_BYTES], uint64_t len)
+{
+	if (bs_get_le(envelope + AT_MAGIC, 4) != BS_WIRE_MAGIC ||
+	    bs_get_le(envelope + AT_VERSION, 2) != BS_WIRE_VERSION)
+		return false;
+	read_fields(w, envelope);
+	return w->payload_len == len - BS_WIRE_BYTES;
+}

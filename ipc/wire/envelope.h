@@ -76,6 +76,11 @@ bool bs_wire_kind_known(unsigned kind);
  * has its fields, version included: an answer that is encoded with that version is understood.
  */
 bool bs_wire_is_elder(struct bs_wire *w, const unsigned char *msg, size_t len);
+/*
+ * Of a message that was dropped because it is too long, only the envelope is known: what it says,
+ * not checked, for the refusal alone.
+ */
+bool bs_wire_is_ours(struct bs_wire *w, const unsigned char envelope[BS_WIRE_BYTES], uint64_t len);
 
 /*
  * CRC-32C (Castagnoli): reflected, polynomial 0x1EDC6F41, start and final value inverted; chained:

@@ -130,7 +130,7 @@ static void kill_emit_mid_scan(int how)
 			(void)peer_acq(&p, "cart", i, f);
 		if (f == 2) {
 			now = bs_now_ns();
-			CHECK(kill(old, how) == 0, "%s", what);
+			CHECK(old > 0 && kill(old, how) == 0, "%s", what);
 		}
 	}
 	CHECK(peer_end(&p, 192) && p.outcome.code == 0 && p.outcome.images == 6,

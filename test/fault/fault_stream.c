@@ -368,8 +368,7 @@ static void test_vanishes(void)
 	      "its scan's end is logged");
 }
 
-/* Beyond the transport's limit: nothing is answered, the connection is remade, nothing else breaks.
- */
+/* Longer than anything that is legal: refused in words, on the same connection. */
 static void test_oversize(void)
 {
 	size_t n = (size_t)14 << 20;
@@ -378,9 +377,9 @@ static void test_oversize(void)
 
 	(void)peer_raw(&p, msg, n);
 	free(msg);
-	AWAIT(bs_endpoint_connections(&p.socket) > were);
-	CHECK(bs_endpoint_connections(&p.socket) > were, "the connection is remade");
-	good_after("a message beyond the transport's limit");
+	expect_refuse("a message of 14 MiB", BS_ERR_LENGTH);
+	CHECK(bs_endpoint_connections(&p.socket) == were, "its connection stays");
+	good_after("a message of 14 MiB");
 }
 
 int main(void)

@@ -2,19 +2,20 @@
 #define _GNU_SOURCE /* ppoll */
 #include "test/simulate/network.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/thread/clock.h"
 #include "ipc/endpoint.h"
+#include "ipc/gate.h"
 #include "test/simulate/books.h"
 #include "test/simulate/process.h"
 #include "test/simulate/service.h"
 
 #define MESSAGES     256u
 #define WAY_MESSAGES 200u /* that a way takes; changes may add some */
-#define RECEIVE_FD   2000000
-#define SEND_FD      2000001
+#define GATE_FD      2000000
 
 struct message {
 	unsigned char *bytes;
@@ -31,11 +32,13 @@ static struct way {
 static bool listens, connected;
 static int64_t away_until_ns, frozen_until_ns;
 static uint64_t connections;
-static unsigned char *lent; /* to the service */
 static struct {
 	uint64_t session, seq;
 	int64_t until_ns;
 } hole;
+static unsigned char *lent[BS_GATE_KEEP]; /* to the service */
+static bool blocked;                   /* the service has something to say, and the way is full */
+static uint64_t lent_to[BS_GATE_KEEP]; /* of which peer */
 
 static void drop_all(struct way *w)
 {
@@ -44,13 +47,28 @@ static void drop_all(struct way *w)
 	w->count = 0;
 }
 
+static void free_lent(void)
+{
+	for (unsigned i = 0; i < BS_GATE_KEEP; i++) {
+		free(lent[i]);
+		lent[i] = NULL;
+	}
+}
+
+static unsigned char **lent_of(uint64_t peer)
+{
+	for (unsigned i = 0; i < BS_GATE_KEEP; i++)
+		if (lent[i] != NULL && lent_to[i] == peer)
+			return &lent[i];
+	return NULL;
+}
+
 void network_reset(void)
 {
 	for (int i = 0; i < WAYS; i++)
 		drop_all(&way[i]);
-	free(lent);
-	lent = NULL;
-	listens = connected = false;
+	free_lent();
+	listens = connected = blocked = false;
 	connections = 0;
 	hole.until_ns = 0;
 	network_calm();
@@ -126,8 +144,7 @@ void network_service_gone(void)
 {
 	lose();
 	listens = false;
-	free(lent);
-	lent = NULL;
+	free_lent();
 	if (away_until_ns < sim_now + MS)
 		away_until_ns = sim_now + MS; /* the other end looks again after a moment */
 }
@@ -260,50 +277,41 @@ unsigned char *network_take(size_t *len)
 	return network_waits(TO_SENDER) ? take(TO_SENDER, len) : NULL;
 }
 
-static bool can_send(void)
-{
-	return connected && way[TO_SENDER].count < way[TO_SENDER].most;
-}
-
 bool network_ready(int fd)
 {
-	return fd == RECEIVE_FD ? network_waits(TO_SERVICE) : can_send();
+	return fd == GATE_FD && ((network_waits(TO_SERVICE) && lent_of(connections) == NULL) ||
+				 (blocked && way[TO_SENDER].count < way[TO_SENDER].most));
 }
 
-/* ---- ipc/endpoint.h, the service's end ---- */
+/* ---- ipc/gate.h: the service's end, of one peer at a time; each connection is another ---- */
 
-int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
-		     size_t message_max, struct bs_fail *why)
+int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct bs_fail *why)
 {
-	(void)role;
 	(void)url;
 	(void)why;
 	sim_step();
-	*e = (struct bs_endpoint){ .socket = 1,
-				   .receive_fd = RECEIVE_FD,
-				   .send_fd = SEND_FD,
-				   .message_max = message_max };
+	*g = (struct bs_gate){ .fd = GATE_FD, .message_max = message_max, .places = 1 };
 	listens = true;
 	return 0;
 }
 
-void bs_endpoint_close(struct bs_endpoint *e)
+void bs_gate_close(struct bs_gate *g)
 {
 	sim_step();
-	e->socket = -1;
+	g->fd = -1;
 	network_service_gone();
 }
 
-int bs_endpoint_send(struct bs_endpoint *e, const void *head, size_t head_len, const void *tail,
-		     size_t tail_len, int timeout_ms, struct bs_fail *why)
+int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head_len,
+		 const void *tail, size_t tail_len)
 {
 	unsigned char *msg;
 
-	(void)e;
-	(void)timeout_ms;
-	(void)why;
 	sim_step();
-	if (!can_send())
+	if (!bs_gate_here(g, peer))
+		return BS_ERR_IO;
+	blocked = way[TO_SENDER].count >= way[TO_SENDER].most;
+	if (blocked)
 		return BS_ENDPOINT_TIMEOUT;
 	msg = malloc(head_len + tail_len);
 	if (msg == NULL)
@@ -316,52 +324,61 @@ int bs_endpoint_send(struct bs_endpoint *e, const void *head, size_t head_len, c
 	return 0;
 }
 
-int bs_endpoint_take(struct bs_endpoint *e, const unsigned char **msg, size_t *len,
-		     struct bs_fail *why)
+bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 {
-	(void)e;
-	(void)why;
+	unsigned char *msg;
+	unsigned at = 0;
+	size_t len;
+
+	(void)g;
 	sim_step();
-	if (!network_waits(TO_SERVICE))
-		return BS_ENDPOINT_TIMEOUT;
-	lent = take(TO_SERVICE, len);
-	*msg = lent;
-	if (books_delivered(lent, *len) || sim_chance(100))
+	if (way[TO_SENDER].count < way[TO_SENDER].most)
+		blocked = false;
+	if (!network_ready(GATE_FD))
+		return false;
+	while (lent[at] != NULL)
+		if (++at == BS_GATE_KEEP)
+			sim_broken("%u messages are kept", at);
+	msg = take(TO_SERVICE, &len);
+	lent[at] = msg;
+	lent_to[at] = connections;
+	*m = (struct bs_gate_message){ .peer = connections, .msg = msg, .len = len, .whole = true };
+	if (books_delivered(msg, len) || sim_chance(100))
 		service_moment(9);
 	sim_step();
-	return 0;
+	return true;
 }
 
-void bs_endpoint_release(const unsigned char *msg)
+void bs_gate_release(struct bs_gate *g, uint64_t peer)
 {
+	unsigned char **msg = lent_of(peer);
+
+	(void)g;
 	sim_step();
-	if (msg != lent)
+	if (msg == NULL)
 		sim_broken("a message is released that was not taken");
-	free(lent);
-	lent = NULL;
+	free(*msg);
+	*msg = NULL;
 }
 
-uint64_t bs_endpoint_connections(const struct bs_endpoint *e)
+bool bs_gate_here(const struct bs_gate *g, uint64_t peer)
 {
-	(void)e;
-	return connections;
+	(void)g;
+	return connected && peer == connections;
 }
 
-uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e)
+void bs_gate_favor(struct bs_gate *g, uint64_t peer)
 {
-	(void)e;
-	return connected;
+	g->favored = peer;
 }
 
-bool bs_endpoint_wedged(const struct bs_endpoint *e, struct bs_endpoint_watch *w, int64_t heard_ns,
-			int64_t now_ns)
+void bs_gate_name(const struct bs_gate *g, uint64_t peer, char *out, size_t cap)
 {
-	(void)e;
-	(void)w;
-	(void)heard_ns;
-	(void)now_ns;
-	return false;
+	(void)g;
+	(void)snprintf(out, cap, "peer %llu", (unsigned long long)peer);
 }
+
+/* ---- ipc/endpoint.h ---- */
 
 int bs_endpoint_wait(struct pollfd *fds, unsigned n, int64_t until_ns, struct bs_fail *why)
 {
@@ -370,9 +387,4 @@ int bs_endpoint_wait(struct pollfd *fds, unsigned n, int64_t until_ns, struct bs
 	(void)why;
 	(void)ppoll(fds, n, &t, NULL);
 	return 0;
-}
-
-void bs_endpoint_tune_malloc(size_t message_max)
-{
-	(void)message_max;
 }

@@ -1,6 +1,6 @@
 /*
  * test/simulate/network.h - a link between one sender and the service, that loses and changes what
- * it carries; and ipc/endpoint.h's functions over it
+ * it carries; and ipc/gate.h's functions over it
  *
  * A link is there while the sender wants it, the service listens and no fault keeps it away. What
  * was under way when it breaks is lost; it comes back by itself.
@@ -54,7 +54,7 @@ void network_inject(const unsigned char *msg, size_t len);
 /* The service's process is gone, and its sockets with it. */
 void network_service_gone(void);
 
-/* Of the process that sleeps on these descriptors (bs_endpoint's): has one something to say? */
+/* Of the process that sleeps on these descriptors (bs_gate's): has one something to say? */
 bool network_ready(int fd);
 
 #endif

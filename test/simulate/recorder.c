@@ -6,6 +6,7 @@
 
 #include "board/log/recorder.h"
 #include "ipc/endpoint.h"
+#include "ipc/gate.h"
 #include "test/simulate/books.h"
 #include "test/simulate/disk.h"
 #include "test/simulate/service.h"
@@ -14,14 +15,21 @@
 #define WATCH_NS      (100 * MS)
 
 static struct bs_recorder recorder;
-static struct bs_endpoint endpoint;
+static struct bs_gate gate;
 static bool stop;
 
-static bool say(void *arg, const unsigned char envelope[BS_WIRE_BYTES], const void *payload,
-		size_t len)
+static bool say(void *arg, uint64_t peer, const unsigned char envelope[BS_WIRE_BYTES],
+		const void *payload, size_t len)
 {
 	(void)arg;
-	return bs_endpoint_send(&endpoint, envelope, BS_WIRE_BYTES, payload, len, 0, NULL) == 0;
+	return bs_gate_send(&gate, peer, envelope, BS_WIRE_BYTES, payload, len) !=
+	       BS_ENDPOINT_TIMEOUT;
+}
+
+static bool here(void *arg, uint64_t peer)
+{
+	(void)arg;
+	return bs_gate_here(&gate, peer);
 }
 
 static void news(void *arg, const char *words)
@@ -39,13 +47,12 @@ static void news(void *arg, const char *words)
 
 static bool receive(void)
 {
-	const unsigned char *msg;
+	struct bs_gate_message m;
 	bool any = false;
-	size_t len;
 
-	for (int i = 0; i < 64 && bs_endpoint_take(&endpoint, &msg, &len, NULL) == 0; i++) {
-		bs_recorder_take(&recorder, msg, len, sim_now);
-		bs_endpoint_release(msg);
+	for (int i = 0; i < 64 && bs_gate_take(&gate, &m); i++) {
+		bs_recorder_take(&recorder, m.peer, m.msg, (size_t)m.len, sim_now);
+		bs_gate_release(&gate, m.peer);
 		bs_recorder_tick(&recorder, sim_now);
 		any = true;
 	}
@@ -60,16 +67,17 @@ int recorder_run(void *unused)
 					       .silence_ns = 5000 * MS,
 					       .heartbeat_ns = 500 * MS,
 					       .say = say,
+					       .here = here,
 					       .news = news };
 	const struct timespec moment = { 0, 20000000 };
 	struct bs_fail why;
 
 	(void)unused;
 	if (bs_recorder_open(&recorder, &o, &why) != 0 ||
-	    bs_endpoint_bind(&endpoint, BS_ENDPOINT_KSPACE, "", MESSAGE_BYTES, &why) != 0)
+	    bs_gate_open(&gate, "", MESSAGE_BYTES, &why) != 0)
 		return 1;
 	while (!stop) {
-		struct pollfd fd = { endpoint.receive_fd, POLLIN, 0 };
+		struct pollfd fd = { gate.fd, POLLIN, 0 };
 		int64_t due;
 
 		const bool any = receive();
@@ -88,7 +96,7 @@ int recorder_run(void *unused)
 			(void)nanosleep(&moment, NULL);
 		}
 	}
-	bs_endpoint_close(&endpoint);
+	bs_gate_close(&gate);
 	bs_recorder_close(&recorder);
 	return 0;
 }

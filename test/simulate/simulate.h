@@ -10,7 +10,7 @@
  * recorder.c   `boreside record` in its place, with its real code and the real log
  * logs.c       the logs, read back by their real reader
  * recon.c      a model of the reconstruction: takes ring entries and books what it saw
- * network.c    ipc/endpoint.h's functions, over a network that loses and changes messages
+ * network.c    ipc/gate.h's functions, over a network that loses and changes messages
  * disk.c       the system's calls on files, over a disk that fails, and loses what it was not told
  *              to sync
  * wakes.c      what a process waits for

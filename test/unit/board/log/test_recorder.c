@@ -26,8 +26,11 @@ static struct {
 	uint64_t acked;
 	int code; /* of the last refusal */
 	struct bs_wire_outcome outcome;
-	bool deaf; /* nobody takes anything */
+	bool deaf;   /* nobody takes anything */
+	uint64_t to; /* the last message's */
 } said;
+static uint64_t from = 1; /* whose message is sent */
+static bool gone;         /* the scan's sender has no connection */
 
 /* The highest number in a row from 0 on that the log's file holds now. */
 static uint64_t on_disk(void)
@@ -54,8 +57,8 @@ static uint64_t on_disk(void)
 	return n - 1;
 }
 
-static bool say(void *arg, const unsigned char envelope[BS_WIRE_BYTES], const void *payload,
-		size_t len)
+static bool say(void *arg, uint64_t peer, const unsigned char envelope[BS_WIRE_BYTES],
+		const void *payload, size_t len)
 {
 	unsigned char msg[1024];
 	const unsigned char *in;
@@ -64,6 +67,7 @@ static bool say(void *arg, const unsigned char envelope[BS_WIRE_BYTES], const vo
 	struct bs_wire w;
 
 	(void)arg;
+	said.to = peer;
 	if (said.deaf || len > sizeof(msg) - BS_WIRE_BYTES)
 		return false;
 	memcpy(msg, envelope, BS_WIRE_BYTES);
@@ -88,6 +92,13 @@ static bool say(void *arg, const unsigned char envelope[BS_WIRE_BYTES], const vo
 	return true;
 }
 
+static bool here(void *arg, uint64_t peer)
+{
+	(void)arg;
+	(void)peer;
+	return !gone;
+}
+
 static void news(void *arg, const char *words)
 {
 	(void)arg;
@@ -105,7 +116,7 @@ static void send_message(unsigned kind, uint64_t session, uint64_t seq, const vo
 	if (len > 0)
 		memcpy(msg + BS_WIRE_BYTES, payload, len);
 	bs_wire_encode(msg, &w, msg + BS_WIRE_BYTES, len);
-	bs_recorder_take(&r, msg, BS_WIRE_BYTES + len, now);
+	bs_recorder_take(&r, from, msg, BS_WIRE_BYTES + len, now);
 }
 
 static void send_open(uint64_t session)
@@ -224,6 +235,37 @@ static void test_order(void)
 	      "outcome: %s", said.outcome.text);
 }
 
+/* A second sender does not end the first one's scan, unless that is silent. */
+static void test_another(void)
+{
+	send_open(20);
+	tick(2 * MS);
+	from = 2;
+	said.code = 0;
+	send_open(21);
+	CHECK(said.code == BS_ERR_STATE && said.to == 2 && r.session == 20,
+	      "another sender's scan is refused");
+	send_message(BS_WIRE_ACQ, 20, 1, "x", 1);
+	CHECK(r.peer == 2 && r.count.rejected == 1,
+	      "a sender that is back is known by its session");
+	from = 3;
+	send_message(0, 20, 1, "x", 1);
+	CHECK(said.to == 3 && r.count.rejected == 1 && r.peer == 2,
+	      "what another one says wrong is not counted here");
+	tick(300 * MS);
+	gone = true;
+	send_open(21);
+	CHECK(r.session == 21 && r.peer == 3, "a sender that is gone gives way");
+	gone = false;
+	tick(1100 * MS);
+	from = 1;
+	send_open(22);
+	CHECK(r.session == 22 && r.peer == 1, "one that is silent, too");
+	send_close(22, 1, 0);
+	tick(2 * MS);
+	CHECK(!r.scanning && said.to == 1, "its outcome is its own");
+}
+
 static void test_ends(void)
 {
 	send_message(BS_WIRE_OPEN, 3, 0, "no header", 9);
@@ -268,6 +310,7 @@ int main(void)
 					       .silence_ns = 2000 * MS,
 					       .heartbeat_ns = 50 * MS,
 					       .say = say,
+					       .here = here,
 					       .news = news };
 	char command[80];
 
@@ -275,6 +318,7 @@ int main(void)
 		return 1;
 	test_plain();
 	test_order();
+	test_another();
 	test_ends();
 	CHECK(said.early == 0, "nothing was acknowledged before it was in the file");
 	bs_recorder_close(&r);

@@ -1,0 +1,92 @@
+/* board/ingest/line.c - headers that wait until a scan can begin; see ingest.h */
+#include <stdio.h>
+#include <string.h>
+
+#include "board/ingest/ingest.h"
+#include "core/thread/clock.h"
+
+bool bs_ingest_gives_way(const struct ingest *in, uint64_t to)
+{
+	const int64_t silent_ns = bs_now_ns() - in->heard_ns;
+
+	return to == in->peer || silent_ns > BS_SILENT_NS ||
+	       (silent_ns > BS_GONE_NS && !bs_gate_here(&in->gate, in->peer));
+}
+
+bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigned char *payload)
+{
+	const int64_t now = bs_now_ns();
+	struct bs_fail why;
+
+	if (in->lined < BS_LINE_MAX) {
+		in->line[in->lined++] =
+			(struct bs_line){ .msg = payload - BS_WIRE_BYTES,
+					  .len = (size_t)w->payload_len + BS_WIRE_BYTES,
+					  .peer = in->from,
+					  .session = w->session,
+					  .since_ns = now,
+					  .said_ns = now };
+		bs_count(&in->env->me->waits, 1);
+		return true;
+	}
+	(void)bs_fail(&why, BS_ERR_STATE, "the service is %s, and %u scans wait already",
+		      bs_state_name(in->state), in->lined);
+	bs_ingest_refuse_open(in, w->session, &why);
+	return false;
+}
+
+void bs_ingest_refuse_draining(struct ingest *in, uint64_t session)
+{
+	struct bs_fail why;
+
+	(void)bs_fail(&why, BS_ERR_ABORTED,
+		      "the service is draining: it finishes what it has and takes no new scan");
+	bs_ingest_refuse_open(in, session, &why);
+}
+
+static void leave(struct ingest *in, uint32_t at)
+{
+	bs_gate_release(&in->gate, in->line[at].peer);
+	in->lined--;
+	memmove(&in->line[at], &in->line[at + 1], (in->lined - at) * sizeof(in->line[0]));
+}
+
+static void open_first(struct ingest *in)
+{
+	const struct bs_line l = in->line[0];
+	const unsigned char *payload;
+	struct bs_wire w;
+
+	in->from = l.peer;
+	if (bs_wire_decode(&w, l.msg, l.len, &payload, NULL) == 0)
+		(void)bs_ingest_open(in, &w, payload);
+	leave(in, 0);
+}
+
+void bs_ingest_tend_line(struct ingest *in)
+{
+	const int64_t now = bs_now_ns();
+
+	for (uint32_t i = 0; i < in->lined;) {
+		const struct bs_line l = in->line[i];
+		const bool draining = bs_worker_stop(in->env);
+		const bool late = now - l.since_ns > BS_OPEN_NS;
+
+		in->from = l.peer;
+		if (draining) {
+			bs_ingest_refuse_draining(in, l.session);
+		} else if (late) {
+			struct bs_fail why;
+
+			(void)bs_fail(&why, BS_ERR_STATE, "the service is still %s after %d s",
+				      bs_state_name(in->state), (int)(BS_OPEN_NS / 1000000000));
+			bs_ingest_refuse_open(in, l.session, &why);
+		}
+		if (draining || late || !bs_gate_here(&in->gate, l.peer))
+			leave(in, i);
+		else
+			i++;
+	}
+	if (in->lined > 0 && in->state == BS_STATE_IDLE)
+		open_first(in);
+}

@@ -1,0 +1,598 @@
+/* ipc/gate.c - see gate.h */
+#define _GNU_SOURCE /* accept4, struct ucred */
+#include "ipc/gate.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "ipc/endpoint.h"
+#include "ipc/url.h"
+
+#define FILES_APART 64u /* descriptors that the process needs for itself */
+#define ACCEPTS     16  /* of an event */
+#define READS       8   /* of an event */
+#define STREAK      64u /* messages of the favored peer before the others get a turn */
+#define SCRATCH     65536u
+#define RANK(r)     ((uint64_t)(r) << 60)
+#define IPC_MESSAGE 1 /* the byte before a length over ipc */
+
+enum rank { CONNECTED, SHAKEN, VOUCHED };
+
+static const unsigned char greeting[8] = { 0, 'S', 'P', 0, 0, 16, 0, 0 }; /* 16: PAIR */
+
+/* ---- places ---- */
+
+static uint32_t place_of(const struct bs_gate_peer *p)
+{
+	return (uint32_t)(p->id % BS_GATE_PEERS);
+}
+
+static struct bs_gate_peer *find(const struct bs_gate *g, uint64_t id)
+{
+	struct bs_gate_peer *p = &g->peer[id % BS_GATE_PEERS];
+
+	return id != 0 && id % BS_GATE_PEERS < g->places && p->id == id ? p : NULL;
+}
+
+static void moved(struct bs_gate *g, const struct bs_gate_peer *p)
+{
+	const uint64_t rank = g->key[place_of(p)] & RANK(15);
+
+	g->key[place_of(p)] = rank | ++g->clock;
+}
+
+static void wait_for(struct bs_gate *g, struct bs_gate_peer *p, uint32_t events)
+{
+	struct epoll_event e = { .events = events, .data.u64 = p->id };
+
+	if (p->events == events || p->gone)
+		return;
+	(void)epoll_ctl(g->fd, EPOLL_CTL_MOD, p->fd, &e);
+	p->events = events;
+}
+
+static void forget_buffer(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	if (p->buffer >= 0)
+		g->buffer_of[p->buffer] = 0;
+	p->buffer = -1;
+}
+
+static void let_go(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	const uint32_t place = place_of(p);
+
+	(void)close(p->fd);
+	forget_buffer(g, p);
+	if (g->favored == p->id)
+		g->favored = 0;
+	p->id = 0;
+	g->key[place] = UINT64_MAX;
+	g->vacant[g->vacancies++] = place;
+}
+
+/* It hung up, or cannot be written to. A message that was taken is the caller's until release. */
+static void lose(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	if (p->stage != BS_GATE_WHOLE) {
+		let_go(g, p);
+	} else if (!p->gone) {
+		(void)epoll_ctl(g->fd, EPOLL_CTL_DEL, p->fd, NULL);
+		p->gone = true;
+	}
+}
+
+static void speaks_nonsense(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	g->nonsense++;
+	let_go(g, p);
+}
+
+/* The lowest rank, and of it the one that did not move for the longest. False: all must stay. */
+static bool make_room(struct bs_gate *g)
+{
+	uint32_t place = g->places;
+	uint64_t lowest = UINT64_MAX;
+
+	for (uint32_t i = 0; i < g->places; i++)
+		if (g->key[i] < lowest && g->peer[i].stage != BS_GATE_WHOLE &&
+		    g->peer[i].id != g->favored) {
+			lowest = g->key[i];
+			place = i;
+		}
+	if (place == g->places)
+		return false;
+	g->let_go++;
+	let_go(g, &g->peer[place]);
+	return true;
+}
+
+static void listen_again(struct bs_gate *g, bool yes)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	(void)epoll_ctl(g->fd, yes ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, g->listen_fd, &e);
+	g->deaf = !yes;
+}
+
+static void admit(struct bs_gate *g, int fd)
+{
+	const uint32_t place = g->vacant[--g->vacancies];
+	struct bs_gate_peer *p = &g->peer[place];
+	struct epoll_event e = { .events = EPOLLIN };
+	const int one = 1;
+
+	g->connected++;
+	p->fd = fd;
+	p->id = g->connected * BS_GATE_PEERS + place;
+	p->stage = BS_GATE_SHAKING;
+	p->gone = false;
+	p->events = EPOLLIN;
+	p->header_got = 0;
+	p->len = p->got = 0;
+	p->buffer = -1;
+	p->out_len = 0;
+	g->key[place] = RANK(CONNECTED) | ++g->clock;
+	e.data.u64 = p->id;
+	if (g->path[0] == '\0')
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (send(fd, greeting, sizeof(greeting), MSG_NOSIGNAL) != sizeof(greeting) ||
+	    epoll_ctl(g->fd, EPOLL_CTL_ADD, fd, &e) != 0)
+		let_go(g, p);
+}
+
+/* Who wants to connect. */
+static void hear(struct bs_gate *g)
+{
+	for (int i = 0; i < ACCEPTS; i++) {
+		int fd = accept4(g->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+			continue;
+		if (fd < 0) {
+			/* no descriptor, or no memory: not asked again before the next turn */
+			if (errno != EAGAIN) {
+				(void)make_room(g);
+				listen_again(g, false);
+			}
+			return;
+		}
+		if (g->vacancies > 0 || make_room(g))
+			admit(g, fd);
+		else
+			(void)close(fd);
+	}
+}
+
+/* ---- reading ---- */
+
+static bool free_buffer(struct bs_gate *g, const struct bs_gate_peer *p, int *at)
+{
+	const struct bs_gate_peer *f = find(g, g->favored);
+	/* the last one is for the favored peer */
+	unsigned spare = f == NULL || f == p || f->buffer >= 0 ? 0 : 1;
+	unsigned vacant = 0;
+
+	for (unsigned i = 0; i < BS_GATE_BUFFERS; i++)
+		if (g->buffer_of[i] == 0) {
+			*at = (int)i;
+			vacant++;
+		}
+	return vacant > spare;
+}
+
+/* False: none can be had. */
+static bool take_buffer(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	int at = -1;
+
+	while (!free_buffer(g, p, &at)) {
+		struct bs_gate_peer *slowest = NULL;
+
+		for (unsigned i = 0; i < BS_GATE_BUFFERS; i++) {
+			struct bs_gate_peer *q = find(g, g->buffer_of[i]);
+
+			if (q != NULL && q->stage == BS_GATE_BODY && q->id != g->favored &&
+			    (slowest == NULL || (g->key[place_of(q)] & ~RANK(15)) <
+							(g->key[place_of(slowest)] & ~RANK(15))))
+				slowest = q;
+		}
+		if (slowest == NULL)
+			return false;
+		g->let_go++;
+		let_go(g, slowest);
+	}
+	p->buffer = at;
+	g->buffer_of[at] = p->id;
+	return true;
+}
+
+/* The length is here. The peer may be gone after it. */
+static void begin(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	const unsigned char *n = p->header + g->header - 8;
+
+	p->len = p->got = 0;
+	for (int i = 0; i < 8; i++)
+		p->len = p->len << 8 | n[i];
+	p->header_got = 0;
+	if (p->len > g->longest || (g->header == 9 && p->header[0] != IPC_MESSAGE)) {
+		speaks_nonsense(g, p);
+		return;
+	}
+	p->stage = p->len > g->message_max ? BS_GATE_DROPPING
+		   : p->len > 0            ? BS_GATE_BODY
+					   : BS_GATE_WHOLE;
+	if (p->stage == BS_GATE_BODY && p->len > BS_GATE_HEAD && !take_buffer(g, p)) {
+		g->let_go++;
+		let_go(g, p);
+	}
+}
+
+/* The message, and the length of the next one in the same call. */
+static ssize_t read_body(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	unsigned char *body = p->buffer >= 0 ? g->buffer[p->buffer] : p->head;
+	const size_t left = (size_t)(p->len - p->got);
+	struct iovec piece[2] = { { body + p->got, left }, { p->header, g->header } };
+	ssize_t n = readv(p->fd, piece, 2);
+
+	if (n < 0 || (n == 0 && left > 0))
+		return n;
+	if ((size_t)n < left) {
+		p->got += (size_t)n;
+		return n;
+	}
+	p->got = p->len;
+	p->header_got = (unsigned)((size_t)n - left);
+	p->stage = BS_GATE_WHOLE;
+	return n > 0 ? n : 1;
+}
+
+static ssize_t drop_body(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	const uint64_t left = p->len - p->got;
+	ssize_t n = p->got < BS_GATE_HEAD
+			    ? read(p->fd, p->head + p->got, (size_t)(BS_GATE_HEAD - p->got))
+			    : read(p->fd, g->scratch, left < SCRATCH ? (size_t)left : SCRATCH);
+
+	if (n > 0)
+		p->got += (size_t)n;
+	if (p->got == p->len)
+		p->stage = BS_GATE_WHOLE;
+	return n;
+}
+
+/* One call to the system. <= 0: as read; the peer may be gone after it. */
+static ssize_t read_some(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	ssize_t n;
+
+	switch (p->stage) {
+	case BS_GATE_SHAKING:
+		n = read(p->fd, p->head + p->got, sizeof(greeting) - p->got);
+		if (n <= 0)
+			return n;
+		p->got += (size_t)n;
+		if (p->got < sizeof(greeting))
+			return n;
+		if (memcmp(p->head, greeting, sizeof(greeting)) != 0) {
+			speaks_nonsense(g, p);
+			return 1;
+		}
+		p->stage = BS_GATE_LENGTH;
+		g->key[place_of(p)] = RANK(SHAKEN);
+		return n;
+	case BS_GATE_LENGTH: /* it may have come with the message before */
+		n = 1;
+		if (p->header_got < g->header)
+			n = read(p->fd, p->header + p->header_got, g->header - p->header_got);
+		if (n <= 0)
+			return n;
+		if (p->header_got < g->header)
+			p->header_got += (unsigned)n;
+		if (p->header_got == g->header)
+			begin(g, p);
+		return n;
+	case BS_GATE_BODY:
+		return read_body(g, p);
+	case BS_GATE_DROPPING:
+		return drop_body(g, p);
+	default:
+		return -1;
+	}
+}
+
+/* True: a message is whole. The peer may be gone after it. */
+static bool read_peer(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	const uint64_t id = p->id;
+
+	for (int i = 0; i < READS; i++) {
+		ssize_t n;
+
+		errno = 0;
+		n = read_some(g, p);
+		if (p->id != id)
+			return false;
+		if (n <= 0) {
+			if (n == 0 || (errno != EAGAIN && errno != EINTR))
+				lose(g, p);
+			return false;
+		}
+		moved(g, p);
+		if (p->stage == BS_GATE_WHOLE)
+			return true;
+	}
+	return false;
+}
+
+/* ---- writing ---- */
+
+/* False: some is left, or the peer is lost. */
+static bool flush(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	ssize_t n = send(p->fd, p->out, p->out_len, MSG_NOSIGNAL);
+
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		p->out_len = 0;
+		lose(g, p);
+		return false;
+	}
+	if (n > 0) {
+		p->out_len -= (size_t)n;
+		memmove(p->out, p->out + n, p->out_len);
+	}
+	wait_for(g, p, p->out_len > 0 ? p->events | EPOLLOUT : p->events & ~(uint32_t)EPOLLOUT);
+	return p->out_len == 0;
+}
+
+int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head_len,
+		 const void *tail, size_t tail_len)
+{
+	struct bs_gate_peer *p = find(g, peer);
+	const uint64_t len = head_len + tail_len;
+
+	if (p == NULL || p->gone || head_len > BS_GATE_OUT || tail_len > BS_GATE_OUT ||
+	    len + g->header > BS_GATE_OUT)
+		return BS_ERR_IO;
+	if (p->out_len > 0 && !flush(g, p))
+		return bs_gate_here(g, peer) ? BS_ENDPOINT_TIMEOUT : BS_ERR_IO;
+	p->out[0] = IPC_MESSAGE;
+	for (unsigned i = 0; i < 8; i++)
+		p->out[g->header - 8 + i] = (unsigned char)(len >> (56 - 8 * i));
+	memcpy(p->out + g->header, head, head_len);
+	if (tail_len > 0)
+		memcpy(p->out + g->header + head_len, tail, tail_len);
+	p->out_len = g->header + (size_t)len;
+	(void)flush(g, p);
+	return bs_gate_here(g, peer) ? 0 : BS_ERR_IO;
+}
+
+/* ---- taking ---- */
+
+static bool give(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_gate_message *m)
+{
+	*m = (struct bs_gate_message){ .peer = p->id,
+				       .msg = p->buffer >= 0 ? g->buffer[p->buffer] : p->head,
+				       .len = p->len,
+				       .whole = p->len <= g->message_max };
+	return true;
+}
+
+/* True: p has a message now. */
+static bool look_at(struct bs_gate *g, struct bs_gate_peer *p, uint32_t events)
+{
+	if (p->stage == BS_GATE_WHOLE) { /* not read now: only whether it hangs up */
+		if ((events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0)
+			lose(g, p);
+		else
+			wait_for(g, p, EPOLLRDHUP | (p->events & EPOLLOUT));
+	}
+	if ((events & EPOLLOUT) != 0 && !p->gone) {
+		const uint64_t id = p->id;
+
+		if (p->out_len > 0)
+			(void)flush(g, p);
+		else
+			wait_for(g, p, p->events & ~(uint32_t)EPOLLOUT);
+		if (p->id != id)
+			return false;
+	}
+	return p->stage != BS_GATE_WHOLE && read_peer(g, p);
+}
+
+bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
+{
+	struct bs_gate_peer *p;
+
+	if (g->deaf)
+		listen_again(g, true);
+	for (;;) {
+		if (g->event_at == g->events) {
+			p = find(g, g->favored);
+			if (p != NULL && p->stage != BS_GATE_WHOLE && g->streak++ < STREAK &&
+			    read_peer(g, p))
+				return give(g, p, m);
+			g->streak = 0;
+			g->event_at = 0;
+			g->events = epoll_wait(g->fd, g->event, BS_GATE_EVENTS, 0);
+			if (g->events <= 0) {
+				g->events = 0;
+				return false;
+			}
+		}
+		const struct epoll_event e = g->event[g->event_at++];
+
+		p = find(g, e.data.u64);
+		if (e.data.u64 == 0)
+			hear(g);
+		else if (p != NULL && look_at(g, p, e.events))
+			return give(g, p, m);
+	}
+}
+
+void bs_gate_release(struct bs_gate *g, uint64_t peer)
+{
+	struct bs_gate_peer *p = find(g, peer);
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = peer };
+
+	if (p == NULL || p->stage != BS_GATE_WHOLE)
+		return;
+	forget_buffer(g, p);
+	p->stage = BS_GATE_LENGTH;
+	if (!p->gone) {
+		/* a message of no bytes, its length read already, brings no event of its own */
+		const bool empty = p->header_got == g->header &&
+				   memcmp(p->header + g->header - 8, (char[8]){ 0 }, 8) == 0;
+
+		wait_for(g, p, EPOLLIN | (p->out_len > 0 || empty ? EPOLLOUT : 0u));
+		return;
+	}
+	p->gone = false; /* what it sent before it hung up is read to its end */
+	p->events = EPOLLIN;
+	if (epoll_ctl(g->fd, EPOLL_CTL_ADD, p->fd, &e) != 0)
+		let_go(g, p);
+}
+
+/* ---- who is who ---- */
+
+bool bs_gate_here(const struct bs_gate *g, uint64_t peer)
+{
+	const struct bs_gate_peer *p = find(g, peer);
+
+	return p != NULL && !p->gone;
+}
+
+void bs_gate_vouch(struct bs_gate *g, uint64_t peer)
+{
+	const struct bs_gate_peer *p = find(g, peer);
+
+	if (p != NULL)
+		g->key[place_of(p)] = RANK(VOUCHED) | ++g->clock;
+}
+
+void bs_gate_favor(struct bs_gate *g, uint64_t peer)
+{
+	bs_gate_vouch(g, peer);
+	g->favored = find(g, peer) != NULL ? peer : 0;
+	g->streak = 0;
+}
+
+void bs_gate_name(const struct bs_gate *g, uint64_t peer, char *out, size_t cap)
+{
+	const struct bs_gate_peer *p = find(g, peer);
+
+	out[0] = '\0';
+	if (p != NULL)
+		bs_url_name_peer(p->fd, out, cap);
+}
+
+/* ---- open, close ---- */
+
+/* How many peers the process may have open; raises its limit as far as it may. */
+static uint32_t places_of(void)
+{
+	const rlim_t all = BS_GATE_PEERS + FILES_APART;
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) != 0)
+		return FILES_APART;
+	if (r.rlim_cur < all) {
+		r.rlim_cur = r.rlim_max < all ? r.rlim_max : all;
+		(void)setrlimit(RLIMIT_NOFILE, &r);
+	}
+	return r.rlim_cur >= all              ? BS_GATE_PEERS
+	       : r.rlim_cur > 2 * FILES_APART ? (uint32_t)r.rlim_cur - FILES_APART
+					      : FILES_APART;
+}
+
+static int make_memory(struct bs_gate *g, struct bs_fail *why)
+{
+	const size_t each = (g->message_max + 63) & ~(size_t)63;
+
+	g->peer = calloc(BS_GATE_PEERS, sizeof(*g->peer));
+	g->key = calloc(BS_GATE_PEERS, sizeof(*g->key));
+	g->vacant = calloc(BS_GATE_PEERS, sizeof(*g->vacant));
+	g->scratch = malloc(SCRATCH);
+	for (unsigned i = 0; i < BS_GATE_BUFFERS; i++) {
+		g->buffer[i] = aligned_alloc(64, each);
+		if (g->buffer[i] == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "%u messages of %zu bytes",
+				       BS_GATE_BUFFERS, each);
+		memset(g->buffer[i], 0, each);
+	}
+	if (g->peer == NULL || g->key == NULL || g->vacant == NULL || g->scratch == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%u peers", BS_GATE_PEERS);
+	memset(g->peer, 0, BS_GATE_PEERS * sizeof(*g->peer));
+	memset(g->scratch, 0, SCRATCH);
+	for (uint32_t i = g->places; i-- > 0;) {
+		g->key[i] = UINT64_MAX;
+		g->vacant[g->vacancies++] = i;
+	}
+	return 0;
+}
+
+int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct bs_fail *why)
+{
+	int rc;
+
+	memset(g, 0, sizeof(*g));
+	g->listen_fd = g->fd = -1;
+	if (message_max < BS_GATE_HEAD || message_max > BS_GATE_LONGEST)
+		return bs_fail(why, BS_ERR_CONFIG, "%s: longest message of %zu bytes, %u to %llu",
+			       url, message_max, BS_GATE_HEAD, (unsigned long long)BS_GATE_LONGEST);
+	g->message_max = message_max;
+	g->longest = message_max > BS_GATE_LONGEST ? message_max : BS_GATE_LONGEST;
+	g->places = places_of();
+	g->header = bs_url_is_ipc(url) ? 9 : 8;
+	rc = bs_url_listen(url, &g->listen_fd, why);
+	if (rc == 0 && bs_url_is_ipc(url))
+		(void)snprintf(g->path, sizeof(g->path), "%s", bs_url_path(url));
+	if (rc == 0)
+		rc = make_memory(g, why);
+	if (rc == 0) {
+		g->fd = epoll_create1(EPOLL_CLOEXEC);
+		if (g->fd < 0)
+			rc = bs_fail(why, BS_ERR_IO, "%s: epoll: %s", url, strerror(errno));
+	}
+	if (rc == 0)
+		listen_again(g, true);
+	else
+		bs_gate_close(g);
+	return rc;
+}
+
+void bs_gate_close(struct bs_gate *g)
+{
+	for (uint32_t i = 0; g->peer != NULL && i < g->places; i++) {
+		if (g->peer[i].id == 0)
+			continue;
+		/* what is not read when it is closed would cost the peer what it was told last */
+		(void)shutdown(g->peer[i].fd, SHUT_WR);
+		(void)recv(g->peer[i].fd, g->scratch, SCRATCH, 0);
+		(void)close(g->peer[i].fd);
+	}
+	if (g->listen_fd >= 0) {
+		(void)close(g->listen_fd);
+		if (g->path[0] != '\0')
+			(void)unlink(g->path);
+	}
+	if (g->fd >= 0)
+		(void)close(g->fd);
+	for (unsigned i = 0; i < BS_GATE_BUFFERS; i++)
+		free(g->buffer[i]);
+	free(g->peer);
+	free(g->key);
+	free(g->vacant);
+	free(g->scratch);
+	memset(g, 0, sizeof(*g));
+	g->listen_fd = g->fd = -1;
+}

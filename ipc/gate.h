@@ -1,0 +1,129 @@
+/*
+ * ipc/gate.h - the k-space endpoint: it admits many peers, and none of them keeps another out
+ *
+ * open -> { wait on fd, take* (each message released), send, favor, ... }* -> close.
+ *
+ * A peer is an ordinary PAIR socket of nanomsg or nng that connects: the gate speaks the
+ * scalability protocols' handshake and framing itself. nanomsg's own PAIR admits one peer and its
+ * raw REP any number without a bound; both end their process at one wrong byte on ipc
+ * (ARCHITECTURE.md has the measurements).
+ *
+ * Who is let go when there is no place for a new one: the peer of the lowest rank that did not move
+ * for the longest. Ranks: connected, shook hands, vouched for (bs_gate_vouch), favored. The favored
+ * peer, whose scan is running, is read first, always has a buffer and is never let go. A message of
+ * more than an envelope takes one of BS_GATE_BUFFERS buffers; where none is free, the peer whose
+ * message came on for the longest time without a byte is let go. So a peer that stops anywhere
+ * costs a place that the next one takes, and memory is what open allocated.
+ *
+ * A peer whose message was taken is not read again before that is released. Messages of a peer come
+ * in order. What is longer than message_max is dropped as it comes and then told, its first
+ * BS_GATE_HEAD bytes kept; what claims more than that and BS_GATE_LONGEST is no message: the peer
+ * is let go.
+ *
+ * Nothing but open allocates; nothing blocks. One thread.
+ * Source: the SP protocols' RFCs of nanomsg, sp-tcp-mapping-01 and sp-ipc-mapping-01.
+ * Test: test/unit/ipc/test_gate.c, test/fault/fault_crowd.c
+ */
+#ifndef BS_IPC_GATE_H
+#define BS_IPC_GATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+#include "core/err.h"
+
+#define BS_GATE_PEERS   1024u /* places; fewer where the process may not open as many files */
+#define BS_GATE_BUFFERS 9u
+#define BS_GATE_KEEP    7u /* messages of different peers that may be kept unreleased */
+#define BS_GATE_HEAD    64u
+#define BS_GATE_OUT     1024u /* bytes of the longest answer, its length included */
+#define BS_GATE_EVENTS  16
+#define BS_GATE_LONGEST (UINT64_C(64) << 20)
+
+struct bs_gate_peer {
+	int fd;
+	uint64_t id; /* 0: the place is free */
+	enum {
+		BS_GATE_SHAKING,
+		BS_GATE_LENGTH,   /* of the next message */
+		BS_GATE_BODY,     /* of it */
+		BS_GATE_DROPPING, /* it is too long */
+		BS_GATE_WHOLE     /* it was taken and is not released */
+	} stage;
+	bool gone;       /* it hung up with a message taken; what it sent before is still read */
+	uint32_t events; /* that are waited for */
+	unsigned char header[9];
+	unsigned header_got;
+	uint64_t len, got;
+	int buffer; /* -1: the message is in head */
+	_Alignas(8) unsigned char head[BS_GATE_HEAD];
+	unsigned char out[BS_GATE_OUT]; /* what the peer did not take yet */
+	size_t out_len;
+};
+
+struct bs_gate {
+	int listen_fd, fd; /* fd: readable when take or send may do something */
+	bool deaf;         /* the system refused a connection: listens again at the next turn */
+	unsigned header;   /* bytes before a message: 8 over tcp, 9 over ipc */
+	size_t message_max;
+	uint64_t longest; /* what claims more is no message */
+	char path[108];   /* "": tcp */
+	struct bs_gate_peer *peer;
+	uint64_t *key; /* [places] rank and age; the lowest goes. UINT64_MAX: the place is free */
+	uint32_t *vacant; /* places that are free */
+	uint32_t places, vacancies;
+	unsigned char *buffer[BS_GATE_BUFFERS], *scratch;
+	uint64_t buffer_of[BS_GATE_BUFFERS]; /* a peer's id, or 0 */
+	uint64_t favored;                    /* a peer's id, or 0 */
+	unsigned streak;                     /* messages of it in a row */
+	uint64_t clock; /* counts what happens: the order of peers' last moves */
+	struct epoll_event event[BS_GATE_EVENTS];
+	int events, event_at;
+	/* since open */
+	uint64_t connected; /* peers that connected; a part of their ids */
+	uint64_t let_go;    /* for want of a place or a buffer */
+	uint64_t nonsense;  /* let go because what they said is no message */
+};
+
+struct bs_gate_message {
+	uint64_t peer;            /* never 0 */
+	const unsigned char *msg; /* aligned to 8 */
+	uint64_t len;
+	bool whole; /* else it was too long: msg has its first BS_GATE_HEAD bytes */
+};
+
+/*
+ * message_max: bytes of the longest legal message. The memory is BS_GATE_BUFFERS times that, all of
+ * it touched. The URL is refused as bs_endpoint_bind refuses it. On failure g is closed.
+ */
+int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct bs_fail *why);
+void bs_gate_close(struct bs_gate *g);
+
+/* The next message of any peer, without waiting; false: none is there. */
+bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m);
+/* The message of this peer is done with; it may be gone. */
+void bs_gate_release(struct bs_gate *g, uint64_t peer);
+
+/*
+ * One message made of two pieces. 0: it is on its way. BS_ENDPOINT_TIMEOUT: the peer has not taken
+ * the one before it. BS_ERR_IO: the peer is gone.
+ */
+int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head_len,
+		 const void *tail, size_t tail_len);
+
+/* Still connected, as far as is known. */
+bool bs_gate_here(const struct bs_gate *g, uint64_t peer);
+/* A scan of it was accepted. */
+void bs_gate_vouch(struct bs_gate *g, uint64_t peer);
+/* Its scan runs; 0: nobody's does. The one before is vouched for. */
+void bs_gate_favor(struct bs_gate *g, uint64_t peer);
+static inline uint32_t bs_gate_peers(const struct bs_gate *g)
+{
+	return g->places - g->vacancies;
+}
+/* "process 123 of user 0", or "127.0.0.1:5123"; "": it is not here. */
+void bs_gate_name(const struct bs_gate *g, uint64_t peer, char *out, size_t cap);
+
+#endif

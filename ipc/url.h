@@ -1,0 +1,47 @@
+/*
+ * ipc/url.h - where the service's sockets are: ipc://PATH and tcp://127.x.y.z:PORT
+ *
+ * Other addresses, ws:// and inproc:// are refused (BS_ERR_CONFIG): the first leave the machine,
+ * with the last two nanomsg may abort the process. Test: test/unit/ipc/test_endpoint.c
+ */
+#ifndef BS_IPC_URL_H
+#define BS_IPC_URL_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "core/err.h"
+
+#define BS_URL_UMASK 0117 /* while a socket is bound: rw-rw---- */
+
+struct bs_address {
+	union {
+		struct sockaddr any;
+		struct sockaddr_un un;
+		struct sockaddr_in in;
+	};
+	socklen_t len;
+};
+
+int bs_url_parse(const char *url, struct bs_address *to, struct bs_fail *why);
+bool bs_url_is_ipc(const char *url);
+/*
+ * What a bind would refuse of the URL and of the folder of its socket; that need not be there where
+ * it is `made`, one that the caller makes before it binds. Opens nothing.
+ */
+int bs_url_place(const char *url, const char *made, struct bs_fail *why);
+/*
+ * Before a bind, which would delete any file at the path or fail: a socket that nobody serves is
+ * deleted; one that is served, still after a second, and anything else is refused.
+ */
+int bs_url_clear(const char *url, struct bs_fail *why);
+/* What follows ipc://. */
+const char *bs_url_path(const char *url);
+/* A socket that listens there and does not block; -1 on failure. */
+int bs_url_listen(const char *url, int *fd, struct bs_fail *why);
+/* Who is at the other end: "process 123 of user 0", or "127.0.0.1:5123". */
+void bs_url_name_peer(int fd, char *out, size_t cap);
+
+#endif

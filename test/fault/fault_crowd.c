@@ -1,0 +1,285 @@
+/*
+ * test/fault/fault_crowd.c - the k-space endpoint among peers that mean no good, and among several
+ * scanners
+ *
+ * usage: BORESIDE=path fault_crowd [peers]: so many of each kind (300); the site's endpoint is ipc,
+ * then tcp. What a scanner waits for until it is accepted beside each crowd is printed, not judged:
+ * judged is that it is accepted, and its scan good, while the crowd is there.
+ */
+#define _GNU_SOURCE
+#include <sys/resource.h>
+
+#include "test/support/crowd.h"
+#include "test/support/expect.h"
+
+#define SCANS    10
+#define HALF     1000u /* bytes of a message that stops in the middle */
+#define PAUSE_US 250u  /* between peers that come and go */
+
+enum crowd { IDLE, SHAKEN, STOPPED, COMES, CUTS, NOISE, CROWDS };
+static const char *const names[CROWDS] = {
+	"connected and silent",     "shook hands and stopped reading",
+	"stopped within a message", "connect, shake hands and leave",
+	"connect and leave",        "talk nonsense after the handshake"
+};
+static unsigned peers = 300;
+
+static long resident_kib(void)
+{
+	char path[64];
+	char line[200];
+	long kib = -1;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/status",
+		       service_number(&service, "\"name\":\"ingest\"", "pid"));
+	f = fopen(path, "r");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (strncmp(line, "VmRSS:", 6) == 0)
+			kib = strtol(line + 6, NULL, 10);
+	if (f != NULL)
+		(void)fclose(f);
+	return kib;
+}
+
+/* One of the crowd; what it holds open is returned, else -1. */
+static int one(enum crowd kind)
+{
+	static const unsigned char noise[64] = { 7, 'x', 0xff, 0x80 };
+	unsigned char head[9];
+	int fd = crowd_dial(service.kspace);
+
+	if (fd < 0 || kind == IDLE)
+		return fd;
+	if (kind != CUTS)
+		(void)crowd_greet(fd);
+	if (kind == SHAKEN)
+		return fd;
+	if (kind == STOPPED) {
+		(void)(crowd_greeted(fd) &&
+		       crowd_put(fd, head, crowd_length(head, service.kspace, HALF)) &&
+		       crowd_put(fd, noise, sizeof(noise)));
+		return fd;
+	}
+	if (kind != CUTS)
+		(void)crowd_greeted(fd);
+	if (kind == NOISE)
+		(void)crowd_put(fd, noise, sizeof(noise));
+	(void)close(fd);
+	return -1;
+}
+
+/*
+ * The crowd is a process of its own. Those that stay are all there before the pipe says so, and
+ * those that come and go do it until they are killed.
+ */
+static pid_t gather(enum crowd kind)
+{
+	const bool stays = kind <= STOPPED;
+	struct rlimit r;
+	int ready[2];
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe(ready) != 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
+			r.rlim_cur = r.rlim_max;
+			(void)setrlimit(RLIMIT_NOFILE, &r);
+		}
+		for (unsigned i = 0; !stays || i < peers; i++) {
+			(void)one(kind);
+			if (i == peers - 1)
+				(void)!write(ready[1], &byte, 1);
+			if (!stays)
+				(void)usleep(PAUSE_US);
+		}
+		for (;;)
+			(void)pause();
+	}
+	(void)close(ready[1]);
+	(void)!read(ready[0], &byte, 1);
+	(void)close(ready[0]);
+	return pid;
+}
+
+static void disperse(pid_t pid)
+{
+	if (pid <= 0)
+		return;
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
+/* A scanner that comes for one scan: until it is accepted, ms; < 0: its scan was not good. */
+static double visit(void)
+{
+	static struct peer q;
+	const int64_t begun = await_now_ns();
+	double ms;
+	bool good = peer_open(&q, &service) && peer_begin(&q, "cart");
+
+	ms = (double)(await_now_ns() - begun) * 1e-6;
+	for (unsigned i = 0; good && i < 32; i++)
+		good = peer_acq(&q, "cart", i, 0);
+	good = good && peer_end(&q, 32) && q.outcome.code == 0 && q.outcome.images == 1 &&
+	       q.outcome.rejected == 0;
+	peer_close(&q);
+	return good ? ms : -1.0;
+}
+
+static void test_crowds(void)
+{
+	for (int kind = 0; kind < CROWDS; kind++) {
+		const long before = resident_kib();
+		const pid_t pid = gather((enum crowd)kind);
+		double most = 0.0;
+		double sum = 0.0;
+		unsigned good = 0;
+
+		for (int i = 0; i < SCANS; i++) {
+			double ms = visit();
+
+			good += ms >= 0.0;
+			sum += ms;
+			most = ms > most ? ms : most;
+		}
+		const long grown = resident_kib() - before;
+
+		disperse(pid);
+		CHECK(pid > 0 && good == SCANS, "%u that %s: %u of %u scans beside them are good",
+		      peers, names[kind], good, SCANS);
+		CHECK(CHECK_SANITIZED || grown < 8192, "ingest's memory grew by %ld KiB", grown);
+		printf("# accepted after %.1f ms, at most %.1f\n", sum / SCANS, most);
+	}
+	CHECK(service_number(&service, "\"kspace\"", "nonsense") >= (long)peers,
+	      "the nonsense is counted");
+}
+
+/* ---- several scanners ---- */
+
+static void readouts(struct peer *q, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++)
+		(void)peer_acq(q, "cart", i, 0);
+}
+
+static bool ended(struct peer *q, int code, uint64_t taken)
+{
+	return peer_await(q, BS_WIRE_OUTCOME) && q->w.session == q->session &&
+	       q->outcome.code == code && q->outcome.acquisitions == taken;
+}
+
+/* OPEN, without waiting for the answer. */
+static void asks(struct peer *q)
+{
+	char xml[SERVICE_XML_MAX];
+
+	(void)peer_new_session(q);
+	(void)peer_header(q, "cart", xml, peer_xml(xml, "cart", true));
+}
+
+/* The next scanner waits in line until the scan before it is over, and neither knows. */
+static void test_line(void)
+{
+	static struct peer q;
+	unsigned char payload[8];
+	char name[64];
+
+	CHECK(peer_open(&q, &service) && peer_begin(&p, "cart"), "a scan begins");
+	readouts(&p, 0, 16);
+	asks(&q);
+	CHECK(service_until(&service, "\"waiting\":1"), "another one's header waits");
+	(void)snprintf(name, sizeof(name), "\"sender\":\"process %d of user", (int)getpid());
+	CHECK(strncmp(service.kspace, "ipc", 3) != 0 || service_until(&service, name),
+	      "the status says whose the scan is");
+	CHECK(peer_await(&q, BS_WIRE_HEARTBEAT) && q.w.session == q.session,
+	      "its sender hears that the service lives");
+	readouts(&p, 16, 32);
+	bs_wire_put_u64(payload, 32);
+	(void)peer_say(&p, BS_WIRE_CLOSE, p.seq++, payload, sizeof(payload));
+	CHECK(ended(&p, 0, 32), "the first scan is not disturbed");
+	CHECK(peer_await(&q, BS_WIRE_ACCEPT), "then the second one is accepted");
+	readouts(&q, 0, 32);
+	CHECK(peer_end(&q, 32) && q.outcome.code == 0, "and is good");
+
+	/* what others say wrong beside it is not the scan's */
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	readouts(&p, 0, 16);
+	(void)peer_new_session(&q);
+	q.seq = 5;
+	readouts(&q, 0, 1);
+	CHECK(peer_await(&q, BS_WIRE_REFUSE) && q.answer.code == BS_ERR_STATE,
+	      "a stranger's readouts are refused");
+	(void)peer_raw(&q, payload, sizeof(payload));
+	CHECK(peer_await(&q, BS_WIRE_REFUSE) && q.answer.code == BS_ERR_LENGTH,
+	      "his nonsense, too");
+	readouts(&p, 16, 32);
+	CHECK(peer_end(&p, 32) && p.outcome.code == 0 && p.outcome.rejected == 0,
+	      "the scan beside him counts none of it");
+	peer_close(&q);
+}
+
+/* A scan whose sender stops, or is gone, holds the next one up for a second at most. */
+static void test_gives_way(void)
+{
+	static struct peer q;
+	int64_t asked;
+
+	for (int gone = 0; gone < 2; gone++) {
+		CHECK(peer_open(&q, &service) && peer_begin(&p, "cart"), "a scan begins");
+		readouts(&p, 0, 16);
+		CHECK(service_until(&service, "\"acquisitions\":16,"), "16 readouts have come");
+		if (gone)
+			peer_close(&p);
+		asked = await_now_ns();
+		CHECK(peer_begin(&q, "cart"), "its sender %s: the next scan is accepted",
+		      gone ? "is gone" : "says nothing");
+		printf("# after %.0f ms\n", (double)(await_now_ns() - asked) * 1e-6);
+		readouts(&q, 0, 32);
+		CHECK(peer_end(&q, 32) && q.outcome.code == 0, "and is good");
+		CHECK(gone || ended(&p, BS_ERR_STATE, 16), "the first one is told");
+		peer_close(&q);
+	}
+	CHECK(peer_open(&p, &service), "a sender connects");
+	good_after("scans that gave way");
+}
+
+static void run_on(const char *endpoint)
+{
+	void (*const tests[])(void) = { test_crowds, test_line, test_gives_way };
+	const size_t n = endpoint[0] != '\0' ? 2 : 3; /* giving way takes its time: once */
+	char body[4000];
+	long pid;
+
+	(void)snprintf(body, sizeof(body), "%s%s%s", endpoint, SERVICE_SINKS, SERVICE_PROTOCOLS);
+	CHECK(service_start_with(&service, SERVICE_PATIENT, body, NULL), "the service starts");
+	if (endpoint[0] != '\0')
+		(void)sscanf(endpoint, "endpoints: { kspace = \"%100[^\"]", service.kspace);
+	CHECK(peer_open(&p, &service), "a sender connects");
+	pid = service_number(&service, "\"name\":\"ingest\"", "pid");
+	for (size_t i = 0; i < n; i++)
+		tests[i]();
+	CHECK(pid > 0 && service_number(&service, "\"name\":\"ingest\"", "pid") == pid,
+	      "ingest lives: it was not replaced");
+	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0,
+	      "no slot of the pool was lost");
+	peer_close(&p);
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	service_remove(&service);
+}
+
+int main(int argc, char **argv)
+{
+	char tcp[80];
+
+	if (argc > 1)
+		peers = (unsigned)strtoul(argv[1], NULL, 10);
+	run_on("");
+	(void)snprintf(tcp, sizeof(tcp), "endpoints: { kspace = \"tcp://127.0.0.1:%d\"; };\n",
+		       20000 + (int)getpid() % 9973);
+	run_on(tcp);
+	return check_done();
+}
