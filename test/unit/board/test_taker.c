@@ -35,7 +35,6 @@ static int take(void *arg, struct bs_taker *c, const unsigned char *msg, size_t 
 	int rc;
 
 	(void)arg;
-	(void)fail;
 	(void)pthread_mutex_lock(&lock);
 	entered++;
 	(void)pthread_cond_broadcast(&change);
@@ -48,6 +47,8 @@ static int take(void *arg, struct bs_taker *c, const unsigned char *msg, size_t 
 	for (size_t i = sizeof(number); i < len; i++)
 		number = msg[i] == (unsigned char)(number + i) ? number : 9999;
 	rc = gate ? answer : BS_ERR_ABORTED;
+	if (rc != 0)
+		(void)bs_fail(fail, rc, "%s", why.text);
 	if (rc == 0 && gots < 200)
 		got[gots++] = len == MESSAGE ? number : 8888;
 	(void)pthread_cond_broadcast(&change);
