@@ -3,6 +3,7 @@
 CC       = gcc
 GPU     ?= auto
 SANITIZE ?=
+COVERED  ?=
 DATA    ?= ../shared/data
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -12,7 +13,7 @@ override GPU := $(if $(wildcard $(NVCC)),1,0)
 endif
 
 comma := ,
-S     := $(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+S     := $(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(COVERED),-covered)
 B     := build/$(notdir $(CC))-gpu$(GPU)$(S)
 # Objects that are the same with and without a GPU: those of sources that do not ask.
 O     := build/$(notdir $(CC))$(S)
@@ -75,7 +76,7 @@ UNITS := $(patsubst %.c,$(B)/%,$(call find,test/fault test/replay,*.c) \
 TOOLS := $(BENCH) $(PAPER)
 SCRIPTS := $(call find,test/unit test/replay test/fault,*.sh)
 
-.PHONY: all help setup demo test tests kill simulate tools tsan bench reproduce ladder fuzz fuzzers lint \
+.PHONY: all help setup demo test tests kill coverage covered simulate tools tsan bench reproduce ladder fuzz fuzzers lint \
         format tidy hooks install uninstall clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -87,6 +88,7 @@ help:
 	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings)'
 	@echo 'make simulate   ingest under simulated faults (SCHEDULES=1000000); a seed repeats one'
 	@echo 'make kill       kill -9 over service, sender and archive (KILLS=1000 SEED=1)'
+	@echo 'make coverage   lines and branches of core, ipc and board that the tests reach (gcov)'
 	@echo 'make bench      the operators against a floor, the service against a bare socket'
 	@echo 'make reproduce  the experiments of the papers: build/reproduce/REPORT.md (minutes)'
 	@echo 'make ladder     the optimizations of the papers, one after the other, on this GPU'
@@ -117,6 +119,18 @@ SEED  ?= 1
 kill: $(EXE) $(B)/test/fault/fault_campaign
 	@BORESIDE=$(abspath $(EXE)) $(B)/test/fault/fault_campaign $(KILLS) $(SEED)
 
+# Which lines and branches of what reads, carries and decides the tests reach: a build of its own,
+# gcov's table of the sources. A process that is killed has written no counts.
+COVERED_ROOMS := core ipc board
+coverage: setup
+	@$(MAKE) --no-print-directory CC=gcc GPU=0 COVERED=1 covered
+covered:
+	@$(MAKE) --no-print-directory -j$$(nproc) all tests
+	@find $(B) $(O) -name '*.gcda' -delete
+	@BORESIDE=$(abspath $(EXE)) BUILD=$(abspath $(B)) DATA=$(abspath $(DATA)) \
+		bash test/run.sh $(SCRIPTS) $(UNITS) || true
+	@sh test/coverage.sh $(B) $(O) $(COVERED_ROOMS)
+
 # What threads and processes share, under the thread sanitizer (SANITIZE=thread).
 SHARED := $(addprefix $(B)/test/,$(addprefix unit/,core/test_ring core/test_pool core/test_team \
           core/test_event core/test_hist ipc/test_shm board/test_spill board/test_spill_faults \
@@ -130,8 +144,8 @@ simulate: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) $(SIMULATE)
 	@$(SIMULATE) --schedules $(SCHEDULES)
 
-tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so $(B)/test/support/fail_hook.so \
-       $(B)/test/support/block_hook.so
+tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
+       $(B)/test/support/block_hook.so $(B)/test/support/fail_hook.so
 tools: $(TOOLS)
 
 bench: setup
@@ -212,6 +226,11 @@ $(BENCH) $(DEVICES): private SAN += $(call wrap,bs_link_open)
 endif
 
 $(B)/gpu/%.o $(O)/gpu/%.o: CFLAGS += $(FAST)
+ifneq ($(COVERED),)
+COVER := -O1 --coverage -fprofile-update=atomic -fprofile-abs-path
+LDLIBS += --coverage
+$(foreach r,$(COVERED_ROOMS),$(eval $(B)/$(r)/%.o $(O)/$(r)/%.o: CFLAGS += $(COVER)))
+endif
 $(B)/%.o: CFLAGS += -DBS_GPU=$(GPU) $(CUDA:%=-I%/include)
 $(O)/%.o: CFLAGS += -DBS_GPU=@ # no expression: who asks lies in B
 $(B)/test/bench/plain.o: CFLAGS += $(FAST) -ffast-math # the papers' own loop as they compiled it
