@@ -118,8 +118,8 @@ static void listen_again(struct bs_gate *g, bool yes)
 {
 	struct epoll_event e = { .events = EPOLLIN };
 
-	(void)epoll_ctl(g->fd, yes ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, g->listen_fd, &e);
-	g->deaf = !yes;
+	g->deaf = epoll_ctl(g->fd, yes ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, g->listen_fd, &e) != 0 ||
+		  !yes;
 }
 
 static void admit(struct bs_gate *g, int fd)

@@ -19,10 +19,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -201,6 +203,32 @@ int eventfd(unsigned n, int flags)
 int signalfd(int fd, const sigset_t *set, int flags)
 {
 	return FAILS("descriptor", EMFILE) ? -1 : REAL(signalfd)(fd, set, flags);
+}
+
+int socket(int domain, int type, int protocol)
+{
+	return FAILS("socket", EMFILE) ? -1 : REAL(socket)(domain, type, protocol);
+}
+
+/* glibc declares the address as a union of pointers */
+int bind(int fd, __CONST_SOCKADDR_ARG to, socklen_t len)
+{
+	return FAILS("socket", EADDRINUSE) ? -1 : REAL(bind)(fd, to, len);
+}
+
+int listen(int fd, int backlog)
+{
+	return FAILS("socket", EADDRINUSE) ? -1 : REAL(listen)(fd, backlog);
+}
+
+int epoll_create1(int flags)
+{
+	return FAILS("socket", EMFILE) ? -1 : REAL(epoll_create1)(flags);
+}
+
+int epoll_ctl(int fd, int what, int other, struct epoll_event *e)
+{
+	return FAILS("socket", ENOSPC) ? -1 : REAL(epoll_ctl)(fd, what, other, e);
 }
 
 int nn_socket(int domain, int protocol)
