@@ -184,13 +184,14 @@ SIMULATE := $(B)/test/simulate/simulate
 STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/ingest board/log,*.c) \
             drivers/log/writer.c)
 $(SIMULATE): $(call objects,test/simulate) $(STEPPED)
-$(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock nanosleep ppoll \
+$(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log bs_rt_leave bs_log nanosleep ppoll \
 	eventfd read write clock_gettime pthread_create pthread_join sem_wait open openat close \
 	pread pwrite fdatasync fsync ftruncate fchmod flock renameat2 unlinkat fstat fstatat \
 	faccessat getrandom opendir readdir closedir)
 $(B)/stepped/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -D_GNU_SOURCE= -DSIMULATE_STEPPED -DBS_LOG_COMMIT_BYTES=8192u \
+		-DBS_LOG_SEGMENT=65536u -DOPEN_MAX=8192u \
 		-include test/simulate/step.h -fsanitize-coverage=trace-pc -c -o $@ $<
 	objcopy --rename-section .bss=worker_bss --rename-section .data=worker_data $@
 

@@ -12,7 +12,9 @@
 #include "core/log.h"
 
 /* A header somewhat beyond the legal size is received, so that its own decoder refuses it. */
+#ifndef OPEN_MAX
 #define OPEN_MAX ((size_t)BS_WIRE_XML_MAX + 65536)
+#endif
 
 /*
  * Why another worker wants the scan to end: recon lacks what its protocol needs, or emit has handed

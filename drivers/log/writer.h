@@ -32,7 +32,9 @@
 #ifndef BS_LOG_COMMIT_BYTES
 #define BS_LOG_COMMIT_BYTES (256u << 10) /* and no longer once so much waits */
 #endif
+#ifndef BS_LOG_SEGMENT
 #define BS_LOG_SEGMENT (UINT64_C(64) << 20)
+#endif
 
 struct bs_log_writer {
 	char dir[BS_LOG_DIR];

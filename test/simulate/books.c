@@ -141,6 +141,13 @@ void books_recon_gone(void)
 			book[i].mark[seq] &= (uint8_t)~MARK_THIS_RUN;
 }
 
+void books_power_lost(void)
+{
+	for (unsigned i = 0; i < books; i++)
+		if (book[i].relaxed)
+			book[i].durable = 0;
+}
+
 void books_killed(void)
 {
 	for (unsigned i = 0; i < books; i++)
@@ -231,6 +238,7 @@ static void heard_ack(struct book *b, const struct bs_wire_ack *ack)
 		b->mark[seq] |= MARK_OWED;
 	}
 	b->held = held > b->held ? held : b->held;
+	b->relaxed = ack->log == BS_WIRE_LOG_RELAXED;
 	if (ack->log != BS_WIRE_LOG_OFF && ack->durable > b->durable)
 		b->durable = ack->durable;
 	if (ack->unprotected > b->unprotected)

@@ -37,6 +37,7 @@ struct book {
 	bool accepted;
 	uint64_t held, durable; /* acknowledged; durable where a log says so */
 	uint64_t unprotected;   /* of these the log lacks so many, it was said */
+	bool relaxed;           /* a loss of power may take what is durable */
 	bool lost;              /* a process that held some of it has died */
 	bool killed;            /* ingest was, while it took this scan */
 	bool whole;             /* the outcome said that all is well */
@@ -71,6 +72,8 @@ void books_recon_opens(uint64_t session, uint64_t scan);
 void books_recon_ends(uint64_t session);
 /* Its successor begins. */
 void books_recon_gone(void);
+/* The disk has lost what it was not told to sync. */
+void books_power_lost(void);
 /* Ingest is gone; its successor goes on with the scan. */
 void books_killed(void);
 /* Nobody is left who knows of any scan. */

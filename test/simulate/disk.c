@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test/simulate/books.h"
 #include "test/simulate/process.h"
 
 #define FILES   96u
@@ -49,7 +50,7 @@ static struct {
 	int file; /* -1: free; FILES: the folder */
 	bool inside;
 } fd_of[FDS];
-static bool to_fail[DISK_FAULTS];
+static bool to_fail[DISK_FAULTS], lost_power;
 static int64_t full_until_ns, slow_until_ns, slow_ns;
 
 /* ---- files ---- */
@@ -195,7 +196,13 @@ void disk_reset(void)
 	for (unsigned i = 0; i < FDS; i++)
 		fd_of[i].file = -1;
 	changes = 0;
+	lost_power = false;
 	disk_calm();
+}
+
+bool disk_lost_power(void)
+{
+	return lost_power;
 }
 
 void disk_calm(void)
@@ -264,6 +271,8 @@ void disk_power_loss(void)
 {
 	const unsigned kept = sim_below(changes + 1);
 
+	books_power_lost();
+	lost_power = true;
 	for (unsigned c = 0; c < kept; c++)
 		apply(disk, c);
 	changes = 0;

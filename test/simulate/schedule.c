@@ -157,7 +157,8 @@ bool schedule_run(uint64_t seed, struct schedule_sums *sums)
 	end_in_calm(&took_ns);
 	if (!sim_is_broken()) {
 		service_kill(sim_now);
-		disk_power_loss();
+		if (sim_chance(700))
+			disk_power_loss();
 		logs_judge();
 	}
 	if (sim_is_broken())

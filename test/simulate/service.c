@@ -9,6 +9,7 @@
 #include "board/service/realtime.h"
 #include "board/service/usage.h"
 #include "board/service/worker.h"
+#include "core/log.h"
 #include "test/simulate/books.h"
 #include "test/simulate/disk.h"
 #include "test/simulate/logs.h"
@@ -18,8 +19,10 @@
 #include "test/simulate/recorder.h"
 #include "test/simulate/wakes.h"
 
-#define SITES    3u
-#define GRACE_NS (5000 * MS)
+#define SITES 4u
+/* Of ingest's logs, bytes; the Makefile says so to its sources. */
+#define INGEST_SEGMENT 65536u
+#define GRACE_NS       (5000 * MS)
 
 static struct site {
 	struct bs_shm shm;
@@ -91,9 +94,28 @@ void __wrap_bs_rt_lock(struct bs_worker_env *env, bool future)
 	(void)future;
 }
 
+void __wrap_bs_rt_enter_log(struct bs_worker_env *env);
+void __wrap_bs_rt_enter_log(struct bs_worker_env *env)
+{
+	(void)env;
+}
+
+void __wrap_bs_rt_leave(void);
+void __wrap_bs_rt_leave(void)
+{
+}
+
+void __wrap_bs_log(enum bs_log_level level, const char *words, ...)
+	__attribute__((format(printf, 2, 3)));
+void __wrap_bs_log(enum bs_log_level level, const char *words, ...)
+{
+	(void)level;
+	SAY("log: %s", words);
+}
+
 /* ---- the memory ---- */
 
-static void make_site(struct site *at, uint32_t slots)
+static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode)
 {
 	static struct bs_traj tables[BS_PROTOCOLS_MAX];
 	static struct bs_site s;
@@ -103,6 +125,7 @@ static void make_site(struct site *at, uint32_t slots)
 			      .stall_ms = 1000,
 			      .acq_slots = slots,
 			      .image_slots = 2,
+			      .log = { .dir = DISK_DIR, .mode = mode, .buffer_mib = 1 },
 			      .protocols = 1 };
 	s.protocol[0] = (struct bs_protocol){ .name = "p",
 					      .method = BS_METHOD_CARTESIAN,
@@ -136,10 +159,16 @@ static void make_site(struct site *at, uint32_t slots)
 
 void service_make(void)
 {
-	static const uint32_t slots[SITES] = { 8, 24, 96 };
+	static const struct {
+		uint32_t slots;
+		enum bs_log_mode log;
+	} kind[SITES] = { { 8, BS_LOG_MODE_OFF },
+			  { 24, BS_LOG_MODE_DURABLE },
+			  { 96, BS_LOG_MODE_DURABLE },
+			  { 24, BS_LOG_MODE_RELAXED } };
 
 	for (unsigned i = 0; i < SITES; i++)
-		make_site(&site[i], slots[i]);
+		make_site(&site[i], kind[i].slots, kind[i].log);
 }
 
 /* A service that starts. */
@@ -168,6 +197,8 @@ void service_reset(void)
 	process_kill();
 	if (records && sim_chance(500))
 		logs_make_spare(RECORDER_SEGMENT);
+	else if (now_on->env.site.log.mode != BS_LOG_MODE_OFF && sim_chance(300))
+		logs_make_spare(INGEST_SEGMENT);
 	begin(sim_now);
 }
 
@@ -277,6 +308,11 @@ enum bs_state service_state(void)
 bool service_records(void)
 {
 	return records;
+}
+
+bool service_relaxed(void)
+{
+	return !records && now_on->env.site.log.mode == BS_LOG_MODE_RELAXED;
 }
 
 bool service_rests(void)

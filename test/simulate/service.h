@@ -13,6 +13,7 @@ void service_make(void);
 /* Everything from its start, on one of the sites; or `boreside record` in its place. */
 void service_reset(void);
 bool service_records(void);
+bool service_relaxed(void); /* its logs may lose something with the power */
 
 bool service_ready(void);
 /* Is it only time that wakes it? */
