@@ -278,7 +278,9 @@ static bool work(struct bs_keeper *k)
 		try_again(k);
 		return !atomic_load(&k->stop);
 	}
-	if (atomic_load(&k->r->head) != k->read) {
+	/* all that waits goes into one commit */
+	while (atomic_load(&k->r->head) != k->read &&
+	       (k->r->state == BS_SPOOL_NO_LOG || k->writer->used < BS_LOG_COMMIT_BYTES)) {
 		e = bs_spool_at(k, k->read);
 		if (!take(k, e, bs_spool_behind(k, k->read)))
 			return true;

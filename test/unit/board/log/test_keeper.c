@@ -186,6 +186,7 @@ static void end_scan(void)
 static void test_whole(void)
 {
 	struct bs_wire_ack ack;
+	uint64_t commits;
 	char words[128];
 
 	atomic_store(&disk_hangs, true);
@@ -200,13 +201,22 @@ static void test_whole(void)
 	ack = look(100);
 	CHECK(ack.durable == 100 && ack.unprotected == 0 && ack.log == BS_WIRE_LOG_DURABLE,
 	      "all 100 are durable");
+	atomic_store(&disk_hangs, true);
+	commits = atomic_load(&shared->record.commits);
+	for (uint64_t n = 101; n <= 150; n++)
+		put(1, n);
+	atomic_store(&disk_hangs, false);
+	AWAIT(durable(150));
+	CHECK(durable(150) && atomic_load(&shared->record.commits) <= commits + 3,
+	      "50 that came while the disk was busy are committed together: %llu commits",
+	      (unsigned long long)(atomic_load(&shared->record.commits) - commits));
 	read_log(shared->record.name);
-	CHECK(got.count == 101 && got.twice == 0 && !got.sealed && !got.damaged,
+	CHECK(got.count == 151 && got.twice == 0 && !got.sealed && !got.damaged,
 	      "and in the log: %llu messages", (unsigned long long)got.count);
 	end_scan();
 	bs_keeper_words(&k, words, sizeof(words));
 	read_log(shared->record.name);
-	CHECK(got.count == 101 && got.sealed && got.mode == 0640 &&
+	CHECK(got.count == 151 && got.sealed && got.mode == 0640 &&
 		      strncmp(words, "log ", 4) == 0 && strcmp(words + 4, shared->record.name) == 0,
 	      "sealed, of mode %o: \"%s\"", got.mode, words);
 	clean();
