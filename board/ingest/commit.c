@@ -6,8 +6,6 @@
 
 #include "core/thread/clock.h"
 
-#define DEATHS_MAX 3u /* of processes by one message, before its scan is given up */
-
 static void gather(const struct ingest *in, uint64_t entry, struct bs_scan_step *t)
 {
 	t->id = in->id;
@@ -21,6 +19,8 @@ static void gather(const struct ingest *in, uint64_t entry, struct bs_scan_step 
 	t->gaps = in->order.gaps;
 	t->deaths = in->deaths;
 	t->died_at = in->died_at;
+	t->recon_deaths = in->recon_deaths;
+	t->recon_died_at = in->recon_died_at;
 	memcpy(t->gap, in->order.gap, sizeof(t->gap));
 	t->count = in->count;
 	t->fault = in->fault;
@@ -59,7 +59,7 @@ static void finish(struct ingest *in, const struct bs_scan_step *t)
 	struct bs_shm *shm = &in->env->shm;
 
 	publish(in->scan, t);
-	if (t->entries == atomic_load(&shm->acq_ring->head))
+	if (t->entries <= atomic_load(&shm->acq_ring->head))
 		return;
 	(void)bs_ring_push(shm->acq_ring, t->entry);
 	bs_shm_ring_bell(shm, BS_WORKER_RECON);
@@ -109,6 +109,8 @@ static bool restore(struct ingest *in)
 	in->fault = t->fault;
 	in->deaths = t->deaths;
 	in->died_at = t->died_at;
+	in->recon_deaths = t->recon_deaths;
+	in->recon_died_at = t->recon_died_at;
 	if (bs_ingest_in_scan(in) && atomic_load(&s->noise_number) == t->next)
 		bs_scan_noise_copy(&s->noise, &s->noise_before); /* it was being added */
 	finish(in, t);
@@ -125,7 +127,7 @@ static void suspect(struct ingest *in)
 	in->deaths = in->died_at == in->order.next ? in->deaths + 1 : 1;
 	in->died_at = in->order.next;
 	bs_ingest_commit(in, 0);
-	if (in->deaths < DEATHS_MAX || in->state != BS_STATE_SCANNING)
+	if (in->deaths < BS_DEATHS_MAX || in->state != BS_STATE_SCANNING)
 		return;
 	(void)bs_fail(&why, BS_ERR_ABORTED,
 		      "the receiving process ended %u times (%s) with a message in hand, number "
@@ -142,7 +144,7 @@ void bs_ingest_resume(struct ingest *in)
 	if (!restore(in))
 		return;
 	in->apart_ns = INT64_MAX;
-	in->resumed_at = in->order.next;
+	in->resumed_at = in->order.next + in->order.window;
 	if (!bs_ingest_in_scan(in))
 		return;
 	in->p = &in->env->site.protocol[s->protocol];

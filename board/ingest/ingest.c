@@ -33,6 +33,13 @@ static const char *ends(const struct ingest *in, int *code)
 	return atomic_load(&s->over_budget) == id ? s->emit_text : NULL;
 }
 
+/* The scan's last image has left. */
+static bool is_over(const struct ingest *in)
+{
+	return (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING) &&
+	       atomic_load(&in->scan->ended) == atomic_load(&in->scan->id);
+}
+
 /* What became of recon and of the scan's last images. */
 static void watch_others(struct ingest *in)
 {
@@ -43,20 +50,11 @@ static void watch_others(struct ingest *in)
 	const char *text;
 	int code;
 
-	if (in->state != BS_STATE_STARTING && epoch != in->recon_epoch) {
-		struct bs_fail why;
-		bool scan = bs_ingest_in_scan(in);
-
-		in->recon_epoch = epoch;
-		(void)bs_fail(
-			&why, BS_ERR_ABORTED,
-			"the reconstruction process ended (%s) and was replaced; what it held of "
-			"the scan is lost",
-			recon->last_end);
-		if (scan) {
-			in->fault = why; /* it is what ended the scan, whatever was before */
-			bs_ingest_end(in, BS_ON_LOST);
-		} else {
+	if (in->state != BS_STATE_STARTING && epoch != in->recon_epoch && in->feed == NULL) {
+		if (bs_ingest_in_scan(in) && !is_over(in)) {
+			bs_ingest_feed_begin(in);
+		} else if (!bs_ingest_in_scan(in)) {
+			in->recon_epoch = epoch;
 			bs_ingest_step(in, BS_ON_LOST, 0);
 		}
 	}
@@ -65,16 +63,17 @@ static void watch_others(struct ingest *in)
 		in->recon_epoch = epoch;
 		bs_ingest_step(in, BS_ON_READY, 0);
 	}
-	text = ends(in, &code);
+	text = in->feed == NULL ? ends(in, &code) : NULL;
 	if (text != NULL) {
 		struct bs_fail why;
 
 		(void)bs_fail(&why, code, "%s", text);
 		bs_ingest_abort(in, &why, BS_ON_FAULT);
 	}
-	if ((in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING) &&
-	    atomic_load(&in->scan->ended) == atomic_load(&in->scan->id) && bs_ingest_log_ended(in))
+	if (is_over(in) && bs_ingest_log_ended(in)) {
+		bs_ingest_feed_end(in);
 		bs_ingest_end(in, BS_ON_DONE);
+	}
 }
 
 static void watch_time(struct ingest *in, int64_t now)
@@ -137,14 +136,17 @@ bool bs_ingest_has_work(const struct ingest *in)
 		return true;
 	if (in->state == BS_STATE_STARTING)
 		return atomic_load(&recon->phase) == BS_PHASE_READY && !bs_ingest_held(in);
+	if (bs_ingest_log_has_work(in) || (is_over(in) && bs_ingest_log_ended(in)))
+		return true;
+	if (in->feed != NULL)
+		return bs_ingest_feed_has_work(in);
 	int code;
 
-	if (atomic_load(&recon->epoch) != in->recon_epoch || ends(in, &code) != NULL ||
-	    atomic_load(&in->scan->refusals) != in->refusals || bs_ingest_log_has_work(in))
+	if ((atomic_load(&recon->epoch) != in->recon_epoch && !is_over(in)) ||
+	    ends(in, &code) != NULL || atomic_load(&in->scan->refusals) != in->refusals)
 		return true;
 	if (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING)
-		return atomic_load(&in->scan->ended) == atomic_load(&in->scan->id) &&
-		       bs_ingest_log_ended(in);
+		return false;
 	if ((in->waiting != NULL || in->lined > 0) && in->state == BS_STATE_IDLE)
 		return true;
 	/* a message waits for a slot, and there is one */

@@ -6,6 +6,7 @@
  * receive.c  a message from its peer to its place; a readout to its slot and on to recon
  * line.c     headers that wait until a scan can begin
  * scan.c     a scan from its header to its outcome
+ * feed.c     the scan once more from its log, for a recon that replaces another
  * commit.c   what has been done of the scan, as one step in shared memory, for a successor
  * order.c    which message is next, which is a duplicate, what is missing; see order.h
  * log.c      the scan's log: every message that is taken goes there, too
@@ -33,6 +34,7 @@
 #define BS_SILENT_NS  INT64_C(1000000000)
 #define BS_GONE_NS    INT64_C(250000000) /* and has no connection: it would have come back */
 #define BS_WINDOW_LOG 8192u              /* the sender's window where a log is kept */
+#define BS_DEATHS_MAX 5u /* of processes by one message, before its scan is given up */
 
 struct ingest {
 	struct bs_worker_env *env;
@@ -72,6 +74,9 @@ struct ingest {
 	uint64_t resumed_at; /* what comes again below this was asked for: no duplicate */
 	uint32_t deaths;     /* as struct bs_scan_step has it */
 	uint64_t died_at;
+	uint32_t recon_deaths;
+	uint64_t recon_died_at;
+	struct bs_feed *feed; /* recon is given the scan again; NULL: it is not */
 	int64_t heard_ns;
 	int64_t empty_ns; /* no message lay in the socket then */
 	int64_t apart_ns; /* from a message's own time to when it was taken, at least */
@@ -128,7 +133,22 @@ bool bs_ingest_reloads(const struct ingest *in);
 /* Takes part in it. False: the tables cannot be mapped; only a new process helps. */
 bool bs_ingest_reload(struct ingest *in, struct bs_fail *why);
 
+/* feed.c */
+/*
+ * Recon was replaced in a scan: its successor gets all that was handed on once more, from the log,
+ * before any other of its messages is taken. Without a log that is whole the scan ends.
+ * Reading the log allocates, and nothing else does.
+ */
+void bs_ingest_feed_begin(struct ingest *in);
+/* The next part of it. False: it waits: for recon, a slot or the disk. */
+bool bs_ingest_feed(struct ingest *in);
+bool bs_ingest_feed_has_work(const struct ingest *in);
+/* The scan is over: what recon still has of it means nothing. */
+void bs_ingest_feed_end(struct ingest *in);
+
 /* receive.c */
+/* A readout that was handed on, from the log. False: no slot is free. */
+bool bs_ingest_again(struct ingest *in, const unsigned char *msg, size_t len);
 /* Takes what is there, a bounded number so that time and replies get their turn. True: some. */
 bool bs_ingest_receive(struct ingest *in);
 /* The headers that wait; the first may end the scan. */

@@ -14,9 +14,14 @@ struct message {
 };
 
 /* What became of a message. */
-enum fate { DONE, LATER /* it waits for a slot */, LINED /* it waits in in->line */ };
+enum fate { DONE, LATER /* it waits for a slot, or for recon */, LINED /* it waits in in->line */ };
 
 #define CLOCK_MOST (INT64_MAX / 4) /* of a sender's clock that is believed */
+
+static bool is_sane(int64_t sent_ns)
+{
+	return sent_ns > -CLOCK_MOST && sent_ns < CLOCK_MOST;
+}
 
 /*
  * When a message was here: now, where the socket was seen empty a moment ago. Else it may have lain
@@ -25,7 +30,7 @@ enum fate { DONE, LATER /* it waits for a slot */, LINED /* it waits in in->line
  */
 static int64_t receipt(struct ingest *in, int64_t sent_ns, int64_t taken_ns)
 {
-	const bool sane = sent_ns > -CLOCK_MOST && sent_ns < CLOCK_MOST;
+	const bool sane = is_sane(sent_ns);
 	const int64_t apart = sane ? taken_ns - sent_ns : INT64_MAX;
 	int64_t came_ns;
 
@@ -241,6 +246,34 @@ static enum fate take_acq(struct ingest *in, const struct message *m, struct bs_
 	return DONE;
 }
 
+bool bs_ingest_again(struct ingest *in, const unsigned char *msg, size_t len)
+{
+	struct message m;
+	struct bs_mrd_acq head;
+	struct bs_fail why;
+	size_t traj_at;
+	size_t data_at;
+	uint32_t row;
+	uint32_t slot;
+
+	if (bs_wire_decode(&m.w, msg, len, &m.payload, &why) != 0 ||
+	    check_acq(in, &m, &head, &row, &traj_at, &data_at, &why) != 0)
+		return true;
+	if (bs_mrd_kind(head.flags) != BS_KIND_NOISE && used(in, &head) && fits(in, &head, &why))
+		return true; /* it ended the scan */
+	if (!bs_pool_take(in->env->shm.acq_pool, BS_OWNER_INGEST, &slot))
+		return false;
+	m.received_ns = bs_now_ns();
+	if (in->apart_ns != INT64_MAX && is_sane(m.w.time_ns) &&
+	    m.w.time_ns + in->apart_ns < m.received_ns)
+		m.received_ns = m.w.time_ns + in->apart_ns; /* when it came first */
+	fill_slot(in, slot, &head, row, traj_at, data_at, &m);
+	in->env->shm.acq_meta[slot].handed_ns = bs_now_ns();
+	(void)bs_ring_push(in->env->shm.acq_ring, bs_entry(BS_ENTRY_ACQ, in->id, slot));
+	bs_shm_ring_bell(&in->env->shm, BS_WORKER_RECON);
+	return true;
+}
+
 /* ---- numbered messages of the scan in flight ---- */
 
 /* What a process held that was replaced comes again because its sender was not told. */
@@ -314,6 +347,8 @@ static enum fate take_numbered(struct ingest *in, const struct message *m)
 	};
 	struct bs_fail why = { 0 };
 
+	if (in->feed != NULL)
+		return LATER; /* recon is not where its predecessor was */
 	if (m->w.seq != in->order.next && !wanted(in, m->w.seq))
 		return DONE;
 	switch (m->w.kind) {
@@ -522,7 +557,7 @@ static void too_long(struct ingest *in, const struct bs_gate_message *m)
 
 bool bs_ingest_receive(struct ingest *in)
 {
-	bool any = false;
+	bool any = in->feed != NULL && bs_ingest_feed(in);
 
 	if (in->waiting != NULL) {
 		in->from = in->waiting_peer;

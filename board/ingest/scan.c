@@ -51,6 +51,7 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info,
 			   bs_noise_find(&in->env->shm.s->noise, info->noise_scan));
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		atomic_store(counts[i], 0);
+	atomic_store(&s->recon_at, 0);
 	s->recon_code = s->emit_code = 0;
 	s->recon_text[0] = s->emit_text[0] = s->lacks[0] = '\0';
 }
@@ -70,7 +71,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	in->acqs = 0;
 	in->fault = (struct bs_fail){ 0 };
 	in->count = (struct bs_scan_counts){ 0 };
-	in->resumed_at = in->deaths = 0;
+	in->resumed_at = in->deaths = in->recon_deaths = 0;
 	in->unacked = 0;
 	in->ack_due = false;
 	in->ack_time_ns = w->time_ns; /* of number 0, the header's */

@@ -380,13 +380,16 @@ static bool ends_frames(const struct bs_mrd_acq *head)
 	return kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
 }
 
-/* Ingest tells the sender. */
+/* Ingest tells the sender, once: numbers come in order, also when they come once more. */
 static void refuse(struct recon_worker *w, uint64_t seq, const struct bs_fail *why)
 {
 	struct bs_scan_record *scan = &w->env->shm.s->scan;
 	const uint64_t n = atomic_load(&scan->refusals);
+	const struct bs_unused *last = &scan->refusal[(n - 1) % BS_UNUSED_KEPT];
 	struct bs_unused *u = &scan->refusal[n % BS_UNUSED_KEPT];
 
+	if (n > 0 && last->scan == w->scan && last->seq >= seq)
+		return;
 	u->scan = w->scan;
 	u->seq = seq;
 	u->code = why->code;
@@ -428,12 +431,14 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 		bs_count(&shm->s->scan.unused, 1);
 	if (rc == BS_ERR_CALIBRATION) {
 		give_up(w, &why);
+	} else if (rc == BS_ERR_GPU) { /* another process is given it again */
+		bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
+		return rc;
 	} else if (rc < 0) {
 		refuse(w, m->seq, &why);
-		if (rc != BS_ERR_GPU)
-			scan_fault(w, &why);
+		scan_fault(w, &why);
 	}
-	return rc == BS_ERR_GPU ? rc : 0;
+	return 0;
 }
 
 /* Whoever takes it must be able to rely on it. */
@@ -478,8 +483,10 @@ static int take_entry(struct recon_worker *w, uint64_t entry)
 	struct bs_shm *shm = &w->env->shm;
 	uint32_t slot = bs_entry_slot(entry);
 	bool mine = w->current != NULL && bs_entry_of(entry, w->scan);
+	_Atomic uint64_t *at = &shm->s->scan.recon_at;
 	int rc = 0;
 
+	atomic_store(at, bs_entry_kind(entry) == BS_ENTRY_OPEN ? 1 : atomic_load(at) | 1);
 	switch (bs_entry_kind(entry)) {
 	case BS_ENTRY_OPEN:
 		open_scan(w, entry);
@@ -490,9 +497,12 @@ static int take_entry(struct recon_worker *w, uint64_t entry)
 		bs_pool_claim(shm->acq_pool, slot, BS_OWNER_RECON);
 		if (mine && !w->lacking)
 			rc = take_readout(w, slot, bs_now_ns());
+		if (rc != 0) /* what ends this process was in hand */
+			return rc;
+		atomic_store(at, (atomic_load(at) | 1) + 1);
 		bs_ring_advance(shm->acq_ring);
 		give_slot(w, slot, mine);
-		return rc;
+		return 0;
 	case BS_ENTRY_CLOSE:
 		if (mine)
 			rc = close_scan(w);
@@ -500,8 +510,11 @@ static int take_entry(struct recon_worker *w, uint64_t entry)
 	default:
 		break;
 	}
+	if (rc != 0)
+		return rc;
+	atomic_store(at, (atomic_load(at) | 1) + 1);
 	bs_ring_advance(shm->acq_ring);
-	return rc;
+	return 0;
 }
 
 /* Between two entries: the team's members write their records only when they are asked to. */

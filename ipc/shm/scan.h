@@ -43,8 +43,10 @@ struct bs_scan_step {
 	uint64_t acqs;    /* ACQ messages that came, used or not */
 	int64_t ack_time_ns;
 	uint32_t gaps;
-	uint32_t deaths;  /* of processes that had a message in hand, */
-	uint64_t died_at; /* and next was this */
+	uint32_t deaths;        /* of processes that had a message in hand, */
+	uint64_t died_at;       /* and next was this */
+	uint32_t recon_deaths;  /* of recons in a row that were where the one before was: */
+	uint64_t recon_died_at; /* recon_at */
 	struct bs_gap gap[BS_GAPS_MAX];
 	struct bs_scan_counts count;
 	struct bs_fail fault; /* the first; code 0: none */
@@ -92,7 +94,8 @@ struct bs_scan_record {
 	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* of the acquisitions */
 	/* recon */
 	struct bs_made_step made[2];
-	_Atomic uint32_t made_at; /* the one that holds; the counts are copied below */
+	_Atomic uint32_t made_at;  /* the one that holds; the counts are copied below */
+	_Atomic uint64_t recon_at; /* entries since OPEN, twice; odd: one is in hand */
 	_Atomic uint64_t images_made, images_partial, readouts_missing, unused;
 	_Atomic uint64_t previews_made, previews_skipped; /* not among the images */
 	_Atomic uint64_t refusals; /* since the start; number i is in place i % BS_UNUSED_KEPT */

@@ -486,7 +486,7 @@ static void mark_step(const struct bs_shm *m, uint8_t *keep)
 	const struct bs_scan_step *t = &s->step[atomic_load(&s->step_at) & 1];
 	const uint32_t slot = bs_entry_slot(t->entry);
 
-	if (t->entries != atomic_load(&m->acq_ring->head) &&
+	if (t->entries > atomic_load(&m->acq_ring->head) &&
 	    bs_entry_kind(t->entry) == BS_ENTRY_ACQ && slot < m->acq_pool->slots)
 		keep[slot] = 1;
 }

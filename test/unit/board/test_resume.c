@@ -185,7 +185,8 @@ static void test_gap(void)
 	      "what was given up is late, what was held is asked for again");
 	CHECK(in.fault.code == BS_ERR_SEQUENCE && strcmp(in.fault.text, "two are missing") == 0,
 	      "its reason is kept");
-	CHECK(in.resumed_at == 5, "what its predecessor held is no duplicate");
+	CHECK(in.resumed_at == 5 + in.order.window,
+	      "what comes again because its predecessor ended is no duplicate");
 }
 
 /* A readout of noise whose sum was half made. */
@@ -253,19 +254,45 @@ static void test_end(void)
 /* A message that ends every process that looks at it: the scan is given up, in words. */
 static void test_suspect(void)
 {
-	for (int i = 0; i < 2; i++) {
+	for (uint32_t i = 1; i < BS_DEATHS_MAX; i++) {
 		atomic_store(&in.scan->in_hand, 1);
 		succeed();
-		CHECK(in.state == BS_STATE_SCANNING, "once or twice is not enough to say");
+		CHECK(in.state == BS_STATE_SCANNING, "%u times is not enough to say", i);
 	}
 	succeed();
 	CHECK(in.state == BS_STATE_SCANNING, "one that died at rest is not the message's doing");
 	atomic_store(&in.scan->in_hand, 1);
 	succeed();
 	CHECK(in.state == BS_STATE_ABORTING && in.fault.code == BS_ERR_ABORTED &&
-		      strstr(in.fault.text, "ended 3 times (signal 9) with a message in hand") !=
+		      strstr(in.fault.text, "ended 5 times (signal 9) with a message in hand") !=
 			      NULL,
-	      "three times: %s", in.fault.text);
+	      "%s", in.fault.text);
+}
+
+/* A readout that ends every recon that takes it up; here nothing can be fed. */
+static void test_recon(void)
+{
+	for (uint32_t i = 1; i <= BS_DEATHS_MAX + 1; i++) {
+		const bool same = i <= BS_DEATHS_MAX;
+
+		in.state = BS_STATE_SCANNING;
+		atomic_store(&in.scan->recon_at, same ? 7 : 9);
+		bs_ingest_feed_begin(&in);
+		CHECK(in.feed == NULL && in.state == BS_STATE_STARTING &&
+			      in.fault.code == BS_ERR_ABORTED &&
+			      (strstr(in.fault.text, "ended at the same readout") != NULL) ==
+				      (i == BS_DEATHS_MAX) &&
+			      (strstr(in.fault.text, "no log is kept") != NULL) ==
+				      (i != BS_DEATHS_MAX),
+		      "%u: %s", i, in.fault.text);
+	}
+	for (uint32_t i = 1; i <= BS_DEATHS_MAX; i++) {
+		in.state = BS_STATE_SCANNING;
+		atomic_store(&in.scan->recon_at, 8);
+		bs_ingest_feed_begin(&in);
+		CHECK(strstr(in.fault.text, "no log is kept") != NULL,
+		      "between two readouts it is nobody's doing");
+	}
 }
 
 int main(void)
@@ -279,6 +306,7 @@ int main(void)
 	test_close();
 	test_end();
 	test_suspect();
+	test_recon();
 	free(before);
 	bs_shm_close(&env.shm);
 	return check_done();

@@ -83,7 +83,8 @@ static void take(struct subject *s, struct outcome *o)
 		o->number[o->images] = image.number;
 		o->missing[o->images++] = image.missing;
 	} while (rc == 1);
-	CHECK(rc == 0, "%s: %s", s->name, why.text);
+	if (rc != 0)
+		CHECK(false, "%s: %s", s->name, why.text);
 }
 
 /* The whole scan, its last pass cut short, of which so many images were handed on. */
@@ -111,8 +112,10 @@ static void run(struct subject *s, uint64_t resume, struct outcome *o)
 					      &why);
 			take(s, o);
 		} while (rc == BS_RECON_POP_FIRST);
-		CHECK(rc == 0, "%s: readout %u %s", s->name, i, rc != 0 ? why.text : "");
+		if (rc != 0)
+			break;
 	}
+	CHECK(rc == 0, "%s: all readouts are taken %s", s->name, rc != 0 ? why.text : "");
 	bs_recon_close(s->r);
 	take(s, o);
 }
