@@ -76,8 +76,8 @@ UNITS := $(patsubst %.c,$(B)/%,$(call find,test/fault test/replay,*.c) \
 TOOLS := $(BENCH) $(PAPER)
 SCRIPTS := $(call find,test/unit test/replay test/fault,*.sh)
 
-.PHONY: all help setup demo test tests kill coverage covered simulate tools tsan bench reproduce ladder fuzz fuzzers lint \
-        format tidy hooks install uninstall clean
+.PHONY: all help setup demo test tests kill coverage covered simulate tools tsan bench reproduce \
+        ladder fuzz fuzzers lint format tidy hooks install uninstall clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: $(EXE)
