@@ -22,7 +22,7 @@
 #include "ipc/wire/wire.h"
 
 #define BS_SENDER_FULL          1     /* window or ring: wait for an acknowledgement, then again */
-#define BS_SENDER_WINDOW        4096u /* messages kept at most, whatever the service allows */
+#define BS_SENDER_WINDOW        8192u /* messages kept at most, whatever the service allows */
 #define BS_SENDER_RING_MAX      (UINT64_C(1) << 32) /* bytes */
 #define BS_SENDER_BEAT_NS       INT64_C(200000000)  /* silence before a heartbeat */
 #define BS_SENDER_RESEND_NS     INT64_C(1000000000) /* without progress before the first resend */
