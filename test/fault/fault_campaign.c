@@ -225,7 +225,7 @@ static void read_words(struct round *r)
 		(void)fclose(f);
 }
 
-/* The messages of its log, as boreside log verify counts them. */
+/* The messages of its log, as boreside log verify counts them; of several the longest. */
 static void read_log(struct round *r)
 {
 	char command[500], line[500];
@@ -237,9 +237,10 @@ static void read_log(struct round *r)
 	f = popen(command, "r");
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
 		const char *at = strstr(line, ": ");
+		unsigned long long n = 0;
 
-		if (at != NULL)
-			(void)sscanf(at, ": %llu messages", &r->logged);
+		if (at != NULL && sscanf(at, ": %llu messages", &n) == 1 && n > r->logged)
+			r->logged = n;
 	}
 	if (f != NULL)
 		(void)pclose(f);
