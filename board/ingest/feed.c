@@ -35,10 +35,11 @@ static const char *lacks(const struct ingest *in)
 
 	if (in->log == NULL)
 		return "no log is kept (log.dir, log.mode)";
-	if (r->skips != 0 || r->name[0] == '\0')
-		return "the scan has no log";
-	if (atomic_load(&r->dropped) != 0 || atomic_load(&r->given_up) != r->given_before)
+	if (r->skips != 0 || atomic_load(&r->dropped) != 0 ||
+	    atomic_load(&r->given_up) != r->given_before)
 		return "its log is not whole";
+	if (atomic_load(&r->failed) != 0 && atomic_load(&r->done) != atomic_load(&r->put))
+		return "its log cannot be written";
 	return NULL;
 }
 
@@ -134,6 +135,8 @@ static int open_log(struct ingest *in, struct bs_fail *why)
 	char path[sizeof(in->env->site.log.dir) + sizeof(in->env->shm.s->log.name) + 2];
 	int rc;
 
+	if (in->env->shm.s->log.name[0] == '\0') /* although all of it is done with */
+		return bs_fail(why, BS_ERR_STATE, "the scan has no log");
 	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir,
 		       in->env->shm.s->log.name);
 	rc = bs_log_open(&feed.log, path, why);
