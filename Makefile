@@ -184,7 +184,7 @@ SIMULATE := $(B)/test/simulate/simulate
 STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/ingest board/log,*.c) \
             drivers/log/writer.c)
 $(SIMULATE): $(call objects,test/simulate) $(STEPPED)
-$(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log bs_rt_leave bs_log nanosleep ppoll \
+$(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close nanosleep ppoll \
 	eventfd read write clock_gettime pthread_create pthread_join sem_wait open openat close \
 	pread pwrite fdatasync fsync ftruncate fchmod flock renameat2 unlinkat fstat fstatat \
 	faccessat getrandom opendir readdir closedir)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ipc/wire/mrd.h"
+#include "test/simulate/disk.h"
 #include "test/simulate/service.h"
 
 static struct book book[BOOKS];
@@ -120,6 +121,8 @@ void books_recon_opens(uint64_t session, uint64_t scan)
 	b->opened = true;
 	b->scan = scan;
 	b->ended = false;
+	for (uint64_t seq = 1; seq <= b->numbers; seq++) /* it begins with nothing */
+		b->mark[seq] &= (uint8_t)~MARK_THIS_RUN;
 }
 
 void books_recon_ends(uint64_t session)
@@ -137,7 +140,7 @@ void books_recon_ends(uint64_t session)
 void books_recon_gone(void)
 {
 	for (unsigned i = 0; i < books; i++)
-		for (uint64_t seq = 1; seq <= book[i].numbers; seq++)
+		for (uint64_t seq = 1; !book[i].ended && seq <= book[i].numbers; seq++)
 			book[i].mark[seq] &= (uint8_t)~MARK_THIS_RUN;
 }
 
@@ -146,6 +149,12 @@ void books_power_lost(void)
 	for (unsigned i = 0; i < books; i++)
 		if (book[i].relaxed)
 			book[i].durable = 0;
+}
+
+void books_recon_killed(void)
+{
+	for (unsigned i = 0; i < books; i++)
+		book[i].refed = true;
 }
 
 void books_killed(void)
@@ -304,6 +313,12 @@ static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 	if (o->code == 0 && b->made != b->acqs)
 		sim_broken("OUTCOME says that all is well: %llu readouts of %llu were seen",
 			   (unsigned long long)b->made, (unsigned long long)b->acqs);
+	if (b->refed && o->code == BS_ERR_ABORTED && !b->lost) {
+		if (disk_was_well() && strstr(o->text, "same readout") == NULL &&
+		    strstr(o->text, "the scan has no log") == NULL)
+			sim_broken("a scan that is in its log is lost with a recon: %s", o->text);
+		b->lost = true;
+	}
 	if (!b->lost)
 		judge_whole(b, o);
 	else if (o->code == BS_ERR_SEQUENCE && o->gaps == 0 && b->gaps == 0)

@@ -50,7 +50,7 @@ static struct {
 	int file; /* -1: free; FILES: the folder */
 	bool inside;
 } fd_of[FDS];
-static bool to_fail[DISK_FAULTS], lost_power;
+static bool to_fail[DISK_FAULTS], lost_power, was_ill;
 static int64_t full_until_ns, slow_until_ns, slow_ns;
 
 /* ---- files ---- */
@@ -196,8 +196,13 @@ void disk_reset(void)
 	for (unsigned i = 0; i < FDS; i++)
 		fd_of[i].file = -1;
 	changes = 0;
-	lost_power = false;
+	lost_power = was_ill = false;
 	disk_calm();
+}
+
+bool disk_was_well(void)
+{
+	return !was_ill;
 }
 
 bool disk_lost_power(void)
@@ -215,19 +220,21 @@ bool disk_fail(enum disk_fault what)
 {
 	if (to_fail[what])
 		return false;
-	to_fail[what] = true;
+	to_fail[what] = was_ill = true;
 	return true;
 }
 
 void disk_full(int64_t until_ns)
 {
 	full_until_ns = until_ns;
+	was_ill = true;
 }
 
 void disk_slow(int64_t until_ns, int64_t sync_ns)
 {
 	slow_until_ns = until_ns;
 	slow_ns = sync_ns;
+	was_ill = true;
 }
 
 static void drop_fd(unsigned i)

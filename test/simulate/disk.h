@@ -34,7 +34,9 @@ void disk_calm(void);
 /* The process is gone, and its descriptors with it. */
 void disk_process_gone(void);
 void disk_power_loss(void);
-bool disk_lost_power(void); /* since reset */
+/* Since reset. */
+bool disk_lost_power(void);
+bool disk_was_well(void); /* no call failed or was to, none was slow */
 
 /* The folder's names, one after the other from 0. NULL: no more. */
 const char *disk_name(unsigned i);

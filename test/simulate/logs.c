@@ -9,6 +9,7 @@
 #include "drivers/log/reader.h"
 #include "test/simulate/books.h"
 #include "test/simulate/disk.h"
+#include "test/simulate/process.h"
 #include "test/simulate/service.h"
 
 void logs_make_spare(uint64_t bytes)
@@ -84,4 +85,73 @@ void logs_judge(void)
 			read_log(name);
 	}
 	books_judge_logs();
+}
+
+/* ---- the process's own reading ---- */
+
+#define READERS 4u
+
+static struct bs_log_reader *reading[READERS];
+
+int __real_bs_log_open(struct bs_log_reader **r, const char *path, struct bs_fail *why);
+int __wrap_bs_log_open(struct bs_log_reader **r, const char *path, struct bs_fail *why);
+int __wrap_bs_log_open(struct bs_log_reader **r, const char *path, struct bs_fail *why)
+{
+	int rc;
+
+	process_hold(true);
+	rc = __real_bs_log_open(r, path, why);
+	process_hold(false);
+	for (unsigned i = 0; rc == 0 && process_inside() && i < READERS; i++)
+		if (reading[i] == NULL) {
+			reading[i] = *r;
+			break;
+		}
+	return rc;
+}
+
+int __real_bs_log_next(struct bs_log_reader *r, struct bs_log_message *m, struct bs_fail *why);
+int __wrap_bs_log_next(struct bs_log_reader *r, struct bs_log_message *m, struct bs_fail *why);
+int __wrap_bs_log_next(struct bs_log_reader *r, struct bs_log_message *m, struct bs_fail *why)
+{
+	int rc;
+
+	process_hold(true);
+	rc = __real_bs_log_next(r, m, why);
+	process_hold(false);
+	return rc;
+}
+
+int __real_bs_log_again(struct bs_log_reader *r, struct bs_log_place at, struct bs_log_message *m,
+			struct bs_fail *why);
+int __wrap_bs_log_again(struct bs_log_reader *r, struct bs_log_place at, struct bs_log_message *m,
+			struct bs_fail *why);
+int __wrap_bs_log_again(struct bs_log_reader *r, struct bs_log_place at, struct bs_log_message *m,
+			struct bs_fail *why)
+{
+	int rc;
+
+	process_hold(true);
+	rc = __real_bs_log_again(r, at, m, why);
+	process_hold(false);
+	return rc;
+}
+
+void __real_bs_log_close(struct bs_log_reader *r);
+void __wrap_bs_log_close(struct bs_log_reader *r);
+void __wrap_bs_log_close(struct bs_log_reader *r)
+{
+	for (unsigned i = 0; i < READERS; i++)
+		if (reading[i] == r)
+			reading[i] = NULL;
+	process_hold(true);
+	__real_bs_log_close(r);
+	process_hold(false);
+}
+
+void logs_process_gone(void)
+{
+	for (unsigned i = 0; i < READERS; i++)
+		if (reading[i] != NULL)
+			__wrap_bs_log_close(reading[i]);
 }

@@ -11,4 +11,7 @@ void logs_make_spare(uint64_t bytes);
 /* Reads them all into the books and judges those by them. Not while a process lives. */
 void logs_judge(void);
 
+/* The process is gone, and what it read. */
+void logs_process_gone(void);
+
 #endif

@@ -47,7 +47,7 @@ static _Alignas(64) unsigned char stack[PROCESS_THREADS][STACK_BYTES];
 static ucontext_t unused;
 static jmp_buf home;
 static struct thread *running;
-static bool cut;
+static bool cut, held;
 static uint32_t left;
 static void *piece[PIECES];
 
@@ -114,7 +114,7 @@ void process_wait(int64_t until_ns, bool (*ready)(void *), void *arg)
 
 void sim_step(void)
 {
-	if (running == NULL || --left != 0)
+	if (running == NULL || held || --left != 0)
 		return;
 	leave();
 }
@@ -233,6 +233,11 @@ void process_run(unsigned i, uint32_t steps)
 #endif
 	if (t->state == RUNS && left == 0 && steps == 0 && !cut)
 		sim_broken("the process takes %u steps without waiting", STEPS_MAX);
+}
+
+void process_hold(bool holds)
+{
+	held = holds;
 }
 
 void process_cut(uint32_t steps)

@@ -230,6 +230,7 @@ static void kill_process(void)
 	process_kill();
 	network_service_gone();
 	wakes_process_gone();
+	logs_process_gone();
 	disk_process_gone();
 	dead_ns = 0;
 	dying = false;
@@ -350,7 +351,9 @@ bool service_kill_recon(int64_t start_ns, int64_t ready_ns)
 
 	if (!recon_lives())
 		return false;
-	books_lost();
+	if (now_on->env.site.log.mode == BS_LOG_MODE_OFF)
+		books_lost();
+	books_recon_killed();
 	recon_kill();
 	atomic_store(&w->phase, BS_PHASE_DOWN);
 	(void)snprintf(w->last_end, sizeof(w->last_end), "killed by signal 9");
