@@ -205,6 +205,7 @@ static void test_whole(void)
 	commits = atomic_load(&shared->record.commits);
 	for (uint64_t n = 101; n <= 150; n++)
 		put(1, n);
+	await_pause_ms(5); /* each is older than a commit waits */
 	atomic_store(&disk_hangs, false);
 	AWAIT(durable(150));
 	CHECK(durable(150) && atomic_load(&shared->record.commits) <= commits + 3,
@@ -420,6 +421,42 @@ static void test_killed(void)
 	      (unsigned long long)kills, bad);
 }
 
+/*
+ * The moments between two steps of a process that is killed, each made by hand: its commit is done
+ * and not published, its message is put and the scan's own step is not.
+ */
+static void test_between(void)
+{
+	uint64_t tail, done, mark;
+
+	CHECK(start(), "starts");
+	open_scan(50);
+	put(50, 1);
+	AWAIT(durable(1));
+	tail = atomic_load(&shared->record.tail);
+	done = atomic_load(&shared->record.done);
+	mark = atomic_load(&shared->record.mark);
+	for (uint64_t n = 2; n <= 20; n++)
+		put(50, n);
+	AWAIT(durable(20));
+	bs_keeper_stop(&k);
+	atomic_store(&shared->record.tail, tail);
+	atomic_store(&shared->record.done, done);
+	atomic_store(&shared->record.mark, mark);
+	CHECK(start(), "a successor starts");
+	put(50, 20); /* it comes again */
+	for (uint64_t n = 21; n <= 30; n++)
+		put(50, n);
+	AWAIT(durable(30));
+	end_scan();
+	bs_keeper_stop(&k);
+	read_log(shared->record.name);
+	CHECK(got.count == 31 && got.twice == 0 && got.sealed && !got.damaged,
+	      "each message once: %llu, %llu twice", (unsigned long long)got.count,
+	      (unsigned long long)got.twice);
+	clean();
+}
+
 int main(void)
 {
 	char command[64];
@@ -436,6 +473,7 @@ int main(void)
 	test_hangs();
 	test_ends_failed();
 	bs_keeper_stop(&k);
+	test_between();
 	test_killed();
 	(void)snprintf(command, sizeof(command), "rm -rf '%s'", dir);
 	if (system(command) != 0)
