@@ -115,8 +115,12 @@ static bool append(struct bs_keeper *k, const struct bs_spool_entry *e)
 /* The first record, unless a process before this one had it in the log. */
 static bool enter_open(struct bs_keeper *k, const struct bs_spool_entry *e)
 {
+	struct bs_log_head first = k->writer->head;
+
 	if (k->writer->next == 0 && !append(k, e))
 		return false;
+	first.index = 0;
+	bs_log_name(k->r->name, &first);
 	k->r->first = e->index + 1 - k->writer->next;
 	return true;
 }
@@ -138,7 +142,6 @@ static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 		return fell(k, &why);
 	}
 	k->writer->relaxed = k->o.spec->mode == BS_LOG_MODE_RELAXED;
-	bs_log_name(r->name, &k->writer->head);
 	r->state = BS_SPOOL_WRITTEN;
 	atomic_fetch_add(&r->unprepared, k->writer->unprepared);
 	note_segments(k);
@@ -203,6 +206,8 @@ static bool take(struct bs_keeper *k, const struct bs_spool_entry *e, uint64_t n
 	k->read_mark = e->kind == BS_SPOOL_END ? k->read_mark : e->mark;
 	if (e->kind == BS_SPOOL_END || k->r->state == BS_SPOOL_NO_LOG)
 		publish(k, k->r->state != BS_SPOOL_NO_LOG || e->kind == BS_SPOOL_END);
+	else if (k->writer->used == 0) /* an OPEN that was there: nothing is left to commit */
+		publish(k, true);
 	return true;
 }
 

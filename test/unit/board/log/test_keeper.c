@@ -457,6 +457,24 @@ static void test_between(void)
 	clean();
 }
 
+/* A process that died over a scan's OPEN has put it; its successor puts it once more. */
+static void test_open_again(void)
+{
+	char words[128];
+
+	clean();
+	open_scan(77);
+	AWAIT(durable(0));
+	open_scan(77);
+	AWAIT(durable(0));
+	CHECK(atomic_load(&shared->record.done) == atomic_load(&shared->record.put),
+	      "what is in the log already is waited for no longer");
+	bs_keeper_words(&k, words, sizeof(words));
+	CHECK(strncmp(words, "log ", 4) == 0 && strstr(words, "lacks") == NULL,
+	      "and the log has its name: %s", words);
+	end_scan();
+}
+
 int main(void)
 {
 	char command[64];
@@ -472,6 +490,7 @@ int main(void)
 	test_full_ring();
 	test_hangs();
 	test_ends_failed();
+	test_open_again();
 	bs_keeper_stop(&k);
 	test_between();
 	test_killed();
