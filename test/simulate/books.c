@@ -82,6 +82,8 @@ void books_saw(const struct bs_mrd_acq *head, const float *samples)
 	}
 	if (b->mark[seq] & MARK_BAD)
 		sim_broken("readout %llu was to be refused", (unsigned long long)seq);
+	if (b->over)
+		return;
 	if (b->mark[seq] & MARK_THIS_RUN)
 		sim_broken("readout %llu comes twice to one run of the reconstruction",
 			   (unsigned long long)seq);
@@ -118,6 +120,9 @@ void books_recon_opens(uint64_t session, uint64_t scan)
 		return;
 	if (b->opened && b->scan != scan)
 		sim_broken("a scan begins twice");
+	b->over = b->ended && b->scan == scan; /* given again although its end is on its way */
+	if (b->over)
+		return;
 	b->opened = true;
 	b->scan = scan;
 	b->ended = false;
@@ -129,7 +134,7 @@ void books_recon_ends(uint64_t session)
 {
 	struct book *b = books_find(session);
 
-	if (b == NULL)
+	if (b == NULL || b->over)
 		return;
 	b->ended = true;
 	b->made = 0;
@@ -169,8 +174,10 @@ void books_killed(void)
 void books_forgotten(void)
 {
 	books_lost();
-	for (unsigned i = 0; i < books; i++)
-		book[i].opened = false;
+	for (unsigned i = 0; i < books; i++) {
+		book[i].opened = book[i].over = false;
+		book[i].scan = 0;
+	}
 }
 
 void books_lost(void)

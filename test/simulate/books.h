@@ -45,6 +45,7 @@ struct book {
 	bool opened;            /* the reconstruction was told of it, */
 	uint64_t scan;          /* by this number */
 	bool ended;             /* the reconstruction has made its last image */
+	bool over;              /* it had, and was given the scan again */
 	uint64_t made;          /* then: readouts that it has seen in this run */
 	uint64_t gaps;          /* that the service named */
 	uint64_t late;          /* came after they were named as missing */

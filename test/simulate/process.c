@@ -187,6 +187,11 @@ bool process_ready(unsigned i)
 		 (sim_now >= t->wake_ns || (t->ready != NULL && t->ready(t->ready_arg)))));
 }
 
+bool process_rests(unsigned i)
+{
+	return thread[i].state == WAITS && thread[i].ready != NULL;
+}
+
 bool process_idles(unsigned i)
 {
 	const struct thread *t = &thread[i];

@@ -23,6 +23,8 @@ void process_kill(void);
 
 /* Has this thread something to do now? */
 bool process_ready(unsigned thread);
+/* Does it wait for something to happen, and not for a call to be done? */
+bool process_rests(unsigned thread);
 /* Does it wait, and is it only time that wakes it? */
 bool process_idles(unsigned thread);
 /* steps 0: until it waits or ends. */

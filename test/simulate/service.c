@@ -318,9 +318,9 @@ bool service_relaxed(void)
 
 bool service_rests(void)
 {
-	return service_state() == BS_STATE_IDLE && bs_pool_in_use(shm->acq_pool) == 0 &&
-	       bs_ring_count(shm->acq_ring) == 0 && !stopping &&
-	       atomic_load(&shm->s->scan.open) == 0;
+	return service_state() == BS_STATE_IDLE && process_rests(0) &&
+	       bs_pool_in_use(shm->acq_pool) == 0 && bs_ring_count(shm->acq_ring) == 0 &&
+	       !stopping && atomic_load(&shm->s->scan.open) == 0;
 }
 
 /* ---- faults ---- */
