@@ -130,14 +130,17 @@ static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 {
 	struct bs_log_record *r = k->r;
 	const uint64_t session = bs_wire_session((const unsigned char *)(e + 1));
+	const struct bs_log_head head = { .session = session,
+					  .started_ns = e->utc_ns > 0 ? e->utc_ns : 0 };
 	struct bs_fail why;
 
 	if (r->state != BS_SPOOL_NO_LOG && k->writer->head.session == session)
 		return enter_open(k, e);
 	if (r->state != BS_SPOOL_NO_LOG)
 		close_log(k);
-	if (bs_log_writer_open(k->writer, k->o.spec->dir, session, e->utc_ns, k->segment_bytes,
-			       k->buffer, k->buffer_bytes, &why) != 0) {
+	/* a process before this one may have ended when its first file had its name and nothing in it */
+	if (bs_log_writer_resume(k->writer, k->o.spec->dir, &head, 0, k->segment_bytes, k->buffer,
+				 k->buffer_bytes, &why) != 0) {
 		atomic_fetch_add(&r->failures, 1);
 		return fell(k, &why);
 	}

@@ -350,8 +350,9 @@ int bs_log_writer_resume(struct bs_log_writer *w, const char *dir, const struct 
 	w->head.started_ns = was.started_ns;
 	w->head.index = was.index;
 	w->next = w->durable = w->synced = durable;
-	bs_log_name(name, &w->head);
-	if (faccessat(w->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+	for (bs_log_name(name, &w->head);
+	     faccessat(w->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	     bs_log_name(name, &w->head))
 		w->head.index++;
 	w->head.first = durable;
 	w->head.after_fault = w->head.index > 0;

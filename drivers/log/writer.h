@@ -66,8 +66,8 @@ int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t sessio
 		       struct bs_fail *why);
 /*
  * The log of a process that ended while it wrote: goes on in another segment, from record `durable`
- * on, which is the next one. head: session, started_ns, and the index that was written last or was
- * to be made. Else as open.
+ * on, which is the next one. head: session, started_ns, and an index: of the first one that is not
+ * there from it on. Else as open.
  */
 int bs_log_writer_resume(struct bs_log_writer *w, const char *dir, const struct bs_log_head *head,
 			 uint64_t durable, uint64_t segment_bytes, void *buffer, size_t cap,

@@ -47,9 +47,7 @@ static const bool promised[PROMISES][VICTIMS] = {
 	[SAME] = { true, true, true, true, true, true },
 	[ONCE] = { true, true, true, true, true, true },
 	[COUNTS] = { true, true, true, true, true, true },
-	/* ingest killed as it makes a log: its successor finds the name taken, and says that it is
-	 * unprotected */
-	[LOGGED] = { false, true, true, true, true, true },
+	[LOGGED] = { true, true, true, true, true, true },
 	[WHOLE] = { [INGEST] = true,
 		    [RECON] = true,
 		    [EMIT] = true,

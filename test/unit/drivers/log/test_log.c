@@ -362,6 +362,37 @@ static void test_resumed(bool early)
 	      early ? ", before its next file was there" : "", bad);
 }
 
+/* Three writers, each of which ends when its file has its name and no record: the fourth goes on. */
+static void test_unbegun(void)
+{
+	struct bs_log_writer w = { .fd = -1, .dir_fd = -1 };
+	struct bs_log_head head = { .session = 0 };
+	struct scanlog_read got;
+	int rc = 0;
+
+	while (scanlog_clean() > 0)
+		;
+	for (int i = 0; rc == 0 && i < 4; i++) {
+		bs_log_writer_close(&w);
+		rc = i == 0 ? scanlog_open(&w, &why)
+			    : bs_log_writer_resume(&w, scanlog_dir, &head, 0, SCANLOG_SEGMENT,
+						   scanlog_buffer, SCANLOG_CAP, &why);
+		if (i == 0)
+			head = w.head;
+		head.index = 0; /* none of them could say how far it came */
+	}
+	for (uint64_t i = 0; rc == 0 && i < 10; i++)
+		rc = scanlog_append(&w, i, &why);
+	if (rc == 0)
+		rc = bs_log_writer_seal(&w, &why);
+	bs_log_writer_close(&w);
+	(void)snprintf(path[0], sizeof(path[0]), "%s/%s", scanlog_dir, w.name);
+	got = scanlog_read(path[0]);
+	CHECK(rc == 0 && got.messages == 10 && got.same && got.end == BS_LOG_END_SEALED,
+	      "three files without a record before it: whole, %llu records",
+	      (unsigned long long)got.messages);
+}
+
 /* relaxed: a commit is a write; what no sync has confirmed is no damage when it is lost. */
 static void test_relaxed(void)
 {
@@ -400,6 +431,7 @@ int main(void)
 	test_by_bytes();
 	test_resumed(false);
 	test_resumed(true);
+	test_unbegun();
 	test_relaxed();
 	(void)scanlog_clean();
 	(void)rmdir(scanlog_dir);
