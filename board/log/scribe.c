@@ -112,17 +112,29 @@ static bool append(struct bs_keeper *k, const struct bs_spool_entry *e)
 	return rc == 0 || fell(k, &why);
 }
 
+/* Of the log's first file. */
+static void name_log(const struct bs_log_record *r, char name[BS_LOG_NAME])
+{
+	bs_log_name(name,
+		    &(struct bs_log_head){ .session = r->session, .started_ns = r->started_ns });
+}
+
+/* Which entries its records are, whenever this process ends: done is not beyond e yet. */
+static void number(struct bs_log_record *r, const struct bs_spool_entry *e, uint64_t next)
+{
+	atomic_store(&r->first_before, next == 0 ? e->index : atomic_load(&r->first));
+	atomic_store(&r->open_at, e->index);
+	atomic_store(&r->first, e->index + (next > 0) - next);
+}
+
 /* The first record, unless a process before this one had it in the log. */
 static bool enter_open(struct bs_keeper *k, const struct bs_spool_entry *e)
 {
-	struct bs_log_head first = k->writer->head;
+	const uint64_t next = k->writer->next;
 
-	if (k->writer->next == 0 && !append(k, e))
-		return false;
-	first.index = 0;
-	bs_log_name(k->r->name, &first);
-	k->r->first = e->index + 1 - k->writer->next;
-	return true;
+	name_log(k->r, k->r->name);
+	number(k->r, e, next);
+	return next > 0 || append(k, e);
 }
 
 /* The log of the scan that this OPEN begins; it may have been begun before. */
@@ -134,7 +146,7 @@ static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 					  .started_ns = e->utc_ns > 0 ? e->utc_ns : 0 };
 	struct bs_fail why;
 
-	if (r->state != BS_SPOOL_NO_LOG && k->writer->head.session == session)
+	if (r->state != BS_SPOOL_NO_LOG && r->session == session)
 		return enter_open(k, e);
 	if (r->state != BS_SPOOL_NO_LOG)
 		close_log(k);
@@ -145,7 +157,10 @@ static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 		return fell(k, &why);
 	}
 	k->writer->relaxed = k->o.spec->mode == BS_LOG_MODE_RELAXED;
-	r->state = BS_SPOOL_WRITTEN;
+	r->session = head.session;
+	r->started_ns = head.started_ns;
+	number(r, e, 0);
+	atomic_store(&r->state, BS_SPOOL_WRITTEN);
 	atomic_fetch_add(&r->unprepared, k->writer->unprepared);
 	note_segments(k);
 	return enter_open(k, e);
@@ -155,11 +170,13 @@ static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 static bool is_sealed(const struct bs_keeper *k)
 {
 	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
+	char name[BS_LOG_NAME];
 	struct bs_log_reader *reader;
 	struct bs_fail why;
 	bool sealed;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", k->o.spec->dir, k->r->name);
+	name_log(k->r, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", k->o.spec->dir, name);
 	if (bs_log_open(&reader, path, &why) != 0)
 		return false;
 	sealed = bs_log_sealed(reader);
@@ -304,13 +321,19 @@ static bool work(struct bs_keeper *k)
 	return true;
 }
 
-/* A log that a process before this one left while it wrote it. */
+/*
+ * A log that a process before this one left while it wrote it; of its writer, which may be half
+ * made, nothing is believed. What it had written beyond `done` is written again.
+ */
 static void resume(struct bs_keeper *k)
 {
 	struct bs_log_record *r = k->r;
-	const struct bs_log_head head = k->writer->head;
-	const uint64_t durable = k->writer->durable;
-	const uint64_t there = r->first + durable; /* entries before this are in it */
+	const struct bs_log_head head = { .session = r->session, .started_ns = r->started_ns };
+	const uint64_t done = atomic_load(&r->done);
+	const uint64_t first =
+		atomic_load(done <= atomic_load(&r->open_at) ? &r->first_before : &r->first);
+	const uint64_t durable = done > first ? done - first : 0;
+	const uint64_t there = first + durable; /* entries before this are in it */
 	struct bs_fail why;
 
 	if (r->state == BS_SPOOL_NO_LOG)
@@ -331,6 +354,7 @@ static void resume(struct bs_keeper *k)
 		r->state = BS_SPOOL_NO_LOG;
 		return;
 	}
+	name_log(r, r->name);
 	r->state = BS_SPOOL_WRITTEN;
 	if (bs_log_writer_resume(k->writer, k->o.spec->dir, &head, durable, k->segment_bytes,
 				 k->buffer, k->buffer_bytes, &why) == 0) {

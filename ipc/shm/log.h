@@ -41,8 +41,14 @@ struct bs_log_record {
 	_Atomic uint64_t
 		given_up; /* messages that were in the ring, of the scan that was in flight */
 	_Atomic uint64_t failures, commits, bytes, segments, unprepared; /* since the start */
-	uint32_t state;            /* of the log: 0 none, 1 being written, 2 being sealed */
-	uint64_t first;            /* entry of its first record; entry first + i is record i */
+	/*
+	 * Of the log: 0 none, 1 being written, 2 being sealed; what is behind it is valid before it
+	 * is set. Entry first + i is record i; of entries up to open_at, first_before + i.
+	 */
+	_Atomic uint32_t state;
+	uint64_t session;
+	int64_t started_ns;
+	_Atomic uint64_t first, first_before, open_at;
 	char fault[BS_EVENT_TEXT]; /* before failed is set */
 	char name[64];             /* of the log's first file; "": none */
 	_Alignas(16) unsigned char writer[BS_LOG_WRITER_BYTES]; /* struct bs_log_writer */

@@ -156,12 +156,6 @@ void books_power_lost(void)
 			book[i].durable = 0;
 }
 
-void books_recon_killed(void)
-{
-	for (unsigned i = 0; i < books; i++)
-		book[i].refed = true;
-}
-
 void books_killed(void)
 {
 	for (unsigned i = 0; i < books; i++)
@@ -320,7 +314,8 @@ static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 	if (o->code == 0 && b->made != b->acqs)
 		sim_broken("OUTCOME says that all is well: %llu readouts of %llu were seen",
 			   (unsigned long long)b->made, (unsigned long long)b->acqs);
-	if (b->refed && o->code == BS_ERR_ABORTED && !b->lost) {
+	if (o->code == BS_ERR_ABORTED && strstr(o->text, "reconstruction process ended") != NULL &&
+	    !b->lost) {
 		if (disk_was_well() && strstr(o->text, "same readout") == NULL)
 			sim_broken("a scan that is in its log is lost with a recon: %s", o->text);
 		b->lost = true;

@@ -40,7 +40,6 @@ struct book {
 	bool relaxed;           /* a loss of power may take what is durable */
 	bool lost;              /* a process that held some of it has died */
 	bool killed;            /* ingest was, while it took this scan */
-	bool refed;             /* its recon was: it is given the scan again, or that is said */
 	bool whole;             /* the outcome said that all is well */
 	bool opened;            /* the reconstruction was told of it, */
 	uint64_t scan;          /* by this number */
@@ -76,8 +75,6 @@ void books_recon_ends(uint64_t session);
 void books_recon_gone(void);
 /* The disk has lost what it was not told to sync. */
 void books_power_lost(void);
-/* Recon is; its successor is given the scan again from the log, where there is one. */
-void books_recon_killed(void);
 /* Ingest is gone; its successor goes on with the scan. */
 void books_killed(void);
 /* Nobody is left who knows of any scan. */

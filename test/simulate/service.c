@@ -351,9 +351,8 @@ bool service_kill_recon(int64_t start_ns, int64_t ready_ns)
 
 	if (!recon_lives())
 		return false;
-	if (now_on->env.site.log.mode == BS_LOG_MODE_OFF)
+	if (now_on->env.site.log.mode == BS_LOG_MODE_OFF) /* else it comes again from the log */
 		books_lost();
-	books_recon_killed();
 	recon_kill();
 	atomic_store(&w->phase, BS_PHASE_DOWN);
 	(void)snprintf(w->last_end, sizeof(w->last_end), "killed by signal 9");

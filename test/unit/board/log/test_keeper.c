@@ -475,6 +475,30 @@ static void test_open_again(void)
 	end_scan();
 }
 
+/* A successor that is killed while it takes the log up, its writer half made; and the next one. */
+static void test_half_resumed(void)
+{
+	clean();
+	CHECK(start(), "starts");
+	open_scan(51);
+	for (uint64_t n = 1; n <= 10; n++)
+		put(51, n);
+	AWAIT(durable(10));
+	bs_keeper_stop(&k);
+	memset(shared->record.writer, 0, sizeof(shared->record.writer));
+	CHECK(start(), "a successor of a successor starts");
+	for (uint64_t n = 11; n <= 20; n++)
+		put(51, n);
+	AWAIT(durable(20));
+	end_scan();
+	bs_keeper_stop(&k);
+	read_log(shared->record.name);
+	CHECK(got.count == 21 && got.twice == 0 && got.sealed && !got.damaged,
+	      "all that was durable is in the scan's log: %llu, %llu twice",
+	      (unsigned long long)got.count, (unsigned long long)got.twice);
+	clean();
+}
+
 int main(void)
 {
 	char command[64];
@@ -493,6 +517,7 @@ int main(void)
 	test_open_again();
 	bs_keeper_stop(&k);
 	test_between();
+	test_half_resumed();
 	test_killed();
 	(void)snprintf(command, sizeof(command), "rm -rf '%s'", dir);
 	if (system(command) != 0)
