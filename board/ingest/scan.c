@@ -157,7 +157,8 @@ void bs_ingest_drain(struct ingest *in, enum bs_happening on)
 {
 	drop_held(in);
 	bs_ingest_log_end(in);
-	bs_ingest_step(in, on, bs_entry(BS_ENTRY_CLOSE, in->id, 0));
+	/* where recon is being given the scan again, the close follows the last readout */
+	bs_ingest_step(in, on, in->feed == NULL ? bs_entry(BS_ENTRY_CLOSE, in->id, 0) : 0);
 }
 
 void bs_ingest_close(struct ingest *in, const struct bs_item *close)

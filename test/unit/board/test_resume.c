@@ -295,6 +295,24 @@ static void test_recon(void)
 	}
 }
 
+/* The scan ends while recon is given its readouts again: they come before the close. */
+static void test_end_while_fed(void)
+{
+	const uint64_t entries = atomic_load(&env.shm.acq_ring->head);
+
+	in.state = BS_STATE_SCANNING;
+	in.feed = (struct bs_feed *)(void *)&in; /* it is not looked into */
+	bs_ingest_drain(&in, BS_ON_FAULT);
+	CHECK(in.state == BS_STATE_ABORTING && atomic_load(&env.shm.acq_ring->head) == entries,
+	      "no close yet");
+	in.feed = NULL;
+	in.state = BS_STATE_SCANNING;
+	bs_ingest_drain(&in, BS_ON_FAULT);
+	CHECK(atomic_load(&env.shm.acq_ring->head) == entries + 1 &&
+		      bs_entry_kind(last_entry()) == BS_ENTRY_CLOSE,
+	      "else at once");
+}
+
 int main(void)
 {
 	open_memory();
@@ -307,6 +325,7 @@ int main(void)
 	test_end();
 	test_suspect();
 	test_recon();
+	test_end_while_fed();
 	free(before);
 	bs_shm_close(&env.shm);
 	return check_done();
