@@ -30,9 +30,9 @@ static void publish(struct bs_keeper *k, bool kept)
 			atomic_fetch_add(&r->lacking, 1);
 		}
 	}
-	atomic_store(&r->tail, k->read);
 	atomic_store(&r->mark, k->read_mark);
 	atomic_store(&r->done, k->read_entries);
+	atomic_store(&r->tail, k->read); /* last: a successor counts entries from here on */
 	k->o.wake(k->o.arg);
 }
 
