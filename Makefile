@@ -86,9 +86,9 @@ help:
 	@echo 'make [GPU=auto|0|1] [SANITIZE=address,undefined|thread] [CC=gcc|clang]   boreside'
 	@echo 'make demo       a simulated scan through the service: images, a table of latencies'
 	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings)'
-	@echo 'make simulate   ingest under simulated faults (SCHEDULES=1000000); a seed repeats one'
+	@echo 'make simulate   ingest under simulated faults (SCHEDULES=1000000)'
 	@echo 'make kill       kill -9 over service, sender and archive (KILLS=1000 SEED=1)'
-	@echo 'make coverage   lines and branches of core, ipc and board that the tests reach (gcov)'
+	@echo 'make coverage   lines and branches of core, ipc and board in tests'
 	@echo 'make bench      the operators against a floor, the service against a bare socket'
 	@echo 'make reproduce  the experiments of the papers: build/reproduce/REPORT.md (minutes)'
 	@echo 'make ladder     the optimizations of the papers, one after the other, on this GPU'
@@ -184,7 +184,8 @@ SIMULATE := $(B)/test/simulate/simulate
 STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/ingest board/log,*.c) \
             drivers/log/writer.c)
 $(SIMULATE): $(call objects,test/simulate) $(STEPPED)
-$(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close nanosleep ppoll \
+$(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log \
+	bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close nanosleep ppoll \
 	eventfd read write clock_gettime pthread_create pthread_join sem_wait open openat close \
 	pread pwrite fdatasync fsync ftruncate fchmod flock renameat2 unlinkat fstat fstatat \
 	faccessat getrandom opendir readdir closedir)

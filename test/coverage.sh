@@ -1,11 +1,13 @@
 #!/bin/sh
-# test/coverage.sh BUILD OBJECTS ROOM...: gcov's figures of each source of the rooms, the rooms' sums
-# and all. Branches: those that were taken at least once. A source that nothing ran counts as 0.
+# test/coverage.sh BUILD OBJECTS ROOM...: gcov's figures of each source of the rooms, the rooms'
+# sums and all. Branches: those that were taken at least once. A source that nothing ran counts as
+# 0.
 set -eu
 build=$1 objects=$2
 shift 2
 for room in "$@"; do
-	find "$build/$room" "$objects/$room" -name '*.gcno' 2>/dev/null | sort | while read -r note; do
+	find "$build/$room" "$objects/$room" -name '*.gcno' 2>/dev/null | sort |
+		while read -r note; do
 		gcov --no-output --branch-probabilities --object-directory "${note%/*}" \
 			"${note%.gcno}.o" 2>/dev/null | awk -v source="${note#"$build/"}" \
 			-v objects="$objects/" -v root="$PWD/" -v room="$room" '
@@ -13,10 +15,23 @@ for room in "$@"; do
 				sub("^" objects, "", source)
 				sub("gcno$", "c", source)
 			}
-			/^File/ { mine = $0 == "File '\''" root source "'\''" || $0 == "File '\''" source "'\''" }
-			mine && /^Lines executed/ { lines = $NF; sub(".*:", ""); line_hits = $1 / 100 * lines }
-			mine && /^Taken at least once/ { branches = $NF; sub(".*:", ""); hits = $1 / 100 * branches }
-			END { print room, source, line_hits + 0, lines + 0, hits + 0, branches + 0 }'
+			/^File/ {
+				mine = $0 == "File '\''" root source "'\''" ||
+					$0 == "File '\''" source "'\''"
+			}
+			mine && /^Lines executed/ {
+				lines = $NF
+				sub(".*:", "")
+				line_hits = $1 / 100 * lines
+			}
+			mine && /^Taken at least once/ {
+				branches = $NF
+				sub(".*:", "")
+				hits = $1 / 100 * branches
+			}
+			END {
+				print room, source, line_hits + 0, lines + 0, hits + 0, branches + 0
+			}'
 	done
 done | awk '
 	function row(name, lh, l, bh, b) {

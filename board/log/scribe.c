@@ -150,7 +150,7 @@ static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 		return enter_open(k, e);
 	if (r->state != BS_SPOOL_NO_LOG)
 		close_log(k);
-	/* a process before this one may have ended when its first file had its name and nothing in it */
+	/* a process before this one may have ended when its first file had just got its name */
 	if (bs_log_writer_resume(k->writer, k->o.spec->dir, &head, 0, k->segment_bytes, k->buffer,
 				 k->buffer_bytes, &why) != 0) {
 		atomic_fetch_add(&r->failures, 1);

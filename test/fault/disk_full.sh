@@ -1,6 +1,6 @@
 #!/bin/bash
-# test/fault/disk_full.sh - a full disk is called that, in the outcome and in the status, and images go on being
-# filed once there is room
+# test/fault/disk_full.sh - a full disk is called that, in the outcome and in the status, and images
+# go on being filed once there is room
 set -u
 : "${BORESIDE:?}"
 . "$(dirname "$0")/../support/await.bash"
@@ -32,10 +32,12 @@ full() {
 		echo "ok $1: $(grep -o '[0-9]* images were taken by nobody.*' said)" ||
 		echo "not ok $1: status $rc, $(cat said)"
 	"$BORESIDE" status -c site.cfg --json | grep -q '"refusal":"[^"]*No space left on device' &&
-		echo "ok $1: the status says so" || echo "not ok $1: $("$BORESIDE" status -c site.cfg)"
+		echo "ok $1: the status says so" ||
+			echo "not ok $1: $("$BORESIDE" status -c site.cfg)"
 	rm -f out/*
 	"$BORESIDE" replay -c site.cfg -p p --limit 64 --asap $patience scan.h5 >said 2>&1 &&
-		[ "$(find out -name 'scan*' | wc -l)" -ge 1 ] && echo "ok $1: with room it goes on" ||
+		[ "$(find out -name 'scan*' | wc -l)" -ge 1 ] &&
+			echo "ok $1: with room it goes on" ||
 		echo "not ok $1: with room: $(cat said)"
 	kill $server
 	wait $server

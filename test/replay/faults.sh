@@ -65,7 +65,8 @@ for s in $seeds; do
 		echo "ok seed $s: all faults struck, all numbers acknowledged" ||
 		echo "not ok seed $s: $(tr '\n' '|' <"seed-$s/out")"
 done
-grep -q 'gaps 2,' lost/out && grep -q 'BS_ERR_SEQUENCE: 1 messages from sequence number 5' lost/out &&
+grep -q 'gaps 2,' lost/out &&
+	grep -q 'BS_ERR_SEQUENCE: 1 messages from sequence number 5' lost/out &&
 	echo "ok two readouts lost for good: $(grep outcome: lost/out)" ||
 	echo "not ok lost for good: $(tr '\n' '|' <lost/out)"
 

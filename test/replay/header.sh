@@ -1,7 +1,7 @@
 #!/bin/bash
-# test/replay/header.sh - readouts = "header": nobody counts by hand. Each recording gives the images
-# that it holds, each with its own number of readouts and in plain words what it lacks, by recon
-# and by serve + replay, the same bytes; what was not sent is missed.
+# test/replay/header.sh - readouts = "header": nobody counts by hand. Each recording gives the
+# images that it holds, each with its own number of readouts and in plain words what it lacks, by
+# recon and by serve + replay, the same bytes; what was not sent is missed.
 set -u
 if [ ! -d "$DATA/scan" ]; then
 	echo "skip readouts by the header: no folder of recordings at $DATA/scan"
@@ -25,7 +25,8 @@ protocols: (
   { name = "asym"; $prisma samples = 96; readouts = "header"; $quiet },
   { name = "few"; $prisma samples = 128; contrasts = 2; readouts = "header"; readouts_max = 47;
     $quiet },
-  { name = "shepp"; method = "cartesian"; matrix = [256, 256, 1]; encoded = [512, 256, 1]; coils = 8;
+  { name = "shepp"; method = "cartesian"; matrix = [256, 256, 1];
+    encoded = [512, 256, 1]; coils = 8;
     samples = 512; readouts = "header"; $quiet },
   { name = "brain"; method = "cartesian"; matrix = [128, 128, 1]; encoded = [128, 128, 1];
     coils = 8; samples = 128; readouts = "header"; $quiet },
@@ -42,7 +43,9 @@ check() { # words, then a command
 	local words=$1
 	shift
 	if "$@"; then echo "ok $words"; else
-		echo "not ok $words [$*]: $(tail -n 2 "$dir/recon.log" "$dir/replay.log" | tr '\n' ' ')"
+		echo "not ok $words [$*]: $(
+			tail -n 2 "$dir/recon.log" "$dir/replay.log" | tr '\n' ' '
+		)"
 	fi
 }
 names() { find "$dir/$1" -name '*.cfl' | sort -V; }
@@ -64,7 +67,8 @@ while IFS='|' read -r recording protocol images readouts lacks; do
 	else
 		check "$recording: is complete" grep -q '<value>complete<' "$dir/text"
 	fi
-	"$BORESIDE" replay -c "$dir/site.cfg" -p "$protocol" --asap $patience "$DATA/$recording.h5" \
+	"$BORESIDE" replay -c "$dir/site.cfg" -p "$protocol" --asap $patience \
+		"$DATA/$recording.h5" \
 		>"$dir/replay.log" 2>&1
 	check "$recording: outcome" grep -q "outcome: BS_OK: .*$lacks" "$dir/replay.log"
 	await written "$images"
@@ -74,7 +78,8 @@ while IFS='|' read -r recording protocol images readouts lacks; do
 	for i in "${!one[@]}"; do
 		cmp -s "${one[$i]}" "${ours[$i]}" && same=$((same + 1))
 	done
-	check "$recording: the service's images are the same" [ "$same ${#ours[@]}" = "$images $images" ]
+	check "$recording: the service's images are the same" [ "$same ${#ours[@]}" \
+		= "$images $images" ]
 done <<'END'
 scan/prisma2d_dual_20ch|prisma|2|64|
 scan/prisma2d_R2_acs16|prisma|2|32|accelerated 2 x 1, and this protocol does not unfold it

@@ -13,7 +13,8 @@ cd "$dir" || exit 1
 good() { # good WORDS COMMAND...: it succeeds
 	local words=$1
 	shift
-	if "$@" >out 2>err; then echo "ok $words"; else echo "not ok $words: $(tail -n 2 out err)"; fi
+	if "$@" >out 2>err; then echo "ok $words"; else echo \
+		"not ok $words: $(tail -n 2 out err)"; fi
 }
 says() { # says FILE WORDS
 	if grep -q -e "$2" "$1"; then echo "ok $2"; else echo "not ok no '$2': $(cat "$1")"; fi

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test/replay/serve_log.sh - a service that logs its scans: the log reconstructs to the images that were served, in both
-# modes; on a disk that is full the scan goes on unprotected with all its images, and is protected again with room
+# test/replay/serve_log.sh - a service that logs its scans: the log reconstructs to the images that
+# were served, in both modes; on a disk that is full the scan goes on unprotected with all its
+# images, and is protected again with room
 set -u
 : "${BORESIDE:?}"
 . "$(dirname "$0")/../support/await.bash"
@@ -13,11 +14,13 @@ node: { run_dir = "run"; cache_dir = ""; threads = 1; $patient };
 endpoints: { archive = ""; viewers = ""; };
 log: { dir = "$2"; mode = "$1"; buffer_mib = 32; };
 sinks = ( { type = "cfl"; dir = "out"; } );
-protocols = ( { name = "p"; method = "gridding"; matrix = [48, 48]; coils = 3; samples = 96; readouts = 60;
+protocols = ( { name = "p"; method = "gridding"; matrix = [48, 48]; coils = 3;
+    samples = 96; readouts = 60;
 	trajectory: { type = "radial2d"; }; $quiet } );
 END
 }
-field() { "$BORESIDE" status -c site.cfg --json | grep -o '"log":{.*' | grep -o "\"$1\":[^,}]*" | head -n 1 | cut -d: -f2-; }
+field() { "$BORESIDE" status -c site.cfg --json | grep -o '"log":{.*' |
+	grep -o "\"$1\":[^,}]*" | head -n 1 | cut -d: -f2-; }
 site durable logs
 "$BORESIDE" phantom -c site.cfg -p p --repetitions 8 --snr 20 -o scan.h5 >/dev/null || exit 1
 for mode in durable relaxed; do
@@ -29,10 +32,13 @@ for mode in durable relaxed; do
 	"$BORESIDE" replay -c site.cfg -p p --asap $patience scan.h5 >said 2>&1
 	name=$(grep -o 'log [^ ]*\.bslog' said | cut -d' ' -f2)
 	[ -n "$name" ] && [ "$(field mode)" = "\"$mode\"" ] && [ "$(field lacking)" = 0 ] &&
-		echo "ok $mode: the outcome and the status name the log" || echo "not ok $mode: $(cat said log)"
+		echo "ok $mode: the outcome and the status name the log" ||
+			echo "not ok $mode: $(cat said log)"
 	"$BORESIDE" log verify "logs/$name" | grep -q '482 messages, 480 acquisitions.*: whole$' &&
-		echo "ok $mode: it is whole" || echo "not ok $mode: $("$BORESIDE" log verify logs 2>&1)"
-	[ "$(stat -c %a "logs/$name")" = 640 ] && echo "ok $mode: mode 640" || echo "not ok $mode: $(ls -l logs)"
+		echo "ok $mode: it is whole" ||
+			echo "not ok $mode: $("$BORESIDE" log verify logs 2>&1)"
+	[ "$(stat -c %a "logs/$name")" = 640 ] && echo "ok $mode: mode 640" ||
+		echo "not ok $mode: $(ls -l logs)"
 	kill $server
 	wait $server
 	"$BORESIDE" recon -c site.cfg -p p "logs/$name" -o again.cfl >log 2>&1
@@ -41,12 +47,13 @@ for mode in durable relaxed; do
 	n=0
 	for i in "${!ours[@]}"; do cmp -s "${ours[$i]}" "${theirs[$i]:-none}" && n=$((n + 1)); done
 	[ $n -eq 8 ] && echo "ok $mode: 8 images from the log, the same bytes" ||
-		echo "not ok $mode: $n of ${#ours[@]} and ${#theirs[@]} images are the same: $(cat log)"
+		echo "not ok $mode: $n of ${#ours[@]} and ${#theirs[@]} are the same: $(cat log)"
 done
 
 site durable missing/logs
 "$BORESIDE" check site.cfg 2>err >/dev/null && echo "not ok a folder whose parent is not there" ||
-	{ grep -q 'log.dir: .*missing' err && [ ! -e missing ] && echo "ok a mistyped folder is refused, not made" ||
+	{ grep -q 'log.dir: .*missing' err && [ ! -e missing ] &&
+		echo "ok a mistyped folder is refused, not made" ||
 		echo "not ok $(cat err)"; }
 
 full() {
@@ -63,7 +70,8 @@ full() {
 	"$BORESIDE" replay -c site.cfg -p p --asap $patience scan.h5 >said 2>&1 &&
 		grep -q 'images 8,' said && grep -q 'no log: it could not be written' said &&
 		grep -q 'the scan goes on unprotected: .*No space left on device' log &&
-		[ "$(field lacking)" -gt 0 ] && echo "ok a full disk: all images, unprotected, and said so" ||
+		[ "$(field lacking)" -gt 0 ] &&
+			echo "ok a full disk: all images, unprotected, and said so" ||
 		echo "not ok a full disk: $(cat said; grep ingest log | tail -n 5)"
 	rm -f logs/ballast logs/more
 	"$BORESIDE" replay -c site.cfg -p p --asap $patience scan.h5 >said 2>&1 &&

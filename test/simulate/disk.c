@@ -15,187 +15,31 @@
 #include <unistd.h>
 
 #include "test/simulate/books.h"
+#include "test/simulate/files.h"
 #include "test/simulate/process.h"
 
-#define FILES   96u
-#define NAME    80u
 #define FDS     64u
-#define CHANGES 128u
-#define BLOCK   4096u
 #define SECTOR  512u
 #define FILE_FD 4000000
 
-struct file {
-	bool used;
-	unsigned char *now, *disk; /* cap bytes each */
-	unsigned char *dirty;      /* a block each: written and not on the disk */
-	size_t cap, size, disk_size;
-	unsigned opened; /* descriptors */
-	int locked;      /* fd that has it; -1: none */
-};
-
-struct name {
-	char text[NAME];
-	int file; /* -1: none */
-};
-
-static struct file file[FILES];
-static struct name now[FILES], disk[FILES]; /* the folder as it is seen, and on the disk */
 static struct {
-	char from[NAME], to[NAME]; /* "" : none */
-	int file;
-} change[CHANGES]; /* of names, since the folder was synced */
-static unsigned changes;
-static struct {
-	int file; /* -1: free; FILES: the folder */
+	int file; /* -1: free; DISK_FILES: the folder */
 	bool inside;
 } fd_of[FDS];
 static bool to_fail[DISK_FAULTS], lost_power, was_ill;
 static int64_t full_until_ns, slow_until_ns, slow_ns;
 
-/* ---- files ---- */
-
-static int find(const struct name *in, const char *text)
-{
-	for (unsigned i = 0; i < FILES; i++)
-		if (in[i].file >= 0 && strcmp(in[i].text, text) == 0)
-			return (int)i;
-	return -1;
-}
-
-static void put_name(struct name *in, const char *text, int f)
-{
-	int at = find(in, text);
-
-	for (unsigned i = 0; at < 0 && i < FILES; i++)
-		if (in[i].file < 0)
-			at = (int)i;
-	if (at < 0)
-		abort();
-	(void)snprintf(in[at].text, NAME, "%s", text);
-	in[at].file = f;
-}
-
-static void remove_name(struct name *in, const char *text)
-{
-	int at = find(in, text);
-
-	if (at >= 0)
-		in[at].file = -1;
-}
-
-static bool is_named(const struct name *in, int f)
-{
-	for (unsigned i = 0; i < FILES; i++)
-		if (in[i].file == f)
-			return true;
-	return false;
-}
-
-static void free_unnamed(void)
-{
-	for (unsigned i = 0; i < FILES; i++)
-		if (file[i].used && file[i].opened == 0 && !is_named(now, (int)i) &&
-		    !is_named(disk, (int)i)) {
-			bool wanted = false;
-
-			for (unsigned c = 0; c < changes; c++)
-				wanted = wanted || change[c].file == (int)i;
-			file[i].used = wanted;
-		}
-}
-
-static void apply(struct name *to, unsigned c)
-{
-	if (change[c].from[0] != '\0')
-		remove_name(to, change[c].from);
-	if (change[c].to[0] != '\0')
-		put_name(to, change[c].to, change[c].file);
-}
-
-static void sync_folder(void)
-{
-	for (unsigned c = 0; c < changes; c++)
-		apply(disk, c);
-	changes = 0;
-	free_unnamed();
-}
-
-static void rename_file(const char *from, const char *to, int f)
-{
-	if (changes == CHANGES) /* the disk does that by itself, too */
-		sync_folder();
-	(void)snprintf(change[changes].from, NAME, "%s", from);
-	(void)snprintf(change[changes].to, NAME, "%s", to);
-	change[changes].file = f;
-	apply(now, changes++);
-}
-
-static int make_file(const char *text)
-{
-	for (unsigned i = 0; i < FILES; i++) {
-		struct file *f = &file[i];
-
-		if (f->used)
-			continue;
-		f->used = true;
-		f->size = f->disk_size = 0;
-		f->opened = 0;
-		f->locked = -1;
-		if (f->cap > 0)
-			memset(f->dirty, 0, f->cap / BLOCK);
-		rename_file("", text, (int)i);
-		return (int)i;
-	}
-	abort();
-}
-
-static void grow(struct file *f, size_t size)
-{
-	size_t cap = (size + 65535) & ~(size_t)65535;
-
-	if (cap <= f->cap)
-		return;
-	f->now = realloc(f->now, cap);
-	f->disk = realloc(f->disk, cap);
-	f->dirty = realloc(f->dirty, cap / BLOCK);
-	if (f->now == NULL || f->disk == NULL || f->dirty == NULL)
-		abort();
-	memset(f->dirty + f->cap / BLOCK, 0, (cap - f->cap) / BLOCK);
-	f->cap = cap;
-}
-
-static void sync_file(struct file *f)
-{
-	for (size_t b = 0; b < f->cap / BLOCK; b++)
-		if (f->dirty[b]) {
-			memcpy(f->disk + b * BLOCK, f->now + b * BLOCK, BLOCK);
-			f->dirty[b] = 0;
-		}
-	f->disk_size = f->size;
-}
-
-/* A sync that failed: what it did not write is taken for written from now on. */
-static void sync_badly(struct file *f)
-{
-	for (size_t b = 0; b < f->cap / BLOCK; b++) {
-		if (f->dirty[b] && sim_chance(300))
-			memcpy(f->disk + b * BLOCK, f->now + b * BLOCK, BLOCK);
-		f->dirty[b] = 0;
-	}
-}
-
 /* ---- what happens to it ---- */
 
 void disk_reset(void)
 {
-	for (unsigned i = 0; i < FILES; i++) {
-		file[i].used = false;
-		now[i].file = disk[i].file = -1;
+	for (unsigned i = 0; i < DISK_FILES; i++) {
+		sim_file[i].used = false;
+		files_now[i].file = files_disk[i].file = -1;
 	}
 	for (unsigned i = 0; i < FDS; i++)
 		fd_of[i].file = -1;
-	changes = 0;
+	files_changes = 0;
 	lost_power = was_ill = false;
 	disk_calm();
 }
@@ -242,12 +86,12 @@ static void drop_fd(unsigned i)
 	const int f = fd_of[i].file;
 
 	fd_of[i].file = -1;
-	if (f < 0 || f == (int)FILES)
+	if (f < 0 || f == (int)DISK_FILES)
 		return;
-	file[f].opened--;
-	if (file[f].locked == (int)i)
-		file[f].locked = -1;
-	free_unnamed();
+	sim_file[f].opened--;
+	if (sim_file[f].locked == (int)i)
+		sim_file[f].locked = -1;
+	files_free_unnamed();
 }
 
 void disk_process_gone(void)
@@ -258,13 +102,13 @@ void disk_process_gone(void)
 }
 
 /* Of a block that was being written: the old, the new, or some of both and of neither. */
-static void tear(struct file *f, size_t b)
+static void tear(struct sim_file *f, size_t b)
 {
-	unsigned char *old = f->disk + b * BLOCK;
-	const unsigned char *new = f->now + b *BLOCK;
+	unsigned char *old = f->disk + b * DISK_BLOCK;
+	const unsigned char *new = f->now + b *DISK_BLOCK;
 	const uint32_t how = sim_below(3);
 
-	for (unsigned s = 0; how > 0 && s < BLOCK; s += SECTOR) {
+	for (unsigned s = 0; how > 0 && s < DISK_BLOCK; s += SECTOR) {
 		const uint32_t what = how == 1 ? 1 : sim_below(3);
 
 		if (what == 1)
@@ -276,21 +120,21 @@ static void tear(struct file *f, size_t b)
 
 void disk_power_loss(void)
 {
-	const unsigned kept = sim_below(changes + 1);
+	const unsigned kept = sim_below(files_changes + 1);
 
 	books_power_lost();
 	lost_power = true;
 	for (unsigned c = 0; c < kept; c++)
-		apply(disk, c);
-	changes = 0;
+		files_apply(files_disk, c);
+	files_changes = 0;
 	for (unsigned i = 0; i < FDS; i++)
 		drop_fd(i);
-	for (unsigned i = 0; i < FILES; i++) {
-		struct file *f = &file[i];
+	for (unsigned i = 0; i < DISK_FILES; i++) {
+		struct sim_file *f = &sim_file[i];
 
 		if (!f->used)
 			continue;
-		for (size_t b = 0; b < f->cap / BLOCK; b++)
+		for (size_t b = 0; b < f->cap / DISK_BLOCK; b++)
 			if (f->dirty[b]) {
 				tear(f, b);
 				f->dirty[b] = 0;
@@ -300,15 +144,15 @@ void disk_power_loss(void)
 		f->size = f->disk_size;
 		memcpy(f->now, f->disk, f->size);
 	}
-	memcpy(now, disk, sizeof(now));
-	free_unnamed();
+	memcpy(files_now, files_disk, sizeof(files_now));
+	files_free_unnamed();
 }
 
 const char *disk_name(unsigned i)
 {
-	for (unsigned n = 0; n < FILES; n++)
-		if (now[n].file >= 0 && i-- == 0)
-			return now[n].text;
+	for (unsigned n = 0; n < DISK_FILES; n++)
+		if (files_now[n].file >= 0 && i-- == 0)
+			return files_now[n].text;
 	return NULL;
 }
 
@@ -339,15 +183,15 @@ static bool ours(int fd)
 }
 
 /* NULL: errno says why. */
-static struct file *file_of(int fd)
+static struct sim_file *file_of(int fd)
 {
 	const int f = fd_of[fd - FILE_FD].file;
 
-	if (f < 0 || f == (int)FILES) {
+	if (f < 0 || f == (int)DISK_FILES) {
 		errno = EBADF;
 		return NULL;
 	}
-	return &file[f];
+	return &sim_file[f];
 }
 
 static int new_fd(int f)
@@ -356,8 +200,8 @@ static int new_fd(int f)
 		if (fd_of[i].file < 0) {
 			fd_of[i].file = f;
 			fd_of[i].inside = process_inside();
-			if (f < (int)FILES)
-				file[f].opened++;
+			if (f < (int)DISK_FILES)
+				sim_file[f].opened++;
 			return FILE_FD + (int)i;
 		}
 	errno = EMFILE;
@@ -371,7 +215,7 @@ static int open_name(const char *text, int flags)
 
 	if (fails(DISK_OPEN, EIO))
 		return -1;
-	at = find(now, text);
+	at = files_find(files_now, text);
 	if (at < 0 && (flags & O_CREAT) == 0) {
 		errno = ENOENT;
 		return -1;
@@ -382,11 +226,11 @@ static int open_name(const char *text, int flags)
 	}
 	if (at < 0 && is_full())
 		return -1;
-	f = at >= 0 ? now[at].file : make_file(text);
+	f = at >= 0 ? files_now[at].file : files_make(text);
 	if ((flags & O_TRUNC) != 0) {
-		for (size_t b = 0; b < file[f].cap / BLOCK; b++)
-			file[f].dirty[b] = 1;
-		file[f].size = 0;
+		for (size_t b = 0; b < sim_file[f].cap / DISK_BLOCK; b++)
+			sim_file[f].dirty[b] = 1;
+		sim_file[f].size = 0;
 	}
 	return new_fd(f);
 }
@@ -405,7 +249,7 @@ int __wrap_open(const char *path, int flags, ...)
 	if (strncmp(path, DISK_DIR, n) != 0)
 		return __real_open(path, flags, mode);
 	return path[n] == '/' && path[n + 1] != '\0' ? open_name(path + n + 1, flags)
-						     : new_fd((int)FILES);
+						     : new_fd((int)DISK_FILES);
 }
 
 int __real_openat(int dir, const char *path, int flags, ...);
@@ -435,7 +279,7 @@ ssize_t __real_pread(int fd, void *p, size_t n, off_t at);
 ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at);
 ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at)
 {
-	struct file *f;
+	struct sim_file *f;
 
 	if (!ours(fd))
 		return __real_pread(fd, p, n, at);
@@ -452,18 +296,18 @@ ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at)
 ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at);
 ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at)
 {
-	struct file *f = file_of(fd);
+	struct sim_file *f = file_of(fd);
 	const size_t end = (size_t)at + n;
 
 	if (f == NULL || fails(DISK_WRITE, EIO) || fails(DISK_SPACE, ENOSPC) || is_full())
 		return -1;
 	if (n > 1 && fails(DISK_SHORT, 0))
 		return __wrap_pwrite(fd, p, 1 + sim_below((uint32_t)n - 1), at);
-	grow(f, end);
+	files_grow(f, end);
 	if ((size_t)at > f->size)
 		memset(f->now + f->size, 0, (size_t)at - f->size);
 	memcpy(f->now + at, p, n);
-	for (size_t b = (size_t)at / BLOCK; b * BLOCK < end; b++)
+	for (size_t b = (size_t)at / DISK_BLOCK; b * DISK_BLOCK < end; b++)
 		f->dirty[b] = 1;
 	f->size = end > f->size ? end : f->size;
 	sim_step();
@@ -482,17 +326,17 @@ static void take_time(void)
 int __wrap_fdatasync(int fd);
 int __wrap_fdatasync(int fd)
 {
-	struct file *f;
+	struct sim_file *f;
 
 	take_time();
 	f = file_of(fd);
 	if (f == NULL)
 		return -1;
 	if (fails(DISK_SYNC, EIO)) {
-		sync_badly(f);
+		files_sync_badly(f);
 		return -1;
 	}
-	sync_file(f);
+	files_sync(f);
 	sim_step();
 	return 0;
 }
@@ -500,12 +344,12 @@ int __wrap_fdatasync(int fd)
 int __wrap_fsync(int fd);
 int __wrap_fsync(int fd)
 {
-	if (fd_of[fd - FILE_FD].file != (int)FILES)
+	if (fd_of[fd - FILE_FD].file != (int)DISK_FILES)
 		return __wrap_fdatasync(fd);
 	take_time();
 	if (fails(DISK_SYNC, EIO))
 		return -1;
-	sync_folder();
+	files_sync_folder();
 	sim_step();
 	return 0;
 }
@@ -514,14 +358,14 @@ int __real_ftruncate(int fd, off_t len);
 int __wrap_ftruncate(int fd, off_t len);
 int __wrap_ftruncate(int fd, off_t len)
 {
-	struct file *f;
+	struct sim_file *f;
 
 	if (!ours(fd))
 		return __real_ftruncate(fd, len);
 	f = file_of(fd);
 	if (f == NULL || fails(DISK_WRITE, EIO))
 		return -1;
-	grow(f, (size_t)len);
+	files_grow(f, (size_t)len);
 	if ((size_t)len > f->size)
 		memset(f->now + f->size, 0, (size_t)len - f->size);
 	f->size = (size_t)len;
@@ -539,7 +383,7 @@ int __real_flock(int fd, int how);
 int __wrap_flock(int fd, int how);
 int __wrap_flock(int fd, int how)
 {
-	struct file *f;
+	struct sim_file *f;
 
 	if (!ours(fd))
 		return __real_flock(fd, how);
@@ -558,18 +402,18 @@ int __wrap_flock(int fd, int how)
 int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned how);
 int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned how)
 {
-	int at = find(now, from);
+	int at = files_find(files_now, from);
 
 	(void)from_dir;
 	(void)to_dir;
 	(void)how;
 	if (fails(DISK_NAME, EIO) || is_full())
 		return -1;
-	if (at < 0 || find(now, to) >= 0) {
+	if (at < 0 || files_find(files_now, to) >= 0) {
 		errno = at < 0 ? ENOENT : EEXIST;
 		return -1;
 	}
-	rename_file(from, to, now[at].file);
+	files_rename(from, to, files_now[at].file);
 	sim_step();
 	return 0;
 }
@@ -577,7 +421,7 @@ int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to,
 int __wrap_unlinkat(int dir, const char *name, int how);
 int __wrap_unlinkat(int dir, const char *name, int how)
 {
-	int at = find(now, name);
+	int at = files_find(files_now, name);
 
 	(void)dir;
 	(void)how;
@@ -587,16 +431,16 @@ int __wrap_unlinkat(int dir, const char *name, int how)
 		errno = ENOENT;
 		return -1;
 	}
-	rename_file(name, "", now[at].file);
-	free_unnamed();
+	files_rename(name, "", files_now[at].file);
+	files_free_unnamed();
 	return 0;
 }
 
 static int tell(struct stat *st, int f)
 {
 	memset(st, 0, sizeof(*st));
-	st->st_mode = f == (int)FILES ? S_IFDIR | 0750 : S_IFREG | 0640;
-	st->st_size = f == (int)FILES ? 0 : (off_t)file[f].size;
+	st->st_mode = f == (int)DISK_FILES ? S_IFDIR | 0750 : S_IFREG | 0640;
+	st->st_size = f == (int)DISK_FILES ? 0 : (off_t)sim_file[f].size;
 	st->st_nlink = 1;
 	return 0;
 }
@@ -616,12 +460,12 @@ int __wrap_fstatat(int dir, const char *name, struct stat *st, int how)
 
 	if (!ours(dir))
 		return __real_fstatat(dir, name, st, how);
-	at = find(now, name);
+	at = files_find(files_now, name);
 	if (at < 0) {
 		errno = ENOENT;
 		return -1;
 	}
-	return tell(st, now[at].file);
+	return tell(st, files_now[at].file);
 }
 
 int __real_faccessat(int dir, const char *name, int mode, int how);
@@ -630,7 +474,7 @@ int __wrap_faccessat(int dir, const char *name, int mode, int how)
 {
 	if (!ours(dir))
 		return __real_faccessat(dir, name, mode, how);
-	if (find(now, name) >= 0)
+	if (files_find(files_now, name) >= 0)
 		return 0;
 	errno = ENOENT;
 	return -1;

@@ -1,8 +1,8 @@
 #!/bin/bash
-# test/replay/scan/averages.sh - scans that measure each line several times: one image of their mean, in
-# the service as in recon, by the header, by a number, unfolded, whitened, compressed, corrected by
-# navigators; averages that are kept apart; what lacks, in words; repetitions, sets and phases of
-# slices in turn are images of their own
+# test/replay/scan/averages.sh - scans that measure each line several times: one image of their
+# mean, in the service as in recon, by the header, by a number, unfolded, whitened, compressed,
+# corrected by navigators; averages that are kept apart; what lacks, in words; repetitions, sets and
+# phases of slices in turn are images of their own
 #
 # The noise of the mean of 4 is half that of each: of the 8192 values of an image and its mean
 # each spread has a standard deviation below 1 %, their ratio 1.4 %; 6 % is four of these.
@@ -76,7 +76,8 @@ both() {
 	for ((i = 0; i < $4; i++)); do
 		cmp -s "$(made "$3" $i)" "$(made out $i)" && same=$((same + 1))
 	done
-	if [ "$same" -eq "$4" ] && [ "$(find out "$3" -name '*.cfl' | wc -l)" -eq $((2 * $4)) ]; then
+	if [ "$same" -eq "$4" ] &&
+		[ "$(find out "$3" -name '*.cfl' | wc -l)" -eq $((2 * $4)) ]; then
 		echo "ok $2 by $1: $4 images, the same in both, bit for bit"
 	else
 		echo "not ok $2 by $1: $same of $4 images: $(tail -n 2 recon.log replay.log)"
@@ -99,7 +100,8 @@ recon apart still still
 for i in 0 1 2; do
 	"$BORESIDE" compare "$(made mean $i)" "$(made still $i)" >a.log
 	"$BORESIDE" compare "$(made apart $i)" "$(made still $i)" >b.log
-	awk -v i=$i '/unscaled/ { match($0, /NRMSE [0-9.e+-]*/); v[n++] = substr($0, RSTART + 6) + 0 }
+	awk -v i=$i '/unscaled/ { match($0, /NRMSE [0-9.e+-]*/)
+			v[n++] = substr($0, RSTART + 6) + 0 }
 		END { r = v[0] / v[1]; print (r > 0.47 && r < 0.53 ? "ok" : "not ok"), "slice", i \
 			": noise of the mean of 4 over that of one:", r }' a.log b.log
 done
@@ -110,7 +112,8 @@ says 'a header that promises more averages than the protocol sums is refused' \
 "$BORESIDE" replay -c site.cfg -p few --asap $patience noisy.h5 >few.log 2>&1
 says 'by the service, too' 'averages 0 to 3 of each line' few.log
 "$BORESIDE" replay -c site.cfg -p mean --asap --limit 700 $patience noisy.h5 >torn.log 2>&1
-says 'a scan that ends early: what lacks of the first slice' '2[23] of 256 readouts did not come' torn.log
+says 'a scan that ends early: what lacks of the first slice' \
+	'2[23] of 256 readouts did not come' torn.log
 
 both grappa R2 grappa 1
 both sense R2 sense 1
@@ -124,7 +127,8 @@ both four woven woven 4
 recon four ascending ascending
 same=0
 for i in 0 1 2 3; do # images come as slices are complete
-	cmp -s "$(made woven $i)" "$(made ascending $((2 * (i % 2) + (i < 2))))" && same=$((same + 1))
+	cmp -s "$(made woven $i)" "$(made ascending $((2 * (i % 2) + (i < 2))))" &&
+		same=$((same + 1))
 done
 [ $same -eq 4 ] && echo "ok interleaved slices 1, 3, 0, 2: each the one of the scan in order" ||
 	echo "not ok interleaved slices: $same of 4"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# test/replay/scan/calibration.sh - budget.calibration_ms: refused when armed where it cannot be held, a
-# stage of its own in images and status, a bound of its own for the images that calibrate, in
-# certificates, too. No timing passes or fails here but those that no machine can or cannot keep.
+# test/replay/scan/calibration.sh - budget.calibration_ms: refused when armed where it cannot be
+# held, a stage of its own in images and status, a bound of its own for the images that calibrate,
+# in certificates, too. No timing passes or fails here but those that no machine can or cannot keep.
 set -u
 . "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
@@ -19,7 +19,8 @@ check() { # words, then a command
 		failed=1
 	fi
 }
-small='method = "cartesian"; backend = "host"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6;
+small='method = "cartesian"; backend = "host"; matrix = [32, 37, 1]; encoded = [64, 37, 1];
+  coils = 6;
   samples = 64; slices = 2;'
 trust='admission = "trust";'
 cat >"$dir/site.cfg" <<CFG
@@ -64,9 +65,11 @@ check "the service ends with 0" [ $? -eq 0 ]
 serve=
 check "recon says the same" "$BORESIDE" recon -c site.cfg -p ample scan.h5 -o one.h5
 said() { grep -ao "boreside_$1</name><value>[^<]*" one.h5 | sed 's/.*>//'; }
-check "an image that calibrates may take both budgets" [ "$(said budget_ms | sort -u | tr '\n' ' ')" \
+check "an image that calibrates may take both budgets" \
+	[ "$(said budget_ms | sort -u | tr '\n' ' ')" \
 	= '1e+06 2e+06 ' ]
-check "two do, the first of each slice" [ "$(said budget_ms | grep -n 2e+06 | cut -d: -f1 | tr '\n' ' ')" \
+check "two do, the first of each slice" \
+	[ "$(said budget_ms | grep -n 2e+06 | cut -d: -f1 | tr '\n' ' ')" \
 	= '1 2 ' ]
 check "and say how long it took" [ "$(said stage_calibration_us | wc -l)" -eq 2 ]
 certify() { # protocol, status, recording, words of the certificate

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test/replay/scan/delays.sh - a radial scan whose gradients were late: the delays that its spokes show,
-# and with them the image of the true trajectory, by recon and through the service
+# test/replay/scan/delays.sh - a radial scan whose gradients were late: the delays that its spokes
+# show, and with them the image of the true trajectory, by recon and through the service
 set -u
 . "$(dirname "$0")/../../support/await.bash"
 scan=$DATA/scan/radial2d_delay_8ch.h5
@@ -16,7 +16,8 @@ cd "$dir" || exit 1
 
 # the true ones (the recording's README): 0.31, -0.22, 0.10; 2e-3 is what is asked for
 "$BORESIDE" delays --spokes 64 "$scan" >found 2>log
-near=$(sed -n 's/.*delay = \[\([^,]*\), \([^,]*\),.*cross = \[\([^,]*\),.*/(\1-0.31)^2 < 4*10^-6 \&\& \
+near=$(sed -n 's/.*delay = \[\([^,]*\), \([^,]*\),.*cross = \[\([^,]*\),.*/\
+(\1-0.31)^2 < 4*10^-6 \&\& \
 (\2+0.22)^2 < 4*10^-6 \&\& (\3-0.10)^2 < 4*10^-6/p' found | tr -d '\\\n')
 [ -n "$near" ] && [ "$(echo "$near" | bc -l)" = 1 ] && echo "ok delays: $(head -n 1 found)" ||
 	echo "not ok delays: $(cat found log)"

@@ -1,7 +1,8 @@
 #!/bin/bash
-# test/replay/scan/dual.sh - a dual echo scan leaves a field map to later scans of its study: of the true
-# field to the noise, on another matrix, used by an 8-shot spiral with the error of the true map; the
-# service and `boreside recon` give the same bytes; what two echoes cannot tell is refused in words
+# test/replay/scan/dual.sh - a dual echo scan leaves a field map to later scans of its study: of the
+# true field to the noise, on another matrix, used by an 8-shot spiral with the error of the true
+# map; the service and `boreside recon` give the same bytes; what two echoes cannot tell is refused
+# in words
 set -u
 . "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
@@ -28,7 +29,8 @@ check "one without echo times" "$BORESIDE" phantom $lines --study 1.2 -o timeles
 check "a spiral in 8 shots" "$BORESIDE" phantom --traj spiral2d --matrix 60,60 --coils 6 \
 	--samples 800 --readouts 8 --dwell-us 6 --slices 2 --field-hz 90 --study 1.2 \
 	--measurement spiral --snr 100 --oblique 1e-9,1e-9 --fov-mm 60,60,5 -o spiral.h5
-check "where the object is" "$BORESIDE" phantom --traj cartesian --matrix 40,40 --slices 2 -o mask.h5
+check "where the object is" "$BORESIDE" phantom --traj cartesian --matrix 40,40 --slices 2 \
+	-o mask.h5
 check "a spiral of its matrix" "$BORESIDE" phantom --traj spiral2d --matrix 40,40 --coils 6 \
 	--samples 500 --readouts 8 --dwell-us 8 --slices 2 --field-hz 90 --study 1.2 \
 	--measurement small --snr 100 --oblique 1e-9,1e-9 --fov-mm 60,60,5 -o small.h5
@@ -79,7 +81,8 @@ replay() { # protocol, recording: its last line is the outcome
 }
 says() { check "$1" grep -q -- "$2" replay.txt; }
 replay study spiral
-says "before it a spiral is refused" "refused: BS_ERR_CALIBRATION: field.from of protocol 'study': no"
+says "before it a spiral is refused" \
+	"refused: BS_ERR_CALIBRATION: field.from of protocol 'study': no"
 replay dual timeless
 says "so are echoes without times" "refused: BS_ERR_CALIBRATION: .*/TE of the header are 0 and 0 ms"
 replay dual wide
@@ -90,7 +93,8 @@ says "and leaves no map" "refused: BS_ERR_CALIBRATION: .*no scan of study '1.2' 
 replay dual dual
 says "the dual echo scan" "outcome: BS_OK"
 replay narrow spiral
-says "a map beyond what is prepared for" "the field map of scan 'dual' reaches .* field.range_hz is 50"
+says "a map beyond what is prepared for" \
+	"the field map of scan 'dual' reaches .* field.range_hz is 50"
 replay study spiral
 says "the spiral" "outcome: BS_OK"
 replay small small
@@ -101,7 +105,8 @@ kill -TERM "$serve"
 wait "$serve"
 check "the service ends with 0" [ $? -eq 0 ]
 serve=
-check "recon of both" "$BORESIDE" recon -c site.cfg -p study --before dual=dual.h5 spiral.h5 -o one.cfl
+check "recon of both" "$BORESIDE" recon -c site.cfg -p study --before dual=dual.h5 spiral.h5 \
+	-o one.cfl
 mapfile -t ours < <(ls images/*s003-*.cfl)
 one=(one.cfl one-*.cfl)
 for i in 0 1; do
@@ -127,8 +132,10 @@ check "error $ours, with the true map $known, without $plain (1e-4)" \
 	[ "$ours" -gt 0 -a "$((ours * 100))" -le "$((known * 103))" -a "$plain" -ge $((2 * ours)) ]
 check "images say whose map it is" sh -c \
 	"strings -n 8 mrd/*s003*.h5 | grep -q 'boreside_field_scan</name><value>dual<'"
-"$BORESIDE" certify -c site.cfg -p budget --alone --images 1 -o certificate spiral.h5 >replay.txt 2>&1
+"$BORESIDE" certify -c site.cfg -p budget --alone --images 1 -o certificate spiral.h5 \
+	>replay.txt 2>&1
 cat replay.txt >>out.txt
-says "a certificate of it alone says what is missing" "BROKEN: .*no scan of study '1.2' has left any"
+says "a certificate of it alone says what is missing" \
+	"BROKEN: .*no scan of study '1.2' has left any"
 [ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt
 exit $failed

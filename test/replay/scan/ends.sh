@@ -1,6 +1,6 @@
-# test/replay/scan/ends.sh - accelerated scans that end early along lines, partitions or the readout:
-# unfolded by GRAPPA or SENSE, then completed by projections; in the service as in recon, complete,
-# and so much nearer to the whole scan than with zeros
+# test/replay/scan/ends.sh - accelerated scans that end early along lines, partitions or the
+# readout: unfolded by GRAPPA or SENSE, then completed by projections; in the service as in recon,
+# complete, and so much nearer to the whole scan than with zeros
 #
 # Bounds: error by projections over that with zeros. Of the same scans without acceleration it is
 # 0.36 (late lines), 0.68 (early lines: the outermost has no mirror image that was measured), 0.30
@@ -71,7 +71,8 @@ while read -r recording protocol whole most; do
 		>replay.log 2>&1
 	written() { [ -n "$(find out -name '*.hdr')" ]; }
 	await written
-	if cmp -s completed.cfl "$(find out -name '*.cfl')" && ! grep -q partial recon.log replay.log
+	if cmp -s completed.cfl "$(find out -name '*.cfl')" &&
+		! grep -q partial recon.log replay.log
 	then
 		echo "ok $recording by ${protocol}_pocs: complete, the same in both, bit for bit"
 	else
@@ -82,7 +83,8 @@ while read -r recording protocol whole most; do
 	done | awk -v what="$recording by $protocol" -v most="$most" '
 		/unscaled/ { v[n++] = $3 }
 		END { printf "%s %s: error %.2e, with zeros %.2e: %.2f, at most %s\n", \
-			v[1] <= most * v[0] ? "ok" : "not ok", what, v[1], v[0], v[1] / v[0], most }'
+			v[1] <= most * v[0] ? "ok" : "not ok", what, v[1], v[0], v[1] / v[0], \
+			most }'
 done <<END
 lines lines_grappa whole_flat 0.55
 lines lines_sense  whole_flat 0.6

@@ -113,21 +113,25 @@ replay epi disturbed.h5
 same "on ramps, disturbed" 2 -p epi disturbed.h5
 near "on ramps, disturbed: the same image" one.cfl still.cfl 3e-3
 check "a reversed line without a triple is refused" sh -c "! '$BORESIDE' recon -c site.cfg -p epi \
-	bare.h5 -o bare.cfl 2>bare.txt && grep -q 'BS_ERR_CALIBRATION.*reversed line of slice' bare.txt"
+	bare.h5 -o bare.cfl 2>bare.txt &&
+	grep -q 'BS_ERR_CALIBRATION.*reversed line of slice' bare.txt"
 
 if [ -d "$DATA/scan" ]; then
 	check "20 channels as they are" "$BORESIDE" recon -c site.cfg -p full \
 		"$DATA/scan/prisma2d_dual_20ch.h5" -o full.cfl
 	mask=$DATA/scan/ref/prisma2d_mask.cfl
-	check "drift" "$BORESIDE" recon -c site.cfg -p full "$DATA/scan/prisma2d_navdrift.h5" -o raw.cfl
+	check "drift" "$BORESIDE" recon -c site.cfg -p full "$DATA/scan/prisma2d_navdrift.h5" \
+		-o raw.cfl
 	check "drift left alone is 0.125 off" sh -c "! '$BORESIDE' compare --mask '$mask' \
 		--max-unscaled 0.12 raw.cfl full.cfl"
 	replay navigated "$DATA/scan/prisma2d_navdrift.h5"
 	same "drift" 1 -p navigated "$DATA/scan/prisma2d_navdrift.h5"
-	check "drift taken off" "$BORESIDE" compare --mask "$mask" --max-unscaled 1e-5 one.cfl full.cfl
+	check "drift taken off" "$BORESIDE" compare --mask "$mask" --max-unscaled 1e-5 one.cfl \
+		full.cfl
 	check "navigators not used" "$BORESIDE" recon -c site.cfg -p full \
 		"$DATA/scan/prisma2d_nav.h5" -o nav.cfl
-	check "change nothing" "$BORESIDE" compare --mask "$mask" --max-unscaled 1e-6 nav.cfl full.cfl
+	check "change nothing" "$BORESIDE" compare --mask "$mask" --max-unscaled 1e-6 nav.cfl \
+		full.cfl
 	replay navigated "$DATA/scan/prisma2d_nav.h5"
 	same "navigators without drift" 2 -p navigated "$DATA/scan/prisma2d_nav.h5"
 else

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test/replay/scan/field.sh - spirals through a field of +-150 Hz: with the field map sense brings the
-# object back, by recon and through the service the same bytes; without the map it does not
+# test/replay/scan/field.sh - spirals through a field of +-150 Hz: with the field map sense brings
+# the object back, by recon and through the service the same bytes; without the map it does not
 set -u
 . "$(dirname "$0")/../../support/await.bash"
 scans=$DATA/scan
@@ -60,7 +60,8 @@ if [ "$all" != eight ]; then
 fi
 # The same solution as with the dense matrix, as far as 50 steps have come on a problem whose small
 # eigenvalues the error of 1e-3 of the segments reaches.
-off eight 5e-3 spiral2d_b0_8shot_8ch_corrected && echo "ok as the dense matrix: $(grep unscaled log)" ||
+off eight 5e-3 spiral2d_b0_8shot_8ch_corrected &&
+	echo "ok as the dense matrix: $(grep unscaled log)" ||
 	echo "not ok dense matrix: $(cat log)"
 
 "$BORESIDE" serve -c site.cfg 2>log.txt &
@@ -87,4 +88,6 @@ wait $serve
 serve=
 strings -n 8 mrd/*.h5 | grep -o 'boreside_field_segments</name><value>[0-9]*' |
 	grep -qE '>([6-9]|1[0-2])$' && echo "ok the image says how many segments" ||
-	echo "not ok segments: $(strings -n 8 mrd/*.h5 | grep -o 'boreside_field[^/]*/name><value>[^<]*')"
+	echo "not ok segments: $(
+		strings -n 8 mrd/*.h5 | grep -o 'boreside_field[^/]*/name><value>[^<]*'
+	)"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# test/replay/scan/grappa.sh - accelerated recordings unfolded by GRAPPA, with one set of defaults: the
-# errors that another program reached with the best parameters for each, times 1.3; in the service
-# as in recon, with any number of threads; what a scan without calibration lines is told
+# test/replay/scan/grappa.sh - accelerated recordings unfolded by GRAPPA, with one set of defaults:
+# the errors that another program reached with the best parameters for each, times 1.3; in the
+# service as in recon, with any number of threads; what a scan without calibration lines is told
 #
 # Bounds: DATA/scan/README.md's GRAPPA errors (pygrappa 0.26.3, kernel and lambda picked against the
 # truth), both contrasts, over the mask, against the same lines in full. The Shepp-Logan phantom,
@@ -22,7 +22,8 @@ protocol() { # protocol NAME METHOD-KEYS READOUTS
 		encoded = [128, 64, 1]; coils = 20; contrasts = 2; samples = 128; readouts = $3; }"
 }
 {
-	echo "node: { name = \"test\"; run_dir = \"run\"; cache_dir = \"\"; threads = 2; $patient };"
+	echo "node: { name = \"test\"; run_dir = \"run\"; cache_dir = \"\"; threads = 2;
+		$patient };"
 	echo 'sinks = ( { type = "cfl"; dir = "images"; } ); protocols = ('
 	protocol full '' 64
 	for p in R2_acs16,40 R3_acs24,37 R3_sep,21 dual_20ch,64 none,21; do

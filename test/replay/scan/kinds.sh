@@ -1,6 +1,6 @@
 #!/bin/bash
-# test/replay/scan/kinds.sh - what a scan brings beside its lines is counted by kind and told: in the
-# outcome, the status, the images' attributes and the words of `boreside recon`; lines that were
+# test/replay/scan/kinds.sh - what a scan brings beside its lines is counted by kind and told: in
+# the outcome, the status, the images' attributes and the words of `boreside recon`; lines that were
 # sampled backwards, or between navigators, give the image of those that were not
 set -u
 if [ ! -d "$DATA/scan" ]; then
@@ -53,9 +53,11 @@ while IFS='|' read -r protocol recording words kind; do
 		strings -n 40 "$h5" >"$dir/text"
 		says "$recording: attributes" "boreside_not_used" "$dir/text"
 	done
-done <<'END'
-R3|prisma2d_R3_acs24|32 of 74 readouts are calibration and this protocol does not use them|{"kind":"calibration","used":0,"not_used":32}
-nav|prisma2d_nav|16 of 147 readouts are navigation, 3 are phase correction, and this protocol does not use them|{"kind":"phase correction","used":0,"not_used":3}
+done <<END
+R3|prisma2d_R3_acs24|32 of 74 readouts are calibration and this protocol does not use them|\
+{"kind":"calibration","used":0,"not_used":32}
+nav|prisma2d_nav|16 of 147 readouts are navigation, 3 are phase correction, \
+and this protocol does not use them|{"kind":"phase correction","used":0,"not_used":3}
 END
 
 # "Exactly the full data" (the recordings' README): the first image of each, contrast 0.
@@ -73,7 +75,11 @@ for recording in prisma2d_dual_20ch prisma2d_reversed prisma2d_nav; do
 	await has_image
 	for made in "$dir/$recording.cfl" "$(image)"; do
 		"$BORESIDE" compare --max-unscaled 1e-6 "$made" "$base" >"$dir/compare.log" 2>&1 &&
-			echo "ok $recording: $(grep -m 1 unscaled "$dir/compare.log") from the full data" ||
-			echo "not ok $recording: $(cat "$dir"/{recon,replay,compare}.log | tail -n 5)"
+			echo "ok $recording: $(
+				grep -m 1 unscaled "$dir/compare.log"
+			) from the full data" ||
+			echo "not ok $recording: $(
+				cat "$dir"/{recon,replay,compare}.log | tail -n 5
+			)"
 	done
 done

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test/replay/scan/lacking.sh - a scan that lacks what its protocol needs is ended with one outcome and
-# the reason in words, logged once, at the readout that proves it; the next scan is served
+# test/replay/scan/lacking.sh - a scan that lacks what its protocol needs is ended with one outcome
+# and the reason in words, logged once, at the readout that proves it; the next scan is served
 set -u
 . "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
@@ -52,8 +52,9 @@ lacks() { # protocol, recording, images that its outcome says, words of the reas
 	[ "$5" = refused ] || check "$1: $2: $3 images" grep -q "images $3," replay.txt
 	after=$(grep -c "$4" log.txt)
 	check "$1: $2: logged once" [ $((after - before)) -eq 1 ]
-	check "$1: $2: one line of the log warns of it" [ "$(grep -c ' warn: \| error: ' log.txt)" -eq \
-		$((warned += 1)) ]
+	check "$1: $2: one line of the log warns of it" \
+		[ "$(grep -c ' warn: \| error: ' log.txt)" \
+		-eq $((warned += 1)) ]
 	"$BORESIDE" replay -c site.cfg --asap $patience -p plain whole.h5 >replay.txt 2>&1
 	check "$1: the next scan" grep -q "outcome: BS_OK" replay.txt
 }
@@ -72,7 +73,8 @@ done
 check "zeros: every third line of one repetition" "${phantom[@]}" --repetitions 1 --accel 3 \
 	--calibration embedded,2 -o once.h5
 "$BORESIDE" replay -c site.cfg --asap $patience -p zeros once.h5 >replay.txt 2>&1
-check "zeros: taken" grep -q "outcome: BS_OK: 2 images are partial, the first: .*9 x 1 lines" replay.txt
+check "zeros: taken" grep -q "outcome: BS_OK: 2 images are partial, the first: .*9 x 1 lines" \
+	replay.txt
 check "zeros: and said to be zeros" grep -q "lines that were left out are zeros" replay.txt
 scan=$(printf %03d "$(grep -c 'session.*protocol' log.txt)")
 written() { [ "$(ls images/*s"$scan"-*.cfl 2>/dev/null | wc -l)" -ge 2 ]; }
@@ -80,9 +82,11 @@ await written
 check "zeros: in one process" "$BORESIDE" recon -c site.cfg -p zeros once.h5 -o one.cfl
 check "zeros: the same bytes" cmp one.cfl "$(ls images/*s"$scan"-*.cfl | head -n 1)"
 "$BORESIDE" replay -c site.cfg --asap $patience -p zeros external.h5 >replay.txt 2>&1
-check "zeros: a scan that is calibrated elsewhere, too" grep -q "outcome: BS_OK: 6 images" replay.txt
+check "zeros: a scan that is calibrated elsewhere, too" grep -q "outcome: BS_OK: 6 images" \
+	replay.txt
 "$BORESIDE" replay -c site.cfg --asap $patience -p zeros calibrated.h5 >replay.txt 2>&1
-check "zeros: one that brings its calibration is whole" sh -c "grep -q 'outcome: BS_OK' replay.txt &&
+check "zeros: one that brings its calibration is whole" \
+	sh -c "grep -q 'outcome: BS_OK' replay.txt &&
 	! grep -q partial replay.txt"
 kill -TERM "$serve"
 wait "$serve"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# test/replay/scan/left_out.sh - what scans on the grid leave out: accelerated lines by SENSE, an end of
-# k-space by projections; through the service and in one process the same bytes, with one set of
-# defaults within the errors that the recordings' README gives
+# test/replay/scan/left_out.sh - what scans on the grid leave out: accelerated lines by SENSE, an
+# end of k-space by projections; through the service and in one process the same bytes, with one set
+# of defaults within the errors that the recordings' README gives
 set -u
 if [ ! -d "$DATA/scan" ]; then
 	echo "skip what scans leave out: no folder of recordings at $DATA/scan"
@@ -12,7 +12,8 @@ ref=$DATA/scan/ref
 dir=$(mktemp -d)
 mkdir -p "$dir/run" "$dir/out"
 chmod 750 "$dir/run"
-grid='method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 20; contrasts = 2;'
+grid='method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1];
+  coils = 20; contrasts = 2;'
 maps() { echo "image: { maps_file = \"$ref/prisma2d_maps_$1.cfl\"; output = \"complex\"; $2 };"; }
 pics='ls: { lambda = 1e-4; iterations = 100; };'
 cat >"$dir/site.cfg" <<END
@@ -28,8 +29,10 @@ protocols: (
     $(maps acs24 '') $pics },
   { name = "sep_pics"; $grid samples = 128; readouts = 21; $quiet parallel = "sense";
     $(maps acs24 '') $pics },
-  { name = "full16"; $grid samples = 128; readouts = 64; $quiet $(maps acs16 'combine = "sense";') },
-  { name = "full24"; $grid samples = 128; readouts = 64; $quiet $(maps acs24 'combine = "sense";') },
+  { name = "full16"; $grid samples = 128; readouts = 64; $quiet
+    $(maps acs16 'combine = "sense";') },
+  { name = "full24"; $grid samples = 128; readouts = 64; $quiet
+    $(maps acs24 'combine = "sense";') },
   { name = "full"; $grid samples = 128; readouts = 64; $quiet },
   { name = "pf"; $grid samples = 128; readouts = 48; $quiet partial_fourier = "pocs"; },
   { name = "asym"; $grid samples = 96; readouts = 64; $quiet partial_fourier = "pocs"; },
@@ -56,7 +59,8 @@ recon() { # protocol, recording, folder
 # One contrast of a reference, of so many bytes.
 part() { # name, contrast, bytes
 	tail -c +$(($2 * $3 + 1)) "$ref/$1.cfl" | head -c "$3" >"$dir/part.cfl"
-	awk 'dims { $6 = 1; dims = 0 } /^# Dim/ { dims = 1 } { print }' "$ref/$1.hdr" >"$dir/part.hdr"
+	awk 'dims { $6 = 1; dims = 0 } /^# Dim/ { dims = 1 } { print }' "$ref/$1.hdr" \
+		>"$dir/part.hdr"
 }
 near() { # words, image, reference, bound, options
 	local words=$1 a=$2 b=$3 most=$4

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test/replay/scan/lines_gpu.sh - accelerated Cartesian scans by the CUDA engines, through the service
-# and by recon: the host's images within 1e-5, the same bytes in both and in every run
+# test/replay/scan/lines_gpu.sh - accelerated Cartesian scans by the CUDA engines, through the
+# service and by recon: the host's images within 1e-5, the same bytes in both and in every run
 #
 # GRAPPA, SENSE, partial Fourier behind them, maps made from the scan, coil compression before them,
 # an image of its own matrix, budgets that are measured when armed. lambda keeps the condition of

@@ -1,8 +1,8 @@
 #!/bin/bash
-# test/replay/scan/maps.sh - sensitivities made from the scan: the service and `boreside recon` give the
-# same bytes, for each slice from its own calibration, on the grid and from a trajectory's central
-# samples, also while a window slides; a combination by them is one by the maps of BART from the
-# same lines, and SENSE with them is as good as with the true ones
+# test/replay/scan/maps.sh - sensitivities made from the scan: the service and `boreside recon` give
+# the same bytes, for each slice from its own calibration, on the grid and from a trajectory's
+# central samples, also while a window slides; a combination by them is one by the maps of BART from
+# the same lines, and SENSE with them is as good as with the true ones
 set -u
 . "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
@@ -80,7 +80,8 @@ written() { [ "$(ls images/*s$(printf %03d $scan)-*.cfl 2>/dev/null | wc -l)" -g
 same() { # protocol, recording, images
 	local n=$3
 	scan=$((scan + 1))
-	check "$1: $2 through the service" "$BORESIDE" replay -c site.cfg --asap $patience -p "$1" "$2"
+	check "$1: $2 through the service" "$BORESIDE" replay -c site.cfg --asap $patience \
+		-p "$1" "$2"
 	check "$1: in one process" "$BORESIDE" recon -c site.cfg -p "$1" "$2" -o one.cfl
 	await written "$n"
 	mapfile -t ours < <(ls images/*s$(printf %03d $scan)-*.cfl)

@@ -69,7 +69,8 @@ replay required points.h5
 says "before its noise came, a scan that requires it is ended" \
 	"BS_ERR_CALIBRATION: noise.whiten of protocol 'required' requires noise.*'1_1' is not known"
 "$BORESIDE" recon -c site.cfg -p required points.h5 -o one.cfl >replay.txt 2>&1
-says "recon refuses it, too" "BS_ERR_CALIBRATION: noise.whiten of protocol 'required' requires noise"
+says "recon refuses it, too" \
+	"BS_ERR_CALIBRATION: noise.whiten of protocol 'required' requires noise"
 replay both points.h5
 same "wanted where it is known" 3 -p both points.h5
 replay both noise.h5

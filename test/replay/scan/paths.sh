@@ -1,7 +1,7 @@
 #!/bin/bash
-# test/replay/scan/paths.sh - readouts that bring their own path (trajectory.type stream): golden angles
-# that never repeat, through the service and through `boreside recon` the same bytes; measured
-# recordings against their references; what no frame can be made of is refused
+# test/replay/scan/paths.sh - readouts that bring their own path (trajectory.type stream): golden
+# angles that never repeat, through the service and through `boreside recon` the same bytes;
+# measured recordings against their references; what no frame can be made of is refused
 set -u
 . "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)

@@ -1,7 +1,7 @@
 #!/bin/bash
-# test/replay/scan/study.sh - what a scan leaves to later ones of its study: coil maps. The service and
-# `boreside recon` give the same bytes; what does not fit is refused in words, most of it at OPEN; the
-# oldest goes first; recon's end in between costs nothing
+# test/replay/scan/study.sh - what a scan leaves to later ones of its study: coil maps. The service
+# and `boreside recon` give the same bytes; what does not fit is refused in words, most of it at
+# OPEN; the oldest goes first; recon's end in between costs nothing
 set -u
 . "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
@@ -49,7 +49,8 @@ cd "$dir" || exit 1
 phantom() { # protocol, measurement, more
 	local p=$1 id=$2
 	shift 2
-	check "a phantom: $id" "$BORESIDE" phantom -c site.cfg -p "$p" --scanner --measurement "$id" \
+	check "a phantom: $id" "$BORESIDE" phantom -c site.cfg -p "$p" --scanner --measurement \
+		"$id" \
 		--snr 200 -o "$id.h5" "$@"
 }
 phantom makes full1 --study 1.2.3
@@ -116,7 +117,8 @@ good folded named
 same "maps of the scan that the header names" -p folded --before makes=full1.h5 named.h5
 cp "${ours[0]}" named.cfl
 cp "${ours[0]%.cfl}.hdr" named.hdr
-check "all lines of the scan that made them" "$BORESIDE" recon -c site.cfg -p makes full1.h5 -o all.cfl
+check "all lines of the scan that made them" "$BORESIDE" recon -c site.cfg -p makes full1.h5 \
+	-o all.cfl
 # 3.4e-2, of which noise is 1e-2; with 20 calibration lines of its own it is 2.0e-2, folded 0.5
 check "unfolded" "$BORESIDE" compare --max-unscaled 4e-2 named.cfl all.cfl
 pid() { "$BORESIDE" status -c site.cfg --json | tr '{' '\n' |

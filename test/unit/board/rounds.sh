@@ -62,7 +62,8 @@ recon file file && cmp -s "$dir/file.cfl" "$dir/three.cfl" &&
 	echo "ok the W that it keeps makes the same images as ls.w_file, bit for bit" ||
 	echo "not ok W from the file: $(tail -n 1 "$dir/log")"
 
-recon large large --rounds 1 && [ "$(stat -c %s "$dir/large-0003.cfl")" -eq $((60 * 30 * 21 * 8)) ] &&
+recon large large --rounds 1 &&
+	[ "$(stat -c %s "$dir/large-0003.cfl")" -eq $((60 * 30 * 21 * 8)) ] &&
 	echo "ok W is made on the matrix, the last images leave on their own" ||
 	echo "not ok image.matrix: $(tail -n 1 "$dir/log")"
 

@@ -1,6 +1,4 @@
-/*
- * test/unit/config/test_config.c - every refusal with its line; defaults
- */
+/* test/unit/config/test_config.c - every refusal with its line; defaults */
 #define _GNU_SOURCE /* mkdtemp */
 #include "core/frame/kind.h"
 #include "test/support/site_file.h"
@@ -26,9 +24,8 @@ static void defaults(void)
 	      "the node");
 	CHECK(p->dims == 2 && p->matrix[0] == 64 && p->matrix[1] == 48 && p->matrix[2] == 1,
 	      "two matrix sizes are 2D");
-	CHECK(site.gpu_devices.count == 1 && site.gpu_devices.device[0] == 0 &&
-		      p->gpu_devices.count == 1,
-	      "the first GPU");
+	CHECK(site.gpu_devices.count == 1 && site.gpu_devices.device[0] == 0, "the first GPU");
+	CHECK(p->gpu_devices.count == 1, "of the protocol, too");
 	CHECK(p->accuracy == 1e-4 && p->width == 0.0 && p->density == BS_DENSITY_RAMP &&
 		      p->combine == BS_COMBINE_RSS && p->output == BS_OUTPUT_MAGNITUDE &&
 		      p->backend == BS_BACKEND_AUTO && p->slices == 1 && p->contrasts == 1,

@@ -362,7 +362,7 @@ static void test_resumed(bool early)
 	      early ? ", before its next file was there" : "", bad);
 }
 
-/* Three writers, each of which ends when its file has its name and no record: the fourth goes on. */
+/* Three writers, each ended when its file had its name and no record: the fourth goes on. */
 static void test_unbegun(void)
 {
 	struct bs_log_writer w = { .fd = -1, .dir_fd = -1 };
