@@ -74,7 +74,11 @@ UNITS := $(patsubst %.c,$(B)/%,$(call find,test/fault test/replay,*.c) \
          $(call find,test/unit,test_*.c) $(call find,test/twin,*.c)) \
          $(B)/test/simulate/simulate
 TOOLS := $(BENCH) $(PAPER)
-SCRIPTS := $(call find,test/unit test/replay test/fault,*.sh)
+# Each takes a sanitizer a minute and runs what shorter tests run, too: WHOLE=1 runs them all.
+LONG := $(addprefix test/replay/scan/,averages.sh delays.sh dual.sh field.sh paths.sh) \
+        test/replay/recordings.sh test/unit/board/rounds.sh
+SCRIPTS := $(filter-out $(if $(SANITIZE),$(if $(WHOLE),,$(LONG))), \
+           $(call find,test/unit test/replay test/fault,*.sh))
 
 .PHONY: all help setup demo test tests kill coverage covered simulate tools tsan bench reproduce \
         ladder fuzz fuzzers lint format tidy hooks install uninstall clean
