@@ -265,8 +265,8 @@ void bs_keeper_stop(struct bs_keeper *k)
 		if (atomic_load(&k->r->done) < atomic_load(&k->r->put))
 			return; /* it hangs in a call: it ends with the process */
 		(void)pthread_join(k->thread, NULL);
-		bs_stock_stop(&k->stock);
 	}
+	bs_stock_stop(&k->stock); /* it runs also where there was no thread for the log */
 	free(k->buffer);
 	k->buffer = NULL;
 	if (k->bell_fd >= 0)

@@ -4,6 +4,7 @@
  * FAIL_ROLE (serve, ingest, recon or emit), FAIL_CALL (a group below) and FAIL_AT say which
  * process, which functions and which of their calls, from 1; FAIL_FLAG is a file that is made then:
  * it fails once, a successor's calls are let through. Calls count that the program itself makes.
+ * A program that preloads it into itself says so by fail_next instead (test/fault/fault_parts.c).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,18 +28,26 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 extern void *__libc_malloc(size_t n);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *p, size_t n);
 extern void *__libc_memalign(size_t align, size_t n);
+extern void __libc_free(void *p);
 int nn_socket(int domain, int protocol);
 int nn_bind(int s, const char *url);
+int nn_connect(int s, const char *url);
+int nn_setsockopt(int s, int level, int option, const void *value, size_t n);
+int nn_getsockopt(int s, int level, int option, void *value, size_t *n);
+void fail_next(const char *group, long n);
+bool fail_struck(void);
+long fail_blocks(void);
 
 static const char *wanted, *flag;
 static long at;
-static _Atomic long count;
+static _Atomic long count, blocks;
 static uintptr_t first, last; /* of the program */
 
 static int note_program(struct dl_phdr_info *info, size_t size, void *arg)
@@ -80,9 +89,33 @@ static bool fails(const char *group, const void *from, int error)
 	if (wanted == NULL || (uintptr_t)from < first || (uintptr_t)from >= last ||
 	    strcmp(group, wanted) != 0 || atomic_fetch_add(&count, 1) + 1 != at)
 		return false;
-	(void)close((int)syscall(SYS_openat, AT_FDCWD, flag, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	if (flag != NULL)
+		(void)close((int)syscall(SYS_openat, AT_FDCWD, flag, O_CREAT | O_WRONLY | O_CLOEXEC,
+					 0600));
 	errno = error;
 	return true;
+}
+
+/* Of this process, the group's n-th call from now on; 0: none. */
+void fail_next(const char *group, long n)
+{
+	if (first == 0)
+		(void)dl_iterate_phdr(note_program, NULL);
+	at = n;
+	atomic_store(&count, 0);
+	wanted = n > 0 ? group : NULL;
+}
+
+/* There was such a call. */
+bool fail_struck(void)
+{
+	return atomic_load(&count) >= at;
+}
+
+/* Allocated and not given back. */
+long fail_blocks(void)
+{
+	return atomic_load(&blocks);
 }
 
 #define FAILS(group, error) fails(group, __builtin_return_address(0), error)
@@ -90,32 +123,46 @@ static bool fails(const char *group, const void *from, int error)
 
 /* memory */
 
+static void *counted(void *p)
+{
+	atomic_fetch_add(&blocks, p != NULL);
+	return p;
+}
+
 void *malloc(size_t n)
 {
-	return FAILS("memory", ENOMEM) ? NULL : __libc_malloc(n);
+	return FAILS("memory", ENOMEM) ? NULL : counted(__libc_malloc(n));
 }
 
 void *calloc(size_t n, size_t size)
 {
-	return FAILS("memory", ENOMEM) ? NULL : __libc_calloc(n, size);
+	return FAILS("memory", ENOMEM) ? NULL : counted(__libc_calloc(n, size));
 }
 
 void *realloc(void *p, size_t n)
 {
-	return FAILS("memory", ENOMEM) ? NULL : __libc_realloc(p, n);
+	if (FAILS("memory", ENOMEM))
+		return NULL;
+	return p == NULL ? counted(__libc_realloc(p, n)) : __libc_realloc(p, n);
 }
 
 void *aligned_alloc(size_t align, size_t n)
 {
-	return FAILS("memory", ENOMEM) ? NULL : __libc_memalign(align, n);
+	return FAILS("memory", ENOMEM) ? NULL : counted(__libc_memalign(align, n));
 }
 
 int posix_memalign(void **p, size_t align, size_t n)
 {
 	if (FAILS("memory", ENOMEM))
 		return ENOMEM;
-	*p = __libc_memalign(align, n);
+	*p = counted(__libc_memalign(align, n));
 	return *p != NULL ? 0 : ENOMEM;
+}
+
+void free(void *p)
+{
+	atomic_fetch_sub(&blocks, p != NULL);
+	__libc_free(p);
 }
 
 void *mmap(void *p, size_t n, int prot, int flags, int fd, off_t offset)
@@ -183,6 +230,11 @@ int fdatasync(int fd)
 	return FAILS("file", EIO) ? -1 : REAL(fdatasync)(fd);
 }
 
+int fallocate(int fd, int mode, off_t where, off_t n)
+{
+	return FAILS("file", ENOSPC) ? -1 : REAL(fallocate)(fd, mode, where, n);
+}
+
 int flock(int fd, int how)
 {
 	return FAILS("file", ENOLCK) ? -1 : REAL(flock)(fd, how);
@@ -198,6 +250,11 @@ int memfd_create(const char *name, unsigned flags)
 int eventfd(unsigned n, int flags)
 {
 	return FAILS("descriptor", EMFILE) ? -1 : REAL(eventfd)(n, flags);
+}
+
+int pipe2(int fd[2], int flags)
+{
+	return FAILS("descriptor", EMFILE) ? -1 : REAL(pipe2)(fd, flags);
 }
 
 int signalfd(int fd, const sigset_t *set, int flags)
@@ -241,9 +298,77 @@ int nn_bind(int s, const char *url)
 	return FAILS("socket", ENODEV) ? -1 : REAL(nn_bind)(s, url);
 }
 
+int nn_connect(int s, const char *url)
+{
+	return FAILS("socket", ENODEV) ? -1 : REAL(nn_connect)(s, url);
+}
+
+int nn_setsockopt(int s, int level, int option, const void *value, size_t n)
+{
+	return FAILS("socket", EINVAL) ? -1 : REAL(nn_setsockopt)(s, level, option, value, n);
+}
+
+int nn_getsockopt(int s, int level, int option, void *value, size_t *n)
+{
+	return FAILS("socket", EINVAL) ? -1 : REAL(nn_getsockopt)(s, level, option, value, n);
+}
+
+int accept4(int fd, __SOCKADDR_ARG from, socklen_t *len, int flags)
+{
+	return FAILS("peer", EMFILE) ? -1 : REAL(accept4)(fd, from, len, flags);
+}
+
+ssize_t readv(int fd, const struct iovec *piece, int n)
+{
+	return FAILS("peer", ECONNRESET) ? -1 : REAL(readv)(fd, piece, n);
+}
+
+ssize_t send(int fd, const void *from, size_t n, int flags)
+{
+	return FAILS("peer", ECONNRESET) ? -1 : REAL(send)(fd, from, n, flags);
+}
+
+int fstat(int fd, struct stat *st)
+{
+	return FAILS("look", EIO) ? -1 : REAL(fstat)(fd, st);
+}
+
+int stat(const char *restrict path, struct stat *restrict st)
+{
+	return FAILS("look", EACCES) ? -1 : REAL(stat)(path, st);
+}
+
+int lstat(const char *restrict path, struct stat *restrict st)
+{
+	return FAILS("look", EACCES) ? -1 : REAL(lstat)(path, st);
+}
+
+ssize_t pread(int fd, void *to, size_t n, off_t where)
+{
+	return FAILS("look", EIO) ? -1 : REAL(pread)(fd, to, n, where);
+}
+
+int fcntl(int fd, int what, ...)
+{
+	va_list more;
+	long value;
+
+	if (FAILS("look", EMFILE))
+		return -1;
+	va_start(more, what);
+	value = va_arg(more, long);
+	va_end(more);
+	return (int)syscall(SYS_fcntl, fd, what, value);
+}
+
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
 {
 	return FAILS("process", EAGAIN) ? EAGAIN : REAL(pthread_create)(thread, attr, run, arg);
+}
+
+pid_t fork(void)
+{
+	return FAILS("process", EAGAIN) ? -1 : REAL(fork)();
 }
 
 int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *files,
