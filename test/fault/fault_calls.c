@@ -2,9 +2,10 @@
  * test/fault/fault_calls.c - each allocation, open, mmap, write, socket, thread and process of the
  * service's start, its arming and its first scan fails once in turn, in each of its processes
  *
- * usage: BORESIDE=path BUILD=dir fault_calls [stride]; without, the first call of each group alone;
+ * usage: BORESIDE=path BUILD=dir fault_calls [stride]; without, the first calls of each group alone;
  * a stride of 1 is every call. The service either refuses to start, with status 1 and words, or
- * it stands, ends a scan in words and itself with 0. Nobody dies of a signal.
+ * it stands, ends a scan in words and itself with 0. Nobody dies of a signal. A check of a changed
+ * site file that cannot be started is a refusal. fault_parts.c does the same within one process.
  */
 #define _GNU_SOURCE
 #include "test/support/service.h"
@@ -87,35 +88,76 @@ static const char *fail(const char *role, const char *call, int n, bool *struck)
 	return wrong;
 }
 
-static void fail_all(const char *role, const char *call, int stride)
+/* The first calls, so many; stride not 0: every so-many-th of all. */
+static void fail_all(const char *role, const char *call, int calls, int stride)
 {
+	const int most = stride > 0 ? MOST : calls + 1;
 	bool struck = true;
 	int times = 0;
 	int n = 1;
 
-	for (; struck && n < MOST; n += stride) {
+	for (; struck && n<most; n += stride> 0 ? stride : 1) {
 		const char *wrong = fail(role, call, n, &struck);
 
 		times += struck;
 		if (wrong != NULL)
 			CHECK(false, "%s: call %d for %s fails: %s", role, n, call, wrong);
 	}
-	CHECK(times > 0 && (!struck || stride == MOST),
+	CHECK(times > 0 && (!struck || stride == 0),
 	      "%s: %d of its calls for %s failed, one in a life", role, times, call);
+}
+
+/* The service stands; the process that would check its changed site file cannot be started. */
+static void fail_reload(void)
+{
+	(void)setenv("FAIL_ROLE", "serve", 1);
+	(void)setenv("FAIL_CALL", "spawn", 1);
+	(void)setenv("FAIL_AT", "4", 1); /* behind the three workers */
+	(void)setenv("FAIL_FLAG", "/tmp/boreside-test-none/struck", 1);
+	CHECK(service_start_with(&service, SERVICE_PATIENT, body, hook) &&
+		      service_kill(service.pid, SIGHUP) == 0 &&
+		      service_logs(&service, "reload refused, the service goes on as it was: its "
+					     "check cannot be started"),
+	      "a reload whose check cannot be started is refused");
+	CHECK(peer_open(&p, &service) && ends_in_words() && p.outcome.code == 0,
+	      "the service goes on as it was");
+	peer_close(&p);
+	CHECK(service_kill(service.pid, SIGHUP) == 0 && service_logs(&service, "reloaded: "),
+	      "the next reload is made");
+	CHECK(service_stop(&service) == 0, "and it ends with 0");
+	service_remove(&service);
 }
 
 int main(int argc, char **argv)
 {
-	/* what each calls at all */
+	/* what each calls at all, and how many of them are tried: a start that is refused is soon over */
 	static const struct {
-		const char *role, *calls[7];
+		const char *role;
+		struct {
+			const char *name;
+			int calls;
+		} call[9];
 	} all[] = {
-		{ "serve", { "memory", "mmap", "open", "file", "descriptor", "process" } },
-		{ "ingest", { "memory", "mmap", "socket" } },
-		{ "recon", { "memory", "mmap" } },
-		{ "emit", { "memory", "mmap", "open", "file", "socket", "process" } },
+		{ "serve",
+		  { { "memory", 3 },
+		    { "mmap", 2 },
+		    { "open", 3 },
+		    { "file", 4 },
+		    { "descriptor", 6 },
+		    { "look", 4 },
+		    { "process", 1 },
+		    { "spawn", 3 } } },
+		{ "ingest", { { "memory", 1 }, { "mmap", 1 }, { "socket", 2 } } },
+		{ "recon", { { "memory", 1 }, { "mmap", 1 } } },
+		{ "emit",
+		  { { "memory", 1 },
+		    { "mmap", 1 },
+		    { "open", 1 },
+		    { "file", 1 },
+		    { "socket", 1 },
+		    { "process", 1 } } },
 	};
-	const int stride = argc > 1 && atoi(argv[1]) > 0 ? atoi(argv[1]) : MOST;
+	const int stride = argc > 1 && atoi(argv[1]) > 0 ? atoi(argv[1]) : 0;
 
 	(void)snprintf(hook, sizeof(hook), "%.256s/test/support/fail_hook.so",
 		       getenv("BUILD") != NULL ? getenv("BUILD") : "");
@@ -125,7 +167,8 @@ int main(int argc, char **argv)
 		return check_done();
 	}
 	for (size_t r = 0; r < sizeof(all) / sizeof(all[0]); r++)
-		for (size_t c = 0; all[r].calls[c] != NULL; c++)
-			fail_all(all[r].role, all[r].calls[c], stride);
+		for (size_t c = 0; all[r].call[c].name != NULL; c++)
+			fail_all(all[r].role, all[r].call[c].name, all[r].call[c].calls, stride);
+	fail_reload();
 	return check_done();
 }

@@ -374,7 +374,7 @@ pid_t fork(void)
 int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *files,
 		const posix_spawnattr_t *attr, char *const argv[], char *const environment[])
 {
-	return FAILS("process", EAGAIN)
+	return FAILS("spawn", EAGAIN)
 		       ? EAGAIN
 		       : REAL(posix_spawn)(pid, path, files, attr, argv, environment);
 }
