@@ -485,21 +485,6 @@ static void XMLCALL on_doctype(void *arg, const XML_Char *name, const XML_Char *
 	refuse(arg, "document types and entities are not read", name);
 }
 
-static void XMLCALL on_entity(void *arg, const XML_Char *name, int is_parameter,
-			      const XML_Char *value, int value_length, const XML_Char *base,
-			      const XML_Char *system_id, const XML_Char *public_id,
-			      const XML_Char *notation)
-{
-	(void)is_parameter;
-	(void)value;
-	(void)value_length;
-	(void)base;
-	(void)system_id;
-	(void)public_id;
-	(void)notation;
-	refuse(arg, "document types and entities are not read", name);
-}
-
 static void check_whole(struct reader *r)
 {
 	if (r->info->encodings == 0) {
@@ -545,7 +530,6 @@ int bs_mrdxml_read(struct bs_scan_info *info, const char *xml, size_t len, struc
 	XML_SetElementHandler(r.parser, on_start, on_end);
 	XML_SetCharacterDataHandler(r.parser, on_text);
 	XML_SetStartDoctypeDeclHandler(r.parser, on_doctype);
-	XML_SetEntityDeclHandler(r.parser, on_entity);
 	XML_SetUnknownEncodingHandler(r.parser, on_encoding, NULL);
 	if (XML_Parse(r.parser, xml, (int)len, XML_TRUE) != XML_STATUS_OK && r.rc == 0)
 		refuse(&r, "malformed", XML_ErrorString(XML_GetErrorCode(r.parser)));

@@ -2,8 +2,8 @@
  * test/fault/fault_calls.c - each allocation, open, mmap, write, socket, thread and process of the
  * service's start, its arming and its first scan fails once in turn, in each of its processes
  *
- * usage: BORESIDE=path BUILD=dir fault_calls [stride]; without, the first calls of each group alone;
- * a stride of 1 is every call. The service either refuses to start, with status 1 and words, or
+ * usage: BORESIDE=path BUILD=dir fault_calls [stride]; without, the first calls of each group; a
+ * stride of 1 is every call. The service either refuses to start, with status 1 and words, or
  * it stands, ends a scan in words and itself with 0. Nobody dies of a signal. A check of a changed
  * site file that cannot be started is a refusal. fault_parts.c does the same within one process.
  */
@@ -130,7 +130,7 @@ static void fail_reload(void)
 
 int main(int argc, char **argv)
 {
-	/* what each calls at all, and how many of them are tried: a start that is refused is soon over */
+	/* what each calls at all, and how many are tried: a refused start is soon over */
 	static const struct {
 		const char *role;
 		struct {

@@ -93,7 +93,7 @@ static int shared_memory(struct bs_fail *why)
 	return rc;
 }
 
-/* A gate, and a peer that shakes hands and says something: the next one does, if the first fails. */
+/* A peer that shakes hands and says something is served: the next one, if the first fails. */
 static bool served(struct bs_gate *g, const char *url)
 {
 	bool good = false;
