@@ -183,7 +183,7 @@ $(PAPER): $(call objects,test/paper) $(B)/test/bench/rows.o $(B)/test/bench/inpu
 $(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
 
 # The simulator stops and kills real code between any two of its steps: those sources are built for
-# it, with each step counted and their variables in sections that it can set anew.
+# it, with each step counted and their variables in sections that it can set anew (but gcov's).
 SIMULATE := $(B)/test/simulate/simulate
 STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/ingest board/log,*.c) \
             drivers/log/writer.c)
@@ -198,7 +198,9 @@ $(B)/stepped/%.o: %.c Makefile
 	$(CC) $(CFLAGS) -D_GNU_SOURCE= -DSIMULATE_STEPPED -DBS_LOG_COMMIT_BYTES=8192u \
 		-DBS_LOG_SEGMENT=65536u -DOPEN_MAX=8192u \
 		-include test/simulate/step.h -fsanitize-coverage=trace-pc -c -o $@ $<
-	objcopy --rename-section .bss=worker_bss --rename-section .data=worker_data $@
+	objcopy $$(objdump -h $@ | awk '$$2 ~ /^\.(bss|data)(\.|$$)/ && \
+		$$2 !~ /gcov|\.rel(\.|$$)/ { split($$2, part, "."); \
+		print "--rename-section", $$2 "=worker_" part[2] }') $@
 
 # Preloaded by tests: counts allocations, hangs the disk; never sanitized themselves.
 $(B)/test/%_hook.so: test/%_hook.c test/support/alloc_hook.h
@@ -236,6 +238,7 @@ ifneq ($(COVERED),)
 COVER := -O1 --coverage -fprofile-update=atomic -fprofile-abs-path
 LDLIBS += --coverage
 $(foreach r,$(COVERED_ROOMS),$(eval $(B)/$(r)/%.o $(O)/$(r)/%.o: CFLAGS += $(COVER)))
+$(B)/stepped/%.o: CFLAGS += $(COVER) -fdata-sections
 endif
 $(B)/%.o: CFLAGS += -DBS_GPU=$(GPU) $(CUDA:%=-I%/include)
 $(O)/%.o: CFLAGS += -DBS_GPU=@ # no expression: who asks lies in B
