@@ -22,7 +22,6 @@
 #include "board/certify/archive.h"
 #include "board/certify/load.h"
 #include "board/certify/trial.h"
-#include "board/emit/taker.h"
 #include "board/log/keeper.h"
 #include "board/log/recorder.h"
 #include "board/offline/solver.h"
@@ -320,47 +319,6 @@ static int recorder(struct bs_fail *why)
 	return rc;
 }
 
-static int deliver(void *arg, struct bs_taker *t, const unsigned char *msg, size_t len,
-		   struct bs_fail *why)
-{
-	(void)arg;
-	(void)t;
-	(void)msg;
-	(void)len;
-	(void)why;
-	return 0;
-}
-
-/* With its folder, which is empty; an image goes through its queue. */
-static int taker(struct bs_fail *why)
-{
-	static struct bs_taker_record record;
-	static const unsigned char image[64];
-	const struct bs_taker_spec spec = { .name = "archive",
-					    .file = "archive",
-					    .policy = BS_POLICY_SPILL,
-					    .queue = 2,
-					    .image_bytes = 4096,
-					    .spill_dir = dir,
-					    .spill_bytes = 1 << 20,
-					    .deliver = deliver,
-					    .say = no_news };
-	struct bs_taker *t;
-	int rc;
-
-	memset(&record, 0, sizeof(record));
-	rc = bs_taker_open(&t, &spec, &record, why);
-	if (rc != 0)
-		return rc;
-	if (!bs_taker_push(t, image, sizeof(image)))
-		rc = bs_fail(why, 1, "the image is not taken");
-	AWAIT(bs_taker_quiet(t));
-	bs_taker_close(t);
-	if (atomic_load(&record.handed) != 1)
-		rc = bs_fail(why, 1, "the image is not delivered");
-	return rc;
-}
-
 static void nothing(void *arg)
 {
 	(void)arg;
@@ -586,7 +544,6 @@ int main(int argc, char **argv)
 	fail_all("boreside check", checked);
 	fail_all("a solver", solver);
 	fail_all("a recorder", recorder);
-	fail_all("a taker of images", taker);
 	fail_all("a log's keeper", keeper);
 	fail_all("the status", status);
 	fail_all("what certify has", certify);
