@@ -100,8 +100,10 @@ static void keep(struct bs_archive *g, int column, int64_t ns)
 		g->column[column][g->rows[column]++] = ns;
 }
 
-/* The service's own times of an image that was handed on at handed_ns. */
-static bool read_own(const struct words *w, int64_t handed_ns, struct bs_own *s)
+/* The service's own times of an image that was handed on at handed_ns, its last readout's receipt.
+ */
+static bool read_own(const struct words *w, int64_t handed_ns, struct bs_own *s,
+		     int64_t *received_ns)
 {
 	const char *received = attribute(w, "received_ns");
 	const struct {
@@ -125,6 +127,7 @@ static bool read_own(const struct words *w, int64_t handed_ns, struct bs_own *s)
 			*stamps[i].ns += zero;
 	s->from_ns = zero + passed - latency;
 	s->handed_ns = handed_ns;
+	*received_ns = zero;
 	return s->from_ns <= handed_ns;
 }
 
@@ -153,6 +156,23 @@ static void keep_parts(struct bs_archive *g, const struct words *w, struct bs_ow
 	keep(g, BS_SPREAD_OWN_QUIET, bs_own_quiet(s, g->canary, g->canaries.count, now));
 }
 
+/*
+ * What sockets took: to the service, and from it to here. A receipt that the service has dated back
+ * (it did not run) may lie before the sending and tells nothing of the way.
+ */
+static void keep_transport(struct bs_archive *g, const struct bs_departure *left, int64_t received,
+			   int64_t handed, int64_t now)
+{
+	const int64_t in = received - left->sent_ns;
+
+	keep(g, BS_SPREAD_IN, received - left->due_ns);
+	keep(g, BS_SPREAD_OUT, now - handed);
+	if (left->sent_ns == 0 || in < 0)
+		return;
+	keep(g, BS_SPREAD_WIRE, in);
+	keep(g, BS_SPREAD_TRANSPORT, in + now - handed);
+}
+
 /* The report of an image that says this of itself, as far as its budget depends on it. */
 static struct bs_report report_of(const struct words *w)
 {
@@ -162,20 +182,19 @@ static struct bs_report report_of(const struct words *w)
 	return r;
 }
 
-static void judge(struct bs_archive *g, const struct bs_report *report, int64_t due,
-		  int64_t received, int64_t handed, int64_t now)
+static void judge(struct bs_archive *g, const struct bs_report *report,
+		  const struct bs_departure *left, int64_t received, int64_t handed, int64_t now)
 {
 	struct bs_late m = { .image = g->run->arrived + 1,
+			     .left = *left,
 			     .before_ns = g->before_ns,
 			     .received_ns = received,
 			     .handed_ns = handed };
 	int64_t budget = bs_ns_of_ms(bs_budget_image_ms(g->p, report));
 
-	if (!bs_budget_missed(g->p, report, handed - due))
+	if (!bs_budget_missed(g->p, report, handed - left->due_ns))
 		return;
 	g->run->raw++;
-	if (g->left == NULL || !bs_departures_find(g->left, due, &m.left))
-		m.left = (struct bs_departure){ .due_ns = due };
 	switch (bs_late_blame(&m, budget, g->canary, g->canaries.count, now)) {
 	case BS_BLAME_SENDER:
 		g->run->overslept++;
@@ -255,8 +274,9 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 	if (!is_new(g, &w))
 		return;
 	int64_t due = sender != NULL ? strtoll(sender, NULL, 10) : INT64_MAX;
+	int64_t received;
 
-	if (due > w.time_ns || !read_own(&words, w.time_ns, &own) ||
+	if (due > w.time_ns || !read_own(&words, w.time_ns, &own, &received) ||
 	    g->rows[BS_SPREAD_DUE] == BS_ARCHIVE_MAX) {
 		g->run->torn++;
 		return;
@@ -264,7 +284,10 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 	int64_t latency = w.time_ns - own.from_ns;
 
 	const struct bs_report report = report_of(&words);
+	struct bs_departure left;
 
+	if (g->left == NULL || !bs_departures_find(g->left, due, &left))
+		left = (struct bs_departure){ .due_ns = due };
 	g->run->calibrated += report.stage_ns[BS_BUDGET_CALIBRATION] > 0;
 	keep_words(g, &words, &report, latency);
 	keep(g, BS_SPREAD_DUE, w.time_ns - due);
@@ -274,7 +297,8 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 	     latency -
 		     bs_canary_stalled(g->canary, g->canaries.count, own.from_ns, w.time_ns, now));
 	keep_parts(g, &words, &own, now);
-	judge(g, &report, due, own.from_ns, w.time_ns, now);
+	keep_transport(g, &left, received, w.time_ns, now);
+	judge(g, &report, &left, own.from_ns, w.time_ns, now);
 	g->before_ns = now;
 	g->run->arrived++;
 	atomic_fetch_add(&g->count, 1);

@@ -90,6 +90,11 @@ static void md_machine(struct bs_text *t, const struct bs_certificate *c)
 		t,
 		"| files | none written: sinks were left out (they come after the image is handed "
 		"on), and viewers |\n");
+	if (bs_site_logs(&c->site))
+		bs_text_put(
+			t,
+			"| log | written beside the node's own in log.dir, removed afterwards; lag "
+			"below: each message, held to durable |\n");
 	if (c->site.overload.archive == BS_POLICY_SPILL)
 		bs_text_put(t,
 			    "| archive | policy keep_newest in place of spill: the folder is the "
@@ -123,9 +128,9 @@ static void md_misses(struct bs_text *t, const struct bs_certify_run *r)
 		"\nThe first %u misses attributed to the service, in ms after the last readout's "
 		"due time: the image before it in the archive's hands; the sender's last sleep "
 		"(not excused when it began after the due time, or when the service still owed an "
-		"acknowledgement); the readout handed to the socket, received; the image handed "
-		"on; then what the sender overslept by itself, and how long canaries were "
-		"stalled.\n\n"
+		"acknowledgement); the readout about to be handed to the socket, received; the "
+		"image handed on; then what the sender overslept by itself, and how long canaries "
+		"were stalled.\n\n"
 		"| image | before | asleep | awake | owed | sent | received | handed on | "
 		"overslept | stalled |\n"
 		"|---|---|---|---|---|---|---|---|---|---|\n",
@@ -288,5 +293,9 @@ void bs_report_markdown(struct bs_text *t, const struct bs_certificate *c)
 	bs_text_put(
 		t,
 		"\nLatencies count from due times, not from when a readout was really sent: what "
-		"the sender or the machine delays is in them (no coordinated omission).\n");
+		"the sender or the machine delays is in them (no coordinated omission). What the "
+		"service itself calls met or missed counts from the last readout's receipt to the "
+		"image handed on, without transport. Of transport the way in is in what counts "
+		"from due times, the way out, to the archive's own receipt, in no verdict. All "
+		"times are of one clock of one host, CLOCK_MONOTONIC.\n");
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "board/certify/trial.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,12 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "board/emit/folder.h"
 #include "board/status/ask.h"
 #include "config/config.h"
 #include "core/thread/clock.h"
 
-#define END_NS INT64_C(20000000000) /* the service may take so long to end */
-#define ASK_MS 500
+#define END_NS   INT64_C(20000000000) /* the service may take so long to end */
+#define ASK_MS   500
+#define KEEP_MIB 4096 /* of logs, at most: nobody reads them */
 
 void bs_trial_url(const struct bs_trial *t, const char *endpoint, char *out, size_t cap)
 {
@@ -32,6 +35,27 @@ static int write_site(struct bs_trial *t, const struct bs_site *site, struct bs_
 		return bs_fail(why, BS_ERR_IO, "%s: %s", t->site, strerror(errno));
 	bs_config_print(f, site);
 	return fclose(f) == 0 ? 0 : bs_fail(why, BS_ERR_IO, "%s: %s", t->site, strerror(errno));
+}
+
+/* Logs go to the site's own disk, into a folder of their own: those of patients stay untouched. */
+static int log_apart(struct bs_trial *t, struct bs_site *s, struct bs_fail *why)
+{
+	char dir[sizeof(t->logs)];
+	int rc;
+
+	if (!bs_site_logs(s))
+		return 0;
+	rc = bs_folder_make(s->log.dir, 0750, why);
+	if (rc != 0)
+		return rc;
+	if ((size_t)snprintf(dir, sizeof(dir), "%s/certify-XXXXXX", s->log.dir) >= sizeof(dir) ||
+	    mkdtemp(dir) == NULL)
+		return bs_fail(why, BS_ERR_IO, "%s: no folder for logs in it", s->log.dir);
+	memcpy(t->logs, dir, sizeof(dir));
+	memcpy(s->log.dir, dir, sizeof(dir));
+	if (s->log.keep_mib == 0 || s->log.keep_mib > KEEP_MIB)
+		s->log.keep_mib = KEEP_MIB;
+	return 0;
 }
 
 static int write_copy(struct bs_trial *t, struct bs_site *s, const struct bs_protocol *alone,
@@ -51,7 +75,9 @@ static int write_copy(struct bs_trial *t, struct bs_site *s, const struct bs_pro
 	bs_trial_url(t, "kspace", s->kspace_url, sizeof(s->kspace_url));
 	bs_trial_url(t, "archive", s->archive_url, sizeof(s->archive_url));
 	bs_trial_url(t, "status", s->status_url, sizeof(s->status_url));
-	return write_site(t, s, why);
+	const int rc = log_apart(t, s, why);
+
+	return rc == 0 ? write_site(t, s, why) : rc;
 }
 
 int bs_trial_make(struct bs_trial *t, const struct bs_site *site, const struct bs_protocol *alone,
@@ -76,6 +102,18 @@ int bs_trial_make(struct bs_trial *t, const struct bs_site *site, const struct b
 	return rc;
 }
 
+static void remove_logs(struct bs_trial *t)
+{
+	DIR *d = t->logs[0] != '\0' ? opendir(t->logs) : NULL;
+
+	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+		(void)unlinkat(dirfd(d), e->d_name, 0);
+	if (d != NULL) {
+		(void)closedir(d);
+		(void)rmdir(t->logs);
+	}
+}
+
 void bs_trial_remove(struct bs_trial *t)
 {
 	static const char *const names[] = { "site.cfg",         "log",
@@ -83,6 +121,7 @@ void bs_trial_remove(struct bs_trial *t)
 					     "run/archive.ipc",  "run/status.ipc" };
 	char path[256];
 
+	remove_logs(t);
 	if (t->dir[0] == '\0')
 		return;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -3,9 +3,10 @@
  *
  * make -> start -> { alive, ask, url }* -> stop -> remove. The copy has its own run folder and
  * sockets, no viewers and no sinks (files are written after an image is handed on). An archive that
- * spills keeps the newest instead: the folder is the node's own service's. All else is as
- * configured. The service has its own process group and ends with this process. stop and remove may
- * be called whatever came before.
+ * spills keeps the newest instead: the folder is the node's own service's. Where the site logs
+ * scans, so does the copy, in a folder of its own in log.dir, of at most 4 GiB, which remove takes
+ * away. All else is as configured. The service has its own process group and ends with this
+ * process. stop and remove may be called whatever came before.
  */
 #ifndef BS_BOARD_CERTIFY_TRIAL_H
 #define BS_BOARD_CERTIFY_TRIAL_H
@@ -19,6 +20,7 @@
 
 struct bs_trial {
 	char dir[160], site[200], log[200];
+	char logs[sizeof(((struct bs_site *)0)->log.dir)]; /* "": none are kept */
 	pid_t service;
 };
 

@@ -144,6 +144,7 @@ void bs_ingest_resume(struct ingest *in)
 	if (!restore(in))
 		return;
 	in->apart_ns = INT64_MAX;
+	in->clock = BS_CLOCK_UNKNOWN;
 	in->resumed_at = in->order.next + in->order.window;
 	if (!bs_ingest_in_scan(in))
 		return;

@@ -160,6 +160,9 @@ static void publish(struct ingest *in)
 
 	atomic_store_explicit(&k->peers, bs_gate_peers(&in->gate), memory_order_relaxed);
 	atomic_store_explicit(&k->waiting, in->lined, memory_order_relaxed);
+	atomic_store_explicit(&k->line_ns, in->lined > 0 ? in->line[0].since_ns : 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&k->heard_ns, in->heard_ns, memory_order_relaxed);
 	atomic_store_explicit(&k->connected, in->gate.connected, memory_order_relaxed);
 	atomic_store_explicit(&k->let_go, in->gate.let_go, memory_order_relaxed);
 	atomic_store_explicit(&k->nonsense, in->gate.nonsense, memory_order_relaxed);

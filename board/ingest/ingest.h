@@ -9,6 +9,8 @@
  * feed.c     the scan once more from its log, for a recon that replaces another
  * commit.c   what has been done of the scan, as one step in shared memory, for a successor
  * order.c    which message is next, which is a duplicate, what is missing; see order.h
+ * clock.c    the sender's clock: when what could not be taken at once had come, how long a readout
+ *            was on its way
  * log.c      the scan's log: every message that is taken goes there, too
  * reply.c    what the service says to the sender
  * Each calls only those below it. The conversation is that of ipc/WIRE.md. One thread. Allocates
@@ -78,8 +80,10 @@ struct ingest {
 	uint64_t recon_died_at;
 	struct bs_feed *feed; /* recon is given the scan again; NULL: it is not */
 	int64_t heard_ns;
-	int64_t empty_ns; /* no message lay in the socket then */
-	int64_t apart_ns; /* from a message's own time to when it was taken, at least */
+	int64_t empty_ns;       /* no message lay in the socket then */
+	int64_t apart_ns;       /* from a message's own time to when it was taken, at least */
+	enum bs_clock clock;    /* the one that the sender stamps its messages with, */
+	int64_t clock_ahead_ns; /* and so far ahead of this process's */
 
 	/* the scan's log */
 	struct bs_keeper *log; /* NULL: none is kept */
@@ -190,6 +194,22 @@ void bs_ingest_commit(struct ingest *in, uint64_t entry);
 void bs_ingest_add_noise(struct ingest *in, const struct bs_item *item);
 /* At start: goes on with what a predecessor left. */
 void bs_ingest_resume(struct ingest *in);
+
+/* clock.c */
+/*
+ * When a message was here: now, where the socket was seen empty a moment ago. Else it may have lain
+ * there, because no slot was free or this process did not run: it came when its sender's clock
+ * says, compared with the message that was taken soonest, but not before the socket was empty.
+ */
+int64_t bs_ingest_receipt(struct ingest *in, int64_t sent_ns, int64_t taken_ns);
+/* Of a message that comes once more from the log: when it came first. */
+int64_t bs_ingest_first_receipt(const struct ingest *in, int64_t sent_ns, int64_t now_ns);
+/*
+ * Counts how long a readout was on its way, from its sender's stamp. Only where the stamps are
+ * those of a clock of this host: the scan's first readout was stamped less than 10 s before it
+ * came. What seems to have come before it was sent is not counted.
+ */
+void bs_ingest_note_sent(struct ingest *in, const struct bs_acq_meta *m);
 
 /* log.c; without a log nothing is done, and all that is held may be said to be durable. */
 int bs_ingest_log_start(struct ingest *in, struct bs_fail *why);

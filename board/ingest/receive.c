@@ -16,31 +16,6 @@ struct message {
 /* What became of a message. */
 enum fate { DONE, LATER /* it waits for a slot, or for recon */, LINED /* it waits in in->line */ };
 
-#define CLOCK_MOST (INT64_MAX / 4) /* of a sender's clock that is believed */
-
-static bool is_sane(int64_t sent_ns)
-{
-	return sent_ns > -CLOCK_MOST && sent_ns < CLOCK_MOST;
-}
-
-/*
- * When a message was here: now, where the socket was seen empty a moment ago. Else it may have lain
- * there, because no slot was free or this process did not run: it came when its sender's clock
- * says, compared with the message that was taken soonest, but not before the socket was empty.
- */
-static int64_t receipt(struct ingest *in, int64_t sent_ns, int64_t taken_ns)
-{
-	const bool sane = is_sane(sent_ns);
-	const int64_t apart = sane ? taken_ns - sent_ns : INT64_MAX;
-	int64_t came_ns;
-
-	in->apart_ns = apart < in->apart_ns ? apart : in->apart_ns;
-	if (!sane || taken_ns - in->empty_ns <= BS_AWAY_NS)
-		return taken_ns;
-	came_ns = sent_ns + in->apart_ns;
-	return came_ns > in->empty_ns ? came_ns : in->empty_ns;
-}
-
 /* ---- messages that are in order ---- */
 
 /* A readout of noise that is summed: its slot holds its Gram matrix. Else it is only counted. */
@@ -98,6 +73,7 @@ static void hand_to_recon(struct ingest *in, uint32_t slot)
 	else
 		in->count.kind_unused[kind]++;
 	m->handed_ns = bs_now_ns();
+	bs_ingest_note_sent(in, m);
 	bs_hist_add(bs_shm_hist(shm, in->scan->protocol, BS_STAGE_RECEIVE),
 		    m->handed_ns - m->received_ns);
 	bs_ingest_commit(in, bs_entry(BS_ENTRY_ACQ, in->id, slot));
@@ -263,10 +239,7 @@ bool bs_ingest_again(struct ingest *in, const unsigned char *msg, size_t len)
 		return true; /* it ended the scan */
 	if (!bs_pool_take(in->env->shm.acq_pool, BS_OWNER_INGEST, &slot))
 		return false;
-	m.received_ns = bs_now_ns();
-	if (in->apart_ns != INT64_MAX && is_sane(m.w.time_ns) &&
-	    m.w.time_ns + in->apart_ns < m.received_ns)
-		m.received_ns = m.w.time_ns + in->apart_ns; /* when it came first */
+	m.received_ns = bs_ingest_first_receipt(in, m.w.time_ns, bs_now_ns());
 	fill_slot(in, slot, &head, row, traj_at, data_at, &m);
 	in->env->shm.acq_meta[slot].handed_ns = bs_now_ns();
 	(void)bs_ring_push(in->env->shm.acq_ring, bs_entry(BS_ENTRY_ACQ, in->id, slot));
@@ -491,7 +464,7 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 	if (ours) {
 		follow(in);
 		in->heard_ns = received_ns;
-		m.received_ns = receipt(in, m.w.time_ns, received_ns);
+		m.received_ns = bs_ingest_receipt(in, m.w.time_ns, received_ns);
 	}
 	switch (m.w.kind) {
 	case BS_WIRE_HEARTBEAT:

@@ -76,7 +76,10 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	in->ack_due = false;
 	in->ack_time_ns = w->time_ns; /* of number 0, the header's */
 	in->apart_ns = INT64_MAX;
+	in->clock = BS_CLOCK_UNKNOWN;
 	in->heard_ns = bs_now_ns();
+	atomic_store(&shm->s->kspace.clock, (uint32_t)in->clock);
+	atomic_store(&shm->s->kspace.since_ns, in->heard_ns);
 	in->has_table = bs_shm_table(shm, (uint32_t)(in->p - in->env->site.protocol), &in->table);
 	start_record(in, info, study);
 	bs_count(&in->totals->scans, 1);

@@ -11,6 +11,14 @@ static const char *mode_name(const struct bs_site *site)
 	return names[bs_site_logs(site) ? site->log.mode : BS_LOG_MODE_OFF];
 }
 
+static void put_times(struct bs_doc *d, const char *name, const struct bs_hist *h)
+{
+	bs_doc_open(d, name, '{');
+	bs_doc_number(d, "n", atomic_load(&h->count));
+	bs_quantiles_put(d, h);
+	bs_doc_close(d);
+}
+
 void bs_status_log(struct bs_doc *d, const struct bs_shared *s)
 {
 	const struct bs_log_record *r = &s->log;
@@ -32,12 +40,8 @@ void bs_status_log(struct bs_doc *d, const struct bs_shared *s)
 		bs_doc_number(d, "failures", atomic_load(&r->failures));
 		bs_doc_chars(d, "fault", failed ? r->fault : "", sizeof(r->fault));
 		bs_doc_number(d, "commits", atomic_load(&r->commits));
-		bs_doc_open(d, "commit", '{');
-		bs_quantiles_put(d, &r->commit);
-		bs_doc_close(d);
-		bs_doc_open(d, "lag", '{');
-		bs_quantiles_put(d, &r->lag);
-		bs_doc_close(d);
+		put_times(d, "commit", &r->commit);
+		put_times(d, "lag", &r->lag);
 	}
 	bs_doc_close(d);
 }

@@ -2,7 +2,7 @@
  * board/status/members.h - parts of the status document, and of its table, with a file of their own
  *
  * realtime.c: what the machine granted, the threads, the canaries. takers.c: who takes images.
- * log.c: the logs of scans.
+ * log.c: the logs of scans. kspace.c: who holds the k-space endpoint.
  */
 #ifndef BS_BOARD_STATUS_MEMBERS_H
 #define BS_BOARD_STATUS_MEMBERS_H
@@ -16,6 +16,8 @@ void bs_status_canary(struct bs_doc *d, const struct bs_shared *s);
 void bs_status_canary_table(struct bs_text *t, const struct bs_shared *s);
 void bs_status_takers(struct bs_doc *d, const struct bs_shared *s);
 void bs_status_takers_table(struct bs_text *t, const struct bs_shared *s);
+void bs_status_kspace(struct bs_doc *d, const struct bs_shared *s);
+void bs_status_kspace_table(struct bs_text *t, const struct bs_shared *s);
 void bs_status_log(struct bs_doc *d, const struct bs_shared *s);
 void bs_status_log_table(struct bs_text *t, const struct bs_shared *s);
 

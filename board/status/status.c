@@ -146,21 +146,6 @@ static void put_kinds(struct bs_doc *d, const struct bs_scan_record *r)
 	bs_doc_text(d, "not_used", bs_kinds_words(words, sizeof(words), &k));
 }
 
-static void put_kspace(struct bs_doc *d, const struct bs_shared *s)
-{
-	const struct bs_kspace_record *k = &s->kspace;
-	const bool held = atomic_load(&s->scan.open) && atomic_load(&k->here);
-
-	bs_doc_open(d, "kspace", '{');
-	bs_doc_number(d, "peers", atomic_load(&k->peers));
-	bs_doc_chars(d, "sender", held ? k->sender : "", sizeof(k->sender));
-	bs_doc_number(d, "waiting", atomic_load(&k->waiting));
-	bs_doc_number(d, "connected", atomic_load(&k->connected));
-	bs_doc_number(d, "let_go", atomic_load(&k->let_go));
-	bs_doc_number(d, "nonsense", atomic_load(&k->nonsense));
-	bs_doc_close(d);
-}
-
 static void put_scan(struct bs_doc *d, const struct bs_shared *s)
 {
 	const struct bs_scan_record *r = &s->scan;
@@ -330,7 +315,7 @@ int bs_status_json(char *out, size_t cap, const struct bs_shm *shm)
 	put_workers(&d, s);
 	bs_status_realtime(&d, s);
 	bs_status_canary(&d, s);
-	put_kspace(&d, s);
+	bs_status_kspace(&d, s);
 	put_scan(&d, s);
 	bs_status_log(&d, s);
 	put_pools(&d, shm);
@@ -452,6 +437,7 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 	bs_status_canary_table(&t, s);
 	table_pool(&t, "acquisitions", shm->acq_pool, s->pools.acq_bytes);
 	table_pool(&t, "images", shm->image_pool, s->pools.image_bytes);
+	bs_status_kspace_table(&t, s);
 	table_scan(&t, &s->scan);
 	bs_status_log_table(&t, s);
 	bs_status_takers_table(&t, s);

@@ -3,8 +3,8 @@
  *
  * { slept* -> queued -> sent }*: slept after each sleep (when it began and ended; owed: as it
  * began, the service had not acknowledged everything), queued when a readout that is due is taken
- * up, sent when all that was queued has been handed to the socket. find: the newest readout with
- * that due time.
+ * up, sent right before what is queued is handed to the socket. find: the newest readout with that
+ * due time.
  * overslept: how long after the readout's due time the sender still slept, by its own fault. It is
  * 0 unless the sleep had begun when the readout came due and nothing was owed: then only the
  * sender's own clock could wake it. What comes after the sleep (a slow send, a full socket or
@@ -27,7 +27,7 @@
 struct bs_departure {
 	int64_t due_ns;
 	int64_t slept_ns, woke_ns; /* the last sleep before the readout was taken up; 0: none */
-	int64_t sent_ns;           /* 0: not yet */
+	int64_t sent_ns;           /* it was about to be handed to the socket; 0: not yet */
 	bool owed;
 };
 

@@ -387,14 +387,13 @@ static int send_some(struct play *p, struct bs_fail *why)
 	if (rc != 0)
 		return rc;
 	for (int n = 0; n < MESSAGES_AHEAD && bs_sender_next(s, bs_now_ns(), &msg, &len); n++) {
+		bs_departures_sent(&p->r->departures, bs_now_ns());
 		rc = p->o->faults != NULL ? send_faulty(p, msg, len, why)
 					  : bs_endpoint_send(p->e, msg, len, NULL, 0, 0, why);
 		p->line_full = rc == BS_ENDPOINT_TIMEOUT;
 		if (rc != 0)
 			return rc < 0 ? rc : 0;
 		bs_sender_sent(s, bs_now_ns());
-		if (s->cursor == s->count)
-			bs_departures_sent(&p->r->departures, bs_now_ns());
 	}
 	return 0;
 }

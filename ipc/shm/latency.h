@@ -12,6 +12,7 @@
 
 /* What has a histogram of times, for each protocol. */
 enum bs_stage {
+	BS_STAGE_SEND,    /* the sender's stamp -> received, where its clock is this host's */
 	BS_STAGE_RECEIVE, /* received -> handed to recon: checks and the copy */
 	BS_STAGE_QUEUE,   /* handed -> taken up by recon */
 	BS_STAGE_ADD,     /* taken up -> accumulated (the engine's add) */
@@ -33,10 +34,11 @@ enum bs_stage {
 
 static inline const char *bs_stage_name(enum bs_stage s)
 {
-	static const char *const names[BS_STAGES] = { "receive", "queue",    "add",        "slot",
-						      "finish",  "pass",     "hand",       "image",
-						      "sinks",   "upload",   "accumulate", "solve",
-						      "combine", "download", "calibration" };
+	static const char *const names[BS_STAGES] = {
+		"send",  "receive", "queue",    "add",        "slot",   "finish",
+		"pass",  "hand",    "image",    "sinks",      "upload", "accumulate",
+		"solve", "combine", "download", "calibration"
+	};
 
 	return (unsigned)s < BS_STAGES ? names[s] : "?";
 }

@@ -133,10 +133,17 @@ struct bs_scan_end {
 	unsigned char outcome[BS_SCAN_END_BYTES];
 };
 
+/* The clock of this host that a sender stamps its messages with (board/ingest/clock.c). */
+enum bs_clock { BS_CLOCK_UNKNOWN, BS_CLOCK_MONOTONIC, BS_CLOCK_REALTIME, BS_CLOCK_OTHER };
+
 /* Who is connected at the k-space endpoint; ingest's. */
 struct bs_kspace_record {
 	_Atomic uint32_t peers, waiting; /* now; of these, with a header that waits */
 	_Atomic uint32_t here;           /* the sender of the scan, or of the last, is connected */
+	_Atomic uint32_t clock;          /* enum bs_clock, of that scan */
+	_Atomic int64_t since_ns;        /* it was opened */
+	_Atomic int64_t heard_ns;        /* its last message was taken */
+	_Atomic int64_t line_ns;         /* the first header that waits came; 0: none waits */
 	_Atomic uint64_t connected, let_go, nonsense; /* ipc/gate.h, of this ingest */
 	char sender[64];                              /* who the scan's is: bs_gate_name */
 };

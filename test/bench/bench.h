@@ -6,6 +6,8 @@
 #ifndef BS_TEST_BENCH_BENCH_H
 #define BS_TEST_BENCH_BENCH_H
 
+#include <stdbool.h>
+
 #include "test/bench/rows.h"
 
 int bs_bench_nufft(struct bs_bench *b);
@@ -16,6 +18,10 @@ int bs_bench_multi(struct bs_bench *b);
 int bs_bench_log(struct bs_bench *b);
 /* The service that BORESIDE names; without it the one that was built with this program. */
 int bs_bench_service(struct bs_bench *b);
+int bs_bench_durable(struct bs_bench *b);
+
+/* This program's path; and BORESIDE is set, to what was built beside it unless it was before. */
+bool bs_bench_find_service(char self[512]);
 
 /* The receiving end of the service group's reference, in a process of its own; does not return. */
 _Noreturn void bs_bench_bare_receiver(const char *url);

@@ -248,8 +248,7 @@ static void bench_latency(int frames)
 	print_stages();
 }
 
-/* This program, and the service that was built beside it unless BORESIDE names another. */
-static bool find_programs(char self[512])
+bool bs_bench_find_service(char self[512])
 {
 	char other[600];
 	ssize_t n = readlink("/proc/self/exe", self, 500);
@@ -268,7 +267,8 @@ int bs_bench_service(struct bs_bench *b)
 	char self[512];
 
 	bs_endpoint_tune_malloc(PAYLOAD);
-	if (!find_programs(self) || !service_start_with(&service, SERVICE_PATIENT, body, NULL) ||
+	if (!bs_bench_find_service(self) ||
+	    !service_start_with(&service, SERVICE_PATIENT, body, NULL) ||
 	    !peer_open(&p, &service)) {
 		service_print_log(&service);
 		return 1;

@@ -222,6 +222,42 @@ static void test_line(void)
 	peer_close(&q);
 }
 
+/* While recon solves a closed scan's last frame the next scanner waits; nobody's books say else. */
+static void test_solving(void)
+{
+	static struct peer q;
+	const pid_t recon = (pid_t)service_number(&service, "\"name\":\"recon\"", "pid");
+	char holder[64];
+	bool early = false;
+
+	CHECK(peer_open(&q, &service) && peer_begin(&p, "cart"), "a scan begins");
+	CHECK(recon > 0 && kill(recon, SIGSTOP) == 0, "its reconstruction takes its time");
+	readouts(&p, 0, 32);
+	CHECK(peer_close_scan(&p, p.seq++, 32) && service_until(&service, "\"state\":\"draining\""),
+	      "it is closed");
+	asks(&q);
+	CHECK(service_until(&service, "\"waiting\":1"), "the next one's header waits");
+	(void)snprintf(holder, sizeof(holder), "\"holder\":\"%016llx\"",
+		       (unsigned long long)p.session);
+	CHECK(service_until(&service, holder), "the status says which session holds the endpoint");
+	CHECK(service_reaches(&service, "\"kspace\"", "held_ms", 20) >= 20 &&
+		      service_reaches(&service, "\"kspace\"", "silent_ms", 20) >= 20 &&
+		      service_reaches(&service, "\"kspace\"", "waiting_ms", 20) >= 20,
+	      "since when, when its last message came, how long the first one waits");
+	for (int beats = 0; beats < 3 && !early; beats += q.w.kind == BS_WIRE_HEARTBEAT)
+		early = peer_hear(&q, AWAIT_MS) && q.w.kind == BS_WIRE_ACCEPT;
+	CHECK(!early, "it hears that the service lives, and is not accepted");
+	CHECK(kill(recon, SIGCONT) == 0 && ended(&p, 0, 32), "the first scan has its outcome");
+	CHECK(peer_await(&q, BS_WIRE_ACCEPT), "and the second one is accepted");
+	readouts(&q, 0, 32);
+	CHECK(peer_end(&q, 32) && q.outcome.code == 0, "and is good");
+	CHECK(service_until(&service, "\"holder\":\"\"") &&
+		      service_number(&service, "\"kspace\"", "waiting") == 0 &&
+		      service_number(&service, "\"kspace\"", "idle") >= 2,
+	      "nobody holds it then, and both are idle");
+	peer_close(&q);
+}
+
 /* A scan whose sender stops, or is gone, holds the next one up for a second at most. */
 static void test_gives_way(void)
 {
@@ -249,8 +285,8 @@ static void test_gives_way(void)
 
 static void run_on(const char *endpoint)
 {
-	void (*const tests[])(void) = { test_crowds, test_line, test_gives_way };
-	const size_t n = endpoint[0] != '\0' ? 2 : 3; /* giving way takes its time: once */
+	void (*const tests[])(void) = { test_crowds, test_line, test_solving, test_gives_way };
+	const size_t n = endpoint[0] != '\0' ? 3 : 4; /* giving way takes its time: once */
 	char body[4000];
 	long pid;
 

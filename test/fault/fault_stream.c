@@ -382,6 +382,41 @@ static void test_oversize(void)
 	good_after("a message of 14 MiB");
 }
 
+/* A readout whose stamp is its sender's own clock's. */
+static bool stamped(unsigned line, int64_t stamp_ns)
+{
+	_Alignas(8) unsigned char payload[4096];
+	unsigned char envelope[BS_WIRE_BYTES];
+	const size_t n = peer_readout(payload, "radial", line, 0);
+	struct bs_wire w = {
+		.kind = BS_WIRE_ACQ, .session = p.session, .seq = p.seq++, .time_ns = stamp_ns
+	};
+
+	bs_wire_encode(envelope, &w, payload, n);
+	return peer_send(&p, envelope, sizeof(envelope), payload, n);
+}
+
+/* How long readouts were on their way stands in the status, where their stamps can tell. */
+static void test_stamps(void)
+{
+	static const char *const where = "\"protocol\":\"radial\",\"stage\":\"send\"";
+
+	for (int other = 0; other < 2; other++) {
+		CHECK(peer_begin(&p, "radial"), "a scan begins");
+		for (unsigned i = 0; i < 32; i++)
+			(void)stamped(i, other ? (int64_t)i + 1 : bs_now_ns() - 10000000);
+		CHECK(service_until(&service,
+				    other ? "\"clock\":\"other\"" : "\"clock\":\"monotonic\""),
+		      "which clock it is");
+		CHECK(peer_end(&p, 32) && p.outcome.code == 0, "it is good");
+		CHECK(service_number(&service, where, "n") == 32 &&
+			      service_number(&service, where, "p50_us") >= 10000,
+		      "32 readouts stamped 10 ms before they were sent: at least that (%ld us), "
+		      "and none of a clock of its own",
+		      service_number(&service, where, "p50_us"));
+	}
+}
+
 int main(void)
 {
 	static void (*const tests[])(
@@ -389,7 +424,7 @@ int main(void)
 			  test_reorder,  test_too_late,       test_counts,     test_early_ack,
 			  test_two_gaps, test_beyond_close,   test_full_pool,  test_out_of_turn,
 			  test_again,    test_stops_half_way, test_heartbeats, test_vanishes,
-			  test_oversize };
+			  test_oversize, test_stamps };
 
 	return expect_run(tests, sizeof(tests) / sizeof(tests[0]));
 }

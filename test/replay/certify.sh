@@ -58,12 +58,14 @@ certify 0 ample --seconds 1.2 --speed 8 --load cpu,io
 says ample certificate.json '^{"kept":true,' '"verdict":"kept"' '"why":\[\]' \
 	'"config_sha256":"[0-9a-f]\{64\}"' '"cpu":"' '"kernel":"Linux' '"load":"cpu, io"' \
 	'"gridding/host"' '"estimate":{"image_ms":' '"due_ms":{"n":' '"p999":' '"jitter":' \
-	'"archive_ms":{"n":' '"sender_ms":{"n":' '"sender_overslept_ms":{"n":' '"misses":\[\]' \
-	'"stage":"receive"' '"stage":"image"' '"allocations":' '"minor_faults":' \
+	'"archive_ms":{"n":' '"stamp_to_received_ms":{"n":' '"sent_to_received_ms":{"n":' \
+	'"handed_to_archive_ms":{"n":' '"transport_ms":{"n":' '"sender_ms":{"n":' '"sender_overslept_ms":{"n":' '"misses":\[\]' \
+	'"stage":"send"' '"stage":"receive"' '"stage":"image"' '"allocations":' '"minor_faults":' \
 	'"cpu":0,"priority":' '"speed":8,'
 says ample certificate.md 'The contract was kept' '0 attributed to the service' \
 	'proves at most 3/N' 'p99.9/p50' '## At 8 times' 'minor faults' \
-	'wakes every millisecond' 'latency.png'
+	'wakes every millisecond' 'latency.png' '^| transport in: ' '^| transport out: ' \
+	'^| transport, in and out together | [1-9]' 'without transport'
 is "every image that the recording makes was made" "$(number ample made)" "$(number ample expected)"
 is "every readout was taken" "$(number ample readouts_taken)" "$(number ample readouts)"
 is "every image was taken" "$(number ample images)" "$(number ample made)"
@@ -89,6 +91,15 @@ is "late by the images' words and by the outcomes" \
 echo "# $(number even late_by_the_service) of $(number even images) late by a budget of" \
 	"$median ms, $(number even missed_raw) from due"
 
+# A site that logs its scans: beside its own logs, and nothing of that stays.
+cp "$dir/site.cfg" "$dir/none.cfg"
+mkdir "$dir/logs"
+: >"$dir/logs/a.bslog"
+echo 'log: { dir = "logs"; };' >>"$dir/site.cfg"
+certify 0 own --images 10 --alone
+says own certificate.md '^| lag | [1-9]' '^| log | '
+is "the site's own logs are as they were" "$(ls -A "$dir/logs")" a.bslog
+cp "$dir/none.cfg" "$dir/site.cfg"
 certify 0 slides --images 60 --alone
 is "a sliding window's images are all expected" "$(number slides made)" "$(number slides expected)"
 [ "$(number slides made)" -gt "$(number slides scans)" ] && echo "ok it slides" ||

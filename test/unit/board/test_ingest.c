@@ -2,10 +2,13 @@
  * test/unit/board/test_ingest.c - parts of the receiving process: what it looks at before it
  * sleeps, messages that it held and drops, an OPEN that is refused
  */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "board/ingest/ingest.h"
 
 #include <string.h>
+#include <time.h>
 
+#include "core/thread/clock.h"
 #include "test/support/check.h"
 
 static struct bs_worker_env env;
@@ -132,6 +135,63 @@ static void test_dropped(void)
 	CHECK(atomic_load(&in.scan->late) == 3, "and no second time");
 }
 
+/* How long readouts were on their way, by their stamps: n, and the longest. */
+static void sent(int64_t stamp_ns, int64_t received_ns)
+{
+	const struct bs_acq_meta m = { .sender_ns = stamp_ns, .received_ns = received_ns };
+
+	bs_ingest_note_sent(&in, &m);
+}
+
+static bool on_the_way(uint64_t n, int64_t most_ns)
+{
+	const struct bs_hist *h = bs_shm_hist(&env.shm, 0, BS_STAGE_SEND);
+
+	return atomic_load(&h->count) == n && atomic_load(&h->max_ns) == (uint64_t)most_ns;
+}
+
+static bool clock_is(enum bs_clock clock)
+{
+	return in.clock == clock && atomic_load(&env.shm.s->kspace.clock) == (uint32_t)clock;
+}
+
+static void test_clock(void)
+{
+	const int64_t ms = 1000000;
+	const int64_t now = bs_now_ns();
+	struct timespec utc;
+	int64_t real;
+
+	in.scan->protocol = 0;
+	in.clock = BS_CLOCK_UNKNOWN;
+	sent(now - 10 * ms, now);
+	CHECK(clock_is(BS_CLOCK_MONOTONIC) && on_the_way(1, 10 * ms),
+	      "stamped 10 ms in the past, by this host's clock");
+	sent(now + 100 * ms, now + 112 * ms);
+	CHECK(on_the_way(2, 12 * ms), "the next one 12");
+	sent(now + 200 * ms, now + 199 * ms);
+	sent(INT64_MAX, now + 199 * ms);
+	CHECK(on_the_way(2, 12 * ms), "received before it was sent, or absurd: not counted");
+	in.clock = BS_CLOCK_UNKNOWN;
+	(void)clock_gettime(CLOCK_REALTIME, &utc);
+	real = (int64_t)utc.tv_sec * 1000000000 + utc.tv_nsec;
+	sent(real - 500 * ms, bs_now_ns());
+	CHECK(clock_is(BS_CLOCK_REALTIME) &&
+		      atomic_load(&bs_shm_hist(&env.shm, 0, BS_STAGE_SEND)->max_ns) >=
+			      (uint64_t)(500 * ms),
+	      "stamped half a second ago, in the time of day");
+	for (int i = 0; i < 3; i++) {
+		const int64_t others[] = { now - 20000 * ms, now + 5000 * ms, INT64_MIN };
+
+		in.clock = BS_CLOCK_UNKNOWN;
+		sent(others[i], now);
+		sent(now - ms, now);
+		CHECK(clock_is(BS_CLOCK_OTHER) &&
+			      atomic_load(&bs_shm_hist(&env.shm, 0, BS_STAGE_SEND)->count) == 3,
+		      "another clock, %d: nothing is counted in this scan", i);
+	}
+}
+
 /* OPEN's name is read by the wire's one decoder: nothing but zeros may follow its end. */
 static void test_open(void)
 {
@@ -161,6 +221,7 @@ int main(void)
 	test_scanning();
 	test_others();
 	test_dropped();
+	test_clock();
 	test_open();
 	bs_shm_close(&env.shm);
 	return check_done();

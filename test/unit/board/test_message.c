@@ -13,8 +13,10 @@
 
 #include "board/certify/archive.h"
 #include "core/thread/clock.h"
+#include "ipc/endpoint.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
+#include "test/support/await.h"
 #include "test/support/check.h"
 
 #define US INT64_C(1000)
@@ -293,6 +295,62 @@ static void test_overslept(void)
 	      "and it is listed with its times");
 }
 
+/* Stamped 10 ms before it was received, given to the socket 2 before; handed on at 8, taken at 15.
+ */
+static void test_transport(void)
+{
+	struct bs_message msg;
+
+	again();
+	image();
+	m.sender_ns = zero_ns - 10 * MS;
+	bs_departures_queued(&left, m.sender_ns);
+	bs_departures_sent(&left, zero_ns - 2 * MS);
+	msg = make(5100, 8000, 0);
+	bs_archive_take(archive, msg.at, msg.len, zero_ns + 15 * MS);
+	counted();
+	CHECK(run.spread[BS_SPREAD_IN].max_ns == 10 * MS &&
+		      run.spread[BS_SPREAD_WIRE].max_ns == 2 * MS &&
+		      run.spread[BS_SPREAD_OUT].max_ns == 7 * MS &&
+		      run.spread[BS_SPREAD_TRANSPORT].max_ns == 9 * MS,
+	      "in from the stamp, in from the socket, out, both: %lld %lld %lld %lld us",
+	      (long long)(run.spread[BS_SPREAD_IN].max_ns / US),
+	      (long long)(run.spread[BS_SPREAD_WIRE].max_ns / US),
+	      (long long)(run.spread[BS_SPREAD_OUT].max_ns / US),
+	      (long long)(run.spread[BS_SPREAD_TRANSPORT].max_ns / US));
+	CHECK(run.spread[BS_SPREAD_RECEIVED].max_ns == 8 * MS && run.late == 0,
+	      "none of it is in what the service calls met or missed");
+	again();
+	m.sender_ns -= 1 * MS;
+	msg = make(5100, 8000, 0);
+	take(&msg);
+	counted();
+	CHECK(run.spread[BS_SPREAD_IN].n == 1 && run.spread[BS_SPREAD_WIRE].n == 0 &&
+		      run.spread[BS_SPREAD_TRANSPORT].n == 0,
+	      "a readout that the sender knows nothing of has no time on the way");
+}
+
+/* Handed on 8 ms after zero, sent 30 after it: the archive's own thread says when it came. */
+static void test_delayed(const char *url)
+{
+	struct bs_endpoint push;
+	struct bs_message msg;
+
+	again();
+	zero_ns = bs_now_ns();
+	image();
+	msg = make(5100, 8000, 0);
+	CHECK(bs_endpoint_bind(&push, BS_ENDPOINT_ARCHIVE_OUT, url, 64, NULL) == 0, "a service");
+	await_pause_ms(30);
+	CHECK(bs_endpoint_send(&push, msg.at, msg.len, NULL, 0, AWAIT_MS, NULL) == 0, "it sends");
+	AWAIT(bs_archive_count(archive) == 1);
+	counted();
+	CHECK(run.arrived == 1 && run.spread[BS_SPREAD_OUT].max_ns >= 22 * MS,
+	      "an image that was 22 ms late on its way: %lld us",
+	      (long long)(run.spread[BS_SPREAD_OUT].max_ns / US));
+	bs_endpoint_close(&push);
+}
+
 int main(void)
 {
 	char dir[] = "/tmp/boreside-message-XXXXXX";
@@ -312,7 +370,9 @@ int main(void)
 	test_contradiction();
 	test_ladder();
 	test_strangers();
+	test_transport();
 	test_overslept();
+	test_delayed(url);
 	free(run.latency);
 	bs_archive_close(archive);
 	(void)rmdir(dir);

@@ -93,6 +93,14 @@ static void fill(struct bs_shm *m)
 	atomic_store(&s->scan.id, UINT64_MAX);
 	atomic_store(&s->scan.state, 12345); /* a wild number */
 	atomic_store(&s->totals.bytes, UINT64_MAX);
+	atomic_store(&s->scan.open, 1);
+	atomic_store(&s->kspace.here, 1);
+	atomic_store(&s->kspace.clock, 99);
+	atomic_store(&s->kspace.since_ns, INT64_MAX);
+	atomic_store(&s->kspace.heard_ns, 1);
+	atomic_store(&s->kspace.line_ns, 1);
+	atomic_store(&s->kspace.waiting, UINT32_MAX);
+	memset(s->kspace.sender, 0xff, sizeof(s->kspace.sender));
 	for (int i = 0; i < BS_WORKERS; i++) {
 		atomic_store(&s->worker[i].epoch, 3);
 		atomic_store(&s->worker[i].phase, 77);

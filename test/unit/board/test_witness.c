@@ -22,7 +22,9 @@ static const char doc[] =
 	"\"minor_faults\":10,\"major_faults\":1,\"allocations\":7},"
 	"{\"thread\":\"gone\",\"tid\":2147483647,\"priority\":60}]},"
 	"\"latency\":[{\"protocol\":\"other\",\"stage\":\"add\",\"n\":5},"
-	"{\"protocol\":\"mine\",\"stage\":\"image\",\"n\":9,\"p50_us\":120.5,\"max_us\":300}]}";
+	"{\"protocol\":\"mine\",\"stage\":\"image\",\"n\":9,\"p50_us\":120.5,\"max_us\":300}],"
+	"\"log\":{\"mode\":\"durable\",\"commit\":{\"n\":4,\"p99_us\":1},"
+	"\"lag\":{\"n\":8,\"p50_us\":2200,\"p99_us\":4000}}}";
 
 static const char *filled(const char *unthrottled)
 {
@@ -46,8 +48,11 @@ static void test_protocol(void)
 	bs_witness_protocol(&c, filled("off"));
 	CHECK(!c.throttled, "nobody polls");
 	bs_witness_stages(&c, filled("on"));
-	CHECK(c.stages == 1 && c.stage[0].n == 9.0 && c.stage[0].us[0] == 120.5,
+	CHECK(c.stages == 2 && c.stage[0].n == 9.0 && c.stage[0].us[0] == 120.5,
 	      "the protocol's own stages");
+	CHECK(strcmp(c.stage[1].name, "lag") == 0 && c.stage[1].n == 8.0 &&
+		      c.stage[1].us[1] == 4000.0,
+	      "and the lag of the log");
 }
 
 static void test_processes(void)

@@ -1,0 +1,72 @@
+/* board/ingest/clock.c - what the sender's clock tells: see ingest.h */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#include <time.h>
+
+#include "board/ingest/ingest.h"
+#include "core/thread/clock.h"
+
+#define CLOCK_MOST (INT64_MAX / 4)      /* of a sender's clock that is believed */
+#define SAME_NS    INT64_C(10000000000) /* a clock that differs by more is another one */
+
+static bool is_sane(int64_t sent_ns)
+{
+	return sent_ns > -CLOCK_MOST && sent_ns < CLOCK_MOST;
+}
+
+int64_t bs_ingest_receipt(struct ingest *in, int64_t sent_ns, int64_t taken_ns)
+{
+	const bool sane = is_sane(sent_ns);
+	const int64_t apart = sane ? taken_ns - sent_ns : INT64_MAX;
+	int64_t came_ns;
+
+	in->apart_ns = apart < in->apart_ns ? apart : in->apart_ns;
+	if (!sane || taken_ns - in->empty_ns <= BS_AWAY_NS)
+		return taken_ns;
+	came_ns = sent_ns + in->apart_ns;
+	return came_ns > in->empty_ns ? came_ns : in->empty_ns;
+}
+
+int64_t bs_ingest_first_receipt(const struct ingest *in, int64_t sent_ns, int64_t now_ns)
+{
+	const bool known = in->apart_ns != INT64_MAX && is_sane(sent_ns);
+
+	return known && sent_ns + in->apart_ns < now_ns ? sent_ns + in->apart_ns : now_ns;
+}
+
+static bool just_before(int64_t sent_ns, int64_t received_ns)
+{
+	return sent_ns <= received_ns && received_ns - sent_ns < SAME_NS;
+}
+
+/* Which of this host's clocks the first readout's stamp was read from. */
+static void tell_clock(struct ingest *in, int64_t sent_ns, int64_t received_ns)
+{
+	struct bs_kspace_record *k = &in->env->shm.s->kspace;
+	struct timespec utc = { 0 };
+	int64_t ahead_ns;
+
+	(void)clock_gettime(CLOCK_REALTIME, &utc);
+	ahead_ns = (int64_t)utc.tv_sec * 1000000000 + utc.tv_nsec - bs_now_ns();
+	in->clock = BS_CLOCK_OTHER;
+	in->clock_ahead_ns = 0;
+	if (is_sane(sent_ns) && just_before(sent_ns, received_ns)) {
+		in->clock = BS_CLOCK_MONOTONIC;
+	} else if (is_sane(sent_ns) && just_before(sent_ns, received_ns + ahead_ns)) {
+		in->clock = BS_CLOCK_REALTIME;
+		in->clock_ahead_ns = ahead_ns;
+	}
+	atomic_store(&k->clock, (uint32_t)in->clock);
+}
+
+void bs_ingest_note_sent(struct ingest *in, const struct bs_acq_meta *m)
+{
+	int64_t ns;
+
+	if (in->clock == BS_CLOCK_UNKNOWN)
+		tell_clock(in, m->sender_ns, m->received_ns);
+	if (in->clock == BS_CLOCK_OTHER || !is_sane(m->sender_ns))
+		return;
+	ns = m->received_ns + in->clock_ahead_ns - m->sender_ns;
+	if (ns >= 0)
+		bs_hist_add(bs_shm_hist(&in->env->shm, in->scan->protocol, BS_STAGE_SEND), ns);
+}
