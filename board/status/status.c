@@ -449,7 +449,7 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 
 int bs_status_ready(char *out, size_t cap, const struct bs_shm *shm)
 {
-	bool ready = true;
+	bool ready = atomic_load(&shm->s->stop) == 0; /* else each scan is refused */
 
 	for (int i = 0; i < BS_WORKERS; i++)
 		ready &= atomic_load(&shm->s->worker[i].phase) == BS_PHASE_READY;

@@ -161,6 +161,13 @@ int main(void)
 		bad += bs_status_stalls(doc, cap, &m) != BS_ERR_NOMEM || doc[cap] != 'Z';
 	}
 	CHECK(bad == 0, "too little room is said and not overrun");
+	for (int i = 0; i < BS_WORKERS; i++)
+		atomic_store(&m.s->worker[i].phase, BS_PHASE_READY);
+	CHECK(bs_status_ready(doc, sizeof(doc), &m) > 0 && strcmp(doc, "yes\n") == 0,
+	      "ready when each worker is");
+	atomic_store(&m.s->stop, 1);
+	CHECK(bs_status_ready(doc, sizeof(doc), &m) > 0 && strcmp(doc, "no\n") == 0,
+	      "not while the service drains: it refuses each scan");
 	bs_shm_close(&m);
 	return check_done();
 }
