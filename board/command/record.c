@@ -32,7 +32,7 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 'o', "output", "DIR", AT(dir), .help = "the folder of the logs; is there",
 	  .required = true },
 	{ BS_OPTION_U32, 0, "message", "MIB", AT(message_mib), .help = "the largest message (16)",
-	  .min = 1, .max = 512 },
+	  .min = 1, .max = BS_GATE_LONGEST / MIB },
 	{ BS_OPTION_U32, 0, "segment", "MIB", AT(segment_mib),
 	  .help = "a log's files are of this size, filled beforehand (64)", .min = 2, .max = 4096 },
 	{ BS_OPTION_U64, 0, "keep", "MIB", AT(keep_mib),

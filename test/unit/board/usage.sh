@@ -159,7 +159,7 @@ numbers certify speed 0 1e5
 for name in noise resolution max-noise; do numbers tune $name 0 -1; done
 numbers tune steps 1 65
 numbers delays spokes 1 4097
-numbers record message 0 513
+numbers record message 0 65
 numbers receive message 0 2048
 numbers record segment 1 4097
 for c in record log; do numbers $c keep-hours 0 1e7; done
