@@ -87,9 +87,6 @@ static int grow(void **memory, size_t *room, size_t bytes, struct bs_fail *why)
 static int file_image(struct job *j, uint64_t number, const struct bs_mrd_image *head,
 		      struct bs_fail *why)
 {
-	const char *ext = j->sink == &bs_sink_mrd   ? ".h5"
-			  : j->sink == &bs_sink_cfl ? ".cfl"
-						    : ".png";
 	char path[BS_DRAFT_PATH + 128];
 	void *self;
 	int rc;
@@ -97,7 +94,7 @@ static int file_image(struct job *j, uint64_t number, const struct bs_mrd_image 
 
 	(void)snprintf(path, sizeof(path), "%s/scan%08x-s%05u-i%05u-n%016" PRIx64 "%s", j->q.dir,
 		       head->measurement_uid, head->image_series_index, head->image_index, number,
-		       ext);
+		       j->sink->ext);
 	rc = j->sink->open(&self, path, why);
 	if (rc != 0)
 		return rc;

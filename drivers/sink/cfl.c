@@ -65,4 +65,4 @@ static bool cfl_has(void *self, const struct bs_mrd_image *head, int64_t since_n
 	return bs_imagename_has(self, head, ".hdr", since_ns);
 }
 
-const struct bs_sink bs_sink_cfl = { "cfl", cfl_open, cfl_put, cfl_has, bs_imagename_free };
+const struct bs_sink bs_sink_cfl = { "cfl", ".cfl", cfl_open, cfl_put, cfl_has, bs_imagename_free };

@@ -7,16 +7,13 @@
 
 const struct bs_sink *bs_sink_find(const char *type_or_name)
 {
-	static const struct {
-		const char *ext;
-		const struct bs_sink *sink;
-	} known[] = { { ".png", &bs_sink_png }, { ".cfl", &bs_sink_cfl }, { ".h5", &bs_sink_mrd } };
+	static const struct bs_sink *const known[] = { &bs_sink_png, &bs_sink_cfl, &bs_sink_mrd };
 	const char *dot = strrchr(type_or_name, '.');
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(type_or_name, known[i].sink->type) == 0 ||
-		    (dot != NULL && strcmp(dot, known[i].ext) == 0))
-			return known[i].sink;
+		if (strcmp(type_or_name, known[i]->type) == 0 ||
+		    (dot != NULL && strcmp(dot, known[i]->ext) == 0))
+			return known[i];
 	return NULL;
 }
 

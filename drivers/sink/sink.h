@@ -25,6 +25,7 @@
 
 struct bs_sink {
 	const char *type; /* "png", "cfl", "mrd" */
+	const char *ext;  /* of its files: ".png", ".cfl", ".h5" */
 	/* target: a folder (the service; files are named after scan and image) or a file (recon) */
 	int (*open)(void **self, const char *target, struct bs_fail *why);
 	int (*put)(void *self, const struct bs_mrd_image *head, const char *attributes,
