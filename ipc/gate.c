@@ -78,7 +78,7 @@ static void let_go(struct bs_gate *g, struct bs_gate_peer *p)
 	g->vacant[g->vacancies++] = place;
 }
 
-/* It hung up, or cannot be written to. A message that was taken is the caller's until release. */
+/* It hung up, or cannot be written to. A message that was taken stays valid until release. */
 static void lose(struct bs_gate *g, struct bs_gate_peer *p)
 {
 	if (p->stage != BS_GATE_WHOLE) {
@@ -95,7 +95,7 @@ static void speaks_nonsense(struct bs_gate *g, struct bs_gate_peer *p)
 	let_go(g, p);
 }
 
-/* The lowest rank, and of it the one that did not move for the longest. False: all must stay. */
+/* Lets the idlest peer of the lowest rank go. False: all must stay. */
 static bool make_room(struct bs_gate *g)
 {
 	uint32_t place = g->places;
@@ -114,12 +114,12 @@ static bool make_room(struct bs_gate *g)
 	return true;
 }
 
-static void listen_again(struct bs_gate *g, bool yes)
+static void set_listening(struct bs_gate *g, bool yes)
 {
 	struct epoll_event e = { .events = EPOLLIN };
 
-	g->deaf = epoll_ctl(g->fd, yes ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, g->listen_fd, &e) != 0 ||
-		  !yes;
+	g->paused = epoll_ctl(g->fd, yes ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, g->listen_fd, &e) != 0 ||
+		    !yes;
 }
 
 static void admit(struct bs_gate *g, int fd)
@@ -148,8 +148,7 @@ static void admit(struct bs_gate *g, int fd)
 		let_go(g, p);
 }
 
-/* Who wants to connect. */
-static void hear(struct bs_gate *g)
+static void accept_peers(struct bs_gate *g)
 {
 	for (int i = 0; i < ACCEPTS; i++) {
 		int fd = accept4(g->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -157,10 +156,10 @@ static void hear(struct bs_gate *g)
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
 		if (fd < 0) {
-			/* no descriptor, or no memory: not asked again before the next turn */
+			/* no descriptor, or no memory: not tried again before the next take */
 			if (errno != EAGAIN) {
 				(void)make_room(g);
-				listen_again(g, false);
+				set_listening(g, false);
 			}
 			return;
 		}
@@ -223,7 +222,7 @@ static void begin(struct bs_gate *g, struct bs_gate_peer *p)
 	for (int i = 0; i < 8; i++)
 		p->len = p->len << 8 | n[i];
 	p->header_got = 0;
-	if (p->len > g->longest || (g->header == 9 && p->header[0] != IPC_MESSAGE)) {
+	if (p->len > BS_GATE_LONGEST || (g->header == 9 && p->header[0] != IPC_MESSAGE)) {
 		speaks_nonsense(g, p);
 		return;
 	}
@@ -413,8 +412,8 @@ bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 {
 	struct bs_gate_peer *p;
 
-	if (g->deaf)
-		listen_again(g, true);
+	if (g->paused)
+		set_listening(g, true);
 	for (;;) {
 		if (g->event_at == g->events) {
 			p = find(g, g->favored);
@@ -433,7 +432,7 @@ bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 
 		p = find(g, e.data.u64);
 		if (e.data.u64 == 0)
-			hear(g);
+			accept_peers(g);
 		else if (p != NULL && look_at(g, p, e.events))
 			return give(g, p, m);
 	}
@@ -550,7 +549,6 @@ int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct 
 		return bs_fail(why, BS_ERR_CONFIG, "%s: longest message of %zu bytes, %u to %llu",
 			       url, message_max, BS_GATE_HEAD, (unsigned long long)BS_GATE_LONGEST);
 	g->message_max = message_max;
-	g->longest = message_max > BS_GATE_LONGEST ? message_max : BS_GATE_LONGEST;
 	g->places = places_of();
 	g->header = bs_url_is_ipc(url) ? 9 : 8;
 	rc = bs_url_listen(url, &g->listen_fd, why);
@@ -564,7 +562,7 @@ int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct 
 			rc = bs_fail(why, BS_ERR_IO, "%s: epoll: %s", url, strerror(errno));
 	}
 	if (rc == 0)
-		listen_again(g, true);
+		set_listening(g, true);
 	else
 		bs_gate_close(g);
 	return rc;
@@ -575,7 +573,7 @@ void bs_gate_close(struct bs_gate *g)
 	for (uint32_t i = 0; g->peer != NULL && i < g->places; i++) {
 		if (g->peer[i].id == 0)
 			continue;
-		/* what is not read when it is closed would cost the peer what it was told last */
+		/* closing with unread bytes resets a connection: the peer would lose our answer */
 		(void)shutdown(g->peer[i].fd, SHUT_WR);
 		(void)recv(g->peer[i].fd, g->scratch, SCRATCH, 0);
 		(void)close(g->peer[i].fd);

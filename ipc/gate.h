@@ -8,17 +8,18 @@
  * raw REP any number without a bound; both end their process at one wrong byte on ipc
  * (ARCHITECTURE.md has the measurements).
  *
- * Who is let go when there is no place for a new one: the peer of the lowest rank that did not move
- * for the longest. Ranks: connected, shook hands, vouched for (bs_gate_vouch), favored. The favored
- * peer, whose scan is running, is read first, always has a buffer and is never let go. A message of
- * more than an envelope takes one of BS_GATE_BUFFERS buffers; where none is free, the peer whose
- * message came on for the longest time without a byte is let go. So a peer that stops anywhere
- * costs a place that the next one takes, and memory is what open allocated.
+ * When a peer connects and every place is taken, another one is let go (disconnected): the one of
+ * the lowest rank, and of these the one that has been idle for the longest time. Ranks, from the
+ * lowest: connected; handshake done; a scan was accepted (bs_gate_vouch); favored (bs_gate_favor):
+ * its scan is running. The favored peer is read first, always has a buffer and is never let go.
+ * A message longer than an envelope needs one of BS_GATE_BUFFERS buffers. When all are in use, the
+ * peer whose unfinished message has waited longest for its next byte is let go. So a peer that
+ * stops in the middle of something keeps nobody out, and no memory is needed beyond open's.
  *
- * A peer whose message was taken is not read again before that is released. Messages of a peer come
- * in order. What is longer than message_max is dropped as it comes and then told, its first
- * BS_GATE_HEAD bytes kept; what claims more than that and BS_GATE_LONGEST is no message: the peer
- * is let go.
+ * Messages of a peer come in order; after take the peer is not read again before release. A message
+ * longer than message_max is discarded as it comes; take then gives its length and its first
+ * BS_GATE_HEAD bytes. A peer that announces more than BS_GATE_LONGEST bytes does not speak the
+ * protocol and is let go.
  *
  * Nothing but open allocates; nothing blocks. One thread.
  * Source: the SP protocols' RFCs of nanomsg, sp-tcp-mapping-01 and sp-ipc-mapping-01.
@@ -52,7 +53,7 @@ struct bs_gate_peer {
 		BS_GATE_DROPPING, /* it is too long */
 		BS_GATE_WHOLE     /* it was taken and is not released */
 	} stage;
-	bool gone;       /* it hung up with a message taken; what it sent before is still read */
+	bool gone;       /* it hung up with a message taken; what else it sent is still read */
 	uint32_t events; /* that are waited for */
 	unsigned char header[9];
 	unsigned header_got;
@@ -65,26 +66,25 @@ struct bs_gate_peer {
 
 struct bs_gate {
 	int listen_fd, fd; /* fd: readable when take or send may do something */
-	bool deaf;         /* the system refused a connection: listens again at the next turn */
+	bool paused;       /* the system refused a connection: no more until the next take */
 	unsigned header;   /* bytes before a message: 8 over tcp, 9 over ipc */
 	size_t message_max;
-	uint64_t longest; /* what claims more is no message */
-	char path[108];   /* "": tcp */
+	char path[108]; /* "": tcp */
 	struct bs_gate_peer *peer;
-	uint64_t *key; /* [places] rank and age; the lowest goes. UINT64_MAX: the place is free */
+	uint64_t *key;    /* [places] rank, last activity; the lowest is let go. UINT64_MAX: free */
 	uint32_t *vacant; /* places that are free */
 	uint32_t places, vacancies;
 	unsigned char *buffer[BS_GATE_BUFFERS], *scratch;
 	uint64_t buffer_of[BS_GATE_BUFFERS]; /* a peer's id, or 0 */
 	uint64_t favored;                    /* a peer's id, or 0 */
 	unsigned streak;                     /* messages of it in a row */
-	uint64_t clock; /* counts what happens: the order of peers' last moves */
+	uint64_t clock; /* counts activity, so that keys tell who was idle longer */
 	struct epoll_event event[BS_GATE_EVENTS];
 	int events, event_at;
 	/* since open */
 	uint64_t connected; /* peers that connected; a part of their ids */
 	uint64_t let_go;    /* for want of a place or a buffer */
-	uint64_t nonsense;  /* let go because what they said is no message */
+	uint64_t nonsense;  /* let go because they did not speak the protocol */
 };
 
 struct bs_gate_message {
@@ -103,7 +103,7 @@ void bs_gate_close(struct bs_gate *g);
 
 /* The next message of any peer, without waiting; false: none is there. */
 bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m);
-/* The message of this peer is done with; it may be gone. */
+/* The message that take gave is no longer needed. The peer may be gone. */
 void bs_gate_release(struct bs_gate *g, uint64_t peer);
 
 /*
@@ -115,9 +115,9 @@ int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head
 
 /* Still connected, as far as is known. */
 bool bs_gate_here(const struct bs_gate *g, uint64_t peer);
-/* A scan of it was accepted. */
+/* A scan of this peer was accepted. */
 void bs_gate_vouch(struct bs_gate *g, uint64_t peer);
-/* Its scan runs; 0: nobody's does. The one before is vouched for. */
+/* This peer's scan is running; 0: no scan is. The one favored before keeps the rank below. */
 void bs_gate_favor(struct bs_gate *g, uint64_t peer);
 static inline uint32_t bs_gate_peers(const struct bs_gate *g)
 {

@@ -28,8 +28,8 @@ struct bs_address {
 int bs_url_parse(const char *url, struct bs_address *to, struct bs_fail *why);
 bool bs_url_is_ipc(const char *url);
 /*
- * What a bind would refuse of the URL and of the folder of its socket; that need not be there where
- * it is `made`, one that the caller makes before it binds. Opens nothing.
+ * Refuses what bind would refuse of the URL and of its socket's folder. The folder need not exist
+ * if it is `made`, which the caller creates before it binds. Opens nothing.
  */
 int bs_url_place(const char *url, const char *made, struct bs_fail *why);
 /*

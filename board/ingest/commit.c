@@ -1,4 +1,4 @@
-/* board/ingest/commit.c - what has been done of a scan, as one; see ingest.h */
+/* board/ingest/commit.c - what has been done of a scan, as one step; see ingest.h */
 #include "board/ingest/ingest.h"
 
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void publish(struct bs_scan_record *s, const struct bs_scan_step *t)
 				       t->state == BS_STATE_ABORTING);
 }
 
-/* A step that holds is shown and its entry is in the queue, once, however often this is done. */
+/* Publishes a valid step, and pushes its entry unless the queue has it. May be repeated. */
 static void finish(struct ingest *in, const struct bs_scan_step *t)
 {
 	struct bs_shm *shm = &in->env->shm;
@@ -72,7 +72,7 @@ void bs_ingest_commit(struct ingest *in, uint64_t entry)
 
 	gather(in, entry, t);
 	atomic_store(&in->scan->step_at, other);
-	atomic_signal_fence(memory_order_seq_cst); /* the other one is not touched before */
+	atomic_signal_fence(memory_order_seq_cst); /* nothing below may move above the store */
 	finish(in, t);
 }
 
@@ -117,7 +117,8 @@ static bool restore(struct ingest *in)
 	return true;
 }
 
-/* A message that ends the process that looks at it would do so for ever. */
+/* Counts deaths with a message in hand. One that ends each process that handles it would do so for
+ * ever: its scan is aborted. */
 static void suspect(struct ingest *in)
 {
 	struct bs_fail why;

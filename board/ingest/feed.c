@@ -1,4 +1,4 @@
-/* board/ingest/feed.c - a scan given to recon once more, from its log; see ingest.h */
+/* board/ingest/feed.c - gives a new recon the scan in flight again, from its log; see ingest.h */
 #include "board/ingest/ingest.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #define AT_ONCE 64u /* messages between two looks at the time and the sender */
 
-/* Numbers lie in the log as they came: out of order by less than what may be held. */
+/* Messages lie in the log as they came: out of order by fewer than BS_HELD_MAX numbers. */
 struct bs_feed {
 	struct bs_log_reader *log; /* NULL: not yet */
 	uint32_t epoch;            /* of the recon that is fed */
@@ -61,11 +61,11 @@ static void give_up(struct ingest *in, const char *reason)
 		      "the reconstruction process ended (%s) and was replaced; what it held of the "
 		      "scan is lost: %s",
 		      recon->last_end, reason);
-	in->fault = why; /* it is what ended the scan, whatever was before */
+	in->fault = why; /* the outcome tells this, not an earlier fault */
 	bs_ingest_end(in, BS_ON_LOST);
 }
 
-/* It ended with a readout in hand, and always with the same one: the scan's own doing. */
+/* Several recons in a row died at the same readout: another one would, too. */
 static bool hopeless(struct ingest *in)
 {
 	const uint64_t at = atomic_load(&in->scan->recon_at);
@@ -90,7 +90,7 @@ void bs_ingest_feed_begin(struct ingest *in)
 		return;
 	}
 	in->feed = &feed;
-	/* what its sender may send again while it hears no progress is no duplicate */
+	/* what its sender sends again while it hears no progress is not counted as duplicate */
 	in->resumed_at = in->order.next + in->order.window;
 	(void)snprintf(words, sizeof(words),
 		       "the reconstruction process ended (%s) and was replaced: it gets the scan's "
@@ -148,7 +148,7 @@ static int open_log(struct ingest *in, struct bs_fail *why)
 	return 0;
 }
 
-/* The message's number, if recon had it. */
+/* True: the message is a readout that the recon before had; *seq is its number. */
 static bool was_handed(const struct ingest *in, const struct bs_log_message *m, uint64_t *seq)
 {
 	const unsigned char *payload;

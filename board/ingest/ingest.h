@@ -2,16 +2,16 @@
  * board/ingest/ingest.h - the parts of the receiving process, which share one struct
  *
  * ingest.c   the loop: time, the other workers' news
- * reload.c   a changed site comes between two scans
+ * reload.c   takes up a changed site, between two scans
  * receive.c  a message from its peer to its place; a readout to its slot and on to recon
  * line.c     headers that wait until a scan can begin
  * scan.c     a scan from its header to its outcome
- * feed.c     the scan once more from its log, for a recon that replaces another
- * commit.c   what has been done of the scan, as one step in shared memory, for a successor
+ * feed.c     gives a recon that replaces another the scan from its beginning, out of the log
+ * commit.c   writes what has been done of the scan as one step to shared memory, for a successor
  * order.c    which message is next, which is a duplicate, what is missing; see order.h
  * clock.c    the sender's clock: when what could not be taken at once had come, how long a readout
  *            was on its way
- * log.c      the scan's log: every message that is taken goes there, too
+ * log.c      the scan's log: gets every message that is taken
  * reply.c    what the service says to the sender
  * Each calls only those below it. The conversation is that of ipc/WIRE.md. One thread. Allocates
  * nothing once its socket is open, but for expat while a header is read (no scan is running then).
@@ -29,8 +29,8 @@
 #define BS_REFUSES_MAX 16u                  /* refusals that wait for the scan's sender to read */
 #define BS_LINE_MAX    (BS_GATE_KEEP - 1)   /* headers of scans to come that wait */
 #define BS_OUTCOME_NS  INT64_C(200000000)   /* an outcome is said again at most so often */
-#define BS_LOOK_NS     INT64_C(4000000)     /* a scan's socket is looked at so often */
-#define BS_AWAY_NS     INT64_C(5000000)     /* and what was not for longer may hold messages */
+#define BS_LOOK_NS     INT64_C(4000000)     /* a scan's socket is read at least so often */
+#define BS_AWAY_NS     INT64_C(5000000)     /* not read for longer: messages may have waited */
 #define BS_OPEN_NS     INT64_C(60000000000) /* a header waits at most this long */
 /* A scan gives way to the next one's header when its sender is not heard for so long */
 #define BS_SILENT_NS  INT64_C(1000000000)
@@ -73,21 +73,21 @@ struct ingest {
 	uint64_t acqs;        /* ACQ messages that came, used or not */
 	struct bs_fail fault; /* the first; code 0: none */
 	struct bs_scan_counts count;
-	uint64_t resumed_at; /* what comes again below this was asked for: no duplicate */
+	uint64_t resumed_at; /* numbers below this are resent after a restart: no duplicates */
 	uint32_t deaths;     /* as struct bs_scan_step has it */
 	uint64_t died_at;
 	uint32_t recon_deaths;
 	uint64_t recon_died_at;
 	struct bs_feed *feed; /* recon is given the scan again; NULL: it is not */
 	int64_t heard_ns;
-	int64_t empty_ns;       /* no message lay in the socket then */
-	int64_t apart_ns;       /* from a message's own time to when it was taken, at least */
-	enum bs_clock clock;    /* the one that the sender stamps its messages with, */
-	int64_t clock_ahead_ns; /* and so far ahead of this process's */
+	int64_t empty_ns;       /* when the socket was last seen empty */
+	int64_t apart_ns;       /* least time from a message's time_ns to its receipt */
+	enum bs_clock clock;    /* the clock that the sender stamps its messages with */
+	int64_t clock_ahead_ns; /* how far that is ahead of this process's */
 
 	/* the scan's log */
 	struct bs_keeper *log; /* NULL: none is kept */
-	bool unprotected;      /* that was said */
+	bool unprotected;      /* as last reported */
 	uint64_t durable_said; /* by the last ACK */
 
 	/* what is to be said */
@@ -102,7 +102,7 @@ struct ingest {
 		char text[sizeof(((struct bs_fail *)0)->text)];
 	} refuse[BS_REFUSES_MAX];
 	uint32_t refuse_first, refuses;
-	uint64_t refusals;         /* of recon's, so many were taken up */
+	uint64_t refusals;         /* of recon's refusals, those already answered */
 	struct bs_scan_end *ended; /* the last scan's outcome, in shared memory */
 	uint64_t ended_peer;       /* who is told it */
 	bool outcome_due;
@@ -126,53 +126,54 @@ static inline bool bs_ingest_in_scan(const struct ingest *in)
 }
 
 /* ingest.c */
-/* Looked at between the bell's announcement and sleep: all that others ring the bell for. */
+/* Is there work that another process rings the bell for? Checked between announce and sleep. */
 bool bs_ingest_has_work(const struct ingest *in);
 
 /* reload.c */
 /* A changed site is being armed: headers wait. */
 bool bs_ingest_held(const struct ingest *in);
-/* One waits for the scan in flight to end, and it has; or the site has changed. */
+/* A reload has waited for the scan in flight, which has ended; or the site has changed. */
 bool bs_ingest_reloads(const struct ingest *in);
-/* Takes part in it. False: the tables cannot be mapped; only a new process helps. */
+/* Does ingest's part of it. False: the tables cannot be mapped; only a new process helps. */
 bool bs_ingest_reload(struct ingest *in, struct bs_fail *why);
 
 /* feed.c */
 /*
- * Recon was replaced in a scan: its successor gets all that was handed on once more, from the log,
- * before any other of its messages is taken. Without a log that is whole the scan ends.
- * Reading the log allocates, and nothing else does.
+ * Recon was replaced during a scan: all readouts that its predecessor was given are read from the
+ * log and given to it, before any further message of the scan is taken. Without a complete log the
+ * scan ends. Allocates (the log's reader).
  */
 void bs_ingest_feed_begin(struct ingest *in);
-/* The next part of it. False: it waits: for recon, a slot or the disk. */
+/* The next part of it. False: it waits for recon, a slot or the disk. */
 bool bs_ingest_feed(struct ingest *in);
 bool bs_ingest_feed_has_work(const struct ingest *in);
-/* The scan is over: what recon still has of it means nothing. */
+/* The scan is over: stops feeding it to recon. */
 void bs_ingest_feed_end(struct ingest *in);
 
 /* receive.c */
-/* A readout that was handed on, from the log. False: no slot is free. */
+/* Gives recon a readout again, as the log has it. False: no slot is free. */
 bool bs_ingest_again(struct ingest *in, const unsigned char *msg, size_t len);
 /* Takes what is there, a bounded number so that time and replies get their turn. True: some. */
 bool bs_ingest_receive(struct ingest *in);
 /* The headers that wait; the first may end the scan. */
 void bs_ingest_serve_line(struct ingest *in);
-/* What is missing before the messages that are held will not come: the scan goes on without. */
+/* Gives up the messages missing before those that are held: the scan goes on without them. */
 void bs_ingest_give_up_gap(struct ingest *in);
 /* The scan ends now, for this reason; what is held beyond gaps is used first. */
 void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happening on);
 
 /* line.c */
-/* The scan's sender does not hold the place any more, or opens the next scan itself. */
+/* May the scan in flight be ended for a header of peer `to`? It is the same sender's, or the
+ * scan's sender has been silent for too long. */
 bool bs_ingest_gives_way(const struct ingest *in, uint64_t to);
 /* A header that must wait: false: it is refused instead. Its message stays unreleased. */
 bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigned char *payload);
 void bs_ingest_refuse_draining(struct ingest *in, uint64_t session);
-/* Those whose peer has left, or that waited for too long, go; the first opens when it can. */
+/* Drops headers whose peer has left or that waited too long; opens the first if it can. */
 void bs_ingest_tend_line(struct ingest *in);
 
 /* scan.c */
-/* The state that follows; commits, with this entry for recon or 0. */
+/* Goes to the next state and commits, with this entry for recon (0: none). */
 void bs_ingest_step(struct ingest *in, enum bs_happening on, uint64_t entry);
 /* The payload lies in the gate's buffer; nothing of it is kept. */
 int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned char *payload);
@@ -186,43 +187,45 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on);
 
 /* commit.c */
 /*
- * What stands in *in is done, and the entry is pushed with it (0: none): a process that dies before
- * this has done nothing of it, one that dies within it all. An ACQ entry's slot is ingest's.
+ * Makes what stands in *in the next step in shared memory and pushes the entry (0: none). If the
+ * process dies before this, nothing of the step was done; if it dies within, a successor completes
+ * all of it. The slot of an ACQ entry must be ingest's.
  */
 void bs_ingest_commit(struct ingest *in, uint64_t entry);
-/* The readout of noise that is handed on next; nothing of it stays without its commit. */
+/* Sums the noise readout that is handed on next; a successor undoes it if no commit follows. */
 void bs_ingest_add_noise(struct ingest *in, const struct bs_item *item);
 /* At start: goes on with what a predecessor left. */
 void bs_ingest_resume(struct ingest *in);
 
 /* clock.c */
 /*
- * When a message was here: now, where the socket was seen empty a moment ago. Else it may have lain
- * there, because no slot was free or this process did not run: it came when its sender's clock
- * says, compared with the message that was taken soonest, but not before the socket was empty.
+ * When a message was received: now, if the socket was seen empty a moment ago. Else it may have
+ * waited there, because no slot was free or this process did not run. Then its receipt follows from
+ * its sender's clock, whose offset is that of the message that was taken soonest after its time_ns;
+ * it is not before the socket was last seen empty.
  */
 int64_t bs_ingest_receipt(struct ingest *in, int64_t sent_ns, int64_t taken_ns);
-/* Of a message that comes once more from the log: when it came first. */
+/* Of a message that is read again from the log: when it was first received. */
 int64_t bs_ingest_first_receipt(const struct ingest *in, int64_t sent_ns, int64_t now_ns);
 /*
- * Counts how long a readout was on its way, from its sender's stamp. Only where the stamps are
- * those of a clock of this host: the scan's first readout was stamped less than 10 s before it
- * came. What seems to have come before it was sent is not counted.
+ * Counts how long a readout was on its way, from its sender's stamp. Only if the stamps are of a
+ * clock of this host: the scan's first readout was stamped less than 10 s before it came. A readout
+ * that seems to have come before it was sent is not counted.
  */
 void bs_ingest_note_sent(struct ingest *in, const struct bs_acq_meta *m);
 
-/* log.c; without a log nothing is done, and all that is held may be said to be durable. */
+/* log.c; without a log these do nothing, and durable equals held. */
 int bs_ingest_log_start(struct ingest *in, struct bs_fail *why);
-/* A message that is taken; put: before it is handed on or held. */
+/* Give a message to the log. put: before it is handed on or held. */
 void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len);
 void bs_ingest_log_put(struct ingest *in, uint64_t seq, const unsigned char *msg, size_t len);
 /* False: the OPEN is on its way to the disk. */
 bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack);
 /* The scan is over; its log is to be sealed. */
 void bs_ingest_log_end(struct ingest *in);
-/* It is, or is given up. */
+/* The log is sealed, or given up. */
 bool bs_ingest_log_ended(const struct ingest *in);
-/* Behind the outcome's text: the log's name and what it lacks. Ends the log. */
+/* Appends the log's name and what it lacks to the outcome's text. Ends the log. */
 void bs_ingest_log_words(struct ingest *in, char *text, size_t cap);
 bool bs_ingest_log_has_work(const struct ingest *in);
 void bs_ingest_log_watch(struct ingest *in, int64_t now);
@@ -231,9 +234,9 @@ int64_t bs_ingest_log_due(const struct ingest *in);
 /* reply.c */
 /* The scan's sender is this peer now. */
 void bs_ingest_follow(struct ingest *in, uint64_t peer);
-/* A message that is not used: logged, answered, counted but for the scan's own count. */
+/* A message that is not used: reports and answers it, counts it in the totals (not the scan's). */
 void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why);
-/* What recon could not use of the scan, and has counted and logged: answered. */
+/* Answers readouts that recon could not use (recon has counted and reported them). */
 void bs_ingest_refusals(struct ingest *in);
 /* As reject, for a header. */
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why);

@@ -44,7 +44,7 @@ void bs_ingest_refuse_draining(struct ingest *in, uint64_t session)
 	bs_ingest_refuse_open(in, session, &why);
 }
 
-static void leave(struct ingest *in, uint32_t at)
+static void drop(struct ingest *in, uint32_t at)
 {
 	bs_gate_release(&in->gate, in->line[at].peer);
 	in->lined--;
@@ -60,7 +60,7 @@ static void open_first(struct ingest *in)
 	in->from = l.peer;
 	if (bs_wire_decode(&w, l.msg, l.len, &payload, NULL) == 0)
 		(void)bs_ingest_open(in, &w, payload);
-	leave(in, 0);
+	drop(in, 0);
 }
 
 void bs_ingest_tend_line(struct ingest *in)
@@ -83,7 +83,7 @@ void bs_ingest_tend_line(struct ingest *in)
 			bs_ingest_refuse_open(in, l.session, &why);
 		}
 		if (draining || late || !bs_gate_here(&in->gate, l.peer))
-			leave(in, i);
+			drop(in, i);
 		else
 			i++;
 	}

@@ -1,4 +1,4 @@
-/* board/ingest/log.c - what ingest has to do with the scan's log; see ingest.h */
+/* board/ingest/log.c - ingest's side of the scan's log; see ingest.h and board/log/keeper.h */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include <stdio.h>
 #include <string.h>
@@ -94,7 +94,7 @@ void bs_ingest_log_words(struct ingest *in, char *text, size_t cap)
 	if (in->log == NULL)
 		return;
 	bs_ingest_log_end(in);
-	while (!bs_ingest_log_ended(in)) { /* where the scan does not end as scans do */
+	while (!bs_ingest_log_ended(in)) { /* a scan that was cut short has not waited for it */
 		(void)nanosleep(&moment, NULL);
 		bs_worker_beat(in->env);
 	}
@@ -103,7 +103,7 @@ void bs_ingest_log_words(struct ingest *in, char *text, size_t cap)
 		(void)snprintf(text + len, cap - len, "%s%s", len > 0 ? "; " : "", words);
 }
 
-/* Said when it begins and when it is over, once each. */
+/* Reports once when the scan becomes unprotected, and once when it is protected again. */
 static void say_protection(struct ingest *in, const struct bs_wire_ack *ack)
 {
 	const struct bs_log_record *r = &in->env->shm.s->log;

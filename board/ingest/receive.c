@@ -13,7 +13,7 @@ struct message {
 	int64_t received_ns;
 };
 
-/* What became of a message. */
+/* What has happened to a message. */
 enum fate { DONE, LATER /* it waits for a slot, or for recon */, LINED /* it waits in in->line */ };
 
 /* ---- messages that are in order ---- */
@@ -27,7 +27,7 @@ static bool holds_noise(const struct ingest *in, const struct bs_mrd_acq *head)
 		       in->env->shm.s->pools.acq_bytes;
 }
 
-/* A readout that is used and no noise, against what the scan takes from elsewhere. */
+/* Checks a readout that is used (and no noise) against what the scan takes from earlier scans. */
 static int fits(struct ingest *in, const struct bs_mrd_acq *head, struct bs_fail *why)
 {
 	struct bs_scan_record *s = in->scan;
@@ -41,8 +41,8 @@ static int fits(struct ingest *in, const struct bs_mrd_acq *head, struct bs_fail
 }
 
 /*
- * Noise is summed; with the first of what else is used it must be known. False: the readout shows
- * that the scan is not what its protocol needs, and the scan ends.
+ * Sums noise. Before the first other readout that is used, the noise must be complete. False: the
+ * readout shows that the scan lacks what its protocol needs, and the scan ends.
  */
 static bool goes_on(struct ingest *in, const struct bs_item *item)
 {
@@ -134,7 +134,7 @@ void bs_ingest_give_up_gap(struct ingest *in)
 
 void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happening on)
 {
-	in->fault = *why; /* what ends the scan is what its sender is told */
+	in->fault = *why; /* the outcome tells why the scan ended, not an earlier fault */
 	while (in->state == BS_STATE_SCANNING && in->order.held_count > 0)
 		give_up_gap(in, BS_NUMBER_NONE); /* what came is good, and may hold the close */
 	if (in->state == BS_STATE_SCANNING)
@@ -143,7 +143,7 @@ void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happe
 
 /* ---- a readout ---- */
 
-/* Else it is only counted, and its slot holds no samples. */
+/* False: the readout is only counted, and its slot holds no samples. */
 static bool used(const struct ingest *in, const struct bs_mrd_acq *head)
 {
 	return bs_protocol_uses(in->p, bs_mrd_kind(head->flags));
@@ -194,7 +194,7 @@ static int check_acq(struct ingest *in, const struct message *m, struct bs_mrd_a
 	return rc;
 }
 
-/* A message that is refused uses up its number: it would not be better if it came again. */
+/* A message that is refused uses up its number: sent again, it would be refused again. */
 static void refuse(struct ingest *in, struct bs_item *item, const struct bs_fail *why)
 {
 	const struct bs_wire w = { .session = in->session, .seq = item->seq };
@@ -249,7 +249,7 @@ bool bs_ingest_again(struct ingest *in, const unsigned char *msg, size_t len)
 
 /* ---- numbered messages of the scan in flight ---- */
 
-/* What a process held that was replaced comes again because its sender was not told. */
+/* Not below resumed_at: those are sent again because the replaced process did not acknowledge. */
 static void count_duplicate(struct ingest *in, uint64_t seq)
 {
 	if (seq < in->resumed_at)
@@ -422,7 +422,7 @@ static void out_of_turn(struct ingest *in, const struct bs_wire *w)
 	reject(in, w, &why);
 }
 
-/* While the last images are made: sent again, or the scan was ended before its sender closed it. */
+/* A message of the scan while its last images are made: a duplicate, or too late. */
 static void come_late(struct ingest *in, const struct bs_wire *w)
 {
 	if (w->seq < in->order.next)
@@ -452,7 +452,7 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 	bool ours;
 
 	if (bs_wire_decode(&m.w, msg, len, &m.payload, &why) != 0) {
-		if (why.code != BS_ERR_VERSION || !bs_wire_is_elder(&m.w, msg, len))
+		if (why.code != BS_ERR_VERSION || !bs_wire_is_previous(&m.w, msg, len))
 			m.w = (struct bs_wire){ .session = in->state == BS_STATE_SCANNING &&
 									   in->from == in->peer
 								   ? in->session

@@ -1,4 +1,4 @@
-/* board/ingest/reload.c - a changed site comes between two scans; see ingest.h */
+/* board/ingest/reload.c - takes up a changed site between two scans; see ingest.h */
 #include "board/ingest/ingest.h"
 #include "core/thread/clock.h"
 

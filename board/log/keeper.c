@@ -1,4 +1,4 @@
-/* board/log/keeper.c - the caller's side; see keeper.h */
+/* board/log/keeper.c - the keeper's caller's side: messages into the ring; see keeper.h */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include "board/log/keeper.h"
 
@@ -82,7 +82,7 @@ void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const un
 	uint64_t *seen = &r->seen[number % BS_LOG_SEEN];
 
 	if (*seen == number + 1)
-		return; /* a process before this one did */
+		return; /* a process before this one has put it */
 	r->seen_number = number;
 	r->seen_at = atomic_load(&r->head);
 	*seen = number + 1;
@@ -103,10 +103,10 @@ void bs_keeper_end(struct bs_keeper *k, int64_t now_ns)
 	if (r->skips || !put(k, BS_SPOOL_END, 0, NULL, 0, 0, now_ns))
 		atomic_store(&r->abandon, --end);
 	atomic_store(&r->end, end);
-	(void)!write(k->bell_fd, &one, sizeof(one)); /* also where it waits to try again */
+	(void)!write(k->bell_fd, &one, sizeof(one)); /* wakes it also while it waits to try again */
 }
 
-/* What of the scan no log has, or has not yet. */
+/* Messages of the scan that no log has; pending: and those that are not durable yet. */
 static uint64_t lacking(const struct bs_keeper *k, bool pending)
 {
 	const struct bs_log_record *r = k->r;
@@ -124,7 +124,7 @@ bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns)
 	const uint64_t end = atomic_load(&k->r->end);
 
 	return end != 0 && (atomic_load(&k->r->done) >= end ||
-			    now_ns - k->ended_ns >= BS_KEEPER_SLOW_NS); /* it hangs in a call */
+			    now_ns - k->ended_ns >= BS_KEEPER_SLOW_NS); /* the thread hangs */
 }
 
 bool bs_keeper_news(const struct bs_keeper *k)
@@ -155,7 +155,7 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 				     .log = k->o.spec->mode == BS_LOG_MODE_DURABLE
 						    ? BS_WIRE_LOG_DURABLE
 						    : BS_WIRE_LOG_RELAXED };
-	if (ack->unprotected > held + 1) /* what came beyond a gap is not held */
+	if (ack->unprotected > held + 1) /* messages beyond a gap are put, but not held */
 		ack->unprotected = held + 1;
 	if (open || done >= all)
 		return true;
@@ -195,7 +195,7 @@ void bs_keeper_words(struct bs_keeper *k, char *out, size_t cap)
 
 /* ---- start and stop ---- */
 
-/* What a process before this one had put and the log has not. */
+/* Takes over what a process before this one had put and had not made durable. */
 static void take_over(struct bs_keeper *k)
 {
 	struct bs_log_record *r = k->r;
@@ -263,7 +263,7 @@ void bs_keeper_stop(struct bs_keeper *k)
 		atomic_store(&k->stop, true);
 		(void)!write(k->bell_fd, &one, sizeof(one));
 		if (atomic_load(&k->r->done) < atomic_load(&k->r->put))
-			return; /* it hangs in a call: it ends with the process */
+			return; /* the thread hangs in a call: it ends with the process */
 		(void)pthread_join(k->thread, NULL);
 	}
 	bs_stock_stop(&k->stock); /* it runs also where there was no thread for the log */

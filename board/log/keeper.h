@@ -1,20 +1,23 @@
 /*
- * board/log/keeper.h - the messages of scans to their logs, without anybody waiting for the disk
+ * board/log/keeper.h - the keeper writes the messages of scans to their logs, so that ingest never
+ * waits for the disk
+ *
+ * keeper.c is its caller's side, spool.h the ring between the two, scribe.c the thread that writes.
  *
  * start -> { open -> put* -> end -> until ended }* -> stop. open, put and end copy what they are
- * given into a ring and return; a thread of the keeper's writes it to the scan's log (drivers/log)
- * and commits at most 2 ms after the oldest message that waits, or once 256 KiB do. look says what
- * an ACK may say.
+ * given into the ring and return. The thread writes it to the scan's log (drivers/log) and commits
+ * at most 2 ms after the oldest message that waits, or once 256 KiB do. look tells what an ACK may
+ * say.
  *
- * A log that fails (its disk is full, or says that it cannot write) or that lags by
- * BS_KEEPER_SLOW_NS or by the whole ring holds nobody up: the scan is unprotected, what there is no
- * room for is dropped and counted, and the log goes on when the disk does; protected it is again
- * once all that waits is durable. The first failure costs another segment alone.
+ * If the log fails (its disk is full, or says that it cannot write), or lags by BS_KEEPER_SLOW_NS
+ * or by the whole ring, nobody waits for it: the scan is "unprotected". Messages for which the ring
+ * has no room are dropped and counted; the log goes on when the disk does, and the scan is
+ * protected again once all that waits is durable. A first failure costs another segment only.
  *
- * Ring and record lie in shared memory (ipc/shm/log.h): after the process was killed, start goes on
- * with what had not been written, in another segment of the same log, and put passes over what was
- * put already. The thread allocates nothing but where a seal fails. One thread calls; wake and
- * enter are called by the keeper's.
+ * Ring and record lie in shared memory (ipc/shm/log.h). After a kill of the process start goes on
+ * with what had not been written, in another segment of the same log, and put skips messages that
+ * were put before. The thread allocates nothing, unless a seal fails. One thread calls; wake and
+ * enter are called by the keeper's thread.
  * Tests: test/unit/board/log/test_keeper.c, test/fault/fault_log.c
  */
 #ifndef BS_BOARD_LOG_KEEPER_H
@@ -57,13 +60,13 @@ struct bs_keeper {
 	uint64_t seen_done; /* as the last look saw it */
 	int64_t progress_ns;
 	int64_t ended_ns;
-	/* the thread's */
+	/* the keeper's thread's */
 	struct bs_log_writer *writer; /* in the record */
 	unsigned char *buffer;
 	size_t buffer_bytes;
 	uint64_t segment_bytes;
-	uint64_t read, read_entries, read_mark; /* in the writer's hands up to here */
-	uint32_t taken;                         /* segments, as the stock knows */
+	uint64_t read, read_entries, read_mark; /* given to the writer up to here */
+	uint32_t taken;                         /* segments, as the stock was told */
 	int64_t retry_ns;
 };
 
@@ -75,7 +78,7 @@ void bs_keeper_stop(struct bs_keeper *k);
 /* A scan begins: its OPEN, whole. utc_ns: since 1970. */
 void bs_keeper_open(struct bs_keeper *k, const unsigned char *msg, size_t len, int64_t utc_ns,
 		    int64_t now_ns);
-/* Message number of the scan; all up to held are held once it is. */
+/* Message `number` of the scan; once it is held, all up to `held` are. */
 void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const unsigned char *msg,
 		   size_t len, int64_t now_ns);
 /* The scan is over: its log is to be sealed. May be called again. */
@@ -83,11 +86,11 @@ void bs_keeper_end(struct bs_keeper *k, int64_t now_ns);
 /* The log is sealed, or given up. */
 bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns);
 
-/* What there is to say. held: as ACK has it. False: OPEN is not durable yet, and no ACK can be. */
+/* Fills in what ACK says. held: its number. False: OPEN is not durable yet: no ACK may be sent. */
 bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct bs_wire_ack *ack);
-/* look has something new to say. */
+/* Has look something new? */
 bool bs_keeper_news(const struct bs_keeper *k);
-/* When look or ended have something to do although nothing wakes. */
+/* When look or ended must be called again although wake is not called. */
 int64_t bs_keeper_due(const struct bs_keeper *k);
 /* Of a scan that has ended: "log NAME", and what it lacks. What still waits is given up. */
 void bs_keeper_words(struct bs_keeper *k, char *out, size_t cap);

@@ -338,7 +338,7 @@ void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char 
 		const bool sender = r->scanning && peer == r->peer;
 
 		r->count.rejected += sender;
-		if (why.code != BS_ERR_VERSION || !bs_wire_is_elder(&w, msg, len))
+		if (why.code != BS_ERR_VERSION || !bs_wire_is_previous(&w, msg, len))
 			w = (struct bs_wire){ .session = sender ? r->session : 0 };
 		refuse(r, &w, &why);
 		return;

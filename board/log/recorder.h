@@ -1,14 +1,14 @@
 /*
- * board/log/recorder.h - a scan from the wire to its log, without a reconstruction: the service's
- * side of ipc/WIRE.md
+ * board/log/recorder.h - the service's side of ipc/WIRE.md for `boreside record`: scans go to their
+ * logs, without a reconstruction
  *
- * open -> { take | tick }* -> close. take is given a message, tick is called after a turn of
- * messages and at the latest when due says; say, the caller's, carries what the service answers.
- * Every message of a scan goes to the log once, as it came; ACCEPT and ACK name only what is on the
- * disk. A disk that fails once costs another segment; one that goes on failing ends the scan, and
- * nothing was acknowledged that is not in the log. It shares with the service the order of numbers
- * (board/ingest/order.h), every decoder and the log; the service's own receiving
- * (board/ingest/receive.c, scan.c) is about slots of the pool and the reconstruction behind them.
+ * open -> { take | tick }* -> close. take is given each message; tick is called after a batch of
+ * messages, and at the latest when due says; say, the caller's function, sends the answers. Every
+ * message of a scan goes to the log once, as it came; ACCEPT and ACK cover only what is on the
+ * disk. A disk that fails once costs another segment; if it fails again the scan is ended, and
+ * whatever was acknowledged is in the log. The order of numbers (board/ingest/order.h), the
+ * decoders and the log are the same code as the service's; the service's own receiving
+ * (board/ingest/receive.c, scan.c) is about slots of the pool and the reconstruction.
  * No socket and no clock in here: times are arguments (bs_now_ns). Allocates in open, and expat
  * while a header is read. One thread.
  * Tests: test/unit/board/log/test_recorder.c, test/fault/fault_record.c

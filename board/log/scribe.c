@@ -1,4 +1,4 @@
-/* board/log/scribe.c - the keeper's thread: from the ring to the disk; see keeper.h */
+/* board/log/scribe.c - the keeper's thread: writes the ring's messages to disk; see keeper.h */
 #define _GNU_SOURCE /* ppoll */
 #include <poll.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "core/thread/clock.h"
 #include "drivers/log/reader.h"
 
-/* What is between tail and read has been done with: it is durable, or (kept false) given up. */
+/* The entries between tail and read are durable, or (kept false) given up: their room is free. */
 static void publish(struct bs_keeper *k, bool kept)
 {
 	struct bs_log_record *r = k->r;
@@ -44,8 +44,8 @@ static void close_log(struct bs_keeper *k)
 	bs_stock_wake(&k->stock);
 }
 
-/* False: it has failed, and is tried again at retry_ns. */
-static bool fell(struct bs_keeper *k, const struct bs_fail *why)
+/* The log has failed; it is tried again at retry_ns. Returns false. */
+static bool fail_log(struct bs_keeper *k, const struct bs_fail *why)
 {
 	struct bs_log_record *r = k->r;
 
@@ -58,14 +58,14 @@ static bool fell(struct bs_keeper *k, const struct bs_fail *why)
 	return false;
 }
 
-/* rc of a call of the writer's. A failure costs another segment; true: all appended is durable. */
+/* rc: of the writer. After a failure it goes on in another segment. False: that failed, too. */
 static bool survives(struct bs_keeper *k, int rc, struct bs_fail *why)
 {
 	if (rc == 0)
 		return true;
 	atomic_fetch_add(&k->r->failures, 1);
 	if (bs_log_writer_continue(k->writer, why) != 0)
-		return fell(k, why);
+		return fail_log(k, why);
 	return true;
 }
 
@@ -109,7 +109,7 @@ static bool append(struct bs_keeper *k, const struct bs_spool_entry *e)
 	if (!survives(k, rc, &why))
 		return false;
 	rc = bs_log_writer_append(k->writer, e + 1, e->len, e->put_ns, &why);
-	return rc == 0 || fell(k, &why);
+	return rc == 0 || fail_log(k, &why);
 }
 
 /* Of the log's first file. */
@@ -119,7 +119,7 @@ static void name_log(const struct bs_log_record *r, char name[BS_LOG_NAME])
 		    &(struct bs_log_head){ .session = r->session, .started_ns = r->started_ns });
 }
 
-/* Which entries its records are, whenever this process ends: done is not beyond e yet. */
+/* Notes which entries of the ring are which records of the log, for a successor's resume. */
 static void number(struct bs_log_record *r, const struct bs_spool_entry *e, uint64_t next)
 {
 	atomic_store(&r->first_before, next == 0 ? e->index : atomic_load(&r->first));
@@ -127,7 +127,7 @@ static void number(struct bs_log_record *r, const struct bs_spool_entry *e, uint
 	atomic_store(&r->first, e->index + (next > 0) - next);
 }
 
-/* The first record, unless a process before this one had it in the log. */
+/* Appends OPEN as the first record, unless a process before this one has. */
 static bool enter_open(struct bs_keeper *k, const struct bs_spool_entry *e)
 {
 	const uint64_t next = k->writer->next;
@@ -150,11 +150,11 @@ static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 		return enter_open(k, e);
 	if (r->state != BS_SPOOL_NO_LOG)
 		close_log(k);
-	/* a process before this one may have ended when its first file had just got its name */
+	/* a process before this one may have made the first file and died right after */
 	if (bs_log_writer_resume(k->writer, k->o.spec->dir, &head, 0, k->segment_bytes, k->buffer,
 				 k->buffer_bytes, &why) != 0) {
 		atomic_fetch_add(&r->failures, 1);
-		return fell(k, &why);
+		return fail_log(k, &why);
 	}
 	k->writer->relaxed = k->o.spec->mode == BS_LOG_MODE_RELAXED;
 	r->session = head.session;
@@ -200,13 +200,13 @@ static bool finish(struct bs_keeper *k)
 			return false;
 		rc = bs_log_writer_seal(k->writer, &why);
 		if (rc != 0)
-			return fell(k, &why);
+			return fail_log(k, &why);
 	}
 	close_log(k);
 	return true;
 }
 
-/* The next entry into the writer's hands. False: the log has failed, and it is still to come. */
+/* Gives the next entry to the writer. False: the log has failed; the entry stays in the ring. */
 static bool take(struct bs_keeper *k, const struct bs_spool_entry *e, uint64_t next)
 {
 	bool good = true;
@@ -231,7 +231,7 @@ static bool take(struct bs_keeper *k, const struct bs_spool_entry *e, uint64_t n
 	return true;
 }
 
-/* All before the scan's end is given up, with its log as far as it got. */
+/* Gives up all entries before this one; their log stays as it is, without a seal. */
 static void give_up(struct bs_keeper *k, uint64_t entries)
 {
 	const uint64_t head = atomic_load(&k->r->head);
@@ -250,7 +250,7 @@ static void give_up(struct bs_keeper *k, uint64_t entries)
 	publish(k, false);
 }
 
-/* The ring is empty, or the log has failed: until due. rung: a message wakes, too. */
+/* Sleeps until due: the ring is empty, or the log has failed. rung: a message wakes it, too. */
 static void rest(struct bs_keeper *k, int64_t due, bool rung)
 {
 	struct pollfd fd = { k->bell_fd, POLLIN, 0 };
@@ -264,7 +264,7 @@ static void rest(struct bs_keeper *k, int64_t due, bool rung)
 	bs_bell_awake(&k->bell, k->bell_fd);
 }
 
-/* The disk has another chance; where the scan is over, the last one. */
+/* Tries a failed log again. If that fails after the scan's end, its log is given up. */
 static void try_again(struct bs_keeper *k)
 {
 	struct bs_log_record *r = k->r;
@@ -322,8 +322,8 @@ static bool work(struct bs_keeper *k)
 }
 
 /*
- * A log that a process before this one left while it wrote it; of its writer, which may be half
- * made, nothing is believed. What it had written beyond `done` is written again.
+ * Goes on with a log that a dead process was writing. Its writer's state may be inconsistent and is
+ * not used. What it had written beyond `done` is written again.
  */
 static void resume(struct bs_keeper *k)
 {
@@ -364,7 +364,7 @@ static void resume(struct bs_keeper *k)
 	}
 	r->state = BS_SPOOL_NO_LOG; /* what it has stays; the rest of the scan is in no log */
 	atomic_fetch_add(&r->failures, 1);
-	(void)fell(k, &why);
+	(void)fail_log(k, &why);
 	atomic_store(&r->abandon, atomic_load(&r->put));
 }
 

@@ -1,5 +1,6 @@
 /*
- * board/log/spool.h - the ring between a keeper and its thread: for keeper.c and scribe.c alone
+ * board/log/spool.h - the ring of messages between the keeper's caller (keeper.c) and the thread
+ * that writes them to the log (scribe.c); for these two files alone
  */
 #ifndef BS_BOARD_LOG_SPOOL_H
 #define BS_BOARD_LOG_SPOOL_H
@@ -20,7 +21,7 @@ enum {
 struct bs_spool_entry {
 	uint32_t kind, len;
 	uint64_t index; /* of the entry */
-	uint64_t mark;  /* all numbers up to it are held once this one is */
+	uint64_t mark;  /* once this message is held, all numbers up to mark are */
 	int64_t put_ns, utc_ns;
 	uint64_t none[3];
 };

@@ -1,10 +1,10 @@
 /*
- * board/log/stock.h - looks after the folder of logs in a thread of its own: spare segments are
- * made beforehand, logs that are kept long enough go
+ * board/log/stock.h - keeps a stock of spare segments in the folder of logs, and removes old logs,
+ * in a thread of its own
  *
- * The thread looks when it starts and at each wake: a log has taken a segment, or a scan is over.
- * What it cannot do it says once (core/log.h); a log without a spare segment makes its own. The
- * spares stay in the folder when it stops. Test: test/replay/record.sh, test/fault/fault_log.c
+ * The thread works when it starts and at each wake: a log has taken a segment, or a scan is over.
+ * An error is reported once (core/log.h); a log that finds no spare segment makes its own. The
+ * spares stay in the folder after stop. Test: test/replay/record.sh, test/fault/fault_log.c
  */
 #ifndef BS_BOARD_LOG_STOCK_H
 #define BS_BOARD_LOG_STOCK_H

@@ -1,10 +1,11 @@
 /*
- * board/service/herald.h - what the service says about itself: the log, the last errors, systemd
+ * board/service/herald.h - what the supervisor reports to people and to systemd: log lines, the
+ * last errors, readiness
  *
- * For the supervisor's thread alone. say: a line of the log. drain: the workers' events become
- * lines, at a bounded rate. Warnings and worse stay in the shared memory for `boreside status`.
- * ready, stopping and alive tell systemd, where the program was built with it and started by it;
- * alive at most every half of the watchdog's time.
+ * For the supervisor's thread alone. say: writes a log line. drain: writes the workers' events as
+ * log lines, at a bounded rate. Warnings and errors stay in the shared memory for `boreside
+ * status`. ready, stopping and alive tell systemd, if the program was built with it and started by
+ * it; alive at most twice in each period of the watchdog.
  */
 #ifndef BS_BOARD_SERVICE_HERALD_H
 #define BS_BOARD_SERVICE_HERALD_H

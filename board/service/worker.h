@@ -26,7 +26,7 @@ struct bs_worker_env {
 		site;    /* a private copy: nobody changes it under this worker (but see renew) */
 	int64_t tick_ns; /* sleep at most this long between two beats */
 	enum bs_thread place; /* of its first thread */
-	_Atomic bool stuck;   /* a helper thread hangs: no beats until it goes on */
+	_Atomic bool stuck;   /* another thread of it hangs: no beats until that goes on */
 };
 
 /* The process of a worker, as the supervisor starts it: `boreside worker NAME PARENT`. */
@@ -40,8 +40,8 @@ int bs_worker_emit(struct bs_worker_env *env);
 void bs_worker_phase(struct bs_worker_env *env, enum bs_phase phase);
 
 /*
- * Between two scans: the site is the one in the shared memory, where it has changed; the supervisor
- * is told. True: it had.
+ * Between two scans: takes over the site in the shared memory if that has changed, and tells the
+ * supervisor. True: it had changed.
  */
 bool bs_worker_renew(struct bs_worker_env *env);
 

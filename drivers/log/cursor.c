@@ -38,10 +38,10 @@ int bs_cursor_get(const char *path, uint64_t *number, struct bs_fail *why)
 	    errno == 0)
 		return 0;
 	*number = 0;
-	return bs_fail(why, BS_ERR_FORMAT, "%s: is no number of %u digits", path, DIGITS);
+	return bs_fail(why, BS_ERR_FORMAT, "%s: not a number of %u digits", path, DIGITS);
 }
 
-/* The folder's entry of a file that was made. Not every file system can. */
+/* The entry in the folder of a file that was made. Not every file system can sync folders. */
 static void sync_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');

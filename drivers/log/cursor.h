@@ -1,9 +1,9 @@
 /*
  * drivers/log/cursor.h - how far a taker of images has come: one number in a file
  *
- * The file is one line, the number in 20 digits, written over in place: within one sector, so that
- * a process that ends at any moment leaves the old number or the new one. get: a file that is not
- * there, or empty, is 0. Blocks on the disk; any thread. Test: test/unit/drivers/log/test_store.c
+ * The file is one line, the number in 20 digits. It is overwritten in place, within one sector, so
+ * that a process killed at any moment leaves the old number or the new one. get: a missing or empty
+ * file is 0. Blocks on the disk; any thread. Test: test/unit/drivers/log/test_store.c
  */
 #ifndef BS_DRIVERS_LOG_CURSOR_H
 #define BS_DRIVERS_LOG_CURSOR_H
@@ -15,9 +15,9 @@
 
 #define BS_CURSOR_SUFFIX ".cursor"
 
-/* BS_ERR_IO; BS_ERR_FORMAT: something else stands in it. */
+/* BS_ERR_IO; BS_ERR_FORMAT: the file holds something else. */
 int bs_cursor_get(const char *path, uint64_t *number, struct bs_fail *why);
-/* synced: it is on the disk when this returns; else it outlives this process alone. BS_ERR_IO. */
+/* synced: it is on the disk when this returns; else it survives a kill, not a loss of power. */
 int bs_cursor_put(const char *path, uint64_t number, bool synced, struct bs_fail *why);
 
 #endif

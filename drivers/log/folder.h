@@ -1,5 +1,5 @@
 /*
- * drivers/log/folder.h - the logs of a folder, and how long they stay
+ * drivers/log/folder.h - lists the logs of a folder, and removes the oldest
  *
  * Logs are in the order of their names, which is that of their scans' beginnings. Not for real-time
  * threads: allocates, blocks on the disk. Any thread. Test: test/unit/drivers/log/test_logged.c
@@ -21,8 +21,8 @@ int bs_log_folder_list(const char *dir, struct bs_log_entry **list, size_t *coun
 		       struct bs_fail *why);
 
 struct bs_log_limits {
-	uint64_t most_bytes;    /* of all logs; 0: any */
-	int64_t oldest_ns;      /* changed before this time goes; 0: none */
+	uint64_t most_bytes;    /* of all logs together; 0: no limit */
+	int64_t oldest_ns;      /* a log last changed before this time is removed; 0: none is */
 	uint64_t segment_bytes; /* a file of this size becomes a spare one; 0: none does */
 };
 
@@ -33,8 +33,8 @@ struct bs_log_pruned {
 };
 
 /*
- * Removes logs, the oldest first, until the limits hold. One that is being written stays, whatever
- * they say. BS_ERR_IO: one could not be removed; the others were.
+ * Removes logs, the oldest first, until the limits hold. A log that is being written is never
+ * removed. BS_ERR_IO: one could not be removed; the others were.
  */
 int bs_log_folder_prune(const char *dir, const struct bs_log_limits *limits,
 			struct bs_log_pruned *done, struct bs_fail *why);

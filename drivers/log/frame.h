@@ -6,8 +6,8 @@
  *   block 0   head: which scan, which segment, the number of its first record
  *   block 1   seal: the same, and where it ends; zeros until then
  *   block 2   the records, each a frame and its body; what is committed together starts a block
- * Each segment has a random id, which its records repeat: what a file held before it was used
- * again is not mistaken for this log's.
+ * Each segment has a random id, which its records repeat: old records in a file that is used again
+ * are not mistaken for this log's.
  * Integers are little-endian, whatever the machine. Nothing here allocates, blocks or keeps state.
  * Tests: test/unit/drivers/log/test_log.c, test/fuzz/fuzz_log.c
  */

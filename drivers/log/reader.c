@@ -32,7 +32,7 @@ struct bs_log_reader {
 	enum bs_log_end end;
 	bool ended;
 	struct bs_fail damage;        /* code 0: none so far */
-	struct bs_fail dented;        /* a head, a seal, padding; told at the end */
+	struct bs_fail harmless;      /* damage that loses no message; returned at the end */
 	const struct segment *unsure; /* its seal is bad, and the next file is not read yet */
 	int fd;                       /* of segment open_at; -1: none */
 	uint32_t open_at;
@@ -119,11 +119,12 @@ static int read_record(struct bs_log_reader *r, const struct segment *s, uint64_
 
 /* ---- opening ---- */
 
-static void dent(struct bs_log_reader *r, const struct segment *s, uint64_t offset,
-		 const char *what)
+/* A head, a seal or padding is damaged: no message is lost. */
+static void note_harmless(struct bs_log_reader *r, const struct segment *s, uint64_t offset,
+			  const char *what)
 {
-	if (r->dented.code == 0)
-		(void)bs_fail(&r->dented, BS_ERR_FORMAT,
+	if (r->harmless.code == 0)
+		(void)bs_fail(&r->harmless, BS_ERR_FORMAT,
 			      "%s: offset %llu: %s; all messages could be read", s->path,
 			      (unsigned long long)offset, what);
 }
@@ -176,7 +177,7 @@ static int look_at(struct bs_log_reader *r, uint32_t i, struct bs_fail *why)
 		}
 	}
 	if (head.code != 0)
-		dent(r, s, 0, head.text);
+		note_harmless(r, s, 0, head.text);
 	return 0;
 }
 
@@ -291,10 +292,10 @@ static int finish(struct bs_log_reader *r, enum bs_log_end end, struct bs_fail *
 {
 	r->ended = true;
 	r->end = end;
-	return r->dented.code != 0 ? bs_fail(why, BS_ERR_FORMAT, "%s", r->dented.text) : 0;
+	return r->harmless.code != 0 ? bs_fail(why, BS_ERR_FORMAT, "%s", r->harmless.text) : 0;
 }
 
-/* Is there a record of this segment further on that says that number r->number was on the disk? */
+/* Does a later record of this segment say that number r->number was on the disk? */
 static bool was_durable(struct bs_log_reader *r, const struct segment *s)
 {
 	unsigned char frame[BS_LOG_FRAME];
@@ -309,7 +310,7 @@ static bool was_durable(struct bs_log_reader *r, const struct segment *s)
 	return false;
 }
 
-/* Nothing written here yet, or by this log: zeros up to the next block, or another log's record. */
+/* Nothing of this log was written here: zeros, or a record of the file's former log. */
 static bool untouched(struct bs_log_reader *r, const struct segment *s)
 {
 	unsigned char rest[BS_LOG_FRAME];
@@ -345,8 +346,8 @@ static int leave_segment(struct bs_log_reader *r, struct bs_fail *why)
 }
 
 /*
- * Is what is bad only padding? Then what follows it, a commit or the seal's end, has the number
- * that is due. True: r->offset is there.
+ * Is only padding damaged? Then the next commit, in one of the next two blocks, or the seal's end
+ * has the number that is due. True: r->offset is set to it.
  */
 static bool past_padding(struct bs_log_reader *r, const struct bs_fail *bad)
 {
@@ -366,7 +367,7 @@ static bool past_padding(struct bs_log_reader *r, const struct bs_fail *bad)
 			r->offset = at;
 	}
 	if (r->offset != from)
-		dent(r, s, from, bad->text);
+		note_harmless(r, s, from, bad->text);
 	return r->offset != from;
 }
 
@@ -397,19 +398,19 @@ static int stop_at(struct bs_log_reader *r, const struct bs_fail *bad, struct bs
 
 static const char bad_seal[] = "the seal is damaged";
 
-/* The end of the log, where no more can be read and nothing says that there was more. */
+/* The end of a log without a seal: no more can be read, and nothing says that there was more. */
 static int open_end(struct bs_log_reader *r, struct bs_fail *why)
 {
 	const struct segment *s = &r->segment[r->at];
 
 	if (s->bytes < BS_LOG_RECORDS)
 		return damaged(r, s, "the file ends before its first record", why);
-	if (s->bad_seal && r->offset == s->bytes) /* cut there: it had been sealed */
-		dent(r, s, BS_LOG_SEAL_AT, bad_seal);
+	if (s->bad_seal && r->offset == s->bytes) /* seal cuts the file there: it was written */
+		note_harmless(r, s, BS_LOG_SEAL_AT, bad_seal);
 	return finish(r, untouched(r, s) && !s->bad_seal ? BS_LOG_END_OPEN : BS_LOG_END_TORN, why);
 }
 
-/* At a seal's end, which the walk has reached. As leave_segment, 1: the end. */
+/* At the offset where the seal says that the segment ends. As leave_segment; 1: the log's end. */
 static int at_seal(struct bs_log_reader *r, struct bs_fail *why)
 {
 	const struct segment *s = &r->segment[r->at];
@@ -432,7 +433,7 @@ static int begin(struct bs_log_reader *r, struct bs_fail *why)
 	return go_to(r, r->at, why);
 }
 
-/* The record at hand was written anew in the next file: this one's tail was given up. */
+/* The present record was written again in the next file: the rest of this one is not valid. */
 static bool given_up(const struct bs_log_reader *r)
 {
 	const struct segment *s = &r->segment[r->at];
@@ -441,7 +442,7 @@ static bool given_up(const struct bs_log_reader *r)
 	       r->number >= s[1].head.first;
 }
 
-/* One record, or one border. 1: a message is at hand; 0: went on, or it has ended; negative. */
+/* One record, or the end of a segment. 1: a message; 0: call again, or the log has ended. */
 static int step(struct bs_log_reader *r, struct bs_log_frame *f, struct bs_fail *why)
 {
 	const struct segment *s = &r->segment[r->at];
@@ -465,7 +466,7 @@ static int step(struct bs_log_reader *r, struct bs_log_frame *f, struct bs_fail 
 	if (f->kind == BS_LOG_MESSAGE) {
 		/* a writer goes on here only behind a good seal, or after an error */
 		if (r->unsure != NULL && !s->head.after_fault)
-			dent(r, r->unsure, BS_LOG_SEAL_AT, bad_seal);
+			note_harmless(r, r->unsure, BS_LOG_SEAL_AT, bad_seal);
 		r->unsure = NULL;
 		return 1;
 	}

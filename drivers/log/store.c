@@ -16,7 +16,7 @@
 #include "drivers/log/reader.h"
 #include "ipc/wire/bytes.h"
 
-#define SEGMENTS  8u                   /* a folder holds about so many */
+#define SEGMENTS  8u                   /* files that most_bytes is divided among */
 #define MOST      (UINT64_C(64) << 20) /* of one file */
 #define PATH_MAX_ (BS_LOG_DIR + BS_LOG_NAME + 8u)
 #define HEAD      (BS_WIRE_BYTES + 8u) /* in front of the IMAGE message */
@@ -31,7 +31,7 @@ struct record {
 struct file {
 	char name[BS_LOG_NAME];
 	uint64_t first, bytes;
-	struct record *record; /* of a file that an earlier process wrote: once it is needed */
+	struct record *record; /* of a file that an earlier process wrote: read when needed */
 	uint32_t records, room;
 	bool known;
 };
@@ -122,7 +122,8 @@ static int add_file(struct bs_store *s, const char *name, uint64_t first, uint64
 	return 0;
 }
 
-/* What an earlier process wrote; up to the first damage. With the lock held. */
+/* Lists the images of a file that an earlier process wrote, up to the first damage. With the lock
+ * held. */
 static void look_into(struct bs_store *s, struct file *f)
 {
 	struct bs_log_reader *r;
@@ -199,7 +200,7 @@ static int find_takers(struct bs_store *s, struct bs_fail *why)
 	return rc;
 }
 
-/* The last image that is there, in the last file that has one. */
+/* Finds the last image stored, in the last file that has one. */
 static void find_last(struct bs_store *s)
 {
 	unsigned char *bytes = s->message;
@@ -261,7 +262,7 @@ int bs_store_open(struct bs_store **out, const struct bs_store_spec *spec, struc
 		return rc;
 	}
 	find_last(s);
-	/* a process that goes on within the service finds its numbers beyond begin already */
+	/* an emit that replaces another within the service goes on behind the last number */
 	s->next = (begin > s->last ? begin : s->last) + 1;
 	*out = s;
 	return 0;
@@ -287,7 +288,7 @@ void bs_store_close(struct bs_store *s)
 
 /* ---- writing ---- */
 
-/* Known takers that have not had an image do not get it any more. With the lock held. */
+/* An image is removed: tells each known taker that has not had it. With the lock held. */
 static void tell_missed(struct bs_store *s, const struct record *r)
 {
 	for (uint32_t t = 0; t < s->takers; t++) {
@@ -299,7 +300,7 @@ static void tell_missed(struct bs_store *s, const struct record *r)
 	}
 }
 
-/* The oldest file goes; who has not had what is in it is told. With the lock held. */
+/* Removes the oldest file; takers that miss images of it are told. With the lock held. */
 static void drop_oldest(struct bs_store *s)
 {
 	struct file *f = &s->file[0];
@@ -352,7 +353,7 @@ static int make_room(struct bs_store *s, size_t len, struct bs_fail *why)
 	if (w->fd >= 0 && !w->failed && !is_deleted(w->fd) && w->at + need <= s->segment_bytes)
 		return 0;
 	if (w->fd >= 0 && !w->failed)
-		(void)bs_log_writer_seal(w, NULL); /* it is whole without, too */
+		(void)bs_log_writer_seal(w, NULL); /* if it fails, the records can be read anyway */
 	bs_log_writer_close(w);
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	rc = bs_log_writer_open(w, s->dir, s->next, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
@@ -463,7 +464,7 @@ static struct record *beyond(struct bs_store *s, uint64_t after, struct file **f
 	return r;
 }
 
-/* s->fd is of this file. With the lock held, for the file may go. */
+/* Opens this file as s->fd. With the lock held, since the file may be removed. */
 static int go_to(struct bs_store *s, const struct file *f, struct bs_fail *why)
 {
 	char path[PATH_MAX_];

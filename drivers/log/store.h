@@ -1,17 +1,18 @@
 /*
- * drivers/log/store.h - images that takers have not asked beyond yet, numbered, in a folder
+ * drivers/log/store.h - keeps images in a folder, numbered, until every taker has them
  *
- * open -> { append | next | ack }* -> close. append gives each image a number: rising over the
- * whole life of the folder, beginning anew with each service at its start's time (seconds since
- * 1970 << 32), so that none is used twice even where a loss of power took the last ones. next gives
- * the image that follows a number, as the message that answers a taker (STORED, ipc/WIRE.md):
- * written once, sent as it lies there. Each is a record of a log (board/doc/LOG.md) of one segment,
- * whose session is the number of its first image. What a killed process was writing is not there;
- * whatever append returned from is, but after a loss of power, for it does not wait for the disk.
+ * open -> { append | next | ack }* -> close. append gives each image a number. Numbers rise over
+ * the whole life of the folder; each start of the service begins at its time (seconds since 1970
+ * << 32), so that none is used twice even if a loss of power took the last ones. next returns the
+ * image that follows a number, as the message that answers a taker (STORED, ipc/WIRE.md): it is
+ * written in that form once and sent unchanged. Each image is a record of a log (board/doc/LOG.md)
+ * of one segment, whose session is the number of its first image. Once append has returned, the
+ * image survives a kill of the process, but not a loss of power: append does not wait for the disk.
  *
- * A taker is known by its name from the first time that it asks; its cursor lies beside the images.
- * An old file goes when all known takers are beyond it, or when the folder holds more than
- * most_bytes: then each image in it that a known taker has not had is told to missed.
+ * A taker is known by its name from the first time that it asks; its cursor, a file, lies beside
+ * the images. An old file of images is removed when all known takers are beyond it, or when the
+ * folder holds more than most_bytes: then missed is called for each image of it and each known
+ * taker that has not had it.
  *
  * append, ack and the counts: any thread; next: one thread. Allocates, blocks on the disk.
  * Test: test/unit/drivers/log/test_store.c
@@ -31,8 +32,8 @@ struct bs_store_spec {
 	const char *dir;     /* is there; of this store alone */
 	size_t message_max;  /* of an image's message */
 	uint64_t most_bytes; /* and at least one segment (bs_store_segment) more */
-	int64_t started_ns;  /* the service, since 1970, UTC: no number is below */
-	/* A known taker does not get an image of this session. Within append, and next, one at a
+	int64_t started_ns;  /* of the service, since 1970, UTC: new numbers lie above it */
+	/* A known taker does not get an image of this session. Called by append and next, one at a
 	 * time; may be NULL. */
 	void (*missed)(void *arg, const char *taker, uint64_t session);
 	void *arg;
@@ -41,7 +42,7 @@ struct bs_store_spec {
 struct bs_store_counts {
 	uint64_t last;  /* number of the newest image; 0: there has been none */
 	uint64_t bytes; /* of all files, as far as they are written */
-	uint64_t made;  /* files that this process began: each took a spare one */
+	uint64_t made;  /* files that this process began, each from a spare file */
 	struct {
 		char name[BS_WIRE_TAKER];
 		uint64_t cursor, missed;
@@ -52,21 +53,21 @@ struct bs_store_counts {
 /* Bytes of one file; a spare one (writer.h) of this size is taken where there is one. */
 uint64_t bs_store_segment(size_t message_max, uint64_t most_bytes);
 
-/* Of memory, an answer of the reader's included; 32 bytes for each image that is kept come to it */
+/* Bytes of memory, the answer buffer included; 32 more for each image that is kept */
 uint64_t bs_store_memory(size_t message_max);
 
 int bs_store_open(struct bs_store **s, const struct bs_store_spec *spec, struct bs_fail *why);
 /*
- * image: a whole IMAGE message. An image that is the last one already (same session and seq: its
- * process ended before it could note that) is not stored again, which is 0, too. BS_ERR_IO,
- * BS_ERR_SIZE, BS_ERR_NOMEM: it is not there.
+ * image: a whole IMAGE message. If the last image stored has the same session and seq (the process
+ * was killed before it could note that), it is not stored again; returns 0. BS_ERR_IO, BS_ERR_SIZE,
+ * BS_ERR_NOMEM: it was not stored.
  */
 int bs_store_append(struct bs_store *s, const unsigned char *image, size_t len,
 		    struct bs_fail *why);
 /*
- * The STORED message that follows number `after`: 1, and it is in buf (bs_store_answer_max bytes);
- * 0: nothing follows yet. BS_ERR_FORMAT, BS_ERR_IO: one cannot be read and is passed over from now
- * on; ask again.
+ * The STORED message that follows number `after`. 1: it is in buf (bs_store_answer_max bytes); 0:
+ * nothing follows yet. BS_ERR_FORMAT, BS_ERR_IO: an image cannot be read; it is skipped from now
+ * on: call again.
  */
 int bs_store_next(struct bs_store *s, uint64_t after, unsigned char *buf, size_t *len,
 		  struct bs_fail *why);

@@ -13,8 +13,8 @@
 
 #include "ipc/wire/envelope.h"
 
-/* What may stand behind the last record up to the next block: a frame that does not fit before it
- * goes on into the block after. */
+/* Most bytes of a padding record: where its frame does not fit into the block, it fills the next
+ * block, too. */
 #define PADDING_MAX (BS_LOG_BLOCK + BS_LOG_FRAME)
 
 static int io_fail(struct bs_fail *why, const char *what, const char *dir, const char *name)
@@ -51,7 +51,7 @@ static bool put_at(int fd, const void *bytes, size_t len, uint64_t at)
 
 /* ---- files before they are a segment ---- */
 
-/* A file of zeros that are on the disk. NULL: it is made, else what failed (errno says why). */
+/* Makes a file of zeros and syncs it. NULL: done; else what failed (errno says why). */
 static const char *make_zeros(int dir, const char *name, uint64_t bytes)
 {
 	static const unsigned char zeros[256u << 10];
@@ -123,7 +123,7 @@ int bs_log_spare_fill(const char *dir, unsigned index, uint64_t bytes, struct bs
 
 /* ---- a segment ---- */
 
-/* An open spare of the right size, else one that is made now. from: its name. NULL: w->fd is it. */
+/* Opens a spare file of the right size, or makes one; its name goes to from. NULL: done. */
 static const char *take_spare(struct bs_log_writer *w, char from[BS_LOG_NAME])
 {
 	const char *failed;
@@ -151,10 +151,10 @@ static const char *take_spare(struct bs_log_writer *w, char from[BS_LOG_NAME])
 }
 
 /*
- * Its head (and no seal), its lock, its name, and the folder that holds the name: all on the disk.
- * from: what it is called, before and after.
+ * Turns the file into a segment: writes its head and clears its seal, locks it, renames it, and
+ * syncs all of that. from: the file's name, before and after. NULL: done.
  */
-static const char *dress(struct bs_log_writer *w, char from[BS_LOG_NAME])
+static const char *make_segment(struct bs_log_writer *w, char from[BS_LOG_NAME])
 {
 	unsigned char block[BS_LOG_RECORDS] = { 0 };
 
@@ -175,7 +175,7 @@ static const char *dress(struct bs_log_writer *w, char from[BS_LOG_NAME])
 	return NULL;
 }
 
-/* Segment head.index, from head.first on. What fails leaves no file that could be mistaken. */
+/* Segment head.index, from record head.first on. On failure no file of that name is left. */
 static int open_segment(struct bs_log_writer *w, struct bs_fail *why)
 {
 	const char *failed = NULL;
@@ -190,7 +190,7 @@ static int open_segment(struct bs_log_writer *w, struct bs_fail *why)
 	if (failed == NULL)
 		failed = take_spare(w, from);
 	if (failed == NULL)
-		failed = dress(w, from);
+		failed = make_segment(w, from);
 	w->at = BS_LOG_RECORDS;
 	if (failed == NULL)
 		return 0;
@@ -204,7 +204,7 @@ static int open_segment(struct bs_log_writer *w, struct bs_fail *why)
 	return log_fail(w, failed, why);
 }
 
-/* Behind w->used, so that what is committed next starts a block. Returns the bytes of both. */
+/* Adds padding, so that the next commit starts a block. Returns the bytes of both. */
 static size_t pad(struct bs_log_writer *w)
 {
 	const uint64_t end = w->at + w->used;
@@ -269,7 +269,7 @@ static int next_segment(struct bs_log_writer *w, bool after_fault, struct bs_fai
 	return open_segment(w, why);
 }
 
-/* The segment is full. The next one is there before this one says that it goes on in it. */
+/* The segment is full. The next one exists before this one's seal says that the log goes on. */
 static int roll(struct bs_log_writer *w, struct bs_fail *why)
 {
 	struct bs_log_head seal;

@@ -2,14 +2,14 @@
  * drivers/log/writer.h - a scan's log as it is written (the layout: frame.h, board/doc/LOG.md)
  *
  * open -> { append* -> commit }* -> seal -> close. append copies a message into memory; commit
- * writes what was appended and waits for the disk: then, and only then, durable says that it is
- * safe. When to commit is the caller's: due says by when. A segment or a buffer that is full
- * commits by itself within append.
+ * writes all that was appended and waits for the disk; only then does `durable` include it. The
+ * caller decides when to commit; due says by when. append commits by itself when the segment or
+ * the buffer is full.
  *
- * A call that fails leaves the log failed: a coded error with file and errno's words, and append
- * refuses (BS_ERR_STATE) until continue has opened another segment and brought there all that was
- * appended and is not durable. What a failed call left in the old segment is not trusted again:
- * the disk may drop what it could not write once and then say that all is well.
+ * After a call has failed (a coded error with file and errno's words) append refuses
+ * (BS_ERR_STATE) until continue has opened another segment and written there all that was appended
+ * and is not durable. Nothing that the failed call left in the old segment is relied on: after a
+ * failed sync a disk may lose the data and report success to the next one.
  *
  * Segments come from files that were filled with zeros beforehand (FOLDER/0.spare, 1.spare ...,
  * bs_log_spare_fill), since a commit into a file that has to grow takes longer; where there is
@@ -47,13 +47,13 @@ struct bs_log_writer {
 	uint64_t at;            /* offset in the segment where the buffer goes */
 	uint64_t next, durable; /* numbers: of the next record; all before are committed */
 	uint64_t synced;        /* all before are on the disk */
-	int64_t oldest_ns;      /* when the oldest in the buffer was appended */
+	int64_t oldest_ns;      /* when the oldest record in the buffer was appended */
 	bool failed;
 	bool relaxed; /* the caller's, after open: commits do not wait for the disk */
 	uint64_t commits, unprepared; /* counted */
 };
 
-/* Of a buffer for messages of at most so many bytes. */
+/* Bytes that a buffer needs for messages of at most message_max bytes. */
 size_t bs_log_writer_bytes(size_t message_max);
 
 /*
@@ -65,9 +65,9 @@ int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t sessio
 		       int64_t started_ns, uint64_t segment_bytes, void *buffer, size_t cap,
 		       struct bs_fail *why);
 /*
- * The log of a process that ended while it wrote: goes on in another segment, from record `durable`
- * on, which is the next one. head: session, started_ns, and an index: of the first one that is not
- * there from it on. Else as open.
+ * Goes on with the log of a process that ended while it wrote, in another segment, with record
+ * number `durable` as the next one. head: session and started_ns; the segment's index is the first
+ * from head's on for which there is no file. Else as open.
  */
 int bs_log_writer_resume(struct bs_log_writer *w, const char *dir, const struct bs_log_head *head,
 			 uint64_t durable, uint64_t segment_bytes, void *buffer, size_t cap,
@@ -84,15 +84,15 @@ int64_t bs_log_writer_due(const struct bs_log_writer *w);
 /* After a failure. 0: all that was appended is durable, and the log goes on. */
 int bs_log_writer_continue(struct bs_log_writer *w, struct bs_fail *why);
 /*
- * The scan is over: commits, says where the log ends, cuts the file there. Where only the cut
- * fails, the log is sealed and whole in a file that is longer than it need be.
+ * The scan is over: commits, writes the seal, truncates the file behind the last record. If only
+ * the truncation fails, the log is sealed and complete in a file that is longer than necessary.
  */
 int bs_log_writer_seal(struct bs_log_writer *w, struct bs_fail *why);
-/* Without seal: what waits is dropped and the log has an open end. May be called again. */
+/* Without seal: what was not committed is dropped, and the log has no end. May be called again. */
 void bs_log_writer_close(struct bs_log_writer *w);
 
 /*
- * Makes dir/INDEX.spare of so many bytes of zeros, unless it is there. BS_ERR_IO; then nothing is
+ * Makes dir/INDEX.spare, a file of so many zero bytes, unless it is there. BS_ERR_IO: no file is
  * left behind.
  */
 int bs_log_spare_fill(const char *dir, unsigned index, uint64_t bytes, struct bs_fail *why);

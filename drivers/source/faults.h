@@ -1,12 +1,13 @@
 /*
  * drivers/source/faults.h - faults of a sender and of its line, by plan: boreside replay --faults
  *
- * read (a file) | draw (from a seed) -> fit -> { start -> { send }*, heard* }* -> free. A scan is
- * start and what follows; each fault of the plan strikes once in it, when the message of its number
- * (ipc/WIRE.md, 2) goes out; one that is for good, each time. Of several faults of one number the
- * first strikes at the first sending, the second at the second, but pauses only come before.
- * board/doc/FAULTS.md has the words of a file. Bits and lengths that the plan leaves open come
- * from the seed, of a file from the fault's number: a plan always does the same.
+ * read (a file) | draw (from a seed) -> fit -> { start -> { send }*, heard* }* -> free. start
+ * begins a scan. In each scan each fault of the plan strikes once, when the message of its number
+ * (ipc/WIRE.md, 2) is sent; a fault "for good" strikes each time that is sent. Of several faults of
+ * one message the first strikes when it is sent first, the next when it is sent again; pauses
+ * strike before it is sent at all. board/doc/FAULTS.md has a file's words. Bits and lengths that
+ * the plan leaves open are drawn from its seed (a file's from a fixed one): the same plan always
+ * does the same.
  * One thread. read, draw and send allocate. Test: test/unit/drivers/test_faults.c
  */
 #ifndef BS_DRIVERS_SOURCE_FAULTS_H

@@ -28,7 +28,7 @@ struct bs_logged_sum {
 	char where[1200]; /* of its end */
 };
 
-/* BS_ERR_IO; BS_ERR_FORMAT: no log, or one without a header; BS_ERR_STATE: a whole one, empty */
+/* BS_ERR_IO; BS_ERR_FORMAT: no log, or one without a header; BS_ERR_STATE: an empty log */
 int bs_logged_open(struct bs_logged **l, const char *path, struct bs_fail *damage,
 		   struct bs_fail *why);
 const char *bs_logged_xml(const struct bs_logged *l);
@@ -37,7 +37,7 @@ uint32_t bs_logged_count(const struct bs_logged *l);
 int bs_logged_read(struct bs_logged *l, uint32_t index, struct bs_mrd_acq *head, float **traj,
 		   float **data, struct bs_fail *why);
 const struct bs_logged_sum *bs_logged_sum(const struct bs_logged *l);
-/* "": a whole scan; else in words what it is not: it was not closed, or its log not sealed. */
+/* "": the scan is complete; else says that it was not closed, or that its log has no end. */
 const char *bs_logged_note(const struct bs_logged *l);
 void bs_logged_close(struct bs_logged *l);
 

@@ -1,11 +1,12 @@
 /*
  * ipc/shm/bell.h - waking a process that sleeps, at the price of one load when it does not
  *
- * Who sleeps: announce, look once more for work, wait on the eventfd (poll), awake. Who has made
- * work for it: ring. The bell lies in shared memory; the eventfd was made by the supervisor and is
- * inherited. Work must be published with sequentially consistent stores (core/memory/ring.h, C11's
- * default), so that either the second look sees the work or the ringer sees the other one asleep.
- * Never blocks; any number of ringers. Test: test/unit/ipc/test_shm.c
+ * A process that wants to sleep: announce, check once more for work, wait on the eventfd (poll),
+ * awake. A process that has made work for it: ring. The bell lies in shared memory; the eventfd was
+ * made by the supervisor and is inherited. Work must be published with sequentially consistent
+ * stores (core/memory/ring.h, C11's default): then either the second check sees the work, or ring
+ * sees that the other process is asleep. Never blocks; any number may ring.
+ * Test: test/unit/ipc/test_shm.c
  */
 #ifndef BS_IPC_SHM_BELL_H
 #define BS_IPC_SHM_BELL_H

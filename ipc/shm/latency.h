@@ -22,7 +22,7 @@ enum bs_stage {
 	BS_STAGE_HAND,    /* taken up -> handed to the first sink: attributes, checksum */
 	BS_STAGE_IMAGE,   /* last readout received -> image handed to the first sink */
 	BS_STAGE_SINKS,   /* handed to the first sink -> done with all */
-	/* what finish says it is made of (struct bs_report); not a value where a method has none */
+	/* parts of finish, as the engine reports them (struct bs_report), where it has them */
 	BS_STAGE_UPLOAD,
 	BS_STAGE_ACCUMULATE,
 	BS_STAGE_SOLVE,
@@ -44,8 +44,8 @@ static inline const char *bs_stage_name(enum bs_stage s)
 }
 
 /*
- * Counts since the service started; and what emit tells recon's ladder: one number for each image.
- * The last ones are kept; a reader that is too slow misses the oldest.
+ * Counts since the service started, and the results of the newest images, which emit writes for
+ * recon's ladder (one number each; a reader that is too slow misses the oldest).
  */
 #define BS_RESULTS_KEPT 64u
 struct bs_budget_record {

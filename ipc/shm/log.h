@@ -2,9 +2,9 @@
  * ipc/shm/log.h - the log of the scan in flight: what waits for the disk, and how far it is written
  *
  * The messages lie in a ring of bytes (bs_shm.log) between ingest's receiving thread, which puts
- * them there, and its log thread (board/log/keeper.h). They leave it when they are durable: a
- * successor of an ingest that died finds here what was not. Each field says who writes it; anybody
- * reads.
+ * them there, and its log thread (board/log/keeper.h). A message leaves the ring when it is
+ * durable, so an ingest that replaces a dead one finds here what was not durable yet. Each field
+ * says who writes it; anybody reads.
  */
 #ifndef BS_IPC_SHM_LOG_H
 #define BS_IPC_SHM_LOG_H
@@ -31,12 +31,12 @@ struct bs_log_record {
 	uint32_t skips;                /* 1: there was no room for its OPEN, it has no log */
 	uint64_t owed;                 /* unprotected until this many entries are done */
 	uint64_t given_before;         /* given_up when the scan began */
-	uint64_t seen[BS_LOG_SEEN];    /* number + 1, in its place modulo: it was put */
+	uint64_t seen[BS_LOG_SEEN];    /* [number % BS_LOG_SEEN]: number + 1 once it was put */
 	uint64_t seen_number, seen_at; /* the last one; head when it was about to be put */
 	/* the log thread */
 	_Alignas(64) _Atomic uint64_t tail; /* bytes that the ring needs no longer */
 	_Atomic uint64_t done;              /* entries that are durable, or given up */
-	_Atomic uint64_t mark;   /* what the last of them said of the numbers before it */
+	_Atomic uint64_t mark;   /* all numbers up to it were held once the last of them was put */
 	_Atomic uint32_t failed; /* 1: it cannot write; fault says why */
 	_Atomic uint64_t
 		given_up; /* messages that were in the ring, of the scan that was in flight */

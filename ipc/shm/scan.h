@@ -29,9 +29,10 @@ struct bs_scan_counts {
 };
 
 /*
- * All that ingest's successor needs to go on with the scan, and the entry of recon's queue that
- * belongs to it. There are two: one holds, the other is written and takes its place at once; then
- * the entry is pushed. Whoever finds fewer entries in the queue than it says pushes it again.
+ * A step: all that an ingest that replaces another needs to go on with the scan, and the entry for
+ * recon's queue that belongs to it. There are two copies. One is valid; the next step is written
+ * into the other, which becomes the valid one by one store (step_at); then its entry is pushed. An
+ * ingest that finds fewer entries in the queue than the valid step says pushes the entry itself.
  */
 struct bs_scan_step {
 	uint64_t id;      /* of the scan in flight or of the last one */
@@ -43,18 +44,19 @@ struct bs_scan_step {
 	uint64_t acqs;    /* ACQ messages that came, used or not */
 	int64_t ack_time_ns;
 	uint32_t gaps;
-	uint32_t deaths;        /* of processes that had a message in hand, */
-	uint64_t died_at;       /* and next was this */
-	uint32_t recon_deaths;  /* of recons in a row that were where the one before was: */
-	uint64_t recon_died_at; /* recon_at */
+	uint32_t deaths;        /* ingests in a row that died handling a message, with next at */
+	uint64_t died_at;       /* this number */
+	uint32_t recon_deaths;  /* recons in a row that died at the same entry, with recon_at at */
+	uint64_t recon_died_at; /* this value */
 	struct bs_gap gap[BS_GAPS_MAX];
 	struct bs_scan_counts count;
 	struct bs_fail fault; /* the first; code 0: none */
 };
 
 /*
- * What recon has handed on of a scan, likewise: the image's entry is pushed once this holds, and if
- * the queue has fewer entries than it says, the one before holds.
+ * What recon has handed on of a scan, in two copies as well: the image's entry is pushed after its
+ * copy has become the valid one. A recon that finds fewer entries in emit's queue than that says
+ * knows that the image was not handed on: the other copy is valid.
  */
 struct bs_made_step {
 	uint64_t scan;           /* its number */
@@ -75,9 +77,9 @@ struct bs_unused {
 struct bs_scan_record {
 	/* ingest */
 	struct bs_scan_step step[2];
-	_Atomic uint32_t step_at; /* the one that holds; what of it others read is copied below */
-	_Atomic uint32_t in_hand; /* 1 while a message is looked at: who dies then is suspect */
-	/* believed when id is not 0 */
+	_Atomic uint32_t step_at; /* the valid one; what other processes read is copied below */
+	_Atomic uint32_t in_hand; /* 1 while a message is handled: a death then counts in deaths */
+	/* valid when id is not 0 */
 	_Atomic uint64_t id;
 	_Atomic uint32_t open;  /* 1 until its outcome was made */
 	_Atomic uint32_t state; /* enum bs_state */
@@ -94,8 +96,9 @@ struct bs_scan_record {
 	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* of the acquisitions */
 	/* recon */
 	struct bs_made_step made[2];
-	_Atomic uint32_t made_at;  /* the one that holds; the counts are copied below */
-	_Atomic uint64_t recon_at; /* entries since OPEN, twice; odd: one is in hand */
+	_Atomic uint32_t made_at; /* the valid one; the counts are copied below */
+	_Atomic uint64_t
+		recon_at; /* twice the entries taken since OPEN, + 1 while one is handled */
 	_Atomic uint64_t images_made, images_partial, readouts_missing, unused;
 	_Atomic uint64_t previews_made, previews_skipped; /* not among the images */
 	_Atomic uint64_t refusals; /* since the start; number i is in place i % BS_UNUSED_KEPT */
@@ -125,7 +128,7 @@ static inline struct bs_kinds bs_scan_kinds(const struct bs_scan_record *s)
 	return k;
 }
 
-/* The last outcome: ingest's, kept here so that its successor can say it again to who asks. */
+/* The last outcome: written by ingest; its successor can repeat it to a sender that asks. */
 #define BS_SCAN_END_BYTES 568u /* ipc/wire/wire.h: BS_WIRE_OUTCOME_BYTES */
 struct bs_scan_end {
 	_Atomic uint32_t known;
@@ -145,7 +148,7 @@ struct bs_kspace_record {
 	_Atomic int64_t heard_ns;        /* its last message was taken */
 	_Atomic int64_t line_ns;         /* the first header that waits came; 0: none waits */
 	_Atomic uint64_t connected, let_go, nonsense; /* ipc/gate.h, of this ingest */
-	char sender[64];                              /* who the scan's is: bs_gate_name */
+	char sender[64];                              /* of the scan, as bs_gate_name says it */
 };
 
 /* Since the service started; each is written by one worker. */

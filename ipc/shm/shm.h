@@ -1,7 +1,7 @@
 /*
  * ipc/shm/shm.h - the one memory that the supervisor and its workers share
  *
- * supervisor: create (lays everything out from the site, once; sealed against resizing) -> close.
+ * supervisor: create (lays everything out from the site, once; sealed against shrinking) -> close.
  * worker: attach (checks magic, version, sizes and every offset before it believes them) -> close.
  * Behind what every process maps the file holds an area, the site's trajectory tables; a changed
  * site comes with another (stage), which takes its place while no scan is open (switch), and each

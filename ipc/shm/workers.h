@@ -43,7 +43,7 @@ struct bs_worker_state {
 	_Atomic uint32_t epoch;      /* the supervisor: how many times the worker was started */
 	_Atomic int32_t pid;         /* the supervisor; 0: none */
 	_Atomic uint32_t stalls;     /* the supervisor: times it was killed for lack of progress */
-	_Atomic uint32_t killed;     /* the supervisor: the last one was, by somebody else */
+	_Atomic uint32_t killed;     /* the supervisor: 1 if the last one was killed by others */
 	_Atomic int64_t started_ns, restart_ns; /* the supervisor; last death to last start */
 	_Atomic uint64_t waits; /* the worker: times it had to wait for the next stage's slots */
 	char last_end[96];      /* the supervisor, before epoch grows: how the last one ended */

@@ -330,10 +330,10 @@ int bs_wire_decode(struct bs_wire *w, const unsigned char *msg, size_t len,
 	return 0;
 }
 
-bool bs_wire_is_elder(struct bs_wire *w, const unsigned char *msg, size_t len)
+bool bs_wire_is_previous(struct bs_wire *w, const unsigned char *msg, size_t len)
 {
 	if (len < BS_WIRE_BYTES || bs_get_le(msg + AT_MAGIC, 4) != BS_WIRE_MAGIC ||
-	    bs_get_le(msg + AT_VERSION, 2) != BS_WIRE_ELDER)
+	    bs_get_le(msg + AT_VERSION, 2) != BS_WIRE_PREVIOUS)
 		return false;
 	read_fields(w, msg);
 	return w->payload_len == len - BS_WIRE_BYTES &&

@@ -14,10 +14,10 @@
 
 #include "core/err.h"
 
-#define BS_WIRE_BYTES   64u         /* of the envelope */
-#define BS_WIRE_MAGIC   0x31445342u /* "BSD1" */
-#define BS_WIRE_VERSION 2u
-#define BS_WIRE_ELDER   1u /* the version before: refused, in words that it can read */
+#define BS_WIRE_BYTES    64u         /* of the envelope */
+#define BS_WIRE_MAGIC    0x31445342u /* "BSD1" */
+#define BS_WIRE_VERSION  2u
+#define BS_WIRE_PREVIOUS 1u /* the version before; its senders are refused in its own envelope */
 
 enum bs_wire_kind {
 	BS_WIRE_OPEN = 1,      /* char protocol[64], then the MRD XML header; bs_wire_get_open */
@@ -72,13 +72,13 @@ int bs_wire_decode(struct bs_wire *w, const unsigned char *msg, size_t len,
 		   const unsigned char **payload, struct bs_fail *why);
 bool bs_wire_kind_known(unsigned kind);
 /*
- * A message that decode refused with BS_ERR_VERSION: is it a whole one of BS_WIRE_ELDER? Then *w
- * has its fields, version included: an answer that is encoded with that version is understood.
+ * Is a message that decode refused with BS_ERR_VERSION a whole one of version BS_WIRE_PREVIOUS?
+ * Then *w has its fields, version included: its sender understands an answer encoded with that.
  */
-bool bs_wire_is_elder(struct bs_wire *w, const unsigned char *msg, size_t len);
+bool bs_wire_is_previous(struct bs_wire *w, const unsigned char *msg, size_t len);
 /*
- * Of a message that was dropped because it is too long, only the envelope is known: what it says,
- * not checked, for the refusal alone.
+ * Of a message that was discarded because it is too long only the envelope is known. Its fields
+ * are not checked: they serve to address the refusal.
  */
 bool bs_wire_is_ours(struct bs_wire *w, const unsigned char envelope[BS_WIRE_BYTES], uint64_t len);
 

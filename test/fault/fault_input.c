@@ -81,12 +81,14 @@ static void test_envelopes(void)
 }
 
 /* A sender of version 1 reads in its own version that this service speaks another one. */
-static void test_elder(void)
+static void test_previous(void)
 {
 	unsigned char msg[1024];
 	unsigned char payload[BS_WIRE_OPEN_NAME + 4] = "cart";
 	const uint64_t session = peer_new_session(&p);
-	struct bs_wire w = { .kind = BS_WIRE_OPEN, .session = session, .version = BS_WIRE_ELDER };
+	struct bs_wire w = { .kind = BS_WIRE_OPEN,
+			     .session = session,
+			     .version = BS_WIRE_PREVIOUS };
 	struct bs_wire_answer v = { 0 };
 	const int64_t limit = await_limit();
 	bool said = false;
@@ -96,7 +98,7 @@ static void test_elder(void)
 	(void)peer_send(&p, msg, BS_WIRE_BYTES, payload, sizeof(payload));
 	while (!said && bs_now_ns() < limit)
 		said = bs_endpoint_recv(&p.socket, msg, sizeof(msg), &n, 100, NULL) == 0 &&
-		       bs_wire_is_elder(&w, msg, n) && w.kind == BS_WIRE_REFUSE;
+		       bs_wire_is_previous(&w, msg, n) && w.kind == BS_WIRE_REFUSE;
 	CHECK(said && w.session == session && w.seq == 0 &&
 		      bs_wire_get_answer(&v, msg + BS_WIRE_BYTES, n - BS_WIRE_BYTES, NULL) == 0 &&
 		      v.code == BS_ERR_VERSION &&
@@ -353,7 +355,7 @@ static void test_open_payload(void)
 int main(void)
 {
 	static void (*const tests[])(
-		void) = { test_envelopes,      test_elder,       test_truncated_envelopes,
+		void) = { test_envelopes,      test_previous,    test_truncated_envelopes,
 			  test_truncated_acqs, test_sizes,       test_values,
 			  test_headers,        test_open_payload };
 

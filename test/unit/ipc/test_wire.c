@@ -133,14 +133,14 @@ static void named_faults(void)
 	bs_put_le(msg + 4, 3, 2);
 	CHECK(bs_wire_decode(&w, msg, len, &payload, &why) == BS_ERR_VERSION &&
 		      strstr(why.text, "version 3, this side speaks version 2") != NULL &&
-		      !bs_wire_is_elder(&w, msg, len),
+		      !bs_wire_is_previous(&w, msg, len),
 	      "version: %s", why.text);
 	msg[0] = 'G';
 	CHECK(bs_wire_decode(&w, msg, len, &payload, &why) == BS_ERR_MAGIC, "magic: %s", why.text);
 }
 
 /* A peer of version 1 is told so by an answer that it can read. */
-static void elder(void)
+static void previous_version(void)
 {
 	unsigned char msg[BS_WIRE_BYTES + 8];
 	unsigned char again[BS_WIRE_BYTES];
@@ -155,18 +155,18 @@ static void elder(void)
 	CHECK(msg[4] == 1 &&
 		      bs_wire_decode(&seen, msg, sizeof(msg), &payload, &why) == BS_ERR_VERSION,
 	      "a message of version 1: %s", why.text);
-	CHECK(bs_wire_is_elder(&seen, msg, sizeof(msg)) && seen.session == 7 && seen.seq == 9 &&
+	CHECK(bs_wire_is_previous(&seen, msg, sizeof(msg)) && seen.session == 7 && seen.seq == 9 &&
 		      seen.version == 1,
 	      "is known as what it is");
 	bs_wire_encode(again, &seen, msg + BS_WIRE_BYTES, 8);
 	CHECK(memcmp(again, msg, sizeof(again)) == 0, "an answer in its version is one");
 	for (size_t bit = 0; bit < sizeof(msg) * 8; bit++) {
 		msg[bit / 8] ^= (unsigned char)(1u << bit % 8);
-		bad += bs_wire_is_elder(&seen, msg, sizeof(msg));
+		bad += bs_wire_is_previous(&seen, msg, sizeof(msg));
 		msg[bit / 8] ^= (unsigned char)(1u << bit % 8);
 	}
 	for (size_t len = 0; len < sizeof(msg); len++)
-		bad += bs_wire_is_elder(&seen, msg, len);
+		bad += bs_wire_is_previous(&seen, msg, len);
 	CHECK(bad == 0, "with one wrong bit, or cut, it is believed in nothing (%d were)", bad);
 }
 
@@ -367,7 +367,7 @@ int main(void)
 	every_truncation();
 	every_bit();
 	named_faults();
-	elder();
+	previous_version();
 	acknowledgement();
 	answer_and_outcome();
 	open_payload();
