@@ -1,7 +1,6 @@
 /*
- * test/fault/fault_alloc.c - once armed, ingest and recon allocate nothing of their own: counted
- * over 1,000 frames by a preloaded malloc, nor does a library for them; whose call it was is told by
- * its address.
+ * test/fault/fault_alloc.c - once armed, ingest and recon allocate nothing, nor does a library for
+ * them: a preloaded malloc counts over 1,000 frames, and tells by its address whose call it was
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>
