@@ -81,7 +81,7 @@ SCRIPTS := $(filter-out $(if $(SANITIZE),$(if $(WHOLE),,$(LONG))), \
            $(call find,test/unit test/replay test/fault,*.sh))
 
 .PHONY: all help setup demo test tests kill coverage covered simulate tools tsan bench reproduce \
-        ladder fuzz fuzzers lint format tidy hooks install uninstall clean
+        ladder fuzz fuzzers lint format limits tidy hooks install uninstall clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: $(EXE)
@@ -98,7 +98,7 @@ help:
 	@echo 'make ladder     the optimizations of the papers, one after the other, on this GPU'
 	@echo 'make tools      builds, runs nothing: test/bench/bench, test/paper/paper'
 	@echo 'make fuzz       the decoders under libFuzzer, FUZZ_SECONDS each (clang)'
-	@echo 'make lint       clang-format and clang-tidy'
+	@echo 'make lint       clang-format, the limits of STYLE.md, clang-tidy'
 	@echo 'make hooks      git then refuses a commit of what is not formatted or does not lint'
 	@echo 'make install    what make built: program, systemd unit, site files, documents'
 	@echo '                (DESTDIR= PREFIX=/usr/local)'
@@ -292,7 +292,9 @@ TIDIED := $(SRC) $(SIMD) board/main.c \
           $(filter-out %/service.c,$(call find,test/bench test/paper,*.c))
 TIDY   = -std=c17 -pthread -DBS_ISA=v3 $(if $(filter x86_64,$(MACHINE)),$(ISA_v3)) \
          -DBS_GPU=$(GPU) $(CUDA:%=-I%/include) $(filter -I% -D%,$(CFLAGS))
-lint: format tidy
+lint: format limits tidy
+limits:
+	@bash .ci/limits
 format:
 	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
 tidy:

@@ -5,7 +5,7 @@
  * (config/keys.c) and reports all faults at once, "file:line: key: why", through report (called
  * once per fault; arg is passed on). Returns 0 or BS_ERR_CONFIG; *site is valid only on 0.
  * Relative paths in the file are taken from the file's own folder. Allocates and frees; call at
- * start only. Tests: test/unit/config/test_config.c, test_keys.c
+ * start only. Tests: test/unit/config/test_config.c, test_defaults.c, test_keys.c
  */
 #ifndef BS_CONFIG_CONFIG_H
 #define BS_CONFIG_CONFIG_H

@@ -35,11 +35,9 @@ static uint64_t parts(const struct bs_need *need)
 	return sum;
 }
 
-int main(void)
+static void make_site(void)
 {
 	struct bs_protocol *p = site.protocol;
-	uint64_t sum = 0;
-	int rc = 0;
 
 	(void)snprintf(site.file, sizeof(site.file), "site.cfg");
 	site.acq_slots = 1000;
@@ -62,6 +60,15 @@ int main(void)
 	p[1] = p[0];
 	(void)snprintf(p[1].name, sizeof(p[1].name), "b");
 	p[1].method = BS_METHOD_NOOP;
+}
+
+int main(void)
+{
+	struct bs_protocol *p = site.protocol;
+	uint64_t sum = 0;
+	int rc = 0;
+
+	make_site();
 	CHECK(make() == 0 && lines == 0, "two protocols fit 64 MiB: %s", told);
 	for (uint32_t i = 0; i < 2; i++) {
 		CHECK(plan.protocol[i].engine != NULL, "protocol %u has an engine", i);

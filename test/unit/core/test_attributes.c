@@ -18,27 +18,28 @@ static bool says(const char *text, const char *name, const char *value)
 	return strstr(text, want) != NULL;
 }
 
-static void words(void)
+/* One image, changed from one function to the next. */
+static struct bs_protocol p = { .name = "small",
+				.method = BS_METHOD_SENSE,
+				.iterations = 10,
+				.image_ms = 10.0,
+				.on_miss = BS_MISS_SHED };
+static struct bs_recon_image image = { .readouts = 2 };
+static struct bs_image_timing t = { .received_ns = 1000 * MS,
+				    .handed_ns = 1001 * MS,
+				    .taken_ns = 1002 * MS,
+				    .added_ns = 1002 * MS + 500000,
+				    .begun_ns = 1003 * MS,
+				    .made_ns = 1008 * MS,
+				    .passed_ns = 1009 * MS,
+				    .latency_ns = 9 * MS,
+				    .gaps = 3,
+				    .rung = BS_RUNG_FULL };
+static char text[BS_POOLS_ATTRIBUTES];
+
+static void stages(void)
 {
-	struct bs_protocol p = { .name = "small",
-				 .method = BS_METHOD_SENSE,
-				 .iterations = 10,
-				 .image_ms = 10.0,
-				 .on_miss = BS_MISS_SHED };
-	struct bs_recon_image image = { .readouts = 2 };
-	struct bs_image_timing t = { .received_ns = 1000 * MS,
-				     .handed_ns = 1001 * MS,
-				     .taken_ns = 1002 * MS,
-				     .added_ns = 1002 * MS + 500000,
-				     .begun_ns = 1003 * MS,
-				     .made_ns = 1008 * MS,
-				     .passed_ns = 1009 * MS,
-				     .latency_ns = 9 * MS,
-				     .gaps = 3,
-				     .rung = BS_RUNG_FULL };
 	int64_t stage_ns[BS_BUDGET_STAGES];
-	char text[BS_POOLS_ATTRIBUTES];
-	int n;
 
 	p.stage_ms[BS_BUDGET_RECEIVE] = 1.5;
 	p.stage_ms[BS_BUDGET_SOLVE] = 3.5;
@@ -53,6 +54,12 @@ static void words(void)
 	CHECK(bs_budget_stages_missed(&p, stage_ns) ==
 		      (1u << BS_BUDGET_RECEIVE | 1u << BS_BUDGET_SOLVE),
 	      "each stage against its own budget");
+}
+
+static void words(void)
+{
+	int n;
+
 	p.stage_ms[BS_BUDGET_CALIBRATION] = 4.5;
 	image.report.stage_ns[BS_BUDGET_CALIBRATION] = 4 * MS;
 	bs_attributes_fill(&image.head, &p, &image, &t);
@@ -89,7 +96,10 @@ static void words(void)
 		      image.head.user_float[2] == 0.0f && image.head.user_float[4] == 4000.0f &&
 		      image.head.user_float[7] == 1000.0f,
 	      "and user_float");
+}
 
+static void prepared(void)
+{
 	CHECK(strstr(text, "whitened") == NULL && strstr(text, "virtual") == NULL &&
 		      strstr(text, "field") == NULL,
 	      "nothing is said of what was not done");
@@ -122,6 +132,10 @@ static void words(void)
 		      says(text, "noise_samples", "512") && says(text, "noise_scale", "0.25") &&
 		      says(text, "noise_deviation", "0.000e+00 2.000e+00"),
 	      "whitened: %s", text);
+}
+
+static void corrected(void)
+{
 	image.prepared = (struct bs_prepared){ 0 };
 	CHECK(strstr(text, "navigator") == NULL && strstr(text, "epi_") == NULL,
 	      "nothing is said of phases that were left alone");
@@ -135,6 +149,10 @@ static void words(void)
 	      "navigators and EPI: %s", text);
 	p.navigators = BS_NAVIGATE_OFF;
 	p.epi_correct = false;
+}
+
+static void quality(void)
+{
 	image.report.gridded = true;
 	t.rung = BS_RUNG_GRIDDING;
 	(void)bs_attributes_write(text, sizeof(text), &p, "gridding/host", &image, &t);
@@ -159,6 +177,12 @@ static void words(void)
 	image.missing = 1;
 	(void)bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t);
 	CHECK(says(text, "quality", "partial"), "a readout is missing");
+}
+
+static void longest(void)
+{
+	int n;
+
 	memset(p.name, '&', sizeof(p.name) - 1);
 	t = (struct bs_image_timing){ INT64_MAX / 2,   INT64_MAX, UINT64_MAX, UINT64_MAX,
 				      UINT64_MAX,      1,         INT64_MAX,  INT64_MAX,
@@ -190,6 +214,11 @@ static void words(void)
 
 int main(void)
 {
+	stages();
 	words();
+	prepared();
+	corrected();
+	quality();
+	longest();
 	return check_done();
 }

@@ -165,30 +165,34 @@ static void admit_dwell(void)
 
 #define PATH 6u
 
+static const struct bs_protocol path_protocol = { .name = "own",
+						  .method = BS_METHOD_GRIDDING,
+						  .dims = 2,
+						  .matrix = { 32, 16, 1 },
+						  .coils = 1,
+						  .samples = PATH,
+						  .discard = 3,
+						  .readouts = 10,
+						  .slices = 1,
+						  .contrasts = 1,
+						  .max_sample = 1e6,
+						  .traj = { .type = BS_TRAJ_STREAM,
+							    .unit = BS_UNIT_CYCLES_PER_FOV } };
+static const struct bs_scan_info path_info = { .encoded = { 32, 16, 1 }, .channels = 1 };
+static const struct bs_mrd_acq path_head = { .version = 1,
+					     .number_of_samples = PATH + 3,
+					     .active_channels = 1,
+					     .discard_pre = 2,
+					     .discard_post = 1,
+					     .trajectory_dimensions = 3,
+					     .scan_counter = 7 };
+
 /* A readout that brings its own path: what is refused, which row it is, where its samples lie. */
 static void admit_path(void)
 {
-	struct bs_protocol p = { .name = "own",
-				 .method = BS_METHOD_GRIDDING,
-				 .dims = 2,
-				 .matrix = { 32, 16, 1 },
-				 .coils = 1,
-				 .samples = PATH,
-				 .discard = 3,
-				 .readouts = 10,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .max_sample = 1e6,
-				 .traj = { .type = BS_TRAJ_STREAM,
-					   .unit = BS_UNIT_CYCLES_PER_FOV } };
-	struct bs_scan_info info = { .encoded = { 32, 16, 1 }, .channels = 1 };
-	struct bs_mrd_acq h = { .version = 1,
-				.number_of_samples = PATH + 3,
-				.active_channels = 1,
-				.discard_pre = 2,
-				.discard_post = 1,
-				.trajectory_dimensions = 3,
-				.scan_counter = 7 };
+	struct bs_protocol p = path_protocol;
+	struct bs_scan_info info = path_info;
+	struct bs_mrd_acq h = path_head;
 	const float data[2 * (PATH + 3)] = { 0 };
 	float k[3 * (PATH + 3)] = { 0 };
 	float at[2 * PATH];
