@@ -59,7 +59,8 @@ says ample certificate.json '^{"kept":true,' '"verdict":"kept"' '"why":\[\]' \
 	'"config_sha256":"[0-9a-f]\{64\}"' '"cpu":"' '"kernel":"Linux' '"load":"cpu, io"' \
 	'"gridding/host"' '"estimate":{"image_ms":' '"due_ms":{"n":' '"p999":' '"jitter":' \
 	'"archive_ms":{"n":' '"stamp_to_received_ms":{"n":' '"sent_to_received_ms":{"n":' \
-	'"handed_to_archive_ms":{"n":' '"transport_ms":{"n":' '"sender_ms":{"n":' '"sender_overslept_ms":{"n":' '"misses":\[\]' \
+	'"handed_to_archive_ms":{"n":' '"transport_ms":{"n":' '"sender_ms":{"n":' \
+	'"sender_overslept_ms":{"n":' '"misses":\[\]' \
 	'"stage":"send"' '"stage":"receive"' '"stage":"image"' '"allocations":' '"minor_faults":' \
 	'"cpu":0,"priority":' '"speed":8,'
 says ample certificate.md 'The contract was kept' '0 attributed to the service' \
