@@ -229,6 +229,7 @@ static void test_solving(void)
 	const pid_t recon = (pid_t)service_number(&service, "\"name\":\"recon\"", "pid");
 	char holder[64];
 	bool early = false;
+	int64_t over;
 
 	CHECK(peer_open(&q, &service) && peer_begin(&p, "cart"), "a scan begins");
 	CHECK(recon > 0 && kill(recon, SIGSTOP) == 0, "its reconstruction takes its time");
@@ -248,7 +249,9 @@ static void test_solving(void)
 		early = peer_hear(&q, AWAIT_MS) && q.w.kind == BS_WIRE_ACCEPT;
 	CHECK(!early, "it hears that the service lives, and is not accepted");
 	CHECK(kill(recon, SIGCONT) == 0 && ended(&p, 0, 32), "the first scan has its outcome");
+	over = await_now_ns();
 	CHECK(peer_await(&q, BS_WIRE_ACCEPT), "and the second one is accepted");
+	printf("# %.1f ms later\n", (double)(await_now_ns() - over) * 1e-6);
 	readouts(&q, 0, 32);
 	CHECK(peer_end(&q, 32) && q.outcome.code == 0, "and is good");
 	CHECK(service_until(&service, "\"holder\":\"\"") &&
