@@ -100,7 +100,8 @@ void bs_keeper_end(struct bs_keeper *k, int64_t now_ns)
 	if (atomic_load(&r->end) != 0)
 		return;
 	k->ended_ns = now_ns;
-	if (r->skips || !put(k, BS_SPOOL_END, 0, NULL, 0, 0, now_ns))
+	r->endless = r->skips || !put(k, BS_SPOOL_END, 0, NULL, 0, 0, now_ns);
+	if (r->endless)
 		atomic_store(&r->abandon, --end);
 	atomic_store(&r->end, end);
 	(void)!write(k->bell_fd, &one, sizeof(one)); /* wakes it also while it waits to try again */
@@ -113,7 +114,8 @@ static uint64_t lacking(const struct bs_keeper *k, bool pending)
 	const uint64_t done = atomic_load(&r->done);
 	const uint64_t from = done > r->begun ? done : r->begun;
 	const uint64_t put = atomic_load(&r->put);
-	const uint64_t to = put - (put == atomic_load(&r->end)); /* without the end itself */
+	/* without the end itself */
+	const uint64_t to = put - (put == atomic_load(&r->end) && !r->endless);
 	uint64_t n = atomic_load(&r->dropped) + atomic_load(&r->given_up) - r->given_before;
 
 	return pending && to > from ? n + to - from : n;

@@ -325,6 +325,31 @@ static void test_hangs(void)
 	clean();
 }
 
+/* The ring is full when the scan ends, and has no room for its end: all that waits is counted. */
+static void test_ends_full(void)
+{
+	struct bs_wire_ack ack = { 0 };
+	int64_t later;
+
+	open_scan(8);
+	put(8, 1);
+	AWAIT(durable(1));
+	atomic_store(&disk_hangs, true);
+	for (uint64_t n = 2; n <= 1000; n++)
+		put(8, n);
+	later = bs_now_ns() + BS_KEEPER_SLOW_NS;
+	(void)bs_keeper_look(&k, 1000, later, &ack);
+	CHECK(ack.durable == 1000 && ack.unprotected == 999, "%llu wait or had no room",
+	      (unsigned long long)ack.unprotected);
+	bs_keeper_end(&k, bs_now_ns());
+	(void)bs_keeper_look(&k, 1000, later, &ack);
+	CHECK(ack.unprotected == 999, "and no fewer at the scan's end: %llu",
+	      (unsigned long long)ack.unprotected);
+	atomic_store(&disk_hangs, false);
+	end_scan();
+	clean();
+}
+
 /* The disk is full when the scan ends: it ends, its log as far as it got. */
 static void test_ends_failed(void)
 {
@@ -515,6 +540,7 @@ int main(void)
 	test_fails();
 	test_full_ring();
 	test_hangs();
+	test_ends_full();
 	test_ends_failed();
 	test_open_again();
 	bs_keeper_stop(&k);
