@@ -90,7 +90,7 @@ help:
 	@echo 'make [GPU=auto|0|1] [SANITIZE=address,undefined|thread] [CC=gcc|clang]   boreside'
 	@echo 'make demo       a simulated scan through the service: images, a table of latencies'
 	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings)'
-	@echo 'make simulate   ingest under simulated faults (SCHEDULES=1000000)'
+	@echo 'make simulate   ingest under simulated faults, on all cores (SCHEDULES=1000000 FIRST=1)'
 	@echo 'make kill       kill -9 over service, sender and archive (KILLS=1000 SEED=1)'
 	@echo 'make coverage   lines and branches of core, ipc and board in tests'
 	@echo 'make bench      the operators against a floor, the service against a bare socket'
@@ -144,9 +144,10 @@ tsan: $(SHARED) $(EXE)
 
 # Ingest under a simulated network, disk and process table: test/simulate/simulate.h
 SCHEDULES ?= 1000000
+FIRST     ?= 1
 simulate: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) $(SIMULATE)
-	@$(SIMULATE) --schedules $(SCHEDULES)
+	@$(SIMULATE) --schedules $(SCHEDULES) --first $(FIRST) --jobs $$(nproc)
 
 tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
        $(B)/test/support/block_hook.so $(B)/test/support/fail_hook.so

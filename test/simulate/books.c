@@ -6,6 +6,7 @@
 #include "ipc/wire/mrd.h"
 #include "test/simulate/disk.h"
 #include "test/simulate/service.h"
+#include "test/simulate/totals.h"
 
 static struct book book[BOOKS];
 static unsigned books;
@@ -144,22 +145,43 @@ void books_recon_ends(uint64_t session)
 
 void books_recon_gone(void)
 {
-	for (unsigned i = 0; i < books; i++)
-		for (uint64_t seq = 1; !book[i].ended && seq <= book[i].numbers; seq++)
-			book[i].mark[seq] &= (uint8_t)~MARK_THIS_RUN;
+	for (unsigned i = 0; i < books; i++) {
+		struct book *b = &book[i];
+
+		if (b->ended)
+			continue;
+		if (b->opened && !b->told) {
+			if (b->unprotected > 0 && !b->over_recon)
+				sim_saw(SEEN_UNPROTECTED_RECON);
+			b->over_recon = true;
+		}
+		for (uint64_t seq = 1; seq <= b->numbers; seq++)
+			b->mark[seq] &= (uint8_t)~MARK_THIS_RUN;
+	}
 }
 
 void books_power_lost(void)
 {
-	for (unsigned i = 0; i < books; i++)
+	for (unsigned i = 0; i < books; i++) {
 		if (book[i].relaxed)
 			book[i].durable = 0;
+		else if (book[i].durable > 0 && !book[i].told)
+			sim_saw(SEEN_DURABLE_POWER);
+	}
 }
 
 void books_killed(void)
 {
-	for (unsigned i = 0; i < books; i++)
-		book[i].killed = true;
+	for (unsigned i = 0; i < books; i++) {
+		struct book *b = &book[i];
+
+		b->killed = true;
+		if (!b->accepted || b->told)
+			continue;
+		if (b->unprotected > 0 && !b->over_ingest)
+			sim_saw(SEEN_UNPROTECTED_INGEST);
+		b->over_ingest = true;
+	}
 	if (late_now != NULL)
 		late_now->late--;
 	late_now = NULL;
@@ -234,6 +256,8 @@ static void heard_ack(struct book *b, const struct bs_wire_ack *ack)
 {
 	const uint64_t held = ack->held;
 
+	SAY("held %llu, durable %llu, unprotected %llu", (unsigned long long)held,
+	    (unsigned long long)ack->durable, (unsigned long long)ack->unprotected);
 	if (held > b->numbers) {
 		sim_broken("%llu is acknowledged, %llu were made", (unsigned long long)held,
 			   (unsigned long long)b->numbers);
@@ -251,6 +275,8 @@ static void heard_ack(struct book *b, const struct bs_wire_ack *ack)
 	b->relaxed = ack->log == BS_WIRE_LOG_RELAXED;
 	if (ack->log != BS_WIRE_LOG_OFF && ack->durable > b->durable)
 		b->durable = ack->durable;
+	if (ack->unprotected > 0 && b->unprotected == 0)
+		sim_saw(SEEN_UNPROTECTED);
 	if (ack->unprotected > b->unprotected)
 		b->unprotected = ack->unprotected;
 }
@@ -302,6 +328,25 @@ static void judge_whole(const struct book *b, const struct bs_wire_outcome *o)
 			   (unsigned long long)o->rejected, (unsigned long long)refused);
 }
 
+static void see_outcome(const struct book *b, const struct bs_wire_outcome *o)
+{
+	if (o->gaps > 0)
+		sim_saw(SEEN_GAPS);
+	if (cut_short(o->code))
+		sim_saw(SEEN_CUT_SHORT);
+	if (o->code == BS_ERR_ABORTED && strstr(o->text, "reconstruction process ended") != NULL)
+		sim_saw(SEEN_LOST_RECON);
+	if (o->code != 0)
+		return;
+	sim_saw(SEEN_WHOLE);
+	if (b->over_ingest)
+		sim_saw(SEEN_OVER_INGEST);
+	if (b->over_recon)
+		sim_saw(SEEN_OVER_RECON);
+	if (b->over_ingest && b->over_recon)
+		sim_saw(SEEN_OVER_BOTH);
+}
+
 static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 {
 	SAY("outcome %d: %llu acquisitions, %llu gaps: %s", o->code,
@@ -309,6 +354,9 @@ static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 	if (o->code != 0 && o->text[0] == '\0')
 		sim_broken("an outcome of code %d has no words", o->code);
 	b->whole = o->code == 0;
+	if (!b->told)
+		see_outcome(b, o);
+	b->told = true;
 	if (service_records())
 		return; /* its logs are judged */
 	if (o->code == 0 && b->made != b->acqs)
@@ -316,7 +364,8 @@ static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 			   (unsigned long long)b->made, (unsigned long long)b->acqs);
 	if (o->code == BS_ERR_ABORTED && strstr(o->text, "reconstruction process ended") != NULL &&
 	    !b->lost) {
-		if (disk_was_well() && strstr(o->text, "same readout") == NULL)
+		if (disk_was_well() && !service_is_narrow() &&
+		    strstr(o->text, "same readout") == NULL)
 			sim_broken("a scan that is in its log is lost with a recon: %s", o->text);
 		b->lost = true;
 	}
@@ -334,8 +383,11 @@ void books_heard(const struct bs_wire *w, const unsigned char *payload, size_t l
 
 	if (b == NULL)
 		return;
-	if (w->kind == BS_WIRE_ACCEPT)
+	if (w->kind == BS_WIRE_ACCEPT) {
+		if (!b->accepted)
+			sim_saw(SEEN_ACCEPTED);
 		b->accepted = true;
+	}
 	if (w->kind == BS_WIRE_ACK && bs_wire_get_ack(&ack, payload, len, NULL) == 0)
 		heard_ack(b, &ack);
 	if (w->kind == BS_WIRE_OUTCOME && bs_wire_get_outcome(&o, payload, len, NULL) == 0)

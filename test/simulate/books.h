@@ -35,19 +35,21 @@ struct book {
 	uint64_t acqs, bad;
 	bool closed; /* CLOSE was made */
 	bool accepted;
-	uint64_t held, durable; /* acknowledged; durable where a log says so */
-	uint64_t unprotected;   /* of these the log lacks so many, it was said */
-	bool relaxed;           /* a loss of power may take what is durable */
-	bool lost;              /* a process that held some of it has died */
-	bool killed;            /* ingest was, while it took this scan */
-	bool whole;             /* the outcome said that all is well */
-	bool opened;            /* the reconstruction was told of it, */
-	uint64_t scan;          /* by this number */
-	bool ended;             /* the reconstruction has made its last image */
-	bool over;              /* it had, and was given the scan again */
-	uint64_t made;          /* then: readouts that it has seen in this run */
-	uint64_t gaps;          /* that the service named */
-	uint64_t late;          /* came after they were named as missing */
+	uint64_t held, durable;       /* acknowledged; durable where a log says so */
+	uint64_t unprotected;         /* of these the log lacks so many, it was said */
+	bool relaxed;                 /* a loss of power may take what is durable */
+	bool lost;                    /* a process that held some of it has died */
+	bool killed;                  /* ingest was, while it took this scan */
+	bool whole;                   /* the outcome said that all is well */
+	bool opened;                  /* the reconstruction was told of it, */
+	uint64_t scan;                /* by this number */
+	bool ended;                   /* the reconstruction has made its last image */
+	bool over;                    /* it had, and was given the scan again */
+	uint64_t made;                /* then: readouts that it has seen in this run */
+	uint64_t gaps;                /* that the service named */
+	uint64_t late;                /* came after they were named as missing */
+	bool told, returned;          /* its outcome was heard; its sender came back */
+	bool over_ingest, over_recon; /* one was killed within it */
 	uint8_t mark[BOOK_NUMBERS];
 };
 

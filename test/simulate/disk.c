@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "test/simulate/books.h"
+#include "test/simulate/faults.h"
 #include "test/simulate/files.h"
+#include "test/simulate/places.h"
 #include "test/simulate/process.h"
 
 #define FDS     64u
@@ -28,6 +30,7 @@ static struct {
 } fd_of[FDS];
 static bool to_fail[DISK_FAULTS], lost_power, was_ill;
 static int64_t full_until_ns, slow_until_ns, slow_ns;
+static bool full_struck, slow_struck; /* the present one has */
 
 /* ---- what happens to it ---- */
 
@@ -71,12 +74,14 @@ bool disk_fail(enum disk_fault what)
 void disk_full(int64_t until_ns)
 {
 	full_until_ns = until_ns;
+	full_struck = false;
 	was_ill = true;
 }
 
 void disk_slow(int64_t until_ns, int64_t sync_ns)
 {
 	slow_until_ns = until_ns;
+	slow_struck = false;
 	slow_ns = sync_ns;
 	was_ill = true;
 }
@@ -160,10 +165,11 @@ const char *disk_name(unsigned i)
 
 static bool fails(enum disk_fault what, int error)
 {
-	sim_step();
 	if (!process_inside() || !to_fail[what])
 		return false;
 	to_fail[what] = false;
+	faults_strike(what == DISK_SHORT ? FAULT_SHORT
+					 : (enum sim_fault)(FAULT_WRITE + what - DISK_WRITE));
 	SAY("the disk: %s", strerror(error));
 	errno = error;
 	return true;
@@ -173,6 +179,9 @@ static bool is_full(void)
 {
 	if (!process_inside() || sim_now >= full_until_ns)
 		return false;
+	if (!full_struck)
+		faults_strike(FAULT_FULL);
+	full_struck = true;
 	errno = ENOSPC;
 	return true;
 }
@@ -213,6 +222,7 @@ static int open_name(const char *text, int flags)
 	int at;
 	int f;
 
+	SIM_PLACE();
 	if (fails(DISK_OPEN, EIO))
 		return -1;
 	at = files_find(files_now, text);
@@ -228,7 +238,7 @@ static int open_name(const char *text, int flags)
 		return -1;
 	f = at >= 0 ? files_now[at].file : files_make(text);
 	if ((flags & O_TRUNC) != 0) {
-		for (size_t b = 0; b < sim_file[f].cap / DISK_BLOCK; b++)
+		for (size_t b = 0; b * DISK_BLOCK < sim_file[f].size; b++)
 			sim_file[f].dirty[b] = 1;
 		sim_file[f].size = 0;
 	}
@@ -299,6 +309,7 @@ ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at)
 	struct sim_file *f = file_of(fd);
 	const size_t end = (size_t)at + n;
 
+	SIM_PLACE();
 	if (f == NULL || fails(DISK_WRITE, EIO) || fails(DISK_SPACE, ENOSPC) || is_full())
 		return -1;
 	if (n > 1 && fails(DISK_SHORT, 0))
@@ -310,17 +321,21 @@ ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at)
 	for (size_t b = (size_t)at / DISK_BLOCK; b * DISK_BLOCK < end; b++)
 		f->dirty[b] = 1;
 	f->size = end > f->size ? end : f->size;
-	sim_step();
+	SIM_PLACE();
 	return (ssize_t)n;
 }
 
 /* A sync takes its time. */
 static void take_time(void)
 {
-	if (process_inside())
-		process_wait(
-			sim_now + (sim_now < slow_until_ns ? slow_ns : 100000 + sim_below(900000)),
-			NULL, NULL);
+	const bool slow = sim_now < slow_until_ns;
+
+	if (!process_inside())
+		return;
+	if (slow && !slow_struck)
+		faults_strike(FAULT_SLOW);
+	slow_struck = slow_struck || slow;
+	process_wait(sim_now + (slow ? slow_ns : 100000 + sim_below(900000)), NULL, NULL);
 }
 
 int __wrap_fdatasync(int fd);
@@ -328,6 +343,7 @@ int __wrap_fdatasync(int fd)
 {
 	struct sim_file *f;
 
+	SIM_PLACE();
 	take_time();
 	f = file_of(fd);
 	if (f == NULL)
@@ -337,7 +353,7 @@ int __wrap_fdatasync(int fd)
 		return -1;
 	}
 	files_sync(f);
-	sim_step();
+	SIM_PLACE();
 	return 0;
 }
 
@@ -346,11 +362,12 @@ int __wrap_fsync(int fd)
 {
 	if (fd_of[fd - FILE_FD].file != (int)DISK_FILES)
 		return __wrap_fdatasync(fd);
+	SIM_PLACE();
 	take_time();
 	if (fails(DISK_SYNC, EIO))
 		return -1;
 	files_sync_folder();
-	sim_step();
+	SIM_PLACE();
 	return 0;
 }
 
@@ -363,6 +380,7 @@ int __wrap_ftruncate(int fd, off_t len)
 	if (!ours(fd))
 		return __real_ftruncate(fd, len);
 	f = file_of(fd);
+	SIM_PLACE();
 	if (f == NULL || fails(DISK_WRITE, EIO))
 		return -1;
 	files_grow(f, (size_t)len);
@@ -407,6 +425,7 @@ int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to,
 	(void)from_dir;
 	(void)to_dir;
 	(void)how;
+	SIM_PLACE();
 	if (fails(DISK_NAME, EIO) || is_full())
 		return -1;
 	if (at < 0 || files_find(files_now, to) >= 0) {
@@ -414,7 +433,7 @@ int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to,
 		return -1;
 	}
 	files_rename(from, to, files_now[at].file);
-	sim_step();
+	SIM_PLACE();
 	return 0;
 }
 
@@ -425,6 +444,7 @@ int __wrap_unlinkat(int dir, const char *name, int how)
 
 	(void)dir;
 	(void)how;
+	SIM_PLACE();
 	if (fails(DISK_NAME, EIO))
 		return -1;
 	if (at < 0) {

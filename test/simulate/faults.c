@@ -2,6 +2,7 @@
 #include "test/simulate/faults.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "core/frame/state.h"
 #include "test/simulate/disk.h"
@@ -10,6 +11,7 @@
 #include "test/simulate/scanner.h"
 #include "test/simulate/schedule.h"
 #include "test/simulate/service.h"
+#include "test/simulate/totals.h"
 
 static int64_t later(uint32_t bits)
 {
@@ -61,12 +63,16 @@ static bool disconnect(void)
 
 static bool freeze(void)
 {
+	if (!network_connected())
+		return false;
 	network_freeze(later(sim_chance(900) ? 8 : 13));
 	return true;
 }
 
 static bool narrow(void)
 {
+	if (!network_connected())
+		return false;
 	network_narrow(1 + sim_below(4));
 	return true;
 }
@@ -78,24 +84,29 @@ static bool hole(void)
 
 static bool sender_stops(void)
 {
+	if (!scanner_busy())
+		return false;
 	scanner_stop(later(13));
 	return true;
 }
 
 static bool sender_killed(void)
 {
+	if (!scanner_busy())
+		return false;
 	scanner_kill(later(11));
 	return true;
 }
 
 static bool sender_repeats(void)
 {
-	scanner_repeat();
-	return true;
+	return scanner_repeat();
 }
 
 static bool recon_stops(void)
 {
+	if (!recon_lives())
+		return false;
 	recon_stop(later(12));
 	return true;
 }
@@ -111,6 +122,22 @@ static bool kill_ingest(void)
 static bool kill_ingest_soon(void)
 {
 	return service_kill_soon((int64_t)sim_spread(8) * MS);
+}
+
+/* Before one of its stores or calls, each as likely as another. */
+static bool kill_ingest_at(void)
+{
+	return service_kill_at(FAULT_INGEST_PLACE, (int64_t)sim_spread(8) * MS);
+}
+
+static bool kill_service_at(void)
+{
+	return service_kill_at(FAULT_SERVICE_PLACE, (int64_t)sim_spread(10) * MS);
+}
+
+static bool lose_power_at(void)
+{
+	return service_kill_at(FAULT_POWER_PLACE, (int64_t)sim_spread(10) * MS);
 }
 
 static bool kill_recon(void)
@@ -184,47 +211,49 @@ static const struct {
 	const char *name;
 	bool (*happens)(void);
 	uint32_t often; /* of 1000 schedules so many may have it */
-} fault[] = {
-	{ "message lost", drop, 500 },
-	{ "message repeated", repeat, 500 },
-	{ "messages in another order", reorder, 500 },
-	{ "bit flipped", flip, 400 },
-	{ "message cut short", cut, 300 },
-	{ "hostile message", scanner_hostile, 300 },
-	{ "number never comes", hole, 300 },
-	{ "connection broken", disconnect, 500 },
-	{ "network stalls", freeze, 300 },
-	{ "sender reads slowly", narrow, 200 },
-	{ "sender stops", sender_stops, 300 },
-	{ "sender killed", sender_killed, 300 },
-	{ "sender ignores its window", scanner_overrun, 200 },
-	{ "sender repeats all", sender_repeats, 300 },
-	{ "recon stops", recon_stops, 300 },
-	{ "ingest killed", kill_ingest, 400 },
-	{ "ingest killed at a turn", kill_ingest_soon, 300 },
-	{ "recon killed", kill_recon, 300 },
-	{ "supervisor killed", kill_service, 100 },
-	{ "service told to stop", service_stop, 100 },
-	{ "power lost", lose_power, 200 },
-	{ "write cut short", write_short, 300 },
-	{ "write fails", write_fails, 200 },
-	{ "no space once", no_space, 200 },
-	{ "sync fails once", sync_fails, 300 },
-	{ "open fails", open_fails, 150 },
-	{ "rename or removal fails", name_fails, 150 },
-	{ "disk full", full, 150 },
-	{ "disk slow", slow, 150 },
+	bool waits;     /* it strikes later, and is counted then */
+} fault[FAULTS] = {
+	[FAULT_LOST] = { "message lost", drop, 500, true },
+	[FAULT_REPEATED] = { "message repeated", repeat, 500, true },
+	[FAULT_ORDER] = { "messages in another order", reorder, 500, true },
+	[FAULT_BIT] = { "bit flipped", flip, 400, true },
+	[FAULT_CUT] = { "message cut short", cut, 300, true },
+	[FAULT_HOSTILE] = { "hostile message", scanner_hostile, 300, false },
+	[FAULT_HOLE] = { "number never comes", hole, 300, true },
+	[FAULT_BREAK] = { "connection broken", disconnect, 500, false },
+	[FAULT_FREEZE] = { "network stalls", freeze, 300, false },
+	[FAULT_NARROW] = { "sender reads slowly", narrow, 200, false },
+	[FAULT_SENDER_STOPS] = { "sender stops", sender_stops, 300, false },
+	[FAULT_SENDER_KILLED] = { "sender killed", sender_killed, 300, false },
+	[FAULT_OVERRUN] = { "sender ignores its window", scanner_overrun, 200, false },
+	[FAULT_SENDER_REPEATS] = { "sender repeats all", sender_repeats, 300, false },
+	[FAULT_RECON_STOPS] = { "recon stops", recon_stops, 300, false },
+	[FAULT_INGEST] = { "ingest killed", kill_ingest, 400, false },
+	[FAULT_INGEST_TURN] = { "ingest killed at a turn", kill_ingest_soon, 300, true },
+	[FAULT_INGEST_PLACE] = { "ingest killed at a place", kill_ingest_at, 400, true },
+	[FAULT_RECON] = { "recon killed", kill_recon, 400, false },
+	[FAULT_SERVICE] = { "supervisor killed", kill_service, 100, false },
+	[FAULT_SERVICE_PLACE] = { "supervisor killed at a place", kill_service_at, 100, true },
+	[FAULT_STOP] = { "service told to stop", service_stop, 100, false },
+	[FAULT_POWER] = { "power lost", lose_power, 200, false },
+	[FAULT_POWER_PLACE] = { "power lost at a place", lose_power_at, 200, true },
+	[FAULT_SHORT] = { "write cut short", write_short, 300, true },
+	[FAULT_WRITE] = { "write fails", write_fails, 200, true },
+	[FAULT_SPACE] = { "no space once", no_space, 200, true },
+	[FAULT_SYNC] = { "sync fails once", sync_fails, 300, true },
+	[FAULT_OPEN] = { "open fails", open_fails, 150, true },
+	[FAULT_NAME] = { "rename or removal fails", name_fails, 150, true },
+	[FAULT_FULL] = { "disk full", full, 150, true },
+	[FAULT_SLOW] = { "disk slow", slow, 150, true },
 };
 
-#define FAULTS   (sizeof(fault) / sizeof(fault[0]))
 #define HAPPENED 64u
-#define STATES   (BS_STATES + 1)
 
 static bool may[FAULTS], did[FAULTS][STATES];
-static uint64_t covered[FAULTS][STATES], schedules;
 static unsigned had;
 static struct {
-	unsigned what, step;
+	enum sim_fault what;
+	unsigned step;
 	enum bs_state state;
 	int64_t at_ns;
 } happened[HAPPENED];
@@ -232,12 +261,32 @@ static struct {
 void faults_reset(void)
 {
 	for (unsigned i = 0; i < FAULTS; i++)
-		may[i] = fault[i].happens == disconnect || sim_chance(fault[i].often);
+		may[i] = sim_chance(fault[i].often);
+	may[FAULT_BREAK] = true;
 	had = 0;
-	schedules++;
-	for (unsigned i = 0; i < FAULTS; i++)
-		for (unsigned s = 0; s < STATES; s++)
-			did[i][s] = false;
+	memset(did, 0, sizeof(did));
+	sim_totals->schedules++;
+}
+
+static void strike(enum sim_fault what, enum bs_state state)
+{
+	if (had < HAPPENED) {
+		happened[had].what = what;
+		happened[had].step = schedule_steps();
+		happened[had].state = state;
+		happened[had].at_ns = sim_now;
+	}
+	had++;
+	if (did[what][state])
+		return;
+	did[what][state] = true;
+	sim_totals->fault[what][state]++;
+}
+
+void faults_strike(enum sim_fault what)
+{
+	SAY("fault strikes: %s", fault[what].name);
+	strike(what, service_state());
 }
 
 bool faults_one(void)
@@ -250,17 +299,8 @@ bool faults_one(void)
 	SAY("fault: %s", fault[i].name);
 	if (!fault[i].happens())
 		return false;
-	if (had < HAPPENED) {
-		happened[had].what = i;
-		happened[had].step = schedule_steps();
-		happened[had].state = state;
-		happened[had].at_ns = sim_now;
-	}
-	had++;
-	if (!did[i][state]) {
-		did[i][state] = true;
-		covered[i][state]++;
-	}
+	if (!fault[i].waits)
+		strike((enum sim_fault)i, state);
 	return true;
 }
 
@@ -269,30 +309,15 @@ unsigned faults_had(void)
 	return had;
 }
 
-static const char *state_name(unsigned state)
+const char *faults_name(enum sim_fault what)
 {
-	return state == BS_STATES ? "(dead)" : bs_state_name((enum bs_state)state);
+	return fault[what].name;
 }
 
 void faults_print(void)
 {
 	for (unsigned i = 0; i < had && i < HAPPENED; i++)
 		printf("#   step %4u, %10.3f ms, %-8s: %s\n", happened[i].step,
-		       (double)happened[i].at_ns * 1e-6, state_name(happened[i].state),
+		       (double)happened[i].at_ns * 1e-6, totals_state(happened[i].state),
 		       fault[happened[i].what].name);
-}
-
-void faults_table(void)
-{
-	printf("# schedules of %llu that had the fault while ingest was\n# %-26s",
-	       (unsigned long long)schedules, "");
-	for (unsigned s = 0; s < STATES; s++)
-		printf(" %9s", state_name(s));
-	printf("\n");
-	for (unsigned i = 0; i < FAULTS; i++) {
-		printf("# %-26s", fault[i].name);
-		for (unsigned s = 0; s < STATES; s++)
-			printf(" %9llu", (unsigned long long)covered[i][s]);
-		printf("\n");
-	}
 }

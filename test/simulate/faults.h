@@ -1,19 +1,61 @@
 /*
- * test/simulate/faults.h - the faults, and the table of which schedule had which one in which state
+ * test/simulate/faults.h - the faults: what may happen, and what did
+ *
+ * Some strike when they are drawn; others wait for the next message, call or step that they are
+ * about, and count when they strike that.
  */
 #ifndef BS_TEST_SIMULATE_FAULTS_H
 #define BS_TEST_SIMULATE_FAULTS_H
 
 #include "test/simulate/simulate.h"
 
+/* The network's changes, and the disk's failures, in the order that these have them. */
+enum sim_fault {
+	FAULT_LOST,
+	FAULT_REPEATED,
+	FAULT_ORDER,
+	FAULT_BIT,
+	FAULT_CUT,
+	FAULT_HOSTILE,
+	FAULT_HOLE,
+	FAULT_BREAK,
+	FAULT_FREEZE,
+	FAULT_NARROW,
+	FAULT_SENDER_STOPS,
+	FAULT_SENDER_KILLED,
+	FAULT_OVERRUN,
+	FAULT_SENDER_REPEATS,
+	FAULT_RECON_STOPS,
+	FAULT_INGEST,
+	FAULT_INGEST_TURN,
+	FAULT_INGEST_PLACE,
+	FAULT_RECON,
+	FAULT_SERVICE,
+	FAULT_SERVICE_PLACE,
+	FAULT_STOP,
+	FAULT_POWER,
+	FAULT_POWER_PLACE,
+	FAULT_SHORT,
+	FAULT_WRITE,
+	FAULT_SPACE,
+	FAULT_SYNC,
+	FAULT_OPEN,
+	FAULT_NAME,
+	FAULT_FULL,
+	FAULT_SLOW,
+	FAULTS
+};
+
 /* A schedule begins: which faults it may have. */
 void faults_reset(void);
-/* One of them, now. False: it cannot happen now. */
+/* One of them, now or as soon as it can strike. False: it cannot happen now. */
 bool faults_one(void);
+/* One that waited has struck. */
+void faults_strike(enum sim_fault what);
+/* Of this schedule, that struck. */
 unsigned faults_had(void);
 /* What happened in this schedule, and when. */
 void faults_print(void);
-/* Of all schedules. */
-void faults_table(void);
+const char *faults_name(enum sim_fault what);
 
 #endif

@@ -104,8 +104,12 @@ int files_make(const char *text)
 		f->size = f->disk_size = 0;
 		f->opened = 0;
 		f->locked = -1;
-		if (f->cap > 0)
+		if (f->cap > 0) {
+			memset(f->now, 0, f->top);
+			memset(f->disk, 0, f->top);
 			memset(f->dirty, 0, f->cap / DISK_BLOCK);
+		}
+		f->top = 0;
 		files_rename("", text, (int)i);
 		return (int)i;
 	}
@@ -115,7 +119,9 @@ int files_make(const char *text)
 void files_grow(struct sim_file *f, size_t size)
 {
 	size_t cap = (size + 65535) & ~(size_t)65535;
+	size_t top = (size + DISK_BLOCK - 1) & ~(size_t)(DISK_BLOCK - 1);
 
+	f->top = top > f->top ? top : f->top;
 	if (cap <= f->cap)
 		return;
 	f->now = realloc(f->now, cap);
@@ -123,6 +129,8 @@ void files_grow(struct sim_file *f, size_t size)
 	f->dirty = realloc(f->dirty, cap / DISK_BLOCK);
 	if (f->now == NULL || f->disk == NULL || f->dirty == NULL)
 		abort();
+	memset(f->now + f->cap, 0, cap - f->cap);
+	memset(f->disk + f->cap, 0, cap - f->cap);
 	memset(f->dirty + f->cap / DISK_BLOCK, 0, (cap - f->cap) / DISK_BLOCK);
 	f->cap = cap;
 }

@@ -17,6 +17,7 @@ struct sim_file {
 	unsigned char *now, *disk; /* cap bytes each */
 	unsigned char *dirty;      /* a block each: written and not on the disk */
 	size_t cap, size, disk_size;
+	size_t top;      /* nothing but zeros is behind it, in both */
 	unsigned opened; /* descriptors */
 	int locked;      /* fd that has it; -1: none */
 };

@@ -11,6 +11,7 @@
 #include "test/simulate/disk.h"
 #include "test/simulate/process.h"
 #include "test/simulate/service.h"
+#include "test/simulate/totals.h"
 
 void logs_make_spare(uint64_t bytes)
 {
@@ -78,11 +79,13 @@ void logs_judge(void)
 	const char *name;
 
 	for (unsigned i = 0; (name = disk_name(i)) != NULL; i++) {
-		size_t stem;
+		size_t stem = 0;
 		uint32_t index;
 
 		if (bs_log_split(name, &stem, &index) && is_first(name, stem, index))
 			read_log(name);
+		if (stem != 0)
+			sim_saw(index == 0 ? SEEN_LOGS : SEEN_SEGMENTS);
 	}
 	books_judge_logs();
 }

@@ -10,6 +10,8 @@
 #include "ipc/endpoint.h"
 #include "ipc/gate.h"
 #include "test/simulate/books.h"
+#include "test/simulate/faults.h"
+#include "test/simulate/places.h"
 #include "test/simulate/process.h"
 #include "test/simulate/service.h"
 
@@ -35,6 +37,7 @@ static uint64_t connections;
 static struct {
 	uint64_t session, seq;
 	int64_t until_ns;
+	bool struck;
 } hole;
 static unsigned char *lent[BS_GATE_KEEP]; /* to the service */
 static bool blocked;                   /* the service has something to say, and the way is full */
@@ -191,6 +194,7 @@ void network_hole(uint64_t session, uint64_t seq, int64_t until_ns)
 	hole.session = session;
 	hole.seq = seq;
 	hole.until_ns = until_ns;
+	hole.struck = false;
 }
 
 static bool falls(const unsigned char *msg, size_t len)
@@ -198,9 +202,14 @@ static bool falls(const unsigned char *msg, size_t len)
 	const unsigned char *payload;
 	struct bs_wire w;
 
-	return sim_now < hole.until_ns && bs_wire_decode(&w, msg, len, &payload, NULL) == 0 &&
-	       w.session == hole.session && w.seq == hole.seq &&
-	       (w.kind == BS_WIRE_ACQ || w.kind == BS_WIRE_WAVEFORM);
+	if (sim_now >= hole.until_ns || bs_wire_decode(&w, msg, len, &payload, NULL) != 0 ||
+	    w.session != hole.session || w.seq != hole.seq ||
+	    (w.kind != BS_WIRE_ACQ && w.kind != BS_WIRE_WAVEFORM))
+		return false;
+	if (!hole.struck)
+		faults_strike(FAULT_HOLE);
+	hole.struck = true;
+	return true;
 }
 
 static void carry(enum network_way to, unsigned char *bytes, size_t len)
@@ -209,6 +218,8 @@ static void carry(enum network_way to, unsigned char *bytes, size_t len)
 	const enum network_change change = w->change;
 
 	w->change = CHANGE_NONE;
+	if (change != CHANGE_NONE)
+		faults_strike((enum sim_fault)(FAULT_LOST + change - CHANGE_DROP));
 	switch (change) {
 	case CHANGE_DROP:
 		free(bytes);
@@ -289,7 +300,7 @@ int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct 
 {
 	(void)url;
 	(void)why;
-	sim_step();
+	SIM_PLACE();
 	*g = (struct bs_gate){ .fd = GATE_FD, .message_max = message_max, .places = 1 };
 	listens = true;
 	return 0;
@@ -297,7 +308,7 @@ int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct 
 
 void bs_gate_close(struct bs_gate *g)
 {
-	sim_step();
+	SIM_PLACE();
 	g->fd = -1;
 	network_service_gone();
 }
@@ -307,7 +318,7 @@ int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head
 {
 	unsigned char *msg;
 
-	sim_step();
+	SIM_PLACE();
 	if (!bs_gate_here(g, peer))
 		return BS_ERR_IO;
 	blocked = way[TO_SENDER].count >= way[TO_SENDER].most;
@@ -320,7 +331,7 @@ int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head
 	if (tail_len > 0)
 		memcpy(msg + head_len, tail, tail_len);
 	carry(TO_SENDER, msg, head_len + tail_len);
-	sim_step();
+	SIM_PLACE();
 	return 0;
 }
 
@@ -331,7 +342,7 @@ bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 	size_t len;
 
 	(void)g;
-	sim_step();
+	SIM_PLACE();
 	if (way[TO_SENDER].count < way[TO_SENDER].most)
 		blocked = false;
 	if (!network_ready(GATE_FD))
@@ -345,7 +356,7 @@ bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 	*m = (struct bs_gate_message){ .peer = connections, .msg = msg, .len = len, .whole = true };
 	if (books_delivered(msg, len) || sim_chance(100))
 		service_moment(9);
-	sim_step();
+	SIM_PLACE();
 	return true;
 }
 
@@ -354,7 +365,7 @@ void bs_gate_release(struct bs_gate *g, uint64_t peer)
 	unsigned char **msg = lent_of(peer);
 
 	(void)g;
-	sim_step();
+	SIM_PLACE();
 	if (msg == NULL)
 		sim_broken("a message is released that was not taken");
 	free(*msg);

@@ -12,7 +12,9 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include "test/simulate/places.h"
 #include "test/simulate/step.h"
+#include "test/simulate/totals.h"
 #include "test/support/check.h"
 
 #if CHECK_SANITIZED
@@ -41,6 +43,7 @@ static struct thread {
 	void *ready_arg;
 	jmp_buf at;
 	void *fake;
+	const struct sim_place *place; /* it was stopped there; NULL: anywhere else */
 } thread[PROCESS_THREADS];
 
 static _Alignas(64) unsigned char stack[PROCESS_THREADS][STACK_BYTES];
@@ -49,6 +52,10 @@ static jmp_buf home;
 static struct thread *running;
 static bool cut, held;
 static uint32_t left;
+static struct {
+	bool on, hit;
+	uint32_t of, at, odd;
+} aim;
 static void *piece[PIECES];
 
 /* The variables of the sources that run in here; the Makefile gives them sections of their own. */
@@ -117,6 +124,50 @@ void sim_step(void)
 	if (running == NULL || held || --left != 0)
 		return;
 	leave();
+}
+
+static bool is_aim(uint32_t index)
+{
+	return aim.on && (index * aim.odd >> 16) % aim.of == aim.at;
+}
+
+void sim_at(const struct sim_place *p)
+{
+	struct thread *t = running;
+	const uint32_t index = places_index(p);
+
+	if (t == NULL || held)
+		return;
+	sim_totals->reached[index] = 1;
+	t->place = p;
+	if (is_aim(index)) {
+		aim.on = false;
+		aim.hit = cut = true;
+		left = 1;
+	}
+	sim_step();
+	t->place = NULL;
+}
+
+void process_aim(void)
+{
+	aim.on = true;
+	aim.of = 8u << 2 * sim_below(4);
+	aim.at = sim_below(aim.of);
+	aim.odd = (uint32_t)sim_random() | 1;
+}
+
+void process_aim_off(void)
+{
+	aim.on = false;
+}
+
+bool process_hit(void)
+{
+	const bool hit = aim.hit;
+
+	aim.hit = false;
+	return hit;
 }
 
 void __sanitizer_cov_trace_pc(void);
@@ -254,10 +305,13 @@ void process_cut(uint32_t steps)
 void process_kill(void)
 {
 	process_state = PROCESS_DOWN;
+	aim.on = aim.hit = false;
 	for (unsigned i = 0; i < PROCESS_THREADS; i++) {
 #if CHECK_SANITIZED
 		ASAN_UNPOISON_MEMORY_REGION(stack[i], STACK_BYTES);
 #endif
+		if (thread[i].state != NONE && thread[i].place != NULL)
+			sim_totals->killed[places_index(thread[i].place)]++;
 		thread[i].state = NONE;
 	}
 	for (unsigned i = 0; i < PIECES; i++) {

@@ -40,6 +40,13 @@ void process_wait(int64_t until_ns, bool (*ready)(void *), void *arg);
 void process_hold(bool holds);
 /* It is stopped after so many steps. */
 void process_cut(uint32_t steps);
+/* It is stopped at the next of some places, drawn from all (places.h), each as likely as another
+ * however often it is passed. */
+void process_aim(void);
+/* No more. */
+void process_aim_off(void);
+/* It was stopped there just now. */
+bool process_hit(void);
 /* One step. */
 void sim_step(void);
 

@@ -194,6 +194,9 @@ void recon_turn(void)
 				sim_broken("slot %u in the ring", bs_entry_slot(entry));
 				return;
 			}
+			if (atomic_load(&shm->acq_pool->owner[bs_entry_slot(entry)]) ==
+			    BS_OWNER_FREE)
+				sim_broken("slot %u in the ring is free", bs_entry_slot(entry));
 			bs_pool_claim(shm->acq_pool, bs_entry_slot(entry), BS_OWNER_RECON);
 		}
 		next = USE;

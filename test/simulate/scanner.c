@@ -9,6 +9,7 @@
 #include "drivers/source/sender.h"
 #include "test/simulate/books.h"
 #include "test/simulate/network.h"
+#include "test/simulate/totals.h"
 
 #define RING_BYTES (256u << 10)
 #define GIVE_UP_NS (10000 * MS)
@@ -126,6 +127,8 @@ static void hear(const unsigned char *msg, size_t len)
 	SAY("scan %016llx has ended: %d%s %s", (unsigned long long)book->session, sender.code,
 	    sender.refused ? " (refused)" : "", sender.outcome.text);
 	well = sender.code == 0;
+	if (sender.refused)
+		sim_saw(SEEN_REFUSED);
 	if (sender.code != 0 && sender.outcome.text[0] == '\0')
 		sim_broken("a scan ends with code %d and without words", sender.code);
 	if (sender.refused && sender.code == BS_ERR_STATE && !book->lost && book->accepted)
@@ -196,6 +199,10 @@ bool scanner_turn(void)
 		return false;
 	if (connections != network_connections() && network_connected()) {
 		connections = network_connections();
+		if (!idle() && book->accepted && !book->returned) {
+			book->returned = true;
+			sim_saw(SEEN_RETURNED);
+		}
 		bs_sender_reconnected(&sender, sim_now);
 		return true;
 	}
@@ -240,9 +247,12 @@ void scanner_kill(int64_t until_ns)
 	network_break(until_ns);
 }
 
-void scanner_repeat(void)
+bool scanner_repeat(void)
 {
+	if (idle() || sender.count == 0)
+		return false;
 	bs_sender_reconnected(&sender, sim_now);
+	return true;
 }
 
 bool scanner_overrun(void)

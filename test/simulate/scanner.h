@@ -16,7 +16,7 @@ int64_t scanner_due(void);
 /* Faults. */
 void scanner_stop(int64_t until_ns);
 void scanner_kill(int64_t until_ns); /* its successor begins with another scan */
-void scanner_repeat(void);           /* sends all that it keeps once more */
+bool scanner_repeat(void); /* sends all that it keeps once more. False: it keeps nothing */
 /* It sends more than it may before that is acknowledged, in this scan. False: not now. */
 bool scanner_overrun(void);
 /* One of its next messages does not come until then. False: not now. */

@@ -9,6 +9,7 @@
 #include "test/simulate/recon.h"
 #include "test/simulate/scanner.h"
 #include "test/simulate/service.h"
+#include "test/simulate/totals.h"
 
 /* A scan in the calm lasts seconds at most: silence 5 s, a gap 1.5 s, resending after 4 s. */
 #define CALM_NS    (40000 * MS)
@@ -126,13 +127,22 @@ static void end_in_calm(int64_t *took_ns)
 		sim_broken("the service is not at rest after a good scan");
 }
 
-bool schedule_run(uint64_t seed, struct schedule_sums *sums)
+static void count(int64_t took_ns)
 {
-	unsigned last;
-	unsigned next;
-	unsigned apart;
-	int64_t took_ns = 0;
+	struct sim_totals *t = sim_totals;
 
+	t->steps += steps;
+	t->faults += faults_had();
+	t->scans += scanner_scans();
+	if (t->fewest_steps == 0 || steps < t->fewest_steps)
+		t->fewest_steps = steps;
+	if (t->fewest_faults == 0 || faults_had() < t->fewest_faults)
+		t->fewest_faults = faults_had();
+	t->longest_ns = took_ns > t->longest_ns ? took_ns : t->longest_ns;
+}
+
+static void reset(uint64_t seed)
+{
 	sim_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
 	sim_now = START_NS;
 	steps = 0;
@@ -144,16 +154,30 @@ bool schedule_run(uint64_t seed, struct schedule_sums *sums)
 	faults_reset();
 	for (int i = 0; i < WHO; i++)
 		weight[i] = 1u << 2 * sim_below(3);
-	last = SCHEDULE_STEPS + sim_below(100);
-	apart = 10 + sim_below(100);
-	next = 5 + sim_below(apart);
+}
+
+/* So many steps and faults at least. */
+static void run(void)
+{
+	const unsigned last = SCHEDULE_STEPS + sim_below(100);
+	const unsigned apart = 10 + sim_below(100);
+	unsigned next = 5 + sim_below(apart);
+
 	while (!sim_is_broken() && (steps < last || faults_had() < SCHEDULE_FAULTS)) {
 		turn();
-		if (steps >= next && faults_one())
-			next = steps + sim_below(apart);
+		if (steps >= next && faults_one()) /* often one right upon the other */
+			next = steps + sim_below(sim_chance(300) ? 4 : apart);
 		if (sim_now > START_NS + HOUR_NS)
 			sim_broken("nothing goes on any more (%s)", bs_state_name(service_state()));
 	}
+}
+
+bool schedule_run(uint64_t seed)
+{
+	int64_t took_ns = 0;
+
+	reset(seed);
+	run();
 	end_in_calm(&took_ns);
 	if (!sim_is_broken()) {
 		service_kill(sim_now);
@@ -163,13 +187,6 @@ bool schedule_run(uint64_t seed, struct schedule_sums *sums)
 	}
 	if (sim_is_broken())
 		return false;
-	sums->steps += steps;
-	sums->faults += faults_had();
-	sums->scans += scanner_scans();
-	if (sums->fewest_steps == 0 || steps < sums->fewest_steps)
-		sums->fewest_steps = steps;
-	if (sums->fewest_faults == 0 || faults_had() < sums->fewest_faults)
-		sums->fewest_faults = faults_had();
-	sums->longest_ns = took_ns > sums->longest_ns ? took_ns : sums->longest_ns;
+	count(took_ns);
 	return true;
 }

@@ -19,10 +19,11 @@
 #include "test/simulate/recorder.h"
 #include "test/simulate/wakes.h"
 
-#define SITES 4u
+#define SITES      5u
+#define RING_SMALL 24576u /* is full before a slow disk is given up */
 /* Of ingest's logs, bytes; the Makefile says so to its sources. */
 #define INGEST_SEGMENT 65536u
-#define GRACE_NS       (5000 * MS)
+#define GRACE_BITS     13u /* ms, for what is under way when it is told to end */
 
 static struct site {
 	struct bs_shm shm;
@@ -37,12 +38,14 @@ static uint64_t session; /* of the scan that events are about */
 static bool stopping;
 static int64_t dead_ns; /* a kill is due; for how long it is dead then; 0: none is */
 static bool dying;
+static enum sim_fault deadly; /* what is due */
 
 /* ---- what ingest says ---- */
 
 void service_moment(uint32_t bits)
 {
-	if (dead_ns == 0 || dying || !process_inside() || !sim_chance(300))
+	if (dead_ns == 0 || dying || deadly != FAULT_INGEST_TURN || !process_inside() ||
+	    !sim_chance(300))
 		return;
 	dying = true;
 	process_cut(sim_spread(bits));
@@ -115,7 +118,7 @@ void __wrap_bs_log(enum bs_log_level level, const char *words, ...)
 
 /* ---- the memory ---- */
 
-static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode)
+static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode, uint64_t ring)
 {
 	static struct bs_traj tables[BS_PROTOCOLS_MAX];
 	static struct bs_site s;
@@ -145,6 +148,8 @@ static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode)
 	for (int i = 0; i < BS_BELLS; i++)
 		at->shm.bell_fd[i] = WAKES_BELL + i;
 	atomic_store(&at->shm.s->worker[BS_WORKER_INGEST].generation, 1);
+	if (ring != 0)
+		at->shm.s->pools.log_bytes = ring;
 	/* what is written from now on is forgotten when that is asked for */
 	if (mmap(at->shm.s, at->shm.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
 		 at->shm.fd, 0) == MAP_FAILED)
@@ -162,13 +167,15 @@ void service_make(void)
 	static const struct {
 		uint32_t slots;
 		enum bs_log_mode log;
-	} kind[SITES] = { { 8, BS_LOG_MODE_OFF },
-			  { 24, BS_LOG_MODE_DURABLE },
-			  { 96, BS_LOG_MODE_DURABLE },
-			  { 24, BS_LOG_MODE_RELAXED } };
+		uint64_t ring; /* bytes of the log's; 0: the site file's least */
+	} kind[SITES] = { { 8, BS_LOG_MODE_OFF, 0 },
+			  { 24, BS_LOG_MODE_DURABLE, 0 },
+			  { 96, BS_LOG_MODE_DURABLE, 0 },
+			  { 24, BS_LOG_MODE_RELAXED, 0 },
+			  { 24, BS_LOG_MODE_DURABLE, RING_SMALL } };
 
 	for (unsigned i = 0; i < SITES; i++)
-		make_site(&site[i], kind[i].slots, kind[i].log);
+		make_site(&site[i], kind[i].slots, kind[i].log, kind[i].ring);
 }
 
 /* A service that starts. */
@@ -253,6 +260,20 @@ static void ingest_gone(const char *how, int64_t start_ns)
 	SAY("ingest: %s", how);
 }
 
+/* What was due. */
+static void die(void)
+{
+	const int64_t start_ns = sim_now + dead_ns;
+
+	faults_strike(deadly);
+	if (deadly == FAULT_SERVICE_PLACE || deadly == FAULT_POWER_PLACE)
+		service_kill(start_ns);
+	else
+		(void)service_kill_ingest(start_ns);
+	if (deadly == FAULT_POWER_PLACE)
+		disk_power_loss();
+}
+
 void service_turn(uint32_t steps)
 {
 	unsigned i = sim_below(PROCESS_THREADS);
@@ -260,8 +281,8 @@ void service_turn(uint32_t steps)
 	while (!process_ready(i))
 		i = (i + 1) % PROCESS_THREADS;
 	process_run(i, steps);
-	if (dying) {
-		(void)service_kill_ingest(sim_now + dead_ns);
+	if (dying || process_hit()) {
+		die();
 		return;
 	}
 	if (process_state != PROCESS_ENDED)
@@ -311,6 +332,11 @@ bool service_records(void)
 	return records;
 }
 
+bool service_is_narrow(void)
+{
+	return shm->s->pools.log_bytes == RING_SMALL;
+}
+
 bool service_relaxed(void)
 {
 	return !records && now_on->env.site.log.mode == BS_LOG_MODE_RELAXED;
@@ -341,6 +367,17 @@ bool service_kill_soon(int64_t after_ns)
 	if (dead_ns != 0)
 		return false;
 	dead_ns = after_ns;
+	deadly = FAULT_INGEST_TURN;
+	return true;
+}
+
+bool service_kill_at(enum sim_fault what, int64_t after_ns)
+{
+	if (dead_ns != 0 || process_state != PROCESS_LIVES)
+		return false;
+	dead_ns = after_ns;
+	deadly = what;
+	process_aim();
 	return true;
 }
 
@@ -377,6 +414,7 @@ void service_kill(int64_t start_ns)
 void service_calm(void)
 {
 	dead_ns = 0;
+	process_aim_off();
 }
 
 bool service_stop(void)
@@ -385,7 +423,7 @@ bool service_stop(void)
 		return false;
 	stopping = true;
 	recorder_stop(true);
-	atomic_store(&shm->s->stop_by_ns, sim_now + GRACE_NS);
+	atomic_store(&shm->s->stop_by_ns, sim_now + (int64_t)sim_spread(GRACE_BITS) * MS);
 	atomic_store(&shm->s->stop, 1);
 	bs_shm_ring_bell(shm, BS_WORKER_INGEST);
 	return true;

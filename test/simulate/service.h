@@ -6,6 +6,7 @@
 #define BS_TEST_SIMULATE_SERVICE_H
 
 #include "core/frame/state.h"
+#include "test/simulate/faults.h"
 #include "test/simulate/simulate.h"
 
 /* Once. */
@@ -13,7 +14,8 @@ void service_make(void);
 /* Everything from its start, on one of the sites; or `boreside record` in its place. */
 void service_reset(void);
 bool service_records(void);
-bool service_relaxed(void); /* its logs may lose something with the power */
+bool service_is_narrow(void); /* its log's ring may be full on a disk that is well */
+bool service_relaxed(void);   /* its logs may lose something with the power */
 
 bool service_ready(void);
 /* Is it only time that wakes it? */
@@ -37,6 +39,8 @@ bool service_rests(void);
 bool service_kill_ingest(int64_t start_ns);
 /* Ingest, a few steps after it has said something or taken a header or a close. */
 bool service_kill_soon(int64_t after_ns);
+/* Before a store or a call of its drawn from all: what dies then is what the fault says. */
+bool service_kill_at(enum sim_fault what, int64_t after_ns);
 bool service_kill_recon(int64_t start_ns, int64_t ready_ns);
 /* The supervisor dies: all processes with it, and the shared memory. */
 void service_kill(int64_t start_ns);

@@ -3,7 +3,9 @@
  *
  * simulate.c   the program: its options, the schedules one after the other, the table
  * schedule.c   one schedule: who goes next, which fault comes when, the calm at its end
- * faults.c     the faults, and the table of what was covered
+ * faults.c     the faults
+ * totals.c     the tables of what was covered
+ * places.c     where processes may be killed
  * scanner.c    the sending side: the service's own sender code, and what it puts through it
  * books.c      what the sender knows of each scan, and what it must find in the end
  * service.c    the shared memory, ingest as a process, the supervisor's part

@@ -10,6 +10,7 @@
 
 #include "ipc/shm/workers.h"
 #include "test/simulate/network.h"
+#include "test/simulate/places.h"
 #include "test/simulate/process.h"
 #include "test/simulate/service.h"
 
@@ -108,14 +109,14 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *t, const v
 	int ready = 0;
 
 	(void)mask;
-	sim_step();
+	SIM_PLACE();
 	process_wait(t != NULL ? sim_now + (int64_t)t->tv_sec * 1000000000 + t->tv_nsec : INT64_MAX,
 		     any, &w);
 	for (nfds_t i = 0; i < n; i++) {
 		fds[i].revents = readable(fds[i].fd) ? POLLIN : 0;
 		ready += fds[i].revents != 0;
 	}
-	sim_step();
+	SIM_PLACE();
 	return ready;
 }
 
