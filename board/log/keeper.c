@@ -66,6 +66,7 @@ void bs_keeper_open(struct bs_keeper *k, const unsigned char *msg, size_t len, i
 	memset(r->seen, 0, sizeof(r->seen));
 	atomic_store(&r->dropped, 0);
 	r->given_before = atomic_load(&r->given_up);
+	r->told = 0;
 	r->begun = atomic_load(&r->put);
 	atomic_store(&r->end, 0);
 	r->name[0] = '\0';
@@ -159,11 +160,15 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 						    : BS_WIRE_LOG_RELAXED };
 	if (ack->unprotected > held + 1) /* messages beyond a gap are put, but not held */
 		ack->unprotected = held + 1;
-	if (open || done >= all)
-		return true;
-	if (done <= r->begun)
-		return false;
-	ack->durable = mark < held ? mark : held;
+	if (!open && done < all) {
+		if (done <= r->begun)
+			return false;
+		/* it does not go back: no mark is of a message that was refused or had no room */
+		ack->durable = mark > r->told ? mark : r->told;
+		if (ack->durable > held)
+			ack->durable = held;
+	}
+	r->told = ack->durable;
 	return true;
 }
 

@@ -32,6 +32,7 @@ struct bs_log_record {
 	uint32_t endless;              /* 1: there was no room for its end */
 	uint64_t owed;                 /* unprotected until this many entries are done */
 	uint64_t given_before;         /* given_up when the scan began */
+	uint64_t told;                 /* number of the scan that was last said to be durable */
 	uint64_t seen[BS_LOG_SEEN];    /* [number % BS_LOG_SEEN]: number + 1 once it was put */
 	uint64_t seen_number, seen_at; /* the last one; head when it was about to be put */
 	/* the log thread */

@@ -289,6 +289,42 @@ static void test_full_ring(void)
 	clean();
 }
 
+/* What was said to be durable stays so, whatever waits: a message that was refused is in no log. */
+static void test_goes_on(void)
+{
+	uint64_t n = 1;
+
+	open_scan(6);
+	put(6, 1);
+	AWAIT(durable(1));
+	AWAIT(durable(2)); /* it was refused */
+	atomic_store(&disk_hangs, true);
+	put(6, 3);
+	CHECK(look(3).durable == 2, "3 waits, 2 is durable as before (%llu)",
+	      (unsigned long long)look(3).durable);
+	atomic_store(&disk_hangs, false);
+	AWAIT(durable(3));
+	end_scan();
+	clean();
+	open_scan(7);
+	atomic_store(&disk_full, true);
+	for (; n <= 1000; n++)
+		put(7, n);
+	AWAIT(atomic_load(&shared->record.failed) != 0);
+	CHECK(look(1000).durable == 1000 && atomic_load(&shared->record.dropped) > 0,
+	      "a full disk, and no room in memory: all 1000 are said to be durable, unprotected");
+	atomic_store(&disk_full, false);
+	AWAIT(look(1000).unprotected == atomic_load(&shared->record.dropped));
+	atomic_store(&disk_hangs, true);
+	put(7, 1001);
+	CHECK(look(1001).durable == 1000, "protected again, 1001 waits, 1000 as before (%llu)",
+	      (unsigned long long)look(1001).durable);
+	atomic_store(&disk_hangs, false);
+	AWAIT(look(1001).durable == 1001);
+	end_scan();
+	clean();
+}
+
 /* A call that hangs: after a while nothing is waited for, and the outcome does not wait either. */
 static void test_hangs(void)
 {
@@ -539,6 +575,7 @@ int main(void)
 	test_whole();
 	test_fails();
 	test_full_ring();
+	test_goes_on();
 	test_hangs();
 	test_ends_full();
 	test_ends_failed();
