@@ -1,5 +1,5 @@
 /* board/command/log.c - boreside log: the logs of scans: which there are, are they whole, export */
-#define _POSIX_C_SOURCE 200809L /* gmtime_r, clock_gettime */
+#define _POSIX_C_SOURCE 200809L /* gmtime_r */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,16 +156,11 @@ static int export(const char *from, const char *to)
 
 static int prune(const struct request *q, const char *dir)
 {
-	struct bs_log_limits limits = { .most_bytes = q->keep_mib << 20 };
-	struct timespec now = { 0 };
+	const struct bs_log_limits limits = bs_log_limits_of(q->keep_mib, q->keep_hours);
 	struct bs_log_pruned done;
 	struct bs_fail why;
 	int rc;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	if (q->keep_hours > 0.0)
-		limits.oldest_ns =
-			(int64_t)now.tv_sec * 1000000000 - (int64_t)(q->keep_hours * 3.6e12);
 	rc = bs_log_folder_prune(dir, &limits, &done, &why);
 	(void)printf("%u logs of %.3f MB are removed\n", done.logs, (double)done.bytes * 1e-6);
 	(void)fflush(stdout);

@@ -1,7 +1,4 @@
 /* board/ingest/clock.c - what the sender's clock tells: see ingest.h */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
-#include <time.h>
-
 #include "board/ingest/ingest.h"
 #include "core/thread/clock.h"
 
@@ -42,11 +39,8 @@ static bool just_before(int64_t sent_ns, int64_t received_ns)
 static void tell_clock(struct ingest *in, int64_t sent_ns, int64_t received_ns)
 {
 	struct bs_kspace_record *k = &in->env->shm.s->kspace;
-	struct timespec utc = { 0 };
-	int64_t ahead_ns;
+	const int64_t ahead_ns = bs_utc_ns() - bs_now_ns();
 
-	(void)clock_gettime(CLOCK_REALTIME, &utc);
-	ahead_ns = (int64_t)utc.tv_sec * 1000000000 + utc.tv_nsec - bs_now_ns();
 	in->clock = BS_CLOCK_OTHER;
 	in->clock_ahead_ns = 0;
 	if (is_sane(sent_ns) && just_before(sent_ns, received_ns)) {

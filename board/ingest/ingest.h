@@ -32,11 +32,8 @@
 #define BS_LOOK_NS     INT64_C(4000000)     /* a scan's socket is read at least so often */
 #define BS_AWAY_NS     INT64_C(5000000)     /* not read for longer: messages may have waited */
 #define BS_OPEN_NS     INT64_C(60000000000) /* a header waits at most this long */
-/* A scan gives way to the next one's header when its sender is not heard for so long */
-#define BS_SILENT_NS  INT64_C(1000000000)
-#define BS_GONE_NS    INT64_C(250000000) /* and has no connection: it would have come back */
-#define BS_WINDOW_LOG 8192u              /* the sender's window where a log is kept */
-#define BS_DEATHS_MAX 5u /* of processes by one message, before its scan is given up */
+#define BS_WINDOW_LOG  8192u                /* the sender's window where a log is kept */
+#define BS_DEATHS_MAX  5u /* of processes by one message, before its scan is given up */
 
 struct ingest {
 	struct bs_worker_env *env;

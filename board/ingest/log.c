@@ -1,5 +1,5 @@
 /* board/ingest/log.c - ingest's side of the scan's log; see ingest.h and board/log/keeper.h */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -58,13 +58,8 @@ int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 
 void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len)
 {
-	struct timespec utc = { 0 };
-
-	if (in->log == NULL)
-		return;
-	(void)clock_gettime(CLOCK_REALTIME, &utc);
-	bs_keeper_open(in->log, msg, len, (int64_t)utc.tv_sec * 1000000000 + utc.tv_nsec,
-		       bs_now_ns());
+	if (in->log != NULL)
+		bs_keeper_open(in->log, msg, len, bs_utc_ns(), bs_now_ns());
 }
 
 void bs_ingest_log_put(struct ingest *in, uint64_t seq, const unsigned char *msg, size_t len)

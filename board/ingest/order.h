@@ -19,6 +19,9 @@
 #define BS_JUMP_MAX (UINT64_C(1) << 24) /* a number this far ahead is a fault, not a gap */
 /* A sender resends after 1 s without progress (WIRE.md, 6): what is missing after this is lost. */
 #define BS_GAP_NS INT64_C(1500000000)
+/* A scan gives way to another sender's header once its own sender was not heard for so long, */
+#define BS_SILENT_NS INT64_C(1000000000)
+#define BS_GONE_NS   INT64_C(250000000) /* or for so long, and is not connected (WIRE.md, 11) */
 
 /* A message that was checked, and where its samples lie. */
 struct bs_item {

@@ -1,18 +1,13 @@
 /* board/log/recorder.c - see recorder.h */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "board/log/recorder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/thread/clock.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/xml.h"
-
-/* A scan goes on beside another sender's header unless its own is not heard for so long, */
-#define SILENT_NS INT64_C(1000000000)
-#define GONE_NS   INT64_C(250000000) /* or for so long and has no connection */
 
 /* ---- what is said ---- */
 
@@ -258,7 +253,6 @@ static void begin(struct bs_recorder *r, const struct bs_wire *w, const unsigned
 {
 	static struct bs_scan_info info;
 	char name[BS_WIRE_OPEN_NAME];
-	struct timespec utc = { 0 };
 	struct bs_fail why;
 	const char *xml;
 	size_t xml_len;
@@ -270,10 +264,8 @@ static void begin(struct bs_recorder *r, const struct bs_wire *w, const unsigned
 	if (rc == 0 && (w->session == 0 || w->seq != 0))
 		rc = bs_fail(&why, BS_ERR_STATE, "OPEN has session %llx and number %llu: not 0, 0",
 			     (unsigned long long)w->session, (unsigned long long)w->seq);
-	(void)clock_gettime(CLOCK_REALTIME, &utc);
 	if (rc == 0)
-		rc = bs_log_writer_open(&r->log, r->o.dir, w->session,
-					(int64_t)utc.tv_sec * 1000000000 + utc.tv_nsec,
+		rc = bs_log_writer_open(&r->log, r->o.dir, w->session, bs_utc_ns(),
 					r->o.segment_bytes, r->buffer, r->cap, &why);
 	if (rc != 0) {
 		refuse(r, w, &why);
@@ -308,8 +300,8 @@ static void take_open(struct bs_recorder *r, const struct bs_wire *w, const unsi
 		r->accept_due = true;
 		return;
 	}
-	if (r->scanning && r->from != r->peer && now_ns - r->heard_ns <= SILENT_NS &&
-	    (r->o.here(r->o.arg, r->peer) || now_ns - r->heard_ns <= GONE_NS)) {
+	if (r->scanning && r->from != r->peer && now_ns - r->heard_ns <= BS_SILENT_NS &&
+	    (r->o.here(r->o.arg, r->peer) || now_ns - r->heard_ns <= BS_GONE_NS)) {
 		(void)bs_fail(&why, BS_ERR_STATE, "another scan is being recorded");
 		refuse(r, w, &why);
 		return;

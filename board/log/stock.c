@@ -1,9 +1,7 @@
 /* board/log/stock.c - see stock.h */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "board/log/stock.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "core/log.h"
 #include "drivers/log/folder.h"
@@ -11,18 +9,13 @@
 
 static int prune(const struct bs_stock_options *o, struct bs_fail *why)
 {
-	struct bs_log_limits limits = { .most_bytes = o->keep_mib << 20,
-					.segment_bytes = o->segment_bytes };
+	struct bs_log_limits limits = bs_log_limits_of(o->keep_mib, o->keep_hours);
 	struct bs_log_pruned done;
-	struct timespec now = { 0 };
 	int rc;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	if (o->keep_hours > 0.0)
-		limits.oldest_ns =
-			(int64_t)now.tv_sec * 1000000000 - (int64_t)(o->keep_hours * 3.6e12);
 	if (limits.most_bytes == 0 && limits.oldest_ns == 0)
 		return 0;
+	limits.segment_bytes = o->segment_bytes;
 	rc = bs_log_folder_prune(o->dir, &limits, &done, why);
 	if (done.logs > 0)
 		bs_log(BS_LOG_INFO, "%u logs of %.1f MB are removed", done.logs,

@@ -5,14 +5,22 @@
 
 static const int64_t *scripted;
 
+static int64_t read_clock(clockid_t clock)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 int64_t bs_now_ns(void)
 {
-	struct timespec t;
+	return scripted != NULL ? *scripted : read_clock(CLOCK_MONOTONIC);
+}
 
-	if (scripted != NULL)
-		return *scripted;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+int64_t bs_utc_ns(void)
+{
+	return read_clock(CLOCK_REALTIME);
 }
 
 void bs_sleep_ns(int64_t ns)

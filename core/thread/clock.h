@@ -1,7 +1,8 @@
 /*
- * core/thread/clock.h - the one monotonic clock, in nanoseconds, which a test may script
+ * core/thread/clock.h - the one monotonic clock, in nanoseconds, which a test may script, and UTC
  *
  * bs_now_ns: CLOCK_MONOTONIC, comparable between the processes of one machine. Any thread.
+ * bs_utc_ns: since 1970, UTC, whatever the script. Any thread.
  * bs_sleep_ns: for so long by the machine's clock; a signal may end it early.
  * bs_clock_script: from now on the clock reads *script (ns) instead; NULL: the machine's again.
  */
@@ -16,6 +17,7 @@ extern "C" {
 #endif
 
 int64_t bs_now_ns(void);
+int64_t bs_utc_ns(void);
 void bs_sleep_ns(int64_t ns);
 void bs_clock_script(const int64_t *script);
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/thread/clock.h"
 #include "drivers/log/writer.h"
 
 /* One file; files of a log follow one another once they are sorted by name. */
@@ -140,6 +141,14 @@ static int remove_file(int dir, const struct file *f, uint64_t segment_bytes)
 			return 1;
 	}
 	return unlinkat(dir, f->name, 0);
+}
+
+struct bs_log_limits bs_log_limits_of(uint64_t keep_mib, double keep_hours)
+{
+	return (struct bs_log_limits){
+		.most_bytes = keep_mib << 20,
+		.oldest_ns = keep_hours > 0.0 ? bs_utc_ns() - (int64_t)(keep_hours * 3.6e12) : 0,
+	};
 }
 
 int bs_log_folder_prune(const char *dir, const struct bs_log_limits *limits,

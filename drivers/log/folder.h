@@ -26,6 +26,9 @@ struct bs_log_limits {
 	uint64_t segment_bytes; /* a file of this size becomes a spare one; 0: none does */
 };
 
+/* keep_hours: since the last write to a log; 0: any. segment_bytes is left 0. */
+struct bs_log_limits bs_log_limits_of(uint64_t keep_mib, double keep_hours);
+
 struct bs_log_pruned {
 	uint32_t logs;
 	uint64_t bytes;

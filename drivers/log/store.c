@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/thread/clock.h"
 #include "drivers/log/folder.h"
 #include "drivers/log/reader.h"
 #include "ipc/wire/bytes.h"
@@ -347,7 +348,6 @@ static int make_room(struct bs_store *s, size_t len, struct bs_fail *why)
 {
 	struct bs_log_writer *w = &s->log;
 	const uint64_t need = bs_log_record_bytes(len) + (uint64_t)3 * BS_LOG_BLOCK;
-	struct timespec now = { 0 };
 	int rc;
 
 	if (w->fd >= 0 && !w->failed && !is_deleted(w->fd) && w->at + need <= s->segment_bytes)
@@ -355,9 +355,7 @@ static int make_room(struct bs_store *s, size_t len, struct bs_fail *why)
 	if (w->fd >= 0 && !w->failed)
 		(void)bs_log_writer_seal(w, NULL); /* if it fails, the records can be read anyway */
 	bs_log_writer_close(w);
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	rc = bs_log_writer_open(w, s->dir, s->next, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
-				s->segment_bytes, s->buffer,
+	rc = bs_log_writer_open(w, s->dir, s->next, bs_utc_ns(), s->segment_bytes, s->buffer,
 				bs_log_writer_bytes(bs_store_answer_max(s->spec.message_max)), why);
 	if (rc != 0)
 		return rc;
