@@ -86,7 +86,7 @@ static void step(struct recon_worker *w, enum bs_rung before)
 		      w->current->protocol->name);
 }
 
-/* How the next frames are to be made, by what emit says of the last images. */
+/* Sets how the next frames are made (the ladder's rung), by emit's results of the last images. */
 static void aim(struct recon_worker *w)
 {
 	const struct bs_budget_record *r = &w->env->shm.s->budget[w->protocol];
@@ -172,7 +172,7 @@ static void show(struct bs_scan_record *scan, const struct bs_made_step *made)
 	atomic_store(&scan->previews_made, made->previews);
 }
 
-/* As one step: a successor knows whether the image was handed on. */
+/* Notes the image and pushes its entry as one step: a successor can tell whether it was pushed. */
 static void hand_on(struct recon_worker *w, uint32_t slot)
 {
 	struct bs_shm *shm = &w->env->shm;
@@ -188,7 +188,7 @@ static void hand_on(struct recon_worker *w, uint32_t slot)
 	bs_shm_ring_bell(shm, BS_WORKER_EMIT);
 }
 
-/* What was handed on of this scan, by a predecessor. */
+/* Takes over what a recon before this one has handed on of the scan. */
 static void restore(struct recon_worker *w)
 {
 	struct bs_scan_record *scan = &w->env->shm.s->scan;
@@ -380,7 +380,7 @@ static bool ends_frames(const struct bs_mrd_acq *head)
 	return kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
 }
 
-/* Ingest tells the sender, once: numbers come in order, also when they come once more. */
+/* Leaves the refusal for ingest to send, once: numbers come in order, also when fed again. */
 static void refuse(struct recon_worker *w, uint64_t seq, const struct bs_fail *why)
 {
 	struct bs_scan_record *scan = &w->env->shm.s->scan;
@@ -441,7 +441,7 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 	return 0;
 }
 
-/* Whoever takes it must be able to rely on it. */
+/* Only a scan that ended well leaves maps and fields for later ones. */
 static bool ended_well(const struct bs_scan_record *scan)
 {
 	return scan->recon_code == 0 && atomic_load(&scan->state) == BS_STATE_DRAINING &&
@@ -497,7 +497,7 @@ static int take_entry(struct recon_worker *w, uint64_t entry)
 		bs_pool_claim(shm->acq_pool, slot, BS_OWNER_RECON);
 		if (mine && !w->lacking)
 			rc = take_readout(w, slot, bs_now_ns());
-		if (rc != 0) /* what ends this process was in hand */
+		if (rc != 0) /* the entry stays in the queue: recon_at says that it was in hand */
 			return rc;
 		atomic_store(at, (atomic_load(at) | 1) + 1);
 		bs_ring_advance(shm->acq_ring);

@@ -169,7 +169,7 @@ static void restart_due(struct supervisor *v, int64_t now)
 		if (c->pid != 0 || c->start_at_ns == 0 || now < c->start_at_ns)
 			continue;
 		if (v->ending && i < (int)atomic_load(&v->shm.s->stop))
-			continue; /* it was to end anyway */
+			continue; /* it was told to end */
 		if (spawn(v, i) != 0)
 			plan_restart(v, i, now);
 		else

@@ -19,7 +19,7 @@ static uint64_t rotate(uint64_t x, int by)
 	return (x << by) | (x >> (64 - by));
 }
 
-uint64_t bs_random_bits(struct bs_random *r)
+static uint64_t bits(struct bs_random *r)
 {
 	uint64_t *s = r->s;
 	uint64_t out = rotate(s[1] * 5, 7) * 9;
@@ -36,7 +36,7 @@ uint64_t bs_random_bits(struct bs_random *r)
 
 double bs_random_uniform(struct bs_random *r)
 {
-	return (double)(bs_random_bits(r) >> 11) * 0x1p-53;
+	return (double)(bits(r) >> 11) * 0x1p-53;
 }
 
 void bs_random_normal(struct bs_random *r, double out[2])

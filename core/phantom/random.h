@@ -19,7 +19,6 @@ struct bs_random {
 };
 
 void bs_random_seed(struct bs_random *r, uint64_t seed);
-uint64_t bs_random_bits(struct bs_random *r);
 /* Uniform in [0, 1), 53 bits. */
 double bs_random_uniform(struct bs_random *r);
 /* Two independent normal numbers of mean 0 and variance 1 (Box-Muller). */

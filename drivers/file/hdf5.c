@@ -146,7 +146,8 @@ hid_t bs_mrdh5_cxfloat_type(void)
 	return compound(8, parts, COUNT(parts));
 }
 
-void bs_mrdh5_silence(void)
+/* Neither library may print its stack of errors by itself. Before any other call; repeatable. */
+static void silence(void)
 {
 	(void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 	ismrmrd_set_error_handler(NULL);
@@ -189,7 +190,7 @@ int bs_mrdh5_open(hid_t *file, uint64_t *bytes, const char *path, struct bs_fail
 	struct stat st;
 	htri_t known;
 
-	bs_mrdh5_silence();
+	silence();
 	if (stat(path, &st) != 0)
 		return bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
@@ -217,7 +218,7 @@ int bs_mrdh5_create(struct bs_mrdh5_out *o, const char *path, struct bs_fail *wh
 	(void)snprintf(o->path, sizeof(o->path), "%s", path);
 	/* The draft is empty: libismrmrd finds no HDF5 in it and creates that. */
 	if (ismrmrd_init_dataset(&o->set, o->draft.temp, "/dataset") != ISMRMRD_NOERROR ||
-	    (bs_mrdh5_silence(), ismrmrd_open_dataset(&o->set, true)) != ISMRMRD_NOERROR) {
+	    (silence(), ismrmrd_open_dataset(&o->set, true)) != ISMRMRD_NOERROR) {
 		rc = bs_mrdh5_fail(why, BS_ERR_IO, path, "cannot create");
 		(void)ismrmrd_close_dataset(&o->set);
 		bs_draft_drop(&o->draft);

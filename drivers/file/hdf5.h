@@ -27,8 +27,6 @@ struct bs_mrdh5_acq {
 hid_t bs_mrdh5_acq_type(void);
 hid_t bs_mrdh5_cxfloat_type(void);
 
-/* Neither library may print its stack of errors by itself. Before any other call; repeatable. */
-void bs_mrdh5_silence(void);
 /* "path: what: HDF5's innermost reason", coded; clears both libraries' stacks. */
 int bs_mrdh5_fail(struct bs_fail *why, int code, const char *path, const char *what);
 
