@@ -222,6 +222,7 @@ bool bs_ingest_feed(struct ingest *in)
 {
 	const struct bs_worker_state *recon = &in->env->shm.s->worker[BS_WORKER_RECON];
 	struct bs_fail why;
+	bool waits;
 	int rc = 0;
 
 	in->heard_ns = in->order.gap_since_ns = bs_now_ns(); /* its sender waits meanwhile */
@@ -229,11 +230,13 @@ bool bs_ingest_feed(struct ingest *in)
 		bs_ingest_feed_begin(in);
 		return true;
 	}
+	waits = feed.log == NULL && (waits_for_recon(in) || waits_for_log(in));
+	/* asked after that: what the log gave up is counted before it is done with */
 	if (lacks(in) != NULL) {
 		give_up(in, lacks(in));
 		return true;
 	}
-	if (feed.log == NULL && (waits_for_recon(in) || waits_for_log(in)))
+	if (waits)
 		return false;
 	if (feed.log == NULL)
 		rc = open_log(in, &why);
