@@ -80,8 +80,8 @@ LONG := $(addprefix test/replay/scan/,averages.sh delays.sh dual.sh field.sh pat
 SCRIPTS := $(filter-out $(if $(SANITIZE),$(if $(WHOLE),,$(LONG))), \
            $(call find,test/unit test/replay test/fault,*.sh))
 
-.PHONY: all help setup demo test tests kill coverage covered simulate tools tsan bench reproduce \
-        ladder fuzz fuzzers lint format limits tidy hooks install uninstall clean
+.PHONY: all help setup demo test tests kill soak coverage covered simulate tools tsan bench \
+        reproduce ladder fuzz fuzzers lint format limits tidy hooks install uninstall clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: $(EXE)
@@ -91,7 +91,8 @@ help:
 	@echo 'make demo       a simulated scan through the service: images, a table of latencies'
 	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings)'
 	@echo 'make simulate   ingest under simulated faults, on all cores (SCHEDULES=1000000 FIRST=1)'
-	@echo 'make kill       kill -9 over service, sender and archive (KILLS=1000 SEED=1)'
+	@echo 'make kill       kill -9 over service, sender and archive (KILLS= SEED= BACKEND=)'
+	@echo 'make soak       memory, descriptors, files over an hour (SOAK_S= MESSAGES=)'
 	@echo 'make coverage   lines and branches of core, ipc and board in tests'
 	@echo 'make bench      the operators against a floor, the service against a bare socket'
 	@echo 'make reproduce  the experiments of the papers: build/reproduce/REPORT.md (minutes)'
@@ -118,10 +119,18 @@ test: setup
 		bash test/run.sh $(SCRIPTS) $(UNITS)
 
 # kill -9 over all that takes part in a scan, KILLS times; SEED decides whom and when
-KILLS ?= 1000
-SEED  ?= 1
+KILLS   ?= 1000
+SEED    ?= 1
+BACKEND ?= host
 kill: $(EXE) $(B)/test/fault/fault_campaign
-	@BORESIDE=$(abspath $(EXE)) $(B)/test/fault/fault_campaign $(KILLS) $(SEED)
+	@BORESIDE=$(abspath $(EXE)) $(B)/test/fault/fault_campaign $(KILLS) $(SEED) $(BACKEND)
+
+# What a service holds over so many seconds at a scanner's pace, and over so many messages
+SOAK_S   ?= 3600
+MESSAGES ?= 10000000
+soak: $(EXE) $(B)/test/fault/fault_soak
+	@BORESIDE=$(abspath $(EXE)) $(B)/test/fault/fault_soak real $(SOAK_S)
+	@BORESIDE=$(abspath $(EXE)) $(B)/test/fault/fault_soak fast $(MESSAGES)
 
 # Which lines and branches of what reads, carries and decides the tests reach: a build of its own,
 # gcov's table of the sources. A process that is killed has written no counts.

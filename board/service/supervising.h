@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "board/service/realtime.h"
+#include "board/service/restart.h"
 
 struct child {
 	pid_t pid; /* 0: not running */
@@ -20,7 +21,7 @@ struct child {
 	int64_t beat_ns, cpu_ns; /* when it last made progress; its processor time then */
 	int64_t start_ns, died_ns;
 	int64_t start_at_ns; /* when it is to be started again */
-	int series;
+	struct bs_restart restart;
 };
 
 struct supervisor {

@@ -25,12 +25,9 @@
 #include "core/log.h"
 #include "drivers/file/tables.h"
 
-#define MS          INT64_C(1000000)
-#define TURN_MS     20          /* the loop's, when nothing happens */
-#define QUICK_NS    (2000 * MS) /* a worker that ends sooner than this is one of a series */
-#define SERIES_FREE 3           /* the first ones of a series are replaced without a pause */
-#define PAUSE_NS    (2000 * MS) /* longest pause before another start */
-#define FIRST_FD    32          /* our descriptors lie above those that workers get */
+#define MS       INT64_C(1000000)
+#define TURN_MS  20 /* the loop's, when nothing happens */
+#define FIRST_FD 32 /* our descriptors lie above those that workers get */
 
 extern char **environ;
 
@@ -100,18 +97,6 @@ static void write_end(struct bs_worker_state *w, int status, bool stalled)
 			       WEXITSTATUS(status));
 }
 
-/* A worker is replaced at once; one that keeps ending, after pauses that grow. */
-static void plan_restart(struct supervisor *v, int who, int64_t now)
-{
-	struct child *c = &v->child[who];
-	int64_t pause = 0;
-
-	c->series = now - c->start_ns > QUICK_NS ? 1 : c->series + 1;
-	for (int i = SERIES_FREE; i < c->series && pause < PAUSE_NS; i++)
-		pause = pause == 0 ? 250 * MS : pause * 2;
-	c->start_at_ns = now + (pause < PAUSE_NS ? pause : PAUSE_NS);
-}
-
 static void take_end(struct supervisor *v, int who, int status)
 {
 	struct child *c = &v->child[who];
@@ -127,7 +112,8 @@ static void take_end(struct supervisor *v, int who, int status)
 	atomic_store(&w->pid, 0);
 	if (told)
 		return;
-	atomic_store(&w->phase, BS_PHASE_DOWN);
+	const bool was_ready = atomic_exchange(&w->phase, BS_PHASE_DOWN) == BS_PHASE_READY;
+
 	atomic_store(&w->busy, 0);
 	write_end(w, status, c->stopping);
 	atomic_store(&w->killed,
@@ -147,7 +133,7 @@ static void take_end(struct supervisor *v, int who, int status)
 		bs_stop_begin(v, 1, 0);
 		return;
 	}
-	plan_restart(v, who, now);
+	c->start_at_ns = bs_restart_at(&c->restart, was_ready, now);
 }
 
 static void reap(struct supervisor *v)
@@ -171,7 +157,7 @@ static void restart_due(struct supervisor *v, int64_t now)
 		if (v->ending && i < (int)atomic_load(&v->shm.s->stop))
 			continue; /* it was told to end */
 		if (spawn(v, i) != 0)
-			plan_restart(v, i, now);
+			c->start_at_ns = bs_restart_at(&c->restart, false, now);
 		else
 			bs_herald_say(&v->shm, BS_LOG_INFO,
 				      "%s started again, %.1f ms after its end",

@@ -9,17 +9,18 @@
  * what is promised says which kills may cost what today; what it does not promise is counted.
  */
 #define _GNU_SOURCE
-#include <sys/prctl.h>
-
-#include "ipc/wire/envelope.h"
-#include "test/support/service.h"
+#include "test/support/book.h"
 
 #define FRAMES     6u
 #define LINES      32u
 #define TR_US      400u /* a scan takes 77 ms */
 #define MOMENT_MS  110  /* the kill comes within, after the sender was started */
 #define ROUNDS_MAX 20000u
-#define SHORT      24u /* kills of make test */
+#define ASK_MS     200    /* a question whose answer does not come is asked again */
+#define READ_LATER 12u    /* rounds after its own a scan's log is read, and goes */
+#define READY_MS   2000.0 /* 99 of 100 successors are ready by then, on the host */
+#define BEYOND_MS  1000.0 /* and on a GPU so long after what arming takes */
+#define SHORT      24u    /* kills of make test */
 
 enum victim { INGEST, RECON, EMIT, SUPERVISOR, SENDER, ARCHIVE, VICTIMS };
 static const char *const names[VICTIMS] = { "ingest",     "recon",  "emit",
@@ -75,94 +76,11 @@ static pid_t archive, sender;
 static char book[160], exe[160], asked[160];
 static uint64_t state;
 
-/* ---- the archive: a process that asks for each image and writes down what it was given ---- */
-
-/* The number of the last line of the book: what this archive has. */
-static uint64_t last_of(const char *path)
-{
-	char line[128];
-	unsigned long long number = 0;
-	FILE *f = fopen(path, "r");
-
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		(void)sscanf(line, "%llu", &number);
-	if (f != NULL)
-		(void)fclose(f);
-	return number;
-}
-
-/* A line of an image that was stored: its number, scan, repetition, quality and sum. */
-static bool note(int fd, uint64_t number, const unsigned char *image, size_t len)
-{
-	const unsigned char *payload;
-	struct bs_mrd_image head;
-	struct bs_wire w;
-	size_t attr_at;
-	size_t pixels_at;
-	char line[128];
-	int n;
-
-	if (bs_wire_decode(&w, image, len, &payload, NULL) != 0 ||
-	    bs_mrd_parse_image(&head, &attr_at, &pixels_at, payload, (size_t)w.payload_len, NULL) !=
-		    0)
-		return false;
-	n = snprintf(line, sizeof(line), "%llu %llu %u %d %08x\n", (unsigned long long)number,
-		     (unsigned long long)w.session, head.repetition, head.user_int[7],
-		     bs_crc32c(0, payload + pixels_at, (size_t)w.payload_len - pixels_at));
-	return write(fd, line, (size_t)n) == n;
-}
-
-static int archive_main(const char *url, const char *path)
-{
-	static unsigned char msg[1 << 20];
-	unsigned char question[BS_WIRE_BYTES + BS_WIRE_TAKER];
-	struct bs_wire w = { .kind = BS_WIRE_NEXT, .seq = last_of(path) };
-	struct bs_endpoint e;
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (fd < 0 || bs_endpoint_connect(&e, BS_ENDPOINT_IMAGES_ASK, url, sizeof(msg), NULL) != 0)
-		return 1;
-	for (;;) {
-		const unsigned char *payload;
-		const unsigned char *image;
-		struct bs_wire answer;
-		uint64_t before;
-		size_t len;
-
-		bs_wire_put_next(question + BS_WIRE_BYTES, "book");
-		bs_wire_encode(question, &w, question + BS_WIRE_BYTES, BS_WIRE_TAKER);
-		if (bs_endpoint_send(&e, question, sizeof(question), NULL, 0, 1000, NULL) != 0 ||
-		    bs_endpoint_recv(&e, msg, sizeof(msg), &len, 1000, NULL) != 0 ||
-		    bs_wire_decode(&answer, msg, len, &payload, NULL) != 0)
-			continue;
-		if (answer.kind != BS_WIRE_STORED)
-			await_pause_ms(5);
-		else if (bs_wire_get_stored(&before, &image, &len, payload,
-					    (size_t)answer.payload_len, NULL) == 0 &&
-			 note(fd, answer.seq, image, len))
-			w.seq = answer.seq;
-	}
-}
-
-static pid_t start(const char *out, char *const argv[])
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		int fd = open(out, O_WRONLY | O_CREAT | O_APPEND, 0600);
-
-		(void)dup2(fd, STDOUT_FILENO);
-		(void)dup2(fd, STDERR_FILENO);
-		(void)execv(argv[0], argv);
-		_exit(127);
-	}
-	return pid;
-}
+/* ---- the archive ---- */
 
 static void start_archive(void)
 {
-	archive = start("/dev/null", (char *[]){ exe, "archive", asked, book, NULL });
+	archive = process_start("/dev/null", (char *[]){ exe, "archive", asked, book, NULL });
 }
 
 /* ---- the sender: boreside replay, its words in a file of its own ---- */
@@ -179,25 +97,9 @@ static void start_sender(uint64_t session)
 	words_of(path, session);
 	(void)snprintf(scan, sizeof(scan), "%s/scan.h5", service.dir);
 	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)session);
-	sender = start(path,
-		       (char *[]){ getenv("BORESIDE"), "replay", "--url", service.kspace, "-p",
-				   "cart", "--patience", "60", "--session", number, scan, NULL });
-}
-
-static bool has_ended(pid_t pid)
-{
-	siginfo_t end = { 0 };
-
-	return waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-	       end.si_pid == pid;
-}
-
-static void end(pid_t pid)
-{
-	if (pid <= 0) /* fork has failed */
-		exit(1);
-	(void)kill(pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
+	sender = process_start(path, (char *[]){ getenv("BORESIDE"), "replay", "--url",
+						 service.kspace, "-p", "cart", "--patience", "60",
+						 "--session", number, scan, NULL });
 }
 
 static void read_words(struct round *r)
@@ -250,6 +152,20 @@ static void read_log(struct round *r)
 		(void)pclose(f);
 }
 
+/* A log takes 64 MiB where nobody came to seal it: all of a scan go once they are read. */
+static void settle(unsigned number)
+{
+	char command[300];
+
+	read_log(&rounds[number]);
+	for (uint64_t first = 1000 + 10 * (uint64_t)number, k = 0; k < 2; k++) {
+		(void)snprintf(command, sizeof(command), "rm -f %s/logs/*-%016llx-*.bslog",
+			       service.dir, (unsigned long long)(first + k));
+		if (system(command) != 0)
+			printf("# the logs of round %u stay\n", number);
+	}
+}
+
 /* ---- a round ---- */
 
 /* The worker's pid once it is ready; -1: not now. */
@@ -261,7 +177,7 @@ static pid_t ready_pid(const char *worker)
 	const char *phase;
 
 	(void)snprintf(where, sizeof(where), "\"name\":\"%s\",\"pid\":", worker);
-	if (!service_ask_once(&service, "json", doc, sizeof(doc)) ||
+	if (!service_ask_for(&service, "json", doc, sizeof(doc), ASK_MS) ||
 	    (at = strstr(doc, where)) == NULL || (phase = strstr(at, "\"phase\":")) == NULL ||
 	    strncmp(phase + 8, "\"ready\"", 7) != 0)
 		return -1;
@@ -293,17 +209,17 @@ static void strike(struct round *r, pid_t old)
 
 	switch (r->victim) {
 	case SUPERVISOR:
-		end(service.pid);
+		(void)process_end(service.pid);
 		(void)service_spawn(&service, NULL);
 		AWAIT(all_ready());
 		r->ready_ms = all_ready() ? (double)(bs_now_ns() - now) * 1e-6 : -1.0;
 		break;
 	case SENDER:
-		end(sender);
+		(void)process_end(sender);
 		start_sender(++r->session);
 		break;
 	case ARCHIVE:
-		end(archive);
+		(void)process_end(archive);
 		start_archive();
 		break;
 	default:
@@ -320,10 +236,10 @@ static void run(struct round *r, unsigned number)
 		AWAIT((old = ready_pid(names[r->victim])) > 0);
 	start_sender(r->session);
 	bs_sleep_ns(r->moment_ns);
-	r->hit = !has_ended(sender);
+	r->hit = !process_ended(sender);
 	strike(r, old);
-	AWAIT(has_ended(sender));
-	end(sender);
+	AWAIT(process_ended(sender));
+	(void)process_end(sender);
 	read_words(r);
 }
 
@@ -370,8 +286,8 @@ static bool good_scan(uint64_t session)
 	uint32_t crc[FRAMES];
 
 	start_sender(session);
-	AWAIT(has_ended(sender));
-	end(sender);
+	AWAIT(process_ended(sender));
+	(void)process_end(sender);
 	read_words(&r);
 	AWAIT(read_book(session, crc));
 	return r.words && r.code == 0 && r.held == FRAMES * LINES + 1 && read_book(session, crc);
@@ -423,21 +339,56 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* How soon a part of the service was ready again; false: it was not. */
-static bool print_ready(enum victim v)
+/* The service's words of its starts but the first: what arming takes, its caches warm. 0: none. */
+static double arm_ms(void)
 {
 	static double ms[ROUNDS_MAX];
 	unsigned n = 0;
+	char line[1100];
+	FILE *f = fopen(service.log, "r");
 
-	for (unsigned i = 0; i < kills; i++)
-		if (rounds[i].victim == v)
-			ms[n++] = rounds[i].ready_ms;
-	if (n == 0)
-		return true;
-	qsort(ms, n, sizeof(ms[0]), by_value);
-	printf("# %s ready again: p50 %.1f ms, p99 %.1f, max %.1f (N %u)\n", names[v], ms[n / 2],
-	       ms[(n - 1) * 99 / 100], ms[n - 1], n);
-	return ms[0] >= 0.0;
+	while (f != NULL && n < ROUNDS_MAX && fgets(line, sizeof(line), f) != NULL) {
+		const char *at = strstr(line, "ready ");
+
+		n += at != NULL && strstr(at, " ms after the start") != NULL &&
+		     sscanf(at, "ready %lf", &ms[n]) == 1;
+	}
+	if (f != NULL)
+		(void)fclose(f);
+	if (n < 2)
+		return 0.0;
+	qsort(ms + 1, n - 1, sizeof(ms[0]), by_value);
+	printf("# all armed after a start, caches warm: p50 %.0f ms, max %.0f (N %u)\n",
+	       ms[1 + (n - 1) / 2], ms[n - 1], n - 1);
+	return ms[1 + (n - 1) / 2];
+}
+
+static double ready_limit_ms(bool host)
+{
+	const double arm = arm_ms();
+
+	return host ? READY_MS : arm + BEYOND_MS;
+}
+
+/* How soon each part of the service was ready again; limit_ms: of 99 in 100, 0: none. */
+static void print_ready(double limit_ms)
+{
+	static double ms[ROUNDS_MAX];
+
+	for (int v = INGEST; v <= SUPERVISOR; v++) {
+		unsigned n = 0;
+
+		for (unsigned i = 0; i < kills; i++)
+			if (rounds[i].victim == (enum victim)v)
+				ms[n++] = rounds[i].ready_ms;
+		if (n == 0)
+			continue;
+		qsort(ms, n, sizeof(ms[0]), by_value);
+		printf("# %s ready again: p50 %.1f ms, p99 %.1f, max %.1f (N %u)\n", names[v],
+		       ms[n / 2], ms[(n - 1) * 99 / 100], ms[n - 1], n);
+		CHECK(ms[0] >= 0.0 && (limit_ms <= 0.0 || ms[(n - 1) * 99 / 100] <= limit_ms),
+		      "%s: ready again after each kill, p99 within %.0f ms", names[v], limit_ms);
+	}
 }
 
 static void print_table(void)
@@ -489,10 +440,19 @@ static void plan(void)
 	}
 }
 
-static bool prepare(void)
+static bool prepare(const char *backend)
 {
 	char command[700];
+	char body[1200];
 
+	(void)snprintf(body, sizeof(body),
+		       "endpoints: { archive = \"\"; viewers = \"\"; images = "
+		       "\"ipc://run/images.ipc\"; };\nlog: { dir = \"logs\"; };\n"
+		       "protocols = ( { name = \"cart\"; " SERVICE_LINES
+		       "silence_ms = 60000.0;\n    backend = \"%s\"; } );\n",
+		       backend);
+	if (!service_start_with(&service, SERVICE_PATIENT, body, NULL))
+		return false;
 	(void)snprintf(book, sizeof(book), "%s/book", service.dir);
 	(void)snprintf(asked, sizeof(asked), "ipc://%s/run/images.ipc", service.dir);
 	(void)snprintf(command, sizeof(command),
@@ -505,10 +465,32 @@ static bool prepare(void)
 	return good_scan(10);
 }
 
+/* All rounds; what of them was not read yet is then. */
+static void strike_all(void)
+{
+	unsigned done = 0;
+
+	for (; done < kills && check_failed == 0; done++) {
+		run(&rounds[done], done);
+		if (done >= READ_LATER)
+			settle(done - READ_LATER);
+		if (rounds[done].ready_ms < 0.0)
+			CHECK(false, "round %u: %s is ready again", done,
+			      names[rounds[done].victim]);
+	}
+	CHECK(good_scan(20), "after %u kills a scan that nobody disturbs is good", done);
+	for (unsigned i = done > READ_LATER ? done - READ_LATER : 0; i < done; i++)
+		settle(i);
+}
+
 int main(int argc, char **argv)
 {
+	const char *backend = argc > 3 ? argv[3] : "host";
+	const bool judged = argc > 1; /* how soon all is ready again; make test has no times */
+	uint32_t crc[FRAMES];
+
 	if (argc == 4 && strcmp(argv[1], "archive") == 0)
-		return archive_main(argv[2], argv[3]);
+		return book_main(argv[2], argv[3], 5);
 	kills = argc > 1 ? (unsigned)atoi(argv[1]) : SHORT;
 	state = argc > 2 ? (uint64_t)atoll(argv[2]) : 20261123;
 	kills = kills < ROUNDS_MAX ? kills : ROUNDS_MAX;
@@ -517,32 +499,17 @@ int main(int argc, char **argv)
 	if (rounds == NULL || readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
 		return 1;
 	plan();
-	CHECK(service_start_with(
-		      &service, SERVICE_PATIENT,
-		      "endpoints: { archive = \"\"; viewers = \"\"; images = "
-		      "\"ipc://run/images.ipc\"; };\nlog: { dir = \"logs\"; };\n" SERVICE_PROTOCOLS,
-		      NULL) &&
-		      prepare(),
-	      "a service, an archive, and a scan that nobody disturbs");
-	for (unsigned i = 0; i < kills && check_failed == 0; i++) {
-		run(&rounds[i], i);
-		if (rounds[i].ready_ms < 0.0)
-			CHECK(false, "round %u: %s is ready again", i, names[rounds[i].victim]);
-	}
-	CHECK(good_scan(20), "after %u kills a scan that nobody disturbs is good", kills);
+	CHECK(prepare(backend), "a service (%s), an archive, and a scan that nobody disturbs",
+	      backend);
+	strike_all();
 	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0 &&
 		      service_number(&service, "\"images\",\"slots\"", "in_use") == 0,
 	      "no slot is lost");
-	uint32_t crc[FRAMES];
-
 	CHECK(read_book(10, crc), "the archive's book is read");
-	for (unsigned i = 0; i < kills; i++)
-		read_log(&rounds[i]);
-	for (int v = INGEST; v <= SUPERVISOR; v++)
-		CHECK(print_ready((enum victim)v), "%s: ready again after each kill", names[v]);
+	print_ready(judged ? ready_limit_ms(strcmp(backend, "host") == 0) : 0.0);
 	print_table();
 	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	end(archive);
+	(void)process_end(archive);
 	service_remove(&service);
 	free(rounds);
 	return check_done();

@@ -81,10 +81,10 @@ static inline bool service_ended(const struct service *s)
 	       end.si_pid == s->pid;
 }
 
-/* One question on a socket of its own; false: no answer within a second (the process that answers
- * may be about to be replaced). */
-static inline bool service_ask_once(const struct service *s, const char *what, char *out,
-				    size_t cap)
+/* One question on a socket of its own; false: no answer within ms (the process that answers may be
+ * about to be replaced). */
+static inline bool service_ask_for(const struct service *s, const char *what, char *out, size_t cap,
+				   int ms)
 {
 	struct bs_endpoint e;
 	size_t len = 0;
@@ -92,11 +92,17 @@ static inline bool service_ask_once(const struct service *s, const char *what, c
 
 	if (bs_endpoint_connect(&e, BS_ENDPOINT_STATUS_ASK, s->status, cap, NULL) != 0)
 		return false;
-	good = bs_endpoint_send(&e, what, strlen(what), NULL, 0, 1000, NULL) == 0 &&
-	       bs_endpoint_recv(&e, out, cap - 1, &len, 1000, NULL) == 0;
+	good = bs_endpoint_send(&e, what, strlen(what), NULL, 0, ms, NULL) == 0 &&
+	       bs_endpoint_recv(&e, out, cap - 1, &len, ms, NULL) == 0;
 	bs_endpoint_close(&e);
 	out[good ? len : 0] = '\0';
 	return good;
+}
+
+static inline bool service_ask_once(const struct service *s, const char *what, char *out,
+				    size_t cap)
+{
+	return service_ask_for(s, what, out, cap, 1000);
 }
 
 /* The status document (what: "json") or table ("text"); false: nobody answers. */

@@ -1,0 +1,34 @@
+/*
+ * board/service/restart.h - when a worker that has ended is started again
+ *
+ * At once, but for one that keeps ending: each end costs half a second, one before the process was
+ * ready two, and time pays. What a worker owes beyond two seconds it waits for. So one that is
+ * killed now and then never waits; one that ends as soon as it is ready is started twice a second,
+ * and waits for half a second at most; one that does not get ready is started every two seconds.
+ * Source: the generic cell rate algorithm, ITU-T I.371.
+ * Any thread. Test: test/unit/board/test_restart.c
+ */
+#ifndef BS_BOARD_SERVICE_RESTART_H
+#define BS_BOARD_SERVICE_RESTART_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BS_RESTART_READY_NS   INT64_C(500000000)
+#define BS_RESTART_UNREADY_NS INT64_C(2000000000)
+#define BS_RESTART_FREE_NS    INT64_C(2000000000)
+
+struct bs_restart {
+	int64_t paid_ns; /* when all is paid for; 0: nothing was owed yet */
+};
+
+/* It ended now; was_ready: it had armed. Returns when it is to be started. */
+static inline int64_t bs_restart_at(struct bs_restart *r, bool was_ready, int64_t now_ns)
+{
+	const int64_t cost = was_ready ? BS_RESTART_READY_NS : BS_RESTART_UNREADY_NS;
+
+	r->paid_ns = (r->paid_ns > now_ns ? r->paid_ns : now_ns) + cost;
+	return r->paid_ns - BS_RESTART_FREE_NS > now_ns ? r->paid_ns - BS_RESTART_FREE_NS : now_ns;
+}
+
+#endif
