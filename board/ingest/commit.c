@@ -159,5 +159,6 @@ void bs_ingest_resume(struct ingest *in)
 		       "number %llu",
 		       in->env->me->last_end, (unsigned long long)in->order.next);
 	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
+	bs_ingest_feed_resume(in);
 	suspect(in);
 }

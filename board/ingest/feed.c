@@ -76,11 +76,10 @@ static bool hopeless(struct ingest *in)
 	return (at & 1) != 0 && in->recon_deaths >= BS_DEATHS_MAX;
 }
 
-void bs_ingest_feed_begin(struct ingest *in)
+/* reason: why it cannot be; NULL: it can. */
+static void begin(struct ingest *in, const char *reason)
 {
 	const struct bs_worker_state *recon = &in->env->shm.s->worker[BS_WORKER_RECON];
-	const char *reason =
-		hopeless(in) ? "each of its last processes ended at the same readout" : lacks(in);
 	char words[BS_EVENT_TEXT];
 
 	bs_ingest_feed_end(in);
@@ -97,6 +96,19 @@ void bs_ingest_feed_begin(struct ingest *in)
 		       "readouts again, from the log; %llu images were handed on",
 		       recon->last_end, (unsigned long long)atomic_load(&in->scan->images_made));
 	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
+}
+
+void bs_ingest_feed_begin(struct ingest *in)
+{
+	begin(in,
+	      hopeless(in) ? "each of its last processes ended at the same readout" : lacks(in));
+}
+
+void bs_ingest_feed_resume(struct ingest *in)
+{
+	if (atomic_load(&in->env->shm.s->worker[BS_WORKER_RECON].epoch) != in->recon_epoch &&
+	    !bs_ingest_is_over(in))
+		begin(in, lacks(in));
 }
 
 static bool waits_for_recon(const struct ingest *in)

@@ -33,13 +33,6 @@ static const char *ends(const struct ingest *in, int *code)
 	return atomic_load(&s->over_budget) == id ? s->emit_text : NULL;
 }
 
-/* The scan's last image has left. */
-static bool is_over(const struct ingest *in)
-{
-	return (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING) &&
-	       atomic_load(&in->scan->ended) == atomic_load(&in->scan->id);
-}
-
 /* What became of recon and of the scan's last images. */
 static void watch_others(struct ingest *in)
 {
@@ -51,7 +44,7 @@ static void watch_others(struct ingest *in)
 	int code;
 
 	if (in->state != BS_STATE_STARTING && epoch != in->recon_epoch && in->feed == NULL) {
-		if (bs_ingest_in_scan(in) && !is_over(in)) {
+		if (bs_ingest_in_scan(in) && !bs_ingest_is_over(in)) {
 			bs_ingest_feed_begin(in);
 		} else if (!bs_ingest_in_scan(in)) {
 			in->recon_epoch = epoch;
@@ -70,7 +63,7 @@ static void watch_others(struct ingest *in)
 		(void)bs_fail(&why, code, "%s", text);
 		bs_ingest_abort(in, &why, BS_ON_FAULT);
 	}
-	if (is_over(in) && bs_ingest_log_ended(in)) {
+	if (bs_ingest_is_over(in) && bs_ingest_log_ended(in)) {
 		bs_ingest_feed_end(in);
 		bs_ingest_end(in, BS_ON_DONE);
 	}
@@ -136,13 +129,13 @@ bool bs_ingest_has_work(const struct ingest *in)
 		return true;
 	if (in->state == BS_STATE_STARTING)
 		return atomic_load(&recon->phase) == BS_PHASE_READY && !bs_ingest_held(in);
-	if (bs_ingest_log_has_work(in) || (is_over(in) && bs_ingest_log_ended(in)))
+	if (bs_ingest_log_has_work(in) || (bs_ingest_is_over(in) && bs_ingest_log_ended(in)))
 		return true;
 	if (in->feed != NULL)
 		return bs_ingest_feed_has_work(in);
 	int code;
 
-	if ((atomic_load(&recon->epoch) != in->recon_epoch && !is_over(in)) ||
+	if ((atomic_load(&recon->epoch) != in->recon_epoch && !bs_ingest_is_over(in)) ||
 	    ends(in, &code) != NULL || atomic_load(&in->scan->refusals) != in->refusals)
 		return true;
 	if (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING)

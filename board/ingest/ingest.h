@@ -122,6 +122,13 @@ static inline bool bs_ingest_in_scan(const struct ingest *in)
 	       in->state == BS_STATE_ABORTING;
 }
 
+/* The scan's last image has left. */
+static inline bool bs_ingest_is_over(const struct ingest *in)
+{
+	return (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING) &&
+	       atomic_load(&in->scan->ended) == atomic_load(&in->scan->id);
+}
+
 /* ingest.c */
 /* Is there work that another process rings the bell for? Checked between announce and sleep. */
 bool bs_ingest_has_work(const struct ingest *in);
@@ -141,6 +148,11 @@ bool bs_ingest_reload(struct ingest *in, struct bs_fail *why);
  * scan ends. Allocates (the log's reader).
  */
 void bs_ingest_feed_begin(struct ingest *in);
+/*
+ * At the start, before any message is taken: where a predecessor was giving recon the log, recon,
+ * which may have a part of it, is given all of it again.
+ */
+void bs_ingest_feed_resume(struct ingest *in);
 /* The next part of it. False: it waits for recon, a slot or the disk. */
 bool bs_ingest_feed(struct ingest *in);
 bool bs_ingest_feed_has_work(const struct ingest *in);

@@ -280,7 +280,7 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		random_state = (uint64_t)atoll(argv[2]);
 	CHECK(service_start_with(&service, SERVICE_PATIENT,
-				 "log: { dir = \"logs\"; mode = \"relaxed\"; };\n"
+				 "log: { dir = \"logs\"; };\n"
 				 "endpoints: { archive = \"\"; };\n" SERVICE_SINKS
 				 "protocols = ( " SERVICE_CART "{ name = \"spokes\"; method = "
 				 "\"gridding\"; " SERVICE_SPOKES "} );\n",

@@ -103,6 +103,13 @@ void books_saw(const struct bs_mrd_acq *head, const float *samples)
 				   (unsigned long long)later);
 			break;
 		}
+	for (uint64_t before = 1; before < seq && !b->lost; before++)
+		if ((b->mark[before] & (MARK_ACQ | MARK_BAD | MARK_GAP | MARK_THIS_RUN)) ==
+		    MARK_ACQ) {
+			sim_broken("readout %llu comes, %llu has not", (unsigned long long)seq,
+				   (unsigned long long)before);
+			break;
+		}
 	if (!(head->flags & BS_MRD_IS_DUMMY))
 		for (uint32_t i = 0; i < BOOK_SAMPLES * 2; i++)
 			if (samples[i] != sample(b->session, seq, i)) {

@@ -12,6 +12,7 @@
 static struct bs_worker_env env;
 static struct ingest in;
 static struct bs_shared *before; /* the memory as a process left it */
+static struct bs_keeper *keeper; /* NULL: no log is kept */
 
 static void succeed(void)
 {
@@ -23,6 +24,7 @@ static void succeed(void)
 	in.order.window = in.order.room = 4;
 	in.recon_epoch = 1;
 	in.keeps_noise = true;
+	in.log = keeper;
 	bs_ingest_resume(&in);
 }
 
@@ -251,6 +253,41 @@ static void test_end(void)
 	      "which knows nothing of it");
 }
 
+/*
+ * Recon was replaced and ingest died while it gave it the scan again: of the messages that wait
+ * already none comes before recon has all of it from its beginning, nor does the scan's close.
+ */
+static void test_given_again(void)
+{
+	static _Alignas(64) unsigned char ring[4096];
+	static struct bs_keeper any = { .o = { .ring = ring, .ring_bytes = sizeof(ring) },
+					.bell_fd = -1 };
+	const uint64_t entries = atomic_load(&env.shm.acq_ring->head);
+	_Atomic uint32_t *epoch = &env.shm.s->worker[BS_WORKER_RECON].epoch;
+
+	keeper = &any;
+	any.r = &env.shm.s->log;
+	atomic_store(epoch, 2);
+	atomic_store(&in.scan->recon_at, 7);
+	for (uint32_t i = 1; i <= BS_DEATHS_MAX; i++) {
+		atomic_store(&in.scan->in_hand, 1);
+		succeed();
+		CHECK(in.feed != NULL && in.recon_deaths == 0,
+		      "%u times: recon gets it again, and has not died of it", i);
+	}
+	CHECK(in.state == BS_STATE_ABORTING && atomic_load(&env.shm.acq_ring->head) == entries,
+	      "a scan that is given up meanwhile: no close yet");
+	atomic_store(&in.scan->ended, in.id);
+	succeed();
+	CHECK(in.feed == NULL, "one whose last image has left is not given again");
+	keeper = in.log = NULL;
+	bs_ingest_end(&in, BS_ON_DONE);
+	succeed();
+	CHECK(in.feed == NULL && in.state == BS_STATE_IDLE, "nor is there one at rest");
+	atomic_store(epoch, 1);
+	open_scan();
+}
+
 /* A message that ends every process that looks at it: the scan is given up, in words. */
 static void test_suspect(void)
 {
@@ -323,6 +360,7 @@ int main(void)
 	test_noise();
 	test_close();
 	test_end();
+	test_given_again();
 	test_suspect();
 	test_recon();
 	test_end_while_fed();
