@@ -168,25 +168,37 @@ static void settle(unsigned number)
 
 /* ---- a round ---- */
 
-/* The worker's pid once it is ready; -1: not now. */
-static pid_t ready_pid(const char *worker)
+/* The status document says that this worker is ready: its pid; else -1. */
+static pid_t pid_in(const char *doc, const char *worker)
 {
-	static char doc[200000];
 	char where[64];
 	const char *at;
 	const char *phase;
 
 	(void)snprintf(where, sizeof(where), "\"name\":\"%s\",\"pid\":", worker);
-	if (!service_ask_for(&service, "json", doc, sizeof(doc), ASK_MS) ||
-	    (at = strstr(doc, where)) == NULL || (phase = strstr(at, "\"phase\":")) == NULL ||
+	if ((at = strstr(doc, where)) == NULL || (phase = strstr(at, "\"phase\":")) == NULL ||
 	    strncmp(phase + 8, "\"ready\"", 7) != 0)
 		return -1;
 	return (pid_t)strtol(at + strlen(where), NULL, 10);
 }
 
+static const char *ask(void)
+{
+	static char doc[200000];
+
+	return service_ask_for(&service, "json", doc, sizeof(doc), ASK_MS) ? doc : "";
+}
+
+static pid_t ready_pid(const char *worker)
+{
+	return pid_in(ask(), worker);
+}
+
 static bool all_ready(void)
 {
-	return ready_pid("ingest") > 0 && ready_pid("recon") > 0 && ready_pid("emit") > 0;
+	const char *doc = ask();
+
+	return pid_in(doc, "ingest") > 0 && pid_in(doc, "recon") > 0 && pid_in(doc, "emit") > 0;
 }
 
 static void await_successor(struct round *r, const char *worker, pid_t old)
@@ -206,13 +218,14 @@ static void await_successor(struct round *r, const char *worker, pid_t old)
 static void strike(struct round *r, pid_t old)
 {
 	int64_t now = bs_now_ns();
+	bool up = false;
 
 	switch (r->victim) {
 	case SUPERVISOR:
 		(void)process_end(service.pid);
 		(void)service_spawn(&service, NULL);
-		AWAIT(all_ready());
-		r->ready_ms = all_ready() ? (double)(bs_now_ns() - now) * 1e-6 : -1.0;
+		AWAIT((up = all_ready()));
+		r->ready_ms = up ? (double)(bs_now_ns() - now) * 1e-6 : -1.0;
 		break;
 	case SENDER:
 		(void)process_end(sender);

@@ -3,8 +3,8 @@
  * memory, descriptors, shared memory, the files of its folders
  *
  * usage: BORESIDE=path fault_soak [real SECONDS | fast MESSAGES]; make soak
- * Scans follow one another at their own pace (25 images a second) or FASTER times as fast, with
- * a durable log of limited size, an archive that keeps its cursor, a viewer that comes and goes, and
+ * Scans follow one another at their own pace (25 images a second) or FASTER times as fast, with a
+ * durable log of limited size, an archive that keeps its cursor, a viewer that comes and goes, and
  * the status asked all the while. What each process holds is read from /proc, what the folders hold
  * from the disk, what was made from the sender's words and the archive's book.
  *
