@@ -84,6 +84,29 @@ __attribute__((constructor)) static void start(void)
 	wanted = getenv("FAIL_CALL");
 }
 
+static int (*program_main)(int argc, char **argv, char **environment);
+
+/* From its end on nothing fails: what a build does then (gcov's counts) is not the program's. */
+static int main_alone(int argc, char **argv, char **environment)
+{
+	const int rc = program_main(argc, argv, environment);
+
+	wanted = NULL;
+	return rc;
+}
+
+int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, void (*init)(void),
+		      void (*fini)(void), void (*rtld_fini)(void), void *end);
+int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, void (*init)(void),
+		      void (*fini)(void), void (*rtld_fini)(void), void *end)
+{
+	__typeof__(&__libc_start_main) real =
+		(__typeof__(&__libc_start_main))(uintptr_t)dlsym(RTLD_NEXT, "__libc_start_main");
+
+	program_main = main;
+	return real(main_alone, argc, argv, init, fini, rtld_fini, end);
+}
+
 static bool fails(const char *group, const void *from, int error)
 {
 	if (wanted == NULL || (uintptr_t)from < first || (uintptr_t)from >= last ||
