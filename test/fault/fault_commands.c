@@ -36,7 +36,10 @@ static const char site[] =
 	"  coils = 2; samples = 32; readouts = 16; budget: { image_ms = 1000.0; }; },\n"
 	"{ name = \"ls\"; method = \"ls\"; matrix = [16, 16]; coils = 1; samples = 32;\n"
 	"  readouts = 26; trajectory: { type = \"radial2d\"; };\n"
-	"  ls: { iterations = 3; lambda = 0.1; }; } );\n";
+	"  ls: { iterations = 3; lambda = 0.1; }; },\n"
+	"{ name = \"exact\"; method = \"ls\"; matrix = [16, 16]; coils = 1; samples = 32;\n"
+	"  readouts = 26; trajectory: { type = \"radial2d\"; };\n"
+	"  ls: { iterations = 3; lambda = 0.1; fhd = \"exact\"; q = \"exact\"; }; } );\n";
 
 /* What it says goes to the file "said". */
 static pid_t start(const char *const *argv)
@@ -184,6 +187,7 @@ int main(int argc, char **argv)
 		{ "prior", "-o", "w.mtx", "--mask", "a.cfl", "a.cfl", "s_true.cfl" },
 		{ "tune", "-c", "site.cfg", "-p", "ls", "--steps", "2", "--trials", "1", "--png",
 		  "x.png" },
+		{ "tune", "-c", "site.cfg", "-p", "exact", "--steps", "2", "--trials", "1" },
 		{ "delays", "d.h5" },
 		{ "log", "list", "logs" },
 		{ "log", "verify", "logs" },

@@ -14,7 +14,12 @@ protocols = (
   readouts = 26; trajectory: { type = "radial2d"; };
   ls: { iterations = 3; lambda = 0.1; }; budget: { image_ms = 5.0; }; },
 { name = "lines"; method = "cartesian"; matrix = [16, 16]; encoded = [32, 16];
-  coils = 2; samples = 32; readouts = 16; } );
+  coils = 2; samples = 32; readouts = 16; },
+{ name = "slides"; method = "ls"; matrix = [16, 16]; coils = 1; samples = 32;
+  readouts = 26; trajectory: { type = "radial2d"; };
+  ls: { iterations = 3; lambda = 0.1; }; frame: { step = 13; }; },
+{ name = "path"; method = "ls"; matrix = [16, 16]; coils = 1; samples = 32;
+  readouts = 26; trajectory: { type = "stream"; }; ls: { iterations = 3; lambda = 0.1; }; } );
 END
 echo 'node: { nonsense = 1; };' >bad.cfg
 for n in 16 32; do
@@ -65,6 +70,11 @@ refuses "protocol 'lines' is not of method" tune -c site.cfg -p lines
 refuses 'voxel 99,0,0 is outside 16 x 16 x 1' tune -c site.cfg -p ls --at 99,1
 refuses 'not for 3 dimensions' phantom --matrix 16x16x16 --traj radial2d -o new.h5
 
+refuses "site.cfg: node.cache_dir" arm -c site.cfg -p ls
+refuses "protocol 'slides'" recon -c site.cfg -p slides --rounds 2 -o new.cfl s16.h5
+refuses 'neighbors' recon -c site.cfg -p ls --rounds 2 --neighbors 26 -o new.cfl s16.h5
+refuses "protocol 'path'" tune -c site.cfg -p path
+
 # a file that is not there, or is not one
 refuses 'none.h5: No such file' recon -c site.cfg -p ls -o new.cfl none.h5
 refuses '--before none.h5: none.h5: No such file' recon -c site.cfg -p ls --before none.h5 \
@@ -97,6 +107,9 @@ refuses 'none/new.mtx: cannot create' prior -o none/new.mtx s16_true.cfl
 refuses 'folder site.cfg/new: Not a directory' certify -c site.cfg -p ls -o site.cfg/new s16.h5
 refuses 'folder site.cfg/new: Not a directory' receive --url ipc://run/none.ipc -o site.cfg/new
 refuses 'none/boreside.lock: No such file' record -c site.cfg -o none
+
+refuses "$(printf 'x%.0s' {1..250})': empty or too long a name" receive --url ipc://run/none.ipc \
+	-o "$(printf 'x%.0s' {1..300})"
 
 # a service that is not there, or does not offer it
 for c in drain reload; do refuses 'no service runs there' $c -c site.cfg; done
