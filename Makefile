@@ -90,7 +90,7 @@ help:
 	@echo 'make [GPU=auto|0|1] [SANITIZE=address,undefined|thread] [CC=gcc|clang]   boreside'
 	@echo 'make demo       a simulated scan through the service: images, a table of latencies'
 	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings)'
-	@echo 'make simulate   ingest under simulated faults, on all cores (SCHEDULES=1000000 FIRST=1)'
+	@echo 'make simulate   ingest under simulated faults (SCHEDULES=1000000 FIRST=1)'
 	@echo 'make kill       kill -9 over service, sender and archive (KILLS= SEED= BACKEND=)'
 	@echo 'make soak       memory, descriptors, files over an hour (SOAK_S= MESSAGES=)'
 	@echo 'make coverage   lines and branches of core, ipc and board in tests'

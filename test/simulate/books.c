@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ipc/wire/mrd.h"
-#include "test/simulate/disk.h"
+#include "test/simulate/disk/disk.h"
 #include "test/simulate/service.h"
 #include "test/simulate/totals.h"
 

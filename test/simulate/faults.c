@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/frame/state.h"
-#include "test/simulate/disk.h"
+#include "test/simulate/disk/disk.h"
 #include "test/simulate/network.h"
 #include "test/simulate/recon.h"
 #include "test/simulate/scanner.h"

@@ -8,7 +8,7 @@
 #include "ipc/endpoint.h"
 #include "ipc/gate.h"
 #include "test/simulate/books.h"
-#include "test/simulate/disk.h"
+#include "test/simulate/disk/disk.h"
 #include "test/simulate/service.h"
 
 #define MESSAGE_BYTES 4096u

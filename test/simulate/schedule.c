@@ -2,9 +2,9 @@
 #include "test/simulate/schedule.h"
 
 #include "test/simulate/books.h"
-#include "test/simulate/disk.h"
+#include "test/simulate/disk/disk.h"
 #include "test/simulate/faults.h"
-#include "test/simulate/logs.h"
+#include "test/simulate/disk/logs.h"
 #include "test/simulate/network.h"
 #include "test/simulate/recon.h"
 #include "test/simulate/scanner.h"

@@ -10,10 +10,10 @@
  * books.c      what the sender knows of each scan, and what it must find in the end
  * service.c    the shared memory, ingest as a process, the supervisor's part
  * recorder.c   `boreside record` in its place, with its real code and the real log
- * logs.c       the logs, read back by their real reader
+ * disk/logs.c  the logs, read back by their real reader
  * recon.c      a model of the reconstruction: takes ring entries and books what it saw
  * network.c    ipc/gate.h's functions, over a network that loses and changes messages
- * disk.c       the system's calls on files, over a disk that fails, and loses what it was not told
+ * disk/disk.c  the system's calls on files, over a disk that fails, and loses what it was not told
  *              to sync
  * wakes.c      what a process waits for
  * process.c    a program that can be stopped, and killed, between any two of its steps

@@ -1,8 +1,9 @@
 /*
- * test/simulate/logs.h - the logs on the disk, as their real reader has them (drivers/log/reader.h)
+ * test/simulate/disk/logs.h - the logs on the disk, as their real reader (drivers/log/reader.h) has
+ * them
  */
-#ifndef BS_TEST_SIMULATE_LOGS_H
-#define BS_TEST_SIMULATE_LOGS_H
+#ifndef BS_TEST_SIMULATE_DISK_LOGS_H
+#define BS_TEST_SIMULATE_DISK_LOGS_H
 
 #include <stdint.h>
 

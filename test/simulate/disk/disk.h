@@ -1,12 +1,13 @@
 /*
- * test/simulate/disk.h - a disk with one folder of files, DISK_DIR, behind the system's own calls
+ * test/simulate/disk/disk.h - a disk with one folder of files, DISK_DIR, behind the system's own
+ * calls
  *
  * What is written is seen by every reader at once, and is on the disk after fsync or fdatasync. A
  * loss of power leaves of each block that was written since the old, the new, or neither; names of
  * files are on the disk after fsync of their folder, before it some of their changes, in order.
  */
-#ifndef BS_TEST_SIMULATE_DISK_H
-#define BS_TEST_SIMULATE_DISK_H
+#ifndef BS_TEST_SIMULATE_DISK_DISK_H
+#define BS_TEST_SIMULATE_DISK_DISK_H
 
 #include "test/simulate/simulate.h"
 

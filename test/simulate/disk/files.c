@@ -1,5 +1,5 @@
-/* test/simulate/files.c - see files.h */
-#include "test/simulate/files.h"
+/* test/simulate/disk/files.c - see files.h */
+#include "test/simulate/disk/files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

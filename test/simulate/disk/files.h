@@ -1,9 +1,9 @@
 /*
- * test/simulate/files.h - the files of the simulated disk: their bytes and names as a process sees
- * them, and as they are on the disk
+ * test/simulate/disk/files.h - the files of the simulated disk: their bytes and names as a process
+ * sees them, and as they are on the disk
  */
-#ifndef BS_TEST_SIMULATE_FILES_H
-#define BS_TEST_SIMULATE_FILES_H
+#ifndef BS_TEST_SIMULATE_DISK_FILES_H
+#define BS_TEST_SIMULATE_DISK_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* test/simulate/disk.c - see disk.h; the linker puts these functions before the C library's */
+/* test/simulate/disk/disk.c - see disk.h; the linker puts these functions before the C library's */
 #define _GNU_SOURCE
-#include "test/simulate/disk.h"
+#include "test/simulate/disk/disk.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "test/simulate/books.h"
 #include "test/simulate/faults.h"
-#include "test/simulate/files.h"
+#include "test/simulate/disk/files.h"
 #include "test/simulate/places.h"
 #include "test/simulate/process.h"
 

@@ -1,6 +1,6 @@
-/* test/simulate/logs.c - see logs.h */
+/* test/simulate/disk/logs.c - see logs.h */
 #define _GNU_SOURCE /* renameat2 */
-#include "test/simulate/logs.h"
+#include "test/simulate/disk/logs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "drivers/log/reader.h"
 #include "test/simulate/books.h"
-#include "test/simulate/disk.h"
+#include "test/simulate/disk/disk.h"
 #include "test/simulate/process.h"
 #include "test/simulate/service.h"
 #include "test/simulate/totals.h"
