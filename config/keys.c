@@ -135,18 +135,21 @@ S("realtime.canary", BS_KEY_BOOL, "", "true", 0, 0, NULL, realtime.canary,
 S("overload.archive", BS_KEY_WORD, "", "\"wait\"", 0, 0, policies, overload.archive,
   "when the archive is slow; wait: the stream waits, too, at most a second for an image; "
   "keep_newest: "
-  "nothing waits, the oldest is shed and counted; spill: nothing waits, the oldest goes to disk"),
+  "nothing waits, the oldest is shed and counted; spill: nothing waits, what is kept on disk is "
+  "given to it later"),
 S("overload.sinks", BS_KEY_WORD, "", "\"wait\"", 0, 0, policies, overload.sinks,
   "the same for the files of each sink; wait: as long as it takes (for replay faster than real "
   "time)"),
 S("overload.queue", BS_KEY_INT, "images", "4", 1, 64, NULL, overload.queue,
-  "images that may wait for each taker in memory, beside the pool; not used by wait"),
+  "newest images that stay in the pool, beyond image_slots, for takers that are behind; not used "
+  "by wait"),
 S("overload.spill_dir", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, overload.spill_dir,
-  "spill: the folder, of one service alone; what is left in it is delivered after the next start; "
-  "for endpoints.images, too, which without it keeps `queue` images in run_dir"),
+  "spill: the folder of the store, of one service alone; what a taker has not had of it is delivered "
+  "after the next start; for endpoints.images, too, which without it keeps `queue` images in "
+  "run_dir"),
 S("overload.spill_mib", BS_KEY_INT, "MiB", "1024", 1, 1048576, NULL, overload.spill_mib,
-  "spill: at most so much for each taker, at least one image; beyond it the oldest in memory is "
-  "shed and counted"),
+  "about so much the store holds, at least one image; beyond it the oldest go, counted for each "
+  "taker that has not had them"),
 
 S("log.dir", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, log.dir,
   "folder of the scans' logs (board/doc/LOG.md), of one service alone; \"\": no log is kept"),

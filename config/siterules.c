@@ -134,7 +134,7 @@ static void rule_spill(const struct bs_reading *r, const struct bs_scope *s,
 			return;
 	if (!bs_site_spills(site) || site->protocols == 0 || bs_pools_size(&pools, site, &why) != 0)
 		return;
-	need = bs_pools_piece_bytes(pools.image_bytes);
+	need = pools.image_bytes;
 	if (need > (uint64_t)site->overload.spill_mib << 20)
 		fault_near(
 			r, s, "overload.spill_mib", "overload.spill_dir",

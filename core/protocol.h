@@ -301,12 +301,17 @@ static inline bool bs_site_logs(const struct bs_site *s)
 	return s->log.dir[0] != '\0' && s->log.mode != BS_LOG_MODE_OFF;
 }
 
-/* Images are kept for some taker in spill_dir. */
-static inline bool bs_site_spills(const struct bs_site *s)
+/* Images are kept in a store: some taker is given them from there, or asks for them. */
+static inline bool bs_site_stores(const struct bs_site *s)
 {
 	return (s->archive_url[0] != '\0' && s->overload.archive == BS_POLICY_SPILL) ||
-	       (s->sinks > 0 && s->overload.sinks == BS_POLICY_SPILL) ||
-	       (s->images_url[0] != '\0' && s->overload.spill_dir[0] != '\0');
+	       (s->sinks > 0 && s->overload.sinks == BS_POLICY_SPILL) || s->images_url[0] != '\0';
+}
+
+/* It is in spill_dir. */
+static inline bool bs_site_spills(const struct bs_site *s)
+{
+	return bs_site_stores(s) && s->overload.spill_dir[0] != '\0';
 }
 
 /* Its readouts lie elsewhere than the stream says. */

@@ -117,12 +117,12 @@ static void fit(struct bs_memplan_protocol *m, const struct bs_site *site, uint6
 	tell(t, NULL, BS_ERR_NOMEM, m->why.text);
 }
 
-/* Takers of images with a queue of their own. */
-static uint32_t count_takers(const struct bs_site *site)
+/* Takers that are given images from the store, each with a buffer. */
+static uint32_t count_spilling(const struct bs_site *site)
 {
-	bool archive = site->archive_url[0] != '\0' && site->overload.archive != BS_POLICY_WAIT;
+	bool archive = site->archive_url[0] != '\0' && site->overload.archive == BS_POLICY_SPILL;
 
-	return archive + (site->overload.sinks != BS_POLICY_WAIT ? site->sinks : 0);
+	return archive + (site->overload.sinks == BS_POLICY_SPILL ? site->sinks : 0);
 }
 
 int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
@@ -136,12 +136,11 @@ int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
 	plan->code = bs_pools_size(&plan->pools, site, &why);
 	if (plan->code != 0)
 		tell(&t, NULL, plan->code, why.text);
-	plan->takers = count_takers(site);
+	plan->spilling = count_spilling(site);
 	plan->total_bytes = plan->pools.total_bytes;
-	if (plan->takers != 0) /* two more than wait: one in hand, one on its way to disk */
-		add(&plan->total_bytes, (uint64_t)plan->takers * (site->overload.queue + 2u) *
-						bs_pools_piece_bytes(plan->pools.image_bytes));
-	if (site->images_url[0] != '\0')
+	add(&plan->total_bytes,
+	    plan->spilling * (uint64_t)bs_store_answer_max((size_t)plan->pools.image_bytes));
+	if (bs_site_stores(site))
 		add(&plan->total_bytes, bs_store_memory((size_t)plan->pools.image_bytes));
 	held = plan->total_bytes;
 	for (uint32_t i = 0; i < site->protocols; i++) {
@@ -195,12 +194,11 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		print_pool(to, prefix, "kept for the study", 1, pools->study_bytes);
 	if (pools->log_bytes > 0)
 		print_pool(to, prefix, "on the way to the log", 1, pools->log_bytes);
-	if (plan->takers != 0)
-		print_pool(to, prefix, "takers' queues",
-			   (uint64_t)plan->takers * (site->overload.queue + 2u),
-			   bs_pools_piece_bytes(pools->image_bytes));
-	if (site->images_url[0] != '\0')
-		print_pool(to, prefix, "images for those that ask", 1,
+	if (plan->spilling != 0)
+		print_pool(to, prefix, "takers that spill", plan->spilling,
+			   bs_store_answer_max((size_t)pools->image_bytes));
+	if (bs_site_stores(site))
+		print_pool(to, prefix, "the store of images", 1,
 			   bs_store_memory((size_t)pools->image_bytes));
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		const struct bs_memplan_protocol *m = &plan->protocol[i];

@@ -24,7 +24,7 @@ struct bs_memplan {
 		struct bs_need tables;          /* trajectory, weights, sensitivities, rows seen */
 		struct bs_fail why; /* code not 0: cannot be armed, by itself or beside the rest */
 	} protocol[BS_PROTOCOLS_MAX];
-	uint32_t takers;      /* of images, with a queue of their own (group overload) */
+	uint32_t spilling;    /* takers that are given images from the store */
 	uint64_t total_bytes; /* all of it, refused protocols included */
 	int code;             /* not 0: the pools themselves cannot be */
 };

@@ -7,11 +7,11 @@
 #include <time.h>
 
 #include "board/emit/folder.h"
+#include "board/emit/taker.h"
 #include "board/log/stock.h"
 #include "board/service/realtime.h"
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
-#include "drivers/log/store.h"
 
 #define REQUEST_MAX 256u
 #define POLL_MS     50
@@ -27,92 +27,109 @@ struct heard {
 
 struct bs_images {
 	struct emit *e;
-	struct bs_endpoint socket;
+	struct bs_endpoint socket; /* -1: nobody may ask */
 	char dir[BS_PATH_MAX_ + 8];
 	size_t message_max;
 	uint64_t most_bytes;
-	struct bs_store *store; /* set once, with the lock held */
+	struct bs_store *_Atomic store; /* set once, with the lock held */
 	struct bs_stock stock;
+	struct bs_store_reader *reader; /* the thread's */
 	unsigned char *answer;
-	struct heard heard[BS_STORE_TAKERS]; /* the thread's; others look with the lock held */
+	struct heard heard[BS_ASKERS]; /* the thread's; others look with the lock held */
 	pthread_t thread;
-	bool has_thread, said;
-	struct bs_shed shed; /* put's */
-	uint64_t made;       /* files of the store, when the stock was last told */
+	bool has_thread;
+	bool said;     /* why an image could not be stored */
+	uint64_t made; /* files of the store, when the stock was last told */
 	_Atomic bool quit;
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 };
 
-static void missed(void *arg, const char *taker, uint64_t session)
+/* A taker of the site by its name in the store; NULL: one that asks. */
+static struct bs_taker *own(const struct emit *e, const char *name)
+{
+	for (uint32_t i = 0; name[0] == '+' && i < BS_TAKERS; i++)
+		if (e->taker[i] != NULL && strcmp(e->taker[i]->cursor, name) == 0)
+			return e->taker[i];
+	return NULL;
+}
+
+static void missed(void *arg, const char *name, uint64_t session, uint64_t number)
 {
 	struct bs_images *im = arg;
-	struct bs_taker_record *r = &im->e->env->shm.s->taker[BS_TAKER_IMAGES];
-	char line[BS_SHED_LINE];
+	struct emit *e = im->e;
+	struct bs_taker *t = own(e, name);
 
-	atomic_fetch_add(&r->shed, 1);
-	bs_emit_undelivered(im->e, session, 1);
-	im->shed.count++;
-	if (bs_shed_due(&im->shed, taker, false, atomic_load(&r->shed), line))
-		bs_emit_say(im->e, BS_EVENT_LIMIT, 0, line);
+	(void)pthread_mutex_lock(&e->lock);
+	if (t == NULL && name[0] != '+')
+		bs_taker_missed(e->taker[BS_TAKER_IMAGES], session);
+	/* what the store knows of a taker's cursor may be old, and it may have this one in hand */
+	else if (t != NULL && atomic_load(&t->r->had) < number &&
+		 !(atomic_load(&t->r->hand) == BS_HAND_STORED &&
+		   atomic_load(&t->r->hand_at) == number))
+		bs_taker_gone(t, session);
+	(void)pthread_mutex_unlock(&e->lock);
 }
 
 /* With the lock held. */
 static int open_store(struct bs_images *im, struct bs_fail *why)
 {
-	struct timespec now = { 0 };
-	int rc;
-
-	if (im->store != NULL)
-		return 0;
-	(void)clock_gettime(CLOCK_REALTIME, &now);
 	const struct bs_store_spec spec = {
 		.dir = im->dir,
 		.message_max = im->message_max,
 		.most_bytes = im->most_bytes,
-		.started_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec -
-			      (bs_now_ns() - im->e->env->shm.s->started_ns),
 		.missed = missed,
 		.arg = im,
 	};
-
-	rc = bs_folder_make(im->dir, 0750, why);
-	return rc == 0 ? bs_store_open(&im->store, &spec, why) : rc;
-}
-
-void bs_images_ready(struct bs_images *im)
-{
-	(void)pthread_mutex_lock(&im->lock);
-	(void)open_store(im, NULL); /* put tells why not */
-	(void)pthread_mutex_unlock(&im->lock);
-}
-
-bool bs_images_put(struct bs_images *im, const struct bs_message *msg)
-{
-	struct bs_taker_record *r = &im->e->env->shm.s->taker[BS_TAKER_IMAGES];
-	struct bs_fail why = { 0 };
+	struct bs_store *store = NULL;
 	int rc;
 
-	(void)pthread_mutex_lock(&im->lock);
-	rc = open_store(im, &why);
-	(void)pthread_mutex_unlock(&im->lock);
+	if (atomic_load(&im->store) != NULL)
+		return 0;
+	rc = bs_folder_make(im->dir, 0750, why);
 	if (rc == 0)
-		rc = bs_store_append(im->store, msg->at, msg->len, &why);
+		rc = bs_store_open(&store, &spec, why);
+	atomic_store(&im->store, store);
+	return rc;
+}
+
+static int open_locked(struct bs_images *im, struct bs_fail *why)
+{
+	(void)pthread_mutex_lock(&im->lock);
+	int rc = open_store(im, why);
+
+	(void)pthread_mutex_unlock(&im->lock);
+	return rc;
+}
+
+struct bs_store *bs_images_store(struct bs_images *im)
+{
+	return atomic_load(&im->store);
+}
+
+/* The store's own thread. */
+static int put(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
+{
+	struct bs_images *im = t->e->images;
+	uint32_t slot;
+	int rc = open_locked(im, why);
+
+	if (rc == 0)
+		rc = bs_store_append(im->store, o->msg, o->len, o->number, why);
 	if (rc != 0 && im->store != NULL && bs_folder_gone(im->dir) &&
 	    bs_folder_make(im->dir, 0750, NULL) == 0) /* somebody deleted it */
-		rc = bs_store_append(im->store, msg->at, msg->len, &why);
-	bs_count(&r->taken, 1);
-	bs_count(rc == 0 ? &r->handed : &r->failed, 1);
-	if (rc != 0) {
-		bs_emit_undelivered(im->e, bs_wire_session(msg->at), 1);
-		if (!im->said)
-			bs_emit_fault(im->e, &why);
+		rc = bs_store_append(im->store, o->msg, o->len, o->number, why);
+	if (rc == 0) {
+		slot = (uint32_t)(atomic_load(&t->r->hand) - 1);
+		atomic_store(&t->e->env->shm.image_meta[slot].stored, 1);
+		for (uint32_t i = 0; i < BS_TAKERS; i++)
+			if (t->e->taker[i] != NULL)
+				bs_taker_ack(t->e->taker[i], im->store);
 	}
-	im->said = rc != 0;
 	(void)pthread_mutex_lock(&im->lock);
 	(void)pthread_cond_broadcast(&im->change);
 	(void)pthread_mutex_unlock(&im->lock);
-	return rc == 0;
+	return rc == BS_ERR_ABORTED || rc == BS_ERR_TIMEOUT ? BS_ERR_IO : rc;
 }
 
 /* ---- the thread ---- */
@@ -125,10 +142,12 @@ static void publish(struct bs_images *im, struct bs_store *store)
 	bs_store_count(store, &c);
 	atomic_store(&r->last, c.last);
 	atomic_store(&r->bytes, c.bytes);
-	for (uint32_t i = 0; i < c.takers && i < BS_ASKERS; i++) {
-		atomic_store(&r->asker[i].cursor, c.taker[i].cursor);
-		atomic_store(&r->asker[i].missed, c.taker[i].missed);
-		memcpy(r->asker[i].name, c.taker[i].name, sizeof(r->asker[i].name));
+	for (uint32_t i = 0, n = 0; i < c.takers && n < BS_ASKERS; i++) {
+		if (c.taker[i].name[0] == '+')
+			continue;
+		atomic_store(&r->asker[n].cursor, c.taker[i].cursor);
+		atomic_store(&r->asker[n].missed, c.taker[i].missed);
+		memcpy(r->asker[n++].name, c.taker[i].name, sizeof(r->asker[0].name));
 	}
 	if (im->stock.started && c.made != im->made)
 		bs_stock_wake(&im->stock);
@@ -140,7 +159,7 @@ static void hear(struct bs_images *im, const char *name, uint64_t cursor)
 	struct heard *h = NULL;
 
 	(void)pthread_mutex_lock(&im->lock);
-	for (uint32_t i = 0; i < BS_STORE_TAKERS && h == NULL; i++)
+	for (uint32_t i = 0; i < BS_ASKERS && h == NULL; i++)
 		if (im->heard[i].name[0] == '\0' || strcmp(im->heard[i].name, name) == 0)
 			h = &im->heard[i];
 	if (h != NULL) {
@@ -154,7 +173,7 @@ static void hear(struct bs_images *im, const char *name, uint64_t cursor)
 /* 1: the answer is there; 0: nothing follows; negative. */
 static int look_up(struct bs_images *im, uint64_t after, size_t *len, struct bs_fail *why)
 {
-	int rc = bs_store_next(im->store, after, im->answer, len, why);
+	int rc = bs_store_next(im->store, im->reader, after, im->answer, len, why);
 
 	if (rc != 0 || bs_endpoint_connections_now(&im->socket) > 1 || atomic_load(&im->quit))
 		return rc;
@@ -162,7 +181,7 @@ static int look_up(struct bs_images *im, uint64_t after, size_t *len, struct bs_
 	(void)pthread_mutex_lock(&im->lock);
 	bs_lock_wait(&im->lock, &im->change, bs_now_ns() + HOLD_NS);
 	(void)pthread_mutex_unlock(&im->lock);
-	return bs_store_next(im->store, after, im->answer, len, why);
+	return bs_store_next(im->store, im->reader, after, im->answer, len, why);
 }
 
 /* To one question. An image that cannot be read is said here, and passed over. */
@@ -178,9 +197,7 @@ static int reply(struct bs_images *im, const struct bs_wire *w, const unsigned c
 	rc = bs_wire_get_next(name, payload, (size_t)w->payload_len, why);
 	if (rc != 0)
 		return rc;
-	(void)pthread_mutex_lock(&im->lock);
-	rc = open_store(im, why);
-	(void)pthread_mutex_unlock(&im->lock);
+	rc = open_locked(im, why);
 	if (rc == 0)
 		rc = bs_store_ack(im->store, name, w->seq, why);
 	if (rc != 0)
@@ -231,9 +248,7 @@ static void *serve(void *arg)
 	int rc;
 
 	bs_rt_leave();
-	(void)pthread_mutex_lock(&im->lock);
-	rc = open_store(im, &why);
-	(void)pthread_mutex_unlock(&im->lock);
+	rc = open_locked(im, &why);
 	if (rc == 0)
 		rc = bs_log_spare_fill(im->dir, 0, segment, &why);
 	if (rc == 0)
@@ -244,49 +259,75 @@ static void *serve(void *arg)
 	if (rc != 0)
 		bs_emit_fault(im->e, &why);
 	while (!atomic_load(&im->quit)) {
-		rc = bs_endpoint_recv(&im->socket, request, sizeof(request), &len, POLL_MS, NULL);
-		if (rc == 0 || rc == BS_ERR_LENGTH)
-			answer(im, request, rc == 0 ? len : 0);
-		(void)pthread_mutex_lock(&im->lock);
-		struct bs_store *store = im->store;
-
-		(void)pthread_mutex_unlock(&im->lock);
-		if (store != NULL)
-			publish(im, store);
+		if (im->socket.socket >= 0) {
+			rc = bs_endpoint_recv(&im->socket, request, sizeof(request), &len, POLL_MS,
+					      NULL);
+			if (rc == 0 || rc == BS_ERR_LENGTH)
+				answer(im, request, rc == 0 ? len : 0);
+		} else {
+			bs_sleep_ns(INT64_C(1000000) * POLL_MS);
+		}
+		if (atomic_load(&im->store) != NULL)
+			publish(im, im->store);
 	}
 	return NULL;
 }
 
-int bs_images_start(struct bs_images **out, struct emit *e, struct bs_fail *why)
+/* The numbers of this service: beyond all that the store has had. */
+static void number(struct bs_images *im)
+{
+	struct bs_store_counts c = { 0 };
+	struct timespec now = { 0 };
+	uint64_t base;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	base = (uint64_t)now.tv_sec << 32;
+	bs_store_count(im->store, &c);
+	im->e->env->shm.s->images.base = base > c.last ? base : c.last;
+}
+
+int bs_images_open(struct emit *e, struct bs_fail *why)
 {
 	const struct bs_site *site = &e->env->site;
 	const char *spill = site->overload.spill_dir;
-	struct bs_taker_record *r = &e->env->shm.s->taker[BS_TAKER_IMAGES];
-	struct bs_images *im = calloc(1, sizeof(*im));
-	int rc;
+	const bool first = !bs_emit_succeeds(e);
+	struct bs_images *im;
+	int rc = 0;
 
-	*out = im;
+	if (!bs_site_stores(site))
+		return 0;
+	im = e->images = calloc(1, sizeof(*im));
 	if (im == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "the images' socket");
+		return bs_fail(why, BS_ERR_NOMEM, "the store of images");
 	im->e = e;
 	im->socket.socket = -1;
 	im->message_max = (size_t)e->env->shm.s->pools.image_bytes;
-	im->most_bytes = spill[0] != '\0'
-				 ? (uint64_t)site->overload.spill_mib << 20
-				 : site->overload.queue * bs_pools_piece_bytes(im->message_max);
+	im->most_bytes = spill[0] != '\0' ? (uint64_t)site->overload.spill_mib << 20
+					  : site->overload.queue * (uint64_t)im->message_max;
 	bs_lock_init(&im->lock, &im->change);
 	(void)snprintf(im->dir, sizeof(im->dir), "%s/images",
 		       spill[0] != '\0' ? spill : site->run_dir);
-	(void)snprintf(r->name, sizeof(r->name), "images");
-	r->policy = BS_POLICY_SPILL;
 	im->answer = malloc(bs_store_answer_max(im->message_max));
-	if (im->answer == NULL)
+	im->reader = bs_store_reader_new();
+	if (im->answer == NULL || im->reader == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "an answer of %zu bytes", im->message_max);
-	rc = bs_endpoint_bind(&im->socket, BS_ENDPOINT_IMAGES, site->images_url, REQUEST_MAX, why);
-	if (rc != 0)
-		return rc;
-	rc = bs_thread_start(&im->thread, serve, im);
-	im->has_thread = rc == 0;
+	if (site->images_url[0] != '\0')
+		rc = bs_endpoint_bind(&im->socket, BS_ENDPOINT_IMAGES, site->images_url,
+				      REQUEST_MAX, why);
+	if (rc == 0 && first)
+		rc = open_store(im, why);
+	if (rc == 0 && first)
+		number(im);
+	return rc == 0 ? bs_taker_make(e, BS_TAKER_IMAGES, "images", "", BS_POLICY_WAIT, put, why)
+		       : rc;
+}
+
+int bs_images_serve(struct bs_images *im, struct bs_fail *why)
+{
+	int rc = im != NULL ? bs_thread_start(&im->thread, serve, im) : 0;
+
+	if (im != NULL)
+		im->has_thread = rc == 0;
 	return rc == 0 ? 0 : bs_fail(why, BS_ERR_NOMEM, "the images' thread: %s", strerror(rc));
 }
 
@@ -301,7 +342,7 @@ static bool somebody_wants(struct bs_images *im, uint64_t *have)
 	(void)pthread_mutex_lock(&im->lock);
 	if (im->store != NULL)
 		bs_store_count(im->store, &c);
-	for (uint32_t i = 0; i < BS_STORE_TAKERS; i++) {
+	for (uint32_t i = 0; i < BS_ASKERS; i++) {
 		if (im->heard[i].name[0] == '\0')
 			continue;
 		*have += im->heard[i].cursor;
@@ -313,15 +354,15 @@ static bool somebody_wants(struct bs_images *im, uint64_t *have)
 }
 
 /* As long as the stop allows, while those that ask go on having more. */
-static void finish(struct bs_images *im)
+void bs_images_finish(struct bs_images *im)
 {
-	const struct bs_shared *s = im->e->env->shm.s;
 	int64_t since_ns = bs_now_ns();
 	uint64_t before = 0;
 	uint64_t have;
 
-	while (somebody_wants(im, &have) && bs_now_ns() - since_ns < BS_IMAGES_LAST_NS &&
-	       bs_now_ns() < atomic_load(&s->end_by_ns)) {
+	while (im != NULL && somebody_wants(im, &have) &&
+	       bs_now_ns() - since_ns < BS_IMAGES_LAST_NS &&
+	       bs_now_ns() < atomic_load(&im->e->env->shm.s->end_by_ns)) {
 		if (have != before)
 			since_ns = bs_now_ns();
 		before = have;
@@ -334,14 +375,26 @@ void bs_images_stop(struct bs_images *im)
 {
 	if (im == NULL)
 		return;
-	if (im->has_thread)
-		finish(im);
 	atomic_store(&im->quit, true);
 	if (im->has_thread)
 		(void)pthread_join(im->thread, NULL);
+	im->has_thread = false;
 	bs_stock_stop(&im->stock);
+}
+
+void bs_images_close(struct emit *e)
+{
+	struct bs_images *im = e->images;
+
+	if (im == NULL)
+		return;
+	for (uint32_t i = 0; im->store != NULL && i < BS_TAKERS; i++)
+		if (e->taker[i] != NULL)
+			bs_taker_ack(e->taker[i], im->store);
 	bs_store_close(im->store);
+	bs_store_reader_free(im->reader);
 	bs_endpoint_close(&im->socket);
 	free(im->answer);
 	free(im);
+	e->images = NULL;
 }

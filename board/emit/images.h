@@ -1,30 +1,35 @@
 /*
- * board/emit/images.h - images kept for takers that ask: "what follows N?" (ipc/WIRE.md)
+ * board/emit/images.h - the store of images: for takers that ask "what follows N?" (ipc/WIRE.md),
+ * and for those of the site that spill
  *
- * start -> put* -> stop. put, the files' thread's, stores an image (drivers/log/store.h) before its
- * slot is given back: from then on it outlives this process. A thread of its own answers; asking
- * for what follows N says that N and all before it are safe with this taker. stop: after the last
- * put; waits while somebody who is asking has not had all, as long as the stop allows, but at most
+ * open -> serve -> ... -> finish -> stop -> close. The store is a taker itself: its thread stores
+ * each image (drivers/log/store.h), from then on it outlives this process. Another thread answers;
+ * asking for what follows N says that N and all before it are safe with this taker. finish waits
+ * while somebody who is asking has not had all, as long as the stop allows, but at most
  * BS_IMAGES_LAST_NS for one image.
  * The store is overload.spill_dir/images, bounded by spill_mib, or, without that folder,
- * run_dir/images with `queue` images. It is opened by whichever thread needs it first, and tried
- * again with each image: an emit starts though its disk hangs or is gone.
- * Test: test/fault/fault_receive.c
+ * run_dir/images with `queue` images. It is opened at a service's start; in a process that replaces
+ * another by whichever thread needs it first, and tried again with each image: that one starts
+ * though its disk hangs or is gone. Test: test/fault/fault_receive.c
  */
 #ifndef BS_BOARD_EMIT_IMAGES_H
 #define BS_BOARD_EMIT_IMAGES_H
 
 #include "board/emit/emit.h"
+#include "drivers/log/store.h"
 
 #define BS_IMAGES_LAST_NS INT64_C(3000000000)
 
 struct bs_images;
 
-int bs_images_start(struct bs_images **im, struct emit *e, struct bs_fail *why);
-/* Opens the store, if it can be and is not: before an image is in hand, which is soon done then. */
-void bs_images_ready(struct bs_images *im);
-/* True: it is stored. */
-bool bs_images_put(struct bs_images *im, const struct bs_message *msg);
+/* A site without a store has no e->images. Before the other takers are made. */
+int bs_images_open(struct emit *e, struct bs_fail *why);
+int bs_images_serve(struct bs_images *im, struct bs_fail *why);
+/* NULL: it is not open yet. Any thread. */
+struct bs_store *bs_images_store(struct bs_images *im);
+void bs_images_finish(struct bs_images *im);
 void bs_images_stop(struct bs_images *im);
+/* After the takers' threads. */
+void bs_images_close(struct emit *e);
 
 #endif

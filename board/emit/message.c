@@ -22,12 +22,11 @@ static struct bs_image_timing timing_of(const struct bs_image_meta *m, int64_t p
 					 .rung = m->rung };
 }
 
-struct bs_message bs_message_of(const struct bs_image_meta *m, const struct bs_protocol *p,
-				unsigned char *pixels)
+struct bs_message bs_message_of(const struct bs_image_meta *m, unsigned char *pixels)
 {
 	size_t head = BS_WIRE_BYTES + BS_MRD_IMAGE_BYTES + 8 + (size_t)m->attributes_len;
 
-	return (struct bs_message){ pixels - head, head + (size_t)bs_protocol_image_bytes(p) };
+	return (struct bs_message){ pixels - head, head + (size_t)m->pixel_bytes };
 }
 
 uint32_t bs_message_stages_missed(const struct bs_image_meta *m, const struct bs_protocol *p,
@@ -58,7 +57,7 @@ static int write_words(struct bs_image_meta *m, const struct bs_message_env *env
 		return n;
 	bs_attributes_fill(&m->image.head, env->p, &m->image, &timing);
 	m->attributes_len = m->image.head.attribute_string_len = (uint32_t)n;
-	payload = bs_message_of(m, env->p, pixels).at + BS_WIRE_BYTES;
+	payload = bs_message_of(m, pixels).at + BS_WIRE_BYTES;
 	bs_mrd_put_image(payload, &m->image.head);
 	bs_wire_put_u64(payload + BS_MRD_IMAGE_BYTES, (uint64_t)n);
 	memcpy(payload + BS_MRD_IMAGE_BYTES + 8, attributes, (size_t)n);
@@ -84,12 +83,13 @@ int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,
 	int64_t passed = taken_ns;
 	struct bs_wire_sum sum;
 
+	m->pixel_bytes = bs_protocol_image_bytes(env->p);
 	for (;;) {
 		int rc = write_words(m, env, pixels, passed);
 
 		if (rc != 0)
 			return rc;
-		struct bs_message msg = bs_message_of(m, env->p, pixels);
+		struct bs_message msg = bs_message_of(m, pixels);
 
 		bs_wire_sum(&sum, msg.at + BS_WIRE_BYTES, msg.len - BS_WIRE_BYTES);
 		w.time_ns = m->handed_ns = env->now();

@@ -31,8 +31,7 @@ struct bs_message_env {
 int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,
 		    unsigned char *pixels, int64_t taken_ns);
 /* Where the message is, once it is made. */
-struct bs_message bs_message_of(const struct bs_image_meta *m, const struct bs_protocol *p,
-				unsigned char *pixels);
+struct bs_message bs_message_of(const struct bs_image_meta *m, unsigned char *pixels);
 /* Which stages had taken too long by then: bits as of bs_budget_stages_missed. */
 uint32_t bs_message_stages_missed(const struct bs_image_meta *m, const struct bs_protocol *p,
 				  int64_t until_ns);

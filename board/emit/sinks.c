@@ -3,11 +3,19 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "board/emit/folder.h"
+#include "core/thread/clock.h"
 #include "drivers/file/draft.h"
+#include "ipc/wire/envelope.h"
+#include "ipc/wire/mrd.h"
+#include "ipc/wire/wire.h"
 
-int bs_sinks_open(struct emit *e, uint32_t sink, struct bs_fail *why)
+#define FILE_CLOCK_NS INT64_C(20000000)    /* a file's time may be so much behind the clock */
+#define STUCK_NS      INT64_C(10000000000) /* one file takes at most this, or emit is replaced */
+
+static int open_sink(struct emit *e, uint32_t sink, struct bs_fail *why)
 {
 	const char *dir = e->env->site.sink[sink].dir;
 	int rc;
@@ -19,22 +27,6 @@ int bs_sinks_open(struct emit *e, uint32_t sink, struct bs_fail *why)
 		return rc;
 	(void)bs_draft_sweep(dir);
 	return e->sink[sink].type->open(&e->sink[sink].self, dir, why);
-}
-
-int bs_sinks_open_all(struct emit *e, struct bs_fail *why)
-{
-	const struct bs_site *site = &e->env->site;
-	int rc = 0;
-
-	for (uint32_t i = 0; rc == 0 && i < site->sinks; i++) {
-		e->sink[i].type = bs_sink_find(site->sink[i].type);
-		if (e->sink[i].type == NULL)
-			return bs_fail(why, BS_ERR_UNSUPPORTED, "sink %u: no type '%s'", i + 1,
-				       site->sink[i].type);
-		if (!bs_emit_succeeds(e))
-			rc = bs_sinks_open(e, i, why);
-	}
-	return rc;
 }
 
 /* Somebody deleted the sink's folder: it is made again, and that is said. */
@@ -50,26 +42,96 @@ static bool made_again(struct emit *e, uint32_t sink)
 	return true;
 }
 
-int bs_sinks_put(struct emit *e, uint32_t sink, const struct bs_mrd_image *head,
-		 const unsigned char *attributes, size_t n, const unsigned char *pixels,
-		 struct bs_fail *why)
+static int put(struct bs_taker *t, const struct bs_mrd_image *head, const char *text,
+	       const unsigned char *pixels, struct bs_fail *why)
 {
-	struct bs_taker_record *r = &e->env->shm.s->taker[sink];
-	char text[BS_POOLS_ATTRIBUTES + 1];
-	struct bs_fail own = { 0 };
-	int rc;
+	const struct bs_sink *type = t->e->sink[t->id].type;
+	void *self = t->e->sink[t->id].self;
+	int rc = bs_sink_put(type, self, head, text, pixels, why);
 
-	memcpy(text, attributes, n);
-	text[n] = '\0';
-	rc = bs_sink_put(e->sink[sink].type, e->sink[sink].self, head, text, pixels, &own);
-	if (rc != 0 && made_again(e, sink)) {
-		own = (struct bs_fail){ 0 };
-		rc = bs_sink_put(e->sink[sink].type, e->sink[sink].self, head, text, pixels, &own);
+	if (rc != 0 && made_again(t->e, t->id)) {
+		*why = (struct bs_fail){ 0 };
+		rc = bs_sink_put(type, self, head, text, pixels, why);
 	}
-	(void)snprintf(r->refusal, sizeof(r->refusal), "%s", own.text);
-	if (rc != 0 && why != NULL)
-		*why = own;
 	return rc;
+}
+
+/* A process before this one ended with the image in hand, and had filed it already. */
+static bool is_filed(struct bs_taker *t, const struct bs_mrd_image *head, int64_t handed_ns)
+{
+	struct timespec now = { 0 };
+
+	if (atomic_load(&t->r->blame) == 0)
+		return false;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return t->e->sink[t->id].type->has(t->e->sink[t->id].self, head,
+					   (int64_t)now.tv_sec * 1000000000 + now.tv_nsec -
+						   (bs_now_ns() - handed_ns) - FILE_CLOCK_NS);
+}
+
+static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
+{
+	const unsigned char *payload = o->msg + BS_WIRE_BYTES;
+	char text[BS_POOLS_ATTRIBUTES + 1];
+	struct bs_mrd_image head;
+	struct bs_wire w = { 0 };
+	size_t attr_at = 0;
+	size_t pixels_at = 0;
+	int rc = bs_mrd_parse_image(&head, &attr_at, &pixels_at, payload, o->len - BS_WIRE_BYTES,
+				    why);
+
+	if (rc == 0 &&
+	    (pixels_at - attr_at > BS_POOLS_ATTRIBUTES || !bs_wire_is_ours(&w, o->msg, o->len)))
+		rc = bs_fail(why, BS_ERR_LENGTH, "image %u: attributes of %zu bytes",
+			     head.image_index, pixels_at - attr_at);
+	if (rc == 0)
+		rc = open_sink(t->e, t->id, why);
+	if (rc == 0 && !is_filed(t, &head, w.time_ns)) {
+		memcpy(text, payload + attr_at, pixels_at - attr_at);
+		text[pixels_at - attr_at] = '\0';
+		rc = put(t, &head, text, payload + pixels_at, why);
+	}
+	(void)snprintf(t->r->refusal, sizeof(t->r->refusal), "%s", rc != 0 ? why->text : "");
+	return rc == BS_ERR_ABORTED || rc == BS_ERR_TIMEOUT ? BS_ERR_IO : rc;
+}
+
+int bs_sinks_make_all(struct emit *e, struct bs_fail *why)
+{
+	const struct bs_site *site = &e->env->site;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < site->sinks; i++) {
+		const struct bs_sink_spec *s = &site->sink[i];
+		char cursor[32];
+		char name[64];
+
+		/* by its type and folder, as its place in the site may change */
+		(void)snprintf(cursor, sizeof(cursor), "+%.8s-%08x", s->type,
+			       bs_crc32c(0, s->dir, strlen(s->dir)));
+		(void)snprintf(name, sizeof(name), "%.8s %.54s", s->type, s->dir);
+		e->sink[i].type = bs_sink_find(s->type);
+		if (e->sink[i].type == NULL)
+			return bs_fail(why, BS_ERR_UNSUPPORTED, "sink %u: no type '%s'", i + 1,
+				       s->type);
+		if (!bs_emit_succeeds(e))
+			rc = open_sink(e, i, why);
+		if (rc == 0)
+			rc = bs_taker_make(e, i, name, cursor, site->overload.sinks, give, why);
+	}
+	return rc;
+}
+
+bool bs_sinks_stuck(const struct emit *e)
+{
+	for (uint32_t i = 0; i < e->env->site.sinks; i++) {
+		const struct bs_taker_record *r = bs_emit_record(e, i);
+		const int64_t since_ns = atomic_load(&r->since_ns);
+
+		if (r->policy == BS_POLICY_WAIT && since_ns != 0 &&
+		    bs_now_ns() - since_ns > STUCK_NS)
+			return true;
+	}
+	return false;
 }
 
 void bs_sinks_close_all(struct emit *e)

@@ -1,586 +1,392 @@
 /* board/emit/taker.c - see taker.h */
 #include "board/emit/taker.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/emit/archive.h"
+#include "board/emit/front.h"
+#include "board/emit/images.h"
 #include "board/service/realtime.h"
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
+#include "ipc/wire/wire.h"
 
-#define ALIGN_BYTES 64u /* messages keep their place within a cache line: pixels stay aligned */
-#define FOLDER_NS   INT64_C(1000000000) /* then a folder that refused a piece is tried again */
-#define RETRY_NS    INT64_C(200000000)  /* then a piece that could not be read is tried again */
+#define RETRY_NS INT64_C(200000000)
+#define BACK_NS  INT64_C(20000000) /* an archive that is away is looked for */
+#define SAY_NS   INT64_C(1000000000)
 
-/* A buffer begins with this; the message is at HEAD + lead. */
-#define HEAD 64u /* core/memory/pools.h counts with both */
-struct piece {
-	uint64_t lead, len;
-};
-
-struct bs_taker {
-	struct bs_taker_spec spec;
-	struct bs_taker_record *r;
-	size_t cap; /* bytes of a buffer */
-	unsigned char *memory;
-	unsigned char *queue[BS_TAKER_QUEUE_MAX];
-	unsigned char *hand, *spilling; /* buffers outside the queue, one for each thread */
-	uint32_t first, count;
-	bool busy;         /* an image is being delivered */
-	bool disk;         /* and it is from the folder, where it is counted */
-	bool moving;       /* an image is on its way to the folder */
-	bool nobody;       /* the taker was not there for what was shed last */
-	bool held;         /* what is in hand was refused, and is offered again */
-	bool refused;      /* so was the last one that was offered: that is said once */
-	int64_t folder_ns; /* the folder refused a piece: next try; 0: it did not */
-	int64_t retry_ns;  /* a piece could not be read from it: next try; 0: it could */
-	int64_t since_ns;
-	_Atomic bool quit, absent;
-	struct bs_spill spill;
-	pthread_mutex_t lock;
-	pthread_cond_t change;
-	pthread_t thread, mover;
-	bool has_thread, has_mover;
-	struct bs_shed shed;
-};
-
-static void count(_Atomic uint64_t *n, uint64_t by)
+static uint64_t base_of(const struct bs_taker *t)
 {
-	atomic_fetch_add_explicit(n, by, memory_order_relaxed);
+	return t->e->env->shm.s->images.base;
 }
 
-/* With the lock held. */
-static void publish(struct bs_taker *t)
+/* The number that the first slot of the queue has; what is before it the store alone has. */
+static uint64_t first_of(const struct bs_taker *t)
 {
-	atomic_store(&t->r->waiting, t->count + ((t->busy && !t->disk) || t->held) + t->moving);
-	atomic_store(&t->r->spill_waiting, atomic_load(&t->spill.pieces));
-	atomic_store(&t->r->spill_bytes, atomic_load(&t->spill.bytes));
+	return base_of(t) + atomic_load(&t->e->env->shm.image_ring->tail);
 }
 
-/* With the lock held. */
-static void say_shed(struct bs_taker *t)
+static bool is_behind(const struct bs_taker *t)
 {
-	char line[BS_SHED_LINE];
-
-	if (bs_shed_due(&t->shed, t->spec.name, t->nobody, atomic_load(&t->r->shed), line))
-		t->spec.say(t->spec.arg, line);
+	return t->cursor[0] != '\0' && atomic_load(&t->r->had) < first_of(t);
 }
 
-static void missed(struct bs_taker *t, const unsigned char *msg, size_t len)
+/* ---- what it did not get ---- */
+
+void bs_taker_say_shed(struct bs_taker *t, bool now)
 {
-	if (t->spec.missed != NULL && msg != NULL)
-		t->spec.missed(t->spec.arg, msg, len);
+	const int64_t now_ns = bs_now_ns();
+	char line[200];
+
+	if (t->sheds == 0 || (!now && t->said_ns != 0 && now_ns - t->said_ns < SAY_NS))
+		return;
+	(void)snprintf(line, sizeof(line),
+		       "%.64s %s: %" PRIu64 " images shed, %" PRIu64 " since the start", t->r->name,
+		       t->nobody ? "is not there" : "does not keep up", t->sheds,
+		       atomic_load(&t->r->shed));
+	t->sheds = 0;
+	t->said_ns = now_ns;
+	bs_emit_say(t->e, BS_EVENT_LIMIT, 0, line);
 }
 
-static void shed(struct bs_taker *t, const unsigned char *msg, size_t len)
+void bs_taker_missed(struct bs_taker *t, uint64_t session)
 {
-	count(&t->r->shed, 1);
-	t->shed.count++;
-	missed(t, msg, len);
-	say_shed(t);
+	atomic_fetch_add(&t->r->shed, 1);
+	t->sheds++;
+	bs_emit_undelivered(t->e, session, 1);
+	bs_taker_say_shed(t, false);
 }
 
-/* Until something changes, or until_ns when it is not 0; with the lock held. */
-static void await(struct bs_taker *t, int64_t until_ns)
+void bs_taker_gone(struct bs_taker *t, uint64_t session)
 {
-	bs_lock_wait(&t->lock, &t->change, until_ns);
+	if (atomic_load(&t->r->behind) > 0)
+		atomic_fetch_sub(&t->r->behind, 1);
+	bs_taker_missed(t, session);
 }
 
-/* Takes the oldest out of the queue and puts the buffer `other` in its place. */
-static unsigned char *pop(struct bs_taker *t, unsigned char *other)
+bool bs_taker_quiet(const struct bs_taker *t)
 {
-	unsigned char *oldest = t->queue[t->first];
+	const struct bs_taker_record *r = t->r;
+	const uint64_t ready = atomic_load(&t->e->env->shm.s->images.ready);
 
-	t->queue[t->first] = other;
-	t->first = (t->first + 1) % t->spec.queue;
-	t->count--;
-	return oldest;
+	return (atomic_load(&r->hand) == 0 && bs_front_next(t->e, t->id) >= ready) ||
+	       atomic_load(&t->absent) || t->retry_ns != 0 || is_behind(t) ||
+	       bs_front_stuck(t->e, t->id);
 }
 
-static void put_piece(unsigned char *buffer, const unsigned char *msg, size_t len)
-{
-	struct piece p = { (uintptr_t)msg % ALIGN_BYTES, len };
+/* ---- one image ---- */
 
-	memcpy(buffer, &p, sizeof(p));
-	memcpy(buffer + HEAD + p.lead, msg, len);
+static bool may_pass(const struct bs_taker *t, int rc)
+{
+	return t->r->policy == BS_POLICY_SPILL && (rc == BS_ERR_IO || rc == BS_ERR_NOMEM);
 }
 
-/* The message in a buffer; NULL when what was read from disk cannot be one. */
-static const unsigned char *message(const unsigned char *buffer, size_t cap, size_t *len)
+/* The store does not have an image that takers were to be given from it. */
+static void unstored(const struct bs_taker *store, uint64_t session)
 {
-	struct piece p;
+	struct emit *e = store->e;
+	const uint64_t at = atomic_load(&store->r->hand_at);
 
-	memcpy(&p, buffer, sizeof(p));
-	if (p.lead >= ALIGN_BYTES || p.len > cap - HEAD - p.lead)
-		return NULL;
-	*len = (size_t)p.len;
-	return buffer + HEAD + p.lead;
+	for (uint32_t i = 0; at < atomic_load(&e->env->shm.image_ring->tail) && i < BS_TAKERS; i++)
+		if (e->taker[i] != NULL && e->taker[i]->cursor[0] != '\0' &&
+		    bs_front_next(e, i) <= at)
+			bs_taker_gone(e->taker[i], session);
 }
 
-static void shed_piece(struct bs_taker *t, const unsigned char *buffer)
+/* With the lock held: what became of the image in hand; m: where it lies in a slot. */
+static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image_meta *m, int rc,
+		   const struct bs_fail *why)
 {
-	size_t len = 0;
-	const unsigned char *msg = message(buffer, t->cap, &len);
+	const uint64_t session = bs_wire_session(o->msg);
+	struct bs_taker_record *r = t->r;
 
-	shed(t, msg, len);
-}
-
-static size_t piece_bytes(const unsigned char *buffer)
-{
-	struct piece p;
-
-	memcpy(&p, buffer, sizeof(p));
-	return HEAD + (size_t)(p.lead + p.len);
-}
-
-/* If what was read from disk is not as long as it says, marks it so that message() refuses it. */
-static void check_piece(unsigned char *buffer, size_t len)
-{
-	struct piece p = { ALIGN_BYTES, 0 };
-
-	if (len >= HEAD)
-		memcpy(&p, buffer, sizeof(p));
-	if (len < HEAD || p.lead >= ALIGN_BYTES || len - HEAD < p.lead ||
-	    len - HEAD - p.lead != p.len)
-		p.lead = ALIGN_BYTES;
-	memcpy(buffer, &p, sizeof(p));
-}
-
-bool bs_taker_quits(const struct bs_taker *t)
-{
-	return atomic_load(&t->quit);
-}
-
-void bs_taker_absent(struct bs_taker *t, bool absent)
-{
-	atomic_store(&t->absent, absent);
-}
-
-bool bs_taker_push(struct bs_taker *t, const unsigned char *msg, size_t len)
-{
-	bool direct;
-
-	(void)pthread_mutex_lock(&t->lock);
-	count(&t->r->taken, 1);
-	t->nobody = false;
-	if (len > t->spec.image_bytes || atomic_load(&t->quit)) {
-		shed(t, msg, len);
-		(void)pthread_mutex_unlock(&t->lock);
-		return false;
+	if (rc == BS_ENDPOINT_TIMEOUT || (rc != BS_ERR_ABORTED && may_pass(t, rc))) {
+		if (rc < 0 && !t->refused)
+			bs_emit_say(t->e, BS_EVENT_LIMIT, rc, why->text);
+		t->refused = rc < 0;
+		t->retry_ns = bs_now_ns() + (rc < 0 ? RETRY_NS : BACK_NS);
+		return;
 	}
-	direct = t->spec.attempt != NULL && !t->busy && !t->held && !t->moving && t->count == 0 &&
-		 atomic_load(&t->spill.pieces) == 0;
-	t->busy = t->busy || direct; /* the thread keeps off meanwhile */
-	t->disk = t->disk && !direct;
-	t->since_ns = direct ? bs_now_ns() : t->since_ns;
-	(void)pthread_mutex_unlock(&t->lock);
-	bool had = direct && t->spec.attempt(t->spec.arg, msg, len) == 1;
+	bool again = rc < 0 && t->refused && t->id == BS_TAKER_IMAGES;
 
-	(void)pthread_mutex_lock(&t->lock);
-	t->busy = t->busy && !direct;
-	if (had) {
-		count(&t->r->handed, 1);
-	} else {
-		if (t->count == t->spec.queue)
-			shed_piece(t, pop(t, t->queue[t->first]));
-		put_piece(t->queue[(t->first + t->count) % t->spec.queue], msg, len);
-		t->count++;
-		(void)pthread_cond_broadcast(&t->change);
+	t->refused = rc < 0;
+	t->retry_ns = 0;
+	if (rc < 0 && t->id == BS_TAKER_IMAGES)
+		unstored(t, session);
+	if (m != NULL)
+		atomic_fetch_add(&m->takers, rc == 0);
+	else
+		atomic_store(&r->had, o->number);
+	bs_front_drop(t->e, t->id);
+	if (m == NULL && atomic_load(&r->behind) > 0)
+		atomic_fetch_sub(&r->behind, 1);
+	if (rc == 0) {
+		t->nobody = false;
+		if (t->id == BS_TAKER_ARCHIVE)
+			bs_archive_sent(t, o);
+		atomic_fetch_add(&r->handed, 1);
+		return;
 	}
-	say_shed(t);
-	publish(t);
-	(void)pthread_mutex_unlock(&t->lock);
-	return true;
-}
-
-void bs_taker_pass(struct bs_taker *t, const unsigned char *msg, size_t len)
-{
-	(void)pthread_mutex_lock(&t->lock);
-	t->nobody = true;
-	count(&t->r->taken, 1);
-	shed(t, msg, len);
-	(void)pthread_mutex_unlock(&t->lock);
-}
-
-bool bs_taker_quiet(struct bs_taker *t)
-{
-	bool quiet;
-
-	(void)pthread_mutex_lock(&t->lock);
-	quiet = (t->count == 0 && !t->busy && !t->moving) || atomic_load(&t->absent) ||
-		t->retry_ns != 0 || (t->busy && bs_now_ns() - t->since_ns > BS_TAKER_STUCK_NS);
-	if (quiet) { /* the scan is over: what was shed since it was last said is said now */
-		t->shed.said_ns = 0;
-		say_shed(t);
+	if (rc == BS_ERR_TIMEOUT) { /* it was not there, or not in time: that is shed */
+		bs_taker_missed(t, session);
+		return;
 	}
-	(void)pthread_mutex_unlock(&t->lock);
-	return quiet;
+	atomic_fetch_add(rc == BS_ERR_ABORTED ? &r->lost : &r->failed, 1);
+	bs_emit_undelivered(t->e, session, 1);
+	if (!again)
+		bs_emit_fault(t->e, why);
+	if (t->e->unwritten.code == 0)
+		t->e->unwritten = *why;
 }
 
-/* The next image into t->hand; *from_disk: a spilled one. False: none. With the lock held. */
-static bool next_image(struct bs_taker *t, bool *from_disk)
+static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
 {
+	if (bs_emit_blamed(t->e, t->r, why))
+		return BS_ERR_ABORTED;
+	return t->deliver(t, o, why);
+}
+
+/* The image in hand, from its slot. With the lock held, which is let go. */
+static void give_slot(struct bs_taker *t)
+{
+	const uint32_t slot = (uint32_t)(atomic_load(&t->r->hand) - 1);
+	const struct bs_message msg = bs_emit_message(t->e, slot);
+	const struct bs_offer o = { msg.at, msg.len, base_of(t) + atomic_load(&t->r->hand_at) + 1 };
 	struct bs_fail why = { 0 };
-	size_t len;
 	int rc;
 
-	*from_disk = false;
-	if (t->held) { /* older than any piece */
-		t->held = false;
-		t->retry_ns = 0;
-		return true;
-	}
-	while (atomic_load(&t->spill.pieces) > 0) {
-		t->busy = true;
-		t->disk = true;
-		t->since_ns = bs_now_ns();
-		(void)pthread_mutex_unlock(&t->lock);
-		rc = bs_spill_take(&t->spill, t->hand, t->cap, &len, &why);
-		(void)pthread_mutex_lock(&t->lock);
-		*from_disk = rc == 1;
-		if (rc == 1) {
-			t->retry_ns = 0;
-			check_piece(t->hand, len);
-			return true;
-		}
-		t->busy = false;
-		if (rc == BS_SPILL_LATER) { /* those behind it wait, too: they come in order */
-			if (t->retry_ns == 0)
-				t->spec.say(t->spec.arg, why.text);
-			t->retry_ns = bs_now_ns() + RETRY_NS;
-			return false;
-		}
-		if (rc < 0) {
-			count(&t->r->failed, 1);
-			t->spec.say(t->spec.arg, why.text);
-		}
-	}
-	t->retry_ns = 0;
-	if (t->moving ||
-	    t->count == 0) /* what is on its way to the folder comes before the queue */
-		return false;
-	t->hand = pop(t, t->hand);
-	return true;
+	(void)pthread_mutex_unlock(&t->e->lock);
+	rc = give(t, &o, &why);
+	(void)pthread_mutex_lock(&t->e->lock);
+	settle(t, &o, &t->e->env->shm.image_meta[slot], rc, &why);
 }
 
-/* To the folder, or shed: the process ends. With the lock held. */
-static void keep(struct bs_taker *t, const unsigned char *buffer, bool front)
+/*
+ * What the store has for it: counted anew after a predecessor's end, or when some of it is sent
+ * again. With the lock held, which is let go.
+ */
+static void count_stored(struct bs_taker *t, struct bs_store *store)
 {
+	const struct bs_taker_record *its = bs_emit_record(t->e, BS_TAKER_IMAGES);
+	const uint64_t had = atomic_load(&t->r->had);
+	const uint64_t first = first_of(t);
+	const uint64_t hand = atomic_load(&its->hand);
+	const uint64_t hand_at = atomic_load(&its->hand_at);
+	uint64_t n;
+
+	(void)pthread_mutex_unlock(&t->e->lock);
+	n = first > had ? bs_store_waiting(store, had, first) : 0;
+	(void)pthread_mutex_lock(&t->e->lock);
+	if (first != first_of(t) || had != atomic_load(&t->r->had) ||
+	    hand != atomic_load(&its->hand) || hand_at != atomic_load(&its->hand_at))
+		return; /* again, then */
+	n += hand != 0 && base_of(t) + hand_at >= had && base_of(t) + hand_at < first;
+	atomic_store(&t->r->behind, n);
+	t->counted = true;
+	bs_front_count(t->e, t->id);
+}
+
+/*
+ * The next one of the store, where the queue has it no more. What the store is about to have, or
+ * was refused by its disk, is not passed over for good before that is known. With the lock held,
+ * which is let go. False: nothing was there to do.
+ */
+static bool give_stored(struct bs_taker *t)
+{
+	const struct bs_taker_record *its = bs_emit_record(t->e, BS_TAKER_IMAGES);
+	struct bs_store *store = bs_images_store(t->e->images);
+	const uint64_t had = atomic_load(&t->r->had);
+	struct bs_offer o = { 0 };
 	struct bs_fail why = { 0 };
-	int rc = BS_ERR_UNSUPPORTED;
-
-	if (t->spec.policy == BS_POLICY_SPILL) {
-		rc = front ? bs_spill_put_back(&t->spill, buffer, piece_bytes(buffer), &why)
-			   : bs_spill_put(&t->spill, buffer, piece_bytes(buffer), &why);
-		if (rc != 0)
-			t->spec.say(t->spec.arg, why.text);
-	}
-	if (rc == 0)
-		count(&t->r->spilled, 1);
-	else
-		shed_piece(t, buffer);
-}
-
-/* Refused by a disk or for want of memory, which may pass; any other error is the image's own. */
-static bool offer_again(struct bs_taker *t, bool from_disk, int rc, const struct bs_fail *why)
-{
-	if (t->spec.policy != BS_POLICY_SPILL || (rc != BS_ERR_IO && rc != BS_ERR_NOMEM))
-		return false;
-	(void)pthread_mutex_lock(&t->lock);
-	if (!t->refused)
-		t->spec.say(t->spec.arg, why->text);
-	t->refused = true;
-	t->held = !from_disk;
-	t->retry_ns = bs_now_ns() + RETRY_NS;
-	(void)pthread_mutex_unlock(&t->lock);
-	return true;
-}
-
-/* Without the lock. False: broken off because the process ends; the image is kept or shed. */
-static bool deliver(struct bs_taker *t, bool from_disk)
-{
-	struct bs_fail why = { 0 };
+	uint64_t limit = first_of(t);
 	size_t len = 0;
-	const unsigned char *msg = message(t->hand, t->cap, &len);
-	int rc = msg == NULL ? bs_spill_give_up(&t->spill, BS_ERR_FORMAT,
-						"it is damaged, no whole image", &why)
-			     : t->spec.deliver(t->spec.arg, t, msg, len, &why);
+	struct bs_wire w;
+	int rc = 0;
 
-	if (rc == BS_ERR_ABORTED) { /* what was spilled stays where it is */
-		(void)pthread_mutex_lock(&t->lock);
-		if (!from_disk)
-			keep(t, t->hand, true);
-		(void)pthread_mutex_unlock(&t->lock);
+	if (atomic_load(&its->hand) != 0 && base_of(t) + atomic_load(&its->hand_at) < limit)
+		limit = base_of(t) + atomic_load(&its->hand_at);
+	if (store == NULL)
 		return false;
+	(void)pthread_mutex_unlock(&t->e->lock);
+	while (limit > had &&
+	       (rc = bs_store_next(store, t->reader, had, t->buffer, &len, &why)) < 0)
+		bs_emit_fault(t->e, &why); /* it is gone, which the store has told */
+	if (rc == 1 && bs_wire_is_ours(&w, t->buffer, len))
+		o = (struct bs_offer){ t->buffer + BS_STORE_HEAD, len - BS_STORE_HEAD, w.seq };
+	(void)pthread_mutex_lock(&t->e->lock);
+	if (o.number == 0 || o.number > limit) {
+		if (limit > had)
+			atomic_store(&t->r->had, limit);
+		return limit > had;
 	}
-	if (msg != NULL && offer_again(t, from_disk, rc, &why))
-		return true;
-	t->refused = false;
-	if (rc != 0) {
-		struct bs_fail refusal = why;
+	atomic_store(&t->r->hand_at, o.number);
+	atomic_store(&t->r->hand, BS_HAND_STORED);
+	atomic_store(&t->r->since_ns, bs_now_ns());
+	(void)pthread_mutex_unlock(&t->e->lock);
+	rc = give(t, &o, &why);
+	(void)pthread_mutex_lock(&t->e->lock);
+	settle(t, &o, NULL, rc, &why);
+	(void)pthread_mutex_unlock(&t->e->lock);
+	bs_taker_ack(t, store);
+	(void)pthread_mutex_lock(&t->e->lock);
+	return true;
+}
 
-		if (from_disk && msg != NULL)
-			(void)bs_spill_give_up(&t->spill, rc, refusal.text, &why);
-		t->spec.say(t->spec.arg, why.text);
-		missed(t, msg, len);
-	} else if (from_disk && bs_spill_drop(&t->spill, &why) != 0) {
-		t->spec.say(t->spec.arg, why.text);
-	}
-	/* last: a process that dies before this line counts one too many as lost, none too few */
-	count(rc == 0 ? &t->r->handed : &t->r->failed, 1);
+/* With the lock held. False: there is nothing to do now. */
+static bool turn(struct bs_taker *t)
+{
+	uint32_t slot;
+
+	if (t->id == BS_TAKER_ARCHIVE)
+		bs_archive_look(t);
+	if (t->direct || bs_now_ns() < t->retry_ns)
+		return false;
+	if (!t->counted && bs_images_store(t->e->images) != NULL)
+		count_stored(t, bs_images_store(t->e->images));
+	const uint64_t hand = atomic_load(&t->r->hand);
+
+	if (hand != 0 && hand != BS_HAND_STORED)
+		give_slot(t);
+	else if (is_behind(t))
+		return give_stored(t);
+	else if (bs_front_take(t->e, t->id, &slot))
+		give_slot(t);
+	else
+		return false;
 	return true;
 }
 
 static void *serve(void *arg)
 {
 	struct bs_taker *t = arg;
-	bool goes_on = true;
+	struct emit *e = t->e;
 
 	bs_rt_leave();
-	(void)pthread_mutex_lock(&t->lock);
-	while (goes_on) {
-		bool from_disk = false;
+	(void)pthread_mutex_lock(&e->lock);
+	while (!atomic_load(&e->quit)) {
+		bool done = turn(t);
 
-		/* at the end what can be spilled is not delivered: it may be much */
-		if (atomic_load(&t->quit) && t->spec.policy == BS_POLICY_SPILL)
-			break;
-		if (t->busy || bs_now_ns() < t->retry_ns || !next_image(t, &from_disk)) {
-			if (atomic_load(&t->quit))
-				break;
-			await(t, t->retry_ns);
+		bs_front_trim(e);
+		if (done)
 			continue;
-		}
-		t->busy = true;
-		t->disk = from_disk;
-		t->since_ns = bs_now_ns();
-		atomic_store(&t->r->since_ns, t->since_ns);
-		publish(t);
-		(void)pthread_mutex_unlock(&t->lock);
-		goes_on = deliver(t, from_disk);
-		(void)pthread_mutex_lock(&t->lock);
-		t->busy = false;
-		atomic_store(&t->r->since_ns, 0);
-		say_shed(t);
-		publish(t);
-		(void)pthread_cond_broadcast(&t->change);
+		int64_t until_ns = t->retry_ns;
+
+		if (until_ns == 0 && is_behind(t))
+			until_ns = bs_now_ns() + RETRY_NS;
+		if (until_ns == 0 && t->id == BS_TAKER_ARCHIVE)
+			until_ns = bs_archive_due(t);
+		bs_lock_wait(&e->lock, &e->change, until_ns);
 	}
-	if (t->held)
-		keep(t, t->hand, true);
-	t->held = false;
-	publish(t);
-	(void)pthread_mutex_unlock(&t->lock);
+	(void)pthread_mutex_unlock(&e->lock);
 	return NULL;
 }
 
-/* True: the oldest is to go to the folder. With the lock held. */
-static bool too_many(const struct bs_taker *t)
+void bs_taker_offered(struct bs_taker *t)
 {
-	return (t->busy || t->retry_ns != 0) && 2 * t->count >= t->spec.queue && t->count > 0 &&
-	       atomic_load(&t->spill.bytes) + t->cap <= t->spec.spill_bytes;
-}
+	uint32_t slot;
 
-/* What the folder refused is the oldest again; when others have filled the queue, it is shed. */
-static void unmove(struct bs_taker *t)
-{
-	unsigned char *image = t->spilling;
-
-	if (t->count == t->spec.queue) {
-		shed_piece(t, image);
+	if (t->direct || atomic_load(&t->r->hand) != 0 || is_behind(t) ||
+	    bs_front_next(t->e, t->id) + 1 != atomic_load(&t->e->env->shm.s->images.ready) ||
+	    !bs_front_take(t->e, t->id, &slot))
 		return;
-	}
-	t->first = (t->first + t->spec.queue - 1) % t->spec.queue;
-	t->spilling = t->queue[t->first];
-	t->queue[t->first] = image;
-	t->count++;
-}
-
-static void move_one(struct bs_taker *t)
-{
-	struct bs_fail why = { 0 };
+	const struct bs_message msg = bs_emit_message(t->e, slot);
+	const struct bs_offer o = { msg.at, msg.len, base_of(t) + atomic_load(&t->r->hand_at) + 1 };
 	int rc;
 
-	t->spilling = pop(t, t->spilling);
-	t->moving = true;
-	(void)pthread_mutex_unlock(&t->lock);
-	rc = bs_spill_put(&t->spill, t->spilling, piece_bytes(t->spilling), &why);
-	(void)pthread_mutex_lock(&t->lock);
-	t->moving = false;
-	if (rc == 0) {
-		count(&t->r->spilled, 1);
-	} else {
-		unmove(t);
-		if (t->folder_ns == 0)
-			t->spec.say(t->spec.arg, why.text);
-	}
-	t->folder_ns = rc != 0 ? bs_now_ns() + FOLDER_NS : 0;
-	publish(t);
-	(void)pthread_cond_broadcast(&t->change);
+	t->direct = true; /* the thread keeps off meanwhile */
+	(void)pthread_mutex_unlock(&t->e->lock);
+	rc = bs_archive_attempt(t, &o, NULL);
+	(void)pthread_mutex_lock(&t->e->lock);
+	t->direct = false;
+	if (rc == 0)
+		settle(t, &o, &t->e->env->shm.image_meta[slot], 0, NULL);
 }
 
-static void *move(void *arg)
-{
-	struct bs_taker *t = arg;
-
-	bs_rt_leave();
-	(void)pthread_mutex_lock(&t->lock);
-	while (!atomic_load(&t->quit)) {
-		bool wanted = too_many(t);
-
-		if (wanted && bs_now_ns() >= t->folder_ns)
-			move_one(t);
-		else
-			await(t, wanted ? t->folder_ns : 0);
-	}
-	(void)pthread_mutex_unlock(&t->lock);
-	return NULL;
-}
-
-static int open_memory(struct bs_taker *t, struct bs_fail *why)
-{
-	size_t buffers = t->spec.queue + 2u;
-
-	if (t->spec.queue == 0 || t->spec.queue > BS_TAKER_QUEUE_MAX ||
-	    t->spec.image_bytes > SIZE_MAX / 2 / (BS_TAKER_QUEUE_MAX + 2u) - (size_t)2 * HEAD)
-		return bs_fail(why, BS_ERR_CONFIG, "%s: a queue of %u images of %zu bytes",
-			       t->spec.name, t->spec.queue, t->spec.image_bytes);
-	t->cap = (size_t)bs_pools_piece_bytes(t->spec.image_bytes);
-	t->memory = aligned_alloc(ALIGN_BYTES, buffers * t->cap);
-	if (t->memory == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%s: a queue of %zu bytes", t->spec.name,
-			       buffers * t->cap);
-	memset(t->memory, 0, buffers * t->cap); /* present from now on */
-	for (uint32_t i = 0; i < t->spec.queue; i++)
-		t->queue[i] = t->memory + i * t->cap;
-	t->hand = t->memory + t->spec.queue * t->cap;
-	t->spilling = t->hand + t->cap;
-	return 0;
-}
-
-/* disk: of these, those that a predecessor had spilled to a folder that is not open now. */
-static void say_lost(struct bs_taker *t, uint64_t lost, uint64_t disk)
-{
-	char line[200];
-
-	disk = disk < lost ? disk : lost;
-	if (lost > disk) {
-		(void)snprintf(line, sizeof(line),
-			       "%s: %llu images that waited for it were lost with the process",
-			       t->spec.name, (unsigned long long)(lost - disk));
-		t->spec.say(t->spec.arg, line);
-	}
-	if (disk > 0) {
-		(void)snprintf(line, sizeof(line),
-			       "%s: %llu images were on disk for it when last counted; what is "
-			       "still there waits for the next start",
-			       t->spec.name, (unsigned long long)disk);
-		t->spec.say(t->spec.arg, line);
-	}
-}
-
-/*
- * What a predecessor of this process held in memory is lost, and so is what it spilled where the
- * folder cannot be used. Pieces that the record does not know are from an earlier service.
- */
-static void inherit(struct bs_taker *t)
+void bs_taker_ack(struct bs_taker *t, struct bs_store *store)
 {
 	struct bs_taker_record *r = t->r;
-	uint64_t taken = atomic_load(&r->taken);
-	uint64_t known = atomic_load(&r->handed) + atomic_load(&r->failed) + atomic_load(&r->shed) +
-			 atomic_load(&r->lost) + atomic_load(&t->spill.pieces);
-	const uint64_t disk =
-		t->spec.policy == BS_POLICY_SPILL ? 0 : atomic_load(&r->spill_waiting);
+	struct bs_fail why = { 0 };
+	uint64_t number;
 
-	if (known > taken) {
-		count(&r->taken, known - taken);
-	} else if (known < taken) {
-		count(&r->lost, taken - known);
-		say_lost(t, taken - known, disk);
-	}
-	atomic_store(&r->since_ns, 0);
-	publish(t);
+	if (t->cursor[0] == '\0')
+		return;
+	(void)pthread_mutex_lock(&t->e->lock);
+	number = bs_front_before(t->e, t->id);
+	if (t->id == BS_TAKER_ARCHIVE && atomic_load(&r->safe) < number)
+		number = atomic_load(&r->safe);
+	(void)pthread_mutex_unlock(&t->e->lock);
+	if (bs_store_ack(store, t->cursor, number, &why) != 0)
+		bs_emit_fault(t->e, &why);
 }
 
-static int start(struct bs_taker *t, struct bs_fail *why)
+/* ---- start and stop ---- */
+
+/* The first process of a service: what the store has kept since the last one. */
+static void begin(struct bs_taker *t)
 {
-	int rc;
+	uint64_t number = base_of(t);
 
-	bs_lock_init(&t->lock, &t->change);
-	rc = bs_thread_start(&t->thread, serve, t);
-	t->has_thread = rc == 0;
-	if (rc == 0 && t->spec.policy == BS_POLICY_SPILL) {
-		rc = bs_thread_start(&t->mover, move, t);
-		t->has_mover = rc == 0;
-	}
-	return rc == 0 ? 0
-		       : bs_fail(why, BS_ERR_NOMEM, "%s: its thread: %s", t->spec.name,
-				 strerror(rc));
+	if (t->cursor[0] != '\0')
+		number = bs_store_cursor(bs_images_store(t->e->images), t->cursor, number);
+	atomic_store(&t->r->had, number);
+	atomic_store(&t->r->safe, number);
 }
 
-int bs_taker_open(struct bs_taker **out, const struct bs_taker_spec *spec,
-		  struct bs_taker_record *record, struct bs_fail *why)
+int bs_taker_make(struct emit *e, uint32_t id, const char *name, const char *cursor,
+		  enum bs_policy policy, bs_deliver *deliver, struct bs_fail *why)
 {
 	struct bs_taker *t = calloc(1, sizeof(*t));
-	int rc;
 
-	*out = NULL;
 	if (t == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%s", spec->name);
-	t->spec = *spec;
-	t->r = record;
-	rc = open_memory(t, why);
-	if (rc == 0 && spec->policy == BS_POLICY_SPILL && spec->spill_bytes < t->cap)
-		rc = bs_fail(why, BS_ERR_CONFIG, "%s: %llu bytes to spill to, an image takes %zu",
-			     spec->name, (unsigned long long)spec->spill_bytes, t->cap);
-	if (rc == 0 && spec->policy == BS_POLICY_SPILL)
-		rc = bs_spill_open(&t->spill, spec->spill_dir, spec->file, spec->spill_bytes, why);
-	if (rc == 0) {
-		inherit(t);
-		rc = start(t, why);
+		return bs_fail(why, BS_ERR_NOMEM, "%s", name);
+	e->taker[id] = t;
+	t->e = e;
+	t->id = id;
+	t->r = bs_emit_record(e, id);
+	t->deliver = deliver;
+	t->r->policy = policy;
+	t->r->queue = policy == BS_POLICY_WAIT ? 0 : e->env->site.overload.queue;
+	(void)snprintf(t->r->name, sizeof(t->r->name), "%s", name);
+	t->counted = policy != BS_POLICY_SPILL;
+	if (policy == BS_POLICY_SPILL) {
+		const size_t cap = bs_store_answer_max((size_t)e->env->shm.s->pools.image_bytes);
+
+		(void)snprintf(t->cursor, sizeof(t->cursor), "%s", cursor);
+		t->buffer = malloc(cap);
+		t->reader = bs_store_reader_new();
+		if (t->buffer == NULL || t->reader == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "%s: an image of %zu bytes", name, cap);
 	}
-	if (rc != 0) {
-		bs_taker_close(t);
-		return rc;
-	}
-	*out = t;
+	if (!bs_emit_succeeds(e))
+		begin(t);
 	return 0;
 }
 
-/* What still waits in memory when the process ends, with the lock held; the mover is gone. */
-static void settle(struct bs_taker *t)
+int bs_taker_start(struct bs_taker *t, struct bs_fail *why)
 {
-	while (t->count > 0) {
-		t->spilling = pop(t, t->spilling);
-		keep(t, t->spilling, false);
-	}
-	t->shed.said_ns = 0;
-	say_shed(t);
-	publish(t);
+	int rc = bs_thread_start(&t->thread, serve, t);
+
+	t->has_thread = rc == 0;
+	return rc == 0 ? 0
+		       : bs_fail(why, BS_ERR_NOMEM, "%s: its thread: %s", t->r->name, strerror(rc));
 }
 
-void bs_taker_close(struct bs_taker *t)
+void bs_taker_stop(struct bs_taker *t)
+{
+	if (t->has_thread)
+		(void)pthread_join(t->thread, NULL);
+	t->has_thread = false;
+	bs_taker_say_shed(t, true);
+}
+
+void bs_taker_free(struct bs_taker *t)
 {
 	if (t == NULL)
 		return;
-	const bool spills = t->spec.policy == BS_POLICY_SPILL;
-
-	if (t->has_thread) {
-		(void)pthread_mutex_lock(&t->lock);
-		atomic_store(&t->quit, true);
-		(void)pthread_cond_broadcast(&t->change);
-		(void)pthread_mutex_unlock(&t->lock);
-		if (t->has_mover)
-			(void)pthread_join(t->mover, NULL);
-		if (!spills) /* it delivers what waits */
-			(void)pthread_join(t->thread, NULL);
-		(void)pthread_mutex_lock(&t->lock);
-		settle(t);
-		(void)pthread_mutex_unlock(&t->lock);
-		if (spills) /* may hang, and then this process is killed */
-			(void)pthread_join(t->thread, NULL);
-		publish(t);
-	}
-	bs_spill_close(&t->spill);
-	free(t->memory);
+	bs_store_reader_free(t->reader);
+	free(t->buffer);
 	free(t);
 }

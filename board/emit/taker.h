@@ -1,69 +1,71 @@
 /*
- * board/emit/taker.h - one taker of images that nobody waits for: its queue, threads and policy
+ * board/emit/taker.h - one taker of images: its cursor in the line of images, its thread, its policy
  *
- * open -> push* -> quiet* -> close. push copies the message into the taker's own memory and
- * returns; the taker's thread delivers in order, however long it takes. When the queue is full, the
- * oldest image that waits is shed (dropped and counted): the newest are kept. Under BS_POLICY_SPILL
- * a second thread moves the oldest into a folder (board/emit/spill.h) once half of the queue is in
- * use; they are delivered first. When the folder is full or refuses, the queue sheds as above; the
- * folder is tried again every second, a piece that cannot be read from it every 200 ms. So is,
- * under this policy, what the taker refused with BS_ERR_IO or BS_ERR_NOMEM: no image is given up
- * for an error that may pass. What it refuses for another reason is set aside as ".bad".
- * Everything is counted in the record in shared memory:
- * taken = handed + failed + shed + lost + what waits. lost: they were in the memory of a process
- * that died, or are in a folder that this one may not use. Pieces in the folder beyond that are
- * from an earlier service and count as taken anew.
- * attempt: in push's thread, when nothing waits: 1 the taker has it, 0 not now, negative: refused.
- * deliver: in the taker's thread; may block. Of one taker, deliver never runs twice at once, nor
- * beside attempt. push, quiet: one thread. Buffers are allocated and made present by open.
- * Test: test/unit/board/test_taker.c, test/fault/fault_overload.c
+ * make (each taker of the site) -> bs_front_open -> start -> ... -> stop -> free. The thread gives
+ * the taker image after image, in order, however long it takes: from the slot that it lies in, or,
+ * under `spill`, from the store where the slot is needed. What a spilling taker refuses with
+ * BS_ERR_IO or BS_ERR_NOMEM is offered again every 200 ms: no image is given up for an error that
+ * may pass. What it refuses for another reason it does not get.
+ * A process that replaces this one offers what was in hand again.
+ * quiet, missed, say_shed, offered: with e->lock held.
+ * Test: test/fault/fault_overload.c, test/fault/fault_takers.c
  */
 #ifndef BS_BOARD_EMIT_TAKER_H
 #define BS_BOARD_EMIT_TAKER_H
 
-#include <pthread.h>
-#include <stdbool.h>
+#include "board/emit/emit.h"
+#include "drivers/log/store.h"
 
-#include "board/emit/shed.h"
-#include "board/emit/spill.h"
-#include "ipc/shm/takers.h"
-
-#define BS_TAKER_QUEUE_MAX 64u
-#define BS_TAKER_STUCK_NS  INT64_C(1000000000) /* one image for so long: it is not waited for */
-
-struct bs_taker;
-
-struct bs_taker_spec {
-	const char *name; /* "archive", "png:/folder" */
-	const char *file; /* of its spilled images: "archive", "cfl-1a2b3c4d" */
-	enum bs_policy policy;
-	uint32_t queue;     /* images that may wait */
-	size_t image_bytes; /* of the largest message */
-	const char *spill_dir;
-	uint64_t spill_bytes;
-	/* 0: delivered. Negative: the image is given up, for the reason in why. */
-	int (*deliver)(void *arg, struct bs_taker *t, const unsigned char *msg, size_t len,
-		       struct bs_fail *why);
-	int (*attempt)(void *arg, const unsigned char *msg, size_t len); /* NULL: always queue */
-	/* Any thread: the image was shed or refused. May be NULL. */
-	void (*missed)(void *arg, const unsigned char *msg, size_t len);
-	/* Any thread: what happened, in words; not for each image. */
-	void (*say)(void *arg, const char *line);
-	void *arg;
+/* What is given: msg is an IMAGE message; number: its own in the line of images. */
+struct bs_offer {
+	const unsigned char *msg;
+	size_t len;
+	uint64_t number;
 };
 
-int bs_taker_open(struct bs_taker **t, const struct bs_taker_spec *spec,
-		  struct bs_taker_record *record, struct bs_fail *why);
-/* False: the image was shed at once, for it is too long or the queue is closed. */
-bool bs_taker_push(struct bs_taker *t, const unsigned char *msg, size_t len);
-/* Instead of push: nobody is there to keep the image for. It counts as shed. */
-void bs_taker_pass(struct bs_taker *t, const unsigned char *msg, size_t len);
-/* Nothing waits, or there is no use in waiting: the taker is stuck or absent. */
-bool bs_taker_quiet(struct bs_taker *t);
-/* For deliver. quits: the process ends, give up. absent: there is nobody to deliver to. */
-bool bs_taker_quits(const struct bs_taker *t);
-void bs_taker_absent(struct bs_taker *t, bool absent);
-/* Ends the threads, waits for a deliver that is under way; what waits is spilled or shed. */
-void bs_taker_close(struct bs_taker *t);
+/* 0: it has it. BS_ENDPOINT_TIMEOUT: not now. Negative: it is refused. May block. */
+typedef int bs_deliver(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why);
+
+struct bs_taker {
+	struct emit *e;
+	uint32_t id; /* a sink's number, BS_TAKER_ARCHIVE or BS_TAKER_IMAGES */
+	struct bs_taker_record *r;
+	bs_deliver *deliver;
+	char cursor[32]; /* its name in the store: "+cfl-1a2b3c4d"; "": it does not spill */
+	struct bs_store_reader *reader;
+	unsigned char *buffer; /* what was read from the store */
+	pthread_t thread;
+	bool has_thread;
+	bool direct;         /* the first thread gives it one */
+	bool counted;        /* what it has in the store is counted */
+	bool refused;        /* so was the last one that was offered: that is said once */
+	_Atomic bool nobody; /* it was not there for what was shed last */
+	_Atomic bool absent;
+	int64_t retry_ns; /* what was refused is offered again then */
+	uint64_t sheds;   /* that the log was not told of */
+	int64_t said_ns;
+};
+
+int bs_taker_make(struct emit *e, uint32_t id, const char *name, const char *cursor,
+		  enum bs_policy policy, bs_deliver *deliver, struct bs_fail *why);
+int bs_taker_start(struct bs_taker *t, struct bs_fail *why);
+/* After e->quit is set. */
+void bs_taker_stop(struct bs_taker *t);
+void bs_taker_free(struct bs_taker *t);
+
+/* Nothing waits for it in the pool, or there is no use in waiting: it is stuck or not there. */
+bool bs_taker_quiet(const struct bs_taker *t);
+/* It does not get an image of this session. */
+void bs_taker_missed(struct bs_taker *t, uint64_t session);
+void bs_taker_say_shed(struct bs_taker *t, bool now);
+/*
+ * The first thread has an image ready: if nothing else waits for the taker it is given at once. The
+ * lock is let go meanwhile.
+ */
+void bs_taker_offered(struct bs_taker *t);
+/* An image of the store, up to that number, is there no more: a spilling taker did not get it. */
+void bs_taker_gone(struct bs_taker *t, uint64_t session);
+/* A spilling taker's cursor, as the store has it, follows. Without the lock; blocks on the disk. */
+void bs_taker_ack(struct bs_taker *t, struct bs_store *store);
 
 #endif

@@ -1,18 +1,17 @@
 /* board/emit/worker.c - emit's first thread: images to viewers and archive; see emit.h */
 #include <stdio.h>
 
-#include "board/emit/files.h"
+#include "board/emit/archive.h"
+#include "board/emit/front.h"
 #include "board/emit/images.h"
 #include "board/emit/sinks.h"
-#include "board/emit/takers.h"
 #include "board/service/realtime.h"
 #include "board/service/usage.h"
 #include "board/status/status.h"
 #include "core/thread/clock.h"
 #include "ipc/wire/wire.h"
 
-#define READS_NS        INT64_C(1000000000) /* an archive that reads takes an image in this time */
-#define ARCHIVE_WAIT_NS INT64_C(1000000000) /* then a connected archive loses the image */
+#define LOOK_NS INT64_C(20000000) /* between two looks at what takers that hang hold up */
 
 static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 {
@@ -28,86 +27,23 @@ static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 			       taken_ns);
 }
 
-static void say_unarchived(struct emit *e)
-{
-	const struct bs_taker_record *r = &e->env->shm.s->taker[BS_TAKER_ARCHIVE];
-	bool absent = bs_endpoint_connections_now(&e->archive) == 0;
-	char line[BS_SHED_LINE];
-
-	if (bs_shed_due(&e->unarchived, "archive", absent, atomic_load(&r->shed), line))
-		bs_emit_say(e, BS_EVENT_LIMIT, 0, line);
-}
-
-/* An image that the archive did not take in time. */
-static void unarchived(struct emit *e, const struct bs_message *msg)
-{
-	bs_count(&e->env->shm.s->taker[BS_TAKER_ARCHIVE].shed, 1);
-	bs_emit_undelivered(e, bs_wire_session(msg->at), 1);
-	e->unarchived.count++;
-	say_unarchived(e);
-}
-
-/* True: the archive has it. Waits while one is connected, at most ARCHIVE_WAIT_NS. */
-static bool wait_for_archive(struct emit *e, const struct bs_message *msg)
-{
-	struct bs_taker_record *r = &e->env->shm.s->taker[BS_TAKER_ARCHIVE];
-	int64_t until = bs_now_ns() + ARCHIVE_WAIT_NS;
-	struct bs_fail why;
-
-	bs_count(&r->taken, 1);
-	for (;;) {
-		int rc = bs_emit_to_archive(e, msg->at, msg->len, &why);
-
-		if (rc == 0) {
-			bs_count(&r->handed, 1);
-			return true;
-		}
-		if (rc < 0)
-			bs_emit_fault(e, &why);
-		if (rc < 0 || !bs_emit_has_archive(e) || bs_now_ns() > until)
-			break;
-		struct pollfd writable = { e->archive.send_fd, POLLIN, 0 };
-
-		bs_worker_sleep(e->env, &writable, 1, until);
-	}
-	unarchived(e, msg);
-	return false;
-}
-
-/* True: the archive has the image, or its queue has. Without an archive keep_newest keeps none. */
-static bool to_archive(struct emit *e, const struct bs_message *msg)
-{
-	struct bs_taker *taker = e->taker[BS_TAKER_ARCHIVE];
-
-	if (taker == NULL)
-		return wait_for_archive(e, msg);
-	if (e->env->site.overload.archive == BS_POLICY_KEEP_NEWEST && !bs_emit_has_archive(e)) {
-		bs_taker_pass(taker, msg->at, msg->len);
-		return false;
-	}
-	return bs_taker_push(taker, msg->at, msg->len);
-}
-
+/* A viewer keeps nothing: it counts where the site names no other taker. */
 static void send_image(struct emit *e, struct bs_image_meta *m, const struct bs_message *msg)
 {
-	struct bs_shared *s = e->env->shm.s;
+	struct bs_taker_record *r = bs_emit_record(e, BS_TAKER_VIEWERS);
+	bool only = true;
+	bool sent;
 
-	if (e->viewers.socket >= 0) {
-		bool sent = bs_endpoint_send(&e->viewers, msg->at, msg->len, NULL, 0, 0, NULL) == 0;
-
-		/* a viewer keeps nothing: it counts where the site names no other taker */
-		if (sent && e->archive.socket < 0 && e->images == NULL && e->env->site.sinks == 0 &&
-		    bs_endpoint_connections_now(&e->viewers) != 0)
-			atomic_fetch_add(&m->takers, 1);
-		bs_count(&s->totals.published, 1);
-		bs_count(&s->taker[BS_TAKER_VIEWERS].taken, 1);
-		bs_count(sent ? &s->taker[BS_TAKER_VIEWERS].handed
-			      : &s->taker[BS_TAKER_VIEWERS].failed,
-			 1);
-	}
-	if (e->archive.socket >= 0 && to_archive(e, msg))
+	if (e->viewers.socket < 0)
+		return;
+	for (uint32_t i = 0; i < BS_TAKERS; i++)
+		only = only && e->taker[i] == NULL;
+	sent = bs_endpoint_send(&e->viewers, msg->at, msg->len, NULL, 0, 0, NULL) == 0;
+	if (sent && only && bs_endpoint_connections_now(&e->viewers) != 0)
 		atomic_fetch_add(&m->takers, 1);
-	atomic_fetch_or(&m->done, BS_EMIT_SENT);
+	bs_count(&e->env->shm.s->totals.published, 1);
+	bs_count(&r->taken, 1);
+	bs_count(sent ? &r->handed : &r->failed, 1);
 }
 
 /* Counts a missed image, and whether it had been in time without the stalls of the machine. */
@@ -175,29 +111,39 @@ static void judge(struct emit *e, const struct bs_image_meta *m, const struct bs
 	}
 }
 
+/* It cannot be made a message, or was in hand too often: nobody gets it. */
+static void give_up(struct emit *e, struct bs_image_meta *m, const struct bs_fail *why)
+{
+	uint64_t takers = 0;
+
+	for (uint32_t i = 0; i < BS_TAKERS; i++)
+		takers += e->taker[i] != NULL;
+	atomic_store(&m->failed, 1);
+	bs_emit_undelivered(e, m->session, takers);
+	bs_emit_fault(e, why);
+}
+
 static void take_image(struct emit *e, uint32_t slot)
 {
 	struct bs_shm *shm = &e->env->shm;
 	struct bs_image_meta *m = &shm->image_meta[slot];
+	struct bs_taker_record *r = bs_emit_record(e, BS_TAKER_VIEWERS);
 	const struct bs_protocol *p = &e->env->site.protocol[m->protocol];
 	int64_t taken = bs_now_ns();
+	struct bs_fail why = { BS_ERR_NOMEM, "an image's attributes do not fit" };
 	struct bs_message msg;
 
 	bs_pool_claim(shm->image_pool, slot, BS_OWNER_EMIT);
 	if (m->scan == atomic_load(&shm->s->scan.id))
 		bs_emit_note_scan(e, m->scan, m->session);
-	if ((atomic_load(&m->done) & BS_EMIT_SENT) || !bs_emit_begin(e, m))
-		return; /* a predecessor sent it */
-	if (make_message(e, slot, taken) != 0) {
-		bs_emit_fault(
-			e, &(struct bs_fail){ BS_ERR_NOMEM, "an image's attributes do not fit" });
-		bs_emit_give_up(e, m);
-		bs_emit_end(m);
+	atomic_store(&r->hand_at, atomic_load(&shm->s->images.ready));
+	atomic_store(&r->hand, slot + UINT64_C(1)); /* a message that ends processes is not made */
+	if (bs_emit_blamed(e, r, &why) || make_message(e, slot, taken) != 0) {
+		give_up(e, m, &why);
 		return;
 	}
 	msg = bs_emit_message(e, slot);
 	send_image(e, m, &msg);
-	bs_emit_end(m);
 	if (m->image.preview)
 		return; /* its time is not the protocol's latency */
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_PASS), taken - m->made_ns);
@@ -208,17 +154,21 @@ static void take_image(struct emit *e, uint32_t slot)
 
 static void take_entry(struct emit *e, uint64_t entry)
 {
-	uint32_t slot;
+	const uint32_t slot = bs_entry_slot(entry);
+	struct bs_taker *archive = e->taker[BS_TAKER_ARCHIVE];
+	bool image = bs_entry_kind(entry) == BS_ENTRY_IMAGE &&
+		     slot < e->env->shm.image_pool->slots &&
+		     e->env->shm.image_meta[slot].protocol < e->env->site.protocols;
 
-	if (bs_emit_is_image(e, entry, &slot)) {
+	if (image)
 		take_image(e, slot);
-	} else if (bs_entry_kind(entry) == BS_ENTRY_END && e->unarchived.count > 0) {
-		e->unarchived.said_ns = 0; /* at the end of a scan, whatever was said before */
-		say_unarchived(e);
-	}
 	(void)pthread_mutex_lock(&e->lock);
-	atomic_fetch_add(&e->sent, 1);
-	(void)pthread_cond_signal(&e->wake);
+	bs_front_ready(e, image);
+	bs_front_drop(e, BS_TAKER_VIEWERS);
+	bs_archive_absent(e);
+	if (archive != NULL && image)
+		bs_taker_offered(archive);
+	bs_front_trim(e);
 	(void)pthread_mutex_unlock(&e->lock);
 }
 
@@ -238,49 +188,83 @@ static int open_sockets(struct emit *e, struct bs_fail *why)
 	return rc;
 }
 
+/* What takers that hang hold up is looked at once more. */
+static void look_again(struct emit *e)
+{
+	(void)pthread_mutex_lock(&e->lock);
+	bs_archive_absent(e);
+	bs_front_trim(e);
+	(void)pthread_mutex_unlock(&e->lock);
+}
+
 static void work(struct emit *e)
 {
 	struct bs_worker_env *env = e->env;
-	struct bs_ring *r = env->shm.image_ring;
 	uint64_t entry;
 
 	for (;;) {
 		/* a file that hangs: this process will be replaced */
-		atomic_store(&env->stuck, bs_files_stuck(e, bs_now_ns()));
-		if (bs_ring_look(r, atomic_load(&e->sent), &entry)) {
+		atomic_store(&env->stuck, bs_sinks_stuck(e));
+		if (bs_front_look(e, &entry)) {
 			take_entry(e, entry);
 			bs_worker_beat(env);
 			bs_usage_publish(&env->shm, BS_THREAD_EMIT, bs_now_ns());
 			continue;
 		}
-		if (bs_worker_stop(env) && bs_ring_count(r) == 0)
+		if (!bs_front_empty(e))
+			look_again(e);
+		else if (bs_worker_stop(env))
 			return;
 		(void)bs_worker_renew(env); /* no image waits: its protocol is nobody's now */
 		if (e->archive.socket >= 0)
 			(void)bs_emit_has_archive(e);
 		bs_bell_announce(&env->me->bell);
-		if (!bs_ring_look(r, atomic_load(&e->sent), &entry))
-			bs_worker_sleep(env, NULL, 0, INT64_MAX);
+		if (!bs_front_look(e, &entry))
+			bs_worker_sleep(env, NULL, 0,
+					bs_front_empty(e) ? INT64_MAX : bs_now_ns() + LOOK_NS);
 		else
 			bs_bell_awake(&env->me->bell, env->shm.bell_fd[env->who]);
 	}
 }
 
+/* The store first: takers that spill find their cursors in it. */
 static int open_all(struct emit *e, struct bs_status_server **status, struct bs_fail *why)
 {
 	int rc = open_sockets(e, why);
 
 	if (rc == 0)
-		rc = bs_sinks_open_all(e, why);
+		rc = bs_images_open(e, why);
 	if (rc == 0)
-		rc = bs_takers_open(e, why);
-	if (rc == 0 && e->env->site.images_url[0] != '\0')
-		rc = bs_images_start(&e->images, e, why);
+		rc = bs_sinks_make_all(e, why);
+	if (rc == 0)
+		rc = bs_archive_make(e, why);
 	if (rc == 0)
 		rc = bs_status_serve(status, &e->env->shm, e->env->site.status_url, why);
-	if (rc == 0)
-		rc = bs_files_start(e, why);
-	return rc;
+	if (rc != 0)
+		return rc;
+	if (e->viewers.socket >= 0) {
+		struct bs_taker_record *r = bs_emit_record(e, BS_TAKER_VIEWERS);
+
+		(void)snprintf(r->name, sizeof(r->name), "viewers");
+		r->policy = BS_POLICY_KEEP_NEWEST;
+		r->queue = e->env->site.overload.queue;
+	}
+	bs_front_open(e);
+	for (uint32_t i = 0; rc == 0 && i < BS_TAKERS; i++)
+		if (e->taker[i] != NULL)
+			rc = bs_taker_start(e->taker[i], why);
+	return rc == 0 ? bs_images_serve(e->images, why) : rc;
+}
+
+static bool quiet(struct emit *e)
+{
+	bool all = true;
+
+	(void)pthread_mutex_lock(&e->lock);
+	for (uint32_t i = 0; i < BS_TAKERS; i++)
+		all = all && (e->taker[i] == NULL || bs_taker_quiet(e->taker[i]));
+	(void)pthread_mutex_unlock(&e->lock);
+	return all;
 }
 
 /*
@@ -300,7 +284,7 @@ static void finish_archive(struct emit *e)
 		if (unsent != before)
 			since_ns = now;
 		before = unsent;
-		if (now - since_ns > READS_NS)
+		if (now - since_ns > BS_ARCHIVE_READS_NS)
 			return;
 		bs_sleep_ns(5000000);
 		bs_worker_beat(e->env);
@@ -310,7 +294,7 @@ static void finish_archive(struct emit *e)
 /* What waits for takers that are there is handed on, as long as the stop allows. */
 static void finish_takers(struct emit *e)
 {
-	while (!bs_takers_quiet(e) && bs_now_ns() < atomic_load(&e->env->shm.s->end_by_ns)) {
+	while (!quiet(e) && bs_now_ns() < atomic_load(&e->env->shm.s->end_by_ns)) {
 		bs_sleep_ns(2000000);
 		bs_worker_beat(e->env);
 	}
@@ -319,9 +303,17 @@ static void finish_takers(struct emit *e)
 /* Every other thread ends before what it uses is closed. */
 static void close_all(struct emit *e, struct bs_status_server *status)
 {
-	bs_files_stop(e);
+	(void)pthread_mutex_lock(&e->lock);
+	atomic_store(&e->quit, true);
+	(void)pthread_cond_broadcast(&e->change);
+	(void)pthread_mutex_unlock(&e->lock);
 	bs_images_stop(e->images);
-	bs_takers_close(e);
+	for (uint32_t i = 0; i < BS_TAKERS; i++)
+		if (e->taker[i] != NULL)
+			bs_taker_stop(e->taker[i]);
+	bs_images_close(e);
+	for (uint32_t i = 0; i < BS_TAKERS; i++)
+		bs_taker_free(e->taker[i]);
 	bs_sinks_close_all(e);
 	bs_status_stop(status);
 	bs_endpoint_close(&e->archive);
@@ -345,12 +337,13 @@ int bs_worker_emit(struct bs_worker_env *env)
 		bs_worker_say(env, BS_EVENT_FAULT, rc, NULL, why.text); /* alone again */
 		return BS_EXIT_HOPELESS;
 	}
-	(void)pthread_mutex_lock(&e.lock); /* the takers may have something to say, too */
+	(void)pthread_mutex_lock(&e.words); /* the takers may have something to say, too */
 	bs_worker_phase(env, BS_PHASE_READY);
-	(void)pthread_mutex_unlock(&e.lock);
+	(void)pthread_mutex_unlock(&e.words);
 	work(&e);
 	finish_takers(&e);
 	finish_archive(&e);
+	bs_images_finish(e.images);
 	close_all(&e, status);
 	return 0;
 }

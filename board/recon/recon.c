@@ -139,10 +139,9 @@ static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t to
 	/* the scan's number: recon's own count would start anew when recon is replaced */
 	m->image.head.image_series_index = (uint16_t)(w->scan % BS_PREVIEW_SERIES) |
 					   (m->image.preview ? BS_PREVIEW_SERIES : 0u);
-	atomic_store(&m->inside, 0);
-	atomic_store(&m->tries, 0);
+	atomic_store(&m->failed, 0);
+	atomic_store(&m->stored, 0);
 	atomic_store(&m->takers, 0);
-	atomic_store(&m->done, 0);
 	if (m->image.preview) {
 		m->rung = BS_RUNG_FULL;
 		w->made.preview = m->image.number;

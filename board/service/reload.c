@@ -87,7 +87,8 @@ static bool at_rest(const struct supervisor *v)
 		if (v->child[i].pid == 0 ||
 		    atomic_load(&v->shm.s->worker[i].phase) != BS_PHASE_READY)
 			return false;
-	return bs_ring_count(v->shm.acq_ring) == 0 && bs_ring_count(v->shm.image_ring) == 0;
+	return bs_ring_count(v->shm.acq_ring) == 0 &&
+	       atomic_load(&v->shm.image_ring->head) == atomic_load(&v->shm.s->images.closed);
 }
 
 static void change(struct supervisor *v)

@@ -83,25 +83,26 @@ static uint64_t say_left_behind(struct supervisor *v)
 	const struct bs_ring *ring = v->shm.image_ring;
 	uint64_t left = 0;
 
-	for (uint64_t i = atomic_load(&ring->tail); i != atomic_load(&ring->head); i++)
+	for (uint64_t i = atomic_load(&v->shm.s->images.closed); i != atomic_load(&ring->head); i++)
 		left += bs_entry_kind(ring->entry[i & ring->mask]) == BS_ENTRY_IMAGE;
 	if (left != 0)
 		bs_herald_say(&v->shm, BS_LOG_ERROR, "%llu images were not handed on at the end",
 			      (unsigned long long)left);
 	for (int i = 0; i < BS_TAKERS; i++) {
 		const struct bs_taker_record *r = &v->shm.s->taker[i];
-		uint32_t waiting = atomic_load(&r->waiting);
-		uint64_t spilled = atomic_load(&r->spill_waiting);
+		bool spills = r->policy == BS_POLICY_SPILL;
+		uint64_t waiting = bs_taker_waiting(r);
 
-		left += waiting;
-		if (waiting != 0)
+		left += spills ? 0 : waiting;
+		if (waiting != 0 && !spills)
 			bs_herald_say(&v->shm, BS_LOG_ERROR,
-				      "%.64s: %u images that waited for it were lost at the end",
-				      r->name, waiting);
-		if (spilled != 0)
+				      "%.64s: %llu images that waited for it were lost at the end",
+				      r->name, (unsigned long long)waiting);
+		waiting += atomic_load(&r->behind);
+		if (waiting != 0 && spills)
 			bs_herald_say(&v->shm, BS_LOG_INFO,
 				      "%.64s: %llu images are on disk for the next start", r->name,
-				      (unsigned long long)spilled);
+				      (unsigned long long)waiting);
 	}
 	return left;
 }

@@ -201,7 +201,8 @@ static void put_pools(struct bs_doc *d, const struct bs_shm *shm)
 	bs_doc_close(d);
 	bs_doc_open(d, "queues", '{');
 	bs_doc_number(d, "recon", bs_ring_count(shm->acq_ring));
-	bs_doc_number(d, "emit", bs_ring_count(shm->image_ring));
+	bs_doc_number(d, "emit",
+		      atomic_load(&shm->image_ring->head) - atomic_load(&shm->s->images.closed));
 	bs_doc_close(d);
 }
 

@@ -47,15 +47,13 @@ void bs_status_takers(struct bs_doc *d, const struct bs_shared *s)
 		bs_doc_chars(d, "consumer", r->name, sizeof(r->name));
 		bs_doc_text(d, "policy", policy_name(r->policy));
 		bs_doc_number(d, "queue", r->queue);
-		bs_doc_number(d, "waiting", atomic_load(&r->waiting));
+		bs_doc_number(d, "waiting", bs_taker_waiting(r));
 		bs_doc_number(d, "taken", atomic_load(&r->taken));
 		bs_doc_number(d, "handed", atomic_load(&r->handed));
 		bs_doc_number(d, "failed", atomic_load(&r->failed));
 		bs_doc_number(d, "shed", atomic_load(&r->shed));
 		bs_doc_number(d, "lost", atomic_load(&r->lost));
-		bs_doc_number(d, "spilled", atomic_load(&r->spilled));
-		bs_doc_number(d, "spill_waiting", atomic_load(&r->spill_waiting));
-		bs_doc_number(d, "spill_bytes", atomic_load(&r->spill_bytes));
+		bs_doc_number(d, "behind", atomic_load(&r->behind));
 		bs_doc_real(d, "in_hand_ms", held_ms(r));
 		bs_doc_chars(d, "refusal", r->refusal, sizeof(r->refusal) - 1);
 		bs_doc_close(d);
@@ -74,13 +72,11 @@ void bs_status_takers_table(struct bs_text *t, const struct bs_shared *s)
 			continue;
 		bs_text_put(t,
 			    "to %-28.64s %-11s %" PRIu64 " handed, %" PRIu64 " shed, %" PRIu64
-			    " failed, %u waiting",
+			    " failed, %" PRIu64 " waiting",
 			    r->name, policy_name(r->policy), atomic_load(&r->handed),
-			    atomic_load(&r->shed), atomic_load(&r->failed),
-			    atomic_load(&r->waiting));
+			    atomic_load(&r->shed), atomic_load(&r->failed), bs_taker_waiting(r));
 		if (r->policy == BS_POLICY_SPILL)
-			bs_text_put(t, ", %" PRIu64 " on disk (%" PRIu64 " bytes)",
-				    atomic_load(&r->spill_waiting), atomic_load(&r->spill_bytes));
+			bs_text_put(t, ", %" PRIu64 " in the store", atomic_load(&r->behind));
 		if (lost != 0)
 			bs_text_put(t, ", %" PRIu64 " lost", lost);
 		bs_text_put(t, "%s\n", held_ms(r) > 1000.0 ? ", stuck" : "");

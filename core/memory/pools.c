@@ -47,6 +47,19 @@ int bs_pools_hold(const struct bs_pools *pools, const struct bs_site *site, stru
 	return 0;
 }
 
+/* Slots that takers may hold while the reconstruction has node.image_slots. */
+static uint64_t taker_slots(const struct bs_site *site, uint64_t image_bytes)
+{
+	bool archive = site->archive_url[0] != '\0';
+	bool store = bs_site_stores(site);
+	uint64_t n = archive ? bs_pools_unsafe(image_bytes) : 0;
+
+	if (store || (archive && site->overload.archive != BS_POLICY_WAIT) ||
+	    (site->sinks > 0 && site->overload.sinks != BS_POLICY_WAIT))
+		n += site->overload.queue + (uint64_t)archive + store + site->sinks;
+	return n;
+}
+
 int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_fail *why)
 {
 	uint64_t acq = 0;
@@ -64,11 +77,11 @@ int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_
 	*pools = (struct bs_pools){
 		.acq_slots = site->acq_slots,
 		.acq_bytes = (acq + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN,
-		.image_slots = site->image_slots,
 		.image_bytes = (image + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN,
 		.study_bytes = bs_study_bytes(site),
 		.log_bytes = bs_site_logs(site) ? (uint64_t)site->log.buffer_mib << 20 : 0,
 	};
+	pools->image_slots = site->image_slots + taker_slots(site, pools->image_bytes);
 	bs_need_add(&need, "acquisition slots", pools->acq_slots, pools->acq_bytes);
 	bs_need_add(&need, "image slots", pools->image_slots, pools->image_bytes);
 	if (pools->study_bytes > 0)

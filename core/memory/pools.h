@@ -28,21 +28,19 @@ extern "C" {
 #define BS_POOLS_PIXELS     ((size_t)(BS_POOLS_IMAGE_HEAD + BS_ALIGN - 1u) / BS_ALIGN * BS_ALIGN)
 #define BS_POOLS_IMAGE_AT   (BS_POOLS_PIXELS - BS_POOLS_IMAGE_HEAD)
 
-/*
- * An image in a taker's queue or in the folder it is spilled to (board/emit/taker.c): a head of 64,
- * up to 63 in front of the message so that its pixels stay aligned, the slot; a multiple of 64.
- */
-static inline uint64_t bs_pools_piece_bytes(uint64_t image_bytes)
+/* Images that may lie in the archive's connection: the socket's 4 MiB, and nanomsg's on each side. */
+static inline uint64_t bs_pools_unsafe(uint64_t image_bytes)
 {
-	return (64u + 64u + image_bytes + 63u) & ~(uint64_t)63u;
+	return (UINT64_C(4) << 20) / (image_bytes + 1) + 3;
 }
 
 struct bs_pools {
-	uint64_t acq_slots, acq_bytes;     /* acq_bytes: of one slot */
-	uint64_t image_slots, image_bytes; /* image_bytes: of one slot */
-	uint64_t study_bytes;              /* core/frame/study.h */
-	uint64_t log_bytes;                /* messages on their way to the scan's log */
-	uint64_t total_bytes;              /* all of them */
+	uint64_t acq_slots, acq_bytes; /* acq_bytes: of one slot */
+	/* node.image_slots, and what takers hold besides: their queue, in hand, in a connection */
+	uint64_t image_slots, image_bytes;
+	uint64_t study_bytes; /* core/frame/study.h */
+	uint64_t log_bytes;   /* messages on their way to the scan's log */
+	uint64_t total_bytes; /* all of them */
 };
 
 /* BS_ERR_NOMEM when the sum does not fit 64 bits or this machine's size_t. */

@@ -20,7 +20,7 @@
 #define SEGMENTS  8u                   /* files that most_bytes is divided among */
 #define MOST      (UINT64_C(64) << 20) /* of one file */
 #define PATH_MAX_ (BS_LOG_DIR + BS_LOG_NAME + 8u)
-#define HEAD      (BS_WIRE_BYTES + 8u) /* in front of the IMAGE message */
+#define HEAD      BS_STORE_HEAD
 
 struct record {
 	uint64_t number, session, offset; /* of the frame */
@@ -48,15 +48,17 @@ struct bs_store {
 	pthread_mutex_t lock;
 	struct file *file;
 	uint32_t files, room;
-	uint64_t bytes, last, next, made;
-	uint64_t last_session, last_seq; /* of the image that was stored last */
+	uint64_t bytes, last, made;
 	struct taker taker[BS_STORE_TAKERS];
 	uint32_t takers;
 	struct bs_log_writer log;
 	uint64_t segment_bytes;
 	unsigned char *buffer, *message; /* the log's; the record that is being made */
-	int fd;                          /* the reading thread's: of the file it read last */
-	char fd_name[BS_LOG_NAME];
+};
+
+struct bs_store_reader {
+	int fd; /* of the file that it read last */
+	char name[BS_LOG_NAME];
 };
 
 size_t bs_store_answer_max(size_t message_max)
@@ -191,7 +193,7 @@ static int find_takers(struct bs_store *s, struct bs_fail *why)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%s", s->dir, e->d_name);
 		(void)snprintf(t->name, sizeof(t->name), "%.*s", (int)(len - tail), e->d_name);
-		if (!bs_wire_taker_good(t->name))
+		if (!bs_wire_taker_good(t->name + (t->name[0] == '+')))
 			continue;
 		if (bs_cursor_get(path, &t->cursor, NULL) != 0)
 			t->cursor = 0; /* it asks by a number of its own anyway */
@@ -204,32 +206,12 @@ static int find_takers(struct bs_store *s, struct bs_fail *why)
 /* Finds the last image stored, in the last file that has one. */
 static void find_last(struct bs_store *s)
 {
-	unsigned char *bytes = s->message;
-	struct bs_wire w;
-	const unsigned char *payload;
-	char path[PATH_MAX_];
-
 	for (uint32_t i = s->files; i-- > 0 && s->last == 0;) {
 		struct file *f = &s->file[i];
-		const struct record *r;
-		int fd;
 
 		look_into(s, f);
-		if (f->records == 0)
-			continue;
-		r = &f->record[f->records - 1];
-		s->last = r->number;
-		path_of(s, path, f->name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0 && r->len <= bs_store_answer_max(s->spec.message_max) &&
-		    pread(fd, bytes, r->len, (off_t)(r->offset + BS_LOG_FRAME)) ==
-			    (ssize_t)r->len &&
-		    bs_wire_decode(&w, bytes + HEAD, r->len - HEAD, &payload, NULL) == 0) {
-			s->last_session = w.session;
-			s->last_seq = w.seq;
-		}
-		if (fd >= 0)
-			(void)close(fd);
+		if (f->records != 0)
+			s->last = f->record[f->records - 1].number;
 	}
 }
 
@@ -237,7 +219,6 @@ int bs_store_open(struct bs_store **out, const struct bs_store_spec *spec, struc
 {
 	struct bs_store *s = calloc(1, sizeof(*s));
 	const size_t answer = bs_store_answer_max(spec->message_max);
-	const uint64_t begin = (uint64_t)(spec->started_ns / 1000000000) << 32;
 	int rc = 0;
 
 	*out = NULL;
@@ -246,7 +227,7 @@ int bs_store_open(struct bs_store **out, const struct bs_store_spec *spec, struc
 		return bs_fail(why, BS_ERR_NOMEM, "%s: a store of images", spec->dir);
 	}
 	s->spec = *spec;
-	s->fd = s->log.fd = s->log.dir_fd = -1;
+	s->log.fd = s->log.dir_fd = -1;
 	(void)snprintf(s->dir, sizeof(s->dir), "%s", spec->dir);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	s->segment_bytes = bs_store_segment(spec->message_max, spec->most_bytes);
@@ -263,8 +244,6 @@ int bs_store_open(struct bs_store **out, const struct bs_store_spec *spec, struc
 		return rc;
 	}
 	find_last(s);
-	/* an emit that replaces another within the service goes on behind the last number */
-	s->next = (begin > s->last ? begin : s->last) + 1;
 	*out = s;
 	return 0;
 }
@@ -276,8 +255,6 @@ void bs_store_close(struct bs_store *s)
 	if (s->log.fd >= 0 && !s->log.failed)
 		(void)bs_log_writer_seal(&s->log, NULL);
 	bs_log_writer_close(&s->log);
-	if (s->fd >= 0)
-		(void)close(s->fd);
 	for (uint32_t i = 0; i < s->files; i++)
 		free(s->file[i].record);
 	free(s->file);
@@ -297,7 +274,7 @@ static void tell_missed(struct bs_store *s, const struct record *r)
 			continue;
 		s->taker[t].missed++;
 		if (s->spec.missed != NULL)
-			s->spec.missed(s->spec.arg, s->taker[t].name, r->session);
+			s->spec.missed(s->spec.arg, s->taker[t].name, r->session, r->number);
 	}
 }
 
@@ -344,7 +321,7 @@ static bool is_deleted(int fd)
 }
 
 /* A file that has room for so many bytes more: the present one, or another. */
-static int make_room(struct bs_store *s, size_t len, struct bs_fail *why)
+static int make_room(struct bs_store *s, size_t len, uint64_t number, struct bs_fail *why)
 {
 	struct bs_log_writer *w = &s->log;
 	const uint64_t need = bs_log_record_bytes(len) + (uint64_t)3 * BS_LOG_BLOCK;
@@ -355,13 +332,13 @@ static int make_room(struct bs_store *s, size_t len, struct bs_fail *why)
 	if (w->fd >= 0 && !w->failed)
 		(void)bs_log_writer_seal(w, NULL); /* if it fails, the records can be read anyway */
 	bs_log_writer_close(w);
-	rc = bs_log_writer_open(w, s->dir, s->next, bs_utc_ns(), s->segment_bytes, s->buffer,
+	rc = bs_log_writer_open(w, s->dir, number, bs_utc_ns(), s->segment_bytes, s->buffer,
 				bs_log_writer_bytes(bs_store_answer_max(s->spec.message_max)), why);
 	if (rc != 0)
 		return rc;
 	w->relaxed = true;
 	(void)pthread_mutex_lock(&s->lock);
-	rc = add_file(s, w->name, s->next, 0, why);
+	rc = add_file(s, w->name, number, 0, why);
 	if (rc == 0)
 		s->file[s->files - 1].known = true;
 	s->made++;
@@ -371,7 +348,8 @@ static int make_room(struct bs_store *s, size_t len, struct bs_fail *why)
 	return rc;
 }
 
-static int write_record(struct bs_store *s, size_t len, uint64_t session, struct bs_fail *why)
+static int write_record(struct bs_store *s, size_t len, uint64_t number, uint64_t session,
+			struct bs_fail *why)
 {
 	struct bs_log_writer *w = &s->log;
 	const uint64_t at = w->at;
@@ -384,17 +362,18 @@ static int write_record(struct bs_store *s, size_t len, uint64_t session, struct
 		return rc;
 	(void)pthread_mutex_lock(&s->lock);
 	f = &s->file[s->files - 1];
-	rc = add_record(f, s->next, session, at, (uint32_t)len, why);
+	rc = add_record(f, number, session, at, (uint32_t)len, why);
 	s->bytes += w->at - at;
 	f->bytes += w->at - at;
 	if (rc == 0)
-		s->last = s->next++;
+		s->last = number;
 	prune(s);
 	(void)pthread_mutex_unlock(&s->lock);
 	return rc;
 }
 
-int bs_store_append(struct bs_store *s, const unsigned char *image, size_t len, struct bs_fail *why)
+int bs_store_append(struct bs_store *s, const unsigned char *image, size_t len, uint64_t number,
+		    struct bs_fail *why)
 {
 	struct bs_wire w = { .kind = BS_WIRE_STORED };
 	struct bs_wire its;
@@ -406,23 +385,18 @@ int bs_store_append(struct bs_store *s, const unsigned char *image, size_t len, 
 			     its.kind, len);
 	if (rc != 0)
 		return rc;
-	if (s->last != 0 && its.session == s->last_session && its.seq == s->last_seq)
+	if (number <= s->last)
 		return 0;
-	rc = make_room(s, HEAD + len, why);
+	rc = make_room(s, HEAD + len, number, why);
 	if (rc != 0)
 		return rc;
 	w.session = its.session;
-	w.seq = s->next;
+	w.seq = number;
 	w.time_ns = its.time_ns;
 	bs_put_le(s->message + BS_WIRE_BYTES, s->last, 8);
 	memcpy(s->message + HEAD, image, len);
 	bs_wire_encode(s->message, &w, s->message + BS_WIRE_BYTES, 8 + len);
-	rc = write_record(s, HEAD + len, its.session, why);
-	if (rc == 0) {
-		s->last_session = its.session;
-		s->last_seq = its.seq;
-	}
-	return rc;
+	return write_record(s, HEAD + len, number, its.session, why);
 }
 
 /* ---- reading ---- */
@@ -462,34 +436,35 @@ static struct record *beyond(struct bs_store *s, uint64_t after, struct file **f
 	return r;
 }
 
-/* Opens this file as s->fd. With the lock held, since the file may be removed. */
-static int go_to(struct bs_store *s, const struct file *f, struct bs_fail *why)
+/* Opens this file as r->fd. With the lock held, since the file may be removed. */
+static int go_to(struct bs_store *s, struct bs_store_reader *r, const struct file *f,
+		 struct bs_fail *why)
 {
 	char path[PATH_MAX_];
 
-	if (s->fd >= 0 && strcmp(s->fd_name, f->name) == 0)
+	if (r->fd >= 0 && strcmp(r->name, f->name) == 0)
 		return 0;
-	if (s->fd >= 0)
-		(void)close(s->fd);
+	if (r->fd >= 0)
+		(void)close(r->fd);
 	path_of(s, path, f->name);
-	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (s->fd < 0)
+	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (r->fd < 0)
 		return bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
-	memcpy(s->fd_name, f->name, sizeof(s->fd_name));
+	memcpy(r->name, f->name, sizeof(r->name));
 	return 0;
 }
 
-/* So many bytes of s->fd. */
-static int read_at(struct bs_store *s, unsigned char *to, size_t len, uint64_t at,
-		   struct bs_fail *why)
+/* So many bytes of r->fd. */
+static int read_at(const struct bs_store *s, const struct bs_store_reader *r, unsigned char *to,
+		   size_t len, uint64_t at, struct bs_fail *why)
 {
 	while (len > 0) {
-		const ssize_t n = pread(s->fd, to, len, (off_t)at);
+		const ssize_t n = pread(r->fd, to, len, (off_t)at);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return bs_fail(why, BS_ERR_IO, "%s/%s: offset %llu: %s", s->dir, s->fd_name,
+			return bs_fail(why, BS_ERR_IO, "%s/%s: offset %llu: %s", s->dir, r->name,
 				       (unsigned long long)at,
 				       n == 0 ? "it ends early" : strerror(errno));
 		to += n;
@@ -499,8 +474,24 @@ static int read_at(struct bs_store *s, unsigned char *to, size_t len, uint64_t a
 	return 0;
 }
 
-int bs_store_next(struct bs_store *s, uint64_t after, unsigned char *buf, size_t *len,
-		  struct bs_fail *why)
+struct bs_store_reader *bs_store_reader_new(void)
+{
+	struct bs_store_reader *r = calloc(1, sizeof(*r));
+
+	if (r != NULL)
+		r->fd = -1;
+	return r;
+}
+
+void bs_store_reader_free(struct bs_store_reader *r)
+{
+	if (r != NULL && r->fd >= 0)
+		(void)close(r->fd);
+	free(r);
+}
+
+int bs_store_next(struct bs_store *s, struct bs_store_reader *reader, uint64_t after,
+		  unsigned char *buf, size_t *len, struct bs_fail *why)
 {
 	struct record *r;
 	struct record at = { 0 };
@@ -513,22 +504,22 @@ int bs_store_next(struct bs_store *s, uint64_t after, unsigned char *buf, size_t
 	r = beyond(s, after, &f);
 	if (r != NULL) {
 		at = *r;
-		rc = go_to(s, f, why);
+		rc = go_to(s, reader, f, why);
 	}
 	(void)pthread_mutex_unlock(&s->lock);
 	if (r == NULL)
 		return 0;
 	*len = at.len;
 	if (rc == 0 && at.len > bs_store_answer_max(s->spec.message_max))
-		rc = bs_fail(why, BS_ERR_FORMAT, "%s/%s: an image of %u bytes", s->dir, s->fd_name,
-			     at.len);
+		rc = bs_fail(why, BS_ERR_FORMAT, "%s/%s: an image of %u bytes", s->dir,
+			     reader->name, at.len);
 	if (rc == 0)
-		rc = read_at(s, buf, at.len, at.offset + BS_LOG_FRAME, why);
+		rc = read_at(s, reader, buf, at.len, at.offset + BS_LOG_FRAME, why);
 	if (rc == 0)
 		rc = bs_wire_decode(&w, buf, at.len, &payload, why);
 	if (rc == 0 && w.seq != at.number)
 		rc = bs_fail(why, BS_ERR_FORMAT, "%s/%s: image %llu stands in place of %llu",
-			     s->dir, s->fd_name, (unsigned long long)w.seq,
+			     s->dir, reader->name, (unsigned long long)w.seq,
 			     (unsigned long long)at.number);
 	if (rc == 0)
 		return 1;
@@ -542,20 +533,55 @@ int bs_store_next(struct bs_store *s, uint64_t after, unsigned char *buf, size_t
 	return rc;
 }
 
+uint64_t bs_store_waiting(struct bs_store *s, uint64_t after, uint64_t until)
+{
+	const struct record *r;
+	struct file *f = NULL;
+	uint64_t n = 0;
+
+	(void)pthread_mutex_lock(&s->lock);
+	while ((r = beyond(s, after, &f)) != NULL && r->number <= until) {
+		after = r->number;
+		n++;
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
 /* ---- takers ---- */
+
+static struct taker *find_taker(struct bs_store *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->takers; i++)
+		if (strcmp(s->taker[i].name, name) == 0)
+			return &s->taker[i];
+	return NULL;
+}
+
+uint64_t bs_store_cursor(struct bs_store *s, const char *taker, uint64_t other)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	const struct taker *t = find_taker(s, taker);
+	const uint64_t cursor = t != NULL ? t->cursor : other;
+
+	(void)pthread_mutex_unlock(&s->lock);
+	return cursor;
+}
 
 int bs_store_ack(struct bs_store *s, const char *taker, uint64_t number, struct bs_fail *why)
 {
 	char path[PATH_MAX_ + BS_WIRE_TAKER];
-	struct taker *t = NULL;
+	uint32_t alike = 0;
+	struct taker *t;
 	bool changed;
 
 	(void)pthread_mutex_lock(&s->lock);
-	for (uint32_t i = 0; i < s->takers && t == NULL; i++)
-		if (strcmp(s->taker[i].name, taker) == 0)
-			t = &s->taker[i];
+	t = find_taker(s, taker);
 	changed = t == NULL || t->cursor != number;
-	if (t == NULL && s->takers < BS_STORE_TAKERS) {
+	for (uint32_t i = 0; i < s->takers; i++)
+		alike += (s->taker[i].name[0] == '+') == (taker[0] == '+');
+	if (t == NULL && s->takers < BS_STORE_TAKERS &&
+	    alike < (taker[0] == '+' ? BS_STORE_OWN : BS_STORE_ASKERS)) {
 		t = &s->taker[s->takers++];
 		(void)snprintf(t->name, sizeof(t->name), "%s", taker);
 	}
@@ -566,7 +592,7 @@ int bs_store_ack(struct bs_store *s, const char *taker, uint64_t number, struct 
 		return bs_fail(why, BS_ERR_STATE,
 			       "%u takers are known already: remove the .cursor file of one that "
 			       "does not come any more, and start again",
-			       BS_STORE_TAKERS);
+			       alike);
 	if (!changed)
 		return 0;
 	(void)snprintf(path, sizeof(path), "%s/%s" BS_CURSOR_SUFFIX, s->dir, taker);

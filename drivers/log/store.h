@@ -1,10 +1,8 @@
 /*
  * drivers/log/store.h - keeps images in a folder, numbered, until every taker has them
  *
- * open -> { append | next | ack }* -> close. append gives each image a number. Numbers rise over
- * the whole life of the folder; each start of the service begins at its time (seconds since 1970
- * << 32), so that none is used twice even if a loss of power took the last ones. next returns the
- * image that follows a number, as the message that answers a taker (STORED, ipc/WIRE.md): it is
+ * open -> { append | next | ack }* -> close. Each image has a number, given by who appends it and
+ * rising over the whole life of the folder. next returns the image that follows a number, as the message that answers a taker (STORED, ipc/WIRE.md): it is
  * written in that form once and sent unchanged. Each image is a record of a log (board/doc/LOG.md)
  * of one segment, whose session is the number of its first image. Once append has returned, the
  * image survives a kill of the process, but not a loss of power: append does not wait for the disk.
@@ -12,9 +10,10 @@
  * A taker is known by its name from the first time that it asks; its cursor, a file, lies beside
  * the images. An old file of images is removed when all known takers are beyond it, or when the
  * folder holds more than most_bytes: then missed is called for each image of it and each known
- * taker that has not had it.
+ * taker that has not had it. A name that begins with '+' is the service's own (BS_STORE_OWN of
+ * them at most), all others ask.
  *
- * append, ack and the counts: any thread; next: one thread. Allocates, blocks on the disk.
+ * append: one thread; next: one for each reader; all else: any thread. Allocates, blocks on the disk.
  * Test: test/unit/drivers/log/test_store.c
  */
 #ifndef BS_DRIVERS_LOG_STORE_H
@@ -24,7 +23,10 @@
 #include "drivers/log/writer.h"
 #include "ipc/wire/wire.h"
 
-#define BS_STORE_TAKERS 8u
+#define BS_STORE_ASKERS 8u
+#define BS_STORE_OWN    9u
+#define BS_STORE_TAKERS (BS_STORE_ASKERS + BS_STORE_OWN)
+#define BS_STORE_HEAD   (BS_WIRE_BYTES + 8u) /* in front of the IMAGE message */
 
 struct bs_store;
 
@@ -32,10 +34,9 @@ struct bs_store_spec {
 	const char *dir;     /* is there; of this store alone */
 	size_t message_max;  /* of an image's message */
 	uint64_t most_bytes; /* and at least one segment (bs_store_segment) more */
-	int64_t started_ns;  /* of the service, since 1970, UTC: new numbers lie above it */
 	/* A known taker does not get an image of this session. Called by append and next, one at a
 	 * time; may be NULL. */
-	void (*missed)(void *arg, const char *taker, uint64_t session);
+	void (*missed)(void *arg, const char *taker, uint64_t session, uint64_t number);
 	void *arg;
 };
 
@@ -58,21 +59,29 @@ uint64_t bs_store_memory(size_t message_max);
 
 int bs_store_open(struct bs_store **s, const struct bs_store_spec *spec, struct bs_fail *why);
 /*
- * image: a whole IMAGE message. If the last image stored has the same session and seq (the process
- * was killed before it could note that), it is not stored again; returns 0. BS_ERR_IO, BS_ERR_SIZE,
- * BS_ERR_NOMEM: it was not stored.
+ * image: a whole IMAGE message. A number that is not beyond the last one was stored already (its
+ * process ended before it could note that), which is 0, too. BS_ERR_IO, BS_ERR_SIZE, BS_ERR_NOMEM:
+ * it is not there.
  */
-int bs_store_append(struct bs_store *s, const unsigned char *image, size_t len,
+int bs_store_append(struct bs_store *s, const unsigned char *image, size_t len, uint64_t number,
 		    struct bs_fail *why);
+/* Where a reader is in the files. NULL: no memory. */
+struct bs_store_reader;
+struct bs_store_reader *bs_store_reader_new(void);
+void bs_store_reader_free(struct bs_store_reader *r);
 /*
  * The STORED message that follows number `after`. 1: it is in buf (bs_store_answer_max bytes); 0:
  * nothing follows yet. BS_ERR_FORMAT, BS_ERR_IO: an image cannot be read; it is skipped from now
  * on: call again.
  */
-int bs_store_next(struct bs_store *s, uint64_t after, unsigned char *buf, size_t *len,
-		  struct bs_fail *why);
+int bs_store_next(struct bs_store *s, struct bs_store_reader *r, uint64_t after, unsigned char *buf,
+		  size_t *len, struct bs_fail *why);
+/* How many images there are beyond after, up to until. */
+uint64_t bs_store_waiting(struct bs_store *s, uint64_t after, uint64_t until);
+/* The cursor of this taker, or other where it is not known. */
+uint64_t bs_store_cursor(struct bs_store *s, const char *taker, uint64_t other);
 size_t bs_store_answer_max(size_t message_max);
-/* This taker has all up to number. BS_ERR_STATE: there are BS_STORE_TAKERS others. BS_ERR_IO. */
+/* This taker has all up to number. BS_ERR_STATE: BS_STORE_ASKERS others ask. BS_ERR_IO. */
 int bs_store_ack(struct bs_store *s, const char *taker, uint64_t number, struct bs_fail *why);
 void bs_store_count(struct bs_store *s, struct bs_store_counts *c);
 void bs_store_close(struct bs_store *s);

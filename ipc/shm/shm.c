@@ -491,6 +491,17 @@ static void mark_step(const struct bs_shm *m, uint8_t *keep)
 		keep[slot] = 1;
 }
 
+/* What takers have in hand: a successor of emit gives it to them again. */
+static void mark_hands(const struct bs_shm *m, uint8_t *keep)
+{
+	for (int i = 0; i < BS_TAKERS; i++) {
+		const uint64_t hand = atomic_load(&m->s->taker[i].hand);
+
+		if (hand != 0 && hand <= m->image_pool->slots)
+			keep[hand - 1] = 1;
+	}
+}
+
 /* Nothing of the queue of a recon that died will be used. */
 static uint32_t drain_acq(struct bs_shm *m)
 {
@@ -532,6 +543,7 @@ uint32_t bs_shm_recover(struct bs_shm *m, enum bs_worker worker, struct bs_fail 
 		break;
 	case BS_WORKER_EMIT:
 		mark_ring(m->image_ring, keep, m->image_pool->slots);
+		mark_hands(m, keep);
 		freed = bs_pool_reclaim(m->image_pool, BS_OWNER_EMIT, keep);
 		break;
 	default:

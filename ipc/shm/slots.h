@@ -68,11 +68,11 @@ struct bs_image_meta {
 	int64_t begun_ns, made_ns;  /* finish began and ended */
 	int64_t handed_ns;          /* emit: to the first sink */
 	int64_t sender_ns;          /* time_ns of the last readout that it needed */
-	uint32_t attributes_len;    /* emit: they end right before the pixels */
-	_Atomic uint32_t inside; /* emit: 1 while it is being handed on: who dies then is suspect */
-	_Atomic uint32_t tries;  /* emit: its share in the ends of processes (emit.h) */
-	_Atomic uint32_t done; /* emit: bit i: sink i has had it; so a successor does not repeat */
-	_Atomic uint32_t takers; /* emit: how many took it */
+	uint64_t pixel_bytes;       /* emit: of its message, and */
+	uint32_t attributes_len;    /* these end right before the pixels */
+	_Atomic uint32_t failed;    /* emit: it could not be made a message: there is none */
+	_Atomic uint32_t stored;    /* emit: it is in the store */
+	_Atomic uint32_t takers;    /* emit: how many took it */
 };
 
 #endif

@@ -3,13 +3,12 @@
  * log, whatever the policy and however emit ends; an emit that cannot start ends without a crash
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include "test/support/service.h"
-
-#define BAD 300u
 
 static struct service service;
 static struct peer p;
@@ -155,17 +154,27 @@ static void test_viewer(void)
 	stop();
 }
 
-/* Images that an archive gets until none comes for this long. */
+#define BOOKS 64u
+
+/* The archive's own books: of each image of the scan, by its number, how many times it came. */
+static unsigned came[BOOKS];
+
+/* Images that an archive has once it has so many, or none comes any more. */
 static unsigned taken_by(struct bs_endpoint *archive, unsigned want)
 {
 	static unsigned char image[1 << 20];
-	unsigned got = 0;
+	const unsigned char *payload;
+	unsigned have = 0;
+	struct bs_wire w;
 	size_t len;
 
-	while (bs_endpoint_recv(archive, image, sizeof(image), &len, got < want ? 5000 : 50,
+	for (unsigned i = 0; i < BOOKS; i++)
+		have += came[i] > 0;
+	while (bs_endpoint_recv(archive, image, sizeof(image), &len, have < want ? 5000 : 50,
 				NULL) == 0)
-		got++;
-	return got;
+		if (bs_wire_decode(&w, image, len, &payload, NULL) == 0 && w.seq < BOOKS)
+			have += came[w.seq]++ == 0;
+	return have;
 }
 
 /* An emit that dies costs an archive that connects again nothing of what was made meanwhile. */
@@ -174,8 +183,10 @@ static void test_archive_returns(const char *policy)
 	struct bs_endpoint archive;
 	char body[2000];
 
-	(void)snprintf(body, sizeof(body), "overload: { archive = \"%s\"; queue = 64; };\n%s",
+	(void)snprintf(body, sizeof(body),
+		       "overload: { archive = \"%s\"; queue = 64; spill_dir = \"spill\"; };\n%s",
 		       policy, SERVICE_PROTOCOLS);
+	memset(came, 0, sizeof(came));
 	if (!start(body))
 		return;
 	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, 1 << 20,
@@ -185,7 +196,7 @@ static void test_archive_returns(const char *policy)
 	frames(3);
 	CHECK(taken_by(&archive, 3) == 3 && kill_emit(), "it has three images, emit is killed");
 	frames(6);
-	CHECK(taken_by(&archive, 6) == 6, "it gets the other six");
+	CHECK(taken_by(&archive, 9) == 9, "it gets the other six");
 	CHECK(peer_end(&p, 9 * 32) && p.outcome.code == 0 && p.outcome.undelivered == 0,
 	      "and the outcome says that none is missing: %u", p.outcome.undelivered);
 	bs_endpoint_close(&archive);
@@ -223,95 +234,157 @@ static void test_stop(const char *policy)
 	service_remove(&service);
 }
 
-/* Emit dies while images wait in its memory: the outcome of that very scan has them. */
-static void test_emit_dies(void)
+/*
+ * An archive that takes its time over each image, and emit killed again and again meanwhile: what
+ * lay in the connection or waited is sent again, and the archive has every image by its own books.
+ */
+static void test_slow_archive(const char *policy)
 {
+	static unsigned char image[1 << 20];
+	const unsigned char *payload;
 	struct bs_endpoint archive;
-	long pid;
+	unsigned have = 0;
+	unsigned kills = 0;
+	char body[2000];
+	struct bs_wire w;
+	size_t len;
 
-	if (!start("overload: { archive = \"spill\"; queue = 64; spill_dir = \"spill\"; };\n"
-		   "endpoints: { viewers = \"\"; };\n" SERVICE_PROTOCOLS))
+	(void)snprintf(body, sizeof(body),
+		       "overload: { archive = \"%s\"; queue = 64; spill_dir = \"spill\"; };\n%s",
+		       policy, SERVICE_PROTOCOLS);
+	memset(came, 0, sizeof(came));
+	if (!start(body))
 		return;
-	CHECK(peer_begin(&p, "cart"), "a scan begins, without an archive");
-	frames(6);
-	CHECK(service_until(&service, "\"taken\":6,"), "six images wait for it");
-	pid = service_number(&service, "\"name\":\"emit\"", "pid");
-	CHECK(pid > 0 && kill((pid_t)pid, SIGKILL) == 0, "emit is killed");
-	CHECK(service_logs(&service, "were lost with the process"),
-	      "what waited is lost, and said");
-	frames(2);
-	CHECK(service_until(&service, "\"taken\":8,"), "its successor has two more");
 	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, 1 << 20,
-				  NULL) == 0,
-	      "the archive comes");
-	(void)reaches("archive", "handed", 2);
-	(void)peer_end(&p, 8 * 32);
-	CHECK(p.outcome.images == 8 && p.outcome.undelivered == 6 &&
-		      taker("archive", "lost") == 6 && taker("archive", "handed") == 2,
-	      "of 8 images that were given to it, %u are undelivered", p.outcome.undelivered);
+				  NULL) == 0 &&
+		      service_meets(&service, &archive) && peer_begin(&p, "cart"),
+	      "%s: a slow archive is there, a scan begins", policy);
+	frames(12);
+	while (have < 12 &&
+	       bs_endpoint_recv(&archive, image, sizeof(image), &len, 5000, NULL) == 0) {
+		if (bs_wire_decode(&w, image, len, &payload, NULL) == 0 && w.seq < BOOKS)
+			have += came[w.seq]++ == 0;
+		await_pause_ms(60); /* how slow it is */
+		if (have % 4 == 2 && kills < have / 4 + 1)
+			kills += kill_emit();
+	}
+	CHECK(have == 12, "emit is killed %u times; it has all 12 images: %u", kills, have);
+	CHECK(peer_end(&p, 12 * 32) && p.outcome.undelivered == 0 && p.outcome.images == 12,
+	      "and the outcome says so: %llu images, %u undelivered",
+	      (unsigned long long)p.outcome.images, p.outcome.undelivered);
 	bs_endpoint_close(&archive);
 	stop();
 }
 
-/* A site whose archive spills, with so many damaged images in the folder, and no service yet. */
-static bool prepare(void)
+static unsigned filed(void)
 {
-	static const char body[] =
-		"overload: { archive = \"spill\"; spill_dir = \"spill\"; };\n" SERVICE_PROTOCOLS;
-	char path[200];
-	bool made;
+	char path[160];
+	unsigned n = 0;
+	DIR *d;
 
-	memset(&service, 0, sizeof(service));
-	(void)snprintf(service.dir, sizeof(service.dir), "/tmp/boreside-test-XXXXXX");
-	made = mkdtemp(service.dir) != NULL && service_write_site(&service, SERVICE_PATIENT, body);
-	(void)snprintf(path, sizeof(path), "%s/run", service.dir);
-	made = made && mkdir(path, 0750) == 0;
-	(void)snprintf(path, sizeof(path), "%s/spill", service.dir);
-	made = made && mkdir(path, 0750) == 0;
-	for (unsigned i = 0; made && i < BAD; i++) {
-		(void)snprintf(path, sizeof(path), "%s/spill/archive-%020u.image", service.dir,
-			       i + 1);
-		made = close(open(path, O_WRONLY | O_CREAT, 0600)) == 0;
-	}
-	(void)snprintf(path, sizeof(path), "%s/spill/cfl-00000000-%020u.image", service.dir, 1u);
-	made = made && close(open(path, O_WRONLY | O_CREAT, 0600)) == 0;
-	CHECK(made, "%u damaged images are in the folder, and one of a sink that is no more", BAD);
-	return made;
+	(void)snprintf(path, sizeof(path), "%s/out", service.dir);
+	d = opendir(path);
+	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+		n += strlen(e->d_name) > 4 &&
+		     strcmp(e->d_name + strlen(e->d_name) - 4, ".cfl") == 0;
+	if (d != NULL)
+		(void)closedir(d);
+	return n;
 }
 
-/* While emit starts, a taker's thread says what is wrong with what it found. */
-static void test_busy_start(void)
+/* Files, by their folder: each image once, however often emit is killed. */
+static void test_files(const char *policy)
 {
-	if (!prepare() || !service_spawn(&service, NULL))
+	unsigned kills = 0;
+	char body[2000];
+
+	(void)snprintf(body, sizeof(body),
+		       "overload: { sinks = \"%s\"; queue = 64; spill_dir = \"spill\"; };\n"
+		       "endpoints: { archive = \"\"; };\n" SERVICE_SINKS SERVICE_PROTOCOLS,
+		       policy);
+	if (!start(body))
 		return;
-	CHECK(service_until(&service, "\"state\":\"idle\"") && peer_open(&p, &service),
-	      "the service starts");
-	CHECK(reaches("archive", "failed", (long)BAD) == (long)BAD &&
-		      taker("archive", "taken") == (long)BAD,
-	      "each is counted as taken and failed: %ld", taker("archive", "failed"));
-	CHECK(service_logs(&service, "it is given up, and kept as .bad") &&
-		      service_logs(&service, "emit: ready") &&
-		      !service_logged(&service, "emit died"),
-	      "that was said while emit became ready");
-	CHECK(service_logs(&service, "1 spilled images belong to no taker of this site, as cfl-"),
-	      "and that one image will never be delivered");
-	CHECK(peer_good_scan(&p, "cart", 2) && p.outcome.undelivered == 0,
-	      "the next scan is not charged with it");
+	CHECK(peer_begin(&p, "cart"), "%s: a scan begins", policy);
+	for (unsigned f = 0; f < 15; f++) {
+		for (unsigned i = 0; i < 32; i++)
+			(void)peer_acq(&p, "cart", i, f);
+		if (f % 4 == 2)
+			kills += kill_emit();
+	}
+	CHECK(peer_end(&p, 15 * 32) && p.outcome.images == 15 && p.outcome.undelivered == 0 &&
+		      reaches("cfl", "handed", 14) >= 14,
+	      "emit is killed %u times; its outcome: %llu images, %u undelivered", kills,
+	      (unsigned long long)p.outcome.images, p.outcome.undelivered);
+	AWAIT(filed() == 15);
+	CHECK(filed() == 15 && taker("cfl", "waiting") == 0, "each is filed once: %u", filed());
 	stop();
 }
 
-/*
- * The status socket cannot be opened, since another process serves it, which only the start tells,
- * while a taker's thread is busy with what it found on disk and says so: it ends before the memory
- * goes that it writes to.
- */
+/* A disk that refuses for a while: a taker that spills has every image afterwards. */
+static void test_refused_for_a_while(void)
+{
+	char out[160];
+	char away[160];
+
+	if (!start("overload: { sinks = \"spill\"; queue = 2; spill_dir = \"spill\"; };\n"
+		   "endpoints: { archive = \"\"; };\n" SERVICE_SINKS SERVICE_PROTOCOLS))
+		return;
+	(void)snprintf(out, sizeof(out), "%s/out", service.dir);
+	(void)snprintf(away, sizeof(away), "%s/away", service.dir);
+	CHECK(rename(out, away) == 0 && close(open(out, O_WRONLY | O_CREAT, 0600)) == 0 &&
+		      peer_begin(&p, "cart"),
+	      "a file stands in the sink's place, a scan begins");
+	frames(10);
+	CHECK(reaches("cfl", "behind", 7) == 7 && taker("cfl", "waiting") == 3,
+	      "one is in hand, two wait, seven are in the store: %ld", taker("cfl", "behind"));
+	CHECK(kill_emit() && unlink(out) == 0, "emit is killed; then the folder can be made again");
+	CHECK(peer_end(&p, 10 * 32) && p.outcome.undelivered == 0 &&
+		      reaches("cfl", "handed", 10) == 10 && filed() == 10,
+	      "all ten are filed: %u", filed());
+	stop();
+}
+
+/* Emit dies while images wait for an archive that is not there: it has them when it comes. */
+static void test_emit_dies(void)
+{
+	struct bs_endpoint archive;
+
+	if (!start("overload: { archive = \"spill\"; queue = 2; spill_dir = \"spill\"; };\n"
+		   "endpoints: { viewers = \"\"; };\n" SERVICE_PROTOCOLS))
+		return;
+	memset(came, 0, sizeof(came));
+	CHECK(peer_begin(&p, "cart"), "a scan begins, without an archive");
+	frames(6);
+	CHECK(service_until(&service, "\"taken\":6,"), "six images wait for it");
+	CHECK(kill_emit(), "emit is killed");
+	frames(2);
+	CHECK(reaches("archive", "taken", 8) == 8, "its successor has two more");
+	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, 1 << 20,
+				  NULL) == 0 &&
+		      taken_by(&archive, 8) == 8,
+	      "the archive comes and has all eight");
+	(void)reaches("archive", "handed", 8);
+	(void)peer_end(&p, 8 * 32);
+	CHECK(p.outcome.images == 8 && p.outcome.undelivered == 0 &&
+		      taker("archive", "lost") == 0 && taker("archive", "handed") == 8,
+	      "none is undelivered: %u", p.outcome.undelivered);
+	bs_endpoint_close(&archive);
+	stop();
+}
+
+/* The status socket cannot be opened, since another process serves it, which only the start tells. */
 static void test_cannot_start(void)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (!prepare())
+	memset(&service, 0, sizeof(service));
+	(void)snprintf(service.dir, sizeof(service.dir), "/tmp/boreside-test-XXXXXX");
+	if (mkdtemp(service.dir) == NULL ||
+	    !service_write_site(&service, SERVICE_PATIENT, SERVICE_PROTOCOLS))
 		return;
+	(void)snprintf(at.sun_path, sizeof(at.sun_path), "%.80s/run", service.dir);
+	(void)mkdir(at.sun_path, 0750);
 	(void)snprintf(at.sun_path, sizeof(at.sun_path), "%.80s/run/status.ipc", service.dir);
 	CHECK(bind(other, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(other, 4) == 0,
 	      "another process serves the status socket");
@@ -334,10 +407,17 @@ int main(void)
 	test_viewer();
 	test_archive_returns("wait");
 	test_archive_returns("keep_newest");
+	test_archive_returns("spill");
+	test_files("wait");
+	test_files("keep_newest");
+	test_files("spill");
+	test_refused_for_a_while();
+	test_slow_archive("wait");
+	test_slow_archive("keep_newest");
+	test_slow_archive("spill");
 	test_stop("wait");
 	test_stop("keep_newest");
 	test_emit_dies();
-	test_busy_start();
 	test_cannot_start();
 	return check_done();
 }

@@ -79,7 +79,7 @@ static struct bs_message make(int64_t taken, int64_t first, int64_t second)
 	told = 0;
 	CHECK(bs_message_make(&m, &env, slot + BS_POOLS_PIXELS, zero_ns + taken * US) == 0,
 	      "taken up at %lld us, complete at %lld", (long long)taken, (long long)first);
-	msg = bs_message_of(&m, &p, slot + BS_POOLS_PIXELS);
+	msg = bs_message_of(&m, slot + BS_POOLS_PIXELS);
 	CHECK(bs_wire_decode(&w, msg.at, msg.len, &payload, NULL) == 0 && w.session == 4711 &&
 		      w.seq == 65537 + (m.image.preview ? BS_WIRE_PREVIEWS : 0) &&
 		      w.time_ns == m.handed_ns,
@@ -219,7 +219,7 @@ static void test_ladder(void)
 	const struct bs_message_env env = { .p = &p, .now = scripted };
 
 	(void)bs_message_make(&m, &env, slot + BS_POOLS_PIXELS, zero_ns + 10200 * US);
-	msg = bs_message_of(&m, &p, slot + BS_POOLS_PIXELS);
+	msg = bs_message_of(&m, slot + BS_POOLS_PIXELS);
 	take(&msg);
 	counted();
 	CHECK(run.arrived == 2 && run.degraded == 2 && run.rung[BS_RUNG_GRIDDING] == 1 &&
@@ -280,7 +280,7 @@ static void test_overslept(void)
 	const struct bs_message_env env = { .p = &p, .now = scripted };
 
 	(void)bs_message_make(&m, &env, slot + BS_POOLS_PIXELS, zero_ns + 5100 * US);
-	msg = bs_message_of(&m, &p, slot + BS_POOLS_PIXELS);
+	msg = bs_message_of(&m, slot + BS_POOLS_PIXELS);
 	take(&msg);
 	counted();
 	CHECK(run.raw == 2 && run.overslept == 1 && run.misses == 1 &&

@@ -203,7 +203,7 @@ static const struct {
 	{ 1, "overload.spill_dir: must be given: images are spilled to it",
 	  "overload: { archive = \"spill\"; };\n" PROTOCOL("") },
 	{ 2, "overload.spill_mib: 1 MiB do not hold one image of protocol 'big': it takes "
-	  "1057216 bytes, 2 MiB",
+	  "1057088 bytes, 2 MiB",
 	  "overload: { archive = \"spill\"; spill_dir = \"s\";\nspill_mib = 1; };\n" TWO_SIZES },
 	{ 2, "overload.spill_mib: 1 MiB do not hold one image of protocol 'big'",
 	  "overload: { sinks = \"spill\"; spill_dir = \"s\";\nspill_mib = 1; };\n"

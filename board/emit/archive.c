@@ -1,0 +1,144 @@
+/* board/emit/archive.c - see archive.h */
+#include "board/emit/archive.h"
+
+#include <poll.h>
+
+#include "board/emit/front.h"
+#include "core/thread/clock.h"
+
+#define LOOK_NS INT64_C(20000000)   /* between two looks at an archive that takes nothing */
+#define WAIT_NS INT64_C(1000000000) /* then a connected archive loses the image */
+#define FRAME   9u                  /* bytes that the transport puts in front of a message */
+#define FLIGHT  512u                /* more than bs_pools_unsafe ever is */
+
+/* Sent, and not known to be safe: in the order of sending. */
+static struct {
+	struct {
+		uint64_t number, end; /* end: of all bytes that were sent */
+	} image[FLIGHT];
+	uint32_t first, count;
+	uint64_t total, last_bytes, unsent;
+	uint64_t connections;
+	int64_t since_ns, looked_ns; /* unsent changed; the last look */
+} flight;
+
+int bs_archive_attempt(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
+{
+	struct emit *e = t->e;
+	int rc = bs_endpoint_send(&e->archive, o->msg, o->len, NULL, 0, 0, why);
+
+	if (rc == 0)
+		atomic_store(&e->archived_ns, bs_now_ns());
+	return rc;
+}
+
+static void pop(const struct bs_taker *t)
+{
+	atomic_store(&t->r->safe, flight.image[flight.first].number);
+	flight.first = (flight.first + 1) % FLIGHT;
+	flight.count--;
+}
+
+void bs_archive_sent(const struct bs_taker *t, const struct bs_offer *o)
+{
+	if (flight.count == FLIGHT)
+		pop(t);
+	if (flight.count == 0 && atomic_load(&t->r->safe) < o->number - 1)
+		atomic_store(&t->r->safe, o->number - 1);
+	flight.last_bytes = o->len + FRAME;
+	flight.total += flight.last_bytes;
+	flight.image[(flight.first + flight.count) % FLIGHT].number = o->number;
+	flight.image[(flight.first + flight.count) % FLIGHT].end = flight.total;
+	flight.count++;
+	flight.since_ns = bs_now_ns();
+}
+
+/* Bytes that may not have left: at least those that have not. */
+static uint64_t unsent(struct emit *e)
+{
+	struct pollfd ready = { e->archive.send_fd, POLLIN, 0 };
+	const uint64_t bytes = bs_endpoint_unsent(&e->archive);
+
+	return poll(&ready, 1, 0) == 1 ? bytes : bytes + flight.last_bytes;
+}
+
+void bs_archive_look(struct bs_taker *t)
+{
+	struct emit *e = t->e;
+	const int64_t now = bs_now_ns();
+	uint64_t connections;
+	uint64_t left;
+
+	if (flight.count == 0)
+		atomic_store(&t->r->safe, bs_front_before(e, t->id));
+	if (now - flight.looked_ns < LOOK_NS)
+		return;
+	flight.looked_ns = now;
+	(void)pthread_mutex_unlock(&e->lock);
+	connections = bs_endpoint_connections(&e->archive);
+	left = unsent(e);
+	(void)pthread_mutex_lock(&e->lock);
+	if (connections != flight.connections) {
+		if (flight.count > 0 && flight.connections != 0) {
+			bs_front_rewind(e);
+			t->counted = t->cursor[0] == '\0';
+			flight.count = 0;
+		}
+		flight.connections = connections;
+	}
+	if (left != flight.unsent)
+		flight.since_ns = now;
+	flight.unsent = left;
+	while (flight.count > 0 && (flight.image[flight.first].end + left < flight.total ||
+				    (left == 0 && now - flight.since_ns > BS_ARCHIVE_READS_NS)))
+		pop(t);
+}
+
+int64_t bs_archive_due(const struct bs_taker *t)
+{
+	(void)t;
+	return flight.count > 0 ? bs_now_ns() + LOOK_NS : 0;
+}
+
+void bs_archive_absent(struct emit *e)
+{
+	struct bs_taker *t = e->taker[BS_TAKER_ARCHIVE];
+
+	if (t == NULL || t->r->policy != BS_POLICY_KEEP_NEWEST || atomic_load(&t->r->hand) != 0 ||
+	    bs_emit_has_archive(e))
+		return;
+	t->nobody = true;
+	bs_front_pass(e, t->id, atomic_load(&e->env->shm.s->images.ready));
+}
+
+/* Tries until the archive takes the image, has left (spill: waits for its return), or we end. */
+static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
+{
+	struct bs_endpoint *archive = &t->e->archive;
+	const int64_t until_ns = bs_now_ns() + WAIT_NS;
+	bool spills = t->r->policy == BS_POLICY_SPILL;
+
+	for (;;) {
+		int rc = bs_archive_attempt(t, o, why);
+		bool gone = !bs_emit_has_archive(t->e);
+		struct pollfd writable = { archive->send_fd, POLLIN, 0 };
+
+		atomic_store(&t->absent, rc != 0 && gone);
+		if (rc <= 0)
+			return rc;
+		t->nobody = gone;
+		if (spills && (gone || atomic_load(&t->e->quit)))
+			return BS_ENDPOINT_TIMEOUT;
+		if (gone || atomic_load(&t->e->quit) ||
+		    (t->r->policy == BS_POLICY_WAIT && bs_now_ns() > until_ns))
+			return BS_ERR_TIMEOUT;
+		(void)bs_endpoint_wait(&writable, 1, bs_now_ns() + LOOK_NS, NULL);
+	}
+}
+
+int bs_archive_make(struct emit *e, struct bs_fail *why)
+{
+	return e->archive.socket < 0 ? 0
+				     : bs_taker_make(e, BS_TAKER_ARCHIVE, "archive", "+archive",
+						     e->env->site.overload.archive, give, why);
+}

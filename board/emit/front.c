@@ -1,0 +1,402 @@
+/* board/emit/front.c - see front.h */
+#include "board/emit/front.h"
+
+#include <stdio.h>
+
+#include "board/emit/taker.h"
+#include "core/thread/clock.h"
+
+#define AWAIT_NS INT64_C(5000000000) /* so long an outcome waits for the takers */
+
+static struct bs_images_record *line_of(const struct emit *e)
+{
+	return &e->env->shm.s->images;
+}
+
+uint64_t bs_front_next(const struct emit *e, uint32_t taker)
+{
+	const uint64_t had = atomic_load(&bs_emit_record(e, taker)->had);
+	const uint64_t base = line_of(e)->base;
+
+	return had > base ? had - base : 0;
+}
+
+void bs_front_set_next(struct emit *e, uint32_t taker, uint64_t index)
+{
+	atomic_store(&bs_emit_record(e, taker)->had, line_of(e)->base + index);
+}
+
+bool bs_front_stuck(const struct emit *e, uint32_t taker)
+{
+	const int64_t since_ns = atomic_load(&bs_emit_record(e, taker)->since_ns);
+
+	return since_ns != 0 && bs_now_ns() - since_ns > BS_FRONT_STUCK_NS;
+}
+
+struct bs_image_meta *bs_front_image(const struct emit *e, uint64_t index, uint32_t *slot)
+{
+	const struct bs_ring *r = e->env->shm.image_ring;
+	const uint64_t entry = r->entry[index & r->mask];
+
+	*slot = bs_entry_slot(entry);
+	return bs_entry_kind(entry) == BS_ENTRY_IMAGE && *slot < e->env->shm.image_pool->slots
+		       ? &e->env->shm.image_meta[*slot]
+		       : NULL;
+}
+
+/* It has something in hand that lies in a slot. */
+static bool in_hand(const struct bs_taker_record *r)
+{
+	const uint64_t hand = atomic_load(&r->hand);
+
+	return hand != 0 && hand != BS_HAND_STORED;
+}
+
+static bool held(const struct emit *e, uint32_t slot)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < BS_TAKERS; i++)
+		any = any || atomic_load(&bs_emit_record(e, i)->hand) == slot + UINT64_C(1);
+	return any;
+}
+
+static void give(struct emit *e, uint32_t slot)
+{
+	if (held(e, slot))
+		return;
+	bs_pool_give(e->env->shm.image_pool, slot);
+	bs_shm_ring_bell(&e->env->shm, BS_WORKER_RECON);
+}
+
+bool bs_front_take(struct emit *e, uint32_t taker, uint32_t *slot)
+{
+	struct bs_taker_record *r = bs_emit_record(e, taker);
+	const uint64_t ready = atomic_load(&line_of(e)->ready);
+
+	for (uint64_t next = bs_front_next(e, taker); next < ready; next++) {
+		const struct bs_image_meta *m = bs_front_image(e, next, slot);
+
+		if (m != NULL && !atomic_load(&m->failed)) {
+			atomic_store(&r->hand_at, next);
+			atomic_store(&r->hand, *slot + UINT64_C(1));
+			bs_front_set_next(e, taker, next + 1);
+			atomic_store(&r->since_ns, bs_now_ns());
+			return true;
+		}
+		bs_front_set_next(e, taker, next + 1);
+		atomic_fetch_add(&r->failed, m != NULL);
+	}
+	return false;
+}
+
+void bs_front_drop(struct emit *e, uint32_t taker)
+{
+	struct bs_taker_record *r = bs_emit_record(e, taker);
+	const uint64_t hand = atomic_load(&r->hand);
+
+	atomic_store(&r->since_ns, 0);
+	atomic_store(&r->hand, 0);
+	atomic_store(&r->blame, 0);
+	if (hand != 0 && hand != BS_HAND_STORED &&
+	    atomic_load(&r->hand_at) < atomic_load(&e->env->shm.image_ring->tail))
+		give(e, (uint32_t)(hand - 1));
+}
+
+/* One image that the taker did not have when its slot is needed, or nobody is there. */
+static void let_go(struct emit *e, uint32_t taker, uint64_t index, const struct bs_image_meta *m)
+{
+	struct bs_taker_record *r = bs_emit_record(e, taker);
+	bool spills = r->policy == BS_POLICY_SPILL && e->images != NULL;
+
+	if (spills && (atomic_load(&m->stored) ||
+		       (in_hand(bs_emit_record(e, BS_TAKER_IMAGES)) &&
+			atomic_load(&bs_emit_record(e, BS_TAKER_IMAGES)->hand_at) == index))) {
+		atomic_fetch_add(&r->behind, 1); /* its cursor stays */
+		return;
+	}
+	if (!spills)
+		bs_front_set_next(e, taker, index + 1);
+	if (atomic_load(&m->failed))
+		atomic_fetch_add(&r->failed, 1);
+	else
+		bs_taker_missed(e->taker[taker], m->session);
+}
+
+void bs_front_pass(struct emit *e, uint32_t taker, uint64_t until)
+{
+	uint32_t slot;
+
+	for (uint64_t i = bs_front_next(e, taker); i < until; i++) {
+		const struct bs_image_meta *m = bs_front_image(e, i, &slot);
+
+		if (m != NULL)
+			let_go(e, taker, i, m);
+		bs_front_set_next(e, taker, i + 1);
+	}
+}
+
+/* ---- the end of an image's, and of a scan's, way ---- */
+
+/* The taker has had all up to this entry, or has it in a queue that is kept for it. */
+static bool may_close(const struct emit *e, uint32_t taker, uint64_t index, bool image)
+{
+	const struct bs_taker_record *r = bs_emit_record(e, taker);
+	bool had = bs_front_next(e, taker) > index &&
+		   (atomic_load(&r->hand) == 0 || atomic_load(&r->hand_at) > index);
+
+	if (had || !image)
+		return had || bs_taker_quiet(e->taker[taker]);
+	return r->policy != BS_POLICY_WAIT ||
+	       (taker == BS_TAKER_IMAGES && bs_front_stuck(e, taker));
+}
+
+static void close_image(struct emit *e, const struct bs_image_meta *m, uint64_t index)
+{
+	struct bs_scan_record *scan = &e->env->shm.s->scan;
+	bool taken = atomic_load(&m->takers) > 0;
+
+	for (uint32_t i = 0; i < BS_TAKERS; i++) {
+		const struct bs_taker_record *r = bs_emit_record(e, i);
+
+		taken = taken || (e->taker[i] != NULL && !atomic_load(&m->failed) &&
+				  (bs_front_next(e, i) <= index ||
+				   (in_hand(r) && atomic_load(&r->hand_at) == index)));
+	}
+	if (!m->image.preview)
+		bs_hist_add(bs_shm_hist(&e->env->shm, m->protocol, BS_STAGE_SINKS),
+			    bs_now_ns() - m->handed_ns);
+	if (m->scan == atomic_load(&scan->id) && !m->image.preview)
+		bs_count(taken ? &scan->images_left : &scan->images_unsent, 1);
+}
+
+static void end_scan(struct emit *e, uint64_t entry)
+{
+	struct bs_scan_record *scan = &e->env->shm.s->scan;
+	uint64_t id = atomic_load(&scan->id);
+	const uint64_t unsent = atomic_load(&scan->images_unsent);
+	const struct bs_fail first = e->unwritten;
+
+	e->unwritten.code = 0;
+	for (uint32_t i = 0; i < BS_TAKERS; i++)
+		if (e->taker[i] != NULL)
+			bs_taker_say_shed(e->taker[i], true);
+	if (!bs_entry_of(entry, id))
+		return;
+	if (unsent != 0 && scan->emit_code == 0) {
+		(void)snprintf(scan->emit_text, sizeof(scan->emit_text), "%llu images %s%.300s",
+			       (unsigned long long)unsent,
+			       first.code != 0 ? "were taken by nobody: "
+					       : "found nobody to take them (no archive or file)",
+			       first.code != 0 ? first.text : "");
+		scan->emit_code = BS_ERR_IO;
+	}
+	atomic_store(&scan->ended, id);
+	bs_shm_ring_bell(&e->env->shm, BS_WORKER_INGEST);
+}
+
+/*
+ * The sender gets the scan's outcome when the takers have had all of its images. A taker that is
+ * stuck or has more work than AWAIT_NS allows is not waited for, nor is any when the service ends;
+ * what waits for it stays there.
+ */
+static bool end_is_due(struct emit *e)
+{
+	if (e->end_ns == 0)
+		e->end_ns = bs_now_ns();
+	return bs_worker_stop(e->env) || bs_now_ns() - e->end_ns > AWAIT_NS;
+}
+
+static void close_entries(struct emit *e)
+{
+	struct bs_images_record *line = line_of(e);
+	const struct bs_ring *ring = e->env->shm.image_ring;
+	const uint64_t ready = atomic_load(&line->ready);
+	uint64_t at = atomic_load(&line->closed);
+	uint32_t slot;
+
+	for (; at < ready; at++) {
+		const struct bs_image_meta *m = bs_front_image(e, at, &slot);
+		const uint64_t entry = ring->entry[at & ring->mask];
+		bool all = true;
+
+		for (uint32_t i = 0; i < BS_TAKERS; i++)
+			all = all && (e->taker[i] == NULL || may_close(e, i, at, m != NULL));
+		if (!all && (m != NULL || !end_is_due(e)))
+			break;
+		if (m != NULL)
+			close_image(e, m, at);
+		else if (bs_entry_kind(entry) == BS_ENTRY_END)
+			end_scan(e, entry);
+		e->end_ns = 0;
+		atomic_store(&line->closed, at + 1);
+	}
+}
+
+/* ---- slots ---- */
+
+/* The oldest entry that a taker holds under the policies that do not wait: the queue's length. */
+static uint64_t newest(const struct emit *e)
+{
+	const uint64_t tail = atomic_load(&e->env->shm.image_ring->tail);
+	uint64_t at = atomic_load(&line_of(e)->ready);
+	uint32_t slot;
+
+	for (uint32_t n = e->env->site.overload.queue; at > tail && n > 0; at--)
+		n -= bs_front_image(e, at - 1, &slot) != NULL;
+	return at;
+}
+
+/* What the archive's connection may hold stays in its slots, but where newer images need them. */
+static uint64_t unsafe(const struct emit *e, uint64_t low)
+{
+	const uint64_t safe = atomic_load(&bs_emit_record(e, BS_TAKER_ARCHIVE)->safe);
+	const uint64_t next = bs_front_next(e, BS_TAKER_ARCHIVE);
+	const uint64_t kept = bs_pools_unsafe(e->env->shm.s->pools.image_bytes);
+	const uint64_t oldest = next > kept ? next - kept : 0;
+	const uint64_t from = safe > line_of(e)->base ? safe - line_of(e)->base : 0;
+
+	if (e->taker[BS_TAKER_ARCHIVE] == NULL ||
+	    (next < low && bs_emit_record(e, BS_TAKER_ARCHIVE)->policy != BS_POLICY_WAIT))
+		return UINT64_MAX;
+	return from > oldest ? from : oldest;
+}
+
+void bs_front_trim(struct emit *e)
+{
+	struct bs_ring *ring = e->env->shm.image_ring;
+	const uint64_t low = newest(e);
+	uint64_t limit;
+	uint32_t slot;
+
+	close_entries(e);
+	limit = atomic_load(&line_of(e)->closed);
+	limit = unsafe(e, low) < limit ? unsafe(e, low) : limit;
+	for (uint32_t i = 0; i < BS_TAKERS; i++) {
+		const struct bs_taker_record *r = bs_emit_record(e, i);
+		uint64_t pin = bs_front_next(e, i);
+
+		if (e->taker[i] == NULL)
+			continue;
+		if (pin < low &&
+		    (r->policy != BS_POLICY_WAIT || (i == BS_TAKER_IMAGES && bs_front_stuck(e, i))))
+			pin = low;
+		limit = pin < limit ? pin : limit;
+	}
+	for (uint64_t at = atomic_load(&ring->tail); at < limit; at++) {
+		const struct bs_image_meta *m = bs_front_image(e, at, &slot);
+
+		/* the store first: a taker that spills asks whether it has the image */
+		for (uint32_t i = BS_TAKERS; m != NULL && i-- > 0;)
+			if (e->taker[i] != NULL && bs_front_next(e, i) <= at)
+				let_go(e, i, at, m);
+		bs_ring_advance(ring); /* before the slot can hold another image */
+		if (m != NULL)
+			give(e, slot);
+	}
+	(void)pthread_cond_broadcast(&e->change);
+}
+
+uint64_t bs_front_before(const struct emit *e, uint32_t taker)
+{
+	const struct bs_taker_record *r = bs_emit_record(e, taker);
+	const uint64_t had = atomic_load(&r->had);
+	const uint64_t before = line_of(e)->base + atomic_load(&r->hand_at);
+
+	return in_hand(r) && before < had ? before : had;
+}
+
+/* ---- the first thread's ---- */
+
+bool bs_front_look(const struct emit *e, uint64_t *entry)
+{
+	return bs_ring_look(e->env->shm.image_ring, atomic_load(&line_of(e)->ready), entry);
+}
+
+void bs_front_ready(struct emit *e, bool image)
+{
+	for (uint32_t i = 0; image && i < BS_TAKERS; i++)
+		if (e->taker[i] != NULL)
+			atomic_fetch_add(&bs_emit_record(e, i)->taken, 1);
+	atomic_fetch_add(&line_of(e)->ready, 1);
+}
+
+bool bs_front_empty(const struct emit *e)
+{
+	return atomic_load(&line_of(e)->closed) == atomic_load(&e->env->shm.image_ring->head);
+}
+
+/* ---- a predecessor's ---- */
+
+static uint64_t images_from(const struct emit *e, uint64_t index, uint64_t until)
+{
+	uint64_t n = 0;
+	uint32_t slot;
+
+	for (; index < until; index++)
+		n += bs_front_image(e, index, &slot) != NULL;
+	return n;
+}
+
+void bs_front_rewind(struct emit *e)
+{
+	struct bs_taker_record *r = bs_emit_record(e, BS_TAKER_ARCHIVE);
+	const uint64_t tail = atomic_load(&e->env->shm.image_ring->tail);
+	const uint64_t base = line_of(e)->base;
+	uint64_t from = atomic_load(&r->safe);
+	uint64_t again;
+
+	if (r->policy != BS_POLICY_SPILL && from < base + tail) /* else the store has it */
+		from = base + tail;
+	if (from >= atomic_load(&r->had) || (in_hand(r) && from >= base + atomic_load(&r->hand_at)))
+		return; /* what it has in hand is the oldest */
+	if (in_hand(r) && atomic_load(&r->hand_at) >= tail) {
+		bs_front_drop(e, BS_TAKER_ARCHIVE);
+		atomic_store(&r->had, base + atomic_load(&r->hand_at));
+	}
+	again = images_from(e, from > base + tail ? from - base : tail,
+			    bs_front_next(e, BS_TAKER_ARCHIVE));
+	atomic_store(&r->had, from);
+	again = again < atomic_load(&r->handed) ? again : atomic_load(&r->handed);
+	atomic_fetch_sub(&r->handed, again);
+	atomic_fetch_add(&e->env->shm.s->totals.repeated, again);
+}
+
+void bs_front_count(struct emit *e, uint32_t taker)
+{
+	struct bs_taker_record *r = bs_emit_record(e, taker);
+	const uint64_t ready = atomic_load(&line_of(e)->ready);
+	const uint64_t tail = atomic_load(&e->env->shm.image_ring->tail);
+	const uint64_t next = bs_front_next(e, taker);
+
+	atomic_store(&r->taken, atomic_load(&r->handed) + atomic_load(&r->failed) +
+					atomic_load(&r->shed) + atomic_load(&r->lost) +
+					atomic_load(&r->behind) + in_hand(r) +
+					images_from(e, next > tail ? next : tail, ready));
+}
+
+static void inherit(struct emit *e, uint32_t taker)
+{
+	struct bs_taker_record *r = bs_emit_record(e, taker);
+	const uint64_t hand = atomic_load(&r->hand);
+
+	if (in_hand(r) && bs_front_next(e, taker) == atomic_load(&r->hand_at))
+		bs_front_set_next(e, taker, atomic_load(&r->hand_at) + 1); /* between the two */
+	if (hand != 0) {
+		atomic_fetch_add(&r->blame, atomic_load(&e->env->me->killed) ? 1u : BS_EMIT_BLAME);
+		atomic_fetch_add(&e->env->shm.s->totals.repeated, 1);
+	}
+	atomic_store(&r->since_ns, hand != 0 ? bs_now_ns() : 0);
+	if (taker == BS_TAKER_VIEWERS)
+		return;
+	if (taker == BS_TAKER_ARCHIVE)
+		bs_front_rewind(e);
+	bs_front_count(e, taker); /* it may have ended between two counters */
+}
+
+void bs_front_open(struct emit *e)
+{
+	for (uint32_t i = 0; i < BS_TAKERS; i++)
+		if (e->taker[i] != NULL || i == BS_TAKER_VIEWERS)
+			inherit(e, i);
+}
