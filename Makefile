@@ -146,8 +146,7 @@ covered:
 
 # What threads and processes share, under the thread sanitizer (SANITIZE=thread).
 SHARED := $(addprefix $(B)/test/,$(addprefix unit/,core/test_ring core/test_pool core/test_team \
-          core/test_event core/test_hist ipc/test_shm board/test_spill board/test_spill_faults \
-          board/test_taker) fault/fault_takers)
+          core/test_event core/test_hist ipc/test_shm drivers/log/test_store) fault/fault_takers)
 tsan: $(SHARED) $(EXE)
 	@BORESIDE=$(abspath $(EXE)) bash test/run.sh $(SHARED)
 
@@ -222,10 +221,6 @@ $(B)/test/fault/fault_gpu: private SAN += $(call wrap,bs_recon_readout bs_engine
 
 # test_probe has threads that start slowly
 $(B)/test/unit/drivers/test_probe: private SAN += $(call wrap,pthread_create)
-
-# test_spill_faults is a disk that refuses
-$(B)/test/unit/board/test_spill_faults: private SAN += \
-	$(call wrap,open read write readdir unlink rename)
 
 # test_log_faults is another one
 $(B)/test/unit/drivers/log/test_log_faults: private SAN += $(call wrap,open openat pwrite \

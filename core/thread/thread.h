@@ -4,7 +4,7 @@
  * start: with all signals blocked, they belong to the process's main thread. 0, or errno's number.
  * lock: a thread that holds it runs at the priority of the highest that waits for it. change is
  * signaled under it; wait (with the lock held) returns when it was, or at until_ns (bs_now_ns's
- * clock; 0: no limit), or for no reason. Test: test/unit/board/test_taker.c
+ * clock; 0: no limit), or for no reason. Test: test/fault/fault_takers.c
  */
 #ifndef BS_CORE_THREAD_THREAD_H
 #define BS_CORE_THREAD_THREAD_H
