@@ -6,7 +6,7 @@
  * taker.c   a thread for each taker: gives it image after image, from its slot or from the store
  * front.c   how far each taker has come, and which slots are needed no longer
  * archive.c, sinks.c, images.c  what a taker is: the PUSH archive, a folder of files, the store
- * images.c  has another thread, which answers those that ask for what follows the last one they have
+ * images.c has another thread: it answers those that ask for what follows the last one they have
  * Each calls only those below it, and all of them emit.c.
  *
  * A taker's cursor lies in shared memory, as the images do: a process that replaces this one goes

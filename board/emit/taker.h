@@ -1,5 +1,5 @@
 /*
- * board/emit/taker.h - one taker of images: its cursor in the line of images, its thread, its policy
+ * board/emit/taker.h - one taker of images: its cursor, its thread, its policy
  *
  * make (each taker of the site) -> bs_front_open -> start -> ... -> stop -> free. The thread gives
  * the taker image after image, in order, however long it takes: from the slot that it lies in, or,

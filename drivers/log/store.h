@@ -2,8 +2,8 @@
  * drivers/log/store.h - keeps images in a folder, numbered, until every taker has them
  *
  * open -> { append | next | ack }* -> close. Each image has a number, given by who appends it and
- * rising over the whole life of the folder. next returns the image that follows a number, as the message that answers a taker (STORED, ipc/WIRE.md): it is
- * written in that form once and sent unchanged. Each image is a record of a log (board/doc/LOG.md)
+ * rising over the whole life of the folder. next returns the image that follows a number, as the
+ * message that answers a taker (STORED, ipc/WIRE.md): written in that form once, sent unchanged. Each image is a record of a log (board/doc/LOG.md)
  * of one segment, whose session is the number of its first image. Once append has returned, the
  * image survives a kill of the process, but not a loss of power: append does not wait for the disk.
  *
@@ -13,7 +13,7 @@
  * taker that has not had it. A name that begins with '+' is the service's own (BS_STORE_OWN of
  * them at most), all others ask.
  *
- * append: one thread; next: one for each reader; all else: any thread. Allocates, blocks on the disk.
+ * append: one thread; next: one for each reader; all else: any. Allocates, blocks on the disk.
  * Test: test/unit/drivers/log/test_store.c
  */
 #ifndef BS_DRIVERS_LOG_STORE_H

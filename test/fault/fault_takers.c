@@ -372,7 +372,7 @@ static void test_emit_dies(void)
 	stop();
 }
 
-/* The status socket cannot be opened, since another process serves it, which only the start tells. */
+/* The status socket cannot be opened: another process serves it, which only the start tells. */
 static void test_cannot_start(void)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
