@@ -145,8 +145,8 @@ S("overload.queue", BS_KEY_INT, "images", "4", 1, 64, NULL, overload.queue,
   "by wait"),
 S("overload.spill_dir", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, overload.spill_dir,
   "spill: the folder of the store, of one service alone; what a taker has not had of it is "
-  "delivered after the next start; for endpoints.images, too, which without it keeps `queue` images in "
-  "run_dir"),
+  "delivered after the next start; for endpoints.images, too, which without it keeps `queue` "
+  "images in run_dir"),
 S("overload.spill_mib", BS_KEY_INT, "MiB", "1024", 1, 1048576, NULL, overload.spill_mib,
   "about so much the store holds, at least one image; beyond it the oldest go, counted for each "
   "taker that has not had them"),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "board/emit/folder.h"
 #include "board/emit/taker.h"
@@ -33,7 +34,7 @@ struct bs_images {
 	uint64_t most_bytes;
 	struct bs_store *_Atomic store; /* set once, with the lock held */
 	struct bs_stock stock;
-	struct bs_store_reader *reader; /* the thread's */
+	struct bs_store_reader reader; /* the thread's */
 	unsigned char *answer;
 	struct heard heard[BS_ASKERS]; /* the thread's; others look with the lock held */
 	pthread_t thread;
@@ -173,7 +174,7 @@ static void hear(struct bs_images *im, const char *name, uint64_t cursor)
 /* 1: the answer is there; 0: nothing follows; negative. */
 static int look_up(struct bs_images *im, uint64_t after, size_t *len, struct bs_fail *why)
 {
-	int rc = bs_store_next(im->store, im->reader, after, im->answer, len, why);
+	int rc = bs_store_next(im->store, &im->reader, after, im->answer, len, why);
 
 	if (rc != 0 || bs_endpoint_connections_now(&im->socket) > 1 || atomic_load(&im->quit))
 		return rc;
@@ -181,7 +182,7 @@ static int look_up(struct bs_images *im, uint64_t after, size_t *len, struct bs_
 	(void)pthread_mutex_lock(&im->lock);
 	bs_lock_wait(&im->lock, &im->change, bs_now_ns() + HOLD_NS);
 	(void)pthread_mutex_unlock(&im->lock);
-	return bs_store_next(im->store, im->reader, after, im->answer, len, why);
+	return bs_store_next(im->store, &im->reader, after, im->answer, len, why);
 }
 
 /* To one question. An image that cannot be read is said here, and passed over. */
@@ -308,8 +309,8 @@ int bs_images_open(struct emit *e, struct bs_fail *why)
 	(void)snprintf(im->dir, sizeof(im->dir), "%s/images",
 		       spill[0] != '\0' ? spill : site->run_dir);
 	im->answer = malloc(bs_store_answer_max(im->message_max));
-	im->reader = bs_store_reader_new();
-	if (im->answer == NULL || im->reader == NULL)
+	im->reader.fd = -1;
+	if (im->answer == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "an answer of %zu bytes", im->message_max);
 	if (site->images_url[0] != '\0')
 		rc = bs_endpoint_bind(&im->socket, BS_ENDPOINT_IMAGES, site->images_url,
@@ -392,7 +393,8 @@ void bs_images_close(struct emit *e)
 		if (e->taker[i] != NULL)
 			bs_taker_ack(e->taker[i], im->store);
 	bs_store_close(im->store);
-	bs_store_reader_free(im->reader);
+	if (im->reader.fd >= 0)
+		(void)close(im->reader.fd);
 	bs_endpoint_close(&im->socket);
 	free(im->answer);
 	free(im);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "board/emit/archive.h"
 #include "board/emit/front.h"
@@ -212,7 +213,7 @@ static bool give_stored(struct bs_taker *t)
 		return false;
 	(void)pthread_mutex_unlock(&t->e->lock);
 	while (limit > had &&
-	       (rc = bs_store_next(store, t->reader, had, t->buffer, &len, &why)) < 0)
+	       (rc = bs_store_next(store, &t->reader, had, t->buffer, &len, &why)) < 0)
 		bs_emit_fault(t->e, &why); /* it is gone, which the store has told */
 	if (rc == 1 && bs_wire_is_ours(&w, t->buffer, len))
 		o = (struct bs_offer){ t->buffer + BS_STORE_HEAD, len - BS_STORE_HEAD, w.seq };
@@ -347,6 +348,7 @@ int bs_taker_make(struct emit *e, uint32_t id, const char *name, const char *cur
 	t->id = id;
 	t->r = bs_emit_record(e, id);
 	t->deliver = deliver;
+	t->reader.fd = -1;
 	t->r->policy = policy;
 	t->r->queue = policy == BS_POLICY_WAIT ? 0 : e->env->site.overload.queue;
 	(void)snprintf(t->r->name, sizeof(t->r->name), "%s", name);
@@ -356,8 +358,7 @@ int bs_taker_make(struct emit *e, uint32_t id, const char *name, const char *cur
 
 		(void)snprintf(t->cursor, sizeof(t->cursor), "%s", cursor);
 		t->buffer = malloc(cap);
-		t->reader = bs_store_reader_new();
-		if (t->buffer == NULL || t->reader == NULL)
+		if (t->buffer == NULL)
 			return bs_fail(why, BS_ERR_NOMEM, "%s: an image of %zu bytes", name, cap);
 	}
 	if (!bs_emit_succeeds(e))
@@ -386,7 +387,8 @@ void bs_taker_free(struct bs_taker *t)
 {
 	if (t == NULL)
 		return;
-	bs_store_reader_free(t->reader);
+	if (t->reader.fd >= 0)
+		(void)close(t->reader.fd);
 	free(t->buffer);
 	free(t);
 }

@@ -32,7 +32,7 @@ struct bs_taker {
 	struct bs_taker_record *r;
 	bs_deliver *deliver;
 	char cursor[32]; /* its name in the store: "+cfl-1a2b3c4d"; "": it does not spill */
-	struct bs_store_reader *reader;
+	struct bs_store_reader reader;
 	unsigned char *buffer; /* what was read from the store */
 	pthread_t thread;
 	bool has_thread;

@@ -56,11 +56,6 @@ struct bs_store {
 	unsigned char *buffer, *message; /* the log's; the record that is being made */
 };
 
-struct bs_store_reader {
-	int fd; /* of the file that it read last */
-	char name[BS_LOG_NAME];
-};
-
 size_t bs_store_answer_max(size_t message_max)
 {
 	return HEAD + message_max;
@@ -472,22 +467,6 @@ static int read_at(const struct bs_store *s, const struct bs_store_reader *r, un
 		len -= (size_t)n;
 	}
 	return 0;
-}
-
-struct bs_store_reader *bs_store_reader_new(void)
-{
-	struct bs_store_reader *r = calloc(1, sizeof(*r));
-
-	if (r != NULL)
-		r->fd = -1;
-	return r;
-}
-
-void bs_store_reader_free(struct bs_store_reader *r)
-{
-	if (r != NULL && r->fd >= 0)
-		(void)close(r->fd);
-	free(r);
 }
 
 int bs_store_next(struct bs_store *s, struct bs_store_reader *reader, uint64_t after,

@@ -3,9 +3,9 @@
  *
  * open -> { append | next | ack }* -> close. Each image has a number, given by who appends it and
  * rising over the whole life of the folder. next returns the image that follows a number, as the
- * message that answers a taker (STORED, ipc/WIRE.md): written in that form once, sent unchanged. Each image is a record of a log (board/doc/LOG.md)
- * of one segment, whose session is the number of its first image. Once append has returned, the
- * image survives a kill of the process, but not a loss of power: append does not wait for the disk.
+ * message that answers a taker (STORED, ipc/WIRE.md): written in that form once, sent unchanged.
+ * Each image is a record of a log (board/doc/LOG.md) of one segment, whose session is the number of
+ * its first image. Once append has returned, the image survives a kill of the process, but not a loss of power: append does not wait for the disk.
  *
  * A taker is known by its name from the first time that it asks; its cursor, a file, lies beside
  * the images. An old file of images is removed when all known takers are beyond it, or when the
@@ -65,10 +65,11 @@ int bs_store_open(struct bs_store **s, const struct bs_store_spec *spec, struct 
  */
 int bs_store_append(struct bs_store *s, const unsigned char *image, size_t len, uint64_t number,
 		    struct bs_fail *why);
-/* Where a reader is in the files. NULL: no memory. */
-struct bs_store_reader;
-struct bs_store_reader *bs_store_reader_new(void);
-void bs_store_reader_free(struct bs_store_reader *r);
+/* Where a reader is in the files: begins as { -1, "" }. */
+struct bs_store_reader {
+	int fd; /* of the file that it read last; closed by whoever has the reader */
+	char name[BS_LOG_NAME];
+};
 /*
  * The STORED message that follows number `after`. 1: it is in buf (bs_store_answer_max bytes); 0:
  * nothing follows yet. BS_ERR_FORMAT, BS_ERR_IO: an image cannot be read; it is skipped from now
