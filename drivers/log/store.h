@@ -5,7 +5,8 @@
  * rising over the whole life of the folder. next returns the image that follows a number, as the
  * message that answers a taker (STORED, ipc/WIRE.md): written in that form once, sent unchanged.
  * Each image is a record of a log (board/doc/LOG.md) of one segment, whose session is the number of
- * its first image. Once append has returned, the image survives a kill of the process, but not a loss of power: append does not wait for the disk.
+ * its first image. Once append has returned, the image survives a kill of the process, but not a
+ * loss of power: append does not wait for the disk.
  *
  * A taker is known by its name from the first time that it asks; its cursor, a file, lies beside
  * the images. An old file of images is removed when all known takers are beyond it, or when the
