@@ -12,6 +12,7 @@ static struct book book[BOOKS];
 static unsigned books;
 /* The one that the service has taken last, where that came late: it may die before it counts it. */
 static struct book *late_now;
+static uint64_t late_seq; /* and its number */
 
 void books_reset(void)
 {
@@ -189,8 +190,10 @@ void books_killed(void)
 			sim_saw(SEEN_UNPROTECTED_INGEST);
 		b->over_ingest = true;
 	}
-	if (late_now != NULL)
+	if (late_now != NULL) {
 		late_now->late--;
+		late_now->mark[late_seq] &= (uint8_t)~MARK_LATE;
+	}
 	late_now = NULL;
 }
 
@@ -222,6 +225,7 @@ static void mark_delivered(struct book *b, uint64_t seq)
 	*mark |= MARK_LATE;
 	b->late++;
 	late_now = b;
+	late_seq = seq;
 }
 
 bool books_delivered(const unsigned char *msg, size_t len)
