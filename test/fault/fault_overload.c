@@ -274,10 +274,7 @@ static void test_receipts(void)
 	stop();
 }
 
-/*
- * The receiving process stops for half a second, and every slot is free: the readout that was sent
- * meanwhile makes a late image.
- */
+/* Ingest stops for 0.5 s, every slot is free: a readout sent meanwhile makes a late image. */
 static void test_stopped_ingest(void)
 {
 	pid_t ingest;
@@ -316,8 +313,7 @@ static unsigned files_in(const char *dir, const char *ending)
 	return n;
 }
 
-/* A disk that hangs: no file is finished while the gate stands. Its name; NULL: it cannot be here.
- */
+/* A disk that hangs: no file is finished while the gate stands. NULL: impossible here. */
 static const char *hang_disk(char hook[512])
 {
 	static char gate[40];
@@ -516,8 +512,7 @@ static void test_no_folder(void)
 	stop();
 }
 
-/* Both folders are no more, and then emit dies: its successor must not wait for them, nor recon for
- * it. */
+/* Both folders are gone, then emit dies: its successor waits for neither, nor does recon. */
 static void test_broken_folders(void)
 {
 	char path[160];
