@@ -2,6 +2,7 @@
 #include "board/emit/taker.h"
 
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +14,13 @@
 #include "board/service/realtime.h"
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
+#include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
 #define RETRY_NS INT64_C(200000000)
 #define BACK_NS  INT64_C(20000000) /* an archive that is away is looked for */
 #define SAY_NS   INT64_C(1000000000)
+#define ALIGNED  16u
 
 static uint64_t base_of(const struct bs_taker *t)
 {
@@ -191,6 +194,27 @@ static void count_stored(struct bs_taker *t, struct bs_store *store)
 }
 
 /*
+ * The IMAGE message of len bytes that was read from the store, with its pixels, which are taken as
+ * numbers, at a multiple of ALIGNED bytes: where they begin depends on how long the attributes are.
+ */
+static const unsigned char *aligned(unsigned char *msg, size_t len)
+{
+	struct bs_mrd_image head;
+	struct bs_fail why;
+	size_t attr_at = 0;
+	size_t pixels_at = 0;
+	size_t by;
+
+	if (bs_mrd_parse_image(&head, &attr_at, &pixels_at, msg + BS_WIRE_BYTES,
+			       len - BS_WIRE_BYTES, &why) != 0)
+		return msg; /* its taker says so */
+	by = -(uintptr_t)(msg + BS_WIRE_BYTES + pixels_at) % ALIGNED;
+	if (by != 0)
+		memmove(msg + by, msg, len);
+	return msg + by;
+}
+
+/*
  * The next one of the store, where the queue has it no more. What the store is about to have, or
  * was refused by its disk, is not passed over for good before that is known. With the lock held,
  * which is let go. False: nothing was there to do.
@@ -216,7 +240,8 @@ static bool give_stored(struct bs_taker *t)
 	       (rc = bs_store_next(store, &t->reader, had, t->buffer, &len, &why)) < 0)
 		bs_emit_fault(t->e, &why); /* it is gone, which the store has told */
 	if (rc == 1 && bs_wire_is_ours(&w, t->buffer, len))
-		o = (struct bs_offer){ t->buffer + BS_STORE_HEAD, len - BS_STORE_HEAD, w.seq };
+		o = (struct bs_offer){ aligned(t->buffer + BS_STORE_HEAD, len - BS_STORE_HEAD),
+				       len - BS_STORE_HEAD, w.seq };
 	(void)pthread_mutex_lock(&t->e->lock);
 	if (o.number == 0 || o.number > limit) {
 		if (limit > had)
@@ -357,7 +382,7 @@ int bs_taker_make(struct emit *e, uint32_t id, const char *name, const char *cur
 		const size_t cap = bs_store_answer_max((size_t)e->env->shm.s->pools.image_bytes);
 
 		(void)snprintf(t->cursor, sizeof(t->cursor), "%s", cursor);
-		t->buffer = malloc(cap);
+		t->buffer = malloc(cap + ALIGNED);
 		if (t->buffer == NULL)
 			return bs_fail(why, BS_ERR_NOMEM, "%s: an image of %zu bytes", name, cap);
 	}
