@@ -508,9 +508,9 @@ static uint32_t places_of(void)
 		r.rlim_cur = r.rlim_max < all ? r.rlim_max : all;
 		(void)setrlimit(RLIMIT_NOFILE, &r);
 	}
-	return r.rlim_cur >= all              ? BS_GATE_PEERS
-	       : r.rlim_cur > 2 * FILES_APART ? (uint32_t)r.rlim_cur - FILES_APART
-					      : FILES_APART;
+	return r.rlim_cur >= all                      ? BS_GATE_PEERS
+	       : r.rlim_cur > (rlim_t)2 * FILES_APART ? (uint32_t)r.rlim_cur - FILES_APART
+						      : FILES_APART;
 }
 
 static int make_memory(struct bs_gate *g, struct bs_fail *why)

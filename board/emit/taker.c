@@ -273,15 +273,13 @@ static bool turn(struct bs_taker *t)
 	if (!t->counted && bs_images_store(t->e->images) != NULL)
 		count_stored(t, bs_images_store(t->e->images));
 	const uint64_t hand = atomic_load(&t->r->hand);
+	const bool in_hand = hand != 0 && hand != BS_HAND_STORED;
 
-	if (hand != 0 && hand != BS_HAND_STORED)
-		give_slot(t);
-	else if (is_behind(t))
+	if (!in_hand && is_behind(t))
 		return give_stored(t);
-	else if (bs_front_take(t->e, t->id, &slot))
-		give_slot(t);
-	else
+	if (!in_hand && !bs_front_take(t->e, t->id, &slot))
 		return false;
+	give_slot(t);
 	return true;
 }
 
