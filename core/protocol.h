@@ -261,7 +261,7 @@ struct bs_log_spec {
 
 struct bs_overload {
 	char spill_dir[BS_PATH_MAX_];
-	uint32_t spill_mib; /* of each taker */
+	uint32_t spill_mib; /* of the store of images */
 	uint32_t queue;     /* images that may wait for each taker */
 	enum bs_policy archive, sinks;
 };

@@ -39,7 +39,6 @@ struct bs_images {
 	struct heard heard[BS_ASKERS]; /* the thread's; others look with the lock held */
 	pthread_t thread;
 	bool has_thread;
-	bool said;     /* why an image could not be stored */
 	uint64_t made; /* files of the store, when the stock was last told */
 	_Atomic bool quit;
 	pthread_mutex_t lock;

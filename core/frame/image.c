@@ -1,4 +1,4 @@
-/* core/frame/image.c - the image of a frame: made, or passed over; see recon.h, part.h */
+/* core/frame/image.c - what an image says of its frame; see recon.h, part.h */
 #include "core/frame/part.h"
 
 #include <stdio.h>
@@ -74,8 +74,7 @@ static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
 }
 
-/* What finish says that the image lacks, behind what its readouts do. */
-static void say_left(struct bs_recon_image *image)
+void bs_frame_say_left(struct bs_recon_image *image)
 {
 	const size_t n = strlen(image->lacks);
 
@@ -84,55 +83,10 @@ static void say_left(struct bs_recon_image *image)
 			       n > 0 ? "; " : "", image->report.why.text);
 }
 
-static int not_made(const struct bs_recon *r, const struct bs_recon_image *image, int rc,
-		    struct bs_fail *why)
+void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
+		       struct bs_recon_image *image)
 {
-	return bs_fail(why, rc, "engine %s failed to make %s %llu%s%s", bs_recon_engine(r, image),
-		       image->preview ? "preview" : "image", (unsigned long long)image->number,
-		       image->report.why.code != 0 ? ": " : "", image->report.why.text);
-}
-
-/* The image was handed on before: only what it leaves for later ones is made. */
-static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
-		      struct bs_fail *why)
-{
-	struct frame *f = &r->frame[slot];
-	const struct bs_engine *engine = f->seat->engine;
-	struct bs_report *report = &image->report;
-	int rc = bs_frame_rest(r, slot);
-
-	memset(report, 0, sizeof(*report));
-	report->allowed = 1;
-	report->gridded = f->seat == &r->seat[1];
-	image->number = ++r->images;
-	image->preview = false;
-	if (rc == 0 && r->groups > 0)
-		rc = bs_window_pass(r, slot, image);
-	else if (rc == 0 && engine->pass != NULL)
-		rc = engine->pass(f->seat->self, slot, NULL, report);
-	else if (rc == 0)
-		rc = engine->finish(f->seat->self, slot, INT64_MAX, image->pixels, report);
-	if (rc != 0)
-		return not_made(r, image, rc, why);
-	(void)bs_recon_take_calibration(r, slot);
-	f->imaged = f->imaged || !report->gridded;
-	return 0;
-}
-
-static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
-		      int64_t deadline_ns, struct bs_fail *why)
-{
-	struct frame *f = &r->frame[slot];
-	int rc = preview ? 0 : bs_frame_rest(r, slot);
-
-	if (rc != 0)
-		return bs_fail(why, rc, "engine %s failed to add averages", f->seat->engine->name);
-	memset(&image->report, 0, sizeof(image->report));
-	image->report.allowed = r->aim.iterations;
-	image->report.gridded = f->seat == &r->seat[1];
-	image->number = preview ? ++r->previews : ++r->images;
-	fill_head(r, f, image->number, preview, &image->head);
-	image->preview = preview;
+	fill_head(r, f, image->number, image->preview, &image->head);
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;
 	say_held(r, f, image);
@@ -140,46 +94,4 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->earlier = r->earlier;
 	image->last_ns = f->last_ns;
 	image->last_scan_counter = f->last.scan_counter;
-	if (preview)
-		rc = r->preview->peek(r->preview_self, slot, image->pixels);
-	else if (r->groups > 0)
-		rc = bs_window_image(r, slot, image, deadline_ns);
-	else
-		rc = f->seat->engine->finish(f->seat->self, slot, deadline_ns, image->pixels,
-					     &image->report);
-	if (rc != 0)
-		return not_made(r, image, rc, why);
-	say_left(image);
-	if (!preview)
-		image->report.stage_ns[BS_BUDGET_CALIBRATION] += bs_recon_take_calibration(r, slot);
-	f->imaged = f->imaged || (!preview && !image->report.gridded);
-	return 1;
-}
-
-int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
-		 struct bs_fail *why)
-{
-	for (uint32_t slot = 0; slot < r->frames; slot++) {
-		struct frame *f = &r->frame[slot];
-
-		if (f->state != FRAME_READY)
-			continue;
-		f->state = FRAME_EMPTY;
-		f->preview_due = false;
-		if (r->images >= r->passed)
-			return make_image(r, slot, image, false, deadline_ns, why);
-		int rc = pass_image(r, slot, image, why);
-
-		if (rc != 0)
-			return rc;
-	}
-	for (uint32_t slot = 0; slot < r->frames; slot++) {
-		struct frame *f = &r->frame[slot];
-
-		if (!bs_frame_previews(f))
-			continue;
-		f->preview_due = false;
-		return make_image(r, slot, image, true, deadline_ns, why);
-	}
-	return 0;
 }

@@ -83,6 +83,11 @@ static inline bool bs_frame_previews(const struct frame *f)
 uint32_t bs_frame_missing(const struct bs_recon *r, const struct frame *f, uint32_t readouts);
 /* The frame is over: rows that lack averages are the mean of those that came. */
 int bs_frame_rest(struct bs_recon *r, uint32_t slot);
+/* All that image->head and the image's words say of a frame, but what making it tells. image.c */
+void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
+		       struct bs_recon_image *image);
+/* Behind that, once it is made: what it lacks. */
+void bs_frame_say_left(struct bs_recon_image *image);
 
 /* window.c: a readout's group begins; no more of it will come; the image of those that are held. */
 void bs_window_enter(const struct bs_recon *r, struct frame *f, const struct bs_mrd_idx *idx,

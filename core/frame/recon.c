@@ -398,6 +398,99 @@ void bs_recon_skip_previews(struct bs_recon *r)
 		r->frame[f].preview_due = false;
 }
 
+static int not_made(const struct bs_recon *r, const struct bs_recon_image *image, int rc,
+		    struct bs_fail *why)
+{
+	return bs_fail(why, rc, "engine %s failed to make %s %llu%s%s", bs_recon_engine(r, image),
+		       image->preview ? "preview" : "image", (unsigned long long)image->number,
+		       image->report.why.code != 0 ? ": " : "", image->report.why.text);
+}
+
+/* The image was handed on before: only what it leaves for later ones is made. */
+static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
+		      struct bs_fail *why)
+{
+	struct frame *f = &r->frame[slot];
+	const struct bs_engine *engine = f->seat->engine;
+	struct bs_report *report = &image->report;
+	int rc = bs_frame_rest(r, slot);
+
+	memset(report, 0, sizeof(*report));
+	report->allowed = 1;
+	report->gridded = f->seat == &r->seat[1];
+	image->number = ++r->images;
+	image->preview = false;
+	if (rc == 0 && r->groups > 0)
+		rc = bs_window_pass(r, slot, image);
+	else if (rc == 0 && engine->pass != NULL)
+		rc = engine->pass(f->seat->self, slot, NULL, report);
+	else if (rc == 0)
+		rc = engine->finish(f->seat->self, slot, INT64_MAX, image->pixels, report);
+	if (rc != 0)
+		return not_made(r, image, rc, why);
+	(void)bs_recon_take_calibration(r, slot);
+	f->imaged = f->imaged || !report->gridded;
+	return 0;
+}
+
+static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
+		      int64_t deadline_ns, struct bs_fail *why)
+{
+	struct frame *f = &r->frame[slot];
+	int rc = preview ? 0 : bs_frame_rest(r, slot);
+
+	if (rc != 0)
+		return bs_fail(why, rc, "engine %s failed to add averages", f->seat->engine->name);
+	memset(&image->report, 0, sizeof(image->report));
+	image->report.allowed = r->aim.iterations;
+	image->report.gridded = f->seat == &r->seat[1];
+	image->number = preview ? ++r->previews : ++r->images;
+	image->preview = preview;
+	bs_frame_describe(r, f, image);
+	if (preview)
+		rc = r->preview->peek(r->preview_self, slot, image->pixels);
+	else if (r->groups > 0)
+		rc = bs_window_image(r, slot, image, deadline_ns);
+	else
+		rc = f->seat->engine->finish(f->seat->self, slot, deadline_ns, image->pixels,
+					     &image->report);
+	if (rc != 0)
+		return not_made(r, image, rc, why);
+	bs_frame_say_left(image);
+	if (!preview)
+		image->report.stage_ns[BS_BUDGET_CALIBRATION] += bs_recon_take_calibration(r, slot);
+	f->imaged = f->imaged || (!preview && !image->report.gridded);
+	return 1;
+}
+
+int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
+		 struct bs_fail *why)
+{
+	for (uint32_t slot = 0; slot < r->frames; slot++) {
+		struct frame *f = &r->frame[slot];
+
+		if (f->state != FRAME_READY)
+			continue;
+		f->state = FRAME_EMPTY;
+		f->preview_due = false;
+		if (r->images >= r->passed)
+			return make_image(r, slot, image, false, deadline_ns, why);
+		int rc = pass_image(r, slot, image, why);
+
+		if (rc != 0)
+			return rc;
+	}
+	for (uint32_t slot = 0; slot < r->frames; slot++) {
+		struct frame *f = &r->frame[slot];
+
+		if (!bs_frame_previews(f))
+			continue;
+		f->preview_due = false;
+		return make_image(r, slot, image, true, deadline_ns, why);
+	}
+	return 0;
+}
+
 int bs_recon_maps(struct bs_recon *r, struct bs_fail *why)
 {
 	struct seat seats[SEATS];

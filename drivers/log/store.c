@@ -17,10 +17,9 @@
 #include "drivers/log/reader.h"
 #include "ipc/wire/bytes.h"
 
-#define SEGMENTS  8u                   /* files that most_bytes is divided among */
-#define MOST      (UINT64_C(64) << 20) /* of one file */
 #define PATH_MAX_ (BS_LOG_DIR + BS_LOG_NAME + 8u)
 #define HEAD      BS_STORE_HEAD
+#define TRIES     3 /* to read a file's list */
 
 struct record {
 	uint64_t number, session, offset; /* of the frame */
@@ -55,29 +54,6 @@ struct bs_store {
 	uint64_t segment_bytes;
 	unsigned char *buffer, *message; /* the log's; the record that is being made */
 };
-
-size_t bs_store_answer_max(size_t message_max)
-{
-	return HEAD + message_max;
-}
-
-uint64_t bs_store_segment(size_t message_max, uint64_t most_bytes)
-{
-	const uint64_t least = (bs_log_writer_bytes(bs_store_answer_max(message_max)) +
-				(uint64_t)5 * BS_LOG_BLOCK) /
-			       BS_LOG_BLOCK * BS_LOG_BLOCK;
-	uint64_t bytes = most_bytes / SEGMENTS / BS_LOG_BLOCK * BS_LOG_BLOCK;
-
-	bytes = bytes < MOST ? bytes : MOST;
-	return bytes > least ? bytes : least;
-}
-
-uint64_t bs_store_memory(size_t message_max)
-{
-	const size_t answer = bs_store_answer_max(message_max);
-
-	return bs_log_writer_bytes(answer) + (uint64_t)2 * answer;
-}
 
 static void path_of(const struct bs_store *s, char out[PATH_MAX_], const char *name)
 {
@@ -120,26 +96,48 @@ static int add_file(struct bs_store *s, const char *name, uint64_t first, uint64
 	return 0;
 }
 
-/* Lists the images of a file that an earlier process wrote, up to the first damage. With the lock
- * held. */
-static void look_into(struct bs_store *s, struct file *f)
+/*
+ * Lists the images of a file that an earlier process wrote, up to the first damage. BS_ERR_IO,
+ * BS_ERR_NOMEM: not now. What is no log has none. With the lock held.
+ */
+static int list(struct bs_store *s, struct file *f, struct bs_fail *why)
 {
 	struct bs_log_reader *r;
 	struct bs_log_message m;
 	const unsigned char *payload;
 	char path[PATH_MAX_];
 	struct bs_wire w;
+	int rc;
 
 	path_of(s, path, f->name);
-	f->known = true;
-	if (bs_log_open(&r, path, NULL) != 0)
-		return;
-	while (bs_log_next(r, &m, NULL) == 1)
-		if (bs_wire_decode(&w, m.bytes, m.len, &payload, NULL) == 0 &&
-		    w.kind == BS_WIRE_STORED &&
-		    add_record(f, w.seq, w.session, m.place.offset, (uint32_t)m.len, NULL) != 0)
-			break;
+	rc = bs_log_open(&r, path, why);
+	if (rc != 0)
+		return rc == BS_ERR_IO || rc == BS_ERR_NOMEM ? rc : 0;
+	while (rc == 0 && bs_log_next(r, &m, NULL) == 1)
+		if (m.len >= HEAD + BS_WIRE_BYTES &&
+		    bs_wire_decode(&w, m.bytes, m.len, &payload, NULL) == 0 &&
+		    w.kind == BS_WIRE_STORED)
+			rc = add_record(f, w.seq, w.session, m.place.offset, (uint32_t)m.len, why);
 	bs_log_close(r);
+	return rc;
+}
+
+/*
+ * The same for who reads on: a file that cannot be read, although it was tried again, counts as one
+ * image that cannot, which its takers are told. With the lock held.
+ */
+static void look_into(struct bs_store *s, struct file *f)
+{
+	struct bs_fail why;
+	int rc = BS_ERR_IO;
+
+	for (int i = 0; i < TRIES && rc != 0; i++) {
+		f->records = 0;
+		rc = list(s, f, &why);
+	}
+	if (rc != 0 && f->records == 0)
+		(void)add_record(f, f->first, 0, 0, 0, &why);
+	f->known = true;
 }
 
 static int by_first(const void *a, const void *b)
@@ -198,16 +196,20 @@ static int find_takers(struct bs_store *s, struct bs_fail *why)
 	return rc;
 }
 
-/* Finds the last image stored, in the last file that has one. */
-static void find_last(struct bs_store *s)
+/* Finds the last image stored, in the last file that has one. BS_ERR_IO: it cannot be known. */
+static int find_last(struct bs_store *s, struct bs_fail *why)
 {
-	for (uint32_t i = s->files; i-- > 0 && s->last == 0;) {
+	int rc = 0;
+
+	for (uint32_t i = s->files; rc == 0 && i-- > 0 && s->last == 0;) {
 		struct file *f = &s->file[i];
 
-		look_into(s, f);
-		if (f->records != 0)
+		rc = list(s, f, why);
+		f->known = rc == 0;
+		if (f->known && f->records != 0)
 			s->last = f->record[f->records - 1].number;
 	}
+	return rc;
 }
 
 int bs_store_open(struct bs_store **out, const struct bs_store_spec *spec, struct bs_fail *why)
@@ -234,13 +236,13 @@ int bs_store_open(struct bs_store **out, const struct bs_store_spec *spec, struc
 		rc = find_files(s, why);
 	if (rc == 0)
 		rc = find_takers(s, why);
-	if (rc != 0) {
+	if (rc == 0)
+		rc = find_last(s, why);
+	if (rc == 0)
+		*out = s;
+	else
 		bs_store_close(s);
-		return rc;
-	}
-	find_last(s);
-	*out = s;
-	return 0;
+	return rc;
 }
 
 void bs_store_close(struct bs_store *s)

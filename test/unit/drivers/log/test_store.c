@@ -236,6 +236,31 @@ static void test_damage(void)
 	bs_store_close(s);
 }
 
+/* A file whose list cannot be read is not an empty one. */
+static void test_unreadable(void)
+{
+	struct bs_store *s = open_at(8u << 20);
+	uint64_t at = base;
+	uint64_t previous;
+	char file[2][300];
+	char away[310];
+
+	for (unsigned n = 0; n < 10; n++) {
+		(void)put(s, n);
+		if (n % 5 != 4)
+			continue;
+		bs_store_close(s);
+		CHECK(files(file[n / 5]) == n / 5 + 1, "five more images, in file %u", n / 5 + 1);
+		s = open_at(8u << 20);
+	}
+	(void)snprintf(away, sizeof(away), "%s.away", file[0]);
+	CHECK(rename(file[0], away) == 0 && get(s, &at, &previous) == -2,
+	      "the first file cannot be read: %s", why.text);
+	CHECK(get(s, &at, &previous) == 5 && previous == base + 5 && are(s, &at, 6, 10),
+	      "the images of the second follow, and say how many were before them");
+	bs_store_close(s);
+}
+
 static void test_takers(void)
 {
 	struct bs_store *s = open_at(1u << 20);
@@ -317,6 +342,10 @@ int main(void)
 	if (!fresh())
 		return 1;
 	test_damage();
+	clear();
+	if (!fresh())
+		return 1;
+	test_unreadable();
 	clear();
 	if (!fresh())
 		return 1;
