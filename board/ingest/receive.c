@@ -135,8 +135,9 @@ void bs_ingest_give_up_gap(struct ingest *in)
 void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happening on)
 {
 	in->fault = *why; /* the outcome tells why the scan ended, not an earlier fault */
-	while (in->state == BS_STATE_SCANNING && in->order.held_count > 0)
-		give_up_gap(in, BS_NUMBER_NONE); /* what came is good, and may hold the close */
+	/* what came is good, and may hold the close; but none of it before what recon gets again */
+	while (in->feed == NULL && in->state == BS_STATE_SCANNING && in->order.held_count > 0)
+		give_up_gap(in, BS_NUMBER_NONE);
 	if (in->state == BS_STATE_SCANNING)
 		bs_ingest_drain(in, on);
 }

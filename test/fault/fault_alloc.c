@@ -172,7 +172,8 @@ static void check_row(enum alloc_row row, const char *name, const char *protocol
 	      protocol, (unsigned long long)taken[ALLOC_OURS],
 	      (unsigned long long)freed[ALLOC_OURS], FRAMES,
 	      (unsigned long long)now->row[row].ours_at);
-	CHECK(taken[ALLOC_OTHER] == 0 && freed[ALLOC_OTHER] == 0,
+	CHECK((taken[ALLOC_OTHER] == 0 && freed[ALLOC_OTHER] == 0) ||
+		      (CHECK_GPU && taken[ALLOC_OTHER] == freed[ALLOC_OTHER]),
 	      "%s, %s: libraries took %llu and freed %llu (last at %llx)", name, protocol,
 	      (unsigned long long)taken[ALLOC_OTHER], (unsigned long long)freed[ALLOC_OTHER],
 	      (unsigned long long)now->row[row].other_at);

@@ -238,7 +238,7 @@ static unsigned long long sent(unsigned *scans)
 	return bad == 0 ? sum : 0;
 }
 
-/* Images that the archive has; *good: each number once, without a gap. */
+/* Images that the archive has; *good: no number twice. A scan's end has one, too. */
 static unsigned long long archived(bool *good)
 {
 	unsigned long long number;
@@ -249,8 +249,7 @@ static unsigned long long archived(bool *good)
 
 	*good = true;
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-		*good = *good && sscanf(line, "%llu", &number) == 1 &&
-			(n == 0 || number == before + 1);
+		*good = *good && sscanf(line, "%llu", &number) == 1 && (n == 0 || number > before);
 		before = number;
 		n++;
 	}

@@ -190,7 +190,7 @@ void books_killed(void)
 			sim_saw(SEEN_UNPROTECTED_INGEST);
 		b->over_ingest = true;
 	}
-	if (late_now != NULL) {
+	if (late_now != NULL && (late_now->mark[late_seq] & MARK_LATE) != 0) {
 		late_now->late--;
 		late_now->mark[late_seq] &= (uint8_t)~MARK_LATE;
 	}
