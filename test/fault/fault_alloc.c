@@ -12,8 +12,8 @@
 #define FRAMES 1000u
 #define WARM   20u
 /* Recon leaves previews out when fewer than two image slots are free (board/recon/recon.c). Emit
- * gives a slot back after the archive has its image, in its own time: so many frames of two images
- * go by before that is waited for. */
+ * gives a slot back when its image lies in no connection any more, in its own time: so many frames
+ * of two images go by before it is asked whether so many slots are free. */
 #define SLOTS    64
 #define UNSEEN   ((SLOTS - 2) / 2)
 #define TEXT(x)  TEXT_(x)
@@ -138,8 +138,10 @@ static unsigned messages_of(const char *protocol)
 
 static bool slots_free(void)
 {
-	AWAIT(service_number(&service, "\"images\",\"slots\"", "in_use") == 0);
-	return service_number(&service, "\"images\",\"slots\"", "in_use") == 0;
+	const long most = service_number(&service, ":\"images\"", "slots") - SLOTS;
+
+	AWAIT(service_number(&service, "\"images\",\"slots\"", "in_use") <= most);
+	return service_number(&service, "\"images\",\"slots\"", "in_use") <= most;
 }
 
 static bool send_frame(const char *protocol, unsigned frame)
