@@ -25,8 +25,9 @@ nth() { # NAME I: the I-th image of `boreside recon -o NAME.cfl`
 	if [ "$2" -eq 1 ]; then echo "$1.cfl"; else printf '%s-%04d.cfl' "$1" "$2"; fi
 }
 
-spokes="$quiet"' backend = "host"; coils = 2; samples = 96; readouts = 60; trajectory: { type = "radial2d"; };'
-volume="$quiet"' backend = "host"; matrix = [24, 24, 24]; coils = 2; samples = 48; readouts = 400;
+quiet="$quiet"' backend = "host";'
+spokes="$quiet"' coils = 2; samples = 96; readouts = 60; trajectory: { type = "radial2d"; };'
+volume="$quiet"' matrix = [24, 24, 24]; coils = 2; samples = 48; readouts = 400;
 	trajectory: { type = "radial3d"; };'
 # a preview's successor is never due before it is made: there are fewer slots than preview_every
 cat >"$dir/site.cfg" <<CFG
