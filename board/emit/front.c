@@ -262,9 +262,11 @@ static uint64_t unsafe(const struct emit *e, uint64_t low)
 	return from > oldest ? from : oldest;
 }
 
-void bs_front_trim(struct emit *e)
+bool bs_front_trim(struct emit *e)
 {
 	struct bs_ring *ring = e->env->shm.image_ring;
+	const uint64_t tail = atomic_load(&ring->tail);
+	const uint64_t closed = atomic_load(&line_of(e)->closed);
 	const uint64_t low = newest(e);
 	uint64_t limit;
 	uint32_t slot;
@@ -294,7 +296,7 @@ void bs_front_trim(struct emit *e)
 		if (m != NULL)
 			give(e, slot);
 	}
-	(void)pthread_cond_broadcast(&e->change);
+	return atomic_load(&ring->tail) != tail || atomic_load(&line_of(e)->closed) != closed;
 }
 
 uint64_t bs_front_before(const struct emit *e, uint32_t taker)

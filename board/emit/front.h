@@ -38,8 +38,8 @@ void bs_front_pass(struct emit *e, uint32_t taker, uint64_t until);
 void bs_front_rewind(struct emit *e);
 /* taken is what has become of all images so far, and what waits. */
 void bs_front_count(struct emit *e, uint32_t taker);
-/* Closes what can be closed, gives back slots. */
-void bs_front_trim(struct emit *e);
+/* Closes what can be closed, gives back slots. True: it did, which others may wait for. */
+bool bs_front_trim(struct emit *e);
 /* Nothing is left in the queue. */
 bool bs_front_empty(const struct emit *e);
 

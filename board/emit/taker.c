@@ -293,7 +293,8 @@ static void *serve(void *arg)
 	while (!atomic_load(&e->quit)) {
 		bool done = turn(t);
 
-		bs_front_trim(e);
+		if (bs_front_trim(e) || done) /* else takers would wake one another for ever */
+			(void)pthread_cond_broadcast(&e->change);
 		if (done)
 			continue;
 		int64_t until_ns = t->retry_ns;

@@ -168,7 +168,8 @@ static void take_entry(struct emit *e, uint64_t entry)
 	bs_archive_absent(e);
 	if (archive != NULL && image)
 		bs_taker_offered(archive);
-	bs_front_trim(e);
+	(void)bs_front_trim(e);
+	(void)pthread_cond_broadcast(&e->change);
 	(void)pthread_mutex_unlock(&e->lock);
 }
 
@@ -193,7 +194,8 @@ static void look_again(struct emit *e)
 {
 	(void)pthread_mutex_lock(&e->lock);
 	bs_archive_absent(e);
-	bs_front_trim(e);
+	(void)bs_front_trim(e);
+	(void)pthread_cond_broadcast(&e->change);
 	(void)pthread_mutex_unlock(&e->lock);
 }
 
