@@ -94,9 +94,8 @@ void bs_archive_look(struct bs_taker *t)
 		pop(t);
 }
 
-int64_t bs_archive_due(const struct bs_taker *t)
+int64_t bs_archive_due(void)
 {
-	(void)t;
 	return flight.count > 0 ? bs_now_ns() + LOOK_NS : 0;
 }
 

@@ -22,7 +22,7 @@ void bs_archive_sent(const struct bs_taker *t, const struct bs_offer *o);
 /* By the archive's thread: sees what has become safe, and another connection. */
 void bs_archive_look(struct bs_taker *t);
 /* When look has something to do; 0: not until something is sent. */
-int64_t bs_archive_due(const struct bs_taker *t);
+int64_t bs_archive_due(void);
 /* Nobody is there, and nothing is kept for it: what is ready is shed. With e->lock held. */
 void bs_archive_absent(struct emit *e);
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "board/emit/folder.h"
@@ -276,12 +275,9 @@ static void *serve(void *arg)
 /* The numbers of this service: beyond all that the store has had. */
 static void number(struct bs_images *im)
 {
+	const uint64_t base = (uint64_t)(bs_utc_ns() / 1000000000) << 32;
 	struct bs_store_counts c = { 0 };
-	struct timespec now = { 0 };
-	uint64_t base;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	base = (uint64_t)now.tv_sec << 32;
 	bs_store_count(im->store, &c);
 	im->e->env->shm.s->images.base = base > c.last ? base : c.last;
 }

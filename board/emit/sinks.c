@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "board/emit/folder.h"
 #include "core/thread/clock.h"
@@ -59,14 +58,11 @@ static int put(struct bs_taker *t, const struct bs_mrd_image *head, const char *
 /* A process before this one ended with the image in hand, and had filed it already. */
 static bool is_filed(struct bs_taker *t, const struct bs_mrd_image *head, int64_t handed_ns)
 {
-	struct timespec now = { 0 };
+	const int64_t handed_utc_ns = bs_utc_ns() - (bs_now_ns() - handed_ns);
 
-	if (atomic_load(&t->r->blame) == 0)
-		return false;
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return t->e->sink[t->id].type->has(t->e->sink[t->id].self, head,
-					   (int64_t)now.tv_sec * 1000000000 + now.tv_nsec -
-						   (bs_now_ns() - handed_ns) - FILE_CLOCK_NS);
+	return atomic_load(&t->r->blame) != 0 &&
+	       t->e->sink[t->id].type->has(t->e->sink[t->id].self, head,
+					   handed_utc_ns - FILE_CLOCK_NS);
 }
 
 static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)

@@ -302,7 +302,7 @@ static void *serve(void *arg)
 		if (until_ns == 0 && is_behind(t))
 			until_ns = bs_now_ns() + RETRY_NS;
 		if (until_ns == 0 && t->id == BS_TAKER_ARCHIVE)
-			until_ns = bs_archive_due(t);
+			until_ns = bs_archive_due();
 		bs_lock_wait(&e->lock, &e->change, until_ns);
 	}
 	(void)pthread_mutex_unlock(&e->lock);

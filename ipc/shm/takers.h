@@ -27,8 +27,7 @@ struct bs_taker_record {
 	_Atomic uint64_t safe;   /* the archive: up to this number nothing lies in its connection */
 	_Atomic uint64_t hand_at; /* the entry in hand, */
 	_Atomic uint64_t hand;    /* and its slot + 1; 0: none */
-	_Atomic uint32_t
-		blame; /* of the image in hand: its share in the ends of processes (emit.h) */
+	_Atomic uint32_t blame;   /* of the image in hand, for processes that ended: emit.h */
 	_Atomic int64_t since_ns; /* it is in hand since; 0: none */
 	_Atomic uint32_t there;   /* the archive: it was connected just now */
 	char refusal[384]; /* emit: why it did not take the last image it was given; "": it did */

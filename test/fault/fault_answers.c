@@ -5,7 +5,6 @@
  * usage: BORESIDE=path fault_answers. The service is this program.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -20,6 +19,7 @@
 #include "ipc/wire/wire.h"
 #include "test/support/await.h"
 #include "test/support/check.h"
+#include "test/support/files.h"
 
 #define IMAGE (BS_WIRE_BYTES + BS_MRD_IMAGE_BYTES + 8u + 16u) /* 2 x 2 floats, no attributes */
 
@@ -88,15 +88,9 @@ static bool logged(const char *words)
 static unsigned filed(uint64_t number)
 {
 	char name[32];
-	DIR *d = opendir("filed");
-	unsigned n = 0;
 
 	(void)snprintf(name, sizeof(name), "-n%016" PRIx64 ".cfl", number);
-	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
-		n += strstr(e->d_name, number != 0 ? name : ".cfl") != NULL;
-	if (d != NULL)
-		(void)closedir(d);
-	return n;
+	return files_in("filed", number != 0 ? name : ".cfl");
 }
 
 /* The answer that was just sent is refused: the reason is told, the same is asked again. */

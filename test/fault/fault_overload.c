@@ -4,7 +4,6 @@
  * spilled arrives later, in order. Images of a MiB, so that sockets' buffers are soon full.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <sys/stat.h>
 
 #include "ipc/wire/mrd.h"
@@ -295,22 +294,6 @@ static void test_stopped_ingest(void)
 	      "%llu of %llu images missed a budget of 250 ms", (unsigned long long)p.outcome.late,
 	      (unsigned long long)p.outcome.images);
 	stop();
-}
-
-static unsigned files_in(const char *dir, const char *ending)
-{
-	struct dirent *d;
-	unsigned n = 0;
-	DIR *folder = opendir(dir);
-
-	while (folder != NULL && (d = readdir(folder)) != NULL) {
-		size_t len = strlen(d->d_name);
-
-		n += len > strlen(ending) && strcmp(d->d_name + len - strlen(ending), ending) == 0;
-	}
-	if (folder != NULL)
-		(void)closedir(folder);
-	return n;
 }
 
 /* A disk that hangs: no file is finished while the gate stands. NULL: impossible here. */

@@ -20,22 +20,6 @@ static struct service service;
 static struct peer p;
 static unsigned images; /* that outcomes have promised */
 
-static unsigned filed(void)
-{
-	char path[128];
-	unsigned n = 0;
-	DIR *d;
-
-	(void)snprintf(path, sizeof(path), "%s/out", service.dir);
-	d = opendir(path);
-	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
-		n += strlen(e->d_name) > 4 &&
-		     strcmp(e->d_name + strlen(e->d_name) - 4, ".cfl") == 0;
-	if (d != NULL)
-		(void)closedir(d);
-	return n;
-}
-
 /* `boreside reload`, its words in the file "said". */
 static pid_t reload(void)
 {
@@ -348,8 +332,9 @@ int main(void)
 	test_others_die("emit", SITE(CART("cart", "") ",\n" CART(
 					"cart_m", "budget: { image_ms = 502.0; }; ")));
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0 && filed() == images,
-	      "every image of every outcome is filed: %u of %u", filed(), images);
+	CHECK(service_stop(&service) == 0 && files_in(service.out, ".cfl") == images,
+	      "every image of every outcome is filed: %u of %u", files_in(service.out, ".cfl"),
+	      images);
 	service_remove(&service);
 	test_memory();
 	return check_done();

@@ -4,7 +4,6 @@
  * counted by the sender's outcome and the files
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 
 #include "test/support/service.h"
 
@@ -12,22 +11,6 @@
 
 static struct service service;
 static struct peer p;
-
-static unsigned filed(void)
-{
-	char path[128];
-	unsigned n = 0;
-	DIR *d;
-
-	(void)snprintf(path, sizeof(path), "%s/out", service.dir);
-	d = opendir(path);
-	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
-		n += strlen(e->d_name) > 4 &&
-		     strcmp(e->d_name + strlen(e->d_name) - 4, ".cfl") == 0;
-	if (d != NULL)
-		(void)closedir(d);
-	return n;
-}
 
 static bool start(const char *node)
 {
@@ -97,7 +80,7 @@ static void test_closed(void)
 	CHECK(peer_await(&p, BS_WIRE_OUTCOME) && p.outcome.code == 0 && p.outcome.images == 1,
 	      "its outcome: %llu images, \"%s\"", (unsigned long long)p.outcome.images,
 	      p.outcome.text);
-	CHECK(service_wait(&service) == 0 && filed() == 1,
+	CHECK(service_wait(&service) == 0 && files_in(service.out, ".cfl") == 1,
 	      "its image is filed, the service ends with 0");
 	peer_close(&p);
 	service_remove(&service);
@@ -116,7 +99,8 @@ static void test_limit(void)
 	CHECK(peer_await(&p, BS_WIRE_OUTCOME) && p.outcome.code == BS_ERR_ABORTED &&
 		      p.outcome.images == 1,
 	      "the open scan is ended, what came is delivered: \"%s\"", p.outcome.text);
-	CHECK(service_wait(&service) == 0 && filed() == 1, "the end's status is 0");
+	CHECK(service_wait(&service) == 0 && files_in(service.out, ".cfl") == 1,
+	      "the end's status is 0");
 	peer_close(&p);
 	service_remove(&service);
 }
@@ -146,8 +130,8 @@ static void test_drain(void)
 		      p.outcome.acquisitions == 160,
 	      "the one in flight goes on to its end: %llu images, \"%s\"",
 	      (unsigned long long)p.outcome.images, p.outcome.text);
-	CHECK(service_wait(&service) == 0 && filed() == 5,
-	      "the service ends with 0, %u images filed", filed());
+	CHECK(service_wait(&service) == 0 && files_in(service.out, ".cfl") == 5,
+	      "the service ends with 0, %u images filed", files_in(service.out, ".cfl"));
 	CHECK(wait_for(pid) == 0 && drain_said("drained: 1 scans, 5 images"), "and drain says so");
 	pid = drain();
 	CHECK(wait_for(pid) == 1 && drain_said("no service runs there"),

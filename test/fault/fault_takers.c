@@ -3,7 +3,6 @@
  * log, whatever the policy and however emit ends; an emit that cannot start ends without a crash
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -276,22 +275,6 @@ static void test_slow_archive(const char *policy)
 	stop();
 }
 
-static unsigned filed(void)
-{
-	char path[160];
-	unsigned n = 0;
-	DIR *d;
-
-	(void)snprintf(path, sizeof(path), "%s/out", service.dir);
-	d = opendir(path);
-	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
-		n += strlen(e->d_name) > 4 &&
-		     strcmp(e->d_name + strlen(e->d_name) - 4, ".cfl") == 0;
-	if (d != NULL)
-		(void)closedir(d);
-	return n;
-}
-
 /* Files, by their folder: each image once, however often emit is killed. */
 static void test_files(const char *policy)
 {
@@ -315,8 +298,9 @@ static void test_files(const char *policy)
 		      reaches("cfl", "handed", 14) >= 14,
 	      "emit is killed %u times; its outcome: %llu images, %u undelivered", kills,
 	      (unsigned long long)p.outcome.images, p.outcome.undelivered);
-	AWAIT(filed() == 15);
-	CHECK(filed() == 15 && taker("cfl", "waiting") == 0, "each is filed once: %u", filed());
+	AWAIT(files_in(service.out, ".cfl") == 15);
+	CHECK(files_in(service.out, ".cfl") == 15 && taker("cfl", "waiting") == 0,
+	      "each is filed once: %u", files_in(service.out, ".cfl"));
 	stop();
 }
 
@@ -339,8 +323,8 @@ static void test_refused_for_a_while(void)
 	      "one is in hand, two wait, seven are in the store: %ld", taker("cfl", "behind"));
 	CHECK(kill_emit() && unlink(out) == 0, "emit is killed; then the folder can be made again");
 	CHECK(peer_end(&p, 10 * 32) && p.outcome.undelivered == 0 &&
-		      reaches("cfl", "handed", 10) == 10 && filed() == 10,
-	      "all ten are filed: %u", filed());
+		      reaches("cfl", "handed", 10) == 10 && files_in(service.out, ".cfl") == 10,
+	      "all ten are filed: %u", files_in(service.out, ".cfl"));
 	stop();
 }
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* 1 where a sanitizer's own run time takes the place of malloc and of page faults */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

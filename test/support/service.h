@@ -33,6 +33,7 @@
 #include "ipc/wire/wire.h"
 #include "test/support/await.h"
 #include "test/support/check.h"
+#include "test/support/files.h"
 
 /* A pid that could not be told is -1, and kill(-1) is every process: here it is none. */
 static inline int service_kill(pid_t pid, int number)
@@ -50,6 +51,7 @@ static inline int service_kill(pid_t pid, int number)
 struct service {
 	char dir[64];
 	char site[128], log[128], kspace[128], status[128], archive[128];
+	char out[128]; /* the folder of its images */
 	pid_t pid;
 	int exit_status;
 };
@@ -193,6 +195,7 @@ static inline bool service_write_site(struct service *s, const char *node, const
 
 	(void)snprintf(s->site, sizeof(s->site), "%s/site.cfg", s->dir);
 	(void)snprintf(s->log, sizeof(s->log), "%s/log", s->dir);
+	(void)snprintf(s->out, sizeof(s->out), "%s/out", s->dir);
 	(void)snprintf(s->kspace, sizeof(s->kspace), "ipc://%s/run/kspace.ipc", s->dir);
 	(void)snprintf(s->status, sizeof(s->status), "ipc://%s/run/status.ipc", s->dir);
 	(void)snprintf(s->archive, sizeof(s->archive), "ipc://%s/run/archive.ipc", s->dir);
