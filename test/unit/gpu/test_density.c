@@ -80,7 +80,7 @@ static void ramp(void)
 }
 
 /* A jittered Cartesian trajectory, every point of one half doubled: Pipe must halve those. */
-static void pipe(void)
+static void pipe_menon(void)
 {
 	struct bs_protocol p = protocol(2, BS_DENSITY_PIPE, BS_NORMALIZE_AUTO);
 	struct bs_traj t = { 0 };
@@ -265,7 +265,7 @@ int main(void)
 {
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team");
 	ramp();
-	pipe();
+	pipe_menon();
 	file_and_none();
 	beforehand();
 	by_another();

@@ -206,7 +206,7 @@ static void gridding(const struct trial *t)
 	free(got);
 }
 
-static void pipe(const struct trial *t)
+static void pipe_menon(const struct trial *t)
 {
 	struct bs_protocol p = t->p;
 	float *ones = malloc(t->voxels * 8);
@@ -268,7 +268,7 @@ int main(void)
 
 		open_trial(&t, sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3]);
 		gridding(&t);
-		pipe(&t);
+		pipe_menon(&t);
 		if (t.voxels < 1000) {
 			solver(&t, BS_METHOD_LS, BS_SUM_EXACT, BS_PRECOND_NONE);
 			solver(&t, BS_METHOD_LS, BS_SUM_NUFFT, BS_PRECOND_CIRCULANT);
