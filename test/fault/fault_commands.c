@@ -199,9 +199,9 @@ int main(int argc, char **argv)
 	program = getenv("BORESIDE");
 	(void)snprintf(hook, sizeof(hook), "%.256s/test/support/fail_hook.so",
 		       getenv("BUILD") != NULL ? getenv("BUILD") : "");
-	if (CHECK_SANITIZED || CHECK_GPU || program == NULL || access(hook, R_OK) != 0) {
+	if (CHECK_SANITIZED || BS_GPU || program == NULL || access(hook, R_OK) != 0) {
 		SKIP("calls that fail: %s", CHECK_SANITIZED ? "the sanitizer has its own malloc"
-					    : CHECK_GPU     ? "CUDA's libraries would be hit"
+					    : BS_GPU        ? "CUDA's libraries would be hit"
 							    : "no program or no fail_hook.so");
 		return check_done();
 	}
