@@ -198,14 +198,14 @@ STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/ingest board/log,*
             drivers/log/writer.c)
 $(SIMULATE): $(call objects,test/simulate) $(STEPPED)
 $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log \
-	bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close nanosleep ppoll \
-	eventfd read write clock_gettime pthread_create pthread_join sem_wait open openat close \
-	pread pwrite fdatasync fsync ftruncate fchmod flock renameat2 unlinkat fstat fstatat \
-	faccessat getrandom opendir readdir closedir)
+	bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close bs_log_folder_list \
+	nanosleep ppoll eventfd read write clock_gettime pthread_create pthread_join sem_wait \
+	open openat close pread pwrite fdatasync fsync posix_fadvise ftruncate fchmod flock \
+	renameat2 unlinkat fstat fstatat faccessat getrandom opendir readdir closedir dirfd)
 $(B)/stepped/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -D_GNU_SOURCE= -DSIMULATE_STEPPED -DBS_LOG_COMMIT_BYTES=8192u \
-		-DBS_LOG_SEGMENT=65536u -DOPEN_MAX=8192u \
+		-DBS_LOG_SEGMENT=65536u -DBS_WIRE_OPEN_MAX=8192u \
 		-include test/simulate/step.h -fsanitize-coverage=trace-pc -c -o $@ $<
 	objcopy $$(objdump -h $@ | awk '$$2 ~ /^\.(bss|data)(\.|$$)/ && \
 		$$2 !~ /gcov|\.rel(\.|$$)/ { split($$2, part, "."); \

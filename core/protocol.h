@@ -255,6 +255,7 @@ struct bs_log_spec {
 	char dir[BS_PATH_MAX_]; /* "": none are kept */
 	double keep_hours;      /* since the last write to one; 0: any */
 	uint64_t keep_mib;      /* of all logs; 0: any */
+	double resume_s;        /* a scan that was left open waits so long for its sender */
 	enum bs_log_mode mode;
 	uint32_t buffer_mib; /* of messages that wait for the disk */
 };

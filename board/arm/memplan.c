@@ -8,6 +8,7 @@
 #include "gpu/engine/engines.h"
 #include "gpu/engine/front.h"
 #include "gpu/engine/phases.h"
+#include "ipc/wire/wire.h"
 
 struct telling {
 	void (*report)(void *arg, const char *line);
@@ -125,6 +126,12 @@ static uint32_t count_spilling(const struct bs_site *site)
 	return archive + (site->overload.sinks == BS_POLICY_SPILL ? site->sinks : 0);
 }
 
+/* What ingest commits at once (board/log/keeper.h). */
+static uint64_t log_buffer(const struct bs_memplan *plan)
+{
+	return bs_log_writer_bytes(bs_wire_kspace_max(plan->pools.acq_bytes));
+}
+
 int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
 		    void (*report)(void *arg, const char *line), void *arg)
 {
@@ -140,6 +147,8 @@ int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
 	plan->total_bytes = plan->pools.total_bytes;
 	add(&plan->total_bytes,
 	    plan->spilling * (uint64_t)bs_store_answer_max((size_t)plan->pools.image_bytes));
+	if (bs_site_logs(site))
+		add(&plan->total_bytes, log_buffer(plan));
 	if (bs_site_stores(site))
 		add(&plan->total_bytes, bs_store_memory((size_t)plan->pools.image_bytes));
 	held = plan->total_bytes;
@@ -194,6 +203,8 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		print_pool(to, prefix, "kept for the study", 1, pools->study_bytes);
 	if (pools->log_bytes > 0)
 		print_pool(to, prefix, "on the way to the log", 1, pools->log_bytes);
+	if (bs_site_logs(site))
+		print_pool(to, prefix, "being written to the log", 1, log_buffer(plan));
 	if (plan->spilling != 0)
 		print_pool(to, prefix, "takers that spill", plan->spilling,
 			   bs_store_answer_max((size_t)pools->image_bytes));

@@ -10,6 +10,7 @@
 #include "board/log/stock.h"
 #include "core/log.h"
 #include "core/thread/clock.h"
+#include "drivers/log/folder.h"
 #include "ipc/endpoint.h"
 #include "ipc/gate.h"
 
@@ -163,6 +164,8 @@ static int prepare(struct job *j, struct bs_fail *why)
 		rc = bs_folder_lock(&j->dir_lock, j->q.dir, "boreside.lock", why);
 	if (rc == 0)
 		rc = bs_recorder_open(&j->recorder, &o, why);
+	if (rc == 0)
+		(void)bs_log_folder_sweep(j->q.dir);
 	if (rc == 0) /* a folder that takes none is told before the scanner is */
 		rc = bs_log_spare_fill(j->q.dir, 0, o.segment_bytes, why);
 	if (rc == 0)

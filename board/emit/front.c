@@ -69,15 +69,30 @@ static void give(struct emit *e, uint32_t slot)
 	bs_shm_ring_bell(&e->env->shm, BS_WORKER_RECON);
 }
 
+/*
+ * A service before this one was killed in the image's scan, and had stored the image: the store has
+ * it, and whoever is given images from there, by the number that it had then.
+ */
+static bool is_kept(const struct emit *e, uint32_t taker, const struct bs_image_meta *m)
+{
+	const uint64_t reopened = atomic_load(&e->env->shm.s->scan.reopened.scan);
+	const struct bs_images_record *line = line_of(e);
+
+	return reopened != 0 && m->scan == reopened && m->session == line->kept_session &&
+	       m->image.number <= (m->image.preview ? line->kept_preview : line->kept_image) &&
+	       (taker == BS_TAKER_IMAGES || e->taker[taker]->cursor[0] != '\0');
+}
+
 bool bs_front_take(struct emit *e, uint32_t taker, uint32_t *slot)
 {
 	struct bs_taker_record *r = bs_emit_record(e, taker);
 	const uint64_t ready = atomic_load(&line_of(e)->ready);
 
 	for (uint64_t next = bs_front_next(e, taker); next < ready; next++) {
-		const struct bs_image_meta *m = bs_front_image(e, next, slot);
+		struct bs_image_meta *m = bs_front_image(e, next, slot);
+		const bool kept = m != NULL && is_kept(e, taker, m);
 
-		if (m != NULL && !atomic_load(&m->failed)) {
+		if (m != NULL && !kept && !atomic_load(&m->failed)) {
 			atomic_store(&r->hand_at, next);
 			atomic_store(&r->hand, *slot + UINT64_C(1));
 			bs_front_set_next(e, taker, next + 1);
@@ -85,7 +100,9 @@ bool bs_front_take(struct emit *e, uint32_t taker, uint32_t *slot)
 			return true;
 		}
 		bs_front_set_next(e, taker, next + 1);
-		atomic_fetch_add(&r->failed, m != NULL);
+		atomic_fetch_add(kept ? &r->handed : &r->failed, m != NULL);
+		if (kept)
+			atomic_fetch_add(&m->takers, 1);
 	}
 	return false;
 }
@@ -108,16 +125,20 @@ static void let_go(struct emit *e, uint32_t taker, uint64_t index, const struct 
 {
 	struct bs_taker_record *r = bs_emit_record(e, taker);
 	bool spills = r->policy == BS_POLICY_SPILL && e->images != NULL;
+	const bool kept = is_kept(e, taker, m);
 
-	if (spills && (atomic_load(&m->stored) ||
-		       (in_hand(bs_emit_record(e, BS_TAKER_IMAGES)) &&
-			atomic_load(&bs_emit_record(e, BS_TAKER_IMAGES)->hand_at) == index))) {
+	if (!kept && spills &&
+	    (atomic_load(&m->stored) ||
+	     (in_hand(bs_emit_record(e, BS_TAKER_IMAGES)) &&
+	      atomic_load(&bs_emit_record(e, BS_TAKER_IMAGES)->hand_at) == index))) {
 		atomic_fetch_add(&r->behind, 1); /* its cursor stays */
 		return;
 	}
 	if (!spills)
 		bs_front_set_next(e, taker, index + 1);
-	if (atomic_load(&m->failed))
+	if (kept)
+		atomic_fetch_add(&r->handed, 1);
+	else if (atomic_load(&m->failed))
 		atomic_fetch_add(&r->failed, 1);
 	else
 		bs_taker_missed(e->taker[taker], m->session);

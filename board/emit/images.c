@@ -318,8 +318,56 @@ int bs_images_open(struct emit *e, struct bs_fail *why)
 		       : rc;
 }
 
+/* The image with this number; *before: the number of the one before it. False: there is none. */
+static bool read_back(struct bs_images *im, uint64_t number, struct bs_wire *its, uint64_t *before)
+{
+	const unsigned char *image;
+	struct bs_fail why;
+	struct bs_wire w;
+	size_t len = 0;
+
+	return number != 0 &&
+	       bs_store_next(im->store, &im->reader, number - 1, im->answer, &len, &why) == 1 &&
+	       bs_wire_is_ours(&w, im->answer, len) && w.seq == number &&
+	       bs_wire_get_stored(before, &image, &len, im->answer + BS_WIRE_BYTES,
+				  (size_t)w.payload_len, &why) == 0 &&
+	       bs_wire_is_ours(its, image, len);
+}
+
+/*
+ * The last image and the last preview of the newest image's scan, which may go on: from the newest
+ * back, as far as its images go. Previews are looked for where the site makes any.
+ */
+static void find_kept(struct bs_images *im)
+{
+	const struct bs_site *site = &im->e->env->site;
+	struct bs_images_record *r = &im->e->env->shm.s->images;
+	struct bs_store_counts c = { 0 };
+	struct bs_wire its;
+	bool previews = false;
+
+	for (uint32_t i = 0; i < site->protocols; i++)
+		previews = previews || site->protocol[i].preview_every != 0;
+	bs_store_count(im->store, &c);
+	for (uint64_t at = c.last, before; read_back(im, at, &its, &before); at = before) {
+		if (r->kept_session == 0)
+			r->kept_session = its.session;
+		if (its.session != r->kept_session)
+			return;
+		if (its.seq > BS_WIRE_PREVIEWS && r->kept_preview == 0)
+			r->kept_preview = its.seq - BS_WIRE_PREVIEWS;
+		if (its.seq < BS_WIRE_PREVIEWS && r->kept_image == 0)
+			r->kept_image = its.seq;
+		if (r->kept_image != 0 && (r->kept_preview != 0 || !previews))
+			return;
+	}
+}
+
 int bs_images_serve(struct bs_images *im, struct bs_fail *why)
 {
+	if (im != NULL && !bs_emit_succeeds(im->e))
+		find_kept(im);
+
 	int rc = im != NULL ? bs_thread_start(&im->thread, serve, im) : 0;
 
 	if (im != NULL)

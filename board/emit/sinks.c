@@ -55,12 +55,29 @@ static int put(struct bs_taker *t, const struct bs_mrd_image *head, const char *
 	return rc;
 }
 
-/* A process before this one ended with the image in hand, and had filed it already. */
-static bool is_filed(struct bs_taker *t, const struct bs_mrd_image *head, int64_t handed_ns)
+/*
+ * Of a scan that a service before this one was killed in: its images are made again, and those that
+ * it had filed are there. Files' names have 16 bits of an image's number.
+ */
+static bool was_filed(struct bs_taker *t, const struct bs_mrd_image *head, const struct bs_wire *w)
+{
+	const struct bs_reopened *o = &t->e->env->shm.s->scan.reopened;
+
+	return atomic_load(&o->scan) != 0 && w->session == o->session &&
+	       w->seq % BS_WIRE_PREVIEWS <= UINT16_MAX &&
+	       t->e->sink[t->id].type->has(t->e->sink[t->id].self, head, o->started_ns);
+}
+
+/*
+ * A process before this one ended with the image in hand, or with a cursor in the store that did
+ * not know of it yet, and had filed it already.
+ */
+static bool is_filed(struct bs_taker *t, const struct bs_mrd_image *head, uint64_t number,
+		     int64_t handed_ns)
 {
 	const int64_t handed_utc_ns = bs_utc_ns() - (bs_now_ns() - handed_ns);
 
-	return atomic_load(&t->r->blame) != 0 &&
+	return (atomic_load(&t->r->blame) != 0 || number <= t->e->env->shm.s->images.base) &&
 	       t->e->sink[t->id].type->has(t->e->sink[t->id].self, head,
 					   handed_utc_ns - FILE_CLOCK_NS);
 }
@@ -82,7 +99,7 @@ static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *wh
 			     head.image_index, pixels_at - attr_at);
 	if (rc == 0)
 		rc = open_sink(t->e, t->id, why);
-	if (rc == 0 && !is_filed(t, &head, w.time_ns)) {
+	if (rc == 0 && !was_filed(t, &head, &w) && !is_filed(t, &head, o->number, w.time_ns)) {
 		memcpy(text, payload + attr_at, pixels_at - attr_at);
 		text[pixels_at - attr_at] = '\0';
 		rc = put(t, &head, text, payload + pixels_at, why);

@@ -56,6 +56,8 @@ void bs_ingest_note_sent(struct ingest *in, const struct bs_acq_meta *m)
 {
 	int64_t ns;
 
+	if (in->feed != NULL)
+		return; /* it comes from the log */
 	if (in->clock == BS_CLOCK_UNKNOWN)
 		tell_clock(in, m->sender_ns, m->received_ns);
 	if (in->clock == BS_CLOCK_OTHER || !is_sane(m->sender_ns))

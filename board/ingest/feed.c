@@ -1,4 +1,4 @@
-/* board/ingest/feed.c - gives a new recon the scan in flight again, from its log; see ingest.h */
+/* board/ingest/feed.c - a scan from its log: given to recon once more, or taken up; see ingest.h */
 #include "board/ingest/ingest.h"
 
 #include <stdio.h>
@@ -9,16 +9,21 @@
 #include "ipc/wire/envelope.h"
 
 #define AT_ONCE 64u /* messages between two looks at the time and the sender */
+/* What is taken up keeps recon busy and queues no further: images are as late as any. */
+#define AHEAD 16u
 
 /* Messages lie in the log as they came: out of order by fewer than BS_HELD_MAX numbers. */
 struct bs_feed {
 	struct bs_log_reader *log; /* NULL: not yet */
 	uint32_t epoch;            /* of the recon that is fed */
+	bool again;                /* which replaced another: it gets the scan from its OPEN on */
 	uint64_t next;             /* the number that it is due */
+	uint64_t records;          /* of the log, that were read */
 	struct {
 		uint64_t seq; /* 0: none */
 		struct bs_log_place at;
 	} ahead[BS_HELD_MAX]; /* by seq modulo */
+	uint32_t waiting;     /* of these */
 	struct {
 		uint64_t seq;
 		struct bs_log_place at;
@@ -83,7 +88,7 @@ static void begin(struct ingest *in, const char *reason)
 	char words[BS_EVENT_TEXT];
 
 	bs_ingest_feed_end(in);
-	feed = (struct bs_feed){ .epoch = atomic_load(&recon->epoch), .next = 1 };
+	feed = (struct bs_feed){ .epoch = atomic_load(&recon->epoch), .again = true, .next = 1 };
 	if (reason != NULL) {
 		give_up(in, reason);
 		return;
@@ -111,6 +116,30 @@ void bs_ingest_feed_resume(struct ingest *in)
 		begin(in, lacks(in));
 }
 
+void bs_ingest_feed_rest(struct ingest *in)
+{
+	atomic_store(&in->scan->reopened.step, BS_REOPEN_READS);
+	bs_ingest_feed_end(in);
+	feed = (struct bs_feed){ .epoch = in->recon_epoch, .next = in->order.next };
+	in->feed = &feed;
+	in->resumed_at = in->order.next + in->order.window;
+}
+
+/* What recon has not had is in the log, too, and is taken from it. */
+static bool reads(const struct ingest *in)
+{
+	return atomic_load(&in->scan->reopened.step) == BS_REOPEN_READS && bs_ingest_log_apart(in);
+}
+
+static bool is_full(const struct ingest *in)
+{
+	const struct bs_shm *shm = &in->env->shm;
+
+	if (feed.next >= in->order.next && bs_ring_count(shm->acq_ring) >= AHEAD)
+		return true;
+	return bs_pool_in_use(shm->acq_pool) == shm->acq_pool->slots;
+}
+
 static bool waits_for_recon(const struct ingest *in)
 {
 	const struct bs_worker_state *recon = &in->env->shm.s->worker[BS_WORKER_RECON];
@@ -133,7 +162,7 @@ bool bs_ingest_feed_has_work(const struct ingest *in)
 		return true;
 	if (feed.log == NULL)
 		return !waits_for_recon(in) && !waits_for_log(in);
-	return bs_pool_in_use(in->env->shm.acq_pool) < in->env->shm.acq_pool->slots;
+	return !is_full(in);
 }
 
 static void push(struct ingest *in, enum bs_entry_kind kind)
@@ -144,34 +173,37 @@ static void push(struct ingest *in, enum bs_entry_kind kind)
 
 static int open_log(struct ingest *in, struct bs_fail *why)
 {
+	const char *name =
+		bs_ingest_log_apart(in) ? in->scan->reopened.log : in->env->shm.s->log.name;
 	char path[sizeof(in->env->site.log.dir) + sizeof(in->env->shm.s->log.name) + 2];
 	int rc;
 
-	if (in->env->shm.s->log.name[0] == '\0') /* although all of it is done with */
+	if (name[0] == '\0') /* although all of it is done with */
 		return bs_fail(why, BS_ERR_STATE, "the scan has no log");
-	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir,
-		       in->env->shm.s->log.name);
+	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir, name);
 	rc = bs_log_open(&feed.log, path, why);
 	if (rc != 0) {
 		feed.log = NULL;
 		return rc;
 	}
-	push(in, BS_ENTRY_OPEN);
+	if (feed.again)
+		push(in, BS_ENTRY_OPEN);
 	return 0;
 }
 
-/* True: the message is a readout that the recon before had; *seq is its number. */
-static bool was_handed(const struct ingest *in, const struct bs_log_message *m, uint64_t *seq)
+/* The message's number, if recon had it, or is to have it. */
+static bool is_wanted(const struct ingest *in, const struct bs_log_message *m, uint64_t *seq)
 {
 	const unsigned char *payload;
 	struct bs_wire w;
 
 	if (bs_wire_decode(&w, m->bytes, m->len, &payload, NULL) != 0 || w.session != in->session ||
-	    w.kind != BS_WIRE_ACQ)
+	    w.kind == BS_WIRE_OPEN || w.seq < feed.next)
 		return false;
 	*seq = w.seq;
-	return w.seq >= feed.next && w.seq < in->order.next &&
-	       bs_order_look(&in->order, w.seq) == BS_NUMBER_DUPLICATE;
+	if (w.seq >= in->order.next)
+		return reads(in);
+	return w.kind == BS_WIRE_ACQ && bs_order_look(&in->order, w.seq) == BS_NUMBER_DUPLICATE;
 }
 
 /* Reads on until the number that is due is known to be in the log, or not. */
@@ -185,6 +217,7 @@ static int read_ahead(struct ingest *in, struct bs_fail *why)
 			return 0; /* further than any that was held: what is due never came */
 		feed.read.seq = 0;
 		if (seq != 0) {
+			feed.waiting += feed.ahead[seq % BS_HELD_MAX].seq != seq;
 			feed.ahead[seq % BS_HELD_MAX].seq = seq;
 			feed.ahead[seq % BS_HELD_MAX].at = feed.read.at;
 			continue;
@@ -194,7 +227,8 @@ static int read_ahead(struct ingest *in, struct bs_fail *why)
 		feed.ended = rc == 0;
 		if (rc <= 0)
 			return rc;
-		if (was_handed(in, &m, &feed.read.seq))
+		feed.records = m.number + 1;
+		if (is_wanted(in, &m, &feed.read.seq))
 			feed.read.at = m.place;
 		else
 			feed.read.seq = 0;
@@ -211,9 +245,14 @@ static int give_next(struct ingest *in, struct bs_fail *why)
 
 	if (rc == 0 && feed.ahead[at].seq == feed.next) {
 		rc = bs_log_again(feed.log, feed.ahead[at].at, &m, why);
-		if (rc == 0 && !bs_ingest_again(in, m.bytes, m.len))
+		if (rc == 0 && is_full(in))
+			return 0;
+		if (rc == 0 &&
+		    !(feed.next < in->order.next ? bs_ingest_again(in, m.bytes, m.len)
+						 : bs_ingest_take_logged(in, m.bytes, m.len)))
 			return 0;
 		feed.ahead[at].seq = 0;
+		feed.waiting--;
 	}
 	if (rc < 0)
 		return rc;
@@ -221,13 +260,33 @@ static int give_next(struct ingest *in, struct bs_fail *why)
 	return 1;
 }
 
-/* Recon has all that its predecessor had. */
+/* Something of the log is still to be given. */
+static bool goes_on(const struct ingest *in)
+{
+	if (feed.next < in->order.next)
+		return true;
+	return reads(in) && in->state == BS_STATE_SCANNING &&
+	       (!feed.ended || feed.read.seq != 0 || feed.waiting > 0);
+}
+
+/* Recon has all that its predecessor had, and of a log that was taken up all that is there. */
 static void finish(struct ingest *in)
 {
+	const bool read = reads(in) && in->state == BS_STATE_SCANNING;
+
 	bs_ingest_feed_end(in);
 	in->recon_epoch = feed.epoch;
+	if (read)
+		bs_ingest_reopen_read(in, feed.records);
 	bs_ingest_commit(in,
 			 in->state == BS_STATE_SCANNING ? 0 : bs_entry(BS_ENTRY_CLOSE, in->id, 0));
+}
+
+/* The log that is taken up is damaged: the scan ends with what is before that. */
+static void end_early(struct ingest *in, const struct bs_fail *why)
+{
+	bs_ingest_abort(in, why, BS_ON_FAULT);
+	finish(in);
 }
 
 bool bs_ingest_feed(struct ingest *in)
@@ -252,14 +311,16 @@ bool bs_ingest_feed(struct ingest *in)
 		return false;
 	if (feed.log == NULL)
 		rc = open_log(in, &why);
-	for (uint32_t i = 0; rc >= 0 && i < AT_ONCE && feed.next < in->order.next; i++) {
+	for (uint32_t i = 0; rc >= 0 && i < AT_ONCE && goes_on(in); i++) {
 		rc = give_next(in, &why);
 		if (rc == 0)
 			return false;
 	}
-	if (rc < 0)
-		give_up(in, why.text);
-	else if (feed.next >= in->order.next)
+	if (rc >= 0 && !goes_on(in))
 		finish(in);
+	if (rc < 0 && reads(in) && feed.next >= in->order.next)
+		end_early(in, &why);
+	else if (rc < 0)
+		give_up(in, why.text);
 	return true;
 }

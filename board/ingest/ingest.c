@@ -11,11 +11,6 @@
 #include "core/thread/clock.h"
 #include "core/log.h"
 
-/* A header somewhat beyond the legal size is received, so that its own decoder refuses it. */
-#ifndef OPEN_MAX
-#define OPEN_MAX ((size_t)BS_WIRE_XML_MAX + 65536)
-#endif
-
 /*
  * Why another worker wants the scan to end: recon lacks what its protocol needs, or emit has handed
  * on a late image of a protocol that stops then. NULL: none does.
@@ -63,6 +58,8 @@ static void watch_others(struct ingest *in)
 		(void)bs_fail(&why, code, "%s", text);
 		bs_ingest_abort(in, &why, BS_ON_FAULT);
 	}
+	if (bs_ingest_is_over(in))
+		bs_ingest_log_end(in); /* not before: a new start would know nothing of the scan */
 	if (bs_ingest_is_over(in) && bs_ingest_log_ended(in)) {
 		bs_ingest_feed_end(in);
 		bs_ingest_end(in, BS_ON_DONE);
@@ -73,7 +70,7 @@ static void watch_time(struct ingest *in, int64_t now)
 {
 	struct bs_fail why;
 
-	if (in->state == BS_STATE_SCANNING) {
+	if (in->state == BS_STATE_SCANNING && !bs_ingest_reopen_waits(in, now)) {
 		if (in->waiting != NULL) /* what is missed may lie in the socket meanwhile */
 			in->heard_ns = in->order.gap_since_ns = now;
 		if (in->order.held_count > 0 && now - in->order.gap_since_ns >= BS_GAP_NS)
@@ -129,7 +126,8 @@ bool bs_ingest_has_work(const struct ingest *in)
 		return true;
 	if (in->state == BS_STATE_STARTING)
 		return atomic_load(&recon->phase) == BS_PHASE_READY && !bs_ingest_held(in);
-	if (bs_ingest_log_has_work(in) || (bs_ingest_is_over(in) && bs_ingest_log_ended(in)))
+	if (bs_ingest_log_has_work(in) ||
+	    (bs_ingest_is_over(in) && (atomic_load(&s->log.end) == 0 || bs_ingest_log_ended(in))))
 		return true;
 	if (in->feed != NULL)
 		return bs_ingest_feed_has_work(in);
@@ -177,6 +175,7 @@ static int work(struct ingest *in)
 			return BS_EXIT_REPLACE;
 		bs_ingest_log_watch(in, now);
 		bs_ingest_serve_line(in);
+		bs_ingest_reopen(in);
 		watch_time(in, now);
 		if (watch_stop(in, now))
 			return 0;
@@ -226,13 +225,11 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	in.totals = &env->shm.s->totals;
 	in.ended = &env->shm.s->ended;
 	in.keeps_noise = bs_ingest_sums_noise(&env->site);
-	in.message_max = (size_t)env->shm.s->pools.acq_bytes + BS_WIRE_BYTES + BS_MRD_ACQ_BYTES;
+	in.message_max = bs_wire_kspace_max(env->shm.s->pools.acq_bytes);
 	/* Half of the pool: what is held beyond a gap leaves slots for the missing messages. */
 	in.order.room = slots / 2 < BS_HELD_MAX ? slots / 2 : BS_HELD_MAX;
 	in.order.window = env->shm.log != NULL ? BS_WINDOW_LOG : in.order.room;
 	bs_worker_phase(env, BS_PHASE_ARMING);
-	if (in.message_max < OPEN_MAX)
-		in.message_max = OPEN_MAX;
 	bs_rt_enter(env, BS_THREAD_INGEST);
 	bs_rt_lock(env, true);
 	if (bs_ingest_log_start(&in, &why) != 0) {
@@ -246,6 +243,7 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	in.refusals = atomic_load(&in.scan->refusals);
 	in.recon_epoch = atomic_load(&env->shm.s->worker[BS_WORKER_RECON].epoch);
 	bs_ingest_resume(&in);
+	bs_ingest_reopen_start(&in);
 	bs_worker_phase(env, BS_PHASE_READY);
 	int status = work(&in);
 

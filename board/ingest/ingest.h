@@ -6,7 +6,9 @@
  * receive.c  a message from its peer to its place; a readout to its slot and on to recon
  * line.c     headers that wait until a scan can begin
  * scan.c     a scan from its header to its outcome
- * feed.c     gives a recon that replaces another the scan from its beginning, out of the log
+ * reopen.c   at start: a scan that a service before this one was killed in goes on from its log
+ * feed.c     the scan out of its log: from its beginning, for a recon that replaces another; or
+ *            what this service has not had, of a scan that is reopened
  * commit.c   writes what has been done of the scan as one step to shared memory, for a successor
  * order.c    which message is next, which is a duplicate, what is missing; see order.h
  * clock.c    the sender's clock: when what could not be taken at once had come, how long a readout
@@ -75,7 +77,8 @@ struct ingest {
 	uint64_t died_at;
 	uint32_t recon_deaths;
 	uint64_t recon_died_at;
-	struct bs_feed *feed; /* recon is given the scan again; NULL: it is not */
+	struct bs_feed *feed; /* recon is given the scan from its log; NULL: it is not */
+	uint64_t reopens;     /* number of the scan whose OPEN is at hand, as its log has it; 0 */
 	int64_t heard_ns;
 	int64_t empty_ns;       /* when the socket was last seen empty */
 	int64_t apart_ns;       /* least time from a message's time_ns to its receipt */
@@ -153,19 +156,38 @@ void bs_ingest_feed_begin(struct ingest *in);
  * which may have a part of it, is given all of it again.
  */
 void bs_ingest_feed_resume(struct ingest *in);
+/*
+ * What stands in the log of a scan that was left open and has not been taken yet is, in the order
+ * of its numbers, as if it came from the sender; whose messages wait.
+ */
+void bs_ingest_feed_rest(struct ingest *in);
 /* The next part of it. False: it waits for recon, a slot or the disk. */
 bool bs_ingest_feed(struct ingest *in);
 bool bs_ingest_feed_has_work(const struct ingest *in);
 /* The scan is over: stops feeding it to recon. */
 void bs_ingest_feed_end(struct ingest *in);
 
+/* reopen.c */
+/* A process's start, before it takes messages: is the newest log of a scan that was left open? */
+void bs_ingest_reopen_start(struct ingest *in);
+/* Once it can be, the scan is opened, by the same checks as any. */
+void bs_ingest_reopen(struct ingest *in);
+/* It will be: messages of its sender wait. That of a log with an end will if its sender asks. */
+bool bs_ingest_reopen_due(struct ingest *in, uint64_t session);
+/* Its log is read, so many records: its sender is awaited. */
+void bs_ingest_reopen_read(struct ingest *in, uint64_t records);
+/* Its sender is here. */
+void bs_ingest_reopen_heard(struct ingest *in);
+/* True: it is awaited, and time does not run out otherwise; too long, and the scan ends. */
+bool bs_ingest_reopen_waits(struct ingest *in, int64_t now);
+
 /* receive.c */
+/* A message of the scan, from its log, that this service has not had. False: no slot is free. */
+bool bs_ingest_take_logged(struct ingest *in, const unsigned char *msg, size_t len);
 /* Gives recon a readout again, as the log has it. False: no slot is free. */
 bool bs_ingest_again(struct ingest *in, const unsigned char *msg, size_t len);
 /* Takes what is there, a bounded number so that time and replies get their turn. True: some. */
 bool bs_ingest_receive(struct ingest *in);
-/* The headers that wait; the first may end the scan. */
-void bs_ingest_serve_line(struct ingest *in);
 /* Gives up the messages missing before those that are held: the scan goes on without them. */
 void bs_ingest_give_up_gap(struct ingest *in);
 /* The scan ends now, for this reason; what is held beyond gaps is used first. */
@@ -178,8 +200,13 @@ bool bs_ingest_gives_way(const struct ingest *in, uint64_t to);
 /* A header that must wait: false: it is refused instead. Its message stays unreleased. */
 bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigned char *payload);
 void bs_ingest_refuse_draining(struct ingest *in, uint64_t session);
-/* Drops headers whose peer has left or that waited too long; opens the first if it can. */
-void bs_ingest_tend_line(struct ingest *in);
+/* The scan ends because this session's header came. */
+void bs_ingest_end_for(struct ingest *in, uint64_t session);
+/*
+ * The headers that wait: those whose peer has left, or that waited for too long, go; the first
+ * opens when it can, and may end the scan.
+ */
+void bs_ingest_serve_line(struct ingest *in);
 
 /* scan.c */
 /* Goes to the next state and commits, with this entry for recon (0: none). */
@@ -225,6 +252,12 @@ void bs_ingest_note_sent(struct ingest *in, const struct bs_acq_meta *m);
 
 /* log.c; without a log these do nothing, and durable equals held. */
 int bs_ingest_log_start(struct ingest *in, struct bs_fail *why);
+/* The scan's log was left open by a service before this one, and does not go on yet. */
+bool bs_ingest_log_apart(const struct ingest *in);
+/* The same, and it will not: it has its end, which the scan's sender did not hear of. */
+bool bs_ingest_log_sealed(const struct ingest *in);
+/* That log is no scan's any more: it is sealed. */
+void bs_ingest_log_leave(struct ingest *in);
 /* Give a message to the log. put: before it is handed on or held. */
 void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len);
 void bs_ingest_log_put(struct ingest *in, uint64_t seq, const unsigned char *msg, size_t len);

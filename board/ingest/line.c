@@ -9,7 +9,8 @@ bool bs_ingest_gives_way(const struct ingest *in, uint64_t to)
 {
 	const int64_t silent_ns = bs_now_ns() - in->heard_ns;
 
-	return to == in->peer || silent_ns > BS_SILENT_NS ||
+	return to == in->peer || (bs_ingest_log_apart(in) && in->peer == 0) ||
+	       silent_ns > BS_SILENT_NS ||
 	       (silent_ns > BS_GONE_NS && !bs_gate_here(&in->gate, in->peer));
 }
 
@@ -63,7 +64,7 @@ static void open_first(struct ingest *in)
 	drop(in, 0);
 }
 
-void bs_ingest_tend_line(struct ingest *in)
+static void tend(struct ingest *in)
 {
 	const int64_t now = bs_now_ns();
 
@@ -89,4 +90,22 @@ void bs_ingest_tend_line(struct ingest *in)
 	}
 	if (in->lined > 0 && in->state == BS_STATE_IDLE)
 		open_first(in);
+}
+
+void bs_ingest_end_for(struct ingest *in, uint64_t session)
+{
+	struct bs_fail why;
+
+	(void)bs_fail(&why, BS_ERR_STATE,
+		      "another header (session %016llx) came before the scan was closed",
+		      (unsigned long long)session);
+	bs_ingest_abort(in, &why, BS_ON_FAULT);
+}
+
+void bs_ingest_serve_line(struct ingest *in)
+{
+	tend(in);
+	if (in->lined > 0 && in->state == BS_STATE_SCANNING &&
+	    bs_ingest_gives_way(in, in->line[0].peer))
+		bs_ingest_end_for(in, in->line[0].session);
 }

@@ -56,28 +56,74 @@ int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 	return rc;
 }
 
+bool bs_ingest_log_apart(const struct ingest *in)
+{
+	const struct bs_reopened *o = &in->scan->reopened;
+	const uint32_t step = atomic_load(&o->step);
+
+	return step >= BS_REOPEN_OPENS && step < BS_REOPEN_OVER && atomic_load(&o->scan) == in->id;
+}
+
+bool bs_ingest_log_sealed(const struct ingest *in)
+{
+	return bs_ingest_log_apart(in) && in->scan->reopened.sealed;
+}
+
+void bs_ingest_log_leave(struct ingest *in)
+{
+	struct bs_reopened *o = &in->scan->reopened;
+
+	if (!o->sealed)
+		bs_keeper_seal(in->log, o->log);
+	atomic_store(&o->step, BS_REOPEN_OVER);
+}
+
+/* Another scan's OPEN came before the log of the one that was left open was taken up. */
+static void yield(struct ingest *in)
+{
+	const struct bs_reopened *o = &in->scan->reopened;
+	char words[BS_EVENT_TEXT];
+
+	if (atomic_load(&o->step) == BS_REOPEN_ENDED)
+		atomic_store(&in->scan->reopened.step, BS_REOPEN_OVER);
+	if (atomic_load(&o->step) != BS_REOPEN_FOUND)
+		return;
+	(void)snprintf(words, sizeof(words),
+		       "log %s has no end, and another scan came first: its scan does not go on; "
+		       "`boreside recon` takes the log",
+		       o->log);
+	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
+	bs_ingest_log_leave(in);
+}
+
 void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len)
 {
-	if (in->log != NULL)
-		bs_keeper_open(in->log, msg, len, bs_utc_ns(), bs_now_ns());
+	if (in->log == NULL)
+		return;
+	if (atomic_load(&in->scan->reopened.step) == BS_REOPEN_OPENS) {
+		atomic_store(&in->scan->reopened.scan, in->id);
+		return;
+	}
+	yield(in);
+	bs_keeper_open(in->log, (uint32_t)in->id, msg, len, bs_utc_ns(), bs_now_ns());
 }
 
 void bs_ingest_log_put(struct ingest *in, uint64_t seq, const unsigned char *msg, size_t len)
 {
-	if (in->log != NULL)
+	if (in->log != NULL && !bs_ingest_log_apart(in)) /* else it comes from there */
 		bs_keeper_put(in->log, seq, seq == in->order.next ? seq : in->order.next - 1, msg,
 			      len, bs_now_ns());
 }
 
 void bs_ingest_log_end(struct ingest *in)
 {
-	if (in->log != NULL)
+	if (in->log != NULL && !bs_ingest_log_apart(in))
 		bs_keeper_end(in->log, bs_now_ns());
 }
 
 bool bs_ingest_log_ended(const struct ingest *in)
 {
-	return in->log == NULL || bs_keeper_ended(in->log, bs_now_ns());
+	return in->log == NULL || bs_ingest_log_apart(in) || bs_keeper_ended(in->log, bs_now_ns());
 }
 
 void bs_ingest_log_words(struct ingest *in, char *text, size_t cap)
@@ -93,7 +139,12 @@ void bs_ingest_log_words(struct ingest *in, char *text, size_t cap)
 		(void)nanosleep(&moment, NULL);
 		bs_worker_beat(in->env);
 	}
-	bs_keeper_words(in->log, words, sizeof(words));
+	if (bs_ingest_log_apart(in)) {
+		(void)snprintf(words, sizeof(words), "log %.63s", in->scan->reopened.log);
+		bs_ingest_log_leave(in);
+	} else {
+		bs_keeper_words(in->log, words, sizeof(words));
+	}
 	if (len + strlen(words) + 3 < cap)
 		(void)snprintf(text + len, cap - len, "%s%s", len > 0 ? "; " : "", words);
 }

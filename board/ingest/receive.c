@@ -321,8 +321,6 @@ static enum fate take_numbered(struct ingest *in, const struct message *m)
 	};
 	struct bs_fail why = { 0 };
 
-	if (in->feed != NULL)
-		return LATER; /* recon is not where its predecessor was */
 	if (m->w.seq != in->order.next && !wanted(in, m->w.seq))
 		return DONE;
 	switch (m->w.kind) {
@@ -356,29 +354,33 @@ static enum fate take_numbered(struct ingest *in, const struct message *m)
 	return DONE;
 }
 
+bool bs_ingest_take_logged(struct ingest *in, const unsigned char *msg, size_t len)
+{
+	struct message m = { .received_ns = bs_now_ns() };
+
+	if (bs_wire_decode(&m.w, msg, len, &m.payload, NULL) != 0)
+		return true;
+	in->from = in->peer;
+	while (in->state == BS_STATE_SCANNING && bs_order_full(&in->order, m.w.seq))
+		give_up_gap(in, m.w.seq); /* the log does not have what is missing */
+	return in->state != BS_STATE_SCANNING || take_numbered(in, &m) == DONE;
+}
+
+/* From its sender. */
+static enum fate take_new(struct ingest *in, const struct message *m)
+{
+	/* recon is not where its predecessor was, or the log is not read to its end */
+	if (in->feed != NULL)
+		return LATER;
+	/* a log that has its end takes no more: neither does its scan, which is about to end */
+	return bs_ingest_log_sealed(in) ? LATER : take_numbered(in, m);
+}
+
 /* ---- which message goes where ---- */
 
 static bool is_ended(const struct ingest *in, uint64_t session)
 {
 	return atomic_load(&in->ended->known) != 0 && in->ended->session == session;
-}
-
-static void end_for(struct ingest *in, uint64_t session)
-{
-	struct bs_fail why;
-
-	(void)bs_fail(&why, BS_ERR_STATE,
-		      "another header (session %016llx) came before the scan was closed",
-		      (unsigned long long)session);
-	bs_ingest_abort(in, &why, BS_ON_FAULT);
-}
-
-void bs_ingest_serve_line(struct ingest *in)
-{
-	bs_ingest_tend_line(in);
-	if (in->lined > 0 && in->state == BS_STATE_SCANNING &&
-	    bs_ingest_gives_way(in, in->line[0].peer))
-		end_for(in, in->line[0].session);
 }
 
 static enum fate take_open(struct ingest *in, const struct message *m)
@@ -398,7 +400,7 @@ static enum fate take_open(struct ingest *in, const struct message *m)
 		return DONE;
 	}
 	if (in->state == BS_STATE_SCANNING && bs_ingest_gives_way(in, in->from))
-		end_for(in, m->w.session);
+		bs_ingest_end_for(in, m->w.session);
 	if (in->state != BS_STATE_IDLE || in->lined > 0)
 		return bs_ingest_line_up(in, &m->w, m->payload) ? LINED : DONE;
 	(void)bs_ingest_open(in, &m->w, m->payload);
@@ -443,6 +445,7 @@ static void follow(struct ingest *in)
 	}
 	bs_ingest_follow(in, in->from);
 	in->ack_due = true; /* it may not know how far we are */
+	bs_ingest_reopen_heard(in);
 }
 
 static enum fate take_message(struct ingest *in, const unsigned char *msg, size_t len,
@@ -467,6 +470,9 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 		in->heard_ns = received_ns;
 		m.received_ns = bs_ingest_receipt(in, m.w.time_ns, received_ns);
 	}
+	if (m.w.kind != BS_WIRE_HEARTBEAT && bs_ingest_reopen_due(in, m.w.session))
+		return bs_worker_stop(in->env) ? DONE
+					       : LATER; /* it comes again, to the next start */
 	switch (m.w.kind) {
 	case BS_WIRE_HEARTBEAT:
 		if (!ours && is_ended(in, m.w.session) && in->from != in->ended_peer)
@@ -475,12 +481,12 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 	case BS_WIRE_OPEN:
 		if (m.w.seq == 0 || !ours || in->state != BS_STATE_SCANNING)
 			return take_open(in, &m);
-		return take_numbered(in, &m);
+		return take_new(in, &m);
 	case BS_WIRE_ACQ:
 	case BS_WIRE_WAVEFORM:
 	case BS_WIRE_CLOSE:
 		if (ours && in->state == BS_STATE_SCANNING)
-			return take_numbered(in, &m);
+			return take_new(in, &m);
 		if (ours)
 			come_late(in, &m.w);
 		else
@@ -496,23 +502,25 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 
 static void settle(struct ingest *in, const unsigned char *msg, size_t len, int64_t received_ns)
 {
+	const bool waited = msg == in->waiting;
 	enum fate fate;
 
+	if (waited) /* it is in hand: nothing that it brings about may release it, too */
+		in->waiting = NULL;
 	atomic_store_explicit(&in->scan->in_hand, 1, memory_order_relaxed);
 	fate = take_message(in, msg, len, received_ns);
 	atomic_store_explicit(&in->scan->in_hand, 0, memory_order_relaxed);
-	if (fate == LATER) {
-		if (in->waiting == NULL)
-			bs_count(&in->env->me->waits, 1);
-		in->waiting = msg;
-		in->waiting_len = len;
-		in->waiting_peer = in->from;
-		return;
-	}
-	if (msg == in->waiting)
-		in->waiting = NULL;
 	if (fate == DONE)
 		bs_gate_release(&in->gate, in->from);
+	if (fate != LATER)
+		return;
+	if (in->waiting != NULL) /* its sender is on another connection */
+		bs_gate_release(&in->gate, in->waiting_peer);
+	else if (!waited)
+		bs_count(&in->env->me->waits, 1);
+	in->waiting = msg;
+	in->waiting_len = len;
+	in->waiting_peer = in->from;
 }
 
 /* Its envelope alone is here. */

@@ -139,7 +139,8 @@ static bool flush_ack(struct ingest *in)
 	unsigned char payload[BS_WIRE_ACK_BYTES];
 	struct bs_wire_ack ack;
 
-	(void)bs_ingest_log_ack(in, &ack);
+	if (!bs_ingest_log_ack(in, &ack))
+		return true; /* later: a log that was taken up does not go on yet */
 	bs_wire_put_ack(payload, &ack);
 	if (!say(in, in->peer, BS_WIRE_ACK, in->session, in->ack_time_ns, payload, sizeof(payload)))
 		return false;
@@ -155,7 +156,7 @@ static bool flush_accept(struct ingest *in)
 	struct bs_wire_ack ack;
 	char text[96];
 
-	if (!bs_ingest_log_ack(in, &ack))
+	if (bs_ingest_log_apart(in) || !bs_ingest_log_ack(in, &ack))
 		return true;
 	(void)snprintf(text, sizeof(text), "protocol '%s'", in->p->name);
 	if (!say_answer(in, in->peer,
@@ -183,7 +184,7 @@ bool bs_ingest_flush(struct ingest *in)
 		return false;
 	if (!flush_refuses(in))
 		return false;
-	if (in->ack_due && !in->accept_due && !flush_ack(in))
+	if (in->ack_due && !in->accept_due && !bs_ingest_log_apart(in) && !flush_ack(in))
 		return false;
 	if (in->outcome_due && !flush_outcome(in))
 		return false;
@@ -197,6 +198,11 @@ void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
 	if (bs_ingest_in_scan(in) && now_ns - in->said_ns >= beat_ns) {
 		in->said_ns = now_ns; /* told or not: not at every turn of the loop */
 		(void)say(in, in->peer, BS_WIRE_HEARTBEAT, in->session, now_ns, NULL, 0);
+	}
+	if (in->waiting != NULL && !bs_ingest_in_scan(in) && now_ns - in->said_ns >= beat_ns) {
+		in->said_ns = now_ns; /* of a scan that will go on from its log */
+		(void)say(in, in->waiting_peer, BS_WIRE_HEARTBEAT, in->scan->reopened.session,
+			  now_ns, NULL, 0);
 	}
 	for (uint32_t i = 0; i < in->lined; i++) {
 		struct bs_line *l = &in->line[i];

@@ -62,9 +62,9 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	struct bs_shm *shm = &in->env->shm;
 	char words[BS_GEOMETRY_WORDS];
 
+	in->id = in->reopens != 0 ? in->reopens : in->id + 1;
 	bs_ingest_log_open(in, payload - BS_WIRE_BYTES, BS_WIRE_BYTES + (size_t)w->payload_len);
 	in->durable_said = 0;
-	in->id++;
 	in->session = w->session;
 	bs_ingest_follow(in, in->from);
 	bs_order_start(&in->order, 1);
@@ -159,7 +159,6 @@ static void drop_held(struct ingest *in)
 void bs_ingest_drain(struct ingest *in, enum bs_happening on)
 {
 	drop_held(in);
-	bs_ingest_log_end(in);
 	/* where recon is being given the scan again, the close follows the last readout */
 	bs_ingest_step(in, on, in->feed == NULL ? bs_entry(BS_ENTRY_CLOSE, in->id, 0) : 0);
 }

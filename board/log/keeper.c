@@ -9,17 +9,18 @@
 
 #include "board/log/spool.h"
 #include "core/thread/clock.h"
+#include "drivers/log/folder.h"
 
 static void wake_thread(struct bs_keeper *k)
 {
 	bs_bell_ring(&k->bell, k->bell_fd);
 }
 
-/* True: it is in the ring. */
-static bool put(struct bs_keeper *k, uint32_t kind, uint64_t mark, const unsigned char *msg,
-		size_t len, int64_t utc_ns, int64_t now_ns)
+/* entry: but its index. True: it is in the ring. */
+static bool put(struct bs_keeper *k, const struct bs_spool_entry *entry, const unsigned char *msg)
 {
 	struct bs_log_record *r = k->r;
+	const size_t len = entry->len;
 	const uint64_t bytes = bs_spool_bytes(len);
 	const uint64_t index = atomic_load(&r->put);
 	uint64_t at = atomic_load(&r->head);
@@ -33,16 +34,12 @@ static bool put(struct bs_keeper *k, uint32_t kind, uint64_t mark, const unsigne
 		bs_spool_at(k, at)->kind = BS_SPOOL_SKIP;
 	at += skip;
 	e = bs_spool_at(k, at);
-	*e = (struct bs_spool_entry){ .kind = kind,
-				      .len = (uint32_t)len,
-				      .index = index,
-				      .mark = mark,
-				      .put_ns = now_ns,
-				      .utc_ns = utc_ns };
+	*e = *entry;
+	e->index = index;
 	if (len > 0)
 		memcpy(e + 1, msg, len);
 	if (atomic_load(&r->done) == index) /* nothing waited: the time begins */
-		k->progress_ns = now_ns;
+		k->progress_ns = e->put_ns;
 	atomic_store(&r->put, index + 1);
 	atomic_store(&r->head, at + bytes);
 	wake_thread(k);
@@ -58,12 +55,11 @@ static void drop(struct bs_keeper *k)
 	r->owed = atomic_load(&r->put);
 }
 
-void bs_keeper_open(struct bs_keeper *k, const unsigned char *msg, size_t len, int64_t utc_ns,
-		    int64_t now_ns)
+static void begin_scan(struct bs_keeper *k, const struct bs_spool_entry *open,
+		       const unsigned char *msg)
 {
 	struct bs_log_record *r = k->r;
 
-	memset(r->seen, 0, sizeof(r->seen));
 	atomic_store(&r->dropped, 0);
 	r->given_before = atomic_load(&r->given_up);
 	r->told = 0;
@@ -71,9 +67,50 @@ void bs_keeper_open(struct bs_keeper *k, const unsigned char *msg, size_t len, i
 	atomic_store(&r->end, 0);
 	r->name[0] = '\0';
 	k->ended_ns = 0;
-	r->skips = !put(k, BS_SPOOL_OPEN, 0, msg, len, utc_ns, now_ns);
+	r->skips = !put(k, open, msg);
 	if (r->skips)
 		drop(k);
+}
+
+void bs_keeper_open(struct bs_keeper *k, uint32_t scan, const unsigned char *msg, size_t len,
+		    int64_t utc_ns, int64_t now_ns)
+{
+	memset(k->r->seen, 0, sizeof(k->r->seen));
+	begin_scan(k,
+		   &(struct bs_spool_entry){ .kind = BS_SPOOL_OPEN,
+					     .len = (uint32_t)len,
+					     .put_ns = now_ns,
+					     .utc_ns = utc_ns,
+					     .scan = scan },
+		   msg);
+}
+
+void bs_keeper_go_on(struct bs_keeper *k, const struct bs_log_head *head, uint64_t records,
+		     uint64_t held, int64_t now_ns)
+{
+	struct bs_wire w = { .kind = BS_WIRE_OPEN, .session = head->session };
+	unsigned char open[BS_WIRE_BYTES]; /* the OPEN itself is record 0 */
+
+	bs_wire_encode(open, &w, NULL, 0);
+	begin_scan(k,
+		   &(struct bs_spool_entry){ .kind = BS_SPOOL_OPEN,
+					     .len = sizeof(open),
+					     .mark = held,
+					     .put_ns = now_ns,
+					     .utc_ns = head->started_ns,
+					     .records = records,
+					     .scan = head->scan },
+		   open);
+}
+
+void bs_keeper_has(struct bs_keeper *k, uint64_t number)
+{
+	k->r->seen[number % BS_LOG_SEEN] = number + 1;
+}
+
+void bs_keeper_seal(struct bs_keeper *k, const char *name)
+{
+	bs_stock_seal(&k->stock, name);
 }
 
 void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const unsigned char *msg,
@@ -88,7 +125,12 @@ void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const un
 	r->seen_at = atomic_load(&r->head);
 	*seen = number + 1;
 	atomic_signal_fence(memory_order_seq_cst);
-	if (r->skips || !put(k, BS_SPOOL_MESSAGE, held, msg, len, 0, now_ns))
+	if (r->skips || !put(k,
+			     &(struct bs_spool_entry){ .kind = BS_SPOOL_MESSAGE,
+						       .len = (uint32_t)len,
+						       .mark = held,
+						       .put_ns = now_ns },
+			     msg))
 		drop(k);
 }
 
@@ -101,7 +143,9 @@ void bs_keeper_end(struct bs_keeper *k, int64_t now_ns)
 	if (atomic_load(&r->end) != 0)
 		return;
 	k->ended_ns = now_ns;
-	r->endless = r->skips || !put(k, BS_SPOOL_END, 0, NULL, 0, 0, now_ns);
+	r->endless =
+		r->skips ||
+		!put(k, &(struct bs_spool_entry){ .kind = BS_SPOOL_END, .put_ns = now_ns }, NULL);
 	if (r->endless)
 		atomic_store(&r->abandon, --end);
 	atomic_store(&r->end, end);
@@ -243,11 +287,14 @@ int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, stru
 	}
 	memset(k->buffer, 0, k->buffer_bytes); /* its pages are there */
 	take_over(k);
+	(void)bs_log_folder_sweep(o->spec->dir);
 	rc = bs_stock_start(&k->stock,
 			    &(struct bs_stock_options){ .dir = o->spec->dir,
 							.segment_bytes = k->segment_bytes,
 							.keep_mib = o->spec->keep_mib,
 							.keep_hours = o->spec->keep_hours,
+							/* a predecessor's goes on */
+							.seals = k->r->state == BS_SPOOL_NO_LOG,
 							.enter = o->leave },
 			    why);
 	if (rc == 0 && pthread_create(&k->thread, NULL, bs_scribe_run, k) != 0)

@@ -4,8 +4,9 @@
  *
  * keeper.c is its caller's side, spool.h the ring between the two, scribe.c the thread that writes.
  *
- * start -> { open -> put* -> end -> until ended }* -> stop. open, put and end copy what they are
- * given into the ring and return. The thread writes it to the scan's log (drivers/log) and commits
+ * start -> { open -> put* -> end -> until ended }* -> stop. For a scan that a service before this
+ * one left open, go_on takes open's place. open, put and end copy what they are given into the ring
+ * and return. The thread writes it to the scan's log (drivers/log) and commits
  * at most 2 ms after the oldest message that waits, or once 256 KiB do. look tells what an ACK may
  * say.
  *
@@ -75,9 +76,19 @@ int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, stru
 /* Waits until all that was put is written, at most BS_KEEPER_SLOW_NS. */
 void bs_keeper_stop(struct bs_keeper *k);
 
-/* A scan begins: its OPEN, whole. utc_ns: since 1970. */
-void bs_keeper_open(struct bs_keeper *k, const unsigned char *msg, size_t len, int64_t utc_ns,
-		    int64_t now_ns);
+/* A scan begins: its number and its OPEN, whole. utc_ns: since 1970. */
+void bs_keeper_open(struct bs_keeper *k, uint32_t scan, const unsigned char *msg, size_t len,
+		    int64_t utc_ns, int64_t now_ns);
+/*
+ * A scan goes on whose log was left open with so many records; all numbers up to held are in it.
+ * head: session, started_ns, scan. The log goes on in another file.
+ */
+void bs_keeper_go_on(struct bs_keeper *k, const struct bs_log_head *head, uint64_t records,
+		     uint64_t held, int64_t now_ns);
+/* Before go_on: that log has this number, too; put passes over it. */
+void bs_keeper_has(struct bs_keeper *k, uint64_t number);
+/* Such a log that does not go on is sealed, by the stock's thread (stock.h). */
+void bs_keeper_seal(struct bs_keeper *k, const char *name);
 /* Message `number` of the scan; once it is held, all up to `held` are. */
 void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const unsigned char *msg,
 		   size_t len, int64_t now_ns);

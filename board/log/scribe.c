@@ -122,7 +122,8 @@ static void name_log(const struct bs_log_record *r, char name[BS_LOG_NAME])
 /* Notes which entries of the ring are which records of the log, for a successor's resume. */
 static void number(struct bs_log_record *r, const struct bs_spool_entry *e, uint64_t next)
 {
-	atomic_store(&r->first_before, next == 0 ? e->index : atomic_load(&r->first));
+	atomic_store(&r->first_before,
+		     next == 0 || e->records > 0 ? e->index - e->records : atomic_load(&r->first));
 	atomic_store(&r->open_at, e->index);
 	atomic_store(&r->first, e->index + (next > 0) - next);
 }
@@ -143,7 +144,8 @@ static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 	struct bs_log_record *r = k->r;
 	const uint64_t session = bs_wire_session((const unsigned char *)(e + 1));
 	const struct bs_log_head head = { .session = session,
-					  .started_ns = e->utc_ns > 0 ? e->utc_ns : 0 };
+					  .started_ns = e->utc_ns > 0 ? e->utc_ns : 0,
+					  .scan = e->scan };
 	struct bs_fail why;
 
 	if (r->state != BS_SPOOL_NO_LOG && r->session == session)
@@ -151,15 +153,16 @@ static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 	if (r->state != BS_SPOOL_NO_LOG)
 		close_log(k);
 	/* a process before this one may have made the first file and died right after */
-	if (bs_log_writer_resume(k->writer, k->o.spec->dir, &head, 0, k->segment_bytes, k->buffer,
-				 k->buffer_bytes, &why) != 0) {
+	if (bs_log_writer_resume(k->writer, k->o.spec->dir, &head, e->records, k->segment_bytes,
+				 k->buffer, k->buffer_bytes, &why) != 0) {
 		atomic_fetch_add(&r->failures, 1);
 		return fail_log(k, &why);
 	}
 	k->writer->relaxed = k->o.spec->mode == BS_LOG_MODE_RELAXED;
 	r->session = head.session;
 	r->started_ns = head.started_ns;
-	number(r, e, 0);
+	r->scan = head.scan;
+	number(r, e, e->records);
 	atomic_store(&r->state, BS_SPOOL_WRITTEN);
 	atomic_fetch_add(&r->unprepared, k->writer->unprepared);
 	note_segments(k);
@@ -328,11 +331,14 @@ static bool work(struct bs_keeper *k)
 static void resume(struct bs_keeper *k)
 {
 	struct bs_log_record *r = k->r;
-	const struct bs_log_head head = { .session = r->session, .started_ns = r->started_ns };
+	const struct bs_log_head head = { .session = r->session,
+					  .started_ns = r->started_ns,
+					  .scan = r->scan };
 	const uint64_t done = atomic_load(&r->done);
 	const uint64_t first =
 		atomic_load(done <= atomic_load(&r->open_at) ? &r->first_before : &r->first);
-	const uint64_t durable = done > first ? done - first : 0;
+	const int64_t ahead = (int64_t)(done - first); /* first may lie before entry 0 */
+	const uint64_t durable = ahead > 0 ? (uint64_t)ahead : 0;
 	const uint64_t there = first + durable; /* entries before this are in it */
 	struct bs_fail why;
 

@@ -23,7 +23,9 @@ struct bs_spool_entry {
 	uint64_t index; /* of the entry */
 	uint64_t mark;  /* once this message is held, all numbers up to mark are */
 	int64_t put_ns, utc_ns;
-	uint64_t none[3];
+	uint64_t records; /* of an OPEN: the log has so many already */
+	uint32_t scan;    /* of an OPEN: its number */
+	uint32_t none[3];
 };
 _Static_assert(sizeof(struct bs_spool_entry) == 64, "entries and the ring's end are aligned alike");
 

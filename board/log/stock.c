@@ -1,9 +1,12 @@
 /* board/log/stock.c - see stock.h */
 #include "board/log/stock.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/log.h"
+#include "drivers/log/finish.h"
 #include "drivers/log/folder.h"
 #include "drivers/log/writer.h"
 
@@ -23,6 +26,43 @@ static int prune(const struct bs_stock_options *o, struct bs_fail *why)
 	return rc;
 }
 
+static void seal(const char *dir, const char *name)
+{
+	struct bs_fail why = { 0 };
+	uint64_t records;
+	const int rc = bs_log_finish(dir, name, &records, &why);
+
+	if (rc == 0)
+		bs_log(BS_LOG_INFO, "log %s, which had no end, is sealed: %llu messages", name,
+		       (unsigned long long)records);
+	else
+		bs_log(BS_LOG_WARN, "log %s, which had no end, %s: %s", name,
+		       rc == BS_ERR_FORMAT ? "is sealed and damaged" : "cannot be sealed",
+		       why.text);
+}
+
+static void seal_asked(struct bs_stock *s)
+{
+	if (!atomic_load(&s->asked))
+		return;
+	seal(s->o.dir, s->seal);
+	atomic_store(&s->asked, false);
+}
+
+/* The newest may go on. */
+static void seal_older(const char *dir)
+{
+	struct bs_log_entry *list;
+	size_t n;
+
+	if (bs_log_folder_list(dir, &list, &n, NULL) != 0)
+		return;
+	for (size_t i = 0; i + 1 < n; i++)
+		if (!bs_log_folder_sealed(dir, &list[i]))
+			seal(dir, list[i].name);
+	free(list);
+}
+
 static void *work(void *arg)
 {
 	struct bs_stock *s = arg;
@@ -30,8 +70,12 @@ static void *work(void *arg)
 
 	if (s->o.enter != NULL)
 		s->o.enter();
+	if (s->o.seals)
+		seal_older(s->o.dir);
 	while (!atomic_load(&s->stop)) {
 		struct bs_fail why;
+
+		seal_asked(s);
 		int rc = prune(&s->o, &why);
 
 		for (unsigned i = 0; rc == 0 && i < BS_STOCK_SPARES; i++)
@@ -42,6 +86,7 @@ static void *work(void *arg)
 		while (sem_wait(&s->wake) != 0)
 			;
 	}
+	seal_asked(s);
 	return NULL;
 }
 
@@ -58,6 +103,15 @@ int bs_stock_start(struct bs_stock *s, const struct bs_stock_options *o, struct 
 void bs_stock_wake(struct bs_stock *s)
 {
 	(void)sem_post(&s->wake);
+}
+
+void bs_stock_seal(struct bs_stock *s, const char *name)
+{
+	if (atomic_load(&s->asked))
+		return;
+	(void)snprintf(s->seal, sizeof(s->seal), "%s", name);
+	atomic_store(&s->asked, true);
+	bs_stock_wake(s);
 }
 
 void bs_stock_stop(struct bs_stock *s)

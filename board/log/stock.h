@@ -1,6 +1,6 @@
 /*
- * board/log/stock.h - keeps a stock of spare segments in the folder of logs, and removes old logs,
- * in a thread of its own
+ * board/log/stock.h - keeps a stock of spare segments in the folder of logs, removes old logs, and
+ * seals those that were left open, in a thread of its own
  *
  * The thread works when it starts and at each wake: a log has taken a segment, or a scan is over.
  * An error is reported once (core/log.h); a log that finds no spare segment makes its own. The
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "core/err.h"
+#include "drivers/log/name.h"
 
 #define BS_STOCK_SPARES 2u
 
@@ -25,19 +26,23 @@ struct bs_stock_options {
 	uint64_t keep_mib;   /* of all logs; 0: any */
 	double keep_hours;   /* since the last write to one; 0: any */
 	void (*enter)(void); /* the thread's first call; NULL: none */
+	bool seals; /* when it starts, open logs but the newest are sealed (drivers/log/finish.h) */
 };
 
 struct bs_stock {
 	struct bs_stock_options o;
 	pthread_t thread;
 	sem_t wake;
-	atomic_bool stop;
+	atomic_bool stop, asked;
+	char seal[BS_LOG_NAME]; /* asked: this one is to be sealed, too */
 	bool started;
 };
 
 /* BS_ERR_IO: there is no thread. */
 int bs_stock_start(struct bs_stock *s, const struct bs_stock_options *o, struct bs_fail *why);
 void bs_stock_wake(struct bs_stock *s);
+/* This log is nobody's any more: it is sealed. One at a time: until it is, another is not taken. */
+void bs_stock_seal(struct bs_stock *s, const char *name);
 void bs_stock_stop(struct bs_stock *s);
 
 #endif

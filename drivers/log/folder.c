@@ -110,6 +110,7 @@ int bs_log_folder_list(const char *dir, struct bs_log_entry **list, size_t *coun
 			e = &(*list)[(*count)++];
 			memcpy(e->name, files[i].name, sizeof(e->name));
 		}
+		memcpy(e->last, files[i].name, sizeof(e->last));
 		e->segments++;
 		e->bytes += files[i].bytes;
 		if (files[i].changed_ns > e->changed_ns)
@@ -117,6 +118,63 @@ int bs_log_folder_list(const char *dir, struct bs_log_entry **list, size_t *coun
 	}
 	free(files);
 	return rc;
+}
+
+bool bs_log_folder_sealed(const char *dir, const struct bs_log_entry *e)
+{
+	unsigned char head[BS_LOG_BLOCK];
+	unsigned char seal[BS_LOG_BLOCK];
+	struct bs_log_head h;
+	struct bs_log_head s;
+	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
+	int fd;
+	bool sealed;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, e->last);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	sealed = fd >= 0 && pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+		 pread(fd, seal, sizeof(seal), BS_LOG_SEAL_AT) == (ssize_t)sizeof(seal) &&
+		 bs_log_get_seal(&s, seal, NULL) == 0 && s.last &&
+		 (bs_log_get_head(&h, head, NULL) != 0 || h.id == s.id);
+	if (fd >= 0)
+		(void)close(fd);
+	return sealed;
+}
+
+/* "N.spare.part", or 16 hexadecimal digits and ".part": what a writer calls a file it makes. */
+static bool is_part(const char *name)
+{
+	size_t digits = strspn(name, "0123456789");
+
+	if (digits > 0 && strcmp(name + digits, ".spare.part") == 0)
+		return true;
+	digits = strspn(name, "0123456789abcdef");
+	return digits == 16 && strcmp(name + digits, ".part") == 0;
+}
+
+static bool sweep_file(int dir, const char *name)
+{
+	const int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	const bool swept =
+		fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && unlinkat(dir, name, 0) == 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return swept;
+}
+
+unsigned bs_log_folder_sweep(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	unsigned n = 0;
+
+	while (d != NULL && (e = readdir(d)) != NULL)
+		if (is_part(e->d_name))
+			n += sweep_file(dirfd(d), e->d_name);
+	if (d != NULL)
+		(void)closedir(d);
+	return n;
 }
 
 /* Its writer holds a lock on its last file. */

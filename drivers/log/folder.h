@@ -11,6 +11,7 @@
 
 struct bs_log_entry {
 	char name[BS_LOG_NAME]; /* of its first file */
+	char last[BS_LOG_NAME]; /* of its last */
 	uint32_t segments;
 	uint64_t bytes;
 	int64_t changed_ns; /* since 1970, UTC: its last file */
@@ -19,6 +20,15 @@ struct bs_log_entry {
 /* *list: *count of them, to be freed. BS_ERR_IO, BS_ERR_NOMEM. */
 int bs_log_folder_list(const char *dir, struct bs_log_entry **list, size_t *count,
 		       struct bs_fail *why);
+
+/* Its last file says that the log ends there. False also where that file cannot be read. */
+bool bs_log_folder_sealed(const char *dir, const struct bs_log_entry *e);
+
+/*
+ * Removes the files that a killed writer was making: N.spare.part, ID.part. One that a living
+ * process makes is locked, and stays. Returns how many.
+ */
+unsigned bs_log_folder_sweep(const char *dir);
 
 struct bs_log_limits {
 	uint64_t most_bytes;    /* of all logs together; 0: no limit */

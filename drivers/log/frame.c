@@ -34,6 +34,7 @@ static void put_block(unsigned char *b, const unsigned char magic[8], const stru
 	bs_put_le(b + 52, (h->last ? 1 : 0) + (h->after_fault ? 2 : 0), 4);
 	bs_put_le(b + 56, h->end, 8);
 	bs_put_le(b + 64, h->next, 8);
+	bs_put_le(b + 72, h->scan, 4);
 	bs_put_le(b + 12, sum_without(b, BS_LOG_BLOCK, 12), 4);
 }
 
@@ -70,6 +71,7 @@ static int get_block(struct bs_log_head *h, const unsigned char *b, const unsign
 	h->after_fault = (b[52] & 2) != 0;
 	h->end = bs_get_le(b + 56, 8);
 	h->next = bs_get_le(b + 64, 8);
+	h->scan = (uint32_t)bs_get_le(b + 72, 4);
 	return h->id != 0 ? 0 : bs_fail(why, BS_ERR_VALUE, "the %s has no id", what);
 }
 

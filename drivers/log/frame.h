@@ -33,6 +33,7 @@ struct bs_log_head {
 	uint64_t first;     /* number of its first record; the scan's first is 0 */
 	int64_t started_ns; /* of the scan: since 1970, UTC */
 	uint32_t index;     /* of this segment, from 0 */
+	uint32_t scan;      /* its number in the service that logged it; 0: not known */
 	bool after_fault;   /* a head's: the segment before was given up after an error */
 	bool last;          /* a seal's: the log ends here; else it goes on in the next segment */
 	uint64_t end;       /* a seal's: offset behind the last record */

@@ -546,6 +546,25 @@ uint64_t bs_log_bytes(const struct bs_log_reader *r)
 	return sum;
 }
 
+const char *bs_log_last(const struct bs_log_reader *r, struct bs_log_head *seal)
+{
+	const struct segment *s = &r->segment[r->segments - 1];
+	const bool reached = r->at + 1 == r->segments;
+
+	*seal = s->head;
+	seal->last = true;
+	seal->end = reached ? r->offset : s->bytes / 8 * 8;
+	seal->next = reached ? r->number : s->head.first;
+	if (r->damage.code != 0)
+		seal->next++;
+	return s->path;
+}
+
+const char *bs_log_path(const struct bs_log_reader *r, uint32_t segment)
+{
+	return segment < r->segments ? r->segment[segment].path : NULL;
+}
+
 const struct bs_log_head *bs_log_begins(const struct bs_log_reader *r)
 {
 	for (uint32_t i = 0; i < r->segments; i++)

@@ -50,6 +50,14 @@ enum bs_log_end bs_log_end(const struct bs_log_reader *r);
 void bs_log_where(const struct bs_log_reader *r, char *text, size_t cap);
 uint32_t bs_log_segments(const struct bs_log_reader *r);
 uint64_t bs_log_bytes(const struct bs_log_reader *r); /* of all its files */
+/*
+ * After next returned 0 or less: the path of the last file, and the seal that would end the log
+ * there. Where records are damaged its number is not that of the last good one. id 0: its head
+ * cannot be read. The path is valid until close.
+ */
+const char *bs_log_last(const struct bs_log_reader *r, struct bs_log_head *seal);
+/* Of its files, in their order; NULL: there are not so many. Valid until close. */
+const char *bs_log_path(const struct bs_log_reader *r, uint32_t segment);
 /* Of the first segment whose head or seal can be read; zeros where none can. */
 const struct bs_log_head *bs_log_begins(const struct bs_log_reader *r);
 /* Does its last segment say that the log is complete? Known without reading the records. */

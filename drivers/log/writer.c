@@ -62,7 +62,9 @@ static const char *make_zeros(int dir, const char *name, uint64_t bytes)
 
 	if (fd < 0)
 		return "cannot be made";
-	if (fchmod(fd, BS_LOG_MODE) != 0)
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0) /* so that nobody sweeps it away */
+		failed = "cannot be locked";
+	else if (fchmod(fd, BS_LOG_MODE) != 0)
 		failed = "cannot set its mode";
 	for (uint64_t at = 0; failed == NULL && at < bytes; at += sizeof(zeros)) {
 		uint64_t n = bytes - at < sizeof(zeros) ? bytes - at : sizeof(zeros);
@@ -348,6 +350,7 @@ int bs_log_writer_resume(struct bs_log_writer *w, const char *dir, const struct 
 		return rc;
 	w->head.session = was.session;
 	w->head.started_ns = was.started_ns;
+	w->head.scan = was.scan;
 	w->head.index = was.index;
 	w->next = w->durable = w->synced = durable;
 	for (bs_log_name(name, &w->head);

@@ -66,8 +66,8 @@ int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t sessio
 		       struct bs_fail *why);
 /*
  * Goes on with the log of a process that ended while it wrote, in another segment, with record
- * number `durable` as the next one. head: session and started_ns; the segment's index is the first
- * from head's on for which there is no file. Else as open.
+ * number `durable` as the next one. head: session, started_ns and scan; the segment's index is the
+ * first from head's on for which there is no file. Else as open.
  */
 int bs_log_writer_resume(struct bs_log_writer *w, const char *dir, const struct bs_log_head *head,
 			 uint64_t durable, uint64_t segment_bytes, void *buffer, size_t cap,

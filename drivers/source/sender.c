@@ -302,6 +302,10 @@ static int heard_ack(struct bs_sender *s, const struct bs_wire *w, const unsigne
 			       (unsigned long long)ack.held, (unsigned long long)s->next_seq);
 	if (s->state == BS_SENDER_OPENING)
 		return 0;
+	if (s->close_held && ack.durable < kept(s, 0)->seq) { /* a new start does not have it */
+		s->close_held = false;
+		s->progress_ns = now_ns;
+	}
 	progress = ack.held > s->ack.held;
 	if (ack.held >= s->ack.held && ack.durable >= s->ack.durable)
 		s->ack = ack;

@@ -50,6 +50,7 @@ struct bs_log_record {
 	_Atomic uint32_t state;
 	uint64_t session;
 	int64_t started_ns;
+	uint32_t scan;
 	_Atomic uint64_t first, first_before, open_at;
 	char fault[BS_EVENT_TEXT]; /* before failed is set */
 	char name[64];             /* of the log's first file; "": none */

@@ -73,6 +73,29 @@ struct bs_unused {
 	char text[BS_EVENT_TEXT];
 };
 
+/*
+ * The scan that a service before this one left open: what its log says of it, and how far this
+ * service is with it. ingest's (board/ingest/reopen.c); emit reads which images it may have filed.
+ */
+enum bs_reopen {
+	BS_REOPEN_NOT_LOOKED,
+	BS_REOPEN_ENDED, /* its log has an end; its sender may not know that */
+	BS_REOPEN_FOUND, /* its log waits for recon */
+	BS_REOPEN_OPENS, /* its OPEN is in hand */
+	BS_REOPEN_READS, /* its messages are taken from the log */
+	BS_REOPEN_WAITS, /* its sender is awaited, at most until until_ns */
+	BS_REOPEN_OVER   /* it goes on as any scan, or has ended; or there was none */
+};
+struct bs_reopened {
+	_Atomic uint32_t step; /* enum bs_reopen */
+	_Atomic uint64_t scan; /* its number; 0: none was opened */
+	char log[64];          /* name of the log's first file */
+	uint32_t sealed;       /* 1: it has an end */
+	uint64_t session, records;
+	int64_t started_ns; /* since 1970, UTC */
+	int64_t until_ns;
+};
+
 /* The scan in flight or the last one. Its number grows by one for each accepted header. */
 struct bs_scan_record {
 	/* ingest */
@@ -90,6 +113,7 @@ struct bs_scan_record {
 	struct bs_scan_noise noise;
 	struct bs_scan_noise noise_before; /* readout number noise_number was added; 0: none was */
 	_Atomic uint64_t noise_number;
+	struct bs_reopened reopened;
 	struct bs_scan_study study; /* recon reads it when the scan opens and after its close */
 	_Atomic uint64_t next_seq;  /* the first sequence number that is not yet held */
 	_Atomic uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;

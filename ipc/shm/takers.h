@@ -56,6 +56,8 @@ struct bs_images_record {
 	_Atomic uint64_t ready;  /* entries that takers may have: the first thread is beyond them */
 	_Atomic uint64_t closed; /* entries that count in their scan's outcome */
 	_Atomic uint64_t last, bytes; /* of the store: number of the newest image; on disk */
+	/* what it had when the service started of the newest image's scan: numbers within that */
+	uint64_t kept_session, kept_image, kept_preview;
 	struct bs_asker asker[BS_ASKERS];
 };
 

@@ -20,6 +20,7 @@
 
 #include "core/err.h"
 #include "core/frame/kind.h"
+#include "core/mrd.h"
 #include "ipc/wire/envelope.h"
 
 struct bs_wire_answer {
@@ -57,6 +58,9 @@ struct bs_wire_ack {
 #define BS_WIRE_OPEN_NAME     64u
 #define BS_WIRE_TAKER         64u        /* bytes of a taker's name, its end included */
 #define BS_WIRE_XML_MAX       (1u << 20) /* bytes of XML; longer is refused unread */
+#ifndef BS_WIRE_OPEN_MAX /* of OPEN: somewhat more, so that its own decoder refuses it */
+#define BS_WIRE_OPEN_MAX ((size_t)BS_WIRE_XML_MAX + 65536)
+#endif
 
 void bs_wire_put_answer(unsigned char out[BS_WIRE_ANSWER_BYTES], const struct bs_wire_answer *v);
 int bs_wire_get_answer(struct bs_wire_answer *v, const unsigned char *p, size_t len,
@@ -94,5 +98,13 @@ int bs_wire_get_next(char taker[BS_WIRE_TAKER], const unsigned char *p, size_t l
 /* previous: the number that came before it; image: the IMAGE message, which is in p, not checked */
 int bs_wire_get_stored(uint64_t *previous, const unsigned char **image, size_t *image_len,
 		       const unsigned char *p, size_t len, struct bs_fail *why);
+
+/* The longest message that a sender may send: a readout of so many bytes of samples, or OPEN. */
+static inline size_t bs_wire_kspace_max(uint64_t acq_bytes)
+{
+	const size_t acq = (size_t)acq_bytes + BS_WIRE_BYTES + BS_MRD_ACQ_BYTES;
+
+	return acq > BS_WIRE_OPEN_MAX ? acq : BS_WIRE_OPEN_MAX;
+}
 
 #endif

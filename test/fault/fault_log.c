@@ -12,7 +12,7 @@
 #include "test/support/service.h"
 
 #define READOUTS 1600u /* 50 frames */
-#define SITE     SERVICE_SINKS "log: { dir = \"logs\"; };\n" SERVICE_PROTOCOLS
+#define SITE     SERVICE_SINKS "log: { dir = \"logs\"; resume_s = 0.0; };\n" SERVICE_PROTOCOLS
 
 static struct service service;
 static struct peer p;

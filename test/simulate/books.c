@@ -168,14 +168,19 @@ void books_recon_gone(void)
 	}
 }
 
-void books_power_lost(void)
+void books_relaxed_lost(void)
 {
-	for (unsigned i = 0; i < books; i++) {
+	for (unsigned i = 0; i < books; i++)
 		if (book[i].relaxed)
 			book[i].durable = 0;
-		else if (book[i].durable > 0 && !book[i].told)
+}
+
+void books_power_lost(void)
+{
+	books_relaxed_lost();
+	for (unsigned i = 0; i < books; i++)
+		if (!book[i].relaxed && book[i].durable > 0 && !book[i].told)
 			sim_saw(SEEN_DURABLE_POWER);
-	}
 }
 
 void books_killed(void)
@@ -201,6 +206,8 @@ void books_forgotten(void)
 {
 	books_lost();
 	for (unsigned i = 0; i < books; i++) {
+		book[i].killed = true;
+		book[i].over_service = book[i].over_service || (book[i].accepted && !book[i].told);
 		book[i].opened = book[i].over = false;
 		book[i].scan = 0;
 	}
@@ -356,6 +363,8 @@ static void see_outcome(const struct book *b, const struct bs_wire_outcome *o)
 		sim_saw(SEEN_OVER_RECON);
 	if (b->over_ingest && b->over_recon)
 		sim_saw(SEEN_OVER_BOTH);
+	if (b->over_service)
+		sim_saw(SEEN_OVER_SERVICE);
 }
 
 static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)

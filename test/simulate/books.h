@@ -35,21 +35,21 @@ struct book {
 	uint64_t acqs, bad;
 	bool closed; /* CLOSE was made */
 	bool accepted;
-	uint64_t held, durable;       /* acknowledged; durable where a log says so */
-	uint64_t unprotected;         /* of these the log lacks so many, it was said */
-	bool relaxed;                 /* a loss of power may take what is durable */
-	bool lost;                    /* a process that held some of it has died */
-	bool killed;                  /* ingest was, while it took this scan */
-	bool whole;                   /* the outcome said that all is well */
-	bool opened;                  /* the reconstruction was told of it, */
-	uint64_t scan;                /* by this number */
-	bool ended;                   /* the reconstruction has made its last image */
-	bool over;                    /* it had, and was given the scan again */
-	uint64_t made;                /* then: readouts that it has seen in this run */
-	uint64_t gaps;                /* that the service named */
-	uint64_t late;                /* came after they were named as missing */
-	bool told, returned;          /* its outcome was heard; its sender came back */
-	bool over_ingest, over_recon; /* one was killed within it */
+	uint64_t held, durable; /* acknowledged; durable where a log says so */
+	uint64_t unprotected;   /* of these the log lacks so many, it was said */
+	bool relaxed;           /* a loss of power may take what is durable */
+	bool lost;              /* a process that held some of it has died */
+	bool killed;            /* ingest was, while it took this scan */
+	bool whole;             /* the outcome said that all is well */
+	bool opened;            /* the reconstruction was told of it, */
+	uint64_t scan;          /* by this number */
+	bool ended;             /* the reconstruction has made its last image */
+	bool over;              /* it had, and was given the scan again */
+	uint64_t made;          /* then: readouts that it has seen in this run */
+	uint64_t gaps;          /* that the service named */
+	uint64_t late;          /* came after they were named as missing */
+	bool told, returned;    /* its outcome was heard; its sender came back */
+	bool over_ingest, over_recon, over_service; /* one was killed within it */
 	uint8_t mark[BOOK_NUMBERS];
 };
 
@@ -75,7 +75,8 @@ void books_recon_opens(uint64_t session, uint64_t scan);
 void books_recon_ends(uint64_t session);
 /* Its successor begins. */
 void books_recon_gone(void);
-/* The disk has lost what it was not told to sync. */
+/* The disk has lost what it was not told to sync: by its own fault, or with the power. */
+void books_relaxed_lost(void);
 void books_power_lost(void);
 /* Ingest is gone; its successor goes on with the scan. */
 void books_killed(void);

@@ -323,14 +323,23 @@ void process_kill(void)
 
 /* ---- what the process calls ---- */
 
+void process_own(void *p)
+{
+	for (unsigned i = 0; p != NULL && i < PIECES; i++)
+		if (piece[i] == NULL) {
+			piece[i] = p;
+			return;
+		}
+	if (p != NULL)
+		sim_broken("the process has allocated more than %u pieces", PIECES);
+}
+
 void *sim_malloc(size_t n)
 {
-	for (unsigned i = 0; i < PIECES; i++)
-		if (piece[i] == NULL) {
-			piece[i] = malloc(n);
-			return piece[i];
-		}
-	return NULL;
+	void *p = malloc(n);
+
+	process_own(p);
+	return p;
 }
 
 void sim_free(void *p)

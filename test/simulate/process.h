@@ -36,6 +36,8 @@ int64_t process_due(void);
 bool process_inside(void);
 /* Until ready says so or until then. */
 void process_wait(int64_t until_ns, bool (*ready)(void *), void *arg);
+/* What was allocated for it goes with it. */
+void process_own(void *p);
 /* What it calls now is one step: code that is linked as it is may not be left halfway. */
 void process_hold(bool holds);
 /* It is stopped after so many steps. */

@@ -302,8 +302,9 @@ bool scanner_hostile(void)
 	case 2: /* absurdly far ahead */
 		hostile(BS_WIRE_ACQ, session, (UINT64_C(1) << 25) + sim_random() / 4, 20);
 		break;
-	case 3: /* a number that was used, with something else */
-		hostile(BS_WIRE_ACQ, session, known ? book->held : 1, 412);
+	case 3: /* a number that was used, unless the service lost it, with something else */
+		hostile(BS_WIRE_ACQ, known && book->over_service ? sim_random() | 1 : session,
+			known ? book->held : 1, 412);
 		break;
 	case 4: /* what the service says, not a sender */
 		hostile(BS_WIRE_ACK, session, 0, 8);

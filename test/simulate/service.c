@@ -124,12 +124,14 @@ static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode, ui
 	static struct bs_site s;
 	struct bs_fail why = { 0 };
 
-	s = (struct bs_site){ .heartbeat_ms = 500,
-			      .stall_ms = 1000,
-			      .acq_slots = slots,
-			      .image_slots = 2,
-			      .log = { .dir = DISK_DIR, .mode = mode, .buffer_mib = 1 },
-			      .protocols = 1 };
+	s = (struct bs_site){
+		.heartbeat_ms = 500,
+		.stall_ms = 1000,
+		.acq_slots = slots,
+		.image_slots = 2,
+		.log = { .dir = DISK_DIR, .mode = mode, .buffer_mib = 1, .resume_s = 3.0 },
+		.protocols = 1
+	};
 	s.protocol[0] = (struct bs_protocol){ .name = "p",
 					      .method = BS_METHOD_CARTESIAN,
 					      .dims = 2,

@@ -19,6 +19,7 @@ static const char *const seen[SEEN_MAX] = {
 	[SEEN_OVER_INGEST] = "whole although ingest was killed within them",
 	[SEEN_OVER_RECON] = "whole although recon was killed within them",
 	[SEEN_OVER_BOTH] = "whole although both were",
+	[SEEN_OVER_SERVICE] = "whole although all of the service was killed within them",
 	[SEEN_LOST_RECON] = "lost with a recon, in words",
 	[SEEN_UNPROTECTED] = "that went on unprotected",
 	[SEEN_UNPROTECTED_RECON] = "and whose recon was killed then",

@@ -87,7 +87,7 @@ static const char every[] =
 	"overload: { archive = \"spill\"; sinks = \"spill\"; queue = 7; spill_dir = \"/s\";"
 	" spill_mib = 99; };\n"
 	"log: { dir = \"/l\"; mode = \"relaxed\"; buffer_mib = 65;\n"
-	" keep_mib = 77L; keep_hours = 2.5; };\n"
+	" keep_mib = 77L; keep_hours = 2.5; resume_s = 5.5; };\n"
 	"sinks = ( { type = \"cfl\"; dir = \"/a\"; }, { type = \"mrd\"; dir = \"b\"; } );\n"
 	"protocols = (\n"
 	"{ name = \"g\"; method = \"gridding\"; backend = \"host\"; dims = 2;"

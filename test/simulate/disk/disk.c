@@ -28,7 +28,7 @@ static struct {
 	int file; /* -1: free; DISK_FILES: the folder */
 	bool inside;
 } fd_of[FDS];
-static bool to_fail[DISK_FAULTS], lost_power, was_ill;
+static bool to_fail[DISK_FAULTS], lost_relaxed, was_ill;
 static int64_t full_until_ns, slow_until_ns, slow_ns;
 static bool full_struck, slow_struck; /* the present one has */
 
@@ -43,7 +43,7 @@ void disk_reset(void)
 	for (unsigned i = 0; i < FDS; i++)
 		fd_of[i].file = -1;
 	files_changes = 0;
-	lost_power = was_ill = false;
+	lost_relaxed = was_ill = false;
 	disk_calm();
 }
 
@@ -52,9 +52,9 @@ bool disk_was_well(void)
 	return !was_ill;
 }
 
-bool disk_lost_power(void)
+bool disk_lost_relaxed(void)
 {
-	return lost_power;
+	return lost_relaxed;
 }
 
 void disk_calm(void)
@@ -128,7 +128,7 @@ void disk_power_loss(void)
 	const unsigned kept = sim_below(files_changes + 1);
 
 	books_power_lost();
-	lost_power = true;
+	lost_relaxed = true;
 	for (unsigned c = 0; c < kept; c++)
 		files_apply(files_disk, c);
 	files_changes = 0;
@@ -350,6 +350,8 @@ int __wrap_fdatasync(int fd)
 		return -1;
 	if (fails(DISK_SYNC, EIO)) {
 		files_sync_badly(f);
+		books_relaxed_lost();
+		lost_relaxed = true;
 		return -1;
 	}
 	files_sync(f);
@@ -368,6 +370,18 @@ int __wrap_fsync(int fd)
 		return -1;
 	files_sync_folder();
 	SIM_PLACE();
+	return 0;
+}
+
+/* What the system had kept of it goes: it is read from the disk. */
+int __real_posix_fadvise(int fd, off_t at, off_t len, int advice);
+int __wrap_posix_fadvise(int fd, off_t at, off_t len, int advice);
+int __wrap_posix_fadvise(int fd, off_t at, off_t len, int advice)
+{
+	if (!ours(fd))
+		return __real_posix_fadvise(fd, at, len, advice);
+	if (file_of(fd) != NULL)
+		files_forget(file_of(fd));
 	return 0;
 }
 
@@ -524,6 +538,13 @@ DIR *__wrap_opendir(const char *path)
 		return __real_opendir(path);
 	listed = 0;
 	return (DIR *)(void *)&listed;
+}
+
+int __real_dirfd(DIR *d);
+int __wrap_dirfd(DIR *d);
+int __wrap_dirfd(DIR *d)
+{
+	return (void *)d == (void *)&listed ? FILE_FD : __real_dirfd(d);
 }
 
 struct dirent *__real_readdir(DIR *d);

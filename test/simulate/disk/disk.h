@@ -35,8 +35,8 @@ void disk_calm(void);
 /* The process is gone, and its descriptors with it. */
 void disk_process_gone(void);
 void disk_power_loss(void);
-/* Since reset. */
-bool disk_lost_power(void);
+/* Since reset: what was written and not synced. */
+bool disk_lost_relaxed(void);
 bool disk_was_well(void); /* no call failed or was to, none was slow */
 
 /* The folder's names, one after the other from 0. NULL: no more. */

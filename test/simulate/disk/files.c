@@ -145,6 +145,13 @@ void files_sync(struct sim_file *f)
 	f->disk_size = f->size;
 }
 
+void files_forget(struct sim_file *f)
+{
+	for (size_t b = 0; b < f->cap / DISK_BLOCK; b++)
+		if (!f->dirty[b])
+			memcpy(f->now + b * DISK_BLOCK, f->disk + b * DISK_BLOCK, DISK_BLOCK);
+}
+
 void files_sync_badly(struct sim_file *f)
 {
 	for (size_t b = 0; b < f->cap / DISK_BLOCK; b++) {

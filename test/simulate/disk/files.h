@@ -44,7 +44,12 @@ int files_make(const char *text);
 void files_free_unnamed(void);
 void files_grow(struct sim_file *f, size_t size);
 void files_sync(struct sim_file *f);
-/* A sync that failed: what it did not write is taken for written from now on. */
+/*
+ * A sync that failed: what it did not write is taken for written from now on. A relaxed log, which
+ * its writer does not sync, may lack it.
+ */
 void files_sync_badly(struct sim_file *f);
+/* But for what was not synced, it is what the disk has. */
+void files_forget(struct sim_file *f);
 
 #endif

@@ -3,6 +3,8 @@
  * refused
  */
 #include "board/arm/memplan.h"
+#include "drivers/log/writer.h"
+#include "ipc/wire/wire.h"
 #include "test/support/check.h"
 
 #include <string.h>
@@ -109,6 +111,19 @@ int main(void)
 	      "two takers that spill from a queue of three add six slots, and the store: %llu",
 	      (unsigned long long)(plan.total_bytes - sum));
 	site.sinks = 0;
+	CHECK(make() == 0 && plan.total_bytes == sum, "and without them what it took before");
+
+	const uint64_t beside = sum - plan.pools.total_bytes;
+
+	site.memory_mib = 256;
+	site.log = (struct bs_log_spec){ .dir = "logs",
+					 .mode = BS_LOG_MODE_DURABLE,
+					 .buffer_mib = 32 };
+	CHECK(make() == 0 && plan.total_bytes == plan.pools.total_bytes + beside +
+							 bs_log_writer_bytes(BS_WIRE_OPEN_MAX),
+	      "what is committed to a log at once holds a header: %llu bytes",
+	      (unsigned long long)(plan.total_bytes - plan.pools.total_bytes - beside));
+	site.log.dir[0] = '\0';
 
 	site.memory_mib = (uint32_t)(sum >> 20); /* less than the sum, by less than 1 MiB */
 	rc = make();

@@ -121,6 +121,9 @@ static void a_good_scan(void)
 	CHECK(out_is(BS_WIRE_HEARTBEAT, 0) && s.resent == 0, "and waits without being sent again");
 	bs_sender_reconnected(&s, now);
 	CHECK(out_is(BS_WIRE_CLOSE, 6) && s.resent == 1, "but for a new connection");
+	CHECK(say_ack(99, 3) == 0 && out().kind == 0, "a service that lost its power lacks it");
+	now += BS_SENDER_RESEND_NS;
+	CHECK(out_is(BS_WIRE_CLOSE, 6) && s.resent == 2, "it is sent again");
 	CHECK(say_outcome(99, 0) == 0 && s.state == BS_SENDER_ENDED && s.code == 0 && !s.refused &&
 		      s.outcome.acquisitions == 5,
 	      "outcome");

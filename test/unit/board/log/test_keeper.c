@@ -101,7 +101,7 @@ static void open_scan(uint64_t session)
 {
 	unsigned char msg[2048];
 
-	bs_keeper_open(&k, msg, message(msg, session, 0), (int64_t)session * 1000, bs_now_ns());
+	bs_keeper_open(&k, 1, msg, message(msg, session, 0), (int64_t)session * 1000, bs_now_ns());
 }
 
 static void put(uint64_t session, uint64_t n)

@@ -1,0 +1,232 @@
+/* board/ingest/reopen.c - a scan that a service before this one was killed in; see ingest.h */
+#include "board/ingest/ingest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/thread/clock.h"
+#include "drivers/log/finish.h"
+#include "drivers/log/folder.h"
+#include "drivers/log/reader.h"
+#include "ipc/wire/envelope.h"
+
+static void say(struct ingest *in, const char *words)
+{
+	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
+}
+
+/* ---- at the start ---- */
+
+/* The newest log. False: there is none. */
+static bool find(struct ingest *in)
+{
+	const char *dir = in->env->site.log.dir;
+	struct bs_reopened *o = &in->scan->reopened;
+	struct bs_log_entry *list;
+	size_t n;
+
+	if (bs_log_folder_list(dir, &list, &n, NULL) != 0)
+		return false;
+	if (n > 0) {
+		(void)snprintf(o->log, sizeof(o->log), "%s", list[n - 1].name);
+		o->sealed = bs_log_folder_sealed(dir, &list[n - 1]);
+	}
+	free(list);
+	return n > 0;
+}
+
+/* settled: ACK will call what is read durable. */
+static int open_log(struct ingest *in, struct bs_log_reader **r, bool settled, struct bs_fail *why)
+{
+	char path[sizeof(in->env->site.log.dir) + sizeof(in->scan->reopened.log) + 2];
+	int rc = 0;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir, in->scan->reopened.log);
+	if (settled)
+		rc = bs_log_settle(path, why);
+	return rc == 0 ? bs_log_open(r, path, why) : rc;
+}
+
+static void look(struct ingest *in)
+{
+	struct bs_reopened *o = &in->scan->reopened;
+	struct bs_log_reader *r;
+	struct bs_fail why;
+
+	if (in->log == NULL || !find(in)) {
+		atomic_store(&o->step, BS_REOPEN_OVER);
+		return;
+	}
+	if (open_log(in, &r, false, &why) != 0) {
+		bs_worker_say(in->env, BS_EVENT_FAULT, why.code, NULL, why.text);
+		atomic_store(&o->step, BS_REOPEN_OVER);
+		return;
+	}
+	o->session = bs_log_begins(r)->session;
+	o->started_ns = bs_log_begins(r)->started_ns;
+	bs_log_close(r);
+	atomic_store(&o->scan, 0);
+	atomic_store(&o->step, o->sealed ? BS_REOPEN_ENDED : BS_REOPEN_FOUND);
+}
+
+void bs_ingest_reopen_start(struct ingest *in)
+{
+	struct bs_reopened *o = &in->scan->reopened;
+	const uint32_t step = atomic_load(&o->step);
+	const bool its = bs_ingest_in_scan(in) && atomic_load(&o->scan) == in->id;
+
+	if (step == BS_REOPEN_NOT_LOOKED)
+		look(in);
+	else if (step == BS_REOPEN_OPENS && !its && atomic_load(&in->env->me->killed))
+		atomic_store(&o->step, BS_REOPEN_FOUND);
+	else if (step == BS_REOPEN_OPENS && !its)
+		bs_ingest_log_leave(in); /* its OPEN ends the process that looks at it */
+	else if (step == BS_REOPEN_OPENS || step == BS_REOPEN_READS)
+		atomic_store(&o->step, BS_REOPEN_READS);
+	if (atomic_load(&o->step) == BS_REOPEN_READS && in->feed == NULL)
+		bs_ingest_feed_rest(in);
+}
+
+/* ---- its OPEN ---- */
+
+/* The log's first message, by the way of any OPEN. False: the scan is not opened. */
+static bool open_scan(struct ingest *in, struct bs_fail *why)
+{
+	const unsigned char *payload;
+	struct bs_log_reader *r;
+	struct bs_log_message m;
+	struct bs_wire w;
+	int rc = open_log(in, &r, true, why);
+
+	if (rc != 0)
+		return false;
+	rc = bs_log_next(r, &m, why);
+	if (rc == 0)
+		rc = bs_fail(why, BS_ERR_LENGTH, "it has no message");
+	if (rc == 1)
+		rc = bs_wire_decode(&w, m.bytes, m.len, &payload, why);
+	if (rc == 0 && w.kind != BS_WIRE_OPEN)
+		rc = bs_fail(why, BS_ERR_KIND, "it does not begin with OPEN");
+	if (rc == 0) {
+		in->scan->reopened.session = w.session;
+		in->from = in->waiting != NULL && bs_gate_here(&in->gate, in->waiting_peer)
+				   ? in->waiting_peer
+				   : 0;
+		in->reopens = bs_log_begins(r)->scan;
+		rc = bs_ingest_open(in, &w, payload);
+		in->reopens = 0;
+		(void)bs_fail(why, rc, "its OPEN is refused");
+	}
+	bs_log_close(r);
+	return rc == 0;
+}
+
+void bs_ingest_reopen(struct ingest *in)
+{
+	struct bs_reopened *o = &in->scan->reopened;
+	struct bs_fail why;
+	char words[BS_EVENT_TEXT];
+
+	if (atomic_load(&o->step) != BS_REOPEN_FOUND || in->state != BS_STATE_IDLE ||
+	    bs_worker_stop(in->env))
+		return;
+	atomic_store(&o->step, BS_REOPEN_OPENS);
+	(void)snprintf(words, sizeof(words),
+		       "log %s %s: the service before was killed in that scan, which goes on from "
+		       "the log",
+		       o->log, o->sealed ? "is whole, but its sender asks" : "has no end");
+	say(in, words);
+	if (open_scan(in, &why)) {
+		bs_ingest_feed_rest(in);
+		return;
+	}
+	(void)snprintf(words, sizeof(words),
+		       "log %s: the scan does not go on: %.200s; `boreside recon` takes the log",
+		       o->log, why.text);
+	bs_worker_say(in->env, BS_EVENT_FAULT, why.code, NULL, words);
+	bs_ingest_log_leave(in);
+}
+
+bool bs_ingest_reopen_due(struct ingest *in, uint64_t session)
+{
+	struct bs_reopened *o = &in->scan->reopened;
+
+	if (o->session != session || bs_ingest_in_scan(in))
+		return false;
+	if (atomic_load(&o->step) == BS_REOPEN_ENDED) /* the outcome never came to its sender */
+		atomic_store(&o->step, BS_REOPEN_FOUND);
+	return atomic_load(&o->step) == BS_REOPEN_FOUND;
+}
+
+/* ---- once its log is read ---- */
+
+/* Its sender is here: the log goes on in another file. ACCEPT, and ACK after it, wait for that. */
+static void go_on(struct ingest *in)
+{
+	struct bs_reopened *o = &in->scan->reopened;
+	const struct bs_log_head head = { .session = o->session,
+					  .started_ns = o->started_ns,
+					  .scan = (uint32_t)in->id };
+
+	bs_keeper_go_on(in->log, &head, o->records, in->order.next - 1, bs_now_ns());
+	in->accept_due = true;
+	atomic_store(&o->step, BS_REOPEN_OVER);
+}
+
+void bs_ingest_reopen_read(struct ingest *in, uint64_t records)
+{
+	struct bs_reopened *o = &in->scan->reopened;
+	const double s = o->sealed ? 0.0 : in->env->site.log.resume_s;
+	char words[BS_EVENT_TEXT];
+
+	o->records = records;
+	if (!bs_gate_here(&in->gate, in->peer))
+		in->peer = 0;                      /* it was here, and has time to come back */
+	for (uint32_t i = 0; i < BS_HELD_MAX; i++) /* its sender sends these again */
+		if (in->order.held[i].kind != 0)
+			bs_keeper_has(in->log, in->order.held[i].seq);
+	o->until_ns = bs_now_ns() + bs_ns_of_ms(s * 1000.0);
+	atomic_store(&o->step, BS_REOPEN_WAITS);
+	(void)snprintf(words, sizeof(words),
+		       "log %s is read: %llu messages, the scan goes on at number %llu; its sender "
+		       "%s",
+		       o->log, (unsigned long long)records, (unsigned long long)in->order.next,
+		       in->peer != 0 ? "is here" : "is awaited");
+	say(in, words);
+	if (in->peer != 0 && !o->sealed)
+		go_on(in);
+}
+
+void bs_ingest_reopen_heard(struct ingest *in)
+{
+	if (in->state == BS_STATE_SCANNING && !in->scan->reopened.sealed &&
+	    atomic_load(&in->scan->reopened.step) == BS_REOPEN_WAITS)
+		go_on(in);
+}
+
+bool bs_ingest_reopen_waits(struct ingest *in, int64_t now)
+{
+	const struct bs_reopened *o = &in->scan->reopened;
+	struct bs_fail why;
+
+	if (atomic_load(&o->step) != BS_REOPEN_WAITS)
+		return false;
+	in->heard_ns = in->order.gap_since_ns = now;
+	if (now < o->until_ns && !bs_worker_stop(in->env))
+		return true;
+	if (o->sealed)
+		(void)bs_fail(
+			&why, BS_ERR_ABORTED,
+			"the scan was over, after number %llu, when the service ended; its outcome "
+			"was not heard",
+			(unsigned long long)(in->order.next - 1));
+	else
+		(void)bs_fail(
+			&why, BS_ERR_TIMEOUT,
+			"the service was killed and started again, and the scan's sender did not "
+			"come back, after number %llu",
+			(unsigned long long)(in->order.next - 1));
+	bs_ingest_abort(in, &why, o->sealed ? BS_ON_FAULT : BS_ON_SILENCE);
+	return true;
+}

@@ -1,0 +1,97 @@
+/* drivers/log/finish.c - see finish.h */
+#define _GNU_SOURCE
+#include "drivers/log/finish.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "drivers/log/reader.h"
+
+static int io_fail(struct bs_fail *why, const char *path, const char *what)
+{
+	return bs_fail(why, BS_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
+}
+
+/* end: where the file is cut; 0: nowhere. */
+static int seal(const char *path, const struct bs_log_head *h, uint64_t end, struct bs_fail *why)
+{
+	const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	unsigned char block[BS_LOG_BLOCK];
+	int rc = 0;
+
+	if (fd < 0)
+		return io_fail(why, path, "cannot be opened");
+	bs_log_put_seal(block, h);
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		rc = bs_fail(why, BS_ERR_STATE, "%s: is being written", path);
+	else if (pwrite(fd, block, sizeof(block), BS_LOG_SEAL_AT) != (ssize_t)sizeof(block) ||
+		 fdatasync(fd) != 0)
+		rc = io_fail(why, path, "cannot be sealed");
+	else if (end != 0 && ftruncate(fd, (off_t)end) != 0)
+		rc = io_fail(why, path, "is sealed but cannot be cut");
+	(void)close(fd);
+	return rc;
+}
+
+static int settle_file(const char *path, struct bs_fail *why)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int rc = 0;
+
+	if (fd < 0)
+		return io_fail(why, path, "cannot be opened");
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		rc = bs_fail(why, BS_ERR_STATE, "%s: is being written", path);
+	else if (fdatasync(fd) != 0 && fdatasync(fd) != 0) /* what is told first may be old */
+		rc = io_fail(why, path, "cannot be synced");
+	else
+		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	(void)close(fd);
+	return rc;
+}
+
+int bs_log_settle(const char *path, struct bs_fail *why)
+{
+	struct bs_log_reader *r;
+	const char *file;
+	int rc = bs_log_open(&r, path, why);
+
+	if (rc != 0)
+		return rc;
+	for (uint32_t i = 0; rc == 0 && (file = bs_log_path(r, i)) != NULL; i++)
+		rc = settle_file(file, why);
+	bs_log_close(r);
+	return rc;
+}
+
+int bs_log_finish(const char *dir, const char *name, uint64_t *records, struct bs_fail *why)
+{
+	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
+	struct bs_fail damage = { 0 };
+	struct bs_log_reader *r;
+	struct bs_log_message m;
+	struct bs_log_head h;
+	const char *last;
+	int rc;
+
+	*records = 0;
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	rc = bs_log_settle(path, why); /* a seal says that what is before it is on the disk */
+	if (rc == 0)
+		rc = bs_log_open(&r, path, why);
+	if (rc != 0)
+		return rc;
+	while ((rc = bs_log_next(r, &m, &damage)) == 1)
+		*records = m.number + 1;
+	last = bs_log_last(r, &h);
+	if (h.id == 0)
+		rc = bs_fail(why, BS_ERR_IO, "%s: nothing of it can be read", last);
+	else
+		rc = seal(last, &h, rc == 0 ? h.end : 0, why);
+	bs_log_close(r);
+	return rc == 0 && damage.code != 0 ? bs_fail(why, BS_ERR_FORMAT, "%s", damage.text) : rc;
+}
