@@ -292,10 +292,11 @@ static inline int service_stop(struct service *s)
 struct peer {
 	struct bs_endpoint socket;
 	uint64_t session, seq;  /* of the next numbered message */
-	struct bs_wire_ack ack; /* the last one, and its held */
+	struct bs_wire_ack ack; /* the session's last one, and its held */
 	uint64_t acked;
 	bool heard;        /* a message came since the socket was last looked at */
 	uint64_t heard_on; /* and its connections then */
+	int64_t asked_ns;  /* nothing was heard since, and an answer is due; 0: none is */
 	unsigned char in[65536];
 	struct bs_wire w; /* of the last message read */
 	struct bs_wire_answer answer;
@@ -319,14 +320,14 @@ static inline uint64_t peer_new_session(struct peer *p)
 	static uint64_t n;
 
 	p->session = ((uint64_t)getpid() << 32) + ++n;
-	p->seq = 0;
-	p->acked = 0;
+	p->seq = p->acked = 0;
+	p->ack = (struct bs_wire_ack){ 0 };
 	return p->session;
 }
 
 /*
- * nanomsg's PAIR can be caught in a circle of connections that it makes and drops (ipc/endpoint.h,
- * bs_endpoint_renew): a sender that sees ten of them, and hears nothing, takes a new socket.
+ * nanomsg's PAIR can be caught in a circle of connections, or without one (ipc/endpoint.h,
+ * bs_endpoint_renew): after ten of them, or 2 s without an answer, a sender takes a new socket.
  */
 static inline void peer_mend(struct peer *p)
 {
@@ -335,12 +336,14 @@ static inline void peer_mend(struct peer *p)
 	if (p->heard)
 		p->heard_on = connections;
 	p->heard = false;
-	if (connections < p->heard_on + 10)
+	if (connections < p->heard_on + 10 &&
+	    (p->asked_ns == 0 || await_now_ns() - p->asked_ns < 2000000000))
 		return;
 	printf("# the sender's socket is caught: a new one\n");
 	if (bs_endpoint_renew(&p->socket, NULL) != 0)
 		exit(1);
 	p->heard_on = 0;
+	p->asked_ns = p->asked_ns != 0 ? await_now_ns() : 0;
 }
 
 static inline bool peer_send(struct peer *p, const void *head, size_t head_len, const void *tail,
@@ -355,7 +358,6 @@ static inline bool peer_send(struct peer *p, const void *head, size_t head_len, 
 	return rc == 0;
 }
 
-/* A raw message. */
 static inline bool peer_raw(struct peer *p, const void *msg, size_t len)
 {
 	return peer_send(p, msg, len, NULL, 0);
@@ -383,12 +385,13 @@ static inline bool peer_hear(struct peer *p, int ms)
 	    bs_wire_decode(&p->w, p->in, len, &payload, NULL) != 0)
 		return false;
 	p->heard = true;
+	p->asked_ns = p->asked_ns != 0 ? await_now_ns() : 0;
 	if (p->w.kind == BS_WIRE_ACCEPT || p->w.kind == BS_WIRE_REFUSE)
 		return bs_wire_get_answer(&p->answer, payload, (size_t)p->w.payload_len, NULL) == 0;
 	if (p->w.kind == BS_WIRE_OUTCOME)
 		return bs_wire_get_outcome(&p->outcome, payload, (size_t)p->w.payload_len, NULL) ==
 		       0;
-	if (p->w.kind == BS_WIRE_ACK) {
+	if (p->w.kind == BS_WIRE_ACK && p->w.session == p->session) { /* not of a scan before it */
 		if (bs_wire_get_ack(&p->ack, payload, (size_t)p->w.payload_len, NULL) != 0)
 			return false;
 		p->acked = p->ack.held;
@@ -461,29 +464,27 @@ static inline bool peer_cartesian(const char *protocol)
 	return strncmp(protocol, "cart", 4) == 0 || strcmp(protocol, "brief") == 0;
 }
 
-/*
- * A new session with a good header; true when it was accepted. The header goes out again each
- * second until it is answered: a connection that breaks takes what was under way with it.
- */
+/* A new session with a good header; true when it was accepted. It goes out again each second
+ * until it is answered: a connection that breaks takes what was under way with it. */
 static inline bool peer_begin_with(struct peer *p, const char *protocol, const char *xml, size_t n)
 {
-	int64_t limit = await_limit();
+	bool answered = false;
 
 	(void)peer_new_session(p);
-	do {
+	p->asked_ns = await_now_ns();
+	for (int64_t limit = await_limit(); !answered && bs_now_ns() < limit;) {
 		int64_t again = bs_now_ns() + 1000000000;
 
 		if (!peer_header(p, protocol, xml, n))
-			return false;
+			break;
 		do {
 			peer_mend(p);
-			if (!peer_hear(p, 100) || p->w.session != p->session)
-				continue;
-			if (p->w.kind == BS_WIRE_ACCEPT || p->w.kind == BS_WIRE_REFUSE)
-				return p->w.kind == BS_WIRE_ACCEPT;
-		} while (bs_now_ns() < again);
-	} while (bs_now_ns() < limit);
-	return false;
+			answered = peer_hear(p, 100) && p->w.session == p->session &&
+				   (p->w.kind == BS_WIRE_ACCEPT || p->w.kind == BS_WIRE_REFUSE);
+		} while (!answered && bs_now_ns() < again);
+	}
+	p->asked_ns = 0;
+	return answered && p->w.kind == BS_WIRE_ACCEPT;
 }
 
 static inline bool peer_begin(struct peer *p, const char *protocol)
