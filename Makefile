@@ -232,6 +232,9 @@ $(B)/test/unit/board/log/test_keeper: private SAN += $(call wrap,pwrite fdatasyn
 # these count what is allocated after arm, choose between NCCL and copies, or both
 ifeq ($(GPU),1)
 DEVICES := $(patsubst %.c,$(B)/%,$(wildcard test/twin/twin_devices*.c))
+# in test_ingest the machine's clocks are the test's
+$(B)/test/unit/board/test_ingest: private SAN += $(call wrap,clock_gettime)
+
 ENGINES := $(patsubst %.c,$(B)/%,$(wildcard test/twin/engine/twin_engine*.c))
 $(ENGINES) $(DEVICES): private SAN += \
 	$(call wrap,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister)
