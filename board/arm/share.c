@@ -2,6 +2,7 @@
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 #include "core/thread/clock.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
+
+#define LOOK_MS 50 /* between two looks at whether the other thread has given up */
 
 /* Readout 0 as a sender would send it. */
 static void make_readout(struct measuring *m)
@@ -78,39 +81,42 @@ static int hand_once(struct measuring *m, struct bs_fail *why)
 
 struct echo {
 	int ask, answer;
+	_Atomic bool over;
 };
+
+/* Waits for it until the other thread has given up. */
+static bool is_rung(const struct echo *e, int fd)
+{
+	struct pollfd bell = { fd, POLLIN, 0 };
+	uint64_t count;
+
+	while (poll(&bell, 1, LOOK_MS) != 1)
+		if (atomic_load(&e->over))
+			return false;
+	return read(fd, &count, sizeof(count)) == sizeof(count);
+}
+
+static bool ring(int fd)
+{
+	const uint64_t one = 1;
+
+	return write(fd, &one, sizeof(one)) == sizeof(one);
+}
 
 static void *answer_all(void *arg)
 {
 	struct echo *e = arg;
-	uint64_t count;
 
-	while (read(e->ask, &count, sizeof(count)) == (ssize_t)sizeof(count) && count == 1) {
-		const uint64_t one = 1;
-
-		if (write(e->answer, &one, sizeof(one)) != (ssize_t)sizeof(one))
-			break;
-	}
+	while (is_rung(e, e->ask) && !atomic_load(&e->over) && ring(e->answer))
+		;
+	atomic_store(&e->over, true);
 	return NULL;
-}
-
-/* There and back: as many wake-ups as an image needs. */
-static int wake_once(const struct echo *e)
-{
-	const uint64_t one = 1;
-	uint64_t count;
-
-	return write(e->ask, &one, sizeof(one)) == (ssize_t)sizeof(one) &&
-			       read(e->answer, &count, sizeof(count)) == (ssize_t)sizeof(count)
-		       ? 0
-		       : BS_ERR_IO;
 }
 
 static int measure_wake(struct measuring *m, struct bs_fail *why)
 {
 	const struct timespec nap = { 0, 300000 };
-	const uint64_t end = 2;
-	struct echo e = { eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC) };
+	struct echo e = { .ask = eventfd(0, EFD_CLOEXEC), .answer = eventfd(0, EFD_CLOEXEC) };
 	struct series s = { .n = 0 };
 	struct bs_estimate *wake = &m->out->cost[BS_COST_WAKE][BS_CONDITION_WARM];
 	pthread_t answers;
@@ -125,10 +131,13 @@ static int measure_wake(struct measuring *m, struct bs_fail *why)
 
 		(void)nanosleep(&nap, NULL); /* the other thread is asleep by then */
 		t0 = bs_now_ns();
-		rc = wake_once(&e);
+		/* there and back: as many wake-ups as an image needs */
+		if (!ring(e.ask) || !is_rung(&e, e.answer))
+			rc = bs_fail(why, BS_ERR_IO, "no answer to time a wake-up with");
 		bs_measuring_note(m, &s, t0, 0);
 	}
-	(void)!write(e.ask, &end, sizeof(end));
+	atomic_store(&e.over, true);
+	(void)ring(e.ask);
 	(void)pthread_join(answers, NULL);
 	bs_estimate_make(wake, s.at, s.n, m->out->margin);
 out:

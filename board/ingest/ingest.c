@@ -237,6 +237,8 @@ int bs_worker_ingest(struct bs_worker_env *env)
 		return BS_EXIT_HOPELESS;
 	}
 	if (bs_gate_open(&in.gate, env->site.kspace_url, in.message_max, &why) != 0) {
+		if (in.log != NULL)
+			bs_keeper_stop(in.log); /* its threads use the shared memory */
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		return BS_EXIT_HOPELESS;
 	}

@@ -61,9 +61,9 @@ static void begin_scan(struct bs_keeper *k, const struct bs_spool_entry *open,
 	struct bs_log_record *r = k->r;
 
 	atomic_store(&r->dropped, 0);
+	atomic_store(&r->begun, atomic_load(&r->put)); /* the scan before is no longer counted */
 	r->given_before = atomic_load(&r->given_up);
 	r->told = 0;
-	r->begun = atomic_load(&r->put);
 	atomic_store(&r->end, 0);
 	r->name[0] = '\0';
 	k->ended_ns = 0;

@@ -1,6 +1,7 @@
 /*
  * test/fault/fault_calls.c - each allocation, open, mmap, write, socket, thread and process of the
- * service's start, its arming and its first scan fails once in turn, in each of its processes
+ * service's start, its arming, its log and its first scan fails once in turn, in each of its
+ * processes, and in the successor of one that was killed within a scan
  *
  * usage: BORESIDE=path BUILD=dir fault_calls [stride]; without, the first calls of each group; a
  * stride of 1 is every call. The service either refuses to start, with status 1 and words, or
@@ -14,10 +15,10 @@
 
 static struct service service;
 static struct peer p;
-static char hook[300], flag[128];
+static char hook[300], flag[128], after[128];
 
-static const char body[] =
-	"endpoints: { images = \"ipc://run/images.ipc\"; };\n" SERVICE_SINKS SERVICE_PROTOCOLS;
+static const char body[] = "endpoints: { images = \"ipc://run/images.ipc\"; };\n"
+			   "log: { dir = \"logs\"; };\n" SERVICE_SINKS SERVICE_PROTOCOLS;
 
 /* Until it has ended, or takes scans. */
 static bool stands(void)
@@ -29,20 +30,64 @@ static bool stands(void)
 	return !service_ended(&service);
 }
 
-static bool ends_in_words(void)
+/* Sends what was not acknowledged, again each second, until the scan has its outcome. */
+static bool insist(void)
+{
+	const int64_t limit = await_limit();
+
+	for (; bs_now_ns() < limit; p.seq = p.acked + 1) {
+		const int64_t again = bs_now_ns() + 1000000000;
+
+		while (p.seq <= 32)
+			if (!peer_acq(&p, "cart", (unsigned)p.seq - 1, 0))
+				return false;
+		(void)peer_close_scan(&p, 33, 32);
+		if (peer_await_until(&p, BS_WIRE_OUTCOME, again) && p.w.session == p.session)
+			return true;
+	}
+	return false;
+}
+
+/* killed: this process, in the middle of the scan; NULL: none. */
+static bool ends_in_words(const char *killed)
 {
 	if (!peer_begin(&p, "cart"))
-		return p.w.kind == BS_WIRE_REFUSE && p.answer.text[0] != '\0';
-	for (unsigned i = 0; i < 32; i++)
+		return killed == NULL && p.w.kind == BS_WIRE_REFUSE && p.answer.text[0] != '\0';
+	for (unsigned i = 0; i < 16; i++)
 		if (!peer_acq(&p, "cart", i, 0))
 			return false;
-	if (!peer_end(&p, 32))
+	if (killed != NULL) {
+		char where[64];
+		pid_t pid;
+
+		(void)snprintf(where, sizeof(where), "\"name\":\"%s\",\"pid\"", killed);
+		pid = (pid_t)service_number(&service, where, "pid");
+		(void)close(open(after, O_CREAT | O_WRONLY, 0600));
+		if (kill(pid, SIGKILL) != 0)
+			return false;
+	}
+	if (!insist())
 		return false;
-	return p.outcome.code == 0 ? p.outcome.images == 1 : p.outcome.text[0] != '\0';
+	return p.outcome.code == 0 ? p.outcome.images == 1 && p.outcome.acquisitions == 32
+				   : p.outcome.text[0] != '\0';
+}
+
+/* Of a signal that nobody sent. */
+static bool crashed(void)
+{
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
+	char words[32];
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		(void)snprintf(words, sizeof(words), "died: signal %d,", signals[i]);
+		any = any || service_logged(&service, words);
+	}
+	return any;
 }
 
 /* The service's life with that call failing. NULL: all is as it should be; else what is not. */
-static const char *live(void)
+static const char *live(const char *killed)
 {
 	const char *wrong = NULL;
 	bool up;
@@ -52,7 +97,7 @@ static const char *live(void)
 		return "it is not started";
 	up = stands();
 	if (up) {
-		if (!peer_open(&p, &service) || !ends_in_words())
+		if (!peer_open(&p, &service) || !ends_in_words(killed))
 			wrong = "the scan has no end";
 		peer_close(&p);
 	}
@@ -61,11 +106,11 @@ static const char *live(void)
 		wrong = "its exit status";
 	if (wrong == NULL && !up && !service_logged(&service, ": "))
 		wrong = "no words";
-	return wrong == NULL && service_logged(&service, "died: signal") ? "a signal" : wrong;
+	return wrong == NULL && crashed() ? "a signal" : wrong;
 }
 
 /* *struck: there was such a call. */
-static const char *fail(const char *role, const char *call, int n, bool *struck)
+static const char *fail(const char *role, bool successor, const char *call, int n, bool *struck)
 {
 	const char *wrong;
 	char number[16];
@@ -75,12 +120,14 @@ static const char *fail(const char *role, const char *call, int n, bool *struck)
 	if (mkdtemp(service.dir) == NULL || !service_write_site(&service, SERVICE_PATIENT, body))
 		return "no folder";
 	(void)snprintf(flag, sizeof(flag), "%s/struck", service.dir);
+	(void)snprintf(after, sizeof(after), "%s/%s", service.dir, successor ? "killed" : "");
 	(void)snprintf(number, sizeof(number), "%d", n);
 	(void)setenv("FAIL_ROLE", role, 1);
 	(void)setenv("FAIL_CALL", call, 1);
 	(void)setenv("FAIL_AT", number, 1);
 	(void)setenv("FAIL_FLAG", flag, 1);
-	wrong = live();
+	(void)setenv("FAIL_AFTER", after, 1); /* the folder itself: from the start */
+	wrong = live(successor ? role : NULL);
 	*struck = access(flag, F_OK) == 0;
 	if (wrong != NULL)
 		service_print_log(&service);
@@ -89,22 +136,23 @@ static const char *fail(const char *role, const char *call, int n, bool *struck)
 }
 
 /* The first calls, so many; stride not 0: every so-many-th of all. */
-static void fail_all(const char *role, const char *call, int calls, int stride)
+static void fail_all(const char *role, bool successor, const char *call, int calls, int stride)
 {
 	const int most = stride > 0 ? MOST : calls + 1;
+	const char *whose = successor ? "the successor of " : "";
 	bool struck = true;
 	int times = 0;
 	int n = 1;
 
 	for (; struck && n<most; n += stride> 0 ? stride : 1) {
-		const char *wrong = fail(role, call, n, &struck);
+		const char *wrong = fail(role, successor, call, n, &struck);
 
 		times += struck;
 		if (wrong != NULL)
-			CHECK(false, "%s: call %d for %s fails: %s", role, n, call, wrong);
+			CHECK(false, "%s%s: call %d for %s fails: %s", whose, role, n, call, wrong);
 	}
 	CHECK(times > 0 && (!struck || stride == 0),
-	      "%s: %d of its calls for %s failed, one in a life", role, times, call);
+	      "%s%s: %d of its calls for %s failed, one in a life", whose, role, times, call);
 }
 
 /* The service stands; the process that would check its changed site file cannot be started. */
@@ -114,12 +162,13 @@ static void fail_reload(void)
 	(void)setenv("FAIL_CALL", "spawn", 1);
 	(void)setenv("FAIL_AT", "4", 1); /* behind the three workers */
 	(void)setenv("FAIL_FLAG", "/tmp/boreside-test-none/struck", 1);
+	(void)unsetenv("FAIL_AFTER");
 	CHECK(service_start_with(&service, SERVICE_PATIENT, body, hook) &&
 		      service_kill(service.pid, SIGHUP) == 0 &&
 		      service_logs(&service, "reload refused, the service goes on as it was: its "
 					     "check cannot be started"),
 	      "a reload whose check cannot be started is refused");
-	CHECK(peer_open(&p, &service) && ends_in_words() && p.outcome.code == 0,
+	CHECK(peer_open(&p, &service) && ends_in_words(NULL) && p.outcome.code == 0,
 	      "the service goes on as it was");
 	peer_close(&p);
 	CHECK(service_kill(service.pid, SIGHUP) == 0 && service_logs(&service, "reloaded: "),
@@ -133,29 +182,54 @@ int main(int argc, char **argv)
 	/* what each calls at all, and how many are tried: a refused start is soon over */
 	static const struct {
 		const char *role;
+		bool successor;
 		struct {
 			const char *name;
 			int calls;
-		} call[9];
+		} call[12];
 	} all[] = {
 		{ "serve",
+		  false,
 		  { { "memory", 3 },
 		    { "mmap", 2 },
 		    { "open", 3 },
 		    { "file", 4 },
+		    { "read", 2 },
+		    { "write", 1 },
 		    { "descriptor", 6 },
 		    { "look", 4 },
 		    { "process", 1 },
 		    { "spawn", 3 } } },
-		{ "ingest", { { "memory", 1 }, { "mmap", 1 }, { "socket", 2 } } },
-		{ "recon", { { "memory", 1 }, { "mmap", 1 } } },
+		{ "ingest",
+		  false,
+		  { { "memory", 1 },
+		    { "mmap", 1 },
+		    { "open", 2 },
+		    { "file", 3 },
+		    { "name", 1 },
+		    { "read", 2 },
+		    { "write", 1 },
+		    { "descriptor", 1 },
+		    { "peer", 3 },
+		    { "socket", 2 },
+		    { "process", 2 } } },
+		{ "recon",
+		  false,
+		  { { "memory", 1 }, { "mmap", 1 }, { "read", 1 }, { "write", 1 } } },
 		{ "emit",
+		  false,
 		  { { "memory", 1 },
 		    { "mmap", 1 },
 		    { "open", 1 },
 		    { "file", 1 },
+		    { "read", 1 },
+		    { "write", 1 },
 		    { "socket", 1 },
+		    { "message", 1 },
 		    { "process", 1 } } },
+		{ "ingest", true, { { "memory", 1 }, { "open", 1 }, { "file", 1 } } },
+		{ "recon", true, { { "mmap", 1 } } },
+		{ "emit", true, { { "open", 1 } } },
 	};
 	const int stride = argc > 1 && atoi(argv[1]) > 0 ? atoi(argv[1]) : 0;
 
@@ -169,7 +243,8 @@ int main(int argc, char **argv)
 	}
 	for (size_t r = 0; r < sizeof(all) / sizeof(all[0]); r++)
 		for (size_t c = 0; all[r].call[c].name != NULL; c++)
-			fail_all(all[r].role, all[r].call[c].name, all[r].call[c].calls, stride);
+			fail_all(all[r].role, all[r].successor, all[r].call[c].name,
+				 all[r].call[c].calls, stride);
 	fail_reload();
 	return check_done();
 }

@@ -102,7 +102,8 @@ static bool halves(void)
 
 static void fail_all(const char *const *argv, int most)
 {
-	static const char *const groups[] = { "memory", "mmap", "open", "file", "process" };
+	static const char *const groups[] = { "memory", "mmap", "open",  "file",
+					      "name",   "read", "write", "process" };
 	const int before = check_failed;
 	int struck = 0;
 	int refused = 0;

@@ -3,10 +3,12 @@
  *
  * FAIL_ROLE (serve, ingest, recon or emit), FAIL_CALL (a group below) and FAIL_AT say which
  * process, which functions and which of their calls, from 1; FAIL_FLAG is a file that is made then:
- * it fails once, a successor's calls are let through. Calls count that the program itself makes.
+ * it fails once, a successor's calls are let through. FAIL_AFTER: only a process that starts once
+ * this file is there. Calls count that the program itself makes.
  * A program that preloads it into itself says so by fail_next instead (test/fault/fault_parts.c).
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +26,7 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -41,6 +44,9 @@ int nn_bind(int s, const char *url);
 int nn_connect(int s, const char *url);
 int nn_setsockopt(int s, int level, int option, const void *value, size_t n);
 int nn_getsockopt(int s, int level, int option, void *value, size_t *n);
+struct nn_msghdr;
+int nn_sendmsg(int s, const struct nn_msghdr *msg, int flags);
+int nn_recv(int s, void *to, size_t n, int flags);
 void fail_next(const char *group, long n);
 bool fail_struck(void);
 long fail_blocks(void);
@@ -69,6 +75,7 @@ static int note_program(struct dl_phdr_info *info, size_t size, void *arg)
 __attribute__((constructor)) static void start(void)
 {
 	const char *role = getenv("FAIL_ROLE");
+	const char *after = getenv("FAIL_AFTER");
 	char line[256] = "";
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, line, sizeof(line) - 1) : 0;
@@ -77,7 +84,8 @@ __attribute__((constructor)) static void start(void)
 		(void)close(fd);
 	flag = getenv("FAIL_FLAG");
 	if (role == NULL || flag == NULL || getenv("FAIL_AT") == NULL || n <= 0 ||
-	    memmem(line, (size_t)n, role, strlen(role)) == NULL || access(flag, F_OK) == 0)
+	    memmem(line, (size_t)n, role, strlen(role)) == NULL || access(flag, F_OK) == 0 ||
+	    (after != NULL && access(after, F_OK) != 0))
 		return;
 	(void)dl_iterate_phdr(note_program, NULL);
 	at = atol(getenv("FAIL_AT"));
@@ -109,12 +117,18 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 
 static bool fails(const char *group, const void *from, int error)
 {
+	int fd;
+
 	if (wanted == NULL || (uintptr_t)from < first || (uintptr_t)from >= last ||
 	    strcmp(group, wanted) != 0 || atomic_fetch_add(&count, 1) + 1 != at)
 		return false;
-	if (flag != NULL)
-		(void)close((int)syscall(SYS_openat, AT_FDCWD, flag, O_CREAT | O_WRONLY | O_CLOEXEC,
-					 0600));
+	if (flag != NULL) {
+		fd = (int)syscall(SYS_openat, AT_FDCWD, flag,
+				  O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+		if (fd < 0 && errno == EEXIST)
+			return false; /* it has failed in a child process */
+		(void)close(fd);
+	}
 	errno = error;
 	return true;
 }
@@ -263,6 +277,53 @@ int flock(int fd, int how)
 	return FAILS("file", ENOLCK) ? -1 : REAL(flock)(fd, how);
 }
 
+int fchmod(int fd, mode_t mode)
+{
+	return FAILS("file", EPERM) ? -1 : REAL(fchmod)(fd, mode);
+}
+
+ssize_t write(int fd, const void *from, size_t n)
+{
+	return FAILS("write", EIO) ? -1 : REAL(write)(fd, from, n);
+}
+
+ssize_t read(int fd, void *to, size_t n)
+{
+	return FAILS("read", EIO) ? -1 : REAL(read)(fd, to, n);
+}
+
+ssize_t getrandom(void *to, size_t n, unsigned flags)
+{
+	return FAILS("read", EAGAIN) ? -1 : REAL(getrandom)(to, n, flags);
+}
+
+/* names */
+
+int rename(const char *from, const char *to)
+{
+	return FAILS("name", EIO) ? -1 : REAL(rename)(from, to);
+}
+
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+	return FAILS("name", EIO) ? -1 : REAL(renameat2)(from_dir, from, to_dir, to, flags);
+}
+
+int unlink(const char *path)
+{
+	return FAILS("name", EIO) ? -1 : REAL(unlink)(path);
+}
+
+int unlinkat(int dir, const char *path, int flags)
+{
+	return FAILS("name", EIO) ? -1 : REAL(unlinkat)(dir, path, flags);
+}
+
+DIR *opendir(const char *path)
+{
+	return FAILS("open", EMFILE) ? NULL : REAL(opendir)(path);
+}
+
 /* descriptors, sockets, threads, processes */
 
 int memfd_create(const char *name, unsigned flags)
@@ -336,6 +397,16 @@ int nn_getsockopt(int s, int level, int option, void *value, size_t *n)
 	return FAILS("socket", EINVAL) ? -1 : REAL(nn_getsockopt)(s, level, option, value, n);
 }
 
+int nn_sendmsg(int s, const struct nn_msghdr *msg, int flags)
+{
+	return FAILS("message", EIO) ? -1 : REAL(nn_sendmsg)(s, msg, flags);
+}
+
+int nn_recv(int s, void *to, size_t n, int flags)
+{
+	return FAILS("message", EIO) ? -1 : REAL(nn_recv)(s, to, n, flags);
+}
+
 int accept4(int fd, __SOCKADDR_ARG from, socklen_t *len, int flags)
 {
 	return FAILS("peer", EMFILE) ? -1 : REAL(accept4)(fd, from, len, flags);
@@ -344,6 +415,11 @@ int accept4(int fd, __SOCKADDR_ARG from, socklen_t *len, int flags)
 ssize_t readv(int fd, const struct iovec *piece, int n)
 {
 	return FAILS("peer", ECONNRESET) ? -1 : REAL(readv)(fd, piece, n);
+}
+
+ssize_t recv(int fd, void *to, size_t n, int flags)
+{
+	return FAILS("peer", ECONNRESET) ? -1 : REAL(recv)(fd, to, n, flags);
 }
 
 ssize_t send(int fd, const void *from, size_t n, int flags)
