@@ -178,43 +178,68 @@ static void test_signal(void)
 	      "and that it was done");
 }
 
-/* Arming takes a while, as its budget is measured; meanwhile the process that arms is killed. */
+/* Recon does not begin to arm until it is let go on. */
+static pid_t reload_with_recon_stopped(long recon)
+{
+	pid_t pid = -1;
+
+	CHECK(recon > 0 && kill((pid_t)recon, SIGSTOP) == 0 && (pid = reload()) > 0 &&
+		      service_until(&service, "\"state\":\"arming\""),
+	      "a reload, up to where recon is to arm");
+	return pid;
+}
+
+static long pid_of(const char *worker)
+{
+	char where[64];
+
+	(void)snprintf(where, sizeof(where), "\"name\":\"%s\",\"pid\"", worker);
+	return service_number(&service, where, "pid");
+}
+
+/* The process that is to arm is killed; then the same reload again. */
 static void test_dies(void)
 {
 	const char *body =
 		SITE(CART("cart", "") ",\n" CART("cart_m", "budget: { image_ms = 500.0; }; "));
-	const long recon = service_number(&service, "\"name\":\"recon\",\"pid\"", "pid");
+	const long recon = pid_of("recon");
 	const long before = generation();
+	char xml[SERVICE_XML_MAX];
+	long next;
 	pid_t pid;
 
 	CHECK(service_write_site(&service, SERVICE_PATIENT, body), "a protocol with a budget");
-	pid = reload();
-	CHECK(service_until(&service, "\"state\":\"arming\"") && recon > 0 &&
-		      kill((pid_t)recon, SIGKILL) == 0,
-	      "recon is killed while it arms");
-	CHECK(wait_for(pid) == 1 && strstr(said(), "ended while it armed") != NULL &&
-		      generation() == before,
-	      "the reload is refused: %s", said());
+	pid = reload_with_recon_stopped(recon);
+	CHECK(kill((pid_t)recon, SIGKILL) == 0 && wait_for(pid) == 1 &&
+		      strstr(said(), "ended while it armed") != NULL && generation() == before,
+	      "recon is killed: the reload is refused: %s", said());
 	CHECK(good("cart", 1) && refused("cart_m", "no protocol"), "the service goes on as it was");
-	pid = reload();
-	CHECK(service_until(&service, "\"state\":\"arming\"") && good("cart", 1),
-	      "the same again: a header that comes while it arms waits, and is accepted");
+	next = pid_of("recon");
+	pid = reload_with_recon_stopped(next);
+	(void)peer_new_session(&p);
+	CHECK(peer_header(&p, "cart", xml, peer_xml(xml, "cart", true)) &&
+		      service_until(&service, "\"waiting\":1") && generation() == before,
+	      "the same again: a header that comes while it arms waits");
+	CHECK(kill((pid_t)next, SIGCONT) == 0 && peer_await(&p, BS_WIRE_ACCEPT) &&
+		      generation() == before + 1,
+	      "and is accepted");
+	for (unsigned i = 0; i < 32; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	CHECK(peer_end(&p, 32) && p.outcome.code == 0 && p.outcome.images == 1, "its scan is good");
+	images++;
 	CHECK(wait_for(pid) == 0 && good("cart_m", 1), "%s", said());
 }
 
-/* Another process is killed while recon arms: its successor takes part in the rest. */
+/* Another process is killed before recon arms: its successor takes part in the rest. */
 static void test_others_die(const char *worker, const char *body)
 {
-	char where[64];
-	long old;
+	const long recon = pid_of("recon");
+	const long old = pid_of(worker);
 	pid_t pid;
 
-	(void)snprintf(where, sizeof(where), "\"name\":\"%s\",\"pid\"", worker);
-	old = service_number(&service, where, "pid");
 	CHECK(service_write_site(&service, SERVICE_PATIENT, body), "a protocol with a budget");
-	pid = reload();
-	CHECK(service_until(&service, "\"state\":\"arming\"") && old > 0 &&
-		      kill((pid_t)old, SIGKILL) == 0,
+	pid = reload_with_recon_stopped(recon);
+	CHECK(old > 0 && kill((pid_t)old, SIGKILL) == 0 && kill((pid_t)recon, SIGCONT) == 0,
 	      "%s is killed while recon arms", worker);
 	CHECK(wait_for(pid) == 0 && good("cart_m", 1) && good("cart", 1), "%s", said());
 }
@@ -246,7 +271,7 @@ static void sizes(long pid, unsigned *fds, int64_t *shared)
 /* Each scan has a reload in its midst; the protocol before and after it differs. */
 static void test_loop(void)
 {
-	const long recon = service_number(&service, "\"name\":\"recon\",\"pid\"", "pid");
+	const long recon = pid_of("recon");
 	unsigned fds[2][2] = { { 0 } };
 	int64_t shared[2][2] = { { 0 } };
 	unsigned bad = 0;
