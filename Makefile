@@ -92,7 +92,7 @@ help:
 	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings)'
 	@echo 'make simulate   ingest under simulated faults (SCHEDULES=1000000 FIRST=1)'
 	@echo 'make kill       kill -9 over service, sender and archive (KILLS= SEED= BACKEND=)'
-	@echo 'make soak       memory, descriptors, files over an hour (SOAK_S= MESSAGES=)'
+	@echo 'make soak       memory, descriptors, files over an hour (SOAK_S= MESSAGES= HOSTILE=)'
 	@echo 'make coverage   lines and branches of core, ipc and board in tests'
 	@echo 'make bench      the operators against a floor, the service against a bare socket'
 	@echo 'make reproduce  the experiments of the papers: build/reproduce/REPORT.md (minutes)'
@@ -125,12 +125,15 @@ BACKEND ?= host
 kill: $(EXE) $(B)/test/fault/fault_campaign
 	@BORESIDE=$(abspath $(EXE)) $(B)/test/fault/fault_campaign $(KILLS) $(SEED) $(BACKEND)
 
-# What a service holds over so many seconds at a scanner's pace, and over so many messages
+# What a service holds over so many seconds at a scanner's pace, over so many messages, and beside
+# so many hostile connections and messages
 SOAK_S   ?= 3600
 MESSAGES ?= 10000000
-soak: $(EXE) $(B)/test/fault/fault_soak
+HOSTILE  ?= 1000000
+soak: $(EXE) $(B)/test/fault/fault_soak $(B)/test/fault/fault_crowd
 	@BORESIDE=$(abspath $(EXE)) $(B)/test/fault/fault_soak real $(SOAK_S)
 	@BORESIDE=$(abspath $(EXE)) $(B)/test/fault/fault_soak fast $(MESSAGES)
+	@BORESIDE=$(abspath $(EXE)) $(B)/test/fault/fault_crowd flood $(HOSTILE)
 
 # Which lines and branches of what reads, carries and decides the tests reach: a build of its own,
 # gcov's table of the sources. A process that is killed has written no counts.
@@ -229,12 +232,12 @@ $(B)/test/unit/drivers/log/test_log_faults: private SAN += $(call wrap,open open
 # and test_keeper one that is full, or hangs
 $(B)/test/unit/board/log/test_keeper: private SAN += $(call wrap,pwrite fdatasync)
 
-# these count what is allocated after arm, choose between NCCL and copies, or both
-ifeq ($(GPU),1)
-DEVICES := $(patsubst %.c,$(B)/%,$(wildcard test/twin/twin_devices*.c))
 # in test_ingest the machine's clocks are the test's
 $(B)/test/unit/board/test_ingest: private SAN += $(call wrap,clock_gettime)
 
+# these count what is allocated after arm, choose between NCCL and copies, or both
+ifeq ($(GPU),1)
+DEVICES := $(patsubst %.c,$(B)/%,$(wildcard test/twin/twin_devices*.c))
 ENGINES := $(patsubst %.c,$(B)/%,$(wildcard test/twin/engine/twin_engine*.c))
 $(ENGINES) $(DEVICES): private SAN += \
 	$(call wrap,cudaMalloc cudaFree cudaHostAlloc cudaHostRegister)

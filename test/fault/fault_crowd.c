@@ -5,16 +5,29 @@
  * usage: BORESIDE=path fault_crowd [peers]: so many of each kind (300); the site's endpoint is ipc,
  * then tcp. What a scanner waits for until it is accepted beside each crowd is printed, not judged:
  * judged is that it is accepted, and its scan good, while the crowd is there.
+ *
+ * fault_crowd flood COUNT: so many hostile connections and messages, RATE a second, beside scans at
+ * their own pace, which keep their budget: for a machine that does nothing else (make soak). Before
+ * it, scans with nobody beside them for a quarter as long, to compare with.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 
 #include "test/support/crowd.h"
 #include "test/support/expect.h"
 
 #define SCANS    10
-#define HALF     1000u /* bytes of a message that stops in the middle */
-#define PAUSE_US 250u  /* between peers that come and go */
+#define HALF     1000u            /* bytes of a message that stops in the middle */
+#define PAUSE_US 250u             /* between peers that come and go */
+#define RATE     2000u            /* hostile connections and messages a second */
+#define FLOOD    2000u            /* of them in make test */
+#define OPENS    5                /* of 16 of them, this one is a header */
+#define STAY     400u             /* that a flood keeps open */
+#define FRAMES   25u              /* of a scan beside it */
+#define LINE_NS  INT64_C(1250000) /* between two readouts: an image each 40 ms */
+#define GROWTH   8192             /* KiB, of all processes together */
 
 enum crowd { IDLE, SHAKEN, STOPPED, COMES, CUTS, NOISE, CROWDS };
 static const char *const names[CROWDS] = {
@@ -24,15 +37,14 @@ static const char *const names[CROWDS] = {
 };
 static unsigned peers = 300;
 
-static long resident_kib(void)
+static long resident_kib(long pid)
 {
 	char path[64];
 	char line[200];
 	long kib = -1;
 	FILE *f;
 
-	(void)snprintf(path, sizeof(path), "/proc/%ld/status",
-		       service_number(&service, "\"name\":\"ingest\"", "pid"));
+	(void)snprintf(path, sizeof(path), "/proc/%ld/status", pid);
 	f = fopen(path, "r");
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
 		if (strncmp(line, "VmRSS:", 6) == 0)
@@ -40,6 +52,14 @@ static long resident_kib(void)
 	if (f != NULL)
 		(void)fclose(f);
 	return kib;
+}
+
+static long pid_of(const char *worker)
+{
+	char where[64];
+
+	(void)snprintf(where, sizeof(where), "\"name\":\"%s\"", worker);
+	return service_number(&service, where, "pid");
 }
 
 /* One of the crowd; what it holds open is returned, else -1. */
@@ -132,8 +152,10 @@ static double visit(void)
 
 static void test_crowds(void)
 {
+	const long ingest = pid_of("ingest");
+
 	for (int kind = 0; kind < CROWDS; kind++) {
-		const long before = resident_kib();
+		const long before = resident_kib(ingest);
 		const pid_t pid = gather((enum crowd)kind);
 		double most = 0.0;
 		double sum = 0.0;
@@ -146,12 +168,12 @@ static void test_crowds(void)
 			sum += ms;
 			most = ms > most ? ms : most;
 		}
-		const long grown = resident_kib() - before;
+		const long grown = resident_kib(ingest) - before;
 
 		disperse(pid);
 		CHECK(pid > 0 && good == SCANS, "%u that %s: %u of %u scans beside them are good",
 		      peers, names[kind], good, SCANS);
-		CHECK(CHECK_SANITIZED || grown < 8192, "ingest's memory grew by %ld KiB", grown);
+		CHECK(CHECK_SANITIZED || grown < GROWTH, "ingest's memory grew by %ld KiB", grown);
 		printf("# accepted after %.1f ms, at most %.1f\n", sum / SCANS, most);
 	}
 	CHECK(service_number(&service, "\"kspace\"", "nonsense") >= (long)peers,
@@ -286,6 +308,208 @@ static void test_gives_way(void)
 	good_after("scans that gave way");
 }
 
+/* ---- a flood ---- */
+
+/* Whole to the transport, wrong to the service. */
+static bool say_wrong(int fd, unsigned i)
+{
+	static const uint16_t kind[] = { BS_WIRE_ACQ,  BS_WIRE_CLOSE, BS_WIRE_OPEN, 99,
+					 BS_WIRE_OPEN, BS_WIRE_ACQ,   BS_WIRE_ACQ,  BS_WIRE_ACK };
+	static unsigned char msg[BS_WIRE_BYTES + BS_WIRE_OPEN_NAME + SERVICE_XML_MAX];
+	const unsigned of = i % 8;
+	struct bs_wire w = { .kind = kind[of], .session = UINT64_MAX - i, .seq = of == 2 ? 0 : 1 };
+	size_t n = of == 2 ? BS_WIRE_OPEN_NAME : 8;
+
+	memset(msg, 0, BS_WIRE_BYTES + BS_WIRE_OPEN_NAME);
+	if (of == 2) { /* of no protocol of the site */
+		memcpy(msg + BS_WIRE_BYTES, "none", 4);
+		n += peer_xml((char *)msg + BS_WIRE_BYTES + n, "none", true);
+	}
+	if (of == 4)
+		w.version = BS_WIRE_PREVIOUS;
+	bs_wire_encode(msg, &w, msg + BS_WIRE_BYTES, n);
+	if (of == 5)
+		msg[BS_WIRE_BYTES] ^= 1;
+	return crowd_say(fd, service.kspace, msg, of == 6 ? 0 : BS_WIRE_BYTES + n);
+}
+
+/* A connection over the handshake; -1: none. */
+static int connected(void)
+{
+	const int fd = crowd_dial(service.kspace);
+
+	if (fd >= 0)
+		(void)(crowd_greet(fd) && crowd_greeted(fd));
+	return fd;
+}
+
+/*
+ * In turn: one of the crowd, a wrong message. These go on one connection that stays, but for a
+ * header: it may wait for the end of the scan that is open, and what is behind it does, too.
+ */
+static void flood(unsigned count)
+{
+	static int stays[STAY];
+	static char answers[65536];
+	const int64_t begun = await_now_ns();
+	unsigned n = 0;
+	int talks = -1;
+
+	for (unsigned i = 0; i < count; i++) {
+		const int64_t due = begun + (int64_t)(1e9 / RATE * i);
+		const bool header = i % 16 == OPENS;
+		ssize_t heard = -1;
+		int fd = -1;
+
+		if (due > await_now_ns())
+			bs_sleep_ns(due - await_now_ns());
+		if (i % 2 == 0 || header) {
+			fd = header ? connected() : one((enum crowd)(i / 2 % CROWDS));
+			if (fd < 0)
+				continue;
+			if (header)
+				(void)say_wrong(fd, i / 2);
+			if (n >= STAY)
+				(void)close(stays[n % STAY]);
+			stays[n++ % STAY] = fd;
+			continue;
+		}
+		talks = talks < 0 ? connected() : talks;
+		if (talks >= 0 && say_wrong(talks, i / 2))
+			heard = recv(talks, answers, sizeof(answers), MSG_DONTWAIT);
+		if (heard == 0 || (heard < 0 && errno != EAGAIN)) {
+			(void)close(talks);
+			talks = -1;
+		}
+	}
+}
+
+static struct bs_endpoint archive;
+static _Atomic unsigned archived;
+static _Atomic bool over;
+
+static void *take_images(void *arg)
+{
+	static unsigned char image[65536];
+	size_t len;
+
+	(void)arg;
+	while (!atomic_load(&over))
+		if (bs_endpoint_recv(&archive, image, sizeof(image), &len, 100, NULL) == 0)
+			(void)atomic_fetch_add(&archived, 1);
+	return NULL;
+}
+
+/* Scans one after the other, until that process has ended; 0: so many of them. */
+static struct beside {
+	unsigned scans, good, late;
+	double most_ms; /* until one was accepted */
+} scan_beside(pid_t pid, unsigned scans)
+{
+	struct beside b = { 0 };
+
+	while (pid > 0 ? waitpid(pid, NULL, WNOHANG) == 0 : b.scans < scans) {
+		const int64_t asked = await_now_ns();
+		bool good = peer_begin(&p, "cart_paced");
+		const int64_t begun = await_now_ns();
+		const double ms = (double)(begun - asked) * 1e-6;
+
+		b.most_ms = ms > b.most_ms ? ms : b.most_ms;
+		for (unsigned i = 0; good && i < FRAMES * 32; i++) {
+			const int64_t due = begun + i * LINE_NS;
+
+			if (due > await_now_ns())
+				bs_sleep_ns(due - await_now_ns());
+			good = peer_acq(&p, "cart_paced", i % 32, i / 32);
+			while (peer_hear(&p, 0))
+				;
+		}
+		good = good && peer_end(&p, FRAMES * 32) && p.outcome.code == 0 &&
+		       p.outcome.images == FRAMES && p.outcome.rejected == 0;
+		b.scans++;
+		b.good += good;
+		b.late += (unsigned)p.outcome.late;
+	}
+	return b;
+}
+
+static void print_latency(void)
+{
+	static char text[65536];
+	char *rest = NULL;
+
+	if (service_ask(&service, "latency", text, sizeof(text)))
+		for (char *l = strtok_r(text, "\n", &rest); l; l = strtok_r(NULL, "\n", &rest))
+			printf("# %s\n", l);
+}
+
+/* all: the whole of it, on a machine that has the time: the budget is judged. */
+static void test_flood(unsigned count, bool all)
+{
+	static const char *const names_of[] = { "ingest", "recon", "emit" };
+	const unsigned alone = count / RATE / 4;
+	long before[4], pid[4] = { 0 };
+	struct beside quiet, beside;
+	pthread_t taker;
+	long grown = 0;
+	int64_t begun;
+	pid_t child;
+
+	CHECK(service_start_with(&service, SERVICE_PATIENT,
+				 "protocols = ( { name = \"cart_paced\"; " SERVICE_LINES
+				 "silence_ms = 60000.0; budget: { image_ms = 40.0; }; } );\n",
+				 NULL) &&
+		      peer_open(&p, &service) &&
+		      bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, 65536,
+					  NULL) == 0 &&
+		      service_meets(&service, &archive) &&
+		      pthread_create(&taker, NULL, take_images, NULL) == 0,
+	      "a service, a scanner and an archive");
+	quiet = scan_beside(0, all ? alone : 1);
+	pid[3] = service.pid;
+	for (int i = 0; i < 4; i++) {
+		pid[i] = i < 3 ? pid_of(names_of[i]) : pid[i];
+		before[i] = resident_kib(pid[i]);
+	}
+	if (all)
+		print_latency();
+	begun = await_now_ns();
+	child = fork();
+	if (child == 0) {
+		flood(count);
+		_exit(0);
+	}
+	beside = scan_beside(child, 0);
+	printf("# %u hostile connections and messages in %.1f s; late images: %u of %u, %u of %u "
+	       "before; accepted after at most %.1f ms, %.1f before\n",
+	       count, (double)(await_now_ns() - begun) * 1e-9, beside.late, beside.scans * FRAMES,
+	       quiet.late, quiet.scans * FRAMES, beside.most_ms, quiet.most_ms);
+	if (all)
+		print_latency();
+	for (int i = 0; i < 4; i++) {
+		const long now = resident_kib(pid[i]);
+
+		printf("# %s: %ld KiB, then %ld\n", i < 3 ? names_of[i] : "supervisor", before[i],
+		       now);
+		grown += now - before[i];
+	}
+	CHECK(CHECK_SANITIZED || grown <= GROWTH, "all processes grew by %ld KiB", grown);
+	CHECK(beside.scans > 0 && beside.good == beside.scans, "%u of %u scans beside it are good",
+	      beside.good, beside.scans);
+	CHECK(!all || beside.late == 0, "and keep their budget: %u late", beside.late);
+	AWAIT(atomic_load(&archived) >= (beside.scans + quiet.scans) * FRAMES);
+	CHECK(atomic_load(&archived) == (beside.scans + quiet.scans) * FRAMES,
+	      "the archive has each image once: %u", atomic_load(&archived));
+	for (int i = 0; i < 3; i++)
+		CHECK(pid_of(names_of[i]) == pid[i], "%s was not replaced", names_of[i]);
+	atomic_store(&over, true);
+	(void)pthread_join(taker, NULL);
+	bs_endpoint_close(&archive);
+	peer_close(&p);
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	service_remove(&service);
+}
+
 static void run_on(const char *endpoint)
 {
 	void (*const tests[])(void) = { test_crowds, test_line, test_solving, test_gives_way };
@@ -314,11 +538,16 @@ int main(int argc, char **argv)
 {
 	char tcp[80];
 
+	if (argc > 2 && strcmp(argv[1], "flood") == 0) {
+		test_flood((unsigned)strtoul(argv[2], NULL, 10), true);
+		return check_done();
+	}
 	if (argc > 1)
 		peers = (unsigned)strtoul(argv[1], NULL, 10);
 	run_on("");
 	(void)snprintf(tcp, sizeof(tcp), "endpoints: { kspace = \"tcp://127.0.0.1:%d\"; };\n",
 		       20000 + (int)getpid() % 9973);
 	run_on(tcp);
+	test_flood(FLOOD, false);
 	return check_done();
 }
