@@ -19,12 +19,13 @@
 
 #define FRAMES 60u
 #define LINES  32u
-#define TR_US  1000 /* a scan takes 2 s */
+#define TR_US  500 /* a scan takes 1 s */
 #define SCANS  64u
 
 static struct service service;
 static struct bs_replay *recording;
 static char logs[96];
+static const char *policy = "wait", *folder = "out"; /* of the sink, and its folder */
 static uint64_t random_state = 20261123;
 
 /* ---- the site ---- */
@@ -37,9 +38,10 @@ static bool write_site(const char *mode, const char *resume_s, const char *proto
 		       "log: { dir = \"logs\"; mode = \"%s\"; resume_s = %s; };\n"
 		       "endpoints: { archive = \"\"; viewers = \"\"; images = "
 		       "\"ipc://run/images.ipc\"; };\n"
-		       "overload: { spill_dir = \"spill\"; };\n%s"
+		       "overload: { spill_dir = \"spill\"; sinks = \"%s\"; };\n"
+		       "sinks = ( { type = \"cfl\"; dir = \"%s\"; } );\n"
 		       "protocols = ( %s );\n",
-		       mode, resume_s, SERVICE_SINKS, protocols);
+		       mode, resume_s, policy, folder, protocols);
 	return service_write_site(&service, SERVICE_PATIENT " drain_s = 0.2;", body);
 }
 
@@ -152,8 +154,8 @@ static size_t image(unsigned scan, unsigned number, unsigned char *out, size_t c
 	glob_t found;
 	FILE *f = NULL;
 
-	(void)snprintf(path, sizeof(path), "%s/out/scan*-s%03u-i%05u*.cfl", service.dir, scan,
-		       number);
+	(void)snprintf(path, sizeof(path), "%s/%s/scan*-s%03u-i%05u*.cfl", service.dir, folder,
+		       scan, number);
 	if (glob(path, 0, NULL, &found) == 0 && found.gl_pathc == 1)
 		f = fopen(found.gl_pathv[0], "rb");
 	globfree(&found);
@@ -283,7 +285,8 @@ static pid_t worker_pid(const char *worker)
 static void test_returns(unsigned number, unsigned kills, const char *worker, const char *when,
 			 const char *mode)
 {
-	struct sent s = { .session = 5000 + number, .speed = kills > 0 ? 1.0 : 0.0 };
+	static uint64_t session = 5000;
+	struct sent s = { .session = ++session, .speed = kills > 0 ? 1.0 : 0.0 };
 
 	if (pthread_create(&s.thread, NULL, send_scan, &s) != 0)
 		exit(1);
@@ -305,12 +308,26 @@ static void test_returns(unsigned number, unsigned kills, const char *worker, co
 	CHECK(is_whole(&s), "scan %u, the service killed %u times%s%s: whole (%llu sent again)",
 	      number, kills, worker != NULL ? ", then " : "", worker != NULL ? worker : "",
 	      (unsigned long long)s.report.resent);
+	AWAIT(same_images(number, 1, FRAMES) == FRAMES); /* a sink that spills may be behind */
 	CHECK(same_images(number, 1, FRAMES) == FRAMES, "scan %u: the same images, each once",
 	      number);
 	AWAIT(archived(s.session) >= FRAMES);
 	CHECK(archived(s.session) == FRAMES, "scan %u: the archive has each once (%u)", number,
 	      archived(s.session));
 	CHECK(is_sealed(s.session, FRAMES * LINES + 2), "scan %u: its log is whole", number);
+}
+
+/* A sink that is given from the store what it lacks. The service counts its scans from 1 again. */
+static void test_spilled(void)
+{
+	policy = "spill";
+	folder = "spilled";
+	CHECK(service_stop(&service) == 0 && write_site("durable", "3000.0", SPOKES ", " CART) &&
+		      service_spawn(&service, NULL) &&
+		      service_until(&service, "\"state\":\"idle\""),
+	      "a start with a sink that spills");
+	test_returns(1, 0, NULL, "", "durable");
+	test_returns(2, 1, NULL, "", "durable");
 }
 
 /* ---- a sender that does not ---- */
@@ -580,6 +597,7 @@ int main(void)
 	test_torn(1600, false);
 	test_torn(40, true);
 	test_sweep();
+	test_spilled();
 	CHECK(service_stop(&service) == 0, "the service ends with 0");
 	atomic_store(&book.quit, true);
 	(void)pthread_join(book.thread, NULL);
