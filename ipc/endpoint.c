@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 
 #include "core/thread/clock.h"
+#include "ipc/guard.h"
 #include "ipc/url.h"
 
 #define SOCKET_BUFFER_BYTES (4 * 1024 * 1024)
@@ -104,6 +105,7 @@ int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const ch
 
 	if (rc != 0)
 		return rc;
+	bs_guard_on();
 	rc = bs_url_clear(url, why);
 	if (rc == 0) {
 		before = umask(BS_URL_UMASK);
