@@ -9,7 +9,7 @@
 #define LOOK_NS INT64_C(20000000)   /* between two looks at an archive that takes nothing */
 #define WAIT_NS INT64_C(1000000000) /* then a connected archive loses the image */
 #define FRAME   9u                  /* bytes that the transport puts in front of a message */
-#define FLIGHT  512u                /* more than bs_pools_unsafe ever is */
+#define FLIGHT  1024u               /* more than bs_pools_unsafe ever is */
 
 /* Sent, and not known to be safe: in the order of sending. */
 static struct {
@@ -53,19 +53,24 @@ void bs_archive_sent(const struct bs_taker *t, const struct bs_offer *o)
 	flight.since_ns = bs_now_ns();
 }
 
-/* Bytes that may not have left: at least those that have not. */
-static uint64_t unsent(struct emit *e)
+/*
+ * Bytes that may not have left: at least those that have not. last: of the last message. Asked for
+ * in this order: of a message that nanomsg still has in hand any part may be on its way.
+ */
+static uint64_t unsent(struct emit *e, uint64_t last)
 {
 	struct pollfd ready = { e->archive.send_fd, POLLIN, 0 };
-	const uint64_t bytes = bs_endpoint_unsent(&e->archive);
+	const uint64_t in_hand = poll(&ready, 1, 0) == 1 ? 0 : last;
 
-	return poll(&ready, 1, 0) == 1 ? bytes : bytes + flight.last_bytes;
+	return in_hand + bs_endpoint_unsent(&e->archive);
 }
 
 void bs_archive_look(struct bs_taker *t)
 {
 	struct emit *e = t->e;
 	const int64_t now = bs_now_ns();
+	const uint64_t total = flight.total; /* another thread may send meanwhile */
+	const uint64_t last = flight.last_bytes;
 	uint64_t connections;
 	uint64_t left;
 
@@ -76,7 +81,7 @@ void bs_archive_look(struct bs_taker *t)
 	flight.looked_ns = now;
 	(void)pthread_mutex_unlock(&e->lock);
 	connections = bs_endpoint_connections(&e->archive);
-	left = unsent(e);
+	left = unsent(e, last);
 	(void)pthread_mutex_lock(&e->lock);
 	if (connections != flight.connections) {
 		if (flight.count > 0 && flight.connections != 0) {
@@ -89,7 +94,7 @@ void bs_archive_look(struct bs_taker *t)
 	if (left != flight.unsent)
 		flight.since_ns = now;
 	flight.unsent = left;
-	while (flight.count > 0 && (flight.image[flight.first].end + left < flight.total ||
+	while (flight.count > 0 && (flight.image[flight.first].end + left < total ||
 				    (left == 0 && now - flight.since_ns > BS_ARCHIVE_READS_NS)))
 		pop(t);
 }

@@ -28,10 +28,13 @@ extern "C" {
 #define BS_POOLS_PIXELS     ((size_t)(BS_POOLS_IMAGE_HEAD + BS_ALIGN - 1u) / BS_ALIGN * BS_ALIGN)
 #define BS_POOLS_IMAGE_AT   (BS_POOLS_PIXELS - BS_POOLS_IMAGE_HEAD)
 
-/* Images that the archive's connection may hold: the socket's 4 MiB, and nanomsg's at each end. */
+/*
+ * Images that the archive's connection may hold: the socket's 4 MiB, which Linux doubles, nanomsg's
+ * at each end, and what left between two looks (board/emit/archive.h).
+ */
 static inline uint64_t bs_pools_unsafe(uint64_t image_bytes)
 {
-	return (UINT64_C(4) << 20) / (image_bytes + 1) + 3;
+	return (UINT64_C(8) << 20) / (image_bytes + 1) + 4;
 }
 
 struct bs_pools {

@@ -7,39 +7,24 @@
 #include <sys/stat.h>
 
 #include "ipc/wire/mrd.h"
-#include "test/support/service.h"
+#include "test/support/wide.h"
 
 #define FRAMES 60u
-#define IMAGE  (256u * 256u * 8u * 2u) /* two coils */
+#define IMAGE  WIDE_BYTES(256u)
 
 #define SPILL "sinks = \"spill\"; spill_dir = \"spill\"; "
 #define PROTOCOLS                                                                                  \
-	"protocols = ( { name = \"big\"; method = \"noop\"; matrix = [256, 256]; coils = 2;\n"     \
-	"    samples = 64; readouts = 32; silence_ms = 60000.0;\n"                                 \
-	"    image: { output = \"complex\"; }; trajectory: { type = \"radial2d\"; }; },\n"         \
-	"  { name = \"timed\"; method = \"noop\"; " SERVICE_SPOKES                                 \
-	"budget: { image_ms = 250.0; admission = \"trust\"; }; } );\n"
+	"protocols = ( " WIDE_ROW(                                                                 \
+		"big", "256") ",\n"                                                                \
+			      "  { name = \"timed\"; method = \"noop\"; " SERVICE_SPOKES           \
+			      "budget: { image_ms = 250.0; admission = \"trust\"; }; } );\n"
 
 static struct service service;
 static struct peer p;
 
 static bool accepted(void)
 {
-	char xml[SERVICE_XML_MAX];
-	char wide[SERVICE_XML_MAX];
-	const char *from = xml;
-	size_t n = peer_xml(xml, "big", false);
-	size_t out = 0;
-
-	xml[n] = '\0';
-	for (const char *at; (at = strstr(from, "<matrixSize><x>32</x><y>32</y>")) != NULL;) {
-		out += (size_t)snprintf(wide + out, sizeof(wide) - out,
-					"%.*s<matrixSize><x>256</x><y>256</y>", (int)(at - from),
-					from);
-		from = at + strlen("<matrixSize><x>32</x><y>32</y>");
-	}
-	out += (size_t)snprintf(wide + out, sizeof(wide) - out, "%s", from);
-	return peer_begin_with(&p, "big", wide, out);
+	return wide_begin(&p, "big", 256);
 }
 
 /* So many images were made, and emit has counted them, though nobody may have taken them. */

@@ -1,8 +1,13 @@
 /*
  * test/support/block_hook.c - a disk that hangs, as a preloaded object (LD_PRELOAD): while the file
- * that BLOCK_HOOK names exists, fsync of a file in a folder "out" does not come back
+ * that BLOCK_HOOK names exists, fsync of a file in a folder "out" does not come back; one that is
+ * read only: while the file that READONLY_HOOK names exists, no file in "out" is opened for writing
  */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +15,38 @@
 #include <time.h>
 #include <unistd.h>
 
+static bool stands(const char *hook)
+{
+	const char *gate = getenv(hook);
+
+	return gate != NULL && access(gate, F_OK) == 0;
+}
+
 int fsync(int fd)
 {
-	const char *gate = getenv("BLOCK_HOOK");
 	const struct timespec moment = { 0, 5000000 };
 	char link[40];
 	char path[256] = "";
 
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	(void)!readlink(link, path, sizeof(path) - 1);
-	while (gate != NULL && strstr(path, "/out/") != NULL && access(gate, F_OK) == 0)
+	while (strstr(path, "/out/") != NULL && stands("BLOCK_HOOK"))
 		(void)nanosleep(&moment, NULL);
 	return (int)syscall(SYS_fsync, fd);
+}
+
+int open(const char *path, int flags, ...)
+{
+	va_list more;
+	int mode;
+
+	va_start(more, flags);
+	mode = va_arg(more, int);
+	va_end(more);
+	if ((flags & O_ACCMODE) != O_RDONLY && strstr(path, "/out/") != NULL &&
+	    stands("READONLY_HOOK")) {
+		errno = EROFS;
+		return -1;
+	}
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
