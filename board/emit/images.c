@@ -1,6 +1,7 @@
 /* board/emit/images.c - see images.h */
 #include "board/emit/images.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #define POLL_MS     50
 #define HOLD_NS     INT64_C(20000000)   /* an only taker's question waits so long for an image */
 #define HERE_NS     INT64_C(1000000000) /* who asked within this time is there */
+#define WAYS        64u                 /* images that are timed on their way to those that ask */
 
 /* A taker, as this process has heard it. */
 struct heard {
@@ -36,6 +38,11 @@ struct bs_images {
 	struct bs_store_reader reader; /* the thread's */
 	unsigned char *answer;
 	struct heard heard[BS_ASKERS]; /* the thread's; others look with the lock held */
+	struct {
+		uint64_t number;
+		int64_t handed_ns;
+		uint32_t protocol;
+	} way[WAYS]; /* the newest, by number; with the lock held */
 	pthread_t thread;
 	bool has_thread;
 	uint64_t made; /* files of the store, when the stock was last told */
@@ -106,21 +113,43 @@ struct bs_store *bs_images_store(struct bs_images *im)
 	return atomic_load(&im->store);
 }
 
+/* An image sets out; a preview's time is not the protocol's. */
+static void set_out(struct bs_images *im, const struct bs_image_meta *m, uint64_t number)
+{
+	if (m->image.preview)
+		return;
+	(void)pthread_mutex_lock(&im->lock);
+	im->way[number % WAYS].number = number;
+	im->way[number % WAYS].handed_ns = m->handed_ns;
+	im->way[number % WAYS].protocol = m->protocol;
+	(void)pthread_mutex_unlock(&im->lock);
+}
+
+/* With the lock held: it has arrived. */
+static void arrive(struct bs_images *im, uint64_t number)
+{
+	if (number != 0 && im->way[number % WAYS].number == number)
+		bs_hist_add(bs_shm_hist(&im->e->env->shm, im->way[number % WAYS].protocol,
+					BS_STAGE_TAKEN),
+			    bs_now_ns() - im->way[number % WAYS].handed_ns);
+}
+
 /* The store's own thread. */
 static int put(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
 {
 	struct bs_images *im = t->e->images;
-	uint32_t slot;
+	struct bs_image_meta *m =
+		&t->e->env->shm.image_meta[(uint32_t)(atomic_load(&t->r->hand) - 1)];
 	int rc = open_locked(im, why);
 
+	set_out(im, m, o->number);
 	if (rc == 0)
 		rc = bs_store_append(im->store, o->msg, o->len, o->number, why);
 	if (rc != 0 && im->store != NULL && bs_folder_gone(im->dir) &&
 	    bs_folder_make(im->dir, 0750, NULL) == 0) /* somebody deleted it */
 		rc = bs_store_append(im->store, o->msg, o->len, o->number, why);
 	if (rc == 0) {
-		slot = (uint32_t)(atomic_load(&t->r->hand) - 1);
-		atomic_store(&t->e->env->shm.image_meta[slot].stored, 1);
+		atomic_store(&m->stored, 1);
 		for (uint32_t i = 0; i < BS_TAKERS; i++)
 			if (t->e->taker[i] != NULL)
 				bs_taker_ack(t->e->taker[i], im->store);
@@ -162,6 +191,8 @@ static void hear(struct bs_images *im, const char *name, uint64_t cursor)
 		if (im->heard[i].name[0] == '\0' || strcmp(im->heard[i].name, name) == 0)
 			h = &im->heard[i];
 	if (h != NULL) {
+		if (h->cursor != cursor)
+			arrive(im, cursor);
 		(void)snprintf(h->name, sizeof(h->name), "%s", name);
 		h->at_ns = bs_now_ns();
 		h->cursor = cursor;
@@ -360,6 +391,31 @@ static void find_kept(struct bs_images *im)
 			r->kept_image = its.seq;
 		if (r->kept_image != 0 && (r->kept_preview != 0 || !previews))
 			return;
+	}
+}
+
+/* The site names it no more, or it does not spill: what it had not had is said. */
+void bs_images_forget(struct emit *e)
+{
+	struct bs_store_counts c = { 0 };
+	char line[BS_EVENT_TEXT];
+
+	if (e->images == NULL || bs_emit_succeeds(e))
+		return;
+	bs_store_count(e->images->store, &c);
+	for (uint32_t i = 0; i < c.takers; i++) {
+		if (c.taker[i].name[0] != '+' || own(e, c.taker[i].name) != NULL)
+			continue;
+		const uint64_t n =
+			bs_store_waiting(e->images->store, c.taker[i].cursor, UINT64_MAX);
+
+		(void)snprintf(line, sizeof(line),
+			       "%.64s: the site has no such taker that spills any more: %" PRIu64
+			       " images that are kept are not given to it",
+			       c.taker[i].name, n);
+		if (n > 0)
+			bs_emit_say(e, BS_EVENT_LIMIT, 0, line);
+		bs_store_forget(e->images->store, c.taker[i].name);
 	}
 }
 

@@ -241,6 +241,8 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 	if (rc == 0)
 		rc = bs_archive_make(e, why);
 	if (rc == 0)
+		bs_images_forget(e);
+	if (rc == 0)
 		rc = bs_status_serve(status, &e->env->shm, e->env->site.status_url, why);
 	if (rc != 0)
 		return rc;

@@ -36,11 +36,6 @@ struct file {
 	bool known;
 };
 
-struct taker {
-	char name[BS_WIRE_TAKER];
-	uint64_t cursor, missed;
-};
-
 struct bs_store {
 	struct bs_store_spec spec;
 	char dir[BS_LOG_DIR];
@@ -48,7 +43,7 @@ struct bs_store {
 	struct file *file;
 	uint32_t files, room;
 	uint64_t bytes, last, made;
-	struct taker taker[BS_STORE_TAKERS];
+	struct bs_store_taker taker[BS_STORE_TAKERS];
 	uint32_t takers;
 	struct bs_log_writer log;
 	uint64_t segment_bytes;
@@ -177,7 +172,7 @@ static int find_takers(struct bs_store *s, struct bs_fail *why)
 	if (d == NULL)
 		return bs_fail(why, BS_ERR_IO, "%s: %s", s->dir, strerror(errno));
 	while (rc == 0 && s->takers < BS_STORE_TAKERS && (e = readdir(d)) != NULL) {
-		struct taker *t = &s->taker[s->takers];
+		struct bs_store_taker *t = &s->taker[s->takers];
 		const size_t len = strlen(e->d_name);
 		const size_t tail = strlen(BS_CURSOR_SUFFIX);
 
@@ -531,7 +526,7 @@ uint64_t bs_store_waiting(struct bs_store *s, uint64_t after, uint64_t until)
 
 /* ---- takers ---- */
 
-static struct taker *find_taker(struct bs_store *s, const char *name)
+static struct bs_store_taker *find_taker(struct bs_store *s, const char *name)
 {
 	for (uint32_t i = 0; i < s->takers; i++)
 		if (strcmp(s->taker[i].name, name) == 0)
@@ -542,23 +537,22 @@ static struct taker *find_taker(struct bs_store *s, const char *name)
 uint64_t bs_store_cursor(struct bs_store *s, const char *taker, uint64_t other)
 {
 	(void)pthread_mutex_lock(&s->lock);
-	const struct taker *t = find_taker(s, taker);
-	const uint64_t cursor = t != NULL ? t->cursor : other;
+	const struct bs_store_taker *t = find_taker(s, taker);
 
+	other = t != NULL ? t->cursor : other;
 	(void)pthread_mutex_unlock(&s->lock);
-	return cursor;
+	return other;
 }
 
 int bs_store_ack(struct bs_store *s, const char *taker, uint64_t number, struct bs_fail *why)
 {
 	char path[PATH_MAX_ + BS_WIRE_TAKER];
 	uint32_t alike = 0;
-	struct taker *t;
-	bool changed;
 
 	(void)pthread_mutex_lock(&s->lock);
-	t = find_taker(s, taker);
-	changed = t == NULL || t->cursor != number;
+	struct bs_store_taker *t = find_taker(s, taker);
+	bool changed = t == NULL || t->cursor != number;
+
 	for (uint32_t i = 0; i < s->takers; i++)
 		alike += (s->taker[i].name[0] == '+') == (taker[0] == '+');
 	if (t == NULL && s->takers < BS_STORE_TAKERS &&
@@ -580,6 +574,20 @@ int bs_store_ack(struct bs_store *s, const char *taker, uint64_t number, struct 
 	return bs_cursor_put(path, number, false, why);
 }
 
+void bs_store_forget(struct bs_store *s, const char *taker)
+{
+	char path[PATH_MAX_ + BS_WIRE_TAKER];
+
+	(void)pthread_mutex_lock(&s->lock);
+	struct bs_store_taker *const t = find_taker(s, taker);
+
+	if (t != NULL)
+		*t = s->taker[--s->takers];
+	(void)pthread_mutex_unlock(&s->lock);
+	(void)snprintf(path, sizeof(path), "%s/%s" BS_CURSOR_SUFFIX, s->dir, taker);
+	(void)unlink(path);
+}
+
 void bs_store_count(struct bs_store *s, struct bs_store_counts *c)
 {
 	(void)pthread_mutex_lock(&s->lock);
@@ -587,10 +595,6 @@ void bs_store_count(struct bs_store *s, struct bs_store_counts *c)
 	c->bytes = s->bytes;
 	c->made = s->made;
 	c->takers = s->takers;
-	for (uint32_t i = 0; i < s->takers; i++) {
-		memcpy(c->taker[i].name, s->taker[i].name, sizeof(c->taker[i].name));
-		c->taker[i].cursor = s->taker[i].cursor;
-		c->taker[i].missed = s->taker[i].missed;
-	}
+	memcpy(c->taker, s->taker, sizeof(c->taker));
 	(void)pthread_mutex_unlock(&s->lock);
 }

@@ -41,14 +41,15 @@ struct bs_store_spec {
 	void *arg;
 };
 
+struct bs_store_taker {
+	char name[BS_WIRE_TAKER];
+	uint64_t cursor, missed;
+};
 struct bs_store_counts {
 	uint64_t last;  /* number of the newest image; 0: there has been none */
 	uint64_t bytes; /* of all files, as far as they are written */
 	uint64_t made;  /* files that this process began, each from a spare file */
-	struct {
-		char name[BS_WIRE_TAKER];
-		uint64_t cursor, missed;
-	} taker[BS_STORE_TAKERS];
+	struct bs_store_taker taker[BS_STORE_TAKERS];
 	uint32_t takers;
 };
 
@@ -90,6 +91,8 @@ uint64_t bs_store_cursor(struct bs_store *s, const char *taker, uint64_t other);
 size_t bs_store_answer_max(size_t message_max);
 /* This taker has all up to number. BS_ERR_STATE: BS_STORE_ASKERS others ask. BS_ERR_IO. */
 int bs_store_ack(struct bs_store *s, const char *taker, uint64_t number, struct bs_fail *why);
+/* This taker is not known any more; its file goes. */
+void bs_store_forget(struct bs_store *s, const char *taker);
 void bs_store_count(struct bs_store *s, struct bs_store_counts *c);
 void bs_store_close(struct bs_store *s);
 

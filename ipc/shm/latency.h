@@ -22,6 +22,7 @@ enum bs_stage {
 	BS_STAGE_HAND,    /* taken up -> handed to the first sink: attributes, checksum */
 	BS_STAGE_IMAGE,   /* last readout received -> image handed to the first sink */
 	BS_STAGE_SINKS,   /* handed to the first sink -> done with all */
+	BS_STAGE_TAKEN,   /* the same -> an archive that asks says that it has the image */
 	/* parts of finish, as the engine reports them (struct bs_report), where it has them */
 	BS_STAGE_UPLOAD,
 	BS_STAGE_ACCUMULATE,
@@ -35,9 +36,9 @@ enum bs_stage {
 static inline const char *bs_stage_name(enum bs_stage s)
 {
 	static const char *const names[BS_STAGES] = {
-		"send",  "receive", "queue",    "add",        "slot",   "finish",
-		"pass",  "hand",    "image",    "sinks",      "upload", "accumulate",
-		"solve", "combine", "download", "calibration"
+		"send",       "receive", "queue",   "add",      "slot",       "finish",
+		"pass",       "hand",    "image",   "sinks",    "taken",      "upload",
+		"accumulate", "solve",   "combine", "download", "calibration"
 	};
 
 	return (unsigned)s < BS_STAGES ? names[s] : "?";

@@ -136,6 +136,8 @@ static void test_returns(void)
 	      "a scan, and every image is kept for whoever asks");
 	AWAIT(books(f, 200) == FRAMES);
 	CHECK(books(f, 200) == FRAMES && whole(f, FRAMES, FRAMES), "an archive that asks has them");
+	CHECK(service_reaches(&service, "\"stage\":\"taken\"", "n", FRAMES) == FRAMES,
+	      "the status has how long each was on its way to it");
 	CHECK(ended(a, SIGTERM) == 0, "it ends with 0");
 	CHECK(peer_good_scan(&p, "cart", FRAMES) && p.outcome.undelivered == 0,
 	      "a scan while it is away");

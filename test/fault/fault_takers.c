@@ -9,6 +9,9 @@
 
 #include "test/support/service.h"
 
+/* A second, of all of emit's threads: two poll each 50 ms, and nanomsg's wakes for both */
+#define IDLE_SLEEPS 2000.0
+
 static struct service service;
 static struct peer p;
 
@@ -356,6 +359,90 @@ static void test_emit_dies(void)
 	stop();
 }
 
+/* A sink that the site names no more: what it had not had is said, and its cursor goes. */
+static void test_forgotten(void)
+{
+	char out[160];
+	char count[200];
+
+	if (!start("overload: { sinks = \"spill\"; spill_dir = \"spill\"; };\n"
+		   "endpoints: { archive = \"\"; };\n" SERVICE_SINKS SERVICE_PROTOCOLS))
+		return;
+	(void)snprintf(out, sizeof(out), "%s/out", service.dir);
+	(void)snprintf(count, sizeof(count), "test -e '%s'/spill/images/+cfl-*.cursor",
+		       service.dir);
+	CHECK(rmdir(out) == 0 && close(open(out, O_WRONLY | O_CREAT, 0600)) == 0 &&
+		      peer_begin(&p, "cart"),
+	      "a file stands in the sink's place, a scan begins");
+	frames(3);
+	CHECK(peer_end(&p, 3 * 32) && p.outcome.undelivered == 0, "its images wait for the sink");
+	peer_close(&p);
+	CHECK(service_stop(&service) == 0 && system(count) == 0,
+	      "the service ends; the sink's cursor is there");
+	CHECK(service_write_site(
+		      &service, SERVICE_PATIENT,
+		      "overload: { spill_dir = \"spill\"; };\n"
+		      "endpoints: { images = \"ipc://run/images.ipc\"; };\n" SERVICE_PROTOCOLS) &&
+		      service_spawn(&service, NULL) &&
+		      service_until(&service, "\"state\":\"idle\""),
+	      "it starts again without the sink");
+	CHECK(service_logs(&service, "any more: 3 images that are kept are not given to it") &&
+		      system(count) != 0,
+	      "which the log says, and its cursor is gone");
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	service_remove(&service);
+}
+
+/* Of all threads of the process: how often they went to sleep. */
+static unsigned long sleeps(long pid)
+{
+	char path[300];
+	char line[256];
+	unsigned long all = 0;
+	unsigned long n;
+	DIR *d;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/task", pid);
+	d = opendir(path);
+	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+		FILE *f;
+
+		(void)snprintf(path, sizeof(path), "/proc/%ld/task/%.20s/status", pid, e->d_name);
+		f = e->d_name[0] != '.' ? fopen(path, "r") : NULL;
+		while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+			if (sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1)
+				all += n;
+		if (f != NULL)
+			(void)fclose(f);
+	}
+	if (d != NULL)
+		(void)closedir(d);
+	return all;
+}
+
+/* Takers of every kind that have nothing to do sleep, and do not wake one another. */
+static void test_idle(void)
+{
+	unsigned long before;
+	int64_t since_ns;
+	double rate;
+	long pid;
+
+	if (!start("overload: { sinks = \"spill\"; archive = \"spill\"; spill_dir = \"spill\"; };\n"
+		   "endpoints: { images = \"ipc://run/images.ipc\"; };\n" SERVICE_SINKS
+			   SERVICE_PROTOCOLS))
+		return;
+	CHECK(peer_good_scan(&p, "cart", 2) && reaches("cfl", "handed", 2) == 2, "a scan is over");
+	pid = service_number(&service, "\"name\":\"emit\"", "pid");
+	before = sleeps(pid);
+	since_ns = bs_now_ns();
+	await_pause_ms(1000); /* how long it is watched */
+	rate = (double)(sleeps(pid) - before) / ((double)(bs_now_ns() - since_ns) * 1e-9);
+	CHECK(before > 0 && rate < IDLE_SLEEPS, "emit's threads then sleep %.0f times a second",
+	      rate);
+	stop();
+}
+
 /* The status socket cannot be opened: another process serves it, which only the start tells. */
 static void test_cannot_start(void)
 {
@@ -402,6 +489,8 @@ int main(void)
 	test_stop("wait");
 	test_stop("keep_newest");
 	test_emit_dies();
+	test_forgotten();
+	test_idle();
 	test_cannot_start();
 	return check_done();
 }
