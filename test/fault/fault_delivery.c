@@ -7,10 +7,10 @@
  * case of that number alone, from 0
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "test/support/files.h"
 #include "test/support/wide.h"
 
 #define SIDE    470u
@@ -274,22 +274,6 @@ static void test_full(void)
 
 /* ---- a sink's disk that is read only ---- */
 
-static unsigned filed(void)
-{
-	char path[160];
-	unsigned n = 0;
-	DIR *d;
-
-	(void)snprintf(path, sizeof(path), "%s/out", service.dir);
-	d = opendir(path);
-	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
-		n += strlen(e->d_name) > 4 &&
-		     strcmp(e->d_name + strlen(e->d_name) - 4, ".cfl") == 0;
-	if (d != NULL)
-		(void)closedir(d);
-	return n;
-}
-
 /* Half a second of EROFS, of 40 images the tenth: what is refused is offered again. */
 static void test_read_only(const char *policy)
 {
@@ -328,8 +312,9 @@ static void test_read_only(const char *policy)
 	CHECK(peer_end(&p, 32 * frames) && p.outcome.images == frames && p.outcome.undelivered == 0,
 	      "its outcome: %llu images, %u undelivered", (unsigned long long)p.outcome.images,
 	      p.outcome.undelivered);
-	AWAIT(filed() == frames);
-	CHECK(filed() == frames, "%s: %u of %u are filed", policy, filed(), frames);
+	AWAIT(files_in(service.out, ".cfl") == frames);
+	CHECK(files_in(service.out, ".cfl") == frames, "%s: %u of %u are filed", policy,
+	      files_in(service.out, ".cfl"), frames);
 	peer_close(&p);
 	CHECK(service_stop(&service) == 0, "the service ends with 0");
 	service_remove(&service);

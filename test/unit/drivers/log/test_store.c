@@ -310,6 +310,13 @@ static void test_takers(void)
 	CHECK(bs_store_ack(s, "+own", 7, &why) == 0 && bs_store_cursor(s, "+own", 1) == 7 &&
 		      bs_store_cursor(s, "+other", 1) == 1,
 	      "but one of the service's own");
+	bs_store_forget(s, "+own");
+	bs_store_forget(s, "+other");
+	CHECK(bs_store_cursor(s, "+own", 1) == 1 && bs_store_cursor(s, "t1", 1) == 0,
+	      "which is forgotten, and nobody else");
+	bs_store_close(s);
+	s = open_at(1u << 20);
+	CHECK(bs_store_cursor(s, "+own", 1) == 1, "for ever");
 	bs_store_close(s);
 }
 
