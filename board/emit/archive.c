@@ -37,6 +37,7 @@ static void pop(const struct bs_taker *t)
 	atomic_store(&t->r->safe, flight.image[flight.first].number);
 	flight.first = (flight.first + 1) % FLIGHT;
 	flight.count--;
+	atomic_store(&t->r->unsafe, flight.count);
 }
 
 void bs_archive_sent(const struct bs_taker *t, const struct bs_offer *o)
@@ -50,6 +51,7 @@ void bs_archive_sent(const struct bs_taker *t, const struct bs_offer *o)
 	flight.image[(flight.first + flight.count) % FLIGHT].number = o->number;
 	flight.image[(flight.first + flight.count) % FLIGHT].end = flight.total;
 	flight.count++;
+	atomic_store(&t->r->unsafe, flight.count);
 	flight.since_ns = bs_now_ns();
 }
 

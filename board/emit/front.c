@@ -361,7 +361,8 @@ static uint64_t images_from(const struct emit *e, uint64_t index, uint64_t until
 	return n;
 }
 
-void bs_front_rewind(struct emit *e)
+/* How many images of its connection the archive gets again. */
+static uint64_t rewind_archive(struct emit *e)
 {
 	struct bs_taker_record *r = bs_emit_record(e, BS_TAKER_ARCHIVE);
 	const uint64_t tail = atomic_load(&e->env->shm.image_ring->tail);
@@ -372,7 +373,7 @@ void bs_front_rewind(struct emit *e)
 	if (r->policy != BS_POLICY_SPILL && from < base + tail) /* else the store has it */
 		from = base + tail;
 	if (from >= atomic_load(&r->had) || (in_hand(r) && from >= base + atomic_load(&r->hand_at)))
-		return; /* what it has in hand is the oldest */
+		return 0; /* what it has in hand is the oldest */
 	if (in_hand(r) && atomic_load(&r->hand_at) >= tail) {
 		bs_front_drop(e, BS_TAKER_ARCHIVE);
 		atomic_store(&r->had, base + atomic_load(&r->hand_at));
@@ -383,6 +384,28 @@ void bs_front_rewind(struct emit *e)
 	again = again < atomic_load(&r->handed) ? again : atomic_load(&r->handed);
 	atomic_fetch_sub(&r->handed, again);
 	atomic_fetch_add(&e->env->shm.s->totals.repeated, again);
+	return again;
+}
+
+/* What newer images took the place of may have arrived; nobody knows, so it counts as lost. */
+void bs_front_rewind(struct emit *e)
+{
+	struct bs_taker_record *r = bs_emit_record(e, BS_TAKER_ARCHIVE);
+	const uint64_t again = rewind_archive(e);
+	const uint64_t unsafe = atomic_exchange(&r->unsafe, 0);
+	const uint64_t lost = unsafe > again ? unsafe - again : 0;
+	char line[200];
+
+	if (lost == 0 || r->policy == BS_POLICY_SPILL) /* the store has them */
+		return;
+	atomic_fetch_sub(&r->handed, lost);
+	atomic_fetch_add(&r->lost, lost);
+	bs_emit_undelivered(e, atomic_load(&e->session), lost);
+	(void)snprintf(line, sizeof(line),
+		       "archive: %llu images that were in its connection when that broke are not "
+		       "kept any more: they may not have arrived",
+		       (unsigned long long)lost);
+	bs_emit_say(e, BS_EVENT_LIMIT, 0, line);
 }
 
 void bs_front_count(struct emit *e, uint32_t taker)

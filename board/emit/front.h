@@ -34,7 +34,7 @@ bool bs_front_take(struct emit *e, uint32_t taker, uint32_t *slot);
 void bs_front_drop(struct emit *e, uint32_t taker);
 /* It does not get what waits for it, up to this entry. */
 void bs_front_pass(struct emit *e, uint32_t taker, uint64_t until);
-/* The archive is to have again what may not have arrived. */
+/* The archive is to have again what may not have arrived; what is not kept is said. */
 void bs_front_rewind(struct emit *e);
 /* taken is what has become of all images so far, and what waits. */
 void bs_front_count(struct emit *e, uint32_t taker);

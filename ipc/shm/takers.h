@@ -24,7 +24,8 @@ struct bs_taker_record {
 	_Atomic uint64_t taken, handed, failed, shed, lost;
 	_Atomic uint64_t behind; /* images that it will be given from the store */
 	_Atomic uint64_t had;    /* emit, with its lock held, as all below */
-	_Atomic uint64_t safe;   /* the archive: up to this number nothing lies in its connection */
+	_Atomic uint64_t safe; /* the archive: up to this number nothing lies in its connection, */
+	_Atomic uint64_t unsafe;  /* and so many images beyond it may lie there */
 	_Atomic uint64_t hand_at; /* the entry in hand, */
 	_Atomic uint64_t hand;    /* and its slot + 1; 0: none */
 	_Atomic uint32_t blame;   /* of the image in hand, for processes that ended: emit.h */

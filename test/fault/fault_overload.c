@@ -410,6 +410,7 @@ static void test_emit_dies(void)
 {
 	struct bs_endpoint archive;
 	long waiting;
+	long handed;
 	long shed;
 	long pid;
 
@@ -421,14 +422,18 @@ static void test_emit_dies(void)
 	      "an archive connects, and reads nothing");
 	CHECK(scan(FRAMES), "%u frames go through all the same", FRAMES);
 	waiting = taker("archive", "waiting");
+	handed = taker("archive", "handed");
 	shed = taker("archive", "shed");
 	pid = service_number(&service, "\"name\":\"emit\"", "pid");
 	CHECK(waiting == 4 && pid > 0 && kill((pid_t)pid, SIGKILL) == 0,
 	      "emit is killed while %ld images wait", waiting);
 	(void)service_reaches(&service, "\"name\":\"emit\"", "restarts", 1);
-	CHECK(taker("archive", "lost") == 0 && taker("archive", "shed") == shed &&
+	CHECK(taker("archive", "lost") == handed && taker("archive", "shed") == shed &&
 		      taker("archive", "waiting") <= 4,
 	      "its successor goes on with them: %ld wait", taker("archive", "waiting"));
+	CHECK(service_logs(&service, "images that were in its connection when that broke"),
+	      "and names the %ld that it had in its connection and did not read",
+	      taker("archive", "lost"));
 	check_all("archive", FRAMES);
 	bs_endpoint_close(&archive);
 	stop();
