@@ -7,10 +7,8 @@
  * it was given, how often) and by the files of a sink.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <glob.h>
 #include <pthread.h>
-#include <sys/stat.h>
 
 #include "drivers/log/folder.h"
 #include "drivers/log/reader.h"
@@ -479,21 +477,17 @@ static void tear(uint64_t session, unsigned before_end, bool spoil)
 {
 	const uint64_t bytes = 8192 + 3 * LINES * 2048; /* about; of 64 MiB */
 	char path[256] = "";
-	char found[32];
-	struct dirent *e;
-	DIR *d = opendir(logs);
+	glob_t found;
 	unsigned char waste[4096];
 	uint64_t end = bytes;
 	struct bs_log_reader *r;
 	struct bs_log_message m;
 	int fd;
 
-	(void)snprintf(found, sizeof(found), "-%016llx-", (unsigned long long)session);
-	while (d != NULL && (e = readdir(d)) != NULL)
-		if (strstr(e->d_name, found) != NULL)
-			(void)snprintf(path, sizeof(path), "%s/%.63s", logs, e->d_name);
-	if (d != NULL)
-		(void)closedir(d);
+	(void)snprintf(path, sizeof(path), "%s/*-%016llx-*", logs, (unsigned long long)session);
+	if (glob(path, 0, NULL, &found) == 0)
+		(void)snprintf(path, sizeof(path), "%s", found.gl_pathv[found.gl_pathc - 1]);
+	globfree(&found);
 	if (bs_log_open(&r, path, NULL) == 0)
 		while (bs_log_next(r, &m, NULL) == 1)
 			end = m.place.offset + bs_log_record_bytes(m.len);
@@ -529,30 +523,27 @@ static void test_torn(unsigned before_end, bool spoil)
 /* What killed writers left: files that were being made; an older log without an end. */
 static void test_sweep(void)
 {
-	static const char *const ours[] = { "1.spare.part", "0123456789abcdef.part" };
-	static const char *const others[] = { "notes.part", "0123.part", "x.spare.part" };
-	char path[160];
-	struct stat st;
+	static const struct {
+		const char *name;
+		bool ours;
+	} left[] = { { "1.spare.part", true },
+		     { "0123456789abcdef.part", true },
+		     { "notes.part", false },
+		     { "0123.part", false },
+		     { "x.spare.part", false } };
+	char path[5][160];
 
 	kill_service();
-	for (unsigned i = 0; i < 2; i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", logs, ours[i]);
-		(void)close(open(path, O_WRONLY | O_CREAT, 0600));
-	}
-	for (unsigned i = 0; i < 3; i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", logs, others[i]);
-		(void)close(open(path, O_WRONLY | O_CREAT, 0600));
+	for (unsigned i = 0; i < 5; i++) {
+		(void)snprintf(path[i], sizeof(path[i]), "%s/%s", logs, left[i].name);
+		(void)close(open(path[i], O_WRONLY | O_CREAT, 0600));
 	}
 	CHECK(service_spawn(&service, NULL) && service_until(&service, "\"state\":\"idle\""),
 	      "a start beside what was left in the folder");
-	for (unsigned i = 0; i < 2; i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", logs, ours[i]);
-		AWAIT(stat(path, &st) != 0);
-		CHECK(stat(path, &st) != 0, "%s is gone", ours[i]);
-	}
-	for (unsigned i = 0; i < 3; i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", logs, others[i]);
-		CHECK(stat(path, &st) == 0, "%s, which is not ours, is there", others[i]);
+	for (unsigned i = 0; i < 5; i++) {
+		AWAIT(!left[i].ours || access(path[i], F_OK) != 0);
+		CHECK((access(path[i], F_OK) != 0) == left[i].ours, "%s is %s", left[i].name,
+		      left[i].ours ? "gone" : "there: it is not ours");
 	}
 }
 
