@@ -89,3 +89,13 @@ int bs_live_check(const struct bs_site *is, const struct bs_site *wanted,
 		tell(&t, "sinks");
 	return t.first;
 }
+
+void bs_live_take(struct bs_site *to, const struct bs_site *from)
+{
+	for (size_t i = 0; i < bs_keys_count; i++)
+		if (bs_keys[i].scope == BS_SCOPE_SITE && is_live(bs_keys[i].path))
+			memcpy((char *)to + bs_keys[i].offset,
+			       (const char *)from + bs_keys[i].offset, bs_keys[i].size);
+	memcpy(to->protocol, from->protocol, sizeof(to->protocol));
+	to->protocols = from->protocols;
+}

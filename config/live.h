@@ -4,6 +4,8 @@
  * Those of each protocol, which may also be added and removed, and a few of the node: name,
  * memory_mib, drain_s, log. All others are taken up at the start. Each that has changed is told,
  * "file: key: why"; 0 or BS_ERR_CONFIG. Pure.
+ * take: what may change goes from one site to another. The rest is not written: other threads may
+ * read it meanwhile.
  * Test: test/unit/config/test_live.c
  */
 #ifndef BS_CONFIG_LIVE_H
@@ -14,6 +16,7 @@
 
 int bs_live_check(const struct bs_site *is, const struct bs_site *wanted,
 		  void (*report)(void *arg, const char *line), void *arg);
+void bs_live_take(struct bs_site *to, const struct bs_site *from);
 /* Every key of the two protocols has the same value. */
 bool bs_live_same(const struct bs_protocol *a, const struct bs_protocol *b);
 

@@ -3,6 +3,7 @@
 #include "board/service/worker.h"
 
 #include "board/service/usage.h"
+#include "config/live.h"
 #include "core/thread/clock.h"
 
 void bs_worker_say(struct bs_worker_env *env, enum bs_event_number number, int code,
@@ -52,7 +53,7 @@ bool bs_worker_renew(struct bs_worker_env *env)
 
 	if (atomic_load(&env->me->generation) == now)
 		return false;
-	env->site = env->shm.s->site;
+	bs_live_take(&env->site, &env->shm.s->site);
 	atomic_store(&env->me->generation, now);
 	bs_shm_ring_bell(&env->shm, BS_SUPERVISOR);
 	return true;

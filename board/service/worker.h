@@ -22,9 +22,8 @@ struct bs_worker_env {
 	struct bs_shm shm;
 	enum bs_worker who;
 	struct bs_worker_state *me;
-	struct bs_site
-		site;    /* a private copy: nobody changes it under this worker (but see renew) */
-	int64_t tick_ns; /* sleep at most this long between two beats */
+	struct bs_site site;  /* a private copy: nobody changes it under this worker (but renew) */
+	int64_t tick_ns;      /* sleep at most this long between two beats */
 	enum bs_thread place; /* of its first thread */
 	_Atomic bool stuck;   /* another thread of it hangs: no beats until that goes on */
 };
@@ -40,8 +39,8 @@ int bs_worker_emit(struct bs_worker_env *env);
 void bs_worker_phase(struct bs_worker_env *env, enum bs_phase phase);
 
 /*
- * Between two scans: takes over the site in the shared memory if that has changed, and tells the
- * supervisor. True: it had changed.
+ * Between two scans: takes over what may change of the site in the shared memory (config/live.h) if
+ * that has changed, and tells the supervisor. True: it had.
  */
 bool bs_worker_renew(struct bs_worker_env *env);
 

@@ -20,6 +20,7 @@ int main(void)
 {
 	static struct bs_site is;
 	static struct bs_site wanted;
+	static struct bs_site now;
 	unsigned live = 0;
 	unsigned refused = 0;
 
@@ -37,6 +38,10 @@ int main(void)
 		int rc = bs_live_check(&is, &wanted, collect, NULL);
 
 		live += rc == 0 && lines == 0;
+		now = is;
+		bs_live_take(&now, &wanted);
+		CHECK(memcmp(&now, rc == 0 ? &wanted : &is, sizeof(now)) == 0, "%s is %s", k->path,
+		      rc == 0 ? "taken" : "not written");
 		if (rc == 0)
 			continue;
 		refused++;
@@ -58,6 +63,9 @@ int main(void)
 	wanted.protocols = 3;
 	wanted.protocol[1].coils = 4;
 	CHECK(bs_live_check(&is, &wanted, collect, NULL) == 0, "protocols may change");
+	now = is;
+	bs_live_take(&now, &wanted);
+	CHECK(memcmp(&now, &wanted, sizeof(now)) == 0, "and are taken");
 	for (size_t i = live = 0; i < bs_keys_count; i++) {
 		struct bs_protocol *p = &wanted.protocol[0];
 
