@@ -229,6 +229,9 @@ $(B)/test/unit/drivers/test_probe: private SAN += $(call wrap,pthread_create)
 $(B)/test/unit/drivers/log/test_log_faults: private SAN += $(call wrap,open openat pwrite \
 	fdatasync fsync ftruncate fchmod flock renameat2 unlinkat getrandom)
 
+# as is test_store_faults
+$(B)/test/unit/drivers/log/test_store_faults: private SAN += $(call wrap,pread pwrite)
+
 # and test_keeper one that is full, or hangs
 $(B)/test/unit/board/log/test_keeper: private SAN += $(call wrap,pwrite fdatasync)
 

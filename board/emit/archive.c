@@ -18,15 +18,18 @@ static struct {
 	} image[FLIGHT];
 	uint32_t first, count;
 	uint64_t total, last_bytes, unsent;
-	uint64_t connections;
-	int64_t since_ns, looked_ns; /* unsent changed; the last look */
+	uint64_t gone; /* of total, at the last look: known when the next one finds it connected */
+	uint64_t connections, offered; /* that the oldest went into; when the last was offered */
+	int64_t since_ns, looked_ns;   /* unsent changed; the last look */
 } flight;
 
 int bs_archive_attempt(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
 {
 	struct emit *e = t->e;
-	int rc = bs_endpoint_send(&e->archive, o->msg, o->len, NULL, 0, 0, why);
+	int rc;
 
+	flight.offered = bs_endpoint_connections(&e->archive);
+	rc = bs_endpoint_send(&e->archive, o->msg, o->len, NULL, 0, 0, why);
 	if (rc == 0)
 		atomic_store(&e->archived_ns, bs_now_ns());
 	return rc;
@@ -42,12 +45,16 @@ static void pop(const struct bs_taker *t)
 
 void bs_archive_sent(const struct bs_taker *t, const struct bs_offer *o)
 {
+	flight.last_bytes = o->len + FRAME;
+	flight.total += flight.last_bytes;
+	if (atomic_load(&t->r->had) < o->number)
+		return; /* the cursor was set back meanwhile: it comes once more, in its turn */
 	if (flight.count == FLIGHT)
 		pop(t);
 	if (flight.count == 0 && atomic_load(&t->r->safe) < o->number - 1)
 		atomic_store(&t->r->safe, o->number - 1);
-	flight.last_bytes = o->len + FRAME;
-	flight.total += flight.last_bytes;
+	if (flight.count == 0)
+		flight.connections = flight.offered;
 	flight.image[(flight.first + flight.count) % FLIGHT].number = o->number;
 	flight.image[(flight.first + flight.count) % FLIGHT].end = flight.total;
 	flight.count++;
@@ -75,30 +82,38 @@ void bs_archive_look(struct bs_taker *t)
 	const uint64_t last = flight.last_bytes;
 	uint64_t connections;
 	uint64_t left;
+	bool there;
 
 	if (flight.count == 0)
 		atomic_store(&t->r->safe, bs_front_before(e, t->id));
-	if (now - flight.looked_ns < LOOK_NS)
+	if (t->direct || now - flight.looked_ns < LOOK_NS)
 		return;
 	flight.looked_ns = now;
 	(void)pthread_mutex_unlock(&e->lock);
+	left = unsent(e, last); /* of a connection that broke: nothing */
 	connections = bs_endpoint_connections(&e->archive);
-	left = unsent(e, last);
+	there = bs_endpoint_connections_now(&e->archive) != 0;
 	(void)pthread_mutex_lock(&e->lock);
+	if (t->direct) /* an image that is being sent cannot be sent again */
+		return;
 	if (connections != flight.connections) {
-		if (flight.count > 0 && flight.connections != 0) {
+		if (flight.count > 0) {
 			bs_front_rewind(e);
 			t->counted = t->cursor[0] == '\0';
 			flight.count = 0;
 		}
 		flight.connections = connections;
+		flight.gone = 0;
 	}
 	if (left != flight.unsent)
 		flight.since_ns = now;
 	flight.unsent = left;
-	while (flight.count > 0 && (flight.image[flight.first].end + left < total ||
-				    (left == 0 && now - flight.since_ns > BS_ARCHIVE_READS_NS)))
+	while (there && flight.count > 0 &&
+	       (flight.image[flight.first].end < flight.gone ||
+		(left == 0 && now - flight.since_ns > BS_ARCHIVE_READS_NS)))
 		pop(t);
+	/* the kernel counts more bytes than were sent */
+	flight.gone = there && left < total ? total - left : 0;
 }
 
 int64_t bs_archive_due(void)

@@ -73,10 +73,10 @@ static inline struct bs_taker_record *bs_emit_record(const struct emit *e, uint3
 	return &e->env->shm.s->taker[taker];
 }
 
-/* A process before this one, of the same service, was ready: images may wait for this one. */
+/* A process before this one, of the same service, has set where the takers are. */
 static inline bool bs_emit_succeeds(const struct emit *e)
 {
-	return atomic_load(&e->env->me->epoch) > 1;
+	return atomic_load(&e->env->shm.s->images.begun) != 0;
 }
 
 #endif

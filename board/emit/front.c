@@ -99,10 +99,10 @@ bool bs_front_take(struct emit *e, uint32_t taker, uint32_t *slot)
 			atomic_store(&r->since_ns, bs_now_ns());
 			return true;
 		}
-		bs_front_set_next(e, taker, next + 1);
 		atomic_fetch_add(kept ? &r->handed : &r->failed, m != NULL);
 		if (kept)
 			atomic_fetch_add(&m->takers, 1);
+		bs_front_set_next(e, taker, next + 1);
 	}
 	return false;
 }
@@ -120,7 +120,10 @@ void bs_front_drop(struct emit *e, uint32_t taker)
 		give(e, (uint32_t)(hand - 1));
 }
 
-/* One image that the taker did not have when its slot is needed, or nobody is there. */
+/*
+ * One image that the taker did not have when its slot is needed, or nobody is there. Counted before
+ * the cursor is beyond it: an end of this process between the two has it counted once more.
+ */
 static void let_go(struct emit *e, uint32_t taker, uint64_t index, const struct bs_image_meta *m)
 {
 	struct bs_taker_record *r = bs_emit_record(e, taker);
@@ -134,14 +137,14 @@ static void let_go(struct emit *e, uint32_t taker, uint64_t index, const struct 
 		atomic_fetch_add(&r->behind, 1); /* its cursor stays */
 		return;
 	}
-	if (!spills)
-		bs_front_set_next(e, taker, index + 1);
 	if (kept)
 		atomic_fetch_add(&r->handed, 1);
 	else if (atomic_load(&m->failed))
 		atomic_fetch_add(&r->failed, 1);
 	else
 		bs_taker_missed(e->taker[taker], m->session);
+	if (!spills)
+		bs_front_set_next(e, taker, index + 1);
 }
 
 void bs_front_pass(struct emit *e, uint32_t taker, uint64_t until)
@@ -424,8 +427,11 @@ void bs_front_count(struct emit *e, uint32_t taker)
 static void inherit(struct emit *e, uint32_t taker)
 {
 	struct bs_taker_record *r = bs_emit_record(e, taker);
-	const uint64_t hand = atomic_load(&r->hand);
+	uint64_t hand;
 
+	if (taker == BS_TAKER_VIEWERS && atomic_load(&r->hand_at) < atomic_load(&line_of(e)->ready))
+		bs_front_drop(e, taker); /* its message is made */
+	hand = atomic_load(&r->hand);
 	if (in_hand(r) && bs_front_next(e, taker) == atomic_load(&r->hand_at))
 		bs_front_set_next(e, taker, atomic_load(&r->hand_at) + 1); /* between the two */
 	if (hand != 0) {
@@ -445,4 +451,5 @@ void bs_front_open(struct emit *e)
 	for (uint32_t i = 0; i < BS_TAKERS; i++)
 		if (e->taker[i] != NULL || i == BS_TAKER_VIEWERS)
 			inherit(e, i);
+	atomic_store(&line_of(e)->begun, 1);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "board/emit/folder.h"
+#include "board/emit/front.h"
 #include "board/emit/taker.h"
 #include "board/log/stock.h"
 #include "board/service/realtime.h"
@@ -17,6 +18,7 @@
 #define REQUEST_MAX 256u
 #define POLL_MS     50
 #define HOLD_NS     INT64_C(20000000)   /* an only taker's question waits so long for an image */
+#define AGAIN_NS    INT64_C(1000000000) /* a disk that refused is tried again */
 #define HERE_NS     INT64_C(1000000000) /* who asked within this time is there */
 #define WAYS        64u                 /* images that are timed on their way to those that ask */
 
@@ -60,6 +62,20 @@ static struct bs_taker *own(const struct emit *e, const char *name)
 	return NULL;
 }
 
+/* The store has it no more: who has not taken it when its slot is needed does not get it. */
+static bool in_queue(const struct emit *e, uint64_t number)
+{
+	const uint64_t base = e->env->shm.s->images.base;
+	struct bs_image_meta *m = NULL;
+	uint32_t slot;
+
+	if (number > base + atomic_load(&e->env->shm.image_ring->tail))
+		m = bs_front_image(e, number - base - 1, &slot);
+	if (m != NULL)
+		atomic_store(&m->stored, 0);
+	return m != NULL;
+}
+
 static void missed(void *arg, const char *name, uint64_t session, uint64_t number)
 {
 	struct bs_images *im = arg;
@@ -69,10 +85,11 @@ static void missed(void *arg, const char *name, uint64_t session, uint64_t numbe
 	(void)pthread_mutex_lock(&e->lock);
 	if (t == NULL && name[0] != '+')
 		bs_taker_missed(e->taker[BS_TAKER_IMAGES], session);
+	else if (in_queue(e, number))
+		t = NULL;
 	/* what the store knows of a taker's cursor may be old, and it may have this one in hand */
 	else if (t != NULL && atomic_load(&t->r->had) < number &&
-		 !(atomic_load(&t->r->hand) == BS_HAND_STORED &&
-		   atomic_load(&t->r->hand_at) == number))
+		 !(t->read && atomic_load(&t->r->hand_at) == number))
 		bs_taker_gone(t, session);
 	(void)pthread_mutex_unlock(&e->lock);
 }
@@ -268,17 +285,13 @@ static void answer(struct bs_images *im, const unsigned char *request, size_t re
 	(void)bs_endpoint_send(&im->socket, head, sizeof(head), no, len, POLL_MS, NULL);
 }
 
-static void *serve(void *arg)
+/* The store, and spare files for it; again after AGAIN_NS where its disk refuses. */
+static void begin(struct bs_images *im, int64_t *due_ns)
 {
-	struct bs_images *im = arg;
 	const uint64_t segment = bs_store_segment(im->message_max, im->most_bytes);
-	unsigned char request[REQUEST_MAX];
 	struct bs_fail why = { 0 };
-	size_t len;
-	int rc;
+	int rc = open_locked(im, &why);
 
-	bs_rt_leave();
-	rc = open_locked(im, &why);
 	if (rc == 0)
 		rc = bs_log_spare_fill(im->dir, 0, segment, &why);
 	if (rc == 0)
@@ -286,9 +299,23 @@ static void *serve(void *arg)
 			&im->stock,
 			&(struct bs_stock_options){ .dir = im->dir, .segment_bytes = segment },
 			&why);
-	if (rc != 0)
+	if (rc != 0 && *due_ns == 0)
 		bs_emit_fault(im->e, &why);
+	*due_ns = rc == 0 ? INT64_MAX : bs_now_ns() + AGAIN_NS;
+}
+
+static void *serve(void *arg)
+{
+	struct bs_images *im = arg;
+	unsigned char request[REQUEST_MAX];
+	int64_t due_ns = 0;
+	size_t len;
+	int rc;
+
+	bs_rt_leave();
 	while (!atomic_load(&im->quit)) {
+		if (bs_now_ns() >= due_ns)
+			begin(im, &due_ns);
 		if (im->socket.socket >= 0) {
 			rc = bs_endpoint_recv(&im->socket, request, sizeof(request), &len, POLL_MS,
 					      NULL);
@@ -303,14 +330,22 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* The numbers of this service: beyond all that the store has had. */
+/*
+ * The numbers of this service, by the clock, and beyond all that were given before: to images that
+ * are stored, to a file that was begun, to what its own takers have had from its slot.
+ */
 static void number(struct bs_images *im)
 {
-	const uint64_t base = (uint64_t)(bs_utc_ns() / 1000000000) << 32;
+	uint64_t base = (uint64_t)(bs_utc_ns() / 1000000000) << 32;
 	struct bs_store_counts c = { 0 };
 
 	bs_store_count(im->store, &c);
-	im->e->env->shm.s->images.base = base > c.last ? base : c.last;
+	base = base > c.last ? base : c.last;
+	base = base > c.begun ? base : c.begun;
+	for (uint32_t i = 0; i < c.takers; i++)
+		if (c.taker[i].name[0] == '+' && c.taker[i].cursor > base)
+			base = c.taker[i].cursor;
+	im->e->env->shm.s->images.base = base;
 }
 
 int bs_images_open(struct emit *e, struct bs_fail *why)

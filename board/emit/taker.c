@@ -100,7 +100,28 @@ static void unstored(const struct bs_taker *store, uint64_t session)
 			bs_taker_gone(e->taker[i], session);
 }
 
-/* With the lock held: what became of the image in hand; m: where it lies in a slot. */
+/* It does not get the image in hand; why not. */
+static void count_refusal(struct bs_taker *t, uint64_t session, int rc, const struct bs_fail *why,
+			  bool again)
+{
+	if (rc < 0 && t->id == BS_TAKER_IMAGES)
+		unstored(t, session);
+	if (rc == BS_ERR_TIMEOUT) { /* it was not there, or not in time: that is shed */
+		bs_taker_missed(t, session);
+		return;
+	}
+	atomic_fetch_add(rc == BS_ERR_ABORTED ? &t->r->lost : &t->r->failed, 1);
+	bs_emit_undelivered(t->e, session, 1);
+	if (!again)
+		bs_emit_fault(t->e, why);
+	if (t->e->unwritten.code == 0)
+		t->e->unwritten = *why;
+}
+
+/*
+ * With the lock held: what became of the image in hand; m: where it lies in a slot. What the taker
+ * does not get is counted before its cursor is beyond it: whenever this process ends, it is named.
+ */
 static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image_meta *m, int rc,
 		   const struct bs_fail *why)
 {
@@ -118,8 +139,8 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image
 
 	t->refused = rc < 0;
 	t->retry_ns = 0;
-	if (rc < 0 && t->id == BS_TAKER_IMAGES)
-		unstored(t, session);
+	if (rc != 0)
+		count_refusal(t, session, rc, why, again);
 	if (m != NULL)
 		atomic_fetch_add(&m->takers, rc == 0);
 	else
@@ -127,23 +148,12 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image
 	bs_front_drop(t->e, t->id);
 	if (m == NULL && atomic_load(&r->behind) > 0)
 		atomic_fetch_sub(&r->behind, 1);
-	if (rc == 0) {
-		t->nobody = false;
-		if (t->id == BS_TAKER_ARCHIVE)
-			bs_archive_sent(t, o);
-		atomic_fetch_add(&r->handed, 1);
+	if (rc != 0)
 		return;
-	}
-	if (rc == BS_ERR_TIMEOUT) { /* it was not there, or not in time: that is shed */
-		bs_taker_missed(t, session);
-		return;
-	}
-	atomic_fetch_add(rc == BS_ERR_ABORTED ? &r->lost : &r->failed, 1);
-	bs_emit_undelivered(t->e, session, 1);
-	if (!again)
-		bs_emit_fault(t->e, why);
-	if (t->e->unwritten.code == 0)
-		t->e->unwritten = *why;
+	t->nobody = false;
+	if (t->id == BS_TAKER_ARCHIVE)
+		bs_archive_sent(t, o);
+	atomic_fetch_add(&r->handed, 1);
 }
 
 static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
@@ -248,13 +258,16 @@ static bool give_stored(struct bs_taker *t)
 			atomic_store(&t->r->had, limit);
 		return limit > had;
 	}
+	atomic_store(&t->r->had, o.number - 1); /* what is gone does not come after all */
 	atomic_store(&t->r->hand_at, o.number);
 	atomic_store(&t->r->hand, BS_HAND_STORED);
+	t->read = true;
 	atomic_store(&t->r->since_ns, bs_now_ns());
 	(void)pthread_mutex_unlock(&t->e->lock);
 	rc = give(t, &o, &why);
 	(void)pthread_mutex_lock(&t->e->lock);
 	settle(t, &o, NULL, rc, &why);
+	t->read = false;
 	(void)pthread_mutex_unlock(&t->e->lock);
 	bs_taker_ack(t, store);
 	(void)pthread_mutex_lock(&t->e->lock);
@@ -349,13 +362,22 @@ void bs_taker_ack(struct bs_taker *t, struct bs_store *store)
 
 /* ---- start and stop ---- */
 
-/* The first process of a service: what the store has kept since the last one. */
+/*
+ * The first process of a service: what the store has kept since the last one. The store knows the
+ * taker from here on, before it has an image for it.
+ */
 static void begin(struct bs_taker *t)
 {
 	uint64_t number = base_of(t);
+	struct bs_fail why;
 
-	if (t->cursor[0] != '\0')
-		number = bs_store_cursor(bs_images_store(t->e->images), t->cursor, number);
+	if (t->cursor[0] != '\0') {
+		struct bs_store *store = bs_images_store(t->e->images);
+
+		number = bs_store_cursor(store, t->cursor, number);
+		if (bs_store_ack(store, t->cursor, number, &why) != 0)
+			bs_emit_fault(t->e, &why);
+	}
 	atomic_store(&t->r->had, number);
 	atomic_store(&t->r->safe, number);
 }

@@ -38,6 +38,7 @@ struct bs_taker {
 	bool has_thread;
 	bool direct;         /* the first thread gives it one */
 	bool counted;        /* what it has in the store is counted */
+	bool read;           /* what it has in hand of the store is in its buffer */
 	bool refused;        /* so was the last one that was offered: that is said once */
 	_Atomic bool nobody; /* it was not there for what was shed last */
 	_Atomic bool absent;

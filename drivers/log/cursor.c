@@ -55,6 +55,27 @@ static void sync_folder(const char *path)
 	free(dir);
 }
 
+/* Whole, or nothing that could be taken for a number. */
+static bool put_line(int fd, const char *text, size_t len)
+{
+	ssize_t n = 0;
+
+	for (size_t at = 0; at < len; at += (size_t)n) {
+		do {
+			n = pwrite(fd, text + at, len - at, (off_t)at);
+		} while (n < 0 && errno == EINTR);
+		if (n > 0)
+			continue;
+		const int error = n == 0 ? ENOSPC : errno;
+
+		if (at > 0)
+			(void)!ftruncate(fd, 0);
+		errno = error;
+		return false;
+	}
+	return true;
+}
+
 int bs_cursor_put(const char *path, uint64_t number, bool synced, struct bs_fail *why)
 {
 	char text[DIGITS + 2];
@@ -67,7 +88,7 @@ int bs_cursor_put(const char *path, uint64_t number, bool synced, struct bs_fail
 	if (fd < 0)
 		return io_fail(why, path);
 	(void)snprintf(text, sizeof(text), "%020" PRIu64 "\n", number);
-	if (pwrite(fd, text, DIGITS + 1, 0) != DIGITS + 1 || (synced && fdatasync(fd) != 0))
+	if (!put_line(fd, text, DIGITS + 1) || (synced && fdatasync(fd) != 0))
 		rc = io_fail(why, path);
 	if (close(fd) != 0 && rc == 0)
 		rc = io_fail(why, path);

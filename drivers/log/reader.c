@@ -38,6 +38,7 @@ struct bs_log_reader {
 	uint32_t open_at;
 	unsigned char *body; /* 8-aligned; grown to the largest record */
 	size_t cap;
+	bool read_failed;
 };
 
 /* ---- bytes ---- */
@@ -66,8 +67,10 @@ static int get_at(struct bs_log_reader *r, void *to, uint64_t at, size_t len, st
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
+		if (n < 0) {
+			r->read_failed = true;
 			return bs_fail(why, BS_ERR_IO, "cannot be read: %s", strerror(errno));
+		}
 		if (n == 0)
 			return bs_fail(why, BS_ERR_LENGTH, "the file ends at %llu",
 				       (unsigned long long)at);
@@ -257,7 +260,8 @@ int bs_log_open(struct bs_log_reader **out, const char *path, struct bs_fail *wh
 		any = any || (rc == 0 && r->segment[i].head.id != 0);
 	}
 	if (rc == 0 && !any)
-		rc = bs_fail(why, BS_ERR_FORMAT, "%s: is no log: nothing of one can be read", path);
+		rc = bs_fail(why, r->read_failed ? BS_ERR_IO : BS_ERR_FORMAT,
+			     "%s: is no log: nothing of one can be read", path);
 	if (rc != 0)
 		bs_log_close(r);
 	else
@@ -520,6 +524,11 @@ int bs_log_again(struct bs_log_reader *r, struct bs_log_place at, struct bs_log_
 }
 
 /* ---- what is known of it ---- */
+
+bool bs_log_read_failed(const struct bs_log_reader *r)
+{
+	return r->read_failed;
+}
 
 enum bs_log_end bs_log_end(const struct bs_log_reader *r)
 {

@@ -43,6 +43,8 @@ int bs_log_next(struct bs_log_reader *r, struct bs_log_message *m, struct bs_fai
 /* Reads a message again that next has returned. Does not disturb next. */
 int bs_log_again(struct bs_log_reader *r, struct bs_log_place at, struct bs_log_message *m,
 		 struct bs_fail *why);
+/* The system has failed to read some of it: what did not come may be there all the same. */
+bool bs_log_read_failed(const struct bs_log_reader *r);
 void bs_log_close(struct bs_log_reader *r);
 
 /* After next returned 0. where: the last file and the offset of its end. */

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/thread/clock.h"
 #include "drivers/log/folder.h"
 #include "drivers/log/reader.h"
+#include "drivers/log/storefile.h"
 #include "ipc/wire/bytes.h"
 
 #define PATH_MAX_ (BS_LOG_DIR + BS_LOG_NAME + 8u)
@@ -44,6 +44,7 @@ struct bs_store {
 	uint32_t files, room;
 	uint64_t bytes, last, made;
 	struct bs_store_taker taker[BS_STORE_TAKERS];
+	bool unsaved[BS_STORE_TAKERS]; /* its file may have another cursor */
 	uint32_t takers;
 	struct bs_log_writer log;
 	uint64_t segment_bytes;
@@ -113,13 +114,15 @@ static int list(struct bs_store *s, struct file *f, struct bs_fail *why)
 		    bs_wire_decode(&w, m.bytes, m.len, &payload, NULL) == 0 &&
 		    w.kind == BS_WIRE_STORED)
 			rc = add_record(f, w.seq, w.session, m.place.offset, (uint32_t)m.len, why);
+	if (rc == 0 && bs_log_read_failed(r))
+		rc = bs_fail(why, BS_ERR_IO, "%s: cannot be read", path);
 	bs_log_close(r);
 	return rc;
 }
 
 /*
- * The same for who reads on: a file that cannot be read, although it was tried again, counts as one
- * image that cannot, which its takers are told. With the lock held.
+ * The same for who reads on: what cannot be read of a file, although it was tried again, counts as
+ * one image that cannot, which its takers are told. With the lock held.
  */
 static void look_into(struct bs_store *s, struct file *f)
 {
@@ -130,8 +133,10 @@ static void look_into(struct bs_store *s, struct file *f)
 		f->records = 0;
 		rc = list(s, f, &why);
 	}
-	if (rc != 0 && f->records == 0)
-		(void)add_record(f, f->first, 0, 0, 0, &why);
+	if (rc != 0)
+		(void)add_record(f,
+				 f->records > 0 ? f->record[f->records - 1].number + 1 : f->first,
+				 0, 0, 0, &why);
 	f->known = true;
 }
 
@@ -183,8 +188,8 @@ static int find_takers(struct bs_store *s, struct bs_fail *why)
 		(void)snprintf(t->name, sizeof(t->name), "%.*s", (int)(len - tail), e->d_name);
 		if (!bs_wire_taker_good(t->name + (t->name[0] == '+')))
 			continue;
-		if (bs_cursor_get(path, &t->cursor, NULL) != 0)
-			t->cursor = 0; /* it asks by a number of its own anyway */
+		for (int i = 0; i < TRIES && bs_cursor_get(path, &t->cursor, NULL) != 0; i++)
+			t->cursor = 0; /* then it has all again, or asks by its own number */
 		s->takers++;
 	}
 	(void)closedir(d);
@@ -304,14 +309,6 @@ static void prune(struct bs_store *s)
 	}
 }
 
-/* Somebody removed the file while it was written. */
-static bool is_deleted(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && st.st_nlink == 0;
-}
-
 /* A file that has room for so many bytes more: the present one, or another. */
 static int make_room(struct bs_store *s, size_t len, uint64_t number, struct bs_fail *why)
 {
@@ -319,7 +316,8 @@ static int make_room(struct bs_store *s, size_t len, uint64_t number, struct bs_
 	const uint64_t need = bs_log_record_bytes(len) + (uint64_t)3 * BS_LOG_BLOCK;
 	int rc;
 
-	if (w->fd >= 0 && !w->failed && !is_deleted(w->fd) && w->at + need <= s->segment_bytes)
+	if (w->fd >= 0 && !w->failed && !bs_store_file_gone(w->fd) &&
+	    w->at + need <= s->segment_bytes)
 		return 0;
 	if (w->fd >= 0 && !w->failed)
 		(void)bs_log_writer_seal(w, NULL); /* if it fails, the records can be read anyway */
@@ -446,26 +444,6 @@ static int go_to(struct bs_store *s, struct bs_store_reader *r, const struct fil
 	return 0;
 }
 
-/* So many bytes of r->fd. */
-static int read_at(const struct bs_store *s, const struct bs_store_reader *r, unsigned char *to,
-		   size_t len, uint64_t at, struct bs_fail *why)
-{
-	while (len > 0) {
-		const ssize_t n = pread(r->fd, to, len, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return bs_fail(why, BS_ERR_IO, "%s/%s: offset %llu: %s", s->dir, r->name,
-				       (unsigned long long)at,
-				       n == 0 ? "it ends early" : strerror(errno));
-		to += n;
-		at += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 int bs_store_next(struct bs_store *s, struct bs_store_reader *reader, uint64_t after,
 		  unsigned char *buf, size_t *len, struct bs_fail *why)
 {
@@ -490,7 +468,7 @@ int bs_store_next(struct bs_store *s, struct bs_store_reader *reader, uint64_t a
 		rc = bs_fail(why, BS_ERR_FORMAT, "%s/%s: an image of %u bytes", s->dir,
 			     reader->name, at.len);
 	if (rc == 0)
-		rc = read_at(s, reader, buf, at.len, at.offset + BS_LOG_FRAME, why);
+		rc = bs_store_file_read(reader, s->dir, buf, at.len, at.offset + BS_LOG_FRAME, why);
 	if (rc == 0)
 		rc = bs_wire_decode(&w, buf, at.len, &payload, why);
 	if (rc == 0 && w.seq != at.number)
@@ -548,10 +526,11 @@ int bs_store_ack(struct bs_store *s, const char *taker, uint64_t number, struct 
 {
 	char path[PATH_MAX_ + BS_WIRE_TAKER];
 	uint32_t alike = 0;
+	bool save = false;
+	int rc;
 
 	(void)pthread_mutex_lock(&s->lock);
 	struct bs_store_taker *t = find_taker(s, taker);
-	bool changed = t == NULL || t->cursor != number;
 
 	for (uint32_t i = 0; i < s->takers; i++)
 		alike += (s->taker[i].name[0] == '+') == (taker[0] == '+');
@@ -559,19 +538,26 @@ int bs_store_ack(struct bs_store *s, const char *taker, uint64_t number, struct 
 	    alike < (taker[0] == '+' ? BS_STORE_OWN : BS_STORE_ASKERS)) {
 		t = &s->taker[s->takers++];
 		(void)snprintf(t->name, sizeof(t->name), "%s", taker);
+		s->unsaved[t - s->taker] = true;
 	}
-	if (t != NULL)
+	if (t != NULL) {
+		save = s->unsaved[t - s->taker] || t->cursor != number;
+		s->unsaved[t - s->taker] = save;
 		t->cursor = number;
+	}
 	(void)pthread_mutex_unlock(&s->lock);
 	if (t == NULL)
 		return bs_fail(why, BS_ERR_STATE,
 			       "%u takers are known already: remove the .cursor file of one that "
 			       "does not come any more, and start again",
 			       alike);
-	if (!changed)
-		return 0;
 	(void)snprintf(path, sizeof(path), "%s/%s" BS_CURSOR_SUFFIX, s->dir, taker);
-	return bs_cursor_put(path, number, false, why);
+	rc = save ? bs_cursor_put(path, number, false, why) : 0;
+	(void)pthread_mutex_lock(&s->lock);
+	if (rc == 0 && t->cursor == number)
+		s->unsaved[t - s->taker] = false;
+	(void)pthread_mutex_unlock(&s->lock);
+	return rc;
 }
 
 void bs_store_forget(struct bs_store *s, const char *taker)
@@ -581,8 +567,10 @@ void bs_store_forget(struct bs_store *s, const char *taker)
 	(void)pthread_mutex_lock(&s->lock);
 	struct bs_store_taker *const t = find_taker(s, taker);
 
-	if (t != NULL)
+	if (t != NULL) {
 		*t = s->taker[--s->takers];
+		s->unsaved[t - s->taker] = s->unsaved[s->takers];
+	}
 	(void)pthread_mutex_unlock(&s->lock);
 	(void)snprintf(path, sizeof(path), "%s/%s" BS_CURSOR_SUFFIX, s->dir, taker);
 	(void)unlink(path);
@@ -592,6 +580,7 @@ void bs_store_count(struct bs_store *s, struct bs_store_counts *c)
 {
 	(void)pthread_mutex_lock(&s->lock);
 	c->last = s->last;
+	c->begun = s->files > 0 ? s->file[s->files - 1].first : 0;
 	c->bytes = s->bytes;
 	c->made = s->made;
 	c->takers = s->takers;

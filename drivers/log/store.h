@@ -45,8 +45,10 @@ struct bs_store_taker {
 	char name[BS_WIRE_TAKER];
 	uint64_t cursor, missed;
 };
+
 struct bs_store_counts {
 	uint64_t last;  /* number of the newest image; 0: there has been none */
+	uint64_t begun; /* that the newest file began for; it may hold none */
 	uint64_t bytes; /* of all files, as far as they are written */
 	uint64_t made;  /* files that this process began, each from a spare file */
 	struct bs_store_taker taker[BS_STORE_TAKERS];

@@ -54,6 +54,7 @@ struct bs_asker {
 };
 struct bs_images_record {
 	uint64_t base; /* entry i of the images' queue, from 0, has the number base + i + 1 */
+	_Atomic uint32_t begun;  /* base and the takers' cursors are set */
 	_Atomic uint64_t ready;  /* entries that takers may have: the first thread is beyond them */
 	_Atomic uint64_t closed; /* entries that count in their scan's outcome */
 	_Atomic uint64_t last, bytes; /* of the store: number of the newest image; on disk */

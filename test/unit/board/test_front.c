@@ -1,0 +1,335 @@
+/*
+ * test/unit/board/test_front.c - where takers of images are when an emit begins: the first of a
+ * service, one whose predecessor was killed at any moment; what the archive's connection held
+ */
+#define _GNU_SOURCE
+#include "board/emit/front.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "board/emit/archive.h"
+#include "board/emit/images.h"
+#include "core/thread/clock.h"
+#include "drivers/log/writer.h"
+#include "ipc/wire/wire.h"
+#include "test/support/await.h"
+#include "test/support/check.h"
+
+#define MS   INT64_C(1000000)
+#define FAR  (UINT64_C(1) << 63) /* a number beyond any clock's */
+#define SENT 6u
+
+static char dir[64], folder[80], url[96];
+static struct bs_site site;
+static struct bs_shm shm;
+static struct bs_worker_env env;
+static struct emit e;
+static struct bs_fail why;
+
+/* A service that begins; its store is empty where fresh. */
+static void begin(bool fresh)
+{
+	static struct bs_traj tables[BS_PROTOCOLS_MAX];
+	char command[120];
+
+	if (fresh) {
+		(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+		(void)!system(command);
+	}
+	if (shm.s != NULL)
+		bs_shm_close(&shm);
+	if (bs_shm_create(&shm, &site, tables, &why) != 0) {
+		printf("# %s\n", why.text);
+		exit(1);
+	}
+	memset(&e, 0, sizeof(e));
+	env = (struct bs_worker_env){ .shm = shm,
+				      .who = BS_WORKER_EMIT,
+				      .me = &shm.s->worker[BS_WORKER_EMIT],
+				      .site = site };
+	atomic_store(&env.me->epoch, 1);
+	bs_emit_init(&e, &env);
+}
+
+static void end(void)
+{
+	for (uint32_t i = 0; i < BS_TAKERS; i++) {
+		bs_taker_free(e.taker[i]);
+		e.taker[i] = NULL;
+	}
+	bs_images_close(&e);
+}
+
+static int nothing(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *reason)
+{
+	(void)t;
+	(void)o;
+	(void)reason;
+	return 0;
+}
+
+static void test_killed_at_once(void)
+{
+	begin(true);
+	atomic_store(&env.me->epoch, 2);
+	CHECK(!bs_emit_succeeds(&e), "a predecessor that was killed as it started left nothing");
+	CHECK(bs_images_open(&e, &why) == 0 && shm.s->images.base >= UINT64_C(1) << 32,
+	      "the next one gives the numbers: beyond %llx",
+	      (unsigned long long)shm.s->images.base);
+	bs_front_open(&e);
+	CHECK(bs_emit_succeeds(&e), "and only then a third one goes on with them");
+	end();
+}
+
+static void write_cursor(const char *name, uint64_t number)
+{
+	char path[120];
+
+	(void)snprintf(path, sizeof(path), "%s/%s" BS_CURSOR_SUFFIX, folder, name);
+	CHECK(bs_cursor_put(path, number, false, &why) == 0, "a cursor of %s", name);
+}
+
+/* Beyond what was given before, however the clock was set since. */
+static void test_numbers(void)
+{
+	static unsigned char buffer[400000];
+	struct bs_log_writer w;
+
+	begin(true);
+	CHECK(mkdir(folder, 0750) == 0, "a store's folder");
+	write_cursor("+cfl-1", FAR + 1);
+	write_cursor("archive", FAR + 1000);
+	CHECK(bs_images_open(&e, &why) == 0 && shm.s->images.base == FAR + 1,
+	      "a folder of files has had images that were never stored: numbers from %llx on",
+	      (unsigned long long)shm.s->images.base);
+	end();
+	begin(false);
+	CHECK(bs_log_writer_open(&w, folder, FAR + 7, 0, 1u << 20, buffer, sizeof(buffer), &why) ==
+		      0,
+	      "a file that was begun for an image that was never stored");
+	bs_log_writer_close(&w);
+	CHECK(bs_images_open(&e, &why) == 0 && shm.s->images.base == FAR + 7,
+	      "numbers are beyond it, too: %llx", (unsigned long long)shm.s->images.base);
+	end();
+}
+
+/* Image n of the line, in a slot; taken: its slot is not in the queue any more. */
+static uint32_t queue_image(bool taken)
+{
+	uint32_t slot = 0;
+
+	CHECK(bs_pool_take(shm.image_pool, BS_OWNER_EMIT, &slot), "a slot");
+	memset(&shm.image_meta[slot], 0, sizeof(shm.image_meta[slot]));
+	shm.image_meta[slot].session = 5;
+	(void)bs_ring_push(shm.image_ring, bs_entry(BS_ENTRY_IMAGE, 1, slot));
+	atomic_fetch_add(&shm.s->images.ready, 1);
+	if (taken)
+		bs_ring_advance(shm.image_ring);
+	return slot;
+}
+
+static void test_message_was_made(void)
+{
+	struct bs_taker_record *r;
+	uint32_t slot;
+
+	begin(true);
+	r = bs_emit_record(&e, BS_TAKER_VIEWERS);
+	slot = queue_image(true);
+	atomic_store(&r->hand, slot + UINT64_C(1)); /* killed right before it was dropped */
+	bs_front_open(&e);
+	CHECK(bs_pool_in_use(shm.image_pool) == 0 && atomic_load(&r->hand) == 0,
+	      "a slot whose message a predecessor had made is free when its takers are done");
+}
+
+/* ---- the store and those that spill ---- */
+
+static size_t stored_image(unsigned char *msg)
+{
+	struct bs_wire w = { .kind = BS_WIRE_IMAGE, .session = 5, .seq = 1 };
+
+	memset(msg + BS_WIRE_BYTES, 1, 100);
+	bs_wire_encode(msg, &w, msg + BS_WIRE_BYTES, 100);
+	return BS_WIRE_BYTES + 100;
+}
+
+/* The store has lost an image: damage where its bytes are. */
+static void lose_image(uint64_t number)
+{
+	static unsigned char answer[1u << 20];
+	struct bs_store_reader reader = { -1, "" };
+	struct bs_store *store = bs_images_store(e.images);
+	char path[180];
+	size_t len = 0;
+	int fd;
+
+	CHECK(bs_store_next(store, &reader, number - 1, answer, &len, &why) == 1, "it is stored");
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, reader.name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	for (off_t at = BS_LOG_RECORDS + 60; at < BS_LOG_RECORDS + 300; at += 8)
+		(void)!pwrite(fd, "damaged!", 8, at);
+	(void)close(fd);
+	CHECK(bs_store_next(store, &reader, number - 1, answer, &len, &why) < 0,
+	      "it is damaged: %s", why.text);
+	(void)close(reader.fd);
+}
+
+static void test_lost_image(bool in_slot)
+{
+	unsigned char msg[400];
+	struct bs_taker_record *r;
+	uint64_t number;
+	char path[120];
+
+	begin(true);
+	CHECK(bs_images_open(&e, &why) == 0 &&
+		      bs_taker_make(&e, 0, "folder", "+cfl-1", BS_POLICY_SPILL, nothing, &why) == 0,
+	      "a store and a folder that spills");
+	(void)snprintf(path, sizeof(path), "%s/+cfl-1" BS_CURSOR_SUFFIX, folder);
+	CHECK(access(path, R_OK) == 0, "the store knows it before there is an image");
+	bs_front_open(&e);
+	r = bs_emit_record(&e, 0);
+	number = shm.s->images.base + 1;
+	const uint32_t slot = queue_image(!in_slot);
+
+	atomic_store(&shm.image_meta[slot].stored, 1);
+	CHECK(bs_store_append(bs_images_store(e.images), msg, stored_image(msg), number, &why) == 0,
+	      "an image");
+	if (!in_slot) { /* a predecessor had it in hand, and was killed */
+		atomic_store(&r->behind, 1);
+		atomic_store(&r->hand_at, number);
+		atomic_store(&r->hand, BS_HAND_STORED);
+	}
+	lose_image(number);
+	if (in_slot)
+		CHECK(atomic_load(&r->shed) == 0 && !atomic_load(&shm.image_meta[slot].stored),
+		      "it can be given from its slot: nothing is lost yet");
+	else
+		CHECK(atomic_load(&r->shed) == 1 && atomic_load(&r->behind) == 0,
+		      "it is counted as lost, though a predecessor had it in hand");
+	end();
+}
+
+/* ---- the archive ---- */
+
+static bool there(void)
+{
+	return bs_endpoint_connections_now(&e.archive) != 0;
+}
+
+static void leave(struct bs_endpoint *in)
+{
+	bs_endpoint_close(in);
+	AWAIT(!there());
+	CHECK(!there(), "the archive goes, and has taken nothing");
+}
+
+static void connect_archive(struct bs_endpoint *in)
+{
+	CHECK(bs_endpoint_connect(in, BS_ENDPOINT_ARCHIVE_IN, url, 1u << 20, &why) == 0,
+	      "an archive connects");
+	AWAIT(there());
+}
+
+static void look(int64_t *now_ns)
+{
+	*now_ns += 25 * MS;
+	bs_archive_look(e.taker[BS_TAKER_ARCHIVE]);
+}
+
+static void send_image(uint64_t number)
+{
+	static unsigned char msg[2000];
+	const struct bs_offer o = { msg, sizeof(msg), number };
+	int rc = 1;
+
+	AWAIT((rc = bs_archive_attempt(e.taker[BS_TAKER_ARCHIVE], &o, &why)) != 1);
+	CHECK(rc == 0, "image %llu is sent", (unsigned long long)number);
+	atomic_store(&bs_emit_record(&e, BS_TAKER_ARCHIVE)->had, number);
+	bs_archive_sent(e.taker[BS_TAKER_ARCHIVE], &o);
+}
+
+/* What lay in a connection that broke is sent again, whenever that is seen. */
+static void test_connection(void)
+{
+	struct bs_endpoint in = { .socket = -1 };
+	struct bs_taker_record *r;
+	int64_t now_ns = 1000 * MS;
+
+	begin(true);
+	bs_clock_script(&now_ns);
+	CHECK(bs_endpoint_bind(&e.archive, BS_ENDPOINT_ARCHIVE_OUT, url, 1u << 20, &why) == 0 &&
+		      bs_archive_make(&e, &why) == 0,
+	      "the service's end");
+	r = bs_emit_record(&e, BS_TAKER_ARCHIVE);
+	for (unsigned i = 0; i < SENT; i++)
+		(void)queue_image(false);
+	(void)pthread_mutex_lock(&e.lock);
+	connect_archive(&in);
+	for (unsigned i = 1; i <= SENT / 2; i++)
+		send_image(i);
+	leave(&in);
+	connect_archive(&in);
+	look(&now_ns);
+	CHECK(atomic_load(&r->had) == 0, "it is there again before anybody looks: all comes again");
+	for (unsigned i = 1; i <= SENT; i++)
+		send_image(i);
+	look(&now_ns);
+	leave(&in);
+	for (int i = 0; i < 5; i++)
+		look(&now_ns);
+	CHECK(atomic_load(&r->safe) == 0, "nothing is safe while it is away: %llu",
+	      (unsigned long long)atomic_load(&r->safe));
+	connect_archive(&in);
+	look(&now_ns);
+	CHECK(atomic_load(&r->had) == 0, "and all comes again when it is there");
+	(void)pthread_mutex_unlock(&e.lock);
+	bs_endpoint_close(&in);
+	end();
+	bs_endpoint_close(&e.archive);
+	bs_clock_script(NULL);
+}
+
+int main(void)
+{
+	(void)snprintf(dir, sizeof(dir), "/tmp/boreside-front-XXXXXX");
+	if (mkdtemp(dir) == NULL)
+		return 1;
+	(void)snprintf(folder, sizeof(folder), "%s/images", dir);
+	(void)snprintf(url, sizeof(url), "ipc://%s/archive.ipc", dir);
+	site = (struct bs_site){ .acq_slots = 2,
+				 .image_slots = 2 * SENT,
+				 .overload = { .queue = 2, .spill_mib = 1 },
+				 .protocols = 1 };
+	(void)snprintf(site.overload.spill_dir, sizeof(site.overload.spill_dir), "%s", dir);
+	(void)snprintf(site.archive_url, sizeof(site.archive_url), "%s", url);
+	site.sinks = 1;
+	site.overload.sinks = BS_POLICY_SPILL;
+	site.protocol[0] = (struct bs_protocol){ .name = "p",
+						 .method = BS_METHOD_CARTESIAN,
+						 .dims = 2,
+						 .matrix = { 16, 16, 1 },
+						 .encoded = { 16, 16, 1 },
+						 .coils = 1,
+						 .samples = 16,
+						 .readouts = 16,
+						 .slices = 1,
+						 .contrasts = 1 };
+	test_killed_at_once();
+	test_numbers();
+	test_message_was_made();
+	test_lost_image(false);
+	test_lost_image(true);
+	test_connection();
+	bs_shm_close(&shm);
+	char command[120];
+
+	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
+	(void)!system(command);
+	return check_done();
+}
