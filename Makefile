@@ -197,14 +197,19 @@ $(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
 # The simulator stops and kills real code between any two of its steps: those sources are built for
 # it, with each step counted and their variables in sections that it can set anew (but gcov's).
 SIMULATE := $(B)/test/simulate/simulate
-STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/ingest board/log,*.c) \
-            drivers/log/writer.c)
+STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/emit board/ingest board/log,*.c) \
+            $(addprefix drivers/log/,cursor.c store.c storefile.c storesize.c writer.c))
 $(SIMULATE): $(call objects,test/simulate) $(STEPPED)
 $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log \
 	bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close bs_log_folder_list \
-	nanosleep ppoll eventfd read write clock_gettime pthread_create pthread_join sem_wait \
-	open openat close pread pwrite fdatasync fsync posix_fadvise ftruncate fchmod flock \
-	renameat2 unlinkat fstat fstatat faccessat getrandom opendir readdir closedir dirfd)
+	bs_store_append bs_status_serve bs_status_stop bs_sink_find bs_folder_make \
+	bs_folder_gone bs_draft_sweep bs_endpoint_bind bs_endpoint_send bs_endpoint_recv \
+	bs_endpoint_connections bs_endpoint_connections_now bs_endpoint_unsent \
+	bs_endpoint_close bs_endpoint_tune_malloc pthread_mutex_lock pthread_cond_wait \
+	pthread_cond_timedwait pthread_cond_broadcast pthread_create pthread_join sem_wait \
+	nanosleep poll ppoll eventfd read write clock_gettime open openat close pread pwrite \
+	fdatasync fsync posix_fadvise ftruncate fchmod flock renameat2 unlink unlinkat fstat \
+	fstatat faccessat getrandom opendir readdir dirfd closedir)
 $(B)/stepped/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -D_GNU_SOURCE= -DSIMULATE_STEPPED -DBS_LOG_COMMIT_BYTES=8192u \

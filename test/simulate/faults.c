@@ -6,6 +6,9 @@
 
 #include "core/frame/state.h"
 #include "test/simulate/disk/disk.h"
+#include "test/simulate/emit/emit.h"
+#include "test/simulate/emit/maker.h"
+#include "test/simulate/emit/takers.h"
 #include "test/simulate/network.h"
 #include "test/simulate/recon.h"
 #include "test/simulate/scanner.h"
@@ -132,11 +135,15 @@ static bool kill_ingest_at(void)
 
 static bool kill_service_at(void)
 {
+	if (emit_runs())
+		return emit_kill_at(FAULT_SERVICE_PLACE, (int64_t)sim_spread(10) * MS);
 	return service_kill_at(FAULT_SERVICE_PLACE, (int64_t)sim_spread(10) * MS);
 }
 
 static bool lose_power_at(void)
 {
+	if (emit_runs())
+		return emit_kill_at(FAULT_POWER_PLACE, (int64_t)sim_spread(10) * MS);
 	return service_kill_at(FAULT_POWER_PLACE, (int64_t)sim_spread(10) * MS);
 }
 
@@ -144,11 +151,17 @@ static bool kill_recon(void)
 {
 	const int64_t start_ns = later(8);
 
+	if (emit_runs())
+		return maker_kill();
 	return service_kill_recon(start_ns, start_ns + (int64_t)sim_spread(9) * MS);
 }
 
 static bool kill_service(void)
 {
+	if (emit_runs()) {
+		emit_kill_service(later(10));
+		return true;
+	}
 	if (service_ready())
 		service_turn(sim_spread(12));
 	service_kill(later(10));
@@ -158,6 +171,8 @@ static bool kill_service(void)
 /* Whatever the disk has not got is gone, too. */
 static bool lose_power(void)
 {
+	if (emit_runs())
+		return emit_lose_power(later(10));
 	if (service_ready())
 		service_turn(sim_spread(12));
 	service_kill(later(10));
@@ -201,50 +216,111 @@ static bool full(void)
 	return true;
 }
 
+static bool reads_fail(void)
+{
+	return disk_fail(DISK_READ);
+}
+
+static bool read_only(void)
+{
+	disk_read_only(later(11));
+	return true;
+}
+
 static bool slow(void)
 {
 	disk_slow(later(11), (int64_t)sim_spread(9) * MS);
 	return true;
 }
 
+static bool told_to_stop(void)
+{
+	return emit_runs() ? emit_stop() : service_stop();
+}
+
+static bool kill_emit(void)
+{
+	return emit_kill(later(8));
+}
+
+static bool kill_emit_at(void)
+{
+	return emit_kill_at(FAULT_EMIT_PLACE, (int64_t)sim_spread(8) * MS);
+}
+
+static bool taker_stops(void)
+{
+	return sim_chance(400) ? puller_stop(later(13)) : askers_stop(later(13));
+}
+
+static bool taker_killed(void)
+{
+	return sim_chance(400) ? puller_killed(later(11)) : askers_killed(later(11));
+}
+
+static bool folder_read_only(void)
+{
+	return sinks_refuse(later(12));
+}
+
+static bool file_hangs(void)
+{
+	return sinks_hang((int64_t)sim_spread(14) * MS);
+}
+
+enum kind { SCANS = 1, IMAGES = 2, BOTH = 3 };
+
 static const struct {
 	const char *name;
 	bool (*happens)(void);
 	uint32_t often; /* of 1000 schedules so many may have it */
+	enum kind kind; /* of which */
 	bool waits;     /* it strikes later, and is counted then */
 } fault[FAULTS] = {
-	[FAULT_LOST] = { "message lost", drop, 500, true },
-	[FAULT_REPEATED] = { "message repeated", repeat, 500, true },
-	[FAULT_ORDER] = { "messages in another order", reorder, 500, true },
-	[FAULT_BIT] = { "bit flipped", flip, 400, true },
-	[FAULT_CUT] = { "message cut short", cut, 300, true },
-	[FAULT_HOSTILE] = { "hostile message", scanner_hostile, 300, false },
-	[FAULT_HOLE] = { "number never comes", hole, 300, true },
-	[FAULT_BREAK] = { "connection broken", disconnect, 500, false },
-	[FAULT_FREEZE] = { "network stalls", freeze, 300, false },
-	[FAULT_NARROW] = { "sender reads slowly", narrow, 200, false },
-	[FAULT_SENDER_STOPS] = { "sender stops", sender_stops, 300, false },
-	[FAULT_SENDER_KILLED] = { "sender killed", sender_killed, 300, false },
-	[FAULT_OVERRUN] = { "sender ignores its window", scanner_overrun, 200, false },
-	[FAULT_SENDER_REPEATS] = { "sender repeats all", sender_repeats, 300, false },
-	[FAULT_RECON_STOPS] = { "recon stops", recon_stops, 300, false },
-	[FAULT_INGEST] = { "ingest killed", kill_ingest, 400, false },
-	[FAULT_INGEST_TURN] = { "ingest killed at a turn", kill_ingest_soon, 300, true },
-	[FAULT_INGEST_PLACE] = { "ingest killed at a place", kill_ingest_at, 400, true },
-	[FAULT_RECON] = { "recon killed", kill_recon, 400, false },
-	[FAULT_SERVICE] = { "supervisor killed", kill_service, 100, false },
-	[FAULT_SERVICE_PLACE] = { "supervisor killed at a place", kill_service_at, 100, true },
-	[FAULT_STOP] = { "service told to stop", service_stop, 100, false },
-	[FAULT_POWER] = { "power lost", lose_power, 200, false },
-	[FAULT_POWER_PLACE] = { "power lost at a place", lose_power_at, 200, true },
-	[FAULT_SHORT] = { "write cut short", write_short, 300, true },
-	[FAULT_WRITE] = { "write fails", write_fails, 200, true },
-	[FAULT_SPACE] = { "no space once", no_space, 200, true },
-	[FAULT_SYNC] = { "sync fails once", sync_fails, 300, true },
-	[FAULT_OPEN] = { "open fails", open_fails, 150, true },
-	[FAULT_NAME] = { "rename or removal fails", name_fails, 150, true },
-	[FAULT_FULL] = { "disk full", full, 150, true },
-	[FAULT_SLOW] = { "disk slow", slow, 150, true },
+	[FAULT_LOST] = { "message lost", drop, 500, SCANS, true },
+	[FAULT_REPEATED] = { "message repeated", repeat, 500, SCANS, true },
+	[FAULT_ORDER] = { "messages in another order", reorder, 500, SCANS, true },
+	[FAULT_BIT] = { "bit flipped", flip, 400, SCANS, true },
+	[FAULT_CUT] = { "message cut short", cut, 300, SCANS, true },
+	[FAULT_HOSTILE] = { "hostile message", scanner_hostile, 300, SCANS, false },
+	[FAULT_HOLE] = { "number never comes", hole, 300, SCANS, true },
+	[FAULT_BREAK] = { "connection broken", disconnect, 500, SCANS, false },
+	[FAULT_FREEZE] = { "network stalls", freeze, 300, SCANS, false },
+	[FAULT_NARROW] = { "sender reads slowly", narrow, 200, SCANS, false },
+	[FAULT_SENDER_STOPS] = { "sender stops", sender_stops, 300, SCANS, false },
+	[FAULT_SENDER_KILLED] = { "sender killed", sender_killed, 300, SCANS, false },
+	[FAULT_OVERRUN] = { "sender ignores its window", scanner_overrun, 200, SCANS, false },
+	[FAULT_SENDER_REPEATS] = { "sender repeats all", sender_repeats, 300, SCANS, false },
+	[FAULT_RECON_STOPS] = { "recon stops", recon_stops, 300, SCANS, false },
+	[FAULT_INGEST] = { "ingest killed", kill_ingest, 400, SCANS, false },
+	[FAULT_INGEST_TURN] = { "ingest killed at a turn", kill_ingest_soon, 300, SCANS, true },
+	[FAULT_INGEST_PLACE] = { "ingest killed at a place", kill_ingest_at, 400, SCANS, true },
+	[FAULT_RECON] = { "recon killed", kill_recon, 400, BOTH, false },
+	[FAULT_SERVICE] = { "supervisor killed", kill_service, 100, BOTH, false },
+	[FAULT_SERVICE_PLACE] = { "supervisor killed at a place", kill_service_at, 100, BOTH,
+				  true },
+	[FAULT_STOP] = { "service told to stop", told_to_stop, 100, BOTH, false },
+	[FAULT_POWER] = { "power lost", lose_power, 200, BOTH, false },
+	[FAULT_POWER_PLACE] = { "power lost at a place", lose_power_at, 200, BOTH, true },
+	[FAULT_SHORT] = { "write cut short", write_short, 300, BOTH, true },
+	[FAULT_WRITE] = { "write fails", write_fails, 200, BOTH, true },
+	[FAULT_SPACE] = { "no space once", no_space, 200, BOTH, true },
+	[FAULT_SYNC] = { "sync fails once", sync_fails, 300, BOTH, true },
+	[FAULT_OPEN] = { "open fails", open_fails, 150, BOTH, true },
+	[FAULT_NAME] = { "rename or removal fails", name_fails, 150, BOTH, true },
+	[FAULT_FULL] = { "disk full", full, 150, BOTH, true },
+	[FAULT_SLOW] = { "disk slow", slow, 150, BOTH, true },
+	[FAULT_READ] = { "read fails", reads_fail, 200, IMAGES, true },
+	[FAULT_READ_ONLY] = { "disk read only", read_only, 200, IMAGES, true },
+	[FAULT_EMIT] = { "emit killed", kill_emit, 400, IMAGES, false },
+	[FAULT_EMIT_PLACE] = { "emit killed at a place", kill_emit_at, 600, IMAGES, true },
+	[FAULT_TAKER_STOPS] = { "taker stops", taker_stops, 400, IMAGES, false },
+	[FAULT_TAKER_KILLED] = { "taker killed", taker_killed, 500, IMAGES, false },
+	[FAULT_TAKER_REPEATS] = { "taker asks twice", askers_ask_twice, 400, IMAGES, true },
+	[FAULT_ANSWER_LOST] = { "answer lost", askers_lose_answer, 400, IMAGES, true },
+	[FAULT_SINK_REFUSES] = { "folder read only", folder_read_only, 300, IMAGES, false },
+	[FAULT_SINK_HANGS] = { "file hangs", file_hangs, 200, IMAGES, true },
+	[FAULT_SINK_ONE] = { "image refused", sinks_refuse_one, 200, IMAGES, true },
 };
 
 #define HAPPENED 64u
@@ -260,9 +336,11 @@ static struct {
 
 void faults_reset(void)
 {
+	const enum kind kind = emit_runs() ? IMAGES : SCANS;
+
 	for (unsigned i = 0; i < FAULTS; i++)
-		may[i] = sim_chance(fault[i].often);
-	may[FAULT_BREAK] = true;
+		may[i] = sim_chance(fault[i].often) && (fault[i].kind & kind) != 0;
+	may[emit_runs() ? FAULT_EMIT : FAULT_BREAK] = true;
 	had = 0;
 	memset(did, 0, sizeof(did));
 	sim_totals->schedules++;

@@ -25,7 +25,7 @@
 #define STACK_BYTES (256u << 10)
 /* A process that takes so many steps without waiting hangs. */
 #define STEPS_MAX 50000000u
-#define PIECES    8u /* of memory that the process has allocated */
+#define PIECES    256u /* of memory that the process has allocated */
 
 enum process_state process_state;
 int process_status;
@@ -43,6 +43,7 @@ static struct thread {
 	void *ready_arg;
 	jmp_buf at;
 	void *fake;
+	const void *change;            /* that it waits for; NULL: it was signaled */
 	const struct sim_place *place; /* it was stopped there; NULL: anywhere else */
 } thread[PROCESS_THREADS];
 
@@ -291,6 +292,24 @@ void process_run(unsigned i, uint32_t steps)
 		sim_broken("the process takes %u steps without waiting", STEPS_MAX);
 }
 
+bool process_run_any(void)
+{
+	unsigned ready = 0;
+	unsigned at;
+
+	for (unsigned i = 0; i < PROCESS_THREADS; i++)
+		ready += process_ready(i);
+	if (ready == 0)
+		return false;
+	at = sim_below(ready);
+	for (unsigned i = 0; i < PROCESS_THREADS; i++)
+		if (process_ready(i) && at-- == 0) {
+			process_run(i, sim_chance(400) ? sim_spread(12) : 0);
+			break;
+		}
+	return true;
+}
+
 void process_hold(bool holds)
 {
 	held = holds;
@@ -334,6 +353,13 @@ void process_own(void *p)
 		sim_broken("the process has allocated more than %u pieces", PIECES);
 }
 
+static void disown(const void *p)
+{
+	for (unsigned i = 0; p != NULL && i < PIECES; i++)
+		if (piece[i] == p)
+			piece[i] = NULL;
+}
+
 void *sim_malloc(size_t n)
 {
 	void *p = malloc(n);
@@ -342,11 +368,27 @@ void *sim_malloc(size_t n)
 	return p;
 }
 
+void *sim_calloc(size_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	process_own(p);
+	return p;
+}
+
+void *sim_realloc(void *p, size_t n)
+{
+	void *more;
+
+	disown(p);
+	more = realloc(p, n);
+	process_own(more != NULL ? more : p);
+	return more;
+}
+
 void sim_free(void *p)
 {
-	for (unsigned i = 0; i < PIECES; i++)
-		if (p != NULL && piece[i] == p)
-			piece[i] = NULL;
+	disown(p);
 	free(p);
 }
 
@@ -387,6 +429,65 @@ int __wrap_pthread_join(pthread_t id, void **result)
 	while (!has_ended(t))
 		process_wait(INT64_MAX, has_ended, t);
 	t->state = NONE;
+	return 0;
+}
+
+/* Its threads are one to the C library: it says busy where one of them would wait. */
+static bool is_free(void *arg)
+{
+	if (pthread_mutex_trylock(arg) != 0)
+		return false;
+	(void)pthread_mutex_unlock(arg);
+	return true;
+}
+
+int __real_pthread_mutex_lock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
+{
+	if (running == NULL)
+		return __real_pthread_mutex_lock(m);
+	SIM_PLACE();
+	while (!is_free(m))
+		process_wait(INT64_MAX, is_free, m);
+	return __real_pthread_mutex_lock(m);
+}
+
+static bool is_signaled(void *arg)
+{
+	return ((const struct thread *)arg)->change == NULL;
+}
+
+static int wait_for_change(pthread_cond_t *change, pthread_mutex_t *m, int64_t until_ns)
+{
+	struct thread *t = running;
+
+	t->change = change;
+	(void)pthread_mutex_unlock(m);
+	process_wait(until_ns, is_signaled, t);
+	return __wrap_pthread_mutex_lock(m);
+}
+
+int __wrap_pthread_cond_wait(pthread_cond_t *change, pthread_mutex_t *m);
+int __wrap_pthread_cond_wait(pthread_cond_t *change, pthread_mutex_t *m)
+{
+	return wait_for_change(change, m, INT64_MAX);
+}
+
+int __wrap_pthread_cond_timedwait(pthread_cond_t *change, pthread_mutex_t *m,
+				  const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *change, pthread_mutex_t *m,
+				  const struct timespec *until)
+{
+	return wait_for_change(change, m, (int64_t)until->tv_sec * 1000000000 + until->tv_nsec);
+}
+
+int __wrap_pthread_cond_broadcast(pthread_cond_t *change);
+int __wrap_pthread_cond_broadcast(pthread_cond_t *change)
+{
+	for (unsigned i = 0; i < PROCESS_THREADS; i++)
+		if (thread[i].change == change)
+			thread[i].change = NULL;
 	return 0;
 }
 

@@ -11,7 +11,7 @@
 
 #include "test/simulate/simulate.h"
 
-#define PROCESS_THREADS 3u
+#define PROCESS_THREADS 8u
 
 enum process_state { PROCESS_DOWN, PROCESS_LIVES, PROCESS_ENDED };
 
@@ -29,6 +29,9 @@ bool process_rests(unsigned thread);
 bool process_idles(unsigned thread);
 /* steps 0: until it waits or ends. */
 void process_run(unsigned thread, uint32_t steps);
+/* One of those that are ready, each as likely as another, for some steps or until it waits. False:
+ * none is. */
+bool process_run_any(void);
 /* When time wakes a thread. INT64_MAX: never. */
 int64_t process_due(void);
 

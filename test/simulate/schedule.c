@@ -5,6 +5,8 @@
 #include "test/simulate/disk/disk.h"
 #include "test/simulate/faults.h"
 #include "test/simulate/disk/logs.h"
+#include "test/simulate/emit/emit.h"
+#include "test/simulate/emit/maker.h"
 #include "test/simulate/network.h"
 #include "test/simulate/recon.h"
 #include "test/simulate/scanner.h"
@@ -52,8 +54,21 @@ static void go(enum who who)
 	}
 }
 
+static void images_turn(void)
+{
+	int64_t next;
+
+	if (emit_turn()) {
+		steps++;
+		sim_now += sim_below(20000);
+		return;
+	}
+	next = emit_due();
+	sim_now = next > sim_now && next < sim_now + 1000 * MS ? next : sim_now + 1000 * MS;
+}
+
 /* Somebody does something, or time passes. */
-static void turn(void)
+static void scans_turn(void)
 {
 	bool ready[WHO];
 	uint32_t sum = 0;
@@ -99,12 +114,12 @@ static bool rests(int64_t until_ns)
 	for (unsigned i = 0; i < CALM_STEPS && sim_now < until_ns && !sim_is_broken(); i++) {
 		if (!scanner_busy() && service_rests())
 			return true;
-		turn();
+		scans_turn();
 	}
 	return !scanner_busy() && service_rests();
 }
 
-static void end_in_calm(int64_t *took_ns)
+static void scans_end_in_calm(int64_t *took_ns)
 {
 	const int64_t from = sim_now;
 	unsigned scans;
@@ -120,11 +135,40 @@ static void end_in_calm(int64_t *took_ns)
 		return;
 	(void)scanner_once();
 	while (!sim_is_broken() && scanner_scans() == scans && sim_now < from + 2 * CALM_NS)
-		turn();
+		scans_turn();
 	if (scanner_scans() == scans || !scanner_well())
 		sim_broken("a scan after the last fault does not succeed");
 	if (!rests(sim_now + CALM_NS))
 		sim_broken("the service is not at rest after a good scan");
+}
+
+/* The same of images and their takers. */
+static void images_rest(const char *words)
+{
+	const int64_t from = sim_now;
+
+	for (unsigned i = 0; i < CALM_STEPS && sim_now < from + CALM_NS && emit_unrest() != NULL &&
+			     !sim_is_broken();
+	     i++)
+		images_turn();
+	if (emit_unrest() != NULL)
+		sim_broken("%.1f s after %s: %s", (double)(sim_now - from) * 1e-9, words,
+			   emit_unrest());
+}
+
+static void images_end_in_calm(int64_t *took_ns)
+{
+	const int64_t from = sim_now;
+
+	SAY("calm");
+	disk_calm();
+	emit_calm();
+	images_rest("the last fault");
+	*took_ns = sim_now - from;
+	maker_once();
+	images_rest("one image more");
+	if (!sim_is_broken())
+		emit_judge();
 }
 
 static void count(int64_t took_ns)
@@ -150,14 +194,16 @@ static void reset(uint64_t seed)
 	network_reset();
 	disk_reset();
 	scanner_reset();
-	service_reset();
+	emit_reset(sim_chance(sim_images));
+	if (!emit_runs())
+		service_reset();
 	faults_reset();
 	for (int i = 0; i < WHO; i++)
 		weight[i] = 1u << 2 * sim_below(3);
 }
 
 /* So many steps and faults at least. */
-static void run(void)
+static void run(void (*turn)(void))
 {
 	const unsigned last = SCHEDULE_STEPS + sim_below(100);
 	const unsigned apart = 10 + sim_below(100);
@@ -177,9 +223,12 @@ bool schedule_run(uint64_t seed)
 	int64_t took_ns = 0;
 
 	reset(seed);
-	run();
-	end_in_calm(&took_ns);
-	if (!sim_is_broken()) {
+	run(emit_runs() ? images_turn : scans_turn);
+	if (emit_runs())
+		images_end_in_calm(&took_ns);
+	else
+		scans_end_in_calm(&took_ns);
+	if (!sim_is_broken() && !emit_runs()) {
 		service_kill(sim_now);
 		if (sim_chance(700))
 			disk_power_loss();

@@ -13,6 +13,7 @@
 #include "test/simulate/books.h"
 #include "test/simulate/disk/disk.h"
 #include "test/simulate/disk/logs.h"
+#include "test/simulate/emit/emit.h"
 #include "test/simulate/network.h"
 #include "test/simulate/process.h"
 #include "test/simulate/recon.h"
@@ -20,6 +21,7 @@
 #include "test/simulate/wakes.h"
 
 #define SITES      5u
+#define THREADS    3u     /* of ingest */
 #define RING_SMALL 24576u /* is full before a slow disk is given up */
 /* Of ingest's logs, bytes; the Makefile says so to its sources. */
 #define INGEST_SEGMENT 65536u
@@ -69,6 +71,10 @@ static void take_events(void)
 
 void service_hears(void)
 {
+	if (emit_runs()) {
+		emit_hears();
+		return;
+	}
 	take_events();
 	service_moment(6);
 }
@@ -278,10 +284,10 @@ static void die(void)
 
 void service_turn(uint32_t steps)
 {
-	unsigned i = sim_below(PROCESS_THREADS);
+	unsigned i = sim_below(THREADS);
 
 	while (!process_ready(i))
-		i = (i + 1) % PROCESS_THREADS;
+		i = (i + 1) % THREADS;
 	process_run(i, steps);
 	if (dying || process_hit()) {
 		die();
@@ -322,6 +328,8 @@ int64_t service_due(void)
 
 enum bs_state service_state(void)
 {
+	if (emit_runs())
+		return emit_state();
 	if (process_state == PROCESS_DOWN)
 		return BS_STATES;
 	if (records)

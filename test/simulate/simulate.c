@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/thread/clock.h"
+#include "test/simulate/emit/emit.h"
 #include "test/simulate/faults.h"
 #include "test/simulate/places.h"
 #include "test/simulate/schedule.h"
@@ -26,6 +27,7 @@
 int64_t sim_now;
 uint64_t sim_state;
 bool sim_verbose;
+uint32_t sim_images = 150;
 
 static char broken[512];
 static const char *program;
@@ -62,7 +64,8 @@ static int usage(void)
 {
 	(void)fprintf(stderr,
 		      "simulate [--schedules N] [--first SEED] [--jobs N] [--places]   many\n"
-		      "simulate --seed SEED [-v]   one, with its story\n");
+		      "simulate --seed SEED [-v]   one, with its story\n"
+		      "--images N   of 1000 schedules so many are of images (150)\n");
 	return 2;
 }
 
@@ -189,6 +192,8 @@ int main(int argc, char **argv)
 			first = strtoull(argv[++i], NULL, 10);
 		} else if (i + 1 < argc && strcmp(argv[i], "--schedules") == 0) {
 			schedules = strtoull(argv[++i], NULL, 10);
+		} else if (i + 1 < argc && strcmp(argv[i], "--images") == 0) {
+			sim_images = (uint32_t)strtoul(argv[++i], NULL, 10);
 		} else if (i + 1 < argc && strcmp(argv[i], "--jobs") == 0) {
 			jobs = (unsigned)strtoul(argv[++i], NULL, 10);
 		} else {
@@ -206,6 +211,7 @@ int main(int argc, char **argv)
 		abort();
 	sim_totals = totals;
 	service_make();
+	emit_make();
 	bad = jobs == 1 ? run_all(first, first + schedules, 1)
 			: run_jobs(first, first + schedules, jobs, totals);
 	for (unsigned i = 0; i < jobs; i++)

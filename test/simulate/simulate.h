@@ -15,6 +15,7 @@
  * network.c    ipc/gate.h's functions, over a network that loses and changes messages
  * disk/disk.c  the system's calls on files, over a disk that fails, and loses what it was not told
  *              to sync
+ * emit/        schedules of another kind: images, emit as a process, those who take them
  * wakes.c      what a process waits for
  * process.c    a program that can be stopped, and killed, between any two of its steps
  * The real code is linked as it is (its steps are counted, see step.h); what is below it is
@@ -69,6 +70,9 @@ void sim_say(const char *words, ...) __attribute__((format(printf, 1, 2)));
 		if (sim_verbose)                                                                   \
 			sim_say(__VA_ARGS__);                                                      \
 	} while (0)
+
+/* Of 1000 schedules so many are of images (emit/). */
+extern uint32_t sim_images;
 
 /* A promise was broken. The first one of a schedule is kept. */
 void sim_broken(const char *words, ...) __attribute__((format(printf, 1, 2)));

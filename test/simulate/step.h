@@ -16,11 +16,15 @@
 void sim_step(void);
 /* What a process has allocated goes with it. */
 void *sim_malloc(size_t n);
+void *sim_calloc(size_t n, size_t size);
+void *sim_realloc(void *p, size_t n);
 void sim_free(void *p);
 
 #ifdef SIMULATE_STEPPED
-#define malloc sim_malloc
-#define free   sim_free
+#define malloc  sim_malloc
+#define calloc  sim_calloc
+#define realloc sim_realloc
+#define free    sim_free
 
 #undef atomic_store
 #undef atomic_store_explicit

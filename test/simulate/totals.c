@@ -28,6 +28,12 @@ static const char *const seen[SEEN_MAX] = {
 	[SEEN_RETURNED] = "whose sender came back on another connection",
 	[SEEN_LOGS] = "logs that were read back",
 	[SEEN_SEGMENTS] = "segments of theirs beyond the first",
+	[SEEN_IMAGES_STORED] = "images that were stored",
+	[SEEN_IMAGES_TAKEN] = "that a taker has had",
+	[SEEN_IMAGES_TWICE] = "once more, where it may",
+	[SEEN_IMAGES_TOLD] = "times that one that asks was told of some that are gone",
+	[SEEN_IMAGES_NAMED] = "takers that lack some, which were counted",
+	[SEEN_EMIT_STALLED] = "emits that were replaced since they hung",
 };
 
 const char *totals_state(unsigned state)

@@ -9,12 +9,16 @@
 #include <unistd.h>
 
 #include "ipc/shm/workers.h"
+#include "test/simulate/disk/disk.h"
+#include "test/simulate/emit/sockets.h"
 #include "test/simulate/network.h"
 #include "test/simulate/places.h"
 #include "test/simulate/process.h"
 #include "test/simulate/service.h"
 
 #define EVENTS 16u /* the bells first */
+
+int64_t wakes_clock_ahead_ns;
 
 static uint64_t count[EVENTS];
 static bool made[EVENTS];
@@ -71,8 +75,10 @@ ssize_t __real_read(int fd, void *p, size_t n);
 ssize_t __wrap_read(int fd, void *p, size_t n);
 ssize_t __wrap_read(int fd, void *p, size_t n)
 {
+	ssize_t had;
+
 	if (!ours(fd))
-		return __real_read(fd, p, n);
+		return disk_read(fd, p, n, &had) ? had : __real_read(fd, p, n);
 	if (count[fd - WAKES_BELL] == 0) {
 		errno = EAGAIN;
 		return -1;
@@ -89,7 +95,7 @@ struct wait {
 
 static bool readable(int fd)
 {
-	return ours(fd) ? count[fd - WAKES_BELL] > 0 : network_ready(fd);
+	return ours(fd) ? count[fd - WAKES_BELL] > 0 : network_ready(fd) || sockets_ready(fd);
 }
 
 static bool any(void *arg)
@@ -120,12 +126,24 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *t, const v
 	return ready;
 }
 
+int __real_poll(struct pollfd *fds, nfds_t n, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	if (!process_inside())
+		return __real_poll(fds, n, ms);
+	fds->revents = readable(fds->fd) ? POLLIN : 0;
+	return fds->revents != 0;
+}
+
 int __real_clock_gettime(clockid_t id, struct timespec *t);
 int __wrap_clock_gettime(clockid_t id, struct timespec *t);
 int __wrap_clock_gettime(clockid_t id, struct timespec *t)
 {
 	if (!process_inside())
 		return __real_clock_gettime(id, t);
-	*t = (struct timespec){ (time_t)(sim_now / 1000000000), (long)(sim_now % 1000000000) };
+	const int64_t now = sim_now + (id == CLOCK_REALTIME ? wakes_clock_ahead_ns : 0);
+
+	*t = (struct timespec){ (time_t)(now / 1000000000), (long)(now % 1000000000) };
 	return 0;
 }

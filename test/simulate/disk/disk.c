@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "test/simulate/disk/disk.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -20,17 +19,16 @@
 #include "test/simulate/places.h"
 #include "test/simulate/process.h"
 
-#define FDS     64u
-#define SECTOR  512u
-#define FILE_FD 4000000
+#define FDS    64u
+#define SECTOR 512u
 
 static struct {
 	int file; /* -1: free; DISK_FILES: the folder */
 	bool inside;
 } fd_of[FDS];
 static bool to_fail[DISK_FAULTS], lost_relaxed, was_ill;
-static int64_t full_until_ns, slow_until_ns, slow_ns;
-static bool full_struck, slow_struck; /* the present one has */
+static int64_t full_until_ns, read_only_until_ns, slow_until_ns, slow_ns;
+static bool full_struck, read_only_struck, slow_struck; /* the present one has */
 
 /* ---- what happens to it ---- */
 
@@ -60,7 +58,7 @@ bool disk_lost_relaxed(void)
 void disk_calm(void)
 {
 	memset(to_fail, 0, sizeof(to_fail));
-	full_until_ns = slow_until_ns = 0;
+	full_until_ns = read_only_until_ns = slow_until_ns = 0;
 }
 
 bool disk_fail(enum disk_fault what)
@@ -75,6 +73,13 @@ void disk_full(int64_t until_ns)
 {
 	full_until_ns = until_ns;
 	full_struck = false;
+	was_ill = true;
+}
+
+void disk_read_only(int64_t until_ns)
+{
+	read_only_until_ns = until_ns;
+	read_only_struck = false;
 	was_ill = true;
 }
 
@@ -186,15 +191,26 @@ static bool is_full(void)
 	return true;
 }
 
+static bool is_read_only(void)
+{
+	if (!process_inside() || sim_now >= read_only_until_ns)
+		return false;
+	if (!read_only_struck)
+		faults_strike(FAULT_READ_ONLY);
+	read_only_struck = true;
+	errno = EROFS;
+	return true;
+}
+
 static bool ours(int fd)
 {
-	return fd >= FILE_FD && fd < FILE_FD + (int)FDS;
+	return fd >= DISK_FD && fd < DISK_FD + (int)FDS;
 }
 
 /* NULL: errno says why. */
 static struct sim_file *file_of(int fd)
 {
-	const int f = fd_of[fd - FILE_FD].file;
+	const int f = fd_of[fd - DISK_FD].file;
 
 	if (f < 0 || f == (int)DISK_FILES) {
 		errno = EBADF;
@@ -211,7 +227,7 @@ static int new_fd(int f)
 			fd_of[i].inside = process_inside();
 			if (f < (int)DISK_FILES)
 				sim_file[f].opened++;
-			return FILE_FD + (int)i;
+			return DISK_FD + (int)i;
 		}
 	errno = EMFILE;
 	return -1;
@@ -223,7 +239,8 @@ static int open_name(const char *text, int flags)
 	int f;
 
 	SIM_PLACE();
-	if (fails(DISK_OPEN, EIO))
+	if (fails(DISK_OPEN, sim_chance(500) ? EIO : EMFILE) ||
+	    ((flags & O_ACCMODE) != O_RDONLY && is_read_only()))
 		return -1;
 	at = files_find(files_now, text);
 	if (at < 0 && (flags & O_CREAT) == 0) {
@@ -281,7 +298,7 @@ int __wrap_close(int fd)
 {
 	if (!ours(fd))
 		return __real_close(fd);
-	drop_fd((unsigned)(fd - FILE_FD));
+	drop_fd((unsigned)(fd - DISK_FD));
 	return 0;
 }
 
@@ -296,11 +313,21 @@ ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at)
 	f = file_of(fd);
 	if (f == NULL)
 		return -1;
+	if (fails(DISK_READ, EIO))
+		return -1;
 	if ((size_t)at >= f->size)
 		return 0;
 	n = n < f->size - (size_t)at ? n : f->size - (size_t)at;
 	memcpy(p, f->now + at, n);
 	return (ssize_t)n;
+}
+
+bool disk_read(int fd, void *p, size_t n, ssize_t *had)
+{
+	if (!ours(fd))
+		return false;
+	*had = __wrap_pread(fd, p, n, 0);
+	return true;
 }
 
 ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at);
@@ -310,7 +337,8 @@ ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at)
 	const size_t end = (size_t)at + n;
 
 	SIM_PLACE();
-	if (f == NULL || fails(DISK_WRITE, EIO) || fails(DISK_SPACE, ENOSPC) || is_full())
+	if (f == NULL || is_read_only() || fails(DISK_WRITE, EIO) || fails(DISK_SPACE, ENOSPC) ||
+	    is_full())
 		return -1;
 	if (n > 1 && fails(DISK_SHORT, 0))
 		return __wrap_pwrite(fd, p, 1 + sim_below((uint32_t)n - 1), at);
@@ -362,7 +390,7 @@ int __wrap_fdatasync(int fd)
 int __wrap_fsync(int fd);
 int __wrap_fsync(int fd)
 {
-	if (fd_of[fd - FILE_FD].file != (int)DISK_FILES)
+	if (fd_of[fd - DISK_FD].file != (int)DISK_FILES)
 		return __wrap_fdatasync(fd);
 	SIM_PLACE();
 	take_time();
@@ -395,7 +423,7 @@ int __wrap_ftruncate(int fd, off_t len)
 		return __real_ftruncate(fd, len);
 	f = file_of(fd);
 	SIM_PLACE();
-	if (f == NULL || fails(DISK_WRITE, EIO))
+	if (f == NULL || is_read_only() || fails(DISK_WRITE, EIO))
 		return -1;
 	files_grow(f, (size_t)len);
 	if ((size_t)len > f->size)
@@ -422,12 +450,12 @@ int __wrap_flock(int fd, int how)
 	f = file_of(fd);
 	if (f == NULL)
 		return -1;
-	if (f->locked >= 0 && f->locked != fd - FILE_FD) {
+	if (f->locked >= 0 && f->locked != fd - DISK_FD) {
 		errno = EWOULDBLOCK;
 		return -1;
 	}
 	if (how & LOCK_EX)
-		f->locked = fd - FILE_FD;
+		f->locked = fd - DISK_FD;
 	return 0;
 }
 
@@ -440,7 +468,7 @@ int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to,
 	(void)to_dir;
 	(void)how;
 	SIM_PLACE();
-	if (fails(DISK_NAME, EIO) || is_full())
+	if (is_read_only() || fails(DISK_NAME, EIO) || is_full())
 		return -1;
 	if (at < 0 || files_find(files_now, to) >= 0) {
 		errno = at < 0 ? ENOENT : EEXIST;
@@ -459,7 +487,7 @@ int __wrap_unlinkat(int dir, const char *name, int how)
 	(void)dir;
 	(void)how;
 	SIM_PLACE();
-	if (fails(DISK_NAME, EIO))
+	if (is_read_only() || fails(DISK_NAME, EIO))
 		return -1;
 	if (at < 0) {
 		errno = ENOENT;
@@ -468,6 +496,17 @@ int __wrap_unlinkat(int dir, const char *name, int how)
 	files_rename(name, "", files_now[at].file);
 	files_free_unnamed();
 	return 0;
+}
+
+int __real_unlink(const char *path);
+int __wrap_unlink(const char *path);
+int __wrap_unlink(const char *path)
+{
+	const size_t n = strlen(DISK_DIR);
+
+	if (strncmp(path, DISK_DIR, n) != 0)
+		return __real_unlink(path);
+	return __wrap_unlinkat(DISK_FD, path + n + 1, 0);
 }
 
 static int tell(struct stat *st, int f)
@@ -483,7 +522,7 @@ int __real_fstat(int fd, struct stat *st);
 int __wrap_fstat(int fd, struct stat *st);
 int __wrap_fstat(int fd, struct stat *st)
 {
-	return ours(fd) ? tell(st, fd_of[fd - FILE_FD].file) : __real_fstat(fd, st);
+	return ours(fd) ? tell(st, fd_of[fd - DISK_FD].file) : __real_fstat(fd, st);
 }
 
 int __real_fstatat(int dir, const char *name, struct stat *st, int how);
@@ -523,49 +562,4 @@ ssize_t __wrap_getrandom(void *p, size_t n, unsigned how)
 	for (size_t i = 0; i < n; i++)
 		out[i] = (unsigned char)sim_random();
 	return (ssize_t)n;
-}
-
-/* ---- listing: one at a time ---- */
-
-static unsigned listed;
-static struct dirent entry;
-
-DIR *__real_opendir(const char *path);
-DIR *__wrap_opendir(const char *path);
-DIR *__wrap_opendir(const char *path)
-{
-	if (strncmp(path, DISK_DIR, strlen(DISK_DIR)) != 0)
-		return __real_opendir(path);
-	listed = 0;
-	return (DIR *)(void *)&listed;
-}
-
-int __real_dirfd(DIR *d);
-int __wrap_dirfd(DIR *d);
-int __wrap_dirfd(DIR *d)
-{
-	return (void *)d == (void *)&listed ? FILE_FD : __real_dirfd(d);
-}
-
-struct dirent *__real_readdir(DIR *d);
-struct dirent *__wrap_readdir(DIR *d);
-struct dirent *__wrap_readdir(DIR *d)
-{
-	const char *text;
-
-	if ((void *)d != (void *)&listed)
-		return __real_readdir(d);
-	text = disk_name(listed++);
-	if (text == NULL)
-		return NULL;
-	(void)snprintf(entry.d_name, sizeof(entry.d_name), "%s", text);
-	entry.d_type = DT_REG;
-	return &entry;
-}
-
-int __real_closedir(DIR *d);
-int __wrap_closedir(DIR *d);
-int __wrap_closedir(DIR *d)
-{
-	return (void *)d == (void *)&listed ? 0 : __real_closedir(d);
 }

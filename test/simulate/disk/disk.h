@@ -9,9 +9,14 @@
 #ifndef BS_TEST_SIMULATE_DISK_DISK_H
 #define BS_TEST_SIMULATE_DISK_DISK_H
 
+#include <sys/types.h>
+
 #include "test/simulate/simulate.h"
 
-#define DISK_DIR "/simulated"
+#define DISK_ROOT "/simulated"
+#define DISK_DIR  DISK_ROOT "/images" /* emit/: board/emit/images.c names it */
+
+#define DISK_FD 4000000 /* its descriptors, from here on; the folder's for a listing */
 
 enum disk_fault {
 	DISK_SHORT, /* a write puts some of what it should */
@@ -21,6 +26,7 @@ enum disk_fault {
 		     * one says that all is well */
 	DISK_OPEN,  /* a file cannot be opened or made */
 	DISK_NAME,  /* a file cannot be renamed or removed */
+	DISK_READ,  /* a read fails: EIO */
 	DISK_FAULTS
 };
 
@@ -29,6 +35,8 @@ void disk_reset(void);
 bool disk_fail(enum disk_fault what);
 /* Until then every write and sync fails. */
 void disk_full(int64_t until_ns);
+/* Until then nothing can be changed: EROFS. */
+void disk_read_only(int64_t until_ns);
 /* Until then a sync takes so long. */
 void disk_slow(int64_t until_ns, int64_t sync_ns);
 void disk_calm(void);
@@ -38,6 +46,9 @@ void disk_power_loss(void);
 /* Since reset: what was written and not synced. */
 bool disk_lost_relaxed(void);
 bool disk_was_well(void); /* no call failed or was to, none was slow */
+
+/* Of a file that is open. False: it is none of the disk's. */
+bool disk_read(int fd, void *p, size_t n, ssize_t *had);
 
 /* The folder's names, one after the other from 0. NULL: no more. */
 const char *disk_name(unsigned i);
