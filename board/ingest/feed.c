@@ -285,6 +285,8 @@ static void finish(struct ingest *in)
 /* The log that is taken up is damaged: the scan ends with what is before that. */
 static void end_early(struct ingest *in, const struct bs_fail *why)
 {
+	if (feed.again && feed.log == NULL) /* recon ends no scan that it has not opened */
+		push(in, BS_ENTRY_OPEN);
 	bs_ingest_abort(in, why, BS_ON_FAULT);
 	finish(in);
 }

@@ -253,21 +253,38 @@ static void test_end(void)
 	      "which knows nothing of it");
 }
 
+static void keep_log(void)
+{
+	static _Alignas(64) unsigned char ring[4096];
+	static struct bs_keeper any = { .o = { .ring = ring, .ring_bytes = sizeof(ring) },
+					.bell_fd = -1 };
+
+	any.r = &env.shm.s->log;
+	keeper = in.log = &any;
+}
+
+/* The next scan has the recon that was there before, and no log. */
+static void end_and_open(void)
+{
+	keeper = in.log = NULL;
+	bs_ingest_end(&in, BS_ON_DONE);
+	succeed();
+	CHECK(in.feed == NULL && in.state == BS_STATE_IDLE, "nor is there one at rest");
+	atomic_store(&env.shm.s->worker[BS_WORKER_RECON].epoch, 1);
+	in.recon_epoch = 1;
+	open_scan();
+}
+
 /*
  * Recon was replaced and ingest died while it gave it the scan again: of the messages that wait
  * already none comes before recon has all of it from its beginning, nor does the scan's close.
  */
 static void test_given_again(void)
 {
-	static _Alignas(64) unsigned char ring[4096];
-	static struct bs_keeper any = { .o = { .ring = ring, .ring_bytes = sizeof(ring) },
-					.bell_fd = -1 };
 	const uint64_t entries = atomic_load(&env.shm.acq_ring->head);
-	_Atomic uint32_t *epoch = &env.shm.s->worker[BS_WORKER_RECON].epoch;
 
-	keeper = &any;
-	any.r = &env.shm.s->log;
-	atomic_store(epoch, 2);
+	keep_log();
+	atomic_store(&env.shm.s->worker[BS_WORKER_RECON].epoch, 2);
 	atomic_store(&in.scan->recon_at, 7);
 	for (uint32_t i = 1; i <= BS_DEATHS_MAX; i++) {
 		atomic_store(&in.scan->in_hand, 1);
@@ -280,12 +297,41 @@ static void test_given_again(void)
 	atomic_store(&in.scan->ended, in.id);
 	succeed();
 	CHECK(in.feed == NULL, "one whose last image has left is not given again");
-	keeper = in.log = NULL;
-	bs_ingest_end(&in, BS_ON_DONE);
+	end_and_open();
+}
+
+/*
+ * Recon was replaced while the log of a scan was taken up, and the log cannot be opened: the new
+ * recon, which knows nothing of the scan, has its OPEN before its close, else it never ends it.
+ */
+static void test_taken_up(void)
+{
+	const struct bs_ring *r = env.shm.acq_ring;
+	const uint64_t entries = atomic_load(&r->head);
+	struct bs_worker_state *recon = &env.shm.s->worker[BS_WORKER_RECON];
+
+	keep_log();
+	(void)strcpy(env.site.log.dir, "/nonexistent");
+	(void)strcpy(in.scan->reopened.log, "none.bslog");
+	atomic_store(&in.scan->reopened.scan, in.id);
+	atomic_store(&in.scan->reopened.step, BS_REOPEN_READS);
+	atomic_store(&recon->epoch, 2);
+	atomic_store(&recon->phase, BS_PHASE_READY);
+	bs_ingest_feed_begin(&in);
+	CHECK(in.feed != NULL && in.order.next == 1 && atomic_load(&r->head) == entries,
+	      "it is to get what the log has");
+	(void)bs_ingest_feed(&in);
+	CHECK(in.feed == NULL && in.state == BS_STATE_ABORTING &&
+		      strstr(in.fault.text, "none.bslog") != NULL,
+	      "the scan ends: %s", in.fault.text);
+	CHECK(atomic_load(&r->head) == entries + 2 &&
+		      r->entry[entries & r->mask] == bs_entry(BS_ENTRY_OPEN, in.id, 0) &&
+		      last_entry() == bs_entry(BS_ENTRY_CLOSE, in.id, 0),
+	      "recon gets its OPEN and its close");
 	succeed();
-	CHECK(in.feed == NULL && in.state == BS_STATE_IDLE, "nor is there one at rest");
-	atomic_store(epoch, 1);
-	open_scan();
+	CHECK(in.feed == NULL && atomic_load(&r->head) == entries + 2, "once");
+	atomic_store(&in.scan->reopened.step, BS_REOPEN_OVER);
+	end_and_open();
 }
 
 /* A message that ends every process that looks at it: the scan is given up, in words. */
@@ -361,6 +407,7 @@ int main(void)
 	test_close();
 	test_end();
 	test_given_again();
+	test_taken_up();
 	test_suspect();
 	test_recon();
 	test_end_while_fed();
