@@ -242,8 +242,6 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 		rc = bs_archive_make(e, why);
 	if (rc == 0)
 		bs_images_forget(e);
-	if (rc == 0)
-		rc = bs_status_serve(status, &e->env->shm, e->env->site.status_url, why);
 	if (rc != 0)
 		return rc;
 	if (e->viewers.socket >= 0) {
@@ -253,7 +251,8 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 		r->policy = BS_POLICY_KEEP_NEWEST;
 		r->queue = e->env->site.overload.queue;
 	}
-	bs_front_open(e);
+	bs_front_open(e); /* before anybody is told of the counts */
+	rc = bs_status_serve(status, &e->env->shm, e->env->site.status_url, why);
 	for (uint32_t i = 0; rc == 0 && i < BS_TAKERS; i++)
 		if (e->taker[i] != NULL)
 			rc = bs_taker_start(e->taker[i], why);
