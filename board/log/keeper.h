@@ -19,7 +19,7 @@
  * with what had not been written, in another segment of the same log, and put skips messages that
  * were put before. The thread allocates nothing, unless a seal fails. One thread calls; wake and
  * enter are called by the keeper's thread.
- * Tests: test/unit/board/log/test_keeper.c, test/fault/fault_log.c
+ * Tests: test/unit/board/log/test_keeper.c, test_no_log.c, test/fault/fault_log.c
  */
 #ifndef BS_BOARD_LOG_KEEPER_H
 #define BS_BOARD_LOG_KEEPER_H

@@ -246,6 +246,8 @@ static void give_up(struct bs_keeper *k, uint64_t entries)
 
 		if (e->kind != BS_SPOOL_SKIP)
 			k->read_entries = e->index + 1;
+		if (e->kind == BS_SPOOL_OPEN || e->kind == BS_SPOOL_MESSAGE)
+			k->read_mark = e->mark; /* an OPEN's: not the scan before's */
 		k->read = bs_spool_behind(k, k->read);
 	}
 	if (k->r->state != BS_SPOOL_NO_LOG)
