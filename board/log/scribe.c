@@ -341,11 +341,10 @@ static void resume(struct bs_keeper *k)
 		atomic_load(done <= atomic_load(&r->open_at) ? &r->first_before : &r->first);
 	const int64_t ahead = (int64_t)(done - first); /* first may lie before entry 0 */
 	const uint64_t durable = ahead > 0 ? (uint64_t)ahead : 0;
-	const uint64_t there = first + durable; /* entries before this are in it */
+	/* entries before this are in the log, or over */
+	const uint64_t there = r->state == BS_SPOOL_NO_LOG ? done : first + durable;
 	struct bs_fail why;
 
-	if (r->state == BS_SPOOL_NO_LOG)
-		return;
 	while (k->read != atomic_load(&r->head)) {
 		const struct bs_spool_entry *e = bs_spool_at(k, k->read);
 
@@ -356,6 +355,10 @@ static void resume(struct bs_keeper *k)
 			k->read_mark = e->mark;
 		}
 		k->read = bs_spool_behind(k, k->read);
+	}
+	if (r->state == BS_SPOOL_NO_LOG) { /* they were given up, and counted */
+		atomic_store(&r->tail, k->read);
+		return;
 	}
 	publish(k, true);
 	if (r->state == BS_SPOOL_SEALED && is_sealed(k)) {

@@ -329,24 +329,42 @@ static bool untouched(struct bs_log_reader *r, const struct segment *s)
 	       (bs_log_get_frame(&f, rest, NULL) == 0 && f.id != s->head.id);
 }
 
+/* The last segment that begins at or before the record that is due: it alone has that record. */
+static uint32_t segment_due(const struct bs_log_reader *r)
+{
+	uint32_t i = r->segments - 1;
+
+	while (i > r->at && (r->segment[i].head.id == 0 || r->segment[i].head.first > r->number))
+		i--;
+	return i;
+}
+
+static int enter_segment(struct bs_log_reader *r, uint32_t i)
+{
+	const struct segment *s = &r->segment[r->at];
+
+	r->unsure = s->bad_seal ? s : NULL;
+	r->at = i;
+	r->offset = BS_LOG_RECORDS;
+	return 0;
+}
+
 /* 0: on to the next segment. Else as next. */
 static int leave_segment(struct bs_log_reader *r, struct bs_fail *why)
 {
 	const struct segment *s = &r->segment[r->at];
 	const struct segment *then = s + 1;
+	const uint32_t due = segment_due(r);
 
+	if (due != r->at)
+		return enter_segment(r, due);
 	if (r->at + 1 >= r->segments)
 		return damaged(r, s, "the log goes on in a file that is not here", why);
 	if (then->head.id == 0) {
 		r->at++;
 		return damaged(r, then, "nothing of this file can be read", why);
 	}
-	if (then->head.first != r->number)
-		return damaged(r, s, "the next file does not begin with this record", why);
-	r->unsure = s->bad_seal ? s : NULL;
-	r->at++;
-	r->offset = BS_LOG_RECORDS;
-	return 0;
+	return damaged(r, s, "the next file does not begin with this record", why);
 }
 
 /*
@@ -385,8 +403,6 @@ static int stop_at(struct bs_log_reader *r, const struct bs_fail *bad, struct bs
 		return damaged(r, s, bad->text, why);
 	if (past_padding(r, bad))
 		return 0;
-	if (r->at + 1 < r->segments && s[1].head.id != 0 && s[1].head.first == r->number)
-		return leave_segment(r, why);
 	if (r->at + 1 < r->segments && s[1].head.id != 0 && s[1].head.first > r->number)
 		(void)snprintf(what, sizeof(what), "%.200s; %llu records up to the next file's",
 			       bad->text, (unsigned long long)(s[1].head.first - r->number));
@@ -437,15 +453,6 @@ static int begin(struct bs_log_reader *r, struct bs_fail *why)
 	return go_to(r, r->at, why);
 }
 
-/* The present record was written again in the next file: the rest of this one is not valid. */
-static bool given_up(const struct bs_log_reader *r)
-{
-	const struct segment *s = &r->segment[r->at];
-
-	return r->at + 1 < r->segments && !s->sealed && s[1].head.id != 0 &&
-	       r->number >= s[1].head.first;
-}
-
 /* One record, or the end of a segment. 1: a message; 0: call again, or the log has ended. */
 static int step(struct bs_log_reader *r, struct bs_log_frame *f, struct bs_fail *why)
 {
@@ -453,6 +460,9 @@ static int step(struct bs_log_reader *r, struct bs_log_frame *f, struct bs_fail 
 	struct bs_fail bad = { 0 };
 	int rc;
 
+	/* records that a later segment has are not read here; a whole segment is, up to its seal */
+	if (segment_due(r) != r->at && !(s->sealed && s->seal.next == r->number))
+		return enter_segment(r, segment_due(r));
 	if (s->sealed && r->offset == s->seal.end) {
 		rc = at_seal(r, why);
 		return rc == 1 ? finish(r, BS_LOG_END_SEALED, why) : rc;
@@ -465,8 +475,6 @@ static int step(struct bs_log_reader *r, struct bs_log_frame *f, struct bs_fail 
 		rc = stop_at(r, &bad, why);
 		return rc == 1 ? open_end(r, why) : rc;
 	}
-	if (f->kind == BS_LOG_MESSAGE && given_up(r))
-		return leave_segment(r, why);
 	if (f->kind == BS_LOG_MESSAGE) {
 		/* a writer goes on here only behind a good seal, or after an error */
 		if (r->unsure != NULL && !s->head.after_fault)

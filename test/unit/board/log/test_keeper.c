@@ -21,6 +21,7 @@
 #include "drivers/log/reader.h"
 #include "test/support/await.h"
 #include "test/support/check.h"
+#include "test/support/files.h"
 
 #define RING    (256u << 10)
 #define SEGMENT (1u << 20)
@@ -402,6 +403,8 @@ static void test_ends_failed(void)
 	read_log(shared->record.name);
 	CHECK(got.count == 2 && !got.sealed && !got.damaged && strstr(words, "lacks 1") != NULL,
 	      "the log has what was durable: %s", words);
+	const uint64_t tail = atomic_load(&shared->record.tail);
+
 	open_scan(7);
 	AWAIT(look(0).unprotected == 1);
 	end_scan();
@@ -409,6 +412,11 @@ static void test_ends_failed(void)
 	CHECK(strcmp(words, "no log: it could not be written") == 0, "\"%s\"", words);
 	atomic_store(&disk_full, false);
 	clean();
+	bs_keeper_stop(&k);
+	atomic_store(&shared->record.tail, tail); /* it was killed right before it moved that */
+	CHECK(start(), "a successor starts");
+	AWAIT(atomic_load(&shared->record.tail) == atomic_load(&shared->record.head));
+	CHECK(files_in(dir, BS_LOG_SUFFIX) == 0, "what was given up is not begun again");
 }
 
 /* What a process does until it is killed; its successor goes on and ends the scan. */

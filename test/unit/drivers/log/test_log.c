@@ -320,17 +320,19 @@ static void test_by_bytes(void)
 
 /*
  * A writer that ends at any record, with what it had not committed, and another one that goes on
- * from what was durable: all is there once. early: it ended before the next file was there.
+ * from what was durable: all is there once. early: it ended before the next file was there. late:
+ * its successor knows of nothing that was written, not of the file that was full, either.
  */
-static void test_resumed(bool early)
+static void test_resumed(bool early, bool late)
 {
+	const uint64_t every = late ? 100 : 7;
 	struct scanlog_read got;
 	int bad = 0;
 
-	for (uint64_t end = 1; end <= 40; end += 3) {
+	for (uint64_t end = 1; end <= 40; end += late ? 1 : 3) {
 		struct bs_log_writer w = { .fd = -1, .dir_fd = -1 };
 		struct bs_log_head head;
-		uint64_t durable;
+		uint64_t durable = 0;
 		int rc;
 
 		while (scanlog_clean() > 0)
@@ -338,12 +340,12 @@ static void test_resumed(bool early)
 		rc = scanlog_open(&w, &why);
 		for (uint64_t i = 0; rc == 0 && i < end; i++) {
 			rc = scanlog_append(&w, i, &why);
-			if (rc == 0 && i % 7 == 6)
+			if (rc == 0 && i % every == every - 1)
 				rc = bs_log_writer_commit(&w, &why);
+			durable = i % every == every - 1 || !late ? w.durable : durable;
 		}
 		head = w.head;
 		head.index += early;
-		durable = w.durable;
 		bs_log_writer_close(&w);
 		if (rc == 0)
 			rc = bs_log_writer_resume(&w, scanlog_dir, &head, durable, SCANLOG_SEGMENT,
@@ -358,8 +360,9 @@ static void test_resumed(bool early)
 		bad += rc != 0 || got.messages != 60 || !got.same || got.rc != 0 ||
 		       got.end != BS_LOG_END_SEALED;
 	}
-	CHECK(bad == 0, "ended at every third of 40 records and resumed%s: whole (%d are not)",
-	      early ? ", before its next file was there" : "", bad);
+	CHECK(bad == 0, "ended at %s of 40 records and resumed%s%s: whole (%d are not)",
+	      late ? "each" : "every third", early ? ", before its next file was there" : "",
+	      late ? ", from the first on" : "", bad);
 }
 
 /* Three writers, each ended when its file had its name and no record: the fourth goes on. */
@@ -429,8 +432,9 @@ int main(void)
 	test_used_again();
 	test_limits();
 	test_by_bytes();
-	test_resumed(false);
-	test_resumed(true);
+	test_resumed(false, false);
+	test_resumed(true, false);
+	test_resumed(false, true);
 	test_unbegun();
 	test_relaxed();
 	(void)scanlog_clean();
