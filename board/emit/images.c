@@ -348,42 +348,6 @@ static void number(struct bs_images *im)
 	im->e->env->shm.s->images.base = base;
 }
 
-int bs_images_open(struct emit *e, struct bs_fail *why)
-{
-	const struct bs_site *site = &e->env->site;
-	const char *spill = site->overload.spill_dir;
-	const bool first = !bs_emit_succeeds(e);
-	struct bs_images *im;
-	int rc = 0;
-
-	if (!bs_site_stores(site))
-		return 0;
-	im = e->images = calloc(1, sizeof(*im));
-	if (im == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "the store of images");
-	im->e = e;
-	im->socket.socket = -1;
-	im->message_max = (size_t)e->env->shm.s->pools.image_bytes;
-	im->most_bytes = spill[0] != '\0' ? (uint64_t)site->overload.spill_mib << 20
-					  : site->overload.queue * (uint64_t)im->message_max;
-	bs_lock_init(&im->lock, &im->change);
-	(void)snprintf(im->dir, sizeof(im->dir), "%s/images",
-		       spill[0] != '\0' ? spill : site->run_dir);
-	im->answer = malloc(bs_store_answer_max(im->message_max));
-	im->reader.fd = -1;
-	if (im->answer == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "an answer of %zu bytes", im->message_max);
-	if (site->images_url[0] != '\0')
-		rc = bs_endpoint_bind(&im->socket, BS_ENDPOINT_IMAGES, site->images_url,
-				      REQUEST_MAX, why);
-	if (rc == 0 && first)
-		rc = open_store(im, why);
-	if (rc == 0 && first)
-		number(im);
-	return rc == 0 ? bs_taker_make(e, BS_TAKER_IMAGES, "images", "", BS_POLICY_WAIT, put, why)
-		       : rc;
-}
-
 /* The image with this number; *before: the number of the one before it. False: there is none. */
 static bool read_back(struct bs_images *im, uint64_t number, struct bs_wire *its, uint64_t *before)
 {
@@ -429,6 +393,44 @@ static void find_kept(struct bs_images *im)
 	}
 }
 
+int bs_images_open(struct emit *e, struct bs_fail *why)
+{
+	const struct bs_site *site = &e->env->site;
+	const char *spill = site->overload.spill_dir;
+	const bool first = !bs_emit_succeeds(e);
+	struct bs_images *im;
+	int rc = 0;
+
+	if (!bs_site_stores(site))
+		return 0;
+	im = e->images = calloc(1, sizeof(*im));
+	if (im == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "the store of images");
+	im->e = e;
+	im->socket.socket = -1;
+	im->message_max = (size_t)e->env->shm.s->pools.image_bytes;
+	im->most_bytes = spill[0] != '\0' ? (uint64_t)site->overload.spill_mib << 20
+					  : site->overload.queue * (uint64_t)im->message_max;
+	bs_lock_init(&im->lock, &im->change);
+	(void)snprintf(im->dir, sizeof(im->dir), "%s/images",
+		       spill[0] != '\0' ? spill : site->run_dir);
+	im->answer = malloc(bs_store_answer_max(im->message_max));
+	im->reader.fd = -1;
+	if (im->answer == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "an answer of %zu bytes", im->message_max);
+	if (site->images_url[0] != '\0')
+		rc = bs_endpoint_bind(&im->socket, BS_ENDPOINT_IMAGES, site->images_url,
+				      REQUEST_MAX, why);
+	if (rc == 0 && first)
+		rc = open_store(im, why);
+	if (rc == 0 && first) {
+		number(im);
+		find_kept(im);
+	}
+	return rc == 0 ? bs_taker_make(e, BS_TAKER_IMAGES, "images", "", BS_POLICY_WAIT, put, why)
+		       : rc;
+}
+
 /* The site names it no more, or it does not spill: what it had not had is said. */
 void bs_images_forget(struct emit *e)
 {
@@ -456,9 +458,6 @@ void bs_images_forget(struct emit *e)
 
 int bs_images_serve(struct bs_images *im, struct bs_fail *why)
 {
-	if (im != NULL && !bs_emit_succeeds(im->e))
-		find_kept(im);
-
 	int rc = im != NULL ? bs_thread_start(&im->thread, serve, im) : 0;
 
 	if (im != NULL)
