@@ -21,24 +21,29 @@ void bs_emit_fault(struct emit *e, const struct bs_fail *why)
 
 void bs_emit_undelivered(struct emit *e, uint64_t session, uint64_t times)
 {
-	struct bs_scan_record *scan = &e->env->shm.s->scan;
+	for (int i = 0; i < 2; i++) {
+		struct bs_scan_record *scan = &e->env->shm.s->scan[i];
 
-	if (session == atomic_load(&e->session) && atomic_load(&e->scan) == atomic_load(&scan->id))
-		atomic_fetch_add_explicit(&scan->undelivered, times, memory_order_relaxed);
+		if (session == atomic_load(&e->scan[i].session) &&
+		    atomic_load(&e->scan[i].scan) == atomic_load(&scan->id))
+			atomic_fetch_add_explicit(&scan->undelivered, times, memory_order_relaxed);
+	}
 }
 
 void bs_emit_note_scan(struct emit *e, uint64_t scan, uint64_t session)
 {
-	if (atomic_load(&e->scan) == scan)
+	const uint32_t at = scan & 1;
+
+	if (atomic_load(&e->scan[at].scan) == scan)
 		return;
-	atomic_store(&e->scan, 0); /* so that no thread sees the one with the other's */
-	atomic_store(&e->session, session);
-	atomic_store(&e->scan, scan);
+	atomic_store(&e->scan[at].scan, 0); /* so that no thread sees the one with the other's */
+	atomic_store(&e->scan[at].session, session);
+	atomic_store(&e->scan[at].scan, scan);
 }
 
 void bs_emit_init(struct emit *e, struct bs_worker_env *env)
 {
-	const struct bs_scan_record *scan = &env->shm.s->scan;
+	const struct bs_scan_record *scan = env->shm.s->scan;
 
 	e->env = env;
 	e->archive.socket = e->viewers.socket = -1;
@@ -46,8 +51,9 @@ void bs_emit_init(struct emit *e, struct bs_worker_env *env)
 	(void)pthread_mutex_init(&e->words, NULL);
 	if (atomic_load(&env->shm.s->taker[BS_TAKER_ARCHIVE].there))
 		atomic_store(&e->back_by_ns, bs_now_ns() + BACK_NS);
-	if (atomic_load(&scan->open)) /* a predecessor's */
-		bs_emit_note_scan(e, atomic_load(&scan->id), scan->session);
+	for (int i = 0; i < 2; i++)
+		if (atomic_load(&scan[i].open)) /* a predecessor's */
+			bs_emit_note_scan(e, atomic_load(&scan[i].id), scan[i].session);
 }
 
 bool bs_emit_has_archive(struct emit *e)

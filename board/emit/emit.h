@@ -41,11 +41,13 @@ struct emit {
 	pthread_mutex_t lock;              /* of the front, and of all cursors */
 	pthread_cond_t change;
 	_Atomic bool quit;
-	_Atomic uint64_t scan, session; /* of the newest scan that has an image */
-	_Atomic int64_t archived_ns;    /* the last image went into its connection */
-	_Atomic int64_t back_by_ns; /* a predecessor's archive connects again by then; 0: none */
-	int64_t end_ns;             /* a scan's end waits for takers since; 0: none does */
-	struct bs_fail unwritten;   /* why the first image of a scan was refused */
+	struct {
+		_Atomic uint64_t scan, session;
+	} scan[2];                   /* the newest that have images, number n in place n % 2 */
+	_Atomic int64_t archived_ns; /* the last image went into its connection */
+	_Atomic int64_t back_by_ns;  /* a predecessor's archive connects again by then; 0: none */
+	int64_t end_ns;              /* a scan's end waits for takers since; 0: none does */
+	struct bs_fail unwritten;    /* why the first image of a scan was refused */
 };
 
 /* Once, before everything else. */

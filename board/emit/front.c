@@ -75,7 +75,7 @@ static void give(struct emit *e, uint32_t slot)
  */
 static bool is_kept(const struct emit *e, uint32_t taker, const struct bs_image_meta *m)
 {
-	const uint64_t reopened = atomic_load(&e->env->shm.s->scan.reopened.scan);
+	const uint64_t reopened = atomic_load(&e->env->shm.s->reopened.scan);
 	const struct bs_images_record *line = line_of(e);
 
 	return reopened != 0 && m->scan == reopened && m->session == line->kept_session &&
@@ -177,7 +177,7 @@ static bool may_close(const struct emit *e, uint32_t taker, uint64_t index, bool
 
 static void close_image(struct emit *e, const struct bs_image_meta *m, uint64_t index)
 {
-	struct bs_scan_record *scan = &e->env->shm.s->scan;
+	struct bs_scan_record *scan = &e->env->shm.s->scan[m->scan & 1];
 	bool taken = atomic_load(&m->takers) > 0;
 
 	for (uint32_t i = 0; i < BS_TAKERS; i++) {
@@ -196,7 +196,7 @@ static void close_image(struct emit *e, const struct bs_image_meta *m, uint64_t 
 
 static void end_scan(struct emit *e, uint64_t entry)
 {
-	struct bs_scan_record *scan = &e->env->shm.s->scan;
+	struct bs_scan_record *scan = &e->env->shm.s->scan[bs_entry_place(entry)];
 	uint64_t id = atomic_load(&scan->id);
 	const uint64_t unsent = atomic_load(&scan->images_unsent);
 	const struct bs_fail first = e->unwritten;
@@ -397,13 +397,14 @@ void bs_front_rewind(struct emit *e)
 	const uint64_t again = rewind_archive(e);
 	const uint64_t unsafe = atomic_exchange(&r->unsafe, 0);
 	const uint64_t lost = unsafe > again ? unsafe - again : 0;
+	const bool newest = atomic_load(&e->scan[1].scan) > atomic_load(&e->scan[0].scan);
 	char line[200];
 
 	if (lost == 0 || r->policy == BS_POLICY_SPILL) /* the store has them */
 		return;
 	atomic_fetch_sub(&r->handed, lost);
 	atomic_fetch_add(&r->lost, lost);
-	bs_emit_undelivered(e, atomic_load(&e->session), lost);
+	bs_emit_undelivered(e, atomic_load(&e->scan[newest].session), lost);
 	(void)snprintf(line, sizeof(line),
 		       "archive: %llu images that were in its connection when that broke are not "
 		       "kept any more: they may not have arrived",

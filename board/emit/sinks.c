@@ -61,7 +61,7 @@ static int put(struct bs_taker *t, const struct bs_mrd_image *head, const char *
  */
 static bool was_filed(struct bs_taker *t, const struct bs_mrd_image *head, const struct bs_wire *w)
 {
-	const struct bs_reopened *o = &t->e->env->shm.s->scan.reopened;
+	const struct bs_reopened *o = &t->e->env->shm.s->reopened;
 
 	return atomic_load(&o->scan) != 0 && w->session == o->session &&
 	       w->seq % BS_WIRE_PREVIEWS <= UINT16_MAX &&

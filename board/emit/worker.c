@@ -15,8 +15,8 @@
 
 static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 {
-	const struct bs_scan_record *scan = &e->env->shm.s->scan;
 	struct bs_image_meta *m = &e->env->shm.image_meta[slot];
+	const struct bs_scan_record *scan = &e->env->shm.s->scan[m->scan & 1];
 	struct bs_message_env env = { .p = &e->env->site.protocol[m->protocol],
 				      .gaps = atomic_load(&scan->gaps),
 				      .duplicates = atomic_load(&scan->duplicates),
@@ -65,18 +65,19 @@ static void stop_scan(struct emit *e, const struct bs_image_meta *m, const struc
 		      int64_t latency_ns)
 {
 	struct bs_shared *s = e->env->shm.s;
+	struct bs_scan_record *scan = &s->scan[m->scan & 1];
 
-	if (atomic_load(&s->scan.over_budget) == m->scan)
+	if (atomic_load(&scan->over_budget) == m->scan)
 		return;
-	if (s->scan.emit_code == 0) {
-		(void)snprintf(s->scan.emit_text, sizeof(s->scan.emit_text),
+	if (scan->emit_code == 0) {
+		(void)snprintf(scan->emit_text, sizeof(scan->emit_text),
 			       "image %llu was late, %.3f ms of %g, and protocol '%s' stops then",
 			       (unsigned long long)m->image.number, (double)latency_ns * 1e-6,
 			       bs_budget_image_ms(p, &m->image.report), p->name);
-		s->scan.emit_code = BS_ERR_BUDGET;
+		scan->emit_code = BS_ERR_BUDGET;
 	}
 	bs_count(&s->budget[m->protocol].stopped, 1);
-	atomic_store(&s->scan.over_budget, m->scan); /* last: ingest reads the reason after it */
+	atomic_store(&scan->over_budget, m->scan); /* last: ingest reads the reason after it */
 	bs_shm_ring_bell(&e->env->shm, BS_WORKER_INGEST);
 }
 
@@ -87,7 +88,8 @@ static void judge(struct emit *e, const struct bs_image_meta *m, const struct bs
 	struct bs_budget_record *b = &s->budget[m->protocol];
 	int64_t latency_ns = m->handed_ns - m->from_ns;
 	bool missed = bs_budget_missed(p, &m->image.report, latency_ns);
-	bool current = m->scan == atomic_load(&s->scan.id);
+	struct bs_scan_record *scan = &s->scan[m->scan & 1];
+	bool current = m->scan == atomic_load(&scan->id);
 	uint64_t n = atomic_load(&b->results);
 	uint32_t stages = bs_message_stages_missed(m, p, m->handed_ns);
 
@@ -105,7 +107,7 @@ static void judge(struct emit *e, const struct bs_image_meta *m, const struct bs
 	if (missed)
 		count_miss(e, m, m->handed_ns);
 	if (missed && current) {
-		bs_count(&s->scan.images_late, 1);
+		bs_count(&scan->images_late, 1);
 		if (p->on_miss == BS_MISS_STOP)
 			stop_scan(e, m, p, latency_ns);
 	}
@@ -134,7 +136,7 @@ static void take_image(struct emit *e, uint32_t slot)
 	struct bs_message msg;
 
 	bs_pool_claim(shm->image_pool, slot, BS_OWNER_EMIT);
-	if (m->scan == atomic_load(&shm->s->scan.id))
+	if (m->scan == atomic_load(&shm->s->scan[m->scan & 1].id))
 		bs_emit_note_scan(e, m->scan, m->session);
 	atomic_store(&r->hand_at, atomic_load(&shm->s->images.ready));
 	atomic_store(&r->hand, slot + UINT64_C(1)); /* a message that ends processes is not made */

@@ -54,11 +54,11 @@ static void publish(struct bs_scan_record *s, const struct bs_scan_step *t)
 }
 
 /* Publishes a valid step, and pushes its entry unless the queue has it. May be repeated. */
-static void finish(struct ingest *in, const struct bs_scan_step *t)
+static void finish(struct ingest *in, struct bs_scan_record *s, const struct bs_scan_step *t)
 {
 	struct bs_shm *shm = &in->env->shm;
 
-	publish(in->scan, t);
+	publish(s, t);
 	if (t->entries <= atomic_load(&shm->acq_ring->head))
 		return;
 	(void)bs_ring_push(shm->acq_ring, t->entry);
@@ -73,7 +73,7 @@ void bs_ingest_commit(struct ingest *in, uint64_t entry)
 	gather(in, entry, t);
 	atomic_store(&in->scan->step_at, other);
 	atomic_signal_fence(memory_order_seq_cst); /* nothing below may move above the store */
-	finish(in, t);
+	finish(in, in->scan, t);
 }
 
 void bs_ingest_add_noise(struct ingest *in, const struct bs_item *item)
@@ -89,13 +89,17 @@ void bs_ingest_add_noise(struct ingest *in, const struct bs_item *item)
 				(const double *)bs_shm_samples(shm, item->slot));
 }
 
-static bool restore(struct ingest *in)
+static const struct bs_scan_step *valid_step(const struct bs_scan_record *s)
 {
-	struct bs_scan_record *s = in->scan;
-	const struct bs_scan_step *t = &s->step[atomic_load(&s->step_at) & 1];
+	return &s->step[atomic_load(&s->step_at) & 1];
+}
 
-	if (t->id == 0)
-		return false;
+/* The scan at hand is this one, where its last step left it. */
+static void restore(struct ingest *in, struct bs_scan_record *s)
+{
+	const struct bs_scan_step *t = valid_step(s);
+
+	in->scan = s;
 	in->id = t->id;
 	in->state = (enum bs_state)t->state;
 	in->recon_epoch = t->epoch;
@@ -111,9 +115,42 @@ static bool restore(struct ingest *in)
 	in->died_at = t->died_at;
 	in->recon_deaths = t->recon_deaths;
 	in->recon_died_at = t->recon_died_at;
+	in->apart_ns = INT64_MAX;
+	in->clock = BS_CLOCK_UNKNOWN;
+	in->resumed_at = in->order.next + in->order.window;
+	in->heard_ns = bs_now_ns();
 	if (bs_ingest_in_scan(in) && atomic_load(&s->noise_number) == t->next)
 		bs_scan_noise_copy(&s->noise, &s->noise_before); /* it was being added */
-	finish(in, t);
+	finish(in, s, t);
+	if (!bs_ingest_in_scan(in))
+		return;
+	in->p = &in->env->site.protocol[s->protocol];
+	in->has_table = bs_shm_table(&in->env->shm, s->protocol, &in->table);
+	in->ack_due = true;
+}
+
+static bool is_closed(const struct bs_scan_record *s)
+{
+	const enum bs_state state = (enum bs_state)valid_step(s)->state;
+
+	return state == BS_STATE_DRAINING || state == BS_STATE_ABORTING;
+}
+
+/* False: there was no scan. */
+static bool restore_all(struct ingest *in)
+{
+	struct bs_scan_record *scan = in->env->shm.s->scan;
+	const uint32_t last = valid_step(&scan[1])->id > valid_step(&scan[0])->id;
+
+	if (valid_step(&scan[last])->id == 0)
+		return false;
+	if (is_closed(&scan[1 - last])) {
+		restore(in, &scan[1 - last]);
+		in->before = in->now;
+	} else if (valid_step(&scan[1 - last])->id != 0) {
+		finish(in, &scan[1 - last], valid_step(&scan[1 - last])); /* it ended */
+	}
+	restore(in, &scan[last]);
 	return true;
 }
 
@@ -139,21 +176,11 @@ static void suspect(struct ingest *in)
 
 void bs_ingest_resume(struct ingest *in)
 {
-	struct bs_scan_record *s = in->scan;
 	char words[BS_EVENT_TEXT];
 
-	if (!restore(in))
+	if (!restore_all(in) || (!bs_ingest_in_scan(in) && in->before.id == 0))
 		return;
-	in->apart_ns = INT64_MAX;
-	in->clock = BS_CLOCK_UNKNOWN;
-	in->resumed_at = in->order.next + in->order.window;
-	if (!bs_ingest_in_scan(in))
-		return;
-	in->p = &in->env->site.protocol[s->protocol];
-	in->has_table = bs_shm_table(&in->env->shm, s->protocol, &in->table);
-	in->heard_ns = bs_now_ns();
 	in->accept_due = in->state == BS_STATE_SCANNING && in->order.next == 1;
-	in->ack_due = true;
 	(void)snprintf(words, sizeof(words),
 		       "the receiving process ended (%s) and was replaced: the scan goes on at "
 		       "number %llu",

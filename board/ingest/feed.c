@@ -1,4 +1,4 @@
-/* board/ingest/feed.c - a scan from its log: given to recon once more, or taken up; see ingest.h */
+/* board/ingest/feed.c - scans from logs: given to recon once more, or taken up; see ingest.h */
 #include "board/ingest/ingest.h"
 
 #include <stdio.h>
@@ -15,6 +15,7 @@
 /* Messages lie in the log as they came: out of order by fewer than BS_HELD_MAX numbers. */
 struct bs_feed {
 	struct bs_log_reader *log; /* NULL: not yet */
+	bool before;               /* the scan before the newest is being given, not yet that */
 	uint32_t epoch;            /* of the recon that is fed */
 	bool again;                /* which replaced another: it gets the scan from its OPEN on */
 	uint64_t next;             /* the number that it is due */
@@ -33,21 +34,6 @@ struct bs_feed {
 
 static struct bs_feed feed; /* the one of this process */
 
-/* Why the log cannot give the whole scan; NULL: it can. */
-static const char *lacks(const struct ingest *in)
-{
-	const struct bs_log_record *r = &in->env->shm.s->log;
-
-	if (in->log == NULL)
-		return "no log is kept (log.dir, log.mode)";
-	if (r->skips != 0 || atomic_load(&r->dropped) != 0 ||
-	    atomic_load(&r->given_up) != r->given_before)
-		return "its log is not whole";
-	if (atomic_load(&r->failed) != 0 && atomic_load(&r->done) != atomic_load(&r->put))
-		return "its log cannot be written";
-	return NULL;
-}
-
 void bs_ingest_feed_end(struct ingest *in)
 {
 	bs_log_close(feed.log);
@@ -61,7 +47,8 @@ static void give_up(struct ingest *in, const char *reason)
 	struct bs_fail why;
 
 	bs_ingest_feed_end(in);
-	in->recon_epoch = atomic_load(&recon->epoch);
+	if (!in->turned)
+		in->recon_epoch = atomic_load(&recon->epoch);
 	(void)bs_fail(&why, BS_ERR_ABORTED,
 		      "the reconstruction process ended (%s) and was replaced; what it held of the "
 		      "scan is lost: %s",
@@ -81,14 +68,14 @@ static bool hopeless(struct ingest *in)
 	return (at & 1) != 0 && in->recon_deaths >= BS_DEATHS_MAX;
 }
 
-/* reason: why it cannot be; NULL: it can. */
-static void begin(struct ingest *in, const char *reason)
+/* Of the scan at hand. reason: why it cannot be given; NULL: it can. */
+static void begin(struct ingest *in, uint32_t epoch, const char *reason)
 {
 	const struct bs_worker_state *recon = &in->env->shm.s->worker[BS_WORKER_RECON];
 	char words[BS_EVENT_TEXT];
 
 	bs_ingest_feed_end(in);
-	feed = (struct bs_feed){ .epoch = atomic_load(&recon->epoch), .again = true, .next = 1 };
+	feed = (struct bs_feed){ .before = in->turned, .epoch = epoch, .again = true, .next = 1 };
 	if (reason != NULL) {
 		give_up(in, reason);
 		return;
@@ -103,22 +90,61 @@ static void begin(struct ingest *in, const char *reason)
 	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
 }
 
+/* died: this is since a recon did. */
+static void begin_one(struct ingest *in, uint32_t epoch, bool died)
+{
+	begin(in, epoch,
+	      died && hopeless(in) ? "each of its last processes ended at the same readout"
+				   : bs_ingest_log_lacks(in));
+}
+
+/* The scan before has been given, or needs it no more. */
+static void begin_newest(struct ingest *in, uint32_t epoch, bool died)
+{
+	if (bs_ingest_in_scan(in)) {
+		begin_one(in, epoch, died);
+		return;
+	}
+	bs_ingest_feed_end(in);
+	in->recon_epoch = epoch;
+	bs_ingest_commit(in, 0);
+}
+
+static void begin_all(struct ingest *in, bool died)
+{
+	const uint32_t epoch = atomic_load(&in->env->shm.s->worker[BS_WORKER_RECON].epoch);
+
+	bs_ingest_feed_end(in);
+	if (in->before.id != 0 && !bs_ingest_before_is_over(in)) {
+		bs_ingest_turn(in);
+		begin_one(in, epoch, died);
+		bs_ingest_turn(in);
+	}
+	if (in->feed == NULL)
+		begin_newest(in, epoch, died);
+}
+
 void bs_ingest_feed_begin(struct ingest *in)
 {
-	begin(in,
-	      hopeless(in) ? "each of its last processes ended at the same readout" : lacks(in));
+	begin_all(in, true);
 }
 
 void bs_ingest_feed_resume(struct ingest *in)
 {
 	if (atomic_load(&in->env->shm.s->worker[BS_WORKER_RECON].epoch) != in->recon_epoch &&
 	    !bs_ingest_is_over(in))
-		begin(in, lacks(in));
+		begin_all(in, false);
+}
+
+/* The scan that is being given, if it is the one before, has ended meanwhile. */
+static bool is_done_with(const struct ingest *in)
+{
+	return feed.before && (in->before.id == 0 || bs_ingest_before_is_over(in));
 }
 
 void bs_ingest_feed_rest(struct ingest *in)
 {
-	atomic_store(&in->scan->reopened.step, BS_REOPEN_READS);
+	atomic_store(&in->env->shm.s->reopened.step, BS_REOPEN_READS);
 	bs_ingest_feed_end(in);
 	feed = (struct bs_feed){ .epoch = in->recon_epoch, .next = in->order.next };
 	in->feed = &feed;
@@ -128,7 +154,8 @@ void bs_ingest_feed_rest(struct ingest *in)
 /* What recon has not had is in the log, too, and is taken from it. */
 static bool reads(const struct ingest *in)
 {
-	return atomic_load(&in->scan->reopened.step) == BS_REOPEN_READS && bs_ingest_log_apart(in);
+	return atomic_load(&in->env->shm.s->reopened.step) == BS_REOPEN_READS &&
+	       bs_ingest_log_apart(in);
 }
 
 static bool is_full(const struct ingest *in)
@@ -147,21 +174,16 @@ static bool waits_for_recon(const struct ingest *in)
 	return atomic_load(&recon->phase) != BS_PHASE_READY;
 }
 
-static bool waits_for_log(const struct ingest *in)
-{
-	const struct bs_log_record *r = &in->env->shm.s->log;
-
-	return atomic_load(&r->done) != atomic_load(&r->put);
-}
-
 bool bs_ingest_feed_has_work(const struct ingest *in)
 {
 	const struct bs_worker_state *recon = &in->env->shm.s->worker[BS_WORKER_RECON];
 
-	if (atomic_load(&recon->epoch) != feed.epoch || lacks(in) != NULL)
+	if (atomic_load(&recon->epoch) != feed.epoch || is_done_with(in))
+		return true;
+	if (!feed.before && bs_ingest_log_lacks(in) != NULL)
 		return true;
 	if (feed.log == NULL)
-		return !waits_for_recon(in) && !waits_for_log(in);
+		return !waits_for_recon(in) && (feed.before || bs_ingest_log_written(in));
 	return !is_full(in);
 }
 
@@ -173,9 +195,8 @@ static void push(struct ingest *in, enum bs_entry_kind kind)
 
 static int open_log(struct ingest *in, struct bs_fail *why)
 {
-	const char *name =
-		bs_ingest_log_apart(in) ? in->scan->reopened.log : in->env->shm.s->log.name;
-	char path[sizeof(in->env->site.log.dir) + sizeof(in->env->shm.s->log.name) + 2];
+	const char *name = bs_ingest_log_name(in);
+	char path[sizeof(in->env->site.log.dir) + sizeof(in->scan->log.name) + 2];
 	int rc;
 
 	if (name[0] == '\0') /* although all of it is done with */
@@ -275,7 +296,8 @@ static void finish(struct ingest *in)
 	const bool read = reads(in) && in->state == BS_STATE_SCANNING;
 
 	bs_ingest_feed_end(in);
-	in->recon_epoch = feed.epoch;
+	if (!in->turned)
+		in->recon_epoch = feed.epoch;
 	if (read)
 		bs_ingest_reopen_read(in, feed.records);
 	bs_ingest_commit(in,
@@ -291,22 +313,17 @@ static void end_early(struct ingest *in, const struct bs_fail *why)
 	finish(in);
 }
 
-bool bs_ingest_feed(struct ingest *in)
+/* The next part of the scan at hand; when it is done with, feed ends. False: it waits. */
+static bool give(struct ingest *in)
 {
-	const struct bs_worker_state *recon = &in->env->shm.s->worker[BS_WORKER_RECON];
 	struct bs_fail why;
 	bool waits;
 	int rc = 0;
 
-	in->heard_ns = in->order.gap_since_ns = bs_now_ns(); /* its sender waits meanwhile */
-	if (atomic_load(&recon->epoch) != feed.epoch) {
-		bs_ingest_feed_begin(in);
-		return true;
-	}
-	waits = feed.log == NULL && (waits_for_recon(in) || waits_for_log(in));
+	waits = feed.log == NULL && (waits_for_recon(in) || !bs_ingest_log_written(in));
 	/* asked after that: what the log gave up is counted before it is done with */
-	if (lacks(in) != NULL) {
-		give_up(in, lacks(in));
+	if (bs_ingest_log_lacks(in) != NULL) {
+		give_up(in, bs_ingest_log_lacks(in));
 		return true;
 	}
 	if (waits)
@@ -325,4 +342,26 @@ bool bs_ingest_feed(struct ingest *in)
 	else if (rc < 0)
 		give_up(in, why.text);
 	return true;
+}
+
+bool bs_ingest_feed(struct ingest *in)
+{
+	const struct bs_worker_state *recon = &in->env->shm.s->worker[BS_WORKER_RECON];
+	bool any = true;
+
+	in->heard_ns = in->order.gap_since_ns = bs_now_ns(); /* its sender waits meanwhile */
+	if (atomic_load(&recon->epoch) != feed.epoch) {
+		bs_ingest_feed_begin(in);
+		return true;
+	}
+	if (!feed.before)
+		return give(in);
+	if (!is_done_with(in)) {
+		bs_ingest_turn(in);
+		any = give(in);
+		bs_ingest_turn(in);
+	}
+	if (in->feed == NULL || is_done_with(in))
+		begin_newest(in, feed.epoch, true);
+	return any;
 }

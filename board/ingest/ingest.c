@@ -38,16 +38,22 @@ static void watch_others(struct ingest *in)
 	const char *text;
 	int code;
 
-	if (in->state != BS_STATE_STARTING && epoch != in->recon_epoch && in->feed == NULL) {
-		if (bs_ingest_in_scan(in) && !bs_ingest_is_over(in)) {
+	if (bs_ingest_before_is_over(in)) {
+		bs_ingest_turn(in);
+		bs_ingest_end(in, BS_ON_DONE);
+		bs_ingest_turn(in);
+	}
+	if ((in->state != BS_STATE_STARTING || in->before.id != 0) && epoch != in->recon_epoch &&
+	    in->feed == NULL) {
+		if (in->before.id != 0 || (bs_ingest_in_scan(in) && !bs_ingest_is_over(in))) {
 			bs_ingest_feed_begin(in);
 		} else if (!bs_ingest_in_scan(in)) {
 			in->recon_epoch = epoch;
 			bs_ingest_step(in, BS_ON_LOST, 0);
 		}
 	}
-	if (in->state == BS_STATE_STARTING && ready && atomic_load(&recon->epoch) == epoch &&
-	    !bs_ingest_held(in)) {
+	if (in->state == BS_STATE_STARTING && in->before.id == 0 && ready &&
+	    atomic_load(&recon->epoch) == epoch && !bs_ingest_held(in)) {
 		in->recon_epoch = epoch;
 		bs_ingest_step(in, BS_ON_READY, 0);
 	}
@@ -101,7 +107,7 @@ static bool watch_stop(struct ingest *in, int64_t now)
 		(void)bs_fail(&why, BS_ERR_ABORTED, "the service was told to end");
 		bs_ingest_abort(in, &why, BS_ON_STOP);
 	}
-	if (in->state == BS_STATE_IDLE || in->state == BS_STATE_STARTING)
+	if (in->state == BS_STATE_IDLE || (in->state == BS_STATE_STARTING && in->before.id == 0))
 		bs_ingest_step(in, BS_ON_STOP, 0);
 	return in->state == BS_STATE_STOPPED && in->waiting == NULL && in->lined == 0;
 }
@@ -122,9 +128,9 @@ bool bs_ingest_has_work(const struct ingest *in)
 	const struct bs_shared *s = in->env->shm.s;
 	const struct bs_worker_state *recon = &s->worker[BS_WORKER_RECON];
 
-	if (bs_ingest_reloads(in))
+	if (bs_ingest_reloads(in) || bs_ingest_before_is_over(in))
 		return true;
-	if (in->state == BS_STATE_STARTING)
+	if (in->state == BS_STATE_STARTING && in->before.id == 0)
 		return atomic_load(&recon->phase) == BS_PHASE_READY && !bs_ingest_held(in);
 	if (bs_ingest_log_has_work(in) ||
 	    (bs_ingest_is_over(in) && (atomic_load(&s->log.end) == 0 || bs_ingest_log_ended(in))))
@@ -134,7 +140,7 @@ bool bs_ingest_has_work(const struct ingest *in)
 	int code;
 
 	if ((atomic_load(&recon->epoch) != in->recon_epoch && !bs_ingest_is_over(in)) ||
-	    ends(in, &code) != NULL || atomic_load(&in->scan->refusals) != in->refusals)
+	    ends(in, &code) != NULL || atomic_load(&s->unused.count) != in->refusals)
 		return true;
 	if (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING)
 		return false;
@@ -158,6 +164,10 @@ static void publish(struct ingest *in)
 	atomic_store_explicit(&k->let_go, in->gate.let_go, memory_order_relaxed);
 	atomic_store_explicit(&k->nonsense, in->gate.nonsense, memory_order_relaxed);
 	atomic_store_explicit(&k->here, bs_gate_here(&in->gate, in->peer), memory_order_relaxed);
+	atomic_store_explicit(&k->before_here,
+			      in->before.id != 0 && bs_gate_here(&in->gate, in->before.peer),
+			      memory_order_relaxed);
+	atomic_store_explicit(&k->before_same, in->before.peer == in->peer, memory_order_relaxed);
 }
 
 /* 0, or the exit status that asks for a new process. */
@@ -204,7 +214,8 @@ static void say_goodbye(struct ingest *in)
 	const int64_t until = bs_now_ns() + 200000000;
 	struct bs_gate_message m;
 
-	while (atomic_load(&in->ended->known) && bs_gate_here(&in->gate, in->ended_peer) &&
+	while ((bs_gate_here(&in->gate, in->outcome[0].peer) ||
+		bs_gate_here(&in->gate, in->outcome[1].peer)) &&
 	       bs_now_ns() < until) {
 		for (int i = 0; i < 64 && bs_gate_take(&in->gate, &m); i++)
 			bs_gate_release(&in->gate, m.peer);
@@ -221,9 +232,10 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	uint32_t slots = env->shm.acq_pool->slots;
 
 	in.env = env;
-	in.scan = &env->shm.s->scan;
+	in.scan = env->shm.s->scan;
 	in.totals = &env->shm.s->totals;
-	in.ended = &env->shm.s->ended;
+	for (int i = 0; i < 2; i++)
+		in.outcome[i].end = &env->shm.s->ended[i];
 	in.keeps_noise = bs_ingest_sums_noise(&env->site);
 	in.message_max = bs_wire_kspace_max(env->shm.s->pools.acq_bytes);
 	/* Half of the pool: what is held beyond a gap leaves slots for the missing messages. */
@@ -242,7 +254,7 @@ int bs_worker_ingest(struct bs_worker_env *env)
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		return BS_EXIT_HOPELESS;
 	}
-	in.refusals = atomic_load(&in.scan->refusals);
+	in.refusals = atomic_load(&env->shm.s->unused.count);
 	in.recon_epoch = atomic_load(&env->shm.s->worker[BS_WORKER_RECON].epoch);
 	bs_ingest_resume(&in);
 	bs_ingest_reopen_start(&in);

@@ -37,15 +37,58 @@
 #define BS_WINDOW_LOG  8192u                /* the sender's window where a log is kept */
 #define BS_DEATHS_MAX  5u /* of processes by one message, before its scan is given up */
 
+/*
+ * One scan. The members have no structure's name of their own in struct ingest, since all but a few
+ * functions know of one scan alone: that at hand.
+ */
+#define BS_INGEST_SCAN                                                                             \
+	struct bs_scan_record *scan; /* in shared memory */                                        \
+	enum bs_state state;         /* of the newest scan: also the service's */                  \
+	const struct bs_protocol *p;                                                               \
+	struct bs_traj table;                                                                      \
+	bool has_table;                                                                            \
+	uint64_t id, session;                                                                      \
+	uint64_t peer; /* of its sender; 0: not heard yet by this process */                       \
+	struct bs_order order;                                                                     \
+	uint64_t acqs;        /* ACQ messages that came, used or not */                            \
+	struct bs_fail fault; /* the first; code 0: none */                                        \
+	struct bs_scan_counts count;                                                               \
+	uint64_t resumed_at; /* numbers below this are resent after a restart: no duplicates */    \
+	uint32_t deaths;     /* as struct bs_scan_step has it */                                   \
+	uint64_t died_at;                                                                          \
+	uint32_t recon_deaths;                                                                     \
+	uint64_t recon_died_at;                                                                    \
+	int64_t heard_ns;                                                                          \
+	int64_t apart_ns;       /* least time from a message's time_ns to its receipt */           \
+	enum bs_clock clock;    /* the clock that the sender stamps its messages with */           \
+	int64_t clock_ahead_ns; /* how far that is ahead of this process's */                      \
+	int64_t said_ns;        /* when its sender was told something */                           \
+	bool accept_due, ack_due;                                                                  \
+	uint32_t unacked;                                                                          \
+	int64_t ack_time_ns;                                                                       \
+	uint64_t durable_said; /* by the last ACK */
+
+struct bs_ingest_scan {
+	BS_INGEST_SCAN
+};
+
 struct ingest {
 	struct bs_worker_env *env;
 	struct bs_gate gate;
 	size_t message_max;
-	uint64_t from;               /* the peer whose message is at hand */
-	struct bs_scan_record *scan; /* in shared memory */
+	uint64_t from; /* the peer whose message is at hand */
 	struct bs_totals *totals;
-	enum bs_state state;
 	uint32_t recon_epoch; /* of the recon that this process counts on */
+	bool keeps_noise;     /* some protocol of the site whitens: every scan's noise is summed */
+
+	union { /* the newest scan, in flight or over */
+		struct bs_ingest_scan now;
+		struct {
+			BS_INGEST_SCAN
+		};
+	};
+	struct bs_ingest_scan before; /* closed, its last images are being made; id 0: none is */
+	bool turned;                  /* the two have changed places (bs_ingest_turn) */
 
 	/* a message of the scan that waits for a slot */
 	const unsigned char *waiting;
@@ -58,43 +101,19 @@ struct ingest {
 		size_t len;
 		uint64_t peer, session;
 		int64_t since_ns, said_ns;
+		bool alone; /* its scan begins when no other is open */
 	} line[BS_LINE_MAX];
 	uint32_t lined;
 
-	/* the scan in flight */
-	const struct bs_protocol *p;
-	struct bs_traj table;
-	bool has_table;
-	bool keeps_noise; /* some protocol of the site whitens: every scan's noise is summed */
-	uint64_t id, session;
-	uint64_t peer; /* of its sender; 0: not heard yet by this process */
-	struct bs_order order;
-	uint64_t acqs;        /* ACQ messages that came, used or not */
-	struct bs_fail fault; /* the first; code 0: none */
-	struct bs_scan_counts count;
-	uint64_t resumed_at; /* numbers below this are resent after a restart: no duplicates */
-	uint32_t deaths;     /* as struct bs_scan_step has it */
-	uint64_t died_at;
-	uint32_t recon_deaths;
-	uint64_t recon_died_at;
-	struct bs_feed *feed; /* recon is given the scan from its log; NULL: it is not */
+	struct bs_feed *feed; /* recon is given scans from their logs; NULL: it is not */
 	uint64_t reopens;     /* number of the scan whose OPEN is at hand, as its log has it; 0 */
-	int64_t heard_ns;
-	int64_t empty_ns;       /* when the socket was last seen empty */
-	int64_t apart_ns;       /* least time from a message's time_ns to its receipt */
-	enum bs_clock clock;    /* the clock that the sender stamps its messages with */
-	int64_t clock_ahead_ns; /* how far that is ahead of this process's */
+	int64_t empty_ns;     /* when the socket was last seen empty */
 
-	/* the scan's log */
+	/* the newest scan's log */
 	struct bs_keeper *log; /* NULL: none is kept */
 	bool unprotected;      /* as last reported */
-	uint64_t durable_said; /* by the last ACK */
 
 	/* what is to be said */
-	int64_t said_ns;
-	bool accept_due, ack_due;
-	uint32_t unacked;
-	int64_t ack_time_ns;
 	struct {
 		uint64_t peer, session, seq;
 		uint16_t version; /* of the wire, as its sender speaks it */
@@ -102,11 +121,13 @@ struct ingest {
 		char text[sizeof(((struct bs_fail *)0)->text)];
 	} refuse[BS_REFUSES_MAX];
 	uint32_t refuse_first, refuses;
-	uint64_t refusals;         /* of recon's refusals, those already answered */
-	struct bs_scan_end *ended; /* the last scan's outcome, in shared memory */
-	uint64_t ended_peer;       /* who is told it */
-	bool outcome_due;
-	int64_t outcome_said_ns;
+	uint64_t refusals; /* of recon's refusals, those already answered */
+	struct {
+		struct bs_scan_end *end; /* in shared memory */
+		uint64_t peer;           /* who is told it */
+		bool due;
+		int64_t said_ns;
+	} outcome[2]; /* of the last scans, number n in place n % 2 */
 };
 
 /* Every scan's noise is summed: some protocol may need it later. */
@@ -125,11 +146,29 @@ static inline bool bs_ingest_in_scan(const struct ingest *in)
 	       in->state == BS_STATE_ABORTING;
 }
 
+static inline bool bs_ingest_is_closed(const struct ingest *in)
+{
+	return in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING;
+}
+
 /* The scan's last image has left. */
 static inline bool bs_ingest_is_over(const struct ingest *in)
 {
-	return (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING) &&
-	       atomic_load(&in->scan->ended) == atomic_load(&in->scan->id);
+	return bs_ingest_is_closed(in) && atomic_load(&in->scan->ended) == in->id;
+}
+static inline bool bs_ingest_before_is_over(const struct ingest *in)
+{
+	return in->before.id != 0 && atomic_load(&in->before.scan->ended) == in->before.id;
+}
+
+/* The scan before and the newest change places: what follows is about the other one. */
+static inline void bs_ingest_turn(struct ingest *in)
+{
+	const struct bs_ingest_scan now = in->now;
+
+	in->now = in->before;
+	in->before = now;
+	in->turned = !in->turned;
 }
 
 /* ingest.c */
@@ -146,9 +185,9 @@ bool bs_ingest_reload(struct ingest *in, struct bs_fail *why);
 
 /* feed.c */
 /*
- * Recon was replaced during a scan: all readouts that its predecessor was given are read from the
- * log and given to it, before any further message of the scan is taken. Without a complete log the
- * scan ends. Allocates (the log's reader).
+ * Recon was replaced: all readouts of the open scans that its predecessor was given are read from
+ * their logs and given to it, one scan after the other, before any further message is taken. A scan
+ * without a complete log ends. Allocates (the log's reader).
  */
 void bs_ingest_feed_begin(struct ingest *in);
 /*
@@ -164,7 +203,7 @@ void bs_ingest_feed_rest(struct ingest *in);
 /* The next part of it. False: it waits for recon, a slot or the disk. */
 bool bs_ingest_feed(struct ingest *in);
 bool bs_ingest_feed_has_work(const struct ingest *in);
-/* The scan is over: stops feeding it to recon. */
+/* No scan is open any more: stops. */
 void bs_ingest_feed_end(struct ingest *in);
 
 /* reopen.c */
@@ -197,8 +236,12 @@ void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happe
 /* May the scan in flight be ended for a header of peer `to`? It is the same sender's, or the
  * scan's sender has been silent for too long. */
 bool bs_ingest_gives_way(const struct ingest *in, uint64_t to);
-/* A header that must wait: false: it is refused instead. Its message stays unreleased. */
-bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigned char *payload);
+/*
+ * A header that must wait; alone: until no scan is open. False: it is refused instead. Its message
+ * stays unreleased.
+ */
+bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigned char *payload,
+		       bool alone);
 void bs_ingest_refuse_draining(struct ingest *in, uint64_t session);
 /* The scan ends because this session's header came. */
 void bs_ingest_end_for(struct ingest *in, uint64_t session);
@@ -211,7 +254,16 @@ void bs_ingest_serve_line(struct ingest *in);
 /* scan.c */
 /* Goes to the next state and commits, with this entry for recon (0: none). */
 void bs_ingest_step(struct ingest *in, enum bs_happening on, uint64_t entry);
-/* The payload lies in the gate's buffer; nothing of it is kept. */
+/*
+ * A scan may begin: none is open; or one is, all of it is in the ring and in its log, and no reload
+ * waits for its end. alone: only the first of these.
+ */
+bool bs_ingest_may_open(struct ingest *in, bool alone);
+/*
+ * The payload lies in the gate's buffer; nothing of it is kept. BS_INGEST_ALONE: it has to wait
+ * until no other scan is open, since it takes what that one may leave, or has a budget.
+ */
+#define BS_INGEST_ALONE 1
 int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned char *payload);
 /* The scan goes on with a fault; its outcome names the first. */
 void bs_ingest_fault(struct ingest *in, const struct bs_fail *why);
@@ -250,7 +302,7 @@ int64_t bs_ingest_first_receipt(const struct ingest *in, int64_t sent_ns, int64_
  */
 void bs_ingest_note_sent(struct ingest *in, const struct bs_acq_meta *m);
 
-/* log.c; without a log these do nothing, and durable equals held. */
+/* log.c, the newest scan's; without a log these do nothing, and durable equals held. */
 int bs_ingest_log_start(struct ingest *in, struct bs_fail *why);
 /* The scan's log was left open by a service before this one, and does not go on yet. */
 bool bs_ingest_log_apart(const struct ingest *in);
@@ -267,6 +319,14 @@ bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack);
 void bs_ingest_log_end(struct ingest *in);
 /* The log is sealed, or given up. */
 bool bs_ingest_log_ended(const struct ingest *in);
+/* It is: notes in shared memory what is to be known of it while the next scan has another. */
+void bs_ingest_log_note(struct ingest *in);
+/* Why the log cannot give all of the scan at hand; NULL: it can. */
+const char *bs_ingest_log_lacks(const struct ingest *in);
+/* Of the scan at hand: the log's name. "": it has none. */
+const char *bs_ingest_log_name(const struct ingest *in);
+/* All of it is on the disk. */
+bool bs_ingest_log_written(const struct ingest *in);
 /* Appends the log's name and what it lacks to the outcome's text. Ends the log. */
 void bs_ingest_log_words(struct ingest *in, char *text, size_t cap);
 bool bs_ingest_log_has_work(const struct ingest *in);

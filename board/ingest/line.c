@@ -14,7 +14,8 @@ bool bs_ingest_gives_way(const struct ingest *in, uint64_t to)
 	       (silent_ns > BS_GONE_NS && !bs_gate_here(&in->gate, in->peer));
 }
 
-bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigned char *payload)
+bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigned char *payload,
+		       bool alone)
 {
 	const int64_t now = bs_now_ns();
 	struct bs_fail why;
@@ -26,7 +27,8 @@ bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigne
 					  .peer = in->from,
 					  .session = w->session,
 					  .since_ns = now,
-					  .said_ns = now };
+					  .said_ns = now,
+					  .alone = alone };
 		bs_count(&in->env->me->waits, 1);
 		return true;
 	}
@@ -60,8 +62,9 @@ static void open_first(struct ingest *in)
 
 	in->from = l.peer;
 	if (bs_wire_decode(&w, l.msg, l.len, &payload, NULL) == 0)
-		(void)bs_ingest_open(in, &w, payload);
-	drop(in, 0);
+		in->line[0].alone = bs_ingest_open(in, &w, payload) == BS_INGEST_ALONE;
+	if (!in->line[0].alone)
+		drop(in, 0);
 }
 
 static void tend(struct ingest *in)
@@ -88,7 +91,7 @@ static void tend(struct ingest *in)
 		else
 			i++;
 	}
-	if (in->lined > 0 && in->state == BS_STATE_IDLE)
+	if (in->lined > 0 && bs_ingest_may_open(in, in->line[0].alone))
 		open_first(in);
 }
 

@@ -58,7 +58,7 @@ int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 
 bool bs_ingest_log_apart(const struct ingest *in)
 {
-	const struct bs_reopened *o = &in->scan->reopened;
+	const struct bs_reopened *o = &in->env->shm.s->reopened;
 	const uint32_t step = atomic_load(&o->step);
 
 	return step >= BS_REOPEN_OPENS && step < BS_REOPEN_OVER && atomic_load(&o->scan) == in->id;
@@ -66,12 +66,12 @@ bool bs_ingest_log_apart(const struct ingest *in)
 
 bool bs_ingest_log_sealed(const struct ingest *in)
 {
-	return bs_ingest_log_apart(in) && in->scan->reopened.sealed;
+	return bs_ingest_log_apart(in) && in->env->shm.s->reopened.sealed;
 }
 
 void bs_ingest_log_leave(struct ingest *in)
 {
-	struct bs_reopened *o = &in->scan->reopened;
+	struct bs_reopened *o = &in->env->shm.s->reopened;
 
 	if (!o->sealed)
 		bs_keeper_seal(in->log, o->log);
@@ -81,11 +81,11 @@ void bs_ingest_log_leave(struct ingest *in)
 /* Another scan's OPEN came before the log of the one that was left open was taken up. */
 static void yield(struct ingest *in)
 {
-	const struct bs_reopened *o = &in->scan->reopened;
+	const struct bs_reopened *o = &in->env->shm.s->reopened;
 	char words[BS_EVENT_TEXT];
 
 	if (atomic_load(&o->step) == BS_REOPEN_ENDED)
-		atomic_store(&in->scan->reopened.step, BS_REOPEN_OVER);
+		atomic_store(&in->env->shm.s->reopened.step, BS_REOPEN_OVER);
 	if (atomic_load(&o->step) != BS_REOPEN_FOUND)
 		return;
 	(void)snprintf(words, sizeof(words),
@@ -100,8 +100,8 @@ void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len)
 {
 	if (in->log == NULL)
 		return;
-	if (atomic_load(&in->scan->reopened.step) == BS_REOPEN_OPENS) {
-		atomic_store(&in->scan->reopened.scan, in->id);
+	if (atomic_load(&in->env->shm.s->reopened.step) == BS_REOPEN_OPENS) {
+		atomic_store(&in->env->shm.s->reopened.scan, in->id);
 		return;
 	}
 	yield(in);
@@ -115,35 +115,97 @@ void bs_ingest_log_put(struct ingest *in, uint64_t seq, const unsigned char *msg
 			      len, bs_now_ns());
 }
 
+/* Its log is done with, and the next scan may have another. */
+static bool is_noted(const struct ingest *in)
+{
+	return in->id != 0 && atomic_load(&in->scan->log.scan) == in->id;
+}
+
 void bs_ingest_log_end(struct ingest *in)
 {
-	if (in->log != NULL && !bs_ingest_log_apart(in))
+	if (in->log != NULL && !bs_ingest_log_apart(in) && !is_noted(in))
 		bs_keeper_end(in->log, bs_now_ns());
 }
 
 bool bs_ingest_log_ended(const struct ingest *in)
 {
-	return in->log == NULL || bs_ingest_log_apart(in) || bs_keeper_ended(in->log, bs_now_ns());
+	return in->log == NULL || bs_ingest_log_apart(in) || is_noted(in) ||
+	       bs_keeper_ended(in->log, bs_now_ns());
 }
 
-void bs_ingest_log_words(struct ingest *in, char *text, size_t cap)
+const char *bs_ingest_log_lacks(const struct ingest *in)
 {
-	const struct timespec moment = { 0, 1000000 };
-	const size_t len = strlen(text);
-	char words[128];
+	const struct bs_log_record *r = &in->env->shm.s->log;
 
 	if (in->log == NULL)
+		return "no log is kept (log.dir, log.mode)";
+	if (is_noted(in))
+		return in->scan->log.whole ? NULL : "its log is not whole";
+	if (r->skips != 0 || atomic_load(&r->dropped) != 0 ||
+	    atomic_load(&r->given_up) != r->given_before)
+		return "its log is not whole";
+	if (atomic_load(&r->failed) != 0 && atomic_load(&r->done) != atomic_load(&r->put))
+		return "its log cannot be written";
+	return NULL;
+}
+
+const char *bs_ingest_log_name(const struct ingest *in)
+{
+	if (bs_ingest_log_apart(in))
+		return in->env->shm.s->reopened.log;
+	return is_noted(in) ? in->scan->log.name : in->env->shm.s->log.name;
+}
+
+bool bs_ingest_log_written(const struct ingest *in)
+{
+	const struct bs_log_record *r = &in->env->shm.s->log;
+
+	return is_noted(in) || atomic_load(&r->done) == atomic_load(&r->put);
+}
+
+void bs_ingest_log_note(struct ingest *in)
+{
+	struct bs_scan_log *l = &in->scan->log;
+	struct bs_wire_ack ack;
+
+	if (in->log == NULL || is_noted(in))
 		return;
+	(void)bs_ingest_log_ack(in, &ack);
+	bs_keeper_words(in->log, l->words, sizeof(l->words));
+	l->whole = bs_ingest_log_lacks(in) == NULL && bs_ingest_log_written(in);
+	l->unprotected = ack.unprotected;
+	l->mode = ack.log;
+	(void)snprintf(l->name, sizeof(l->name), "%s", in->env->shm.s->log.name);
+	atomic_store(&l->scan, in->id);
+}
+
+/* What the keeper says of the newest scan's. */
+static void keeper_words(struct ingest *in, char *words, size_t cap)
+{
+	const struct timespec moment = { 0, 1000000 };
+
 	bs_ingest_log_end(in);
 	while (!bs_ingest_log_ended(in)) { /* a scan that was cut short has not waited for it */
 		(void)nanosleep(&moment, NULL);
 		bs_worker_beat(in->env);
 	}
+	bs_keeper_words(in->log, words, cap);
+}
+
+void bs_ingest_log_words(struct ingest *in, char *text, size_t cap)
+{
+	const size_t len = strlen(text);
+	char words[sizeof(in->scan->log.words)];
+
+	if (in->log == NULL)
+		return;
 	if (bs_ingest_log_apart(in)) {
-		(void)snprintf(words, sizeof(words), "log %.63s", in->scan->reopened.log);
+		(void)snprintf(words, sizeof(words), "log %.63s", in->env->shm.s->reopened.log);
 		bs_ingest_log_leave(in);
+	} else if (is_noted(in)) {
+		memcpy(words, in->scan->log.words, sizeof(words));
 	} else {
-		bs_keeper_words(in->log, words, sizeof(words));
+		keeper_words(in, words, sizeof(words));
 	}
 	if (len + strlen(words) + 3 < cap)
 		(void)snprintf(text + len, cap - len, "%s%s", len > 0 ? "; " : "", words);
@@ -185,7 +247,10 @@ bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack)
 	bool open = true;
 
 	*ack = (struct bs_wire_ack){ .held = held, .durable = held };
-	if (in->log != NULL) {
+	if (is_noted(in)) {
+		ack->unprotected = in->scan->log.unprotected;
+		ack->log = in->scan->log.mode;
+	} else if (in->log != NULL) {
 		open = bs_keeper_look(in->log, held, bs_now_ns(), ack);
 		say_protection(in, ack);
 	}
@@ -208,6 +273,9 @@ void bs_ingest_log_watch(struct ingest *in, int64_t now)
 
 	if (in->log == NULL || (!bs_keeper_news(in->log) && now < bs_keeper_due(in->log)))
 		return;
-	(void)bs_ingest_log_ack(in, &ack);
+	if (is_noted(in)) /* the next scan's log is not begun */
+		(void)bs_keeper_look(in->log, in->order.next - 1, now, &ack);
+	else
+		(void)bs_ingest_log_ack(in, &ack);
 	in->ack_due = in->ack_due || (bs_ingest_in_scan(in) && ack.durable > in->durable_said);
 }

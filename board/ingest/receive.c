@@ -378,21 +378,28 @@ static enum fate take_new(struct ingest *in, const struct message *m)
 
 /* ---- which message goes where ---- */
 
-static bool is_ended(const struct ingest *in, uint64_t session)
+/* The place of its outcome, where it is one of the last scans'; -1: it is not. */
+static int ended_at(const struct ingest *in, uint64_t session)
 {
-	return atomic_load(&in->ended->known) != 0 && in->ended->session == session;
+	for (int i = 0; i < 2; i++)
+		if (atomic_load(&in->outcome[i].end->known) != 0 &&
+		    in->outcome[i].end->session == session)
+			return i;
+	return -1;
 }
 
 static enum fate take_open(struct ingest *in, const struct message *m)
 {
+	const int ended = ended_at(in, m->w.session);
+
 	if (bs_ingest_in_scan(in) && m->w.session == in->session) { /* sent again */
 		count_duplicate(in, 0);
 		in->accept_due = in->state == BS_STATE_SCANNING;
 		return DONE;
 	}
-	if (!bs_ingest_in_scan(in) && is_ended(in, m->w.session)) {
-		in->ended_peer = in->from;
-		in->outcome_due = true;
+	if (ended >= 0) {
+		in->outcome[ended].peer = in->from;
+		in->outcome[ended].due = true;
 		return DONE;
 	}
 	if (bs_worker_stop(in->env)) {
@@ -401,22 +408,24 @@ static enum fate take_open(struct ingest *in, const struct message *m)
 	}
 	if (in->state == BS_STATE_SCANNING && bs_ingest_gives_way(in, in->from))
 		bs_ingest_end_for(in, m->w.session);
-	if (in->state != BS_STATE_IDLE || in->lined > 0)
-		return bs_ingest_line_up(in, &m->w, m->payload) ? LINED : DONE;
-	(void)bs_ingest_open(in, &m->w, m->payload);
+	if (in->lined > 0 || !bs_ingest_may_open(in, false))
+		return bs_ingest_line_up(in, &m->w, m->payload, false) ? LINED : DONE;
+	if (bs_ingest_open(in, &m->w, m->payload) == BS_INGEST_ALONE)
+		return bs_ingest_line_up(in, &m->w, m->payload, true) ? LINED : DONE;
 	return DONE;
 }
 
 /* A message of another session than the scan's. */
 static void out_of_turn(struct ingest *in, const struct bs_wire *w)
 {
+	const int i = ended_at(in, w->session);
 	struct bs_fail why;
 
-	if (is_ended(in, w->session)) { /* what was on its way when the scan ended: told so, once */
-		if (w->kind == BS_WIRE_CLOSE || in->from != in->ended_peer ||
-		    bs_now_ns() - in->outcome_said_ns > BS_OUTCOME_NS)
-			in->outcome_due = true;
-		in->ended_peer = in->from;
+	if (i >= 0) { /* what was on its way when the scan ended: told so, once */
+		if (w->kind == BS_WIRE_CLOSE || in->from != in->outcome[i].peer ||
+		    bs_now_ns() - in->outcome[i].said_ns > BS_OUTCOME_NS)
+			in->outcome[i].due = true;
+		in->outcome[i].peer = in->from;
 		return;
 	}
 	(void)bs_fail(&why, BS_ERR_STATE,
@@ -439,13 +448,55 @@ static void follow(struct ingest *in)
 {
 	if (in->from == in->peer)
 		return;
+	in->ack_due = true; /* it may not know how far we are */
+	if (in->turned) {
+		in->peer = in->from;
+		return;
+	}
 	if (in->waiting != NULL) { /* was not acknowledged, and comes again */
 		bs_gate_release(&in->gate, in->waiting_peer);
 		in->waiting = NULL;
 	}
 	bs_ingest_follow(in, in->from);
-	in->ack_due = true; /* it may not know how far we are */
 	bs_ingest_reopen_heard(in);
+}
+
+static enum fate take_decoded(struct ingest *in, struct message *m)
+{
+	const bool ours = bs_ingest_in_scan(in) && m->w.session == in->session;
+	const int ended = ended_at(in, m->w.session);
+	struct bs_fail why;
+
+	if (ours) {
+		follow(in);
+		in->heard_ns = m->received_ns;
+		m->received_ns = bs_ingest_receipt(in, m->w.time_ns, m->received_ns);
+	}
+	switch (m->w.kind) {
+	case BS_WIRE_HEARTBEAT:
+		if (!ours && ended >= 0 && in->from != in->outcome[ended].peer)
+			out_of_turn(in, &m->w); /* it was away when the scan ended */
+		return DONE;
+	case BS_WIRE_OPEN:
+		if (m->w.seq == 0 || !ours || in->state != BS_STATE_SCANNING)
+			return take_open(in, m);
+		return take_new(in, m);
+	case BS_WIRE_ACQ:
+	case BS_WIRE_WAVEFORM:
+	case BS_WIRE_CLOSE:
+		if (ours && in->state == BS_STATE_SCANNING)
+			return take_new(in, m);
+		if (ours)
+			come_late(in, &m->w);
+		else
+			out_of_turn(in, &m->w);
+		return DONE;
+	default:
+		(void)bs_fail(&why, BS_ERR_KIND,
+			      "message of kind %u: the service says that, not a sender", m->w.kind);
+		reject(in, &m->w, &why);
+		return DONE;
+	}
 }
 
 static enum fate take_message(struct ingest *in, const unsigned char *msg, size_t len,
@@ -453,7 +504,7 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 {
 	struct message m = { .received_ns = received_ns };
 	struct bs_fail why = { 0 };
-	bool ours;
+	enum fate fate;
 
 	if (bs_wire_decode(&m.w, msg, len, &m.payload, &why) != 0) {
 		if (why.code != BS_ERR_VERSION || !bs_wire_is_previous(&m.w, msg, len))
@@ -464,52 +515,28 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 		reject(in, &m.w, &why);
 		return DONE;
 	}
-	ours = bs_ingest_in_scan(in) && m.w.session == in->session;
-	if (ours) {
-		follow(in);
-		in->heard_ns = received_ns;
-		m.received_ns = bs_ingest_receipt(in, m.w.time_ns, received_ns);
-	}
 	if (m.w.kind != BS_WIRE_HEARTBEAT && bs_ingest_reopen_due(in, m.w.session))
 		return bs_worker_stop(in->env) ? DONE
 					       : LATER; /* it comes again, to the next start */
-	switch (m.w.kind) {
-	case BS_WIRE_HEARTBEAT:
-		if (!ours && is_ended(in, m.w.session) && in->from != in->ended_peer)
-			out_of_turn(in, &m.w); /* it was away when the scan ended */
-		return DONE;
-	case BS_WIRE_OPEN:
-		if (m.w.seq == 0 || !ours || in->state != BS_STATE_SCANNING)
-			return take_open(in, &m);
-		return take_new(in, &m);
-	case BS_WIRE_ACQ:
-	case BS_WIRE_WAVEFORM:
-	case BS_WIRE_CLOSE:
-		if (ours && in->state == BS_STATE_SCANNING)
-			return take_new(in, &m);
-		if (ours)
-			come_late(in, &m.w);
-		else
-			out_of_turn(in, &m.w);
-		return DONE;
-	default:
-		(void)bs_fail(&why, BS_ERR_KIND,
-			      "message of kind %u: the service says that, not a sender", m.w.kind);
-		reject(in, &m.w, &why);
-		return DONE;
-	}
+	if (in->before.id == 0 || m.w.session != in->before.session)
+		return take_decoded(in, &m);
+	bs_ingest_turn(in);
+	fate = take_decoded(in, &m);
+	bs_ingest_turn(in);
+	return fate;
 }
 
 static void settle(struct ingest *in, const unsigned char *msg, size_t len, int64_t received_ns)
 {
 	const bool waited = msg == in->waiting;
+	_Atomic uint32_t *in_hand = &in->scan->in_hand; /* an OPEN may bring another scan */
 	enum fate fate;
 
 	if (waited) /* it is in hand: nothing that it brings about may release it, too */
 		in->waiting = NULL;
-	atomic_store_explicit(&in->scan->in_hand, 1, memory_order_relaxed);
+	atomic_store_explicit(in_hand, 1, memory_order_relaxed);
 	fate = take_message(in, msg, len, received_ns);
-	atomic_store_explicit(&in->scan->in_hand, 0, memory_order_relaxed);
+	atomic_store_explicit(in_hand, 0, memory_order_relaxed);
 	if (fate == DONE)
 		bs_gate_release(&in->gate, in->from);
 	if (fate != LATER)

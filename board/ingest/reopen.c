@@ -22,7 +22,7 @@ static void say(struct ingest *in, const char *words)
 static bool find(struct ingest *in)
 {
 	const char *dir = in->env->site.log.dir;
-	struct bs_reopened *o = &in->scan->reopened;
+	struct bs_reopened *o = &in->env->shm.s->reopened;
 	struct bs_log_entry *list;
 	size_t n;
 
@@ -39,10 +39,11 @@ static bool find(struct ingest *in)
 /* settled: ACK will call what is read durable. */
 static int open_log(struct ingest *in, struct bs_log_reader **r, bool settled, struct bs_fail *why)
 {
-	char path[sizeof(in->env->site.log.dir) + sizeof(in->scan->reopened.log) + 2];
+	char path[sizeof(in->env->site.log.dir) + sizeof(in->env->shm.s->reopened.log) + 2];
 	int rc = 0;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir, in->scan->reopened.log);
+	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir,
+		       in->env->shm.s->reopened.log);
 	if (settled)
 		rc = bs_log_settle(path, why);
 	return rc == 0 ? bs_log_open(r, path, why) : rc;
@@ -50,7 +51,7 @@ static int open_log(struct ingest *in, struct bs_log_reader **r, bool settled, s
 
 static void look(struct ingest *in)
 {
-	struct bs_reopened *o = &in->scan->reopened;
+	struct bs_reopened *o = &in->env->shm.s->reopened;
 	struct bs_log_reader *r;
 	struct bs_fail why;
 
@@ -72,7 +73,7 @@ static void look(struct ingest *in)
 
 void bs_ingest_reopen_start(struct ingest *in)
 {
-	struct bs_reopened *o = &in->scan->reopened;
+	struct bs_reopened *o = &in->env->shm.s->reopened;
 	const uint32_t step = atomic_load(&o->step);
 	const bool its = bs_ingest_in_scan(in) && atomic_load(&o->scan) == in->id;
 
@@ -109,7 +110,7 @@ static bool open_scan(struct ingest *in, struct bs_fail *why)
 	if (rc == 0 && w.kind != BS_WIRE_OPEN)
 		rc = bs_fail(why, BS_ERR_KIND, "it does not begin with OPEN");
 	if (rc == 0) {
-		in->scan->reopened.session = w.session;
+		in->env->shm.s->reopened.session = w.session;
 		in->from = in->waiting != NULL && bs_gate_here(&in->gate, in->waiting_peer)
 				   ? in->waiting_peer
 				   : 0;
@@ -124,7 +125,7 @@ static bool open_scan(struct ingest *in, struct bs_fail *why)
 
 void bs_ingest_reopen(struct ingest *in)
 {
-	struct bs_reopened *o = &in->scan->reopened;
+	struct bs_reopened *o = &in->env->shm.s->reopened;
 	struct bs_fail why;
 	char words[BS_EVENT_TEXT];
 
@@ -150,7 +151,7 @@ void bs_ingest_reopen(struct ingest *in)
 
 bool bs_ingest_reopen_due(struct ingest *in, uint64_t session)
 {
-	struct bs_reopened *o = &in->scan->reopened;
+	struct bs_reopened *o = &in->env->shm.s->reopened;
 
 	if (o->session != session || bs_ingest_in_scan(in))
 		return false;
@@ -164,7 +165,7 @@ bool bs_ingest_reopen_due(struct ingest *in, uint64_t session)
 /* Its sender is here: the log goes on in another file. ACCEPT, and ACK after it, wait for that. */
 static void go_on(struct ingest *in)
 {
-	struct bs_reopened *o = &in->scan->reopened;
+	struct bs_reopened *o = &in->env->shm.s->reopened;
 	const struct bs_log_head head = { .session = o->session,
 					  .started_ns = o->started_ns,
 					  .scan = (uint32_t)in->id };
@@ -176,7 +177,7 @@ static void go_on(struct ingest *in)
 
 void bs_ingest_reopen_read(struct ingest *in, uint64_t records)
 {
-	struct bs_reopened *o = &in->scan->reopened;
+	struct bs_reopened *o = &in->env->shm.s->reopened;
 	const double s = o->sealed ? 0.0 : in->env->site.log.resume_s;
 	char words[BS_EVENT_TEXT];
 
@@ -200,14 +201,14 @@ void bs_ingest_reopen_read(struct ingest *in, uint64_t records)
 
 void bs_ingest_reopen_heard(struct ingest *in)
 {
-	if (in->state == BS_STATE_SCANNING && !in->scan->reopened.sealed &&
-	    atomic_load(&in->scan->reopened.step) == BS_REOPEN_WAITS)
+	if (in->state == BS_STATE_SCANNING && !in->env->shm.s->reopened.sealed &&
+	    atomic_load(&in->env->shm.s->reopened.step) == BS_REOPEN_WAITS)
 		go_on(in);
 }
 
 bool bs_ingest_reopen_waits(struct ingest *in, int64_t now)
 {
-	const struct bs_reopened *o = &in->scan->reopened;
+	const struct bs_reopened *o = &in->env->shm.s->reopened;
 	struct bs_fail why;
 
 	if (atomic_load(&o->step) != BS_REOPEN_WAITS)

@@ -91,21 +91,26 @@ void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct b
 
 void bs_ingest_refusals(struct ingest *in)
 {
-	const struct bs_scan_record *s = in->scan;
-	const uint64_t end = atomic_load(&s->refusals);
+	const struct bs_unused *s = &in->env->shm.s->unused;
+	const uint64_t end = atomic_load(&s->count);
 
-	in->from = in->peer;
 	if (end - in->refusals > BS_UNUSED_KEPT)
 		in->refusals = end - BS_UNUSED_KEPT;
 	for (; in->refusals != end; in->refusals++) {
-		const struct bs_unused u = s->refusal[in->refusals % BS_UNUSED_KEPT];
+		const uint32_t at = in->refusals % BS_UNUSED_KEPT;
+		const uint64_t scan = s->kept[at].scan;
+		const bool before = in->before.id != 0 && scan == in->before.id;
+		struct bs_wire w = { .session = before ? in->before.session : in->session,
+				     .seq = s->kept[at].seq };
 		struct bs_fail why;
 
-		if (atomic_load(&s->refusals) - in->refusals >= BS_UNUSED_KEPT ||
-		    u.scan != in->id || u.code == BS_ERR_STATE)
+		(void)bs_fail(&why, s->kept[at].code, "%.*s", (int)sizeof(s->kept[at].text),
+			      s->kept[at].text);
+		if (atomic_load(&s->count) - in->refusals >= BS_UNUSED_KEPT ||
+		    (scan != in->id && !before) || why.code == BS_ERR_STATE)
 			continue; /* written over; another scan's; one that would end this one */
-		(void)bs_fail(&why, u.code, "%.*s", (int)sizeof(u.text), u.text);
-		refuse(in, &(struct bs_wire){ .session = in->session, .seq = u.seq }, &why);
+		in->from = before ? in->before.peer : in->peer;
+		refuse(in, &w, &why);
 	}
 }
 
@@ -126,7 +131,8 @@ static bool flush_refuses(struct ingest *in)
 					   .version = in->refuse[at].version };
 
 		if (!say_answer(in, in->refuse[at].peer, w, in->refuse[at].code, 0,
-				in->refuse[at].text))
+				in->refuse[at].text) &&
+		    in->refuse[at].peer == in->peer)
 			return false;
 		in->refuse_first = (at + 1) % BS_REFUSES_MAX;
 		in->refuses--;
@@ -167,49 +173,73 @@ static bool flush_accept(struct ingest *in)
 	return true;
 }
 
-static bool flush_outcome(struct ingest *in)
+static bool flush_outcomes(struct ingest *in)
 {
-	if (!say(in, in->ended_peer, BS_WIRE_OUTCOME, in->ended->session, bs_now_ns(),
-		 in->ended->outcome, BS_WIRE_OUTCOME_BYTES))
-		return false;
-	in->outcome_due = false;
-	in->outcome_said_ns = bs_now_ns();
-	return true;
+	bool all = true;
+
+	for (int i = 0; i < 2; i++) {
+		const struct bs_scan_end *end = in->outcome[i].end;
+
+		if (!in->outcome[i].due)
+			continue;
+		if (!say(in, in->outcome[i].peer, BS_WIRE_OUTCOME, end->session, bs_now_ns(),
+			 end->outcome, BS_WIRE_OUTCOME_BYTES)) {
+			all = false;
+			continue;
+		}
+		in->outcome[i].due = false;
+		in->outcome[i].said_ns = bs_now_ns();
+	}
+	return all;
+}
+
+/* Its sender may not read: nobody waits for that. */
+static void flush_before(struct ingest *in)
+{
+	bs_ingest_turn(in);
+	(void)flush_ack(in);
+	bs_ingest_turn(in);
+}
+
+/* An outcome is said to this peer first. */
+static bool owes_outcome(const struct ingest *in, uint64_t peer)
+{
+	return (in->outcome[0].due && in->outcome[0].peer == peer) ||
+	       (in->outcome[1].due && in->outcome[1].peer == peer);
 }
 
 /* A scan's outcome goes after its last ACK, and before the next scan's ACCEPT to the same peer. */
 bool bs_ingest_flush(struct ingest *in)
 {
-	if (in->accept_due && !(in->outcome_due && in->ended_peer == in->peer) && !flush_accept(in))
+	if (in->accept_due && !owes_outcome(in, in->peer) && !flush_accept(in))
 		return false;
 	if (!flush_refuses(in))
 		return false;
+	if (in->before.id != 0 && in->before.ack_due)
+		flush_before(in);
 	if (in->ack_due && !in->accept_due && !bs_ingest_log_apart(in) && !flush_ack(in))
 		return false;
-	if (in->outcome_due && !flush_outcome(in))
-		return false;
-	return !in->accept_due || in->outcome_due || flush_accept(in);
+	return flush_outcomes(in) && (!in->accept_due || flush_accept(in));
+}
+
+/* Told or not: not at every turn of the loop. */
+static void beat(struct ingest *in, uint64_t peer, uint64_t session, int64_t *said_ns,
+		 int64_t now_ns)
+{
+	if (now_ns - *said_ns < bs_ns_of_ms(in->env->site.heartbeat_ms))
+		return;
+	*said_ns = now_ns;
+	(void)say(in, peer, BS_WIRE_HEARTBEAT, session, now_ns, NULL, 0);
 }
 
 void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
 {
-	const int64_t beat_ns = bs_ns_of_ms(in->env->site.heartbeat_ms);
-
-	if (bs_ingest_in_scan(in) && now_ns - in->said_ns >= beat_ns) {
-		in->said_ns = now_ns; /* told or not: not at every turn of the loop */
-		(void)say(in, in->peer, BS_WIRE_HEARTBEAT, in->session, now_ns, NULL, 0);
-	}
-	if (in->waiting != NULL && !bs_ingest_in_scan(in) && now_ns - in->said_ns >= beat_ns) {
-		in->said_ns = now_ns; /* of a scan that will go on from its log */
-		(void)say(in, in->waiting_peer, BS_WIRE_HEARTBEAT, in->scan->reopened.session,
-			  now_ns, NULL, 0);
-	}
-	for (uint32_t i = 0; i < in->lined; i++) {
-		struct bs_line *l = &in->line[i];
-
-		if (now_ns - l->said_ns < beat_ns)
-			continue;
-		l->said_ns = now_ns;
-		(void)say(in, l->peer, BS_WIRE_HEARTBEAT, l->session, now_ns, NULL, 0);
-	}
+	if (bs_ingest_in_scan(in))
+		beat(in, in->peer, in->session, &in->said_ns, now_ns);
+	if (in->before.id != 0)
+		beat(in, in->before.peer, in->before.session, &in->before.said_ns, now_ns);
+	if (in->waiting != NULL && !bs_ingest_in_scan(in)) /* of one that will go on from its log */
+		beat(in, in->waiting_peer, in->env->shm.s->reopened.session, &in->said_ns, now_ns);
+	for (uint32_t i = 0; i < in->lined; i++)
+		beat(in, in->line[i].peer, in->line[i].session, &in->line[i].said_ns, now_ns);
 }

@@ -24,10 +24,10 @@ void bs_ingest_step(struct ingest *in, enum bs_happening on, uint64_t entry)
 }
 
 /* A protocol that recon refused when it was to arm it is refused with the same reason. */
-static int admit_armed(const struct ingest *in, struct bs_fail *why)
+static int admit_armed(const struct ingest *in, const struct bs_protocol *p, struct bs_fail *why)
 {
 	const struct bs_shared *s = in->env->shm.s;
-	uint32_t i = (uint32_t)(in->p - in->env->site.protocol);
+	uint32_t i = (uint32_t)(p - in->env->site.protocol);
 
 	return s->refused[i] != 0 ? bs_fail(why, s->refused[i], "%s", s->refusal[i]) : 0;
 }
@@ -56,13 +56,43 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info,
 	s->recon_text[0] = s->emit_text[0] = s->lacks[0] = '\0';
 }
 
-static void start_scan(struct ingest *in, const struct bs_wire *w, const struct bs_scan_info *info,
-		       const struct bs_scan_study *study, const unsigned char *payload)
+bool bs_ingest_may_open(struct ingest *in, bool alone)
+{
+	if (in->before.id != 0 || in->state == BS_STATE_IDLE)
+		return in->before.id == 0;
+	if (alone || !bs_ingest_is_closed(in) || in->feed != NULL || bs_ingest_log_apart(in) ||
+	    atomic_load(&in->env->shm.s->reload.step) >= BS_RELOAD_WAIT)
+		return false;
+	bs_ingest_log_end(in);
+	return bs_ingest_log_ended(in);
+}
+
+/* The scan in flight is closed; the next one takes its place. */
+static void step_back(struct ingest *in)
+{
+	struct bs_kspace_record *k = &in->env->shm.s->kspace;
+
+	bs_ingest_log_note(in);
+	if (in->scan->noise.own) /* the next one may ask for it */
+		bs_noise_keep(&in->env->shm.s->noise, &in->scan->noise.noise);
+	memcpy(k->before, k->sender, sizeof(k->before));
+	atomic_store(&k->closed_ns, in->heard_ns);
+	in->before = in->now;
+	in->state = BS_STATE_IDLE;
+}
+
+static void start_scan(struct ingest *in, const struct bs_wire *w, const struct bs_protocol *p,
+		       const struct bs_scan_info *info, const struct bs_scan_study *study,
+		       const unsigned char *payload)
 {
 	struct bs_shm *shm = &in->env->shm;
 	char words[BS_GEOMETRY_WORDS];
 
+	if (bs_ingest_in_scan(in))
+		step_back(in);
+	in->p = p;
 	in->id = in->reopens != 0 ? in->reopens : in->id + 1;
+	in->scan = &shm->s->scan[in->id & 1];
 	bs_ingest_log_open(in, payload - BS_WIRE_BYTES, BS_WIRE_BYTES + (size_t)w->payload_len);
 	in->durable_said = 0;
 	in->session = w->session;
@@ -91,6 +121,19 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	bs_ingest_step(in, BS_ON_OPEN, bs_entry(BS_ENTRY_OPEN, in->id, 0));
 }
 
+/*
+ * It takes what an earlier scan leaves when it has ended (maps, a field), or its images have a
+ * budget, which they would miss behind those of another scan.
+ */
+static bool is_alone(const struct bs_protocol *p)
+{
+	bool takes = p->image_ms > 0.0;
+
+	for (int k = 0; k < BS_KEPT_KINDS; k++)
+		takes = takes || bs_protocol_takes(p, (enum bs_kept_kind)k);
+	return takes;
+}
+
 int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned char *payload)
 {
 	char name[BS_WIRE_OPEN_NAME];
@@ -98,30 +141,33 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 	size_t xml_len;
 	static struct bs_scan_info info;
 	static struct bs_scan_study study;
+	const struct bs_protocol *p = NULL;
 	struct bs_fail why = { 0 };
 	int rc = bs_wire_get_open(name, &xml, &xml_len, payload, (size_t)w->payload_len, &why);
 
 	if (rc == 0)
 		rc = bs_mrdxml_read(&info, xml, xml_len, &why);
 	if (rc == 0) {
-		in->p = bs_config_choose(&in->env->site, name, info.protocol, &why);
-		rc = in->p != NULL ? 0 : BS_ERR_PROTOCOL;
+		p = bs_config_choose(&in->env->site, name, info.protocol, &why);
+		rc = p != NULL ? 0 : BS_ERR_PROTOCOL;
 	}
 	if (rc == 0)
-		rc = admit_armed(in, &why);
+		rc = admit_armed(in, p, &why);
 	if (rc == 0)
-		rc = bs_admit_scan(in->p, &info, &why);
+		rc = bs_admit_scan(p, &info, &why);
 	if (rc == 0)
-		rc = bs_admission_rate(&in->env->shm.s->admission[in->p - in->env->site.protocol],
-				       in->p, &info, &why);
+		rc = bs_admission_rate(&in->env->shm.s->admission[p - in->env->site.protocol], p,
+				       &info, &why);
 	if (rc == 0 && (w->session == 0 || w->seq != 0))
 		rc = bs_fail(&why, BS_ERR_STATE,
 			     "OPEN has session %llx and number %llu: not 0, and 0",
 			     (unsigned long long)w->session, (unsigned long long)w->seq);
+	if (rc == 0 && bs_ingest_in_scan(in) && is_alone(p))
+		return BS_INGEST_ALONE;
 	if (rc == 0)
-		rc = bs_scan_study_open(&study, in->env->shm.study, in->p, &info, &why);
+		rc = bs_scan_study_open(&study, in->env->shm.study, p, &info, &why);
 	if (rc == 0)
-		start_scan(in, w, &info, &study, payload);
+		start_scan(in, w, p, &info, &study, payload);
 	else
 		bs_ingest_refuse_open(in, w->session, &why);
 	return rc;
@@ -227,6 +273,7 @@ _Static_assert(BS_SCAN_END_BYTES == BS_WIRE_OUTCOME_BYTES, "an outcome fits the 
 void bs_ingest_end(struct ingest *in, enum bs_happening on)
 {
 	struct bs_scan_record *s = in->scan;
+	struct bs_scan_end *end = in->outcome[in->id & 1].end;
 	uint64_t undelivered = atomic_load(&s->undelivered);
 
 	drop_held(in); /* before its count is read */
@@ -246,14 +293,15 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on)
 	judge(in, &o);
 	bs_ingest_log_words(in, o.text, sizeof(o.text));
 	in->accept_due = false;
-	in->outcome_due = true;
-	in->ended_peer = in->peer;
-	atomic_store(&in->ended->known, 0);
-	in->ended->session = s->session;
-	bs_wire_put_outcome(in->ended->outcome, &o);
-	atomic_store(&in->ended->known, 1);
+	in->outcome[in->id & 1].due = true;
+	in->outcome[in->id & 1].peer = in->peer;
+	atomic_store(&end->known, 0);
+	end->session = s->session;
+	bs_wire_put_outcome(end->outcome, &o);
+	atomic_store(&end->known, 1);
 	bs_worker_say(in->env, BS_EVENT_OUTCOME, o.code,
 		      (const uint64_t[3]){ in->id, o.acquisitions, o.images }, o.text);
 	bs_ingest_step(in, on, 0);
-	(void)bs_ingest_flush(in);
+	if (in->turned)
+		in->id = 0;
 }

@@ -15,7 +15,7 @@
 /* The scan's first fault is the one that its outcome names. */
 static void scan_fault(struct recon_worker *w, const struct bs_fail *why)
 {
-	struct bs_scan_record *scan = &w->env->shm.s->scan;
+	struct bs_scan_record *scan = recon_record(w);
 
 	if (scan->recon_code != 0)
 		return;
@@ -29,7 +29,7 @@ static void scan_fault(struct recon_worker *w, const struct bs_fail *why)
  */
 static void give_up(struct recon_worker *w, const struct bs_fail *why)
 {
-	struct bs_scan_record *scan = &w->env->shm.s->scan;
+	struct bs_scan_record *scan = recon_record(w);
 
 	w->lacking = true;
 	(void)snprintf(scan->recon_text, sizeof(scan->recon_text), "%s", why->text);
@@ -44,7 +44,7 @@ static void give_up(struct recon_worker *w, const struct bs_fail *why)
  */
 static bool may_come(struct recon_worker *w)
 {
-	const struct bs_scan_info *info = &w->env->shm.s->scan.info;
+	const struct bs_scan_info *info = &recon_record(w)->info;
 	uint64_t images = bs_protocol_frames(w->current->protocol);
 
 	for (int a = 0; a < 2; a++)
@@ -120,7 +120,7 @@ static struct stamps *stamps_of(struct recon_worker *w, uint32_t slice, uint32_t
 /* What emit and its takers are told of an image: its times, its scan, and which rung made it. */
 static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t told_ns)
 {
-	struct bs_scan_record *scan = &w->env->shm.s->scan;
+	struct bs_scan_record *scan = recon_record(w);
 	struct bs_armed *a = w->current;
 	const struct stamps *t = stamps_of(w, m->image.head.slice, m->image.head.contrast);
 	bool whole = m->image.missing == 0;
@@ -175,7 +175,7 @@ static void show(struct bs_scan_record *scan, const struct bs_made_step *made)
 static void hand_on(struct recon_worker *w, uint32_t slot)
 {
 	struct bs_shm *shm = &w->env->shm;
-	struct bs_scan_record *scan = &shm->s->scan;
+	struct bs_scan_record *scan = recon_record(w);
 	const uint32_t other = ~atomic_load(&scan->made_at) & 1;
 
 	w->made.entries = atomic_load(&shm->image_ring->head) + 1;
@@ -190,7 +190,7 @@ static void hand_on(struct recon_worker *w, uint32_t slot)
 /* Takes over what a recon before this one has handed on of the scan. */
 static void restore(struct recon_worker *w)
 {
-	struct bs_scan_record *scan = &w->env->shm.s->scan;
+	struct bs_scan_record *scan = recon_record(w);
 	uint32_t at = atomic_load(&scan->made_at) & 1;
 
 	if (scan->made[at].entries > atomic_load(&w->env->shm.image_ring->head)) {
@@ -240,7 +240,7 @@ static bool skips_previews(struct recon_worker *w)
 	     bs_pool_in_use(shm->image_pool) + 2 <= shm->image_pool->slots))
 		return false;
 	bs_recon_skip_previews(r);
-	bs_count(&shm->s->scan.previews_skipped, due);
+	bs_count(&recon_record(w)->previews_skipped, due);
 	return true;
 }
 
@@ -319,7 +319,7 @@ static void give_back(struct recon_worker *w, bool wait)
 
 static void open_scan(struct recon_worker *w, uint64_t entry)
 {
-	struct bs_scan_record *scan = &w->env->shm.s->scan;
+	struct bs_scan_record *scan = &w->env->shm.s->scan[bs_entry_place(entry)];
 	uint64_t id = atomic_load(&scan->id);
 	struct bs_budget_record *record;
 	struct bs_fail why;
@@ -382,18 +382,18 @@ static bool ends_frames(const struct bs_mrd_acq *head)
 /* Leaves the refusal for ingest to send, once: numbers come in order, also when fed again. */
 static void refuse(struct recon_worker *w, uint64_t seq, const struct bs_fail *why)
 {
-	struct bs_scan_record *scan = &w->env->shm.s->scan;
-	const uint64_t n = atomic_load(&scan->refusals);
-	const struct bs_unused *last = &scan->refusal[(n - 1) % BS_UNUSED_KEPT];
-	struct bs_unused *u = &scan->refusal[n % BS_UNUSED_KEPT];
+	struct bs_unused *u = &w->env->shm.s->unused;
+	const uint64_t n = atomic_load(&u->count);
+	const uint32_t at = n % BS_UNUSED_KEPT;
 
-	if (n > 0 && last->scan == w->scan && last->seq >= seq)
-		return;
-	u->scan = w->scan;
-	u->seq = seq;
-	u->code = why->code;
-	(void)snprintf(u->text, sizeof(u->text), "%s", why->text);
-	atomic_store(&scan->refusals, n + 1);
+	for (uint32_t i = 0; i < BS_UNUSED_KEPT && i < n; i++)
+		if (u->kept[i].scan == w->scan && u->kept[i].seq >= seq)
+			return;
+	u->kept[at].scan = w->scan;
+	u->kept[at].seq = seq;
+	u->kept[at].code = why->code;
+	(void)snprintf(u->kept[at].text, sizeof(u->kept[at].text), "%s", why->text);
+	atomic_store(&u->count, n + 1);
 	bs_shm_ring_bell(&w->env->shm, BS_WORKER_INGEST);
 	bs_worker_say(w->env, BS_EVENT_REJECTED, why->code, (const uint64_t[3]){ w->scan },
 		      why->text);
@@ -427,7 +427,7 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 			return made;
 	} while (rc == BS_RECON_POP_FIRST && !w->lacking);
 	if (rc < 0)
-		bs_count(&shm->s->scan.unused, 1);
+		bs_count(&recon_record(w)->unused, 1);
 	if (rc == BS_ERR_CALIBRATION) {
 		give_up(w, &why);
 	} else if (rc == BS_ERR_GPU) { /* another process is given it again */
@@ -449,7 +449,7 @@ static bool ended_well(const struct bs_scan_record *scan)
 
 static int close_scan(struct recon_worker *w)
 {
-	struct bs_scan_record *scan = &w->env->shm.s->scan;
+	struct bs_scan_record *scan = recon_record(w);
 	int64_t now = bs_now_ns();
 	struct bs_fail why = { 0 };
 	int closed = 0;
@@ -482,7 +482,7 @@ static int take_entry(struct recon_worker *w, uint64_t entry)
 	struct bs_shm *shm = &w->env->shm;
 	uint32_t slot = bs_entry_slot(entry);
 	bool mine = w->current != NULL && bs_entry_of(entry, w->scan);
-	_Atomic uint64_t *at = &shm->s->scan.recon_at;
+	_Atomic uint64_t *at = &shm->s->scan[bs_entry_place(entry)].recon_at;
 	int rc = 0;
 
 	atomic_store(at, bs_entry_kind(entry) == BS_ENTRY_OPEN ? 1 : atomic_load(at) | 1);

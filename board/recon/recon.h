@@ -45,6 +45,12 @@ struct recon_worker {
 	bool unnoted;     /* they have worked since */
 };
 
+/* Of the scan that is in flight here. */
+static inline struct bs_scan_record *recon_record(const struct recon_worker *w)
+{
+	return &w->env->shm.s->scan[w->scan & 1];
+}
+
 /* arm.c */
 /* 0: at least one protocol is armed; why the others are not stands in the shared memory. */
 int bs_recon_worker_arm(struct recon_worker *w);

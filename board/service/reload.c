@@ -64,7 +64,7 @@ static void take_check(struct supervisor *v)
 	if (atomic_load(&r->step) != BS_RELOAD_CHECK)
 		return; /* given up meanwhile */
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-		if (atomic_load(&v->shm.s->scan.open))
+		if (atomic_load(&bs_scan_newest(v->shm.s->scan)->open))
 			bs_herald_say(&v->shm, BS_LOG_INFO,
 				      "reload: the file is good; the scan in flight ends first");
 		atomic_store(&r->step, BS_RELOAD_WAIT);

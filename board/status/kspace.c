@@ -24,8 +24,10 @@ static const char *clock_name(uint32_t clock)
 static uint32_t idle(const struct bs_shared *s)
 {
 	const struct bs_kspace_record *k = &s->kspace;
-	const uint32_t busy = atomic_load(&k->waiting) +
-			      (atomic_load(&s->scan.open) != 0 && atomic_load(&k->here) != 0);
+	const uint32_t busy =
+		atomic_load(&k->waiting) +
+		(atomic_load(&bs_scan_newest(s->scan)->open) != 0 && atomic_load(&k->here) != 0) +
+		(atomic_load(&k->before_here) != 0 && !atomic_load(&k->before_same));
 	const uint32_t peers = atomic_load(&k->peers);
 
 	return peers > busy ? peers - busy : 0;
@@ -34,11 +36,16 @@ static uint32_t idle(const struct bs_shared *s)
 void bs_status_kspace(struct bs_doc *d, const struct bs_shared *s)
 {
 	const struct bs_kspace_record *k = &s->kspace;
-	const bool open = atomic_load(&s->scan.open) != 0;
+	const struct bs_scan_record *scan = bs_scan_newest(s->scan);
+	const struct bs_scan_record *before = bs_scan_before(s->scan);
+	const bool open = atomic_load(&scan->open) != 0;
 	char session[24] = "";
+	char solved[24] = "";
 
 	if (open)
-		(void)snprintf(session, sizeof(session), "%016" PRIx64, s->scan.session);
+		(void)snprintf(session, sizeof(session), "%016" PRIx64, scan->session);
+	if (before != NULL)
+		(void)snprintf(solved, sizeof(solved), "%016" PRIx64, before->session);
 	bs_doc_open(d, "kspace", '{');
 	bs_doc_text(d, "holder", session);
 	bs_doc_chars(d, "sender", open && atomic_load(&k->here) ? k->sender : "",
@@ -46,6 +53,11 @@ void bs_status_kspace(struct bs_doc *d, const struct bs_shared *s)
 	bs_doc_real(d, "held_ms", open ? since_ms(atomic_load(&k->since_ns)) : 0.0);
 	bs_doc_real(d, "silent_ms", open ? since_ms(atomic_load(&k->heard_ns)) : 0.0);
 	bs_doc_text(d, "clock", open ? clock_name(atomic_load(&k->clock)) : "");
+	bs_doc_text(d, "solved", solved);
+	bs_doc_chars(d, "solved_sender",
+		     before != NULL && atomic_load(&k->before_here) ? k->before : "",
+		     sizeof(k->before));
+	bs_doc_real(d, "solved_ms", before != NULL ? since_ms(atomic_load(&k->closed_ns)) : 0.0);
 	bs_doc_number(d, "peers", atomic_load(&k->peers));
 	bs_doc_number(d, "waiting", atomic_load(&k->waiting));
 	bs_doc_real(d, "waiting_ms", since_ms(atomic_load(&k->line_ns)));
@@ -59,16 +71,25 @@ void bs_status_kspace(struct bs_doc *d, const struct bs_shared *s)
 void bs_status_kspace_table(struct bs_text *t, const struct bs_shared *s)
 {
 	const struct bs_kspace_record *k = &s->kspace;
+	const struct bs_scan_record *scan = bs_scan_newest(s->scan);
+	const struct bs_scan_record *before = bs_scan_before(s->scan);
 
 	bs_text_put(t, "%-14s ", "k-space");
-	if (atomic_load(&s->scan.open) != 0)
+	if (atomic_load(&scan->open) != 0)
 		bs_text_put(t,
 			    "session %016" PRIx64 " of %.64s for %.1f s, its last message %.3f s "
 			    "ago; ",
-			    s->scan.session,
+			    scan->session,
 			    atomic_load(&k->here) ? k->sender : "a sender that is away",
 			    since_ms(atomic_load(&k->since_ns)) * 1e-3,
 			    since_ms(atomic_load(&k->heard_ns)) * 1e-3);
+	if (before != NULL)
+		bs_text_put(t,
+			    "session %016" PRIx64 " of %.64s, closed %.1f s ago, is being "
+			    "reconstructed; ",
+			    before->session,
+			    atomic_load(&k->before_here) ? k->before : "a sender that is away",
+			    since_ms(atomic_load(&k->closed_ns)) * 1e-3);
 	bs_text_put(t, "%u wait", atomic_load(&k->waiting));
 	if (atomic_load(&k->waiting) > 0)
 		bs_text_put(t, " (the first for %.1f s)",

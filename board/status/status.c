@@ -149,7 +149,7 @@ static void put_kinds(struct bs_doc *d, const struct bs_scan_record *r)
 
 static void put_scan(struct bs_doc *d, const struct bs_shared *s)
 {
-	const struct bs_scan_record *r = &s->scan;
+	const struct bs_scan_record *r = bs_scan_newest(s->scan);
 	char session[24];
 
 	bs_doc_open(d, "scan", '{');
@@ -309,7 +309,8 @@ int bs_status_json(char *out, size_t cap, const struct bs_shm *shm)
 	bs_doc_begin(&d, out, cap);
 	bs_doc_text(&d, "boreside", BS_VERSION);
 	bs_doc_text(&d, "node", s->site.name);
-	bs_doc_text(&d, "state", bs_state_name((enum bs_state)atomic_load(&s->scan.state)));
+	bs_doc_text(&d, "state",
+		    bs_state_name((enum bs_state)atomic_load(&bs_scan_newest(s->scan)->state)));
 	put_site(&d, s);
 	bs_doc_real(&d, "uptime_s", (double)(bs_now_ns() - s->started_ns) * 1e-9);
 	bs_doc_number(&d, "shared_bytes", s->at.total_bytes);
@@ -419,7 +420,7 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 	uint64_t n = atomic_load(&s->errors);
 
 	bs_text_put(&t, "%s: %s, up %.0f s, %" PRIu64 " scans, %" PRIu64 " images\n", s->site.name,
-		    bs_state_name((enum bs_state)atomic_load(&s->scan.state)),
+		    bs_state_name((enum bs_state)atomic_load(&bs_scan_newest(s->scan)->state)),
 		    (double)(bs_now_ns() - s->started_ns) * 1e-9, atomic_load(&s->totals.scans),
 		    atomic_load(&s->totals.images));
 	bs_text_put(&t, "%-14s generation %" PRIu64 ", %s%s%.383s\n", "site file",
@@ -441,7 +442,7 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 	table_pool(&t, "acquisitions", shm->acq_pool, s->pools.acq_bytes);
 	table_pool(&t, "images", shm->image_pool, s->pools.image_bytes);
 	bs_status_kspace_table(&t, s);
-	table_scan(&t, &s->scan);
+	table_scan(&t, bs_scan_newest(s->scan));
 	bs_status_log_table(&t, s);
 	bs_status_takers_table(&t, s);
 	table_latency(&t, shm);

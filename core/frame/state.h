@@ -2,6 +2,7 @@
  * core/frame/state.h - the life of a scan in the service, as a table and a pure function
  *
  * ingest owns the state; every step that changes it is logged with both names and the event's.
+ * It is the newest scan's: one that begins while another one is draining does so from idle.
  *   starting  recon is arming, has died and arms again, or arms a changed site: headers wait
  *   idle      ready for a header
  *   scanning  a header was accepted, readouts come

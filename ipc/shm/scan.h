@@ -1,5 +1,5 @@
 /*
- * ipc/shm/scan.h - the scan in flight, the end of the last one, and what all scans add up to
+ * ipc/shm/scan.h - the scans in flight, the ends of the last ones, and what all scans add up to
  *
  * Each field says who writes it; anybody reads.
  */
@@ -68,9 +68,12 @@ struct bs_made_step {
 /* Readouts that recon could not use, for ingest to tell their sender: the newest are kept. */
 #define BS_UNUSED_KEPT 8u
 struct bs_unused {
-	uint64_t scan, seq;
-	int32_t code;
-	char text[BS_EVENT_TEXT];
+	_Atomic uint64_t count; /* since the start; number i is in place i % BS_UNUSED_KEPT */
+	struct {
+		uint64_t scan, seq;
+		int32_t code;
+		char text[BS_EVENT_TEXT];
+	} kept[BS_UNUSED_KEPT];
 };
 
 /*
@@ -96,7 +99,21 @@ struct bs_reopened {
 	int64_t until_ns;
 };
 
-/* The scan in flight or the last one. Its number grows by one for each accepted header. */
+/* Of a log that is sealed, or given up: what a recon that is given the scan again needs of it. */
+struct bs_scan_log {
+	_Atomic uint64_t scan; /* its number, once the rest is valid */
+	uint32_t whole;        /* 1: it has all of the scan's messages */
+	uint32_t mode;         /* as ACK has it */
+	uint64_t unprotected;
+	char name[64];
+	char words[128]; /* for the outcome */
+};
+
+/*
+ * A scan in flight or one of the last two. Its number grows by one for each accepted header; scan n
+ * is in place n % 2. While recon makes the last images of one, the next one may be taken: two are
+ * open then, never three.
+ */
 struct bs_scan_record {
 	/* ingest */
 	struct bs_scan_step step[2];
@@ -113,9 +130,9 @@ struct bs_scan_record {
 	struct bs_scan_noise noise;
 	struct bs_scan_noise noise_before; /* readout number noise_number was added; 0: none was */
 	_Atomic uint64_t noise_number;
-	struct bs_reopened reopened;
 	struct bs_scan_study study; /* recon reads it when the scan opens and after its close */
-	_Atomic uint64_t next_seq;  /* the first sequence number that is not yet held */
+	struct bs_scan_log log;
+	_Atomic uint64_t next_seq; /* the first sequence number that is not yet held */
 	_Atomic uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;
 	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* of the acquisitions */
 	/* recon */
@@ -125,8 +142,6 @@ struct bs_scan_record {
 		recon_at; /* twice the entries taken since OPEN, + 1 while one is handled */
 	_Atomic uint64_t images_made, images_partial, readouts_missing, unused;
 	_Atomic uint64_t previews_made, previews_skipped; /* not among the images */
-	_Atomic uint64_t refusals; /* since the start; number i is in place i % BS_UNUSED_KEPT */
-	struct bs_unused refusal[BS_UNUSED_KEPT];
 	char lacks[BS_LACKS_WORDS]; /* what the first partial image lacks; with images_partial */
 	int32_t recon_code;
 	char recon_text[BS_EVENT_TEXT];
@@ -141,6 +156,19 @@ struct bs_scan_record {
 	_Atomic uint64_t ended; /* the number of the last scan whose END has passed emit */
 };
 
+/* The newest scan's. What its state says is also the service's. */
+static inline const struct bs_scan_record *bs_scan_newest(const struct bs_scan_record scan[2])
+{
+	return &scan[atomic_load(&scan[1].id) > atomic_load(&scan[0].id)];
+}
+/* The one before it, while its last images are being made; NULL: they are not. */
+static inline const struct bs_scan_record *bs_scan_before(const struct bs_scan_record scan[2])
+{
+	const struct bs_scan_record *s = &scan[bs_scan_newest(scan) == scan];
+
+	return atomic_load(&s->open) != 0 ? s : NULL;
+}
+
 static inline struct bs_kinds bs_scan_kinds(const struct bs_scan_record *s)
 {
 	struct bs_kinds k;
@@ -152,7 +180,7 @@ static inline struct bs_kinds bs_scan_kinds(const struct bs_scan_record *s)
 	return k;
 }
 
-/* The last outcome: written by ingest; its successor can repeat it to a sender that asks. */
+/* An outcome, that of scan n in place n % 2: a successor of ingest can repeat it. */
 #define BS_SCAN_END_BYTES 568u /* ipc/wire/wire.h: BS_WIRE_OUTCOME_BYTES */
 struct bs_scan_end {
 	_Atomic uint32_t known;
@@ -173,6 +201,10 @@ struct bs_kspace_record {
 	_Atomic int64_t line_ns;         /* the first header that waits came; 0: none waits */
 	_Atomic uint64_t connected, let_go, nonsense; /* ipc/gate.h, of this ingest */
 	char sender[64];                              /* of the scan, as bs_gate_name says it */
+	char before[64];                              /* of the one before, while that is open */
+	_Atomic uint32_t before_here;                 /* it is connected, */
+	_Atomic uint32_t before_same;                 /* and sends the newest one, too */
+	_Atomic int64_t closed_ns;                    /* its last readout or close was taken */
 };
 
 /* Since the service started; each is written by one worker. */

@@ -261,6 +261,16 @@ static void take_armed(struct bs_shared *s, uint32_t i)
 	atomic_store(&s->armed[i], 1);
 }
 
+/* A protocol's place among those of the next site; UINT32_MAX: it is not there. */
+static uint32_t place_of(const uint32_t *from, uint32_t protocols, uint32_t old)
+{
+	uint32_t i = 0;
+
+	while (i < protocols && from[i] != old)
+		i++;
+	return i < protocols ? i : UINT32_MAX;
+}
+
 int bs_shm_switch(struct bs_shm *m, struct bs_fail *why)
 {
 	const size_t hist = BS_STAGES * sizeof(struct bs_hist);
@@ -268,7 +278,6 @@ int bs_shm_switch(struct bs_shm *m, struct bs_fail *why)
 	const uint32_t *from = s->reload.from;
 	unsigned char *before = malloc(hist * BS_PROTOCOLS_MAX);
 	struct bs_site *site = malloc(sizeof(*site));
-	uint32_t scan = UINT32_MAX;
 
 	if (before == NULL || site == NULL || bs_shm_staged_site(m, &s->reload.next, site) != 0) {
 		free(before);
@@ -291,13 +300,11 @@ int bs_shm_switch(struct bs_shm *m, struct bs_fail *why)
 	permute(s->admission, sizeof(s->admission[0]), from, before);
 	permute(s->misses, sizeof(s->misses[0]), from, before);
 	permute(s->budget, sizeof(s->budget[0]), from, before);
-	for (uint32_t i = 0; i < site->protocols; i++) {
+	for (uint32_t i = 0; i < site->protocols; i++)
 		if (from[i] == BS_RELOAD_NEW)
 			take_armed(s, i);
-		else if (from[i] == s->scan.protocol)
-			scan = i;
-	}
-	s->scan.protocol = scan; /* of the last scan, for the status */
+	for (int i = 0; i < 2; i++) /* of the last scans, for the status */
+		s->scan[i].protocol = place_of(from, site->protocols, s->scan[i].protocol);
 	s->site = *site;
 	s->area = s->reload.next;
 	s->loaded_s = (int64_t)time(NULL);
@@ -482,13 +489,15 @@ static void mark_ring(const struct bs_ring *r, uint8_t *keep, uint32_t slots)
 /* The slot of an entry that ingest had decided on and not pushed: its successor does. */
 static void mark_step(const struct bs_shm *m, uint8_t *keep)
 {
-	const struct bs_scan_record *s = &m->s->scan;
-	const struct bs_scan_step *t = &s->step[atomic_load(&s->step_at) & 1];
-	const uint32_t slot = bs_entry_slot(t->entry);
+	for (int i = 0; i < 2; i++) {
+		const struct bs_scan_record *s = &m->s->scan[i];
+		const struct bs_scan_step *t = &s->step[atomic_load(&s->step_at) & 1];
+		const uint32_t slot = bs_entry_slot(t->entry);
 
-	if (t->entries > atomic_load(&m->acq_ring->head) &&
-	    bs_entry_kind(t->entry) == BS_ENTRY_ACQ && slot < m->acq_pool->slots)
-		keep[slot] = 1;
+		if (t->entries > atomic_load(&m->acq_ring->head) &&
+		    bs_entry_kind(t->entry) == BS_ENTRY_ACQ && slot < m->acq_pool->slots)
+			keep[slot] = 1;
+	}
 }
 
 /* What takers have in hand: a successor of emit gives it to them again. */

@@ -67,9 +67,11 @@ struct bs_shared {
 	_Atomic int64_t end_by_ns;  /* the supervisor: and its images until then */
 	struct bs_worker_state worker[BS_WORKERS];
 	struct bs_bell supervisor_bell;
-	struct bs_scan_record scan;
-	struct bs_noise_kept noise; /* ingest: of the last scans */
-	struct bs_scan_end ended;
+	struct bs_scan_record scan[2];
+	struct bs_unused unused;     /* recon */
+	struct bs_reopened reopened; /* ingest */
+	struct bs_noise_kept noise;  /* ingest: of the last scans */
+	struct bs_scan_end ended[2];
 	struct bs_kspace_record kspace;
 	struct bs_totals totals;
 	struct bs_log_record log;             /* ingest: the logs of scans */

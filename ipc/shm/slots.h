@@ -35,6 +35,11 @@ static inline bool bs_entry_of(uint64_t e, uint64_t scan)
 {
 	return ((e >> 32) & 0xffffff) == (scan & 0xffffff);
 }
+/* Where its scan's record is (scan.h). */
+static inline uint32_t bs_entry_place(uint64_t e)
+{
+	return (uint32_t)(e >> 32) & 1;
+}
 static inline uint32_t bs_entry_slot(uint64_t e)
 {
 	return (uint32_t)e;

@@ -227,7 +227,7 @@ static void mark_delivered(struct book *b, uint64_t seq)
 
 	*mark |= MARK_DELIVERED;
 	if ((*mark & (MARK_GAP | MARK_ACQ | MARK_LATE)) != (MARK_GAP | MARK_ACQ) ||
-	    service_state() != BS_STATE_SCANNING)
+	    !service_takes(b->session))
 		return;
 	*mark |= MARK_LATE;
 	b->late++;
@@ -365,6 +365,10 @@ static void see_outcome(const struct book *b, const struct bs_wire_outcome *o)
 		sim_saw(SEEN_OVER_BOTH);
 	if (b->over_service)
 		sim_saw(SEEN_OVER_SERVICE);
+	if (b->second)
+		sim_saw(SEEN_SECOND);
+	if (b->second && (b->over_ingest || b->over_recon))
+		sim_saw(SEEN_SECOND_OVER);
 }
 
 static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
@@ -395,6 +399,16 @@ static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 		sim_broken("OUTCOME speaks of gaps and names none");
 }
 
+/* A scan is closed and has no outcome yet. */
+static bool one_is_solved(void)
+{
+	for (unsigned i = 0; i < books; i++)
+		if (book[i].accepted && book[i].held == book[i].numbers && book[i].closed &&
+		    !book[i].told && !book[i].lost)
+			return true;
+	return false;
+}
+
 void books_heard(const struct bs_wire *w, const unsigned char *payload, size_t len)
 {
 	struct book *b = books_find(w->session);
@@ -406,6 +420,7 @@ void books_heard(const struct bs_wire *w, const unsigned char *payload, size_t l
 	if (w->kind == BS_WIRE_ACCEPT) {
 		if (!b->accepted)
 			sim_saw(SEEN_ACCEPTED);
+		b->second = b->second || (!b->accepted && one_is_solved());
 		b->accepted = true;
 	}
 	if (w->kind == BS_WIRE_ACK && bs_wire_get_ack(&ack, payload, len, NULL) == 0)

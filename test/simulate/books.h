@@ -50,6 +50,7 @@ struct book {
 	uint64_t late;          /* came after they were named as missing */
 	bool told, returned;    /* its outcome was heard; its sender came back */
 	bool over_ingest, over_recon, over_service; /* one was killed within it */
+	bool second; /* it was accepted while another waited for its outcome */
 	uint8_t mark[BOOK_NUMBERS];
 };
 

@@ -9,6 +9,7 @@
 #include "drivers/source/sender.h"
 #include "test/simulate/books.h"
 #include "test/simulate/network.h"
+#include "test/simulate/service.h"
 #include "test/simulate/totals.h"
 
 #define RING_BYTES (256u << 10)
@@ -19,12 +20,19 @@ static const char header[] =
 	"</encodedSpace><reconSpace><matrixSize><x>16</x><y>8</y><z>1</z></matrixSize></reconSpace>"
 	"</encoding></ismrmrdHeader>";
 
-static struct bs_sender sender;
-static bool ready; /* its memory is there */
-static struct book *book;
+/* The scan that is being sent, and the one before it, of which only the outcome is awaited. */
+static struct lane {
+	struct bs_sender sender;
+	struct book *book;
+} lane[2];
+static struct lane *now;     /* the first of these */
+static bool ready;           /* their memory is there */
+static bool follows;         /* the next scan does not wait for this one's outcome, */
+static bool beside;          /* and has not begun yet; the one after it waits for both */
 static uint64_t connections; /* that the sender knows of */
 static int64_t away_until_ns, next_ns;
-static uint64_t to_make; /* messages of this scan that are still to be made, without CLOSE */
+static int64_t full_until_ns; /* nothing can be sent before then */
+static uint64_t to_make;      /* messages of this scan that are still to be made, without CLOSE */
 static bool gone, calm, once, well;
 static unsigned scans;
 
@@ -32,20 +40,29 @@ void scanner_reset(void)
 {
 	struct bs_fail why;
 
-	if (!ready && bs_sender_open(&sender, RING_BYTES, &why) != 0)
-		abort();
+	for (int i = 0; i < 2; i++) {
+		if (!ready && bs_sender_open(&lane[i].sender, RING_BYTES, &why) != 0)
+			abort();
+		lane[i].sender.state = BS_SENDER_IDLE;
+		lane[i].book = NULL;
+	}
 	ready = true;
-	sender.state = BS_SENDER_IDLE;
-	book = NULL;
+	now = &lane[0];
+	beside = false;
 	connections = 0;
-	away_until_ns = next_ns = 0;
+	away_until_ns = next_ns = full_until_ns = 0;
 	gone = calm = once = well = false;
 	scans = 0;
 }
 
-static bool idle(void)
+static bool idle(const struct lane *l)
 {
-	return sender.state == BS_SENDER_IDLE || sender.state == BS_SENDER_ENDED;
+	return l->sender.state == BS_SENDER_IDLE || l->sender.state == BS_SENDER_ENDED;
+}
+
+static struct lane *other(void)
+{
+	return &lane[now == &lane[0]];
 }
 
 static bool away(void)
@@ -58,12 +75,14 @@ static void begin(void)
 	uint64_t session = sim_random() | 1;
 	struct bs_fail why;
 
-	book = books_open(session);
+	now->book = books_open(session);
 	to_make = sim_chance(100) ? sim_below(3) : 1 + sim_below(calm ? 20 : 120);
 	once = false;
 	well = false;
-	if (bs_sender_begin(&sender, session, sim_chance(500) ? "p" : "", header, sizeof(header),
-			    sim_now, &why) != 0)
+	beside = false;
+	follows = !calm && !service_records() && sim_chance(500);
+	if (bs_sender_begin(&now->sender, session, sim_chance(500) ? "p" : "", header,
+			    sizeof(header), sim_now, &why) != 0)
 		sim_broken("the sender cannot begin: %s", why.text);
 	SAY("scan %016llx begins, %llu messages", (unsigned long long)session,
 	    (unsigned long long)to_make);
@@ -73,44 +92,64 @@ static void begin(void)
 static bool make(void)
 {
 	unsigned char payload[BOOK_ACQ_BYTES];
-	const uint64_t seq = sender.next_seq;
+	const uint64_t seq = now->sender.next_seq;
 	struct bs_fail why;
 	size_t len = 0;
 	int rc;
 
 	if (to_make == 0) {
-		rc = bs_sender_finish(&sender, sim_now, &why);
+		rc = bs_sender_finish(&now->sender, sim_now, &why);
 		if (rc == 0) {
-			book->numbers = seq;
-			book->closed = true;
+			now->book->numbers = seq;
+			now->book->closed = true;
 		}
 		return rc == 0;
 	}
 	if (!calm && sim_chance(30)) {
 		len = 16;
 		memset(payload, 0x55, len);
-		rc = bs_sender_put(&sender, BS_WIRE_WAVEFORM, payload, len, sim_now, &why);
+		rc = bs_sender_put(&now->sender, BS_WIRE_WAVEFORM, payload, len, sim_now, &why);
 		if (rc == 0)
-			book->numbers = seq;
+			now->book->numbers = seq;
 	} else {
 		const bool bad = !calm && sim_chance(5);
 
-		len = books_acq(payload, book, seq, bad,
+		len = books_acq(payload, now->book, seq, bad,
 				!bad && sim_chance(30) ? BS_MRD_IS_DUMMY : 0);
-		rc = bs_sender_put(&sender, BS_WIRE_ACQ, payload, len, sim_now, &why);
+		rc = bs_sender_put(&now->sender, BS_WIRE_ACQ, payload, len, sim_now, &why);
 		if (rc == 0) {
-			book->numbers = seq;
-			book->mark[seq] = (uint8_t)(MARK_ACQ | (bad ? MARK_BAD : 0));
-			book->acqs++;
-			book->bad += bad;
+			now->book->numbers = seq;
+			now->book->mark[seq] = (uint8_t)(MARK_ACQ | (bad ? MARK_BAD : 0));
+			now->book->acqs++;
+			now->book->bad += bad;
 		}
 	}
 	to_make -= rc == 0;
 	return rc == 0;
 }
 
+static void end(struct lane *l)
+{
+	const struct bs_sender *s = &l->sender;
+
+	SAY("scan %016llx has ended: %d%s %s", (unsigned long long)l->book->session, s->code,
+	    s->refused ? " (refused)" : "", s->outcome.text);
+	well = s->code == 0;
+	if (s->refused)
+		sim_saw(SEEN_REFUSED);
+	if (s->code != 0 && s->outcome.text[0] == '\0')
+		sim_broken("a scan ends with code %d and without words", s->code);
+	if (s->refused && s->code == BS_ERR_STATE && !l->book->lost && l->book->accepted)
+		sim_broken("the service has forgotten a scan: %s", s->outcome.text);
+	scans++;
+	l->book = NULL;
+	if (l == now)
+		next_ns = sim_now + (int64_t)sim_spread(9) * MS;
+}
+
 static void hear(const unsigned char *msg, size_t len)
 {
+	struct lane *l = now;
 	const unsigned char *payload;
 	struct bs_fail why;
 	struct bs_wire w;
@@ -118,35 +157,44 @@ static void hear(const unsigned char *msg, size_t len)
 	if (bs_wire_decode(&w, msg, len, &payload, &why) == 0) {
 		SAY("sender hears kind %u of %016llx, seq %llu", w.kind,
 		    (unsigned long long)w.session, (unsigned long long)w.seq);
-		if (!idle() && w.session == sender.session)
+		if (!idle(other()) && w.session == other()->sender.session)
+			l = other();
+		if (!idle(l) && w.session == l->sender.session)
 			books_heard(&w, payload, (size_t)w.payload_len);
 	}
-	(void)bs_sender_heard(&sender, msg, len, sim_now, &why);
-	if (sender.state != BS_SENDER_ENDED || book == NULL)
-		return;
-	SAY("scan %016llx has ended: %d%s %s", (unsigned long long)book->session, sender.code,
-	    sender.refused ? " (refused)" : "", sender.outcome.text);
-	well = sender.code == 0;
-	if (sender.refused)
-		sim_saw(SEEN_REFUSED);
-	if (sender.code != 0 && sender.outcome.text[0] == '\0')
-		sim_broken("a scan ends with code %d and without words", sender.code);
-	if (sender.refused && sender.code == BS_ERR_STATE && !book->lost && book->accepted)
-		sim_broken("the service has forgotten a scan: %s", sender.outcome.text);
-	scans++;
-	book = NULL;
-	next_ns = sim_now + (int64_t)sim_spread(9) * MS;
+	(void)bs_sender_heard(&l->sender, msg, len, sim_now, &why);
+	if (l->sender.state == BS_SENDER_ENDED && l->book != NULL)
+		end(l);
+}
+
+static void drop(struct lane *l)
+{
+	l->sender.state = BS_SENDER_IDLE;
+	l->book = NULL;
 }
 
 /* It has heard nothing for so long that it gives up. */
-static bool gives_up(void)
+static bool gives_up(struct lane *l)
 {
-	if (idle() || sim_now - sender.heard_ns < GIVE_UP_NS)
+	if (idle(l) || sim_now - l->sender.heard_ns < GIVE_UP_NS)
 		return false;
 	SAY("the sender gives up");
-	sender.state = BS_SENDER_IDLE;
-	book = NULL;
-	next_ns = sim_now;
+	drop(l);
+	if (l == now)
+		next_ns = sim_now;
+	return true;
+}
+
+/* Its close is safe: the next scan may begin beside it. */
+static bool turn_over(void)
+{
+	if (!follows || now->sender.state != BS_SENDER_CLOSING || !now->sender.close_held ||
+	    !idle(other()))
+		return false;
+	follows = false;
+	beside = true;
+	now = other();
+	next_ns = sim_now + (sim_chance(500) ? 0 : (int64_t)sim_spread(9) * MS);
 	return true;
 }
 
@@ -158,36 +206,60 @@ bool scanner_ready(void)
 	       (network_connected() && connections != network_connections());
 }
 
-int64_t scanner_due(void)
+static bool may_begin(void)
+{
+	return (!calm || once) && (beside || idle(other()));
+}
+
+static int64_t lane_due(const struct lane *l)
 {
 	int64_t due = INT64_MAX;
 
-	if (away())
-		return away_until_ns;
-	if (idle())
-		return !calm || once ? next_ns : INT64_MAX;
+	if (idle(l))
+		return INT64_MAX;
 	if (network_connected())
-		due = sender.cursor < sender.count ? next_ns : bs_sender_due(&sender);
-	if (sender.state == BS_SENDER_STREAMING && sender.count < sender.window && next_ns < due)
+		due = l->sender.cursor < l->sender.count ? next_ns : bs_sender_due(&l->sender);
+	due = due < full_until_ns ? full_until_ns : due;
+	if (l->sender.state == BS_SENDER_STREAMING && l->sender.count < l->sender.window &&
+	    next_ns < due)
 		due = next_ns;
-	if (sender.heard_ns + GIVE_UP_NS < due)
-		due = sender.heard_ns + GIVE_UP_NS;
-	return due;
+	return l->sender.heard_ns + GIVE_UP_NS < due ? l->sender.heard_ns + GIVE_UP_NS : due;
 }
 
-static bool send(void)
+int64_t scanner_due(void)
+{
+	int64_t due = lane_due(now);
+
+	if (away())
+		return away_until_ns;
+	if (idle(now))
+		due = may_begin() ? next_ns : INT64_MAX;
+	return lane_due(other()) < due ? lane_due(other()) : due;
+}
+
+static bool send(struct lane *l)
 {
 	const unsigned char *msg;
 	size_t len;
 
-	if (!network_connected() || !bs_sender_next(&sender, sim_now, &msg, &len))
+	if (idle(l) || !network_connected() || sim_now < full_until_ns ||
+	    !bs_sender_next(&l->sender, sim_now, &msg, &len))
 		return false;
 	if (!network_send(msg, len)) {
-		next_ns = sim_now + MS;
+		next_ns = full_until_ns = sim_now + MS;
 		return false;
 	}
-	bs_sender_sent(&sender, sim_now);
+	bs_sender_sent(&l->sender, sim_now);
 	return true;
+}
+
+static void reconnect(struct lane *l)
+{
+	if (!idle(l) && l->book->accepted && !l->book->returned) {
+		l->book->returned = true;
+		sim_saw(SEEN_RETURNED);
+	}
+	bs_sender_reconnected(&l->sender, sim_now);
 }
 
 bool scanner_turn(void)
@@ -199,11 +271,8 @@ bool scanner_turn(void)
 		return false;
 	if (connections != network_connections() && network_connected()) {
 		connections = network_connections();
-		if (!idle() && book->accepted && !book->returned) {
-			book->returned = true;
-			sim_saw(SEEN_RETURNED);
-		}
-		bs_sender_reconnected(&sender, sim_now);
+		reconnect(other());
+		reconnect(now);
 		return true;
 	}
 	msg = network_take(&len);
@@ -212,17 +281,19 @@ bool scanner_turn(void)
 		free(msg);
 		return true;
 	}
-	if (gives_up())
+	if (gives_up(other()) || gives_up(now) || turn_over())
 		return true;
-	if (idle()) {
-		if (sim_now < next_ns || (calm && !once))
+	if (send(other()))
+		return true;
+	if (idle(now)) {
+		if (sim_now < next_ns || !may_begin())
 			return false;
 		begin();
 		return true;
 	}
-	if (send())
+	if (send(now))
 		return true;
-	if (sender.state == BS_SENDER_STREAMING && sim_now >= next_ns) {
+	if (now->sender.state == BS_SENDER_STREAMING && sim_now >= next_ns) {
 		next_ns = sim_now + (sim_chance(50) ? (int64_t)sim_spread(6) * MS : 0);
 		if (make())
 			return true;
@@ -241,33 +312,35 @@ void scanner_stop(int64_t until_ns)
 void scanner_kill(int64_t until_ns)
 {
 	away_until_ns = until_ns;
-	sender.state = BS_SENDER_IDLE;
-	book = NULL;
+	drop(&lane[0]);
+	drop(&lane[1]);
 	next_ns = until_ns;
 	network_break(until_ns);
 }
 
 bool scanner_repeat(void)
 {
-	if (idle() || sender.count == 0)
+	if (idle(now) || now->sender.count == 0)
 		return false;
-	bs_sender_reconnected(&sender, sim_now);
+	bs_sender_reconnected(&now->sender, sim_now);
 	return true;
 }
 
 bool scanner_overrun(void)
 {
-	if (sender.state != BS_SENDER_STREAMING)
+	struct bs_sender *s = &now->sender;
+
+	if (s->state != BS_SENDER_STREAMING)
 		return false;
-	sender.window = sender.window * 8 < BS_SENDER_WINDOW ? sender.window * 8 : BS_SENDER_WINDOW;
+	s->window = s->window * 8 < BS_SENDER_WINDOW ? s->window * 8 : BS_SENDER_WINDOW;
 	return true;
 }
 
 bool scanner_hole(int64_t until_ns)
 {
-	if (sender.state != BS_SENDER_STREAMING)
+	if (now->sender.state != BS_SENDER_STREAMING)
 		return false;
-	network_hole(sender.session, sender.next_seq + sim_below(4), until_ns);
+	network_hole(now->sender.session, now->sender.next_seq + sim_below(4), until_ns);
 	return true;
 }
 
@@ -284,8 +357,9 @@ static void hostile(uint16_t kind, uint64_t session, uint64_t seq, size_t payloa
 
 bool scanner_hostile(void)
 {
+	const struct book *book = now->book;
 	const bool known = book != NULL && book->accepted; /* to the service */
-	const uint64_t session = known ? sender.session : sim_random() | 1;
+	const uint64_t session = known ? now->sender.session : sim_random() | 1;
 	unsigned char noise[200];
 
 	if (!network_connected())
@@ -333,7 +407,7 @@ void scanner_calm(void)
 
 bool scanner_busy(void)
 {
-	return !idle() || once;
+	return !idle(now) || !idle(other()) || once;
 }
 
 bool scanner_once(void)

@@ -334,7 +334,14 @@ enum bs_state service_state(void)
 		return BS_STATES;
 	if (records)
 		return recorder_scans() ? BS_STATE_SCANNING : BS_STATE_IDLE;
-	return (enum bs_state)atomic_load(&shm->s->scan.state);
+	return (enum bs_state)atomic_load(&bs_scan_newest(shm->s->scan)->state);
+}
+
+bool service_takes(uint64_t of)
+{
+	if (records || process_state == PROCESS_DOWN)
+		return service_state() == BS_STATE_SCANNING;
+	return service_state() == BS_STATE_SCANNING && bs_scan_newest(shm->s->scan)->session == of;
 }
 
 bool service_records(void)
@@ -356,7 +363,8 @@ bool service_rests(void)
 {
 	return service_state() == BS_STATE_IDLE && process_rests(0) &&
 	       bs_pool_in_use(shm->acq_pool) == 0 && bs_ring_count(shm->acq_ring) == 0 &&
-	       !stopping && atomic_load(&shm->s->scan.open) == 0;
+	       !stopping && atomic_load(&bs_scan_newest(shm->s->scan)->open) == 0 &&
+	       bs_scan_before(shm->s->scan) == NULL;
 }
 
 /* ---- faults ---- */

@@ -32,6 +32,8 @@ int64_t service_due(void);
 
 /* Of the scan that ingest has; BS_STATES: there is no ingest. */
 enum bs_state service_state(void);
+/* This scan's readouts are taken. */
+bool service_takes(uint64_t of);
 /* No scan, every slot is free, nothing waits. */
 bool service_rests(void);
 

@@ -49,9 +49,10 @@ static void open_scan(void)
 	session = sim_random() | 1;
 	seq = 0;
 	scan_images = 1 + sim_below(SCAN_MAX);
-	shm->s->scan.session = session;
-	atomic_store(&shm->s->scan.id, ++scan);
-	atomic_store(&shm->s->scan.open, 1);
+	scan++;
+	shm->s->scan[scan & 1].session = session;
+	atomic_store(&shm->s->scan[scan & 1].id, scan);
+	atomic_store(&shm->s->scan[scan & 1].open, 1);
 }
 
 static bool may_make(bool calm)
@@ -59,7 +60,7 @@ static bool may_make(bool calm)
 	if (next == TAKEN || next == FILLED)
 		return true;
 	if (next == ENDING)
-		return atomic_load(&shm->s->scan.ended) == scan;
+		return atomic_load(&shm->s->scan[scan & 1].ended) == scan;
 	return sim_now >= make_ns && (calm ? once : pictures < PICTURES_MADE) &&
 	       bs_pool_in_use(shm->image_pool) < shm->image_pool->slots;
 }
@@ -100,7 +101,7 @@ static void make(bool calm)
 		}
 		break;
 	default: /* its end has passed */
-		atomic_store(&shm->s->scan.open, 0);
+		atomic_store(&shm->s->scan[scan & 1].open, 0);
 		next = IDLE;
 	}
 }

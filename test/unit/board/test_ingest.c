@@ -41,8 +41,10 @@ static void open_memory(void)
 	env.me = &env.shm.s->worker[BS_WORKER_INGEST];
 	atomic_store(&env.me->generation, 1);
 	in.env = &env;
-	in.scan = &env.shm.s->scan;
+	in.scan = &env.shm.s->scan[1];
 	in.totals = &env.shm.s->totals;
+	for (int i = 0; i < 2; i++)
+		in.outcome[i].end = &env.shm.s->ended[i];
 	in.recon_epoch = 1;
 	atomic_store(&env.shm.s->worker[BS_WORKER_RECON].epoch, 1);
 	in.id = 5;
@@ -260,7 +262,7 @@ static bool is_unread(void)
  */
 static void test_waiting(void)
 {
-	struct bs_reopened *o = &in.scan->reopened;
+	struct bs_reopened *o = &env.shm.s->reopened;
 	char url[64];
 	int fd = -1;
 

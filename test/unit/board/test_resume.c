@@ -18,9 +18,10 @@ static void succeed(void)
 {
 	memset(&in, 0, sizeof(in));
 	in.env = &env;
-	in.scan = &env.shm.s->scan;
+	in.scan = env.shm.s->scan;
 	in.totals = &env.shm.s->totals;
-	in.ended = &env.shm.s->ended;
+	for (int i = 0; i < 2; i++)
+		in.outcome[i].end = &env.shm.s->ended[i];
 	in.order.window = in.order.room = 4;
 	in.recon_epoch = 1;
 	in.keeps_noise = true;
@@ -44,7 +45,15 @@ static void open_memory(void)
 						 .readouts = 8,
 						 .slices = 1,
 						 .contrasts = 1 };
-	site.acq_slots = 8;
+	site.protocol[1] = site.protocol[0];
+	(void)strcpy(site.protocol[1].name, "taker");
+	site.protocol[1].maps = BS_MAPS_STUDY;
+	site.protocol[1].combine = BS_COMBINE_SENSE;
+	site.protocol[2] = site.protocol[0];
+	(void)strcpy(site.protocol[2].name, "timed");
+	site.protocol[2].image_ms = 100.0;
+	site.protocols = 3;
+	site.acq_slots = 16;
 	site.image_slots = 2;
 	CHECK(bs_shm_create(&env.shm, &site, tables, &why) == 0, "shared memory %s", why.text);
 	env.who = BS_WORKER_INGEST;
@@ -60,17 +69,28 @@ static void open_memory(void)
 	in.state = BS_STATE_IDLE;
 }
 
-static void open_scan(void)
+static int ask(const char *protocol, uint64_t session)
 {
 	static const char header[] =
-		"<ismrmrdHeader><encoding><encodedSpace><matrixSize><x>8</x><y>8</y><z>1</z>"
-		"</matrixSize></encodedSpace><reconSpace><matrixSize><x>8</x><y>8</y><z>1</z>"
-		"</matrixSize></reconSpace></encoding></ismrmrdHeader>";
-	unsigned char payload[BS_WIRE_OPEN_NAME + sizeof(header)] = "p";
-	struct bs_wire w = { .kind = BS_WIRE_OPEN, .session = 7, .payload_len = sizeof(payload) };
+		"<ismrmrdHeader><measurementInformation><measurementDependency>"
+		"<dependencyType>Noise</dependencyType><measurementID>before</measurementID>"
+		"</measurementDependency>"
+		"</measurementInformation><encoding><encodedSpace><matrixSize><x>8</x><y>8</y>"
+		"<z>1</z></matrixSize></encodedSpace><reconSpace><matrixSize><x>8</x><y>8</y>"
+		"<z>1</z></matrixSize></reconSpace></encoding></ismrmrdHeader>";
+	unsigned char payload[BS_WIRE_OPEN_NAME + sizeof(header)] = { 0 };
+	struct bs_wire w = { .kind = BS_WIRE_OPEN,
+			     .session = session,
+			     .payload_len = sizeof(payload) };
 
+	memcpy(payload, protocol, strlen(protocol));
 	memcpy(payload + BS_WIRE_OPEN_NAME, header, sizeof(header));
-	CHECK(bs_ingest_open(&in, &w, payload) == 0 && in.state == BS_STATE_SCANNING, "a scan");
+	return bs_ingest_open(&in, &w, payload);
+}
+
+static void open_scan(void)
+{
+	CHECK(ask("p", 7) == 0 && in.state == BS_STATE_SCANNING, "a scan");
 }
 
 /* What a process leaves that ends right after its step holds: nothing is shown, nothing pushed. */
@@ -237,14 +257,14 @@ static void test_end(void)
 	memcpy(before, env.shm.s, sizeof(*before));
 	atomic_store(&in.scan->ended, 1);
 	bs_ingest_end(&in, BS_ON_DONE);
-	memcpy(outcome, in.ended->outcome, sizeof(outcome));
+	memcpy(outcome, in.outcome[1].end->outcome, sizeof(outcome));
 	CHECK(in.state == BS_STATE_IDLE && atomic_load(&in.scan->open) == 0, "the scan is over");
-	env.shm.s->scan = before->scan;
-	env.shm.s->ended = before->ended;
+	memcpy(env.shm.s->scan, before->scan, sizeof(before->scan));
+	memcpy(env.shm.s->ended, before->ended, sizeof(before->ended));
 	succeed();
 	CHECK(in.state == BS_STATE_DRAINING, "its outcome is still to be made");
 	bs_ingest_end(&in, BS_ON_DONE);
-	CHECK(memcmp(outcome, in.ended->outcome, sizeof(outcome)) == 0, "it is the same");
+	CHECK(memcmp(outcome, in.outcome[1].end->outcome, sizeof(outcome)) == 0, "it is the same");
 	succeed();
 	CHECK(in.state == BS_STATE_IDLE && in.id == 1, "and then the next scan may come");
 	open_scan();
@@ -312,9 +332,9 @@ static void test_taken_up(void)
 
 	keep_log();
 	(void)strcpy(env.site.log.dir, "/nonexistent");
-	(void)strcpy(in.scan->reopened.log, "none.bslog");
-	atomic_store(&in.scan->reopened.scan, in.id);
-	atomic_store(&in.scan->reopened.step, BS_REOPEN_READS);
+	(void)strcpy(env.shm.s->reopened.log, "none.bslog");
+	atomic_store(&env.shm.s->reopened.scan, in.id);
+	atomic_store(&env.shm.s->reopened.step, BS_REOPEN_READS);
 	atomic_store(&recon->epoch, 2);
 	atomic_store(&recon->phase, BS_PHASE_READY);
 	bs_ingest_feed_begin(&in);
@@ -330,7 +350,7 @@ static void test_taken_up(void)
 	      "recon gets its OPEN and its close");
 	succeed();
 	CHECK(in.feed == NULL && atomic_load(&r->head) == entries + 2, "once");
-	atomic_store(&in.scan->reopened.step, BS_REOPEN_OVER);
+	atomic_store(&env.shm.s->reopened.step, BS_REOPEN_OVER);
 	end_and_open();
 }
 
@@ -396,6 +416,77 @@ static void test_end_while_fed(void)
 	      "else at once");
 }
 
+static void close_it(void)
+{
+	bs_order_passed(&in.order, in.order.next);
+	bs_ingest_close(&in, &(struct bs_item){ .kind = BS_WIRE_CLOSE, .count = in.acqs });
+}
+
+/* A closed scan whose last images are being made, and the one after it. */
+static void test_two(void)
+{
+	struct bs_noise *noise;
+	uint64_t entries;
+	uint64_t first;
+
+	in.state = BS_STATE_IDLE;
+	open_scan();
+	first = in.id;
+	CHECK(!bs_ingest_may_open(&in, false), "a scan is being taken: no other is opened");
+	noise = &in.scan->noise.noise;
+	in.scan->noise.own = 1;
+	(void)strcpy(noise->scan, "before");
+	noise->samples = 16;
+	(void)decide(1);
+	close_it();
+	CHECK(bs_ingest_may_open(&in, false) && !bs_ingest_may_open(&in, true),
+	      "it is closed: one that takes nothing of it may be");
+	atomic_store(&env.shm.s->reload.step, BS_RELOAD_WAIT);
+	CHECK(!bs_ingest_may_open(&in, false), "but a reload comes first");
+	atomic_store(&env.shm.s->reload.step, BS_RELOAD_NONE);
+	CHECK(ask("taker", 8) == BS_INGEST_ALONE && in.id == first && in.before.id == 0,
+	      "one that may take its maps waits");
+	CHECK(ask("timed", 8) == BS_INGEST_ALONE && in.id == first && in.before.id == 0,
+	      "so does one whose images have a budget");
+	CHECK(ask("nobody", 8) < 0 && in.id == first && in.p == &env.site.protocol[0] &&
+		      in.before.id == 0,
+	      "one that is refused changes nothing");
+	CHECK(ask("p", 8) == 0 && in.id == first + 1 && in.before.id == first &&
+		      in.before.state == BS_STATE_DRAINING && in.state == BS_STATE_SCANNING,
+	      "the second one is open");
+	CHECK(strcmp(in.scan->noise.noise.scan, "before") == 0, "with the first one's noise");
+	CHECK(!bs_ingest_may_open(&in, false), "no third one");
+	(void)decide(1);
+	entries = atomic_load(&env.shm.acq_ring->head);
+	succeed();
+	CHECK(in.id == first + 1 && in.session == 8 && in.state == BS_STATE_SCANNING &&
+		      in.order.next == 2 && in.before.id == first && in.before.session == 7 &&
+		      in.before.state == BS_STATE_DRAINING && in.before.order.next == 3 &&
+		      in.before.p == &env.site.protocol[0],
+	      "a successor has both");
+	CHECK(atomic_load(&env.shm.acq_ring->head) == entries, "and pushes nothing");
+	CHECK(bs_scan_newest(env.shm.s->scan) == in.scan &&
+		      bs_scan_before(env.shm.s->scan) == in.before.scan,
+	      "which others see, too");
+	close_it();
+	CHECK(!bs_ingest_may_open(&in, false), "two are closed: a third one waits");
+	atomic_store(&in.before.scan->ended, first);
+	CHECK(bs_ingest_before_is_over(&in) && !bs_ingest_is_over(&in), "the first one is over");
+	bs_ingest_turn(&in);
+	bs_ingest_end(&in, BS_ON_DONE);
+	bs_ingest_turn(&in);
+	CHECK(in.before.id == 0 && in.id == first + 1 && in.state == BS_STATE_DRAINING &&
+		      in.outcome[first & 1].due && in.outcome[first & 1].end->session == 7 &&
+		      bs_scan_before(env.shm.s->scan) == NULL,
+	      "and has its outcome");
+	atomic_store(&in.before.scan->open, 1); /* its end held, and nobody was shown */
+	succeed();
+	CHECK(in.before.id == 0 && in.id == first + 1 && in.state == BS_STATE_DRAINING &&
+		      bs_scan_before(env.shm.s->scan) == NULL,
+	      "a successor knows that");
+	CHECK(bs_ingest_may_open(&in, false), "now a third one may be opened");
+}
+
 int main(void)
 {
 	open_memory();
@@ -411,6 +502,7 @@ int main(void)
 	test_suspect();
 	test_recon();
 	test_end_while_fed();
+	test_two();
 	free(before);
 	bs_shm_close(&env.shm);
 	return check_done();

@@ -90,10 +90,10 @@ static void fill(struct bs_shm *m)
 			for (int v = 0; v < 100; v++)
 				bs_hist_add(bs_shm_hist(m, i, (enum bs_stage)st),
 					    INT64_MAX >> (v % 60));
-	atomic_store(&s->scan.id, UINT64_MAX);
-	atomic_store(&s->scan.state, 12345); /* a wild number */
+	atomic_store(&s->scan[1].id, UINT64_MAX);
+	atomic_store(&s->scan[1].state, 12345); /* a wild number */
 	atomic_store(&s->totals.bytes, UINT64_MAX);
-	atomic_store(&s->scan.open, 1);
+	atomic_store(&s->scan[1].open, 1);
 	atomic_store(&s->kspace.here, 1);
 	atomic_store(&s->kspace.clock, 99);
 	atomic_store(&s->kspace.since_ns, INT64_MAX);

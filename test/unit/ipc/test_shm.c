@@ -176,7 +176,7 @@ static void test_recover(struct bs_shm *m)
 
 	/* ingest dies between its decision on a readout and the push: its successor pushes it */
 	uint32_t decided = take(acq, BS_OWNER_INGEST);
-	struct bs_scan_step *step = &m->s->scan.step[0];
+	struct bs_scan_step *step = &m->s->scan[0].step[0];
 
 	step->entry = bs_entry(BS_ENTRY_ACQ, 9, decided);
 	step->entries = atomic_load(&m->acq_ring->head) + 1;

@@ -1,0 +1,411 @@
+/*
+ * test/fault/fault_second.c - a scan is opened while the one before is closed and its last images
+ * are still being made: it is accepted, taken, logged and acknowledged then, from the same sender
+ * and from another one; both scans have their images, the same bytes as alone, whoever is killed
+ * meanwhile
+ *
+ * usage: BORESIDE=path fault_second. The reconstruction is held up by SIGSTOP: what is said to be
+ * there before the first scan's outcome is. Counted by the senders' books and the files.
+ */
+#define _GNU_SOURCE
+#include <glob.h>
+#include <pthread.h>
+
+#include "drivers/source/replay.h"
+#include "test/support/service.h"
+
+#define FRAMES 3u
+#define LINES  32u
+
+static struct service service;
+static unsigned scans;     /* that were accepted */
+static unsigned refers[2]; /* the numbers of those that were alone: "cart", "spokes" */
+
+/* ---- the service ---- */
+
+/* Of a worker that is ready; -1: it is not. */
+static pid_t ready_pid(const char *worker)
+{
+	static char doc[200000];
+	char where[64];
+	const char *at;
+	const char *phase;
+
+	(void)snprintf(where, sizeof(where), "\"name\":\"%s\",\"pid\":", worker);
+	if (!service_ask_once(&service, "json", doc, sizeof(doc)) ||
+	    (at = strstr(doc, where)) == NULL || (phase = strstr(at, "\"phase\":")) == NULL ||
+	    strncmp(phase + 8, "\"ready\"", 7) != 0)
+		return -1;
+	return (pid_t)strtol(at + strlen(where), NULL, 10);
+}
+
+static void replace(const char *worker)
+{
+	const pid_t old = ready_pid(worker);
+	pid_t next = -1;
+
+	(void)kill(old, SIGKILL);
+	AWAIT((next = ready_pid(worker)) > 0 && next != old);
+	CHECK(old > 0 && next > 0 && next != old, "a new %s is ready", worker);
+}
+
+/* The bytes of a scan's image; 0: there is none. */
+static size_t image(unsigned scan, unsigned number, unsigned char *out, size_t cap)
+{
+	char path[160];
+	size_t n = 0;
+	glob_t found;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/out/scan*-s%03u-i%05u.cfl", service.dir, scan,
+		       number);
+	f = glob(path, 0, NULL, &found) == 0 ? fopen(found.gl_pathv[0], "rb") : NULL;
+	globfree(&found);
+	if (f == NULL)
+		return 0;
+	n = fread(out, 1, cap, f);
+	(void)fclose(f);
+	return n;
+}
+
+static bool same_image(unsigned scan, unsigned alone, unsigned number)
+{
+	static unsigned char a[65536], b[sizeof(a)];
+	const size_t n = image(alone, number, a, sizeof(a));
+
+	return n > 0 && image(scan, number, b, sizeof(b)) == n && memcmp(a, b, n) == 0;
+}
+
+static unsigned same_images(unsigned scan, unsigned alone)
+{
+	unsigned same = 0;
+
+	for (unsigned i = 1; i <= FRAMES; i++)
+		same += same_image(scan, alone, i);
+	return same;
+}
+
+/* ---- the senders ---- */
+
+static bool is_spokes(const char *protocol)
+{
+	return strcmp(protocol, "spokes") == 0;
+}
+
+/* Reads until this comes of this session. */
+static bool hears(struct peer *p, uint64_t session, enum bs_wire_kind kind)
+{
+	const int64_t limit = await_limit();
+
+	do {
+		if (!peer_await_until(p, kind, limit))
+			return false;
+	} while (p->w.session != session);
+	return true;
+}
+
+static bool opens(struct peer *p, const char *protocol)
+{
+	const bool good = peer_begin(p, protocol);
+
+	scans += good;
+	return good;
+}
+
+static void send_lines(struct peer *p, const char *protocol, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++)
+		CHECK(peer_acq(p, protocol, i % LINES, i / LINES), "a readout is sent");
+}
+
+/* Until it and all before it are held. */
+static bool closes(struct peer *p, uint64_t count)
+{
+	const uint64_t close = p->seq++;
+
+	if (!peer_close_scan(p, close, count))
+		return false;
+	while (hears(p, p->session, BS_WIRE_ACK))
+		if (p->ack.held == close)
+			return true;
+	return false;
+}
+
+static void ends_well(struct peer *p, uint64_t session, const char *who)
+{
+	const bool heard = hears(p, session, BS_WIRE_OUTCOME);
+	const struct bs_wire_outcome *o = &p->outcome;
+	const bool good = heard && o->code == 0 && o->images == FRAMES &&
+			  o->acquisitions == FRAMES * LINES && o->gaps == 0 && o->rejected == 0;
+
+	CHECK(good, "the %s scan: %llu readouts, %llu images: %d %s", who,
+	      (unsigned long long)o->acquisitions, (unsigned long long)o->images, o->code, o->text);
+}
+
+static void alone(const char *protocol)
+{
+	struct peer p;
+
+	CHECK(peer_open(&p, &service), "a sender connects");
+	CHECK(opens(&p, protocol), "%s alone is accepted", protocol);
+	send_lines(&p, protocol, 0, FRAMES * LINES);
+	CHECK(closes(&p, FRAMES * LINES), "it is closed");
+	ends_well(&p, p.session, "only");
+	refers[is_spokes(protocol)] = scans;
+	peer_close(&p);
+}
+
+/* Nothing but what is said to a scan that waits. */
+static bool has_no_outcome(struct peer *p, uint64_t session)
+{
+	while (peer_hear(p, 0))
+		if (p->w.kind == BS_WIRE_OUTCOME && p->w.session == session)
+			return false;
+	return true;
+}
+
+/* ---- two scans, by hand ---- */
+
+static void say_who(uint64_t first, uint64_t second)
+{
+	char words[80];
+
+	(void)snprintf(words, sizeof(words), "\"holder\":\"%016llx\"", (unsigned long long)second);
+	CHECK(service_until(&service, words), "the status says who is being taken");
+	(void)snprintf(words, sizeof(words), "\"solved\":\"%016llx\"", (unsigned long long)first);
+	CHECK(service_until(&service, words), "and who is being reconstructed");
+	CHECK(service_until(&service, "\"waiting\":1,"), "and that a third one waits");
+}
+
+/* A header; its answer is not waited for. */
+static void asks(struct peer *p, const char *protocol)
+{
+	char xml[SERVICE_XML_MAX];
+	const size_t n = peer_xml(xml, protocol, peer_cartesian(protocol));
+
+	(void)peer_new_session(p);
+	CHECK(peer_header(p, protocol, xml, n) && hears(p, p->session, BS_WIRE_HEARTBEAT),
+	      "a third header waits");
+}
+
+static void overlap(const char *one, const char *two, bool same, bool killed)
+{
+	const pid_t recon = ready_pid("recon");
+	struct peer a;
+	struct peer other;
+	struct peer third;
+	struct peer *b = same ? &a : &other;
+	int64_t since;
+	uint64_t first;
+
+	printf("# %s, then %s from %s sender%s\n", one, two, same ? "the same" : "another",
+	       killed ? "; the reconstruction is killed" : "");
+	CHECK(peer_open(&a, &service) && peer_open(&other, &service) && peer_open(&third, &service),
+	      "senders connect");
+	CHECK(opens(&a, one), "the first scan is accepted");
+	first = a.session;
+	CHECK(recon > 0 && kill(recon, SIGSTOP) == 0, "the reconstruction stands still");
+	send_lines(&a, one, 0, FRAMES * LINES);
+	CHECK(closes(&a, FRAMES * LINES), "the first scan is closed, all of it is held");
+	since = await_now_ns();
+	CHECK(opens(b, two), "the second one is accepted before the first one's outcome");
+	printf("# its ACCEPT: %.2f ms after its OPEN\n", (double)(await_now_ns() - since) * 1e-6);
+	send_lines(b, two, 0, LINES);
+	asks(&third, two);
+	say_who(first, b->session);
+	if (killed)
+		replace("recon");
+	send_lines(b, two, LINES, FRAMES * LINES);
+	CHECK(killed || closes(b, FRAMES * LINES), "the second one is closed");
+	if (!killed)
+		CHECK(has_no_outcome(&a, first), "and there is none yet");
+	(void)kill(killed ? -1 : recon, SIGCONT);
+	ends_well(&a, first, "first");
+	if (killed)
+		CHECK(peer_close_scan(b, b->seq++, FRAMES * LINES), "the second one is closed");
+	ends_well(b, b->session, "second");
+	CHECK(same_images(scans - 1, refers[is_spokes(one)]) == FRAMES, "the first one's images");
+	CHECK(same_images(scans, refers[is_spokes(two)]) == FRAMES, "the second one's images");
+	CHECK(hears(&third, third.session, BS_WIRE_ACCEPT), "then the third one is accepted");
+	scans++;
+	send_lines(&third, two, 0, FRAMES * LINES);
+	CHECK(closes(&third, FRAMES * LINES), "and closed");
+	ends_well(&third, third.session, "third");
+	peer_close(&a);
+	peer_close(&other);
+	peer_close(&third);
+}
+
+/* The first one's sender leaves and asks for its outcome when the second one is over. */
+static void ask_later(void)
+{
+	const pid_t recon = ready_pid("recon");
+	uint64_t seq;
+	uint64_t first;
+	struct peer a;
+	struct peer b;
+
+	CHECK(peer_open(&a, &service) && peer_open(&b, &service), "senders connect");
+	CHECK(opens(&a, "cart"), "the first scan is accepted");
+	(void)kill(recon, SIGSTOP);
+	send_lines(&a, "cart", 0, LINES);
+	CHECK(closes(&a, FRAMES * LINES), "its close says that more was sent than came");
+	first = a.session;
+	seq = a.seq - 1;
+	peer_close(&a);
+	CHECK(opens(&b, "spokes"), "the second scan is accepted");
+	(void)kill(recon, SIGCONT);
+	send_lines(&b, "spokes", 0, FRAMES * LINES);
+	CHECK(closes(&b, FRAMES * LINES), "it is closed");
+	ends_well(&b, b.session, "second");
+	peer_close(&b);
+	CHECK(peer_open(&a, &service), "the first one's sender comes back");
+	a.session = first;
+	CHECK(peer_close_scan(&a, seq, FRAMES * LINES) && hears(&a, first, BS_WIRE_OUTCOME) &&
+		      a.outcome.code == BS_ERR_SEQUENCE && a.outcome.images == 1,
+	      "and has its outcome: %d %s", a.outcome.code, a.outcome.text);
+	peer_close(&a);
+}
+
+/* ---- two scans, by senders that send again what was lost ---- */
+
+#define LONG 12u /* frames: two of these scans are more readouts than the pool has slots, 512 */
+
+static struct bs_replay *recording[2]; /* one for each sender */
+
+struct sent {
+	struct bs_replay *from;
+	pthread_t thread;
+	struct bs_replay_report report;
+	struct bs_fail why;
+	uint64_t session;
+	int rc;
+};
+
+static void *send_scan(void *arg)
+{
+	struct sent *s = arg;
+	const struct bs_replay_options o = { .protocol = "spokes",
+					     .session = s->session,
+					     .patience_ns = AWAIT_MS * INT64_C(1000000) };
+	struct bs_endpoint e;
+
+	s->rc = bs_endpoint_connect(&e, BS_ENDPOINT_KSPACE, service.kspace, BS_REPLAY_MESSAGE_MAX,
+				    &s->why);
+	if (s->rc == 0) {
+		s->rc = bs_replay_run(s->from, &e, &o, &s->report, &s->why);
+		bs_endpoint_close(&e);
+	}
+	return NULL;
+}
+
+static void begin(struct sent *s, uint64_t session)
+{
+	*s = (struct sent){ .session = session, .from = recording[session & 1] };
+	scans++;
+	if (pthread_create(&s->thread, NULL, send_scan, s) != 0)
+		exit(1);
+}
+
+static void check_whole(struct sent *s, unsigned alone, const char *who)
+{
+	const struct bs_wire_outcome *o = &s->report.outcome;
+	unsigned same = 0;
+
+	(void)pthread_join(s->thread, NULL);
+	CHECK(s->rc == 0 && s->report.code == 0 && o->images == LONG &&
+		      o->acquisitions == (uint64_t)LONG * LINES && o->gaps == 0 &&
+		      o->rejected == 0 && o->duplicates == 0,
+	      "the %s scan: %d %s, %d %s, %llu readouts, %llu images, %llu duplicates", who, s->rc,
+	      s->why.text, s->report.code, o->text, (unsigned long long)o->acquisitions,
+	      (unsigned long long)o->images, (unsigned long long)o->duplicates);
+	for (unsigned i = 1; i <= LONG; i++)
+		same += same_image((unsigned)s->session, alone, i);
+	CHECK(same == LONG, "the %s scan: the same %u images", who, same);
+}
+
+static bool holds(uint64_t session)
+{
+	char words[80];
+
+	(void)snprintf(words, sizeof(words), "\"holder\":\"%016llx\"", (unsigned long long)session);
+	return service_until(&service, words);
+}
+
+static void overlap_killed(unsigned alone, bool ingest, bool recon)
+{
+	struct sent a;
+	struct sent b;
+	pid_t pid = ready_pid("recon");
+
+	printf("# while a second scan is taken: %s%s killed\n", ingest ? "ingest " : "",
+	       recon ? "recon" : "");
+	CHECK(pid > 0 && kill(pid, SIGSTOP) == 0, "the reconstruction stands still");
+	begin(&a, scans + 1);
+	CHECK(service_until(&service, "\"state\":\"draining\""), "the first scan is closed");
+	begin(&b, scans + 1);
+	CHECK(holds(b.session), "the second one is accepted");
+	CHECK(service_reaches(&service, "\"scan\":", "acquisitions", 128) >= 128,
+	      "it comes, as far as there are slots");
+	if (ingest)
+		replace("ingest");
+	if (recon)
+		replace("recon");
+	else
+		(void)kill(pid, SIGCONT);
+	if (ingest && recon)
+		replace("ingest");
+	check_whole(&a, alone, "first");
+	check_whole(&b, alone, "second");
+}
+
+static bool prepare(void)
+{
+	char command[512];
+
+	(void)snprintf(command, sizeof(command),
+		       "'%s' phantom -c %s -p spokes --repetitions %u --tr-us 750 --snr 20 -o "
+		       "%s/scan.h5 >>%s 2>&1",
+		       getenv("BORESIDE"), service.site, LONG, service.dir, service.log);
+	if (system(command) != 0)
+		return false;
+	(void)snprintf(command, sizeof(command), "%s/scan.h5", service.dir);
+	return bs_replay_open(&recording[0], command, 0, NULL) == 0 &&
+	       bs_replay_open(&recording[1], command, 0, NULL) == 0;
+}
+
+int main(void)
+{
+	unsigned first;
+	struct sent s;
+
+	CHECK(service_start_with(&service, SERVICE_PATIENT,
+				 "log: { dir = \"logs\"; };\n"
+				 "endpoints: { archive = \"\"; };\n" SERVICE_SINKS
+				 "protocols = ( " SERVICE_CART "{ name = \"spokes\"; method = "
+				 "\"gridding\"; " SERVICE_SPOKES "} );\n",
+				 NULL) &&
+		      prepare(),
+	      "a service, and a scan to send");
+	if (check_failed != 0)
+		return check_done();
+	alone("cart");
+	alone("spokes");
+	for (int i = 0; i < 4; i++)
+		overlap(i & 1 ? "spokes" : "cart", i & 1 ? "cart" : "spokes", i / 2 == 0, i & 1);
+	ask_later();
+	begin(&s, scans + 1);
+	first = scans;
+	check_whole(&s, first, "only");
+	overlap_killed(first, true, false);
+	overlap_killed(first, false, true);
+	overlap_killed(first, true, true);
+	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0 &&
+		      service_number(&service, "\"images\",\"slots\"", "in_use") == 0,
+	      "after all that, no slot is lost");
+	bs_replay_close(recording[0]);
+	bs_replay_close(recording[1]);
+	CHECK(service_stop(&service) == 0, "the service ends with 0");
+	service_remove(&service);
+	return check_done();
+}
