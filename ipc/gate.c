@@ -485,13 +485,12 @@ void bs_gate_favor(struct bs_gate *g, uint64_t peer)
 	g->streak = 0;
 }
 
-void bs_gate_name(const struct bs_gate *g, uint64_t peer, char *out, size_t cap)
+int bs_gate_name(const struct bs_gate *g, uint64_t peer, char *out, size_t cap)
 {
 	const struct bs_gate_peer *p = find(g, peer);
 
 	out[0] = '\0';
-	if (p != NULL)
-		bs_url_name_peer(p->fd, out, cap);
+	return p != NULL ? bs_url_name_peer(p->fd, out, cap) : 0;
 }
 
 /* ---- open, close ---- */

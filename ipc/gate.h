@@ -123,7 +123,8 @@ static inline uint32_t bs_gate_peers(const struct bs_gate *g)
 {
 	return g->places - g->vacancies;
 }
-/* "process 123 of user 0", or "127.0.0.1:5123"; "": it is not here. */
-void bs_gate_name(const struct bs_gate *g, uint64_t peer, char *out, size_t cap);
+/* "process 123 of user 0", or "127.0.0.1:5123"; "": it is not here. Returns the process's number;
+ * 0: it is not known. */
+int bs_gate_name(const struct bs_gate *g, uint64_t peer, char *out, size_t cap);
 
 #endif

@@ -215,7 +215,7 @@ int bs_url_listen(const char *url, int *fd, struct bs_fail *why)
 	return rc;
 }
 
-void bs_url_name_peer(int fd, char *out, size_t cap)
+int bs_url_name_peer(int fd, char *out, size_t cap)
 {
 	struct bs_address from = { .len = sizeof(from.un) };
 	struct ucred who = { 0 };
@@ -224,10 +224,11 @@ void bs_url_name_peer(int fd, char *out, size_t cap)
 
 	out[0] = '\0';
 	if (getpeername(fd, &from.any, &from.len) != 0)
-		return;
+		return 0;
 	if (from.any.sa_family == AF_UNIX && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0)
 		(void)snprintf(out, cap, "process %d of user %u", (int)who.pid, (unsigned)who.uid);
 	else if (from.any.sa_family == AF_INET &&
 		 inet_ntop(AF_INET, &from.in.sin_addr, text, sizeof(text)) != NULL)
 		(void)snprintf(out, cap, "%s:%u", text, (unsigned)ntohs(from.in.sin_port));
+	return (int)who.pid;
 }

@@ -41,7 +41,8 @@ int bs_url_clear(const char *url, struct bs_fail *why);
 const char *bs_url_path(const char *url);
 /* A socket that listens there and does not block; -1 on failure. */
 int bs_url_listen(const char *url, int *fd, struct bs_fail *why);
-/* Who is at the other end: "process 123 of user 0", or "127.0.0.1:5123". */
-void bs_url_name_peer(int fd, char *out, size_t cap);
+/* Who is at the other end: "process 123 of user 0", or "127.0.0.1:5123". Returns the process's
+ * number; 0: it is not known. */
+int bs_url_name_peer(int fd, char *out, size_t cap);
 
 #endif

@@ -49,6 +49,7 @@
 	bool has_table;                                                                            \
 	uint64_t id, session;                                                                      \
 	uint64_t peer; /* of its sender; 0: not heard yet by this process */                       \
+	int pid;       /* of its sender's process; 0: not known */                                 \
 	struct bs_order order;                                                                     \
 	uint64_t acqs;        /* ACQ messages that came, used or not */                            \
 	struct bs_fail fault; /* the first; code 0: none */                                        \
@@ -234,7 +235,7 @@ void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happe
 
 /* line.c */
 /* May the scan in flight be ended for a header of peer `to`? It is the same sender's, or the
- * scan's sender has been silent for too long. */
+ * scan's sender has been silent for too long, or cannot say anything (WIRE.md, 11). */
 bool bs_ingest_gives_way(const struct ingest *in, uint64_t to);
 /*
  * A header that must wait; alone: until no scan is open. False: it is refused instead. Its message

@@ -1,9 +1,44 @@
 /* board/ingest/line.c - headers that wait until a scan can begin; see ingest.h */
+#define _POSIX_C_SOURCE 200809L /* kill, O_CLOEXEC */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "board/ingest/ingest.h"
 #include "core/thread/clock.h"
+
+/* As the system says, of a process of this host; '\0': it does not. */
+static char process_state(int pid)
+{
+	char path[32];
+	char stat[256] = "";
+	const char *name_end;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return '\0';
+	if (read(fd, stat, sizeof(stat) - 1) < 0)
+		stat[0] = '\0';
+	(void)close(fd);
+	name_end = strrchr(stat, ')');
+	return name_end != NULL && name_end[1] == ' ' ? name_end[2] : '\0';
+}
+
+/* Its process is stopped, by a signal or a debugger; or it is no more, nor is its connection. */
+static bool is_mute(const struct ingest *in)
+{
+	const char state = in->pid > 0 ? process_state(in->pid) : '\0';
+
+	if (in->pid <= 0 || state == 'T' || state == 't')
+		return in->pid > 0;
+	return !bs_gate_here(&in->gate, in->peer) &&
+	       (state == 'Z' || (kill(in->pid, 0) != 0 && errno == ESRCH));
+}
 
 bool bs_ingest_gives_way(const struct ingest *in, uint64_t to)
 {
@@ -11,7 +46,8 @@ bool bs_ingest_gives_way(const struct ingest *in, uint64_t to)
 
 	return to == in->peer || (bs_ingest_log_apart(in) && in->peer == 0) ||
 	       silent_ns > BS_SILENT_NS ||
-	       (silent_ns > BS_GONE_NS && !bs_gate_here(&in->gate, in->peer));
+	       (silent_ns > BS_GONE_NS && !bs_gate_here(&in->gate, in->peer)) ||
+	       (silent_ns > BS_MUTE_NS && is_mute(in));
 }
 
 bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigned char *payload,

@@ -21,7 +21,8 @@
 #define BS_GAP_NS INT64_C(1500000000)
 /* A scan gives way to another sender's header once its own sender was not heard for so long, */
 #define BS_SILENT_NS INT64_C(1000000000)
-#define BS_GONE_NS   INT64_C(250000000) /* or for so long, and is not connected (WIRE.md, 11) */
+#define BS_GONE_NS   INT64_C(250000000) /* or for so long, and is not connected, */
+#define BS_MUTE_NS   INT64_C(50000000)  /* or for so long, and its process is stopped or no more */
 
 /* A message that was checked, and where its samples lie. */
 struct bs_item {

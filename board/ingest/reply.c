@@ -36,7 +36,7 @@ void bs_ingest_follow(struct ingest *in, uint64_t peer)
 
 	in->peer = peer;
 	bs_gate_favor(&in->gate, peer);
-	bs_gate_name(&in->gate, peer, k->sender, sizeof(k->sender));
+	in->pid = bs_gate_name(&in->gate, peer, k->sender, sizeof(k->sender));
 }
 
 /* w: of the message that is answered. */

@@ -299,7 +299,7 @@ static void test_solving(void)
 	peer_close(&r);
 }
 
-/* A scan whose sender stops, or is gone, holds the next one up for a second at most. */
+/* A scan whose sender is silent, or is gone, holds the next one up for a second at most. */
 static void test_gives_way(void)
 {
 	static struct peer q;

@@ -383,10 +383,11 @@ void bs_gate_favor(struct bs_gate *g, uint64_t peer)
 	g->favored = peer;
 }
 
-void bs_gate_name(const struct bs_gate *g, uint64_t peer, char *out, size_t cap)
+int bs_gate_name(const struct bs_gate *g, uint64_t peer, char *out, size_t cap)
 {
 	(void)g;
 	(void)snprintf(out, cap, "peer %llu", (unsigned long long)peer);
+	return 0;
 }
 
 /* ---- ipc/endpoint.h ---- */

@@ -451,7 +451,7 @@ static void test_places(void)
 
 	(void)crowd_say(fd, urls[0], "who am I", 8);
 	CHECK(next(&m, 0), "a peer");
-	bs_gate_name(&g, m.peer, name, sizeof(name));
+	CHECK(bs_gate_name(&g, m.peer, name, sizeof(name)) == (int)getpid(), "its process");
 	(void)snprintf(expected, sizeof(expected), "process %d of user %u", (int)getpid(),
 		       (unsigned)getuid());
 	CHECK(strcmp(name, expected) == 0, "it is %s", name);
