@@ -150,10 +150,10 @@ void sim_at(const struct sim_place *p)
 	t->place = NULL;
 }
 
-void process_aim(void)
+void process_aim(uint32_t rarer)
 {
 	aim.on = true;
-	aim.of = 8u << 2 * sim_below(4);
+	aim.of = 8u << 2 * sim_below(rarer);
 	aim.at = sim_below(aim.of);
 	aim.odd = (uint32_t)sim_random() | 1;
 }

@@ -45,9 +45,11 @@ void process_own(void *p);
 void process_hold(bool holds);
 /* It is stopped after so many steps. */
 void process_cut(uint32_t steps);
-/* It is stopped at the next of some places, drawn from all (places.h), each as likely as another
- * however often it is passed. */
-void process_aim(void);
+/*
+ * It is stopped at the next of some places, drawn from all (places.h), each as likely as another
+ * however often it is passed: of every 8th, or 32nd, ..., as many choices as rarer says.
+ */
+void process_aim(uint32_t rarer);
 /* No more. */
 void process_aim_off(void);
 /* It was stopped there just now. */

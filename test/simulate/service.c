@@ -395,7 +395,7 @@ bool service_kill_at(enum sim_fault what, int64_t after_ns)
 		return false;
 	dead_ns = after_ns;
 	deadly = what;
-	process_aim();
+	process_aim(4);
 	return true;
 }
 

@@ -37,6 +37,7 @@ static int64_t start_ns, dead_ns, beat_ns;
 static enum sim_fault deadly;
 static uint64_t beat;
 static uint64_t named[BS_TAKERS]; /* of services before this one */
+static uint64_t refused;          /* by folders, the same */
 
 static const struct bs_overload *overload(void)
 {
@@ -188,6 +189,7 @@ void emit_reset(bool runs)
 	calm = false;
 	dead_ns = 0;
 	memset(named, 0, sizeof(named));
+	refused = 0;
 	steps_clock = sim_chance(300);
 	pictures_reset();
 	sockets_reset();
@@ -301,6 +303,8 @@ static void service_gone(int64_t at_ns, bool told)
 	process_gone();
 	for (unsigned t = 0; t < BS_TAKERS; t++)
 		named[t] = count_named(t);
+	for (unsigned t = 0; t < PICTURE_SINKS; t++)
+		refused += atomic_load(&shm->s->taker[t].failed);
 	for (unsigned t = 0; t < PICTURE_SINKS; t++)
 		pictures_memory_gone(t, overload()->sinks == BS_POLICY_SPILL,
 				     told && disk_was_well() && !replaced);
@@ -465,6 +469,19 @@ const char *emit_unrest(void)
 	return puller_rests() ? NULL : "the archive has not had all";
 }
 
+/* Under spill a folder is given up no image but those that cannot be filed at all. */
+static void judge_refused(void)
+{
+	uint64_t failed = refused;
+
+	for (unsigned i = 0; i < PICTURE_SINKS; i++)
+		failed += atomic_load(&shm->s->taker[i].failed);
+	if (overload()->sinks == BS_POLICY_SPILL && failed > sinks_refused())
+		sim_broken("%llu images were given up that folders may take later, %u cannot be "
+			   "filed",
+			   (unsigned long long)failed, sinks_refused());
+}
+
 static void judge(unsigned taker, unsigned record, const char *who)
 {
 	unsigned first = 0;
@@ -484,6 +501,7 @@ void emit_judge(void)
 
 	for (unsigned i = 0; i < s->sinks; i++)
 		judge(i, i, "folder");
+	judge_refused();
 	if (s->archive_url[0] != '\0')
 		judge(PICTURE_ARCHIVE, BS_TAKER_ARCHIVE, "the archive");
 	if (!bs_site_stores(s))
@@ -496,12 +514,15 @@ void emit_judge(void)
 
 bool emit_kill_at(enum sim_fault what, int64_t after_ns)
 {
-	if (dead_ns != 0 || process_state != PROCESS_LIVES ||
-	    (what == FAULT_POWER_PLACE && steps_clock))
+	if (process_state != PROCESS_LIVES || (what == FAULT_POWER_PLACE && steps_clock))
 		return false;
+	if (dead_ns != 0) { /* at other places, then */
+		process_aim(2);
+		return false;
+	}
 	dead_ns = after_ns;
 	deadly = what;
-	process_aim();
+	process_aim(2);
 	return true;
 }
 

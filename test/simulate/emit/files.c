@@ -17,10 +17,12 @@ static struct folder {
 } folder[PICTURE_SINKS];
 static int64_t refuses_until_ns, hang_ns;
 static bool refuses_one;
+static unsigned refused;
 
 void sinks_reset(void)
 {
 	memset(folder, 0, sizeof(folder));
+	refused = 0;
 	sinks_calm();
 }
 
@@ -28,6 +30,11 @@ void sinks_calm(void)
 {
 	refuses_until_ns = hang_ns = 0;
 	refuses_one = false;
+}
+
+unsigned sinks_refused(void)
+{
+	return refused;
 }
 
 /* PICTURES: none. */
@@ -67,6 +74,7 @@ static int file(void *self, const struct bs_mrd_image *head, const char *attribu
 		return refuse(why);
 	if (refuses_one) {
 		refuses_one = false;
+		refused++;
 		faults_strike(FAULT_SINK_ONE);
 		return bs_fail(why, BS_ERR_SIZE, "an image that cannot be filed");
 	}

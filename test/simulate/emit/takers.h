@@ -34,6 +34,7 @@ bool puller_rests(void);
 /* files.c: folders. */
 void sinks_reset(void);
 void sinks_calm(void);
+unsigned sinks_refused(void); /* images that cannot be filed, so far */
 
 /* Faults. False: not now. */
 bool askers_stop(int64_t until_ns);
