@@ -12,8 +12,7 @@
 
 #include "drivers/log/folder.h"
 #include "drivers/log/reader.h"
-#include "drivers/source/replay.h"
-#include "test/support/service.h"
+#include "test/support/recovery.h"
 
 #define FRAMES 60u
 #define LINES  32u
@@ -225,35 +224,6 @@ static bool is_sealed(uint64_t session, unsigned messages)
 
 /* ---- a sender that returns ---- */
 
-struct sent {
-	pthread_t thread;
-	struct bs_replay_report report;
-	struct bs_fail why;
-	uint64_t session;
-	double speed;
-	_Atomic bool over;
-	int rc;
-};
-
-static void *send_scan(void *arg)
-{
-	struct sent *s = arg;
-	const struct bs_replay_options o = { .protocol = "spokes",
-					     .session = s->session,
-					     .speed = s->speed,
-					     .patience_ns = AWAIT_MS * INT64_C(1000000) };
-	struct bs_endpoint e;
-
-	s->rc = bs_endpoint_connect(&e, BS_ENDPOINT_KSPACE, service.kspace, BS_REPLAY_MESSAGE_MAX,
-				    &s->why);
-	if (s->rc == 0) {
-		s->rc = bs_replay_run(recording, &e, &o, &s->report, &s->why);
-		bs_endpoint_close(&e);
-	}
-	atomic_store(&s->over, true);
-	return NULL;
-}
-
 static bool is_whole(const struct sent *s)
 {
 	const struct bs_wire_outcome *o = &s->report.outcome;
@@ -284,7 +254,10 @@ static void test_returns(unsigned number, unsigned kills, const char *worker, co
 			 const char *mode)
 {
 	static uint64_t session = 5000;
-	struct sent s = { .session = ++session, .speed = kills > 0 ? 1.0 : 0.0 };
+	struct sent s = { .service = &service,
+			  .from = recording,
+			  .session = ++session,
+			  .speed = kills > 0 ? 1.0 : 0.0 };
 
 	if (pthread_create(&s.thread, NULL, send_scan, &s) != 0)
 		exit(1);

@@ -7,11 +7,9 @@
  * is printed, and judged by nobody.
  */
 #define _GNU_SOURCE
-#include <glob.h>
 #include <pthread.h>
 
-#include "drivers/source/replay.h"
-#include "test/support/service.h"
+#include "test/support/recovery.h"
 
 #define FRAMES   80u
 #define LINES    32u
@@ -41,54 +39,7 @@ static bool prepare(void)
 	return bs_replay_open(&recording, command, 0, NULL) == 0;
 }
 
-/* ---- the sender ---- */
-
-struct sent {
-	pthread_t thread;
-	struct bs_replay_report report;
-	struct bs_fail why;
-	uint64_t session;
-	double speed;
-	_Atomic bool over;
-	int rc;
-};
-
-static void *send_scan(void *arg)
-{
-	struct sent *s = arg;
-	const struct bs_replay_options o = { .protocol = "spokes",
-					     .session = s->session,
-					     .speed = s->speed,
-					     .patience_ns = AWAIT_MS * INT64_C(1000000) };
-	struct bs_endpoint e;
-
-	s->rc = bs_endpoint_connect(&e, BS_ENDPOINT_KSPACE, service.kspace, BS_REPLAY_MESSAGE_MAX,
-				    &s->why);
-	if (s->rc == 0) {
-		s->rc = bs_replay_run(recording, &e, &o, &s->report, &s->why);
-		bs_endpoint_close(&e);
-	}
-	atomic_store(&s->over, true);
-	return NULL;
-}
-
 /* ---- the workers ---- */
-
-/* Its pid, once it is ready; -1: not now. */
-static pid_t ready_pid(const char *worker)
-{
-	static char doc[200000];
-	char where[64];
-	const char *at;
-	const char *phase;
-
-	(void)snprintf(where, sizeof(where), "\"name\":\"%s\",\"pid\":", worker);
-	if (!service_ask_once(&service, "json", doc, sizeof(doc)) ||
-	    (at = strstr(doc, where)) == NULL || (phase = strstr(at, "\"phase\":")) == NULL ||
-	    strncmp(phase + 8, "\"ready\"", 7) != 0)
-		return -1;
-	return (pid_t)strtol(at + strlen(where), NULL, 10);
-}
 
 static void hurt(const struct sent *s, unsigned hits[2])
 {
@@ -96,39 +47,20 @@ static void hurt(const struct sent *s, unsigned hits[2])
 	const char *worker = workers[which];
 	int64_t now;
 	pid_t next = -1;
-	const pid_t old = ready_pid(worker);
+	const pid_t old = ready_pid(&service, worker);
 
 	await_pause_ms((int)(check_uniform(&random_state) * PAUSE_MS));
 	if (old <= 0 || atomic_load(&s->over))
 		return;
 	now = await_now_ns();
 	(void)kill(old, SIGKILL);
-	AWAIT((next = ready_pid(worker)) > 0 && next != old);
+	AWAIT((next = ready_pid(&service, worker)) > 0 && next != old);
 	CHECK(next > 0 && next != old, "a new %s is ready", worker);
 	ready_ms[which][kills[which]++ % SAMPLES] = (double)(await_now_ns() - now) * 1e-6;
 	hits[which]++;
 }
 
 /* ---- the images ---- */
-
-/* The bytes of a scan's image; 0: there is none. */
-static size_t image(unsigned scan, unsigned number, unsigned char *out, size_t cap)
-{
-	char path[160];
-	size_t n = 0;
-	glob_t found;
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "%s/out/scan*-s%03u-i%05u.cfl", service.dir, scan,
-		       number);
-	f = glob(path, 0, NULL, &found) == 0 ? fopen(found.gl_pathv[0], "rb") : NULL;
-	globfree(&found);
-	if (f == NULL)
-		return 0;
-	n = fread(out, 1, cap, f);
-	(void)fclose(f);
-	return n;
-}
 
 /* Those of the scan that are there and as the undisturbed scan's, which was the first. */
 static unsigned same_images(unsigned scan)
@@ -137,9 +69,10 @@ static unsigned same_images(unsigned scan)
 	unsigned same = 0;
 
 	for (unsigned i = 1; i <= FRAMES; i++) {
-		const size_t n = image(1, i, a, sizeof(a));
+		const size_t n = image_bytes(&service, 1, i, a, sizeof(a));
 
-		same += n > 0 && image(scan, i, b, sizeof(b)) == n && memcmp(a, b, n) == 0;
+		same += n > 0 && image_bytes(&service, scan, i, b, sizeof(b)) == n &&
+			memcmp(a, b, n) == 0;
 	}
 	return same;
 }
@@ -173,7 +106,10 @@ static bool is_whole(const struct sent *s)
 
 static void play(unsigned number, bool disturb)
 {
-	struct sent s = { .session = 4000 + number, .speed = disturb ? 1.0 : 0.0 };
+	struct sent s = { .service = &service,
+			  .from = recording,
+			  .session = 4000 + number,
+			  .speed = disturb ? 1.0 : 0.0 };
 	unsigned hits[2] = { 0 };
 
 	if (pthread_create(&s.thread, NULL, send_scan, &s) != 0)
@@ -220,10 +156,10 @@ static void send_disorder(struct peer *p, bool disturb)
 		else
 			(void)peer_say(p, BS_WIRE_ACQ, 70 + JUMP, bad, sizeof(bad));
 	CHECK(service_until(&service, "\"acquisitions\":95,"), "they came");
-	old = ready_pid("recon");
+	old = ready_pid(&service, "recon");
 	if (disturb) {
 		(void)kill(old, SIGKILL);
-		AWAIT((next = ready_pid("recon")) > 0 && next != old);
+		AWAIT((next = ready_pid(&service, "recon")) > 0 && next != old);
 	}
 	for (unsigned i = 0; i < 32; i++)
 		put_line(p, 97 + JUMP, i, 3);
@@ -248,9 +184,10 @@ static void test_disorder(unsigned number)
 	send_disorder(&p, true);
 	peer_close(&p);
 	for (unsigned i = 1; i <= CART_IMAGES; i++) {
-		const size_t n = image(number, i, a, sizeof(a));
+		const size_t n = image_bytes(&service, number, i, a, sizeof(a));
 
-		same += n > 0 && image(number + 1, i, b, sizeof(b)) == n && memcmp(a, b, n) == 0;
+		same += n > 0 && image_bytes(&service, number + 1, i, b, sizeof(b)) == n &&
+			memcmp(a, b, n) == 0;
 	}
 	CHECK(same == CART_IMAGES, "a scan in disorder: the same images (%u)", same);
 }

@@ -8,11 +8,9 @@
  * there before the first scan's outcome is. Counted by the senders' books and the files.
  */
 #define _GNU_SOURCE
-#include <glob.h>
 #include <pthread.h>
 
-#include "drivers/source/replay.h"
-#include "test/support/service.h"
+#include "test/support/recovery.h"
 
 #define FRAMES 3u
 #define LINES  32u
@@ -23,57 +21,23 @@ static unsigned refers[2]; /* the numbers of those that were alone: "cart", "spo
 
 /* ---- the service ---- */
 
-/* Of a worker that is ready; -1: it is not. */
-static pid_t ready_pid(const char *worker)
-{
-	static char doc[200000];
-	char where[64];
-	const char *at;
-	const char *phase;
-
-	(void)snprintf(where, sizeof(where), "\"name\":\"%s\",\"pid\":", worker);
-	if (!service_ask_once(&service, "json", doc, sizeof(doc)) ||
-	    (at = strstr(doc, where)) == NULL || (phase = strstr(at, "\"phase\":")) == NULL ||
-	    strncmp(phase + 8, "\"ready\"", 7) != 0)
-		return -1;
-	return (pid_t)strtol(at + strlen(where), NULL, 10);
-}
-
 static void replace(const char *worker)
 {
-	const pid_t old = ready_pid(worker);
+	const pid_t old = ready_pid(&service, worker);
 	pid_t next = -1;
 
 	(void)kill(old, SIGKILL);
-	AWAIT((next = ready_pid(worker)) > 0 && next != old);
+	AWAIT((next = ready_pid(&service, worker)) > 0 && next != old);
 	CHECK(old > 0 && next > 0 && next != old, "a new %s is ready", worker);
-}
-
-/* The bytes of a scan's image; 0: there is none. */
-static size_t image(unsigned scan, unsigned number, unsigned char *out, size_t cap)
-{
-	char path[160];
-	size_t n = 0;
-	glob_t found;
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "%s/out/scan*-s%03u-i%05u.cfl", service.dir, scan,
-		       number);
-	f = glob(path, 0, NULL, &found) == 0 ? fopen(found.gl_pathv[0], "rb") : NULL;
-	globfree(&found);
-	if (f == NULL)
-		return 0;
-	n = fread(out, 1, cap, f);
-	(void)fclose(f);
-	return n;
 }
 
 static bool same_image(unsigned scan, unsigned alone, unsigned number)
 {
 	static unsigned char a[65536], b[sizeof(a)];
-	const size_t n = image(alone, number, a, sizeof(a));
+	const size_t n = image_bytes(&service, alone, number, a, sizeof(a));
 
-	return n > 0 && image(scan, number, b, sizeof(b)) == n && memcmp(a, b, n) == 0;
+	return n > 0 && image_bytes(&service, scan, number, b, sizeof(b)) == n &&
+	       memcmp(a, b, n) == 0;
 }
 
 static unsigned same_images(unsigned scan, unsigned alone)
@@ -190,7 +154,7 @@ static void asks(struct peer *p, const char *protocol)
 
 static void overlap(const char *one, const char *two, bool same, bool killed)
 {
-	const pid_t recon = ready_pid("recon");
+	const pid_t recon = ready_pid(&service, "recon");
 	struct peer a;
 	struct peer other;
 	struct peer third;
@@ -239,7 +203,7 @@ static void overlap(const char *one, const char *two, bool same, bool killed)
 /* The first one's sender leaves and asks for its outcome when the second one is over. */
 static void ask_later(void)
 {
-	const pid_t recon = ready_pid("recon");
+	const pid_t recon = ready_pid(&service, "recon");
 	uint64_t seq;
 	uint64_t first;
 	struct peer a;
@@ -273,35 +237,11 @@ static void ask_later(void)
 
 static struct bs_replay *recording[2]; /* one for each sender */
 
-struct sent {
-	struct bs_replay *from;
-	pthread_t thread;
-	struct bs_replay_report report;
-	struct bs_fail why;
-	uint64_t session;
-	int rc;
-};
-
-static void *send_scan(void *arg)
-{
-	struct sent *s = arg;
-	const struct bs_replay_options o = { .protocol = "spokes",
-					     .session = s->session,
-					     .patience_ns = AWAIT_MS * INT64_C(1000000) };
-	struct bs_endpoint e;
-
-	s->rc = bs_endpoint_connect(&e, BS_ENDPOINT_KSPACE, service.kspace, BS_REPLAY_MESSAGE_MAX,
-				    &s->why);
-	if (s->rc == 0) {
-		s->rc = bs_replay_run(s->from, &e, &o, &s->report, &s->why);
-		bs_endpoint_close(&e);
-	}
-	return NULL;
-}
-
 static void begin(struct sent *s, uint64_t session)
 {
-	*s = (struct sent){ .session = session, .from = recording[session & 1] };
+	*s = (struct sent){ .service = &service,
+			    .from = recording[session & 1],
+			    .session = session };
 	scans++;
 	if (pthread_create(&s->thread, NULL, send_scan, s) != 0)
 		exit(1);
@@ -336,7 +276,7 @@ static void overlap_killed(unsigned alone, bool ingest, bool recon)
 {
 	struct sent a;
 	struct sent b;
-	pid_t pid = ready_pid("recon");
+	pid_t pid = ready_pid(&service, "recon");
 
 	printf("# while a second scan is taken: %s%s killed\n", ingest ? "ingest " : "",
 	       recon ? "recon" : "");
