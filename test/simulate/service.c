@@ -1,10 +1,8 @@
 /* test/simulate/service.c - see service.h */
-#define _GNU_SOURCE /* madvise */
 #include "test/simulate/service.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "board/service/realtime.h"
 #include "board/service/usage.h"
@@ -14,6 +12,7 @@
 #include "test/simulate/disk/disk.h"
 #include "test/simulate/disk/logs.h"
 #include "test/simulate/emit/emit.h"
+#include "test/simulate/memory.h"
 #include "test/simulate/network.h"
 #include "test/simulate/process.h"
 #include "test/simulate/recon.h"
@@ -126,9 +125,7 @@ void __wrap_bs_log(enum bs_log_level level, const char *words, ...)
 
 static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode, uint64_t ring)
 {
-	static struct bs_traj tables[BS_PROTOCOLS_MAX];
 	static struct bs_site s;
-	struct bs_fail why = { 0 };
 
 	s = (struct bs_site){
 		.heartbeat_ms = 500,
@@ -149,19 +146,10 @@ static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode, ui
 					      .slices = 1,
 					      .contrasts = 1,
 					      .silence_ms = 5000 };
-	if (bs_shm_create(&at->shm, &s, tables, &why) != 0) {
-		(void)fprintf(stderr, "simulate: shared memory: %s\n", why.text);
-		exit(1);
-	}
-	for (int i = 0; i < BS_BELLS; i++)
-		at->shm.bell_fd[i] = WAKES_BELL + i;
-	atomic_store(&at->shm.s->worker[BS_WORKER_INGEST].generation, 1);
+	memory_make(&at->shm, &s, BS_WORKER_INGEST);
 	if (ring != 0)
 		at->shm.s->pools.log_bytes = ring;
-	/* what is written from now on is forgotten when that is asked for */
-	if (mmap(at->shm.s, at->shm.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
-		 at->shm.fd, 0) == MAP_FAILED)
-		abort();
+	memory_keep(&at->shm);
 	at->env = (struct bs_worker_env){ .shm = at->shm,
 					  .who = BS_WORKER_INGEST,
 					  .me = &at->shm.s->worker[BS_WORKER_INGEST],
@@ -189,12 +177,7 @@ void service_make(void)
 /* A service that starts. */
 static void begin(int64_t start_ns)
 {
-	if (madvise(shm->s, shm->bytes, MADV_DONTNEED) != 0)
-		abort();
-	wakes_reset();
-	for (int i = 0; i < BS_WORKERS; i++)
-		atomic_store(&shm->s->worker[i].epoch, 1);
-	atomic_store(&shm->s->supervisor_bell.asleep, 1); /* each event is taken at once */
+	memory_reset(shm);
 	recon_reset(shm);
 	ingest_start_ns = start_ns;
 	recon_start_ns = start_ns;

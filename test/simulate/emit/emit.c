@@ -1,11 +1,9 @@
 /* test/simulate/emit/emit.c - see emit.h */
-#define _GNU_SOURCE /* madvise */
 #include "test/simulate/emit/emit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "board/service/worker.h"
 #include "board/status/status.h"
@@ -16,6 +14,7 @@
 #include "test/simulate/emit/pictures.h"
 #include "test/simulate/emit/sockets.h"
 #include "test/simulate/emit/takers.h"
+#include "test/simulate/memory.h"
 #include "test/simulate/process.h"
 #include "test/simulate/totals.h"
 #include "test/simulate/wakes.h"
@@ -85,9 +84,7 @@ void emit_hears(void)
 static void make_site(struct site *at, const struct bs_overload *o, uint32_t sinks, bool archive,
 		      uint32_t askers)
 {
-	static struct bs_traj tables[BS_PROTOCOLS_MAX];
 	static struct bs_site s;
-	struct bs_fail why = { 0 };
 
 	s = (struct bs_site){ .heartbeat_ms = 500,
 			      .stall_ms = 1000,
@@ -114,19 +111,11 @@ static void make_site(struct site *at, const struct bs_overload *o, uint32_t sin
 					      .slices = 1,
 					      .contrasts = 1,
 					      .silence_ms = 5000 };
-	if (bs_shm_create(&at->shm, &s, tables, &why) != 0) {
-		(void)fprintf(stderr, "simulate: shared memory: %s\n", why.text);
-		exit(1);
-	}
-	for (int i = 0; i < BS_BELLS; i++)
-		at->shm.bell_fd[i] = WAKES_BELL + i;
-	atomic_store(&at->shm.s->worker[BS_WORKER_EMIT].generation, 1);
+	memory_make(&at->shm, &s, BS_WORKER_EMIT);
 	/* an archive has as many slots as its connection may hold: few are wanted here */
 	if (at->shm.image_pool->slots > 10)
 		at->shm.image_pool->slots = 10;
-	if (mmap(at->shm.s, at->shm.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
-		 at->shm.fd, 0) == MAP_FAILED)
-		abort();
+	memory_keep(&at->shm);
 	at->askers = askers;
 	at->env = (struct bs_worker_env){ .shm = at->shm,
 					  .who = BS_WORKER_EMIT,
@@ -165,12 +154,7 @@ void emit_make(void)
 
 static void begin(int64_t at_ns)
 {
-	if (madvise(shm->s, shm->bytes, MADV_DONTNEED) != 0)
-		abort();
-	wakes_reset();
-	for (int i = 0; i < BS_WORKERS; i++)
-		atomic_store(&shm->s->worker[i].epoch, 1);
-	atomic_store(&shm->s->supervisor_bell.asleep, 1); /* each event is taken at once */
+	memory_reset(shm);
 	atomic_store(&shm->s->end_by_ns, INT64_MAX);
 	start_ns = at_ns;
 	stopping = false;
