@@ -7,6 +7,9 @@ COVERED  ?=
 DATA    ?= ../shared/data
 PREFIX  ?= /usr/local
 DESTDIR ?=
+# of a cross compiler (CC=aarch64-linux-gnu-gcc, with MACHINE=aarch64): its other tools' prefix
+CROSS   := $(filter %-,$(patsubst %gcc,%,$(notdir $(CC))))
+PKG_CONFIG ?= $(CROSS)pkg-config
 NVCC    ?= $(firstword $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc)
 ifeq ($(GPU),auto)
 override GPU := $(if $(wildcard $(NVCC)),1,0)
@@ -17,8 +20,9 @@ S     := $(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(COVERED),-cove
 B     := build/$(notdir $(CC))-gpu$(GPU)$(S)
 # Objects that are the same with and without a GPU: those of sources that do not ask.
 O     := build/$(notdir $(CC))$(S)
-PKGS  := nanomsg libconfig fftw3 fftw3f hdf5 expat libpng
-SD    := $(shell pkg-config --exists libsystemd 2>/dev/null && echo libsystemd)
+PKGS  := nanomsg libconfig fftw3 fftw3f hdf5 expat libpng jansson libmicrohttpd libsodium
+NIFTI := /usr/include/nifti # has no .pc; its headers name one another
+SD    := $(shell $(PKG_CONFIG) --exists libsystemd 2>/dev/null && echo libsystemd)
 
 WARN  := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
          -Wpointer-arith
@@ -26,10 +30,10 @@ SAN   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-
 # The sanitizers' checks in unrolled kernels take minutes to optimize at -O3: there -O2 for them.
 OPT   := $(if $(SANITIZE),-O1,-O2)
 FAST  := $(if $(SANITIZE),-O2,-O3)
-CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) -I. -MMD -MP -pthread \
-          $(shell pkg-config --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
-LDLIBS = $(shell pkg-config --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lfftw3_threads \
-         -lfftw3f_threads -llapack -lblas -lm -lpthread
+CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) -I. -I$(NIFTI) -MMD -MP -pthread \
+          $(shell $(PKG_CONFIG) --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
+LDLIBS = $(shell $(PKG_CONFIG) --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lfftw3_threads \
+         -lfftw3f_threads -llapack -lblas -lniftiio -lznz -lm -lpthread
 # Calls of these functions are the program's own to answer: __wrap_malloc, ...
 wrap   = $(foreach f,$(1),-Wl$(comma)--wrap=$(f))
 
@@ -76,12 +80,14 @@ UNITS := $(patsubst %.c,$(B)/%,$(call find,test/fault test/replay,*.c) \
 TOOLS := $(BENCH) $(PAPER)
 # Each takes a sanitizer a minute and runs what shorter tests run, too: WHOLE=1 runs them all.
 LONG := $(addprefix test/replay/scan/,averages.sh delays.sh dual.sh field.sh paths.sh) \
-        test/replay/recordings.sh test/unit/board/rounds.sh
+        $(addprefix test/replay/init/,kinds.sh real.sh) test/replay/recordings.sh \
+        test/unit/board/rounds.sh
 SCRIPTS := $(filter-out $(if $(SANITIZE),$(if $(WHOLE),,$(LONG))), \
            $(call find,test/unit test/replay test/fault,*.sh))
 
-.PHONY: all help setup demo test tests kill soak coverage covered simulate tools tsan bench \
-        reproduce ladder fuzz fuzzers lint format limits tidy hooks install uninstall clean
+.PHONY: all help setup demo test tests units cross kill soak coverage covered simulate tools tsan \
+        bench reproduce ladder fuzz fuzzers lint format limits tidy hooks install uninstall clean \
+        deb deb-boreside deb-boreside-cuda
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: $(EXE)
@@ -104,6 +110,8 @@ help:
 	@echo 'make install    what make built: program, systemd unit, site files, documents'
 	@echo '                (DESTDIR= PREFIX=/usr/local)'
 	@echo 'make uninstall  the same files are removed; /etc/boreside stays'
+	@echo 'make cross      for aarch64, where its cross compiler is (test/package/cross.sh)'
+	@echo 'make deb        Debian packages in build/deb: boreside, boreside-cuda where nvcc is'
 
 setup:
 	@sh board/deploy/setup.sh
@@ -149,7 +157,8 @@ covered:
 
 # What threads and processes share, under the thread sanitizer (SANITIZE=thread).
 SHARED := $(addprefix $(B)/test/,$(addprefix unit/,core/test_ring core/test_pool core/test_team \
-          core/test_event core/test_hist ipc/test_shm drivers/log/test_store) fault/fault_takers)
+          core/test_event core/test_hist core/memory/test_stamp ipc/test_shm \
+          drivers/log/test_store) fault/fault_takers)
 tsan: $(SHARED) $(EXE)
 	@BORESIDE=$(abspath $(EXE)) bash test/run.sh $(SHARED)
 
@@ -159,6 +168,11 @@ FIRST     ?= 1
 simulate: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) $(SIMULATE)
 	@$(SIMULATE) --schedules $(SCHEDULES) --first $(FIRST) --jobs $$(nproc)
+
+# For aarch64, where Debian's cross compiler and arm64 libraries are: test/package/cross.sh
+cross:
+	@$(MAKE) --no-print-directory CC=aarch64-linux-gnu-gcc MACHINE=aarch64 GPU=0 all units
+units: $(filter $(B)/test/unit/%,$(UNITS))
 
 tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
        $(B)/test/support/block_hook.so $(B)/test/support/fail_hook.so
@@ -203,7 +217,8 @@ $(SIMULATE): $(call objects,test/simulate) $(STEPPED)
 $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log \
 	bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close bs_log_folder_list \
 	bs_store_append bs_status_serve bs_status_stop bs_sink_find bs_folder_make \
-	bs_folder_gone bs_draft_sweep bs_endpoint_bind bs_endpoint_send bs_endpoint_recv \
+	bs_folder_gone bs_draft_sweep bs_endpoint_bind bs_endpoint_bind_sealed bs_endpoint_asker \
+	bs_endpoint_send bs_endpoint_recv \
 	bs_endpoint_connections bs_endpoint_connections_now bs_endpoint_unsent \
 	bs_endpoint_close bs_endpoint_tune_malloc pthread_mutex_lock pthread_cond_wait \
 	pthread_cond_timedwait pthread_cond_broadcast pthread_create pthread_join sem_wait \
@@ -215,7 +230,7 @@ $(B)/stepped/%.o: %.c Makefile
 	$(CC) $(CFLAGS) -D_GNU_SOURCE= -DSIMULATE_STEPPED -DBS_LOG_COMMIT_BYTES=8192u \
 		-DBS_LOG_SEGMENT=65536u -DBS_WIRE_OPEN_MAX=8192u \
 		-include test/simulate/step.h -fsanitize-coverage=trace-pc -c -o $@ $<
-	objcopy $$(objdump -h $@ | awk '$$2 ~ /^\.(bss|data)(\.|$$)/ && \
+	$(CROSS)objcopy $$($(CROSS)objdump -h $@ | awk '$$2 ~ /^\.(bss|data)(\.|$$)/ && \
 		$$2 !~ /gcov|\.rel(\.|$$)/ { split($$2, part, "."); \
 		print "--rename-section", $$2 "=worker_" part[2] }') $@
 
@@ -242,6 +257,8 @@ $(B)/test/unit/board/log/test_keeper: private SAN += $(call wrap,pwrite fdatasyn
 
 # in test_ingest the machine's clocks are the test's
 $(B)/test/unit/board/test_ingest: private SAN += $(call wrap,clock_gettime)
+# in test_front an archive connects while it is sent an image
+$(B)/test/unit/board/test_front: private SAN += $(call wrap,nn_sendmsg)
 
 # these count what is allocated after arm, choose between NCCL and copies, or both
 ifeq ($(GPU),1)
@@ -261,6 +278,10 @@ $(B)/stepped/%.o: CFLAGS += $(COVER) -fdata-sections
 endif
 $(B)/%.o: CFLAGS += -DBS_GPU=$(GPU) $(CUDA:%=-I%/include)
 $(O)/%.o: CFLAGS += -DBS_GPU=@ # no expression: who asks lies in B
+ifeq ($(MACHINE),aarch64)
+# gcc 12 ends with an internal error over maxima of doubles that it makes vectors of
+$(B)/test/%.o: CFLAGS += -fno-tree-loop-vectorize
+endif
 $(B)/test/bench/plain.o: CFLAGS += $(FAST) -ffast-math # the papers' own loop as they compiled it
 define c_rule
 $(1)/%.o: %.c Makefile
@@ -268,6 +289,10 @@ $(1)/%.o: %.c Makefile
 	$$(CC) $$(CFLAGS) -c -o $$@ $$<
 endef
 $(foreach d,$(B) $(O),$(eval $(call c_rule,$(d))))
+
+# the page is part of it
+$(B)/board/web/page.o $(O)/board/web/page.o: $(wildcard board/web/page.*s board/web/*.js) \
+	board/web/page.html
 
 define simd_rule
 $(O)/%_simd.$(1).o: %_simd.c Makefile
@@ -325,21 +350,47 @@ tidy:
 hooks:
 	install -m 755 .ci/pre-commit "$$(git rev-parse --git-path hooks)/pre-commit"
 
-# Builds nothing, so that it may run as another user than make did.
-BIN := $(DESTDIR)$(PREFIX)/bin
-UNIT := $(DESTDIR)$(PREFIX)/lib/systemd/system/boreside.service
-DOC := $(DESTDIR)$(PREFIX)/share/doc/boreside
+# Builds nothing, so that it may run as another user than make did. TELLS is a program that runs
+# here and has the same help as what is installed: man pages and completions are made from that.
+TELLS  ?= $(EXE)
+SHARE  := $(DESTDIR)$(PREFIX)/share
+BIN    := $(DESTDIR)$(PREFIX)/bin
+UNIT   := $(DESTDIR)$(if $(filter /usr,$(PREFIX)),,$(PREFIX))/lib/systemd/system
+USERS  := $(DESTDIR)$(PREFIX)/lib/sysusers.d/boreside.conf
+DOC    := $(SHARE)/doc/boreside
+BASH   := $(SHARE)/bash-completion/completions/boreside
+ZSH    := $(SHARE)/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)/_boreside
+DEPLOY := board/deploy
 install:
 	@test -x $(EXE) || { echo 'make install: $(EXE) is not there: make, first'; exit 1; }
-	install -d $(BIN) $(dir $(UNIT)) $(DOC)/config
+	install -d $(BIN) $(UNIT) $(dir $(USERS) $(BASH) $(ZSH)) $(DOC)/config
 	install -m 755 $(EXE) $(BIN)/boreside
-	sed 's|/usr/local/|$(PREFIX)/|g' board/deploy/boreside.service >$(UNIT)
+	for unit in $(notdir $(wildcard $(DEPLOY)/*.service)); do \
+		sed 's|/usr/local/|$(PREFIX)/|g' $(DEPLOY)/$$unit >$(UNIT)/$$unit && \
+		chmod 644 $(UNIT)/$$unit || exit 1; \
+	done
+	install -m 644 $(DEPLOY)/boreside.sysusers $(USERS)
+	sh $(DEPLOY)/man/make.sh $(TELLS) $(SHARE)/man
+	sh $(DEPLOY)/man/complete.sh $(TELLS) bash >$(BASH)
+	sh $(DEPLOY)/man/complete.sh $(TELLS) zsh >$(ZSH)
 	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md $(wildcard board/doc/*.md) $(DOC)
+	install -m 644 $(wildcard $(DEPLOY)/*.yml) $(DOC)
 	install -m 644 $(wildcard config/*.cfg config/*.cfl config/*.hdr config/*.md) $(DOC)/config
 
 uninstall:
-	rm -f $(BIN)/boreside $(UNIT)
+	rm -f $(BIN)/boreside $(USERS) \
+		$(addprefix $(UNIT)/,$(notdir $(wildcard $(DEPLOY)/*.service)))
+	rm -f $(BASH) $(ZSH) $(addprefix $(SHARE)/man/,man1/boreside.1 man1/boreside-*.1 \
+		man5/boreside.cfg.5 man7/boreside-wire.7)
 	rm -rf $(DOC)
+
+# Debian packages in build/deb: boreside for the host, boreside-cuda where nvcc is.
+deb:
+	@sh board/deploy/setup.sh debhelper
+	@$(MAKE) --no-print-directory GPU=0 deb-boreside
+	@[ '$(GPU)' = 0 ] || $(MAKE) --no-print-directory GPU=1 deb-boreside-cuda
+deb-boreside deb-boreside-cuda: deb-%: $(EXE)
+	@MAKE='$(MAKE)' sh board/deploy/debian/build.sh $* $(EXE) build/deb
 
 clean:
 	rm -rf build

@@ -4,13 +4,15 @@
 
 #include "board/command/command.h"
 #include "board/service/worker.h"
+#include "config/hint/near.h"
 
 static const struct bs_command *const commands[] = {
-	&bs_command_serve,   &bs_command_check,   &bs_command_replay, &bs_command_status,
-	&bs_command_certify, &bs_command_recon,   &bs_command_arm,    &bs_command_phantom,
-	&bs_command_compare, &bs_command_prior,   &bs_command_tune,   &bs_command_delays,
-	&bs_command_record,  &bs_command_receive, &bs_command_log,    &bs_command_drain,
-	&bs_command_reload,  &bs_command_version,
+	&bs_command_init,   &bs_command_doctor,  &bs_command_serve,   &bs_command_check,
+	&bs_command_replay, &bs_command_status,  &bs_command_certify, &bs_command_recon,
+	&bs_command_arm,    &bs_command_phantom, &bs_command_compare, &bs_command_prior,
+	&bs_command_tune,   &bs_command_delays,  &bs_command_record,  &bs_command_receive,
+	&bs_command_log,    &bs_command_drain,   &bs_command_reload,  &bs_command_bridge,
+	&bs_command_web,    &bs_command_key,     &bs_command_version,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -26,10 +28,17 @@ static int help(void)
 
 static const struct bs_command *find(const char *name)
 {
+	struct bs_near near;
+	char hint[BS_NEAR_HINT];
+
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (strcmp(name, commands[i]->name) == 0)
 			return commands[i];
-	(void)fprintf(stderr, "boreside: no command '%s'; see 'boreside help'\n", name);
+	bs_near_begin(&near, name);
+	for (size_t i = 0; i < COMMANDS; i++)
+		bs_near_offer(&near, commands[i]->name);
+	(void)fprintf(stderr, "boreside: no command '%s'%s; see 'boreside help'\n", name,
+		      bs_near_hint(&near, hint));
 	return NULL;
 }
 

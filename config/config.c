@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/hint/near.h"
+#include "config/hint/place.h"
 #include "config/rules.h"
 #include "core/thread/team.h"
 
@@ -15,59 +17,108 @@ struct loading {
 	struct bs_faults faults;
 	struct bs_text text;
 	struct bs_reading reading;
-	struct bs_scope node, sink[BS_SINKS_MAX], protocol[BS_PROTOCOLS_MAX];
+	struct bs_scope node, sink[BS_SINKS_MAX], config[BS_CONFIGS_MAX], peer[BS_KEYED_MAX],
+		protocol[BS_PROTOCOLS_MAX];
 };
 
-/* Changes of one letter that make b of a; counted up to 3. */
-static unsigned distance(const char *a, const char *b)
+/* Keys of the scope, and their groups, that may have been meant. */
+static void offer_keys(struct bs_near *near, enum bs_key_scope scope)
 {
-	unsigned edge[64] = { 0 };
-	size_t na = strlen(a);
-	size_t nb = strlen(b);
+	char group[BS_NEAR_MAX];
 
-	if (nb >= 64 || na >= 64)
-		return 3;
-	for (unsigned j = 0; j <= nb; j++)
-		edge[j] = j;
-	for (unsigned i = 1; i <= na; i++) {
-		unsigned corner = edge[0];
+	for (size_t i = 0; i < bs_keys_count; i++) {
+		const char *path = bs_keys[i].path;
 
-		edge[0] = i;
-		for (unsigned j = 1; j <= nb; j++) {
-			unsigned best = corner + (a[i - 1] != b[j - 1]);
-
-			corner = edge[j];
-			best = corner + 1 < best ? corner + 1 : best;
-			edge[j] = edge[j - 1] + 1 < best ? edge[j - 1] + 1 : best;
-		}
+		if (bs_keys[i].scope != scope)
+			continue;
+		bs_near_offer(near, path);
+		(void)snprintf(group, sizeof(group), "%.*s", (int)strcspn(path, "."), path);
+		bs_near_offer(near, group);
 	}
-	return edge[nb] < 3 ? edge[nb] : 3;
+	if (scope == BS_SCOPE_SITE) {
+		bs_near_offer(near, "protocols");
+		bs_near_offer(near, "sinks");
+	}
+}
+
+/* The key of the scope whose last part is near to that of path; NULL: none. */
+static const char *elsewhere(enum bs_key_scope scope, const char *path)
+{
+	const char *leaf = strrchr(path, '.') != NULL ? strrchr(path, '.') + 1 : path;
+	const char *found = NULL;
+	struct bs_near near;
+
+	bs_near_begin(&near, leaf);
+	for (size_t i = bs_keys_count; i-- > 0;) { /* of several it is ls rather than grappa */
+		const char *dot = strrchr(bs_keys[i].path, '.');
+		const unsigned steps = near.steps;
+
+		if (bs_keys[i].scope != scope)
+			continue;
+		bs_near_offer(&near, dot != NULL ? dot + 1 : bs_keys[i].path);
+		if (near.steps < steps)
+			found = bs_keys[i].path;
+	}
+	return found;
 }
 
 static void unknown(struct loading *l, const struct bs_scope *s, const char *path, unsigned line)
 {
-	const char *near = NULL;
-	const char *elsewhere = NULL;
-	unsigned best = 3;
+	static const char *const places[BS_SCOPES] = {
+		[BS_SCOPE_SITE] = "",
+		[BS_SCOPE_SINK] = "sinks.[..].",
+		[BS_SCOPE_CONFIG] = "bridges.mrd.configs.[..].",
+		[BS_SCOPE_PEER] = "keys.peers.[..].",
+		[BS_SCOPE_PROTOCOL] = "protocols.[..].",
+	};
+	const char *found;
+	struct bs_near near;
+	char hint[BS_NEAR_HINT + 16] = "";
 	char name[160];
 
-	for (size_t i = 0; i < bs_keys_count; i++) {
-		const char *dot = strrchr(bs_keys[i].path, '.');
-		unsigned d = distance(path, bs_keys[i].path);
-
-		if (bs_keys[i].scope != s->scope)
-			continue;
-		if (d < best) {
-			best = d;
-			near = bs_keys[i].path;
-		}
-		if (dot != NULL && strcmp(dot + 1, path) == 0)
-			elsewhere = bs_keys[i].path;
-	}
-	near = near != NULL ? near : elsewhere;
+	bs_near_begin(&near, path);
+	offer_keys(&near, s->scope);
+	(void)bs_near_hint(&near, hint);
+	for (int i = 0; i < BS_SCOPES && hint[0] == '\0'; i++)
+		if (bs_key_find((enum bs_key_scope)i, path) != NULL)
+			(void)snprintf(hint, sizeof(hint), " (did you mean %s%s?)", places[i],
+				       path);
+	found = hint[0] == '\0' ? elsewhere(s->scope, path) : NULL;
+	if (found != NULL)
+		(void)snprintf(hint, sizeof(hint), " (did you mean %s?)", found);
 	bs_scope_name(name, s, path);
-	bs_fault(&l->faults, line, name, "unknown key%s%s%s", near != NULL ? " (did you mean " : "",
-		 near != NULL ? near : "", near != NULL ? "?)" : "");
+	bs_fault(&l->faults, line, name, "unknown key%s", hint);
+}
+
+static uint32_t read_list(struct loading *l, const config_setting_t *list, const char *name,
+			  enum bs_key_scope scope, struct bs_scope *scopes, void *base, size_t step,
+			  uint32_t most);
+
+/* A list that stands within a group. */
+static bool is_configs(const struct bs_scope *s, const char *path)
+{
+	return s->scope == BS_SCOPE_SITE && strcmp(path, "bridges.mrd.configs") == 0;
+}
+
+static void read_configs(struct loading *l, const struct bs_scope *s, const config_setting_t *v)
+{
+	struct bs_mrd_site *m = &((struct bs_site *)s->base)->mrd;
+
+	m->configs = read_list(l, v, "bridges.mrd.configs", BS_SCOPE_CONFIG, l->config, m->config,
+			       sizeof(m->config[0]), BS_CONFIGS_MAX);
+}
+
+/* Another. */
+static bool read_inner(struct loading *l, struct bs_scope *s, const config_setting_t *v,
+		       const char *path)
+{
+	struct bs_site *site = s->base;
+
+	if (s->scope != BS_SCOPE_SITE || strcmp(path, "keys.peers") != 0)
+		return false;
+	site->keys.peers = read_list(l, v, path, BS_SCOPE_PEER, l->peer, site->keys.peer,
+				     sizeof(site->keys.peer[0]), BS_KEYED_MAX);
+	return true;
 }
 
 /* The members of one group; prefix: its path within the scope, "" at the top. */
@@ -86,6 +137,10 @@ static void read_group(struct loading *l, struct bs_scope *s, const config_setti
 		bs_scope_name(name, s, path);
 		if (key != NULL)
 			bs_value_set(&l->reading, s, key, v);
+		else if (is_configs(s, path))
+			read_configs(l, s, v);
+		else if (read_inner(l, s, v, path))
+			continue;
 		else if (!bs_key_is_group(s->scope, path))
 			unknown(l, s, path, v->line);
 		else if (config_setting_is_group(v))
@@ -206,6 +261,10 @@ static void check_all(struct loading *l, struct bs_site *site)
 		site->threads = (uint32_t)bs_team_whole();
 	for (uint32_t i = 0; i < site->sinks; i++)
 		fill_defaults(l, &l->sink[i], site);
+	for (uint32_t i = 0; i < site->mrd.configs; i++)
+		fill_defaults(l, &l->config[i], site);
+	for (uint32_t i = 0; i < site->keys.peers; i++)
+		fill_defaults(l, &l->peer[i], site);
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		fill_defaults(l, &l->protocol[i], site);
 		site->protocol[i].gpu_memory = site->gpu_memory;
@@ -214,6 +273,8 @@ static void check_all(struct loading *l, struct bs_site *site)
 		bs_rules_protocol(&l->reading, &l->protocol[i], &site->protocol[i]);
 	}
 	bs_rules_site(&l->reading, &l->node, site, l->sink, l->protocol);
+	bs_rules_bridges(&l->reading, &l->node, site, l->config);
+	bs_rules_keys(&l->reading, &l->node, site, l->peer);
 }
 
 /* Literals that the scan found, of keys that the table lacks. */
@@ -229,13 +290,16 @@ static void tell_spots(struct loading *l)
 
 static void parse(struct loading *l, struct bs_site *site)
 {
+	char hint[BS_TEXT_KEY_MAX + 64];
+	unsigned line;
 	config_t c;
 
 	config_init(&c);
 	if (config_read_string(&c, l->text.text) != CONFIG_TRUE) {
-		bs_fault(&l->faults,
-			 config_error_line(&c) > 0 ? (unsigned)config_error_line(&c) : 1, "", "%s",
-			 config_error_text(&c) != NULL ? config_error_text(&c) : "not readable");
+		line = config_error_line(&c) > 0 ? (unsigned)config_error_line(&c) : 1;
+		bs_fault(&l->faults, line, "", "%s%s",
+			 config_error_text(&c) != NULL ? config_error_text(&c) : "not readable",
+			 bs_text_hint(&l->text, line, hint));
 	} else if (config_setting_length(config_root_setting(&c)) == 0) {
 		bs_fault(&l->faults, 1, "", "the file is empty");
 	} else {
@@ -249,10 +313,13 @@ static void parse(struct loading *l, struct bs_site *site)
 static int locate(struct loading *l, struct bs_site *site, const char *path, struct bs_fail *why)
 {
 	char *real = realpath(path, NULL);
+	const char *words = strerror(errno);
+	char hint[BS_PLACE_HINT];
 	size_t n = 0;
 
 	if (real == NULL)
-		return bs_fail(why, BS_ERR_IO, "cannot be read: %s", strerror(errno));
+		return bs_fail(why, BS_ERR_IO, "cannot be read: %s%s", words,
+			       bs_place_hint(path, hint));
 	n = strlen(real);
 	if (n >= sizeof(site->file)) {
 		free(real);
@@ -309,6 +376,18 @@ int bs_config_load(struct bs_site *site, const char *path,
 	return rc;
 }
 
+static void not_found(const struct bs_site *site, const char *name, struct bs_fail *why)
+{
+	struct bs_near near;
+	char hint[BS_NEAR_HINT];
+
+	bs_near_begin(&near, name);
+	for (uint32_t i = 0; i < site->protocols; i++)
+		bs_near_offer(&near, site->protocol[i].name);
+	(void)bs_fail(why, BS_ERR_PROTOCOL, "the site has no protocol '%s'%s", name,
+		      bs_near_hint(&near, hint));
+}
+
 const struct bs_protocol *bs_config_choose(const struct bs_site *site, const char *asked,
 					   const char *header, struct bs_fail *why)
 {
@@ -324,6 +403,6 @@ const struct bs_protocol *bs_config_choose(const struct bs_site *site, const cha
 		(void)bs_fail(why, BS_ERR_PROTOCOL, "no protocol is named, and the site has %u",
 			      site->protocols);
 	else
-		(void)bs_fail(why, BS_ERR_PROTOCOL, "the site has no protocol '%s'", name);
+		not_found(site, name, why);
 	return NULL;
 }

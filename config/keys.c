@@ -9,7 +9,8 @@
 
 /* Words in the order of the enums in core/protocol.h. */
 static const char *const boards[] = { "host", "workstation", "jetson", NULL };
-static const char *const sink_types[] = { "png", "cfl", "mrd", NULL };
+static const char *const sink_types[] = { "png", "cfl", "mrd", "nifti", "nifti_gz", "dicom", NULL };
+static const char *const roles[] = { "scanner", "archive", "viewer", "status", NULL };
 static const char *const backends[] = { "auto", "host", "cuda", NULL };
 static const char *const gpu_memories[] = { "auto", "copy", "mapped", NULL };
 static const char *const windows[] = { "kaiser_bessel", "gauss", NULL };
@@ -33,7 +34,9 @@ static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
 static const char *const policies[] = { "wait", "keep_newest", "spill", NULL };
 static const char *const log_modes[] = { "off", "relaxed", "durable", NULL };
+static const char *const pixels[] = { "int16", "float", NULL };
 static const char *const waits[] = { "block", "poll", NULL };
+static const char *const formats[] = { "text", "json", NULL };
 static const char *const misses[] = { "flag", "shed", "stop", NULL };
 static const char *const admissions[] = { "measure", "trust", NULL };
 
@@ -47,6 +50,16 @@ static const char *const admissions[] = { "measure", "trust", NULL };
 	{                                                                                          \
 		BS_SCOPE_SINK, path, type, unit, fallback, min, max, words, help,                  \
 			FIELD(bs_sink_spec, field)                                                 \
+	}
+#define M(path, type, unit, fallback, min, max, words, field, help)                                \
+	{                                                                                          \
+		BS_SCOPE_CONFIG, path, type, unit, fallback, min, max, words, help,                \
+			FIELD(bs_mrd_config, field)                                                \
+	}
+#define E(path, type, unit, fallback, min, max, words, field, help)                                \
+	{                                                                                          \
+		BS_SCOPE_PEER, path, type, unit, fallback, min, max, words, help,                  \
+			FIELD(bs_peer_spec, field)                                                 \
 	}
 #define P(path, type, unit, fallback, min, max, words, field, help)                                \
 	{                                                                                          \
@@ -88,6 +101,8 @@ S("node.drain_s", BS_KEY_NUMBER, "s", "60.0", 0, 86400, NULL, drain_s,
   "long again to be made and delivered. A second SIGTERM ends the scan at once"),
 S("node.log", BS_KEY_WORD, "", "\"info\"", 0, 0, bs_log_levels, log_level,
   "the least important lines that are logged"),
+S("node.log_format", BS_KEY_WORD_TEXT, "", "\"text\"", 0, 0, formats, log_format,
+  "text: a line of words; json: an object a line, for whoever collects logs (board/doc/WEB.md)"),
 S("gpu.memory", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_memories, gpu_memory,
   "how readouts reach the GPU; copy: uploaded from the shared pool; mapped: it reads them in the "
   "host's memory; auto: mapped where the GPU shares that memory, else copy"),
@@ -97,7 +112,8 @@ S("gpu.devices", BS_KEY_DEVICES, "", "[0]", 0, 63, NULL, gpu_devices,
   "what cannot be runs on the first"),
 
 S("endpoints.kspace", BS_KEY_URL, "", "\"ipc://{run_dir}/kspace.ipc\"", 0, 0, NULL, kspace_url,
-  "PAIR to each of many peers: k-space comes in, answers and acknowledgements go out"),
+  "PAIR to each of many peers: k-space comes in, answers and acknowledgements go out; over tcp "
+  "beyond loopback with keys.own"),
 S("endpoints.archive", BS_KEY_URL, "", "\"ipc://{run_dir}/archive.ipc\"", 0, 0, NULL, archive_url,
   "PUSH: every image, to one archive; while nobody is connected each counts as undelivered; "
   "\"\": off"),
@@ -106,9 +122,9 @@ S("endpoints.viewers", BS_KEY_URL, "", "\"ipc://{run_dir}/viewers.ipc\"", 0, 0, 
 S("endpoints.images", BS_KEY_URL, "", "\"\"", 0, 0, NULL, images_url,
   "REP: an archive asks for the image that follows the last one it has, and gets each exactly "
   "once; "
-  "\"\": off"),
+  "\"\": off; over tcp as kspace"),
 S("endpoints.status", BS_KEY_URL, "", "\"ipc://{run_dir}/status.ipc\"", 0, 0, NULL, status_url,
-  "REP: one JSON document for each request"),
+  "REP: one JSON document for each request; over tcp as kspace"),
 
 S("realtime.priority", BS_KEY_INT, "", "0", 0, 90, NULL, realtime.priority,
   "SCHED_FIFO priority of the reconstruction and its threads; emit has one more, ingest two, the "
@@ -167,10 +183,54 @@ S("log.keep_mib", BS_KEY_LONG, "MiB", "0", 0, 1073741824, NULL, log.keep_mib,
 S("log.keep_hours", BS_KEY_NUMBER, "h", "0.0", 0, 1000000, NULL, log.keep_hours,
   "logs that were last written to longer ago go, too; 0: none"),
 
+S("web.listen", BS_KEY_TEXT, "", "\"\"", 0, 0, NULL, web.listen,
+  "127.0.0.1:PORT, as a rule 8080: a page in a browser, and /metrics (board/doc/WEB.md); loopback "
+  "only, elsewhere behind a proxy; port 0: a free one, run_dir/web.url says which; \"\": off"),
+S("web.token_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, web.token_file,
+  "a file with one line, the token that whoever asks for anything but the bare page must send; "
+  "\"\": none is needed"),
+
+S("bridges.mrd.listen", BS_KEY_URL, "", "\"\"", 0, 0, NULL, mrd.listen,
+  "tcp://ADDRESS:PORT where MRD clients connect (board/doc/BRIDGES.md), as a rule port 9002; 0: a "
+  "free one, which the log says; beyond loopback only with allow; \"\": off"),
+S("bridges.mrd.allow", BS_KEY_TEXT, "", "\"\"", 0, 0, NULL, mrd.allow,
+  "IPv4 addresses that may connect beside this machine's own, \"192.168.2.1, 10.1.0.0/16\"; "
+  "nothing is sealed on this wire"),
+S("bridges.mrd.pixels", BS_KEY_WORD, "", "\"int16\"", 0, 0, pixels, mrd.pixels,
+  "images that go back; int16: magnitude, scaled to 12 bits; float: as they were made"),
+S("bridges.mrd.sessions", BS_KEY_INT, "scans", "1", 1, BS_MRD_SCANS_MAX, NULL, mrd.sessions,
+  "scans of MRD clients at a time; others wait"),
+S("bridges.mrd.wait_s", BS_KEY_NUMBER, "s", "30.0", 0, 3600, NULL, mrd.wait_s,
+  "so long, then they are refused"),
+S("bridges.mrd.idle_s", BS_KEY_NUMBER, "s", "300.0", 1, 86400, NULL, mrd.idle_s,
+  "a client that sends nothing within a scan for so long has ended it"),
+S("keys.own", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, keys.own,
+  "file of this node's secret key (boreside key new), of mode 600: what crosses kspace, images and "
+  "status over tcp is sealed, and nobody is heard whose key is not one of keys.peers; \"\": tcp on "
+  "loopback alone, not sealed"),
+
 K("type", BS_KEY_WORD_TEXT, "", NULL, 0, 0, sink_types, type,
-  "png: windowed magnitude for looking; cfl: BART files; mrd: one MRD .h5 for each scan"),
+  "png: windowed magnitude for looking; cfl: BART files; mrd: one MRD .h5 for each image; nifti, "
+  "nifti_gz: NIfTI-1 (.nii, .nii.gz) with its place in the patient; dicom: MR Image and Enhanced "
+  "MR Image, by DCMTK's tools"),
 K("dir", BS_KEY_PATH, "", NULL, 0, 0, NULL, dir,
   "folder that the files go to"),
+K("store", BS_KEY_TEXT, "", "\"\"", 0, 0, NULL, store,
+  "type dicom: each image is also sent to this PACS by C-STORE (title@host:port), again until it "
+  "is stored; needs overload.sinks spill; \"\": none"),
+
+M("name", BS_KEY_TEXT, "", NULL, 0, 0, NULL, name,
+  "a config that MRD clients name; \"*\": any that no other row nor protocol has the name of"),
+M("protocol", BS_KEY_TEXT, "", "\"\"", 0, 0, NULL, protocol,
+  "the protocol that it stands for; \"\": the one that the scan's header names"),
+E("name", BS_KEY_TEXT, "", NULL, 0, 0, NULL, name,
+  "what status and log call the peer; an archive asks under this name and no other; letters, "
+  "digits, '.', '_', '-'"),
+E("key", BS_KEY_TEXT, "", NULL, 0, 0, NULL, key,
+  "its public key, 44 characters (boreside key show)"),
+E("roles", BS_KEY_WORDS, "", NULL, 0, 0, roles, roles,
+  "what it may do; scanner: send k-space; archive, viewer: ask for images; status: ask for the "
+  "status"),
 
 P("name", BS_KEY_TEXT, "", NULL, 0, 0, NULL, name,
   "the protocol's name, as scans ask for it; no two alike, no '/'"),

@@ -2,8 +2,9 @@
  * config/keys.h - the one table of what a site file may say
  *
  * One row per key: where it stands, type, unit, default, range or words, meaning, and the field of
- * struct bs_site, bs_sink_spec or bs_protocol that it fills. The loader, the printed configuration,
- * the documentation (boreside check --keys) and the tests all read this table and nothing else.
+ * struct bs_site, bs_sink_spec, bs_mrd_config, bs_peer_spec or bs_protocol that it fills. The
+ * loader, the printed configuration, the documentation (boreside check --keys) and the tests all
+ * read this table and nothing else.
  * fallback is written as it would be in a site file; NULL: the key must be given. A board may have
  * its own (bs_key_fallback). Read-only data; any thread. Test: test/unit/config/test_keys.c
  */
@@ -15,7 +16,14 @@
 
 #include "core/protocol.h"
 
-enum bs_key_scope { BS_SCOPE_SITE, BS_SCOPE_SINK, BS_SCOPE_PROTOCOL, BS_SCOPES };
+enum bs_key_scope {
+	BS_SCOPE_SITE,
+	BS_SCOPE_SINK,
+	BS_SCOPE_CONFIG,
+	BS_SCOPE_PEER,
+	BS_SCOPE_PROTOCOL,
+	BS_SCOPES
+};
 
 enum bs_key_type {
 	BS_KEY_INT,       /* uint32_t */
@@ -24,9 +32,10 @@ enum bs_key_type {
 	BS_KEY_BOOL,      /* bool */
 	BS_KEY_WORD,      /* an enum, its values 0, 1, ... in the order of words */
 	BS_KEY_WORD_TEXT, /* char[], one of words */
-	BS_KEY_TEXT,      /* char[], printable ASCII */
+	BS_KEY_TEXT,      /* char[], printable ASCII; "" only where that is the default */
+	BS_KEY_WORDS,     /* uint32_t, bit i for words[i]; an array of at least one of them */
 	BS_KEY_PATH,      /* char[], absolute once loaded */
-	BS_KEY_URL,       /* char[], ipc:// or loopback tcp:// */
+	BS_KEY_URL,       /* char[], ipc:// or tcp:// */
 	BS_KEY_CPUS,      /* char[], a list of processors (core/thread/cpus.h) */
 	BS_KEY_INT3,      /* uint32_t[3] */
 	BS_KEY_NUMBER3,   /* float[3] */

@@ -17,7 +17,10 @@ static const struct {
 	{ "gpu.", "devices are set up" },
 	{ "overload.", "takers are opened" },
 	{ "log.", "the shared memory is laid out" },
+	{ "web.", "the page is opened" },
+	{ "keys.", "sockets are opened" },
 	{ "sinks", "takers are opened" },
+	{ "bridges.", "their processes are started" },
 	{ "node.acq_slots", "the shared memory is laid out" },
 	{ "node.image_slots", "the shared memory is laid out" },
 	{ "node.study_scans", "the shared memory is laid out" },
@@ -84,9 +87,16 @@ int bs_live_check(const struct bs_site *is, const struct bs_site *wanted,
 			tell(&t, bs_keys[i].path);
 	for (uint32_t i = 0; sinks && i < is->sinks; i++)
 		sinks = strcmp(is->sink[i].type, wanted->sink[i].type) == 0 &&
-			strcmp(is->sink[i].dir, wanted->sink[i].dir) == 0;
+			strcmp(is->sink[i].dir, wanted->sink[i].dir) == 0 &&
+			strcmp(is->sink[i].store, wanted->sink[i].store) == 0;
 	if (!sinks)
 		tell(&t, "sinks");
+	if (is->mrd.configs != wanted->mrd.configs ||
+	    memcmp(is->mrd.config, wanted->mrd.config, sizeof(is->mrd.config)) != 0)
+		tell(&t, "bridges.mrd.configs");
+	if (is->keys.peers != wanted->keys.peers ||
+	    memcmp(is->keys.peer, wanted->keys.peer, sizeof(is->keys.peer)) != 0)
+		tell(&t, "keys.peers");
 	return t.first;
 }
 

@@ -6,41 +6,119 @@
 #include "config/keys.h"
 #include "config/value.h"
 
-/* Member names only: "trajectory" of "trajectory.type"; 0 when the key stands at the top. */
-static size_t group_length(const struct bs_key *key)
-{
-	const char *dot = strchr(key->path, '.');
+#define PATH_MAX_ 120
 
-	return dot != NULL ? (size_t)(dot - key->path) : 0;
+/* What is being printed: the rows of a scope, with the group that is open, "" at the top. */
+struct printing {
+	FILE *to;
+	enum bs_key_scope scope;
+	const void *base;
+	const char *indent;
+	char open[PATH_MAX_];
+};
+
+static void print_scope(FILE *to, enum bs_key_scope scope, const void *base, const char *indent);
+
+static void begin_line(const struct printing *p)
+{
+	(void)fputs(p->indent, p->to);
+	if (p->open[0] != '\0')
+		(void)fputc('\t', p->to);
+	for (const char *c = p->open; *c != '\0'; c++)
+		if (*c == '.')
+			(void)fputc('\t', p->to);
+}
+
+/* A list that stands within a group. */
+static void print_configs(const struct printing *p)
+{
+	const struct bs_mrd_site *m = &((const struct bs_site *)p->base)->mrd;
+
+	begin_line(p);
+	(void)fputs("configs = (", p->to);
+	for (uint32_t i = 0; i < m->configs; i++) {
+		(void)fputs(i > 0 ? ",\n{\n" : "\n{\n", p->to);
+		print_scope(p->to, BS_SCOPE_CONFIG, &m->config[i], "\t");
+		(void)fputs("}", p->to);
+	}
+	(void)fputs(");\n", p->to);
+}
+
+/* The innermost open group ends. */
+static void leave(struct printing *p)
+{
+	char *dot = strrchr(p->open, '.');
+
+	if (p->scope == BS_SCOPE_SITE && strcmp(p->open, "bridges.mrd") == 0)
+		print_configs(p);
+	*(dot != NULL ? dot : p->open) = '\0';
+	begin_line(p);
+	(void)fputs("};\n", p->to);
+}
+
+static bool within(const char *group, const char *open)
+{
+	const size_t n = strlen(open);
+
+	return n == 0 || (strncmp(group, open, n) == 0 && (group[n] == '.' || group[n] == '\0'));
+}
+
+/* Closes and opens groups until group is the open one. */
+static void enter(struct printing *p, const char *group)
+{
+	while (!within(group, p->open))
+		leave(p);
+	while (strcmp(p->open, group) != 0) {
+		const size_t n = strlen(p->open);
+		const char *name = group + n + (n > 0);
+		const int len = (int)strcspn(name, ".");
+
+		begin_line(p);
+		(void)fprintf(p->to, "%.*s: {\n", len, name);
+		(void)snprintf(p->open + n, sizeof(p->open) - n, "%s%.*s", n > 0 ? "." : "", len,
+			       name);
+	}
+}
+
+static void print_peers(FILE *to, const struct bs_keys_spec *keys)
+{
+	for (uint32_t i = 0; i < keys->peers; i++) {
+		(void)fputs(i > 0 ? ", {" : "\tpeers = ( {", to);
+		for (size_t k = 0; k < bs_keys_count; k++) {
+			if (bs_keys[k].scope != BS_SCOPE_PEER)
+				continue;
+			(void)fprintf(to, " %s = ", bs_keys[k].path);
+			bs_value_print(to, &bs_keys[k], &keys->peer[i]);
+			(void)fputc(';', to);
+		}
+		(void)fputs(i + 1 < keys->peers ? " }" : " } );\n", to);
+	}
 }
 
 /* All rows of a scope, with their groups opened and closed; every line behind indent. */
 static void print_scope(FILE *to, enum bs_key_scope scope, const void *base, const char *indent)
 {
-	const struct bs_key *open = NULL;
+	struct printing p = { .to = to, .scope = scope, .base = base, .indent = indent };
 
 	for (size_t i = 0; i < bs_keys_count; i++) {
 		const struct bs_key *key = &bs_keys[i];
-		size_t n = group_length(key);
+		const char *dot = strrchr(key->path, '.');
+		char group[PATH_MAX_];
 
 		if (key->scope != scope)
 			continue;
-		if (open != NULL &&
-		    (n != group_length(open) || strncmp(open->path, key->path, n) != 0)) {
-			(void)fprintf(to, "%s};\n", indent);
-			open = NULL;
-		}
-		if (n > 0 && open == NULL) {
-			(void)fprintf(to, "%s%.*s: {\n", indent, (int)n, key->path);
-			open = key;
-		}
-		(void)fprintf(to, "%s%s%s = ", indent, n > 0 ? "\t" : "",
-			      key->path + (n > 0 ? n + 1 : 0));
+		(void)snprintf(group, sizeof(group), "%.*s",
+			       dot != NULL ? (int)(dot - key->path) : 0, key->path);
+		enter(&p, group);
+		begin_line(&p);
+		(void)fprintf(to, "%s = ", dot != NULL ? dot + 1 : key->path);
 		bs_value_print(to, key, base);
 		(void)fputs(";\n", to);
+		if (scope == BS_SCOPE_SITE && strcmp(key->path, "keys.own") == 0)
+			print_peers(to, &((const struct bs_site *)base)->keys);
 	}
-	if (open != NULL)
-		(void)fprintf(to, "%s};\n", indent);
+	while (p.open[0] != '\0')
+		leave(&p);
 }
 
 void bs_config_print(FILE *to, const struct bs_site *site)
@@ -76,6 +154,8 @@ static const char *type_name(const struct bs_key *key)
 	case BS_KEY_WORD:
 	case BS_KEY_WORD_TEXT:
 		return "word";
+	case BS_KEY_WORDS:
+		return "array of words";
 	case BS_KEY_TEXT:
 		return "string";
 	case BS_KEY_PATH:
@@ -154,5 +234,8 @@ void bs_config_print_keys(FILE *to)
 				(void)fprintf(to, "- %s: `%s = %s`\n", boards[b], bs_keys[i].path,
 					      bs_key_fallback(&bs_keys[i], boards[b]));
 	print_table(to, "Each of `sinks`: where images go", BS_SCOPE_SINK);
+	print_table(to, "Each of `bridges.mrd.configs`: a name that MRD clients ask for",
+		    BS_SCOPE_CONFIG);
+	print_table(to, "Each of `keys.peers`: who may speak to endpoints over tcp", BS_SCOPE_PEER);
 	print_table(to, "Each of `protocols`: a kind of scan", BS_SCOPE_PROTOCOL);
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/hint/place.h"
 #include "config/rule.h"
 #include "core/frame/kind.h"
 #include "core/latency/budget.h"
@@ -88,6 +89,16 @@ static bool readable(const char *path)
 	return access(path, R_OK) == 0;
 }
 
+/* errno says why it cannot be read. */
+static void not_there(const struct bs_reading *r, const struct bs_scope *s, const char *key,
+		      const char *path)
+{
+	const char *words = strerror(errno);
+	char hint[BS_PLACE_HINT];
+
+	fault(r, s, key, "%s: %s%s", path, words, bs_place_hint(path, hint));
+}
+
 /* The file is there; a .cfl (named with or without its ending) has its .hdr beside it. */
 static void file_exists(const struct bs_reading *r, const struct bs_scope *s, const char *key,
 			const char *path, bool cfl)
@@ -98,16 +109,16 @@ static void file_exists(const struct bs_reading *r, const struct bs_scope *s, co
 
 	if (!cfl) {
 		if (!readable(path))
-			fault(r, s, key, "%s: %s", path, strerror(errno));
+			not_there(r, s, key, path);
 		return;
 	}
 	(void)snprintf(name, sizeof(name), "%s%s", path, ending ? "" : ".cfl");
 	if (!readable(name))
-		fault(r, s, key, "%s: %s", name, strerror(errno));
+		not_there(r, s, key, name);
 	n = strlen(name) - 4;
 	memcpy(name + n, ".hdr", 5);
 	if (!readable(name))
-		fault(r, s, key, "%s: %s", name, strerror(errno));
+		not_there(r, s, key, name);
 }
 
 /* A file that must be given exactly where another key, where, has the word is. */

@@ -25,5 +25,11 @@ void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 /* sinks, protocols: the scopes of the site's lists. */
 void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *sinks, const struct bs_scope *protocols);
+/* bridges.*; configs: the scopes of bridges.mrd.configs. */
+void bs_rules_bridges(const struct bs_reading *r, const struct bs_scope *s,
+		      const struct bs_site *site, const struct bs_scope *configs);
+/* peers: the scopes of keys.peers. */
+void bs_rules_keys(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
+		   const struct bs_scope *peers);
 
 #endif

@@ -6,11 +6,14 @@
 
 #include "config/rule.h"
 #include "core/memory/pools.h"
+#include "core/peers.h"
 
-/* 127.a.b.c:port or [::1]:port */
-static bool loopback(const char *at)
+enum reach { NOWHERE, LOOPBACK, BEYOND };
+
+/* a.b.c.d:port or [::1]:port */
+static enum reach reach_of(const char *at)
 {
-	unsigned octet[4];
+	unsigned octet[4] = { 127 };
 	unsigned port = 0;
 	int n = 0;
 
@@ -20,18 +23,42 @@ static bool loopback(const char *at)
 		/* NOLINTNEXTLINE(cert-err34-c): three digits fit, and the count is checked */
 		if (sscanf(at, "%3u.%3u.%3u.%3u:%n", &octet[0], &octet[1], &octet[2], &octet[3],
 			   &n) != 4 ||
-		    n == 0 || octet[0] != 127 || octet[1] > 255 || octet[2] > 255 || octet[3] > 255)
-			return false;
+		    n == 0 || octet[0] > 255 || octet[1] > 255 || octet[2] > 255 || octet[3] > 255)
+			return NOWHERE;
 		at += n;
 	}
 	n = 0;
 	/* NOLINTNEXTLINE(cert-err34-c): five digits fit */
-	return sscanf(at, "%5u%n", &port, &n) == 1 && at[n] == '\0' && port > 0 && port < 65536 &&
-	       strspn(at, "0123456789") == strlen(at);
+	if (sscanf(at, "%5u%n", &port, &n) != 1 || at[n] != '\0' || port == 0 || port > 65535 ||
+	    strspn(at, "0123456789") != strlen(at))
+		return NOWHERE;
+	return octet[0] == 127 ? LOOPBACK : BEYOND;
+}
+
+/* roles: of peers that may speak there once it is sealed; 0: it cannot be sealed. */
+static void rule_tcp(const struct bs_reading *r, const struct bs_scope *s, const char *key,
+		     const char *url, uint32_t roles)
+{
+	const struct bs_site *site = s->base;
+	const enum reach reach = reach_of(url + 6);
+	bool any = false;
+
+	for (uint32_t i = 0; i < site->keys.peers; i++)
+		any = any || (site->keys.peer[i].roles & roles) != 0;
+	if (reach == BEYOND && roles == 0)
+		fault(r, s, key,
+		      "%s: tcp is open to loopback only here, for it cannot be sealed: takers of "
+		      "other hosts ask at endpoints.images",
+		      url);
+	else if (reach == NOWHERE || (reach == BEYOND && site->keys.own[0] == '\0'))
+		fault(r, s, key, "%s: tcp is open to loopback only: tcp://127.0.0.1:PORT%s", url,
+		      reach == BEYOND ? "; beyond it with keys.own and keys.peers" : "");
+	else if (bs_site_seals(site, url) && roles != 0 && !any)
+		fault(r, s, key, "%s: none of keys.peers has a role for it", url);
 }
 
 static void rule_url(const struct bs_reading *r, const struct bs_scope *s, const char *key,
-		     const char *url, bool needed)
+		     const char *url, bool needed, uint32_t roles)
 {
 	size_t path = strlen(url) - (strlen(url) < 6 ? strlen(url) : 6);
 
@@ -41,9 +68,7 @@ static void rule_url(const struct bs_reading *r, const struct bs_scope *s, const
 		if (needed)
 			fault(r, s, key, "must not be empty");
 	} else if (strncmp(url, "tcp://", 6) == 0) {
-		if (!loopback(url + 6))
-			fault(r, s, key, "%s: tcp is open to loopback only: tcp://127.0.0.1:PORT",
-			      url);
+		rule_tcp(r, s, key, url, roles);
 	} else if (strncmp(url, "ws://", 5) == 0) {
 		fault(r, s, key, "%s: ws is refused (crafted handshakes end the process)", url);
 	} else if (strncmp(url, "ipc://", 6) != 0) {
@@ -62,16 +87,17 @@ static void rule_endpoints(const struct bs_reading *r, const struct bs_scope *s,
 {
 	const struct {
 		const char *key, *url;
+		uint32_t roles;
 	} all[] = {
-		{ "endpoints.kspace", site->kspace_url },
-		{ "endpoints.archive", site->archive_url },
-		{ "endpoints.viewers", site->viewers_url },
-		{ "endpoints.images", site->images_url },
-		{ "endpoints.status", site->status_url },
+		{ "endpoints.kspace", site->kspace_url, BS_ROLE_SCANNER },
+		{ "endpoints.archive", site->archive_url, 0 },
+		{ "endpoints.viewers", site->viewers_url, 0 },
+		{ "endpoints.images", site->images_url, BS_ROLE_ARCHIVE | BS_ROLE_VIEWER },
+		{ "endpoints.status", site->status_url, BS_ROLE_STATUS },
 	};
 
 	for (size_t i = 0; i < 5; i++) {
-		rule_url(r, s, all[i].key, all[i].url, i == 0 || i == 4);
+		rule_url(r, s, all[i].key, all[i].url, i == 0 || i == 4, all[i].roles);
 		for (size_t j = 0; j < i; j++)
 			if (all[i].url[0] != '\0' && strcmp(all[i].url, all[j].url) == 0)
 				fault(r, s, all[i].key, "the same as %s", all[j].key);
@@ -163,6 +189,30 @@ static void rule_log(const struct bs_reading *r, const struct bs_scope *s,
 			   (unsigned long long)most);
 }
 
+static void rule_sink(const struct bs_reading *r, const struct bs_scope *s,
+		      const struct bs_site *site, const struct bs_scope *sinks, uint32_t i)
+{
+	const struct bs_sink_spec *k = &site->sink[i];
+
+	if (!sound(&sinks[i], "type", "dir", "store", NULL))
+		return;
+	if (k->dir[0] == '\0')
+		fault(r, &sinks[i], "dir", "must not be empty");
+	if (k->store[0] != '\0' && strcmp(k->type, "dicom") != 0)
+		fault(r, &sinks[i], "store", "files of type %s are stored nowhere: dicom alone is",
+		      k->type);
+	else if (k->store[0] != '\0' && sound(s, "overload.sinks", NULL) &&
+		 site->overload.sinks != BS_POLICY_SPILL)
+		fault(r, &sinks[i], "store",
+		      "needs overload.sinks = \"spill\": what a PACS that is away lacks waits "
+		      "on the disk, and holds nothing up");
+	for (uint32_t j = 0; j < i; j++)
+		if (strcmp(site->sink[i].type, site->sink[j].type) == 0 &&
+		    strcmp(site->sink[i].dir, site->sink[j].dir) == 0)
+			fault(r, &sinks[i], "dir", "the same as %s (line %u)", sinks[j].label,
+			      sinks[j].line);
+}
+
 void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *sinks, const struct bs_scope *protocols)
 {
@@ -175,17 +225,8 @@ void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const s
 	rule_endpoints(r, s, site);
 	rule_spill(r, s, site, protocols);
 	rule_log(r, s, site, protocols);
-	for (uint32_t i = 0; i < site->sinks; i++) {
-		if (!sound(&sinks[i], "type", "dir", NULL))
-			continue;
-		if (site->sink[i].dir[0] == '\0')
-			fault(r, &sinks[i], "dir", "must not be empty");
-		for (uint32_t j = 0; j < i; j++)
-			if (strcmp(site->sink[i].type, site->sink[j].type) == 0 &&
-			    strcmp(site->sink[i].dir, site->sink[j].dir) == 0)
-				fault(r, &sinks[i], "dir", "the same as %s (line %u)",
-				      sinks[j].label, sinks[j].line);
-	}
+	for (uint32_t i = 0; i < site->sinks; i++)
+		rule_sink(r, s, site, sinks, i);
 	for (uint32_t i = 0; i < site->protocols; i++)
 		for (uint32_t j = 0; j < i; j++)
 			if (sound(&protocols[i], "name", NULL) &&
@@ -196,4 +237,135 @@ void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const s
 				      site->protocol[i].name, protocols[j].label,
 				      protocols[j].line);
 	rule_memory(r, s, site, protocols);
+}
+
+/* ---- the page ---- */
+
+static void rule_web(const struct bs_reading *r, const struct bs_scope *s,
+		     const struct bs_site *site)
+{
+	char url[sizeof(site->web.listen) + 8];
+	struct bs_fail why;
+	uint32_t address;
+	uint16_t port;
+
+	if (!sound(s, "web.listen", NULL) || site->web.listen[0] == '\0')
+		return;
+	(void)snprintf(url, sizeof(url), "tcp://%s", site->web.listen);
+	if (bs_peers_url(&address, &port, url, &why) != 0)
+		fault(r, s, "web.listen", "%s: not 127.0.0.1:PORT", site->web.listen);
+	else if (address >> 24 != 127)
+		fault(r, s, "web.listen",
+		      "%s: the page is open to loopback only, 127.0.0.1:%u; elsewhere a proxy "
+		      "serves it (board/doc/WEB.md)",
+		      site->web.listen, port);
+	if (sound(s, "endpoints.viewers", "endpoints.images", NULL) &&
+	    site->viewers_url[0] == '\0' && site->images_url[0] == '\0')
+		fault_near(r, s, "endpoints.viewers", "web.listen",
+			   "must be given, or endpoints.images: the page gets its images there");
+}
+
+/* ---- bridges ---- */
+
+static void rule_listen(const struct bs_reading *r, const struct bs_scope *s,
+			const struct bs_site *site)
+{
+	struct bs_peers peers;
+	struct bs_fail why;
+	uint32_t address = 0;
+	uint16_t port;
+
+	if (sound(s, "bridges.mrd.allow", NULL) &&
+	    bs_peers_read(&peers, site->mrd.allow, &why) != 0) {
+		fault(r, s, "bridges.mrd.allow", "%s", why.text);
+		return;
+	}
+	if (site->mrd.listen[0] == '\0' ||
+	    !sound(s, "bridges.mrd.listen", "bridges.mrd.allow", NULL))
+		return;
+	if (bs_peers_url(&address, &port, site->mrd.listen, &why) != 0)
+		fault(r, s, "bridges.mrd.listen", "%s", why.text);
+	else if (address >> 24 != 127 && peers.count == 0)
+		fault(r, s, "bridges.mrd.listen",
+		      "%s: beyond loopback only for the addresses that bridges.mrd.allow names",
+		      site->mrd.listen);
+	if (sound(s, "endpoints.images", NULL) && site->images_url[0] == '\0')
+		fault_near(r, s, "endpoints.images", "bridges.mrd.listen",
+			   "must be given: MRD clients get their images from there; as a rule "
+			   "\"ipc://%.80s/images.ipc\"",
+			   site->run_dir);
+}
+
+static bool has_protocol(const struct bs_site *site, const char *name)
+{
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (strcmp(site->protocol[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+void bs_rules_bridges(const struct bs_reading *r, const struct bs_scope *s,
+		      const struct bs_site *site, const struct bs_scope *configs)
+{
+	const struct bs_mrd_site *m = &site->mrd;
+
+	rule_web(r, s, site);
+	rule_listen(r, s, site);
+	for (uint32_t i = 0; i < m->configs; i++) {
+		if (!sound(&configs[i], "name", "protocol", NULL))
+			continue;
+		if (m->config[i].protocol[0] != '\0' && !has_protocol(site, m->config[i].protocol))
+			fault(r, &configs[i], "protocol", "the site has no protocol '%s'",
+			      m->config[i].protocol);
+		for (uint32_t j = 0; j < i; j++)
+			if (strcmp(m->config[i].name, m->config[j].name) == 0)
+				fault(r, &configs[i], "name", "\"%s\" is already the name of %s",
+				      m->config[i].name, configs[j].label);
+	}
+}
+
+/* ---- keys ---- */
+
+#define ALNUM "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+/* As a taker's name on the wire: ipc/wire/wire.h. */
+static bool good_name(const char *name)
+{
+	return name[0] != '.' && strspn(name, ALNUM "._-") == strlen(name);
+}
+
+/* 32 bytes in base64; ipc/seal/keys.h reads them. */
+static bool good_key(const char *key)
+{
+	return strspn(key, ALNUM "+/") == 43 && strcmp(key + 43, "=") == 0;
+}
+
+void bs_rules_keys(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
+		   const struct bs_scope *peers)
+{
+	const struct bs_peer_spec *peer = site->keys.peer;
+
+	if (site->keys.peers > 0 && sound(s, "keys.own", NULL) && site->keys.own[0] == '\0')
+		fault(r, s, "keys.own", "must be given: keys.peers has %u peers", site->keys.peers);
+	for (uint32_t i = 0; i < site->keys.peers; i++) {
+		const bool named = sound(&peers[i], "name", NULL);
+		const bool keyed = sound(&peers[i], "key", NULL);
+
+		if (named && !good_name(peer[i].name))
+			fault(r, &peers[i], "name",
+			      "\"%s\": letters, digits, '.', '_' and '-', the first no '.'",
+			      peer[i].name);
+		if (keyed && !good_key(peer[i].key))
+			fault(r, &peers[i], "key",
+			      "not a public key: 44 characters, as `boreside key show` prints "
+			      "them");
+		for (uint32_t j = 0; j < i; j++) {
+			if (named && strcmp(peer[i].name, peer[j].name) == 0)
+				fault(r, &peers[i], "name", "\"%s\" is the name of %s (line %u)",
+				      peer[i].name, peers[j].label, peers[j].line);
+			if (keyed && strcmp(peer[i].key, peer[j].key) == 0)
+				fault(r, &peers[i], "key", "the key of %s (line %u), too",
+				      peers[j].label, peers[j].line);
+		}
+	}
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 int bs_text_read(struct bs_text *t, const char *path, struct bs_fail *why)
@@ -47,6 +48,47 @@ out:
 	if (rc != 0)
 		bs_text_free(t);
 	return rc;
+}
+
+/* The bare word behind the '=' of a line; its length, 0: there is none. */
+static size_t bare_word(const char *line, const char **word)
+{
+	const size_t n = strcspn(line, "\n");
+	const char *equals = memchr(line, '=', strcspn(line, "#\"\n"));
+	size_t len;
+
+	if (equals == NULL)
+		return 0;
+	*word = equals + 1 + strspn(equals + 1, " \t");
+	if (!isalpha((unsigned char)**word) && **word != '/')
+		return 0;
+	len = strcspn(*word, " \t;,\n\r");
+	if (*word + len > line + n || (len == 4 && strncasecmp(*word, "true", 4) == 0) ||
+	    (len == 5 && strncasecmp(*word, "false", 5) == 0))
+		return 0;
+	return len < BS_TEXT_KEY_MAX ? len : 0;
+}
+
+const char *bs_text_hint(const struct bs_text *t, unsigned line, char out[BS_TEXT_KEY_MAX + 64])
+{
+	const char *above = NULL;
+	const char *at = t->text;
+	const char *word = NULL;
+	size_t len;
+
+	for (unsigned i = 1; i < line && *at != '\0'; i++) {
+		above = at;
+		at += strcspn(at, "\n");
+		at += *at == '\n';
+	}
+	len = bare_word(at, &word);
+	if (len == 0 && above != NULL)
+		len = bare_word(above, &word);
+	out[0] = '\0';
+	if (len > 0)
+		(void)snprintf(out, BS_TEXT_KEY_MAX + 64, " (a word stands in quotes: \"%.*s\")",
+			       (int)len, word);
+	return out;
 }
 
 void bs_text_free(struct bs_text *t)

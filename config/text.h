@@ -37,6 +37,11 @@ struct bs_text {
 /* BS_ERR_IO, or BS_ERR_FORMAT: not a regular file, empty, too large, holds a NUL. */
 int bs_text_read(struct bs_text *t, const char *path, struct bs_fail *why);
 void bs_text_scan(struct bs_text *t);
+/*
+ * What a syntax error at this line may be: a word without its quotes, there or a line above;
+ * " (...)", or "". Returns out.
+ */
+const char *bs_text_hint(const struct bs_text *t, unsigned line, char out[BS_TEXT_KEY_MAX + 64]);
 void bs_text_free(struct bs_text *t);
 
 #endif

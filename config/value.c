@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/hint/near.h"
 #include "core/thread/cpus.h"
 
 static const char *const type_names[] = {
@@ -26,15 +27,46 @@ struct why {
 };
 #define WHY(w, ...) ((void)snprintf((w)->text, sizeof((w)->text), __VA_ARGS__), false)
 
+/* What the key would take in its place: the integers on both sides. */
+static bool not_whole(double x, const struct bs_key *key, struct why *why)
+{
+	const double low = floor(x);
+	const double high = ceil(x);
+
+	if (!(low >= key->min && high <= key->max))
+		return WHY(why, "%g is not an integer; %.0f .. %.0f%s%s is wanted", x, key->min,
+			   key->max, key->unit[0] != '\0' ? " " : "", key->unit);
+	if (low == high)
+		return WHY(why, "%g is not an integer: write %.0f", x, low);
+	return WHY(why, "%g is not an integer: write %.0f or %.0f", x, low, high);
+}
+
+/* A string that holds a number that the key takes only wants its quotes off. */
+static bool not_number(const char *wanted, const config_setting_t *v, const struct bs_key *key,
+		       struct why *why)
+{
+	const int type = config_setting_type(v);
+	const char *s = type == CONFIG_TYPE_STRING ? config_setting_get_string(v) : NULL;
+	char *end = NULL;
+	double x;
+
+	if (s == NULL || s[0] == '\0')
+		return WHY(why, "%s is wanted, not %s", wanted, type_names[type]);
+	x = strtod(s, &end);
+	if (*end != '\0' || !(x >= key->min && x <= key->max) || strlen(s) > 24)
+		return WHY(why, "%s is wanted, not a string", wanted);
+	return WHY(why, "%s is wanted, not a string: write %s without quotes", wanted, s);
+}
+
 static bool get_integer(long long *out, const config_setting_t *v, const struct bs_key *key,
 			struct why *why)
 {
 	int type = config_setting_type(v);
 
 	if (type == CONFIG_TYPE_FLOAT)
-		return WHY(why, "%g is not an integer", config_setting_get_float(v));
+		return not_whole(config_setting_get_float(v), key, why);
 	if (type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64)
-		return WHY(why, "an integer is wanted, not %s", type_names[type]);
+		return not_number("an integer", v, key, why);
 	*out = type == CONFIG_TYPE_INT ? config_setting_get_int(v) : config_setting_get_int64(v);
 	if ((double)*out < key->min || (double)*out > key->max)
 		return WHY(why, "%lld is outside %.0f .. %.0f%s%s", *out, key->min, key->max,
@@ -57,7 +89,7 @@ static bool get_number(double *out, const config_setting_t *v, const struct bs_k
 		if (*out >= 0x1p63 || (long long)*out != i)
 			return WHY(why, "%lld is not exact as a floating-point number", i);
 	} else {
-		return WHY(why, "a number is wanted, not %s", type_names[type]);
+		return not_number("a number", v, key, why);
 	}
 	if (!isfinite(*out))
 		return WHY(why, "%g is not finite", *out);
@@ -91,6 +123,8 @@ static bool get_string(const char **out, const config_setting_t *v, const struct
 static bool get_word(unsigned *index, const char **out, const config_setting_t *v,
 		     const struct bs_key *key, struct why *why)
 {
+	struct bs_near near;
+	char hint[BS_NEAR_HINT];
 	size_t n = 0;
 
 	if (!get_string(out, v, key, why))
@@ -104,6 +138,10 @@ static bool get_word(unsigned *index, const char **out, const config_setting_t *
 		(void)snprintf(why->text + n, sizeof(why->text) - n, "%s \"%s\"", i > 0 ? "," : "",
 			       key->words[i]);
 	}
+	bs_near_begin(&near, *out);
+	bs_near_offer_all(&near, key->words);
+	n = strlen(why->text);
+	(void)snprintf(why->text + n, sizeof(why->text) - n, "%s", bs_near_hint(&near, hint));
 	return false;
 }
 
@@ -182,9 +220,15 @@ static bool put_three(unsigned char *field, const config_setting_t *v, const str
 	bool sizes = key->type == BS_KEY_INT3;
 	int n = 0;
 
-	if (!config_setting_is_array(v) && !config_setting_is_list(v))
+	if (!config_setting_is_array(v) && !config_setting_is_list(v)) {
+		if (sizes && config_setting_type(v) == CONFIG_TYPE_INT)
+			return WHY(why,
+				   "an array [x, y] or [x, y, z] is wanted, not an integer: write "
+				   "[%d, %d]",
+				   config_setting_get_int(v), config_setting_get_int(v));
 		return WHY(why, "an array [x, y] or [x, y, z] is wanted, not %s",
 			   type_names[config_setting_type(v)]);
+	}
 	n = config_setting_length(v);
 	if (n != 2 && n != 3)
 		return WHY(why, "an array of 2 or 3 is wanted, not of %d", n);
@@ -231,6 +275,28 @@ static bool put_devices(struct bs_devices *field, const config_setting_t *v,
 	return true;
 }
 
+/* At least one of the words, none twice. */
+static bool put_words(uint32_t *field, const config_setting_t *v, const struct bs_key *key,
+		      struct why *why)
+{
+	const char *s = NULL;
+	unsigned index = 0;
+
+	*field = 0;
+	if ((!config_setting_is_array(v) && !config_setting_is_list(v)) ||
+	    config_setting_length(v) < 1)
+		return WHY(why, "an array as [\"%s\", \"%s\"] is wanted, of one or more",
+			   key->words[0], key->words[1]);
+	for (int i = 0; i < config_setting_length(v); i++) {
+		if (!get_word(&index, &s, config_setting_get_elem(v, (unsigned)i), key, why))
+			return false;
+		if ((*field & UINT32_C(1) << index) != 0)
+			return WHY(why, "\"%s\" is named twice", s);
+		*field |= UINT32_C(1) << index;
+	}
+	return true;
+}
+
 static bool put_count(uint32_t field[2], const config_setting_t *v, const struct bs_key *key,
 		      struct why *why)
 {
@@ -245,6 +311,20 @@ static bool put_count(uint32_t field[2], const config_setting_t *v, const struct
 		return false;
 	field[0] = (uint32_t)whole;
 	return true;
+}
+
+static bool not_bool(const config_setting_t *v, struct why *why)
+{
+	const int type = config_setting_type(v);
+	const char *write = "";
+
+	if (type == CONFIG_TYPE_INT && (config_setting_get_int(v) & ~1) == 0)
+		write = config_setting_get_int(v) != 0 ? ": write true" : ": write false";
+	else if (type == CONFIG_TYPE_STRING && strcmp(config_setting_get_string(v), "true") == 0)
+		write = ": write true without quotes";
+	else if (type == CONFIG_TYPE_STRING && strcmp(config_setting_get_string(v), "false") == 0)
+		write = ": write false without quotes";
+	return WHY(why, "true or false is wanted, not %s%s", type_names[type], write);
 }
 
 static bool put(unsigned char *field, const char *folder, const config_setting_t *v,
@@ -271,8 +351,7 @@ static bool put(unsigned char *field, const char *folder, const config_setting_t
 		return get_number((double *)(void *)field, v, key, why);
 	case BS_KEY_BOOL:
 		if (config_setting_type(v) != CONFIG_TYPE_BOOL)
-			return WHY(why, "true or false is wanted, not %s",
-				   type_names[config_setting_type(v)]);
+			return not_bool(v, why);
 		*(bool *)field = config_setting_get_bool(v) != 0;
 		return true;
 	case BS_KEY_WORD:
@@ -283,11 +362,14 @@ static bool put(unsigned char *field, const char *folder, const config_setting_t
 	case BS_KEY_WORD_TEXT:
 		return get_word(&index, &s, v, key, why) &&
 		       put_string((char *)field, key->size, s, why);
+	case BS_KEY_WORDS:
+		return put_words((uint32_t *)(void *)field, v, key, why);
 	case BS_KEY_TEXT:
 		if (!get_string(&s, v, key, why))
 			return false;
-		return s[0] != '\0' ? put_string((char *)field, key->size, s, why)
-				    : WHY(why, "must not be empty");
+		if (s[0] == '\0' && (key->fallback == NULL || strcmp(key->fallback, "\"\"") != 0))
+			return WHY(why, "must not be empty");
+		return put_string((char *)field, key->size, s, why);
 	case BS_KEY_PATH:
 		return get_string(&s, v, key, why) &&
 		       put_path((char *)field, key->size, folder, s, why);
@@ -428,6 +510,15 @@ void bs_value_print(FILE *to, const struct bs_key *key, const void *base)
 	case BS_KEY_URL:
 	case BS_KEY_CPUS:
 		print_string(to, field);
+		break;
+	case BS_KEY_WORDS:
+		for (word = 0; key->words[word] != NULL; word++) {
+			if ((*n >> word & 1) == 0)
+				continue;
+			(void)fputs((*n & ((UINT32_C(1) << word) - 1)) == 0 ? "[" : ", ", to);
+			print_string(to, key->words[word]);
+		}
+		(void)fputc(']', to);
 		break;
 	case BS_KEY_INT3:
 		(void)fprintf(to, "[%lu, %lu, %lu]", (unsigned long)n[0], (unsigned long)n[1],

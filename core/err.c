@@ -32,6 +32,7 @@ const char *bs_err_name(int code)
 		"BS_ERR_FORMAT",
 		"BS_ERR_USAGE",
 		"BS_ERR_CALIBRATION",
+		"BS_ERR_KEY",
 	};
 	_Static_assert(sizeof(names) / sizeof(names[0]) == -BS_ERR_LAST, "one name per error");
 

@@ -40,7 +40,8 @@ enum bs_err {
 	BS_ERR_FORMAT = -22,     /* a file is not what its name says, or damaged */
 	BS_ERR_USAGE = -23,      /* the command line is wrong */
 	BS_ERR_CALIBRATION = -24, /* the scan lacks what calibrates it: noise, central lines */
-	BS_ERR_LAST = -25
+	BS_ERR_KEY = -25, /* a key is not known, lacks a role, or what was sealed was altered */
+	BS_ERR_LAST = -26
 };
 
 struct bs_fail {

@@ -1,15 +1,24 @@
 /* core/log.c - see log.h */
+#define _POSIX_C_SOURCE 200809L /* gmtime_r */
 #include "core/log.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "core/text.h"
+#include "core/thread/clock.h"
+
+#define LINE 1024
 
 const char *const bs_log_levels[] = { "error", "warn", "info", "debug", NULL };
 
 static const char *log_who = "main";
 static enum bs_log_level log_level = BS_LOG_INFO;
+static bool log_json;
 
 void bs_log_init(const char *who, enum bs_log_level level)
 {
@@ -17,24 +26,76 @@ void bs_log_init(const char *who, enum bs_log_level level)
 	log_level = level;
 }
 
-void bs_log(enum bs_log_level level, const char *fmt, ...)
+void bs_log_format(bool json)
 {
-	char line[1024];
-	va_list ap;
-	int n;
+	log_json = json;
+}
+
+bool bs_log_is_json(void)
+{
+	return log_json;
+}
+
+static void put_text(struct bs_text *t, enum bs_log_level level, const char *who, const char *text)
+{
+	bs_text_put(t, "boreside[%s] %s: ", who, bs_log_levels[level]);
+	for (; *text != '\0' && t->len + 2 < LINE; text++) {
+		/* text from outside must not forge a line or drive a terminal */
+		const unsigned char c = (unsigned char)*text;
+
+		bs_text_put(t, "%c", c < 0x20 || c == 0x7f ? ' ' : c);
+	}
+	bs_text_put(t, "\n");
+}
+
+/* Six bytes for one, at worst: a line of LINE fits. */
+static void put_json(struct bs_text *t, enum bs_log_level level, const char *who, const char *text,
+		     const char *members)
+{
+	const int64_t utc_us = bs_utc_ns() / 1000;
+	const time_t s = (time_t)(utc_us / 1000000);
+	char when[32] = "";
+	struct tm utc;
+
+	if (gmtime_r(&s, &utc) != NULL)
+		(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &utc);
+	bs_text_put(t, "{\"time\":\"%s.%06dZ\",\"process\":\"", when, (int)(utc_us % 1000000));
+	bs_text_json(t, who, 32);
+	bs_text_put(t, "\",\"level\":\"%s\",", bs_log_levels[level]);
+	if (members != NULL) {
+		bs_text_put(t, "%s}\n", members);
+		return;
+	}
+	bs_text_put(t, "\"text\":\"");
+	bs_text_json(t, text, LINE);
+	bs_text_put(t, "\"}\n");
+}
+
+void bs_log_members(enum bs_log_level level, const char *who, const char *text, const char *members)
+{
+	char line[6 * LINE + 256];
+	struct bs_text t = { line, sizeof(line), 0, false };
 
 	if (level > log_level)
 		return;
-	n = snprintf(line, sizeof(line), "boreside[%s] %s: ", log_who, bs_log_levels[level]);
+	if (who == NULL)
+		who = log_who;
+	if (log_json)
+		put_json(&t, level, who, text, members);
+	else
+		put_text(&t, level, who, text);
+	(void)!write(STDERR_FILENO, line, t.len);
+}
+
+void bs_log(enum bs_log_level level, const char *fmt, ...)
+{
+	char text[LINE];
+	va_list ap;
+
+	if (level > log_level)
+		return;
 	va_start(ap, fmt);
-	n += vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (n > (int)sizeof(line) - 2)
-		n = (int)sizeof(line) - 2;
-	for (int i = 0; i < n;
-	     i++) /* text from outside must not forge a line or drive a terminal */
-		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-			line[i] = ' ';
-	line[n++] = '\n';
-	(void)!write(STDERR_FILENO, line, (size_t)n);
+	bs_log_members(level, NULL, text, NULL);
 }

@@ -1,12 +1,16 @@
 /*
  * core/log.h - one line of words per event, on standard error
  *
- * Lines read "boreside[ingest] warn: text"; under systemd the journal adds the time. One write(2)
+ * Lines read "boreside[ingest] warn: text"; under systemd the journal adds the time. In the format
+ * json (node.log_format) a line is {"time":"2026-11-23T17:30:00.123456Z","process":"ingest",
+ * "level":"warn","text":"..."}. One write(2)
  * per line, so lines of several processes do not mix. Not for real-time threads: they raise
  * events (core/thread/event.h) and another thread makes the words. Allocates nothing.
  */
 #ifndef BS_CORE_LOG_H
 #define BS_CORE_LOG_H
+
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,6 +19,10 @@ extern "C" {
 enum bs_log_level { BS_LOG_ERROR, BS_LOG_WARN, BS_LOG_INFO, BS_LOG_DEBUG };
 extern const char *const bs_log_levels[]; /* "error" ...; then NULL */
 
+/* json: lines are, or words. Of all lines from now on; before other threads run. */
+void bs_log_format(bool json);
+bool bs_log_is_json(void);
+
 /* who: "ingest", "recon", ...: kept by pointer. Lines above level are dropped. Once per process. */
 void bs_log_init(const char *who, enum bs_log_level level);
 
@@ -22,6 +30,12 @@ void bs_log_init(const char *who, enum bs_log_level level);
 __attribute__((format(printf, 2, 3)))
 #endif
 void bs_log(enum bs_log_level level, const char *fmt, ...);
+/*
+ * The same with members of a JSON object, "\"a\":1,\"b\":\"x\"", in place of the text where lines
+ * are JSON. Of another process: who; NULL: this one.
+ */
+void bs_log_members(enum bs_log_level level, const char *who, const char *text,
+		    const char *members);
 
 #ifdef __cplusplus
 }

@@ -88,6 +88,8 @@ enum bs_calibration {
 	BS_CALIBRATION_OTHER
 };
 
+#define BS_SCAN_ABOUT 4096u
+
 /*
  * What the MRD XML header says that a protocol is checked against, and that a reconstruction needs
  * beside its readouts (ipc/wire/xml.h fills it). Texts are "" and numbers 0 when absent.
@@ -121,6 +123,9 @@ struct bs_scan_info {
 		uint32_t min, max, center;
 		uint32_t given; /* 0: the header does not say */
 	} step1, step2, slice, contrast, repetition, average, set, phase;
+	/* of patient, study, series, scanner and sequence: <meta> elements for the attributes of
+	 * the scan's images (ipc/wire/about.h) */
+	char about[BS_SCAN_ABOUT];
 };
 
 #ifdef __cplusplus

@@ -25,6 +25,8 @@ extern "C" {
 #define BS_PROTOCOLS_MAX 16u
 #define BS_SINKS_MAX     8u
 #define BS_FRAMES_MAX    512u /* slices x contrasts of a protocol */
+#define BS_CONFIGS_MAX   32u
+#define BS_MRD_SCANS_MAX 4u
 
 enum bs_backend { BS_BACKEND_AUTO, BS_BACKEND_HOST, BS_BACKEND_CUDA };
 enum bs_window { BS_WINDOW_KAISER_BESSEL, BS_WINDOW_GAUSS };
@@ -218,8 +220,9 @@ struct bs_protocol {
 
 /* The node: one of these per site file. Threads, priorities and paths of the whole service. */
 struct bs_sink_spec {
-	char type[16]; /* "png", "cfl", "mrd" */
+	char type[16]; /* "png", "cfl", "mrd", ...: drivers/sink/sink.h */
 	char dir[BS_PATH_MAX_];
+	char store[BS_PATH_MAX_]; /* "AET@host:port"; "": nowhere */
 };
 
 enum bs_wait { BS_WAIT_BLOCK, BS_WAIT_POLL };
@@ -267,6 +270,50 @@ struct bs_overload {
 	enum bs_policy archive, sinks;
 };
 
+/* MRD over TCP (drivers/bridge): a process of its own, where listen is not "". */
+enum bs_pixels { BS_PIXELS_INT16, BS_PIXELS_FLOAT };
+struct bs_mrd_config {
+	char name[BS_NAME_MAX];     /* that a client asks for; "*": any other */
+	char protocol[BS_NAME_MAX]; /* "": the header's own */
+};
+struct bs_mrd_site {
+	char listen[BS_PATH_MAX_]; /* tcp://A.B.C.D:PORT */
+	char allow[BS_PATH_MAX_];  /* addresses beyond loopback, "192.168.2.1, 10.1.0.0/16" */
+	enum bs_pixels pixels;     /* of the images that go back */
+	uint32_t sessions;         /* scans at a time */
+	double wait_s, idle_s;
+	struct bs_mrd_config config[BS_CONFIGS_MAX];
+	uint32_t configs;
+};
+
+/* The page in a browser: group web of a site file. */
+struct bs_web_spec {
+	char listen[64]; /* 127.a.b.c:PORT; "": none */
+	char token_file[BS_PATH_MAX_];
+};
+
+/* What a peer with a key may do, as bits: group keys of a site file. */
+enum bs_role {
+	BS_ROLE_SCANNER = 1, /* send k-space */
+	BS_ROLE_ARCHIVE = 2, /* ask for images */
+	BS_ROLE_VIEWER = 4,  /* the same */
+	BS_ROLE_STATUS = 8   /* ask for the status */
+};
+
+#define BS_KEYED_MAX 32u
+struct bs_peer_spec {
+	char name[BS_NAME_MAX]; /* letters, digits, '.', '_', '-' */
+	char key[48];           /* its public key, base64 (ipc/seal/keys.h) */
+	uint32_t roles;         /* enum bs_role */
+};
+
+/* Who may speak to the endpoints over tcp, and the node's own key. */
+struct bs_keys_spec {
+	char own[BS_PATH_MAX_]; /* file of the secret key; "": nothing is sealed */
+	struct bs_peer_spec peer[BS_KEYED_MAX];
+	uint32_t peers;
+};
+
 struct bs_site {
 	char file[BS_PATH_MAX_]; /* where it was read from */
 	char name[BS_NAME_MAX];
@@ -285,16 +332,26 @@ struct bs_site {
 	double drain_s;  /* after SIGTERM, for the scan in flight, and again for its images */
 	double stall_ms; /* a worker that makes no progress for this long is replaced */
 	int log_level;
+	char log_format[8];   /* "text", "json" */
 	uint32_t study_scans; /* kept for later scans (core/frame/study.h) */
 	struct bs_overload overload;
 	enum bs_gpu_memory gpu_memory; /* how readouts reach the GPU */
 	struct bs_devices gpu_devices;
+	struct bs_mrd_site mrd;
+	struct bs_web_spec web;
 	struct bs_realtime realtime;
 	struct bs_sink_spec sink[BS_SINKS_MAX];
 	uint32_t sinks;
+	struct bs_keys_spec keys;
 	struct bs_protocol protocol[BS_PROTOCOLS_MAX];
 	uint32_t protocols;
 };
+
+/* What crosses there is sealed. */
+static inline bool bs_site_seals(const struct bs_site *s, const char *url)
+{
+	return s->keys.own[0] != '\0' && url[0] == 't';
+}
 
 /* Its scans are logged. */
 static inline bool bs_site_logs(const struct bs_site *s)

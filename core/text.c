@@ -25,6 +25,20 @@ void bs_text_put(struct bs_text *t, const char *fmt, ...)
 	va_end(args);
 }
 
+void bs_text_json(struct bs_text *t, const char *s, size_t max)
+{
+	for (size_t i = 0; i < max && s[i] != '\0'; i++) {
+		const unsigned char c = (unsigned char)s[i];
+
+		if (c == '"' || c == '\\')
+			bs_text_put(t, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f) /* our own words are ASCII */
+			bs_text_put(t, "\\u%04x", c);
+		else
+			bs_text_put(t, "%c", c);
+	}
+}
+
 void bs_text_xml(struct bs_text *t, const char *s)
 {
 	for (; *s != '\0'; s++)

@@ -22,6 +22,9 @@ struct bs_text {
 void bs_text_put(struct bs_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void bs_text_vput(struct bs_text *t, const char *fmt, va_list args)
 	__attribute__((format(printf, 2, 0)));
+/* JSON's: quotes and backslashes escaped, what is not printable ASCII as \\u00XX; at most max bytes
+ * of s, which may then not be terminated. */
+void bs_text_json(struct bs_text *t, const char *s, size_t max);
 /* XML's character data: <, > and & as entities. */
 void bs_text_xml(struct bs_text *t, const char *s);
 

@@ -27,6 +27,8 @@
 
 #include "core/thread/clock.h"
 #include "ipc/guard.h"
+#include "ipc/seal/desk.h"
+#include "ipc/seal/link.h"
 #include "ipc/url.h"
 
 #define SOCKET_BUFFER_BYTES (4 * 1024 * 1024)
@@ -70,7 +72,7 @@ static int open_socket(struct bs_endpoint *e, enum bs_endpoint_role role, const 
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "%s: largest message of %zu bytes, 1 to %d are possible", url,
 			       message_max, INT_MAX);
-	if (bs_url_parse(url, &to, why) != 0)
+	if (bs_url_parse(url, false, &to, why) != 0)
 		return BS_ERR_CONFIG;
 	e->message_max = message_max;
 	(void)snprintf(e->url, sizeof(e->url), "%s", url);
@@ -132,9 +134,96 @@ int bs_endpoint_connect(struct bs_endpoint *e, enum bs_endpoint_role role, const
 	return rc;
 }
 
+/* What a sealed connection is for, as its hello says, and who may have it. */
+static const struct {
+	const char *name;
+	uint32_t roles;
+	bool asks;
+} sealed[] = {
+	[BS_ENDPOINT_KSPACE] = { "kspace", BS_ROLE_SCANNER, false },
+	[BS_ENDPOINT_STATUS] = { "status", BS_ROLE_STATUS, true },
+	[BS_ENDPOINT_STATUS_ASK] = { "status", BS_ROLE_STATUS, true },
+	[BS_ENDPOINT_IMAGES] = { "images", BS_ROLE_ARCHIVE | BS_ROLE_VIEWER, true },
+	[BS_ENDPOINT_IMAGES_ASK] = { "images", BS_ROLE_ARCHIVE | BS_ROLE_VIEWER, true },
+};
+
+int bs_endpoint_bind_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
+			    size_t message_max, size_t answer_max, const struct bs_keys_spec *keys,
+			    struct bs_seal_record *record, struct bs_fail *why)
+{
+	int rc;
+
+	*e = (struct bs_endpoint){ .socket = -1, .receive_fd = -1, .send_fd = -1, .role = role };
+	e->message_max = message_max;
+	(void)snprintf(e->url, sizeof(e->url), "%s", url);
+	rc = bs_seal_desk_open(&e->desk, url, sealed[role].name, sealed[role].roles, message_max,
+			       answer_max, keys, record, why);
+	if (rc == 0)
+		e->receive_fd = bs_seal_desk_fd(e->desk);
+	return rc;
+}
+
+int bs_endpoint_connect_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
+			       size_t message_max, const struct bs_seal_keys *keys,
+			       struct bs_fail *why)
+{
+	int rc;
+
+	if (keys == NULL)
+		return bs_endpoint_connect(e, role, url, message_max, why);
+	*e = (struct bs_endpoint){ .socket = -1, .receive_fd = -1, .send_fd = -1, .role = role };
+	e->message_max = message_max;
+	(void)snprintf(e->url, sizeof(e->url), "%s", url);
+	if (bs_url_is_ipc(url))
+		return bs_fail(why, BS_ERR_CONFIG, "%s: keys are for tcp:// alone", url);
+	rc = bs_seal_link_open(&e->link, url, sealed[role].name, sealed[role].asks, message_max,
+			       keys, why);
+	if (rc != 0)
+		return rc;
+	e->receive_fd = bs_seal_link_receive_fd(e->link);
+	e->send_fd = bs_seal_link_send_fd(e->link);
+	return 0;
+}
+
+int bs_endpoint_connect_own(struct bs_endpoint *e, enum bs_endpoint_role role,
+			    const struct bs_site *site, const char *url, size_t message_max,
+			    struct bs_fail *why)
+{
+	struct bs_seal_keys keys;
+	int rc;
+
+	if (!bs_site_seals(site, url))
+		return bs_endpoint_connect(e, role, url, message_max, why);
+	*e = (struct bs_endpoint){ .socket = -1, .receive_fd = -1, .send_fd = -1, .role = role };
+	rc = bs_seal_keys_node(&keys, &site->keys, why);
+	if (rc == 0)
+		rc = bs_endpoint_connect_sealed(e, role, url, message_max, &keys, why);
+	bs_seal_keys_wipe(&keys);
+	return rc;
+}
+
+int bs_endpoint_refused(const struct bs_endpoint *e, struct bs_fail *why)
+{
+	return e->link != NULL ? bs_seal_link_refused(e->link, why) : 0;
+}
+
+const char *bs_endpoint_asker(const struct bs_endpoint *e)
+{
+	const struct bs_seal_peer *who = e->desk != NULL ? bs_seal_desk_who(e->desk) : NULL;
+
+	if (who == NULL)
+		return NULL;
+	return (who->roles & BS_ROLE_NODE) != 0 ? "" : who->name;
+}
+
 int bs_endpoint_renew(struct bs_endpoint *e, struct bs_fail *why)
 {
 	struct bs_endpoint old = *e;
+
+	if (e->link != NULL) { /* it makes its connections itself, and is not nanomsg's */
+		bs_seal_link_renew(e->link);
+		return 0;
+	}
 
 	bs_endpoint_close(e);
 	return bs_endpoint_connect(e, old.role, old.url, old.message_max, why);
@@ -174,29 +263,70 @@ int bs_endpoint_send(struct bs_endpoint *e, const void *head, size_t head_len, c
 	struct nn_iovec piece[2] = { { (void *)(uintptr_t)head, head_len },
 				     { (void *)(uintptr_t)tail, tail_len } };
 	struct nn_msghdr msg = { .msg_iov = piece, .msg_iovlen = tail_len > 0 ? 2 : 1 };
-	int flags = arrange(e, NN_SNDTIMEO, &e->send_ms, timeout_ms);
+	int flags;
 
+	if (e->link != NULL)
+		return bs_seal_link_send(e->link, head, head_len, tail, tail_len, timeout_ms, why);
+	if (e->desk != NULL)
+		return bs_seal_desk_send(e->desk, head, head_len, tail, tail_len);
+	flags = arrange(e, NN_SNDTIMEO, &e->send_ms, timeout_ms);
 	if (flags < 0 || nn_sendmsg(e->socket, &msg, flags) < 0)
 		return failed_call("send", why);
 	return 0;
 }
 
+static int recv_sealed(struct bs_endpoint *e, void *buf, size_t cap, size_t *len, int timeout_ms,
+		       struct bs_fail *why)
+{
+	const unsigned char *msg;
+	int rc;
+
+	if (e->desk != NULL)
+		return bs_seal_desk_recv(e->desk, buf, cap, len, timeout_ms);
+	rc = bs_seal_link_take(e->link, &msg, len, timeout_ms, why);
+	if (rc == 0)
+		memcpy(buf, msg, *len < cap ? *len : cap);
+	return rc;
+}
+
 int bs_endpoint_recv(struct bs_endpoint *e, void *buf, size_t cap, size_t *len, int timeout_ms,
 		     struct bs_fail *why)
 {
-	int flags = arrange(e, NN_RCVTIMEO, &e->recv_ms, timeout_ms);
-	int n;
-
 	*len = 0;
-	if (flags < 0)
-		return failed_call("recv", why);
-	n = nn_recv(e->socket, buf, cap, flags);
-	if (n < 0)
-		return failed_call("recv", why);
-	*len = (size_t)n;
+	if (e->link != NULL || e->desk != NULL) {
+		int rc = recv_sealed(e, buf, cap, len, timeout_ms, why);
+
+		if (rc != 0)
+			return rc;
+	} else {
+		int flags = arrange(e, NN_RCVTIMEO, &e->recv_ms, timeout_ms);
+		int n = flags < 0 ? -1 : nn_recv(e->socket, buf, cap, flags);
+
+		if (n < 0)
+			return failed_call("recv", why);
+		*len = (size_t)n;
+	}
 	if (*len > cap)
 		return bs_fail(why, BS_ERR_LENGTH, "message of %zu bytes, at most %zu are taken",
 			       *len, cap);
+	return 0;
+}
+
+/* nanomsg's memory, so that release need not know where it came from. */
+static int take_sealed(struct bs_endpoint *e, const unsigned char **msg, size_t *len,
+		       struct bs_fail *why)
+{
+	const unsigned char *at;
+	void *own;
+	int rc = bs_seal_link_take(e->link, &at, len, 0, why);
+
+	if (rc != 0)
+		return rc;
+	own = nn_allocmsg(*len > 0 ? *len : 1, 0);
+	if (own == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "a message of %zu bytes", *len);
+	memcpy(own, at, *len);
+	*msg = own;
 	return 0;
 }
 
@@ -204,10 +334,13 @@ int bs_endpoint_take(struct bs_endpoint *e, const unsigned char **msg, size_t *l
 		     struct bs_fail *why)
 {
 	void *at = NULL;
-	int n = nn_recv(e->socket, &at, NN_MSG, NN_DONTWAIT);
+	int n;
 
 	*msg = NULL;
 	*len = 0;
+	if (e->link != NULL)
+		return take_sealed(e, msg, len, why);
+	n = nn_recv(e->socket, &at, NN_MSG, NN_DONTWAIT);
 	if (n < 0)
 		return failed_call("recv", why);
 	*msg = at;
@@ -245,12 +378,20 @@ int bs_endpoint_wait(struct pollfd *fds, unsigned n, int64_t until_ns, struct bs
 
 uint64_t bs_endpoint_connections(const struct bs_endpoint *e)
 {
+	bool now;
+
+	if (e->link != NULL)
+		return bs_seal_link_connections(e->link, &now);
 	return nn_get_statistic(e->socket, NN_STAT_ESTABLISHED_CONNECTIONS) +
 	       nn_get_statistic(e->socket, NN_STAT_ACCEPTED_CONNECTIONS);
 }
 
 uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e)
 {
+	bool now;
+
+	if (e->link != NULL)
+		return bs_seal_link_connections(e->link, &now) > 0 && now;
 	return nn_get_statistic(e->socket, NN_STAT_CURRENT_CONNECTIONS);
 }
 
@@ -299,6 +440,10 @@ uint64_t bs_endpoint_unsent(const struct bs_endpoint *e)
 
 void bs_endpoint_close(struct bs_endpoint *e)
 {
+	bs_seal_link_close(e->link);
+	bs_seal_desk_close(e->desk);
+	e->link = NULL;
+	e->desk = NULL;
 	if (e->socket >= 0)
 		while (nn_close(e->socket) != 0 && nn_errno() == EINTR)
 			continue; /* a signal came; the socket is still open */

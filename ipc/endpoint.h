@@ -26,6 +26,11 @@
 
 #include "core/err.h"
 
+struct bs_keys_spec;
+struct bs_site;
+struct bs_seal_keys;
+struct bs_seal_record;
+
 #define BS_ENDPOINT_TIMEOUT     1
 #define BS_ENDPOINT_INTERRUPTED 2
 
@@ -49,7 +54,15 @@ struct bs_endpoint {
 	enum bs_endpoint_role role;
 	size_t message_max;
 	char url[128]; /* nanomsg's own limit */
+	/* sealed (ipc/seal): a client's, a service's; the socket is -1 then. NULL: not */
+	struct bs_seal_link *link;
+	struct bs_seal_desk *desk;
 };
+
+static inline bool bs_endpoint_is_open(const struct bs_endpoint *e)
+{
+	return e->socket >= 0 || e->link != NULL || e->desk != NULL;
+}
 
 /*
  * message_max: bytes of the largest message that will be received; beyond it nothing is read.
@@ -60,6 +73,27 @@ int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const ch
 		     size_t message_max, struct bs_fail *why);
 int bs_endpoint_connect(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
 			size_t message_max, struct bs_fail *why);
+
+/*
+ * The same over tcp, sealed. IMAGES and STATUS are bound so, by the site's keys (the k-space
+ * endpoint is ipc/gate.h's); answer_max: bytes of the longest answer. KSPACE, IMAGES_ASK and
+ * STATUS_ASK connect so; keys: a client's, copied, or NULL: as connect.
+ */
+int bs_endpoint_bind_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
+			    size_t message_max, size_t answer_max, const struct bs_keys_spec *keys,
+			    struct bs_seal_record *record, struct bs_fail *why);
+int bs_endpoint_connect_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
+			       size_t message_max, const struct bs_seal_keys *keys,
+			       struct bs_fail *why);
+/* For what runs on the service's own node: sealed where the site seals this URL, else plain. */
+int bs_endpoint_connect_own(struct bs_endpoint *e, enum bs_endpoint_role role,
+			    const struct bs_site *site, const char *url, size_t message_max,
+			    struct bs_fail *why);
+/* BS_ERR_KEY and why, while the service refuses this client's key; else 0. */
+int bs_endpoint_refused(const struct bs_endpoint *e, struct bs_fail *why);
+/* Sealed questions: by whose key the one in hand was asked, "" for the node's own. NULL: not
+ * sealed, or the peer is gone. */
+const char *bs_endpoint_asker(const struct bs_endpoint *e);
 
 /*
  * One message made of two pieces (an envelope and its payload); tail may be NULL when tail_len is

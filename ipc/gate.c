@@ -3,49 +3,44 @@
 #include "ipc/gate.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "ipc/endpoint.h"
+#include "ipc/gatepeer.h"
 #include "ipc/url.h"
 
-#define FILES_APART 64u /* descriptors that the process needs for itself */
 #define ACCEPTS     16  /* of an event */
 #define READS       8   /* of an event */
 #define STREAK      64u /* messages of the favored peer before the others get a turn */
-#define SCRATCH     65536u
 #define RANK(r)     ((uint64_t)(r) << 60)
 #define IPC_MESSAGE 1 /* the byte before a length over ipc */
 
 enum rank { CONNECTED, SHAKEN, VOUCHED };
 
-static const unsigned char greeting[8] = { 0, 'S', 'P', 0, 0, 16, 0, 0 }; /* 16: PAIR */
+/* The protocols of SP: PAIR says 16 to 16; REP, which is 49, hears 48, REQ. */
+static void greeting_of(const struct bs_gate *g, bool own, unsigned char out[8])
+{
+	memcpy(out, "\0SP\0\0\0\0", 8);
+	out[5] = !g->lock.answers ? 16 : own ? 49 : 48;
+}
+
+static unsigned tag_of(const struct bs_gate *g)
+{
+	return g->sealed != NULL ? BS_SEAL_TAG : 0;
+}
 
 /* ---- places ---- */
 
-static uint32_t place_of(const struct bs_gate_peer *p)
-{
-	return (uint32_t)(p->id % BS_GATE_PEERS);
-}
-
-static struct bs_gate_peer *find(const struct bs_gate *g, uint64_t id)
-{
-	struct bs_gate_peer *p = &g->peer[id % BS_GATE_PEERS];
-
-	return id != 0 && id % BS_GATE_PEERS < g->places && p->id == id ? p : NULL;
-}
-
 static void moved(struct bs_gate *g, const struct bs_gate_peer *p)
 {
-	const uint64_t rank = g->key[place_of(p)] & RANK(15);
+	const uint64_t rank = g->key[bs_gate_place(p)] & RANK(15);
 
-	g->key[place_of(p)] = rank | ++g->clock;
+	g->key[bs_gate_place(p)] = rank | ++g->clock;
 }
 
 static void wait_for(struct bs_gate *g, struct bs_gate_peer *p, uint32_t events)
@@ -67,10 +62,13 @@ static void forget_buffer(struct bs_gate *g, struct bs_gate_peer *p)
 
 static void let_go(struct bs_gate *g, struct bs_gate_peer *p)
 {
-	const uint32_t place = place_of(p);
+	const uint32_t place = bs_gate_place(p);
 
 	(void)close(p->fd);
 	forget_buffer(g, p);
+	free(p->out_long);
+	p->out_long = NULL;
+	bs_gate_forget(g, place);
 	if (g->favored == p->id)
 		g->favored = 0;
 	p->id = 0;
@@ -128,7 +126,9 @@ static void admit(struct bs_gate *g, int fd)
 	struct bs_gate_peer *p = &g->peer[place];
 	struct epoll_event e = { .events = EPOLLIN };
 	const int one = 1;
+	unsigned char greeting[8];
 
+	greeting_of(g, true, greeting);
 	g->connected++;
 	p->fd = fd;
 	p->id = g->connected * BS_GATE_PEERS + place;
@@ -138,7 +138,7 @@ static void admit(struct bs_gate *g, int fd)
 	p->header_got = 0;
 	p->len = p->got = 0;
 	p->buffer = -1;
-	p->out_len = 0;
+	p->out_len = p->out_at = 0;
 	g->key[place] = RANK(CONNECTED) | ++g->clock;
 	e.data.u64 = p->id;
 	if (g->path[0] == '\0')
@@ -174,7 +174,7 @@ static void accept_peers(struct bs_gate *g)
 
 static bool free_buffer(struct bs_gate *g, const struct bs_gate_peer *p, int *at)
 {
-	const struct bs_gate_peer *f = find(g, g->favored);
+	const struct bs_gate_peer *f = bs_gate_find(g, g->favored);
 	/* the last one is for the favored peer */
 	unsigned spare = f == NULL || f == p || f->buffer >= 0 ? 0 : 1;
 	unsigned vacant = 0;
@@ -196,11 +196,12 @@ static bool take_buffer(struct bs_gate *g, struct bs_gate_peer *p)
 		struct bs_gate_peer *slowest = NULL;
 
 		for (unsigned i = 0; i < BS_GATE_BUFFERS; i++) {
-			struct bs_gate_peer *q = find(g, g->buffer_of[i]);
+			struct bs_gate_peer *q = bs_gate_find(g, g->buffer_of[i]);
 
 			if (q != NULL && q->stage == BS_GATE_BODY && q->id != g->favored &&
-			    (slowest == NULL || (g->key[place_of(q)] & ~RANK(15)) <
-							(g->key[place_of(slowest)] & ~RANK(15))))
+			    (slowest == NULL ||
+			     (g->key[bs_gate_place(q)] & ~RANK(15)) <
+				     (g->key[bs_gate_place(slowest)] & ~RANK(15))))
 				slowest = q;
 		}
 		if (slowest == NULL)
@@ -217,19 +218,29 @@ static bool take_buffer(struct bs_gate *g, struct bs_gate_peer *p)
 static void begin(struct bs_gate *g, struct bs_gate_peer *p)
 {
 	const unsigned char *n = p->header + g->header - 8;
+	const unsigned tag = tag_of(g);
 
 	p->len = p->got = 0;
 	for (int i = 0; i < 8; i++)
 		p->len = p->len << 8 | n[i];
 	p->header_got = 0;
-	if (p->len > BS_GATE_LONGEST || (g->header == 9 && p->header[0] != IPC_MESSAGE)) {
+	if (p->len > BS_GATE_LONGEST || (g->header == 9 && p->header[0] != IPC_MESSAGE) ||
+	    p->len < tag) {
 		speaks_nonsense(g, p);
 		return;
 	}
-	p->stage = p->len > g->message_max ? BS_GATE_DROPPING
-		   : p->len > 0            ? BS_GATE_BODY
-					   : BS_GATE_WHOLE;
-	if (p->stage == BS_GATE_BODY && p->len > BS_GATE_HEAD && !take_buffer(g, p)) {
+	if (g->sealed != NULL && g->sealed[bs_gate_place(p)].who == NULL) {
+		p->stage = BS_GATE_HELLO;
+		if (p->len != BS_HELLO_FIRST) {
+			bs_gate_end(g, p, BS_GATE_UNKNOWN, "a peer did not say hello with a key");
+			let_go(g, p);
+		}
+		return;
+	}
+	p->stage = p->len > g->message_max + tag ? BS_GATE_DROPPING
+		   : p->len > 0                  ? BS_GATE_BODY
+						 : BS_GATE_WHOLE;
+	if (p->stage == BS_GATE_BODY && p->len > BS_GATE_HEAD + tag && !take_buffer(g, p)) {
 		g->let_go++;
 		let_go(g, p);
 	}
@@ -269,6 +280,84 @@ static ssize_t drop_body(struct bs_gate *g, struct bs_gate_peer *p)
 	return n;
 }
 
+/* The bytes before a message. */
+static void frame(const struct bs_gate *g, unsigned char *out, uint64_t len)
+{
+	out[0] = IPC_MESSAGE;
+	for (unsigned i = 0; i < 8; i++)
+		out[g->header - 8 + i] = (unsigned char)(len >> (56 - 8 * i));
+}
+
+static ssize_t read_greeting(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	unsigned char greeting[8];
+	ssize_t n = read(p->fd, p->head + p->got, sizeof(greeting) - p->got);
+
+	if (n <= 0)
+		return n;
+	p->got += (size_t)n;
+	if (p->got < sizeof(greeting))
+		return n;
+	greeting_of(g, false, greeting);
+	if (memcmp(p->head, greeting, sizeof(greeting)) != 0) {
+		speaks_nonsense(g, p);
+		return 1;
+	}
+	p->stage = BS_GATE_LENGTH;
+	if (g->sealed == NULL)
+		g->key[bs_gate_place(p)] = RANK(SHAKEN);
+	return n;
+}
+
+static ssize_t read_hello(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	struct bs_gate_sealed *s = &g->sealed[bs_gate_place(p)];
+	ssize_t n = read(p->fd, s->hello + p->got, (size_t)(p->len - p->got));
+	size_t len;
+
+	if (n <= 0)
+		return n;
+	p->got += (size_t)n;
+	if (p->got < p->len)
+		return n;
+	g->said_hello = true;
+	len = bs_gate_hello(g, p, s, p->out + g->header);
+	if (len > 0) { /* the first that it is sent: nothing waits before it */
+		frame(g, p->out, len);
+		p->out_len = g->header + len;
+		if (send(p->fd, p->out, p->out_len, MSG_NOSIGNAL) != (ssize_t)p->out_len)
+			s->who = NULL;
+		p->out_len = 0;
+	}
+	p->stage = BS_GATE_LENGTH;
+	if (s->who == NULL && len != 1)
+		let_go(g, p);
+	return n;
+}
+
+/* The message is here whole, as it was sealed. False: it does not open, and the peer is gone. */
+static bool open_message(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	struct bs_gate_sealed *s = &g->sealed[bs_gate_place(p)];
+
+	if (p->len > g->message_max + BS_SEAL_TAG) { /* nothing of it is believed */
+		bs_seal_skip(&s->in);
+		memset(p->head, 0, sizeof(p->head));
+	} else if (!bs_seal_open(&s->in, p->buffer >= 0 ? g->buffer[p->buffer] : p->head,
+				 (size_t)p->len)) {
+		bs_gate_end(g, p, BS_GATE_FORGED, "a message did not open");
+		let_go(g, p);
+		return false;
+	}
+	p->len -= BS_SEAL_TAG;
+	if (!s->proved && p->len <= g->message_max) {
+		s->proved = true;
+		atomic_fetch_add(&g->lock.record->sessions, 1);
+		g->key[bs_gate_place(p)] = RANK(SHAKEN) | ++g->clock;
+	}
+	return true;
+}
+
 /* One call to the system. <= 0: as read; the peer may be gone after it. */
 static ssize_t read_some(struct bs_gate *g, struct bs_gate_peer *p)
 {
@@ -276,19 +365,9 @@ static ssize_t read_some(struct bs_gate *g, struct bs_gate_peer *p)
 
 	switch (p->stage) {
 	case BS_GATE_SHAKING:
-		n = read(p->fd, p->head + p->got, sizeof(greeting) - p->got);
-		if (n <= 0)
-			return n;
-		p->got += (size_t)n;
-		if (p->got < sizeof(greeting))
-			return n;
-		if (memcmp(p->head, greeting, sizeof(greeting)) != 0) {
-			speaks_nonsense(g, p);
-			return 1;
-		}
-		p->stage = BS_GATE_LENGTH;
-		g->key[place_of(p)] = RANK(SHAKEN);
-		return n;
+		return read_greeting(g, p);
+	case BS_GATE_HELLO:
+		return read_hello(g, p);
 	case BS_GATE_LENGTH: /* it may have come with the message before */
 		n = 1;
 		if (p->header_got < g->header)
@@ -328,7 +407,7 @@ static bool read_peer(struct bs_gate *g, struct bs_gate_peer *p)
 		}
 		moved(g, p);
 		if (p->stage == BS_GATE_WHOLE)
-			return true;
+			return g->sealed == NULL || open_message(g, p);
 	}
 	return false;
 }
@@ -338,7 +417,8 @@ static bool read_peer(struct bs_gate *g, struct bs_gate_peer *p)
 /* False: some is left, or the peer is lost. */
 static bool flush(struct bs_gate *g, struct bs_gate_peer *p)
 {
-	ssize_t n = send(p->fd, p->out, p->out_len, MSG_NOSIGNAL);
+	const unsigned char *from = p->out_long != NULL ? p->out_long + p->out_at : p->out;
+	ssize_t n = send(p->fd, from, p->out_len, MSG_NOSIGNAL);
 
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		p->out_len = 0;
@@ -347,30 +427,55 @@ static bool flush(struct bs_gate *g, struct bs_gate_peer *p)
 	}
 	if (n > 0) {
 		p->out_len -= (size_t)n;
-		memmove(p->out, p->out + n, p->out_len);
+		if (p->out_long != NULL)
+			p->out_at += (size_t)n;
+		else
+			memmove(p->out, p->out + n, p->out_len);
+	}
+	if (p->out_len == 0) {
+		free(p->out_long);
+		p->out_long = NULL;
+		p->out_at = 0;
 	}
 	wait_for(g, p, p->out_len > 0 ? p->events | EPOLLOUT : p->events & ~(uint32_t)EPOLLOUT);
 	return p->out_len == 0;
 }
 
+/* Where a message of so many bytes is put together; NULL: it is too long, or there is no memory. */
+static unsigned char *out_for(struct bs_gate *g, struct bs_gate_peer *p, size_t bytes)
+{
+	if (bytes <= BS_GATE_OUT)
+		return p->out;
+	if (bytes <= g->lock.answer_max)
+		p->out_long = malloc(bytes);
+	return p->out_long;
+}
+
 int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head_len,
 		 const void *tail, size_t tail_len)
 {
-	struct bs_gate_peer *p = find(g, peer);
-	const uint64_t len = head_len + tail_len;
+	struct bs_gate_peer *p = bs_gate_find(g, peer);
+	struct bs_gate_sealed *s =
+		p != NULL && g->sealed != NULL ? &g->sealed[bs_gate_place(p)] : NULL;
+	const size_t tag = tag_of(g);
+	const size_t most = g->lock.answer_max > BS_GATE_OUT ? g->lock.answer_max : BS_GATE_OUT;
+	unsigned char *out;
 
-	if (p == NULL || p->gone || head_len > BS_GATE_OUT || tail_len > BS_GATE_OUT ||
-	    len + g->header > BS_GATE_OUT)
+	if (p == NULL || p->gone || head_len > most || tail_len > most ||
+	    head_len + tail_len + tag + g->header > most || (s != NULL && s->who == NULL))
 		return BS_ERR_IO;
 	if (p->out_len > 0 && !flush(g, p))
 		return bs_gate_here(g, peer) ? BS_ENDPOINT_TIMEOUT : BS_ERR_IO;
-	p->out[0] = IPC_MESSAGE;
-	for (unsigned i = 0; i < 8; i++)
-		p->out[g->header - 8 + i] = (unsigned char)(len >> (56 - 8 * i));
-	memcpy(p->out + g->header, head, head_len);
+	out = out_for(g, p, g->header + head_len + tail_len + tag);
+	if (out == NULL)
+		return BS_ERR_IO;
+	frame(g, out, head_len + tail_len + tag);
+	memcpy(out + g->header, head, head_len);
 	if (tail_len > 0)
-		memcpy(p->out + g->header + head_len, tail, tail_len);
-	p->out_len = g->header + (size_t)len;
+		memcpy(out + g->header + head_len, tail, tail_len);
+	if (s != NULL && !bs_seal_close(&s->out, out + g->header, head_len + tail_len))
+		return BS_ERR_IO;
+	p->out_len = g->header + head_len + tail_len + tag;
 	(void)flush(g, p);
 	return bs_gate_here(g, peer) ? 0 : BS_ERR_IO;
 }
@@ -415,12 +520,15 @@ bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 	if (g->paused)
 		set_listening(g, true);
 	for (;;) {
-		if (g->event_at == g->events) {
-			p = find(g, g->favored);
+		if (g->event_at == g->events || g->said_hello) {
+			g->said_hello = false;
+			p = bs_gate_find(g, g->favored);
 			if (p != NULL && p->stage != BS_GATE_WHOLE && g->streak++ < STREAK &&
 			    read_peer(g, p))
 				return give(g, p, m);
 			g->streak = 0;
+			if (g->event_at < g->events)
+				continue;
 			g->event_at = 0;
 			g->events = epoll_wait(g->fd, g->event, BS_GATE_EVENTS, 0);
 			if (g->events <= 0) {
@@ -430,7 +538,7 @@ bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 		}
 		const struct epoll_event e = g->event[g->event_at++];
 
-		p = find(g, e.data.u64);
+		p = bs_gate_find(g, e.data.u64);
 		if (e.data.u64 == 0)
 			accept_peers(g);
 		else if (p != NULL && look_at(g, p, e.events))
@@ -440,7 +548,7 @@ bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 
 void bs_gate_release(struct bs_gate *g, uint64_t peer)
 {
-	struct bs_gate_peer *p = find(g, peer);
+	struct bs_gate_peer *p = bs_gate_find(g, peer);
 	struct epoll_event e = { .events = EPOLLIN, .data.u64 = peer };
 
 	if (p == NULL || p->stage != BS_GATE_WHOLE)
@@ -465,131 +573,22 @@ void bs_gate_release(struct bs_gate *g, uint64_t peer)
 
 bool bs_gate_here(const struct bs_gate *g, uint64_t peer)
 {
-	const struct bs_gate_peer *p = find(g, peer);
+	const struct bs_gate_peer *p = bs_gate_find(g, peer);
 
 	return p != NULL && !p->gone;
 }
 
 void bs_gate_vouch(struct bs_gate *g, uint64_t peer)
 {
-	const struct bs_gate_peer *p = find(g, peer);
+	const struct bs_gate_peer *p = bs_gate_find(g, peer);
 
 	if (p != NULL)
-		g->key[place_of(p)] = RANK(VOUCHED) | ++g->clock;
+		g->key[bs_gate_place(p)] = RANK(VOUCHED) | ++g->clock;
 }
 
 void bs_gate_favor(struct bs_gate *g, uint64_t peer)
 {
 	bs_gate_vouch(g, peer);
-	g->favored = find(g, peer) != NULL ? peer : 0;
+	g->favored = bs_gate_find(g, peer) != NULL ? peer : 0;
 	g->streak = 0;
-}
-
-int bs_gate_name(const struct bs_gate *g, uint64_t peer, char *out, size_t cap)
-{
-	const struct bs_gate_peer *p = find(g, peer);
-
-	out[0] = '\0';
-	return p != NULL ? bs_url_name_peer(p->fd, out, cap) : 0;
-}
-
-/* ---- open, close ---- */
-
-/* How many peers the process may have open; raises its limit as far as it may. */
-static uint32_t places_of(void)
-{
-	const rlim_t all = BS_GATE_PEERS + FILES_APART;
-	struct rlimit r;
-
-	if (getrlimit(RLIMIT_NOFILE, &r) != 0)
-		return FILES_APART;
-	if (r.rlim_cur < all) {
-		r.rlim_cur = r.rlim_max < all ? r.rlim_max : all;
-		(void)setrlimit(RLIMIT_NOFILE, &r);
-	}
-	return r.rlim_cur >= all                      ? BS_GATE_PEERS
-	       : r.rlim_cur > (rlim_t)2 * FILES_APART ? (uint32_t)r.rlim_cur - FILES_APART
-						      : FILES_APART;
-}
-
-static int make_memory(struct bs_gate *g, struct bs_fail *why)
-{
-	const size_t each = (g->message_max + 63) & ~(size_t)63;
-
-	g->peer = calloc(BS_GATE_PEERS, sizeof(*g->peer));
-	g->key = calloc(BS_GATE_PEERS, sizeof(*g->key));
-	g->vacant = calloc(BS_GATE_PEERS, sizeof(*g->vacant));
-	g->scratch = malloc(SCRATCH);
-	for (unsigned i = 0; i < BS_GATE_BUFFERS; i++) {
-		g->buffer[i] = aligned_alloc(64, each);
-		if (g->buffer[i] == NULL)
-			return bs_fail(why, BS_ERR_NOMEM, "%u messages of %zu bytes",
-				       BS_GATE_BUFFERS, each);
-		memset(g->buffer[i], 0, each);
-	}
-	if (g->peer == NULL || g->key == NULL || g->vacant == NULL || g->scratch == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%u peers", BS_GATE_PEERS);
-	memset(g->peer, 0, BS_GATE_PEERS * sizeof(*g->peer));
-	memset(g->scratch, 0, SCRATCH);
-	for (uint32_t i = g->places; i-- > 0;) {
-		g->key[i] = UINT64_MAX;
-		g->vacant[g->vacancies++] = i;
-	}
-	return 0;
-}
-
-int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct bs_fail *why)
-{
-	int rc;
-
-	memset(g, 0, sizeof(*g));
-	g->listen_fd = g->fd = -1;
-	if (message_max < BS_GATE_HEAD || message_max > BS_GATE_LONGEST)
-		return bs_fail(why, BS_ERR_CONFIG, "%s: longest message of %zu bytes, %u to %llu",
-			       url, message_max, BS_GATE_HEAD, (unsigned long long)BS_GATE_LONGEST);
-	g->message_max = message_max;
-	g->places = places_of();
-	g->header = bs_url_is_ipc(url) ? 9 : 8;
-	rc = bs_url_listen(url, &g->listen_fd, why);
-	if (rc == 0 && bs_url_is_ipc(url))
-		(void)snprintf(g->path, sizeof(g->path), "%s", bs_url_path(url));
-	if (rc == 0)
-		rc = make_memory(g, why);
-	if (rc == 0) {
-		g->fd = epoll_create1(EPOLL_CLOEXEC);
-		if (g->fd < 0)
-			rc = bs_fail(why, BS_ERR_IO, "%s: epoll: %s", url, strerror(errno));
-	}
-	if (rc == 0)
-		set_listening(g, true);
-	else
-		bs_gate_close(g);
-	return rc;
-}
-
-void bs_gate_close(struct bs_gate *g)
-{
-	for (uint32_t i = 0; g->peer != NULL && i < g->places; i++) {
-		if (g->peer[i].id == 0)
-			continue;
-		/* closing with unread bytes resets a connection: the peer would lose our answer */
-		(void)shutdown(g->peer[i].fd, SHUT_WR);
-		(void)recv(g->peer[i].fd, g->scratch, SCRATCH, 0);
-		(void)close(g->peer[i].fd);
-	}
-	if (g->listen_fd >= 0) {
-		(void)close(g->listen_fd);
-		if (g->path[0] != '\0')
-			(void)unlink(g->path);
-	}
-	if (g->fd >= 0)
-		(void)close(g->fd);
-	for (unsigned i = 0; i < BS_GATE_BUFFERS; i++)
-		free(g->buffer[i]);
-	free(g->peer);
-	free(g->key);
-	free(g->vacant);
-	free(g->scratch);
-	memset(g, 0, sizeof(*g));
-	g->listen_fd = g->fd = -1;
 }

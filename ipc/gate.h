@@ -21,7 +21,13 @@
  * BS_GATE_HEAD bytes. A peer that announces more than BS_GATE_LONGEST bytes does not speak the
  * protocol and is let go.
  *
- * Nothing but open allocates; nothing blocks. One thread.
+ * With a lock (bs_gate_open_locked) a connection is sealed: behind the greeting a peer says hello
+ * with a key that is known (ipc/seal/hello.h), and every message after that is sealed
+ * (ipc/seal/seal.h). take gives what was opened. Whoever has no such key, or whose message does not
+ * open, is let go and counted. Until its first message has opened a peer has the lowest rank.
+ *
+ * Nothing but open allocates (and an answer longer than BS_GATE_OUT, which a lock may allow);
+ * nothing blocks. One thread.
  * Source: the SP protocols' RFCs of nanomsg, sp-tcp-mapping-01 and sp-ipc-mapping-01.
  * Test: test/unit/ipc/test_gate.c, test/fault/fault_crowd.c
  */
@@ -34,6 +40,8 @@
 #include <sys/epoll.h>
 
 #include "core/err.h"
+#include "ipc/seal/hello.h"
+#include "ipc/seal/record.h"
 
 #define BS_GATE_PEERS   1024u /* places; fewer where the process may not open as many files */
 #define BS_GATE_BUFFERS 9u
@@ -43,11 +51,30 @@
 #define BS_GATE_EVENTS  16
 #define BS_GATE_LONGEST (UINT64_C(64) << 20)
 
+/* Who may come in; all of it outlives the gate. */
+struct bs_gate_lock {
+	const struct bs_seal_keys *keys;
+	const char *endpoint; /* as hello.h names it */
+	uint32_t roles;       /* a key has one of these */
+	bool answers;         /* the gate is REP, its peers REQ; else PAIR */
+	size_t answer_max;    /* bytes of the longest answer; 0: BS_GATE_OUT */
+	struct bs_seal_record *record;
+};
+
+/* A peer of a gate with a lock. */
+struct bs_gate_sealed {
+	struct bs_seal out, in;
+	const struct bs_seal_peer *who; /* NULL: it has not said hello */
+	bool proved;                    /* a message of it has opened */
+	unsigned char hello[BS_HELLO_FIRST];
+};
+
 struct bs_gate_peer {
 	int fd;
 	uint64_t id; /* 0: the place is free */
 	enum {
 		BS_GATE_SHAKING,
+		BS_GATE_HELLO,    /* with a lock: it says who it is */
 		BS_GATE_LENGTH,   /* of the next message */
 		BS_GATE_BODY,     /* of it */
 		BS_GATE_DROPPING, /* it is too long */
@@ -59,9 +86,10 @@ struct bs_gate_peer {
 	unsigned header_got;
 	uint64_t len, got;
 	int buffer; /* -1: the message is in head */
-	_Alignas(8) unsigned char head[BS_GATE_HEAD];
-	unsigned char out[BS_GATE_OUT]; /* what the peer did not take yet */
-	size_t out_len;
+	_Alignas(8) unsigned char head[BS_GATE_HEAD + BS_SEAL_TAG];
+	unsigned char out[BS_GATE_OUT]; /* what the peer did not take yet, */
+	unsigned char *out_long;        /* or is here, if that is longer */
+	size_t out_len, out_at;         /* out_at: of out_long, what it took */
 };
 
 struct bs_gate {
@@ -71,6 +99,9 @@ struct bs_gate {
 	size_t message_max;
 	char path[108]; /* "": tcp */
 	struct bs_gate_peer *peer;
+	struct bs_gate_lock lock;      /* keys NULL: there is none */
+	struct bs_gate_sealed *sealed; /* [places], of each peer; NULL: there is no lock */
+	bool said_hello;               /* a curve's product was spent: the favored peer is next */
 	uint64_t *key;    /* [places] rank, last activity; the lowest is let go. UINT64_MAX: free */
 	uint32_t *vacant; /* places that are free */
 	uint32_t places, vacancies;
@@ -99,6 +130,9 @@ struct bs_gate_message {
  * it touched. The URL is refused as bs_endpoint_bind refuses it. On failure g is closed.
  */
 int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct bs_fail *why);
+/* The same with a lock; lock->keys NULL: without. Over tcp any address then. */
+int bs_gate_open_locked(struct bs_gate *g, const char *url, size_t message_max,
+			const struct bs_gate_lock *lock, struct bs_fail *why);
 void bs_gate_close(struct bs_gate *g);
 
 /* The next message of any peer, without waiting; false: none is there. */
@@ -113,6 +147,8 @@ void bs_gate_release(struct bs_gate *g, uint64_t peer);
 int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head_len,
 		 const void *tail, size_t tail_len);
 
+/* Whose key it has; NULL: there is no lock. */
+const struct bs_seal_peer *bs_gate_who(const struct bs_gate *g, uint64_t peer);
 /* Still connected, as far as is known. */
 bool bs_gate_here(const struct bs_gate *g, uint64_t peer);
 /* A scan of this peer was accepted. */
@@ -123,8 +159,8 @@ static inline uint32_t bs_gate_peers(const struct bs_gate *g)
 {
 	return g->places - g->vacancies;
 }
-/* "process 123 of user 0", or "127.0.0.1:5123"; "": it is not here. Returns the process's number;
- * 0: it is not known. */
+/* "process 123 of user 0", "127.0.0.1:5123", "mr1 at 10.0.0.7:5123"; "": it is not here. Returns
+ * the process's number; 0: it is not known. */
 int bs_gate_name(const struct bs_gate *g, uint64_t peer, char *out, size_t cap);
 
 #endif

@@ -25,7 +25,7 @@ bool bs_url_is_ipc(const char *url)
 	return strncmp(url, IPC, strlen(IPC)) == 0;
 }
 
-static int parse_tcp(const char *url, struct sockaddr_in *to, struct bs_fail *why)
+static int parse_tcp(const char *url, bool sealed, struct sockaddr_in *to, struct bs_fail *why)
 {
 	const char *host = url + strlen(TCP);
 	const char *colon = strrchr(host, ':');
@@ -37,14 +37,18 @@ static int parse_tcp(const char *url, struct sockaddr_in *to, struct bs_fail *wh
 	    strspn(colon + 1, "0123456789") == strlen(colon + 1))
 		port = strtol(colon + 1, NULL, 10);
 	if (n == 0 || n >= sizeof(text) || port < 1 || port > 65535)
-		return bs_fail(why, BS_ERR_CONFIG, "%s: not tcp://127.x.y.z:PORT", url);
+		return bs_fail(why, BS_ERR_CONFIG, "%s: not tcp://ADDRESS:PORT", url);
 	memcpy(text, host, n);
 	text[n] = '\0';
 	to->sin_family = AF_INET;
 	to->sin_port = htons((uint16_t)port);
-	if (inet_pton(AF_INET, text, &to->sin_addr) != 1 || ntohl(to->sin_addr.s_addr) >> 24 != 127)
+	if (inet_pton(AF_INET, text, &to->sin_addr) != 1)
+		return bs_fail(why, BS_ERR_CONFIG, "%s: an address as 10.0.0.7 is wanted", url);
+	if (!sealed && ntohl(to->sin_addr.s_addr) >> 24 != 127)
 		return bs_fail(why, BS_ERR_CONFIG,
-			       "%s: only loopback addresses (127.x.y.z) are allowed over tcp", url);
+			       "%s: only loopback addresses (127.x.y.z) are allowed over tcp, but "
+			       "where it is sealed: with keys",
+			       url);
 	return 0;
 }
 
@@ -62,7 +66,7 @@ static int parse_ipc(const char *url, struct sockaddr_un *to, struct bs_fail *wh
 	return 0;
 }
 
-int bs_url_parse(const char *url, struct bs_address *to, struct bs_fail *why)
+int bs_url_parse(const char *url, bool sealed, struct bs_address *to, struct bs_fail *why)
 {
 	memset(to, 0, sizeof(*to));
 	if (bs_url_is_ipc(url)) {
@@ -71,7 +75,7 @@ int bs_url_parse(const char *url, struct bs_address *to, struct bs_fail *why)
 	}
 	if (strncmp(url, TCP, strlen(TCP)) == 0) {
 		to->len = sizeof(to->in);
-		return parse_tcp(url, &to->in, why);
+		return parse_tcp(url, sealed, &to->in, why);
 	}
 	return bs_fail(why, BS_ERR_CONFIG, "%s: the transport must be ipc:// or tcp://", url);
 }
@@ -123,12 +127,12 @@ static int check_directory(const char *url, const char *path, const char *made, 
 	return 0;
 }
 
-int bs_url_place(const char *url, const char *made, struct bs_fail *why)
+int bs_url_place(const char *url, bool sealed, const char *made, struct bs_fail *why)
 {
 	const char *path = url + strlen(IPC);
 	struct stat st;
 	struct bs_address to;
-	int rc = bs_url_parse(url, &to, why);
+	int rc = bs_url_parse(url, sealed, &to, why);
 
 	if (rc == 0 && bs_url_is_ipc(url)) {
 		rc = check_directory(url, path, made, why);
@@ -181,14 +185,14 @@ const char *bs_url_path(const char *url)
 	return url + strlen(IPC);
 }
 
-int bs_url_listen(const char *url, int *fd, struct bs_fail *why)
+int bs_url_listen(const char *url, bool sealed, int *fd, struct bs_fail *why)
 {
 	const bool ipc = bs_url_is_ipc(url);
 	const int one = 1;
 	const int bytes = SOCKET_BUFFER;
 	struct bs_address at;
 	mode_t before;
-	int rc = bs_url_parse(url, &at, why);
+	int rc = bs_url_parse(url, sealed, &at, why);
 
 	*fd = -1;
 	if (rc == 0)

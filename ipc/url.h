@@ -1,8 +1,9 @@
 /*
- * ipc/url.h - where the service's sockets are: ipc://PATH and tcp://127.x.y.z:PORT
+ * ipc/url.h - where the service's sockets are: ipc://PATH and tcp://a.b.c.d:PORT
  *
- * Other addresses, ws:// and inproc:// are refused (BS_ERR_CONFIG): the first leave the machine,
- * with the last two nanomsg may abort the process. Test: test/unit/ipc/test_endpoint.c
+ * Addresses beyond loopback are refused (BS_ERR_CONFIG) but where all that crosses is sealed
+ * (ipc/seal); ws:// and inproc:// always: with them nanomsg may abort the process.
+ * Test: test/unit/ipc/test_endpoint.c
  */
 #ifndef BS_IPC_URL_H
 #define BS_IPC_URL_H
@@ -25,13 +26,13 @@ struct bs_address {
 	socklen_t len;
 };
 
-int bs_url_parse(const char *url, struct bs_address *to, struct bs_fail *why);
+int bs_url_parse(const char *url, bool sealed, struct bs_address *to, struct bs_fail *why);
 bool bs_url_is_ipc(const char *url);
 /*
  * Refuses what bind would refuse of the URL and of its socket's folder. The folder need not exist
  * if it is `made`, which the caller creates before it binds. Opens nothing.
  */
-int bs_url_place(const char *url, const char *made, struct bs_fail *why);
+int bs_url_place(const char *url, bool sealed, const char *made, struct bs_fail *why);
 /*
  * Before a bind, which would delete any file at the path or fail: a socket that nobody serves is
  * deleted; one that is served, still after a second, and anything else is refused.
@@ -40,7 +41,7 @@ int bs_url_clear(const char *url, struct bs_fail *why);
 /* What follows ipc://. */
 const char *bs_url_path(const char *url);
 /* A socket that listens there and does not block; -1 on failure. */
-int bs_url_listen(const char *url, int *fd, struct bs_fail *why);
+int bs_url_listen(const char *url, bool sealed, int *fd, struct bs_fail *why);
 /* Who is at the other end: "process 123 of user 0", or "127.0.0.1:5123". Returns the process's
  * number; 0: it is not known. */
 int bs_url_name_peer(int fd, char *out, size_t cap);

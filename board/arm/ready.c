@@ -5,7 +5,10 @@
 #include <stdlib.h>
 
 #include "board/emit/folder.h"
+#include "drivers/sink/dicomstore.h"
+#include "drivers/sink/sink.h"
 #include "gpu/nufft/density.h"
+#include "ipc/seal/keys.h"
 #include "ipc/url.h"
 
 struct telling {
@@ -33,32 +36,67 @@ static void folder(struct telling *t, const char *key, const char *path)
 	tell(t, bs_folder_usable(path, &why), key, &why);
 }
 
-static void endpoint(struct telling *t, const char *key, const char *url)
+/* seals: what crosses there can be sealed */
+static void endpoint(struct telling *t, const char *key, const char *url, bool seals)
 {
 	struct bs_fail why = { 0 };
 
 	if (url[0] != '\0')
-		tell(t, bs_url_place(url, t->site->run_dir, &why), key, &why);
+		tell(t,
+		     bs_url_place(url, seals && bs_site_seals(t->site, url), t->site->run_dir,
+				  &why),
+		     key, &why);
+}
+
+/* The secret key can be read, by nobody else, and the others are keys. */
+static void keys(struct telling *t)
+{
+	struct bs_seal_keys k;
+	struct bs_fail why = { 0 };
+
+	if (t->site->keys.own[0] == '\0')
+		return;
+	tell(t, bs_seal_keys_load(&k, &t->site->keys, &why), "keys", &why);
+	bs_seal_keys_wipe(&k);
+}
+
+/* Its folder, the programs that it runs, and the address that it sends to. */
+static void sink(struct telling *t, uint32_t i)
+{
+	const struct bs_sink_spec *s = &t->site->sink[i];
+	const struct bs_sink *type = bs_sink_find(s->type);
+	struct bs_fail why = { 0 };
+	char key[32];
+
+	(void)snprintf(key, sizeof(key), "sinks.[%u].dir", i);
+	folder(t, key, s->dir);
+	(void)snprintf(key, sizeof(key), "sinks.[%u].type", i);
+	if (type != NULL && type->usable != NULL)
+		tell(t, type->usable(&why), key, &why);
+	(void)snprintf(key, sizeof(key), "sinks.[%u].store", i);
+	if (s->store[0] != '\0') {
+		struct bs_dicomstore store;
+
+		tell(t, bs_dicomstore_open(&store, s->store, &why), key, &why);
+	}
 }
 
 int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const char *line),
 		    void *arg)
 {
 	struct telling t = { report, arg, site, 0 };
-	char key[32];
 
 	folder(&t, "node.run_dir", site->run_dir);
 	if (site->cache_dir[0] != '\0')
 		folder(&t, "node.cache_dir", site->cache_dir);
-	endpoint(&t, "endpoints.kspace", site->kspace_url);
-	endpoint(&t, "endpoints.archive", site->archive_url);
-	endpoint(&t, "endpoints.viewers", site->viewers_url);
-	endpoint(&t, "endpoints.images", site->images_url);
-	endpoint(&t, "endpoints.status", site->status_url);
-	for (uint32_t i = 0; i < site->sinks; i++) {
-		(void)snprintf(key, sizeof(key), "sinks.[%u].dir", i);
-		folder(&t, key, site->sink[i].dir);
-	}
+	endpoint(&t, "endpoints.kspace", site->kspace_url, true);
+	endpoint(&t, "endpoints.archive", site->archive_url, false);
+	endpoint(&t, "endpoints.viewers", site->viewers_url, false);
+	endpoint(&t, "endpoints.images", site->images_url, true);
+	endpoint(&t, "endpoints.status", site->status_url, true);
+	keys(&t);
+	for (uint32_t i = 0; i < site->sinks; i++)
+		sink(&t, i);
 	if (bs_site_logs(site))
 		folder(&t, "log.dir", site->log.dir);
 	if (bs_site_spills(site))

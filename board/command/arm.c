@@ -7,6 +7,7 @@
 #include "board/command/command.h"
 #include "board/emit/folder.h"
 #include "config/config.h"
+#include "core/progress.h"
 #include "core/thread/clock.h"
 #include "drivers/file/tables.h"
 #include "gpu/engine/engines.h"
@@ -16,8 +17,6 @@
 #include "gpu/engine/shares.h"
 #include "gpu/solve/lsq_cuda.h"
 #endif
-
-#define BAR 40
 
 struct request {
 	const char *config, *protocol;
@@ -31,42 +30,12 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-struct bar {
-	const char *name;
-	int64_t start_ns, shown_ns;
-	bool on; /* standard error is a terminal */
-};
-
-/* At most ten times a second: the time that is left at the pace so far. */
-static void show(void *arg, double done)
-{
-	struct bar *b = arg;
-	int64_t now_ns = bs_now_ns();
-	double spent_s = (double)(now_ns - b->start_ns) * 1e-9;
-	int full = (int)(done * BAR + 0.5);
-
-	if (!b->on || (done < 1.0 && now_ns - b->shown_ns < 100000000))
-		return;
-	b->shown_ns = now_ns;
-	(void)fprintf(stderr, "\r%-24s [", b->name);
-	for (int i = 0; i < BAR; i++)
-		(void)fputc(i < full ? '#' : '.', stderr);
-	(void)fprintf(stderr, "] %3.0f %%, %.0f s left ", 100.0 * done,
-		      done > 0.0 ? spent_s * (1.0 - done) / done : 0.0);
-	(void)fflush(stderr);
-}
-
-static void clear(const struct bar *b)
-{
-	if (b->on && b->shown_ns != 0)
-		(void)fprintf(stderr, "\r%*s\r", BAR + 60, "");
-}
-
 /* Made by the one that will ask for it: the GPU's rounding is not the host's. */
 static int get_q(float **q, bool gpu, const struct bs_protocol *p, const struct bs_tables *tables,
-		 struct bs_team *team, const char *cache_dir, struct bar *bar,
-		 enum bs_qcache_from *from, struct bs_fail *why)
+		 struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
+		 struct bs_fail *why)
 {
+	struct bs_progress progress;
 	float *weight = NULL;
 	int rc;
 
@@ -77,8 +46,11 @@ static int get_q(float **q, bool gpu, const struct bs_protocol *p, const struct 
 	(void)gpu; /* no engine here is on one */
 #endif
 	rc = bs_lsq_weights(&weight, p, tables, team, why);
+	bs_progress_begin(&progress, p->name, BS_PROGRESS_WHOLE, "");
 	if (rc == 0)
-		rc = bs_lsq_q(q, p, tables, weight, team, cache_dir, show, bar, from, why);
+		rc = bs_lsq_q(q, p, tables, weight, team, cache_dir, bs_progress_part, &progress,
+			      from, why);
+	bs_progress_end(&progress);
 	free(weight);
 	return rc;
 }
@@ -87,7 +59,7 @@ static int arm(const struct bs_site *site, const struct bs_protocol *p,
 	       const struct bs_engine *engine, struct bs_team *team, struct bs_fail *why)
 {
 	const bool gpu = bs_engines_on_gpu(engine->name);
-	struct bar bar = { p->name, bs_now_ns(), 0, isatty(STDERR_FILENO) != 0 };
+	const int64_t start_ns = bs_now_ns();
 	enum bs_qcache_from from = BS_QCACHE_COMPUTED;
 	struct bs_loaded loaded;
 	float *q = NULL;
@@ -95,13 +67,12 @@ static int arm(const struct bs_site *site, const struct bs_protocol *p,
 
 	if (rc != 0)
 		return rc;
-	rc = get_q(&q, gpu, p, &loaded.tables, team, site->cache_dir, &bar, &from, why);
-	clear(&bar);
+	rc = get_q(&q, gpu, p, &loaded.tables, team, site->cache_dir, &from, why);
 	if (rc == 0)
 		(void)printf("%-24s Q %s%s, %.2f s\n", p->name,
 			     from == BS_QCACHE_DISK ? "is in the cache" : "computed and kept",
 			     gpu && p->q == BS_SUM_EXACT ? ", the GPU's" : "",
-			     (double)(bs_now_ns() - bar.start_ns) * 1e-9);
+			     (double)(bs_now_ns() - start_ns) * 1e-9);
 	(void)fflush(stdout);
 	free(q);
 	bs_tables_free(&loaded);
@@ -237,6 +208,7 @@ static int run(int argc, char **argv)
 
 	if (status != BS_OPTIONS_RUN)
 		return status;
+	bs_progress_use();
 	site = bs_command_site(&bs_command_arm, q.config);
 	if (site != NULL && q.protocol != NULL)
 		only = bs_config_choose(site, q.protocol, NULL, &why);

@@ -9,6 +9,7 @@
 #include "board/arm/memplan.h"
 #include "board/arm/ready.h"
 #include "config/config.h"
+#include "core/progress.h"
 #include "core/thread/canaries.h"
 
 struct request {
@@ -129,6 +130,7 @@ static int run(int argc, char **argv)
 		return bs_command_fail(&bs_command_check, "no memory");
 	}
 	status = check(site, plan);
+	bs_progress_use();
 	if (status == 0 && q.measure)
 		status = measure(site, plan);
 	free(plan);

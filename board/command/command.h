@@ -15,7 +15,8 @@ extern const struct bs_command bs_command_arm, bs_command_certify, bs_command_ch
 	bs_command_compare, bs_command_phantom, bs_command_prior, bs_command_recon,
 	bs_command_replay, bs_command_serve, bs_command_status, bs_command_tune, bs_command_delays,
 	bs_command_log, bs_command_record, bs_command_receive, bs_command_drain, bs_command_reload,
-	bs_command_version;
+	bs_command_version, bs_command_bridge, bs_command_web, bs_command_init, bs_command_doctor,
+	bs_command_key;
 
 /* of a service whose site file is not given */
 #define BS_COMMAND_RUN_DIR    "/run/boreside"
@@ -26,6 +27,16 @@ __attribute__((format(printf, 2, 3))) int bs_command_fail(const struct bs_comman
 							  const char *fmt, ...);
 /* The site file read, to be freed; NULL: its faults were told on standard error. */
 struct bs_site *bs_command_site(const struct bs_command *c, const char *file);
+/*
+ * What a client seals with at this URL: by --key and --service-key, or, on the service's own node,
+ * by its site file. 1: keys are filled, wipe them; 0: nothing is sealed; -1: told why not.
+ */
+struct bs_seal_keys;
+int bs_command_seal(const struct bs_command *c, struct bs_seal_keys *keys,
+		    const struct bs_site *site, const char *url, const char *key,
+		    const char *service);
+#define BS_COMMAND_KEY_HELP         "this side's secret key, for an endpoint that is sealed"
+#define BS_COMMAND_SERVICE_KEY_HELP "the service's public key (boreside key show, there)"
 /* Not 0 once SIGINT or SIGTERM has come; a second one ends the program. */
 const volatile sig_atomic_t *bs_command_stop(void);
 

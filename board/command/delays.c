@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "board/command/command.h"
+#include "config/hint/place.h"
 #include "core/frame/kind.h"
 #include "core/protocol.h"
 #include "core/traj/delay.h"
@@ -107,6 +108,7 @@ static int run(int argc, char **argv)
 {
 	struct request o = { .spokes = 256 };
 	struct collected c = { .k = NULL };
+	char hint[BS_PLACE_HINT];
 	struct bs_fail why = { 0 };
 	struct bs_delays d;
 	int status = bs_options_read(&bs_command_delays, &o, argc, argv);
@@ -120,7 +122,8 @@ static int run(int argc, char **argv)
 	free(c.k);
 	free(c.data);
 	if (rc != 0)
-		return bs_command_fail(&bs_command_delays, "%s: %s", o.recording, why.text);
+		return bs_command_fail(&bs_command_delays, "%s: %s%s", o.recording, why.text,
+				       bs_place_hint(o.recording, hint));
 	(void)printf("trajectory: { delay = [%.5f, %.5f, 0.0]; delay_cross = [%.5f, 0.0, 0.0]; }\n"
 		     "# %u spokes, %u crossings: two spokes differ by %.3g %% where they cross "
 		     "with these delays, by %.3g %% without\n",

@@ -7,6 +7,8 @@
 #include <time.h>
 
 #include "board/command/command.h"
+#include "config/hint/near.h"
+#include "core/progress.h"
 #include "drivers/log/folder.h"
 #include "drivers/source/logged.h"
 #include "drivers/source/recording.h"
@@ -122,6 +124,7 @@ static int export(const char *from, const char *to)
 	struct bs_fail late;
 	struct bs_logged *l;
 	struct bs_mrd_acq head;
+	struct bs_progress progress;
 	float *traj;
 	float *data;
 	int closed;
@@ -130,11 +133,14 @@ static int export(const char *from, const char *to)
 	if (rc != 0)
 		return fail(&why);
 	rc = bs_recording_create(&out, to, &why);
+	bs_progress_begin(&progress, "exporting", bs_logged_count(l), "acquisitions");
 	for (uint32_t i = 0; rc == 0 && i < bs_logged_count(l); i++) {
 		rc = bs_logged_read(l, i, &head, &traj, &data, &why);
 		if (rc == 0)
 			rc = bs_recording_append(out, &head, traj, data, &why);
+		bs_progress_at(&progress, i + 1);
 	}
+	bs_progress_end(&progress);
 	if (rc == 0) /* without it close drops the file */
 		rc = bs_recording_put_xml(out, bs_logged_xml(l), &why);
 	closed = bs_recording_close(out, &late);
@@ -169,7 +175,10 @@ static int prune(const struct request *q, const char *dir)
 
 static int run(int argc, char **argv)
 {
+	static const char *const actions[] = { "list", "verify", "export", "prune", NULL };
 	struct request q = { 0 };
+	struct bs_near near;
+	char hint[BS_NEAR_HINT];
 	int status = bs_options_read(&bs_command_log, &q, argc, argv);
 	unsigned n = 0;
 
@@ -183,12 +192,17 @@ static int run(int argc, char **argv)
 						"prune: a folder, and --keep or --keep-hours");
 		return prune(&q, q.operands[0]);
 	}
+	bs_progress_use();
 	if (strcmp(q.action, "export") == 0)
 		return n == 2 ? export(q.operands[0], q.operands[1])
 			      : bs_options_wrong(&bs_command_log,
 						 "export: a log's file and OUT.h5, no more");
-	if (strcmp(q.action, "list") != 0 && strcmp(q.action, "verify") != 0)
-		return bs_options_wrong(&bs_command_log, "no action '%s'", q.action);
+	if (strcmp(q.action, "list") != 0 && strcmp(q.action, "verify") != 0) {
+		bs_near_begin(&near, q.action);
+		bs_near_offer_all(&near, actions);
+		return bs_options_wrong(&bs_command_log, "no action '%s'%s", q.action,
+					bs_near_hint(&near, hint));
+	}
 	status = 0;
 	for (unsigned i = 0; i < n; i++)
 		status |= each(q.operands[i], q.action[0] == 'l' ? list_one : verify_one);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/hint/near.h"
+
 #define HELP_AT 26 /* column where an option's help begins */
 #define WIDTH   96 /* of the text of --help */
 
@@ -174,6 +176,24 @@ static const struct bs_option *find(const struct bs_option *o, const char *word,
 	return NULL;
 }
 
+static int no_option(const struct bs_command *c, const char *word)
+{
+	char given[BS_NEAR_MAX];
+	char name[BS_NEAR_MAX];
+	char hint[BS_NEAR_HINT];
+	struct bs_near near;
+
+	(void)snprintf(given, sizeof(given), "%.*s", (int)strcspn(word, "="), word);
+	bs_near_begin(&near, strlen(given) > 3 ? given : "");
+	for (const struct bs_option *o = c->options; o != NULL && o->help != NULL; o++)
+		if (o->name != NULL) {
+			(void)snprintf(name, sizeof(name), "--%s", o->name);
+			bs_near_offer(&near, name);
+		}
+	bs_near_offer(&near, "--help");
+	return bs_options_wrong(c, "no option '%s'%s", word, bs_near_hint(&near, hint));
+}
+
 /* The option at argv[*i], with its value, which may be the next word: *i is then that. */
 static int read_option(const struct bs_command *c, void *request, char **argv, int *i, bool given[])
 {
@@ -183,7 +203,7 @@ static int read_option(const struct bs_command *c, void *request, char **argv, i
 	char name[40];
 
 	if (o == NULL)
-		return bs_options_wrong(c, "no option '%s'", argv[*i]);
+		return no_option(c, argv[*i]);
 	if (o->kind == BS_OPTION_FLAG && text != NULL)
 		return bs_options_wrong(c, "%s takes no value", spelled(o, name));
 	if (o->kind != BS_OPTION_FLAG && text == NULL)
@@ -282,7 +302,9 @@ static void print_usage(const struct bs_command *c)
 	for (const struct bs_option *o = c->options; o != NULL && o->help != NULL; o++)
 		if (o->kind >= BS_OPERAND)
 			(void)printf(o->required ? " %s%s" : " [%s%s]", o->value,
-				     o->kind == BS_OPERANDS ? "..." : "");
+				     o->kind == BS_OPERANDS && strstr(o->value, "...") == NULL
+					     ? "..."
+					     : "");
 	(void)putchar('\n');
 	print_text(c->summary, 0);
 }

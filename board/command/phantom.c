@@ -7,6 +7,7 @@
 #include "board/command/command.h"
 #include "board/command/phantomread.h"
 #include "config/config.h"
+#include "config/hint/near.h"
 #include "config/keys.h"
 #include "drivers/file/traj.h"
 #include "drivers/source/phantom.h"
@@ -20,7 +21,7 @@ struct request {
 	const char *config, *site_protocol, *name, *out;
 	struct bs_sizes matrix, encoded, recon;
 	struct bs_sizes noise; /* readouts, samples */
-	double motion[2], oblique[2], fov_mm[3];
+	double motion[2], fov_mm[3];
 	uint32_t echoes;    /* 0: as the protocol has it */
 	uint32_t asymmetry; /* samples that lack at the begin of a line */
 	bool own_sizes;     /* an option that makes sense only without -c */
@@ -32,13 +33,19 @@ struct request {
 static int read_traj(void *to, const char *text, struct bs_fail *why)
 {
 	const char *const *words = bs_key_find(BS_SCOPE_PROTOCOL, "trajectory.type")->words;
+	struct bs_near near;
+	char hint[BS_NEAR_HINT];
 
 	for (int i = 0; words[i] != NULL; i++)
 		if (i != BS_TRAJ_FILE && i != BS_TRAJ_STREAM && strcmp(text, words[i]) == 0) {
 			*(enum bs_traj_type *)to = (enum bs_traj_type)i;
 			return 0;
 		}
-	return bs_fail(why, BS_ERR_USAGE, "no such trajectory");
+	bs_near_begin(&near, text);
+	for (int i = 0; words[i] != NULL; i++)
+		if (i != BS_TRAJ_FILE && i != BS_TRAJ_STREAM)
+			bs_near_offer(&near, words[i]);
+	return bs_fail(why, BS_ERR_USAGE, "no such trajectory%s", bs_near_hint(&near, hint));
 }
 
 #define AT(field) offsetof(struct request, field)
@@ -99,7 +106,8 @@ static const struct bs_option options[] = {
 	  .help = "between readouts (sampling + 2 ms)" },
 	{ BS_OPTION_REAL, 0, "dwell-us", "T", AT(scan.dwell_us), .help = "between samples (4)" },
 	{ BS_OPTION_OWN, 0, "object", "WORD", AT(scan.object),
-	  .help = "head, or a marker that no flip or swap of axes leaves as it is (head)",
+	  .help = "head, a marker that no flip or swap of axes leaves as it is, or points to "
+		  "measure by (head)",
 	  .read = bs_phantom_read_object },
 	{ BS_OPTION_TEXT, 0, "measurement", "ID", AT(scan.measurement),
 	  .help = "the scan's measurementID" },
@@ -126,8 +134,9 @@ static const struct bs_option options[] = {
 	  .help = "radial2d: the gradients' delays in samples; the nominal trajectory is recorded",
 	  .read = bs_phantom_read_three },
 	{ BS_OPTION_GROUP, .help = "where the slices lie:", .to = AT(scan.pose.given) },
-	{ BS_OPTION_PAIR, 0, "oblique", "A,B", AT(oblique),
-	  .help = "turned by A degrees about x, then by B about z" },
+	{ BS_OPTION_OWN, 0, "oblique", "A,B", AT(scan.pose.turn_deg),
+	  .help = "turned by A degrees about x, then by B about z (0,0)",
+	  .read = bs_phantom_read_two },
 	{ BS_OPTION_OWN, 0, "position-mm", "X,Y,Z", AT(scan.pose.position_mm),
 	  .help = "the middle of all slices (0,0,0)", .read = bs_phantom_read_three },
 	{ BS_OPTION_POSITIVE, 0, "spacing-mm", "D", AT(scan.pose.spacing_mm),
@@ -345,7 +354,6 @@ static int complete(struct request *q)
 	q->scan.motion = q->motion[0];
 	q->scan.motion_frames = q->motion[1];
 	q->protocol.traj.seed = q->scan.seed;
-	memcpy(q->scan.pose.turn_deg, q->oblique, sizeof(q->oblique));
 	for (int a = 0; a < 3 && q->recon.axes != 0; a++)
 		q->scan.recon[a] = q->recon.size[a];
 	rc = q->config != NULL ? from_site(q) : fill_in(q);

@@ -23,7 +23,7 @@ static int read_word(int *to, const char *text, size_t length, const char *const
 
 int bs_phantom_read_object(void *to, const char *text, struct bs_fail *why)
 {
-	static const char *const words[] = { "head", "marker", NULL };
+	static const char *const words[] = { "head", "marker", "points", NULL };
 	int i = 0;
 	int rc = read_word(&i, text, strlen(text), words, why);
 
@@ -58,6 +58,13 @@ static int numbers(double *to, int least, int most, const char *text)
 			return -1;
 	}
 	return -1;
+}
+
+int bs_phantom_read_two(void *to, const char *text, struct bs_fail *why)
+{
+	if (numbers(to, 2, 2, text) != 2)
+		return bs_fail(why, BS_ERR_USAGE, "not two numbers, as A,B");
+	return 0;
 }
 
 int bs_phantom_read_three(void *to, const char *text, struct bs_fail *why)

@@ -11,6 +11,7 @@
 
 int bs_phantom_read_object(void *to, const char *text, struct bs_fail *why); /* enum */
 int bs_phantom_read_order(void *to, const char *text, struct bs_fail *why);  /* enum */
+int bs_phantom_read_two(void *to, const char *text, struct bs_fail *why);    /* double[2] */
 int bs_phantom_read_three(void *to, const char *text, struct bs_fail *why);  /* double[3] */
 int bs_phantom_read_times(void *to, const char *text, struct bs_fail *why);  /* double[3] */
 /* struct bs_scanplan: accel and shift; calibration and its lines */

@@ -14,6 +14,7 @@
 #include "drivers/log/cursor.h"
 #include "drivers/sink/sink.h"
 #include "ipc/endpoint.h"
+#include "ipc/seal/keys.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
@@ -24,7 +25,7 @@
 #define SEND_MS   100
 
 struct request {
-	const char *config, *url, *dir, *name, *type;
+	const char *config, *url, *dir, *name, *type, *key, *service;
 	uint32_t message_mib;
 	bool once;
 };
@@ -34,12 +35,16 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config),
 	  .help = "the site file: its endpoints.images is asked" },
 	{ BS_OPTION_TEXT, 0, "url", "URL", AT(url), .help = "the socket itself, in place of -c" },
+	{ BS_OPTION_TEXT, 0, "key", "FILE", AT(key), .help = BS_COMMAND_KEY_HELP },
+	{ BS_OPTION_TEXT, 0, "service-key", "KEY", AT(service),
+	  .help = BS_COMMAND_SERVICE_KEY_HELP },
 	{ BS_OPTION_TEXT, 'o', "output", "DIR", AT(dir),
 	  .help = "the folder of the images and of the cursor; made where it is not there",
 	  .required = true },
 	{ BS_OPTION_TEXT, 0, "name", "NAME", AT(name),
 	  .help = "what the service knows this archive by (archive)" },
-	{ BS_OPTION_TEXT, 0, "type", "mrd|cfl|png", AT(type), .help = "the files' format (mrd)" },
+	{ BS_OPTION_TEXT, 0, "type", "mrd|cfl|png|nifti|nifti_gz|dicom", AT(type),
+	  .help = "the files' format (mrd)" },
 	{ BS_OPTION_U32, 0, "message", "MIB", AT(message_mib), .help = "the largest image (512)",
 	  .min = 1, .max = 2047 },
 	{ BS_OPTION_FLAG, 0, "once", NULL, AT(once), .help = "ends when nothing follows" },
@@ -49,6 +54,8 @@ static const struct bs_option options[] = {
 struct job {
 	struct request q;
 	struct bs_endpoint socket;
+	struct bs_seal_keys keys;
+	bool sealed;
 	const struct bs_sink *sink;
 	char cursor[BS_DRAFT_PATH], url[BS_PATH_MAX_];
 	int lock;
@@ -192,8 +199,10 @@ static int ask(struct job *j, struct bs_fail *why)
 	bs_wire_put_next(question + BS_WIRE_BYTES, j->q.name);
 	bs_wire_encode(question, &w, question + BS_WIRE_BYTES, BS_WIRE_TAKER);
 	rc = bs_endpoint_send(&j->socket, question, sizeof(question), NULL, 0, SEND_MS, why);
+	if (rc > 0)
+		rc = bs_endpoint_refused(&j->socket, why) != 0 ? BS_ERR_KEY : NO_ANSWER;
 	if (rc != 0)
-		return rc < 0 ? rc : NO_ANSWER;
+		return rc;
 	while (bs_now_ns() < until && !*bs_command_stop()) {
 		struct pollfd fd = { j->socket.receive_fd, POLLIN, 0 };
 
@@ -231,17 +240,25 @@ static int find_url(struct job *j)
 {
 	struct bs_site *site;
 	bool off;
+	int rc;
 
 	if (j->q.url != NULL) {
 		(void)snprintf(j->url, sizeof(j->url), "%s", j->q.url);
-		return 0;
+		rc = bs_command_seal(&bs_command_receive, &j->keys, NULL, j->url, j->q.key,
+				     j->q.service);
+		j->sealed = rc > 0;
+		return rc < 0;
 	}
 	site = bs_command_site(&bs_command_receive, j->q.config);
 	if (site == NULL)
 		return 1;
 	off = site->images_url[0] == '\0';
 	(void)snprintf(j->url, sizeof(j->url), "%s", site->images_url);
+	rc = bs_command_seal(&bs_command_receive, &j->keys, site, j->url, j->q.key, j->q.service);
+	j->sealed = rc > 0;
 	free(site);
+	if (rc < 0)
+		return 1;
 	return off ? bs_command_fail(&bs_command_receive,
 				     "%s: endpoints.images is off: nobody may ask", j->q.config)
 		   : 0;
@@ -260,8 +277,9 @@ static int prepare(struct job *j, struct bs_fail *why)
 		       j->q.name);
 	rc = bs_cursor_get(j->cursor, &j->has, why);
 	if (rc == 0)
-		rc = bs_endpoint_connect(&j->socket, BS_ENDPOINT_IMAGES_ASK, j->url,
-					 j->q.message_mib * MIB, why);
+		rc = bs_endpoint_connect_sealed(&j->socket, BS_ENDPOINT_IMAGES_ASK, j->url,
+						j->q.message_mib * MIB, j->sealed ? &j->keys : NULL,
+						why);
 	return rc;
 }
 
@@ -283,7 +301,8 @@ static int run(int argc, char **argv)
 					j.q.name);
 	j.sink = bs_sink_find(j.q.type);
 	if (j.sink == NULL || strcmp(j.sink->type, j.q.type) != 0)
-		return bs_options_wrong(&bs_command_receive, "--type '%s': mrd, cfl or png",
+		return bs_options_wrong(&bs_command_receive,
+					"--type '%s': mrd, cfl, png, nifti, nifti_gz or dicom",
 					j.q.type);
 	bs_log_init("receive", BS_LOG_INFO);
 	if (find_url(&j) != 0)
@@ -299,6 +318,7 @@ static int run(int argc, char **argv)
 		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
 	}
 	bs_endpoint_close(&j.socket);
+	bs_seal_keys_wipe(&j.keys);
 	free(j.pixels);
 	free(j.attributes);
 	return rc == 0 ? 0 : 1;

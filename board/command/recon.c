@@ -7,10 +7,12 @@
 #include "board/offline/pipeline.h"
 #include "board/offline/rounds.h"
 #include "config/config.h"
+#include "config/hint/place.h"
 #include "core/frame/attributes.h"
 #include "core/frame/geometry.h"
 #include "core/memory/pools.h"
 #include "core/log.h"
+#include "core/progress.h"
 #include "core/thread/clock.h"
 #include "drivers/file/cfl.h"
 #include "drivers/file/mtx.h"
@@ -54,8 +56,8 @@ static const struct bs_option options[] = {
 	  .required = true },
 	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(protocol),
 	  .help = "which one of the site file (the recording's own, or the only one)" },
-	{ BS_OPTION_TEXT, 'o', "output", "OUT", AT(out), .help = "image file: .cfl, .h5 or .png",
-	  .required = true },
+	{ BS_OPTION_TEXT, 'o', "output", "OUT", AT(out),
+	  .help = "image file: .cfl, .h5, .png, .nii, .nii.gz or .dcm", .required = true },
 	{ BS_OPTION_TEXT, 0, "noise", "RECORDING", AT(noise),
 	  .help = "for noise.whiten, where the recording has no readouts of noise: those of this "
 		  "one" },
@@ -122,7 +124,8 @@ static int emit_ready(void *arg, struct bs_fail *why)
 		timing.latency_ns = timing.made_ns -
 				    (image->missing == 0 ? timing.received_ns : timing.begun_ns);
 		rc = bs_attributes_write(attributes, sizeof(attributes), armed->protocol,
-					 bs_recon_engine(armed->recon, image), image, &timing);
+					 bs_recon_engine(armed->recon, image), image, &timing,
+					 j->pipeline.info.about);
 		if (rc < 0)
 			return bs_fail(why, rc, "attributes longer than %u bytes",
 				       BS_POOLS_ATTRIBUTES);
@@ -218,7 +221,8 @@ static int prepare(struct job *j, struct bs_fail *why)
 
 	j->sink = bs_sink_find(j->out);
 	if (j->sink == NULL)
-		return bs_fail(why, BS_ERR_USAGE, "%s: an image file ends in .cfl, .h5 or .png",
+		return bs_fail(why, BS_ERR_USAGE,
+			       "%s: an image file ends in .cfl, .h5, .png, .nii, .nii.gz or .dcm",
 			       j->out);
 	j->site = bs_command_site(&bs_command_recon, j->config);
 	if (j->site == NULL)
@@ -332,6 +336,7 @@ static int run(int argc, char **argv)
 {
 	struct job j = { .rounds.edge = 0.08 };
 	struct bs_fail why = { 0 };
+	char hint[BS_PLACE_HINT];
 	int64_t start_ns = bs_now_ns();
 	int rc = bs_options_read(&bs_command_recon, &j, argc, argv);
 
@@ -342,12 +347,14 @@ static int run(int argc, char **argv)
 					"--w-out %s: without --rounds there is no W to keep",
 					j.w_out);
 	bs_log_init("recon", BS_LOG_INFO);
+	bs_progress_use();
 	rc = prepare(&j, &why);
 	if (rc == 0)
 		rc = reconstruct(&j, start_ns, &why);
 	rc = finish(&j, rc, &why);
 	if (rc != 0)
-		bs_log(BS_LOG_ERROR, "%s: %s: %s", j.recording, bs_err_name(rc), why.text);
+		bs_log(BS_LOG_ERROR, "%s: %s: %s%s", j.recording, bs_err_name(rc), why.text,
+		       bs_place_hint(j.recording, hint));
 	return rc == 0 ? 0 : 1;
 }
 

@@ -47,6 +47,8 @@ struct job {
 	struct request q;
 	struct bs_site *site;
 	struct bs_gate gate;
+	struct bs_seal_keys keys;
+	struct bs_seal_record sealed;
 	struct bs_recorder recorder;
 	struct bs_stock stock;
 	int run_lock, dir_lock;
@@ -156,6 +158,9 @@ static int prepare(struct job *j, struct bs_fail *why)
 		.news = news,
 		.arg = j,
 	};
+	struct bs_gate_lock lock = { .endpoint = "kspace",
+				     .roles = BS_ROLE_SCANNER,
+				     .record = &j->sealed };
 	int rc = bs_folder_make(j->site->run_dir, 0750, why);
 
 	if (rc == 0)
@@ -175,7 +180,13 @@ static int prepare(struct job *j, struct bs_fail *why)
 								.keep_mib = j->q.keep_mib,
 								.keep_hours = j->q.keep_hours },
 				    why);
-	return rc == 0 ? bs_gate_open(&j->gate, j->site->kspace_url, o.message_max, why) : rc;
+	if (rc == 0 && bs_site_seals(j->site, j->site->kspace_url)) {
+		rc = bs_seal_keys_load(&j->keys, &j->site->keys, why);
+		lock.keys = &j->keys;
+	}
+	return rc == 0 ? bs_gate_open_locked(&j->gate, j->site->kspace_url, o.message_max, &lock,
+					     why)
+		       : rc;
 }
 
 static int run(int argc, char **argv)
@@ -204,6 +215,7 @@ static int run(int argc, char **argv)
 	if (rc != 0)
 		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
 	bs_gate_close(&j.gate);
+	bs_seal_keys_wipe(&j.keys);
 	bs_stock_stop(&j.stock);
 	bs_recorder_close(&j.recorder);
 	free(j.site);

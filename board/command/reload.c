@@ -9,6 +9,7 @@
 #include "board/emit/folder.h"
 #include "board/status/ask.h"
 #include "core/thread/clock.h"
+#include "ipc/seal/keys.h"
 
 #define WAIT_MS 1000
 #define LOOK_NS INT64_C(20000000)
@@ -39,13 +40,17 @@ static void take_line(char *out, size_t cap, char **at)
 	*at += n + ((*at)[n] == '\n');
 }
 
+static struct bs_seal_keys keys;
+static bool sealed;
+
 static bool ask(struct answer *a, const char *url)
 {
 	char reply[1024];
 	char *at = reply;
 	struct bs_fail why;
 
-	if (bs_status_ask(url, "reload", reply, sizeof(reply), WAIT_MS, &why) != 0)
+	if (bs_status_ask_sealed(url, sealed ? &keys : NULL, "reload", reply, sizeof(reply),
+				 WAIT_MS, &why) != 0)
 		return false;
 	a->begun = strtoull(at, &at, 10);
 	a->ended = strtoull(at, &at, 10);
@@ -121,6 +126,13 @@ static int run(int argc, char **argv)
 		site = bs_command_site(&bs_command_reload, q.config);
 		if (site == NULL)
 			return 1;
+		status = bs_command_seal(&bs_command_reload, &keys, site, site->status_url, NULL,
+					 NULL);
+		sealed = status > 0;
+		if (status < 0) {
+			free(site);
+			return 1;
+		}
 	}
 	status = site != NULL ? reload(site->run_dir, site->status_url, site->file)
 			      : reload(BS_COMMAND_RUN_DIR, BS_COMMAND_STATUS_URL, NULL);

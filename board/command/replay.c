@@ -8,10 +8,14 @@
 #include <unistd.h>
 
 #include "board/command/command.h"
+#include "config/hint/place.h"
 #include "drivers/source/replay.h"
+#include "ipc/seal/keys.h"
 
 struct request {
-	const char *config, *url, *recording, *plan;
+	const char *config, *url, *recording, *plan, *key, *service;
+	struct bs_seal_keys keys; /* sealed: what the connection is sealed with */
+	bool sealed;
 	struct bs_replay_options o;
 	uint64_t loops;
 	uint32_t limit;
@@ -25,7 +29,10 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config),
 	  .help = "the service's site file: its k-space endpoint is used; or:" },
 	{ BS_OPTION_TEXT, 0, "url", "URL", AT(url),
-	  .help = "the endpoint itself, ipc://PATH or tcp://127.x.y.z:PORT" },
+	  .help = "the endpoint itself, ipc://PATH or tcp://ADDRESS:PORT" },
+	{ BS_OPTION_TEXT, 0, "key", "FILE", AT(key), .help = BS_COMMAND_KEY_HELP },
+	{ BS_OPTION_TEXT, 0, "service-key", "KEY", AT(service),
+	  .help = BS_COMMAND_SERVICE_KEY_HELP },
 	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(o.protocol),
 	  .help = "the protocol to use; else the recording's own protocolName" },
 	{ BS_OPTION_POSITIVE, 0, "speed", "X", AT(o.speed),
@@ -193,10 +200,12 @@ static int stream(struct request *q)
 	struct bs_endpoint e;
 	struct bs_replay *r;
 	struct bs_fail why;
+	char hint[BS_PLACE_HINT];
 	int status;
 
 	if (bs_replay_open(&r, q->recording, q->limit, &why) != 0)
-		return bs_command_fail(&bs_command_replay, "%s", why.text);
+		return bs_command_fail(&bs_command_replay, "%s%s", why.text,
+				       bs_place_hint(q->recording, hint));
 	(void)printf("%s: %u acquisitions, %s\n", q->recording, bs_replay_count(r),
 		     q->asap ? "as fast as the service takes them"
 			     : bs_replay_clock_name(bs_replay_clock(r)));
@@ -211,7 +220,8 @@ static int stream(struct request *q)
 	q->o.stop = bs_command_stop();
 	bs_endpoint_tune_malloc(16u << 20);
 	(void)prctl(PR_SET_TIMERSLACK, 1000UL); /* ns; the default, 50 us, is later than need be */
-	if (bs_endpoint_connect(&e, BS_ENDPOINT_KSPACE, q->url, BS_REPLAY_MESSAGE_MAX, &why) != 0) {
+	if (bs_endpoint_connect_sealed(&e, BS_ENDPOINT_KSPACE, q->url, BS_REPLAY_MESSAGE_MAX,
+				       q->sealed ? &q->keys : NULL, &why) != 0) {
 		status = bs_command_fail(&bs_command_replay, "%s", why.text);
 	} else {
 		status = play(q, r, &e);
@@ -250,7 +260,10 @@ static int run(int argc, char **argv)
 			return 1;
 		q.url = site->kspace_url;
 	}
-	status = stream(&q);
+	status = bs_command_seal(&bs_command_replay, &q.keys, site, q.url, q.key, q.service);
+	q.sealed = status > 0;
+	status = status < 0 ? 1 : stream(&q);
+	bs_seal_keys_wipe(&q.keys);
 	free(site);
 	return status;
 }

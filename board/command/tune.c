@@ -8,6 +8,7 @@
 #include "board/offline/solver.h"
 #include "config/config.h"
 #include "core/phantom/random.h"
+#include "core/progress.h"
 #include "core/solve/spread.h"
 #include "drivers/file/chart.h"
 #include "drivers/file/tables.h"
@@ -55,6 +56,8 @@ struct work {
 	struct bs_team *team;
 	struct bs_solver s;
 	float *data, *fhd, *image;
+	struct bs_progress progress;
+	uint64_t solves;
 	double lambda[STEPS_MAX], noise[STEPS_MAX], width[STEPS_MAX], gain[STEPS_MAX];
 };
 
@@ -162,6 +165,7 @@ static double noise_of(struct work *w, double lambda)
 		}
 		bs_solver_fhd(&w->s, w->data, w->fhd);
 		bs_solver_solve(&w->s, lambda, w->fhd, w->image, &result);
+		bs_progress_at(&w->progress, ++w->solves);
 		for (size_t v = 0; v < w->s.voxels; v++)
 			if (is_seen(w, v)) {
 				sum += (double)w->image[2 * v] * w->image[2 * v] +
@@ -246,14 +250,17 @@ static int tune(struct work *w, struct bs_fail *why)
 	(void)printf("# protocol %s, noise %g, voxel %u,%u,%u, %u iterations\n%12s %14s %14s %9s\n",
 		     w->p.name, w->q.noise, w->at[0], w->at[1], w->at[2], w->p.iterations, "lambda",
 		     "noise", "width (voxels)", "gain");
+	bs_progress_begin(&w->progress, "solving", (uint64_t)w->q.steps * w->q.trials, "trials");
 	for (uint32_t i = 0; i < w->q.steps; i++) {
 		w->lambda[i] = w->q.lambda[0] * pow(w->q.lambda[1] / w->q.lambda[0],
 						    (double)i / (double)(w->q.steps - 1));
 		w->noise[i] = noise_of(w, w->lambda[i]);
 		w->width[i] = width_of(w, w->lambda[i], &w->gain[i]);
+		bs_progress_hide(&w->progress);
 		print_row(w->lambda[i], w->noise[i], w->width[i], w->gain[i]);
 		(void)fflush(stdout);
 	}
+	bs_progress_end(&w->progress);
 	return w->q.png == NULL
 		       ? 0
 		       : bs_chart_write(w->q.png, "lambda", w->lambda, w->q.steps, panels, 3, why);
@@ -276,6 +283,7 @@ static int run(int argc, char **argv)
 		return bs_options_wrong(&bs_command_tune,
 					"--resolution and --max-noise exclude each other");
 	status = 0;
+	bs_progress_use();
 	rc = open_protocol(&w, &why);
 	if (rc == 0)
 		rc = open_solver(&w, &why);

@@ -15,6 +15,7 @@
 static struct {
 	struct {
 		uint64_t number, end; /* end: of all bytes that were sent */
+		bool gone;            /* the store has lost it */
 	} image[FLIGHT];
 	uint32_t first, count;
 	uint64_t total, last_bytes, unsent;
@@ -28,6 +29,9 @@ int bs_archive_attempt(struct bs_taker *t, const struct bs_offer *o, struct bs_f
 	struct emit *e = t->e;
 	int rc;
 
+	/* of one that comes while the message is copied it is not known that it has it */
+	if (bs_endpoint_connections_now(&e->archive) == 0)
+		return BS_ENDPOINT_TIMEOUT;
 	flight.offered = bs_endpoint_connections(&e->archive);
 	rc = bs_endpoint_send(&e->archive, o->msg, o->len, NULL, 0, 0, why);
 	if (rc == 0)
@@ -35,8 +39,31 @@ int bs_archive_attempt(struct bs_taker *t, const struct bs_offer *o, struct bs_f
 	return rc;
 }
 
+bool bs_archive_gone(const struct bs_taker *t, uint64_t number)
+{
+	for (uint32_t i = 0; i < flight.count; i++) {
+		const uint32_t at = (flight.first + i) % FLIGHT;
+
+		if (flight.image[at].number != number)
+			continue;
+		if (!flight.image[at].gone) {
+			atomic_fetch_add(&t->r->lost, 1);
+			atomic_fetch_add(&t->r->gone, 1);
+			atomic_fetch_sub(&t->r->handed, 1);
+		}
+		flight.image[at].gone = true;
+		return true;
+	}
+	return false;
+}
+
 static void pop(const struct bs_taker *t)
 {
+	if (flight.image[flight.first].gone) {
+		atomic_fetch_add(&t->r->handed, 1);
+		atomic_fetch_sub(&t->r->gone, 1);
+		atomic_fetch_sub(&t->r->lost, 1);
+	}
 	atomic_store(&t->r->safe, flight.image[flight.first].number);
 	flight.first = (flight.first + 1) % FLIGHT;
 	flight.count--;
@@ -55,6 +82,7 @@ void bs_archive_sent(const struct bs_taker *t, const struct bs_offer *o)
 		atomic_store(&t->r->safe, o->number - 1);
 	if (flight.count == 0)
 		flight.connections = flight.offered;
+	flight.image[(flight.first + flight.count) % FLIGHT].gone = false;
 	flight.image[(flight.first + flight.count) % FLIGHT].number = o->number;
 	flight.image[(flight.first + flight.count) % FLIGHT].end = flight.total;
 	flight.count++;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/hint/place.h"
 #include "core/protocol.h"
 
 /* The path without slashes at its end, in part, and the folder that it lies in, in parent. */
@@ -38,11 +39,14 @@ static int split(char part[BS_PATH_MAX_], char parent[BS_PATH_MAX_], const char 
 /* What stat said of the folder that the last one is to be made in. */
 static int no_parent(struct bs_fail *why, const char *part, const char *parent, int error)
 {
+	char hint[BS_PLACE_HINT];
+
 	if (error == ENOENT)
-		return bs_fail(why, BS_ERR_IO,
-			       "folder %s: %s is not there; only the last part of a path is made, "
-			       "so that a mistyped one is found: %s",
-			       part, parent, strerror(error));
+		return bs_fail(
+			why, BS_ERR_IO,
+			"folder %s: %s is not there%s; only the last part of a path is made, "
+			"so that a mistyped one is found: %s",
+			part, parent, bs_place_hint(parent, hint), strerror(error));
 	return bs_fail(why, BS_ERR_IO, "folder %s: %s", part, strerror(error));
 }
 

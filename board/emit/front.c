@@ -75,12 +75,18 @@ static void give(struct emit *e, uint32_t slot)
  */
 static bool is_kept(const struct emit *e, uint32_t taker, const struct bs_image_meta *m)
 {
-	const uint64_t reopened = atomic_load(&e->env->shm.s->reopened.scan);
+	const struct bs_shared *s = e->env->shm.s;
 	const struct bs_images_record *line = line_of(e);
+	bool reopened = false;
+	bool kept = false;
 
-	return reopened != 0 && m->scan == reopened && m->session == line->kept_session &&
-	       m->image.number <= (m->image.preview ? line->kept_preview : line->kept_image) &&
-	       (taker == BS_TAKER_IMAGES || e->taker[taker]->cursor[0] != '\0');
+	for (int i = 0; i < 2; i++) {
+		reopened = reopened || m->scan == atomic_load(&s->reopened[i].scan);
+		kept = kept || (m->session == line->kept[i].session &&
+				m->image.number <= (m->image.preview ? line->kept[i].preview
+								     : line->kept[i].image));
+	}
+	return reopened && kept && (taker == BS_TAKER_IMAGES || e->taker[taker]->cursor[0] != '\0');
 }
 
 bool bs_front_take(struct emit *e, uint32_t taker, uint32_t *slot)
@@ -120,6 +126,14 @@ void bs_front_drop(struct emit *e, uint32_t taker)
 		give(e, (uint32_t)(hand - 1));
 }
 
+/* The store has it, or is about to: the end of that is told (taker.c). */
+static bool is_stored(const struct emit *e, uint64_t index, const struct bs_image_meta *m)
+{
+	const struct bs_taker_record *store = bs_emit_record(e, BS_TAKER_IMAGES);
+
+	return atomic_load(&m->stored) || (in_hand(store) && atomic_load(&store->hand_at) == index);
+}
+
 /*
  * One image that the taker did not have when its slot is needed, or nobody is there. Counted before
  * the cursor is beyond it: an end of this process between the two has it counted once more.
@@ -130,10 +144,7 @@ static void let_go(struct emit *e, uint32_t taker, uint64_t index, const struct 
 	bool spills = r->policy == BS_POLICY_SPILL && e->images != NULL;
 	const bool kept = is_kept(e, taker, m);
 
-	if (!kept && spills &&
-	    (atomic_load(&m->stored) ||
-	     (in_hand(bs_emit_record(e, BS_TAKER_IMAGES)) &&
-	      atomic_load(&bs_emit_record(e, BS_TAKER_IMAGES)->hand_at) == index))) {
+	if (!kept && spills && is_stored(e, index, m)) {
 		atomic_fetch_add(&r->behind, 1); /* its cursor stays */
 		return;
 	}
@@ -313,9 +324,13 @@ bool bs_front_trim(struct emit *e)
 		const struct bs_image_meta *m = bs_front_image(e, at, &slot);
 
 		/* the store first: a taker that spills asks whether it has the image */
-		for (uint32_t i = BS_TAKERS; m != NULL && i-- > 0;)
+		for (uint32_t i = BS_TAKERS; m != NULL && i-- > 0;) {
 			if (e->taker[i] != NULL && bs_front_next(e, i) <= at)
 				let_go(e, i, at, m);
+			else if (i == BS_TAKER_ARCHIVE && e->taker[i] != NULL &&
+				 e->taker[i]->cursor[0] != '\0' && !is_stored(e, at, m))
+				bs_taker_gone(e->taker[i], m->session, line_of(e)->base + at + 1);
+		}
 		bs_ring_advance(ring); /* before the slot can hold another image */
 		if (m != NULL)
 			give(e, slot);
@@ -390,20 +405,27 @@ static uint64_t rewind_archive(struct emit *e)
 	return again;
 }
 
-/* What newer images took the place of may have arrived; nobody knows, so it counts as lost. */
+/*
+ * What newer images took the place of may have arrived; nobody knows, so it counts as lost. What
+ * the store was to have, and has no more, counts so already.
+ */
 void bs_front_rewind(struct emit *e)
 {
 	struct bs_taker_record *r = bs_emit_record(e, BS_TAKER_ARCHIVE);
 	const uint64_t again = rewind_archive(e);
+	const bool spills = r->policy == BS_POLICY_SPILL;
+	const uint64_t gone = atomic_exchange(&r->gone, 0);
 	const uint64_t unsafe = atomic_exchange(&r->unsafe, 0);
-	const uint64_t lost = unsafe > again ? unsafe - again : 0;
+	const uint64_t lost = spills ? gone : unsafe > again ? unsafe - again : 0;
 	const bool newest = atomic_load(&e->scan[1].scan) > atomic_load(&e->scan[0].scan);
 	char line[200];
 
-	if (lost == 0 || r->policy == BS_POLICY_SPILL) /* the store has them */
+	if (lost == 0)
 		return;
-	atomic_fetch_sub(&r->handed, lost);
-	atomic_fetch_add(&r->lost, lost);
+	if (!spills) {
+		atomic_fetch_sub(&r->handed, lost);
+		atomic_fetch_add(&r->lost, lost);
+	}
 	bs_emit_undelivered(e, atomic_load(&e->scan[newest].session), lost);
 	(void)snprintf(line, sizeof(line),
 		       "archive: %llu images that were in its connection when that broke are not "

@@ -31,7 +31,7 @@ struct heard {
 
 struct bs_images {
 	struct emit *e;
-	struct bs_endpoint socket; /* -1: nobody may ask */
+	struct bs_endpoint socket; /* not open: nobody may ask */
 	char dir[BS_PATH_MAX_ + 8];
 	size_t message_max;
 	uint64_t most_bytes;
@@ -87,10 +87,8 @@ static void missed(void *arg, const char *name, uint64_t session, uint64_t numbe
 		bs_taker_missed(e->taker[BS_TAKER_IMAGES], session);
 	else if (in_queue(e, number))
 		t = NULL;
-	/* what the store knows of a taker's cursor may be old, and it may have this one in hand */
-	else if (t != NULL && atomic_load(&t->r->had) < number &&
-		 !(t->read && atomic_load(&t->r->hand_at) == number))
-		bs_taker_gone(t, session);
+	else if (t != NULL) /* what the store knows of its cursor may be old */
+		bs_taker_gone(t, session, number);
 	(void)pthread_mutex_unlock(&e->lock);
 }
 
@@ -231,6 +229,17 @@ static int look_up(struct bs_images *im, uint64_t after, size_t *len, struct bs_
 	return bs_store_next(im->store, &im->reader, after, im->answer, len, why);
 }
 
+/* A key asks for itself alone: to ask as another is to say what that one has. */
+static int may_ask(const struct bs_images *im, const char *name, struct bs_fail *why)
+{
+	const char *who = bs_endpoint_asker(&im->socket);
+
+	if (who != NULL && (who[0] == '\0' || strcmp(who, name) == 0))
+		return 0;
+	return bs_fail(why, BS_ERR_KEY, "'%s' is asked for with the key of '%s'", name,
+		       who != NULL ? who : "a peer that is gone");
+}
+
 /* To one question. An image that cannot be read is said here, and passed over. */
 static int reply(struct bs_images *im, const struct bs_wire *w, const unsigned char *payload,
 		 size_t *len, struct bs_fail *why)
@@ -242,6 +251,8 @@ static int reply(struct bs_images *im, const struct bs_wire *w, const unsigned c
 		return bs_fail(why, BS_ERR_KIND, "a message of kind %u: only NEXT is answered here",
 			       w->kind);
 	rc = bs_wire_get_next(name, payload, (size_t)w->payload_len, why);
+	if (rc == 0 && im->socket.desk != NULL)
+		rc = may_ask(im, name, why);
 	if (rc != 0)
 		return rc;
 	rc = open_locked(im, why);
@@ -316,7 +327,7 @@ static void *serve(void *arg)
 	while (!atomic_load(&im->quit)) {
 		if (bs_now_ns() >= due_ns)
 			begin(im, &due_ns);
-		if (im->socket.socket >= 0) {
+		if (bs_endpoint_is_open(&im->socket)) {
 			rc = bs_endpoint_recv(&im->socket, request, sizeof(request), &len, POLL_MS,
 					      NULL);
 			if (rc == 0 || rc == BS_ERR_LENGTH)
@@ -365,32 +376,46 @@ static bool read_back(struct bs_images *im, uint64_t number, struct bs_wire *its
 }
 
 /*
- * The last image and the last preview of the newest image's scan, which may go on: from the newest
- * back, as far as its images go. Previews are looked for where the site makes any.
+ * The last image and the last preview of a scan that may go on: from image `at` back, as far as its
+ * images go. Previews are looked for where the site makes any. Returns its session.
  */
-static void find_kept(struct bs_images *im)
+static uint64_t find_kept(struct bs_images *im, uint64_t at, uint32_t place)
 {
 	const struct bs_site *site = &im->e->env->site;
-	struct bs_images_record *r = &im->e->env->shm.s->images;
-	struct bs_store_counts c = { 0 };
+	uint64_t session = 0;
+	uint64_t image = 0;
+	uint64_t preview = 0;
 	struct bs_wire its;
 	bool previews = false;
 
 	for (uint32_t i = 0; i < site->protocols; i++)
 		previews = previews || site->protocol[i].preview_every != 0;
-	bs_store_count(im->store, &c);
-	for (uint64_t at = c.last, before; read_back(im, at, &its, &before); at = before) {
-		if (r->kept_session == 0)
-			r->kept_session = its.session;
-		if (its.session != r->kept_session)
-			return;
-		if (its.seq > BS_WIRE_PREVIEWS && r->kept_preview == 0)
-			r->kept_preview = its.seq - BS_WIRE_PREVIEWS;
-		if (its.seq < BS_WIRE_PREVIEWS && r->kept_image == 0)
-			r->kept_image = its.seq;
-		if (r->kept_image != 0 && (r->kept_preview != 0 || !previews))
-			return;
+	for (uint64_t before; read_back(im, at, &its, &before); at = before) {
+		if (session == 0)
+			session = its.session;
+		if (its.session != session)
+			break;
+		if (its.seq > BS_WIRE_PREVIEWS && preview == 0)
+			preview = its.seq - BS_WIRE_PREVIEWS;
+		if (its.seq < BS_WIRE_PREVIEWS && image == 0)
+			image = its.seq;
+		if (image != 0 && (preview != 0 || !previews))
+			break;
 	}
+	im->e->env->shm.s->images.kept[place].session = session;
+	im->e->env->shm.s->images.kept[place].image = image;
+	im->e->env->shm.s->images.kept[place].preview = preview;
+	return session;
+}
+
+static int bind_socket(struct bs_images *im, const struct bs_site *site, struct bs_fail *why)
+{
+	if (!bs_site_seals(site, site->images_url))
+		return bs_endpoint_bind(&im->socket, BS_ENDPOINT_IMAGES, site->images_url,
+					REQUEST_MAX, why);
+	return bs_endpoint_bind_sealed(&im->socket, BS_ENDPOINT_IMAGES, site->images_url,
+				       REQUEST_MAX, bs_store_answer_max(im->message_max),
+				       &site->keys, &im->e->env->shm.s->seal[BS_SEAL_IMAGES], why);
 }
 
 int bs_images_open(struct emit *e, struct bs_fail *why)
@@ -419,14 +444,11 @@ int bs_images_open(struct emit *e, struct bs_fail *why)
 	if (im->answer == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "an answer of %zu bytes", im->message_max);
 	if (site->images_url[0] != '\0')
-		rc = bs_endpoint_bind(&im->socket, BS_ENDPOINT_IMAGES, site->images_url,
-				      REQUEST_MAX, why);
+		rc = bind_socket(im, site, why);
 	if (rc == 0 && first)
 		rc = open_store(im, why);
-	if (rc == 0 && first) {
+	if (rc == 0 && first)
 		number(im);
-		find_kept(im);
-	}
 	return rc == 0 ? bs_taker_make(e, BS_TAKER_IMAGES, "images", "", BS_POLICY_WAIT, put, why)
 		       : rc;
 }
@@ -454,6 +476,20 @@ void bs_images_forget(struct emit *e)
 			bs_emit_say(e, BS_EVENT_LIMIT, 0, line);
 		bs_store_forget(e->images->store, c.taker[i].name);
 	}
+}
+
+/* Of the newest image's scan and of the one before. */
+void bs_images_find_kept(struct emit *e)
+{
+	struct bs_store_counts c = { 0 };
+	uint64_t session;
+
+	if (e->images == NULL || bs_emit_succeeds(e))
+		return;
+	bs_store_count(e->images->store, &c);
+	session = find_kept(e->images, c.last, 1);
+	if (session != 0 && bs_site_logs(&e->env->site))
+		(void)find_kept(e->images, bs_store_other(e->images->store, session), 0);
 }
 
 int bs_images_serve(struct bs_images *im, struct bs_fail *why)

@@ -26,6 +26,8 @@ struct bs_images;
 int bs_images_open(struct emit *e, struct bs_fail *why);
 /* At a service's start, once all takers are made: cursors that are nobody's any more. */
 void bs_images_forget(struct emit *e);
+/* Then, too: which images it has of scans that may go on. One that cannot be read is counted. */
+void bs_images_find_kept(struct emit *e);
 int bs_images_serve(struct bs_images *im, struct bs_fail *why);
 /* NULL: it is not open yet. Any thread. */
 struct bs_store *bs_images_store(struct bs_images *im);

@@ -52,7 +52,7 @@ static int write_words(struct bs_image_meta *m, const struct bs_message_env *env
 	timing.duplicates = env->duplicates;
 	timing.rejected = env->rejected;
 	n = bs_attributes_write(attributes, sizeof(attributes), env->p, m->engine, &m->image,
-				&timing);
+				&timing, env->about);
 	if (n < 0)
 		return n;
 	bs_attributes_fill(&m->image.head, env->p, &m->image, &timing);

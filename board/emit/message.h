@@ -24,6 +24,7 @@ struct bs_message {
 struct bs_message_env {
 	const struct bs_protocol *p;
 	uint64_t gaps, duplicates, rejected; /* of the scan so far */
+	const char *about;                   /* its header's, for the attributes; may be NULL */
 	int64_t (*now)(void);
 };
 

@@ -14,6 +14,21 @@
 #define FILE_CLOCK_NS INT64_C(20000000)    /* a file's time may be so much behind the clock */
 #define STUCK_NS      INT64_C(10000000000) /* one file takes at most this, or emit is replaced */
 
+static int open_type(struct emit *e, uint32_t sink, struct bs_fail *why)
+{
+	const struct bs_sink_spec *spec = &e->env->site.sink[sink];
+	const struct bs_sink *type = e->sink[sink].type;
+	void *self = NULL;
+	int rc = type->open(&self, spec->dir, why);
+
+	if (rc == 0 && spec->store[0] != '\0')
+		rc = type->send_to(self, spec->store, why);
+	if (rc != 0 && self != NULL)
+		(void)type->close(self, NULL);
+	e->sink[sink].self = rc == 0 ? self : NULL;
+	return rc;
+}
+
 static int open_sink(struct emit *e, uint32_t sink, struct bs_fail *why)
 {
 	const char *dir = e->env->site.sink[sink].dir;
@@ -25,7 +40,7 @@ static int open_sink(struct emit *e, uint32_t sink, struct bs_fail *why)
 	if (rc != 0)
 		return rc;
 	(void)bs_draft_sweep(dir);
-	return e->sink[sink].type->open(&e->sink[sink].self, dir, why);
+	return open_type(e, sink, why);
 }
 
 /* Somebody deleted the sink's folder: it is made again, and that is said. */
@@ -61,8 +76,9 @@ static int put(struct bs_taker *t, const struct bs_mrd_image *head, const char *
  */
 static bool was_filed(struct bs_taker *t, const struct bs_mrd_image *head, const struct bs_wire *w)
 {
-	const struct bs_reopened *o = &t->e->env->shm.s->reopened;
+	const struct bs_reopened *o = t->e->env->shm.s->reopened;
 
+	o += w->session == o[1].session;
 	return atomic_load(&o->scan) != 0 && w->session == o->session &&
 	       w->seq % BS_WIRE_PREVIEWS <= UINT16_MAX &&
 	       t->e->sink[t->id].type->has(t->e->sink[t->id].self, head, o->started_ns);
@@ -118,13 +134,17 @@ int bs_sinks_make_all(struct emit *e, struct bs_fail *why)
 		char cursor[32];
 		char name[64];
 
-		/* by its type and folder, as its place in the site may change */
+		/* by its type and places, as its own in the site may change */
 		(void)snprintf(cursor, sizeof(cursor), "+%.8s-%08x", s->type,
-			       bs_crc32c(0, s->dir, strlen(s->dir)));
+			       bs_crc32c(bs_crc32c(0, s->dir, strlen(s->dir)), s->store,
+					 strlen(s->store)));
 		(void)snprintf(name, sizeof(name), "%.8s %.54s", s->type, s->dir);
 		e->sink[i].type = bs_sink_find(s->type);
 		if (e->sink[i].type == NULL)
 			return bs_fail(why, BS_ERR_UNSUPPORTED, "sink %u: no type '%s'", i + 1,
+				       s->type);
+		if (s->store[0] != '\0' && e->sink[i].type->send_to == NULL)
+			return bs_fail(why, BS_ERR_UNSUPPORTED, "sink %u: %s stores nowhere", i + 1,
 				       s->type);
 		if (!bs_emit_succeeds(e))
 			rc = open_sink(e, i, why);

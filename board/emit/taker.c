@@ -64,11 +64,33 @@ void bs_taker_missed(struct bs_taker *t, uint64_t session)
 	bs_taker_say_shed(t, false);
 }
 
-void bs_taker_gone(struct bs_taker *t, uint64_t session)
+static void no_more_behind(struct bs_taker *t)
 {
 	if (atomic_load(&t->r->behind) > 0)
 		atomic_fetch_sub(&t->r->behind, 1);
-	bs_taker_missed(t, session);
+}
+
+/* It has this one in hand: in its slot, or in its buffer. */
+static bool has_in_hand(const struct bs_taker *t, uint64_t number)
+{
+	const uint64_t hand = atomic_load(&t->r->hand);
+	const uint64_t at = atomic_load(&t->r->hand_at);
+
+	return hand == BS_HAND_STORED ? t->read && at == number
+				      : hand != 0 && base_of(t) + at + 1 == number;
+}
+
+void bs_taker_gone(struct bs_taker *t, uint64_t session, uint64_t number)
+{
+	if (has_in_hand(t, number)) {
+		atomic_fetch_add(&t->r->lost, t->gone != number);
+		t->gone = number;
+	} else if (atomic_load(&t->r->had) < number) {
+		no_more_behind(t);
+		bs_taker_missed(t, session);
+	} else if (t->id == BS_TAKER_ARCHIVE) {
+		(void)bs_archive_gone(t, number);
+	}
 }
 
 bool bs_taker_quiet(const struct bs_taker *t)
@@ -95,9 +117,8 @@ static void unstored(const struct bs_taker *store, uint64_t session)
 	const uint64_t at = atomic_load(&store->r->hand_at);
 
 	for (uint32_t i = 0; at < atomic_load(&e->env->shm.image_ring->tail) && i < BS_TAKERS; i++)
-		if (e->taker[i] != NULL && e->taker[i]->cursor[0] != '\0' &&
-		    bs_front_next(e, i) <= at)
-			bs_taker_gone(e->taker[i], session);
+		if (e->taker[i] != NULL && e->taker[i]->cursor[0] != '\0')
+			bs_taker_gone(e->taker[i], session, base_of(store) + at + 1);
 }
 
 /* It does not get the image in hand; why not. */
@@ -119,6 +140,26 @@ static void count_refusal(struct bs_taker *t, uint64_t session, int rc, const st
 }
 
 /*
+ * The store has lost what was in hand: that counts as lost so far. m NULL: it was read from the
+ * store, and what is not taken now cannot be read again.
+ */
+static void settle_gone(struct bs_taker *t, const struct bs_offer *o, const struct bs_image_meta *m,
+			int rc)
+{
+	const bool later = t->retry_ns != 0;
+
+	if (t->gone == 0 || t->gone != o->number || (later && m != NULL))
+		return;
+	t->gone = 0;
+	if (later) {
+		no_more_behind(t);
+		bs_emit_undelivered(t->e, bs_wire_session(o->msg), 1);
+	} else if (rc != 0 || t->id != BS_TAKER_ARCHIVE || bs_archive_gone(t, o->number)) {
+		atomic_fetch_sub(&t->r->lost, 1);
+	}
+}
+
+/*
  * With the lock held: what became of the image in hand; m: where it lies in a slot. What the taker
  * does not get is counted before its cursor is beyond it: whenever this process ends, it is named.
  */
@@ -133,6 +174,7 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image
 			bs_emit_say(t->e, BS_EVENT_LIMIT, rc, why->text);
 		t->refused = rc < 0;
 		t->retry_ns = bs_now_ns() + (rc < 0 ? RETRY_NS : BACK_NS);
+		settle_gone(t, o, m, rc);
 		return;
 	}
 	bool again = rc < 0 && t->refused && t->id == BS_TAKER_IMAGES;
@@ -146,14 +188,15 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image
 	else
 		atomic_store(&r->had, o->number);
 	bs_front_drop(t->e, t->id);
-	if (m == NULL && atomic_load(&r->behind) > 0)
-		atomic_fetch_sub(&r->behind, 1);
-	if (rc != 0)
-		return;
-	t->nobody = false;
-	if (t->id == BS_TAKER_ARCHIVE)
-		bs_archive_sent(t, o);
-	atomic_fetch_add(&r->handed, 1);
+	if (m == NULL)
+		no_more_behind(t);
+	if (rc == 0) {
+		t->nobody = false;
+		if (t->id == BS_TAKER_ARCHIVE)
+			bs_archive_sent(t, o);
+		atomic_fetch_add(&r->handed, 1);
+	}
+	settle_gone(t, o, m, rc);
 }
 
 static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)

@@ -40,6 +40,7 @@ struct bs_taker {
 	bool counted;        /* what it has in the store is counted */
 	bool read;           /* what it has in hand of the store is in its buffer */
 	bool refused;        /* so was the last one that was offered: that is said once */
+	uint64_t gone;       /* the number of the one in hand, where the store has lost that */
 	_Atomic bool nobody; /* it was not there for what was shed last */
 	_Atomic bool absent;
 	int64_t retry_ns; /* what was refused is offered again then */
@@ -64,8 +65,11 @@ void bs_taker_say_shed(struct bs_taker *t, bool now);
  * lock is let go meanwhile.
  */
 void bs_taker_offered(struct bs_taker *t);
-/* An image of the store, up to that number, is there no more: a spilling taker did not get it. */
-void bs_taker_gone(struct bs_taker *t, uint64_t session);
+/*
+ * The store has lost this image, and its slot is gone: a spilling taker does not get it. What it
+ * has in hand, or in its connection, counts as lost until it has arrived. With the lock held.
+ */
+void bs_taker_gone(struct bs_taker *t, uint64_t session, uint64_t number);
 /* A spilling taker's cursor, as the store has it, follows. Without the lock; blocks on the disk. */
 void bs_taker_ack(struct bs_taker *t, struct bs_store *store);
 

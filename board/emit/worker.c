@@ -21,6 +21,7 @@ static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 				      .gaps = atomic_load(&scan->gaps),
 				      .duplicates = atomic_load(&scan->duplicates),
 				      .rejected = atomic_load(&scan->rejected),
+				      .about = scan->info.about,
 				      .now = bs_now_ns };
 
 	return bs_message_make(m, &env, bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS,
@@ -246,6 +247,7 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 		bs_images_forget(e);
 	if (rc != 0)
 		return rc;
+	bs_images_find_kept(e);
 	if (e->viewers.socket >= 0) {
 		struct bs_taker_record *r = bs_emit_record(e, BS_TAKER_VIEWERS);
 

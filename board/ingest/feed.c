@@ -47,13 +47,15 @@ static void give_up(struct ingest *in, const char *reason)
 	struct bs_fail why;
 
 	bs_ingest_feed_end(in);
-	if (!in->turned)
-		in->recon_epoch = atomic_load(&recon->epoch);
 	(void)bs_fail(&why, BS_ERR_ABORTED,
 		      "the reconstruction process ended (%s) and was replaced; what it held of the "
 		      "scan is lost: %s",
 		      recon->last_end, reason);
-	in->fault = why; /* the outcome tells this, not an earlier fault */
+	in->fault = why;                    /* the outcome tells this, not an earlier fault */
+	if (in->state == BS_STATE_SCANNING) /* its log ends: a successor takes no more of it */
+		bs_ingest_step(in, BS_ON_FAULT, 0);
+	if (!in->turned) /* one that has replaced that meanwhile is to have the scan before */
+		in->recon_epoch = feed.epoch;
 	bs_ingest_end(in, BS_ON_LOST);
 }
 
@@ -144,7 +146,7 @@ static bool is_done_with(const struct ingest *in)
 
 void bs_ingest_feed_rest(struct ingest *in)
 {
-	atomic_store(&in->env->shm.s->reopened.step, BS_REOPEN_READS);
+	atomic_store(&bs_ingest_reopened(in)->step, BS_REOPEN_READS);
 	bs_ingest_feed_end(in);
 	feed = (struct bs_feed){ .epoch = in->recon_epoch, .next = in->order.next };
 	in->feed = &feed;
@@ -154,7 +156,7 @@ void bs_ingest_feed_rest(struct ingest *in)
 /* What recon has not had is in the log, too, and is taken from it. */
 static bool reads(const struct ingest *in)
 {
-	return atomic_load(&in->env->shm.s->reopened.step) == BS_REOPEN_READS &&
+	return atomic_load(&bs_ingest_reopened(in)->step) == BS_REOPEN_READS &&
 	       bs_ingest_log_apart(in);
 }
 

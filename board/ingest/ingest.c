@@ -225,6 +225,25 @@ static void say_goodbye(struct ingest *in)
 	}
 }
 
+static int open_gate(struct ingest *in, struct bs_fail *why)
+{
+	static struct bs_seal_keys keys;
+	const struct bs_site *site = &in->env->site;
+	struct bs_gate_lock lock = { .endpoint = "kspace",
+				     .roles = BS_ROLE_SCANNER,
+				     .record = &in->env->shm.s->seal[BS_SEAL_KSPACE] };
+	int rc = 0;
+
+	if (bs_site_seals(site, site->kspace_url)) {
+		rc = bs_seal_keys_load(&keys, &site->keys, why);
+		lock.keys = &keys;
+		atomic_store(&lock.record->on, 1);
+	}
+	return rc == 0 ? bs_gate_open_locked(&in->gate, site->kspace_url, in->message_max, &lock,
+					     why)
+		       : rc;
+}
+
 int bs_worker_ingest(struct bs_worker_env *env)
 {
 	static struct ingest in;
@@ -248,7 +267,7 @@ int bs_worker_ingest(struct bs_worker_env *env)
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		return BS_EXIT_HOPELESS;
 	}
-	if (bs_gate_open(&in.gate, env->site.kspace_url, in.message_max, &why) != 0) {
+	if (open_gate(&in, &why) != 0) {
 		if (in.log != NULL)
 			bs_keeper_stop(in.log); /* its threads use the shared memory */
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);

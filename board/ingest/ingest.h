@@ -95,6 +95,7 @@ struct ingest {
 	const unsigned char *waiting;
 	size_t waiting_len;
 	uint64_t waiting_peer;
+	int64_t waits_said_ns; /* its sender was told something */
 
 	/* headers that wait for the scan before to end, or for recon to arm; the oldest first */
 	struct bs_line {
@@ -113,6 +114,7 @@ struct ingest {
 	/* the newest scan's log */
 	struct bs_keeper *log; /* NULL: none is kept */
 	bool unprotected;      /* as last reported */
+	bool was_early;        /* of the scan that has its outcome: its log was sealed before */
 
 	/* what is to be said */
 	struct {
@@ -172,6 +174,14 @@ static inline void bs_ingest_turn(struct ingest *in)
 	in->turned = !in->turned;
 }
 
+/* The scan at hand of those that a service before this one was killed in. */
+static inline struct bs_reopened *bs_ingest_reopened(const struct ingest *in)
+{
+	struct bs_shared *s = in->env->shm.s;
+
+	return &s->reopened[atomic_load(&s->reopening) & 1];
+}
+
 /* ingest.c */
 /* Is there work that another process rings the bell for? Checked between announce and sleep. */
 bool bs_ingest_has_work(const struct ingest *in);
@@ -208,9 +218,12 @@ bool bs_ingest_feed_has_work(const struct ingest *in);
 void bs_ingest_feed_end(struct ingest *in);
 
 /* reopen.c */
-/* A process's start, before it takes messages: is the newest log of a scan that was left open? */
+/*
+ * A process's start, before it takes messages: is the newest log of a scan that was left open, and
+ * had the one before it all of its images?
+ */
 void bs_ingest_reopen_start(struct ingest *in);
-/* Once it can be, the scan is opened, by the same checks as any. */
+/* Once it can be, such a scan is opened, by the same checks as any; the older one first. */
 void bs_ingest_reopen(struct ingest *in);
 /* It will be: messages of its sender wait. That of a log with an end will if its sender asks. */
 bool bs_ingest_reopen_due(struct ingest *in, uint64_t session);
@@ -311,15 +324,21 @@ bool bs_ingest_log_apart(const struct ingest *in);
 bool bs_ingest_log_sealed(const struct ingest *in);
 /* That log is no scan's any more: it is sealed. */
 void bs_ingest_log_leave(struct ingest *in);
+/* The older one's scan is over: that of the newest log is at hand. */
+void bs_ingest_log_newer(struct ingest *in);
 /* Give a message to the log. put: before it is handed on or held. */
 void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len);
 void bs_ingest_log_put(struct ingest *in, uint64_t seq, const unsigned char *msg, size_t len);
 /* False: the OPEN is on its way to the disk. */
 bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack);
-/* The scan is over; its log is to be sealed. */
+/* All of the scan is there; its log is to be sealed. */
 void bs_ingest_log_end(struct ingest *in);
-/* The log is sealed, or given up. */
+/* The scan has its outcome: what its log was sealed without is made, or named. */
+void bs_ingest_log_made(struct ingest *in);
+/* The log is sealed, or given up; it may also be that its disk is too slow to wait for. */
 bool bs_ingest_log_ended(const struct ingest *in);
+/* Not the latter: a log that still changes is not left behind for the next scan's. */
+bool bs_ingest_log_closed(const struct ingest *in);
 /* It is: notes in shared memory what is to be known of it while the next scan has another. */
 void bs_ingest_log_note(struct ingest *in);
 /* Why the log cannot give all of the scan at hand; NULL: it can. */

@@ -58,7 +58,7 @@ int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 
 bool bs_ingest_log_apart(const struct ingest *in)
 {
-	const struct bs_reopened *o = &in->env->shm.s->reopened;
+	const struct bs_reopened *o = bs_ingest_reopened(in);
 	const uint32_t step = atomic_load(&o->step);
 
 	return step >= BS_REOPEN_OPENS && step < BS_REOPEN_OVER && atomic_load(&o->scan) == in->id;
@@ -66,42 +66,55 @@ bool bs_ingest_log_apart(const struct ingest *in)
 
 bool bs_ingest_log_sealed(const struct ingest *in)
 {
-	return bs_ingest_log_apart(in) && in->env->shm.s->reopened.sealed;
+	return bs_ingest_log_apart(in) && bs_ingest_reopened(in)->sealed;
 }
 
 void bs_ingest_log_leave(struct ingest *in)
 {
-	struct bs_reopened *o = &in->env->shm.s->reopened;
+	struct bs_reopened *o = bs_ingest_reopened(in);
 
 	if (!o->sealed)
 		bs_keeper_seal(in->log, o->log);
 	atomic_store(&o->step, BS_REOPEN_OVER);
 }
 
-/* Another scan's OPEN came before the log of the one that was left open was taken up. */
-static void yield(struct ingest *in)
+void bs_ingest_log_newer(struct ingest *in)
 {
-	const struct bs_reopened *o = &in->env->shm.s->reopened;
+	if (atomic_load(&bs_ingest_reopened(in)->step) == BS_REOPEN_OVER)
+		atomic_store(&in->env->shm.s->reopening, 1);
+}
+
+/* Another scan's OPEN came before the log at hand was taken up. */
+static void yield_one(struct ingest *in)
+{
+	struct bs_reopened *o = bs_ingest_reopened(in);
 	char words[BS_EVENT_TEXT];
 
 	if (atomic_load(&o->step) == BS_REOPEN_ENDED)
-		atomic_store(&in->env->shm.s->reopened.step, BS_REOPEN_OVER);
+		atomic_store(&o->step, BS_REOPEN_OVER);
 	if (atomic_load(&o->step) != BS_REOPEN_FOUND)
 		return;
 	(void)snprintf(words, sizeof(words),
-		       "log %s has no end, and another scan came first: its scan does not go on; "
+		       "log %s %s, and another scan came first: its scan does not go on; "
 		       "`boreside recon` takes the log",
-		       o->log);
+		       o->log, o->early ? "was sealed before its images were made" : "has no end");
 	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
 	bs_ingest_log_leave(in);
+}
+
+static void yield(struct ingest *in)
+{
+	yield_one(in);
+	bs_ingest_log_newer(in);
+	yield_one(in);
 }
 
 void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len)
 {
 	if (in->log == NULL)
 		return;
-	if (atomic_load(&in->env->shm.s->reopened.step) == BS_REOPEN_OPENS) {
-		atomic_store(&in->env->shm.s->reopened.scan, in->id);
+	if (atomic_load(&bs_ingest_reopened(in)->step) == BS_REOPEN_OPENS) {
+		atomic_store(&bs_ingest_reopened(in)->scan, in->id);
 		return;
 	}
 	yield(in);
@@ -124,13 +137,19 @@ static bool is_noted(const struct ingest *in)
 void bs_ingest_log_end(struct ingest *in)
 {
 	if (in->log != NULL && !bs_ingest_log_apart(in) && !is_noted(in))
-		bs_keeper_end(in->log, bs_now_ns());
+		bs_keeper_end(in->log, !bs_ingest_is_over(in), bs_now_ns());
 }
 
 bool bs_ingest_log_ended(const struct ingest *in)
 {
 	return in->log == NULL || bs_ingest_log_apart(in) || is_noted(in) ||
 	       bs_keeper_ended(in->log, bs_now_ns());
+}
+
+bool bs_ingest_log_closed(const struct ingest *in)
+{
+	return in->log == NULL || bs_ingest_log_apart(in) || is_noted(in) ||
+	       bs_keeper_closed(in->log);
 }
 
 const char *bs_ingest_log_lacks(const struct ingest *in)
@@ -152,7 +171,7 @@ const char *bs_ingest_log_lacks(const struct ingest *in)
 const char *bs_ingest_log_name(const struct ingest *in)
 {
 	if (bs_ingest_log_apart(in))
-		return in->env->shm.s->reopened.log;
+		return bs_ingest_reopened(in)->log;
 	return is_noted(in) ? in->scan->log.name : in->env->shm.s->log.name;
 }
 
@@ -185,6 +204,7 @@ static void keeper_words(struct ingest *in, char *words, size_t cap)
 	const struct timespec moment = { 0, 1000000 };
 
 	bs_ingest_log_end(in);
+	in->was_early = in->env->shm.s->log.early != 0;
 	while (!bs_ingest_log_ended(in)) { /* a scan that was cut short has not waited for it */
 		(void)nanosleep(&moment, NULL);
 		bs_worker_beat(in->env);
@@ -199,8 +219,10 @@ void bs_ingest_log_words(struct ingest *in, char *text, size_t cap)
 
 	if (in->log == NULL)
 		return;
+	in->was_early = true;
 	if (bs_ingest_log_apart(in)) {
-		(void)snprintf(words, sizeof(words), "log %.63s", in->env->shm.s->reopened.log);
+		(void)snprintf(words, sizeof(words), "log %.63s", bs_ingest_reopened(in)->log);
+		in->was_early = bs_ingest_reopened(in)->early;
 		bs_ingest_log_leave(in);
 	} else if (is_noted(in)) {
 		memcpy(words, in->scan->log.words, sizeof(words));
@@ -209,6 +231,13 @@ void bs_ingest_log_words(struct ingest *in, char *text, size_t cap)
 	}
 	if (len + strlen(words) + 3 < cap)
 		(void)snprintf(text + len, cap - len, "%s%s", len > 0 ? "; " : "", words);
+}
+
+void bs_ingest_log_made(struct ingest *in)
+{
+	if (in->log != NULL && in->was_early)
+		bs_keeper_made(in->log, in->session);
+	in->was_early = false;
 }
 
 /* Reports once when the scan becomes unprotected, and once when it is protected again. */

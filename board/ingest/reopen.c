@@ -11,78 +11,113 @@
 #include "drivers/log/reader.h"
 #include "ipc/wire/envelope.h"
 
+#define TRIES 3 /* to read a file's head */
+
 static void say(struct ingest *in, const char *words)
 {
 	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
 }
 
-/* ---- at the start ---- */
-
-/* The newest log. False: there is none. */
-static bool find(struct ingest *in)
+/* Its scan does not go on. */
+static void leave(struct ingest *in, const struct bs_reopened *o, const struct bs_fail *why)
 {
-	const char *dir = in->env->site.log.dir;
-	struct bs_reopened *o = &in->env->shm.s->reopened;
-	struct bs_log_entry *list;
-	size_t n;
+	char words[BS_EVENT_TEXT];
 
-	if (bs_log_folder_list(dir, &list, &n, NULL) != 0)
-		return false;
-	if (n > 0) {
-		(void)snprintf(o->log, sizeof(o->log), "%s", list[n - 1].name);
-		o->sealed = bs_log_folder_sealed(dir, &list[n - 1]);
-	}
-	free(list);
-	return n > 0;
+	(void)snprintf(words, sizeof(words),
+		       "log %s: the scan does not go on: %.200s; `boreside recon` takes the log",
+		       o->log, why->text);
+	bs_worker_say(in->env, BS_EVENT_FAULT, why->code, NULL, words);
+	bs_ingest_log_leave(in);
 }
 
+/* ---- at the start ---- */
+
 /* settled: ACK will call what is read durable. */
-static int open_log(struct ingest *in, struct bs_log_reader **r, bool settled, struct bs_fail *why)
+static int open_log(const struct ingest *in, const struct bs_reopened *o, struct bs_log_reader **r,
+		    bool settled, struct bs_fail *why)
 {
-	char path[sizeof(in->env->site.log.dir) + sizeof(in->env->shm.s->reopened.log) + 2];
+	char path[sizeof(in->env->site.log.dir) + sizeof(o->log) + 2];
 	int rc = 0;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir,
-		       in->env->shm.s->reopened.log);
+	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir, o->log);
 	if (settled)
 		rc = bs_log_settle(path, why);
 	return rc == 0 ? bs_log_open(r, path, why) : rc;
 }
 
-static void look(struct ingest *in)
+/* What this log says of its scan. */
+static uint32_t look_into(struct ingest *in, struct bs_reopened *o, const struct bs_log_entry *log)
 {
-	struct bs_reopened *o = &in->env->shm.s->reopened;
+	const char *dir = in->env->site.log.dir;
 	struct bs_log_reader *r;
 	struct bs_fail why;
+	bool early;
 
-	if (in->log == NULL || !find(in)) {
-		atomic_store(&o->step, BS_REOPEN_OVER);
-		return;
-	}
-	if (open_log(in, &r, false, &why) != 0) {
+	(void)snprintf(o->log, sizeof(o->log), "%s", log->name);
+	o->sealed = bs_log_folder_sealed(dir, log, &early) == 1;
+	if (open_log(in, o, &r, false, &why) != 0) {
 		bs_worker_say(in->env, BS_EVENT_FAULT, why.code, NULL, why.text);
-		atomic_store(&o->step, BS_REOPEN_OVER);
-		return;
+		return BS_REOPEN_OVER;
 	}
 	o->session = bs_log_begins(r)->session;
 	o->started_ns = bs_log_begins(r)->started_ns;
+	o->number = bs_log_begins(r)->scan;
 	bs_log_close(r);
+	o->early = early && bs_log_folder_made(dir) != o->session;
 	atomic_store(&o->scan, 0);
-	atomic_store(&o->step, o->sealed ? BS_REOPEN_ENDED : BS_REOPEN_FOUND);
+	return o->sealed && !o->early ? BS_REOPEN_ENDED : BS_REOPEN_FOUND;
+}
+
+/* A log that was sealed before its images were made, as its last file says. */
+static bool is_early(struct ingest *in, const struct bs_log_entry *log)
+{
+	char words[BS_EVENT_TEXT];
+	bool early = false;
+	int rc = BS_ERR_IO;
+
+	for (int i = 0; i < TRIES && rc < 0; i++)
+		rc = bs_log_folder_sealed(in->env->site.log.dir, log, &early);
+	(void)snprintf(words, sizeof(words),
+		       "log %s: it cannot be read whether its images were made", log->name);
+	if (rc < 0)
+		bs_worker_say(in->env, BS_EVENT_FAULT, rc, NULL, words);
+	return early;
+}
+
+/* The newest log, and the one before it, where that was sealed before its images were made. */
+static void look(struct ingest *in)
+{
+	struct bs_reopened *o = in->env->shm.s->reopened;
+	const char *dir = in->env->site.log.dir;
+	struct bs_log_entry *list = NULL;
+	struct bs_fail why = { 0 };
+	size_t n = 0;
+
+	atomic_store(&in->env->shm.s->reopening, 0);
+	o[0].early = 0;
+	if (in->log != NULL && bs_log_folder_list(dir, &list, &n, &why) != 0)
+		bs_worker_say(in->env, BS_EVENT_FAULT, why.code, NULL, why.text);
+	/* an older one that has no end is another thread's (board/log/stock.h) */
+	if (n > 1 && is_early(in, &list[n - 2]))
+		(void)look_into(in, &o[0], &list[n - 2]);
+	atomic_store(&o[0].step, o[0].early ? BS_REOPEN_FOUND : BS_REOPEN_OVER);
+	atomic_store(&o[1].step, n > 0 ? look_into(in, &o[1], &list[n - 1]) : BS_REOPEN_OVER);
+	free(list);
 }
 
 void bs_ingest_reopen_start(struct ingest *in)
 {
-	struct bs_reopened *o = &in->env->shm.s->reopened;
+	if (atomic_load(&in->env->shm.s->reopened[1].step) == BS_REOPEN_NOT_LOOKED)
+		look(in);
+	struct bs_reopened *o = bs_ingest_reopened(in);
 	const uint32_t step = atomic_load(&o->step);
 	const bool its = bs_ingest_in_scan(in) && atomic_load(&o->scan) == in->id;
+	const struct bs_fail ends = { BS_ERR_ABORTED, "its OPEN ends the process that reads it" };
 
-	if (step == BS_REOPEN_NOT_LOOKED)
-		look(in);
-	else if (step == BS_REOPEN_OPENS && !its && atomic_load(&in->env->me->killed))
+	if (step == BS_REOPEN_OPENS && !its && atomic_load(&in->env->me->killed))
 		atomic_store(&o->step, BS_REOPEN_FOUND);
 	else if (step == BS_REOPEN_OPENS && !its)
-		bs_ingest_log_leave(in); /* its OPEN ends the process that looks at it */
+		leave(in, o, &ends);
 	else if (step == BS_REOPEN_OPENS || step == BS_REOPEN_READS)
 		atomic_store(&o->step, BS_REOPEN_READS);
 	if (atomic_load(&o->step) == BS_REOPEN_READS && in->feed == NULL)
@@ -97,8 +132,9 @@ static bool open_scan(struct ingest *in, struct bs_fail *why)
 	const unsigned char *payload;
 	struct bs_log_reader *r;
 	struct bs_log_message m;
+	struct bs_reopened *o = bs_ingest_reopened(in);
 	struct bs_wire w;
-	int rc = open_log(in, &r, true, why);
+	int rc = open_log(in, o, &r, true, why);
 
 	if (rc != 0)
 		return false;
@@ -110,11 +146,12 @@ static bool open_scan(struct ingest *in, struct bs_fail *why)
 	if (rc == 0 && w.kind != BS_WIRE_OPEN)
 		rc = bs_fail(why, BS_ERR_KIND, "it does not begin with OPEN");
 	if (rc == 0) {
-		in->env->shm.s->reopened.session = w.session;
-		in->from = in->waiting != NULL && bs_gate_here(&in->gate, in->waiting_peer)
+		o->session = w.session;
+		in->from = in->waiting != NULL && bs_wire_session(in->waiting) == w.session &&
+					   bs_gate_here(&in->gate, in->waiting_peer)
 				   ? in->waiting_peer
 				   : 0;
-		in->reopens = bs_log_begins(r)->scan;
+		in->reopens = o->number;
 		rc = bs_ingest_open(in, &w, payload);
 		in->reopens = 0;
 		(void)bs_fail(why, rc, "its OPEN is refused");
@@ -125,34 +162,55 @@ static bool open_scan(struct ingest *in, struct bs_fail *why)
 
 void bs_ingest_reopen(struct ingest *in)
 {
-	struct bs_reopened *o = &in->env->shm.s->reopened;
+	struct bs_reopened *o;
 	struct bs_fail why;
 	char words[BS_EVENT_TEXT];
 
-	if (atomic_load(&o->step) != BS_REOPEN_FOUND || in->state != BS_STATE_IDLE ||
-	    bs_worker_stop(in->env))
+	if (in->state != BS_STATE_IDLE || bs_worker_stop(in->env))
+		return;
+	bs_ingest_log_newer(in);
+	o = bs_ingest_reopened(in);
+	if (atomic_load(&o->step) != BS_REOPEN_FOUND)
 		return;
 	atomic_store(&o->step, BS_REOPEN_OPENS);
 	(void)snprintf(words, sizeof(words),
 		       "log %s %s: the service before was killed in that scan, which goes on from "
 		       "the log",
-		       o->log, o->sealed ? "is whole, but its sender asks" : "has no end");
+		       o->log,
+		       o->early    ? "was sealed before its images were made"
+		       : o->sealed ? "is whole, but its sender asks"
+				   : "has no end");
 	say(in, words);
 	if (open_scan(in, &why)) {
 		bs_ingest_feed_rest(in);
 		return;
 	}
-	(void)snprintf(words, sizeof(words),
-		       "log %s: the scan does not go on: %.200s; `boreside recon` takes the log",
-		       o->log, why.text);
-	bs_worker_say(in->env, BS_EVENT_FAULT, why.code, NULL, words);
-	bs_ingest_log_leave(in);
+	leave(in, o, &why);
+}
+
+/* The older one's is at hand, or has its turn, and this one's comes then. */
+static bool waits_its_turn(struct ingest *in, uint64_t session)
+{
+	struct bs_reopened *o = in->env->shm.s->reopened;
+	const uint32_t step = atomic_load(&o[1].step);
+
+	if (atomic_load(&in->env->shm.s->reopening) != 0 || o[1].session != session ||
+	    (atomic_load(&o[0].step) == BS_REOPEN_OVER && !bs_ingest_in_scan(in)))
+		return false;
+	if (step == BS_REOPEN_ENDED)
+		atomic_store(&o[1].step, BS_REOPEN_FOUND);
+	return step == BS_REOPEN_ENDED || step == BS_REOPEN_FOUND;
 }
 
 bool bs_ingest_reopen_due(struct ingest *in, uint64_t session)
 {
-	struct bs_reopened *o = &in->env->shm.s->reopened;
+	struct bs_reopened *o;
 
+	if (waits_its_turn(in, session))
+		return true;
+	if (!bs_ingest_in_scan(in))
+		bs_ingest_log_newer(in);
+	o = bs_ingest_reopened(in);
 	if (o->session != session || bs_ingest_in_scan(in))
 		return false;
 	if (atomic_load(&o->step) == BS_REOPEN_ENDED) /* the outcome never came to its sender */
@@ -165,7 +223,7 @@ bool bs_ingest_reopen_due(struct ingest *in, uint64_t session)
 /* Its sender is here: the log goes on in another file. ACCEPT, and ACK after it, wait for that. */
 static void go_on(struct ingest *in)
 {
-	struct bs_reopened *o = &in->env->shm.s->reopened;
+	struct bs_reopened *o = bs_ingest_reopened(in);
 	const struct bs_log_head head = { .session = o->session,
 					  .started_ns = o->started_ns,
 					  .scan = (uint32_t)in->id };
@@ -177,14 +235,14 @@ static void go_on(struct ingest *in)
 
 void bs_ingest_reopen_read(struct ingest *in, uint64_t records)
 {
-	struct bs_reopened *o = &in->env->shm.s->reopened;
+	struct bs_reopened *o = bs_ingest_reopened(in);
 	const double s = o->sealed ? 0.0 : in->env->site.log.resume_s;
 	char words[BS_EVENT_TEXT];
 
 	o->records = records;
 	if (!bs_gate_here(&in->gate, in->peer))
-		in->peer = 0;                      /* it was here, and has time to come back */
-	for (uint32_t i = 0; i < BS_HELD_MAX; i++) /* its sender sends these again */
+		in->peer = 0; /* it was here, and has time to come back */
+	for (uint32_t i = 0; i < BS_HELD_MAX && !o->sealed; i++) /* its sender sends these again */
 		if (in->order.held[i].kind != 0)
 			bs_keeper_has(in->log, in->order.held[i].seq);
 	o->until_ns = bs_now_ns() + bs_ns_of_ms(s * 1000.0);
@@ -201,14 +259,14 @@ void bs_ingest_reopen_read(struct ingest *in, uint64_t records)
 
 void bs_ingest_reopen_heard(struct ingest *in)
 {
-	if (in->state == BS_STATE_SCANNING && !in->env->shm.s->reopened.sealed &&
-	    atomic_load(&in->env->shm.s->reopened.step) == BS_REOPEN_WAITS)
+	if (in->state == BS_STATE_SCANNING && !bs_ingest_reopened(in)->sealed &&
+	    atomic_load(&bs_ingest_reopened(in)->step) == BS_REOPEN_WAITS)
 		go_on(in);
 }
 
 bool bs_ingest_reopen_waits(struct ingest *in, int64_t now)
 {
-	const struct bs_reopened *o = &in->env->shm.s->reopened;
+	const struct bs_reopened *o = bs_ingest_reopened(in);
 	struct bs_fail why;
 
 	if (atomic_load(&o->step) != BS_REOPEN_WAITS)

@@ -97,20 +97,21 @@ void bs_ingest_refusals(struct ingest *in)
 	if (end - in->refusals > BS_UNUSED_KEPT)
 		in->refusals = end - BS_UNUSED_KEPT;
 	for (; in->refusals != end; in->refusals++) {
-		const uint32_t at = in->refusals % BS_UNUSED_KEPT;
-		const uint64_t scan = s->kept[at].scan;
-		const bool before = in->before.id != 0 && scan == in->before.id;
-		struct bs_wire w = { .session = before ? in->before.session : in->session,
-				     .seq = s->kept[at].seq };
+		struct bs_unused_readout r;
 		struct bs_fail why;
 
-		(void)bs_fail(&why, s->kept[at].code, "%.*s", (int)sizeof(s->kept[at].text),
-			      s->kept[at].text);
-		if (atomic_load(&s->count) - in->refusals >= BS_UNUSED_KEPT ||
-		    (scan != in->id && !before) || why.code == BS_ERR_STATE)
-			continue; /* written over; another scan's; one that would end this one */
+		if (!bs_unused_get(s, in->refusals, &r) || r.code == BS_ERR_STATE)
+			continue; /* written over; one that would end the scan */
+		const bool before = in->before.id != 0 && r.scan == in->before.id;
+
+		if (r.scan != in->id && !before)
+			continue;
+		(void)bs_fail(&why, r.code, "%s", r.text);
 		in->from = before ? in->before.peer : in->peer;
-		refuse(in, &w, &why);
+		refuse(in,
+		       &(struct bs_wire){ .session = before ? in->before.session : in->session,
+					  .seq = r.seq },
+		       &why);
 	}
 }
 
@@ -238,8 +239,10 @@ void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
 		beat(in, in->peer, in->session, &in->said_ns, now_ns);
 	if (in->before.id != 0)
 		beat(in, in->before.peer, in->before.session, &in->before.said_ns, now_ns);
-	if (in->waiting != NULL && !bs_ingest_in_scan(in)) /* of one that will go on from its log */
-		beat(in, in->waiting_peer, in->env->shm.s->reopened.session, &in->said_ns, now_ns);
+	if (in->waiting != NULL && /* of one that will go on from its log */
+	    (!bs_ingest_in_scan(in) || bs_wire_session(in->waiting) != in->session))
+		beat(in, in->waiting_peer, bs_wire_session(in->waiting), &in->waits_said_ns,
+		     now_ns);
 	for (uint32_t i = 0; i < in->lined; i++)
 		beat(in, in->line[i].peer, in->line[i].session, &in->line[i].said_ns, now_ns);
 }

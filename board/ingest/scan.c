@@ -44,6 +44,7 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info,
 	};
 
 	s->session = in->session;
+	s->opened_ns = bs_now_ns();
 	s->protocol = (uint32_t)(in->p - in->env->site.protocol);
 	s->info = *info;
 	s->study = *study;
@@ -64,7 +65,7 @@ bool bs_ingest_may_open(struct ingest *in, bool alone)
 	    atomic_load(&in->env->shm.s->reload.step) >= BS_RELOAD_WAIT)
 		return false;
 	bs_ingest_log_end(in);
-	return bs_ingest_log_ended(in);
+	return bs_ingest_log_closed(in); /* however slow the disk: else a kill would lose it */
 }
 
 /* The scan in flight is closed; the next one takes its place. */
@@ -81,6 +82,23 @@ static void step_back(struct ingest *in)
 	in->state = BS_STATE_IDLE;
 }
 
+/*
+ * Scans that go on have the numbers that they had; others are beyond those, since where they, too,
+ * go on from their logs later the older one comes first.
+ */
+static uint64_t next_number(const struct ingest *in)
+{
+	const struct bs_reopened *o = in->env->shm.s->reopened;
+	uint64_t last = in->id;
+
+	if (in->reopens > last)
+		return in->reopens;
+	for (int i = 0; i < 2 && in->reopens == 0; i++)
+		if (atomic_load(&o[i].step) == BS_REOPEN_FOUND && o[i].number > last)
+			last = o[i].number;
+	return last + 1;
+}
+
 static void start_scan(struct ingest *in, const struct bs_wire *w, const struct bs_protocol *p,
 		       const struct bs_scan_info *info, const struct bs_scan_study *study,
 		       const unsigned char *payload)
@@ -91,7 +109,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	if (bs_ingest_in_scan(in))
 		step_back(in);
 	in->p = p;
-	in->id = in->reopens != 0 ? in->reopens : in->id + 1;
+	in->id = next_number(in);
 	in->scan = &shm->s->scan[in->id & 1];
 	bs_ingest_log_open(in, payload - BS_WIRE_BYTES, BS_WIRE_BYTES + (size_t)w->payload_len);
 	in->durable_said = 0;
@@ -270,6 +288,35 @@ static void judge(struct ingest *in, struct bs_wire_outcome *o)
 
 _Static_assert(BS_SCAN_END_BYTES == BS_WIRE_OUTCOME_BYTES, "an outcome fits the shared memory");
 
+/* For people: what `boreside status`, the page and the audit line say of it. */
+static void keep(struct ingest *in, const struct bs_wire_outcome *o)
+{
+	struct bs_shared *s = in->env->shm.s;
+	const uint64_t n = atomic_load(&s->past_scans);
+	const bool again = n > 0 && s->past[(n - 1) % BS_SCANS_PAST].number == in->id;
+	struct bs_scan_past *p = &s->past[(again ? n - 1 : n) % BS_SCANS_PAST];
+
+	*p = (struct bs_scan_past){ .number = in->id,
+				    .session = in->scan->session,
+				    .ended_ns = bs_utc_ns(),
+				    .took_ns = bs_now_ns() - in->scan->opened_ns,
+				    .acquisitions = o->acquisitions,
+				    .images = o->images,
+				    .gaps = o->gaps,
+				    .duplicates = o->duplicates,
+				    .rejected = o->rejected,
+				    .late = o->late,
+				    .undelivered = o->undelivered,
+				    .code = o->code };
+	(void)snprintf(p->protocol, sizeof(p->protocol), "%s", in->p->name);
+	(void)snprintf(p->text, sizeof(p->text), "%s", o->text);
+	if (again)
+		return;
+	if (o->code != 0)
+		bs_count(&in->totals->failed, 1);
+	atomic_store(&s->past_scans, n + 1);
+}
+
 void bs_ingest_end(struct ingest *in, enum bs_happening on)
 {
 	struct bs_scan_record *s = in->scan;
@@ -299,9 +346,11 @@ void bs_ingest_end(struct ingest *in, enum bs_happening on)
 	end->session = s->session;
 	bs_wire_put_outcome(end->outcome, &o);
 	atomic_store(&end->known, 1);
+	keep(in, &o);
 	bs_worker_say(in->env, BS_EVENT_OUTCOME, o.code,
 		      (const uint64_t[3]){ in->id, o.acquisitions, o.images }, o.text);
 	bs_ingest_step(in, on, 0);
+	bs_ingest_log_made(in);
 	if (in->turned)
 		in->id = 0;
 }

@@ -134,7 +134,12 @@ void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const un
 		drop(k);
 }
 
-void bs_keeper_end(struct bs_keeper *k, int64_t now_ns)
+void bs_keeper_made(struct bs_keeper *k, uint64_t session)
+{
+	bs_stock_made(&k->stock, session);
+}
+
+void bs_keeper_end(struct bs_keeper *k, bool early, int64_t now_ns)
 {
 	struct bs_log_record *r = k->r;
 	const uint64_t one = 1;
@@ -143,9 +148,12 @@ void bs_keeper_end(struct bs_keeper *k, int64_t now_ns)
 	if (atomic_load(&r->end) != 0)
 		return;
 	k->ended_ns = now_ns;
+	r->early = early;
 	r->endless =
-		r->skips ||
-		!put(k, &(struct bs_spool_entry){ .kind = BS_SPOOL_END, .put_ns = now_ns }, NULL);
+		r->skips || !put(k,
+				 &(struct bs_spool_entry){
+					 .kind = BS_SPOOL_END, .put_ns = now_ns, .early = early },
+				 NULL);
 	if (r->endless)
 		atomic_store(&r->abandon, --end);
 	atomic_store(&r->end, end);
@@ -166,12 +174,17 @@ static uint64_t lacking(const struct bs_keeper *k, bool pending)
 	return pending && to > from ? n + to - from : n;
 }
 
-bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns)
+bool bs_keeper_closed(const struct bs_keeper *k)
 {
 	const uint64_t end = atomic_load(&k->r->end);
 
-	return end != 0 && (atomic_load(&k->r->done) >= end ||
-			    now_ns - k->ended_ns >= BS_KEEPER_SLOW_NS); /* the thread hangs */
+	return end != 0 && atomic_load(&k->r->done) >= end;
+}
+
+bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns)
+{
+	return bs_keeper_closed(k) ||
+	       (atomic_load(&k->r->end) != 0 && now_ns - k->ended_ns >= BS_KEEPER_SLOW_NS);
 }
 
 bool bs_keeper_news(const struct bs_keeper *k)
@@ -219,12 +232,13 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 int64_t bs_keeper_due(const struct bs_keeper *k)
 {
 	const struct bs_log_record *r = k->r;
+	const int64_t over = k->ended_ns + BS_KEEPER_SLOW_NS;
 	int64_t due = INT64_MAX;
 
 	if (atomic_load(&r->done) < atomic_load(&r->put) && !atomic_load(&r->unprotected))
 		due = k->progress_ns + BS_KEEPER_SLOW_NS;
-	if (atomic_load(&r->done) < atomic_load(&r->end) && k->ended_ns + BS_KEEPER_SLOW_NS < due)
-		due = k->ended_ns + BS_KEEPER_SLOW_NS;
+	if (atomic_load(&r->done) < atomic_load(&r->end) && over < due && bs_now_ns() < over)
+		due = over;
 	return due;
 }
 

@@ -92,9 +92,14 @@ void bs_keeper_seal(struct bs_keeper *k, const char *name);
 /* Message `number` of the scan; once it is held, all up to `held` are. */
 void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const unsigned char *msg,
 		   size_t len, int64_t now_ns);
-/* The scan is over: its log is to be sealed. May be called again. */
-void bs_keeper_end(struct bs_keeper *k, int64_t now_ns);
-/* The log is sealed, or given up. */
+/* All of the scan is here: its log is to be sealed. early: before its images are made. May be
+ * called again. */
+void bs_keeper_end(struct bs_keeper *k, bool early, int64_t now_ns);
+/* The images of this scan, whose log was sealed early, are made (stock.h). */
+void bs_keeper_made(struct bs_keeper *k, uint64_t session);
+/* The log is sealed, or given up by its thread: it does not change any more. */
+bool bs_keeper_closed(const struct bs_keeper *k);
+/* So it is, or its disk takes so long that nothing waits for it any more. */
 bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns);
 
 /* Fills in what ACK says. held: its number. False: OPEN is not durable yet: no ACK may be sent. */

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* ppoll */
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "board/log/spool.h"
 #include "core/thread/clock.h"
@@ -187,8 +188,9 @@ static bool is_sealed(const struct bs_keeper *k)
 	return sealed;
 }
 
-static bool finish(struct bs_keeper *k)
+static bool finish(struct bs_keeper *k, bool early)
 {
+	char name[BS_LOG_NAME];
 	struct bs_fail why;
 	int rc;
 
@@ -196,7 +198,9 @@ static bool finish(struct bs_keeper *k)
 		return true;
 	if (!commit(k))
 		return false;
+	k->writer->uncut = true; /* the next scan's OPEN would wait for that */
 	k->r->state = BS_SPOOL_SEALED;
+	k->writer->early = early;
 	rc = bs_log_writer_seal(k->writer, &why);
 	if (rc != 0 && !is_sealed(k)) { /* more than the file's length is wrong */
 		if (!survives(k, rc, &why))
@@ -205,7 +209,9 @@ static bool finish(struct bs_keeper *k)
 		if (rc != 0)
 			return fail_log(k, &why);
 	}
+	memcpy(name, k->writer->name, sizeof(name));
 	close_log(k);
+	bs_stock_cut(&k->stock, name);
 	return true;
 }
 
@@ -219,7 +225,7 @@ static bool take(struct bs_keeper *k, const struct bs_spool_entry *e, uint64_t n
 	else if (e->kind == BS_SPOOL_MESSAGE)
 		good = k->r->state == BS_SPOOL_NO_LOG || append(k, e);
 	else if (e->kind == BS_SPOOL_END)
-		good = finish(k);
+		good = finish(k, e->early != 0);
 	if (!good)
 		return false;
 	k->read = next;

@@ -25,7 +25,8 @@ struct bs_spool_entry {
 	int64_t put_ns, utc_ns;
 	uint64_t records; /* of an OPEN: the log has so many already */
 	uint32_t scan;    /* of an OPEN: its number */
-	uint32_t none[3];
+	uint32_t early;   /* of an END: 1: its images are not made */
+	uint32_t none[2];
 };
 _Static_assert(sizeof(struct bs_spool_entry) == 64, "entries and the ring's end are aligned alike");
 

@@ -41,15 +41,46 @@ static void seal(const char *dir, const char *name)
 		       why.text);
 }
 
-static void seal_asked(struct bs_stock *s)
+enum { NOTHING, TAKEN, SEAL, MADE, CUT };
+
+static void note_made(const char *dir, uint64_t session)
 {
-	if (!atomic_load(&s->asked))
-		return;
-	seal(s->o.dir, s->seal);
-	atomic_store(&s->asked, false);
+	struct bs_fail why;
+
+	if (bs_log_folder_set_made(dir, session, &why) != 0)
+		bs_log(BS_LOG_WARN, "the folder of logs: %s: images may be made once more",
+		       why.text);
 }
 
-/* The newest may go on. */
+static void cut(const char *dir, const char *name)
+{
+	struct bs_fail why;
+
+	if (bs_log_cut(dir, name, &why) != 0)
+		bs_log(BS_LOG_WARN, "the folder of logs: %s", why.text);
+}
+
+static void do_asked(struct bs_stock *s)
+{
+	for (uint32_t i = 0; i < BS_STOCK_ASKED; i++) {
+		const uint32_t what = atomic_load(&s->asked[i].what);
+
+		if (what == NOTHING || what == TAKEN)
+			continue;
+		if (what == SEAL)
+			seal(s->o.dir, s->asked[i].name);
+		else if (what == MADE)
+			note_made(s->o.dir, s->asked[i].session);
+		else
+			cut(s->o.dir, s->asked[i].name);
+		atomic_store(&s->asked[i].what, NOTHING);
+	}
+}
+
+/*
+ * The newest may go on, and the one before it be read again: they are left alone. What a killed
+ * process did not cut of older ones is cut.
+ */
 static void seal_older(const char *dir)
 {
 	struct bs_log_entry *list;
@@ -58,8 +89,10 @@ static void seal_older(const char *dir)
 	if (bs_log_folder_list(dir, &list, &n, NULL) != 0)
 		return;
 	for (size_t i = 0; i + 1 < n; i++)
-		if (!bs_log_folder_sealed(dir, &list[i]))
+		if (bs_log_folder_sealed(dir, &list[i], NULL) != 1)
 			seal(dir, list[i].name);
+		else if (i + 2 < n)
+			cut(dir, list[i].last);
 	free(list);
 }
 
@@ -75,7 +108,7 @@ static void *work(void *arg)
 	while (!atomic_load(&s->stop)) {
 		struct bs_fail why;
 
-		seal_asked(s);
+		do_asked(s);
 		int rc = prune(&s->o, &why);
 
 		for (unsigned i = 0; rc == 0 && i < BS_STOCK_SPARES; i++)
@@ -86,7 +119,7 @@ static void *work(void *arg)
 		while (sem_wait(&s->wake) != 0)
 			;
 	}
-	seal_asked(s);
+	do_asked(s);
 	return NULL;
 }
 
@@ -105,13 +138,37 @@ void bs_stock_wake(struct bs_stock *s)
 	(void)sem_post(&s->wake);
 }
 
+static void ask(struct bs_stock *s, uint32_t what, const char *name, uint64_t session)
+{
+	uint32_t nothing = NOTHING;
+	uint32_t i = 0;
+
+	while (i < BS_STOCK_ASKED &&
+	       !atomic_compare_exchange_strong(&s->asked[i].what, &nothing, TAKEN)) {
+		nothing = NOTHING;
+		i++;
+	}
+	if (i == BS_STOCK_ASKED)
+		return;
+	(void)snprintf(s->asked[i].name, sizeof(s->asked[i].name), "%s", name);
+	s->asked[i].session = session;
+	atomic_store(&s->asked[i].what, what);
+	bs_stock_wake(s);
+}
+
 void bs_stock_seal(struct bs_stock *s, const char *name)
 {
-	if (atomic_load(&s->asked))
-		return;
-	(void)snprintf(s->seal, sizeof(s->seal), "%s", name);
-	atomic_store(&s->asked, true);
-	bs_stock_wake(s);
+	ask(s, SEAL, name, 0);
+}
+
+void bs_stock_made(struct bs_stock *s, uint64_t session)
+{
+	ask(s, MADE, "", session);
+}
+
+void bs_stock_cut(struct bs_stock *s, const char *name)
+{
+	ask(s, CUT, name, 0);
 }
 
 void bs_stock_stop(struct bs_stock *s)

@@ -19,6 +19,7 @@
 #include "drivers/log/name.h"
 
 #define BS_STOCK_SPARES 2u
+#define BS_STOCK_ASKED  4u
 
 struct bs_stock_options {
 	const char *dir; /* kept */
@@ -33,16 +34,27 @@ struct bs_stock {
 	struct bs_stock_options o;
 	pthread_t thread;
 	sem_t wake;
-	atomic_bool stop, asked;
-	char seal[BS_LOG_NAME]; /* asked: this one is to be sealed, too */
+	atomic_bool stop;
+	struct {
+		_Atomic uint32_t what; /* 0: nothing; stock.c; the rest is valid before */
+		char name[BS_LOG_NAME];
+		uint64_t session;
+	} asked[BS_STOCK_ASKED];
 	bool started;
 };
 
 /* BS_ERR_IO: there is no thread. */
 int bs_stock_start(struct bs_stock *s, const struct bs_stock_options *o, struct bs_fail *why);
 void bs_stock_wake(struct bs_stock *s);
-/* This log is nobody's any more: it is sealed. One at a time: until it is, another is not taken. */
+/*
+ * seal: this log is nobody's any more: it is sealed. made: all images of this scan are made, of
+ * which its seal does not know (drivers/log/folder.h). cut: this file is sealed,
+ * and as long as it was. Any thread. What finds BS_STOCK_ASKED others waiting is not done: the next
+ * start seals or cuts the log, or makes the images once more.
+ */
 void bs_stock_seal(struct bs_stock *s, const char *name);
+void bs_stock_made(struct bs_stock *s, uint64_t session);
+void bs_stock_cut(struct bs_stock *s, const char *name);
 void bs_stock_stop(struct bs_stock *s);
 
 #endif

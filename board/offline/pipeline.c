@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "core/memory/pools.h"
+#include "core/progress.h"
 #include "core/thread/clock.h"
 #include "ipc/wire/xml.h"
 
@@ -205,6 +206,7 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 	uint32_t n = bs_recording_count(l->in);
 	struct bs_recorded acq;
 	const struct bs_noise *noise = l->earlier.samples > 0 ? &l->earlier : NULL;
+	struct bs_progress progress;
 	struct bs_fail refusal;
 	int closed;
 	int rc;
@@ -216,11 +218,14 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 	bs_armed_scan(&l->armed, &l->info, &l->noise.noise);
 	if (rc == 0)
 		rc = bs_armed_take(&l->armed, study_of(l), &l->scan_study, why);
+	bs_progress_begin(&progress, "reconstructing", n, "readouts");
 	for (uint32_t i = 0; rc == 0 && i < n; i++) {
 		rc = bs_recording_read(l->in, i, &acq, why);
 		if (rc == 0)
 			rc = feed(l, &acq, take, arg, lenient, why);
+		bs_progress_at(&progress, i + 1);
 	}
+	bs_progress_end(&progress);
 	if (rc != 0)
 		return rc;
 	do {

@@ -8,6 +8,9 @@
 #include "board/recon/recon.h"
 #include "board/service/realtime.h"
 #include "gpu/engine/engines.h"
+#if BS_GPU
+#include "gpu/device/memory.h"
+#endif
 
 static void beat(void *arg)
 {
@@ -119,6 +122,32 @@ static void refuse(struct recon_worker *w, uint32_t i, const struct bs_fail *why
 	s->refused[i] = why->code;
 }
 
+/* What the GPUs that something is armed on have left. Ends with the first one as the current. */
+static void note_gpus(struct bs_shared *s)
+{
+#if BS_GPU
+	const struct bs_devices *d = &s->site.gpu_devices;
+	struct bs_gpu_info info;
+	struct bs_fail why;
+
+	atomic_store(&s->gpus, 0);
+	for (uint32_t i = bs_armed_on_gpu(s) ? d->count : 0; i-- > 0;) {
+		struct bs_gpu_record *g = &s->gpu[i];
+
+		if (bs_gpu_use(d->device[i], &why) != 0 || bs_gpu_probe(&info, &why) != 0)
+			return;
+		memcpy(g->name, info.name, sizeof(g->name));
+		g->number = d->device[i];
+		g->total_bytes = info.total_bytes;
+		g->free_bytes = info.free_bytes;
+	}
+	if (bs_armed_on_gpu(s))
+		atomic_store(&s->gpus, d->count);
+#else
+	(void)s;
+#endif
+}
+
 int bs_recon_worker_arm(struct recon_worker *w)
 {
 	static struct bs_memplan plan;
@@ -153,6 +182,7 @@ int bs_recon_worker_arm(struct recon_worker *w)
 		}
 		bs_worker_beat(w->env);
 	}
+	note_gpus(w->env->shm.s);
 	return rc;
 }
 

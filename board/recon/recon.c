@@ -379,21 +379,11 @@ static bool ends_frames(const struct bs_mrd_acq *head)
 	return kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
 }
 
-/* Leaves the refusal for ingest to send, once: numbers come in order, also when fed again. */
+/* Leaves the refusal for ingest to send, once. */
 static void refuse(struct recon_worker *w, uint64_t seq, const struct bs_fail *why)
 {
-	struct bs_unused *u = &w->env->shm.s->unused;
-	const uint64_t n = atomic_load(&u->count);
-	const uint32_t at = n % BS_UNUSED_KEPT;
-
-	for (uint32_t i = 0; i < BS_UNUSED_KEPT && i < n; i++)
-		if (u->kept[i].scan == w->scan && u->kept[i].seq >= seq)
-			return;
-	u->kept[at].scan = w->scan;
-	u->kept[at].seq = seq;
-	u->kept[at].code = why->code;
-	(void)snprintf(u->kept[at].text, sizeof(u->kept[at].text), "%s", why->text);
-	atomic_store(&u->count, n + 1);
+	if (!bs_unused_put(&w->env->shm.s->unused, w->scan, seq, why))
+		return;
 	bs_shm_ring_bell(&w->env->shm, BS_WORKER_INGEST);
 	bs_worker_say(w->env, BS_EVENT_REJECTED, why->code, (const uint64_t[3]){ w->scan },
 		      why->text);

@@ -1,13 +1,16 @@
 /* board/service/herald.c - see herald.h */
+#define _POSIX_C_SOURCE 200809L /* gmtime_r */
 #include "board/service/herald.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #ifdef BS_SYSTEMD
 #include <systemd/sd-daemon.h>
 #endif
 
+#include "core/text.h"
 #include "core/thread/clock.h"
 #include "core/frame/state.h"
 
@@ -59,6 +62,72 @@ static bool within_rate(void)
 	return true;
 }
 
+/* In JSON the process that says it is a member of its own. */
+static void say_of(enum bs_log_level level, const char *who, const char *words, const char *line)
+{
+	char members[6 * 480 + 16];
+	struct bs_text t = { members, sizeof(members), 0, false };
+
+	bs_text_put(&t, "\"text\":\"");
+	bs_text_json(&t, words, 480);
+	bs_text_put(&t, "\"");
+	if (bs_log_is_json())
+		bs_log_members(level, who, words, members);
+	else
+		bs_log(level, "%s", line);
+}
+
+/* One scan, one line, with all that somebody may ask for later, but nothing of a patient. */
+static void audit(const struct bs_scan_past *p)
+{
+	const time_t s = (time_t)(p->ended_ns / 1000000000);
+	char members[4096];
+	char words[900];
+	char when[32] = "";
+	struct bs_text t = { members, sizeof(members), 0, false };
+	struct tm utc;
+
+	if (gmtime_r(&s, &utc) != NULL)
+		(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	(void)snprintf(
+		words, sizeof(words),
+		"audit: scan %llu, session %016llx, protocol '%.63s', ended %s after %.3f "
+		"s: %s; acquisitions %llu, images %llu, gaps %llu, duplicates %llu, rejected "
+		"%llu, late %llu, undelivered %llu%s%.383s",
+		(unsigned long long)p->number, (unsigned long long)p->session, p->protocol, when,
+		(double)p->took_ns * 1e-9, bs_err_name(p->code),
+		(unsigned long long)p->acquisitions, (unsigned long long)p->images,
+		(unsigned long long)p->gaps, (unsigned long long)p->duplicates,
+		(unsigned long long)p->rejected, (unsigned long long)p->late,
+		(unsigned long long)p->undelivered, p->text[0] != '\0' ? "; " : "", p->text);
+	bs_text_put(&t, "\"audit\":{\"scan\":%llu,\"session\":\"%016llx\",\"protocol\":\"",
+		    (unsigned long long)p->number, (unsigned long long)p->session);
+	bs_text_json(&t, p->protocol, sizeof(p->protocol));
+	bs_text_put(&t,
+		    "\",\"ended\":\"%s\",\"seconds\":%.3f,\"code\":%d,\"name\":\"%s\","
+		    "\"acquisitions\":%llu,\"images\":%llu,\"gaps\":%llu,\"duplicates\":%llu,"
+		    "\"rejected\":%llu,\"late\":%llu,\"undelivered\":%llu,\"text\":\"",
+		    when, (double)p->took_ns * 1e-9, p->code, bs_err_name(p->code),
+		    (unsigned long long)p->acquisitions, (unsigned long long)p->images,
+		    (unsigned long long)p->gaps, (unsigned long long)p->duplicates,
+		    (unsigned long long)p->rejected, (unsigned long long)p->late,
+		    (unsigned long long)p->undelivered);
+	bs_text_json(&t, p->text, sizeof(p->text));
+	bs_text_put(&t, "\"}");
+	bs_log_members(BS_LOG_INFO, "serve", words, members);
+}
+
+static void audit_all(const struct bs_shared *s)
+{
+	static uint64_t told;
+	const uint64_t n = atomic_load(&s->past_scans);
+
+	if (n - told > BS_SCANS_PAST)
+		told = n - BS_SCANS_PAST;
+	for (; told != n; told++)
+		audit(&s->past[told % BS_SCANS_PAST]);
+}
+
 void bs_herald_drain(struct bs_shm *shm)
 {
 	static uint64_t lost[BS_WORKERS];
@@ -75,7 +144,7 @@ void bs_herald_drain(struct bs_shm *shm)
 
 			(void)snprintf(line, sizeof(line), "%s: %s", who, words);
 			if (within_rate())
-				bs_log(level, "%s", line);
+				say_of(level, who, words, line);
 			if (level <= BS_LOG_WARN)
 				keep_error(shm->s, line);
 		}
@@ -87,6 +156,7 @@ void bs_herald_drain(struct bs_shm *shm)
 				      (unsigned long long)(n - lost[i]));
 		lost[i] = n;
 	}
+	audit_all(shm->s);
 }
 
 void bs_herald_ready(void)

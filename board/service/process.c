@@ -43,6 +43,7 @@ static int attach(struct bs_worker_env *env, const char *name)
 	rc = map_memory(&env->shm);
 	if (rc != 0)
 		return rc;
+	bs_log_format(strcmp(env->shm.s->site.log_format, "json") == 0);
 	env->me = &env->shm.s->worker[who];
 	atomic_store(&env->me->generation, atomic_load(&env->shm.s->generation));
 	env->site = env->shm.s->site;

@@ -4,6 +4,7 @@
  * supervisor.c  the start, the loop, the workers' lives
  * reload.c      a changed site file takes the place of the one in force, between two scans
  * stop.c        the end: what is under way is finished first
+ * bridges.c     processes outside the stream: their death touches no scan
  * Each calls only those below it. One thread.
  */
 #ifndef BS_BOARD_SERVICE_SUPERVISING_H
@@ -24,9 +25,19 @@ struct child {
 	struct bs_restart restart;
 };
 
+/* A process that speaks to other protocols' clients, or to browsers: a client like any other. */
+struct bridge {
+	pid_t pid;           /* 0: not running */
+	bool told;           /* to end */
+	uint64_t generation; /* of the site that it has read */
+	int64_t start_ns, start_at_ns;
+	struct bs_restart restart;
+};
+
 struct supervisor {
 	struct bs_shm shm;
 	struct child child[BS_WORKERS];
+	struct bridge bridge[BS_BRIDGES];
 	struct bs_canaries canaries;
 	int signals, lock, spill_lock, log_lock;
 	bool ready, ending;
@@ -50,6 +61,12 @@ void bs_reload_told(struct supervisor *v);
 void bs_reload_lost(struct supervisor *v, int who);
 /* At each turn. */
 void bs_reload_advance(struct supervisor *v);
+
+/* bridges.c */
+/* At each turn: those that the site asks for run once the service is ready. */
+void bs_bridges_advance(struct supervisor *v, int64_t now);
+/* At the end, after the workers': they tell their clients, and end. */
+void bs_bridges_end(struct supervisor *v);
 
 /* stop.c */
 /*

@@ -261,6 +261,7 @@ static void turn(struct supervisor *v)
 	bs_herald_drain(&v->shm);
 	restart_due(v, bs_now_ns());
 	watch_all(v, bs_now_ns());
+	bs_bridges_advance(v, bs_now_ns());
 }
 
 /* ---- the start ---- */
@@ -409,6 +410,7 @@ int bs_supervisor_run(const struct bs_site *site)
 		if (v.ending && bs_stop_advance(&v, bs_now_ns()))
 			break;
 	}
+	bs_bridges_end(&v);
 	if (rc == 0)
 		bs_stop_report(&v);
 	bs_canaries_stop(&v.canaries);

@@ -10,6 +10,14 @@
  * One request (board/doc/STATUS.md), its answer in reply, NUL-terminated, "" when there is none:
  * then BS_ERR_TIMEOUT after wait_ms, or why the socket cannot be used.
  */
+struct bs_seal_keys;
+/* keys: NULL, or what the question is sealed with (bs_endpoint_connect_sealed). */
+int bs_status_ask_sealed(const char *url, const struct bs_seal_keys *keys, const char *request,
+			 char *reply, size_t cap, int wait_ms, struct bs_fail *why);
+/* On the service's own node: by its site. */
+struct bs_site;
+int bs_status_ask_own(const struct bs_site *site, const char *request, char *reply, size_t cap,
+		      int wait_ms, struct bs_fail *why);
 int bs_status_ask(const char *url, const char *request, char *reply, size_t cap, int wait_ms,
 		  struct bs_fail *why);
 

@@ -93,15 +93,6 @@ void bs_doc_chars(struct bs_doc *d, const char *name, const char *s, size_t max)
 {
 	begin(d, name);
 	bs_text_put(&d->text, "\"");
-	for (size_t i = 0; i < max && s[i] != '\0'; i++) {
-		unsigned char c = (unsigned char)s[i];
-
-		if (c == '"' || c == '\\')
-			bs_text_put(&d->text, "\\%c", c);
-		else if (c < 0x20 || c >= 0x7f) /* our own words are ASCII */
-			bs_text_put(&d->text, "\\u%04x", c);
-		else
-			bs_text_put(&d->text, "%c", c);
-	}
+	bs_text_json(&d->text, s, max);
 	bs_text_put(&d->text, "\"");
 }

@@ -6,6 +6,7 @@
 
 #include "board/service/realtime.h"
 #include "board/status/status.h"
+#include "core/memory/stamp.h"
 #include "core/thread/thread.h"
 #include "ipc/endpoint.h"
 
@@ -17,7 +18,7 @@ struct bs_status_server {
 	struct bs_endpoint socket;
 	pthread_t thread;
 	_Atomic bool quit;
-	char reply[BS_STATUS_MAX];
+	char reply[BS_METRICS_MAX]; /* the longest; pages that no answer reached are not there */
 };
 
 /* To any other request the whole document. */
@@ -30,6 +31,7 @@ static int answer_once(struct bs_status_server *s, const char *request, size_t l
 			{ "latency", bs_status_latency_text },
 			{ "latency.json", bs_status_latency_json },
 			{ "stalls", bs_status_stalls },
+			{ "metrics", bs_status_metrics },
 			{ "reload", bs_status_reload },
 			{ "ready", bs_status_ready } };
 
@@ -48,9 +50,9 @@ static int answer(struct bs_status_server *s, const char *request, size_t len)
 	int n;
 
 	do {
-		before = atomic_load(turn);
+		before = bs_stamp_read(turn);
 		n = answer_once(s, request, len);
-	} while (before % 2 != 0 || atomic_load(turn) != before);
+	} while (!bs_stamp_held(turn, before));
 	return n;
 }
 
@@ -86,7 +88,12 @@ int bs_status_serve(struct bs_status_server **server, const struct bs_shm *shm, 
 	if (s == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "the status server");
 	s->shm = shm;
-	rc = bs_endpoint_bind(&s->socket, BS_ENDPOINT_STATUS, url, REQUEST_MAX, why);
+	if (bs_site_seals(&shm->s->site, url))
+		rc = bs_endpoint_bind_sealed(&s->socket, BS_ENDPOINT_STATUS, url, REQUEST_MAX,
+					     BS_METRICS_MAX, &shm->s->site.keys,
+					     &shm->s->seal[BS_SEAL_STATUS], why);
+	else
+		rc = bs_endpoint_bind(&s->socket, BS_ENDPOINT_STATUS, url, REQUEST_MAX, why);
 	if (rc != 0) {
 		free(s);
 		return rc;

@@ -130,6 +130,26 @@ static void put_workers(struct bs_doc *d, const struct bs_shared *s)
 	bs_doc_close(d);
 }
 
+/* Those that were started. */
+static void put_bridges(struct bs_doc *d, const struct bs_shared *s)
+{
+	bs_doc_open(d, "bridges", '[');
+	for (int i = 0; i < BS_BRIDGES; i++) {
+		const struct bs_bridge_state *h = &s->bridge[i];
+		const uint32_t starts = atomic_load(&h->starts);
+
+		if (starts == 0)
+			continue;
+		bs_doc_open(d, NULL, '{');
+		bs_doc_text(d, "name", bs_bridge_name((enum bs_bridge)i));
+		bs_doc_value(d, "pid", "%d", atomic_load(&h->pid));
+		bs_doc_number(d, "restarts", starts - 1);
+		bs_doc_chars(d, "last_end", h->last_end, sizeof(h->last_end) - 1);
+		bs_doc_close(d);
+	}
+	bs_doc_close(d);
+}
+
 static void put_kinds(struct bs_doc *d, const struct bs_scan_record *r)
 {
 	const struct bs_kinds k = bs_scan_kinds(r);
@@ -317,10 +337,13 @@ int bs_status_json(char *out, size_t cap, const struct bs_shm *shm)
 	bs_doc_flag(&d, "memory_locked", s->locked != 0);
 	put_protocols(&d, s);
 	put_workers(&d, s);
+	put_bridges(&d, s);
 	bs_status_realtime(&d, s);
 	bs_status_canary(&d, s);
 	bs_status_kspace(&d, s);
+	bs_status_seal(&d, s);
 	put_scan(&d, s);
+	bs_status_scans(&d, s);
 	bs_status_log(&d, s);
 	put_pools(&d, shm);
 	put_latency(&d, shm);
@@ -442,6 +465,7 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 	table_pool(&t, "acquisitions", shm->acq_pool, s->pools.acq_bytes);
 	table_pool(&t, "images", shm->image_pool, s->pools.image_bytes);
 	bs_status_kspace_table(&t, s);
+	bs_status_seal_table(&t, s);
 	table_scan(&t, bs_scan_newest(s->scan));
 	bs_status_log_table(&t, s);
 	bs_status_takers_table(&t, s);

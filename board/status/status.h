@@ -4,8 +4,9 @@
  * Each writes one document into out, NUL-terminated; its length, or BS_ERR_NOMEM when cap is too
  * small. They read while the workers write: each number is whole, but not all are of one instant.
  * serve: a thread that answers on the status socket: the requests "text", "latency",
- * "latency.json", "stalls", "reload" and "ready" (yes or no: would a scan be taken now) with what
- * their names say, any other request with the JSON document. The reconstruction does not notice it.
+ * "latency.json", "stalls", "metrics", "reload" and "ready" (yes or no: would a scan be taken now)
+ * with what their names say, any other request with the JSON document. The reconstruction does not
+ * notice it.
  * The document is described in board/doc/STATUS.md. Test: test/unit/board/test_status.c
  */
 #ifndef BS_BOARD_STATUS_STATUS_H
@@ -13,7 +14,8 @@
 
 #include "ipc/shm/shm.h"
 
-#define BS_STATUS_MAX 262144u /* bytes; 16 protocols and 64 threads take about 110,000 */
+#define BS_STATUS_MAX  262144u  /* bytes; 16 protocols and 64 threads take about 110,000 */
+#define BS_METRICS_MAX 1048576u /* bytes; 16 protocols with every stage take about 580,000 */
 
 int bs_status_json(char *out, size_t cap, const struct bs_shm *shm);
 int bs_status_text(char *out, size_t cap, const struct bs_shm *shm);
@@ -24,6 +26,8 @@ int bs_status_latency_text(char *out, size_t cap, const struct bs_shm *shm);
 int bs_status_stalls(char *out, size_t cap, const struct bs_shm *shm);
 /* Four lines: begun, ended and code of struct bs_reload; the site file; its step; its text. */
 int bs_status_reload(char *out, size_t cap, const struct bs_shm *shm);
+/* Prometheus' text format, version 0.0.4 (board/doc/WEB.md has the names). */
+int bs_status_metrics(char *out, size_t cap, const struct bs_shm *shm);
 int bs_status_ready(char *out, size_t cap, const struct bs_shm *shm);
 
 struct bs_status_server;

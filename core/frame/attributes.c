@@ -205,7 +205,8 @@ static void put_field(struct bs_text *t, const struct bs_protocol *p,
 }
 
 int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, const char *engine,
-			const struct bs_recon_image *image, const struct bs_image_timing *timing)
+			const struct bs_recon_image *image, const struct bs_image_timing *timing,
+			const char *about)
 {
 	struct bs_text t = { out, cap, 0, cap == 0 };
 
@@ -256,6 +257,6 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 											 : "met");
 	}
 	put_stages(&t, p, image, timing);
-	bs_text_put(&t, "</ismrmrdMeta>");
+	bs_text_put(&t, "%s</ismrmrdMeta>", about != NULL ? about : "");
 	return t.full ? BS_ERR_NOMEM : (int)t.len;
 }

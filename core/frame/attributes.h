@@ -30,10 +30,14 @@ struct bs_image_timing {
 void bs_image_stages(const struct bs_image_timing *t, const struct bs_report *report,
 		     int64_t until_ns, int64_t stage_ns[BS_BUDGET_STAGES]);
 
-/* The text, and the same in numbers: the image head's user_int and user_float. */
+/*
+ * The text, and the same in numbers: the image head's user_int and user_float. about: what the
+ * scan's header says that takers may want (struct bs_scan_info), or NULL.
+ */
 void bs_attributes_fill(struct bs_mrd_image *head, const struct bs_protocol *p,
 			const struct bs_recon_image *image, const struct bs_image_timing *timing);
 int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, const char *engine,
-			const struct bs_recon_image *image, const struct bs_image_timing *timing);
+			const struct bs_recon_image *image, const struct bs_image_timing *timing,
+			const char *about);
 
 #endif

@@ -7,6 +7,7 @@
 #include "core/frame/geometry.h"
 #include "core/hash.h"
 #include "core/memory/arena.h"
+#include "core/memory/stamp.h"
 
 static const char *const what[BS_KEPT_KINDS] = { "image.maps", "field.from" };
 
@@ -339,6 +340,7 @@ struct bs_kept *bs_study_fill(struct bs_study *s, enum bs_kept_kind kind,
 			at = i;
 	k = &s->kept[kind][at];
 	atomic_store(&k->number, 0);
+	bs_stamp_before(); /* nothing of what follows stands under the old number */
 	memcpy(k->scan, info->measurement, sizeof(k->scan));
 	memcpy(k->study, info->study, sizeof(k->study));
 	memcpy(k->matrix, p->matrix, sizeof(k->matrix));

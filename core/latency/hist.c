@@ -42,8 +42,9 @@ void bs_hist_add(struct bs_hist *h, int64_t ns)
 
 uint64_t bs_hist_quantile(const struct bs_hist *h, double q)
 {
-	uint64_t max = atomic_load_explicit(&h->max_ns, memory_order_relaxed);
+	/* first: the buckets and the maximum have all that it counts */
 	uint64_t count = atomic_load_explicit(&h->count, memory_order_acquire);
+	uint64_t max = atomic_load_explicit(&h->max_ns, memory_order_relaxed);
 	/* less a little: in floating point, i/n times n may be just above i */
 	uint64_t want = (uint64_t)ceil(q * (double)count * (1.0 - 1e-12));
 	uint64_t seen = 0;
@@ -58,4 +59,21 @@ uint64_t bs_hist_quantile(const struct bs_hist *h, double q)
 			return b == LAST || bound_of(b) > max ? max : bound_of(b);
 	}
 	return max;
+}
+
+uint64_t bs_hist_below(const struct bs_hist *h, const uint64_t *bound_ns, uint64_t *count,
+		       unsigned n)
+{
+	uint64_t seen = 0;
+	unsigned at = 0;
+
+	for (uint32_t b = 0; b < BS_HIST_BUCKETS; b++) {
+		/* the last bucket holds values of any size */
+		while (at < n && (b == LAST || bound_of(b) > bound_ns[at]))
+			count[at++] = seen;
+		seen += atomic_load_explicit(&h->bucket[b], memory_order_relaxed);
+	}
+	while (at < n)
+		count[at++] = seen;
+	return seen;
 }

@@ -30,5 +30,12 @@ void bs_hist_add(struct bs_hist *h, int64_t ns); /* negative counts as 0 */
  * exact maximum. 0 when empty.
  */
 uint64_t bs_hist_quantile(const struct bs_hist *h, double q);
+/*
+ * count[i]: how many values were at most bound_ns[i], which rises with i; a value that is less than
+ * 1.6 % below its bound may be counted with the next one, none is counted too early. Returns how
+ * many there were in all: at least the last count.
+ */
+uint64_t bs_hist_below(const struct bs_hist *h, const uint64_t *bound_ns, uint64_t *count,
+		       unsigned n);
 
 #endif

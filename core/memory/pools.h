@@ -22,8 +22,8 @@ extern "C" {
 
 /* Bytes; BS_WIRE_BYTES of ipc/wire/wire.h, which core may not see (the test compares). */
 #define BS_POOLS_ENVELOPE   64u
-#define BS_POOLS_TRAJ_DIMS  3u    /* of a message, at most */
-#define BS_POOLS_ATTRIBUTES 8192u /* bytes of an image's attributes, at most */
+#define BS_POOLS_TRAJ_DIMS  3u     /* of a message, at most */
+#define BS_POOLS_ATTRIBUTES 12288u /* bytes of an image's attributes, at most */
 #define BS_POOLS_IMAGE_HEAD (BS_POOLS_ENVELOPE + BS_MRD_IMAGE_BYTES + 8u + BS_POOLS_ATTRIBUTES)
 #define BS_POOLS_PIXELS     ((size_t)(BS_POOLS_IMAGE_HEAD + BS_ALIGN - 1u) / BS_ALIGN * BS_ALIGN)
 #define BS_POOLS_IMAGE_AT   (BS_POOLS_PIXELS - BS_POOLS_IMAGE_HEAD)

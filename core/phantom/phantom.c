@@ -1,4 +1,4 @@
-/* core/phantom/phantom.c - the head and the marker: shapes, transform, image */
+/* core/phantom/phantom.c - the head, the marker, the points: shapes, transform, image */
 #define _XOPEN_SOURCE 700 /* j1 */
 #include "core/phantom/phantom.h"
 
@@ -51,6 +51,41 @@ static const struct shape marker[] = {
 	{ { .1, .35, .5 }, { .17, .17, .42 }, 0, { .7, .6, .9 } },
 };
 
+/* At places that are on no grid. How wide they are depends on the voxels. */
+static const struct shape points[BS_PHANTOM_POINTS_MADE] = {
+	{ { .4371, .3127, .2213 }, { 0 }, 0, { 1, .9, .8 } },
+	{ { -.4629, .1411, -.2741 }, { 0 }, 0, { .8, .7, .9 } },
+	{ { .1193, -.4283, .0517 }, { 0 }, 0, { .6, .8, .5 } },
+	{ { -.3187, -.3491, .3319 }, { 0 }, 0, { .45, .5, .6 } },
+};
+#define POINT_VOXELS 5.0
+#define POINT_DEPTH  2.0 /* of slices: along z, phantom units */
+
+void bs_phantom_point(uint32_t i, double center[3], double *intensity)
+{
+	memcpy(center, points[i].center, sizeof(points[i].center));
+	center[1] = -center[1];
+	*intensity = points[i].intensity[0];
+}
+
+static void place_points(struct bs_phantom *ph, uint32_t slices, double z, uint32_t contrast)
+{
+	for (uint32_t i = 0; i < BS_PHANTOM_POINTS_MADE; i++) {
+		struct bs_ellipsoid *e = &ph->part[ph->parts++];
+		const double up = (z - points[i].center[2]) / POINT_DEPTH;
+
+		*e = (struct bs_ellipsoid){ .intensity = points[i].intensity[contrast],
+					    .cosine = 1.0,
+					    .soft = true };
+		bs_phantom_point(i, e->center, &(double){ 0 });
+		for (uint32_t d = 0; d < 3; d++)
+			e->axis[d] = POINT_VOXELS * 2.0 / ph->matrix[d];
+		if (ph->dims == 2 && slices > 1)
+			e->intensity *= exp(-PI * up * up);
+	}
+	ph->beating = ph->parts;
+}
+
 static struct bs_ellipsoid turned(const struct shape *s, uint32_t contrast, double scale)
 {
 	struct bs_ellipsoid e = { .intensity = s->intensity[contrast] };
@@ -95,6 +130,10 @@ int bs_phantom_of(struct bs_phantom *ph, enum bs_phantom_object object, uint32_t
 		if (!ph->matrix[d])
 			return bs_fail(why, BS_ERR_SIZE, "phantom: matrix of %u x %u x %u",
 				       matrix[0], matrix[1], matrix[2]);
+	}
+	if (object == BS_PHANTOM_POINTS) {
+		place_points(ph, slices, z, contrast);
+		return 0;
 	}
 	for (uint32_t i = 0; i < parts; i++) {
 		double scale = 1.0;
@@ -156,8 +195,10 @@ void bs_phantom_transform(const struct bs_phantom *ph, const double *k, double o
 		double turn = 2.0 * PI *
 			      (p[0] * e->center[0] + p[1] * e->center[1] + p[2] * e->center[2]);
 		double size = unit * e->intensity * e->axis[0] * e->axis[1];
-		double a = ph->dims == 2 ? size * disk(sqrt(u * u + v * v))
-					 : size * e->axis[2] * ball(sqrt(u * u + v * v + w * w));
+		double q2 = u * u + v * v + (ph->dims > 2 ? w * w : 0.0);
+		double a = size * (ph->dims > 2 ? e->axis[2] : 1.0);
+
+		a *= e->soft ? exp(-PI * q2) : ph->dims == 2 ? disk(sqrt(q2)) : ball(sqrt(q2));
 
 		out[0] += a * cos(turn);
 		out[1] -= a * sin(turn);
@@ -176,12 +217,17 @@ static double depth(const struct bs_ellipsoid *e, const double x[3], uint32_t di
 	return sqrt(u * u + v * v + w * w);
 }
 
-/* The share of the voxel around x that lies inside, by sub points an axis. */
+static double density(const struct bs_ellipsoid *e, double depth)
+{
+	return e->soft ? exp(-PI * depth * depth) : depth <= 1.0;
+}
+
+/* The mean over the voxel around x, by sub points an axis. */
 static double cover(const struct bs_phantom *ph, const struct bs_ellipsoid *e, const double x[3],
 		    uint32_t sub)
 {
 	uint32_t n = ph->dims > 2 ? sub * sub * sub : sub * sub;
-	uint32_t in = 0;
+	double in = 0.0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at[3] = { i % sub, i / sub % sub, i / sub / sub };
@@ -189,9 +235,9 @@ static double cover(const struct bs_phantom *ph, const struct bs_ellipsoid *e, c
 
 		for (uint32_t d = 0; d < 3; d++)
 			y[d] = x[d] + ((at[d] + 0.5) / sub - 0.5) * 2.0 / ph->matrix[d];
-		in += depth(e, y, ph->dims) <= 1.0;
+		in += density(e, depth(e, y, ph->dims));
 	}
-	return (double)in / n;
+	return in / n;
 }
 
 struct image_task {
@@ -217,10 +263,10 @@ static double voxel(const struct bs_phantom *ph, uint32_t sub, const double x[3]
 		if (ph->dims > 2)
 			thin = fmin(thin, e->axis[2]);
 		edge = half / thin; /* depth changes by no more than this within the voxel */
-		if (sub > 1 && fabs(at - 1.0) <= edge)
+		if (sub > 1 && (e->soft || fabs(at - 1.0) <= edge))
 			sum += e->intensity * cover(ph, e, x, sub);
-		else if (at <= 1.0)
-			sum += e->intensity;
+		else
+			sum += e->intensity * density(e, at);
 	}
 	return sum;
 }

@@ -1,5 +1,6 @@
 /*
- * core/phantom/phantom.h - the Shepp-Logan head, or a marker: image, and transform in closed form
+ * core/phantom/phantom.h - the Shepp-Logan head, a marker, or points: image, and transform in
+ * closed form
  *
  * A sum of ellipses (2D) or ellipsoids (3D), each turned about z. Phantom units run from -1 to 1
  * across the matrix; voxel n of an axis of N voxels lies at n/(N/2), n = -N/2 .. N/2-1. y points
@@ -11,6 +12,10 @@
  * The marker differs from itself in every flip, swap and turn of its axes: along x one bright rod
  * on the right, along y a longer one below, a third in the upper left corner, and along z a ball
  * that only the upper half has. One slice in 2D is its cut at z = 0.5, through all of them.
+ * The points are four soft ones (Gaussian, exp(-pi) at their axis of 5 voxels) of different
+ * intensity, to measure where an image lies: the logarithm of each is a parabola in every
+ * direction, which three voxels give exactly. bs_phantom_point says where they are; they become
+ * dimmer from slice to slice, away from their z, and one slice alone has all of them whole.
  * image: the mean of rho over each voxel's unit square or cube, from sub x sub (x sub) points; sub
  * 1: rho at the voxel's center.
  * Thread rules: a made phantom is read-only. Allocates nothing.
@@ -21,6 +26,7 @@
 #ifndef BS_CORE_PHANTOM_PHANTOM_H
 #define BS_CORE_PHANTOM_PHANTOM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/err.h"
@@ -37,9 +43,10 @@ struct bs_ellipsoid {
 	double intensity;
 	double center[3], axis[3]; /* semi-axes; phantom units */
 	double cosine, sine;       /* of the turn about z */
+	bool soft;                 /* exp(-pi r^2), r 1 at the surface, in place of 1 within it */
 };
 
-enum bs_phantom_object { BS_PHANTOM_HEAD, BS_PHANTOM_MARKER };
+enum bs_phantom_object { BS_PHANTOM_HEAD, BS_PHANTOM_MARKER, BS_PHANTOM_POINTS };
 
 struct bs_phantom {
 	uint32_t dims;
@@ -55,6 +62,10 @@ int bs_phantom_make(struct bs_phantom *ph, uint32_t dims, const uint32_t matrix[
 int bs_phantom_of(struct bs_phantom *ph, enum bs_phantom_object object, uint32_t dims,
 		  const uint32_t matrix[3], uint32_t slice, uint32_t slices, uint32_t contrast,
 		  struct bs_fail *why);
+
+#define BS_PHANTOM_POINTS_MADE 4u
+/* Where point i is (phantom units, z as slices are cut), and its intensity in contrast 0. */
+void bs_phantom_point(uint32_t i, double center[3], double *intensity);
 
 /* The large round part's semi-axes times 1 + share, share > -1: something that moves. */
 void bs_phantom_beat(struct bs_phantom *ph, double share);

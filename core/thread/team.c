@@ -42,6 +42,8 @@ static void sleep_while(_Atomic uint32_t *word, uint32_t value)
 			return;
 #if defined(__x86_64__)
 		__builtin_ia32_pause();
+#elif defined(__aarch64__)
+		__asm__ volatile("yield");
 #endif
 	}
 	while (atomic_load_explicit(word, memory_order_acquire) == value)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "drivers/log/reader.h"
@@ -94,4 +95,30 @@ int bs_log_finish(const char *dir, const char *name, uint64_t *records, struct b
 		rc = seal(last, &h, rc == 0 ? h.end : 0, why);
 	bs_log_close(r);
 	return rc == 0 && damage.code != 0 ? bs_fail(why, BS_ERR_FORMAT, "%s", damage.text) : rc;
+}
+
+int bs_log_cut(const char *dir, const char *name, struct bs_fail *why)
+{
+	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
+	unsigned char blocks[BS_LOG_RECORDS];
+	struct bs_log_head head;
+	struct bs_log_head seal;
+	struct stat st;
+	int fd;
+	int rc = 0;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return io_fail(why, path, "cannot be opened");
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		rc = bs_fail(why, BS_ERR_STATE, "%s: is being written", path);
+	else if (pread(fd, blocks, sizeof(blocks), 0) == (ssize_t)sizeof(blocks) &&
+		 bs_log_get_head(&head, blocks, NULL) == 0 &&
+		 bs_log_get_seal(&seal, blocks + BS_LOG_SEAL_AT, NULL) == 0 && seal.id == head.id &&
+		 seal.last && fstat(fd, &st) == 0 && (uint64_t)st.st_size > seal.end &&
+		 ftruncate(fd, (off_t)seal.end) != 0)
+		rc = io_fail(why, path, "is sealed but cannot be cut");
+	(void)close(fd);
+	return rc;
 }

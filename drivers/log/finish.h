@@ -28,4 +28,10 @@ int bs_log_settle(const char *path, struct bs_fail *why);
  */
 int bs_log_finish(const char *dir, const char *name, uint64_t *records, struct bs_fail *why);
 
+/*
+ * Cuts the last file of a log, name, where its seal says that it ends; else leaves it as it is.
+ * BS_ERR_STATE: it is being written; BS_ERR_IO.
+ */
+int bs_log_cut(const char *dir, const char *name, struct bs_fail *why);
+
 #endif

@@ -120,25 +120,49 @@ int bs_log_folder_list(const char *dir, struct bs_log_entry **list, size_t *coun
 	return rc;
 }
 
-bool bs_log_folder_sealed(const char *dir, const struct bs_log_entry *e)
+int bs_log_folder_sealed(const char *dir, const struct bs_log_entry *e, bool *early)
 {
-	unsigned char head[BS_LOG_BLOCK];
-	unsigned char seal[BS_LOG_BLOCK];
+	unsigned char blocks[BS_LOG_RECORDS];
 	struct bs_log_head h;
-	struct bs_log_head s;
+	struct bs_log_head s = { 0 };
 	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
+	ssize_t n = -1;
 	int fd;
 	bool sealed;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, e->last);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	sealed = fd >= 0 && pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-		 pread(fd, seal, sizeof(seal), BS_LOG_SEAL_AT) == (ssize_t)sizeof(seal) &&
-		 bs_log_get_seal(&s, seal, NULL) == 0 && s.last &&
-		 (bs_log_get_head(&h, head, NULL) != 0 || h.id == s.id);
+	if (fd >= 0)
+		n = pread(fd, blocks, sizeof(blocks), 0);
+	sealed = n == (ssize_t)sizeof(blocks) &&
+		 bs_log_get_seal(&s, blocks + BS_LOG_SEAL_AT, NULL) == 0 && s.last &&
+		 (bs_log_get_head(&h, blocks, NULL) != 0 || h.id == s.id);
 	if (fd >= 0)
 		(void)close(fd);
-	return sealed;
+	if (early != NULL)
+		*early = sealed && s.early;
+	return n < 0 ? BS_ERR_IO : sealed;
+}
+
+static const char *made_path(char path[BS_LOG_DIR + sizeof(BS_LOG_MADE) + 1], const char *dir)
+{
+	(void)snprintf(path, BS_LOG_DIR + sizeof(BS_LOG_MADE) + 1, "%s/" BS_LOG_MADE, dir);
+	return path;
+}
+
+uint64_t bs_log_folder_made(const char *dir)
+{
+	char path[BS_LOG_DIR + sizeof(BS_LOG_MADE) + 1];
+	uint64_t session;
+
+	return bs_cursor_get(made_path(path, dir), &session, NULL) == 0 ? session : 0;
+}
+
+int bs_log_folder_set_made(const char *dir, uint64_t session, struct bs_fail *why)
+{
+	char path[BS_LOG_DIR + sizeof(BS_LOG_MADE) + 1];
+
+	return bs_cursor_put(made_path(path, dir), session, false, why);
 }
 
 /* "N.spare.part", or 16 hexadecimal digits and ".part": what a writer calls a file it makes. */

@@ -7,6 +7,7 @@
 #ifndef BS_DRIVERS_LOG_FOLDER_H
 #define BS_DRIVERS_LOG_FOLDER_H
 
+#include "drivers/log/cursor.h"
 #include "drivers/log/name.h"
 
 struct bs_log_entry {
@@ -21,8 +22,19 @@ struct bs_log_entry {
 int bs_log_folder_list(const char *dir, struct bs_log_entry **list, size_t *count,
 		       struct bs_fail *why);
 
-/* Its last file says that the log ends there. False also where that file cannot be read. */
-bool bs_log_folder_sealed(const char *dir, const struct bs_log_entry *e);
+/*
+ * 1: its last file says that the log ends there; 0: it does not; BS_ERR_IO: it cannot be read.
+ * early: before all images of its scan had been made; may be NULL.
+ */
+int bs_log_folder_sealed(const char *dir, const struct bs_log_entry *e, bool *early);
+/*
+ * The session of the last scan of which that was said, and whose images have been made since; 0:
+ * not known. Kept in a file beside the logs, which outlives a kill; after a loss of power it may
+ * be that of an older scan.
+ */
+#define BS_LOG_MADE "made" BS_CURSOR_SUFFIX
+uint64_t bs_log_folder_made(const char *dir);
+int bs_log_folder_set_made(const char *dir, uint64_t session, struct bs_fail *why);
 
 /*
  * Removes the files that a killed writer was making: N.spare.part, ID.part. One that a living

@@ -31,7 +31,7 @@ static void put_block(unsigned char *b, const unsigned char magic[8], const stru
 	bs_put_le(b + 32, h->first, 8);
 	bs_put_le(b + 40, (uint64_t)h->started_ns, 8);
 	bs_put_le(b + 48, h->index, 4);
-	bs_put_le(b + 52, (h->last ? 1 : 0) + (h->after_fault ? 2 : 0), 4);
+	bs_put_le(b + 52, (h->last ? 1 : 0) + (h->after_fault ? 2 : 0) + (h->early ? 4 : 0), 4);
 	bs_put_le(b + 56, h->end, 8);
 	bs_put_le(b + 64, h->next, 8);
 	bs_put_le(b + 72, h->scan, 4);
@@ -42,7 +42,7 @@ void bs_log_put_head(unsigned char *block, const struct bs_log_head *h)
 {
 	struct bs_log_head open = *h;
 
-	open.last = false;
+	open.last = open.early = false;
 	open.end = open.next = 0;
 	put_block(block, head_magic, &open);
 }
@@ -69,6 +69,7 @@ static int get_block(struct bs_log_head *h, const unsigned char *b, const unsign
 	h->index = (uint32_t)bs_get_le(b + 48, 4);
 	h->last = (b[52] & 1) != 0;
 	h->after_fault = (b[52] & 2) != 0;
+	h->early = (b[52] & 4) != 0;
 	h->end = bs_get_le(b + 56, 8);
 	h->next = bs_get_le(b + 64, 8);
 	h->scan = (uint32_t)bs_get_le(b + 72, 4);

@@ -36,6 +36,7 @@ struct bs_log_head {
 	uint32_t scan;      /* its number in the service that logged it; 0: not known */
 	bool after_fault;   /* a head's: the segment before was given up after an error */
 	bool last;          /* a seal's: the log ends here; else it goes on in the next segment */
+	bool early;         /* of the last seal: not all of the scan's images had been made */
 	uint64_t end;       /* a seal's: offset behind the last record */
 	uint64_t next;      /* a seal's: number of the record that would follow */
 };

@@ -41,13 +41,11 @@ struct bs_store {
 	char dir[BS_LOG_DIR];
 	pthread_mutex_t lock;
 	struct file *file;
-	uint32_t files, room;
-	uint64_t bytes, last, made;
+	uint32_t files, room, takers;
+	uint64_t bytes, last, made, segment_bytes;
 	struct bs_store_taker taker[BS_STORE_TAKERS];
 	bool unsaved[BS_STORE_TAKERS]; /* its file may have another cursor */
-	uint32_t takers;
 	struct bs_log_writer log;
-	uint64_t segment_bytes;
 	unsigned char *buffer, *message; /* the log's; the record that is being made */
 };
 
@@ -124,10 +122,10 @@ static int list(struct bs_store *s, struct file *f, struct bs_fail *why)
  * The same for who reads on: what cannot be read of a file, although it was tried again, counts as
  * one image that cannot, which its takers are told. With the lock held.
  */
-static void look_into(struct bs_store *s, struct file *f)
+static struct file *look_into(struct bs_store *s, struct file *f)
 {
 	struct bs_fail why;
-	int rc = BS_ERR_IO;
+	int rc = f->known ? 0 : BS_ERR_IO;
 
 	for (int i = 0; i < TRIES && rc != 0; i++) {
 		f->records = 0;
@@ -138,6 +136,7 @@ static void look_into(struct bs_store *s, struct file *f)
 				 f->records > 0 ? f->record[f->records - 1].number + 1 : f->first,
 				 0, 0, 0, &why);
 	f->known = true;
+	return f;
 }
 
 static int by_first(const void *a, const void *b)
@@ -278,11 +277,9 @@ static void tell_missed(struct bs_store *s, const struct record *r)
 /* Removes the oldest file; takers that miss images of it are told. With the lock held. */
 static void drop_oldest(struct bs_store *s)
 {
-	struct file *f = &s->file[0];
+	struct file *f = look_into(s, &s->file[0]);
 	char path[PATH_MAX_];
 
-	if (!f->known)
-		look_into(s, f);
 	for (uint32_t i = 0; i < f->records; i++)
 		if (!f->record[i].bad)
 			tell_missed(s, &f->record[i]);
@@ -418,9 +415,7 @@ static struct record *beyond(struct bs_store *s, uint64_t after, struct file **f
 	for (uint32_t i = 0; r == NULL && i < s->files; i++) {
 		if (i + 1 < s->files && s->file[i + 1].first <= after + 1)
 			continue; /* all of its numbers are below the next one's */
-		*f = &s->file[i];
-		if (!(*f)->known)
-			look_into(s, *f);
+		*f = look_into(s, &s->file[i]);
 		r = beyond_in(*f, after);
 	}
 	return r;
@@ -500,6 +495,22 @@ uint64_t bs_store_waiting(struct bs_store *s, uint64_t after, uint64_t until)
 	}
 	(void)pthread_mutex_unlock(&s->lock);
 	return n;
+}
+
+uint64_t bs_store_other(struct bs_store *s, uint64_t session)
+{
+	uint64_t number = 0;
+
+	(void)pthread_mutex_lock(&s->lock);
+	for (uint32_t i = s->files; i-- > 0 && number == 0;) {
+		const struct file *f = look_into(s, &s->file[i]);
+
+		for (uint32_t n = f->records; n-- > 0 && number == 0;)
+			if (!f->record[n].bad && f->record[n].session != session)
+				number = f->record[n].number;
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	return number;
 }
 
 /* ---- takers ---- */

@@ -74,11 +74,8 @@ struct bs_store_reader {
 	int fd; /* of the file that it read last; closed by whoever has the reader */
 	char name[BS_LOG_NAME];
 };
-/*
- * Was this image stored, by whatever process? Told by the last image of its session that is here:
- * they come in the order of their numbers, previews in that of their own.
- */
-bool bs_store_has(struct bs_store *s, uint64_t session, uint64_t seq);
+/* Number of the newest image that is of another session than this one; 0: there is none. */
+uint64_t bs_store_other(struct bs_store *s, uint64_t session);
 /*
  * The STORED message that follows number `after`. 1: it is in buf (bs_store_answer_max bytes); 0:
  * nothing follows yet. BS_ERR_FORMAT, BS_ERR_IO: an image cannot be read; it is skipped from now

@@ -441,11 +441,12 @@ int bs_log_writer_seal(struct bs_log_writer *w, struct bs_fail *why)
 
 	seal = w->head;
 	seal.last = true;
+	seal.early = w->early;
 	seal.end = w->at;
 	seal.next = w->next;
 	if (rc == 0)
 		rc = seal_segment(w, w->fd, &seal, why);
-	if (rc == 0 && ftruncate(w->fd, (off_t)w->at) != 0)
+	if (rc == 0 && !w->uncut && ftruncate(w->fd, (off_t)w->at) != 0)
 		rc = log_fail(w, "is sealed but cannot be cut", why);
 	return rc;
 }

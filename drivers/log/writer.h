@@ -50,6 +50,8 @@ struct bs_log_writer {
 	int64_t oldest_ns;      /* when the oldest record in the buffer was appended */
 	bool failed;
 	bool relaxed; /* the caller's, after open: commits do not wait for the disk */
+	bool early;   /* the caller's, before seal: frame.h */
+	bool uncut;   /* the caller's, before seal: the file is cut later (finish.h) */
 	uint64_t commits, unprepared; /* counted */
 };
 
@@ -84,8 +86,9 @@ int64_t bs_log_writer_due(const struct bs_log_writer *w);
 /* After a failure. 0: all that was appended is durable, and the log goes on. */
 int bs_log_writer_continue(struct bs_log_writer *w, struct bs_fail *why);
 /*
- * The scan is over: commits, writes the seal, truncates the file behind the last record. If only
- * the truncation fails, the log is sealed and complete in a file that is longer than necessary.
+ * The scan is over: commits, writes the seal, truncates the file behind the last record, which may
+ * take longer than all else (64 MiB: 100 to 170 ms where the disk discards). If only that fails,
+ * the log is sealed and complete in a file that is longer than necessary.
  */
 int bs_log_writer_seal(struct bs_log_writer *w, struct bs_fail *why);
 /* Without seal: what was not committed is dropped, and the log has no end. May be called again. */

@@ -65,4 +65,9 @@ static bool cfl_has(void *self, const struct bs_mrd_image *head, int64_t since_n
 	return bs_imagename_has(self, head, ".hdr", since_ns);
 }
 
-const struct bs_sink bs_sink_cfl = { "cfl", ".cfl", cfl_open, cfl_put, cfl_has, bs_imagename_free };
+const struct bs_sink bs_sink_cfl = { .type = "cfl",
+				     .ext = ".cfl",
+				     .open = cfl_open,
+				     .put = cfl_put,
+				     .has = cfl_has,
+				     .close = bs_imagename_free };

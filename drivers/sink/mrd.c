@@ -154,4 +154,9 @@ static bool mrd_has(void *self, const struct bs_mrd_image *head, int64_t since_n
 	return bs_imagename_has(&m->name, head, ".h5", since_ns);
 }
 
-const struct bs_sink bs_sink_mrd = { "mrd", ".h5", mrd_open, mrd_put, mrd_has, mrd_close };
+const struct bs_sink bs_sink_mrd = { .type = "mrd",
+				     .ext = ".h5",
+				     .open = mrd_open,
+				     .put = mrd_put,
+				     .has = mrd_has,
+				     .close = mrd_close };

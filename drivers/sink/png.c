@@ -45,4 +45,9 @@ static bool png_has(void *self, const struct bs_mrd_image *head, int64_t since_n
 	return bs_imagename_has(self, head, ".png", since_ns);
 }
 
-const struct bs_sink bs_sink_png = { "png", ".png", png_open, png_put, png_has, bs_imagename_free };
+const struct bs_sink bs_sink_png = { .type = "png",
+				     .ext = ".png",
+				     .open = png_open,
+				     .put = png_put,
+				     .has = png_has,
+				     .close = bs_imagename_free };

@@ -7,13 +7,18 @@
 
 const struct bs_sink *bs_sink_find(const char *type_or_name)
 {
-	static const struct bs_sink *const known[] = { &bs_sink_png, &bs_sink_cfl, &bs_sink_mrd };
-	const char *dot = strrchr(type_or_name, '.');
+	static const struct bs_sink *const known[] = { &bs_sink_png,      &bs_sink_cfl,
+						       &bs_sink_mrd,      &bs_sink_nifti,
+						       &bs_sink_nifti_gz, &bs_sink_dicom };
+	const size_t len = strlen(type_or_name);
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		const size_t e = strlen(known[i]->ext);
+
 		if (strcmp(type_or_name, known[i]->type) == 0 ||
-		    (dot != NULL && strcmp(dot, known[i]->ext) == 0))
+		    (len >= e && strcmp(type_or_name + len - e, known[i]->ext) == 0))
 			return known[i];
+	}
 	return NULL;
 }
 

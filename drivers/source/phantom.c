@@ -180,6 +180,8 @@ static int put_xml(struct run *r, struct bs_fail *why)
 
 	if (r->scan.object == BS_PHANTOM_MARKER)
 		x.sequence = "simulated: closed-form marker";
+	if (r->scan.object == BS_PHANTOM_POINTS)
+		x.sequence = "simulated: closed-form points";
 	if (r->scan.field_hz != 0.0)
 		x.sequence = "simulated: sum over the true image's voxels in a field";
 	for (uint32_t c = 0; c < r->p->contrasts; c++)

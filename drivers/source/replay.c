@@ -495,6 +495,8 @@ static int step(struct play *p, struct bs_fail *why)
 	if (rc != 0)
 		return rc;
 	tell(p, bs_now_ns());
+	if (s->state == BS_SENDER_OPENING && bs_endpoint_refused(p->e, why) != 0)
+		return BS_ERR_KEY;
 	if (bs_now_ns() - s->heard_ns >= p->o->patience_ns)
 		return bs_fail(why, BS_ERR_TIMEOUT, "%s for %.1f s",
 			       s->state == BS_SENDER_OPENING ? "no service answered"

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/progress.h"
 #include "core/thread/clock.h"
 #include "gpu/image/combine.h"
 #include "gpu/exact/exact.h"
@@ -173,6 +174,20 @@ static void apply_paths(void *self, const float *maps, const float *in, float *o
 	bs_paths_normal(self, maps, in, out);
 }
 
+/* Told where a command arms it; the service tells nothing. */
+static int make_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
+		  const float *weight, const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct bs_progress progress;
+	int rc;
+
+	bs_progress_begin(&progress, "arming: Q", BS_PROGRESS_WHOLE, "");
+	rc = bs_lsq_q(q, p, tables, weight, env->team, env->cache_dir, bs_progress_part, &progress,
+		      NULL, why);
+	bs_progress_end(&progress);
+	return rc;
+}
+
 static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 		  const struct bs_arm_env *env, struct bs_fail *why)
 {
@@ -205,8 +220,7 @@ static int ls_arm(void **self, const struct bs_protocol *p, const struct bs_tabl
 	if (rc == 0)
 		rc = plan_sums(e, tables, weight, env, why);
 	if (rc == 0)
-		rc = bs_lsq_q(&q, p, tables, weight, env->team, env->cache_dir, NULL, NULL, NULL,
-			      why);
+		rc = make_q(&q, p, tables, weight, env, why);
 	if (rc == 0)
 		rc = bs_ls_plan(&e->ls, &ls, q,
 				bs_methods[p->method].uses_maps ? tables->maps : NULL, tables->w,

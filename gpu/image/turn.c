@@ -240,8 +240,12 @@ bool bs_turn_run(struct bs_turn *t, const float *first, const float *second, flo
 	t->turn = turn;
 	bs_team_run(t->team, multiply, t, blocks(t));
 	bs_team_run(t->team, smooth, t, blocks(t));
-	for (uint64_t v = 0; v < t->voxels; v++)
-		most = fmax(most, power(t->sums + 2 * v));
+	for (uint64_t v = 0; v < t->voxels; v++) { /* not fmax: gcc 12 for aarch64 fails over it */
+		const double p = power(t->sums + 2 * v);
+
+		if (p > most)
+			most = p;
+	}
 	t->least = SIGNAL * SIGNAL * most;
 	for (uint32_t l = 1; l < t->levels; l++)
 		pull(t, l);

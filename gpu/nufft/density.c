@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/progress.h"
+
 #define PI 3.14159265358979323846
 
 /* A sample nearer to k = 0 than this is the center (float tables round at 3e-8). */
@@ -168,6 +170,7 @@ int bs_density_pipe_host(float *weight, const struct bs_protocol *p, const struc
 	struct bs_arena arena = { 0 };
 	struct bs_need need = { 0 };
 	struct pipe c = { 0 };
+	struct bs_progress progress;
 	int rc = pipe_need(&spec, &need, why);
 
 	if (rc == 0 && need.overflow)
@@ -179,8 +182,12 @@ int bs_density_pipe_host(float *weight, const struct bs_protocol *p, const struc
 	if (rc == 0) {
 		for (size_t m = 0; m < samples; m++)
 			weight[m] = 1.0f;
-		for (uint32_t i = 0; i < p->density_iterations; i++)
+		bs_progress_begin(&progress, "arming: weights", p->density_iterations, "");
+		for (uint32_t i = 0; i < p->density_iterations; i++) {
 			pipe_step(&c, weight, samples);
+			bs_progress_at(&progress, i + 1);
+		}
+		bs_progress_end(&progress);
 	}
 	bs_nufft_close(c.nufft);
 	bs_arena_close(&arena);

@@ -30,6 +30,7 @@ struct bs_log_record {
 	_Atomic uint64_t end;          /* behind the entry of its end; 0: it has not ended */
 	uint32_t skips;                /* 1: there was no room for its OPEN, it has no log */
 	uint32_t endless;              /* 1: there was no room for its end */
+	uint32_t early;                /* 1: its end came before its images were made */
 	uint64_t owed;                 /* unprotected until this many entries are done */
 	uint64_t given_before;         /* given_up when the scan began */
 	uint64_t told;                 /* number of the scan that was last said to be durable */

@@ -54,4 +54,11 @@ struct bs_realtime_state {
 	char remedy[BS_SETTINGS][BS_REMEDY]; /* why, and what helps */
 };
 
+/* recon, when it has armed the site's protocols: what each GPU has, and had left then. */
+struct bs_gpu_record {
+	char name[64];
+	uint32_t number;
+	uint64_t total_bytes, free_bytes;
+};
+
 #endif

@@ -7,13 +7,16 @@
 #define BS_IPC_SHM_SCAN_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "core/err.h"
 #include "core/frame/kind.h"
 #include "core/frame/lines.h"
 #include "core/frame/noise.h"
 #include "core/frame/study.h"
+#include "core/memory/stamp.h"
 #include "core/mrd.h"
 #include "core/thread/event.h"
 
@@ -67,18 +70,48 @@ struct bs_made_step {
 
 /* Readouts that recon could not use, for ingest to tell their sender: the newest are kept. */
 #define BS_UNUSED_KEPT 8u
+struct bs_unused_readout {
+	uint64_t scan, seq;
+	int32_t code;
+	char text[BS_EVENT_TEXT];
+};
 struct bs_unused {
 	_Atomic uint64_t count; /* since the start; number i is in place i % BS_UNUSED_KEPT */
-	struct {
-		uint64_t scan, seq;
-		int32_t code;
-		char text[BS_EVENT_TEXT];
-	} kept[BS_UNUSED_KEPT];
+	struct bs_unused_readout kept[BS_UNUSED_KEPT];
 };
 
+/* recon. Once: a scan's numbers come in order, also when it is fed again. False: it is known. */
+static inline bool bs_unused_put(struct bs_unused *u, uint64_t scan, uint64_t seq,
+				 const struct bs_fail *why)
+{
+	const uint64_t n = atomic_load(&u->count);
+	struct bs_unused_readout *r = &u->kept[n % BS_UNUSED_KEPT];
+
+	for (uint32_t i = 0; i < BS_UNUSED_KEPT && i < n; i++)
+		if (u->kept[i].scan == scan && u->kept[i].seq >= seq)
+			return false;
+	bs_stamp_before(); /* ingest may be reading what is there */
+	*r = (struct bs_unused_readout){ .scan = scan, .seq = seq, .code = why->code };
+	(void)snprintf(r->text, sizeof(r->text), "%s", why->text);
+	atomic_store(&u->count, n + 1);
+	return true;
+}
+
+/* ingest: number i, below count. False: it has been written over. */
+static inline bool bs_unused_get(const struct bs_unused *u, uint64_t i,
+				 struct bs_unused_readout *out)
+{
+	*out = u->kept[i % BS_UNUSED_KEPT];
+	out->text[sizeof(out->text) - 1] = '\0';
+	bs_stamp_after();
+	return atomic_load(&u->count) - i < BS_UNUSED_KEPT;
+}
+
 /*
- * The scan that a service before this one left open: what its log says of it, and how far this
- * service is with it. ingest's (board/ingest/reopen.c); emit reads which images it may have filed.
+ * A scan that a service before this one was killed in, of two at most: what its log says of it, and
+ * how far this service is with it. The newest log's is in place 1; the one before it, where not all
+ * of its images had been made, in place 0, and comes first. ingest's (board/ingest/reopen.c); emit
+ * reads which images it may have filed.
  */
 enum bs_reopen {
 	BS_REOPEN_NOT_LOOKED,
@@ -94,7 +127,9 @@ struct bs_reopened {
 	_Atomic uint64_t scan; /* its number; 0: none was opened */
 	char log[64];          /* name of the log's first file */
 	uint32_t sealed;       /* 1: it has an end */
+	uint32_t early;        /* 1: which it had before its images were made */
 	uint64_t session, records;
+	uint64_t number;    /* the scan's, in the service that logged it */
 	int64_t started_ns; /* since 1970, UTC */
 	int64_t until_ns;
 };
@@ -125,6 +160,7 @@ struct bs_scan_record {
 	_Atomic uint32_t state; /* enum bs_state */
 	uint64_t session;
 	uint32_t protocol;
+	int64_t opened_ns;
 	struct bs_scan_info info;
 	/* recon reads it when the first readout that is not noise comes; ingest writes before */
 	struct bs_scan_noise noise;
@@ -188,6 +224,20 @@ struct bs_scan_end {
 	unsigned char outcome[BS_SCAN_END_BYTES];
 };
 
+/*
+ * The last scans that have ended, for people to read: number i, from 0, is in place
+ * i % BS_SCANS_PAST and complete once bs_shared.past_scans is above i. Of an ingest that was killed
+ * between an end and its step the successor writes the same scan's again, in the same place.
+ */
+#define BS_SCANS_PAST 32u
+struct bs_scan_past {
+	uint64_t number, session;
+	int64_t ended_ns, took_ns; /* since 1970, UTC; from its OPEN */
+	uint64_t acquisitions, images, gaps, duplicates, rejected, late, undelivered;
+	int32_t code;
+	char protocol[64], text[384]; /* its outcome's, which names no patient */
+};
+
 /* The clock of this host that a sender stamps its messages with (board/ingest/clock.c). */
 enum bs_clock { BS_CLOCK_UNKNOWN, BS_CLOCK_MONOTONIC, BS_CLOCK_REALTIME, BS_CLOCK_OTHER };
 
@@ -209,8 +259,8 @@ struct bs_kspace_record {
 
 /* Since the service started; each is written by one worker. */
 struct bs_totals {
-	_Atomic uint64_t scans, refused, messages, bytes, rejected, gaps, duplicates,
-		late;                                            /* ingest */
+	_Atomic uint64_t scans, refused, messages, bytes, rejected, gaps, duplicates, late,
+		failed;                                          /* ingest */
 	_Atomic uint64_t images, engine_faults;                  /* recon */
 	_Atomic uint64_t published, sink_faults, repeated, lost; /* emit */
 };

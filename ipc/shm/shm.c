@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/memory/stamp.h"
 #include "core/thread/clock.h"
 
 /* At the start of a trajectory table; k, step1 and step2 follow it as table_bytes lays them. */
@@ -289,7 +290,7 @@ int bs_shm_switch(struct bs_shm *m, struct bs_fail *why)
 				       BS_STAGES * sizeof(struct bs_hist) &&
 			       BS_EVENT_TEXT <= BS_STAGES * sizeof(struct bs_hist),
 		       "before has room for each");
-	atomic_fetch_add(&s->turn, 1);
+	bs_stamp_open(&s->turn);
 	permute(m->hist, hist, from, before);
 	permute(s->arm_bytes, sizeof(s->arm_bytes[0]), from, before);
 	permute(s->engine, sizeof(s->engine[0]), from, before);
@@ -309,7 +310,7 @@ int bs_shm_switch(struct bs_shm *m, struct bs_fail *why)
 	s->area = s->reload.next;
 	s->loaded_s = (int64_t)time(NULL);
 	atomic_fetch_add(&s->generation, 1);
-	atomic_fetch_add(&s->turn, 1);
+	bs_stamp_close(&s->turn);
 	free(before);
 	free(site);
 	return 0;

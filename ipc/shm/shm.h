@@ -23,6 +23,7 @@
 #include "core/protocol.h"
 #include "core/thread/canary.h"
 #include "core/traj/traj.h"
+#include "ipc/seal/record.h"
 #include "ipc/shm/latency.h"
 #include "ipc/shm/log.h"
 #include "ipc/shm/realtime.h"
@@ -52,7 +53,7 @@ struct bs_shared {
 	struct bs_pools pools;
 	/*
 	 * The supervisor changes the site, and generation with it, while no scan is open and every
-	 * worker is ready; turn is odd meanwhile.
+	 * worker is ready; turn is odd meanwhile (core/memory/stamp.h).
 	 */
 	struct bs_site site;
 	struct bs_area area;
@@ -66,13 +67,18 @@ struct bs_shared {
 	_Atomic int64_t stop_by_ns; /* the supervisor: a scan in flight has until then */
 	_Atomic int64_t end_by_ns;  /* the supervisor: and its images until then */
 	struct bs_worker_state worker[BS_WORKERS];
+	struct bs_bridge_state bridge[BS_BRIDGES];
 	struct bs_bell supervisor_bell;
 	struct bs_scan_record scan[2];
-	struct bs_unused unused;     /* recon */
-	struct bs_reopened reopened; /* ingest */
-	struct bs_noise_kept noise;  /* ingest: of the last scans */
+	struct bs_unused unused;        /* recon */
+	struct bs_reopened reopened[2]; /* ingest */
+	_Atomic uint32_t reopening;     /* ingest: the place of the one that is at hand */
+	struct bs_noise_kept noise;     /* ingest: of the last scans */
 	struct bs_scan_end ended[2];
+	_Atomic uint64_t past_scans; /* ingest */
+	struct bs_scan_past past[BS_SCANS_PAST];
 	struct bs_kspace_record kspace;
+	struct bs_seal_record seal[BS_SEAL_PLACES];
 	struct bs_totals totals;
 	struct bs_log_record log;             /* ingest: the logs of scans */
 	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon: of each protocol's plan */
@@ -88,6 +94,8 @@ struct bs_shared {
 	struct bs_images_record images;
 	struct bs_realtime_state realtime;
 	struct bs_thread_record thread[BS_THREADS];
+	_Atomic uint32_t gpus; /* the records below are complete */
+	struct bs_gpu_record gpu[BS_DEVICES_MAX];
 	_Atomic uint32_t canaries;            /* the supervisor: how many run */
 	struct bs_canary canary[BS_CANARIES]; /* each its own */
 	struct bs_budget_record budget[BS_PROTOCOLS_MAX];

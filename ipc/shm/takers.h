@@ -25,7 +25,8 @@ struct bs_taker_record {
 	_Atomic uint64_t behind; /* images that it will be given from the store */
 	_Atomic uint64_t had;    /* emit, with its lock held, as all below */
 	_Atomic uint64_t safe; /* the archive: up to this number nothing lies in its connection, */
-	_Atomic uint64_t unsafe;  /* and so many images beyond it may lie there */
+	_Atomic uint64_t unsafe; /* and so many images beyond it may lie there; */
+	_Atomic uint64_t gone; /* so many of them nobody has any more: lost, until they are safe */
 	_Atomic uint64_t hand_at; /* the entry in hand, */
 	_Atomic uint64_t hand;    /* and its slot + 1; 0: none */
 	_Atomic uint32_t blame;   /* of the image in hand, for processes that ended: emit.h */
@@ -58,8 +59,10 @@ struct bs_images_record {
 	_Atomic uint64_t ready;  /* entries that takers may have: the first thread is beyond them */
 	_Atomic uint64_t closed; /* entries that count in their scan's outcome */
 	_Atomic uint64_t last, bytes; /* of the store: number of the newest image; on disk */
-	/* what it had when the service started of the newest image's scan: numbers within that */
-	uint64_t kept_session, kept_image, kept_preview;
+	/* what it had when the service started, of the newest image's scan and of the one before */
+	struct {
+		uint64_t session, image, preview; /* the last ones: numbers within the scan */
+	} kept[2];
 	struct bs_asker asker[BS_ASKERS];
 };
 

@@ -50,4 +50,23 @@ struct bs_worker_state {
 	struct bs_event_ring events;
 };
 
+/*
+ * Processes beside the path of an image, the same binary: no scan waits for one, its end touches
+ * none, and it maps nothing of the shared memory.
+ */
+enum bs_bridge { BS_BRIDGE_MRD, BS_BRIDGE_WEB, BS_BRIDGES };
+
+static inline const char *bs_bridge_name(enum bs_bridge b)
+{
+	static const char *const names[BS_BRIDGES] = { "mrd", "web" };
+
+	return (unsigned)b < BS_BRIDGES ? names[b] : "?";
+}
+
+struct bs_bridge_state {     /* the supervisor's */
+	_Atomic int32_t pid; /* 0: none */
+	_Atomic uint32_t starts;
+	char last_end[96];
+};
+
 #endif

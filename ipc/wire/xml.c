@@ -16,6 +16,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ipc/wire/about.h"
 #include "ipc/wire/wire.h"
 
 #define DEPTH_MAX 32
@@ -467,6 +468,8 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 	else if (r->depth < 2 || strcmp(r->name[1], "encoding") != 0) {
 		end_known(r);
 		end_dependency(r);
+		if (r->depth == 3)
+			bs_about_add(r->info, r->name[1], r->name[2], r->text);
 	} else if (r->info->encodings == 1) { /* others (noise, navigators) are only counted */
 		end_known(r);
 		end_limit(r);

@@ -24,19 +24,23 @@ static const struct {
 	  "demand",
 	  bs_bench_tune, true },
 	{ "multi", "One scan on several GPUs", bs_bench_multi, true },
+	{ "seal", "Sealed connections: bytes a second, hellos, peers without a key", bs_bench_seal,
+	  true },
 	{ "log", "A scan's log: messages to the disk", bs_bench_log, true },
 	{ "service", "The service beside a bare nanomsg loop, from a sender to an archive",
 	  bs_bench_service, true },
 	{ "durable", "A stream that is logged beside one that is not", bs_bench_durable, true },
+	{ "beside", "A stream beside 50 browsers, and alone", bs_bench_beside, true },
 };
 
 #define GROUPS (sizeof(groups) / sizeof(groups[0]))
 
 static const char usage_text[] =
 	"usage: bench [GROUP] [options]\n"
-	"  GROUP           nufft, ls, gpu (by default); tune, multi (GPU), log, service,\n"
+	"  GROUP           nufft, ls, gpu (by default); tune, multi (GPU), log, seal, service,\n"
 	"                  durable (FRAMES=12000 TURNS=2 RATE=200 BACKEND=host|cuda LOGS=FOLDER,\n"
-	"                  LAG_FRAMES=3000 by the environment)\n"
+	"                  LAG_FRAMES=3000 by the environment),\n"
+	"                  beside (FRAMES= TURNS= RATE= BACKEND=)\n"
 	"  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'\n"
 	"  --threads N     the team (2)\n"
 	"  --seconds S     about this long on each row (1)\n"

@@ -16,9 +16,12 @@ int bs_bench_tune(struct bs_bench *b);
 int bs_bench_gpu(struct bs_bench *b);
 int bs_bench_multi(struct bs_bench *b);
 int bs_bench_log(struct bs_bench *b);
+int bs_bench_seal(struct bs_bench *b);
 /* The service that BORESIDE names; without it the one that was built with this program. */
 int bs_bench_service(struct bs_bench *b);
 int bs_bench_durable(struct bs_bench *b);
+/* The same stream beside browsers, and alone: durable.c. */
+int bs_bench_beside(struct bs_bench *b);
 
 /* This program's path; and BORESIDE is set, to what was built beside it unless it was before. */
 bool bs_bench_find_service(char self[512]);

@@ -8,15 +8,13 @@
  *   BACKEND   of the protocols: host or cuda (what was built)
  *   FRAMES    of a block (12000), TURNS of both (2), RATE frames a second (200)
  *   LAG_FRAMES of the lag's stream (3000), at 25 a second
+ * bench beside, the same of a service that keeps no log: with the page on, 50 browsers that look
+ * and one that never reads, beside alone.
  *
  * Both services run all the time; a block is one scan to one of them, as WIRE.md asks. Latency is
  * that of each image, pooled over the blocks: "service" from the last readout received to the image
  * handed on, by the service's own stamps; "outside" from that readout about to be handed to the
  * sender's socket to the image in the archive's hands.
- * Intervals: of a quantile q of n values the order statistics X(l), X(u), free of any distribution:
- * B ~ Binomial(n, q), l the largest with P(B < l) <= a/2, u the smallest with P(B >= u) <= a/2
- * (David and Nagaraja, Order Statistics, 3rd ed. 2003, 7.1), for values that are independent. Of a
- * ratio [l/u', u/l'], both of 97.5 %, hold together at 95 % (Bonferroni).
  * Lag by the sender's books: from the ACK that said that a message is held to the one that said
  * that it is durable; beside it the service's own histogram.
  */
@@ -29,6 +27,8 @@
 #include <sys/prctl.h>
 
 #include "test/bench/bench.h"
+#include "test/bench/crowd.h"
+#include "test/bench/times.h"
 #include "test/support/service.h"
 
 #define READOUTS  34u
@@ -37,12 +37,12 @@
 #define SIDES     2
 #define WARM      100u /* frames of a scan before those that count */
 
-static const char *const modes[SIDES] = { "durable", "off" };
-
-struct times {
-	double *us; /* sorted by report */
-	size_t n;
-};
+/* What is compared: the first with the second. */
+static const char *const logged[SIDES] = { "durable", "off" };
+static const char *const watched[SIDES] = { "beside", "alone" };
+static const char *const *modes = logged;
+#define BROWSERS 50u
+#define STUCK    1u
 
 struct side {
 	struct service service;
@@ -80,60 +80,6 @@ static unsigned setting(const char *name, unsigned standard)
 	const unsigned long n = text != NULL ? strtoul(text, NULL, 10) : 0;
 
 	return n > 0 && n < 10000000 ? (unsigned)n : standard;
-}
-
-/* ---- figures ---- */
-
-static int ascending(const void *a, const void *b)
-{
-	const double x = *(const double *)a;
-	const double y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double at(const struct times *t, double q)
-{
-	const size_t i = (size_t)ceil(q * (double)t->n);
-
-	return t->us[i > 0 ? i - 1 : 0];
-}
-
-/* [low, high] of the quantile at 1 - a; INFINITY: the values do not bound it. */
-static void interval(const struct times *t, double q, double a, double *low, double *high)
-{
-	const double n = (double)t->n;
-	double below = 0.0; /* P(B < i) */
-	size_t l = 0;
-	size_t u = t->n + 1;
-
-	for (size_t i = 0; i <= t->n; i++) {
-		const double k = (double)i;
-
-		if (below <= a / 2)
-			l = i;
-		if (1.0 - below <= a / 2) {
-			u = i;
-			break;
-		}
-		below += exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(q) +
-			     (n - k) * log1p(-q));
-	}
-	*low = l > 0 ? t->us[l - 1] : 0.0;
-	*high = u <= t->n ? t->us[u - 1] : (double)INFINITY;
-}
-
-static void keep(struct times *t, double us)
-{
-	t->us[t->n++] = us;
-}
-
-static void room(struct times *t, size_t n)
-{
-	t->us = malloc(n * sizeof(*t->us));
-	t->n = 0;
-	if (t->us == NULL)
-		exit(1);
 }
 
 /* ---- images ---- */
@@ -341,15 +287,24 @@ static void await_pruned(void)
 static bool start(struct side *s, const char *mode, const struct stream *t)
 {
 	char body[1024];
+	char more[400];
 
+	if (modes == logged)
+		(void)snprintf(more, sizeof(more),
+			       "log: { dir = \"%.240s\"; mode = \"%s\"; buffer_mib = 512; "
+			       "keep_mib = 1; };\n",
+			       logs, mode);
+	else
+		(void)snprintf(more, sizeof(more), "%s",
+			       mode == watched[0] ? "web: { listen = \"127.0.0.1:0\"; };\n" : "");
 	(void)snprintf(
 		body, sizeof(body),
-		"log: { dir = \"%.240s\"; mode = \"%s\"; buffer_mib = 512; keep_mib = 1; };\n"
+		"%s"
 		"protocols = ( { name = \"stream\"; method = \"gridding\"; backend = \"%s\";\n"
 		"    matrix = [%u, %u]; coils = %u; samples = %u; readouts = %u;\n"
 		"    trajectory: { type = \"radial2d\"; }; silence_ms = 60000.0;\n"
 		"    gridding: { accuracy = 1.0e-3; }; } );\n",
-		logs, mode, t->backend, t->matrix, t->matrix, t->coils, t->samples, READOUTS);
+		more, t->backend, t->matrix, t->matrix, t->coils, t->samples, READOUTS);
 	if (!service_start_with(&s->service,
 				SERVICE_PATIENT " board = \"workstation\"; acq_slots = 1024; "
 						"threads = 2; memory_mib = 16384;",
@@ -396,6 +351,39 @@ static void remove_logs(void)
 	(void)rmdir(logs);
 }
 
+/* Those who look at the page of this side, while it is its turn; 0: nobody may. */
+static bool look(const struct side *s)
+{
+	char path[128];
+	unsigned port = 0;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/run/web.url", s->service.dir);
+	for (int64_t limit = await_limit(); port == 0 && bs_now_ns() < limit;) {
+		f = fopen(path, "r");
+		if (f != NULL && fscanf(f, "http://127.0.0.1:%u/", &port) != 1)
+			port = 0;
+		if (f != NULL)
+			(void)fclose(f);
+	}
+	return port != 0 && crowd_begin(port, BROWSERS, STUCK);
+}
+
+static bool play_watched(struct side *s, const struct stream *t)
+{
+	struct crowd_counts sum = { 0 };
+	bool good;
+
+	if (modes[s - side] != watched[0])
+		return play(s, t, frames, true, NULL);
+	good = look(s) && play(s, t, frames, true, NULL);
+	crowd_end(&sum);
+	printf("  %u browsers: %llu answers, %llu pictures, %.1f MiB, %llu failures\n", BROWSERS,
+	       (unsigned long long)sum.answers, (unsigned long long)sum.pictures,
+	       (double)sum.bytes / (1 << 20), (unsigned long long)sum.failures);
+	return good;
+}
+
 /* ---- latency ---- */
 
 static void print_times(const char *what, const struct times *t)
@@ -416,8 +404,8 @@ static void print_ratio(const char *what, const struct times *durable, const str
 
 	interval(durable, q, 0.025, &low[0], &high[0]);
 	interval(off, q, 0.025, &low[1], &high[1]);
-	printf("  %-9s durable over off %.3f [%.3f, %.3f]\n", what, at(durable, q) / at(off, q),
-	       low[0] / high[1], high[0] / low[1]);
+	printf("  %-9s %s over %s %.3f [%.3f, %.3f]\n", what, modes[0], modes[1],
+	       at(durable, q) / at(off, q), low[0] / high[1], high[0] / low[1]);
 }
 
 static void print_json(struct bs_bench *b, const char *name, const struct times *t,
@@ -477,6 +465,11 @@ static void report(struct bs_bench *b)
 	printf("p99.9\n");
 	print_ratio("service", &d->service_us, &o->service_us, 0.999);
 	print_ratio("outside", &d->outside_us, &o->outside_us, 0.999);
+	if (modes == watched) {
+		print_json(b, "beside latency service", &d->service_us, at(&o->service_us, 0.5));
+		print_json(b, "beside latency service alone", &o->service_us, 0.0);
+		return;
+	}
 	print_json(b, "durable latency service", &d->service_us, at(&o->service_us, 0.5));
 	print_json(b, "durable latency service off", &o->service_us, 0.0);
 	print_json(b, "durable latency outside", &d->outside_us, at(&o->outside_us, 0.5));
@@ -508,7 +501,7 @@ static void bench_latency(struct bs_bench *b)
 		const size_t from = s->service_us.n;
 
 		await_pruned();
-		good = play(s, &t, frames, true, NULL);
+		good = play_watched(s, &t);
 		print_block(s, from);
 	}
 	if (good)
@@ -565,6 +558,12 @@ static void bench_lag(struct bs_bench *b)
 	free(books.lag_us.us);
 }
 
+int bs_bench_beside(struct bs_bench *b)
+{
+	modes = watched;
+	return bs_bench_durable(b);
+}
+
 int bs_bench_durable(struct bs_bench *b)
 {
 	const unsigned lag_frames = setting("LAG_FRAMES", 3000);
@@ -582,9 +581,10 @@ int bs_bench_durable(struct bs_bench *b)
 	bs_endpoint_tune_malloc(PAYLOAD);
 	for (size_t i = 0; i < (PAYLOAD - BS_MRD_ACQ_BYTES) / sizeof(float); i++)
 		values[i] = (float)(i % 977) - 488.0f;
-	if (bs_bench_wanted(b, "durable lag"))
+	if (modes == logged && bs_bench_wanted(b, "durable lag"))
 		bench_lag(b);
-	if (check_failed == 0 && bs_bench_wanted(b, "durable latency"))
+	if (check_failed == 0 &&
+	    bs_bench_wanted(b, modes == logged ? "durable latency" : "beside latency"))
 		bench_latency(b);
 	remove_logs();
 	free(sent_ns);

@@ -36,7 +36,7 @@ static bool attack(unsigned at)
 	bool there = false;
 	int fd;
 
-	if (bs_url_parse(url[at], &to, NULL) != 0)
+	if (bs_url_parse(url[at], false, &to, NULL) != 0)
 		return false;
 	fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));

@@ -28,6 +28,7 @@
 #include "board/status/status.h"
 #include "core/solve/prior.h"
 #include "core/thread/canaries.h"
+#include "drivers/bridge/server.h"
 #include "ipc/endpoint.h"
 #include "ipc/gate.h"
 #include "ipc/shm/shm.h"
@@ -391,6 +392,25 @@ static int certify(struct bs_fail *why)
 	return rc;
 }
 
+/* A bridge that listens, and a scan's way through it. */
+static int bridge(struct bs_fail *why)
+{
+	static struct bs_server server;
+	struct bs_feed feed;
+	int rc;
+
+	(void)snprintf(site.mrd.listen, sizeof(site.mrd.listen), "tcp://127.0.0.1:0");
+	(void)snprintf(site.images_url, sizeof(site.images_url), "%s", url_of("bridge"));
+	(void)snprintf(site.kspace_url, sizeof(site.kspace_url), "%s", url_of("feed"));
+	rc = bs_server_open(&server, &site, 4096, 4096, why);
+	if (rc == 0)
+		rc = bs_feed_open(&feed, &site, why);
+	if (rc == 0)
+		bs_feed_close(&feed);
+	bs_server_close(&server);
+	return rc;
+}
+
 /* ---- their calls ---- */
 
 static unsigned open_files(void)
@@ -553,6 +573,7 @@ int main(int argc, char **argv)
 	fail_all("a log's keeper", keeper);
 	fail_all("the status", status);
 	fail_all("what certify has", certify);
+	fail_all("a bridge", bridge);
 	(void)nn_close(keeps);
 	for (int i = 0; i < 2; i++) { /* spare segments stay */
 		(void)snprintf(log, sizeof(log), "%s/log/%d.spare", dir, i);

@@ -1,6 +1,7 @@
 /* test/simulate/books.c - see books.h */
 #include "test/simulate/books.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ipc/wire/mrd.h"
@@ -149,6 +150,54 @@ void books_recon_ends(uint64_t session)
 	b->made = 0;
 	for (uint64_t seq = 1; seq <= b->numbers; seq++)
 		b->made += (b->mark[seq] & MARK_THIS_RUN) != 0;
+}
+
+void books_passed(uint64_t scan)
+{
+	struct book *b = NULL;
+
+	for (unsigned i = 0; i < books; i++)
+		if (book[i].opened && book[i].scan == scan)
+			b = &book[i];
+	if (b == NULL || !b->ended)
+		return;
+	b->passed = true;
+	for (uint64_t seq = 1; seq <= b->numbers; seq++)
+		if ((b->mark[seq] & (MARK_ACQ | MARK_BAD | MARK_GAP | MARK_THIS_RUN)) == MARK_ACQ)
+			b->passed = false;
+}
+
+void books_named(uint64_t session)
+{
+	struct book *b = books_find(session);
+
+	if (b != NULL)
+		b->named = true;
+}
+
+void books_said(const char *words)
+{
+	char name[24];
+
+	for (unsigned i = 0; i < books; i++) {
+		(void)snprintf(name, sizeof(name), "-%016llx-",
+			       (unsigned long long)book[i].session);
+		book[i].named = book[i].named || strstr(words, name) != NULL ||
+				strstr(words, "cannot be listed") != NULL;
+	}
+}
+
+void books_judge_made(void)
+{
+	for (unsigned i = 0; i < books && !service_records(); i++) {
+		const struct book *b = &book[i];
+
+		if (b->closed && b->durable >= b->numbers && b->unprotected == 0 && !b->passed &&
+		    !b->named && !b->told)
+			sim_broken("scan %016llx was closed and durable, its images were not all "
+				   "made, and nothing names it",
+				   (unsigned long long)b->session);
+	}
 }
 
 void books_recon_gone(void)

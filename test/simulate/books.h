@@ -51,6 +51,8 @@ struct book {
 	bool told, returned;    /* its outcome was heard; its sender came back */
 	bool over_ingest, over_recon, over_service; /* one was killed within it */
 	bool second; /* it was accepted while another waited for its outcome */
+	bool passed; /* its last image has left, and nothing was missing that is not named */
+	bool named;  /* the service said in words that it is not whole, or does not go on */
 	uint8_t mark[BOOK_NUMBERS];
 };
 
@@ -74,6 +76,11 @@ void books_gap(uint64_t session, uint64_t first, uint64_t count);
 void books_saw(const struct bs_mrd_acq *head, const float *samples);
 void books_recon_opens(uint64_t session, uint64_t scan);
 void books_recon_ends(uint64_t session);
+/* The last image of the scan of this number has left. */
+void books_passed(uint64_t scan);
+/* The service's outcome of it is not that all is well; or these words name it, by its log. */
+void books_named(uint64_t session);
+void books_said(const char *words);
 /* Its successor begins. */
 void books_recon_gone(void);
 /* The disk has lost what it was not told to sync: by its own fault, or with the power. */
@@ -89,5 +96,7 @@ void books_lost(void);
 void books_logged(const unsigned char *msg, size_t len);
 /* All logs were read: what is durable is in one. */
 void books_judge_logs(void);
+/* At rest: each scan that is closed and durable is made whole, or named. */
+void books_judge_made(void);
 
 #endif

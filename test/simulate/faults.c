@@ -140,6 +140,11 @@ static bool kill_service_at(void)
 	return service_kill_at(FAULT_SERVICE_PLACE, (int64_t)sim_spread(10) * MS);
 }
 
+static bool kill_service_in_two(void)
+{
+	return service_kill_in_two((int64_t)sim_spread(10) * MS);
+}
+
 static bool lose_power_at(void)
 {
 	if (emit_runs())
@@ -299,6 +304,8 @@ static const struct {
 	[FAULT_SERVICE] = { "supervisor killed", kill_service, 100, BOTH, false },
 	[FAULT_SERVICE_PLACE] = { "supervisor killed at a place", kill_service_at, 100, BOTH,
 				  true },
+	[FAULT_SERVICE_TWO] = { "supervisor killed in two scans", kill_service_in_two, 150, SCANS,
+				true },
 	[FAULT_STOP] = { "service told to stop", told_to_stop, 100, BOTH, false },
 	[FAULT_POWER] = { "power lost", lose_power, 200, BOTH, false },
 	[FAULT_POWER_PLACE] = { "power lost at a place", lose_power_at, 200, BOTH, true },

@@ -187,6 +187,7 @@ static void emit(void)
 		return;
 	atomic_store(&shm->s->scan[ending[0] & 1].ended, ending[0]);
 	bs_shm_ring_bell(shm, BS_WORKER_INGEST);
+	books_passed(ending[0]);
 	SAY("the end of scan %llu has passed", (unsigned long long)ending[0]);
 	ending[0] = ending[1];
 	ending_ns[0] = ending_ns[1];

@@ -1,8 +1,10 @@
 /* test/simulate/service.c - see service.h */
 #include "test/simulate/service.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "board/service/realtime.h"
 #include "board/service/usage.h"
@@ -35,11 +37,13 @@ static struct site *now_on;
 static struct bs_shm *shm;
 static bool records; /* `boreside record` in place of the service */
 static int64_t ingest_start_ns, recon_start_ns, recon_ready_ns;
-static uint64_t session; /* of the scan that events are about */
+static uint64_t session;       /* of the scan that events are about */
+static uint64_t session_of[2]; /* of scan n in place n % 2 */
 static bool stopping;
 static int64_t dead_ns; /* a kill is due; for how long it is dead then; 0: none is */
 static bool dying;
 static enum sim_fault deadly; /* what is due */
+static int64_t two_ns;        /* in two scans: for how long it is dead then; 0: that is not due */
 
 /* ---- what ingest says ---- */
 
@@ -62,7 +66,11 @@ static void take_events(void)
 		(void)bs_event_words(&e, words, sizeof(words));
 		SAY("ingest: %s", words);
 		if (e.number == BS_EVENT_OPEN)
-			session = e.arg[1];
+			session = session_of[e.arg[0] & 1] = e.arg[1];
+		if (e.number == BS_EVENT_OUTCOME && e.code != 0)
+			books_named(session_of[e.arg[0] & 1]);
+		if (e.number == BS_EVENT_FAULT || strstr(words, "does not go on") != NULL)
+			books_said(words);
 		if (e.number == BS_EVENT_GAP)
 			books_gap(session, e.arg[1], e.arg[2]);
 	}
@@ -117,8 +125,15 @@ void __wrap_bs_log(enum bs_log_level level, const char *words, ...)
 	__attribute__((format(printf, 2, 3)));
 void __wrap_bs_log(enum bs_log_level level, const char *words, ...)
 {
+	char line[1024];
+	va_list ap;
+
 	(void)level;
-	SAY("log: %s", words);
+	va_start(ap, words);
+	(void)vsnprintf(line, sizeof(line), words, ap);
+	va_end(ap);
+	SAY("log: %s", line);
+	books_said(line);
 }
 
 /* ---- the memory ---- */
@@ -191,6 +206,7 @@ void service_reset(void)
 	now_on = &site[sim_below(SITES)];
 	shm = &now_on->shm;
 	session = 0;
+	two_ns = 0;
 	records = sim_chance(250);
 	process_kill();
 	if (records && sim_chance(500))
@@ -243,6 +259,7 @@ static void ingest_gone(const char *how, int64_t start_ns)
 	take_events();
 	kill_process();
 	atomic_store(&w->phase, BS_PHASE_DOWN);
+	atomic_store(&w->killed, sim_chance(500)); /* by somebody; else it ended by itself */
 	(void)snprintf(w->last_end, sizeof(w->last_end), "%s", how);
 	(void)bs_shm_recover(shm, BS_WORKER_INGEST, &why);
 	atomic_fetch_add(&w->epoch, 1);
@@ -288,8 +305,22 @@ void service_turn(uint32_t steps)
 
 /* ---- the supervisor ---- */
 
+/* Two scans are open, and something was done since. */
+static void kill_in_two(void)
+{
+	const int64_t start_ns = sim_now + two_ns;
+
+	if (two_ns == 0 || process_state == PROCESS_DOWN || bs_scan_before(shm->s->scan) == NULL ||
+	    !sim_chance(30))
+		return;
+	two_ns = 0;
+	faults_strike(FAULT_SERVICE_TWO);
+	service_kill(start_ns);
+}
+
 void service_supervise(void)
 {
+	kill_in_two();
 	if (process_state == PROCESS_DOWN && sim_now >= ingest_start_ns) {
 		SAY("ingest starts");
 		process_start(records ? recorder_run : run_ingest, &now_on->env);
@@ -382,6 +413,14 @@ bool service_kill_at(enum sim_fault what, int64_t after_ns)
 	return true;
 }
 
+bool service_kill_in_two(int64_t after_ns)
+{
+	if (two_ns != 0 || records || now_on->env.site.log.mode == BS_LOG_MODE_OFF)
+		return false;
+	two_ns = after_ns;
+	return true;
+}
+
 bool service_kill_recon(int64_t start_ns, int64_t ready_ns)
 {
 	struct bs_worker_state *w = &shm->s->worker[BS_WORKER_RECON];
@@ -414,7 +453,7 @@ void service_kill(int64_t start_ns)
 
 void service_calm(void)
 {
-	dead_ns = 0;
+	dead_ns = two_ns = 0;
 	process_aim_off();
 }
 

@@ -43,6 +43,8 @@ bool service_kill_ingest(int64_t start_ns);
 bool service_kill_soon(int64_t after_ns);
 /* Before a store or a call of its drawn from all: what dies then is what the fault says. */
 bool service_kill_at(enum sim_fault what, int64_t after_ns);
+/* All of it, some time after the next scan was opened beside one whose images are being made. */
+bool service_kill_in_two(int64_t after_ns);
 bool service_kill_recon(int64_t start_ns, int64_t ready_ns);
 /* The supervisor dies: all processes with it, and the shared memory. */
 void service_kill(int64_t start_ns);

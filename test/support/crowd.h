@@ -25,7 +25,7 @@ static inline int crowd_dial(const char *url)
 	struct bs_address to;
 	int fd;
 
-	if (bs_url_parse(url, &to, NULL) != 0)
+	if (bs_url_parse(url, false, &to, NULL) != 0)
 		return -1;
 	fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)

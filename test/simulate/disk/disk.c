@@ -152,7 +152,8 @@ void disk_power_loss(void)
 		if (sim_chance(500))
 			f->disk_size = f->size; /* it was longer or shorter already */
 		f->size = f->disk_size;
-		memcpy(f->now, f->disk, f->size);
+		if (f->size > 0) /* else it may have no memory yet */
+			memcpy(f->now, f->disk, f->size);
 	}
 	memcpy(files_now, files_disk, sizeof(files_now));
 	files_free_unnamed();

@@ -99,7 +99,7 @@ static void make_site(struct site *at, const struct bs_overload *o, uint32_t sin
 	if (askers > 0)
 		(void)snprintf(s.images_url, sizeof(s.images_url), "images");
 	for (uint32_t i = 0; i < sinks; i++)
-		s.sink[i] = (struct bs_sink_spec){ "cfl", { 'f', (char)('0' + i) } };
+		s.sink[i] = (struct bs_sink_spec){ .type = "cfl", .dir = { 'f', (char)('0' + i) } };
 	s.protocol[0] = (struct bs_protocol){ .name = "p",
 					      .method = BS_METHOD_CARTESIAN,
 					      .dims = 2,

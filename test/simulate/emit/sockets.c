@@ -129,6 +129,33 @@ void sockets_each(void (*call)(const unsigned char *msg, size_t len))
 
 /* ---- the service's ---- */
 
+/* Nothing is sealed here. */
+int __wrap_bs_endpoint_bind_sealed(struct bs_endpoint *e, enum bs_endpoint_role role,
+				   const char *url, size_t message_max, size_t answer_max,
+				   const struct bs_keys_spec *keys, struct bs_seal_record *record,
+				   struct bs_fail *why);
+int __wrap_bs_endpoint_bind_sealed(struct bs_endpoint *e, enum bs_endpoint_role role,
+				   const char *url, size_t message_max, size_t answer_max,
+				   const struct bs_keys_spec *keys, struct bs_seal_record *record,
+				   struct bs_fail *why)
+{
+	(void)e;
+	(void)role;
+	(void)url;
+	(void)message_max;
+	(void)answer_max;
+	(void)keys;
+	(void)record;
+	return bs_fail(why, BS_ERR_UNSUPPORTED, "the simulated network is not sealed");
+}
+
+const char *__wrap_bs_endpoint_asker(const struct bs_endpoint *e);
+const char *__wrap_bs_endpoint_asker(const struct bs_endpoint *e)
+{
+	(void)e;
+	return NULL;
+}
+
 int __wrap_bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
 			    size_t message_max, struct bs_fail *why);
 int __wrap_bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,

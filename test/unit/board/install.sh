@@ -39,10 +39,12 @@ installs() {
 		"$unit"
 	check "its documentation is there" test -f \
 		"$root$(sed -n 's/^Documentation=file://p' "$unit")"
+	check "its man pages are there" test -s "$root$p/share/man/man1/boreside-serve.1" -a \
+		-s "$root$p/share/man/man5/boreside.cfg.5"
+	check "its user is described" grep -q '^u boreside ' "$root$p/lib/sysusers.d/boreside.conf"
 	# systemd makes the state directory
-	cp "$root$p/share/doc/boreside/config/"maps_2d.* "$dir"
 	sed "s|/var/lib/boreside|$dir|" \
-		"$root$(grep -o "$p/share/doc/boreside/config/host.cfg" "$unit")" >"$dir/site.cfg"
+		"$root$(grep -o "$p/share/doc/boreside/config/site.cfg" "$unit")" >"$dir/site.cfg"
 	check "its site file to begin with is valid" "$BORESIDE" check "$dir/site.cfg"
 	check "make uninstall" make -s -C "$here" uninstall DESTDIR="$root" PREFIX="$p"
 	check "leaves no file" test -z "$(find "$root" ! -type d)"

@@ -79,7 +79,7 @@ refused cartesian endpoints.archive 'a file that is no socket stands there'
 keys=$grid more='sinks = ( { type = "png"; dir = "out_"; }, { type = "cfl"; dir = "file/x"; } );'
 refused cartesian 'sinks.[1].dir' 'Not a directory'
 keys=$grid more='sinks = ( { type = "png"; dir = "ouput/png"; } );'
-refused cartesian 'sinks.[0].dir' '/ouput is not there; only the last part of a path is made'
+refused cartesian 'sinks.[0].dir' '/out?); only the last part of a path is made'
 keys=$grid node='cache_dir = "no/cache";'
 site cartesian
 sed -i 's/cache_dir = ""; //' site.cfg
@@ -123,3 +123,21 @@ server=$!
 	echo "not ok while its service runs: $(cat err)"
 kill $server
 wait $server
+
+# a sink that runs programs, where they are not
+keys=$grid more='sinks = ( { type = "dicom"; dir = "images"; } );'
+site cartesian
+if PATH=/nonexistent "$BORESIDE" check site.cfg >out 2>err; then
+	echo "not ok check: dicom without dump2dcm"
+elif grep -q 'sinks.\[0\].type: the program dump2dcm is not there (.*package dcmtk)' err; then
+	echo "ok check: $(sed 's|.*site.cfg: ||' err)"
+else
+	echo "not ok check, dump2dcm: $(cat err)"
+fi
+if command -v dump2dcm storescu >/dev/null; then
+	keys=$grid more='overload: { sinks = "spill"; spill_dir = "spill"; };
+		sinks = ( { type = "dicom"; dir = "images"; store = "PACS at home"; } );'
+	refused cartesian 'sinks.[0].store' "'PACS at home' is not AET@host:port"
+else
+	echo "skip a PACS's address: DCMTK's tools are not here"
+fi

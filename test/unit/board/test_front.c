@@ -158,23 +158,35 @@ static size_t stored_image(unsigned char *msg)
 	return BS_WIRE_BYTES + 100;
 }
 
-/* The store has lost an image: damage where its bytes are. */
-static void lose_image(uint64_t number)
+/* Of a store's first image. */
+static void damage(uint64_t number)
 {
 	static unsigned char answer[1u << 20];
 	struct bs_store_reader reader = { -1, "" };
-	struct bs_store *store = bs_images_store(e.images);
 	char path[180];
 	size_t len = 0;
 	int fd;
 
-	CHECK(bs_store_next(store, &reader, number - 1, answer, &len, &why) == 1, "it is stored");
+	CHECK(bs_store_next(bs_images_store(e.images), &reader, number - 1, answer, &len, &why) ==
+		      1,
+	      "it is stored");
 	(void)snprintf(path, sizeof(path), "%s/%s", folder, reader.name);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	for (off_t at = BS_LOG_RECORDS + 60; at < BS_LOG_RECORDS + 300; at += 8)
 		(void)!pwrite(fd, "damaged!", 8, at);
 	(void)close(fd);
-	CHECK(bs_store_next(store, &reader, number - 1, answer, &len, &why) < 0,
+	(void)close(reader.fd);
+}
+
+/* The store has lost an image: damage where its bytes are. */
+static void lose_image(uint64_t number)
+{
+	static unsigned char answer[1u << 20];
+	struct bs_store_reader reader = { -1, "" };
+	size_t len = 0;
+
+	damage(number);
+	CHECK(bs_store_next(bs_images_store(e.images), &reader, number - 1, answer, &len, &why) < 0,
 	      "it is damaged: %s", why.text);
 	(void)close(reader.fd);
 }
@@ -215,6 +227,36 @@ static void test_lost_image(bool in_slot)
 	end();
 }
 
+/* The newest image cannot be read once a service starts, and somebody has not had it. */
+static void test_lost_at_start(void)
+{
+	unsigned char msg[400];
+	struct bs_taker_record *r;
+	uint64_t number;
+
+	begin(true);
+	CHECK(bs_images_open(&e, &why) == 0, "a store");
+	bs_front_open(&e);
+	number = shm.s->images.base + 1;
+	CHECK(bs_store_ack(bs_images_store(e.images), "asker", 0, &why) == 0 &&
+		      bs_store_ack(bs_images_store(e.images), "+cfl-1", 0, &why) == 0 &&
+		      bs_store_append(bs_images_store(e.images), msg, stored_image(msg), number,
+				      &why) == 0,
+	      "an image, for one that asks and a folder that spills");
+	end();
+	begin(false);
+	CHECK(bs_images_open(&e, &why) == 0 &&
+		      bs_taker_make(&e, 0, "folder", "+cfl-1", BS_POLICY_SPILL, nothing, &why) == 0,
+	      "the next start");
+	damage(number);
+	bs_images_find_kept(&e);
+	r = bs_emit_record(&e, 0);
+	CHECK(shm.s->images.kept[1].session == 0 && atomic_load(&r->shed) == 1 &&
+		      atomic_load(&bs_emit_record(&e, BS_TAKER_IMAGES)->shed) == 1,
+	      "the image cannot be read: it is counted for both");
+	end();
+}
+
 /* ---- the archive ---- */
 
 static bool there(void)
@@ -252,6 +294,59 @@ static void send_image(uint64_t number)
 	CHECK(rc == 0, "image %llu is sent", (unsigned long long)number);
 	atomic_store(&bs_emit_record(&e, BS_TAKER_ARCHIVE)->had, number);
 	bs_archive_sent(e.taker[BS_TAKER_ARCHIVE], &o);
+}
+
+static struct bs_endpoint *comes; /* when an image is handed to the transport */
+
+struct nn_msghdr;
+int __real_nn_sendmsg(int s, const struct nn_msghdr *msg, int flags);
+int __wrap_nn_sendmsg(int s, const struct nn_msghdr *msg, int flags);
+int __wrap_nn_sendmsg(int s, const struct nn_msghdr *msg, int flags)
+{
+	struct bs_endpoint *in = comes;
+
+	comes = NULL;
+	if (in != NULL)
+		connect_archive(in);
+	return __real_nn_sendmsg(s, msg, flags);
+}
+
+/* An archive that comes in the very moment in which it is offered an image is given it once. */
+static void test_comes(void)
+{
+	static unsigned char msg[2000];
+	const struct bs_offer o = { msg, sizeof(msg), 1 };
+	struct bs_endpoint in = { .socket = -1 };
+	int64_t now_ns = 1000000 * MS; /* the last look was in another test */
+	int rc;
+
+	begin(true);
+	bs_clock_script(&now_ns);
+	CHECK(bs_endpoint_bind(&e.archive, BS_ENDPOINT_ARCHIVE_OUT, url, 1u << 20, &why) == 0 &&
+		      bs_archive_make(&e, &why) == 0,
+	      "the service's end");
+	(void)queue_image(false);
+	(void)pthread_mutex_lock(&e.lock);
+	look(&now_ns);
+	comes = &in;
+	rc = bs_archive_attempt(e.taker[BS_TAKER_ARCHIVE], &o, &why);
+	if (comes != NULL)
+		connect_archive(&in);
+	comes = NULL;
+	if (rc == 0) {
+		atomic_store(&bs_emit_record(&e, BS_TAKER_ARCHIVE)->had, 1);
+		bs_archive_sent(e.taker[BS_TAKER_ARCHIVE], &o);
+	} else {
+		send_image(1);
+	}
+	look(&now_ns);
+	CHECK(atomic_load(&bs_emit_record(&e, BS_TAKER_ARCHIVE)->had) == 1,
+	      "its connection is the one that the image went into: it does not come again");
+	(void)pthread_mutex_unlock(&e.lock);
+	bs_endpoint_close(&in);
+	end();
+	bs_endpoint_close(&e.archive);
+	bs_clock_script(NULL);
 }
 
 /* What lay in a connection that broke is sent again, whenever that is seen. */
@@ -295,6 +390,66 @@ static void test_connection(void)
 	bs_clock_script(NULL);
 }
 
+/* Image `number` is stored, and lies in the archive's connection alone. */
+static void send_stored(uint64_t number)
+{
+	unsigned char msg[400];
+
+	(void)queue_image(true);
+	CHECK(bs_store_append(bs_images_store(e.images), msg, stored_image(msg), number, &why) == 0,
+	      "it is stored");
+	send_image(number);
+	atomic_fetch_add(&bs_emit_record(&e, BS_TAKER_ARCHIVE)->handed, 1);
+}
+
+/* What the store loses while it lies in the archive's connection is lost where that breaks. */
+static void test_lost_in_connection(bool breaks)
+{
+	static unsigned char got[1u << 16];
+	struct bs_endpoint in = { .socket = -1 };
+	struct bs_taker_record *r;
+	int64_t now_ns = 1000 * MS;
+	uint64_t number;
+	size_t len;
+
+	begin(true);
+	e.env->site.overload.archive = BS_POLICY_SPILL;
+	bs_clock_script(&now_ns);
+	CHECK(bs_endpoint_bind(&e.archive, BS_ENDPOINT_ARCHIVE_OUT, url, 1u << 20, &why) == 0 &&
+		      bs_images_open(&e, &why) == 0 && bs_archive_make(&e, &why) == 0,
+	      "an archive that spills");
+	bs_front_open(&e);
+	r = bs_emit_record(&e, BS_TAKER_ARCHIVE);
+	number = shm.s->images.base + 1;
+	connect_archive(&in);
+	send_stored(number);
+	send_stored(number + 1);
+	lose_image(number);
+	CHECK(atomic_load(&r->lost) == 1 && atomic_load(&r->handed) == 1,
+	      "it may be lost, and counts so");
+	if (breaks) {
+		leave(&in);
+		connect_archive(&in);
+	}
+	for (unsigned i = 0; i < 2 && !breaks; i++)
+		AWAIT(bs_endpoint_recv(&in, got, sizeof(got), &len, 10, &why) == 0);
+	(void)pthread_mutex_lock(&e.lock);
+	AWAIT((look(&now_ns),
+	       breaks ? atomic_load(&r->had) < number : atomic_load(&r->unsafe) == 0));
+	(void)pthread_mutex_unlock(&e.lock);
+	if (breaks)
+		CHECK(atomic_load(&r->lost) == 1 && atomic_load(&r->gone) == 0 &&
+			      atomic_load(&r->had) < number,
+		      "it is lost with the connection, and the other one comes again");
+	else
+		CHECK(atomic_load(&r->lost) == 0 && atomic_load(&r->handed) == 2,
+		      "it has arrived, and is not lost");
+	bs_endpoint_close(&in);
+	end();
+	bs_endpoint_close(&e.archive);
+	bs_clock_script(NULL);
+}
+
 int main(void)
 {
 	(void)snprintf(dir, sizeof(dir), "/tmp/boreside-front-XXXXXX");
@@ -325,7 +480,11 @@ int main(void)
 	test_message_was_made();
 	test_lost_image(false);
 	test_lost_image(true);
+	test_lost_at_start();
 	test_connection();
+	test_lost_in_connection(true);
+	test_lost_in_connection(false);
+	test_comes();
 	bs_shm_close(&shm);
 	char command[120];
 

@@ -262,7 +262,7 @@ static bool is_unread(void)
  */
 static void test_waiting(void)
 {
-	struct bs_reopened *o = &env.shm.s->reopened;
+	struct bs_reopened *o = &env.shm.s->reopened[0];
 	char url[64];
 	int fd = -1;
 
@@ -287,6 +287,31 @@ static void test_waiting(void)
 	CHECK(in.waiting == NULL && in.count.waveforms == 1 && in.order.next == 2,
 	      "once it can be taken it is");
 	bs_gate_close(&in.gate);
+}
+
+/* Two scans go on from their logs: what is said of the newer one waits until the older is over. */
+static void test_turn(void)
+{
+	struct bs_reopened *o = env.shm.s->reopened;
+
+	o[0].session = in.session;
+	o[1].session = in.session + 1;
+	atomic_store(&o[0].scan, in.id);
+	atomic_store(&o[0].step, BS_REOPEN_READS);
+	atomic_store(&o[1].step, BS_REOPEN_FOUND);
+	in.state = BS_STATE_SCANNING;
+	CHECK(bs_ingest_reopen_due(&in, o[1].session) && !bs_ingest_reopen_due(&in, o[0].session),
+	      "the older one is at hand: the newer one's messages wait");
+	atomic_store(&o[1].step, BS_REOPEN_ENDED);
+	CHECK(bs_ingest_reopen_due(&in, o[1].session) && atomic_load(&o[1].step) == BS_REOPEN_FOUND,
+	      "it has its end, and its sender asks: it will be read then");
+	atomic_store(&o[0].step, BS_REOPEN_OVER);
+	in.state = BS_STATE_IDLE;
+	CHECK(bs_ingest_reopen_due(&in, o[1].session) && atomic_load(&env.shm.s->reopening) == 1,
+	      "the older one is over: it is the newer one's turn");
+	atomic_store(&o[1].step, BS_REOPEN_OVER);
+	CHECK(!bs_ingest_reopen_due(&in, o[1].session), "and once only");
+	atomic_store(&env.shm.s->reopening, 0);
 }
 
 /* Of a scan that goes on in another file of its log nothing is said before that is there. */
@@ -316,6 +341,7 @@ int main(void)
 	test_clock();
 	test_open();
 	test_waiting();
+	test_turn();
 	test_acknowledged();
 	bs_shm_close(&env.shm);
 	return check_done();

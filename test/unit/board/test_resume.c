@@ -332,9 +332,9 @@ static void test_taken_up(void)
 
 	keep_log();
 	(void)strcpy(env.site.log.dir, "/nonexistent");
-	(void)strcpy(env.shm.s->reopened.log, "none.bslog");
-	atomic_store(&env.shm.s->reopened.scan, in.id);
-	atomic_store(&env.shm.s->reopened.step, BS_REOPEN_READS);
+	(void)strcpy(env.shm.s->reopened[0].log, "none.bslog");
+	atomic_store(&env.shm.s->reopened[0].scan, in.id);
+	atomic_store(&env.shm.s->reopened[0].step, BS_REOPEN_READS);
 	atomic_store(&recon->epoch, 2);
 	atomic_store(&recon->phase, BS_PHASE_READY);
 	bs_ingest_feed_begin(&in);
@@ -350,7 +350,7 @@ static void test_taken_up(void)
 	      "recon gets its OPEN and its close");
 	succeed();
 	CHECK(in.feed == NULL && atomic_load(&r->head) == entries + 2, "once");
-	atomic_store(&env.shm.s->reopened.step, BS_REOPEN_OVER);
+	atomic_store(&env.shm.s->reopened[0].step, BS_REOPEN_OVER);
 	end_and_open();
 }
 
@@ -422,6 +422,25 @@ static void close_it(void)
 	bs_ingest_close(&in, &(struct bs_item){ .kind = BS_WIRE_CLOSE, .count = in.acqs });
 }
 
+/* Its log's end is on its way to a disk that hangs: no other scan's log takes its place. */
+static void test_slow_end(void)
+{
+	struct bs_log_record *r = &env.shm.s->log;
+	struct bs_keeper k = { .o.spec = &env.site.log, .r = r };
+
+	in.log = &k;
+	atomic_store(&r->end, 2);
+	atomic_store(&r->done, 1);
+	CHECK(bs_ingest_log_ended(&in) && !bs_ingest_may_open(&in, false),
+	      "its end has been waited for long enough, but the next scan waits for it");
+	CHECK(bs_keeper_due(&k) > bs_now_ns(), "nobody looks at it all the time meanwhile");
+	atomic_store(&r->done, 2);
+	CHECK(bs_ingest_may_open(&in, false), "once it is there, the next scan may be opened");
+	atomic_store(&r->end, 0);
+	atomic_store(&r->done, 0);
+	in.log = NULL;
+}
+
 /* A closed scan whose last images are being made, and the one after it. */
 static void test_two(void)
 {
@@ -441,6 +460,7 @@ static void test_two(void)
 	close_it();
 	CHECK(bs_ingest_may_open(&in, false) && !bs_ingest_may_open(&in, true),
 	      "it is closed: one that takes nothing of it may be");
+	test_slow_end();
 	atomic_store(&env.shm.s->reload.step, BS_RELOAD_WAIT);
 	CHECK(!bs_ingest_may_open(&in, false), "but a reload comes first");
 	atomic_store(&env.shm.s->reload.step, BS_RELOAD_NONE);

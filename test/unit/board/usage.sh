@@ -44,7 +44,12 @@ release=$(sed -n 's/^#define BS_VERSION "\(.*\)"$/\1/p' "$here/core/version.h")
 helps "^boreside ${release:?}, CUDA" version
 helps "^boreside $release, CUDA" --version
 wrong 'COMMAND is missing'
-wrong "no command 'sreve'" sreve
+wrong "no command 'sreve' (did you mean serve?)" sreve
+wrong "no command 'zzz'; see" zzz
+wrong "no option '--confg' (did you mean --config?)" recon --confg x
+wrong "no option '--confg=x' (did you mean --config?)" recon --confg=x
+wrong "no action 'lsit' (did you mean list?)" log lsit x
+wrong 'no such trajectory (did you mean spiral2d?)' phantom --traj spiral --matrix 32,32 -o x.h5
 wrong "no command '--verbose'" --verbose
 wrong "no command 'sreve'" help sreve
 
@@ -129,7 +134,7 @@ wrong 'prune: a folder' log prune x y --keep 1
 wrong 'one of -c FILE and --url URL' receive -o x
 wrong 'one of -c FILE and --url URL' receive -c x --url ipc:///y -o x
 wrong "--name 'a/b': letters" receive -c x -o y --name a/b
-wrong "--type 'tif': mrd, cfl or png" receive -c x -o y --type tif
+wrong "--type 'tif': mrd, cfl, png, nifti, nifti_gz or dicom" receive -c x -o y --type tif
 wrong '--segment 8: not larger' record -c x -o y --segment 8 --message 8
 
 # numbers: every option that takes one, what is none, and what is out of its range

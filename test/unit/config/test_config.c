@@ -27,6 +27,9 @@
 	" };\n" more " } );"
 
 /* clang-format off */
+#define ASKED "endpoints: { images = \"ipc:///i\"; };"
+
+#define CONFIGS(rows) "bridges: { mrd: { configs = ( " rows " ); }; };"
 static const struct {
 	unsigned line;
 	const char *want, *text; /* want: behind "file:line: " */
@@ -40,6 +43,11 @@ static const struct {
 	{ 4, "a string or comment that never ends", PROTOCOL("image: { maps_file = \"maps; };") },
 	{ 5, "a string or comment that never ends", PROTOCOL("") "/* *" },
 	{ 2, "syntax error", "node: {\n name = ; };" PROTOCOL("") },
+	{ 2, "syntax error (a word stands in quotes: \"bay-3\")", NODE("name = bay-3;") },
+	{ 3, "syntax error (a word stands in quotes: \"gridding\")",
+	  "protocols = (\n{ name = \"p\"; \nmethod = gridding; } );" },
+	{ 2, "syntax error (a word stands in quotes: \"/data/run\")",
+	  NODE("run_dir = /data/run;") },
 	{ 3, "duplicate setting name", "node: { name = \"a\";\n\nname = \"b\"; };" PROTOCOL("") },
 	{ 1, "protocols: missing", "node: { };" },
 	{ 2, "protocols: the list is empty", "\nprotocols = ();" },
@@ -48,14 +56,31 @@ static const struct {
 	{ 5, "sinks.[0]: a group { } is wanted", PROTOCOL("") "sinks = ( 5 );" },
 	/* unknown keys */
 	{ 2, "node.nam: unknown key (did you mean node.name?)", NODE("nam = \"x\";") },
-	{ 1, "nodes: unknown key", "nodes: { };" PROTOCOL("") },
+	{ 1, "nodes: unknown key (did you mean node?)", "nodes: { };" PROTOCOL("") },
+	{ 5, "protocls: unknown key (did you mean protocols?)", PROTOCOL("") "protocls = ( );" },
+	{ 2, "node.logs: unknown key (did you mean node.log?)", NODE("logs = \"info\";") },
+	{ 2, "node.run_dri: unknown key (did you mean node.run_dir?)", NODE("run_dri = \"x\";") },
+	{ 2, "node.matrix: unknown key", NODE("matrix = [64, 64];") },
 	{ 4, "protocols.[0].lambda: unknown key (did you mean ls.lambda?)",
 	  PROTOCOL("lambda = 0.1;") },
 	{ 4, "protocols.[0].frobnicate: unknown key", PROTOCOL("frobnicate = 1;") },
-	{ 4, "protocols.[0].ls.densty: unknown key", PROTOCOL("ls: { densty = 1; };") },
+	{ 4, "protocols.[0].ls.densty: unknown key (did you mean gridding.density?)",
+	  PROTOCOL("ls: { densty = 1; };") },
+	{ 4, "protocols.[0].trajectry: unknown key (did you mean trajectory?)",
+	  PROTOCOL("trajectry: { type = \"radial2d\"; };") },
+	{ 4, "protocols.[0].iteratons: unknown key (did you mean ls.iterations?)",
+	  PROTOCOL("iteratons = 5;") },
+	{ 1, "matrix: unknown key (did you mean protocols.[..].matrix?)",
+	  "matrix = [64, 64];" PROTOCOL("") },
+	{ 1, "dir: unknown key (did you mean sinks.[..].dir?)", "dir = \"out\";" PROTOCOL("") },
 	/* wrong type */
-	{ 2, "node.threads: 5.7 is not an integer", NODE("threads = 5.7;") },
-	{ 2, "node.threads: an integer is wanted, not a string", NODE("threads = \"5\";") },
+	{ 2, "node.threads: 5.7 is not an integer: write 5 or 6", NODE("threads = 5.7;") },
+	{ 2, "node.threads: 4 is not an integer: write 4", NODE("threads = 4.0;") },
+	{ 2, "node.threads: 70.5 is not an integer; 0 .. 64 threads is wanted",
+	  NODE("threads = 70.5;") },
+	{ 2, "node.threads: an integer is wanted, not a string: write 5 without quotes",
+	  NODE("threads = \"5\";") },
+	{ 2, "node.threads: an integer is wanted, not a string", NODE("threads = \"all\";") },
 	{ 2, "node.name: a string is wanted, not an integer", NODE("name = 5;") },
 	{ 2, "node.heartbeat_ms: a number is wanted, not a boolean", NODE("heartbeat_ms = true;") },
 	{ 4, "protocols.[0].trajectory: a group { } is wanted",
@@ -64,10 +89,14 @@ static const struct {
 	  "64; readouts = 64; encoded = [64, 64];\ntrajectory = \"x\"; } );" },
 	{ 4, "protocols.[0].ls: a group { } is wanted", PROTOCOL("ls = 1;") },
 	{ 4, "protocols.[0].fov_mm: an array [x, y]", PROTOCOL("fov_mm = 5.0;") },
+	{ 4, "protocols.[0].encoded: an array [x, y] or [x, y, z] is wanted, not an integer: write "
+	     "[64, 64]",
+	  PROTOCOL("encoded = 64;") },
 	{ 4, "protocols.[0].fov_mm: an array of 2 or 3 is wanted, not of 1",
 	  PROTOCOL("fov_mm = [5.0];") },
 	{ 4, "protocols.[0].encoded: 64.5 is not an integer", PROTOCOL("encoded = [64.5, 1.0];") },
-	{ 5, "protocols.[0].trajectory.third_ignored: true or false is wanted, not an integer",
+	{ 5, "protocols.[0].trajectory.third_ignored: true or false is wanted, not an integer: "
+	     "write true",
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 64];\n"
 	  "coils = 1; samples = 64; readouts = 64; trajectory: { type = \"radial2d\";\n\n"
 	  "third_ignored = 1; }; } );" },
@@ -76,6 +105,7 @@ static const struct {
 	{ 2, "node.acq_slots: -5 is outside 8 .. 65536 slots", NODE("acq_slots = -5;") },
 	{ 2, "node.board: \"pc\" is none of \"host\", \"workstation\", \"jetson\"",
 	  NODE("board = \"pc\";") },
+	{ 2, "\"info\", \"debug\" (did you mean info?)", NODE("log = \"inof\";") },
 	{ 4, "protocols.[0].gridding.accuracy: 0.2 is outside 0 .. 0.1",
 	  PROTOCOL("gridding: { accuracy = 0.2; };") },
 	{ 4, "protocols.[0].gridding.accuracy: 1e-07 is outside 1e-06 .. 0.1",
@@ -115,10 +145,38 @@ static const struct {
 	  "protocols = (\n{ name = \"p\"; method = \"gridding\"; matrix = [64, 48];\n"
 	  "coils = 1; samples = 128; readouts = 100; } );" },
 	{ 5, "sinks.[0].dir: missing", PROTOCOL("") "sinks = ( { type = \"png\"; } );" },
+	/* the page */
+	{ 5, "web.listen: ipc:///x: not 127.0.0.1:PORT",
+	  PROTOCOL("") "web: { listen = \"ipc:///x\"; };" },
+	{ 5, "web.listen: 0.0.0.0:8080: the page is open to loopback only, 127.0.0.1:8080;",
+	  PROTOCOL("") "web: { listen = \"0.0.0.0:8080\"; };" },
+	{ 5, "endpoints.viewers: must be given, or endpoints.images: the page gets its images",
+	  PROTOCOL("") "web: { listen = \"127.0.0.1:0\"; }; endpoints: { viewers = \"\"; };" },
+	/* bridges */
+	{ 5, "bridges.mrd.listen: ipc:///x: not tcp://ADDRESS:PORT",
+	  PROTOCOL("") "bridges: { mrd: { listen = \"ipc:///x\"; }; }; " ASKED },
+	{ 5, "bridges.mrd.listen: tcp://0.0.0.0:9002: beyond loopback only for the addresses that",
+	  PROTOCOL("") "bridges: { mrd: { listen = \"tcp://0.0.0.0:9002\"; }; }; " ASKED },
+	{ 5, "bridges.mrd.allow: '10.0.0.300' begins with no IPv4 address",
+	  PROTOCOL("") "bridges: { mrd: { allow = \"10.0.0.300\"; }; };" },
+	{ 5, "endpoints.images: must be given: MRD clients get their images from there",
+	  PROTOCOL("") "bridges: { mrd: { listen = \"tcp://127.0.0.1:9002\"; }; };" },
+	{ 5, "bridges.mrd.sessions: 5 is outside 1 .. 4 scans",
+	  PROTOCOL("") "bridges: { mrd: { sessions = 5; }; };" },
+	{ 5, "bridges.mrd.configs: a list ( {",
+	  PROTOCOL("") "bridges: { mrd: { configs = \"x\"; }; };" },
+	{ 5, "bridges.mrd.configs.[0].name: missing",
+	  PROTOCOL("") "bridges: { mrd: { configs = ( { protocol = \"p\"; } ); }; };" },
+	{ 5, "bridges.mrd.configs.[0].name: must not be empty",
+	  PROTOCOL("") "bridges: { mrd: { configs = ( { name = \"\"; } ); }; };" },
+	{ 5, "bridges.mrd.configs.[0].protocol: the site has no protocol 'q'",
+	  PROTOCOL("") CONFIGS("{ name = \"a\"; protocol = \"q\"; }") },
+	{ 5, "bridges.mrd.configs.[1].name: \"a\" is already the name of bridges.mrd.configs.[0]",
+	  PROTOCOL("") CONFIGS("{ name = \"a\"; }, { name = \"a\"; }") },
 	/* endpoints and folders */
 	{ 5, "endpoints.kspace: tcp://*:5555: tcp is open to loopback only",
 	  PROTOCOL("") "endpoints: { kspace = \"tcp://*:5555\"; };" },
-	{ 5, "endpoints.kspace: tcp://192.168.0.5:5555: tcp is open to loopback only",
+	{ 5, "endpoints.kspace: tcp://192.168.0.5:5555: tcp is open to loopback only: tcp://127.",
 	  PROTOCOL("") "endpoints: { kspace = \"tcp://192.168.0.5:5555\"; };" },
 	{ 5, "endpoints.kspace: tcp://127.0.0.1.evil.com:5555: tcp is open",
 	  PROTOCOL("") "endpoints: { kspace = \"tcp://127.0.0.1.evil.com:5555\"; };" },
@@ -144,6 +202,10 @@ static const struct {
 	  PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"\"; } );" },
 	{ 5, "sinks.[0].type: \"gif\" is none of",
 	  PROTOCOL("") "sinks = ( { type = \"gif\"; dir = \"a\"; } );" },
+	{ 5, "sinks.[0].store: files of type cfl are stored nowhere",
+	  PROTOCOL("") "sinks = ( { type = \"cfl\"; dir = \"a\"; store = \"P@h:104\"; } );" },
+	{ 5, "sinks.[0].store: needs overload.sinks = \"spill\"",
+	  PROTOCOL("") "sinks = ( { type = \"dicom\"; dir = \"a\"; store = \"P@h:104\"; } );" },
 	{ 5, "sinks.[8]: more than 8",
 	  PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"1\"; }, { type = \"png\"; dir = "
 	  "\"2\"; },"
@@ -203,7 +265,7 @@ static const struct {
 	{ 1, "overload.spill_dir: must be given: images are spilled to it",
 	  "overload: { archive = \"spill\"; };\n" PROTOCOL("") },
 	{ 2, "overload.spill_mib: 1 MiB do not hold one image of protocol 'big': it takes "
-	  "1057088 bytes, 2 MiB",
+	  "1061184 bytes, 2 MiB",
 	  "overload: { archive = \"spill\"; spill_dir = \"s\";\nspill_mib = 1; };\n" TWO_SIZES },
 	{ 2, "overload.spill_mib: 1 MiB do not hold one image of protocol 'big'",
 	  "overload: { sinks = \"spill\"; spill_dir = \"s\";\nspill_mib = 1; };\n"

@@ -27,6 +27,10 @@ static const void *element(const struct bs_site *s, enum bs_key_scope scope, uns
 		return i == 0 ? s : NULL;
 	if (scope == BS_SCOPE_SINK)
 		return i < s->sinks ? &s->sink[i] : NULL;
+	if (scope == BS_SCOPE_CONFIG)
+		return i < s->mrd.configs ? &s->mrd.config[i] : NULL;
+	if (scope == BS_SCOPE_PEER)
+		return i < s->keys.peers ? &s->keys.peer[i] : NULL;
 	return i < s->protocols ? &s->protocol[i] : NULL;
 }
 
@@ -38,7 +42,12 @@ static void round_trip(void)
 	FILE *f = NULL;
 	int rc = 0;
 
-	if (load(&plain, PROTOCOL("") "sinks = ( { type = \"png\"; dir = \"x\"; } );") != 0 ||
+	if (load(&plain,
+		 PROTOCOL("") "bridges: { mrd: { configs = ( { name = \"n\"; } ); }; };"
+			      "sinks = ( { type = \"png\"; dir = \"x\"; } );"
+			      "keys: { own = \"o\"; peers = ( { name = \"n\";"
+			      " roles = [\"viewer\"]; key = "
+			      "\"0000000000000000000000000000000000000000000=\"; } ); };") != 0 ||
 	    load(&site, every) != 0) {
 		CHECK(0, "every key can be given: %s", told);
 		return;
@@ -109,6 +118,7 @@ static void fields(void)
 #ifdef HAVE_PADDING
 	static struct bs_protocol p;
 	static struct bs_sink_spec k;
+	static struct bs_peer_spec e;
 	static const size_t sites[][2] = {
 		/* each protocol has the site's */
 		{ offsetof(struct bs_protocol, gpu_memory), sizeof(p.gpu_memory) },
@@ -123,9 +133,13 @@ static void fields(void)
 		/* padding, of which gcc 12 clears the wrong bytes here */
 		{ offsetof(struct bs_site, realtime.canary) + 1,
 		  offsetof(struct bs_site, sink) - offsetof(struct bs_site, realtime.canary) - 1 },
+		{ offsetof(struct bs_site, mrd.config),
+		  sizeof(site.mrd) - offsetof(struct bs_mrd_site, config) },
 		{ offsetof(struct bs_site, sink), sizeof(site.sink) },
 		{ offsetof(struct bs_site, sinks),
-		  offsetof(struct bs_site, protocol) - offsetof(struct bs_site, sinks) },
+		  offsetof(struct bs_site, keys) - offsetof(struct bs_site, sinks) },
+		{ offsetof(struct bs_site, keys.peer),
+		  offsetof(struct bs_site, protocol) - offsetof(struct bs_site, keys.peer) },
 		{ offsetof(struct bs_site, protocol), sizeof(site.protocol) },
 		/* and the padding behind it */
 		{ offsetof(struct bs_site, protocols),
@@ -134,12 +148,14 @@ static void fields(void)
 
 	memset(&p, 0xff, sizeof(p));
 	memset(&k, 0xff, sizeof(k));
+	memset(&e, 0xff, sizeof(e));
 	memset(&site, 0xff, sizeof(site));
 	__builtin_clear_padding(&p);
 	__builtin_clear_padding(&k);
 	covered("struct bs_protocol", BS_SCOPE_PROTOCOL, (unsigned char *)&p, sizeof(p), sites,
 		sizeof(sites) / sizeof(sites[0]));
 	covered("struct bs_sink_spec", BS_SCOPE_SINK, (unsigned char *)&k, sizeof(k), NULL, 0);
+	covered("struct bs_peer_spec", BS_SCOPE_PEER, (unsigned char *)&e, sizeof(e), NULL, 0);
 	covered("struct bs_site", BS_SCOPE_SITE, (unsigned char *)&site, sizeof(site), own,
 		sizeof(own) / sizeof(own[0]));
 #else
@@ -158,6 +174,8 @@ static void documentation(void)
 		abort();
 	bs_config_print_keys(f);
 	(void)fclose(f);
+	const char *last = text;
+
 	for (size_t i = 0; i < bs_keys_count; i++) {
 		char start[160];
 		const char *row = NULL;
@@ -165,8 +183,17 @@ static void documentation(void)
 		unsigned bars = 0;
 
 		(void)snprintf(start, sizeof(start), "\n| `%s` | ", bs_keys[i].path);
-		row = strstr(text, start);
+		/* a path may stand in two scopes, in the table's order */
+		row = strstr(last, start);
+		if (row == NULL)
+			row = strstr(text, start);
+		last = row != NULL ? row : last;
 		end = row != NULL ? strchr(row + 1, '\n') : NULL;
+		while (end != NULL && memmem(row, (size_t)(end - row), bs_keys[i].help,
+					     strlen(bs_keys[i].help)) == NULL) {
+			row = strstr(end, start); /* the same name in another list */
+			end = row != NULL ? strchr(row + 1, '\n') : NULL;
+		}
 		for (const char *p = row; p != NULL && p < end; p++)
 			bars += *p == '|';
 		CHECK(end != NULL && (size_t)(end - row) > strlen(bs_keys[i].help) &&

@@ -359,7 +359,9 @@ static void test_has(void)
 		const char *folder;
 	} all[] = { { &bs_sink_png, "has_png" },
 		    { &bs_sink_cfl, "has_cfl" },
-		    { &bs_sink_mrd, "has_mrd" } };
+		    { &bs_sink_mrd, "has_mrd" },
+		    { &bs_sink_nifti, "has_nifti" },
+		    { &bs_sink_nifti_gz, "has_nifti_gz" } };
 	struct bs_mrd_image image = head(false, 1);
 	struct bs_fail why = { 0 };
 	struct timespec now;
@@ -369,7 +371,7 @@ static void test_has(void)
 	const int64_t before = (int64_t)now.tv_sec * 1000000000 - 1000000000;
 	const int64_t later = before + INT64_C(3600000000000);
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		const struct bs_sink *s = all[i].sink;
 		struct bs_mrd_image other = head(false, 2);
 
@@ -392,13 +394,14 @@ static void test_has(void)
 
 static void test_refusals(void)
 {
-	static const struct bs_sink *const all[] = { &bs_sink_png, &bs_sink_cfl, &bs_sink_mrd };
+	static const struct bs_sink *const all[] = { &bs_sink_png, &bs_sink_cfl, &bs_sink_mrd,
+						     &bs_sink_nifti, &bs_sink_nifti_gz };
 	struct bs_fail why = { 0 };
 	void *self;
 
-	for (int i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		const struct bs_sink *s = all[i];
-		const char *ext = i == 0 ? ".png" : i == 1 ? ".cfl" : ".h5";
+		const char *ext = s->ext;
 		struct bs_mrd_image h = head(true, 1);
 		char path[256];
 
@@ -426,6 +429,9 @@ static void test_refusals(void)
 		      s->type);
 		CHECK(bs_sink_find(s->type) == s && bs_sink_find(path) == s, "%s: found", s->type);
 	}
+	CHECK(strcmp(bs_sink_find("a.nii")->ext, ".nii") == 0 &&
+		      strcmp(bs_sink_find("a.nii.gz")->ext, ".nii.gz") == 0,
+	      "by the whole of the ending");
 	CHECK(bs_sink_find("x.jpg") == NULL && bs_sink_find("") == NULL, "no sink for .jpg");
 }
 

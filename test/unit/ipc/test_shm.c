@@ -209,9 +209,33 @@ static void test_recover(struct bs_shm *m)
 	      "the image it was at waits for its successor");
 }
 
+/* What recon could not use: each readout once, the newest are kept. */
+static void test_unused(void)
+{
+	static struct bs_unused u;
+	const struct bs_fail why = { .code = BS_ERR_SEQUENCE, .text = "a line that was there" };
+	struct bs_unused_readout r;
+	bool all = true;
+
+	for (uint64_t seq = 1; seq <= BS_UNUSED_KEPT + 3; seq++)
+		all = all && bs_unused_put(&u, 7, seq, &why);
+	CHECK(all && atomic_load(&u.count) == BS_UNUSED_KEPT + 3, "readouts are noted");
+	CHECK(!bs_unused_put(&u, 7, BS_UNUSED_KEPT, &why) && bs_unused_put(&u, 8, 1, &why),
+	      "each once, of each scan");
+	/* of the oldest place it cannot be known whether it is being written over */
+	CHECK(!bs_unused_get(&u, 0, &r) && !bs_unused_get(&u, 4, &r), "older ones are gone");
+	CHECK(bs_unused_get(&u, 5, &r) && r.scan == 7 && r.seq == 6 && r.code == why.code &&
+		      strcmp(r.text, why.text) == 0,
+	      "newer ones are as they were");
+	CHECK(bs_unused_get(&u, BS_UNUSED_KEPT + 3, &r) && r.scan == 8 && r.seq == 1,
+	      "and the newest");
+}
+
 int main(void)
 {
 	struct bs_shm m;
+
+	test_unused();
 
 	make_site();
 	test_layout(&m);

@@ -4,6 +4,8 @@
  * With DATA set, the headers of the recordings there are read, too (through libismrmrd).
  */
 #include "ipc/wire/xml.h"
+#include "core/text.h"
+#include "ipc/wire/meta.h"
 #include "ipc/wire/wire.h"
 #include "test/support/check.h"
 
@@ -407,11 +409,72 @@ static void recordings(void)
 	(void)ismrmrd_close_dataset(&d);
 }
 
+static void collect(void *arg, const char *name, const char *value, unsigned index)
+{
+	struct bs_text *t = arg;
+
+	bs_text_put(t, "%s[%u]=%s;", name, index, value);
+}
+
+/* As takers of the images have it: through the attributes' reader. */
+static const char *about(void)
+{
+	static char said[2 * BS_SCAN_ABOUT];
+	char text[BS_SCAN_ABOUT + 64];
+	struct bs_text t = { said, sizeof(said), 0, false };
+
+	said[0] = '\0';
+	(void)snprintf(text, sizeof(text), "<ismrmrdMeta>%s</ismrmrdMeta>", info.about);
+	CHECK(bs_meta_read(text, collect, &t, &why) == 0 && !t.full, "attributes: %s", why.text);
+	return said;
+}
+
+static void about_scan(void)
+{
+	char xml[16384];
+	struct bs_text t = { xml, sizeof(xml), 0, false };
+
+	CHECK(read_text(HEADER(
+		      "<subjectInformation><patientName> M&amp;M^&lt;\xc3\xa4&gt; </patientName>"
+		      "<patientID/></subjectInformation><measurementInformation>"
+		      "<measurementID>m1</measurementID><measurementDependency>"
+		      "<measurementID>m0</measurementID></measurementDependency>"
+		      "<secret>x</secret></measurementInformation><sequenceParameters><TR>8</TR>"
+		      "<TR>9</TR><TE>4.9</TE><flipAngle_deg>12</flipAngle_deg><TE>7</TE>"
+		      "</sequenceParameters>")) == 0,
+	      "a header about a scan: %s", why.text);
+	CHECK(strcmp(about(),
+		     "mrd_patientName[0]=M&M^<\xc3\xa4>;mrd_measurementID[0]=m1;"
+		     "mrd_TR[0]=8;mrd_TR[1]=9;mrd_TE[0]=4.9;mrd_flipAngle_deg[0]=12;") == 0,
+	      "what goes on to its images: %s", about());
+	/* 127 bytes, then a character of two: it does not fit, and half of it is none */
+	bs_text_put(&t,
+		    "<ismrmrdHeader>" ENCODING "<subjectInformation><patientName>%0127d\xc3\xa4"
+		    "x</patientName></subjectInformation></ismrmrdHeader>",
+		    0);
+	CHECK(read_text(xml) == 0 && strlen(about()) == strlen("mrd_patientName[0]=;") + 127,
+	      "a long value is cut between characters: %zu", strlen(about()));
+	t = (struct bs_text){ xml, sizeof(xml), 0, false };
+	bs_text_put(&t, "<ismrmrdHeader>" ENCODING "<sequenceParameters>");
+	for (int i = 0; i < 600; i++)
+		bs_text_put(&t, "<TI>%d</TI>", 100 + i);
+	bs_text_put(&t, "</sequenceParameters><subjectInformation><patientID>7</patientID>"
+			"</subjectInformation></ismrmrdHeader>");
+	CHECK(!t.full && read_text(xml) == 0 && strlen(info.about) < sizeof(info.about) &&
+		      strstr(about(), "mrd_TI[199]=299;") != NULL &&
+		      strstr(about(), "mrd_TI[300]") == NULL,
+	      "what does not fit is left out, the rest whole: %zu bytes", strlen(info.about));
+	CHECK(bs_meta_read("<!DOCTYPE a []><ismrmrdMeta/>", collect, &t, &why) == BS_ERR_XML &&
+		      bs_meta_read("<ismrmrdMeta><meta>", collect, &t, &why) == BS_ERR_XML,
+	      "attributes that are none: %s", why.text);
+}
+
 int main(void)
 {
 	whole();
 	calibration();
 	epi();
+	about_scan();
 	refused();
 	sizes();
 	cuts();

@@ -179,7 +179,7 @@ static void clean(void)
 
 static void end_scan(void)
 {
-	bs_keeper_end(&k, bs_now_ns());
+	bs_keeper_end(&k, false, bs_now_ns());
 	AWAIT(atomic_load(&shared->record.done) == atomic_load(&shared->record.put));
 	CHECK(bs_keeper_ended(&k, bs_now_ns()), "the scan's log is done with");
 }
@@ -344,8 +344,8 @@ static void test_hangs(void)
 	CHECK(bs_keeper_due(&k) <= later, "it is looked at again by then");
 	(void)bs_keeper_look(&k, 2, later, &ack);
 	CHECK(ack.durable == 2 && ack.unprotected == 1, "too slow: unprotected");
-	bs_keeper_end(&k, bs_now_ns());
-	CHECK(!bs_keeper_ended(&k, bs_now_ns()) && bs_keeper_ended(&k, later + BS_KEEPER_SLOW_NS),
+	bs_keeper_end(&k, false, bs_now_ns());
+	CHECK(!bs_keeper_ended(&k, k.ended_ns) && bs_keeper_ended(&k, later + BS_KEEPER_SLOW_NS),
 	      "the scan's end waits for a while");
 	bs_keeper_words(&k, words, sizeof(words));
 	CHECK(strstr(words, "lacks 1 messages") != NULL, "\"%s\"", words);
@@ -378,7 +378,7 @@ static void test_ends_full(void)
 	(void)bs_keeper_look(&k, 1000, later, &ack);
 	CHECK(ack.durable == 1000 && ack.unprotected == 999, "%llu wait or had no room",
 	      (unsigned long long)ack.unprotected);
-	bs_keeper_end(&k, bs_now_ns());
+	bs_keeper_end(&k, false, bs_now_ns());
 	(void)bs_keeper_look(&k, 1000, later, &ack);
 	CHECK(ack.unprotected == 999, "and no fewer at the scan's end: %llu",
 	      (unsigned long long)ack.unprotected);

@@ -94,7 +94,7 @@ static int two_scans(void)
 		return 1;
 	for (uint64_t n = 0; n <= 10; n++)
 		put(1, n);
-	bs_keeper_end(&k, bs_now_ns());
+	bs_keeper_end(&k, false, bs_now_ns());
 	AWAIT(all_done());
 	tail = atomic_load(&record.tail);
 	done = atomic_load(&record.done);

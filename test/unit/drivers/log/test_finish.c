@@ -63,7 +63,8 @@ static bool folder_sealed(void)
 	struct bs_log_entry *list;
 	size_t n;
 	bool sealed = bs_log_folder_list(scanlog_dir, &list, &n, NULL) == 0 && n == 1 &&
-		      strcmp(list[0].last, last) == 0 && bs_log_folder_sealed(scanlog_dir, list);
+		      strcmp(list[0].last, last) == 0 &&
+		      bs_log_folder_sealed(scanlog_dir, list, NULL) == 1;
 
 	free(list);
 	return sealed;
@@ -91,6 +92,33 @@ static bool finishes(void)
 		       (unsigned long long)records, after.rc, after.why.text,
 		       (unsigned long long)after.messages, folder_sealed() ? "sealed" : "open");
 	return good;
+}
+
+/* The seal says whether all images had been made; that they are since is kept beside the logs. */
+static void test_early(void)
+{
+	for (int early = 0; early < 2; early++) {
+		struct bs_log_entry *list = NULL;
+		struct bs_log_writer w;
+		struct bs_fail why = { 0 };
+		size_t n = 0;
+		bool said = early == 0;
+
+		(void)scanlog_clean();
+		CHECK(scanlog_open(&w, &why) == 0 && scanlog_append(&w, 0, &why) == 0, "a log");
+		w.early = early != 0;
+		CHECK(bs_log_writer_seal(&w, &why) == 0, "its seal %s", why.text);
+		bs_log_writer_close(&w);
+		CHECK(bs_log_folder_list(scanlog_dir, &list, &n, NULL) == 0 && n == 1 &&
+			      bs_log_folder_sealed(scanlog_dir, list, &said) == 1 &&
+			      said == (early != 0),
+		      "sealed %s", early != 0 ? "before its images were made" : "at its end");
+		free(list);
+	}
+	CHECK(bs_log_folder_made(scanlog_dir) == 0, "of no scan it is known that they are made");
+	CHECK(bs_log_folder_set_made(scanlog_dir, UINT64_MAX - 6, NULL) == 0 &&
+		      bs_log_folder_made(scanlog_dir) == UINT64_MAX - 6,
+	      "then it is of one");
 }
 
 static void test_cut(void)
@@ -177,6 +205,7 @@ int main(void)
 	test_flip();
 	test_written();
 	test_sweep();
+	test_early();
 	(void)scanlog_clean();
 	(void)rmdir(scanlog_dir);
 	return check_done();

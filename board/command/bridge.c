@@ -1,0 +1,110 @@
+/* board/command/bridge.c - boreside bridge: other protocols' clients in front of a service */
+#define _GNU_SOURCE /* nice */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "board/command/command.h"
+#include "core/log.h"
+#include "core/memory/pools.h"
+#include "drivers/bridge/server.h"
+
+#define NICE 5 /* behind everything that a scan needs */
+
+struct request {
+	const char *which, *config;
+	uint32_t parent;
+};
+
+#define AT(field) offsetof(struct request, field)
+static const struct bs_option options[] = {
+	{ BS_OPERAND, 0, NULL, "mrd", AT(which), .help = "which bridge: mrd", .required = true },
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config),
+	  .help = "the site file: its bridges and endpoints", .required = true },
+	{ BS_OPTION_U32, 0, "parent", "PID", AT(parent),
+	  .help = "ends with this process, as the service starts it (0: none)" },
+	{ 0 },
+};
+
+/* Bytes of the largest acquisition and image message of the site. */
+static int measure(const struct bs_site *site, uint64_t *acquisition, uint64_t *image,
+		   struct bs_fail *why)
+{
+	struct bs_pools pools;
+	const int rc = bs_pools_size(&pools, site, why);
+
+	*acquisition = 0;
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		const uint64_t bytes = bs_pools_acq_message(&site->protocol[i]);
+
+		*acquisition = bytes > *acquisition ? bytes : *acquisition;
+	}
+	*image = pools.image_bytes + 4096; /* and what STORED puts around it */
+	return rc;
+}
+
+static int serve(const struct bs_site *site)
+{
+	const volatile sig_atomic_t *stop = bs_command_stop();
+	struct bs_server server = { .listen_fd = -1 };
+	struct bs_fail why = { 0 };
+	uint64_t acquisition;
+	uint64_t image;
+	int rc = measure(site, &acquisition, &image, &why);
+
+	if (rc == 0)
+		rc = bs_server_open(&server, site, acquisition, image, &why);
+	if (rc == 0)
+		rc = bs_server_run(&server, stop, &why);
+	if (rc != 0)
+		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
+	bs_server_close(&server);
+	return rc == 0 ? 0 : 1;
+}
+
+static int run(int argc, char **argv)
+{
+	struct request q = { 0 };
+	struct bs_site *site;
+	int rc = bs_options_read(&bs_command_bridge, &q, argc, argv);
+
+	if (rc != BS_OPTIONS_RUN)
+		return rc;
+	if (strcmp(q.which, "mrd") != 0)
+		return bs_options_wrong(&bs_command_bridge, "no bridge '%s': mrd", q.which);
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (q.parent != 0) {
+		(void)signal(SIGINT, SIG_IGN); /* a terminal's reaches every process */
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if ((uint32_t)getppid() != q.parent)
+			return 1;
+	}
+	(void)prctl(PR_SET_NAME, "bs-mrd");
+	if (nice(NICE) == -1)
+		bs_log(BS_LOG_DEBUG, "nice: not changed");
+	site = bs_command_site(&bs_command_bridge, q.config);
+	if (site == NULL)
+		return 1;
+	bs_log_init("mrd", (enum bs_log_level)site->log_level);
+	bs_log_format(strcmp(site->log_format, "json") == 0);
+	if (site->mrd.listen[0] == '\0')
+		rc = bs_command_fail(&bs_command_bridge, "%s: bridges.mrd.listen is not given",
+				     q.config);
+	else
+		rc = serve(site);
+	free(site);
+	return rc;
+}
+
+const struct bs_command bs_command_bridge = {
+	.name = "bridge",
+	.summary = "MRD clients over TCP in front of a running service",
+	.options = options,
+	.notes =
+		"`boreside serve` starts it where the site file has bridges.mrd.listen, and starts "
+		"it again when it ends. board/doc/BRIDGES.md says how clients are pointed at it.",
+	.run = run,
+};

@@ -1,0 +1,165 @@
+/* board/service/bridges.c - processes outside the stream; see supervising.h */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "board/service/herald.h"
+#include "board/service/supervising.h"
+#include "core/thread/clock.h"
+
+#define LAST_NS INT64_C(5000000000)  /* for their last words: WatchdogSec is longer */
+#define LONG_NS INT64_C(10000000000) /* one that ran so long had started well */
+
+extern char **environ;
+
+static bool wants_mrd(const struct bs_site *site)
+{
+	return site->mrd.listen[0] != '\0';
+}
+
+static bool wants_web(const struct bs_site *site)
+{
+	return site->web.listen[0] != '\0';
+}
+
+/* `boreside COMMAND [NAME] -c FILE --parent PID`; with protocols it begins once the service is
+ * ready, and anew at a reload */
+static const struct {
+	const char *command, *name;
+	bool (*wanted)(const struct bs_site *site);
+	bool protocols;
+} bridges[BS_BRIDGES] = {
+	[BS_BRIDGE_MRD] = { "bridge", "mrd", wants_mrd, true },
+	[BS_BRIDGE_WEB] = { "web", NULL, wants_web, false },
+};
+
+/* Ordinary scheduling, whatever ours is, and none of our descriptors but the standard ones. */
+static int start(struct supervisor *v, int which)
+{
+	struct bridge *b = &v->bridge[which];
+	const struct sched_param ordinary = { 0 };
+	char self[16];
+	char *argv[] = { "boreside",
+			 (char *)(uintptr_t)bridges[which].command,
+			 "-c",
+			 v->shm.s->site.file,
+			 "--parent",
+			 self,
+			 (char *)(uintptr_t)bridges[which].name,
+			 NULL };
+	posix_spawnattr_t attr;
+	sigset_t none;
+	sigset_t all;
+	int rc;
+
+	(void)snprintf(self, sizeof(self), "%d", (int)getpid());
+	(void)posix_spawnattr_init(&attr);
+	(void)sigemptyset(&none);
+	(void)sigfillset(&all);
+	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+						      POSIX_SPAWN_SETSCHEDULER);
+	(void)posix_spawnattr_setsigmask(&attr, &none);
+	(void)posix_spawnattr_setsigdefault(&attr, &all);
+	(void)posix_spawnattr_setschedpolicy(&attr, SCHED_OTHER);
+	(void)posix_spawnattr_setschedparam(&attr, &ordinary);
+	rc = posix_spawn(&b->pid, "/proc/self/exe", NULL, &attr, argv, environ);
+	(void)posix_spawnattr_destroy(&attr);
+	if (rc == 0) {
+		atomic_fetch_add(&v->shm.s->bridge[which].starts, 1);
+		atomic_store(&v->shm.s->bridge[which].pid, (int32_t)b->pid);
+		return 0;
+	}
+	b->pid = 0;
+	bs_herald_say(&v->shm, BS_LOG_ERROR, "starting bridge %s: /proc/self/exe: %s",
+		      bs_bridge_name((enum bs_bridge)which), strerror(rc));
+	return BS_ERR_IO;
+}
+
+static void take_end(struct supervisor *v, int which, int status, int64_t now)
+{
+	struct bridge *b = &v->bridge[which];
+	const bool well = now - b->start_ns > LONG_NS;
+
+	struct bs_bridge_state *state = &v->shm.s->bridge[which];
+
+	b->pid = 0;
+	b->start_at_ns = b->told ? now : bs_restart_at(&b->restart, well, now);
+	if (WIFSIGNALED(status))
+		(void)snprintf(state->last_end, sizeof(state->last_end), "signal %d, %s",
+			       WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		(void)snprintf(state->last_end, sizeof(state->last_end), "exit status %d",
+			       WEXITSTATUS(status));
+	atomic_store(&state->pid, 0);
+	if (!b->told)
+		bs_herald_say(&v->shm, BS_LOG_ERROR, "bridge %s ended: %s",
+			      bs_bridge_name((enum bs_bridge)which), state->last_end);
+}
+
+static bool reap(struct supervisor *v, int which, int64_t now)
+{
+	struct bridge *b = &v->bridge[which];
+	int status;
+
+	if (b->pid != 0 && waitpid(b->pid, &status, WNOHANG) == b->pid)
+		take_end(v, which, status, now);
+	return b->pid == 0;
+}
+
+void bs_bridges_advance(struct supervisor *v, int64_t now)
+{
+	const uint64_t generation = atomic_load(&v->shm.s->generation);
+
+	for (int i = 0; i < BS_BRIDGES; i++) {
+		struct bridge *b = &v->bridge[i];
+
+		if (!reap(v, i, now)) {
+			if (bridges[i].protocols && b->generation != generation &&
+			    !b->told) { /* other protocols */
+				b->told = true;
+				(void)kill(b->pid, SIGTERM);
+			}
+			continue;
+		}
+		if (v->ending || (bridges[i].protocols && !v->ready) || now < b->start_at_ns ||
+		    !bridges[i].wanted(&v->shm.s->site))
+			continue;
+		b->start_ns = now;
+		b->generation = generation;
+		b->told = false;
+		if (start(v, i) != 0)
+			b->start_at_ns = bs_restart_at(&b->restart, false, now);
+		else
+			bs_herald_say(&v->shm, BS_LOG_INFO, "bridge %s: process %d",
+				      bs_bridge_name((enum bs_bridge)i), (int)b->pid);
+	}
+}
+
+void bs_bridges_end(struct supervisor *v)
+{
+	const struct timespec moment = { 0, 5000000 };
+	const int64_t until = bs_now_ns() + LAST_NS;
+
+	for (int i = 0; i < BS_BRIDGES; i++) {
+		v->bridge[i].told = true;
+		if (v->bridge[i].pid != 0)
+			(void)kill(v->bridge[i].pid, SIGTERM);
+	}
+	for (int i = 0; i < BS_BRIDGES; i++) {
+		while (!reap(v, i, bs_now_ns()) && bs_now_ns() < until)
+			(void)nanosleep(&moment, NULL);
+		if (v->bridge[i].pid == 0)
+			continue;
+		bs_herald_say(&v->shm, BS_LOG_WARN, "bridge %s does not end by itself: killed",
+			      bs_bridge_name((enum bs_bridge)i));
+		(void)kill(v->bridge[i].pid, SIGKILL);
+		(void)waitpid(v->bridge[i].pid, &(int){ 0 }, 0);
+		v->bridge[i].pid = 0;
+	}
+}

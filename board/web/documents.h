@@ -1,0 +1,35 @@
+/*
+ * board/web/documents.h - the service's status and metrics, asked for when a browser asks
+ *
+ * A thread of its own asks the service on its status socket and puts each answer on a shelf: one
+ * question serves all browsers that ask in the same moment, and while nobody asks nothing is asked.
+ * A service that does not answer is a document, too. Test: test/replay/web.sh
+ */
+#ifndef BS_BOARD_WEB_DOCUMENTS_H
+#define BS_BOARD_WEB_DOCUMENTS_H
+
+#include <stdatomic.h>
+
+#include "board/web/shelf.h"
+#include "core/protocol.h"
+
+enum bs_document { BS_DOCUMENT_STATUS, BS_DOCUMENT_METRICS, BS_DOCUMENTS };
+
+struct bs_documents {
+	struct bs_shelf shelf[BS_DOCUMENTS];
+	const struct bs_site *site;
+	_Atomic uint64_t requests, denied; /* the page's own, for the metrics */
+	_Atomic uint64_t pictures, skipped;
+	int done_fd; /* eventfd: a document was put */
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	bool wanted[BS_DOCUMENTS], quit, has_thread;
+	pthread_t thread;
+};
+
+int bs_documents_open(struct bs_documents *d, const struct bs_site *site, struct bs_fail *why);
+/* Soon there is a newer one, and done_fd says so. */
+void bs_documents_want(struct bs_documents *d, enum bs_document which);
+void bs_documents_close(struct bs_documents *d);
+
+#endif

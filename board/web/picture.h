@@ -1,0 +1,38 @@
+/*
+ * board/web/picture.h - an image as the page shows it: magnitude in 16 bits, and what is said of it
+ *
+ * pixels in   [channel][z][y][x] float or complex float, of the MRD image that head describes
+ * out         a struct bs_picture, behind it [plane][y][x] uint16_t, little-endian: 65535 is `most`
+ * A plane is a slice; of several channels the root of the sum of squares. A volume of more than
+ * BS_PICTURE_PIXELS is averaged over blocks of step by step pixels, so that the planes together are
+ * no more. What is not finite is 0. Nothing of the attributes, which may name a patient, is taken.
+ * Allocates the picture; any thread. Test: test/unit/board/web/test_picture.c
+ */
+#ifndef BS_BOARD_WEB_PICTURE_H
+#define BS_BOARD_WEB_PICTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/err.h"
+#include "core/mrd.h"
+
+#define BS_PICTURE_PIXELS (UINT64_C(1) << 20)
+
+struct bs_picture {
+	uint64_t session, image; /* of its envelope */
+	uint32_t matrix[3];      /* of the image */
+	uint32_t nx, ny, planes; /* of the picture */
+	uint32_t step;
+	float most; /* the largest value, in the image's units */
+	float fov_mm[3];
+	uint32_t slice, contrast, repetition, series;
+	int32_t budget_us, latency_us, missed, iterations, missing, gaps, rung, quality;
+};
+
+/* BS_ERR_SIZE, BS_ERR_UNSUPPORTED: its numbers are neither; BS_ERR_NOMEM. */
+int bs_picture_make(unsigned char **out, size_t *len, const struct bs_mrd_image *head,
+		    const unsigned char *pixels, size_t bytes, uint64_t session, uint64_t image,
+		    struct bs_fail *why);
+
+#endif

@@ -1,0 +1,214 @@
+/* board/web/taker.c - see taker.h */
+#include "board/web/taker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "board/status/ask.h"
+#include "board/status/json.h"
+#include "board/status/status.h"
+#include "board/web/picture.h"
+#include "core/log.h"
+#include "core/memory/pools.h"
+#include "core/thread/clock.h"
+#include "core/thread/thread.h"
+#include "ipc/wire/mrd.h"
+#include "ipc/wire/wire.h"
+
+#define MS          INT64_C(1000000)
+#define POLL_MS     200
+#define PACE_NS     (25 * MS) /* between two pictures, at least, and */
+#define SHARE       20        /* so many times what the last one took */
+#define LOOK_NS     (1000 * MS)
+#define PICTURES    48u
+#define SHELF_BYTES ((size_t)48 << 20)
+
+/* An IMAGE message, its envelope still around it. */
+static int take(struct bs_web_taker *t, const unsigned char *msg, size_t len, struct bs_fail *why)
+{
+	const unsigned char *payload;
+	struct bs_mrd_image head;
+	unsigned char *picture;
+	size_t attributes_at;
+	size_t pixels_at;
+	struct bs_wire w;
+	size_t n;
+	int rc = bs_wire_decode(&w, msg, len, &payload, why);
+
+	if (rc == 0 && w.kind == BS_WIRE_STORED) {
+		const unsigned char *image;
+		uint64_t previous;
+
+		t->has = w.seq > t->has ? w.seq : t->has;
+		rc = bs_wire_get_stored(&previous, &image, &n, payload, (size_t)w.payload_len, why);
+		return rc == 0 ? take(t, image, n, why) : rc;
+	}
+	if (rc == 0 && w.kind != BS_WIRE_IMAGE)
+		rc = bs_fail(why, BS_ERR_KIND, "a message of kind %u", w.kind);
+	if (rc == 0)
+		rc = bs_mrd_parse_image(&head, &attributes_at, &pixels_at, payload,
+					(size_t)w.payload_len, why);
+	if (rc == 0)
+		rc = bs_picture_make(&picture, &n, &head, payload + pixels_at,
+				     (size_t)w.payload_len - pixels_at, w.session, w.seq, why);
+	if (rc == 0)
+		rc = bs_shelf_put(&t->shelf, picture, n);
+	if (rc == 0)
+		atomic_fetch_add(&t->page->pictures, 1);
+	return rc;
+}
+
+static void leave_out(struct bs_web_taker *t)
+{
+	bs_endpoint_release(t->pending[t->first]);
+	t->pending_bytes -= t->pending_len[t->first];
+	t->first = (t->first + 1) % BS_WEB_PENDING;
+	t->count--;
+}
+
+/* All that the socket has; what is too much goes, the oldest first. */
+static void collect(struct bs_web_taker *t)
+{
+	const unsigned char *msg;
+	struct bs_fail why;
+	size_t len;
+
+	while (bs_endpoint_take(&t->socket, &msg, &len, &why) == 0) {
+		while (t->count == BS_WEB_PENDING ||
+		       (t->count > 0 && t->pending_bytes + len > BS_WEB_PENDING_BYTES)) {
+			leave_out(t);
+			atomic_fetch_add(&t->page->skipped, 1);
+		}
+		const uint32_t at = (t->first + t->count++) % BS_WEB_PENDING;
+
+		t->pending[at] = msg;
+		t->pending_len[at] = len;
+		t->pending_bytes += len;
+	}
+}
+
+/* The store has many more than we could show: those up to the last few are passed over. */
+static void catch_up(struct bs_web_taker *t, int64_t *due_ns)
+{
+	static char status[BS_STATUS_MAX];
+	struct bs_fail why;
+	double last = 0.0;
+	size_t len;
+
+	if (bs_now_ns() < *due_ns)
+		return;
+	*due_ns = bs_now_ns() + LOOK_NS;
+	if (bs_status_ask_own(t->page->site, "json", status, sizeof(status), POLL_MS, &why) != 0 ||
+	    !bs_json_number(bs_json_member(status, "images", &len), "last", &last) ||
+	    last < (double)BS_WEB_PENDING || (uint64_t)last - BS_WEB_PENDING <= t->has)
+		return;
+	if (t->has != 0)
+		atomic_fetch_add(&t->page->skipped, (uint64_t)last - BS_WEB_PENDING - t->has);
+	t->has = (uint64_t)last - BS_WEB_PENDING;
+}
+
+/* Asks for one image; false: none follows, or nobody answers. */
+static bool ask(struct bs_web_taker *t)
+{
+	unsigned char question[BS_WIRE_BYTES + BS_WIRE_TAKER];
+	struct bs_wire w = { .kind = BS_WIRE_NEXT, .seq = t->has, .time_ns = bs_now_ns() };
+	const int64_t until = bs_now_ns() + LOOK_NS;
+	struct bs_fail why;
+
+	bs_wire_put_next(question + BS_WIRE_BYTES, "page");
+	bs_wire_encode(question, &w, question + BS_WIRE_BYTES, BS_WIRE_TAKER);
+	if (bs_endpoint_send(&t->socket, question, sizeof(question), NULL, 0, POLL_MS, &why) != 0)
+		return false;
+	while (t->count == 0 && bs_now_ns() < until && !atomic_load(&t->quit)) {
+		struct pollfd fd = { t->socket.receive_fd, POLLIN, 0 };
+
+		(void)bs_endpoint_wait(&fd, 1, bs_now_ns() + POLL_MS * MS, NULL);
+		collect(t);
+	}
+	if (t->count == 0)
+		return false;
+	if (t->pending_len[t->first] > BS_WIRE_BYTES)
+		return true;
+	leave_out(t); /* NONE */
+	return false;
+}
+
+static void *work(void *arg)
+{
+	struct bs_web_taker *t = arg;
+	struct bs_fail why = { 0 };
+	int64_t next_ns = 0;
+	int64_t look_ns = 0;
+	bool said = false;
+
+	while (!atomic_load(&t->quit)) {
+		struct pollfd fd = { t->socket.receive_fd, POLLIN, 0 };
+		const int64_t now = bs_now_ns();
+		const int64_t until = now + POLL_MS * MS;
+
+		atomic_store(&t->connected, bs_endpoint_connections_now(&t->socket) != 0);
+		if (t->asks) {
+			catch_up(t, &look_ns);
+			if (!ask(t))
+				bs_sleep_ns(POLL_MS / 4 * MS);
+		} else {
+			(void)bs_endpoint_wait(
+				&fd, 1, t->count > 0 && next_ns < until ? next_ns : until, NULL);
+			collect(t);
+		}
+		if (t->count == 0 || (bs_now_ns() < next_ns && !t->asks))
+			continue;
+		if (bs_now_ns() < next_ns)
+			bs_sleep_ns(next_ns - bs_now_ns());
+		const int64_t begun = bs_now_ns();
+
+		if (take(t, t->pending[t->first], t->pending_len[t->first], &why) != 0 && !said) {
+			bs_log(BS_LOG_WARN, "an image is not shown: %s", why.text);
+			said = true;
+		}
+		leave_out(t);
+		const int64_t rest = SHARE * (bs_now_ns() - begun);
+
+		next_ns = bs_now_ns() + (rest > PACE_NS ? rest : PACE_NS);
+	}
+	return NULL;
+}
+
+int bs_web_taker_open(struct bs_web_taker *t, struct bs_documents *page, struct bs_fail *why)
+{
+	static struct bs_pools pools;
+	const struct bs_site *site = page->site;
+	int rc = 0;
+
+	memset(t, 0, sizeof(*t));
+	t->page = page;
+	t->socket.socket = -1;
+	bs_shelf_open(&t->shelf, PICTURES, SHELF_BYTES);
+	t->asks = site->viewers_url[0] == '\0';
+	if (t->asks && site->images_url[0] == '\0')
+		return 0;
+	rc = bs_pools_size(&pools, site, why);
+	if (rc == 0)
+		rc = t->asks ? bs_endpoint_connect_own(&t->socket, BS_ENDPOINT_IMAGES_ASK, site,
+						       site->images_url,
+						       (size_t)pools.image_bytes + 4096, why)
+			     : bs_endpoint_connect(&t->socket, BS_ENDPOINT_VIEWERS_IN,
+						   site->viewers_url,
+						   (size_t)pools.image_bytes + 4096, why);
+	if (rc != 0)
+		return rc;
+	t->has_thread = bs_thread_start(&t->thread, work, t) == 0;
+	return t->has_thread ? 0 : bs_fail(why, BS_ERR_NOMEM, "the page's thread for images");
+}
+
+void bs_web_taker_close(struct bs_web_taker *t)
+{
+	atomic_store(&t->quit, true);
+	if (t->has_thread)
+		(void)pthread_join(t->thread, NULL);
+	while (t->count > 0)
+		leave_out(t);
+	bs_endpoint_close(&t->socket);
+	bs_shelf_close(&t->shelf);
+}

@@ -1,0 +1,57 @@
+/* config/hint/place.c - see place.h */
+#define _POSIX_C_SOURCE 200809L
+#include "config/hint/place.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/hint/near.h"
+
+#define PATH_LEN 256u
+
+/* The entry of the folder that is near to word; "" or its name in near. */
+static void look(struct bs_near *near, const char *folder, const char *word)
+{
+	DIR *d = opendir(folder);
+	const struct dirent *e;
+
+	bs_near_begin(near, word);
+	if (d == NULL)
+		return;
+	for (unsigned n = 0; n < BS_PLACE_ENTRIES && (e = readdir(d)) != NULL; n++)
+		if (e->d_name[0] != '.')
+			bs_near_offer(near, e->d_name);
+	(void)closedir(d);
+}
+
+const char *bs_place_hint(const char *path, char out[BS_PLACE_HINT])
+{
+	char there[PATH_LEN];
+	char word[PATH_LEN];
+	struct bs_near near;
+	const char *from = path;
+	size_t n = 0;
+
+	out[0] = '\0';
+	if (strlen(path) >= PATH_LEN)
+		return out;
+	for (;;) { /* path up to from is there */
+		from += strspn(from, "/");
+		n = strcspn(from, "/");
+		if (n == 0)
+			return out; /* all of it */
+		(void)snprintf(there, sizeof(there), "%.*s", (int)(from + n - path), path);
+		if (access(there, F_OK) != 0)
+			break;
+		from += n;
+	}
+	(void)snprintf(word, sizeof(word), "%.*s", (int)n, from);
+	(void)snprintf(there, sizeof(there), "%.*s", (int)(from - path), path);
+	look(&near, there[0] != '\0' ? there : ".", word);
+	if (bs_near_best(&near) != NULL)
+		(void)snprintf(out, BS_PLACE_HINT, " (did you mean %s%s?)", there,
+			       bs_near_best(&near));
+	return out;
+}

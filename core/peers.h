@@ -1,0 +1,31 @@
+/*
+ * core/peers.h - which IPv4 addresses may connect to a bridge
+ *
+ * read: "192.168.2.1, 10.1.0.0/16": addresses, or prefixes with their bits; "" is none. has:
+ * loopback (127.0.0.0/8) always. Numbers in the host's byte order. Allocates nothing; any thread.
+ * Test: test/unit/drivers/bridge/test_peers.c
+ */
+#ifndef BS_CORE_PEERS_H
+#define BS_CORE_PEERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#define BS_PEERS_MAX 16u
+
+struct bs_peers {
+	uint32_t count;
+	struct {
+		uint32_t address, mask;
+	} of[BS_PEERS_MAX];
+};
+
+/* BS_ERR_CONFIG, in words. */
+int bs_peers_read(struct bs_peers *p, const char *list, struct bs_fail *why);
+bool bs_peers_has(const struct bs_peers *p, uint32_t address);
+/* tcp://A.B.C.D:PORT; port 0 is taken. BS_ERR_CONFIG. */
+int bs_peers_url(uint32_t *address, uint16_t *port, const char *url, struct bs_fail *why);
+
+#endif

@@ -1,0 +1,414 @@
+/* drivers/bridge/client.c - an MRD client's conversation; see client.h */
+#include "drivers/bridge/client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "drivers/bridge/picture.h"
+#include "ipc/wire/xml.h"
+
+#define S               INT64_C(1000000000)
+#define WHOLE_NS        (60 * S) /* a message that was begun */
+#define SERVICE_NS      (60 * S) /* without a word from the service */
+#define COMPLAINTS_TOLD 8u
+
+void bs_client_begin(struct bs_client *c, struct bs_client_env *env, int fd, int64_t now_ns)
+{
+	memset(c, 0, sizeof(*c));
+	c->env = env;
+	c->fd = fd;
+	c->need = 2;
+	c->heard_ns = c->wrote_ns = c->since_ns = now_ns;
+}
+
+static void enter(struct bs_client *c, enum bs_client_state state, int64_t now_ns)
+{
+	c->state = state;
+	c->since_ns = now_ns;
+}
+
+static void end_feed(struct bs_client *c)
+{
+	if (!c->feeding)
+		return;
+	bs_feed_close(&c->feed);
+	c->feeding = c->finish_due = false;
+	c->env->scans--;
+	c->env->ended++;
+}
+
+void bs_client_free(struct bs_client *c)
+{
+	end_feed(c);
+	if (c->fd >= 0)
+		(void)close(c->fd);
+	c->fd = -1;
+	free(c->xml);
+	c->xml = NULL;
+	bs_buffer_free(&c->in);
+	bs_buffer_free(&c->out);
+}
+
+void bs_client_gone(struct bs_client *c, int64_t now_ns)
+{
+	if (c->fd < 0)
+		return;
+	(void)close(c->fd);
+	c->fd = -1;
+	if (c->state != BS_CLIENT_LINGERING && c->state != BS_CLIENT_CONFIG &&
+	    bs_client_may_log(c->env, now_ns))
+		bs_log(BS_LOG_WARN, "%s: the client is gone%s", c->peer,
+		       c->feeding ? "; its scan ends with what came" : "");
+	c->finish_due = c->feeding;
+	bs_buffer_free(&c->in);
+	bs_buffer_free(&c->out);
+	enter(c, BS_CLIENT_LINGERING, now_ns);
+}
+
+/* ---- a scan's start ---- */
+
+static void open_scan(struct bs_client *c, int64_t now_ns)
+{
+	static struct bs_scan_info info;
+	struct bs_fail why = { 0 };
+	int rc = bs_feed_open(&c->feed, c->env->site, &why);
+
+	if (rc == 0) {
+		c->feeding = true;
+		c->env->scans++;
+		rc = bs_feed_begin(&c->feed, c->protocol, (const char *)c->xml, c->xml_len, &why);
+	}
+	if (rc != 0) {
+		end_feed(c);
+		bs_client_fail(c, &why, now_ns);
+		return;
+	}
+	/* what cannot be read the service refuses, in words */
+	if (bs_mrdxml_read(&info, (const char *)c->xml, c->xml_len, NULL) == 0)
+		bs_bridge_noise_begin(&c->noise, info.measurement);
+	c->session = c->feed.sender.session;
+	free(c->xml);
+	c->xml = NULL;
+	c->env->opened++;
+	bs_log(BS_LOG_INFO, "%s: session %016llx, protocol '%s'", c->peer,
+	       (unsigned long long)c->session, c->protocol);
+	enter(c, BS_CLIENT_OPENING, now_ns);
+}
+
+/* The config and the header are here, and what may change the config. */
+static void ask_for_scan(struct bs_client *c, int64_t now_ns)
+{
+	struct bs_fail why = { 0 };
+
+	if (bs_names_find(&c->protocol, c->env->site, c->config, &why) != 0) {
+		bs_client_fail(c, &why, now_ns);
+		return;
+	}
+	enter(c, BS_CLIENT_WAITING, now_ns);
+	if (c->env->scans < c->env->site->mrd.sessions)
+		open_scan(c, now_ns);
+}
+
+/* ---- messages ---- */
+
+/* What it may send now; after a header anything that is not a TEXT begins the scan. */
+static bool may(const struct bs_client *c, enum bs_bridge_id id)
+{
+	switch (c->state) {
+	case BS_CLIENT_CONFIG:
+		return id == BS_BRIDGE_CONFIG_FILE || id == BS_BRIDGE_CONFIG_TEXT ||
+		       id == BS_BRIDGE_QUERY || id == BS_BRIDGE_CLOSE;
+	case BS_CLIENT_HEADER:
+		return id == BS_BRIDGE_HEADER || id == BS_BRIDGE_TEXT || id == BS_BRIDGE_QUERY ||
+		       id == BS_BRIDGE_CLOSE;
+	default:
+		return id == BS_BRIDGE_TEXT || id == BS_BRIDGE_ACQUISITION ||
+		       id == BS_BRIDGE_WAVEFORM || id == BS_BRIDGE_CLOSE;
+	}
+}
+
+static void refuse_order(struct bs_client *c, unsigned id, int64_t now_ns)
+{
+	static const char *const wanted[] = { "a config (id 1 or 2)", "a header (id 3)" };
+	struct bs_fail why;
+
+	if (c->state <= BS_CLIENT_HEADER)
+		(void)bs_fail(&why, BS_ERR_STATE, "a message of id %u came before %s", id,
+			      wanted[c->state]);
+	else
+		(void)bs_fail(&why, BS_ERR_STATE, "a message of id %u came within a scan", id);
+	bs_client_fail(c, &why, now_ns);
+}
+
+static void take_config(struct bs_client *c, const struct bs_bridge_message *m, int64_t now_ns)
+{
+	bs_names_config(c->config, m->body, m->len);
+	if (m->id == BS_BRIDGE_CONFIG_TEXT)
+		c->asks_noise = bs_names_noise(c->noise_scan, m->body, m->len);
+	enter(c, BS_CLIENT_HEADER, now_ns);
+}
+
+static void take_header(struct bs_client *c, const struct bs_bridge_message *m, int64_t now_ns)
+{
+	const struct bs_fail why = { BS_ERR_NOMEM, "no memory for the header" };
+
+	c->xml = malloc(m->len + 1);
+	if (c->xml == NULL) {
+		bs_client_fail(c, &why, now_ns);
+		return;
+	}
+	memcpy(c->xml, m->body, m->len);
+	c->xml_len = m->len;
+	enter(c, BS_CLIENT_PARAMETERS, now_ns);
+}
+
+/* A readout or a waveform to the service. False: it is not taken yet. */
+static bool forward(struct bs_client *c, const struct bs_bridge_message *m, int64_t now_ns)
+{
+	struct bs_sender *s = &c->feed.sender;
+	struct bs_fail why = { 0 };
+	const unsigned kind = m->id == BS_BRIDGE_ACQUISITION ? BS_WIRE_ACQ : BS_WIRE_WAVEFORM;
+	int rc;
+
+	if (s->state != BS_SENDER_STREAMING)
+		return true; /* the service has ended the scan: its outcome follows */
+	rc = bs_sender_put(s, kind, m->body, m->len, now_ns, &why);
+	if (rc == BS_SENDER_FULL)
+		return false;
+	if (rc != 0)
+		bs_client_fail(c, &why, now_ns);
+	else if (m->id == BS_BRIDGE_ACQUISITION)
+		bs_bridge_noise_add(&c->noise, m->body, m->len);
+	return true;
+}
+
+/* Before a header. */
+static void handle_early(struct bs_client *c, const struct bs_bridge_message *m, int64_t now_ns)
+{
+	switch (m->id) {
+	case BS_BRIDGE_CONFIG_FILE:
+	case BS_BRIDGE_CONFIG_TEXT:
+		take_config(c, m, now_ns);
+		break;
+	case BS_BRIDGE_HEADER:
+		take_header(c, m, now_ns);
+		break;
+	case BS_BRIDGE_QUERY:
+		bs_client_answer(c, m);
+		break;
+	case BS_BRIDGE_CLOSE: /* no scan: a question, perhaps about noise */
+		if (c->asks_noise)
+			bs_client_noise(c);
+		bs_client_close(c, now_ns);
+		break;
+	default:
+		break;
+	}
+}
+
+/* False: it has to wait. */
+static bool handle(struct bs_client *c, const struct bs_bridge_message *m, int64_t now_ns)
+{
+	char name[BS_NAMES_MAX];
+
+	if (!may(c, m->id)) {
+		refuse_order(c, m->id, now_ns);
+		return true;
+	}
+	if (c->state <= BS_CLIENT_HEADER) {
+		handle_early(c, m, now_ns);
+		return true;
+	}
+	if (c->state == BS_CLIENT_PARAMETERS) {
+		const bool text = m->id == BS_BRIDGE_TEXT;
+
+		if (text && bs_names_parameters(name, m->body, m->len))
+			memcpy(c->config, name, sizeof(name));
+		ask_for_scan(c, now_ns);
+		return text;
+	}
+	if (c->state < BS_CLIENT_STREAMING)
+		return false;
+	if (m->id == BS_BRIDGE_ACQUISITION || m->id == BS_BRIDGE_WAVEFORM)
+		return forward(c, m, now_ns);
+	if (m->id == BS_BRIDGE_CLOSE) {
+		c->finish_due = true;
+		enter(c, BS_CLIENT_ENDING, now_ns);
+	}
+	return true;
+}
+
+void bs_client_took(struct bs_client *c, int64_t now_ns)
+{
+	struct bs_bridge_message m;
+	struct bs_fail why = { 0 };
+	int rc = 0;
+
+	c->blocked = false;
+	while (c->state <= BS_CLIENT_STREAMING) {
+		const unsigned char *front = bs_buffer_front(&c->in);
+
+		rc = bs_bridge_look(&m, front, c->in.len, &c->env->limits, &c->need, &why);
+		if (rc == 0 && c->in.len >= 2 && !may(c, m.id)) { /* before it is awaited */
+			refuse_order(c, m.id, now_ns);
+			return;
+		}
+		if (rc <= 0)
+			break;
+		c->began_ns = 0;
+		if (!handle(c, &m, now_ns)) {
+			c->blocked = c->state != BS_CLIENT_LINGERING;
+			return;
+		}
+		if (c->state == BS_CLIENT_LINGERING)
+			return;
+		bs_buffer_taken(&c->in, m.total);
+		c->need = 2;
+	}
+	if (c->state > BS_CLIENT_STREAMING)
+		return;
+	if (rc < 0)
+		bs_client_fail(c, &why, now_ns);
+	else if (c->in.len > 0 && c->began_ns == 0)
+		c->began_ns = now_ns;
+}
+
+/* ---- the scan's end ---- */
+
+void bs_client_image(struct bs_client *c, const struct bs_asked *image)
+{
+	struct bs_fail why = { 0 };
+
+	if (c->fd < 0 || c->state == BS_CLIENT_LINGERING)
+		return;
+	if (bs_picture_add(&c->out, BS_CLIENT_OUT_MOST, c->env->site->mrd.pixels, &c->scale, image,
+			   &why) != 0) {
+		bs_log(BS_LOG_WARN, "%s: %s", c->peer, why.text);
+		c->lost++;
+		return;
+	}
+	c->images += image->number < BS_WIRE_PREVIEWS;
+	c->env->images++;
+}
+
+/* Single messages that the service refused; the scan goes on. */
+static void tell_complaints(struct bs_client *c)
+{
+	const struct bs_sender *s = &c->feed.sender;
+
+	if (s->complaints == c->told)
+		return;
+	if (c->told < COMPLAINTS_TOLD)
+		bs_client_text(c, BS_SAY_WARNING, "%s: %s", bs_err_name(s->complaint.code),
+			       s->complaint.text);
+	c->told = s->complaints;
+}
+
+/* The service has said what became of the scan. */
+static void over(struct bs_client *c, int64_t now_ns)
+{
+	struct bs_fail why = { .code = c->feed.sender.code };
+
+	bs_bridge_noise_end(&c->noise, &c->env->noises);
+	if (c->state == BS_CLIENT_LINGERING) {
+		end_feed(c);
+	} else if (c->feed.sender.refused) {
+		(void)snprintf(why.text, sizeof(why.text), "%s", c->feed.sender.outcome.text);
+		end_feed(c);
+		bs_client_fail(c, &why, now_ns);
+	} else if (c->state != BS_CLIENT_DRAINING) {
+		enter(c, BS_CLIENT_DRAINING, now_ns);
+	}
+}
+
+static void advance_scan(struct bs_client *c, int64_t now_ns)
+{
+	struct bs_sender *s = &c->feed.sender;
+	struct bs_fail why = { 0 };
+	int rc = bs_feed_step(&c->feed, &why);
+
+	if (rc == 0 && now_ns - s->heard_ns > SERVICE_NS && s->state != BS_SENDER_ENDED)
+		rc = bs_fail(&why, BS_ERR_TIMEOUT, "the service said nothing for %lld s",
+			     (long long)(SERVICE_NS / S));
+	if (rc != 0) {
+		end_feed(c);
+		bs_client_fail(c, &why, now_ns);
+		return;
+	}
+	tell_complaints(c);
+	if (c->finish_due && s->state == BS_SENDER_OPENING && c->state == BS_CLIENT_LINGERING)
+		end_feed(c); /* it has no readout yet, and nobody waits for it */
+	if (c->finish_due && s->state == BS_SENDER_STREAMING)
+		c->finish_due = bs_sender_finish(s, now_ns, &why) != 0;
+	if (c->feeding && s->state == BS_SENDER_ENDED)
+		over(c, now_ns);
+	else if (c->state == BS_CLIENT_OPENING && s->state == BS_SENDER_STREAMING)
+		enter(c, BS_CLIENT_STREAMING, now_ns);
+	/* what was put, or the close */
+	if (c->feeding && bs_feed_step(&c->feed, &why) != 0) {
+		end_feed(c);
+		bs_client_fail(c, &why, now_ns);
+	}
+}
+
+/* It has been silent for too long, or says something for too long. */
+static void check_time(struct bs_client *c, int64_t now_ns)
+{
+	const int64_t silent = now_ns - c->heard_ns;
+	const int64_t idle_ns = (int64_t)(c->env->site->mrd.idle_s * 1e9);
+	struct bs_fail why = { 0 };
+
+	if (c->fd < 0 || c->blocked || c->state > BS_CLIENT_STREAMING)
+		return;
+	if (c->began_ns != 0 && (silent > BS_CLIENT_HELLO_NS || now_ns - c->began_ns > WHOLE_NS))
+		(void)bs_fail(&why, BS_ERR_TIMEOUT,
+			      "a message that was begun did not come whole: %zu of %zu bytes",
+			      c->in.len, c->need);
+	else if (c->state <= BS_CLIENT_HEADER && silent > BS_CLIENT_HELLO_NS)
+		(void)bs_fail(&why, BS_ERR_TIMEOUT, "nothing came for %lld s",
+			      (long long)(BS_CLIENT_HELLO_NS / S));
+	else if ((c->state == BS_CLIENT_PARAMETERS || c->state == BS_CLIENT_STREAMING) &&
+		 silent > idle_ns)
+		(void)bs_fail(&why, BS_ERR_TIMEOUT, "nothing came for %g s (bridges.mrd.idle_s)",
+			      c->env->site->mrd.idle_s);
+	if (why.code != 0)
+		bs_client_fail(c, &why, now_ns);
+}
+
+static void advance_waiting(struct bs_client *c, int64_t now_ns)
+{
+	struct bs_fail why = { 0 };
+
+	if (c->env->scans < c->env->site->mrd.sessions) {
+		open_scan(c, now_ns);
+	} else if (now_ns - c->since_ns > (int64_t)(c->env->site->mrd.wait_s * 1e9)) {
+		(void)bs_fail(&why, BS_ERR_STATE,
+			      "%u scan%s of other clients did not end within %g s "
+			      "(bridges.mrd.sessions, wait_s)",
+			      c->env->scans, c->env->scans == 1 ? "" : "s",
+			      c->env->site->mrd.wait_s);
+		bs_client_fail(c, &why, now_ns);
+	}
+}
+
+void bs_client_advance(struct bs_client *c, int64_t now_ns)
+{
+	if (c->state == BS_CLIENT_WAITING)
+		advance_waiting(c, now_ns);
+	if (c->feeding)
+		advance_scan(c, now_ns);
+	if (c->blocked) {
+		bs_client_took(c, now_ns);
+		c->heard_ns = now_ns; /* nothing was read meanwhile: the silence was ours */
+	}
+	if (c->state == BS_CLIENT_DRAINING &&
+	    (c->env->none_ns > c->since_ns || now_ns - c->since_ns > SERVICE_NS)) {
+		bs_client_outcome(c);
+		end_feed(c);
+		bs_client_close(c, now_ns);
+	}
+	check_time(c, now_ns);
+}

@@ -1,0 +1,33 @@
+/*
+ * drivers/bridge/feed.h - one scan on its way to the service: a sender and its socket
+ *
+ * open -> begin -> put* -> finish -> step until ended -> close. step carries messages both ways
+ * and mends the connection (drivers/source/sender.h has the rules); it never waits. Call it when
+ * one of the descriptors is ready and at the latest when due says. One thread.
+ * Test: test/replay/bridge/, test/unit/drivers/test_sender.c
+ */
+#ifndef BS_DRIVERS_BRIDGE_FEED_H
+#define BS_DRIVERS_BRIDGE_FEED_H
+
+#include "drivers/source/sender.h"
+#include "ipc/endpoint.h"
+
+struct bs_feed {
+	struct bs_sender sender;
+	struct bs_endpoint line;
+	uint64_t connections;
+	uint64_t heard_on; /* connections when the service last said something */
+	int64_t renewed_ns;
+	bool full; /* the line takes no more: wait for its send_fd */
+	bool more; /* there is more to send than one step does */
+};
+
+int bs_feed_open(struct bs_feed *f, const struct bs_site *site, struct bs_fail *why);
+void bs_feed_close(struct bs_feed *f);
+/* A random session. */
+int bs_feed_begin(struct bs_feed *f, const char *protocol, const char *xml, size_t len,
+		  struct bs_fail *why);
+int bs_feed_step(struct bs_feed *f, struct bs_fail *why);
+int64_t bs_feed_due(const struct bs_feed *f);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * drivers/bridge/message.h - MRD's messages over TCP, byte by byte: the one decoder and encoder
+ *
+ * Each is a u16 id and a body; nothing frames it but its own lengths, all little-endian, and after
+ * an unknown id nothing can be read any more. look is stateless: it is given what has come so far,
+ * however little, and says how many bytes it takes to know more. No length is believed before its
+ * bound: what *need says never exceeds the limits. Allocates nothing; any thread.
+ * Sources: ismrmrd doc/mrd_streaming_protocol.md; gadgetron core/MessageID.h; ISMRMRD v1.
+ * Test: test/unit/drivers/bridge/test_message.c, test/fuzz/fuzz_bridge.c
+ */
+#ifndef BS_DRIVERS_BRIDGE_MESSAGE_H
+#define BS_DRIVERS_BRIDGE_MESSAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+enum bs_bridge_id {
+	BS_BRIDGE_CONFIG_FILE = 1, /* a name, 1,024 bytes */
+	BS_BRIDGE_CONFIG_TEXT = 2,
+	BS_BRIDGE_HEADER = 3, /* MRD's XML */
+	BS_BRIDGE_CLOSE = 4,
+	BS_BRIDGE_TEXT = 5,
+	BS_BRIDGE_QUERY = 6,
+	BS_BRIDGE_RESPONSE = 7, /* of a QUERY */
+	BS_BRIDGE_ACQUISITION = 1008,
+	BS_BRIDGE_DEPENDENCY = 1019, /* what is known of the noise of a measurement */
+	BS_BRIDGE_IMAGE = 1022,
+	BS_BRIDGE_WAVEFORM = 1026,
+};
+
+#define BS_BRIDGE_NAME_BYTES 1024u
+#define BS_BRIDGE_TEXT_MAX   (1u << 20) /* bytes of CONFIG_TEXT, TEXT, QUERY */
+#define BS_BRIDGE_WAVE_BYTES 40u        /* of a waveform's header */
+
+struct bs_bridge_limits {
+	uint64_t acquisition; /* bytes of header, trajectory and samples */
+	uint64_t waveform;    /* of header and samples */
+	uint64_t header;      /* of the XML */
+};
+
+struct bs_bridge_message {
+	enum bs_bridge_id id;
+	const unsigned char *body; /* in the buffer */
+	size_t len;                /* of a text: without the NULs at its end */
+	size_t total;              /* bytes of the whole message: the next one follows */
+	uint64_t correlation;      /* of a QUERY */
+};
+
+/*
+ * 1: *m is whole. 0: it takes *need bytes, more than have, to go on. Negative: it is none that a
+ * client may send, or beyond the limits; the words are for the client.
+ * BS_ERR_UNSUPPORTED: compressed samples.
+ */
+int bs_bridge_look(struct bs_bridge_message *m, const unsigned char *buf, size_t have,
+		   const struct bs_bridge_limits *limits, size_t *need, struct bs_fail *why);
+
+/* The largest *need. */
+size_t bs_bridge_largest(const struct bs_bridge_limits *limits);
+
+/* Heads of what is sent; each returns its length. */
+#define BS_BRIDGE_HEAD 18u
+size_t bs_bridge_put_close(unsigned char out[BS_BRIDGE_HEAD]);
+/* len bytes follow; never 0: readers look at the last one. */
+size_t bs_bridge_put_text(unsigned char out[BS_BRIDGE_HEAD], uint32_t len);
+size_t bs_bridge_put_response(unsigned char out[BS_BRIDGE_HEAD], uint64_t correlation,
+			      uint64_t len);
+size_t bs_bridge_put_dependency(unsigned char out[BS_BRIDGE_HEAD], uint64_t len);
+/* Then 198 bytes of MRD's header, u64 length of the attributes, attributes, pixels. */
+size_t bs_bridge_put_image(unsigned char out[BS_BRIDGE_HEAD]);
+
+#endif

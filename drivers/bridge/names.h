@@ -1,0 +1,33 @@
+/*
+ * drivers/bridge/names.h - what a client asks for: which protocol, or what is known of noise
+ *
+ * A config is a file's name or a text. It names a protocol by a row of bridges.mrd.configs, by its
+ * own name, or, any other, by the row "*"; a file's name may end in .xml. Nothing allocates but the
+ * JSON reader (jansson), which is given at most BS_BRIDGE_TEXT_MAX bytes. Any thread.
+ * Test: test/unit/drivers/bridge/test_names.c
+ */
+#ifndef BS_DRIVERS_BRIDGE_NAMES_H
+#define BS_DRIVERS_BRIDGE_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/err.h"
+#include "core/protocol.h"
+
+#define BS_NAMES_MAX 256u
+
+/*
+ * A config's own name: printable, without spaces around it, at most BS_NAMES_MAX - 1 bytes. A
+ * text that is none (XML, a longer one) has the name "".
+ */
+void bs_names_config(char out[BS_NAMES_MAX], const unsigned char *text, size_t len);
+/* The measurement that a noise query asks about: true, and its measurementID. */
+bool bs_names_noise(char out[BS_NAME_MAX], const unsigned char *text, size_t len);
+/* parameters.config of a JSON text; false: it has none. */
+bool bs_names_parameters(char out[BS_NAMES_MAX], const unsigned char *text, size_t len);
+/* *protocol: as OPEN has it, "" for the header's own. BS_ERR_PROTOCOL, in words. */
+int bs_names_find(const char **protocol, const struct bs_site *site, const char *config,
+		  struct bs_fail *why);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * drivers/bridge/picture.h - an image of the service's as MRD clients and consoles want it
+ *
+ * int16: magnitude times a scale that takes the scan's first image to 12 bits (0 to 4095) and stays
+ * for those that follow, so that they can be compared; one that would not fit 16 bits lowers it
+ * from then on. The attribute boreside_scale says it. float: the pixels as they are.
+ * Attributes are those of the image and DataRole, ImageProcessingHistory, WindowCenter,
+ * WindowWidth (the pixels' own unit, white at the 99.7 percentile), SequenceDescriptionAdditional,
+ * Keep_image_geometry, ImageRowDir, ImageColumnDir. A value that is not finite is 0 in int16.
+ * One thread. Test: test/unit/drivers/bridge/test_picture.c
+ */
+#ifndef BS_DRIVERS_BRIDGE_PICTURE_H
+#define BS_DRIVERS_BRIDGE_PICTURE_H
+
+#include "core/protocol.h"
+#include "drivers/bridge/fetcher.h"
+#include "drivers/bridge/buffer.h"
+
+/* The whole message, id and all, behind what is in out; *scale: the scan's, 0 at its start. */
+int bs_picture_add(struct bs_buffer *out, size_t most, enum bs_pixels as, double *scale,
+		   const struct bs_asked *image, struct bs_fail *why);
+
+#endif

@@ -1,0 +1,120 @@
+/* drivers/bridge/say.c - what an MRD client is told; see client.h */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/version.h"
+#include "drivers/bridge/client.h"
+
+#define LOG_NS    INT64_C(10000000000)
+#define LOG_LINES 20u
+
+static void put(struct bs_client *c, const void *bytes, size_t len)
+{
+	if (c->fd >= 0 && !c->shut)
+		(void)bs_buffer_add(&c->out, bytes, len, BS_CLIENT_OUT_MOST);
+}
+
+void bs_client_text(struct bs_client *c, const char *level, const char *fmt, ...)
+{
+	unsigned char head[BS_BRIDGE_HEAD];
+	char words[1024];
+	va_list args;
+	int n;
+
+	n = snprintf(words, sizeof(words), "%s ", level);
+	va_start(args, fmt);
+	(void)vsnprintf(words + n, sizeof(words) - (size_t)n, fmt, args);
+	va_end(args);
+	put(c, head, bs_bridge_put_text(head, (uint32_t)strlen(words)));
+	put(c, words, strlen(words));
+}
+
+void bs_client_close(struct bs_client *c, int64_t now_ns)
+{
+	unsigned char head[BS_BRIDGE_HEAD];
+
+	put(c, head, bs_bridge_put_close(head));
+	c->state = BS_CLIENT_LINGERING;
+	c->since_ns = now_ns;
+	bs_buffer_free(&c->in);
+}
+
+bool bs_client_may_log(struct bs_client_env *env, int64_t now_ns)
+{
+	if (env->said_ns == 0 || now_ns - env->said_ns > LOG_NS) {
+		if (env->unsaid > 0)
+			bs_log(BS_LOG_WARN, "%u more such lines about clients were left out",
+			       env->unsaid);
+		env->said = env->unsaid = 0;
+		env->said_ns = now_ns;
+	}
+	if (env->said == LOG_LINES) {
+		env->unsaid++;
+		return false;
+	}
+	env->said++;
+	return true;
+}
+
+void bs_client_fail(struct bs_client *c, const struct bs_fail *why, int64_t now_ns)
+{
+	if (c->state == BS_CLIENT_LINGERING)
+		return;
+	if (bs_client_may_log(c->env, now_ns))
+		bs_log(BS_LOG_WARN, "%s: %s: %s", c->peer, bs_err_name(why->code), why->text);
+	bs_client_text(c, BS_SAY_ERROR, "%s: %s", bs_err_name(why->code), why->text);
+	c->finish_due = c->feeding;
+	bs_client_close(c, now_ns);
+}
+
+void bs_client_outcome(struct bs_client *c)
+{
+	const struct bs_sender *s = &c->feed.sender;
+	const struct bs_wire_outcome *o = &s->outcome;
+	const unsigned long long images = c->images;
+
+	if (s->refused)
+		bs_client_text(c, BS_SAY_ERROR, "%s: %s", bs_err_name(s->code), o->text);
+	else if (s->code != 0)
+		bs_client_text(c, o->images > 0 ? BS_SAY_WARNING : BS_SAY_ERROR, "%s: %s",
+			       bs_err_name(s->code), o->text);
+	else if (o->text[0] != '\0')
+		bs_client_text(c, BS_SAY_INFO, "%s", o->text);
+	if (c->images < o->images || c->lost > 0)
+		bs_client_text(c, BS_SAY_WARNING,
+			       "%llu of %llu images are here: the others were not there any more "
+			       "when they were asked for (overload.spill_dir keeps them)",
+			       images, (unsigned long long)o->images);
+	bs_log(c->images < o->images ? BS_LOG_WARN : BS_LOG_INFO,
+	       "%s: session %016llx ended: %s; %llu acquisitions, %llu images", c->peer,
+	       (unsigned long long)c->session, s->code == 0 ? "whole" : bs_err_name(s->code),
+	       (unsigned long long)o->acquisitions, images);
+}
+
+void bs_client_noise(struct bs_client *c)
+{
+	unsigned char head[BS_BRIDGE_HEAD];
+	char words[1024];
+	const size_t n =
+		bs_bridge_noise_words(words, sizeof(words), &c->env->noises, c->noise_scan);
+
+	put(c, head, bs_bridge_put_dependency(head, n));
+	put(c, words, n);
+}
+
+void bs_client_answer(struct bs_client *c, const struct bs_bridge_message *query)
+{
+	static const char info[] = "Boreside " BS_VERSION ", MRD (ISMRMRD 1) over TCP\n";
+	static const char version[] = "1.4.1";
+	static const char unknown[] = "Unknown query";
+	unsigned char head[BS_BRIDGE_HEAD];
+	const char *words = unknown;
+
+	if (query->len == 15 && memcmp(query->body, "gadgetron::info", 15) == 0)
+		words = info;
+	else if (query->len == 16 && memcmp(query->body, "ismrmrd::version", 16) == 0)
+		words = version;
+	put(c, head, bs_bridge_put_response(head, query->correlation, strlen(words)));
+	put(c, words, strlen(words));
+}

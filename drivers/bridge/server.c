@@ -1,0 +1,388 @@
+/* drivers/bridge/server.c - see server.h */
+#define _GNU_SOURCE /* accept4 */
+#include "drivers/bridge/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/thread/clock.h"
+
+#define TAKER     "bridge.mrd" /* what the service knows it by */
+#define MS        INT64_C(1000000)
+#define TICK_NS   (100 * MS)   /* clients' time limits are looked at so often */
+#define LINGER_NS (5000 * MS)  /* for what a client still sends, after we said CLOSE */
+#define MUTE_NS   (30000 * MS) /* it takes nothing of what is sent; half of what others wait */
+#define LAST_NS   (1000 * MS)  /* for the last words, when told to end */
+#define CHUNK     ((size_t)1 << 18)
+#define SMALL     ((size_t)1 << 12) /* of one that has no scan */
+#define WAVEFORM  ((uint64_t)1 << 20)
+#define ACCEPTS   32 /* in a turn */
+#define IMAGES    16
+#define READS     8
+
+int bs_server_open(struct bs_server *v, const struct bs_site *site, uint64_t acquisition,
+		   uint64_t image, struct bs_fail *why)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t len = sizeof(at);
+	char text[INET_ADDRSTRLEN];
+	uint32_t address = 0;
+	uint16_t port = 0;
+	const int on = 1;
+	int rc;
+
+	memset(v, 0, sizeof(*v));
+	v->listen_fd = v->fetcher.socket.socket = -1;
+	v->env.site = site;
+	v->env.limits = (struct bs_bridge_limits){ acquisition, WAVEFORM, BS_WIRE_XML_MAX };
+	v->client = calloc(BS_SERVER_CLIENTS, sizeof(*v->client));
+	v->spill = malloc(CHUNK);
+	for (uint32_t i = 0; v->client != NULL && i < BS_SERVER_CLIENTS; i++)
+		v->client[i].fd = -1;
+	if (v->client == NULL || v->spill == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for %u clients", BS_SERVER_CLIENTS);
+	rc = bs_peers_read(&v->peers, site->mrd.allow, why);
+	if (rc == 0)
+		rc = bs_peers_url(&address, &port, site->mrd.listen, why);
+	if (rc == 0)
+		rc = bs_fetcher_open(&v->fetcher, site, TAKER, image, why);
+	if (rc != 0)
+		return rc;
+	at.sin_addr.s_addr = htonl(address);
+	at.sin_port = htons(port);
+	v->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (v->listen_fd < 0 ||
+	    setsockopt(v->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+	    bind(v->listen_fd, (struct sockaddr *)&at, sizeof(at)) != 0 ||
+	    listen(v->listen_fd, SOMAXCONN) != 0 ||
+	    getsockname(v->listen_fd, (struct sockaddr *)&at, &len) != 0)
+		return bs_fail(why, BS_ERR_IO, "%s: %s", site->mrd.listen, strerror(errno));
+	bs_log(BS_LOG_INFO, "MRD clients may connect to %s:%u%s%s",
+	       inet_ntop(AF_INET, &at.sin_addr, text, sizeof(text)), ntohs(at.sin_port),
+	       site->mrd.allow[0] != '\0' ? ", beside this machine " : "", site->mrd.allow);
+	return 0;
+}
+
+void bs_server_close(struct bs_server *v)
+{
+	for (uint32_t i = 0; v->client != NULL && i < BS_SERVER_CLIENTS; i++)
+		bs_client_free(&v->client[i]);
+	free(v->client);
+	free(v->spill);
+	if (v->listen_fd >= 0)
+		(void)close(v->listen_fd);
+	bs_fetcher_close(&v->fetcher);
+}
+
+/* ---- bytes ---- */
+
+/* What it is to be told, as far as it takes it. */
+static void send_some(struct bs_client *c, int64_t now_ns)
+{
+	while (c->fd >= 0 && c->out.len > 0) {
+		const ssize_t n = send(c->fd, bs_buffer_front(&c->out), c->out.len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return;
+		if (n <= 0) {
+			bs_client_gone(c, now_ns);
+			return;
+		}
+		bs_buffer_taken(&c->out, (size_t)n);
+		c->wrote_ns = now_ns;
+	}
+	if (c->fd >= 0 && c->state == BS_CLIENT_LINGERING && !c->shut) {
+		(void)shutdown(c->fd, SHUT_WR);
+		c->shut = true;
+		c->since_ns = now_ns;
+	}
+}
+
+static bool wants_bytes(const struct bs_client *c)
+{
+	return c->fd >= 0 && !c->quiet && !c->blocked;
+}
+
+/* It says no more. After its CLOSE that is no matter. */
+static void ended(struct bs_client *c, int64_t now_ns)
+{
+	c->quiet = true;
+	if (c->state < BS_CLIENT_ENDING || c->shut)
+		bs_client_gone(c, now_ns);
+}
+
+static void receive_some(struct bs_server *v, struct bs_client *c, int64_t now_ns)
+{
+	const size_t most = bs_bridge_largest(&v->env.limits) + CHUNK;
+
+	for (int i = 0; i < READS && wants_bytes(c); i++) {
+		const bool dropped = c->state > BS_CLIENT_STREAMING;
+		size_t want = c->state < BS_CLIENT_STREAMING ? SMALL : CHUNK;
+		unsigned char *to;
+		ssize_t n;
+
+		to = dropped ? v->spill : bs_buffer_room(&c->in, want, most);
+		if (to == NULL) {
+			bs_client_fail(c, &(struct bs_fail){ BS_ERR_NOMEM, "no memory" }, now_ns);
+			return;
+		}
+		n = recv(c->fd, to, want, 0);
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+			return;
+		if (n < 0) {
+			bs_client_gone(c, now_ns);
+			return;
+		}
+		if (n == 0) {
+			ended(c, now_ns);
+			return;
+		}
+		c->heard_ns = now_ns;
+		if (dropped)
+			continue;
+		bs_buffer_added(&c->in, (size_t)n);
+		if (c->in.len >= c->need)
+			bs_client_took(c, now_ns);
+		else if (c->began_ns == 0)
+			c->began_ns = now_ns;
+		if ((size_t)n < want)
+			return;
+	}
+}
+
+/* ---- who is connected ---- */
+
+/* The one that has had no scan for the longest time; NULL: all have one. */
+static struct bs_client *idlest(struct bs_server *v)
+{
+	struct bs_client *c = NULL;
+
+	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++) {
+		struct bs_client *o = &v->client[i];
+
+		if (o->feeding || o->state == BS_CLIENT_WAITING)
+			continue;
+		if (c == NULL || o->since_ns < c->since_ns)
+			c = o;
+	}
+	return c;
+}
+
+static struct bs_client *place(struct bs_server *v, int64_t now_ns)
+{
+	const struct bs_fail why = { BS_ERR_STATE,
+				     "too many clients are connected: this one, which "
+				     "has no scan, makes room" };
+	struct bs_client *c;
+
+	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
+		if (bs_client_over(&v->client[i]))
+			return &v->client[i];
+	c = idlest(v);
+	if (c == NULL)
+		return NULL;
+	if (c->state != BS_CLIENT_LINGERING) {
+		bs_client_text(c, BS_SAY_ERROR, "%s: %s", bs_err_name(why.code), why.text);
+		bs_client_close(c, now_ns);
+		send_some(c, now_ns);
+	}
+	v->dropped++;
+	bs_client_free(c);
+	return c;
+}
+
+/* A connection more; false: none waits. */
+static bool admit(struct bs_server *v, int64_t now_ns)
+{
+	struct sockaddr_in from = { 0 };
+	socklen_t len = sizeof(from);
+	char text[INET_ADDRSTRLEN] = "?";
+	const int on = 1;
+	const int fd =
+		accept4(v->listen_fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct bs_client *c;
+
+	if (fd < 0)
+		return errno == ECONNABORTED || errno == EINTR;
+	if (from.sin_family != AF_INET || !bs_peers_has(&v->peers, ntohl(from.sin_addr.s_addr))) {
+		if (v->strangers++ % 1000 == 0)
+			bs_log(BS_LOG_WARN,
+			       "%s is not in bridges.mrd.allow: its connection is closed (%llu so "
+			       "far)",
+			       inet_ntop(AF_INET, &from.sin_addr, text, sizeof(text)),
+			       (unsigned long long)v->strangers);
+		(void)close(fd);
+		return true;
+	}
+	c = place(v, now_ns);
+	if (c == NULL) {
+		(void)close(fd);
+		return true;
+	}
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	bs_client_begin(c, &v->env, fd, now_ns);
+	(void)snprintf(c->peer, sizeof(c->peer), "%s:%u",
+		       inet_ntop(AF_INET, &from.sin_addr, text, sizeof(text)),
+		       ntohs(from.sin_port));
+	return true;
+}
+
+/* ---- images ---- */
+
+static bool crowded(const struct bs_server *v)
+{
+	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
+		if (v->client[i].fd >= 0 && v->client[i].out.len > BS_CLIENT_OUT_HIGH)
+			return true;
+	return false;
+}
+
+static int take_images(struct bs_server *v, struct bs_fail *why)
+{
+	struct bs_asked image;
+	int rc = 0;
+
+	for (int n = 0; n < IMAGES && !crowded(v); n++) {
+		rc = bs_fetcher_take(&v->fetcher, &image, bs_now_ns(), why);
+		if (rc != 1)
+			break;
+		for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
+			if (v->client[i].feeding && v->client[i].session == image.session)
+				bs_client_image(&v->client[i], &image);
+		bs_fetcher_release(&v->fetcher);
+	}
+	v->env.none_ns = v->fetcher.none_ns;
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- the loop ---- */
+
+struct watched {
+	struct pollfd fd[2 + BS_SERVER_CLIENTS * 3];
+	uint32_t of[BS_SERVER_CLIENTS]; /* place of a client's own in fd; 0: none */
+	unsigned n;
+	int64_t until_ns;
+};
+
+static void watch(struct watched *w, int fd, short events)
+{
+	w->fd[w->n++] = (struct pollfd){ .fd = fd, .events = events };
+}
+
+static void watch_all(struct bs_server *v, struct watched *w, int64_t now_ns)
+{
+	w->n = 0;
+	w->until_ns = now_ns + 10 * TICK_NS;
+	watch(w, v->listen_fd, POLLIN);
+	if (!crowded(v)) {
+		watch(w, v->fetcher.socket.receive_fd, POLLIN);
+		w->until_ns = bs_fetcher_due(&v->fetcher) < w->until_ns
+				      ? bs_fetcher_due(&v->fetcher)
+				      : w->until_ns;
+	}
+	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++) {
+		struct bs_client *c = &v->client[i];
+
+		w->of[i] = 0;
+		if (bs_client_over(c))
+			continue;
+		w->until_ns = now_ns + TICK_NS < w->until_ns ? now_ns + TICK_NS : w->until_ns;
+		if (c->fd >= 0) {
+			w->of[i] = w->n;
+			watch(w, c->fd,
+			      (short)((wants_bytes(c) ? POLLIN : 0) |
+				      (c->out.len > 0 ? POLLOUT : 0)));
+		}
+		if (!c->feeding)
+			continue;
+		watch(w, c->feed.line.receive_fd, POLLIN);
+		if (c->feed.full)
+			watch(w, c->feed.line.send_fd, POLLIN);
+		if (bs_feed_due(&c->feed) < w->until_ns)
+			w->until_ns = bs_feed_due(&c->feed);
+	}
+}
+
+static void turn(struct bs_server *v, struct bs_client *c, int events, int64_t now_ns)
+{
+	if (events & POLLIN)
+		receive_some(v, c, now_ns);
+	else if (events & (POLLERR | POLLHUP))
+		bs_client_gone(c, now_ns);
+	bs_client_advance(c, now_ns);
+	send_some(c, now_ns);
+	if (c->fd < 0)
+		return;
+	if ((c->out.len > 0 && now_ns - c->wrote_ns > MUTE_NS) ||
+	    (c->shut && now_ns - c->since_ns > LINGER_NS))
+		bs_client_gone(c, now_ns);
+	else if (c->out.len == 0)
+		c->wrote_ns = now_ns;
+}
+
+static int once(struct bs_server *v, struct watched *w, struct bs_fail *why)
+{
+	int64_t now;
+	int rc;
+
+	watch_all(v, w, bs_now_ns());
+	rc = bs_endpoint_wait(w->fd, w->n, w->until_ns, why);
+	if (rc < 0)
+		return rc;
+	if (rc != 0)
+		for (unsigned i = 0; i < w->n; i++)
+			w->fd[i].revents = 0;
+	rc = take_images(v, why);
+	now = bs_now_ns();
+	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
+		if (!bs_client_over(&v->client[i])) {
+			turn(v, &v->client[i], w->of[i] != 0 ? w->fd[w->of[i]].revents : 0, now);
+			if (bs_client_over(&v->client[i]))
+				bs_client_free(&v->client[i]);
+		}
+	for (int i = 0; (w->fd[0].revents & POLLIN) && i < ACCEPTS && admit(v, now); i++)
+		;
+	return rc;
+}
+
+/* The last words to those that are connected. */
+static void say_goodbye(struct bs_server *v, struct watched *w)
+{
+	const struct bs_fail why = { BS_ERR_ABORTED, "the bridge ends" };
+	const int64_t until = bs_now_ns() + LAST_NS;
+	bool any = true;
+
+	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
+		if (v->client[i].fd >= 0)
+			bs_client_fail(&v->client[i], &why, bs_now_ns());
+	while (any && bs_now_ns() < until && once(v, w, NULL) == 0) {
+		any = false;
+		for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
+			any = any || v->client[i].feeding || v->client[i].out.len > 0;
+	}
+}
+
+int bs_server_run(struct bs_server *v, const volatile sig_atomic_t *stop, struct bs_fail *why)
+{
+	static struct watched w;
+	int rc = 0;
+
+	while (rc == 0 && !*stop)
+		rc = once(v, &w, why);
+	if (rc == 0)
+		say_goodbye(v, &w);
+	bs_log(BS_LOG_INFO, "%llu scans of MRD clients, %llu images to them",
+	       (unsigned long long)v->env.opened, (unsigned long long)v->env.images);
+	return rc;
+}

@@ -1,0 +1,304 @@
+/*
+ * drivers/sink/dicom.c - images as DICOM files, by DCMTK's dump2dcm; see sink.h, dicomhead.h
+ *
+ * The tool and not the library: that is C++, and whatever it does with a strange value it does in a
+ * process of its own. It takes some 20 ms an image of 256^2, in the sink's own thread.
+ */
+#define _POSIX_C_SOURCE 200809L /* open_memstream */
+#include "drivers/sink/sink.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/frame/recon.h"
+#include "core/sha256.h"
+#include "drivers/file/montage.h"
+#include "drivers/sink/dicomhead.h"
+#include "drivers/sink/dicomstore.h"
+#include "drivers/sink/name.h"
+#include "drivers/sink/tool.h"
+
+#define TOOL_MS    60000
+#define STORED_MAX 65535.0
+#define BYTES_MAX  (UINT64_C(0xfffffffe)) /* of the element: its length has 32 bits */
+
+struct dicom {
+	struct bs_imagename name;
+	struct bs_dicomstore store;
+	bool stores;
+};
+
+static int dicom_usable(struct bs_fail *why)
+{
+	return bs_tool_there("dump2dcm", "dcmtk", why);
+}
+
+static int dicom_open(void **self, const char *target, struct bs_fail *why)
+{
+	struct dicom *d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (d == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a sink", target);
+	rc = dicom_usable(why);
+	if (rc == 0)
+		rc = bs_imagename_open(&d->name, target, ".dcm", why);
+	if (rc != 0)
+		free(d);
+	else
+		*self = d;
+	return rc;
+}
+
+static int dicom_send_to(void *self, const char *address, struct bs_fail *why)
+{
+	struct dicom *d = self;
+	int rc = bs_dicomstore_open(&d->store, address, why);
+
+	d->stores = rc == 0;
+	return rc;
+}
+
+static int dicom_close(void *self, struct bs_fail *why)
+{
+	(void)why;
+	free(self);
+	return 0;
+}
+
+static bool dicom_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
+{
+	const struct dicom *d = self;
+
+	return bs_imagename_has(&d->name, head, ".dcm", since_ns);
+}
+
+/* ---- pixels ---- */
+
+static double value_at(const float *pixels, bool is_complex, uint64_t i)
+{
+	return is_complex ? hypot((double)pixels[2 * i], (double)pixels[2 * i + 1])
+			  : (double)pixels[i];
+}
+
+/*
+ * Scale and window, from the values that are numbers: stored numbers from 0 to 65,535 span them,
+ * and what is 0 stays 0 where none is negative.
+ */
+static int scale(struct bs_dicomhead *d, const float *pixels, uint64_t n, struct bs_fail *why)
+{
+	const struct bs_mrd_image *h = d->image;
+	const bool cx = h->data_type == BS_MRD_CXFLOAT;
+	struct bs_montage m;
+	double least = 0.0;
+	double most = 0.0;
+	int rc = bs_montage_make(&m, pixels, cx, h->matrix_size[0], h->matrix_size[1],
+				 h->matrix_size[2], why);
+
+	if (rc != 0)
+		return rc;
+	for (uint64_t i = 0; i < n; i++) {
+		const double v = value_at(pixels, cx, i);
+
+		if (!isfinite(v))
+			continue;
+		least = v < least ? v : least;
+		most = v > most ? v : most;
+	}
+	bs_dicom_decimal(d->intercept, least);
+	bs_dicom_decimal(d->slope, most > least ? (most - least) / STORED_MAX : 1.0);
+	d->window_width = m.window;
+	d->window_center = 0.5 * m.window;
+	return 0;
+}
+
+/* By the scale as it is written. */
+static void store_pixels(struct bs_dicomhead *d, uint16_t *to, const float *pixels, uint64_t n)
+{
+	const bool cx = d->image->data_type == BS_MRD_CXFLOAT;
+	const double intercept = strtod(d->intercept, NULL);
+	const double slope = strtod(d->slope, NULL);
+
+	d->smallest = UINT16_MAX;
+	d->largest = 0;
+	for (uint64_t i = 0; i < n; i++) {
+		const double v = value_at(pixels, cx, i);
+		const double of = isfinite(v) ? v : 0.0;
+		const double s = round((of - intercept) / slope);
+
+		d->not_numbers += !isfinite(v);
+		to[i] = (uint16_t)(s < 0.0 ? 0.0 : s > STORED_MAX ? STORED_MAX : s);
+		d->smallest = to[i] < d->smallest ? to[i] : d->smallest;
+		d->largest = to[i] > d->largest ? to[i] : d->largest;
+	}
+}
+
+/* ---- the file ---- */
+
+static const char *base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static void folder_of(char folder[BS_DRAFT_PATH], const char *path)
+{
+	const size_t n = (size_t)(base(path) - path);
+
+	memcpy(folder, path, n);
+	(void)snprintf(folder + n, BS_DRAFT_PATH - n, "%s", n > 0 ? "" : ".");
+}
+
+/* A file for the tool, beside the image's own, under a name without blanks. */
+static int side_file(struct bs_draft *d, const char *folder, const char *name, const void *bytes,
+		     size_t len, struct bs_fail *why)
+{
+	char path[BS_DRAFT_PATH + 32];
+	int rc;
+
+	(void)snprintf(path, sizeof(path), "%s/.boreside-%s", folder, name);
+	rc = bs_draft_open(d, path, why);
+	if (rc == 0)
+		rc = bs_draft_write(d, bytes, len, why);
+	return rc;
+}
+
+static int run_dump2dcm(const char *folder, const char *dump, const char *out, struct bs_fail *why)
+{
+	/* -g-: no group lengths; +l: lines of any length that the head has */
+	const char *const argv[] = { "dump2dcm", "-q", "+l", "16384", dump, out, NULL };
+	char said[400];
+	int rc = bs_tool_run(argv, folder, TOOL_MS, said, sizeof(said), why);
+
+	if (rc > 0)
+		rc = bs_fail(why, BS_ERR_IO, "%s/%s: dump2dcm ended with %d: %s", folder, out, rc,
+			     said);
+	return rc;
+}
+
+/* The data set's text, and the tool's run over it. pixel: the pixels' file, written. */
+static int convert(struct bs_dicomhead *d, const struct bs_draft *pixel, const struct bs_draft *out,
+		   const char *folder, struct bs_fail *why)
+{
+	struct bs_draft dump = { .fd = -1 };
+	char *words = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&words, &len);
+	int rc;
+
+	if (to == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for an image's words", folder);
+	d->pixel_file = base(pixel->temp);
+	bs_dicomhead_put(d, to);
+	d->pixel_file = NULL;
+	rc = fclose(to) == 0
+		     ? 0
+		     : bs_fail(why, BS_ERR_NOMEM, "%s: no memory for an image's words", folder);
+	if (rc == 0)
+		rc = side_file(&dump, folder, "dump", words, len, why);
+	if (rc == 0)
+		rc = run_dump2dcm(folder, base(dump.temp), base(out->temp), why);
+	bs_draft_drop(&dump);
+	free(words);
+	return rc;
+}
+
+/* The file under its draft's name. */
+static int make_file(struct bs_dicomhead *d, const float *pixels, const char *path,
+		     struct bs_draft *out, struct bs_fail *why)
+{
+	const struct bs_mrd_image *h = d->image;
+	const uint64_t n = (uint64_t)h->matrix_size[0] * h->matrix_size[1] * h->matrix_size[2];
+	const size_t value = h->data_type == BS_MRD_CXFLOAT ? 8 : 4;
+	struct bs_draft pixel = { .fd = -1 };
+	char digest[BS_SHA256_HEX];
+	char folder[BS_DRAFT_PATH];
+	uint16_t *stored;
+	int rc;
+
+	if (n * 2 > BYTES_MAX)
+		return bs_fail(why, BS_ERR_SIZE, "image %u: %llu pixels are more than DICOM takes",
+			       h->image_index, (unsigned long long)n);
+	rc = scale(d, pixels, n, why);
+	if (rc != 0)
+		return rc;
+	stored = malloc((size_t)n * sizeof(*stored));
+	if (stored == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "image %u: no memory for %llu pixels",
+			       h->image_index, (unsigned long long)n);
+	store_pixels(d, stored, pixels, n);
+	bs_sha256(digest, pixels, (size_t)n * value);
+	bs_dicomhead_identify(d, digest);
+	folder_of(folder, path);
+	rc = side_file(&pixel, folder, "pixels", stored, (size_t)n * sizeof(*stored), why);
+	free(stored);
+	if (rc == 0)
+		rc = bs_draft_open(out, path, why);
+	if (rc == 0)
+		rc = convert(d, &pixel, out, folder, why);
+	bs_draft_drop(&pixel);
+	return rc;
+}
+
+/* A preview is no image of the scan: it is filed, and not stored. */
+static int send_file(struct dicom *d, const struct bs_mrd_image *head, const struct bs_draft *out,
+		     struct bs_fail *why)
+{
+	if (!d->stores || (head->image_series_index & BS_PREVIEW_SERIES) != 0)
+		return 0;
+	return bs_dicomstore_send(&d->store, out->temp, why);
+}
+
+static int dicom_put(void *self, const struct bs_mrd_image *head, const char *attributes,
+		     const void *pixels, struct bs_fail *why)
+{
+	struct dicom *d = self;
+	struct bs_draft out = { .fd = -1 };
+	struct bs_dicomwords *words;
+	struct bs_place place;
+	struct bs_dicomhead data = { .image = head, .place = &place };
+	char path[BS_DRAFT_PATH];
+	int refused;
+	int rc;
+
+	if (head->channels != 1)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "image %u: %u channels (image.combine none): DICOM has one",
+			       head->image_index, head->channels);
+	if (d->stores && !bs_dicomstore_due(&d->store, why))
+		return BS_ERR_IO;
+	rc = bs_place_of(&place, head, why);
+	if (rc == 0)
+		rc = bs_imagename_make(&d->name, path, head, 0, why);
+	if (rc != 0)
+		return rc;
+	words = malloc(sizeof(*words));
+	if (words == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "image %u: no memory", head->image_index);
+	data.words = words;
+	rc = bs_dicomwords_read(words, attributes, head->contrast, why);
+	if (rc == 0)
+		rc = make_file(&data, pixels, path, &out, why);
+	if (rc == 0)
+		rc = send_file(d, head, &out, why);
+	free(words);
+	refused = rc == BS_ERR_UNSUPPORTED && out.fd >= 0; /* by whom it was sent to: it is filed */
+	if (rc != 0 && !refused) {
+		bs_draft_drop(&out);
+		return rc;
+	}
+	rc = bs_imagename_commit(&d->name, &out, head, refused ? NULL : why);
+	return refused ? BS_ERR_UNSUPPORTED : rc;
+}
+
+const struct bs_sink bs_sink_dicom = { .type = "dicom",
+				       .ext = ".dcm",
+				       .open = dicom_open,
+				       .put = dicom_put,
+				       .has = dicom_has,
+				       .close = dicom_close,
+				       .usable = dicom_usable,
+				       .send_to = dicom_send_to };

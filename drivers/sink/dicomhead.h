@@ -1,0 +1,42 @@
+/*
+ * drivers/sink/dicomhead.h - an image's DICOM data set as dump2dcm reads it, but for the pixels
+ *
+ * One slice (a matrix of 1 along z): MR Image Storage. A volume: Enhanced MR Image Storage, a frame
+ * for each z. Its type is DERIVED: ORIGINAL demands groups (echo train, gradient output, safety)
+ * of which an MRD header says nothing. What a standard element is not there for is in the private
+ * group 0029, creator BORESIDE (board/doc/IMAGES.md has the list).
+ * No state; any thread. Source: DICOM PS3.3, A.4, A.36, C.7.6, C.8.3, C.8.13.
+ * Test: test/unit/drivers/test_dicom.c
+ */
+#ifndef BS_DRIVERS_SINK_DICOMHEAD_H
+#define BS_DRIVERS_SINK_DICOMHEAD_H
+
+#include <stdio.h>
+
+#include "core/mrd.h"
+#include "drivers/sink/dicomwords.h"
+#include "drivers/sink/place.h"
+#include "drivers/sink/uid.h"
+
+#define BS_DICOM_DECIMAL 17u /* bytes of a decimal string, its end included */
+
+struct bs_dicomhead {
+	const struct bs_mrd_image *image;
+	const struct bs_place *place;
+	const struct bs_dicomwords *words;
+	char instance[BS_UID_MAX], series[BS_UID_MAX], study[BS_UID_MAX], frame[BS_UID_MAX];
+	/* value = intercept + slope * stored */
+	char intercept[BS_DICOM_DECIMAL], slope[BS_DICOM_DECIMAL];
+	double window_center, window_width; /* of values */
+	unsigned smallest, largest;         /* stored */
+	uint64_t not_numbers;               /* pixels that were no numbers, stored as 0 */
+	const char *pixel_file;             /* beside the dump: 16-bit little-endian */
+};
+
+/* digest: of the pixels, any text. */
+void bs_dicomhead_identify(struct bs_dicomhead *d, const char *digest);
+/* With 16 characters at most, as exactly as they allow. */
+void bs_dicom_decimal(char out[BS_DICOM_DECIMAL], double v);
+void bs_dicomhead_put(const struct bs_dicomhead *d, FILE *to);
+
+#endif

@@ -1,0 +1,173 @@
+/*
+ * drivers/sink/nifti.c - images as NIfTI-1, .nii and .nii.gz, through libniftiio; see sink.h
+ *
+ * The library makes the header (quaternion, units, offsets) and compresses; its own writing of
+ * files tells of no full disk and knows no unfinished file, so the bytes go out here.
+ * NIfTI's patient coordinates are to the right, front and head (RAS), MRD's to the left, back and
+ * head: the first two change their sign.
+ */
+#include "drivers/sink/sink.h"
+
+#include <nifti1_io.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/sink/name.h"
+#include "drivers/sink/place.h"
+
+#define AXIS_MAX   32767u /* the header counts in 16 bits with a sign */
+#define EXT_HEAD   8u     /* an extension's size and code */
+#define EXT_UNIT   16u    /* its size is a multiple of this */
+#define EXT_AT     352u   /* behind the header and the four bytes that say whether there is one */
+#define ECODE_TEXT 6      /* NIFTI_ECODE_COMMENT */
+
+static int nifti_open(void **self, const char *target, struct bs_fail *why)
+{
+	return bs_imagename_new(self, target, ".nii", why);
+}
+
+static int nifti_gz_open(void **self, const char *target, struct bs_fail *why)
+{
+	return bs_imagename_new(self, target, ".nii.gz", why);
+}
+
+/* Both transforms, and with them that the sizes are mm. A head that does not say leaves none. */
+static void set_place(nifti_image *im, const struct bs_mrd_image *head)
+{
+	struct bs_place p;
+
+	im->dx = im->dy = im->dz = 1.0f;
+	if (bs_place_of(&p, head, NULL) != 0)
+		return;
+	for (int d = 0; d < 3; d++) {
+		const double sign = d < 2 ? -1.0 : 1.0;
+
+		for (int a = 0; a < 3; a++)
+			im->sto_xyz.m[d][a] = (float)(sign * p.step[a][d]);
+		im->sto_xyz.m[d][3] = (float)(sign * p.first[d]);
+	}
+	im->sto_xyz.m[3][3] = 1.0f;
+	im->qto_xyz = im->sto_xyz;
+	nifti_mat44_to_quatern(im->qto_xyz, &im->quatern_b, &im->quatern_c, &im->quatern_d,
+			       &im->qoffset_x, &im->qoffset_y, &im->qoffset_z, NULL, NULL, NULL,
+			       &im->qfac);
+	im->dx = (float)p.spacing[0];
+	im->dy = (float)p.spacing[1];
+	im->dz = (float)p.spacing[2];
+	im->qform_code = im->sform_code = NIFTI_XFORM_SCANNER_ANAT;
+	im->xyz_units = NIFTI_UNITS_MM;
+}
+
+static int make_header(struct nifti_1_header *h, const struct bs_mrd_image *head, size_t extension,
+		       struct bs_fail *why)
+{
+	const int dims[8] = { head->channels > 1         ? 5
+			      : head->matrix_size[2] > 1 ? 3
+							 : 2,
+			      head->matrix_size[0],
+			      head->matrix_size[1],
+			      head->matrix_size[2],
+			      1,
+			      head->channels,
+			      1,
+			      1 };
+	nifti_image *im;
+
+	for (int a = 1; a <= 5; a++)
+		if (dims[a] > (int)AXIS_MAX)
+			return bs_fail(why, BS_ERR_SIZE,
+				       "image %u: %d along one axis, NIfTI-1 has at most %u",
+				       head->image_index, dims[a], AXIS_MAX);
+	im = nifti_make_new_nim(dims, head->data_type == BS_MRD_CXFLOAT ? DT_COMPLEX64 : DT_FLOAT32,
+				0);
+	if (im == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "image %u: no memory for a header",
+			       head->image_index);
+	im->nifti_type = NIFTI_FTYPE_NIFTI1_1;
+	im->iname_offset = (int)(EXT_AT + extension);
+	set_place(im, head);
+	(void)snprintf(im->descrip, sizeof(im->descrip), "boreside scan %08x series %u image %u",
+		       head->measurement_uid, head->image_series_index, head->image_index);
+	*h = nifti_convert_nim2nhdr(im);
+	nifti_image_free(im);
+	for (int a = h->dim[0] + 1; a < 8; a++)
+		h->dim[a] = 1; /* as most readers like it */
+	return 0;
+}
+
+static bool write_all(znzFile f, const void *bytes, size_t len)
+{
+	return len == 0 || znzwrite(bytes, 1, len, f) == len;
+}
+
+/* Header, extension, pixels. The header's text is padded with zeros to the unit of extensions. */
+static int write_to(const char *path, const struct bs_mrd_image *head, const char *attributes,
+		    const void *pixels, bool packed, struct bs_fail *why)
+{
+	static const char zeros[EXT_UNIT];
+	const size_t text = strlen(attributes);
+	const size_t extension = (EXT_HEAD + text + EXT_UNIT - 1) / EXT_UNIT * EXT_UNIT;
+	const int ext_head[2] = { (int)extension, ECODE_TEXT };
+	const char extended[4] = { 1, 0, 0, 0 };
+	uint64_t bytes = (uint64_t)head->matrix_size[0] * head->matrix_size[1] *
+			 head->matrix_size[2] * head->channels *
+			 (head->data_type == BS_MRD_CXFLOAT ? 8 : 4);
+	struct nifti_1_header h;
+	znzFile f;
+	bool good;
+	int rc = make_header(&h, head, extension, why);
+
+	if (rc != 0)
+		return rc;
+	f = znzopen(path, packed ? "wb1" : "wb", packed);
+	if (znz_isnull(f))
+		return bs_fail(why, BS_ERR_IO, "%s: cannot be opened to write", path);
+	good = write_all(f, &h, sizeof(h)) && write_all(f, extended, sizeof(extended)) &&
+	       write_all(f, ext_head, sizeof(ext_head)) && write_all(f, attributes, text) &&
+	       write_all(f, zeros, extension - EXT_HEAD - text) &&
+	       write_all(f, pixels, (size_t)bytes);
+	good = znzclose(f) == 0 && good;
+	return good ? 0 : bs_fail(why, BS_ERR_IO, "%s: cannot be written: is the disk full?", path);
+}
+_Static_assert(sizeof(struct nifti_1_header) + 4 == EXT_AT, "the format's own");
+
+static int nifti_put(void *self, const struct bs_mrd_image *head, const char *attributes,
+		     const void *pixels, struct bs_fail *why)
+{
+	struct bs_imagename *n = self;
+	struct bs_draft d;
+	char path[BS_DRAFT_PATH];
+	int rc = bs_imagename_make(n, path, head, 0, why);
+
+	if (rc == 0)
+		rc = bs_draft_open(&d, path, why);
+	if (rc != 0)
+		return rc;
+	rc = write_to(d.temp, head, attributes, pixels, strcmp(n->ext, ".nii.gz") == 0, why);
+	if (rc != 0) {
+		bs_draft_drop(&d);
+		return rc;
+	}
+	return bs_imagename_commit(n, &d, head, why);
+}
+
+static bool nifti_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
+{
+	const struct bs_imagename *n = self;
+
+	return bs_imagename_has(n, head, n->ext, since_ns);
+}
+
+const struct bs_sink bs_sink_nifti = { .type = "nifti",
+				       .ext = ".nii",
+				       .open = nifti_open,
+				       .put = nifti_put,
+				       .has = nifti_has,
+				       .close = bs_imagename_free };
+const struct bs_sink bs_sink_nifti_gz = { .type = "nifti_gz",
+					  .ext = ".nii.gz",
+					  .open = nifti_gz_open,
+					  .put = nifti_put,
+					  .has = nifti_has,
+					  .close = bs_imagename_free };

@@ -1,0 +1,73 @@
+/* ipc/gatehello.c - who a gate's peers are: hellos, ends of those that may not; see gate.h */
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ipc/gatepeer.h"
+#include "ipc/url.h"
+
+void bs_gate_end(struct bs_gate *g, const struct bs_gate_peer *p, enum bs_gate_end how,
+		 const char *words)
+{
+	struct bs_seal_record *r = g->lock.record;
+	char from[64];
+
+	atomic_fetch_add(how == BS_GATE_UNKNOWN   ? &r->unknown
+			 : how == BS_GATE_REFUSED ? &r->refused
+						  : &r->forged,
+			 1);
+	(void)bs_url_name_peer(p->fd, from, sizeof(from));
+	(void)snprintf(r->last, sizeof(r->last), "%s: %.90s", from[0] != '\0' ? from : "a peer",
+		       words);
+}
+
+size_t bs_gate_hello(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_gate_sealed *s,
+		     unsigned char *out)
+{
+	const struct bs_seal_peer *who;
+	struct bs_fail why;
+	size_t len;
+	int rc = bs_hello_answer(g->lock.keys, g->lock.endpoint, g->lock.roles, s->hello,
+				 (size_t)p->len, out, &len, &s->out, &s->in, &who, &why);
+
+	sodium_memzero(s->hello, sizeof(s->hello));
+	s->who = rc == 0 ? who : NULL;
+	if (rc < 0)
+		bs_gate_end(g, p, who != NULL && len > 0 ? BS_GATE_REFUSED : BS_GATE_UNKNOWN,
+			    why.text);
+	return len;
+}
+
+void bs_gate_forget(struct bs_gate *g, uint32_t place)
+{
+	if (g->sealed != NULL)
+		sodium_memzero(&g->sealed[place], sizeof(g->sealed[place]));
+}
+
+void bs_gate_wipe(struct bs_gate *g)
+{
+	sodium_memzero(g->sealed, BS_GATE_PEERS * sizeof(*g->sealed));
+}
+
+const struct bs_seal_peer *bs_gate_who(const struct bs_gate *g, uint64_t peer)
+{
+	const struct bs_gate_peer *p = bs_gate_find(g, peer);
+
+	return p != NULL && g->sealed != NULL ? g->sealed[bs_gate_place(p)].who : NULL;
+}
+
+int bs_gate_name(const struct bs_gate *g, uint64_t peer, char *out, size_t cap)
+{
+	const struct bs_gate_peer *p = bs_gate_find(g, peer);
+	const struct bs_seal_peer *who = bs_gate_who(g, peer);
+	char from[64];
+	int pid;
+
+	out[0] = '\0';
+	if (p == NULL)
+		return 0;
+	pid = bs_url_name_peer(p->fd, from, sizeof(from));
+	(void)snprintf(out, cap, "%s%s%.40s", who != NULL ? who->name : "",
+		       who != NULL ? " at " : "", from);
+	return pid;
+}

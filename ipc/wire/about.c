@@ -1,0 +1,100 @@
+/* ipc/wire/about.c - see about.h */
+#include "ipc/wire/about.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/text.h"
+
+#define END "</meta>"
+
+static const struct {
+	const char *section, *element;
+} known[] = {
+	{ "subjectInformation", "patientName" },
+	{ "subjectInformation", "patientID" },
+	{ "subjectInformation", "patientBirthdate" },
+	{ "subjectInformation", "patientGender" },
+	{ "subjectInformation", "patientWeight_kg" },
+	{ "subjectInformation", "patientHeight_m" },
+	{ "studyInformation", "studyDate" },
+	{ "studyInformation", "studyTime" },
+	{ "studyInformation", "studyID" },
+	{ "studyInformation", "accessionNumber" },
+	{ "studyInformation", "referringPhysicianName" },
+	{ "studyInformation", "studyDescription" },
+	{ "studyInformation", "studyInstanceUID" },
+	{ "studyInformation", "bodyPartExamined" },
+	{ "measurementInformation", "measurementID" },
+	{ "measurementInformation", "seriesDate" },
+	{ "measurementInformation", "seriesTime" },
+	{ "measurementInformation", "patientPosition" },
+	{ "measurementInformation", "initialSeriesNumber" },
+	{ "measurementInformation", "protocolName" },
+	{ "measurementInformation", "sequenceName" },
+	{ "measurementInformation", "seriesDescription" },
+	{ "measurementInformation", "seriesInstanceUIDRoot" },
+	{ "measurementInformation", "frameOfReferenceUID" },
+	{ "acquisitionSystemInformation", "systemVendor" },
+	{ "acquisitionSystemInformation", "systemModel" },
+	{ "acquisitionSystemInformation", "systemFieldStrength_T" },
+	{ "acquisitionSystemInformation", "institutionName" },
+	{ "acquisitionSystemInformation", "stationName" },
+	{ "acquisitionSystemInformation", "deviceID" },
+	{ "acquisitionSystemInformation", "deviceSerialNumber" },
+	{ "acquisitionSystemInformation", "receiverChannels" },
+	{ "experimentalConditions", "H1resonanceFrequency_Hz" },
+	{ "sequenceParameters", "TR" },
+	{ "sequenceParameters", "TE" },
+	{ "sequenceParameters", "TI" },
+	{ "sequenceParameters", "flipAngle_deg" },
+	{ "sequenceParameters", "sequence_type" },
+	{ "sequenceParameters", "echo_spacing" },
+};
+
+static bool is_known(const char *section, const char *element)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(known[i].section, section) == 0 &&
+		    strcmp(known[i].element, element) == 0)
+			return true;
+	return false;
+}
+
+void bs_about_add(struct bs_scan_info *info, const char *section, const char *element,
+		  const char *text)
+{
+	const size_t before = strlen(info->about);
+	struct bs_text t = { info->about, sizeof(info->about), before, false };
+	char value[BS_ABOUT_VALUE + 1];
+	char name[64];
+	size_t n = strlen(text);
+	const char *last;
+
+	if (n == 0 || !is_known(section, element))
+		return;
+	if (n > BS_ABOUT_VALUE) {
+		n = BS_ABOUT_VALUE;
+		while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) /* within a character */
+			n--;
+	}
+	memcpy(value, text, n);
+	value[n] = '\0';
+	(void)snprintf(name, sizeof(name), "<name>mrd_%s</name>", element);
+	last = strstr(info->about, name);
+	if (last != NULL) { /* one more of it, where it is the last one */
+		if (strstr(last, END) != info->about + before - strlen(END))
+			return;
+		t.len -= strlen(END);
+	} else {
+		bs_text_put(&t, "<meta>%s", name);
+	}
+	bs_text_put(&t, "<value>");
+	bs_text_xml(&t, value);
+	bs_text_put(&t, "</value>" END);
+	if (t.full) { /* as if it had not been there */
+		info->about[before - (last != NULL ? strlen(END) : 0)] = '\0';
+		if (last != NULL)
+			memcpy(info->about + before - strlen(END), END, sizeof(END));
+	}
+}

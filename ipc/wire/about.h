@@ -1,0 +1,20 @@
+/*
+ * ipc/wire/about.h - what a scan's MRD header says of patient, study, series, scanner and sequence
+ *
+ * Nothing of it is used here: it goes on to the takers of the scan's images as attributes, <meta>
+ * elements named mrd_ELEMENT (ipc/WIRE.md has the list), one value for each time that the element
+ * stands there. A value of more than BS_ABOUT_VALUE bytes is cut, between two characters; what does
+ * not fit any more is left out. No state; any thread. Test: test/unit/ipc/test_xml.c
+ */
+#ifndef BS_IPC_WIRE_ABOUT_H
+#define BS_IPC_WIRE_ABOUT_H
+
+#include "core/mrd.h"
+
+#define BS_ABOUT_VALUE 128u
+
+/* One element below ismrmrdHeader/section; others than those of the list are passed over. */
+void bs_about_add(struct bs_scan_info *info, const char *section, const char *element,
+		  const char *text);
+
+#endif

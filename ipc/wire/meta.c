@@ -1,0 +1,103 @@
+/* ipc/wire/meta.c - see meta.h */
+#include "ipc/wire/meta.h"
+
+#include <expat.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+
+struct reader {
+	XML_Parser parser;
+	bs_meta_each *each;
+	void *arg;
+	int depth; /* of elements that are open */
+	bool refused;
+	bool in_meta;
+	unsigned values;
+	char name[BS_META_TEXT + 1], text[BS_META_TEXT + 1];
+	size_t len;
+	bool cut;
+};
+
+static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **attributes)
+{
+	struct reader *r = arg;
+
+	(void)attributes;
+	r->depth++;
+	r->len = 0;
+	r->cut = false;
+	if (r->depth == 2) {
+		r->in_meta = strcmp(name, "meta") == 0;
+		r->values = 0;
+		r->name[0] = '\0';
+	}
+}
+
+static void XMLCALL on_text(void *arg, const XML_Char *text, int len)
+{
+	struct reader *r = arg;
+	size_t n = (size_t)len;
+
+	if (r->depth != 3 || r->cut)
+		return;
+	if (n > BS_META_TEXT - r->len) {
+		n = BS_META_TEXT - r->len;
+		while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+			n--;
+		r->cut = true;
+	}
+	memcpy(r->text + r->len, text, n);
+	r->len += n;
+}
+
+static void XMLCALL on_end(void *arg, const XML_Char *name)
+{
+	struct reader *r = arg;
+
+	r->text[r->len] = '\0';
+	if (r->depth == 3 && r->in_meta && strcmp(name, "name") == 0)
+		memcpy(r->name, r->text, r->len + 1);
+	else if (r->depth == 3 && r->in_meta && strcmp(name, "value") == 0)
+		r->each(r->arg, r->name, r->text, r->values++);
+	r->depth--;
+	r->len = 0;
+}
+
+static void XMLCALL on_doctype(void *arg, const XML_Char *name, const XML_Char *system_id,
+			       const XML_Char *public_id, int internal_subset)
+{
+	struct reader *r = arg;
+
+	(void)name;
+	(void)system_id;
+	(void)public_id;
+	(void)internal_subset;
+	r->refused = true;
+	(void)XML_StopParser(r->parser, XML_FALSE);
+}
+
+int bs_meta_read(const char *attributes, bs_meta_each *each, void *arg, struct bs_fail *why)
+{
+	struct reader r = { .each = each, .arg = arg };
+	const size_t len = strlen(attributes);
+	int rc = 0;
+
+	if (len == 0)
+		return 0;
+	if (len > INT_MAX)
+		return bs_fail(why, BS_ERR_XML, "attributes of %zu bytes", len);
+	r.parser = XML_ParserCreate("UTF-8");
+	if (r.parser == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory to read attributes");
+	XML_SetUserData(r.parser, &r);
+	XML_SetElementHandler(r.parser, on_start, on_end);
+	XML_SetCharacterDataHandler(r.parser, on_text);
+	XML_SetStartDoctypeDeclHandler(r.parser, on_doctype);
+	if (XML_Parse(r.parser, attributes, (int)len, XML_TRUE) != XML_STATUS_OK)
+		rc = bs_fail(why, BS_ERR_XML, "attributes: %s",
+			     r.refused ? "a document type"
+				       : XML_ErrorString(XML_GetErrorCode(r.parser)));
+	XML_ParserFree(r.parser);
+	return rc;
+}

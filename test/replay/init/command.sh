@@ -1,0 +1,62 @@
+#!/bin/bash
+# test/replay/init/command.sh - boreside init: what it refuses, and protocols without a recording
+set -u
+. "$(dirname "$0")/init.bash"
+"$BORESIDE" phantom --traj cartesian --matrix 32,32 --coils 2 -o plain.h5 >phantom.log 2>&1
+init plain plain.h5 && echo "ok a plain scan"
+
+# what is there is kept, unless it may go; what is no recording is refused, and nothing written
+"$BORESIDE" init --from plain.h5 -o plain.cfg >log 2>&1
+[ $? -eq 1 ] && grep -q 'is there already: --force' log && echo "ok a site file is not replaced" ||
+	echo "not ok a site file is replaced: $(cat log)"
+"$BORESIDE" init --from plain.h5 -o plain.cfg --force >log 2>&1 && echo "ok but by --force" ||
+	echo "not ok --force: $(cat log)"
+"$BORESIDE" init --from palin.h5 -o x.cfg >log 2>&1
+[ $? -eq 1 ] && grep -q 'did you mean plain.h5?' log && echo "ok $(cat log)" ||
+	echo "not ok a mistyped recording: $(cat log)"
+"$BORESIDE" recon -c plain.cfg -o x.cfl palin.h5 >log 2>&1
+[ $? -eq 1 ] && grep -q 'did you mean plain.h5?' log && echo "ok recon, too" ||
+	echo "not ok a mistyped recording of recon: $(cat log)"
+echo nothing >text.h5
+"$BORESIDE" init --from text.h5 -o x.cfg >log 2>&1
+[ $? -eq 1 ] && [ ! -e x.cfg ] && [ ! -e x.cfg.part ] && echo "ok $(tail -n 1 log)" ||
+	echo "not ok a file that is no recording: $(cat log)"
+"$BORESIDE" phantom --matrix 32,32 --snr 10 --coils 2 --traj cartesian --noise-scan 4,64 \
+	--noise-only -o noisy.h5 >log 2>&1
+"$BORESIDE" init --from noisy.h5 -o x.cfg >log 2>&1
+[ $? -eq 1 ] && grep -q 'none of its 4 readouts is a line of an image' log &&
+	echo "ok a scan of noise alone has no protocol" ||
+	echo "not ok a scan of noise alone: $(cat log)"
+
+# with what stands around the service
+"$BORESIDE" init --from plain.h5 -o all.cfg --mrd 9002 --web 8080 \
+	--pacs ORTHANC@127.0.0.1:4242 >log 2>&1 &&
+	"$BORESIDE" check all.cfg >resolved 2>log &&
+	grep -q 'listen = "tcp://127.0.0.1:9002"' resolved &&
+	grep -q 'listen = "127.0.0.1:8080"' resolved &&
+	grep -q 'store = "ORTHANC@127.0.0.1:4242"' resolved &&
+	echo "ok MRD clients, a page and a PACS" || {
+	grep -q 'DCMTK' log && echo "skip a PACS: $(tail -n 1 log)" ||
+		echo "not ok MRD clients, a page and a PACS: $(tail -n 2 log)"
+}
+"$BORESIDE" init --from plain.h5 -o bad.cfg --pacs nowhere >log 2>&1
+[ $? -eq 2 ] && [ ! -e bad.cfg ] && grep -q -e '--pacs nowhere: ' log &&
+	echo "ok a PACS without a port" ||
+	echo "not ok a PACS without a port: $(cat log)"
+
+# without a recording
+for kind in "cartesian 32x32" "radial 32x32" "spiral 24,24" "stack 16x16x2" \
+	"radial3d 8x8x8"; do
+	set -- $kind
+	"$BORESIDE" init --kind "$1" --matrix "$2" --coils 4 --name "$1" -o "of_$1.cfg" \
+		>log 2>&1 </dev/null && "$BORESIDE" check "of_$1.cfg" >log 2>&1 &&
+		"$BORESIDE" phantom -c "of_$1.cfg" -p "$1" -o "of_$1.h5" >log 2>&1 &&
+		"$BORESIDE" recon -c "of_$1.cfg" -o "of_$1.cfl" "of_$1.h5" >log 2>&1 &&
+		echo "ok answers: $1" || echo "not ok answers: $1: $(tail -n 2 log)"
+done
+"$BORESIDE" init --matrix 64,64 -o x.cfg >log 2>&1 </dev/null
+[ $? -eq 2 ] && grep -q -e '--matrix and --coils' log && echo "ok coils are not guessed" ||
+	echo "not ok an answer that is missing: $(cat log)"
+"$BORESIDE" init --kind raidal --matrix 64,64 --coils 1 -o x.cfg >log 2>&1 </dev/null
+[ $? -eq 2 ] && grep -q 'did you mean radial?' log && echo "ok a mistyped kind" ||
+	echo "not ok a mistyped kind: $(cat log)"

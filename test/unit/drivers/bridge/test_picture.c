@@ -1,0 +1,159 @@
+/*
+ * test/unit/drivers/bridge/test_picture.c - an image as consoles want it: scale, window, attributes
+ */
+#include "drivers/bridge/picture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ipc/wire/bytes.h"
+#include "ipc/wire/mrd.h"
+#include "test/support/check.h"
+
+#define MOST ((size_t)1 << 20)
+#define OWN  "<ismrmrdMeta><meta><name>a</name><value>b</value></meta></ismrmrdMeta>"
+
+static struct bs_buffer out;
+static struct bs_mrd_image head;
+static char attributes[4096];
+static const unsigned char *pixels;
+static double scale;
+
+/* n values (complex: pairs) through the door, and what stands in the message. */
+static bool add(enum bs_pixels as, const float *values, uint16_t n, bool is_complex,
+		const char *own)
+{
+	/* one byte off: what comes from the wire need not be aligned */
+	unsigned char *copy = malloc((size_t)n * 8 + 1);
+	struct bs_asked image = { .head = { .version = 1,
+					    .data_type = is_complex ? 7 : 5,
+					    .matrix_size = { n, 1, 1 },
+					    .channels = 1,
+					    .read_dir = { 1.0f, 0.0f, 0.0f },
+					    .phase_dir = { 0.0f, -0.6f, 0.8f },
+					    .image_type = is_complex ? 5 : 1 },
+				  .attributes = own,
+				  .attributes_len = strlen(own),
+				  .pixels = copy + 1,
+				  .pixels_len = (size_t)n * (is_complex ? 8 : 4) };
+	const unsigned char *at;
+	size_t parsed_at;
+	size_t attr_at;
+	struct bs_fail why;
+	bool good;
+
+	bs_buffer_free(&out);
+	memcpy(copy + 1, values, image.pixels_len);
+	good = bs_picture_add(&out, MOST, as, &scale, &image, &why) == 0;
+	free(copy);
+	if (!good)
+		return false;
+	at = bs_buffer_front(&out);
+	good = bs_get_le(at, 2) == 1022 &&
+	       bs_mrd_parse_image(&head, &attr_at, &parsed_at, at + 2, out.len - 2, &why) == 0;
+	if (!good || parsed_at - attr_at >= sizeof(attributes))
+		return false;
+	memcpy(attributes, at + 2 + attr_at, parsed_at - attr_at);
+	attributes[parsed_at - attr_at] = '\0';
+	pixels = at + 2 + parsed_at;
+	return strstr(attributes, "<ismrmrdMeta>") == attributes &&
+	       strcmp(attributes + strlen(attributes) - 14, "</ismrmrdMeta>") == 0;
+}
+
+static unsigned value(size_t i)
+{
+	return (unsigned)bs_get_le(pixels + 2 * i, 2);
+}
+
+static double says(const char *name)
+{
+	char want[80];
+	const char *at;
+
+	(void)snprintf(want, sizeof(want), "<name>%s</name><value>", name);
+	at = strstr(attributes, want);
+	return at != NULL ? strtod(at + strlen(want), NULL) : NAN;
+}
+
+static void integers(void)
+{
+	const float first[4] = { 0.0f, 1.0f, 2.0f, 0.5f };
+	const float loud[4] = { 4.0f, 0.0f, 0.0f, 0.0f };
+	const float louder[4] = { 32.0f, -16.0f, NAN, INFINITY };
+	const float none[4] = { 0 };
+	const float pair[4] = { 3.0f, -4.0f, 0.0f, 10.0f };
+
+	scale = 0.0;
+	CHECK(add(BS_PIXELS_INT16, none, 4, false, OWN) && value(0) == 0 && scale == 0.0,
+	      "an empty image decides no scale");
+	CHECK(add(BS_PIXELS_INT16, first, 4, false, OWN) && head.data_type == 2 &&
+		      head.image_type == 1 && value(0) == 0 && value(1) == 2048 &&
+		      value(2) == 4095 && value(3) == 1024,
+	      "the first one fills 12 bits");
+	CHECK(says("boreside_scale") == 2047.5 && says("WindowWidth") == 4095.0 &&
+		      says("WindowCenter") == 2047.5,
+	      "its scale and window");
+	CHECK(add(BS_PIXELS_INT16, loud, 4, false, OWN) && value(0) == 8190 && scale == 2047.5,
+	      "the next one keeps the scale");
+	CHECK(add(BS_PIXELS_INT16, louder, 4, false, OWN) && value(0) == 4095 && value(1) == 2048 &&
+		      value(2) == 0 && value(3) == 0 && says("boreside_scale") == 4095.0 / 32.0,
+	      "one that does not fit lowers it; what is not finite is 0");
+	scale = 0.0;
+	CHECK(add(BS_PIXELS_INT16, pair, 2, true, OWN) && head.data_type == 2 &&
+		      head.image_type == 1 && value(0) == 2048 && value(1) == 4095,
+	      "complex pixels leave as magnitude");
+}
+
+static void floats(void)
+{
+	const float values[4] = { 0.0f, 1.0f, 2.0f, -0.5f };
+
+	CHECK(add(BS_PIXELS_FLOAT, values, 4, false, OWN) && head.data_type == 5 &&
+		      memcmp(pixels, values, sizeof(values)) == 0 &&
+		      isnan(says("boreside_scale")) && says("WindowWidth") == 2.0,
+	      "floats leave as they are");
+	CHECK(add(BS_PIXELS_FLOAT, values, 2, true, OWN) && head.data_type == 7 &&
+		      head.image_type == 5 && memcmp(pixels, values, sizeof(values)) == 0,
+	      "complex floats, too");
+	CHECK(strstr(attributes, "<name>a</name><value>b</value>") != NULL &&
+		      strstr(attributes, "<name>ImageRowDir</name><value>1.000000000000000000"
+					 "</value><value>0.000000000000000000</value>") != NULL &&
+		      strstr(attributes, "<name>ImageColumnDir</name><value>0.000000000000000000"
+					 "</value><value>-0.600000023841857910</value>"
+					 "<value>0.800000011920928955</value>") != NULL,
+	      "its own attributes and the directions");
+	CHECK(add(BS_PIXELS_FLOAT, values, 4, false, "") && !isnan(says("Keep_image_geometry")),
+	      "an image without attributes gets some");
+	CHECK(head.attribute_string_len == strlen(attributes), "their length");
+}
+
+static void bounds(void)
+{
+	static float many[65535];
+	struct bs_buffer b = { 0 };
+
+	CHECK(add(BS_PIXELS_FLOAT, many, 65535 / 2, true, OWN), "a large one");
+	bs_buffer_free(&out);
+	CHECK(bs_buffer_room(&b, 100, 99) == NULL && b.bytes == NULL,
+	      "a buffer grows no further than it may");
+	CHECK(bs_buffer_add(&b, "0123456789", 10, 5000) == 0 &&
+		      bs_buffer_room(&b, 4991, 5000) == NULL &&
+		      bs_buffer_room(&b, 4990, 5000) != NULL,
+	      "what is in it counts");
+	bs_buffer_taken(&b, 4);
+	CHECK(b.len == 6 && memcmp(bs_buffer_front(&b), "456789", 6) == 0 &&
+		      bs_buffer_room(&b, 4994, 5000) != NULL &&
+		      memcmp(bs_buffer_front(&b), "456789", 6) == 0,
+	      "what was taken makes room; the rest stays");
+	bs_buffer_free(&b);
+}
+
+int main(void)
+{
+	integers();
+	floats();
+	bounds();
+	bs_buffer_free(&out);
+	return check_done();
+}
