@@ -139,7 +139,7 @@ check "and who was kept out, and why" grep -q \
 "$BORESIDE" replay --url "$k" "${me[@]}" --speed 0.5 $patience -p radial scan.h5 \
 	>slow.txt 2>&1 &
 sender=$!
-taken() { status --json | grep -q '"scan":{"number":3,"open":true.*"acquisitions":[1-9]'; }
+taken() { status --json | grep -q '"scan":{"number":3,"open":true[^{]*"acquisitions":[1-9]'; }
 await taken
 ingest=$(status --json | sed 's/.*"name":"ingest","pid":\([0-9]*\).*/\1/;t;d' | head -n 1)
 check "the receiving process is known, and is killed" kill -KILL "$ingest"

@@ -57,7 +57,7 @@ done
 sender=$!
 half_way() {
 	"$BORESIDE" status -c site.cfg --json |
-		grep -q '"scan":{"number":3,"open":true.*"acquisitions":[1-9]'
+		grep -q '"scan":{"number":3,"open":true[^{]*"acquisitions":[1-9]'
 }
 await half_way
 kill -KILL $sender
