@@ -30,7 +30,10 @@ static const struct {
 	{ "service", "The service beside a bare nanomsg loop, from a sender to an archive",
 	  bs_bench_service, true },
 	{ "durable", "A stream that is logged beside one that is not", bs_bench_durable, true },
-	{ "beside", "A stream beside 50 browsers, and alone", bs_bench_beside, true },
+	{ "beside", "A stream beside page, metrics, MRD bridge and 50 browsers, and alone",
+	  bs_bench_beside, true },
+	{ "sealed", "A stream whose k-space is sealed beside one that is not", bs_bench_sealed,
+	  true },
 };
 
 #define GROUPS (sizeof(groups) / sizeof(groups[0]))
@@ -40,7 +43,7 @@ static const char usage_text[] =
 	"  GROUP           nufft, ls, gpu (by default); tune, multi (GPU), log, seal, service,\n"
 	"                  durable (FRAMES=12000 TURNS=2 RATE=200 BACKEND=host|cuda LOGS=FOLDER,\n"
 	"                  LAG_FRAMES=3000 by the environment),\n"
-	"                  beside (FRAMES= TURNS= RATE= BACKEND=)\n"
+	"                  beside, sealed (the same, but LOGS)\n"
 	"  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'\n"
 	"  --threads N     the team (2)\n"
 	"  --seconds S     about this long on each row (1)\n"

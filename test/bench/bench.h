@@ -22,6 +22,7 @@ int bs_bench_service(struct bs_bench *b);
 int bs_bench_durable(struct bs_bench *b);
 /* The same stream beside browsers, and alone: durable.c. */
 int bs_bench_beside(struct bs_bench *b);
+int bs_bench_sealed(struct bs_bench *b);
 
 /* This program's path; and BORESIDE is set, to what was built beside it unless it was before. */
 bool bs_bench_find_service(char self[512]);

@@ -108,6 +108,8 @@ static void *look(void *arg)
 		}
 		if (turn % 5 == 0)
 			(void)get(b, "/status.json");
+		if (turn % 5 == 0 && (b - browser) % 10 == 0)
+			(void)get(b, "/metrics");
 		(void)nanosleep(&fifth, NULL);
 	}
 	if (b->fd >= 0)

@@ -8,71 +8,48 @@
  *   BACKEND   of the protocols: host or cuda (what was built)
  *   FRAMES    of a block (12000), TURNS of both (2), RATE frames a second (200)
  *   LAG_FRAMES of the lag's stream (3000), at 25 a second
- * bench beside, the same of a service that keeps no log: with the page on, 50 browsers that look
- * and one that never reads, beside alone.
+ * bench beside, the same of a service that keeps no log: with the page, the metrics and the MRD
+ * bridge on, 50 browsers that look (five of them ask for the metrics, too) and one that never
+ * reads, beside alone. bench sealed: k-space over tcp, sealed, beside tcp as it is.
  *
- * Both services run all the time; a block is one scan to one of them, as WIRE.md asks. Latency is
- * that of each image, pooled over the blocks: "service" from the last readout received to the image
- * handed on, by the service's own stamps; "outside" from that readout about to be handed to the
- * sender's socket to the image in the archive's hands.
+ * Both services run all the time; a block is one scan to one of them, as WIRE.md asks. Latencies
+ * (stream.h) are pooled over the blocks.
  * Lag by the sender's books: from the ACK that said that a message is held to the one that said
  * that it is durable; beside it the service's own histogram.
  */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <limits.h>
-#include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 
+#include "ipc/seal/keys.h"
 #include "test/bench/bench.h"
 #include "test/bench/crowd.h"
-#include "test/bench/times.h"
-#include "test/support/service.h"
+#include "test/bench/stream.h"
 
-#define READOUTS  34u
-#define PAYLOAD   (BS_MRD_ACQ_BYTES + 8u * 512u * 8u) /* the longest: 8 coils of 512 samples */
-#define IMAGE_MAX ((size_t)1 << 20)
-#define SIDES     2
-#define WARM      100u /* frames of a scan before those that count */
-
-/* What is compared: the first with the second. */
-static const char *const logged[SIDES] = { "durable", "off" };
-static const char *const watched[SIDES] = { "beside", "alone" };
-static const char *const *modes = logged;
+#define READOUTS BS_STREAM_READOUTS
+#define SIDES    2
+#define WARM     100u /* frames of a scan before those that count */
 #define BROWSERS 50u
 #define STUCK    1u
 
-struct side {
-	struct service service;
-	struct peer p;
-	struct bs_endpoint archive;
-	struct times service_us, outside_us; /* of all blocks */
-	unsigned held_up;                    /* the window was full so often */
-	uint64_t unprotected;
+/* What is compared: the first with the second. */
+enum compared { DURABLE, BESIDE, SEALED };
+static const struct {
+	const char *mode[SIDES], *aim;
+} compare[] = {
+	[DURABLE] = { { "durable", "off" }, "p99; the aim is 1.05 pooled" },
+	[BESIDE] = { { "beside", "alone" }, "p99; the aim is 1.05 pooled" },
+	[SEALED] = { { "sealed", "plain" }, "p99; the aim is 0.2 ms more, pooled" },
 };
-
-/* What is sent, and how it is reconstructed. */
-struct stream {
-	char backend[8];
-	unsigned matrix, coils, samples, rate;
-};
+static enum compared compared;
 
 static struct side side[SIDES];
-static _Alignas(8) unsigned char payload[PAYLOAD];
-static _Atomic int64_t *sent_ns; /* [frame] the last readout was about to be sent */
 static unsigned frames, turns;
 static char logs[PATH_MAX];
-
-/* The block that runs, for the thread that takes its images. */
-static struct {
-	struct side *to;
-	unsigned frames;
-	bool counts;
-	_Atomic unsigned came;
-	_Atomic bool over;
-} block;
+static struct bs_seal_keys keys; /* the sender's */
 
 static unsigned setting(const char *name, unsigned standard)
 {
@@ -80,188 +57,6 @@ static unsigned setting(const char *name, unsigned standard)
 	const unsigned long n = text != NULL ? strtoul(text, NULL, 10) : 0;
 
 	return n > 0 && n < 10000000 ? (unsigned)n : standard;
-}
-
-/* ---- images ---- */
-
-static int64_t received_ns(const unsigned char *msg, size_t len)
-{
-	static const char key[] = "<name>boreside_received_ns</name><value>";
-	const char *found = memmem(msg, len, key, sizeof(key) - 1);
-
-	return found != NULL ? strtoll(found + sizeof(key) - 1, NULL, 10) : 0;
-}
-
-static void *take_images(void *arg)
-{
-	static unsigned char image[IMAGE_MAX];
-	struct side *s = block.to;
-	size_t len;
-
-	(void)arg;
-	while (!atomic_load(&block.over) || atomic_load(&block.came) < block.frames) {
-		const unsigned char *body;
-		struct bs_wire w;
-		int64_t now;
-
-		if (bs_endpoint_recv(&s->archive, image, sizeof(image), &len, 1000, NULL) != 0) {
-			if (atomic_load(&block.over))
-				break;
-			continue;
-		}
-		now = bs_now_ns();
-		if (bs_wire_decode(&w, image, len, &body, NULL) != 0 || w.session != s->p.session ||
-		    w.seq < 1 || w.seq > block.frames)
-			continue;
-		atomic_fetch_add(&block.came, 1);
-		if (!block.counts)
-			continue;
-		keep(&s->service_us, (double)(w.time_ns - received_ns(image, len)) * 1e-3);
-		keep(&s->outside_us, (double)(now - atomic_load(&sent_ns[w.seq - 1])) * 1e-3);
-	}
-	return NULL;
-}
-
-/* ---- the sender ---- */
-
-/* Of each message of a window, when its being held was first heard of. */
-struct books {
-	int64_t held_ns[16384];
-	uint64_t held, durable;
-	struct times lag_us;
-};
-
-static void note_ack(const struct peer *p, struct books *b)
-{
-	const int64_t now = bs_now_ns();
-
-	while (b->held < p->ack.held)
-		b->held_ns[++b->held % 16384] = now;
-	while (b->durable < p->ack.durable && b->durable < b->held) {
-		const int64_t ns = now - b->held_ns[++b->durable % 16384];
-
-		keep(&b->lag_us, (double)ns * 1e-3);
-	}
-}
-
-static void hear_all(struct side *s, struct books *b)
-{
-	while (peer_hear(&s->p, 0)) {
-		if (s->p.w.kind != BS_WIRE_ACK)
-			continue;
-		if (s->p.ack.unprotected > s->unprotected)
-			s->unprotected = s->p.ack.unprotected;
-		if (b != NULL)
-			note_ack(&s->p, b);
-	}
-}
-
-static void pace(struct side *s, struct books *b, int64_t due_ns)
-{
-	do {
-		struct pollfd fd = { s->p.socket.receive_fd, POLLIN, 0 };
-
-		hear_all(s, b);
-		if (bs_now_ns() < due_ns)
-			(void)bs_endpoint_wait(&fd, 1, due_ns, NULL);
-	} while (bs_now_ns() < due_ns);
-}
-
-static bool begin(struct side *s, const struct stream *t)
-{
-	char xml[SERVICE_XML_MAX];
-	int n = snprintf(
-		xml, sizeof(xml),
-		"<ismrmrdHeader><acquisitionSystemInformation><receiverChannels>%u"
-		"</receiverChannels></acquisitionSystemInformation><encoding><encodedSpace>"
-		"<matrixSize><x>%u</x><y>%u</y><z>1</z></matrixSize><fieldOfView_mm><x>256</x>"
-		"<y>256</y><z>5</z></fieldOfView_mm></encodedSpace><reconSpace><matrixSize>"
-		"<x>%u</x><y>%u</y><z>1</z></matrixSize><fieldOfView_mm><x>256</x><y>256</y><z>5"
-		"</z></fieldOfView_mm></reconSpace><trajectory>radial</trajectory></encoding>"
-		"</ismrmrdHeader>",
-		t->coils, t->matrix, t->matrix, t->matrix, t->matrix);
-
-	return peer_begin_with(&s->p, "stream", xml, (size_t)n);
-}
-
-static size_t make_readout(const struct stream *t, unsigned line, unsigned frame)
-{
-	struct bs_mrd_acq a = { .version = 1,
-				.scan_counter = line + 1,
-				.number_of_samples = (uint16_t)t->samples,
-				.available_channels = (uint16_t)t->coils,
-				.active_channels = (uint16_t)t->coils };
-
-	a.idx.kspace_encode_step_1 = (uint16_t)line;
-	a.idx.repetition = (uint16_t)frame;
-	bs_mrd_put_acq(payload, &a);
-	return BS_MRD_ACQ_BYTES + (size_t)t->coils * t->samples * 8;
-}
-
-/* At most a window of messages that are not durable. */
-static bool within_window(struct side *s, struct books *b)
-{
-	const uint32_t window = s->p.answer.window;
-
-	if (s->p.seq <= s->p.ack.durable + window)
-		return true;
-	s->held_up++;
-	for (int64_t limit = await_limit(); s->p.seq > s->p.ack.durable + window;) {
-		if (bs_now_ns() > limit)
-			return false;
-		pace(s, b, bs_now_ns() + 100000);
-	}
-	return true;
-}
-
-static bool send_frames(struct side *s, const struct stream *t, unsigned n, struct books *b)
-{
-	const double step_ns = 1e9 / ((double)t->rate * READOUTS);
-	const int64_t start = bs_now_ns() + 1000000;
-
-	s->p.ack = (struct bs_wire_ack){ 0 };
-	for (unsigned f = 0; f < n; f++)
-		for (unsigned i = 0; i < READOUTS; i++) {
-			const size_t bytes = make_readout(t, i, f);
-
-			pace(s, b, start + (int64_t)(step_ns * ((double)f * READOUTS + i)));
-			if (!within_window(s, b))
-				return false;
-			if (i == READOUTS - 1)
-				atomic_store(&sent_ns[f], bs_now_ns());
-			if (!peer_say(&s->p, BS_WIRE_ACQ, s->p.seq++, payload, bytes))
-				return false;
-		}
-	if (b != NULL) /* while the last ones wait for the disk */
-		pace(s, b, bs_now_ns() + 50000000);
-	return peer_end(&s->p, (uint64_t)n * READOUTS);
-}
-
-/* One scan of n frames; its images are taken, and count or do not. */
-static bool play(struct side *s, const struct stream *t, unsigned n, bool counts, struct books *b)
-{
-	pthread_t thread;
-	bool good;
-
-	if (!begin(s, t)) {
-		printf("not accepted: %s\n", s->p.answer.text);
-		return false;
-	}
-	block.to = s;
-	block.frames = n;
-	block.counts = counts;
-	atomic_store(&block.came, 0);
-	atomic_store(&block.over, false);
-	if (pthread_create(&thread, NULL, take_images, NULL) != 0)
-		return false;
-	good = send_frames(s, t, n, b);
-	atomic_store(&block.over, true);
-	(void)pthread_join(thread, NULL);
-	if (good && s->p.outcome.code == 0 && atomic_load(&block.came) == n)
-		return true;
-	printf("failed: %u of %u images, outcome %d: %s\n", atomic_load(&block.came), n,
-	       s->p.outcome.code, s->p.outcome.text);
-	return false;
 }
 
 /* ---- the services ---- */
@@ -284,19 +79,69 @@ static void await_pruned(void)
 	} while (there > 1 && bs_now_ns() < until);
 }
 
-static bool start(struct side *s, const char *mode, const struct stream *t)
+/* A port that is free now; another program may take it before the service does: start says so. */
+static unsigned free_port(void)
 {
-	char body[1024];
-	char more[400];
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	socklen_t n = sizeof(in);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (modes == logged)
-		(void)snprintf(more, sizeof(more),
-			       "log: { dir = \"%.240s\"; mode = \"%s\"; buffer_mib = 512; "
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&in, n) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&in, &n) != 0)
+		in.sin_port = 0;
+	if (fd >= 0)
+		(void)close(fd);
+	return ntohs(in.sin_port);
+}
+
+/* The part of the site file that is compared; url: where k-space goes, over tcp, or "". */
+static bool put_compared(char *out, size_t cap, int which, char url[128])
+{
+	char path[PATH_MAX + 16], text[BS_KEY_TEXT_MAX];
+	struct bs_ik_pair own, sender;
+
+	out[0] = url[0] = '\0';
+	if (compared == DURABLE)
+		(void)snprintf(out, cap,
+			       "log: { dir = \"%s\"; mode = \"%s\"; buffer_mib = 512; "
 			       "keep_mib = 1; };\n",
-			       logs, mode);
-	else
-		(void)snprintf(more, sizeof(more), "%s",
-			       mode == watched[0] ? "web: { listen = \"127.0.0.1:0\"; };\n" : "");
+			       logs, compare[DURABLE].mode[which]);
+	else if (compared == BESIDE && which == 0)
+		(void)snprintf(out, cap,
+			       "web: { listen = \"127.0.0.1:0\"; };\n"
+			       "overload: { spill_dir = \"%s\"; };\n"
+			       "endpoints: { images = \"ipc://%s/images.ipc\"; };\n"
+			       "bridges: { mrd: { listen = \"tcp://127.0.0.1:0\"; }; };\n",
+			       logs, logs);
+	if (compared != SEALED)
+		return true;
+	(void)snprintf(url, 128, "tcp://127.0.0.1:%u", free_port());
+	(void)snprintf(out, cap, "endpoints: { kspace = \"%s\"; };\n", url);
+	if (which != 0)
+		return true;
+	(void)snprintf(path, sizeof(path), "%s/sender.key", logs);
+	if (bs_seal_key_make(&sender, path, NULL) != 0)
+		return false;
+	(void)snprintf(path, sizeof(path), "%s/own.key", logs);
+	if (bs_seal_key_make(&own, path, NULL) != 0)
+		return false;
+	bs_seal_key_text(text, sender.pub);
+	(void)snprintf(out + strlen(out), cap - strlen(out),
+		       "keys: { own = \"%s\"; peers = ( { name = \"mr1\"; key = \"%s\"; "
+		       "roles = [ \"scanner\" ]; } ); };\n",
+		       path, text);
+	bs_seal_key_text(text, own.pub);
+	(void)snprintf(path, sizeof(path), "%s/sender.key", logs);
+	return bs_seal_keys_client(&keys, path, text, NULL) == 0;
+}
+
+static bool start(struct side *s, int which, const struct stream *t)
+{
+	char body[PATH_MAX + 1024], more[PATH_MAX + 400], url[128];
+
+	if (!put_compared(more, sizeof(more), which, url))
+		return false;
 	(void)snprintf(
 		body, sizeof(body),
 		"%s"
@@ -309,9 +154,11 @@ static bool start(struct side *s, const char *mode, const struct stream *t)
 				SERVICE_PATIENT " board = \"workstation\"; acq_slots = 1024; "
 						"threads = 2; memory_mib = 16384;",
 				body, NULL) ||
-	    !peer_open(&s->p, &s->service) ||
-	    bs_endpoint_connect(&s->archive, BS_ENDPOINT_ARCHIVE_IN, s->service.archive, IMAGE_MAX,
-				NULL) != 0 ||
+	    bs_endpoint_connect_sealed(
+		    &s->p.socket, BS_ENDPOINT_KSPACE, url[0] != '\0' ? url : s->service.kspace,
+		    sizeof(s->p.in), compared == SEALED && which == 0 ? &keys : NULL, NULL) != 0 ||
+	    bs_endpoint_connect(&s->archive, BS_ENDPOINT_ARCHIVE_IN, s->service.archive,
+				BS_STREAM_IMAGE, NULL) != 0 ||
 	    !service_meets(&s->service, &s->archive)) {
 		service_print_log(&s->service);
 		return false;
@@ -369,14 +216,14 @@ static bool look(const struct side *s)
 	return port != 0 && crowd_begin(port, BROWSERS, STUCK);
 }
 
-static bool play_watched(struct side *s, const struct stream *t)
+static bool play_block(struct side *s, const struct stream *t)
 {
 	struct crowd_counts sum = { 0 };
 	bool good;
 
-	if (modes[s - side] != watched[0])
-		return play(s, t, frames, true, NULL);
-	good = look(s) && play(s, t, frames, true, NULL);
+	if (compared != BESIDE || s != &side[0])
+		return stream_play(s, t, frames, true, NULL);
+	good = look(s) && stream_play(s, t, frames, true, NULL);
 	crowd_end(&sum);
 	printf("  %u browsers: %llu answers, %llu pictures, %.1f MiB, %llu failures\n", BROWSERS,
 	       (unsigned long long)sum.answers, (unsigned long long)sum.pictures,
@@ -404,8 +251,9 @@ static void print_ratio(const char *what, const struct times *durable, const str
 
 	interval(durable, q, 0.025, &low[0], &high[0]);
 	interval(off, q, 0.025, &low[1], &high[1]);
-	printf("  %-9s %s over %s %.3f [%.3f, %.3f]\n", what, modes[0], modes[1],
-	       at(durable, q) / at(off, q), low[0] / high[1], high[0] / low[1]);
+	printf("  %-9s %s over %s %.3f [%.3f, %.3f]\n", what, compare[compared].mode[0],
+	       compare[compared].mode[1], at(durable, q) / at(off, q), low[0] / high[1],
+	       high[0] / low[1]);
 }
 
 static void print_json(struct bs_bench *b, const char *name, const struct times *t,
@@ -437,7 +285,8 @@ static void print_block(const struct side *s, size_t from)
 	if (t.n > 0) {
 		qsort(t.us, t.n, sizeof(double), ascending);
 		printf("  block of %s: p50 %.0f, p99 %.0f, p99.9 %.0f, max %.0f us\n",
-		       modes[s - side], at(&t, 0.5), at(&t, 0.99), at(&t, 0.999), t.us[t.n - 1]);
+		       compare[compared].mode[s - side], at(&t, 0.5), at(&t, 0.99), at(&t, 0.999),
+		       t.us[t.n - 1]);
 	}
 	(void)fflush(stdout);
 	free(t.us);
@@ -455,25 +304,29 @@ static void report(struct bs_bench *b)
 		qsort(s->outside_us.us, s->outside_us.n, sizeof(double), ascending);
 		printf("%s, %u blocks; the window was full %u times; at most %llu messages "
 		       "unprotected\n",
-		       modes[i], turns, s->held_up, (unsigned long long)s->unprotected);
+		       compare[compared].mode[i], turns, s->held_up,
+		       (unsigned long long)s->unprotected);
 		print_times("service", &s->service_us);
 		print_times("outside", &s->outside_us);
 	}
-	printf("p99; the aim is 1.05 pooled\n");
+	printf("%s\n", compare[compared].aim);
 	print_ratio("service", &d->service_us, &o->service_us, 0.99);
 	print_ratio("outside", &d->outside_us, &o->outside_us, 0.99);
 	printf("p99.9\n");
 	print_ratio("service", &d->service_us, &o->service_us, 0.999);
 	print_ratio("outside", &d->outside_us, &o->outside_us, 0.999);
-	if (modes == watched) {
-		print_json(b, "beside latency service", &d->service_us, at(&o->service_us, 0.5));
-		print_json(b, "beside latency service alone", &o->service_us, 0.0);
-		return;
+	for (int i = 0; i < SIDES; i++) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "%s latency service%s%s",
+			       compare[compared].mode[0], i != 0 ? " " : "",
+			       i != 0 ? compare[compared].mode[1] : "");
+		print_json(b, name, &side[i].service_us, i != 0 ? 0.0 : at(&o->service_us, 0.5));
+		(void)snprintf(name, sizeof(name), "%s latency outside%s%s",
+			       compare[compared].mode[0], i != 0 ? " " : "",
+			       i != 0 ? compare[compared].mode[1] : "");
+		print_json(b, name, &side[i].outside_us, i != 0 ? 0.0 : at(&o->outside_us, 0.5));
 	}
-	print_json(b, "durable latency service", &d->service_us, at(&o->service_us, 0.5));
-	print_json(b, "durable latency service off", &o->service_us, 0.0);
-	print_json(b, "durable latency outside", &d->outside_us, at(&o->outside_us, 0.5));
-	print_json(b, "durable latency outside off", &o->outside_us, 0.0);
 }
 
 static void bench_latency(struct bs_bench *b)
@@ -491,7 +344,7 @@ static void bench_latency(struct bs_bench *b)
 	for (int i = 0; good && i < SIDES; i++) {
 		room(&side[i].service_us, (size_t)turns * frames);
 		room(&side[i].outside_us, (size_t)turns * frames);
-		good = start(&side[i], modes[i], &t) && play(&side[i], &t, WARM, false, NULL);
+		good = start(&side[i], i, &t) && stream_play(&side[i], &t, WARM, false, NULL);
 	}
 	printf("gridding/%s, %u frames/s of %u readouts of %u x %u samples, image %u x %u; blocks "
 	       "of %u frames in turns\n",
@@ -501,7 +354,7 @@ static void bench_latency(struct bs_bench *b)
 		const size_t from = s->service_us.n;
 
 		await_pruned();
-		good = play_watched(s, &t);
+		good = play_block(s, &t);
 		print_block(s, from);
 	}
 	if (good)
@@ -543,7 +396,7 @@ static void bench_lag(struct bs_bench *b)
 	bool good;
 
 	room(&books.lag_us, (size_t)n * READOUTS + 2);
-	good = start(&s, "durable", &t) && play(&s, &t, n, false, &books) && books.lag_us.n > 0;
+	good = start(&s, 0, &t) && stream_play(&s, &t, n, false, &books) && books.lag_us.n > 0;
 	if (good) {
 		qsort(books.lag_us.us, books.lag_us.n, sizeof(double), ascending);
 		printf("durable behind held, gridding/host, %u frames/s of %u readouts of %u x %u "
@@ -558,35 +411,42 @@ static void bench_lag(struct bs_bench *b)
 	free(books.lag_us.us);
 }
 
-int bs_bench_beside(struct bs_bench *b)
-{
-	modes = watched;
-	return bs_bench_durable(b);
-}
-
-int bs_bench_durable(struct bs_bench *b)
+static int bench_compared(struct bs_bench *b, enum compared what)
 {
 	const unsigned lag_frames = setting("LAG_FRAMES", 3000);
-	float *values = (float *)(payload + BS_MRD_ACQ_BYTES); /* 340 is a multiple of 4 */
-	char self[512];
+	char self[512], row[32];
 
+	compared = what;
 	frames = setting("FRAMES", 12000);
 	turns = setting("TURNS", 2);
-	sent_ns = calloc((size_t)frames + lag_frames + WARM, sizeof(*sent_ns));
-	if (sent_ns == NULL || !bs_bench_find_service(self) || !make_logs()) {
+	if (!stream_room(frames + lag_frames + WARM) || !bs_bench_find_service(self) ||
+	    !make_logs()) {
 		printf("no memory, no service or no folder for logs\n");
 		return 1;
 	}
 	(void)prctl(PR_SET_TIMERSLACK, 1000UL);
-	bs_endpoint_tune_malloc(PAYLOAD);
-	for (size_t i = 0; i < (PAYLOAD - BS_MRD_ACQ_BYTES) / sizeof(float); i++)
-		values[i] = (float)(i % 977) - 488.0f;
-	if (modes == logged && bs_bench_wanted(b, "durable lag"))
+	bs_endpoint_tune_malloc(BS_STREAM_PAYLOAD);
+	if (what == DURABLE && bs_bench_wanted(b, "durable lag"))
 		bench_lag(b);
-	if (check_failed == 0 &&
-	    bs_bench_wanted(b, modes == logged ? "durable latency" : "beside latency"))
+	(void)snprintf(row, sizeof(row), "%s latency", compare[what].mode[0]);
+	if (check_failed == 0 && bs_bench_wanted(b, row))
 		bench_latency(b);
 	remove_logs();
-	free(sent_ns);
+	stream_free();
 	return check_failed != 0;
+}
+
+int bs_bench_durable(struct bs_bench *b)
+{
+	return bench_compared(b, DURABLE);
+}
+
+int bs_bench_beside(struct bs_bench *b)
+{
+	return bench_compared(b, BESIDE);
+}
+
+int bs_bench_sealed(struct bs_bench *b)
+{
+	return bench_compared(b, SEALED);
 }
