@@ -333,7 +333,7 @@ $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(B)/libfuzzed.a
 
 # One clang-tidy a source, a process a core, words only for findings; .clang-tidy says which.
 TIDIED := $(SRC) $(SIMD) board/main.c \
-          $(filter-out %/service.c %/durable.c,$(call find,test/bench test/paper,*.c))
+          $(filter-out %/service.c test/bench/stream/%,$(call find,test/bench test/paper,*.c))
 TIDY   = -std=c17 -pthread -DBS_ISA=v3 $(if $(filter x86_64,$(MACHINE)),$(ISA_v3)) \
          -DBS_GPU=$(GPU) $(CUDA:%=-I%/include) $(filter -I% -D%,$(CFLAGS))
 lint: format limits tidy

@@ -58,7 +58,7 @@ expect 0 'outcome: BS_OK' "and a good one after that" $site --asap "$recording"
 
 half_way() { # the first readout is noise, and of a scan of none else no image is missed
 	"$BORESIDE" status -c "$dir/site.cfg" --json |
-		grep -q '"open":true[^{]*"protocol":"cart2d"[^{]*"acquisitions":\([2-9]\|[1-9][0-9]\)'
+		grep -q '"open":true[^{]*"cart2d"[^{]*"acquisitions":\([2-9]\|[1-9][0-9]\)'
 }
 "$BORESIDE" replay $site --speed 0.1 "$recording" >"$dir/stopped" 2>&1 &
 player=$!

@@ -1,15 +1,15 @@
 /*
- * test/bench/stream.h - a stream of readouts to one of the services that a bench compares, at a pace,
- * and the times of the images that come back
+ * test/bench/stream/stream.h - readouts at a pace to one of the services that a bench compares, and
+ * the times of the images that come back
  *
- * Latency is that of each image: "service" from the last readout received to the image handed on, by
- * the service's own stamps; "outside" from that readout about to be handed to the sender's socket to
- * the image in the archive's hands. One scan at a time; stream_play starts a thread of its own.
+ * Latency is that of each image: "service" from the last readout received to the image handed on,
+ * by the service's own stamps; "outside" from that readout about to be handed to the sender's
+ * socket to the image in the archive's hands. One scan at a time; stream_play has a second thread.
  */
 #ifndef BS_TEST_BENCH_STREAM_H
 #define BS_TEST_BENCH_STREAM_H
 
-#include "test/bench/times.h"
+#include "test/bench/stream/times.h"
 #include "test/support/service.h"
 
 #define BS_STREAM_READOUTS 34u

@@ -1,5 +1,5 @@
 /*
- * test/bench/times.h - times that were measured, their quantiles, and how sure those are
+ * test/bench/stream/times.h - times that were measured, their quantiles, and how sure those are
  *
  * Intervals: of a quantile q of n values the order statistics X(l), X(u), free of any distribution:
  * B ~ Binomial(n, q), l the largest with P(B < l) <= a/2, u the smallest with P(B >= u) <= a/2

@@ -1,6 +1,6 @@
-/* test/bench/stream.c - see stream.h */
+/* test/bench/stream/stream.c - see stream.h */
 #define _GNU_SOURCE
-#include "test/bench/stream.h"
+#include "test/bench/stream/stream.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

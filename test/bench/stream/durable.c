@@ -1,6 +1,7 @@
 /*
- * test/bench/durable.c - what a log costs: the same stream to a service that logs it (durable) and
- * to one that keeps no log (off), in turns of blocks; and how far durable lags behind held
+ * test/bench/stream/durable.c - what a log costs: the same stream to a service that logs it
+ * (durable) and to one that keeps no log (off), in turns of blocks; and how far durable lags behind
+ * held
  *
  * usage: bench durable [--rows 'durable latency'|'durable lag']; by the environment:
  *   BORESIDE  the service; the one that was built beside this program unless it is given
@@ -26,8 +27,8 @@
 
 #include "ipc/seal/keys.h"
 #include "test/bench/bench.h"
-#include "test/bench/crowd.h"
-#include "test/bench/stream.h"
+#include "test/bench/stream/crowd.h"
+#include "test/bench/stream/stream.h"
 
 #define READOUTS BS_STREAM_READOUTS
 #define SIDES    2
@@ -138,7 +139,7 @@ static bool put_compared(char *out, size_t cap, int which, char url[128])
 
 static bool start(struct side *s, int which, const struct stream *t)
 {
-	char body[PATH_MAX + 1024], more[PATH_MAX + 400], url[128];
+	char body[2 * PATH_MAX + 1024], more[2 * PATH_MAX + 400], url[128];
 
 	if (!put_compared(more, sizeof(more), which, url))
 		return false;

@@ -1,6 +1,6 @@
-/* test/bench/crowd.c - see crowd.h */
+/* test/bench/stream/crowd.c - see crowd.h */
 #define _GNU_SOURCE
-#include "test/bench/crowd.h"
+#include "test/bench/stream/crowd.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>
