@@ -33,13 +33,13 @@ static void leave(struct ingest *in, const struct bs_reopened *o, const struct b
 /* ---- at the start ---- */
 
 /* settled: ACK will call what is read durable. */
-static int open_log(const struct ingest *in, const struct bs_reopened *o, struct bs_log_reader **r,
+static int open_log(const struct ingest *in, const char *log, struct bs_log_reader **r,
 		    bool settled, struct bs_fail *why)
 {
-	char path[sizeof(in->env->site.log.dir) + sizeof(o->log) + 2];
+	char path[sizeof(in->env->site.log.dir) + BS_LOG_NAME + 2];
 	int rc = 0;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir, o->log);
+	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir, log);
 	if (settled)
 		rc = bs_log_settle(path, why);
 	return rc == 0 ? bs_log_open(r, path, why) : rc;
@@ -55,7 +55,7 @@ static uint32_t look_into(struct ingest *in, struct bs_reopened *o, const struct
 
 	(void)snprintf(o->log, sizeof(o->log), "%s", log->name);
 	o->sealed = bs_log_folder_sealed(dir, log, &early) == 1;
-	if (open_log(in, o, &r, false, &why) != 0) {
+	if (open_log(in, o->log, &r, false, &why) != 0) {
 		bs_worker_say(in->env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		return BS_REOPEN_OVER;
 	}
@@ -84,24 +84,56 @@ static bool is_early(struct ingest *in, const struct bs_log_entry *log)
 	return early;
 }
 
-/* The newest log, and the one before it, where that was sealed before its images were made. */
+/* Its OPEN is all that it has, or not even that: nothing was taken of its scan. */
+static bool is_empty(const struct ingest *in, const struct bs_log_entry *log)
+{
+	struct bs_log_reader *r;
+	struct bs_log_message m;
+	struct bs_fail why;
+	int rc = BS_ERR_IO;
+
+	for (int i = 0; i < TRIES && rc < 0; i++) {
+		rc = open_log(in, log->name, &r, false, &why);
+		if (rc != 0)
+			continue;
+		rc = bs_log_next(r, &m, &why);
+		if (rc == 1)
+			rc = bs_log_next(r, &m, &why);
+		bs_log_close(r);
+	}
+	return rc == 0;
+}
+
+/*
+ * The newest log, and the one before it, where that was sealed before its images were made. Between
+ * the two may be those of scans whose OPEN a process before this one died of, or died with.
+ */
 static void look(struct ingest *in)
 {
 	struct bs_reopened *o = in->env->shm.s->reopened;
 	const char *dir = in->env->site.log.dir;
 	struct bs_log_entry *list = NULL;
 	struct bs_fail why = { 0 };
+	uint32_t step = BS_REOPEN_OVER;
+	size_t before;
 	size_t n = 0;
 
 	atomic_store(&in->env->shm.s->reopening, 0);
 	o[0].early = 0;
 	if (in->log != NULL && bs_log_folder_list(dir, &list, &n, &why) != 0)
 		bs_worker_say(in->env, BS_EVENT_FAULT, why.code, NULL, why.text);
+	before = n;
+	if (n > 0)
+		step = look_into(in, &o[1], &list[n - 1]);
+	while (before > 1 && is_empty(in, &list[before - 2]))
+		before--;
 	/* an older one that has no end is another thread's (board/log/stock.h) */
-	if (n > 1 && is_early(in, &list[n - 2]))
-		(void)look_into(in, &o[0], &list[n - 2]);
+	if (before > 1 && is_early(in, &list[before - 2]))
+		(void)look_into(in, &o[0], &list[before - 2]);
+	if (o[0].session == o[1].session) /* it did not go on, and its sender began anew */
+		o[0].early = 0;
 	atomic_store(&o[0].step, o[0].early ? BS_REOPEN_FOUND : BS_REOPEN_OVER);
-	atomic_store(&o[1].step, n > 0 ? look_into(in, &o[1], &list[n - 1]) : BS_REOPEN_OVER);
+	atomic_store(&o[1].step, step);
 	free(list);
 }
 
@@ -134,7 +166,7 @@ static bool open_scan(struct ingest *in, struct bs_fail *why)
 	struct bs_log_message m;
 	struct bs_reopened *o = bs_ingest_reopened(in);
 	struct bs_wire w;
-	int rc = open_log(in, o, &r, true, why);
+	int rc = open_log(in, o->log, &r, true, why);
 
 	if (rc != 0)
 		return false;

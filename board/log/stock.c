@@ -78,20 +78,21 @@ static void do_asked(struct bs_stock *s)
 }
 
 /*
- * The newest may go on, and the one before it be read again: they are left alone. What a killed
- * process did not cut of older ones is cut.
+ * The newest may go on, and one whose images were not made be read again: they are left alone. What
+ * a killed process did not cut of others is cut.
  */
 static void seal_older(const char *dir)
 {
 	struct bs_log_entry *list;
+	bool early;
 	size_t n;
 
 	if (bs_log_folder_list(dir, &list, &n, NULL) != 0)
 		return;
 	for (size_t i = 0; i + 1 < n; i++)
-		if (bs_log_folder_sealed(dir, &list[i], NULL) != 1)
+		if (bs_log_folder_sealed(dir, &list[i], &early) != 1)
 			seal(dir, list[i].name);
-		else if (i + 2 < n)
+		else if (!early)
 			cut(dir, list[i].last);
 	free(list);
 }
