@@ -45,6 +45,8 @@ expect 1 BS_ERR_TIMEOUT "no service" $site --patience 0.3 "$recording"
 
 "$BORESIDE" serve -c "$dir/site.cfg" >"$dir/serve.log" 2>&1 &
 service=$!
+"$BORESIDE" status -c "$dir/site.cfg" $ready ||
+	echo "not ok the service starts: $(tail -n 3 "$dir/serve.log")"
 site="$site $patience"
 expect 0 'acquisitions 769, images 3, gaps 0, duplicates 0, rejected 0' "as fast as it goes" \
 	$site --asap "$recording"

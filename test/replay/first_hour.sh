@@ -95,6 +95,12 @@ mrd_listens() { [ -n "$(mrd_port)" ]; }
 web_port() { sed -n 's|^http://127.0.0.1:\([0-9]*\)/*$|\1|p' run/web.url 2>/dev/null; }
 web_listens() { [ -n "$(web_port)" ] && get "$(web_port)" / | grep -q '<html'; }
 await mrd_listens && ok "MRD clients may connect" || bad "MRD clients may not connect"
+await web_listens && ok "the page answers" || bad "the page does not answer"
+# it is a viewer, which connects in its own time: images before that are not for it. The service
+# has met it when two more questions were answered.
+viewing() { get "$(web_port)" /pictures.json | grep -q '"connected":true'; }
+answers() { "$BORESIDE" status -c site.cfg >/dev/null 2>&1; }
+await viewing && await answers && await answers || bad "the page sees no images"
 
 # the scan: from a client that the service knows nothing of
 "$BORESIDE" recon -c site.cfg -o one.cfl scan.h5 >out 2>&1 || bad "the images in one process"
@@ -116,7 +122,6 @@ have() { [ "$(files png)" -eq 3 ] && [ "$(files h5)" -eq 3 ]; }
 await have && ok "the images are files, too" || bad "$(files png) .png, $(files h5) .h5"
 
 # the page: its pictures, and, in a browser, the page as it is drawn
-await web_listens && ok "the page answers" || bad "the page does not answer"
 pictures() { get "$(web_port)" /pictures.json | grep -o '"number":' | wc -l; }
 shown() { [ "$(pictures)" -ge 3 ]; }
 await shown && ok "the page has the images" || bad "the page has $(pictures) images"

@@ -23,9 +23,12 @@ check() { # words, then a command
 	fi
 }
 refused() { # words, text that must be said, then a command that must fail
-	local words=$1 text=$2
+	local words=$1 text=$2 rc
 	shift 2
-	if "$@" >"$dir/said.txt" 2>&1; then
+	while "$@" >"$dir/said.txt" 2>&1; rc=$?; grep -qF 'no service answers' "$dir/said.txt"; do
+		: # within 3 s: the machine is busy
+	done
+	if [ $rc -eq 0 ]; then
 		echo "not ok $words: it was not refused"
 		failed=1
 	elif grep -qF -- "$text" "$dir/said.txt"; then
@@ -112,7 +115,7 @@ done
 check "the node's own commands need no key but the site's" "$BORESIDE" replay -c site.cfg \
 	"${scan[@]}"
 check "nor does its archive" "$BORESIDE" receive -c site.cfg --name pacs --once --type cfl -o got
-check "who has the role may ask for the status" "$BORESIDE" status --url "$s" "${archive[@]}"
+check "who has the role may ask for the status" await "$BORESIDE" status --url "$s" "${archive[@]}"
 
 refused "the archive's key does not send k-space" "key of 'pacs' has no role for kspace" \
 	"$BORESIDE" replay --url "$k" "${archive[@]}" "${scan[@]}"
@@ -130,21 +133,30 @@ check "nobody asks in another's name" await grep -q \
 kill "$receive"
 wait "$receive" 2>/dev/null
 receive=
-status >status.txt
+asked() { status >status.txt; }
+await asked
 check "status has the sessions" grep -q '^sealed kspace .*[1-9][0-9]* sessions' status.txt
 check "and who was kept out, and why" grep -q \
 	'of unknown keys, [1-9][0-9]* without the role.*: a key that is not known' status.txt
 
 # A receiving process that is killed in mid-scan: its successor has other keys, and nothing is lost.
-"$BORESIDE" replay --url "$k" "${me[@]}" --speed 0.5 $patience -p radial scan.h5 \
-	>slow.txt 2>&1 &
-sender=$!
-taken() { status --json | grep -q '"scan":{"number":3,"open":true[^{]*"acquisitions":[1-9]'; }
-await taken
-ingest=$(status --json | sed 's/.*"name":"ingest","pid":\([0-9]*\).*/\1/;t;d' | head -n 1)
+# On a machine that stands still a scan may be over before anybody saw it: then there is another.
+taken() { grep -q '"scan":{"number":[0-9]*,"open":true[^{]*"acquisitions":[1-9]' seen.txt; }
+taken_or_over() {
+	{ status --json >seen.txt && taken; } || ! kill -0 "$sender" 2>/dev/null
+}
+gone() { ! kill -0 "$ingest" 2>/dev/null; }
+for _ in 1 2 3 4 5 6 7 8; do
+	"$BORESIDE" replay --url "$k" "${me[@]}" --speed 0.2 $patience -p radial scan.h5 \
+		>slow.txt 2>&1 &
+	sender=$!
+	await taken_or_over && taken && break
+	wait "$sender"
+done
+ingest=$(sed 's/.*"name":"ingest","pid":\([0-9]*\).*/\1/;t;d' seen.txt | head -n 1)
 check "the receiving process is known, and is killed" kill -KILL "$ingest"
 check "its scan goes on" wait "$sender"
-check "with another one" sh -c "! kill -0 $ingest"
+check "with another one" await gone
 check "nothing of it was lost" grep -q 'service: acquisitions 505, images 5, gaps 0' slow.txt
 kill -TERM "$serve"
 wait "$serve"
