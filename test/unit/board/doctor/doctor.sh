@@ -39,7 +39,7 @@ END
 }
 looks any '^.... priorities: '
 site logs images
-looks any '^ok   log.dir, written: 256 KiB are on the disk after' -c site.cfg
+looks any '^\(ok  \|warn\) log.dir, written: 256 KiB are on the disk after' -c site.cfg
 looks 0 '^warn memory: cannot be told' -c site.cfg --root root
 [ -z "$(ls -A logs)" ] && echo "ok the log's folder is left as it was" ||
 	echo "not ok files are left: $(ls -A logs)"

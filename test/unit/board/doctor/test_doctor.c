@@ -53,21 +53,29 @@ static struct bs_doctor doctor(bool with_site)
 	return (struct bs_doctor){ .root = root, .site = with_site ? &site : NULL, .tell = tell };
 }
 
-/* The look at one thing says so of `what`. */
-static void is(void (*look)(struct bs_doctor *), bool with_site, enum bs_health health,
-	       const char *what, const char *words)
+/* Where the look at one thing says something of `what`; count: it does not. */
+static uint32_t looks(void (*look)(struct bs_doctor *), bool with_site, const char *what)
 {
-	static const char *const names[] = { "ok", "warn", "FAIL" };
 	struct bs_doctor d = doctor(with_site);
 	uint32_t i = 0;
 
 	look(&d);
 	while (i < count && strcmp(found[i].what, what) != 0)
 		i++;
-	if (i == count) {
+	if (i == count)
 		CHECK(false, "nothing is said of %s", what);
+	return i;
+}
+
+/* It says so. */
+static void is(void (*look)(struct bs_doctor *), bool with_site, enum bs_health health,
+	       const char *what, const char *words)
+{
+	static const char *const names[] = { "ok", "warn", "FAIL" };
+	const uint32_t i = looks(look, with_site, what);
+
+	if (i == count)
 		return;
-	}
 	CHECK(found[i].health == health && strstr(found[i].figure, words) != NULL &&
 		      (found[i].remedy[0] != '\0') == (health != BS_HEALTH_OK),
 	      "%s %s: %s: %s", names[found[i].health], what, found[i].figure, found[i].remedy);
@@ -227,6 +235,21 @@ static void place(char *field, const char *name, mode_t mode)
 		exit(1);
 }
 
+/* This machine's own disk, however slow: what is said of it fits the figure. */
+static void written(void)
+{
+	const uint32_t i = looks(bs_doctor_disks, true, "log.dir, written");
+	const bool slow = i < count && found[i].health == BS_HEALTH_WARN;
+	double ms = -1.0;
+
+	if (i == count)
+		return;
+	CHECK(sscanf(found[i].figure, "256 KiB are on the disk after %lf ms", &ms) == 1 &&
+		      (slow ? ms >= 20.0 : found[i].health == BS_HEALTH_OK && ms <= 20.0) &&
+		      (found[i].remedy[0] != '\0') == slow,
+	      "%s: %s", slow ? "warn" : "ok", found[i].figure);
+}
+
 static void folders(void)
 {
 	char url[BS_PATH_MAX_];
@@ -236,8 +259,10 @@ static void folders(void)
 	site.sinks = 1;
 	place(site.sink[0].dir, "there/images", 0);
 	site.log.mode = BS_LOG_MODE_DURABLE;
-	is(bs_doctor_disks, true, BS_HEALTH_OK, "log.dir, written",
-	   "256 KiB are on the disk after");
+	written();
+	site.log.mode = BS_LOG_MODE_RELAXED;
+	is(bs_doctor_disks, true, BS_HEALTH_OK, "log.dir, written", "256 KiB are on the disk");
+	site.log.mode = BS_LOG_MODE_DURABLE;
 	is(bs_doctor_disks, true, BS_HEALTH_WARN, "log.keep_mib", "until the disk is full");
 	is(bs_doctor_disks, true, BS_HEALTH_FAIL, "sinks.[0].dir", "is not there");
 	site.log.keep_mib = UINT64_C(1) << 60;
