@@ -172,7 +172,7 @@ static unsigned taken_by(struct bs_endpoint *archive, unsigned want)
 
 	for (unsigned i = 0; i < BOOKS; i++)
 		have += came[i] > 0;
-	while (bs_endpoint_recv(archive, image, sizeof(image), &len, have < want ? 5000 : 50,
+	while (bs_endpoint_recv(archive, image, sizeof(image), &len, have < want ? AWAIT_MS : 50,
 				NULL) == 0)
 		if (bs_wire_decode(&w, image, len, &payload, NULL) == 0 && w.seq < BOOKS)
 			have += came[w.seq]++ == 0;
@@ -224,8 +224,8 @@ static void test_stop(const char *policy)
 		      p.outcome.undelivered == 0,
 	      "%s: 12 images are under way to an archive", policy);
 	CHECK(kill(service.pid, SIGTERM) == 0, "the service is told to end");
-	while (bs_endpoint_recv(&archive, image, sizeof(image), &len, got < 12 ? 5000 : 50, NULL) ==
-	       0) {
+	while (bs_endpoint_recv(&archive, image, sizeof(image), &len, got < 12 ? AWAIT_MS : 50,
+				NULL) == 0) {
 		got++;
 		await_pause_ms(50); /* how slow this archive is: nothing is waited for */
 	}
@@ -263,7 +263,7 @@ static void test_slow_archive(const char *policy)
 	      "%s: a slow archive is there, a scan begins", policy);
 	frames(12);
 	while (have < 12 &&
-	       bs_endpoint_recv(&archive, image, sizeof(image), &len, 5000, NULL) == 0) {
+	       bs_endpoint_recv(&archive, image, sizeof(image), &len, AWAIT_MS, NULL) == 0) {
 		if (bs_wire_decode(&w, image, len, &payload, NULL) == 0 && w.seq < BOOKS)
 			have += came[w.seq]++ == 0;
 		await_pause_ms(60); /* how slow it is */
