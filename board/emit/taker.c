@@ -82,11 +82,15 @@ static bool has_in_hand(const struct bs_taker *t, uint64_t number)
 
 void bs_taker_gone(struct bs_taker *t, uint64_t session, uint64_t number)
 {
+	const bool due = atomic_load(&t->r->had) < number; /* from the store: in hand or not */
+
+	t->losses++;
+	if (due)
+		no_more_behind(t);
 	if (has_in_hand(t, number)) {
 		atomic_fetch_add(&t->r->lost, t->gone != number);
 		t->gone = number;
-	} else if (atomic_load(&t->r->had) < number) {
-		no_more_behind(t);
+	} else if (due) {
 		bs_taker_missed(t, session);
 	} else if (t->id == BS_TAKER_ARCHIVE) {
 		(void)bs_archive_gone(t, number);
@@ -152,7 +156,6 @@ static void settle_gone(struct bs_taker *t, const struct bs_offer *o, const stru
 		return;
 	t->gone = 0;
 	if (later) {
-		no_more_behind(t);
 		bs_emit_undelivered(t->e, bs_wire_session(o->msg), 1);
 	} else if (rc != 0 || t->id != BS_TAKER_ARCHIVE || bs_archive_gone(t, o->number)) {
 		atomic_fetch_sub(&t->r->lost, 1);
@@ -188,7 +191,7 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image
 	else
 		atomic_store(&r->had, o->number);
 	bs_front_drop(t->e, t->id);
-	if (m == NULL)
+	if (m == NULL && t->gone != o->number)
 		no_more_behind(t);
 	if (rc == 0) {
 		t->nobody = false;
@@ -232,13 +235,15 @@ static void count_stored(struct bs_taker *t, struct bs_store *store)
 	const uint64_t first = first_of(t);
 	const uint64_t hand = atomic_load(&its->hand);
 	const uint64_t hand_at = atomic_load(&its->hand_at);
+	const uint64_t losses = t->losses;
 	uint64_t n;
 
 	(void)pthread_mutex_unlock(&t->e->lock);
 	n = first > had ? bs_store_waiting(store, had, first) : 0;
 	(void)pthread_mutex_lock(&t->e->lock);
 	if (first != first_of(t) || had != atomic_load(&t->r->had) ||
-	    hand != atomic_load(&its->hand) || hand_at != atomic_load(&its->hand_at))
+	    hand != atomic_load(&its->hand) || hand_at != atomic_load(&its->hand_at) ||
+	    losses != t->losses)
 		return; /* again, then */
 	n += hand != 0 && base_of(t) + hand_at >= had && base_of(t) + hand_at < first;
 	atomic_store(&t->r->behind, n);

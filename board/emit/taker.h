@@ -41,6 +41,7 @@ struct bs_taker {
 	bool read;           /* what it has in hand of the store is in its buffer */
 	bool refused;        /* so was the last one that was offered: that is said once */
 	uint64_t gone;       /* the number of the one in hand, where the store has lost that */
+	uint64_t losses;     /* of the store, that it was told */
 	_Atomic bool nobody; /* it was not there for what was shed last */
 	_Atomic bool absent;
 	int64_t retry_ns; /* what was refused is offered again then */

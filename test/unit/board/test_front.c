@@ -227,6 +227,34 @@ static void test_lost_image(bool in_slot)
 	end();
 }
 
+/*
+ * A taker has an image in hand, from a slot that the queue has no more, and its cursor was set back
+ * before that: the image was to come from the store once more, which loses it.
+ */
+static void test_lost_in_hand(void)
+{
+	unsigned char msg[400];
+	struct bs_taker_record *r;
+	uint64_t number;
+
+	begin(true);
+	CHECK(bs_images_open(&e, &why) == 0 &&
+		      bs_taker_make(&e, 0, "folder", "+cfl-1", BS_POLICY_SPILL, nothing, &why) == 0,
+	      "a store and a folder that spills");
+	bs_front_open(&e);
+	r = bs_emit_record(&e, 0);
+	number = shm.s->images.base + 1;
+	atomic_store(&r->hand, queue_image(true) + UINT64_C(1));
+	CHECK(bs_store_append(bs_images_store(e.images), msg, stored_image(msg), number, &why) == 0,
+	      "an image, in its hand");
+	atomic_store(&r->behind, 1);
+	lose_image(number);
+	CHECK(atomic_load(&r->behind) == 0, "nothing of the store waits for it any more");
+	CHECK(atomic_load(&r->lost) == 1 && atomic_load(&r->shed) == 0,
+	      "what is in its hand counts as lost until it has that");
+	end();
+}
+
 /* The newest image cannot be read once a service starts, and somebody has not had it. */
 static void test_lost_at_start(void)
 {
@@ -480,6 +508,7 @@ int main(void)
 	test_message_was_made();
 	test_lost_image(false);
 	test_lost_image(true);
+	test_lost_in_hand();
 	test_lost_at_start();
 	test_connection();
 	test_lost_in_connection(true);
