@@ -215,7 +215,7 @@ static void hear(struct bs_images *im, const char *name, uint64_t cursor)
 	(void)pthread_mutex_unlock(&im->lock);
 }
 
-/* 1: the answer is there; 0: nothing follows; negative. */
+/* As bs_store_next: 1: the answer is there; 0: nothing follows; negative. */
 static int look_up(struct bs_images *im, uint64_t after, size_t *len, struct bs_fail *why)
 {
 	int rc = bs_store_next(im->store, &im->reader, after, im->answer, len, why);
@@ -261,9 +261,9 @@ static int reply(struct bs_images *im, const struct bs_wire *w, const unsigned c
 	if (rc != 0)
 		return rc;
 	hear(im, name, w->seq);
-	while ((rc = look_up(im, w->seq, len, why)) < 0)
+	while ((rc = look_up(im, w->seq, len, why)) < 0 && rc != BS_ERR_TIMEOUT)
 		bs_emit_fault(im->e, why);
-	return rc;
+	return rc == BS_ERR_TIMEOUT ? BS_ERR_IO : rc; /* it may ask again */
 }
 
 static void answer(struct bs_images *im, const unsigned char *request, size_t request_len)
@@ -472,6 +472,8 @@ void bs_images_forget(struct emit *e)
 			       "%.64s: the site has no such taker that spills any more: %" PRIu64
 			       " images that are kept are not given to it",
 			       c.taker[i].name, n);
+		if (n == BS_STORE_UNKNOWN)
+			continue; /* at the next start, then */
 		if (n > 0)
 			bs_emit_say(e, BS_EVENT_LIMIT, 0, line);
 		bs_store_forget(e->images->store, c.taker[i].name);

@@ -243,7 +243,7 @@ static void count_stored(struct bs_taker *t, struct bs_store *store)
 	(void)pthread_mutex_lock(&t->e->lock);
 	if (first != first_of(t) || had != atomic_load(&t->r->had) ||
 	    hand != atomic_load(&its->hand) || hand_at != atomic_load(&its->hand_at) ||
-	    losses != t->losses)
+	    losses != t->losses || n == BS_STORE_UNKNOWN)
 		return; /* again, then */
 	n += hand != 0 && base_of(t) + hand_at >= had && base_of(t) + hand_at < first;
 	atomic_store(&t->r->behind, n);
@@ -293,14 +293,20 @@ static bool give_stored(struct bs_taker *t)
 		limit = base_of(t) + atomic_load(&its->hand_at);
 	if (store == NULL)
 		return false;
+	t->retry_ns = 0;
 	(void)pthread_mutex_unlock(&t->e->lock);
 	while (limit > had &&
-	       (rc = bs_store_next(store, &t->reader, had, t->buffer, &len, &why)) < 0)
+	       (rc = bs_store_next(store, &t->reader, had, t->buffer, &len, &why)) < 0 &&
+	       rc != BS_ERR_TIMEOUT)
 		bs_emit_fault(t->e, &why); /* it is gone, which the store has told */
 	if (rc == 1 && bs_wire_is_ours(&w, t->buffer, len))
 		o = (struct bs_offer){ aligned(t->buffer + BS_STORE_HEAD, len - BS_STORE_HEAD),
 				       len - BS_STORE_HEAD, w.seq };
 	(void)pthread_mutex_lock(&t->e->lock);
+	if (rc == BS_ERR_TIMEOUT) {
+		t->retry_ns = bs_now_ns() + RETRY_NS;
+		return false;
+	}
 	if (o.number == 0 || o.number > limit) {
 		if (limit > had)
 			atomic_store(&t->r->had, limit);

@@ -4,7 +4,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +18,9 @@
 
 #define PATH_MAX_ (BS_LOG_DIR + BS_LOG_NAME + 8u)
 #define HEAD      BS_STORE_HEAD
-#define TRIES     3 /* to read a file's list */
+#define TRIES     3                  /* to read a file's list, at once; */
+#define ROUNDS    25u                /* so often that is done again, */
+#define AGAIN_NS  INT64_C(200000000) /* after this time */
 
 struct record {
 	uint64_t number, session, offset; /* of the frame */
@@ -32,7 +33,8 @@ struct file {
 	char name[BS_LOG_NAME];
 	uint64_t first, bytes;
 	struct record *record; /* of a file that an earlier process wrote: read when needed */
-	uint32_t records, room;
+	uint32_t records, room, rounds;
+	int64_t again_ns;
 	bool known;
 };
 
@@ -119,24 +121,30 @@ static int list(struct bs_store *s, struct file *f, struct bs_fail *why)
 }
 
 /*
- * The same for who reads on: what cannot be read of a file, although it was tried again, counts as
- * one image that cannot, which its takers are told. With the lock held.
+ * The same for who reads on. BS_ERR_TIMEOUT: it cannot be read now. What still cannot after ROUNDS
+ * counts as one image, the file's last, which its takers are told. With the lock held.
  */
-static struct file *look_into(struct bs_store *s, struct file *f)
+static int look_into(struct bs_store *s, struct file *f)
 {
 	struct bs_fail why;
-	int rc = f->known ? 0 : BS_ERR_IO;
+	int rc = BS_ERR_IO;
 
+	if (f->known)
+		return 0;
+	if (bs_now_ns() < f->again_ns)
+		return BS_ERR_TIMEOUT;
 	for (int i = 0; i < TRIES && rc != 0; i++) {
 		f->records = 0;
 		rc = list(s, f, &why);
 	}
-	if (rc != 0)
-		(void)add_record(f,
-				 f->records > 0 ? f->record[f->records - 1].number + 1 : f->first,
-				 0, 0, 0, &why);
+	if (rc != 0 && ++f->rounds < ROUNDS) {
+		f->again_ns = bs_now_ns() + AGAIN_NS;
+		return BS_ERR_TIMEOUT;
+	}
+	if (rc != 0) /* the newest file that has an image is known */
+		(void)add_record(f, f[1].first - 1, 0, 0, 0, &why);
 	f->known = true;
-	return f;
+	return 0;
 }
 
 static int by_first(const void *a, const void *b)
@@ -277,7 +285,7 @@ static void tell_missed(struct bs_store *s, const struct record *r)
 /* Removes the oldest file; takers that miss images of it are told. With the lock held. */
 static void drop_oldest(struct bs_store *s)
 {
-	struct file *f = look_into(s, &s->file[0]);
+	const struct file *f = &s->file[0];
 	char path[PATH_MAX_];
 
 	for (uint32_t i = 0; i < f->records; i++)
@@ -302,6 +310,8 @@ static void prune(struct bs_store *s)
 			had = had && s->taker[t].cursor + 1 >= s->file[1].first;
 		if (!had && s->bytes - s->file[0].bytes < s->spec.most_bytes)
 			return;
+		if (!had && look_into(s, &s->file[0]) != 0)
+			return; /* its takers could not be told: later */
 		drop_oldest(s);
 	}
 }
@@ -407,36 +417,21 @@ static struct record *beyond_in(struct file *f, uint64_t after)
 	return low < f->records ? &f->record[low] : NULL;
 }
 
-/* The same of all files; *f: its file. With the lock held. */
-static struct record *beyond(struct bs_store *s, uint64_t after, struct file **f)
+/* The same of all files; *f: its file. BS_ERR_TIMEOUT: not now. With the lock held. */
+static int beyond(struct bs_store *s, uint64_t after, struct file **f, struct record **r)
 {
-	struct record *r = NULL;
+	int rc = 0;
 
-	for (uint32_t i = 0; r == NULL && i < s->files; i++) {
+	*r = NULL;
+	for (uint32_t i = 0; rc == 0 && *r == NULL && i < s->files; i++) {
 		if (i + 1 < s->files && s->file[i + 1].first <= after + 1)
 			continue; /* all of its numbers are below the next one's */
-		*f = look_into(s, &s->file[i]);
-		r = beyond_in(*f, after);
+		*f = &s->file[i];
+		rc = look_into(s, *f);
+		if (rc == 0)
+			*r = beyond_in(*f, after);
 	}
-	return r;
-}
-
-/* Opens this file as r->fd. With the lock held, since the file may be removed. */
-static int go_to(struct bs_store *s, struct bs_store_reader *r, const struct file *f,
-		 struct bs_fail *why)
-{
-	char path[PATH_MAX_];
-
-	if (r->fd >= 0 && strcmp(r->name, f->name) == 0)
-		return 0;
-	if (r->fd >= 0)
-		(void)close(r->fd);
-	path_of(s, path, f->name);
-	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (r->fd < 0)
-		return bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
-	memcpy(r->name, f->name, sizeof(r->name));
-	return 0;
+	return rc;
 }
 
 int bs_store_next(struct bs_store *s, struct bs_store_reader *reader, uint64_t after,
@@ -447,17 +442,19 @@ int bs_store_next(struct bs_store *s, struct bs_store_reader *reader, uint64_t a
 	struct file *f = NULL;
 	const unsigned char *payload;
 	struct bs_wire w;
-	int rc = 0;
+	int rc;
 
 	(void)pthread_mutex_lock(&s->lock);
-	r = beyond(s, after, &f);
+	rc = beyond(s, after, &f, &r);
+	if (rc != 0)
+		rc = bs_fail(why, rc, "%s/%s: cannot be read now", s->dir, f->name);
 	if (r != NULL) {
 		at = *r;
-		rc = go_to(s, reader, f, why);
+		rc = bs_store_file_open(reader, s->dir, f->name, why); /* it may be removed */
 	}
 	(void)pthread_mutex_unlock(&s->lock);
 	if (r == NULL)
-		return 0;
+		return rc;
 	*len = at.len;
 	if (rc == 0 && at.len > bs_store_answer_max(s->spec.message_max))
 		rc = bs_fail(why, BS_ERR_FORMAT, "%s/%s: an image of %u bytes", s->dir,
@@ -473,7 +470,7 @@ int bs_store_next(struct bs_store *s, struct bs_store_reader *reader, uint64_t a
 	if (rc == 0)
 		return 1;
 	(void)pthread_mutex_lock(&s->lock);
-	r = beyond(s, after, &f);
+	(void)beyond(s, after, &f, &r);
 	if (r != NULL && r->number == at.number) {
 		r->bad = true;
 		tell_missed(s, r);
@@ -484,17 +481,18 @@ int bs_store_next(struct bs_store *s, struct bs_store_reader *reader, uint64_t a
 
 uint64_t bs_store_waiting(struct bs_store *s, uint64_t after, uint64_t until)
 {
-	const struct record *r;
+	struct record *r;
 	struct file *f = NULL;
 	uint64_t n = 0;
+	int rc;
 
 	(void)pthread_mutex_lock(&s->lock);
-	while ((r = beyond(s, after, &f)) != NULL && r->number <= until) {
+	while ((rc = beyond(s, after, &f, &r)) == 0 && r != NULL && r->number <= until) {
 		after = r->number;
 		n++;
 	}
 	(void)pthread_mutex_unlock(&s->lock);
-	return n;
+	return rc == 0 ? n : BS_STORE_UNKNOWN;
 }
 
 uint64_t bs_store_other(struct bs_store *s, uint64_t session)
@@ -503,9 +501,10 @@ uint64_t bs_store_other(struct bs_store *s, uint64_t session)
 
 	(void)pthread_mutex_lock(&s->lock);
 	for (uint32_t i = s->files; i-- > 0 && number == 0;) {
-		const struct file *f = look_into(s, &s->file[i]);
+		const struct file *f = &s->file[i];
+		const bool known = look_into(s, &s->file[i]) == 0;
 
-		for (uint32_t n = f->records; n-- > 0 && number == 0;)
+		for (uint32_t n = known ? f->records : 0; n-- > 0 && number == 0;)
 			if (!f->record[n].bad && f->record[n].session != session)
 				number = f->record[n].number;
 	}

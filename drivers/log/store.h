@@ -29,6 +29,8 @@
 #define BS_STORE_TAKERS (BS_STORE_ASKERS + BS_STORE_OWN)
 #define BS_STORE_HEAD   (BS_WIRE_BYTES + 8u) /* in front of the IMAGE message */
 
+#define BS_STORE_UNKNOWN UINT64_MAX /* a number that cannot be told now */
+
 struct bs_store;
 
 struct bs_store_spec {
@@ -79,11 +81,11 @@ uint64_t bs_store_other(struct bs_store *s, uint64_t session);
 /*
  * The STORED message that follows number `after`. 1: it is in buf (bs_store_answer_max bytes); 0:
  * nothing follows yet. BS_ERR_FORMAT, BS_ERR_IO: an image cannot be read; it is skipped from now
- * on: call again.
+ * on: call again. BS_ERR_TIMEOUT: a file of images cannot be read now: call again some time later.
  */
 int bs_store_next(struct bs_store *s, struct bs_store_reader *r, uint64_t after, unsigned char *buf,
 		  size_t *len, struct bs_fail *why);
-/* How many images there are beyond after, up to until. */
+/* How many images there are beyond after, up to until; or BS_STORE_UNKNOWN. */
 uint64_t bs_store_waiting(struct bs_store *s, uint64_t after, uint64_t until);
 /* The cursor of this taker, or other where it is not known. */
 uint64_t bs_store_cursor(struct bs_store *s, const char *taker, uint64_t other);

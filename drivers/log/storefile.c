@@ -3,6 +3,8 @@
 #include "drivers/log/storefile.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +14,23 @@ bool bs_store_file_gone(int fd)
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
+int bs_store_file_open(struct bs_store_reader *r, const char *dir, const char *name,
+		       struct bs_fail *why)
+{
+	char path[BS_LOG_DIR + BS_LOG_NAME + 8u];
+
+	if (r->fd >= 0 && strcmp(r->name, name) == 0)
+		return 0;
+	if (r->fd >= 0)
+		(void)close(r->fd);
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (r->fd < 0)
+		return bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
+	(void)snprintf(r->name, sizeof(r->name), "%s", name);
+	return 0;
 }
 
 int bs_store_file_read(const struct bs_store_reader *r, const char *dir, unsigned char *to,

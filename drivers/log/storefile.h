@@ -10,6 +10,9 @@
 
 /* Somebody removed it while it was written. */
 bool bs_store_file_gone(int fd);
+/* The reader's file is this one. BS_ERR_IO. */
+int bs_store_file_open(struct bs_store_reader *r, const char *dir, const char *name,
+		       struct bs_fail *why);
 /* So many bytes of the reader's file, which lies in dir. BS_ERR_IO. */
 int bs_store_file_read(const struct bs_store_reader *r, const char *dir, unsigned char *to,
 		       size_t len, uint64_t at, struct bs_fail *why);

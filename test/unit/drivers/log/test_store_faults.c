@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/thread/clock.h"
 #include "test/support/check.h"
 
 #define MESSAGE 20000u
@@ -128,32 +129,76 @@ static void test_open(void)
 	      lacks);
 }
 
+/* How many images can be read, asked for so often; a second passes after each time. */
+static unsigned read_all(struct bs_store *s, unsigned times, int64_t *now_ns)
+{
+	uint64_t at = 0;
+	unsigned had = 0;
+
+	for (unsigned i = 0; i < times; i++, *now_ns += 1000000000) {
+		const uint64_t number = next(s, at);
+
+		had += number != 0;
+		at = number != 0 ? number : at;
+	}
+	return had;
+}
+
+/*
+ * No image is given up because its file cannot be read for a while; where it never can, its takers
+ * are told, those in the middle of it, too.
+ */
+static void test_away(void)
+{
+	for (unsigned n = 1; n <= 2; n++) {
+		int64_t now_ns = 1000000000;
+		struct bs_store *s;
+		size_t len;
+
+		bs_clock_script(&now_ns);
+		reads_fail = 0;
+		CHECK(open_it(&s) == 0, "a store of two files");
+		misses = 0;
+		reads_fail = n == 1 ? 30 : ALWAYS;
+		CHECK(bs_store_next(s, &reader, 3, answer, &len, &why) == BS_ERR_TIMEOUT &&
+			      bs_store_waiting(s, 3, UINT64_MAX) == BS_STORE_UNKNOWN,
+		      "not now: %s", why.text);
+		if (n == 1)
+			CHECK(read_all(s, 4 * IMAGES + 10, &now_ns) == 2 * IMAGES && misses == 0,
+			      "30 reads fail: all is there afterwards");
+		else
+			for (unsigned i = 0; i < 60 && misses == 0; i++, now_ns += 1000000000)
+				(void)bs_store_next(s, &reader, 3, answer, &len, &why);
+		CHECK((misses != 0) == (n == 2), "%u images are told as lost", misses);
+		reads_fail = 0;
+		bs_store_close(s);
+		bs_clock_script(NULL);
+	}
+}
+
 /* What cannot be read of a file is read again, or told. */
 static void test_reading(void)
 {
 	unsigned silent = 0;
 	unsigned whole = 0;
+	int64_t now_ns = 1000000000;
 
+	bs_clock_script(&now_ns);
 	for (unsigned fails = 1; fails <= 20; fails++) {
 		struct bs_store *s;
-		uint64_t at = 0;
-		unsigned had = 0;
+		unsigned had;
 
 		reads_fail = reads_pass = 0;
 		CHECK(open_it(&s) == 0, "a store of two files");
 		reads_fail = fails;
 		reads_pass = 6; /* a head, a seal and two images */
 		misses = 0;
-		for (unsigned i = 0; i < 4 * IMAGES; i++) {
-			const uint64_t number = next(s, at);
-
-			had += number != 0;
-			at = number != 0 ? number : at;
-		}
+		had = read_all(s, 4 * IMAGES, &now_ns);
 		whole += had == 2 * IMAGES;
 		silent += had + misses < 2 * IMAGES && misses == 0;
 		bs_store_close(s);
 	}
+	bs_clock_script(NULL);
 	reads_fail = reads_pass = 0;
 	CHECK(silent == 0 && whole > 0,
 	      "1 to 20 reads fail: in %u of 20 cases all is there, in %u some lacks unsaid", whole,
@@ -194,6 +239,7 @@ int main(void)
 	fill();
 	test_open();
 	test_reading();
+	test_away();
 	test_cursor();
 	if (reader.fd >= 0)
 		(void)close(reader.fd);
