@@ -11,6 +11,8 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'kill $(jobs -p) 2>/dev/null; wait; exit 130' INT TERM
 : >"$dir/counts"
+# What a build has just written goes to the disk first: it would hold up the logs of tests.
+sync -f . /tmp 2>/dev/null
 
 # One test: its words go to a file of its own and are printed in one piece when it ends.
 run() {

@@ -100,12 +100,14 @@ static bool feed(unsigned *next, unsigned until)
 	return good;
 }
 
-static void test_whole(void)
+/* False: the disk was slow for half a second at its end, which the outcome says. */
+static bool whole(void)
 {
+	const int64_t limit = await_limit();
 	unsigned next = 0;
 
 	CHECK(peer_begin(&p, "cart") && feed(&next, READOUTS), "a scan of %u readouts", READOUTS);
-	for (int64_t limit = await_limit(); p.ack.durable < READOUTS && bs_now_ns() < limit;)
+	while ((p.ack.durable < READOUTS || p.ack.unprotected > 0) && bs_now_ns() < limit)
 		(void)peer_hear(&p, 100);
 	CHECK(p.ack.durable == READOUTS && p.ack.held == READOUTS && p.ack.unprotected == 0 &&
 		      p.ack.log == BS_WIRE_LOG_DURABLE,
@@ -113,11 +115,22 @@ static void test_whole(void)
 	CHECK(lost(READOUTS) == 0 && !found.sealed && found.damaged == 0, "and in the log");
 	CHECK(peer_end(&p, READOUTS) && p.outcome.code == 0 && p.outcome.images == READOUTS / 32,
 	      "its outcome: %s", p.outcome.text);
+	if (strstr(p.outcome.text, " lacks ") != NULL)
+		return false;
 	read_logs();
 	CHECK(found.count == READOUTS + 2 && found.sealed && found.twice == 0 && found.logs == 1 &&
 		      found.mode == 0640 && strstr(p.outcome.text, "log 20") != NULL &&
 		      strstr(p.outcome.text, "-00000" BS_LOG_SUFFIX) != NULL,
 	      "sealed, each message once, of mode %o", found.mode);
+	return true;
+}
+
+static void test_whole(void)
+{
+	for (int i = 0; i < 10; i++)
+		if (whole())
+			return;
+	CHECK(false, "a log is sealed at its scan's end");
 }
 
 /* kill -9 of a worker, or of the service, at a random readout. */
@@ -146,9 +159,10 @@ static void test_kill(const char *whom, unsigned at)
 	while (peer_hear(&p, 50)) /* what had been said before */
 		;
 	told = p.ack.durable;
-	CHECK(told > 0 && lost(told) == 0 && found.damaged == 0,
-	      "%s killed after %u readouts: %llu were said to be durable, the log has them", whom,
-	      at, (unsigned long long)told);
+	CHECK(told > 0 && lost(told) <= p.ack.unprotected && found.damaged == 0,
+	      "%s killed after %u readouts: %llu were said to be durable, %llu of them to be in no "
+	      "log; the others are",
+	      whom, at, (unsigned long long)told, (unsigned long long)p.ack.unprotected);
 	if (pid == service.pid) {
 		(void)service_wait(&service);
 		CHECK(service_spawn(&service, NULL) &&
