@@ -507,6 +507,42 @@ static void test_two(void)
 	CHECK(bs_ingest_may_open(&in, false), "now a third one may be opened");
 }
 
+static uint64_t open_two(void)
+{
+	in.state = BS_STATE_IDLE;
+	in.before.id = 0;
+	open_scan();
+	close_it();
+	CHECK(ask("p", 8) == 0 && in.before.id == in.id - 1, "two scans are open");
+	return in.id;
+}
+
+/* Recon is replaced within two scans, one of which cannot be given again. */
+static void test_one_of_two(void)
+{
+	struct bs_worker_state *recon = &env.shm.s->worker[BS_WORKER_RECON];
+	uint64_t last = open_two();
+
+	keep_log();
+	atomic_store(&in.before.scan->log.scan, last - 1);
+	in.before.scan->log.whole = 0;
+	atomic_store(&recon->epoch, in.recon_epoch + 1);
+	bs_ingest_feed_begin(&in);
+	CHECK(in.before.id == 0 && in.outcome[(last - 1) & 1].due && in.feed != NULL,
+	      "the older one ends, the newer one is given");
+	succeed();
+	CHECK(in.id == last && in.feed != NULL, "which a successor knows: that has not been");
+	bs_ingest_feed_end(&in);
+	keeper = in.log = NULL;
+	last = open_two();
+	atomic_store(&in.before.scan->ended, last - 1); /* as emit has told, not seen yet */
+	atomic_store(&recon->epoch, in.recon_epoch + 1);
+	bs_ingest_feed_begin(&in);
+	CHECK(in.before.id == last - 1 && in.feed == NULL && in.outcome[last & 1].due &&
+		      in.recon_epoch == atomic_load(&recon->epoch),
+	      "the newer one ends: the older one is not given once more for that");
+}
+
 int main(void)
 {
 	open_memory();
@@ -523,6 +559,7 @@ int main(void)
 	test_recon();
 	test_end_while_fed();
 	test_two();
+	test_one_of_two();
 	free(before);
 	bs_shm_close(&env.shm);
 	return check_done();
