@@ -189,6 +189,9 @@ S("web.listen", BS_KEY_TEXT, "", "\"\"", 0, 0, NULL, web.listen,
 S("web.token_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, web.token_file,
   "a file with one line, the token that whoever asks for anything but the bare page must send; "
   "\"\": none is needed"),
+S("web.key", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, web.key,
+  "file of the page's own secret key, for a page that another user runs than the service's: the "
+  "key of \"page\" among keys.peers (board/doc/SEALED.md); \"\": keys.own"),
 
 S("bridges.mrd.listen", BS_KEY_URL, "", "\"\"", 0, 0, NULL, mrd.listen,
   "tcp://ADDRESS:PORT where MRD clients connect (board/doc/BRIDGES.md), as a rule port 9002; 0: a "
@@ -204,6 +207,12 @@ S("bridges.mrd.wait_s", BS_KEY_NUMBER, "s", "30.0", 0, 3600, NULL, mrd.wait_s,
   "so long, then they are refused"),
 S("bridges.mrd.idle_s", BS_KEY_NUMBER, "s", "300.0", 1, 86400, NULL, mrd.idle_s,
   "a client that sends nothing within a scan for so long has ended it"),
+S("bridges.mrd.key", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, mrd.key,
+  "file of the bridge's own secret key, for a bridge that another user runs than the service's: "
+  "the key of \"bridge.mrd\" among keys.peers (board/doc/SEALED.md); \"\": keys.own"),
+S("keys.service", BS_KEY_TEXT, "", "\"\"", 0, 0, NULL, keys.service,
+  "the public key of keys.own, 44 characters (boreside key show), for bridges.mrd.key and web.key: "
+  "who has one of those does not read keys.own"),
 S("keys.own", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, keys.own,
   "file of this node's secret key (boreside key new), of mode 600: what crosses kspace, images and "
   "status over tcp is sealed, and nobody is heard whose key is not one of keys.peers; \"\": tcp on "

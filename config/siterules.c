@@ -82,13 +82,15 @@ static void rule_url(const struct bs_reading *r, const struct bs_scope *s, const
 	}
 }
 
+struct endpoint_role {
+	const char *key, *url;
+	uint32_t roles; /* of which who speaks there has one; 0: it is never sealed */
+};
+
 static void rule_endpoints(const struct bs_reading *r, const struct bs_scope *s,
 			   const struct bs_site *site)
 {
-	const struct {
-		const char *key, *url;
-		uint32_t roles;
-	} all[] = {
+	const struct endpoint_role all[] = {
 		{ "endpoints.kspace", site->kspace_url, BS_ROLE_SCANNER },
 		{ "endpoints.archive", site->archive_url, 0 },
 		{ "endpoints.viewers", site->viewers_url, 0 },
@@ -340,11 +342,52 @@ static bool good_key(const char *key)
 	return strspn(key, ALNUM "+/") == 43 && strcmp(key + 43, "=") == 0;
 }
 
+/* A process beside the service that has a key of its own, and what it asks. */
+static void rule_keyed(const struct bs_reading *r, const struct bs_scope *s,
+		       const struct bs_site *site, const char *key, const struct bs_keyed *who,
+		       const struct endpoint_role *needs)
+{
+	const struct bs_peer_spec *peer = NULL;
+
+	if (who->file[0] == '\0' || !sound(s, key, "keys.own", "keys.service", NULL))
+		return;
+	for (uint32_t i = 0; i < site->keys.peers; i++)
+		if (strcmp(site->keys.peer[i].name, who->name) == 0)
+			peer = &site->keys.peer[i];
+	if (site->keys.own[0] == '\0')
+		fault(r, s, key, "nothing is sealed without keys.own");
+	else if (site->keys.service[0] == '\0')
+		fault(r, s, key, "keys.service must be given: the public key of keys.own");
+	else if (peer == NULL)
+		fault(r, s, key, "keys.peers has no \"%s\", with this key's public one", who->name);
+	else
+		for (int i = 0; i < 2; i++)
+			if (bs_site_seals(site, needs[i].url) &&
+			    (peer->roles & needs[i].roles) == 0)
+				fault(r, s, key, "\"%s\" of keys.peers has no role for %s",
+				      who->name, needs[i].key);
+}
+
 void bs_rules_keys(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *peers)
 {
 	const struct bs_peer_spec *peer = site->keys.peer;
+	const uint32_t takes = BS_ROLE_ARCHIVE | BS_ROLE_VIEWER;
+	const bool shown = site->viewers_url[0] == '\0'; /* images, to the page */
 
+	if (sound(s, "keys.service", NULL) && site->keys.service[0] != '\0' &&
+	    !good_key(site->keys.service))
+		fault(r, s, "keys.service",
+		      "not a public key: 44 characters, as `boreside key "
+		      "show` prints them");
+	rule_keyed(
+		r, s, site, "bridges.mrd.key", &(struct bs_keyed){ BS_PEER_MRD, site->mrd.key },
+		(struct endpoint_role[]){ { "endpoints.kspace", site->kspace_url, BS_ROLE_SCANNER },
+					  { "endpoints.images", site->images_url, takes } });
+	rule_keyed(r, s, site, "web.key", &(struct bs_keyed){ BS_PEER_PAGE, site->web.key },
+		   (struct endpoint_role[]){
+			   { "endpoints.status", site->status_url, BS_ROLE_STATUS },
+			   { "endpoints.images", shown ? site->images_url : "", takes } });
 	if (site->keys.peers > 0 && sound(s, "keys.own", NULL) && site->keys.own[0] == '\0')
 		fault(r, s, "keys.own", "must be given: keys.peers has %u peers", site->keys.peers);
 	for (uint32_t i = 0; i < site->keys.peers; i++) {

@@ -282,6 +282,7 @@ struct bs_mrd_site {
 	enum bs_pixels pixels;     /* of the images that go back */
 	uint32_t sessions;         /* scans at a time */
 	double wait_s, idle_s;
+	char key[BS_PATH_MAX_]; /* file of its own secret key; "": keys.own */
 	struct bs_mrd_config config[BS_CONFIGS_MAX];
 	uint32_t configs;
 };
@@ -290,6 +291,7 @@ struct bs_mrd_site {
 struct bs_web_spec {
 	char listen[64]; /* 127.a.b.c:PORT; "": none */
 	char token_file[BS_PATH_MAX_];
+	char key[BS_PATH_MAX_]; /* file of its own secret key; "": keys.own */
 };
 
 /* What a peer with a key may do, as bits: group keys of a site file. */
@@ -307,9 +309,17 @@ struct bs_peer_spec {
 	uint32_t roles;         /* enum bs_role */
 };
 
+/* Processes beside the service, as they are named when they have keys of their own. */
+#define BS_PEER_MRD  "bridge.mrd"
+#define BS_PEER_PAGE "page"
+struct bs_keyed {
+	const char *name, *file; /* file: of its secret key; "": it has the node's own */
+};
+
 /* Who may speak to the endpoints over tcp, and the node's own key. */
 struct bs_keys_spec {
 	char own[BS_PATH_MAX_]; /* file of the secret key; "": nothing is sealed */
+	char service[48];       /* its public key, for who may not read that file; "": not given */
 	struct bs_peer_spec peer[BS_KEYED_MAX];
 	uint32_t peers;
 };

@@ -186,8 +186,8 @@ int bs_endpoint_connect_sealed(struct bs_endpoint *e, enum bs_endpoint_role role
 }
 
 int bs_endpoint_connect_own(struct bs_endpoint *e, enum bs_endpoint_role role,
-			    const struct bs_site *site, const char *url, size_t message_max,
-			    struct bs_fail *why)
+			    const struct bs_site *site, const struct bs_keyed *who, const char *url,
+			    size_t message_max, struct bs_fail *why)
 {
 	struct bs_seal_keys keys;
 	int rc;
@@ -195,7 +195,7 @@ int bs_endpoint_connect_own(struct bs_endpoint *e, enum bs_endpoint_role role,
 	if (!bs_site_seals(site, url))
 		return bs_endpoint_connect(e, role, url, message_max, why);
 	*e = (struct bs_endpoint){ .socket = -1, .receive_fd = -1, .send_fd = -1, .role = role };
-	rc = bs_seal_keys_node(&keys, &site->keys, why);
+	rc = bs_seal_keys_node(&keys, &site->keys, who, why);
 	if (rc == 0)
 		rc = bs_endpoint_connect_sealed(e, role, url, message_max, &keys, why);
 	bs_seal_keys_wipe(&keys);

@@ -26,6 +26,7 @@
 
 #include "core/err.h"
 
+struct bs_keyed;
 struct bs_keys_spec;
 struct bs_site;
 struct bs_seal_keys;
@@ -85,10 +86,11 @@ int bs_endpoint_bind_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, c
 int bs_endpoint_connect_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
 			       size_t message_max, const struct bs_seal_keys *keys,
 			       struct bs_fail *why);
-/* For what runs on the service's own node: sealed where the site seals this URL, else plain. */
+/* For what runs on the service's own node: sealed where the site seals this URL, by who's key
+ * (bs_seal_keys_node), else plain. */
 int bs_endpoint_connect_own(struct bs_endpoint *e, enum bs_endpoint_role role,
-			    const struct bs_site *site, const char *url, size_t message_max,
-			    struct bs_fail *why);
+			    const struct bs_site *site, const struct bs_keyed *who, const char *url,
+			    size_t message_max, struct bs_fail *why);
 /* BS_ERR_KEY and why, while the service refuses this client's key; else 0. */
 int bs_endpoint_refused(const struct bs_endpoint *e, struct bs_fail *why);
 /* Sealed questions: by whose key the one in hand was asked, "" for the node's own. NULL: not

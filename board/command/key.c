@@ -56,7 +56,7 @@ int bs_command_seal(const struct bs_command *c, struct bs_seal_keys *keys,
 	if (key != NULL)
 		rc = bs_seal_keys_client(keys, key, service, &why);
 	else if (site != NULL && bs_site_seals(site, url))
-		rc = bs_seal_keys_node(keys, &site->keys, &why);
+		rc = bs_seal_keys_node(keys, &site->keys, NULL, &why);
 	else
 		return 0;
 	if (rc == 0)

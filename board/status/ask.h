@@ -14,10 +14,12 @@ struct bs_seal_keys;
 /* keys: NULL, or what the question is sealed with (bs_endpoint_connect_sealed). */
 int bs_status_ask_sealed(const char *url, const struct bs_seal_keys *keys, const char *request,
 			 char *reply, size_t cap, int wait_ms, struct bs_fail *why);
-/* On the service's own node: by its site. */
+/* On the service's own node: by its site, and where that seals with who's key (bs_seal_keys_node).
+ */
 struct bs_site;
-int bs_status_ask_own(const struct bs_site *site, const char *request, char *reply, size_t cap,
-		      int wait_ms, struct bs_fail *why);
+struct bs_keyed;
+int bs_status_ask_own(const struct bs_site *site, const struct bs_keyed *who, const char *request,
+		      char *reply, size_t cap, int wait_ms, struct bs_fail *why);
 int bs_status_ask(const char *url, const char *request, char *reply, size_t cap, int wait_ms,
 		  struct bs_fail *why);
 

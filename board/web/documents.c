@@ -122,6 +122,7 @@ static int compose_metrics(struct bs_documents *d, char *out, size_t cap, const 
 static void renew(struct bs_documents *d, enum bs_document which)
 {
 	static char service[BS_METRICS_MAX]; /* this thread's */
+	const struct bs_keyed self = { BS_PEER_PAGE, d->site->web.key };
 	const size_t cap = (which == BS_DOCUMENT_STATUS ? BS_STATUS_MAX : BS_METRICS_MAX) + OWN_MAX;
 	char *out = malloc(cap);
 	struct bs_fail why;
@@ -130,8 +131,8 @@ static void renew(struct bs_documents *d, enum bs_document which)
 	if (out == NULL)
 		return;
 	service[0] = '\0';
-	(void)bs_status_ask_own(d->site, which == BS_DOCUMENT_STATUS ? "json" : "metrics", service,
-				sizeof(service), WAIT_MS, &why);
+	(void)bs_status_ask_own(d->site, &self, which == BS_DOCUMENT_STATUS ? "json" : "metrics",
+				service, sizeof(service), WAIT_MS, &why);
 	n = which == BS_DOCUMENT_STATUS ? compose_status(d, out, cap, service)
 					: compose_metrics(d, out, cap, service);
 	if (n < 0) {

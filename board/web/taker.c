@@ -92,6 +92,7 @@ static void collect(struct bs_web_taker *t)
 static void catch_up(struct bs_web_taker *t, int64_t *due_ns)
 {
 	static char status[BS_STATUS_MAX];
+	const struct bs_keyed self = { BS_PEER_PAGE, t->page->site->web.key };
 	struct bs_fail why;
 	double last = 0.0;
 	size_t len;
@@ -99,7 +100,8 @@ static void catch_up(struct bs_web_taker *t, int64_t *due_ns)
 	if (bs_now_ns() < *due_ns)
 		return;
 	*due_ns = bs_now_ns() + LOOK_NS;
-	if (bs_status_ask_own(t->page->site, "json", status, sizeof(status), POLL_MS, &why) != 0 ||
+	if (bs_status_ask_own(t->page->site, &self, "json", status, sizeof(status), POLL_MS,
+			      &why) != 0 ||
 	    !bs_json_number(bs_json_member(status, "images", &len), "last", &last) ||
 	    last < (double)BS_WEB_PENDING || (uint64_t)last - BS_WEB_PENDING <= t->has)
 		return;
@@ -116,7 +118,7 @@ static bool ask(struct bs_web_taker *t)
 	const int64_t until = bs_now_ns() + LOOK_NS;
 	struct bs_fail why;
 
-	bs_wire_put_next(question + BS_WIRE_BYTES, "page");
+	bs_wire_put_next(question + BS_WIRE_BYTES, BS_PEER_PAGE);
 	bs_wire_encode(question, &w, question + BS_WIRE_BYTES, BS_WIRE_TAKER);
 	if (bs_endpoint_send(&t->socket, question, sizeof(question), NULL, 0, POLL_MS, &why) != 0)
 		return false;
@@ -179,6 +181,7 @@ int bs_web_taker_open(struct bs_web_taker *t, struct bs_documents *page, struct 
 {
 	static struct bs_pools pools;
 	const struct bs_site *site = page->site;
+	const struct bs_keyed self = { BS_PEER_PAGE, site->web.key };
 	int rc = 0;
 
 	memset(t, 0, sizeof(*t));
@@ -191,7 +194,7 @@ int bs_web_taker_open(struct bs_web_taker *t, struct bs_documents *page, struct 
 	rc = bs_pools_size(&pools, site, why);
 	if (rc == 0)
 		rc = t->asks ? bs_endpoint_connect_own(&t->socket, BS_ENDPOINT_IMAGES_ASK, site,
-						       site->images_url,
+						       &self, site->images_url,
 						       (size_t)pools.image_bytes + 4096, why)
 			     : bs_endpoint_connect(&t->socket, BS_ENDPOINT_VIEWERS_IN,
 						   site->viewers_url,

@@ -16,14 +16,15 @@
 
 int bs_feed_open(struct bs_feed *f, const struct bs_site *site, struct bs_fail *why)
 {
+	const struct bs_keyed self = { BS_PEER_MRD, site->mrd.key };
 	int rc;
 
 	memset(f, 0, sizeof(*f));
 	f->line.socket = -1;
 	rc = bs_sender_open(&f->sender, RING_BYTES, why);
 	if (rc == 0)
-		rc = bs_endpoint_connect_own(&f->line, BS_ENDPOINT_KSPACE, site, site->kspace_url,
-					     MESSAGE_MAX, why);
+		rc = bs_endpoint_connect_own(&f->line, BS_ENDPOINT_KSPACE, site, &self,
+					     site->kspace_url, MESSAGE_MAX, why);
 	if (rc != 0)
 		bs_feed_close(f);
 	return rc;

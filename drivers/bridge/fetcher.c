@@ -15,10 +15,12 @@
 int bs_fetcher_open(struct bs_fetcher *a, const struct bs_site *site, const char *name,
 		    size_t message_max, struct bs_fail *why)
 {
+	const struct bs_keyed self = { name, site->mrd.key };
+
 	memset(a, 0, sizeof(*a));
 	a->name = name;
-	return bs_endpoint_connect_own(&a->socket, BS_ENDPOINT_IMAGES_ASK, site, site->images_url,
-				       message_max, why);
+	return bs_endpoint_connect_own(&a->socket, BS_ENDPOINT_IMAGES_ASK, site, &self,
+				       site->images_url, message_max, why);
 }
 
 void bs_fetcher_close(struct bs_fetcher *a)

@@ -15,7 +15,6 @@
 #include "core/log.h"
 #include "core/thread/clock.h"
 
-#define TAKER     "bridge.mrd" /* what the service knows it by */
 #define MS        INT64_C(1000000)
 #define TICK_NS   (100 * MS)   /* clients' time limits are looked at so often */
 #define LINGER_NS (5000 * MS)  /* for what a client still sends, after we said CLOSE */
@@ -53,7 +52,7 @@ int bs_server_open(struct bs_server *v, const struct bs_site *site, uint64_t acq
 	if (rc == 0)
 		rc = bs_peers_url(&address, &port, site->mrd.listen, why);
 	if (rc == 0)
-		rc = bs_fetcher_open(&v->fetcher, site, TAKER, image, why);
+		rc = bs_fetcher_open(&v->fetcher, site, BS_PEER_MRD, image, why);
 	if (rc != 0)
 		return rc;
 	at.sin_addr.s_addr = htonl(address);

@@ -16,6 +16,7 @@
 #define LINE_LEN  (HEAD_LEN + TEXT_LEN + 1) /* with its newline */
 #define KEY_MODE  0600
 #define NOT_OTHER (S_IRWXG | S_IRWXO)
+#define NOT_GROUP (S_IWGRP | S_IXGRP | S_IRWXO) /* but of a file of root's */
 
 _Static_assert(sodium_base64_ENCODED_LEN(BS_IK_KEY, sodium_base64_VARIANT_ORIGINAL) == TEXT_LEN + 1,
 	       "a key in words");
@@ -78,7 +79,7 @@ static int check_file(int fd, const char *path, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return bs_fail(why, BS_ERR_IO, "%s: is no file", path);
-	if ((st.st_mode & NOT_OTHER) != 0)
+	if ((st.st_mode & (st.st_uid == geteuid() ? NOT_OTHER : NOT_GROUP)) != 0)
 		return bs_fail(why, BS_ERR_IO,
 			       "%s: others may read or write this secret key (mode %03o): chmod "
 			       "600, or make a new one",
@@ -120,6 +121,7 @@ int bs_seal_key_read(struct bs_ik_pair *pair, const char *path, struct bs_fail *
 
 int bs_seal_keys_load(struct bs_seal_keys *k, const struct bs_keys_spec *spec, struct bs_fail *why)
 {
+	char text[BS_KEY_TEXT_MAX];
 	struct bs_fail own;
 	int rc;
 
@@ -128,6 +130,10 @@ int bs_seal_keys_load(struct bs_seal_keys *k, const struct bs_keys_spec *spec, s
 	if (rc != 0)
 		return bs_fail(why, rc, "keys.own: %s", own.text);
 	k->suite = bs_suite_best();
+	bs_seal_key_text(text, k->own.pub);
+	if (spec->service[0] != '\0' && strcmp(spec->service, text) != 0)
+		rc = bs_fail(why, BS_ERR_KEY, "keys.service is not keys.own's public key, %s",
+			     text);
 	for (uint32_t i = 0; rc == 0 && i < spec->peers && i < BS_KEYED_MAX; i++) {
 		struct bs_seal_peer *p = &k->peer[i];
 		const struct bs_seal_peer *twin;
@@ -154,11 +160,33 @@ int bs_seal_keys_load(struct bs_seal_keys *k, const struct bs_keys_spec *spec, s
 	return 0;
 }
 
-int bs_seal_keys_node(struct bs_seal_keys *k, const struct bs_keys_spec *spec, struct bs_fail *why)
+/* The key of a process beside the service, which keys.peers has under its name. */
+static int read_keyed(struct bs_seal_keys *k, const struct bs_keys_spec *spec,
+		      const struct bs_keyed *who, struct bs_fail *why)
+{
+	char text[BS_KEY_TEXT_MAX];
+	int rc = bs_seal_keys_client(k, who->file, spec->service, why);
+
+	if (rc != 0)
+		return rc;
+	bs_seal_key_text(text, k->own.pub);
+	for (uint32_t i = 0; i < spec->peers; i++)
+		if (strcmp(spec->peer[i].name, who->name) == 0 &&
+		    strcmp(spec->peer[i].key, text) == 0)
+			return 0;
+	bs_seal_keys_wipe(k);
+	return bs_fail(why, BS_ERR_KEY, "%s: keys.peers' '%s' has another public key than this, %s",
+		       who->file, who->name, text);
+}
+
+int bs_seal_keys_node(struct bs_seal_keys *k, const struct bs_keys_spec *spec,
+		      const struct bs_keyed *who, struct bs_fail *why)
 {
 	struct bs_fail own;
 	int rc;
 
+	if (who != NULL && who->file[0] != '\0')
+		return read_keyed(k, spec, who, why);
 	memset(k, 0, sizeof(*k));
 	rc = bs_seal_key_read(&k->own, spec->own, &own);
 	if (rc != 0)

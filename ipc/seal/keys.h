@@ -4,6 +4,7 @@
  * A key is one of X25519: 32 bytes, the public one written in base64 (44 characters, the last a
  * '='). A secret key lies in a file of its own: one line, "boreside-secret " and the same base64;
  * nobody but its owner may read it (mode 0600 or less), and its owner is who reads it, or root.
+ * Root's may be read by its group, too, where its reader is not root: so systemd hands one over.
  * So a public key cannot be taken for a secret one, nor the other way.
  * Wipe what load has filled. Test: test/unit/ipc/seal/test_keys.c
  */
@@ -46,8 +47,12 @@ int bs_seal_keys_load(struct bs_seal_keys *k, const struct bs_keys_spec *spec, s
 /* A client's: its own key's file, and the service's public key, which is peer[0]. */
 int bs_seal_keys_client(struct bs_seal_keys *k, const char *path, const char *service,
 			struct bs_fail *why);
-/* The node's own, of the same site file. */
-int bs_seal_keys_node(struct bs_seal_keys *k, const struct bs_keys_spec *spec, struct bs_fail *why);
+/*
+ * On the service's node, by the same site file: the node's own, or (who, its file not "") that of a
+ * process beside it. BS_ERR_KEY: keys.peers has another one under its name.
+ */
+int bs_seal_keys_node(struct bs_seal_keys *k, const struct bs_keys_spec *spec,
+		      const struct bs_keyed *who, struct bs_fail *why);
 void bs_seal_keys_wipe(struct bs_seal_keys *k);
 void bs_seal_wipe_bytes(void *at, size_t bytes);
 /* NULL: it is not known. In constant time. */

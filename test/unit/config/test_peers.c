@@ -5,9 +5,20 @@
 #include "test/support/site_file.h"
 
 #define KEY_A "key = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\";"
+#define KEY_B "key = \"CAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\";"
 #define OWN   "keys: { own = \"k\"; peers = ( { "
 #define PEER(roles)                                                                                \
 	"keys: { own = \"k\"; peers = ( { name = \"a\"; roles = [" roles "]; " KEY_A " } ); };"
+
+#define SERVICE "service = \"BAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"; "
+#define NAMED(name, roles)                                                                         \
+	"keys: { own = \"k\"; " SERVICE "peers = ( { name = \"" name "\"; roles = [" roles         \
+	"]; " KEY_A " }"
+#define ALONE    " ); };"
+#define OTHER    ", { name = \"all\"; roles = [\"archive\", \"status\"]; " KEY_B " } ); };"
+#define BRIDGE   "bridges: { mrd: { key = \"b\"; }; }; "
+#define PAGE     "web: { key = \"w\"; }; "
+#define TCP(one) "endpoints: { " one " = \"tcp://127.0.0.1:5\"; }; "
 
 /* clang-format off */
 static const struct {
@@ -38,6 +49,17 @@ static const struct {
 		       " }, { name = \"b\"; roles = [\"viewer\"]; " KEY_A " } ); };" },
 	{ 5, "keys.peers.[0].key: missing",
 	  PROTOCOL("") OWN "name = \"a\"; roles = [\"status\"]; } ); };" },
+	{ 5, "keys.service: not a public key",
+	  PROTOCOL("") "keys: { own = \"k\"; service = \"AAAA\"; };" },
+	{ 5, "web.key: nothing is sealed without keys.own", PROTOCOL("") PAGE },
+	{ 5, "bridges.mrd.key: keys.service must be given",
+	  PROTOCOL("") BRIDGE PEER("\"scanner\"") },
+	{ 5, "bridges.mrd.key: keys.peers has no \"bridge.mrd\"",
+	  PROTOCOL("") BRIDGE NAMED("page", "\"scanner\"") ALONE },
+	{ 5, "bridges.mrd.key: \"bridge.mrd\" of keys.peers has no role for endpoints.images",
+	  PROTOCOL("") BRIDGE TCP("images") NAMED("bridge.mrd", "\"scanner\"") OTHER },
+	{ 5, "web.key: \"page\" of keys.peers has no role for endpoints.status",
+	  PROTOCOL("") PAGE TCP("status") NAMED("page", "\"viewer\"") OTHER },
 	{ 5, "keys.peers: a list", PROTOCOL("") "keys: { own = \"k\"; peers = 3; };" },
 };
 /* clang-format on */

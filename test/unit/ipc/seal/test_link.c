@@ -530,7 +530,7 @@ static void questions(void)
 	bs_endpoint_close(&asker);
 	bs_seal_keys_wipe(&keys);
 
-	CHECK(bs_seal_keys_node(&keys, &spec, &why) == 0 &&
+	CHECK(bs_seal_keys_node(&keys, &spec, NULL, &why) == 0 &&
 		      bs_endpoint_connect_sealed(&asker, BS_ENDPOINT_IMAGES_ASK, url, LONG, &keys,
 						 &why) == 0,
 	      "the node itself %s", why.text);
