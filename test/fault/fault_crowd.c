@@ -308,7 +308,8 @@ static void test_gives_way(void)
 	for (int gone = 0; gone < 2; gone++) {
 		CHECK(peer_open(&q, &service) && peer_begin(&p, "cart"), "a scan begins");
 		readouts(&p, 0, 16);
-		CHECK(service_until(&service, "\"acquisitions\":16,"), "16 readouts have come");
+		CHECK(service_reaches(&service, "\"scan\":{", "acquisitions", 16) == 16,
+		      "16 readouts have come");
 		if (gone)
 			peer_close(&p);
 		asked = await_now_ns();

@@ -159,7 +159,7 @@ static void expect_slots(void)
 /* A service that replaces a worker which makes no progress for a while: here that is the test. */
 static void test_stopped(void)
 {
-	CHECK(service_start_with(&service, "heartbeat_ms = 100.0; stall_ms = 1500.0;",
+	CHECK(service_start_with(&service, "heartbeat_ms = 100.0; stall_ms = 5000.0;",
 				 SERVICE_SINKS SERVICE_PROTOCOLS, NULL),
 	      "a service that soon replaces what is stopped");
 	CHECK(peer_open(&p, &service), "a sender connects");

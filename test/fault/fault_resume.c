@@ -155,7 +155,7 @@ static void send_disorder(struct peer *p, bool disturb)
 			put_line(p, 65 + JUMP, i, 2);
 		else
 			(void)peer_say(p, BS_WIRE_ACQ, 70 + JUMP, bad, sizeof(bad));
-	CHECK(service_until(&service, "\"acquisitions\":95,"), "they came");
+	CHECK(service_reaches(&service, "\"scan\":{", "acquisitions", 95) == 95, "they came");
 	old = ready_pid(&service, "recon");
 	if (disturb) {
 		(void)kill(old, SIGKILL);

@@ -71,7 +71,7 @@ struct service {
 #define SERVICE_CART "{ name = \"cart\"; " SERVICE_LINES "silence_ms = 60000.0; },\n"
 #define SERVICE_PROTOCOLS                                                                          \
 	"protocols = (\n" SERVICE_CART "{ name = \"brief\"; " SERVICE_LINES                        \
-	"silence_ms = 1500.0; },\n"                                                                \
+	"silence_ms = 5000.0; },\n"                                                                \
 	"{ name = \"radial\"; method = \"noop\"; " SERVICE_SPOKES "} );\n"
 
 /* The process is no more; service_wait still gets its status. */
