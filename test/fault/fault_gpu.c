@@ -234,9 +234,9 @@ static void test_long_wait(void)
 
 	(void)snprintf(file, sizeof(file), "/tmp/boreside-sleep-%d", (int)getpid());
 	(void)setenv("BORESIDE_TEST_SLEEP", file, 1);
-	CHECK(service_start_with(&service, "heartbeat_ms = 100.0; stall_ms = 500.0;",
+	CHECK(service_start_with(&service, "heartbeat_ms = 100.0; stall_ms = 2000.0;",
 				 "realtime: { gpu_wait = \"block\"; };\n" BODY("host"), NULL),
-	      "a service that blocks while it waits for the GPU, stall_ms 500");
+	      "a service that blocks while it waits for the GPU, stall_ms 2000");
 	CHECK(peer_open(&p, &service) && peer_begin(&p, "cart"), "a scan begins");
 	f = fopen(file, "w");
 	if (f != NULL)
