@@ -213,6 +213,9 @@ S("bridges.mrd.key", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, mrd.key,
 S("keys.service", BS_KEY_TEXT, "", "\"\"", 0, 0, NULL, keys.service,
   "the public key of keys.own, 44 characters (boreside key show), for bridges.mrd.key and web.key: "
   "who has one of those does not read keys.own"),
+S("keys.connections", BS_KEY_INT, "connections", "16", 1, 512, NULL, keys.connections,
+  "of one key at an endpoint at a time: more of it are refused, and counted; the node's own is not "
+  "bounded"),
 S("keys.own", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, keys.own,
   "file of this node's secret key (boreside key new), of mode 600: what crosses kspace, images and "
   "status over tcp is sealed, and nobody is heard whose key is not one of keys.peers; \"\": tcp on "

@@ -320,6 +320,7 @@ struct bs_keyed {
 struct bs_keys_spec {
 	char own[BS_PATH_MAX_]; /* file of the secret key; "": nothing is sealed */
 	char service[48];       /* its public key, for who may not read that file; "": not given */
+	uint32_t connections;   /* of one peer at an endpoint, at a time */
 	struct bs_peer_spec peer[BS_KEYED_MAX];
 	uint32_t peers;
 };

@@ -3,7 +3,6 @@
 #include "ipc/gate.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +124,6 @@ static void admit(struct bs_gate *g, int fd)
 	const uint32_t place = g->vacant[--g->vacancies];
 	struct bs_gate_peer *p = &g->peer[place];
 	struct epoll_event e = { .events = EPOLLIN };
-	const int one = 1;
 	unsigned char greeting[8];
 
 	greeting_of(g, true, greeting);
@@ -142,7 +140,7 @@ static void admit(struct bs_gate *g, int fd)
 	g->key[place] = RANK(CONNECTED) | ++g->clock;
 	e.data.u64 = p->id;
 	if (g->path[0] == '\0')
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		bs_url_tune(fd);
 	if (send(fd, greeting, sizeof(greeting), MSG_NOSIGNAL) != sizeof(greeting) ||
 	    epoll_ctl(g->fd, EPOLL_CTL_ADD, fd, &e) != 0)
 		let_go(g, p);
@@ -351,7 +349,11 @@ static bool open_message(struct bs_gate *g, struct bs_gate_peer *p)
 	}
 	p->len -= BS_SEAL_TAG;
 	if (!s->proved && p->len <= g->message_max) {
-		s->proved = true;
+		if (!bs_gate_prove(g, s)) {
+			bs_gate_end(g, p, BS_GATE_CROWDED, "too many connections of its key");
+			let_go(g, p);
+			return false;
+		}
 		atomic_fetch_add(&g->lock.record->sessions, 1);
 		g->key[bs_gate_place(p)] = RANK(SHAKEN) | ++g->clock;
 	}

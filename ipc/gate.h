@@ -24,7 +24,9 @@
  * With a lock (bs_gate_open_locked) a connection is sealed: behind the greeting a peer says hello
  * with a key that is known (ipc/seal/hello.h), and every message after that is sealed
  * (ipc/seal/seal.h). take gives what was opened. Whoever has no such key, or whose message does not
- * open, is let go and counted. Until its first message has opened a peer has the lowest rank.
+ * open, is let go and counted. Until its first message has opened a peer has the lowest rank, and
+ * is none of its key's connections, of which there may be so many (keys->connections): one more is
+ * refused in words. Over tcp a peer whose host is gone is noticed within two minutes.
  *
  * Nothing but open allocates (and an answer longer than BS_GATE_OUT, which a lock may allow);
  * nothing blocks. One thread.
@@ -53,11 +55,11 @@
 
 /* Who may come in; all of it outlives the gate. */
 struct bs_gate_lock {
-	const struct bs_seal_keys *keys;
-	const char *endpoint; /* as hello.h names it */
-	uint32_t roles;       /* a key has one of these */
-	bool answers;         /* the gate is REP, its peers REQ; else PAIR */
-	size_t answer_max;    /* bytes of the longest answer; 0: BS_GATE_OUT */
+	struct bs_seal_keys *keys; /* the gate alone counts its peers' connections there */
+	const char *endpoint;      /* as hello.h names it */
+	uint32_t roles;            /* a key has one of these */
+	bool answers;              /* the gate is REP, its peers REQ; else PAIR */
+	size_t answer_max;         /* bytes of the longest answer; 0: BS_GATE_OUT */
 	struct bs_seal_record *record;
 };
 

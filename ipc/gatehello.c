@@ -14,6 +14,7 @@ void bs_gate_end(struct bs_gate *g, const struct bs_gate_peer *p, enum bs_gate_e
 
 	atomic_fetch_add(how == BS_GATE_UNKNOWN   ? &r->unknown
 			 : how == BS_GATE_REFUSED ? &r->refused
+			 : how == BS_GATE_CROWDED ? &r->crowded
 						  : &r->forged,
 			 1);
 	(void)bs_url_name_peer(p->fd, from, sizeof(from));
@@ -33,15 +34,36 @@ size_t bs_gate_hello(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_
 	sodium_memzero(s->hello, sizeof(s->hello));
 	s->who = rc == 0 ? who : NULL;
 	if (rc < 0)
-		bs_gate_end(g, p, who != NULL && len > 0 ? BS_GATE_REFUSED : BS_GATE_UNKNOWN,
+		bs_gate_end(g, p,
+			    who == NULL || len == 0 ? BS_GATE_UNKNOWN
+			    : rc == BS_ERR_STATE    ? BS_GATE_CROWDED
+						    : BS_GATE_REFUSED,
 			    why.text);
 	return len;
 }
 
+/* What the lock's keys know of a peer's key. */
+static struct bs_seal_peer *key_of(const struct bs_gate *g, const struct bs_gate_sealed *s)
+{
+	return &g->lock.keys->peer[s->who - g->lock.keys->peer];
+}
+
+bool bs_gate_prove(struct bs_gate *g, struct bs_gate_sealed *s)
+{
+	if (bs_seal_keys_full(g->lock.keys, s->who))
+		return false;
+	key_of(g, s)->here++;
+	s->proved = true;
+	return true;
+}
+
 void bs_gate_forget(struct bs_gate *g, uint32_t place)
 {
-	if (g->sealed != NULL)
-		sodium_memzero(&g->sealed[place], sizeof(g->sealed[place]));
+	if (g->sealed == NULL)
+		return;
+	if (g->sealed[place].proved)
+		key_of(g, &g->sealed[place])->here--;
+	sodium_memzero(&g->sealed[place], sizeof(g->sealed[place]));
 }
 
 void bs_gate_wipe(struct bs_gate *g)

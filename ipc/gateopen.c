@@ -47,6 +47,8 @@ static int make_memory(struct bs_gate *g, struct bs_fail *why)
 	}
 	if (g->peer == NULL || g->key == NULL || g->vacant == NULL || g->scratch == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "%u peers", BS_GATE_PEERS);
+	for (uint32_t i = 0; g->lock.keys != NULL && i < g->lock.keys->peers; i++)
+		g->lock.keys->peer[i].here = 0;
 	if (g->lock.keys != NULL) {
 		g->sealed = aligned_alloc(64, BS_GATE_PEERS * sizeof(*g->sealed));
 		if (g->sealed == NULL)

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +218,21 @@ int bs_url_listen(const char *url, bool sealed, int *fd, struct bs_fail *why)
 		*fd = -1;
 	}
 	return rc;
+}
+
+void bs_url_tune(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} all[] = { { IPPROTO_TCP, TCP_NODELAY, 1 },
+		    { SOL_SOCKET, SO_KEEPALIVE, 1 },
+		    { IPPROTO_TCP, TCP_KEEPIDLE, 60 }, /* s */
+		    { IPPROTO_TCP, TCP_KEEPINTVL, 15 },
+		    { IPPROTO_TCP, TCP_KEEPCNT, 4 } };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		(void)setsockopt(fd, all[i].level, all[i].name, &all[i].value,
+				 sizeof(all[i].value));
 }
 
 int bs_url_name_peer(int fd, char *out, size_t cap)

@@ -42,6 +42,9 @@ int bs_url_clear(const char *url, struct bs_fail *why);
 const char *bs_url_path(const char *url);
 /* A socket that listens there and does not block; -1 on failure. */
 int bs_url_listen(const char *url, bool sealed, int *fd, struct bs_fail *why);
+/* Of a connection over tcp: nothing waits for more of a message, and a host that is gone is noticed
+ * within two minutes. */
+void bs_url_tune(int fd);
 /* Who is at the other end: "process 123 of user 0", or "127.0.0.1:5123". Returns the process's
  * number; 0: it is not known. */
 int bs_url_name_peer(int fd, char *out, size_t cap);

@@ -22,6 +22,7 @@ void bs_status_kspace(struct bs_doc *d, const struct bs_shared *s);
 void bs_status_kspace_table(struct bs_text *t, const struct bs_shared *s);
 void bs_status_seal(struct bs_doc *d, const struct bs_shared *s);
 void bs_status_seal_table(struct bs_text *t, const struct bs_shared *s);
+void bs_metrics_seal(struct bs_text *t, const struct bs_shared *s);
 void bs_status_log(struct bs_doc *d, const struct bs_shared *s);
 void bs_status_log_table(struct bs_text *t, const struct bs_shared *s);
 void bs_status_scans(struct bs_doc *d, const struct bs_shared *s);

@@ -243,6 +243,7 @@ int bs_status_metrics(char *out, size_t cap, const struct bs_shm *shm)
 	put_workers(&t, shm->s);
 	put_bridges(&t, shm->s);
 	put_kspace(&t, shm->s);
+	bs_metrics_seal(&t, shm->s);
 	put_pools(&t, shm);
 	put_canaries(&t, shm->s);
 	put_gpus(&t, shm->s);

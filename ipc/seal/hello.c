@@ -13,14 +13,22 @@ static void start(struct bs_ik *n, const struct bs_seal_keys *k, const char *end
 	bs_ik_start(n, suite, prologue, &k->own, remote);
 }
 
-/* "" or why a known key may not. */
-static void may(char words[BS_HELLO_WORDS], const struct bs_seal_peer *who, const char *endpoint,
-		uint32_t roles)
+/* 0, or why a known key may not, in words, too. */
+static int may(char words[BS_HELLO_WORDS], const struct bs_seal_keys *k,
+	       const struct bs_seal_peer *who, const char *endpoint, uint32_t roles)
 {
 	words[0] = '\0';
-	if ((who->roles & roles) == 0)
+	if ((who->roles & roles) == 0) {
 		(void)snprintf(words, BS_HELLO_WORDS, "the key of '%.48s' has no role for %s",
 			       who->name, endpoint);
+		return BS_ERR_KEY;
+	}
+	if (!bs_seal_keys_full(k, who))
+		return 0;
+	(void)snprintf(words, BS_HELLO_WORDS,
+		       "the key of '%.30s' has %u connections to %s (keys.connections)", who->name,
+		       who->here, endpoint);
+	return BS_ERR_STATE;
 }
 
 int bs_hello_answer(const struct bs_seal_keys *k, const char *endpoint, uint32_t roles,
@@ -52,11 +60,12 @@ int bs_hello_answer(const struct bs_seal_keys *k, const char *endpoint, uint32_t
 	else if (bs_ik_read_rest(&n, hello + 1, len - 1, NULL) != 0)
 		rc = bs_fail(why, BS_ERR_KEY, "a peer that has not the key that it named");
 	if (rc == 0) {
-		may(words, *who, endpoint, roles);
+		const int barred = may(words, k, *who, endpoint, roles);
+
 		rc = bs_ik_second(&n, answer, words, strlen(words));
 		*answer_len = rc == 0 ? BS_IK_SECOND + strlen(words) : 0;
-		if (rc == 0 && words[0] != '\0')
-			rc = bs_fail(why, BS_ERR_KEY, "%s", words);
+		if (rc == 0 && barred != 0)
+			rc = bs_fail(why, barred, "%s", words);
 		else if (rc == 0)
 			bs_ik_split(&n, out, in);
 		else

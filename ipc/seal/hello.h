@@ -3,7 +3,8 @@
  *
  * The client's hello: u8 suite (enum bs_suite), then Noise IK's first message, without a payload.
  * The service's: Noise IK's second message, its payload 0 to BS_HELLO_WORDS bytes of UTF-8: none
- * is a welcome, words say why a known key is refused; then the service closes. Or, where it does
+ * is a welcome, words say why a known key is refused (it has not the role, or as many connections
+ * as it may); then the service closes. Or, where it does
  * not speak the suite, one byte: the one that it speaks; the client says hello again with that.
  * To a key that is not known the service says nothing and closes.
  * The prologue is "boreside 1 " and the endpoint's name ("kspace", "images", "status"): a hello for
@@ -26,7 +27,8 @@
 /*
  * The service's side of one connection. out_len: bytes of the answer, 0: none. who: NULL, or whose
  * key it is. 0: out and in are set, and who may. BS_HELLO_AGAIN: the other suite, please.
- * BS_ERR_KEY: the connection is to be closed; the reason is in why.
+ * BS_ERR_KEY, or BS_ERR_STATE (too many of this key): the connection is to be closed; the reason
+ * is in why.
  */
 int bs_hello_answer(const struct bs_seal_keys *k, const char *endpoint, uint32_t roles,
 		    const uint8_t *hello, size_t len, uint8_t answer[BS_HELLO_SECOND],

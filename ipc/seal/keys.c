@@ -130,6 +130,7 @@ int bs_seal_keys_load(struct bs_seal_keys *k, const struct bs_keys_spec *spec, s
 	if (rc != 0)
 		return bs_fail(why, rc, "keys.own: %s", own.text);
 	k->suite = bs_suite_best();
+	k->connections = spec->connections;
 	bs_seal_key_text(text, k->own.pub);
 	if (spec->service[0] != '\0' && strcmp(spec->service, text) != 0)
 		rc = bs_fail(why, BS_ERR_KEY, "keys.service is not keys.own's public key, %s",

@@ -21,6 +21,7 @@ struct bs_seal_peer {
 	char name[BS_NAME_MAX];
 	uint8_t key[BS_IK_KEY];
 	uint32_t roles; /* enum bs_role */
+	uint32_t here;  /* its connections, at the gate whose keys these are */
 };
 
 struct bs_seal_keys {
@@ -29,6 +30,7 @@ struct bs_seal_keys {
 		suite; /* the best that is spoken: the machine's, but a test may ask for less */
 	struct bs_seal_peer peer[BS_KEYED_MAX + 1];
 	uint32_t peers;
+	uint32_t connections; /* of a peer at a time, but for the node; 0: any */
 };
 
 #define BS_ROLE_NODE (UINT32_C(1) << 31) /* who has the service's own key: commands on its node */
@@ -55,6 +57,11 @@ int bs_seal_keys_node(struct bs_seal_keys *k, const struct bs_keys_spec *spec,
 		      const struct bs_keyed *who, struct bs_fail *why);
 void bs_seal_keys_wipe(struct bs_seal_keys *k);
 void bs_seal_wipe_bytes(void *at, size_t bytes);
+/* It has as many connections as it may. */
+static inline bool bs_seal_keys_full(const struct bs_seal_keys *k, const struct bs_seal_peer *p)
+{
+	return k->connections != 0 && p->here >= k->connections && (p->roles & BS_ROLE_NODE) == 0;
+}
 /* NULL: it is not known. In constant time. */
 const struct bs_seal_peer *bs_seal_keys_find(const struct bs_seal_keys *k,
 					     const uint8_t key[BS_IK_KEY]);

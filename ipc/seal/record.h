@@ -16,8 +16,9 @@ struct bs_seal_record {
 	_Atomic uint64_t sessions; /* connections whose first sealed message opened */
 	_Atomic uint64_t unknown;  /* ended: without a key, or with one that is not known */
 	_Atomic uint64_t refused;  /* ended: the key is known and has not the role */
-	_Atomic uint64_t forged; /* ended at a message that did not open: altered, replayed, cut */
-	char last[160];          /* why the last one was ended, and where it came from */
+	_Atomic uint64_t forged;  /* ended at a message that did not open: altered, replayed, cut */
+	_Atomic uint64_t crowded; /* ended: the key has as many connections as it may */
+	char last[160];           /* why the last one was ended, and where it came from */
 };
 
 #endif

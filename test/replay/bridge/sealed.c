@@ -219,7 +219,11 @@ static void on_the_page(pid_t *web)
 	AWAIT(get(to, "/status.json") && strstr(got, "\"answers\":true") != NULL);
 	CHECK(strstr(got, "\"endpoint\":\"status\"") != NULL, "has the status, sealed");
 	CHECK(get(to, "/metrics") && strstr(got, "\nboreside_up 1\n") != NULL &&
-		      strstr(got, "\nboreside_images_total 2\n") != NULL,
+		      strstr(got, "\nboreside_images_total 2\n") != NULL &&
+		      strstr(got, "\nboreside_sealed_sessions_total{endpoint=\"images\"} ") !=
+			      NULL &&
+		      strstr(got, "\nboreside_sealed_refused_total{endpoint=\"kspace\","
+				  "why=\"connections\"} 0\n") != NULL,
 	      "and the metrics");
 	AWAIT(get(to, "/pictures.json") && strstr(got, "\"image\":2,") != NULL);
 	CHECK(strstr(got, "\"image\":2,") != NULL, "and the images");

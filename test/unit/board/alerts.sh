@@ -21,7 +21,8 @@ fi
 if promtool check rules $rules >"$dir/said" 2>&1; then echo "ok promtool check rules"
 else echo "not ok promtool check rules"; sed 's/^/# /' "$dir/said"; fi
 
-# Two of them over made-up numbers: a service that does not answer, a budget that is missed.
+# Three of them over made-up numbers: a service that does not answer, a budget that is missed, a key
+# that is kept out.
 cat >"$dir/test.yml" <<EOF
 rule_files: [ "$PWD/$rules" ]
 evaluation_interval: 1m
@@ -38,7 +39,19 @@ tests:
         values: '0+0x30'
       - series: 'boreside_budget_images_total{instance="a",protocol="q"}'
         values: '0+100x30'
+      - series: 'boreside_sealed_refused_total{instance="a",endpoint="kspace",why="role"}'
+        values: '0 0 0 1 1 1 1 1 1 1'
+      - series: 'boreside_sealed_refused_total{instance="a",endpoint="status",why="role"}'
+        values: '0+0x30'
     alert_rule_test:
+      - eval_time: 2m
+        alertname: BoresideSealedRefusals
+      - eval_time: 6m
+        alertname: BoresideSealedRefusals
+        exp_alerts:
+          - exp_labels: { severity: warning, instance: a, endpoint: kspace, why: role }
+            exp_annotations:
+              summary: "a: kspace kept connections out (role): boreside status says which"
       - eval_time: 2m
         alertname: BoresideDown
       - eval_time: 6m

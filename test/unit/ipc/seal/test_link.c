@@ -425,6 +425,35 @@ static void crowd(void)
 	bs_seal_link_close(l);
 }
 
+/* Of one key no more connections than it may have: one more is told, and counted. */
+static void bounded(void)
+{
+	struct bs_seal_link *l[4];
+	const unsigned char *msg;
+	struct bs_fail why = { 0 };
+	unsigned good = 0;
+	size_t len;
+
+	service.connections = 3;
+	for (int i = 0; i < 4; i++) {
+		l[i] = open_link(&client[0]);
+		good += i < 3 && round_trip(l[i], 70);
+	}
+	UNTIL(bs_seal_link_refused(l[3], &why) != 0)
+	{
+		echo();
+		(void)bs_seal_link_take(l[3], &msg, &len, 0, NULL);
+	}
+	CHECK(good == 3 && strstr(why.text, "of 'mr1' has 3 connections to kspace") != NULL &&
+		      atomic_load(&record.crowded) > 0 && strstr(record.last, "has 3") != NULL,
+	      "a fourth connection of a key that may have three is told and counted: %s", why.text);
+	bs_seal_link_close(l[1]);
+	CHECK(round_trip(l[3], 70) && round_trip(l[0], 70), "when one ends it has its place");
+	for (int i = 0; i < 4; i += i == 0 ? 2 : 1)
+		bs_seal_link_close(l[i]);
+	service.connections = 0;
+}
+
 /* ---- questions ---- */
 
 static char dir[] = "/tmp/boreside-link-XXXXXX";
@@ -562,6 +591,7 @@ int main(void)
 		plain_peer();
 		restart();
 		crowd();
+		bounded();
 		bs_gate_close(&g);
 	}
 	questions();
