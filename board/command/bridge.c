@@ -16,7 +16,7 @@
 
 struct request {
 	const char *which, *config;
-	uint32_t parent;
+	uint32_t parent, report;
 };
 
 #define AT(field) offsetof(struct request, field)
@@ -26,6 +26,8 @@ static const struct bs_option options[] = {
 	  .help = "the site file: its bridges and endpoints", .required = true },
 	{ BS_OPTION_U32, 0, "parent", "PID", AT(parent),
 	  .help = "ends with this process, as the service starts it (0: none)" },
+	{ BS_OPTION_U32, 0, "report", "FD", AT(report),
+	  .help = "a pipe that takes what the status shows of the clients, likewise (0: none)" },
 	{ 0 },
 };
 
@@ -46,7 +48,7 @@ static int measure(const struct bs_site *site, uint64_t *acquisition, uint64_t *
 	return rc;
 }
 
-static int serve(const struct bs_site *site)
+static int serve(const struct bs_site *site, uint32_t report)
 {
 	const volatile sig_atomic_t *stop = bs_command_stop();
 	struct bs_server server = { .listen_fd = -1 };
@@ -58,7 +60,7 @@ static int serve(const struct bs_site *site)
 	if (rc == 0)
 		rc = bs_server_open(&server, site, acquisition, image, &why);
 	if (rc == 0)
-		rc = bs_server_run(&server, stop, &why);
+		rc = bs_server_run(&server, stop, (int)report, &why);
 	if (rc != 0)
 		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
 	bs_server_close(&server);
@@ -94,7 +96,7 @@ static int run(int argc, char **argv)
 		rc = bs_command_fail(&bs_command_bridge, "%s: bridges.mrd.listen is not given",
 				     q.config);
 	else
-		rc = serve(site);
+		rc = serve(site, q.report);
 	free(site);
 	return rc;
 }

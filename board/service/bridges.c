@@ -1,5 +1,6 @@
 /* board/service/bridges.c - processes outside the stream; see supervising.h */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -28,8 +29,10 @@ static bool wants_web(const struct bs_site *site)
 	return site->web.listen[0] != '\0';
 }
 
-/* `boreside COMMAND [NAME] -c FILE --parent PID`; with protocols it begins once the service is
- * ready, and anew at a reload */
+#define REPORT 3 /* the descriptor of one that tells of its clients */
+
+/* `boreside COMMAND -c FILE --parent PID [NAME --report 3]`; with protocols it begins once the
+ * service is ready, and anew at a reload */
 static const struct {
 	const char *command, *name;
 	bool (*wanted)(const struct bs_site *site);
@@ -52,7 +55,11 @@ static int start(struct supervisor *v, int which)
 			 "--parent",
 			 self,
 			 (char *)(uintptr_t)bridges[which].name,
+			 "--report",
+			 "3",
 			 NULL };
+	int report[2] = { 0, 0 };
+	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	sigset_t none;
 	sigset_t all;
@@ -68,8 +75,19 @@ static int start(struct supervisor *v, int which)
 	(void)posix_spawnattr_setsigdefault(&attr, &all);
 	(void)posix_spawnattr_setschedpolicy(&attr, SCHED_OTHER);
 	(void)posix_spawnattr_setschedparam(&attr, &ordinary);
-	rc = posix_spawn(&b->pid, "/proc/self/exe", NULL, &attr, argv, environ);
+	(void)posix_spawn_file_actions_init(&files);
+	if (bridges[which].name != NULL && pipe2(report, O_CLOEXEC | O_NONBLOCK) == 0)
+		(void)posix_spawn_file_actions_adddup2(&files, report[1], REPORT);
+	else
+		argv[7] = NULL;
+	rc = posix_spawn(&b->pid, "/proc/self/exe", &files, &attr, argv, environ);
+	(void)posix_spawn_file_actions_destroy(&files);
 	(void)posix_spawnattr_destroy(&attr);
+	if (report[1] > 0)
+		(void)close(report[1]);
+	if (rc != 0 && report[0] > 0)
+		(void)close(report[0]);
+	b->report = rc == 0 ? report[0] : 0;
 	if (rc == 0) {
 		atomic_fetch_add(&v->shm.s->bridge[which].starts, 1);
 		atomic_store(&v->shm.s->bridge[which].pid, (int32_t)b->pid);
@@ -81,6 +99,23 @@ static int start(struct supervisor *v, int which)
 	return BS_ERR_IO;
 }
 
+/* What it told; the last counts. */
+static void hear(struct supervisor *v, int which)
+{
+	struct bs_bridge_clients *c = &v->shm.s->bridge[which].clients;
+	struct bs_bridge_clients told;
+
+	if (v->bridge[which].report <= 0)
+		return;
+	while (read(v->bridge[which].report, &told, sizeof(told)) == (ssize_t)sizeof(told))
+		*c = told;
+	if (v->bridge[which].pid != 0)
+		return;
+	c->connected = c->active = 0;
+	(void)close(v->bridge[which].report);
+	v->bridge[which].report = 0;
+}
+
 static void take_end(struct supervisor *v, int which, int status, int64_t now)
 {
 	struct bridge *b = &v->bridge[which];
@@ -89,6 +124,7 @@ static void take_end(struct supervisor *v, int which, int status, int64_t now)
 	struct bs_bridge_state *state = &v->shm.s->bridge[which];
 
 	b->pid = 0;
+	hear(v, which);
 	b->start_at_ns = b->told ? now : bs_restart_at(&b->restart, well, now);
 	if (WIFSIGNALED(status))
 		(void)snprintf(state->last_end, sizeof(state->last_end), "signal %d, %s",
@@ -119,6 +155,7 @@ void bs_bridges_advance(struct supervisor *v, int64_t now)
 	for (int i = 0; i < BS_BRIDGES; i++) {
 		struct bridge *b = &v->bridge[i];
 
+		hear(v, i);
 		if (!reap(v, i, now)) {
 			if (bridges[i].protocols && b->generation != generation &&
 			    !b->told) { /* other protocols */

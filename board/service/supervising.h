@@ -28,6 +28,7 @@ struct child {
 /* A process that speaks to other protocols' clients, or to browsers: a client like any other. */
 struct bridge {
 	pid_t pid;           /* 0: not running */
+	int report;          /* what it tells of its clients comes here; 0: nothing does */
 	bool told;           /* to end */
 	uint64_t generation; /* of the site that it has read */
 	int64_t start_ns, start_at_ns;

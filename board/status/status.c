@@ -145,9 +145,40 @@ static void put_bridges(struct bs_doc *d, const struct bs_shared *s)
 		bs_doc_value(d, "pid", "%d", atomic_load(&h->pid));
 		bs_doc_number(d, "restarts", starts - 1);
 		bs_doc_chars(d, "last_end", h->last_end, sizeof(h->last_end) - 1);
+		if (i == BS_BRIDGE_MRD) {
+			bs_doc_number(d, "connected", h->clients.connected);
+			bs_doc_number(d, "scans", h->clients.scans);
+			bs_doc_number(d, "active", h->clients.active);
+			bs_doc_number(d, "images", h->clients.images);
+			bs_doc_number(d, "refused", h->clients.refused);
+			bs_doc_chars(d, "last_error", h->clients.error,
+				     sizeof(h->clients.error) - 1);
+		}
 		bs_doc_close(d);
 	}
 	bs_doc_close(d);
+}
+
+static void table_bridges(struct bs_text *t, const struct bs_shared *s)
+{
+	const struct bs_bridge_clients *c = &s->bridge[BS_BRIDGE_MRD].clients;
+
+	for (int i = 0; i < BS_BRIDGES; i++) {
+		const struct bs_bridge_state *h = &s->bridge[i];
+		const uint32_t starts = atomic_load(&h->starts);
+
+		if (starts == 0)
+			continue;
+		bs_text_put(t, "%-14s pid %d, %u restarts%s%.95s\n",
+			    bs_bridge_name((enum bs_bridge)i), atomic_load(&h->pid), starts - 1,
+			    starts > 1 ? ", last: " : "", starts > 1 ? h->last_end : "");
+		if (i == BS_BRIDGE_MRD)
+			bs_text_put(t,
+				    "  clients: %u connected, %" PRIu64 " scans (%u now), %" PRIu64
+				    " images, %" PRIu64 " errors%s%.159s\n",
+				    c->connected, c->scans, c->active, c->images, c->refused,
+				    c->error[0] != '\0' ? "; the last: " : "", c->error);
+	}
 }
 
 static void put_kinds(struct bs_doc *d, const struct bs_scan_record *r)
@@ -459,6 +490,7 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 			    phase_name(atomic_load(&w->phase)), starts > 0 ? starts - 1 : 0,
 			    starts > 1 ? ", last: " : "", starts > 1 ? w->last_end : "");
 	}
+	table_bridges(&t, s);
 	table_protocols(&t, s);
 	bs_status_realtime_table(&t, s);
 	bs_status_canary_table(&t, s);

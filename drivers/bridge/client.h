@@ -48,6 +48,8 @@ struct bs_client_env {
 	uint64_t opened, ended, images; /* in all */
 	int64_t said_ns;                /* lines of the log about what clients did wrong */
 	uint32_t said, unsaid;
+	uint64_t refused; /* clients that were told of an error */
+	char error[160];  /* the last one */
 };
 
 struct bs_client {

@@ -64,6 +64,9 @@ void bs_client_fail(struct bs_client *c, const struct bs_fail *why, int64_t now_
 	if (bs_client_may_log(c->env, now_ns))
 		bs_log(BS_LOG_WARN, "%s: %s: %s", c->peer, bs_err_name(why->code), why->text);
 	bs_client_text(c, BS_SAY_ERROR, "%s: %s", bs_err_name(why->code), why->text);
+	c->env->refused++;
+	(void)snprintf(c->env->error, sizeof(c->env->error), "%s: %s: %.90s", c->peer,
+		       bs_err_name(why->code), why->text);
 	c->finish_due = c->feeding;
 	bs_client_close(c, now_ns);
 }
@@ -86,6 +89,11 @@ void bs_client_outcome(struct bs_client *c)
 			       "%llu of %llu images are here: the others were not there any more "
 			       "when they were asked for (overload.spill_dir keeps them)",
 			       images, (unsigned long long)o->images);
+	if (s->code != 0) {
+		c->env->refused++;
+		(void)snprintf(c->env->error, sizeof(c->env->error), "%s: session %016llx: %s",
+			       c->peer, (unsigned long long)c->session, bs_err_name(s->code));
+	}
 	bs_log(c->images < o->images ? BS_LOG_WARN : BS_LOG_INFO,
 	       "%s: session %016llx ended: %s; %llu acquisitions, %llu images", c->peer,
 	       (unsigned long long)c->session, s->code == 0 ? "whole" : bs_err_name(s->code),

@@ -355,6 +355,22 @@ static int once(struct bs_server *v, struct watched *w, struct bs_fail *why)
 	return rc;
 }
 
+/* Whoever shows it is told. A pipe that is full is tried again at the next turn. */
+static void report_clients(struct bs_server *v, int report)
+{
+	struct bs_bridge_clients c = { .scans = v->env.opened,
+				       .images = v->env.images,
+				       .refused = v->env.refused,
+				       .active = v->env.scans };
+
+	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
+		c.connected += v->client[i].fd >= 0;
+	memcpy(c.error, v->env.error, sizeof(c.error));
+	if (report > 0 && memcmp(&c, &v->reported, sizeof(c)) != 0 &&
+	    write(report, &c, sizeof(c)) == (ssize_t)sizeof(c))
+		v->reported = c;
+}
+
 /* The last words to those that are connected. */
 static void say_goodbye(struct bs_server *v, struct watched *w)
 {
@@ -372,13 +388,16 @@ static void say_goodbye(struct bs_server *v, struct watched *w)
 	}
 }
 
-int bs_server_run(struct bs_server *v, const volatile sig_atomic_t *stop, struct bs_fail *why)
+int bs_server_run(struct bs_server *v, const volatile sig_atomic_t *stop, int report,
+		  struct bs_fail *why)
 {
 	static struct watched w;
 	int rc = 0;
 
-	while (rc == 0 && !*stop)
+	while (rc == 0 && !*stop) {
 		rc = once(v, &w, why);
+		report_clients(v, report);
+	}
 	if (rc == 0)
 		say_goodbye(v, &w);
 	bs_log(BS_LOG_INFO, "%llu scans of MRD clients, %llu images to them",

@@ -15,6 +15,7 @@
 
 #include "core/peers.h"
 #include "drivers/bridge/client.h"
+#include "ipc/shm/workers.h"
 
 #define BS_SERVER_CLIENTS 64u
 
@@ -26,13 +27,18 @@ struct bs_server {
 	int listen_fd;
 	unsigned char *spill; /* what lingering clients still send */
 	uint64_t strangers, dropped;
+	struct bs_bridge_clients reported;
 };
 
 /* acquisition, image: bytes of the largest of the site's protocols. */
 int bs_server_open(struct bs_server *v, const struct bs_site *site, uint64_t acquisition,
 		   uint64_t image, struct bs_fail *why);
-/* stop: told to end. 0, or BS_ERR_IO: a socket cannot be used. */
-int bs_server_run(struct bs_server *v, const volatile sig_atomic_t *stop, struct bs_fail *why);
+/*
+ * stop: told to end. report: a pipe, of which a write never waits, that takes a struct
+ * bs_bridge_clients whenever it is another one; 0: none. 0, or BS_ERR_IO: a socket cannot be used.
+ */
+int bs_server_run(struct bs_server *v, const volatile sig_atomic_t *stop, int report,
+		  struct bs_fail *why);
 void bs_server_close(struct bs_server *v);
 
 #endif

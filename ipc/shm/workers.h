@@ -63,10 +63,19 @@ static inline const char *bs_bridge_name(enum bs_bridge b)
 	return (unsigned)b < BS_BRIDGES ? names[b] : "?";
 }
 
+/* What the MRD bridge tells the supervisor of its clients, since it was started: through a pipe. */
+struct bs_bridge_clients {
+	uint64_t scans, images;     /* opened; sent to clients */
+	uint64_t refused;           /* clients that were told of an error */
+	uint32_t connected, active; /* now; scans under way */
+	char error[160];            /* the last of these errors, and whose */
+};
+
 struct bs_bridge_state {     /* the supervisor's */
 	_Atomic int32_t pid; /* 0: none */
 	_Atomic uint32_t starts;
 	char last_end[96];
+	struct bs_bridge_clients clients; /* the last that it told */
 };
 
 #endif

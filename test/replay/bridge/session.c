@@ -447,10 +447,40 @@ static void reloaded(void)
 	CHECK(port > 0 && mrd_scan(port, "carts", 1) == 1, "clients may name it");
 }
 
+/* What the status shows of the clients; before any other scan. */
+static void shown(void)
+{
+	static char doc[200000];
+	struct mrd_client c;
+	bool good;
+
+	CHECK(mrd_open(&c, port) && mrd_begin(&c, "nothing_like_it") && mrd_line(&c, 0, 0) &&
+		      mrd_refused(&c, "no config 'nothing_like_it' here"),
+	      "a client that does it wrong");
+	mrd_shut(&c);
+	CHECK(service_until(&service, ": BS_ERR_PROTOCOL: no config 'nothing_like_it' here"),
+	      "the status says what the last one was told");
+	good = mrd_open(&c, port) && mrd_begin(&c, "cart") && mrd_line(&c, 0, 0);
+	CHECK(good && service_until(&service, "\"connected\":1,\"scans\":1,\"active\":1,"),
+	      "and who is here");
+	for (unsigned i = 1; good && i < 32; i++)
+		good = mrd_line(&c, i, 0);
+	CHECK(good && mrd_id(&c, MRD_CLOSE) && mrd_images(&c) == 1, "a scan");
+	mrd_shut(&c);
+	CHECK(service_until(&service, "\"connected\":0,\"scans\":1,\"active\":0,\"images\":1,"
+				      "\"refused\":1,\"last_error\":\"127.0.0.1:"),
+	      "is counted, and its image");
+	CHECK(service_ask(&service, "text", doc, sizeof(doc)) &&
+		      strstr(doc, "clients: 0 connected, 1 scans (0 now), 1 images, 1 errors; "
+				  "the last: 127.0.0.1:") != NULL,
+	      "in words, too");
+}
+
 static void as_floats(void)
 {
 	if (!start("float", 1, "60.0"))
 		return;
+	shown();
 	if (prepare()) {
 		whole("by a row of the site's", false, true, "simplefft", NULL, 5);
 		CHECK(service_until(&service, "\"waveforms\":1"), "its waveform was taken");
