@@ -268,7 +268,7 @@ int bs_endpoint_send(struct bs_endpoint *e, const void *head, size_t head_len, c
 	if (e->link != NULL)
 		return bs_seal_link_send(e->link, head, head_len, tail, tail_len, timeout_ms, why);
 	if (e->desk != NULL)
-		return bs_seal_desk_send(e->desk, head, head_len, tail, tail_len);
+		return bs_seal_desk_send(e->desk, head, head_len, tail, tail_len, why);
 	flags = arrange(e, NN_SNDTIMEO, &e->send_ms, timeout_ms);
 	if (flags < 0 || nn_sendmsg(e->socket, &msg, flags) < 0)
 		return failed_call("send", why);

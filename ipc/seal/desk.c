@@ -103,19 +103,24 @@ int bs_seal_desk_recv(struct bs_seal_desk *d, void *buf, size_t cap, size_t *len
 }
 
 int bs_seal_desk_send(struct bs_seal_desk *d, const void *head, size_t head_len, const void *tail,
-		      size_t tail_len)
+		      size_t tail_len, struct bs_fail *why)
 {
 	unsigned char start[ID + SMALL];
 	const uint64_t peer = d->peer;
+	int rc;
 
 	d->peer = 0;
 	memcpy(start, d->id, ID);
-	if (peer == 0 || (tail_len > 0 && head_len > SMALL))
-		return BS_ERR_STATE;
-	if (tail_len == 0)
-		return bs_gate_send(&d->gate, peer, start, ID, head, head_len);
-	memcpy(start + ID, head, head_len);
-	return bs_gate_send(&d->gate, peer, start, ID + head_len, tail, tail_len);
+	if (peer == 0)
+		return bs_fail(why, BS_ERR_STATE, "send: no question waits for an answer");
+	if (tail_len > 0 && head_len > SMALL)
+		return bs_fail(why, BS_ERR_STATE, "send: %zu bytes before others, at most %u",
+			       head_len, SMALL);
+	if (tail_len > 0)
+		memcpy(start + ID, head, head_len);
+	rc = tail_len == 0 ? bs_gate_send(&d->gate, peer, start, ID, head, head_len)
+			   : bs_gate_send(&d->gate, peer, start, ID + head_len, tail, tail_len);
+	return rc < 0 ? bs_fail(why, rc, "send: who asked is gone, or the answer is too long") : rc;
 }
 
 const struct bs_seal_peer *bs_seal_desk_who(const struct bs_seal_desk *d)

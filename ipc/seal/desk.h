@@ -24,7 +24,7 @@ void bs_seal_desk_close(struct bs_seal_desk *d);
 /* As bs_endpoint_recv and bs_endpoint_send. */
 int bs_seal_desk_recv(struct bs_seal_desk *d, void *buf, size_t cap, size_t *len, int timeout_ms);
 int bs_seal_desk_send(struct bs_seal_desk *d, const void *head, size_t head_len, const void *tail,
-		      size_t tail_len);
+		      size_t tail_len, struct bs_fail *why);
 /* Who asked last; NULL: it is gone. */
 const struct bs_seal_peer *bs_seal_desk_who(const struct bs_seal_desk *d);
 int bs_seal_desk_fd(const struct bs_seal_desk *d);

@@ -1,8 +1,8 @@
 #!/bin/bash
 # test/replay/sealed.sh - a service whose k-space, images and status cross tcp sealed: the images of
-# a plain service, byte for byte; other keys and roles are refused in words; a receiving process
-# that is killed in mid-scan costs nothing; keys that others may read, and addresses that cannot be
-# sealed, are refused before the start
+# a plain service, byte for byte; other keys and roles are refused in words; connections that break
+# and a receiving process that is killed in mid-scan cost nothing; keys that others may read, and
+# addresses that cannot be sealed, are refused before the start
 set -u
 . "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
@@ -117,6 +117,22 @@ check "the node's own commands need no key but the site's" "$BORESIDE" replay -c
 check "nor does its archive" "$BORESIDE" receive -c site.cfg --name pacs --once --type cfl -o got
 check "who has the role may ask for the status" await "$BORESIDE" status --url "$s" "${archive[@]}"
 
+# A sender whose connections break in mid-scan makes others, with other keys, and sends again.
+printf 'at 40 disconnect\nat 200 disconnect 20 ms\nat 333 disconnect\n' >cuts.plan
+"$BORESIDE" replay --url "$k" "${me[@]}" --faults cuts.plan "${scan[@]}" >cuts.txt 2>&1
+check "a sender's connection that breaks three times costs nothing" [ $? -eq 0 ]
+check "it broke three times" grep -q ' 3 of 3 faults struck' cuts.txt
+check "and nothing was lost" grep -q 'service: acquisitions 505, images 5, gaps 0' cuts.txt
+its_images() {
+	"$BORESIDE" receive --url "$i" "${archive[@]}" --name pacs --type cfl --once -o cut
+	mapfile -t ours < <(ls cut/*-s00003-*.cfl 2>/dev/null)
+	[ ${#ours[@]} -eq 5 ]
+}
+check "its images are asked for" await its_images
+for n in 0 1 2 3 4; do
+	check "image $((n + 1)) is that of a plain run" cmp "${ours[$n]-none}" "${one[$n]}"
+done
+
 refused "the archive's key does not send k-space" "key of 'pacs' has no role for kspace" \
 	"$BORESIDE" replay --url "$k" "${archive[@]}" "${scan[@]}"
 refused "the scanner's key does not see the status" "key of 'mr1' has no role for status" \
@@ -162,5 +178,5 @@ kill -TERM "$serve"
 wait "$serve"
 check "the service ends with 0" [ $? -eq 0 ]
 serve=
-[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt slow.txt status.txt 2>/dev/null
+[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt cuts.txt slow.txt status.txt 2>/dev/null
 exit $failed

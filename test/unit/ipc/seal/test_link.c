@@ -507,14 +507,11 @@ static bool talk(size_t answer_len, const char **who)
 
 static void questions(void)
 {
-	char own[64];
-	char path[64];
-	char key[BS_KEY_TEXT_MAX];
+	char own[64], path[64], key[BS_KEY_TEXT_MAX], question[256];
 	const char *who;
 	struct bs_ik_pair pair;
 	struct bs_seal_keys keys;
 	struct bs_fail why = { 0 };
-	char question[256];
 	size_t len;
 	int rc = BS_ENDPOINT_TIMEOUT;
 
@@ -538,6 +535,9 @@ static void questions(void)
 	CHECK(talk(100, &who) && who != NULL && strcmp(who, "pacs") == 0, "a question of %s",
 	      who != NULL ? who : "nobody");
 	CHECK(talk(0, &who) && talk(LONG, &who), "answers of 0 and %u bytes", LONG);
+	CHECK(bs_endpoint_send(&desk, "?", 1, NULL, 0, 0, &why) == BS_ERR_STATE &&
+		      strstr(why.text, "no question waits") != NULL,
+	      "an answer to nobody is refused: %s", why.text);
 
 	/* the connection breaks while a question is out: it is asked again, and answered again */
 	CHECK(bs_endpoint_send(&asker, "again", 5, NULL, 0, 1000, NULL) == 0, "a question");
