@@ -139,14 +139,14 @@ static enum MHD_Result send_document(struct bs_web *w, struct MHD_Connection *c,
 {
 	struct bs_shelf *shelf = &w->documents.shelf[which];
 	/* metrics are as new as the question: their reader keeps their time */
-	const int64_t since = q->asked_ns - (which == BS_DOCUMENT_STATUS ? FRESH_NS : 0);
+	const int64_t since = q->asked_ns - (which != BS_DOCUMENT_METRICS ? FRESH_NS : 0);
 	uint64_t number;
 	int64_t at_ns;
 	size_t len;
 
 	if (bs_shelf_newest(shelf, &number, &len, &at_ns) && at_ns >= since)
 		return send_shelved(c, shelf, number, 0, len,
-				    which == BS_DOCUMENT_STATUS
+				    which != BS_DOCUMENT_METRICS
 					    ? "application/json"
 					    : "text/plain; version=0.0.4; charset=utf-8");
 	if (q->tries++ > 2 || w->waiting == BS_WEB_CONNECTIONS)
@@ -259,12 +259,15 @@ static enum MHD_Result send_data(struct bs_web *w, struct MHD_Connection *c, con
 		return send_document(w, c, q, BS_DOCUMENT_STATUS);
 	if (strcmp(url, "/metrics") == 0)
 		return send_document(w, c, q, BS_DOCUMENT_METRICS);
+	if (strcmp(url, "/scans.json") == 0)
+		return send_document(w, c, q, BS_DOCUMENT_SCANS);
 	if (strcmp(url, "/pictures.json") == 0)
 		return send_list(w, c);
 	if (strncmp(url, "/picture/", 9) == 0)
 		return send_picture(w, c, url + 9);
 	return say(c, MHD_HTTP_NOT_FOUND,
-		   "there is /, /metrics, /status.json, /pictures.json and /picture/NUMBER\n");
+		   "there is /, /metrics, /status.json, /scans.json, /pictures.json and "
+		   "/picture/NUMBER\n");
 }
 
 enum MHD_Result bs_web_answer(void *web, struct MHD_Connection *c, const char *url,

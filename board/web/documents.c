@@ -12,6 +12,7 @@
 #include "board/status/doc.h"
 #include "board/status/prom.h"
 #include "board/status/status.h"
+#include "board/web/kept.h"
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
 
@@ -123,7 +124,10 @@ static void renew(struct bs_documents *d, enum bs_document which)
 {
 	static char service[BS_METRICS_MAX]; /* this thread's */
 	const struct bs_keyed self = { BS_PEER_PAGE, d->site->web.key };
-	const size_t cap = (which == BS_DOCUMENT_STATUS ? BS_STATUS_MAX : BS_METRICS_MAX) + OWN_MAX;
+	const size_t cap = (which == BS_DOCUMENT_STATUS    ? BS_STATUS_MAX
+			    : which == BS_DOCUMENT_METRICS ? BS_METRICS_MAX
+							   : 0) +
+			   OWN_MAX;
 	char *out = malloc(cap);
 	struct bs_fail why;
 	int n;
@@ -131,10 +135,13 @@ static void renew(struct bs_documents *d, enum bs_document which)
 	if (out == NULL)
 		return;
 	service[0] = '\0';
-	(void)bs_status_ask_own(d->site, &self, which == BS_DOCUMENT_STATUS ? "json" : "metrics",
-				service, sizeof(service), WAIT_MS, &why);
-	n = which == BS_DOCUMENT_STATUS ? compose_status(d, out, cap, service)
-					: compose_metrics(d, out, cap, service);
+	if (which != BS_DOCUMENT_SCANS)
+		(void)bs_status_ask_own(d->site, &self,
+					which == BS_DOCUMENT_STATUS ? "json" : "metrics", service,
+					sizeof(service), WAIT_MS, &why);
+	n = which == BS_DOCUMENT_STATUS    ? compose_status(d, out, cap, service)
+	    : which == BS_DOCUMENT_METRICS ? compose_metrics(d, out, cap, service)
+					   : bs_kept_put(out, cap, d->site);
 	if (n < 0) {
 		free(out);
 		return;
@@ -160,7 +167,7 @@ static void *work(void *arg)
 			(void)eventfd_write(d->done_fd, 1);
 			(void)pthread_mutex_lock(&d->lock);
 		}
-		if (!d->quit && !d->wanted[0] && !d->wanted[1])
+		if (!d->quit && !d->wanted[0] && !d->wanted[1] && !d->wanted[2])
 			bs_lock_wait(&d->lock, &d->change, bs_now_ns() + INT64_C(60000000000));
 	}
 	(void)pthread_mutex_unlock(&d->lock);

@@ -1,5 +1,6 @@
 /*
- * board/web/documents.h - the service's status and metrics, asked for when a browser asks
+ * board/web/documents.h - the service's status and metrics, and the scans of its log's folder,
+ * asked for when a browser asks
  *
  * A thread of its own asks the service on its status socket and puts each answer on a shelf: one
  * question serves all browsers that ask in the same moment, and while nobody asks nothing is asked.
@@ -13,7 +14,7 @@
 #include "board/web/shelf.h"
 #include "core/protocol.h"
 
-enum bs_document { BS_DOCUMENT_STATUS, BS_DOCUMENT_METRICS, BS_DOCUMENTS };
+enum bs_document { BS_DOCUMENT_STATUS, BS_DOCUMENT_SCANS, BS_DOCUMENT_METRICS, BS_DOCUMENTS };
 
 struct bs_documents {
 	struct bs_shelf shelf[BS_DOCUMENTS];

@@ -157,6 +157,19 @@
     }), 7);
   }
 
+  /* The logs of log.dir, of earlier services, too. How a scan ended the service knows of its own ones. */
+  function showKept(k, s) {
+    const ends = { whole: ['whole', 'good'], images: ['whole; its images are still to be made', 'warn'],
+      open: ['left open: its service ended within it', 'warn'], unreadable: ['its log cannot be read here', 'bad'] };
+    by('logs').textContent = k.why || `${k.logs} in ${k.dir}` + (k.logs > k.kept.length ? `, the last ${k.kept.length}:` : '');
+    fill('kept', k.kept.map(l => {
+      const own = (s.scans || []).find(r => r.session === l.session);
+      const now = s.scan.open && s.scan.session === l.session;
+      return [new Date(l.started).toLocaleString(), l.protocol, l.session, bytes(l.bytes),
+        now ? 'it is being taken' : own && own.code ? [own.name, 'bad'] : ends[l.end]];
+    }), 5);
+  }
+
   function showTakers(s) {
     fill('takers', s.consumers.map(c => {
       const lost = c.failed + c.shed + c.lost;
@@ -197,8 +210,9 @@
       if (!r.ok) { if (r.status !== 401) throw new Error(r.status); return; }
       const doc = await r.json(), s = status = doc.service;
       if (s && looks++ % 4 === 0) {
-        const m = await get('metrics');
+        const m = await get('metrics'), k = await get('scans.json');
         if (m.ok) buckets = readBuckets(await m.text());
+        if (k.ok) showKept(await k.json(), s);
       }
       showHead(s);
       showTrouble(doc, s);

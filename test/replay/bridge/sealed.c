@@ -9,6 +9,7 @@
 #include "test/support/service.h"
 
 #include "test/support/mrd_client.h"
+#include "test/support/page.h"
 
 #define OTHER 65534u /* a user, and a group */
 #define SITE                                                                                       \
@@ -127,47 +128,6 @@ static bool end(pid_t pid)
 	       WEXITSTATUS(status) == 0;
 }
 
-static char got[1 << 20];
-
-/* An answer of the page's. */
-static bool get(unsigned to, const char *path)
-{
-	char request[128];
-	const int n =
-		snprintf(request, sizeof(request),
-			 "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
-	struct mrd_client c; /* a socket, with the limit of a hang */
-	size_t len = 0;
-	ssize_t more = 1;
-
-	if (!mrd_open(&c, (int)to) || !mrd_send(&c, request, (size_t)n))
-		more = 0;
-	while (more > 0 && len < sizeof(got) - 1) {
-		more = recv(c.fd, got + len, sizeof(got) - 1 - len, 0);
-		len += more > 0 ? (size_t)more : 0;
-	}
-	got[len] = '\0';
-	mrd_shut(&c);
-	return strncmp(got, "HTTP/1.1 200", 12) == 0;
-}
-
-static unsigned page_port(void)
-{
-	static char text[1 << 20];
-	const char *words = "the page is at http://127.0.0.1:";
-	const int fd = open(s.log, O_RDONLY | O_CLOEXEC);
-	const ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	const char *at;
-
-	if (fd >= 0)
-		(void)close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	at = strstr(text, words);
-	return at != NULL && strchr(at, '\n') != NULL
-		       ? (unsigned)strtoul(at + strlen(words), NULL, 10)
-		       : 0;
-}
-
 static bool prepare(void)
 {
 	(void)snprintf(s.dir, sizeof(s.dir), "/tmp/boreside-test-XXXXXX");
@@ -202,9 +162,9 @@ static void through_the_bridge(pid_t *bridge)
 	to = mrd_port(&s, 1);
 	CHECK(to > 0, "a bridge with a key of its own");
 	CHECK(mrd_scan(to, "cart", 2) == 2, "a scan through it has its two images");
-	CHECK(run("$BORESIDE status -c site.cfg --json") &&
-		      said("tools", "\"asker\":\"bridge.mrd\""),
-	      "it asked for them under its name");
+	AWAIT(run("$BORESIDE status -c site.cfg --json") &&
+	      said("tools", "\"asker\":\"bridge.mrd\""));
+	CHECK(said("tools", "\"asker\":\"bridge.mrd\""), "it asked for them under its name");
 }
 
 static void on_the_page(pid_t *web)
@@ -214,19 +174,20 @@ static void on_the_page(pid_t *web)
 	unsigned to = 0;
 
 	*web = beside(words);
-	AWAIT((to = page_port()) != 0);
+	AWAIT((to = page_port(&s, 1)) != 0);
 	CHECK(to != 0, "a page with a key of its own");
-	AWAIT(get(to, "/status.json") && strstr(got, "\"answers\":true") != NULL);
-	CHECK(strstr(got, "\"endpoint\":\"status\"") != NULL, "has the status, sealed");
-	CHECK(get(to, "/metrics") && strstr(got, "\nboreside_up 1\n") != NULL &&
-		      strstr(got, "\nboreside_images_total 2\n") != NULL &&
-		      strstr(got, "\nboreside_sealed_sessions_total{endpoint=\"images\"} ") !=
+	AWAIT(page_get(to, "/status.json") && strstr(page_text, "\"answers\":true") != NULL);
+	CHECK(strstr(page_text, "\"endpoint\":\"status\"") != NULL, "has the status, sealed");
+	AWAIT(page_get(to, "/metrics") && strstr(page_text, "\nboreside_up 1\n") != NULL);
+	CHECK(strstr(page_text, "\nboreside_up 1\n") != NULL &&
+		      strstr(page_text, "\nboreside_images_total 2\n") != NULL &&
+		      strstr(page_text, "\nboreside_sealed_sessions_total{endpoint=\"images\"} ") !=
 			      NULL &&
-		      strstr(got, "\nboreside_sealed_refused_total{endpoint=\"kspace\","
-				  "why=\"connections\"} 0\n") != NULL,
+		      strstr(page_text, "\nboreside_sealed_refused_total{endpoint=\"kspace\","
+					"why=\"connections\"} 0\n") != NULL,
 	      "and the metrics");
-	AWAIT(get(to, "/pictures.json") && strstr(got, "\"image\":2,") != NULL);
-	CHECK(strstr(got, "\"image\":2,") != NULL, "and the images");
+	AWAIT(page_get(to, "/pictures.json") && strstr(page_text, "\"image\":2,") != NULL);
+	CHECK(strstr(page_text, "\"image\":2,") != NULL, "and the images");
 }
 
 static void refusals(void)
