@@ -138,8 +138,8 @@ S("realtime.emit_cpus", BS_KEY_CPUS, "", "\"\"", 0, 0, NULL, realtime.emit_cpus,
 S("realtime.lock_memory", BS_KEY_BOOL, "", "false", 0, 0, NULL, realtime.lock_memory,
   "all of the workers' memory is made present and kept from being swapped out"),
 S("realtime.wait", BS_KEY_WORD, "", "\"block\"", 0, 0, waits, realtime.wait,
-  "how the reconstruction waits for readouts; poll: keeps its processor busy while a scan runs, "
-  "which wants one of its own"),
+  "how messages, readouts and images are waited for; poll: ingest, recon and emit keep a processor "
+  "each busy while a scan runs, and want them for themselves"),
 S("realtime.gpu_wait", BS_KEY_WORD, "", "\"poll\"", 0, 0, waits, realtime.gpu_wait,
   "how it waits for the GPU; poll: the processor spins until the GPU is done"),
 S("realtime.gpu_priority", BS_KEY_BOOL, "", "true", 0, 0, NULL, realtime.gpu_priority,

@@ -12,6 +12,7 @@
 #include "ipc/wire/wire.h"
 
 #define LOOK_NS INT64_C(20000000) /* between two looks at what takers that hang hold up */
+#define SPIN_NS INT64_C(500000)   /* of polling, between two looks at everything else */
 
 static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 {
@@ -202,6 +203,37 @@ static void look_again(struct emit *e)
 	(void)pthread_mutex_unlock(&e->lock);
 }
 
+static bool scan_runs(const struct emit *e)
+{
+	const struct bs_scan_record *s = e->env->shm.s->scan;
+
+	return atomic_load_explicit(&s[0].open, memory_order_relaxed) ||
+	       atomic_load_explicit(&s[1].open, memory_order_relaxed);
+}
+
+/* Where the site wants it, polls for an image while a scan runs; else sleeps until one may come. */
+static void rest(struct emit *e)
+{
+	struct bs_worker_env *env = e->env;
+	uint64_t entry;
+
+	if (env->polls && scan_runs(e)) {
+		const int64_t until_ns = bs_now_ns() + SPIN_NS;
+
+		while (!bs_front_look(e, &entry) && bs_now_ns() < until_ns)
+			bs_pause();
+		bs_worker_beat(env);
+		bs_usage_publish(&env->shm, BS_THREAD_EMIT, bs_now_ns());
+		return;
+	}
+	bs_bell_announce(&env->me->bell);
+	if (!bs_front_look(e, &entry))
+		bs_worker_sleep(env, NULL, 0,
+				bs_front_empty(e) ? INT64_MAX : bs_now_ns() + LOOK_NS);
+	else
+		bs_bell_awake(&env->me->bell, env->shm.bell_fd[env->who]);
+}
+
 static void work(struct emit *e)
 {
 	struct bs_worker_env *env = e->env;
@@ -223,12 +255,7 @@ static void work(struct emit *e)
 		(void)bs_worker_renew(env); /* no image waits: its protocol is nobody's now */
 		if (e->archive.socket >= 0)
 			(void)bs_emit_has_archive(e);
-		bs_bell_announce(&env->me->bell);
-		if (!bs_front_look(e, &entry))
-			bs_worker_sleep(env, NULL, 0,
-					bs_front_empty(e) ? INT64_MAX : bs_now_ns() + LOOK_NS);
-		else
-			bs_bell_awake(&env->me->bell, env->shm.bell_fd[env->who]);
+		rest(e);
 	}
 }
 
@@ -337,6 +364,7 @@ int bs_worker_emit(struct bs_worker_env *env)
 	bs_emit_init(&e, env);
 	bs_worker_phase(env, BS_PHASE_ARMING);
 	bs_rt_enter(env, BS_THREAD_EMIT); /* before the sockets: nanomsg's threads inherit it */
+	bs_rt_polls(env);
 	bs_rt_lock(env, true);
 	rc = open_all(&e, &status, &why);
 	if (rc != 0) {

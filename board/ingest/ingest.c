@@ -196,6 +196,12 @@ static int work(struct ingest *in)
 			bs_usage_publish(&env->shm, BS_THREAD_INGEST, now);
 			continue;
 		}
+		if (in->state == BS_STATE_SCANNING && env->polls) {
+			bs_worker_beat(env);
+			bs_usage_publish(&env->shm, BS_THREAD_INGEST, now);
+			bs_pause();
+			continue;
+		}
 		struct pollfd fd = { in->gate.fd, POLLIN, 0 };
 
 		int64_t due = bs_ingest_log_due(in);
@@ -262,6 +268,7 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	in.order.window = env->shm.log != NULL ? BS_WINDOW_LOG : in.order.room;
 	bs_worker_phase(env, BS_PHASE_ARMING);
 	bs_rt_enter(env, BS_THREAD_INGEST);
+	bs_rt_polls(env);
 	bs_rt_lock(env, true);
 	if (bs_ingest_log_start(&in, &why) != 0) {
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);

@@ -16,6 +16,7 @@
 
 #include "board/arm/armed.h"
 #include "board/service/herald.h"
+#include "board/service/polls.h"
 #include "board/service/usage.h"
 #include "board/service/throttle.h"
 #include "core/thread/clock.h"
@@ -188,6 +189,38 @@ void bs_rt_enter(struct bs_worker_env *env, enum bs_thread place)
 
 	enter(&e, 0, 0);
 	tell(&e);
+}
+
+/* The processors that a worker may run on, as the site and this process's start say. */
+static void may_run(struct bs_cpus *set, const char *text)
+{
+	memset(set, 0, sizeof(*set));
+	if (text[0] != '\0' && bs_cpus_parse(set, text, NULL) == 0)
+		return;
+	for (uint32_t i = 0; i < BS_CPUS_MAX && i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &anywhere))
+			bs_cpus_add(set, i);
+}
+
+void bs_rt_polls(struct bs_worker_env *env)
+{
+	static struct bs_cpus may[BS_POLLS];
+	char words[BS_REMEDY];
+
+	env->polls = false;
+	if (env->site.realtime.wait != BS_WAIT_POLL)
+		return;
+	for (int i = 0; i < BS_POLLS; i++)
+		may_run(&may[i], cpus_of(&env->site, (enum bs_worker)i));
+	env->polls =
+		atomic_load(&env->shm.s->thread[env->place].priority) <= 0 || bs_polls_fit(may);
+	if (env->polls)
+		return;
+	(void)snprintf(words, sizeof(words),
+		       "ingest and emit sleep between messages: to poll at a real-time priority "
+		       "ingest, recon and emit need a processor each and one to spare "
+		       "(realtime.*_cpus)");
+	refused(env, BS_SETTING_POLLING, words);
 }
 
 void bs_rt_enter_log(struct bs_worker_env *env)

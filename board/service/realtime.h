@@ -26,7 +26,9 @@ void bs_rt_process(struct bs_worker_env *env);
 void bs_rt_enter(struct bs_worker_env *env, enum bs_thread place);
 /* The thread that writes logs, by itself; ingest has entered before. */
 void bs_rt_enter_log(struct bs_worker_env *env);
-/* The same for each member of recon's team, the caller included. */
+/* ingest and emit, which have entered: whether they poll while a scan runs, in env->polls. */
+void bs_rt_polls(struct bs_worker_env *env);
+/* enter for each member of recon's team, the caller included. */
 void bs_rt_enter_team(struct bs_worker_env *env, struct bs_team *team);
 /* Back to ordinary scheduling on any processor: for threads that inherited what they should not. */
 void bs_rt_leave(void);

@@ -25,6 +25,7 @@ struct bs_worker_env {
 	struct bs_site site;  /* a private copy: nobody changes it under this worker (but renew) */
 	int64_t tick_ns;      /* sleep at most this long between two beats */
 	enum bs_thread place; /* of its first thread */
+	bool polls;           /* its first thread, while a scan runs (realtime.h) */
 	_Atomic bool stuck;   /* another thread of it hangs: no beats until that goes on */
 };
 

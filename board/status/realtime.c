@@ -7,7 +7,8 @@
 #include "board/status/quantiles.h"
 
 static const char *const settings[BS_SETTINGS] = { "priority",    "affinity", "lock_memory",
-						   "timer_slack", "gpu",      "unthrottled" };
+						   "timer_slack", "gpu",      "unthrottled",
+						   "polling" };
 
 /* One bit for each setting that this site asks for. */
 static uint32_t asked(const struct bs_shared *s)
@@ -20,7 +21,8 @@ static uint32_t asked(const struct bs_shared *s)
 			: 0) |
 	       (rt->lock_memory ? 1u << BS_SETTING_LOCK_MEMORY : 0) | 1u << BS_SETTING_TIMER_SLACK |
 	       1u << BS_SETTING_GPU_WAIT |
-	       (bs_throttle_matters(rt, bs_armed_on_gpu(s)) ? 1u << BS_SETTING_UNTHROTTLED : 0);
+	       (bs_throttle_matters(rt, bs_armed_on_gpu(s)) ? 1u << BS_SETTING_UNTHROTTLED : 0) |
+	       (rt->wait == BS_WAIT_POLL ? 1u << BS_SETTING_POLLING : 0);
 }
 
 static const char *setting_state(const struct bs_shared *s, int i)

@@ -4,6 +4,7 @@
  * bs_now_ns: CLOCK_MONOTONIC, comparable between the processes of one machine. Any thread.
  * bs_utc_ns: since 1970, UTC, whatever the script. Any thread.
  * bs_sleep_ns: for so long by the machine's clock; a signal may end it early.
+ * bs_pause: in a loop that waits for another processor's store; no time is promised.
  * bs_clock_script: from now on the clock reads *script (ns) instead; NULL: the machine's again.
  */
 #ifndef BS_CORE_THREAD_CLOCK_H
@@ -20,6 +21,15 @@ int64_t bs_now_ns(void);
 int64_t bs_utc_ns(void);
 void bs_sleep_ns(int64_t ns);
 void bs_clock_script(const int64_t *script);
+
+static inline void bs_pause(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
 
 static inline struct timespec bs_timespec(int64_t ns)
 {

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/thread/clock.h"
 #include "core/thread/thread.h"
 
 /* About 20 us of polling: longer than the gap between two stages of one frame, short enough that
@@ -40,11 +41,7 @@ static void sleep_while(_Atomic uint32_t *word, uint32_t value)
 	for (int i = 0; i < SPINS; i++) {
 		if (atomic_load_explicit(word, memory_order_acquire) != value)
 			return;
-#if defined(__x86_64__)
-		__builtin_ia32_pause();
-#elif defined(__aarch64__)
-		__asm__ volatile("yield");
-#endif
+		bs_pause();
 	}
 	while (atomic_load_explicit(word, memory_order_acquire) == value)
 		(void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT_PRIVATE, value, NULL, NULL,

@@ -44,6 +44,7 @@ enum bs_setting {
 	BS_SETTING_TIMER_SLACK,
 	BS_SETTING_GPU_WAIT,
 	BS_SETTING_UNTHROTTLED, /* real-time threads that poll may do so without end */
+	BS_SETTING_POLLING,     /* ingest and emit poll, too, where the site wants polling */
 	BS_SETTINGS
 };
 #define BS_REMEDY 192u

@@ -210,6 +210,71 @@ static void test_refused(void)
 	stop();
 }
 
+/* Times that a thread has slept since it started. */
+static long sleeps(const char *thread)
+{
+	char path[64];
+	char line[128];
+	long n = -1;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/status", cost(thread, "tid"));
+	f = fopen(path, "r");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (strncmp(line, "voluntary_ctxt_switches:", 24) == 0)
+			n = strtol(line + 24, NULL, 10);
+	if (f != NULL)
+		(void)fclose(f);
+	return n;
+}
+
+/* Of the two threads beside recon that an image passes, while n frames come one at a time. */
+static void sleeps_in(unsigned n, long slept[2])
+{
+	static const char *const passed[2] = { "ingest", "emit" };
+	bool good = peer_begin(&p, "cart");
+
+	sent = 0;
+	good = good && frames("cart", 5);
+	for (int t = 0; t < 2; t++)
+		slept[t] = sleeps(passed[t]);
+	for (unsigned f = 0; good && f < n; f++)
+		good = frame("cart");
+	for (int t = 0; t < 2; t++)
+		slept[t] = sleeps(passed[t]) - slept[t];
+	CHECK(good && peer_end(&p, (uint64_t)sent * 32) && p.outcome.code == 0,
+	      "%u frames, one at a time", n);
+}
+
+/* Ingest and emit poll while a scan runs, and sleep between scans. */
+static void test_poll_beside(void)
+{
+	long slept[2];
+	bool up = start("wait = \"poll\"; canary = false;");
+
+	CHECK(up && says("\"polling\":\"on\""), "the service starts with polling");
+	if (!up)
+		return;
+	sleeps_in(200, slept);
+	CHECK(slept[0] < 20 && slept[1] < 20,
+	      "polling, ingest and emit slept %ld and %ld times in 200 frames", slept[0], slept[1]);
+	long before = sleeps("emit");
+	int64_t until = await_limit();
+
+	while (sleeps("emit") <= before + 1 && bs_now_ns() < until)
+		bs_sleep_ns(10000000);
+	CHECK(sleeps("emit") > before + 1, "between scans emit sleeps");
+	stop();
+	up = start("canary = false;");
+	CHECK(up && says("\"polling\":\"off\""), "and without");
+	if (!up)
+		return;
+	sleeps_in(200, slept);
+	CHECK(slept[0] > 40 && slept[1] > 40,
+	      "without, ingest and emit slept %ld and %ld times in 200 frames", slept[0], slept[1]);
+	stop();
+}
+
 /* Recon polls while a scan runs and sleeps between scans, on the processor that it was given. */
 static void test_poll(void)
 {
@@ -261,6 +326,7 @@ int main(void)
 {
 	test_costs();
 	test_throttled();
+	test_poll_beside();
 	test_poll();
 	test_refused();
 	return check_done();
