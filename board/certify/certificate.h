@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "board/certify/floor.h"
 #include "board/certify/late.h"
 #include "board/service/machine.h"
 #include "core/latency/budget.h"
@@ -103,6 +104,7 @@ struct bs_certificate {
 		double wakes, stalls, p999_us, max_us;
 	} canary[BS_CANARIES];
 	uint32_t canaries, unwatched; /* on the processors that the service's threads may use */
+	struct bs_floor_seen floor;   /* of all runs */
 	bool throttled;    /* the kernel stops real-time threads that poll, canaries with them */
 	double restarts;   /* of the service's workers, in the end; negative: not known */
 	bool sender_rt;    /* this process has a real-time priority */

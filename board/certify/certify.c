@@ -35,6 +35,7 @@ struct certify {
 	struct bs_replay *replay;
 	struct bs_endpoint kspace;
 	struct bs_archive *archive;
+	struct bs_floor floor;
 	bool connected;
 	uint64_t session;
 	uint64_t images; /* that one scan of the recording makes */
@@ -215,6 +216,7 @@ static int try_all(struct certify *w, struct bs_fail *why)
 	int rc;
 
 	bs_loads_go(&w->loads);
+	(void)bs_floor_start(&w->floor, c->machine.processors); /* not at the priority to come */
 	raise_priority(w);
 	rc = connect_sender(w, why);
 	if (rc == 0 && look(w)) /* if there is a single scan, its threads' counts are from here */
@@ -238,6 +240,8 @@ static int try_all(struct certify *w, struct bs_fail *why)
 	}
 	if (w->archive != NULL)
 		bs_archive_canaries(w->archive, c);
+	bs_floor_stop(&w->floor);
+	c->floor = w->floor.seen;
 	return rc;
 }
 

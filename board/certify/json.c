@@ -162,6 +162,12 @@ static void js_machine(struct bs_doc *d, const struct bs_certificate *c)
 	bs_doc_number(d, "sender_realtime", c->sender_rt);
 	bs_doc_number(d, "alone", c->alone);
 	bs_doc_number(d, "canaries_unwatched", c->unwatched);
+	bs_doc_open(d, "floor", '{');
+	bs_doc_value(d, "spun_s", "%.3f", c->floor.seconds);
+	bs_doc_real(d, "max_us", c->floor.max_us);
+	bs_doc_number(d, "over_100_us", c->floor.over_100);
+	bs_doc_number(d, "over_500_us", c->floor.over_500);
+	bs_doc_close(d);
 	bs_doc_number(d, "throttled", c->throttled);
 	bs_doc_value(d, "restarts", "%.0f", c->restarts);
 }

@@ -10,7 +10,7 @@
  * machine  Without the time that canaries were stalled, the image kept its budget. Where the sender
  *          overslept as above, that is taken off as well; time that is in both, once.
  * service  Neither.
- * Pure. Test: test/unit/board/test_late.c
+ * Pure. Test: test/unit/board/certify/test_late.c
  */
 #ifndef BS_BOARD_CERTIFY_LATE_H
 #define BS_BOARD_CERTIFY_LATE_H

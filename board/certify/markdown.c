@@ -268,6 +268,18 @@ static void md_service(struct bs_text *t, const struct bs_certificate *c)
 			"\n%u processors that the service may use have no canary (there are %u at "
 			"most): their stalls explain nothing.\n",
 			c->unwatched, BS_CANARIES);
+	if (c->floor.seconds > 0.0)
+		bs_text_put(t,
+			    "\nA thread that never sleeps, beside them: %.1f s, gaps of 0.1 ms and "
+			    "more %" PRIu64 ", of 0.5 ms and more %" PRIu64
+			    ", the longest %.3f ms.\n",
+			    c->floor.seconds, c->floor.over_100, c->floor.over_500,
+			    c->floor.max_us * 1e-3);
+	else
+		bs_text_put(t,
+			    "\nNo thread that never sleeps ran beside them: it wants one of %u "
+			    "processors or more.\n",
+			    BS_FLOOR_PROCESSORS);
 	if (bs_verdict_doubt(c) != NULL)
 		bs_text_put(t,
 			    "\nA stall of theirs may not be the machine's: %s. Misses that they "

@@ -10,7 +10,7 @@
  * in the own part. Of a stall of s in begun to made, where operators took o, at least s - o was in
  * the own part, and only that is taken off. A stall in taken to added was the operators'.
  * All times by one clock. taken, added 0: not known. begun, made 0: anywhere in the latency.
- * Pure. Test: test/unit/board/test_own.c
+ * Pure. Test: test/unit/board/certify/test_own.c
  */
 #ifndef BS_BOARD_CERTIFY_OWN_H
 #define BS_BOARD_CERTIFY_OWN_H

@@ -135,12 +135,18 @@ void bs_verdict_make(struct bs_certificate *c)
 		because(c, BS_VERDICT_UNPROVEN,
 			"%" PRIu64 " late images are explained by a stall, but %s: they count",
 			r->explained, doubt);
-	if (r->overslept > r->arrived / BS_CERTIFY_OVERSLEPT)
+	if (r->explained > r->arrived / BS_CERTIFY_EXCUSED)
+		because(c, BS_VERDICT_UNPROVEN,
+			"%" PRIu64 " of %" PRIu64
+			" images were late while the machine stood still: more than 1 in %u were "
+			"not tried on a machine that runs",
+			r->explained, r->arrived, BS_CERTIFY_EXCUSED);
+	if (r->overslept > r->arrived / BS_CERTIFY_EXCUSED)
 		because(c, BS_VERDICT_UNPROVEN,
 			"%" PRIu64 " of %" PRIu64
 			" images were late because the sender woke late by itself: "
 			"more than 1 in %u were not tried in time",
-			r->overslept, r->arrived, BS_CERTIFY_OVERSLEPT);
+			r->overslept, r->arrived, BS_CERTIFY_EXCUSED);
 	if (c->restarts < 0.0)
 		because(c, BS_VERDICT_UNPROVEN,
 			"the service's status could not be read in the end");

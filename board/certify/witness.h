@@ -3,7 +3,7 @@
  *
  * doc: its whole status document (board/doc/STATUS.md). None of these fail: what the document does
  * not say stays as it was. Pure, but for may_run, which asks the system about the threads.
- * Test: test/unit/board/test_witness.c
+ * Test: test/unit/board/certify/test_witness.c
  */
 #ifndef BS_BOARD_CERTIFY_WITNESS_H
 #define BS_BOARD_CERTIFY_WITNESS_H

@@ -122,10 +122,12 @@ void bs_doctor_processors(struct bs_doctor *d)
 		      guest ? ", of a virtual machine" : "");
 	if (rt == NULL)
 		return;
-	worker_cpus(d, "ingest_cpus", rt->ingest_cpus, &online, &isolated, rt->wait == BS_WAIT_POLL);
-	worker_cpus(d, "recon_cpus", rt->recon_cpus, &online, &isolated, rt->wait == BS_WAIT_POLL);
-	worker_cpus(d, "emit_cpus", rt->emit_cpus, &online, &isolated, rt->wait == BS_WAIT_POLL);
-	if (rt->wait == BS_WAIT_POLL && rt->recon_cpus[0] == '\0')
+	const bool polls = rt->wait == BS_WAIT_POLL;
+
+	worker_cpus(d, "ingest_cpus", rt->ingest_cpus, &online, &isolated, polls);
+	worker_cpus(d, "recon_cpus", rt->recon_cpus, &online, &isolated, polls);
+	worker_cpus(d, "emit_cpus", rt->emit_cpus, &online, &isolated, polls);
+	if (polls && rt->recon_cpus[0] == '\0')
 		bs_doctor_say(d, BS_HEALTH_WARN, "realtime.wait",
 			      "realtime.recon_cpus names processors of its own",
 			      "polls, on processors that all others use");

@@ -1,4 +1,4 @@
-/* test/unit/board/test_witness.c - what a certificate takes from a service's own status document */
+/* test/unit/board/certify/test_witness.c - what a certificate takes from a status document */
 #define _GNU_SOURCE
 #include "board/certify/witness.h"
 

@@ -1,4 +1,4 @@
-/* test/unit/board/test_own.c - the service's own part, with stalls and without, on made-up times */
+/* test/unit/board/certify/test_own.c - the service's own part, on made-up times */
 #include "board/certify/own.h"
 
 #include <string.h>

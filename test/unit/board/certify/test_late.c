@@ -1,7 +1,7 @@
 /*
- * test/unit/board/test_late.c - whose lateness it is, on made-up times: the sender's own sleep,
- * stalls of the machine, both at once, and a service that holds the sender up, which is never
- * excused
+ * test/unit/board/certify/test_late.c - whose lateness it is, on made-up times: the sender's own
+ * sleep, stalls of the machine, both at once, and a service that holds the sender up, which is
+ * never excused
  */
 #include "board/certify/late.h"
 

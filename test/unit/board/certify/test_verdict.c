@@ -1,6 +1,6 @@
 /*
- * test/unit/board/test_verdict.c - what a run proves, on made-up certificates: each reason for
- * which a strict reader would call a contract broken or not proven, one at a time
+ * test/unit/board/certify/test_verdict.c - what a run proves, on made-up certificates: each reason
+ * for which a strict reader would call a contract broken or not proven, one at a time
  */
 #include "board/certify/verdict.h"
 
@@ -50,7 +50,11 @@ static void test_misses(void)
 	c.run[0].late = c.run[0].outcome_late = 3;
 	judged(BS_VERDICT_BROKEN, "1 of 1000 images were late", "one late that no stall explains");
 	c.run[0].explained = 3;
-	judged(BS_VERDICT_KEPT, NULL, "three late, explained by canaries with a priority");
+	judged(BS_VERDICT_UNPROVEN, "more than 1 in 1000",
+	       "three late in 1000, explained by canaries with a priority");
+	c.run[0].raw = c.run[0].explained = c.run[0].late = c.run[0].outcome_late = 1;
+	judged(BS_VERDICT_KEPT, NULL, "one late in 1000, explained so");
+	c.run[0].raw = c.run[0].explained = c.run[0].late = c.run[0].outcome_late = 3;
 	c.canary[1].priority = 0;
 	judged(BS_VERDICT_UNPROVEN, "no real-time priority", "the same by canaries without one");
 	c.canary[1].priority = 99;
