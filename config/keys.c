@@ -110,6 +110,10 @@ S("gpu.devices", BS_KEY_DEVICES, "", "[0]", 0, 63, NULL, gpu_devices,
   "the GPUs, by CUDA's numbers, 1 to 8 of one kind; a scan is shared out among them "
   "(gpu/engine/shares.h), "
   "what cannot be runs on the first"),
+S("gpu.shared", BS_KEY_BOOL, "", "false", 0, 0, NULL, gpu_shared,
+  "other programs use the GPUs beside a scan: their kernels must run beside the service's, in a "
+  "part of the GPU (CUDA MPS, board/doc/DEADLINES.md); where they would take turns the service "
+  "says so"),
 
 S("endpoints.kspace", BS_KEY_URL, "", "\"ipc://{run_dir}/kspace.ipc\"", 0, 0, NULL, kspace_url,
   "PAIR to each of many peers: k-space comes in, answers and acknowledgements go out; over tcp "

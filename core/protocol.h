@@ -348,6 +348,7 @@ struct bs_site {
 	struct bs_overload overload;
 	enum bs_gpu_memory gpu_memory; /* how readouts reach the GPU */
 	struct bs_devices gpu_devices;
+	bool gpu_shared; /* with other programs */
 	struct bs_mrd_site mrd;
 	struct bs_web_spec web;
 	struct bs_realtime realtime;

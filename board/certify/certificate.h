@@ -99,6 +99,7 @@ struct bs_certificate {
 	uint64_t cpu_passes, io_mib, io_syncs;
 	uint64_t gpu_kernels; /* of the load */
 	bool gpu_loaded;
+	bool mps; /* kernels of two processes run side by side */
 	struct {
 		int cpu, priority; /* SCHED_FIFO; 0: none was granted */
 		double wakes, stalls, p999_us, max_us;

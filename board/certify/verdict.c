@@ -48,6 +48,10 @@ static void judge_images(struct bs_certificate *c, const struct bs_certify_run *
 			" images were late, and neither a canary's stall nor the "
 			"sender's own sleep explains them",
 			bs_certify_attributed(r), r->arrived);
+	if (bs_certify_attributed(r) > 0 && (c->loads & BS_LOAD_GPU) && c->gpu_loaded && !c->mps)
+		because(c, BS_VERDICT_BROKEN,
+			"another program's kernels took turns with the service's: gpu.shared and "
+			"board/deploy/mps, or no other program on this GPU");
 	if (r->stage_missed[BS_BUDGET_CALIBRATION] > 0)
 		because(c, BS_VERDICT_BROKEN,
 			"%" PRIu64 " of %" PRIu64

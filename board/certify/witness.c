@@ -129,5 +129,8 @@ void bs_witness_protocol(struct bs_certificate *c, const char *doc)
 	if (c->realtime[0] != '\0')
 		(void)strncat(c->realtime, "}", sizeof(c->realtime) - strlen(c->realtime) - 1);
 	bs_json_text(at, "unthrottled", word, sizeof(word));
+	const char *mps = bs_json_member(at, "mps", &len);
+
+	c->mps = mps != NULL && len == 4 && strncmp(mps, "true", 4) == 0;
 	c->throttled = strcmp(word, "refused") == 0;
 }

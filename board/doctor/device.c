@@ -63,13 +63,19 @@ void bs_doctor_gpu(struct bs_doctor *d, const char *mps)
 		bs_doctor_say(d, BS_HEALTH_OK, "GPU", "", "a driver is loaded");
 	if (!driver && !device)
 		return;
+	const bool shared = d->site != NULL && d->site->gpu_shared;
+
 	if (there(d, mps))
-		bs_doctor_say(d, BS_HEALTH_WARN, "MPS",
-			      "no other program on this GPU beside a scan, or "
-			      "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE for those",
+		bs_doctor_say(d, shared ? BS_HEALTH_OK : BS_HEALTH_WARN, "MPS",
+			      shared ? ""
+				     : "gpu.shared = true, and CUDA_MPS_ACTIVE_THREAD_PERCENTAGE "
+				       "for every other program; or no MPS",
 			      "its daemon runs (%s): others' kernels run beside the service's",
 			      mps);
 	else
-		bs_doctor_say(d, BS_HEALTH_OK, "MPS", "",
+		bs_doctor_say(d, shared ? BS_HEALTH_FAIL : BS_HEALTH_OK, "MPS",
+			      shared ? "systemctl enable --now boreside-mps (board/deploy/mps), or "
+				       "gpu.shared = false and no other program on this GPU"
+				     : "",
 			      "off: GPU time is the service's in turns");
 }

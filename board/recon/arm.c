@@ -123,12 +123,15 @@ static void refuse(struct recon_worker *w, uint32_t i, const struct bs_fail *why
 }
 
 /* What the GPUs that something is armed on have left. Ends with the first one as the current. */
-static void note_gpus(struct bs_shared *s)
+static void note_gpus(struct bs_worker_env *env)
 {
 #if BS_GPU
+	struct bs_shared *s = env->shm.s;
 	const struct bs_devices *d = &s->site.gpu_devices;
 	struct bs_gpu_info info;
 	struct bs_fail why;
+
+	bool mps = true;
 
 	atomic_store(&s->gpus, 0);
 	for (uint32_t i = bs_armed_on_gpu(s) ? d->count : 0; i-- > 0;) {
@@ -140,11 +143,15 @@ static void note_gpus(struct bs_shared *s)
 		g->number = d->device[i];
 		g->total_bytes = info.total_bytes;
 		g->free_bytes = info.free_bytes;
+		g->mps = info.mps;
+		mps = mps && info.mps;
 	}
-	if (bs_armed_on_gpu(s))
-		atomic_store(&s->gpus, d->count);
+	if (!bs_armed_on_gpu(s))
+		return;
+	atomic_store(&s->gpus, d->count);
+	bs_rt_gpu_shared(env, mps);
 #else
-	(void)s;
+	(void)env;
 #endif
 }
 
@@ -182,7 +189,7 @@ int bs_recon_worker_arm(struct recon_worker *w)
 		}
 		bs_worker_beat(w->env);
 	}
-	note_gpus(w->env->shm.s);
+	note_gpus(w->env);
 	return rc;
 }
 

@@ -260,6 +260,15 @@ void bs_rt_gpu(struct bs_worker_env *env)
 	refused(env, BS_SETTING_GPU_WAIT, words);
 }
 
+void bs_rt_gpu_shared(struct bs_worker_env *env, bool mps)
+{
+	if (env->site.gpu_shared && !mps)
+		refused(env, BS_SETTING_GPU_SHARED,
+			"gpu.shared, and CUDA MPS is off: other programs' kernels and the "
+			"service's take turns. systemctl enable --now boreside-mps, then start "
+			"both anew (DEADLINES.md)");
+}
+
 void bs_rt_throttle(struct bs_worker_env *env)
 {
 	char words[BS_REMEDY];

@@ -34,6 +34,8 @@ void bs_rt_enter_team(struct bs_worker_env *env, struct bs_team *team);
 void bs_rt_leave(void);
 /* recon, before it arms: how it waits for the GPU. */
 void bs_rt_gpu(struct bs_worker_env *env);
+/* recon, its protocols armed: whether other programs may use its GPUs, as the site says they do. */
+void bs_rt_gpu_shared(struct bs_worker_env *env, bool mps);
 /* recon, at its priority, its protocols armed: whether the kernel lets it poll. */
 void bs_rt_throttle(struct bs_worker_env *env);
 /* future: also what will be allocated. After it no page of this process is missing. */

@@ -6,9 +6,9 @@
 #include "board/status/members.h"
 #include "board/status/quantiles.h"
 
-static const char *const settings[BS_SETTINGS] = { "priority",    "affinity", "lock_memory",
-						   "timer_slack", "gpu",      "unthrottled",
-						   "polling" };
+static const char *const settings[BS_SETTINGS] = { "priority",    "affinity",  "lock_memory",
+						   "timer_slack", "gpu",       "unthrottled",
+						   "polling",     "gpu_shared" };
 
 /* One bit for each setting that this site asks for. */
 static uint32_t asked(const struct bs_shared *s)
@@ -22,7 +22,8 @@ static uint32_t asked(const struct bs_shared *s)
 	       (rt->lock_memory ? 1u << BS_SETTING_LOCK_MEMORY : 0) | 1u << BS_SETTING_TIMER_SLACK |
 	       1u << BS_SETTING_GPU_WAIT |
 	       (bs_throttle_matters(rt, bs_armed_on_gpu(s)) ? 1u << BS_SETTING_UNTHROTTLED : 0) |
-	       (rt->wait == BS_WAIT_POLL ? 1u << BS_SETTING_POLLING : 0);
+	       (rt->wait == BS_WAIT_POLL ? 1u << BS_SETTING_POLLING : 0) |
+	       (s->site.gpu_shared && bs_armed_on_gpu(s) ? 1u << BS_SETTING_GPU_SHARED : 0);
 }
 
 static const char *setting_state(const struct bs_shared *s, int i)
@@ -69,6 +70,7 @@ void bs_status_realtime(struct bs_doc *d, const struct bs_shared *s)
 	bs_doc_text(d, "wait", rt->wait == BS_WAIT_POLL ? "poll" : "block");
 	bs_doc_text(d, "gpu_wait", rt->gpu_wait == BS_WAIT_POLL ? "poll" : "block");
 	bs_doc_flag(d, "gpu_priority", rt->gpu_priority);
+	bs_doc_flag(d, "mps", atomic_load(&s->gpus) > 0 && s->gpu[0].mps);
 	bs_doc_open(d, "remedies", '[');
 	for (int i = 0; i < BS_SETTINGS; i++)
 		if (remedy(s, i)[0] != '\0')

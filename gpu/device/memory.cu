@@ -49,6 +49,7 @@ int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why)
 	size_t free_bytes = 0;
 	size_t total = 0;
 	int driver = 0;
+	int mps = 0;
 	int rc = bs_gpu_answers(why);
 
 	if (rc != 0)
@@ -56,6 +57,8 @@ int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why)
 	BS_CUDA(cudaGetDeviceProperties(&prop, bs_cuda_device()), why);
 	BS_CUDA(cudaMemGetInfo(&free_bytes, &total), why);
 	BS_CUDA(cudaDriverGetVersion(&driver), why);
+	if (cudaDeviceGetAttribute(&mps, cudaDevAttrMpsEnabled, bs_cuda_device()) != cudaSuccess)
+		(void)cudaGetLastError(); /* a driver that does not know the attribute */
 	memset(info, 0, sizeof(*info));
 	(void)snprintf(info->name, sizeof(info->name), "%.63s", prop.name);
 	info->major = (uint32_t)prop.major;
@@ -66,6 +69,7 @@ int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why)
 	info->driver = (uint32_t)driver;
 	info->l2_bytes = (uint64_t)prop.l2CacheSize;
 	info->integrated = prop.integrated != 0;
+	info->mps = mps != 0;
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #define BS_IPC_SHM_REALTIME_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/thread/team.h"
@@ -45,6 +46,7 @@ enum bs_setting {
 	BS_SETTING_GPU_WAIT,
 	BS_SETTING_UNTHROTTLED, /* real-time threads that poll may do so without end */
 	BS_SETTING_POLLING,     /* ingest and emit poll, too, where the site wants polling */
+	BS_SETTING_GPU_SHARED,  /* other programs' kernels run beside ours, not in turns */
 	BS_SETTINGS
 };
 #define BS_REMEDY 192u
@@ -60,6 +62,7 @@ struct bs_gpu_record {
 	char name[64];
 	uint32_t number;
 	uint64_t total_bytes, free_bytes;
+	bool mps; /* its kernels run beside other processes', not in turns */
 };
 
 #endif

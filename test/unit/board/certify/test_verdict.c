@@ -175,6 +175,16 @@ static void test_run(void)
 	c.io_syncs = 0;
 	judged(BS_VERDICT_UNPROVEN, "on the disk did nothing", "none on the disk");
 	c.io_syncs = 1;
+	c.run[0].raw = c.run[0].late = c.run[0].outcome_late = 1;
+	c.verdict = BS_VERDICT_KEPT;
+	bs_verdict_make(&c);
+	CHECK(c.verdict == BS_VERDICT_BROKEN && c.whys == 2 && strstr(c.why[1], "took turns"),
+	      "late beside another program on the GPU: with the remedy");
+	c.mps = true;
+	bs_verdict_make(&c);
+	CHECK(c.verdict == BS_VERDICT_BROKEN && c.whys == 1, "under MPS that is not it");
+	c.mps = false;
+	c.run[0].raw = c.run[0].late = c.run[0].outcome_late = 0;
 	c.gpu_loaded = false;
 	judged(BS_VERDICT_UNPROVEN, "GPU was not loaded", "none on the GPU");
 	good();

@@ -17,7 +17,7 @@ static const char doc[] =
 	"\"estimate\":{\"image_ms\":1}}],"
 	"\"workers\":[{\"name\":\"ingest\",\"restarts\":0},{\"name\":\"recon\",\"restarts\":2},"
 	"{\"name\":\"emit\",\"restarts\":1}],"
-	"\"realtime\":{\"priority\":\"on\",\"unthrottled\":\"%s\","
+	"\"realtime\":{\"priority\":\"on\",\"unthrottled\":\"%s\",\"mps\":%s,"
 	"\"threads\":[{\"thread\":\"ingest\",\"tid\":%d,\"priority\":62,"
 	"\"minor_faults\":10,\"major_faults\":1,\"allocations\":7},"
 	"{\"thread\":\"gone\",\"tid\":2147483647,\"priority\":60}]},"
@@ -30,7 +30,8 @@ static const char *filled(const char *unthrottled)
 {
 	static char out[sizeof(doc) + 64];
 
-	(void)snprintf(out, sizeof(out), doc, unthrottled, (int)getpid());
+	(void)snprintf(out, sizeof(out), doc, unthrottled,
+		       strcmp(unthrottled, "on") == 0 ? "true" : "false", (int)getpid());
 	return out;
 }
 
@@ -40,11 +41,12 @@ static void test_protocol(void)
 	CHECK(strcmp(c.engine, "gridding/host") == 0 && c.refused[0] == '\0' &&
 		      strcmp(c.estimate, "{\"image_ms\":1}") == 0,
 	      "the protocol's own engine and estimate: %s %s", c.engine, c.estimate);
-	CHECK(strcmp(c.realtime, "{\"priority\":\"on\",\"unthrottled\":\"on\"}") == 0 &&
-		      !c.throttled,
+	CHECK(strcmp(c.realtime, "{\"priority\":\"on\",\"unthrottled\":\"on\",\"mps\":true}") ==
+			      0 &&
+		      !c.throttled && c.mps,
 	      "the settings without the threads: %s", c.realtime);
 	bs_witness_protocol(&c, filled("refused"));
-	CHECK(c.throttled, "a kernel that throttles what polls");
+	CHECK(c.throttled && !c.mps, "a kernel that throttles what polls; no MPS");
 	bs_witness_protocol(&c, filled("off"));
 	CHECK(!c.throttled, "nobody polls");
 	bs_witness_stages(&c, filled("on"));

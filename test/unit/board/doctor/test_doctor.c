@@ -222,7 +222,11 @@ static void gpu(void)
 	is(gpu_look, true, BS_HEALTH_FAIL, "GPU", "backend = \"cuda\"");
 	put("/proc/driver/nvidia/version", "NVRM version: 535\n");
 	is(gpu_look, true, BS_HEALTH_OK, "MPS", "off");
+	site.gpu_shared = true;
+	is(gpu_look, true, BS_HEALTH_FAIL, "MPS", "off");
 	put("/tmp/nvidia-mps/control", "");
+	is(gpu_look, true, BS_HEALTH_OK, "MPS", "its daemon runs");
+	site.gpu_shared = false;
 	is(gpu_look, true, BS_HEALTH_WARN, "MPS", "its daemon runs");
 	site.protocol[0].backend = BS_BACKEND_AUTO;
 }
