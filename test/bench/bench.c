@@ -42,7 +42,7 @@ static const char usage_text[] =
 	"usage: bench [GROUP] [options]\n"
 	"  GROUP           nufft, ls, gpu (by default); tune, multi (GPU), log, seal, service,\n"
 	"                  durable (FRAMES=12000 TURNS=2 RATE=200 BACKEND=host|cuda LOGS=FOLDER,\n"
-	"                  LAG_FRAMES=3000 by the environment),\n"
+	"                  LAG_FRAMES=3000 WAIT=block|poll by the environment),\n"
 	"                  beside, sealed (the same, but LOGS)\n"
 	"  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'\n"
 	"  --threads N     the team (2)\n"

@@ -7,6 +7,7 @@
  *   BORESIDE  the service; the one that was built beside this program unless it is given
  *   LOGS      the folder, on the disk in question, that the log is made in (.)
  *   BACKEND   of the protocols: host or cuda (what was built)
+ *   WAIT      realtime.wait of both services: block or poll (block)
  *   FRAMES    of a block (12000), TURNS of both (2), RATE frames a second (200)
  *   LAG_FRAMES of the lag's stream (3000), at 25 a second
  * bench beside, the same of a service that keeps no log: with the page, the metrics and the MRD
@@ -140,17 +141,20 @@ static bool put_compared(char *out, size_t cap, int which, char url[128])
 static bool start(struct side *s, int which, const struct stream *t)
 {
 	char body[2 * PATH_MAX + 1024], more[2 * PATH_MAX + 400], url[128];
+	const char *wait = getenv("WAIT");
 
 	if (!put_compared(more, sizeof(more), which, url))
 		return false;
 	(void)snprintf(
 		body, sizeof(body),
 		"%s"
+		"realtime: { wait = \"%s\"; };\n"
 		"protocols = ( { name = \"stream\"; method = \"gridding\"; backend = \"%s\";\n"
 		"    matrix = [%u, %u]; coils = %u; samples = %u; readouts = %u;\n"
 		"    trajectory: { type = \"radial2d\"; }; silence_ms = 60000.0;\n"
 		"    gridding: { accuracy = 1.0e-3; }; } );\n",
-		more, t->backend, t->matrix, t->matrix, t->coils, t->samples, READOUTS);
+		more, wait != NULL ? wait : "block", t->backend, t->matrix, t->matrix, t->coils,
+		t->samples, READOUTS);
 	if (!service_start_with(&s->service,
 				SERVICE_PATIENT " board = \"workstation\"; acq_slots = 1024; "
 						"threads = 2; memory_mib = 16384;",
@@ -333,6 +337,7 @@ static void report(struct bs_bench *b)
 static void bench_latency(struct bs_bench *b)
 {
 	const char *backend = getenv("BACKEND");
+	const char *wait = getenv("WAIT");
 	struct stream t = {
 		.matrix = 256, .coils = 8, .samples = 512, .rate = setting("RATE", 200)
 	};
@@ -348,8 +353,9 @@ static void bench_latency(struct bs_bench *b)
 		good = start(&side[i], i, &t) && stream_play(&side[i], &t, WARM, false, NULL);
 	}
 	printf("gridding/%s, %u frames/s of %u readouts of %u x %u samples, image %u x %u; blocks "
-	       "of %u frames in turns\n",
-	       t.backend, t.rate, READOUTS, t.coils, t.samples, t.matrix, t.matrix, frames);
+	       "of %u frames in turns, wait %s\n",
+	       t.backend, t.rate, READOUTS, t.coils, t.samples, t.matrix, t.matrix, frames,
+	       wait != NULL ? wait : "block");
 	for (unsigned n = 0; good && n < turns * SIDES; n++) {
 		struct side *s = &side[(n + n / SIDES) % SIDES]; /* who is first changes */
 		const size_t from = s->service_us.n;
