@@ -198,7 +198,7 @@ void bs_ingest_reopen(struct ingest *in)
 	struct bs_fail why;
 	char words[BS_EVENT_TEXT];
 
-	if (in->state != BS_STATE_IDLE || bs_worker_stop(in->env))
+	if (in->state != BS_STATE_IDLE || in->before.id != 0 || bs_worker_stop(in->env))
 		return;
 	bs_ingest_log_newer(in);
 	o = bs_ingest_reopened(in);

@@ -84,7 +84,8 @@ static void step_back(struct ingest *in)
 
 /*
  * Scans that go on have the numbers that they had; others are beyond those, since where they, too,
- * go on from their logs later the older one comes first.
+ * go on from their logs later the older one comes first. Its record is not that of the scan before,
+ * whose last images are still being made.
  */
 static uint64_t next_number(const struct ingest *in)
 {
@@ -96,7 +97,7 @@ static uint64_t next_number(const struct ingest *in)
 	for (int i = 0; i < 2 && in->reopens == 0; i++)
 		if (atomic_load(&o[i].step) == BS_REOPEN_FOUND && o[i].number > last)
 			last = o[i].number;
-	return last + 1;
+	return last + (in->before.id != 0 && ((last ^ in->before.id) & 1) != 0 ? 2 : 1);
 }
 
 static void start_scan(struct ingest *in, const struct bs_wire *w, const struct bs_protocol *p,
