@@ -67,7 +67,7 @@ NVFLAGS = $(if $(NCCL),-DBS_NCCL) -DBS_GPU=1 -O3 -std=c++17 -I. -lineinfo \
           -Xcompiler -Wall,-Wextra --Werror all-warnings
 # One copy for every CC: nvcc's host compiler is its own choice.
 OBJ  += $(CUSRC:%.cu=build/cuda/%.cu.o)
-LDLIBS += -L$(CUDA)/lib64 -lcufft -lcudart_static -lstdc++ -ldl -lrt -Wl,-rpath,$(CUDA)/lib64
+LDLIBS += -L$(CUDA)/lib64 -lcudart_static -lstdc++ -ldl -lrt -Wl,-rpath,$(CUDA)/lib64
 endif
 
 LIB   := $(B)/libboreside.a
@@ -357,19 +357,21 @@ SHARE  := $(DESTDIR)$(PREFIX)/share
 BIN    := $(DESTDIR)$(PREFIX)/bin
 UNIT   := $(DESTDIR)$(if $(filter /usr,$(PREFIX)),,$(PREFIX))/lib/systemd/system
 USERS  := $(DESTDIR)$(PREFIX)/lib/sysusers.d/boreside.conf
+PLACES := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/boreside.conf
 DOC    := $(SHARE)/doc/boreside
 BASH   := $(SHARE)/bash-completion/completions/boreside
 ZSH    := $(SHARE)/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)/_boreside
 DEPLOY := board/deploy
 install:
 	@test -x $(EXE) || { echo 'make install: $(EXE) is not there: make, first'; exit 1; }
-	install -d $(BIN) $(UNIT) $(dir $(USERS) $(BASH) $(ZSH)) $(DOC)/config
+	install -d $(BIN) $(UNIT) $(dir $(USERS) $(PLACES) $(BASH) $(ZSH)) $(DOC)/config
 	install -m 755 $(EXE) $(BIN)/boreside
 	for unit in $(notdir $(wildcard $(DEPLOY)/*.service)); do \
 		sed 's|/usr/local/|$(PREFIX)/|g' $(DEPLOY)/$$unit >$(UNIT)/$$unit && \
 		chmod 644 $(UNIT)/$$unit || exit 1; \
 	done
 	install -m 644 $(DEPLOY)/boreside.sysusers $(USERS)
+	install -m 644 $(DEPLOY)/boreside.tmpfiles $(PLACES)
 	sh $(DEPLOY)/man/make.sh $(TELLS) $(SHARE)/man
 	sh $(DEPLOY)/man/complete.sh $(TELLS) bash >$(BASH)
 	sh $(DEPLOY)/man/complete.sh $(TELLS) zsh >$(ZSH)
@@ -378,7 +380,7 @@ install:
 	install -m 644 $(wildcard config/*.cfg config/*.cfl config/*.hdr config/*.md) $(DOC)/config
 
 uninstall:
-	rm -f $(BIN)/boreside $(USERS) \
+	rm -f $(BIN)/boreside $(USERS) $(PLACES) \
 		$(addprefix $(UNIT)/,$(notdir $(wildcard $(DEPLOY)/*.service)))
 	rm -f $(BASH) $(ZSH) $(addprefix $(SHARE)/man/,man1/boreside.1 man1/boreside-*.1 \
 		man5/boreside.cfg.5 man7/boreside-wire.7)

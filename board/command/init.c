@@ -253,14 +253,37 @@ static void tell_next(const struct job *j)
 	(void)printf("next:\n  boreside check %s\n", j->q.out);
 	if (j->q.from != NULL)
 		(void)printf("  boreside recon -c %s -o image.png %s\n", j->q.out, j->q.from);
-	(void)printf("  boreside serve -c %s\n", j->q.out);
+	if (j->q.system)
+		(void)printf("  systemctl enable --now boreside\n");
+	else
+		(void)printf("  boreside serve -c %s\n", j->q.out);
+}
+
+/* What the service of the unit reads at each start, but cannot see (ProtectHome, PrivateTmp). */
+static void say_hidden(struct job *j)
+{
+	static const char *const hidden[] = { "/home/", "/root/", "/run/user/", "/tmp/",
+					      "/var/tmp/" };
+
+	if (!j->q.system || bs_outline_value(&j->outline, "trajectory.file") == NULL)
+		return;
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+		if (strncmp(j->recording, hidden[i], strlen(hidden[i])) == 0)
+			bs_outline_say(&j->outline,
+				       "the service reads the trajectory from the recording at "
+				       "each start, and its unit sees nothing in %s: keep it "
+				       "elsewhere (/var/lib/boreside), and trajectory.file",
+				       hidden[i]);
+	}
 }
 
 static int finish(struct job *j, int rc, const struct bs_tried *tried, struct bs_fail *why)
 {
 	/* what a retreat has said since is not in it yet */
-	if (rc == 0)
+	if (rc == 0) {
+		say_hidden(j);
 		rc = write_part(j, why);
+	}
 	if (rc == 0 && rename(j->part, j->q.out) != 0)
 		rc = bs_fail(why, BS_ERR_IO, "%s: %s", j->q.out, strerror(errno));
 	if (rc != 0) {

@@ -1,5 +1,5 @@
 /*
- * gpu/device/check.h - one way to check CUDA and cuFFT calls; for .cu files alone
+ * gpu/device/check.h - one way to check CUDA calls; for .cu files alone
  *
  * BS_CUDA(call, why): returns from the function with a coded error unless the call succeeded. The
  * words name the call, the place and CUDA's reason; without a why they go to the log. Nothing here
@@ -15,13 +15,11 @@
 #define BS_GPU_DEVICE_CHECK_H
 
 #include <cuda_runtime.h>
-#include <cufft.h>
 #include <stdint.h>
 
 #include "core/err.h"
 
 int bs_cuda_fail(struct bs_fail *why, cudaError_t e, const char *call, const char *file, int line);
-int bs_cufft_fail(struct bs_fail *why, cufftResult r, const char *call, const char *file, int line);
 
 #define BS_CUDA(call, why)                                                                         \
 	do {                                                                                       \
@@ -37,13 +35,6 @@ int bs_cufft_fail(struct bs_fail *why, cufftResult r, const char *call, const ch
 			err = bs_cuda_fail(why, bs_e_, #call, __FILE__, __LINE__);                 \
 			goto label;                                                                \
 		}                                                                                  \
-	} while (0)
-
-#define BS_CUFFT(call, why)                                                                        \
-	do {                                                                                       \
-		cufftResult bs_r_ = (call);                                                        \
-		if (bs_r_ != CUFFT_SUCCESS)                                                        \
-			return bs_cufft_fail(why, bs_r_, #call, __FILE__, __LINE__);               \
 	} while (0)
 
 static inline int bs_cuda_copied(struct bs_fail *why)

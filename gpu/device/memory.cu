@@ -22,15 +22,6 @@ int bs_cuda_fail(struct bs_fail *why, cudaError_t e, const char *call, const cha
 		      line, cudaGetErrorString(e));
 }
 
-int bs_cufft_fail(struct bs_fail *why, cufftResult r, const char *call, const char *file, int line)
-{
-	char reason[32];
-
-	(void)snprintf(reason, sizeof(reason), "cuFFT result %d", (int)r);
-	return report(why, r == CUFFT_ALLOC_FAILED ? BS_ERR_NOMEM : BS_ERR_GPU, call, file, line,
-		      reason);
-}
-
 int bs_gpu_answers(struct bs_fail *why)
 {
 	int count = 0;

@@ -5,49 +5,14 @@
 set -u
 : "${BORESIDE:?}"
 here=$(cd "$(dirname "$0")/../.." && pwd)
-mirror=${MIRROR:-http://deb.debian.org/debian}
-for tool in mmdebstrap dh; do
-	command -v $tool >/dev/null || { echo "skip a bare Debian: no $tool here"; exit 0; }
-done
-[ "$(id -u)" -eq 0 ] || { echo "skip a bare Debian: only root may make one"; exit 0; }
-dir=$(mktemp -d)
-tree=$dir/tree
-server=
-finish() {
-	[ -z "$server" ] || { kill "$server"; wait "$server"; } 2>/dev/null
-	umount "$tree/proc" 2>/dev/null
-	rm -rf --one-file-system "$dir"
-}
-trap finish EXIT
-check() { # check WHAT COMMAND...
-	local what=$1
-	shift
-	if "$@" >"$dir/said" 2>&1; then
-		echo "ok $what"
-	else
-		echo "not ok $what: $(tail -n 8 "$dir/said" | tr '\n' ' ')"
-	fi
-}
-refused() { ! "$@"; }
-inside() { chroot "$tree" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
-	DEBIAN_FRONTEND=noninteractive "$@"; }
+. "$here/test/package/tree.bash"
 # as the unit does: user, group and umask of the service
 served() { inside setpriv --reuid=boreside --regid=boreside --clear-groups "$@"; }
 
-if ! mmdebstrap --quiet --mode=root --variant=apt bookworm "$tree" "$mirror" >"$dir/said" 2>&1; then
-	echo "skip a bare Debian: $(tail -n 1 "$dir/said")"
-	exit 0
-fi
-mount -t proc proc "$tree/proc" 2>/dev/null ||
-	{ echo "skip a bare Debian: no /proc may be mounted"; exit 0; }
-DEB_BUILD_OPTIONS=noautodbgsym check "the package is built" \
-	sh "$here/board/deploy/debian/build.sh" boreside "$BORESIDE" "$dir/out"
-deb=$(tail -n 1 "$dir/said")
-[ -f "$deb" ] || exit 1
-cp "$deb" "$tree/tmp/boreside.deb"
-cp /etc/resolv.conf "$tree/etc/resolv.conf"
+make_tree "a bare Debian"
+package boreside "$BORESIDE"
 check "apt knows Debian's packages" inside apt-get update -q
-check "apt installs it" inside apt-get install -q -y --no-install-recommends /tmp/boreside.deb
+check "apt installs it" inside apt-get install -q -y --no-install-recommends /root/boreside.deb
 [ -x "$tree/usr/bin/boreside" ] || exit 1
 check "nothing is left half done" inside sh -c 'test -z "$(dpkg --audit)"'
 check "its files are as they were packed" inside dpkg --verify boreside

@@ -34,6 +34,7 @@ rm -rf "$work"
 mkdir -p "$work/debian"
 cd "$work"
 cp "$here/rules" debian
+cp "$here/prerm" "debian/$PACKAGE.prerm"
 [ ! -f "$here/$PACKAGE.lintian-overrides" ] || cp "$here/$PACKAGE.lintian-overrides" debian
 awk -v RS= -v ORS='\n\n' -v package="$PACKAGE" '/^Source:/ || $2 == package' "$here/control" |
 	sed "s|@MAINTAINER@|$MAINTAINER|" >debian/control

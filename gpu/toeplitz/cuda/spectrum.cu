@@ -5,6 +5,7 @@
 
 #include "gpu/device/check.h"
 #include "gpu/device/memory.h"
+#include "gpu/fft/cuda/cufft.h"
 
 #define THREADS 128
 
@@ -56,14 +57,16 @@ static __global__ void keep_real(float *out, const float2 *in, size_t count, flo
 
 /* The spectrum by cuFFT, in temporary memory. */
 static int transform_q(float *spectrum, int3 g, int3 n, const float *q, float2 *grid, void *work,
-		       cufftHandle fft, struct bs_fail *why)
+		       const struct bs_cufft *fft, struct bs_fail *why)
 {
 	const size_t all = (size_t)g.x * g.y * g.z;
+	int err;
 
 	spread_q<<<blocks_of(g), THREADS>>>(grid, (const float2 *)q, g, n);
 	BS_CUDA(cudaGetLastError(), why);
-	BS_CUFFT(cufftSetWorkArea(fft, work), why);
-	BS_CUFFT(cufftExecC2C(fft, (cufftComplex *)grid, (cufftComplex *)grid, CUFFT_FORWARD), why);
+	err = bs_cufft_run(fft, grid, work, why);
+	if (err != 0)
+		return err;
 	keep_real<<<(unsigned)((all + THREADS - 1) / THREADS), THREADS>>>(
 		spectrum, grid, all, (float)(1.0 / (double)all));
 	BS_CUDA(cudaGetLastError(), why);
@@ -77,34 +80,24 @@ int bs_toeplitz_spectrum(float *spectrum, const struct bs_toeplitz_spec *spec, c
 	const int3 g = make_int3(size[0], size[1], size[2]);
 	const int3 n = make_int3((int)spec->matrix[0], (int)spec->matrix[1], (int)spec->matrix[2]);
 	const size_t all = (size_t)g.x * g.y * g.z;
-	int dims[3] = { g.z, g.y, g.x };
 	struct bs_devmem temporary;
-	cufftHandle fft;
-	size_t work = 0;
-	int err;
+	struct bs_cufft fft;
+	int err = bs_cufft_open(&fft, spec->dims, size, why);
 
+	if (err != 0)
+		return err;
 	memset(&temporary, 0, sizeof(temporary));
-	BS_CUFFT(cufftCreate(&fft), why);
-	cufftResult r = cufftSetAutoAllocation(fft, 0);
-
-	if (r == CUFFT_SUCCESS)
-		r = cufftMakePlanMany(fft, (int)spec->dims, dims + 3 - spec->dims, NULL, 1, 0, NULL,
-				      1, 0, CUFFT_C2C, 1, &work);
-	err = r == CUFFT_SUCCESS ? 0
-				 : bs_cufft_fail(why, r, "cufftMakePlanMany", __FILE__, __LINE__);
-	if (err == 0)
-		err = bs_devmem_open(&temporary,
-				     bs_devmem_round(all * sizeof(float2)) +
-					     bs_devmem_round(work + 1),
-				     "(spectrum of Q)", why);
+	err = bs_devmem_open(&temporary,
+			     bs_devmem_round(all * sizeof(float2)) + bs_devmem_round(fft.work + 1),
+			     "(spectrum of Q)", why);
 	if (err == 0) {
 		float2 *grid = (float2 *)bs_devmem_take(&temporary, all * sizeof(float2));
 
-		err = transform_q(spectrum, g, n, q, grid, bs_devmem_take(&temporary, work + 1),
-				  fft, why);
+		err = transform_q(spectrum, g, n, q, grid, bs_devmem_take(&temporary, fft.work + 1),
+				  &fft, why);
 	}
 	bs_devmem_close(&temporary);
-	(void)cufftDestroy(fft);
+	bs_cufft_close(&fft);
 	return err;
 }
 

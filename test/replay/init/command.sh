@@ -44,6 +44,20 @@ echo nothing >text.h5
 	echo "ok a PACS without a port" ||
 	echo "not ok a PACS without a port: $(cat log)"
 
+# for the installed service
+"$BORESIDE" init --from plain.h5 --system -o system.cfg >log 2>&1 &&
+	grep -q '^  systemctl enable --now boreside$' log && ! grep -q 'sees nothing' log &&
+	echo "ok systemd starts an installed service" ||
+	echo "not ok an installed service: $(cat log)"
+"$BORESIDE" phantom --matrix 32,32 --coils 2 -o spokes.h5 >log 2>&1
+away=$(mktemp -d /tmp/boreside-test-XXXXXX) # no unit sees it
+cp spokes.h5 "$away"
+"$BORESIDE" init --from "$away/spokes.h5" --system -o hidden.cfg >log 2>&1 &&
+	grep -q 'its unit sees nothing in /tmp/: keep it elsewhere' log &&
+	echo "ok a trajectory that the unit cannot read is said" ||
+	echo "not ok a trajectory in /tmp: $(cat log)"
+rm -rf "$away"
+
 # without a recording
 for kind in "cartesian 32x32" "radial 32x32" "spiral 24,24" "stack 16x16x2" \
 	"radial3d 8x8x8"; do

@@ -53,6 +53,7 @@ holds -rw-r--r-- lib/systemd/system/boreside-bridge.service
 holds -rw-r--r-- lib/systemd/system/boreside-web.service
 holds -rw-r--r-- usr/share/doc/boreside/alerts.yml
 holds -rw-r--r-- usr/lib/sysusers.d/boreside.conf
+holds -rw-r--r-- usr/lib/tmpfiles.d/boreside.conf
 holds -rw-r--r-- usr/share/doc/boreside/copyright
 holds -rw-r--r-- usr/share/doc/boreside/README.md
 holds -rw-r--r-- usr/share/doc/boreside/config/host.cfg
@@ -66,6 +67,10 @@ check "nothing in /usr/local" refused grep -q usr/local "$dir/list"
 check "its site file is a conffile" grep -qx /etc/boreside/site.cfg "$dir/control/conffiles"
 check "its user is made when it is installed" grep -q "systemd-sysusers .*boreside.conf" \
 	"$dir/control/postinst"
+check "then its folders" grep -q "systemd-tmpfiles .*--create boreside.conf" \
+	"$dir/control/postinst"
+check "it is stopped before it is removed" grep -q "deb-systemd-invoke stop .*boreside.service" \
+	"$dir/control/prerm"
 check "the service is neither enabled nor started then" grep -q \
 	"deb-systemd-helper debian-installed 'boreside.service'" "$dir/control/postinst"
 check "the license is in copyright" grep -q "WITHOUT WARRANTY OF ANY KIND" \
