@@ -339,7 +339,8 @@ static void rule_gridding(const struct bs_reading *r, const struct bs_scope *s,
 			fault(r, s, p->width > 0.0 ? "gridding.width" : "gridding.oversampling",
 			      "either accuracy, or width and oversampling: not both");
 		else if (p->accuracy > 0.0 && p->accuracy < 1e-6)
-			fault(r, s, "gridding.accuracy", "%g is outside 1e-06 .. 0.1", p->accuracy);
+			fault(r, s, "gridding.accuracy",
+			      "%g is out of reach in single precision: 1e-06 to 0.1", p->accuracy);
 		else if (p->accuracy == 0.0 && p->width < 2.0)
 			fault_near(r, s, "gridding.width", "gridding.oversampling",
 				   "%g is outside 2 .. 16 cells (without accuracy)", p->width);

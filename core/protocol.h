@@ -166,7 +166,7 @@ struct bs_protocol {
 	struct bs_field_spec field;
 
 	/* gridding, and the NUFFT of ls and sense: accuracy, or width and oversampling */
-	double accuracy;     /* 1e-1 .. 1e-6; 0: width and oversampling are given */
+	double accuracy;     /* 1e-1 .. 1e-6 anywhere; 0: width and oversampling are given */
 	double width;        /* window width, oversampled grid cells */
 	double oversampling; /* 1.25 .. 2 */
 	enum bs_window window;

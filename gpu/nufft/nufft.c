@@ -148,18 +148,17 @@ static int make_window(struct bs_nufft *n, struct bs_fail *why)
 	for (uint32_t a = 0; a < 3; a++) {
 		struct bs_window_shape w = bs_window_make(n->spec.window, g->window,
 							  (double)g->grid[a] / g->matrix[a]);
-		double misfit = a < g->dims ? 0.02 * bs_window_error(&w) : 0.0;
+		double misfit;
 
 		if (a >= g->dims)
 			continue;
-		if (misfit < 0.02 * n->spec.accuracy) /* well below what is asked for is enough */
-			misfit = 0.02 * n->spec.accuracy;
+		misfit = bs_window_misfit(&w, n->spec.accuracy);
 		n->taps[a] = alloc(sizeof(*n->taps[a]));
 		n->deapodize[a] = alloc(g->matrix[a] * sizeof(float));
 		if (n->taps[a] == NULL || n->deapodize[a] == NULL ||
 		    bs_fft_plan(&n->fft[a], g->grid[a]) != 0)
 			return bs_fail(why, BS_ERR_NOMEM, "NUFFT window tables");
-		(void)bs_window_taps(n->taps[a], &w, 2 * g->width, misfit < 1e-8 ? 1e-8 : misfit);
+		(void)bs_window_taps(n->taps[a], &w, 2 * g->width, misfit);
 		for (uint32_t i = 0; i < g->matrix[a]; i++) {
 			double v = ((double)i - g->matrix[a] / 2) / g->grid[a];
 

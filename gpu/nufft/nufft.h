@@ -44,7 +44,7 @@ struct bs_nufft_spec {
 	bool peek;       /* peek will be called */
 	bool repath;     /* path will be called */
 	enum bs_window window;
-	double accuracy; /* 1e-1 .. 1e-6, or 0 with the two below */
+	double accuracy; /* 1e-1 .. 1e-6, everywhere (window.h); or 0 with the two below */
 	double width;    /* oversampled grid cells */
 	double oversampling;
 	/* CUDA: measured choices (gpu/nufft/cuda/tune.h); NULL: by its own model */

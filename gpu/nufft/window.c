@@ -21,12 +21,12 @@ static double bessel(double q)
 	return sum;
 }
 
-struct bs_window_shape bs_window_make(enum bs_window kind, double width, double oversampling)
+static struct bs_window_shape plain(enum bs_window kind, double width, double oversampling)
 {
 	/* Only matrices of a few voxels have more; their optimum would trade roundoff for
 	 * nothing. */
 	double s = oversampling > 4.0 ? 4.0 : oversampling;
-	struct bs_window_shape w = { kind, width, 0.0, oversampling };
+	struct bs_window_shape w = { .kind = kind, .width = width, .oversampling = oversampling };
 
 	if (kind == BS_WINDOW_KAISER_BESSEL) {
 		double q = width * width / (s * s) * (s - 0.5) * (s - 0.5) - 0.8;
@@ -40,10 +40,15 @@ struct bs_window_shape bs_window_make(enum bs_window kind, double width, double 
 	return w;
 }
 
-/* At x cells from the center: 1 there, and continued smoothly past +-width/2. */
-static double value(const struct bs_window_shape *w, double x)
+/* In a cell that the window covers, numbered from its lower end: about 1 at the center, and
+ * continued smoothly past the upper end. */
+static double value(const struct bs_window_shape *w, uint32_t tap, double place)
 {
-	double r = 2.0 * x / w->width;
+	const double x = place + tap - w->width / 2.0;
+	const double r = 2.0 * x / w->width;
+
+	if (w->flat)
+		return bs_window_flat_value(w, tap, place);
 
 	if (w->kind == BS_WINDOW_KAISER_BESSEL)
 		return bessel(w->shape * w->shape * (1.0 - r * r)) / bessel(w->shape * w->shape);
@@ -66,6 +71,8 @@ double bs_window_transform(const struct bs_window_shape *w, double v)
 	double h = w->width / 4.0 / panels; /* half a panel */
 	double sum = 0.0;
 
+	if (w->flat)
+		return bs_window_flat_transform(w, v);
 	if (w->kind == BS_WINDOW_KAISER_BESSEL) { /* closed form, and quicker */
 		double b2 = w->shape * w->shape;
 		double a = M_PI * w->width * v;
@@ -79,51 +86,94 @@ double bs_window_transform(const struct bs_window_shape *w, double v)
 		for (int i = 0; i < 16; i++) {
 			double x = h * (2 * p + 1 + (i < 8 ? -node[i] : node[i - 8]));
 
-			sum += weight[i % 8] * value(w, x) * cos(2.0 * M_PI * v * x);
+			sum += weight[i % 8] * exp(-x * x / (2.0 * w->shape * w->shape)) *
+			       cos(2.0 * M_PI * v * x);
 		}
 	return 2.0 * h * sum;
 }
 
-double bs_window_error(const struct bs_window_shape *w)
+/* The window at so many places between two cells, the lower end among them, [place][tap]; its l2
+ * norm. */
+#define PLACES 16
+
+static double places(const struct bs_window_shape *w, double at[PLACES][BS_TAPS_MAX])
 {
-	const int points = 24;
-	double sum = 0.0;
+	double norm = 0.0;
 
-	for (int i = 0; i < points; i++) {
-		double v = (i + 0.5) / points * 0.5 / w->oversampling;
-		double h = bs_window_transform(w, v);
+	for (int i = 0; i < PLACES; i++)
+		for (uint32_t j = 0; j < BS_TAPS_MAX; j++) {
+			const double place = (double)i / PLACES;
 
-		for (int p = 1; p <= 3; p++) {
-			double a = bs_window_transform(w, p - v) / h;
-			double b = bs_window_transform(w, p + v) / h;
-
-			sum += a * a + b * b;
+			at[i][j] = place + j < w->width ? value(w, j, place) : 0.0;
+			norm += at[i][j] * at[i][j] / PLACES;
 		}
-	}
-	return sqrt(sum / points);
+	return sqrt(norm);
 }
 
-/* How much the division by the transform amplifies a grid cell's roundoff, root mean square as
- * above. A sample leaves roundoff in proportion to the window's l2 norm, white over the image, and
- * signal in proportion to the transform: wide windows with little oversampling lose the field's
- * edge to it. */
-static double gain(const struct bs_window_shape *w)
+void bs_window_errors(struct bs_window_error *e, const struct bs_window_shape *w)
 {
-	const int points = 24;
-	double norm = 0.0;
-	double sum = 0.0;
+	const int points = 16; /* closer towards the edge, where the errors' last lobe is narrow */
+	const uint32_t taps = (uint32_t)ceil(w->width);
+	double at[PLACES][BS_TAPS_MAX];
+	double of_place[PLACES] = { 0.0 };
+	const double norm = places(w, at);
 
-	for (int i = 0; i < 8 * points; i++) {
-		double v = value(w, (i + 0.5) / (8 * points) * w->width / 2.0);
+	memset(e, 0, sizeof(*e));
+	for (int p = 0; p <= points; p++) {
+		const double v =
+			(1.0 - (double)(p * p) / (points * points)) * 0.5 / w->oversampling;
+		const double h = bs_window_transform(w, v);
+		double sum = 0.0;
 
-		norm += v * v * w->width / (8 * points);
+		for (int i = 0; i < PLACES; i++) {
+			double re = -1.0;
+			double im = 0.0;
+
+			for (uint32_t j = 0; j < taps; j++) {
+				double a =
+					2.0 * M_PI * v * ((double)i / PLACES + j - w->width / 2.0);
+
+				re += at[i][j] * cos(a) / h;
+				im += at[i][j] * sin(a) / h;
+			}
+			const double square = re * re + im * im;
+
+			sum += square / PLACES;
+			of_place[i] += square / (points + 1);
+			e->most = fmax(e->most, sqrt(square));
+		}
+		e->rms = fmax(e->rms, sqrt(sum));
+		e->gain = fmax(e->gain, norm / fabs(h));
+		e->least = p == 0 ? fabs(h) : fmin(e->least, fabs(h));
 	}
-	for (int i = 0; i < points; i++) {
-		double h = bs_window_transform(w, (i + 0.5) / points * 0.5 / w->oversampling);
+	for (int i = 0; i < PLACES; i++)
+		e->rms = fmax(e->rms, sqrt(of_place[i]));
+}
 
-		sum += norm / (h * h);
-	}
-	return sqrt(sum / points);
+struct bs_window_shape bs_window_make(enum bs_window kind, double width, double oversampling)
+{
+	const struct bs_window_shape kb = plain(kind, width, oversampling);
+	struct bs_window_shape flat = kb;
+	struct bs_window_error before;
+	struct bs_window_error after;
+
+	/* with more oversampling, or of fewer cells, there is nothing to gain */
+	if (kind != BS_WINDOW_KAISER_BESSEL || width != floor(width) || oversampling > 4.0)
+		return kb;
+	bs_window_flatten(&flat);
+	bs_window_errors(&before, &kb);
+	bs_window_errors(&after, &flat);
+	return after.rms < before.rms && after.most < before.most && after.gain < 1.05 * before.gain
+		       ? flat
+		       : kb;
+}
+
+double bs_window_misfit(const struct bs_window_shape *w, double accuracy)
+{
+	struct bs_window_error e;
+
+	bs_window_errors(&e, w); /* misfits of taps are of either sign */
+	return fmax(1e-8, 0.05 * (accuracy > 0.0 ? accuracy : e.rms) * e.least / sqrt(w->width));
 }
 
 /* Chebyshev interpolation of the window over one tap's cell, as powers of t in [-1, 1]. */
@@ -137,9 +187,9 @@ static void fit(const struct bs_window_shape *w, uint32_t tap, uint32_t coefs, d
 		cheb[k] = 0.0;
 		for (uint32_t i = 0; i < coefs; i++) {
 			double a = M_PI * (i + 0.5) / coefs;
-			double x = 0.5 * (cos(a) + 1.0) + tap - w->width / 2.0;
 
-			cheb[k] += value(w, x) * cos(k * a) * (k == 0 ? 1.0 : 2.0) / coefs;
+			cheb[k] += value(w, tap, 0.5 * (cos(a) + 1.0)) * cos(k * a) *
+				   (k == 0 ? 1.0 : 2.0) / coefs;
 		}
 		c[k] = 0.0;
 	}
@@ -166,7 +216,7 @@ static double misfit_of(const struct bs_window_shape *w, uint32_t tap, uint32_t 
 
 		for (uint32_t d = coefs; d-- > 0;)
 			p = p * t + c[d];
-		double e = fabs(p - value(w, 0.5 * (t + 1.0) + tap - w->width / 2.0));
+		double e = fabs(p - value(w, tap, 0.5 * (t + 1.0)));
 		worst = e > worst ? e : worst;
 	}
 	return worst;
@@ -261,29 +311,82 @@ static void grids(const struct bs_nufft_spec *s, uint32_t dims, double width, do
 	}
 }
 
-/* Aliasing at most half of what is asked for, and roundoff too, which single precision bounds. */
-bool bs_window_accurate(const struct bs_nufft_spec *s, uint32_t dims, double width,
-			const uint32_t grid[3])
+/*
+ * The largest of n complex normal values over their root mean square is about sqrt(ln n): of a flat
+ * window's errors all voxels (samples) count, of what deapodization amplifies the corners' alone.
+ */
+#define CORNER 2.5 /* n = 500 */
+
+static double peak(const struct bs_nufft_spec *s)
 {
-	double roundoff = 5e-8; /* of a cell: 2^-24, as measured a little less over a window */
-	double alias = 0.0;
+	const double voxels = (double)s->matrix[0] * s->matrix[1] * s->matrix[2];
+
+	return sqrt(log(10.0 + s->coils * fmax(voxels, (double)s->samples)));
+}
+
+/*
+ * Roundoff, relative to the root mean square, as measured over sizes and trajectories: of a cell of
+ * the grid in spreading and in the transform, which deapodization amplifies; and of a sum over a
+ * window's rows, which grows with the root of their number (2^-24 is 6e-8).
+ */
+#define ROUNDOFF_CELL 1.4e-7
+#define ROUNDOFF_ROW  2.7e-8
+
+typedef struct bs_window_shape (*make_fn)(enum bs_window kind, double width, double oversampling);
+
+static double reach(const struct bs_nufft_spec *s, uint32_t dims, double width,
+		    const uint32_t grid[3], make_fn make)
+{
+	struct bs_window_error e[3];
+	double roundoff = ROUNDOFF_CELL;
+	double square = pow(ROUNDOFF_ROW, 2.0) * pow(width, dims - 1.0);
+	double most = 1.0;
 
 	for (uint32_t a = 0; a < dims; a++) {
-		struct bs_window_shape w =
-			bs_window_make(s->window, width, (double)grid[a] / s->matrix[a]);
-		double e = bs_window_error(&w);
+		uint32_t b = 0;
 
-		alias += e * e;
-		roundoff *= gain(&w);
+		while ((uint64_t)grid[b] * s->matrix[a] != (uint64_t)grid[a] * s->matrix[b])
+			b++; /* at a at the latest */
+		if (b == a) {
+			const struct bs_window_shape w =
+				make(s->window, width, (double)grid[a] / s->matrix[a]);
+
+			bs_window_errors(&e[a], &w);
+		} else {
+			e[a] = e[b];
+		}
+		square += e[a].rms * e[a].rms;
+		most *= 1.0 + e[a].most;
+		roundoff *= e[a].gain;
 	}
-	return sqrt(alias) <= 0.5 * s->accuracy &&
-	       roundoff <= (s->accuracy < 4e-6 ? 2e-6 : 0.5 * s->accuracy);
+	roundoff *= CORNER;
+	return fmax(hypot(peak(s) * sqrt(square), roundoff), hypot(most - 1.0, roundoff));
+}
+
+double bs_window_reach(const struct bs_nufft_spec *s, uint32_t dims, double width,
+		       const uint32_t grid[3])
+{
+	const double kb = reach(s, dims, width, grid, plain);
+
+	/* a flat window is better, though never by so much, and takes longer to make */
+	return kb <= s->accuracy || kb > 4.0 * s->accuracy
+		       ? kb
+		       : reach(s, dims, width, grid, bs_window_make);
+}
+
+int bs_window_beyond(struct bs_fail *why, int code, const struct bs_nufft_spec *s, double least)
+{
+	return bs_fail(why, code,
+		       "accuracy %g is out of reach of this window in single precision: %.2g "
+		       "everywhere in an image of %u x %u x %u is the best",
+		       s->accuracy, least, s->matrix[0], s->matrix[1], s->matrix[2]);
 }
 
 int bs_window_choose(const struct bs_nufft_spec *s, uint32_t dims, double *width, uint32_t grid[3],
 		     struct bs_fail *why)
 {
 	double best = INFINITY;
+	double least = INFINITY;
 
 	if (s->accuracy == 0.0) {
 		if (!(s->width >= BS_TAPS_MIN && s->width <= BS_TAPS_MAX))
@@ -299,23 +402,23 @@ int bs_window_choose(const struct bs_nufft_spec *s, uint32_t dims, double *width
 	if (!(s->accuracy >= 1e-6 && s->accuracy <= 1e-1))
 		return bs_fail(why, BS_ERR_CONFIG, "accuracy %g: 1e-6 to 1e-1", s->accuracy);
 	for (uint32_t taps = BS_TAPS_MIN; taps <= BS_TAPS_MAX; taps++)
-		for (uint32_t step = 20; step <= 32; step++) {
-			double o = step / 16.0; /* 1.25 to 2 */
+		for (uint32_t step = 20; step <= 40; step++) {
+			double o = step / 16.0; /* 1.25 to 2.5 */
 			uint32_t g[3];
 			double c;
+			double e;
 
 			grids(s, dims, taps, o, g);
 			c = cost(s, dims, taps, g);
-			if (c < best && bs_window_accurate(s, dims, taps, g)) {
+			if (c >= best)
+				continue;
+			e = bs_window_reach(s, dims, taps, g);
+			least = e < least ? e : least;
+			if (e <= s->accuracy) {
 				best = c;
 				*width = taps;
 				memcpy(grid, g, sizeof(g));
 			}
 		}
-	if (best == INFINITY)
-		return bs_fail(why, BS_ERR_CONFIG,
-			       "accuracy %g is out of reach of this window up to width %u and "
-			       "oversampling 2",
-			       s->accuracy, BS_TAPS_MAX);
-	return 0;
+	return best < INFINITY ? 0 : bs_window_beyond(why, BS_ERR_CONFIG, s, least);
 }

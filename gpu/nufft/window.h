@@ -23,29 +23,58 @@ struct bs_window_shape {
 	double width;        /* cells */
 	double shape;        /* Kaiser-Bessel: beta; Gauss: standard deviation in cells */
 	double oversampling; /* that the shape was made for */
+	/* flat.c: as a Chebyshev series over each cell that the window covers */
+	bool flat;
+	double tap[BS_TAPS_MAX][BS_POLY_MAX];
 };
 
+/* A Kaiser-Bessel window of whole cells is made flat where that lessens its error. */
 struct bs_window_shape bs_window_make(enum bs_window kind, double width, double oversampling);
 /* The transform at frequency v of the window cut off at +-width/2. */
 double bs_window_transform(const struct bs_window_shape *w, double v);
-/* Root mean square over the field of view of the relative aliasing error on one axis. */
-double bs_window_error(const struct bs_window_shape *w);
+/*
+ * What a window does on one axis, where in the field of view it is worst (its edge): a term
+ * exp(i2pi k n) that goes over the grid comes out with a relative error, which depends on where its
+ * sample lies between two cells.
+ */
+struct bs_window_error {
+	double rms;   /* of that error, over those places or over the field, where it is worst */
+	double most;  /* the largest */
+	double gain;  /* of a cell's roundoff: the window's l2 norm over its transform */
+	double least; /* of the transform's magnitude */
+};
+void bs_window_errors(struct bs_window_error *e, const struct bs_window_shape *w);
+/* How far polynomials may be off the window, relative to its peak, so that a term is off by a
+ * twentieth of the accuracy (0: of the window's own error). */
+double bs_window_misfit(const struct bs_window_shape *w, double accuracy);
 /* One polynomial a tap; worst: the largest misfit relative to the window's peak. */
 double bs_window_taps(struct bs_taps *taps, const struct bs_window_shape *w, uint32_t floats,
 		      double misfit);
 
 /* Smallest 2^a 3^b 5^c >= n. */
 uint32_t bs_window_smooth(double n);
-/* The rule that a choice must meet: aliasing at most half of the accuracy asked for, and
- * roundoff. */
-bool bs_window_accurate(const struct bs_nufft_spec *spec, uint32_t dims, double width,
-			const uint32_t grid[3]);
 /*
- * Width, and the grid of each axis: as given, or the cheapest whose error is at most half of the
- * accuracy asked for. BS_ERR_CONFIG with the reason when nothing in range reaches it.
+ * The accuracy that a window on a grid has, aliasing and roundoff: the largest error over all
+ * voxels (samples) and coils that is to be expected of data (an image) of random signs, relative to
+ * the root mean square of the result; and the largest of each single term exp(i2pi k n), relative
+ * to that. A choice keeps this within what is asked for, which so holds everywhere.
+ */
+double bs_window_reach(const struct bs_nufft_spec *spec, uint32_t dims, double width,
+		       const uint32_t grid[3]);
+/* Says that the accuracy asked for is out of reach, and what is in reach; returns code. */
+int bs_window_beyond(struct bs_fail *why, int code, const struct bs_nufft_spec *spec, double reach);
+/*
+ * Width, and the grid of each axis: as given, or the cheapest that reach the accuracy asked for.
+ * BS_ERR_CONFIG with the reason when nothing in range does.
  */
 int bs_window_choose(const struct bs_nufft_spec *spec, uint32_t dims, double *width,
 		     uint32_t grid[3], struct bs_fail *why);
+
+/* flat.c, for window.c: from a Kaiser-Bessel window of whole cells; its value at a place [0, 1]
+ * of a cell. */
+void bs_window_flatten(struct bs_window_shape *w);
+double bs_window_flat_value(const struct bs_window_shape *w, uint32_t tap, double place);
+double bs_window_flat_transform(const struct bs_window_shape *w, double v);
 
 #ifdef __cplusplus
 }

@@ -29,7 +29,7 @@ struct header {
 };
 
 #define MAGIC   UINT64_C(0x3145484341435142) /* "BQCACHE1" */
-#define VERSION 2u
+#define VERSION 3u
 
 static struct header header_of(const struct bs_q_spec *s, uint32_t maker, const float *weight)
 {

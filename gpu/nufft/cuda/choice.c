@@ -56,7 +56,7 @@ static bool window_of_taps(struct bs_nufft_choice *c, const struct bs_nufft_spec
 	uint32_t o = 72; /* of 64: from 1.125 to 2.5 */
 
 	grids(s, x->dims, taps, o / 64.0, x->side, g);
-	while (o <= 160 && !bs_window_accurate(s, x->dims, taps, g))
+	while (o <= 160 && bs_window_reach(s, x->dims, taps, g) > s->accuracy)
 		grids(s, x->dims, taps, ++o / 64.0, x->side, g);
 	for (; steps > 0; steps--)
 		for (uint32_t a = 0; a < x->dims; a++)
@@ -65,30 +65,37 @@ static bool window_of_taps(struct bs_nufft_choice *c, const struct bs_nufft_spec
 		return false;
 	x->window = c->taps = taps;
 	memcpy(x->grid, g, sizeof(g));
-	return bs_window_accurate(s, x->dims, taps, g);
+	return bs_window_reach(s, x->dims, taps, g) <= s->accuracy;
 }
 
-/* The cheapest pair by the model of cost, whose error is within the rule. */
-static bool window_by_cost(struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
+/* The cheapest pair by the model of cost that reaches what is asked for. */
+static int window_by_cost(struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
+			  struct bs_fail *why)
 {
 	struct bs_sectors_spec *x = &c->sectors;
 	double best = INFINITY;
+	double least = INFINITY;
 
 	for (uint32_t taps = BS_KERNEL_TAPS_MIN; taps <= BS_KERNEL_TAPS_MAX; taps++)
-		for (uint32_t step = 20; step <= 32; step++) {
-			const double o = step / 16.0; /* 1.25 to 2 */
+		for (uint32_t step = 20; step <= 40; step++) {
+			const double o = step / 16.0; /* 1.25 to 2.5 */
 			uint32_t g[3];
 			double t;
+			double e;
 
 			grids(s, x->dims, taps, o, x->side, g);
 			t = cost(s, x->dims, taps, g, x->side);
-			if (t < best && bs_window_accurate(s, x->dims, taps, g)) {
+			if (t >= best)
+				continue;
+			e = bs_window_reach(s, x->dims, taps, g);
+			least = e < least ? e : least;
+			if (e <= s->accuracy) {
 				best = t;
 				x->window = c->taps = taps;
 				memcpy(x->grid, g, sizeof(g));
 			}
 		}
-	return best < INFINITY;
+	return best < INFINITY ? 0 : bs_window_beyond(why, BS_ERR_UNSUPPORTED, s, least);
 }
 
 static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
@@ -118,10 +125,12 @@ static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *
 	}
 	if (!(s->accuracy >= 1e-6 && s->accuracy <= 1e-1))
 		return bs_fail(why, BS_ERR_CONFIG, "accuracy %g: 1e-6 to 1e-1", s->accuracy);
-	if (taps == 0 && !window_by_cost(c, s))
-		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "CUDA gridding: accuracy %g is out of reach of a window of %u cells",
-			       s->accuracy, BS_KERNEL_TAPS_MAX);
+	if (taps == 0) {
+		const int rc = window_by_cost(c, s, why);
+
+		if (rc != 0)
+			return rc;
+	}
 	if (taps == 0 && steps > 0)
 		taps = c->taps;
 	if (taps != 0 && !window_of_taps(c, s, taps, steps > 0 ? steps - 1 : 0))
@@ -269,15 +278,6 @@ static struct bs_window_shape shape_of(const struct bs_nufft_choice *c,
 			      (double)c->sectors.grid[axis] / c->matrix[axis]);
 }
 
-/* The error that the plan may have: as asked for, or that of the window and grid that are given. */
-static double asked(const struct bs_nufft_spec *spec)
-{
-	const struct bs_window_shape given =
-		bs_window_make(spec->window, spec->width, spec->oversampling);
-
-	return spec->accuracy > 0.0 ? spec->accuracy : bs_window_error(&given);
-}
-
 int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_choice *c,
 			   const struct bs_nufft_spec *spec, struct bs_fail *why)
 {
@@ -301,8 +301,7 @@ int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_cho
 				w->c[a][i + terms - taps->coefs][j] = taps->tap[j][i];
 		w->cut = taps->fractional ? taps->cut : 2.0f;
 		free(taps);
-		/* on a thin axis, whose grid is ample, the window's own error is far below that */
-		if (worst > 0.05 * fmax(asked(spec), bs_window_error(&shape)) + 1e-7)
+		if (worst > 2.0 * bs_window_misfit(&shape, spec->accuracy) + 1e-7)
 			return bs_fail(
 				why, BS_ERR_UNSUPPORTED,
 				"CUDA gridding: a window of %g cells on axis %u is fitted to "

@@ -108,7 +108,9 @@ static const struct {
 	{ 2, "\"info\", \"debug\" (did you mean info?)", NODE("log = \"inof\";") },
 	{ 4, "protocols.[0].gridding.accuracy: 0.2 is outside 0 .. 0.1",
 	  PROTOCOL("gridding: { accuracy = 0.2; };") },
-	{ 4, "protocols.[0].gridding.accuracy: 1e-07 is outside 1e-06 .. 0.1",
+	{ 4,
+	  "protocols.[0].gridding.accuracy: 1e-07 is out of reach in single precision: 1e-06 to "
+	  "0.1",
 	  PROTOCOL("gridding: { accuracy = 1e-7; };") },
 	{ 4, "protocols.[0].fov_mm: -1 is outside", PROTOCOL("fov_mm = [256.0, -1.0];") },
 	/* numbers that libconfig reads as others */

@@ -21,14 +21,13 @@ static void accuracies(void)
 						   .samples = row[i].samples,
 						   .states = 1,
 						   .accuracy = pow(10.0, -digits) };
-			double bound = digits == 6 ? 5e-6 : s.accuracy;
 
 			memcpy(s.matrix, row[i].n, sizeof(s.matrix));
 			float *k = digits % 2 != 0 ? radial(s.dims, s.samples)
 						   : random_floats(s.samples * s.dims, 0.49999);
 			float *w = random_floats(s.samples, 1.0);
 
-			against_exact(&s, k, i % 2 != 0 ? w : NULL, bound,
+			against_exact(&s, k, i % 2 != 0 ? w : NULL, s.accuracy,
 				      digits % 2 != 0 ? "radial" : "random");
 			free(k);
 			free(w);
@@ -249,6 +248,17 @@ static void refusals(void)
 	s = good;
 	s.accuracy = 1e-9;
 	CHECK(bs_nufft_need(&s, &need, &why) == BS_ERR_CONFIG, "accuracy: %s", why.text);
+	s = good;
+	s.dims = 3;
+	s.matrix[0] = s.matrix[1] = s.matrix[2] = 256;
+	s.samples = 100000000;
+	s.coils = 32;
+	s.accuracy = 1e-6;
+	CHECK(bs_nufft_need(&s, &need, &why) == BS_ERR_CONFIG &&
+		      strstr(why.text, "in single precision") != NULL,
+	      "a floor: %s", why.text);
+	s.accuracy = 3e-6;
+	CHECK(bs_nufft_need(&s, &need, &why) == 0, "above the floor");
 	s = good;
 	s.accuracy = 0;
 	s.width = 40;
