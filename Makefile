@@ -57,7 +57,8 @@ OBJ  := $(patsubst %.c,$(B)/%.o,$(filter $(ASKS),$(SRC))) \
 CUSRC := $(call find,gpu,*.cu)
 ifeq ($(GPU),1)
 CUDA  := $(abspath $(dir $(NVCC))..)
-CUARCH ?= -gencode=arch=compute_87,code=sm_87 -gencode=arch=compute_90,code=sm_90 \
+# A100; RTX 30; Jetson Orin; RTX 40, L4; H100, H200; RTX 50; what comes later compiles PTX
+CUARCH ?= $(foreach a,80 86 87 89 90 120,-gencode=arch=compute_$(a),code=sm_$(a)) \
           -gencode=arch=compute_90,code=compute_90
 # a file that is for one architecture alone names it: wgmma exists on sm_90a only
 CUARCH_wgmma = -gencode=arch=compute_90a,code=sm_90a

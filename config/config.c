@@ -268,6 +268,7 @@ static void check_all(struct loading *l, struct bs_site *site)
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		fill_defaults(l, &l->protocol[i], site);
 		site->protocol[i].gpu_memory = site->gpu_memory;
+		site->protocol[i].gpu_route = site->gpu_route;
 		site->protocol[i].gpu_devices = site->gpu_devices;
 		bs_rules_derive(&l->protocol[i], &site->protocol[i]);
 		bs_rules_protocol(&l->reading, &l->protocol[i], &site->protocol[i]);

@@ -75,6 +75,14 @@ struct bs_devices {
 
 /* auto: mapped where the GPU shares the host's memory, else copy */
 enum bs_gpu_memory { BS_GPU_MEMORY_AUTO, BS_GPU_MEMORY_COPY, BS_GPU_MEMORY_MAPPED };
+/* What a GPU may be used for, from all that it offers to what each has (gpu/device/reach.h). */
+enum bs_gpu_route {
+	BS_GPU_ROUTE_AUTO,
+	BS_GPU_ROUTE_SM_90, /* without warpgroups' products */
+	BS_GPU_ROUTE_SM_80, /* nor clusters, early launches, more than 163 KiB of a block */
+	BS_GPU_ROUTE_SM_86, /* nor more than 99 KiB */
+	BS_GPU_ROUTE_PLAIN  /* nor tensor cores */
+};
 enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
 enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
 enum bs_precond { BS_PRECOND_NONE, BS_PRECOND_JACOBI, BS_PRECOND_CIRCULANT };
@@ -140,6 +148,7 @@ struct bs_protocol {
 	enum bs_method method;
 	enum bs_backend backend;
 	enum bs_gpu_memory gpu_memory; /* the site's */
+	enum bs_gpu_route gpu_route;   /* the site's */
 	struct bs_devices gpu_devices; /* the site's */
 	uint32_t dims;                 /* 2 or 3 */
 	uint32_t matrix[3];            /* voxels x, y, z that are reconstructed */
@@ -347,6 +356,7 @@ struct bs_site {
 	uint32_t study_scans; /* kept for later scans (core/frame/study.h) */
 	struct bs_overload overload;
 	enum bs_gpu_memory gpu_memory; /* how readouts reach the GPU */
+	enum bs_gpu_route gpu_route;
 	struct bs_devices gpu_devices;
 	bool gpu_shared; /* with other programs */
 	struct bs_mrd_site mrd;

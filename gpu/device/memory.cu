@@ -6,6 +6,7 @@
 
 #include "core/log.h"
 #include "gpu/device/check.h"
+#include "gpu/device/reach.h"
 
 static int report(struct bs_fail *why, int code, const char *call, const char *file, int line,
 		  const char *reason)
@@ -51,7 +52,7 @@ int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why)
 	if (cudaDeviceGetAttribute(&mps, cudaDevAttrMpsEnabled, bs_cuda_device()) != cudaSuccess)
 		(void)cudaGetLastError(); /* a driver that does not know the attribute */
 	memset(info, 0, sizeof(*info));
-	(void)snprintf(info->name, sizeof(info->name), "%.63s", prop.name);
+	(void)snprintf(info->name, sizeof(info->name), "%.50s%s", prop.name, bs_reach_as());
 	info->major = (uint32_t)prop.major;
 	info->minor = (uint32_t)prop.minor;
 	info->multiprocessors = (uint32_t)prop.multiProcessorCount;

@@ -10,6 +10,7 @@
 
 #if BS_GPU
 #include "gpu/device/memory.h"
+#include "gpu/device/reach.h"
 #include "gpu/device/link.h"
 #include "gpu/device/stream.h"
 #define CUDA(engine) (&(engine))
@@ -174,6 +175,9 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 
 	if ((unsigned)p->method >= BS_METHODS)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': no such method", p->name);
+#if BS_GPU
+	bs_reach_hold(p->gpu_route);
+#endif
 	rc = choose_backend(&cuda, p, why);
 	if (rc != 0)
 		return rc;

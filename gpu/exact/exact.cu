@@ -6,18 +6,21 @@
 #include <string.h>
 
 #include "gpu/device/check.h"
+#include "gpu/device/reach.h"
 #include "gpu/exact/cuda/table.cuh"
 
-#define TABLE_TARGET (32u << 20) /* bytes of one chunk's tables: they should stay in the L2 */
-#define SUMS_TARGET  (32u << 20) /* bytes of the sums of one launch: more push the tables out */
-#define SLICES_MAX   32
-#define PARTS_MAX    64
+/* Of the L2: bytes of one chunk's tables, which should stay there, and of the sums of one launch:
+ * more push the tables out. Measured on 60 MB. */
+#define TARGET(l2) ((l2) / 15 * 8)
+#define SLICES_MAX 32
+#define PARTS_MAX  64
 
 struct bs_exact_cuda {
 	struct bs_exact_cuda_spec spec;
 	struct ex_tables tables;
 	struct ex_product product;
 	enum bs_exact_route route;
+	uint64_t target;
 	float *state; /* [state][sums] */
 	size_t state_floats;
 	uint32_t chunk, chunks;
@@ -92,17 +95,17 @@ static int choose_slices(long long tiles, int multiprocessors, int groups)
 }
 
 static int choose_route(enum bs_exact_route *route, const struct bs_exact_cuda_spec *spec,
-			int major, int minor, struct bs_fail *why)
+			const struct bs_reach *r, struct bs_fail *why)
 {
-	const bool hopper = major == 9 && minor == 0;
-
 	*route = spec->route;
 	if (*route == BS_EXACT_AUTO)
-		*route = hopper ? BS_EXACT_WGMMA : major >= 8 ? BS_EXACT_MMA : BS_EXACT_SIMT;
-	if (*route == BS_EXACT_WGMMA && !hopper)
+		*route = r->wgmma ? BS_EXACT_WGMMA : r->tensor ? BS_EXACT_MMA : BS_EXACT_SIMT;
+	if ((*route == BS_EXACT_WGMMA && !r->wgmma) || (*route == BS_EXACT_MMA && !r->tensor))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "wgmma needs compute capability 9.0, this device has %d.%d", major,
-			       minor);
+			       "%s, this device has %d.%d, or gpu.route keeps it from that",
+			       *route == BS_EXACT_MMA ? "mma needs compute capability 8.0 or more"
+						      : "wgmma needs compute capability 9.0",
+			       r->major, r->minor);
 	return 0;
 }
 
@@ -145,7 +148,7 @@ static void choose_parts(struct bs_exact_cuda *e)
 	const uint64_t sums = sums_bytes(t, t->qtiles, t->ctiles);
 	int parts = e->spec.parts > 0 ? (int)e->spec.parts : 1;
 
-	while (e->spec.parts == 0 && sums > (uint64_t)SUMS_TARGET * parts && parts < PARTS_MAX)
+	while (e->spec.parts == 0 && sums > e->target * parts && parts < PARTS_MAX)
 		parts *= 2;
 	e->parts_c = parts < t->ctiles ? parts : t->ctiles;
 	e->parts_q = parts / e->parts_c < t->qtiles ? parts / e->parts_c : t->qtiles;
@@ -153,7 +156,7 @@ static void choose_parts(struct bs_exact_cuda *e)
 
 static bool streams(const struct bs_exact_cuda *e, int qtiles, int ctiles)
 {
-	return e->spec.stream == 0 ? sums_bytes(&e->tables, qtiles, ctiles) > SUMS_TARGET
+	return e->spec.stream == 0 ? sums_bytes(&e->tables, qtiles, ctiles) > e->target
 				   : e->spec.stream == 2;
 }
 
@@ -162,21 +165,20 @@ static int lay_out(struct bs_exact_cuda *e, const struct bs_exact_cuda_spec *spe
 		   struct bs_fail *why)
 {
 	struct ex_tables *t = &e->tables;
-	int major = 0;
-	int minor = 0;
+	struct bs_reach reach;
 	int count = 0;
 	int err = check_spec(spec, why);
 
 	if (err != 0)
 		return err;
-	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, bs_cuda_device()),
-		why);
-	BS_CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, bs_cuda_device()),
-		why);
+	err = bs_reach(&reach, why);
+	if (err != 0)
+		return err;
+	e->target = TARGET(reach.l2_bytes);
 	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, bs_cuda_device()),
 		why);
 	e->spec = *spec;
-	err = choose_route(&e->route, spec, major, minor, why);
+	err = choose_route(&e->route, spec, &reach, why);
 	if (err != 0)
 		return err;
 	choose_axes(t, spec);
@@ -191,7 +193,7 @@ static int lay_out(struct bs_exact_cuda *e, const struct bs_exact_cuda_spec *spe
 			       (uint64_t)part_c * EX_RIGHT_BYTES(products);
 	const uint64_t all = (spec->samples + EX_GROUP - 1) / EX_GROUP; /* groups */
 	uint64_t groups = spec->chunk > 0 ? (spec->chunk + EX_GROUP - 1) / EX_GROUP
-					  : TABLE_TARGET / (block * EX_BLOCKS);
+					  : e->target / (block * EX_BLOCKS);
 
 	groups = groups < 1 ? 1 : groups > all ? all : groups;
 	t->groups = (int)groups;
@@ -271,7 +273,7 @@ int bs_exact_cuda_plan(struct bs_exact_cuda **plan, const struct bs_exact_cuda_s
 	if (err == 0 && e->route == BS_EXACT_WGMMA)
 		err = ex_prepare_wgmma(why);
 	if (err == 0 && e->route == BS_EXACT_MMA)
-		err = ex_prepare_mma(why);
+		err = ex_prepare_mma(&e->product.stages, why);
 	if (err != 0)
 		goto out;
 	(void)table_bytes(e, part);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpu/device/check.h"
+#include "gpu/device/reach.h"
 #include "gpu/nufft/trajectory.h"
 
 /* ---- memory ------------------------------------------------------------------------------- */
@@ -473,12 +474,13 @@ static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weigh
 int bs_nufft_cuda_relaunch(struct bs_nufft_cuda *p, const struct bs_nufft_launch *launch,
 			   struct bs_fail *why)
 {
-	int major = 0;
+	struct bs_reach reach;
+	int err = bs_reach(&reach, why);
 
-	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, bs_cuda_device()),
-		why);
+	if (err != 0)
+		return err;
 	p->choice.launch = *launch;
-	p->close = launch->close && major >= 9;
+	p->close = launch->close && reach.overlaps;
 	for (uint32_t a = 0; a < p->choice.sectors.dims; a++) {
 		bs_line_pass *both[2] = { &p->in[a], &p->out[a] };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpu/device/check.h"
+#include "gpu/device/reach.h"
 #include "gpu/device/launch.cuh"
 #include "gpu/solve/cuda/pcg_kernels.cuh"
 #include "gpu/device/stream.h"
@@ -227,7 +228,7 @@ int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *s
 {
 	struct bs_pcg_cuda *c = (struct bs_pcg_cuda *)calloc(1, sizeof(*c));
 	uint64_t bytes;
-	int major = 0;
+	struct bs_reach reach;
 	int err;
 
 	*plan = NULL;
@@ -247,11 +248,11 @@ int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *s
 		c->v.voxels = spec->voxels;
 		c->v.mu = (float)system->mu;
 		c->v.tolerance = spec->tolerance;
-		(void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
-					     bs_cuda_device());
-		c->close = major >= 9;
-		err = prepare(c, mem, why);
+		err = bs_reach(&reach, why);
+		c->close = err == 0 && reach.overlaps;
 	}
+	if (err == 0)
+		err = prepare(c, mem, why);
 	if (err != 0) {
 		bs_pcg_cuda_close(c);
 		return err;

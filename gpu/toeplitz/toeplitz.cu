@@ -6,6 +6,7 @@
 
 #include "core/protocol.h"
 #include "gpu/device/check.h"
+#include "gpu/device/reach.h"
 #include "gpu/toeplitz/cuda/pass.cuh"
 #include "gpu/toeplitz/cuda/plane.cuh"
 #include "gpu/toeplitz/cuda/spectrum.cuh"
@@ -63,12 +64,13 @@ struct bs_toeplitz_cuda {
 	float2 *last;    /* 3D: [coil][z Nz][gy][gx]; 2D: [coil][y Ny][gx]; at plan the spectrum */
 	bool close;      /* launches may overlap (launch.cuh) */
 	bool can_close;
-	int streams;     /* blocks of the streamed middle pass that are launched; 0: not used */
-	int fits;        /* of these, the device holds so many at once; 0: no such kernel */
-	bool pays;       /* each would have several tiles */
-	bool can_plane;  /* there is a kernel for y and z at once, and the device can hold it */
-	bool planes;     /* it is used, and the spectrum is in its order */
-	const int *stop; /* of the call under way */
+	size_t shared_bytes; /* of a block, at most */
+	int streams;         /* blocks of the streamed middle pass that are launched; 0: not used */
+	int fits;            /* of these, the device holds so many at once; 0: no such kernel */
+	bool pays;           /* each would have several tiles */
+	bool can_plane;      /* there is a kernel for y and z at once, and the device can hold it */
+	bool planes;         /* it is used, and the spectrum is in its order */
+	const int *stop;     /* of the call under way */
 };
 
 static int shared_of(const struct tp_size *s, int kind)
@@ -94,13 +96,16 @@ static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *sp
 	if ((spec->dims != 2 && spec->dims != 3) || spec->coils < 1 || spec->coils > BS_COILS_MAX)
 		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u dimensions, %u coils",
 			       spec->dims, spec->coils);
-	int major = 0;
+	struct bs_reach reach;
 
 	memset(p, 0, sizeof(*p));
 	p->spec = *spec;
-	BS_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, bs_cuda_device()),
-		why);
-	p->can_close = major >= 9;
+	int err = bs_reach(&reach, why);
+
+	if (err != 0)
+		return err;
+	p->can_close = reach.overlaps;
+	p->shared_bytes = reach.shared_bytes;
 	for (uint32_t i = 0; i < 3; i++) {
 		const uint32_t n = spec->matrix[i];
 
@@ -233,7 +238,8 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	cudaFuncAttributes its;
 	int clusters = 0;
 
-	if (p->spec.dims != 3 || p->size[2] != s || s->kernel[TP_PLANE] == NULL || !p->can_close)
+	if (p->spec.dims != 3 || p->size[2] != s || s->kernel[TP_PLANE] == NULL || !p->can_close ||
+	    (size_t)shared_of(s, TP_PLANE) > p->shared_bytes)
 		return 0;
 	BS_CUDA(cudaFuncGetAttributes(&its, (const void *)s->kernel[TP_PLANE]), why);
 	if (its.ptxVersion < 90) /* compiled for less, whatever the device: the kernel is empty */
@@ -312,7 +318,8 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 		make_turns<<<(unsigned)(p->grid[i] + 127) / 128, 128>>>(p->turns[i], s->a, s->b);
 		BS_CUDA(cudaGetLastError(), why);
 		for (int kind = 0; kind < TP_KINDS && err == 0; kind++)
-			if (s->kernel[kind] != NULL)
+			if (s->kernel[kind] != NULL &&
+			    (size_t)shared_of(s, kind) <= p->shared_bytes)
 				err = bs_cuda_shared((const void *)s->kernel[kind],
 						     (size_t)shared_of(s, kind), why);
 	}

@@ -85,7 +85,7 @@ static const char every[] =
 	" key = \"/m\";\n"
 	"configs = ( { name = \"m\"; protocol = \"g\"; }, { name = \"*\"; protocol = \"\"; } ); };"
 	" };\n"
-	"gpu: { memory = \"mapped\"; devices = [2, 0, 63]; };\n"
+	"gpu: { memory = \"mapped\"; devices = [2, 0, 63]; route = \"sm_86\"; shared = true; };\n"
 	"realtime: { priority = 44; ingest_cpus = \"0\"; recon_cpus = \"0-1,3\";"
 	" emit_cpus = \"2\"; lock_memory = true;\n"
 	"wait = \"poll\"; gpu_wait = \"block\"; gpu_priority = false; timer_slack_us = 50;"

@@ -3,13 +3,14 @@
  * later)
  *
  * Eight warps hold the same sums, in the same places, as the warpgroups of wgmma.cu; the
- * tables come in by cp.async, MMA_STAGES blocks ahead; ldmatrix reads the right factor, whose core
- * matrices are just what it wants. See tile.h for the arithmetic and the layouts.
+ * tables come in by cp.async, three blocks at a time, or two where a block of threads has less
+ * shared memory than 114 KiB (compute capability 8.6, 8.9, 12.x), with the same bits; ldmatrix
+ * reads the right factor, whose core matrices are just what it wants. See tile.h for the
+ * arithmetic and the layouts.
  */
 #include "gpu/device/check.h"
+#include "gpu/device/reach.h"
 #include "gpu/exact/cuda/tile.h"
-
-#define MMA_STAGES 3
 
 static __device__ __forceinline__ uint32_t shared_address(const void *p)
 {
@@ -134,7 +135,7 @@ static __device__ __forceinline__ void step(float (&acc)[EX_MT][EX_NR],
 	}
 }
 
-template <int PRODUCTS>
+template <int PRODUCTS, int STAGES>
 static __global__ __launch_bounds__(EX_THREADS,
 				    1) void product_mma(const __grid_constant__ struct ex_product a)
 {
@@ -154,20 +155,20 @@ static __global__ __launch_bounds__(EX_THREADS,
 	const int first = w.first * EX_BLOCKS;
 	float sum[EX_MT][EX_NR] = {};
 
-	for (int s = 0; s < MMA_STAGES - 1; s++)
+	for (int s = 0; s < STAGES - 1; s++)
 		fetch<PRODUCTS>(a, w, first + s, shared_address(stages + s * at::bytes));
 	for (int g = w.first, n = 0; g < w.last; g++) {
 		const float unit = __ldg(scale + g);
 		float acc[EX_MT][EX_NR] = {};
 
 		for (int b = 0; b < EX_BLOCKS; b++, n++) {
-			const unsigned char *stage = stages + n % MMA_STAGES * at::bytes;
+			const unsigned char *stage = stages + n % STAGES * at::bytes;
 
-			asm volatile("cp.async.wait_group %0;" ::"n"(MMA_STAGES - 2) : "memory");
+			asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
 			__syncthreads();
-			fetch<PRODUCTS>(a, w, first + n + MMA_STAGES - 1,
-					shared_address(stages + (n + MMA_STAGES - 1) % MMA_STAGES *
-									at::bytes));
+			fetch<PRODUCTS>(
+				a, w, first + n + STAGES - 1,
+				shared_address(stages + (n + STAGES - 1) % STAGES * at::bytes));
 #pragma unroll
 			for (int k = 0; k < EX_BLOCK / 16; k++) {
 				uint32_t hi[EX_MT][4];
@@ -189,28 +190,40 @@ static __global__ __launch_bounds__(EX_THREADS,
 	ex_store(a, w.sums, thread, sum);
 }
 
-static size_t shared_bytes(int products)
+typedef void (*mma_kernel)(const struct ex_product);
+
+static mma_kernel kernel_of(int products, int stages)
 {
-	return (size_t)MMA_STAGES *
+	if (products == 3)
+		return stages == 3 ? product_mma<3, 3> : product_mma<3, 2>;
+	return stages == 3 ? product_mma<1, 3> : product_mma<1, 2>;
+}
+
+static size_t shared_bytes(int products, int stages)
+{
+	return (size_t)stages *
 	       (EX_RIGHT_BYTES(products) + EX_P_BYTES(products) + EX_Q_BYTES(products));
 }
 
-int ex_prepare_mma(struct bs_fail *why)
+int ex_prepare_mma(int *stages, struct bs_fail *why)
 {
-	int err = bs_cuda_shared((const void *)product_mma<3>, shared_bytes(3), why);
+	struct bs_reach reach;
+	int err = bs_reach(&reach, why);
 
-	return err != 0 ? err : bs_cuda_shared((const void *)product_mma<1>, shared_bytes(1), why);
+	*stages = err == 0 && shared_bytes(3, 3) > reach.shared_bytes ? 2 : 3;
+	for (int products = 1; products <= 3 && err == 0; products += 2)
+		err = bs_cuda_shared((const void *)kernel_of(products, *stages),
+				     shared_bytes(products, *stages), why);
+	return err;
 }
 
 int ex_product_mma(const struct ex_product *a, int products, cudaStream_t stream,
 		   struct bs_fail *why)
 {
-	const unsigned tiles = ex_tiles(a);
-
-	if (products == 3)
-		product_mma<3><<<tiles, EX_THREADS, shared_bytes(3), stream>>>(*a);
-	else
-		product_mma<1><<<tiles, EX_THREADS, shared_bytes(1), stream>>>(*a);
+	kernel_of(
+		products,
+		a->stages)<<<ex_tiles(a), EX_THREADS, shared_bytes(products, a->stages), stream>>>(
+		*a);
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }

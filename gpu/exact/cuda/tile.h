@@ -63,6 +63,7 @@ struct ex_product {
 	int add;    /* to what sums hold; else they are set */
 	int stream; /* sums too many for the cache leave it first, the tables stay */
 	int first_q, count_q, first_c, count_c; /* the tiles of this launch */
+	int stages;                             /* mma: blocks in shared memory, 2 or 3 */
 };
 
 static inline unsigned ex_tiles(const struct ex_product *a)
@@ -87,7 +88,7 @@ int ex_product_simt(const struct ex_product *a, int products, cudaStream_t strea
 		    struct bs_fail *why);
 /* Raises the shared-memory limits; at plan, not in the warm path. */
 int ex_prepare_wgmma(struct bs_fail *why);
-int ex_prepare_mma(struct bs_fail *why);
+int ex_prepare_mma(int *stages, struct bs_fail *why);
 
 #ifdef __CUDACC__
 #include <cuda_fp16.h>

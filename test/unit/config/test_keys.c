@@ -123,6 +123,7 @@ static void fields(void)
 		/* each protocol has the site's */
 		{ offsetof(struct bs_protocol, gpu_memory), sizeof(p.gpu_memory) },
 		{ offsetof(struct bs_protocol, gpu_devices), sizeof(p.gpu_devices) },
+		{ offsetof(struct bs_protocol, gpu_route), sizeof(p.gpu_route) },
 		/* follows from what other keys ask for */
 		{ offsetof(struct bs_protocol, uses), sizeof(p.uses) },
 		/* the second half of readouts */
@@ -131,6 +132,8 @@ static void fields(void)
 	static const size_t own[][2] = {
 		{ offsetof(struct bs_site, file), sizeof(site.file) },
 		/* padding, of which gcc 12 clears the wrong bytes here */
+		{ offsetof(struct bs_site, gpu_shared) + 1,
+		  offsetof(struct bs_site, mrd) - offsetof(struct bs_site, gpu_shared) - 1 },
 		{ offsetof(struct bs_site, realtime.canary) + 1,
 		  offsetof(struct bs_site, sink) - offsetof(struct bs_site, realtime.canary) - 1 },
 		{ offsetof(struct bs_site, mrd.config),
