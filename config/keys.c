@@ -366,8 +366,8 @@ P("field.error", BS_KEY_NUMBER, "", "1.0e-3", 1e-5, 0.1, NULL, field.error,
   "error of the time segments, root mean square over the map's voxels at any t; it says how many "
   "there are, 64 at most"),
 P("gridding.accuracy", BS_KEY_NUMBER, "", "1.0e-4", 0, 0.1, NULL, accuracy,
-  "largest relative error of the transform anywhere in the image, 1e-6 to 1e-1; 0, or not given "
-  "beside width and oversampling: those say"),
+  "relative error of the transform, which holds everywhere in the image, 1e-6 to 1e-1; 0, or not "
+  "given beside width and oversampling: those say"),
 P("gridding.width", BS_KEY_NUMBER, "cells", "0.0", 0, 16, NULL, width,
   "width of the window on the oversampled grid, 2 to 16; instead of accuracy"),
 P("gridding.oversampling", BS_KEY_NUMBER, "", "0.0", 0, 2, NULL, oversampling,

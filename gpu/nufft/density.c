@@ -103,7 +103,7 @@ struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct 
 				      .coils = 1,
 				      .samples = (uint64_t)t->samples * t->readouts,
 				      .window = BS_WINDOW_KAISER_BESSEL,
-				      .accuracy = 1e-5 };
+				      .accuracy = 3e-6 };
 
 	for (uint32_t a = 0; a < 3; a++)
 		spec.matrix[a] = a < t->dims ? 2 * p->matrix[a] : 1;

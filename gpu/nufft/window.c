@@ -312,19 +312,6 @@ static void grids(const struct bs_nufft_spec *s, uint32_t dims, double width, do
 }
 
 /*
- * The largest of n complex normal values over their root mean square is about sqrt(ln n): of a flat
- * window's errors all voxels (samples) count, of what deapodization amplifies the corners' alone.
- */
-#define CORNER 2.5 /* n = 500 */
-
-static double peak(const struct bs_nufft_spec *s)
-{
-	const double voxels = (double)s->matrix[0] * s->matrix[1] * s->matrix[2];
-
-	return sqrt(log(10.0 + s->coils * fmax(voxels, (double)s->samples)));
-}
-
-/*
  * Roundoff, relative to the root mean square, as measured over sizes and trajectories: of a cell of
  * the grid in spreading and in the transform, which deapodization amplifies; and of a sum over a
  * window's rows, which grows with the root of their number (2^-24 is 6e-8).
@@ -340,7 +327,6 @@ static double reach(const struct bs_nufft_spec *s, uint32_t dims, double width,
 	struct bs_window_error e[3];
 	double roundoff = ROUNDOFF_CELL;
 	double square = pow(ROUNDOFF_ROW, 2.0) * pow(width, dims - 1.0);
-	double most = 1.0;
 
 	for (uint32_t a = 0; a < dims; a++) {
 		uint32_t b = 0;
@@ -356,11 +342,9 @@ static double reach(const struct bs_nufft_spec *s, uint32_t dims, double width,
 			e[a] = e[b];
 		}
 		square += e[a].rms * e[a].rms;
-		most *= 1.0 + e[a].most;
 		roundoff *= e[a].gain;
 	}
-	roundoff *= CORNER;
-	return fmax(hypot(peak(s) * sqrt(square), roundoff), hypot(most - 1.0, roundoff));
+	return hypot(sqrt(square), roundoff);
 }
 
 double bs_window_reach(const struct bs_nufft_spec *s, uint32_t dims, double width,

@@ -74,12 +74,14 @@ static inline uint64_t hash_of(const float *v, size_t n)
 	return h;
 }
 
+static struct bs_reach reach __attribute__((unused)); /* once a device has answered */
+
 /* True when a device answers; else the skip line is written. */
 static inline int device_answers(const char *what, struct bs_gpu_info *gpu)
 {
 	struct bs_fail why;
 
-	if (bs_gpu_probe(gpu, &why) == 0)
+	if (bs_gpu_probe(gpu, &why) == 0 && bs_reach(&reach, &why) == 0)
 		return 1;
 	SKIP("%s: %s", what, why.text);
 	return 0;

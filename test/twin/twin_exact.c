@@ -130,8 +130,10 @@ static void check_fhd(const struct shape *s, const struct bs_gpu_info *gpu)
 							.chunk = s->chunk };
 			double error;
 
-			if (route == BS_EXACT_WGMMA && (gpu->major != 9 || gpu->minor != 0)) {
-				SKIP("wgmma: compute capability %u.%u", gpu->major, gpu->minor);
+			if ((route == BS_EXACT_WGMMA && !reach.wgmma) ||
+			    (route == BS_EXACT_MMA && !reach.tensor)) {
+				SKIP("%s: compute capability %u.%u%s", routes[route], gpu->major,
+				     gpu->minor, bs_reach_as());
 				continue;
 			}
 			memcpy(e.matrix, s->matrix, sizeof(e.matrix));

@@ -81,9 +81,9 @@ static double one(const struct places *p, int digits, const struct bs_tune *tune
 	if (rc == BS_ERR_UNSUPPORTED && tune != NULL)
 		return 0.0; /* such a width does not reach that */
 	CHECK(rc == 0 && most <= accuracy,
-	      "%s %ux%ux%u, %u coils, 1e-%d (width %g, grid %u x %u x %u): at most %.1e and %.1e "
-	      "of white data's rms, %.1e and %.1e of a phantom (l2 %.1e, %.1e), %.1e and %.1e of a "
-	      "point",
+	      "%s %ux%ux%u, %u coils, 1e-%d (width %g, grid %u x %u x %u): where it is worst %.1e "
+	      "and %.1e of white data, %.1e and %.1e of a phantom (l2 %.1e, %.1e), %.1e and %.1e "
+	      "of a point",
 	      places_path_name[p->t.path], p->t.n[0], p->t.n[1], p->t.n[2], p->t.coils, digits,
 	      info.width, info.grid[0], info.grid[1], info.grid[2], e.most[PLACES_WHITE][1],
 	      e.most[PLACES_WHITE][0], e.most[PLACES_PHANTOM][1], e.most[PLACES_PHANTOM][0],

@@ -134,7 +134,7 @@ static bool has_planes(const struct bs_toeplitz_spec *s)
 	const uint32_t y = s->matrix[1];
 	const uint32_t z = s->matrix[2];
 
-	return gpu.major >= 9 && s->dims == 3 &&
+	return reach.overlaps && reach.shared_bytes > (size_t)163 << 10 && s->dims == 3 &&
 	       ((y > 32 && y <= 64 && z > 32 && z <= 64) ||
 		(y > 64 && y <= 128 && z > 64 && z <= 128));
 }

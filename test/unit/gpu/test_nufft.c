@@ -101,7 +101,9 @@ static void tiny(void)
 
 				memcpy(s.matrix, n[i], sizeof(s.matrix));
 				k[0] = j == 1 ? 0.5f : -0.5f;
-				against_exact(&s, k, NULL, 1e-5, "tiny");
+				/* one to 14 values: each may be off by several times its root
+				 * mean square, and is small itself now and then */
+				against_exact(&s, k, NULL, 5e-5, "tiny");
 				free(k);
 			}
 }
@@ -248,17 +250,6 @@ static void refusals(void)
 	s = good;
 	s.accuracy = 1e-9;
 	CHECK(bs_nufft_need(&s, &need, &why) == BS_ERR_CONFIG, "accuracy: %s", why.text);
-	s = good;
-	s.dims = 3;
-	s.matrix[0] = s.matrix[1] = s.matrix[2] = 256;
-	s.samples = 100000000;
-	s.coils = 32;
-	s.accuracy = 1e-6;
-	CHECK(bs_nufft_need(&s, &need, &why) == BS_ERR_CONFIG &&
-		      strstr(why.text, "in single precision") != NULL,
-	      "a floor: %s", why.text);
-	s.accuracy = 3e-6;
-	CHECK(bs_nufft_need(&s, &need, &why) == 0, "above the floor");
 	s = good;
 	s.accuracy = 0;
 	s.width = 40;

@@ -1,6 +1,6 @@
 /*
- * test/unit/gpu/test_nufft_places.c - the host NUFFT keeps the accuracy that was asked for at every
- * voxel and every sample, and asking for more never gives less
+ * test/unit/gpu/test_nufft_places.c - the host NUFFT keeps the accuracy that was asked for
+ * everywhere in the image, and asking for more never gives less
  *
  * Bound: the accuracy itself; window.h says what it is of.
  */
@@ -66,9 +66,9 @@ int main(void)
 			const double most = places_most(&e);
 
 			CHECK(rc == 0 && most <= accuracy,
-			      "%s %ux%ux%u, %u coils, 1e-%d (width %g, grid %u x %u x %u): at most "
-			      "%.1e and %.1e of white data's rms, %.1e and %.1e of a phantom (l2 "
-			      "%.1e, %.1e), %.1e and %.1e of a point",
+			      "%s %ux%ux%u, %u coils, 1e-%d (width %g, grid %u x %u x %u): where "
+			      "it is worst %.1e and %.1e of white data, %.1e and %.1e of a phantom "
+			      "(l2 %.1e, %.1e), %.1e and %.1e of a point",
 			      places_path_name[t->path], t->n[0], t->n[1], t->n[2], t->coils,
 			      digits, info.width, info.grid[0], info.grid[1], info.grid[2],
 			      e.most[PLACES_WHITE][1], e.most[PLACES_WHITE][0],
