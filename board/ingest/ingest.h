@@ -333,7 +333,10 @@ void bs_ingest_log_put(struct ingest *in, uint64_t seq, const unsigned char *msg
 bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack);
 /* All of the scan is there; its log is to be sealed. */
 void bs_ingest_log_end(struct ingest *in);
-/* The scan has its outcome: what its log was sealed without is made, or named. */
+/*
+ * The scan has its outcome, and the step after it holds: what its log was sealed without is made,
+ * or named; a log apart is left, not sooner: until then no scan but its own is opened.
+ */
 void bs_ingest_log_made(struct ingest *in);
 /* The log is sealed, or given up; it may also be that its disk is too slow to wait for. */
 bool bs_ingest_log_ended(const struct ingest *in);

@@ -223,7 +223,6 @@ void bs_ingest_log_words(struct ingest *in, char *text, size_t cap)
 	if (bs_ingest_log_apart(in)) {
 		(void)snprintf(words, sizeof(words), "log %.63s", bs_ingest_reopened(in)->log);
 		in->was_early = bs_ingest_reopened(in)->early;
-		bs_ingest_log_leave(in);
 	} else if (is_noted(in)) {
 		memcpy(words, in->scan->log.words, sizeof(words));
 	} else {
@@ -238,6 +237,8 @@ void bs_ingest_log_made(struct ingest *in)
 	if (in->log != NULL && in->was_early)
 		bs_keeper_made(in->log, in->session);
 	in->was_early = false;
+	if (bs_ingest_log_apart(in))
+		bs_ingest_log_leave(in);
 }
 
 /* Reports once when the scan becomes unprotected, and once when it is protected again. */

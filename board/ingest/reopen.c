@@ -137,6 +137,14 @@ static void look(struct ingest *in)
 	free(list);
 }
 
+/* A predecessor ended the scan, and died before it left the log. */
+static void end_log(struct ingest *in, const struct bs_reopened *o)
+{
+	if (o->early)
+		bs_keeper_made(in->log, o->session);
+	bs_ingest_log_leave(in);
+}
+
 void bs_ingest_reopen_start(struct ingest *in)
 {
 	if (atomic_load(&in->env->shm.s->reopened[1].step) == BS_REOPEN_NOT_LOOKED)
@@ -150,6 +158,8 @@ void bs_ingest_reopen_start(struct ingest *in)
 		atomic_store(&o->step, BS_REOPEN_FOUND);
 	else if (step == BS_REOPEN_OPENS && !its)
 		leave(in, o, &ends);
+	else if (step > BS_REOPEN_OPENS && step < BS_REOPEN_OVER && !its)
+		end_log(in, o);
 	else if (step == BS_REOPEN_OPENS || step == BS_REOPEN_READS)
 		atomic_store(&o->step, BS_REOPEN_READS);
 	if (atomic_load(&o->step) == BS_REOPEN_READS && in->feed == NULL)

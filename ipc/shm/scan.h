@@ -145,9 +145,9 @@ struct bs_scan_log {
 };
 
 /*
- * A scan in flight or one of the last two. Its number grows by one for each accepted header; scan n
- * is in place n % 2. While recon makes the last images of one, the next one may be taken: two are
- * open then, never three.
+ * A scan in flight or one of the last two. Its number grows with each accepted header; scan n is in
+ * place n % 2, and takes that of no scan that has yet to end. While recon makes the last images of
+ * one, the next one may be taken: two are open then, never three.
  */
 struct bs_scan_record {
 	/* ingest */

@@ -2,96 +2,11 @@
  * test/unit/board/test_resume.c - ingest ends between any two of its steps: its successor finds in
  * shared memory what was done, completes what was decided and does nothing twice
  */
-#include "board/ingest/ingest.h"
-
 #include <stdlib.h>
-#include <string.h>
 
-#include "test/support/check.h"
+#include "test/unit/board/ingest/successor.h"
 
-static struct bs_worker_env env;
-static struct ingest in;
 static struct bs_shared *before; /* the memory as a process left it */
-static struct bs_keeper *keeper; /* NULL: no log is kept */
-
-static void succeed(void)
-{
-	memset(&in, 0, sizeof(in));
-	in.env = &env;
-	in.scan = env.shm.s->scan;
-	in.totals = &env.shm.s->totals;
-	for (int i = 0; i < 2; i++)
-		in.outcome[i].end = &env.shm.s->ended[i];
-	in.order.window = in.order.room = 4;
-	in.recon_epoch = 1;
-	in.keeps_noise = true;
-	in.log = keeper;
-	bs_ingest_resume(&in);
-}
-
-static void open_memory(void)
-{
-	static struct bs_site site;
-	static struct bs_traj tables[BS_PROTOCOLS_MAX];
-	struct bs_fail why = { 0 };
-
-	site.protocols = 1;
-	site.protocol[0] = (struct bs_protocol){ .name = "p",
-						 .method = BS_METHOD_NOOP,
-						 .dims = 2,
-						 .matrix = { 8, 8, 1 },
-						 .coils = 2,
-						 .samples = 16,
-						 .readouts = 8,
-						 .slices = 1,
-						 .contrasts = 1 };
-	site.protocol[1] = site.protocol[0];
-	(void)strcpy(site.protocol[1].name, "taker");
-	site.protocol[1].maps = BS_MAPS_STUDY;
-	site.protocol[1].combine = BS_COMBINE_SENSE;
-	site.protocol[2] = site.protocol[0];
-	(void)strcpy(site.protocol[2].name, "timed");
-	site.protocol[2].image_ms = 100.0;
-	site.protocols = 3;
-	site.acq_slots = 16;
-	site.image_slots = 2;
-	CHECK(bs_shm_create(&env.shm, &site, tables, &why) == 0, "shared memory %s", why.text);
-	env.who = BS_WORKER_INGEST;
-	env.me = &env.shm.s->worker[BS_WORKER_INGEST];
-	atomic_store(&env.me->generation, 1);
-	env.site = site;
-	(void)strcpy(env.me->last_end, "signal 9");
-	atomic_store(&env.shm.s->worker[BS_WORKER_RECON].epoch, 1);
-	before = malloc(env.shm.bytes);
-	CHECK(before != NULL, "memory");
-	succeed();
-	CHECK(in.state == BS_STATE_STARTING && !bs_ingest_in_scan(&in), "nothing was left");
-	in.state = BS_STATE_IDLE;
-}
-
-static int ask(const char *protocol, uint64_t session)
-{
-	static const char header[] =
-		"<ismrmrdHeader><measurementInformation><measurementDependency>"
-		"<dependencyType>Noise</dependencyType><measurementID>before</measurementID>"
-		"</measurementDependency>"
-		"</measurementInformation><encoding><encodedSpace><matrixSize><x>8</x><y>8</y>"
-		"<z>1</z></matrixSize></encodedSpace><reconSpace><matrixSize><x>8</x><y>8</y>"
-		"<z>1</z></matrixSize></reconSpace></encoding></ismrmrdHeader>";
-	unsigned char payload[BS_WIRE_OPEN_NAME + sizeof(header)] = { 0 };
-	struct bs_wire w = { .kind = BS_WIRE_OPEN,
-			     .session = session,
-			     .payload_len = sizeof(payload) };
-
-	memcpy(payload, protocol, strlen(protocol));
-	memcpy(payload + BS_WIRE_OPEN_NAME, header, sizeof(header));
-	return bs_ingest_open(&in, &w, payload);
-}
-
-static void open_scan(void)
-{
-	CHECK(ask("p", 7) == 0 && in.state == BS_STATE_SCANNING, "a scan");
-}
 
 /* What a process leaves that ends right after its step holds: nothing is shown, nothing pushed. */
 static void undo_push(void)
@@ -273,16 +188,6 @@ static void test_end(void)
 	      "which knows nothing of it");
 }
 
-static void keep_log(void)
-{
-	static _Alignas(64) unsigned char ring[4096];
-	static struct bs_keeper any = { .o = { .ring = ring, .ring_bytes = sizeof(ring) },
-					.bell_fd = -1 };
-
-	any.r = &env.shm.s->log;
-	keeper = in.log = &any;
-}
-
 /* The next scan has the recon that was there before, and no log. */
 static void end_and_open(void)
 {
@@ -414,12 +319,6 @@ static void test_end_while_fed(void)
 	CHECK(atomic_load(&env.shm.acq_ring->head) == entries + 1 &&
 		      bs_entry_kind(last_entry()) == BS_ENTRY_CLOSE,
 	      "else at once");
-}
-
-static void close_it(void)
-{
-	bs_order_passed(&in.order, in.order.next);
-	bs_ingest_close(&in, &(struct bs_item){ .kind = BS_WIRE_CLOSE, .count = in.acqs });
 }
 
 /* Its log's end is on its way to a disk that hangs: no other scan's log takes its place. */
@@ -570,6 +469,8 @@ static void test_one_of_two(void)
 int main(void)
 {
 	open_memory();
+	before = malloc(env.shm.bytes);
+	CHECK(before != NULL, "memory");
 	test_open();
 	test_readout();
 	test_before_step();
