@@ -78,20 +78,15 @@ static int run(int argc, char **argv)
 	if (strcmp(q.which, "mrd") != 0)
 		return bs_options_wrong(&bs_command_bridge, "no bridge '%s': mrd", q.which);
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (q.parent != 0) {
-		(void)signal(SIGINT, SIG_IGN); /* a terminal's reaches every process */
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if ((uint32_t)getppid() != q.parent)
-			return 1;
-	}
+	if (q.parent != 0 && !bs_command_child(q.parent))
+		return 1;
 	(void)prctl(PR_SET_NAME, "bs-mrd");
 	if (nice(NICE) == -1)
 		bs_log(BS_LOG_DEBUG, "nice: not changed");
 	site = bs_command_site(&bs_command_bridge, q.config);
 	if (site == NULL)
 		return 1;
-	bs_log_init("mrd", (enum bs_log_level)site->log_level);
-	bs_log_format(strcmp(site->log_format, "json") == 0);
+	bs_command_log_as(site, "mrd");
 	if (site->mrd.listen[0] == '\0')
 		rc = bs_command_fail(&bs_command_bridge, "%s: bridges.mrd.listen is not given",
 				     q.config);

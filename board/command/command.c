@@ -1,12 +1,16 @@
 /* board/command/command.c - see command.h */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* prctl.h's names */
 #include "board/command/command.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include "config/config.h"
+#include "core/log.h"
 
 int bs_command_fail(const struct bs_command *c, const char *fmt, ...)
 {
@@ -38,6 +42,22 @@ struct bs_site *bs_command_site(const struct bs_command *c, const char *file)
 	return site;
 }
 
+void bs_command_log_as(const struct bs_site *site, const char *name)
+{
+	bs_log_init(name, (enum bs_log_level)site->log_level);
+	bs_log_format(strcmp(site->log_format, "json") == 0);
+}
+
+static bool is_child;
+
+bool bs_command_child(uint32_t parent)
+{
+	is_child = true;
+	(void)signal(SIGINT, SIG_IGN);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return (uint32_t)getppid() == parent;
+}
+
 static volatile sig_atomic_t stop_asked;
 
 static void on_stop(int number)
@@ -50,7 +70,8 @@ const volatile sig_atomic_t *bs_command_stop(void)
 {
 	const struct sigaction act = { .sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND };
 
-	(void)sigaction(SIGINT, &act, NULL);
+	if (!is_child)
+		(void)sigaction(SIGINT, &act, NULL);
 	(void)sigaction(SIGTERM, &act, NULL);
 	return &stop_asked;
 }

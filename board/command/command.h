@@ -37,6 +37,13 @@ int bs_command_seal(const struct bs_command *c, struct bs_seal_keys *keys,
 		    const char *service);
 #define BS_COMMAND_KEY_HELP         "this side's secret key, for an endpoint that is sealed"
 #define BS_COMMAND_SERVICE_KEY_HELP "the service's public key (boreside key show, there)"
+/* Lines for standard error from here on, under this name, at the site's level, in its format. */
+void bs_command_log_as(const struct bs_site *site, const char *name);
+/*
+ * Where the service starts the program: it ends with it, and takes no SIGINT, which a terminal
+ * sends to every process. False: the service has ended already.
+ */
+bool bs_command_child(uint32_t parent);
 /* Not 0 once SIGINT or SIGTERM has come; a second one ends the program. */
 const volatile sig_atomic_t *bs_command_stop(void);
 

@@ -1,6 +1,5 @@
 /* board/command/serve.c - boreside serve: the service, in the foreground */
 #include <stdlib.h>
-#include <string.h>
 
 #include "board/command/command.h"
 #include "board/service/supervisor.h"
@@ -37,8 +36,7 @@ static int run(int argc, char **argv)
 	status = 1;
 	bs_log_init("serve", BS_LOG_INFO);
 	if (bs_config_load(site, q.config, log_fault, NULL) == 0) {
-		bs_log_init("serve", (enum bs_log_level)site->log_level);
-		bs_log_format(strcmp(site->log_format, "json") == 0);
+		bs_command_log_as(site, "serve");
 		status = bs_supervisor_run(site);
 	}
 	free(site);

@@ -1,10 +1,8 @@
 /* board/command/web.c - boreside web: the page in a browser */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "board/command/command.h"
 #include "board/web/web.h"
@@ -27,8 +25,8 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* Of a service's own page: it ends with the service, and before it where memory runs out. */
-static bool settle(uint32_t parent)
+/* Of a service's own page: where memory runs out it ends before the service. */
+static void yield(void)
 {
 	FILE *f = fopen("/proc/self/oom_score_adj", "we");
 
@@ -36,9 +34,6 @@ static bool settle(uint32_t parent)
 		(void)fputs("500", f);
 		(void)fclose(f);
 	}
-	(void)signal(SIGINT, SIG_IGN); /* a terminal's reaches every process */
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return (uint32_t)getppid() == parent;
 }
 
 static int run(int argc, char **argv)
@@ -49,8 +44,10 @@ static int run(int argc, char **argv)
 
 	if (status != BS_OPTIONS_RUN)
 		return status;
-	if (q.parent != 0 && !settle(q.parent))
+	if (q.parent != 0 && !bs_command_child(q.parent))
 		return 1;
+	if (q.parent != 0)
+		yield();
 	(void)prctl(PR_SET_NAME, "bs-web");
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -60,8 +57,7 @@ static int run(int argc, char **argv)
 	if (q.listen != NULL || site->web.listen[0] == '\0')
 		(void)snprintf(site->web.listen, sizeof(site->web.listen), "%s",
 			       q.listen != NULL ? q.listen : "127.0.0.1:8080");
-	bs_log_init("web", (enum bs_log_level)site->log_level);
-	bs_log_format(strcmp(site->log_format, "json") == 0);
+	bs_command_log_as(site, "web");
 	if (!bs_web_loopback(site->web.listen))
 		status = bs_options_wrong(&bs_command_web, "--listen %s: 127.0.0.1:PORT",
 					  site->web.listen);
