@@ -31,7 +31,8 @@ full() {
 	[ $rc -ne 0 ] && grep -q 'BS_ERR_IO.*No space left on device' said &&
 		echo "ok $1: $(grep -o '[0-9]* images were taken by nobody.*' said)" ||
 		echo "not ok $1: status $rc, $(cat said)"
-	"$BORESIDE" status -c site.cfg --json | grep -q '"refusal":"[^"]*No space left on device' &&
+	await "$BORESIDE" status -c site.cfg --json |
+		grep -q '"refusal":"[^"]*No space left on device' &&
 		echo "ok $1: the status says so" ||
 			echo "not ok $1: $("$BORESIDE" status -c site.cfg)"
 	rm -f out/*
@@ -43,6 +44,6 @@ full() {
 	wait $server
 	rm -f out/*
 }
-export -f full
+export -f full await
 export BORESIDE ready patience
 unshare -rm bash -c 'mount -t tmpfs -o size=64k none out && for t in cfl png mrd; do full $t; done'

@@ -61,7 +61,7 @@ server=$!
 "$BORESIDE" status -c "$dir/site.cfg" $ready &&
 	echo "ok the service starts without the refused ones" ||
 	echo "not ok the service: $(tail -n 3 "$dir/serve.log")"
-"$BORESIDE" status -c "$dir/site.cfg" --json >"$dir/json"
+await "$BORESIDE" status -c "$dir/site.cfg" --json >"$dir/json"
 says "status: armed" '"name":"ample","method":"gridding","armed":true' "$dir/json"
 says "status: its estimate" '"estimate":{"image_ms":' "$dir/json"
 says "status: refused for its memory" \
@@ -70,7 +70,7 @@ says "status: refused for its memory" \
 says "status: refused for its budget" \
 	'"name":"tight","method":"gridding","armed":false.*"refused":"protocol .tight.' \
 	"$dir/json"
-"$BORESIDE" status -c "$dir/site.cfg" >"$dir/text"
+await "$BORESIDE" status -c "$dir/site.cfg" >"$dir/text"
 says "status for people" "refused  protocol 'tight': budget.image_ms" "$dir/text"
 "$BORESIDE" phantom -c "$dir/site.cfg" -p ample --repetitions 2 -o "$dir/scan.h5" >/dev/null
 play() { "$BORESIDE" replay -c "$dir/site.cfg" -p "$1" --asap $patience "$dir/scan.h5"; }

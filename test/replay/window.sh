@@ -105,7 +105,7 @@ for i in 1 2; do
 	check "volume_ls: frame $i has the bytes that it has without previews" \
 		cmp "$(nth volume_ls $((3 * i)))" "$(nth quiet_ls $i)"
 done
-"$BORESIDE" status -c site.cfg --json >status.json
+await "$BORESIDE" status -c site.cfg --json >status.json
 check "status counts previews by themselves" \
 	grep -q '"images_made":2,.*"previews_made":4,"previews_skipped":0,"images_left":2,' \
 		status.json
@@ -117,7 +117,7 @@ said() { # SERIES-INDEX NAME: an attribute of one image
 check "hasty: as fast as it goes" "$BORESIDE" replay -c site.cfg --asap $patience -p hasty hasty.h5
 scan=5
 await left 2 0
-"$BORESIDE" status -c site.cfg --json >status.json
+await "$BORESIDE" status -c site.cfg --json >status.json
 made=$(sed 's/.*"previews_made":\([0-9]*\).*/\1/' status.json)
 skipped=$(sed 's/.*"previews_skipped":\([0-9]*\).*/\1/' status.json)
 check "hasty: $made previews and $skipped left out are the 266 that were due" \

@@ -40,10 +40,10 @@ while IFS='|' read -r protocol recording words kind; do
 	"$BORESIDE" replay -c "$dir/site.cfg" -p "$protocol" --asap $patience \
 		"$DATA/scan/$recording.h5" >"$dir/replay.log" 2>&1
 	says "$recording: outcome" "outcome: BS_OK: .*$words" "$dir/replay.log"
-	"$BORESIDE" status -c "$dir/site.cfg" --json >"$dir/status.json"
+	await "$BORESIDE" status -c "$dir/site.cfg" --json >"$dir/status.json"
 	says "$recording: status" "\"not_used\":\"$words\"" "$dir/status.json"
 	says "$recording: status" "$kind" "$dir/status.json"
-	"$BORESIDE" status -c "$dir/site.cfg" >"$dir/status.txt"
+	await "$BORESIDE" status -c "$dir/site.cfg" >"$dir/status.txt"
 	says "$recording: status in words" "$words" "$dir/status.txt"
 	"$BORESIDE" recon -c "$dir/site.cfg" -p "$protocol" "$DATA/scan/$recording.h5" \
 		-o "$dir/one.h5" >"$dir/recon.log" 2>&1
