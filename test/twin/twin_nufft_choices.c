@@ -143,7 +143,9 @@ static void candidates(const struct trial *t)
  * against the general ones: two roundings of the same sums. */
 static void lengths(void)
 {
-	static const uint32_t grid[] = { 96, 160, 192, 300, 320, 360, 375, 384 };
+	static const uint32_t grid[] = {
+		96, 120, 160, 180, 192, 270, 300, 320, 360, 375, 384, 432
+	};
 	struct trial t = { "lengths", RANDOM, 2, { 0, 0, 1 }, 3, 1500, 600, 0.0 };
 
 	for (size_t i = 0; i < sizeof(grid) / sizeof(grid[0]); i++) {

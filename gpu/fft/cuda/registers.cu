@@ -3,12 +3,13 @@
 
 #include "gpu/device/check.h"
 
-/* Grids that accuracies of 1e-2 to 1e-4 lead to for matrices of 64, 128 and 256. */
+/* Grids that accuracies of 1e-2 to 1e-4 lead to for matrices of 64, 128, 192 and 256. */
 static const struct bs_line_reg *list(uint32_t *count)
 {
 	static const struct bs_line_reg all[] = {
-		reg_make<8, 12>(),  reg_make<10, 16>(), reg_make<12, 16>(), reg_make<15, 20>(),
-		reg_make<16, 20>(), reg_make<18, 20>(), reg_make<15, 25>(), reg_make<16, 24>(),
+		reg_make<8, 12>(),  reg_make<10, 12>(), reg_make<10, 16>(), reg_make<12, 15>(),
+		reg_make<12, 16>(), reg_make<15, 18>(), reg_make<15, 20>(), reg_make<16, 20>(),
+		reg_make<18, 20>(), reg_make<15, 25>(), reg_make<16, 24>(), reg_make<18, 24>(),
 	};
 
 	*count = sizeof(all) / sizeof(all[0]);

@@ -44,26 +44,35 @@ template <int DIM, int W, int PARTS> struct sector {
 	}
 };
 
-/* PARTS threads a sample, in neighboring lanes. Long: weights and sums stay in registers all
- * through. */
+/* A cell to shared memory, without a register in between: all of a sector's are under way at once,
+ * and arrive by cells_arrived. */
+static __device__ __forceinline__ void bring_cell(float2 *to, const float2 *from)
+{
+	asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(
+			     (uint32_t)__cvta_generic_to_shared(to)),
+		     "l"(from)
+		     : "memory");
+}
+
+static __device__ __forceinline__ void cells_arrived(void)
+{
+	asm volatile("cp.async.wait_all;" ::: "memory");
+	__syncthreads();
+}
+
+/* CB channels of a task's padded sector. */
 template <int DIM, int W, int CB, int PARTS>
-static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
-	interpolate(const __grid_constant__ bs_nufft_dev d, const float2 *grid,
-		    float2 *__restrict__ data)
+static __device__ __forceinline__ void bring_sector(float2 *to, const bs_nufft_dev &d,
+						    uint32_t number, uint32_t channel,
+						    const float2 *grid)
 {
 	using S = sector<DIM, W, PARTS>;
-	const int PX = S::PX, PY = S::PY, PITCH = S::PITCH;
-	const int MINE = (W + PARTS - 1) / PARTS;
-	extern __shared__ float2 cells_in[]; /* [channel][cell] */
-	const bs_sector_task task = d.task[blockIdx.x];
-	const uint32_t channel = blockIdx.y * CB;
-	const uint32_t x0 = d.start[0][task.sector % d.axis[0]];
-	const uint32_t y0 = d.start[1][task.sector / d.axis[0] % d.axis[1]];
-	const uint32_t z0 = DIM == 3 ? d.start[2][task.sector / d.axis[0] / d.axis[1]] : 0;
+	const int PX = S::PX, PY = S::PY;
+	const uint32_t x0 = d.start[0][number % d.axis[0]];
+	const uint32_t y0 = d.start[1][number / d.axis[0] % d.axis[1]];
+	const uint32_t z0 = DIM == 3 ? d.start[2][number / d.axis[0] / d.axis[1]] : 0;
 	const uint64_t cells = (uint64_t)d.grid[0] * d.grid[1] * d.grid[2];
-	const int part = threadIdx.x % PARTS;
 
-	bs_after_previous();
 	for (int i = threadIdx.x; i < S::CELLS; i += INTERPOLATE_THREADS) {
 		const int at = S::LONGER ? i + i / PX : i;
 		uint32_t x = x0 + i % PX;
@@ -76,49 +85,113 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 #pragma unroll
 		for (int c = 0; c < CB; c++)
 			if (channel + c < d.channels)
-				cells_in[c * S::ALL + at] =
-					grid[(channel + c) * cells +
-					     ((uint64_t)z * d.grid[1] + y) * d.grid[0] + x];
+				bring_cell(to + c * S::ALL + at,
+					   grid + (channel + c) * cells +
+						   ((uint64_t)z * d.grid[1] + y) * d.grid[0] + x);
 	}
-	__syncthreads();
+}
+
+/* sum += w (the cells of a row, weighted). */
+template <int W, int CB>
+static __device__ __forceinline__ void add_row(float2 (&sum)[CB], float w, const float (&wx)[W],
+					       const float2 *row_at, int channel_step)
+{
+	float2 row[CB] = {};
+
+#pragma unroll
+	for (int x = 0; x < W; x++)
+#pragma unroll
+		for (int c = 0; c < CB; c++) {
+			const float2 v = row_at[c * channel_step + x];
+
+			row[c].x = fmaf(wx[x], v.x, row[c].x);
+			row[c].y = fmaf(wx[x], v.y, row[c].y);
+		}
+#pragma unroll
+	for (int c = 0; c < CB; c++) {
+		sum[c].x = fmaf(w, row[c].x, sum[c].x);
+		sum[c].y = fmaf(w, row[c].y, sum[c].y);
+	}
+}
+
+/* Where a sample lies. */
+template <int DIM> struct sample_spot {
+	uint64_t e;
+	uint32_t cell;
+	float offset[DIM];
+};
+
+template <int DIM>
+static __device__ __forceinline__ void read_spot(sample_spot<DIM> &s, const bs_nufft_dev &d,
+						 const bs_sector_task &task, uint32_t number)
+{
+	s.e = (uint64_t)task.first + min(number, task.count - 1);
+	s.cell = d.cell[s.e];
+#pragma unroll
+	for (int a = 0; a < DIM; a++)
+		s.offset[a] = d.offset[a * d.points + s.e];
+}
+
+/* PARTS threads a sample, in neighboring lanes. A plane's rows are summed before the planes are:
+ * of 64 rows in one sum, roundoff would be three times that. */
+template <int DIM, int W, int CB, int PARTS>
+static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
+	interpolate(const __grid_constant__ bs_nufft_dev d, const float2 *grid,
+		    float2 *__restrict__ data)
+{
+	using S = sector<DIM, W, PARTS>;
+	const int MINE = (W + PARTS - 1) / PARTS;
+	extern __shared__ float2 cells_in[]; /* [channel][cell] */
+	const bs_sector_task task = d.task[blockIdx.x];
+	const uint32_t channel = blockIdx.y * CB;
+	const int part = threadIdx.x % PARTS;
+	sample_spot<DIM> spot;
+
+	read_spot<DIM>(spot, d, task, threadIdx.x / PARTS);
+	bs_after_previous();
+	bring_sector<DIM, W, CB, PARTS>(cells_in, d, task.sector, channel, grid);
+	cells_arrived();
 	/* lanes stay together: those past the last sample repeat it and write nothing */
 	for (uint32_t from = 0; from < task.count; from += INTERPOLATE_THREADS / PARTS) {
 		const uint32_t s = from + threadIdx.x / PARTS;
-		const uint64_t e = (uint64_t)task.first + min(s, task.count - 1);
-		const uint32_t cell = d.cell[e];
-		const int base = (int)(cell & 255u) + (int)(cell >> 8 & 255u) * PITCH +
-				 (DIM == 3 ? (int)(cell >> 16) * PITCH * PY : 0);
-		float wx[W], wy[W], wz[W], own[MINE];
+		const int base = (int)(spot.cell & 255u) + (int)(spot.cell >> 8 & 255u) * S::PITCH +
+				 (DIM == 3 ? (int)(spot.cell >> 16) * S::PITCH * S::PY : 0);
+		const uint64_t m = d.order[spot.e];
+		float wx[W], wy[W], own[MINE];
 		float2 sum[CB] = {};
 
-		window<W>(wx, d.offset[e], d.window, 0);
-		window<W>(wy, d.offset[d.points + e], d.window, 1);
-		if (DIM == 3)
-			window<W>(wz, d.offset[2 * d.points + e], d.window, 2);
-		own_part<PARTS, W>(own, DIM == 3 ? wz : wy, part);
+		window<W>(wx, spot.offset[0], d.window, 0);
+		window<W>(wy, spot.offset[1], d.window, 1);
+		if (DIM == 3) {
+			float wz[W];
+
+			window<W>(wz, spot.offset[DIM - 1], d.window, 2);
+			own_part<PARTS, W>(own, wz, part);
+		} else {
+			own_part<PARTS, W>(own, wy, part);
+		}
+		read_spot<DIM>(spot, d, task, s + INTERPOLATE_THREADS / PARTS);
 #pragma unroll
-		for (int i = 0; i < (DIM == 3 ? W * MINE : MINE); i++) {
-			const int line = DIM == 3 ? i % W : 0;
-			const int mine = DIM == 3 ? i / W : i;
+		for (int mine = 0; mine < MINE; mine++) {
 			/* past the window: its last plane, weighted by zero */
 			const int at = PARTS == 1 ? mine : min(mine * PARTS + part, W - 1);
-			const int row_at = base + (at * (DIM == 3 ? PY : 1) + line) * PITCH;
-			const float w = DIM == 3 ? wy[line] * own[mine] : own[mine];
-			float2 row[CB] = {};
+			const float2 *const row_at =
+				cells_in + base + at * (DIM == 3 ? S::PY : 1) * S::PITCH;
+
+			if (DIM == 2) {
+				add_row<W, CB>(sum, own[mine], wx, row_at, S::ALL);
+				continue;
+			}
+			float2 plane[CB] = {};
 
 #pragma unroll
-			for (int x = 0; x < W; x++)
-#pragma unroll
-				for (int c = 0; c < CB; c++) {
-					const float2 v = cells_in[c * S::ALL + row_at + x];
-
-					row[c].x = fmaf(wx[x], v.x, row[c].x);
-					row[c].y = fmaf(wx[x], v.y, row[c].y);
-				}
+			for (int line = 0; line < W; line++)
+				add_row<W, CB>(plane, wy[line], wx, row_at + line * S::PITCH,
+					       S::ALL);
 #pragma unroll
 			for (int c = 0; c < CB; c++) {
-				sum[c].x = fmaf(w, row[c].x, sum[c].x);
-				sum[c].y = fmaf(w, row[c].y, sum[c].y);
+				sum[c].x = fmaf(own[mine], plane[c].x, sum[c].x);
+				sum[c].y = fmaf(own[mine], plane[c].y, sum[c].y);
 			}
 		}
 #pragma unroll
@@ -128,7 +201,6 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 				sum[c].x += __shfl_xor_sync(0xffffffffu, sum[c].x, p);
 				sum[c].y += __shfl_xor_sync(0xffffffffu, sum[c].y, p);
 			}
-		const uint64_t m = d.order[e];
 
 #pragma unroll
 		for (int c = 0; c < CB; c++)
