@@ -190,6 +190,24 @@ static void print_budget(FILE *to, const struct bs_protocol *p)
 		(void)fputs("no budget declared", to);
 }
 
+/* What was asked for may be more than single precision has. */
+static void print_accuracy(FILE *to, const char *prefix, const struct bs_engine *engine,
+			   const struct bs_protocol *p)
+{
+	struct bs_protocol inner;
+	double has;
+
+	if (engine == NULL)
+		return;
+	bs_front_inner(&inner, p);
+	has = bs_gridding_accuracy(&inner, engine);
+	if (has > p->accuracy)
+		(void)fprintf(to,
+			      "%s  gridding.accuracy %g is out of reach in single precision: "
+			      "%.1e everywhere in the image\n",
+			      prefix, p->accuracy, has);
+}
+
 void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_site *site,
 		      const char *prefix)
 {
@@ -227,6 +245,7 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		}
 		print_budget(to, &site->protocol[i]);
 		(void)fputc('\n', to);
+		print_accuracy(to, prefix, m->engine, &site->protocol[i]);
 		print_need(to, prefix, &m->need);
 		print_need(to, prefix, &m->tables);
 		(void)fprintf(to, "%s  %-28s %40llu bytes\n", prefix, "sum",

@@ -1,6 +1,7 @@
 /* gpu/engine/gridding.c - method "gridding" on the host: weighted adjoint NUFFT, coils combined */
 #include "core/thread/clock.h"
 #include "gpu/image/combine.h"
+#include "gpu/nufft/cuda/choice.h"
 #include "gpu/nufft/density.h"
 #include "gpu/engine/engines.h"
 #include "gpu/nufft/nufft.h"
@@ -42,6 +43,15 @@ struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p)
 	s.part = (uint64_t)p->frame_step * p->samples;
 	s.peek = p->preview_every > 0;
 	return s;
+}
+
+double bs_gridding_accuracy(const struct bs_protocol *p, const struct bs_engine *engine)
+{
+	const struct bs_nufft_spec s = bs_gridding_spec(p);
+
+	if (bs_protocol_on_grid(p) || bs_methods[p->method].empty)
+		return 0.0;
+	return bs_engines_on_gpu(engine->name) ? bs_nufft_cuda_accuracy(&s) : bs_nufft_accuracy(&s);
 }
 
 struct bs_segments_spec bs_gridding_segments(const struct bs_protocol *p, uint32_t together)

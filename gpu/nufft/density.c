@@ -97,13 +97,12 @@ struct pipe {
 
 struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct bs_traj *t)
 {
-	/* Far more than the iteration converges to: host and GPU then differ by 1e-5 at most. At
-	 * the worst place, that is: on average such a window has 1e-6. */
+	/* Far more than the iteration converges to: host and GPU then differ by 1e-5 at most. */
 	struct bs_nufft_spec spec = { .dims = t->dims,
 				      .coils = 1,
 				      .samples = (uint64_t)t->samples * t->readouts,
 				      .window = BS_WINDOW_KAISER_BESSEL,
-				      .accuracy = 3e-6 };
+				      .accuracy = 1e-6 };
 
 	for (uint32_t a = 0; a < 3; a++)
 		spec.matrix[a] = a < t->dims ? 2 * p->matrix[a] : 1;

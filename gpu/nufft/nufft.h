@@ -53,6 +53,9 @@ struct bs_nufft_spec {
 
 struct bs_nufft;
 
+/* The accuracy that a plan has everywhere (window.h): what is asked for, or more error where single
+ * precision does not allow that. 0: width and oversampling are given, or spec is refused. */
+double bs_nufft_accuracy(const struct bs_nufft_spec *spec);
 int bs_nufft_need(const struct bs_nufft_spec *spec, struct bs_need *need, struct bs_fail *why);
 /* k and weight are copied into the plan's tables. cache_dir "": FFT plans are not kept. */
 int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, const float *k,

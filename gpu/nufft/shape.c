@@ -141,3 +141,13 @@ int bs_nufft_shape_stack(struct bs_grid_shape *g, const struct bs_nufft_spec *s,
 	widths(g, flat.coils);
 	return sizes(g, &flat, positions, why);
 }
+
+double bs_nufft_accuracy(const struct bs_nufft_spec *s)
+{
+	struct bs_grid_shape g;
+	struct bs_fail why;
+
+	if (s->accuracy == 0.0 || bs_nufft_shape(&g, s, &why) != 0)
+		return 0.0;
+	return bs_window_reach(s, s->dims, g.window, g.grid, BS_WINDOW_HOST);
+}

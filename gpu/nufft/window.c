@@ -123,6 +123,11 @@ void bs_window_errors(struct bs_window_error *e, const struct bs_window_shape *w
 		const double v =
 			(1.0 - (double)(p * p) / (points * points)) * 0.5 / w->oversampling;
 		const double h = bs_window_transform(w, v);
+		/* of the field: half the way to the frequencies before and after */
+		const double share = (p == 0        ? 0.5
+				      : p == points ? points - 0.5
+						    : 2.0 * p) /
+				     (points * points);
 		double sum = 0.0;
 
 		for (int i = 0; i < PLACES; i++) {
@@ -139,7 +144,7 @@ void bs_window_errors(struct bs_window_error *e, const struct bs_window_shape *w
 			const double square = re * re + im * im;
 
 			sum += square / PLACES;
-			of_place[i] += square / (points + 1);
+			of_place[i] += square * share;
 			e->most = fmax(e->most, sqrt(square));
 		}
 		e->rms = fmax(e->rms, sqrt(sum));
@@ -312,21 +317,28 @@ static void grids(const struct bs_nufft_spec *s, uint32_t dims, double width, do
 }
 
 /*
- * Roundoff, relative to the root mean square, as measured over sizes and trajectories: of a cell of
- * the grid in spreading and in the transform, which deapodization amplifies; and of a sum over a
- * window's rows, which grows with the root of their number (2^-24 is 6e-8).
+ * Roundoff, relative to the root mean square, as measured over sizes and trajectories (2^-24 is
+ * 6e-8): of a cell of the grid in spreading and in the transform, which deapodization amplifies
+ * (CUDA's transforms make powers of a root); and of a sum over a window's rows, by the root of
+ * their number (CUDA's, plane by plane: of a plane's rows and of the planes).
  */
-#define ROUNDOFF_CELL 1.4e-7
-#define ROUNDOFF_ROW  2.7e-8
+static const struct {
+	double cell, row;
+	bool planes;
+} roundoffs[] = {
+	[BS_WINDOW_HOST] = { 1.4e-7, 2.7e-8, false },
+	[BS_WINDOW_CUDA] = { 2.8e-7, 2.7e-8, true },
+};
 
 typedef struct bs_window_shape (*make_fn)(enum bs_window kind, double width, double oversampling);
 
 static double reach(const struct bs_nufft_spec *s, uint32_t dims, double width,
-		    const uint32_t grid[3], make_fn make)
+		    const uint32_t grid[3], enum bs_window_side side, make_fn make)
 {
+	const double rows = roundoffs[side].planes ? width * (dims - 1.0) : pow(width, dims - 1.0);
 	struct bs_window_error e[3];
-	double roundoff = ROUNDOFF_CELL;
-	double square = pow(ROUNDOFF_ROW, 2.0) * pow(width, dims - 1.0);
+	double roundoff = roundoffs[side].cell;
+	double square = pow(roundoffs[side].row, 2.0) * rows;
 
 	for (uint32_t a = 0; a < dims; a++) {
 		uint32_t b = 0;
@@ -344,26 +356,19 @@ static double reach(const struct bs_nufft_spec *s, uint32_t dims, double width,
 		square += e[a].rms * e[a].rms;
 		roundoff *= e[a].gain;
 	}
+	square += pow(roundoffs[side].cell, 2.0);
 	return hypot(sqrt(square), roundoff);
 }
 
 double bs_window_reach(const struct bs_nufft_spec *s, uint32_t dims, double width,
-		       const uint32_t grid[3])
+		       const uint32_t grid[3], enum bs_window_side side)
 {
-	const double kb = reach(s, dims, width, grid, plain);
+	const double kb = reach(s, dims, width, grid, side, plain);
 
 	/* a flat window is better, though never by so much, and takes longer to make */
 	return kb <= s->accuracy || kb > 4.0 * s->accuracy
 		       ? kb
-		       : reach(s, dims, width, grid, bs_window_make);
-}
-
-int bs_window_beyond(struct bs_fail *why, int code, const struct bs_nufft_spec *s, double least)
-{
-	return bs_fail(why, code,
-		       "accuracy %g is out of reach of this window in single precision: %.2g "
-		       "everywhere in an image of %u x %u x %u is the best",
-		       s->accuracy, least, s->matrix[0], s->matrix[1], s->matrix[2]);
+		       : reach(s, dims, width, grid, side, bs_window_make);
 }
 
 int bs_window_choose(const struct bs_nufft_spec *s, uint32_t dims, double *width, uint32_t grid[3],
@@ -396,13 +401,14 @@ int bs_window_choose(const struct bs_nufft_spec *s, uint32_t dims, double *width
 			c = cost(s, dims, taps, g);
 			if (c >= best)
 				continue;
-			e = bs_window_reach(s, dims, taps, g);
-			least = e < least ? e : least;
-			if (e <= s->accuracy) {
-				best = c;
-				*width = taps;
-				memcpy(grid, g, sizeof(g));
-			}
+			e = bs_window_reach(s, dims, taps, g, BS_WINDOW_HOST);
+			/* until one is accurate: the best so far */
+			if (e > s->accuracy && (best < INFINITY || e >= least))
+				continue;
+			best = e <= s->accuracy ? c : INFINITY;
+			least = e;
+			*width = taps;
+			memcpy(grid, g, sizeof(g));
 		}
-	return best < INFINITY ? 0 : bs_window_beyond(why, BS_ERR_CONFIG, s, least);
+	return 0;
 }

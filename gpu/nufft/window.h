@@ -60,13 +60,13 @@ uint32_t bs_window_smooth(double n);
  * everywhere; of a million voxels the largest single one is about 3.7 times its root mean square
  * off.
  */
+enum bs_window_side { BS_WINDOW_HOST, BS_WINDOW_CUDA };
 double bs_window_reach(const struct bs_nufft_spec *spec, uint32_t dims, double width,
-		       const uint32_t grid[3]);
-/* Says that the accuracy asked for is out of reach, and what is in reach; returns code. */
-int bs_window_beyond(struct bs_fail *why, int code, const struct bs_nufft_spec *spec, double reach);
+		       const uint32_t grid[3], enum bs_window_side side);
 /*
- * Width, and the grid of each axis: as given, or the cheapest that reach the accuracy asked for.
- * BS_ERR_CONFIG with the reason when nothing in range does.
+ * Width, and the grid of each axis: as given, or the cheapest that reach the accuracy asked for;
+ * the most accurate where none does, which single precision may not allow. BS_ERR_CONFIG with the
+ * reason where what is given or asked for is out of range.
  */
 int bs_window_choose(const struct bs_nufft_spec *spec, uint32_t dims, double *width,
 		     uint32_t grid[3], struct bs_fail *why);

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "gpu/nufft/nufft.h"
+#include "gpu/nufft/window.h"
 #include "test/support/check.h"
 #include "test/support/direct.h"
 
@@ -310,6 +311,37 @@ static inline double places_most(const struct places_error *e)
 			most = e->most[i][d] > most || isnan(e->most[i][d]) ? e->most[i][d] : most;
 	}
 	return most;
+}
+
+/*
+ * What was measured over what is allowed, the largest: of white data the accuracy; of a point and
+ * of an object, whose terms' errors may add up, besides that the largest error of a term (window.h)
+ * on all axes.
+ */
+static inline double places_over(const struct places *p, const struct places_error *e,
+				 double accuracy, const struct bs_nufft_info *info)
+{
+	double term = 1.0;
+	double over = 0.0;
+
+	for (uint32_t a = 0; a < p->t.dims; a++) {
+		const struct bs_window_shape w = bs_window_make(
+			BS_WINDOW_KAISER_BESSEL, info->width, (double)info->grid[a] / p->t.n[a]);
+		struct bs_window_error of;
+
+		bs_window_errors(&of, &w);
+		term *= 1.0 + of.most;
+	}
+	term += accuracy - 1.0;
+	for (int d = 0; d < 2; d++)
+		for (int i = 0; i < PLACES_INPUTS; i++) {
+			const double most =
+				i == PLACES_PHANTOM ? fmax(e->most[i][d], e->l2[d]) : e->most[i][d];
+			const double by = most / (i == PLACES_WHITE ? accuracy : term);
+
+			over = by > over || isnan(by) ? by : over;
+		}
+	return over;
 }
 
 static const struct places_trial places_trials[] = {

@@ -56,7 +56,7 @@ static bool window_of_taps(struct bs_nufft_choice *c, const struct bs_nufft_spec
 	uint32_t o = 72; /* of 64: from 1.125 to 2.5 */
 
 	grids(s, x->dims, taps, o / 64.0, x->side, g);
-	while (o <= 160 && bs_window_reach(s, x->dims, taps, g) > s->accuracy)
+	while (o <= 160 && bs_window_reach(s, x->dims, taps, g, BS_WINDOW_CUDA) > s->accuracy)
 		grids(s, x->dims, taps, ++o / 64.0, x->side, g);
 	for (; steps > 0; steps--)
 		for (uint32_t a = 0; a < x->dims; a++)
@@ -65,12 +65,12 @@ static bool window_of_taps(struct bs_nufft_choice *c, const struct bs_nufft_spec
 		return false;
 	x->window = c->taps = taps;
 	memcpy(x->grid, g, sizeof(g));
-	return bs_window_reach(s, x->dims, taps, g) <= s->accuracy;
+	return bs_window_reach(s, x->dims, taps, g, BS_WINDOW_CUDA) <= s->accuracy;
 }
 
-/* The cheapest pair by the model of cost that reaches what is asked for. */
-static int window_by_cost(struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
-			  struct bs_fail *why)
+/* The cheapest pair by the model of cost that reaches what is asked for; where none does, the most
+ * accurate. */
+static void window_by_cost(struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
 {
 	struct bs_sectors_spec *x = &c->sectors;
 	double best = INFINITY;
@@ -87,15 +87,15 @@ static int window_by_cost(struct bs_nufft_choice *c, const struct bs_nufft_spec 
 			t = cost(s, x->dims, taps, g, x->side);
 			if (t >= best)
 				continue;
-			e = bs_window_reach(s, x->dims, taps, g);
-			least = e < least ? e : least;
-			if (e <= s->accuracy) {
-				best = t;
-				x->window = c->taps = taps;
-				memcpy(x->grid, g, sizeof(g));
-			}
+			e = bs_window_reach(s, x->dims, taps, g, BS_WINDOW_CUDA);
+			/* until one is accurate: the best so far */
+			if (e > s->accuracy && (best < INFINITY || e >= least))
+				continue;
+			best = e <= s->accuracy ? t : INFINITY;
+			least = e;
+			x->window = c->taps = taps;
+			memcpy(x->grid, g, sizeof(g));
 		}
-	return best < INFINITY ? 0 : bs_window_beyond(why, BS_ERR_UNSUPPORTED, s, least);
 }
 
 static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
@@ -125,12 +125,8 @@ static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *
 	}
 	if (!(s->accuracy >= 1e-6 && s->accuracy <= 1e-1))
 		return bs_fail(why, BS_ERR_CONFIG, "accuracy %g: 1e-6 to 1e-1", s->accuracy);
-	if (taps == 0) {
-		const int rc = window_by_cost(c, s, why);
-
-		if (rc != 0)
-			return rc;
-	}
+	if (taps == 0)
+		window_by_cost(c, s);
 	if (taps == 0 && steps > 0)
 		taps = c->taps;
 	if (taps != 0 && !window_of_taps(c, s, taps, steps > 0 ? steps - 1 : 0))
@@ -220,14 +216,22 @@ static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s
 	return 0;
 }
 
-static void choose_launch(struct bs_nufft_launch *l, const struct bs_nufft_spec *s)
+/* Samples of a sector in 3D up to which four threads share one: a block has 128. */
+#define SHARED_MOST 48u
+
+static void choose_launch(struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
 {
+	struct bs_nufft_launch *l = &c->launch;
+	const bool few =
+		c->sectors.dims == 3 && c->chunk < SHARED_MOST * bs_sectors_count(&c->sectors);
+
 	l->cols = tuned(s, BS_NUFFT_COLS);
 	l->cols = l->cols > 16 ? 32 : l->cols > 8 ? 16 : l->cols > 4 ? 8 : l->cols;
 	l->cols = l->cols == 3 ? 4 : l->cols; /* a power of two */
-	l->parts = or_else(tuned(s, BS_NUFFT_PARTS), 1);
+	l->parts = or_else(tuned(s, BS_NUFFT_PARTS), few ? 4 : 1);
 	l->parts = l->parts > 1 ? 4 : 1;
-	l->registers = tuned(s, BS_NUFFT_LINES) == 2;
+	/* they round twice as much, which matters there alone */
+	l->registers = tuned(s, BS_NUFFT_LINES) != 1 && !(s->accuracy > 0.0 && s->accuracy < 1e-5);
 	l->close = tuned(s, BS_NUFFT_CLOSE) != 1;
 }
 
@@ -262,13 +266,23 @@ int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec,
 	rc = choose_split(c, &s, stack, why);
 	if (rc != 0)
 		return rc;
-	choose_launch(&c->launch, &s);
+	choose_launch(c, &s);
 	c->tasks = bs_sectors_max_tasks(&c->sectors, c->chunk);
 	if (c->tasks > INT32_MAX || c->groups > 65535 ||
 	    (uint64_t)c->groups * c->lanes * c->padded_cells * 8 > UINT32_MAX)
 		return bs_fail(why, BS_ERR_SIZE, "CUDA gridding: %llu sectors, %u channels",
 			       (unsigned long long)c->tasks, c->channels);
 	return 0;
+}
+
+double bs_nufft_cuda_accuracy(const struct bs_nufft_spec *s)
+{
+	struct bs_nufft_choice c;
+	struct bs_fail why;
+
+	if (s->accuracy == 0.0 || bs_nufft_choose(&c, s, false, 0, &why) != 0)
+		return 0.0;
+	return bs_window_reach(s, s->dims, c.sectors.window, c.sectors.grid, BS_WINDOW_CUDA);
 }
 
 static struct bs_window_shape shape_of(const struct bs_nufft_choice *c,

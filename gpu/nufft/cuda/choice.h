@@ -59,6 +59,8 @@ struct bs_nufft_choice {
 /* spec.tune, if any, decides its fields; BS_ERR_UNSUPPORTED where that is not possible. */
 int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec, bool stack,
 		    uint64_t positions, struct bs_fail *why);
+/* As bs_nufft_accuracy, of a CUDA plan. */
+double bs_nufft_cuda_accuracy(const struct bs_nufft_spec *spec);
 /* Polynomials of a kernel's number of terms; BS_ERR_UNSUPPORTED when they do not fit the window. */
 int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_choice *c,
 			   const struct bs_nufft_spec *spec, struct bs_fail *why);

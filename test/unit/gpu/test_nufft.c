@@ -251,6 +251,16 @@ static void refusals(void)
 	s.accuracy = 1e-9;
 	CHECK(bs_nufft_need(&s, &need, &why) == BS_ERR_CONFIG, "accuracy: %s", why.text);
 	s = good;
+	s.dims = 3;
+	s.matrix[0] = s.matrix[1] = s.matrix[2] = 256;
+	s.samples = 100000000;
+	s.coils = 32;
+	s.accuracy = 1e-6;
+	double has = bs_nufft_accuracy(&s);
+
+	CHECK(bs_nufft_need(&s, &need, &why) == 0 && has > 5e-7 && has <= 1e-6,
+	      "what a volume's transform has in single precision is said: %.1e for 1e-6", has);
+	s = good;
 	s.accuracy = 0;
 	s.width = 40;
 	s.oversampling = 2;

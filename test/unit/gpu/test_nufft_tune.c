@@ -33,7 +33,8 @@ static void sound(const struct bs_nufft_spec *s, const struct bs_tune *tune, int
 		return;
 	++*taken;
 	*wrong += s->accuracy > 0.0 &&
-		  bs_window_reach(s, s->dims, c.sectors.window, c.sectors.grid) > s->accuracy;
+		  bs_window_reach(s, s->dims, c.sectors.window, c.sectors.grid, BS_WINDOW_CUDA) >
+			  fmax(s->accuracy, bs_nufft_cuda_accuracy(s));
 	*wrong += c.taps < 4 || c.taps > 8 || (double)c.taps < c.sectors.window;
 	*wrong += c.lanes * c.groups < c.channels || c.sectors.run < 1 || c.tasks < 1;
 	*wrong += tune->v[BS_NUFFT_TAPS] != 0 && c.taps != tune->v[BS_NUFFT_TAPS];
