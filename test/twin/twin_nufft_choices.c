@@ -139,6 +139,42 @@ static void candidates(const struct trial *t)
 	release(&f);
 }
 
+static int run_finish(void *arg)
+{
+	struct fixture *f = arg;
+	struct bs_fail why;
+
+	return bs_nufft_cuda_finish(f->cuda, 0, f->dev_image, f->stream, &why);
+}
+
+/* What is tuned is what a frame waits for: the time after its last readout, not that of all. */
+static void after_last_readout(void)
+{
+	const struct trial t = { "tuning", RADIAL, 2, { 256, 256, 1 }, 8, 131072, 8192, 1e-3 };
+	struct bs_tuning *found = calloc(1, sizeof(*found));
+	struct bs_fail why = { 0 };
+	struct fixture f;
+	double whole = 0.0;
+	double last = 0.0;
+
+	make_inputs(&f, &t);
+	int rc = bs_nufft_tuned(found, &f.spec, f.k, "", 0.01, &why);
+
+	if (rc == 0)
+		rc = open_plan(&f, &why);
+	if (rc == 0) {
+		rc = bs_nufft_cuda_begin(f.cuda, 0, NULL, &why);
+		whole = time_ms(run_adjoint, &f, &f.stream);
+		last = time_ms(run_finish, &f, &f.stream);
+		f.stream = NULL;
+	}
+	CHECK(rc == 0 && last < 0.7 * whole && found->trial[0].ms[0] < 0.5 * (last + whole),
+	      "tuned by %.4f ms: %.4f after the last readout of 16 chunks, %.4f for all %s",
+	      found->trial[0].ms[0], last, whole, why.text);
+	release(&f);
+	free(found);
+}
+
 /* Each length with transforms in registers, in all directions and layouts (chunks: rows inward),
  * against the general ones: two roundings of the same sums. */
 static void lengths(void)
@@ -232,6 +268,8 @@ int main(void)
 		return check_done();
 	}
 	lengths();
+	if (!small())
+		after_last_readout();
 	all_candidates();
 	bs_team_close(team);
 #else

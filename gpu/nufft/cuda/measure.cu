@@ -37,12 +37,12 @@ static void drop_plan(struct slot *slot)
 	bs_devmem_close(&slot->mem);
 }
 
-/* One side of a comparison: a plan, how it is launched, and the direction that is timed. */
+/* One side of a comparison: a plan, how it is launched, and what is timed. */
 struct trial {
 	struct bench *bench;
 	struct slot *slot;
 	const struct bs_nufft_launch *launch;
-	int direction; /* 0: adjoint, 1: forward */
+	int direction; /* 0: the adjoint after the last readout, 1: forward */
 };
 
 static int run(void *arg, cudaStream_t stream, struct bs_fail *why)
@@ -54,8 +54,26 @@ static int run(void *arg, cudaStream_t stream, struct bs_fail *why)
 
 	if (rc != 0)
 		return rc;
-	return t->direction == 0 ? bs_nufft_cuda_adjoint(plan, b->samples, b->image, stream, why)
-				 : bs_nufft_cuda_forward(plan, b->image, b->samples, stream, why);
+	if (t->direction == 1)
+		return bs_nufft_cuda_forward(plan, b->image, b->samples, stream, why);
+	return b->spec.part > 0
+		       ? bs_nufft_cuda_part(plan, 0, bs_nufft_cuda_choice(plan)->chunks - 1,
+					    b->image, stream, why)
+		       : bs_nufft_cuda_finish(plan, 0, b->image, stream, why);
+}
+
+/* A frame whose samples have all come, random ones. */
+static int fill_frame(struct bench *b, struct bs_nufft_cuda *plan, struct bs_fail *why)
+{
+	int rc = bs_nufft_cuda_begin(plan, 0, NULL, why);
+
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaMemcpyAsync(bs_nufft_cuda_samples(plan, 0), b->samples,
+				b->spec.samples * b->spec.coils * sizeof(float2),
+				cudaMemcpyDeviceToDevice, NULL),
+		why);
+	return bs_cuda_copied(why);
 }
 
 static int make_plan(struct bench *b, struct slot *slot, const struct bs_tune *tune,
@@ -75,6 +93,8 @@ static int make_plan(struct bench *b, struct slot *slot, const struct bs_tune *t
 		rc = bs_devmem_open(&slot->mem, need.total_bytes, "(tuning)", why);
 	if (rc == 0)
 		rc = bs_nufft_cuda_plan(&slot->plan, &s, b->k, NULL, &slot->mem, why);
+	if (rc == 0)
+		rc = fill_frame(b, slot->plan, why);
 	if (rc != 0)
 		drop_plan(slot);
 	return rc;

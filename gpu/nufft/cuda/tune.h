@@ -19,8 +19,10 @@
  *
  * tuned: from the cache, or measured (device memory beside the arenas, freed before it returns)
  * with the protocol's own trajectory and random samples, by graph replays, each variant in turns
- * with the best (two plans at once where memory allows), in about `seconds` (tune.h). Any failure
- * leaves the defaults: it is logged. Arm only, one thread.
+ * with the best (two plans at once where memory allows), in about `seconds` (tune.h). Of the
+ * adjoint it is the time after the last readout that is measured: the last chunk (in a sliding
+ * window the last group) and the transform; all of it where there is one chunk. Any failure leaves
+ * the defaults: it is logged. Arm only, one thread.
  * Test: test/unit/gpu/test_nufft_tune.c, test/twin/twin_nufft_choices.c
  */
 #ifndef BS_GPU_NUFFT_CUDA_TUNE_H
