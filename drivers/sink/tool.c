@@ -17,6 +17,12 @@
 
 #include "core/thread/clock.h"
 
+/*
+ * With this a child ends that could not become the program. posix_spawn hears why by memory that it
+ * shares with the child, and hears nothing where none is shared: under qemu-user.
+ */
+#define NOT_RUN 127
+
 extern char **environ;
 
 int bs_tool_there(const char *name, const char *package, struct bs_fail *why)
@@ -146,5 +152,7 @@ int bs_tool_run(const char *const argv[], const char *folder, int limit_ms, char
 	if (!WIFEXITED(status))
 		return bs_fail(why, BS_ERR_IO, "%s was ended by signal %d", argv[0],
 			       WTERMSIG(status));
+	if (WEXITSTATUS(status) == NOT_RUN)
+		return bs_fail(why, BS_ERR_IO, "%s cannot be run", argv[0]);
 	return WEXITSTATUS(status);
 }

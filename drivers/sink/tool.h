@@ -17,9 +17,9 @@
 int bs_tool_there(const char *name, const char *package, struct bs_fail *why);
 
 /*
- * argv ends with NULL. Its exit status, 0 to 255; BS_ERR_IO: it could not be run, or a signal ended
- * it; BS_ERR_TIMEOUT: it took too long. said: the first words of what it wrote on its standard
- * output and error, on one line.
+ * argv ends with NULL. Its exit status, 0 to 255 but for 127; BS_ERR_IO: it could not be run, or
+ * said so itself (127), or a signal ended it; BS_ERR_TIMEOUT: it took too long. said: the first
+ * words of what it wrote on its standard output and error, on one line.
  */
 int bs_tool_run(const char *const argv[], const char *folder, int limit_ms, char *said, size_t cap,
 		struct bs_fail *why);

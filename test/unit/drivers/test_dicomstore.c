@@ -58,6 +58,7 @@ static void tools(void)
 	static const char *const silent[] = { "sh", "-c", "exec sleep 1000 >/dev/null 2>&1", NULL };
 	static const char *const killed[] = { "sh", "-c", "kill -9 $$", NULL };
 	static const char *const lacks[] = { "boreside-no-such-program", NULL };
+	static const char *const unfound[] = { "sh", "-c", "exit 127", NULL };
 	static const char *const files[] = { "sh", "-c", "ls /proc/self/fd | wc -l; pwd", NULL };
 	struct bs_fail why = { 0 };
 	char said[64];
@@ -71,8 +72,14 @@ static void tools(void)
 	      "its output closed, and no end: %s", why.text);
 	CHECK(bs_tool_run(killed, "/", 60000, said, sizeof(said), &why) == BS_ERR_IO, "%s",
 	      why.text);
-	CHECK(bs_tool_run(lacks, "/", 60000, said, sizeof(said), &why) == BS_ERR_IO, "%s",
-	      why.text);
+	why.text[0] = '\0';
+	CHECK(bs_tool_run(lacks, "/", 60000, said, sizeof(said), &why) == BS_ERR_IO &&
+		      strstr(why.text, "cannot be run") != NULL,
+	      "a program that is not there: %s", why.text);
+	why.text[0] = '\0';
+	CHECK(bs_tool_run(unfound, "/", 60000, said, sizeof(said), &why) == BS_ERR_IO &&
+		      strstr(why.text, "cannot be run") != NULL,
+	      "nor one that ends as such: %s", why.text);
 	CHECK(bs_tool_run(files, "/usr", 60000, said, sizeof(said), &why) == 0 &&
 		      strncmp(said, "4 /usr", 6) == 0, /* ls has the folder itself open, too */
 	      "it has our files not, and the folder: %s", said);
