@@ -15,7 +15,7 @@
 #define FRESH_NS  INT64_C(400000000)   /* a document so old is good enough for a browser */
 #define LATEST_NS INT64_C(30000000000) /* then a response that is still being read is ended */
 #define BLOCK     32768u               /* bytes read from a shelf at a time */
-#define LIST_MAX  (BS_SHELF_MAX * 512u)
+#define LIST_MAX  ((size_t)BS_SHELF_MAX * 512)
 
 /* What a connection waits for. */
 struct request {

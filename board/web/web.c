@@ -125,7 +125,7 @@ static int open_socket(const struct bs_site *site, const volatile sig_atomic_t *
 /* run_dir/web.url, for whoever looks for the port. */
 static void tell(const struct bs_site *site, int fd)
 {
-	struct sockaddr_in in;
+	struct sockaddr_in in = { 0 };
 	socklen_t len = sizeof(in);
 	char path[BS_PATH_MAX_ + 16];
 	char text[INET_ADDRSTRLEN] = "";

@@ -101,7 +101,8 @@ int bs_hello_hear(struct bs_ik *n, const uint8_t *answer, size_t len, struct bs_
 	else
 		rc = 0;
 	for (char *c = words; *c != '\0'; c++)
-		*c = (unsigned char)*c < 0x20 || *c == 0x7f ? ' ' : *c;
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = ' ';
 	if (rc == 0 && words[0] != '\0')
 		rc = bs_fail(why, BS_ERR_KEY, "the service refuses: %s", words);
 	if (rc == 0)
