@@ -30,8 +30,8 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config),
 	  .help = "the site file: its k-space endpoint is used, its protocols are not",
 	  .required = true },
-	{ BS_OPTION_TEXT, 'o', "output", "DIR", AT(dir), .help = "the folder of the logs; is there",
-	  .required = true },
+	{ BS_OPTION_TEXT, 'o', "output", "DIR", AT(dir),
+	  .help = "the folder of the logs; made where it is not there", .required = true },
 	{ BS_OPTION_U32, 0, "message", "MIB", AT(message_mib), .help = "the largest message (16)",
 	  .min = 1, .max = BS_GATE_LONGEST / MIB },
 	{ BS_OPTION_U32, 0, "segment", "MIB", AT(segment_mib),
@@ -165,6 +165,8 @@ static int prepare(struct job *j, struct bs_fail *why)
 
 	if (rc == 0)
 		rc = bs_folder_lock(&j->run_lock, j->site->run_dir, BS_FOLDER_PID, why);
+	if (rc == 0)
+		rc = bs_folder_make(j->q.dir, 0750, why);
 	if (rc == 0)
 		rc = bs_folder_lock(&j->dir_lock, j->q.dir, "boreside.lock", why);
 	if (rc == 0)

@@ -28,7 +28,6 @@ END
 good 'a phantom' "$BORESIDE" phantom -c site.cfg -p p --repetitions 6 --snr 30 -o a.h5
 
 record() { # record OPTIONS...: runs, and its endpoint is there
-	mkdir -p logs
 	"$BORESIDE" record -c site.cfg -o logs --message 1 --segment 2 "$@" 2>>record.log &
 	recorder=$!
 	await test -S run/kspace.ipc || echo "not ok no endpoint: $(cat record.log)"
@@ -39,7 +38,6 @@ for i in 1 2; do
 	says out 'acquisitions 192, images 0, gaps 0, duplicates 0, rejected 0'
 	says out 'BS_OK: recorded, not reconstructed: [0-9T.]*-[0-9a-f]*-0000[0-9].bslog'
 done
-mkdir -p other
 if "$BORESIDE" record -c site.cfg -o other 2>err; then
 	echo "not ok two recorders at one endpoint"
 else
