@@ -1,8 +1,9 @@
 #!/bin/bash
 # test/package/booted.sh - the first hour of a new user, from the Debian package in a bare Debian 12
 # that systemd runs (test/replay/first_hour.sh, with a Python client, a browser and a PACS), and the
-# units as systemd runs them: killed, reloaded, apart, upgraded, removed. Where no systemd may be
-# booted the hour runs without one. Minutes, network, root: for .ci/full. BORESIDE: the program.
+# units as systemd runs them: killed, reloaded, apart, upgraded, sealed, removed. Where no systemd
+# may be booted the hour runs without one. Minutes, network, root: for .ci/full.
+# BORESIDE: the program.
 set -u
 : "${BORESIDE:?}"
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -95,6 +96,51 @@ check "it is ready" ready
 check "it is stopped" booted systemctl stop boreside
 check "and ended well" well boreside
 check "it starts again" booted systemctl start boreside
+# Sealed: each unit has from systemd a key of its own, and the node's commands are its user's
+credential() { # credential UNIT WHO: its key, and its public one in $key
+	key=$(booted boreside key new "/etc/boreside/$2.key")
+	booted mkdir -p "/etc/systemd/system/$1.service.d" &&
+		printf '[Service]\nLoadCredential=key:/etc/boreside/%s.key\n' "$2" |
+		booted tee "/etc/systemd/system/$1.service.d/key.conf" >"$dir/said"
+}
+sealed() { # sealed FILE: its endpoints over tcp, and who may come
+	booted sed -i 's|^endpoints: .*|endpoints: { archive = ""; \
+kspace = "tcp://127.0.0.1:5570"; images = "tcp://127.0.0.1:5571"; \
+status = "tcp://127.0.0.1:5572"; };|' "$1" &&
+		booted tee -a "$1" >"$dir/said" <<END
+keys: { own = "/run/credentials/boreside.service/key"; service = "$node"; peers = (
+	{ name = "bridge.mrd"; key = "$bridge"; roles = [ "scanner", "archive" ]; },
+	{ name = "page"; key = "$key"; roles = [ "status", "viewer" ]; } ); };
+web: { key = "/run/credentials/boreside-web.service/key"; };
+END
+}
+booted systemctl stop boreside-web boreside-bridge boreside
+credential boreside node
+node=$key
+credential boreside-bridge bridge
+bridge=$key
+credential boreside-web page
+check "endpoints over tcp, with keys" sealed $site
+check "the bridge's, too" sealed /etc/boreside/bridge.cfg
+booted sed -i 's|^bridges: { mrd: {|&\n\tkey = "/run/credentials/boreside-bridge.service/key";|' \
+	/etc/boreside/bridge.cfg
+booted systemctl daemon-reload
+since=$(booted date +%s) # what a bridge without a key said is older
+check "the service starts with its credential" booted systemctl start boreside
+check "page and bridge, with their credentials" booted systemctl start boreside-web boreside-bridge
+own() { booted setpriv --reuid=boreside --regid=boreside --clear-groups boreside "$@"; }
+check "its user's commands have its key" own status -c $site $ready
+await page
+check "the page has its status through the seal" page
+bridged() { booted journalctl -o cat --since "@$since" -u boreside-bridge |
+	grep -q 'may connect to 127.0.0.1:9002'; }
+await bridged
+check "the bridge takes clients" bridged
+booted install -m 644 /root/scan.h5 /var/lib/boreside/scan.h5
+check "a scan goes through sealed k-space" own replay -c $site --asap $patience \
+	/var/lib/boreside/scan.h5
+check "another user reads no key" refused booted setpriv --reuid=nobody --regid=boreside \
+	--clear-groups cat /etc/boreside/page.key
 check "apt removes it" booted apt-get remove -q -y boreside
 for unit in boreside boreside-web boreside-bridge; do
 	check "$unit was stopped before that" refused active $unit

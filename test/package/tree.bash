@@ -86,6 +86,7 @@ ln -s pts/ptmx dev/ptmx
 ln -s /proc/self/fd dev/fd
 pivot_root . mnt
 umount -l mnt
+mount --make-rshared / # as a boot leaves it: what systemd mounts for a unit is seen
 exec env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 	/lib/systemd/systemd --system --log-target=null --show-status=0' - "$tree"
 	) </dev/null >"$dir/said" 2>&1 &
