@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/log.h"
 #include "gpu/device/check.h"
 #include "gpu/nufft/density_cuda.h"
 #include "gpu/exact/basis.h"
 #include "gpu/exact/exact_cuda.h"
+#include "gpu/toeplitz/q_cuda.h"
 
 int bs_lsq_cuda_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
 			struct bs_team *team, int power, struct bs_fail *why)
@@ -46,6 +48,7 @@ struct q_job {
 	const struct bs_protocol *p;
 	const struct bs_tables *tables;
 	struct bs_team *team;
+	const float *weight; /* without the basis, or NULL */
 };
 
 /* The sum, in temporary device memory; weight: with the basis squared, or NULL. */
@@ -87,7 +90,7 @@ static struct bs_exact_cuda_spec exact_q(const struct bs_protocol *p)
 	return s;
 }
 
-static int make_q(void *arg, float *q, struct bs_fail *why)
+static int make_exact(void *arg, float *q, struct bs_fail *why)
 {
 	const struct q_job *j = (const struct q_job *)arg;
 	const struct bs_protocol *p = j->p;
@@ -114,33 +117,68 @@ static int make_q(void *arg, float *q, struct bs_fail *why)
 	return rc;
 }
 
+static int make_nufft(void *arg, float *q, struct bs_fail *why)
+{
+	const struct q_job *j = (const struct q_job *)arg;
+	const struct bs_q_spec s = bs_lsq_q_spec(j->p);
+
+	return bs_q_cuda_make(q, &s, j->tables->traj->k, j->weight, j->p->name, why);
+}
+
 /* The key of the cache holds the weights without the basis, which is in the spec. */
+static int get_q(float *q, struct q_job *j, const char *cache_dir, enum bs_qcache_from *from,
+		 struct bs_fail *why)
+{
+	const struct bs_q_spec s = bs_lsq_q_spec(j->p);
+	const struct bs_exact_cuda_spec exact = exact_q(j->p);
+	const bool nufft = s.sum == BS_SUM_NUFFT;
+	uint32_t rounding = 0;
+	int rc = nufft ? bs_q_cuda_rounding(&s, &rounding, why)
+		       : bs_exact_cuda_rounding(&exact, &rounding, why);
+
+	return rc != 0 ? rc
+		       : bs_qcache_get_by(q, &s, rounding, j->tables->traj->k, j->weight, cache_dir,
+					  nufft ? make_nufft : make_exact, j, from, why);
+}
+
+/* A node whose GPU is full, or cannot grid this, arms all the same, later: its log says why. */
+static int get_q_anyhow(float *q, struct q_job *j, const char *cache_dir, enum bs_qcache_from *from,
+			struct bs_fail *why)
+{
+	const struct bs_q_spec s = bs_lsq_q_spec(j->p);
+	struct bs_fail own; /* not the caller's failure where the host then does it */
+	int rc;
+
+	memset(&own, 0, sizeof(own));
+	rc = get_q(q, j, cache_dir, from, &own);
+	if (s.sum != BS_SUM_NUFFT ||
+	    (rc != BS_ERR_NOMEM && rc != BS_ERR_UNSUPPORTED && rc != BS_ERR_SIZE))
+		return rc != 0 ? bs_fail(why, rc, "%s", own.text) : 0;
+	bs_log(BS_LOG_WARN, "protocol '%s': Q by the host, not the GPU: %s", j->p->name, own.text);
+	return bs_qcache_get(q, &s, j->tables->traj->k, j->weight, j->team, cache_dir, NULL, NULL,
+			     from, why);
+}
+
 int bs_lsq_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
 		  struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
 		  struct bs_fail *why)
 {
 	struct bs_tables with;
-	struct q_job job = { p, &with, team };
-	const struct bs_q_spec s = bs_lsq_q_spec(p);
-	const struct bs_exact_cuda_spec exact = exact_q(p);
+	struct q_job job = { p, &with, team, NULL };
 	float *density = NULL;
 	float *weight = NULL;
-	uint32_t rounding = 0;
 	int rc = bs_density_cuda_tables(&with, &density, p, tables, team, why);
 
 	*q = NULL;
 	if (rc == 0)
 		rc = bs_lsq_weights(&weight, p, &with, team, why);
-	if (rc == 0 && p->q == BS_SUM_NUFFT) {
+	job.weight = weight;
+	if (rc == 0 && !bs_lsq_keeps_q(p)) {
 		rc = bs_lsq_q(q, p, &with, weight, team, cache_dir, NULL, NULL, from, why);
 	} else if (rc == 0) {
-		rc = bs_exact_cuda_rounding(&exact, &rounding, why);
 		*q = (float *)malloc(q_bytes(p));
-		if (rc == 0)
-			rc = *q == NULL
-				     ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': Q", p->name)
-				     : bs_qcache_get_by(*q, &s, rounding, tables->traj->k, weight,
-							cache_dir, make_q, &job, from, why);
+		rc = *q == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': Q", p->name)
+				: get_q_anyhow(*q, &job, cache_dir, from, why);
 	}
 	free(weight);
 	free(density);

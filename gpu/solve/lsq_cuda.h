@@ -1,5 +1,5 @@
 /*
- * gpu/solve/lsq_cuda.h - lsq.h on the GPU: weights with the voxel basis, Q by the GPU's exact sum
+ * gpu/solve/lsq_cuda.h - lsq.h on the GPU: weights with the voxel basis, and Q by the GPU
  *
  * Only in a build with GPU=1; host memory in and out, malloc'd, the caller's to free, also after an
  * error. At arm only.
@@ -21,8 +21,9 @@ int bs_lsq_cuda_weights(float **weight, const struct bs_protocol *p, const struc
 			struct bs_team *team, int power, struct bs_fail *why);
 
 /*
- * Q as the CUDA engines of ls and sense take it: from the cache where it is there; else the exact
- * sum is made on the GPU, the NUFFT's on the host, and kept. from may be NULL.
+ * Q as the CUDA engines of ls and sense take it: from the cache where it is there; else made on the
+ * GPU by the sum that the protocol names, and kept. A NUFFT for which the device has no room or no
+ * transform is the host's, with a warning that says why, and is kept as such. from may be NULL.
  */
 int bs_lsq_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
 		  struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,

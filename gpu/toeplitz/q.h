@@ -10,8 +10,8 @@
  *
  * exact: the direct sum (gpu/exact/exact.h; four times the work of one F^H d in 3D, twice in 2D).
  * nufft: relative l2 error at most accuracy. Computed at arm: allocates what it needs and frees it.
- * Twins: q.c (host); gpu/solve/lsq.cu (CUDA) fills the same array.
- * Tests: test/unit/gpu/test_exact.c, test/unit/gpu/test_q.c
+ * Twins: q.c (host); the same array by q.cu (CUDA, nufft) and gpu/exact/exact.cu (CUDA, exact).
+ * Tests: test/unit/gpu/test_exact.c, test/unit/gpu/test_q.c, test/twin/twin_q.c
  * Sources: Stone et al. 2008 (Q); Fessler et al., IEEE Trans Signal Process 2005;53:3393-3402.
  */
 #ifndef BS_GPU_TOEPLITZ_Q_H
