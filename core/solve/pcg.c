@@ -1,7 +1,6 @@
 /* core/solve/pcg.c - see pcg.h */
 #include "core/solve/pcg.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +10,6 @@
 /* Values of one task: those of four vectors stay in the second-level cache. */
 #define BLOCK 8192u
 #define SUMS  8
-/* Half an ulp: below it the recurrence no longer says what the residual of float vectors is. */
-#define ROUND_OFF (0.5 * (double)FLT_EPSILON)
-
 struct bs_pcg {
 	struct bs_pcg_spec s;
 	struct bs_team *team;
@@ -183,6 +179,22 @@ static void turn(void *arg, int task, int member) /* p = z + beta p */
 		p[i] = z[i] + beta * p[i];
 }
 
+static void distance(void *arg, int task, int member) /* |b - A x|^2, with A x in ap */
+{
+	struct bs_pcg *g = arg;
+	size_t from;
+	size_t n = span(g, task, &from);
+	double sum = 0.0;
+
+	(void)member;
+	for (size_t i = from; i < from + n; i++) {
+		const double d = (double)g->b[i] - (double)g->ap[i];
+
+		sum += d * d;
+	}
+	g->partial[task] = sum;
+}
+
 /* z = M^-1 r; returns r.z. Without a preconditioner z is r, and rr is r.r. */
 static double precondition(struct bs_pcg *g, const struct bs_pcg_system *system, double rr)
 {
@@ -220,7 +232,8 @@ void bs_pcg_solve(struct bs_pcg *g, const struct bs_pcg_system *system, const fl
 		double pap;
 		double next;
 
-		if (i > 0 && began_ns > stop->deadline_ns - expected_ns) {
+		/* this iteration, and the application behind the last */
+		if (i > 0 && began_ns > stop->deadline_ns - 2 * expected_ns) {
 			result->deadline_stop = true;
 			break;
 		}
@@ -240,12 +253,16 @@ void bs_pcg_solve(struct bs_pcg *g, const struct bs_pcg_system *system, const fl
 		rz = next;
 		if (bs_now_ns() - began_ns > longest_ns)
 			longest_ns = bs_now_ns() - began_ns;
-		if (g->history[i + 1] <= stop->tolerance || g->history[i + 1] <= ROUND_OFF) {
+		if (g->history[i + 1] <= stop->tolerance || g->history[i + 1] <= BS_PCG_ROUND_OFF) {
 			i++;
 			break;
 		}
 	}
 	g->last_longest_ns = longest_ns;
+	if (i > 0) {
+		system->apply(system->self, x, g->ap);
+		g->history[i] = sqrt(run(g, distance) / bb);
+	}
 	result->iterations = i;
 	result->residual = g->history[i];
 }

@@ -2,12 +2,15 @@
  * core/solve/pcg.h - preconditioned conjugate gradients for A x = b, A Hermitian, semidefinite
  *
  * From x = 0; A (positive semidefinite) and the preconditioner are functions. Vectors: size complex
- * float values. Stops after `iterations`; when the relative residual ||b - A x|| / ||b|| (2-norm,
- * by the recurrence) is at most `tolerance`; or when the next iteration would not end before
- * `deadline_ns`, taken to last as long as the longest of this solve and the last. One iteration is
- * always made, so that even a deadline in the past leaves an image.
- * It also stops where the residual falls below 6e-8, or where p^H A p is not positive: float
- * vectors get no closer.
+ * float values. Stops after `iterations`; when the relative residual ||b - A x|| / ||b|| (2-norm)
+ * is at most `tolerance` by the recurrence; or when the next iteration and one more application of
+ * A would not end before `deadline_ns`, each taken to last as long as the longest iteration of this
+ * solve and the last. One iteration is always made, so that even a deadline in the past leaves an
+ * image.
+ * It also stops where the recurrence falls to 6e-8, whatever the tolerance, or where p^H A p is not
+ * positive: float vectors get no closer.
+ * The residual reported is that of the x handed back, not the recurrence's: A is applied once more
+ * behind the last iteration. Round-off can leave it above the tolerance.
  *
  * need -> plan -> solve* -> close. solve allocates nothing. Dot products in double, in blocks of
  * fixed size added in a fixed order: the same bits for any number of threads. One caller.
@@ -24,6 +27,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Half an ulp: below it the recurrence no longer says what the residual of float vectors is. */
+#define BS_PCG_ROUND_OFF 0x1p-24
 
 struct bs_pcg_spec {
 	uint64_t size;       /* complex values of a vector */
@@ -47,9 +53,10 @@ struct bs_pcg_stop {
 
 struct bs_pcg_result {
 	uint32_t iterations; /* made */
-	double residual;     /* relative, after them */
+	double residual;     /* ||b - A x|| / ||b|| after them */
 	bool deadline_stop;
-	const double *history; /* [0 .. iterations], relative residuals; until the next solve */
+	/* [0 .. iterations], by the recurrence, the last as residual; until the next solve */
+	const double *history;
 };
 
 struct bs_pcg;

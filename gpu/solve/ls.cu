@@ -101,12 +101,12 @@ static int open_constraint(struct bs_ls_cuda *s, uint64_t *bytes, struct bs_fail
 }
 
 /* An iteration: the direction, five Toeplitz passes, two for the constraint, the update; circulant:
- * seven passes and a sum more. */
+ * seven passes and a sum more. The last application of A is less than one. */
 uint64_t bs_ls_cuda_launches(const struct bs_protocol *p)
 {
 	const uint64_t one = p->precond == BS_PRECOND_CIRCULANT ? 17 : 9;
 
-	return (bs_methods[p->method].uses_maps ? 1 : p->coils) * (8 + p->iterations * one);
+	return (bs_methods[p->method].uses_maps ? 1 : p->coils) * (8 + (p->iterations + 1) * one);
 }
 
 /* In one graph; each takes some hundred bytes of host and device memory. */
@@ -446,6 +446,16 @@ int bs_ls_cuda_product(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail
 int bs_ls_cuda_step(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
 {
 	return bs_pcg_cuda_step(s->pcg, stream, why);
+}
+
+int bs_ls_cuda_last_product(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
+{
+	return bs_pcg_cuda_last_product(s->pcg, stream, why);
+}
+
+int bs_ls_cuda_last_step(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
+{
+	return bs_pcg_cuda_last_step(s->pcg, stream, why);
 }
 
 int bs_ls_cuda_wait(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_report *report,

@@ -62,7 +62,8 @@ int bs_ls_cuda_run(struct bs_ls_cuda *ls, float2 *images, uint32_t iterations, i
  * tables are those of all coils, maps (plan's) and images of this GPU's `coils`. load leaves this
  * GPU's addend of the right-hand side in its place in addends [part][z][y][x] complex, device; once
  * all are there, begin. Then for each iteration product leaves this GPU's addend of A p there and,
- * once all are there, step. They only queue. wait: for the stream; sets iterations and residual.
+ * once all are there, step; last_product and last_step likewise, once. They only
+ * queue. wait: for the stream; sets iterations and residual.
  * image: [z][y][x], device.
  */
 int bs_ls_cuda_open_share(struct bs_ls_cuda **ls, const struct bs_protocol *p,
@@ -74,6 +75,8 @@ float *bs_ls_cuda_addends(struct bs_ls_cuda *ls);
 int bs_ls_cuda_begin(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_fail *why);
 int bs_ls_cuda_product(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_fail *why);
 int bs_ls_cuda_step(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_fail *why);
+int bs_ls_cuda_last_product(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_fail *why);
+int bs_ls_cuda_last_step(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_fail *why);
 int bs_ls_cuda_wait(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_report *report,
 		    struct bs_fail *why);
 const float2 *bs_ls_cuda_image(const struct bs_ls_cuda *ls);

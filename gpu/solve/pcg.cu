@@ -15,11 +15,12 @@ struct bs_pcg_cuda {
 	struct bs_pcg_cuda_spec spec;
 	struct bs_pcg_cuda_system system;
 	struct cg_vectors v;
+	struct cg_vectors check; /* x in p's place, and a state in which nothing has stopped */
 	float2 *rows;            /* W p, where there is no gram */
 	struct bs_pinned pinned; /* a copy of the state, then of the history */
 	cudaStream_t capture;
-	/* a whole solve; its beginning; one iteration; NULL: launched kernel by kernel */
-	cudaGraphExec_t whole, first, one;
+	/* a whole solve; its beginning; one iteration; its end; NULL: launched kernel by kernel */
+	cudaGraphExec_t whole, first, one, last;
 	struct bs_watch watch;
 	bool close;
 };
@@ -43,7 +44,8 @@ int bs_pcg_cuda_need(const struct bs_pcg_cuda_spec *spec, uint64_t *bytes, struc
 	*bytes = (spec->circulant ? 4 : 3) * bs_devmem_round(spec->voxels * sizeof(float2)) +
 		 bs_devmem_round(spec->rows * sizeof(float2)) +
 		 bs_devmem_round(2 * (uint64_t)blocks_of(spec->voxels) * sizeof(double)) +
-		 bs_devmem_round(history_bytes(spec)) + bs_devmem_round(sizeof(struct cg_state));
+		 bs_devmem_round(history_bytes(spec)) +
+		 2 * bs_devmem_round(sizeof(struct cg_state));
 	return 0;
 }
 
@@ -79,20 +81,22 @@ static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why
 	return bs_toeplitz_cuda_step(s->normal, &step, (float *)c->v.q, stream, why);
 }
 
-static int constraint(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+/* q += mu (constraint of v.p); v: c->v, or check. */
+static int constraint(struct bs_pcg_cuda *c, const struct cg_vectors &v, cudaStream_t stream,
+		      struct bs_fail *why)
 {
 	const struct bs_pcg_cuda_system *s = &c->system;
 	const dim3 blocks(blocks_of(c->v.voxels));
 	struct bs_csr_cuda none;
 	const struct bs_csr_cuda *m = s->gram != NULL ? s->gram : s->adjoint;
-	const float2 *from = c->v.p;
+	const float2 *from = v.p;
 
 	memset(&none, 0, sizeof(none));
 	if (s->gram == NULL && s->w != NULL && s->mu != 0.0) {
 		const dim3 rows((unsigned)((s->w->rows + CG_THREADS - 1) / CG_THREADS));
 		int err =
 			bs_launch(s->w->is_complex ? constraint_rows<true> : constraint_rows<false>,
-				  rows, CG_THREADS, 0, c->close, stream, why, c->v, *s->w, c->rows);
+				  rows, CG_THREADS, 0, c->close, stream, why, v, *s->w, c->rows);
 
 		if (err != 0)
 			return err;
@@ -100,9 +104,9 @@ static int constraint(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail
 	}
 	if (m == NULL)
 		return bs_launch(finish_apply<CG_IDENTITY>, blocks, CG_THREADS, 0, c->close, stream,
-				 why, c->v, none, from);
+				 why, v, none, from);
 	return bs_launch(m->is_complex ? finish_apply<CG_COMPLEX> : finish_apply<CG_REAL>, blocks,
-			 CG_THREADS, 0, c->close, stream, why, c->v, *m, from);
+			 CG_THREADS, 0, c->close, stream, why, v, *m, from);
 }
 
 /* z = M^-1 r, where M is circulant. */
@@ -130,7 +134,7 @@ static int start(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why
 /* Adds the constraint to A p; then the next residual. */
 static int advance(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
-	int err = constraint(c, stream, why);
+	int err = constraint(c, c->v, stream, why);
 
 	if (err == 0)
 		err = bs_launch(update, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, c->close,
@@ -145,8 +149,40 @@ static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *w
 	return err != 0 ? err : advance(c, stream, why);
 }
 
-/* A graph of so many iterations, with or without the beginning. */
-static int make_graph(struct bs_pcg_cuda *c, bool from_start, uint32_t iterations,
+/* A x without the constraint, or this GPU's addend of it. */
+static int apply_last(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	const struct bs_pcg_cuda_system *s = &c->system;
+	const float *x = (const float *)c->v.x;
+
+	if (s->apply != NULL)
+		return s->apply(s->self, x, (float *)c->v.q, stream, why);
+	if (s->maps != NULL)
+		return bs_toeplitz_cuda_sense(s->normal, s->coils, s->maps, x,
+					      s->parts > 0 ? own_addend(c) : (float *)c->v.q,
+					      stream, why);
+	return bs_toeplitz_cuda_apply(s->normal, 1, x, (float *)c->v.q, stream, why);
+}
+
+/* Adds the constraint to A x; then the residual that is reported. */
+static int measure(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	int err = c->system.mu != 0.0 ? constraint(c, c->check, stream, why) : 0;
+
+	return err != 0 ? err
+			: bs_launch(distance, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, false,
+				    stream, why, c->v, &c->check.state->stop);
+}
+
+static int finish(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	int err = apply_last(c, stream, why);
+
+	return err != 0 ? err : measure(c, stream, why);
+}
+
+/* A graph of so many iterations, with or without the beginning and the end. */
+static int make_graph(struct bs_pcg_cuda *c, bool from_start, uint32_t iterations, bool to_end,
 		      cudaGraphExec_t *exec, struct bs_fail *why)
 {
 	cudaGraph_t graph = NULL;
@@ -158,6 +194,8 @@ static int make_graph(struct bs_pcg_cuda *c, bool from_start, uint32_t iteration
 		err = start(c, c->capture, why);
 	for (uint32_t i = 0; i < iterations && err == 0; i++)
 		err = iterate(c, c->capture, why);
+	if (to_end && err == 0)
+		err = finish(c, c->capture, why);
 	e = cudaStreamEndCapture(c->capture, &graph);
 	if (err == 0 && e == cudaSuccess)
 		e = cudaGraphInstantiate(exec, graph, 0);
@@ -174,6 +212,7 @@ static int upload_graphs(struct bs_pcg_cuda *c, struct bs_fail *why)
 {
 	BS_CUDA(cudaGraphUpload(c->first, c->capture), why);
 	BS_CUDA(cudaGraphUpload(c->one, c->capture), why);
+	BS_CUDA(cudaGraphUpload(c->last, c->capture), why);
 	BS_CUDA(cudaStreamSynchronize(c->capture), why);
 	return 0;
 }
@@ -193,9 +232,12 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 							     sizeof(double));
 	c->v.history = (double *)bs_devmem_take(mem, history_bytes(&c->spec));
 	c->v.state = (struct cg_state *)bs_devmem_take(mem, sizeof(struct cg_state));
+	c->check = c->v;
+	c->check.p = c->v.x;
+	c->check.state = (struct cg_state *)bs_devmem_take(mem, sizeof(struct cg_state));
 	if (c->v.r == NULL || c->v.p == NULL || c->v.q == NULL || c->rows == NULL ||
 	    c->v.partial == NULL || c->v.history == NULL || c->v.state == NULL ||
-	    (c->spec.circulant && c->v.z == NULL))
+	    c->check.state == NULL || (c->spec.circulant && c->v.z == NULL))
 		return bs_fail(
 			why, BS_ERR_NOMEM,
 			"conjugate gradients: vectors of %llu bytes do not fit the device arena",
@@ -204,6 +246,7 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 	if (err != 0)
 		return err;
 	BS_CUDA(cudaMemset(c->v.state, 0, sizeof(struct cg_state)), why);
+	BS_CUDA(cudaMemset(c->check.state, 0, sizeof(struct cg_state)), why);
 	err = bs_stream_open(&c->capture, why);
 	if (err == 0)
 		err = bs_watch_open(&c->watch, why);
@@ -212,11 +255,13 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 	/* other GPUs' addends come in between, or launches that are not always the same */
 	if (c->system.parts > 0 || c->system.varies)
 		return bs_cuda_copied(why);
-	err = make_graph(c, true, c->spec.iterations, &c->whole, why);
+	err = make_graph(c, true, c->spec.iterations, true, &c->whole, why);
 	if (err == 0)
-		err = make_graph(c, true, 0, &c->first, why);
+		err = make_graph(c, true, 0, false, &c->first, why);
 	if (err == 0)
-		err = make_graph(c, false, 1, &c->one, why);
+		err = make_graph(c, false, 1, false, &c->one, why);
+	if (err == 0)
+		err = make_graph(c, false, 0, true, &c->last, why);
 	if (err == 0)
 		err = upload_graphs(c, why);
 	return err != 0 ? err : bs_cuda_copied(why);
@@ -263,14 +308,15 @@ int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *s
 
 void bs_pcg_cuda_close(struct bs_pcg_cuda *c)
 {
-	cudaGraphExec_t graphs[3];
+	cudaGraphExec_t graphs[4];
 
 	if (c == NULL)
 		return;
 	graphs[0] = c->whole;
 	graphs[1] = c->first;
 	graphs[2] = c->one;
-	for (int i = 0; i < 3; i++)
+	graphs[3] = c->last;
+	for (int i = 0; i < 4; i++)
 		if (graphs[i] != NULL)
 			(void)cudaGraphExecDestroy(graphs[i]);
 	bs_watch_close(&c->watch);
@@ -296,6 +342,14 @@ static int queue_iteration(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs
 	return 0;
 }
 
+static int queue_last(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	if (c->last == NULL)
+		return finish(c, stream, why);
+	BS_CUDA(cudaGraphLaunch(c->last, stream), why);
+	return 0;
+}
+
 int bs_pcg_cuda_queue(struct bs_pcg_cuda *c, uint32_t iterations, struct CUstream_st *stream,
 		      struct bs_fail *why)
 {
@@ -311,7 +365,7 @@ int bs_pcg_cuda_queue(struct bs_pcg_cuda *c, uint32_t iterations, struct CUstrea
 
 	for (uint32_t i = 0; i < iterations && err == 0; i++)
 		err = queue_iteration(c, stream, why);
-	return err;
+	return err != 0 ? err : queue_last(c, stream, why);
 }
 
 int bs_pcg_cuda_record(struct bs_pcg_cuda *c, struct bs_pcg_outcome *outcome,
@@ -321,6 +375,8 @@ int bs_pcg_cuda_record(struct bs_pcg_cuda *c, struct bs_pcg_outcome *outcome,
 
 	for (uint32_t i = 0; i < c->spec.iterations && err == 0; i++)
 		err = iterate(c, stream, why);
+	if (err == 0)
+		err = finish(c, stream, why);
 	if (err != 0)
 		return err;
 	tell_outcome<<<1, 1, 0, stream>>>(c->v.state, c->v.history, outcome);
@@ -354,6 +410,19 @@ int bs_pcg_cuda_step(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct b
 				  stream, why);
 
 	return err != 0 ? err : advance(c, stream, why);
+}
+
+int bs_pcg_cuda_last_product(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
+{
+	return apply_last(c, stream, why);
+}
+
+int bs_pcg_cuda_last_step(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
+{
+	int err = bs_pcg_cuda_sum((float *)c->v.q, c->system.addends, c->system.parts, c->v.voxels,
+				  stream, why);
+
+	return err != 0 ? err : measure(c, stream, why);
 }
 
 int bs_pcg_cuda_wait(struct bs_pcg_cuda *c, struct CUstream_st *stream,
@@ -399,7 +468,8 @@ static int watch(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns
 	if (err != 0)
 		return err;
 	BS_CUDA(cudaStreamSynchronize(stream), why);
-	return bs_watch_run(&c->watch, iterations, deadline_ns, queue_one, &q, late, why);
+	err = bs_watch_run(&c->watch, iterations, deadline_ns, queue_one, &q, late, why);
+	return err != 0 ? err : queue_last(c, stream, why);
 }
 
 int bs_pcg_cuda_solve(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns,

@@ -9,8 +9,8 @@
  * b, x     [z][y][x] complex float, device; may not overlap
  * inverse  [z][y][x] float, device: 1 / diagonal of the matrix; or NULL
  * Dot products in double, in blocks of fixed size added in a fixed order: the same bits every run.
- * It also stops at the tolerance and where p^H A p is not positive: what is queued then does
- * nothing.
+ * It also stops at the tolerance, at BS_PCG_ROUND_OFF and where p^H A p is not positive: what is
+ * queued then does nothing but the application of A to x at the end, for the residual reported.
  *
  * need -> plan -> solve* -> close. plan may allocate beside the arena, solve allocates nothing and
  * waits for the stream. One caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM.
@@ -87,12 +87,17 @@ int bs_pcg_cuda_record(struct bs_pcg_cuda *plan, struct bs_pcg_outcome *outcome,
 		       struct CUstream_st *stream, struct bs_fail *why);
 /*
  * Several GPUs, each with a plan of its own: begin on all; then for each iteration product on all,
- * the addends brought to every GPU, step on all; wait on any. They only queue. GPUs of one kind
+ * the addends brought to every GPU, step on all; likewise last_product and last_step, once, for the
+ * residual reported; wait on any. They only queue. GPUs of one kind
  * have the same bits.
  */
 int bs_pcg_cuda_begin(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
 int bs_pcg_cuda_product(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
 int bs_pcg_cuda_step(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
+int bs_pcg_cuda_last_product(struct bs_pcg_cuda *plan, struct CUstream_st *stream,
+			     struct bs_fail *why);
+int bs_pcg_cuda_last_step(struct bs_pcg_cuda *plan, struct CUstream_st *stream,
+			  struct bs_fail *why);
 /* out = the sum of addends [part][voxel], in the order of the parts; all in device memory. */
 int bs_pcg_cuda_sum(float *out, const float *addends, uint32_t parts, uint64_t voxels,
 		    struct CUstream_st *stream, struct bs_fail *why);

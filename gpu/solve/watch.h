@@ -2,8 +2,10 @@
  * gpu/solve/watch.h - iterations on a GPU, queued one by one up to a deadline
  *
  * Two are kept queued, so that the GPU never waits for the host; while no iteration's time is
- * known, one. Each that has ended is timed. No further one is queued when it would end past the
- * deadline, the longest of this run and of the last taken for its time; one is always made.
+ * known, one. Each that has ended is timed. No further one is queued when it and what ends the
+ * solve (pcg.h: an application more, taken to last as long as an iteration) would end past the
+ * deadline, the longest of this run and of the last taken for an iteration's time; one is always
+ * made.
  * open may allocate; run waits. One caller. Errors: BS_ERR_GPU, or what next returns.
  */
 #ifndef BS_GPU_SOLVE_WATCH_H

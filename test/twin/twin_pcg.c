@@ -24,6 +24,7 @@
 
 static struct bs_team *team;
 static float *q, *maps, *b;
+static uint32_t most = ITERATIONS;
 static size_t q_floats;
 
 struct host_system {
@@ -90,14 +91,27 @@ static int make_w(struct bs_csr *w, bool is_complex, uint64_t last)
 	return bs_csr_seal(w, &why) == 0;
 }
 
+/* ||b - A x|| / ||b||, summed in double. */
+static double residual_of(struct host_system *s, const float *x)
+{
+	float *ax = malloc(8 * VOXELS);
+	double residual;
+
+	host_apply(s, x, ax);
+	residual = check_rel(ax, b, 2 * VOXELS);
+	free(ax);
+	return residual;
+}
+
+/* of: another solution, whose residual is wanted, or NULL. */
 static void host_solve(struct host_system *s, float *x, struct bs_pcg_result *result,
-		       double *history)
+		       const float *of, double *residual)
 {
 	struct bs_toeplitz_spec spec = { .dims = 3, .matrix = { NX, NY, NZ }, .coils = COILS };
 	struct bs_pcg_spec cg = { .size = VOXELS,
-				  .iterations = ITERATIONS,
+				  .iterations = most,
 				  .precond = s->inverse != NULL };
-	struct bs_pcg_stop stop = { .iterations = ITERATIONS, .deadline_ns = INT64_MAX };
+	struct bs_pcg_stop stop = { .iterations = most, .deadline_ns = INT64_MAX };
 	struct bs_pcg_system system = { .self = s,
 					.apply = host_apply,
 					.precond = s->inverse != NULL ? host_precond : NULL };
@@ -118,8 +132,8 @@ static void host_solve(struct host_system *s, float *x, struct bs_pcg_result *re
 	CHECK(rc == 0, "host solver %s", why.text);
 	if (rc == 0) {
 		bs_pcg_solve(pcg, &system, b, x, &stop, result);
-		for (uint32_t i = 0; i <= result->iterations; i++)
-			history[i] = result->history[i];
+		if (of != NULL)
+			*residual = residual_of(s, of);
 	}
 	bs_pcg_close(pcg);
 	bs_toeplitz_close(s->normal);
@@ -140,7 +154,7 @@ static int device_open(struct device_side *d, const struct host_system *s, bool 
 {
 	struct bs_toeplitz_spec spec = { .dims = 3, .matrix = { NX, NY, NZ }, .coils = COILS };
 	struct bs_pcg_cuda_spec cg = { .voxels = VOXELS,
-				       .iterations = ITERATIONS,
+				       .iterations = most,
 				       .rows = s->w != NULL ? s->w->rows : 0 };
 	struct bs_pcg_cuda_system system = { .coils = s->sense ? COILS : 1, .mu = s->mu };
 	struct bs_csr g = { 0 };
@@ -222,14 +236,13 @@ static void check_system(const char *what, struct host_system *s, bool gram, int
 	struct bs_pcg_result host = { 0 };
 	struct bs_pcg_result result = { 0 };
 	struct bs_fail why = { 0 };
-	double history[ITERATIONS + 1] = { 0 };
 	float *want = malloc(8 * VOXELS);
 	float *got = malloc(8 * VOXELS);
 	uint64_t first = 0;
 	int same = 1;
 
 	s->rows = s->w != NULL ? malloc(s->w->rows * 8) : NULL;
-	host_solve(s, want, &host, history);
+	host_solve(s, want, &host, NULL, NULL);
 	int rc = device_open(&d, s, gram, &why);
 
 	for (int r = 0; r < runs && rc == 0; r++) {
@@ -255,6 +268,43 @@ static void check_system(const char *what, struct host_system *s, bool gram, int
 	free(s->rows);
 	free(want);
 	free(got);
+}
+
+/*
+ * Where round-off ends it: the recurrence would go on to 1e-16. What remains are the roundings of
+ * x, of A x by the device, and of A x by the host: of one size, so a factor of 2.
+ */
+static void check_round_off(const char *what, struct host_system *s, bool gram)
+{
+	struct device_side d;
+	struct bs_pcg_result host = { 0 };
+	struct bs_pcg_result result = { 0 };
+	struct bs_fail why = { 0 };
+	float *want = malloc(8 * VOXELS);
+	float *got = malloc(8 * VOXELS);
+	double residual = 0.0;
+
+	most = 400;
+	s->rows = s->w != NULL ? malloc(s->w->rows * 8) : NULL;
+	int rc = device_open(&d, s, gram, &why);
+
+	if (rc == 0)
+		rc = bs_pcg_cuda_solve(d.pcg, most, INT64_MAX, NULL, &result, &why);
+	if (rc == 0 && !fetch(got, d.x, 2 * VOXELS))
+		rc = bs_fail(&why, BS_ERR_GPU, "fetch");
+	CHECK(rc == 0, "%s, to round-off %s", what, why.text);
+	host_solve(s, want, &host, got, &residual);
+	CHECK(host.iterations < most && result.iterations <= host.iterations + 1 &&
+		      result.iterations + 1 >= host.iterations,
+	      "%s: stops after %u iterations, the host after %u", what, result.iterations,
+	      host.iterations);
+	CHECK(result.residual >= 0.5 * residual && result.residual <= 2.0 * residual,
+	      "%s: residual %.3e, by the host's A %.3e", what, result.residual, residual);
+	device_close(&d);
+	free(s->rows);
+	free(want);
+	free(got);
+	most = ITERATIONS;
 }
 
 static void make_data(void)
@@ -368,6 +418,10 @@ static void check_all(void)
 	check_system("gram of complex W", &with_complex, true, 3);
 	check_system("complex W and its adjoint", &with_complex, false, 3);
 	check_system("Jacobi", &jacobi, true, 3);
+	check_round_off("identity", &plain, false);
+	check_round_off("sense", &sense, false);
+	check_round_off("complex W and its adjoint", &with_complex, false);
+	check_round_off("Jacobi", &jacobi, true);
 	CHECK(bs_csr_gram(&gram, &complex_w, 1000, &why) == BS_ERR_UNSUPPORTED, "refused: %s",
 	      why.text);
 	bs_csr_close(&real);

@@ -119,13 +119,18 @@ static int begin(struct bs_ls_multi *s, const float2 *const *images, struct bs_f
 	return rc != 0 ? rc : on_all(s, bs_ls_cuda_begin, why);
 }
 
-static int iterate(struct bs_ls_multi *s, struct bs_fail *why)
+static int together(struct bs_ls_multi *s, step product, step then, struct bs_fail *why)
 {
-	int rc = on_all(s, bs_ls_cuda_product, why);
+	int rc = on_all(s, product, why);
 
 	if (rc == 0)
 		rc = exchange(s, why);
-	return rc != 0 ? rc : on_all(s, bs_ls_cuda_step, why);
+	return rc != 0 ? rc : on_all(s, then, why);
+}
+
+static int iterate(struct bs_ls_multi *s, struct bs_fail *why)
+{
+	return together(s, bs_ls_cuda_product, bs_ls_cuda_step, why);
 }
 
 static int iterate_all(struct bs_ls_multi *s, uint32_t most, struct bs_fail *why)
@@ -178,6 +183,8 @@ int bs_ls_multi_run(struct bs_ls_multi *s, const float2 *const *images, uint32_t
 	if (rc == 0)
 		rc = deadline_ns == INT64_MAX ? iterate_all(s, most, why)
 					      : watch(s, most, deadline_ns, &late, why);
+	if (rc == 0)
+		rc = together(s, bs_ls_cuda_last_product, bs_ls_cuda_last_step, why);
 	if (rc == 0)
 		rc = bs_link_enter(s->link, 0, why);
 	if (rc == 0)

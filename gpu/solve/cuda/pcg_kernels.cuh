@@ -246,7 +246,7 @@ static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vect
 		}
 		s->iterations++;
 		a.history[s->iterations] = residual;
-		s->stop = residual <= a.tolerance || !(sum.x > 0.0);
+		s->stop = residual <= a.tolerance || residual <= BS_PCG_ROUND_OFF;
 	}
 }
 
@@ -275,6 +275,36 @@ static __global__ __launch_bounds__(CG_THREADS) void preconditioned(const struct
 		s->beta = s->rz > 0.0 ? (float)(sum.x / s->rz) : 0.0f;
 		s->rz = sum.x;
 	}
+}
+
+/*
+ * The residual of x, once q is A x, takes the place of the recurrence's. *stop, which the
+ * constraint's part may have set, is clear for the next solve.
+ */
+static __global__ __launch_bounds__(CG_THREADS) void distance(const struct cg_vectors a, int *stop)
+{
+	double2 sum = make_double2(0.0, 0.0);
+
+	bs_after_previous();
+	if (blockIdx.x == 0 && threadIdx.x == 0)
+		*stop = 0;
+	if (a.state->iterations == 0)
+		return;
+#pragma unroll
+	for (int i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+
+		if (at < a.voxels) {
+			const float2 b = a.b[at];
+			const float2 q = a.q[at];
+			const double re = (double)b.x - q.x;
+			const double im = (double)b.y - q.y;
+
+			sum.x += re * re + im * im;
+		}
+	}
+	if (grid_sum(a, sum, &sum) && threadIdx.x == 0)
+		a.history[a.state->iterations] = sqrt(sum.x / a.state->bb);
 }
 
 static __global__ __launch_bounds__(CG_THREADS) void add_parts(float2 *out, const float2 *addends,
