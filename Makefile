@@ -206,6 +206,7 @@ $(B)/test/%: $(B)/test/%.o $(ALLOCS) $(LIB)
 cu_objects = $(if $(filter 1,$(GPU)),$(patsubst %.cu,build/cuda/%.cu.o,$(call find,$(1),*.cu)))
 objects    = $(patsubst %.c,$(B)/%.o,$(call find,$(1),*.c)) $(call cu_objects,$(1))
 $(BENCH): $(call objects,test/bench)
+$(BENCH): private LDLIBS += $(if $(filter 1,$(GPU)),-lcufft) # a rival in it
 $(PAPER): $(call objects,test/paper) $(B)/test/bench/rows.o $(B)/test/bench/inputs.o
 $(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
 

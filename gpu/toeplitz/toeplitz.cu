@@ -7,51 +7,17 @@
 #include "core/protocol.h"
 #include "gpu/device/check.h"
 #include "gpu/device/reach.h"
-#include "gpu/toeplitz/cuda/pass.cuh"
-#include "gpu/toeplitz/cuda/plane.cuh"
+#include "gpu/toeplitz/cuda/sizes.cuh"
 #include "gpu/toeplitz/cuda/spectrum.cuh"
 
-typedef void (*pass_kernel)(const struct tp_pass);
-
-enum {
-	TP_X_IN,
-	TP_X_IN_SENSE,
-	TP_X_IN_STEP,
-	TP_X_OUT,
-	TP_X_OUT_SENSE,
-	TP_TURNED, /* the same with turned lines */
-	TP_Y_IN = 2 * TP_TURNED,
-	TP_Y_OUT,
-	TP_MIDDLE,
-	TP_STREAMED,
-	TP_PLANE,
-	TP_KINDS
-};
-
-#define TP_X(A, B, TURNED)                                                                         \
-	x_in<A, B, TP_PLAIN, TURNED>, x_in<A, B, TP_SENSE, TURNED>, x_in<A, B, TP_STEP, TURNED>,   \
-		x_out<A, B, false, TURNED>, x_out<A, B, true, TURNED>
-#define TP_KERNELS(A, B, CLUSTER, BYTES, STREAM, PLANE)                                            \
-	{                                                                                          \
-		A, B, CLUSTER, BYTES,                                                              \
-		{                                                                                  \
-			TP_X(A, B, false), TP_X(A, B, true), y_in<A, B>, y_out<A, B>,              \
-				middle<A, B>, STREAM, PLANE                                        \
-		}                                                                                  \
-	}
-
-static const struct tp_size {
-	int a, b;
-	int cluster, plane_bytes; /* blocks that hold a plane; the shared memory of each */
-	pass_kernel kernel[TP_KINDS];
-} sizes[] = {
-	TP_KERNELS(8, 8, 1, 0, NULL, NULL),
-	TP_KERNELS(8, 16, 2, (plane_of<8, 16, 2>::bytes), (middle_stream<8, 16>),
-		   (plane<8, 16, 2>)),
-	TP_KERNELS(16, 16, 8, (plane_of<16, 16, 8>::bytes), (middle_stream<16, 16>),
-		   (plane<16, 16, 8>)),
-	TP_KERNELS(16, 32, 1, 0, NULL, NULL),
-	TP_KERNELS(32, 32, 1, 0, NULL, NULL),
+static const struct {
+	const struct tp_size *size;
+	const int *count;
+} lists[] = {
+	{ tp_sizes_8, &tp_count_8 },
+	{ tp_sizes_16, &tp_count_16 },
+	{ tp_sizes_16_long, &tp_count_16_long },
+	{ tp_sizes_32, &tp_count_32 },
 };
 
 struct bs_toeplitz_cuda {
@@ -73,21 +39,43 @@ struct bs_toeplitz_cuda {
 	const int *stop;     /* of the call under way */
 };
 
-static int shared_of(const struct tp_size *s, int kind)
+/* turned: the x passes, when lines lie turned outside the image */
+static int shared_of(const struct tp_size *s, int kind, bool is_turned)
 {
 	const int per = TP_THREADS / s->a;
-	const int line = per * s->a * (s->b + 1) * (int)sizeof(float2);
+	const int line = per * s->a * (s->b + 1) * (int)sizeof(float);
 	const int tile = s->a * s->b * per * (int)sizeof(float2);
 	const int turned = s->a * s->b * (per + 1) * (int)sizeof(float2);
 
-	if (kind < TP_TURNED)
-		return line;
 	if (kind < TP_Y_IN)
-		return line > turned ? line : turned;
+		return is_turned && turned > line ? turned : line;
 	if (kind == TP_PLANE)
 		return s->plane_bytes;
 	/* streamed: the exchange, the next tile's input (half) and spectrum (half) */
 	return kind == TP_STREAMED ? 2 * tile : tile;
+}
+
+/*
+ * The least size that a line of n voxels fits. alone: one image of 2D, whose few lines answer
+ * sooner with more threads each; eight images would be slower.
+ */
+static const struct tp_size *size_of(bool alone, uint32_t n)
+{
+	for (int i = 0; alone && n > 160 && i < tp_count_32_flat; i++)
+		if ((uint32_t)(tp_sizes_32_flat[i].a * tp_sizes_32_flat[i].b) + 1 >= 2 * n)
+			return &tp_sizes_32_flat[i];
+	for (size_t l = 0; n >= 1 && l < sizeof(lists) / sizeof(lists[0]); l++)
+		for (int i = 0; i < *lists[l].count; i++)
+			if ((uint32_t)(lists[l].size[i].a * lists[l].size[i].b) + 1 >= 2 * n)
+				return &lists[l].size[i];
+	return NULL;
+}
+
+int bs_toeplitz_cuda_padded(uint32_t n)
+{
+	const struct tp_size *s = size_of(false, n);
+
+	return s != NULL ? s->a * s->b : 0;
 }
 
 static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *spec,
@@ -116,9 +104,7 @@ static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *sp
 					       "Toeplitz operator: matrix[%u] is %u", i, n);
 			continue;
 		}
-		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]) && p->size[i] == NULL; s++)
-			if (n >= 1 && (uint32_t)(sizes[s].a * sizes[s].b) + 1 >= 2 * n)
-				p->size[i] = &sizes[s];
+		p->size[i] = size_of(spec->dims == 2 && spec->coils == 1, n);
 		if (p->size[i] == NULL)
 			return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: matrix[%u] is %u", i,
 				       n);
@@ -212,18 +198,20 @@ static __global__ void make_turns(float2 *turns, int a, int b)
 static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 {
 	const struct tp_size *s = p->size[p->spec.dims - 1];
-	const long long tiles = (long long)p->grid[0] * (p->spec.dims == 3 ? p->grid[1] : 1) /
-				(TP_THREADS / s->a) * p->spec.coils;
+	const long long columns = (long long)p->grid[0] * (p->spec.dims == 3 ? p->grid[1] : 1);
+	const int per = TP_THREADS / s->a;
+	const long long tiles = columns / per * p->spec.coils;
 	int count = 0;
 	int each = 0;
 
-	if (s->kernel[TP_STREAMED] == NULL)
+	if (s->kernel[TP_STREAMED] == NULL || columns % per != 0 || /* it copies whole tiles */
+	    (size_t)shared_of(s, TP_STREAMED, false) > p->shared_bytes)
 		return 0;
 	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, bs_cuda_device()),
 		why);
 	BS_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
 			&each, (const void *)s->kernel[TP_STREAMED], TP_THREADS,
-			(size_t)shared_of(s, TP_STREAMED)),
+			(size_t)shared_of(s, TP_STREAMED, false)),
 		why);
 	p->fits = count * each;
 	p->pays = each > 0 && tiles >= 2LL * p->fits;
@@ -239,17 +227,21 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	int clusters = 0;
 
 	if (p->spec.dims != 3 || p->size[2] != s || s->kernel[TP_PLANE] == NULL || !p->can_close ||
-	    (size_t)shared_of(s, TP_PLANE) > p->shared_bytes)
+	    (size_t)s->plane_bytes > p->shared_bytes)
 		return 0;
 	BS_CUDA(cudaFuncGetAttributes(&its, (const void *)s->kernel[TP_PLANE]), why);
 	if (its.ptxVersion < 90) /* compiled for less, whatever the device: the kernel is empty */
 		return 0;
+	if (s->cluster > 8) /* more than every device with clusters has */
+		BS_CUDA(cudaFuncSetAttribute((const void *)s->kernel[TP_PLANE],
+					     cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+			why);
 	attribute.id = cudaLaunchAttributeClusterDimension;
 	attribute.val.clusterDim.x = (unsigned)s->cluster;
 	attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
 	config.gridDim = dim3((unsigned)s->cluster);
-	config.blockDim = dim3(TP_THREADS);
-	config.dynamicSmemBytes = (size_t)shared_of(s, TP_PLANE);
+	config.blockDim = dim3((unsigned)s->plane_threads);
+	config.dynamicSmemBytes = (size_t)s->plane_bytes;
 	config.attrs = &attribute;
 	config.numAttrs = 1;
 	BS_CUDA(cudaOccupancyMaxActiveClusters(&clusters, (const void *)s->kernel[TP_PLANE],
@@ -319,9 +311,9 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 		BS_CUDA(cudaGetLastError(), why);
 		for (int kind = 0; kind < TP_KINDS && err == 0; kind++)
 			if (s->kernel[kind] != NULL &&
-			    (size_t)shared_of(s, kind) <= p->shared_bytes)
+			    (size_t)shared_of(s, kind, true) <= p->shared_bytes)
 				err = bs_cuda_shared((const void *)s->kernel[kind],
-						     (size_t)shared_of(s, kind), why);
+						     (size_t)shared_of(s, kind, true), why);
 	}
 	if (err == 0)
 		err = choose_middle(p, why);
@@ -366,9 +358,11 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
 	a->n = (int)p->spec.matrix[axis];
 	a->stop = p->stop;
 	/* long-lived blocks would be placed unevenly while the pass before them ends */
-	return bs_launch_clusters(
-		s->kernel[kind], blocks, kind == TP_PLANE ? (unsigned)s->cluster : 1, TP_THREADS,
-		(size_t)shared_of(s, kind), p->close && kind != TP_STREAMED, stream, why, *a);
+	return bs_launch_clusters(s->kernel[kind], blocks,
+				  kind == TP_PLANE ? (unsigned)s->cluster : 1,
+				  kind == TP_PLANE ? (unsigned)s->plane_threads : TP_THREADS,
+				  (size_t)shared_of(s, kind, p->planes),
+				  p->close && kind != TP_STREAMED, stream, why, *a);
 }
 
 /*
@@ -379,8 +373,8 @@ static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, co
 		  cudaStream_t stream, struct bs_fail *why)
 {
 	const uint32_t *n = p->spec.matrix;
-	const bool inward = kind < TP_X_OUT;
-	const bool sense = kind == TP_X_IN_SENSE || kind == TP_X_OUT_SENSE;
+	const bool inward = kind == TP_X_IN;
+	const bool sense = maps != NULL;
 	const int per = TP_THREADS / p->size[0]->a;
 	struct tp_pass a;
 
@@ -390,6 +384,7 @@ static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, co
 	a.maps = (const float2 *)maps;
 	if (step != NULL)
 		a.step = *step;
+	a.turned = p->planes;
 	a.lines = (int)(n[1] * n[2]);
 	a.coils = (int)coils;
 	a.in_outer = inward ? (long long)n[0] : p->grid[0];
@@ -399,7 +394,7 @@ static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, co
 	a.out_coil = !inward && sense ? 0 : a.out_outer * a.lines;
 	const dim3 blocks((unsigned)((a.lines + per - 1) / per), !inward && sense ? 1 : coils);
 
-	return launch(p, 0, kind + (p->planes ? TP_TURNED : 0), blocks, &a, stream, why);
+	return launch(p, 0, kind, blocks, &a, stream, why);
 }
 
 /* 3D, along y: [z][Ny][gx] to [z][gy][gx] and back. */
@@ -421,7 +416,9 @@ static int y_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, cu
 	a.out_outer = inward ? wide : narrow;
 	a.in_coil = a.in_outer * n[2];
 	a.out_coil = a.out_outer * n[2];
-	return launch(p, 1, kind, dim3((unsigned)(p->grid[0] / per), n[2], coils), &a, stream, why);
+	a.columns = p->grid[0];
+	return launch(p, 1, kind, dim3((unsigned)((a.columns + per - 1) / per), n[2], coils), &a,
+		      stream, why);
 }
 
 /* 3D, along y and z: turned planes in place. */
@@ -459,7 +456,8 @@ static int middle_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStr
 	a.coils = (int)coils;
 	if (p->streams > 0 && plane / per * coils >= p->streams)
 		return launch(p, axis, TP_STREAMED, dim3((unsigned)p->streams), &a, stream, why);
-	return launch(p, axis, TP_MIDDLE, dim3((unsigned)(plane / per * coils)), &a, stream, why);
+	return launch(p, axis, TP_MIDDLE, dim3((unsigned)((plane + per - 1) / per * coils)), &a,
+		      stream, why);
 }
 
 /* 3D: along y, z and back. */
@@ -478,14 +476,13 @@ static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, co
 	       struct bs_fail *why)
 {
 	const bool sense = maps != NULL;
-	const int first = step != NULL ? TP_X_IN_STEP : sense ? TP_X_IN_SENSE : TP_X_IN;
 	float2 *rows = p->spec.dims == 3 ? p->first : p->last;
 	int err;
 
 	if (coils < 1 || coils > p->spec.coils)
 		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u coils, planned for %u",
 			       coils, p->spec.coils);
-	err = x_pass(p, first, coils, (const float2 *)in, rows, maps, step, stream, why);
+	err = x_pass(p, TP_X_IN, coils, (const float2 *)in, rows, maps, step, stream, why);
 	if (err == 0)
 		err = p->planes           ? plane_pass(p, coils, stream, why)
 		      : p->spec.dims == 3 ? strided_passes(p, coils, stream, why)

@@ -12,8 +12,10 @@
  * the last axis lines are transformed, multiplied by Q's real spectrum and transformed back; going
  * out, only what is wanted is kept. Three passes in 2D, five in 3D. In 3D three as well where a
  * cluster of blocks can hold a plane of y and z (from compute capability 9.0; y and z both padded
- * to 128, or to 256): less than half the bytes. An axis is padded to the least power of two from 2N
- * - 1 on: any N up to 512 is legal. Both ways give the same bytes.
+ * to one size of 80 to 512; beyond 320 where the device grants clusters of 16): less than half the
+ * bytes. An axis is padded to the least of 64, 80, 96, 112, 128, 160, 192, 224, 256, 288, 320, 384,
+ * 448, 512, 640, 768, 896 and 1,024 that is at least 2N - 1: any N up to 512 is legal. Both ways
+ * give the same bytes.
  *
  * need -> plan -> { apply | sense }* -> close. plan waits for the GPU and takes temporary memory
  * beside the arena (freed before it returns), the others only queue work. One caller.
@@ -65,6 +67,8 @@ int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplit
  */
 int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *plan, uint32_t middle, uint32_t close,
 			    struct bs_fail *why);
+/* The points that an axis of n voxels is padded to; 0 where it is too long. */
+int bs_toeplitz_cuda_padded(uint32_t n);
 /* The bytes that one apply of so many images must at least move. */
 uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *plan, uint32_t coils);
 

@@ -221,6 +221,10 @@ int bs_bench_gpu(struct bs_bench *b)
 		(void)printf("\nweights: %s\n\n", why.text);
 		failed = 1;
 	}
+	if (bs_bench_gpu_toeplitz(wanted, write_row, b, bytes_ms, &why) != 0) {
+		(void)printf("\nToeplitz operator: %s\n\n", why.text);
+		failed = 1;
+	}
 	if (bs_bench_gpu_ls(wanted, write_row, b, &why) != 0) {
 		(void)printf("\nleast squares: %s\n", why.text);
 		failed = 1;

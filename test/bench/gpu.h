@@ -36,6 +36,10 @@ int bs_bench_gpu_nufft(int (*wanted)(void *arg, const char *name),
 int bs_bench_gpu_exact(int (*wanted)(void *arg, const char *name),
 		       void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
 		       struct bs_fail *why);
+/* The Toeplitz operator beside pruned cuFFT (toeplitz.cu), 2D and 3D, one coil and eight. */
+int bs_bench_gpu_toeplitz(int (*wanted)(void *arg, const char *name),
+			  void (*write)(void *arg, const struct bs_gpu_row *r), void *arg,
+			  double bytes_ms, struct bs_fail *why);
 /* wanted is asked before each row is prepared. */
 int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
 		    void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,

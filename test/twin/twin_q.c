@@ -165,7 +165,7 @@ static void check_shape(const struct shape *s)
 	free(w);
 }
 
-/* All of the device's memory is taken: Q is the host's, byte for byte, and what failed has words. */
+/* All of the device's memory is taken: Q is the host's, byte for byte; what failed has words. */
 static void check_full(void)
 {
 	struct bs_protocol p = { .name = "full",

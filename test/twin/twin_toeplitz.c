@@ -128,15 +128,13 @@ static int queue_apply(void *arg)
 	return bs_toeplitz_cuda_apply(q->plan, q->coils, q->in, q->out, q->stream, &why);
 }
 
-/* 3D, y and z padded to 128 or both to 256: a plane fits a cluster. */
+/* 3D, y and z padded to one size of 80 to 512: a plane fits a cluster. */
 static bool has_planes(const struct bs_toeplitz_spec *s)
 {
-	const uint32_t y = s->matrix[1];
-	const uint32_t z = s->matrix[2];
+	const int g = bs_toeplitz_cuda_padded(s->matrix[1]);
 
-	return reach.overlaps && reach.shared_bytes > (size_t)163 << 10 && s->dims == 3 &&
-	       ((y > 32 && y <= 64 && z > 32 && z <= 64) ||
-		(y > 64 && y <= 128 && z > 64 && z <= 128));
+	return reach.overlaps && s->dims == 3 && g == bs_toeplitz_cuda_padded(s->matrix[2]) &&
+	       g >= 80 && g <= 512;
 }
 
 /* Each way to launch the passes: the sums are the same, so are the bytes. */
@@ -231,7 +229,7 @@ static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32
 	if (rc == 0) {
 		compare(&p, plan, runs);
 		launches(&p, plan);
-		if (has_planes(&p.spec) && !small())
+		if (has_planes(&p.spec) && x == z && !small())
 			check_tuned(&p, plan);
 	}
 	bs_toeplitz_cuda_close(plan);
@@ -244,6 +242,9 @@ static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32
 int main(void)
 {
 #if BS_GPU
+	static const uint32_t padded[] = { 64,  80,  96,  112, 128, 160, 192, 224, 256,
+					   288, 320, 384, 448, 512, 640, 768, 896, 1024 };
+	const int sizes = (int)(sizeof(padded) / sizeof(padded[0]));
 	struct bs_fail why;
 
 	if (!device_answers("Toeplitz operator on the GPU", &gpu))
@@ -255,6 +256,24 @@ int main(void)
 	check_size(3, 20, 18, 16, 3, 2);
 	check_size(3, 9, 40, 61, 2, 2);  /* y and z in one pass, clusters of two */
 	check_size(3, 17, 65, 90, 2, 2); /* of eight */
+	/* every padded size: x, then y and z, at its most and at its least voxels, odd ones */
+	for (int i = 0; i < sizes; i++) {
+		const uint32_t low = i == 0 ? 1 : padded[i - 1] / 2 + 1;
+		const uint32_t high = padded[i] / 2;
+
+		CHECK(bs_toeplitz_cuda_padded(low) == (int)padded[i] &&
+			      bs_toeplitz_cuda_padded(high) == (int)padded[i],
+		      "%u to %u voxels on %u", low, high, padded[i]);
+		check_size(3, high, 3, 2, 2, 2);
+		check_size(3, 5, low, 7, 1, 2);
+		check_size(2, 9, high, 1, 2, 2);
+		check_size(2, low, high, 1, 1, 2);
+		if (high <= 320 && !small())
+			check_size(2, low, high, 1, 2, 2);
+		if (high <= 256 && !small())
+			check_size(3, 2, high, low, 2, 2);
+	}
+	CHECK(bs_toeplitz_cuda_padded(513) == 0 && bs_toeplitz_cuda_padded(0) == 0, "no more");
 	check_size(2, 33, 50, 1, 3, 2);
 	/* thin: slabs, few partitions, rows and columns */
 	check_size(3, 32, 32, 4, 2, 2);
@@ -263,10 +282,17 @@ int main(void)
 	check_size(2, 5, 7, 1, 2, 2);
 	check_size(2, 1, 16, 1, 1, 2);
 	if (!small()) {
-		check_size(2, 256, 256, 1, 4, 2);
+		check_size(2, 256, 256, 1, 1, 2);
+		check_size(2, 256, 256, 1, 8, 2);
+		check_size(2, 256, 256, 1, 32, 2);
+		check_size(2, 320, 320, 1, 16, 2);
 		check_size(2, 300, 512, 1, 1, 2);
 		check_size(3, 64, 64, 64, 1, 100);
 		check_size(3, 128, 128, 128, 1, 10);
+		check_size(3, 160, 96, 5, 2, 2);
+		check_size(3, 160, 160, 160, 1, 2);
+		check_size(3, 48, 192, 191, 2, 2);
+		check_size(3, 33, 220, 219, 2, 2);
 	}
 	bs_team_close(team);
 #else

@@ -2,7 +2,7 @@
  * gpu/fft/cuda/dft.cuh - discrete Fourier transforms in registers, and their parts
  *
  * bs_fft<N, S>::run(v): v[k] = sum_j v[j] exp(S i2pi j k / N), natural order; S = -1 forward, +1
- * inverse; N = 2 .. 6, 8 or a product of two of these up to 36. run<true>: the upper half of the
+ * inverse; N = 2 .. 8 or a product of two of these up to 36. run<true>: the upper half of the
  * input is taken as zero, unread; N a power of two. Every index is a constant after unrolling,
  * every root a literal. Source: Cooley & Tukey, Math Comput 1965;19:297-301.
  */
@@ -150,6 +150,45 @@ template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[6])
 	v[5] = bs_csub(a[2], b[2]);
 }
 
+/* p and i S q of v[K] = p + i S q, v[7 - K] = p - i S q: the terms of pair J and those after it, of
+ * the pairs' sums a and differences d. */
+template <int S, int K, int J>
+static __device__ __forceinline__ void bs_terms_of_seven(float2 &p, float2 &q, const float2 (&a)[3],
+							 const float2 (&d)[3])
+{
+	constexpr float c = (float)bs_cos_of(K * J, 7);
+	constexpr float s = (float)(S * bs_cos_of(4 * K * J - 7, 28));
+
+	p = make_float2(fmaf(c, a[J - 1].x, p.x), fmaf(c, a[J - 1].y, p.y));
+	q = make_float2(fmaf(-s, d[J - 1].y, q.x), fmaf(s, d[J - 1].x, q.y));
+	if constexpr (J < 3)
+		bs_terms_of_seven<S, K, J + 1>(p, q, a, d);
+}
+
+template <int S, int K>
+static __device__ __forceinline__ void bs_pair_of_seven(float2 (&v)[7], float2 first,
+							const float2 (&a)[3], const float2 (&d)[3])
+{
+	float2 p = first;
+	float2 q = make_float2(0.0f, 0.0f);
+
+	bs_terms_of_seven<S, K, 1>(p, q, a, d);
+	v[K] = bs_cadd(p, q);
+	v[7 - K] = bs_csub(p, q);
+}
+
+template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[7])
+{
+	const float2 first = v[0];
+	const float2 a[3] = { bs_cadd(v[1], v[6]), bs_cadd(v[2], v[5]), bs_cadd(v[3], v[4]) };
+	const float2 d[3] = { bs_csub(v[1], v[6]), bs_csub(v[2], v[5]), bs_csub(v[3], v[4]) };
+
+	v[0] = bs_cadd(bs_cadd(first, a[0]), bs_cadd(a[1], a[2]));
+	bs_pair_of_seven<S, 1>(v, first, a, d);
+	bs_pair_of_seven<S, 2>(v, first, a, d);
+	bs_pair_of_seven<S, 3>(v, first, a, d);
+}
+
 /* Eight from the transforms of the even and of the odd ones. */
 template <int S>
 static __device__ __forceinline__ void bs_join(float2 (&v)[8], const float2 (&a)[4], float2 (&b)[4])
@@ -209,7 +248,7 @@ template <int S> static __device__ __forceinline__ void bs_small_half(float2 (&v
 
 __host__ __device__ constexpr int bs_first_factor(int n)
 {
-	return n == 10               ? 2
+	return n == 10 || n == 14    ? 2
 	       : n % 4 == 0 && n > 8 ? 4
 	       : n % 3 == 0 && n > 6 ? 3
 	       : n % 5 == 0 && n > 5 ? 5

@@ -109,7 +109,7 @@ int bs_toeplitz_tuned(struct bs_tuning *t, const struct bs_toeplitz_spec *spec,
 	if (rc != 0)
 		return rc;
 	(void)snprintf(key, sizeof(key),
-		       "Toeplitz 3 on %s, driver %" PRIu32 ": %" PRIu32 "D %" PRIu32 "x%" PRIu32
+		       "Toeplitz 4 on %s, driver %" PRIu32 ": %" PRIu32 "D %" PRIu32 "x%" PRIu32
 		       "x%" PRIu32 ", %" PRIu32 " coils",
 		       gpu.name, gpu.driver, spec->dims, spec->matrix[0], spec->matrix[1],
 		       spec->matrix[2], spec->coils);

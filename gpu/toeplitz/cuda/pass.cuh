@@ -1,7 +1,7 @@
 /*
  * gpu/toeplitz/cuda/pass.cuh - the passes of toeplitz.cu: lines in, lines out, and the middle
  *
- * For toeplitz.cu alone. Every kernel takes a struct tp_pass by value and TP_THREADS threads.
+ * For sizes.cuh alone. Every kernel takes a struct tp_pass by value and TP_THREADS threads.
  */
 #ifndef BS_GPU_TOEPLITZ_CUDA_PASS_CUH
 #define BS_GPU_TOEPLITZ_CUDA_PASS_CUH
@@ -40,10 +40,10 @@ struct tp_pass {
 	const float2 *in;
 	float2 *out;
 	const float *q;              /* middle pass: spectrum, at k * line + column */
-	const float2 *maps;          /* x passes of sense: [coil][z][y][x] */
+	const float2 *maps;          /* x passes of sense: [coil][z][y][x]; else NULL */
 	turns_global turns;          /* exp(-i2pi t k1 / G): [k1][t], then [t][k1] */
 	int n;                       /* voxels of the axis */
-	int columns;                 /* streamed middle pass: of a plane */
+	int columns;                 /* strided lines: so many side by side */
 	int rows, planes;            /* plane pass: voxels along y and z; a.n is unused */
 	long long in_line, out_line; /* from one point of a line to the next */
 	long long in_outer,
@@ -51,12 +51,10 @@ struct tp_pass {
 	long long in_coil, out_coil;  /* from one coil to the next; 0: all read the same */
 	int lines;                    /* x passes */
 	int coils;                    /* sense's last pass sums over them; the middle passes */
-	struct bs_toeplitz_step step; /* the first pass of a step */
+	bool turned;                  /* x passes: see turned */
+	struct bs_toeplitz_step step; /* the first pass of a step; else all NULL */
 	const int *stop;              /* nothing is done where this is set; NULL: always */
 };
-
-/* What the first pass along x reads. */
-enum { TP_PLAIN, TP_SENSE, TP_STEP };
 
 static __device__ __forceinline__ bool stopped(const struct tp_pass &a)
 {
@@ -80,13 +78,30 @@ static __device__ __forceinline__ float2 next_direction(const struct bs_toeplitz
 	return z;
 }
 
-/* Thread t's P sets of A values (zero from n on), transformed and turned, into v[u][k1]. */
-template <int A, int B> struct line_in {
-	static const int P = B / A;
+/*
+ * The sets of A values, n = s + B j, that thread t of a line has: s = t + A u for u below P. Where
+ * A does not divide B some threads have no last set: they go through the motions with the others.
+ */
+template <int A, int B> struct sets {
+	static const int P = (B + A - 1) / A;
 
-	template <class TURNS, class LOAD>
-	static __device__ __forceinline__ void start(float2 (&v)[P][A], int t, int n, TURNS turns,
-						     LOAD load)
+	static_assert(B % 2 == 0 && (A & (A - 1)) == 0,
+		      "B + 1 is odd: all banks; A divides a warp");
+
+	static __device__ __forceinline__ bool has(int t, int u)
+	{
+		return A * (u + 1) <= B || t + A * u < B;
+	}
+
+	/* Its s, or another's, which it may read. */
+	static __device__ __forceinline__ int at(int t, int u)
+	{
+		return has(t, u) ? t + A * u : B - 1;
+	}
+
+	/* The lower half of each set, zero from n on: load(n, u, j). */
+	template <class LOAD>
+	static __device__ __forceinline__ void fill(float2 (&v)[P][A], int t, int n, LOAD load)
 	{
 #pragma unroll
 		for (int u = 0; u < P; u++)
@@ -94,40 +109,70 @@ template <int A, int B> struct line_in {
 			for (int j = 0; j < A / 2; j++) {
 				const int at = t + A * u + B * j;
 
-				v[u][j] = at < n ? load(at) : make_float2(0.0f, 0.0f);
+				v[u][j] = has(t, u) && at < n ? load(at, u, j)
+							      : make_float2(0.0f, 0.0f);
 			}
+	}
+
+	/* Transformed and turned, to v[u][k1]. */
+	template <class TURNS>
+	static __device__ __forceinline__ void start(float2 (&v)[P][A], int t, TURNS turns)
+	{
 #pragma unroll
 		for (int u = 0; u < P; u++) {
 			bs_fft<A, -1>::template run<true>(v[u]);
 #pragma unroll
 			for (int k = 1; k < A; k++)
-				v[u][k] = bs_cmul(v[u][k], turns[k * B + t + A * u]);
+				v[u][k] = bs_cmul(v[u][k], turns[k * B + at(t, u)]);
 		}
+	}
+
+	/* Hands each point of the half of a line that holds voxels to store(n, u, j, value). */
+	template <class STORE>
+	static __device__ __forceinline__ void drain(const float2 (&v)[P][A], int t, STORE store)
+	{
+#pragma unroll
+		for (int u = 0; u < P; u++)
+#pragma unroll
+			for (int j = 0; j < A / 2; j++)
+				if (has(t, u))
+					store(t + A * u + B * j, u, j, v[u][j]);
 	}
 };
 
-/*
- * A whole line of A threads of one warp: the exchange, A (B + 1) values of their own at mid, needs
- * no other warp. before: what the caller does until the exchange is full. w[k] = X[t + A k].
- */
-template <int A, int B, class TURNS, class LOAD, class BEFORE>
-static __device__ __forceinline__ void row_in(float2 (&w)[B], float2 *mid, int t, int n,
-					      TURNS turns, LOAD load, BEFORE before)
+static __device__ __forceinline__ float &part_of(float2 &v, int part)
 {
-	float2 v[B / A][A];
+	return part == 0 ? v.x : v.y;
+}
 
-	line_in<A, B>::start(v, t, n, turns, load);
-	__syncwarp();
+/*
+ * A whole line of A threads of one warp: the exchange needs no other warp. It is A (B + 1) floats
+ * of their own at mid: real parts first, then imaginary ones, which halves it. v as filled. before:
+ * what the caller does until the exchange is full. w[k] = X[t + A k].
+ */
+template <int A, int B, class TURNS, class BEFORE>
+static __device__ __forceinline__ void row_in(float2 (&w)[B], float2 (&v)[sets<A, B>::P][A],
+					      float *mid, int t, TURNS turns, BEFORE before)
+{
+	using S = sets<A, B>;
+
+	S::start(v, t, turns);
 #pragma unroll
-	for (int u = 0; u < B / A; u++)
+	for (int part = 0; part < 2; part++) {
+		__syncwarp();
 #pragma unroll
-		for (int k = 0; k < A; k++)
-			mid[k * (B + 1) + t + A * u] = v[u][k];
-	before();
-	__syncwarp();
+		for (int u = 0; u < S::P; u++)
 #pragma unroll
-	for (int s = 0; s < B; s++)
-		w[s] = mid[t * (B + 1) + s];
+			for (int k = 0; k < A; k++)
+				if (S::has(t, u))
+					mid[k * (B + 1) + t + A * u] = part_of(v[u][k], part);
+		if (part == 0)
+			before();
+		__syncwarp();
+#pragma unroll
+		for (int s = 0; s < B; s++)
+			part_of(w[s], part) = mid[t * (B + 1) + s];
+	}
 	bs_fft<B, -1>::run(w);
 }
 
@@ -143,22 +188,28 @@ static __device__ __forceinline__ void turn_back(float2 (&w)[B], int k1, TURNS t
 
 /* w[k] = X[t + A k] to the points v[u][j] at n = t + A u + B j. */
 template <int A, int B, class TURNS>
-static __device__ __forceinline__ void row_out(float2 (&v)[B / A][A], float2 (&w)[B], float2 *mid,
-					       int t, TURNS turns)
+static __device__ __forceinline__ void row_out(float2 (&v)[sets<A, B>::P][A], float2 (&w)[B],
+					       float *mid, int t, TURNS turns)
 {
+	using S = sets<A, B>;
+
 	turn_back<A, B>(w, t, turns);
-	__syncwarp();
 #pragma unroll
-	for (int s = 0; s < B; s++)
-		mid[t * (B + 1) + s] = w[s];
-	__syncwarp();
+	for (int part = 0; part < 2; part++) {
+		__syncwarp();
 #pragma unroll
-	for (int u = 0; u < B / A; u++) {
+		for (int s = 0; s < B; s++)
+			mid[t * (B + 1) + s] = part_of(w[s], part);
+		__syncwarp();
 #pragma unroll
-		for (int k = 0; k < A; k++)
-			v[u][k] = mid[k * (B + 1) + t + A * u];
-		bs_fft<A, 1>::run(v[u]);
+		for (int u = 0; u < S::P; u++)
+#pragma unroll
+			for (int k = 0; k < A; k++)
+				part_of(v[u][k], part) = mid[k * (B + 1) + S::at(t, u)];
 	}
+#pragma unroll
+	for (int u = 0; u < S::P; u++)
+		bs_fft<A, 1>::run(v[u]);
 }
 
 /*
@@ -213,7 +264,7 @@ template <int A, int B> struct turned {
 	}
 };
 
-template <int A, int B, int MODE, bool TURNED>
+template <int A, int B>
 static __global__ __launch_bounds__(TP_THREADS) void x_in(const struct tp_pass a)
 {
 	extern __shared__ float2 exchange[];
@@ -221,40 +272,45 @@ static __global__ __launch_bounds__(TP_THREADS) void x_in(const struct tp_pass a
 	const int t = (int)threadIdx.x % A;
 	const int first = (int)blockIdx.x * PER;
 	const int line = first + (int)threadIdx.x / A;
-	const bool mine = line < a.lines;
+	const int n = line < a.lines ? a.n : 0;
 	const float2 *in = a.in + blockIdx.y * a.in_coil + line * a.in_outer;
 	const float2 *map = a.maps + (long long)blockIdx.y * a.lines * a.n + (long long)line * a.n;
 	float2 *out = a.out + blockIdx.y * a.out_coil;
-	float2 *mid = exchange + threadIdx.x / A * (A * (B + 1));
+	float *mid = (float *)exchange + threadIdx.x / A * (A * (B + 1));
+	float2 v[sets<A, B>::P][A];
 	float2 w[B];
-	float beta = 0.0f;
 
 	bs_after_previous();
 	if (stopped(a))
 		return;
-	if (MODE == TP_STEP)
-		beta = *a.step.beta;
-	row_in<A, B>(
-		w, mid, t, mine ? a.n : 0, a.turns,
-		[&](int at) {
-			return MODE == TP_STEP
-				       ? next_direction(a.step, (long long)line * a.n + at, beta)
-			       : MODE == TP_SENSE ? bs_cmul(in[at], __ldg(map + at))
-						  : in[at];
-		},
-		[]() {});
-	if (TURNED) {
+	if (a.step.direction != NULL) {
+		const float beta = *a.step.beta;
+
+		sets<A, B>::fill(v, t, n, [&](int at, int, int) {
+			return next_direction(a.step, (long long)line * a.n + at, beta);
+		});
+	} else if (a.maps != NULL) {
+		sets<A, B>::fill(v, t, n, [&](int at, int, int) {
+			return bs_cmul(in[at], __ldg(map + at));
+		});
+	} else {
+		sets<A, B>::fill(v, t, n, [&](int at, int, int) { return in[at]; });
+	}
+	row_in<A, B>(w, v, mid, t, a.turns, []() {});
+	if (a.turned) {
 		turned<A, B>::put(out + first, a.out_line, a.lines - first, w, exchange, t);
-	} else if (mine) {
+	} else if (line < a.lines) {
 #pragma unroll
 		for (int k = 0; k < B; k++)
 			out[line * a.out_outer + t + A * k] = w[k];
 	}
 }
 
-template <int A, int B, bool SENSE, bool TURNED>
+/* SENSE: summed over coils. */
+template <int A, int B, bool SENSE>
 static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass a)
 {
+	using S = sets<A, B>;
 	extern __shared__ float2 exchange[];
 	const int PER = TP_THREADS / A;
 	const int t = (int)threadIdx.x % A;
@@ -262,8 +318,8 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 	const int line = first + (int)threadIdx.x / A;
 	const bool mine = line < a.lines;
 	float2 *out = a.out + blockIdx.y * a.out_coil + line * a.out_outer;
-	float2 *mid = exchange + threadIdx.x / A * (A * (B + 1));
-	float2 sum[B / A][A / 2] = {};
+	float *mid = (float *)exchange + threadIdx.x / A * (A * (B + 1));
+	float2 sum[S::P][A] = {}; /* its lower half */
 
 	bs_after_previous();
 	if (stopped(a))
@@ -272,10 +328,10 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 	for (int c = 0; c < (SENSE ? a.coils : 1); c++) {
 		const float2 *in = a.in + (blockIdx.y + c) * a.in_coil;
 		const float2 *map = a.maps + ((long long)c * a.lines + line) * a.n;
-		float2 v[B / A][A];
+		float2 v[S::P][A];
 		float2 w[B];
 
-		if (TURNED) {
+		if (a.turned) {
 			turned<A, B>::get(w, in + first, a.in_line, a.lines - first, exchange, t);
 		} else {
 #pragma unroll
@@ -284,33 +340,25 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 					    : make_float2(0.0f, 0.0f);
 		}
 		row_out<A, B>(v, w, mid, t, a.turns);
-#pragma unroll
-		for (int u = 0; u < B / A; u++)
-#pragma unroll
-			for (int j = 0; j < A / 2; j++) {
-				const int at = t + A * u + B * j;
-
-				if (!SENSE)
-					sum[u][j] = v[u][j];
-				else if (mine && at < a.n)
-					sum[u][j] = bs_cadd(sum[u][j],
-							    bs_cmul_conj(v[u][j], __ldg(map + at)));
-			}
+		S::drain(v, t, [&](int at, int u, int j, float2 value) {
+			if (!SENSE)
+				sum[u][j] = value;
+			else if (mine && at < a.n)
+				sum[u][j] =
+					bs_cadd(sum[u][j], bs_cmul_conj(value, __ldg(map + at)));
+		});
 	}
-#pragma unroll
-	for (int u = 0; u < B / A; u++)
-#pragma unroll
-		for (int j = 0; j < A / 2; j++) {
-			const int at = t + A * u + B * j;
-
-			if (mine && at < a.n)
-				out[at] = sum[u][j];
-		}
+	S::drain(sum, t, [&](int at, int, int, float2 value) {
+		if (mine && at < a.n)
+			out[at] = value;
+	});
 }
 
 /* Strided lines: neighboring columns share a block, so every access is a whole sector. */
 template <int A, int B> struct tile {
 	static const int cols = TP_THREADS / A;
+	/* of a multiprocessor: a thread holds P A + B complex values, and a part of the spectrum */
+	static const int blocks = A < 32 && B <= 16 ? TP_MIDDLE_BLOCKS : A < 32 && B <= 28 ? 2 : 1;
 };
 
 /* before: what the caller does until the exchange is full; after: once the input has been read. */
@@ -319,15 +367,18 @@ static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *
 						  int n, float2 *exchange, int t, int c,
 						  turns_global turns, BEFORE before, AFTER after)
 {
+	using S = sets<A, B>;
 	const int C = tile<A, B>::cols;
-	float2 v[B / A][A];
+	float2 v[S::P][A];
 
-	line_in<A, B>::start(v, t, n, turns, [&](int at) { return in[at * line]; });
+	S::fill(v, t, n, [&](int at, int, int) { return in[at * line]; });
+	S::start(v, t, turns);
 #pragma unroll
-	for (int u = 0; u < B / A; u++)
+	for (int u = 0; u < S::P; u++)
 #pragma unroll
 		for (int k = 0; k < A; k++)
-			exchange[(k * B + t + A * u) * C + c] = v[u][k];
+			if (S::has(t, u))
+				exchange[(k * B + t + A * u) * C + c] = v[u][k];
 	before();
 	__syncthreads();
 	after();
@@ -342,6 +393,7 @@ static __device__ __forceinline__ void strided_out(float2 (&w)[B], float2 *out, 
 						   int n, float2 *exchange, int t, int c,
 						   turns_global turns)
 {
+	using S = sets<A, B>;
 	const int C = tile<A, B>::cols;
 
 	turn_back<A, B>(w, t, turns);
@@ -350,18 +402,18 @@ static __device__ __forceinline__ void strided_out(float2 (&w)[B], float2 *out, 
 		exchange[(t * B + s) * C + c] = w[s];
 	__syncthreads();
 #pragma unroll
-	for (int u = 0; u < B / A; u++) {
+	for (int u = 0; u < S::P; u++) {
 		float2 v[A];
 
 #pragma unroll
 		for (int k = 0; k < A; k++)
-			v[k] = exchange[(k * B + t + A * u) * C + c];
+			v[k] = exchange[(k * B + S::at(t, u)) * C + c];
 		bs_fft<A, 1>::run(v);
 #pragma unroll
 		for (int j = 0; j < A / 2; j++) {
 			const int at = t + A * u + B * j;
 
-			if (at < n)
+			if (S::has(t, u) && at < n)
 				out[at * line] = v[j];
 		}
 	}
@@ -374,7 +426,8 @@ static __global__ __launch_bounds__(TP_THREADS) void y_in(const struct tp_pass a
 	const int C = tile<A, B>::cols;
 	const int t = (int)threadIdx.x / C;
 	const int c = (int)threadIdx.x % C;
-	const long long column = (long long)blockIdx.x * C + c;
+	const int column = min((int)blockIdx.x * C + c, a.columns - 1);
+	const bool mine = (int)blockIdx.x * C + c < a.columns;
 	const float2 *in = a.in + blockIdx.z * a.in_coil + blockIdx.y * a.in_outer + column;
 	float2 *out = a.out + blockIdx.z * a.out_coil + blockIdx.y * a.out_outer + column;
 	float2 w[B];
@@ -383,7 +436,9 @@ static __global__ __launch_bounds__(TP_THREADS) void y_in(const struct tp_pass a
 	if (stopped(a))
 		return;
 	strided_in<A, B>(
-		w, in, a.in_line, a.n, exchange, t, c, a.turns, []() {}, []() {});
+		w, in, a.in_line, mine ? a.n : 0, exchange, t, c, a.turns, []() {}, []() {});
+	if (!mine)
+		return;
 #pragma unroll
 	for (int k = 0; k < B; k++)
 		out[(t + A * k) * a.out_line] = w[k];
@@ -396,7 +451,8 @@ static __global__ __launch_bounds__(TP_THREADS) void y_out(const struct tp_pass 
 	const int C = tile<A, B>::cols;
 	const int t = (int)threadIdx.x / C;
 	const int c = (int)threadIdx.x % C;
-	const long long column = (long long)blockIdx.x * C + c;
+	const int column = min((int)blockIdx.x * C + c, a.columns - 1);
+	const bool mine = (int)blockIdx.x * C + c < a.columns;
 	const float2 *in = a.in + blockIdx.z * a.in_coil + blockIdx.y * a.in_outer + column;
 	float2 *out = a.out + blockIdx.z * a.out_coil + blockIdx.y * a.out_outer + column;
 	float2 w[B];
@@ -407,20 +463,21 @@ static __global__ __launch_bounds__(TP_THREADS) void y_out(const struct tp_pass 
 #pragma unroll
 	for (int k = 0; k < B; k++)
 		w[k] = in[(t + A * k) * a.in_line];
-	strided_out<A, B>(w, out, a.out_line, a.n, exchange, t, c, a.turns);
+	strided_out<A, B>(w, out, a.out_line, mine ? a.n : 0, exchange, t, c, a.turns);
 }
 
 /* In place. Coils run side by side, so that Q's spectrum stays in the cache. */
 template <int A, int B>
-static __global__ __launch_bounds__(TP_THREADS, A == 16 && B == 16
-							? TP_MIDDLE_BLOCKS
-							: 1) void middle(const struct tp_pass a)
+static __global__ __launch_bounds__(TP_THREADS,
+				    tile<A, B>::blocks) void middle(const struct tp_pass a)
 {
 	extern __shared__ float2 exchange[];
 	const int C = tile<A, B>::cols;
 	const int t = (int)threadIdx.x / C;
 	const int c = (int)threadIdx.x % C;
-	const long long column = (long long)((int)blockIdx.x / a.coils) * C + c;
+	const int first = (int)blockIdx.x / a.coils * C + c;
+	const int column = min(first, a.columns - 1);
+	const int n = first < a.columns ? a.n : 0;
 	float2 *data = a.out + (int)blockIdx.x % a.coils * a.out_coil + column;
 	const float *q = a.q + column;
 	float spectrum[B];
@@ -430,7 +487,7 @@ static __global__ __launch_bounds__(TP_THREADS, A == 16 && B == 16
 	if (stopped(a))
 		return;
 	strided_in<A, B>(
-		w, data, a.out_line, a.n, exchange, t, c, a.turns,
+		w, data, a.out_line, n, exchange, t, c, a.turns,
 		[&]() {
 #pragma unroll
 			for (int k = 0; k < B; k++)
@@ -441,7 +498,7 @@ static __global__ __launch_bounds__(TP_THREADS, A == 16 && B == 16
 	for (int k = 0; k < B; k++)
 		w[k] = make_float2(w[k].x * spectrum[k], w[k].y * spectrum[k]);
 	__syncthreads();
-	strided_out<A, B>(w, data, a.out_line, a.n, exchange, t, c, a.turns);
+	strided_out<A, B>(w, data, a.out_line, n, exchange, t, c, a.turns);
 }
 
 static __device__ __forceinline__ void copy16(void *to, const void *from)

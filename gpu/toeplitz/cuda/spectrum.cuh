@@ -12,16 +12,23 @@
 
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
+/* Values of a column of the spectrum that a thread reads at once: lines of g points, a threads. */
+static __host__ __device__ constexpr int bs_toeplitz_vector(int a, int g)
+{
+	return g / a % 4 == 0 ? 4 : 2;
+}
+
 /*
- * The place of (ky, kz) in a plane whose lines have g points and a threads each: the four values
- * that a thread reads lie side by side.
+ * The place of (ky, kz) in a plane whose lines have g points and a threads each: the values that a
+ * thread reads at once lie side by side.
  */
 static __host__ __device__ __forceinline__ int bs_toeplitz_plane_at(int a, int g, int ky, int kz)
 {
+	const int v = bs_toeplitz_vector(a, g);
 	const int t = kz % a;
 	const int k = kz / a;
 
-	return ky * g + (k / 4 * a + t) * 4 + k % 4;
+	return ky * g + (k / v * a + t) * v + k % v;
 }
 
 int bs_toeplitz_spectrum(float *spectrum, const struct bs_toeplitz_spec *spec, const int size[3],

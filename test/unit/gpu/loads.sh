@@ -32,7 +32,7 @@ fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 for source in $(grep -rl launch.cuh gpu --include=*.cu) gpu/fft/cuda/registers.cu \
-	gpu/nufft/cuda/plane.cu gpu/nufft/cuda/volume.cu; do
+	gpu/nufft/cuda/plane.cu gpu/nufft/cuda/volume.cu gpu/toeplitz/cuda/sizes_*.cu; do
 	[ -f "build/cuda/$source.o" ] || continue
 	rm -f "$dir"/*
 	cp "build/cuda/$source.o" "$dir/x.o"

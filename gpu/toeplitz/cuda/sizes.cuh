@@ -1,0 +1,56 @@
+/*
+ * gpu/toeplitz/cuda/sizes.cuh - the padded sizes of an axis that the passes are compiled for
+ *
+ * G = A B points: A threads a line (a power of two, so that lines divide warps), B even. Lists for
+ * A of 8, 16 and 32, each ascending and all of it beyond the list before: 64 to 1,024, products of
+ * 2, 3, 5 and 7, 1.11 to 1.25 times apart. flat: 384 to 512 with 32 threads a line. cluster: blocks
+ * that hold a plane of two such axes, 0: none do (beyond 512 it would not fit the shared memory of
+ * 16 multiprocessors). Only gpu/toeplitz uses this.
+ */
+#ifndef BS_GPU_TOEPLITZ_CUDA_SIZES_CUH
+#define BS_GPU_TOEPLITZ_CUDA_SIZES_CUH
+
+#include "gpu/toeplitz/cuda/pass.cuh"
+#include "gpu/toeplitz/cuda/plane.cuh"
+
+enum tp_kind {
+	TP_X_IN,
+	TP_X_OUT,
+	TP_X_OUT_SENSE,
+	TP_Y_IN,
+	TP_Y_OUT,
+	TP_MIDDLE,
+	TP_STREAMED,
+	TP_PLANE,
+	TP_KINDS
+};
+
+struct tp_size {
+	int a, b;
+	int cluster, plane_threads, plane_bytes; /* each block's */
+	void (*kernel[TP_KINDS])(const struct tp_pass);
+};
+
+#define TP_PASSES(A, B)                                                                            \
+	x_in<A, B>, x_out<A, B, false>, x_out<A, B, true>, y_in<A, B>, y_out<A, B>, middle<A, B>
+#define TP_SIZE(A, B)                                                                              \
+	{                                                                                          \
+		A, B, 0, 0, 0,                                                                     \
+		{                                                                                  \
+			TP_PASSES(A, B), NULL, NULL                                                \
+		}                                                                                  \
+	}
+#define TP_SIZE_PLANE(A, B, CLUSTER, RESIDENT, STREAM)                                             \
+	{                                                                                          \
+		A, B, CLUSTER, plane_of<A, B, CLUSTER, RESIDENT>::THREADS,                         \
+			plane_of<A, B, CLUSTER, RESIDENT>::bytes,                                  \
+		{                                                                                  \
+			TP_PASSES(A, B), STREAM, (plane<A, B, CLUSTER, RESIDENT>)                  \
+		}                                                                                  \
+	}
+
+extern const struct tp_size tp_sizes_8[], tp_sizes_16[], tp_sizes_16_long[], tp_sizes_32[],
+	tp_sizes_32_flat[];
+extern const int tp_count_8, tp_count_16, tp_count_16_long, tp_count_32, tp_count_32_flat;
+
+#endif
