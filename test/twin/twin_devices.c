@@ -68,15 +68,20 @@ static void check_deadlines(struct armed *a, const char *name, const char *words
 			    const float *whole, float *image)
 {
 	const uint64_t floats = bs_protocol_image_bytes(&a->p) / 4;
+	struct bs_report all = { 0 }; /* less than ITERATIONS where roundoff is reached */
 	struct bs_report far = { 0 };
 	struct bs_report few = { .allowed = 3 };
 	struct bs_report late = { 0 };
-	int rc = image_of(a, 1, UINT32_MAX, data, bs_now_ns() + 60000000000, image, &far);
+	int rc = image_of(a, 1, UINT32_MAX, data, INT64_MAX, image, &all);
+
+	if (rc == 0)
+		rc = image_of(a, 1, UINT32_MAX, data, bs_now_ns() + 60000000000, image, &far);
 	const double e = check_rel(image, whole, floats);
 
-	CHECK(rc == 0 && e <= 1e-5 && far.iterations == ITERATIONS && !far.deadline_stop,
-	      "%s, %s: a minute's time: %u iterations, images differ by %.1e", name, words,
-	      far.iterations, e);
+	CHECK(rc == 0 && e <= 1e-5 && far.iterations == all.iterations && far.iterations > 3 &&
+		      !far.deadline_stop,
+	      "%s, %s: a minute's time: %u iterations of %u, images differ by %.1e", name, words,
+	      far.iterations, all.iterations, e);
 	rc = image_of(a, 1, UINT32_MAX, data, INT64_MAX, image, &few);
 	CHECK(rc == 0 && few.iterations == 3 && !few.deadline_stop,
 	      "%s, %s: 3 allowed: %u iterations", name, words, few.iterations);
