@@ -4,7 +4,7 @@
  * ask fills what is not given yet (""; 0) by questions on standard error, answers from standard
  * input; an empty line takes the default; end of input ends it. outline writes the protocol.
  * Both return 0, or BS_ERR_USAGE with what is wrong. One thread.
- * Tests: test/replay/init/command.sh, test/unit/board/init/test_terminal.c
+ * Tests: test/unit/board/init/test_answers.c, test_terminal.c, test/replay/init/command.sh
  */
 #ifndef BS_BOARD_INIT_ANSWERS_H
 #define BS_BOARD_INIT_ANSWERS_H

@@ -106,7 +106,7 @@ refuses 'none/new.h5: cannot create' phantom --matrix 16x16 -o none/new.h5
 refuses 'none/new.mtx: cannot create' prior -o none/new.mtx s16_true.cfl
 refuses 'folder site.cfg/new: Not a directory' certify -c site.cfg -p ls -o site.cfg/new s16.h5
 refuses 'folder site.cfg/new: Not a directory' receive --url ipc://run/none.ipc -o site.cfg/new
-refuses 'none/boreside.lock: No such file' record -c site.cfg -o none
+refuses 'folder site.cfg/new: Not a directory' record -c site.cfg -o site.cfg/new
 
 refuses "$(printf 'x%.0s' {1..250})': empty or too long a name" receive --url ipc://run/none.ipc \
 	-o "$(printf 'x%.0s' {1..300})"
