@@ -8,9 +8,9 @@
  *           itself (late.h); of each of these two at most one image in BS_CERTIFY_EXCUSED.
  * broken    Something of that does not hold.
  * unproven  Nothing contradicts it, but the run does not prove it: stalls that explain late images
- *           may not be the machine's (doubt); more late images than that are the machine's or
- *           the sender's; a load
- *           that was asked for did nothing; the run was told to stop early; no image came.
+ *           may not be the machine's (doubt); more late images than that are the machine's or the
+ *           sender's; a load that was asked for did nothing; the run was told to stop early; no
+ *           image came.
  * What was not kept has its reasons in words. Only the run at the recording's own pace is judged.
  * Pure. Test: test/unit/board/certify/test_verdict.c
  */

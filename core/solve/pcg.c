@@ -10,6 +10,7 @@
 /* Values of one task: those of four vectors stay in the second-level cache. */
 #define BLOCK 8192u
 #define SUMS  8
+
 struct bs_pcg {
 	struct bs_pcg_spec s;
 	struct bs_team *team;
