@@ -16,15 +16,7 @@ done
 dir=$(mktemp -d)
 trap 'rm -rf --one-file-system "$dir"' EXIT
 tree=${TREE:-$dir/tree}
-check() { # check WHAT COMMAND...
-	local what=$1
-	shift
-	if "$@" >"$dir/said" 2>&1; then
-		echo "ok $what"
-	else
-		echo "not ok $what: $(tail -n 8 "$dir/said" | tr '\n' ' ')"
-	fi
-}
+. "$here/test/support/said.bash"
 
 # The libraries that setup.sh names, of the other machine.
 packages=crossbuild-essential-arm64,make,pkg-config,bc

@@ -13,16 +13,7 @@ end_tree() {
 	rm -rf --one-file-system "$dir"
 }
 trap end_tree EXIT
-check() { # check WHAT COMMAND...
-	local what=$1
-	shift
-	if "$@" >"$dir/said" 2>&1; then
-		echo "ok $what"
-	else
-		echo "not ok $what: $(tail -n 8 "$dir/said" | tr '\n' ' ')"
-	fi
-}
-refused() { ! "$@"; }
+. "$here/test/support/said.bash"
 skipped() { # skipped WHAT WHY: the whole test ends
 	echo "skip $1: $2"
 	exit 0

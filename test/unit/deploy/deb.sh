@@ -19,16 +19,7 @@ finish() {
 	rm -rf "$dir"
 }
 trap finish EXIT
-check() { # check WHAT COMMAND...
-	local what=$1
-	shift
-	if "$@" >"$dir/said" 2>&1; then
-		echo "ok $what"
-	else
-		echo "not ok $what: $(tail -n 8 "$dir/said" | tr '\n' ' ')"
-	fi
-}
-refused() { ! "$@"; }
+. "$here/test/support/said.bash"
 
 DEB_BUILD_OPTIONS=noautodbgsym check "the package is built" \
 	sh "$here/board/deploy/debian/build.sh" boreside "$BORESIDE" "$dir/out"
