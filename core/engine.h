@@ -121,6 +121,11 @@ static inline int64_t bs_turn_end(int64_t deadline_ns, int64_t now_ns, int64_t t
 struct bs_engine {
 	const char *name; /* "gridding/host" */
 	int (*need)(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
+	/*
+	 * Likewise the device memory that arm takes and keeps, but for a W, whose size no protocol
+	 * says. NULL: none, or it is not told. From arm on nothing else is taken.
+	 */
+	int (*device)(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
 	int (*arm)(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 		   const struct bs_arm_env *env, struct bs_fail *why);
 	int (*begin)(void *self, uint32_t frame);

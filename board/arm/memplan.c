@@ -71,10 +71,12 @@ static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protoco
 	else
 		m->engine = NULL;
 	if (rc == 0)
+		rc = bs_recon_device(&inner, m->engine, &m->device, why);
+	if (rc == 0)
 		rc = bs_front_need(p, &m->need, why);
 	if (rc == 0)
 		rc = bs_phases_need(p, &m->need, why);
-	if (rc == 0 && (m->need.overflow || m->tables.overflow))
+	if (rc == 0 && (m->need.overflow || m->device.overflow || m->tables.overflow))
 		rc = bs_fail(why, BS_ERR_NOMEM, "its memory does not fit 64 bits");
 	if (rc == 0)
 		return;
@@ -250,6 +252,11 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		print_need(to, prefix, &m->tables);
 		(void)fprintf(to, "%s  %-28s %40llu bytes\n", prefix, "sum",
 			      (unsigned long long)m->need.total_bytes + m->tables.total_bytes);
+		if (m->device.total_bytes == 0)
+			continue;
+		print_need(to, prefix, &m->device);
+		(void)fprintf(to, "%s  %-28s %40llu bytes\n", prefix, "sum on the GPU",
+			      (unsigned long long)m->device.total_bytes);
 	}
 	(void)fprintf(to, "%stotal %s%llu of %llu bytes (node.memory_mib = %u)\n", prefix,
 		      whole ? "" : "at least ", (unsigned long long)plan->total_bytes,

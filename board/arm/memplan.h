@@ -21,6 +21,7 @@ struct bs_memplan {
 	struct bs_memplan_protocol {
 		const struct bs_engine *engine; /* NULL: this build or machine has none */
 		struct bs_need need;            /* what arm takes from its arena */
+		struct bs_need device;          /* what arm takes on the GPU, without a W */
 		struct bs_need tables;          /* trajectory, weights, sensitivities, rows seen */
 		struct bs_fail why; /* code not 0: cannot be armed, by itself or beside the rest */
 	} protocol[BS_PROTOCOLS_MAX];

@@ -72,25 +72,48 @@ static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, st
 	return 0;
 }
 
+static int need_of(const struct bs_engine *e, bool device, const struct bs_protocol *p,
+		   struct bs_need *need, struct bs_fail *why)
+{
+	if (!device)
+		return e->need(p, need, why);
+	return e->device != NULL ? e->device(p, need, why) : 0;
+}
+
+/* Of all engines that are armed. */
+static int needs(const struct bs_protocol *p, const struct bs_engine *engine, bool device,
+		 struct bs_need *need, struct bs_fail *why)
+{
+	struct bs_protocol beside;
+	int rc = need_of(engine, device, p, need, why);
+
+	if (rc == 0 && p->preview_every > 0 && engine->preview != NULL) {
+		derive_preview(&beside, p);
+		rc = need_of(engine->preview, device, &beside, need, why);
+	}
+	if (rc == 0 && wants_stand_in(p, engine)) {
+		derive_stand_in(&beside, p);
+		rc = need_of(engine->preview, device, &beside, need, why);
+	}
+	return rc;
+}
+
 int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, struct bs_need *need,
 		  struct bs_fail *why)
 {
-	struct bs_protocol beside;
 	int rc = check_ways(p, engine, why);
 
 	if (rc == 0)
 		rc = bs_averages_need(p, bs_protocol_rows(p), need);
-	if (rc == 0)
-		rc = engine->need(p, need, why);
-	if (rc == 0 && p->preview_every > 0 && engine->preview != NULL) {
-		derive_preview(&beside, p);
-		rc = engine->preview->need(&beside, need, why);
-	}
-	if (rc == 0 && wants_stand_in(p, engine)) {
-		derive_stand_in(&beside, p);
-		rc = engine->preview->need(&beside, need, why);
-	}
-	return rc;
+	return rc != 0 ? rc : needs(p, engine, false, need, why);
+}
+
+int bs_recon_device(const struct bs_protocol *p, const struct bs_engine *engine,
+		    struct bs_need *need, struct bs_fail *why)
+{
+	int rc = check_ways(p, engine, why);
+
+	return rc != 0 ? rc : needs(p, engine, true, need, why);
 }
 
 static int sit(struct seat *s, const struct bs_engine *engine, const struct bs_protocol *p,

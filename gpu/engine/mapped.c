@@ -200,6 +200,13 @@ static int mapped_maps(void *self, uint32_t slice)
 	{                                                                                          \
 		return need_of(&bs_engine_##engine, p, need, why);                                 \
 	}                                                                                          \
+	static int engine##_device(const struct bs_protocol *p, struct bs_need *need,              \
+				   struct bs_fail *why)                                            \
+	{                                                                                          \
+		const struct bs_engine *inner = &bs_engine_##engine;                               \
+                                                                                                   \
+		return inner->device != NULL ? inner->device(p, need, why) : 0;                    \
+	}                                                                                          \
 	static int engine##_arm(void **self, const struct bs_protocol *p,                          \
 				const struct bs_tables *tables, const struct bs_arm_env *env,      \
 				struct bs_fail *why)                                               \
@@ -209,6 +216,7 @@ static int mapped_maps(void *self, uint32_t slice)
 	static const struct bs_engine mapped_##engine = {                                          \
 		.name = called,                                                                    \
 		.need = engine##_need,                                                             \
+		.device = engine##_device,                                                         \
 		.arm = engine##_arm,                                                               \
 		.begin = mapped_begin,                                                             \
 		.add = mapped_add,                                                                 \

@@ -7,7 +7,8 @@
  * its data once. scale NULL: ones. planes P > 1: the outer index of in (of out) is the centered
  * one, that of the other its bin: outer = c P + z, z <-> (z +- P/2) mod P. make fills the table of
  * roots (device memory from mem); launch queues the pass and allocates nothing.
- * Any n from 1 to BS_LINE_MAX. Tests: test/twin/twin_nufft.c, twin_nufft_choices.c, twin_engine.c
+ * Any n from 1 to BS_LINE_MAX. Tests: test/twin/nufft/twin_nufft.c, twin_nufft_choices.c,
+ * test/twin/engine/twin_engine.c
  */
 #ifndef BS_GPU_FFT_LINES_CUDA_H
 #define BS_GPU_FFT_LINES_CUDA_H

@@ -27,10 +27,19 @@ static uint64_t most(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* One for each state that grids chunk by chunk, and one for peek. */
-static uint64_t grids_of(const struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
+/* Of all coils' images, as sums of chunks keep them. */
+static uint64_t images_bytes(const struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
 {
-	return c->chunks > 1 ? (s->states > 1 ? s->states : 1) + (s->peek ? 1 : 0) : 1;
+	return up((uint64_t)s->coils * c->planes * c->matrix[0] * c->matrix[1] * c->matrix[2] * 8);
+}
+
+/* One for each state that grids chunk by chunk, and one for peek; sums: images for the states. */
+static uint64_t grids_bytes(const struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
+			    uint64_t grid)
+{
+	if (c->sums)
+		return images_bytes(c, s) * s->states;
+	return c->chunks > 1 ? grid * ((s->states > 1 ? s->states : 1) + (s->peek ? 1 : 0)) : 0;
 }
 
 /* All products stay below 2^64: matrix <= 512 (2D: 1024), oversampling <= 4, coils <= 64. */
@@ -57,16 +66,29 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
 				up(x->grid[a] * sizeof(struct bs_sector_reach)) +
 				up((x->grid[a] + 1) * 4u);
 	bytes[MIXED] = c->mixed ? up(c->points * c->channels * 8) : 0;
-	const uint64_t padded = c->tasks * c->groups * c->lanes * c->padded_cells * 8;
+	const uint64_t padded =
+		c->collect ? 0 : c->tasks * c->groups * c->lanes * c->padded_cells * 8;
+	const uint64_t grid = up(c->channels * gz * gy * gx * 8);
 
-	bytes[SCRATCH] = up(most(c->collect ? 0 : padded, c->channels * gz * ny * nx * 8));
 	bytes[HALF] = up(c->channels * gz * gy * nx * 8);
-	bytes[GRIDS] = up(c->channels * gz * gy * gx * 8) * grids_of(c, s);
+	bytes[GRIDS] = grids_bytes(c, s, grid);
+	/* the grid lies there where nothing is kept on it */
+	bytes[SCRATCH] = up(most(most(padded, c->channels * gz * ny * nx * 8),
+				 c->chunks > 1 && !c->sums ? 0 : grid));
 	bytes[DATA] = up(s->samples * s->coils * 8) * s->states;
 }
 
-/* The most that either route takes: which one it is, the trajectory will tell. A tuned choice may
- * be possible on one of them only. */
+static uint64_t sum_of(const uint64_t bytes[REGIONS])
+{
+	uint64_t sum = 0;
+
+	for (int r = 0; r < REGIONS; r++)
+		sum += bytes[r];
+	return sum;
+}
+
+/* What the route takes that takes more: which one it is, the trajectory will tell. A tuned choice
+ * may be possible on one of them only. */
 static int regions_need(uint64_t bytes[REGIONS], const struct bs_nufft_spec *s, struct bs_fail *why)
 {
 	const bool may_stack = s->dims == 3 && s->matrix[2] > 1;
@@ -84,8 +106,8 @@ static int regions_need(uint64_t bytes[REGIONS], const struct bs_nufft_spec *s, 
 	if (stack != 0)
 		return s->tune == NULL || rc != 0 ? stack : 0;
 	regions_of(other, &c, s);
-	for (int r = 0; r < REGIONS; r++)
-		bytes[r] = most(bytes[r], other[r]);
+	if (sum_of(other) > sum_of(bytes))
+		memcpy(bytes, other, sizeof(other));
 	return 0;
 }
 
@@ -373,27 +395,33 @@ static int make_passes(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs
 	return rc;
 }
 
-static int take_buffers(struct bs_nufft_cuda *p, const uint64_t bytes[REGIONS],
-			struct bs_devmem *mem, struct bs_fail *why)
+static int take_buffers(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
 {
+	const struct bs_nufft_choice *c = &p->choice;
 	const uint32_t states = p->spec.states;
-	const uint64_t grid = up(bs_nufft_cells(p) * sizeof(float2));
+	const bool kept = c->chunks > 1 && !c->sums; /* grids from one chunk to the next */
+	const uint64_t step =
+		c->sums ? images_bytes(c, &p->spec) : up(bs_nufft_cells(p) * sizeof(float2));
+	uint64_t bytes[REGIONS];
 
+	regions_of(bytes, c, &p->spec);
 	p->state = (struct bs_nufft_cuda_state *)calloc(states + 1ul, sizeof(*p->state));
 	p->mixed = p->choice.mixed ? (float2 *)bs_devmem_take(mem, bytes[MIXED]) : NULL;
 	p->scratch = (float2 *)bs_devmem_take(mem, bytes[SCRATCH]);
 	p->half = (float2 *)bs_devmem_take(mem, bytes[HALF]);
-	p->grid = (float2 *)bs_devmem_take(mem, bytes[GRIDS]);
-	if (p->state == NULL || p->scratch == NULL || p->half == NULL || p->grid == NULL ||
+	float2 *sums = (float2 *)bs_devmem_take(mem, bytes[GRIDS]);
+
+	if (p->state == NULL || p->scratch == NULL || p->half == NULL || sums == NULL ||
 	    (p->choice.mixed && p->mixed == NULL))
 		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: buffers");
-	if (p->spec.peek && p->choice.chunks > 1)
-		p->spare = p->grid + (states > 1 ? states : 1) * (grid / sizeof(float2));
+	p->grid = kept ? sums : p->scratch;
+	if (p->spec.peek && kept)
+		p->spare = sums + (states > 1 ? states : 1) * (step / sizeof(float2));
 	for (uint32_t i = 0; i < states; i++) {
 		struct bs_nufft_cuda_state *s = &p->state[i];
 
 		s->data = (float2 *)bs_devmem_take_readouts(mem, bytes[DATA] / states);
-		s->grid = p->choice.chunks > 1 ? p->grid + i * (grid / sizeof(float2)) : NULL;
+		s->sum = c->chunks > 1 ? sums + i * (step / sizeof(float2)) : NULL;
 		s->arrived = (uint64_t *)calloc((size_t)p->choice.chunks, sizeof(*s->arrived));
 		if (s->data == NULL || s->arrived == NULL)
 			return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: state %u", i);
@@ -439,7 +467,7 @@ static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weigh
 	const struct bs_nufft_spec *s = &p->spec;
 	uint64_t bytes[REGIONS];
 	uint64_t positions = 0;
-	int rc = regions_need(bytes, s, why);
+	int rc = regions_need(bytes, s, why); /* is the specification a legal one? */
 
 	if (rc == 0)
 		rc = bs_nufft_check_k(s, k, why);
@@ -455,7 +483,7 @@ static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weigh
 			     : bs_nufft_kernels_2d(p->choice.taps, p->choice.lanes);
 	rc = allow_shared(&p->kernels, why);
 	if (rc == 0)
-		rc = take_buffers(p, bytes, mem, why);
+		rc = take_buffers(p, mem, why);
 	if (rc == 0 && weight != NULL && p->choice.mixed)
 		rc = upload<float>(&p->weight, weight, s->samples, mem, why);
 	if (rc == 0)

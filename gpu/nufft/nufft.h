@@ -15,7 +15,8 @@
  * state 0: not while it is open, unless it has no grid (chunk 0, or the stack route).
  * With spec.repath (host; chunk and states 0) plan takes k NULL, and path says where the samples
  * lie from then on; it allocates nothing.
- * Twins: nufft.c (host), nufft.cu (CUDA). Tests: test/unit/gpu/test_nufft.c, test/twin/twin_nufft.c
+ * Twins: nufft.c (host), nufft.cu (CUDA). Tests: test/unit/gpu/test_nufft.c,
+ * test/twin/nufft/twin_nufft.c
  * Sources: Beatty, Nishimura, Pauly, IEEE Trans Med Imaging 2005;24:799-808 (window shape, error);
  * Jackson et al., IEEE Trans Med Imaging 1991;10:473-478 (convolution gridding).
  */
@@ -47,6 +48,7 @@ struct bs_nufft_spec {
 	double accuracy; /* 1e-1 .. 1e-6, everywhere (window.h); or 0 with the two below */
 	double width;    /* oversampled grid cells */
 	double oversampling;
+	uint32_t turn; /* CUDA: coils together at most; 0: as many as their scratch allows */
 	/* CUDA: measured choices (gpu/nufft/cuda/tune.h); NULL: by its own model */
 	const struct bs_tune *tune;
 };

@@ -18,7 +18,7 @@
  * device memory comes from mem). One stream at a time: states share what is in between.
  * Errors: BS_ERR_GPU; at need and plan BS_ERR_UNSUPPORTED (1D, windows wider than 8 cells),
  * BS_ERR_SIZE, BS_ERR_TRAJECTORY, BS_ERR_NOMEM.
- * Host twin: nufft.c. Test: test/twin/twin_nufft.c
+ * Host twin: nufft.c. Test: test/twin/nufft/twin_nufft.c
  */
 #ifndef BS_GPU_NUFFT_NUFFT_CUDA_H
 #define BS_GPU_NUFFT_NUFFT_CUDA_H

@@ -65,7 +65,8 @@ static struct bs_toeplitz_spec toeplitz_of(const struct bs_ls_spec *s)
 {
 	return (struct bs_toeplitz_spec){ s->dims,
 					  { s->matrix[0], s->matrix[1], s->matrix[2] },
-					  s->coils > 0 ? s->coils : 1 };
+					  s->coils > 0 ? s->coils : 1,
+					  0 };
 }
 
 static struct bs_pcg_spec pcg_of(const struct bs_ls_spec *s)

@@ -149,8 +149,7 @@ static struct bs_ls_cuda *make(const struct bs_protocol *p, const struct bs_tabl
 	return s;
 }
 
-static int state_bytes(struct bs_ls_cuda *s, const struct bs_tables *tables, uint64_t *bytes,
-		       struct bs_fail *why)
+static int state_bytes(struct bs_ls_cuda *s, uint64_t *bytes, struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
 	const struct bs_toeplitz_spec t = toeplitz_of(s);
@@ -159,10 +158,7 @@ static int state_bytes(struct bs_ls_cuda *s, const struct bs_tables *tables, uin
 
 	*bytes = 0;
 	if (rc == 0)
-		rc = s->sense && tables->maps == NULL
-			     ? bs_fail(why, BS_ERR_CONFIG,
-				       "protocol '%s': method sense needs maps_file", p->name)
-			     : open_constraint(s, bytes, why);
+		rc = open_constraint(s, bytes, why);
 	const struct bs_pcg_cuda_spec c = pcg_of(s);
 
 	if (rc == 0 && !bs_protocol_off_resonance(p))
@@ -182,11 +178,30 @@ static int open_made(struct bs_ls_cuda **ls, struct bs_ls_cuda *s, const struct 
 		     const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why)
 {
 	int rc = s == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver", p->name)
-			   : state_bytes(s, tables, bytes, why);
+			   : state_bytes(s, bytes, why);
 
+	if (rc == 0 && s->sense && tables->maps == NULL)
+		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method sense needs maps_file",
+			     p->name);
 	if (rc != 0)
 		bs_ls_cuda_close(s);
 	*ls = rc == 0 ? s : NULL;
+	return rc;
+}
+
+int bs_ls_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, uint64_t *bytes,
+		     struct bs_fail *why)
+{
+	struct bs_tables tables;
+	struct bs_ls_cuda *s;
+	int rc;
+
+	memset(&tables, 0, sizeof(tables));
+	tables.w = w;
+	s = make(p, &tables, p->coils);
+	rc = s == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver", p->name)
+		       : state_bytes(s, bytes, why);
+	bs_ls_cuda_close(s);
 	return rc;
 }
 
@@ -304,22 +319,9 @@ static int plan_pcg(struct bs_ls_cuda *s, struct bs_devmem *mem, struct bs_fail 
 	return bs_pcg_cuda_plan(&s->pcg, &c, &system, mem, why);
 }
 
-int bs_ls_cuda_plan(struct bs_ls_cuda *s, const struct bs_tables *tables,
+int bs_ls_cuda_plan(struct bs_ls_cuda *s, const float *q, const struct bs_tables *tables,
 		    const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
 		    struct bs_fail *why)
-{
-	float *q = NULL;
-	int rc = bs_lsq_cuda_q(&q, s->p, tables, env->team, env->cache_dir, NULL, why);
-
-	if (rc == 0)
-		rc = bs_ls_cuda_plan_with(s, q, tables, env, maps, mem, why);
-	free(q);
-	return rc;
-}
-
-int bs_ls_cuda_plan_with(struct bs_ls_cuda *s, const float *q, const struct bs_tables *tables,
-			 const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
-			 struct bs_fail *why)
 {
 	int rc = bs_pinned_open(&s->pinned, s->solves * sizeof(struct bs_pcg_outcome), why);
 

@@ -24,17 +24,19 @@ struct bs_ls_cuda;
 /* BS_ERR_CONFIG where the solves are too many for their graph; open refuses them, too. */
 int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why);
 
-/* bytes: device memory that plan will take. */
+/* Device memory that a plan with W (or NULL: none) will take. */
+int bs_ls_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, uint64_t *bytes,
+		     struct bs_fail *why);
+/* bytes: the same. */
 int bs_ls_cuda_open(struct bs_ls_cuda **ls, const struct bs_protocol *p,
 		    const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why);
-/* maps: device, where those in use are; NULL unless the method uses them. tables: of all slices. */
-int bs_ls_cuda_plan(struct bs_ls_cuda *ls, const struct bs_tables *tables,
+/*
+ * q: bs_lsq_cuda_q's, made while the device is still empty. maps: device, where those in use are;
+ * NULL unless the method uses them. tables: of all slices.
+ */
+int bs_ls_cuda_plan(struct bs_ls_cuda *ls, const float *q, const struct bs_tables *tables,
 		    const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
 		    struct bs_fail *why);
-/* plan with a Q that the caller has. */
-int bs_ls_cuda_plan_with(struct bs_ls_cuda *ls, const float *q, const struct bs_tables *tables,
-			 const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
-			 struct bs_fail *why);
 /* Before plan: F^H F is that of these segments, and not Q's; they live as long. */
 struct bs_segments_cuda;
 void bs_ls_cuda_given(struct bs_ls_cuda *ls, struct bs_segments_cuda *field);

@@ -23,7 +23,8 @@ static const struct {
 struct bs_toeplitz_cuda {
 	struct bs_toeplitz_spec spec;
 	const struct tp_size *size[3];
-	int grid[3]; /* padded; 1 beyond dims */
+	uint32_t turn; /* coils that share first and last; more take turns */
+	int grid[3];   /* padded; 1 beyond dims */
 	float2 *turns[3];
 	float *spectrum; /* [gz][gy][gx], or by planes: [gx], then gpu/toeplitz/cuda/plane.cuh */
 	float2 *first;   /* 3D: [coil][z Nz][y Ny][gx], or by planes [coil][gx][z Nz][y Ny] */
@@ -78,6 +79,43 @@ int bs_toeplitz_cuda_padded(uint32_t n)
 	return s != NULL ? s->a * s->b : 0;
 }
 
+/* Complex values of the two intermediate arrays, of one coil, and of the spectrum. */
+static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t *last, size_t *all)
+{
+	const uint32_t *n = p->spec.matrix;
+
+	*all = (size_t)p->grid[0] * p->grid[1] * p->grid[2];
+	if (p->spec.dims == 3) {
+		*first = (size_t)p->grid[0] * n[1] * n[2];
+		*last = (size_t)p->grid[0] * p->grid[1] * n[2];
+	} else {
+		*first = 0;
+		*last = (size_t)p->grid[0] * n[1];
+	}
+}
+
+/* Of the coils that share the two intermediate arrays: at most. */
+#define TURN_BYTES (UINT64_C(4) << 30)
+
+/* Turns as equal as whole coils allow. */
+static void choose_turn(struct bs_toeplitz_cuda *p)
+{
+	const uint32_t coils = p->spec.coils;
+	size_t first;
+	size_t last;
+	size_t all;
+
+	array_sizes(p, &first, &last, &all);
+	uint64_t most = p->spec.turn != 0
+				? p->spec.turn
+				: TURN_BYTES / ((uint64_t)(first + last) * sizeof(float2));
+
+	most = most < 1 ? 1 : most < coils ? most : coils;
+	const uint32_t turns = (uint32_t)((coils + most - 1) / most);
+
+	p->turn = (coils + turns - 1) / turns;
+}
+
 static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *spec,
 		   struct bs_fail *why)
 {
@@ -110,22 +148,8 @@ static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *sp
 				       n);
 		p->grid[i] = p->size[i]->a * p->size[i]->b;
 	}
+	choose_turn(p);
 	return 0;
-}
-
-/* Complex values of the two intermediate arrays, of one coil, and of the spectrum. */
-static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t *last, size_t *all)
-{
-	const uint32_t *n = p->spec.matrix;
-
-	*all = (size_t)p->grid[0] * p->grid[1] * p->grid[2];
-	if (p->spec.dims == 3) {
-		*first = (size_t)p->grid[0] * n[1] * n[2];
-		*last = (size_t)p->grid[0] * p->grid[1] * n[2];
-	} else {
-		*first = 0;
-		*last = (size_t)p->grid[0] * n[1];
-	}
 }
 
 /* The last array also holds the spectrum while that is reordered. */
@@ -136,7 +160,7 @@ static uint64_t last_bytes(const struct bs_toeplitz_cuda *p)
 	size_t all;
 
 	array_sizes(p, &first, &last, &all);
-	const uint64_t bytes = (uint64_t)last * p->spec.coils * sizeof(float2);
+	const uint64_t bytes = (uint64_t)last * p->turn * sizeof(float2);
 
 	return bytes > all * sizeof(float) ? bytes : all * sizeof(float);
 }
@@ -152,8 +176,7 @@ static uint64_t need_of(const struct bs_toeplitz_cuda *p)
 	for (int i = 0; i < 3; i++)
 		bytes += bs_devmem_round((uint64_t)p->grid[i] * 2 * sizeof(float2));
 	return bytes + bs_devmem_round(all * sizeof(float)) +
-	       bs_devmem_round(first * p->spec.coils * sizeof(float2)) +
-	       bs_devmem_round(last_bytes(p));
+	       bs_devmem_round(first * p->turn * sizeof(float2)) + bs_devmem_round(last_bytes(p));
 }
 
 int bs_toeplitz_cuda_need(const struct bs_toeplitz_spec *spec, uint64_t *bytes, struct bs_fail *why)
@@ -200,7 +223,7 @@ static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	const struct tp_size *s = p->size[p->spec.dims - 1];
 	const long long columns = (long long)p->grid[0] * (p->spec.dims == 3 ? p->grid[1] : 1);
 	const int per = TP_THREADS / s->a;
-	const long long tiles = columns / per * p->spec.coils;
+	const long long tiles = columns / per * p->turn;
 	int count = 0;
 	int each = 0;
 
@@ -294,7 +317,7 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 
 	array_sizes(p, &first, &last, &all);
 	p->spectrum = (float *)bs_devmem_take(mem, all * sizeof(float));
-	p->first = (float2 *)bs_devmem_take(mem, first * p->spec.coils * sizeof(float2));
+	p->first = (float2 *)bs_devmem_take(mem, first * p->turn * sizeof(float2));
 	p->last = (float2 *)bs_devmem_take(mem, last_bytes(p));
 	for (int i = 0; i < 3; i++)
 		p->turns[i] =
@@ -367,9 +390,10 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
 
 /*
  * Along x: lines of voxels in the image; of gx points elsewhere, or by planes, plane after plane.
+ * add: sense goes on from the sum in out.
  */
 static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, const float2 *in,
-		  float2 *out, const float *maps, const struct bs_toeplitz_step *step,
+		  float2 *out, const float2 *maps, bool add, const struct bs_toeplitz_step *step,
 		  cudaStream_t stream, struct bs_fail *why)
 {
 	const uint32_t *n = p->spec.matrix;
@@ -381,7 +405,8 @@ static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, co
 	memset(&a, 0, sizeof(a));
 	a.in = in;
 	a.out = out;
-	a.maps = (const float2 *)maps;
+	a.maps = maps;
+	a.add = add;
 	if (step != NULL)
 		a.step = *step;
 	a.turned = p->planes;
@@ -471,25 +496,45 @@ static int strided_passes(const struct bs_toeplitz_cuda *p, uint32_t coils, cuda
 	return err == 0 ? y_pass(p, TP_Y_OUT, coils, stream, why) : err;
 }
 
-static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, const float *in,
-	       const struct bs_toeplitz_step *step, float *out, cudaStream_t stream,
-	       struct bs_fail *why)
+/* The coils of a turn, of which maps (NULL: none), in and out are. */
+static int run_turn(struct bs_toeplitz_cuda *p, uint32_t coils, const float2 *maps, bool add,
+		    const float2 *in, const struct bs_toeplitz_step *step, float2 *out,
+		    cudaStream_t stream, struct bs_fail *why)
 {
-	const bool sense = maps != NULL;
 	float2 *rows = p->spec.dims == 3 ? p->first : p->last;
-	int err;
+	int err = x_pass(p, TP_X_IN, coils, in, rows, maps, false, step, stream, why);
 
-	if (coils < 1 || coils > p->spec.coils)
-		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u coils, planned for %u",
-			       coils, p->spec.coils);
-	err = x_pass(p, TP_X_IN, coils, (const float2 *)in, rows, maps, step, stream, why);
 	if (err == 0)
 		err = p->planes           ? plane_pass(p, coils, stream, why)
 		      : p->spec.dims == 3 ? strided_passes(p, coils, stream, why)
 					  : middle_pass(p, coils, stream, why);
-	if (err == 0)
-		err = x_pass(p, sense ? TP_X_OUT_SENSE : TP_X_OUT, coils, rows, (float2 *)out, maps,
-			     NULL, stream, why);
+	return err == 0 ? x_pass(p, maps != NULL ? TP_X_OUT_SENSE : TP_X_OUT, coils, rows, out,
+				 maps, add, NULL, stream, why)
+			: err;
+}
+
+static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, const float *in,
+	       const struct bs_toeplitz_step *step, float *out, cudaStream_t stream,
+	       struct bs_fail *why)
+{
+	const size_t voxels = (size_t)p->spec.matrix[0] * p->spec.matrix[1] * p->spec.matrix[2];
+	int err = 0;
+
+	if (coils < 1 || coils > p->spec.coils)
+		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u coils, planned for %u",
+			       coils, p->spec.coils);
+	if (maps != NULL && coils > p->turn && in == out)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "Toeplitz operator: %u coils in turns of %u read what they write",
+			       coils, p->turn);
+	for (uint32_t c = 0; c < coils && err == 0; c += p->turn) {
+		const uint32_t count = coils - c < p->turn ? coils - c : p->turn;
+		const size_t at = maps != NULL ? 0 : c * voxels;
+
+		err = run_turn(p, count, maps != NULL ? (const float2 *)maps + c * voxels : NULL,
+			       c > 0, (const float2 *)in + at, step, (float2 *)out + at, stream,
+			       why);
+	}
 	return err;
 }
 

@@ -5,7 +5,8 @@
  * apply:  out[c](n) = sum_n' Q(n - n') in[c](n')
  * sense:  out(n) = sum_c conj(S_c(n)) sum_n' Q(n - n') S_c(n') in(n')
  * in, out, maps, q as in toeplitz.h and q.h, all in device memory; in and out may be the same
- * array.
+ * array, but for sense where coils take turns: more than fit 4 GiB (or spec.turn) share the memory
+ * in between, turn after turn. How many do changes no bit of the result.
  *
  * Fused passes. Each transforms the lines of an axis in registers and one exchange through shared
  * memory. Going in, only lines that hold voxels are read, and the padding is never stored; along

@@ -65,9 +65,9 @@ static int gridding(struct bs_bench *b, const struct bs_bench_case *c, struct bs
 static int toeplitz(struct bs_bench *b, struct bs_tuning *t, struct bs_fail *why)
 {
 	static const struct bs_toeplitz_spec specs[] = {
-		{ 3, { 128, 128, 128 }, 1 },
-		{ 3, { 64, 64, 64 }, 1 },
-		{ 2, { 256, 256, 1 }, 8 },
+		{ 3, { 128, 128, 128 }, 1, 0 },
+		{ 3, { 64, 64, 64 }, 1, 0 },
+		{ 2, { 256, 256, 1 }, 8, 0 },
 	};
 	int failed = 0;
 

@@ -1,13 +1,15 @@
 /*
  * test/twin/allocations.h - counts device and pinned allocations at the linker's seams (Makefile:
- * --wrap); for one source of a program
+ * --wrap), and the least that the device had free after one; for one source of a program
  */
 #ifndef BS_TEST_TWIN_ALLOCATIONS_H
 #define BS_TEST_TWIN_ALLOCATIONS_H
 
 #include <cuda_runtime_api.h>
+#include <stdint.h>
 
 static unsigned allocations;
+static size_t least_free __attribute__((unused)) = SIZE_MAX;
 
 cudaError_t __real_cudaMalloc(void **p, size_t n);
 cudaError_t __wrap_cudaMalloc(void **p, size_t n);
@@ -20,8 +22,14 @@ cudaError_t __wrap_cudaHostRegister(void *p, size_t n, unsigned flags);
 
 cudaError_t __wrap_cudaMalloc(void **p, size_t n)
 {
+	const cudaError_t e = __real_cudaMalloc(p, n);
+	size_t now = SIZE_MAX;
+	size_t total;
+
 	allocations++;
-	return __real_cudaMalloc(p, n);
+	if (e == cudaSuccess && cudaMemGetInfo(&now, &total) == cudaSuccess && now < least_free)
+		least_free = now;
+	return e;
 }
 
 cudaError_t __wrap_cudaFree(void *p)

@@ -180,6 +180,61 @@ static void launches(const struct problem *p, struct bs_toeplitz_cuda *plan)
 	free(got);
 }
 
+/* Coils that take turns, the last one short: the bytes of all coils together, in less memory. */
+static void turns(const struct problem *p, struct bs_toeplitz_cuda *plan, const float *q)
+{
+	const size_t n = p->voxels * p->spec.coils * 2;
+	float *in = device_copy(p->in, n);
+	float *maps = device_copy(p->maps, n);
+	float *out = device_copy(NULL, n);
+	float *got = malloc(n * 4);
+	struct bs_fail why = { 0 };
+	uint64_t whole[2] = { 0, 0 };
+	uint64_t bytes[2] = { 0, 0 };
+	int rc = bs_toeplitz_cuda_need(&p->spec, &bytes[0], &why);
+
+	for (uint32_t turn = p->spec.coils; rc == 0 && turn > 0; turn--) {
+		struct bs_toeplitz_spec s = p->spec;
+		struct bs_toeplitz_cuda *own = plan;
+		struct bs_devmem mem = { 0 };
+		uint64_t hash[2] = { 0, 0 };
+
+		s.turn = turn;
+		rc = bs_toeplitz_cuda_need(&s, &bytes[1], &why);
+		if (rc == 0 && turn < s.coils)
+			rc = bs_devmem_open(&mem, bytes[1], "twin_toeplitz", &why);
+		if (rc == 0 && turn < s.coils)
+			rc = bs_toeplitz_cuda_plan(&own, &s, q, &mem, &why);
+		if (rc == 0)
+			rc = bs_toeplitz_cuda_apply(own, s.coils, in, out, NULL, &why);
+		hash[0] = rc == 0 && fetch(got, out, n) ? hash_of(got, n) : 0;
+		if (rc == 0)
+			rc = bs_toeplitz_cuda_sense(own, s.coils, maps, in, out, NULL, &why);
+		hash[1] =
+			rc == 0 && fetch(got, out, p->voxels * 2) ? hash_of(got, p->voxels * 2) : 0;
+		if (turn == s.coils)
+			memcpy(whole, hash, sizeof(whole));
+		CHECK(rc == 0 && hash[0] != 0 && memcmp(whole, hash, sizeof(whole)) == 0 &&
+			      bytes[1] <= bytes[0],
+		      "%ux%ux%u, %u coils, %u a turn: the same bytes, in %llu of %llu %s",
+		      s.matrix[0], s.matrix[1], s.matrix[2], s.coils, turn,
+		      (unsigned long long)bytes[1], (unsigned long long)bytes[0], why.text);
+		if (turn < s.coils) {
+			CHECK(bs_toeplitz_cuda_sense(own, s.coils, maps, in, in, NULL, &why) ==
+				      BS_ERR_SIZE,
+			      "in place refused: %s", why.text);
+			why.text[0] = '\0';
+			bs_toeplitz_cuda_close(own);
+		}
+		bs_devmem_close(&mem);
+	}
+	CHECK(rc == 0, "turns %s", why.text);
+	(void)cudaFree(in);
+	(void)cudaFree(maps);
+	(void)cudaFree(out);
+	free(got);
+}
+
 /* Measured, then from the cache; what was found serves the plan as any other way. */
 static void check_tuned(const struct problem *p, struct bs_toeplitz_cuda *plan)
 {
@@ -229,6 +284,8 @@ static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32
 	if (rc == 0) {
 		compare(&p, plan, runs);
 		launches(&p, plan);
+		if (coils > 2 && coils < 8)
+			turns(&p, plan, q);
 		if (has_planes(&p.spec) && x == z && !small())
 			check_tuned(&p, plan);
 	}
@@ -254,6 +311,7 @@ int main(void)
 	check_size(3, 37, 22, 19, 2, 2);
 	check_size(3, 65, 17, 33, 1, 2);
 	check_size(3, 20, 18, 16, 3, 2);
+	check_size(3, 20, 41, 44, 5, 2); /* by planes, too */
 	check_size(3, 9, 40, 61, 2, 2);  /* y and z in one pass, clusters of two */
 	check_size(3, 17, 65, 90, 2, 2); /* of eight */
 	/* every padded size: x, then y and z, at its most and at its least voxels, odd ones */

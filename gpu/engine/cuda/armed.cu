@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "gpu/device/check.h"
 #include "gpu/nufft/density_cuda.h"
+#include "gpu/solve/lsq_cuda.h"
 #include "gpu/solve/segments_cuda.h"
 #include "gpu/device/stream.h"
 
@@ -58,7 +59,6 @@ static int device_need(const struct bs_cuda_spec *s, struct bs_need *need, struc
 {
 	const struct bs_protocol *p = s->p;
 
-	memset(need, 0, sizeof(*need));
 	bs_need_add(need, "device coil images", 1,
 		    bs_devmem_round(bs_protocol_voxels(p) * p->coils * 8));
 	bs_need_add(need, "device image", 1, bs_devmem_round(image_bytes(s)));
@@ -70,14 +70,41 @@ static int device_need(const struct bs_cuda_spec *s, struct bs_need *need, struc
 	return s->op->need(s, need, why);
 }
 
-/* What open takes in one piece; more: for solving. */
+/* What open takes in one piece; more: for solving. Mapped readouts are the host's. */
 static int pool_bytes(const struct bs_cuda_spec *s, uint64_t more, uint64_t *bytes,
 		      struct bs_fail *why)
 {
 	struct bs_need need;
-	int rc = device_need(s, &need, why);
+	int rc;
 
+	memset(&need, 0, sizeof(need));
+	rc = device_need(s, &need, why);
 	*bytes = need.total_bytes + more - (is_mapped(s->p) ? samples_bytes(s) : 0);
+	return rc;
+}
+
+/* Of method ls and sense, or of unfolding; w: NULL, or W. */
+static int solve_bytes(const struct bs_cuda_spec *s, const struct bs_csr *w, uint64_t *bytes,
+		       struct bs_fail *why)
+{
+	*bytes = 0;
+	if (!s->solve)
+		return 0;
+	return bs_methods[s->p->method].uses_q ? bs_ls_cuda_bytes(s->p, w, bytes, why)
+					       : bs_armed_cuda_unfold_need(s->p, w, bytes, why);
+}
+
+int bs_armed_cuda_device(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why)
+{
+	uint64_t more;
+	int rc = solve_bytes(s, NULL, &more, why);
+
+	if (rc == 0)
+		rc = device_need(s, need, why);
+	if (rc == 0)
+		bs_need_add(need, "device solve", 1, more);
+	if (rc == 0 && is_mapped(s->p)) /* the host's, as bs_armed_cuda_need says */
+		need->total_bytes -= samples_bytes(s);
 	return rc;
 }
 
@@ -86,6 +113,7 @@ int bs_armed_cuda_need(const struct bs_cuda_spec *s, struct bs_need *need, struc
 	struct bs_need device;
 	int rc = bs_partial_cuda_check(s->p, why);
 
+	memset(&device, 0, sizeof(device));
 	if (rc == 0)
 		rc = device_need(s, &device, why);
 	if (rc != 0)
@@ -256,6 +284,7 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 	const struct bs_protocol *p = s->p;
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)calloc(1, sizeof(*e));
 	uint64_t more = 0;
+	float *q = NULL;
 	int rc = 0;
 
 	if (e == NULL)
@@ -274,6 +303,9 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 		rc = bs_methods[p->method].uses_q
 			     ? bs_ls_cuda_open(&e->ls, p, tables, &more, why)
 			     : bs_armed_cuda_unfold_need(p, tables->w, &more, why);
+	/* before the device fills: the sum takes memory that is then given back */
+	if (rc == 0 && e->ls != NULL)
+		rc = bs_lsq_cuda_q(&q, p, tables, env->team, env->cache_dir, NULL, why);
 	if (rc == 0)
 		rc = take_memory(e, s, tables, env, more, why);
 	if (rc == 0)
@@ -288,9 +320,10 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 	if (rc == 0 && e->ls != NULL && e->field != NULL)
 		bs_ls_cuda_given(e->ls, e->field);
 	if (rc == 0 && e->ls != NULL)
-		rc = bs_ls_cuda_plan(e->ls, tables, env, e->maps, &e->mem, why);
+		rc = bs_ls_cuda_plan(e->ls, q, tables, env, e->maps, &e->mem, why);
 	else if (rc == 0 && s->solve)
 		rc = bs_armed_cuda_unfold_plan(e, tables->w, why);
+	free(q);
 	e->mem.sealed = true;
 	if (rc == 0)
 		rc = open_streams(e, why);
@@ -304,7 +337,7 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 	return 0;
 }
 
-/* Making weights takes long: a protocol that has no room on the device is refused before. */
+/* Making weights or Q takes long: a protocol that has no room on the device is refused before. */
 static int check_room(const struct bs_cuda_spec *s, struct bs_fail *why)
 {
 	struct bs_devmem all;
@@ -326,8 +359,8 @@ static int open_weighed(void **self, const struct bs_cuda_spec *s, const struct 
 {
 	struct bs_tables with;
 	float *density = NULL;
-	int rc = s->p->density == BS_DENSITY_PIPE && tables->density == NULL ? check_room(s, why)
-									     : 0;
+	const bool weighs = s->p->density == BS_DENSITY_PIPE && tables->density == NULL;
+	int rc = weighs || s->solve ? check_room(s, why) : 0;
 
 	if (rc == 0)
 		rc = bs_density_cuda_tables(&with, &density, s->p, tables, env->team, why);

@@ -20,6 +20,15 @@ static int bs_engine_cuda_need(const struct bs_protocol *p, struct bs_need *need
 }
 
 template <struct bs_cuda_spec what(const struct bs_protocol *p)>
+static int bs_engine_cuda_device(const struct bs_protocol *p, struct bs_need *need,
+				 struct bs_fail *why)
+{
+	const struct bs_cuda_spec s = what(p);
+
+	return bs_armed_cuda_device(&s, need, why);
+}
+
+template <struct bs_cuda_spec what(const struct bs_protocol *p)>
 static int bs_engine_cuda_arm(void **self, const struct bs_protocol *p,
 			      const struct bs_tables *tables, const struct bs_arm_env *env,
 			      struct bs_fail *why)
@@ -38,6 +47,7 @@ static constexpr struct bs_engine bs_engine_cuda(const char *name, bool windows,
 
 	e.name = name;
 	e.need = bs_engine_cuda_need<what>;
+	e.device = bs_engine_cuda_device<what>;
 	e.arm = bs_engine_cuda_arm<what>;
 	e.begin = bs_armed_cuda_begin;
 	e.add = bs_armed_cuda_add;

@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "gpu/device/check.h"
 #include "gpu/nufft/density_cuda.h"
+#include "gpu/solve/lsq_cuda.h"
 #include "gpu/device/stream.h"
 
 #define GRAIN_3D 16u /* rows of y in a tile of the exact sum (gpu/exact/cuda/tile.h) */
@@ -208,16 +209,20 @@ static int plan_first(struct bs_armed_multi *e, const struct bs_tables *tables,
 		      const struct bs_arm_env *env, struct bs_fail *why)
 {
 	uint64_t more = 0;
+	float *q = NULL;
 	int rc = bs_link_enter(e->link, 0, why);
 
 	if (rc == 0 && e->how == BS_SHARING_SLABS)
 		rc = bs_ls_cuda_open(&e->lone, e->p, tables, &more, why);
+	if (rc == 0 && e->how == BS_SHARING_SLABS)
+		rc = bs_lsq_cuda_q(&q, e->p, tables, env->team, env->cache_dir, NULL, why);
 	if (rc == 0)
 		rc = take_memory(e, tables, env, more, why);
 	if (rc == 0)
 		rc = bs_combiner_cuda_plan(&e->combiner, e->p, &e->mem, why);
 	if (rc == 0 && e->how == BS_SHARING_SLABS)
-		rc = bs_ls_cuda_plan(e->lone, tables, env, NULL, &e->mem, why);
+		rc = bs_ls_cuda_plan(e->lone, q, tables, env, NULL, &e->mem, why);
+	free(q);
 	e->mem.sealed = true;
 	if (rc == 0 && bs_methods[e->p->method].uses_maps)
 		rc = plan_sense(e, tables, env, why);

@@ -32,7 +32,7 @@ static int open_part(struct bs_ls_multi *s, uint32_t i, const struct bs_protocol
 	if (rc == 0)
 		rc = bs_devmem_open(&s->mem[i], bytes, p->name, why);
 	if (rc == 0)
-		rc = bs_ls_cuda_plan_with(s->part[i], q, tables, env, maps, &s->mem[i], why);
+		rc = bs_ls_cuda_plan(s->part[i], q, tables, env, maps, &s->mem[i], why);
 	return rc != 0 ? rc : bs_cuda_copied(why);
 }
 

@@ -6,7 +6,7 @@
  *   out[k] = sum_j in[j] exp(S i2pi j k / n)
  * What lies before and after (windowing, padding, cropping, the sum over sectors) is the caller's,
  * in the same kernel: that is why this is not cuFFT, whose passes would move each grid through
- * memory two to four more times. Twin: lines.h (host). Test: test/twin/twin_nufft.c
+ * memory two to four more times. Twin: lines.h (host). Test: test/twin/nufft/twin_nufft.c
  * Source: Stockham's autosort form, as in Van Loan, Computational Frameworks for the FFT, 1992.
  */
 #ifndef BS_GPU_FFT_CUDA_LINES_CUH

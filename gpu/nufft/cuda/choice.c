@@ -194,7 +194,6 @@ static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s
 	if (c->lanes == 3 || c->lanes > (s->dims == 3 ? 2u : 4u) ||
 	    (c->lanes > 1 && c->lanes >= 2 * c->channels))
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "%u coils of a block", c->lanes);
-	c->groups = (c->channels + c->lanes - 1) / c->lanes;
 	c->mixed = want != 0 ? want == 2 : mixed;
 	if ((stack && !c->mixed) || (c->channels == 1 && c->mixed && !stack))
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "samples of this kind are %s mixed",
@@ -214,6 +213,38 @@ static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s
 	if (tuned(s, BS_NUFFT_FOLD) == 2 && s->dims != 2)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "sectors are folded in 2D alone");
 	return 0;
+}
+
+/* What coils share. Beyond this much they take turns: each is then long enough to fill a device. */
+#define TURN_BYTES (UINT64_C(8) << 30)
+
+/* Of one coil, as nufft.cu takes it. */
+static uint64_t coil_bytes(const struct bs_nufft_choice *c)
+{
+	const uint32_t *g = c->sectors.grid;
+	const uint64_t half = (uint64_t)g[2] * g[1] * c->matrix[0];
+	const uint64_t grid = half / c->matrix[0] * g[0];
+	const uint64_t padded = c->collect ? 0 : c->tasks * c->padded_cells;
+
+	return ((padded > grid ? padded : grid) + half + (c->mixed ? c->points : 0)) * c->planes *
+	       8;
+}
+
+/* Turns as equal as whole groups of lanes allow. */
+static void choose_turns(struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
+{
+	uint64_t most = s->turn != 0 ? s->turn : TURN_BYTES / coil_bytes(c);
+
+	most = most < 1 ? 1 : most > s->coils ? s->coils : most;
+	c->turns = (uint32_t)((s->coils + most - 1) / most);
+	c->turn = (s->coils + c->turns - 1) / c->turns;
+	if (c->turns > 1 && c->planes == 1)
+		c->turn = (c->turn + c->lanes - 1) / c->lanes * c->lanes;
+	c->turn = c->turn < s->coils ? c->turn : s->coils;
+	c->turns = (s->coils + c->turn - 1) / c->turn;
+	c->channels = c->turn * c->planes;
+	c->groups = (c->channels + c->lanes - 1) / c->lanes;
+	c->sums = c->turns > 1 && c->chunks > 1;
 }
 
 /* Samples of a sector in 3D up to which four threads share one: a block has 128. */
@@ -268,6 +299,7 @@ int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec,
 		return rc;
 	choose_launch(c, &s);
 	c->tasks = bs_sectors_max_tasks(&c->sectors, c->chunk);
+	choose_turns(c, spec);
 	if (c->tasks > INT32_MAX || c->groups > 65535 ||
 	    (uint64_t)c->groups * c->lanes * c->padded_cells * 8 > UINT32_MAX)
 		return bs_fail(why, BS_ERR_SIZE, "CUDA gridding: %llu sectors, %u channels",

@@ -4,7 +4,7 @@
  * Same error rule as the host twin (window.h); other costs, so often another window and grid.
  * On the stack route the gridding is two-dimensional with channels = coils x partitions.
  * choose depends on the specification alone, positions = 0: the samples themselves are gridded.
- * Only gpu/nufft uses this. Test: test/twin/twin_nufft_choices.c
+ * Only gpu/nufft uses this. Test: test/twin/nufft/twin_nufft_choices.c
  */
 #ifndef BS_GPU_NUFFT_CUDA_CHOICE_H
 #define BS_GPU_NUFFT_CUDA_CHOICE_H
@@ -41,11 +41,14 @@ struct bs_nufft_launch {
 struct bs_nufft_choice {
 	struct bs_sectors_spec sectors;
 	uint32_t matrix[3];
-	uint32_t taps;                    /* of the kernel, 4 .. 8 */
-	uint32_t padded_cells;            /* of a sector */
-	uint32_t planes;                  /* stack: partitions; else 1 */
-	uint32_t channels, lanes, groups; /* lanes channels are gridded at a time, groups times */
-	bool mixed; /* samples are first laid out with all channels side by side */
+	uint32_t taps;         /* of the kernel, 4 .. 8 */
+	uint32_t padded_cells; /* of a sector */
+	uint32_t planes;       /* stack: partitions; else 1 */
+	uint32_t turn, turns; /* coils that share the scratch, and how often; the last may be few */
+	uint32_t channels, lanes, groups; /* of a turn; lanes of them are gridded at a time, groups
+					     times */
+	bool mixed; /* samples are first laid out with a turn's channels side by side */
+	bool sums;  /* chunks add up in images, not on grids: where coils take turns */
 	uint64_t points, chunk, chunks;
 	uint64_t tasks;  /* at most, of a chunk */
 	bool collect;    /* 3D: cells collect their samples; no padded sectors */

@@ -96,6 +96,10 @@ int bs_nufft_mix(const float2 *data, const float *weight, uint64_t samples, uint
 		 uint64_t count, uint32_t coils, float2 *mixed, cudaStream_t stream,
 		 struct bs_fail *why);
 
+/* to += from. */
+int bs_nufft_sum(float2 *to, const float2 *from, uint64_t count, cudaStream_t stream,
+		 struct bs_fail *why);
+
 struct bs_stack_dev {
 	bs_line_plan line;      /* of one point a partition */
 	const uint32_t *source; /* [partition][position] */

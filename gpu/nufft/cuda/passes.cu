@@ -129,6 +129,23 @@ int bs_nufft_mix(const float2 *data, const float *weight, uint64_t samples, uint
 	return 0;
 }
 
+static __global__ void __launch_bounds__(THREADS)
+	sum(float2 *__restrict__ to, const float2 *__restrict__ from, uint64_t count)
+{
+	const uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+
+	if (i < count)
+		to[i] = bs_cadd(to[i], __ldg(from + i));
+}
+
+int bs_nufft_sum(float2 *to, const float2 *from, uint64_t count, cudaStream_t stream,
+		 struct bs_fail *why)
+{
+	sum<<<(unsigned)((count + THREADS - 1) / THREADS), THREADS, 0, stream>>>(to, from, count);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
+
 /* Positions of a block: as many as a line's length leaves shared memory for. */
 static uint32_t stack_cols(const bs_stack_dev *s)
 {

@@ -23,7 +23,7 @@
  * adjoint it is the time after the last readout that is measured: the last chunk (in a sliding
  * window the last group) and the transform; all of it where there is one chunk. Any failure leaves
  * the defaults: it is logged. Arm only, one thread.
- * Test: test/unit/gpu/test_nufft_tune.c, test/twin/twin_nufft_choices.c
+ * Test: test/unit/gpu/test_nufft_tune.c, test/twin/nufft/twin_nufft_choices.c
  */
 #ifndef BS_GPU_NUFFT_CUDA_TUNE_H
 #define BS_GPU_NUFFT_CUDA_TUNE_H

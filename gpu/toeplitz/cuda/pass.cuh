@@ -51,6 +51,7 @@ struct tp_pass {
 	long long in_coil, out_coil;  /* from one coil to the next; 0: all read the same */
 	int lines;                    /* x passes */
 	int coils;                    /* sense's last pass sums over them; the middle passes */
+	bool add;                     /* that pass goes on from out */
 	bool turned;                  /* x passes: see turned */
 	struct bs_toeplitz_step step; /* the first pass of a step; else all NULL */
 	const int *stop;              /* nothing is done where this is set; NULL: always */
@@ -324,6 +325,11 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 	bs_after_previous();
 	if (stopped(a))
 		return;
+	if (SENSE && a.add)
+		S::drain(sum, t, [&](int at, int u, int j, float2) {
+			if (mine && at < a.n)
+				sum[u][j] = out[at];
+		});
 #pragma unroll 1
 	for (int c = 0; c < (SENSE ? a.coils : 1); c++) {
 		const float2 *in = a.in + (blockIdx.y + c) * a.in_coil;

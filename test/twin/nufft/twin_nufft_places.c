@@ -1,6 +1,7 @@
 /*
- * test/twin/twin_nufft_places.c - CUDA gridding keeps the accuracy that was asked for at each voxel
- * and each sample, by default and in each width of its window; asking for more never gives less
+ * test/twin/nufft/twin_nufft_places.c - CUDA gridding keeps the accuracy that was asked for at
+ * each voxel and each sample, by default and in each width of its window; asking for more never
+ * gives less
  *
  * Bound: the accuracy itself, as in test/unit/gpu/test_nufft_places.c; at 1e-6, which the device's
  * transforms in single precision do not always allow, what the plan says instead (at most 2e-6).

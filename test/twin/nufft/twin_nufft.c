@@ -1,5 +1,6 @@
 /*
- * test/twin/twin_nufft.c - CUDA gridding against the host twin and a direct sum in double precision
+ * test/twin/nufft/twin_nufft.c - CUDA gridding against the host twin and a direct
+ * sum in double precision
  *
  * Bounds: both twins within the accuracy asked for of the direct sum, and within twice that of each
  * other. twin_nufft_places.c has the largest errors.
@@ -8,7 +9,7 @@
 #include "test/support/check.h"
 
 #if BS_GPU
-#include "test/twin/nufft_trial.h"
+#include "test/twin/nufft/trial.h"
 
 #define POINTS 40 /* voxels and samples that are summed directly */
 

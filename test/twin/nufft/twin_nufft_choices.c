@@ -1,5 +1,5 @@
 /*
- * test/twin/twin_nufft_choices.c - CUDA gridding under every choice that a tuner may make
+ * test/twin/nufft/twin_nufft_choices.c - CUDA gridding under every choice that a tuner may make
  *
  * Bounds: each choice within twice the accuracy asked for of the host twin, which
  * test/unit/gpu/test_nufft.c holds to direct sums; the same bytes again, and in pieces. Lengths
@@ -10,7 +10,7 @@
 #if BS_GPU
 #include "gpu/nufft/cuda/choice.h"
 #include "gpu/nufft/cuda/tune.h"
-#include "test/twin/nufft_trial.h"
+#include "test/twin/nufft/trial.h"
 #include "test/twin/timing.h"
 
 static struct bs_team *team;

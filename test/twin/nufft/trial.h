@@ -1,5 +1,5 @@
 /*
- * test/twin/nufft_trial.h - one trial of CUDA gridding: a trajectory, inputs, a plan, both
+ * test/twin/nufft/trial.h - one trial of CUDA gridding: a trajectory, inputs, a plan, both
  * directions
  *
  * For twin tests built with GPU=1. Inputs come from one seed: the same in every run of a program.
