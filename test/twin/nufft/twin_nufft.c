@@ -1,6 +1,6 @@
 /*
- * test/twin/nufft/twin_nufft.c - CUDA gridding against the host twin and a direct
- * sum in double precision
+ * test/twin/nufft/twin_nufft.c - CUDA gridding against the host twin and a direct sum in double
+ * precision
  *
  * Bounds: both twins within the accuracy asked for of the direct sum, and within twice that of each
  * other. twin_nufft_places.c has the largest errors.

@@ -114,6 +114,14 @@ static int told_finish(void *self, uint32_t frame, int64_t deadline_ns, float *i
 	return 0;
 }
 
+static int told_peek(void *self, uint32_t frame, float *image)
+{
+	(void)self;
+	(void)frame;
+	(void)image;
+	return 0;
+}
+
 static void told_disarm(void *self)
 {
 	(void)self;
@@ -437,8 +445,47 @@ static void table(void)
 	bs_recon_disarm(r);
 }
 
+/* ---- device memory: of every engine that is armed ---- */
+
+static int told_device(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *w)
+{
+	(void)w;
+	bs_need_add(need, "told", 1, p->method == BS_METHOD_GRIDDING ? 640 : 64);
+	return 0;
+}
+
+static uint64_t device_of(const struct bs_protocol *p, const struct bs_engine *engine)
+{
+	struct bs_need need = { 0 };
+
+	return bs_recon_device(p, engine, &need, &why) == 0 ? need.total_bytes : UINT64_MAX;
+}
+
+static void devices(void)
+{
+	const struct bs_engine gridder = { .name = "gridder",
+					   .device = told_device,
+					   .peek = told_peek };
+	struct bs_engine solver = { .name = "solver", .device = told_device, .preview = &gridder };
+	struct bs_protocol p = cartesian();
+
+	p.method = BS_METHOD_LS;
+	CHECK(device_of(&p, &told) == 0, "an engine that tells none");
+	CHECK(device_of(&p, &solver) == 64, "its own alone");
+	p.preview_every = 4;
+	CHECK(device_of(&p, &solver) == 704, "and that of its previews");
+	p.on_miss = BS_MISS_SHED;
+	p.image_ms = 5.0;
+	CHECK(device_of(&p, &solver) == 1344, "and that of what stands in");
+	solver.device = NULL;
+	CHECK(device_of(&p, &solver) == 1280, "of those that tell it");
+	p.frame_step = 3;
+	CHECK(device_of(&p, &solver) == UINT64_MAX, "refused as need refuses: %s", why.text);
+}
+
 int main(void)
 {
+	devices();
 	beside();
 	embedded();
 	promised();
