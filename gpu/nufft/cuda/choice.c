@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu/nufft/cuda/tune.h"
+#include "gpu/nufft/trajectory.h"
 #include "gpu/nufft/window.h"
 
 /* Cells of a sector: the border that padding adds against the blocks that fit a multiprocessor. 15
@@ -218,29 +219,33 @@ static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s
 /* What coils share. Beyond this much they take turns: each is then long enough to fill a device. */
 #define TURN_BYTES (UINT64_C(8) << 30)
 
-/* Of one coil, as nufft.cu takes it. */
-static uint64_t coil_bytes(const struct bs_nufft_choice *c)
+/* Of one coil, as nufft.cu takes it. A stack's positions: the most that there may be, so that what
+ * the specification needs is enough for fewer. */
+static uint64_t coil_bytes(const struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
+			   bool stack)
 {
 	const uint32_t *g = c->sectors.grid;
 	const uint64_t half = (uint64_t)g[2] * g[1] * c->matrix[0];
 	const uint64_t grid = half / c->matrix[0] * g[0];
-	const uint64_t padded = c->collect ? 0 : c->tasks * c->padded_cells;
+	const uint64_t points = stack ? bs_nufft_positions_max(s) : c->points;
+	const uint64_t tasks = stack ? bs_sectors_max_tasks(&c->sectors, points) : c->tasks;
+	const uint64_t padded = c->collect ? 0 : tasks * c->padded_cells;
 
-	return ((padded > grid ? padded : grid) + half + (c->mixed ? c->points : 0)) * c->planes *
-	       8;
+	return ((padded > grid ? padded : grid) + half + (c->mixed ? points : 0)) * c->planes * 8;
 }
 
 /* Turns as equal as whole groups of lanes allow. */
-static void choose_turns(struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
+static void choose_turns(struct bs_nufft_choice *c, const struct bs_nufft_spec *s, bool stack)
 {
-	uint64_t most = s->turn != 0 ? s->turn : TURN_BYTES / coil_bytes(c);
+	const uint64_t some = s->turn != 0 ? s->turn : TURN_BYTES / coil_bytes(c, s, stack);
+	const uint32_t group = c->planes == 1 ? c->lanes : 1;
+	uint32_t most = some < s->coils ? (uint32_t)some / group * group : s->coils;
 
-	most = most < 1 ? 1 : most > s->coils ? s->coils : most;
-	c->turns = (uint32_t)((s->coils + most - 1) / most);
+	most = most != 0 ? most : group;
+	c->turns = (s->coils + most - 1) / most;
 	c->turn = (s->coils + c->turns - 1) / c->turns;
-	if (c->turns > 1 && c->planes == 1)
-		c->turn = (c->turn + c->lanes - 1) / c->lanes * c->lanes;
-	c->turn = c->turn < s->coils ? c->turn : s->coils;
+	if (c->turns > 1)
+		c->turn = (c->turn + group - 1) / group * group;
 	c->turns = (s->coils + c->turn - 1) / c->turn;
 	c->channels = c->turn * c->planes;
 	c->groups = (c->channels + c->lanes - 1) / c->lanes;
@@ -299,7 +304,7 @@ int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec,
 		return rc;
 	choose_launch(c, &s);
 	c->tasks = bs_sectors_max_tasks(&c->sectors, c->chunk);
-	choose_turns(c, spec);
+	choose_turns(c, spec, stack);
 	if (c->tasks > INT32_MAX || c->groups > 65535 ||
 	    (uint64_t)c->groups * c->lanes * c->padded_cells * 8 > UINT32_MAX)
 		return bs_fail(why, BS_ERR_SIZE, "CUDA gridding: %llu sectors, %u channels",

@@ -130,12 +130,12 @@ int bs_nufft_mix(const float2 *data, const float *weight, uint64_t samples, uint
 }
 
 static __global__ void __launch_bounds__(THREADS)
-	sum(float2 *__restrict__ to, const float2 *__restrict__ from, uint64_t count)
+	sum(float2 *to, const float2 *from, uint64_t count)
 {
 	const uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
 
 	if (i < count)
-		to[i] = bs_cadd(to[i], __ldg(from + i));
+		to[i] = bs_cadd(to[i], from[i]);
 }
 
 int bs_nufft_sum(float2 *to, const float2 *from, uint64_t count, cudaStream_t stream,

@@ -1,6 +1,7 @@
 /* test/unit/gpu/test_sectors.c - sectors: every sample once, every cell of its window inside, a
  * fixed order */
 #include "gpu/nufft/cuda/choice.h"
+#include "gpu/nufft/trajectory.h"
 #include "test/support/check.h"
 
 #include <string.h>
@@ -157,6 +158,45 @@ static void windows(void)
 		}
 }
 
+/* Coils that share a scratch of 8 GiB: all are served, by whole groups, whatever a stack has. */
+static void turns(void)
+{
+	static const uint32_t coils[] = { 1, 2, 3, 8, 13, 32, 64 };
+
+	for (uint32_t i = 0; i < 2 * sizeof(coils) / sizeof(coils[0]); i++) {
+		const bool stack = i % 2 == 1;
+		struct bs_nufft_spec s = { .dims = 3,
+					   .matrix = { 256, 256, 256 },
+					   .coils = coils[i / 2],
+					   .samples = 10000000,
+					   .chunk = 625000,
+					   .states = 1,
+					   .accuracy = 1e-3 };
+		const uint64_t most = bs_nufft_positions_max(&s);
+		struct bs_nufft_choice c;
+		struct bs_nufft_choice fewer;
+		struct bs_fail why;
+		int rc = bs_nufft_choose(&c, &s, stack, stack ? most : 0, &why);
+		uint64_t bytes =
+			c.tasks * c.groups * c.lanes * c.padded_cells * 8 +
+			(uint64_t)c.channels * 8 *
+				((uint64_t)c.sectors.grid[2] * c.sectors.grid[1] * c.matrix[0] +
+				 (c.mixed ? c.points : 0));
+
+		CHECK(rc == 0 && c.turn * c.turns >= s.coils && c.turn * (c.turns - 1) < s.coils &&
+			      c.channels == c.turn * c.planes && bytes <= UINT64_C(8) << 30 &&
+			      c.sums == (c.turns > 1 && c.chunks > 1),
+		      "%s, %u coils: %u turns of %u, %.2f GiB", stack ? "stack" : "sectors",
+		      s.coils, c.turns, c.turn, (double)bytes / (1 << 30));
+		for (uint64_t of = 2; stack && of <= 64; of *= 2) {
+			rc = bs_nufft_choose(&fewer, &s, true, most / of, &why);
+			CHECK(rc == 0 && fewer.turn <= c.turn && fewer.tasks <= c.tasks,
+			      "a stack of %llu positions: turns of %u, not more than %u",
+			      (unsigned long long)(most / of), fewer.turn, c.turn);
+		}
+	}
+}
+
 int main(void)
 {
 	static const uint32_t odd[] = { 3, 5, 1, 7, 9, 11, 0, 2, 15, 13 };
@@ -170,5 +210,6 @@ int main(void)
 	try(&plane, 10, odd);
 	refusals();
 	windows();
+	turns();
 	return check_done();
 }
