@@ -16,8 +16,8 @@
 
 struct bs_ls_cuda {
 	const struct bs_protocol *p;
-	uint32_t coils; /* of the maps: all, or this share's; 1 without maps */
-	uint32_t solves;
+	uint32_t coils;          /* of the maps: all, or this share's; 1 without maps */
+	uint32_t solves, beside; /* of the coils; so many at a time */
 	size_t voxels;
 	bool sense;
 	double mu; /* lambda x voxels, gpu/solve/ls.h */
@@ -65,7 +65,7 @@ static struct bs_toeplitz_spec toeplitz_of(const struct bs_ls_cuda *s)
 	memset(&t, 0, sizeof(t));
 	t.dims = s->p->dims;
 	memcpy(t.matrix, s->p->matrix, sizeof(t.matrix));
-	t.coils = s->coils;
+	t.coils = s->sense ? s->coils : s->beside;
 	return t;
 }
 
@@ -79,6 +79,8 @@ static struct bs_pcg_cuda_spec pcg_of(const struct bs_ls_cuda *s)
 	c.tolerance = s->p->tolerance;
 	c.rows = s->w != NULL && !s->has_gram ? s->w->rows : 0;
 	c.circulant = s->p->precond == BS_PRECOND_CIRCULANT;
+	c.images = s->beside;
+	c.flat = s->p->dims == 2 && s->parts == 0 && !bs_protocol_off_resonance(s->p);
 	return c;
 }
 
@@ -127,6 +129,25 @@ int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
 	return 0;
 }
 
+/* The voxels that coils solved side by side may have. */
+#define BESIDE_MOST (UINT64_C(1) << 22)
+
+/*
+ * In 2D a coil's kernels do not fill the GPU: coils without maps are solved side by side, in
+ * groups alike.
+ */
+static uint32_t beside_of(const struct bs_ls_cuda *s)
+{
+	uint32_t n = s->solves;
+
+	if (s->p->dims != 2 || s->p->precond == BS_PRECOND_CIRCULANT ||
+	    bs_protocol_off_resonance(s->p))
+		return 1;
+	while (n > 1 && (s->solves % n != 0 || n * s->voxels > BESIDE_MOST))
+		n--;
+	return n;
+}
+
 /* What the protocol says; coils: of the maps that plan will be given. */
 static struct bs_ls_cuda *make(const struct bs_protocol *p, const struct bs_tables *tables,
 			       uint32_t coils)
@@ -140,6 +161,7 @@ static struct bs_ls_cuda *make(const struct bs_protocol *p, const struct bs_tabl
 	s->coils = s->sense ? coils : 1;
 	s->solves = s->sense ? 1 : p->coils;
 	s->voxels = (size_t)bs_protocol_voxels(p);
+	s->beside = beside_of(s);
 	s->mu = p->lambda * (double)s->voxels;
 	s->w = tables->w;
 	s->precond.p = p;
@@ -168,7 +190,7 @@ static int state_bytes(struct bs_ls_cuda *s, uint64_t *bytes, struct bs_fail *wh
 	if (rc != 0)
 		return rc;
 	/* two vectors, the addends; the sparse arrays are a few pieces */
-	*bytes += part[0] + part[1] + 2 * bs_devmem_round((uint64_t)s->voxels * 8) +
+	*bytes += part[0] + part[1] + 2 * bs_devmem_round((uint64_t)s->beside * s->voxels * 8) +
 		  bs_devmem_round((uint64_t)s->parts * s->voxels * 8) +
 		  bs_precond_cuda_bytes(p, s->precond.sets) + 32 * BS_DEV_ALIGN;
 	return 0;
@@ -326,8 +348,8 @@ int bs_ls_cuda_plan(struct bs_ls_cuda *s, const float *q, const struct bs_tables
 	int rc = bs_pinned_open(&s->pinned, s->solves * sizeof(struct bs_pcg_outcome), why);
 
 	s->maps = maps;
-	s->b = (float *)bs_devmem_take(mem, s->voxels * 8);
-	s->x = (float *)bs_devmem_take(mem, s->voxels * 8);
+	s->b = (float *)bs_devmem_take(mem, s->beside * s->voxels * 8);
+	s->x = (float *)bs_devmem_take(mem, s->beside * s->voxels * 8);
 	if (s->parts > 0)
 		s->addends = (float *)bs_devmem_take(mem, s->parts * s->voxels * 8);
 	if (rc == 0 && (s->b == NULL || s->x == NULL || (s->parts > 0 && s->addends == NULL)))
@@ -355,13 +377,13 @@ static int weigh(struct bs_ls_cuda *s, const float2 *images, float *to, cudaStre
 	return 0;
 }
 
-/* b from F^H d of solve i. */
+/* b from F^H d of the solves from i on. */
 static int load(struct bs_ls_cuda *s, const float2 *images, uint32_t i, cudaStream_t stream,
 		struct bs_fail *why)
 {
 	if (s->sense)
 		return weigh(s, images, s->b, stream, why);
-	BS_CUDA(cudaMemcpyAsync(s->b, images + (size_t)i * s->voxels, s->voxels * 8,
+	BS_CUDA(cudaMemcpyAsync(s->b, images + (size_t)i * s->voxels, s->beside * s->voxels * 8,
 				cudaMemcpyDeviceToDevice, stream),
 		why);
 	return 0;
@@ -370,7 +392,7 @@ static int load(struct bs_ls_cuda *s, const float2 *images, uint32_t i, cudaStre
 static int store(struct bs_ls_cuda *s, float2 *images, uint32_t i, cudaStream_t stream,
 		 struct bs_fail *why)
 {
-	BS_CUDA(cudaMemcpyAsync(images + (size_t)i * s->voxels, s->x, s->voxels * 8,
+	BS_CUDA(cudaMemcpyAsync(images + (size_t)i * s->voxels, s->x, s->beside * s->voxels * 8,
 				cudaMemcpyDeviceToDevice, stream),
 		why);
 	return 0;
@@ -381,7 +403,7 @@ int bs_ls_cuda_queue(struct bs_ls_cuda *s, float2 *images, cudaStream_t stream, 
 	struct bs_pcg_outcome *outcome = (struct bs_pcg_outcome *)s->pinned.dev;
 	int rc = 0;
 
-	for (uint32_t i = 0; rc == 0 && i < s->solves; i++) {
+	for (uint32_t i = 0; rc == 0 && i < s->solves; i += s->beside) {
 		rc = load(s, images, i, stream, why);
 		if (rc == 0)
 			rc = bs_pcg_cuda_record(s->pcg, outcome + i, stream, why);
@@ -404,18 +426,22 @@ int bs_ls_cuda_run(struct bs_ls_cuda *s, float2 *images, uint32_t iterations, in
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; rc == 0 && i < s->solves; i++) {
-		const int64_t until = bs_turn_end(deadline_ns, bs_now_ns(), s->solves - i);
-		struct bs_pcg_result result;
+	for (uint32_t i = 0; rc == 0 && i < s->solves; i += s->beside) {
+		const int64_t until =
+			bs_turn_end(deadline_ns, bs_now_ns(), (s->solves - i) / s->beside);
+		struct bs_pcg_result result[BS_COILS_MAX];
 
-		memset(&result, 0, sizeof(result));
+		memset(result, 0, sizeof(result));
 		rc = load(s, images, i, stream, why);
 		if (rc == 0)
-			rc = bs_pcg_cuda_solve(s->pcg, iterations, until, stream, &result, why);
+			rc = bs_pcg_cuda_solve(s->pcg, iterations, until, stream, result, why);
 		if (rc == 0)
 			rc = store(s, images, i, stream, why);
-		bs_report_solve(report, i == 0, result.iterations, result.residual);
-		report->deadline_stop = report->deadline_stop || result.deadline_stop;
+		for (uint32_t j = 0; j < s->beside; j++) {
+			bs_report_solve(report, i + j == 0, result[j].iterations,
+					result[j].residual);
+			report->deadline_stop = report->deadline_stop || result[j].deadline_stop;
+		}
 	}
 	return rc;
 }

@@ -23,29 +23,57 @@ struct bs_pcg_cuda {
 	cudaGraphExec_t whole, first, one, last;
 	struct bs_watch watch;
 	bool close;
+	bool leads; /* the operator's first pass makes the direction */
 };
 
-static unsigned blocks_of(uint64_t voxels)
+/* Few voxels: as many threads as there are, which answer sooner. */
+static unsigned rows_of(const struct bs_pcg_cuda_spec *s)
 {
-	return (unsigned)((voxels + CG_BLOCK - 1) / CG_BLOCK);
+	return s->voxels <= UINT64_C(1) << 18 ? 1 : CG_ROWS;
+}
+
+static unsigned blocks_of(const struct bs_pcg_cuda_spec *s)
+{
+	const unsigned block = CG_THREADS * rows_of(s);
+
+	return (unsigned)((s->voxels + block - 1) / block);
+}
+
+static uint32_t images_of(const struct bs_pcg_cuda_spec *s)
+{
+	return s->images > 1 ? s->images : 1;
+}
+
+static dim3 grid_of(const struct bs_pcg_cuda *c)
+{
+	return dim3(blocks_of(&c->spec), images_of(&c->spec));
 }
 
 static size_t history_bytes(const struct bs_pcg_cuda_spec *s)
 {
-	return ((size_t)s->iterations + 1) * sizeof(double);
+	return ((size_t)s->iterations + 1) * images_of(s) * sizeof(double);
+}
+
+static size_t state_bytes(const struct bs_pcg_cuda_spec *s)
+{
+	return images_of(s) * sizeof(struct cg_state);
 }
 
 int bs_pcg_cuda_need(const struct bs_pcg_cuda_spec *spec, uint64_t *bytes, struct bs_fail *why)
 {
 	if (spec->voxels < 1 || spec->voxels > UINT64_C(1) << 32 || spec->iterations < 1 ||
-	    spec->iterations > 100000 || spec->rows > UINT64_C(1) << 32)
-		return bs_fail(why, BS_ERR_SIZE, "conjugate gradients: %llu voxels, %u iterations",
-			       (unsigned long long)spec->voxels, spec->iterations);
-	*bytes = (spec->circulant ? 4 : 3) * bs_devmem_round(spec->voxels * sizeof(float2)) +
-		 bs_devmem_round(spec->rows * sizeof(float2)) +
-		 bs_devmem_round(2 * (uint64_t)blocks_of(spec->voxels) * sizeof(double)) +
-		 bs_devmem_round(history_bytes(spec)) +
-		 2 * bs_devmem_round(sizeof(struct cg_state));
+	    spec->iterations > 100000 || spec->rows > UINT64_C(1) << 32 ||
+	    spec->images > BS_COILS_MAX || (spec->images > 1 && spec->circulant))
+		return bs_fail(why, BS_ERR_SIZE,
+			       "conjugate gradients: %llu voxels, %u iterations, %u images",
+			       (unsigned long long)spec->voxels, spec->iterations, spec->images);
+	const uint64_t images = images_of(spec);
+
+	*bytes = (3 + spec->circulant + spec->flat) *
+			 bs_devmem_round(images * spec->voxels * sizeof(float2)) +
+		 bs_devmem_round(images * spec->rows * sizeof(float2)) +
+		 bs_devmem_round(images * 2 * blocks_of(spec) * sizeof(double)) +
+		 bs_devmem_round(history_bytes(spec)) + 2 * bs_devmem_round(state_bytes(spec));
 	return 0;
 }
 
@@ -54,30 +82,46 @@ static float *own_addend(const struct bs_pcg_cuda *c)
 	return c->system.addends + 2 * c->system.part * c->v.voxels;
 }
 
-/* A p without the constraint, or this GPU's addend of it. */
+/* A of these images without the constraint, or this GPU's or the coils' addends of it. */
+static int product(struct bs_pcg_cuda *c, const float2 *images, const int *stop,
+		   cudaStream_t stream, struct bs_fail *why)
+{
+	const struct bs_pcg_cuda_system *s = &c->system;
+	const float *in = (const float *)images;
+	float *q = s->parts > 0 ? own_addend(c) : (float *)c->v.q;
+
+	if (s->apply != NULL)
+		return s->apply(s->self, in, q, stream, why);
+	if (c->v.parts > 0)
+		return bs_toeplitz_cuda_each(s->normal, s->coils, s->maps, in, stream, why);
+	if (s->maps != NULL)
+		return bs_toeplitz_cuda_sense(s->normal, s->coils, s->maps, in, stop, q, stream,
+					      why);
+	return bs_toeplitz_cuda_apply(s->normal, images_of(&c->spec), in, q, stream, why);
+}
+
+/* The direction, and A of it as product leaves it. */
 static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
 	const struct bs_pcg_cuda_system *s = &c->system;
 	struct bs_toeplitz_step step;
+	int err;
 
-	if (s->apply != NULL || s->maps != NULL) {
-		int err = bs_launch(direction, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0,
-				    c->close, stream, why, c->v);
-
-		if (err == 0 && s->apply != NULL)
-			return s->apply(s->self, (const float *)c->v.p, (float *)c->v.q, stream,
-					why);
-		return err != 0 ? err
-				: bs_toeplitz_cuda_sense(
-					  s->normal, s->coils, s->maps, (const float *)c->v.p,
-					  s->parts > 0 ? own_addend(c) : (float *)c->v.q, stream,
-					  why);
+	if (!c->leads) {
+		err = bs_launch(direction, grid_of(c), CG_THREADS, 0, c->close, stream, why, c->v);
+		return err != 0 ? err : product(c, c->v.p, &c->v.state->stop, stream, why);
 	}
 	step.residual = (const float *)(c->v.z != NULL ? c->v.z : c->v.r);
 	step.inverse = c->v.inverse;
 	step.direction = (float *)c->v.p;
+	step.other = (float *)c->v.other;
 	step.beta = &c->v.state->beta;
 	step.stop = &c->v.state->stop;
+	step.made = &c->v.state->iterations;
+	step.state_bytes = sizeof(struct cg_state);
+	step.images = images_of(&c->spec);
+	step.coils = s->coils;
+	step.maps = s->maps;
 	return bs_toeplitz_cuda_step(s->normal, &step, (float *)c->v.q, stream, why);
 }
 
@@ -86,27 +130,27 @@ static int constraint(struct bs_pcg_cuda *c, const struct cg_vectors &v, cudaStr
 		      struct bs_fail *why)
 {
 	const struct bs_pcg_cuda_system *s = &c->system;
-	const dim3 blocks(blocks_of(c->v.voxels));
 	struct bs_csr_cuda none;
 	const struct bs_csr_cuda *m = s->gram != NULL ? s->gram : s->adjoint;
-	const float2 *from = v.p;
+	const float2 *rows = NULL;
 
 	memset(&none, 0, sizeof(none));
 	if (s->gram == NULL && s->w != NULL && s->mu != 0.0) {
-		const dim3 rows((unsigned)((s->w->rows + CG_THREADS - 1) / CG_THREADS));
+		const dim3 blocks((unsigned)((s->w->rows + CG_THREADS - 1) / CG_THREADS),
+				  images_of(&c->spec));
 		int err =
 			bs_launch(s->w->is_complex ? constraint_rows<true> : constraint_rows<false>,
-				  rows, CG_THREADS, 0, c->close, stream, why, v, *s->w, c->rows);
+				  blocks, CG_THREADS, 0, c->close, stream, why, v, *s->w, c->rows);
 
 		if (err != 0)
 			return err;
-		from = c->rows;
+		rows = c->rows;
 	}
 	if (m == NULL)
-		return bs_launch(finish_apply<CG_IDENTITY>, blocks, CG_THREADS, 0, c->close, stream,
-				 why, v, none, from);
-	return bs_launch(m->is_complex ? finish_apply<CG_COMPLEX> : finish_apply<CG_REAL>, blocks,
-			 CG_THREADS, 0, c->close, stream, why, v, *m, from);
+		return bs_launch(finish_apply<CG_IDENTITY>, grid_of(c), CG_THREADS, 0, c->close,
+				 stream, why, v, none, rows);
+	return bs_launch(m->is_complex ? finish_apply<CG_COMPLEX> : finish_apply<CG_REAL>,
+			 grid_of(c), CG_THREADS, 0, c->close, stream, why, v, *m, rows);
 }
 
 /* z = M^-1 r, where M is circulant. */
@@ -119,14 +163,13 @@ static int precondition(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fa
 	err = bs_circulant_cuda_apply(c->system.circulant, (const float *)c->v.r, (float *)c->v.z,
 				      stream, why);
 	return err != 0 ? err
-			: bs_launch(preconditioned, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0,
-				    false, stream, why, c->v);
+			: bs_launch(preconditioned, grid_of(c), CG_THREADS, 0, false, stream, why,
+				    c->v);
 }
 
 static int start(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
-	int err = bs_launch(begin, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, false, stream, why,
-			    c->v);
+	int err = bs_launch(begin, grid_of(c), CG_THREADS, 0, false, stream, why, c->v);
 
 	return err != 0 ? err : precondition(c, stream, why);
 }
@@ -137,8 +180,7 @@ static int advance(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *w
 	int err = constraint(c, c->v, stream, why);
 
 	if (err == 0)
-		err = bs_launch(update, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, c->close,
-				stream, why, c->v);
+		err = bs_launch(update, grid_of(c), CG_THREADS, 0, c->close, stream, why, c->v);
 	return err != 0 ? err : precondition(c, stream, why);
 }
 
@@ -149,34 +191,19 @@ static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *w
 	return err != 0 ? err : advance(c, stream, why);
 }
 
-/* A x without the constraint, or this GPU's addend of it. */
-static int apply_last(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
-{
-	const struct bs_pcg_cuda_system *s = &c->system;
-	const float *x = (const float *)c->v.x;
-
-	if (s->apply != NULL)
-		return s->apply(s->self, x, (float *)c->v.q, stream, why);
-	if (s->maps != NULL)
-		return bs_toeplitz_cuda_sense(s->normal, s->coils, s->maps, x,
-					      s->parts > 0 ? own_addend(c) : (float *)c->v.q,
-					      stream, why);
-	return bs_toeplitz_cuda_apply(s->normal, 1, x, (float *)c->v.q, stream, why);
-}
-
 /* Adds the constraint to A x; then the residual that is reported. */
 static int measure(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
-	int err = c->system.mu != 0.0 ? constraint(c, c->check, stream, why) : 0;
+	int err = c->system.mu != 0.0 || c->v.parts > 0 ? constraint(c, c->check, stream, why) : 0;
 
 	return err != 0 ? err
-			: bs_launch(distance, dim3(blocks_of(c->v.voxels)), CG_THREADS, 0, false,
-				    stream, why, c->v, &c->check.state->stop);
+			: bs_launch(distance, grid_of(c), CG_THREADS, 0, false, stream, why, c->v,
+				    c->check.state);
 }
 
 static int finish(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
-	int err = apply_last(c, stream, why);
+	int err = product(c, c->v.x, NULL, stream, why);
 
 	return err != 0 ? err : measure(c, stream, why);
 }
@@ -217,9 +244,15 @@ static int upload_graphs(struct bs_pcg_cuda *c, struct bs_fail *why)
 	return 0;
 }
 
+/* In pinned memory: the states, then the history. */
+static size_t states_end(const struct bs_pcg_cuda_spec *s)
+{
+	return bs_devmem_round(state_bytes(s));
+}
+
 static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail *why)
 {
-	const uint64_t vector = c->spec.voxels * sizeof(float2);
+	const uint64_t vector = images_of(&c->spec) * c->spec.voxels * sizeof(float2);
 	int err;
 
 	c->v.r = (float2 *)bs_devmem_take(mem, vector);
@@ -227,26 +260,31 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 	c->v.q = (float2 *)bs_devmem_take(mem, vector);
 	if (c->spec.circulant)
 		c->v.z = (float2 *)bs_devmem_take(mem, vector);
-	c->rows = (float2 *)bs_devmem_take(mem, c->spec.rows * sizeof(float2));
-	c->v.partial = (double *)bs_devmem_take(mem, 2 * (size_t)blocks_of(c->spec.voxels) *
-							     sizeof(double));
+	if (c->spec.flat)
+		c->v.other = (float2 *)bs_devmem_take(mem, vector);
+	c->rows =
+		(float2 *)bs_devmem_take(mem, images_of(&c->spec) * c->spec.rows * sizeof(float2));
+	c->v.partial = (double *)bs_devmem_take(
+		mem, images_of(&c->spec) * 2 * (size_t)blocks_of(&c->spec) * sizeof(double));
 	c->v.history = (double *)bs_devmem_take(mem, history_bytes(&c->spec));
-	c->v.state = (struct cg_state *)bs_devmem_take(mem, sizeof(struct cg_state));
+	c->v.state = (struct cg_state *)bs_devmem_take(mem, state_bytes(&c->spec));
 	c->check = c->v;
 	c->check.p = c->v.x;
-	c->check.state = (struct cg_state *)bs_devmem_take(mem, sizeof(struct cg_state));
+	c->check.other = NULL;
+	c->check.state = (struct cg_state *)bs_devmem_take(mem, state_bytes(&c->spec));
 	if (c->v.r == NULL || c->v.p == NULL || c->v.q == NULL || c->rows == NULL ||
 	    c->v.partial == NULL || c->v.history == NULL || c->v.state == NULL ||
-	    c->check.state == NULL || (c->spec.circulant && c->v.z == NULL))
+	    c->check.state == NULL || (c->spec.circulant && c->v.z == NULL) ||
+	    (c->spec.flat && c->v.other == NULL))
 		return bs_fail(
 			why, BS_ERR_NOMEM,
 			"conjugate gradients: vectors of %llu bytes do not fit the device arena",
 			(unsigned long long)vector);
-	err = bs_pinned_open(&c->pinned, BS_DEV_ALIGN + history_bytes(&c->spec), why);
+	err = bs_pinned_open(&c->pinned, states_end(&c->spec) + history_bytes(&c->spec), why);
 	if (err != 0)
 		return err;
-	BS_CUDA(cudaMemset(c->v.state, 0, sizeof(struct cg_state)), why);
-	BS_CUDA(cudaMemset(c->check.state, 0, sizeof(struct cg_state)), why);
+	BS_CUDA(cudaMemset(c->v.state, 0, state_bytes(&c->spec)), why);
+	BS_CUDA(cudaMemset(c->check.state, 0, state_bytes(&c->spec)), why);
 	err = bs_stream_open(&c->capture, why);
 	if (err == 0)
 		err = bs_watch_open(&c->watch, why);
@@ -291,8 +329,17 @@ int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *s
 		c->v.x = (float2 *)system->x;
 		c->v.inverse = system->inverse;
 		c->v.voxels = spec->voxels;
+		c->v.rows = rows_of(spec);
+		c->v.made = spec->iterations + 1;
 		c->v.mu = (float)system->mu;
 		c->v.tolerance = spec->tolerance;
+		c->leads = system->apply == NULL && system->parts == 0 &&
+			   (spec->flat ||
+			    (system->maps == NULL && !bs_toeplitz_cuda_flat(system->normal)));
+		if (c->leads && system->maps != NULL) {
+			c->v.parts = system->coils;
+			c->v.addends = (const float2 *)bs_toeplitz_cuda_addends(system->normal);
+		}
 		err = bs_reach(&reach, why);
 		c->close = err == 0 && reach.overlaps;
 	}
@@ -379,7 +426,7 @@ int bs_pcg_cuda_record(struct bs_pcg_cuda *c, struct bs_pcg_outcome *outcome,
 		err = finish(c, stream, why);
 	if (err != 0)
 		return err;
-	tell_outcome<<<1, 1, 0, stream>>>(c->v.state, c->v.history, outcome);
+	tell_outcome<<<1, images_of(&c->spec), 0, stream>>>(c->v, outcome);
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }
@@ -414,7 +461,7 @@ int bs_pcg_cuda_step(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct b
 
 int bs_pcg_cuda_last_product(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
 {
-	return apply_last(c, stream, why);
+	return product(c, c->v.x, NULL, stream, why);
 }
 
 int bs_pcg_cuda_last_step(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
@@ -428,19 +475,23 @@ int bs_pcg_cuda_last_step(struct bs_pcg_cuda *c, struct CUstream_st *stream, str
 int bs_pcg_cuda_wait(struct bs_pcg_cuda *c, struct CUstream_st *stream,
 		     struct bs_pcg_result *result, struct bs_fail *why)
 {
-	struct cg_state *state = (struct cg_state *)c->pinned.host;
-	double *history = (double *)(c->pinned.host + BS_DEV_ALIGN);
+	const uint32_t images = images_of(&c->spec);
+	const struct cg_state *state = (const struct cg_state *)c->pinned.host;
+	const double *history = (const double *)(c->pinned.host + states_end(&c->spec));
 
-	BS_CUDA(cudaMemcpyAsync(state, c->v.state, sizeof(*state), cudaMemcpyDeviceToHost, stream),
-		why);
-	BS_CUDA(cudaMemcpyAsync(history, c->v.history, history_bytes(&c->spec),
+	BS_CUDA(cudaMemcpyAsync(c->pinned.host, c->v.state, state_bytes(&c->spec),
 				cudaMemcpyDeviceToHost, stream),
 		why);
+	BS_CUDA(cudaMemcpyAsync(c->pinned.host + states_end(&c->spec), c->v.history,
+				history_bytes(&c->spec), cudaMemcpyDeviceToHost, stream),
+		why);
 	BS_CUDA(cudaStreamSynchronize(stream), why);
-	result->iterations = state->iterations;
-	result->history = history;
-	result->residual = history[state->iterations];
-	result->deadline_stop = false;
+	for (uint32_t i = 0; i < images; i++, history += c->v.made) {
+		result[i].iterations = state[i].iterations;
+		result[i].history = history;
+		result[i].residual = history[state[i].iterations];
+		result[i].deadline_stop = false;
+	}
 	return 0;
 }
 
@@ -484,7 +535,7 @@ int bs_pcg_cuda_solve(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadli
 		err = watch(c, iterations, deadline_ns, stream, &late, why);
 	if (err == 0)
 		err = bs_pcg_cuda_wait(c, stream, result, why);
-	if (err == 0)
-		result->deadline_stop = late && result->iterations < iterations;
+	for (uint32_t i = 0; err == 0 && i < images_of(&c->spec); i++)
+		result[i].deadline_stop = late && result[i].iterations < iterations;
 	return err;
 }

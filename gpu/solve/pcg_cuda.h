@@ -5,8 +5,9 @@
  * its sum over coils) and the constraint W (identity or a sparse matrix), with Jacobi's
  * preconditioner, the circulant one or none. An iteration is seven launches, five in 2D and by
  * planes (circulant: six to eight more). A whole solve is one CUDA graph, or part of the caller's
- * (record). Every scalar stays on the device. Under a deadline: gpu/solve/watch.h.
- * b, x     [z][y][x] complex float, device; may not overlap
+ * (record). Every scalar stays on the device. Under a deadline: gpu/solve/watch.h. Several images
+ * with one matrix and no maps are solved side by side, each to its own end.
+ * b, x     [image][z][y][x] complex float, device; may not overlap
  * inverse  [z][y][x] float, device: 1 / diagonal of the matrix; or NULL
  * Dot products in double, in blocks of fixed size added in a fixed order: the same bits every run.
  * It also stops at the tolerance, at BS_PCG_ROUND_OFF and where p^H A p is not positive: what is
@@ -38,7 +39,7 @@ struct bs_pcg_cuda_system {
 		     struct bs_fail *why);
 	void *self;
 	bool varies;       /* apply's launches are not the same in every solve: no graphs */
-	uint32_t coils;    /* of maps; 1 without */
+	uint32_t coils;    /* of maps; without, not used */
 	const float *maps; /* device, [coil][z][y][x]; NULL: one image, no maps */
 	double mu;         /* lambda times the voxels (gpu/solve/ls.h) */
 	/* constraint: gram (W^H W) alone; or W and its adjoint; all NULL: the identity */
@@ -61,9 +62,11 @@ struct bs_pcg_cuda_spec {
 	double tolerance;    /* relative residual; 0: by iterations alone */
 	uint64_t rows;       /* of W, where there is no gram */
 	bool circulant;      /* the preconditioner */
+	uint32_t images;     /* solved side by side; 0: one */
+	bool flat;           /* over the 2D operator, by one GPU: a vector more */
 };
 
-/* What a recorded solve leaves behind, in memory that the device can write. */
+/* What a recorded solve leaves behind, [image], in memory that the device can write. */
 struct bs_pcg_outcome {
 	double residual;
 	uint32_t iterations;
@@ -101,7 +104,7 @@ int bs_pcg_cuda_last_step(struct bs_pcg_cuda *plan, struct CUstream_st *stream,
 /* out = the sum of addends [part][voxel], in the order of the parts; all in device memory. */
 int bs_pcg_cuda_sum(float *out, const float *addends, uint32_t parts, uint64_t voxels,
 		    struct CUstream_st *stream, struct bs_fail *why);
-/* result->history stays until the next wait. */
+/* result: [image]; history stays until the next wait. */
 int bs_pcg_cuda_wait(struct bs_pcg_cuda *plan, struct CUstream_st *stream,
 		     struct bs_pcg_result *result, struct bs_fail *why);
 /* queue and wait; under a deadline iteration by iteration. */

@@ -7,6 +7,7 @@
 #include "core/protocol.h"
 #include "gpu/device/check.h"
 #include "gpu/device/reach.h"
+#include "gpu/toeplitz/cuda/flat.cuh"
 #include "gpu/toeplitz/cuda/sizes.cuh"
 #include "gpu/toeplitz/cuda/spectrum.cuh"
 
@@ -22,13 +23,14 @@ static const struct {
 
 struct bs_toeplitz_cuda {
 	struct bs_toeplitz_spec spec;
+	struct tp_flat_plan flat; /* 2D: all but spec; the rest is of 3D */
 	const struct tp_size *size[3];
 	uint32_t turn; /* coils that share first and last; more take turns */
-	int grid[3];   /* padded; 1 beyond dims */
+	int grid[3];   /* padded */
 	float2 *turns[3];
 	float *spectrum; /* [gz][gy][gx], or by planes: [gx], then gpu/toeplitz/cuda/plane.cuh */
-	float2 *first;   /* 3D: [coil][z Nz][y Ny][gx], or by planes [coil][gx][z Nz][y Ny] */
-	float2 *last;    /* 3D: [coil][z Nz][gy][gx]; 2D: [coil][y Ny][gx]; at plan the spectrum */
+	float2 *first;   /* [coil][z Nz][y Ny][gx], or by planes [coil][gx][z Nz][y Ny] */
+	float2 *last;    /* [coil][z Nz][gy][gx]; at plan the spectrum */
 	bool close;      /* launches may overlap (launch.cuh) */
 	bool can_close;
 	size_t shared_bytes; /* of a block, at most */
@@ -56,15 +58,9 @@ static int shared_of(const struct tp_size *s, int kind, bool is_turned)
 	return kind == TP_STREAMED ? 2 * tile : tile;
 }
 
-/*
- * The least size that a line of n voxels fits. alone: one image of 2D, whose few lines answer
- * sooner with more threads each; eight images would be slower.
- */
-static const struct tp_size *size_of(bool alone, uint32_t n)
+/* The least size that a line of n voxels fits. */
+static const struct tp_size *size_of(uint32_t n)
 {
-	for (int i = 0; alone && n > 160 && i < tp_count_32_flat; i++)
-		if ((uint32_t)(tp_sizes_32_flat[i].a * tp_sizes_32_flat[i].b) + 1 >= 2 * n)
-			return &tp_sizes_32_flat[i];
 	for (size_t l = 0; n >= 1 && l < sizeof(lists) / sizeof(lists[0]); l++)
 		for (int i = 0; i < *lists[l].count; i++)
 			if ((uint32_t)(lists[l].size[i].a * lists[l].size[i].b) + 1 >= 2 * n)
@@ -72,11 +68,11 @@ static const struct tp_size *size_of(bool alone, uint32_t n)
 	return NULL;
 }
 
-int bs_toeplitz_cuda_padded(uint32_t n)
+int bs_toeplitz_cuda_padded(uint32_t dims, uint32_t n)
 {
-	const struct tp_size *s = size_of(false, n);
+	const struct tp_size *s = size_of(n);
 
-	return s != NULL ? s->a * s->b : 0;
+	return dims == 2 ? tp_flat_padded(n) : s != NULL ? s->a * s->b : 0;
 }
 
 /* Complex values of the two intermediate arrays, of one coil, and of the spectrum. */
@@ -85,13 +81,8 @@ static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t 
 	const uint32_t *n = p->spec.matrix;
 
 	*all = (size_t)p->grid[0] * p->grid[1] * p->grid[2];
-	if (p->spec.dims == 3) {
-		*first = (size_t)p->grid[0] * n[1] * n[2];
-		*last = (size_t)p->grid[0] * p->grid[1] * n[2];
-	} else {
-		*first = 0;
-		*last = (size_t)p->grid[0] * n[1];
-	}
+	*first = (size_t)p->grid[0] * n[1] * n[2];
+	*last = (size_t)p->grid[0] * p->grid[1] * n[2];
 }
 
 /* Of the coils that share the two intermediate arrays: at most. */
@@ -132,17 +123,12 @@ static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *sp
 		return err;
 	p->can_close = reach.overlaps;
 	p->shared_bytes = reach.shared_bytes;
+	if (spec->dims == 2)
+		return tp_flat_lay_out(&p->flat, spec, why);
 	for (uint32_t i = 0; i < 3; i++) {
 		const uint32_t n = spec->matrix[i];
 
-		p->grid[i] = 1;
-		if (i >= spec->dims) {
-			if (n != 1)
-				return bs_fail(why, BS_ERR_SIZE,
-					       "Toeplitz operator: matrix[%u] is %u", i, n);
-			continue;
-		}
-		p->size[i] = size_of(spec->dims == 2 && spec->coils == 1, n);
+		p->size[i] = size_of(n);
 		if (p->size[i] == NULL)
 			return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: matrix[%u] is %u", i,
 				       n);
@@ -172,6 +158,8 @@ static uint64_t need_of(const struct bs_toeplitz_cuda *p)
 	size_t all;
 	uint64_t bytes = 0;
 
+	if (p->spec.dims == 2)
+		return tp_flat_need(&p->flat);
 	array_sizes(p, &first, &last, &all);
 	for (int i = 0; i < 3; i++)
 		bytes += bs_devmem_round((uint64_t)p->grid[i] * 2 * sizeof(float2));
@@ -196,6 +184,8 @@ uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *p, uint32_t coils
 	size_t all;
 	const uint64_t voxels = (uint64_t)p->spec.matrix[0] * p->spec.matrix[1] * p->spec.matrix[2];
 
+	if (p->spec.dims == 2)
+		return tp_flat_bytes(&p->flat, coils);
 	array_sizes(p, &first, &last, &all);
 	if (p->planes)
 		last = 0;
@@ -203,25 +193,11 @@ uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *p, uint32_t coils
 	       all * sizeof(float);
 }
 
-static __global__ void make_turns(float2 *turns, int a, int b)
-{
-	const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-
-	if (i < a * b) {
-		double s;
-		double c;
-
-		sincospi(-2.0 * (double)(i / b) * (double)(i % b) / (double)(a * b), &s, &c);
-		turns[i] = make_float2((float)c, (float)s);
-		turns[a * b + i % b * a + i / b] = turns[i];
-	}
-}
-
 /* The streamed middle pass pays where each of its blocks has several tiles. */
 static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 {
-	const struct tp_size *s = p->size[p->spec.dims - 1];
-	const long long columns = (long long)p->grid[0] * (p->spec.dims == 3 ? p->grid[1] : 1);
+	const struct tp_size *s = p->size[2];
+	const long long columns = (long long)p->grid[0] * p->grid[1];
 	const int per = TP_THREADS / s->a;
 	const long long tiles = columns / per * p->turn;
 	int count = 0;
@@ -249,7 +225,7 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	cudaFuncAttributes its;
 	int clusters = 0;
 
-	if (p->spec.dims != 3 || p->size[2] != s || s->kernel[TP_PLANE] == NULL || !p->can_close ||
+	if (p->size[2] != s || s->kernel[TP_PLANE] == NULL || !p->can_close ||
 	    (size_t)s->plane_bytes > p->shared_bytes)
 		return 0;
 	BS_CUDA(cudaFuncGetAttributes(&its, (const void *)s->kernel[TP_PLANE]), why);
@@ -303,6 +279,10 @@ int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *p, uint32_t middle, uint32_
 	if ((middle == 2 && p->fits == 0) || (close == 2 && !p->can_close) ||
 	    (middle == 3 && !p->can_plane))
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such launch here");
+	if (p->spec.dims == 2) {
+		p->flat.close = close != 1 && p->can_close;
+		return 0;
+	}
 	p->streams = middle == 2 || (middle == 0 && !planes && p->pays) ? p->fits : 0;
 	p->close = close == 2 || (close == 0 && p->can_close && p->streams == 0 && !planes);
 	return use_planes(p, planes, why);
@@ -327,11 +307,10 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 		return bs_fail(why, BS_ERR_NOMEM,
 			       "Toeplitz operator: %llu bytes do not fit the device arena",
 			       (unsigned long long)need_of(p));
-	for (uint32_t i = 0; i < p->spec.dims && err == 0; i++) {
+	for (uint32_t i = 0; i < 3 && err == 0; i++) {
 		const struct tp_size *s = p->size[i];
 
-		make_turns<<<(unsigned)(p->grid[i] + 127) / 128, 128>>>(p->turns[i], s->a, s->b);
-		BS_CUDA(cudaGetLastError(), why);
+		err = bs_toeplitz_turns(p->turns[i], s->a, s->b, why);
 		for (int kind = 0; kind < TP_KINDS && err == 0; kind++)
 			if (s->kernel[kind] != NULL &&
 			    (size_t)shared_of(s, kind, true) <= p->shared_bytes)
@@ -353,10 +332,13 @@ int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toepli
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "Toeplitz operator: no memory for the plan");
 	err = lay_out(p, spec, why);
-	if (err == 0)
+	if (err == 0 && spec->dims == 2) {
+		err = tp_flat_plan(&p->flat, spec, q, mem, why);
+	} else if (err == 0) {
 		err = prepare(p, mem, why);
-	if (err == 0)
-		err = bs_toeplitz_spectrum(p->spectrum, &p->spec, p->grid, q, why);
+		if (err == 0)
+			err = bs_toeplitz_spectrum(p->spectrum, &p->spec, p->grid, q, why);
+	}
 	if (err == 0)
 		err = bs_toeplitz_cuda_choose(p, 0, 0, why);
 	if (err != 0) {
@@ -422,7 +404,7 @@ static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, co
 	return launch(p, 0, kind, blocks, &a, stream, why);
 }
 
-/* 3D, along y: [z][Ny][gx] to [z][gy][gx] and back. */
+/* Along y: [z][Ny][gx] to [z][gy][gx] and back. */
 static int y_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, cudaStream_t stream,
 		  struct bs_fail *why)
 {
@@ -446,7 +428,7 @@ static int y_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, cu
 		      stream, why);
 }
 
-/* 3D, along y and z: turned planes in place. */
+/* Along y and z: turned planes in place. */
 static int plane_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStream_t stream,
 		      struct bs_fail *why)
 {
@@ -467,25 +449,24 @@ static int plane_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStre
 static int middle_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStream_t stream,
 		       struct bs_fail *why)
 {
-	const int axis = (int)p->spec.dims - 1;
-	const int per = TP_THREADS / p->size[axis]->a;
-	const long long plane = axis == 2 ? (long long)p->grid[0] * p->grid[1] : p->grid[0];
+	const int per = TP_THREADS / p->size[2]->a;
+	const long long plane = (long long)p->grid[0] * p->grid[1];
 	struct tp_pass a;
 
 	memset(&a, 0, sizeof(a));
 	a.out = p->last;
 	a.q = p->spectrum;
 	a.out_line = plane;
-	a.out_coil = plane * p->spec.matrix[axis];
+	a.out_coil = plane * p->spec.matrix[2];
 	a.columns = (int)plane;
 	a.coils = (int)coils;
 	if (p->streams > 0 && plane / per * coils >= p->streams)
-		return launch(p, axis, TP_STREAMED, dim3((unsigned)p->streams), &a, stream, why);
-	return launch(p, axis, TP_MIDDLE, dim3((unsigned)((plane + per - 1) / per * coils)), &a,
+		return launch(p, 2, TP_STREAMED, dim3((unsigned)p->streams), &a, stream, why);
+	return launch(p, 2, TP_MIDDLE, dim3((unsigned)((plane + per - 1) / per * coils)), &a,
 		      stream, why);
 }
 
-/* 3D: along y, z and back. */
+/* Along y, z and back. */
 static int strided_passes(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStream_t stream,
 			  struct bs_fail *why)
 {
@@ -496,23 +477,30 @@ static int strided_passes(const struct bs_toeplitz_cuda *p, uint32_t coils, cuda
 	return err == 0 ? y_pass(p, TP_Y_OUT, coils, stream, why) : err;
 }
 
+static int check_count(const struct bs_toeplitz_cuda *p, uint32_t count, struct bs_fail *why)
+{
+	if (count < 1 || count > p->spec.coils)
+		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u coils, planned for %u",
+			       count, p->spec.coils);
+	return 0;
+}
+
 /* The coils of a turn, of which maps (NULL: none), in and out are. */
 static int run_turn(struct bs_toeplitz_cuda *p, uint32_t coils, const float2 *maps, bool add,
 		    const float2 *in, const struct bs_toeplitz_step *step, float2 *out,
 		    cudaStream_t stream, struct bs_fail *why)
 {
-	float2 *rows = p->spec.dims == 3 ? p->first : p->last;
-	int err = x_pass(p, TP_X_IN, coils, in, rows, maps, false, step, stream, why);
+	int err = x_pass(p, TP_X_IN, coils, in, p->first, maps, false, step, stream, why);
 
 	if (err == 0)
-		err = p->planes           ? plane_pass(p, coils, stream, why)
-		      : p->spec.dims == 3 ? strided_passes(p, coils, stream, why)
-					  : middle_pass(p, coils, stream, why);
-	return err == 0 ? x_pass(p, maps != NULL ? TP_X_OUT_SENSE : TP_X_OUT, coils, rows, out,
+		err = p->planes ? plane_pass(p, coils, stream, why)
+				: strided_passes(p, coils, stream, why);
+	return err == 0 ? x_pass(p, maps != NULL ? TP_X_OUT_SENSE : TP_X_OUT, coils, p->first, out,
 				 maps, add, NULL, stream, why)
 			: err;
 }
 
+/* 3D */
 static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, const float *in,
 	       const struct bs_toeplitz_step *step, float *out, cudaStream_t stream,
 	       struct bs_fail *why)
@@ -520,9 +508,6 @@ static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, co
 	const size_t voxels = (size_t)p->spec.matrix[0] * p->spec.matrix[1] * p->spec.matrix[2];
 	int err = 0;
 
-	if (coils < 1 || coils > p->spec.coils)
-		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u coils, planned for %u",
-			       coils, p->spec.coils);
 	if (maps != NULL && coils > p->turn && in == out)
 		return bs_fail(why, BS_ERR_SIZE,
 			       "Toeplitz operator: %u coils in turns of %u read what they write",
@@ -541,21 +526,68 @@ static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, co
 int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *in,
 			   float *out, struct CUstream_st *stream, struct bs_fail *why)
 {
+	const struct tp_flat_work work = { coils, NULL, in, out, NULL, NULL };
+	int err = check_count(plan, coils, why);
+
+	if (err != 0)
+		return err;
 	plan->stop = NULL;
-	return run(plan, coils, NULL, in, NULL, out, stream, why);
+	return plan->spec.dims == 2 ? tp_flat_queue(&plan->flat, &work, stream, why)
+				    : run(plan, coils, NULL, in, NULL, out, stream, why);
 }
 
 int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
-			   const float *in, float *out, struct CUstream_st *stream,
+			   const float *in, const int *stop, float *out, struct CUstream_st *stream,
 			   struct bs_fail *why)
 {
-	plan->stop = NULL;
-	return run(plan, coils, maps, in, NULL, out, stream, why);
+	const struct tp_flat_work work = { coils, maps, in, NULL, NULL, stop };
+	int err = check_count(plan, coils, why);
+
+	if (err != 0)
+		return err;
+	plan->stop = stop;
+	if (plan->spec.dims == 3)
+		return run(plan, coils, maps, in, NULL, out, stream, why);
+	err = tp_flat_queue(&plan->flat, &work, stream, why);
+	return err != 0 ? err : tp_flat_sum(&plan->flat, coils, stop, out, stream, why);
+}
+
+bool bs_toeplitz_cuda_flat(const struct bs_toeplitz_cuda *plan)
+{
+	return plan->spec.dims == 2;
+}
+
+const float *bs_toeplitz_cuda_addends(const struct bs_toeplitz_cuda *plan)
+{
+	return (const float *)plan->flat.addends;
+}
+
+int bs_toeplitz_cuda_each(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
+			  const float *in, struct CUstream_st *stream, struct bs_fail *why)
+{
+	const struct tp_flat_work work = { coils, maps, in, NULL, NULL, NULL };
+	int err = check_count(plan, coils, why);
+
+	return err != 0 ? err : tp_flat_queue(&plan->flat, &work, stream, why);
 }
 
 int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
 			  float *out, struct CUstream_st *stream, struct bs_fail *why)
 {
+	const struct tp_flat_work work = { step->maps != NULL ? step->coils : step->images,
+					   step->maps,
+					   NULL,
+					   out,
+					   step,
+					   step->stop };
+	int err = check_count(plan, work.count, why);
+
+	if (err != 0)
+		return err;
+	if (plan->spec.dims == 2)
+		return tp_flat_queue(&plan->flat, &work, stream, why);
+	if (work.count > 1 || step->maps != NULL)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such step in 3D");
 	plan->stop = step->stop;
 	return run(plan, 1, NULL, step->direction, step, out, stream, why);
 }

@@ -35,7 +35,7 @@ struct bs_toeplitz_spec {
 	uint32_t dims;      /* 2 or 3 */
 	uint32_t matrix[3]; /* N; 1 beyond dims */
 	uint32_t coils;     /* most images of one apply, most coils of one sense */
-	uint32_t turn;      /* CUDA: of them together at most; 0: as many as 4 GiB hold */
+	uint32_t turn;      /* CUDA, 3D: of them together at most; 0: as many as 4 GiB hold */
 };
 
 struct bs_toeplitz;

@@ -15,8 +15,8 @@
  * cluster of blocks can hold a plane of y and z (from compute capability 9.0; y and z both padded
  * to one size of 80 to 512; beyond 320 where the device grants clusters of 16): less than half the
  * bytes. An axis is padded to the least of 64, 80, 96, 112, 128, 160, 192, 224, 256, 288, 320, 384,
- * 448, 512, 640, 768, 896 and 1,024 that is at least 2N - 1: any N up to 512 is legal. Both ways
- * give the same bytes.
+ * 448, 512, 640, 768, 896 and 1,024 that is at least 2N - 1, in 2D also 576: any N up to 512 is
+ * legal. Both ways give the same bytes.
  *
  * need -> plan -> { apply | sense }* -> close. plan waits for the GPU and takes temporary memory
  * beside the arena (freed before it returns), the others only queue work. One caller.
@@ -45,19 +45,34 @@ void bs_toeplitz_cuda_close(struct bs_toeplitz_cuda *plan);
 
 int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *in,
 			   float *out, struct CUstream_st *stream, struct bs_fail *why);
+/* stop: in device memory; where *stop is set out is not written; NULL: always. */
 int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
-			   const float *in, float *out, struct CUstream_st *stream,
+			   const float *in, const int *stop, float *out, struct CUstream_st *stream,
 			   struct bs_fail *why);
+/* 2D: each can be asked for, and step with maps or several images. */
+bool bs_toeplitz_cuda_flat(const struct bs_toeplitz_cuda *plan);
+/* sense's addends, not added up, in addends, [coil][y][x] complex, device. */
+int bs_toeplitz_cuda_each(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
+			  const float *in, struct CUstream_st *stream, struct bs_fail *why);
+const float *bs_toeplitz_cuda_addends(const struct bs_toeplitz_cuda *plan);
 /*
- * For conjugate gradients: the new direction and its product in one call, for one image. direction
- * = inverse residual + *beta direction, out = T direction. inverse [voxel] float or NULL (ones);
- * beta, stop (NULL: none) in device memory; where *stop is set nothing is read or written.
+ * For conjugate gradients: the new direction and its product in one call. new = inverse residual +
+ * *beta last, out = T new; with maps the product is left in addends, as by each. Vectors are
+ * [image][voxel], inverse [voxel] float or NULL (ones).
+ * 2D: new is in direction and last in other where *made is even, else the other way round. 3D: one
+ * image, no maps; direction is replaced, and other NULL.
+ * beta, stop, made: in device memory, of the first image; the next image's are state_bytes further.
+ * Where *stop is set nothing is read or written.
  */
 struct bs_toeplitz_step {
 	const float *residual, *inverse;
-	float *direction;
+	float *direction, *other;
 	const float *beta;
 	const int *stop;
+	const unsigned *made;
+	size_t state_bytes;
+	uint32_t images, coils; /* coils: of maps */
+	const float *maps;      /* or NULL */
 };
 int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
 			  float *out, struct CUstream_st *stream, struct bs_fail *why);
@@ -69,7 +84,7 @@ int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplit
 int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *plan, uint32_t middle, uint32_t close,
 			    struct bs_fail *why);
 /* The points that an axis of n voxels is padded to; 0 where it is too long. */
-int bs_toeplitz_cuda_padded(uint32_t n);
+int bs_toeplitz_cuda_padded(uint32_t dims, uint32_t n);
 /* The bytes that one apply of so many images must at least move. */
 uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *plan, uint32_t coils);
 

@@ -225,6 +225,10 @@ int bs_bench_gpu(struct bs_bench *b)
 		(void)printf("\nToeplitz operator: %s\n\n", why.text);
 		failed = 1;
 	}
+	if (bs_bench_gpu_cg(wanted, write_row, b, &why) != 0) {
+		(void)printf("\nconjugate gradients: %s\n\n", why.text);
+		failed = 1;
+	}
 	if (bs_bench_gpu_ls(wanted, write_row, b, &why) != 0) {
 		(void)printf("\nleast squares: %s\n", why.text);
 		failed = 1;

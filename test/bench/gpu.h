@@ -40,6 +40,10 @@ int bs_bench_gpu_exact(int (*wanted)(void *arg, const char *name),
 int bs_bench_gpu_toeplitz(int (*wanted)(void *arg, const char *name),
 			  void (*write)(void *arg, const struct bs_gpu_row *r), void *arg,
 			  double bytes_ms, struct bs_fail *why);
+/* Conjugate gradients in 2D (cg.cu), with maps and without. */
+int bs_bench_gpu_cg(int (*wanted)(void *arg, const char *name),
+		    void (*write)(void *arg, const struct bs_gpu_row *r), void *arg,
+		    struct bs_fail *why);
 /* wanted is asked before each row is prepared. */
 int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
 		    void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,

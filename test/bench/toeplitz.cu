@@ -249,7 +249,7 @@ static int time_rivals(struct ours *o, const struct bs_toeplitz_spec *s, double 
 		for (uint32_t a = 0; a < 3; a++) {
 			r.n[a] = s->matrix[a];
 			r.g[a] = a >= s->dims ? 1
-				 : way % 2    ? bs_toeplitz_cuda_padded(s->matrix[a])
+				 : way % 2    ? bs_toeplitz_cuda_padded(s->dims, s->matrix[a])
 					      : (int)(2 * s->matrix[a]);
 		}
 		if ((r.whole && s->dims == 3) || (way % 2 == 1 && r.g[0] == (int)(2 * r.n[0])))
@@ -338,7 +338,7 @@ static int size_row(const char *name, const struct bs_toeplitz_spec *s, double b
 	memset(&row, 0, sizeof(row));
 	memset(&o, 0, sizeof(o));
 	for (uint32_t a = 0; a < s->dims; a++)
-		padded *= bs_toeplitz_cuda_padded(s->matrix[a]);
+		padded *= bs_toeplitz_cuda_padded(s->dims, s->matrix[a]);
 	err = open_ours(&o, s, voxels, why);
 	if (err == 0)
 		err = time_rivals(&o, s, &row.rival_ms, &on, why);
@@ -352,8 +352,8 @@ static int size_row(const char *name, const struct bs_toeplitz_spec *s, double b
 		(void)snprintf(
 			detail, sizeof(detail),
 			"on %d; cuFFT pruned, on %d: %.2f times ours; %.2f of the padded grid",
-			bs_toeplitz_cuda_padded(s->matrix[0]), on, row.rival_ms / row.median_ms,
-			(double)o.bytes / padded);
+			bs_toeplitz_cuda_padded(s->dims, s->matrix[0]), on,
+			row.rival_ms / row.median_ms, (double)o.bytes / padded);
 		row.name = name;
 		row.detail = detail;
 		row.demand_ms = row.rival_ms / 2.5;

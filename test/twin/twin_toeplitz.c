@@ -100,7 +100,7 @@ static void compare(const struct problem *p, struct bs_toeplitz_cuda *plan, int 
 	CHECK(check_rel(got, p->want, n) <= 1e-5, "apply %ux%ux%u, %u coils: %.2e",
 	      p->spec.matrix[0], p->spec.matrix[1], p->spec.matrix[2], p->spec.coils,
 	      check_rel(got, p->want, n));
-	rc = bs_toeplitz_cuda_sense(plan, p->spec.coils, maps, in, in, NULL, &why);
+	rc = bs_toeplitz_cuda_sense(plan, p->spec.coils, maps, in, NULL, in, NULL, &why);
 	if (rc == 0 && !fetch(got, in, p->voxels * 2))
 		rc = bs_fail(&why, BS_ERR_GPU, "fetch");
 	CHECK(rc == 0 && check_rel(got, p->want_sense, p->voxels * 2) <= 1e-5,
@@ -131,9 +131,9 @@ static int queue_apply(void *arg)
 /* 3D, y and z padded to one size of 80 to 512: a plane fits a cluster. */
 static bool has_planes(const struct bs_toeplitz_spec *s)
 {
-	const int g = bs_toeplitz_cuda_padded(s->matrix[1]);
+	const int g = bs_toeplitz_cuda_padded(3, s->matrix[1]);
 
-	return reach.overlaps && s->dims == 3 && g == bs_toeplitz_cuda_padded(s->matrix[2]) &&
+	return reach.overlaps && s->dims == 3 && g == bs_toeplitz_cuda_padded(3, s->matrix[2]) &&
 	       g >= 80 && g <= 512;
 }
 
@@ -209,7 +209,7 @@ static void turns(const struct problem *p, struct bs_toeplitz_cuda *plan, const 
 			rc = bs_toeplitz_cuda_apply(own, s.coils, in, out, NULL, &why);
 		hash[0] = rc == 0 && fetch(got, out, n) ? hash_of(got, n) : 0;
 		if (rc == 0)
-			rc = bs_toeplitz_cuda_sense(own, s.coils, maps, in, out, NULL, &why);
+			rc = bs_toeplitz_cuda_sense(own, s.coils, maps, in, NULL, out, NULL, &why);
 		hash[1] =
 			rc == 0 && fetch(got, out, p->voxels * 2) ? hash_of(got, p->voxels * 2) : 0;
 		if (turn == s.coils)
@@ -220,8 +220,8 @@ static void turns(const struct problem *p, struct bs_toeplitz_cuda *plan, const 
 		      s.matrix[0], s.matrix[1], s.matrix[2], s.coils, turn,
 		      (unsigned long long)bytes[1], (unsigned long long)bytes[0], why.text);
 		if (turn < s.coils) {
-			CHECK(bs_toeplitz_cuda_sense(own, s.coils, maps, in, in, NULL, &why) ==
-				      BS_ERR_SIZE,
+			CHECK(bs_toeplitz_cuda_sense(own, s.coils, maps, in, NULL, in, NULL,
+						     &why) == BS_ERR_SIZE,
 			      "in place refused: %s", why.text);
 			why.text[0] = '\0';
 			bs_toeplitz_cuda_close(own);
@@ -284,7 +284,7 @@ static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32
 	if (rc == 0) {
 		compare(&p, plan, runs);
 		launches(&p, plan);
-		if (coils > 2 && coils < 8)
+		if (dims == 3 && coils > 2 && coils < 8)
 			turns(&p, plan, q);
 		if (has_planes(&p.spec) && x == z && !small())
 			check_tuned(&p, plan);
@@ -319,8 +319,8 @@ int main(void)
 		const uint32_t low = i == 0 ? 1 : padded[i - 1] / 2 + 1;
 		const uint32_t high = padded[i] / 2;
 
-		CHECK(bs_toeplitz_cuda_padded(low) == (int)padded[i] &&
-			      bs_toeplitz_cuda_padded(high) == (int)padded[i],
+		CHECK(bs_toeplitz_cuda_padded(3, low) == (int)padded[i] &&
+			      bs_toeplitz_cuda_padded(3, high) == (int)padded[i],
 		      "%u to %u voxels on %u", low, high, padded[i]);
 		check_size(3, high, 3, 2, 2, 2);
 		check_size(3, 5, low, 7, 1, 2);
@@ -331,7 +331,9 @@ int main(void)
 		if (high <= 256 && !small())
 			check_size(3, 2, high, low, 2, 2);
 	}
-	CHECK(bs_toeplitz_cuda_padded(513) == 0 && bs_toeplitz_cuda_padded(0) == 0, "no more");
+	CHECK(bs_toeplitz_cuda_padded(3, 513) == 0 && bs_toeplitz_cuda_padded(3, 0) == 0 &&
+		      bs_toeplitz_cuda_padded(2, 513) == 0 && bs_toeplitz_cuda_padded(2, 0) == 0,
+	      "no more");
 	check_size(2, 33, 50, 1, 3, 2);
 	/* thin: slabs, few partitions, rows and columns */
 	check_size(3, 32, 32, 4, 2, 2);

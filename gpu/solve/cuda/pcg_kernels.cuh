@@ -7,8 +7,7 @@
 #include "gpu/solve/pcg_cuda.h"
 
 #define CG_THREADS 256
-#define CG_ROWS    4 /* voxels of a thread */
-#define CG_BLOCK   (CG_THREADS * CG_ROWS)
+#define CG_ROWS    4 /* voxels of a thread, at most */
 
 /* Kept from one iteration to the next, in device memory. */
 struct cg_state {
@@ -19,18 +18,52 @@ struct cg_state {
 	unsigned tickets;    /* blocks of this launch that have ended */
 };
 
+/* Of all images, [image][voxel]; blockIdx.y is a block's image. */
 struct cg_vectors {
 	const float2 *b;
 	float2 *x, *r, *p, *q;
+	float2 *other; /* takes turns with p as the direction; NULL: it is always p */
 	const float *inverse;
 	float2 *z;       /* circulant: M^-1 r; NULL: inverse r, or r */
-	double *partial; /* [2][blocks] */
-	double *history;
+	double *partial; /* [image][2][blocks] */
+	double *history; /* [image][made] */
 	struct cg_state *state;
+	const float2 *addends; /* A p without the constraint is their sum, [part][voxel]; or NULL */
 	uint64_t voxels;
+	unsigned rows, parts, made; /* voxels of a thread; addends; iterations at most, and one */
 	float mu;
 	double tolerance;
 };
+
+/* A block's own image; once what came before is there. */
+static __device__ __forceinline__ struct cg_vectors own(struct cg_vectors a)
+{
+	const uint64_t at = blockIdx.y * a.voxels;
+
+	a.state += blockIdx.y;
+	if (a.other != NULL && a.state->iterations % 2 != 0)
+		a.p = a.other;
+	a.b += at;
+	a.x += at;
+	a.r += at;
+	a.p += at;
+	a.q += at;
+	a.z += a.z != NULL ? at : 0;
+	a.partial += blockIdx.y * 2 * gridDim.x;
+	a.history += blockIdx.y * a.made;
+	return a;
+}
+
+/* A thread's voxels are CG_THREADS apart. */
+static __device__ __forceinline__ uint64_t first_of(const struct cg_vectors &a)
+{
+	return (uint64_t)blockIdx.x * (CG_THREADS * a.rows) + threadIdx.x;
+}
+
+static __device__ __forceinline__ bool has(const struct cg_vectors &a, unsigned i, uint64_t at)
+{
+	return i < a.rows && at < a.voxels;
+}
 
 /* Two sums over a block, by a fixed tree; valid in thread 0. */
 static __device__ double2 block_sum(double2 v)
@@ -90,22 +123,26 @@ static __device__ __forceinline__ double norm2(float2 v)
 	return (double)v.x * v.x + (double)v.y * v.y;
 }
 
-/* x = 0, r = b, p = 0. */
-static __global__ __launch_bounds__(CG_THREADS) void begin(const struct cg_vectors a)
+/* x = 0, r = b, and the direction before the first is 0. */
+static __global__ __launch_bounds__(CG_THREADS) void begin(const struct cg_vectors all)
 {
 	double2 sum = make_double2(0.0, 0.0);
 
 	bs_after_previous();
-#pragma unroll
-	for (int i = 0; i < CG_ROWS; i++) {
-		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+	const struct cg_vectors a = own(all);
+	const uint64_t first = first_of(a);
 
-		if (at < a.voxels) {
+#pragma unroll
+	for (unsigned i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = first + i * CG_THREADS;
+
+		if (has(a, i, at)) {
 			const float2 r = a.b[at];
 			const double n = norm2(r);
 
 			a.x[at] = make_float2(0.0f, 0.0f);
-			a.p[at] = make_float2(0.0f, 0.0f);
+			(all.other != NULL ? all.other : all.p)[blockIdx.y * a.voxels + at] =
+				make_float2(0.0f, 0.0f);
 			a.r[at] = r;
 			sum.x += n;
 			sum.y += a.inverse != NULL ? n * (double)__ldg(a.inverse + at) : n;
@@ -124,18 +161,21 @@ static __global__ __launch_bounds__(CG_THREADS) void begin(const struct cg_vecto
 }
 
 /* p = z + beta p, with maps; without, the operator's first pass does it. */
-static __global__ __launch_bounds__(CG_THREADS) void direction(const struct cg_vectors a)
+static __global__ __launch_bounds__(CG_THREADS) void direction(const struct cg_vectors all)
 {
 	bs_after_previous();
+	const struct cg_vectors a = own(all);
+	const uint64_t first = first_of(a);
+
 	if (a.state->stop)
 		return;
 	const float beta = a.state->beta;
 
 #pragma unroll
-	for (int i = 0; i < CG_ROWS; i++) {
-		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+	for (unsigned i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = first + i * CG_THREADS;
 
-		if (at < a.voxels) {
+		if (has(a, i, at)) {
 			const float w = a.inverse != NULL ? __ldg(a.inverse + at) : 1.0f;
 			const float2 r = a.z != NULL ? a.z[at] : a.r[at];
 			const float2 p = a.p[at];
@@ -155,32 +195,62 @@ static __device__ __forceinline__ float2 constrain(const struct bs_csr_cuda &m, 
 	return FORM == CG_IDENTITY ? in[at] : bs_csr_row<FORM == CG_COMPLEX>(m, at, in);
 }
 
-/* q += mu (constraint of from), p^H q, alpha. */
-template <int FORM>
-static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct cg_vectors a,
-								  const struct bs_csr_cuda m,
-								  const float2 *from)
+/* a: of all images */
+static __device__ __forceinline__ float2 sum_of(const struct cg_vectors &a, uint64_t at)
 {
+	float2 sum = a.addends[at];
+
+	for (unsigned i = 1; i < a.parts; i++) {
+		const float2 s = a.addends[i * a.voxels + at];
+
+		sum.x += s.x;
+		sum.y += s.y;
+	}
+	return sum;
+}
+
+/* q = the sum of the addends, if any, + mu (constraint of p, or of rows), p^H q, alpha. */
+template <int FORM>
+static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct cg_vectors all,
+								  const struct bs_csr_cuda m,
+								  const float2 *rows)
+{
+	const uint64_t first = first_of(all);
 	double2 sum = make_double2(0.0, 0.0);
+	float2 product[CG_ROWS];
 
 	bs_after_previous();
+	/* asked for before the state is waited for */
+#pragma unroll
+	for (unsigned i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = first + i * CG_THREADS;
+
+		if (has(all, i, at))
+			product[i] = all.parts > 0 ? sum_of(all, at)
+						   : all.q[blockIdx.y * all.voxels + at];
+	}
+	const struct cg_vectors a = own(all);
+
 	if (a.state->stop)
 		return;
-#pragma unroll
-	for (int i = 0; i < CG_ROWS; i++) {
-		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+	const float2 *from = rows != NULL ? rows + blockIdx.y * m.cols : a.p;
 
-		if (at < a.voxels) {
+#pragma unroll
+	for (unsigned i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = first + i * CG_THREADS;
+
+		if (has(a, i, at)) {
 			const float2 p = a.p[at];
-			float2 q = a.q[at];
+			float2 q = product[i];
 
 			if (a.mu != 0.0f) {
 				const float2 c = constrain<FORM>(m, from, at);
 
 				q.x = fmaf(a.mu, c.x, q.x);
 				q.y = fmaf(a.mu, c.y, q.y);
-				a.q[at] = q;
 			}
+			if (a.mu != 0.0f || a.parts > 0)
+				a.q[at] = q;
 			sum.x += (double)p.x * q.x + (double)p.y * q.y;
 		}
 	}
@@ -194,42 +264,60 @@ static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct c
 
 /* rows = W p. */
 template <bool COMPLEX>
-static __global__ __launch_bounds__(CG_THREADS) void constraint_rows(const struct cg_vectors a,
+static __global__ __launch_bounds__(CG_THREADS) void constraint_rows(const struct cg_vectors all,
 								     const struct bs_csr_cuda m,
 								     float2 *rows)
 {
 	const uint64_t at = (uint64_t)blockIdx.x * CG_THREADS + threadIdx.x;
 
 	bs_after_previous();
+	const struct cg_vectors a = own(all);
+
 	if (a.state->stop == 0 && at < m.rows)
-		rows[at] = bs_csr_row<COMPLEX>(m, at, a.p);
+		rows[blockIdx.y * m.rows + at] = bs_csr_row<COMPLEX>(m, at, a.p);
 }
 
 /* x += alpha p, r -= alpha q, norms, beta. */
-static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vectors a)
+static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vectors all)
 {
+	const uint64_t first = first_of(all);
+	const uint64_t image = blockIdx.y * all.voxels;
 	double2 sum = make_double2(0.0, 0.0);
+	float2 x[CG_ROWS];
+	float2 r[CG_ROWS];
+	float2 q[CG_ROWS];
 
 	bs_after_previous();
+	/* asked for before the state is waited for */
+#pragma unroll
+	for (unsigned i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = first + i * CG_THREADS;
+
+		if (has(all, i, at)) {
+			q[i] = all.q[image + at];
+			r[i] = all.r[image + at];
+			x[i] = all.x[image + at];
+		}
+	}
+	const struct cg_vectors a = own(all);
+
 	if (a.state->stop)
 		return;
 	const float alpha = a.state->alpha;
 
 #pragma unroll
-	for (int i = 0; i < CG_ROWS; i++) {
-		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+	for (unsigned i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = first + i * CG_THREADS;
 
-		if (at < a.voxels) {
+		if (has(a, i, at)) {
 			const float2 p = a.p[at];
-			const float2 q = a.q[at];
-			float2 x = a.x[at];
-			float2 r = a.r[at];
 
-			x = make_float2(fmaf(alpha, p.x, x.x), fmaf(alpha, p.y, x.y));
-			r = make_float2(fmaf(-alpha, q.x, r.x), fmaf(-alpha, q.y, r.y));
-			a.x[at] = x;
-			a.r[at] = r;
-			const double n = norm2(r);
+			x[i] = make_float2(fmaf(alpha, p.x, x[i].x), fmaf(alpha, p.y, x[i].y));
+			r[i] = make_float2(fmaf(-alpha, q[i].x, r[i].x),
+					   fmaf(-alpha, q[i].y, r[i].y));
+			a.x[at] = x[i];
+			a.r[at] = r[i];
+			const double n = norm2(r[i]);
 
 			sum.x += n;
 			sum.y += a.inverse != NULL ? n * (double)__ldg(a.inverse + at) : n;
@@ -251,18 +339,21 @@ static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vect
 }
 
 /* r^H z of the circulant preconditioner, and beta; rz is 0 before the first iteration. */
-static __global__ __launch_bounds__(CG_THREADS) void preconditioned(const struct cg_vectors a)
+static __global__ __launch_bounds__(CG_THREADS) void preconditioned(const struct cg_vectors all)
 {
 	double2 sum = make_double2(0.0, 0.0);
 
 	bs_after_previous();
+	const struct cg_vectors a = own(all);
+	const uint64_t first = first_of(a);
+
 	if (a.state->stop)
 		return;
 #pragma unroll
-	for (int i = 0; i < CG_ROWS; i++) {
-		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+	for (unsigned i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = first + i * CG_THREADS;
 
-		if (at < a.voxels) {
+		if (has(a, i, at)) {
 			const float2 r = a.r[at];
 			const float2 z = a.z[at];
 
@@ -278,23 +369,27 @@ static __global__ __launch_bounds__(CG_THREADS) void preconditioned(const struct
 }
 
 /*
- * The residual of x, once q is A x, takes the place of the recurrence's. *stop, which the
- * constraint's part may have set, is clear for the next solve.
+ * The residual of x, once q is A x, takes the place of the recurrence's. The stop of check, which
+ * the constraint's part may have set, is clear for the next solve.
  */
-static __global__ __launch_bounds__(CG_THREADS) void distance(const struct cg_vectors a, int *stop)
+static __global__ __launch_bounds__(CG_THREADS) void distance(const struct cg_vectors all,
+							      struct cg_state *check)
 {
 	double2 sum = make_double2(0.0, 0.0);
 
 	bs_after_previous();
+	const struct cg_vectors a = own(all);
+	const uint64_t first = first_of(a);
+
 	if (blockIdx.x == 0 && threadIdx.x == 0)
-		*stop = 0;
+		check[blockIdx.y].stop = 0;
 	if (a.state->iterations == 0)
 		return;
 #pragma unroll
-	for (int i = 0; i < CG_ROWS; i++) {
-		const uint64_t at = (uint64_t)blockIdx.x * CG_BLOCK + i * CG_THREADS + threadIdx.x;
+	for (unsigned i = 0; i < CG_ROWS; i++) {
+		const uint64_t at = first + i * CG_THREADS;
 
-		if (at < a.voxels) {
+		if (has(a, i, at)) {
 			const float2 b = a.b[at];
 			const float2 q = a.q[at];
 			const double re = (double)b.x - q.x;
@@ -325,11 +420,13 @@ static __global__ __launch_bounds__(CG_THREADS) void add_parts(float2 *out, cons
 	out[at] = sum;
 }
 
-static __global__ void tell_outcome(const struct cg_state *s, const double *history,
-				    struct bs_pcg_outcome *out)
+/* A thread for an image. */
+static __global__ void tell_outcome(const struct cg_vectors a, struct bs_pcg_outcome *out)
 {
-	out->iterations = s->iterations;
-	out->residual = history[s->iterations];
+	const unsigned made = a.state[threadIdx.x].iterations;
+
+	out[threadIdx.x].iterations = made;
+	out[threadIdx.x].residual = a.history[threadIdx.x * a.made + made];
 }
 
 #endif

@@ -3,7 +3,7 @@
  *
  * G = A B points: A threads a line (a power of two, so that lines divide warps), B even. Lists for
  * A of 8, 16 and 32, each ascending and all of it beyond the list before: 64 to 1,024, products of
- * 2, 3, 5 and 7, 1.11 to 1.25 times apart. flat: 384 to 512 with 32 threads a line. cluster: blocks
+ * 2, 3, 5 and 7, 1.11 to 1.25 times apart. cluster: blocks
  * that hold a plane of two such axes, 0: none do (beyond 512 it would not fit the shared memory of
  * 16 multiprocessors). Only gpu/toeplitz uses this.
  */
@@ -49,8 +49,7 @@ struct tp_size {
 		}                                                                                  \
 	}
 
-extern const struct tp_size tp_sizes_8[], tp_sizes_16[], tp_sizes_16_long[], tp_sizes_32[],
-	tp_sizes_32_flat[];
-extern const int tp_count_8, tp_count_16, tp_count_16_long, tp_count_32, tp_count_32_flat;
+extern const struct tp_size tp_sizes_8[], tp_sizes_16[], tp_sizes_16_long[], tp_sizes_32[];
+extern const int tp_count_8, tp_count_16, tp_count_16_long, tp_count_32;
 
 #endif

@@ -1,4 +1,4 @@
-/* gpu/toeplitz/cuda/sizes_32.cu - padded to 640 .. 1,024; one 2D image from 384; see sizes.cuh */
+/* gpu/toeplitz/cuda/sizes_32.cu - padded to 640 .. 1,024; see sizes.cuh */
 #include "gpu/toeplitz/cuda/sizes.cuh"
 
 const struct tp_size tp_sizes_32[] = {
@@ -8,10 +8,3 @@ const struct tp_size tp_sizes_32[] = {
 	TP_SIZE(32, 32),
 };
 const int tp_count_32 = (int)(sizeof(tp_sizes_32) / sizeof(tp_sizes_32[0]));
-
-const struct tp_size tp_sizes_32_flat[] = {
-	TP_SIZE(32, 12),
-	TP_SIZE(32, 14),
-	TP_SIZE(32, 16),
-};
-const int tp_count_32_flat = (int)(sizeof(tp_sizes_32_flat) / sizeof(tp_sizes_32_flat[0]));

@@ -36,5 +36,7 @@ int bs_toeplitz_spectrum(float *spectrum, const struct bs_toeplitz_spec *spec, c
 /* From one order to the other: into that by planes, or out of it. */
 int bs_toeplitz_lay_spectrum(float *to, const float *from, const int size[3], int a, bool planes,
 			     struct bs_fail *why);
+/* exp(-i2pi t k1 / (a b)), [k1][t], then [t][k1], of the lines of pass.cuh; only queues. */
+int bs_toeplitz_turns(float2 *turns, int a, int b, struct bs_fail *why);
 
 #endif

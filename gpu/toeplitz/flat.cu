@@ -1,0 +1,226 @@
+/* gpu/toeplitz/flat.cu - the 2D operator in three passes; see gpu/toeplitz/cuda/flat.cuh */
+#include "gpu/toeplitz/cuda/flat.cuh"
+
+#include <string.h>
+
+#include "gpu/device/check.h"
+#include "gpu/device/reach.h"
+#include "gpu/toeplitz/cuda/spectrum.cuh"
+
+#define THREADS 256
+#define MANY    8 /* images or coils from which on a block of columns may go through two */
+
+static const struct tp_half *half_of(uint32_t n)
+{
+	for (int i = 0; n >= 1 && i < tp_halves_8_count; i++)
+		if ((uint32_t)(tp_halves_8[i].a * tp_halves_8[i].b) >= n)
+			return &tp_halves_8[i];
+	for (int i = 0; n >= 1 && i < tp_halves_16_count; i++)
+		if ((uint32_t)(tp_halves_16[i].a * tp_halves_16[i].b) >= n)
+			return &tp_halves_16[i];
+	return NULL;
+}
+
+static int points_of(const struct tp_half *h)
+{
+	return h->a * h->b;
+}
+
+int tp_flat_padded(uint32_t n)
+{
+	const struct tp_half *h = half_of(n);
+
+	return h != NULL ? 2 * points_of(h) : 0;
+}
+
+int tp_flat_lay_out(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec,
+		    struct bs_fail *why)
+{
+	memset(p, 0, sizeof(*p));
+	for (uint32_t i = 0; i < 3; i++)
+		if (spec->matrix[i] < 1 ||
+		    (i < 2 ? half_of(spec->matrix[i]) == NULL : spec->matrix[i] != 1))
+			return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: matrix[%u] is %u", i,
+				       spec->matrix[i]);
+	p->x = half_of(spec->matrix[0]);
+	p->y = half_of(spec->matrix[1]);
+	p->axis[0].n = (int)spec->matrix[0];
+	p->axis[1].n = (int)spec->matrix[1];
+	p->coils = spec->coils;
+	return 0;
+}
+
+static size_t voxels_of(const struct tp_flat_plan *p)
+{
+	return (size_t)p->axis[0].n * p->axis[1].n;
+}
+
+static uint64_t table_bytes(const struct tp_half *h)
+{
+	return 2 * (uint64_t)h->a * (h->b + 1) * sizeof(float2);
+}
+
+static uint64_t spectrum_bytes(const struct tp_flat_plan *p)
+{
+	return (uint64_t)points_of(p->x) * points_of(p->y) * 4 * sizeof(float);
+}
+
+/* At plan it holds the spectrum in its natural order. */
+static uint64_t rows_bytes(const struct tp_flat_plan *p)
+{
+	const uint64_t bytes =
+		(uint64_t)p->coils * p->axis[1].n * 2 * points_of(p->x) * sizeof(float2);
+
+	return bytes > spectrum_bytes(p) ? bytes : spectrum_bytes(p);
+}
+
+uint64_t tp_flat_need(const struct tp_flat_plan *p)
+{
+	return bs_devmem_round(table_bytes(p->x)) + bs_devmem_round(table_bytes(p->y)) +
+	       bs_devmem_round(spectrum_bytes(p)) + bs_devmem_round(rows_bytes(p)) +
+	       bs_devmem_round((uint64_t)p->coils * voxels_of(p) * sizeof(float2));
+}
+
+uint64_t tp_flat_bytes(const struct tp_flat_plan *p, uint32_t coils)
+{
+	const uint64_t rows = (uint64_t)p->axis[1].n * 2 * points_of(p->x);
+
+	return coils * sizeof(float2) * (2 * (uint64_t)voxels_of(p) + 4 * rows) + spectrum_bytes(p);
+}
+
+/* As struct tp_axis has them. */
+static __global__ void make_turns(float2 *turns, int a, int b)
+{
+	const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+	const int row = i / (b + 1);
+	double s;
+	double c;
+
+	if (row >= 2 * a)
+		return;
+	sincospi(-(double)(row % a * 2 + row / a) * (double)(i % (b + 1)) / (double)(a * b), &s,
+		 &c);
+	turns[i] = make_float2((float)c, (float)s);
+}
+
+/* From [ky][kx] to the halves' order. */
+static __global__ void part_spectrum(float *to, const float *from, int width, int height)
+{
+	const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+	const int y = (int)blockIdx.y;
+
+	if (x < width)
+		to[(y % 2 * (height / 2) + y / 2) * width + x % 2 * (width / 2) + x / 2] =
+			from[y * width + x];
+}
+
+static int plan_axis(struct tp_axis *axis, const struct tp_half *h, struct bs_devmem *mem,
+		     struct bs_fail *why)
+{
+	float2 *table = (float2 *)bs_devmem_take(mem, table_bytes(h));
+	int err;
+
+	if (table == NULL)
+		return bs_fail(why, BS_ERR_NOMEM,
+			       "Toeplitz operator: tables do not fit the device arena");
+	axis->turns = table;
+	make_turns<<<(unsigned)(2 * h->a * (h->b + 1) + THREADS - 1) / THREADS, THREADS>>>(
+		table, h->a, h->b);
+	BS_CUDA(cudaGetLastError(), why);
+	err = bs_cuda_shared((const void *)h->rows_in, (size_t)h->row_bytes, why);
+	if (err == 0)
+		err = bs_cuda_shared((const void *)h->rows_out, (size_t)h->row_bytes, why);
+	return err != 0 ? err
+			: bs_cuda_shared((const void *)h->columns, (size_t)h->column_bytes, why);
+}
+
+int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, const float *q,
+		 struct bs_devmem *mem, struct bs_fail *why)
+{
+	const int size[3] = { 2 * points_of(p->x), 2 * points_of(p->y), 1 };
+	struct bs_reach reach;
+	int err = bs_reach(&reach, why);
+
+	if (err == 0)
+		err = plan_axis(&p->axis[0], p->x, mem, why);
+	if (err == 0)
+		err = plan_axis(&p->axis[1], p->y, mem, why);
+	if (err != 0)
+		return err;
+	p->close = reach.overlaps;
+	p->spectrum = (float *)bs_devmem_take(mem, spectrum_bytes(p));
+	p->rows = (float2 *)bs_devmem_take(mem, rows_bytes(p));
+	p->addends = (float2 *)bs_devmem_take(mem, p->coils * voxels_of(p) * sizeof(float2));
+	if (p->spectrum == NULL || p->rows == NULL || p->addends == NULL)
+		return bs_fail(why, BS_ERR_NOMEM,
+			       "Toeplitz operator: %llu bytes do not fit the device arena",
+			       (unsigned long long)tp_flat_need(p));
+	err = bs_toeplitz_spectrum((float *)p->rows, spec, size, q, why);
+	if (err != 0)
+		return err;
+	part_spectrum<<<dim3((unsigned)(size[0] + THREADS - 1) / THREADS, (unsigned)size[1]),
+			THREADS>>>(p->spectrum, (const float *)p->rows, size[0], size[1]);
+	BS_CUDA(cudaGetLastError(), why);
+	BS_CUDA(cudaDeviceSynchronize(), why);
+	return 0;
+}
+
+int tp_flat_queue(const struct tp_flat_plan *p, const struct tp_flat_work *work,
+		  cudaStream_t stream, struct bs_fail *why)
+{
+	const int width = 2 * points_of(p->x);
+	const int each = work->count >= MANY && p->y->b <= p->y->a ? 2 : 1;
+	const dim3 lines((unsigned)((p->axis[1].n + p->x->row_lines - 1) / p->x->row_lines),
+			 work->count);
+	struct tp_flat a;
+	int err;
+
+	memset(&a, 0, sizeof(a));
+	a.x = p->axis[0];
+	a.y = p->axis[1];
+	a.in = (const float2 *)work->in;
+	a.out = work->maps != NULL ? p->addends : (float2 *)work->out;
+	a.rows = p->rows;
+	a.maps = (const float2 *)work->maps;
+	a.q = p->spectrum;
+	a.count = (int)work->count;
+	a.stop = work->stop;
+	if (work->step != NULL)
+		a.step = *work->step;
+	err = bs_launch(p->x->rows_in, lines, TP_ROW_THREADS, (size_t)p->x->row_bytes, p->close,
+			stream, why, a);
+	if (err == 0)
+		err = bs_launch(
+			p->y->columns,
+			dim3((unsigned)(width / TP_COLUMNS), (work->count + each - 1) / each),
+			(unsigned)p->y->column_threads, (size_t)p->y->column_bytes, p->close,
+			stream, why, a, width, each);
+	return err != 0 ? err
+			: bs_launch(p->x->rows_out, lines, TP_ROW_THREADS, (size_t)p->x->row_bytes,
+				    p->close, stream, why, a);
+}
+
+static __global__ __launch_bounds__(THREADS) void add_coils(float2 *out, const float2 *addends,
+							    uint32_t coils, uint64_t voxels,
+							    const int *stop)
+{
+	const uint64_t at = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+
+	bs_after_previous();
+	if (at >= voxels || (stop != NULL && *stop != 0))
+		return;
+	float2 sum = addends[at];
+
+	for (uint32_t c = 1; c < coils; c++)
+		sum = bs_cadd(sum, addends[c * voxels + at]);
+	out[at] = sum;
+}
+
+int tp_flat_sum(const struct tp_flat_plan *p, uint32_t coils, const int *stop, float *out,
+		cudaStream_t stream, struct bs_fail *why)
+{
+	const uint64_t voxels = voxels_of(p);
+
+	return bs_launch(add_coils, dim3((unsigned)((voxels + THREADS - 1) / THREADS)), THREADS, 0,
+			 p->close, stream, why, (float2 *)out, p->addends, coils, voxels, stop);
+}
