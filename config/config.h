@@ -21,6 +21,8 @@ int bs_config_load(struct bs_site *site, const char *path,
 void bs_config_print_keys(FILE *to);
 /* The resolved configuration, every key with its value. */
 void bs_config_print(FILE *to, const struct bs_site *site);
+/* One protocol of it. */
+void bs_config_print_protocol(FILE *to, const struct bs_protocol *p);
 /*
  * The protocol that is asked for by name; when none is (NULL or ""), the one that the scan's header
  * names (NULL or "": none); and when the site has no such one, its only one, whatever the header

@@ -121,6 +121,11 @@ static void print_scope(FILE *to, enum bs_key_scope scope, const void *base, con
 		leave(&p);
 }
 
+void bs_config_print_protocol(FILE *to, const struct bs_protocol *p)
+{
+	print_scope(to, BS_SCOPE_PROTOCOL, p, "");
+}
+
 void bs_config_print(FILE *to, const struct bs_site *site)
 {
 	print_scope(to, BS_SCOPE_SITE, site, "");

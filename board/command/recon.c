@@ -1,10 +1,15 @@
 /* board/command/recon.c - boreside recon: the service's pipeline in one process */
+#define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "board/command/command.h"
+#include "board/offline/deal.h"
+#include "board/offline/job.h"
 #include "board/offline/pipeline.h"
+#include "board/offline/ranks.h"
 #include "board/offline/rounds.h"
 #include "config/config.h"
 #include "config/hint/place.h"
@@ -18,6 +23,9 @@
 #include "drivers/file/mtx.h"
 #include "drivers/sink/sink.h"
 #include "gpu/engine/engines.h"
+#if BS_GPU
+#include "gpu/device/memory.h"
+#endif
 
 #define BEFORE_MAX 16u
 
@@ -38,6 +46,13 @@ struct job {
 	struct bs_protocol round; /* the protocol as rounds before the last image run it */
 	const char *w_out;
 	bool collecting; /* images go to .rounds, not to the sink */
+	/* what several processes make together, or one and its successors */
+	struct bs_ranks ranks;
+	char who[BS_RANKS_WORDS + 8]; /* in the lines of the log */
+	bool shared;
+	struct bs_protocol share_p; /* the protocol without previews */
+	struct bs_share share;
+	struct bs_job made;
 };
 
 static int read_before(void *to, const char *text, struct bs_fail *why)
@@ -68,7 +83,9 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 0, "field-out", "FIELD.cfl", AT(field_out),
 	  .help = "of a protocol with field.from = \"echoes\": the field map in Hz, for "
 		  "field.map_file" },
-	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5, or a scan's log",
+	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording),
+	  .help = "MRD .h5, or a scan's log; or a folder of them, each of which has a folder of "
+		  "its own where OUT says (FOLDER/RECORDING/NAME.ext)",
 	  .required = true },
 	{ BS_OPTION_GROUP, .help = "For contrasts of one anatomy, methods ls and sense:" },
 	{ BS_OPTION_U32, 0, "rounds", "N", AT(rounds.rounds),
@@ -97,6 +114,22 @@ static void log_lacks(struct job *j, const struct bs_recon_image *image)
 		       image->lacks);
 }
 
+/* The same bytes whoever makes it, and when: no times. */
+static void forget_times(struct bs_recon_image *image, struct bs_image_timing *timing)
+{
+	memset(image->report.stage_ns, 0, sizeof(image->report.stage_ns));
+	memset(timing, 0, sizeof(*timing));
+}
+
+static int put_image(struct job *j, const struct bs_recon_image *image, const char *attributes,
+		     struct bs_fail *why)
+{
+	if (j->shared)
+		return bs_job_put(&j->made, image->number, &image->head, attributes, image->pixels,
+				  why);
+	return bs_sink_put(j->sink, j->sink_self, &image->head, attributes, image->pixels, why);
+}
+
 static int emit_ready(void *arg, struct bs_fail *why)
 {
 	struct job *j = arg;
@@ -123,6 +156,8 @@ static int emit_ready(void *arg, struct bs_fail *why)
 			timing.taken_ns = timing.added_ns = 0;
 		timing.latency_ns = timing.made_ns -
 				    (image->missing == 0 ? timing.received_ns : timing.begun_ns);
+		if (j->shared)
+			forget_times(image, &timing);
 		rc = bs_attributes_write(attributes, sizeof(attributes), armed->protocol,
 					 bs_recon_engine(armed->recon, image), image, &timing,
 					 j->pipeline.info.about);
@@ -131,8 +166,7 @@ static int emit_ready(void *arg, struct bs_fail *why)
 				       BS_POOLS_ATTRIBUTES);
 		bs_attributes_fill(&image->head, armed->protocol, image, &timing);
 		image->head.attribute_string_len = (uint32_t)rc;
-		rc = bs_sink_put(j->sink, j->sink_self, &image->head, attributes, image->pixels,
-				 why);
+		rc = put_image(j, image, attributes, why);
 		if (rc != 0)
 			return rc;
 		j->images += !image->preview;
@@ -212,6 +246,123 @@ static int take_before(struct job *j, const char *text, struct bs_fail *why)
 	return rc == 0 ? 0 : bs_fail(why, rc, "--before %s: %s", text, reason.text);
 }
 
+/* ---- shared ---- */
+
+static uint32_t gpus(void)
+{
+#if BS_GPU
+	return bs_gpu_count();
+#else
+	return 0;
+#endif
+}
+
+/* What other than the recording and its protocol an image depends on. */
+static int more_of_key(const struct job *j, FILE *to, struct bs_fail *why)
+{
+	uint64_t hash = 0;
+	int rc = 0;
+
+	if (j->before.count > 0)
+		bs_config_print(to, j->site);
+	for (uint32_t i = 0; rc == 0 && i <= j->before.count; i++) {
+		const char *text = i < j->before.count ? j->before.text[i] : j->noise;
+		const char *equals = text != NULL ? strchr(text, '=') : NULL;
+		struct bs_recording *r = NULL;
+
+		if (text == NULL)
+			continue;
+		rc = bs_recording_open(&r, equals != NULL ? equals + 1 : text, why);
+		if (rc == 0)
+			rc = bs_job_hash(&hash, r, why);
+		if (r != NULL)
+			(void)bs_recording_close(r, NULL);
+		(void)fprintf(to, "%.*s %016llx\n", equals != NULL ? (int)(equals - text) : 0, text,
+			      (unsigned long long)hash);
+	}
+	return rc;
+}
+
+static int make_key(struct job *j, struct bs_job_key *key, struct bs_fail *why)
+{
+	const struct bs_engine *engine;
+	struct bs_protocol inner;
+	char *more = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&more, &len);
+	int rc;
+
+	if (to == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for the settings");
+	rc = more_of_key(j, to, why);
+	if (fclose(to) != 0 && rc == 0)
+		rc = bs_fail(why, BS_ERR_NOMEM, "no memory for the settings");
+	bs_front_inner(&inner, j->p);
+	if (rc == 0)
+		rc = bs_engine_find(&engine, &inner, why);
+	if (rc == 0)
+		rc = bs_job_key(key, j->pipeline.in, j->p, engine->name, more, why);
+	free(more);
+	return rc;
+}
+
+/* Images of a number that depends on nothing but the recording: no previews among them. */
+static int open_shared(struct job *j, struct bs_fail *why)
+{
+	struct bs_job_key key;
+	int rc;
+
+	if (j->rounds.rounds > 0 || j->field_out != NULL)
+		return bs_fail(why, BS_ERR_USAGE,
+			       "--rounds and --field-out need all images of a recording in one "
+			       "process: without mpirun, one recording at a time");
+	j->share_p = *j->p;
+	j->share_p.preview_every = 0;
+	j->p = &j->share_p;
+	rc = make_key(j, &key, why);
+	return rc == 0 ? bs_job_open(&j->made, j->sink, j->out, &key, why) : rc;
+}
+
+static int arm_shared(struct job *j, struct bs_fail *why)
+{
+	int rc = bs_pipeline_arm(&j->pipeline, j->site, j->p, NULL, j->site->threads, why);
+
+	if (rc != 0)
+		return rc;
+	j->share.made = bs_job_made;
+	j->share.arg = &j->made;
+	bs_recon_share(j->pipeline.armed.recon, &j->share);
+	return 0;
+}
+
+static int reconstruct_shared(struct job *j, int64_t start_ns, struct bs_fail *why)
+{
+	uint64_t all = j->made.complete;
+	int rc;
+
+	if (all > 0) {
+		(void)printf("%s: all %llu images are there\n", j->out, (unsigned long long)all);
+		return 0;
+	}
+	rc = arm_shared(j, why);
+	if (rc == 0)
+		rc = run_scan(j, why);
+	if (rc != 0)
+		return rc;
+	log_kinds(j);
+	all = bs_recon_images(j->pipeline.armed.recon);
+	rc = bs_job_end(&j->made, all, why);
+	if (rc == 0)
+		(void)printf("%s:%s%s %u of %llu images made, %s, in %.1f ms%s\n", j->out,
+			     j->who + sizeof("recon") - 1, j->ranks.launched ? ":" : "", j->images,
+			     (unsigned long long)all, j->pipeline.armed.engine->name,
+			     (double)(bs_now_ns() - start_ns) * 1e-6,
+			     j->made.complete > 0 ? "; all are there" : "");
+	return rc;
+}
+
+/* ---- one recording ---- */
+
 static int prepare(struct job *j, struct bs_fail *why)
 {
 	const struct bs_scan_info *info = &j->pipeline.info;
@@ -228,6 +379,8 @@ static int prepare(struct job *j, struct bs_fail *why)
 	if (j->site == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", j->config);
 	rc = bs_pipeline_open(&j->pipeline, j->recording, why);
+	if (j->ranks.launched) /* behind open, which forks: this may start the CUDA runtime */
+		bs_ranks_share_host(&j->ranks, gpus(), j->site);
 	if (rc == 0 && j->noise != NULL)
 		rc = bs_pipeline_noise(&j->pipeline, j->noise, why);
 	for (uint32_t i = 0; rc == 0 && i < j->before.count; i++)
@@ -245,6 +398,8 @@ static int prepare(struct job *j, struct bs_fail *why)
 		bs_log(BS_LOG_WARN, "%s", bs_recording_note(j->pipeline.in));
 	if (rc == 0 && bs_geometry_words(words, p, info)[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s", words);
+	if (rc == 0 && j->shared)
+		return open_shared(j, why);
 	if (rc == 0 && j->rounds.rounds > 0) {
 		rc = prepare_rounds(j, why);
 		p = &j->round;
@@ -268,6 +423,7 @@ static int finish(struct job *j, int rc, struct bs_fail *why)
 			rc = closed;
 		}
 	}
+	bs_job_close(&j->made);
 	bs_pipeline_close(&j->pipeline);
 	bs_rounds_close(&j->rounds);
 	free(j->site);
@@ -332,35 +488,97 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 	return rc;
 }
 
-static int run(int argc, char **argv)
+/* asked: what every recording has in common. */
+static int one(const struct job *asked, const char *recording, const char *out)
 {
-	struct job j = { .rounds.edge = 0.08 };
+	struct job *j = malloc(sizeof(*j));
 	struct bs_fail why = { 0 };
 	char hint[BS_PLACE_HINT];
 	int64_t start_ns = bs_now_ns();
-	int rc = bs_options_read(&bs_command_recon, &j, argc, argv);
+	int rc;
 
+	if (j == NULL)
+		return BS_ERR_NOMEM;
+	*j = *asked;
+	j->recording = recording;
+	j->out = out;
+	rc = prepare(j, &why);
+	if (rc == 0)
+		rc = j->shared ? reconstruct_shared(j, start_ns, &why)
+			       : reconstruct(j, start_ns, &why);
+	rc = finish(j, rc, &why);
+	if (rc != 0)
+		bs_log(BS_LOG_ERROR, "%s: %s: %s%s", recording, bs_err_name(rc), why.text,
+		       bs_place_hint(recording, hint));
+	free(j);
+	return rc;
+}
+
+/* The first that fails ends it: the others' images are made by whoever comes next. */
+static int folder(struct job *j)
+{
+	struct bs_dealt *list = NULL;
+	char recording[BS_DRAFT_PATH];
+	char out[BS_DRAFT_PATH];
+	struct bs_fail why = { 0 };
+	size_t count = 0;
+	int rc = bs_deal_list(j->recording, &list, &count, &why);
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		if (!bs_deal_share(i, count, j->ranks.rank, j->ranks.size, &j->share.part,
+				   &j->share.parts))
+			continue;
+		rc = bs_deal_place(out, sizeof(out), j->out, list[i].stem, &why);
+		if (rc != 0)
+			break;
+		(void)snprintf(recording, sizeof(recording), "%s/%s", j->recording, list[i].name);
+		if (one(j, recording, out) != 0) {
+			free(list);
+			return 1;
+		}
+	}
+	free(list);
+	if (rc != 0)
+		bs_log(BS_LOG_ERROR, "%s: %s: %s", j->recording, bs_err_name(rc), why.text);
+	return rc == 0 ? 0 : 1;
+}
+
+static int run(int argc, char **argv)
+{
+	static struct job j;
+	char words[BS_RANKS_WORDS];
+	struct bs_fail why = { 0 };
+	struct stat st;
+	bool many;
+	int rc;
+
+	j.rounds.edge = 0.08;
+	rc = bs_options_read(&bs_command_recon, &j, argc, argv);
 	if (rc != BS_OPTIONS_RUN)
 		return rc;
 	if (j.w_out != NULL && j.rounds.rounds == 0)
 		return bs_options_wrong(&bs_command_recon,
 					"--w-out %s: without --rounds there is no W to keep",
 					j.w_out);
-	bs_log_init("recon", BS_LOG_INFO);
+	if (bs_ranks_read(&j.ranks, &why) != 0)
+		return bs_command_fail(&bs_command_recon, "%s", why.text);
+	(void)bs_ranks_words(words, &j.ranks);
+	(void)snprintf(j.who, sizeof(j.who), "recon%s%s", j.ranks.launched ? " " : "", words);
+	bs_log_init(j.who, BS_LOG_INFO);
 	bs_progress_use();
-	rc = prepare(&j, &why);
-	if (rc == 0)
-		rc = reconstruct(&j, start_ns, &why);
-	rc = finish(&j, rc, &why);
-	if (rc != 0)
-		bs_log(BS_LOG_ERROR, "%s: %s: %s%s", j.recording, bs_err_name(rc), why.text,
-		       bs_place_hint(j.recording, hint));
-	return rc == 0 ? 0 : 1;
+	many = stat(j.recording, &st) == 0 && S_ISDIR(st.st_mode);
+	j.shared = many || j.ranks.launched;
+	j.share.part = j.ranks.rank;
+	j.share.parts = j.ranks.size;
+	return many ? folder(&j) : one(&j, j.recording, j.out) != 0;
 }
 
 const struct bs_command bs_command_recon = {
 	.name = "recon",
 	.summary = "the service's pipeline in one process: recording to images",
+	.after = "mpirun -n N boreside recon ...: N processes share the images out, each is made "
+		 "once. OUT.job says what they are of: the same command, with any N, makes what is "
+		 "missing and nothing again.",
 	.options = options,
 	.run = run,
 };

@@ -5,7 +5,7 @@
 set -eu
 need="gcc make pkg-config bc libnanomsg-dev libconfig-dev libfftw3-dev libhdf5-dev libismrmrd-dev
       libexpat1-dev libjansson-dev libmicrohttpd-dev libpng-dev libsystemd-dev liblapack-dev
-      libsodium-dev libniftiio-dev libnifti2-dev libznz-dev dcmtk"
+      libsodium-dev libniftiio-dev libnifti2-dev libznz-dev dcmtk openmpi-bin"
 [ $# -eq 0 ] || need="$need $*" # further packages, named by the caller (.ci/run: clang, ...)
 missing=
 for p in $need; do

@@ -154,6 +154,16 @@ static int arm_stand_in(struct bs_recon *r, const struct bs_tables *tables,
 	return sit(&r->seat[1], engine->preview, &r->stand_in_p, tables, env, why);
 }
 
+/*
+ * What a frame's end may leave: maps, a field and GRAPPA's weights of its slice, and the delays of
+ * its scan.
+ */
+static bool stands_alone(const struct bs_protocol *p, const struct bs_tables *tables)
+{
+	return tables->made == NULL && tables->turn == NULL && p->parallel != BS_PARALLEL_GRAPPA &&
+	       !p->traj.estimate_delay && p->frame_step == 0;
+}
+
 static bool open_frame(const struct bs_recon *r, struct frame *f)
 {
 	f->row = calloc(r->rows, 1);
@@ -178,6 +188,7 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 	r->p = p;
 	r->frames = bs_protocol_frames(p);
 	r->rows = bs_protocol_rows(p);
+	r->alone = stands_alone(p, tables);
 	r->groups = p->frame_step > 0 ? p->readouts / p->frame_step : 0;
 	r->frame = calloc(r->frames, sizeof(*r->frame));
 	if (r->frame == NULL)

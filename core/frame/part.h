@@ -32,6 +32,8 @@ struct frame {
 	int64_t last_ns;
 	int64_t calibration_ns; /* the slice's, of its first contrast: not yet told */
 	bool preview_due;
+	bool passed; /* another makes it, or it is made: no image here */
+	bool absent; /* nor do its readouts reach an engine */
 	bool imaged; /* in this scan, by the protocol's own engine */
 	struct window w;
 };
@@ -61,8 +63,11 @@ struct bs_recon {
 	struct bs_earlier earlier;
 	struct bs_kinds kinds; /* of the scan so far */
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
-	uint64_t images, previews; /* numbers of the last ones */
-	uint64_t passed;           /* images up to this number were handed on before */
+	uint64_t images, previews;    /* numbers of the last ones */
+	uint64_t passed;              /* images up to this number were handed on before */
+	const struct bs_share *share; /* NULL: all are made here */
+	uint64_t begun;               /* frames */
+	bool alone;                   /* a frame leaves the engine nothing for later ones */
 	uint16_t series;
 	float fov_mm[3];
 };

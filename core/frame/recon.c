@@ -91,7 +91,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	if (r->averages != NULL)
 		bs_averages_scan(r->averages, r->expected);
 	memset(&r->corrected, 0, sizeof(r->corrected));
-	r->images = r->previews = r->passed = 0;
+	r->images = r->previews = r->passed = r->begun = 0;
 	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
 	bs_geometry_fov(r->fov_mm, r->p, info);
 }
@@ -102,6 +102,46 @@ void bs_recon_resume(struct bs_recon *r, uint64_t images, uint64_t previews)
 	r->previews = previews;
 }
 
+void bs_recon_share(struct bs_recon *r, const struct bs_share *share)
+{
+	r->share = share;
+}
+
+static bool has_made(const struct bs_share *s, uint64_t number)
+{
+	return s->made != NULL && s->made(s->arg, number);
+}
+
+/* The image's number is that of its end: only while no other frame is open it is known. */
+static bool is_next(const struct bs_recon *r)
+{
+	for (uint32_t i = 0; i < r->frames; i++)
+		if (r->frame[i].state != FRAME_EMPTY)
+			return false;
+	return true;
+}
+
+/* Whose is a frame that begins? A window's are told apart by their images. */
+static void share_out(struct bs_recon *r, struct frame *f)
+{
+	const struct bs_share *s = r->share;
+
+	f->passed = f->absent = false;
+	if (s == NULL || r->groups > 0)
+		return;
+	f->passed = r->begun++ % s->parts != s->part || (is_next(r) && has_made(s, r->images + 1));
+	f->absent = f->passed && r->alone;
+}
+
+static int begin_engines(struct bs_recon *r, const struct frame *f, uint32_t slot)
+{
+	int rc = f->seat->engine->begin(f->seat->self, slot);
+
+	if (rc == 0 && has_preview_beside(r))
+		rc = r->preview->begin(r->preview_self, slot);
+	return rc;
+}
+
 static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		       uint32_t row)
 {
@@ -109,9 +149,8 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	int rc;
 
 	f->seat = &r->seat[r->aim.gridding && r->seat[1].engine != NULL];
-	rc = f->seat->engine->begin(f->seat->self, slot);
-	if (rc == 0 && has_preview_beside(r))
-		rc = r->preview->begin(r->preview_self, slot);
+	share_out(r, f);
+	rc = f->absent ? 0 : begin_engines(r, f, slot);
 	if (rc != 0)
 		return rc;
 	if (r->groups > 0)
@@ -224,7 +263,7 @@ static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *h
 		   const float *data, uint32_t readouts)
 {
 	struct frame *f = &r->frame[slot];
-	int rc = add(r, slot, row, head, data);
+	int rc = f->absent ? 0 : add(r, slot, row, head, data);
 
 	if (rc == 0 && (head->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) &&
 	    bs_protocol_uses(r->p, BS_KIND_CALIBRATION))
@@ -235,7 +274,8 @@ static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *h
 	f->have++;
 	f->inside += bs_recon_has_lines(r) && bs_lines_inside(&r->lines, row);
 	f->summed += readouts;
-	if (r->preview_self != NULL && f->have % r->p->preview_every == 0 && r->images >= r->passed)
+	if (r->preview_self != NULL && f->have % r->p->preview_every == 0 &&
+	    r->images >= r->passed && !f->passed)
 		f->preview_due = true;
 	return 0;
 }
@@ -406,7 +446,18 @@ static int not_made(const struct bs_recon *r, const struct bs_recon_image *image
 		       image->report.why.code != 0 ? ": " : "", image->report.why.text);
 }
 
-/* The image was handed on before: only what it leaves for later ones is made. */
+/* The frame's image was handed on before, is another's, or is there. */
+static bool passes(const struct bs_recon *r, const struct frame *f)
+{
+	const struct bs_share *s = r->share;
+
+	if (r->images < r->passed || f->passed)
+		return true;
+	return s != NULL &&
+	       ((r->groups > 0 && r->images % s->parts != s->part) || has_made(s, r->images + 1));
+}
+
+/* Only what it leaves for later ones is made. */
 static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
 		      struct bs_fail *why)
 {
@@ -422,6 +473,8 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->preview = false;
 	if (rc == 0 && r->groups > 0)
 		rc = bs_window_pass(r, slot, image);
+	else if (rc == 0 && f->absent)
+		;
 	else if (rc == 0 && engine->pass != NULL)
 		rc = engine->pass(f->seat->self, slot, NULL, report);
 	else if (rc == 0)
@@ -473,7 +526,7 @@ int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadl
 			continue;
 		f->state = FRAME_EMPTY;
 		f->preview_due = false;
-		if (r->images >= r->passed)
+		if (!passes(r, f))
 			return make_image(r, slot, image, false, deadline_ns, why);
 		int rc = pass_image(r, slot, image, why);
 
@@ -511,6 +564,11 @@ bool bs_recon_imaged(const struct bs_recon *r)
 		if (!r->frame[i].imaged)
 			return false;
 	return true;
+}
+
+uint64_t bs_recon_images(const struct bs_recon *r)
+{
+	return r->images;
 }
 
 const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r)

@@ -32,7 +32,8 @@
  * while the frame is incomplete.
  *
  * Images are numbered in the order of making, and so are frames whose engine failed: the same
- * readouts give the same numbers, however often they come (resume).
+ * readouts give the same numbers, however often they come (resume), and whoever makes which of them
+ * (share).
  *
  * Gridding as a stand-in (on_miss shed, a solver whose engine names a .preview, no sliding window):
  * a gridding engine of the same trajectory is armed beside the solver's, for the ladder of
@@ -207,6 +208,19 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info);
  */
 void bs_recon_resume(struct bs_recon *r, uint64_t images, uint64_t previews);
 /*
+ * After arm, for the scans from then on: of the frames, counted as they begin, those whose number
+ * modulo parts is part are made here; of a sliding window those of its images. What another process
+ * makes, or what made says is there (of an image's number; it may be asked twice), pop passes over
+ * as above. Readouts of such a frame do not reach an engine that keeps nothing for later frames.
+ * share lives as long as r.
+ */
+struct bs_share {
+	uint32_t part, parts;
+	bool (*made)(void *arg, uint64_t number); /* NULL: none is */
+	void *arg;
+};
+void bs_recon_share(struct bs_recon *r, const struct bs_share *share);
+/*
  * An admitted acquisition and its row, received at now_ns. data: 4-byte aligned, behind it a line's
  * path where the protocol's comes with the stream; it is copied before this returns, unless it lies
  * in the pool that the engine was armed with: then as bs_recon_reading says. 0: taken (what the
@@ -239,6 +253,8 @@ int bs_recon_maps(struct bs_recon *r, struct bs_fail *why);
 bool bs_recon_imaged(const struct bs_recon *r);
 /* What the slice's next image has waited for before its readouts came here (gpu/engine/front.h). */
 void bs_recon_calibrated(struct bs_recon *r, uint32_t slice, int64_t spent_ns);
+/* The number of the last image, made or passed over. */
+uint64_t bs_recon_images(const struct bs_recon *r);
 /* The scan's readouts so far. */
 const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r);
 /* The engine that made it: "gridding/host". */

@@ -68,6 +68,13 @@ static int dicom_close(void *self, struct bs_fail *why)
 	return 0;
 }
 
+static void dicom_at(void *self, uint32_t number)
+{
+	struct dicom *d = self;
+
+	bs_imagename_at(&d->name, number);
+}
+
 static bool dicom_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
 {
 	const struct dicom *d = self;
@@ -298,6 +305,7 @@ const struct bs_sink bs_sink_dicom = { .type = "dicom",
 				       .ext = ".dcm",
 				       .open = dicom_open,
 				       .put = dicom_put,
+				       .at = dicom_at,
 				       .has = dicom_has,
 				       .close = dicom_close,
 				       .usable = dicom_usable,

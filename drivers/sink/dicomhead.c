@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -168,7 +169,8 @@ static void put_identity(const struct bs_dicomhead *d, FILE *to, bool enhanced)
 {
 	const struct bs_mrd_image h = *d->image;
 	const double series = bs_dicomwords_number(d->words, "mrd_initialSeriesNumber", -1.0);
-	const time_t now = time(NULL);
+	const char *fixed = getenv("SOURCE_DATE_EPOCH");
+	const time_t now = fixed != NULL ? (time_t)strtoll(fixed, NULL, 10) : time(NULL);
 	struct tm t;
 	char date[16];
 	char clock[16];

@@ -5,6 +5,7 @@
  * for each z. Its type is DERIVED: ORIGINAL demands groups (echo train, gradient output, safety)
  * of which an MRD header says nothing. What a standard element is not there for is in the private
  * group 0029, creator BORESIDE (board/doc/IMAGES.md has the list).
+ * When it was made is now, or what SOURCE_DATE_EPOCH says, for files that are to be the same bytes.
  * No state; any thread. Source: DICOM PS3.3, A.4, A.36, C.7.6, C.8.3, C.8.13.
  * Test: test/unit/drivers/test_dicom.c
  */

@@ -104,16 +104,33 @@ static int64_t written_ns(const char *path)
 		       : -1;
 }
 
+/* The same name with the extension of the file that an image ends with. */
+static int64_t other_ns(const struct bs_imagename *n, const char *path, const char *last)
+{
+	char other[BS_DRAFT_PATH + 8];
+
+	(void)snprintf(other, sizeof(other), "%.*s%s", (int)(strlen(path) - strlen(n->ext)), path,
+		       last);
+	return written_ns(other);
+}
+
+void bs_imagename_at(void *self, uint32_t number)
+{
+	struct bs_imagename *n = self;
+
+	n->images = number - 1;
+}
+
 bool bs_imagename_has(const struct bs_imagename *n, const struct bs_mrd_image *head,
 		      const char *last, int64_t since_ns)
 {
 	char path[BS_DRAFT_PATH];
-	char other[BS_DRAFT_PATH + 8];
 	int64_t newest = -1;
 	uint32_t t = 0;
 
 	if (!n->folder)
-		return false;
+		return bs_imagename_make(n, path, head, 0, NULL) == 0 &&
+		       written_ns(path) >= since_ns && other_ns(n, path, last) >= since_ns;
 	while (t < BS_IMAGENAME_TRIES && bs_imagename_make(n, path, head, t, NULL) == 0 &&
 	       written_ns(path) >= 0) {
 		newest = written_ns(path);
@@ -121,9 +138,7 @@ bool bs_imagename_has(const struct bs_imagename *n, const struct bs_mrd_image *h
 	}
 	if (t == 0 || newest < since_ns || bs_imagename_make(n, path, head, t - 1, NULL) != 0)
 		return false;
-	(void)snprintf(other, sizeof(other), "%.*s%s", (int)(strlen(path) - strlen(n->ext)), path,
-		       last);
-	if (written_ns(other) >= 0)
+	if (other_ns(n, path, last) >= 0)
 		return true;
 	(void)unlink(path);
 	return false;

@@ -37,9 +37,15 @@ int bs_imagename_make(const struct bs_imagename *n, char out[BS_DRAFT_PATH],
 int bs_imagename_commit(struct bs_imagename *n, struct bs_draft *d, const struct bs_mrd_image *head,
 			struct bs_fail *why);
 /*
- * Is a file of this image there that was written since then (ns since 1970, UTC)? Of a folder; the
- * last of its names tells. last: the ending of what is written last, where an image has two files:
- * one that lacks that one was being written by a process that died, and is removed.
+ * self: a sink that begins with one. Of a file name: the next image is the one of that number, from
+ * 1.
+ */
+void bs_imagename_at(void *self, uint32_t number);
+/*
+ * Is a file of this image there that was written since then (ns since 1970, UTC)? In a folder the
+ * last of its names tells; of a file name it is the next image's. last: the ending of what is
+ * written last, where an image has two files: one that lacks that one was being written by a
+ * process that died, and is removed from a folder.
  */
 bool bs_imagename_has(const struct bs_imagename *n, const struct bs_mrd_image *head,
 		      const char *last, int64_t since_ns);

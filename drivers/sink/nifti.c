@@ -163,11 +163,13 @@ const struct bs_sink bs_sink_nifti = { .type = "nifti",
 				       .ext = ".nii",
 				       .open = nifti_open,
 				       .put = nifti_put,
+				       .at = bs_imagename_at,
 				       .has = nifti_has,
 				       .close = bs_imagename_free };
 const struct bs_sink bs_sink_nifti_gz = { .type = "nifti_gz",
 					  .ext = ".nii.gz",
 					  .open = nifti_gz_open,
 					  .put = nifti_put,
+					  .at = bs_imagename_at,
 					  .has = nifti_has,
 					  .close = bs_imagename_free };

@@ -49,5 +49,6 @@ const struct bs_sink bs_sink_png = { .type = "png",
 				     .ext = ".png",
 				     .open = png_open,
 				     .put = png_put,
+				     .at = bs_imagename_at,
 				     .has = png_has,
 				     .close = bs_imagename_free };

@@ -37,7 +37,12 @@ struct bs_sink {
 	int (*open)(void **self, const char *target, struct bs_fail *why);
 	int (*put)(void *self, const struct bs_mrd_image *head, const char *attributes,
 		   const void *pixels, struct bs_fail *why);
-	/* This image's file is there, whole, no older than that (ns since 1970); folders only. */
+	/*
+	 * Of a target that is a file: put and has are of the image of that number (from 1) from now
+	 * on. NULL: all images are in that one file.
+	 */
+	void (*at)(void *self, uint32_t number);
+	/* This image's file is there, whole, no older than that (ns since 1970). */
 	bool (*has)(void *self, const struct bs_mrd_image *head, int64_t since_ns);
 	int (*close)(void *self, struct bs_fail *why);
 	/* May be NULL. BS_ERR_UNSUPPORTED: this machine lacks what the sink needs. */

@@ -23,6 +23,16 @@ int bs_cuda_fail(struct bs_fail *why, cudaError_t e, const char *call, const cha
 		      line, cudaGetErrorString(e));
 }
 
+uint32_t bs_gpu_count(void)
+{
+	int count = 0;
+
+	if (cudaGetDeviceCount(&count) == cudaSuccess)
+		return (uint32_t)count;
+	(void)cudaGetLastError();
+	return 0;
+}
+
 int bs_gpu_answers(struct bs_fail *why)
 {
 	int count = 0;

@@ -50,6 +50,7 @@ struct bs_gpu_info {
 
 /* 0 when there is a device; else BS_ERR_UNSUPPORTED with the reason. Takes none of its memory. */
 int bs_gpu_answers(struct bs_fail *why);
+uint32_t bs_gpu_count(void); /* 0: none answers */
 /* The same, and the device that is current works: starts the CUDA runtime on it. */
 int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why);
 /* Makes a device current for this thread. */

@@ -1,6 +1,7 @@
 /*
  * test/unit/core/frame/test_resume.c - a scan's readouts that come once more: images that were
- * handed on before are passed over, the others are the same bytes; numbers that do not wrap
+ * handed on before are passed over, the others are the same bytes; a scan whose images several
+ * processes share out; numbers that do not wrap
  */
 #include "test/support/window.h"
 
@@ -133,6 +134,45 @@ static bool continues(const struct subject *s, const struct outcome *whole, cons
 	return same;
 }
 
+static bool third_is_made(void *arg, uint64_t number)
+{
+	(void)arg;
+	return number == 3;
+}
+
+/* Each image is one part's, with the bytes that it has where one makes all; some are there. */
+static void test_share(struct subject *s, const struct outcome *whole, uint32_t parts, bool made)
+{
+	uint32_t times[IMAGES_MAX] = { 0 };
+	uint32_t most = 0;
+	bool same = true;
+
+	for (uint32_t part = 0; part < parts; part++) {
+		const struct bs_share share = { part, parts, made ? third_is_made : NULL, NULL };
+		struct outcome o;
+
+		bs_recon_share(s->r, &share);
+		run(s, 0, &o);
+		for (uint32_t i = 0; i < o.images; i++) {
+			const uint64_t at = o.number[i] - 1;
+
+			times[at]++;
+			same = same && o.missing[i] == whole->missing[at] &&
+			       memcmp(o.pixels + i * s->floats, whole->pixels + at * s->floats,
+				      s->floats * sizeof(float)) == 0;
+		}
+		same = same && bs_recon_images(s->r) == whole->images;
+		most = o.images > most ? o.images : most;
+		free(o.pixels);
+	}
+	bs_recon_share(s->r, NULL);
+	for (uint32_t i = 0; i < whole->images; i++)
+		same = same && times[i] == (made && i == 2 ? 0 : 1);
+	CHECK(same && most <= whole->images / parts + 1,
+	      "%s: %u processes make each image once%s, %u of %u at most", s->name, parts,
+	      made ? " that is not there" : "", most, whole->images);
+}
+
 static void test_subject(struct subject *s)
 {
 	struct outcome whole;
@@ -151,6 +191,10 @@ static void test_subject(struct subject *s)
 		CHECK(s->p.preview_every == 0 || o.previews <= whole.previews,
 		      "%s: no previews of what was handed on", s->name);
 		free(o.pixels);
+	}
+	for (uint32_t parts = 1; parts <= 4; parts++) {
+		test_share(s, &whole, parts, false);
+		test_share(s, &whole, parts, true);
 	}
 	free(whole.pixels);
 	bs_recon_disarm(s->r);
