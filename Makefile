@@ -176,7 +176,8 @@ cross:
 units: $(filter $(B)/test/unit/%,$(UNITS))
 
 tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
-       $(B)/test/support/block_hook.so $(B)/test/support/fail_hook.so
+       $(B)/test/support/block_hook.so $(B)/test/support/fail_hook.so \
+       $(B)/test/support/nvml_hook.so
 tools: $(TOOLS)
 
 bench: setup

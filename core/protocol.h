@@ -68,6 +68,7 @@ enum bs_traj_unit {
 };
 /* The GPUs that work on one scan, by CUDA's numbers; images are put together on the first. */
 #define BS_DEVICES_MAX 8u
+#define BS_GPU_BUS     20u /* bytes of a GPU's PCI address in words, 00000000:00:00.0 */
 struct bs_devices {
 	uint32_t count;
 	uint32_t device[BS_DEVICES_MAX];

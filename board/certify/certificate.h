@@ -10,6 +10,7 @@
 
 #include "board/certify/floor.h"
 #include "board/certify/late.h"
+#include "board/certify/meter.h"
 #include "board/service/machine.h"
 #include "core/latency/budget.h"
 #include "core/latency/contract.h"
@@ -50,11 +51,12 @@ extern const struct bs_spread_name {
 
 struct bs_certify_run {
 	double speed, seconds;
-	uint64_t scans, faults;   /* scans whose outcome was no success */
-	uint64_t readouts, taken; /* that were sent; that the outcomes say were taken */
-	uint64_t expected, made;  /* images that the recording makes; that the outcomes count */
-	uint64_t outcome_late;    /* images that the outcomes call late */
-	char fault[400];          /* of the first faulty scan */
+	struct bs_energy_span energy; /* of the GPUs; seconds 0: not known */
+	uint64_t scans, faults;       /* scans whose outcome was no success */
+	uint64_t readouts, taken;     /* that were sent; that the outcomes say were taken */
+	uint64_t expected, made;      /* images that the recording makes; that the outcomes count */
+	uint64_t outcome_late;        /* images that the outcomes call late */
+	char fault[400];              /* of the first faulty scan */
 	/* what the archive saw; partial, late, degraded: the service's own words */
 	uint64_t arrived, partial, previews;
 	uint64_t late, degraded, rung[BS_RUNGS]; /* degraded: for being in time, less was done */
@@ -105,7 +107,8 @@ struct bs_certificate {
 		double wakes, stalls, p999_us, max_us;
 	} canary[BS_CANARIES];
 	uint32_t canaries, unwatched; /* on the processors that the service's threads may use */
-	struct bs_floor_seen floor;   /* of all runs */
+	struct bs_meter_seen meter;
+	struct bs_floor_seen floor; /* of all runs */
 	bool throttled;    /* the kernel stops real-time threads that poll, canaries with them */
 	double restarts;   /* of the service's workers, in the end; negative: not known */
 	bool sender_rt;    /* this process has a real-time priority */

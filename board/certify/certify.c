@@ -36,6 +36,7 @@ struct certify {
 	struct bs_endpoint kspace;
 	struct bs_archive *archive;
 	struct bs_floor floor;
+	struct bs_meter meter;
 	bool connected;
 	uint64_t session;
 	uint64_t images; /* that one scan of the recording makes */
@@ -176,11 +177,13 @@ static int play(struct certify *w, struct bs_certify_run *r, double speed, bool 
 				       .speed = speed,
 				       .patience_ns = PATIENCE_NS,
 				       .stop = w->q->stop };
-	int64_t start = bs_now_ns();
+	int64_t start;
 	int rc = 0;
 
 	memset(r, 0, sizeof(*r));
 	r->speed = speed;
+	bs_meter_start(&w->meter);
+	start = bs_now_ns();
 	bs_archive_begin(w->archive, r);
 	do {
 		struct bs_replay_report report;
@@ -195,6 +198,7 @@ static int play(struct certify *w, struct bs_certify_run *r, double speed, bool 
 			bs_witness_threads(w->c, w->doc, !enough(w, r, start));
 	} while (rc == 0 && !enough(w, r, start));
 	r->seconds = (double)(bs_now_ns() - start) * 1e-9;
+	bs_meter_stop(&w->meter, &r->energy);
 	if (rc != 0 && !bs_trial_alive(&w->trial))
 		(void)bs_fail(why, rc, "the service ended in the midst of the run");
 	bs_archive_end(w->archive);
@@ -318,7 +322,7 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 	if (rc == 0)
 		rc = bs_folder_make(q->out, 0755, why);
 	if (rc == 0)
-		bs_machine_read(&c->machine, c->site.gpu_devices.device[0]);
+		bs_machine_read(&c->machine, &c->site.gpu_devices);
 	if (rc == 0)
 		rc = open_recording(w, why);
 	if (rc == 0)
@@ -333,13 +337,16 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 		rc = wait_ready(w, why);
 	if (rc == 0 && c->refused[0] == '\0' && look(w))
 		bs_witness_protocol(c, w->doc);
-	if (rc == 0 && c->refused[0] == '\0')
+	if (rc == 0 && c->refused[0] == '\0') {
+		bs_meter_open(&w->meter, &c->meter, NULL, &c->machine, c->engine);
 		rc = try_all(w, why);
+	}
 	note_loads(w);
 	bs_loads_stop(&w->loads);
 	if (w->connected)
 		bs_endpoint_close(&w->kspace);
 	bs_archive_close(w->archive);
+	bs_meter_close(&w->meter);
 	bs_trial_stop(&w->trial);
 	bs_replay_close(w->replay);
 	bs_trial_remove(&w->trial);

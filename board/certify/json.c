@@ -63,6 +63,10 @@ static void js_run(struct bs_doc *d, const struct bs_certify_run *r)
 
 	bs_doc_open(d, NULL, '{');
 	bs_doc_value(d, "speed", "%g,\"seconds\":%.3f", r->speed, r->seconds);
+	if (r->energy.seconds > 0.0) {
+		bs_doc_value(d, "energy_s", "%.3f", r->energy.seconds);
+		bs_doc_value(d, "energy_mj_image", "%.3f", bs_meter_each(&r->energy, r->made));
+	}
 	bs_doc_number(d, "scans", r->scans);
 	bs_doc_number(d, "faulty_scans", r->faults);
 	bs_doc_text(d, "fault", r->fault);
@@ -167,6 +171,11 @@ static void js_machine(struct bs_doc *d, const struct bs_certificate *c)
 	bs_doc_real(d, "max_us", c->floor.max_us);
 	bs_doc_number(d, "over_100_us", c->floor.over_100);
 	bs_doc_number(d, "over_500_us", c->floor.over_500);
+	bs_doc_close(d);
+	bs_doc_open(d, "energy", '{');
+	bs_doc_number(d, "gpus", c->meter.gpus);
+	bs_doc_text(d, "why_not", c->meter.why);
+	bs_doc_value(d, "idle_w", "%.3f", bs_meter_idle_w(&c->meter));
 	bs_doc_close(d);
 	bs_doc_number(d, "throttled", c->throttled);
 	bs_doc_value(d, "restarts", "%.0f", c->restarts);

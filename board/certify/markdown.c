@@ -74,6 +74,14 @@ static void md_machine(struct bs_text *t, const struct bs_certificate *c)
 	bs_text_put(t, "| kernel | %s |\n", m->system);
 	bs_text_put(t, "| GPU | %s%s%s |\n", m->gpu[0] != '\0' ? m->gpu : "none",
 		    m->driver[0] != '\0' ? ", driver " : "", m->driver);
+	if (c->meter.gpus > 0)
+		bs_text_put(t,
+			    "| energy | by NVML, the whole of %u GPU%s; idle (armed, nobody sends, "
+			    "%.1f s) %.1f W |\n",
+			    c->meter.gpus, c->meter.gpus > 1 ? "s" : "", c->meter.idle.seconds,
+			    bs_meter_idle_w(&c->meter));
+	else if (c->meter.why[0] != '\0')
+		bs_text_put(t, "| energy | not measured: %s |\n", c->meter.why);
 	bs_text_put(t, "| load beside it | %s", bs_loads_words(c->loads, words));
 	if (c->loads & BS_LOAD_CPU)
 		bs_text_put(t, "; %u processes wrote through 64 MiB %" PRIu64 " times",
@@ -189,6 +197,12 @@ static void md_run(struct bs_text *t, const struct bs_certificate *c,
 		    "- by the service's own clock, from the last readout received: %" PRIu64
 		    " late\n",
 		    r->late);
+	if (r->energy.seconds > 0.0)
+		bs_text_put(t,
+			    "- energy: %.1f mJ an image over %.1f s, of which idle GPUs take "
+			    "%.1f\n",
+			    bs_meter_each(&r->energy, r->made), r->energy.seconds,
+			    bs_meter_idle_each(&c->meter, &r->energy, r->made));
 	if (r->calibrated > 0)
 		bs_text_put(t, "- images that calibrate: %" PRIu64 "\n", r->calibrated);
 	for (int i = 0; i < BS_RUNGS; i++)

@@ -28,15 +28,17 @@ static const struct bs_protocol *wants(const struct bs_site *site, enum bs_backe
 static void by_runtime(struct bs_doctor *d, bool needed)
 {
 	static struct bs_machine m;
-	const uint32_t gpu = d->site != NULL ? d->site->gpu_devices.device[0] : 0;
+	const struct bs_devices first = {
+		.count = 1, .device = { d->site != NULL ? d->site->gpu_devices.device[0] : 0 }
+	};
 
-	bs_machine_read(&m, gpu);
+	bs_machine_read(&m, &first);
 	if (m.gpu[0] != '\0')
 		bs_doctor_say(d, BS_HEALTH_OK, "GPU", "", "%s, driver %s", m.gpu, m.driver);
 	else
 		bs_doctor_say(d, needed ? BS_HEALTH_FAIL : BS_HEALTH_WARN, "GPU",
 			      "nvidia-smi; a driver as new as the CUDA runtime; gpu.devices",
-			      "number %u does not answer", gpu);
+			      "number %u does not answer", first.device[0]);
 }
 
 void bs_doctor_gpu(struct bs_doctor *d, const char *mps)

@@ -34,43 +34,50 @@ static void line_of(const char *path, const char *start, char *out, size_t cap)
 	(void)fclose(f);
 }
 
-static void read_gpu(struct bs_machine *m, uint32_t gpu)
+static void read_gpus(struct bs_machine *m, const struct bs_devices *gpus)
 {
 #if BS_GPU
-	struct bs_gpu_info info;
+	struct bs_gpu_info info[BS_DEVICES_MAX];
 	struct bs_fail why;
 	int fd[2];
+	ssize_t got;
 	pid_t pid;
 
 	if (pipe2(fd, O_CLOEXEC) != 0)
 		return;
 	pid = fork();
 	if (pid == 0) {
-		memset(&info, 0, sizeof(info));
-		if (bs_gpu_use(gpu, &why) == 0 && bs_gpu_probe(&info, &why) == 0)
-			(void)!write(fd[1], &info, sizeof(info));
+		uint32_t n = 0;
+
+		memset(info, 0, sizeof(info));
+		while (n < gpus->count && bs_gpu_use(gpus->device[n], &why) == 0 &&
+		       bs_gpu_probe(&info[n], &why) == 0)
+			n++;
+		(void)!write(fd[1], info, n * sizeof(info[0]));
 		_exit(0);
 	}
 	(void)close(fd[1]);
-	if (pid > 0 && read(fd[0], &info, sizeof(info)) == (ssize_t)sizeof(info))
-		(void)snprintf(m->gpu, sizeof(m->gpu), "%.63s, %u multiprocessors", info.name,
-			       info.multiprocessors);
+	got = pid > 0 ? read(fd[0], info, sizeof(info)) : 0;
 	(void)close(fd[0]);
 	if (pid > 0)
 		(void)waitpid(pid, NULL, 0);
-	if (m->gpu[0] == '\0')
+	if (got < (ssize_t)sizeof(info[0]))
 		return;
+	(void)snprintf(m->gpu, sizeof(m->gpu), "%.63s, %u multiprocessors", info[0].name,
+		       info[0].multiprocessors);
+	for (uint32_t i = 0; i < gpus->count && (size_t)got == gpus->count * sizeof(info[0]); i++)
+		memcpy(m->bus[m->gpus++], info[i].bus, sizeof(info[i].bus));
 	line_of("/proc/driver/nvidia/version", "NVRM version", m->driver, sizeof(m->driver));
 	if (m->driver[0] == '\0')
-		(void)snprintf(m->driver, sizeof(m->driver), "for CUDA %u.%u", info.driver / 1000,
-			       info.driver % 1000 / 10);
+		(void)snprintf(m->driver, sizeof(m->driver), "for CUDA %u.%u",
+			       info[0].driver / 1000, info[0].driver % 1000 / 10);
 #else
 	(void)m;
-	(void)gpu;
+	(void)gpus;
 #endif
 }
 
-void bs_machine_read(struct bs_machine *m, uint32_t gpu)
+void bs_machine_read(struct bs_machine *m, const struct bs_devices *gpus)
 {
 	struct utsname u;
 	char kb[64] = "";
@@ -87,5 +94,5 @@ void bs_machine_read(struct bs_machine *m, uint32_t gpu)
 	m->memory_mib = strtoull(kb, NULL, 10) >> 10;
 	line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "", m->governor,
 		sizeof(m->governor));
-	read_gpu(m, gpu);
+	read_gpus(m, gpus);
 }

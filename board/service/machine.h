@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "core/protocol.h"
+
 struct bs_machine {
 	char host[65];
 	char system[160]; /* Linux 6.1.0 #1 SMP ..., x86_64 */
@@ -16,10 +18,11 @@ struct bs_machine {
 	uint32_t processors;
 	uint64_t memory_mib;
 	char governor[32];
-	char gpu[96], driver[96]; /* "" without one */
+	char gpu[96], driver[96]; /* of the first of gpus; "" without one */
+	char bus[BS_DEVICES_MAX][BS_GPU_BUS];
+	uint32_t gpus; /* of those that are named; 0 unless all of them answer */
 };
 
-/* gpu: the one that is named, by CUDA's number. */
-void bs_machine_read(struct bs_machine *m, uint32_t gpu);
+void bs_machine_read(struct bs_machine *m, const struct bs_devices *gpus);
 
 #endif

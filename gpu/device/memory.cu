@@ -72,6 +72,8 @@ int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why)
 	info->l2_bytes = (uint64_t)prop.l2CacheSize;
 	info->integrated = prop.integrated != 0;
 	info->mps = mps != 0;
+	(void)snprintf(info->bus, sizeof(info->bus), "%08x:%02x:%02x.0", (unsigned)prop.pciDomainID,
+		       (unsigned)prop.pciBusID, (unsigned)prop.pciDeviceID);
 	return 0;
 }
 

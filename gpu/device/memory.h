@@ -14,6 +14,7 @@
 
 #include "core/memory/arena.h"
 #include "core/err.h"
+#include "core/protocol.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,7 +46,8 @@ struct bs_gpu_info {
 	uint32_t driver; /* 13000 = 13.0 */
 	uint64_t l2_bytes;
 	bool integrated; /* shares the host's memory (Jetson) */
-	bool mps;        /* this process's kernels run beside other processes', not in turns */
+	char bus[BS_GPU_BUS];
+	bool mps; /* this process's kernels run beside other processes', not in turns */
 };
 
 /* 0 when there is a device; else BS_ERR_UNSUPPORTED with the reason. Takes none of its memory. */
